@@ -15,6 +15,7 @@ import (
 
 	"github.com/roost-dev/roost/agent"
 	"github.com/roost-dev/roost/agent/checkpoints"
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/approval"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/tool"
@@ -43,31 +44,31 @@ func (s *shelf) failed(op string) error {
 	return s.fail(op)
 }
 
-func (s *shelf) Hold(_ context.Context, paths []string) (map[string]task.FileVersion, error) {
+func (s *shelf) Hold(_ context.Context, paths []string) (map[string]api.FileVersion, error) {
 	if err := s.failed("hold"); err != nil {
 		return nil, err
 	}
-	out := map[string]task.FileVersion{}
+	out := map[string]api.FileVersion{}
 	for _, p := range paths {
 		out[p] = s.at(p)
 	}
 	return out, nil
 }
 
-func (s *shelf) at(path string) task.FileVersion {
+func (s *shelf) at(path string) api.FileVersion {
 	data, err := os.ReadFile(filepath.Join(s.g.dir, path))
 	if err != nil {
-		return task.FileVersion{Kind: task.KindGone}
+		return api.FileVersion{Kind: api.KindGone}
 	}
 	hash := workspace.HashOf(data)
-	v := task.FileVersion{Kind: task.KindFile, Mode: 0o644, Size: int64(len(data)), Hash: hash, Blob: hash[:40]}
+	v := api.FileVersion{Kind: api.KindFile, Mode: 0o644, Size: int64(len(data)), Hash: hash, Blob: hash[:40]}
 	if strings.HasPrefix(path, "big") {
 		v.Blob = ""
 	}
 	return v
 }
 
-func (s *shelf) Save(_ context.Context, c task.CheckpointSaved, files map[string]task.FileVersion) (string, string, error) {
+func (s *shelf) Save(_ context.Context, c task.CheckpointSaved, files map[string]api.FileVersion) (string, string, error) {
 	for _, f := range c.Files {
 		if files[f.Path] != f.Now {
 			s.g.t.Errorf("checkpoint %d: the state lacks %s", c.Number, f.Path)
@@ -78,7 +79,7 @@ func (s *shelf) Save(_ context.Context, c task.CheckpointSaved, files map[string
 
 type look struct {
 	s    *shelf
-	was  map[string]task.FileVersion
+	was  map[string]api.FileVersion
 	call string
 	done bool
 }
@@ -104,8 +105,8 @@ func (s *shelf) Interrupted(_ context.Context, call string) (checkpoints.Survey,
 	return &look{s: s, was: l.was, call: call}, nil
 }
 
-func (s *shelf) all() map[string]task.FileVersion {
-	out := map[string]task.FileVersion{}
+func (s *shelf) all() map[string]api.FileVersion {
+	out := map[string]api.FileVersion{}
 	entries, _ := os.ReadDir(s.g.dir)
 	for _, e := range entries {
 		out[e.Name()] = s.at(e.Name())
@@ -157,11 +158,11 @@ func (l *look) Changes(context.Context) ([]task.CheckpointFile, error) {
 	return out, l.s.failed("changes")
 }
 
-func (s *shelf) was(all map[string]task.FileVersion, path string) task.FileVersion {
+func (s *shelf) was(all map[string]api.FileVersion, path string) api.FileVersion {
 	if v, is := all[path]; is {
 		return v
 	}
-	return task.FileVersion{Kind: task.KindGone}
+	return api.FileVersion{Kind: api.KindGone}
 }
 
 // newShelf is a ground whose files are kept, with a command that writes what it is told.
@@ -298,7 +299,7 @@ func TestWhatIsLostIsAsked(t *testing.T) {
 	g.put("big", "0\n")
 	s.unheld = "2 files (1.2 GB) that could not be brought back: x, y"
 	g.agent.Task.Policy = approval.Policy{Mode: approval.ModeAsk}
-	g.agent.User.Asker = asks(func(_ context.Context, q task.QuestionOpened) (agent.Answer, error) {
+	g.agent.User.Asker = asks(func(_ context.Context, q api.QuestionOpened) (agent.Answer, error) {
 		g.asked = append(g.asked, q)
 		if q.Call == "c1" {
 			return agent.Answer{}, agent.ErrUnattended
@@ -338,7 +339,7 @@ func TestWhatRulesHideIsToldOnce(t *testing.T) {
 		}
 		if asked {
 			g.agent.Task.Policy = approval.Policy{Mode: approval.ModeAsk}
-			g.agent.User.Asker = asks(func(_ context.Context, q task.QuestionOpened) (agent.Answer, error) {
+			g.agent.User.Asker = asks(func(_ context.Context, q api.QuestionOpened) (agent.Answer, error) {
 				if n := len(g.notices); n != map[bool]int{true: 0, false: 1}[q.Call == "w1"] {
 					t.Errorf("%d notices when it was asked about %s: %q", n, q.Call, g.notices)
 				}

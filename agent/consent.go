@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/roost-dev/roost/agent/rows"
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/approval"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/tool"
@@ -38,7 +39,7 @@ func (b *batch) getConsent(
 		})
 	case refused != nil, decision.State == approval.Ask:
 		var answer Answer
-		answer, out, err = b.askPerson(ctx, d, task.QuestionOpened{
+		answer, out, err = b.askPerson(ctx, d, api.QuestionOpened{
 			Question: questionID(row),
 			Kind:     "approval",
 			Message:  row,

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/roost-dev/roost/agent/rows"
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/tool"
@@ -46,7 +47,7 @@ func (b *batch) askFollowup(ctx context.Context, c *task.Call, ask tool.Ask, r t
 	if !slices.ContainsFunc(modes, func(slug string) bool { return slug != "" }) {
 		modes = nil
 	}
-	answer, out, err := b.askPerson(ctx, d, task.QuestionOpened{
+	answer, out, err := b.askPerson(ctx, d, api.QuestionOpened{
 		Question: questionID(row),
 		Kind:     "followup",
 		Message:  row,

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -78,7 +79,7 @@ func (a *Agent) confirmDamage(ctx context.Context, d *draft, lost []task.Problem
 }
 
 // damageQuestion names what is lost and what is known to depend on it.
-func (a *Agent) damageQuestion(lost []task.Problem) task.QuestionOpened {
+func (a *Agent) damageQuestion(lost []task.Problem) api.QuestionOpened {
 	var seqs, words []string
 	for _, p := range lost {
 		if seq := strconv.FormatUint(p.Seq, 10); !slices.Contains(seqs, seq) {
@@ -116,7 +117,7 @@ func (a *Agent) damageQuestion(lost []task.Problem) task.QuestionOpened {
 	}
 	text += " Rewinds, refusals and file changes that were recorded there are not known. Go on with what is left?"
 	id := strings.Join(seqs, ",")
-	return task.QuestionOpened{
+	return api.QuestionOpened{
 		Question: "damage-" + seqs[len(seqs)-1],
 		Kind:     damageKind,
 		Call:     damageCall + id,

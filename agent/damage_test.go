@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/roost-dev/roost/agent"
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/approval"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/task"
@@ -178,7 +179,7 @@ func TestAnyLostCommit(t *testing.T) {
 	want(t, b.start(agent.Input{Text: "the words"}), "completed", "")
 	for seq := uint64(3); seq < uint64(len(b.disk.commits)); seq++ {
 		left := b.losing(seq)
-		left.agent.User.Asker = asks(func(_ context.Context, q task.QuestionOpened) (agent.Answer, error) {
+		left.agent.User.Asker = asks(func(_ context.Context, q api.QuestionOpened) (agent.Answer, error) {
 			if q.Kind == "damage" && !strings.Contains(q.Text, fmt.Sprintf("commit %d: ", seq)) {
 				t.Errorf("commit %d is lost, and the question is %q", seq, q.Text)
 			}

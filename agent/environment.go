@@ -12,6 +12,7 @@ import (
 
 	"github.com/roost-dev/roost/agent/rows"
 	"github.com/roost-dev/roost/agent/stale"
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/mode"
 	"github.com/roost-dev/roost/task"
 )
@@ -63,7 +64,7 @@ func (d *draft) addUserTurn(results []string, blocks []task.Piece) {
 	changed, records := a.stale.Report(stale.Turn{
 		Pending:   d.events,
 		Delegated: delegated,
-		Reread:    a.Task.Settings.Stale == task.StaleRead,
+		Reread:    a.Task.Settings.Stale == api.StaleRead,
 	})
 	d.Put(records...)
 	var calls []*task.Call

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/roost-dev/roost/agent"
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/approval"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/journal"
@@ -38,7 +39,7 @@ type bench struct {
 	ran     []string // what the tools did to the world, in order
 	trace   []string
 	hook    func(entry string) // called for each entry
-	asked   []task.QuestionOpened
+	asked   []api.QuestionOpened
 	notices []string
 	deltas  []agent.Delta
 	agent   *agent.Agent
@@ -366,13 +367,13 @@ func (p fakePlan) Run(ctx context.Context, out tool.Output) (tool.Result, error)
 }
 
 // asks lets a function answer the agent's questions.
-type asks func(ctx context.Context, q task.QuestionOpened) (agent.Answer, error)
+type asks func(ctx context.Context, q api.QuestionOpened) (agent.Answer, error)
 
-func (f asks) Ask(ctx context.Context, q task.QuestionOpened) (agent.Answer, error) { return f(ctx, q) }
+func (f asks) Ask(ctx context.Context, q api.QuestionOpened) (agent.Answer, error) { return f(ctx, q) }
 
 // person answers every question the same way and remembers what was asked.
 func (b *bench) person(a agent.Answer, err error) agent.Asker {
-	return asks(func(_ context.Context, q task.QuestionOpened) (agent.Answer, error) {
+	return asks(func(_ context.Context, q api.QuestionOpened) (agent.Answer, error) {
 		b.asked = append(b.asked, q)
 		b.note("ask %s", q.Kind)
 		return a, err

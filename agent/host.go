@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/mode"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/tool"
@@ -54,7 +55,7 @@ type ModeModel struct {
 
 // Asker asks the person. Ask returns ErrUnattended, ErrStop, the context's error, or an answer.
 type Asker interface {
-	Ask(ctx context.Context, q task.QuestionOpened) (Answer, error)
+	Ask(ctx context.Context, q api.QuestionOpened) (Answer, error)
 }
 
 // Observer shows a run to the people who follow it. Its methods must be quick.

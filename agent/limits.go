@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/roost-dev/roost/agent/rows"
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/approval"
 	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/task"
@@ -139,7 +140,7 @@ func limitRowOf(call string) uint64 {
 }
 
 // limitQuestion is the open question, or a new one with its row.
-func (a *Agent) limitQuestion(d *draft, row string, requests int, micros int64) task.QuestionOpened {
+func (a *Agent) limitQuestion(d *draft, row string, requests int, micros int64) api.QuestionOpened {
 	for _, q := range a.state().Questions {
 		if q.Kind == limitKind {
 			return q.QuestionOpened
@@ -151,7 +152,7 @@ func (a *Agent) limitQuestion(d *draft, row string, requests int, micros int64) 
 		text = "One request went to the model"
 	}
 	text += fmt.Sprintf(" and cost $%.2f since the last permission to continue. Continue?", float64(micros)/1e6)
-	return task.QuestionOpened{
+	return api.QuestionOpened{
 		Question: questionID(id),
 		Kind:     limitKind,
 		Message:  id,

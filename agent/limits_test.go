@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/roost-dev/roost/agent"
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/approval"
 	"github.com/roost-dev/roost/llm"
 	"github.com/roost-dev/roost/task"
@@ -102,7 +103,7 @@ func TestAskedToGoOn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := looks(t, 6, c.limits)
 			var at []int
-			b.agent.User.Asker = asks(func(_ context.Context, q task.QuestionOpened) (agent.Answer, error) {
+			b.agent.User.Asker = asks(func(_ context.Context, q api.QuestionOpened) (agent.Answer, error) {
 				at = append(at, len(b.model.requests))
 				if q.Kind != "limit" || !strings.Contains(q.Text, "2 requests") {
 					t.Errorf("%+v", q)
@@ -167,7 +168,7 @@ func TestDecisionsAreInTheLog(t *testing.T) {
 	b := newBench(t, turn{calls: []call{use("c1", "look", "a"), use("c2", "edit", "b"), use("c3", "act", "ls -l"), use("c4", "act", "rm x"), use("c5", "edit", "c")}})
 	b.agent.Task.Policy = approval.Policy{Allow: []string{"ls"}, Deny: []string{"rm"}}
 	answers := []agent.Answer{{Approve: yes(), By: "terminal"}, {Approve: no(), By: "web", Text: "not that"}}
-	b.agent.User.Asker = asks(func(context.Context, task.QuestionOpened) (agent.Answer, error) {
+	b.agent.User.Asker = asks(func(context.Context, api.QuestionOpened) (agent.Answer, error) {
 		a := answers[0]
 		answers = answers[1:]
 		return a, nil

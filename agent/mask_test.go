@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/roost-dev/roost/agent"
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/redact"
-	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/tool"
 	"github.com/roost-dev/roost/workspace"
 )
@@ -51,7 +51,7 @@ func TestASecretThatAToolFindsIsNowhere(t *testing.T) {
 			b := newBench(t, turn{calls: []call{use("c1", "edit", "x")}}, turn{calls: []call{use("c2", "act", "ls")}}, finish("done"))
 			b.agent.Host.Masks = redact.New(redact.Known{Kind: "test", Value: secret})
 			b.agent.Task.Policy.Mode = "ask"
-			b.agent.User.Asker = asks(func(_ context.Context, q task.QuestionOpened) (agent.Answer, error) {
+			b.agent.User.Asker = asks(func(_ context.Context, q api.QuestionOpened) (agent.Answer, error) {
 				if strings.Contains(q.Text+q.Diff, secret) {
 					t.Errorf("asked: %+v", q)
 				}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/roost-dev/roost/agent/checkpoints"
 	"github.com/roost-dev/roost/agent/rows"
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/mode"
 	"github.com/roost-dev/roost/task"
@@ -82,7 +83,7 @@ func (b *batch) finishCall(ctx context.Context, c *task.Call, v callOutcome) err
 	})
 	for _, q := range a.state().Questions {
 		if q.Call == c.ID { // a run that ended while it asked left the question open
-			d.Put(task.QuestionClosed{Question: q.Question, By: "roost", Reason: "superseded"})
+			d.Put(api.QuestionClosed{Question: q.Question, By: "roost", Reason: "superseded"})
 		}
 	}
 	d.Put(v.after...)

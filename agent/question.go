@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/roost-dev/roost/agent/rows"
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/task"
 )
@@ -33,7 +34,7 @@ func questionID(row uint64) string { return "q" + strconv.FormatUint(row, 10) }
 // askPerson puts a question to the person. A kept answer goes before the Asker; when no person can be asked the run
 // waits. The draft holds the row that shows the question and is committed with it. always returns what else changes
 // when the answer holds for more than this once.
-func (b *batch) askPerson(ctx context.Context, d *draft, q task.QuestionOpened, always func() []task.Event) (Answer, *Outcome, error) {
+func (b *batch) askPerson(ctx context.Context, d *draft, q api.QuestionOpened, always func() []task.Event) (Answer, *Outcome, error) {
 	a := b.agent
 	kept, ok := a.state().Answer(q)
 	if r := b.openRefusal(&task.Call{ID: q.Call}); r != nil && q.Kind == "approval" {
@@ -75,12 +76,12 @@ func (b *batch) askPerson(ctx context.Context, d *draft, q task.QuestionOpened, 
 
 // openQuestionFor opens a question durably; a question that is open already and asks the same stays as it is. An
 // outcome means that no person can be asked.
-func (a *Agent) openQuestionFor(ctx context.Context, d *draft, q task.QuestionOpened) (*Outcome, error) {
+func (a *Agent) openQuestionFor(ctx context.Context, d *draft, q api.QuestionOpened) (*Outcome, error) {
 	open := a.state().Question(q.Question)
 	if open == nil || !open.Same(q) {
 		if open != nil {
 			// The open question asks about something else: an answer to that does not answer this.
-			d.Put(task.QuestionClosed{Question: q.Question, By: "roost", Reason: "superseded"})
+			d.Put(api.QuestionClosed{Question: q.Question, By: "roost", Reason: "superseded"})
 		}
 		d.Put(q)
 	}
@@ -97,13 +98,13 @@ func (a *Agent) openQuestionFor(ctx context.Context, d *draft, q task.QuestionOp
 	return nil, nil
 }
 
-func waitingOutcome(q task.QuestionOpened) *Outcome {
+func waitingOutcome(q api.QuestionOpened) *Outcome {
 	return &Outcome{State: "waiting", Question: q.Question, Reason: q.Text}
 }
 
 // closeQuestion records an answer, and shows its words.
-func (d *draft) closeQuestion(q task.QuestionOpened, answer Answer) {
-	d.Put(task.QuestionClosed{
+func (d *draft) closeQuestion(q api.QuestionOpened, answer Answer) {
+	d.Put(api.QuestionClosed{
 		Question: q.Question,
 		Approve:  answer.Approve,
 		Text:     answer.Text,
@@ -117,7 +118,7 @@ func (d *draft) closeQuestion(q task.QuestionOpened, answer Answer) {
 
 // Consent reads words as the answer to a question of yes and no, in the way that the words of a resume are read; false
 // when they are no answer, or the question is of another kind.
-func Consent(q task.QuestionOpened, words string) (Answer, bool) {
+func Consent(q api.QuestionOpened, words string) (Answer, bool) {
 	a, ok := inputAnswer(q, Input{Text: words})
 	return a, ok && a.Approve != nil
 }
@@ -125,7 +126,7 @@ func Consent(q task.QuestionOpened, words string) (Answer, bool) {
 // inputAnswer reads the words of a resume as an answer; false when they are none. Words that are neither yes nor no
 // refuse an approval and give the model the reason: silence and doubt are never consent. "Yes" without words answers an
 // approval only: a question of the model needs words, and a damaged journal needs a person who knows of it.
-func inputAnswer(q task.QuestionOpened, in Input) (Answer, bool) {
+func inputAnswer(q api.QuestionOpened, in Input) (Answer, bool) {
 	if in.Answer != nil {
 		return *in.Answer, in.Question == q.Question
 	}

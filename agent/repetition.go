@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/roost-dev/roost/agent/rows"
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/tool"
@@ -139,7 +140,7 @@ func (a *Agent) askAdvice(ctx context.Context, call, text string) (Answer, bool,
 	if call == "" {
 		call = mistakeKind + ":" + questionID(row)
 	}
-	q := task.QuestionOpened{
+	q := api.QuestionOpened{
 		Question: questionID(row),
 		Kind:     mistakeKind,
 		Message:  row,
@@ -152,7 +153,7 @@ func (a *Agent) askAdvice(ctx context.Context, call, text string) (Answer, bool,
 	answer, err := a.User.Asker.Ask(ctx, q)
 	switch {
 	case errors.Is(err, ErrUnattended):
-		return Answer{}, false, a.commit(ctx, task.QuestionClosed{Question: q.Question, By: "roost", Reason: "superseded"})
+		return Answer{}, false, a.commit(ctx, api.QuestionClosed{Question: q.Question, By: "roost", Reason: "superseded"})
 	case err != nil:
 		return Answer{}, false, err
 	}

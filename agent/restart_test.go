@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 
 	"github.com/roost-dev/roost/agent"
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/approval"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/llm"
@@ -38,7 +39,7 @@ func busyBench(t *testing.T) *bench {
 }
 
 func (b *bench) answering() agent.Asker {
-	return asks(func(_ context.Context, q task.QuestionOpened) (agent.Answer, error) {
+	return asks(func(_ context.Context, q api.QuestionOpened) (agent.Answer, error) {
 		b.asked = append(b.asked, q)
 		if q.Kind == "followup" {
 			return agent.Answer{Text: "this one"}, nil

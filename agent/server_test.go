@@ -10,10 +10,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/roost-dev/roost/agent"
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/approval"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/mode"
-	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/tool"
 )
 
@@ -130,7 +130,7 @@ func TestAlwaysIsForOneToolOfAServer(t *testing.T) {
 	b.agent.Task.Policy = approval.Policy{}
 	yes := true
 	var asked []string
-	b.agent.User.Asker = asks(func(_ context.Context, q task.QuestionOpened) (agent.Answer, error) {
+	b.agent.User.Asker = asks(func(_ context.Context, q api.QuestionOpened) (agent.Answer, error) {
 		asked = append(asked, q.Text)
 		return agent.Answer{Approve: &yes, Always: len(asked) == 1, By: "test"}, nil
 	})

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/agent"
-	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/api"
 )
 
 // By the setting a file that changed is given as read_file would show it, and counts as
@@ -30,7 +30,7 @@ func TestReadAgain(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			g := newGround(t, turn{calls: []call{read("r", "f")}}, turn{calls: []call{use("l", "look", "x")}}, turn{calls: []call{use("m", "look", "x")}})
-			g.agent.Task.Settings.Stale = task.StaleRead
+			g.agent.Task.Settings.Stale = api.StaleRead
 			g.put("f", tt.was)
 			g.at(2, func() { g.put("f", tt.now) })
 			want(t, g.run("go"), "completed", "")
@@ -63,7 +63,7 @@ func TestReadAgainIsBounded(t *testing.T) {
 		calls = append(calls, read(fmt.Sprint("r", i), fmt.Sprint("f", i)))
 	}
 	g := newGround(t, turn{calls: calls}, turn{calls: []call{use("l", "look", "x")}})
-	g.agent.Task.Settings.Stale = task.StaleRead
+	g.agent.Task.Settings.Stale = api.StaleRead
 	text := strings.Repeat("a line of some length\n", 700)
 	for i := range files {
 		g.put(fmt.Sprint("f", i), text)
@@ -120,7 +120,7 @@ func TestAChangeWhileThePersonIsAsked(t *testing.T) {
 			g.put("f", "1\n")
 			told := make(chan string, 8)
 			g.shown.notice = func(s string) { told <- s }
-			g.agent.User.Asker = asks(func(ctx context.Context, _ task.QuestionOpened) (agent.Answer, error) {
+			g.agent.User.Asker = asks(func(ctx context.Context, _ api.QuestionOpened) (agent.Answer, error) {
 				// In one step: a file that is emptied and then written is two changes to
 				// whoever looks between them.
 				g.put("new", "2\n")
@@ -156,7 +156,7 @@ func TestAChangeThatIsTakenBackWhileThePersonIsAsked(t *testing.T) {
 	g.put("f", "1\n")
 	told := make(chan string, 8)
 	g.shown.notice = func(s string) { told <- s }
-	g.agent.User.Asker = asks(func(context.Context, task.QuestionOpened) (agent.Answer, error) {
+	g.agent.User.Asker = asks(func(context.Context, api.QuestionOpened) (agent.Answer, error) {
 		g.put("f", "2\n")
 		<-told
 		g.put("f", "1\n")

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/roost-dev/roost/agent/rows"
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/resume"
@@ -43,7 +44,7 @@ func (a *Agent) start(ctx context.Context, in Input) (*Outcome, error) {
 		// The question is about damage that was repaired or is named in other words, or about a model that went wrong:
 		// the person's new words answer it.
 		if q.Kind == damageKind || q.Kind == mistakeKind {
-			d.Put(task.QuestionClosed{Question: q.Question, By: "roost", Reason: "superseded"})
+			d.Put(api.QuestionClosed{Question: q.Question, By: "roost", Reason: "superseded"})
 		}
 	}
 	if len(s.UI()) == 0 && len(s.API()) == 0 {
@@ -175,7 +176,7 @@ func (d *draft) showCompletion() bool {
 }
 
 // openQuestion is the question that a call of the task waits with; nil when none does.
-func (a *Agent) openQuestion() *task.QuestionOpened {
+func (a *Agent) openQuestion() *api.QuestionOpened {
 	for _, q := range a.state().Questions {
 		if q.Kind != damageKind && q.Kind != mistakeKind {
 			return &q.QuestionOpened
@@ -186,7 +187,7 @@ func (a *Agent) openQuestion() *task.QuestionOpened {
 
 // answerWithInput gives the input to the question that was open when it came. It never answers a question that the
 // person has not seen yet.
-func (a *Agent) answerWithInput(d *draft, q task.QuestionOpened, in *Input) bool {
+func (a *Agent) answerWithInput(d *draft, q api.QuestionOpened, in *Input) bool {
 	answer, ok := inputAnswer(q, *in)
 	if !ok {
 		return false

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/checkpoint"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/workspace"
@@ -41,7 +42,7 @@ func checkpoints(ctx context.Context, o options) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &keeping{k: k, root: root, files: map[string]task.FileVersion{}}
+	l := &keeping{k: k, root: root, files: map[string]api.FileVersion{}}
 	rows, err := l.measure(ctx, fmt.Sprintf("%d files", folders*each), rounds, edits)
 	if err = errors.Join(err, k.Close()); err != nil || !o.full {
 		return rows, err
@@ -73,7 +74,7 @@ func largeWorkspace(ctx context.Context, dir string, files int, size int64, edit
 		return r, err
 	}
 	defer func() { err = errors.Join(err, k.Close()) }()
-	l := &keeping{k: k, root: root, files: map[string]task.FileVersion{}}
+	l := &keeping{k: k, root: root, files: map[string]api.FileVersion{}}
 	for i := range edits {
 		if _, err := l.edit(ctx, i); err != nil {
 			return r, err
@@ -119,7 +120,7 @@ func noise(ctx context.Context, path string, size int64) error {
 type keeping struct {
 	k      *checkpoint.Keeper
 	root   string
-	files  map[string]task.FileVersion
+	files  map[string]api.FileVersion
 	number int
 	parent string
 	bytes  int64 // of the files that were written

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/store/actions"
 
 	"github.com/roost-dev/roost/store"
@@ -94,7 +95,7 @@ func (m *moves) round(at string) error {
 	}
 
 	begun = time.Now()
-	saved := func(actions.Action, actions.TaskActions) { m.note("undo", begun) }
+	saved := func(api.Action, api.TaskActions) { m.note("undo", begun) }
 	if _, _, err := actions.Undo(m.ctx, m.store, m.ref.ID, actions.Options{Saved: saved}); err != nil {
 		return err
 	}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/roost-dev/roost/api"
 )
 
 // ErrQuery is wrapped by errors about a query that cannot be looked for.
@@ -16,7 +18,7 @@ var ErrQuery = errors.New("nothing to look for")
 
 // Scopes are the places that a query can be narrowed to: the two histories, what
 // tools were given and gave back, and paths of files.
-var Scopes = []string{HistoryUI, HistoryAPI, "tool", "path"}
+var Scopes = api.Scopes
 
 // Query is what is looked for: every term must stand in a message, in any case, also
 // inside words.

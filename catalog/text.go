@@ -5,13 +5,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
 )
 
 // The two histories of a task.
 const (
-	HistoryUI  = "ui"
-	HistoryAPI = "api"
+	HistoryUI  = api.UI
+	HistoryAPI = api.API
 )
 
 // Class says what a piece of text is.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/workspace"
@@ -83,7 +84,7 @@ func (k *Keeper) apply(ctx context.Context, files []task.RestoreFile) (done []ta
 
 // ready reports whether a file that is From could be put in its place, and back.
 func (k *Keeper) ready(ctx context.Context, f task.RestoreFile) error {
-	kept := func(v task.FileVersion) bool {
+	kept := func(v api.FileVersion) bool {
 		return !present(v) || k.has(v) // the safety checkpoint's ref holds it
 	}
 	if kept(f.From) && kept(f.To) || f.From.Kind == f.To.Kind && f.From.Hash != "" && f.From.Hash == f.To.Hash {
@@ -113,13 +114,13 @@ func ordered(files []task.RestoreFile) []task.RestoreFile {
 }
 
 // thing is a version as the workspace knows it.
-func thing(v task.FileVersion) workspace.Entry {
+func thing(v api.FileVersion) workspace.Entry {
 	switch v.Kind {
-	case task.KindFile:
+	case api.KindFile:
 		return workspace.Entry{Kind: workspace.File, Mode: fs.FileMode(v.Mode), Hash: v.Hash}
-	case task.KindLink:
+	case api.KindLink:
 		return workspace.Entry{Kind: workspace.Link, Hash: v.Hash}
-	case task.KindGone:
+	case api.KindGone:
 		return workspace.Entry{Kind: workspace.Absent, MissingParents: v.Dirs}
 	}
 	return workspace.Entry{Kind: workspace.Foreign}

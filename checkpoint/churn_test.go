@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/content"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/workspace"
@@ -58,7 +59,7 @@ func TestSurveysWhileFilesChange(t *testing.T) {
 			if len(f.Path) > 5 && f.Path[:5] == "still" {
 				t.Errorf("%s did not change", f.Path)
 			}
-			for _, v := range []task.FileVersion{*f.Was, f.Now} {
+			for _, v := range []api.FileVersion{*f.Was, f.Now} {
 				if v.Blob == "" {
 					continue
 				}
@@ -88,8 +89,8 @@ func TestNothingThatATaskNeedsIsCollected(t *testing.T) {
 		type saved struct {
 			number int
 			commit string
-			needs  map[string]task.FileVersion // by content
-			state  map[string]task.FileVersion
+			needs  map[string]api.FileVersion // by content
+			state  map[string]api.FileVersion
 		}
 		tasks := map[string]*saved{}
 		n := 0
@@ -99,7 +100,7 @@ func TestNothingThatATaskNeedsIsCollected(t *testing.T) {
 			case "save", "command":
 				s := tasks[id]
 				if s == nil {
-					s = &saved{needs: map[string]task.FileVersion{}, state: map[string]task.FileVersion{}}
+					s = &saved{needs: map[string]api.FileVersion{}, state: map[string]api.FileVersion{}}
 					tasks[id] = s
 				}
 				n++

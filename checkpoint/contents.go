@@ -10,10 +10,10 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/checkpoint/gitstore"
 	"github.com/roost-dev/roost/content"
 	"github.com/roost-dev/roost/internal/failpoint"
-	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/workspace"
 )
 
@@ -51,13 +51,13 @@ func (c *Contents) Size() (int64, error) {
 }
 
 // has reports whether the content of a version can be read. It holds nothing.
-func (c *Contents) has(v task.FileVersion) bool {
+func (c *Contents) has(v api.FileVersion) bool {
 	return v.Blob != "" && (c.store.Contains(content.Hash(v.Hash)) || c.old.Has(v.Blob))
 }
 
 // read returns the content of a version. Contents are named by Hash; a Blob that is not that hash is the name that an
 // earlier version gave.
-func (c *Contents) read(ctx context.Context, v task.FileVersion, limit int64) ([]byte, error) {
+func (c *Contents) read(ctx context.Context, v api.FileVersion, limit int64) ([]byte, error) {
 	if content.Hash(v.Blob).Valid() && v.Blob != v.Hash {
 		return nil, fmt.Errorf("content %s %w: it is not the content that was recorded", v.Blob, ErrDamaged)
 	}

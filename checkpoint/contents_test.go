@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/checkpoint/gitstore"
 	"github.com/roost-dev/roost/content"
 	"github.com/roost-dev/roost/internal/filelock"
@@ -39,8 +40,8 @@ var (
 )
 
 // earlierVersion is a version as the journal of an earlier version has it.
-func earlierVersion(text string) task.FileVersion {
-	return task.FileVersion{Kind: task.KindFile, Mode: 0o644, Size: int64(len(text)), Hash: workspace.HashOf([]byte(text)), Blob: blobID([]byte(text))}
+func earlierVersion(text string) api.FileVersion {
+	return api.FileVersion{Kind: api.KindFile, Mode: 0o644, Size: int64(len(text)), Hash: workspace.HashOf([]byte(text)), Blob: blobID([]byte(text))}
 }
 
 // earlierLab is a workspace whose contents an earlier version kept.

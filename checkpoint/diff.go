@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/content"
-	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/workspace"
 )
 
@@ -40,7 +40,7 @@ type DiffOptions struct {
 type FileDiff struct {
 	Path     string
 	Change   string // added, deleted, changed, mode
-	Old, New task.FileVersion
+	Old, New api.FileVersion
 	Added    int    // lines; those of a file that is not compared by lines are not counted
 	Removed  int    // lines
 	Why      string // why it is not compared by lines, "" when it is: binary, too large, content not kept, ...
@@ -52,7 +52,7 @@ type FileDiff struct {
 
 // Diff compares two states of files, by path. A path that is in one of them only is compared where that is possible:
 // the other state does not know it.
-func (k *Keeper) Diff(ctx context.Context, from, to map[string]task.FileVersion, o DiffOptions) ([]FileDiff, error) {
+func (k *Keeper) Diff(ctx context.Context, from, to map[string]api.FileVersion, o DiffOptions) ([]FileDiff, error) {
 	if o.MaxFile == 0 {
 		o.MaxFile = maxMerge
 	}
@@ -76,7 +76,7 @@ func (k *Keeper) Diff(ctx context.Context, from, to map[string]task.FileVersion,
 	return out, nil
 }
 
-func changeOf(a, b task.FileVersion) string {
+func changeOf(a, b api.FileVersion) string {
 	switch {
 	case !present(a):
 		return Added
@@ -109,7 +109,7 @@ func (k *Keeper) fill(ctx context.Context, d *FileDiff, o DiffOptions, room *int
 			why = "binary"
 		}
 		d.Why = why
-		if gone := (task.FileVersion{Kind: task.KindGone}); present(d.Old) && present(d.New) && d.Old.Kind != d.New.Kind {
+		if gone := (api.FileVersion{Kind: api.KindGone}); present(d.Old) && present(d.New) && d.Old.Kind != d.New.Kind {
 			err = errors.Join(
 				d.body(&out, FileDiff{Path: d.Path, Change: Deleted, Old: d.Old, New: gone}, a, nil),
 				d.body(&out, FileDiff{Path: d.Path, Change: Added, Old: gone, New: d.New}, nil, b),
@@ -173,7 +173,7 @@ func tab(name string) string {
 // headers are git's: they describe what lines cannot.
 func headers(out *bytes.Buffer, d FileDiff) {
 	a, b := gitMode(d.Old), gitMode(d.New)
-	finer := d.Old.Kind == task.KindFile && d.New.Kind == task.KindFile && a == b && d.Old.Mode != d.New.Mode
+	finer := d.Old.Kind == api.KindFile && d.New.Kind == api.KindFile && a == b && d.Old.Mode != d.New.Mode
 	if finer {
 		// Git knows two file modes only. Programs that apply a patch skip text before a header.
 		fmt.Fprintf(out, "permissions of %s: %03o before, %03o after\n", named("", d.Path), d.Old.Mode, d.New.Mode)
@@ -192,9 +192,9 @@ func headers(out *bytes.Buffer, d FileDiff) {
 	}
 }
 
-func gitMode(v task.FileVersion) string {
+func gitMode(v api.FileVersion) string {
 	switch {
-	case v.Kind == task.KindLink:
+	case v.Kind == api.KindLink:
 		return "120000"
 	case v.Mode&0o100 != 0:
 		return "100755"
@@ -203,7 +203,7 @@ func gitMode(v task.FileVersion) string {
 }
 
 // side is the content of one version, "" of nothing. why is the reason why there is none.
-func (k *Keeper) side(ctx context.Context, p string, v task.FileVersion, limit int64, disk bool) (data []byte, why string, err error) {
+func (k *Keeper) side(ctx context.Context, p string, v api.FileVersion, limit int64, disk bool) (data []byte, why string, err error) {
 	switch {
 	case !present(v):
 		return nil, "", nil
@@ -234,7 +234,7 @@ func (k *Keeper) side(ctx context.Context, p string, v task.FileVersion, limit i
 }
 
 // present reads the current content of a recorded path, if it is the version.
-func (k *Keeper) present(ctx context.Context, p string, v task.FileVersion, limit int64) ([]byte, error) {
+func (k *Keeper) present(ctx context.Context, p string, v api.FileVersion, limit int64) ([]byte, error) {
 	if !plain(p) {
 		return nil, workspace.ErrChanged
 	}

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/content"
-	"github.com/roost-dev/roost/task"
 )
 
 // location is where a content can be read again.
@@ -38,11 +38,11 @@ type entry struct {
 func (e *entry) kind() string {
 	switch {
 	case e.stat.mode&fs.ModeSymlink != 0:
-		return task.KindLink
+		return api.KindLink
 	case e.stat.mode.IsRegular():
-		return task.KindFile
+		return api.KindFile
 	}
-	return task.KindOther
+	return api.KindOther
 }
 
 // hash is the name of the content in the store.
@@ -63,12 +63,12 @@ func (e *entry) take(c *fileContent) {
 }
 
 // version is how the entry is recorded.
-func (e *entry) version() task.FileVersion {
-	v := task.FileVersion{Kind: e.kind()}
+func (e *entry) version() api.FileVersion {
+	v := api.FileVersion{Kind: e.kind()}
 	switch v.Kind {
-	case task.KindOther:
+	case api.KindOther:
 		return v
-	case task.KindFile:
+	case api.KindFile:
 		v.Mode = uint32(e.stat.mode.Perm())
 	}
 	v.Size = e.stat.size
@@ -87,10 +87,10 @@ func (e *entry) differs(o *entry) bool {
 	if e.kind() != o.kind() {
 		return true
 	}
-	if e.kind() == task.KindOther {
+	if e.kind() == api.KindOther {
 		return e.stat.mode.Type() != o.stat.mode.Type()
 	}
-	if e.kind() == task.KindFile && e.stat.mode.Perm() != o.stat.mode.Perm() {
+	if e.kind() == api.KindFile && e.stat.mode.Perm() != o.stat.mode.Perm() {
 		return true
 	}
 	if e.named && o.named {
@@ -116,8 +116,8 @@ type scan struct {
 }
 
 // gone is the record that nothing was at a path.
-func (s *scan) gone(p string) task.FileVersion {
-	v := task.FileVersion{Kind: task.KindGone}
+func (s *scan) gone(p string) api.FileVersion {
+	v := api.FileVersion{Kind: api.KindGone}
 	for dir := path.Dir(p); dir != "."; dir = path.Dir(dir) {
 		if _, ok := slices.BinarySearch(s.dirs, dir+"/"); ok {
 			break

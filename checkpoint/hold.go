@@ -9,8 +9,8 @@ import (
 	"io/fs"
 	"os"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/content"
-	"github.com/roost-dev/roost/task"
 )
 
 // inMemory is the size up to which a file is read once, in bytes; larger files are read twice, for their names and for
@@ -23,7 +23,7 @@ const inMemory = 8 << 20
 //
 // A file over a limit, or an unreadable one, is in the map without Blob. An error means that something else prevented
 // keeping contents (a full disk), and then nothing is known to be kept.
-func (k *Keeper) Hold(ctx context.Context, paths []string) (map[string]task.FileVersion, error) {
+func (k *Keeper) Hold(ctx context.Context, paths []string) (map[string]api.FileVersion, error) {
 	var all []string
 	seen := map[string]bool{}
 	for _, given := range paths {
@@ -50,9 +50,9 @@ func (k *Keeper) Hold(ctx context.Context, paths []string) (map[string]task.File
 	return out, nil
 }
 
-func (k *Keeper) hold(ctx context.Context, paths []string) (map[string]task.FileVersion, error) {
+func (k *Keeper) hold(ctx context.Context, paths []string) (map[string]api.FileVersion, error) {
 	if len(paths) == 0 {
-		return map[string]task.FileVersion{}, nil
+		return map[string]api.FileVersion{}, nil
 	}
 	g, err := k.open()
 	if err != nil {
@@ -68,7 +68,7 @@ func (k *Keeper) hold(ctx context.Context, paths []string) (map[string]task.File
 	if err != nil {
 		return nil, err
 	}
-	out := make(map[string]task.FileVersion, len(paths))
+	out := make(map[string]api.FileVersion, len(paths))
 	for _, p := range paths {
 		v, err := k.version(ctx, g, p, func(p string, c *fileContent) (string, error) {
 			if k.isSound(ctx, c.hash()) {
@@ -164,13 +164,13 @@ func (s *source) Read(p []byte) (int, error) {
 
 // Look is what is at recorded paths now, without keeping it: Blob is set only where the store already has the content.
 // Every path is in the map.
-func (k *Keeper) Look(ctx context.Context, paths []string) (map[string]task.FileVersion, error) {
+func (k *Keeper) Look(ctx context.Context, paths []string) (map[string]api.FileVersion, error) {
 	g, err := k.open()
 	if err != nil {
 		return nil, err
 	}
 	defer g.Close()
-	out := make(map[string]task.FileVersion, len(paths))
+	out := make(map[string]api.FileVersion, len(paths))
 	for _, p := range paths {
 		v, err := k.version(ctx, g, p, func(_ string, c *fileContent) (string, error) { return k.blobOf(c), nil })
 		if err != nil {
@@ -194,10 +194,10 @@ func (k *Keeper) blobOf(c *fileContent) string {
 }
 
 // version reads what is at a recorded path; keep returns the name of the content in the store, "" when it is not kept.
-func (k *Keeper) version(ctx context.Context, g *openRoot, p string, keep func(string, *fileContent) (string, error)) (task.FileVersion, error) {
-	gone := task.FileVersion{Kind: task.KindGone}
+func (k *Keeper) version(ctx context.Context, g *openRoot, p string, keep func(string, *fileContent) (string, error)) (api.FileVersion, error) {
+	gone := api.FileVersion{Kind: api.KindGone}
 	if !plain(p) {
-		return task.FileVersion{Kind: task.KindOther}, nil
+		return api.FileVersion{Kind: api.KindOther}, nil
 	}
 	for range tries {
 		if err := ctx.Err(); err != nil {
@@ -206,20 +206,20 @@ func (k *Keeper) version(ctx context.Context, g *openRoot, p string, keep func(s
 		info, ok, err := g.look(p)
 		switch {
 		case errors.Is(err, fs.ErrPermission):
-			return task.FileVersion{Kind: task.KindOther}, nil // below a closed folder: never touched
+			return api.FileVersion{Kind: api.KindOther}, nil // below a closed folder: never touched
 		case err != nil:
 			return gone, err
 		case !ok:
-			return task.FileVersion{Kind: task.KindOther}, nil
+			return api.FileVersion{Kind: api.KindOther}, nil
 		case info == nil:
 			gone.Dirs = g.missing(p)
 			return gone, nil
 		}
 		var c fileContent
-		kind := task.KindFile
+		kind := api.KindFile
 		switch {
 		case info.Mode()&fs.ModeSymlink != 0:
-			kind = task.KindLink
+			kind = api.KindLink
 			target, err := g.Readlink(OnDisk(p))
 			if err != nil {
 				continue // replaced since the stat
@@ -237,7 +237,7 @@ func (k *Keeper) version(ctx context.Context, g *openRoot, p string, keep func(s
 				return unread(info), nil
 			}
 		default:
-			return task.FileVersion{Kind: task.KindOther}, nil
+			return api.FileVersion{Kind: api.KindOther}, nil
 		}
 		blob, err := keep(p, &c)
 		if err != nil {
@@ -249,17 +249,17 @@ func (k *Keeper) version(ctx context.Context, g *openRoot, p string, keep func(s
 		}
 		return c.version(kind, mode, blob), nil
 	}
-	return task.FileVersion{Kind: task.KindOther}, nil // it changed during every read
+	return api.FileVersion{Kind: api.KindOther}, nil // it changed during every read
 }
 
 // unread is a file that may not be read.
-func unread(info fs.FileInfo) task.FileVersion {
-	return task.FileVersion{Kind: task.KindFile, Mode: uint32(info.Mode().Perm()), Size: info.Size()}
+func unread(info fs.FileInfo) api.FileVersion {
+	return api.FileVersion{Kind: api.KindFile, Mode: uint32(info.Mode().Perm()), Size: info.Size()}
 }
 
 // Content is a version's content, checked. The error wraps ErrUnkept when it is not in
 // the store, and content.ErrTooLarge when it is over limit bytes (0 = no limit).
-func (k *Keeper) Content(ctx context.Context, v task.FileVersion, limit int64) ([]byte, error) {
+func (k *Keeper) Content(ctx context.Context, v api.FileVersion, limit int64) ([]byte, error) {
 	if v.Blob == "" {
 		return nil, ErrUnkept
 	}

@@ -13,19 +13,19 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/content"
-	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/workspace"
 )
 
-func (l *lab) hold(paths ...string) map[string]task.FileVersion {
+func (l *lab) hold(paths ...string) map[string]api.FileVersion {
 	l.Helper()
 	v, err := l.k.Hold(l.Context(), paths)
 	l.must(err)
 	return v
 }
 
-func (l *lab) look(paths ...string) map[string]task.FileVersion {
+func (l *lab) look(paths ...string) map[string]api.FileVersion {
 	l.Helper()
 	v, err := l.k.Look(l.Context(), paths)
 	l.must(err)
@@ -38,11 +38,11 @@ func TestHoldKeepsWhatStandsThere(t *testing.T) {
 	l.write("empty", "")
 	l.must(os.Chmod(l.at("dir/a.txt"), 0o640))
 	got := l.hold("dir/a.txt", l.at("empty"), "no/such/file", "dir")
-	want := map[string]task.FileVersion{
-		"dir/a.txt":    {Kind: task.KindFile, Mode: 0o640, Size: 8, Hash: workspace.HashOf([]byte("one\r\ntwo")), Blob: workspace.HashOf([]byte("one\r\ntwo"))},
-		"empty":        {Kind: task.KindFile, Mode: 0o644, Hash: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", Blob: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"},
-		"no/such/file": {Kind: task.KindGone, Dirs: 2},
-		"dir":          {Kind: task.KindGone}, // a folder is no file
+	want := map[string]api.FileVersion{
+		"dir/a.txt":    {Kind: api.KindFile, Mode: 0o640, Size: 8, Hash: workspace.HashOf([]byte("one\r\ntwo")), Blob: workspace.HashOf([]byte("one\r\ntwo"))},
+		"empty":        {Kind: api.KindFile, Mode: 0o644, Hash: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", Blob: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"},
+		"no/such/file": {Kind: api.KindGone, Dirs: 2},
+		"dir":          {Kind: api.KindGone}, // a folder is no file
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
@@ -195,7 +195,7 @@ func TestNamesOfAllKinds(t *testing.T) {
 		l.write(n, "content of "+n)
 		want[Recorded(n)] = "content of " + n
 	}
-	check := func(got map[string]task.FileVersion) {
+	check := func(got map[string]api.FileVersion) {
 		t.Helper()
 		text := map[string]string{}
 		for p, v := range got {
@@ -212,7 +212,7 @@ func TestNamesOfAllKinds(t *testing.T) {
 	for _, n := range names {
 		l.remove(n)
 	}
-	was := map[string]task.FileVersion{}
+	was := map[string]api.FileVersion{}
 	for p, f := range l.changes(s) {
 		was[p] = *f.Was
 	}
@@ -231,10 +231,10 @@ func TestWhatMayNotBeRead(t *testing.T) {
 	l.must(os.Chmod(l.at("closed"), 0))
 	l.must(os.Chmod(l.at("secret"), 0))
 	t.Cleanup(func() { _ = os.Chmod(l.at("closed"), 0o700) })
-	if v := l.hold("secret")["secret"]; v.Kind != task.KindFile || v.Hash != "" || v.Blob != "" {
+	if v := l.hold("secret")["secret"]; v.Kind != api.KindFile || v.Hash != "" || v.Blob != "" {
 		t.Errorf("held: %+v", v)
 	}
-	if v := l.look("closed/x")["closed/x"]; v.Kind != task.KindOther {
+	if v := l.look("closed/x")["closed/x"]; v.Kind != api.KindOther {
 		t.Errorf("behind a closed folder: %+v", v)
 	}
 	s := l.survey()

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/workspace"
 )
@@ -97,7 +98,7 @@ func (l *lab) changes(s *Survey) map[string]task.CheckpointFile {
 }
 
 // content is what the store has of a version; "(not kept)" when it has nothing.
-func (l *lab) content(v task.FileVersion) string {
+func (l *lab) content(v api.FileVersion) string {
 	l.Helper()
 	data, err := l.k.Content(l.Context(), v, 0)
 	if errors.Is(err, ErrUnkept) {
@@ -115,8 +116,8 @@ func (l *lab) wantChange(got map[string]task.CheckpointFile, p, was, now string)
 		l.Errorf("%s: no change is told", p)
 		return
 	}
-	text := func(v task.FileVersion) string {
-		if v.Kind == task.KindGone {
+	text := func(v api.FileVersion) string {
+		if v.Kind == api.KindGone {
 			return ""
 		}
 		return l.content(v)

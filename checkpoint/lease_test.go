@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/content"
 	"github.com/roost-dev/roost/task"
 )
@@ -89,7 +90,7 @@ func TestWhatCannotBeHeldIsNotLost(t *testing.T) {
 	}
 	// That it is to be written then fails, and says why.
 	if _, err := other.Hold(t.Context(), []string{"f"}); err == nil {
-		if _, err = other.Save(t.Context(), Snapshot{Task: "t", Number: 9, Files: map[string]task.FileVersion{"f": list[0].Files[0].Now}}); err == nil {
+		if _, err = other.Save(t.Context(), Snapshot{Task: "t", Number: 9, Files: map[string]api.FileVersion{"f": list[0].Files[0].Now}}); err == nil {
 			t.Error("it was saved, with contents that nobody holds")
 		}
 	}

@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/content"
-	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/workspace"
 )
 
@@ -63,7 +63,7 @@ func (k *Keeper) mergeItem(ctx context.Context, i Item, b *content.Batch) (Item,
 			continue
 		case at.Same(s.From):
 			continue
-		case at.Kind != task.KindFile || s.From.Kind != task.KindFile || s.To.Kind != task.KindFile:
+		case at.Kind != api.KindFile || s.From.Kind != api.KindFile || s.To.Kind != api.KindFile:
 			return kept("it was changed by others since, and not only its text")
 		}
 		mode, ok := mergeMode(at.Mode, s)
@@ -89,7 +89,7 @@ func (k *Keeper) mergeItem(ctx context.Context, i Item, b *content.Batch) (Item,
 			return kept("others changed the same lines since")
 		}
 		text = append([]byte{}, data...)
-		at = task.FileVersion{Kind: task.KindFile, Mode: mode, Size: int64(len(text)), Hash: workspace.HashOf(text)}
+		at = api.FileVersion{Kind: api.KindFile, Mode: mode, Size: int64(len(text)), Hash: workspace.HashOf(text)}
 	}
 	i.Target = at
 	if text != nil && at.Blob == "" && at.Hash != i.Now.Hash && b != nil {

@@ -10,9 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/roost-dev/roost/api"
 	"pgregory.net/rapid"
-
-	"github.com/roost-dev/roost/task"
 )
 
 // seen is what a test sees at a path by itself, without the package.
@@ -47,13 +46,13 @@ func everything(t *rapid.T, root string) map[string]seen {
 			if err != nil {
 				return err
 			}
-			out[Recorded(rel)] = seen{kind: task.KindLink, text: target}
+			out[Recorded(rel)] = seen{kind: api.KindLink, text: target}
 		default:
 			data, err := os.ReadFile(path)
 			if err != nil {
 				return err
 			}
-			out[Recorded(rel)] = seen{task.KindFile, uint32(info.Mode().Perm()), string(data)}
+			out[Recorded(rel)] = seen{api.KindFile, uint32(info.Mode().Perm()), string(data)}
 		}
 		return nil
 	})
@@ -160,7 +159,7 @@ func changesAreTheDifference(t *testing.T, o Options, git bool) {
 			for _, f := range list {
 				got[f.Path] = [2]seen{l.seen(*f.Was), l.seen(f.Now)}
 			}
-			gone := seen{kind: task.KindGone}
+			gone := seen{kind: api.KindGone}
 			or := func(m map[string]seen, p string) seen {
 				if v, ok := m[p]; ok {
 					return v
@@ -181,9 +180,9 @@ func changesAreTheDifference(t *testing.T, o Options, git bool) {
 	})
 }
 
-func (l *lab) seen(v task.FileVersion) seen {
+func (l *lab) seen(v api.FileVersion) seen {
 	s := seen{kind: v.Kind, mode: v.Mode}
-	if v.Kind == task.KindFile || v.Kind == task.KindLink {
+	if v.Kind == api.KindFile || v.Kind == api.KindLink {
 		s.text = l.content(v)
 	}
 	return s

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -19,8 +20,8 @@ func observes(c task.CheckpointSaved) bool {
 
 // StateAt is what was at each path that a task's checkpoints know, at one of them; 0 is before any change. A path of
 // which that is unknown is left out. The list is in the order of the numbers; a number above all is the newest.
-func StateAt(list []task.CheckpointSaved, number int) map[string]task.FileVersion {
-	out := map[string]task.FileVersion{}
+func StateAt(list []task.CheckpointSaved, number int) map[string]api.FileVersion {
+	out := map[string]api.FileVersion{}
 	judged := map[string]bool{}
 	for _, c := range list {
 		for _, f := range c.Files {
@@ -70,14 +71,14 @@ type Step struct {
 	Checkpoint int // at which it was seen
 	Message    uint64
 	Call       string
-	From, To   task.FileVersion
+	From, To   api.FileVersion
 	Others     bool // no evidence that the task or a command of its own made it
 	Doubt      bool // of Others: a command of the task ran at that time, and may have made it
 }
 
 // steps adds the steps of one entry. at is what was there before it, nil when that is unknown.
-func steps(out []Step, at *task.FileVersion, c task.CheckpointSaved, f task.CheckpointFile) ([]Step, *task.FileVersion) {
-	step := func(from, to task.FileVersion, others, doubt bool) {
+func steps(out []Step, at *api.FileVersion, c task.CheckpointSaved, f task.CheckpointFile) ([]Step, *api.FileVersion) {
+	step := func(from, to api.FileVersion, others, doubt bool) {
 		if !from.Same(to) {
 			out = append(out, Step{Checkpoint: c.Number, Message: c.Message, Call: c.Call, From: from, To: to, Others: others, Doubt: others && doubt})
 		}
@@ -100,7 +101,7 @@ func steps(out []Step, at *task.FileVersion, c task.CheckpointSaved, f task.Chec
 // else than it had left, others changed it: a person, another program, another task.
 func transitions(list []task.CheckpointSaved) map[string][]Step {
 	out := map[string][]Step{}
-	at := map[string]*task.FileVersion{}
+	at := map[string]*api.FileVersion{}
 	for _, c := range list {
 		for _, f := range c.Files {
 			out[f.Path], at[f.Path] = steps(out[f.Path], at[f.Path], c, f)

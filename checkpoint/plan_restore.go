@@ -5,6 +5,7 @@ import (
 	"path"
 	"slices"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -37,9 +38,9 @@ func (a Act) Changes() bool { return a == ActRestore || a == ActMerge || a == Ac
 type Item struct {
 	Path   string
 	Act    Act
-	Why    string           // the reason, of a kept or lost file
-	Now    task.FileVersion // as it was looked at
-	Target task.FileVersion // what it becomes, or would
+	Why    string          // the reason, of a kept or lost file
+	Now    api.FileVersion // as it was looked at
+	Target api.FileVersion // what it becomes, or would
 
 	// Conflict: others changed it since. Doubt: as far as is known, only a command of the task, or something else while
 	// that ran.
@@ -64,7 +65,7 @@ func (i Item) Change() string {
 	return Modified
 }
 
-func present(v task.FileVersion) bool { return v.Kind == task.KindFile || v.Kind == task.KindLink }
+func present(v api.FileVersion) bool { return v.Kind == api.KindFile || v.Kind == api.KindLink }
 
 // Plan is what a restore would do. Files that are already what they were are not in it.
 type Plan struct {
@@ -132,14 +133,14 @@ func (p Plan) paths(which func(Act) bool) []string {
 
 // Files are the plan's changes for an intent, with the versions that the safety checkpoint holds. A file that the
 // checkpoint does not hold, or that changed since the plan was made, is not changed: it is in left, with the reason.
-func (p Plan) Files(held map[string]task.FileVersion) (files []task.RestoreFile, left []Item) {
+func (p Plan) Files(held map[string]api.FileVersion) (files []task.RestoreFile, left []Item) {
 	for _, i := range p.Items {
 		if !i.Act.Changes() {
 			continue
 		}
 		v, ok := held[i.Path]
 		switch {
-		case !ok && i.Now.Kind == task.KindOther:
+		case !ok && i.Now.Kind == api.KindOther:
 			v = i.Now // below a link that is removed first
 		case !ok || !v.Same(i.Now):
 			i.Act, i.Why = ActKeep, "it changed while the restore was prepared"
@@ -185,11 +186,11 @@ func (m Moment) First() int {
 //
 // A file that others changed since is a conflict, and the rule decides. The results of merges are not known yet: see
 // Keeper.Resolve, which also finds contents that are gone.
-func PlanMoment(list []task.CheckpointSaved, m Moment, now map[string]task.FileVersion, paths []string, rule Rule) Plan {
+func PlanMoment(list []task.CheckpointSaved, m Moment, now map[string]api.FileVersion, paths []string, rule Rule) Plan {
 	p := Plan{To: m.First(), Rule: rule}
-	targets := map[int]map[string]task.FileVersion{}
+	targets := map[int]map[string]api.FileVersion{}
 	changes := transitions(list)
-	var newest map[string]task.FileVersion
+	var newest map[string]api.FileVersion
 	if n := len(list); n > 0 {
 		newest = StateAt(list, list[n-1].Number)
 	}
@@ -217,7 +218,7 @@ func PlanMoment(list []task.CheckpointSaved, m Moment, now map[string]task.FileV
 		}
 		// Files below a folder that a command replaced by a link are gone, and the paths now lead through that link:
 		// see Plan.behind.
-		hidden := is.Kind == task.KindOther && newest[name].Kind == task.KindGone
+		hidden := is.Kind == api.KindOther && newest[name].Kind == api.KindGone
 		if !hidden && !is.Same(newest[name]) {
 			i.Conflict, i.Doubt = true, false
 		}
@@ -232,7 +233,7 @@ func (i Item) judged(rule Rule) Item {
 	switch {
 	case !plain(i.Path):
 		i.Act, i.Why = ActKeep, "such a path is never touched"
-	case i.Conflict && rule == Merge && i.Now.Kind == task.KindOther:
+	case i.Conflict && rule == Merge && i.Now.Kind == api.KindOther:
 		i.Act, i.Why = ActKeep, "something that is no file is there now"
 	case i.Conflict && rule == Merge:
 		i.Act = ActMerge
@@ -271,16 +272,16 @@ func (i Item) lostUnlessKept() Item {
 func (p Plan) behind() {
 	link := map[string]bool{}
 	for _, i := range p.Items {
-		if i.Act.Changes() && (i.Now.Kind == task.KindLink || i.Target.Kind == task.KindLink) {
+		if i.Act.Changes() && (i.Now.Kind == api.KindLink || i.Target.Kind == api.KindLink) {
 			link[i.Path] = true
 		}
 	}
 	for n := range p.Items {
 		i := &p.Items[n]
-		if !i.Act.Changes() || i.Now.Kind != task.KindOther && i.Target.Kind != task.KindOther || above(i.Path, link) {
+		if !i.Act.Changes() || i.Now.Kind != api.KindOther && i.Target.Kind != api.KindOther || above(i.Path, link) {
 			continue
 		}
-		if i.Target.Kind == task.KindOther {
+		if i.Target.Kind == api.KindOther {
 			i.Act, i.Why = ActLost, "it was no file, and cannot be made again"
 			continue
 		}

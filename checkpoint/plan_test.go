@@ -7,21 +7,22 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/task"
 )
 
 // ver is a version in a letter: "" nothing, "a" a kept file, "a*" one that is executable,
 // "a?" one whose content was not kept, "@a" a link, "!" what is no file.
-func ver(s string) task.FileVersion {
+func ver(s string) api.FileVersion {
 	switch {
 	case s == "":
-		return task.FileVersion{Kind: task.KindGone}
+		return api.FileVersion{Kind: api.KindGone}
 	case s == "!":
-		return task.FileVersion{Kind: task.KindOther}
+		return api.FileVersion{Kind: api.KindOther}
 	}
-	v := task.FileVersion{Kind: task.KindFile, Mode: 0o644, Size: 10}
+	v := api.FileVersion{Kind: api.KindFile, Mode: 0o644, Size: 10}
 	if rest, ok := strings.CutPrefix(s, "@"); ok {
-		s, v = rest, task.FileVersion{Kind: task.KindLink, Size: 10}
+		s, v = rest, api.FileVersion{Kind: api.KindLink, Size: 10}
 	}
 	if rest, ok := strings.CutSuffix(s, "*"); ok {
 		s, v.Mode = rest, 0o755
@@ -55,8 +56,8 @@ func story(lines ...string) []task.CheckpointSaved {
 	return out
 }
 
-func files(words string) map[string]task.FileVersion {
-	out := map[string]task.FileVersion{}
+func files(words string) map[string]api.FileVersion {
+	out := map[string]api.FileVersion{}
 	for _, w := range strings.Fields(words) {
 		path, what, _ := strings.Cut(w, "=")
 		out[path] = ver(what)

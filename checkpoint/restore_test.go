@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/content"
 	"github.com/roost-dev/roost/task"
 )
@@ -76,7 +77,7 @@ func (l *lab) looked(paths ...string) []task.CheckpointFile {
 			l.must(err)
 			v = now[p]
 		}
-		if v.Kind == task.KindGone {
+		if v.Kind == api.KindGone {
 			v.Dirs = l.k.w.MissingParents(OnDisk(p))
 		}
 		out = append(out, task.CheckpointFile{Path: p, Now: v})
@@ -108,7 +109,7 @@ func (l *lab) plan(list []task.CheckpointSaved, to int, rule Rule) Plan {
 // intent is what a restore commits before it begins.
 func (l *lab) intent(p Plan) []task.RestoreFile {
 	l.Helper()
-	held := map[string]task.FileVersion{}
+	held := map[string]api.FileVersion{}
 	for _, f := range l.looked(p.Paths()...) {
 		held[f.Path] = f.Now
 	}

@@ -17,8 +17,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/content"
-	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/workspace"
 )
 
@@ -285,9 +285,9 @@ func linkTo(target string) fileContent {
 }
 
 // version is the record of a content of a kind; blob is its name in the store, "" when it is not kept.
-func (c *fileContent) version(kind string, mode fs.FileMode, blob string) task.FileVersion {
-	v := task.FileVersion{Kind: kind, Mode: uint32(mode.Perm()), Size: c.size, Hash: hex.EncodeToString(c.sum[:])}
-	if kind == task.KindLink {
+func (c *fileContent) version(kind string, mode fs.FileMode, blob string) api.FileVersion {
+	v := api.FileVersion{Kind: kind, Mode: uint32(mode.Perm()), Size: c.size, Hash: hex.EncodeToString(c.sum[:])}
+	if kind == api.KindLink {
 		v.Mode = 0 // links have none, though some systems report 0777
 	}
 	v.Blob = blob

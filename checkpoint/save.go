@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/content"
 	"github.com/roost-dev/roost/task"
 )
@@ -22,7 +23,7 @@ type Snapshot struct {
 	At     int64  // Unix milliseconds
 	Parent string // what Save returned for the task's checkpoint before; "" for the first, or one that is lost
 	// Files is the whole tracked state: StateAt this checkpoint.
-	Files map[string]task.FileVersion
+	Files map[string]api.FileVersion
 	// Changed is the checkpoint's own record (CheckpointSaved.Files). What was there before is kept with it, because
 	// the state does not hold it.
 	Changed []task.CheckpointFile
@@ -125,9 +126,9 @@ func (k *Keeper) reachedBy(owner, commit string) map[string]bool {
 
 // manifestFiles lists what a checkpoint changed, before and after, and of the rest of the state what is not named yet.
 func (k *Keeper) manifestFiles(s Snapshot, named map[string]bool) (list []content.File, err error) {
-	add := func(p string, v task.FileVersion, before bool) {
+	add := func(p string, v api.FileVersion, before bool) {
 		f := content.File{Path: p, Kind: v.Kind, Before: before}
-		if v.Kind == task.KindFile {
+		if v.Kind == api.KindFile {
 			f.Mode = strconv.FormatUint(uint64(v.Mode), 8)
 		}
 		if h := content.Hash(v.Hash); v.Blob != "" && err == nil {
@@ -138,7 +139,7 @@ func (k *Keeper) manifestFiles(s Snapshot, named map[string]bool) (list []conten
 		}
 		list = append(list, f)
 	}
-	changed := map[string]task.FileVersion{}
+	changed := map[string]api.FileVersion{}
 	for _, c := range s.Changed {
 		if c.Was != nil && c.Was.Blob != "" {
 			add(c.Path, *c.Was, true)
@@ -160,7 +161,7 @@ func (k *Keeper) manifestFiles(s Snapshot, named map[string]bool) (list []conten
 const holdTimeout = int64(time.Hour)
 
 // noteHeld notes contents that a checkpoint will name.
-func (k *Keeper) noteHeld(versions ...task.FileVersion) {
+func (k *Keeper) noteHeld(versions ...api.FileVersion) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, v := range versions {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/content"
 	"github.com/roost-dev/roost/task"
 )
@@ -57,8 +58,8 @@ func TestAManifestTellsWhatACheckpointSaved(t *testing.T) {
 	l.write("bytes\xff", "b")
 	l.must(os.Symlink("dir/a.txt", l.at("link")))
 	files := l.hold("dir/a.txt", "private", "bytes\xff", "link", "nothing here")
-	files["unkept"] = task.FileVersion{Kind: task.KindFile, Mode: 0o644, Size: 9, Hash: "x"}
-	files["lost"] = task.FileVersion{Kind: task.KindFile, Mode: 0o644, Size: 9, Hash: strings.Repeat("1", 64), Blob: strings.Repeat("1", 64)}
+	files["unkept"] = api.FileVersion{Kind: api.KindFile, Mode: 0o644, Size: 9, Hash: "x"}
+	files["lost"] = api.FileVersion{Kind: api.KindFile, Mode: 0o644, Size: 9, Hash: strings.Repeat("1", 64), Blob: strings.Repeat("1", 64)}
 	was := l.hold("dir/a.txt")["dir/a.txt"]
 	first := l.save(Snapshot{Number: 1, Title: "a.txt and\n5 more", At: 1_700_000_000_000, Files: files})
 	l.write("dir/a.txt", "two\n")
@@ -84,7 +85,7 @@ func TestAManifestTellsWhatACheckpointSaved(t *testing.T) {
 		t.Error(d)
 	}
 	for _, f := range m.Files {
-		if f.Path == "private" && (f.Mode != "600" || f.Kind != task.KindFile) || f.Path == "link" && (f.Mode != "" || f.Kind != task.KindLink) {
+		if f.Path == "private" && (f.Mode != "600" || f.Kind != api.KindFile) || f.Path == "link" && (f.Mode != "" || f.Kind != api.KindLink) {
 			t.Errorf("%+v", f)
 		}
 	}
@@ -114,7 +115,7 @@ func TestCollectKeepsWhatCheckpointsName(t *testing.T) {
 	l.save(Snapshot{Number: 3, Parent: c2, Files: l.hold("a")})
 	l.write("b", "of another task")
 	other := l.hold("b")["b"]
-	l.save(Snapshot{Task: "other", Number: 1, Files: map[string]task.FileVersion{"b": other}})
+	l.save(Snapshot{Task: "other", Number: 1, Files: map[string]api.FileVersion{"b": other}})
 	l.remove("b")
 	l.must(l.k.Forget("other"))
 	l.must(l.k.Forget("other"))
@@ -182,7 +183,7 @@ func TestTheStoreStaysSmall(t *testing.T) {
 	for i := range 20 {
 		l.write(fmt.Sprintf("src/f%02d.go", i), sourceText(i, 0))
 	}
-	files := map[string]task.FileVersion{}
+	files := map[string]api.FileVersion{}
 	changed := 0
 	parent := ""
 	for i := range 40 {

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/content"
-	"github.com/roost-dev/roost/task"
 )
 
 // workers read files at the same time. More would slow down the user's other programs.
@@ -117,7 +117,7 @@ func (k *Keeper) readAll(ctx context.Context, g *openRoot, sc *scan) (trouble, e
 	jobs := make([]int, 0, 64)
 	for i := range sc.list {
 		e := &sc.list[i]
-		if e.kind() == task.KindOther {
+		if e.kind() == api.KindOther {
 			continue
 		}
 		was := e.held
@@ -209,7 +209,7 @@ func (r *reading) work(jobs []int) error {
 func (r *reading) one(rd *reader, g *openRoot, i int) {
 	e := &r.sc.list[i]
 	e.held = nowhere
-	if e.kind() == task.KindLink {
+	if e.kind() == api.KindLink {
 		target, err := g.Readlink(OnDisk(e.path))
 		if err != nil {
 			r.lost(g, i)

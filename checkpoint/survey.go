@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/content"
 	"github.com/roost-dev/roost/task"
 )
@@ -153,7 +154,7 @@ func (sc *scan) unheld(trouble error) Unheld {
 	var large []*entry
 	for i := range sc.list {
 		e := &sc.list[i]
-		if e.held != nowhere || e.kind() == task.KindOther {
+		if e.held != nowhere || e.kind() == api.KindOther {
 			continue
 		}
 		u.Files++

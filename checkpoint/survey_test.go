@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/api"
 )
 
 func TestChangesOfACommand(t *testing.T) {
@@ -36,7 +36,7 @@ func TestChangesOfACommand(t *testing.T) {
 	if m := got["mode.sh"]; m.Was.Mode != 0o644 || m.Now.Mode != 0o755 {
 		t.Errorf("mode %o -> %o", m.Was.Mode, m.Now.Mode)
 	}
-	if k := got["link"].Now.Kind; k != task.KindLink {
+	if k := got["link"].Now.Kind; k != api.KindLink {
 		t.Errorf("the link is a %s", k)
 	}
 	if again := l.during(func() {}); len(again) != 0 {

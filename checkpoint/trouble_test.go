@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/api"
 )
 
 // What a survey keeps counts at once: a store that is nearly full takes the first file and
@@ -77,7 +77,7 @@ func TestFilesThatGoBeforeTheyAreRead(t *testing.T) {
 	var got []string
 	for _, e := range sc.list {
 		got = append(got, e.path)
-		if e.path == "link" && (e.kind() != task.KindFile || e.named || e.stat.size != int64(len("a file now, and longer"))) {
+		if e.path == "link" && (e.kind() != api.KindFile || e.named || e.stat.size != int64(len("a file now, and longer"))) {
 			t.Errorf("what was a link: %+v", e)
 		}
 	}
@@ -157,7 +157,7 @@ func TestAStepsModeIsTakenOut(t *testing.T) {
 		{0o644, 0o644, 0o755, 0o644, true}, // others took it out already
 		{0o600, 0o644, 0o755, 0o600, false},
 	} {
-		got, ok := mergeMode(c.now, Step{From: task.FileVersion{Mode: c.from}, To: task.FileVersion{Mode: c.to}})
+		got, ok := mergeMode(c.now, Step{From: api.FileVersion{Mode: c.from}, To: api.FileVersion{Mode: c.to}})
 		if got != c.want || ok != c.ok {
 			t.Errorf("%o, of a step from %o to %o: %o %v", c.now, c.from, c.to, got, ok)
 		}

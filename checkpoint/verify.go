@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/content"
-	"github.com/roost-dev/roost/task"
 )
 
 // ErrDamaged: a kept content differs from its record.
@@ -37,7 +37,7 @@ func (v *Verifier) Close() error { return v.c.Close() }
 
 // Verify returns nil when the content of a version is kept as recorded, or was never kept. The error wraps ErrUnkept
 // when the content is gone, and ErrDamaged when it differs. Any other error is the context's, or a read error.
-func (v *Verifier) Verify(ctx context.Context, f task.FileVersion) error {
+func (v *Verifier) Verify(ctx context.Context, f api.FileVersion) error {
 	if f.Blob == "" {
 		return nil
 	}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/api"
 )
 
 // spoil changes one byte in the first content of each bundle.
@@ -70,10 +70,10 @@ func TestVerifyTellsWhatIsMissing(t *testing.T) {
 	check, err := OpenVerifier(filepath.Dir(l.k.dir), l.k.name)
 	l.must(err)
 	defer check.Close()
-	if err := check.Verify(context.Background(), task.FileVersion{Kind: task.KindFile, Blob: strings.Repeat("ab", 20), Hash: strings.Repeat("cd", 32)}); !errors.Is(err, ErrUnkept) {
+	if err := check.Verify(context.Background(), api.FileVersion{Kind: api.KindFile, Blob: strings.Repeat("ab", 20), Hash: strings.Repeat("cd", 32)}); !errors.Is(err, ErrUnkept) {
 		t.Errorf("%v, want that it is not kept", err)
 	}
-	if err := check.Verify(context.Background(), task.FileVersion{Kind: task.KindGone}); err != nil {
+	if err := check.Verify(context.Background(), api.FileVersion{Kind: api.KindGone}); err != nil {
 		t.Errorf("a version without content: %v", err)
 	}
 	if _, err := OpenVerifier(filepath.Dir(l.k.dir), "../evil"); err == nil {

@@ -14,10 +14,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/conformance"
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/roofmt"
-	"github.com/roost-dev/roost/store"
 )
 
 // Every real task is listed as its editor listed it, or as a plain reading of its files
@@ -37,7 +37,7 @@ func TestCorpusAcceptance(t *testing.T) {
 			return out.String()
 		}
 		before := sums(t, dir)
-		var list struct{ Items []store.Summary }
+		var list struct{ Items []api.Summary }
 		unmarshal(t, []byte(roost([]int{ExitDone}, "list", "--empty", "--json")), &list)
 		if len(list.Items) != 1 {
 			t.Fatalf("%d tasks in one folder", len(list.Items))
@@ -71,7 +71,7 @@ func TestCorpusAcceptance(t *testing.T) {
 }
 
 // encoded is a page as list --json prints it.
-func encoded(t *testing.T, items []store.Summary) []byte {
+func encoded(t *testing.T, items []api.Summary) []byte {
 	t.Helper()
 	var out strings.Builder
 	must(t, encode(&out, report.PageOf(items, ""), false))
@@ -198,7 +198,7 @@ func readRows(path string) []uiRow {
 }
 
 // asEditorSays compares a listed task with its editor's row, and with its rows.
-func asEditorSays(t *testing.T, got store.Summary, row *editorRow, ui []uiRow) {
+func asEditorSays(t *testing.T, got api.Summary, row *editorRow, ui []uiRow) {
 	t.Helper()
 	last := slices.Clone(ui)
 	for len(last) > 0 && strings.HasPrefix(last[len(last)-1].kind(), "ask:resume_") {

@@ -13,8 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/roofmt"
-	"github.com/roost-dev/roost/store"
 )
 
 func must(t *testing.T, err error) {
@@ -82,9 +82,9 @@ func TestAThousandFolders(t *testing.T) {
 		}
 		return out.String()
 	}
-	tasks := func() []store.Summary {
+	tasks := func() []api.Summary {
 		t.Helper()
-		var list struct{ Items []store.Summary }
+		var list struct{ Items []api.Summary }
 		unmarshal(t, []byte(roost("list", "--json")), &list)
 		return list.Items
 	}
@@ -158,7 +158,7 @@ func TestAThousandFolders(t *testing.T) {
 	// The storage goes away, as a disk that is not mounted does.
 	must(t, os.Rename(storage, storage+".gone"))
 	for _, sum := range tasks() {
-		said := slices.ContainsFunc(sum.Damaged, func(d store.Damage) bool { return strings.Contains(d.Problem, "cannot be reached") })
+		said := slices.ContainsFunc(sum.Damaged, func(d api.Damage) bool { return strings.Contains(d.Problem, "cannot be reached") })
 		if sum.Title != titles[sum.ID] || !said {
 			t.Fatalf("%s is called %q; %+v", sum.ID, sum.Title, sum.Damaged)
 		}
@@ -180,15 +180,15 @@ func TestChangesShowInTheNextList(t *testing.T) {
 	storage := filepath.Join(base, "store")
 	many(t, storage, 30)
 	a, out, errs := app(t, "ROOST_ROOT="+filepath.Join(base, "root"), "ROOST_CACHE="+filepath.Join(base, "cache"), "ROOST_SOURCES="+storage)
-	list := func() map[string]store.Summary {
+	list := func() map[string]api.Summary {
 		t.Helper()
 		out.Reset()
 		if code := a.Run(context.Background(), []string{"list", "--json"}); code != ExitDone {
 			t.Fatal(errs)
 		}
-		var got struct{ Items []store.Summary }
+		var got struct{ Items []api.Summary }
 		unmarshal(t, bytes.TrimSpace(out.Bytes()), &got)
-		all := map[string]store.Summary{}
+		all := map[string]api.Summary{}
 		for _, sum := range got.Items {
 			all[sum.ID] = sum
 		}

@@ -20,11 +20,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/roost-dev/roost/store/trash"
+	"github.com/roost-dev/roost/api"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/roost-dev/roost/store"
 )
 
 // crowdEnv says how long processes work beside each other in TestCrowd, e.g. 10m; the
@@ -241,7 +239,7 @@ func (p *person) looks() {
 	if !ok {
 		return
 	}
-	var list struct{ Items []store.Summary }
+	var list struct{ Items []api.Summary }
 	if err := json.Unmarshal([]byte(out), &list); err != nil {
 		p.t.Errorf("list: %v", err)
 		return
@@ -273,11 +271,11 @@ func (c *crowd) settle() {
 	if left, _ := filepath.Glob(filepath.Join(c.root, "tasks", ".*")); len(left) > 0 {
 		t.Errorf("left: %v", left)
 	}
-	there := map[string]store.Summary{}
+	there := map[string]api.Summary{}
 	for _, sum := range c.list() {
 		there[sum.ID] = sum
 	}
-	var bin struct{ Items []trash.DeletedTask }
+	var bin struct{ Items []api.DeletedTask }
 	r := c.roost("trash", "list", "--json")
 	if err := json.Unmarshal([]byte(r.out), &bin); err != nil {
 		t.Fatal(err)

@@ -6,15 +6,15 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/roost-dev/roost/api"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
-	"github.com/roost-dev/roost/store/history"
 )
 
 // printBranches draws the tree of a task's branches.
-func (a *App) printBranches(tree history.BranchTree) error {
+func (a *App) printBranches(tree api.BranchTree) error {
 	if f := tree.Forked; f != nil {
 		if err := a.println(fmt.Sprintf("forked from %s at #%d of %s", display.OneLine(f.Source+":"+f.ID), f.At, f.Branch)); err != nil {
 			return err
@@ -24,7 +24,7 @@ func (a *App) printBranches(tree history.BranchTree) error {
 }
 
 // branchesBelow prints the branches that leave one, and below each what leaves it.
-func (a *App) branchesBelow(all []history.BranchRow, parent string, depth int) error {
+func (a *App) branchesBelow(all []api.BranchRow, parent string, depth int) error {
 	for _, b := range all {
 		if b.Parent != parent {
 			continue
@@ -55,7 +55,7 @@ func (a *App) branchesBelow(all []history.BranchRow, parent string, depth int) e
 	return nil
 }
 
-func leftBy(b history.BranchRow) string {
+func leftBy(b api.BranchRow) string {
 	text := map[string]string{"remove": "a deleted message", "branch": "going to another branch", "edit": "an edit"}[b.Why]
 	if text == "" {
 		text = "a " + display.OneLine(b.Why)

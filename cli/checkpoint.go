@@ -6,10 +6,9 @@ import (
 	"fmt"
 	"net/http"
 
-	"github.com/roost-dev/roost/engine/checkpoints"
-
 	"github.com/spf13/cobra"
 
+	"github.com/roost-dev/roost/api"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/engine"
@@ -61,7 +60,7 @@ func (a *App) checkpointListCommand() *cobra.Command {
 	}
 }
 
-func (a *App) printCheckpoints(l checkpoints.List) error {
+func (a *App) printCheckpoints(l api.Checkpoints) error {
 	if len(l.Checkpoints) == 0 {
 		a.say("task %s has no checkpoints: nothing that it did changed a file", l.ID)
 		return nil
@@ -102,14 +101,14 @@ func (a *App) printCheckpoints(l checkpoints.List) error {
 
 // titleText is what a checkpoint is named after. Behind its reason, the words that a
 // restore puts before the files say it twice.
-func titleText(c checkpoints.Checkpoint) string {
+func titleText(c api.Checkpoint) string {
 	return display.OneLine(view.CheckpointTitle(c.Title))
 }
 
 func reasonText(reason string) string { return display.OneLine(view.CheckpointReason(reason)) }
 
 // checkpointText is a checkpoint for people, on a line.
-func (a *App) checkpointText(c checkpoints.Checkpoint) string {
+func (a *App) checkpointText(c api.Checkpoint) string {
 	if c.Number == 0 {
 		return "c0  what stood there before the task changed anything"
 	}
@@ -163,9 +162,9 @@ func (a *App) checkpointGCCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *App) tellCollected(found []checkpoints.CollectedStore, dry bool) error {
+func (a *App) tellCollected(found []api.CollectedStore, dry bool) error {
 	type collected struct {
-		checkpoints.CollectedStore
+		api.CollectedStore
 		Problem string `json:"error,omitempty"`
 	}
 	items, freed := []collected{}, int64(0)
@@ -220,7 +219,7 @@ func (a *App) checkpointNames(more ...string) completer {
 		defer cancel()
 		var out []string
 		err := a.connect(ctx, func(c *client.Client) error {
-			var l checkpoints.List
+			var l api.Checkpoints
 			_, err := c.Do(ctx, http.MethodGet, pathOf(args[0], "checkpoints"), nil, nil, &l)
 			for i := range l.Checkpoints { // the newest is wanted most
 				c := l.Checkpoints[len(l.Checkpoints)-1-i]

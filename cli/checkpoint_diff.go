@@ -6,13 +6,13 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine/checkpoints"
 
 	"github.com/spf13/cobra"
 
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
-	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/view"
 )
 
@@ -48,7 +48,7 @@ func (a *App) checkpointDiffCommand() *cobra.Command {
 				q.Set("stat", "true")
 			}
 			return a.connect(cmd.Context(), func(c *client.Client) error {
-				return documentOf(cmd.Context(), a, c, checkpointPath(args[0], o.From, "diff"), q, func(d checkpoints.Diff) error {
+				return documentOf(cmd.Context(), a, c, checkpointPath(args[0], o.From, "diff"), q, func(d api.Diff) error {
 					return a.showDiff(cmd.Context(), d, stat)
 				})
 			})
@@ -61,7 +61,7 @@ func (a *App) checkpointDiffCommand() *cobra.Command {
 }
 
 // showDiff prints what differs for people.
-func (a *App) showDiff(ctx context.Context, d checkpoints.Diff, stat bool) error {
+func (a *App) showDiff(ctx context.Context, d api.Diff, stat bool) error {
 	if len(d.Files) == 0 {
 		a.say("nothing differs between %s and %s", d.From, d.To)
 		return nil
@@ -74,7 +74,7 @@ func (a *App) showDiff(ctx context.Context, d checkpoints.Diff, stat bool) error
 
 // printPatch prints what differs as a patch. Everything in it comes from files and
 // models, names included.
-func (a *App) printPatch(files []checkpoints.FileDiff) error {
+func (a *App) printPatch(files []api.FileDiff) error {
 	style := a.outStyle()
 	for _, f := range files {
 		if f.Patch == "" || f.Why != "" {
@@ -107,12 +107,12 @@ func lineStyle(line string) view.Style {
 }
 
 // diffNote is what a patch does not show.
-func diffNote(f checkpoints.FileDiff) string {
+func diffNote(f api.FileDiff) string {
 	var notes []string
-	if f.From.Kind == task.KindFile && f.To.Kind == task.KindFile && f.From.Mode != f.To.Mode {
+	if f.From.Kind == api.KindFile && f.To.Kind == api.KindFile && f.From.Mode != f.To.Mode {
 		notes = append(notes, fmt.Sprintf("mode %03o, was %03o", f.To.Mode, f.From.Mode))
 	}
-	if f.From.Kind != f.To.Kind && f.From.Kind != task.KindGone && f.To.Kind != task.KindGone {
+	if f.From.Kind != f.To.Kind && f.From.Kind != api.KindGone && f.To.Kind != api.KindGone {
 		notes = append(notes, "a "+kindText(f.To.Kind)+", was a "+kindText(f.From.Kind))
 	}
 	if f.Why != "" {
@@ -122,14 +122,14 @@ func diffNote(f checkpoints.FileDiff) string {
 }
 
 func kindText(kind string) string {
-	if text := map[string]string{task.KindFile: "file", task.KindLink: "link", task.KindOther: "folder or device"}[kind]; text != "" {
+	if text := map[string]string{api.KindFile: "file", api.KindLink: "link", api.KindOther: "folder or device"}[kind]; text != "" {
 		return text
 	}
 	return display.OneLine(kind)
 }
 
 // printStat prints a line with a bar for each file.
-func (a *App) printStat(files []checkpoints.FileDiff) error {
+func (a *App) printStat(files []api.FileDiff) error {
 	style, width, most, added, removed := a.outStyle(), 0, 0, 0, 0
 	for _, f := range files {
 		width = max(width, min(display.Columns(display.OneLine(f.Path)), 60))

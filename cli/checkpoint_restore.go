@@ -7,9 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine/checkpoints"
-
-	"github.com/roost-dev/roost/store/actions"
 
 	"github.com/spf13/cobra"
 
@@ -99,7 +98,7 @@ func (a *App) restore(ctx context.Context, id string, o checkpoints.RestoreOptio
 					DryRun:     o.DryRun || dry,
 				}
 			},
-		}, func(r checkpoints.RestoreResult) *checkpoints.RestoreResult { return &r })
+		}, func(r api.RestoreResult) *api.RestoreResult { return &r })
 		if err != nil {
 			return err
 		}
@@ -114,7 +113,7 @@ func (a *App) restore(ctx context.Context, id string, o checkpoints.RestoreOptio
 }
 
 // agree shows a person what would be done and asks. Only a yes is one.
-func (a *App) agree(ctx context.Context, what string, r checkpoints.RestoreResult, try string) error {
+func (a *App) agree(ctx context.Context, what string, r api.RestoreResult, try string) error {
 	for _, line := range a.restoreLines(r, display.Style{On: a.colour()}) {
 		fmt.Fprintln(a.Err, line)
 	}
@@ -126,7 +125,7 @@ func (a *App) agree(ctx context.Context, what string, r checkpoints.RestoreResul
 }
 
 // tellRestore is the result of a restore.
-func (a *App) tellRestore(r checkpoints.RestoreResult) error {
+func (a *App) tellRestore(r api.RestoreResult) error {
 	for _, line := range a.restoreLines(r, a.outStyle()) {
 		if err := a.println(line); err != nil {
 			return err
@@ -142,13 +141,13 @@ func (a *App) tellRestore(r checkpoints.RestoreResult) error {
 }
 
 // restoreLines are what a restore does, for people: the checkpoint, each file, the sum.
-func (a *App) restoreLines(r checkpoints.RestoreResult, style display.Style) []string {
+func (a *App) restoreLines(r api.RestoreResult, style display.Style) []string {
 	verb := "restored"
 	if r.Outcome == "" {
 		verb = "to restore"
 	}
 	lines := []string{style.Paint(view.Head, verb+" "+display.OneLine(r.ID)+"  "+a.checkpointText(r.To))}
-	item := func(look view.Style, word string, i checkpoints.RestoreItem, note string) {
+	item := func(look view.Style, word string, i api.RestoreItem, note string) {
 		if note != "" {
 			note = "  (" + note + ")"
 		}
@@ -186,7 +185,7 @@ func whyText(why, otherwise string) string {
 }
 
 // restoreFailure is what a restore that was done still has to say by its exit code.
-func restoreFailure(r checkpoints.RestoreResult) error {
+func restoreFailure(r api.RestoreResult) error {
 	if !r.DryRun && len(r.Lost) > 0 {
 		return &Failure{Exit: ExitDamaged, Code: "content_lost", Task: r.ID, What: "restore all files of task " + r.ID,
 			Why: namesText(r.Lost) + ": the content at that time was not kept, so that the file stays as it is", Try: "roost checkpoint diff " + shellWord(r.ID) + " " + r.To.Name()}
@@ -195,7 +194,7 @@ func restoreFailure(r checkpoints.RestoreResult) error {
 }
 
 // namesText names a few files.
-func namesText(items []checkpoints.RestoreItem) string {
+func namesText(items []api.RestoreItem) string {
 	var names []string
 	for _, i := range items[:min(len(items), 5)] {
 		names = append(names, display.OneLine(i.Path))
@@ -208,7 +207,7 @@ func namesText(items []checkpoints.RestoreItem) string {
 }
 
 // filesText is a deed that put files back.
-func filesText(d actions.Action) string {
+func filesText(d api.Action) string {
 	text := fmt.Sprintf("%d file%s", d.Files, plural(d.Files))
 	if d.Kind != kindRestore {
 		return "with " + text
@@ -223,7 +222,7 @@ func filesText(d actions.Action) string {
 const kindRestore = task.RestoreAction
 
 // tellKept names the files that undo or redo left alone.
-func (a *App) tellKept(r *checkpoints.RestoreResult) error {
+func (a *App) tellKept(r *api.RestoreResult) error {
 	if r == nil {
 		return nil
 	}

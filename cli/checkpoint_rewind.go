@@ -3,11 +3,9 @@ package cli
 import (
 	"fmt"
 
-	"github.com/roost-dev/roost/engine/checkpoints"
+	"github.com/roost-dev/roost/api"
 
 	"github.com/spf13/cobra"
-
-	"github.com/roost-dev/roost/store/history"
 )
 
 // withFiles are the flags of a rewind that takes files with it.
@@ -36,7 +34,7 @@ func (f *withFiles) check(a *App, cmd *cobra.Command, id string) error {
 	return a.checkConflictRule(cmd, f.conflict)
 }
 
-func (a *App) tellRewindFiles(r history.RewindResult, files checkpoints.RestoreResult) error {
+func (a *App) tellRewindFiles(r api.RewindResult, files api.RestoreResult) error {
 	for _, line := range a.restoreLines(files, a.outStyle()) {
 		if err := a.println(line); err != nil {
 			return err

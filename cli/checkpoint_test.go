@@ -4,14 +4,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/roost-dev/roost/engine/checkpoints"
-
-	"github.com/roost-dev/roost/store/actions"
+	"github.com/roost-dev/roost/api"
 
 	"github.com/roost-dev/roost/checkpoint"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
-	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -22,17 +19,17 @@ const hostile = "a\x1b[2J\nb\u202ec.txt"
 // a terminal raw, and a name stays on its line.
 func TestCheckpointTextsAreSafe(t *testing.T) {
 	t.Parallel()
-	c := checkpoints.Checkpoint{Number: 1, Reason: hostile, Title: hostile, Time: "2026-01-02T03:04:05.000Z"}
-	item := checkpoints.RestoreItem{Path: hostile, Change: checkpoint.Modified, Why: hostile}
-	r := checkpoints.RestoreResult{ID: "x", To: c, Files: []checkpoints.RestoreItem{item}, Conflicts: []checkpoints.RestoreItem{item}, Lost: []checkpoints.RestoreItem{item}}
-	diff := checkpoints.FileDiff{Path: hostile, Change: checkpoint.Added, Added: 1, Patch: "diff --git " + hostile + "\n+" + hostile + "\n"}
-	unkept := checkpoints.FileDiff{Path: hostile, Change: checkpoint.Modified, Why: hostile}
+	c := api.Checkpoint{Number: 1, Reason: hostile, Title: hostile, Time: "2026-01-02T03:04:05.000Z"}
+	item := api.RestoreItem{Path: hostile, Change: checkpoint.Modified, Why: hostile}
+	r := api.RestoreResult{ID: "x", To: c, Files: []api.RestoreItem{item}, Conflicts: []api.RestoreItem{item}, Lost: []api.RestoreItem{item}}
+	diff := api.FileDiff{Path: hostile, Change: checkpoint.Added, Added: 1, Patch: "diff --git " + hostile + "\n+" + hostile + "\n"}
+	unkept := api.FileDiff{Path: hostile, Change: checkpoint.Modified, Why: hostile}
 	for name, show := range map[string]func(a *App) error{
 		"list": func(a *App) error {
-			return a.printCheckpoints(checkpoints.List{ID: "x", Checkpoints: []checkpoints.Checkpoint{c}})
+			return a.printCheckpoints(api.Checkpoints{ID: "x", Checkpoints: []api.Checkpoint{c}})
 		},
-		"patch": func(a *App) error { return a.printPatch([]checkpoints.FileDiff{diff, unkept}) },
-		"stat":  func(a *App) error { return a.printStat([]checkpoints.FileDiff{diff, unkept}) },
+		"patch": func(a *App) error { return a.printPatch([]api.FileDiff{diff, unkept}) },
+		"stat":  func(a *App) error { return a.printStat([]api.FileDiff{diff, unkept}) },
 		"plan":  func(a *App) error { return a.tellRestore(r) },
 		"undo":  func(a *App) error { return a.tellKept(&r) },
 		"why":   func(a *App) error { a.tell(failureOf(restoreFailure(r))); return nil },
@@ -57,19 +54,19 @@ func TestCheckpointTextsAreSafe(t *testing.T) {
 
 func TestRestoreExitCodes(t *testing.T) {
 	t.Parallel()
-	one := []checkpoints.RestoreItem{{Path: "a"}}
+	one := []api.RestoreItem{{Path: "a"}}
 	for _, tt := range []struct {
 		name string
-		r    checkpoints.RestoreResult
+		r    api.RestoreResult
 		want int
 	}{
-		{"all is back", checkpoints.RestoreResult{Files: one, Outcome: "done"}, ExitDone},
-		{"nothing was to do", checkpoints.RestoreResult{Outcome: "nothing"}, ExitDone},
-		{"some are kept", checkpoints.RestoreResult{Files: one, Conflicts: one, Outcome: "done"}, ExitDone},
-		{"only conflicts, and keep was asked for", checkpoints.RestoreResult{Conflicts: one, Outcome: "nothing"}, ExitDone},
-		{"one is lost", checkpoints.RestoreResult{Files: one, Lost: one, Outcome: "done"}, ExitDamaged},
-		{"lost and conflicts", checkpoints.RestoreResult{Conflicts: one, Lost: one, Outcome: "nothing"}, ExitDamaged},
-		{"a dry run", checkpoints.RestoreResult{Conflicts: one, Lost: one, DryRun: true}, ExitDone},
+		{"all is back", api.RestoreResult{Files: one, Outcome: "done"}, ExitDone},
+		{"nothing was to do", api.RestoreResult{Outcome: "nothing"}, ExitDone},
+		{"some are kept", api.RestoreResult{Files: one, Conflicts: one, Outcome: "done"}, ExitDone},
+		{"only conflicts, and keep was asked for", api.RestoreResult{Conflicts: one, Outcome: "nothing"}, ExitDone},
+		{"one is lost", api.RestoreResult{Files: one, Lost: one, Outcome: "done"}, ExitDamaged},
+		{"lost and conflicts", api.RestoreResult{Conflicts: one, Lost: one, Outcome: "nothing"}, ExitDamaged},
+		{"a dry run", api.RestoreResult{Conflicts: one, Lost: one, DryRun: true}, ExitDone},
 	} {
 		got := ExitDone
 		if err := restoreFailure(tt.r); err != nil {
@@ -100,10 +97,10 @@ func TestBars(t *testing.T) {
 func TestRestoreIsSaidInWords(t *testing.T) {
 	t.Parallel()
 	a, _, _ := app(t)
-	r := checkpoints.RestoreResult{
-		ID: "x", To: checkpoints.Checkpoint{}, Bytes: 1500,
-		Files:     []checkpoints.RestoreItem{{Path: "a", Change: "changed", How: "merge"}, {Path: "b", Change: "deleted", How: "restore"}},
-		Conflicts: []checkpoints.RestoreItem{{Path: "c", Change: "changed"}}, Lost: []checkpoints.RestoreItem{{Path: "d", Why: "too large"}},
+	r := api.RestoreResult{
+		ID: "x", To: api.Checkpoint{}, Bytes: 1500,
+		Files:     []api.RestoreItem{{Path: "a", Change: "changed", How: "merge"}, {Path: "b", Change: "deleted", How: "restore"}},
+		Conflicts: []api.RestoreItem{{Path: "c", Change: "changed"}}, Lost: []api.RestoreItem{{Path: "d", Why: "too large"}},
 	}
 	got := strings.Join(a.restoreLines(r, display.Style{}), "\n")
 	want := "to restore x  c0  what stood there before the task changed anything\n" +
@@ -121,9 +118,9 @@ func TestDeedsThatPutFilesBack(t *testing.T) {
 	t.Parallel()
 	a, _, _ := app(t)
 	to := 3
-	for want, d := range map[string]actions.Action{
+	for want, d := range map[string]api.Action{
 		"a restore of 2 files to c3":                           {Kind: task.RestoreAction, Files: 2, Checkpoint: &to},
-		"a rewind of 4 messages, 2 for the model, with 1 file": {Kind: "rewind", Files: 1, Checkpoint: &to, Gone: &store.MessageCounts{UI: 4, API: 2}},
+		"a rewind of 4 messages, 2 for the model, with 1 file": {Kind: "rewind", Files: 1, Checkpoint: &to, Gone: &api.MessageCounts{UI: 4, API: 2}},
 	} {
 		if got := a.deedText(d, false); got != want {
 			t.Errorf("%q, want %q", got, want)
@@ -133,12 +130,12 @@ func TestDeedsThatPutFilesBack(t *testing.T) {
 
 func TestModesAndKindsInDiffs(t *testing.T) {
 	t.Parallel()
-	file := func(mode uint32) task.FileVersion { return task.FileVersion{Kind: task.KindFile, Mode: mode} }
-	for want, d := range map[string]checkpoints.FileDiff{
+	file := func(mode uint32) api.FileVersion { return api.FileVersion{Kind: api.KindFile, Mode: mode} }
+	for want, d := range map[string]api.FileDiff{
 		"mode 755, was 644":             {From: file(0o644), To: file(0o755)},
-		"a link, was a file":            {From: file(0o644), To: task.FileVersion{Kind: task.KindLink}},
+		"a link, was a file":            {From: file(0o644), To: api.FileVersion{Kind: api.KindLink}},
 		"not compared by lines: binary": {From: file(0o644), To: file(0o644), Why: "binary"},
-		"":                              {From: file(0o644), To: task.FileVersion{Kind: task.KindGone}},
+		"":                              {From: file(0o644), To: api.FileVersion{Kind: api.KindGone}},
 		"mode 600, was 644; not compared by lines: too large": {From: file(0o644), To: file(0o600), Why: "too large"},
 	} {
 		if got := diffNote(d); got != want {

@@ -12,11 +12,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/conformance"
 	"github.com/roost-dev/roost/roofmt"
-	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/doctor"
-	"github.com/roost-dev/roost/store/spend"
 )
 
 // Every real task folder can be listed, shown in every form and checked. Nothing
@@ -45,7 +44,7 @@ func TestCorpusCommands(t *testing.T) {
 			return nil
 		}
 		before := sizes(t, dir)
-		var list struct{ Items []store.Summary }
+		var list struct{ Items []api.Summary }
 		unmarshal(t, roost([]int{ExitDone}, "list", "--empty", "--json"), &list)
 		if len(list.Items) != 1 {
 			t.Fatalf("%d tasks in one folder", len(list.Items))
@@ -70,7 +69,7 @@ func TestCorpusCommands(t *testing.T) {
 		if want := min(3, task.Messages.UI); len(tail) != want && task.Messages.UI > 0 {
 			t.Errorf("%d messages in a tail of 3", len(tail))
 		}
-		var spent spend.Totals
+		var spent api.Totals
 		unmarshal(t, roost([]int{ExitDone}, "usage", "--by", "tool", "--json"), &spent)
 		if diff := cmp.Diff(task.Usage, spent.Total.Usage); diff != "" && spent.Total.Requests > 0 {
 			t.Errorf("the list and the usage differ: %s", diff)

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/roost-dev/roost/store/trash"
+	"github.com/roost-dev/roost/api"
 
 	"github.com/spf13/cobra"
 
@@ -16,7 +16,6 @@ import (
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/roofmt"
-	"github.com/roost-dev/roost/store"
 )
 
 func (a *App) deleteCommand() *cobra.Command {
@@ -43,9 +42,9 @@ func (a *App) delete(cmd *cobra.Command, ids []string, how cascade) error {
 	}
 	ctx := cmd.Context()
 	return a.connect(ctx, func(c *client.Client) error {
-		var chosen, more []store.Summary
-		add := func(to []store.Summary, t store.Summary) []store.Summary {
-			same := func(s store.Summary) bool { return s.Path == t.Path }
+		var chosen, more []api.Summary
+		add := func(to []api.Summary, t api.Summary) []api.Summary {
+			same := func(s api.Summary) bool { return s.Path == t.Path }
 			if slices.ContainsFunc(chosen, same) || slices.ContainsFunc(more, same) {
 				return to
 			}
@@ -75,8 +74,8 @@ func (a *App) delete(cmd *cobra.Command, ids []string, how cascade) error {
 				subtasks = "delete"
 			}
 		}
-		done := []trash.DeletedTask{}
-		err := a.deleteEach(ctx, c, chosen, subtasks, func(t trash.DeletedTask) error {
+		done := []api.DeletedTask{}
+		err := a.deleteEach(ctx, c, chosen, subtasks, func(t api.DeletedTask) error {
 			if done = append(done, t); a.flags.json {
 				return nil
 			}
@@ -87,7 +86,7 @@ func (a *App) delete(cmd *cobra.Command, ids []string, how cascade) error {
 }
 
 // deleteEach deletes tasks in order. A task that went with one before it is deleted already.
-func (a *App) deleteEach(ctx context.Context, c *client.Client, chosen []store.Summary, subtasks string, show func(trash.DeletedTask) error) error {
+func (a *App) deleteEach(ctx context.Context, c *client.Client, chosen []api.Summary, subtasks string, show func(api.DeletedTask) error) error {
 	gone := map[string]bool{}
 	for _, t := range chosen {
 		if gone[t.Source+":"+t.ID] {
@@ -97,7 +96,7 @@ func (a *App) deleteEach(ctx context.Context, c *client.Client, chosen []store.S
 		if _, err := c.Do(ctx, http.MethodDelete, pathOf(t.Source+":"+t.ID), url.Values{"subtasks": {subtasks}}, nil, &d); err != nil {
 			return err
 		}
-		for _, one := range append([]trash.DeletedTask{d.DeletedTask}, d.With...) {
+		for _, one := range append([]api.DeletedTask{d.DeletedTask}, d.With...) {
 			gone[one.Source+":"+one.ID] = true
 			if err := show(one); err != nil {
 				return err
@@ -107,7 +106,7 @@ func (a *App) deleteEach(ctx context.Context, c *client.Client, chosen []store.S
 	return nil
 }
 
-func idsOf(tasks []store.Summary) []string {
+func idsOf(tasks []api.Summary) []string {
 	out := make([]string, len(tasks))
 	for i, t := range tasks {
 		out[i] = t.ID
@@ -124,7 +123,7 @@ func (a *App) printDone(what string, done any) error {
 }
 
 // deleted prints one deleted task and how to get it back.
-func (a *App) deleted(ctx context.Context, c *client.Client, t trash.DeletedTask) error {
+func (a *App) deleted(ctx context.Context, c *client.Client, t api.DeletedTask) error {
 	if err := a.tellDeleted(t); err != nil {
 		return err
 	}
@@ -134,7 +133,7 @@ func (a *App) deleted(ctx context.Context, c *client.Client, t trash.DeletedTask
 	return nil
 }
 
-func (a *App) tellDeleted(t trash.DeletedTask) error {
+func (a *App) tellDeleted(t api.DeletedTask) error {
 	line := "deleted " + display.OneLine(t.ID)
 	if title := display.Cut(display.OneLine(t.Title), 60); title != "" {
 		line += "  " + title

@@ -10,11 +10,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/report"
-	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -160,7 +160,7 @@ func (a *App) newestOf(ctx context.Context, folder string) (id string, err error
 	return id, err
 }
 
-func refOf(t store.Summary) string { return t.Source + ":" + t.ID }
+func refOf(t api.Summary) string { return t.Source + ":" + t.ID }
 
 func noTaskOf(folder string) *Failure {
 	return &Failure{Exit: ExitNotFound, Code: "task_not_found", Status: 404,

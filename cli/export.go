@@ -18,12 +18,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/export"
 	"github.com/roost-dev/roost/redact"
 	"github.com/roost-dev/roost/report"
-	"github.com/roost-dev/roost/store"
 )
 
 var exportFormats = []string{"md", "html", "json", "roo", "archive"}
@@ -35,14 +35,14 @@ type exportFlags struct {
 
 // exported is what came of one task, or of an archive, as --json shows it.
 type exported struct {
-	ID      string         `json:"id"`
-	Source  string         `json:"source"`
-	Path    string         `json:"path"`
-	Masked  int            `json:"masked"`
-	Damaged []store.Damage `json:"damaged"`
-	Unread  []export.Gap   `json:"unread"`
-	Skipped []string       `json:"skipped"`
-	Failed  string         `json:"failed,omitempty"` // why nothing was written
+	ID      string       `json:"id"`
+	Source  string       `json:"source"`
+	Path    string       `json:"path"`
+	Masked  int          `json:"masked"`
+	Damaged []api.Damage `json:"damaged"`
+	Unread  []export.Gap `json:"unread"`
+	Skipped []string     `json:"skipped"`
+	Failed  string       `json:"failed,omitempty"` // why nothing was written
 }
 
 func (e exported) whole() bool {
@@ -135,7 +135,7 @@ type exporter struct {
 
 // chosen is a task to export, and what the user called it: an id need not be valid text, and a document is.
 type chosen struct {
-	store.Summary
+	api.Summary
 	name string
 }
 
@@ -306,7 +306,7 @@ func (x *exporter) archive(ctx context.Context, c *client.Client) error {
 	for _, f := range told.Failed {
 		x.failed(f.ID, f.Source, f.Problem)
 	}
-	var one *store.Summary
+	var one *api.Summary
 	if len(x.refs) == 1 {
 		one = &x.refs[0].Summary
 	}
@@ -314,8 +314,8 @@ func (x *exporter) archive(ctx context.Context, c *client.Client) error {
 	return nil
 }
 
-func (x *exporter) result(t *store.Summary, path string, told report.Exported) exported {
-	e := exported{Path: path, Masked: told.Masked, Damaged: append([]store.Damage{}, told.Damaged...), Unread: []export.Gap{}, Skipped: append([]string{}, told.Skipped...)}
+func (x *exporter) result(t *api.Summary, path string, told report.Exported) exported {
+	e := exported{Path: path, Masked: told.Masked, Damaged: append([]api.Damage{}, told.Damaged...), Unread: []export.Gap{}, Skipped: append([]string{}, told.Skipped...)}
 	for _, g := range told.Unread {
 		e.Unread = append(e.Unread, export.Gap(g))
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/doctor"
@@ -160,9 +161,9 @@ func TestHostileNamesAreHarmless(t *testing.T) {
 	t.Parallel()
 	const evil = "x\x1b[2J\x1b]0;owned\a\u009b31m\u202etxt"
 	a, out, errs := app(t)
-	items := []store.Summary{{
+	items := []api.Summary{{
 		ID: evil, Source: "s", Path: "/p", Title: evil, Workspace: "/" + evil, Status: "idle", TS: 1,
-		Damaged: []store.Damage{{File: evil, Problem: evil, Recovered: evil}}, Provider: evil, Mode: evil,
+		Damaged: []api.Damage{{File: evil, Problem: evil, Recovered: evil}}, Provider: evil, Mode: evil,
 	}}
 	names := map[string]string{"s:" + evil: evil}
 	if err := a.table(items, []int{0}, names); err != nil {

@@ -9,11 +9,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/esjson"
-	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/view"
 )
 
@@ -24,8 +24,8 @@ type follower struct {
 	own      *engine.Run // the run of this process that is followed; nil: another process runs it, or a question of it was answered here
 	d        *display.Display
 	prompter *display.Prompter
-	asked    task.QuestionOpened // the newest question
-	out      error               // why stdout could not be written
+	asked    api.QuestionOpened // the newest question
+	out      error              // why stdout could not be written
 	stop     *stopper
 	screens  map[string]*display.Display // of the subtasks
 	named    map[string]bool             // subtasks whose start was shown
@@ -99,7 +99,7 @@ func (f *follower) isProgress(e shownEvent) bool {
 
 // opened notes a question, and shows it when nobody is here to be asked.
 func (f *follower) opened(d *display.Display, e shownEvent) {
-	var q task.QuestionOpened
+	var q api.QuestionOpened
 	if json.Unmarshal(e.Data, &q) != nil {
 		return
 	}

@@ -3,10 +3,10 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/roost-dev/roost/api"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/report"
-	"github.com/roost-dev/roost/store/history"
 )
 
 func (a *App) forkCommand() *cobra.Command {
@@ -56,7 +56,7 @@ func (a *App) forkCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *App) tellFork(f history.ForkResult) error {
+func (a *App) tellFork(f api.ForkResult) error {
 	line := display.OneLine(f.ID)
 	if f.DryRun {
 		line = "would fork " + display.OneLine(f.From.ID)

@@ -3,17 +3,17 @@ package cli
 import (
 	"fmt"
 
+	"github.com/roost-dev/roost/api"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/money"
-	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/view"
 )
 
 // byWorkspace puts the tasks of each folder together, in the order in which the
 // folders come first.
-func byWorkspace(items []store.Summary) [][]store.Summary {
+func byWorkspace(items []api.Summary) [][]api.Summary {
 	at := map[string]int{}
-	var out [][]store.Summary
+	var out [][]api.Summary
 	for _, t := range items {
 		i, ok := at[t.Workspace]
 		if !ok {
@@ -27,7 +27,7 @@ func byWorkspace(items []store.Summary) [][]store.Summary {
 }
 
 // grouped prints a table for each folder, below a line that sums it up.
-func (a *App) grouped(items []store.Summary, tree bool, names map[string]string) error {
+func (a *App) grouped(items []api.Summary, tree bool, names map[string]string) error {
 	for i, group := range byWorkspace(items) {
 		var cost *money.USD
 		for _, t := range group {

@@ -4,16 +4,16 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/money"
-	"github.com/roost-dev/roost/store"
 )
 
 // Folders come in the order of their first tasks; sums have all their digits, and
 // what nobody knows is not zero.
 func TestTasksByFolder(t *testing.T) {
 	t.Parallel()
-	cents := func(n money.USD) store.Usage { return store.Usage{Cost: &n} }
-	items := []store.Summary{
+	cents := func(n money.USD) api.Usage { return api.Usage{Cost: &n} }
+	items := []api.Summary{
 		{ID: "1", Path: "1", Workspace: "/b", Usage: cents(500_000)}, {ID: "2", Path: "2", Workspace: "/a\x1b[2J"}, {ID: "3", Path: "3", Workspace: "/b", Usage: cents(1)},
 		{ID: "4", Path: "4", ParentID: "3", Workspace: "/b"}, {ID: "5", Path: "5"},
 	}

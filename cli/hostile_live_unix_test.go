@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/api"
 )
 
 // beside calls f again and again until the test's work is done.
@@ -34,9 +34,9 @@ func beside(f func(i int)) (stop func()) {
 }
 
 // every runs each command that reads, and import, and gives what the list had.
-func (s *sandbox) every(id string) []store.Summary {
+func (s *sandbox) every(id string) []api.Summary {
 	s.t.Helper()
-	var got struct{ Items []store.Summary }
+	var got struct{ Items []api.Summary }
 	unmarshal(s.t, []byte(s.exitsWith([]int{ExitDone}, "list", "--empty", "--json").out), &got)
 	s.exitsWith([]int{ExitDone, ExitNotFound}, "show", id)
 	s.exitsWith([]int{ExitDone}, "search", "needle")
@@ -215,7 +215,7 @@ func TestHostileSize(t *testing.T) {
 		}
 		must(t, f.Close())
 	}
-	var got struct{ Items []store.Summary }
+	var got struct{ Items []api.Summary }
 	unmarshal(t, []byte(s.exitsWith([]int{ExitDone}, "list", "--json").out), &got)
 	if len(got.Items) != 3 {
 		t.Errorf("%d of 3 tasks are listed", len(got.Items))

@@ -23,8 +23,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
-	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/doctor"
 	"github.com/roost-dev/roost/store/importer"
 )
@@ -253,12 +253,12 @@ func TestHostileFolders(t *testing.T) {
 	t.Parallel()
 	s, list := hostileStore(t)
 	before := hash(t, s.store)
-	var got struct{ Items []store.Summary }
+	var got struct{ Items []api.Summary }
 	unmarshal(t, []byte(s.exitsWith([]int{ExitDone}, "list", "--empty", "--json").out), &got)
 	if want := len(list) + 3; len(got.Items) != want {
 		t.Errorf("%d of %d folders are listed", len(got.Items), want)
 	}
-	at := map[string]store.Summary{}
+	at := map[string]api.Summary{}
 	for _, sum := range got.Items {
 		at[filepath.Base(sum.Path)] = sum
 	}

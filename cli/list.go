@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/report"
@@ -108,7 +109,7 @@ func (a *App) list(cmd *cobra.Command, f store.Filter, group bool) error {
 		if a.flags.json {
 			return a.printRaw(got.doc())
 		}
-		items, err := decoded[store.Summary](got.items)
+		items, err := decoded[api.Summary](got.items)
 		if err != nil {
 			return err
 		}
@@ -117,7 +118,7 @@ func (a *App) list(cmd *cobra.Command, f store.Filter, group bool) error {
 }
 
 // showList prints a list for people.
-func (a *App) showList(cmd *cobra.Command, items []store.Summary, got listed, f store.Filter, group bool) error {
+func (a *App) showList(cmd *cobra.Command, items []api.Summary, got listed, f store.Filter, group bool) error {
 	if len(items) > 0 {
 		depths := make([]int, len(items))
 		if f.Tree {

@@ -7,13 +7,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
 )
 
 func TestTreeSurvivesCircles(t *testing.T) {
 	t.Parallel()
-	items := []store.Summary{{ID: "a", Path: "1", ParentID: "b"}, {ID: "b", Path: "2", ParentID: "a"}, {ID: "c", Path: "3"}, {ID: "d", Path: "4", ParentID: "c"}}
+	items := []api.Summary{{ID: "a", Path: "1", ParentID: "b"}, {ID: "b", Path: "2", ParentID: "a"}, {ID: "c", Path: "3"}, {ID: "d", Path: "4", ParentID: "c"}}
 	out, depths := asTree(items)
 	var ids []string
 	for _, t := range out {

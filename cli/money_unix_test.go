@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/api"
 )
 
 // stalled is an Anthropic server that counts the tokens of a request, says a word and then
@@ -46,11 +46,11 @@ func stalled(t *testing.T) (url string, begun *atomic.Int32) {
 func (s *sandbox) oneCost(id string) int64 {
 	s.t.Helper()
 	listed := s.task(id).Usage
-	var shown store.Summary
+	var shown api.Summary
 	r := s.roost("show", id, "--json")
 	must(s.t, json.Unmarshal([]byte(r.out), &shown))
 	var used struct {
-		Total struct{ Usage store.Usage }
+		Total struct{ Usage api.Usage }
 	}
 	r = s.roost("usage", "--json")
 	must(s.t, json.Unmarshal([]byte(r.out), &used))

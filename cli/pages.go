@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"strconv"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/report"
@@ -129,7 +130,7 @@ func momentText(ms int64) string {
 
 // depthsOf says how far below its first parent each task of a tree stands: parents come
 // before their subtasks, and those before the next family.
-func depthsOf(items []store.Summary) []int {
+func depthsOf(items []api.Summary) []int {
 	out := make([]int, len(items))
 	var above []string // the ids of the task before and those above it
 	for i, t := range items {
@@ -143,7 +144,7 @@ func depthsOf(items []store.Summary) []int {
 }
 
 // keyOf is how names of tasks are found.
-func keyOf(t store.Summary) string { return t.Source + ":" + t.ID }
+func keyOf(t api.Summary) string { return t.Source + ":" + t.ID }
 
 // flat is a tree as a family: each task behind its parent.
 func flat(b report.Branch, depth int) (f family) {

@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/store/trash"
 
 	"github.com/roost-dev/roost/catalog"
@@ -83,7 +84,7 @@ func trouble(src store.SourceState) string {
 	return strings.TrimSpace(unreachable(src))
 }
 
-func pickRow(t store.Summary, label string) picker.Task {
+func pickRow(t api.Summary, label string) picker.Task {
 	row := picker.Task{
 		Key: t.Source + ":" + t.ID, ID: t.ID, Title: t.Title, Status: t.Status, Source: label, Workspace: t.Workspace,
 		Model: t.Model, TS: t.TS, Messages: t.Messages.UI, Tags: t.Tags, Pinned: t.Pinned,
@@ -103,7 +104,7 @@ func pickRow(t store.Summary, label string) picker.Task {
 func historyFlags(hit *picker.Hit, before, after int) showFlags {
 	f := showFlags{ui: true, tail: page}
 	if hit != nil {
-		f.api = hit.History == catalog.HistoryAPI
+		f.api = hit.History == api.API
 		f.ui, f.to, f.tail = !f.api, hit.Number+after+1, before+after+1
 	}
 	return f

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/roost-dev/roost/api"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
@@ -49,7 +50,7 @@ func (a *App) plainPick(ctx context.Context, s *store.Store, purpose string) (st
 }
 
 // ask prints numbered tasks and reads a number.
-func (a *App) ask(ctx context.Context, items []store.Summary, purpose string) (string, error) {
+func (a *App) ask(ctx context.Context, items []api.Summary, purpose string) (string, error) {
 	lines := make([]view.Line, len(items))
 	for i, t := range items {
 		text := fmt.Sprintf("%3d. %4s  %-12s %s  %s", i+1, a.age(t.TS), status(t), display.OneLine(t.Title), display.OneLine(t.Workspace))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/cli/picker"
 	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/store"
@@ -80,9 +81,9 @@ func TestHistoryAroundAHit(t *testing.T) {
 func TestRowOfATask(t *testing.T) {
 	t.Parallel()
 	usd := money.USD(1_250_000)
-	got := pickRow(store.Summary{
-		ID: "a", Source: "store-1", Title: "paint", Status: "completed", TS: 5, Workspace: "/ws", Model: "m", Messages: store.MessageCounts{UI: 3, API: 2},
-		Usage: store.Usage{Cost: &usd}, Copies: []string{"/elsewhere"}, Damaged: []store.Damage{{File: "/x/ui_messages.json", Problem: "cut", Recovered: "3 messages"}, {File: "/x/y", Problem: "gone"}},
+	got := pickRow(api.Summary{
+		ID: "a", Source: "store-1", Title: "paint", Status: "completed", TS: 5, Workspace: "/ws", Model: "m", Messages: api.MessageCounts{UI: 3, API: 2},
+		Usage: api.Usage{Cost: &usd}, Copies: []string{"/elsewhere"}, Damaged: []api.Damage{{File: "/x/ui_messages.json", Problem: "cut", Recovered: "3 messages"}, {File: "/x/y", Problem: "gone"}},
 	}, "VS Code/Roo")
 	want := picker.Task{
 		Key: "store-1:a", ID: "a", Title: "paint", Status: "completed", Source: "VS Code/Roo", TS: 5, Workspace: "/ws", Model: "m", Messages: 3, Cost: usd.String(),
@@ -91,7 +92,7 @@ func TestRowOfATask(t *testing.T) {
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(picker.Task{})); diff != "" {
 		t.Error(diff)
 	}
-	if own := pickRow(store.Summary{ID: "b", Source: store.OwnSource}, "Roost"); own.Foreign || own.Cost != "" || own.Copied {
+	if own := pickRow(api.Summary{ID: "b", Source: store.OwnSource}, "Roost"); own.Foreign || own.Cost != "" || own.Copied {
 		t.Errorf("%+v", own)
 	}
 }

@@ -1,9 +1,8 @@
 package cli
 
 import (
+	"github.com/roost-dev/roost/api"
 	"github.com/spf13/cobra"
-
-	"github.com/roost-dev/roost/store"
 )
 
 // pinCommand is pin or unpin.
@@ -12,7 +11,7 @@ func (a *App) pinCommand(name, short, done string, pinned bool) *cobra.Command {
 		Use: name + " ID...", Short: short,
 		Args: count(1, -1, "roost "+name+" ID"), ValidArgsFunction: a.taskIDs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.label(cmd.Context(), args, labels{pinned: &pinned}, func(store.Summary) string { return done })
+			return a.label(cmd.Context(), args, labels{pinned: &pinned}, func(api.Summary) string { return done })
 		},
 	}
 }

@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/roost-dev/roost/api"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
-	"github.com/roost-dev/roost/store"
 )
 
 func (a *App) renameCommand() *cobra.Command {
@@ -34,7 +34,7 @@ func (a *App) renameCommand() *cobra.Command {
 				title := strings.TrimSpace(args[1])
 				l.title = &title
 			}
-			return a.label(cmd.Context(), args[:1], l, func(t store.Summary) string { return t.Title })
+			return a.label(cmd.Context(), args[:1], l, func(t api.Summary) string { return t.Title })
 		},
 	}
 	cmd.Flags().BoolVar(&reset, "reset", false, "back to the title that the task has by itself")
@@ -71,9 +71,9 @@ func (l labels) patch() map[string]any {
 
 // label changes the labels of tasks and prints each. All tasks are found before one changes. show is what a
 // task's line says.
-func (a *App) label(ctx context.Context, ids []string, l labels, show func(store.Summary) string) error {
+func (a *App) label(ctx context.Context, ids []string, l labels, show func(api.Summary) string) error {
 	return a.connect(ctx, func(c *client.Client) error {
-		found := make([]store.Summary, len(ids))
+		found := make([]api.Summary, len(ids))
 		for i, id := range ids {
 			t, err := c.Task(ctx, id)
 			if err != nil {

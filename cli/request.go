@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/internal/inputfile"
@@ -43,10 +44,10 @@ func (a *App) addRunFlags(cmd *cobra.Command, r *runFlags) {
 	f.StringVar(&r.condenseAt, "condense-at", "", "have older history summarised when this `PERCENT` of the model's window is used (never: only truncate)")
 	complete(cmd, "condense-at", words("never", "50", "75", "90", "100"))
 	f.StringVar(&r.stale, "stale", "", "give the model of a file that others changed what differs (tell) or its new content (read)")
-	complete(cmd, "stale", words(task.StaleTell, task.StaleRead))
+	complete(cmd, "stale", words(api.StaleTell, api.StaleRead))
 	f.IntVar(&r.maxTokens, "max-tokens", 0, "tokens of one reply (0 = the model's limit)")
 	complete(cmd, "profile", a.profileNames)
-	complete(cmd, "effort", words(task.Efforts...))
+	complete(cmd, "effort", words(api.Efforts...))
 	complete(cmd, "max-tokens", cobra.NoFileCompletions)
 	f.StringArrayVar(&r.images, "image", nil, "an image `file` to send along (again for more)")
 	f.StringVar(&r.approve, "approve", "", "what is allowed without asking: ask, read, edits, all")
@@ -120,10 +121,10 @@ func (a *App) options(cmd *cobra.Command, r *runFlags) (engine.Request, error) {
 	if r.approve != "" && !slices.Contains(policies, r.approve) {
 		return req, usage(path+" --approve "+r.approve, "there is no such policy", path+" --approve "+strings.Join(policies, "|"))
 	}
-	if r.effort != "" && !slices.Contains(task.Efforts, r.effort) {
-		return req, usage(path+" --effort "+r.effort, "there is no such word for it", path+" --effort "+strings.Join(task.Efforts, "|"))
+	if r.effort != "" && !slices.Contains(api.Efforts, r.effort) {
+		return req, usage(path+" --effort "+r.effort, "there is no such word for it", path+" --effort "+strings.Join(api.Efforts, "|"))
 	}
-	if !slices.Contains([]string{"", task.StaleTell, task.StaleRead}, r.stale) {
+	if !slices.Contains([]string{"", api.StaleTell, api.StaleRead}, r.stale) {
 		return req, usage(path+" --stale "+r.stale, "there is no such word for it", path+" --stale tell|read")
 	}
 	switch n, err := strconv.Atoi(r.condenseAt); {

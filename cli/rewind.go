@@ -6,15 +6,13 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/roost-dev/roost/engine/checkpoints"
+	"github.com/roost-dev/roost/api"
 
 	"github.com/spf13/cobra"
 
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/report"
-	"github.com/roost-dev/roost/store"
-	"github.com/roost-dev/roost/store/history"
 	"github.com/roost-dev/roost/view"
 )
 
@@ -92,11 +90,11 @@ func (a *App) rewind(ctx context.Context, id string, body report.NewRewind, f wi
 				b.DryRun, b.Plan = body.DryRun || dry, plan
 				return b
 			},
-		}, func(r report.Rewound) *checkpoints.RestoreResult { return r.Restore })
+		}, func(r report.Rewound) *api.RestoreResult { return r.Restore })
 		if err != nil {
 			return err
 		}
-		var files checkpoints.RestoreResult
+		var files api.RestoreResult
 		if r.Restore != nil {
 			files = *r.Restore
 		}
@@ -108,7 +106,7 @@ func (a *App) rewind(ctx context.Context, id string, body report.NewRewind, f wi
 }
 
 // tellRewind says what went, or would.
-func (a *App) tellRewind(r history.RewindResult) error {
+func (a *App) tellRewind(r api.RewindResult) error {
 	verb := map[string]string{"rewind": "took back", "edit": "took back", "remove": "took out"}[r.Kind]
 	if r.DryRun {
 		verb = "would take " + strings.TrimPrefix(verb, "took ")
@@ -170,7 +168,7 @@ func wereSent(n int) string {
 }
 
 // messagesText says how many messages of both histories.
-func messagesText(n store.MessageCounts, turns int) string {
+func messagesText(n api.MessageCounts, turns int) string {
 	text := fmt.Sprintf("%d message%s, %d for the model", n.UI, plural(n.UI), n.API)
 	if turns > 0 {
 		text += fmt.Sprintf(" (%d turn%s)", turns, plural(turns))
@@ -179,7 +177,7 @@ func messagesText(n store.MessageCounts, turns int) string {
 }
 
 // rowText names a message.
-func rowText(r history.Row) string {
+func rowText(r api.Row) string {
 	text := fmt.Sprintf("#%d %s", r.Number, display.OneLine(strings.TrimPrefix(strings.TrimPrefix(r.Kind, "say:"), "ask:")))
 	if r.Text != "" {
 		text += ` "` + display.Cut(display.OneLine(r.Text), 60) + `"`

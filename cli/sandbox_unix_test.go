@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/api"
 )
 
 // sandbox is a user's machine: home, root, a foreign storage and a workspace, all
@@ -116,11 +116,11 @@ func finish(words string) string {
 	return call("attempt_completion", "{result: "+strconv.Quote(words)+"}")
 }
 
-func (s *sandbox) list() []store.Summary {
+func (s *sandbox) list() []api.Summary {
 	s.t.Helper()
 	r := s.roost("list", "--json")
 	var got struct {
-		Items []store.Summary `json:"items"`
+		Items []api.Summary `json:"items"`
 	}
 	if err := json.Unmarshal([]byte(r.out), &got); err != nil || r.code != 0 {
 		s.t.Fatalf("roost list: exit %d, %v\n%s%s", r.code, err, r.out, r.err)
@@ -128,7 +128,7 @@ func (s *sandbox) list() []store.Summary {
 	return got.Items
 }
 
-func (s *sandbox) task(id string) store.Summary {
+func (s *sandbox) task(id string) api.Summary {
 	s.t.Helper()
 	for _, t := range s.list() {
 		if t.ID == id {
@@ -136,7 +136,7 @@ func (s *sandbox) task(id string) store.Summary {
 		}
 	}
 	s.t.Fatalf("task %s is not listed", id)
-	return store.Summary{}
+	return api.Summary{}
 }
 
 // within polls until ok, and fails the test when that takes too long.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/roost-dev/roost/catalog"
+	"github.com/roost-dev/roost/api"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/store"
@@ -48,8 +48,8 @@ func (a *App) searchCommand() *cobra.Command {
 			f.Workspace = a.folder(f.Workspace)
 			q.In = list(in)
 			for _, scope := range q.In {
-				if !slices.Contains(catalog.Scopes, scope) {
-					return usage("roost search --in "+scope, "there is no such place", "roost search --in "+strings.Join(catalog.Scopes, ",")+" QUERY")
+				if !slices.Contains(api.Scopes, scope) {
+					return usage("roost search --in "+scope, "there is no such place", "roost search --in "+strings.Join(api.Scopes, ",")+" QUERY")
 				}
 			}
 			if f.Limit < 0 {
@@ -88,7 +88,7 @@ func (a *App) searchCommand() *cobra.Command {
 	fl.StringVar(&q.File, "file", "", "only tasks in which a tool was asked for a `path` that holds this")
 	fl.IntVar(&q.Filter.Limit, "limit", firstHits, "at most this many hits (0 = all; on a terminal a screenful)")
 	fl.StringVar(&q.Filter.Cursor, "cursor", "", "go on where the last page ended")
-	complete(cmd, "in", words(catalog.Scopes...))
+	complete(cmd, "in", words(api.Scopes...))
 	complete(cmd, "status", words(statuses...))
 	complete(cmd, "source", a.sourceNames)
 	complete(cmd, "workspace", folders)
@@ -124,7 +124,7 @@ func (a *App) search(cmd *cobra.Command, q store.SearchQuery) error {
 		if a.flags.json {
 			return a.printRaw(got.doc())
 		}
-		hits, err := decoded[store.Hit](got.items)
+		hits, err := decoded[api.Hit](got.items)
 		if err != nil {
 			return err
 		}
@@ -136,9 +136,9 @@ func (a *App) search(cmd *cobra.Command, q store.SearchQuery) error {
 }
 
 // showHits prints hits below their tasks.
-func (a *App) showHits(cmd *cobra.Command, hits []store.Hit, got listed) error {
-	key := func(h store.Hit) string { return h.Task.Source + ":" + h.Task.ID }
-	var tasks []store.Summary
+func (a *App) showHits(cmd *cobra.Command, hits []api.Hit, got listed) error {
+	key := func(h api.Hit) string { return h.Task.Source + ":" + h.Task.ID }
+	var tasks []api.Summary
 	for i, h := range hits {
 		if i == 0 || key(hits[i-1]) != key(h) {
 			tasks = append(tasks, h.Task)
@@ -166,7 +166,7 @@ func (a *App) showHits(cmd *cobra.Command, hits []store.Hit, got listed) error {
 		}
 		first := hits[0]
 		flag := ""
-		if first.History == catalog.HistoryAPI {
+		if first.History == api.API {
 			flag = " --api"
 		}
 		a.say("open one: roost show %s%s --tail 5 --before %d", got.names[key(first)], flag, first.Number+3)

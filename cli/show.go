@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/roost-dev/roost/api"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
-	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/view"
 )
 
@@ -104,7 +104,7 @@ func window(n int, f showFlags) (from, to int) {
 }
 
 // header is the task in a few lines.
-func (a *App) header(t store.Summary, questions []string) error {
+func (a *App) header(t api.Summary, questions []string) error {
 	style := a.outStyle()
 	out := bufio.NewWriter(a.Out)
 	room := 2 * a.columns() // the first message says all of it
@@ -148,7 +148,7 @@ func (a *App) header(t store.Summary, questions []string) error {
 	return flushed(out)
 }
 
-func (a *App) printUsage(u store.Usage) error {
+func (a *App) printUsage(u api.Usage) error {
 	cost := "unknown"
 	if u.Cost != nil {
 		cost = "$" + u.Cost.String()

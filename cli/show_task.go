@@ -10,10 +10,10 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/report"
-	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/view"
 )
 
@@ -50,7 +50,7 @@ func (a *App) showTask(ctx context.Context, c *client.Client, id string, f showF
 	case a.flags.json && (f.ui || f.api || f.effective):
 		return a.showElements(ctx, c, id, f)
 	case a.flags.json:
-		return documentOf(ctx, a, c, pathOf(id), nil, func(store.Summary) error { return nil })
+		return documentOf(ctx, a, c, pathOf(id), nil, func(api.Summary) error { return nil })
 	}
 	return a.paged(ctx, func() error { return a.showHistory(ctx, c, id, f) })
 }
@@ -172,7 +172,7 @@ func merged(q, part url.Values) url.Values {
 }
 
 // warnOfDamage names what is damaged of a task whose history is shown without the lines about the task.
-func (a *App) warnOfDamage(t store.Summary) {
+func (a *App) warnOfDamage(t api.Summary) {
 	if len(t.Damaged) > 0 {
 		a.warn(fmt.Sprintf("the task is damaged (roost doctor %s tells more): %s", t.ID, t.Damaged[0].Text()))
 	}

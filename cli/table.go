@@ -8,10 +8,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/report"
-	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/view"
 )
 
@@ -20,7 +20,7 @@ import (
 const leastTitle = 20
 
 // table writes one line a task.
-func (a *App) table(items []store.Summary, depths []int, names map[string]string) error {
+func (a *App) table(items []api.Summary, depths []int, names map[string]string) error {
 	style := a.outStyle()
 	width := 0
 	if a.OutTTY {
@@ -118,7 +118,7 @@ func costWidth(tree bool) int {
 	return 8
 }
 
-func status(t store.Summary) string {
+func status(t api.Summary) string {
 	switch {
 	case len(t.Damaged) > 0:
 		return t.Status + "!"
@@ -131,12 +131,12 @@ func status(t store.Summary) string {
 func (a *App) age(ts int64) string { return display.AgeOf(time.UnixMilli(a.millis()), ts) }
 
 // asTree puts subtasks below their parents, as far as those are listed.
-func asTree(items []store.Summary) ([]store.Summary, []int) {
+func asTree(items []api.Summary) ([]api.Summary, []int) {
 	listed := map[string]bool{}
 	for _, t := range items {
 		listed[t.ID] = true
 	}
-	children := map[string][]store.Summary{}
+	children := map[string][]api.Summary{}
 	for _, t := range items {
 		parent := t.ParentID
 		if !listed[parent] || parent == t.ID {
@@ -144,7 +144,7 @@ func asTree(items []store.Summary) ([]store.Summary, []int) {
 		}
 		children[parent] = append(children[parent], t)
 	}
-	var out []store.Summary
+	var out []api.Summary
 	var depths []int
 	seen := map[string]bool{} // by path: damaged folders may name each other as parents
 	var walk func(parent string, depth int)

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roost-dev/roost/api"
 	display "github.com/roost-dev/roost/cli/term"
-	"github.com/roost-dev/roost/store"
 )
 
 // A title says what a task is, so a narrow terminal leaves the other columns out, the
@@ -32,7 +32,7 @@ func TestANarrowListKeepsTheTitles(t *testing.T) {
 		a, out, _ := app(t)
 		a.OutTTY, a.Width = tt.width > 0, tt.width
 		a.flags.noColour = true
-		items := []store.Summary{{ID: "p", Title: "a title of some length that goes on", Status: "interrupted!", TS: 1, Workspace: "/home/me/garden"}, {ID: "q", ParentID: "p"}}
+		items := []api.Summary{{ID: "p", Title: "a title of some length that goes on", Status: "interrupted!", TS: 1, Workspace: "/home/me/garden"}, {ID: "q", ParentID: "p"}}
 		depths := []int{0, 0}
 		if tt.subtasks {
 			depths[1] = 1

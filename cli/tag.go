@@ -4,10 +4,9 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-
-	"github.com/roost-dev/roost/store"
 )
 
 func (a *App) tagCommand() *cobra.Command {
@@ -47,7 +46,7 @@ func (a *App) tagCommand() *cobra.Command {
 			}
 			l.add = append(l.add, strings.TrimPrefix(word, "+"))
 		}
-		return a.label(cmd.Context(), args[:1], l, func(t store.Summary) string { return orDash(strings.Join(t.Tags, " ")) })
+		return a.label(cmd.Context(), args[:1], l, func(t api.Summary) string { return orDash(strings.Join(t.Tags, " ")) })
 	}
 	return cmd
 }

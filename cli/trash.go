@@ -8,10 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/roost-dev/roost/store/trash"
-
 	"github.com/spf13/cobra"
 
+	"github.com/roost-dev/roost/api"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/report"
@@ -49,7 +48,7 @@ func (a *App) trashList(cmd *cobra.Command, _ []string) error {
 		if a.flags.json {
 			return a.printRaw(got.doc())
 		}
-		found, err := decoded[trash.DeletedTask](got.items)
+		found, err := decoded[api.DeletedTask](got.items)
 		if err != nil {
 			return err
 		}
@@ -57,7 +56,7 @@ func (a *App) trashList(cmd *cobra.Command, _ []string) error {
 	})
 }
 
-func (a *App) showTrash(found []trash.DeletedTask) error {
+func (a *App) showTrash(found []api.DeletedTask) error {
 	width := 0
 	for _, t := range found {
 		width = max(width, display.Columns(display.OneLine(t.Name)))
@@ -167,7 +166,7 @@ func (a *App) purge(cmd *cobra.Command, names []string, yes bool) error {
 	})
 }
 
-func (a *App) tellPurged(t trash.DeletedTask) error {
+func (a *App) tellPurged(t api.DeletedTask) error {
 	line := "purged " + display.OneLine(t.Name) + "  " + display.Cut(display.OneLine(t.Title), 60)
 	if t.Hidden {
 		line += "  (its folder was not touched and stays hidden)"
@@ -176,7 +175,7 @@ func (a *App) tellPurged(t trash.DeletedTask) error {
 }
 
 // consent asks before bytes are removed. Only a whole yes is one.
-func (a *App) consent(cmd *cobra.Command, chosen []trash.DeletedTask) error {
+func (a *App) consent(cmd *cobra.Command, chosen []api.DeletedTask) error {
 	what := fmt.Sprintf("remove %d task%s for good", len(chosen), plural(len(chosen)))
 	if !a.interactive() {
 		return &Failure{Exit: ExitInput, Code: "input_needed", What: what, Why: "this cannot be undone, and there is no terminal to ask on", Try: "roost trash purge ID --yes"}
@@ -193,17 +192,17 @@ func (a *App) consent(cmd *cobra.Command, chosen []trash.DeletedTask) error {
 
 // trashed finds tasks in the trash by name or id, or by an end of it; all of the trash when none is named. Every
 // one is found before anything is done, each once.
-func (a *App) trashed(cmd *cobra.Command, c *client.Client, names []string) (out []trash.DeletedTask, err error) {
+func (a *App) trashed(cmd *cobra.Command, c *client.Client, names []string) (out []api.DeletedTask, err error) {
 	ctx := cmd.Context()
 	if len(names) == 0 {
 		got, err := a.pages(ctx, c, "/v1/trash", url.Values{}, 0)
 		if err != nil {
 			return nil, err
 		}
-		return decoded[trash.DeletedTask](got.items)
+		return decoded[api.DeletedTask](got.items)
 	}
 	for _, name := range names {
-		var t trash.DeletedTask
+		var t api.DeletedTask
 		_, err := c.Do(ctx, http.MethodGet, "/v1/trash/"+url.PathEscape(name), nil, nil, &t)
 		var p *client.Problem
 		switch {
@@ -226,7 +225,7 @@ func (a *App) trashed(cmd *cobra.Command, c *client.Client, names []string) (out
 		case err != nil:
 			return nil, err
 		}
-		if !slices.ContainsFunc(out, func(o trash.DeletedTask) bool { return o.QualifiedName() == t.QualifiedName() }) {
+		if !slices.ContainsFunc(out, func(o api.DeletedTask) bool { return o.QualifiedName() == t.QualifiedName() }) {
 			out = append(out, t)
 		}
 	}
@@ -237,7 +236,7 @@ func (a *App) trashed(cmd *cobra.Command, c *client.Client, names []string) (out
 func (a *App) trashNames(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 	const how = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 	a.muted = true
-	var found []trash.DeletedTask
+	var found []api.DeletedTask
 	err := a.connect(cmd.Context(), func(c *client.Client) (err error) {
 		found, err = a.trashed(cmd, c, nil)
 		return err

@@ -5,15 +5,15 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/roost-dev/roost/api"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/report"
-	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/view"
 )
 
 // family is a task with its subtasks, as they are listed: each behind its parent.
 type family struct {
-	tasks  []store.Summary
+	tasks  []api.Summary
 	depths []int
 }
 

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/api"
 )
 
 // grown is a family with these depths.
@@ -13,7 +13,7 @@ func grown(tasks string) family {
 	for line := range strings.Lines(tasks) {
 		name := strings.TrimSpace(line)
 		f.depths = append(f.depths, len(line)-len(strings.TrimLeft(line, " ")))
-		f.tasks = append(f.tasks, store.Summary{ID: name, Path: name})
+		f.tasks = append(f.tasks, api.Summary{ID: name, Path: name})
 	}
 	return f
 }

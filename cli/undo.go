@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/store/actions"
 
 	"github.com/spf13/cobra"
@@ -81,7 +82,7 @@ func (a *App) undo(cmd *cobra.Command, id string, o actions.Options) error {
 				did = "would do again"
 			}
 		} else if !a.flags.json { // there it is in the result
-			var now actions.TaskActions
+			var now api.TaskActions
 			if _, err := c.Do(ctx, http.MethodGet, pathOf(id, "undo"), nil, nil, &now); err != nil {
 				return err
 			}
@@ -101,7 +102,7 @@ func (a *App) undo(cmd *cobra.Command, id string, o actions.Options) error {
 				deed = u.Redone
 			}
 			if deed == nil {
-				deed = &actions.Action{}
+				deed = &api.Action{}
 			}
 			return errors.Join(a.tellUndo(did, *deed, u.TaskActions, o), a.tellKept(u.Restore))
 		})
@@ -109,7 +110,7 @@ func (a *App) undo(cmd *cobra.Command, id string, o actions.Options) error {
 }
 
 // tellUndo says what was taken back or done again, and how to get it back.
-func (a *App) tellUndo(did string, deed actions.Action, task actions.TaskActions, o actions.Options) error {
+func (a *App) tellUndo(did string, deed api.Action, task api.TaskActions, o actions.Options) error {
 	if err := a.println(did + " " + display.OneLine(task.Task.ID) + "  " + a.deedText(deed, false)); err != nil {
 		return err
 	}
@@ -134,20 +135,20 @@ func (a *App) listDeeds(cmd *cobra.Command, args []string, limit int) error {
 	return a.connect(cmd.Context(), func(c *client.Client) error {
 		if len(args) == 0 {
 			q := url.Values{"limit": {strconv.Itoa(limit)}}
-			return documentOf(cmd.Context(), a, c, "/v1/undo", q, func(p report.Page[actions.TaskActions]) error { return a.showDeeds(p.Items) })
+			return documentOf(cmd.Context(), a, c, "/v1/undo", q, func(p report.Page[api.TaskActions]) error { return a.showDeeds(p.Items) })
 		}
-		var d actions.TaskActions
+		var d api.TaskActions
 		if _, err := c.Do(cmd.Context(), http.MethodGet, pathOf(args[0], "undo"), nil, nil, &d); err != nil {
 			return err
 		}
 		if a.flags.json {
-			return encode(a.Out, report.PageOf([]actions.TaskActions{d}, ""), false)
+			return encode(a.Out, report.PageOf([]api.TaskActions{d}, ""), false)
 		}
-		return a.showDeeds([]actions.TaskActions{d})
+		return a.showDeeds([]api.TaskActions{d})
 	})
 }
 
-func (a *App) showDeeds(all []actions.TaskActions) error {
+func (a *App) showDeeds(all []api.TaskActions) error {
 	rows := 0
 	for _, d := range all {
 		title := display.Cut(display.OneLine(d.Task.Title), 60)
@@ -159,7 +160,7 @@ func (a *App) showDeeds(all []actions.TaskActions) error {
 		}
 		for _, l := range []struct {
 			what  string
-			deeds []actions.Action
+			deeds []api.Action
 		}{{"undo", d.Undo}, {"redo", d.Redo}} {
 			for i, deed := range l.deeds {
 				word := l.what
@@ -182,7 +183,7 @@ func (a *App) showDeeds(all []actions.TaskActions) error {
 }
 
 // deedText is a deed for people.
-func (a *App) deedText(d actions.Action, when bool) string {
+func (a *App) deedText(d api.Action, when bool) string {
 	var parts []string
 	title := func(p *string) string {
 		if *p == "" {
@@ -224,7 +225,7 @@ func (a *App) deedText(d actions.Action, when bool) string {
 }
 
 // moveText is a deed that moved the histories.
-func moveText(d actions.Action) string {
+func moveText(d api.Action) string {
 	text := map[string]string{"edit": "an edit; it took ", "remove": "the deletion of ", "branch": "going to another branch"}[d.Kind]
 	switch {
 	case d.Kind == "branch":

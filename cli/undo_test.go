@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/roost-dev/roost/store/actions"
+	"github.com/roost-dev/roost/api"
 )
 
 // What is said of a deed is short, harmless and plain.
@@ -16,24 +16,24 @@ func TestDeedText(t *testing.T) {
 	title := func(text string) *string { return &text }
 	tags := func(list ...string) *[]string { return &list }
 	yes, no := true, false
-	for want, d := range map[string]actions.Action{
-		`rename from "a" to "b", 2026-04-14 20:53`: {At: &at, From: actions.Labels{Title: title("a")}, To: actions.Labels{Title: title("b")}},
-		`rename from its own title to "b"`:         {From: actions.Labels{Title: title("")}, To: actions.Labels{Title: title("b")}},
-		`rename from "b" to its own title`:         {From: actions.Labels{Title: title("b")}, To: actions.Labels{Title: title("")}},
-		`tag +b +c -a`:                             {From: actions.Labels{Tags: tags("a", "x")}, To: actions.Labels{Tags: tags("x", "b", "c")}},
-		`pin`:                                      {From: actions.Labels{Pinned: &no}, To: actions.Labels{Pinned: &yes}},
-		`unpin`:                                    {From: actions.Labels{Pinned: &yes}, To: actions.Labels{Pinned: &no}},
+	for want, d := range map[string]api.Action{
+		`rename from "a" to "b", 2026-04-14 20:53`: {At: &at, From: api.ActionLabels{Title: title("a")}, To: api.ActionLabels{Title: title("b")}},
+		`rename from its own title to "b"`:         {From: api.ActionLabels{Title: title("")}, To: api.ActionLabels{Title: title("b")}},
+		`rename from "b" to its own title`:         {From: api.ActionLabels{Title: title("b")}, To: api.ActionLabels{Title: title("")}},
+		`tag +b +c -a`:                             {From: api.ActionLabels{Tags: tags("a", "x")}, To: api.ActionLabels{Tags: tags("x", "b", "c")}},
+		`pin`:                                      {From: api.ActionLabels{Pinned: &no}, To: api.ActionLabels{Pinned: &yes}},
+		`unpin`:                                    {From: api.ActionLabels{Pinned: &yes}, To: api.ActionLabels{Pinned: &no}},
 		`rename from "a" to "b", tag +t, pin`: {
-			From: actions.Labels{Title: title("a"), Tags: tags(), Pinned: &no}, To: actions.Labels{Title: title("b"), Tags: tags("t"), Pinned: &yes},
+			From: api.ActionLabels{Title: title("a"), Tags: tags(), Pinned: &no}, To: api.ActionLabels{Title: title("b"), Tags: tags("t"), Pinned: &yes},
 		},
-		`delete`: {Kind: "delete", From: actions.Labels{Deleted: &no}, To: actions.Labels{Deleted: &yes}},
+		`delete`: {Kind: "delete", From: api.ActionLabels{Deleted: &no}, To: api.ActionLabels{Deleted: &yes}},
 		`rewind`: {Kind: "rewind"}, // a kind that this version does not know
 	} {
 		if got := a.deedText(d, true); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
 	}
-	hostile := actions.Action{From: actions.Labels{Title: title("\x1b[2J\u202e"), Tags: tags("\x07")}, To: actions.Labels{Title: title(strings.Repeat("long ", 900)), Tags: tags()}}
+	hostile := api.Action{From: api.ActionLabels{Title: title("\x1b[2J\u202e"), Tags: tags("\x07")}, To: api.ActionLabels{Title: title(strings.Repeat("long ", 900)), Tags: tags()}}
 	if got := a.deedText(hostile, true); strings.ContainsAny(got, "\x1b\x07\u202e\n") || len(got) > 250 {
 		t.Errorf("%q", got)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/roost-dev/roost/api"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/money"
@@ -20,7 +21,7 @@ func (a *App) usageCommand() *cobra.Command {
 	var f spend.Filter
 	var by, since, until string
 	var groupings []string
-	for _, g := range spend.Groupings {
+	for _, g := range api.Groupings {
 		groupings = append(groupings, string(g))
 	}
 	cmd := &cobra.Command{
@@ -66,13 +67,13 @@ func (a *App) usageCommand() *cobra.Command {
 }
 
 // unnamed is what a group without a key is called.
-var unnamed = map[spend.By]string{
-	spend.ByDay: "(no time)", spend.ByModel: "(model not known)", spend.ByWorkspace: "(no folder)", spend.ByTask: "(no id)", spend.ByTool: "(no tool)",
+var unnamed = map[api.Grouping]string{
+	api.ByDay: "(no time)", api.ByModel: "(model not known)", api.ByWorkspace: "(no folder)", api.ByTask: "(no id)", api.ByTool: "(no tool)",
 }
 
 // showSpending prints one line a group, then the total. Costs have all their
 // digits: rounded ones would not add up.
-func (a *App) showSpending(s spend.Totals) error {
+func (a *App) showSpending(s api.Totals) error {
 	if len(s.Items) == 0 {
 		a.say("nothing was spent")
 		return nil
@@ -100,7 +101,7 @@ func (a *App) showSpending(s spend.Totals) error {
 		for i, cell := range row[1:] {
 			line += "  " + strings.Repeat(" ", widths[i+1]-display.Columns(cell)) + cell
 		}
-		if s.By == spend.ByTask && n > 0 && n < len(rows)-1 {
+		if s.By == api.ByTask && n > 0 && n < len(rows)-1 {
 			line = display.Cut(line+taskNote(s.Items[n-1]), width)
 		}
 		how := view.Plain
@@ -164,7 +165,7 @@ func alignCosts(rows [][]string) {
 	}
 }
 
-func spendingRow(by spend.By, g spend.Group) []string {
+func spendingRow(by api.Grouping, g api.SpendingGroup) []string {
 	name := display.OneLine(g.Key)
 	if name == "" {
 		name = unnamed[by]
@@ -175,7 +176,7 @@ func spendingRow(by spend.By, g spend.Group) []string {
 }
 
 // taskNote is a task's title, and what it spent with its subtasks.
-func taskNote(g spend.Group) string {
+func taskNote(g api.SpendingGroup) string {
 	note := "  " + display.Cut(display.OneLine(g.Title), 50)
 	if g.WithChildren != nil {
 		note += " (with subtasks " + dollars(g.WithChildren.Cost) + ")"

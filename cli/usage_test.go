@@ -5,16 +5,16 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roost-dev/roost/api"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/store"
-	"github.com/roost-dev/roost/store/spend"
 )
 
 // spent is a group of a month's work.
-func spent(key string) spend.Group {
+func spent(key string) api.SpendingGroup {
 	cost := money.USD(1_234_567)
-	g := spend.Group{Key: key, Tasks: 12, Requests: 3456}
+	g := api.SpendingGroup{Key: key, Tasks: 12, Requests: 3456}
 	g.Usage.TokensIn, g.Usage.TokensOut, g.Usage.CacheWrites, g.Usage.CacheReads, g.Usage.Cost = 123456789, 1234567, 12345678, 123456789, &cost
 	return g
 }
@@ -26,7 +26,7 @@ func TestWhatWasSpentFitsIntoTheTerminal(t *testing.T) {
 	for _, width := range []int{0, 200, 110, 80, 66} {
 		a, out, _ := app(t)
 		a.OutTTY, a.Width, a.flags.noColour = width > 0, width, true
-		if err := a.showSpending(spend.Totals{By: spend.ByWorkspace, Items: []spend.Group{spent(folder)}, Total: spent("total")}); err != nil {
+		if err := a.showSpending(api.Totals{By: api.ByWorkspace, Items: []api.SpendingGroup{spent(folder)}, Total: spent("total")}); err != nil {
 			t.Fatal(err)
 		}
 		for line := range strings.Lines(out.String()) {

@@ -10,12 +10,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/report"
-	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/view"
 )
 
@@ -282,7 +282,7 @@ func (w *watcher) take(ctx context.Context, q *asking, got client.Event, id, run
 	mine, _ := esjson.GetString(e.Data, "run_id")
 	switch e.Type {
 	case "question.opened":
-		var opened task.QuestionOpened
+		var opened api.QuestionOpened
 		if json.Unmarshal(e.Data, &opened) == nil {
 			if w.prompter != nil {
 				q.ask(ctx, opened, w.screen(e))

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/roost-dev/roost/api"
 	display "github.com/roost-dev/roost/cli/term"
-	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/view"
 )
 
@@ -22,10 +22,10 @@ type said struct {
 // beside the events: somebody else's answer takes it off.
 type asking struct {
 	w      *watcher
-	id     string              // of the task
-	depth  int                 // of the task below the one that is followed
-	now    string              // the question; "" = none
-	opened task.QuestionOpened // the newest that was asked, and where
+	id     string             // of the task
+	depth  int                // of the task below the one that is followed
+	now    string             // the question; "" = none
+	opened api.QuestionOpened // the newest that was asked, and where
 	d      *display.Display
 	quit   context.CancelFunc
 	out    chan said
@@ -34,7 +34,7 @@ type asking struct {
 
 // ask puts a question to the person, if it is still open: what a stream tells of the past may be
 // answered long since.
-func (q *asking) ask(ctx context.Context, opened task.QuestionOpened, d *display.Display) {
+func (q *asking) ask(ctx context.Context, opened api.QuestionOpened, d *display.Display) {
 	if !q.still(ctx, opened.Question) {
 		return
 	}
@@ -105,7 +105,7 @@ func (q *asking) open() bool { return q.now != "" }
 
 // closed takes the question off the terminal when its answer came.
 func (q *asking) closed(e shownEvent) {
-	var c task.QuestionClosed
+	var c api.QuestionClosed
 	if json.Unmarshal(e.Data, &c) != nil {
 		return
 	}

@@ -7,28 +7,23 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/roost-dev/roost/engine/checkpoints"
-
-	"github.com/roost-dev/roost/store/actions"
-	"github.com/roost-dev/roost/store/spend"
-	"github.com/roost-dev/roost/store/trash"
+	"github.com/roost-dev/roost/api"
 
 	"pgregory.net/rapid"
 
 	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
-	"github.com/roost-dev/roost/store/history"
 )
 
 // documents are those that come over the network and are shown, or told on as they were.
 var documents = []any{
-	store.Summary{}, store.Usage{}, spend.Totals{}, store.Hit{}, trash.DeletedTask{}, actions.TaskActions{}, history.BranchTree{}, history.ForkResult{}, store.SourceState{},
-	report.Page[store.Summary]{}, report.Page[report.Run]{}, report.Page[store.Hit]{}, report.Branch{}, report.KnownFile{},
+	api.Summary{}, api.Usage{}, api.Totals{}, api.Hit{}, api.DeletedTask{}, api.TaskActions{}, api.BranchTree{}, api.ForkResult{}, store.SourceState{},
+	report.Page[api.Summary]{}, report.Page[report.Run]{}, report.Page[api.Hit]{}, report.Branch{}, report.KnownFile{},
 	report.Run{}, report.Question{}, report.Sent{}, report.Answered{}, report.Queued{}, report.Deleted{}, report.Restored{},
 	report.NewTask{}, report.NewRun{}, report.Message{}, report.Answer{}, report.NewRewind{}, report.NewUndo{}, report.NewFork{}, report.NewCondense{}, report.NewRestore{},
 	report.Rewound{}, report.Undone{}, report.Condensed{}, report.SavedCheckpoint{}, report.Lines{}, report.Commits{}, report.ContextUse{}, report.Exported{}, report.Version{},
-	checkpoints.List{}, checkpoints.Diff{}, checkpoints.RestoreResult{},
+	api.Checkpoints{}, api.Diff{}, api.RestoreResult{},
 }
 
 // What was a document is one again, to the last byte: what the shell prints of a server's

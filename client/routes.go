@@ -7,18 +7,18 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/report"
-	"github.com/roost-dev/roost/store"
 )
 
 // Task returns a task.
-func (c *Client) Task(ctx context.Context, id string) (t store.Summary, err error) {
+func (c *Client) Task(ctx context.Context, id string) (t api.Summary, err error) {
 	_, err = c.Do(ctx, http.MethodGet, taskPath(id), nil, nil, &t)
 	return t, err
 }
 
 // Tasks returns a page of tasks; the query is that of GET /v1/tasks.
-func (c *Client) Tasks(ctx context.Context, query url.Values) (p report.Page[store.Summary], err error) {
+func (c *Client) Tasks(ctx context.Context, query url.Values) (p report.Page[api.Summary], err error) {
 	_, err = c.Do(ctx, http.MethodGet, "/v1/tasks", query, nil, &p)
 	return p, err
 }

@@ -13,6 +13,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/contextwindow"
 	"github.com/roost-dev/roost/contextwindow/rules"
 	"github.com/roost-dev/roost/esjson"
@@ -194,13 +195,13 @@ func (w *world) calls() {
 	for _, c := range open {
 		if c.Finished == nil {
 			row, r := w.row("ask:tool", "{}")
-			w.went(row, task.QuestionOpened{Question: "q" + c.ID, Kind: "approval", Call: c.ID, Message: r.id})
+			w.went(row, api.QuestionOpened{Question: "q" + c.ID, Kind: "approval", Call: c.ID, Message: r.id})
 			w.head.ui = append(w.head.ui, r)
 			if w.n("stops in the middle", 0, 5) == 0 {
 				return
 			}
 			yes := true
-			w.went(task.QuestionClosed{Question: "q" + c.ID, Approve: &yes, By: "t"}, task.ToolStarted{Call: c.ID, Name: "n", Replay: "never"})
+			w.went(api.QuestionClosed{Question: "q" + c.ID, Approve: &yes, By: "t"}, task.ToolStarted{Call: c.ID, Name: "n", Replay: "never"})
 			result := fmt.Sprintf(`{"type":"tool_result","tool_use_id":%q,"content":"of %d"}`, c.ID, w.s.Seq)
 			w.went(task.ToolFinished{Call: c.ID, Name: "n", Outcome: "ok", Result: json.RawMessage(result)},
 				task.FileChanged{Path: fmt.Sprint("f", w.n("file", 0, 2)), Source: "read_tool", Hash: fmt.Sprint(w.s.Seq)})

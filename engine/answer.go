@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/agent"
-	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/api"
 )
 
 // ErrNoQuestion: the question is not open, or was answered already.
@@ -16,7 +16,7 @@ var ErrNoQuestion = errors.New("no such open question")
 // asker passes the agent's questions to whoever listens to the run.
 type asker struct{ run *Run }
 
-func (a asker) Ask(ctx context.Context, q task.QuestionOpened) (Answer, error) {
+func (a asker) Ask(ctx context.Context, q api.QuestionOpened) (Answer, error) {
 	r := a.run
 	if !r.interactive {
 		return Answer{}, agent.ErrUnattended

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/agent"
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine/scheduler"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/events"
@@ -99,12 +100,12 @@ type Sent struct {
 type Asked struct {
 	ID   string // as Reply takes it: the task's id, a dot, and the question's
 	Ref  store.Ref
-	Task store.Summary
+	Task api.Summary
 	Run  string
 	At   int64         // Unix milliseconds
 	From events.Cursor // the event that opened it
 	Here bool          // a run of this process waits with it
-	task.QuestionOpened
+	api.QuestionOpened
 }
 
 // Reply is what the user replies to a question.
@@ -142,7 +143,7 @@ var (
 type AnsweredError struct {
 	Question string
 	Task     string
-	Answer   task.QuestionClosed // the first answer, and its origin
+	Answer   api.QuestionClosed // the first answer, and its origin
 }
 
 func (e *AnsweredError) Error() string {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine/checkpoints"
 	"github.com/roost-dev/roost/internal/filelock"
 	"github.com/roost-dev/roost/store"
@@ -108,7 +109,7 @@ func TestSubtasksHaveTheirOwn(t *testing.T) {
 // A checkpoint by hand tells apart what others did.
 func TestManualCheckpoint(t *testing.T) {
 	b, id, _, _ := changed(t)
-	save := func() (checkpoints.Checkpoint, bool) {
+	save := func() (api.Checkpoint, bool) {
 		t.Helper()
 		c, saved, finish, err := b.engine.Checkpoints().Save(context.Background(), id)
 		if err == nil {
@@ -190,7 +191,7 @@ func TestForksPurgesAndCollecting(t *testing.T) {
 	if _, err := trash.Delete(ctx, b.store, ref); err != nil {
 		t.Fatal(err)
 	}
-	collect := func() checkpoints.CollectedStore {
+	collect := func() api.CollectedStore {
 		t.Helper()
 		list, err := b.engine.Checkpoints().Collect(ctx, false)
 		if err != nil || len(list) != 1 || list[0].Err != nil {
@@ -336,7 +337,7 @@ func TestAPurgeRemovesContents(t *testing.T) {
 			}
 		}
 		told := 0
-		err = b.engine.PurgeAll(ctx, []string{id}, func(gone trash.DeletedTask) error {
+		err = b.engine.PurgeAll(ctx, []string{id}, func(gone api.DeletedTask) error {
 			told++
 			if gone.ID != id {
 				t.Errorf("told of %s", gone.ID)

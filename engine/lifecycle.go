@@ -5,6 +5,7 @@ import (
 	"errors"
 	"reflect"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine/checkpoints"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/actions"
@@ -18,7 +19,7 @@ func (e *Engine) Checkpoints() *checkpoints.Service { return e.checkpoints }
 
 // Fork is history.Fork. The checkpoints that both tasks share are kept for the new one before it exists, so that neither
 // needs the other one.
-func (e *Engine) Fork(ctx context.Context, ref store.Ref, o history.ForkOptions) (history.ForkResult, func(context.Context) error, error) {
+func (e *Engine) Fork(ctx context.Context, ref store.Ref, o history.ForkOptions) (api.ForkResult, func(context.Context) error, error) {
 	change := o.Settings
 	o.Settings = func(s *task.Settings) error {
 		if change != nil {
@@ -39,14 +40,14 @@ func (e *Engine) takesCheckpoints(r Request) bool {
 
 // Purge is trash.Purge, and removes the task's checkpoints too, with the contents that no other task needs. Where those
 // cannot be removed the error reports that, and the task is removed all the same.
-func (e *Engine) Purge(ctx context.Context, given string) (trash.DeletedTask, error) {
+func (e *Engine) Purge(ctx context.Context, given string) (api.DeletedTask, error) {
 	t, stores, err := e.purge(ctx, given)
 	return t, errors.Join(err, e.checkpoints.RemoveUnused(ctx, stores))
 }
 
 // PurgeAll is Purge of several tasks, until an error of one or of report, which is called for each removed task. Contents
 // are removed once, at the end.
-func (e *Engine) PurgeAll(ctx context.Context, given []string, report func(trash.DeletedTask) error) (err error) {
+func (e *Engine) PurgeAll(ctx context.Context, given []string, report func(api.DeletedTask) error) (err error) {
 	var all []string
 	for _, name := range given {
 		t, stores, bad := e.purge(ctx, name)
@@ -62,7 +63,7 @@ func (e *Engine) PurgeAll(ctx context.Context, given []string, report func(trash
 }
 
 // purge removes a task and its refs, and returns the stores that held checkpoints of it.
-func (e *Engine) purge(ctx context.Context, given string) (t trash.DeletedTask, stores []string, err error) {
+func (e *Engine) purge(ctx context.Context, given string) (t api.DeletedTask, stores []string, err error) {
 	if t, err = trash.Purge(ctx, e.store, given); err == nil {
 		stores, err = e.checkpoints.Forget(store.Ref{ID: t.ID, Source: t.Source, Own: !t.Hidden})
 	}
@@ -74,8 +75,8 @@ func (e *Engine) purge(ctx context.Context, given string) (t trash.DeletedTask, 
 // no file changed.
 //
 // Errors are those of actions.Undo and of checkpoints.Service.Restore, and *checkpoints.ChangedSinceError.
-func (e *Engine) Undo(ctx context.Context, given string, o actions.Options) (actions.Action, actions.TaskActions, *checkpoints.RestoreResult, error) {
-	var restored *checkpoints.RestoreResult
+func (e *Engine) Undo(ctx context.Context, given string, o actions.Options) (api.Action, api.TaskActions, *api.RestoreResult, error) {
+	var restored *api.RestoreResult
 	o.Files = func(ctx context.Context, t *store.Task, d task.Action) (err error) {
 		restored, err = e.checkpoints.UndoFiles(ctx, t, d, o.Redo)
 		return err
@@ -88,7 +89,7 @@ func (e *Engine) Undo(ctx context.Context, given string, o actions.Options) (act
 		// A restore that a kill interrupted is the newest action once it is finished.
 		if ref, err := e.store.FindLatest(ctx, given); err == nil {
 			if _, err := e.checkpoints.Finish(ctx, keyOf(ref)); err != nil {
-				return actions.Action{}, actions.TaskActions{}, nil, err
+				return api.Action{}, api.TaskActions{}, nil, err
 			}
 		}
 	}

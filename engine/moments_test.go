@@ -7,8 +7,8 @@ import (
 	"testing/synctest"
 
 	"github.com/roost-dev/roost/agent"
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine/setup"
-	"github.com/roost-dev/roost/task"
 )
 
 // Who waits for a subtask is not idle while that one is not.
@@ -57,7 +57,7 @@ func TestANoToAMistakeThatNobodyWaitsWith(t *testing.T) {
 	s, ref := startedTask(t)
 	e := New(s, Options{Config: setup.Config{Keys: map[string]string{}}})
 	no := false
-	q := Asked{ID: ref.ID + ".q", Ref: ref, QuestionOpened: task.QuestionOpened{Question: "q", Kind: kindMistake}}
+	q := Asked{ID: ref.ID + ".q", Ref: ref, QuestionOpened: api.QuestionOpened{Question: "q", Kind: kindMistake}}
 	if _, err := e.replyToReleased(t.Context(), q, Answer{Approve: &no}, Reply{}); !errors.Is(err, ErrAnswer) {
 		t.Error(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/fold"
 	"github.com/roost-dev/roost/task"
@@ -80,7 +81,7 @@ func leftAs(s *task.State, path, hash string) bool {
 			continue
 		}
 		now := c.Files[i].Now
-		return now.Hash == hash && (hash != "" || now.Kind == task.KindGone)
+		return now.Hash == hash && (hash != "" || now.Kind == api.KindGone)
 	}
 	return fits
 }

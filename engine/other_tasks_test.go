@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/events"
@@ -107,7 +108,7 @@ func TestChangedFilesAreReadAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	script := b.script("- tools: [{name: read_file, input: {path: f}}]\n- tools: [{name: attempt_completion, input: {result: done}}]\n- tools: [{name: attempt_completion, input: {result: done}}]\n")
-	run, _, _ := b.run(engine.Request{Text: "read f", Choice: setup.Choice{Provider: "script", Model: script, Approve: "all", Stale: task.StaleRead}})
+	run, _, _ := b.run(engine.Request{Text: "read f", Choice: setup.Choice{Provider: "script", Model: script, Approve: "all", Stale: api.StaleRead}})
 	if err := os.WriteFile(path, []byte("second\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}

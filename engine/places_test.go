@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine/scheduler"
 
 	"github.com/roost-dev/roost/engine/setup"
@@ -134,7 +135,7 @@ func TestARunThatEndsWhileItIsLookedAtIsNotInterrupted(t *testing.T) {
 		want string
 	}{
 		"it completes":       {[]task.Event{task.RunEnded{Run: "r", Outcome: "completed"}}, "completed"},
-		"it begins to wait":  {[]task.Event{task.QuestionOpened{Question: "q", Kind: "followup"}, task.RunWaiting{Run: "r", Question: "q"}}, "waiting"},
+		"it begins to wait":  {[]task.Event{api.QuestionOpened{Question: "q", Kind: "followup"}, task.RunWaiting{Run: "r", Question: "q"}}, "waiting"},
 		"another one begins": {[]task.Event{task.RunEnded{Run: "r", Outcome: "failed"}, task.RunStarted{Run: "r2"}}, "failed"},
 		"it was killed":      {nil, "interrupted"},
 	} {

@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/llm/llmtest"
-	"github.com/roost-dev/roost/store"
 )
 
 // asking is a bench whose anthropic is a server on loopback.
@@ -26,7 +26,7 @@ func asking(t *testing.T, replies ...llmtest.Reply) (*bench, *llmtest.Server, en
 	return b, s, engine.Request{Text: "go", Choice: setup.Choice{Workspace: b.workspace, Provider: "anthropic", Model: "claude-sonnet-5-5", BaseURL: s.URL, Approve: "all"}}
 }
 
-func (b *bench) summary(id string) store.Summary {
+func (b *bench) summary(id string) api.Summary {
 	b.t.Helper()
 	ref, err := b.store.Find(context.Background(), id)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine/budget"
 
 	"github.com/roost-dev/roost/events"
@@ -22,7 +23,7 @@ type recorder struct {
 // Commit makes a commit and notes it for the task's topic.
 func (r recorder) Commit(ctx context.Context, committed ...task.Event) (err error) {
 	for _, e := range committed {
-		if q, opened := e.(task.QuestionOpened); opened {
+		if q, opened := e.(api.QuestionOpened); opened {
 			// Before anybody can see the question: its answer may come at once.
 			r.run.await(q.Question)
 		}

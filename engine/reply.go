@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/agent"
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/journal"
@@ -45,7 +46,7 @@ func (e *Engine) Questions(ctx context.Context, ref string) ([]Asked, error) {
 		if err != nil {
 			return nil, err
 		}
-		all = slices.DeleteFunc(all, func(t store.Summary) bool { return t.OpenQuestions == 0 && t.Status != "running" })
+		all = slices.DeleteFunc(all, func(t api.Summary) bool { return t.OpenQuestions == 0 && t.Status != "running" })
 		places, err := e.refsByKey(ctx, all)
 		if err != nil {
 			return nil, err
@@ -219,14 +220,14 @@ func (e *Engine) reply(ctx context.Context, ref store.Ref, question string, r Re
 // previousAnswer finds the answer to a question that is closed. The same answer again gets the same result, another one an
 // *AnsweredError.
 func (e *Engine) previousAnswer(ctx context.Context, ref store.Ref, question string, r Reply) (out Replied, known bool, err error) {
-	var earlier task.QuestionClosed
+	var earlier api.QuestionClosed
 	if err := e.withRuns(ctx, ref, func(s *task.State) { earlier, known, _ = s.AnswerTo(question) }); err != nil || !known {
 		return out, false, err
 	}
 	if r.ID == "" || earlier.Input != r.ID {
 		return out, true, &AnsweredError{Question: question, Task: ref.ID, Answer: earlier}
 	}
-	out.Asked = Asked{ID: ref.ID + "." + question, Ref: ref, QuestionOpened: task.QuestionOpened{Question: question}}
+	out.Asked = Asked{ID: ref.ID + "." + question, Ref: ref, QuestionOpened: api.QuestionOpened{Question: question}}
 	out.Answer = Answer{Approve: earlier.Approve, Text: earlier.Text, By: earlier.By, Input: earlier.Input}
 	runs, err := e.runsOf(ctx, ref)
 	if err == nil && len(runs) > 0 {
@@ -278,7 +279,7 @@ func closesQuestion(commit journal.Commit, q Asked) bool {
 			continue // an earlier question of the same id, which this one replaced
 		}
 		if e, err := task.Decode(raw); err == nil {
-			if end, ok := e.(task.QuestionClosed); ok && end.Question == q.Question {
+			if end, ok := e.(api.QuestionClosed); ok && end.Question == q.Question {
 				return true
 			}
 		}
@@ -330,7 +331,7 @@ func (e *Engine) replyToReleased(ctx context.Context, q Asked, answer Answer, r 
 		return out, nil
 	}
 	// Another process may have owned the task after the question was read and before the run started.
-	var earlier task.QuestionClosed
+	var earlier api.QuestionClosed
 	var ok bool
 	if err := e.withRuns(ctx, q.Ref, func(s *task.State) { earlier, ok, _ = s.AnswerTo(q.Question) }); err != nil {
 		return out, err
@@ -343,7 +344,7 @@ func (e *Engine) replyToReleased(ctx context.Context, q Asked, answer Answer, r 
 
 // parseAnswer reads a reply as an answer. A reply that is unclear, or not of the kind that the question asks for, is no
 // answer: silence and doubt are never consent.
-func parseAnswer(q task.QuestionOpened, r Reply) (Answer, error) {
+func parseAnswer(q api.QuestionOpened, r Reply) (Answer, error) {
 	a := Answer{Approve: r.Approve, Text: r.Text, Always: r.Always, By: cmp.Or(r.By, "api"), Input: r.ID}
 	wrong := func(why string) (Answer, error) { return Answer{}, fmt.Errorf("%w: %s", ErrAnswer, why) }
 	if r.Stop {

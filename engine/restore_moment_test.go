@@ -6,6 +6,7 @@ import (
 	"maps"
 	"testing"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine/checkpoints"
 
 	"github.com/roost-dev/roost/engine"
@@ -24,7 +25,7 @@ const oneReply = `
 `
 
 // rewindFiles goes back to a message and lets Roo's files follow.
-func (b *bench) rewindFiles(id, to string) checkpoints.RestoreResult {
+func (b *bench) rewindFiles(id, to string) api.RestoreResult {
 	b.t.Helper()
 	_, r, finish, err := b.engine.Checkpoints().RewindFiles(context.Background(), id, history.RewindOptions{To: to}, checkpoints.RestoreOptions{})
 	if err == nil {

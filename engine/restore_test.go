@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine/checkpoints"
 
 	"github.com/roost-dev/roost/engine/setup"
@@ -86,7 +87,7 @@ func (b *bench) is(what string, want files) {
 	}
 }
 
-func (b *bench) restore(id string, o checkpoints.RestoreOptions) checkpoints.RestoreResult {
+func (b *bench) restore(id string, o checkpoints.RestoreOptions) api.RestoreResult {
 	b.t.Helper()
 	r, finish, err := b.engine.Checkpoints().Restore(context.Background(), id, o)
 	if err == nil {
@@ -98,7 +99,7 @@ func (b *bench) restore(id string, o checkpoints.RestoreOptions) checkpoints.Res
 	return r
 }
 
-func (b *bench) undo(id string, redo bool) (actions.Action, *checkpoints.RestoreResult) {
+func (b *bench) undo(id string, redo bool) (api.Action, *api.RestoreResult) {
 	b.t.Helper()
 	d, _, r, err := b.engine.Undo(context.Background(), id, actions.Options{Redo: redo})
 	if err != nil {

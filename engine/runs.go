@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/fold"
@@ -285,7 +286,7 @@ func (e *Engine) tasksInOrder(ctx context.Context, state string) ([]store.Ref, e
 }
 
 // listTasks are the tasks of those statuses that have a journal.
-func (e *Engine) listTasks(ctx context.Context, statuses ...string) ([]store.Summary, error) {
+func (e *Engine) listTasks(ctx context.Context, statuses ...string) ([]api.Summary, error) {
 	got, err := e.store.List(ctx, store.Filter{Statuses: statuses, Logged: true})
 	return got.Items, err
 }

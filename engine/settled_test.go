@@ -3,6 +3,7 @@ package engine
 import (
 	"testing"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
@@ -21,8 +22,8 @@ func TestARunThatEndsAtOnceHasTakenItsAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := New(s, Options{})
-	opened := task.QuestionOpened{Question: "q", Kind: "followup"}
-	for _, event := range []task.Event{task.RunStarted{Run: "r"}, opened, task.QuestionClosed{Question: "q", Text: "red"}} {
+	opened := api.QuestionOpened{Question: "q", Kind: "followup"}
+	for _, event := range []task.Event{task.RunStarted{Run: "r"}, opened, api.QuestionClosed{Question: "q", Text: "red"}} {
 		if err := owned.Commit(t.Context(), event); err != nil {
 			t.Fatal(err)
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine/scheduler"
 
 	"github.com/google/uuid"
@@ -43,7 +44,7 @@ func keyOf(ref store.Ref) string { return ref.Source + ":" + ref.ID }
 
 // refsByKey are the references of all tasks, for a list of tasks: finding each one of the list by itself would read the
 // folders once for each. An empty list needs none.
-func (e *Engine) refsByKey(ctx context.Context, list []store.Summary) (map[string]store.Ref, error) {
+func (e *Engine) refsByKey(ctx context.Context, list []api.Summary) (map[string]store.Ref, error) {
 	if len(list) == 0 {
 		return nil, nil
 	}

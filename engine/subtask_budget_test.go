@@ -3,6 +3,7 @@ package engine_test
 import (
 	"testing"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/llm/llmtest"
@@ -42,7 +43,7 @@ func TestATreesLimitHoldsForAllOfIt(t *testing.T) {
 				t.Error("the result is not told once")
 			}
 			sum := b.state(run.TaskID).Usage.CostMicros + b.state(child.ID).Usage.CostMicros
-			got, err := spend.Sum(t.Context(), b.store, spend.ByTask, spend.Filter{})
+			got, err := spend.Sum(t.Context(), b.store, api.ByTask, spend.Filter{})
 			if err != nil {
 				t.Fatal(err)
 			}

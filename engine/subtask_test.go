@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/store/trash"
@@ -149,7 +150,7 @@ func TestASubtasksQuestionIsAnsweredThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.tree(t.Context(), run.TaskID, run.ID, func(e events.Item) bool {
-		var q task.QuestionOpened
+		var q api.QuestionOpened
 		if e.Type != "question.opened" || json.Unmarshal(e.Data, &q) != nil {
 			return true
 		}

@@ -17,6 +17,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
 )
@@ -45,14 +46,14 @@ type Manifest struct {
 
 // ArchivedTask is one task of an archive.
 type ArchivedTask struct {
-	ID      string         `json:"id"`
-	Dir     string         `json:"dir"` // tasks/<name>
-	Source  string         `json:"source"`
-	Tool    string         `json:"tool"`
-	Title   string         `json:"title"`
-	Saved   uint64         `json:"saved,omitempty"` // the newest commit of its journal: a copy that ends earlier is incomplete
-	Damaged []store.Damage `json:"damaged"`
-	Skipped []string       `json:"skipped"` // what could not be read, and links and devices
+	ID      string       `json:"id"`
+	Dir     string       `json:"dir"` // tasks/<name>
+	Source  string       `json:"source"`
+	Tool    string       `json:"tool"`
+	Title   string       `json:"title"`
+	Saved   uint64       `json:"saved,omitempty"` // the newest commit of its journal: a copy that ends earlier is incomplete
+	Damaged []api.Damage `json:"damaged"`
+	Skipped []string     `json:"skipped"` // what could not be read, and links and devices
 }
 
 // ArchivedFile is one file of an archive.
@@ -127,7 +128,7 @@ func (a *archiver) task(v *store.View) ([]string, error) {
 	}
 	a.manifest.Tasks = append(a.manifest.Tasks, ArchivedTask{
 		ID: v.Ref.ID, Dir: dir, Source: v.Ref.Source, Tool: v.Summary.Tool, Title: short(v.Summary.Title), Saved: saved,
-		Damaged: append([]store.Damage{}, v.Summary.Damaged...), Skipped: a.skipped,
+		Damaged: append([]api.Damage{}, v.Summary.Damaged...), Skipped: a.skipped,
 	})
 	return a.skipped, nil
 }

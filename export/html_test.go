@@ -13,8 +13,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/redact"
-	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/view"
 )
 
@@ -162,8 +162,8 @@ func TestPageFoldsLongOutputAndColoursDiffs(t *testing.T) {
 func TestIndexOfPages(t *testing.T) {
 	var out bytes.Buffer
 	masks, err := Index(&out, []Page{
-		{File: "a b.html", Task: store.Summary{ID: "a", Title: "<b>first</b> " + secret, Damaged: []store.Damage{{File: "ui", Problem: "cut"}}}},
-		{File: "c.html", Task: store.Summary{ID: "untitled"}},
+		{File: "a b.html", Task: api.Summary{ID: "a", Title: "<b>first</b> " + secret, Damaged: []api.Damage{{File: "ui", Problem: "cut"}}}},
+		{File: "c.html", Task: api.Summary{ID: "untitled"}},
 	}, Options{Mask: redact.New()})
 	must(t, err)
 	for _, want := range []string{`href="a%20b.html">&lt;b&gt;first&lt;/b&gt; [REDACTED`, "damaged: ui: cut", ">untitled</a>"} {
@@ -190,7 +190,7 @@ func TestAKeyInATitleIsMaskedBeforeItIsCut(t *testing.T) {
 		v.Summary.Title = title
 		r, err := HTML(t.Context(), &page, v, Options{Mask: redact.New()})
 		must(t, err)
-		_, err = Index(&index, []Page{{File: "a.html", Task: store.Summary{ID: "a", Title: title}}}, Options{Mask: redact.New()})
+		_, err = Index(&index, []Page{{File: "a.html", Task: api.Summary{ID: "a", Title: title}}}, Options{Mask: redact.New()})
 		must(t, err)
 		for where, text := range map[string]string{"page": page.String(), "index": index.String()} {
 			if strings.Contains(text, keyBody[:6]) {

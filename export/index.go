@@ -7,13 +7,14 @@ import (
 	"io"
 	"net/url"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/store"
 )
 
 // Page is the page of one task in a folder of pages.
 type Page struct {
 	File string // its name in the folder
-	Task store.Summary
+	Task api.Summary
 }
 
 // Index writes the page that links to the others in its folder. It returns how many secrets it masked.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/redact"
 	"github.com/roost-dev/roost/roofmt"
@@ -109,7 +110,7 @@ func TestPageFitsAPhone(t *testing.T) {
 // pictures that are in the page.
 func TestPagesFetchNothing(t *testing.T) {
 	var index bytes.Buffer
-	_, err := Index(&index, []Page{{File: "a.html", Task: store.Summary{ID: "a", Title: `"><img src=https://evil.example/x>`}}}, Options{})
+	_, err := Index(&index, []Page{{File: "a.html", Task: api.Summary{ID: "a", Title: `"><img src=https://evil.example/x>`}}}, Options{})
 	must(t, err)
 	texts := append([]string{"![p](https://evil.example/p.png)", "<link rel=stylesheet href=https://evil.example/s.css>", "<img src=//evil.example>"}, hostile...)
 	for name, page := range map[string]string{"a task": pageOf(t, texts...), "the index": index.String(), "pictures": picturePage(t, "https://evil.example/p.png", address("image/png", pngBytes))} {
@@ -164,7 +165,7 @@ func TestPageOfATaskThatGoesAway(t *testing.T) {
 
 // Above a page stands what is known of its task, and nothing of what is not.
 func TestFactsAboveAPage(t *testing.T) {
-	facts := func(sum store.Summary) string {
+	facts := func(sum api.Summary) string {
 		var out bytes.Buffer
 		p := &page{out: bufio.NewWriter(&out), set: newTypesetter(redact.New())}
 		p.facts(&store.View{Summary: sum})
@@ -172,15 +173,15 @@ func TestFactsAboveAPage(t *testing.T) {
 		return out.String()
 	}
 	cost := money.USD(1_500_000)
-	for want, sum := range map[string]store.Summary{
+	for want, sum := range map[string]api.Summary{
 		"<p class=\"facts\">t1 · roo · idle · 0 tokens in, 0 out</p>\n": {ID: "t1", Source: "roo", Status: "idle"},
 		"<p class=\"facts\">t1 · roo · completed · 2026-04-14 20:53:20 UTC · anthropic/big · $1.50 · 1.2k tokens in, 3 out · /w/&lt;b&gt;</p>\n": {
 			ID: "t1", Source: "roo", Status: "completed", TS: 1776200000000, Provider: "anthropic", Model: "big", Workspace: "/w/<b>",
-			Usage: store.Usage{Cost: &cost, TokensIn: 1234, TokensOut: 3},
+			Usage: api.Usage{Cost: &cost, TokensIn: 1234, TokensOut: 3},
 		},
 		"<p class=\"facts\">t1 · roo · idle · big · 0 tokens in, 0 out</p>\n": {ID: "t1", Source: "roo", Status: "idle", Model: "big"},
 		"<p class=\"facts\">t1 · roo · idle · 0 tokens in, 0 out</p>\n<p class=\"bad\">damaged: ui.json: cut at " + masked + "; recovered: 3 messages</p>\n": {
-			ID: "t1", Source: "roo", Status: "idle", Damaged: []store.Damage{{File: "ui.json", Problem: "cut at " + secret, Recovered: "3 messages"}},
+			ID: "t1", Source: "roo", Status: "idle", Damaged: []api.Damage{{File: "ui.json", Problem: "cut at " + secret, Recovered: "3 messages"}},
 		},
 	} {
 		if got := facts(sum); got != want {

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 
-	"github.com/roost-dev/roost/store/trash"
+	"github.com/roost-dev/roost/api"
 )
 
 // Maybe is a member of a merge patch: absent, null, or a value.
@@ -47,11 +47,11 @@ type TaskPatch struct {
 
 // Deleted is a task that was put into the trash, and how to restore it.
 type Deleted struct {
-	trash.DeletedTask
+	api.DeletedTask
 	Restore  string   `json:"restore"`  // the request: POST /v1/trash/NAME/restore
 	Subtasks []string `json:"subtasks"` // names in the trash of the subtasks that were deleted with it
 
-	With []trash.DeletedTask `json:"with,omitempty"` // the deleted subtasks
+	With []api.DeletedTask `json:"with,omitempty"` // the deleted subtasks
 }
 
 // NewPurge removes deleted tasks for good.
@@ -61,7 +61,7 @@ type NewPurge struct {
 
 // Purged are the deleted tasks that were removed for good.
 type Purged struct {
-	Items []trash.DeletedTask `json:"purged"`
+	Items []api.DeletedTask `json:"purged"`
 }
 
 // Restored is a task that was restored from the trash.

@@ -1,11 +1,10 @@
 package report
 
 import (
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine"
-	"github.com/roost-dev/roost/engine/checkpoints"
 	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/store/actions"
-	"github.com/roost-dev/roost/store/history"
 )
 
 // NewRewind takes both histories back to a message. Without members it takes back one turn.
@@ -22,9 +21,9 @@ type NewRewind struct {
 
 // Rewound is what a rewind removed from the histories, or would, and which files it restored.
 type Rewound struct {
-	history.RewindResult
-	Restore  *checkpoints.RestoreResult `json:"restore,omitempty"`
-	Finished string                     `json:"finished,omitempty"` // an interrupted restore that was finished first, in words
+	api.RewindResult
+	Restore  *api.RestoreResult `json:"restore,omitempty"`
+	Finished string             `json:"finished,omitempty"` // an interrupted restore that was finished first, in words
 }
 
 // NewUndo takes back what was last done to a task, or does it again.
@@ -35,15 +34,15 @@ type NewUndo struct {
 
 // Undone is an action that was undone or redone, and what can be undone now.
 type Undone struct {
-	actions.TaskActions
-	DryRun  bool                       `json:"dry_run"`
-	Undone  *actions.Action            `json:"undone"`
-	Redone  *actions.Action            `json:"redone"`
-	Restore *checkpoints.RestoreResult `json:"restore,omitempty"`
+	api.TaskActions
+	DryRun  bool               `json:"dry_run"`
+	Undone  *api.Action        `json:"undone"`
+	Redone  *api.Action        `json:"redone"`
+	Restore *api.RestoreResult `json:"restore,omitempty"`
 }
 
 // UndoneOf is the document of what engine.Undo returns.
-func UndoneOf(deed actions.Action, task actions.TaskActions, files *checkpoints.RestoreResult, o actions.Options) Undone {
+func UndoneOf(deed api.Action, task api.TaskActions, files *api.RestoreResult, o actions.Options) Undone {
 	out := Undone{TaskActions: task, DryRun: o.DryRun, Restore: files}
 	if out.Undone = &deed; o.Redo {
 		out.Undone, out.Redone = nil, &deed
@@ -117,9 +116,9 @@ func CondensedOf(id string, c engine.Condensed, dry bool) Condensed {
 
 // SavedCheckpoint is a checkpoint that was just saved; null when nothing differs from the newest one.
 type SavedCheckpoint struct {
-	Task       string                  `json:"task_id"`
-	Saved      bool                    `json:"saved"`
-	Checkpoint *checkpoints.Checkpoint `json:"checkpoint"`
+	Task       string          `json:"task_id"`
+	Saved      bool            `json:"saved"`
+	Checkpoint *api.Checkpoint `json:"checkpoint"`
 }
 
 // NewRestore restores the files that a task changed to a checkpoint.

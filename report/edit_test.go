@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/store/actions"
 
 	"github.com/google/go-cmp/cmp"
@@ -13,15 +14,15 @@ import (
 
 // What cannot be known is null, and what there is nothing of is not there.
 func TestEditsAsDocuments(t *testing.T) {
-	deed := actions.Action{ID: "journal-7", Kind: "rewind"}
+	deed := api.Action{ID: "journal-7", Kind: "rewind"}
 	for name, c := range map[string]struct {
 		doc  any
 		want map[string]any // null = the member is there, and null; a string "-" = it is not there
 	}{
 		"condensed, free":    {CondensedOf("t", engine.Condensed{ID: "c", Messages: 3, CostKnown: true}, false), map[string]any{"cost": "0.00", "condense_id": "c", "tokens_after": "-", "dry_run": false}},
 		"condensed, unknown": {CondensedOf("t", engine.Condensed{CostMicro: 5}, true), map[string]any{"cost": nil, "condense_id": "-", "dry_run": true}},
-		"undone":             {UndoneOf(deed, actions.TaskActions{}, nil, actions.Options{}), map[string]any{"redone": nil, "restore": "-"}},
-		"redone":             {UndoneOf(deed, actions.TaskActions{}, nil, actions.Options{Redo: true}), map[string]any{"undone": nil}},
+		"undone":             {UndoneOf(deed, api.TaskActions{}, nil, actions.Options{}), map[string]any{"redone": nil, "restore": "-"}},
+		"redone":             {UndoneOf(deed, api.TaskActions{}, nil, actions.Options{Redo: true}), map[string]any{"undone": nil}},
 		"rewound":            {Rewound{}, map[string]any{"restore": "-", "to": nil}},
 		"nothing saved":      {SavedCheckpoint{Task: "t"}, map[string]any{"checkpoint": nil, "saved": false}},
 		"an older failure":   {OlderFailure{}, map[string]any{"taskId": nil}},

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
@@ -197,7 +198,7 @@ func TestTheHistoryOfAFile(t *testing.T) {
 	}
 	s.task(task.Created{Task: "own", Number: 1, CreatedAt: s.now},
 		[]task.Event{row(1, "one"), task.FileChanged{Path: "a.go", Source: "read_tool", Hash: sum("one"), Size: 3}, task.FileChanged{Path: "b.go", Source: "read_tool", Hash: sum("b"), Size: 1}},
-		[]task.Event{task.CheckpointSaved{Number: 1, Reason: "before", Files: []task.CheckpointFile{{Path: "a.go", Now: task.FileVersion{Kind: "file", Hash: sum("one"), Size: 3}}, {Path: "b.go", Now: task.FileVersion{Kind: "file", Hash: sum("b"), Size: 1}}}}},
+		[]task.Event{task.CheckpointSaved{Number: 1, Reason: "before", Files: []task.CheckpointFile{{Path: "a.go", Now: api.FileVersion{Kind: "file", Hash: sum("one"), Size: 3}}, {Path: "b.go", Now: api.FileVersion{Kind: "file", Hash: sum("b"), Size: 1}}}}},
 		[]task.Event{row(2, "two"), task.FileChanged{Path: "a.go", Source: "roo_edited", Hash: sum("two"), Size: 3}},
 	)
 	ref, err := s.store.Find(t.Context(), "own")

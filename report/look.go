@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/roost-dev/roost/agent"
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/store"
 )
@@ -118,11 +119,11 @@ func ContextUseOf(id string, u agent.ContextUse, who string) ContextUse {
 
 // Exported is the report of an export; it comes behind the file.
 type Exported struct {
-	Masked  int            `json:"masked"`
-	Damaged []store.Damage `json:"damaged"`
-	Unread  []Unread       `json:"unread"`
-	Skipped []string       `json:"skipped"`
-	Failed  []NotExported  `json:"failed,omitempty"`
+	Masked  int           `json:"masked"`
+	Damaged []api.Damage  `json:"damaged"`
+	Unread  []Unread      `json:"unread"`
+	Skipped []string      `json:"skipped"`
+	Failed  []NotExported `json:"failed,omitempty"`
 }
 
 // NotExported is a task that an archive does not hold.

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/store/actions"
 
 	"github.com/roost-dev/roost/agent"
@@ -86,7 +87,7 @@ func TestWhatCondensingDid(t *testing.T) {
 
 // A deed is told as undone or as done again, never as both.
 func TestWhatWasUndone(t *testing.T) {
-	deed, deeds := actions.Action{ID: "d1", Kind: "rename"}, actions.TaskActions{Name: "own:t1"}
+	deed, deeds := api.Action{ID: "d1", Kind: "rename"}, api.TaskActions{Name: "own:t1"}
 	for _, c := range []struct {
 		o            actions.Options
 		undone, redo bool
@@ -95,7 +96,7 @@ func TestWhatWasUndone(t *testing.T) {
 		if (got.Undone != nil) != c.undone || (got.Redone != nil) != c.redo || got.DryRun != c.o.DryRun || got.Name != "own:t1" {
 			t.Errorf("%+v: %+v", c.o, got)
 		}
-		for _, d := range []*actions.Action{got.Undone, got.Redone} {
+		for _, d := range []*api.Action{got.Undone, got.Redone} {
 			if d != nil && d.ID != "d1" {
 				t.Errorf("%+v: another deed: %+v", c.o, d)
 			}

@@ -4,12 +4,13 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/store"
 )
 
 // ShortNames gives each of some tasks, by SOURCE:ID, the shortest name that finds it among all tasks: a beginning
 // or an end of its id, with its source where one id is in several sources. A name never looks like a flag.
-func ShortNames(all []store.Ref, items []store.Summary) map[string]string {
+func ShortNames(all []store.Ref, items []api.Summary) map[string]string {
 	ids := map[string]int{}
 	for _, t := range items { // a task that was made since then is listed, too
 		ids[t.ID] = 0

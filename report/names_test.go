@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/store"
 )
 
@@ -54,11 +55,11 @@ func TestShortNames(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			var all []store.Ref
-			var items []store.Summary
+			var items []api.Summary
 			for _, text := range tt.ids {
 				source, id, _ := strings.Cut(text, "/")
 				all = append(all, store.Ref{Source: source, ID: id})
-				items = append(items, store.Summary{Source: source, ID: id, Path: text})
+				items = append(items, api.Summary{Source: source, ID: id, Path: text})
 			}
 			names := ShortNames(all, items)
 			var got []string
@@ -78,7 +79,7 @@ func TestNamesFindTheirTasks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		id := rapid.OneOf(rapid.StringMatching(`[ab-]{1,9}`), rapid.StringMatching(`0198[ab]{2}-[ab]{8}`), rapid.StringMatching(`[a-b:]{1,8}`))
 		var all []store.Ref
-		var items []store.Summary
+		var items []api.Summary
 		seen := map[string]bool{}
 		for range rapid.IntRange(1, 12).Draw(t, "tasks") {
 			r := store.Ref{Source: rapid.SampledFrom([]string{"one", "two"}).Draw(t, "source"), ID: id.Draw(t, "id")}
@@ -88,7 +89,7 @@ func TestNamesFindTheirTasks(t *testing.T) {
 			}
 			seen[path] = true
 			all = append(all, r)
-			items = append(items, store.Summary{Source: r.Source, ID: r.ID, Path: path})
+			items = append(items, api.Summary{Source: r.Source, ID: r.ID, Path: path})
 		}
 		for path, name := range ShortNames(all, items) {
 			got := finds(all, name)

@@ -3,9 +3,9 @@ package report
 import (
 	"encoding/json"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/store"
-	"github.com/roost-dev/roost/task"
 )
 
 // Run is one stretch of work on a task, as every door shows it.
@@ -44,7 +44,7 @@ type Question struct {
 	At    string `json:"opened_at"`
 	Event string `json:"event"` // the id of the event that opened it; an answer may name it as seen
 	Here  bool   `json:"here"`  // a run in the process that answers waits for it
-	task.QuestionOpened
+	api.QuestionOpened
 }
 
 // Found is what was looked through for a list or a search.
@@ -52,7 +52,7 @@ type Found struct {
 	Sources []store.SourceState `json:"sources"`
 	Copies  int                 `json:"copies"` // places that hold a copy of a listed task
 	Tasks   int                 `json:"tasks"`
-	Unread  []store.Damage      `json:"unread"` // tasks that could not be read
+	Unread  []api.Damage        `json:"unread"` // tasks that could not be read
 	Notes   []string            `json:"notes"`
 }
 
@@ -137,7 +137,7 @@ type NewTask struct {
 
 // Started is a new task and its run.
 type Started struct {
-	store.Summary
+	api.Summary
 	Task  string `json:"task_id"` // the id of the task, as in every document about a task
 	RunID string `json:"run_id"`  // "" = there was no message, and so no run
 	Run   *Run   `json:"run"`     // null without a run

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/report"
@@ -42,8 +43,8 @@ func TestDocumentsOfRuns(t *testing.T) {
 		},
 		"question": {
 			report.QuestionOf(engine.Asked{
-				ID: "t1.q3", Ref: ref, Task: store.Summary{Title: "a task"}, Run: "r1", At: 1000, From: events.Cursor{Position: task.Position{Epoch: 2, Seq: 7, Index: 1}},
-				QuestionOpened: task.QuestionOpened{Question: "q3", Kind: "followup", Text: "Which?", Choices: []string{"this"}},
+				ID: "t1.q3", Ref: ref, Task: api.Summary{Title: "a task"}, Run: "r1", At: 1000, From: events.Cursor{Position: task.Position{Epoch: 2, Seq: 7, Index: 1}},
+				QuestionOpened: api.QuestionOpened{Question: "q3", Kind: "followup", Text: "Which?", Choices: []string{"this"}},
 			}),
 			`{"id":"t1.q3","task_id":"t1","title":"a task","run_id":"r1","opened_at":"1970-01-01T00:00:01.000Z","event":"2.7-1","here":false,` +
 				`"question":"q3","kind":"followup","text":"Which?","choices":["this"]}`,

@@ -5,13 +5,14 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/store"
 )
 
 // Family is a task with its subtasks, as they are listed: each behind its parent.
 type Family struct {
-	Tasks  []store.Summary
+	Tasks  []api.Summary
 	Depths []int
 }
 
@@ -21,7 +22,7 @@ func FamilyOf(ctx context.Context, s *store.Store, ref store.Ref) (Family, error
 	if err != nil {
 		return Family{}, err
 	}
-	at := slices.IndexFunc(got.Items, func(t store.Summary) bool {
+	at := slices.IndexFunc(got.Items, func(t api.Summary) bool {
 		return t.ID == ref.ID && (t.Path == ref.Dir || slices.Contains(t.Copies, ref.Dir))
 	})
 	if at < 0 {
@@ -36,7 +37,7 @@ func FamilyOf(ctx context.Context, s *store.Store, ref store.Ref) (Family, error
 
 // CostsBelow are the costs of each task of a tree together with its subtasks; nil where none
 // of them is known, and where a task has none.
-func CostsBelow(tasks []store.Summary, depths []int) []*money.USD {
+func CostsBelow(tasks []api.Summary, depths []int) []*money.USD {
 	out := make([]*money.USD, len(tasks))
 	for i := range tasks {
 		if i+1 == len(tasks) || depths[i+1] <= depths[i] {
@@ -56,9 +57,9 @@ func CostsBelow(tasks []store.Summary, depths []int) []*money.USD {
 
 // Branch is a task and its subtasks as JSON.
 type Branch struct {
-	Task     store.Summary `json:"task"`
-	Cost     *money.USD    `json:"cost"` // of all of them; null when nothing is known
-	Children []Branch      `json:"children"`
+	Task     api.Summary `json:"task"`
+	Cost     *money.USD  `json:"cost"` // of all of them; null when nothing is known
+	Children []Branch    `json:"children"`
 }
 
 // Branch is the family as one document.

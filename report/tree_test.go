@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/money"
-	"github.com/roost-dev/roost/store"
 )
 
 // grown is a family with these depths; each task costs a cent but the one named "?".
@@ -15,7 +15,7 @@ func grown(tasks string) Family {
 	for line := range strings.Lines(tasks) {
 		name := strings.TrimSpace(line)
 		f.Depths = append(f.Depths, len(line)-len(strings.TrimLeft(line, " ")))
-		t := store.Summary{ID: name, Path: name}
+		t := api.Summary{ID: name, Path: name}
 		if cent := money.USD(10_000); name != "?" {
 			t.Usage.Cost = &cent
 		}

@@ -5,8 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/roost-dev/roost/store/trash"
-
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/failpoint"
 )
 
@@ -47,7 +46,7 @@ func TestEveryAcknowledgedPostOutlivesAKill(t *testing.T) {
 	}
 	id, busy, asks := w.id, "", ""
 	question := ""
-	var trashed trash.DeletedTask
+	var trashed api.DeletedTask
 	for _, c := range []struct {
 		name, place string // where it dies
 		before      func() // by a server that lives

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/roost-dev/roost/engine/checkpoints"
+	"github.com/roost-dev/roost/api"
 
 	"github.com/roost-dev/roost/store/actions"
 
@@ -30,18 +30,18 @@ func eventsOf(commits []journal.Commit) (out []task.Event) {
 }
 
 // restoredBy is the restore in commits; nil when they hold no finished one.
-func restoredBy(id string, commits []journal.Commit) *checkpoints.RestoreResult {
+func restoredBy(id string, commits []journal.Commit) *api.RestoreResult {
 	r := noRestore(id)
 	for _, e := range eventsOf(commits) {
 		switch e := e.(type) {
 		case task.RestoreBegun:
 			r.To.Number, r.Safety = e.To, e.Safety
 			for _, f := range e.Files {
-				r.Files = append(r.Files, checkpoints.RestoreItem{Path: f.Path, Change: changeOf(f), How: f.How, Size: f.To.Size})
+				r.Files = append(r.Files, api.RestoreItem{Path: f.Path, Change: changeOf(f), How: f.How, Size: f.To.Size})
 				r.Bytes += f.To.Size
 			}
 			for _, path := range e.Kept {
-				r.Conflicts = append(r.Conflicts, checkpoints.RestoreItem{Path: path})
+				r.Conflicts = append(r.Conflicts, api.RestoreItem{Path: path})
 			}
 		case task.RestoreEnded:
 			if r.Outcome = e.Outcome; e.Left != nil {
@@ -56,15 +56,15 @@ func restoredBy(id string, commits []journal.Commit) *checkpoints.RestoreResult 
 }
 
 // noRestore is a restore that found nothing to do.
-func noRestore(id string) *checkpoints.RestoreResult {
-	return &checkpoints.RestoreResult{ID: id, Files: []checkpoints.RestoreItem{}, Conflicts: []checkpoints.RestoreItem{}, Lost: []checkpoints.RestoreItem{}, Left: []string{}, Outcome: "nothing"}
+func noRestore(id string) *api.RestoreResult {
+	return &api.RestoreResult{ID: id, Files: []api.RestoreItem{}, Conflicts: []api.RestoreItem{}, Lost: []api.RestoreItem{}, Left: []string{}, Outcome: "nothing"}
 }
 
 func changeOf(f task.RestoreFile) string {
 	switch {
-	case f.From.Kind == task.KindGone:
+	case f.From.Kind == api.KindGone:
 		return "added"
-	case f.To.Kind == task.KindGone:
+	case f.To.Kind == api.KindGone:
 		return "deleted"
 	}
 	return "changed"
@@ -98,8 +98,8 @@ func (s *Server) undoneBy(ctx context.Context, id string, o actions.Options, com
 	if err != nil {
 		return report.Undone{}, false, err
 	}
-	deed := actions.Action{ID: fmt.Sprintf("journal-%d", seq)}
-	for _, d := range append(append([]actions.Action{}, now.Redo...), now.Undo...) {
+	deed := api.Action{ID: fmt.Sprintf("journal-%d", seq)}
+	for _, d := range append(append([]api.Action{}, now.Redo...), now.Undo...) {
 		if d.ID == deed.ID {
 			deed = d
 		}

@@ -5,8 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/roost-dev/roost/engine/checkpoints"
-
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/report"
 )
 
@@ -22,7 +21,7 @@ func TestRewindToACheckpoint(t *testing.T) {
 	g.state(run.ID, "completed")
 	g.id = run.Task
 	file := filepath.Join(g.dir, "ws", "b.txt")
-	var list checkpoints.List
+	var list api.Checkpoints
 	g.did(200, &list, "GET", g.path("/checkpoints"), "")
 	if len(list.Checkpoints) < 2 {
 		t.Fatalf("%+v", list)

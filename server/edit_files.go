@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine/checkpoints"
 
 	"github.com/roost-dev/roost/report"
@@ -22,7 +23,7 @@ func (s *Server) checkpoints(a *asked) (any, error) {
 	}
 	l, err := s.opt.Engine.Checkpoints().List(a.Context(), a.id)
 	if l.Checkpoints == nil {
-		l.Checkpoints = []checkpoints.Checkpoint{}
+		l.Checkpoints = []api.Checkpoint{}
 	}
 	return l, err
 }
@@ -39,7 +40,7 @@ func (s *Server) diff(a *asked) (any, error) {
 	}
 	d, err := s.opt.Engine.Checkpoints().Diff(a.Context(), a.id, o)
 	if d.Files == nil {
-		d.Files = []checkpoints.FileDiff{}
+		d.Files = []api.FileDiff{}
 	}
 	return d, err
 }
@@ -88,7 +89,7 @@ func (s *Server) restore(a *asked) (*reply, error) {
 		}
 	}
 	o := checkpoints.RestoreOptions{To: given(a.PathValue("c")), Paths: body.Paths, OnConflict: rule, Workspace: body.Workspace, DryRun: body.DryRun}
-	o.Planned = func(r checkpoints.RestoreResult) error {
+	o.Planned = func(r api.RestoreResult) error {
 		if err := agreed(body.Plan, r); err != nil {
 			return err
 		}
@@ -109,16 +110,16 @@ func (s *Server) restore(a *asked) (*reply, error) {
 }
 
 // planOf is a hash of what a restore would do.
-func planOf(r checkpoints.RestoreResult) string {
+func planOf(r api.RestoreResult) string {
 	doc, _ := json.Marshal(struct { // strings and numbers: it cannot fail
 		To                     int
-		Files, Conflicts, Lost []checkpoints.RestoreItem
-	}{r.To.Number, slices.Concat([]checkpoints.RestoreItem{}, r.Files), slices.Concat([]checkpoints.RestoreItem{}, r.Conflicts), slices.Concat([]checkpoints.RestoreItem{}, r.Lost)})
+		Files, Conflicts, Lost []api.RestoreItem
+	}{r.To.Number, slices.Concat([]api.RestoreItem{}, r.Files), slices.Concat([]api.RestoreItem{}, r.Conflicts), slices.Concat([]api.RestoreItem{}, r.Lost)})
 	return hash(string(doc))
 }
 
 // agreed refuses a restore that would not do what the plan of a dry run names. An empty plan accepts anything.
-func agreed(plan string, now checkpoints.RestoreResult) error {
+func agreed(plan string, now api.RestoreResult) error {
 	if plan == "" || plan == planOf(now) {
 		return nil
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine/checkpoints"
 
 	"github.com/roost-dev/roost/engine/setup"
@@ -29,22 +30,22 @@ func editRoutes() []route {
 	post := http.MethodPost
 	return []route{
 		{method: post, path: id + "/rewinds", summary: "Take both histories back to a message, edit a message, or take one out", body: report.NewRewind{}, answer: report.Rewound{}, act: (*Server).rewind},
-		{path: id + "/undo", summary: "What can be taken back of a task, and done again, the newest first", answer: actions.TaskActions{}, document: (*Server).deeds},
+		{path: id + "/undo", summary: "What can be taken back of a task, and done again, the newest first", answer: api.TaskActions{}, document: (*Server).deeds},
 		{method: post, path: id + "/undo", summary: "Take back what was last done to a task", body: report.NewUndo{}, answer: report.Undone{}, act: func(s *Server, a *asked) (*reply, error) { return s.undo(a, false) }},
 		{method: post, path: id + "/redo", summary: "Do again what was taken back last", body: report.NewUndo{}, answer: report.Undone{}, act: func(s *Server, a *asked) (*reply, error) { return s.undo(a, true) }},
-		{method: post, path: id + "/forks", summary: "Make a new task with the history of this one; a dry run answers 200", body: report.NewFork{}, answer: history.ForkResult{}, status: http.StatusCreated, also: http.StatusOK, act: (*Server).fork},
+		{method: post, path: id + "/forks", summary: "Make a new task with the history of this one; a dry run answers 200", body: report.NewFork{}, answer: api.ForkResult{}, status: http.StatusCreated, also: http.StatusOK, act: (*Server).fork},
 		{method: post, path: id + "/condense", summary: "Have older history summarised", body: report.NewCondense{}, answer: report.Condensed{}, act: (*Server).condense},
-		{path: id + "/branches", summary: "The branches of a task: what its histories were before they were moved", answer: history.BranchTree{}, document: (*Server).branches},
+		{path: id + "/branches", summary: "The branches of a task: what its histories were before they were moved", answer: api.BranchTree{}, document: (*Server).branches},
 		{method: post, path: id + "/head", summary: "Make a branch the head of the histories; what was the head stays as a branch", body: report.NewHead{}, answer: report.Head{},
 			act: (*Server).switchBranch},
-		{path: id + "/checkpoints", summary: "The states of files that the task changed, the oldest first", answer: checkpoints.List{}, document: (*Server).checkpoints},
+		{path: id + "/checkpoints", summary: "The states of files that the task changed, the oldest first", answer: api.Checkpoints{}, document: (*Server).checkpoints},
 		{method: post, path: id + "/checkpoints", summary: "Save a checkpoint of the files as they are now; 200 when nothing differs from the newest one", answer: report.SavedCheckpoint{}, status: http.StatusCreated, also: http.StatusOK, act: (*Server).saveCheckpoint},
-		{path: id + "/checkpoints/{c}/diff", summary: "What differs between a checkpoint and another one, or now", answer: checkpoints.Diff{}, document: (*Server).diff, params: []param{
+		{path: id + "/checkpoints/{c}/diff", summary: "What differs between a checkpoint and another one, or now", answer: api.Diff{}, document: (*Server).diff, params: []param{
 			{name: "to", kind: "text", doc: "another checkpoint, or now (the default)"},
 			{name: "path", kind: "text", doc: "only this file or folder; several stand on lines of their own"},
 			{name: "stat", kind: "flag", doc: "without the differences by lines"},
 		}},
-		{method: post, path: id + "/checkpoints/{c}/restore", summary: "Put the files that the task changed back as they were at a checkpoint", body: report.NewRestore{}, answer: checkpoints.RestoreResult{}, act: (*Server).restore},
+		{method: post, path: id + "/checkpoints/{c}/restore", summary: "Put the files that the task changed back as they were at a checkpoint", body: report.NewRestore{}, answer: api.RestoreResult{}, act: (*Server).restore},
 	}
 }
 
@@ -183,7 +184,7 @@ func (s *Server) rewind(a *asked) (*reply, error) {
 		r, files, finish, err := s.opt.Engine.Checkpoints().RewindFiles(ctx, a.id, o, checkpoints.RestoreOptions{
 			OnConflict: rule,
 			DryRun:     o.DryRun,
-			Planned:    func(r checkpoints.RestoreResult) error { return agreed(body.Plan, r) },
+			Planned:    func(r api.RestoreResult) error { return agreed(body.Plan, r) },
 		})
 		if err != nil {
 			return nil, err
@@ -290,7 +291,7 @@ func (s *Server) fork(a *asked) (*reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	made := func(f history.ForkResult) *reply {
+	made := func(f api.ForkResult) *reply {
 		out := &reply{doc: f, head: http.Header{}}
 		if f.DryRun {
 			out.status = http.StatusOK

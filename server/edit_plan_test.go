@@ -8,16 +8,17 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine/checkpoints"
 )
 
 // The plan of a dry run accepts only a restore that does the same.
 func TestAPlanAcceptsOnlyTheSameRestore(t *testing.T) {
 	t.Parallel()
-	item := func(path string) []checkpoints.RestoreItem {
-		return []checkpoints.RestoreItem{{Path: path, Change: "changed"}}
+	item := func(path string) []api.RestoreItem {
+		return []api.RestoreItem{{Path: path, Change: "changed"}}
 	}
-	shown := checkpoints.RestoreResult{DryRun: true, To: checkpoints.Checkpoint{Number: 3}, Files: item("a"), Conflicts: item("b"), Lost: item("c")}
+	shown := api.RestoreResult{DryRun: true, To: api.Checkpoint{Number: 3}, Files: item("a"), Conflicts: item("b"), Lost: item("c")}
 	same := shown
 	same.DryRun, same.Safety = false, 9
 	for _, plan := range []string{"", planOf(shown)} {
@@ -25,12 +26,12 @@ func TestAPlanAcceptsOnlyTheSameRestore(t *testing.T) {
 			t.Errorf("plan %q of the same restore: got %v, want no error", plan, err)
 		}
 	}
-	for name, change := range map[string]func(r *checkpoints.RestoreResult){
-		"another file":       func(r *checkpoints.RestoreResult) { r.Files = item("x") },
-		"one file more":      func(r *checkpoints.RestoreResult) { r.Files = append(item("a"), item("x")...) },
-		"a conflict less":    func(r *checkpoints.RestoreResult) { r.Conflicts = nil },
-		"another lost file":  func(r *checkpoints.RestoreResult) { r.Lost = item("x") },
-		"another checkpoint": func(r *checkpoints.RestoreResult) { r.To.Number = 4 },
+	for name, change := range map[string]func(r *api.RestoreResult){
+		"another file":       func(r *api.RestoreResult) { r.Files = item("x") },
+		"one file more":      func(r *api.RestoreResult) { r.Files = append(item("a"), item("x")...) },
+		"a conflict less":    func(r *api.RestoreResult) { r.Conflicts = nil },
+		"another lost file":  func(r *api.RestoreResult) { r.Lost = item("x") },
+		"another checkpoint": func(r *api.RestoreResult) { r.To.Number = 4 },
 	} {
 		now := same
 		change(&now)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine/checkpoints"
 	"github.com/roost-dev/roost/task/rewind"
 
@@ -76,7 +77,7 @@ func editProblem(err error, id string) *Problem {
 }
 
 // rowName names a message for people.
-func rowName(r history.Row) string {
+func rowName(r api.Row) string {
 	text := fmt.Sprintf("#%d %s", r.Number, strings.TrimPrefix(strings.TrimPrefix(r.Kind, "say:"), "ask:"))
 	if r.Text != "" {
 		text += ` "` + r.Text + `"`
@@ -85,7 +86,7 @@ func rowName(r history.Row) string {
 }
 
 // undoProblem is the problem of an undo or redo that changed nothing.
-func undoProblem(err error, o actions.Options, d actions.TaskActions) error {
+func undoProblem(err error, o actions.Options, d api.TaskActions) error {
 	id := d.Name
 	if id == "" {
 		id = d.Task.ID
@@ -97,7 +98,7 @@ func undoProblem(err error, o actions.Options, d actions.TaskActions) error {
 	return err
 }
 
-func undoErrors(err error, o actions.Options, d actions.TaskActions, id string) *Problem {
+func undoErrors(err error, o actions.Options, d api.TaskActions, id string) *Problem {
 	var (
 		other *actions.ConflictError
 		went  *actions.ContinuedError
@@ -132,7 +133,7 @@ func undoErrors(err error, o actions.Options, d actions.TaskActions, id string) 
 }
 
 // conflicts is the problem of a restore that could only overwrite changes of others.
-func conflicts(r checkpoints.RestoreResult) *Problem {
+func conflicts(r api.RestoreResult) *Problem {
 	items := r.Conflicts
 	var names []string
 	for _, i := range items[:min(len(items), 5)] {
@@ -142,7 +143,7 @@ func conflicts(r checkpoints.RestoreResult) *Problem {
 		names = append(names, fmt.Sprintf("%d more", n))
 	}
 	why := "another program or the user changed it since"
-	if same := func(i checkpoints.RestoreItem) bool { return i.Doubt && i.Why != "" && i.Why == items[0].Why }; !slices.ContainsFunc(items, func(i checkpoints.RestoreItem) bool { return !same(i) }) {
+	if same := func(i api.RestoreItem) bool { return i.Doubt && i.Why != "" && i.Why == items[0].Why }; !slices.ContainsFunc(items, func(i api.RestoreItem) bool { return !same(i) }) {
 		why = items[0].Why
 	}
 	p := problem(http.StatusConflict, "checkpoint_conflict", "Every file changed since and was kept",

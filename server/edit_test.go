@@ -11,17 +11,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/roost-dev/roost/engine/checkpoints"
+	"github.com/roost-dev/roost/api"
 
 	"github.com/roost-dev/roost/engine/setup"
-	"github.com/roost-dev/roost/store/actions"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/report"
-	"github.com/roost-dev/roost/store"
-	"github.com/roost-dev/roost/store/history"
 )
 
 // painter is a model that writes a file twice and ends.
@@ -138,7 +135,7 @@ func TestRewindUndoAndRedoOverHTTP(t *testing.T) {
 	if back == whole {
 		t.Fatal("the rewind changed nothing")
 	}
-	list := must[actions.TaskActions](t)(decodeAs[actions.TaskActions](w.get(w.path("/undo"))))
+	list := must[api.TaskActions](t)(decodeAs[api.TaskActions](w.get(w.path("/undo"))))
 	if len(list.Undo) != 1 || list.Undo[0].Kind != "rewind" || len(list.Redo) != 0 {
 		t.Fatalf("what can be taken back: %+v", list)
 	}
@@ -159,7 +156,7 @@ func TestRewindUndoAndRedoOverHTTP(t *testing.T) {
 		t.Errorf("the redo: %+v", redone)
 	}
 	w.refuses(404, "nothing_to_redo", w.path("/redo"), `{}`)
-	branches := must[history.BranchTree](t)(decodeAs[history.BranchTree](w.get(w.path("/branches"))))
+	branches := must[api.BranchTree](t)(decodeAs[api.BranchTree](w.get(w.path("/branches"))))
 	if len(branches.Items) != 2 {
 		t.Errorf("branches: %+v", branches)
 	}
@@ -230,11 +227,11 @@ func TestRewindsThatCannotBe(t *testing.T) {
 
 func TestCheckpointsOverHTTP(t *testing.T) {
 	w := newWorkshop(t)
-	list := must[checkpoints.List](t)(decodeAs[checkpoints.List](w.get(w.path("/checkpoints"))))
+	list := must[api.Checkpoints](t)(decodeAs[api.Checkpoints](w.get(w.path("/checkpoints"))))
 	if list.ID != w.id || len(list.Checkpoints) < 2 {
 		t.Fatalf("the checkpoints: %+v", list)
 	}
-	diff := must[checkpoints.Diff](t)(decodeAs[checkpoints.Diff](w.get(w.path("/checkpoints/0/diff"))))
+	diff := must[api.Diff](t)(decodeAs[api.Diff](w.get(w.path("/checkpoints/0/diff"))))
 	if len(diff.Files) != 1 || diff.Files[0].Path != "wall.txt" || diff.Files[0].Patch == "" {
 		t.Errorf("from before everything to now: %+v", diff)
 	}
@@ -245,11 +242,11 @@ func TestCheckpointsOverHTTP(t *testing.T) {
 	if saved.Saved || saved.Checkpoint != nil || saved.Task != w.id {
 		t.Errorf("nothing differs, and it saved %+v", saved)
 	}
-	dry := did[checkpoints.RestoreResult](w, 200, w.path("/checkpoints/0/restore"), `{"dry_run":true}`)
+	dry := did[api.RestoreResult](w, 200, w.path("/checkpoints/0/restore"), `{"dry_run":true}`)
 	if !dry.DryRun || len(dry.Files) != 1 || w.wall() != "blue\n" {
 		t.Errorf("the dry run: %+v, the wall is %q", dry, w.wall())
 	}
-	done := did[checkpoints.RestoreResult](w, 200, w.path("/checkpoints/newest/restore"), `{}`)
+	done := did[api.RestoreResult](w, 200, w.path("/checkpoints/newest/restore"), `{}`)
 	if done.Outcome != "done" || w.wall() == "blue\n" {
 		t.Errorf("the restore: %+v, the wall is %q", done, w.wall())
 	}
@@ -263,7 +260,7 @@ func TestCheckpointsOverHTTP(t *testing.T) {
 	if !strings.Contains(p.Detail, "wall.txt") || w.wall() != "somebody else's\n" {
 		t.Errorf("a conflict: %+v, the wall is %q", p, w.wall())
 	}
-	kept := did[checkpoints.RestoreResult](w, 200, w.path("/checkpoints/0/restore"), `{"on_conflict":"keep"}`)
+	kept := did[api.RestoreResult](w, 200, w.path("/checkpoints/0/restore"), `{"on_conflict":"keep"}`)
 	if len(kept.Conflicts) != 1 || w.wall() != "somebody else's\n" {
 		t.Errorf("kept: %+v, the wall is %q", kept, w.wall())
 	}
@@ -271,7 +268,7 @@ func TestCheckpointsOverHTTP(t *testing.T) {
 	if !saved.Saved || saved.Checkpoint == nil || saved.Checkpoint.Reason != "manual" {
 		t.Errorf("saved: %+v", saved)
 	}
-	if did[checkpoints.RestoreResult](w, 200, w.path("/checkpoints/0/restore"), `{"on_conflict":"overwrite"}`); w.wall() == "somebody else's\n" {
+	if did[api.RestoreResult](w, 200, w.path("/checkpoints/0/restore"), `{"on_conflict":"overwrite"}`); w.wall() == "somebody else's\n" {
 		t.Error("overwrite left the file")
 	}
 }
@@ -313,16 +310,16 @@ func TestCondenseOverHTTP(t *testing.T) {
 
 func TestForksOverHTTP(t *testing.T) {
 	w := newWorkshop(t)
-	dry := did[history.ForkResult](w, 200, w.path("/forks"), `{"at":"#3","dry_run":true}`)
+	dry := did[api.ForkResult](w, 200, w.path("/forks"), `{"at":"#3","dry_run":true}`)
 	if !dry.DryRun || dry.ID != "" || dry.Messages.UI != 3 {
 		t.Errorf("the dry run: %+v", dry)
 	}
 	resp, data := w.send("POST", w.path("/forks"), `{"at":"#3","title":"another way","mode":"ask"}`)
-	made := must[history.ForkResult](t)(decodeAs[history.ForkResult](data))
+	made := must[api.ForkResult](t)(decodeAs[api.ForkResult](data))
 	if resp.StatusCode != 201 || resp.Header.Get("Location") != "/v1/tasks/"+made.ID || resp.Header.Get("Roost-Task-Id") != made.ID || made.From.ID != w.id {
 		t.Fatalf("%s %v\n%s", resp.Status, resp.Header, data)
 	}
-	sum := must[store.Summary](t)(decodeAs[store.Summary](w.get("/v1/tasks/" + made.ID)))
+	sum := must[api.Summary](t)(decodeAs[api.Summary](w.get("/v1/tasks/" + made.ID)))
 	if sum.Title != "another way" || sum.Origin != "api" || sum.Mode != "ask" || sum.Messages.UI != 3 {
 		t.Errorf("the fork: %+v", sum)
 	}
@@ -415,7 +412,7 @@ func TestARunningTaskIsNotMoved(t *testing.T) {
 			t.Errorf("%s: %+v", path, p)
 		}
 	}
-	if f := did[history.ForkResult](w, 201, w.path("/forks"), `{}`); f.ID == "" {
+	if f := did[api.ForkResult](w, 201, w.path("/forks"), `{}`); f.ID == "" {
 		t.Error("a running task has no fork")
 	}
 	if got := must[engine.RunInfo](t)(w.engine.CancelTask(context.Background(), w.id)); got.ID != run.ID {

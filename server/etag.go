@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/store"
 )
@@ -24,7 +25,7 @@ type tagged struct {
 // A tag without the second part was rejected: two different bodies would have one tag.
 func tagOf(doc any, body []byte) string {
 	t, ok := doc.(tagged)
-	row, isRow := t.doc.(store.Summary)
+	row, isRow := t.doc.(api.Summary)
 	if !ok || !isRow {
 		return `"` + digest(body, t.head) + `"`
 	}

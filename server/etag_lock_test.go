@@ -10,11 +10,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/store/labels"
 
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
-	"github.com/roost-dev/roost/store/history"
 )
 
 // between lets another process's change of the task happen after If-Match was compared, and
@@ -42,7 +42,7 @@ func TestIfMatchIsComparedWithTheLockHeld(t *testing.T) {
 	on := false
 	g.between(func() {
 		if on {
-			pinned := !must[store.Summary](t)(rowOfTask(other, ref)).Pinned
+			pinned := !must[api.Summary](t)(rowOfTask(other, ref)).Pinned
 			if _, err := labels.Set(t.Context(), other, ref, labels.Change{Pinned: &pinned}); err != nil {
 				t.Error(err)
 			}
@@ -76,7 +76,7 @@ func TestIfMatchIsComparedWithTheLockHeld(t *testing.T) {
 			t.Errorf("%s %s", f.Type, f.Data)
 		}
 	}
-	if sum := must[store.Summary](t)(rowOfTask(g.store, ref)); sum.Title == "never" || sum.Mode == "ask" {
+	if sum := must[api.Summary](t)(rowOfTask(g.store, ref)); sum.Title == "never" || sum.Mode == "ask" {
 		t.Errorf("%+v", sum)
 	}
 	// As it was seen each of them is done, also one that takes the task over more than once.
@@ -95,7 +95,7 @@ func TestIfMatchIsComparedWithTheLockHeld(t *testing.T) {
 // take: those are written behind the journal. To read it again is to learn of them.
 func TestATagHoldsWhileFilesAreWritten(t *testing.T) {
 	g := newWork(t)
-	var fork history.ForkResult
+	var fork api.ForkResult
 	g.did(201, &fork, "POST", g.path("/forks"), `{}`)
 	for _, id := range []string{g.id, fork.ID} {
 		path := "/v1/tasks/" + id
@@ -127,9 +127,9 @@ func TestATaskNamesItsCopies(t *testing.T) {
 	}
 	s := must[*store.Store](t)(store.Open(store.Options{Root: g.store.Root(), State: g.store.Root() + ".state", Cache: filepath.Join(g.dir, "cache2"), Program: "test", Sources: []string{storage}}))
 	w := newWorkOn(t, s, g)
-	var list report.Page[store.Summary]
+	var list report.Page[api.Summary]
 	w.did(200, &list, "GET", "/v1/tasks?query="+g.id, "")
-	var one store.Summary
+	var one api.Summary
 	tag := w.did(200, &one, "GET", "/v1/tasks/"+g.id, "").Get("ETag")
 	if len(list.Items) != 1 || !slices.Equal(one.Copies, []string{other}) || !slices.Equal(list.Items[0].Copies, one.Copies) {
 		t.Fatalf("%q, and the list says %+v", one.Copies, list.Items)
@@ -137,7 +137,7 @@ func TestATaskNamesItsCopies(t *testing.T) {
 	if err := os.RemoveAll(other); err != nil {
 		t.Fatal(err)
 	}
-	var alone store.Summary
+	var alone api.Summary
 	if now := w.did(200, &alone, "GET", "/v1/tasks/"+g.id, "", "If-None-Match: "+tag).Get("ETag"); now == tag || len(alone.Copies) > 0 {
 		t.Errorf("the copy is gone: %q, %s after %s", alone.Copies, now, tag)
 	}
@@ -145,7 +145,7 @@ func TestATaskNamesItsCopies(t *testing.T) {
 	if err := os.CopyFS(other, os.DirFS(filepath.Join(g.store.Root(), "tasks", g.id))); err != nil {
 		t.Fatal(err)
 	}
-	var patched store.Summary
+	var patched api.Summary
 	if w.did(200, &patched, "PATCH", "/v1/tasks/"+g.id, `{"tags":["x"]}`); !slices.Equal(patched.Copies, []string{other}) {
 		t.Errorf("a change answers with %q", patched.Copies)
 	}
@@ -165,14 +165,14 @@ func TestATagTakenBehindTheEndOfARun(t *testing.T) {
 	}
 }
 
-func rowOfTask(s *store.Store, ref store.Ref) (store.Summary, error) {
+func rowOfTask(s *store.Store, ref store.Ref) (api.Summary, error) {
 	list, err := s.List(context.Background(), store.Filter{Query: ref.ID})
 	for _, t := range list.Items {
 		if t.ID == ref.ID {
 			return t, err
 		}
 	}
-	return store.Summary{}, err
+	return api.Summary{}, err
 }
 
 // A request whose own work moved the task is not told that somebody else moved it: under

@@ -10,8 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/roost-dev/roost/engine/checkpoints"
-
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/report"
 )
 
@@ -50,7 +49,7 @@ func TestACheckpointIsAnEvent(t *testing.T) {
 - tools: [{name: attempt_completion, input: {result: done}}]
 `)
 	g.state(r.ID, "completed")
-	var list checkpoints.List
+	var list api.Checkpoints
 	g.did(200, &list, "GET", "/v1/tasks/"+r.Task+"/checkpoints", "")
 	var told, named []string
 	for _, e := range g.kinds(r.Task, "checkpoint.saved") {

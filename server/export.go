@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/export"
 	"github.com/roost-dev/roost/redact"
@@ -71,7 +72,7 @@ func (s *Server) export(w http.ResponseWriter, a *asked) *Problem {
 		}
 	}
 	var v *store.View
-	told := report.Exported{Damaged: []store.Damage{}}
+	told := report.Exported{Damaged: []api.Damage{}}
 	if format != "archive" { // which says of each task whether it could be read
 		var err error
 		if v, err = s.opt.Store.Read(a.Context(), refs[0]); err != nil {

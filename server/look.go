@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/store/actions"
 
@@ -25,7 +26,7 @@ func lookRoutes() []route {
 	const id = "/v1/tasks/{id}"
 	return []route{
 		{path: "/v1/names", summary: "The ids of all tasks, and where they lie: what short names are told apart by", answer: names{}, document: (*Server).names},
-		{path: "/v1/undo", summary: "What can be taken back of all tasks, the newest first", answer: report.Page[actions.TaskActions]{}, document: (*Server).allDeeds, params: []param{{name: "limit", kind: "number", doc: "at most this many tasks; 0 = all", most: 1000, deflt: 0}}},
+		{path: "/v1/undo", summary: "What can be taken back of all tasks, the newest first", answer: report.Page[api.TaskActions]{}, document: (*Server).allDeeds, params: []param{{name: "limit", kind: "number", doc: "at most this many tasks; 0 = all", most: 1000, deflt: 0}}},
 		{path: id + "/lines", summary: "Messages as lines of text: a window of them, the newest when none is named", answer: report.Lines{}, document: (*Server).lines,
 			params: with(windowParams,
 				param{name: "view", kind: "word", words: []string{"ui", "api", "effective"}, doc: "what the person saw (the default), what the model saw, or what would be sent"},

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/journal"
@@ -129,19 +130,19 @@ func (st *olderStream) began(ctx context.Context, run engine.RunInfo) error {
 }
 
 // count adds what a request spent to what the task had spent before it, and gives the sum.
-func (st *olderStream) count(ctx context.Context, before uint64, e task.UsageChanged) (store.Usage, error) {
+func (st *olderStream) count(ctx context.Context, before uint64, e task.UsageChanged) (api.Usage, error) {
 	if st.usage == nil {
 		log, err := st.s.opt.Store.Follow(st.ref)
 		if err != nil {
-			return store.Usage{}, err
+			return api.Usage{}, err
 		}
 		state, err := fold.To(ctx, log, before)
 		if err != nil {
-			return store.Usage{}, errors.Join(err, log.Close())
+			return api.Usage{}, errors.Join(err, log.Close())
 		}
 		tally := store.TallyOf(state)
 		if err := log.Close(); err != nil {
-			return store.Usage{}, err
+			return api.Usage{}, err
 		}
 		st.usage = &tally
 	}
@@ -259,7 +260,7 @@ func (st *olderStream) show(ctx context.Context, e events.Event) (over bool) {
 		}
 		st.tell(e.ID, report.OlderEvent{Type: "token_usage", Usage: u})
 	case "question.opened":
-		var q task.QuestionOpened
+		var q api.QuestionOpened
 		if json.Unmarshal(e.Data, &q) == nil {
 			st.ask(e.ID, st.ref.ID, q)
 		}
@@ -327,7 +328,7 @@ func olderTool(text string) string {
 }
 
 // ask tells of a question, once.
-func (st *olderStream) ask(id, asker string, q task.QuestionOpened) {
+func (st *olderStream) ask(id, asker string, q api.QuestionOpened) {
 	name := asker + "." + q.Question
 	if st.asked[name] {
 		return
@@ -338,7 +339,7 @@ func (st *olderStream) ask(id, asker string, q task.QuestionOpened) {
 }
 
 // olderChoices are what may be answered; of what wants a yes or a no, these.
-func olderChoices(q task.QuestionOpened) []report.OlderChoice {
+func olderChoices(q api.QuestionOpened) []report.OlderChoice {
 	out := []report.OlderChoice{}
 	for _, c := range q.Choices {
 		out = append(out, report.OlderChoice{Answer: c})
@@ -349,7 +350,7 @@ func olderChoices(q task.QuestionOpened) []report.OlderChoice {
 	return out
 }
 
-func consent(q task.QuestionOpened) bool {
+func consent(q api.QuestionOpened) bool {
 	return q.Kind == "approval" || q.Kind == "damage" || q.Kind == "limit"
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/report"
@@ -178,7 +179,7 @@ func TestOlderCallAsksAndCompletes(t *testing.T) {
 	if messages := string(w.get("/v1/tasks/" + start.Task + "/messages")); !strings.Contains(messages, "blue") {
 		t.Errorf("number 2 did not select blue: %s", messages)
 	}
-	sum := must[store.Summary](t)(decodeAs[store.Summary](w.get("/v1/tasks/" + start.Task)))
+	sum := must[api.Summary](t)(decodeAs[api.Summary](w.get("/v1/tasks/" + start.Task)))
 	if sum.Status != "completed" || sum.Origin != "api" {
 		t.Errorf("the task: %s %s", sum.Status, sum.Origin)
 	}

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/store"
 )
@@ -54,7 +55,7 @@ func (s *Server) mayRestart(a *asked) error {
 	if len(runs) == 0 && ref.Own || len(runs) > 0 && (moving(runs[0]) || runs[0].State == "waiting") {
 		return nil
 	}
-	var sum store.Summary
+	var sum api.Summary
 	if o.OwnOnly {
 		if _, sum, err = s.load(a.Context(), ref.Source+":"+ref.ID); err != nil {
 			return err
@@ -65,7 +66,7 @@ func (s *Server) mayRestart(a *asked) error {
 
 // refuses is the problem of a restart that the settings forbid: runs are newest first, and run is the one to begin. A
 // request that has begun its run before is not refused.
-func (r Restart) refuses(ref store.Ref, sum store.Summary, runs []engine.RunInfo, run string) error {
+func (r Restart) refuses(ref store.Ref, sum api.Summary, runs []engine.RunInfo, run string) error {
 	if run != "" && slices.ContainsFunc(runs, func(i engine.RunInfo) bool { return i.ID == run }) {
 		return nil
 	}
@@ -131,14 +132,14 @@ func (s *Server) restarts(a *asked, given string, r *engine.Request) error {
 }
 
 // load finds a task and reads it.
-func (s *Server) load(ctx context.Context, given string) (store.Ref, store.Summary, error) {
+func (s *Server) load(ctx context.Context, given string) (store.Ref, api.Summary, error) {
 	ref, err := s.opt.Store.FindLatest(ctx, given)
 	if err != nil {
-		return ref, store.Summary{}, err
+		return ref, api.Summary{}, err
 	}
 	v, err := s.opt.Store.Read(ctx, ref)
 	if err != nil {
-		return ref, store.Summary{}, err
+		return ref, api.Summary{}, err
 	}
 	return ref, v.Summary, errors.Join(v.Unread(), v.Close(), ctx.Err())
 }

@@ -16,10 +16,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
-	"github.com/roost-dev/roost/store/history"
 )
 
 // What of the rules the tests beside them take for granted: what holds when nobody says
@@ -173,9 +173,9 @@ func TestRuleB22GuessesOfOthersAreNamed(t *testing.T) {
 	}
 	s := must[*store.Store](t)(store.Open(store.Options{Root: g.store.Root(), State: g.store.Root() + ".state", Cache: filepath.Join(g.dir, "cache2"), Program: "test", Sources: []string{storage}}))
 	w := newWorkOn(t, s, g)
-	var one store.Summary
+	var one api.Summary
 	w.did(200, &one, "GET", "/v1/tasks/1776200000000", "")
-	var list report.Page[store.Summary]
+	var list report.Page[api.Summary]
 	w.did(200, &list, "GET", "/v1/tasks?query=1776200000000", "")
 	for _, sum := range append(list.Items, one) {
 		if got := strings.Join(sum.Inferred, " "); !strings.Contains(got, "origin") || !strings.Contains(got, "title") || sum.Status != "interrupted" && sum.Status != "idle" {
@@ -199,7 +199,7 @@ func TestRuleB26WhatIsKeptIsPrivate(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.run(engine.Request{Task: w.id, Text: strings.Repeat("large ", 60_000)})
-	fork := did[history.ForkResult](w, 201, w.path("/forks"), `{}`, keyHeader+": k").ID
+	fork := did[api.ForkResult](w, 201, w.path("/forks"), `{}`, keyHeader+": k").ID
 	did[report.Rewound](w, 200, w.path("/rewinds"), `{}`)
 	w.ground.did(200, nil, "DELETE", "/v1/tasks/"+fork, "")
 	w.follow("/v1/events?after=0").take(3)

@@ -5,8 +5,8 @@ import (
 	"reflect"
 	"strings"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/money"
-	"github.com/roost-dev/roost/store"
 )
 
 // schemas are JSON schemas of Go types, each named once.
@@ -40,7 +40,7 @@ func (b *schemas) of(t reflect.Type) object {
 		return object{"type": "string", "description": "US dollars, decimal"}
 	case reflect.TypeFor[json.RawMessage]():
 		return object{}
-	case reflect.TypeFor[store.Hit]():
+	case reflect.TypeFor[api.Hit]():
 		return b.of(reflect.TypeFor[hit]())
 	}
 	if f, ok := reflect.Zero(t).Interface().(interface{ Form() any }); ok {

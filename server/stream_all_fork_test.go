@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
-	"github.com/roost-dev/roost/store/history"
+	"github.com/roost-dev/roost/api"
 )
 
 // On the stream of all tasks a fork has the events that its own stream has, the newest ones
@@ -12,7 +12,7 @@ import (
 func TestForksOnTheStreamOfAllTasks(t *testing.T) {
 	g := newWork(t)
 	s := g.follow("/v1/events")
-	var fork, second history.ForkResult
+	var fork, second api.ForkResult
 	g.did(201, &fork, "POST", g.path("/forks"), `{}`)
 	g.did(201, &second, "POST", "/v1/tasks/"+fork.ID+"/forks", `{}`)
 	for _, id := range []string{fork.ID, second.ID} {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/events"
@@ -178,7 +179,7 @@ func TestAllTasksUnknownCursor(t *testing.T) {
 		bad[change.at] = fmt.Sprint(change.to)
 		s := g.follow("/v1/events?after=" + strings.Join(bad, "."))
 		f := s.take(1)[0]
-		var data struct{ Tasks []store.Summary }
+		var data struct{ Tasks []api.Summary }
 		if err := json.Unmarshal([]byte(f.Data), &data); err != nil || f.Type != "stream.snapshot" || len(data.Tasks) != 1 || data.Tasks[0].ID != running.Ref.ID {
 			t.Errorf("%v: %v %+v", bad, err, f)
 		}
@@ -238,11 +239,11 @@ func TestListsAreAsFreshAsEvents(t *testing.T) {
 			if f.Type != "run.ended" {
 				continue
 			}
-			var l struct{ Items []store.Summary }
+			var l struct{ Items []api.Summary }
 			if err := json.Unmarshal(g.get("/v1/tasks"), &l); err != nil {
 				t.Fatal(err)
 			}
-			if !slices.ContainsFunc(l.Items, func(s store.Summary) bool { return s.Title == title && s.Status == "completed" }) {
+			if !slices.ContainsFunc(l.Items, func(s api.Summary) bool { return s.Title == title && s.Status == "completed" }) {
 				t.Errorf("%s is not listed as it ended: %+v", title, l.Items)
 			}
 			break

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/report"
@@ -133,7 +134,7 @@ func (s *Server) snapshotOfTask(ref store.Ref) snapshotOf {
 }
 
 // rowOf is a task's summary as lists have it.
-func rowOf(t store.Summary) ([]byte, error) {
+func rowOf(t api.Summary) ([]byte, error) {
 	var row bytes.Buffer
 	enc := json.NewEncoder(&row)
 	enc.SetEscapeHTML(false)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/report"
@@ -83,7 +84,7 @@ func (w widened[T]) MarshalJSON() ([]byte, error) {
 }
 
 // widen adds to a document what the parameter with asks for.
-func widen[T any](s *Server, a *asked, doc T, items []store.Summary, found report.Found) (widened[T], error) {
+func widen[T any](s *Server, a *asked, doc T, items []api.Summary, found report.Found) (widened[T], error) {
 	out := widened[T]{doc: doc}
 	with := strings.Split(a.text["with"], ",")
 	if slices.Contains(with, "found") {
@@ -116,7 +117,7 @@ func (s *Server) search(a *asked) (any, error) {
 	if a.text["with"] == "" {
 		return page, nil
 	}
-	tasks := make([]store.Summary, len(got.Items))
+	tasks := make([]api.Summary, len(got.Items))
 	for i, h := range got.Items {
 		tasks[i] = h.Task
 	}
@@ -124,7 +125,7 @@ func (s *Server) search(a *asked) (any, error) {
 }
 
 func (s *Server) spending(a *asked) (any, error) {
-	by := spend.By(a.text["by"])
+	by := api.Grouping(a.text["by"])
 	if by == "" {
 		by = "day"
 	}
@@ -170,7 +171,7 @@ func (s *Server) taskDocument(a *asked, ref store.Ref) (doc tagged, err error) {
 
 // standing adds the copies of a task to its document.
 func (t tagged) standing(copies []string) tagged {
-	if row, ok := t.doc.(store.Summary); ok {
+	if row, ok := t.doc.(api.Summary); ok {
 		row.Copies = copies
 		t.doc = row
 	}

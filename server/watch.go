@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/llm"
@@ -107,7 +108,7 @@ func (w *Watch) Observe(e events.Event) {
 	case "usage.changed":
 		w.spent(e)
 	case "question.opened":
-		var d task.QuestionOpened
+		var d api.QuestionOpened
 		if json.Unmarshal(e.Data, &d) == nil {
 			w.of(e, func(r *watched) { r.opened[d.Question] = e.At })
 		}
@@ -151,7 +152,7 @@ func (w *Watch) spent(e events.Event) {
 
 // closed takes an answer in: who gave it and what was decided, never its words.
 func (w *Watch) closed(e events.Event) {
-	var d task.QuestionClosed
+	var d api.QuestionClosed
 	if json.Unmarshal(e.Data, &d) != nil {
 		return
 	}

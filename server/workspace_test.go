@@ -9,11 +9,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
-	"github.com/roost-dev/roost/store/history"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -95,7 +95,7 @@ func TestNoRouteRunsATaskOutsideAProject(t *testing.T) {
 			t.Errorf("%s: a refusal changed something", dir)
 		}
 		g.did(200, nil, "GET", of+"/context", "") // reading is no run
-		var fork history.ForkResult
+		var fork api.ForkResult
 		g.did(201, &fork, "POST", of+"/forks", `{"workspace":"`+ws+`"}`)
 		g.did(202, nil, "POST", of+"/runs", `{"message":{"text":"red"},"workspace":"`+ws+`"}`)
 		g.state(run.ID, "completed")

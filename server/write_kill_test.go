@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/report"
@@ -235,7 +236,7 @@ func TestAQuestionOutlivesKills(t *testing.T) {
 		t.Error(resp.Status)
 	}
 	g.idle(r.Task)
-	var sum store.Summary
+	var sum api.Summary
 	if g.did(200, &sum, "GET", "/v1/tasks/"+r.Task, ""); sum.Status != "completed" {
 		t.Errorf("the task is %s", sum.Status)
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/approval"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
@@ -48,10 +49,10 @@ func settle(n report.Settings, r *engine.Request, w *wrongs) {
 	r.Mode, r.Provider, r.Model, r.BaseURL, r.Profile, r.Approve = n.Mode, n.Provider, n.Model, n.BaseURL, n.Profile, n.Approve
 	r.Allow, r.Deny, r.AllowTools, r.AskTools, r.DenyTools = n.Allow, n.Deny, n.AllowTools, n.AskTools, n.DenyTools
 	r.Effort, r.Stale = n.Effort, n.Stale
-	if n.Effort != "" && !slices.Contains(task.Efforts, n.Effort) {
-		w.add("/effort", "want one of %s", strings.Join(task.Efforts, ", "))
+	if n.Effort != "" && !slices.Contains(api.Efforts, n.Effort) {
+		w.add("/effort", "want one of %s", strings.Join(api.Efforts, ", "))
 	}
-	if n.Stale != "" && n.Stale != task.StaleTell && n.Stale != task.StaleRead {
+	if n.Stale != "" && n.Stale != api.StaleTell && n.Stale != api.StaleRead {
 		w.add("/stale", "want tell or read")
 	}
 	if n.MaxTokens != nil {

@@ -9,10 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/roost-dev/roost/store/trash"
-
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/roofmt"
 )
@@ -279,6 +278,6 @@ func TestAServerThatOnlyReads(t *testing.T) {
 	for _, path := range []string{"/v1/runs", "/v1/runs/x", g.path("/runs"), "/v1/questions", g.path("/queue")} {
 		g.denied(503, "read_only", "GET", path, "")
 	}
-	var page report.Page[trash.DeletedTask]
+	var page report.Page[api.DeletedTask]
 	g.did(200, &page, "GET", "/v1/trash", "")
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/store/trash"
 
 	"github.com/roost-dev/roost/store/labels"
@@ -29,7 +30,7 @@ func taskRoutes() []route {
 		{method: "POST", path: "/v1/tasks", summary: "A new task: with a message it runs at once, without it is there and does nothing. The answer is the task, with its run",
 			body: report.NewTask{}, answer: report.Started{}, status: http.StatusCreated, stream: true, act: (*Server).startTask},
 		{method: "PATCH", path: "/v1/tasks/{id}", summary: "Change title, tags, pin or settings: a merge patch",
-			body: report.TaskPatch{}, answer: store.Summary{}, act: (*Server).patchTask},
+			body: report.TaskPatch{}, answer: api.Summary{}, act: (*Server).patchTask},
 		{method: "DELETE", path: "/v1/tasks/{id}", summary: "Put a task into the trash", answer: report.Deleted{}, act: (*Server).deleteTask,
 			params: []param{{name: "subtasks", kind: "word", words: []string{"keep", "delete"}, doc: "what becomes of the task's subtasks; it must be said when there are some"}}},
 	}
@@ -164,9 +165,9 @@ func (s *Server) labels(a *asked, ref store.Ref, p report.TaskPatch) (l labels.C
 	return l, filed, nil
 }
 
-func (s *Server) row(a *asked, ref store.Ref) (store.Summary, error) {
+func (s *Server) row(a *asked, ref store.Ref) (api.Summary, error) {
 	doc, err := s.taskDocument(a, ref)
-	sum, _ := doc.doc.(store.Summary)
+	sum, _ := doc.doc.(api.Summary)
 	return sum, err
 }
 
@@ -175,7 +176,7 @@ func (a *asked) stillFiled() func(title string, tags []string, pinned bool) erro
 	if a.seen == nil {
 		return nil
 	}
-	was, _ := a.seen.doc.(store.Summary)
+	was, _ := a.seen.doc.(api.Summary)
 	return func(title string, tags []string, pinned bool) error {
 		if title != "" && title != was.Title || !slices.Equal(tags, was.Tags) || pinned != was.Pinned {
 			return errSeen(a)
@@ -189,7 +190,7 @@ func (a *asked) stillSet() func(task.Settings) error {
 	if a.seen == nil {
 		return nil
 	}
-	was, _ := a.seen.doc.(store.Summary)
+	was, _ := a.seen.doc.(api.Summary)
 	return func(now task.Settings) error {
 		if now.Mode != was.Mode || now.Provider != was.Provider || now.Model != was.Model {
 			return errSeen(a)

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/store/labels"
 
 	"github.com/roost-dev/roost/report"
@@ -27,7 +28,7 @@ func TestATaskThatIsIdle(t *testing.T) {
 	if r.ID != "" || r.State != "idle" || head.Get("Roost-Run-Id") != "" || head.Get("Location") != "/v1/tasks/"+r.Task {
 		t.Fatalf("%+v %v", r, head)
 	}
-	var sum store.Summary
+	var sum api.Summary
 	g.did(200, &sum, "GET", "/v1/tasks/"+r.Task, "")
 	if sum.Title != "the fence" || sum.Mode != "ask" || sum.Provider != "script" || sum.Origin != "api" {
 		t.Errorf("%+v", sum)
@@ -47,7 +48,7 @@ func TestATaskThatIsIdle(t *testing.T) {
 func TestPatches(t *testing.T) {
 	g := newWork(t)
 	other := g.model(sayDone)
-	var was, is store.Summary
+	var was, is api.Summary
 	g.did(200, &was, "GET", g.path(""), "")
 	for _, c := range []struct {
 		patch string
@@ -61,7 +62,7 @@ func TestPatches(t *testing.T) {
 		{`{"title":null,"tags":null,"pinned":null}`, func() bool { return is.Title == was.Title && len(is.Tags) == 0 && !is.Pinned }},
 		{`{}`, func() bool { return is.Mode == "ask" }},
 	} {
-		is = store.Summary{}
+		is = api.Summary{}
 		if g.did(200, &is, "PATCH", g.path(""), c.patch); !c.check() {
 			t.Errorf("%s: %+v", c.patch, is)
 		}
@@ -229,7 +230,7 @@ func TestATaskOfAnotherTool(t *testing.T) {
 	s := must[*store.Store](t)(store.Open(store.Options{Root: g.store.Root(), State: g.store.Root() + ".state", Cache: filepath.Join(g.dir, "cache2"), Program: "test", Sources: []string{filepath.Dir(tasks)}}))
 	w := newWorkOn(t, s, g)
 	before := fingerprint(t, dir)
-	var sum store.Summary
+	var sum api.Summary
 	w.did(200, &sum, "PATCH", "/v1/tasks/"+id, `{"title":"ours","tags":["t"]}`)
 	if sum.Title != "ours" || !strings.HasPrefix(sum.Source, "foreign-") {
 		t.Errorf("%+v", sum)

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/store/trash"
 
 	"github.com/roost-dev/roost/report"
@@ -13,11 +14,11 @@ import (
 
 func trashRoutes() []route {
 	return []route{
-		{path: "/v1/trash", summary: "Deleted tasks, newest first", answer: report.Page[trash.DeletedTask]{}, params: []param{limitParam, cursorParam}, document: (*Server).trash},
-		{path: "/v1/trash/{name}", summary: "A deleted task, also one that was purged and whose folder another tool keeps", answer: trash.DeletedTask{}, document: (*Server).trashedTask},
+		{path: "/v1/trash", summary: "Deleted tasks, newest first", answer: report.Page[api.DeletedTask]{}, params: []param{limitParam, cursorParam}, document: (*Server).trash},
+		{path: "/v1/trash/{name}", summary: "A deleted task, also one that was purged and whose folder another tool keeps", answer: api.DeletedTask{}, document: (*Server).trashedTask},
 		{method: "POST", path: "/v1/trash/{name}/restore", summary: "Put a deleted task back", answer: report.Restored{}, act: (*Server).restoreTask},
 		{method: "POST", path: "/v1/purges", summary: "Remove deleted tasks for good", body: report.NewPurge{}, answer: report.Purged{}, act: (*Server).purgeTasks},
-		{method: "DELETE", path: "/v1/trash/{name}", summary: "Remove a deleted task for good", answer: trash.DeletedTask{}, act: (*Server).purgeTask},
+		{method: "DELETE", path: "/v1/trash/{name}", summary: "Remove a deleted task for good", answer: api.DeletedTask{}, act: (*Server).purgeTask},
 	}
 }
 
@@ -26,7 +27,7 @@ func (s *Server) trash(a *asked) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return pageOf(a, all, func(t trash.DeletedTask) trash.DeletedTask { return t })
+	return pageOf(a, all, func(t api.DeletedTask) api.DeletedTask { return t })
 }
 
 // trashedTask finds a deleted task as the command line does: also by an end of its name.
@@ -36,7 +37,7 @@ func (s *Server) trashedTask(a *asked) (any, error) {
 
 // trashed finds a deleted task by its whole name or id: what is taken for good, or put
 // back, is not guessed.
-func (s *Server) trashed(a *asked, name string) (trash.DeletedTask, error) {
+func (s *Server) trashed(a *asked, name string) (api.DeletedTask, error) {
 	t, err := trash.Find(a.Context(), s.opt.Store, name)
 	if errors.Is(err, store.ErrNotFound) || err == nil && name != t.Name && name != t.ID && name != t.QualifiedName() {
 		return t, problem(http.StatusNotFound, "task_not_found", "It is not in the trash", "nothing there goes by "+clip(name), "GET /v1/trash")
@@ -86,8 +87,8 @@ func (s *Server) purgeTasks(a *asked) (*reply, error) {
 		}
 		words[i] = t.QualifiedName()
 	}
-	out := report.Purged{Items: []trash.DeletedTask{}}
-	err := s.opt.Engine.PurgeAll(a.Context(), words, func(t trash.DeletedTask) error {
+	out := report.Purged{Items: []api.DeletedTask{}}
+	err := s.opt.Engine.PurgeAll(a.Context(), words, func(t api.DeletedTask) error {
 		out.Items = append(out.Items, t)
 		return nil
 	})

@@ -57,12 +57,12 @@ func (d DeletedTask) QualifiedName() string {
 // SummaryOfDeleted is the row of a deleted task, with its labels.
 func (s *Store) SummaryOfDeleted(ctx context.Context, d DeletedTask, table overlay.Table) Summary {
 	if d.missing {
-		sum := Summary{ID: d.Ref.ID, Source: d.Ref.Source, Path: d.Ref.Dir, Status: "idle"}.filled()
-		sum.ApplyLabels(table)
+		sum := Summary{ID: d.Ref.ID, Source: d.Ref.Source, Path: d.Ref.Dir, Status: "idle"}.Filled()
+		ApplyLabels(&sum, table)
 		return sum
 	}
 	sum := s.SummaryOf(ctx, d.Ref)
-	sum.ApplyLabels(table) // our own tasks have none there
+	ApplyLabels(&sum, table) // our own tasks have none there
 	return sum
 }
 

@@ -335,7 +335,7 @@ func (s *Store) derive(ctx context.Context, ref Ref) (Summary, derivation) {
 		return Summary{
 			ID: ref.ID, Source: ref.Source, Tool: ref.Tool, Path: ref.Dir, Status: "idle",
 			Damaged: []Damage{{File: ref.Dir, Problem: ReadProblem(ref, err)}}, Gone: vanished(ref),
-		}.filled(), derivation{failed: true}
+		}.Filled(), derivation{failed: true}
 	}
 	sum := v.Summary
 	from.logged = v.Log != nil
@@ -359,7 +359,7 @@ func (s *Store) derive(ctx context.Context, ref Ref) (Summary, derivation) {
 func rowOf(t *Summary) catalog.Row {
 	return catalog.Row{
 		ID: t.ID, Title: t.Title, TS: t.TS, Cost: t.Usage.Micros(), Priced: t.Usage.Cost != nil,
-		Tokens: t.Usage.tokens(), Size: t.Size, Empty: t.Empty, Damaged: len(t.Damaged) > 0, Pinned: t.Pinned,
+		Tokens: t.Usage.Tokens(), Size: t.Size, Empty: t.Empty, Damaged: len(t.Damaged) > 0, Pinned: t.Pinned,
 		Traits: &catalog.Traits{Tool: t.Tool, Status: t.Status, Workspace: t.Workspace, Model: t.Model, Parent: t.ParentID, Tags: t.Tags},
 	}
 }
@@ -375,7 +375,7 @@ func (l *lines) mark() {
 			continue
 		}
 		t := Summary{ID: ln.row.ID, Source: l.srcs[ln.src].Name, Title: ln.row.Title, Tags: ln.row.Tags, Pinned: ln.row.Pinned}
-		t.ApplyLabels(l.marks)
+		ApplyLabels(&t, l.marks)
 		row, traits := *ln.row, *ln.row.Traits
 		ln.base = ln.row
 		traits.Tags = t.Tags
@@ -419,7 +419,7 @@ func (l *lines) whole(ctx context.Context, ln *entry) Summary {
 	case l.load(ln, &t):
 	case ln.lost:
 		ref := l.ref(ln)
-		t = Summary{ID: ref.ID, Source: ref.Source, Tool: ref.Tool, Path: ref.Dir, Status: "idle"}.filled()
+		t = Summary{ID: ref.ID, Source: ref.Source, Tool: ref.Tool, Path: ref.Dir, Status: "idle"}.Filled()
 	default:
 		t, _ = l.s.derive(ctx, l.ref(ln))
 	}
@@ -428,7 +428,7 @@ func (l *lines) whole(ctx context.Context, ln *entry) Summary {
 			File: t.Path, Problem: "its storage cannot be reached: " + l.srcs[ln.src].err.Error(), Recovered: "what the last list knew of it",
 		})
 	}
-	t.ApplyLabels(l.marks)
+	ApplyLabels(&t, l.marks)
 	t.Copies = append([]string{}, l.copies[ln]...)
 	return t
 }

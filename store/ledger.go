@@ -9,6 +9,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/money"
@@ -52,10 +53,10 @@ func TallyOf(s *task.State) Tally {
 // Usage is the sum. Tokens that came from a cache, or went into one, are tokens in, too.
 func (t Tally) Usage() Usage {
 	sum := t.foreign.Plus(Usage{
-		TokensIn:  AddClamped(t.Own.Input, AddClamped(t.Own.CacheRead, t.Own.CacheWrite)),
+		TokensIn:  api.AddClamped(t.Own.Input, api.AddClamped(t.Own.CacheRead, t.Own.CacheWrite)),
 		TokensOut: t.Own.Output, CacheReads: t.Own.CacheRead, CacheWrites: t.Own.CacheWrite,
 	})
-	if cost := money.USD(AddClamped(int64(t.cost), t.Own.CostMicros)); !t.Own.CostUnknown || cost != 0 {
+	if cost := money.USD(api.AddClamped(int64(t.cost), t.Own.CostMicros)); !t.Own.CostUnknown || cost != 0 {
 		sum.Cost = &cost
 	}
 	return sum
@@ -132,7 +133,7 @@ func (v *View) Expenses(ctx context.Context) ([]Expense, error) {
 	for _, e := range list {
 		sum = sum.Plus(e.Usage)
 	}
-	if rest := v.Summary.Usage.less(sum); rest.NonZero() {
+	if rest := v.Summary.Usage.Less(sum); rest.NonZero() {
 		if rest.Cost == nil && v.Summary.Usage.Cost != nil {
 			rest.Cost = new(money.USD)
 		}
@@ -158,7 +159,7 @@ func (v *View) foreignExpenses() ([]Expense, error) {
 		spent, _ := m.Spent()
 		spent.AddTo(&sum)
 		now, cost := inWhole(sum)
-		step, share := now.less(before), cost-costBefore
+		step, share := now.Less(before), cost-costBefore
 		before, costBefore = now, cost
 		if share == 0 && !step.NonZero() {
 			continue // a request that brought no reply
@@ -230,7 +231,7 @@ func (v *View) ledger(ctx context.Context) ([]Expense, error) {
 				continue
 			}
 			if e := v.expense(line, c.At); line.More && len(out) > 0 {
-				out[len(out)-1].Usage.add(e.Usage)
+				out[len(out)-1].Usage.Add(e.Usage)
 			} else {
 				out = append(out, e)
 			}
@@ -245,7 +246,7 @@ func (v *View) expense(line task.UsageChanged, at int64) Expense {
 	}
 	in, read, write := max(line.Input, 0), max(line.CacheRead, 0), max(line.CacheWrite, 0)
 	e := Expense{At: at, Provider: line.Provider, Model: line.Model, Usage: Usage{
-		TokensIn: AddClamped(in, AddClamped(read, write)), TokensOut: max(line.Output, 0), CacheReads: read, CacheWrites: write,
+		TokensIn: api.AddClamped(in, api.AddClamped(read, write)), TokensOut: max(line.Output, 0), CacheReads: read, CacheWrites: write,
 	}}
 	if line.CostMicros != nil && v.Summary.Usage.Cost != nil { // with nothing but unknown and free ones, nobody knows
 		cost := money.USD(max(*line.CostMicros, 0))
@@ -272,22 +273,4 @@ func tokens(f float64) int64 {
 		return math.MaxInt64
 	}
 	return int64(f)
-}
-
-// AddClamped adds amounts that are not negative. A sum that overflows is the largest int64.
-func AddClamped(a, b int64) int64 {
-	if b > 0 && a > math.MaxInt64-b {
-		return math.MaxInt64
-	}
-	return a + b
-}
-
-// add takes what a later line says of the same request. A cost that nobody knows stays so.
-func (u *Usage) add(more Usage) {
-	u.TokensIn, u.TokensOut = AddClamped(u.TokensIn, more.TokensIn), AddClamped(u.TokensOut, more.TokensOut)
-	u.CacheReads, u.CacheWrites = AddClamped(u.CacheReads, more.CacheReads), AddClamped(u.CacheWrites, more.CacheWrites)
-	if u.Cost != nil && more.Cost != nil {
-		sum := money.USD(AddClamped(int64(*u.Cost), int64(*more.Cost)))
-		u.Cost = &sum
-	}
 }

@@ -182,13 +182,3 @@ func holds(text, query string) bool {
 	}
 	return true
 }
-
-// Micros is the cost in micro-dollars; 0 when it is unknown.
-func (u Usage) Micros() int64 {
-	if u.Cost == nil {
-		return 0
-	}
-	return int64(*u.Cost)
-}
-
-func (u Usage) tokens() int64 { return u.TokensIn + u.TokensOut + u.CacheReads + u.CacheWrites }

@@ -24,7 +24,7 @@ func (s *Store) Overlay(ctx context.Context) (overlay.Table, error) {
 }
 
 // ApplyLabels puts the title, tags and pin that the overlay has of a task into its row. It may be done again.
-func (t *Summary) ApplyLabels(table overlay.Table) {
+func ApplyLabels(t *Summary, table overlay.Table) {
 	have, ok := table[overlay.Key{Source: t.Source, ID: t.ID}]
 	if !ok || t.Source == OwnSource {
 		return

@@ -7,6 +7,7 @@ import (
 
 	"errors"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/actions"
 	"github.com/roost-dev/roost/store/doctor"
@@ -68,7 +69,7 @@ func init() {
 func undo(ctx context.Context, s *store.Store, given string, redo bool, saved func()) (store.UndoneAction, error) {
 	o := actions.Options{Redo: redo}
 	if saved != nil {
-		o.Saved = func(actions.Action, actions.TaskActions) { saved() }
+		o.Saved = func(api.Action, api.TaskActions) { saved() }
 	}
 	a, _, err := actions.Undo(ctx, s, given, o)
 	out := store.UndoneAction{

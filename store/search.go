@@ -327,7 +327,7 @@ func (f *search) hits(ctx context.Context, c *candidate, parts map[int64][]catal
 }
 
 func (f *search) keeps(c *candidate) bool {
-	c.sum.ApplyLabels(f.marks)
+	ApplyLabels(&c.sum, f.marks)
 	c.sum.Copies = append([]string{}, c.copies...)
 	return f.q.Filter.keeps(c.sum)
 }

@@ -117,13 +117,13 @@ func summarise(v *View) Summary {
 		}
 	}
 	sum.Empty = sum.Empty || v.unborn
-	sum.surround(s)
+	surround(&sum, s)
 	// Half of a surrogate pair is no text: what has one would not come back from the
 	// kept rows as it went in.
 	for _, text := range []*string{&sum.Title, &sum.Workspace, &sum.Mode, &sum.Provider, &sum.Model} {
 		*text = strings.ToValidUTF8(*text, "\ufffd")
 	}
-	return sum.filled()
+	return sum.Filled()
 }
 
 func lost(p task.Problem) string {
@@ -131,19 +131,6 @@ func lost(p task.Problem) string {
 		return ""
 	}
 	return fmt.Sprintf("commit %d", p.Seq)
-}
-
-// filled makes absent lists empty ones: JSON shows [] and not null.
-func (t Summary) filled() Summary {
-	for _, list := range []*[]string{&t.Copies, &t.ChildIDs, &t.Tags, &t.Inferred} {
-		if *list == nil {
-			*list = []string{}
-		}
-	}
-	if t.Damaged == nil {
-		t.Damaged = []Damage{}
-	}
-	return t
 }
 
 func title(s *task.State) (string, error) {

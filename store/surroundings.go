@@ -13,7 +13,7 @@ const triedAtEnd = 3
 // surround derives what no index says of another tool's task: its folder by the first
 // request that names one, mode and model by the last. It is for looking: a run is not
 // begun in a folder that a message names, however likely it is.
-func (t *Summary) surround(s *task.State) {
+func surround(t *Summary, s *task.State) {
 	if s.Adopted == nil || t.Workspace != "" && t.Mode != "" && t.Model != "" {
 		return
 	}

@@ -67,7 +67,7 @@ func (s *Store) Read(ctx context.Context, ref Ref) (*View, error) {
 		return v, err
 	}
 	if marks, err := s.Overlay(ctx); err == nil { // else it is shown as it is without
-		v.Summary.ApplyLabels(marks)
+		ApplyLabels(&v.Summary, marks)
 	}
 	return v, nil
 }

@@ -19,7 +19,7 @@ func openIDs(s *task.State) string {
 
 // After a crash every call is one of three. Each row is a moment of a kill.
 func TestWhatARestartMayDoWithACall(t *testing.T) {
-	reply := []task.Event{api(1, `{"role":"user","content":"x"}`), api(2, assistant("c1", "c2"))}
+	reply := []task.Event{apiMessage(1, `{"role":"user","content":"x"}`), apiMessage(2, assistant("c1", "c2"))}
 	for _, c := range []struct {
 		name   string
 		events []task.Event
@@ -33,7 +33,7 @@ func TestWhatARestartMayDoWithACall(t *testing.T) {
 		{"both have one", []task.Event{finished("c1", "r"), finished("c2", "r")}, "c1:finished c2:finished"},
 		{"one result is in the history", []task.Event{finished("c1", "r"), answers(3, "c1")}, "c2:not_started"},
 		{"all results are", []task.Event{finished("c1", "r"), finished("c2", "r"), answers(3, "c1", "c2")}, ""},
-		{"a result that another program gave", []task.Event{api(3, results("c1", "c2"))}, ""},
+		{"a result that another program gave", []task.Event{apiMessage(3, results("c1", "c2"))}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := tell(t, reply...)
@@ -48,7 +48,7 @@ func TestWhatARestartMayDoWithACall(t *testing.T) {
 }
 
 func TestOnlyTheLastReplysCallsAreOpen(t *testing.T) {
-	w := tell(t, api(1, assistant("c1")), api(2, assistant("c2")), api(3, `{"role":"user","content":[]}`))
+	w := tell(t, apiMessage(1, assistant("c1")), apiMessage(2, assistant("c2")), apiMessage(3, `{"role":"user","content":[]}`))
 	if got := openIDs(w.State); got != "c2:not_started" {
 		t.Errorf("open %q", got)
 	}
@@ -63,7 +63,7 @@ func TestOnlyTheLastReplysCallsAreOpen(t *testing.T) {
 }
 
 func TestACallKnowsWhatTheModelWrote(t *testing.T) {
-	w := tell(t, api(1, `{"role":"assistant","content":["odd",{"type":"text","id":"c1","input":0},`+
+	w := tell(t, apiMessage(1, `{"role":"assistant","content":["odd",{"type":"text","id":"c1","input":0},`+
 		`{"type":"tool_use","id":"c1","name":"read_file","input":{"path":"a","n":1.0}},{"type":"tool_use","id":"c1","name":"twice","input":{}}]}`))
 	c := w.Call("c1")
 	if c == nil || string(c.Input()) != `{"path":"a","n":1.0}` || c.Message != 1 {
@@ -79,20 +79,20 @@ func TestACallKnowsWhatTheModelWrote(t *testing.T) {
 
 // The reply may be lost with its commit; the intent that followed is not.
 func TestACallWhoseReplyIsLostIsKept(t *testing.T) {
-	w := tell(t, api(1, `{"role":"user","content":"x"}`)).lose()
+	w := tell(t, apiMessage(1, `{"role":"user","content":"x"}`)).lose()
 	w.then(task.ToolStarted{Call: "c1", Name: "execute_command", Replay: "never"})
 	c := w.Call("c1")
 	if c == nil || c.Outcome() != task.OutcomeUnknown || c.Name != "execute_command" || c.Input() != nil {
 		t.Fatalf("%+v", c)
 	}
-	w.then(api(5, assistant("c1")))
+	w.then(apiMessage(5, assistant("c1")))
 	if got := openIDs(w.State); got != "c1:unknown" {
 		t.Errorf("the reply made a new call of it: %q", got)
 	}
 }
 
 func TestWhatStartedACallIsKept(t *testing.T) {
-	w := tell(t, ui(1, `{"ts":1}`), api(2, assistant("c1")))
+	w := tell(t, ui(1, `{"ts":1}`), apiMessage(2, assistant("c1")))
 	w.then(task.ToolStarted{Call: "c1", Name: "write_to_file", Replay: "inspect", Message: 1, Before: map[string]string{"a": ""}})
 	w.then(task.ToolProcess{Call: "c1", Mark: "m"}, task.ToolProcess{Call: "c1", PGID: 9, Started: 5, Boot: "b", Mark: "m"})
 	w.then(task.ToolStarted{Call: "c1", Name: "write_to_file", Replay: "inspect"}) // again, without a row of its own
@@ -108,17 +108,17 @@ func TestWhatStartedACallIsKept(t *testing.T) {
 // A visible id that comes again is the provider's fault, and the first call has
 // its outcome already. A rewound one is another matter: see below.
 func TestAnIDUsedTwiceStaysWithItsFirstCall(t *testing.T) {
-	w := tell(t, api(1, assistant("c1")), finished("c1", "r"), answers(2, "c1"))
-	w.then(api(3, assistant("c1", "c2")))
+	w := tell(t, apiMessage(1, assistant("c1")), finished("c1", "r"), answers(2, "c1"))
+	w.then(apiMessage(3, assistant("c1", "c2")))
 	if got := openIDs(w.State); got != "c2:not_started" || w.Call("c1").Message != 1 {
 		t.Errorf("open %q", got)
 	}
 }
 
 func TestAReplyThatNoLongerMakesACallGivesItsIDFree(t *testing.T) {
-	w := tell(t, api(1, assistant("c1")))
+	w := tell(t, apiMessage(1, assistant("c1")))
 	w.then(task.MessageChanged{Message: 1, Body: body(assistant("c2"))})
-	w.then(api(2, results("c2")), api(3, assistant("c1")))
+	w.then(apiMessage(2, results("c2")), apiMessage(3, assistant("c1")))
 	if got := openIDs(w.State); got != "c1:not_started" {
 		t.Errorf("open %q", got)
 	}
@@ -127,11 +127,11 @@ func TestAReplyThatNoLongerMakesACallGivesItsIDFree(t *testing.T) {
 // A result says something of the call before it, not of one that comes later
 // and has the same id.
 func TestAResultAnswersOnlyWhatCameBeforeIt(t *testing.T) {
-	w := tell(t, api(1, assistant("c1")), finished("c1", "r"), answers(2, "c1"))
+	w := tell(t, apiMessage(1, assistant("c1")), finished("c1", "r"), answers(2, "c1"))
 	w.then(hidden("foreign", 1)) // another program took out the reply and left its results
-	w.then(api(3, assistant("c1")))
+	w.then(apiMessage(3, assistant("c1")))
 	before := openIDs(w.State)
-	w.then(api(4, `{"role":"user","content":"x"}`)).then(hidden("rewind", 4)) // looks at the whole history again
+	w.then(apiMessage(4, `{"role":"user","content":"x"}`)).then(hidden("rewind", 4)) // looks at the whole history again
 	if after := openIDs(w.State); before != "c1:not_started" || after != before {
 		t.Errorf("open %q, and after looking again %q", before, after)
 	}
@@ -141,10 +141,10 @@ func TestAResultAnswersOnlyWhatCameBeforeIt(t *testing.T) {
 // must not run a second time.
 func TestACallThatComesBackKeepsItsOutcome(t *testing.T) {
 	reply := assistant("c1")
-	w := tellWith(t, blobMap{"f": reply}, api(1, `{"role":"user","content":"x"}`), api(2, reply))
+	w := tellWith(t, blobMap{"f": reply}, apiMessage(1, `{"role":"user","content":"x"}`), apiMessage(2, reply))
 	w.then(task.ToolStarted{Call: "c1", Name: "execute_command"}, finished("c1", "r"))
 	w.then(hidden("rewind", 2))
-	w.then(api(3, reply)) // played again, with the same id
+	w.then(apiMessage(3, reply)) // played again, with the same id
 	if got := openIDs(w.State); got != "c1:not_started" {
 		t.Fatalf("the new call is %q", got)
 	}
@@ -160,7 +160,7 @@ func TestACallThatComesBackKeepsItsOutcome(t *testing.T) {
 
 func TestResultsThatCannotBeReadAreErrors(t *testing.T) {
 	blobs := blobMap{"r": resultOf("c1", "large")}
-	w := tellWith(t, blobs, api(1, assistant("c1", "c2")))
+	w := tellWith(t, blobs, apiMessage(1, assistant("c1", "c2")))
 	w.then(task.ToolFinished{Call: "c1", Name: "n", Outcome: "ok", Blob: "r"})
 	if got, err := w.Call("c1").Result(); err != nil || string(got) != blobs["r"] {
 		t.Fatalf("%s %v", got, err)

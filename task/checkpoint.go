@@ -8,14 +8,6 @@ import (
 	"github.com/roost-dev/roost/journal"
 )
 
-// Kinds of FileVersion.
-const (
-	KindFile  = "file"
-	KindLink  = "link"
-	KindGone  = "gone"  // no file is at the path
-	KindOther = "other" // a folder, a socket or what else is never touched
-)
-
 // Reasons of a checkpoint.
 const (
 	ReasonBefore   = "before"   // before the first change of a turn
@@ -37,30 +29,6 @@ const (
 	RestoreDone       = "done"
 	RestoreRolledBack = "rolled_back"
 )
-
-// FileVersion is what a path held at one moment.
-type FileVersion struct {
-	Kind string `json:"kind"`           // file, link, gone, other
-	Mode uint32 `json:"mode,omitempty"` // permission bits (0o777)
-	Size int64  `json:"size,omitempty"`
-	Hash string `json:"hash,omitempty"` // SHA-256 of the content (of a link: of its target), hex
-	Blob string `json:"blob,omitempty"` // its object in the workspace's store (git's SHA-1 blob id, hex); "" = the content is not kept
-	Dirs int    `json:"dirs,omitempty"` // of a path that is gone: how many of the folders above it are missing too
-}
-
-// Same reports whether two versions are the same thing: content, kind and permission.
-// Two whose content was never read are not known to be.
-func (v FileVersion) Same(o FileVersion) bool {
-	switch {
-	case v.Kind != o.Kind:
-		return false
-	case v.Kind == KindFile:
-		return v.Hash != "" && v.Hash == o.Hash && v.Mode == o.Mode
-	case v.Kind == KindLink:
-		return v.Hash != "" && v.Hash == o.Hash
-	}
-	return true
-}
 
 // CheckpointFile is one path in a checkpoint. Was is what the path held before the agent or its command changed it;
 // nil when it is not known to differ from the checkpoint before.

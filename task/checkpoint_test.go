@@ -9,15 +9,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/task"
 )
 
 // holds is a file with a content that is known by a letter.
-func holds(content string) task.FileVersion {
+func holds(content string) api.FileVersion {
 	if content == "" {
-		return task.FileVersion{Kind: task.KindGone}
+		return api.FileVersion{Kind: api.KindGone}
 	}
-	return task.FileVersion{Kind: task.KindFile, Mode: 0o644, Size: 1, Hash: strings.Repeat(content, 64), Blob: strings.Repeat(content, 40)}
+	return api.FileVersion{Kind: api.KindFile, Mode: 0o644, Size: 1, Hash: strings.Repeat(content, 64), Blob: strings.Repeat(content, 40)}
 }
 
 // saved is a checkpoint: "path=was>now" or "path=now".
@@ -257,7 +258,7 @@ func TestTheCheckpointOfAMessage(t *testing.T) {
 	}
 	w := tell(t, task.Created{Task: "t"})
 	for id := uint64(1); id <= 6; id++ {
-		w.then(api(id, assistant()))
+		w.then(apiMessage(id, assistant()))
 	}
 	w.then(at(1, 2)).then(at(2, 4), at(3, 4)).then(at(4, 6))
 	for message, want := range map[uint64]int{1: 0, 2: 1, 3: 1, 4: 3, 5: 3, 6: 4, 99: 4} {
@@ -298,18 +299,18 @@ func TestAForkKeepsCheckpoints(t *testing.T) {
 
 func TestSameVersions(t *testing.T) {
 	file := holds("a")
-	other := func(f func(*task.FileVersion)) task.FileVersion { v := file; f(&v); return v }
+	other := func(f func(*api.FileVersion)) api.FileVersion { v := file; f(&v); return v }
 	for name, c := range map[string]struct {
-		a, b task.FileVersion
+		a, b api.FileVersion
 		want bool
 	}{
 		"equal":              {file, file, true},
-		"kept or not":        {file, other(func(v *task.FileVersion) { v.Blob = "" }), true},
-		"another mode":       {file, other(func(v *task.FileVersion) { v.Mode = 0o600 }), false},
+		"kept or not":        {file, other(func(v *api.FileVersion) { v.Blob = "" }), true},
+		"another mode":       {file, other(func(v *api.FileVersion) { v.Mode = 0o600 }), false},
 		"another content":    {file, holds("b"), false},
-		"never read":         {other(func(v *task.FileVersion) { v.Hash = "" }), other(func(v *task.FileVersion) { v.Hash = "" }), false},
-		"a link, not a file": {file, other(func(v *task.FileVersion) { v.Kind = task.KindLink }), false},
-		"gone with folders":  {holds(""), task.FileVersion{Kind: task.KindGone, Dirs: 2}, true},
+		"never read":         {other(func(v *api.FileVersion) { v.Hash = "" }), other(func(v *api.FileVersion) { v.Hash = "" }), false},
+		"a link, not a file": {file, other(func(v *api.FileVersion) { v.Kind = api.KindLink }), false},
+		"gone with folders":  {holds(""), api.FileVersion{Kind: api.KindGone, Dirs: 2}, true},
 		"gone, a file":       {holds(""), file, false},
 	} {
 		if got := c.a.Same(c.b); got != c.want || c.b.Same(c.a) != got {

@@ -41,7 +41,7 @@ func TestWhatAMessageIsComposedOf(t *testing.T) {
 		{"a text that a literal opens", []task.Piece{lit(`"`), textOf(1), lit(`"`)}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w := tell(t, ui(1, `{"text":""}`), ui(2, `{"text":"its own"}`), api(3, assistant("c1", "c2", "open")))
+			w := tell(t, ui(1, `{"text":""}`), ui(2, `{"text":"its own"}`), apiMessage(3, assistant("c1", "c2", "open")))
 			w.then(task.MessageTextSaved{Message: 1, Text: "one\n"}, finished("c1", "r1"), finished("c2", "r2"), task.ToolStarted{Call: "open"})
 			err := w.try(composed(4, c.pieces...))
 			if (err == nil) != (c.want != "") {
@@ -80,7 +80,7 @@ func TestARowOfItsOwnText(t *testing.T) {
 }
 
 func TestAChangeThatCannotBeComposedChangesNothing(t *testing.T) {
-	w := tell(t, api(1, assistant("c1")))
+	w := tell(t, apiMessage(1, assistant("c1")))
 	before := dump(w.State)
 	for _, b := range []task.Body{
 		{Compose: []task.Piece{textOf(9)}}, {Compose: []task.Piece{result("c1")}}, {Compose: []task.Piece{lit("{")}}, {Blob: "gone"},
@@ -118,7 +118,7 @@ func TestLargeContentLiesInABlob(t *testing.T) {
 // A message's bytes are its own: what the caller does with the commit's memory
 // afterwards is nothing to the state.
 func TestAStateSharesNoMemoryWithItsLog(t *testing.T) {
-	c := encode(t, 1, ui(1, say(1, "a")), api(2, assistant("c1")), finished("c1", "r"), task.MessageTextSaved{Message: 1, Text: "b"})
+	c := encode(t, 1, ui(1, say(1, "a")), apiMessage(2, assistant("c1")), finished("c1", "r"), task.MessageTextSaved{Message: 1, Text: "b"})
 	s := task.New(nil)
 	if err := s.Apply(c); err != nil {
 		t.Fatal(err)
@@ -136,7 +136,7 @@ func TestAStateSharesNoMemoryWithItsLog(t *testing.T) {
 
 // A turn that lacks a result is one that no provider takes.
 func TestAnOutcomeWithoutAResultComposesNothing(t *testing.T) {
-	w := tell(t, api(1, assistant("c1")))
+	w := tell(t, apiMessage(1, assistant("c1")))
 	if err := w.line(`{"type":"tool.finished","call":"c1","outcome":"ok"}`); err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +169,7 @@ func TestDeepMessagesAreKept(t *testing.T) {
 // A long task is mostly results. What a message is composed of is in memory once, in the
 // message, and takes no more room there than it has bytes.
 func TestAResultIsInMemoryOnce(t *testing.T) {
-	w := tell(t, api(1, assistant("c1", "c2", "c3")), finished("c1", strings.Repeat("a", 5000)), finished("c2", strings.Repeat("b", 700)), finished("c3", "rest"))
+	w := tell(t, apiMessage(1, assistant("c1", "c2", "c3")), finished("c1", strings.Repeat("a", 5000)), finished("c2", strings.Repeat("b", 700)), finished("c3", "rest"))
 	w.then(composed(2, lit(`{"role":"user","content":[`), result("c2"), lit(`,`), result("c1"), lit(`],"ts":1}`)))
 	raw := w.Message(2).Raw()
 	if cap(raw) > len(raw)+len(raw)/8 {

@@ -54,15 +54,6 @@ type Settings struct {
 	DenyTools []string `json:"deny_tools,omitempty"`  // refused
 }
 
-// Efforts are the words for how much a model thinks.
-var Efforts = []string{"none", "minimal", "low", "medium", "high", "xhigh", "max"}
-
-// What the model gets of a file that it knows and that another program changed.
-const (
-	StaleTell = "tell" // that it changed, and a difference that is small
-	StaleRead = "read" // its new content
-)
-
 // Limits bound a run. Zero means no limit.
 type Limits struct {
 	MaxTurns       int   `json:"max_turns,omitempty"`
@@ -288,37 +279,6 @@ type Approval struct {
 	Feedback string `json:"feedback,omitempty"`
 }
 
-// QuestionOpened is a question to the person.
-type QuestionOpened struct {
-	Question string   `json:"question"`
-	Kind     string   `json:"kind"` // approval, followup, completion, resume, mistake_limit, request_failed
-	Message  uint64   `json:"message,omitempty"`
-	Call     string   `json:"call,omitempty"`
-	Text     string   `json:"text"`
-	Choices  []string `json:"choices,omitempty"`
-	Modes    []string `json:"modes,omitempty"` // the mode in which each choice continues, "" for the present one; absent when no choice changes the mode
-	Diff     string   `json:"diff,omitempty"`
-
-	Command string `json:"command,omitempty"` // the whole command that is to be approved, as it would run
-	Dir     string `json:"cwd,omitempty"`     // the folder where it would run
-	Always  string `json:"always,omitempty"`  // what an answer "always" allows, in words; "" = it allows this once
-}
-
-// Same reports whether a user who agrees to q agrees to the same as one who agrees to other.
-func (q QuestionOpened) Same(other QuestionOpened) bool {
-	return q.Call == other.Call && q.Text == other.Text && q.Diff == other.Diff && q.Command == other.Command && q.Dir == other.Dir
-}
-
-// QuestionClosed is its answer.
-type QuestionClosed struct {
-	Question string `json:"question"`
-	Approve  *bool  `json:"approve,omitempty"`
-	Text     string `json:"text,omitempty"`
-	By       string `json:"by"`
-	Input    string `json:"input,omitempty"`  // the message that the answer came with
-	Reason   string `json:"reason,omitempty"` // why it closed without an answer: superseded, cancelled
-}
-
 // InputQueued is input that was acknowledged and not used yet.
 type InputQueued struct {
 	Input  string   `json:"input"`
@@ -422,8 +382,6 @@ func (HistoryCondensed) EventType() string { return "history.condensed" }
 func (ToolStarted) EventType() string      { return "tool.started" }
 func (ToolProcess) EventType() string      { return "tool.process" }
 func (ToolFinished) EventType() string     { return "tool.finished" }
-func (QuestionOpened) EventType() string   { return "question.opened" }
-func (QuestionClosed) EventType() string   { return "question.closed" }
 func (InputQueued) EventType() string      { return "input.queued" }
 func (InputTaken) EventType() string       { return "input.taken" }
 func (UsageChanged) EventType() string     { return "usage.changed" }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -16,7 +17,7 @@ import (
 var zeroEvents = []task.Event{
 	task.Created{}, task.Adopted{}, task.ForeignImported{}, task.ForeignRefused{}, task.Changed{},
 	task.RunStarted{}, task.RunWaiting{}, task.RunEnded{}, task.TurnStarted{}, task.TurnFailed{}, task.TurnEnded{},
-	task.ToolStarted{}, task.ToolProcess{}, task.ToolFinished{}, task.QuestionOpened{}, task.QuestionClosed{},
+	task.ToolStarted{}, task.ToolProcess{}, task.ToolFinished{}, api.QuestionOpened{}, api.QuestionClosed{},
 	task.InputQueued{}, task.InputTaken{}, task.UsageChanged{}, task.FileChanged{},
 	task.SubtaskStarted{}, task.SubtaskEnded{}, task.EpochOpened{}, task.CheckpointSaved{}, task.RestoreBegun{}, task.RestoreEnded{},
 	task.MessageAdded{}, task.MessageChanged{}, task.MessageTextSaved{}, task.MessageHidden{},

@@ -36,7 +36,7 @@ func taken(h task.History, blob string, p *pile) task.ForeignImported {
 
 func TestAForeignListIsTakenInRowByRow(t *testing.T) {
 	blobs := blobMap{}
-	w := tellWith(t, blobs, ui(1, say(1, "kept")), ui(2, say(2, "changed")), ui(3, say(3, "gone")), api(4, `{"role":"user","content":"x"}`))
+	w := tellWith(t, blobs, ui(1, say(1, "kept")), ui(2, say(2, "changed")), ui(3, say(3, "gone")), apiMessage(4, `{"role":"user","content":"x"}`))
 	p := (&pile{}).add(1, "").add(2, say(2, "edited")).add(0, say(9, "new"))
 	blobs["f"] = p.data
 	w.then(taken(task.UI, "f", p))
@@ -64,7 +64,7 @@ func TestAForeignListIsTakenInRowByRow(t *testing.T) {
 
 func TestARowOfTheWrongMessageIsNew(t *testing.T) {
 	blobs := blobMap{}
-	w := tellWith(t, blobs, ui(1, say(1, "a")), api(2, `{"role":"user","content":"x"}`)).lose()
+	w := tellWith(t, blobs, ui(1, say(1, "a")), apiMessage(2, `{"role":"user","content":"x"}`)).lose()
 	w.then(ui(5, say(5, "b"))) // 3 and 4 are lost
 	p := (&pile{}).add(1, "").add(1, say(1, "twice")).add(2, say(2, "of the other history")).add(3, say(3, "lost")).add(77, say(7, "of nobody"))
 	blobs["f"] = p.data
@@ -81,7 +81,7 @@ func TestARowOfTheWrongMessageIsNew(t *testing.T) {
 }
 
 func TestAForeignListOfNoHistoryIsRefused(t *testing.T) {
-	w := tell(t, ui(1, say(1, "a")), api(2, `{"role":"user","content":"x"}`))
+	w := tell(t, ui(1, say(1, "a")), apiMessage(2, `{"role":"user","content":"x"}`))
 	for _, history := range []string{"", "UI", "both"} {
 		if err := w.line(`{"type":"foreign.imported","history":"` + history + `","rows":[{},{"message":1}]}`); err == nil {
 			t.Errorf("a list of the history %q was taken in", history)
@@ -160,7 +160,7 @@ func TestALostCommitShiftsNoForeignNumbers(t *testing.T) {
 // that kept it says only where it belongs.
 func TestAForeignListPlacesAMessageWhoseCommitIsLost(t *testing.T) {
 	reply := strings.Replace(assistant("c1"), `"ts":5`, `"ts":8`, 1)
-	w := tell(t, api(1, `{"role":"user","content":"x"}`)).lose()
+	w := tell(t, apiMessage(1, `{"role":"user","content":"x"}`)).lose()
 	w.then(ui(4, say(4, "a"))) // 2 and 3 are lost
 	w.then(task.MessageChanged{Message: 2, Body: body(reply)})
 	w.then(task.ForeignImported{History: task.API, Rows: []task.ForeignRow{{Message: 1}, {Message: 2}, {Message: 3}}})
@@ -202,7 +202,7 @@ func TestALongForeignListLiesInABlob(t *testing.T) {
 // Whether another program started a call is not known: it never runs by itself.
 func TestCallsOfAnotherProgramAreUnknown(t *testing.T) {
 	blobs := blobMap{}
-	w := tellWith(t, blobs, api(1, `{"role":"user","content":"x"}`), api(2, `{"role":"assistant","content":"thinking","ts":5}`))
+	w := tellWith(t, blobs, apiMessage(1, `{"role":"user","content":"x"}`), apiMessage(2, `{"role":"assistant","content":"thinking","ts":5}`))
 	p := (&pile{}).add(1, "").add(2, assistant("c1"))
 	blobs["f"] = p.data
 	w.then(taken(task.API, "f", p))
@@ -215,7 +215,7 @@ func TestCallsOfAnotherProgramAreUnknown(t *testing.T) {
 	if got := openIDs(w.State); got != "c2:unknown" || w.Call("c1").Outcome() != task.OutcomeFinished {
 		t.Errorf("open %q", got)
 	}
-	w.then(api(5, results("c2")), api(6, assistant("c3")))
+	w.then(apiMessage(5, results("c2")), apiMessage(6, assistant("c3")))
 	if got := openIDs(w.State); got != "c3:not_started" {
 		t.Errorf("our own call behind theirs is %q", got)
 	}
@@ -223,7 +223,7 @@ func TestCallsOfAnotherProgramAreUnknown(t *testing.T) {
 
 func TestOurOwnOpenCallStaysOursWhenItsReplyIsReformatted(t *testing.T) {
 	blobs := blobMap{}
-	w := tellWith(t, blobs, api(1, assistant("c1")))
+	w := tellWith(t, blobs, apiMessage(1, assistant("c1")))
 	p := (&pile{}).add(1, strings.Replace(assistant("c1"), `"ts":5`, `"ts":5,"extra":true`, 1))
 	blobs["f"] = p.data
 	w.then(taken(task.API, "f", p))
@@ -235,7 +235,7 @@ func TestOurOwnOpenCallStaysOursWhenItsReplyIsReformatted(t *testing.T) {
 // The scripted model counts replies and the failures since the last one.
 func TestAForeignReplyEndsTheFailures(t *testing.T) {
 	blobs := blobMap{}
-	w := tellWith(t, blobs, api(1, `{"role":"user","content":"x"}`)).then(task.TurnFailed{}, task.TurnFailed{})
+	w := tellWith(t, blobs, apiMessage(1, `{"role":"user","content":"x"}`)).then(task.TurnFailed{}, task.TurnFailed{})
 	p := (&pile{}).add(1, "").add(0, `{"role":"assistant","content":"from Roo"}`)
 	blobs["f"] = p.data
 	w.then(taken(task.API, "f", p))

@@ -175,7 +175,7 @@ func TestDamageThatCameLaterIsSaid(t *testing.T) {
 func TestALogThatHoldsSomethingElseIsNotBelieved(t *testing.T) {
 	w := tell(t, ui(1, say(1, "")), task.MessageTextSaved{Message: 1, Text: "t"}).
 		then(task.MessageChanged{Message: 1, Body: task.Body{Compose: []task.Piece{{TextOf: 1}}}}).
-		then(api(2, assistant("c1")), finished("c1", "r")).then(answers(3, "c1"))
+		then(apiMessage(2, assistant("c1")), finished("c1", "r")).then(answers(3, "c1"))
 	for seq := range w.src.log {
 		for name, put := range map[string][]journal.Event{
 			"no event at all": nil,

@@ -172,7 +172,7 @@ func TestAPageReadsOnlyItsCommits(t *testing.T) {
 }
 
 func TestWhatIsNotASnapshotIsRefused(t *testing.T) {
-	s := folded(t, nil, []task.Event{task.Created{Task: "x"}, ui(1, `{"ts":1,"type":"say","say":"text"}`), api(2, assistant("c1"))})
+	s := folded(t, nil, []task.Event{task.Created{Task: "x"}, ui(1, `{"ts":1,"type":"say","say":"text"}`), apiMessage(2, assistant("c1"))})
 	whole, err := s.Snapshot()
 	if err != nil {
 		t.Fatal(err)
@@ -191,7 +191,7 @@ func FuzzRestore(f *testing.F) {
 	s := task.New(nil)
 	for i, events := range [][]task.Event{
 		{task.Created{Task: "x", Number: 1}, ui(1, `{"ts":1,"type":"say","say":"api_req_started","text":"{}"}`)},
-		{api(2, assistant("c1")), task.ToolStarted{Call: "c1", Name: "n"}, task.FileChanged{Path: "p", Source: "read_tool"}},
+		{apiMessage(2, assistant("c1")), task.ToolStarted{Call: "c1", Name: "n"}, task.FileChanged{Path: "p", Source: "read_tool"}},
 		{task.MessageTextSaved{Message: 1, Text: "t"}, task.ToolFinished{Call: "c1", Result: []byte(`{}`)}},
 	} {
 		if err := s.Apply(encode(f, uint64(i+1), events...)); err != nil {

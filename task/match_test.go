@@ -187,7 +187,7 @@ func TestManyAlikeAreMatchedInOneGo(t *testing.T) {
 		var events []task.Event
 		for i := range n {
 			raw := fmt.Sprintf(`{"role":"user","content":"%d"}`, i)
-			events = append(events, api(uint64(i+1), raw))
+			events = append(events, apiMessage(uint64(i+1), raw))
 			theirs = append(theirs, []byte(raw))
 		}
 		w.then(events...)

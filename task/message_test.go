@@ -103,7 +103,7 @@ func TestAMessageThatIsNoObjectTakesNoText(t *testing.T) {
 }
 
 func TestHidingTakesOutAndDestroysNothing(t *testing.T) {
-	w := tell(t, ui(1, say(1, "a")), ui(2, say(2, "b")), api(3, `{"role":"user","content":"x"}`), ui(4, say(4, "c")))
+	w := tell(t, ui(1, say(1, "a")), ui(2, say(2, "b")), apiMessage(3, `{"role":"user","content":"x"}`), ui(4, say(4, "c")))
 	w.then(hidden("rewind", 2, 3, 2, 77, 0))
 	w.then(hidden("", 1), hidden("resume", 2))
 	if ids(w.UI()) != "4" || ids(w.API()) != "" {

@@ -51,7 +51,7 @@ func TestLookingAgainChangesNothing(t *testing.T) {
 		p := play(t)
 		before := derived(p.s)
 		id := p.s.NextMessage()
-		p.write(api(id, `{"role":"user","content":"never mind"}`))
+		p.write(apiMessage(id, `{"role":"user","content":"never mind"}`))
 		p.write(hidden("rewind", id))
 		if d := cmp.Diff(before, derived(p.s)); d != "" {
 			t.Fatal(d)

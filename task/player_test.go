@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/task/rewind"
@@ -202,12 +203,12 @@ func (p *player) call(c *task.Call) {
 func (p *player) ask(c *task.Call) {
 	p.asked++
 	q := fmt.Sprint("q", p.asked)
-	p.write(task.QuestionOpened{Question: q, Kind: "approval", Call: c.ID, Text: "may I?"})
+	p.write(api.QuestionOpened{Question: q, Kind: "approval", Call: c.ID, Text: "may I?"})
 	if p.chance(3) {
 		p.write(task.RunWaiting{Run: p.s.Run.ID, Question: q})
 	}
 	yes := true
-	p.write(task.QuestionClosed{Question: q, Approve: &yes, By: "terminal"})
+	p.write(api.QuestionClosed{Question: q, Approve: &yes, By: "terminal"})
 }
 
 // kill ends a run in the middle. The next one notes it and starts.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -18,20 +19,20 @@ func openQuestions(s *task.State) string {
 }
 
 func TestAQuestionStaysOpenUntilItIsClosed(t *testing.T) {
-	w := tell(t, task.QuestionOpened{Question: "q1", Kind: "followup", Text: "which?", Choices: []string{"a", "b"}, Message: 4})
-	w.then(task.QuestionOpened{Question: "q2", Kind: "resume"})
-	w.then(task.QuestionOpened{Question: "q1", Kind: "followup", Text: "asked again"}) // by a restart
+	w := tell(t, api.QuestionOpened{Question: "q1", Kind: "followup", Text: "which?", Choices: []string{"a", "b"}, Message: 4})
+	w.then(api.QuestionOpened{Question: "q2", Kind: "resume"})
+	w.then(api.QuestionOpened{Question: "q1", Kind: "followup", Text: "asked again"}) // by a restart
 	if got := openQuestions(w.State); got != "q1 q2" {
 		t.Fatalf("open %q", got)
 	}
-	want := &task.Question{QuestionOpened: task.QuestionOpened{Question: "q1", Kind: "followup", Text: "which?", Choices: []string{"a", "b"}, Message: 4}, Opened: 1001, Seq: 1,
+	want := &task.Question{QuestionOpened: api.QuestionOpened{Question: "q1", Kind: "followup", Text: "which?", Choices: []string{"a", "b"}, Message: 4}, Opened: 1001, Seq: 1,
 		Asked: task.Position{Epoch: 1, Seq: 3}}
 	for name, s := range map[string]*task.State{"folded": w.State, "restored": w.restored(0)} {
 		if d := cmp.Diff(want, s.Question("q1")); d != "" {
 			t.Errorf("%s: %s", name, d)
 		}
 	}
-	w.then(task.QuestionClosed{Question: "q1", Text: "a", By: "http"}).then(task.QuestionClosed{Question: "q1", Text: "b", By: "terminal"})
+	w.then(api.QuestionClosed{Question: "q1", Text: "a", By: "http"}).then(api.QuestionClosed{Question: "q1", Text: "b", By: "terminal"})
 	if got := openQuestions(w.State); got != "q2" || w.Question("q1") != nil {
 		t.Errorf("open %q", got)
 	}
@@ -41,29 +42,29 @@ func TestAQuestionStaysOpenUntilItIsClosed(t *testing.T) {
 // not cost it, and a change of the plan must not inherit it.
 func TestWhatAnAnswerAnswers(t *testing.T) {
 	yes := true
-	asked := task.QuestionOpened{Question: "q", Kind: "approval", Call: "c1", Text: "write a?", Diff: "+a"}
-	closed := task.QuestionClosed{Question: "q", Approve: &yes, By: "terminal"}
+	asked := api.QuestionOpened{Question: "q", Kind: "approval", Call: "c1", Text: "write a?", Diff: "+a"}
+	closed := api.QuestionClosed{Question: "q", Approve: &yes, By: "terminal"}
 	for _, c := range []struct {
 		name   string
 		events []task.Event
-		ask    func(q *task.QuestionOpened)
+		ask    func(q *api.QuestionOpened)
 		want   bool
 	}{
 		{"nobody answered", []task.Event{asked}, nil, false},
 		{"it was answered", []task.Event{asked, closed}, nil, true},
-		{"another text", []task.Event{asked, closed}, func(q *task.QuestionOpened) { q.Text = "write b?" }, false},
-		{"another change", []task.Event{asked, closed}, func(q *task.QuestionOpened) { q.Diff = "+b" }, false},
-		{"another call", []task.Event{asked, closed}, func(q *task.QuestionOpened) { q.Call = "c2" }, false},
-		{"another question", []task.Event{asked, closed}, func(q *task.QuestionOpened) { q.Question = "q2" }, false},
-		{"another row of the same", []task.Event{asked, closed}, func(q *task.QuestionOpened) { q.Message = 9 }, true},
+		{"another text", []task.Event{asked, closed}, func(q *api.QuestionOpened) { q.Text = "write b?" }, false},
+		{"another change", []task.Event{asked, closed}, func(q *api.QuestionOpened) { q.Diff = "+b" }, false},
+		{"another call", []task.Event{asked, closed}, func(q *api.QuestionOpened) { q.Call = "c2" }, false},
+		{"another question", []task.Event{asked, closed}, func(q *api.QuestionOpened) { q.Question = "q2" }, false},
+		{"another row of the same", []task.Event{asked, closed}, func(q *api.QuestionOpened) { q.Message = 9 }, true},
 		{"the call started only", []task.Event{asked, closed, task.ToolStarted{Call: "c1"}}, nil, true},
 		{"the call used it", []task.Event{asked, closed, task.ToolFinished{Call: "c1"}}, nil, false},
 		{"another call has an outcome", []task.Event{asked, closed, task.ToolFinished{Call: "c2"}}, nil, true},
 		{"it was asked anew", []task.Event{asked, closed, asked}, nil, false},
-		{"and answered anew", []task.Event{asked, closed, asked, task.QuestionClosed{Question: "q", Text: "no", By: "http"}}, nil, true},
-		{"it was superseded", []task.Event{asked, task.QuestionClosed{Question: "q", By: "roost", Reason: "superseded"}}, nil, false},
+		{"and answered anew", []task.Event{asked, closed, asked, api.QuestionClosed{Question: "q", Text: "no", By: "http"}}, nil, true},
+		{"it was superseded", []task.Event{asked, api.QuestionClosed{Question: "q", By: "roost", Reason: "superseded"}}, nil, false},
 		{"it was never open", []task.Event{closed}, nil, false},
-		{"no call waits for it", []task.Event{task.QuestionOpened{Question: "q", Text: "write a?", Diff: "+a"}, closed}, func(q *task.QuestionOpened) { q.Call = "" }, false},
+		{"no call waits for it", []task.Event{api.QuestionOpened{Question: "q", Text: "write a?", Diff: "+a"}, closed}, func(q *api.QuestionOpened) { q.Call = "" }, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := tell(t, c.events...)
@@ -82,8 +83,8 @@ func TestWhatAnAnswerAnswers(t *testing.T) {
 
 func TestTheNewestAnswerCounts(t *testing.T) {
 	yes, no := true, false
-	q := task.QuestionOpened{Question: "q", Call: "c1"}
-	w := tell(t, q, task.QuestionClosed{Question: "q", Approve: &yes}, q, task.QuestionClosed{Question: "q", Approve: &no, Text: "not this"})
+	q := api.QuestionOpened{Question: "q", Call: "c1"}
+	w := tell(t, q, api.QuestionClosed{Question: "q", Approve: &yes}, q, api.QuestionClosed{Question: "q", Approve: &no, Text: "not this"})
 	if a, ok := w.Answer(q); !ok || *a.Approve || a.Text != "not this" {
 		t.Errorf("%+v", a)
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -29,9 +30,9 @@ func TestReceivedEndsWhatIsOpen(t *testing.T) {
 	apply(task.Created{Task: "t", Settings: had})
 	apply(task.RunStarted{Run: "r", Settings: had}, task.UsageChanged{Turn: 1, CostMicros: &cost})
 	apply(task.MessageAdded{History: task.API, Message: 1, Body: raw(`{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"execute_command","input":{}}]}`)})
-	apply(task.QuestionOpened{Question: "q", Kind: "approval", Call: "c", Text: "run it?"})
-	apply(task.QuestionClosed{Question: "q", Approve: &yes, By: "api"})
-	apply(task.QuestionOpened{Question: "other", Kind: "followup", Text: "which?"}, task.InputQueued{Input: "i", Text: "words"})
+	apply(api.QuestionOpened{Question: "q", Kind: "approval", Call: "c", Text: "run it?"})
+	apply(api.QuestionClosed{Question: "q", Approve: &yes, By: "api"})
+	apply(api.QuestionOpened{Question: "other", Kind: "followup", Text: "which?"}, task.InputQueued{Input: "i", Text: "words"})
 	before := both(t, s)
 	if !s.Open() || len(s.Brings()) == 0 {
 		t.Fatal("nothing is open before")
@@ -83,7 +84,7 @@ func TestReceivedEndsWhatIsOpen(t *testing.T) {
 // The runs, questions and inputs before a fork are another task's.
 func TestAForkBeginsAHistoryOfItsOwn(t *testing.T) {
 	w := tell(t, task.Created{Task: "base"}, task.RunStarted{Run: "r"})
-	w.then(task.QuestionOpened{Question: "q"}, task.InputQueued{Input: "i"})
+	w.then(api.QuestionOpened{Question: "q"}, task.InputQueued{Input: "i"})
 	w.then(task.Forked{Task: "fork", From: "base"})
 	if d := cmp.Diff(task.RunHistory{}, w.Runs, cmpopts.IgnoreUnexported(task.RunHistory{})); d != "" || w.Run != nil || w.Runs.Find("r") != nil {
 		t.Errorf("run %+v, history %s", w.Run, d)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/task/rewind"
 )
@@ -171,10 +172,10 @@ func TestALateTimeTakesNothingThatStays(t *testing.T) {
 // A call of a reply that stays and was finished after the cut is not finished any more.
 // It had started, so nobody knows what it did, and it is not simply run again.
 func TestAnOutcomeThatIsRewoundIsUnknown(t *testing.T) {
-	w := tell(t, task.Created{Task: "t"}, ui(1, say(1, "do it")), api(2, `{"role":"user","content":"do it"}`))
-	w.then(ui(3, request(3)), api(4, assistant("c1", "c2")))
+	w := tell(t, task.Created{Task: "t"}, ui(1, say(1, "do it")), apiMessage(2, `{"role":"user","content":"do it"}`))
+	w.then(ui(3, request(3)), apiMessage(4, assistant("c1", "c2")))
 	w.then(ui(5, `{"ts":5,"type":"ask","ask":"tool"}`)).then(task.ToolStarted{Call: "c1", Name: "n", Replay: "never"}).then(finished("c1", "one"))
-	w.then(ui(6, `{"ts":6,"type":"ask","ask":"tool"}`), task.QuestionOpened{Question: "q2", Kind: "approval", Call: "c2", Message: 6})
+	w.then(ui(6, `{"ts":6,"type":"ask","ask":"tool"}`), api.QuestionOpened{Question: "q2", Kind: "approval", Call: "c2", Message: 6})
 	before := dump(w.State)
 	e, err := rewind.At(w.State, 2, false)
 	if err != nil || len(e.Calls) != 1 || e.Calls[0] != "c1" || len(e.Questions) != 1 {
@@ -255,9 +256,9 @@ func TestASummaryGoesWithItsRow(t *testing.T) {
 }
 
 func TestOneMessageGoesWithWhatBelongsToIt(t *testing.T) {
-	w := tell(t, task.Created{Task: "t"}, ui(1, say(1, "do it")), api(2, turn("user", "do it", 1)))
-	w.then(ui(3, request(3))).then(ui(4, say(4, "first")), api(5, assistant("c1"))).then(finished("c1", "r")).then(api(6, results("c1")), ui(7, request(7)))
-	w.then(ui(8, say(8, "second")), api(9, turn("assistant", "second", 9))).then(ui(10, feedback(10, "thanks")), api(11, turn("user", "thanks", 10)))
+	w := tell(t, task.Created{Task: "t"}, ui(1, say(1, "do it")), apiMessage(2, turn("user", "do it", 1)))
+	w.then(ui(3, request(3))).then(ui(4, say(4, "first")), apiMessage(5, assistant("c1"))).then(finished("c1", "r")).then(apiMessage(6, results("c1")), ui(7, request(7)))
+	w.then(ui(8, say(8, "second")), apiMessage(9, turn("assistant", "second", 9))).then(ui(10, feedback(10, "thanks")), apiMessage(11, turn("user", "thanks", 10)))
 	for row, want := range map[int]string{1: "2 9 11", 2: "2 9 11", 4: "2 5 6 11", 5: "2 5 6 9"} {
 		e, err := rewind.Message(w.State, row)
 		if err != nil {
@@ -272,7 +273,7 @@ func TestOneMessageGoesWithWhatBelongsToIt(t *testing.T) {
 	if _, err := rewind.Message(w.State, 0); !errors.Is(err, rewind.ErrFirstMessage) {
 		t.Errorf("the task itself: %v", err)
 	}
-	w.then(ui(12, feedback(12, "and this")), api(13, `{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":""},{"type":"text","text":"and this"}]}`))
+	w.then(ui(12, feedback(12, "and this")), apiMessage(13, `{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":""},{"type":"text","text":"and this"}]}`))
 	if _, err := rewind.Message(w.State, 6); !errors.Is(err, rewind.ErrShared) {
 		t.Errorf("words beside a result: %v", err)
 	}
@@ -281,9 +282,9 @@ func TestOneMessageGoesWithWhatBelongsToIt(t *testing.T) {
 // What a person said beside the results of a turn is theirs, and stays when the turn goes.
 func TestWordsBesideResultsStayWhenTheTurnGoes(t *testing.T) {
 	const told = `{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":"r"},{"type":"text","text":"mind the tests"}]}`
-	w := tell(t, task.Created{Task: "t"}, ui(1, say(1, "do it")), api(2, turn("user", "do it", 1)))
-	w.then(ui(3, request(3))).then(ui(4, say(4, "first")), api(5, assistant("c1"))).then(finished("c1", "r"))
-	w.then(ui(6, feedback(6, "mind the tests")), api(7, told)).then(ui(8, request(8))).then(api(9, turn("assistant", "second", 9)))
+	w := tell(t, task.Created{Task: "t"}, ui(1, say(1, "do it")), apiMessage(2, turn("user", "do it", 1)))
+	w.then(ui(3, request(3))).then(ui(4, say(4, "first")), apiMessage(5, assistant("c1"))).then(finished("c1", "r"))
+	w.then(ui(6, feedback(6, "mind the tests")), apiMessage(7, told)).then(ui(8, request(8))).then(apiMessage(9, turn("assistant", "second", 9)))
 	e, err := rewind.Message(w.State, 2)
 	if err != nil {
 		t.Fatal(err)

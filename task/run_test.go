@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -25,11 +26,11 @@ func TestARunsLife(t *testing.T) {
 	if d := cmp.Diff(settings, w.Settings); d != "" {
 		t.Errorf("a run's settings are the task's from now on: %s", d)
 	}
-	w.then(task.QuestionOpened{Question: "q"}, task.RunWaiting{Run: "r1", Question: "q"})
+	w.then(api.QuestionOpened{Question: "q"}, task.RunWaiting{Run: "r1", Question: "q"})
 	check("it waits", &task.Run{ID: "r1", Settings: settings, Head: "abc", Started: 1002, Waiting: "q"})
-	w.then(task.QuestionClosed{Question: "other"})
+	w.then(api.QuestionClosed{Question: "other"})
 	check("it still waits", &task.Run{ID: "r1", Settings: settings, Head: "abc", Started: 1002, Waiting: "q"})
-	w.then(task.QuestionClosed{Question: "q", By: "terminal"})
+	w.then(api.QuestionClosed{Question: "q", By: "terminal"})
 	check("it was answered", &task.Run{ID: "r1", Settings: settings, Head: "abc", Started: 1002})
 	w.then(task.RunWaiting{Run: "r1", Question: "q2"}).then(task.RunEnded{Run: "r1", Outcome: "limit", Reason: "3 turns", Code: "turns"})
 	check("it ended", &task.Run{ID: "r1", Settings: settings, Head: "abc", Started: 1002, Ended: 1007, Outcome: "limit", Reason: "3 turns", Code: "turns"})
@@ -57,7 +58,7 @@ func TestAnEndWhoseStartIsLost(t *testing.T) {
 
 // A scripted model finds its place by replies and by the failures since the last.
 func TestTurnsRepliesAndFailures(t *testing.T) {
-	w := tell(t, api(1, `{"role":"user","content":"x"}`))
+	w := tell(t, apiMessage(1, `{"role":"user","content":"x"}`))
 	for _, c := range []struct {
 		name                     string
 		event                    task.Event
@@ -67,11 +68,11 @@ func TestTurnsRepliesAndFailures(t *testing.T) {
 		{"it failed", task.TurnFailed{Turn: 1}, 1, 0, 1},
 		{"again", task.TurnStarted{Turn: 2}, 2, 0, 1},
 		{"and failed", task.TurnFailed{Turn: 2}, 2, 0, 2},
-		{"a reply", api(2, assistant("c1")), 2, 1, 0},
-		{"a user turn", api(3, results("c1")), 2, 1, 0},
+		{"a reply", apiMessage(2, assistant("c1")), 2, 1, 0},
+		{"a user turn", apiMessage(3, results("c1")), 2, 1, 0},
 		{"a failure", task.TurnFailed{Turn: 3}, 2, 1, 1},
-		{"a summary is no reply", api(4, `{"role":"assistant","content":"sum","isSummary":true}`), 2, 1, 1},
-		{"a reply without calls", api(5, `{"role":"assistant","content":"b"}`), 2, 2, 0},
+		{"a summary is no reply", apiMessage(4, `{"role":"assistant","content":"sum","isSummary":true}`), 2, 1, 1},
+		{"a reply without calls", apiMessage(5, `{"role":"assistant","content":"b"}`), 2, 2, 0},
 		{"a failure", task.TurnFailed{Turn: 4}, 2, 2, 1},
 		{"an earlier reply goes", hidden("rewind", 2), 2, 1, 1},
 		{"the last one goes", hidden("rewind", 5), 2, 0, 0},
@@ -119,11 +120,11 @@ func TestTheNewestTimeStampOfBothHistories(t *testing.T) {
 		event task.Event
 		want  int64
 	}{
-		{api(1, `{"role":"user","content":"x","ts":50}`), 50},
+		{apiMessage(1, `{"role":"user","content":"x","ts":50}`), 50},
 		{ui(2, `{"ts":7e1,"type":"say","say":"text"}`), 70},
 		{ui(3, `{"type":"say","say":"text"}`), 50}, // a row without one
 		{hidden("rewind", 3), 70},
-		{api(4, `{"role":"assistant","content":"y","ts":90}`), 90},
+		{apiMessage(4, `{"role":"assistant","content":"y","ts":90}`), 90},
 		{hidden("rewind", 1, 2, 4), 0},
 	} {
 		w.then(c.event)

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -27,10 +28,10 @@ func anyRunEvent(t *rapid.T, next *uint64) task.Event {
 	case 3:
 		return task.RunEnded{Run: id, Outcome: rapid.SampledFrom([]string{"completed", "interrupted"}).Draw(t, "outcome"), Reason: text}
 	case 4:
-		return task.QuestionOpened{Question: id, Kind: "followup", Text: "q\u2028", Choices: []string{other}}
+		return api.QuestionOpened{Question: id, Kind: "followup", Text: "q\u2028", Choices: []string{other}}
 	case 5:
 		reason := rapid.SampledFrom([]string{"", "", "cancelled"}).Draw(t, "why")
-		return task.QuestionClosed{Question: id, By: "api", Text: text, Input: other, Reason: reason}
+		return api.QuestionClosed{Question: id, By: "api", Text: text, Input: other, Reason: reason}
 	case 6, 7:
 		return task.InputQueued{Input: id, Text: "words"}
 	case 8:
@@ -148,7 +149,7 @@ func TestRunsFromASnapshotAreThoseOfTheWholeLog(t *testing.T) {
 
 func TestARunThatWaitsInTheHistory(t *testing.T) {
 	w := tell(t, task.InputQueued{Input: "early"}, task.RunQueued{Run: "r"})
-	w.then(task.InputQueued{Input: "beside"}, task.RunStarted{Run: "r"}, task.QuestionOpened{Question: "q", Kind: "followup"})
+	w.then(task.InputQueued{Input: "beside"}, task.RunStarted{Run: "r"}, api.QuestionOpened{Question: "q", Kind: "followup"})
 	w.then(task.RunWaiting{Run: "r", Question: "q"})
 	s := w.restored(0)
 	q := s.Question("q")
@@ -158,7 +159,7 @@ func TestARunThatWaitsInTheHistory(t *testing.T) {
 	if in := s.Runs.Inputs; in["early"] != "r" || in["beside"] != "r" || s.Run.Before != (task.Position{Epoch: 1, Seq: 1}) {
 		t.Errorf("inputs %v, before %v", in, s.Run.Before)
 	}
-	w.then(task.QuestionClosed{Question: "q", By: "api", Input: "m", Text: "yes"})
+	w.then(api.QuestionClosed{Question: "q", By: "api", Input: "m", Text: "yes"})
 	w.then(task.RunEnded{Run: "r", Outcome: "completed"}, task.InputQueued{Input: "late"})
 	s = w.restored(0)
 	said, ok, err := s.AnswerTo("q")
@@ -175,7 +176,7 @@ func TestARunThatWaitsInTheHistory(t *testing.T) {
 
 // A run that waits for the question of a subtask keeps both names.
 func TestARunThatWaitsForASubtasksQuestion(t *testing.T) {
-	w := tell(t, task.RunStarted{Run: "r"}, task.RunWaiting{Run: "r", Question: "q", Child: "kid"}, task.QuestionClosed{Question: "q", By: "api"})
+	w := tell(t, task.RunStarted{Run: "r"}, task.RunWaiting{Run: "r", Question: "q", Child: "kid"}, api.QuestionClosed{Question: "q", By: "api"})
 	if r := w.restored(0).Run; r.Waiting != "kid" || r.ChildQuestion != "q" {
 		t.Errorf("it waits for %q of %q, want q of kid", r.ChildQuestion, r.Waiting)
 	}
@@ -200,8 +201,8 @@ func TestLongTextsOfTheHistoryAreNotInTheSnapshot(t *testing.T) {
 	w := tell(t)
 	for i := range 5 {
 		run, long := fmt.Sprint("r", i), strings.Repeat(fmt.Sprint("long ", i), 50_000)
-		w.then(task.RunStarted{Run: run}, task.QuestionOpened{Question: "q" + run})
-		w.then(task.QuestionClosed{Question: "q" + run, By: "api", Text: long}, task.RunEnded{Run: run, Outcome: "completed", Reason: long})
+		w.then(task.RunStarted{Run: run}, api.QuestionOpened{Question: "q" + run})
+		w.then(api.QuestionClosed{Question: "q" + run, By: "api", Text: long}, task.RunEnded{Run: run, Outcome: "completed", Reason: long})
 	}
 	w.then(task.RunStarted{Run: "last"})
 	data, err := w.Snapshot()

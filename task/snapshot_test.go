@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -27,7 +28,7 @@ func played(t testing.TB, turns int) *story {
 		w.then(ui(id+1, say(1700000000000+i, "")), task.MessageTextSaved{Message: id + 1, Text: "streamed text"})
 		w.then(task.MessageChanged{Message: id + 1, Body: task.Body{Compose: []task.Piece{{Literal: `{"ts":1,"type":"say","say":"text","text":`}, {TextOf: id + 1}, {Literal: `}`}}}},
 			task.MessageChanged{Message: id, Body: body(fmt.Sprintf(`{"ts":%d,"type":"say","say":"api_req_started","text":"{\"tokensIn\":%d,\"tokensOut\":55,\"cost\":0.0123}"}`, 1700000000000+i, 1000+i))},
-			task.UsageChanged{Turn: i + 1, Input: 1000}, api(id+2, assistant(call)))
+			task.UsageChanged{Turn: i + 1, Input: 1000}, apiMessage(id+2, assistant(call)))
 		w.then(task.ToolStarted{Call: call, Name: "execute_command", Replay: "never"}, task.ToolProcess{Call: call, PGID: 4000 + i, Boot: "boot", Mark: call})
 		w.then(finished(call, strings.Repeat("output ", 100)), task.FileChanged{Path: fmt.Sprint("src/", i%20), Source: "read_tool", Hash: strings.Repeat("a", 64)})
 		w.then(answers(id+3, call))
@@ -108,7 +109,7 @@ func adopted(t testing.TB) *story {
 	w := tellWith(t, blobMap{"u": file, "a": apiFile}, task.Adopted{Task: "t", Item: []byte(`{"number":2}`), Files: []task.Original{
 		original(task.UI, "u", spans...), original(task.API, "a", apiSpans...),
 	}})
-	return w.then(answers(w.NextMessage()), task.QuestionOpened{Question: "q", Call: "c1"})
+	return w.then(answers(w.NextMessage()), api.QuestionOpened{Question: "q", Call: "c1"})
 }
 
 // Whatever bytes a damaged index holds, reading the state that comes of them gives

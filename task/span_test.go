@@ -101,7 +101,7 @@ func snapped(t *rapid.T, s *task.State, src task.Source) *task.State {
 
 // A snapshot may have been written by anybody: a place that is none is not believed.
 func TestAMessageThatDoesNotStandWhereItShouldIsLookedFor(t *testing.T) {
-	w := tell(t, api(1, assistant("c1")), ui(2, say(3, "hello")))
+	w := tell(t, apiMessage(1, assistant("c1")), ui(2, say(3, "hello")))
 	data, err := w.Snapshot()
 	if err != nil {
 		t.Fatal(err)

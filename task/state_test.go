@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/task"
@@ -135,7 +136,7 @@ func body(raw string) task.Body { return task.Body{Raw: []byte(raw)} }
 func ui(id uint64, raw string) task.Event {
 	return task.MessageAdded{History: task.UI, Message: id, Body: body(raw)}
 }
-func api(id uint64, raw string) task.Event {
+func apiMessage(id uint64, raw string) task.Event {
 	return task.MessageAdded{History: task.API, Message: id, Body: body(raw)}
 }
 
@@ -187,9 +188,9 @@ func anyEvent(t *rapid.T, next *uint64) task.Event {
 	case 11:
 		return task.UsageChanged{Input: 1, Output: 2}
 	case 12:
-		return task.QuestionOpened{Question: call}
+		return api.QuestionOpened{Question: call}
 	case 13:
-		return task.QuestionClosed{Question: call}
+		return api.QuestionClosed{Question: call}
 	case 14:
 		return task.FileChanged{Path: call, Source: rapid.SampledFrom([]string{"read_tool", "roo_edited", "user_edited"}).Draw(t, "src")}
 	case 15:
@@ -244,9 +245,9 @@ func anyOtherEvent(t *rapid.T, h task.History, call string, id uint64) task.Even
 	case 13:
 		return task.EpochOpened{}
 	case 14:
-		return task.QuestionOpened{Question: call, Call: other, Text: "t"}
+		return api.QuestionOpened{Question: call, Call: other, Text: "t"}
 	case 15:
-		return task.QuestionClosed{Question: call, By: "terminal"}
+		return api.QuestionClosed{Question: call, By: "terminal"}
 	case 16:
 		return task.ToolFinished{Call: call, Name: "n", Blob: blob}
 	case 17, 18, 19, 20, 21:
@@ -298,7 +299,7 @@ func TestComposedMessages(t *testing.T) {
 	}
 	for i, step := range [][]task.Event{
 		{task.MessageChanged{Message: 1, Body: task.Body{Compose: []task.Piece{{Literal: `{"text":`}, {TextOf: 1}, {Literal: `}`}}}}},
-		{api(2, assistant("c1")), task.ToolFinished{Call: "c1", Result: []byte(`{"type":"tool_result","tool_use_id":"c1","x":"\ud800"}`)}},
+		{apiMessage(2, assistant("c1")), task.ToolFinished{Call: "c1", Result: []byte(`{"type":"tool_result","tool_use_id":"c1","x":"\ud800"}`)}},
 		{task.MessageAdded{History: task.API, Message: 3, Body: task.Body{Compose: []task.Piece{{Literal: `{"role":"user","content":[`}, {Result: "c1"}, {Literal: `]}`}}}}},
 	} {
 		if err := s.Apply(encode(t, uint64(i+4), step...)); err != nil {
@@ -321,9 +322,9 @@ func TestComposedMessages(t *testing.T) {
 
 func TestHiddenRepliesDoNotCount(t *testing.T) {
 	s := folded(t, nil,
-		[]task.Event{api(1, `{"role":"user","content":"x"}`), api(2, assistant("c1"))},
+		[]task.Event{apiMessage(1, `{"role":"user","content":"x"}`), apiMessage(2, assistant("c1"))},
 		[]task.Event{task.ToolStarted{Call: "c1", Name: "n"}, task.ToolFinished{Call: "c1", Name: "n", Result: []byte(`{}`)}},
-		[]task.Event{api(3, results("c1")), task.TurnFailed{}},
+		[]task.Event{apiMessage(3, results("c1")), task.TurnFailed{}},
 	)
 	if s.Replies != 1 || s.Failures != 1 {
 		t.Fatalf("replies %d, failures %d", s.Replies, s.Failures)
@@ -335,7 +336,7 @@ func TestHiddenRepliesDoNotCount(t *testing.T) {
 		t.Fatalf("replies %d, failures %d, api %d", s.Replies, s.Failures, len(s.API()))
 	}
 	// A script plays its turn again, with the same ids: it is a new call.
-	if err := s.Apply(encode(t, 5, api(4, assistant("c1")))); err != nil {
+	if err := s.Apply(encode(t, 5, apiMessage(4, assistant("c1")))); err != nil {
 		t.Fatal(err)
 	}
 	open := s.OpenCalls()
@@ -374,7 +375,7 @@ func TestMissingBlobsAreMarked(t *testing.T) {
 func TestForeignHistoryReplacesOurs(t *testing.T) {
 	foreign := `[{"ts":2,"new":1},{"ts":3}]`
 	s := folded(t, blobMap{"f": foreign},
-		[]task.Event{ui(1, `{"ts":1}`), ui(2, `{"ts":2}`), api(3, assistant("c1"))},
+		[]task.Event{ui(1, `{"ts":1}`), ui(2, `{"ts":2}`), apiMessage(3, assistant("c1"))},
 		[]task.Event{task.ForeignImported{History: task.UI, Blob: "f", Rows: []task.ForeignRow{
 			{Message: 2, Off: 1, Len: 16}, {Off: 18, Len: 8}, {Message: 3}, {Message: 2},
 		}}},
@@ -451,10 +452,10 @@ func longTask(t testing.TB, n int) {
 	}
 	for i := range n / 4 {
 		c := fmt.Sprint("c", i)
-		apply(ui(id+1, `{"ts":1,"type":"say","say":"text","text":""}`), api(id+2, assistant(c)))
+		apply(ui(id+1, `{"ts":1,"type":"say","say":"text","text":""}`), apiMessage(id+2, assistant(c)))
 		apply(task.MessageTextSaved{Message: id + 1, Text: "some text"}, task.FileChanged{Path: "same", Source: "read_tool"})
 		apply(task.MessageChanged{Message: id + 2, Body: body(assistant(c))})
-		apply(ui(id+3, `{"ts":2}`), api(id+4, results(c)))
+		apply(ui(id+3, `{"ts":2}`), apiMessage(id+4, results(c)))
 		_ = s.OpenCalls()
 		id += 4
 		ids = append(ids, id, id-1, id-2)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -116,8 +117,8 @@ func TestChildrenOfAnAdoptedTask(t *testing.T) {
 
 // A run that waits because its subtask does is not waiting for a question of its own.
 func TestWaitingForAChildsQuestion(t *testing.T) {
-	w := tell(t, task.RunStarted{Run: "r1"}, task.QuestionOpened{Question: "q3"}, task.RunWaiting{Run: "r1", Question: "q3", Child: "kid"})
-	w.then(task.QuestionClosed{Question: "q3"})
+	w := tell(t, task.RunStarted{Run: "r1"}, api.QuestionOpened{Question: "q3"}, task.RunWaiting{Run: "r1", Question: "q3", Child: "kid"})
+	w.then(api.QuestionClosed{Question: "q3"})
 	if w.Run.Waiting != "kid" {
 		t.Errorf("it waits for %q", w.Run.Waiting)
 	}

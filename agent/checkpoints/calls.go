@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/tool"
 )
@@ -129,10 +130,10 @@ func (k *Keeper) questionsAbout(call string) (texts []string) {
 func askPaths(ask tool.Ask) []string { return slices.Sorted(maps.Keys(ask.Before)) }
 
 // unheld names the files of a write that are not kept: too large, or outside the workspace.
-func unheld(held map[string]task.FileVersion, ask tool.Ask) string {
+func unheld(held map[string]api.FileVersion, ask tool.Ask) string {
 	var lost []string
 	for _, path := range slices.Sorted(maps.Keys(held)) {
-		if v := held[path]; v.Kind == task.KindFile && v.Blob == "" {
+		if v := held[path]; v.Kind == api.KindFile && v.Blob == "" {
 			lost = append(lost, fmt.Sprintf("%s (%s)", tool.SafeName(path), sizeText(v.Size)))
 		}
 	}
@@ -193,7 +194,7 @@ func (k *Keeper) beforeWrite(ctx context.Context, d Draft, c *task.Call, spec to
 		"Tell the user; room on the disk helps, or the setting checkpoints = off", err)
 }
 
-func versions(held map[string]task.FileVersion) []task.CheckpointFile {
+func versions(held map[string]api.FileVersion) []task.CheckpointFile {
 	out := make([]task.CheckpointFile, 0, len(held))
 	for path, v := range held {
 		out = append(out, task.CheckpointFile{Path: path, Now: v})
@@ -365,7 +366,7 @@ func (k *Keeper) saveWritten(ctx context.Context, d Draft, next string, calls []
 	if err == nil {
 		// Where a file became a link since, its target is not the task's.
 		known := k.newest()
-		maps.DeleteFunc(held, func(path string, _ task.FileVersion) bool { _, is := known[path]; return !is })
+		maps.DeleteFunc(held, func(path string, _ api.FileVersion) bool { _, is := known[path]; return !is })
 		own, others := byAuthor(held, planned)
 		err = errors.Join(k.save(ctx, d, task.ReasonTurn, next, own), k.save(ctx, d, task.ReasonOthers, "", others))
 	}
@@ -392,7 +393,7 @@ func (k *Keeper) plannedHashes(calls []*task.Call) map[string]string {
 
 // byAuthor divides files into those that are as calls planned them, and those that something else changed
 // since: a person, while a question of the same reply waited, or before an interrupted reply continued.
-func byAuthor(held map[string]task.FileVersion, planned map[string]string) (own, others []task.CheckpointFile) {
+func byAuthor(held map[string]api.FileVersion, planned map[string]string) (own, others []task.CheckpointFile) {
 	for path, v := range held {
 		f := task.CheckpointFile{Path: path, Now: v}
 		if want := planned[path]; want != "" && v.Hash != want {

@@ -20,6 +20,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/task"
 )
@@ -36,7 +37,7 @@ type Store interface {
 	Name() string
 	// Hold returns what some paths hold now. Contents are durable when it returns. A version without a Blob
 	// is one whose content is too large to keep.
-	Hold(ctx context.Context, paths []string) (map[string]task.FileVersion, error)
+	Hold(ctx context.Context, paths []string) (map[string]api.FileVersion, error)
 	// Survey records the state of the whole workspace before a command. known are the files that the task
 	// worked with. call names the call that the survey is for, so that the survey outlives a kill; "" for a
 	// survey that no call follows.
@@ -46,7 +47,7 @@ type Store interface {
 	Interrupted(ctx context.Context, call string) (Survey, error)
 	// Save makes a checkpoint durable under the task's name. files are all files that the task ever worked
 	// with, as they are then.
-	Save(ctx context.Context, c task.CheckpointSaved, files map[string]task.FileVersion) (store, commit string, err error)
+	Save(ctx context.Context, c task.CheckpointSaved, files map[string]api.FileVersion) (store, commit string, err error)
 }
 
 // Survey is the state of a workspace at one moment. Done or Close ends it.
@@ -97,12 +98,12 @@ type Keeper struct {
 	store Store // nil = checkpoints are off
 	runID string
 
-	shown       map[string]bool             // notices that are shown once per run
-	hiddenShown bool                        // a notice named what rules hide
-	folded      int                         // how many checkpoints of the state are in recorded
-	recorded    map[string]task.FileVersion // the newest record of each file
-	concluded   []Survey                    // surveys of calls whose outcomes are committed and perhaps not durable
-	outlived    map[string]bool             // calls whose commands ran on after the run that began them
+	shown       map[string]bool            // notices that are shown once per run
+	hiddenShown bool                       // a notice named what rules hide
+	folded      int                        // how many checkpoints of the state are in recorded
+	recorded    map[string]api.FileVersion // the newest record of each file
+	concluded   []Survey                   // surveys of calls whose outcomes are committed and perhaps not durable
+	outlived    map[string]bool            // calls whose commands ran on after the run that began them
 }
 
 // New makes the keeper of a run. A nil store switches checkpoints off.
@@ -136,10 +137,10 @@ func (k *Keeper) noticeOnce(text string) {
 }
 
 // newest is the newest record of each file. The caller must not modify it.
-func (k *Keeper) newest() map[string]task.FileVersion {
+func (k *Keeper) newest() map[string]api.FileVersion {
 	list := k.run.State().Checkpoints
 	if k.recorded == nil {
-		k.recorded = map[string]task.FileVersion{}
+		k.recorded = map[string]api.FileVersion{}
 	}
 	for ; k.folded < len(list); k.folded++ {
 		if c := list[k.folded]; c.Store == k.store.Name() {
@@ -183,7 +184,7 @@ func (k *Keeper) save(ctx context.Context, d Draft, reason, call string, files [
 		if is && f.Was == nil && sameVersion(last, f.Now) {
 			continue
 		}
-		if f.Now.Kind == task.KindFile && f.Now.Blob == "" {
+		if f.Now.Kind == api.KindFile && f.Now.Blob == "" {
 			e.Unkept++
 		}
 		e.Files = append(e.Files, f)
@@ -208,7 +209,7 @@ func (k *Keeper) save(ctx context.Context, d Draft, reason, call string, files [
 
 // sameVersion reports that a record would hold nothing new. A content that is kept now and was not before is
 // new; a content that is not kept again is not.
-func sameVersion(known, now task.FileVersion) bool {
+func sameVersion(known, now api.FileVersion) bool {
 	if known.Same(now) {
 		return known.Blob != "" || now.Blob == ""
 	}

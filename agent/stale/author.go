@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/tool"
 	"github.com/roost-dev/roost/workspace"
@@ -104,7 +105,7 @@ func (t *Tracker) isRestored(f File) bool {
 		}
 		for _, e := range c.Files {
 			if e.Path == f.known.Path {
-				return e.Now.Kind == task.KindGone && f.now.Status == workspace.Missing ||
+				return e.Now.Kind == api.KindGone && f.now.Status == workspace.Missing ||
 					e.Now.Hash != "" && e.Now.Hash == f.now.State.Hash
 			}
 		}

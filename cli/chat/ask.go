@@ -8,10 +8,10 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/report"
-	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/view"
 )
 
@@ -20,7 +20,7 @@ import (
 type ask struct {
 	id     string // as answers name it
 	task   string
-	q      task.QuestionOpened
+	q      api.QuestionOpened
 	seen   string // the event that opened it, "" when it stood before the chat
 	cancel context.CancelFunc
 	done   chan struct{}
@@ -30,14 +30,14 @@ type ask struct {
 
 // opened begins to ask, where somebody is here to be asked; else the question is shown.
 func (t *talk) opened(in incoming) {
-	var q task.QuestionOpened
+	var q api.QuestionOpened
 	if json.Unmarshal(in.Data, &q) != nil || q.Question == "" {
 		return
 	}
 	t.put(in.task, q, in.ID)
 }
 
-func (t *talk) put(of string, q task.QuestionOpened, seen string) {
+func (t *talk) put(of string, q api.QuestionOpened, seen string) {
 	id := of + "." + q.Question
 	if t.closed[id] || t.ask != nil && t.ask.id == id {
 		return

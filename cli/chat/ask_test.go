@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/report"
-	"github.com/roost-dev/roost/task"
 )
 
 const approval = `"question":"q1","kind":"approval","text":"write note.txt","diff":"+one\n","always":"all calls of write_to_file inside the workspace"`
@@ -148,7 +148,7 @@ func TestQuestionsThatWereOpenBeforeAreAsked(t *testing.T) {
 	d := newDesk(t)
 	d.status = "waiting"
 	q := report.Question{ID: "t1.q4", Task: "t1", Event: "1.9-2"}
-	q.QuestionOpened = task.QuestionOpened{Question: "q4", Kind: "approval", Text: "run make"}
+	q.QuestionOpened = api.QuestionOpened{Question: "q4", Kind: "approval", Text: "run make"}
 	d.open = []report.Question{q}
 	c := talking(t, d, func(o *Options) { o.Task = "t1" })
 	c.shows("? run make")
@@ -210,7 +210,7 @@ func TestWithoutSomebodyToAsk(t *testing.T) {
 	c.shows("? write note.txt")
 	c.when("waiting", func(st state) bool { return st.Waiting && !st.Asking })
 	q := report.Question{ID: "t1.q1", Task: "t1", Event: "1.2-0"}
-	q.QuestionOpened = task.QuestionOpened{Question: "q1", Kind: "approval"}
+	q.QuestionOpened = api.QuestionOpened{Question: "q1", Kind: "approval"}
 	d.mu.Lock()
 	d.open = []report.Question{q}
 	d.mu.Unlock()

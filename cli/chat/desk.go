@@ -5,9 +5,9 @@ import (
 	"io"
 	"iter"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/report"
-	"github.com/roost-dev/roost/store"
 )
 
 // Desk is what a chat needs of the world; a client of a server has most of it. Whatever
@@ -24,7 +24,7 @@ type Desk interface {
 	EditQueued(ctx context.Context, id, input string, text *string) error
 	// Events follows a task over any cut; see client.Client.Events.
 	Events(ctx context.Context, task, after string) iter.Seq2[client.Event, error]
-	Task(ctx context.Context, ref string) (store.Summary, error)
+	Task(ctx context.Context, ref string) (api.Summary, error)
 
 	// Deed runs a command of roost, without asking anything.
 	Deed(ctx context.Context, args ...string) Said

@@ -15,10 +15,10 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/roost-dev/roost/api"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/report"
-	"github.com/roost-dev/roost/store"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -134,13 +134,13 @@ func (d *desk) EditQueued(_ context.Context, id, input string, text *string) err
 	return nil
 }
 
-func (d *desk) Task(_ context.Context, ref string) (store.Summary, error) {
+func (d *desk) Task(_ context.Context, ref string) (api.Summary, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.unknown != nil {
-		return store.Summary{}, d.unknown
+		return api.Summary{}, d.unknown
 	}
-	return store.Summary{ID: strings.TrimPrefix(ref, "own:"), Source: "own", Workspace: "/w", Mode: "code", Model: "m1", Status: d.status}, nil
+	return api.Summary{ID: strings.TrimPrefix(ref, "own:"), Source: "own", Workspace: "/w", Mode: "code", Model: "m1", Status: d.status}, nil
 }
 
 func (d *desk) Deed(_ context.Context, args ...string) Said {

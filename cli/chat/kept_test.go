@@ -9,9 +9,9 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/report"
-	"github.com/roost-dev/roost/task"
 )
 
 // typist is a screen whose clock stands until the test moves it.
@@ -224,7 +224,7 @@ func TestARefusedAnswer(t *testing.T) {
 		m.asks(t, true)
 		if open {
 			q := report.Question{ID: "t1.q1", Task: "t1"}
-			q.QuestionOpened = task.QuestionOpened{Question: "q1", Kind: "approval"}
+			q.QuestionOpened = api.QuestionOpened{Question: "q1", Kind: "approval"}
 			d.mu.Lock()
 			d.open = []report.Question{q}
 			d.mu.Unlock()

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/report"
-	"github.com/roost-dev/roost/task"
 )
 
 // Whatever held words of the person's stands in the editor again when it failed, exactly
@@ -135,7 +135,7 @@ func TestEventsAreNewerThanWhatARequestGives(t *testing.T) {
 		t.Fatal("it is told that the run was started, and the question is forgotten")
 	}
 	q := report.Question{ID: "t1.q1", Task: "t1"}
-	q.QuestionOpened = task.QuestionOpened{Question: "q1", Kind: "approval"}
+	q.QuestionOpened = api.QuestionOpened{Question: "q1", Kind: "approval"}
 	d.mu.Lock()
 	d.open = []report.Question{q}
 	d.answering = func() {

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/report"
-	"github.com/roost-dev/roost/task"
 )
 
 // piped reads a chat's lines from a pipe, and answers each prompt.
@@ -70,7 +70,7 @@ func TestALineOfAPipeAnswersNoQuestion(t *testing.T) {
 func TestAPipeAnswersWithTheCommand(t *testing.T) {
 	d := newDesk(t)
 	q := report.Question{ID: "t1.q1", Task: "t1"}
-	q.QuestionOpened = task.QuestionOpened{Question: "q1", Kind: "approval"}
+	q.QuestionOpened = api.QuestionOpened{Question: "q1", Kind: "approval"}
 	d.open = []report.Question{q}
 	c, _, done := piped(t, d, strings.NewReader("write it\n/answer yes\nthen this\n"), false)
 	c.did("start write it")

@@ -4,14 +4,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/report"
-	"github.com/roost-dev/roost/task"
 )
 
 func question(id, kind, text string) report.Question {
 	q := report.Question{ID: "t1." + id, Task: "t1", Event: "1.2-0"}
-	q.QuestionOpened = task.QuestionOpened{Question: id, Kind: kind, Text: text}
+	q.QuestionOpened = api.QuestionOpened{Question: id, Kind: kind, Text: text}
 	return q
 }
 

@@ -4,7 +4,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/api"
 )
 
 // profileKeys are what [profiles.NAME] may hold. What a setting of its own has by
@@ -14,7 +14,7 @@ var profileKeys = []Key{
 	{Name: "model"},
 	{Name: "base_url", Doc: "the provider's address"},
 	{Name: "api_key", Doc: "a key of its own; better kept by roost auth set --profile", Secret: true},
-	{Name: "effort", check: oneOf(task.Efforts...)},
+	{Name: "effort", check: oneOf(api.Efforts...)},
 	{Name: "max_tokens", check: count},
 	{Name: "mode"},
 	{Name: "approve", check: oneOf("ask", "read", "edits", "all")},

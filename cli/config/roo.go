@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
-	"github.com/roost-dev/roost/task"
 )
 
 // RooProfile is a profile of Roo Code's exported settings, as one of ours.
@@ -131,16 +131,16 @@ func rooProfile(name string, raw []byte) RooProfile {
 		s, _ := esjson.GetString(raw, member)
 		return strings.TrimSpace(s)
 	}
-	api := text("apiProvider")
-	known, ok := rooProviders[api]
+	provider := text("apiProvider")
+	known, ok := rooProviders[provider]
 	switch {
 	case esjson.TypeOf(raw) != esjson.TypeObject:
 		p.Skipped = "it is no object"
-	case api == "":
+	case provider == "":
 		p.Skipped = "it names no provider"
 	case !ok:
-		p.Skipped = fmt.Sprintf("its provider %s is not spoken here", strconv.Quote(api))
-	case api == "openai" && isTrue(raw, "openAiUseAzure"):
+		p.Skipped = fmt.Sprintf("its provider %s is not spoken here", strconv.Quote(provider))
+	case provider == "openai" && isTrue(raw, "openAiUseAzure"):
 		p.Skipped = "Azure's form of the protocol is not spoken here"
 	}
 	if p.Skipped != "" {
@@ -167,7 +167,7 @@ func rooProfile(name string, raw []byte) RooProfile {
 		effort = "none"
 	}
 	if effort != "" {
-		if oneOf(task.Efforts...)(effort) == nil {
+		if oneOf(api.Efforts...)(effort) == nil {
 			set("effort", effort)
 		} else {
 			p.Notes = append(p.Notes, "its reasoning effort "+strconv.Quote(effort)+" is not known here")

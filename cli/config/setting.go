@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/money"
-	"github.com/roost-dev/roost/task"
 )
 
 // Key is something that can be set.
@@ -56,7 +56,7 @@ func keys() []Key {
 		{Name: "cors_origin", Flag: "cors-origin", Doc: "of roost serve: web pages that may ask it, by their exact origins", List: true},
 		{Name: "linter", Doc: "the command whose findings @problems stands for"},
 		{Name: "profile", Flag: "profile", Doc: "the profile of new tasks"},
-		{Name: "effort", Flag: "effort", Doc: "how much the model of new tasks thinks", check: oneOf(task.Efforts...)},
+		{Name: "effort", Flag: "effort", Doc: "how much the model of new tasks thinks", check: oneOf(api.Efforts...)},
 		{Name: "max_tokens", Flag: "max-tokens", Doc: "tokens of one reply", check: count},
 		{Name: "condense_at", Flag: "condense-at", Doc: "percent of the model's window at which older history is summarised, or never", check: share},
 		{Name: "stale", Flag: "stale", Doc: "what the model of new tasks is given of a file that others changed: tell (that, and a small difference) or read (its content)", check: oneOf("tell", "read")},

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/view"
 )
 
@@ -45,7 +45,7 @@ func TestASubtasksQuestion(t *testing.T) {
 		p    *Prompter
 		want string
 	}{{p.On(d.Below()), "first"}, {p, "second"}, {p.On(d.Below().Below()), "third"}} {
-		if r, err := c.p.Ask(context.Background(), task.QuestionOpened{Kind: "followup", Text: "which?"}); err != nil || r.Text != c.want {
+		if r, err := c.p.Ask(context.Background(), api.QuestionOpened{Kind: "followup", Text: "which?"}); err != nil || r.Text != c.want {
 			t.Errorf("%+v, %v, want %s", r, err, c.want)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/view"
 )
 
@@ -74,7 +74,7 @@ func TestWhatIsSaidWhileAQuestionStandsThere(t *testing.T) {
 			p := NewPrompter(d, in)
 			got := make(chan Reply, 1)
 			go func() {
-				r, _ := p.Ask(t.Context(), task.QuestionOpened{Question: "q1", Kind: "followup", Text: "which?", Choices: []string{"this"}})
+				r, _ := p.Ask(t.Context(), api.QuestionOpened{Question: "q1", Kind: "followup", Text: "which?", Choices: []string{"this"}})
 				got <- r
 			}()
 			before := screen.ends(prompt)
@@ -119,7 +119,7 @@ func TestEventsWhileSomebodyIsAsked(t *testing.T) {
 		_ = keys.Close()
 	})
 	const prompt = "  y once, a always, n no (reason), d diff, q stop > "
-	r, err := p.Ask(t.Context(), task.QuestionOpened{Question: "q1", Kind: "approval", Text: "write a", Diff: "+one\n+two", Always: "all writes"})
+	r, err := p.Ask(t.Context(), api.QuestionOpened{Question: "q1", Kind: "approval", Text: "write a", Diff: "+one\n+two", Always: "all writes"})
 	all.Wait()
 	if err != nil || r.Approve == nil || !*r.Approve {
 		t.Errorf("%+v, %v", r, err)

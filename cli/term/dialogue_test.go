@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/view"
 )
 
@@ -39,11 +39,11 @@ func TestLineAfterACancelledPrompt(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	stopped := errors.New("the run was cancelled")
 	time.AfterFunc(5*time.Millisecond, func() { cancel(stopped) })
-	if _, err := ty.p.Ask(ctx, task.QuestionOpened{Kind: "approval", Text: "write a"}); !errors.Is(err, stopped) {
+	if _, err := ty.p.Ask(ctx, api.QuestionOpened{Kind: "approval", Text: "write a"}); !errors.Is(err, stopped) {
 		t.Fatalf("err %v", err)
 	}
 	go func() { _, _ = io.WriteString(ty.in, "the second\n") }()
-	got, err := ty.p.Ask(t.Context(), task.QuestionOpened{Kind: "followup", Text: "which?"})
+	got, err := ty.p.Ask(t.Context(), api.QuestionOpened{Kind: "followup", Text: "which?"})
 	if diff := cmp.Diff(Reply{Text: "the second"}, got); err != nil || diff != "" {
 		t.Fatal(err, diff)
 	}
@@ -81,7 +81,7 @@ func TestPromptStartsOnALineOfItsOwn(t *testing.T) {
 	show(d, "message.added", `{"history":"ui","message":5,"content":{"type":"say","say":"text","text":""}}`)
 	show(d, "message.delta", `{"message":5,"offset":0,"text":"I would like to"}`)
 	p := NewPrompter(d, strings.NewReader("q\n"))
-	if _, err := p.Ask(t.Context(), task.QuestionOpened{Kind: "approval", Text: "write a"}); err != nil {
+	if _, err := p.Ask(t.Context(), api.QuestionOpened{Kind: "approval", Text: "write a"}); err != nil {
 		t.Fatal(err)
 	}
 	if want := "I would like to\n? write a\n"; !strings.HasPrefix(out.String(), want) {
@@ -106,7 +106,7 @@ func TestNothingElseApproves(t *testing.T) {
 		}
 		p := NewPrompter(New(io.Discard, Options{}), strings.NewReader(strings.Join(lines, "\n")))
 		kind := rapid.SampledFrom([]string{"approval", "damage"}).Draw(t, "kind")
-		r, err := p.Ask(t.Context(), task.QuestionOpened{Kind: kind, Text: "rm -r x", Diff: "-a\n+b\n"})
+		r, err := p.Ask(t.Context(), api.QuestionOpened{Kind: kind, Text: "rm -r x", Diff: "-a\n+b\n"})
 		if r.Always || r.Approve != nil && *r.Approve {
 			t.Fatalf("%q approved: %+v %v", lines, r, err)
 		}
@@ -120,7 +120,7 @@ func TestNothingElseApproves(t *testing.T) {
 func TestHostileQuestions(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		q := task.QuestionOpened{
+		q := api.QuestionOpened{
 			Kind: rapid.SampledFrom([]string{"approval", "damage", "followup", "resume"}).Draw(t, "kind"),
 			Text: hostile().Draw(t, "text"), Diff: hostile().Draw(t, "diff"),
 			Choices: rapid.SliceOfN(hostile(), 0, 3).Draw(t, "choices"),
@@ -141,14 +141,14 @@ func TestHostileQuestions(t *testing.T) {
 
 func TestDiffIsShown(t *testing.T) {
 	t.Parallel()
-	_, out, err := ask(t, task.QuestionOpened{Kind: "approval", Text: "write a", Diff: "@@ -1 +1 @@\n-old\n+new"}, "d\nn\n\n")
+	_, out, err := ask(t, api.QuestionOpened{Kind: "approval", Text: "write a", Diff: "@@ -1 +1 @@\n-old\n+new"}, "d\nn\n\n")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if n := strings.Count(out, "  -old\n  +new\n"); n != 2 {
 		t.Errorf("the diff is shown %d times:\n%s", n, out)
 	}
-	_, out, err = ask(t, task.QuestionOpened{Kind: "approval", Text: "echo x"}, "d\nq\n")
+	_, out, err = ask(t, api.QuestionOpened{Kind: "approval", Text: "echo x"}, "d\nq\n")
 	if err != nil || !strings.Contains(out, "there is no diff: echo x") {
 		t.Errorf("without a diff: %v\n%s", err, out)
 	}
@@ -164,7 +164,7 @@ func TestConsentToDamage(t *testing.T) {
 	}{
 		{"y\n", Reply{Approve: &yes}}, {"\na\nYES\n", Reply{Approve: &yes}}, {"n\n", Reply{Approve: &no}}, {"go on\nq\n", Reply{Stop: true}},
 	} {
-		got, out, err := ask(t, task.QuestionOpened{Kind: "damage", Text: "The log is damaged. Go on?"}, tt.in)
+		got, out, err := ask(t, api.QuestionOpened{Kind: "damage", Text: "The log is damaged. Go on?"}, tt.in)
 		if d := cmp.Diff(tt.want, got); d != "" || err != nil || !strings.Contains(out, "? The log is damaged. Go on?") {
 			t.Errorf("%q: %v %s\n%s", tt.in, err, d, out)
 		}

@@ -8,15 +8,15 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/api"
 )
 
 // A question that somebody else answered is taken off while the person types: what they
 // finish then answers nothing, however it meets the next question.
 func TestWhatWasTypedForAQuestionThatIsGoneAnswersNoOther(t *testing.T) {
 	t.Parallel()
-	first := task.QuestionOpened{Question: "q1", Kind: "approval", Text: "delete it?"}
-	second := task.QuestionOpened{Question: "q2", Kind: "approval", Text: "delete the other one?"}
+	first := api.QuestionOpened{Question: "q1", Kind: "approval", Text: "delete it?"}
+	second := api.QuestionOpened{Question: "q2", Kind: "approval", Text: "delete the other one?"}
 	for name, c := range map[string]struct {
 		early, late string // lines between the two questions, and behind the second one
 		after       time.Duration

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/view"
 )
 
@@ -60,7 +60,7 @@ func (p *Prompter) On(d *Display) *Prompter {
 }
 
 // Ask puts a question of a run to the person. Enter alone is never an answer.
-func (p *Prompter) Ask(ctx context.Context, q task.QuestionOpened) (Reply, error) {
+func (p *Prompter) Ask(ctx context.Context, q api.QuestionOpened) (Reply, error) {
 	switch q.Kind {
 	case "approval":
 		return p.approval(ctx, q)
@@ -71,7 +71,7 @@ func (p *Prompter) Ask(ctx context.Context, q task.QuestionOpened) (Reply, error
 }
 
 // consent asks for a plain yes or no.
-func (p *Prompter) consent(ctx context.Context, q task.QuestionOpened) (Reply, error) {
+func (p *Prompter) consent(ctx context.Context, q api.QuestionOpened) (Reply, error) {
 	p.whole(q.Text)
 	for {
 		line, err := p.Read(ctx, "  y go on, n do not, q stop > ")
@@ -95,7 +95,7 @@ func (p *Prompter) consent(ctx context.Context, q task.QuestionOpened) (Reply, e
 	}
 }
 
-func (p *Prompter) approval(ctx context.Context, q task.QuestionOpened) (Reply, error) {
+func (p *Prompter) approval(ctx context.Context, q api.QuestionOpened) (Reply, error) {
 	p.whole(p.screenful(q))
 	p.diff(q.Diff, screenLines)
 	prompt := "  y once, n no (reason), d diff, q stop > "
@@ -150,7 +150,7 @@ func (p *Prompter) approval(ctx context.Context, q task.QuestionOpened) (Reply, 
 
 // screenful is the text of a question in which a long command is cut to a screenful. A line
 // that is wider than the screen counts for as many as it takes.
-func (p *Prompter) screenful(q task.QuestionOpened) string {
+func (p *Prompter) screenful(q api.QuestionOpened) string {
 	if q.Command == "" {
 		return q.Text
 	}
@@ -208,7 +208,7 @@ func (p *Prompter) whole(text string) {
 }
 
 // words asks for free text; a number stands for the suggestion beside it.
-func (p *Prompter) words(ctx context.Context, q task.QuestionOpened) (Reply, error) {
+func (p *Prompter) words(ctx context.Context, q api.QuestionOpened) (Reply, error) {
 	p.d.Lines([]view.Line{{Style: view.Asked, Text: "? " + q.Text}})
 	for i, c := range q.Choices {
 		p.d.Lines([]view.Line{{Style: view.Asked, Text: fmt.Sprintf("  %d. %s%s", i+1, OneLine(c), InMode(q, i))}})
@@ -237,7 +237,7 @@ func (p *Prompter) words(ctx context.Context, q task.QuestionOpened) (Reply, err
 }
 
 // InMode is what stands beside a choice that goes on in another mode.
-func InMode(q task.QuestionOpened, choice int) string {
+func InMode(q api.QuestionOpened, choice int) string {
 	if choice >= len(q.Modes) || q.Modes[choice] == "" {
 		return ""
 	}

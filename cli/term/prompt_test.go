@@ -8,11 +8,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/api"
 )
 
-func ask(t *testing.T, q task.QuestionOpened, input string) (Reply, string, error) {
+func ask(t *testing.T, q api.QuestionOpened, input string) (Reply, string, error) {
 	t.Helper()
 	var out strings.Builder
 	p := NewPrompter(New(&out, Options{Width: 30}), strings.NewReader(input))
@@ -40,7 +39,7 @@ func TestApproval(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			got, _, err := ask(t, task.QuestionOpened{Kind: "approval", Text: "write a", Always: "all writes"}, tt.input)
+			got, _, err := ask(t, api.QuestionOpened{Kind: "approval", Text: "write a", Always: "all writes"}, tt.input)
 			if diff := cmp.Diff(tt.want, got); err != nil || diff != "" {
 				t.Errorf("err %v (-want +got):\n%s", err, diff)
 			}
@@ -51,7 +50,7 @@ func TestApproval(t *testing.T) {
 // "always" is no answer to a question that offers none.
 func TestAlwaysIsOfferedWithItsPattern(t *testing.T) {
 	t.Parallel()
-	q := task.QuestionOpened{Kind: "approval", Text: "execute_command git log", Command: "git log", Always: "commands that begin with: git log"}
+	q := api.QuestionOpened{Kind: "approval", Text: "execute_command git log", Command: "git log", Always: "commands that begin with: git log"}
 	r, out, err := ask(t, q, "a\n")
 	if err != nil || !r.Always || !strings.Contains(out, "  a = always allow commands that begin with: git log\n") || !strings.Contains(out, "a always") {
 		t.Errorf("%+v, %v\n%s", r, err, out)
@@ -72,7 +71,7 @@ func TestApprovalOfALongCommand(t *testing.T) {
 		"wide":  strings.Repeat("true; ", 400) + "rm last",
 	} {
 		text := "execute_command «in /elsewhere»\n    " + strings.ReplaceAll(command, "\n", "\n    ") + "\nit may change a"
-		_, out, _ := ask(t, task.QuestionOpened{Kind: "approval", Text: text, Command: command, Dir: "/elsewhere"}, "d\nq\n")
+		_, out, _ := ask(t, api.QuestionOpened{Kind: "approval", Text: text, Command: command, Dir: "/elsewhere"}, "d\nq\n")
 		short, whole, _ := strings.Cut(out, " > ")
 		if strings.Contains(short, "rm last") || !strings.Contains(short, "more lines, d shows all") ||
 			!strings.Contains(short, "«in /elsewhere»") || !strings.Contains(short, "it may change a") {
@@ -93,14 +92,14 @@ func TestApprovalOfALongCommand(t *testing.T) {
 
 func TestApprovalEndOfInputIsNotYes(t *testing.T) {
 	t.Parallel()
-	if _, _, err := ask(t, task.QuestionOpened{Kind: "approval", Text: "x"}, "\n"); !errors.Is(err, ErrNoInput) {
+	if _, _, err := ask(t, api.QuestionOpened{Kind: "approval", Text: "x"}, "\n"); !errors.Is(err, ErrNoInput) {
 		t.Errorf("err %v, want ErrNoInput", err)
 	}
 }
 
 func TestApprovalShowsAll(t *testing.T) {
 	t.Parallel()
-	_, out, _ := ask(t, task.QuestionOpened{Kind: "approval", Text: "echo harmless and quite a long line\nrm -r \u202ex"}, "q\n")
+	_, out, _ := ask(t, api.QuestionOpened{Kind: "approval", Text: "echo harmless and quite a long line\nrm -r \u202ex"}, "q\n")
 	for _, want := range []string{"? echo harmless and quite a long line\n", "  rm -r x\n", `\u202e`} {
 		if !strings.Contains(out, want) {
 			t.Errorf("prompt lacks %q:\n%s", want, out)
@@ -111,7 +110,7 @@ func TestApprovalShowsAll(t *testing.T) {
 func TestApprovalDiff(t *testing.T) {
 	t.Parallel()
 	diff := strings.Repeat("+line\n", 30) + "+last\n"
-	_, out, _ := ask(t, task.QuestionOpened{Kind: "approval", Text: "x", Diff: diff}, "d\nq\n")
+	_, out, _ := ask(t, api.QuestionOpened{Kind: "approval", Text: "x", Diff: diff}, "d\nq\n")
 	short, whole, _ := strings.Cut(out, " > ")
 	if strings.Contains(short, "+last") || !strings.Contains(short, "11 more lines") {
 		t.Errorf("the first showing is not cut:\n%s", short)
@@ -123,7 +122,7 @@ func TestApprovalDiff(t *testing.T) {
 
 func TestQuestion(t *testing.T) {
 	t.Parallel()
-	q := task.QuestionOpened{Kind: "followup", Text: "which?", Choices: []string{"this", "that"}}
+	q := api.QuestionOpened{Kind: "followup", Text: "which?", Choices: []string{"this", "that"}}
 	for input, want := range map[string]Reply{
 		"2\n":       {Text: "that"},
 		"3\n":       {Text: "3"},
@@ -141,7 +140,7 @@ func TestQuestion(t *testing.T) {
 // What a choice leads to is seen before it is chosen, and no name can pass for more lines.
 func TestAChoiceThatLeadsToAMode(t *testing.T) {
 	t.Parallel()
-	q := task.QuestionOpened{Kind: "followup", Text: "which?", Choices: []string{"stay", "build", "more"}, Modes: []string{"", "co\x1b[2Jde\n3. x"}}
+	q := api.QuestionOpened{Kind: "followup", Text: "which?", Choices: []string{"stay", "build", "more"}, Modes: []string{"", "co\x1b[2Jde\n3. x"}}
 	got, shown, err := ask(t, q, "2\n")
 	if err != nil || got.Text != "build" {
 		t.Errorf("%+v %v", got, err)
@@ -158,7 +157,7 @@ func TestPromptEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	p := NewPrompter(New(io.Discard, Options{}), r)
-	if _, err := p.Ask(ctx, task.QuestionOpened{Kind: "followup", Text: "?"}); !errors.Is(err, context.Canceled) {
+	if _, err := p.Ask(ctx, api.QuestionOpened{Kind: "followup", Text: "?"}); !errors.Is(err, context.Canceled) {
 		t.Errorf("err %v", err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/checkpoint"
 	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/store"
@@ -50,7 +51,7 @@ func (svc *Service) carryOut(ctx context.Context, t *store.Task, p *plannedResto
 }
 
 // apply finishes the restore that a task is in: either all of it is done, or everything is as it was.
-func (svc *Service) apply(ctx context.Context, t *store.Task, k *checkpoint.Keeper, out *RestoreResult) error {
+func (svc *Service) apply(ctx context.Context, t *store.Task, k *checkpoint.Keeper, out *api.RestoreResult) error {
 	r := t.State().Restoring
 	ended := task.RestoreEnded{Restore: r.Restore, Begun: r.Seq, Outcome: task.RestoreDone, Undoes: r.Undoes, Redoes: r.Redoes}
 	// A restore that has begun is not interrupted, even when the caller gives up.
@@ -109,7 +110,7 @@ func (svc *Service) FinishOwned(ctx context.Context, t *store.Task) (note string
 	if err != nil {
 		return "", fmt.Errorf("finish the restore of files of task %s that was interrupted: %w", t.Ref.ID, err)
 	}
-	var out RestoreResult
+	var out api.RestoreResult
 	err = svc.apply(ctx, t, f.keeper, &out)
 	var back *RolledBackError
 	if errors.As(err, &back) {

@@ -10,22 +10,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/checkpoint"
 	"github.com/roost-dev/roost/content"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
 )
-
-// CollectedStore is what collecting one store of contents removes, or would remove.
-type CollectedStore struct {
-	Store   string   `json:"store"`
-	Tasks   int      `json:"tasks"`   // whose checkpoints stay
-	Removed []string `json:"removed"` // tasks that no longer exist, whose checkpoints were removed
-	Objects int      `json:"objects"` // that were removed
-	Before  int64    `json:"before"`  // bytes on the disk
-	After   int64    `json:"after"`
-	Err     error    `json:"-"`
-}
 
 // newTaskGrace is the age from which contents of a task without a folder count as those of a removed task: a fork has
 // its contents before its folder exists. An hour is far longer than any fork takes.
@@ -33,10 +23,10 @@ const newTaskGrace = time.Hour
 
 // Collect removes contents that no task needs from all stores. It never removes what a task needs, also one in the trash,
 // even when it is killed or tasks run at the same time. With dryRun it only reports what it would remove.
-func (svc *Service) Collect(ctx context.Context, dryRun bool) ([]CollectedStore, error) {
+func (svc *Service) Collect(ctx context.Context, dryRun bool) ([]api.CollectedStore, error) {
 	entries, err := os.ReadDir(svc.dir())
 	if errors.Is(err, os.ErrNotExist) {
-		return []CollectedStore{}, nil
+		return []api.CollectedStore{}, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("list the stores of checkpoints: %w", err)
@@ -45,7 +35,7 @@ func (svc *Service) Collect(ctx context.Context, dryRun bool) ([]CollectedStore,
 	if err != nil {
 		return nil, err
 	}
-	out := []CollectedStore{}
+	out := []api.CollectedStore{}
 	for _, entry := range entries {
 		if !entry.IsDir() || strings.HasPrefix(entry.Name(), ".") {
 			continue
@@ -53,14 +43,14 @@ func (svc *Service) Collect(ctx context.Context, dryRun bool) ([]CollectedStore,
 		if err := ctx.Err(); err != nil {
 			return out, err
 		}
-		c := CollectedStore{Store: entry.Name(), Removed: []string{}}
+		c := api.CollectedStore{Store: entry.Name(), Removed: []string{}}
 		c.Err = inUse(svc.collectStore(ctx, &c, live, dryRun))
 		out = append(out, c)
 	}
 	return out, nil
 }
 
-func (svc *Service) collectStore(ctx context.Context, c *CollectedStore, live map[string]bool, dryRun bool) (err error) {
+func (svc *Service) collectStore(ctx context.Context, c *api.CollectedStore, live map[string]bool, dryRun bool) (err error) {
 	s, err := checkpoint.OpenContents(svc.dir(), c.Store)
 	if err != nil {
 		return err

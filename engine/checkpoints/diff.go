@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/checkpoint"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
@@ -15,18 +16,18 @@ import (
 // file differs from the newest one. The caller must call finish, which updates Roo's files of the task.
 //
 // Errors: ErrNone where the task has no checkpoint yet, *journal.BusyError while it runs, and those of Restore.
-func (svc *Service) Save(ctx context.Context, given string) (Checkpoint, bool, func(context.Context) error, error) {
+func (svc *Service) Save(ctx context.Context, given string) (api.Checkpoint, bool, func(context.Context) error, error) {
 	none := func(context.Context) error { return nil }
 	ref, err := svc.store.Find(ctx, given)
 	if err != nil {
-		return Checkpoint{}, false, none, err
+		return api.Checkpoint{}, false, none, err
 	}
 	if err := svc.requireCheckpoints(ctx, ref); err != nil {
-		return Checkpoint{}, false, none, err
+		return api.Checkpoint{}, false, none, err
 	}
 	t, _, err := svc.own(ctx, ref)
 	if err != nil {
-		return Checkpoint{}, false, none, err
+		return api.Checkpoint{}, false, none, err
 	}
 	c, saved, err := svc.saveNow(ctx, t)
 	if err != nil {
@@ -35,26 +36,26 @@ func (svc *Service) Save(ctx context.Context, given string) (Checkpoint, bool, f
 	return c, saved, t.Close, nil
 }
 
-func (svc *Service) saveNow(ctx context.Context, t *store.Task) (_ Checkpoint, saved bool, err error) {
+func (svc *Service) saveNow(ctx context.Context, t *store.Task) (_ api.Checkpoint, saved bool, err error) {
 	s := t.State()
 	if len(s.Checkpoints) == 0 {
-		return Checkpoint{}, false, ErrNone
+		return api.Checkpoint{}, false, ErrNone
 	}
 	f, err := svc.openFiles(t.Ref, s.Settings.Workspace)
 	if err != nil {
-		return Checkpoint{}, false, err
+		return api.Checkpoint{}, false, err
 	}
 	defer func() { err = errors.Join(err, f.close()) }()
 	held, err := f.holdContents(ctx, checkpoint.Tracked(checkpointsIn(s, f.keeper.Name()), nil))
 	if err != nil {
-		return Checkpoint{}, false, fmt.Errorf("keep the files of task %s: %w", t.Ref.ID, err)
+		return api.Checkpoint{}, false, fmt.Errorf("keep the files of task %s: %w", t.Ref.ID, err)
 	}
 	c, err := svc.saveCheckpoint(ctx, f, s, task.ReasonManual, held, nil)
 	if err != nil || len(c.Files) == 0 {
-		return Checkpoint{}, false, err
+		return api.Checkpoint{}, false, err
 	}
 	if err := commitDurably(ctx, t, c); err != nil {
-		return Checkpoint{}, false, err
+		return api.Checkpoint{}, false, err
 	}
 	return describeNumber(t.State(), c.Number), true, nil
 }
@@ -67,29 +68,9 @@ type DiffOptions struct {
 	Patch bool     // with the difference by lines
 }
 
-// FileDiff is what differs in one file.
-type FileDiff struct {
-	Path    string           `json:"path"`
-	Change  string           `json:"change"` // added, deleted, changed, mode
-	From    task.FileVersion `json:"from"`
-	To      task.FileVersion `json:"to"`
-	Added   int              `json:"added"`         // lines
-	Removed int              `json:"removed"`       // lines
-	Why     string           `json:"why,omitempty"` // why it is not compared by lines
-	Patch   string           `json:"patch,omitempty"`
-}
-
-// Diff is what differs between two states of a task's files.
-type Diff struct {
-	ID    string     `json:"task_id"`
-	From  string     `json:"from"` // c3; c0 is before anything was changed
-	To    string     `json:"to"`   // c3, or now
-	Files []FileDiff `json:"items"`
-}
-
 // Diff compares two checkpoints, or one with the present files. It changes nothing.
-func (svc *Service) Diff(ctx context.Context, given string, o DiffOptions) (Diff, error) {
-	out := Diff{Files: []FileDiff{}}
+func (svc *Service) Diff(ctx context.Context, given string, o DiffOptions) (api.Diff, error) {
+	out := api.Diff{Files: []api.FileDiff{}}
 	ref, err := svc.store.FindLatest(ctx, given)
 	if err != nil {
 		return out, err
@@ -99,7 +80,7 @@ func (svc *Service) Diff(ctx context.Context, given string, o DiffOptions) (Diff
 	return out, err
 }
 
-func (svc *Service) diff(ctx context.Context, v *store.View, o DiffOptions, out *Diff) (err error) {
+func (svc *Service) diff(ctx context.Context, v *store.View, o DiffOptions, out *api.Diff) (err error) {
 	s := v.State
 	from, err := resolve(s, o.From)
 	if err != nil {
@@ -120,7 +101,7 @@ func (svc *Service) diff(ctx context.Context, v *store.View, o DiffOptions, out 
 		options.Paths = append(options.Paths, path)
 	}
 	out.From = fmt.Sprintf("c%d", from)
-	var now map[string]task.FileVersion
+	var now map[string]api.FileVersion
 	if o.To == "" || o.To == "now" {
 		out.To, options.Now = "now", true
 		now, err = f.keeper.Look(ctx, checkpoint.Tracked(list, options.Paths))
@@ -135,7 +116,7 @@ func (svc *Service) diff(ctx context.Context, v *store.View, o DiffOptions, out 
 	}
 	diffs, err := f.keeper.Diff(ctx, checkpoint.StateAt(list, from), now, options)
 	for _, d := range diffs {
-		out.Files = append(out.Files, FileDiff{
+		out.Files = append(out.Files, api.FileDiff{
 			Path: d.Path, Change: d.Change, From: d.Old, To: d.New, Added: d.Added, Removed: d.Removed, Why: d.Why, Patch: d.Patch,
 		})
 	}

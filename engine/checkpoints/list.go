@@ -9,58 +9,23 @@ import (
 	"strings"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/checkpoint"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/workspace"
 )
 
-// Checkpoint is one checkpoint in a list.
-type Checkpoint struct {
-	Number  int    `json:"checkpoint"` // 0 is the state before anything was changed
-	Reason  string `json:"reason"`     // before, command, doubt, turn, others, safety, manual, restored
-	Title   string `json:"title"`
-	At      int64  `json:"-"`  // Unix milliseconds
-	Time    string `json:"at"` // RFC 3339
-	Run     string `json:"run,omitempty"`
-	Call    string `json:"call,omitempty"`
-	Message uint64 `json:"message"` // the newest of the model's history that it belongs to
-	Row     int    `json:"row"`     // the newest row then, as `show` numbers rows; 0 = none
-	Commit  string `json:"commit"`
-	Store   string `json:"store"`
-	Files   int    `json:"files"`   // that it records
-	Tracked int    `json:"tracked"` // of which the task has recorded a state by then
-	Unkept  int    `json:"unkept"`
-	Damaged int    `json:"damaged,omitempty"` // files whose content is lost; counted only when the store is found damaged
-	Rewound bool   `json:"rewound"`           // its message is not in the history any more
-}
-
-// Name is the checkpoint's name for users, such as c3.
-func (c Checkpoint) Name() string { return fmt.Sprintf("c%d", c.Number) }
-
-// List is the checkpoints of a task.
-type List struct {
-	ID          string       `json:"task_id"`
-	Title       string       `json:"title"`
-	Status      string       `json:"status"`
-	Workspace   string       `json:"workspace"`
-	Store       string       `json:"store"`             // the folder of the workspace's contents
-	Objects     int          `json:"objects"`           // of the task in that store
-	Bytes       int64        `json:"bytes"`             // of those objects; one that several tasks share counts for each of them
-	Damaged     string       `json:"damaged,omitempty"` // what is wrong with the store
-	Checkpoints []Checkpoint `json:"items"`             // the oldest first
-}
-
 // List lists the checkpoints of a task. It changes nothing.
-func (svc *Service) List(ctx context.Context, given string) (List, error) {
-	var out List
+func (svc *Service) List(ctx context.Context, given string) (api.Checkpoints, error) {
+	var out api.Checkpoints
 	ref, err := svc.store.FindLatest(ctx, given)
 	if err != nil {
 		return out, err
 	}
 	err = svc.store.WithView(ctx, ref, func(v *store.View) error {
 		s := v.State
-		out = List{
+		out = api.Checkpoints{
 			ID: ref.ID, Title: v.Summary.Title, Status: v.Summary.Status, Workspace: s.Settings.Workspace, Checkpoints: checkpointsOf(s),
 		}
 		return nil
@@ -88,7 +53,7 @@ func (svc *Service) List(ctx context.Context, given string) (List, error) {
 }
 
 // countDamaged counts the damaged files of each checkpoint.
-func (svc *Service) countDamaged(ctx context.Context, ref store.Ref, list *List) error {
+func (svc *Service) countDamaged(ctx context.Context, ref store.Ref, list *api.Checkpoints) error {
 	stores := map[string]*checkpoint.Verifier{}
 	defer func() {
 		for _, v := range stores {
@@ -121,8 +86,8 @@ func (svc *Service) countDamaged(ctx context.Context, ref store.Ref, list *List)
 }
 
 // checkpointsOf are a task's checkpoints as a list shows them.
-func checkpointsOf(s *task.State) []Checkpoint {
-	out := make([]Checkpoint, 0, len(s.Checkpoints))
+func checkpointsOf(s *task.State) []api.Checkpoint {
+	out := make([]api.Checkpoint, 0, len(s.Checkpoints))
 	tracked := map[string]bool{}
 	for _, c := range s.Checkpoints {
 		for _, f := range c.Files {
@@ -148,8 +113,8 @@ func trackedFiles(s *task.State, number int) int {
 }
 
 // describe is one checkpoint as a list shows it.
-func describe(s *task.State, c task.Checkpoint, tracked int) Checkpoint {
-	out := Checkpoint{
+func describe(s *task.State, c task.Checkpoint, tracked int) api.Checkpoint {
+	out := api.Checkpoint{
 		Number: c.Number, Reason: c.Reason, Title: c.Title, At: c.At, Time: time.UnixMilli(c.At).UTC().Format("2006-01-02T15:04:05.000Z"),
 		Run: c.Run, Call: c.Call, Message: c.Message, Commit: c.Commit, Store: c.Store,
 		Files: len(c.Files), Tracked: tracked, Unkept: c.Unkept, Rewound: s.RewoundCheckpoint(c),
@@ -168,12 +133,12 @@ func describe(s *task.State, c task.Checkpoint, tracked int) Checkpoint {
 }
 
 // initialState is the state before the task changed anything.
-func initialState() Checkpoint {
-	return Checkpoint{Title: "before anything was changed"}
+func initialState() api.Checkpoint {
+	return api.Checkpoint{Title: "before anything was changed"}
 }
 
 // describeNumber is the checkpoint of a number as a list shows it.
-func describeNumber(s *task.State, n int) Checkpoint {
+func describeNumber(s *task.State, n int) api.Checkpoint {
 	if c := s.Checkpoint(n); c != nil {
 		return describe(s, *c, trackedFiles(s, c.Number))
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/checkpoint"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/store"
@@ -21,7 +22,7 @@ type plannedRestore struct {
 	with   []task.Event       // move the histories in the same commit
 	undoes uint64
 	redoes uint64
-	result RestoreResult
+	result api.RestoreResult
 }
 
 func (p plannedRestore) close() error {
@@ -33,7 +34,7 @@ func (p plannedRestore) close() error {
 
 // planRestore decides what a restore of a task does. to is the target of a rewind; nil = the options name it.
 func (svc *Service) planRestore(ctx context.Context, ref store.Ref, s *task.State, o RestoreOptions, to *rewindTarget) (plannedRestore, error) {
-	p := plannedRestore{result: RestoreResult{ID: ref.ID, DryRun: o.DryRun}}
+	p := plannedRestore{result: api.RestoreResult{ID: ref.ID, DryRun: o.DryRun}}
 	if to == nil {
 		n, err := resolve(s, o.To)
 		if err != nil {
@@ -82,9 +83,9 @@ func (svc *Service) planRestore(ctx context.Context, ref store.Ref, s *task.Stat
 // fillResult describes the plan for the user.
 func (p *plannedRestore) fillResult() {
 	r := &p.result
-	r.Files, r.Conflicts, r.Lost, r.Left, r.Bytes = []RestoreItem{}, []RestoreItem{}, []RestoreItem{}, []string{}, p.plan.Counts().Bytes
+	r.Files, r.Conflicts, r.Lost, r.Left, r.Bytes = []api.RestoreItem{}, []api.RestoreItem{}, []api.RestoreItem{}, []string{}, p.plan.Counts().Bytes
 	for _, i := range p.plan.Items {
-		item := RestoreItem{Path: i.Path, Change: i.Change(), Why: i.Why, Doubt: i.Doubt}
+		item := api.RestoreItem{Path: i.Path, Change: i.Change(), Why: i.Why, Doubt: i.Doubt}
 		if i.Act.Changes() {
 			item.How = string(i.Act)
 			if item.Change == checkpoint.Added || item.Change == checkpoint.Modified {
@@ -125,7 +126,7 @@ func (p *plannedRestore) saveReplaced(ctx context.Context, svc *Service, s *task
 // keepAsIs moves a file of the plan to the conflicts.
 func (p *plannedRestore) keepAsIs(i checkpoint.Item) {
 	r := &p.result
-	at := slices.IndexFunc(r.Files, func(f RestoreItem) bool { return f.Path == i.Path })
+	at := slices.IndexFunc(r.Files, func(f api.RestoreItem) bool { return f.Path == i.Path })
 	if at < 0 {
 		return
 	}
@@ -138,15 +139,15 @@ func (p *plannedRestore) keepAsIs(i checkpoint.Item) {
 
 // saveCheckpoint makes a checkpoint of the held contents durable, and returns its event. The contents of targets are kept
 // with it, because possibly no other checkpoint holds them.
-func (svc *Service) saveCheckpoint(ctx context.Context, f *taskFiles, s *task.State, reason string, held map[string]task.FileVersion, targets []task.RestoreFile) (task.CheckpointSaved, error) {
+func (svc *Service) saveCheckpoint(ctx context.Context, f *taskFiles, s *task.State, reason string, held map[string]api.FileVersion, targets []task.RestoreFile) (task.CheckpointSaved, error) {
 	known := checkpoint.StateAt(checkpointsIn(s, f.keeper.Name()), s.NextCheckpoint())
 	c := task.CheckpointSaved{Number: s.NextCheckpoint(), Reason: reason, Store: f.keeper.Name(), Message: newestMessage(s)}
 	for path, v := range held {
 		last, is := known[path]
-		if is && last.Same(v) && (last.Blob != "" || v.Blob == "") || !is && v.Kind == task.KindOther {
+		if is && last.Same(v) && (last.Blob != "" || v.Blob == "") || !is && v.Kind == api.KindOther {
 			continue
 		}
-		if v.Kind == task.KindFile && v.Blob == "" {
+		if v.Kind == api.KindFile && v.Blob == "" {
 			c.Unkept++
 		}
 		c.Files = append(c.Files, task.CheckpointFile{Path: path, Now: v})

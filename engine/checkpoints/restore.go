@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/checkpoint"
 	"github.com/roost-dev/roost/store"
 )
@@ -15,33 +16,7 @@ type RestoreOptions struct {
 	OnConflict checkpoint.Rule // keep, merge, overwrite; "" = keep
 	Workspace  string          // absolute; "" = the task's
 	DryRun     bool
-	Planned    func(RestoreResult) error // called with the plan before anything changes; an error stops the restore. nil = not called
-}
-
-// RestoreItem is one file of a restore.
-type RestoreItem struct {
-	Path   string `json:"path"`
-	Change string `json:"change"`          // added, changed, deleted
-	How    string `json:"how,omitempty"`   // restore, merge, overwrite
-	Why    string `json:"why,omitempty"`   // why a conflict stays as it is, or why a file is lost
-	Doubt  bool   `json:"doubt,omitempty"` // of a conflict: it changed while a command of the task ran, and the command or another program changed it
-	Size   int64  `json:"size,omitempty"`  // bytes that are written
-}
-
-// RestoreResult is what a restore does, or did.
-type RestoreResult struct {
-	ID        string        `json:"task_id"`
-	Forked    string        `json:"from,omitempty"` // the task that it continues, when that one cannot be written
-	DryRun    bool          `json:"dry_run"`
-	To        Checkpoint    `json:"to"`
-	Safety    int           `json:"safety"`         // the checkpoint of what is replaced; 0 = nothing was
-	Files     []RestoreItem `json:"files"`          // that change
-	Conflicts []RestoreItem `json:"conflicts"`      // that others changed since, and that stay as they are
-	Lost      []RestoreItem `json:"lost"`           // whose content was not kept
-	Left      []string      `json:"left"`           // that others changed while files were put back, and that stay as they are
-	Bytes     int64         `json:"bytes"`          // that are written
-	Outcome   string        `json:"outcome"`        // done, rolled_back, nothing; "" after a dry run
-	Plan      string        `json:"plan,omitempty"` // of a dry run: a hash of what it would do
+	Planned    func(api.RestoreResult) error // called with the plan before anything changes; an error stops the restore. nil = not called
 }
 
 // Restore puts files back to what they were at a checkpoint. The histories stay as they are. It returns when the outcome
@@ -50,14 +25,14 @@ type RestoreResult struct {
 // Errors: *ReferenceError and ErrNone for a checkpoint that does not exist, *StoreMovedError, one that is
 // checkpoint.ErrRefused, *journal.BusyError while the task runs, *setup.Error for a workspace that cannot be opened, or
 // an error of store.Find. After *RolledBackError nothing has changed; after *HalfwayError the task is restoring.
-func (svc *Service) Restore(ctx context.Context, given string, o RestoreOptions) (RestoreResult, func(context.Context) error, error) {
+func (svc *Service) Restore(ctx context.Context, given string, o RestoreOptions) (api.RestoreResult, func(context.Context) error, error) {
 	none := func(context.Context) error { return nil }
 	ref, err := svc.store.Find(ctx, given)
 	if err != nil {
-		return RestoreResult{}, none, err
+		return api.RestoreResult{}, none, err
 	}
 	if o.DryRun {
-		var out RestoreResult
+		var out api.RestoreResult
 		ref = svc.store.Latest(ref)
 		err := svc.store.WithView(ctx, ref, func(v *store.View) error {
 			p, err := svc.planRestore(ctx, ref, v.State, o, nil)
@@ -67,11 +42,11 @@ func (svc *Service) Restore(ctx context.Context, given string, o RestoreOptions)
 		return out, none, err
 	}
 	if err := svc.requireCheckpoints(ctx, ref); err != nil {
-		return RestoreResult{}, none, err
+		return api.RestoreResult{}, none, err
 	}
 	t, forked, err := svc.own(ctx, ref)
 	if err != nil {
-		return RestoreResult{}, none, err
+		return api.RestoreResult{}, none, err
 	}
 	p, err := svc.planRestore(ctx, t.Ref, t.State(), o, nil)
 	p.result.Forked = forked

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/checkpoint"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/history"
@@ -16,17 +17,17 @@ import (
 // also where no file changes. o.To is ignored.
 //
 // Errors are those of history.Rewind and of Restore.
-func (svc *Service) RewindFiles(ctx context.Context, given string, r history.RewindOptions, o RestoreOptions) (history.RewindResult, RestoreResult, func(context.Context) error, error) {
+func (svc *Service) RewindFiles(ctx context.Context, given string, r history.RewindOptions, o RestoreOptions) (api.RewindResult, api.RestoreResult, func(context.Context) error, error) {
 	none := func(context.Context) error { return nil }
 	ref, err := svc.store.Find(ctx, given)
 	if err != nil {
-		return history.RewindResult{}, RestoreResult{}, none, err
+		return api.RewindResult{}, api.RestoreResult{}, none, err
 	}
 	if r.DryRun = r.DryRun || o.DryRun; r.DryRun {
 		o.DryRun = true
 		ref = svc.store.Latest(ref)
 		var p plannedRestore
-		var taken history.RewindResult
+		var taken api.RewindResult
 		err := svc.store.WithView(ctx, ref, func(v *store.View) (err error) {
 			taken, p, err = svc.planRewind(ctx, ref, v.State, r, o)
 			return errors.Join(err, p.close())
@@ -38,12 +39,12 @@ func (svc *Service) RewindFiles(ctx context.Context, given string, r history.Rew
 		dry := r
 		dry.DryRun = true
 		if _, _, err := history.Rewind(ctx, svc.store, ref, dry); err != nil {
-			return history.RewindResult{}, RestoreResult{}, none, err // and the task was not taken over
+			return api.RewindResult{}, api.RestoreResult{}, none, err // and the task was not taken over
 		}
 	}
 	t, forked, err := svc.own(ctx, ref)
 	if err != nil {
-		return history.RewindResult{}, RestoreResult{}, none, err
+		return api.RewindResult{}, api.RestoreResult{}, none, err
 	}
 	taken, p, err := svc.planRewind(ctx, t.Ref, t.State(), r, o)
 	taken.Forked, p.result.Forked = forked, forked
@@ -60,7 +61,7 @@ func (svc *Service) RewindFiles(ctx context.Context, given string, r history.Rew
 	return taken, p.result, t.Close, nil
 }
 
-func (svc *Service) planRewind(ctx context.Context, ref store.Ref, s *task.State, r history.RewindOptions, o RestoreOptions) (history.RewindResult, plannedRestore, error) {
+func (svc *Service) planRewind(ctx context.Context, ref store.Ref, s *task.State, r history.RewindOptions, o RestoreOptions) (api.RewindResult, plannedRestore, error) {
 	taken, events, err := history.PlanRewind(s, r, svc.now())
 	taken.ID = ref.ID
 	if err != nil {
@@ -68,9 +69,9 @@ func (svc *Service) planRewind(ctx context.Context, ref store.Ref, s *task.State
 	}
 	if len(s.Checkpoints) == 0 {
 		// No change of a file by this task is recorded.
-		return taken, plannedRestore{with: events, result: RestoreResult{
+		return taken, plannedRestore{with: events, result: api.RestoreResult{
 			ID: ref.ID, DryRun: o.DryRun, To: initialState(),
-			Files: []RestoreItem{}, Conflicts: []RestoreItem{}, Lost: []RestoreItem{}, Left: []string{},
+			Files: []api.RestoreItem{}, Conflicts: []api.RestoreItem{}, Lost: []api.RestoreItem{}, Left: []string{},
 		}}, nil
 	}
 	to := targetOf(s, events)
@@ -81,7 +82,7 @@ func (svc *Service) planRewind(ctx context.Context, ref store.Ref, s *task.State
 
 // UndoFiles takes back what an action did to files, or does it again: they are restored once more. Files that others
 // changed since stay as they are, and are in the result's Conflicts.
-func (svc *Service) UndoFiles(ctx context.Context, t *store.Task, d task.Action, redo bool) (*RestoreResult, error) {
+func (svc *Service) UndoFiles(ctx context.Context, t *store.Task, d task.Action, redo bool) (*api.RestoreResult, error) {
 	s := t.State()
 	if n, path := s.ChangedSince(d); n != 0 {
 		return nil, &ChangedSinceError{Task: t.Ref.ID, Path: path, Checkpoint: n, Safety: d.Safety, Redo: redo}
@@ -99,7 +100,7 @@ func (svc *Service) UndoFiles(ctx context.Context, t *store.Task, d task.Action,
 		return nil, err
 	}
 	p := plannedRestore{taskFiles: f, to: begun.To, undoes: begun.Undoes, redoes: begun.Redoes}
-	p.result = RestoreResult{ID: t.Ref.ID, To: describeNumber(s, begun.To)}
+	p.result = api.RestoreResult{ID: t.Ref.ID, To: describeNumber(s, begun.To)}
 	err = p.planUndo(ctx, begun.Files)
 	if err == nil {
 		p.with, err = decodeEvents(begun.Rewind, s.NextMessage())

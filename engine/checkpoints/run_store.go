@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/roost-dev/roost/agent/checkpoints"
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/checkpoint"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
@@ -91,7 +92,7 @@ func (k *RunStore) Close() error {
 func (k *RunStore) Name() string { return checkpoint.NameOf(k.ws.Root()) }
 
 // Hold keeps the contents of files.
-func (k *RunStore) Hold(ctx context.Context, paths []string) (map[string]task.FileVersion, error) {
+func (k *RunStore) Hold(ctx context.Context, paths []string) (map[string]api.FileVersion, error) {
 	keeper, err := k.open()
 	if err != nil {
 		return nil, err
@@ -132,7 +133,7 @@ func (k *RunStore) Interrupted(ctx context.Context, call string) (checkpoints.Su
 }
 
 // Save makes a checkpoint durable, and names its store and commit.
-func (k *RunStore) Save(ctx context.Context, c task.CheckpointSaved, files map[string]task.FileVersion) (name, commit string, err error) {
+func (k *RunStore) Save(ctx context.Context, c task.CheckpointSaved, files map[string]api.FileVersion) (name, commit string, err error) {
 	keeper, err := k.open()
 	if err != nil {
 		return "", "", err

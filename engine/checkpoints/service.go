@@ -18,6 +18,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/checkpoint"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/store"
@@ -107,12 +108,12 @@ func (f *taskFiles) recordedPath(given string) (string, error) {
 }
 
 // holdContents keeps the contents of files at recorded paths, and of no others: the target of a link is not among them.
-func (f *taskFiles) holdContents(ctx context.Context, paths []string) (map[string]task.FileVersion, error) {
+func (f *taskFiles) holdContents(ctx context.Context, paths []string) (map[string]api.FileVersion, error) {
 	held, err := f.keeper.Hold(ctx, paths)
 	if err != nil {
 		return nil, inUse(err)
 	}
-	out := make(map[string]task.FileVersion, len(paths))
+	out := make(map[string]api.FileVersion, len(paths))
 	for _, path := range paths {
 		if v, is := held[path]; is {
 			out[path] = v
@@ -222,7 +223,7 @@ func (e *StoreMovedError) Error() string {
 type ReferenceError struct {
 	Given      string
 	Why        string
-	Candidates []Checkpoint
+	Candidates []api.Checkpoint
 }
 
 func (e *ReferenceError) Error() string { return fmt.Sprintf("checkpoint %s: %s", e.Given, e.Why) }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/checkpoint"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/doctor"
@@ -63,7 +64,7 @@ func (svc *Service) verifyTask(ctx context.Context, ref store.Ref, s *task.State
 			stores[c.Store] = v
 		}
 		for _, f := range c.Files {
-			versions := []task.FileVersion{f.Now}
+			versions := []api.FileVersion{f.Now}
 			if f.Was != nil {
 				versions = append(versions, *f.Was)
 			}
@@ -98,7 +99,7 @@ func (svc *Service) verifyTask(ctx context.Context, ref store.Ref, s *task.State
 func mayLackContents(s *task.State) bool { return s.Received != nil || s.Fork != nil }
 
 // repairContent keeps a damaged content again, where the file in the workspace still has it.
-func (svc *Service) repairContent(ctx context.Context, s *task.State, name, path string, v task.FileVersion) bool {
+func (svc *Service) repairContent(ctx context.Context, s *task.State, name, path string, v api.FileVersion) bool {
 	root := svc.rootOf(s, name)
 	if info, err := os.Stat(root); err != nil || !info.IsDir() {
 		return false

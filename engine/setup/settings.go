@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/approval"
 	"github.com/roost-dev/roost/checkpoint"
 	"github.com/roost-dev/roost/llm/catalogue"
@@ -79,7 +80,7 @@ func (r Resolver) Settings(s task.Settings, c Choice) (task.Settings, error) {
 			Try:  "use ask, read, edits or all",
 		}
 	}
-	if !slices.Contains([]string{"", task.StaleTell, task.StaleRead}, s.Stale) {
+	if !slices.Contains([]string{"", api.StaleTell, api.StaleRead}, s.Stale) {
 		return s, &Error{What: "give the model changed files by " + s.Stale, Why: "there is no such way", Try: "use tell or read"}
 	}
 	if c.Allow != nil {

@@ -14,40 +14,10 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
 )
-
-// Action is something that a user did to a task and that can be undone or redone.
-type Action struct {
-	ID   string  `json:"id"`   // names it, so that no other action is undone instead
-	Kind string  `json:"kind"` // rename, tag, pin, delete; rewind, edit, remove, branch; condense, truncate
-	At   *string `json:"at"`   // RFC 3339; null when unknown
-	From Labels  `json:"from"` // what undo restores
-	To   Labels  `json:"to"`
-
-	// Of an action that moved the histories: how many messages it removed (negative: brought back), the branch that it
-	// left, and the tool that did it, when that was not Roost.
-	Gone   *store.MessageCounts `json:"gone,omitempty"`
-	Branch string               `json:"branch,omitempty"`
-	By     string               `json:"by,omitempty"`
-	WentOn bool                 `json:"went_on,omitempty"` // the task was continued since: it can only be forked
-
-	Covered int `json:"covered,omitempty"` // how many messages a summary or a marker stands for
-
-	// Of an action that restored files, with the histories or without.
-	Files      int  `json:"files,omitempty"`
-	Checkpoint *int `json:"checkpoint,omitempty"` // to which; 0 = before the first change
-	Safety     int  `json:"safety,omitempty"`     // the checkpoint of what was replaced
-}
-
-// Labels are what an action changes; it leaves absent members. An empty title means the task's own title.
-type Labels struct {
-	Title   *string   `json:"title,omitempty"`
-	Tags    *[]string `json:"tags,omitempty"`
-	Pinned  *bool     `json:"pinned,omitempty"`
-	Deleted *bool     `json:"deleted,omitempty"`
-}
 
 // deletion is the kind of an action that deleted a task.
 const deletion = "delete"
@@ -97,8 +67,8 @@ func (l actionList) newest() (loggedAction, bool) {
 }
 
 // describe gives the actions for a caller, the newest first. moved is the newest commit that continued the histories.
-func (l actionList) describe(moved uint64) []Action {
-	out := make([]Action, 0, len(l))
+func (l actionList) describe(moved uint64) []api.Action {
+	out := make([]api.Action, 0, len(l))
 	for _, a := range slices.Backward(l) {
 		d := a.describe()
 		d.WentOn = a.Move && moved > a.Then
@@ -107,8 +77,8 @@ func (l actionList) describe(moved uint64) []Action {
 	return out
 }
 
-func (a loggedAction) describe() Action {
-	d := Action{ID: a.id(), Kind: a.Kind, At: store.Timestamp(a.At)}
+func (a loggedAction) describe() api.Action {
+	d := api.Action{ID: a.id(), Kind: a.Kind, At: store.Timestamp(a.At)}
 	if a.Kind == deletion {
 		d.From.Deleted, d.To.Deleted = new(false), new(true)
 		return d
@@ -117,15 +87,15 @@ func (a loggedAction) describe() Action {
 		d.Files, d.Checkpoint, d.Safety = len(a.Action.Files), new(a.Action.To), a.Action.Safety
 	}
 	if a.Move {
-		d.Gone, d.Branch, d.By = &store.MessageCounts{UI: a.Gone.UI, API: a.Gone.API}, store.BranchName(a.Seq), a.By
+		d.Gone, d.Branch, d.By = &api.MessageCounts{UI: a.Gone.UI, API: a.Gone.API}, store.BranchName(a.Seq), a.By
 		return d
 	}
 	if a.Cover > 0 {
 		d.Covered = a.Cover
 		return d
 	}
-	d.From = Labels{Title: a.Before.Title, Tags: a.Before.Tags, Pinned: a.Before.Pinned}
-	d.To = Labels{Title: a.After.Title, Tags: a.After.Tags, Pinned: a.After.Pinned}
+	d.From = api.ActionLabels{Title: a.Before.Title, Tags: a.Before.Tags, Pinned: a.Before.Pinned}
+	d.To = api.ActionLabels{Title: a.After.Title, Tags: a.After.Tags, Pinned: a.After.Pinned}
 	return d
 }
 

@@ -7,23 +7,16 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/labels"
 	"github.com/roost-dev/roost/store/overlay"
 	"github.com/roost-dev/roost/task"
 )
 
-// TaskActions are what was done to one task, the newest first: what undo takes back, and what redo does again.
-type TaskActions struct {
-	Task    store.Summary `json:"task"`
-	Name    string        `json:"name"` // by which undo and redo find it
-	Trashed bool          `json:"trashed"`
-	Undo    []Action      `json:"undo"`
-	Redo    []Action      `json:"redo"`
-
-	// Subtasks are the ids of the subtasks that the undo or redo restored or deleted with the task.
-	Subtasks []string `json:"subtasks,omitempty"`
-
+// taskActions are the actions of a task, with what undo needs to perform them.
+type taskActions struct {
+	api.TaskActions
 	ref    store.Ref
 	folder string // in the trash
 	done   actionList
@@ -31,8 +24,8 @@ type TaskActions struct {
 	moved  uint64 // the newest commit that continued the histories
 }
 
-// QualifiedName names the task so that it fits no other.
-func (t TaskActions) QualifiedName() string {
+// qualifiedName names the task so that it fits no other.
+func (t *taskActions) qualifiedName() string {
 	switch {
 	case t.folder != "":
 		return store.OwnSource + ":" + t.folder
@@ -43,17 +36,22 @@ func (t TaskActions) QualifiedName() string {
 }
 
 // Find lists what can be undone and redone of one task, also of one in the trash. It changes nothing.
-func Find(ctx context.Context, s *store.Store, given string) (TaskActions, error) {
+func Find(ctx context.Context, s *store.Store, given string) (api.TaskActions, error) {
+	t, err := find(ctx, s, given)
+	return t.TaskActions, err
+}
+
+func find(ctx context.Context, s *store.Store, given string) (taskActions, error) {
 	ref, err := s.Find(ctx, given)
 	var trashed *store.TrashedError
 	if errors.As(err, &trashed) {
 		d, err := s.FindDeleted(ctx, trashed.Name)
 		if err != nil {
-			return TaskActions{}, err
+			return taskActions{}, err
 		}
 		return ofDeleted(ctx, s, d)
 	} else if err != nil {
-		return TaskActions{}, err
+		return taskActions{}, err
 	}
 	t, err := ofTask(ctx, s, ref)
 	if err != nil || strings.Contains(given, ":") {
@@ -64,7 +62,7 @@ func Find(ctx context.Context, s *store.Store, given string) (TaskActions, error
 
 // preferDeletedCopy returns a deleted copy of a task in another source when its deletion is the newest action: a user
 // who deletes one of two copies and then undoes means that one.
-func preferDeletedCopy(ctx context.Context, s *store.Store, t TaskActions) (TaskActions, error) {
+func preferDeletedCopy(ctx context.Context, s *store.Store, t taskActions) (taskActions, error) {
 	d, err := s.FindDeleted(ctx, t.ref.ID)
 	if err != nil || d.Ref.ID != t.ref.ID || d.Ref.Source == t.ref.Source {
 		return t, nil //nolint:nilerr // there is none, or the name fits several
@@ -81,8 +79,8 @@ func preferDeletedCopy(ctx context.Context, s *store.Store, t TaskActions) (Task
 }
 
 // newDeleted begins the actions of a deleted task.
-func newDeleted(d store.DeletedTask) TaskActions {
-	t := TaskActions{Trashed: true, ref: d.Ref, Name: d.Name}
+func newDeleted(d store.DeletedTask) taskActions {
+	t := taskActions{TaskActions: api.TaskActions{Trashed: true, Name: d.Name}, ref: d.Ref}
 	if !d.Hidden {
 		t.folder = d.Name
 	}
@@ -90,15 +88,15 @@ func newDeleted(d store.DeletedTask) TaskActions {
 }
 
 // newPresent begins the actions of a task in its place.
-func newPresent(ref store.Ref) TaskActions {
-	t := TaskActions{ref: ref, Name: ref.ID}
+func newPresent(ref store.Ref) taskActions {
+	t := taskActions{TaskActions: api.TaskActions{Name: ref.ID}, ref: ref}
 	if !ref.Own {
 		t.Name = ref.Source + ":" + ref.ID
 	}
 	return t
 }
 
-func ofDeleted(ctx context.Context, s *store.Store, d store.DeletedTask) (TaskActions, error) {
+func ofDeleted(ctx context.Context, s *store.Store, d store.DeletedTask) (taskActions, error) {
 	t := newDeleted(d)
 	table, err := s.Overlay(ctx)
 	if err != nil {
@@ -113,7 +111,7 @@ func ofDeleted(ctx context.Context, s *store.Store, d store.DeletedTask) (TaskAc
 }
 
 // ofTask are the actions of a task in its place. It reads the task once.
-func ofTask(ctx context.Context, s *store.Store, ref store.Ref) (TaskActions, error) {
+func ofTask(ctx context.Context, s *store.Store, ref store.Ref) (taskActions, error) {
 	t := newPresent(ref)
 	v, err := s.Read(ctx, ref)
 	if err != nil {
@@ -135,7 +133,7 @@ func ofTask(ctx context.Context, s *store.Store, ref store.Ref) (TaskActions, er
 }
 
 // readJournal fills in the actions of one task from its journal.
-func (t *TaskActions) readJournal(ctx context.Context, all map[overlay.Key]*overlayActions) error {
+func (t *taskActions) readJournal(ctx context.Context, all map[overlay.Key]*overlayActions) error {
 	state, err := store.FoldJournal(ctx, t.ref.Log)
 	if err != nil {
 		return err
@@ -145,7 +143,7 @@ func (t *TaskActions) readJournal(ctx context.Context, all map[overlay.Key]*over
 }
 
 // fill fills in the actions. state is nil when the task has no journal.
-func (t *TaskActions) fill(state *task.State, all map[overlay.Key]*overlayActions) {
+func (t *taskActions) fill(state *task.State, all map[overlay.Key]*overlayActions) {
 	var own task.Actions
 	if t.moved = 0; state != nil {
 		own, t.moved = state.Actions, state.Moved
@@ -161,7 +159,7 @@ const maxReaders = 2
 
 // FindAll lists the tasks of which something can be undone or redone, the one with the newest action first. It leaves
 // out tasks that cannot be read.
-func FindAll(ctx context.Context, s *store.Store, limit int) ([]TaskActions, error) {
+func FindAll(ctx context.Context, s *store.Store, limit int) ([]api.TaskActions, error) {
 	refs, err := s.Refs(ctx)
 	if err != nil {
 		return nil, err
@@ -178,7 +176,7 @@ func FindAll(ctx context.Context, s *store.Store, limit int) ([]TaskActions, err
 	if err != nil {
 		return nil, err
 	}
-	var all []TaskActions
+	var all []taskActions
 	for _, d := range deleted {
 		t := newDeleted(d)
 		t.Task = s.SummaryOfDeleted(ctx, d, table)
@@ -189,7 +187,7 @@ func FindAll(ctx context.Context, s *store.Store, limit int) ([]TaskActions, err
 			all = append(all, newPresent(ref))
 		}
 	}
-	next := make(chan *TaskActions)
+	next := make(chan *taskActions)
 	var readers sync.WaitGroup
 	for range maxReaders {
 		readers.Go(func() {
@@ -208,8 +206,8 @@ func FindAll(ctx context.Context, s *store.Store, limit int) ([]TaskActions, err
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	all = slices.DeleteFunc(all, func(t TaskActions) bool { return len(t.done)+len(t.redo) == 0 })
-	slices.SortStableFunc(all, func(a, b TaskActions) int { return int(min(max(b.newest()-a.newest(), -1), 1)) })
+	all = slices.DeleteFunc(all, func(t taskActions) bool { return len(t.done)+len(t.redo) == 0 })
+	slices.SortStableFunc(all, func(a, b taskActions) int { return int(min(max(b.newest()-a.newest(), -1), 1)) })
 	if limit > 0 && len(all) > limit {
 		all = all[:limit]
 	}
@@ -220,11 +218,15 @@ func FindAll(ctx context.Context, s *store.Store, limit int) ([]TaskActions, err
 			}
 		}
 	}
-	return all, nil
+	out := make([]api.TaskActions, len(all))
+	for i, t := range all {
+		out[i] = t.TaskActions
+	}
+	return out, nil
 }
 
 // newest is the time of the newest action.
-func (t TaskActions) newest() (at int64) {
+func (t taskActions) newest() (at int64) {
 	for _, a := range slices.Concat(t.done, t.redo) {
 		at = max(at, a.At)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/overlay"
 	"github.com/roost-dev/roost/store/trash"
@@ -18,9 +19,9 @@ type Options struct {
 	DryRun bool   // only report which action it would be
 
 	// Next is called with the action before anything is done. It may be nil.
-	Next func(Action)
+	Next func(api.Action)
 	// Saved is called as soon as a change of the histories is durable, before Roo's files are written. It may be nil.
-	Saved func(Action, TaskActions)
+	Saved func(api.Action, api.TaskActions)
 
 	// Ready is called with the task once it is owned, before the action is chosen. It may be nil.
 	Ready func(context.Context, *store.Task) error
@@ -60,23 +61,23 @@ func (e *ConflictError) Error() string {
 //
 // Its errors wrap ErrNothing, are a *ContinuedError, *ConflictError or *journal.BusyError, wrap trash.ErrTaken (another
 // task has the id of the one to restore), or are those of store.Store.Find.
-func Undo(ctx context.Context, s *store.Store, given string, o Options) (Action, TaskActions, error) {
-	t, err := Find(ctx, s, given)
+func Undo(ctx context.Context, s *store.Store, given string, o Options) (api.Action, api.TaskActions, error) {
+	t, err := find(ctx, s, given)
 	if err == nil && t.Task.Pending && !o.DryRun && !t.Trashed {
 		// A change of another program comes first: it may be the action that is meant.
 		var owned *store.Owned
 		if owned, err = s.Own(ctx, t.ref); err == nil {
 			if err = owned.Task.Close(ctx); err == nil {
-				t, err = Find(ctx, s, given)
+				t, err = find(ctx, s, given)
 			}
 		}
 	}
 	if err != nil {
-		return Action{}, t, err
+		return api.Action{}, t.TaskActions, err
 	}
 	a, err := t.next(o)
 	if err != nil || o.DryRun {
-		return a.describe(), t, err
+		return a.describe(), t.TaskActions, err
 	}
 	if o.Next != nil {
 		o.Next(a.describe())
@@ -84,16 +85,16 @@ func Undo(ctx context.Context, s *store.Store, given string, o Options) (Action,
 	o.Only = a.id()
 	subtasks, err := t.perform(ctx, s, a, o)
 	if err != nil {
-		return a.describe(), t, fmt.Errorf("task %s: %w", t.ref.ID, err)
+		return a.describe(), t.TaskActions, fmt.Errorf("task %s: %w", t.ref.ID, err)
 	}
 	t.folder = "" // it may be elsewhere now
-	now, err := Find(ctx, s, t.QualifiedName())
+	now, err := Find(ctx, s, t.qualifiedName())
 	now.Subtasks = subtasks
 	return a.describe(), now, err
 }
 
 // perform undoes or redoes an action in the log that holds it.
-func (t *TaskActions) perform(ctx context.Context, s *store.Store, a loggedAction, o Options) (subtasks []string, err error) {
+func (t *taskActions) perform(ctx context.Context, s *store.Store, a loggedAction, o Options) (subtasks []string, err error) {
 	checkNext := func() error { return t.checkNext(ctx, s, o) }
 	switch {
 	case a.Kind == deletion && o.Redo:
@@ -101,7 +102,7 @@ func (t *TaskActions) perform(ctx context.Context, s *store.Store, a loggedActio
 			subtasks, err = trash.DeleteSubtasksAgain(ctx, s, t.ref, a.At)
 		}
 	case a.Kind == deletion:
-		if _, err = trash.RestoreIf(ctx, s, t.QualifiedName(), checkNext); err == nil {
+		if _, err = trash.RestoreIf(ctx, s, t.qualifiedName(), checkNext); err == nil {
 			subtasks, err = trash.RestoreSubtasks(ctx, s, t.ref, a.At)
 		}
 	case a.inOverlay:
@@ -118,7 +119,7 @@ func (t *TaskActions) perform(ctx context.Context, s *store.Store, a loggedActio
 }
 
 // labelEntry is the entry of the overlay that undoes or redoes a change of labels.
-func (t *TaskActions) labelEntry(ctx context.Context, a loggedAction, redo bool) overlay.Entry {
+func (t *taskActions) labelEntry(ctx context.Context, a loggedAction, redo bool) overlay.Entry {
 	e := overlay.Entry{
 		Type:   overlay.Changed,
 		Source: t.ref.Source,
@@ -135,7 +136,7 @@ func (t *TaskActions) labelEntry(ctx context.Context, a loggedAction, redo bool)
 }
 
 // next is the action that is meant.
-func (t *TaskActions) next(o Options) (loggedAction, error) {
+func (t *taskActions) next(o Options) (loggedAction, error) {
 	list := t.done
 	if o.Redo {
 		list = t.redo
@@ -159,7 +160,7 @@ func (t *TaskActions) next(o Options) (loggedAction, error) {
 }
 
 // checkNext chooses the action again, with the overlay locked.
-func (t *TaskActions) checkNext(ctx context.Context, s *store.Store, o Options) error {
+func (t *taskActions) checkNext(ctx context.Context, s *store.Store, o Options) error {
 	all, err := readOverlay(ctx, s)
 	if err == nil {
 		err = t.readJournal(ctx, all)
@@ -171,7 +172,7 @@ func (t *TaskActions) checkNext(ctx context.Context, s *store.Store, o Options) 
 }
 
 // performInJournal undoes or redoes an action in the task's own journal.
-func (t *TaskActions) performInJournal(ctx context.Context, s *store.Store, a loggedAction, o Options) error {
+func (t *taskActions) performInJournal(ctx context.Context, s *store.Store, a loggedAction, o Options) error {
 	own := s.Own
 	if a.Move || restoresFiles(a.Action) {
 		own = s.OwnLean
@@ -184,7 +185,7 @@ func (t *TaskActions) performInJournal(ctx context.Context, s *store.Store, a lo
 	return errors.Join(err, owned.Task.Close(ctx))
 }
 
-func (t *TaskActions) performOwned(ctx context.Context, s *store.Store, owned *store.Task, a loggedAction, o Options) error {
+func (t *taskActions) performOwned(ctx context.Context, s *store.Store, owned *store.Task, a loggedAction, o Options) error {
 	if o.Ready != nil {
 		if err := o.Ready(ctx, owned); err != nil {
 			return err
@@ -213,7 +214,7 @@ func (t *TaskActions) performOwned(ctx context.Context, s *store.Store, owned *s
 	if err == nil && o.Saved != nil {
 		now := *t
 		now.fill(owned.State(), all)
-		o.Saved(a.describe(), now)
+		o.Saved(a.describe(), now.TaskActions)
 	}
 	return err
 }

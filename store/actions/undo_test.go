@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/actions"
 	"github.com/roost-dev/roost/store/labels"
@@ -24,7 +25,7 @@ import (
 )
 
 // kinds are the deeds of a list, the next one first.
-func kinds(list []actions.Action) string {
+func kinds(list []api.Action) string {
 	var out []string
 	for _, d := range list {
 		out = append(out, d.Kind)
@@ -139,7 +140,7 @@ func TestUndoDryRun(t *testing.T) {
 		}
 	}
 	before := storetest.Tree(t, root)
-	all := storetest.Must[[]actions.TaskActions](t)(actions.FindAll(context.Background(), s, 0))
+	all := storetest.Must[[]api.TaskActions](t)(actions.FindAll(context.Background(), s, 0))
 	if len(all) != 2 || !strings.HasSuffix(all[0].Name+all[1].Name, ":theirs") {
 		t.Errorf("%d tasks", len(all))
 	}
@@ -156,7 +157,7 @@ func TestUndoMeanwhile(t *testing.T) {
 	for _, id := range []string{"mine", "theirs"} {
 		s, other := storetest.Open(t, root, storage), storetest.Open(t, root, storage)
 		storetest.Label(t, s, id, labels.Change{Title: new("one")})
-		seen := storetest.Must[actions.TaskActions](t)(actions.Find(context.Background(), s, id)).Undo[0].ID
+		seen := storetest.Must[api.TaskActions](t)(actions.Find(context.Background(), s, id)).Undo[0].ID
 		storetest.Label(t, other, id, labels.Change{Title: new("two")})
 		var changed *actions.ConflictError
 		if _, _, err := actions.Undo(context.Background(), s, id, actions.Options{Only: seen}); !errors.As(err, &changed) || changed.Want != seen || changed.Next == "" {
@@ -166,7 +167,7 @@ func TestUndoMeanwhile(t *testing.T) {
 			t.Errorf("%s: %s", id, got)
 		}
 		// What was looked at is decided again once the log is held.
-		d := storetest.Must[actions.TaskActions](t)(actions.Find(context.Background(), s, id))
+		d := storetest.Must[actions.Found](t)(actions.Look(context.Background(), s, id))
 		storetest.Undo(t, other, id, false)
 		storetest.Label(t, other, id, labels.Change{Pinned: new(true)})
 		o := actions.Options{Only: d.Undo[0].ID}
@@ -183,7 +184,7 @@ func TestUndoMeanwhile(t *testing.T) {
 		}
 		// Two take back the same at once: one does, the other hears of it.
 		storetest.Delete(t, s, id)
-		gone := storetest.Must[actions.TaskActions](t)(actions.Find(context.Background(), s, id))
+		gone := storetest.Must[api.TaskActions](t)(actions.Find(context.Background(), s, id))
 		storetest.Must[store.Ref](t)(trash.Restore(context.Background(), other, id))
 		if _, _, err := actions.Undo(context.Background(), s, id, actions.Options{Only: gone.Undo[0].ID}); !errors.As(err, &changed) {
 			t.Errorf("%s: %v", id, err)
@@ -220,7 +221,7 @@ func TestUndoThatCannotBe(t *testing.T) {
 	// An empty folder is nothing: Roo makes one whenever it looks for a task.
 	storetest.Check(t, os.Remove(filepath.Join(dir, "kept")))
 	storetest.Must[store.Ref](t)(trash.Restore(context.Background(), s, "mine"))
-	if got := storetest.Must[actions.TaskActions](t)(actions.Find(context.Background(), s, "mine")); kinds(got.Undo) != "rename" || kinds(got.Redo) != "delete" {
+	if got := storetest.Must[api.TaskActions](t)(actions.Find(context.Background(), s, "mine")); kinds(got.Undo) != "rename" || kinds(got.Redo) != "delete" {
 		t.Errorf("%+v", got)
 	}
 	if _, err := actions.Find(context.Background(), s, "nobody"); !errors.Is(err, store.ErrNotFound) {
@@ -259,12 +260,12 @@ func TestDeletionsAreToldByThePlace(t *testing.T) {
 	dir, bin := filepath.Join(root, "tasks", "mine"), filepath.Join(root, "trash", "mine")
 	storetest.Delete(t, s, "mine")
 	storetest.Check(t, os.Rename(bin, dir)) // as if it had never moved
-	if got := storetest.Must[actions.TaskActions](t)(actions.Find(context.Background(), s, "mine")); kinds(got.Undo) != "rename" || kinds(got.Redo) != "" || got.Trashed {
+	if got := storetest.Must[api.TaskActions](t)(actions.Find(context.Background(), s, "mine")); kinds(got.Undo) != "rename" || kinds(got.Redo) != "" || got.Trashed {
 		t.Errorf("%+v", got)
 	}
 	storetest.Check(t, os.Rename(dir, bin))
 	storetest.Check(t, os.RemoveAll(filepath.Join(root, "overlay")))
-	got := storetest.Must[actions.TaskActions](t)(actions.Find(context.Background(), s, "mine"))
+	got := storetest.Must[api.TaskActions](t)(actions.Find(context.Background(), s, "mine"))
 	if kinds(got.Undo) != "delete rename" || got.Undo[0].At != nil || !got.Trashed {
 		t.Errorf("%+v", got)
 	}
@@ -279,7 +280,7 @@ func TestDeedsOfTwoLogs(t *testing.T) {
 	storetest.Close(t, storetest.Create(t, s, "mine"))
 	say := func(want string) {
 		t.Helper()
-		d := storetest.Must[actions.TaskActions](t)(actions.Find(context.Background(), s, "mine"))
+		d := storetest.Must[api.TaskActions](t)(actions.Find(context.Background(), s, "mine"))
 		if got := kinds(d.Undo) + " | " + kinds(d.Redo); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
@@ -323,7 +324,7 @@ func TestAllDeeds(t *testing.T) {
 	slices.Reverse(want)
 	for limit := range 6 {
 		var got []string
-		for _, d := range storetest.Must[[]actions.TaskActions](t)(actions.FindAll(context.Background(), s, limit)) {
+		for _, d := range storetest.Must[[]api.TaskActions](t)(actions.FindAll(context.Background(), s, limit)) {
 			got = append(got, d.Task.ID)
 		}
 		if w := want[:min(max(limit, len(want)*(1-min(limit, 1))), len(want))]; !slices.Equal(got, w) {

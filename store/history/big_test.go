@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/journal/filelog"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/actions"
@@ -95,7 +96,7 @@ func TestBigRewind(t *testing.T) {
 
 		before, begun = written(), time.Now()
 		saved := false
-		_, _, err = actions.Undo(ctx, s, "big", actions.Options{Saved: func(actions.Action, actions.TaskActions) {
+		_, _, err = actions.Undo(ctx, s, "big", actions.Options{Saved: func(api.Action, api.TaskActions) {
 			saved = true
 			note("undo", time.Since(begun), written()-before)
 		}})

@@ -7,42 +7,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
 )
 
 // HeadBranch is the name of the branch that is in use.
 const HeadBranch = "head"
-
-// BranchRow is one branch of a task: its head, or a branch that a rewind or a switch left.
-type BranchRow struct {
-	Name   string              `json:"name"`   // head, or the name that undo, fork and resume accept
-	Parent string              `json:"parent"` // the branch that it shares most messages with; "" for the head
-	From   int                 `json:"from"`   // the number of the last row that the two share; 0 = none
-	Left   *string             `json:"left"`   // when it was left; RFC 3339
-	Why    string              `json:"why"`    // what left it: rewind, edit, remove, branch
-	By     string              `json:"by,omitempty"`
-	All    store.MessageCounts `json:"messages"`
-	Apart  store.MessageCounts `json:"apart"` // of its messages, those that the parent lacks
-	First  *Row                `json:"first"` // the first row that the parent lacks
-	Last   *Row                `json:"last"`  // the newest row
-}
-
-// ForkedFrom is the task that another one began as a fork of.
-type ForkedFrom struct {
-	ID     string `json:"id"`
-	Source string `json:"source"`
-	At     int    `json:"at"`     // the number of the last row that the fork shares
-	Branch string `json:"branch"` // the branch that it started from
-}
-
-// BranchTree holds a task's branches: the head first, then each branch that was left and holds a message that no other
-// branch shows, the newest first.
-type BranchTree struct {
-	ID     string      `json:"id"`
-	Forked *ForkedFrom `json:"forked_from"`
-	Items  []BranchRow `json:"items"`
-}
 
 // BranchError: a task has no branch of that name.
 type BranchError struct {
@@ -65,9 +36,9 @@ type branchLine struct {
 }
 
 // Branches builds the tree of a task's branches.
-func Branches(v *store.View) BranchTree {
+func Branches(v *store.View) api.BranchTree {
 	s := v.State
-	out := BranchTree{ID: v.Ref.ID}
+	out := api.BranchTree{ID: v.Ref.ID}
 	if s.Fork != nil {
 		out.Forked = forkedFrom(s.Fork)
 	}
@@ -92,8 +63,8 @@ func Branches(v *store.View) BranchTree {
 }
 
 // forkedFrom describes the task that a fork began in.
-func forkedFrom(f *task.Forked) *ForkedFrom {
-	out := &ForkedFrom{ID: f.From, Source: f.Source, At: f.At, Branch: HeadBranch}
+func forkedFrom(f *task.Forked) *api.ForkedFrom {
+	out := &api.ForkedFrom{ID: f.From, Source: f.Source, At: f.At, Branch: HeadBranch}
 	if f.Branch != 0 {
 		out.Branch = store.BranchName(f.Branch)
 	}
@@ -112,8 +83,8 @@ func containsAll(all, part []*task.Message) bool {
 	return !slices.ContainsFunc(part, func(m *task.Message) bool { return !has[m] })
 }
 
-func branchRow(s *task.State, l branchLine, before []branchLine) BranchRow {
-	row := BranchRow{Name: l.name, All: store.MessageCounts{UI: len(l.ui), API: len(l.api)}}
+func branchRow(s *task.State, l branchLine, before []branchLine) api.BranchRow {
+	row := api.BranchRow{Name: l.name, All: api.MessageCounts{UI: len(l.ui), API: len(l.api)}}
 	if n := len(l.ui); n > 0 {
 		last := newRow(s, l.ui[n-1], n)
 		row.Last = &last
@@ -126,7 +97,7 @@ func branchRow(s *task.State, l branchLine, before []branchLine) BranchRow {
 	for _, p := range before {
 		if n := commonPrefix(l.ui, p.ui); n > shared {
 			shared, row.Parent = n, p.name
-			row.Apart = store.MessageCounts{UI: len(l.ui) - n, API: len(l.api) - commonPrefix(l.api, p.api)}
+			row.Apart = api.MessageCounts{UI: len(l.ui) - n, API: len(l.api) - commonPrefix(l.api, p.api)}
 		}
 	}
 	row.From = shared

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/journal/filelog"
@@ -35,25 +36,15 @@ type ForkOptions struct {
 	Before func(id string, s *task.State) error
 }
 
-// ForkResult is a fork that was made or, after a dry run, would be made.
-type ForkResult struct {
-	ID       string              `json:"id"` // of the new task; "" after a dry run
-	From     ForkedFrom          `json:"forked_from"`
-	Messages store.MessageCounts `json:"messages"`
-	Last     *Row                `json:"last"` // the newest message that it has
-	Path     string              `json:"path"`
-	DryRun   bool                `json:"dry_run"`
-}
-
 // Fork makes a new task in Roost's own root that begins with the history of another one. A task that runs can be forked:
 // the fork has what is saved. finish writes Roo's files of the new task and must be called.
 //
 // Errors: *ReferenceError, *BranchError, or those of store.Store.Find and Own.
-func Fork(ctx context.Context, s *store.Store, ref store.Ref, o ForkOptions) (ForkResult, func(context.Context) error, error) {
+func Fork(ctx context.Context, s *store.Store, ref store.Ref, o ForkOptions) (api.ForkResult, func(context.Context) error, error) {
 	ref = s.Latest(ref)
 	v, err := s.ReadToContinue(ctx, ref)
 	if err != nil {
-		return ForkResult{}, nothingToFinish, err
+		return api.ForkResult{}, nothingToFinish, err
 	}
 	if !o.DryRun && (v.Log == nil || len(v.Pending) > 0) {
 		// The journal must first hold what only the other tool's files hold. A fork that is impossible must not adopt the task.
@@ -61,14 +52,14 @@ func Fork(ctx context.Context, s *store.Store, ref store.Ref, o ForkOptions) (Fo
 		plan.DryRun = true
 		_, err := planFork(ctx, s, v, nil, plan)
 		if err = errors.Join(err, v.Close()); err != nil {
-			return ForkResult{}, nothingToFinish, err
+			return api.ForkResult{}, nothingToFinish, err
 		}
 		if ref, v, err = readSettled(ctx, s, ref); err != nil {
-			return ForkResult{}, nothingToFinish, err
+			return api.ForkResult{}, nothingToFinish, err
 		}
 	}
 	if err := store.MeetsExpectationAt(ctx, ref, v.State.Seq); err != nil {
-		return ForkResult{}, nothingToFinish, errors.Join(fmt.Errorf("fork task %s: %w", ref.ID, err), v.Close())
+		return api.ForkResult{}, nothingToFinish, errors.Join(fmt.Errorf("fork task %s: %w", ref.ID, err), v.Close())
 	}
 	plan, err := planFork(ctx, s, v, v.FilesKnownElsewhere(), o)
 	if err = errors.Join(err, v.Close()); err != nil || o.DryRun {
@@ -95,16 +86,16 @@ func Fork(ctx context.Context, s *store.Store, ref store.Ref, o ForkOptions) (Fo
 
 // FindFork is the result of a fork that was made, as Fork returned it. Its error wraps store.ErrNotFound when there is no
 // task of that id.
-func FindFork(ctx context.Context, s *store.Store, id string) (ForkResult, error) {
+func FindFork(ctx context.Context, s *store.Store, id string) (api.ForkResult, error) {
 	ref := s.OwnRef(id)
 	if !store.HasJournal(ref.Log) {
-		return ForkResult{}, fmt.Errorf("%w: %s", store.ErrNotFound, id)
+		return api.ForkResult{}, fmt.Errorf("%w: %s", store.ErrNotFound, id)
 	}
 	v, err := s.Read(ctx, ref)
 	if err != nil {
-		return ForkResult{}, err
+		return api.ForkResult{}, err
 	}
-	out := ForkResult{ID: id, Path: ref.Dir, Messages: store.MessageCounts{UI: len(v.State.UI()), API: len(v.State.API())}}
+	out := api.ForkResult{ID: id, Path: ref.Dir, Messages: api.MessageCounts{UI: len(v.State.UI()), API: len(v.State.API())}}
 	if f := v.State.Fork; f != nil {
 		out.From = *forkedFrom(f)
 		if f.At > 0 && f.At <= len(v.State.UI()) {
@@ -135,7 +126,7 @@ type forkPlan struct {
 	base   uint64       // the newest commit that it shares with the other task
 	events []task.Event // that it begins with
 	known  []byte       // what another tool knew of files
-	result ForkResult
+	result api.ForkResult
 }
 
 // planFork plans a fork of the task that v shows. It changes v's state into the fork's.
@@ -146,7 +137,7 @@ func planFork(ctx context.Context, s *store.Store, v *store.View, known []byte, 
 		id:     o.ID,
 		base:   base,
 		known:  known,
-		result: ForkResult{From: ForkedFrom{ID: v.Ref.ID, Source: v.Ref.Source, Branch: HeadBranch}, DryRun: o.DryRun},
+		result: api.ForkResult{From: api.ForkedFrom{ID: v.Ref.ID, Source: v.Ref.Source, Branch: HeadBranch}, DryRun: o.DryRun},
 	}
 	if plan.id == "" {
 		id, err := uuid.NewV7()
@@ -186,7 +177,7 @@ func planFork(ctx context.Context, s *store.Store, v *store.View, known []byte, 
 	}
 	start.At = len(state.UI())
 	plan.events[0] = start
-	plan.result.From.At, plan.result.Messages = start.At, store.MessageCounts{UI: len(state.UI()), API: len(state.API())}
+	plan.result.From.At, plan.result.Messages = start.At, api.MessageCounts{UI: len(state.UI()), API: len(state.API())}
 	if n := len(state.UI()); n > 0 {
 		last := rowAt(state, n-1)
 		plan.result.Last = &last

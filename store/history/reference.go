@@ -6,17 +6,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/task"
 )
-
-// Row names a message for the user.
-type Row struct {
-	Number int    `json:"number"` // as show prints it, from 1
-	TS     int64  `json:"ts"`
-	Kind   string `json:"kind"`
-	Text   string `json:"text"` // its first words
-}
 
 // ReferenceError: a reference to a message is malformed, or matches no message or several.
 type ReferenceError struct {
@@ -24,7 +17,7 @@ type ReferenceError struct {
 	Why        string
 	Ambiguous  bool
 	Malformed  bool
-	Candidates []Row
+	Candidates []api.Row
 }
 
 func (e *ReferenceError) Error() string { return fmt.Sprintf("message %s: %s", e.Given, e.Why) }
@@ -157,20 +150,20 @@ func tooManyTurns(s *task.State, given string) error {
 }
 
 // candidatesBefore are the last messages before a row.
-func candidatesBefore(s *task.State, end int) []Row {
+func candidatesBefore(s *task.State, end int) []api.Row {
 	end = min(end, len(s.UI()))
-	var out []Row
+	var out []api.Row
 	for i := max(0, end-maxCandidates); i < end; i++ {
 		out = append(out, rowAt(s, i))
 	}
 	return out
 }
 
-func rowAt(s *task.State, i int) Row { return newRow(s, s.UI()[i], i+1) }
+func rowAt(s *task.State, i int) api.Row { return newRow(s, s.UI()[i], i+1) }
 
 // newRow names a message. The text of a message whose bytes are lost is empty.
-func newRow(s *task.State, m *task.Message, number int) Row {
-	out := Row{Number: number, TS: m.TS(), Kind: m.Kind()}
+func newRow(s *task.State, m *task.Message, number int) api.Row {
+	out := api.Row{Number: number, TS: m.TS(), Kind: m.Kind()}
 	if raws, err := s.Raws([]*task.Message{m}); err == nil {
 		text, _ := esjson.GetString(raws[0], "text")
 		out.Text = firstWords(plainText(text))

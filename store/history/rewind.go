@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/money"
@@ -26,43 +27,12 @@ type RewindOptions struct {
 	DryRun bool
 }
 
-// RewindResult is what a rewind removed from the histories or, after a dry run, would remove.
-type RewindResult struct {
-	ID       string              `json:"id"`             // the task
-	Forked   string              `json:"from,omitempty"` // the task that it continues, when that one cannot be written
-	Kind     string              `json:"kind"`           // rewind, edit, remove
-	DryRun   bool                `json:"dry_run"`
-	To       *Row                `json:"to"` // the first message that it removes; null when the user never saw that message
-	Kept     bool                `json:"kept"`
-	Gone     store.MessageCounts `json:"gone"`
-	Left     store.MessageCounts `json:"left"`
-	Turns    int                 `json:"turns"`
-	Calls    []RemovedCall       `json:"calls"`
-	Spent    store.Usage         `json:"spent"` // by the removed requests; the task's total still counts it
-	Files    []string            `json:"files"` // files that the model does not know any more
-	Asked    int                 `json:"questions"`
-	Queued   int                 `json:"queued"`
-	Restored int                 `json:"restored"` // messages that a summary or truncation hid, and that are sent again
-	Branch   string              `json:"branch"`   // the name of the branch that it left; "" after a dry run
-
-	// Unmatched counts messages of another program that match no row by id, text or time.
-	Unmatched int `json:"unmatched,omitempty"`
-}
-
-// RemovedCall is a tool call that a rewind removes.
-type RemovedCall struct {
-	ID      string `json:"id"`
-	Name    string `json:"name"`
-	Outcome string `json:"outcome"`
-	Stays   bool   `json:"stays"` // the call stays, and only its outcome is removed
-}
-
 // Rewind hides the end of both histories in one commit. What it hides stays as a branch. It returns when the commit is
 // durable; finish writes Roo's files and must be called.
 //
 // Errors: *ReferenceError for a message that does not exist, rewind.ErrTurns, rewind.ErrNothingToCut, those of
 // task.CutMessage, *journal.BusyError while the task runs, or those of store.Store.Find.
-func Rewind(ctx context.Context, s *store.Store, ref store.Ref, o RewindOptions) (RewindResult, func(context.Context) error, error) {
+func Rewind(ctx context.Context, s *store.Store, ref store.Ref, o RewindOptions) (api.RewindResult, func(context.Context) error, error) {
 	if o.DryRun {
 		r, err := dryRewind(ctx, s, ref, o)
 		return r, nothingToFinish, err
@@ -70,12 +40,12 @@ func Rewind(ctx context.Context, s *store.Store, ref store.Ref, o RewindOptions)
 	if !ref.Own {
 		// A rewind that is impossible must not adopt, and write to, another tool's folder.
 		if _, err := dryRewind(ctx, s, ref, o); err != nil {
-			return RewindResult{}, nothingToFinish, err
+			return api.RewindResult{}, nothingToFinish, err
 		}
 	}
 	owned, err := s.OwnLean(ctx, ref)
 	if err != nil {
-		return RewindResult{}, nothingToFinish, err
+		return api.RewindResult{}, nothingToFinish, err
 	}
 	t := owned.Task
 	r, events, err := PlanRewind(t.State(), o, s.Now())
@@ -90,11 +60,11 @@ func Rewind(ctx context.Context, s *store.Store, ref store.Ref, o RewindOptions)
 	return r, t.Close, nil
 }
 
-func dryRewind(ctx context.Context, s *store.Store, ref store.Ref, o RewindOptions) (RewindResult, error) {
+func dryRewind(ctx context.Context, s *store.Store, ref store.Ref, o RewindOptions) (api.RewindResult, error) {
 	ref = s.Latest(ref)
 	v, err := s.ReadToContinue(ctx, ref)
 	if err != nil {
-		return RewindResult{}, err
+		return api.RewindResult{}, err
 	}
 	r, _, err := PlanRewind(v.State, o, s.Now())
 	r.ID, r.DryRun = ref.ID, true
@@ -105,7 +75,7 @@ func dryRewind(ctx context.Context, s *store.Store, ref store.Ref, o RewindOptio
 // done is false when no commit is a rewind.
 func FindRewind(
 	ctx context.Context, s *store.Store, ref store.Ref, o RewindOptions, commits []journal.Commit,
-) (r RewindResult, done bool, err error) {
+) (r api.RewindResult, done bool, err error) {
 	seq := uint64(0)
 	for _, c := range commits {
 		for _, raw := range c.Events {
@@ -115,13 +85,13 @@ func FindRewind(
 		}
 	}
 	if seq == 0 {
-		return RewindResult{}, false, nil
+		return api.RewindResult{}, false, nil
 	}
 	given := ref.ID
 	ref = s.Latest(ref)
 	log, err := s.Follow(ref)
 	if err != nil {
-		return RewindResult{}, false, err
+		return api.RewindResult{}, false, err
 	}
 	state, err := fold.To(ctx, log, commits[0].Seq-1)
 	if err == nil {
@@ -134,15 +104,15 @@ func FindRewind(
 }
 
 // PlanRewind is the events that a rewind commits, and what they remove.
-func PlanRewind(s *task.State, o RewindOptions, now int64) (RewindResult, []task.Event, error) {
+func PlanRewind(s *task.State, o RewindOptions, now int64) (api.RewindResult, []task.Event, error) {
 	to, err := resolve(s, o.To)
 	if err != nil {
-		return RewindResult{}, nil, err
+		return api.RewindResult{}, nil, err
 	}
 	var e task.Rewound
 	switch {
 	case o.Remove && (to.turns > 0 || to.between):
-		return RewindResult{}, nil, &ReferenceError{
+		return api.RewindResult{}, nil, &ReferenceError{
 			Given:      o.To,
 			Malformed:  true,
 			Why:        "name the message to remove, such as #12",
@@ -156,10 +126,10 @@ func PlanRewind(s *task.State, o RewindOptions, now int64) (RewindResult, []task
 		e, err = rewind.At(s, to.row, o.Keep)
 	}
 	if errors.Is(err, rewind.ErrTurns) {
-		return RewindResult{}, nil, tooManyTurns(s, o.To)
+		return api.RewindResult{}, nil, tooManyTurns(s, o.To)
 	}
 	if err != nil {
-		return RewindResult{}, nil, err
+		return api.RewindResult{}, nil, err
 	}
 	if o.Edit == "" {
 		return describeRewind(s, e, o.Keep), []task.Event{e}, nil
@@ -186,14 +156,14 @@ func feedbackRow(ts int64, text string) []byte {
 }
 
 // describeRewind lists what a rewind removes.
-func describeRewind(s *task.State, e task.Rewound, keep bool) RewindResult {
+func describeRewind(s *task.State, e task.Rewound, keep bool) api.RewindResult {
 	removed := map[uint64]bool{}
 	for _, run := range e.Hide {
 		for id := run[0]; id <= run[1] && id < s.NextMessage(); id++ {
 			removed[id] = true
 		}
 	}
-	r := RewindResult{
+	r := api.RewindResult{
 		Kind:      e.Why,
 		Kept:      keep,
 		Calls:     removedCalls(s, e, removed),
@@ -235,14 +205,14 @@ func describeRewind(s *task.State, e task.Rewound, keep bool) RewindResult {
 }
 
 // removedCalls are the tool calls of which a rewind removes the message or the outcome.
-func removedCalls(s *task.State, e task.Rewound, removed map[uint64]bool) []RemovedCall {
-	out := []RemovedCall{}
+func removedCalls(s *task.State, e task.Rewound, removed map[uint64]bool) []api.RemovedCall {
+	out := []api.RemovedCall{}
 	for _, c := range s.Calls() {
 		stays := slices.Contains(e.Calls, c.ID) && s.Call(c.ID) == c
 		if m := s.Message(c.Message); !stays && (m == nil || m.Hidden != "" || !removed[c.Message]) {
 			continue
 		}
-		call := RemovedCall{ID: c.ID, Name: c.Name, Outcome: string(c.Outcome()), Stays: stays}
+		call := api.RemovedCall{ID: c.ID, Name: c.Name, Outcome: string(c.Outcome()), Stays: stays}
 		if c.Finished != nil {
 			call.Outcome = c.Finished.Outcome
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/actions"
@@ -41,7 +42,7 @@ func worked(t testing.TB, s *store.Store, id string) store.Ref {
 }
 
 // rewind goes back and waits for Roo's files.
-func rewind(t testing.TB, s *store.Store, ref store.Ref, o history.RewindOptions) history.RewindResult {
+func rewind(t testing.TB, s *store.Store, ref store.Ref, o history.RewindOptions) api.RewindResult {
 	t.Helper()
 	r, finish, err := history.Rewind(context.Background(), s, ref, o)
 	storetest.Check(t, err)
@@ -74,7 +75,7 @@ func TestARewindGoesBackAndForthToTheByte(t *testing.T) {
 	if d := cmp.Diff(dry, did); d != "" {
 		t.Errorf("the dry run said other things: %s", d)
 	}
-	if did.Gone != (store.MessageCounts{UI: 4, API: 3}) || did.Left != (store.MessageCounts{UI: 3, API: 3}) || did.Turns != 2 || !slices.Equal(did.Files, []string{"f20", "f30"}) || did.Spent.Cost.String() != "1.00" {
+	if did.Gone != (api.MessageCounts{UI: 4, API: 3}) || did.Left != (api.MessageCounts{UI: 3, API: 3}) || did.Turns != 2 || !slices.Equal(did.Files, []string{"f20", "f30"}) || did.Spent.Cost.String() != "1.00" {
 		t.Errorf("%+v cost %s", did, did.Spent.Cost)
 	}
 	short := bothFiles(t, ref.Dir)
@@ -166,7 +167,7 @@ func TestWhatWasLeftIsABranch(t *testing.T) {
 	}
 	tree := history.Branches(storetest.View(t, s, "mine"))
 	if len(tree.Items) != 2 || tree.Items[0].Name != history.HeadBranch || tree.Items[1].Name != left || tree.Items[1].Parent != history.HeadBranch ||
-		tree.Items[1].From != 3 || tree.Items[1].Apart != (store.MessageCounts{UI: 4, API: 3}) || tree.Items[1].First.Text != "" || tree.Items[1].Why != "edit" {
+		tree.Items[1].From != 3 || tree.Items[1].Apart != (api.MessageCounts{UI: 4, API: 3}) || tree.Items[1].First.Text != "" || tree.Items[1].Why != "edit" {
 		t.Errorf("%+v", tree.Items)
 	}
 
@@ -212,7 +213,7 @@ func TestAForkLivesByItself(t *testing.T) {
 		t.Error("the stored bytes are not shared")
 	}
 	want := storetest.Rows(storetest.View(t, s, f.ID).State)
-	if f.Messages != (store.MessageCounts{UI: 3, API: 3}) || f.Last.Number != 3 || strings.Contains(want, "turn 30") {
+	if f.Messages != (api.MessageCounts{UI: 3, API: 3}) || f.Last.Number != 3 || strings.Contains(want, "turn 30") {
 		t.Errorf("%+v holds %s", f, want)
 	}
 	// Both go on.

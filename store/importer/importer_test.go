@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/internal/conformance"
 	"github.com/roost-dev/roost/roofmt"
@@ -372,7 +373,7 @@ func TestCorpusImport(t *testing.T) {
 		if d := cmp.Diff(storetest.Contents(t, dir), copied); d != "" {
 			t.Error(d)
 		}
-		var both [2]store.Summary
+		var both [2]api.Summary
 		for i, name := range []string{store.SourceName(filepath.Dir(dir)) + ":" + item.Name, "roost:" + item.ID} {
 			both[i] = s.SummaryOf(context.Background(), storetest.Must[store.Ref](t)(s.Find(context.Background(), name)))
 		}

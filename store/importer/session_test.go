@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/importer"
@@ -90,8 +90,8 @@ func TestASessionInConflict(t *testing.T) {
 	}
 }
 
-func byID(list store.Listing) map[string]store.Summary {
-	out := map[string]store.Summary{}
+func byID(list store.Listing) map[string]api.Summary {
+	out := map[string]api.Summary{}
 	for _, item := range list.Items {
 		out[item.ID] = item
 	}

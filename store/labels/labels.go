@@ -13,6 +13,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/overlay"
 	"github.com/roost-dev/roost/task"
@@ -43,13 +44,13 @@ var ErrInvalid = errors.New("it cannot be used as a label")
 // Set changes the labels of a task and returns its row. The labels of our own tasks are events of their journals; those
 // of another tool's task are entries of the overlay, and its folder is not touched. Set fails with a *journal.BusyError
 // while another process owns a task of ours.
-func Set(ctx context.Context, s *store.Store, ref store.Ref, l Change) (store.Summary, error) {
+func Set(ctx context.Context, s *store.Store, ref store.Ref, l Change) (api.Summary, error) {
 	if err := l.validate(); err != nil {
-		return store.Summary{}, err
+		return api.Summary{}, err
 	}
 	was, named, err := labelled(ctx, s, ref)
 	if err != nil {
-		return store.Summary{}, err
+		return api.Summary{}, err
 	}
 	if l.event(was.Title, named, was.Tags, was.Pinned) == nil {
 		return was, nil
@@ -61,7 +62,7 @@ func Set(ctx context.Context, s *store.Store, ref store.Ref, l Change) (store.Su
 			if err := store.MeetsExpectation(ctx, ref); err != nil {
 				return err
 			}
-			was.ApplyLabels(table)
+			store.ApplyLabels(&was, table)
 			if err := l.check(was.Title, was.Tags, was.Pinned); err != nil {
 				return err
 			}
@@ -81,7 +82,7 @@ func Set(ctx context.Context, s *store.Store, ref store.Ref, l Change) (store.Su
 		})
 	}
 	if err != nil {
-		return store.Summary{}, fmt.Errorf("label task %s: %w", ref.ID, err)
+		return api.Summary{}, fmt.Errorf("label task %s: %w", ref.ID, err)
 	}
 	return Row(ctx, s, ref)
 }
@@ -104,24 +105,24 @@ func setOwn(ctx context.Context, s *store.Store, ref store.Ref, l Change) error 
 }
 
 // Row is a task's row. A task that cannot be read is an error.
-func Row(ctx context.Context, s *store.Store, ref store.Ref) (store.Summary, error) {
+func Row(ctx context.Context, s *store.Store, ref store.Ref) (api.Summary, error) {
 	v, err := s.Read(ctx, ref)
 	if err != nil {
-		return store.Summary{}, err
+		return api.Summary{}, err
 	}
 	return v.Summary, v.Close()
 }
 
 // labelled is a task's row, and whether a user gave it its title.
-func labelled(ctx context.Context, s *store.Store, ref store.Ref) (sum store.Summary, named bool, err error) {
+func labelled(ctx context.Context, s *store.Store, ref store.Ref) (sum api.Summary, named bool, err error) {
 	v, err := s.Read(ctx, ref)
 	if err != nil {
-		return store.Summary{}, false, err
+		return api.Summary{}, false, err
 	}
 	if named = v.State.Title != ""; !ref.Own {
 		table, err := s.Overlay(ctx)
 		if err != nil {
-			return store.Summary{}, false, errors.Join(err, v.Close())
+			return api.Summary{}, false, errors.Join(err, v.Close())
 		}
 		named = table.HasTitle(ref.Source, ref.ID)
 	}

@@ -16,12 +16,13 @@ import (
 	"iter"
 	"slices"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/journal/filelog"
 )
 
 // OwnSource is the source of the tasks in Roost's own root.
-const OwnSource = "roost"
+const OwnSource = api.OwnSource
 
 // Types of entries.
 const (

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/store"
 )
@@ -31,13 +32,13 @@ func Since(ctx context.Context, s *store.Store, since int64, id string) (own, ot
 		var sum int64
 		for _, e := range b.list {
 			if e.At >= since {
-				sum = store.AddClamped(sum, max(e.Usage.Micros(), 0))
+				sum = api.AddClamped(sum, max(e.Usage.Micros(), 0))
 			}
 		}
 		if b.task.ID == id {
-			own = money.USD(store.AddClamped(int64(own), sum))
+			own = money.USD(api.AddClamped(int64(own), sum))
 		} else {
-			others = money.USD(store.AddClamped(int64(others), sum))
+			others = money.USD(api.AddClamped(int64(others), sum))
 		}
 	}
 	return own, others, nil
@@ -57,7 +58,7 @@ func ByFamily(ctx context.Context, s *store.Store, id, parent string) (money.USD
 		if t.ID != id {
 			parents[t.ID] = t.ParentID
 		}
-		cost[t.ID] = store.AddClamped(cost[t.ID], max(t.Usage.Micros(), 0))
+		cost[t.ID] = api.AddClamped(cost[t.ID], max(t.Usage.Micros(), 0))
 	}
 	for child, of := range parents {
 		if of != "" {
@@ -73,7 +74,7 @@ func ByFamily(ctx context.Context, s *store.Store, id, parent string) (money.USD
 	seen := map[string]bool{root: true}
 	for next := []string{root}; len(next) > 0; next = next[1:] {
 		if next[0] != id {
-			sum = store.AddClamped(sum, cost[next[0]])
+			sum = api.AddClamped(sum, cost[next[0]])
 		}
 		for _, child := range children[next[0]] {
 			if !seen[child] {

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/spend"
@@ -82,8 +83,8 @@ func TestEveryScreenSaysTheSame(t *testing.T) {
 		s := randomTree(t, r)
 		list, err := s.List(context.Background(), store.Filter{})
 		storetest.Check(t, err)
-		var listed store.Usage
-		own := map[string]store.Usage{}
+		var listed api.Usage
+		own := map[string]api.Usage{}
 		parents := map[string]string{}
 		for _, item := range list.Items {
 			listed = listed.Plus(item.Usage)
@@ -101,12 +102,12 @@ func TestEveryScreenSaysTheSame(t *testing.T) {
 				r.Fatalf("task %s and its requests: %s", item.ID, d)
 			}
 		}
-		for _, by := range spend.Groupings {
+		for _, by := range api.Groupings {
 			got := spending(t, s, by, spend.Filter{})
-			var sum store.Usage
+			var sum api.Usage
 			for _, g := range got.Items {
 				sum = sum.Plus(g.Usage)
-				if by == spend.ByTask {
+				if by == api.ByTask {
 					checkWithChildren(r, g, own, parents)
 				}
 			}
@@ -128,19 +129,19 @@ func TestEveryScreenSaysTheSame(t *testing.T) {
 
 // known is a usage in which nothing and an unknown cost are the same: a total of both is
 // nothing that is known.
-func known(u store.Usage) [5]int64 {
+func known(u api.Usage) [5]int64 {
 	return [5]int64{u.TokensIn, u.TokensOut, u.CacheWrites, u.CacheReads, u.Micros()}
 }
 
 // checkWithChildren adds up a task and its descendants in another way: by asking each
 // task for its ancestors.
-func checkWithChildren(r *rapid.T, g spend.Group, own map[string]store.Usage, parents map[string]string) {
+func checkWithChildren(r *rapid.T, g api.SpendingGroup, own map[string]api.Usage, parents map[string]string) {
 	me := g.Source + " " + g.Key
-	var sum store.Usage
+	var sum api.Usage
 	children := 0
 	for id := range own {
 		seen := []string{}
-		for at := id; own[at] != (store.Usage{}) || parents[at] != ""; at = parents[at] {
+		for at := id; own[at] != (api.Usage{}) || parents[at] != ""; at = parents[at] {
 			if at == me {
 				sum = sum.Plus(own[id])
 				if id != me || len(seen) > 0 {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/storetest"
 )
@@ -25,7 +26,7 @@ func callRow(i int, names ...string) string {
 }
 
 // sumOf adds up the requests of a task.
-func sumOf(t *testing.T, v *store.View) (sum store.Usage) {
+func sumOf(t *testing.T, v *store.View) (sum api.Usage) {
 	t.Helper()
 	for _, e := range storetest.Must[[]store.Expense](t)(v.Expenses(t.Context())) {
 		sum = sum.Plus(e.Usage)

@@ -15,23 +15,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/store"
 )
-
-// By is what spending is grouped by.
-type By string
-
-// What spending can be grouped by.
-const (
-	ByDay       By = "day"       // when the request was sent, in the caller's time zone
-	ByModel     By = "model"     // provider/model
-	ByWorkspace By = "workspace" // the task's folder
-	ByTask      By = "task"
-	ByTool      By = "tool" // the tools that the reply called; its calls share the cost of a request
-)
-
-// Groupings are all of them.
-var Groupings = []By{ByDay, ByModel, ByWorkspace, ByTask, ByTool}
 
 // Filter narrows which requests count. Zero members do not filter.
 type Filter struct {
@@ -42,36 +28,10 @@ type Filter struct {
 	Zone      *time.Location // of days; nil = UTC
 }
 
-// Totals are what was spent, in groups that add up to the total: a subtask counts
-// once, with itself.
-type Totals struct {
-	By    By      `json:"by"`
-	Items []Group `json:"items"`
-	Total Group   `json:"total"`
-}
-
-// Group is one group.
-type Group struct {
-	Key      string      `json:"key"`             // a day, provider/model, folder, task id or tool; "" = not known
-	Title    string      `json:"title,omitempty"` // of a task
-	Source   string      `json:"source,omitempty"`
-	ParentID string      `json:"parent_id,omitempty"`
-	Tasks    int         `json:"tasks"`    // that spent something in this group
-	Requests int         `json:"requests"` // a request that called two tools counts for both
-	Unpriced int         `json:"unpriced"` // requests whose price is unknown
-	Usage    store.Usage `json:"usage"`
-
-	// WithChildren is a task's own usage and that of all its descendants. These
-	// overlap and do not add up to the total.
-	WithChildren *store.Usage `json:"with_children,omitempty"`
-
-	last string // the path of the task that add counted last
-}
-
-// add counts a request of a task.
-func (g *Group) add(task string, u store.Usage) {
-	if g.last != task {
-		g.last = task
+// add counts a request of a task, by its path. The requests of a task come one after another.
+func (c *spendingSums) add(g *api.SpendingGroup, task string, u api.Usage) {
+	if c.last[g] != task {
+		c.last[g] = task
 		g.Tasks++
 	}
 	g.Requests++
@@ -83,33 +43,33 @@ func (g *Group) add(task string, u store.Usage) {
 
 // Totals adds up the tasks that List lists. A task that cannot be read spent
 // what its summary says: nothing that is known.
-func Sum(ctx context.Context, s *store.Store, by By, f Filter) (Totals, error) {
-	if !slices.Contains(Groupings, by) {
-		return Totals{}, fmt.Errorf("group spending by %q: there is no such grouping", by)
+func Sum(ctx context.Context, s *store.Store, by api.Grouping, f Filter) (api.Totals, error) {
+	if !slices.Contains(api.Groupings, by) {
+		return api.Totals{}, fmt.Errorf("group spending by %q: there is no such grouping", by)
 	}
 	if f.Zone == nil {
 		f.Zone = time.UTC
 	}
 	listed, err := s.List(ctx, store.Filter{Source: f.Source, Workspace: f.Workspace})
 	if err != nil {
-		return Totals{}, err
+		return api.Totals{}, err
 	}
 	refs, err := s.Refs(ctx)
 	if err != nil {
-		return Totals{}, err
+		return api.Totals{}, err
 	}
 	at := make(map[string]store.Ref, len(refs))
 	for _, ref := range refs {
 		at[ref.Dir] = ref
 	}
-	sums := spendingSums{by: by, filter: f, groups: map[string]*Group{}}
+	sums := spendingSums{by: by, filter: f, groups: map[string]*api.SpendingGroup{}, last: map[*api.SpendingGroup]string{}}
 	const atOnce = 64
 	for from := 0; from < len(listed.Items); from += atOnce {
 		store.Tell(ctx, store.Progress{What: "adding up", Done: from, Of: len(listed.Items)})
 		part := listed.Items[from:min(from+atOnce, len(listed.Items))]
 		bills, err := readBills(ctx, s, part, at)
 		if err != nil {
-			return Totals{}, fmt.Errorf("add up what was spent: %w", err)
+			return api.Totals{}, fmt.Errorf("add up what was spent: %w", err)
 		}
 		for i := range part {
 			sums.task(bills[i].task, bills[i].list)
@@ -120,12 +80,12 @@ func Sum(ctx context.Context, s *store.Store, by By, f Filter) (Totals, error) {
 
 // bill holds what one task spent.
 type bill struct {
-	task store.Summary
+	task api.Summary
 	list []store.Expense
 }
 
 // readBills reads tasks, as many at a time as there are cores. It opens each task once: what a task spent is in its messages.
-func readBills(ctx context.Context, s *store.Store, tasks []store.Summary, at map[string]store.Ref) ([]bill, error) {
+func readBills(ctx context.Context, s *store.Store, tasks []api.Summary, at map[string]store.Ref) ([]bill, error) {
 	out := make([]bill, len(tasks))
 	var next atomic.Int64
 	var workers sync.WaitGroup
@@ -140,7 +100,7 @@ func readBills(ctx context.Context, s *store.Store, tasks []store.Summary, at ma
 	return out, ctx.Err()
 }
 
-func readBill(ctx context.Context, s *store.Store, t store.Summary, at map[string]store.Ref) bill {
+func readBill(ctx context.Context, s *store.Store, t api.Summary, at map[string]store.Ref) bill {
 	if ref, ok := at[t.Path]; ok {
 		if list, sum, err := readExpenses(ctx, s, ref); err == nil {
 			sum.Title = t.Title // the list may have a newer one
@@ -155,10 +115,10 @@ func readBill(ctx context.Context, s *store.Store, t store.Summary, at map[strin
 }
 
 // readExpenses reads one task, without its labels: they do not matter here.
-func readExpenses(ctx context.Context, s *store.Store, ref store.Ref) ([]store.Expense, store.Summary, error) {
+func readExpenses(ctx context.Context, s *store.Store, ref store.Ref) ([]store.Expense, api.Summary, error) {
 	v, err := s.ReadUnlabelled(ctx, ref)
 	if err != nil {
-		return nil, store.Summary{}, err
+		return nil, api.Summary{}, err
 	}
 	list, err := v.Expenses(ctx)
 	return list, v.Summary, errors.Join(err, v.Close())
@@ -166,19 +126,20 @@ func readExpenses(ctx context.Context, s *store.Store, ref store.Ref) ([]store.E
 
 // spendingSums collects groups.
 type spendingSums struct {
-	by     By
+	by     api.Grouping
 	filter Filter
-	groups map[string]*Group
-	order  []*Group
-	total  Group
+	groups map[string]*api.SpendingGroup
+	order  []*api.SpendingGroup
+	total  api.SpendingGroup
+	last   map[*api.SpendingGroup]string // the path of the task that add counted last
 }
 
-func (c *spendingSums) task(t store.Summary, list []store.Expense) {
+func (c *spendingSums) task(t api.Summary, list []store.Expense) {
 	for _, e := range list {
 		if c.filter.Since != 0 && e.At < c.filter.Since || c.filter.Until != 0 && e.At >= c.filter.Until || !e.Usage.NonZero() && e.Usage.Cost != nil {
 			continue
 		}
-		c.total.add(t.Path, e.Usage)
+		c.add(&c.total, t.Path, e.Usage)
 		keys := c.keys(t, e)
 		for i, key := range keys {
 			share := e.Usage.Share(i, len(keys))
@@ -187,27 +148,27 @@ func (c *spendingSums) task(t store.Summary, list []store.Expense) {
 				g.Usage = g.Usage.Plus(share)
 				continue
 			}
-			c.group(key, t).add(t.Path, share)
+			c.add(c.group(key, t), t.Path, share)
 		}
 	}
 }
 
 // keys are the groups that share an expense.
-func (c *spendingSums) keys(t store.Summary, e store.Expense) []string {
+func (c *spendingSums) keys(t api.Summary, e store.Expense) []string {
 	switch c.by {
-	case ByDay:
+	case api.ByDay:
 		if e.At <= 0 {
 			return []string{""}
 		}
 		return []string{time.UnixMilli(e.At).In(c.filter.Zone).Format(time.DateOnly)}
-	case ByModel:
+	case api.ByModel:
 		if e.Provider == "" || e.Model == "" {
 			return []string{e.Provider + e.Model}
 		}
 		return []string{e.Provider + "/" + e.Model}
-	case ByWorkspace:
+	case api.ByWorkspace:
 		return []string{t.Workspace}
-	case ByTool:
+	case api.ByTool:
 		if len(e.Tools) > 0 {
 			return e.Tools
 		}
@@ -216,15 +177,15 @@ func (c *spendingSums) keys(t store.Summary, e store.Expense) []string {
 	return []string{t.ID}
 }
 
-func (c *spendingSums) group(key string, t store.Summary) *Group {
+func (c *spendingSums) group(key string, t api.Summary) *api.SpendingGroup {
 	at := key
-	if c.by == ByTask {
+	if c.by == api.ByTask {
 		at = t.Path // two storages may hold tasks of one id
 	}
 	g := c.groups[at]
 	if g == nil {
-		g = &Group{Key: key}
-		if c.by == ByTask {
+		g = &api.SpendingGroup{Key: key}
+		if c.by == api.ByTask {
 			g.Title, g.Source, g.ParentID = t.Title, t.Source, t.ParentID
 		}
 		c.groups[at] = g
@@ -234,17 +195,17 @@ func (c *spendingSums) group(key string, t store.Summary) *Group {
 }
 
 // spending orders the groups: days by time, all else by cost, then tokens.
-func (c *spendingSums) spending(tasks []store.Summary) Totals {
-	if c.by == ByTask {
+func (c *spendingSums) spending(tasks []api.Summary) api.Totals {
+	if c.by == api.ByTask {
 		c.withChildren(tasks)
 	}
-	slices.SortStableFunc(c.order, func(a, b *Group) int {
-		if c.by == ByDay {
+	slices.SortStableFunc(c.order, func(a, b *api.SpendingGroup) int {
+		if c.by == api.ByDay {
 			return cmp.Compare(b.Key, a.Key)
 		}
 		return cmp.Or(cmp.Compare(b.Usage.Micros(), a.Usage.Micros()), cmp.Compare(b.Usage.TokensIn, a.Usage.TokensIn), cmp.Compare(a.Key, b.Key))
 	})
-	out := Totals{By: c.by, Total: c.total, Items: make([]Group, 0, len(c.order))}
+	out := api.Totals{By: c.by, Total: c.total, Items: make([]api.SpendingGroup, 0, len(c.order))}
 	out.Total.Key = "total"
 	for _, g := range c.order {
 		out.Items = append(out.Items, *g)
@@ -254,9 +215,9 @@ func (c *spendingSums) spending(tasks []store.Summary) Totals {
 
 // withChildren adds to each task what its descendants spent, each once. Damaged
 // folders may name each other as parents.
-func (c *spendingSums) withChildren(tasks []store.Summary) {
+func (c *spendingSums) withChildren(tasks []api.Summary) {
 	type taskKey struct{ source, id string }
-	own := map[taskKey]store.Usage{}
+	own := map[taskKey]api.Usage{}
 	children := map[taskKey][]taskKey{}
 	for _, t := range tasks {
 		at := taskKey{t.Source, t.ID}
@@ -274,7 +235,7 @@ func (c *spendingSums) withChildren(tasks []store.Summary) {
 			continue
 		}
 		seen := map[taskKey]bool{at: true}
-		var sum store.Usage
+		var sum api.Usage
 		for next := []taskKey{at}; len(next) > 0; next = next[1:] {
 			sum = sum.Plus(own[next[0]])
 			for _, child := range children[next[0]] {

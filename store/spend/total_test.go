@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/spend"
@@ -33,7 +34,7 @@ func family(t *testing.T) (s *store.Store, storage string) {
 	return storetest.Open(t, filepath.Join(t.TempDir(), "root"), storage), storage
 }
 
-func spending(t *testing.T, s *store.Store, by spend.By, f spend.Filter) spend.Totals {
+func spending(t *testing.T, s *store.Store, by api.Grouping, f spend.Filter) api.Totals {
 	t.Helper()
 	got, err := spend.Sum(context.Background(), s, by, f)
 	if err != nil {
@@ -42,7 +43,7 @@ func spending(t *testing.T, s *store.Store, by spend.By, f spend.Filter) spend.T
 	return got
 }
 
-func keys(s spend.Totals) (out []string) {
+func keys(s api.Totals) (out []string) {
 	for _, g := range s.Items {
 		out = append(out, fmt.Sprintf("%s %s %d/%d", g.Key, g.Usage.Cost, g.Tasks, g.Requests))
 	}
@@ -53,15 +54,15 @@ func keys(s spend.Totals) (out []string) {
 func TestEveryGroupingAddsUpToTheList(t *testing.T) {
 	s, storage := family(t)
 	before := storetest.Tree(t, storage)
-	var listed store.Usage
+	var listed api.Usage
 	list, err := s.List(context.Background(), store.Filter{})
 	storetest.Check(t, err)
 	for _, item := range list.Items {
 		listed = listed.Plus(item.Usage)
 	}
-	for _, by := range spend.Groupings {
+	for _, by := range api.Groupings {
 		got := spending(t, s, by, spend.Filter{})
-		var sum store.Usage
+		var sum api.Usage
 		for _, g := range got.Items {
 			sum = sum.Plus(g.Usage)
 		}
@@ -80,18 +81,18 @@ func TestEveryGroupingAddsUpToTheList(t *testing.T) {
 func TestGroups(t *testing.T) {
 	s, _ := family(t)
 	for _, c := range []struct {
-		by   spend.By
+		by   api.Grouping
 		f    spend.Filter
 		want []string
 	}{
-		{spend.ByWorkspace, spend.Filter{}, []string{"/v 4.50 2/4", "/w 1.000003 2/4", " 0.25 1/2"}},
-		{spend.ByModel, spend.Filter{}, []string{" 5.750003 5/10"}},
-		{spend.ByDay, spend.Filter{}, []string{"2023-11-18 0.25 1/2", "2023-11-17 0.50 1/2", "2023-11-16 4.00 1/2", "2023-11-15 0.000003 1/2", "2023-11-14 1.00 1/2"}},
-		{spend.ByDay, spend.Filter{Zone: time.FixedZone("east", 14*3600), Workspace: "/w"}, []string{"2023-11-16 0.000003 1/2", "2023-11-15 1.00 1/2"}},
+		{api.ByWorkspace, spend.Filter{}, []string{"/v 4.50 2/4", "/w 1.000003 2/4", " 0.25 1/2"}},
+		{api.ByModel, spend.Filter{}, []string{" 5.750003 5/10"}},
+		{api.ByDay, spend.Filter{}, []string{"2023-11-18 0.25 1/2", "2023-11-17 0.50 1/2", "2023-11-16 4.00 1/2", "2023-11-15 0.000003 1/2", "2023-11-14 1.00 1/2"}},
+		{api.ByDay, spend.Filter{Zone: time.FixedZone("east", 14*3600), Workspace: "/w"}, []string{"2023-11-16 0.000003 1/2", "2023-11-15 1.00 1/2"}},
 		// One request calls three tools, one of them twice.
-		{spend.ByTool, spend.Filter{Workspace: "/v"}, []string{" 2.25 2/2", "read_file 1.50 2/2", "list_files 0.75 2/2"}},
-		{spend.ByTask, spend.Filter{Since: storetest.TS0 + 2, Until: storetest.TS0 + 24*3600*1000 + 2}, []string{"parent 0.50 1/1", "child 0.000002 1/1"}},
-		{spend.ByTask, spend.Filter{Source: "nosuch"}, nil},
+		{api.ByTool, spend.Filter{Workspace: "/v"}, []string{" 2.25 2/2", "read_file 1.50 2/2", "list_files 0.75 2/2"}},
+		{api.ByTask, spend.Filter{Since: storetest.TS0 + 2, Until: storetest.TS0 + 24*3600*1000 + 2}, []string{"parent 0.50 1/1", "child 0.000002 1/1"}},
+		{api.ByTask, spend.Filter{Source: "nosuch"}, nil},
 	} {
 		if d := cmp.Diff(c.want, keys(spending(t, s, c.by, c.f))); d != "" {
 			t.Errorf("by %s %+v: %s", c.by, c.f, d)
@@ -106,7 +107,7 @@ func TestGroups(t *testing.T) {
 func TestSpendingWithChildren(t *testing.T) {
 	s, _ := family(t)
 	got := map[string]string{}
-	for _, g := range spending(t, s, spend.ByTask, spend.Filter{}).Items {
+	for _, g := range spending(t, s, api.ByTask, spend.Filter{}).Items {
 		got[g.Key] = "-"
 		if g.WithChildren != nil {
 			got[g.Key] = g.WithChildren.Cost.String()

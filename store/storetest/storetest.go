@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/actions"
@@ -283,29 +284,29 @@ func ClineIndex(t testing.TB) (data, dir string, db *sql.DB) {
 }
 
 // Delete deletes a task.
-func Delete(t testing.TB, s *store.Store, given string) trash.DeletedTask {
+func Delete(t testing.TB, s *store.Store, given string) api.DeletedTask {
 	t.Helper()
-	return Must[trash.DeletedTask](t)(trash.Delete(context.Background(), s, Find(t, s, given)))
+	return Must[api.DeletedTask](t)(trash.Delete(context.Background(), s, Find(t, s, given)))
 }
 
 // TrashNames are the names in the trash, in their order.
 func TrashNames(t testing.TB, s *store.Store) string {
 	t.Helper()
 	var out []string
-	for _, d := range Must[[]trash.DeletedTask](t)(trash.List(context.Background(), s)) {
+	for _, d := range Must[[]api.DeletedTask](t)(trash.List(context.Background(), s)) {
 		out = append(out, d.Name)
 	}
 	return strings.Join(out, " ")
 }
 
 // Label changes the labels of a task.
-func Label(t testing.TB, s *store.Store, given string, c labels.Change) store.Summary {
+func Label(t testing.TB, s *store.Store, given string, c labels.Change) api.Summary {
 	t.Helper()
-	return Must[store.Summary](t)(labels.Set(context.Background(), s, Find(t, s, given), c))
+	return Must[api.Summary](t)(labels.Set(context.Background(), s, Find(t, s, given), c))
 }
 
 // Undo undoes or redoes the newest action of a task.
-func Undo(t testing.TB, s *store.Store, given string, redo bool) actions.Action {
+func Undo(t testing.TB, s *store.Store, given string, redo bool) api.Action {
 	t.Helper()
 	a, _, err := actions.Undo(context.Background(), s, given, actions.Options{Redo: redo})
 	Check(t, err)
@@ -313,15 +314,15 @@ func Undo(t testing.TB, s *store.Store, given string, redo bool) actions.Action 
 }
 
 // Labels are the labels of a row as text.
-func Labels(sum store.Summary) string {
+func Labels(sum api.Summary) string {
 	return fmt.Sprintf("%s %v %v", sum.Title, sum.Tags, sum.Pinned)
 }
 
 // Listed is a task's row in the list. It must have the labels that reading the task gives.
-func Listed(t testing.TB, s *store.Store, id string) store.Summary {
+func Listed(t testing.TB, s *store.Store, id string) api.Summary {
 	t.Helper()
 	all := List(t, s, store.Filter{Empty: true}).Items
-	i := slices.IndexFunc(all, func(sum store.Summary) bool { return sum.ID == id })
+	i := slices.IndexFunc(all, func(sum api.Summary) bool { return sum.ID == id })
 	if i < 0 {
 		t.Fatalf("%s is not listed", id)
 	}

@@ -16,20 +16,13 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/journal/filelog"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/overlay"
 )
-
-// DeletedTask is a deleted task as lists show it.
-type DeletedTask struct {
-	store.Summary
-	Name      string  `json:"name"`       // restores it
-	DeletedAt *string `json:"deleted_at"` // RFC 3339; null when unknown
-	Hidden    bool    `json:"hidden"`     // its folder is untouched in the storage of another tool
-}
 
 // ErrTaken: another task has the id of the task that should be restored.
 var ErrTaken = errors.New("another task has this id")
@@ -38,7 +31,7 @@ var ErrTaken = errors.New("another task has this id")
 const purgedPrefix = ".purged-"
 
 // List lists the deleted tasks, newest first. It changes nothing.
-func List(ctx context.Context, s *store.Store) ([]DeletedTask, error) {
+func List(ctx context.Context, s *store.Store) ([]api.DeletedTask, error) {
 	table, err := s.Overlay(ctx)
 	if err != nil {
 		return nil, err
@@ -47,7 +40,7 @@ func List(ctx context.Context, s *store.Store) ([]DeletedTask, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := []DeletedTask{}
+	out := []api.DeletedTask{}
 	for _, d := range all {
 		if d.Purged {
 			continue
@@ -58,17 +51,17 @@ func List(ctx context.Context, s *store.Store) ([]DeletedTask, error) {
 }
 
 // Find finds one deleted task, as Restore and Purge do.
-func Find(ctx context.Context, s *store.Store, given string) (DeletedTask, error) {
+func Find(ctx context.Context, s *store.Store, given string) (api.DeletedTask, error) {
 	d, err := s.FindDeleted(ctx, given)
 	if err != nil {
-		return DeletedTask{}, err
+		return api.DeletedTask{}, err
 	}
 	table, err := s.Overlay(ctx)
 	return describe(ctx, s, d, table), err
 }
 
-func describe(ctx context.Context, s *store.Store, d store.DeletedTask, table overlay.Table) DeletedTask {
-	return DeletedTask{
+func describe(ctx context.Context, s *store.Store, d store.DeletedTask, table overlay.Table) api.DeletedTask {
+	return api.DeletedTask{
 		Summary:   s.SummaryOfDeleted(ctx, d, table),
 		Name:      d.Name,
 		DeletedAt: store.Timestamp(d.At),
@@ -76,25 +69,20 @@ func describe(ctx context.Context, s *store.Store, d store.DeletedTask, table ov
 	}
 }
 
-// QualifiedName names the deleted task so that it fits no other.
-func (t DeletedTask) QualifiedName() string {
-	return store.DeletedTask{Name: t.Name, Hidden: t.Hidden}.QualifiedName()
-}
-
 // Delete takes a task out of every list so that it can be restored. It fails with a *journal.BusyError while a process
 // owns the task.
-func Delete(ctx context.Context, s *store.Store, ref store.Ref) (DeletedTask, error) {
+func Delete(ctx context.Context, s *store.Store, ref store.Ref) (api.DeletedTask, error) {
 	return deleteWith(ctx, s, ref, "")
 }
 
 // DeleteSubtask is Delete for a subtask of a task that was just deleted: undoing the deletion of the parent restores
 // the subtask, too.
-func DeleteSubtask(ctx context.Context, s *store.Store, ref, parent store.Ref) (DeletedTask, error) {
+func DeleteSubtask(ctx context.Context, s *store.Store, ref, parent store.Ref) (api.DeletedTask, error) {
 	return deleteWith(ctx, s, ref, parent.Source+":"+parent.ID)
 }
 
-func deleteWith(ctx context.Context, s *store.Store, ref store.Ref, with string) (DeletedTask, error) {
-	var out DeletedTask
+func deleteWith(ctx context.Context, s *store.Store, ref store.Ref, with string) (api.DeletedTask, error) {
+	var out api.DeletedTask
 	err := s.ChangeOverlay(ctx, func(table overlay.Table, add overlay.Append) error {
 		var err error
 		out, err = deleteLocked(ctx, s, ref, table, 0, func(list ...overlay.Entry) error {
@@ -106,7 +94,7 @@ func deleteWith(ctx context.Context, s *store.Store, ref store.Ref, with string)
 		return err
 	})
 	if err != nil {
-		return DeletedTask{}, fmt.Errorf("delete task %s: %w", ref.ID, err)
+		return api.DeletedTask{}, fmt.Errorf("delete task %s: %w", ref.ID, err)
 	}
 	return out, nil
 }
@@ -127,7 +115,7 @@ func DeleteAgain(ctx context.Context, s *store.Store, ref store.Ref, redoes uint
 // a new one.
 func deleteLocked(
 	ctx context.Context, s *store.Store, ref store.Ref, table overlay.Table, redoes uint64, add overlay.Append,
-) (DeletedTask, error) {
+) (api.DeletedTask, error) {
 	if ref.Own {
 		return moveToTrash(ctx, s, ref, redoes, add)
 	}
@@ -135,7 +123,7 @@ func deleteLocked(
 }
 
 // hide records that a task of another tool is deleted.
-func hide(ctx context.Context, s *store.Store, ref store.Ref, table overlay.Table, redoes uint64, add overlay.Append) (DeletedTask, error) {
+func hide(ctx context.Context, s *store.Store, ref store.Ref, table overlay.Table, redoes uint64, add overlay.Append) (api.DeletedTask, error) {
 	now := s.Now()
 	if table.Hidden(ref.Source, ref.ID) {
 		now = table[overlay.Key{Source: ref.Source, ID: ref.ID}].At
@@ -156,11 +144,11 @@ func hide(ctx context.Context, s *store.Store, ref store.Ref, table overlay.Tabl
 		})
 	})
 	if err != nil {
-		return DeletedTask{}, err
+		return api.DeletedTask{}, err
 	}
 	sum := s.SummaryOf(ctx, ref)
-	sum.ApplyLabels(table)
-	return DeletedTask{
+	store.ApplyLabels(&sum, table)
+	return api.DeletedTask{
 		Summary:   sum,
 		Name:      ref.Source + ":" + ref.ID,
 		DeletedAt: store.Timestamp(now),
@@ -188,12 +176,12 @@ func whileUnowned(ctx context.Context, s *store.Store, ref store.Ref, do func() 
 }
 
 // moveToTrash deletes a task of our own.
-func moveToTrash(ctx context.Context, s *store.Store, ref store.Ref, redoes uint64, add overlay.Append) (DeletedTask, error) {
+func moveToTrash(ctx context.Context, s *store.Store, ref store.Ref, redoes uint64, add overlay.Append) (api.DeletedTask, error) {
 	if err := store.CheckID(ref); err != nil {
-		return DeletedTask{}, err
+		return api.DeletedTask{}, err
 	}
 	if err := s.EnsureDir(s.TrashDir(), "cannot be written"); err != nil {
-		return DeletedTask{}, err
+		return api.DeletedTask{}, err
 	}
 	name := ref.ID
 	for n := 2; exists(filepath.Join(s.TrashDir(), name)); n++ { // ids hold no "~"
@@ -220,13 +208,13 @@ func moveToTrash(ctx context.Context, s *store.Store, ref store.Ref, redoes uint
 			entry.Type, entry.Deleted, entry.Redoes, entry.Head = overlay.Kept, new(false), 0, store.HeadOf(ctx, ref.Log)
 			err = errors.Join(err, add(entry))
 		}
-		return DeletedTask{}, err
+		return api.DeletedTask{}, err
 	}
 	failpoint.Hit("trash.moved")
 	if err := s.SweepIndex(ctx); err != nil {
-		return DeletedTask{}, fmt.Errorf("the task is in the trash, but the history index still names it: %w", err)
+		return api.DeletedTask{}, fmt.Errorf("the task is in the trash, but the history index still names it: %w", err)
 	}
-	return DeletedTask{
+	return api.DeletedTask{
 		Summary:   s.SummaryOf(ctx, s.TrashRef(name)),
 		Name:      name,
 		DeletedAt: store.Timestamp(s.Now()),
@@ -401,8 +389,8 @@ func removeEmptyFolder(dir string) error {
 
 // Purge removes the bytes of a deleted task for good. Of a task in another tool's storage it removes only Roost's
 // journal; the folder remains, and remains hidden.
-func Purge(ctx context.Context, s *store.Store, given string) (DeletedTask, error) {
-	var out DeletedTask
+func Purge(ctx context.Context, s *store.Store, given string) (api.DeletedTask, error) {
+	var out api.DeletedTask
 	err := s.ChangeOverlay(ctx, func(table overlay.Table, add overlay.Append) error {
 		d, err := s.FindDeleted(ctx, given)
 		if err != nil {
@@ -435,7 +423,7 @@ func Purge(ctx context.Context, s *store.Store, given string) (DeletedTask, erro
 		return removePurged(s)
 	})
 	if err != nil {
-		return DeletedTask{}, fmt.Errorf("purge %s: %w", given, err)
+		return api.DeletedTask{}, fmt.Errorf("purge %s: %w", given, err)
 	}
 	return out, nil
 }

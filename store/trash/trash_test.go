@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/store/overlay"
 
 	"github.com/roost-dev/roost/store"
@@ -148,7 +149,7 @@ func TestDeleteAForeignTask(t *testing.T) {
 	// It can be found in the trash when its storage is not named any more.
 	storetest.Delete(t, s, "theirs")
 	alone := storetest.Open(t, root)
-	found := storetest.Must[[]trash.DeletedTask](t)(trash.List(context.Background(), alone))
+	found := storetest.Must[[]api.DeletedTask](t)(trash.List(context.Background(), alone))
 	if len(found) != 1 || found[0].Path != dir || found[0].Title != "named here" {
 		t.Fatalf("%+v", found)
 	}
@@ -246,7 +247,7 @@ func TestNamesInTheTrash(t *testing.T) {
 	}
 	theirs := ""
 	for _, r := range storetest.Must[[]store.Ref](t)(s.Refs(context.Background())) {
-		x := storetest.Must[trash.DeletedTask](t)(trash.Delete(context.Background(), s, r))
+		x := storetest.Must[api.DeletedTask](t)(trash.Delete(context.Background(), s, r))
 		if x.Hidden {
 			theirs = x.Name
 		}
@@ -288,7 +289,7 @@ func TestDeleteALink(t *testing.T) {
 	if d := cmp.Diff(before, storetest.Tree(t, dir)); d != "" || storetest.TrashNames(t, s) != "link" {
 		t.Errorf("trash %s; %s", storetest.TrashNames(t, s), d)
 	}
-	storetest.Must[trash.DeletedTask](t)(trash.Purge(context.Background(), s, "link"))
+	storetest.Must[api.DeletedTask](t)(trash.Purge(context.Background(), s, "link"))
 	if d := cmp.Diff(before, storetest.Tree(t, dir)); d != "" || storetest.TrashNames(t, s) != "" {
 		t.Errorf("trash %s; %s", storetest.TrashNames(t, s), d)
 	}
@@ -336,7 +337,7 @@ func TestPurge(t *testing.T) {
 	storetest.Delete(t, s, "mine")
 	storetest.Delete(t, s, "theirs")
 	for _, id := range []string{"mine", "theirs"} {
-		storetest.Must[trash.DeletedTask](t)(trash.Purge(context.Background(), s, id))
+		storetest.Must[api.DeletedTask](t)(trash.Purge(context.Background(), s, id))
 	}
 	left := storetest.Must[[]os.DirEntry](t)(os.ReadDir(filepath.Join(root, "trash")))
 	if len(left) > 0 || storetest.Exists(theirs.Log, "") || storetest.TrashNames(t, s) != "" {

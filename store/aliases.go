@@ -1,0 +1,15 @@
+package store
+
+import "github.com/roost-dev/roost/api"
+
+type (
+	Damage        = api.Damage
+	MessageCounts = api.MessageCounts
+	Received      = api.Received
+	Summary       = api.Summary
+	Usage         = api.Usage
+)
+
+type (
+	Hit       = api.Hit
+)

@@ -1,0 +1,12 @@
+package task
+
+import "github.com/roost-dev/roost/api"
+
+type (
+	QuestionClosed = api.QuestionClosed
+	QuestionOpened = api.QuestionOpened
+)
+
+type (
+	FileVersion = api.FileVersion
+)
