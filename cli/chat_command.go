@@ -136,7 +136,7 @@ func (a *App) chat(ctx context.Context, c *client.Client, e *engine.Engine, v *v
 	var err error
 	if draw {
 		a.say("roost chat: words for the model, /help for commands; Ctrl-D leaves")
-		v.through(s.Aside)
+		v.through(s.Note)
 		err = s.Screen(stop.ctx, in, out)
 		v.through(nil)
 	} else {

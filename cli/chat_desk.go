@@ -46,7 +46,7 @@ func (d *chatDesk) EditQueued(ctx context.Context, id, input string, text *strin
 }
 
 // Deed runs a command of roost as the shell would, on the same tasks, with nobody to ask.
-func (d *chatDesk) Deed(ctx context.Context, args ...string) chat.Said {
+func (d *chatDesk) Command(ctx context.Context, args ...string) chat.Said {
 	var out, errs, whole bytes.Buffer
 	a := d.a
 	sub := &App{In: strings.NewReader(""), Out: io.MultiWriter(&out, &whole), Err: io.MultiWriter(&errs, &whole), Env: a.Env, Dir: a.Dir, Now: a.Now, Width: a.Width}

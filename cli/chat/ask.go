@@ -15,20 +15,19 @@ import (
 	"github.com/roost-dev/roost/view"
 )
 
-// ask is a question that the person is asked. It is shown, and its answer read, as
-// roost run does both.
+// ask is an open question for the user. The chat shows it, and reads its answer, as roost run does.
 type ask struct {
 	id     string // as answers name it
 	task   string
 	q      api.QuestionOpened
-	seen   string // the event that opened it, "" when it stood before the chat
+	seen   string // the event that opened it, "" when it was open before the chat began
 	cancel context.CancelFunc
 	done   chan struct{}
 	said   atomic.Bool // the person answered
 	again  bool        // the answer was not taken, and the question is open; read behind done
 }
 
-// opened begins to ask, where somebody is here to be asked; else the question is shown.
+// opened begins to ask when a user is present; otherwise it only shows the question.
 func (t *talk) opened(in incoming) {
 	var q api.QuestionOpened
 	if json.Unmarshal(in.Data, &q) != nil || q.Question == "" {
@@ -89,9 +88,8 @@ func (s *Session) unread() (lines []string) {
 	return lines
 }
 
-// give gives the answer. One that comes too late is no failure: somebody else was faster.
-// One that was not taken leaves the question open: it is asked again, with the words that
-// were its answer in the editor.
+// give sends the answer. An answer that comes too late is no failure: another client was faster. An answer that was
+// not taken leaves the question open: the chat asks again, with the rejected words in the editor.
 func (t *talk) give(a *ask, r term.Reply) {
 	s := t.s
 	if r.Stop {
@@ -100,7 +98,7 @@ func (t *talk) give(a *ask, r term.Reply) {
 		return
 	}
 	ends := s.over()
-	done, err := s.desk.Answer(t.ctx, a.id, report.Answer{Text: r.Text, Approve: r.Approve, Always: r.Always, Seen: a.seen})
+	done, err := s.backend.Answer(t.ctx, a.id, report.Answer{Text: r.Text, Approve: r.Approve, Always: r.Always, Seen: a.seen})
 	switch {
 	case err == nil:
 		s.goesOn(a.id, done.Run, ends)
@@ -126,18 +124,18 @@ func retyped(r term.Reply) string {
 	return "y " + r.Text
 }
 
-// stillOpen reports whether a question is open whose answer was not taken. Where nobody
-// can say, it is: asking too much is better than not asking.
+// stillOpen reports whether a question is open whose answer was not taken. When that cannot be found out, it is:
+// asking too much is better than not asking.
 func (t *talk) stillOpen(a *ask, err error) bool {
 	var p *client.Problem
 	if !errors.As(err, &p) {
 		return true
 	}
-	list, err := t.s.desk.Questions(t.ctx, a.task)
+	list, err := t.s.backend.Questions(t.ctx, a.task)
 	return err != nil || slices.ContainsFunc(list, func(q report.Question) bool { return q.ID == a.id })
 }
 
-// answered goes on behind a question.
+// answered continues after a question.
 func (t *talk) answered(a *ask) {
 	<-a.done
 	t.ask = nil
@@ -156,8 +154,8 @@ func (t *talk) answered(a *ask) {
 	})
 }
 
-// ends reports whether an event ends the question that is asked: somebody else answered
-// it, or the run is over. Nobody is asked any more then.
+// ends reports whether an event ends the question that is asked: another client answered it, or the run is over. Then
+// the chat stops asking.
 func (t *talk) ends(in incoming) bool {
 	a := t.ask
 	if a.said.Load() {
@@ -203,7 +201,7 @@ func (t *talk) ends(in incoming) bool {
 
 // open asks what was open before the chat came to the task.
 func (s *Session) open(ctx context.Context, id string) error {
-	list, err := s.desk.Questions(ctx, id)
+	list, err := s.backend.Questions(ctx, id)
 	if err != nil {
 		return fmt.Errorf("look for open questions: %w", err)
 	}

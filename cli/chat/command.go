@@ -13,7 +13,7 @@ import (
 	"github.com/roost-dev/roost/view"
 )
 
-// command is what a line with a "/" may say.
+// command is what a line with a "/" may name.
 type command struct {
 	name, args, about string
 	also              []string // other names
@@ -27,7 +27,7 @@ type command struct {
 // what it is itself a part of.
 func commands() []command {
 	return []command{
-		{name: "help", args: "[COMMAND]", about: "say what there is", do: (*Session).help},
+		{name: "help", args: "[COMMAND]", about: "list the commands", do: (*Session).help},
 		{name: "new", about: "begin another task with the next words", do: (*Session).newTask},
 		{name: "resume", args: "ID", about: "turn to another task", also: []string{"continue"}, kind: Tasks, do: (*Session).turn},
 		{name: "tasks", args: "[WORDS]", about: "list tasks, newest first", also: []string{"list"}, do: (*Session).tasks},
@@ -44,7 +44,7 @@ func commands() []command {
 		{name: "edit", args: "REF WORDS", about: "put other words in a message's place, and go on from there", needs: true, words: true, do: (*Session).edit},
 		{name: "condense", args: "[WORDS]", about: "have older history summarised, looking to WORDS", also: []string{"compact"}, needs: true, do: (*Session).condense},
 		{name: "checkpoint", args: "[list]", about: "keep the files as they are now; list what is kept", also: []string{"checkpoints"}, needs: true, do: (*Session).checkpoint},
-		{name: "restore", args: "[C] [--yes]", about: "put files back; without --yes it says what would be done", needs: true, do: (*Session).restore},
+		{name: "restore", args: "[C] [--yes]", about: "put files back; without --yes it shows what it would do", needs: true, do: (*Session).restore},
 		{name: "diff", args: "[C [C2|now]]", about: "what changed in the files", needs: true, do: behind("checkpoint", "diff")},
 		{name: "files", about: "what the model knows of files", needs: true, do: behind("files")},
 		{name: "export", args: "[FORM] [FILE]", about: "write the task: md, html, json, roo, archive", needs: true, do: (*Session).export},
@@ -59,7 +59,7 @@ func commands() []command {
 
 		{name: "queue", args: "[N WORDS|drop N]", about: "what waits for the run; other words for it", needs: true, words: true, do: (*Session).queued},
 		{name: "answer", args: "WORDS", about: "answer the open question: yes, no, words", needs: true, words: true, do: (*Session).reply},
-		{name: "reject", args: "[WHY]", about: "say no to what the run asks for; the model is told why", needs: true, words: true, do: (*Session).reject},
+		{name: "reject", args: "[WHY]", about: "refuse what the run asks for; the model gets WHY", needs: true, words: true, do: (*Session).reject},
 		{name: "steer", args: "WORDS", about: "words for the model's next request, also while a question is open", needs: true, words: true, do: (*Session).steer},
 		{name: "now", args: "WORDS", about: "break off what the run is at, saved, and go on with WORDS", needs: true, words: true, do: (*Session).interject},
 		{name: "retry", about: "go on without further words", needs: true, do: (*Session).retry},
@@ -77,7 +77,7 @@ func find(name string) (command, bool) {
 	return command{}, false
 }
 
-// UnknownError is a command that nobody knows. It was not sent to anybody.
+// UnknownError is a command that does not exist. The chat did not send it to a model.
 type UnknownError struct{ Name, Nearest string }
 
 func (e *UnknownError) Error() string {
@@ -88,27 +88,26 @@ func (e *UnknownError) Error() string {
 	return text + " (/help lists them; a line for the model that begins with / begins with //)"
 }
 
-// do does what a line says. A name that is none of ours is for the engine where a
-// person wrote a prompt, or there is a skill, of that name. words: what was typed is more
-// than a command, and must not be lost when it fails.
+// do carries out a line. A name that is none of ours goes to the engine when a prompt or a skill of the user's has
+// that name. words: the line holds more than a command, and must not be lost when it fails.
 func (s *Session) do(ctx context.Context, text string) (words bool, err error) {
 	name, rest := split(text)
 	st := s.state()
 	if c, ok := find(name); ok {
 		words = c.words && rest != ""
 		if c.needs && st.Task == "" {
-			return words, errors.New("/" + name + " is about a task, and there is none yet: say what to do, or /resume ID")
+			return words, errors.New("/" + name + " needs a task, and there is none yet: type a prompt, or /resume ID")
 		}
 		return words, c.do(s, ctx, st.Task, rest)
 	}
-	if s.desk.Passes(ctx, s.workspace(ctx), st.Mode, name) {
+	if s.backend.Passes(ctx, s.workspace(ctx), st.Mode, name) {
 		return true, s.prompt(ctx, text)
 	}
 	var known []string
 	for _, c := range commands() {
 		known = append(append(known, c.name), c.also...)
 	}
-	for _, w := range s.desk.Words(ctx, Prompts, s.workspace(ctx), "") {
+	for _, w := range s.backend.Words(ctx, Prompts, s.workspace(ctx), "") {
 		known = append(known, w.Text)
 	}
 	return true, &UnknownError{name, nearest(name, known)}
@@ -141,7 +140,7 @@ func (s *Session) workspace(ctx context.Context) string {
 	if known {
 		return dir
 	}
-	t, err := s.desk.Task(ctx, id)
+	t, err := s.backend.Task(ctx, id)
 	if err != nil {
 		return s.o.New.Workspace
 	}
@@ -164,7 +163,7 @@ func behind(words ...string) func(*Session, context.Context, string, string) err
 	}
 }
 
-// failed is a command of roost that did not succeed; it has said why.
+// failed is a command of roost that did not succeed and has printed its reason.
 type failed struct{ said Said }
 
 func (e *failed) Error() string {
@@ -172,8 +171,8 @@ func (e *failed) Error() string {
 	return strings.TrimPrefix(why, "roost: ")
 }
 
-// busy is the exit code of a command whose task is somebody's, and settling how long a
-// run that has ended may still be putting its task away.
+// busy is the exit code of a command whose task another process owns, and settling is how long a run that has ended
+// may still be saving its task.
 const (
 	busy     = 14
 	settling = 5 * time.Second
@@ -182,7 +181,7 @@ const (
 // settled runs a command of roost. Right behind the end of a run it may have to wait.
 func (s *Session) settled(ctx context.Context, args []string) Said {
 	for end := time.Now().Add(settling); ; {
-		said := s.desk.Deed(ctx, args...)
+		said := s.backend.Command(ctx, args...)
 		if said.Code != busy || s.state().Working || time.Now().After(end) {
 			return said
 		}
@@ -209,16 +208,16 @@ func (s *Session) roost(ctx context.Context, args ...string) error {
 		}
 		return strings.Join(lines, "\n")
 	}
-	aside := view.Dim
+	colour := view.Dim
 	if said.Code != 0 {
-		aside = view.Bad
+		colour = view.Bad
 	}
 	switch {
 	case s.o.Result == nil && said.Whole != "" && said.Out != "":
 		s.out.block(paint(said.Whole, view.Plain))
 	default:
 		s.give(paint(said.Out, view.Plain))
-		s.out.block(paint(said.Err, aside))
+		s.out.block(paint(said.Err, colour))
 	}
 	if said.Code != 0 {
 		return &failed{said}

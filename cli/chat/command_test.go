@@ -21,7 +21,7 @@ func TestOnlyASlashMakesACommand(t *testing.T) {
 		{"clear the cache", "start clear the cache", "", ""},
 		{"/review the tests", "start /review the tests", "", ""},
 		{" /help", "start  /help", "", ""},
-		{"/undo", "", "roost", "is about a task, and there is none yet"},
+		{"/undo", "", "roost", "needs a task, and there is none yet"},
 	} {
 		t.Run(tt.line, func(t *testing.T) {
 			d := newDesk(t)

@@ -18,7 +18,7 @@ type wish struct {
 // commandWords is the kind of the word that names a command.
 const commandWords Kind = "command"
 
-// wanted says what stands before the cursor; ok is false when nothing can be completed.
+// wanted returns what the text before the cursor asks to complete; ok is false when nothing can be completed.
 func wanted(text []rune, at int) (w wish, ok bool) {
 	head := string(text[:at])
 	if isCommand(head) && !strings.ContainsFunc(head, unicode.IsSpace) {
@@ -48,14 +48,14 @@ func wanted(text []rune, at int) (w wish, ok bool) {
 	return w, false
 }
 
-// words are the words that may stand for a wish, each as it is put in.
+// words are the words that may complete a wish, each in the form in which it is inserted.
 func (s *Session) words(ctx context.Context, w wish) []Word {
 	var list []Word
 	if w.kind == commandWords {
 		for _, c := range commands() {
 			list = append(list, Word{c.name, c.about})
 		}
-		for _, p := range s.desk.Words(ctx, Prompts, s.workspace(ctx), w.begun) {
+		for _, p := range s.backend.Words(ctx, Prompts, s.workspace(ctx), w.begun) {
 			if _, own := find(p.Text); !own {
 				list = append(list, p)
 			}
@@ -65,7 +65,7 @@ func (s *Session) words(ctx context.Context, w wish) []Word {
 		if w.kind != Tasks {
 			dir = s.workspace(ctx)
 		}
-		list = s.desk.Words(ctx, w.kind, dir, w.begun)
+		list = s.backend.Words(ctx, w.kind, dir, w.begun)
 	}
 	var out []Word
 	for _, word := range list {
@@ -84,7 +84,7 @@ func (s *Session) words(ctx context.Context, w wish) []Word {
 // choice is the list that Tab goes through.
 type choice struct {
 	list []Word
-	at   int // the one that stands in the text, -1 = none yet
+	at   int // the one that is in the text, -1 = none yet
 	from int
 }
 
@@ -114,7 +114,7 @@ func (e *editor) offer(w wish, list []Word) choice {
 	return choice{list: list, at: -1, from: w.from}
 }
 
-// put replaces what stands from a place up to the cursor.
+// put replaces the text from an index up to the cursor.
 func (e *editor) put(from int, text string) {
 	e.text = slices.Delete(e.text, from, e.at)
 	e.at = from

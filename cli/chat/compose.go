@@ -26,8 +26,8 @@ type composedMsg struct {
 	asking bool  // it was written for the question that was open
 }
 
-// compose is Ctrl-G: the person writes the message in an editor of their own. Nothing is
-// drawn before it has ended; what runs say meanwhile is printed then.
+// compose is Ctrl-G: the user writes the message in an editor of their own. The chat draws nothing until the editor
+// has ended, and then prints what runs have written in that time.
 func (m *model) compose() tea.Cmd {
 	c := &composer{ctx: m.s.ctx, editor: m.s.o.Editor, in: m.in, out: m.tty, text: m.ed.String()}
 	if c.editor == "" {
@@ -53,8 +53,8 @@ func (m *model) compose() tea.Cmd {
 	return tea.Exec(c, func(err error) tea.Msg { return composedMsg{c.text, err, gone, asking} })
 }
 
-// wrote takes in what was written. It is for the person to send: a look at it first
-// costs an Enter. A question that came meanwhile is not what it answers.
+// wrote takes in what was written. It does not send it: checking it first costs an Enter. A question that came while
+// the editor was open is not what it answers.
 func (m *model) wrote(msg composedMsg) {
 	m.away = false
 	switch {
@@ -78,8 +78,8 @@ func (m *model) wrote(msg composedMsg) {
 	m.due = true
 }
 
-// composer runs an editor on a text, in a file for its owner alone that is gone behind
-// it, with what editors put beside it.
+// composer runs an editor on a text, in a file for its owner alone, and removes the file afterwards, with what
+// editors leave next to it.
 type composer struct {
 	ctx    context.Context //nolint:containedctx // of the chat: its end is the editor's
 	editor string          // a command of the shell, as $EDITOR is one
@@ -90,8 +90,8 @@ type composer struct {
 	before, after, back func()
 }
 
-// SetStdin and the others are of tea.ExecCommand. The editor gets the chat's terminal,
-// whatever bubbletea has.
+// SetStdin and the other setters are of tea.ExecCommand. The editor gets the chat's terminal, not bubbletea's
+// streams.
 func (c *composer) SetStdin(io.Reader)  {}
 func (c *composer) SetStdout(io.Writer) {}
 func (c *composer) SetStderr(io.Writer) {}
@@ -130,7 +130,7 @@ func (c *composer) write() (text string, err error) {
 	}
 	f, err := os.Open(name)
 	if err != nil {
-		return "", errors.New("the file is gone")
+		return "", errors.New("the editor removed the file; type the message again")
 	}
 	data, err := io.ReadAll(io.LimitReader(f, composed+1))
 	if err = errors.Join(err, f.Close()); err != nil {

@@ -11,13 +11,13 @@ import (
 // editor is the text that is being typed, of one or more lines, and the cursor in it.
 type editor struct {
 	text []rune
-	at   int    // the cursor stands before this rune
+	at   int    // the cursor is before this rune
 	cut  []rune // what ctrl+k, ctrl+u and ctrl+w took last
 	goal int    // the column that up and down keep, -1 = the cursor's
 
 	history *History
 	place   int    // in the history; its length = the text is new
-	draft   string // the new text, while the history is looked through
+	draft   string // the new text, while the user browses the history
 }
 
 func newEditor(h *History) *editor { return &editor{history: h, place: h.Len(), goal: -1} }
@@ -26,7 +26,7 @@ func (e *editor) String() string { return string(e.text) }
 
 func (e *editor) empty() bool { return len(e.text) == 0 }
 
-// set replaces the text; the cursor stands at its end.
+// set replaces the text and puts the cursor at its end.
 func (e *editor) set(text string) {
 	e.text = []rune(text)
 	e.at, e.goal = len(e.text), -1
@@ -133,8 +133,7 @@ func (e *editor) wordRight() int {
 	return i
 }
 
-// blankLeft is where the word before the cursor begins, words being what stands between
-// blanks.
+// blankLeft is where the word before the cursor begins. A word is what is between blanks.
 func (e *editor) blankLeft() int {
 	i := e.at
 	for i > 0 && unicode.IsSpace(e.text[i-1]) {
@@ -196,7 +195,7 @@ func (e *editor) newer() {
 	e.set(e.history.At(e.place))
 }
 
-// edit does what a key says about the text, and reports whether it says anything.
+// edit applies a key to the text, and reports whether the key edits.
 func (e *editor) edit(key string) bool {
 	switch key {
 	case "left", "ctrl+b":

@@ -23,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// desk is a Desk whose runs do what the test says.
+// desk is a Backend whose runs do what the test says.
 type desk struct {
 	t       *testing.T
 	mu      sync.Mutex
@@ -143,7 +143,7 @@ func (d *desk) Task(_ context.Context, ref string) (api.Summary, error) {
 	return api.Summary{ID: strings.TrimPrefix(ref, "own:"), Source: "own", Workspace: "/w", Mode: "code", Model: "m1", Status: d.status}, nil
 }
 
-func (d *desk) Deed(_ context.Context, args ...string) Said {
+func (d *desk) Command(_ context.Context, args ...string) Said {
 	d.called("roost " + strings.Join(args, " "))
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -254,10 +254,10 @@ func (d *desk) replies(id, run, words string) {
 // chatting is a chat on a desk, with what it printed.
 type chatting struct {
 	*Session
-	t    *testing.T
-	desk *desk
-	mu   sync.Mutex
-	buf  bytes.Buffer
+	t       *testing.T
+	backend *desk
+	mu      sync.Mutex
+	buf     bytes.Buffer
 }
 
 func (c *chatting) Write(p []byte) (int, error) {
@@ -278,7 +278,7 @@ func talking(t *testing.T, d *desk, change ...func(*Options)) *chatting {
 	for _, f := range change {
 		f(&o)
 	}
-	c := &chatting{t: t, desk: d}
+	c := &chatting{t: t, backend: d}
 	c.Session = New(context.Background(), d, o)
 	c.out.through(c)
 	c.Session.mu.Lock()
@@ -336,8 +336,8 @@ func (c *chatting) idle() {
 func (c *chatting) did(texts ...string) string {
 	c.t.Helper()
 	found := ""
-	within(c.t, fmt.Sprintf("a call with %q; there were %q", texts, c.desk.all()), func() bool {
-		for _, call := range c.desk.all() {
+	within(c.t, fmt.Sprintf("a call with %q; there were %q", texts, c.backend.all()), func() bool {
+		for _, call := range c.backend.all() {
 			if !slices.ContainsFunc(texts, func(s string) bool { return !strings.Contains(call, s) }) {
 				found = call
 				return true

@@ -46,7 +46,7 @@ func TestARunThatNobodyWorksOnAnyMore(t *testing.T) {
 	d.unknown = nil
 	d.status = "interrupted"
 	tk.look()
-	if c.state().Working || !strings.Contains(c.text(), "interrupted\n  who worked on it is gone; /retry goes on") {
+	if c.state().Working || !strings.Contains(c.text(), "interrupted\n  the process that worked on it has ended; /retry continues") {
 		t.Fatalf("it is told as %q", c.text())
 	}
 	tk.hears("run.ended", `"run":"run1","outcome":"interrupted","reason":"the program ended"`)
@@ -86,7 +86,7 @@ func TestANewTaskThatCannotBeFollowedAnyMore(t *testing.T) {
 		told string
 	}{
 		"its stream": {func(d *desk) { d.cuts(errors.New("the token is another one now")) }, "✗ follow the task: the token is another one now\n"},
-		"the task":   {func(d *desk) { d.emit("t1", "stream.end", `"reason":"deleted"`) }, "✗ follow the task: it is gone"},
+		"the task":   {func(d *desk) { d.emit("t1", "stream.end", `"reason":"deleted"`) }, "✗ follow the task: it was deleted"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newDesk(t)

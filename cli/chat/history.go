@@ -18,8 +18,8 @@ const (
 	historyEntry   = 64 << 10 // bytes of one
 )
 
-// History is what a person typed, the oldest first. It lies in a file for its owner
-// alone, a JSON string a line; several chats may add to it at once.
+// History is what a user typed, the oldest first. It is kept in a file for its owner alone, a JSON string a line;
+// several chats may add to it at once.
 type History struct {
 	path string // "" = it is not kept
 	all  []string
@@ -54,7 +54,7 @@ func OpenHistory(path string) (*History, error) {
 	return h, nil
 }
 
-// put adds an entry in memory. What was typed twice in a row stands there once.
+// put adds an entry in memory. What was typed twice in a row is kept once.
 func (h *History) put(text string) {
 	if n := len(h.all); n > 0 && h.all[n-1] == text {
 		return

@@ -46,7 +46,7 @@ func isCommand(text string) bool {
 	return strings.HasPrefix(text, "/") && !strings.HasPrefix(text, "//")
 }
 
-// plainly is what is said by a text that is no command: "//" in front stands for "/".
+// plainly returns the prompt of a text that is no command: "//" in front means "/".
 func plainly(text string) string {
 	if strings.HasPrefix(text, "//") {
 		return text[1:]
@@ -54,7 +54,7 @@ func plainly(text string) string {
 	return text
 }
 
-// split takes a command apart: its name, and what stands behind it.
+// split takes a command apart: its name, and its arguments.
 func split(text string) (name, rest string) {
 	text = strings.TrimPrefix(text, "/")
 	if i := strings.IndexFunc(text, unicode.IsSpace); i >= 0 {

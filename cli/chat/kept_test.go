@@ -143,7 +143,7 @@ func TestAnAnswerIsNoPrompt(t *testing.T) {
 	d.emit("t1", "question.closed", `"question":"q1","approve":true,"by":"api"`)
 	c.when("gone", func(st state) bool { return !st.Asking })
 	m.types(t, "enter")
-	if m.ed.String() != "y" || !strings.Contains(m.seen(), "the question is gone") || m.s.state().Busy {
+	if m.ed.String() != "y" || !strings.Contains(m.seen(), "the question has closed") || m.s.state().Busy {
 		t.Fatalf("%q\n%s", m.ed.String(), m.seen())
 	}
 	m.types(t, "enter")

@@ -99,7 +99,7 @@ func TestAPipeEndsAtALineThatFails(t *testing.T) {
 func TestAPipeForATaskThatIsNotThere(t *testing.T) {
 	d := newDesk(t)
 	d.unknown = &client.Problem{Status: 404, Code: "task_not_found", Title: "There is no such task"}
-	c := &chatting{t: t, desk: d}
+	c := &chatting{t: t, backend: d}
 	c.Session = New(context.Background(), d, Options{Task: "nothing"})
 	t.Cleanup(c.Close)
 	err := c.Plain(context.Background(), strings.NewReader("go on\n"), c, false)

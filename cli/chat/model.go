@@ -41,7 +41,7 @@ type model struct {
 	draft   string    // what was being typed when a question came
 	kept    []string  // words that could not be sent, for an empty editor
 	due     bool      // some of it comes back as soon as the person rests
-	late    bool      // what is in the editor was typed for a question that is gone
+	late    bool      // what is in the editor was typed for a question that has closed
 	burst   bool      // a question came in the middle of words, and they go on
 	pressed time.Time // of the last key
 	hint    string
@@ -49,10 +49,10 @@ type model struct {
 	find    *finding
 	choice  choice
 	wish    int               // counts what Tab asked for
-	early   []tea.KeyPressMsg // typed while it is looked for
+	early   []tea.KeyPressMsg // typed during the search
 	looking bool
 	failed  any  // what the program panicked with
-	away    bool // somebody else has the terminal: nothing is drawn
+	away    bool // another program has the terminal: nothing is drawn
 
 	in  io.Reader // the terminal, for the person's editor
 	tty io.Writer
@@ -81,7 +81,7 @@ type (
 	}
 )
 
-// Init begins to look at the terminal's size: it tells nobody when it changes.
+// Init begins to poll the terminal's size: it sends no event when it changes.
 func (m *model) Init() tea.Cmd { return m.look() }
 
 func (m *model) look() tea.Cmd {
@@ -91,7 +91,7 @@ func (m *model) look() tea.Cmd {
 // Update takes one message in, and draws.
 func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	var cmd tea.Cmd
-	m.news() // a key is for what stands there now
+	m.news() // a key applies to what is on the screen now
 	switch msg := msg.(type) {
 	case tea.KeyPressMsg:
 		cmd = m.typed(msg)
@@ -186,9 +186,9 @@ func keep(text string, rest ...string) []string {
 	return append([]string{text}, rest...)
 }
 
-// back puts what waits for it into an empty editor: what was being typed when a question
-// came, and then what could not be sent. Nobody calls it for an editor that the person
-// empties by hand: what they type next is not to follow upon other words.
+// back puts what waits for it into an empty editor: the text that the user was typing when a question came, and then
+// what could not be sent. It is not called for an editor that the user empties by hand: what they type next must not
+// follow other words.
 func (m *model) back() (some bool) {
 	if m.asking || m.away || !m.ed.empty() {
 		return false
@@ -200,7 +200,7 @@ func (m *model) back() (some bool) {
 	return some
 }
 
-// unsent is what waits for the editor, and what stands in it for no question.
+// unsent is what waits for the editor, and its text that answers no question.
 func (m *model) unsent() []string {
 	all := keep(m.draft, m.kept...)
 	if !m.asking {
@@ -317,7 +317,7 @@ func (m *model) key(key, text string) tea.Cmd {
 	case "ctrl+r":
 		m.find = &finding{at: -1, draft: m.ed.String()}
 	case "ctrl+l":
-		_, _ = fmt.Fprint(m.paint.w, "\x1b[2J\x1b[H") // a terminal that is gone is no reason to stop
+		_, _ = fmt.Fprint(m.paint.w, "\x1b[2J\x1b[H") // a lost terminal is no reason to stop
 		m.paint.drawn = false
 	case "ctrl+z":
 		m.paint.leave(m.paint.width)
@@ -339,7 +339,7 @@ func (m *model) enter() {
 	text := m.ed.String()
 	if m.asking && !isCommand(text) && !isShell(text) {
 		if !m.s.state().Asking {
-			return // it is gone, and what was typed for it is for nothing else
+			return // it has closed, and what was typed for it is for nothing else
 		}
 		m.ed.set("")
 		_, _ = fmt.Fprintln(m.s.out, text) // where a terminal would have shown it
@@ -348,7 +348,7 @@ func (m *model) enter() {
 	}
 	if m.late && !isCommand(text) && !isShell(text) && strings.TrimSpace(text) != "" {
 		m.late = false
-		m.hint = "the question is gone: Enter again sends this as words"
+		m.hint = "the question has closed: Enter again sends this as words"
 		return
 	}
 	m.late = false
@@ -468,8 +468,8 @@ func (m *model) search(key, text string) bool {
 	return true
 }
 
-// take ends a search with the line that it found. What stood in the editor before lies
-// below the end of the history, as if the person had gone there with Up.
+// take ends a search with the line that it found. The earlier text of the editor becomes the draft at the end of the
+// history, as if the user had gone there with Up.
 func (m *model) take() {
 	f := m.find
 	m.find = nil

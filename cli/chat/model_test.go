@@ -15,7 +15,7 @@ import (
 // screened is a screen without a terminal.
 func screened(t *testing.T, d *desk) (*model, *chatting, *bytes.Buffer) {
 	t.Helper()
-	c := &chatting{t: t, desk: d}
+	c := &chatting{t: t, backend: d}
 	c.Session = New(t.Context(), d, Options{Ask: true, Width: func() int { return 40 }})
 	c.Session.mu.Lock()
 	c.echoes = true

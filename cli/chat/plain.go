@@ -10,7 +10,7 @@ import (
 	"github.com/roost-dev/roost/cli/term"
 )
 
-// WaitingError: the task waits for an answer, and nobody is here who could be asked.
+// WaitingError: the task waits for an answer, and no user is present who could be asked.
 type WaitingError struct{ Task string }
 
 func (e *WaitingError) Error() string { return "task " + e.Task + " waits for an answer" }
@@ -36,13 +36,11 @@ func (e *LineError) Exit() int {
 // lineBytes bounds a line that is read.
 const lineBytes = 16 << 20
 
-// Plain reads lines and sees to one after the other: the next one is read when the run
-// has ended. Without a terminal the lines were not written by somebody who saw the
-// questions, so none of them answers one: only /answer does, and any other line ends the
-// chat with a *WaitingError. A line that comes to nothing ends it with a *LineError.
+// Plain reads lines and carries them out one after the other: it reads the next one when the run has ended. Without a
+// terminal the writer of the lines did not see the questions, so no line answers one: only /answer does, and any
+// other line ends the chat with a *WaitingError. A line that fails ends it with a *LineError.
 //
-// A read cannot be cancelled: the goroutine that reads lives until its next line, or the
-// input's end.
+// A read cannot be cancelled: the goroutine that reads lives until its next line, or the input's end.
 func (s *Session) Plain(ctx context.Context, in io.Reader, out io.Writer, terminal bool) error {
 	s.out.through(out)
 	lines, over := make(chan string), make(chan struct{})
@@ -60,7 +58,7 @@ func (s *Session) Plain(ctx context.Context, in io.Reader, out io.Writer, termin
 		case !terminal && s.failure() != nil:
 			return s.failure()
 		case terminal && begun:
-			_, _ = io.WriteString(s.out, "… ") // a terminal that is gone is noticed when it is read
+			_, _ = io.WriteString(s.out, "… ") // a lost terminal is noticed at the next read
 		case terminal && !st.Asking:
 			_, _ = io.WriteString(s.out, "› ")
 		}
@@ -109,7 +107,7 @@ func (s *Session) failure() error {
 	return s.wrong
 }
 
-// still reports whether nothing goes on that a person waits for.
+// still reports whether nothing works that the user waits for.
 func still(st state) bool {
 	return st.Over || st.Asking || !st.Busy && (!st.Working || st.Waiting)
 }

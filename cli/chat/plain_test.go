@@ -17,7 +17,7 @@ import (
 func piped(t *testing.T, d *desk, in io.Reader, terminal bool) (*chatting, *bytes.Buffer, chan error) {
 	t.Helper()
 	var result bytes.Buffer
-	c := &chatting{t: t, desk: d}
+	c := &chatting{t: t, backend: d}
 	c.Session = New(context.Background(), d, Options{Ask: terminal, New: report.NewTask{Workspace: "/w"}, Result: &result, Display: term.Options{}})
 	done := make(chan error, 1)
 	go func() { done <- c.Plain(context.Background(), in, c, terminal) }()

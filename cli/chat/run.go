@@ -25,8 +25,8 @@ func CanDraw(termVariable string) bool {
 	return runtime.GOOS != "windows" && termVariable != "" && termVariable != "dumb"
 }
 
-// Screen lets the person talk on a terminal until they leave, ctx ends, or it fails. The
-// terminal is as it was when it returns; what the chat still says goes to out.
+// Screen serves the user on a terminal until they leave, ctx ends, or it fails. It leaves the terminal as it found
+// it; later output of the chat goes to out.
 func (s *Session) Screen(ctx context.Context, in, out *os.File) error {
 	history, err := OpenHistory(s.o.History)
 	if err != nil {
@@ -56,12 +56,12 @@ func (s *Session) Screen(ctx context.Context, in, out *os.File) error {
 		m.paint.drawn = false
 		return nil
 	}
-	_, _ = io.WriteString(out, pasteOn) // a terminal that is gone is noticed when it is read
+	_, _ = io.WriteString(out, pasteOn) // a lost terminal is noticed at the next read
 	g := &guard{model: m}
 	p := tea.NewProgram(g, tea.WithInput(in), tea.WithOutput(out), tea.WithoutSignalHandler(), tea.WithoutRenderer(),
 		tea.WithColorProfile(colorprofile.ANSI))
-	// The context ends the screen as the person would: told of it, bubbletea would leave
-	// its reader of the terminal behind.
+	// The context ends the screen as the user would: given the context, bubbletea would leave its reader of the
+	// terminal behind.
 	pumping, end := context.WithCancel(ctx)
 	var pump sync.WaitGroup
 	pump.Go(func() {
@@ -80,7 +80,7 @@ func (s *Session) Screen(ctx context.Context, in, out *os.File) error {
 	pump.Wait()
 	m.end()
 	for _, text := range m.unsent() {
-		_ = history.Add(text) // who comes again finds it; who is told of a history that cannot be kept is so at the start
+		_ = history.Add(text) // for the next chat; the start of the chat warns when the history cannot be kept
 	}
 	width, _ := m.size()
 	m.paint.leave(width)
@@ -99,7 +99,7 @@ func (s *Session) Screen(ctx context.Context, in, out *os.File) error {
 	return nil
 }
 
-// sizeOf is a terminal's size; one that does not say is taken for an old one.
+// sizeOf is a terminal's size; one that does not report its size counts as an old one.
 func sizeOf(f *os.File) (width, height int) {
 	width, height, err := term.GetSize(int(f.Fd()))
 	if err != nil || width <= 0 || height <= 0 {

@@ -55,7 +55,7 @@ func (p *painter) draw(above string, r rows, width int) {
 		fmt.Fprintf(&out, "\x1b[%dC", r.x)
 	}
 	out.WriteString("\x1b[?25h\x1b[?2026l")
-	_, _ = io.WriteString(p.w, out.String()) // a terminal that is gone is no reason to stop
+	_, _ = io.WriteString(p.w, out.String()) // a lost terminal is no reason to stop
 	p.last, p.width, p.drawn = r, width, true
 }
 
@@ -83,7 +83,7 @@ func (p *painter) erase(out *strings.Builder, width int) {
 	}
 }
 
-// leave takes the rows away; the cursor stands below what was printed.
+// leave removes the rows and puts the cursor below what was printed.
 func (p *painter) leave(width int) {
 	var out strings.Builder
 	p.erase(&out, width)
@@ -123,8 +123,8 @@ func hard(line string, width int) []row {
 	return out
 }
 
-// typed lays a text out behind a prompt; its further lines begin below more. The cursor
-// stands before rune at. Of more than most rows those around the cursor are given.
+// typed lays a text out after a prompt; its further lines begin after more. The cursor is before rune at. Of more
+// than most rows it returns those around the cursor.
 func typed(prompt, more string, text []rune, at, width, most int) rows {
 	r := rows{list: []row{}}
 	room := max(width-1, 4)

@@ -193,8 +193,8 @@ func TestLongWordsAreShownShort(t *testing.T) {
 // What others say while a screen is drawn stands above the editor, and is harmless.
 func TestAside(t *testing.T) {
 	c := talking(t, newDesk(t))
-	c.Aside("\nthe connection is lost (x\x1b[2J\u202ey)\nagain\n\n")
-	c.Aside("\n")
+	c.Note("\nthe connection is lost (x\x1b[2J\u202ey)\nagain\n\n")
+	c.Note("\n")
 	if got := c.text(); got != "the connection is lost (xy)\nagain\n" {
 		t.Errorf("it says %q", got)
 	}

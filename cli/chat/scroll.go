@@ -8,9 +8,8 @@ import (
 	display "github.com/roost-dev/roost/cli/term"
 )
 
-// scroll takes what is to stand above the editor: streamed text, of which the last line
-// may be unfinished, and blocks of whole lines, which never tear that line apart. It
-// never waits for the terminal. Without a screen it writes through.
+// scroll takes what goes above the editor: streamed text, of which the last line may be unfinished, and blocks of
+// whole lines, which never split that line. It never waits for the terminal. Without a screen it writes through.
 type scroll struct {
 	mu    sync.Mutex
 	above []byte        // whole lines that are not printed yet
@@ -23,7 +22,7 @@ type scroll struct {
 
 func newScroll() *scroll { return &scroll{wake: make(chan struct{}, 1)} }
 
-// Write takes streamed text. A carriage return begins the line anew, as count-downs do.
+// Write takes streamed text. A carriage return starts the line over, as count-downs do.
 func (s *scroll) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -62,7 +61,7 @@ func (s *scroll) block(text string) {
 			text = "\n" + text
 		}
 		s.open = false
-		_, _ = io.WriteString(s.direct, text) // a terminal that is gone is no reason to stop
+		_, _ = io.WriteString(s.direct, text) // a lost terminal is no reason to stop
 		return
 	}
 	s.above = append(s.above, text...)

@@ -41,7 +41,7 @@ func (s *Session) begin(ctx context.Context, text string) error {
 	n := s.o.New
 	n.Message = &report.Words{Text: text}
 	s.shown(text)
-	run, err := s.desk.Start(ctx, n)
+	run, err := s.backend.Start(ctx, n)
 	if err != nil {
 		s.unshown(text)
 		return err
@@ -64,7 +64,7 @@ func (s *Session) goOn(ctx context.Context, id, text string) error {
 	run, err := "", error(nil)
 	if reflect.DeepEqual(again, report.NewRun{}) {
 		var sent report.Sent
-		sent, err = s.desk.Send(ctx, id, report.Message{Text: text})
+		sent, err = s.backend.Send(ctx, id, report.Message{Text: text})
 		run = sent.Run
 	} else {
 		again.Message = &report.Words{Text: text}
@@ -73,7 +73,7 @@ func (s *Session) goOn(ctx context.Context, id, text string) error {
 	var busy *client.Problem
 	if errors.As(err, &busy) && busy.Status == http.StatusConflict && busy.Code == "task_busy" {
 		s.unshown(text)
-		return s.queue(client.Keyed(ctx, client.KeyOf(ctx)+"-queued"), id, text) // somebody else was faster
+		return s.queue(client.Keyed(ctx, client.KeyOf(ctx)+"-queued"), id, text) // another client was faster
 	}
 	if err != nil {
 		s.unshown(text)
@@ -85,7 +85,7 @@ func (s *Session) goOn(ctx context.Context, id, text string) error {
 
 // resume starts a run with what was changed, which then is the task's.
 func (s *Session) resume(ctx context.Context, id string, n report.NewRun) (string, error) {
-	run, err := s.desk.Resume(ctx, id, n)
+	run, err := s.backend.Resume(ctx, id, n)
 	if err != nil {
 		return "", err
 	}
@@ -97,19 +97,19 @@ func (s *Session) resume(ctx context.Context, id string, n report.NewRun) (strin
 
 // queue gives words to the run that works: it takes them with its next request.
 func (s *Session) queue(ctx context.Context, id, text string) error {
-	sent, err := s.desk.Send(ctx, id, report.Message{Text: text, Delivery: "queue"})
+	sent, err := s.backend.Send(ctx, id, report.Message{Text: text, Delivery: "queue"})
 	if err != nil {
 		return err
 	}
-	if sent.Delivered == "started" { // the run ended meanwhile
+	if sent.Delivered == "started" { // the run had ended
 		s.started(sent.Run)
 		return nil
 	}
 	return nil
 }
 
-// started notes that a run works on the task, unless its events have said how it stands:
-// it may be over already, or ask.
+// started records that a run works on the task, unless its events have reported its state: it may be over already, or
+// ask.
 func (s *Session) started(run string) {
 	s.change(func(st *state) {
 		if !s.ended[run] && (s.run != run || run == "") {
@@ -119,9 +119,8 @@ func (s *Session) started(run string) {
 	})
 }
 
-// goesOn notes that a question was answered and which run goes on with that, unless the
-// events have said so: what came behind it, another question maybe, counts. before is how
-// many runs had ended when the answer was given.
+// goesOn records that a question was answered and which run continues with it, unless later events, perhaps of
+// another question, have reported the state. before is how many runs had ended when the answer was given.
 func (s *Session) goesOn(question, run string, before int) {
 	s.change(func(st *state) {
 		if s.shut[question] {
@@ -144,8 +143,8 @@ func (s *Session) over() int {
 	return s.ends
 }
 
-// shown notes words that stand on the screen already, and need not be shown when the run
-// takes them.
+// shown records words that are on the screen already, so that the chat does not show them again when the run takes
+// them.
 func (s *Session) shown(text string) {
 	s.mu.Lock()
 	s.said = append(s.said, text)
@@ -163,7 +162,7 @@ func (s *Session) unshown(text string) bool {
 	return i >= 0
 }
 
-// complain says what went wrong and what helps.
+// complain prints what went wrong and what helps.
 func (s *Session) complain(err error) {
 	text := display.OneLine(err.Error())
 	if errors.Is(err, context.Canceled) {

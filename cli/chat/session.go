@@ -14,16 +14,16 @@ import (
 	"github.com/roost-dev/roost/view"
 )
 
-// Options say what a chat is about and how it looks.
+// Options are the task, the settings and the look of a chat.
 type Options struct {
-	Task string         // that it goes on with; "" = a new one
+	Task string         // to continue; "" = a new one
 	New  report.NewTask // how a new task is made; its message is what is typed
-	// Again is what is changed of the task that it goes on with, from its next run on.
+	// Again holds the changed settings of the task that the chat continues, from its next run on.
 	Again report.NewRun
 
 	Display display.Options // of what runs show; its width is that of the moment
 	Width   func() int      // of the terminal, 0 = none
-	Ask     bool            // somebody is here to be asked
+	Ask     bool            // a user is present who can be asked
 	Result  io.Writer       // gets what runs and commands give; nil = they are shown like the rest
 	History string          // the file of what was typed; "" = none is kept
 	Editor  string          // the person's own, as $EDITOR has it; "" = none
@@ -43,10 +43,10 @@ type state struct {
 	Command bool // a command line of the person's runs
 	Queue   []report.Queued
 	Back    []string // words that could not be sent, for the editor
-	Retype  string   // the answer that was not taken, for the editor when its question is asked again
+	Retype  string   // the answer that was not taken, for the editor when the chat asks again
 	Mode    string
 	Policy  string // what the next run may do unasked; "" = as the task has it
-	Loose   bool   // the person said once that all is allowed
+	Loose   bool   // the user chose the policy "all" once
 }
 
 // keep keeps words that could not be sent for the editor: nothing that a person typed is
@@ -59,47 +59,47 @@ func (st *state) keep(text string) {
 
 // Session is one chat.
 type Session struct {
-	desk  Desk
-	o     Options
-	style display.Style
-	out   *scroll
+	backend Backend
+	o       Options
+	style   display.Style
+	out     *scroll
 
 	ctx    context.Context //nolint:containedctx // the chat's own life
 	cancel context.CancelFunc
 	busy   sync.WaitGroup
 	answer chan string // lines for the question that is open
 
-	mu      sync.Mutex
-	st      state
-	changed chan struct{} // closed and made anew when the state changes
-	todo    []string      // lines that nobody has seen to
-	more    chan struct{} // holds one token when there are some
-	deed    context.CancelFunc
-	command context.CancelFunc // of the person's own; nil = none runs
-	talk    *talk              // about the present task
-	ended   map[string]bool    // runs that are over
-	shut    map[string]bool    // questions whose answer was heard of
-	dirs    map[string]string  // the workspaces of tasks
-	run     string             // that works
-	ends    int                // how many runs of tasks it was about have ended
-	asks    string             // the question that is asked, as answers name it; "" = none
-	came    bool               // to a first task
-	own     string             // the question that a command of this chat answers
-	last    Ending
-	wrong   *LineError        // why the line that was seen to last came to nothing
-	echoes  bool              // the screen shows what was typed, once it is seen to
-	said    []string          // words that were shown when they were sent, and are taken yet
-	carried []carriedOutput   // that go along with the next words
-	brief   map[string]string // what was typed of words that were sent
+	mu         sync.Mutex
+	st         state
+	changed    chan struct{} // closed and replaced when the state changes
+	todo       []string      // lines that were not carried out yet
+	more       chan struct{} // holds one token when there are some
+	cancelLine context.CancelFunc
+	command    context.CancelFunc // of the person's own; nil = none runs
+	talk       *talk              // about the present task
+	ended      map[string]bool    // runs that are over
+	shut       map[string]bool    // questions whose answer arrived
+	dirs       map[string]string  // the workspaces of tasks
+	run        string             // that works
+	ends       int                // how many runs of tasks it was about have ended
+	asks       string             // the question that is asked, by the name that answers use; "" = none
+	came       bool               // to a first task
+	own        string             // the question that a command of this chat answers
+	last       Ending
+	wrong      *LineError        // why the line that was seen to last came to nothing
+	echoes     bool              // the screen shows what was typed, once it is seen to
+	said       []string          // words that were shown when they were sent, and are taken yet
+	carried    []carriedOutput   // that go along with the next words
+	brief      map[string]string // what was typed of words that were sent
 
 	again report.NewRun // what the next run changes
 	owed  *owed         // words whose answer was lost; nil = none. Of prompt alone
 }
 
 // New makes a chat. Close ends it.
-func New(ctx context.Context, desk Desk, o Options) *Session {
+func New(ctx context.Context, backend Backend, o Options) *Session {
 	s := &Session{
-		desk: desk, o: o, style: display.Style{On: o.Display.Colour}, out: newScroll(), answer: make(chan string, 16), changed: make(chan struct{}),
+		backend: backend, o: o, style: display.Style{On: o.Display.Colour}, out: newScroll(), answer: make(chan string, 16), changed: make(chan struct{}),
 		more: make(chan struct{}, 1), ended: map[string]bool{}, shut: map[string]bool{}, dirs: map[string]string{}, again: o.Again, brief: map[string]string{},
 	}
 	s.st.Mode, s.st.Busy = o.New.Mode, o.Task != "" // nothing is for another task before it is known
@@ -144,7 +144,7 @@ func (s *Session) state() state {
 	return st
 }
 
-// change changes the state, and tells those who wait for that.
+// change changes the state, and wakes those that wait for that.
 func (s *Session) change(f func(*state)) {
 	s.mu.Lock()
 	f(&s.st)
@@ -193,7 +193,7 @@ func (s *Session) Reply(text string) bool {
 	}
 	select {
 	case s.answer <- plainly(text):
-	default: // nobody answers one question so often
+	default: // the channel is full: one question never gets so many answers
 	}
 	return true
 }
@@ -229,7 +229,7 @@ func (s *Session) see(line string) {
 	ctx, cancel := context.WithCancel(s.ctx)
 	defer cancel()
 	s.mu.Lock()
-	s.deed, s.st.Busy = cancel, true
+	s.cancelLine, s.st.Busy = cancel, true
 	s.mu.Unlock()
 	text := whole(line)
 	words, err := true, error(nil)
@@ -245,7 +245,7 @@ func (s *Session) see(line string) {
 		err = s.prompt(ctx, plainly(text))
 	}
 	s.mu.Lock()
-	s.deed, s.wrong = nil, nil
+	s.cancelLine, s.wrong = nil, nil
 	if err != nil {
 		s.wrong = &LineError{Line: text, Err: err}
 		if words {
@@ -253,27 +253,27 @@ func (s *Session) see(line string) {
 		}
 	}
 	s.mu.Unlock()
-	var told *failed
-	if err == nil || s.ctx.Err() != nil || errors.As(err, &told) {
+	var printed *failed
+	if err == nil || s.ctx.Err() != nil || errors.As(err, &printed) {
 		return
 	}
-	if s.o.Ask { // else it ends the chat, and who ends it says so
+	if s.o.Ask { // otherwise it ends the chat, and the caller prints it
 		s.complain(err)
 	}
 }
 
-// Interrupt stops what is going on: a command line of the person's, and nothing else, or
-// the run and what a line takes its time with. It returns at once.
+// Interrupt stops the present work: only a command line of the user's when one runs, otherwise the run and the line
+// that is being carried out. It returns at once.
 func (s *Session) Interrupt() {
 	s.mu.Lock()
-	id, working, deed, command := s.st.Task, s.st.Working || s.st.Asking, s.deed, s.command
+	id, working, cancelLine, command := s.st.Task, s.st.Working || s.st.Asking, s.cancelLine, s.command
 	s.mu.Unlock()
 	if command != nil {
 		command()
 		return
 	}
-	if deed != nil {
-		deed()
+	if cancelLine != nil {
+		cancelLine()
 	}
 	if !working || id == "" {
 		return
@@ -283,18 +283,18 @@ func (s *Session) Interrupt() {
 }
 
 func (s *Session) stop(ctx context.Context, id string) {
-	if _, err := s.desk.Cancel(ctx, id); err != nil && ctx.Err() == nil {
+	if _, err := s.backend.Cancel(ctx, id); err != nil && ctx.Err() == nil {
 		s.complain(fmt.Errorf("stop the run: %w", err))
 	}
 }
 
-// tell says something of the chat's own, in a dim line.
+// tell prints a message of the chat's own, in a dim line.
 func (s *Session) tell(format string, args ...any) {
 	s.out.block(s.style.Paint(view.Dim, display.OneLineIndented(fmt.Sprintf(format, args...))))
 }
 
-// Aside says what is not of the chat: in dim lines above the editor.
-func (s *Session) Aside(text string) {
+// Note prints what is not of the chat: in dim lines above the editor.
+func (s *Session) Note(text string) {
 	text = strings.Trim(Safe(text), "\n")
 	if text == "" {
 		return
@@ -340,7 +340,7 @@ func (s *Session) quote(text string) {
 	s.out.block(strings.Join(lines, "\n"))
 }
 
-// give prints what was asked for: apart from all else where somebody reads that alone.
+// give prints a result: on a stream of its own where a program reads only that.
 func (s *Session) give(text string) {
 	text = strings.TrimRight(text, "\n")
 	if text == "" {
@@ -350,5 +350,5 @@ func (s *Session) give(text string) {
 		s.out.block(text)
 		return
 	}
-	_, _ = io.WriteString(s.o.Result, text+"\n") // who does not read it wants none
+	_, _ = io.WriteString(s.o.Result, text+"\n") // a reader that has closed it wants no result
 }

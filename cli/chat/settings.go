@@ -15,7 +15,7 @@ import (
 )
 
 // set changes what the next run has: of a new task, or of the one that the chat is about.
-func (s *Session) set(of func(*report.NewTask), again func(*report.NewRun), told string) {
+func (s *Session) set(of func(*report.NewTask), again func(*report.NewRun), note string) {
 	s.mu.Lock()
 	if s.st.Task == "" {
 		of(&s.o.New)
@@ -25,20 +25,20 @@ func (s *Session) set(of func(*report.NewTask), again func(*report.NewRun), told
 	working := s.st.Working
 	s.mu.Unlock()
 	if working {
-		told += ", from the next run on"
+		note += ", from the next run on"
 	}
-	s.tell("%s", told)
+	s.tell("%s", note)
 }
 
 func (s *Session) mode(ctx context.Context, id, rest string) error {
-	known := s.desk.Words(ctx, Modes, s.workspace(ctx), "")
+	known := s.backend.Words(ctx, Modes, s.workspace(ctx), "")
 	if rest == "" {
 		s.mu.Lock()
 		now := s.again.Mode
 		s.mu.Unlock()
 		if now == "" && id == "" {
 			now = s.o.New.Mode
-		} else if t, err := s.desk.Task(ctx, id); now == "" && err == nil {
+		} else if t, err := s.backend.Task(ctx, id); now == "" && err == nil {
 			now = t.Mode
 		}
 		for _, w := range known {
@@ -78,14 +78,14 @@ func (s *Session) model(ctx context.Context, id, rest string) error {
 		}
 		s.mu.Unlock()
 		if now == "" && id != "" {
-			t, err := s.desk.Task(ctx, id)
+			t, err := s.backend.Task(ctx, id)
 			if err != nil {
 				return err
 			}
 			now = t.Model
 		}
 		if now == "" {
-			now = "as the settings say"
+			now = "from the settings"
 		}
 		s.tell("model %s", now)
 		return nil

@@ -17,7 +17,7 @@ func TestSettingsOfANewTask(t *testing.T) {
 		{"/mode zzzzzz", "✗ there is no mode zzzzzz (/mode lists them)"},
 		{"/mode ask", "mode ask"},
 		{"/mode", "* ask about ask"},
-		{"/model", "model as the settings say"},
+		{"/model", "model from the settings"},
 		{"/model m7", "model m7"},
 		{"/model", "model m7"},
 		{"/approve most", "✗ want /approve ask, read, edits or all"},

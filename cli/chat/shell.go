@@ -33,14 +33,12 @@ type Ran struct {
 	Took      time.Duration
 }
 
-// isShell reports whether a text is a command line for a shell: one line behind a "!".
-// What is pasted in many lines is not, so that nobody runs by mistake what they copied.
-// A blank before the "!" makes it words.
+// isShell reports whether a text is a command line for a shell: one line after a "!". A pasted text of many lines is
+// not, so that no user runs by mistake what they copied. A blank before the "!" makes it words.
 func isShell(text string) bool { return strings.HasPrefix(text, "!") && !strings.Contains(text, "\n") }
 
-// shell runs a command line of the person's own in the workspace. Its output is shown,
-// and goes along with the next words; behind "!!" it is only shown. Without a command it
-// says what goes along, or lets go of it.
+// shell runs a command line of the user's own in the workspace. It shows the output, and sends it along with the next
+// words; after "!!" it only shows it. Without a command it lists what goes along, or drops it.
 func (s *Session) shell(ctx context.Context, text string) error {
 	line, apart := strings.CutPrefix(text[1:], "!")
 	if line = strings.TrimSpace(line); line == "" {
@@ -55,7 +53,7 @@ func (s *Session) shell(ctx context.Context, text string) error {
 	defer cancel()
 	s.running(cancel)
 	out := &output{show: func(text string) { s.out.block(text) }}
-	ran, err := s.desk.Shell(ctx, dir, line, out)
+	ran, err := s.backend.Shell(ctx, dir, line, out)
 	out.end()
 	s.running(nil)
 	if err != nil {
@@ -78,7 +76,7 @@ func (s *Session) running(end context.CancelFunc) {
 	s.change(func(st *state) { st.Command, s.command = end != nil, end })
 }
 
-// ending says in words how a command line ended.
+// ending describes in words how a command line ended.
 func ending(r Ran) []string {
 	var how []string
 	switch {
@@ -98,17 +96,16 @@ func ending(r Ran) []string {
 	return how
 }
 
-// carriedOutput is a command line, and what a message says about it.
+// carriedOutput is a command line, and what a message holds about it.
 type carriedOutput struct{ line, text string }
 
-// carry is what the model is told of a command line and its output. Secrets are hidden
-// as in the output of a tool. What reads as a mention or a slash command there is none:
-// the person has not typed it.
+// carry is what the model gets of a command line and its output. Secrets are hidden as in the output of a tool. What
+// reads as a mention or a slash command is none there: the user has not typed it.
 func (s *Session) carry(dir, line, output string, r Ran) string {
 	output = terminal.Erase(terminal.Overwrite(terminal.Plain(strings.ToValidUTF8(output, "\uFFFD"))))
 	output = terminal.Truncate(strings.TrimRight(output, " \t\r\n"), carriedLines, carriedChars)
 	head := "$ " + line
-	text := s.desk.Mask(output)
+	text := s.backend.Mask(output)
 	if text != "" {
 		text += "\n"
 	}
@@ -148,7 +145,7 @@ func literally(text string) string {
 	}
 }
 
-// outputs says what goes along with the next words, or lets go of it.
+// outputs lists what goes along with the next words, or drops it.
 func (s *Session) outputs(drop bool) {
 	s.mu.Lock()
 	list := s.carried
@@ -190,8 +187,8 @@ func (s *Session) unladen(n int) {
 	s.mu.Unlock()
 }
 
-// short is what is shown of words that were sent: those that the person typed. The output
-// stands there already.
+// short is what the chat shows of words that were sent: those that the user typed. The output is on the screen
+// already.
 func (s *Session) short(whole string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -297,7 +294,7 @@ func (o *output) text() string {
 	return string(o.head) + "\n[... much output is left out ...]\n" + string(o.tail)
 }
 
-// along is what stands above the editor about outputs that go along.
+// along is the row above the editor about outputs that go along.
 func (s *Session) along() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -29,7 +29,7 @@ func (s *Session) steer(ctx context.Context, id, rest string) error {
 	return nil
 }
 
-// interject breaks off what the run is at, saved, and goes on with words at once.
+// interject saves and interrupts the run's present step, and continues with words at once.
 func (s *Session) interject(ctx context.Context, id, rest string) error {
 	if rest == "" {
 		return usage("/now WORDS")
@@ -43,7 +43,7 @@ func (s *Session) interject(ctx context.Context, id, rest string) error {
 	}
 	words, outputs := s.laden(rest)
 	err := s.once(ctx, id, words, func(ctx context.Context) error {
-		sent, err := s.desk.Send(ctx, id, report.Message{Text: words, Delivery: "interrupt"})
+		sent, err := s.backend.Send(ctx, id, report.Message{Text: words, Delivery: "interrupt"})
 		if err == nil {
 			s.started(sent.Run)
 		}
@@ -55,7 +55,7 @@ func (s *Session) interject(ctx context.Context, id, rest string) error {
 	return err
 }
 
-// reject says no to what a run asks for, and why: the model is told.
+// reject refuses what a run asks for; the model gets the reason.
 func (s *Session) reject(ctx context.Context, id, rest string) error {
 	q, err := s.asked(ctx, id)
 	if err != nil {
@@ -70,7 +70,7 @@ func (s *Session) reject(ctx context.Context, id, rest string) error {
 
 // asked is the open question of the task: the one that is asked, or the newest.
 func (s *Session) asked(ctx context.Context, id string) (report.Question, error) {
-	list, err := s.desk.Questions(ctx, id)
+	list, err := s.backend.Questions(ctx, id)
 	if err != nil {
 		return report.Question{}, err
 	}
@@ -99,7 +99,7 @@ func (s *Session) decide(ctx context.Context, q report.Question, a report.Answer
 	s.own = q.ID
 	s.mu.Unlock()
 	ends := s.over()
-	done, err := s.desk.Answer(ctx, q.ID, a)
+	done, err := s.backend.Answer(ctx, q.ID, a)
 	if err != nil {
 		s.mu.Lock()
 		s.own = ""
@@ -110,9 +110,9 @@ func (s *Session) decide(ctx context.Context, q report.Question, a report.Answer
 	return nil
 }
 
-// cycle is Shift+Tab: the next policy of approvals, for the next run. It goes to "all"
-// only where the person named that before: nobody allows everything by a key too much.
-func (s *Session) cycle() (told string) {
+// cycle is Shift+Tab: the next policy of approvals, for the next run. It reaches "all" only when the user named that
+// before: one key too many must not allow everything.
+func (s *Session) cycle() (note string) {
 	st := s.state()
 	list := policies
 	if !st.Loose {
@@ -121,7 +121,7 @@ func (s *Session) cycle() (told string) {
 	return s.allow(list[(slices.Index(list, st.Policy)+1)%len(list)])
 }
 
-// about says what the policies leave unasked.
+// about describes what each policy leaves unasked.
 var about = map[string]string{
 	"ask":   "reading in the workspace",
 	"read":  "reading everywhere",
@@ -129,9 +129,9 @@ var about = map[string]string{
 	"all":   "every tool and command",
 }
 
-// allow sets the policy of the next run, and says so.
-func (s *Session) allow(policy string) (told string) {
-	told = "unasked: " + policy + ", " + about[policy]
+// allow sets the policy of the next run, and returns a line about it.
+func (s *Session) allow(policy string) (note string) {
+	note = "unasked: " + policy + ", " + about[policy]
 	s.change(func(st *state) {
 		if st.Task == "" {
 			s.o.New.Approve = policy
@@ -141,13 +141,13 @@ func (s *Session) allow(policy string) (told string) {
 		st.Policy = policy
 		st.Loose = st.Loose || policy == "all"
 		if st.Working {
-			told += "; from the next run on"
+			note += "; from the next run on"
 		}
 	})
-	return told
+	return note
 }
 
-// unasked is what stands above the editor about the policy; "" when it is the usual one.
+// unasked is the row above the editor about the policy; "" when it is the usual one.
 func (st state) unasked() string {
 	if st.Policy == "" || st.Policy == policies[0] {
 		return ""

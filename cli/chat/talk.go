@@ -16,9 +16,8 @@ import (
 	"github.com/roost-dev/roost/view"
 )
 
-// talk is what is said in one task while the chat is about it: its events and those of
-// its subtasks come in here, one after the other. All but its channels belongs to the
-// goroutine of run.
+// talk follows one task while the chat is about it: its events and those of its subtasks come in here, one after the
+// other. All but its channels belongs to the goroutine of run.
 type talk struct {
 	s      *Session
 	id     string
@@ -27,18 +26,18 @@ type talk struct {
 	busy   sync.WaitGroup // the streams
 	done   chan struct{}
 	in     chan incoming
-	synced chan error // told once that the stream is there; nil = nobody waits for that
+	synced chan error // gets one value when the stream is open; nil = no goroutine waits for that
 
 	screens map[string]*display.Display // of each task
 	depth   map[string]int
 	last    *display.Display // that showed something
 	titles  map[string]string
 	began   string // the run that the displays are of
-	gone    bool   // it was told that nobody works on the run any more
+	gone    bool   // the user knows that no process works on the run any more
 
 	ask    *ask
 	asked  chan *ask
-	held   []incoming      // what comes while a question is asked
+	held   []incoming      // events that came while the chat asks a question
 	closed map[string]bool // questions that are answered
 }
 
@@ -49,8 +48,8 @@ type incoming struct {
 	err  error
 }
 
-// nowhere is a cursor that no task has: the server answers it with a snapshot, behind
-// which nothing is missed. Who asks for what comes from now on cannot know when "now" was.
+// nowhere is a cursor that no task has: the server answers it with a snapshot, and no event after it is missed. A
+// request for "all from now on" could not know when "now" was.
 const nowhere = "9007199254740991"
 
 // follow turns the chat to a task, from behind an event on; with nowhere it returns when
@@ -99,7 +98,7 @@ func (s *Session) leave() {
 // listen brings in the events of a task.
 func (t *talk) listen(task, after string) {
 	t.busy.Go(func() {
-		for e, err := range t.s.desk.Events(t.ctx, task, after) {
+		for e, err := range t.s.backend.Events(t.ctx, task, after) {
 			select {
 			case t.in <- incoming{e, task, err}:
 			case <-t.ctx.Done():
@@ -117,17 +116,17 @@ func (t *talk) run() {
 	defer t.busy.Wait()
 	look := time.NewTicker(silence)
 	defer look.Stop()
-	heard := false
+	received := false
 	for {
 		select {
 		case in := <-t.in:
-			heard = true
+			received = true
 			t.take(in)
 		case <-look.C:
-			if !heard {
+			if !received {
 				t.look()
 			}
-			heard = false
+			received = false
 		case a := <-t.asked:
 			t.answered(a)
 		case <-t.ctx.Done():
@@ -141,11 +140,11 @@ func (t *talk) run() {
 	}
 }
 
-// silence is how long nothing may be heard of a run before it is asked whether it is
-// there: who worked on it may be dead, and can say nothing.
+// silence is how long a run may send no event before the chat checks whether it still works: a process that died
+// sends nothing.
 const silence = 5 * time.Second
 
-// look asks how the task stands, when a run should be at work.
+// look reads the state of the task, when a run should be at work.
 func (t *talk) look() {
 	s := t.s
 	if st := s.state(); !st.Working || st.Busy || t.ask != nil {
@@ -153,19 +152,18 @@ func (t *talk) look() {
 	}
 	ctx, cancel := context.WithTimeout(t.ctx, silence)
 	defer cancel()
-	sum, err := s.desk.Task(ctx, t.id)
+	sum, err := s.backend.Task(ctx, t.id)
 	if err != nil || sum.Status != "interrupted" {
 		return // not known, or it works or waits, or its end comes
 	}
 	t.flush()
 	t.gone = true
 	s.out.block(s.style.Paint(view.Asked, "interrupted"))
-	s.tell("  who worked on it is gone; /retry goes on")
+	s.tell("  the process that worked on it has ended; /retry continues")
 	s.change(func(st *state) { st.Working = false })
 }
 
-// take takes an event in. What it means for the state counts at once; what it shows waits
-// while a person is asked.
+// take takes an event in. It changes the state at once; its output waits while the chat asks the user.
 func (t *talk) take(in incoming) {
 	if in.err != nil {
 		t.lost(in)
@@ -191,7 +189,7 @@ func (t *talk) release() {
 
 func (t *talk) lost(in incoming) {
 	if t.ctx.Err() != nil || in.task != t.id {
-		return // the task's own events tell of the subtask's end
+		return // the task's own events report the subtask's end
 	}
 	select {
 	case t.synced <- in.err:
@@ -203,7 +201,7 @@ func (t *talk) lost(in incoming) {
 	t.s.change(func(st *state) { st.Working = false })
 }
 
-// said are the members of events that a chat looks at.
+// said are the members of events that a chat reads.
 type said struct {
 	Run      string `json:"run"`
 	Outcome  string `json:"outcome"`
@@ -224,12 +222,12 @@ type said struct {
 func (in incoming) read() (e said) {
 	switch in.Type {
 	case "run.started", "run.queued", "run.waiting", "run.ended", "question.closed", "input.queued", "input.taken", "subtask.started", "stream.snapshot", "notice":
-		_ = json.Unmarshal(in.Data, &e) // what cannot be read says nothing
+		_ = json.Unmarshal(in.Data, &e) // what cannot be read changes nothing
 	}
 	return e
 }
 
-// note changes the state as an event says.
+// note applies an event to the state.
 func (t *talk) note(in incoming) {
 	e := in.read()
 	if in.Type == "question.closed" {
@@ -309,7 +307,7 @@ func (t *talk) show(in incoming) {
 	case "stream.end":
 		if in.task == t.id {
 			t.flush()
-			t.s.complain(errors.New("follow the task: it is gone: it was deleted or moved (/tasks lists what is there)"))
+			t.s.complain(errors.New("follow the task: it was deleted or moved (/tasks lists what is there)"))
 		}
 		return
 	case "run.started":
@@ -339,7 +337,7 @@ func (t *talk) show(in incoming) {
 		return
 	case "notice":
 		if e.Kind == "plan" && !t.s.o.Display.Verbose {
-			return // what a request is about to cost is told at the run's end
+			return // the end of the run shows what a request costs
 		}
 	case "subtask.started":
 		d := t.screen(in.task)
@@ -412,9 +410,9 @@ func (t *talk) ended(e said) {
 		u.LastSeen = max(u.LastSeen, d.Usage.LastSeen)
 	}
 	clear(t.screens)
-	told := t.gone && e.Outcome == "interrupted"
+	reported := t.gone && e.Outcome == "interrupted"
 	t.began, t.gone = "", false
-	if told { // before the server came back and said so
+	if reported { // the chat reported it before the server came back
 		return
 	}
 	style := view.Asked
@@ -429,13 +427,13 @@ func (t *talk) ended(e said) {
 	case "failed":
 		s.tell("  /retry tries again")
 	case "interrupted":
-		s.tell("  /retry goes on")
+		s.tell("  /retry continues")
 	case "limit":
-		s.tell("  /limits turns=N cost=USD gives it more; then say how to go on, or /retry")
+		s.tell("  /limits turns=N cost=USD gives it more; then type how to continue, or /retry")
 	}
 }
 
-// took says in words what a run took.
+// took describes in words what a run cost.
 func took(outcome string, u display.Totals) []string {
 	parts := []string{outcome}
 	if u.Turns > 0 {

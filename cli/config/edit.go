@@ -80,8 +80,8 @@ func (f *File) header(line int) string {
 	return name
 }
 
-// place is the line behind the last setting of a table, and whether there is such
-// a table. Settings without a table stand before every header.
+// place is the line after the last setting of a table, and whether there is such a table. Settings without a table
+// precede every header.
 func (f *File) place(name string) (at int, found bool) {
 	for i, t := range f.tables {
 		if t.name != name {
@@ -148,8 +148,7 @@ func comment(line string, e Entry) string {
 		if line[i] != '#' {
 			continue
 		}
-		// A # inside the value is none: what stands before a comment still gives
-		// the same value.
+		// A # inside the value is none: what precedes a comment still gives the same value.
 		if again, err := Parse([]byte("x = " + valueOf(line[:i]))); err == nil && len(again.Entries) == 1 && e.Line == e.end {
 			return line[len(strings.TrimRight(line[:i], " \t")):]
 		}

@@ -10,7 +10,7 @@ import (
 // profileKeys are what [profiles.NAME] may hold. What a setting of its own has by
 // the same name means the same.
 var profileKeys = []Key{
-	{Name: "provider", Doc: "who is asked"},
+	{Name: "provider", Doc: "which provider answers"},
 	{Name: "model"},
 	{Name: "base_url", Doc: "the provider's address"},
 	{Name: "api_key", Doc: "a key of its own; better kept by roost auth set --profile", Secret: true},
@@ -69,7 +69,7 @@ func inProfile(name string) (Key, bool) {
 		return Key{Name: name, Doc: "the profile of its tasks whose own is not known"}, true
 	}
 	if slug, ok := strings.CutPrefix(name, ModeProfiles+"."); ok && modeSlug.MatchString(slug) {
-		return Key{Name: name, Doc: "the profile that answers in that mode, where a task was not told whom to ask"}, true
+		return Key{Name: name, Doc: "the profile that answers in that mode, for tasks without a provider of their own"}, true
 	}
 	_, field, ok := profileField(name)
 	if !ok {

@@ -41,8 +41,8 @@ type RooModeProfile struct {
 // ErrNotRoo: the file holds no profiles of Roo Code.
 var ErrNotRoo = errors.New("it is no settings file that Roo Code exported: it has no providerProfiles.apiConfigs")
 
-// rooProvider says where the settings of one of Roo's providers are, and how it is
-// reached here. Servers that speak chat completions have an address of their own.
+// rooProvider names the settings of one of Roo's providers, and how Roost reaches it. Servers that speak chat
+// completions have an address of their own.
 type rooProvider struct {
 	provider         string
 	model, base, key string // members

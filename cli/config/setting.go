@@ -30,7 +30,7 @@ func keys() []Key {
 		{Name: "cache", Flag: "cache", Doc: "where derived data lives"},
 		{Name: "sources", Flag: "sources", Doc: "other tools' storages: auto, none or DIR,..."},
 		{Name: "server", Flag: "server", Doc: "a running server to use"},
-		{Name: "provider", Flag: "provider", Doc: "who is asked by new tasks"},
+		{Name: "provider", Flag: "provider", Doc: "which provider answers new tasks"},
 		{Name: "model", Flag: "model", Doc: "the model of new tasks"},
 		{Name: "base_url", Flag: "base-url", Doc: "the provider's address for new tasks"},
 		{Name: "mode", Flag: "mode", Doc: "the mode of new tasks"},
@@ -44,7 +44,7 @@ func keys() []Key {
 		{Name: "ask_after_requests", Flag: "ask-after-requests", Doc: "ask whether to go on after so many requests", check: count},
 		{Name: "ask_after_cost", Flag: "ask-after-cost", Doc: "ask whether to go on after so many US dollars", check: amount},
 		{Name: "allow_tools", Flag: "allow-tool", Doc: `rules of what runs unasked: write_to_file, "write(docs/**)"`, List: true},
-		{Name: "ask_tools", Flag: "ask-tool", Doc: "rules of what asks, whatever else allows it", List: true},
+		{Name: "ask_tools", Flag: "ask-tool", Doc: "rules of what asks, even if another rule allows it", List: true},
 		{Name: "deny_tools", Flag: "deny-tool", Doc: "rules of what is refused", List: true},
 		{Name: "idle_timeout", Flag: "idle-timeout", Doc: "stop when nothing happens for this long", check: span},
 		{Name: "total_timeout", Flag: "total-timeout", Doc: "stop a run after this long", check: span},
@@ -52,14 +52,14 @@ func keys() []Key {
 		{Name: "hold", Flag: "hold", Doc: "of roost serve: how long a run waits for a person before it lets its task go, as waiting", check: span},
 		{Name: "drain_timeout", Flag: "drain-timeout", Doc: "of roost serve: how long runs are finished before it ends", check: span},
 		{Name: "auto_resume", Flag: "auto-resume", Doc: "of roost serve: go on with what a killed one left: true or false", check: oneOf("true", "false")},
-		{Name: "resume_attempts", Flag: "resume-attempts", Doc: "of roost serve: how often in a row one task is gone on with", check: count},
+		{Name: "resume_attempts", Flag: "resume-attempts", Doc: "of roost serve: how often in a row it resumes one task", check: count},
 		{Name: "cors_origin", Flag: "cors-origin", Doc: "of roost serve: web pages that may ask it, by their exact origins", List: true},
 		{Name: "linter", Doc: "the command whose findings @problems stands for"},
 		{Name: "profile", Flag: "profile", Doc: "the profile of new tasks"},
 		{Name: "effort", Flag: "effort", Doc: "how much the model of new tasks thinks", check: oneOf(api.Efforts...)},
 		{Name: "max_tokens", Flag: "max-tokens", Doc: "tokens of one reply", check: count},
 		{Name: "condense_at", Flag: "condense-at", Doc: "percent of the model's window at which older history is summarised, or never", check: share},
-		{Name: "stale", Flag: "stale", Doc: "what the model of new tasks is given of a file that others changed: tell (that, and a small difference) or read (its content)", check: oneOf("tell", "read")},
+		{Name: "stale", Flag: "stale", Doc: "what the model of new tasks gets of a file that others changed: tell (a notice, and a small difference) or read (its content)", check: oneOf("tell", "read")},
 		{Name: "checkpoints", Doc: "whether what runs change is kept, so that it can be put back: on or off", check: oneOf("on", "off")},
 		{Name: "checkpoint_file", Doc: "the largest file whose content is kept before a command, such as 2MiB", check: size},
 		{Name: "checkpoint_survey", Doc: "how much is kept before one command, such as 64MiB", check: size},
@@ -159,7 +159,7 @@ type Setting struct {
 // Set reports whether anybody has set it.
 func (s Setting) Set() bool { return s.Origin != Default }
 
-// Default is the origin of what nobody has set.
+// Default is the origin of a setting that is not set.
 const Default = "default"
 
 // ValueError is a known setting with a value that it cannot have.
@@ -176,8 +176,8 @@ type Warning struct {
 	Closest string // the key that was meant, perhaps; "" when none is near
 }
 
-// Resolve says what holds: the environment over the file. Flags are the
-// caller's. An empty variable counts as not set. Path names the file in origins.
+// Resolve returns the settings that apply: the environment takes precedence over the file. Flags are the caller's. An
+// empty variable counts as not set. Path names the file in origins.
 func Resolve(f *File, path string, getenv func(string) string) (map[string]Setting, []Warning, error) {
 	out := map[string]Setting{}
 	for _, k := range Keys {
@@ -187,7 +187,7 @@ func Resolve(f *File, path string, getenv func(string) string) (map[string]Setti
 		}
 		if text := getenv(k.Env); text != "" {
 			s.Value, s.Origin = Value{Text: text}, k.Env
-			if k.List { // one a line: the words of a pattern stand apart by blanks
+			if k.List { // one a line: a pattern may contain blanks
 				s.Value = Value{IsList: true, List: strings.FieldsFunc(text, func(r rune) bool { return r == '\n' })}
 			}
 		}

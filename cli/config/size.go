@@ -14,8 +14,8 @@ var sizeUnits = []struct {
 	{"kib", 1 << 10}, {"mib", 1 << 20}, {"gib", 1 << 30}, {"kb", 1e3}, {"mb", 1e6}, {"gb", 1e9}, {"b", 1}, {"", 1},
 }
 
-// Bytes reads a size such as 2MiB, 64 MB or 1048576. 0 means none, and is given as -1:
-// where sizes are kept, 0 is what nobody said.
+// Bytes reads a size such as 2MiB, 64 MB or 1048576. 0 means none, and is returned as -1: where sizes are kept, 0
+// means "not set".
 func Bytes(text string) (int64, error) {
 	word := strings.ToLower(strings.TrimSpace(text))
 	for _, u := range sizeUnits {

@@ -129,7 +129,7 @@ func entryOf(p *unstable.Parser, n *unstable.Node, prefix string) (Entry, error)
 	case unstable.InlineTable:
 		problem = "inline tables ({...}) are not read here; write [" + e.Key + "]"
 	default:
-		problem = "a " + v.Kind.String() + " is not read here; texts stand in quotes"
+		problem = "a " + v.Kind.String() + " is not a setting's value; write texts in quotes"
 	}
 	if problem != "" {
 		return e, &SyntaxError{e.Line, e.Key + ": " + problem}

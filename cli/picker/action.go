@@ -24,15 +24,15 @@ const (
 // action is what is done to tasks, one thing at a time.
 type action struct {
 	ask     question
-	of      Task // that is asked about
+	of      Task // that the question is about
 	offered bool
 	foreign int // tasks that the offer is about
 
-	doing   string // "" = nothing
-	cancel  context.CancelFunc
-	told    *progress
-	deleted []deletion
-	changed bool // something was done here
+	doing    string // "" = nothing
+	cancel   context.CancelFunc
+	progress *progress
+	deleted  []deletion
+	changed  bool // something was done here
 
 	note string // what came of the last one
 	bad  bool
@@ -50,7 +50,7 @@ type doneMsg struct {
 	change func(*Model) tea.Cmd // what is different now; nil = nothing, or it failed
 }
 
-// progress is what an import said last.
+// progress is the newest report of an import.
 type progress struct {
 	mu   sync.Mutex
 	text string
@@ -83,7 +83,7 @@ func (m *Model) done(msg doneMsg) tea.Cmd {
 	if a.cancel != nil {
 		a.cancel()
 	}
-	a.doing, a.cancel, a.told = "", nil, nil
+	a.doing, a.cancel, a.progress = "", nil, nil
 	a.note, a.bad = msg.note, msg.err != nil
 	if msg.err != nil {
 		if a.note = msg.err.Error(); errors.Is(msg.err, context.Canceled) {
@@ -99,7 +99,7 @@ func (m *Model) done(msg doneMsg) tea.Cmd {
 	return cmd
 }
 
-// free reports whether something can be begun, and says so when not.
+// free reports whether an action can begin, and shows a note when it cannot.
 func (m *Model) free() bool {
 	if m.act.doing != "" {
 		m.act.note, m.act.bad = "still busy: "+m.act.doing, true
@@ -110,7 +110,7 @@ func (m *Model) free() bool {
 
 func (m *Model) remove(t Task) tea.Cmd {
 	return m.begin("deleting", func(ctx context.Context) doneMsg {
-		token, err := m.desk.Delete(ctx, t)
+		token, err := m.backend.Delete(ctx, t)
 		if err != nil {
 			return doneMsg{err: err}
 		}
@@ -132,7 +132,7 @@ func (m *Model) undo() tea.Cmd {
 	}
 	last := m.act.deleted[len(m.act.deleted)-1]
 	return m.begin("putting back", func(ctx context.Context) doneMsg {
-		if err := m.desk.Restore(ctx, last.token); err != nil {
+		if err := m.backend.Restore(ctx, last.token); err != nil {
 			return doneMsg{err: err}
 		}
 		return doneMsg{note: "put back: " + name(last.task), change: func(m *Model) tea.Cmd {
@@ -157,8 +157,8 @@ func (m *Model) undo() tea.Cmd {
 
 func (m *Model) export(t Task, form string) tea.Cmd {
 	return m.begin("exporting", func(ctx context.Context) doneMsg {
-		told, err := m.desk.Export(ctx, t, form)
-		return doneMsg{note: told, err: err}
+		note, err := m.backend.Export(ctx, t, form)
+		return doneMsg{note: note, err: err}
 	})
 }
 
@@ -177,7 +177,7 @@ func (m *Model) offer() tea.Cmd {
 	}
 	m.act.offered, m.act.foreign = true, n
 	return m.crew.do(func() tea.Msg {
-		if m.desk.Offer() {
+		if m.backend.Offer() {
 			return offerMsg{}
 		}
 		return nil
@@ -185,20 +185,20 @@ func (m *Model) offer() tea.Cmd {
 }
 
 func (m *Model) importAll() tea.Cmd {
-	told := new(progress)
+	report := new(progress)
 	cmd := m.begin("importing", func(ctx context.Context) doneMsg {
-		text, err := m.desk.Import(ctx, told.say)
+		text, err := m.backend.Import(ctx, report.say)
 		return doneMsg{note: text, err: err, change: (*Model).reload} // what was copied before it failed is there
 	})
-	m.act.told = told
+	m.act.progress = report
 	return tea.Batch(cmd, m.after(tickEvery, tickMsg{}))
 }
 
 const tickEvery = 100 * time.Millisecond
 
-// tick redraws while something tells how far it is.
+// tick redraws while an action reports its progress.
 func (m *Model) tick() tea.Cmd {
-	if m.act.told == nil {
+	if m.act.progress == nil {
 		return nil
 	}
 	return m.after(tickEvery, tickMsg{})
@@ -212,7 +212,7 @@ func (m *Model) open(t Task) tea.Cmd {
 		return nil
 	}
 	hit := m.hit(t)
-	return tea.Exec(shown{func() error { return m.desk.Open(m.crew.ctx, t, hit) }}, func(err error) tea.Msg {
+	return tea.Exec(shown{func() error { return m.backend.Open(m.crew.ctx, t, hit) }}, func(err error) tea.Msg {
 		return doneMsg{err: err}
 	})
 }
@@ -232,7 +232,7 @@ func name(t Task) string {
 	return clean(t.ID)
 }
 
-// said is the line that tells what goes on or what is asked, "" when there is none.
+// said is the line that shows the present action or question, "" when there is none.
 func (m *Model) said() string {
 	a := &m.act
 	switch {
@@ -240,8 +240,8 @@ func (m *Model) said() string {
 		return m.question()
 	case a.doing != "":
 		text := a.doing
-		if a.told != nil {
-			if more := a.told.read(); more != "" {
+		if a.progress != nil {
+			if more := a.progress.read(); more != "" {
 				text += ": " + more
 			}
 		}

@@ -7,9 +7,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// crew runs what takes time. bubbletea starts commands and forgets them; here they
-// are ended and waited for when the screen closes, so that nobody reads a task or
-// writes a file behind the back of what comes next.
+// crew runs what takes time. bubbletea starts commands and forgets them; the crew ends them and waits for them when
+// the screen closes, so that no goroutine reads a task or writes a file while the next command runs.
 type crew struct {
 	ctx    context.Context //nolint:containedctx // ends when the screen closes
 	cancel context.CancelFunc

@@ -35,7 +35,7 @@ func (g *guard) Update(msg tea.Msg) (_ tea.Model, cmd tea.Cmd) {
 	return g, cmd
 }
 
-// View cannot ask for the end, so somebody else has to.
+// View cannot request the end, so the guard does.
 func (g *guard) View() (v tea.View) {
 	var cmd tea.Cmd
 	defer func() {

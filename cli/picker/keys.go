@@ -7,8 +7,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// key takes one key in. What is asked goes first, then the search field, then the
-// list.
+// key handles one key. An open question gets it first, then the search field, then the list.
 func (m *Model) key(k tea.KeyPressMsg) tea.Cmd {
 	key := k.String()
 	switch key {

@@ -11,8 +11,8 @@ import (
 	"github.com/roost-dev/roost/view"
 )
 
-// settle is how long the cursor must have stood on a row before its task is read:
-// somebody who holds the arrow key down reads none.
+// settle is how long the cursor must rest on a row before its task is read: a user who holds the arrow key down
+// causes no reads.
 const settle = 60 * time.Millisecond
 
 // keptPreviews is how many previews are remembered.
@@ -85,7 +85,7 @@ func (m *Model) readPreview(msg previewMsg) tea.Cmd {
 		ctx, l.cancel = context.WithCancel(m.crew.ctx)
 		of, hit := l.want, m.hit(t)
 		return m.crew.do(func() tea.Msg {
-			text, err := m.desk.Preview(ctx, t, hit)
+			text, err := m.backend.Preview(ctx, t, hit)
 			return previewedMsg{msg.turn, of, text, err}
 		})
 	}
@@ -95,7 +95,7 @@ func (m *Model) readPreview(msg previewMsg) tea.Cmd {
 func (m *Model) previewed(msg previewedMsg) {
 	l := &m.look
 	if msg.err != nil && msg.turn != l.turn {
-		return // it was ended because the cursor went on
+		return // it was cancelled because the cursor moved
 	}
 	if len(l.kept) >= keptPreviews {
 		clear(l.kept)
@@ -106,8 +106,7 @@ func (m *Model) previewed(msg previewedMsg) {
 	l.kept[msg.of] = msg.text
 }
 
-// previewLines are the preview's lines on the screen: what the task is, then the end
-// of what it says.
+// previewLines are the preview's lines on the screen: what the task is, then the end of its messages.
 func (m *Model) previewLines(columns, height int) []string {
 	t, ok := m.current()
 	if !ok {

@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction(events), goleak.IgnoreAnyFunction(events+".func1"))
 }
 
-// counter is a Desk with made-up tasks. It remembers what it was asked.
+// counter is a Backend with made-up tasks. It remembers what it was asked.
 type counter struct {
 	mu       sync.Mutex
 	parts    []Found

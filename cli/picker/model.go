@@ -27,19 +27,19 @@ type Choice struct {
 	Found       string // the sentence that sums up what was found
 }
 
-// Options say how the screen looks and what it is for.
+// Options are the look of the screen and its purpose.
 type Options struct {
 	Colour bool
 	Now    func() time.Time
 	// Purpose is what Enter does, in one word, when the screen only asks for a task:
 	// resume, show, export. "" = Enter opens the task, and the screen stays.
 	Purpose string
-	Pager   bool // the Desk can Open; else the screen shows tasks itself
+	Pager   bool // the Backend can Open; else the screen shows tasks itself
 }
 
 // Model is the screen's state.
 type Model struct {
-	desk          Desk
+	backend       Backend
 	o             Options
 	crew          *crew
 	width, height int
@@ -62,16 +62,16 @@ type Model struct {
 }
 
 // New makes a model. Its commands end with ctx; Close waits for them.
-func New(ctx context.Context, desk Desk, o Options) *Model {
+func New(ctx context.Context, backend Backend, o Options) *Model {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	m := &Model{desk: desk, o: o, crew: newCrew(ctx), gone: map[string]bool{}, width: 80, height: 24}
+	m := &Model{backend: backend, o: o, crew: newCrew(ctx), gone: map[string]bool{}, width: 80, height: 24}
 	m.look.kept = map[string]string{}
 	return m
 }
 
-// Close ends what is still going on and waits for it.
+// Close ends the work in the background and waits for it.
 func (m *Model) Close() {
 	m.crew.close()
 	m.load.end()
@@ -217,7 +217,7 @@ func (m *Model) reload() tea.Cmd {
 		return nil
 	}
 	ctx, cancel := context.WithCancel(m.crew.ctx)
-	m.load.next, m.load.stop = iter.Pull2(m.desk.Tasks(ctx))
+	m.load.next, m.load.stop = iter.Pull2(m.backend.Tasks(ctx))
 	m.load.cancel, m.load.again, m.load.err = cancel, false, nil
 	return m.nextFound()
 }

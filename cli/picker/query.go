@@ -58,7 +58,7 @@ func (m *Model) setQuery(text string) tea.Cmd {
 	return m.after(pause, searchMsg{q.turn})
 }
 
-// searchAgain searches a list that was read anew. What was found stays until then.
+// searchAgain searches a list that was read again. The earlier hits stay until then.
 func (m *Model) searchAgain() tea.Cmd {
 	q := &m.query
 	if q.hits == nil && q.err == nil {
@@ -91,7 +91,7 @@ func (m *Model) search(msg searchMsg) tea.Cmd {
 	ctx, q.cancel = context.WithCancel(m.crew.ctx)
 	text := q.text
 	return m.crew.do(func() tea.Msg {
-		hits, err := m.desk.Search(ctx, text)
+		hits, err := m.backend.Search(ctx, text)
 		return hitsMsg{msg.turn, hits, err}
 	})
 }

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// question is what is asked on the last line. On a narrow terminal it gets shorter: the
-// keys that answer it are never cut off.
+// question is the question on the last line. On a narrow terminal it gets shorter: the keys that answer it are never
+// cut off.
 func (m *Model) question() string {
 	a := &m.act
 	switch a.ask {

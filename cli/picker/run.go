@@ -15,28 +15,27 @@ var ErrPanic = errors.New("the picker failed")
 
 // Run shows the screen until the person leaves it, ctx ends, or it fails. The
 // terminal is as it was, and everything that was begun has ended, when it returns.
-func Run(ctx context.Context, desk Desk, in, out *os.File, o Options) (Choice, error) {
-	m := New(ctx, desk, o)
+func Run(ctx context.Context, backend Backend, in, out *os.File, o Options) (Choice, error) {
+	m := New(ctx, backend, o)
 	defer m.Close()
 	profile := colorprofile.ANSI // our colours are the terminal's own sixteen
 	if !o.Colour {
 		profile = colorprofile.Ascii
 	}
-	// Signals are the caller's: it knows which exit code belongs to which. The context
-	// ends the screen as the person would: told of it, bubbletea would leave its reader
-	// of the terminal behind.
+	// Signals are the caller's: it knows which exit code belongs to which. The context ends the screen as the user
+	// would: given the context, bubbletea would leave its reader of the terminal behind.
 	var p *tea.Program
 	g := &guard{Model: m, quit: func() { p.Quit() }}
 	defer g.busy.Wait()
 	p = tea.NewProgram(g, tea.WithInput(in), tea.WithOutput(out), tea.WithoutSignalHandler(), tea.WithColorProfile(profile))
-	told := make(chan struct{})
+	ended := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
-		defer close(told)
+		defer close(ended)
 		p.Quit()
 	})
 	_, err := p.Run()
 	if !stop() {
-		<-told // it gives up when the program has ended
+		<-ended // it gives up when the program has ended
 	}
 	switch {
 	case ctx.Err() != nil:

@@ -15,12 +15,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// broken is a Desk that fails by a mistake.
+// broken is a Backend that fails by a mistake.
 type broken struct{ counter }
 
 func (*broken) Tasks(context.Context) iter.Seq2[Found, error] { panic("a mistake") }
 
-// late is a Desk that fails while the list is read.
+// late is a Backend that fails while the list is read.
 type late struct{ counter }
 
 func (*late) Tasks(context.Context) iter.Seq2[Found, error] {
@@ -77,11 +77,11 @@ func TestTheTerminalIsGivenBack(t *testing.T) {
 		null.Close()
 	})
 	for _, tt := range []struct {
-		name string
-		desk Desk
-		o    Options
-		end  bool
-		want error
+		name    string
+		backend Backend
+		o       Options
+		end     bool
+		want    error
 	}{
 		{"a panic at the start", new(broken), Options{}, false, ErrPanic},
 		{"a panic while the list is read", new(late), Options{}, false, ErrPanic},
@@ -97,7 +97,7 @@ func TestTheTerminalIsGivenBack(t *testing.T) {
 		if tt.end {
 			cancel()
 		}
-		_, err = Run(ctx, tt.desk, terminal, terminal, tt.o)
+		_, err = Run(ctx, tt.backend, terminal, terminal, tt.o)
 		cancel()
 		if !errors.Is(err, tt.want) {
 			t.Errorf("%s: %v", tt.name, err)

@@ -45,7 +45,7 @@ func (m *Model) screen() []string {
 	return append(lines, m.foot())
 }
 
-// head says what was found.
+// head is the line with the number of hits.
 func (m *Model) head() []string {
 	lines := wrap(clean(m.Sentence()), m.width)
 	if most := max(m.height/6, 1); len(lines) > most {
@@ -194,7 +194,7 @@ func (m *Model) nothing() string {
 	return "reading ..."
 }
 
-// marks say in one column how a task ended; the preview spells it out.
+// marks show in one column how a task ended; the preview spells it out.
 var marks = map[string]string{
 	"completed": "✓", "failed": "✗", "running": "▶", "waiting": "?", "interrupted": "…", "cancelled": "-",
 }
@@ -229,7 +229,7 @@ func (m *Model) row(t Task, here bool, columns int) string {
 	return line
 }
 
-// foot is what is asked or told, else the keys.
+// foot is the question or the note, else the keys.
 func (m *Model) foot() string {
 	if text := m.said(); text != "" {
 		style := view.Asked
@@ -269,7 +269,7 @@ func (m *Model) enter() string {
 	return "open"
 }
 
-// helpLines are all that the help says, but for how it is left.
+// helpLines are all lines of the help, except the one that shows how to leave it.
 func (m *Model) helpLines() []string {
 	lines := []string{
 		m.paint(view.Head, "Keys"), "",
@@ -280,7 +280,7 @@ func (m *Model) helpLines() []string {
 		"d             delete it: it goes to the trash",
 		"u             undo the last deletion",
 		"/             search titles; words of three letters also in messages",
-		"esc           leave the search, then show all again; stop what goes on",
+		"esc           leave the search, then show all again; stop the work",
 		"shift+↑ ↓     scroll the preview",
 		"ctrl+r        read the list again",
 		"q, ctrl+c     quit", "",
@@ -288,7 +288,7 @@ func (m *Model) helpLines() []string {
 		"✗ failed  - cancelled  ! damaged  * pinned",
 	}
 	if m.o.Purpose == "" {
-		lines = slices.Insert(lines, 5, "r             resume it: the run goes on in this terminal")
+		lines = slices.Insert(lines, 5, "r             resume it: the run continues in this terminal")
 	}
 	for i := range lines {
 		lines[i] = cut(lines[i], m.width)
@@ -299,7 +299,7 @@ func (m *Model) helpLines() []string {
 // helpOver is how many lines of the help have no room on the screen.
 func (m *Model) helpOver() int {
 	n := len(m.helpLines())
-	if n+2 <= m.height { // with a blank line and the one that says how it is left
+	if n+2 <= m.height { // with a blank line and the one that shows how to leave it
 		return 0
 	}
 	return max(n-(m.height-1), 0)

@@ -36,9 +36,8 @@ func fit(text string, columns int) string {
 	return text + strings.Repeat(" ", max(columns-width(text), 0))
 }
 
-// wrap breaks text with colours into lines of at most so many columns. Each line
-// begins and ends without colour, so that it can stand beside others. Of escape
-// sequences only colours are kept.
+// wrap breaks text with colours into lines of at most so many columns. Each line begins and ends without colour, so
+// that another text can follow it in its row. Of escape sequences only colours are kept.
 func wrap(text string, columns int) []string {
 	if columns < 1 {
 		return nil
@@ -46,7 +45,7 @@ func wrap(text string, columns int) []string {
 	var out []string
 	paint := "" // what is switched on
 	text = ansi.WrapWc(coloursOnly(text), columns, "")
-	text = ansi.HardwrapWc(text, columns, true) // it lets a word after a blank stand out
+	text = ansi.HardwrapWc(text, columns, true) // it lets a word after a blank exceed the width
 	text = within(text, columns)
 	for _, line := range strings.Split(text, "\n") {
 		begin := paint

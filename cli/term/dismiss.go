@@ -6,14 +6,13 @@ import (
 	"time"
 )
 
-// A question may be taken off the terminal while the person is typing: somebody else
-// has answered it. What was typed for it must not answer the next one, which may be
-// another thing altogether, and may stand there at once.
+// A question may disappear from the terminal while the user is typing: another client has answered it. What was typed
+// for it must not answer the next one, which may be about something else, and may appear at once.
 
 // afterglow is how soon after a question comes a line that was begun for the one before.
 const afterglow = time.Second
 
-// stale says that what is typed may be meant for a question that is gone.
+// stale means that the typed text may be meant for a question that has closed.
 type stale struct {
 	mu sync.Mutex
 	on bool
@@ -41,9 +40,8 @@ func (s *stale) meant(after time.Duration) bool {
 	return !was || after >= afterglow
 }
 
-// Dismiss tells that a question was taken off the terminal before it was answered there.
-// What is typed by then is dropped, and so is a line that comes right after the next
-// question.
+// Dismiss marks a question that left the terminal before it was answered there. It drops what was typed by then, and
+// a line that comes right after the next question.
 func (p *Prompter) Dismiss() {
 	p.stale.set(true)
 	p.Forget()

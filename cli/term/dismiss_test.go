@@ -56,7 +56,7 @@ func TestWhatWasTypedForAQuestionThatIsGoneAnswersNoOther(t *testing.T) {
 				if err != nil || r.Approve == nil || *r.Approve {
 					t.Fatalf("it was answered %+v, %v", r, err)
 				}
-				if told := strings.Contains(screen.String(), "typed for the question before"); told != c.dropped {
+				if told := strings.Contains(screen.String(), "typed for the earlier question"); told != c.dropped {
 					t.Errorf("told of a dropped line: %v, want %v:\n%s", told, c.dropped, screen.String())
 				}
 				// And from then on everything counts at once.

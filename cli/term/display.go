@@ -13,7 +13,7 @@ import (
 	"github.com/roost-dev/roost/view"
 )
 
-// Options say how a Display writes.
+// Options are how a Display writes.
 type Options struct {
 	Colour  bool
 	Width   int  // columns, 0 = do not cut
@@ -22,8 +22,8 @@ type Options struct {
 	Live    bool // a person is watching: show text as it comes
 }
 
-// Display shows one run. Its events come from one goroutine. While a question stands on the
-// terminal, whoever has something to say comes in between, and the prompt is drawn again.
+// Display shows one run. Its events come from one goroutine. While a question is on the terminal, other goroutines
+// may write in between, and the prompt is drawn again.
 type Display struct {
 	w     io.Writer
 	line  *line  // shared with the displays below it: they have one terminal
@@ -32,13 +32,13 @@ type Display struct {
 	style Style
 	lead  string // what each line begins with: how deep below the first task it is
 
-	open  uint64 // the message whose text stands on an unfinished line
+	open  uint64 // the message whose text is on an unfinished line
 	kinds map[uint64]view.Item
 	shown map[uint64]int  // bytes of a message's text already written
-	saved map[uint64]int  // bytes of it that durable events told
+	saved map[uint64]int  // bytes of it that durable events held
 	tools map[string]call // calls by the model's id
 	atBOL bool
-	count int // columns of a count-down that stands on the line
+	count int // columns of the count-down on the line
 
 	Usage Totals
 }
@@ -78,15 +78,14 @@ func (d *Display) Below() *Display {
 	return sub
 }
 
-// line is the last one of the terminal, on which a prompt may stand.
+// line is the last one of the terminal, which may hold a prompt.
 type line struct {
 	mu     sync.Mutex
-	prompt string // "" = none stands there
+	prompt string // "" = there is none
 	broken bool   // something was written behind it
 }
 
-// behind lets something be written. A prompt that stands on the last line ends with it, and
-// is drawn again below.
+// behind runs write. A prompt on the last line ends before it, and is drawn again below.
 func (d *Display) behind(write func()) {
 	d.line.mu.Lock()
 	defer d.line.mu.Unlock()
@@ -107,7 +106,7 @@ func (d *Display) prompt(text string) {
 	d.line.prompt = text
 }
 
-// answered notes that the person ended the prompt's line; where nobody did, end does.
+// answered records that the user ended the prompt's line; with end, the display ends it.
 func (d *Display) answered(end bool) {
 	d.line.mu.Lock()
 	defer d.line.mu.Unlock()
@@ -126,7 +125,7 @@ func (d *Display) out(text string) {
 	_, _ = io.WriteString(d.w, text) // see push
 }
 
-// Show writes what an event has to tell. Events of unknown types tell nothing.
+// Show writes what an event means for the user. Events of unknown types write nothing.
 func (d *Display) Show(e Event) {
 	if e.At > 0 {
 		if d.Usage.Started == 0 {
@@ -195,8 +194,8 @@ func (d *Display) show(e Event, f fields) {
 	}
 }
 
-// begun says what a row is that is not in the log yet: a reply's rows come there
-// with their first checkpoint, or at its end.
+// begun records the kind of a row that is not in the log yet: a reply's rows come there with their first checkpoint,
+// or at its end.
 func (d *Display) begun(event string, f fields) {
 	if _, known := d.kinds[f.Message]; known || f.Call != "" {
 		return
@@ -208,7 +207,7 @@ func (d *Display) begun(event string, f fields) {
 	d.kinds[f.Message] = it
 }
 
-// added remembers what a row is, and shows those that no other event tells of.
+// added remembers what a row is, and shows those that no other event reports.
 func (d *Display) added(f fields) {
 	if f.History != "ui" || len(f.Content) == 0 {
 		return
@@ -242,16 +241,15 @@ func (d *Display) changed(f fields) {
 	}
 }
 
-// grow writes the part of a message's text that is not written yet: text stands
-// at offset in it. Live and durable events tell the same text twice; here it
-// becomes once.
+// grow writes the part of a message's text that is not written yet: text is at offset in it. Live and durable events
+// hold the same text twice; the display writes it once.
 func (d *Display) grow(n uint64, offset int, text string) {
 	it, known := d.kinds[n]
 	if !known || it.Class == view.User || d.o.Quiet || text == "" {
 		return
 	}
 	if !d.o.Live && !d.o.Verbose && it.Class != view.Model {
-		return // logs hold what was said and done, not all that was thought
+		return // logs hold words and outcomes, not all of the reasoning
 	}
 	have := d.shown[n]
 	if offset+len(text) <= have || offset > have {
@@ -292,8 +290,8 @@ func (d *Display) write(class view.Class, text string) {
 	}
 }
 
-// push writes what has gathered. What a person cannot be shown is in the task all
-// the same, so a terminal that is gone is no reason to stop.
+// push writes the collected text. What cannot be shown to the user is in the task all the same, so a lost terminal is
+// no reason to stop.
 func (d *Display) push() {
 	if len(d.buf) > 0 {
 		d.wipe()
@@ -302,8 +300,8 @@ func (d *Display) push() {
 	}
 }
 
-// countDown shows how long until a provider is asked again, in place: only a person
-// who watches sees it, and the next line takes its room.
+// countDown shows how long until the next request to a provider, in place: only a user who watches sees it, and the
+// next line takes its room.
 func (d *Display) countDown(left string) {
 	if !d.o.Live || d.o.Quiet {
 		return
@@ -358,7 +356,7 @@ func (d *Display) one(style view.Style, text string) {
 	d.push()
 }
 
-// Notice tells the person something, quiet or not, uncut.
+// Notice shows the user a line, quiet or not, uncut.
 func (d *Display) Notice(text string) { d.behind(func() { d.notice(text) }) }
 
 func (d *Display) notice(text string) {

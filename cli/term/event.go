@@ -42,8 +42,8 @@ type fields struct {
 // names are the members of one type of event that a display reads.
 type names []string
 
-// members says what is read of each type that is shown. The others may be large,
-// and are not even parsed.
+// members are the members that are read of each type that is shown. Events of other types may be large, and are not
+// even parsed.
 var members = map[string]names{
 	"message.added":      {"history", "message", "content"},
 	"message.changed":    {"history", "message", "content"},

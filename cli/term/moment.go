@@ -8,9 +8,9 @@ import (
 // apart is how far the clocks of two machines may lie apart before a time counts as future.
 const apart = time.Minute
 
-// AgeOf writes how long ago a time in Unix milliseconds was, as Age does; "-" for none. Of one
-// that is yet to come it is the day, or the year where a day would not be ten columns wide: a
-// task that "changed in 2040" comes from a clock that stood wrong, and to say "now" of it hides that.
+// AgeOf writes how long ago a time in Unix milliseconds was, as Age does; "-" for none. For a time in the future it
+// writes the day, or the year where a day would not be ten columns wide: a task that "changed in 2040" comes from a
+// clock that was wrong, and "now" would hide that.
 func AgeOf(now time.Time, ts int64) string {
 	if ts <= 0 {
 		return "-"

@@ -15,10 +15,9 @@ const (
 	progressWidth = 24                     // of the bar, in columns
 )
 
-// Progress is one line at the bottom of a terminal that says how far work is. It
-// appears after a second, is rewritten at most ten times a second, and is gone when
-// the work is done. Its methods may be called from several goroutines; Clear comes
-// before anything else is written.
+// Progress is one line at the bottom of a terminal that shows how much of some work is done. It appears after a
+// second, is rewritten at most ten times a second, and disappears when the work is done. Its methods may be called
+// from several goroutines. Call Clear before anything else is written.
 type Progress struct {
 	w     io.Writer
 	width int
@@ -30,19 +29,18 @@ type Progress struct {
 	shown, done bool
 }
 
-// NewProgress begins a piece of work. width is the terminal's, 0 when nobody knows.
+// NewProgress begins a piece of work. width is the terminal's, 0 when it is not known.
 func NewProgress(w io.Writer, width int, now func() time.Time) *Progress {
 	begun := now()
 	return &Progress{w: w, width: width, now: now, begun: begun, next: begun.Add(progressAfter)}
 }
 
-// Show tells how much is done, and of how much; of is 0 while nobody knows. text says
-// it in words.
+// Show reports how much is done, and of how much; of is 0 while that is not known. text is the same in words.
 func (p *Progress) Show(what string, done, of int, text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := p.now()
-	if what != p.what { // what is left of another piece of work says nothing about this one
+	if what != p.what { // the speed of one piece of work does not predict another
 		p.what, p.begun = what, now
 	}
 	if p.done || now.Before(p.next) {
@@ -82,8 +80,7 @@ func Bar(done, of, width int) string {
 	return "[" + strings.Repeat("#", full) + strings.Repeat(".", width-full) + "]"
 }
 
-// remaining is how long the rest takes if it goes on as it went; "" when that says
-// nothing yet.
+// remaining is how long the rest takes at the present speed; "" when that cannot be estimated yet.
 func remaining(spent time.Duration, done, of int) string {
 	if spent < progressTrust || done <= 0 || done >= of {
 		return ""

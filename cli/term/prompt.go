@@ -13,13 +13,13 @@ import (
 	"github.com/roost-dev/roost/view"
 )
 
-// screenLines is how many lines of a diff or of a command are shown before `d` is asked for.
+// screenLines is how many lines of a diff or of a command are shown before the user must press `d` for the rest.
 const screenLines = 20
 
 // commandIndent is what the lines of a command begin with where it takes several.
 const commandIndent = "    "
 
-// Reply is what the person said at a prompt.
+// Reply is what the user answered at a prompt.
 type Reply struct {
 	Approve *bool
 	Text    string
@@ -27,7 +27,7 @@ type Reply struct {
 	Stop    bool // stop and save
 }
 
-// ErrNoInput: the input ended before the person said anything.
+// ErrNoInput: the input ended before the user answered.
 var ErrNoInput = errors.New("the input ended")
 
 // Prompter asks the person on a terminal.
@@ -37,7 +37,7 @@ var ErrNoInput = errors.New("the input ended")
 type Prompter struct {
 	d     *Display
 	typed *typed      // shared, as stale is, by all that ask here
-	lines chan string // where somebody else reads; typed is nil
+	lines chan string // when another reader has the terminal; typed is nil
 	stale *stale
 }
 
@@ -236,7 +236,7 @@ func (p *Prompter) words(ctx context.Context, q api.QuestionOpened) (Reply, erro
 	}
 }
 
-// InMode is what stands beside a choice that goes on in another mode.
+// InMode is the note at a choice that continues in another mode.
 func InMode(q api.QuestionOpened, choice int) string {
 	if choice >= len(q.Modes) || q.Modes[choice] == "" {
 		return ""
@@ -285,11 +285,11 @@ func (p *Prompter) Read(ctx context.Context, prompt string) (string, error) {
 		if p.stale.meant(time.Since(shown)) {
 			return line, nil
 		}
-		p.say("  that was typed for the question before; say it again if it is for this one")
+		p.say("  that was typed for the earlier question; type it again if it is for this one")
 	}
 }
 
-// next is the next line that the person says.
+// next is the next line that the user types.
 func (p *Prompter) next(ctx context.Context) (string, error) {
 	if p.typed != nil {
 		return p.typed.next(ctx)

@@ -73,7 +73,7 @@ func (d *Display) toolFinished(e Event, f fields) {
 	}
 }
 
-// targetOf drops the verb of a title: the tool's name says it already.
+// targetOf drops the verb of a title: the tool's name has it already.
 func targetOf(title string) string {
 	if cmd, ok := strings.CutPrefix(title, "$ "); ok {
 		return cmd

@@ -8,9 +8,9 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// A terminal sends Esc as the byte that also begins the keys with a name: the arrows, and
-// what is typed with Alt. A slow line tears them apart, and who reads them takes the first
-// piece for Esc, which stops a run. So an Esc is one only when nothing belongs to it.
+// A terminal sends Esc as the byte that also begins the keys with a name: the arrows, and what is typed with Alt. A
+// slow line splits these sequences, and a reader takes the first piece for Esc, which stops a run. So an Esc counts
+// only when no other byte belongs to it.
 
 // certain is how long nothing comes behind an Esc.
 const certain = 200 * time.Millisecond
@@ -111,7 +111,7 @@ func (k *Keys) pasted() []tea.Msg {
 	return []tea.Msg{tea.PasteMsg{Content: text}}
 }
 
-// behind is what stands behind the Esc; false when that is not text alone.
+// behind is the text after the Esc; false when it is not text alone.
 func (k *Keys) behind() (string, bool) {
 	var out strings.Builder
 	for _, key := range k.held[1:] {
@@ -129,7 +129,7 @@ func (k *Keys) goesOn() bool {
 	return ok && (name == "O" || strings.HasPrefix(name, "[") && strings.Trim(name[1:], "0123456789;:<=>?") == "")
 }
 
-// whole is what is held as one key, or as nothing, when it is one that nobody knows.
+// whole is the held bytes as one key, or as nothing, when the key is unknown.
 func (k *Keys) whole() (out []tea.Msg, ok bool) {
 	last := k.held[len(k.held)-1]
 	if len(k.held) == 2 {

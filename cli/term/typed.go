@@ -9,19 +9,19 @@ import (
 	"time"
 )
 
-// typed is what a person types. A goroutine reads it, a line ahead and no more: what comes
-// behind that is for whoever has the terminal next.
+// typed is what a user types. A goroutine reads it, one line ahead and no more: the input after that belongs to the
+// next program that has the terminal.
 //
-// What is dropped must be dropped wherever it is: in the terminal, on its way, or here. So a
-// terminal is read only when something is there, and nobody drops anything meanwhile.
+// Dropped input must be dropped wherever it is: in the terminal, on its way, or here. So a terminal is read only when
+// it holds input, and no goroutine drops anything during the read.
 type typed struct {
 	in      io.Reader
-	news    chan struct{} // held or over changed since somebody looked
-	reading chan struct{} // who has it reads the terminal, or empties it
+	news    chan struct{} // held or over changed since the last look
+	reading chan struct{} // its holder reads the terminal, or empties it
 
 	mu     sync.Mutex
 	taken  sync.Cond // the last line that was held
-	held   []byte    // what was read, and nobody took
+	held   []byte    // what was read and not taken yet
 	over   bool      // the input ended
 	drops  int       // how often all was dropped
 	reader bool      // it reads
@@ -71,7 +71,7 @@ func (t *typed) take() (line string, ok, over bool) {
 // waiting reports whether there is something to take. The caller holds mu.
 func (t *typed) waiting() bool { return t.over || bytes.IndexByte(t.held, '\n') >= 0 }
 
-// tell wakes one who waits for a line, if there is something to take. The caller holds mu.
+// tell wakes one goroutine that waits for a line, if there is one to take. The caller holds mu.
 func (t *typed) tell() {
 	if t.waiting() {
 		select {
@@ -136,8 +136,8 @@ func (t *typed) got(drops int, read []byte, err error) (over bool) {
 	return t.over
 }
 
-// stuck is how long a read may take that has something to read. One that takes longer was
-// robbed by another process; it must keep nobody.
+// stuck is how long a read may take when there was input. In a longer one another process took the input; it must
+// keep no caller waiting.
 const stuck = time.Second
 
 // drop drops what was typed so far.

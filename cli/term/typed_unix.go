@@ -33,8 +33,8 @@ func (k *keys) wait() { k.readable(nil) }
 // has reports whether there is something to read.
 func (k *keys) has() bool { return k.readable(&unix.Timeval{}) }
 
-// readable is true in doubt: the read tells what is wrong. (Not every system lets a terminal be
-// polled; all can select it.)
+// readable is true in doubt: the read then returns the error. (Not every system lets a terminal be polled; all can
+// select it.)
 func (k *keys) readable(limit *unix.Timeval) bool {
 	for {
 		var set unix.FdSet
@@ -46,8 +46,8 @@ func (k *keys) readable(limit *unix.Timeval) bool {
 	}
 }
 
-// dropTyped drops what a terminal holds and nobody has read: also a line that is not
-// finished. What is no terminal keeps all.
+// dropTyped drops the unread input of a terminal, also a line that is not finished. A stream that is no terminal
+// keeps all.
 func dropTyped(in io.Reader) {
 	if f, ok := in.(*os.File); ok {
 		_ = flushInput(int(f.Fd())) // it is not a terminal

@@ -14,7 +14,7 @@ import (
 
 func (s *Session) newTask(_ context.Context, id, _ string) error {
 	if s.state().Working {
-		s.tell("task %s goes on; /resume %s turns back to it", id, id)
+		s.tell("task %s continues; /resume %s returns to it", id, id)
 	}
 	s.leave()
 	s.came = true
@@ -26,13 +26,13 @@ func (s *Session) newTask(_ context.Context, id, _ string) error {
 // tailMessages is how much of a task is shown when the chat turns to it.
 const tailMessages = "6"
 
-// turn turns the chat to a task: what was said last, what is open, and all that comes.
+// turn switches the chat to a task: it shows the last messages, what is open, and all that comes.
 func (s *Session) turn(ctx context.Context, _, rest string) error {
 	if rest == "" {
 		s.tell("/resume ID turns to one of these")
 		return s.tasks(ctx, "", "")
 	}
-	t, err := s.desk.Task(ctx, rest)
+	t, err := s.backend.Task(ctx, rest)
 	if err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func (s *Session) arrive(mode, policy string) {
 	})
 }
 
-// goTo turns to a task. ref names it where one id may stand in two places.
+// goTo switches to a task. ref names it where one id may be in two storages.
 func (s *Session) goTo(ctx context.Context, id, ref string) error {
 	if err := s.roost(ctx, "show", ref, "--tail", tailMessages); err != nil {
 		return err
@@ -96,7 +96,7 @@ func (s *Session) title(ctx context.Context, id, rest string) error {
 	return s.roost(ctx, "rename", "--", id, rest)
 }
 
-// fork goes on in the new task.
+// fork continues in the new task.
 func (s *Session) fork(ctx context.Context, id, rest string) error {
 	args := []string{"fork", id, "--json"}
 	if rest != "" {
@@ -107,7 +107,7 @@ func (s *Session) fork(ctx context.Context, id, rest string) error {
 		ID string `json:"id"`
 	}
 	if said.Code != 0 || json.Unmarshal([]byte(said.Out), &made) != nil || made.ID == "" {
-		return s.roost(ctx, append(args[:2:2], args[3:]...)...) // it says why
+		return s.roost(ctx, append(args[:2:2], args[3:]...)...) // it prints the reason
 	}
 	s.tell("task %s, forked from %s", made.ID, id)
 	return s.goTo(ctx, made.ID, made.ID)
@@ -136,7 +136,7 @@ func (s *Session) rewind(ctx context.Context, id, rest string) error {
 func (s *Session) edit(ctx context.Context, id, rest string) error {
 	ref, text, _ := strings.Cut(rest, " ")
 	if text = strings.TrimSpace(text); ref == "" || text == "" {
-		return usage("/edit #12 WORDS: the message, as /show numbers it, and what stands in its place")
+		return usage("/edit #12 WORDS: the message, as /show numbers it, and its new text")
 	}
 	if err := s.idle("/edit"); err != nil {
 		return err
@@ -166,8 +166,7 @@ func (s *Session) checkpoint(ctx context.Context, id, rest string) error {
 	return s.roost(ctx, append([]string{"checkpoint", "save", id}, fields(rest)...)...)
 }
 
-// restore puts nothing back before the person has said so: without --yes it only says
-// what would be done.
+// restore puts nothing back before the user has confirmed: without --yes it only shows what it would do.
 func (s *Session) restore(ctx context.Context, id, rest string) error {
 	args, sure := []string{"checkpoint", "restore", id}, false
 	for _, w := range fields(rest) {
@@ -291,7 +290,7 @@ func (s *Session) queued(ctx context.Context, id, rest string) error {
 	}
 	q := st.Queue[n-1]
 	if drop {
-		return s.desk.EditQueued(ctx, id, q.ID, nil)
+		return s.backend.EditQueued(ctx, id, q.ID, nil)
 	}
-	return s.desk.EditQueued(ctx, id, q.ID, &words)
+	return s.backend.EditQueued(ctx, id, q.ID, &words)
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/roost-dev/roost/report"
 )
 
-// Desk is what a chat needs of the world; a client of a server has most of it. Whatever
-// takes a context ends soon after the context does.
-type Desk interface {
+// Backend is what a chat needs of the world; a client of a server has most of it. A method that takes a context
+// returns soon after the context ends.
+type Backend interface {
 	// Start makes a task that runs at once.
 	Start(ctx context.Context, t report.NewTask) (report.Run, error)
 	Resume(ctx context.Context, id string, n report.NewRun) (report.Run, error)
@@ -27,13 +27,13 @@ type Desk interface {
 	Task(ctx context.Context, ref string) (api.Summary, error)
 
 	// Deed runs a command of roost, without asking anything.
-	Deed(ctx context.Context, args ...string) Said
-	// Shell runs a command line of the person's own in a folder of this machine, with
-	// nobody to ask, and ends all that it started.
+	Command(ctx context.Context, args ...string) Said
+	// Shell runs a command line of the user's own in a folder of this machine, without asking, and ends all processes
+	// that it started.
 	Shell(ctx context.Context, dir, line string, out io.Writer) (Ran, error)
 	// Mask hides the secrets in a text that a model is to get.
 	Mask(text string) string
-	// Words are what may stand behind begun, of a kind.
+	// Words are the completions of begun, of a kind.
 	Words(ctx context.Context, kind Kind, workspace, begun string) []Word
 	// Passes reports whether /name is for the engine: a prompt or a skill of that name.
 	Passes(ctx context.Context, workspace, mode, name string) bool

@@ -5,21 +5,20 @@ import (
 	"iter"
 )
 
-// Desk is what the picker needs of the world. Everything that takes a context may
+// Backend is what the picker needs of the world. Everything that takes a context may
 // take its time, and ends soon after the context does.
-type Desk interface {
+type Backend interface {
 	// Tasks reads all tasks. Each Found adds to those before it; the last one holds all.
 	Tasks(ctx context.Context) iter.Seq2[Found, error]
-	// Preview is the end of a task, or what stands around a hit in it, as text with
-	// colours.
+	// Preview is the end of a task, or the text around a hit in it, with colours.
 	Preview(ctx context.Context, t Task, hit *Hit) (string, error)
-	// Search finds tasks by what their messages say.
+	// Search finds tasks by the text of their messages.
 	Search(ctx context.Context, text string) ([]Hit, error)
 	// Open shows a task on the terminal, which it has for itself, and returns when the
 	// person has seen enough.
 	Open(ctx context.Context, t Task, hit *Hit) error
-	// Export writes a task in a form of Forms and says where to.
-	Export(ctx context.Context, t Task, form string) (told string, err error)
+	// Export writes a task in a form of Forms and returns a line that names the file.
+	Export(ctx context.Context, t Task, form string) (note string, err error)
 	// Delete puts a task into the trash; token gets it back.
 	Delete(ctx context.Context, t Task) (token string, err error)
 	Restore(ctx context.Context, token string) error
@@ -27,14 +26,13 @@ type Desk interface {
 	// Offer reports whether to offer an import of the tasks of other tools, and remembers
 	// that it was offered: that is done once.
 	Offer() bool
-	// Import copies all tasks of other tools. tell may be called at any time before it
-	// returns.
-	Import(ctx context.Context, tell func(progress string)) (told string, err error)
+	// Import copies all tasks of other tools. It may call tell at any time before it returns.
+	Import(ctx context.Context, tell func(progress string)) (note string, err error)
 }
 
 // Task is one row.
 type Task struct {
-	Key       string // names the task to the Desk; unique
+	Key       string // names the task to the Backend; unique
 	ID        string
 	Title     string
 	Status    string
@@ -47,8 +45,8 @@ type Task struct {
 	Damaged   []string // what could not be read
 	Tags      []string
 	Pinned    bool
-	Foreign   bool // it lies in another tool's storage
-	Copied    bool // the same task stands elsewhere, too
+	Foreign   bool // it is in another tool's storage
+	Copied    bool // the same task is in another storage, too
 
 	row string // what a search of rows looks at, in small letters
 }
