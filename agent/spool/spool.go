@@ -19,6 +19,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/roost-dev/roost/internal/filelock"
 )
 
 const (
@@ -76,7 +78,7 @@ func Remove(path string) error {
 	// Windows removes no open file; elsewhere the order does not matter: a process that takes the lock in between
 	// removes the folder as well.
 	if lock != nil {
-		_ = letGo(lock) // it was only held
+		_ = filelock.Release(lock) // nothing was written
 	}
 	if err := os.RemoveAll(path); err != nil {
 		return fmt.Errorf("remove the folder for the output of commands: %w", err)
@@ -96,21 +98,11 @@ func newLock(path string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	held, err := tryLock(f)
-	if err == nil && held && same(f, name) {
+	held, err := filelock.Try(f, filelock.Exclusive)
+	if err == nil && held && filelock.Same(f, name) {
 		return f, nil
 	}
-	return nil, errors.Join(err, letGo(f))
-}
-
-// same reports whether a name still belongs to an open file.
-func same(f *os.File, name string) bool {
-	a, err := f.Stat()
-	if err != nil {
-		return false
-	}
-	b, err := os.Lstat(name)
-	return err == nil && os.SameFile(a, b)
+	return nil, errors.Join(err, filelock.Release(f))
 }
 
 // Left lists the folders below dir that dead processes left, and removes nothing. dir
@@ -125,8 +117,8 @@ func Left(dir string) []string {
 		if err != nil {
 			return
 		}
-		defer letGo(f) //nolint:errcheck // it was only held
-		if free, err := tryLock(f); err == nil && free && runtime.GOOS != "windows" {
+		defer filelock.Release(f) //nolint:errcheck // nothing was written
+		if free, err := filelock.Try(f, filelock.Exclusive); err == nil && free && runtime.GOOS != "windows" {
 			out = append(out, path)
 		}
 	})
@@ -172,8 +164,17 @@ func removeDead(path string, info fs.FileInfo, now time.Time) {
 	if err != nil {
 		return
 	}
-	defer letGo(f) //nolint:errcheck // it was only held
-	if held, err := tryLock(f); err == nil && held {
-		removeLocked(path, f)
+	defer filelock.Release(f) //nolint:errcheck // nothing was written
+	if held, err := filelock.Try(f, filelock.Exclusive); err != nil || !held {
+		return
 	}
+	// While the lock is held, two sweeps do not meet. Windows removes no open file: there an owner of an earlier version,
+	// which takes no lock, keeps its lock file by having it open.
+	if runtime.GOOS == "windows" {
+		_ = f.Close() // it would be in the way
+		if os.Remove(f.Name()) != nil {
+			return
+		}
+	}
+	_ = os.RemoveAll(path) // the next sweep tries again
 }
