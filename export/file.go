@@ -7,6 +7,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/roost-dev/roost/internal/atomicfile"
+	"github.com/roost-dev/roost/internal/filelock"
 )
 
 // ToFile writes a file, readable by its owner only, and replaces an existing one by one rename when all of it is on
@@ -58,10 +61,11 @@ func ToFile(path string, write func(io.Writer) error, check func(*os.File) error
 	if err := temp.Close(); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
-	if err := os.Rename(temp.Name(), path); err != nil {
+	if err := atomicfile.Rename(temp.Name(), path); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
-	return syncFolder(filepath.Dir(path))
+	_ = atomicfile.SyncDir(filepath.Dir(path)) // the file is whole; a folder that may not be read cannot be synced
+	return nil
 }
 
 // links bounds how many links lead to a file.
@@ -94,16 +98,16 @@ func target(path string) (string, error) {
 // prefix begins the names of unfinished files.
 const prefix = ".roost-export-"
 
-// unfinished makes a file to write into. In the moment before hold marks it, another export may remove it as a
-// leftover; then unfinished makes another one.
+// unfinished makes a file to write into and locks it, so that other exports do not take it for a leftover. One may remove
+// it in the moment before the lock; then unfinished makes another one. On a file system without locks it stays unlocked.
 func unfinished(dir string) (*os.File, error) {
 	for {
 		f, err := os.CreateTemp(dir, prefix+"*")
 		if err != nil {
 			return nil, err
 		}
-		held, _ := hold(f)
-		if _, err := os.Lstat(f.Name()); !held && err == nil {
+		ok, err := filelock.Try(f, filelock.Exclusive)
+		if (ok || err != nil) && filelock.Same(f, f.Name()) {
 			return f, nil
 		}
 		f.Close()
@@ -126,23 +130,13 @@ func sweep(dir string) {
 		if err != nil {
 			continue
 		}
-		_, err = hold(f)
-		if os.PathSeparator == '\\' {
+		ok, err := filelock.Try(f, filelock.Exclusive)
+		if os.PathSeparator == '\\' { // it removes no open file
 			f.Close()
 		}
-		if err == nil {
+		if ok && err == nil {
 			os.Remove(name) //nolint:errcheck // the next export tries again
 		}
 		f.Close()
 	}
-}
-
-// syncFolder makes a rename durable where folders can be synced.
-func syncFolder(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return nil //nolint:nilerr // the file is whole; a folder that may not be read cannot be synced
-	}
-	d.Sync() //nolint:errcheck // not every system syncs folders
-	return d.Close()
 }
