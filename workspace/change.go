@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/roost-dev/roost/internal/atomicfile"
 	"github.com/roost-dev/roost/internal/failpoint"
 )
 
@@ -256,7 +257,7 @@ func (s *changeStep) undo() error {
 	if s.kept.f != nil && !heldWhileOpen {
 		s.kept.f.Close()
 	}
-	if err := rename(s.dir.Root, s.kept.name, s.name); err != nil {
+	if err := atomicfile.RenameIn(s.dir.Root, s.kept.name, s.name); err != nil {
 		return err
 	}
 	s.kept.name = ""

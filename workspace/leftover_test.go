@@ -214,8 +214,8 @@ func TestAFileThatWasJustMadeIsGivenTimeToBeLocked(t *testing.T) {
 					defer f.Close()
 					go func() {
 						time.Sleep(tt.locked)
-						if held, _ := lockFile(f); !held {
-							t.Error("the writer does not get the lock")
+						if held, err := lockFile(f); !held {
+							t.Error("the writer does not get the lock: ", err)
 						}
 						if _, err := f.WriteString("x"); err != nil {
 							t.Error(err)

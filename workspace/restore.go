@@ -17,6 +17,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/roost-dev/roost/internal/atomicfile"
 	"github.com/roost-dev/roost/internal/failpoint"
 )
 
@@ -235,7 +236,7 @@ func placeLink(dir *os.Root, name, target string, fresh bool) error {
 		return err
 	}
 	failpoint.Hit("restore.linked")
-	if err := rename(dir, beside, name); err != nil {
+	if err := atomicfile.RenameIn(dir, beside, name); err != nil {
 		return errors.Join(err, dir.Remove(beside))
 	}
 	return nil

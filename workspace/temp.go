@@ -10,10 +10,13 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"time"
 
+	"github.com/roost-dev/roost/internal/atomicfile"
 	"github.com/roost-dev/roost/internal/failpoint"
+	"github.com/roost-dev/roost/internal/filelock"
 )
 
 // temp is a new file's content beside its place. While it is being made its file
@@ -28,6 +31,18 @@ type temp struct {
 
 // tempName is ".NAME.roost-XXXXXXXXXXXX.tmp".
 var tempName = regexp.MustCompile(`^\..+\.roost-[0-9a-f]{12}\.tmp$`)
+
+// heldWhileOpen: an open file can be renamed, and keeps its lock. Windows may refuse to rename one.
+const heldWhileOpen = filelock.Supported && runtime.GOOS != "windows"
+
+// lockFile takes the lock that shows that a temporary file is being made. It lasts until the file is closed. The error
+// is for a file system or a system where that is not known: there nothing counts as a leftover.
+func lockFile(f *os.File) (held bool, err error) {
+	if !heldWhileOpen {
+		return false, filelock.ErrUnsupported
+	}
+	return filelock.Try(f, filelock.Exclusive)
+}
 
 // newTemp writes data to a file of its own and syncs it. It has the mode that the
 // old file has from its first byte on: a private file is readable by others
@@ -64,7 +79,7 @@ func createTemp(dir *os.Root, name string, private bool) (*temp, error) {
 		if t.f, err = dir.OpenFile(t.name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode); err != nil {
 			return nil, err
 		}
-		if held, _ := lockFile(t.f); !held {
+		if held, err := lockFile(t.f); !held && err == nil {
 			t.discard()
 			continue
 		}
@@ -124,7 +139,7 @@ func (t *temp) rename(name string, fresh bool) (fs.FileInfo, error) {
 		if err := t.dir.Remove(t.name); err != nil {
 			return nil, err
 		}
-	} else if err := rename(t.dir, t.name, name); err != nil {
+	} else if err := atomicfile.RenameIn(t.dir, t.name, name); err != nil {
 		return nil, err
 	}
 	t.name = ""
@@ -228,7 +243,7 @@ func removeLeftover(dir *os.Root, name string) bool {
 	}
 	defer f.Close()
 	// Held while it is removed: its writer, should it just begin, sees that.
-	if held, sure := lockFile(f); !held || !sure {
+	if held, err := lockFile(f); !held || err != nil {
 		return false
 	}
 	return dir.Remove(name) == nil

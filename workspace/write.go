@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"time"
 
 	"github.com/roost-dev/roost/internal/failpoint"
 )
@@ -150,16 +149,6 @@ func hashAt(ctx context.Context, dir *os.Root, name string) (string, error) {
 		return "", err
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
-}
-
-// rename tries again for a moment where virus scanners hold files open.
-func rename(dir *os.Root, from, to string) error {
-	err := dir.Rename(from, to)
-	for i := 0; err != nil && runtime.GOOS == "windows" && i < 10; i++ {
-		time.Sleep(20 * time.Millisecond)
-		err = dir.Rename(from, to)
-	}
-	return err
 }
 
 // syncFile makes a file or a folder durable; tests look when.
