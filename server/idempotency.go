@@ -14,6 +14,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/roost-dev/roost/internal/atomicfile"
+	"github.com/roost-dev/roost/internal/filelock"
 	"github.com/roost-dev/roost/journal"
 )
 
@@ -115,14 +117,14 @@ func (d *deeds) begin(ctx context.Context, key, request, fingerprint string) (*d
 	}
 	name := filepath.Join(d.dir, hash(key)+".jsonl")
 	for end := time.Now().Add(flightWait); ; {
-		f, got, err := d.hold(name)
+		f, err := filelock.TryOpen(name, filelock.Exclusive|filelock.FirstByte)
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, fmt.Errorf("keep what was asked: %w", err)
 		}
-		if got {
+		if f != nil {
 			one, done, err := d.take(f, request, fingerprint)
 			if one == nil {
-				err = errors.Join(err, letGo(f))
+				err = errors.Join(err, filelock.Release(f))
 			}
 			return one, done, err
 		}
@@ -135,33 +137,6 @@ func (d *deeds) begin(ctx context.Context, key, request, fingerprint string) (*d
 		case <-time.After(flightPause):
 		}
 	}
-}
-
-// hold opens and locks the file of a key; got is false while another request holds it.
-func (d *deeds) hold(name string) (f *os.File, got bool, err error) {
-	if f, err = os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600); err != nil {
-		return nil, false, fmt.Errorf("keep what was asked: %w", err)
-	}
-	if got, err = lock(f, true); err != nil {
-		return nil, false, errors.Join(fmt.Errorf("keep what was asked: lock %s: %w", name, err), f.Close())
-	}
-	if got && !stands(f, name) { // it was forgotten between opening and locking
-		return nil, false, letGo(f)
-	}
-	if !got {
-		return nil, false, f.Close()
-	}
-	return f, true, nil
-}
-
-// stands reports whether a file still has its name.
-func stands(f *os.File, name string) bool {
-	mine, err := f.Stat()
-	if err != nil {
-		return false
-	}
-	there, err := os.Lstat(name)
-	return err == nil && os.SameFile(mine, there)
 }
 
 // take reads the locked file of a key, and writes the intent when there is none.
@@ -202,7 +177,7 @@ func (d *deeds) take(f *os.File, request, fingerprint string) (*deed, *outcome, 
 		}
 	}
 	if err == nil {
-		err = syncFolder(d.dir)
+		err = atomicfile.SyncDir(d.dir)
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("keep what was asked: %w", errors.Join(err, f.Truncate(0)))
@@ -259,7 +234,7 @@ func (o *deed) finish(done outcome) error {
 	} else if done.MAC, err = o.of.signed(o.file.Name(), done); err == nil {
 		err = put(o.file, int64(end)+1, done)
 	}
-	if err = errors.Join(err, letGo(o.file)); err != nil {
+	if err = errors.Join(err, filelock.Release(o.file)); err != nil {
 		return fmt.Errorf("keep what was answered: %w", err)
 	}
 	return nil
@@ -268,14 +243,14 @@ func (o *deed) finish(done outcome) error {
 // forget releases a key whose request changed nothing: another request may use it.
 func (o *deed) forget() error {
 	// The file stays, empty: some systems do not remove an open file.
-	if err := errors.Join(o.file.Truncate(0), letGo(o.file)); err != nil {
+	if err := errors.Join(o.file.Truncate(0), filelock.Release(o.file)); err != nil {
 		return fmt.Errorf("forget a key: %w", err)
 	}
 	return nil
 }
 
 // leave releases a key whose request may have changed something: the repeat does the rest.
-func (o *deed) leave() error { return letGo(o.file) }
+func (o *deed) leave() error { return filelock.Release(o.file) }
 
 // ready makes the folder, and removes expired files from time to time.
 func (d *deeds) ready() error {
@@ -306,26 +281,15 @@ func (d *deeds) expire(name string) {
 	if err != nil {
 		return
 	}
-	got, err := lock(f, true)
+	got, err := filelock.Try(f, filelock.Exclusive|filelock.FirstByte)
 	if err != nil || !got {
 		_ = f.Close() // it was opened for reading only
 		return
 	}
-	defer func() { _ = letGo(f) }()
-	if stands(f, name) {
+	defer func() { _ = filelock.Release(f) }()
+	if filelock.Same(f, name) {
 		_ = os.Remove(name)
 	}
-}
-
-func syncFolder(dir string) error {
-	f, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	if err = f.Sync(); err != nil && os.PathSeparator == '\\' {
-		err = nil // Windows does not sync folders
-	}
-	return errors.Join(err, f.Close())
 }
 
 func hash(text string) string {

@@ -10,6 +10,8 @@ import (
 
 	"github.com/roost-dev/roost/journal/filelog"
 
+	"github.com/roost-dev/roost/internal/atomicfile"
+	"github.com/roost-dev/roost/internal/filelock"
 	"github.com/roost-dev/roost/internal/inputfile"
 )
 
@@ -67,7 +69,7 @@ func NewClaim(root string) (*Claim, error) {
 		return nil, fmt.Errorf("become the server of %s: %w", root, err)
 	}
 	for try, looks := 1, 0; ; {
-		got, err := lock(f, true)
+		got, err := filelock.Try(f, filelock.Exclusive|filelock.FirstByte)
 		switch {
 		case err != nil:
 			return nil, errors.Join(fmt.Errorf("become the server of %s: lock %s: %w", root, file, err), f.Close())
@@ -77,9 +79,9 @@ func NewClaim(root string) (*Claim, error) {
 			by, _ := readPresence(root) // it may not have written the file yet
 			return nil, errors.Join(&TakenError{by}, f.Close())
 		}
-		if shared, err := lock(f, false); err == nil && shared && looks < lookTries {
+		if shared, err := filelock.Try(f, filelock.Shared|filelock.FirstByte); err == nil && shared && looks < lookTries {
 			looks++
-			if err := unlock(f); err != nil {
+			if err := filelock.Unlock(f); err != nil {
 				return nil, errors.Join(fmt.Errorf("become the server of %s: unlock %s: %w", root, file, err), f.Close())
 			}
 		} else {
@@ -95,17 +97,8 @@ func (c *Claim) Tell(p Presence) error {
 	if err != nil {
 		return fmt.Errorf("publish the address of the server: %w", err)
 	}
-	file := PresenceFile(c.root)
-	temp, err := os.CreateTemp(filepath.Dir(file), ".server-*") // 0600
-	if err != nil {
+	if err := atomicfile.WriteDerived(PresenceFile(c.root), "", append(data, '\n')); err != nil {
 		return fmt.Errorf("publish the address of the server: %w", err)
-	}
-	_, err = temp.Write(append(data, '\n'))
-	if err = errors.Join(err, temp.Close()); err == nil {
-		err = os.Rename(temp.Name(), file)
-	}
-	if err != nil {
-		return errors.Join(fmt.Errorf("publish the address of the server: %w", err), os.Remove(temp.Name()))
 	}
 	c.told = true
 	return nil
@@ -120,7 +113,7 @@ func (c *Claim) Release() error {
 			err = nil
 		}
 	}
-	if err = errors.Join(err, letGo(c.lock)); err != nil {
+	if err = errors.Join(err, filelock.Release(c.lock)); err != nil {
 		return fmt.Errorf("end the server of %s: %w", c.root, err)
 	}
 	return nil
@@ -139,8 +132,8 @@ func Present(root string) (Presence, error) {
 	if err != nil {
 		return Presence{}, fmt.Errorf("look for the server of %s: %w", root, err)
 	}
-	defer func() { _ = letGo(f) }() // it was opened for a check; without the lock there is nothing to release
-	switch free, err := lock(f, false); {
+	defer func() { _ = filelock.Release(f) }() // it was opened for a check; without the lock there is nothing to release
+	switch free, err := filelock.Try(f, filelock.Shared|filelock.FirstByte); {
 	case err != nil:
 		return Presence{}, fmt.Errorf("look for the server of %s: %w", root, err)
 	case free:
@@ -152,9 +145,6 @@ func Present(root string) (Presence, error) {
 	}
 	return p, err
 }
-
-// letGo releases a lock and closes its file.
-func letGo(f *os.File) error { return errors.Join(unlock(f), f.Close()) }
 
 func readPresence(root string) (p Presence, err error) {
 	data, err := inputfile.Read(PresenceFile(root))

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/roost-dev/roost/internal/filelock"
 )
 
 func TestOneServerOfARoot(t *testing.T) {
@@ -77,7 +79,7 @@ func TestWhoOnlyLooksIsNoServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	looker := must[*os.File](t)(os.Open(lockFile(root)))
-	if got, err := lock(looker, false); err != nil || !got {
+	if got, err := filelock.Try(looker, filelock.Shared|filelock.FirstByte); err != nil || !got {
 		t.Fatal(got, err)
 	}
 	claimed := make(chan error, 1)
@@ -93,7 +95,7 @@ func TestWhoOnlyLooksIsNoServer(t *testing.T) {
 		t.Fatalf("while somebody looks: %v", err)
 	case <-time.After(3 * claimTries * claimPause): // a server would have been believed by now
 	}
-	if err := letGo(looker); err != nil {
+	if err := filelock.Release(looker); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-claimed; err != nil {

@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/roost-dev/roost/internal/atomicfile"
 	"github.com/roost-dev/roost/internal/inputfile"
 )
 
@@ -44,26 +45,10 @@ func Token(root string, fresh bool) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	temp, err := os.CreateTemp(filepath.Dir(file), ".token-*") // 0600
-	if err != nil {
-		return "", fmt.Errorf("make the token: %w", err)
-	}
-	_, err = temp.WriteString(token + "\n")
-	err = errors.Join(err, temp.Sync(), temp.Close())
-	switch {
-	case err != nil:
-	case fresh:
-		err = os.Rename(temp.Name(), file)
-	default:
-		// Two servers that start at once must use one token.
-		if err = os.Link(temp.Name(), file); errors.Is(err, os.ErrExist) {
-			token, err = readToken(file)
-		} else if err != nil { // the file system has no links
-			err = os.Rename(temp.Name(), file)
-		}
-	}
-	if gone := os.Remove(temp.Name()); gone != nil && !errors.Is(gone, os.ErrNotExist) {
-		err = errors.Join(err, gone)
+	if fresh {
+		err = atomicfile.Write(file, []byte(token+"\n"))
+	} else if err = atomicfile.Create(file, []byte(token+"\n")); errors.Is(err, os.ErrExist) {
+		token, err = readToken(file) // two servers that start at once must use one token
 	}
 	if err != nil {
 		return "", fmt.Errorf("make the token: %w", err)

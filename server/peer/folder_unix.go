@@ -3,7 +3,6 @@
 package peer
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -66,10 +65,4 @@ func ownerOf(info fs.FileInfo) int {
 		return int(st.Uid)
 	}
 	return -1
-}
-
-// alive reports whether a process with that number exists, as far as this user can see.
-func alive(pid int) bool {
-	err := syscall.Kill(pid, 0)
-	return err == nil || errors.Is(err, syscall.EPERM)
 }

@@ -12,6 +12,9 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/roost-dev/roost/internal/atomicfile"
+	"github.com/roost-dev/roost/internal/process"
 )
 
 // Listener is the socket of this process. It is safe for concurrent use.
@@ -108,7 +111,7 @@ func listenIn(dir string) *Listener {
 	}
 	l.SetUnlinkOnClose(false) // it would remove the first name
 	if err = os.Chmod(temp, 0o600); err == nil {
-		err = os.Rename(temp, path)
+		err = atomicfile.Rename(temp, path)
 	}
 	if err != nil {
 		_ = l.Close()
@@ -136,7 +139,7 @@ func (l *Listener) Sweep() {
 		if !ok || e.Type()&fs.ModeSocket == 0 || path == l.path {
 			continue
 		}
-		if (!refusalIsDeath || strings.HasSuffix(path, socketTemp)) && alive(pid) {
+		if (!refusalIsDeath || strings.HasSuffix(path, socketTemp)) && process.Alive(pid) {
 			continue
 		}
 		// The number may belong to another container, where the process lives. The dial has no time limit: the
@@ -158,7 +161,7 @@ func (l *Listener) Sweep() {
 // sockets until the exec, so that the process seems to live for a moment, or longer on a busy machine.
 func deaf(c net.Conn) bool {
 	pid := listenerOf(c.(*net.UnixConn)) //nolint:forcetypeassert // it was dialled as one
-	return pid > 0 && !alive(pid)
+	return pid > 0 && !process.Alive(pid)
 }
 
 // socketName reads the name of a socket.
