@@ -8,8 +8,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"time"
+
+	"github.com/roost-dev/roost/internal/filelock"
 )
 
 // Numbers of Roo's lock (proper-lockfile 4): a lock directory whose mtime is older than staleAfter has no holder; a holder
@@ -244,22 +247,33 @@ func pause(ctx context.Context, d time.Duration) error {
 // is cheap, and backing off as with Roo would starve the one that came last.
 const ownWait = 10 * time.Second
 
+// dirLocks: a folder can be locked. Without that only Roo's own locks keep writers apart.
+const dirLocks = filelock.Supported && runtime.GOOS != "windows"
+
+// waitDir takes the kernel lock on an open folder. It needs no file of its own and ends with the process.
 func waitDir(ctx context.Context, dir *os.File) error {
-	for end := time.Now().Add(ownWait); ; {
-		ok, err := tryLockDir(dir)
-		if err != nil {
-			return fmt.Errorf("locking the folder: %w", err)
-		}
-		if ok {
-			return nil
-		}
-		if time.Now().After(end) {
-			return fmt.Errorf("the folder: %w", ErrLocked)
-		}
-		if err := pause(ctx, 2*time.Millisecond); err != nil {
-			return err
-		}
+	if !dirLocks {
+		return nil
 	}
+	limited, cancel := context.WithTimeout(ctx, ownWait)
+	defer cancel()
+	err := filelock.Wait(limited, dir, filelock.Exclusive, 2*time.Millisecond)
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("the folder: %w", ErrLocked)
+	}
+	return fmt.Errorf("locking the folder: %w", err)
+}
+
+func unlockDir(dir *os.File) error {
+	if !dirLocks {
+		return nil
+	}
+	return filelock.Unlock(dir)
 }
 
 // attempt tries once for all of them, and gives back what it got when one is busy.

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/roost-dev/roost/internal/process"
 )
 
 // A process that was killed, and whose parent has not asked for its end yet, is dead: what
@@ -26,7 +28,7 @@ func TestAKilledProcessIsDeadBeforeItsParentAsks(t *testing.T) {
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	for end := time.Now().Add(time.Minute); !ended(pid) && time.Now().Before(end); { // the kernel takes its time
+	for end := time.Now().Add(time.Minute); process.Alive(pid) && time.Now().Before(end); { // the kernel takes its time
 		time.Sleep(time.Millisecond)
 	}
 	if !who.dead() {

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/roost-dev/roost/internal/atomicfile"
 	"github.com/roost-dev/roost/internal/failpoint"
 )
 
@@ -130,11 +131,7 @@ func createDir(dir string) error {
 	if err != nil {
 		return err
 	}
-	parent, err := os.Open(filepath.Dir(dir))
-	if err != nil {
-		return err
-	}
-	return errors.Join(syncDir(parent), parent.Close())
+	return atomicfile.SyncDir(filepath.Dir(dir))
 }
 
 // commit takes the locks, compares, and renames.
@@ -162,7 +159,7 @@ func commit(ctx context.Context, dir string, files []pending, wait []time.Durati
 		if err := set.keep(); err != nil {
 			return partly(files[:i], err)
 		}
-		if err := os.Rename(p.temp, filepath.Join(dir, p.Name)); err != nil {
+		if err := atomicfile.Rename(p.temp, filepath.Join(dir, p.Name)); err != nil {
 			return partly(files[:i], err)
 		}
 		p.temp = ""
@@ -174,7 +171,7 @@ func commit(ctx context.Context, dir string, files []pending, wait []time.Durati
 		}
 	}
 	// Synced under the lock: whoever comes next builds on what is on disk.
-	if err := syncDir(set.dir); err != nil {
+	if err := atomicfile.SyncDir(dir); err != nil {
 		return fmt.Errorf("%w: all of them, but the folder was not synced: %w", ErrPartly, err)
 	}
 	return nil
