@@ -17,6 +17,7 @@ import (
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/cost"
 	"github.com/roost-dev/roost/store/fold"
 	"github.com/roost-dev/roost/task"
 )
@@ -86,7 +87,7 @@ type olderStream struct {
 	when int64         // of the event that is shown
 
 	verbose  bool
-	usage    *store.Tally    // nil until the first request
+	usage    *cost.Tally     // nil until the first request
 	shown    map[uint64]bool // messages
 	asked    map[string]bool // questions
 	children map[string]bool // subtasks that are at work
@@ -140,7 +141,7 @@ func (st *olderStream) count(ctx context.Context, before uint64, e task.UsageCha
 		if err != nil {
 			return api.Usage{}, errors.Join(err, log.Close())
 		}
-		tally := store.TallyOf(state)
+		tally := cost.TallyOf(state)
 		if err := log.Close(); err != nil {
 			return api.Usage{}, err
 		}

@@ -11,5 +11,5 @@ type (
 )
 
 type (
-	Hit       = api.Hit
+	Hit = api.Hit
 )

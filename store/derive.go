@@ -10,7 +10,6 @@ import (
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/task"
-	"github.com/roost-dev/roost/usage"
 )
 
 // titleOfRows is the first words among a task's first rows, where the first row of all,
@@ -72,34 +71,6 @@ func personsWords(text string) string {
 	}
 	text, _, _ = strings.Cut(text, "<environment_details>")
 	return strings.TrimSpace(text)
-}
-
-// rowSpent is what a task's history row says that it spent, when no row of the UI
-// history tells any of it: that file was lost or says other things, or the tool keeps
-// none.
-func rowSpent(s *task.State) (usage.Tokens, bool) {
-	var t, told usage.Tokens
-	if s.Adopted == nil || len(s.Adopted.Item) == 0 {
-		return t, false
-	}
-	for id := uint64(1); id < s.NextMessage(); id++ {
-		if m := s.Message(id); m != nil && m.History == task.UI && m.Foreign {
-			if spent, ok := m.Spent(); ok {
-				spent.AddTo(&told)
-			}
-		}
-	}
-	if told.In != 0 || told.Out != 0 || told.CacheReads != 0 || told.CacheWrites != 0 || told.Cost != 0 {
-		return t, false
-	}
-	for key, to := range map[string]*float64{
-		"tokensIn": &t.In, "tokensOut": &t.Out, "cacheReads": &t.CacheReads, "cacheWrites": &t.CacheWrites, "totalCost": &t.Cost,
-	} {
-		if n, ok := esjson.GetFloat(s.Adopted.Item, key); ok && n > 0 {
-			*to = n
-		}
-	}
-	return t, t != usage.Tokens{}
 }
 
 // handedBack reports whether the history row says that the task is completed. Roo

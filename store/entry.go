@@ -587,8 +587,8 @@ func (ln *entry) kept() *catalog.Row {
 	return ln.row
 }
 
-// cost is what a filter compares; unknown is not zero.
-func cost(row *catalog.Row) *money.USD {
+// costOf is what a filter compares; unknown is not zero.
+func costOf(row *catalog.Row) *money.USD {
 	if !row.Priced {
 		return nil
 	}

@@ -136,7 +136,7 @@ func (f Filter) keeps(t Summary) bool {
 }
 
 func (f *sieve) keeps(t *catalog.Row, source string) bool {
-	usd := cost(t)
+	usd := costOf(t)
 	switch {
 	case t.Empty && !f.Empty, !t.Empty && f.Empty && f.Damaged:
 		return false

@@ -11,6 +11,7 @@ import (
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/journal/filelog"
 	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/store/cost"
 	"github.com/roost-dev/roost/store/intake"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/usage"
@@ -57,7 +58,7 @@ func summarise(v *View) Summary {
 		}
 	}
 	sum.ContextTokens = int64(tokens.ContextTokens)
-	sum.Usage = spentOn(s)
+	sum.Usage = cost.TallyOf(s).Usage()
 	if sum.TS = rooTS(s); sum.TS <= 0 {
 		sum.TS = timeOfID(ref.ID)
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/journal"
-	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/cost"
 	"github.com/roost-dev/roost/store/fold"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/task/rewind"
@@ -184,8 +184,8 @@ func describeRewind(s *task.State, e task.Rewound, keep bool) api.RewindResult {
 			row := rowAt(s, i)
 			r.To = &row
 		}
-		if cost, ok := m.Spent(); ok {
-			cost.AddTo(&spent)
+		if tokens, ok := m.Spent(); ok {
+			tokens.AddTo(&spent)
 		}
 	}
 	for _, m := range s.API() {
@@ -198,9 +198,8 @@ func describeRewind(s *task.State, e task.Rewound, keep bool) api.RewindResult {
 			r.Turns++
 		}
 	}
-	var cost money.USD
-	r.Spent, cost = store.RoundUsage(spent)
-	r.Spent.Cost = &cost
+	sum, price := cost.Round(spent)
+	r.Spent, r.Spent.Cost = sum, &price
 	return r
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/spend"
 	"github.com/roost-dev/roost/store/storetest"
 )
 
@@ -28,7 +29,7 @@ func callRow(i int, names ...string) string {
 // sumOf adds up the requests of a task.
 func sumOf(t *testing.T, v *store.View) (sum api.Usage) {
 	t.Helper()
-	for _, e := range storetest.Must[[]store.Expense](t)(v.Expenses(t.Context())) {
+	for _, e := range storetest.Must[[]spend.Expense](t)(spend.Expenses(t.Context(), v)) {
 		sum = sum.Plus(e.Usage)
 	}
 	return sum

@@ -1,6 +1,6 @@
 // Package spend adds up what tasks spent: in groups, since a moment, and in a tree of subtasks.
 //
-// The amounts are those of each task's requests (store.View.Expenses). A request whose price is unknown counts its tokens
+// The amounts are those of each task's requests (Expenses). A request whose price is unknown counts its tokens
 // and no cost.
 package spend
 
@@ -81,7 +81,7 @@ func Sum(ctx context.Context, s *store.Store, by api.Grouping, f Filter) (api.To
 // bill holds what one task spent.
 type bill struct {
 	task api.Summary
-	list []store.Expense
+	list []Expense
 }
 
 // readBills reads tasks, as many at a time as there are cores. It opens each task once: what a task spent is in its messages.
@@ -109,18 +109,18 @@ func readBill(ctx context.Context, s *store.Store, t api.Summary, at map[string]
 	}
 	b := bill{task: t}
 	if t.Usage.NonZero() {
-		b.list = []store.Expense{{At: t.TS, Usage: t.Usage}}
+		b.list = []Expense{{At: t.TS, Usage: t.Usage}}
 	}
 	return b
 }
 
 // readExpenses reads one task, without its labels: they do not matter here.
-func readExpenses(ctx context.Context, s *store.Store, ref store.Ref) ([]store.Expense, api.Summary, error) {
+func readExpenses(ctx context.Context, s *store.Store, ref store.Ref) ([]Expense, api.Summary, error) {
 	v, err := s.ReadUnlabelled(ctx, ref)
 	if err != nil {
 		return nil, api.Summary{}, err
 	}
-	list, err := v.Expenses(ctx)
+	list, err := Expenses(ctx, v)
 	return list, v.Summary, errors.Join(err, v.Close())
 }
 
@@ -134,7 +134,7 @@ type spendingSums struct {
 	last   map[*api.SpendingGroup]string // the path of the task that add counted last
 }
 
-func (c *spendingSums) task(t api.Summary, list []store.Expense) {
+func (c *spendingSums) task(t api.Summary, list []Expense) {
 	for _, e := range list {
 		if c.filter.Since != 0 && e.At < c.filter.Since || c.filter.Until != 0 && e.At >= c.filter.Until || !e.Usage.NonZero() && e.Usage.Cost != nil {
 			continue
@@ -154,7 +154,7 @@ func (c *spendingSums) task(t api.Summary, list []store.Expense) {
 }
 
 // keys are the groups that share an expense.
-func (c *spendingSums) keys(t api.Summary, e store.Expense) []string {
+func (c *spendingSums) keys(t api.Summary, e Expense) []string {
 	switch c.by {
 	case api.ByDay:
 		if e.At <= 0 {

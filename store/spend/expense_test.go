@@ -1,4 +1,4 @@
-package store
+package spend
 
 import (
 	"context"
@@ -10,14 +10,18 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/cost"
+	"github.com/roost-dev/roost/store/storetest"
 	"github.com/roost-dev/roost/task"
 )
 
 // requestRow is a request as Roo shows it.
 func requestRow(i int, cost string) string {
-	return fmt.Sprintf(`{"ts":%d,"type":"say","say":"api_req_started","text":"{\"tokensIn\":%d,\"tokensOut\":1,\"cacheReads\":2,\"cost\":%s}"}`, ts0+i, 10*i, cost)
+	return fmt.Sprintf(`{"ts":%d,"type":"say","say":"api_req_started","text":"{\"tokensIn\":%d,\"tokensOut\":1,\"cacheReads\":2,\"cost\":%s}"}`, storetest.TS0+i, 10*i, cost)
 }
 
 func callRow(i int, names ...string) string {
@@ -25,21 +29,21 @@ func callRow(i int, names ...string) string {
 	for n, name := range names {
 		blocks = append(blocks, fmt.Sprintf(`{"type":"tool_use","id":"c%d_%d","name":%q,"input":{}}`, i, n, name))
 	}
-	return fmt.Sprintf(`{"role":"assistant","content":[%s],"ts":%d}`, strings.Join(blocks, ","), ts0+i)
+	return fmt.Sprintf(`{"role":"assistant","content":[%s],"ts":%d}`, strings.Join(blocks, ","), storetest.TS0+i)
 }
 
 func dear(micros int64) *int64 { return &micros }
 
-func expenses(t *testing.T, v *View) []Expense {
+func expenses(t *testing.T, v *store.View) []Expense {
 	t.Helper()
-	list, err := v.Expenses(context.Background())
+	list, err := Expenses(context.Background(), v)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return list
 }
 
-func total(list []Expense) (sum Usage) {
+func total(list []Expense) (sum api.Usage) {
 	for _, e := range list {
 		sum = sum.Plus(e.Usage)
 	}
@@ -48,13 +52,13 @@ func total(list []Expense) (sum Usage) {
 
 // Doubles that are rounded one by one would add up to something else than their sum.
 func TestExpensesOfAForeignTaskAddUp(t *testing.T) {
-	storage, dir := rooStorage(t, "spent")
+	storage, dir := storetest.RooStorage(t, "spent")
 	cents := "0.0000004"
-	write(t, dir, roofmt.UIName, array(uiRow(0, "do it"), requestRow(1, cents), requestRow(2, cents), requestRow(3, cents), requestRow(4, "0"),
-		`{"ts":`+fmt.Sprint(ts0+5)+`,"type":"say","say":"api_req_started","text":"{}"}`))
-	write(t, dir, roofmt.APIName, array(apiRow(0, "user", "do it"), callRow(2, "read_file", "read_file"), callRow(3, "execute_command")))
-	before := tree(t, storage)
-	v := view(t, open(t, filepath.Join(t.TempDir(), "root"), storage), "spent")
+	storetest.Write(t, dir, roofmt.UIName, storetest.Array(storetest.UIRow(0, "do it"), requestRow(1, cents), requestRow(2, cents), requestRow(3, cents), requestRow(4, "0"),
+		`{"ts":`+fmt.Sprint(storetest.TS0+5)+`,"type":"say","say":"api_req_started","text":"{}"}`))
+	storetest.Write(t, dir, roofmt.APIName, storetest.Array(storetest.APIRow(0, "user", "do it"), callRow(2, "read_file", "read_file"), callRow(3, "execute_command")))
+	before := storetest.Tree(t, storage)
+	v := storetest.View(t, storetest.Open(t, filepath.Join(t.TempDir(), "root"), storage), "spent")
 	list := expenses(t, v)
 	if d := cmp.Diff(v.Summary.Usage, total(list)); d != "" {
 		t.Error(d)
@@ -69,21 +73,21 @@ func TestExpensesOfAForeignTaskAddUp(t *testing.T) {
 	if d := cmp.Diff([][]string{nil, {"read_file", "read_file"}, {"execute_command"}, nil}, tools); d != "" {
 		t.Error(d)
 	}
-	if d := cmp.Diff(before, tree(t, storage)); d != "" {
+	if d := cmp.Diff(before, storetest.Tree(t, storage)); d != "" {
 		t.Error("looking changed the storage:", d)
 	}
 }
 
 // Before native tool calls, only the person's rows say which tool it was.
 func TestToolsOfTasksWithoutCalls(t *testing.T) {
-	storage, dir := rooStorage(t, "xml")
+	storage, dir := storetest.RooStorage(t, "xml")
 	row := func(i int, kind, text string) string {
 		typ, name, _ := strings.Cut(kind, ":")
-		return fmt.Sprintf(`{"ts":%d,"type":%q,%q:%q,"text":%q}`, ts0+i, typ, typ, name, text)
+		return fmt.Sprintf(`{"ts":%d,"type":%q,%q:%q,"text":%q}`, storetest.TS0+i, typ, typ, name, text)
 	}
-	write(t, dir, roofmt.UIName, array(uiRow(0, "do it"), requestRow(1, "1"), row(2, "ask:tool", `{"tool":"readFile"}`), requestRow(3, "1"), row(4, "ask:command", "ls"),
+	storetest.Write(t, dir, roofmt.UIName, storetest.Array(storetest.UIRow(0, "do it"), requestRow(1, "1"), row(2, "ask:tool", `{"tool":"readFile"}`), requestRow(3, "1"), row(4, "ask:command", "ls"),
 		row(5, "say:command_output", "a"), requestRow(6, "1"), row(7, "ask:tool", `{"tool":"novel"}`), row(8, "ask:tool", `no JSON`), row(9, "say:completion_result", "ok")))
-	v := view(t, open(t, filepath.Join(t.TempDir(), "root"), storage), "xml")
+	v := storetest.View(t, storetest.Open(t, filepath.Join(t.TempDir(), "root"), storage), "xml")
 	var tools [][]string
 	for _, e := range expenses(t, v) {
 		tools = append(tools, e.Tools)
@@ -96,18 +100,18 @@ func TestToolsOfTasksWithoutCalls(t *testing.T) {
 // A task that Roo began and Roost went on with: Roo's rows and our ledger, each
 // once; and a rewind takes nothing back.
 func TestWhatWasSpentStaysSpentAfterARewind(t *testing.T) {
-	storage, dir := rooStorage(t, "both")
-	write(t, dir, roofmt.UIName, array(uiRow(0, "do it"), requestRow(1, "1.5")))
-	write(t, dir, roofmt.APIName, array(apiRow(0, "user", "do it"), apiRow(1, "assistant", "done")))
-	s := open(t, filepath.Join(t.TempDir(), "root"), storage)
-	k := own(t, s, "both").Task
+	storage, dir := storetest.RooStorage(t, "both")
+	storetest.Write(t, dir, roofmt.UIName, storetest.Array(storetest.UIRow(0, "do it"), requestRow(1, "1.5")))
+	storetest.Write(t, dir, roofmt.APIName, storetest.Array(storetest.APIRow(0, "user", "do it"), storetest.APIRow(1, "assistant", "done")))
+	s := storetest.Open(t, filepath.Join(t.TempDir(), "root"), storage)
+	k := storetest.Own(t, s, "both").Task
 	first := k.State().NextMessage()
-	commit(t, k, task.UI, requestRow(7, "0.25"))
-	check(t, k.Commit(context.Background(), task.UsageChanged{Request: first, Provider: "p", Model: "m", Input: 70, Output: 3, CacheRead: 5, CostMicros: dear(250_000)}))
+	storetest.Commit(t, k, task.UI, requestRow(7, "0.25"))
+	storetest.Check(t, k.Commit(context.Background(), task.UsageChanged{Request: first, Provider: "p", Model: "m", Input: 70, Output: 3, CacheRead: 5, CostMicros: dear(250_000)}))
 	want := "1.75"
 	looks := func(when string) {
 		t.Helper()
-		v := view(t, s, "both")
+		v := storetest.View(t, s, "both")
 		if got := v.Summary.Usage.Cost.String(); got != want {
 			t.Errorf("%s: %s, want %s", when, got, want)
 		}
@@ -115,20 +119,20 @@ func TestWhatWasSpentStaysSpentAfterARewind(t *testing.T) {
 		if d := cmp.Diff(v.Summary.Usage, total(list)); d != "" || len(list) != 2 {
 			t.Errorf("%s: %d requests: %s", when, len(list), d)
 		}
-		if last := list[len(list)-1]; last.Model != "m" || last.At != ts0+7 {
+		if last := list[len(list)-1]; last.Model != "m" || last.At != storetest.TS0+7 {
 			t.Errorf("%s: %+v", when, last)
 		}
 	}
-	check(t, k.Barrier(context.Background()))
+	storetest.Check(t, k.Barrier(context.Background()))
 	looks("continued")
 	var all []uint64
 	for _, m := range k.State().UI() {
 		all = append(all, m.ID)
 	}
-	check(t, k.Commit(context.Background(), task.MessageHidden{Messages: all[1:], Reason: "rewind"}))
-	check(t, k.Barrier(context.Background()))
+	storetest.Check(t, k.Commit(context.Background(), task.MessageHidden{Messages: all[1:], Reason: "rewind"}))
+	storetest.Check(t, k.Barrier(context.Background()))
 	looks("rewound")
-	closeTask(t, k)
+	storetest.Close(t, k)
 	looks("closed")
 }
 
@@ -137,9 +141,8 @@ type file string
 
 func (f file) Range(_ string, off, n int64) ([]byte, error) { return []byte(f[off : off+n]), nil }
 
-// told is the state of a log in which another program wrote rows and Roost kept a
-// ledger.
-func told(t fatal, rows []string, ledger []task.UsageChanged) *task.State {
+// spentState is the state of a journal in which another program wrote rows and Roost sent requests.
+func spentState(t fatal, rows []string, ledger []task.UsageChanged) *task.State {
 	var all string
 	e := task.ForeignImported{History: task.UI, Blob: "f"}
 	for _, row := range rows {
@@ -174,24 +177,24 @@ func TestExpensesAddUpProperty(t *testing.T) {
 			}
 			ledger = append(ledger, e)
 		}
-		rows := []string{uiRow(0, "x")}
+		rows := []string{storetest.UIRow(0, "x")}
 		for i := range rapid.IntRange(0, 8).Draw(t, "rows") {
 			rows = append(rows, requestRow(i+1, rapid.SampledFrom([]string{"0.1", "0.2", "1e-7", "-3", "1e300", "0.0000005", `\"x\"`, "123456.7890125"}).Draw(t, "cost")))
 		}
-		v := &View{State: told(t, rows, ledger)}
-		v.Summary = Summary{TS: ts0, Usage: spentOn(v.State)}
-		list, err := v.foreignExpenses()
+		v := &store.View{State: spentState(t, rows, ledger)}
+		v.Summary = store.Summary{TS: storetest.TS0, Usage: cost.TallyOf(v.State).Usage()}
+		list, err := foreignExpenses(v)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, e := range ledger {
-			list = append(list, v.expense(e, ts0))
+			list = append(list, expense(v, e, storetest.TS0))
 		}
 		if d := cmp.Diff(v.Summary.Usage, total(list)); d != "" && !(len(list) == 0 && !v.Summary.Usage.NonZero()) {
 			t.Fatal(d)
 		}
 		n := rapid.IntRange(1, 7).Draw(t, "parts")
-		var parts Usage
+		var parts api.Usage
 		for i := range n {
 			parts = parts.Plus(v.Summary.Usage.Share(i, n))
 		}
@@ -202,3 +205,25 @@ func TestExpensesAddUpProperty(t *testing.T) {
 }
 
 type fatal interface{ Fatalf(string, ...any) }
+
+// What a request spent is its model's, and its text names the model.
+func TestARequestNamesItsModel(t *testing.T) {
+	storage, dir := storetest.RooStorage(t, "a1")
+	row := func(ts int, model string) string {
+		text := fmt.Sprintf("<environment_details>\n# Current Mode\n<slug>code</slug>\n<model>%s</model>\n</environment_details>", model)
+		inner := fmt.Sprintf(`{"request":%q,"tokensIn":10,"tokensOut":1,"cost":0.5}`, text)
+		if model == "" {
+			inner = `{"request":"no details","tokensIn":10,"tokensOut":1,"cost":0.5}`
+		}
+		return fmt.Sprintf(`{"ts":%d,"type":"say","say":"api_req_started","text":%q}`, storetest.TS0+ts, inner)
+	}
+	storetest.Write(t, dir, roofmt.UIName, storetest.Array(storetest.UIRow(1, "paint"), row(2, "m-1"), row(3, "m-2"), row(4, "")))
+	v := storetest.View(t, storetest.Open(t, filepath.Join(t.TempDir(), "root"), storage), "a1")
+	got := map[string]string{}
+	for _, e := range expenses(t, v) {
+		got[e.Model] += e.Usage.Cost.String() + " "
+	}
+	if d := cmp.Diff(map[string]string{"m-1": "0.50 ", "m-2": "0.50 0.50 "}, got); d != "" {
+		t.Error(d)
+	}
+}

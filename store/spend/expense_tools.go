@@ -1,17 +1,17 @@
-package store
+package spend
 
 import (
 	"cmp"
 	"slices"
 
 	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
 )
 
-// tools gives each call of the model to the request whose reply made it: the last
-// one before it. Tasks from before native tool calls have none in the model's
-// history; there the rows that the person saw say what was called.
-func (v *View) tools(list []Expense) {
+// addTools adds each tool call to the request whose reply made it: the last one before it. Tasks from before native tool
+// calls have no calls in the API history; there the UI rows name the tools.
+func addTools(v *store.View, list []Expense) {
 	give := func(ts int64, tool string) {
 		i, _ := slices.BinarySearchFunc(list, ts+1, func(e Expense, ts int64) int { return cmp.Compare(e.At, ts) })
 		if i > 0 && tool != "" {
@@ -45,7 +45,7 @@ func (v *View) tools(list []Expense) {
 	}
 }
 
-// toolOfKind names the tool that a row shows; "" = the row's text says which.
+// toolOfKind is the tool that a row of a kind shows; "" = the row's text names it.
 var toolOfKind = map[string]string{
 	"ask:tool": "", "say:tool": "",
 	"ask:command": "execute_command", "say:command": "execute_command",
@@ -55,8 +55,7 @@ var toolOfKind = map[string]string{
 	"ask:browser_action_launch": "browser_action", "say:browser_action_launch": "browser_action",
 }
 
-// toolOfText translates the names in tool rows. Names that are not here stand for
-// themselves.
+// toolOfText translates the names in tool rows. Other names stay as they are.
 var toolOfText = map[string]string{
 	"editedExistingFile": "write_to_file", "newFileCreated": "write_to_file", "appliedDiff": "apply_diff",
 	"readFile": "read_file", "listFilesTopLevel": "list_files", "listFilesRecursive": "list_files", "listFiles": "list_files",

@@ -1,0 +1,142 @@
+// Package cost adds up what tasks spent: tokens, and money as far as prices are known.
+//
+// Amounts saturate and never overflow. An unknown price is unknown, not zero.
+package cost
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/money"
+	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/usage"
+)
+
+// Tally is all that a task ever spent: what Roost's requests spent, and what the rows of other programs tell, rewound
+// ones too. Roost's own rows repeat its requests and do not count.
+type Tally struct {
+	Own     task.UsageTotals
+	foreign api.Usage
+	cost    money.USD // of foreign
+}
+
+// TallyOf is what a task had spent in a state of it.
+func TallyOf(s *task.State) Tally {
+	var rows usage.Tokens
+	for _, m := range ForeignRows(s) {
+		spent, _ := m.Spent()
+		spent.AddTo(&rows)
+	}
+	if t, ok := itemSpent(s); ok {
+		rows = t
+	}
+	t := Tally{Own: s.Usage}
+	t.foreign, t.cost = Round(rows)
+	return t
+}
+
+// Usage is the sum. Tokens that came from a cache, or went into one, count as tokens in.
+func (t Tally) Usage() api.Usage {
+	sum := t.foreign.Plus(api.Usage{
+		TokensIn:  api.AddClamped(t.Own.Input, api.AddClamped(t.Own.CacheRead, t.Own.CacheWrite)),
+		TokensOut: t.Own.Output, CacheReads: t.Own.CacheRead, CacheWrites: t.Own.CacheWrite,
+	})
+	if cost := money.USD(api.AddClamped(int64(t.cost), t.Own.CostMicros)); !t.Own.CostUnknown || cost != 0 {
+		sum.Cost = &cost
+	}
+	return sum
+}
+
+// ForeignRows are the rows with a cost that other programs wrote, in order. A row that left its history and came back as
+// a new message counts once: Roo keeps a row's ts.
+func ForeignRows(s *task.State) []*task.Message {
+	var out []*task.Message
+	shown := map[int64]bool{}
+	var last uint64
+	plain := true // no row is hidden or moved: the usual case
+	for _, m := range s.UI() {
+		plain, last = plain && m.ID > last, m.ID
+	}
+	for id := uint64(1); id < s.NextMessage() && plain; id++ {
+		m := s.Message(id)
+		plain = m == nil || m.Hidden == ""
+	}
+	if !plain {
+		for _, m := range s.UI() {
+			shown[m.TS()] = true
+		}
+	}
+	for id := uint64(1); id < s.NextMessage(); id++ {
+		m := s.Message(id)
+		if m == nil || m.History != task.UI || !m.Foreign || !s.Own(m) || m.Hidden != "" && shown[m.TS()] {
+			continue
+		}
+		if _, ok := m.Spent(); !ok {
+			continue
+		}
+		if m.Hidden != "" {
+			shown[m.TS()] = true
+		}
+		out = append(out, m)
+	}
+	if plain {
+		return out
+	}
+	// Rows that another program reordered are summed in the new order.
+	place := map[uint64]int{}
+	for i, m := range s.UI() {
+		place[m.ID] = i + 1
+	}
+	slices.SortStableFunc(out, func(a, b *task.Message) int { return cmp.Compare(place[a.ID], place[b.ID]) })
+	return out
+}
+
+// itemSpent is what a task's history item counts, when no row of the UI history has a cost: the file is lost or has other
+// content, or the tool keeps no such rows.
+func itemSpent(s *task.State) (usage.Tokens, bool) {
+	var t, inRows usage.Tokens
+	if s.Adopted == nil || len(s.Adopted.Item) == 0 {
+		return t, false
+	}
+	for id := uint64(1); id < s.NextMessage(); id++ {
+		if m := s.Message(id); m != nil && m.History == task.UI && m.Foreign {
+			if spent, ok := m.Spent(); ok {
+				spent.AddTo(&inRows)
+			}
+		}
+	}
+	if inRows.In != 0 || inRows.Out != 0 || inRows.CacheReads != 0 || inRows.CacheWrites != 0 || inRows.Cost != 0 {
+		return t, false
+	}
+	for key, to := range map[string]*float64{
+		"tokensIn": &t.In, "tokensOut": &t.Out, "cacheReads": &t.CacheReads, "cacheWrites": &t.CacheWrites, "totalCost": &t.Cost,
+	} {
+		if n, ok := esjson.GetFloat(s.Adopted.Item, key); ok && n > 0 {
+			*to = n
+		}
+	}
+	return t, t != usage.Tokens{}
+}
+
+// Round is a sum of doubles as whole tokens, and its cost as whole micro-dollars. Files may hold any number.
+func Round(t usage.Tokens) (api.Usage, money.USD) {
+	return api.Usage{
+		TokensIn:    tokens(t.In),
+		TokensOut:   tokens(t.Out),
+		CacheWrites: tokens(t.CacheWrites),
+		CacheReads:  tokens(t.CacheReads),
+	}, max(money.FromFloat(t.Cost), 0)
+}
+
+func tokens(f float64) int64 {
+	switch {
+	case !(f > 0):
+		return 0
+	case f >= math.MaxInt64:
+		return math.MaxInt64
+	}
+	return int64(f)
+}

@@ -1,0 +1,174 @@
+package spend
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/journal"
+	"github.com/roost-dev/roost/money"
+	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/cost"
+	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/usage"
+)
+
+// Expense is what one request to a model cost.
+type Expense struct {
+	At       int64 // Unix milliseconds; 0 when unknown
+	Provider string
+	Model    string   // "" when unknown
+	Tools    []string // that its reply called, in order
+	Usage    api.Usage
+}
+
+// Expenses lists what a task spent, request by request, oldest first. The list adds up to the summary's usage, to the
+// micro-dollar: what no request explains any more, because the journal lost a commit or the rows are gone, is an expense
+// of its own without a model.
+func Expenses(ctx context.Context, v *store.View) ([]Expense, error) {
+	list, err := foreignExpenses(v)
+	if err != nil {
+		return nil, err
+	}
+	own, err := ownExpenses(ctx, v)
+	if err != nil {
+		return nil, err
+	}
+	list = append(list, own...)
+	for i := range list {
+		if list[i].At <= 0 {
+			list[i].At = max(v.Summary.TS, 0)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b Expense) int { return cmp.Compare(a.At, b.At) })
+	addTools(v, list)
+	var sum api.Usage
+	for _, e := range list {
+		sum = sum.Plus(e.Usage)
+	}
+	if rest := v.Summary.Usage.Less(sum); rest.NonZero() {
+		if rest.Cost == nil && v.Summary.Usage.Cost != nil {
+			rest.Cost = new(money.USD)
+		}
+		list = append(list, Expense{At: max(v.Summary.TS, 0), Usage: rest})
+	}
+	return list, nil
+}
+
+// foreignExpenses splits the sum of other programs' rows into the rows' shares. A sum of doubles that is rounded once
+// does not equal the sum of rounded doubles, so each row gets its step in the rounded sum.
+func foreignExpenses(v *store.View) ([]Expense, error) {
+	var list []Expense
+	var sum usage.Tokens
+	var before api.Usage
+	var costBefore money.USD
+	rows := cost.ForeignRows(v.State)
+	models, err := models(v, rows)
+	if err != nil {
+		return nil, err
+	}
+	for i, m := range rows {
+		spent, _ := m.Spent()
+		spent.AddTo(&sum)
+		now, price := cost.Round(sum)
+		step, share := now.Less(before), price-costBefore
+		before, costBefore = now, price
+		if share == 0 && !step.NonZero() {
+			continue // a request that brought no reply
+		}
+		if v.Summary.Usage.Cost != nil { // otherwise no row has a price
+			step.Cost = &share
+		}
+		list = append(list, Expense{At: m.TS(), Provider: models[i][0], Model: models[i][1], Usage: step})
+	}
+	return list, nil
+}
+
+// models gives the provider and the model of each row. Cline's rows name them, and Roo's when they hold the request;
+// for other rows they are the task's.
+func models(v *store.View, rows []*task.Message) ([][2]string, error) {
+	out := make([][2]string, len(rows))
+	const atOnce = 200
+	for from := 0; from < len(rows); from += atOnce {
+		part := rows[from:min(from+atOnce, len(rows))]
+		raws, err := v.State.Raws(part)
+		for i := range part {
+			at := &out[from+i]
+			*at = [2]string{v.State.Settings.Provider, cmp.Or(v.State.Settings.Model, v.Summary.Model)}
+			if err != nil {
+				continue // its bytes are gone; its cost is known
+			}
+			info, ok := esjson.Get(raws[i], "modelInfo")
+			if !ok || esjson.TypeOf(info) != esjson.TypeObject {
+				at[1] = cmp.Or(roofmt.EnvironmentOf(raws[i]).Model, at[1])
+				continue
+			}
+			if model, ok := esjson.GetString(info, "modelId"); ok && model != "" {
+				at[1] = model
+				at[0], _ = esjson.GetString(info, "providerId")
+			}
+		}
+	}
+	return out, nil
+}
+
+// ownExpenses reads Roost's requests from the journal. The journal of a task that runs may hold more commits than the
+// folded state: they are left to the next reader.
+func ownExpenses(ctx context.Context, v *store.View) ([]Expense, error) {
+	if v.Log == nil || v.State.Usage.Requests == 0 {
+		return nil, nil
+	}
+	var out []Expense
+	from := uint64(1)
+	if v.State.Fork != nil { // requests before the fork are the other task's
+		from = v.State.Fork.Seq + 1
+	}
+	for c, err := range v.Log.Read(ctx, from) {
+		var lost *journal.DamageError
+		switch {
+		case errors.As(err, &lost):
+			continue // the rest of the journal is whole
+		case err != nil:
+			return nil, fmt.Errorf("task %s: read what it spent: %w", v.Ref.ID, err)
+		case c.Seq > v.State.Seq:
+			return out, nil
+		}
+		for _, raw := range c.Events {
+			if !bytes.Contains(raw, []byte("usage.changed")) {
+				continue
+			}
+			e, err := task.Decode(raw)
+			line, ok := e.(task.UsageChanged)
+			if err != nil || !ok {
+				continue
+			}
+			if e := expense(v, line, c.At); line.More && len(out) > 0 {
+				out[len(out)-1].Usage.Add(e.Usage)
+			} else {
+				out = append(out, e)
+			}
+		}
+	}
+	return out, nil
+}
+
+func expense(v *store.View, line task.UsageChanged, at int64) Expense {
+	if m := v.State.Message(line.Request); m != nil && m.TS() > 0 {
+		at = m.TS() // when the request was sent: its reply's calls are later
+	}
+	in, read, write := max(line.Input, 0), max(line.CacheRead, 0), max(line.CacheWrite, 0)
+	e := Expense{At: at, Provider: line.Provider, Model: line.Model, Usage: api.Usage{
+		TokensIn: api.AddClamped(in, api.AddClamped(read, write)), TokensOut: max(line.Output, 0), CacheReads: read, CacheWrites: write,
+	}}
+	if line.CostMicros != nil && v.Summary.Usage.Cost != nil { // with unknown and free requests only, the sum is unknown
+		price := money.USD(max(*line.CostMicros, 0))
+		e.Usage.Cost = &price
+	}
+	return e
+}
