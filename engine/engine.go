@@ -295,7 +295,7 @@ func (e *Engine) newRun(t *store.Task, s task.Settings, p setup.Environment, r R
 			List:     e.tools(t.Ref.ID),
 			Offer:    e.opt.Config.Offer(),
 			Subtasks: &family{run, below},
-			Outputs:  historytool.Beside(t.Ref.Dir),
+			Outputs:  historytool.ForeignOutputs(t.Ref.Dir),
 		},
 		User: agent.User{
 			Asker:    asker{run},

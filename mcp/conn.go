@@ -264,7 +264,7 @@ func (s *session) describe(h *Hub, err error) string {
 			soon = exitWait
 		}
 		if _, gone := waitWithin(s.child.Done(), soon); gone {
-			_, _ = waitWithin(s.child.Heard(), soon)
+			_, _ = waitWithin(s.child.Drained(), soon)
 		}
 		if status := s.child.Status(); status != "" {
 			text += " (" + status + ")"

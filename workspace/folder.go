@@ -68,7 +68,7 @@ func (w *Workspace) deepestExisting(path string) (base string, rest []string, er
 		case !errors.Is(err, fs.ErrNotExist) && !isNotDir(err):
 			return "", nil, err
 		case inside && base == w.root:
-			return "", nil, fmt.Errorf("%w: %s is gone", ErrMissing, w.root)
+			return "", nil, fmt.Errorf("%w: %s does not exist any more", ErrMissing, w.root)
 		case filepath.Dir(base) == base:
 			return "", nil, err
 		}
@@ -103,7 +103,7 @@ func (f *folder) enter(name string, sync bool) error {
 	}
 	f.Root = next
 	if got, err := next.Stat("."); err != nil || !want.IsDir() || !os.SameFile(want, got) {
-		return errors.Join(fmt.Errorf("%w: another folder stands at %s", ErrChanged, name), err)
+		return errors.Join(fmt.Errorf("%w: %s is another folder by now", ErrChanged, name), err)
 	}
 	return nil
 }

@@ -226,30 +226,30 @@ const modesKept = runtime.GOOS != "windows"
 // noFolder: something on the way is a file or a link.
 func noFolder(err error) bool { return isNotDir(err) || errors.Is(err, syscall.ENOTDIR) }
 
-// placeLink makes a link. Over something that is there it is made beside it first.
+// placeLink makes a link. Over something that is there it is made under another name first.
 func placeLink(dir *os.Root, name, target string, fresh bool) error {
 	if fresh {
 		return dir.Symlink(target, name)
 	}
-	beside := linkTemp(name, HashOf([]byte(target)))
-	if err := dir.Symlink(target, beside); err != nil {
+	link := linkTemp(name, HashOf([]byte(target)))
+	if err := dir.Symlink(target, link); err != nil {
 		return err
 	}
 	failpoint.Hit("restore.linked")
-	if err := atomicfile.RenameIn(dir, beside, name); err != nil {
-		return errors.Join(err, dir.Remove(beside))
+	if err := atomicfile.RenameIn(dir, link, name); err != nil {
+		return errors.Join(err, dir.Remove(link))
 	}
 	return nil
 }
 
-// linkTemp is the name beside its place under which a link is made. It follows from what
+// linkTemp is the name, in the same folder, under which a link is made. It follows from what
 // is made: a link cannot be locked, as other temporary files are while a process still makes
 // them, and so only a restore with the same target removes it.
 func linkTemp(name, hash string) string {
 	return "." + strings.ToValidUTF8(name[:min(len(name), 200)], "_") + ".roost-" + hash[:min(len(hash), 12)] + ".tmp"
 }
 
-// removeLeftoverLinks removes links that a killed attempt left beside a path.
+// removeLeftoverLinks removes links that a killed attempt left next to a path.
 func (b *Restorer) removeLeftoverLinks(abs string, things ...Entry) {
 	for _, t := range things {
 		if t.Kind != Link {

@@ -38,7 +38,7 @@ var (
 	// ErrPath: a path that no file can have, or that would take too long to judge.
 	ErrPath = errors.New("not a usable path")
 	// ErrChanged: the file is not what the caller last saw.
-	ErrChanged = errors.New("file has changed meanwhile")
+	ErrChanged = errors.New("file has changed in the meantime")
 	// ErrNotRegular: the target is a folder, a device or another special file.
 	ErrNotRegular = errors.New("not a regular file")
 )

@@ -17,7 +17,7 @@ type capture struct {
 	limit int // head and tail together
 	head  []byte
 	tail  []byte // ring, once full
-	next  int    // where the ring goes on
+	next  int    // where the ring continues
 	size  int64
 	file  *os.File
 	err   error
@@ -90,9 +90,9 @@ func (c *capture) spill() error {
 // whole reports whether memory holds everything.
 func (c *capture) whole() bool { return c.size <= int64(len(c.head)+len(c.tail)) }
 
-// parts returns the kept beginning and end. When bytes between them are missing
-// they are cut back to whole lines, where a line end is near, or else to whole
-// characters: half a line may be half a secret that nobody recognises.
+// parts returns the kept beginning and end. When bytes between them are missing they are cut back to whole lines,
+// where a line end is near, or else to whole characters: half a line may be half a secret, which masking does not
+// recognise.
 func (c *capture) parts() (head, tail []byte) {
 	tail = append(append([]byte(nil), c.tail[c.next:]...), c.tail[:c.next]...)
 	if c.whole() {

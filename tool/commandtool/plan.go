@@ -31,12 +31,11 @@ func (p *plan) Ask() tool.Ask {
 	}
 }
 
-// longLine is how long a command of one line may be to stand behind the tool's name.
+// longLine is the longest command of one line, in characters, that is shown after the tool's name.
 const longLine = 400
 
-// title shows the whole command, and the folder where it is not the workspace. A command of
-// several lines stands below the tool's name, indented: none of its lines can pass for one of
-// Roost's.
+// title shows the whole command, and the folder where it is not the workspace. A command of several lines is shown
+// below the tool's name, indented: none of its lines can pass for one of Roost's.
 func (p *plan) title() string {
 	title := Name
 	if root, err := p.env.Workspace.Resolve("."); err != nil || root.Real != p.where.Real {
@@ -50,8 +49,8 @@ func (p *plan) title() string {
 	return title + indent + strings.ReplaceAll(shown, "\n", indent)
 }
 
-// Run runs the command. A command that fails, or is ended by the clock, is a
-// result; a folder that is gone by now is one too, since the model can mend it.
+// Run runs the command. A command that fails, or that the time limit ends, is a result; so is a folder that has
+// disappeared, since the model can repair that.
 func (p *plan) Run(ctx context.Context, out tool.Output) (tool.Result, error) {
 	now, err := p.env.Workspace.Resolve(p.where.Given)
 	if err != nil {

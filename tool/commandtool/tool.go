@@ -105,7 +105,7 @@ func (t commandTool) Plan(ctx context.Context, env tool.Env, input json.RawMessa
 		return nil, fmt.Errorf("plan %s: %w", Name, err)
 	}
 	if why := notFolder(where); why != "" {
-		return wrong("%s", why) // before anybody is asked to allow what cannot run
+		return wrong("%s", why) // before the user is asked to allow what cannot run
 	}
 	hidden, err := env.Workspace.BlockedWord(line)
 	if err != nil {
@@ -121,7 +121,7 @@ func (t commandTool) Plan(ctx context.Context, env tool.Env, input json.RawMessa
 	return p, nil
 }
 
-// notFolder says why a command cannot run in a folder, in words for the model.
+// notFolder explains to the model why a command cannot run in a folder.
 func notFolder(where workspace.Path) string {
 	info, err := os.Stat(where.Real)
 	switch {

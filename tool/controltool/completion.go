@@ -36,7 +36,7 @@ func (completion) Plan(_ context.Context, _ tool.Env, input json.RawMessage) (to
 	if !ok || strings.TrimSpace(text) == "" {
 		return nil, &tool.InputError{Tool: CompletionName, Reason: `"result" is missing: give the final result as a string`}
 	}
-	// Roo's ask has no text: the result stands in a row of its own before it.
+	// Roo's ask has no text: a row of its own before it holds the result.
 	ask := tool.Ask{Tool: CompletionName, Kind: "completion_result", Title: CompletionName}
 	return plan{ask, tool.Result{Text: text, Completed: true}}, nil
 }

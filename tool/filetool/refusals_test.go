@@ -31,7 +31,7 @@ func TestFileErrorsInWords(t *testing.T) {
 		{fmt.Errorf("open: %w", fs.ErrPermission), "src/a.go may not be opened: permission denied."},
 		{workspace.ErrNotRegular, "src/a.go is not a file. If it is a folder, use list_files."},
 		{&workspace.TooLargeError{Path: "src/a.go", Size: 9, Limit: 5}, "src/a.go is too large: 9 bytes, the limit is 5"},
-		{workspace.ErrChanged, "src/a.go cannot be read: file has changed meanwhile"},
+		{workspace.ErrChanged, "src/a.go cannot be read: file has changed in the meantime"},
 	} {
 		if got, err := explain(p, tt.err); got != tt.want || err != nil {
 			t.Errorf("%v: %q, %v", tt.err, got, err)

@@ -51,7 +51,7 @@ func deletedSince(env tool.Env, p workspace.Path) string {
 	if seen, ok := env.Seen(p.Readable); !ok || seen.Hash == "" {
 		return ""
 	}
-	return fmt.Sprintf("\n<notice>%s had been deleted since you last saw it. It was made anew.</notice>", tool.SafeName(p.Readable))
+	return fmt.Sprintf("\n<notice>%s had been deleted since you last saw it. It was created again.</notice>", tool.SafeName(p.Readable))
 }
 
 // describeChange describes for the model what is different now: the difference, or else the whole
@@ -83,7 +83,7 @@ func notOverwritten(env tool.Env, p workspace.Path, now workspace.FileState, dat
 	e := &tool.StaleError{Now: touchOf(now, "")}
 	what := "has changed since you last saw it"
 	if seen.Hash == "" {
-		what = "was made anew after it had been deleted"
+		what = "was created again after it had been deleted"
 	}
 	text, whole := describeChange(p, seen, data)
 	e.Shown, e.Reason = whole, fmt.Sprintf("%s %s, so it was left as it is. ", tool.SafeName(p.Readable), what)

@@ -64,7 +64,7 @@ func TestAWholeFileIsReplacedOnlyAsItWasSeen(t *testing.T) {
 		"a little of much":         {now: big + "x\n", saw: big, kept: true, tells: "+x\n", shown: true},
 		"changed, no text":         {now: "a\x00b", saw: "a", kept: true, tells: "Read it"},
 		"protected":                {now: "new\n", saw: "old\n", kept: true, path: ".roo/rules.md", tells: "Read it"},
-		"made again by another":    {now: "a\n", saw: "-", tells: "was made anew", shown: true},
+		"made again by another":    {now: "a\n", saw: "-", tells: "was created again", shown: true},
 		"to what it is already":    {now: "mine\n", saw: "a\n", kept: true, fine: true},
 		"emptied":                  {now: "", saw: "a\n", kept: true, tells: "-a\n", shown: true},
 	} {
@@ -118,7 +118,7 @@ func TestAFileThatWasDeletedIsMadeAnew(t *testing.T) {
 		if err != nil || get(t, filepath.Join(root, "f")) != "mine\n" {
 			t.Fatalf("saw %q: %+v %v", saw, r, err)
 		}
-		if got := strings.Contains(r.Text, "<notice>f had been deleted since you last saw it. It was made anew.</notice>"); got != told {
+		if got := strings.Contains(r.Text, "<notice>f had been deleted since you last saw it. It was created again.</notice>"); got != told {
 			t.Errorf("saw %q: %s", saw, r.Text)
 		}
 	}

@@ -20,7 +20,7 @@ const ReadOutputName = "read_command_output"
 
 // Sizes of one answer in bytes.
 const (
-	Piece    = 40 << 10 // when the call does not say
+	Piece    = 40 << 10 // when the call gives none
 	MaxPiece = 1 << 20
 	maxLine  = 64 << 10 // of a line that is searched and shown
 )
@@ -168,7 +168,7 @@ func (p *outputPlan) piece() (string, error) {
 	return b.String(), nil
 }
 
-// linesBefore gives the number of the line that an offset lies in.
+// linesBefore returns the number of the line that contains an offset.
 func (p *outputPlan) linesBefore(offset int64) (int, error) {
 	n, buf := 1, make([]byte, 64<<10)
 	r := io.NewSectionReader(p.kept, 0, offset)

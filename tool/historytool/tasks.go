@@ -14,7 +14,7 @@ import (
 // ListTasksName is the name of the tool that lists tasks.
 const ListTasksName = "list_tasks"
 
-// Query is what a list is asked for.
+// Query selects the tasks of a list.
 type Query struct {
 	Words     string // that title or id hold; "" for all
 	Status    string
@@ -31,7 +31,7 @@ type Task struct {
 	Current           bool   // the one that asks
 }
 
-// Lister lists tasks, newest first, and says whether there are more.
+// Lister lists tasks, newest first, and reports whether there are more.
 type Lister interface {
 	Tasks(ctx context.Context, q Query) (list []Task, more bool, err error)
 }
@@ -149,8 +149,7 @@ func (p *tasksPlan) Run(ctx context.Context, _ tool.Output) (tool.Result, error)
 	return tool.Result{Text: strings.TrimRight(b.String(), "\n")}, nil
 }
 
-// title is a task's title as one line. It is data of another task, and may say
-// anything: it is quoted.
+// title is a task's title as one line. It is data of another task, and may hold any text: it is quoted.
 func title(s string) string {
 	r := []rune(tool.OneLine(strings.TrimSpace(s)))
 	if len(r) > maxTitle {

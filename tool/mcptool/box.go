@@ -26,9 +26,8 @@ func NewBox(hub *mcp.Hub) *Box {
 // Roo's.
 const tooMany = 60
 
-// Open connects to the servers and gives their tools in the order of servers and
-// names, and in front of them those that reach any of them. The notes say what is
-// missing and why.
+// Open connects to the servers and returns their tools in the order of servers and names, after the tools that reach
+// any of them. The notes name what is missing and why.
 func (b *Box) Open(ctx context.Context) (tools []tool.Tool, notes []string) {
 	menus := b.hub.Open(ctx)
 	if len(menus) == 0 {
@@ -77,9 +76,8 @@ func (b *Box) known(server, name string) (mcp.Offer, error) {
 	return o, nil
 }
 
-// Find gives the tool that a name stands for which is not offered: of a server that is
-// allowed here and did not answer when the run began, or that has got the tool since.
-// Its name is that of the server as far as it can be told.
+// Find returns the tool that a name means and that is not offered: of a server that is allowed here and did not
+// answer when the run began, or that has got the tool since. The server is taken from the name as far as possible.
 func (b *Box) Find(name string) tool.Tool {
 	name, ok := mcp.Canonical(name)
 	if !ok {

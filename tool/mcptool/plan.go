@@ -25,8 +25,8 @@ type plan struct {
 
 func (p *plan) Ask() tool.Ask { return p.ask }
 
-// titleLimit is how much of the arguments stands in the line that a person decides by;
-// longer ones are shown whole below it.
+// titleLimit is how many characters of the arguments are in the line by which a user decides; longer ones are shown
+// whole below it.
 const titleLimit = 200
 
 func askTool(o mcp.Offer, arguments json.RawMessage) tool.Ask {
@@ -67,7 +67,7 @@ func askResource(server, uri string) tool.Ask {
 	}
 }
 
-// Run asks the server. That it has no answer is a result: the task goes on.
+// Run calls the server. A missing answer is a result: the task continues.
 func (p *plan) Run(ctx context.Context, _ tool.Output) (tool.Result, error) {
 	answer, err := p.do(ctx)
 	var failed *mcp.CallError
@@ -114,8 +114,8 @@ func (p *plan) shorten(res *tool.Result) error {
 	all := res.Text
 	res.Full = &tool.Spool{Path: f.Name(), Size: int64(len(all))}
 	head, tail := all[:preview], all[len(all)-preview:]
-	// At line ends where one is near, else at characters: half a line may be half a
-	// secret that nobody recognises.
+	// At line ends where one is near, else at characters: half a line may be half a secret, which masking does not
+	// recognise.
 	if i := strings.LastIndexByte(head, '\n'); i > preview/2 {
 		head = head[:i+1]
 	}

@@ -78,8 +78,8 @@ type use struct {
 	find   func(server, name string) (mcp.Offer, error)
 }
 
-// Use makes use_mcp_tool. find gives what is known of a tool, which may be nothing but
-// the names, or says why it may not be called.
+// Use makes use_mcp_tool. find returns what is known of a tool, which may be nothing but the names, or the reason why
+// it may not be called.
 func Use(c Caller, find func(server, name string) (mcp.Offer, error)) tool.Tool { return use{c, find} }
 
 func (use) Spec() tool.Spec {

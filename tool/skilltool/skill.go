@@ -1,6 +1,6 @@
-// Package skilltool holds skill: the model asks for the text of a skill whose name and
-// description it was told. Nothing runs; what the text asks for, the model does with its
-// other tools, and with the files that lie beside it.
+// Package skilltool holds skill: the model asks for the text of a skill whose name and description it knows from the
+// system prompt. Nothing runs; the model does what the text asks for with its other tools, and with the files in the
+// skill's folder.
 package skilltool
 
 import (
@@ -71,7 +71,7 @@ func (t use) Plan(_ context.Context, env tool.Env, raw json.RawMessage) (tool.Pl
 	case err != nil:
 		p.result = tool.Result{IsError: true, Text: "Error: " + err.Error()}
 	default:
-		p.result = tool.Result{Text: told(k, args, text)}
+		p.result = tool.Result{Text: described(k, args, text)}
 	}
 	return p, nil
 }
@@ -89,9 +89,9 @@ func ask(name, args string, k skill.Skill) tool.Ask {
 	return tool.Ask{Tool: Name, Kind: "tool", Text: string(o.Bytes()), Title: Name + " " + tool.OneLine(strings.TrimSpace(name+" "+args))}
 }
 
-// told is what the model reads. Where the skill lies is said, so that it finds the files
-// that the text names; Roo says it in the system prompt.
-func told(k skill.Skill, args, text string) string {
+// described is what the model reads. It includes the skill's folder, so that the model finds the files that the text
+// names; Roo puts the folder into the system prompt.
+func described(k skill.Skill, args, text string) string {
 	var b strings.Builder
 	b.WriteString("Skill: " + k.Name)
 	for _, f := range []struct{ name, value string }{

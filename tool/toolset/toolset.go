@@ -1,5 +1,5 @@
-// Package toolset is the set of tools that a model is offered, in the order it
-// is told of them. The order is fixed: providers cache requests by their prefix.
+// Package toolset is the set of tools that a model is offered, in the order in which requests list them. The order is
+// fixed: providers cache requests by their prefix.
 package toolset
 
 import (

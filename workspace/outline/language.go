@@ -15,8 +15,7 @@ func lazy(text string) pattern {
 
 func (p pattern) MatchString(s string) bool { return p().MatchString(s) }
 
-// The words with which declarations begin. A word before them that says who may use
-// them, or how, is skipped.
+// The words with which declarations begin. Modifiers before them, such as static or public, are skipped.
 var (
 	golang = language{declares: lazy(`^(?:func|type|var|const)\b`)}
 	python = language{deepest: 8, declares: lazy(`^(?:async\s+)?(?:def|class)\s`)}

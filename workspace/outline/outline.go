@@ -1,11 +1,10 @@
-// Package outline folds a source file to the lines that declare something, each with
-// the lines that it spans: what a model needs to remember of a file that it has read.
+// Package outline folds a source file to the lines that declare something, each with the lines that it spans: what a
+// model needs to remember of a file that it has read.
 //
-// It goes by how lines look: a word of the language at the beginning, and what stands
-// further in than that line belongs to it. No file is parsed, so a broken one has an
-// outline too, and now and then a line is taken for a declaration that is none. A real
-// parser for each language was turned down: the outline is a reminder, the file can be
-// read again. Files of languages that it does not know have none.
+// It judges by how lines look: a word of the language at the beginning, and the lines below that are indented further
+// belong to it. No file is parsed, so a broken one has an outline too, and now and then it takes a line for a
+// declaration that is none. A real parser for each language was rejected: the outline is a reminder, and the model
+// can read the file again. Files of unknown languages have none.
 //
 // Pure: text in, text out.
 package outline
@@ -24,8 +23,8 @@ const maxLine = 160
 //
 //	12--40 | func Open(path string) (*File, error) {
 //
-// with lines counted from 1; "" for a file that declares nothing, or of a language
-// that is not known. name tells the language by its ending.
+// with lines counted from 1; "" for a file that declares nothing, or of an unknown language. The ending of name
+// decides the language.
 func Of(name, text string) string {
 	language, known := languages[strings.ToLower(path.Ext(name))]
 	if !known || !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
@@ -63,7 +62,7 @@ type language struct {
 	headings bool    // Markdown: a section ends at the next heading of its level
 }
 
-// level is how far in a line stands that declares something.
+// level is the indentation of a line that declares something.
 func (l language) level(line string) (level int, declares bool) {
 	inner := strings.TrimLeft(line, " \t")
 	for _, c := range line[:len(line)-len(inner)] {
@@ -80,8 +79,7 @@ func (l language) level(line string) (level int, declares bool) {
 	return level, true
 }
 
-// end is the last line of what begins at a line: of all that stands further in, and the
-// line that closes it.
+// end is the last line of what begins at a line: of all lines that are indented further, and the line that closes it.
 func (l language) end(lines []string, begin, level int) int {
 	last := begin
 	for i := begin + 1; i < len(lines); i++ {

@@ -102,8 +102,7 @@ func set(env []string, kv string) []string {
 	return append(kept, kv)
 }
 
-// marked says whether one environment, as NUL or newline separated text would be
-// cut, carries mark.
+// marked reports whether one environment, cut from text that is separated by NUL or newline, carries mark.
 func marked(kv, mark string) bool {
 	v, ok := strings.CutPrefix(kv, markVar+"=")
 	if !ok || mark == "" {

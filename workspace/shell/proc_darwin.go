@@ -26,7 +26,7 @@ func identify(pid int, mark string) Process {
 	return Process{PGID: pid, Started: started, Boot: bootID(), Mark: mark}
 }
 
-// members can only tell whether the group has anybody in it.
+// members only finds out whether the group has any member.
 func members(p Process) []Member {
 	if p.PGID <= 1 || syscall.Kill(-p.PGID, 0) != nil {
 		return nil

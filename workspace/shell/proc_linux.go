@@ -56,8 +56,8 @@ func readOnce(name string, buf []byte) (int, error) {
 	return max(n, 0), err
 }
 
-// What else is looked at there: a flag of field 9, and fields by their index behind the name.
-// Where the code is, is the last that is set when a process becomes another program.
+// Other fields that are read there: a flag of field 9, and fields by their index after the name. The address of the
+// code is the last that is set when a process becomes another program.
 const (
 	kernelThread = 0x00200000
 	codeStart    = 26 - 3
@@ -95,8 +95,8 @@ func parseStat(b []byte) (stat, bool) {
 	return s, err0 == nil && err1 == nil && err2 == nil && err3 == nil
 }
 
-// dead says that it has ended and waits to be asked how. A process whose first thread has
-// ended looks the same, but has others.
+// dead reports whether it has ended and waits for its parent to read its exit status. A process whose first thread
+// has ended looks the same, but has others.
 func (s stat) dead() bool {
 	return s.threads < 2 && (s.state == 'Z' || s.state == 'X' || s.state == 'x')
 }
@@ -125,9 +125,8 @@ func (p Process) members(l *look) []Member {
 	return out
 }
 
-// Find reports whether anything of a recorded command is still alive. It never
-// takes another process for it: the boot must be the same and the leader must
-// have the recorded start time; when the leader is gone, only processes that
+// Find reports whether anything of a recorded command is still alive. It never takes another process for it: the boot
+// must be the same and the leader must have the recorded start time; when the leader has ended, only processes that
 // carry the mark count.
 func Find(p Process) (alive bool) {
 	if p.PGID <= 1 || p.Started == 0 || p.Boot == "" || p.Boot != bootID() {
@@ -136,8 +135,8 @@ func Find(p Process) (alive bool) {
 	return len(recorded(p)) > 0
 }
 
-// recorded is members without what may merely have the same numbers: when the
-// leader is gone, its number may since have led another group.
+// recorded is members without processes that may only have the same numbers: when the leader has ended, its number
+// may since have led another group.
 func recorded(p Process) []Member {
 	return surely(p.Started, func(l *look) []Member {
 		all := p.members(l)

@@ -6,7 +6,7 @@ import "syscall"
 
 func identify(pid int, mark string) Process { return Process{PGID: pid, Mark: mark} }
 
-// members can only tell whether the group has anybody in it.
+// members only finds out whether the group has any member.
 func members(p Process) []Member {
 	if p.PGID <= 1 || syscall.Kill(-p.PGID, 0) != nil {
 		return nil
@@ -14,8 +14,8 @@ func members(p Process) []Member {
 	return []Member{{PID: p.PGID, Name: "process group", grouped: true}}
 }
 
-// Find answers false: without a start time a reused number cannot be told from
-// the command, and ending a stranger is worse than leaving a command.
+// Find answers false: without a start time a reused number looks like the command, and ending another program's
+// process is worse than leaving a command.
 func Find(Process) (alive bool) { return false }
 
 func (m Member) same() bool { return false } // all members are in the group here

@@ -17,7 +17,7 @@ const (
 	settle    = 150 * time.Millisecond  // what a shell left behind may take to end by itself
 	grace     = 600 * time.Millisecond  // between SIGTERM and SIGKILL
 	killWait  = 1100 * time.Millisecond // for the kernel to do it; on a busy machine that takes long
-	pipeQuiet = 200 * time.Millisecond  // nothing to read for so long and nobody left: a stranger holds the pipe
+	pipeQuiet = 200 * time.Millisecond  // no output for so long and no process left: a process outside the command holds the pipe
 	pollEvery = 10 * time.Millisecond
 )
 
@@ -46,13 +46,13 @@ type Result struct {
 	Cancelled bool     // the context ended
 	Ended     []Member // processes the shell left running, which were ended
 	Survivors []Member // processes that even SIGKILL did not end in time
-	PipeHeld  bool     // somebody outside the command keeps its output open
+	PipeHeld  bool     // a process outside the command keeps its output open
 	Duration  time.Duration
 }
 
-// Run runs c and returns when it, and all it started, is gone. A non-zero exit,
-// a time-out and a cancel are results, not errors. Errors: the working directory
-// or the shell is missing, or Output failed (the command is ended then).
+// Run runs c and returns when it, and all it started, has ended. A non-zero exit, a time-out and a cancel are
+// results, not errors. Errors: the working directory or the shell is missing, or Output failed (the command is ended
+// then).
 func Run(ctx context.Context, c Command) (Result, error) {
 	if ctx.Err() != nil {
 		return Result{Exit: -1, Cancelled: true}, nil
@@ -140,8 +140,8 @@ func follow(ctx context.Context, c Command, cmd *exec.Cmd, p Process, pump *pump
 		select {
 		case <-exited: //nolint:errcheck // as above
 		case <-time.After(killWait):
-			// An unkillable shell (uninterruptible sleep): say so. The goroutine
-			// that waits for it ends with it.
+			// The shell cannot be killed (uninterruptible sleep): report that. The goroutine that waits for it ends
+			// with it.
 			res.Exit = -1
 			return res, pump.stop(&res)
 		}

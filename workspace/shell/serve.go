@@ -17,7 +17,7 @@ const exitWait = 300 * time.Millisecond
 // Program is a program that serves over stdin and stdout for as long as its owner
 // wants, unlike a Command, which runs to its end. No shell takes part.
 type Program struct {
-	Path   string // a name is looked up in PATH; with a slash it is relative to Dir
+	Path   string // a name without a slash is searched in PATH; with one it is relative to Dir
 	Args   []string
 	Dir    string    // working directory, absolute
 	Env    []string  // all that it gets, beside the mark
@@ -32,7 +32,7 @@ type Child struct {
 	Out io.ReadCloser
 
 	process Process
-	done    chan struct{} // closed when the program itself is gone
+	done    chan struct{} // closed when the program itself has ended
 	state   *os.ProcessState
 	errs    *os.File
 	pumped  chan struct{}
@@ -99,7 +99,7 @@ func shut(files []*os.File) {
 	}
 }
 
-// hold starts the program and keeps its thread until it is gone.
+// hold starts the program and keeps its thread until it has ended.
 func (c *Child) hold(cmd *exec.Cmd, mark string, started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -128,14 +128,14 @@ func (c *Child) drain(w io.Writer) {
 	}
 }
 
-// Done is closed when the program itself is gone; others that it started may live.
+// Done is closed when the program itself has ended; others that it started may live.
 func (c *Child) Done() <-chan struct{} { return c.done }
 
-// Heard is closed when all that was said on stderr has gone to Program.Stderr: a moment after
-// the program is gone, or later, when others that it started hold the pipe.
-func (c *Child) Heard() <-chan struct{} { return c.pumped }
+// Drained is closed when all output on stderr has gone to Program.Stderr: a moment after the program has ended, or
+// later, when others that it started hold the pipe.
+func (c *Child) Drained() <-chan struct{} { return c.pumped }
 
-// Status says in words how the program ended, "" while it runs.
+// Status describes in words how the program ended, "" while it runs.
 func (c *Child) Status() string {
 	select {
 	case <-c.done:
@@ -167,7 +167,7 @@ func (c *Child) End() []Member {
 		}
 		_ = c.Out.Close()
 		select {
-		case <-c.pumped: // what it said last may say why
+		case <-c.pumped: // its last output may hold the reason
 		case <-time.After(pipeQuiet): // a stranger holds the pipe
 		}
 		_ = c.errs.Close()

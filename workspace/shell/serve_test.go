@@ -179,7 +179,7 @@ func TestServeHearsTheLastWords(t *testing.T) {
 	for range 20 {
 		errs := &kept{}
 		c := serve(t, `echo "out of memory" >&2; exit 3`, errs)
-		<-c.Heard()
+		<-c.Drained()
 		if got := errs.String(); got != "out of memory\n" {
 			t.Fatalf("heard %q", got)
 		}

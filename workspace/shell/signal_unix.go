@@ -25,9 +25,9 @@ func interrupt(p Process, ms []Member) {
 
 func kill(p Process, ms []Member) { signal(p, ms, syscall.SIGKILL) }
 
-// signal reaches the group in one call, which no fork can slip through, and then
-// the members that left it, one by one. The group is only signalled while a
-// member was just seen in it: otherwise its number may be somebody else's.
+// signal reaches the group in one call, which no fork can slip through, and then the members that left it, one by
+// one. It signals the group only while a member was just seen in it: otherwise its number may belong to another
+// program.
 func signal(p Process, ms []Member, sig syscall.Signal) {
 	group := false
 	for _, m := range ms {

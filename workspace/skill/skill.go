@@ -1,20 +1,18 @@
-// Package skill knows the skills: folders with a file SKILL.md that tells how a kind of
-// work is done, and with whatever else that needs. A model is told their names and
-// descriptions, and asks for the text of one when it needs it.
+// Package skill knows the skills: folders with a file SKILL.md that describes how a kind of work is done, and with
+// the other files that it needs. A model gets their names and descriptions, and asks for the text of one when it
+// needs it.
 //
-// They lie where Roo and other agents keep them: in .roo/skills and .agents/skills of
-// the workspace and of the home folder, those of one mode in skills-<mode> beside it.
-// SKILL.md begins with front matter (YAML between lines of "---") that holds name, which
-// is that of the folder, and description; modeSlugs, or the older mode, may name the
-// modes it is for.
+// They are where Roo and other agents keep them: in .roo/skills and .agents/skills of the workspace and of the home
+// folder, those of one mode in the folder skills-<mode> next to skills. SKILL.md begins with front matter (YAML
+// between lines of "---") that holds name, which is that of the folder, and description; modeSlugs, or the older
+// mode, may name the modes it is for.
 //
-// Of several skills of a name the workspace's counts before the home folder's, a mode's
-// before that of every mode, and .roo before .agents. A skill that cannot be used is left
-// out alone, with a reason.
+// Of several skills of a name the workspace's counts before the home folder's, a mode's before that of every mode,
+// and .roo before .agents. A skill that cannot be used is left out alone, with a reason.
 //
-// No link of the workspace's leads out of it: a repository must not bring along a name
-// that leads to what it may not read. In the home folder links are followed, as they are
-// the user's own. Files are read when they are asked for, so that an edit counts at once.
+// No link of the workspace's leads out of it: a repository must not bring along a name that leads to what it may not
+// read. In the home folder links are followed, as they are the user's own. Files are read when the model wants them,
+// so that an edit counts at once.
 //
 // Limits: 200 folders in one place and 100 skills in all; 256 KiB of a file.
 package skill
@@ -62,7 +60,7 @@ type Set struct {
 // ErrNone: there is no such skill in the mode.
 var ErrNone = errors.New("there is no such skill")
 
-// In lists the skills of a mode by their names, and says what cannot be used, and why.
+// In lists the skills of a mode by their names. The notes name the skills that cannot be used, and why.
 func (s Set) In(mode string) (list []Skill, notes []string) {
 	list, notes = s.all(mode)
 	slices.SortFunc(list, func(a, b Skill) int { return cmp.Compare(a.Name, b.Name) })
@@ -171,7 +169,7 @@ var (
 // small letters and digits with single dashes between them.
 func Valid(name string) bool { return len(name) <= maxName && nameForm.MatchString(name) }
 
-// scan reads what the skills in a folder say of themselves.
+// scan reads the front matter of the skills in a folder.
 func scan(fsys fs.FS, root string, dir folder, note func(where, why string)) (list []Skill) {
 	entries, err := fs.ReadDir(fsys, dir.name)
 	if err != nil {
@@ -203,7 +201,7 @@ func scan(fsys fs.FS, root string, dir folder, note func(where, why string)) (li
 	return list
 }
 
-// describe reads what a skill says of itself.
+// describe reads the front matter of a skill.
 func describe(fsys fs.FS, name, dir, mode string) (Skill, error) {
 	data, err := read(fsys, name)
 	if err != nil {
@@ -259,7 +257,7 @@ func read(fsys fs.FS, name string) ([]byte, error) {
 	return data, nil
 }
 
-// reason is an error without the path, which is said before it.
+// reason is an error without the path, which the note has already.
 func reason(err error) error {
 	var where *fs.PathError
 	if errors.As(err, &where) {

@@ -17,7 +17,7 @@ func Parse(text string) Command {
 	}
 }
 
-// Fields are what front matter says, each as a text or as a list.
+// Fields are the members of front matter, each as a text or as a list.
 type Fields map[string]field
 
 type field struct {
@@ -43,8 +43,7 @@ func Front(text string) (Fields, string) {
 	return nil, strings.TrimSpace(text)
 }
 
-// split cuts front matter off: what stands between a first line of "---" and the
-// next one.
+// split cuts front matter off: what is between a first line of "---" and the next one.
 func split(text string) (front, rest string, ok bool) {
 	first, rest, ok := strings.Cut(text, "\n")
 	if !ok || strings.TrimRight(first, " \t\r") != "---" {
@@ -165,8 +164,8 @@ func scalar(value string, below []string) string {
 	return value
 }
 
-// number reports whether YAML reads a plain word as a number: 1, -2.5e3, 0x1f, 1_000, .inf.
-// What begins with a letter is none, whatever Go reads it as: inf and nan are words.
+// number reports whether YAML reads a plain word as a number: 1, -2.5e3, 0x1f, 1_000, .inf. A word that begins with a
+// letter is none, even where Go reads one: inf and nan are words.
 func number(word string) bool {
 	bare := strings.TrimLeft(word, "+-")
 	if len(word)-len(bare) > 1 || bare == "" {
@@ -185,7 +184,7 @@ func number(word string) bool {
 	return whole == nil || real == nil
 }
 
-// quoted is what stands between quotes; "" when they are not closed.
+// quoted is the text between quotes; "" when they are not closed.
 func quoted(value string) string {
 	var b strings.Builder
 	for i := 1; i < len(value); i++ {

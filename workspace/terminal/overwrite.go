@@ -2,8 +2,8 @@ package terminal
 
 import "strings"
 
-// Overwrite resolves carriage returns: within a line, what follows one replaces
-// what stood there, as far as it reaches. An empty piece replaces nothing.
+// Overwrite resolves carriage returns: within a line, the text after one replaces the text before it, as far as it
+// reaches. An empty piece replaces nothing.
 func Overwrite(s string) string {
 	if strings.IndexByte(s, '\r') < 0 {
 		return s

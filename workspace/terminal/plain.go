@@ -38,9 +38,9 @@ func controlled(s string) bool {
 	return false
 }
 
-// Escape returns the length of the escape sequence that s begins with; s begins
-// with ESC. Control strings (OSC, DCS, APC, PM, SOS) end at BEL or ST, or before
-// the next line: a sequence that nobody ends must not swallow the text behind it.
+// Escape returns the length of the escape sequence that s begins with; s begins with ESC. Control strings (OSC, DCS,
+// APC, PM, SOS) end at BEL or ST, or before the next line: a sequence without an end must not swallow the text behind
+// it.
 func Escape(s string) int {
 	if len(s) < 2 {
 		return len(s)

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// The share of a limit that goes to the beginning; errors stand at the end.
+// The share of a limit that goes to the beginning; errors are mostly at the end.
 const headShare = 0.2
 
 // Truncate cuts the middle out of s. The limit on characters comes first, and

@@ -69,7 +69,7 @@ func text(u []uint16) string {
 func high(c uint16) bool { return c >= 0xD800 && c < 0xDC00 }
 func low(c uint16) bool  { return c >= 0xDC00 && c < 0xE000 }
 
-// splits says whether a cut before u[i] falls inside a pair.
+// splits reports whether a cut before u[i] falls inside a pair.
 func splits(u []uint16, i int) bool {
 	return i > 0 && i < len(u) && high(u[i-1]) && low(u[i])
 }

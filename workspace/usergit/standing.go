@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Standing says what speaks against running git in a folder without asking.
+// Standing lists the reasons against running git in a folder without asking.
 type Standing struct {
 	Any   string // why no git command may run there, "" = nothing speaks against it
 	Hooks string // why none may that runs hooks or talks to other repositories
@@ -26,9 +26,9 @@ const (
 	noRepository = "not a git repository"
 )
 
-// Judge looks at the repository that dir lies in. It must be the one of the workspace
-// root, and its own settings must name no program: they are compared with the settings
-// that are known to be harmless. What the user's global settings name is the user's word.
+// Judge examines the repository that contains dir. It must be the one of the workspace root, and its own settings
+// must name no program: they are compared with the settings that are known to be harmless. Programs in the user's
+// global settings are the user's own choice.
 func Judge(ctx context.Context, root, dir string) Standing {
 	ctx, cancel := context.WithTimeout(ctx, lookTime)
 	defer cancel()
@@ -68,7 +68,7 @@ func Judge(ctx context.Context, root, dir string) Standing {
 	s := repository(ctx, git, here, &left)
 	for _, name := range []string{"origin", "upstream"} {
 		if info, err := os.Stat(filepath.Join(dir, name)); err == nil && info.IsDir() && s.Hooks == "" {
-			s.Hooks = "the folder " + name + " may stand for a repository"
+			s.Hooks = "the folder " + name + " may act as a repository"
 		}
 	}
 	return s
@@ -86,7 +86,7 @@ func recent(text string) bool {
 	return major > minMajor || major == minMajor && minor >= minMinor
 }
 
-// top is the top of the working tree that a folder lies in, "" when it lies in none.
+// top is the top of the working tree that contains a folder, "" when it is in none.
 func top(ctx context.Context, git, dir string) (path, why string) {
 	text, err := read(ctx, git, dir, "rev-parse", "--show-toplevel")
 	switch {
@@ -95,7 +95,7 @@ func top(ctx context.Context, git, dir string) (path, why string) {
 	case strings.Contains(err.Error(), noRepository):
 		return "", ""
 	}
-	return "", "git cannot tell the repository: " + err.Error()
+	return "", "git cannot find the repository: " + err.Error()
 }
 
 // repository judges one repository and those in it.

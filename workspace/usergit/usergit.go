@@ -1,6 +1,6 @@
-// Package usergit runs git in the user's repositories to read, and says whether git may
-// run there without asking. A repository's own settings name programs for many occasions,
-// and whoever wrote them need not be the person who runs a task.
+// Package usergit runs git in the user's repositories to read, and decides whether git may run there without asking.
+// A repository's own settings name programs for many occasions, and their author need not be the user that runs a
+// task.
 package usergit
 
 import (

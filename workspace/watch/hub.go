@@ -23,7 +23,7 @@ type holder struct {
 	dir string
 }
 
-// event is what the system tells.
+// event is one report of the system.
 type event struct {
 	mark int32  // the folder; not looked at where lost is set
 	name string // of what changed in it
@@ -32,7 +32,7 @@ type event struct {
 	lost bool   // events were thrown away
 }
 
-// system is how an operating system tells of changes.
+// system is how an operating system reports changes.
 type system interface {
 	open() error
 	// add marks a folder and gives its number: the same one for the same folder. It does
@@ -69,7 +69,7 @@ func (h *hub) hold(w *Watcher, dir string, whole bool) (int32, bool) {
 	return id, true
 }
 
-// release lets go of a mark; nobody's mark is taken off.
+// release releases a mark; a mark without an owner stays.
 func (h *hub) release(w *Watcher, dir string, id int32) {
 	m := h.marks[id]
 	if m == nil {
@@ -81,7 +81,7 @@ func (h *hub) release(w *Watcher, dir string, id int32) {
 	}
 }
 
-// leave closes the handle when nobody needs it.
+// leave closes the handle when no watcher needs it.
 func (h *hub) leave() {
 	if h.open && len(h.marks) == 0 {
 		h.sys.close()
@@ -89,7 +89,7 @@ func (h *hub) leave() {
 	}
 }
 
-// drain passes on what the system has to tell.
+// drain passes on the events that the system holds.
 func (h *hub) drain() {
 	if !h.open {
 		return
@@ -120,7 +120,7 @@ func (h *hub) pass(e event) {
 	}
 }
 
-// missed tells all watchers that they cannot rely on what they were told.
+// missed marks all watchers: they may have missed events.
 func (h *hub) missed() {
 	all := map[*Watcher]bool{}
 	for _, m := range h.marks {

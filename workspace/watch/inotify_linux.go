@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What is asked of a folder. A folder on the way is only asked whether it was moved: more
-// would make the system look through all that lies in it, which takes a hundredth of a
-// second in /tmp. Writing through a mapping is told by nothing but the close.
+// The events to report of a folder. Of a folder on the way only moves are reported: more would make the system go
+// through all entries in it, which takes a hundredth of a second in /tmp. A write through a mapping is reported only
+// by the close.
 const (
 	onTheWay = unix.IN_MOVE_SELF | unix.IN_DELETE_SELF | unix.IN_ONLYDIR | unix.IN_DONT_FOLLOW | unix.IN_MASK_ADD
 	ofFiles  = onTheWay | unix.IN_MODIFY | unix.IN_CLOSE_WRITE | unix.IN_ATTRIB | unix.IN_CREATE | unix.IN_DELETE | unix.IN_MOVED_FROM | unix.IN_MOVED_TO

@@ -4,8 +4,8 @@ package watch
 
 import "errors"
 
-// newSystem covers nothing. kqueue needs a handle for each file; what Windows tells comes
-// late, and without a way to know that all of it has come.
+// newSystem covers nothing. kqueue needs a handle for each file; Windows reports late, and gives no sign that all
+// reports have come.
 func newSystem() system { return nothing{} }
 
 type nothing struct{}

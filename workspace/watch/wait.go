@@ -8,9 +8,8 @@ import (
 	"time"
 )
 
-// How often Wait looks: at what the system has told, which costs one call, and at the
-// files that are not covered, one stat each. To be woken by the system instead would need
-// a goroutine; this is what a person takes for at once.
+// How often Wait polls: the events of the system, which costs one call, and the files that are not covered, one stat
+// each. Waking up by the system instead would need a goroutine; a user takes these pauses for "at once".
 const (
 	waitTick = 250 * time.Millisecond
 	waitPoll = 4 // ticks
@@ -43,7 +42,7 @@ func (w *Watcher) some() bool {
 	return w.lost || len(w.hints) > 0
 }
 
-// stamp is what a stat says of a file.
+// stamp is what a stat reports of a file.
 type stamp struct {
 	there bool
 	mode  os.FileMode

@@ -43,15 +43,15 @@ type Watcher struct {
 	hints   map[string]bool
 	lost    bool // something may have been missed
 	polled  map[string]bool
-	local   map[string]bool // by folder: it lies on a file system that tells of changes
+	local   map[string]bool // by folder: it is on a file system that reports changes
 	closed  bool
 }
 
 // folder is one folder that is watched.
 type folder struct {
 	mark  int32               // the system's number
-	whole bool                // what happens to its files is told, too
-	names map[string][]string // watched files by their name in lower case: some file systems do not tell cases apart
+	whole bool                // events of its files are reported, too
+	names map[string][]string // watched files by their name in lower case: some file systems ignore case
 }
 
 // New makes a watcher for a workspace whose folder is root, absolute and with links
@@ -62,10 +62,9 @@ func newWatcher(h *hub, root string) *Watcher {
 	return &Watcher{root: filepath.Clean(root), limit: Limit, hub: h}
 }
 
-// Watch watches a file, absolute and with links followed, which need not be there. From
-// its return on a change is told by Take, if it is true; else the file has to be looked at
-// each time. A file that is watched already costs next to nothing. After a hint the file
-// is to be watched again before it is looked at.
+// Watch watches a file, absolute and with links followed, which need not exist. When it returns true, Take reports
+// each later change; otherwise the caller must check the file each time. Watching a file again costs next to nothing.
+// After a hint, watch the file again before you check it.
 func (w *Watcher) Watch(real string) bool {
 	h := w.hub
 	h.mu.Lock()
@@ -98,9 +97,8 @@ func (w *Watcher) cover(real string) bool {
 	return true
 }
 
-// enter watches a folder, and those on the way to it for being moved, from the top: what
-// is moved while this goes on is told by the marks above. The folders above the workspace
-// are watched where that is allowed.
+// enter watches a folder, and the folders above it for being moved, from the top: the marks above report a move that
+// happens during this. The folders above the workspace are watched where that is allowed.
 func (w *Watcher) enter(dir string) bool {
 	way := wayTo(dir)
 	fresh := 0
@@ -124,7 +122,7 @@ func (w *Watcher) enter(dir string) bool {
 	return true
 }
 
-// tells reports whether the file system under a folder tells of what others do in it.
+// tells reports whether the file system under a folder reports changes by others.
 func (w *Watcher) tells(dir string) bool {
 	if local, known := w.local[dir]; known {
 		return local
@@ -147,7 +145,7 @@ func (w *Watcher) mark(dir string, whole bool) bool {
 		return false
 	}
 	if f := w.folders[dir]; f != nil && f.mark != id {
-		w.gone(dir) // another folder stands there by now
+		w.gone(dir) // the path is another folder by now
 	}
 	if w.folders == nil {
 		w.folders = map[string]*folder{}
@@ -161,9 +159,9 @@ func (w *Watcher) mark(dir string, whole bool) bool {
 	return true
 }
 
-// Take gives the files that may have changed since the last time, and forgets them. all
-// says that something may have been missed: then every file has to be watched anew and
-// looked at. What happened before the call is in it.
+// Take returns the files that may have changed since the last call, and forgets them. all means that events may have
+// been missed: then the caller must watch and check every file again. The result includes all that happened before
+// the call.
 func (w *Watcher) Take() (paths []string, all bool) {
 	h := w.hub
 	h.mu.Lock()
@@ -194,7 +192,7 @@ func (w *Watcher) forget() {
 	w.folders = nil
 }
 
-// changed notes what the system told of a name in a folder.
+// changed records an event for a name in a folder.
 func (w *Watcher) changed(dir, name string) {
 	f := w.folders[dir]
 	if f == nil {
@@ -205,7 +203,7 @@ func (w *Watcher) changed(dir, name string) {
 	}
 }
 
-// gone notes that another folder may stand at dir by now: so do other files below it.
+// gone records that dir may be another folder by now, with other files below it.
 func (w *Watcher) gone(dir string) {
 	for d, f := range w.folders {
 		if d != dir && !below(dir, d) {
@@ -229,7 +227,7 @@ func (w *Watcher) hint(real string) {
 	w.hints[real] = true
 }
 
-// miss notes that the system did not tell everything.
+// miss records that the system did not report every event.
 func (w *Watcher) miss() {
 	w.lost = true
 	w.forget()
@@ -250,7 +248,7 @@ func wayTo(dir string) []string {
 	return out
 }
 
-// below reports whether path lies below dir.
+// below reports whether path is below dir.
 func below(dir, path string) bool {
 	rest, ok := strings.CutPrefix(path, dir)
 	return ok && rest != "" && (rest[0] == filepath.Separator || strings.HasSuffix(dir, string(filepath.Separator)))

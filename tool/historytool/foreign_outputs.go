@@ -11,16 +11,16 @@ import (
 // outputFolder is where Roo keeps the whole outputs of commands, in the task's folder.
 const outputFolder = "command-output"
 
-// Beside finds the outputs that another program kept beside a task, by artifact name,
-// for tool.Env.Kept. A name that is none is not looked for; what a link leads to, or is
-// no plain file, is not there. The file is opened for each read: nobody says when a
-// call is done with it, and Roo removes these files when its window closes the task.
-func Beside(taskFolder string) func(artifact string) (io.ReaderAt, int64, bool) {
+// ForeignOutputs finds the outputs that another program kept in a task's folder, by artifact name, for tool.Env.Kept.
+// It does not search for a name that is none; a link, or anything but a plain file, counts as missing. It opens the
+// file for each read: no caller reports that a call is done with it, and Roo removes these files when its window
+// closes the task.
+func ForeignOutputs(taskFolder string) func(artifact string) (io.ReaderAt, int64, bool) {
 	return func(artifact string) (io.ReaderAt, int64, bool) {
 		if taskFolder == "" || !artifactID.MatchString(artifact) {
 			return nil, 0, false
 		}
-		f := besideFile{taskFolder, path.Join(outputFolder, artifact)}
+		f := foreignFile{taskFolder, path.Join(outputFolder, artifact)}
 		file, info, err := f.open()
 		if err != nil {
 			return nil, 0, false
@@ -30,12 +30,12 @@ func Beside(taskFolder string) func(artifact string) (io.ReaderAt, int64, bool) 
 	}
 }
 
-type besideFile struct{ folder, name string }
+type foreignFile struct{ folder, name string }
 
 var errNoOutput = errors.New("not a file of its own")
 
-// open stays within the folder, whatever its names lead to.
-func (f besideFile) open() (*os.File, os.FileInfo, error) {
+// open stays within the folder, wherever its names lead.
+func (f foreignFile) open() (*os.File, os.FileInfo, error) {
 	root, err := os.OpenRoot(f.folder)
 	if err != nil {
 		return nil, nil, err
@@ -65,7 +65,7 @@ func (f besideFile) open() (*os.File, os.FileInfo, error) {
 	return file, info, nil
 }
 
-func (f besideFile) ReadAt(p []byte, off int64) (int, error) {
+func (f foreignFile) ReadAt(p []byte, off int64) (int, error) {
 	file, _, err := f.open()
 	if err != nil {
 		return 0, fmt.Errorf("read the kept output: %w", err)

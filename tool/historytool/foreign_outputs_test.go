@@ -30,7 +30,7 @@ func besides(t *testing.T) (folder string) {
 
 func TestReadsWhatAnotherProgramKept(t *testing.T) {
 	folder := besides(t)
-	env := tool.Env{Kept: Beside(folder)}
+	env := tool.Env{Kept: ForeignOutputs(folder)}
 	for input, want := range map[string]string{
 		`{"artifact_id":"cmd-17.txt"}`:                "[Command Output: cmd-17.txt]\nTotal size: 8 bytes | Showing bytes 0-8 | COMPLETE\n1 | one\n2 | two\n3 | ",
 		`{"artifact_id":"cmd-17.txt","search":"two"}`: "[Command Output: cmd-17.txt] (search: \"two\")\nTotal matches: 1 | Showing first 1\n\n    2 | two",
@@ -40,7 +40,7 @@ func TestReadsWhatAnotherProgramKept(t *testing.T) {
 			t.Errorf("%s:\n got %q\nwant %q", input, r.Text, want)
 		}
 	}
-	out, size, ok := Beside(folder)("cmd-17.txt")
+	out, size, ok := ForeignOutputs(folder)("cmd-17.txt")
 	if !ok || size != 8 {
 		t.Fatal(size, ok)
 	}
@@ -71,12 +71,12 @@ func TestReadsNothingElse(t *testing.T) {
 		}
 	}
 	for _, name := range names {
-		if _, _, ok := Beside(folder)(name); ok {
+		if _, _, ok := ForeignOutputs(folder)(name); ok {
 			t.Errorf("%q is an output", name)
 		}
 	}
 	for _, dir := range []string{"", filepath.Join(folder, "none"), filepath.Join(folder, "secret.txt")} {
-		if _, _, ok := Beside(dir)("cmd-17.txt"); ok {
+		if _, _, ok := ForeignOutputs(dir)("cmd-17.txt"); ok {
 			t.Errorf("%q has an output", dir)
 		}
 	}
@@ -88,7 +88,7 @@ func TestReadsNothingElse(t *testing.T) {
 		if err := os.Symlink(out, filepath.Join(other, "command-output")); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, ok := Beside(other)("cmd-17.txt"); ok {
+		if _, _, ok := ForeignOutputs(other)("cmd-17.txt"); ok {
 			t.Error("a folder that is a link has an output")
 		}
 	}
