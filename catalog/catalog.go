@@ -20,11 +20,11 @@ const Name = "catalog.db"
 
 // version is of the tables and of everything that is derived into them. A file of
 // another version is emptied: it is derived.
-const version = 3
+const version = 6
 
 const schema = `
 CREATE TABLE task(id INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL UNIQUE, stamp TEXT NOT NULL, ts INTEGER NOT NULL, summary BLOB NOT NULL);
-` + textSchema + `
+` + rowSchema + textSchema + `
 PRAGMA user_version = %d;`
 
 // DB is an open catalogue. Methods may be called from several goroutines.
@@ -105,18 +105,26 @@ func (db *DB) prepare(ctx context.Context) error {
 		if err := c.QueryRowContext(ctx, "PRAGMA user_version").Scan(&have); err != nil || have == version {
 			return err
 		}
-		_, err := c.ExecContext(ctx, "DROP TABLE IF EXISTS task; DROP TABLE IF EXISTS gram;"+dropText+fmt.Sprintf(schema, version))
+		_, err := c.ExecContext(ctx, "DROP TABLE IF EXISTS task; DROP TABLE IF EXISTS gram;"+dropRows+dropText+fmt.Sprintf(schema, version))
 		return err
 	})
 }
 
 // write runs f in a transaction that no other writer is in.
 func (db *DB) write(ctx context.Context, f func(*sql.Conn) error) error {
+	return db.writeWithin(ctx, patience, f)
+}
+
+// writeWithin is write that waits up to wait for another writer.
+func (db *DB) writeWithin(ctx context.Context, wait time.Duration, f func(*sql.Conn) error) error {
 	c, err := db.sql.Conn(ctx)
 	if err != nil {
 		return err
 	}
 	defer c.Close() //nolint:errcheck // it is given back; that fails when it was thrown away
+	if _, err := c.ExecContext(ctx, fmt.Sprintf("PRAGMA busy_timeout(%d)", wait.Milliseconds())); err != nil {
+		return err
+	}
 	if _, err := c.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
 		return err
 	}

@@ -1,291 +1,406 @@
 package catalog
 
 import (
-	"bufio"
+	"context"
+	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
-	"math/rand/v2"
-	"os"
-	"path/filepath"
-	"slices"
-	"unsafe"
+	"strings"
+	"time"
 )
 
-// RowsName is the name of the file of rows in the cache folder.
-const RowsName = "list.rows"
+// A list reads every row, and the title and summary of one page: those have a table of
+// their own, so that a scan does not read their pages.
+const rowSchema = `
+CREATE TABLE source(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, build INTEGER NOT NULL, tool TEXT NOT NULL,
+	by_path TEXT NOT NULL, path TEXT NOT NULL, tasks TEXT NOT NULL, problem TEXT NOT NULL, indexes INTEGER NOT NULL,
+	seen INTEGER NOT NULL, compared INTEGER NOT NULL, checksum INTEGER NOT NULL);
+CREATE TABLE row(id INTEGER PRIMARY KEY, source INTEGER NOT NULL, name TEXT NOT NULL,
+	digest INTEGER NOT NULL, folders INTEGER NOT NULL, written INTEGER NOT NULL,
+	item INTEGER NOT NULL, indexes INTEGER NOT NULL, files TEXT NOT NULL, flags INTEGER NOT NULL,
+	ts INTEGER NOT NULL, cost INTEGER NOT NULL, tokens INTEGER NOT NULL, size INTEGER NOT NULL,
+	tool TEXT NOT NULL, status TEXT NOT NULL, workspace TEXT NOT NULL,
+	model TEXT NOT NULL, parent TEXT NOT NULL, tags TEXT NOT NULL,
+	sizes INTEGER NOT NULL, content BLOB NOT NULL, checksum INTEGER NOT NULL, UNIQUE(source, name));
+CREATE TABLE summary(row INTEGER PRIMARY KEY, title TEXT NOT NULL, body BLOB NOT NULL, checksum INTEGER NOT NULL);
+CREATE TRIGGER row_gone AFTER DELETE ON row BEGIN DELETE FROM summary WHERE row = old.id; END;`
 
-// Rows are what a list needs of every task, in a file of its own beside the
-// catalogue. A list reads what tasks are chosen and ordered by in one piece, and the
-// whole rows of one page only. The file is never changed: a new one is renamed into
-// its place, so nobody waits for anybody, and of two that write at once the later
-// one stays; what it lacks is read again. What changes between two of them stands in
-// a second file, see more.go. Rejected: a table in the catalogue. To get the same
-// piece out of SQLite takes a third of the time that a list may take, and a reader can
-// find it busy.
-type Rows struct {
-	Shelves []*Shelf
+const dropRows = "DROP TABLE IF EXISTS source; DROP TABLE IF EXISTS row; DROP TABLE IF EXISTS summary;"
 
-	file *os.File // nil: nothing was read from a file
-	body int64    // where the rows' own bytes begin
-	size int64    // of the file
-	info os.FileInfo
-
-	start   [headAt]byte // what the file begins with
-	base    uint64       // this file's own number: what was added to it names it
-	more    int64        // how much of the file of additions was read
-	moreSum uint32       // and its checksum
-	broken  bool         // which holds what cannot be used
-
-	shared bool   // others have the same shelves: see again.go
-	held   []byte // the body, while many rows are loaded
-
-	patches map[*Shelf]*patch // while that is read
-}
-
-// Shelf is a storage and its tasks, in the order of their folders' names.
-type Shelf struct {
+// Source is a storage whose tasks have rows.
+type Source struct {
 	Name, Tool string
-	ByPath     string // the tool that the path alone tells
-	Path       string // as it was named
+	ByPath     string // the tool that the path alone implies
+	Path       string // as the user named it
 	Tasks      string // the folder of task folders
-	Seen       int64  // Unix milliseconds: when it was last looked into
-	Dirs       []Dir  // while they are as they were, so are the names of the tasks
-	Indexes    uint64 // a digest of the indexes beside the folders
-	Problem    string // what is wrong with those indexes
-	Rows       []Row
+	Problem    string // what is wrong with the indexes beside the tasks
+	Indexes    uint64 // a digest of those indexes when Problem was found; 0 = unknown
+	Seen       int64  // Unix milliseconds: when a list last kept something of it
+	Compared   int64  // Unix milliseconds: when a list last compared every file of it; 0 = unknown
 }
 
-// Dir is a folder whose list of names is known.
-type Dir struct {
-	Path   string
-	Digest uint64
-}
-
-// Row is a task by what lists are narrowed and ordered by.
+// Row is a task as lists filter and sort it, and what it was derived from.
 type Row struct {
-	ID string
-	*Traits
-	Title        string // of a row out of a file only after Load
-	TS           int64
-	Cost         int64 // micro-dollars
-	Tokens, Size int64
-
-	Known                          bool // else only its name is known
-	Empty, Damaged, Pinned, Priced bool
-
-	// What it was derived from. Logged: it has a journal. Unfinished: whether it runs
-	// now is not in its files. Content: a digest of both histories' bytes, zero while
-	// nobody needed it; Sizes: of their lengths.
-	Logged, Unfinished bool
-	Digest             uint64
-	Near               uint64 // a digest of what can be looked at in less time, 0 when that tells too little
-	Wrote              int64  // when the newest of its files was written, in seconds since 1970
-	Item               uint64 // a digest of what an index says of it, 0 when that does not count
-	Sizes              uint64
-	Content            [16]byte
-
-	// Whole is the row as the caller wants it back, nil of a row out of a file.
-	Whole []byte
-
-	at            int64 // of title and whole row, behind one another
-	title, n, sum uint32
-}
-
-// Traits are what rows have in common with many others. Nobody changes them: they are
-// shared, and a list of ten thousand tasks touches half as much memory, which is what
-// reading them costs.
-type Traits struct {
+	ID                                     string
 	Tool, Status, Workspace, Model, Parent string
 	Tags                                   []string
-	Watch                                  string // names in its folder, joined by \x00
+	TS, Cost, Tokens, Size                 int64 // Cost in micro-dollars
+	Empty, Damaged, Pinned, Priced         bool
+
+	Known      bool   // false: only the name is known
+	Logged     bool   // it has a journal
+	Unfinished bool   // its files do not tell whether it runs now
+	Digest     uint64 // of how its files look
+	Folders    uint64 // of how its folders and journal look; 0 = those tell too little
+	Written    int64  // Unix seconds: when the newest of its files was written
+	Files      string // names of those files, joined by \x00
+	Item       uint64 // a digest of what an index says of it; 0 = the index does not count
+	Indexes    uint64 // a digest of the indexes when Item was last compared; 0 = compare it
+
+	// Content is a digest of both histories' bytes, all zero until a list needs it.
+	// Sizes is a digest of their lengths.
+	Content [16]byte
+	Sizes   uint64
+
+	Title   string // read on request
+	Summary []byte // the encoded row, read on request; nil = not read
 }
 
-var noTraits = new(Traits)
+// flagged are the bools of a row, in the order of their bits.
+func (r *Row) flagged() [6]*bool {
+	return [...]*bool{&r.Empty, &r.Damaged, &r.Pinned, &r.Priced, &r.Logged, &r.Unfinished}
+}
 
-// NewRow is the row of a task of which only the name is known.
-func NewRow(id string) *Row { return &Row{ID: id, Traits: noTraits} }
+func (r *Row) flags() (out int64) {
+	for i, on := range r.flagged() {
+		if *on {
+			out |= 1 << i
+		}
+	}
+	return out
+}
 
-// ErrRows: there is no file of rows that can be used. It is no loss.
-var ErrRows = errors.New("no usable rows")
+// checksum covers what a scan reads. SQLite has no checksums of its own, and a list
+// must not show what a damaged page says.
+func (r *Row) checksum(tags string) int64 {
+	digest := uint64(r.flags())
+	for _, s := range [...]string{r.ID, r.Files, r.Tool, r.Status, r.Workspace, r.Model, r.Parent, tags, string(r.Content[:])} {
+		digest = MixText(digest, s)
+	}
+	for _, n := range [...]uint64{
+		r.Digest, r.Folders, uint64(r.Written), r.Item, r.Indexes, r.Sizes,
+		uint64(r.TS), uint64(r.Cost), uint64(r.Tokens), uint64(r.Size),
+	} {
+		digest = Mix(digest, n)
+	}
+	return int64(digest)
+}
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+func (r *Row) pageChecksum() int64 {
+	return int64(MixText(MixText(MixText(r.Digest, r.ID), r.Title), string(r.Summary)))
+}
 
-// rowsMagic names the format.
-const rowsMagic = "roost rows 5\n\x00\x00\x00"
+func (s *Source) checksum() int64 {
+	digest := Mix(Mix(s.Indexes, uint64(s.Seen)), uint64(s.Compared))
+	for _, text := range [...]string{s.Name, s.Tool, s.ByPath, s.Path, s.Tasks, s.Problem} {
+		digest = MixText(digest, text)
+	}
+	return int64(digest)
+}
 
-// headAt is where the columns begin: behind the magic, the build, their length, their
-// checksum and the file's own number.
-const headAt = 48
+// Read says how much of each row Rows reads.
+type Read int
 
-// OpenRows reads the file of rows in a cache folder. Rows that another build made
-// are not used: it may have derived other things. What cannot be used gives
-// ErrRows. The caller closes what it got.
-func OpenRows(dir string, build uint64) (*Rows, error) {
-	path := filepath.Join(dir, RowsName)
-	f, err := os.Open(path)
+// What Rows reads: what lists filter and sort by; titles as well; summaries as well.
+const (
+	ReadColumns Read = iota
+	ReadTitles
+	ReadSummaries
+)
+
+// SourceRows is a source with rows of it.
+type SourceRows struct {
+	Source
+	Rows []Row
+
+	id int64
+}
+
+// Rows reads all sources and rows that this build of the program derived. Another
+// build may derive other things. A damaged row is left out.
+func (db *DB) Rows(ctx context.Context, build uint64, read Read) ([]SourceRows, error) {
+	c, err := db.sql.Conn(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrRows, err)
+		return nil, fmt.Errorf("read the catalogue: %w", err)
 	}
-	r, err := readRows(f, build)
+	defer c.Close() //nolint:errcheck // it is given back; that fails when it was thrown away
+	// One transaction: the rows must be those of the sources.
+	if _, err := c.ExecContext(ctx, "BEGIN"); err != nil {
+		return nil, fmt.Errorf("read the catalogue: %w", err)
+	}
+	defer rollback(ctx, c)
+	var out []SourceRows
+	at := map[int64]int{}
+	query := `SELECT id, name, tool, by_path, path, tasks, problem, indexes, seen, compared, checksum
+		FROM source WHERE build = ?`
+	err = scan(ctx, c, query, func(v values) {
+		s := SourceRows{id: v.int(0), Source: Source{
+			Name:     v.text(1),
+			Tool:     v.text(2),
+			ByPath:   v.text(3),
+			Path:     v.text(4),
+			Tasks:    v.text(5),
+			Problem:  v.text(6),
+			Indexes:  uint64(v.int(7)),
+			Seen:     v.int(8),
+			Compared: v.int(9),
+		}}
+		if s.checksum() == v.int(10) {
+			at[s.id] = len(out)
+			out = append(out, s)
+		}
+	}, int64(build))
+	if err != nil || len(out) == 0 {
+		return out, err
+	}
+	query = `SELECT source, name, digest, item, indexes, files, flags, ts, cost, tokens, size,
+		tool, status, workspace, model, parent, tags, sizes, content, row.checksum, folders, written`
+	switch read {
+	case ReadColumns:
+		query += " FROM row"
+	case ReadTitles:
+		query += ", title FROM row JOIN summary ON row = id"
+	default:
+		query += ", title, body, summary.checksum FROM row JOIN summary ON row = id"
+	}
+	err = scan(ctx, c, query, func(v values) {
+		i, ok := at[v.int(0)]
+		if !ok {
+			return
+		}
+		r := Row{
+			ID:        v.text(1),
+			Known:     true,
+			Digest:    uint64(v.int(2)),
+			Item:      uint64(v.int(3)),
+			Indexes:   uint64(v.int(4)),
+			Files:     v.text(5),
+			TS:        v.int(7),
+			Cost:      v.int(8),
+			Tokens:    v.int(9),
+			Size:      v.int(10),
+			Tool:      v.text(11),
+			Status:    v.text(12),
+			Workspace: v.text(13),
+			Model:     v.text(14),
+			Parent:    v.text(15),
+			Sizes:     uint64(v.int(17)),
+			Folders:   uint64(v.int(20)),
+			Written:   v.int(21),
+		}
+		flags, tags := v.int(6), v.text(16)
+		for i, on := range r.flagged() {
+			*on = flags&(1<<i) != 0
+		}
+		if tags != "" {
+			r.Tags = strings.Split(tags, "\x00")
+		}
+		copy(r.Content[:], v.blob(18))
+		if r.checksum(tags) != v.int(19) {
+			return
+		}
+		switch read {
+		case ReadTitles:
+			r.Title = v.text(22)
+		case ReadSummaries:
+			if r.Title, r.Summary = v.text(22), v.blob(23); r.pageChecksum() != v.int(24) {
+				return
+			}
+		}
+		out[i].Rows = append(out[i].Rows, r)
+	})
+	return out, err
+}
+
+// Summaries reads the summaries of some rows of a source into them. A row that has
+// changed since, or is damaged, keeps a nil summary.
+func (db *DB) Summaries(ctx context.Context, source string, rows []*Row) error {
+	stmt, err := db.sql.PrepareContext(ctx, `SELECT title, body, summary.checksum FROM row JOIN summary ON row = id
+		WHERE source = (SELECT id FROM source WHERE name = ?) AND name = ? AND digest = ?`)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrRows, path, errors.Join(err, f.Close()))
+		return fmt.Errorf("read the catalogue: %w", err)
 	}
-	r.readMore(dir)
-	return r, nil
-}
-
-func readRows(f *os.File, build uint64) (*Rows, error) {
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, errors.New("it is no regular file")
-	}
-	var start [headAt]byte
-	if _, err := io.ReadFull(f, start[:]); err != nil {
-		return nil, err
-	}
-	u := unpacker{text: string(start[16:])}
-	made, n, sum, base := u.fixed(), int64(u.fixed()), uint32(u.fixed()), u.fixed()
-	switch {
-	case string(start[:16]) != rowsMagic:
-		return nil, errors.New("it is something else")
-	case made != build:
-		return nil, errors.New("another build made it")
-	case n < 0 || n > info.Size()-headAt:
-		return nil, errors.New("it is cut")
-	}
-	head := make([]byte, n)
-	if _, err := io.ReadFull(f, head); err != nil {
-		return nil, err
-	}
-	if crc32.Checksum(head, castagnoli) != sum {
-		return nil, errors.New("it is damaged")
-	}
-	r := &Rows{file: f, body: headAt + n, size: info.Size(), info: info, start: start, base: base}
-	u = unpacker{text: unsafe.String(unsafe.SliceData(head), len(head))} //nolint:gosec // a string without a copy: nobody writes to it from here on
-	if r.Shelves = u.shelves(); u.bad || u.text != "" {
-		return nil, errors.New("it cannot be understood")
-	}
-	return r, nil
-}
-
-// Close lets go of the file. Nil rows may be closed.
-func (r *Rows) Close() {
-	if r != nil && r.file != nil {
-		r.file.Close()
-	}
-}
-
-// Shelf finds a storage by its name, nil when it is not known.
-func (r *Rows) Shelf(name string) *Shelf {
-	if r == nil {
-		return nil
-	}
-	if i := slices.IndexFunc(r.Shelves, func(s *Shelf) bool { return s.Name == name }); i >= 0 {
-		return r.Shelves[i]
+	defer stmt.Close() //nolint:errcheck // nothing was written
+	for _, r := range rows {
+		got, sum := Row{ID: r.ID, Digest: r.Digest}, int64(0)
+		err := stmt.QueryRowContext(ctx, source, r.ID, int64(r.Digest)).Scan(&got.Title, &got.Summary, &sum)
+		switch {
+		case errors.Is(err, sql.ErrNoRows):
+		case err != nil:
+			return fmt.Errorf("read the catalogue: %w", err)
+		case got.pageChecksum() == sum:
+			r.Title, r.Summary = got.Title, got.Summary
+		}
 	}
 	return nil
 }
 
-// Load reads a row's own bytes: title and Whole. The error says that the file is not
-// what it was; the row is then to be derived again. A row of a shelf that may be shared is
-// copied before.
-func (r *Rows) Load(row *Row) error {
-	if row.Whole != nil || !row.Known {
-		return nil
-	}
-	end := row.end()
-	if r.file == nil || row.at < 0 || end > r.size-r.body {
-		return fmt.Errorf("%w: the row of %s is not there", ErrRows, row.ID)
-	}
-	if r.held != nil {
-		if end > int64(len(r.held)) {
-			return fmt.Errorf("%w: the row of %s is not there any more", ErrRows, row.ID)
-		}
-		return row.take(r.held[row.at:end:end])
-	}
-	b := make([]byte, end-row.at)
-	if _, err := r.file.ReadAt(b, r.body+row.at); err != nil {
-		return fmt.Errorf("%w: %w", ErrRows, err)
-	}
-	return row.take(b)
+// Change is what a list found out about a source.
+type Change struct {
+	Source Source
+	Put    []*Row   // new or changed, with title and summary
+	Update []*Row   // whose Content or Indexes was found out
+	Gone   []string // names of tasks that are gone
+	Reset  bool     // every row that is not in Put is forgotten
 }
 
-// LoadAll reads all rows' own bytes at once, into shelves that nobody shares. Those that
-// cannot be read stay as they are.
-func (r *Rows) LoadAll() {
-	if r == nil || r.file == nil {
-		return
-	}
-	r.Hold()
-	r.own()
-	for _, s := range r.Shelves {
-		for i := range s.Rows {
-			_ = r.Load(&s.Rows[i]) // it stays as it is
+// Keep writes what a list found out, all or nothing, and forgets sources that no list
+// has kept since a time in Unix milliseconds. It waits up to wait for another writer.
+func (db *DB) Keep(ctx context.Context, build uint64, changes []Change, forget int64, wait time.Duration) error {
+	err := db.writeWithin(ctx, wait, func(c *sql.Conn) error {
+		for i := range changes {
+			if err := keep(ctx, c, build, &changes[i]); err != nil {
+				return err
+			}
 		}
+		if _, err := c.ExecContext(ctx, "DELETE FROM row WHERE source IN (SELECT id FROM source WHERE seen < ?)", forget); err != nil {
+			return err
+		}
+		_, err := c.ExecContext(ctx, "DELETE FROM source WHERE seen < ?", forget)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("keep rows in the catalogue: %w", err)
 	}
-}
-
-// end is where the row's own bytes end.
-func (row *Row) end() int64 { return row.at + int64(row.title) + int64(row.n) }
-
-func (row *Row) take(b []byte) error {
-	if crc32.Checksum(b, castagnoli) != row.sum {
-		return fmt.Errorf("%w: the row of %s is damaged", ErrRows, row.ID)
-	}
-	row.Title, row.Whole = string(b[:row.title]), b[row.title:]
 	return nil
 }
 
-// Changed reports whether another process has put other rows in place since these
-// were read, or added to them, or anything is there when nothing was.
-func (r *Rows) Changed(dir string) bool {
-	if r == nil || r.info == nil {
-		_, err := os.Stat(filepath.Join(dir, RowsName))
-		return err == nil
+// ForgetRows removes all sources and rows.
+func (db *DB) ForgetRows(ctx context.Context) error {
+	err := db.write(ctx, func(c *sql.Conn) error {
+		_, err := c.ExecContext(ctx, "DELETE FROM row; DELETE FROM source")
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("forget the rows of the catalogue: %w", err)
 	}
-	return r.replaced(dir) || moreSize(dir) != r.more
+	return nil
 }
 
-func (r *Rows) replaced(dir string) bool {
-	info, err := os.Stat(filepath.Join(dir, RowsName))
-	return err == nil && !os.SameFile(info, r.info)
+func keep(ctx context.Context, c *sql.Conn, build uint64, ch *Change) error {
+	s := &ch.Source
+	var id int64
+	err := c.QueryRowContext(ctx, `INSERT INTO source(name, build, tool, by_path, path, tasks, problem, indexes, seen, compared, checksum)
+		VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT(name) DO UPDATE SET build = excluded.build, tool = excluded.tool,
+		by_path = excluded.by_path, path = excluded.path, tasks = excluded.tasks, problem = excluded.problem,
+		indexes = excluded.indexes, seen = excluded.seen, compared = excluded.compared, checksum = excluded.checksum RETURNING id`,
+		s.Name, int64(build), s.Tool, s.ByPath, s.Path, s.Tasks, s.Problem, int64(s.Indexes), s.Seen, s.Compared, s.checksum()).Scan(&id)
+	if err != nil {
+		return err
+	}
+	if ch.Reset {
+		if _, err := c.ExecContext(ctx, "DELETE FROM row WHERE source = ?", id); err != nil {
+			return err
+		}
+	}
+	for _, name := range ch.Gone {
+		if _, err := c.ExecContext(ctx, "DELETE FROM row WHERE source = ? AND name = ?", id, name); err != nil {
+			return err
+		}
+	}
+	for _, r := range ch.Update {
+		_, err := c.ExecContext(ctx, "UPDATE row SET content = ?, indexes = ?, checksum = ? WHERE source = ? AND name = ? AND digest = ?",
+			r.Content[:], int64(r.Indexes), r.checksum(strings.Join(r.Tags, "\x00")), id, r.ID, int64(r.Digest))
+		if err != nil {
+			return err
+		}
+	}
+	if len(ch.Put) == 0 {
+		return nil
+	}
+	insert, err := c.PrepareContext(ctx, "INSERT INTO row VALUES(NULL"+strings.Repeat(", ?", 22)+")")
+	if err != nil {
+		return err
+	}
+	defer insert.Close() //nolint:errcheck // the transaction's end reports what failed
+	summary, err := c.PrepareContext(ctx, "INSERT INTO summary VALUES(?, ?, ?, ?)")
+	if err != nil {
+		return err
+	}
+	defer summary.Close() //nolint:errcheck // as above
+	for _, r := range ch.Put {
+		if !ch.Reset {
+			if _, err := c.ExecContext(ctx, "DELETE FROM row WHERE source = ? AND name = ?", id, r.ID); err != nil {
+				return err
+			}
+		}
+		tags := strings.Join(r.Tags, "\x00")
+		done, err := insert.ExecContext(ctx, id, r.ID, int64(r.Digest), int64(r.Folders), r.Written,
+			int64(r.Item), int64(r.Indexes), r.Files, r.flags(), r.TS, r.Cost, r.Tokens, r.Size,
+			r.Tool, r.Status, r.Workspace, r.Model, r.Parent, tags, int64(r.Sizes), r.Content[:], r.checksum(tags))
+		if err != nil {
+			return err
+		}
+		row, err := done.LastInsertId()
+		if err != nil {
+			return err
+		}
+		if _, err := summary.ExecContext(ctx, row, r.Title, r.Summary, r.pageChecksum()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// Write puts rows in place of those that are there. All must be loaded or new; known
-// ones that are neither are left out of what is known.
-func (r *Rows) Write(dir string, build uint64) error {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("keep the rows: %w", err)
+// values are the columns of one row.
+type values []driver.Value
+
+func (v values) int(i int) int64 {
+	n, _ := v[i].(int64)
+	return n
+}
+
+func (v values) text(i int) string {
+	s, _ := v[i].(string)
+	return s
+}
+
+func (v values) blob(i int) []byte {
+	b, _ := v[i].([]byte)
+	return b
+}
+
+// scan calls f with each row of a query. It asks the driver itself: of ten thousand
+// rows, database/sql would take half of a list's time to convert columns.
+func scan(ctx context.Context, c *sql.Conn, query string, f func(values), args ...any) error {
+	named := make([]driver.NamedValue, len(args))
+	for i, a := range args {
+		named[i] = driver.NamedValue{Ordinal: i + 1, Value: a}
 	}
-	var p packer
-	p.shelves(r.Shelves)
-	sum := crc32.Checksum(p.head, castagnoli)
-	var start packer
-	start.head = append(start.head, rowsMagic...)
-	r.base = rand.Uint64()
-	for _, n := range []uint64{build, uint64(len(p.head)), uint64(sum), r.base} {
-		start.fixed(n)
-	}
-	f, err := os.CreateTemp(dir, "."+RowsName+"-*") // it is derived, and not synced
+	err := c.Raw(func(conn any) (err error) {
+		queryer, ok := conn.(driver.QueryerContext)
+		if !ok {
+			return errors.ErrUnsupported
+		}
+		rows, err := queryer.QueryContext(ctx, query, named)
+		if err != nil {
+			return err
+		}
+		v := make(values, len(rows.Columns()))
+		for err == nil {
+			if err = rows.Next(v); err == nil {
+				f(v)
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			err = nil
+		}
+		return errors.Join(err, rows.Close())
+	})
 	if err != nil {
-		return fmt.Errorf("keep the rows: %w", err)
+		return fmt.Errorf("read the catalogue: %w", err)
 	}
-	w := bufio.NewWriterSize(f, 256<<10)
-	for _, part := range slices.Concat([][]byte{start.head, p.head}, p.body) {
-		_, _ = w.Write(part) // the first error is kept
-	}
-	err = errors.Join(w.Flush(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), filepath.Join(dir, RowsName))
-	}
-	if err != nil {
-		return fmt.Errorf("keep the rows: %w", errors.Join(err, os.Remove(f.Name())))
-	}
-	_ = os.Remove(filepath.Join(dir, MoreName)) // it names the old file, and is not used with another
 	return nil
 }

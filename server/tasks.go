@@ -47,19 +47,11 @@ func (s *Server) tasks(a *asked) (any, error) {
 	if !f.ValidCursor() {
 		return nil, badCursor("list")
 	}
-	if a.text["with"] != "" {
-		got, err := s.opt.Store.List(a.Context(), f)
-		if err != nil {
-			return nil, err
-		}
-		return widen(s, a, report.PageOf(got.Items, got.NextCursor), got.Items, report.Found{Sources: got.Sources, Copies: got.Copies})
-	}
-	got, err := s.opt.Store.ListEncoded(a.Context(), f)
+	got, err := s.opt.Store.List(a.Context(), f)
 	if err != nil {
 		return nil, err
 	}
-	doc, err := report.PageOfEncoded(got.Items, got.NextCursor)
-	return raw(doc), err
+	return widen(s, a, report.PageOf(got.Items, got.NextCursor), got.Items, report.Found{Sources: got.Sources, Copies: got.Copies})
 }
 
 // widened is a document with what the parameter with adds to it.

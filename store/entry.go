@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"path/filepath"
 	"reflect"
 	"runtime"
 	"slices"
@@ -21,64 +20,84 @@ import (
 	"github.com/roost-dev/roost/roofmt"
 )
 
-// entry is a task in a list: what it is chosen and ordered by, and where the rest is.
+// entry is a task in a list: what lists filter and sort it by, and where the rest is.
 type entry struct {
-	row    *catalog.Row
-	base   *catalog.Row // without what the overlay says; nil when it says nothing
-	sum    *Summary     // when it was read just now
-	src    int32        // place of its source
-	lost   bool         // its source cannot be reached; the row is what was known last
-	fresh  bool         // it was read just now, and can be kept
-	was    bool         // what was kept of it is not true any more
-	equal  bool         // its content was compared with a copy's just now
-	hidden bool         // it was deleted in Roost, or went while it was looked for
+	row      *catalog.Row
+	base     *catalog.Row // without the overlay's labels; nil when it has none
+	sum      *Summary     // when this list read the task
+	src      int32        // index of its source
+	lost     bool         // its source cannot be reached; the row is what the last list knew
+	fresh    bool         // this list read it, and the row can be kept
+	verified bool         // this list compared the row with something new, and kept() says so
+	stale    bool         // the row is not that of the task as it is now
+	hidden   bool         // it was deleted in Roost, or vanished during this list
 }
 
 // lines are all tasks of all sources, while a list is made.
 type lines struct {
-	s         *Store
-	known     *shelves
-	srcs      []Source
-	states    []SourceState
-	marks     overlay.Table
-	all       []entry
-	ground    []*grounds          // of each source; nil when nothing of it can be kept
-	indexes   []indexLook         // of each source; nil until they are looked at
-	filled    int                 // sources that have any
-	copies    map[*entry][]string // other places of a task
-	titles    bool                // they are needed, and not only those of one page
-	changed   bool                // there is something to keep
-	cold      atomic.Bool         // the task that was read last came from the disk
-	closeness                     // how closely it is looked
+	s       *Store
+	known   *listCache
+	srcs    []Source
+	states  []SourceState
+	marks   overlay.Table
+	all     []entry
+	from    []int               // where the lines of each source begin, and where the last ones end
+	begun   time.Time           // when this list began to compare
+	doctor  bool                // every file of every source is compared
+	close   []bool              // of each source: every file of it is compared
+	dirs    []*taskDirs         // of each source; nil when none of its rows can be kept
+	indexes []uint64            // digests of the indexes of each source; nil until stale
+	filled  int                 // sources that have any tasks
+	copies  map[*entry][]string // other places of a task
+	cold    atomic.Bool         // the task that was read last came from the disk
 }
 
 // lines looks for the tasks of every source and reads those that changed since the
 // last list.
-func (s *Store) lines(ctx context.Context, k *shelves, titles, closely bool) (*lines, error) {
-	l := &lines{s: s, known: k, titles: titles, closeness: closeness{closely: closely}}
-	if titles && k != nil {
-		k.rows.LoadAll()
+func (s *Store) lines(ctx context.Context, known *listCache, closely bool) (*lines, error) {
+	l, err := s.linesKnown(ctx, known)
+	if err != nil {
+		return nil, err
 	}
+	defer l.closeDirs()
+	l.doctor = closely
+	l.read(ctx, l.stale())
+	return l, ctx.Err()
+}
+
+// linesKnown are the tasks of every source as they were known.
+func (s *Store) linesKnown(ctx context.Context, known *listCache) (*lines, error) {
+	l := &lines{s: s, known: known}
 	var err error
-	if l.srcs, err = s.sourcesKnown(ctx, k); err != nil {
+	if l.srcs, err = s.sourcesKnown(ctx, known); err != nil {
 		return nil, err
 	}
 	if l.marks, err = s.Overlay(ctx); err != nil {
 		l.marks = nil // no titles and tags of theirs, but all tasks
 	}
 	for i, src := range l.srcs {
+		l.from = append(l.from, len(l.all))
 		l.place(i, src)
 	}
-	defer func() {
-		for _, g := range l.ground {
-			if g != nil {
-				g.close()
-			}
+	l.from = append(l.from, len(l.all))
+	return l, nil
+}
+
+func (l *lines) closeDirs() {
+	for _, d := range l.dirs {
+		if d != nil {
+			d.close()
 		}
-	}()
-	stale := l.stale()
-	l.read(ctx, stale)
-	return l, ctx.Err()
+	}
+}
+
+// knownOf is what the cache has of a source; nil when nothing of it can be used.
+func (l *lines) knownOf(i int) *catalog.SourceRows {
+	known := l.known.source(l.srcs[i].Name)
+	if known == nil || known.Tool != l.srcs[i].Tool || known.Tasks != l.srcs[i].Tasks {
+		return nil
+	}
+	return known
 }
 
 // place adds the tasks of one source, as they were known.
@@ -87,52 +106,40 @@ func (l *lines) place(i int, src Source) {
 	if src.err != nil {
 		state.State = unreachable + src.err.Error()
 	}
-	var g *grounds
-	var rows map[string]*catalog.Row
-	var shelf *catalog.Shelf
-	if l.known != nil {
-		shelf = l.known.rows.Shelf(src.Name)
-		if shelf != nil && (shelf.Tool != src.Tool || shelf.Tasks != src.Tasks) {
-			shelf = nil
-		}
-	}
-	if l.known != nil && src.err == nil && src.gone == nil && !src.One {
-		if got, err := l.s.grounds(src); err == nil {
-			g = &got
+	var dirs *taskDirs
+	if l.known.usable() && src.err == nil && src.gone == nil && !src.One {
+		if got, err := l.s.taskDirs(src); err == nil {
+			dirs = &got
 		} else {
 			got.close()
 		}
 	}
-	l.ground = append(l.ground, g)
-	same := src.same && shelf != nil && len(shelf.Rows) == src.listed
-	if shelf != nil && !same {
-		rows = make(map[string]*catalog.Row, len(shelf.Rows))
-		for j := range shelf.Rows {
-			rows[shelf.Rows[j].ID] = &shelf.Rows[j]
+	l.dirs = append(l.dirs, dirs)
+	known := l.knownOf(i)
+	rows := map[string]*catalog.Row{}
+	if known != nil {
+		for j := range known.Rows {
+			rows[known.Rows[j].ID] = &known.Rows[j]
 		}
-		l.changed = l.changed || src.err == nil
 	}
-	l.changed = l.changed || shelf == nil && g != nil && len(src.ids) > 0
 	l.all = slices.Grow(l.all, len(src.ids))
 	if len(src.ids) > 0 {
 		l.filled++
 	}
-	for j, id := range src.ids {
-		ln := entry{src: int32(i), hidden: len(l.marks) > 0 && l.marks.Hidden(src.Name, id)}
-		if same && j < src.listed {
-			ln.row = &shelf.Rows[j]
-		} else if ln.row = rows[id]; ln.row == nil {
-			ln.row = catalog.NewRow(id)
+	for _, id := range src.ids {
+		ln := entry{src: int32(i), row: rows[id], hidden: len(l.marks) > 0 && l.marks.Hidden(src.Name, id)}
+		if ln.row == nil {
+			ln.row = &catalog.Row{ID: id}
 		}
 		if !ln.hidden {
 			state.Tasks++
 		}
 		l.all = append(l.all, ln)
 	}
-	if src.err != nil && shelf != nil {
+	if src.err != nil && known != nil {
 		l.filled++
-		for j := range shelf.Rows {
-			row := &shelf.Rows[j]
+		for j := range known.Rows {
+			row := &known.Rows[j]
 			if slices.Contains(src.ids, row.ID) || l.marks.Hidden(src.Name, row.ID) {
 				continue // what we continued is here
 			}
@@ -143,30 +150,30 @@ func (l *lines) place(i int, src Source) {
 	l.states = append(l.states, state)
 }
 
-// lookedAtOnce are how many tasks one core looks at before it takes more.
-const lookedAtOnce = 256
+// comparedAtOnce is how many tasks one core compares with their rows before it takes more.
+const comparedAtOnce = 256
 
-// stale are the places of lines that are not known as they are now.
+// stale are the indexes in all of lines whose rows are not those of the tasks as they are now.
 func (l *lines) stale() []int {
-	l.decide()
-	l.indexes = make([]indexLook, len(l.srcs))
+	l.begun = time.Now()
+	l.indexes, l.close = make([]uint64, len(l.srcs)), make([]bool, len(l.srcs))
 	for i, src := range l.srcs {
-		l.indexes[i].same = l.index(i, src)
+		l.index(i, src)
+		l.close[i] = l.compareClosely(i, len(l.of(i)))
 	}
-	found := make([][]int, (len(l.all)+lookedAtOnce-1)/lookedAtOnce)
+	found := make([][]int, (len(l.all)+comparedAtOnce-1)/comparedAtOnce)
 	var next atomic.Int64 // a core that is busy with something else gets less of it
 	var all sync.WaitGroup
 	for range min(runtime.GOMAXPROCS(0), len(found)) {
 		all.Go(func() {
-			room := make([]byte, 0, 512)
 			for {
 				some := int(next.Add(1)) - 1
 				if some >= len(found) {
 					return
 				}
-				for i := some * lookedAtOnce; i < min((some+1)*lookedAtOnce, len(l.all)); i++ {
+				for i := some * comparedAtOnce; i < min((some+1)*comparedAtOnce, len(l.all)); i++ {
 					ln := &l.all[i]
-					if !ln.hidden && !ln.lost && !l.holds(ln, l.indexes[ln.src].same, room) {
+					if ln.stale = !ln.hidden && !ln.lost && !l.holds(ln); ln.stale {
 						found[some] = append(found[some], i)
 					}
 				}
@@ -174,45 +181,34 @@ func (l *lines) stale() []int {
 		})
 	}
 	all.Wait()
-	l.old = slices.Concat(found...)
-	for _, i := range l.old {
-		l.all[i].was = l.all[i].row.Known
-	}
-	return slices.Clone(l.old)
+	return slices.Concat(found...)
 }
 
-// index finds out what is wrong with the indexes of a source, and reports whether they are
-// as they were. Of our own root's, which is derived, doctor tells.
-func (l *lines) index(i int, src Source) (same bool) {
-	var sh *catalog.Shelf
-	if l.ground[i] != nil {
-		sh = l.known.rows.Shelf(src.Name)
-		l.indexes[i].print = l.s.indexPrint(src.Tasks)
-		if sh != nil && sh.Indexes != 0 && sh.Indexes == l.indexes[i].print {
-			l.states[i].Problem = sh.Problem
-			return true
+// index finds out what is wrong with the indexes of a source. Doctor checks those of
+// our own root, which are derived.
+func (l *lines) index(i int, src Source) {
+	if l.dirs[i] != nil {
+		l.indexes[i] = l.s.indexDigest(src.Tasks)
+		if known := l.knownOf(i); known != nil && known.Indexes != 0 && known.Indexes == l.indexes[i] {
+			l.states[i].Problem = known.Problem
+			return
 		}
 	}
 	if src.Own || src.One || src.err != nil || src.gone != nil {
-		return false
+		return
 	}
 	l.states[i].Problem = l.s.rows.problem(src.Tasks)
-	l.changed = l.changed || sh != nil // else it is read in every list
-	return false
 }
 
 // holds reports whether a row is that of the task as it is now.
-func (l *lines) holds(ln *entry, indexes bool, room []byte) bool {
-	g, row := l.ground[ln.src], ln.row
-	if g == nil || !row.Known || l.titles && row.Whole == nil {
+func (l *lines) holds(ln *entry) bool {
+	dirs, row := l.dirs[ln.src], ln.row
+	if dirs == nil || !row.Known {
 		return false
 	}
-	closely := l.closelyAt(row, indexes || l.srcs[ln.src].Own)
-	now := g.look(row.ID, row.Watch, room, closely)
-	if now.failed || now.near != row.Near && !closely || closely && now.digest != row.Digest {
-		return false
-	}
-	if row.Item != 0 && !indexes && l.s.itemPrint(filepath.Join(l.srcs[ln.src].Tasks, row.ID)) != row.Item {
+	closely := l.closely(ln)
+	now := dirs.fingerprint(row.ID, row.Files, closely)
+	if now.failed || closely && now.digest != row.Digest || !closely && now.folders != row.Folders {
 		return false
 	}
 	if row.Unfinished {
@@ -220,6 +216,14 @@ func (l *lines) holds(ln *entry, indexes bool, room []byte) bool {
 			return false
 		}
 	}
+	indexes := l.indexes[ln.src]
+	if row.Item == 0 || indexes != 0 && row.Indexes == indexes {
+		return true
+	}
+	if l.s.itemDigest(l.ref(ln).Dir) != row.Item {
+		return false
+	}
+	row.Indexes, ln.verified = indexes, indexes != 0
 	return true
 }
 
@@ -257,7 +261,6 @@ func (l *lines) read(ctx context.Context, places []int) {
 	workers.Wait()
 	for _, i := range places {
 		ln := &l.all[i]
-		l.changed = l.changed || ln.fresh || ln.was && ln.sum != nil
 		if ln.sum != nil && ln.sum.Gone {
 			ln.hidden = true
 			l.states[ln.src].Tasks--
@@ -267,16 +270,16 @@ func (l *lines) read(ctx context.Context, places []int) {
 
 // readOne reads a task and keeps its row, if a change of it from now on would be seen.
 func (l *lines) readOne(ctx context.Context, ln *entry) {
-	ref, g := l.ref(ln), l.ground[ln.src]
-	var watch string
-	var before glance
+	ref, dirs := l.ref(ln), l.dirs[ln.src]
+	var files string
+	var before fingerprint
 	var item uint64
-	keep, begun := g != nil, l.s.clock()
+	keep, begun := dirs != nil, l.s.clock()
 	if keep {
-		watch, keep = g.watched(ref)
+		files, keep = dirs.files(ref)
 	}
 	if keep {
-		before, item = g.look(ref.ID, watch, nil, true), l.s.itemPrint(ref.Dir)
+		before, item = dirs.fingerprint(ref.ID, files, true), l.s.itemDigest(ref.Dir)
 	}
 	sum, from := l.s.derive(ctx, ref)
 	l.cold.Store(from.cold)
@@ -286,19 +289,19 @@ func (l *lines) readOne(ctx context.Context, ln *entry) {
 	if !keep || from.failed || from.held || before.failed || ctx.Err() != nil {
 		return
 	}
-	row.Traits.Watch, row.Digest, row.Wrote = watch, before.digest, before.wrote/int64(time.Second)
-	if row.Near = before.near; rewritten(watch) {
-		row.Near = 0
+	row.Files, row.Digest, row.Written = files, before.digest, before.written/int64(time.Second)
+	if !writtenInPlace(files) {
+		row.Folders = before.folders
 	}
 	row.Unfinished = from.unfinished
-	row.Sizes = g.sizes(ref.ID)
+	row.Sizes = dirs.sizes(ref.ID)
 	if from.indexed {
-		row.Item = item
-		keep = item == l.s.itemPrint(ref.Dir)
+		row.Item, row.Indexes = item, l.indexes[ln.src]
+		keep = item == l.s.itemDigest(ref.Dir)
 	}
-	after := g.look(ref.ID, watch, nil, true)
-	// Of what changed just before the first look, a change behind it may have left no trace,
-	// however long ago that is by now.
+	after := dirs.fingerprint(ref.ID, files, true)
+	// Of what changed just before the first fingerprint, a change behind it may have left no
+	// trace, however long ago that is by now.
 	if !keep || after != before || !l.s.calm(before.newest, begun) {
 		return
 	}
@@ -312,7 +315,7 @@ func (l *lines) readOne(ctx context.Context, ln *entry) {
 			return // it would come back as another name
 		}
 	}
-	row.Whole, row.Known, ln.fresh = whole, true, true
+	row.Summary, row.Known, ln.fresh = whole, true, true
 }
 
 // derivation says what a row was derived from that its files do not tell.
@@ -360,7 +363,7 @@ func rowOf(t *Summary) catalog.Row {
 	return catalog.Row{
 		ID: t.ID, Title: t.Title, TS: t.TS, Cost: t.Usage.Micros(), Priced: t.Usage.Cost != nil,
 		Tokens: t.Usage.Tokens(), Size: t.Size, Empty: t.Empty, Damaged: len(t.Damaged) > 0, Pinned: t.Pinned,
-		Traits: &catalog.Traits{Tool: t.Tool, Status: t.Status, Workspace: t.Workspace, Model: t.Model, Parent: t.ParentID, Tags: t.Tags},
+		Tool: t.Tool, Status: t.Status, Workspace: t.Workspace, Model: t.Model, Parent: t.ParentID, Tags: t.Tags,
 	}
 }
 
@@ -376,32 +379,24 @@ func (l *lines) mark() {
 		}
 		t := Summary{ID: ln.row.ID, Source: l.srcs[ln.src].Name, Title: ln.row.Title, Tags: ln.row.Tags, Pinned: ln.row.Pinned}
 		ApplyLabels(&t, l.marks)
-		row, traits := *ln.row, *ln.row.Traits
+		row := *ln.row
 		ln.base = ln.row
-		traits.Tags = t.Tags
-		row.Title, row.Traits, row.Pinned = t.Title, &traits, t.Pinned
+		row.Title, row.Tags, row.Pinned = t.Title, t.Tags, t.Pinned
 		ln.row = &row
 	}
 }
 
-// wholes are the rows of some lines as they are shown. To decode one takes tens of
+// summaries are the rows of some lines as they are shown. To decode one takes tens of
 // microseconds, which all cores share.
-func (l *lines) wholes(ctx context.Context, list []*entry) []Summary {
-	return onAllCores(list, func(ln *entry) Summary { return l.whole(ctx, ln) })
-}
-
-// onAllCores is what f makes of each line.
-func onAllCores[T any](list []*entry, f func(*entry) T) []T {
-	if len(list) == 0 {
-		return nil
-	}
-	out := make([]T, len(list))
+func (l *lines) summaries(ctx context.Context, list []*entry) []Summary {
+	l.load(ctx, list)
+	out := make([]Summary, len(list))
 	var next atomic.Int64
 	var all sync.WaitGroup
 	for range min(runtime.GOMAXPROCS(0), (len(list)+3)/4) {
 		all.Go(func() {
 			for i := next.Add(1); i <= int64(len(list)); i = next.Add(1) {
-				out[i-1] = f(list[i-1])
+				out[i-1] = l.summary(ctx, list[i-1])
 			}
 		})
 	}
@@ -409,14 +404,32 @@ func onAllCores[T any](list []*entry, f func(*entry) T) []T {
 	return out
 }
 
-// whole is the row of a line as it is shown. One whose bytes in the cache are
-// damaged is read again.
-func (l *lines) whole(ctx context.Context, ln *entry) Summary {
+// load reads the kept summaries of some lines. What cannot be read stays nil.
+func (l *lines) load(ctx context.Context, list []*entry) {
+	if !l.known.usable() {
+		return
+	}
+	rows := make([][]*catalog.Row, len(l.srcs))
+	for _, ln := range list {
+		if ln.sum == nil && ln.row.Known && ln.row.Summary == nil {
+			rows[ln.src] = append(rows[ln.src], ln.row)
+		}
+	}
+	for i, some := range rows {
+		if len(some) > 0 && l.known.db.Summaries(ctx, l.srcs[i].Name, some) != nil {
+			return // the tasks are read instead
+		}
+	}
+}
+
+// summary is the row of a line as it is shown. A task whose kept row cannot be read is
+// read again.
+func (l *lines) summary(ctx context.Context, ln *entry) Summary {
 	var t Summary
 	switch {
 	case ln.sum != nil:
 		t = *ln.sum
-	case l.load(ln, &t):
+	case ln.row.Summary != nil && json.Unmarshal(ln.row.Summary, &t) == nil:
 	case ln.lost:
 		ref := l.ref(ln)
 		t = Summary{ID: ref.ID, Source: ref.Source, Tool: ref.Tool, Path: ref.Dir, Status: "idle"}.Filled()
@@ -431,14 +444,6 @@ func (l *lines) whole(ctx context.Context, ln *entry) Summary {
 	ApplyLabels(&t, l.marks)
 	t.Copies = append([]string{}, l.copies[ln]...)
 	return t
-}
-
-func (l *lines) load(ln *entry, t *Summary) bool {
-	if !ln.row.Known || l.known == nil {
-		return false
-	}
-	row := *ln.row
-	return l.known.rows.Load(&row) == nil && json.Unmarshal(row.Whole, t) == nil
 }
 
 // tally counts what the tasks say of their sources.
@@ -567,13 +572,7 @@ func (l *lines) equal(ctx context.Context, a, b *entry) bool {
 			if err != nil {
 				return sameTask(ctx, l.ref(a), l.ref(b))
 			}
-			compared := *row // others may have it in hand
-			compared.Content = sum
-			if ln.equal, l.changed = true, true; ln.base != nil {
-				ln.base = &compared
-			} else {
-				ln.row = &compared
-			}
+			row.Content, ln.verified = sum, true
 		}
 	}
 	return a.kept().Content == b.kept().Content && a.kept().Content != noContent

@@ -30,7 +30,7 @@ type Filter struct {
 	Limit     int
 	Cursor    string // goes on behind the last task of the page that gave it
 
-	closely bool // look at every file of every task, however long that takes
+	closely bool // compare every file of every task, however long that takes
 }
 
 // SourceState is what one storage holds.
@@ -62,47 +62,40 @@ type Listing struct {
 
 // List shows every task of every source. One that cannot be parsed is listed as
 // damaged; nothing breaks the list and nothing is written but the cache. A task that
-// looks as it did when the last list read it is not read again: see glance.go. The
+// looks as it did when the last list read it is not read again: see fingerprint.go. The
 // result is the same whatever the cache holds, but for tasks of a storage that
 // cannot be reached: those are known from nowhere else.
-func (s *Store) List(ctx context.Context, f Filter) (out Listing, err error) {
-	err = s.page(ctx, f, func(l *lines, list []*entry, page Listing) error {
-		out = page
-		out.Items = l.wholes(ctx, list)
-		return ctx.Err()
-	})
-	return out, err
-}
-
-// page calls show with the lines of one page of a list, and with all that is said of the
-// list but its tasks.
-func (s *Store) page(ctx context.Context, f Filter, show func(*lines, []*entry, Listing) error) error {
+func (s *Store) List(ctx context.Context, f Filter) (Listing, error) {
 	after, err := f.after()
 	if err != nil {
-		return err
+		return Listing{}, err
 	}
-	k := s.shelves()
-	defer k.close()
-	l, err := s.lines(ctx, k, f.Query != "", f.closely)
+	read := catalog.ReadColumns
+	switch {
+	case f.Limit <= 0:
+		read = catalog.ReadSummaries
+	case f.Query != "":
+		read = catalog.ReadTitles
+	}
+	known := s.openListCache(ctx, read)
+	defer known.close()
+	l, err := s.lines(ctx, known, f.closely)
 	if err != nil {
-		l.keep() // what was read need not be read again
-		return err
+		l.keep(ctx) // what was read need not be read again
+		return Listing{}, err
 	}
 	l.mark()
-	sieve := f.sieve()
-	all := l.united(ctx, func(ln *entry) bool { return sieve.keeps(ln.row, l.srcs[ln.src].Name) })
-	copies := 0
+	m := f.matcher()
+	all := l.united(ctx, func(ln *entry) bool { return m.keeps(ln.row, l.srcs[ln.src].Name) })
+	out := Listing{Sources: l.tally()}
 	for _, ln := range all {
-		copies += len(l.copies[ln])
+		out.Copies += len(l.copies[ln])
 	}
-	rows, depths, next := l.pageOf(f, all, after)
-	out := Listing{Depths: depths, NextCursor: next, Sources: l.tally(), Copies: copies}
-	if l.known != nil && len(rows)*4 > len(l.all) {
-		l.known.rows.Hold() // one look into the file for all of them
-	}
-	err = show(l, rows, out)
-	l.keep()
-	return err
+	var page []*entry
+	page, out.Depths, out.NextCursor = l.pageOf(f, all, after)
+	out.Items = l.summaries(ctx, page)
+	l.keep(ctx)
+	return out, ctx.Err()
 }
 
 // SummaryOf reads one task, without its labels in the overlay. A task that cannot be read is a damaged task, not
@@ -112,15 +105,15 @@ func (s *Store) SummaryOf(ctx context.Context, ref Ref) Summary {
 	return sum
 }
 
-// sieve is a filter at work: what all tasks are compared with is made once.
-type sieve struct {
+// matcher is a filter at work: what all tasks are compared with is made once.
+type matcher struct {
 	Filter
 	folder string
 	same   map[string]bool // whether a workspace is the one that was asked for
 }
 
-func (f Filter) sieve() *sieve {
-	out := &sieve{Filter: f, same: map[string]bool{}}
+func (f Filter) matcher() *matcher {
+	out := &matcher{Filter: f, same: map[string]bool{}}
 	if f.Workspace != "" {
 		out.folder = clean(f.Workspace)
 	}
@@ -132,10 +125,10 @@ func (f Filter) keeps(t Summary) bool {
 		return false
 	}
 	row := rowOf(&t)
-	return f.sieve().keeps(&row, t.Source)
+	return f.matcher().keeps(&row, t.Source)
 }
 
-func (f *sieve) keeps(t *catalog.Row, source string) bool {
+func (f *matcher) keeps(t *catalog.Row, source string) bool {
 	usd := costOf(t)
 	switch {
 	case t.Empty && !f.Empty, !t.Empty && f.Empty && f.Damaged:
@@ -160,7 +153,7 @@ func (f *sieve) keeps(t *catalog.Row, source string) bool {
 	return holds(t.Model, f.Model) && (f.Query == "" || holds(t.Title+" "+t.ID, f.Query))
 }
 
-func (f *sieve) in(workspace string) bool {
+func (f *matcher) in(workspace string) bool {
 	same, ok := f.same[workspace]
 	if !ok {
 		same = clean(workspace) == f.folder

@@ -17,7 +17,7 @@ func TestPagesHaveNoGapAndNoRepeat(t *testing.T) {
 		made := 0
 		task := func(all []*entry) *entry {
 			made++
-			row := &catalog.Row{ID: fmt.Sprint("task ", made), Traits: &catalog.Traits{}, TS: rapid.Int64Range(0, 5).Draw(r, "ts"), Cost: rapid.Int64Range(0, 3).Draw(r, "cost"), Pinned: rapid.IntRange(0, 4).Draw(r, "pin") == 0}
+			row := &catalog.Row{ID: fmt.Sprint("task ", made), TS: rapid.Int64Range(0, 5).Draw(r, "ts"), Cost: rapid.Int64Range(0, 3).Draw(r, "cost"), Pinned: rapid.IntRange(0, 4).Draw(r, "pin") == 0}
 			if parents := slices.DeleteFunc(slices.Clone(all), func(e *entry) bool { return e.row.Parent != "" }); len(parents) > 0 && rapid.Bool().Draw(r, "child") {
 				row.Parent = parents[rapid.IntRange(0, len(parents)-1).Draw(r, "parent")].row.ID
 			}
@@ -76,7 +76,7 @@ func TestAPageOfATreeWithACircle(t *testing.T) {
 	l := &lines{srcs: []Source{{Name: "roo"}}}
 	var all []*entry
 	for i, parent := range []string{"3", "", "", "0"} {
-		all = append(all, &entry{row: &catalog.Row{Traits: &catalog.Traits{Parent: parent}, ID: fmt.Sprint(i), TS: int64(i)}})
+		all = append(all, &entry{row: &catalog.Row{Parent: parent, ID: fmt.Sprint(i), TS: int64(i)}})
 	}
 	var pages [][]string
 	for f := (Filter{Tree: true, Limit: 1}); ; {

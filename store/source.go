@@ -14,7 +14,6 @@ import (
 
 	"github.com/roost-dev/roost/store/overlay"
 
-	"github.com/roost-dev/roost/catalog"
 	"github.com/roost-dev/roost/roofmt"
 )
 
@@ -31,10 +30,7 @@ type Source struct {
 	Own   bool
 
 	ids    []string          // names of the task folders
-	listed int               // how many of them are there; the others were continued here, and are gone
 	byPath string            // the tool that the path alone tells
-	dirs   []catalog.Dir     // while they look so, ids are these; nil when that cannot be told
-	same   bool              // ids are those of the list before
 	logs   string            // the folder of the journals of its tasks, where it is known; not for one's own
 	at     map[string]string // where those lie that have no folder of that name: transcripts of subagents
 	gone   map[string]Ref    // tasks of a storage that is not looked into any more
@@ -48,9 +44,9 @@ func (s *Store) sources(ctx context.Context) ([]Source, error) { return s.source
 
 // sourcesKnown is sources for somebody who knows what a list found before. Of a
 // storage that cannot be looked into it says where it was.
-func (s *Store) sourcesKnown(ctx context.Context, k *shelves) ([]Source, error) {
+func (s *Store) sourcesKnown(ctx context.Context, known *listCache) ([]Source, error) {
 	own := Source{Name: OwnSource, Tool: "roost", Path: s.opt.Root, Tasks: s.TasksDir(), Own: true}
-	own.ids, own.dirs, own.same, own.err = k.own(own.Tasks)
+	own.ids, own.err = names(own.Tasks)
 	if own.err == nil && s.TasksLost() {
 		own.err = fmt.Errorf("its folder %s is gone, and it had tasks", own.Tasks)
 	}
@@ -79,7 +75,7 @@ func (s *Store) sourcesKnown(ctx context.Context, k *shelves) ([]Source, error) 
 		}
 	}
 	found := func(src Source) {
-		lost := k.lost(src)
+		lost := known.lost(src)
 		if len(lost) == 0 {
 			lost = []Source{src}
 		}
@@ -88,13 +84,13 @@ func (s *Store) sourcesKnown(ctx context.Context, k *shelves) ([]Source, error) 
 		}
 	}
 	for _, path := range s.opt.Sources {
-		src := k.look(ctx, path)
+		src := look(ctx, path)
 		sessions := roofmt.SessionsDir(path) // a data folder of Cline's may hold both, or only these
 		if sessions == "" || len(src.ids) > 0 || src.err != nil {
 			found(src)
 		}
 		if sessions != "" {
-			found(k.look(ctx, sessions))
+			found(look(ctx, sessions))
 		}
 	}
 	if s.opt.AutoSources {
@@ -103,7 +99,7 @@ func (s *Store) sourcesKnown(ctx context.Context, k *shelves) ([]Source, error) 
 			return nil, fmt.Errorf("look for editors' storages: %w", err)
 		}
 		for _, place := range roofmt.DefaultStorages(env) {
-			src := k.look(ctx, place.Dir)
+			src := look(ctx, place.Dir)
 			src.Tool = string(place.Tool)
 			if len(src.ids) > 0 || src.err != nil {
 				found(src)
@@ -111,7 +107,6 @@ func (s *Store) sourcesKnown(ctx context.Context, k *shelves) ([]Source, error) 
 		}
 	}
 	for i := range list {
-		list[i].listed = len(list[i].ids)
 		if !list[i].Own && !list[i].One {
 			list[i].ids = s.withGone(list[i])
 		}

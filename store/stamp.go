@@ -80,7 +80,7 @@ func (st *stamping) folder(dir string) error {
 		}
 		return err
 	}
-	p, err := openPlace(dir)
+	p, err := openDir(dir)
 	if err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func (st *stamping) folder(dir string) error {
 }
 
 func (st *stamping) file(dir, name string) error {
-	p, err := openPlace(dir)
+	p, err := openDir(dir)
 	if err != nil {
 		return err
 	}
@@ -108,8 +108,8 @@ func (st *stamping) file(dir, name string) error {
 	return st.add(p, name)
 }
 
-func (st *stamping) add(p *place, name string) error {
-	now, err := p.look([]byte(name), false)
+func (st *stamping) add(p *dirHandle, name string) error {
+	now, err := p.stat(name, false)
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/roost-dev/roost/catalog"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/journal/filelog"
 	"github.com/roost-dev/roost/store/intake"
@@ -46,11 +45,10 @@ type Store struct {
 	wait     intake.Waits
 	rows     rowCache
 	indexing indexing
-	listed   atomic.Pointer[catalog.Rows] // what the last list of this process read; nobody changes it
-	calmIn   time.Duration                // how long a file must have stood still before its look is believed
-	clock    func() time.Time             // what the times of files are compared with
+	calmIn   time.Duration // how long a file must have stood still before its look is believed
 	pace     pace
-	reached  func() string // nil: nobody reaches us
+	clock    func() time.Time // what the times of files are compared with
+	reached  func() string    // nil: nobody reaches us
 	said     atomic.Pointer[string]
 }
 

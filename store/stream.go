@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/roost-dev/roost/catalog"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/roofmt"
 )
@@ -38,28 +39,15 @@ type Partial struct {
 // copies put together. Nothing is written but the cache.
 func (s *Store) Stream(ctx context.Context, first int) iter.Seq2[Partial, error] {
 	return func(yield func(Partial, error) bool) {
-		k := s.shelves()
-		defer k.close()
-		l := &lines{s: s, known: k}
-		var err error
-		if l.srcs, err = s.sourcesKnown(ctx, k); err != nil {
+		cache := s.openListCache(ctx, catalog.ReadSummaries)
+		defer cache.close()
+		l, err := s.linesKnown(ctx, cache)
+		if err != nil {
 			yield(Partial{}, err)
 			return
 		}
-		if l.marks, err = s.Overlay(ctx); err != nil {
-			l.marks = nil // no titles and tags of theirs, but all tasks
-		}
-		for i, src := range l.srcs {
-			l.place(i, src)
-		}
-		defer func() {
-			l.keep() // also when nobody waits for the end: what was read need not be read again
-			for _, g := range l.ground {
-				if g != nil {
-					g.close()
-				}
-			}
-		}()
+		defer l.closeDirs()
+		defer l.keep(ctx) // also when the caller has left: what was read need not be read again
 		if !yield(Partial{Sources: slices.Clone(l.states), Of: len(l.all)}, nil) {
 			return
 		}
@@ -74,9 +62,6 @@ func (s *Store) Stream(ctx context.Context, first int) iter.Seq2[Partial, error]
 		}
 		if n := min(first, len(known)); n > 0 && !give(known[:n]) {
 			return
-		}
-		if k != nil {
-			k.rows.Hold() // one look into the file for all that follow
 		}
 		if len(stale) > 0 && len(known) > first && !give(known[first:]) {
 			return
@@ -104,11 +89,11 @@ func (s *Store) Stream(ctx context.Context, first int) iter.Seq2[Partial, error]
 		}
 		l.mark()
 		var f Filter
-		sieve := f.sieve()
-		all := l.sorted(f, l.united(ctx, func(ln *entry) bool { return sieve.keeps(ln.row, l.srcs[ln.src].Name) }), 0)
+		m := f.matcher()
+		all := l.sorted(f, l.united(ctx, func(ln *entry) bool { return m.keeps(ln.row, l.srcs[ln.src].Name) }), 0)
 		out := Partial{Sources: l.tally(), Read: len(l.all), Of: len(l.all), Whole: true}
 		for _, ln := range all {
-			out.Items = append(out.Items, l.whole(ctx, ln))
+			out.Items = append(out.Items, l.summary(ctx, ln))
 		}
 		yield(out, ctx.Err())
 	}
@@ -149,7 +134,7 @@ func (l *lines) partial(ctx context.Context, places []int, read int) Partial {
 	}
 	for _, i := range places {
 		if ln := &l.all[i]; !ln.hidden && !ln.row.Empty {
-			out.Items = append(out.Items, l.whole(ctx, ln))
+			out.Items = append(out.Items, l.summary(ctx, ln))
 		}
 	}
 	return out
@@ -178,7 +163,7 @@ func (l *lines) byChange(places []int) {
 		if ts <= 0 {
 			ts = changedAt(ref.Dir)
 		}
-		if g := l.ground[l.all[i].src]; g != nil && g.has[ref.ID] { // it went on here
+		if dirs := l.dirs[l.all[i].src]; dirs != nil && dirs.has[ref.ID] { // it went on here
 			ts = max(ts, changedAt(filepath.Join(ref.Log, "journal.jsonl")))
 		}
 		changed[i] = ts

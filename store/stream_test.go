@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/roost-dev/roost/catalog"
 )
 
 // manyTasks is a storage with n tasks that changed a minute apart, the last one
@@ -70,7 +71,7 @@ func TestStreamEndsWithTheList(t *testing.T) {
 			}
 			check(t, os.RemoveAll(filepath.Join(storage, "tasks", "task-050")))
 		}},
-		{"with one that is damaged", cache, func() { write(t, cache, "list.rows", "garbage") }},
+		{"with one that is damaged", cache, func() { write(t, cache, catalog.Name, "garbage") }},
 	} {
 		tt.change()
 		before := tree(t, storage)

@@ -20,9 +20,16 @@ import (
 // VerifyRows compares what a list shows, starting from the rows that an earlier list kept, with what it shows when it
 // reads every task. A row of a task that changed since is no mismatch: the list itself reads the task again.
 func (s *Store) VerifyRows(ctx context.Context) []Mismatch {
-	path := filepath.Join(s.opt.Cache, catalog.RowsName)
-	if s.opt.Cache == "" || !exists(path, "") {
+	path := filepath.Join(s.opt.Cache, catalog.Name)
+	if s.opt.Cache == "" {
 		return nil
+	}
+	db, err := catalog.Verify(ctx, s.opt.Cache)
+	if db != nil {
+		_ = db.Close() // it was only read
+	}
+	if db == nil || err != nil {
+		return nil //nolint:nilerr // VerifyCatalog reports a damaged catalogue; a list would set it aside
 	}
 	found, err := s.wrongRows(ctx)
 	if err == nil && len(found) > 0 { // a change between the two lists is no mismatch
@@ -75,7 +82,7 @@ func (s *Store) wrongRows(ctx context.Context) ([]Mismatch, error) {
 		out = append(out, Mismatch{
 			ID:      t.ID,
 			Path:    t.Path,
-			File:    filepath.Join(s.opt.Cache, catalog.RowsName),
+			File:    filepath.Join(s.opt.Cache, catalog.Name),
 			Problem: problem,
 			Source:  "the tasks",
 		})
@@ -104,10 +111,14 @@ func (s *Store) wrongRows(ctx context.Context) ([]Mismatch, error) {
 
 // RebuildRows removes the kept rows and makes them again.
 func (s *Store) RebuildRows(ctx context.Context) error {
-	if err := os.Remove(filepath.Join(s.opt.Cache, catalog.RowsName)); err != nil {
+	db, err := catalog.Open(ctx, s.opt.Cache)
+	if err != nil {
 		return err
 	}
-	_, err := s.List(ctx, Filter{})
+	if err := errors.Join(db.ForgetRows(ctx), db.Close()); err != nil {
+		return err
+	}
+	_, err = s.List(ctx, Filter{})
 	return err
 }
 

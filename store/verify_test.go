@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/roost-dev/roost/catalog"
 	"github.com/roost-dev/roost/task"
@@ -70,19 +71,19 @@ func TestVerifyFindsWrongDerivedRows(t *testing.T) {
 // listLies changes the title that the list keeps of a task.
 func listLies(t *testing.T, s *Store) {
 	t.Helper()
-	rows := must[*catalog.Rows](t)(catalog.OpenRows(s.opt.Cache, build()))
-	rows.LoadAll()
-	done := false
-	for _, shelf := range rows.Shelves {
-		for i := range shelf.Rows {
-			if row := &shelf.Rows[i]; row.ID == "one" {
+	known, done := s.openListCache(context.Background(), catalog.ReadSummaries), false
+	for _, src := range known.known() {
+		ch := catalog.Change{Source: src.Source}
+		for i := range src.Rows {
+			if row := &src.Rows[i]; row.ID == "one" {
 				row.Title, done = "T lie", true
-				row.Whole = []byte(strings.Replace(string(row.Whole), "T one", "T lie", 1))
+				row.Summary = []byte(strings.Replace(string(row.Summary), "T one", "T lie", 1))
+				ch.Put = append(ch.Put, row)
 			}
 		}
+		check(t, known.db.Keep(context.Background(), known.build, []catalog.Change{ch}, 0, time.Second))
 	}
-	check(t, rows.Write(s.opt.Cache, build()))
-	rows.Close()
+	known.close()
 	for _, sum := range must[Listing](t)(s.List(context.Background(), Filter{})).Items {
 		if sum.ID == "one" && (!done || sum.Title != "T lie") {
 			t.Fatalf("the list does not believe it: %q", sum.Title)

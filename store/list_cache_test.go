@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -19,8 +20,8 @@ import (
 	"github.com/roost-dev/roost/task"
 )
 
-// shelf is a storage with so many tasks, the last one the newest.
-func shelf(t testing.TB, n int) (storage string) {
+// storageWith is a storage with n tasks, the last one the newest.
+func storageWith(t testing.TB, n int) (storage string) {
 	t.Helper()
 	storage = filepath.Join(t.TempDir(), "rooveterinaryinc.roo-cline")
 	for i := range n {
@@ -44,7 +45,7 @@ func pageBy(t testing.TB, s *Store, f Filter) Listing {
 // A file that was written in place, to the same length, and given its old time back
 // is seen: the system keeps a time that nobody can set.
 func TestRewrittenWithItsOldTime(t *testing.T) {
-	storage := shelf(t, 2)
+	storage := storageWith(t, 2)
 	s := cached(t, open(t, t.TempDir(), storage), t.TempDir())
 	s.calmIn = intake.ClockTick // as it is outside of tests
 	path := filepath.Join(storage, "tasks", "task-000", roofmt.UIName)
@@ -72,30 +73,36 @@ func waitForCalm() { time.Sleep(2 * intake.ClockTick) }
 // What was written just now is not believed: another write may leave no trace. It is
 // once it has stood still, and then its file is not opened again.
 func TestOnlyWhatStandsStillIsKept(t *testing.T) {
-	storage, cache := shelf(t, 3), t.TempDir()
+	storage, cache := storageWith(t, 3), t.TempDir()
 	s := cached(t, open(t, t.TempDir(), storage), cache)
 	s.calmIn = time.Hour
 	pageBy(t, s, Filter{})
-	if n := knownRows(s); n != 0 {
+	if n := knownRows(t, s); n != 0 {
 		t.Errorf("%d rows of files that had just changed were kept", n)
 	}
 	s.calmIn = 0
 	pageBy(t, s, Filter{})
-	if n := knownRows(s); n != 3 {
+	if n := knownRows(t, s); n != 3 {
 		t.Errorf("%d of 3 rows were kept", n)
 	}
 }
 
-// known counts the rows that the cache holds.
-func knownRows(s *Store) (n int) {
-	k := s.shelves()
-	defer k.close()
-	for _, sh := range k.rows.Shelves {
-		for _, row := range sh.Rows {
-			if row.Known {
-				n++
-			}
-		}
+// knownSources is what the cache holds.
+func knownSources(t testing.TB, s *Store) []catalog.SourceRows {
+	t.Helper()
+	known := s.openListCache(context.Background(), catalog.ReadSummaries)
+	if !known.usable() {
+		t.Fatal("there is no cache")
+	}
+	defer known.close()
+	return known.known()
+}
+
+// knownRows counts the rows that the cache holds.
+func knownRows(t testing.TB, s *Store) (n int) {
+	t.Helper()
+	for _, src := range knownSources(t, s) {
+		n += len(src.Rows)
 	}
 	return n
 }
@@ -103,7 +110,7 @@ func knownRows(s *Store) (n int) {
 // A storage that cannot be reached keeps its tasks in the list, each saying so, by
 // whichever path it was named; what is unreachable from the start has none.
 func TestUnreachableStorageKeepsItsTasks(t *testing.T) {
-	storage := shelf(t, 3)
+	storage := storageWith(t, 3)
 	link := filepath.Join(t.TempDir(), "link")
 	check(t, os.Symlink(storage, link))
 	for name, named := range map[string]string{"storage": storage, "tasks folder": filepath.Join(storage, "tasks"), "link": link} {
@@ -144,26 +151,26 @@ func TestUnreachableStorageKeepsItsTasks(t *testing.T) {
 // A list of one storage does not forget another one, nor one that another process
 // has kept meanwhile.
 func TestStoragesAreKeptApart(t *testing.T) {
-	one, two, root, cache := shelf(t, 2), shelf(t, 3), t.TempDir(), t.TempDir()
+	one, two, root, cache := storageWith(t, 2), storageWith(t, 3), t.TempDir(), t.TempDir()
 	first, second := cached(t, open(t, root, one), cache), cached(t, open(t, root, two), cache)
 	pageBy(t, first, Filter{})
 	pageBy(t, second, Filter{})
-	if n := knownRows(first); n != 5 {
+	if n := knownRows(t, first); n != 5 {
 		t.Errorf("%d of 5 rows are known", n)
 	}
-	k := first.shelves() // as a process that reads before the other one writes
+	l := must[*lines](t)(first.lines(context.Background(), first.openListCache(context.Background(), catalog.ReadColumns), false))
+	defer l.known.close()
 	write(t, filepath.Join(two, "tasks", "more"), roofmt.UIName, array(uiRow(9, "more")))
 	pageBy(t, second, Filter{})
-	first.keep(k, k.rows.Shelves[:0])
-	k.close()
-	if n := knownRows(first); n != 6 {
+	l.keep(context.Background()) // as a process that read before the other one wrote
+	if n := knownRows(t, first); n != 6 {
 		t.Errorf("%d of 6 rows are known", n)
 	}
 }
 
 // Lists at the same time, with tasks coming in between, agree with the folders.
 func TestListsTogether(t *testing.T) {
-	storage, root, cache := shelf(t, 20), t.TempDir(), t.TempDir()
+	storage, root, cache := storageWith(t, 20), t.TempDir(), t.TempDir()
 	var all sync.WaitGroup
 	for w := range 4 {
 		s := cached(t, open(t, root, storage), cache)
@@ -184,16 +191,16 @@ func TestListsTogether(t *testing.T) {
 	}
 }
 
-// Lists of one process share the rows that they read. Those at the same time, by titles and
-// with copies, see each change that was made before them, and so does another process.
+// Lists of one process at the same time, by titles and with
+// copies, see each change that was made before them, and so does another process.
 func TestListsOfOneProcessTogether(t *testing.T) {
-	storage, second, root, cache := shelf(t, 12), shelf(t, 12), t.TempDir(), t.TempDir()
+	storage, second, root, cache := storageWith(t, 12), storageWith(t, 12), t.TempDir(), t.TempDir()
 	plain := open(t, root, storage, second)
 	server, other := cached(t, plain, cache), cached(t, plain, cache)
 	server.calmIn, other.calmIn = intake.ClockTick, intake.ClockTick // as they are outside of tests
 	waitForCalm()
 	pageBy(t, server, Filter{})
-	if n := knownRows(server); n != 24 {
+	if n := knownRows(t, server); n != 24 {
 		t.Errorf("%d of 24 rows were kept", n)
 	}
 	var all sync.WaitGroup
@@ -236,44 +243,14 @@ func TestListsOfOneProcessTogether(t *testing.T) {
 	}
 }
 
-// A process that has rows in hand reads only those that are new: a task that changed, in
-// this process or another one, costs nothing of what is known of others.
-func TestRowsInHandAreGivenAgain(t *testing.T) {
-	storage, root, cache := shelf(t, 5), t.TempDir(), t.TempDir()
-	s, other := cached(t, open(t, root, storage), cache), cached(t, open(t, root, storage), cache)
-	pageBy(t, s, Filter{})
-	inHand := func() *catalog.Shelf {
-		k := s.shelves()
-		defer k.close()
-		return k.rows.Shelf(must[[]Source](t)(s.sources(context.Background()))[1].Name)
-	}
-	first := inHand()
-	if len(first.Rows) != 5 {
-		t.Fatalf("%d of 5 rows are in hand", len(first.Rows))
-	}
-	pageBy(t, s, Filter{Query: "do", Tree: true})
-	pageBy(t, other, Filter{})
-	if again := inHand(); again != first || again.Rows[0].Title != "" {
-		t.Errorf("rows were decoded again, or keep what one list needed: %q", again.Rows[0].Title)
-	}
-	check(t, renamed(filepath.Join(storage, "tasks", "task-002", roofmt.UIName), []byte(array(uiRow(2, "changed")))))
-	if got := pageBy(t, other, Filter{Query: "changed"}); len(got.Items) != 1 {
-		t.Fatalf("%d tasks have changed", len(got.Items))
-	}
-	was := first.Rows[2].Digest
-	if again := inHand(); again == first || again.Rows[2].Digest == was || again.Rows[1].Digest != first.Rows[1].Digest || first.Rows[2].Digest != was {
-		t.Error("what another process kept is not in hand, or is in the hands of those who had the rows before")
-	}
-}
-
 // No place for the rows, or another thing in their place: the list is the same.
 func TestNoPlaceForRows(t *testing.T) {
-	storage, root := shelf(t, 3), t.TempDir()
+	storage, root := storageWith(t, 3), t.TempDir()
 	want := pageBy(t, open(t, root, storage), Filter{})
 	file := filepath.Join(t.TempDir(), "file")
 	check(t, os.WriteFile(file, nil, 0o600))
 	taken := t.TempDir()
-	check(t, os.Mkdir(filepath.Join(taken, catalog.RowsName), 0o700))
+	check(t, os.Mkdir(filepath.Join(taken, catalog.Name), 0o700))
 	closed := t.TempDir()
 	check(t, os.Chmod(closed, 0o500))
 	for _, cache := range []string{filepath.Join(file, "cache"), taken, closed, filepath.Join(t.TempDir(), "not", "there")} {
@@ -302,7 +279,7 @@ func TestRunningTaskIsNeverOld(t *testing.T) {
 			t.Errorf("nobody owns it, and it is %s", got)
 		}
 	}
-	if knownRows(s) != 1 {
+	if knownRows(t, s) != 1 {
 		t.Error("its row was not kept, so the next does not tell much")
 	}
 	owned := must[*Owned](t)(s.Own(ctx, must[Ref](t)(s.Find(ctx, "mine"))))
@@ -320,7 +297,7 @@ func TestRunningTaskIsNeverOld(t *testing.T) {
 // A page of a tree has whole families, pages have every task once, and a child of a
 // parent that the filter leaves out stands alone.
 func TestTreeInPages(t *testing.T) {
-	storage := shelf(t, 0)
+	storage := storageWith(t, 0)
 	parent := map[int]int{5: 0, 1: 0, 4: 5, 3: 4, 8: 7, 9: 42}
 	for i := range 10 {
 		dir := filepath.Join(storage, "tasks", fmt.Sprintf("task-%03d", i))
@@ -364,17 +341,15 @@ func TestTreeInPages(t *testing.T) {
 
 // Copies are told apart by content, and what was compared is not read again.
 func TestCopiesAreComparedOnce(t *testing.T) {
-	one, two := shelf(t, 3), shelf(t, 3)
+	one, two := storageWith(t, 3), storageWith(t, 3)
 	s := cached(t, open(t, t.TempDir(), one, two), t.TempDir())
 	if got := pageBy(t, s, Filter{}); len(got.Items) != 3 || len(got.Items[0].Copies) != 1 {
 		t.Fatalf("%d tasks", len(got.Items))
 	}
-	k := s.shelves()
-	defer k.close()
-	for _, sh := range k.rows.Shelves {
-		for _, row := range sh.Rows {
+	for _, src := range knownSources(t, s) {
+		for _, row := range src.Rows {
 			if row.Content == [16]byte{} {
-				t.Errorf("%s of %s was not kept as compared", row.ID, sh.Name)
+				t.Errorf("%s of %s was not kept as compared", row.ID, src.Name)
 			}
 		}
 	}
@@ -387,7 +362,7 @@ func TestCopiesAreComparedOnce(t *testing.T) {
 
 // A list that is cancelled says so, whatever it was doing.
 func TestCancelledList(t *testing.T) {
-	s := cached(t, open(t, t.TempDir(), shelf(t, 3)), t.TempDir())
+	s := cached(t, open(t, t.TempDir(), storageWith(t, 3)), t.TempDir())
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	for range 2 {
@@ -395,5 +370,42 @@ func TestCancelledList(t *testing.T) {
 			t.Errorf("%d tasks, %v", len(got.Items), err)
 		}
 		pageBy(t, s, Filter{})
+	}
+}
+
+// What a person put on a task, its copies and what became of its storage show in a list,
+// though the kept row knows nothing of them; a name that JSON escapes comes back.
+func TestAListShowsWhatRowsDoNotKnow(t *testing.T) {
+	ctx, dir := context.Background(), t.TempDir()
+	var storages []string
+	for i, name := range []string{"one", "two"} {
+		storages = append(storages, filepath.Join(dir, name))
+		for j, title := range []string{"in both", "<b>&  \xff of " + name} {
+			id := []string{"both", "only-" + name}[j]
+			text := must[[]byte](t)(json.Marshal([]map[string]any{{"ts": ts0 + i*j, "type": "say", "say": "text", "text": title}}))
+			write(t, filepath.Join(storages[i], "tasks", id), roofmt.UIName, string(text))
+		}
+	}
+	plain := open(t, filepath.Join(dir, "root"), storages...)
+	s := cached(t, plain, filepath.Join(dir, "cache"))
+	same := func(when string) string {
+		t.Helper()
+		page(t, s, Filter{})
+		got := page(t, s, Filter{}) // from kept rows
+		if diff := cmp.Diff(page(t, plain, Filter{}), got); diff != "" {
+			t.Errorf("%s: -without +with rows\n%s", when, diff)
+		}
+		return got
+	}
+	if got := same("at first"); !strings.Contains(got, filepath.Join(storages[1], "tasks", "both")) {
+		t.Errorf("the copy is not shown\n%s", got)
+	}
+	check(t, Rooms.Label(ctx, s, must[Ref](t)(s.Find(ctx, "only-one")), nil, "kept"))
+	if got := same("tagged"); !strings.Contains(got, `"kept"`) {
+		t.Errorf("the tag is not shown\n%s", got)
+	}
+	check(t, os.Rename(storages[1], storages[1]+" away"))
+	if got := page(t, s, Filter{}); strings.Count(got, "its storage cannot be reached") != 2 {
+		t.Errorf("with a storage away\n%s", got)
 	}
 }

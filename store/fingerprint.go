@@ -16,19 +16,19 @@ import (
 
 // A row is believed as long as everything that it was derived from looks as it did:
 // the task's folder, whose times change with every name in it, and each file, since
-// one that is written in place changes nothing but itself. So a list costs one look
+// one that is written in place changes nothing but itself. So a list costs one stat
 // for each file of each task, and opens none. Linux has no cheaper way to ask, other
 // than a process that watches all the time. Where there are very many tasks, files that
-// nobody is likely to write in place are looked at less often: see sweep.go.
+// a tool is unlikely to write in place are asked for less often: see list_pace.go.
 
-// seen is what the system says of a file.
-type seen struct {
+// fileStat is what the system says of a file.
+type fileStat struct {
 	mode, inode      uint64
 	size             int64
 	written, changed int64 // nanoseconds since 1970
 }
 
-func (s seen) mix(digest uint64) uint64 {
+func (s fileStat) mix(digest uint64) uint64 {
 	for _, n := range [...]uint64{s.mode, uint64(s.size), s.inode, uint64(s.written), uint64(s.changed)} {
 		digest = catalog.Mix(digest, n)
 	}
@@ -39,71 +39,53 @@ func (s seen) mix(digest uint64) uint64 {
 // would be seen.
 func (s *Store) calm(newest int64, now time.Time) bool { return intake.Settled(newest, now, s.calmIn) }
 
-// glance is a digest of how things look.
-type glance struct {
-	digest uint64
-	near   uint64 // as it was before the files that only a close look sees
-	newest int64
-	wrote  int64 // when the newest file was written
-	failed bool  // something could not be looked at
+// fingerprint is a digest of how files look.
+type fingerprint struct {
+	digest  uint64
+	folders uint64 // of the folders and journals alone
+	newest  int64  // when the newest of them changed
+	written int64  // when the newest file was written
+	failed  bool   // one of them could not be asked for
 }
 
-func (g *glance) add(p *place, name []byte, follow bool) {
-	s, err := p.look(name, follow)
+func (f *fingerprint) add(d *dirHandle, name string, follow bool) {
+	s, err := d.stat(name, follow)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		g.digest = catalog.Mix(g.digest, 1)
+		f.digest = catalog.Mix(f.digest, 1)
 	case err != nil:
-		g.failed = true
+		f.failed = true
 	default:
-		g.digest, g.newest = s.mix(g.digest), max(g.newest, s.changed)
+		f.digest, f.newest = s.mix(f.digest), max(f.newest, s.changed)
 		if !follow {
-			g.wrote = max(g.wrote, s.written)
+			f.written = max(f.written, s.written)
 		}
 	}
 }
 
-// folder adds a task's folder, and its journal, which stands first where there is one.
-// room is for paths, which do not become strings: there are very many.
-func (g *glance) folder(p *place, id, watch string, room []byte) {
-	path := append(room[:0], id...)
-	g.add(p, path, true)
-	if first, _, _ := strings.Cut(watch, "\x00"); first == journalName {
-		g.add(p, append(append(path, '/'), first...), false)
+// folder adds a task's folder and its journal, which is the first file where there is one.
+func (f *fingerprint) folder(d *dirHandle, dir, names string) {
+	f.add(d, dir, true)
+	if first, _, _ := strings.Cut(names, "\x00"); first == journalName {
+		f.add(d, dir+"/"+first, false)
 	}
 }
 
-// files adds the files that are named.
-func (g *glance) files(p *place, id, watch string, room []byte) {
-	path := append(append(room[:0], id...), '/')
-	for watch != "" {
+// files adds the files that are named, without the journal.
+func (f *fingerprint) files(d *dirHandle, dir, names string) {
+	for names != "" {
 		var name string
-		switch name, watch, _ = strings.Cut(watch, "\x00"); {
+		switch name, names, _ = strings.Cut(names, "\x00"); {
 		case name == journalName:
-		case strings.HasPrefix(name, besideMark): // of a task that is one file
-			g.add(p, append(append(room[:0], filepath.Dir(id)...), name[len(besideMark)-1:]...), false)
-			path = append(append(room[:0], id...), '/')
+		case strings.HasPrefix(name, besideMark):
+			f.add(d, filepath.Dir(dir)+name[len(besideMark)-1:], false)
 		default:
-			g.add(p, append(path, name...), false)
+			f.add(d, dir+"/"+name, false)
 		}
 	}
 }
 
-// glanceAt looks at one folder; nil when it cannot be told how it looks.
-func glanceAt(dir string) *glance {
-	p, err := openPlace(dir)
-	if err != nil {
-		return nil
-	}
-	defer p.close()
-	g := &glance{}
-	if g.add(p, []byte("."), true); g.failed {
-		return nil
-	}
-	return g
-}
-
-// logMark stands in a list of watched names before those in the folder of the
+// logMark stands in a list of files' names before those in the folder of the
 // journal, when that is another one. No file's name begins with it.
 const logMark = "\x00/"
 
@@ -113,85 +95,83 @@ const besideMark = "../"
 
 func manifestOf(file string) string { return filepath.Base(filepath.Dir(file)) + ".json" }
 
-// grounds are where the tasks of a source lie.
-type grounds struct {
-	tasks *place
-	logs  *place            // nil: no task of it was continued, or they are the same folders
+// taskDirs are the folders that the tasks of a source are in.
+type taskDirs struct {
+	tasks *dirHandle
+	logs  *dirHandle        // nil: no task of it was continued, or they are the same folders
 	has   map[string]bool   // which tasks have a folder among the logs
 	at    map[string]string // where those are that have no folder of their own
 }
 
-func (s *Store) grounds(src Source) (g grounds, err error) {
-	if g.tasks, err = openPlace(src.Tasks); err != nil || src.Own {
-		return g, err
+func (s *Store) taskDirs(src Source) (t taskDirs, err error) {
+	if t.tasks, err = openDir(src.Tasks); err != nil || src.Own {
+		return t, err
 	}
 	for id, dir := range src.at {
 		rel, err := filepath.Rel(src.Tasks, dir)
 		if err != nil {
-			return g, err
+			return t, err
 		}
-		if g.at == nil {
-			g.at = map[string]string{}
+		if t.at == nil {
+			t.at = map[string]string{}
 		}
-		g.at[id] = rel
+		t.at[id] = rel
 	}
 	dir := s.AdoptedDir(src.Name)
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return g, nil
+		return t, nil
 	}
 	if err == nil {
-		g.logs, err = openPlace(dir)
+		t.logs, err = openDir(dir)
 	}
-	g.has = map[string]bool{}
+	t.has = map[string]bool{}
 	for _, e := range entries {
-		g.has[e.Name()] = true
+		t.has[e.Name()] = true
 	}
-	return g, err
+	return t, err
 }
 
-func (g grounds) close() {
-	g.tasks.close()
-	g.logs.close()
+func (t taskDirs) close() {
+	t.tasks.close()
+	t.logs.close()
 }
 
-// look is the digest of one task. Only a close one looks at its files.
-func (g grounds) look(id, watch string, room []byte, closely bool) glance {
-	var out glance
-	names, logNames, logged := strings.Cut(watch, logMark)
-	if logged != g.has[id] {
-		return glance{failed: true}
+// fingerprint is that of one task: of its folders and journal, and closely also of the
+// files that are named.
+func (t taskDirs) fingerprint(id, files string, closely bool) (out fingerprint) {
+	names, logNames, logged := strings.Cut(files, logMark)
+	if logged != t.has[id] {
+		return fingerprint{failed: true}
 	}
-	dir := g.dir(id)
-	out.folder(g.tasks, dir, names, room)
-	if logged && !out.failed {
-		out.folder(g.logs, id, logNames, room)
+	dir := t.dir(id)
+	if out.folder(t.tasks, dir, names); logged && !out.failed {
+		out.folder(t.logs, id, logNames)
 	}
-	if out.near = out.digest; out.failed || !closely {
+	if out.folders = out.digest; out.failed || !closely {
 		return out
 	}
-	out.files(g.tasks, dir, names, room)
-	if logged && !out.failed {
-		out.files(g.logs, id, logNames, room)
+	if out.files(t.tasks, dir, names); logged && !out.failed {
+		out.files(t.logs, id, logNames)
 	}
 	return out
 }
 
 // dir is where a task lies below the folder of tasks.
-func (g grounds) dir(id string) string {
-	if dir, ok := g.at[id]; ok {
+func (t taskDirs) dir(id string) string {
+	if dir, ok := t.at[id]; ok {
 		return dir
 	}
 	return id
 }
 
-// watched are the names of the files that a task's row is derived from; false when
-// that cannot be told from looking at files.
-func (g grounds) watched(ref Ref) (string, bool) {
-	names, ok := watchedIn(ref.Dir, "")
-	if g.has[ref.ID] && ok {
+// files are the names of the files that a task's row is derived from; false when
+// files alone do not tell.
+func (t taskDirs) files(ref Ref) (string, bool) {
+	names, ok := filesIn(ref.Dir, "")
+	if t.has[ref.ID] && ok {
 		var log []string
-		log, ok = watchedIn(ref.Log, "")
+		log, ok = filesIn(ref.Log, "")
 		return strings.Join(names, "\x00") + logMark + strings.Join(log, "\x00"), ok
 	}
 	return strings.Join(names, "\x00"), ok
@@ -199,11 +179,11 @@ func (g grounds) watched(ref Ref) (string, bool) {
 
 const journalName = "journal.jsonl"
 
-// watchedMost bounds how many files of one task are looked at in each list. One that
+// filesMost bounds how many files of one task are looked at in each list. One that
 // has more is read each time.
-const watchedMost = 4096
+const filesMost = 4096
 
-func watchedIn(dir, below string) ([]string, bool) {
+func filesIn(dir, below string) ([]string, bool) {
 	if info, err := os.Lstat(dir); err == nil && info.Mode().IsRegular() {
 		return []string{besideMark + manifestOf(dir)}, true // a task that is one file
 	}
@@ -231,13 +211,13 @@ func watchedIn(dir, below string) ([]string, bool) {
 		case below == "" && strings.HasSuffix(name, ".lock"):
 			return nil, false // whether somebody writes is not in any file
 		case name == "blobs", strings.HasPrefix(below, "blobs"):
-			list, ok := watchedIn(dir, name)
+			list, ok := filesIn(dir, name)
 			if !ok {
 				return nil, false
 			}
 			out = append(append(out, name), list...)
 		}
-		if len(out) > watchedMost {
+		if len(out) > filesMost {
 			return nil, false
 		}
 	}
@@ -250,13 +230,13 @@ func histories(id string) [4]string {
 }
 
 // sizes is a digest of how long the histories are, 0 when one is no plain file.
-func (g grounds) sizes(id string) uint64 {
+func (t taskDirs) sizes(id string) uint64 {
 	digest := uint64(1)
-	if g.dir(id) != id {
+	if t.dir(id) != id {
 		return 0
 	}
 	for _, name := range histories(id) {
-		s, err := g.tasks.look([]byte(id+"/"+name), false)
+		s, err := t.tasks.stat(id+"/"+name, false)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			digest = catalog.Mix(digest, 1)

@@ -3,6 +3,9 @@ package store
 import (
 	"bytes"
 	"context"
+	"database/sql"
+	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -230,7 +233,7 @@ func TestEveryChangeOfAnOldTaskShows(t *testing.T) {
 					t.Errorf("%s %s, after that: -without +with rows\n%s", filepath.Base(path), writer, diff)
 				}
 			})
-			if late == 0 && name == "Roo" && foldersTell {
+			if late == 0 && name == "Roo" && foldersShowNames {
 				t.Error("every list looked at everything, so this tells nothing")
 			}
 		})
@@ -240,7 +243,7 @@ func TestEveryChangeOfAnOldTaskShows(t *testing.T) {
 // A task that was written lately is looked at closely by every list, and doctor looks
 // closely at all.
 func TestWarmTasksAreLookedAtClosely(t *testing.T) {
-	storage := shelf(t, 3)
+	storage := storageWith(t, 3)
 	s := cached(t, open(t, t.TempDir(), storage), t.TempDir())
 	s.pace = pace{every: time.Hour, warm: time.Hour}
 	old := time.Now().Add(-2 * time.Hour)
@@ -254,60 +257,67 @@ func TestWarmTasksAreLookedAtClosely(t *testing.T) {
 	for i := range 3 {
 		check(t, inPlace(path(i), []byte(strings.ReplaceAll(array(uiRow(i, "do "+string(rune('0'+i)))), "do", "DO"))))
 	}
-	if got := titles(pageBy(t, s, Filter{}).Items); foldersTell && !cmp.Equal(got, []string{"DO 2", "do 1", "do 0"}) {
+	if got := titles(pageBy(t, s, Filter{}).Items); foldersShowNames && !cmp.Equal(got, []string{"DO 2", "do 1", "do 0"}) {
 		t.Errorf("%q", got)
 	}
 	if found := s.VerifyRows(context.Background()); len(found) > 0 {
 		t.Errorf("%+v", found)
 	}
 	if got := titles(pageBy(t, s, Filter{}).Items); !cmp.Equal(got, []string{"DO 2", "DO 1", "DO 0"}) {
-		t.Errorf("after doctor looked: %q", got)
+		t.Errorf("after doctor compared: %q", got)
 	}
 }
 
-// That everything was looked at is noted only when it was, and counts for the same
-// storages and the same rows.
-func TestWhatIsNotedOfALook(t *testing.T) {
-	one, two, cache := shelf(t, 3), shelf(t, 2), t.TempDir()
-	s := cached(t, open(t, t.TempDir(), one), cache)
-	s.pace = pace{few: 3, every: time.Hour}
-	noted := func() bool { return exists(cache, catalog.LookedName) }
-	if pageBy(t, s, Filter{}); noted() {
-		t.Error("noted where every list looks at everything")
+// That every file was compared is noted only when it was.
+func TestWhatIsNotedOfAComparison(t *testing.T) {
+	storage, cache := storageWith(t, 3), t.TempDir()
+	s := cached(t, open(t, t.TempDir(), storage), cache)
+	s.pace = pace{few: 2, every: time.Hour}
+	noted := func() bool {
+		sources := knownSources(t, s)
+		return len(sources) == 1 && sources[0].Compared > 0
 	}
-	s.pace.few = 2
 	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	if _, err := s.List(ctx, Filter{}); err == nil || noted() {
+	if _, err := s.List(WithProgress(ctx, func(Progress) { cancel() }), Filter{}); err == nil || noted() {
 		t.Errorf("a list that was cancelled: %v, noted %v", err, noted())
 	}
-	if pageBy(t, s, Filter{}); noted() != foldersTell {
+	if pageBy(t, s, Filter{}); noted() != foldersShowNames {
 		t.Error("not noted")
 	}
-	inPlaceIn := func(storage, title string) {
-		check(t, inPlace(filepath.Join(storage, "tasks", "task-000", roofmt.UIName), []byte(array(uiRow(0, title)))))
+	check(t, inPlace(filepath.Join(storage, "tasks", "task-000", roofmt.UIName), []byte(array(uiRow(0, "DO 0")))))
+	if got := titles(pageBy(t, s, Filter{}).Items); slices.Contains(got, "DO 0") && foldersShowNames {
+		t.Error("every list compares every file, so this shows nothing")
 	}
-	inPlaceIn(one, "DO 0")
-	both := cached(t, open(t, t.TempDir(), one, two), cache)
-	both.pace = s.pace
-	if got := titles(pageBy(t, both, Filter{}).Items); !slices.Contains(got, "DO 0") {
-		t.Errorf("with another storage: %q", got)
-	}
-	pageBy(t, s, Filter{})
-	inPlaceIn(one, "Do 0")
-	check(t, os.Remove(filepath.Join(cache, catalog.RowsName)))
-	if got := titles(pageBy(t, s, Filter{}).Items); !slices.Contains(got, "Do 0") {
+	db := must[*catalog.DB](t)(catalog.Open(context.Background(), cache))
+	check(t, errors.Join(db.ForgetRows(context.Background()), db.Close()))
+	if got := titles(pageBy(t, s, Filter{}).Items); !slices.Contains(got, "DO 0") {
 		t.Errorf("without the rows: %q", got)
 	}
 }
 
-// A task that changed, came or went is added to what is kept; not all is written again.
+// Of a task that changed, came or went only its own row is written.
 func TestChangesAreAdded(t *testing.T) {
-	storage, cache := shelf(t, 9), t.TempDir()
+	storage, cache := storageWith(t, 9), t.TempDir()
 	plain := open(t, t.TempDir(), storage)
 	s := cached(t, plain, cache)
 	pageBy(t, s, Filter{})
-	before := must[os.FileInfo](t)(os.Stat(filepath.Join(cache, catalog.RowsName)))
+	ids := func() map[string]int64 {
+		t.Helper()
+		db := must[*sql.DB](t)(sql.Open("sqlite", filepath.Join(cache, catalog.Name)))
+		defer db.Close()
+		rows := must[*sql.Rows](t)(db.Query("SELECT name, id FROM row"))
+		defer rows.Close()
+		out := map[string]int64{}
+		for rows.Next() {
+			var name string
+			var id int64
+			check(t, rows.Scan(&name, &id))
+			out[name] = id
+		}
+		check(t, rows.Err())
+		return out
+	}
+	before := ids()
 	dir := func(id string) string { return filepath.Join(storage, "tasks", id) }
 	for _, change := range []func(){
 		func() {
@@ -327,13 +337,16 @@ func TestChangesAreAdded(t *testing.T) {
 				t.Error(diff)
 			}
 		}
-		if n := knownRows(s); n != len(pageBy(t, s, Filter{}).Items) {
+		if n := knownRows(t, s); n != len(pageBy(t, s, Filter{}).Items) {
 			t.Errorf("%d rows are known", n)
 		}
 	}
-	after := must[os.FileInfo](t)(os.Stat(filepath.Join(cache, catalog.RowsName)))
-	if !os.SameFile(before, after) || !exists(cache, catalog.MoreName) {
-		t.Error("all rows were written again")
+	after := ids()
+	for i := range 9 {
+		name := fmt.Sprintf("task-%03d", i)
+		if changed := i == 1 || i == 2 || i == 3 || i == 4; (before[name] == after[name]) == changed {
+			t.Errorf("the row of %s: number %d, was %d; changed: %v", name, after[name], before[name], changed)
+		}
 	}
 }
 
@@ -343,7 +356,10 @@ func TestFirstLinesOfAnOrder(t *testing.T) {
 		l := &lines{srcs: []Source{{Name: "roo"}}}
 		var list []*entry
 		for i := range rapid.IntRange(1, 60).Draw(r, "lines") {
-			list = append(list, &entry{row: &catalog.Row{ID: strconv.Itoa(i), Traits: new(catalog.Traits), TS: rapid.Int64Range(0, 5).Draw(r, "ts"), Cost: rapid.Int64Range(0, 3).Draw(r, "cost"), Pinned: rapid.IntRange(0, 9).Draw(r, "pin") == 0}})
+			list = append(list, &entry{row: &catalog.Row{
+				ID: strconv.Itoa(i), TS: rapid.Int64Range(0, 5).Draw(r, "ts"), Cost: rapid.Int64Range(0, 3).Draw(r, "cost"),
+				Pinned: rapid.IntRange(0, 9).Draw(r, "pin") == 0,
+			}})
 		}
 		f := Filter{Sort: rapid.SampledFrom([]string{"", "oldest", "cost", "tokens"}).Draw(r, "sort")}
 		n := rapid.IntRange(0, len(list)+2).Draw(r, "first")
