@@ -104,7 +104,7 @@ func (a *Agent) condense(ctx context.Context, o summaryOptions) (Condensed, erro
 	}
 	sum := contextwindow.Summary{ID: out.ID, Text: done}
 	for _, command := range contextwindow.Commands(raws) {
-		sum.Reminders = append(sum.Reminders, "The user began this task with a command. What it says still holds:\n"+command)
+		sum.Reminders = append(sum.Reminders, "The user began this task with a command. Its instructions still apply:\n"+command)
 	}
 	for _, text := range shrink.Outlines(ctx, a.Host.Workspace, s.Files) {
 		sum.Reminders = append(sum.Reminders, a.mask(text))

@@ -71,8 +71,8 @@ func (noOutput) Started(tool.Process)        {}
 func (noOutput) Write(p []byte) (int, error) { return len(p), nil }
 
 // runBounded runs f for runLimit at most. When f ignores its context, runBounded waits for it, or abandons it if
-// abandon is set: nothing can end a read that hangs in the kernel, for example on a file server that is gone. The
-// result of an abandoned f is dropped.
+// abandon is set: nothing can end a read that hangs in the kernel, for example on a file server that has disappeared.
+// The result of an abandoned f is dropped.
 func runBounded[T any](ctx context.Context, name string, abandon bool, f func(context.Context) (T, error)) (T, error) {
 	limited, cancel := context.WithTimeoutCause(ctx, runLimit, timeoutError{name})
 	defer cancel()

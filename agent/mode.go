@@ -158,8 +158,8 @@ func (a *Agent) otherMode(slug string) (m mode.Mode, moves bool, err error) {
 	return m, m.Slug != now.Slug, nil
 }
 
-// maySwitch decides whether a call of the model may change the mode. A mode is a right, so a person is asked unless
-// everything is allowed.
+// maySwitch decides whether a call of the model may change the mode. A mode is a right, so the user must agree unless
+// the policy allows everything.
 func (a *Agent) maySwitch(ask tool.Ask) approval.Decision {
 	ask.Tool = controltool.SwitchModeName
 	d := approval.Decide(a.Task.Policy, tool.Control, ask)

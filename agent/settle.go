@@ -119,12 +119,12 @@ func (b *batch) wroteRecords(ctx context.Context, c *task.Call) []task.Event {
 	return out
 }
 
-// settleRewound settles a call of a reply that stays, whose outcome a person took back. It is not run again, even where
-// its change is gone: the person took that back as well, and what they want now comes with their next words. What
-// changed since is not the call's doing: it had ended, and its changes were recorded.
+// settleRewound settles a call of a reply that stays, whose outcome a user undid. It does not run again, even where
+// its change was undone: the user undid that as well, and the next input holds what they want now. Later changes are
+// not the call's: it had ended, and its changes were recorded.
 func (b *batch) settleRewound(ctx context.Context, c *task.Call, t tool.Tool) error {
 	const took = "The user took the history back to before this call had ended. "
-	v := callOutcome{state: "unknown", isError: true, text: took + "What it did may stand, or may have been taken back as well. " +
+	v := callOutcome{state: "unknown", isError: true, text: took + "Its changes may still exist, or may have been undone as well. " +
 		"It was not run again. Check the state of things before you decide to repeat it."}
 	if looker, is := t.(tool.Inspector); is && t.Spec().Replay == tool.Inspect {
 		found, err := runBounded(ctx, c.Name, true, func(ctx context.Context) (tool.Finding, error) {

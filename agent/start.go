@@ -88,7 +88,7 @@ func (a *Agent) startNew(ctx context.Context, d *draft, in Input) error {
 }
 
 // restart repairs the visible histories and asks how to continue. Roo's rules decide which rows disappear and which
-// question is asked; nothing is removed from the journal.
+// question comes; nothing is removed from the journal.
 func (a *Agent) restart(ctx context.Context, d *draft, in Input, before *task.Run) error {
 	s := a.state()
 	ui, err := s.RawUI()

@@ -49,7 +49,7 @@ func (b *batch) delegateSubtask(ctx context.Context, c *task.Call, spec tool.Spe
 	}
 	message := want.Message
 	if about.Remark != "" {
-		message += "\n\nWhat the user says about it: " + about.Remark
+		message += "\n\nThe user's remark on it: " + about.Remark
 	}
 	slug := about.Mode
 	if slug == "" {
@@ -169,7 +169,7 @@ func (b *batch) settleKnownSubtask(ctx context.Context, c *task.Call, child task
 		a.notice(fmt.Sprintf(
 			"subtask %s is not finished (%s); this task continues without it because of your message", child.ID, state.Status,
 		))
-		text := fmt.Sprintf("Subtask %s is not finished (%s); the user goes on without it:", child.ID, state.Status)
+		text := fmt.Sprintf("Subtask %s is not finished (%s); the user continues without it:", child.ID, state.Status)
 		return true, b.abandonSubtask(ctx, c, child.ID, text)
 	}
 	return false, nil
@@ -227,9 +227,9 @@ func shorten(s string, most int) string {
 	return s[:most] + "…"
 }
 
-// finishForeignSubtask continues with a subtask of another program whose call has a stand-in as its result: the child's
-// result replaces it, as it does in that program. That turn closed the call, and the call stays closed. The turn, the
-// row and the end of the waiting are one commit.
+// finishForeignSubtask continues with a subtask of another program whose call has a placeholder as its result: the
+// child's result replaces it, as it does in that program. That turn closed the call, and the call stays closed. The
+// turn, the row and the end of the waiting are one commit.
 func (a *Agent) finishForeignSubtask(ctx context.Context) (*Outcome, error) {
 	call, child := a.state().HandedOver()
 	if child == nil || a.Tools.Subtasks == nil {

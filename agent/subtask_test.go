@@ -208,7 +208,7 @@ func TestWordsGiveUpOnASubtask(t *testing.T) {
 		says  string
 		ended string
 	}{
-		"interrupted": {"interrupted", "is not finished (interrupted); the user goes on without it:", "abandoned"},
+		"interrupted": {"interrupted", "is not finished (interrupted); the user continues without it:", "abandoned"},
 		"completed":   {"completed", "completed.\\n\\nResult:\\nlate", "completed"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -301,7 +301,7 @@ func TestConsentToASubtask(t *testing.T) {
 			want(t, b.start(agent.Input{Text: "go"}), "completed", "")
 			message := "one"
 			if c.asked {
-				message += "\n\nWhat the user says about it: but be quick"
+				message += "\n\nThe user's remark on it: but be quick"
 			}
 			if got := n.made[n.ran[0]]; len(b.asked) > 0 != c.asked || got.Message != message {
 				t.Errorf("asked %v, made %+v", b.asked, got)

@@ -91,7 +91,7 @@ func (a *Agent) switchedOff(spec tool.Spec) error {
 // that need a service of theirs, and tools of older versions.
 var replacements = map[string]string{
 	"codebase_search":            "it needs an index that there is none of here; use search_files, list_files and read_file",
-	"generate_image":             "it needs a service that there is none of here; no tool makes images, so tell the user",
+	"generate_image":             "it needs a service that is not available here; no tool makes images, so let the user know",
 	"browser_action":             "there is no browser here; use execute_command where a command line can do it",
 	"list_code_definition_names": "use search_files with a pattern for definitions, or read_file",
 	"search_and_replace":         "use apply_diff or apply_patch",

@@ -52,7 +52,7 @@ func Decide(p Policy, class tool.Class, ask tool.Ask) Decision {
 		d = decideClass(p, class, ask)
 	}
 	if d.State == Deny || d.State == Ask && ask.Protected {
-		return d // the reason names a protected file, whatever rules exist
+		return d // the reason names a protected file, even if other rules exist
 	}
 	if rule, ok := firstRule(append(p.AskTools[:len(p.AskTools):len(p.AskTools)], p.DenyTools...), true, func(r Rule) bool { return r.coversAny(class, ask) }); ok {
 		return Decision{Ask, "rule", rule, fmt.Sprintf("the rule %q requires a question", rule)}

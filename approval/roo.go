@@ -130,7 +130,7 @@ func plainName(s string) bool {
 	return s != "" && s != "." && s != ".." && !strings.ContainsAny(s, "/\\*?[]!#() \t\r\n")
 }
 
-// Limits are Roo's limits of auto-approval: a person is asked after so many requests, or so much money in
+// Limits are Roo's limits of auto-approval: the run asks the user after so many requests, or so much money in
 // micro-dollars. 0 = no limit.
 func (r Roo) Limits() (requests int, micros int64) {
 	if r.MaxRequests != nil && *r.MaxRequests >= 1 && *r.MaxRequests < 1<<31 {

@@ -33,7 +33,7 @@ import (
 var (
 	// ErrRefused: this folder gets no checkpoints. The error that wraps it gives the reason.
 	ErrRefused = errors.New("no checkpoints here")
-	// ErrUnkept: the content was not kept, or is gone.
+	// ErrUnkept: the content was not kept, or does not exist any more.
 	ErrUnkept = errors.New("its content was not kept")
 )
 

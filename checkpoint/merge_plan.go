@@ -31,7 +31,7 @@ func (k *Keeper) Resolve(ctx context.Context, p Plan, keep bool) (Plan, error) {
 			if i.Act == ActMerge && i.Target.Same(i.Now) && i.Doubt {
 				i.Act, i.Why = ActKeep, i.whose()
 			} else if i.Act == ActMerge && i.Target.Same(i.Now) {
-				continue // everything that the task did to it is gone already
+				continue // everything that the task did to it was undone already
 			}
 		}
 		if i.Act.Changes() && present(i.Target) && i.Target.Hash != i.Now.Hash && i.Target.Blob != "" && i.Act != ActMerge && !k.has(i.Target) {

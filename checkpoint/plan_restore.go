@@ -79,7 +79,7 @@ type Counts struct {
 	Added, Changed, Deleted int
 	Conflicts               int   // of which those that are kept
 	Kept                    int   // are
-	Lost                    int   // files whose content is gone
+	Lost                    int   // files whose content is missing
 	Bytes                   int64 // that are written
 }
 
@@ -118,7 +118,7 @@ func (p Plan) Paths() []string { return p.paths(Act.Changes) }
 // Kept are the conflicts that stay as they are.
 func (p Plan) Kept() []string { return p.paths(func(a Act) bool { return a == ActKeep }) }
 
-// Lost are the files whose content is gone.
+// Lost are the files whose content is missing.
 func (p Plan) Lost() []string { return p.paths(func(a Act) bool { return a == ActLost }) }
 
 func (p Plan) paths(which func(Act) bool) []string {
@@ -251,7 +251,7 @@ func (i Item) judged(rule Rule) Item {
 // whose describes who changed a file with a conflict.
 func (i Item) whose() string {
 	if i.Doubt {
-		return "it changed while a command ran, by the command or by somebody else"
+		return "it changed while a command ran, by the command or by another program"
 	}
 	return "it was changed by others since"
 }

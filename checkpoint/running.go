@@ -36,9 +36,9 @@ const (
 	beforeMagic = "roost survey before a command 2\n"
 )
 
-// Brief is how long a command may run so that changes at that time count as its own. No system tells an ordinary
+// Brief is how long a command may run so that changes at that time count as its own. No system reports to an ordinary
 // program which process changed a file, so time is the only evidence: what changes during a longer command may be a
-// person's work as well.
+// user's work as well.
 const Brief = 3 * time.Second
 
 // beat is how often the file's time is set while the command runs, so that it records until when the command was seen

@@ -332,7 +332,7 @@ func run(ctx context.Context, git, dir string, in io.Reader, args ...string) ([]
 	data, err := io.ReadAll(io.LimitReader(out, maxIndex))
 	if err == nil && len(data) == maxIndex {
 		cancel()
-		err = errors.New("it says too much")
+		err = errors.New("its output is too long")
 	}
 	if wait := cmd.Wait(); err == nil {
 		err = wait

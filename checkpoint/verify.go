@@ -36,7 +36,7 @@ func OpenVerifier(dir, name string) (*Verifier, error) {
 func (v *Verifier) Close() error { return v.c.Close() }
 
 // Verify returns nil when the content of a version is kept as recorded, or was never kept. The error wraps ErrUnkept
-// when the content is gone, and ErrDamaged when it differs. Any other error is the context's, or a read error.
+// when the content is missing, and ErrDamaged when it differs. Any other error is the context's, or a read error.
 func (v *Verifier) Verify(ctx context.Context, f api.FileVersion) error {
 	if f.Blob == "" {
 		return nil

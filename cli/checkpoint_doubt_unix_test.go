@@ -52,7 +52,7 @@ func TestAnEditDuringALongCommandIsInDoubt(t *testing.T) {
 	if !strings.Contains(said.String(), "3 files changed while execute_command ran, by it or by something else; a restore asks about them: long.txt, mine.txt, x.txt") {
 		t.Error(said)
 	}
-	if !strings.Contains(said.String(), "x.txt changed while a command ran, by it or by somebody else; the model gets to know it now") {
+	if !strings.Contains(said.String(), "x.txt changed while a command ran, by it or by another program; the model gets to know it now") {
 		t.Error(said)
 	}
 	id := s.list()[0].ID
@@ -61,7 +61,7 @@ func TestAnEditDuringALongCommandIsInDoubt(t *testing.T) {
 		t.Errorf("exit %d\n%s%s", r.code, r.out, r.err)
 	}
 	r := s.roost("checkpoint", "restore", id, "0", "--yes")
-	if r.code != ExitDone || strings.Count(r.out, "conflict  ") != 3 || !strings.Contains(r.out, "conflict  x.txt  (kept: it changed while a command ran, by the command or by somebody else)") {
+	if r.code != ExitDone || strings.Count(r.out, "conflict  ") != 3 || !strings.Contains(r.out, "conflict  x.txt  (kept: it changed while a command ran, by the command or by another program)") {
 		t.Errorf("exit %d\n%s%s", r.code, r.out, r.err)
 	}
 	is("kept", "x.txt", "one\nmine\n")

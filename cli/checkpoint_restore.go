@@ -35,7 +35,7 @@ func (a *App) checkpointRestoreCommand() *cobra.Command {
 			"both roost rewind ID --files.\n\n" +
 			"On a terminal what would be done is shown first, and asked. A checkpoint of what is replaced is saved, and\n" +
 			"roost undo ID gives everything back. A file that somebody else changed since, or that changed\n" +
-			"while a command ran for longer than 3 seconds (by it or by somebody else), is a conflict:\n" +
+			"while a command ran for longer than 3 seconds (by it or by another program), is a conflict:\n" +
 			"it is kept as it is, or with --on-conflict merge the task's changes are taken out of it, or\n" +
 			"with overwrite it goes. Either all files are put back or none; a restore that is killed is\n" +
 			"finished by whoever works on the task next.\n\n" +

@@ -31,7 +31,7 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// row is what the index tells about one content.
+// row is the index entry of one content.
 type row struct {
 	key      key
 	offset   int64

@@ -16,7 +16,7 @@ type Manifest struct {
 }
 
 // File is one path of a manifest and the content it had. Collect follows Hash only; the other fields are for people
-// who read a manifest.
+// that read a manifest.
 type File struct {
 	Path   string `json:"path,omitempty"`
 	Kind   string `json:"kind,omitempty"`

@@ -14,8 +14,9 @@ import (
 	"github.com/roost-dev/roost/internal/failpoint"
 )
 
-// OwnerName returns the name under which any text, such as a task's id, owns a manifest. What a file name or a file
-// system's letter case cannot hold is written as %xx. A very long text is cut and told apart by its hash.
+// OwnerName returns the name under which any text, such as a task's id, owns a manifest. A character that a file name
+// cannot hold, or that a file system may fold by case, is written as %xx. A very long text is cut, and its hash is
+// added.
 func OwnerName(text string) string {
 	plain := func(i int) bool {
 		if i < 0 || i >= len(text) {

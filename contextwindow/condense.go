@@ -24,8 +24,8 @@ type Condensation struct {
 }
 
 // PlanCondense chooses what to condense. As many of the newest messages stay as have at most keep bytes together; a
-// call stays with its results. Unanswered messages stay whatever their size: a person's words at the end, and calls
-// without results.
+// call stays with its results. Unanswered messages stay at any size: a user's words at the end, and calls without
+// results.
 func PlanCondense(messages [][]byte, keep int) (Condensation, error) {
 	all := readAll(messages)
 	at := tailStart(messages, all, keep)

@@ -99,7 +99,7 @@ func reportOrphans(ctx context.Context, s *store.Store, left map[feed.Task]uint6
 			return
 		}
 		if s.Tell(ctx, ref) != nil {
-			gone[task] = true // the task is gone, or the log cannot be written; the next process tries again
+			gone[task] = true // the task was removed, or the log cannot be written; the next process tries again
 		}
 	}
 }

@@ -1,13 +1,13 @@
 // Package events follows the journals of tasks for any number of subscribers.
 //
-// A Pipe has one topic for each task that somebody follows, and one for all tasks. The topic reads the journal
-// once, folds it once, renders each event once, and keeps the newest events in a ring, up to ringBytes. Subscribers
-// copy bytes from the ring at their own pace. A subscriber that is further back, because it asked for the past or
-// reads slowly, reads the journal itself until the ring covers its cursor. So no subscriber delays another one, and
-// nothing is stored for a subscriber.
+// A Pipe has one topic for each task that has a subscriber, and one for all tasks. The topic reads the journal once,
+// folds it once, renders each event once, and keeps the newest events in a ring, up to ringBytes. Subscribers copy
+// bytes from the ring at their own pace. A subscriber that is further back, because it asked for the past or reads
+// slowly, reads the journal itself until the ring covers its cursor. So no subscriber delays another one, and nothing
+// is stored for a subscriber.
 //
-// Durable events have an id, come once and in order, and depend on the journals alone: whichever process reads them
-// gets the same bytes. Live events (deltas, notices) are not in any journal. They have no id, stand behind the commit
+// Durable events have an id, come once and in order, and depend on the journals alone: each process that reads them
+// gets the same bytes. Live events (deltas, notices) are not in any journal. They have no id, come after the commit
 // they followed, and are the first that a slow subscriber misses: their text comes again as a whole message.
 //
 // The order of all tasks' events is that of the activity log of the root (package store/feed).

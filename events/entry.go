@@ -14,8 +14,8 @@ import (
 
 // maxRetries is how often the reader looks for commits that a line announced and the journal does not show yet;
 // retryDelay is the pause in between. An owner announces a commit after its sync, and readers see it at once unless
-// the owner writes its record at that very moment. The limit counts tries and not time: a process that stood still for
-// a minute has not tried.
+// the owner writes its record at that very moment. The limit counts tries and not time: a process that was stopped
+// for a minute has not tried.
 const (
 	maxRetries = 400
 	retryDelay = 5 * time.Millisecond
@@ -61,8 +61,9 @@ func (r *entryReader) again(ctx context.Context, ref store.Ref, n *retries) (boo
 	return true, nil
 }
 
-// skipUnreadable is for a journal that cannot be read: the stream passes over one that is gone or damaged. It returns
-// an error when this process lacks files or memory: that will pass, and to continue would lose the journal's events.
+// skipUnreadable is for a journal that cannot be read: the stream passes over one that is missing or damaged. It
+// returns an error when this process lacks files or memory: that will pass, and to continue would lose the journal's
+// events.
 func skipUnreadable(ctx context.Context, err error) error {
 	for _, temporary := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM} {
 		if errors.Is(err, temporary) {
@@ -72,8 +73,8 @@ func skipUnreadable(ctx context.Context, err error) error {
 	return ctx.Err()
 }
 
-// read gives the events of an entry, commit by commit. A journal that is gone or cannot be read gives none: the stream
-// of its task reports why.
+// read returns the events of an entry, commit by commit. A journal that is missing or cannot be read has none: the
+// stream of its task reports why.
 func (r *entryReader) read(ctx context.Context, e feed.Entry, give func([]Event) error) error {
 	task := feed.Task{Source: e.Source, ID: e.Task}
 	if e.End {

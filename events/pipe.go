@@ -188,8 +188,8 @@ func (t *Topic) flush() {
 	}
 }
 
-// followTask fills the ring of a task from its head on, until ctx ends or the journal is gone. Any process may write
-// the journal.
+// followTask fills the ring of a task from its head on, until ctx ends or the journal disappears. Any process may
+// write the journal.
 func (t *Topic) followTask(ctx context.Context, ref store.Ref) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var wait sync.WaitGroup

@@ -56,7 +56,7 @@ func (r *reader) read(ctx context.Context) iter.Seq2[[]Event, error] {
 	return r.events(r.log.Read(ctx, r.seq+1))
 }
 
-// follow yields like read and then waits for more, until ctx ends or the journal is gone (journal.ErrNotFound).
+// follow yields like read and then waits for more, until ctx ends or the journal disappears (journal.ErrNotFound).
 func (r *reader) follow(ctx context.Context) iter.Seq2[[]Event, error] {
 	return r.events(r.log.Follow(ctx, r.seq+1))
 }

@@ -22,7 +22,7 @@ type Context struct {
 type shownMessage struct {
 	history task.History
 	ts      int64
-	content json.RawMessage // nil when the event is not about a message, or the message is gone
+	content json.RawMessage // nil when the event is not about a message, or the message is missing
 }
 
 // ContextOf reads the context of a commit off the state right behind it.

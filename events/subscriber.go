@@ -25,9 +25,10 @@ func (s *Subscriber) Skip(to Cursor) { s.after, s.next = to, 0 }
 // Changed is closed when Read may have more to give.
 func (s *Subscriber) Changed() <-chan struct{} { return s.change }
 
-// Read gives what the topic has now behind the cursor: each durable event once and in order, and the live events that
-// the subscriber is in time for. It returns nil when there is no more yet; then wait for Changed. It returns the error
-// of give, or why the topic ended: journal.ErrNotFound when the task is gone, ErrClosed when the pipe was closed.
+// Read passes to give what the topic has now after the cursor: each durable event once and in order, and the live
+// events that the subscriber is in time for. It returns nil when there is no more yet; then wait for Changed. It
+// returns the error of give, or why the topic ended: journal.ErrNotFound when the task was removed, ErrClosed when
+// the pipe was closed.
 func (s *Subscriber) Read(ctx context.Context, give func(Item) error) error {
 	for {
 		v := s.topic.ring.view(s.after, s.next, s.room[:0])

@@ -22,7 +22,7 @@ func newClient(life context.Context, endpoint string, headers map[string]string)
 	if err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" {
 		return nil, nil, errors.New("its url is no http or https address") // it is not shown: it may hold a key
 	}
-	next := http.DefaultTransport.(*http.Transport).Clone() //nolint:errorlint,forcetypeassert // it is what the library says it is
+	next := http.DefaultTransport.(*http.Transport).Clone() //nolint:errorlint,forcetypeassert // the library documents this type
 	next.ResponseHeaderTimeout = 0
 	return &http.Client{Transport: &client{next, at, headers, life}}, next, nil
 }

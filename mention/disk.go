@@ -50,7 +50,7 @@ func (g Disk) File(ctx context.Context, name string) Block {
 	case err != nil:
 		return failedBlock(name, err.Error())
 	case p.Outside:
-		return failedBlock(name, "it lies outside the workspace, and mentions do not reach there. Name it in words: "+
+		return failedBlock(name, "it is outside the workspace, and mentions do not reach there. Name it in words: "+
 			"reading it with a tool asks for consent")
 	}
 	info, err := os.Stat(p.Real)

@@ -163,7 +163,7 @@ func TestProblems(t *testing.T) {
 	}
 	g, dir := ground(t, map[string]string{"a.go": "x"})
 	for line, want := range map[string]string{
-		"": "no linter is set up", "ls; exit 1": "a.go", "true": "No errors or warnings detected.", "exit 3": "exit code 3 and said nothing", "pwd": dir,
+		"": "no linter is set up", "ls; exit 1": "a.go", "true": "No errors or warnings detected.", "exit 3": "exit code 3 and printed nothing", "pwd": dir,
 		"printf '\\033[31mred\\033[0m'": "red", "yes a-long-line | head -c 3000000": "omitted",
 	} {
 		g.Linter = line

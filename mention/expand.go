@@ -156,7 +156,7 @@ func (e *expander) replacementText(m Mention) string {
 }
 
 // noTerminal: only an editor has a terminal to read from.
-const noTerminal = "There is no terminal to read from here. What commands of this task printed stands in their results."
+const noTerminal = "There is no terminal to read from here. What commands of this task printed is in their results."
 
 // appendContent appends content after the text, in an element.
 func (e *expander) appendContent(head, tail, text string, ok bool) {

@@ -63,11 +63,11 @@ func (g Disk) Problems(ctx context.Context) (string, bool) {
 	case ran.Cancelled:
 		return "The linter was stopped with the run.", false
 	case ran.TimedOut:
-		return fmt.Sprintf("The linter %q took more than %s and was ended. Before that it said:\n%s", g.Linter, linterTime, said), false
+		return fmt.Sprintf("The linter %q took more than %s and was ended. Its output until then:\n%s", g.Linter, linterTime, said), false
 	case said == "" && ran.Exit == 0:
 		return "No errors or warnings detected.", true
 	case said == "":
-		return fmt.Sprintf("The linter %q ended with exit code %d and said nothing.", g.Linter, ran.Exit), true
+		return fmt.Sprintf("The linter %q ended with exit code %d and printed nothing.", g.Linter, ran.Exit), true
 	}
 	return said, true
 }

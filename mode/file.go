@@ -22,8 +22,9 @@ type File struct {
 	Problems []string // what of it cannot be used, and why
 }
 
-// Parse reads a file of modes: YAML, or JSON when that fails. It never fails as a whole: what cannot be used is listed
-// in Problems. source is the source of the modes, whatever the file itself claims; path is kept with them, for people.
+// Parse reads a file of modes: YAML, or JSON when that fails. It never fails as a whole: Problems lists what cannot
+// be used. source is the source of the modes, even if the file itself claims another; path is kept with them, for
+// people.
 func Parse(text, source, path string) File {
 	if len(text) > maxFile {
 		return File{Problems: []string{fmt.Sprintf("it has more than %d bytes, and is not read", maxFile)}}

@@ -24,7 +24,7 @@ func (r Rules) Text(m Mode) string {
 	}
 	return "====\n\nUSER'S CUSTOM INSTRUCTIONS\n\n" +
 		"The user gives these instructions. Follow them as well as you can, " +
-		"as long as they do not contradict what is said above about tools.\n\n" +
+		"as long as they do not contradict the rules above about tools.\n\n" +
 		strings.Join(parts, "\n\n")
 }
 

@@ -21,8 +21,7 @@ func follows(body *alphabet, least, most int) func(string, int, bool) (int, int,
 	}
 }
 
-// secretive reports whether a password is one that somebody uses, and not a word, a variable or
-// a mask.
+// secretive reports whether a password looks like a real one, and not like a word, a variable or a mask.
 func secretive(value string) bool {
 	if len(value) < 6 || strings.ContainsAny(value[:1], "$%*<{[(") || strings.Trim(value, "*x.X") == "" {
 		return false
@@ -39,7 +38,7 @@ const passwordText = lower + upper + digits + "!#$%&*+-./:<=>?@^_`{|}~[]()"
 
 var (
 	passwords    = letters(passwordText)
-	netrcSecrets = letters(strings.NewReplacer("(", "", ")", "").Replace(passwordText)) // one may stand in parentheses
+	netrcSecrets = letters(strings.NewReplacer("(", "", ")", "").Replace(passwordText)) // one may be in parentheses
 )
 
 // password masks the value of NAME_PASSWORD=value as files of variables and shells have it.
@@ -134,8 +133,8 @@ var (
 	cookieText = letters(lower + upper + digits + "!#$%&()*+-./:<=>?@[]^_`{|}~; ")
 )
 
-// cookie masks the values of cookies that stand for a log-in, in the headers Cookie and
-// Set-Cookie: from the first one to the last one.
+// cookie masks the values of cookies that represent a log-in, in the headers Cookie and Set-Cookie: from the first
+// one to the last one.
 func cookie(s string, at int, final bool) (int, int, bool) {
 	gap, more := run(s, at, cookieGap, 8, final)
 	if more || !strings.Contains(s[at:at+gap], ":") {

@@ -61,7 +61,7 @@ func New(known ...Known) *Redactor {
 
 func pair(s string, i int) uint16 { return uint16(s[i])<<8 | uint16(s[i+1]) }
 
-// rarest returns where the pair stands that text is least likely to hold.
+// rarest returns the position of the pair that a text is least likely to hold.
 func rarest(keyword string) int {
 	best, score := 0, 1<<30
 	for i := range len(keyword) - 1 {
@@ -129,12 +129,12 @@ func (r *Redactor) mask(dst []byte, s string, before byte, final bool) (out []by
 	if final {
 		return append(dst, s[copied:]...), count, len(s)
 	}
-	// What is looked at again must begin before any keyword whose pair is at i.
+	// The next pass must begin before any keyword whose pair is at i.
 	done = max(copied, min(i, max(last, 0))-r.reach, 0)
 	return append(dst, s[copied:done]...), count, done
 }
 
-// judge tries the rules whose pair stands at i. Nothing before low counts.
+// judge tries the rules whose pair is at i. Nothing before low counts.
 func (r *Redactor) judge(s string, i, low int, before byte, p uint16, final bool) (kind string, from, to int, more bool) {
 	for _, probe := range r.at[p] {
 		rule, start := &r.rules[probe.rule], i-probe.offset

@@ -39,7 +39,7 @@ type rule struct {
 	min     int // of the body
 	max     int // 0 = maxToken; a longer run is no secret of this kind
 	free    bool
-	behind  *alphabet // of the byte in front of the keyword; nil = as free says
+	behind  *alphabet // of the byte in front of the keyword; nil = free decides
 	special func(s string, at int, final bool) (from, to int, more bool)
 }
 
@@ -140,8 +140,7 @@ func run(s string, at int, a *alphabet, limit int, final bool) (n int, more bool
 	return n, !final && n < limit && at+n == len(s)
 }
 
-// random says whether s may be made by a machine rather than by a writer of
-// examples.
+// random reports whether s looks like the output of a machine rather than of a writer of examples.
 func random(s string) bool {
 	var seen [256]bool
 	distinct, number := 0, false

@@ -75,8 +75,8 @@ func privateKey(s string, at int, final bool) (int, int, bool) {
 		return 0, 0, false
 	}
 	body := at + n + 5
-	// The end is looked for only as far as the body's characters go: what is masked
-	// must not depend on how much of the text has come.
+	// The search for the end stops where the body's characters stop: the mask must not depend on how much of the text
+	// has come.
 	k, more := run(s, body, keyBody, maxKey, final)
 	end := strings.Index(s[body:body+k], "-----END ")
 	if more || k < 64 && end < 0 {
@@ -143,7 +143,7 @@ func urlPassword(s string, at int, final bool) (int, int, bool) {
 	return from, to, false
 }
 
-// unescaped leaves percent escapes out: their digits say nothing of a password.
+// unescaped leaves percent escapes out: their digits are no sign of a password.
 func unescaped(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {

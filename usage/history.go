@@ -6,7 +6,7 @@ import (
 	"github.com/roost-dev/roost/esjson"
 )
 
-// Row is what a history row holds beside what the messages say.
+// Row is what a history row holds in addition to what follows from the messages.
 type Row struct {
 	ID         string
 	RootTask   string // "" leaves the key out, here and below
@@ -21,14 +21,13 @@ type Row struct {
 	Family     Family
 }
 
-// Family is what a history row says of a task's children. Members that are empty are
-// left out.
+// Family is what a history row holds of a task's children. Empty members are left out.
 type Family struct {
 	Delegated string   // the last child
 	Awaiting  string   // the child that the task waits for
 	Children  []string // in order of their creation
 	Completed string   // the last child that came back
-	Result    string   // and what it said
+	Result    string   // and its result
 }
 
 // FamilyKeys are the members of a row that Family makes: one that is not in a new row
@@ -52,9 +51,8 @@ func (f Family) write(o *esjson.Object) {
 	text(o, FamilyKeys[4], f.Result)
 }
 
-// HistoryItem is a task's history row: the exact bytes of Roo's history_item.json. Its
-// texts for tasks without a title are English, whatever the locale, so that the same
-// task gives the same bytes.
+// HistoryItem is a task's history row: the exact bytes of Roo's history_item.json. Its texts for tasks without a
+// title are English in every locale, so that the same task gives the same bytes.
 func HistoryItem(messages [][]byte, r Row) []byte {
 	title, ts := "Task #"+strconv.FormatInt(r.Number, 10)+" (No messages)", esjson.Number(nil, float64(r.Now))
 	sum := Tokens{HasCacheWrites: true, HasCacheReads: true}
@@ -91,8 +89,8 @@ func HistoryItem(messages [][]byte, r Row) []byte {
 	return o.Bytes()
 }
 
-// rowsOf is what the rows say of their task: the first one its title, the last one
-// that is no resume question when it was at work, and all but the first what it used.
+// rowsOf returns what the rows show of their task: the first one its title, the last one that is no resume question
+// when it was at work, and all but the first what it used.
 func rowsOf(messages [][]byte) (title string, ts []byte, sum Tokens) {
 	var all totals
 	for i, m := range messages {

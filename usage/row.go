@@ -6,8 +6,8 @@ import (
 	"github.com/roost-dev/roost/esjson"
 )
 
-// row is what the metrics need of a UI message. Strings are only decoded where
-// a kind is compared; text stays raw until somebody needs it.
+// row is what the metrics need of a UI message. Strings are only decoded where a kind is compared; other text stays
+// raw until it is needed.
 type row struct {
 	typ     string
 	ask     string
@@ -50,7 +50,7 @@ func (r row) isAsk(kind string) bool { return r.typ == "ask" && r.ask == kind }
 
 func (r row) isOutput() bool { return r.ask == "command_output" || r.say == "command_output" }
 
-// isResume: a row that only says that a task was opened again.
+// isResume reports whether the row only records that a task was opened again.
 func (r row) isResume() bool { return r.ask == "resume_task" || r.ask == "resume_completed_task" }
 
 func stringOf(raw []byte) string {

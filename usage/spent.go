@@ -11,13 +11,11 @@ import (
 // small records instead of its rows, and adds them up in list order.
 type Spent struct{ entry entry }
 
-// SpentOf reads a "say" row that was taken apart already: its kind, and its members text
-// and contextCondense as raw JSON, nil when they are absent. It reports false for a row
-// that adds nothing.
+// SpentOf reads a UI row of type "say" that was parsed already: its kind, and its members text and contextCondense as
+// raw JSON, nil when they are absent. It returns false for a row that adds nothing.
 //
-// What a task of 2024 says of a request in a second row, when it is finished, counts as
-// a row of its own: what was paid is counted also where the first one was lost. The two
-// rows never held the same numbers.
+// A task of 2024 has a second row for each finished request. It counts as a row of its own: the cost counts also
+// where the first one was lost. The two rows never held the same numbers.
 func SpentOf(kind string, text, contextCondense []byte) (Spent, bool) {
 	r := row{typ: "say", say: kind, text: text, condens: contextCondense}
 	if r.isSay("api_req_finished") {

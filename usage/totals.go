@@ -64,8 +64,8 @@ var memories = sync.Pool{New: func() any { return new(memory) }}
 // textRoom is how long the text of a request row may be, in bytes, to be looked at: no model takes a quarter of that.
 const textRoom = 16 << 20
 
-// fields takes the members that count; false when the text is no object. One that is too long for its memory to be kept is gone
-// over without an index, which of nothing but short members would be ten times as large.
+// fields takes the members that count; false when the text is no object. A text that is too long for its memory to be
+// kept is scanned without an index, which for nothing but short members would be ten times as large.
 func (m *memory) fields(e *entry) bool {
 	if esjson.TypeOf(m.text) != esjson.TypeObject {
 		return false
@@ -142,11 +142,10 @@ func entryOf(r row) (e entry, ok bool) {
 	return e, false
 }
 
-// totals are the sums of Roo's history row: without the first row, which is the task
-// itself, and without the output of commands. A task of 2024 says in a row of its own
-// what came of a request; it belongs to the newest one that has none yet. Only then
-// are they added up, because the sum of doubles depends on the order and the history
-// row must equal Roo's to the last digit.
+// totals are the sums of Roo's history row: without the first row, which is the task itself, and without the output
+// of commands. In a task of 2024 a row of its own holds the result of a request; it belongs to the newest request
+// that has none yet. They are added up only then, because the sum of doubles depends on the order and the history row
+// must equal Roo's to the last digit.
 type totals struct {
 	entries []entry
 	open    []int // started rows that have no finished row

@@ -61,8 +61,8 @@ func (k *Keeper) Durable() {
 	k.concluded = nil
 }
 
-// Warn finds out, before a person is asked about a call, what of the call could not be brought back, and adds
-// that to the question. It changes nothing else: the answer may take days, and Before looks again then.
+// Warn finds out, before the user is asked about a call, what of the call could not be restored, and adds that to the
+// question. It changes nothing else: the answer may take days, and Before checks again then.
 func (k *Keeper) Warn(ctx context.Context, call string, spec tool.Spec, ask *tool.Ask) {
 	if !k.enabled() {
 		return
@@ -191,7 +191,7 @@ func (k *Keeper) beforeWrite(ctx context.Context, d Draft, c *task.Call, spec to
 	}
 	k.run.Notice(fmt.Sprintf("%s was refused: what the file holds could not be kept: %v", spec.Name, err))
 	return fmt.Sprintf("the file was not changed: what it holds now could not be kept, so the change could not be taken back (%v). "+
-		"Tell the user; room on the disk helps, or the setting checkpoints = off", err)
+		"Report it to the user; room on the disk helps, or the setting checkpoints = off", err)
 }
 
 func versions(held map[string]api.FileVersion) []task.CheckpointFile {

@@ -47,7 +47,7 @@ func (k *Keeper) Interrupted(ctx context.Context, c *task.Call) (g Guard, change
 	if n := len(changes.Doubt); n > 0 {
 		k.run.Notice(fmt.Sprintf("%s changed while %s ran before it was interrupted, by it or by something else; "+
 			"a restore asks about them: %s", countFiles(n), c.Name, names(changes.Doubt)))
-		text += k.run.Mask(fmt.Sprintf(" %s changed while it ran, by it or by somebody else: %s.", countFiles(n), names(changes.Doubt)))
+		text += k.run.Mask(fmt.Sprintf(" %s changed while it ran, by it or by another program: %s.", countFiles(n), names(changes.Doubt)))
 	}
 	if n := len(changes.Since); n > 0 {
 		k.run.Notice(fmt.Sprintf("%s changed since %s was interrupted, by whom is not known, and a restore asks about them: %s",

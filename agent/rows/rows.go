@@ -1,6 +1,6 @@
-// Package rows writes messages, content blocks and result texts with the members and the member order of Roo
-// itself (its ask, say and addToClineMessages), so that Roo's window shows them like its own. It is pure: a
-// row depends on its arguments alone.
+// Package rows writes messages, content blocks and result texts with the members and the member order of Roo itself
+// (its `ask`, `say` and `addToClineMessages`), so that Roo's window shows them like its own. It is pure: a row
+// depends on its arguments alone.
 package rows
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/roost-dev/roost/usage"
 )
 
-// Say is a row that is complete when it is first written. Nil images leave the member out.
+// Say returns a row that is complete when it is first written. Nil images leave the member out.
 func Say(ts int64, kind, text string, images []string) json.RawMessage {
 	var o esjson.Object
 	o.Int("ts", ts)

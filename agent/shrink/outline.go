@@ -9,16 +9,15 @@ import (
 	"github.com/roost-dev/roost/workspace/outline"
 )
 
-// A summary carries outlines of the files that the model has read: their content is gone with the messages that
-// held it.
+// A summary carries outlines of the files that the model has read: their content went with the messages that held it.
 const (
 	outlinesLimit = 50_000  // bytes of all outlines
 	outlineFile   = 1 << 20 // bytes; a larger file gets no outline
 	outlineFiles  = 200     // files that are tried
 )
 
-// Outlines returns the outlines of the files that the model knows, newest first, each as the text of a reminder
-// in Roo's form. A file that is gone, too large or unreadable has none: the summary has to suffice.
+// Outlines returns the outlines of the files that the model knows, newest first, each as the text of a reminder in
+// Roo's form. A missing, too large or unreadable file has none: the summary has to suffice.
 func Outlines(ctx context.Context, w *workspace.Workspace, files []task.FileRecord) []string {
 	if w == nil {
 		return nil

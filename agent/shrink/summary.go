@@ -92,7 +92,7 @@ func TranscriptRequest(messages [][]byte, words string, window int) llm.Request 
 	text := "This is a conversation between a user and a software engineer who works with tools.\n\n<conversation>\n" +
 		contextwindow.Transcript(contextwindow.Effective(messages), transcriptLimit(window)) + "\n</conversation>\n\n" + words
 	return llm.Request{
-		System:   "You write summaries of work in progress, for the one who goes on with it.",
+		System:   "You write summaries of work in progress, for the one that continues it.",
 		Messages: []llm.Message{{Role: "user", Content: rows.Join([]json.RawMessage{rows.Text(text)})}},
 	}
 }

@@ -30,7 +30,7 @@ func (t *Tracker) authors(files []File, delegated bool) []author {
 		case delegated:
 			out[i] = author{by: "subtask", words: " by a subtask"}
 		case t.commandRan && slices.Contains(t.doubtful, f.known.Path):
-			out[i] = author{by: "command", words: " while a command ran, by it or by somebody else"}
+			out[i] = author{by: "command", words: " while a command ran, by it or by another program"}
 		case t.commandRan:
 			out[i] = author{by: "command", words: " by a command"}
 		case t.isRestored(f):

@@ -87,8 +87,8 @@ func (t *Tracker) Close() {
 
 // OtherTasks knows what other tasks did to files of the same workspace.
 type OtherTasks interface {
-	// Changed names the tasks that left files as they are now. files maps each path to the hash of its
-	// content, "" for a file that is gone; since is a time before the changes, Unix milliseconds. A file
-	// that the answer leaves out was changed by something else, or by a task of which that is not known.
+	// Changed names the tasks that left files as they are now. files maps each path to the hash of its content, ""
+	// for a file that does not exist any more; since is a time before the changes, Unix milliseconds. A file that the
+	// answer leaves out was changed by another program, or by a task of which that is not known.
 	Changed(ctx context.Context, since int64, files map[string]string) (tasks map[string]string)
 }

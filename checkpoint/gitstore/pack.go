@@ -69,7 +69,7 @@ func (p *pack) find(id objectID) (int, bool) {
 	return sort.Find(p.count, func(i int) int { return bytes.Compare(id[:], p.ids[20*i:20*i+20]) })
 }
 
-// offset is where an entry begins; -1 when the index does not tell.
+// offset is where an entry begins; -1 when the index does not have it.
 func (p *pack) offset(i int) int64 {
 	o := binary.BigEndian.Uint32(p.offs[4*i:])
 	if o&(1<<31) == 0 {

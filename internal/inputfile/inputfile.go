@@ -1,9 +1,8 @@
-// Package inputfile opens files that somebody named as input: by a flag, a setting, or a
-// repository. It never waits for one to be opened: a FIFO without a writer, or a device, is
-// refused at once.
+// Package inputfile opens files that a flag, a setting, or a repository names as input. It never waits for one to be
+// opened: a FIFO without a writer, or a device, is refused at once.
 //
-// A pipe that the shell has opened already, as /dev/fd/63 for <(command), is read: it has a
-// writer, and its user means it.
+// A pipe that the shell has opened already, as /dev/fd/63 for <(command), is read: it has a writer, and its user
+// means it.
 package inputfile
 
 import (
@@ -32,7 +31,7 @@ func Open(path string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if info, err = f.Stat(); err == nil { // another may stand there by now
+	if info, err = f.Stat(); err == nil { // the path may name another file by now
 		err = judge(path, info)
 	}
 	if err != nil {
