@@ -40,7 +40,8 @@ func WriteDerived(path, temp string, data []byte) error {
 	return nil
 }
 
-// Create is Write of a file that must not exist yet. If it does, the error is fs.ErrExist and the file is left alone;
+// Create is Write of a file that must not exist yet. If it does, the error is fs.ErrExist, the file is left alone, and its
+// name is durable;
 // of processes that create it at once, one succeeds. On a file system without links two of them may both succeed, and
 // one file stays.
 func Create(path string, data []byte) error {
@@ -50,7 +51,10 @@ func Create(path string, data []byte) error {
 	}
 	err = os.Link(temp, path)
 	if err == nil || errors.Is(err, fs.ErrExist) {
-		return errors.Join(err, os.Remove(temp), SyncDir(filepath.Dir(path)))
+		if failed := errors.Join(os.Remove(temp), SyncDir(filepath.Dir(path))); failed != nil {
+			return failed
+		}
+		return err
 	}
 	if _, there := os.Lstat(path); there == nil {
 		return errors.Join(&fs.PathError{Op: "create", Path: path, Err: fs.ErrExist}, os.Remove(temp))
@@ -96,12 +100,16 @@ func RenameIn(dir *os.Root, from, to string) error {
 	return patiently(func() error { return dir.Rename(from, to) })
 }
 
-// Move is Rename between folders, durable when it returns.
+// Move is Rename, durable when it returns.
 func Move(from, to string) error {
 	if err := Rename(from, to); err != nil {
 		return err
 	}
-	return errors.Join(SyncDir(filepath.Dir(to)), SyncDir(filepath.Dir(from)))
+	err := SyncDir(filepath.Dir(to))
+	if filepath.Dir(from) != filepath.Dir(to) {
+		err = errors.Join(err, SyncDir(filepath.Dir(from)))
+	}
+	return err
 }
 
 const (
