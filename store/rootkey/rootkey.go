@@ -28,6 +28,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/roost-dev/roost/internal/atomicfile"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/journal/filelog"
 )
@@ -280,11 +281,7 @@ func (r *Ring) replace(p place) error {
 		return err
 	}
 	file := r.file(p)
-	temp, err := writeTemp(filepath.Dir(file), append(data, '\n'))
-	if err == nil {
-		err = errors.Join(os.Rename(temp, file), filelog.OS.SyncDir(filepath.Dir(file)))
-	}
-	if err != nil {
+	if err := atomicfile.Write(file, append(data, '\n')); err != nil {
 		return fmt.Errorf("keep the root's keys: %w", err)
 	}
 	return nil
@@ -292,26 +289,8 @@ func (r *Ring) replace(p place) error {
 
 // writeOnce makes a file durable under its name, unless there is one.
 func writeOnce(file string, data []byte) error {
-	temp, err := writeTemp(filepath.Dir(file), data)
-	if err != nil {
+	if err := atomicfile.Create(file, data); !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	if err = os.Link(temp, file); err != nil && !errors.Is(err, fs.ErrExist) { // a file system without links
-		if _, there := os.Lstat(file); errors.Is(there, fs.ErrNotExist) {
-			return errors.Join(os.Rename(temp, file), filelog.OS.SyncDir(filepath.Dir(file)))
-		}
-	}
-	return errors.Join(os.Remove(temp), filelog.OS.SyncDir(filepath.Dir(file)))
-}
-
-func writeTemp(dir string, data []byte) (string, error) {
-	f, err := os.CreateTemp(dir, ".tmp-*") // 0600
-	if err != nil {
-		return "", err
-	}
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return "", errors.Join(err, os.Remove(f.Name()))
-	}
-	return f.Name(), nil
+	return nil
 }
