@@ -8,12 +8,12 @@ package projection
 import (
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 
+	"github.com/roost-dev/roost/internal/atomicfile"
 	"github.com/roost-dev/roost/roofmt"
 )
 
@@ -97,17 +97,8 @@ func (w Watermark) Save(logDir string) error {
 	if err != nil {
 		return fmt.Errorf("watermark: %w", err)
 	}
-	temp, err := os.CreateTemp(logDir, TempPrefix+"*")
-	if err != nil {
+	if err := atomicfile.WriteDerived(filepath.Join(logDir, Name), TempPrefix+"*", data); err != nil {
 		return fmt.Errorf("watermark: %w", err)
-	}
-	_, err = temp.Write(data)
-	err = errors.Join(err, temp.Close())
-	if err == nil {
-		err = os.Rename(temp.Name(), filepath.Join(logDir, Name))
-	}
-	if err != nil {
-		return errors.Join(fmt.Errorf("watermark: %w", err), os.Remove(temp.Name()))
 	}
 	return nil
 }
