@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/internal/atomicfile"
 	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/journal/filelog"
@@ -279,10 +280,7 @@ func (p forkPlan) make(ctx context.Context, s *store.Store, from store.Ref) erro
 	err = p.write(ctx, s, from, temp)
 	if err == nil {
 		failpoint.Hit("fork.written")
-		err = os.Rename(temp, own.Dir)
-	}
-	if err == nil {
-		err = filelog.OS.SyncDir(s.TasksDir())
+		err = atomicfile.Move(temp, own.Dir)
 	}
 	if err != nil {
 		return errors.Join(err, os.RemoveAll(temp))

@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/internal/atomicfile"
 	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/journal/filelog"
@@ -259,13 +260,8 @@ func moveUnowned(ctx context.Context, s *store.Store, ref store.Ref, to string, 
 
 // rename renames a folder durably.
 func rename(from, to string) error {
-	if err := os.Rename(from, to); err != nil {
+	if err := atomicfile.Move(from, to); err != nil {
 		return fmt.Errorf("move %s: %w", from, err)
-	}
-	for _, dir := range []string{filepath.Dir(to), filepath.Dir(from)} {
-		if err := filelog.OS.SyncDir(dir); err != nil {
-			return fmt.Errorf("sync %s: %w", dir, err)
-		}
 	}
 	return nil
 }
