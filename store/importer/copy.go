@@ -13,8 +13,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/roost-dev/roost/internal/atomicfile"
 	"github.com/roost-dev/roost/internal/failpoint"
-	"github.com/roost-dev/roost/journal/filelog"
 )
 
 // readTree reads every file, for its digest.
@@ -201,7 +201,7 @@ func (im *importer) read(ctx context.Context, from fileSet, path string, to io.W
 // syncTree makes the names of a copy durable.
 func syncTree(to *os.Root, tree taskTree) error {
 	for _, dir := range append(slices.Clone(tree.Dirs), ".") {
-		if err := filelog.OS.SyncDir(filepath.Join(to.Name(), dir)); err != nil {
+		if err := atomicfile.SyncDir(filepath.Join(to.Name(), dir)); err != nil {
 			return err
 		}
 	}

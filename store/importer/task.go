@@ -12,9 +12,9 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/roost-dev/roost/internal/atomicfile"
 	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/journal"
-	"github.com/roost-dev/roost/journal/filelog"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/fold"
@@ -290,7 +290,7 @@ func (im *importer) writeRecord(to *os.Root, item *Item) error {
 			return err
 		}
 	}
-	return filelog.OS.SyncDir(to.Name())
+	return atomicfile.SyncDir(to.Name())
 }
 
 // publish moves a copy to its place. A rename does not replace a folder that holds anything, so a task that another
@@ -303,13 +303,13 @@ func publish(to *os.Root, place string) error {
 	if err := os.Remove(place); err != nil && !errors.Is(err, fs.ErrNotExist) { // an empty one
 		return fmt.Errorf("%w: %w", errIDTaken, err)
 	}
-	if err := os.Rename(from, place); err != nil {
+	if err := atomicfile.Rename(from, place); err != nil {
 		if entries, lerr := os.ReadDir(place); lerr == nil && len(entries) > 0 {
 			return fmt.Errorf("%w: %w", errIDTaken, err)
 		}
 		return err
 	}
-	return filelog.OS.SyncDir(filepath.Dir(place))
+	return atomicfile.SyncDir(filepath.Dir(place))
 }
 
 // noteJournal notes what a journal brought along, and which of it does not count here.
