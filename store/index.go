@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/internal/atomicfile"
 	"github.com/roost-dev/roost/roofmt"
 )
 
@@ -355,7 +356,7 @@ func (s *Store) RebuildIndex(ctx context.Context, unreadable bool) error {
 	}
 	if unreadable {
 		path := filepath.Join(s.TasksDir(), roofmt.IndexName)
-		if err := os.Rename(path, path+".damaged-"+strconv.FormatInt(s.opt.Now(), 10)); err != nil {
+		if err := atomicfile.Rename(path, path+".damaged-"+strconv.FormatInt(s.opt.Now(), 10)); err != nil {
 			return fmt.Errorf("keep the damaged history index: %w", err)
 		}
 	}
