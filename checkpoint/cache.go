@@ -2,9 +2,7 @@ package checkpoint
 
 import (
 	"bytes"
-	"crypto/rand"
 	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"hash/crc32"
 	"io/fs"
@@ -13,6 +11,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/content"
+	"github.com/roost-dev/roost/internal/atomicfile"
 )
 
 // The newest survey is stored with the objects, so that the first survey of the next process need not read every file
@@ -72,16 +71,7 @@ func (k *Keeper) remember() {
 	if err := os.MkdirAll(k.dir, 0o700); err != nil {
 		return
 	}
-	var id [6]byte
-	_, _ = rand.Read(id[:])
-	temp := filepath.Join(k.dir, cacheName+"-"+hex.EncodeToString(id[:])+".tmp")
-	err := os.WriteFile(temp, data, 0o600)
-	if err == nil {
-		err = os.Rename(temp, filepath.Join(k.dir, cacheName))
-	}
-	if err != nil {
-		_ = os.Remove(temp)
-	}
+	_ = atomicfile.WriteDerived(filepath.Join(k.dir, cacheName), cacheName+"-*.tmp", data)
 }
 
 // surveyed are the contents in the store of a folder that the newest survey relies on.

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/content"
+	"github.com/roost-dev/roost/internal/atomicfile"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/workspace"
 )
@@ -201,7 +202,7 @@ func (k *Keeper) writeBefore(name, call string, sc *scan) error {
 	temp := filepath.Join(k.dir, cacheName+"-"+hex.EncodeToString(id[:])+".tmp") // swept as those are
 	err := writeSynced(temp, encodeBefore(call, sc))
 	if err == nil {
-		err = os.Rename(temp, name)
+		err = atomicfile.Rename(temp, name)
 	}
 	if err != nil {
 		_ = os.Remove(temp)
