@@ -9,6 +9,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/roost-dev/roost/internal/atomicfile"
 )
 
 // Choices is a folder with the user's decisions about definitions that others wrote, one
@@ -81,16 +83,5 @@ func (c Choices) write(path string, data []byte) error {
 	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(c.Dir, ".choice-*") // mode 0600
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return nil
+	return atomicfile.Write(path, data)
 }
