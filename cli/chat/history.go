@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/roost-dev/roost/internal/atomicfile"
 )
 
 // Most of what is kept of what was typed.
@@ -100,16 +102,8 @@ func (h *History) rewrite() error {
 		}
 		out.Write(append(line, '\n'))
 	}
-	f, err := os.CreateTemp(filepath.Dir(h.path), ".chat-*") // made 0600
-	if err != nil {
+	if err := atomicfile.WriteDerived(h.path, ".chat-*", out.Bytes()); err != nil {
 		return fmt.Errorf("shorten what was typed: %w", err)
-	}
-	_, err = f.Write(out.Bytes())
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), h.path)
-	}
-	if err != nil {
-		return errors.Join(fmt.Errorf("shorten what was typed: %w", err), os.Remove(f.Name()))
 	}
 	return nil
 }
