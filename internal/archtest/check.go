@@ -23,6 +23,9 @@ var heaps = map[string]bool{
 	"manager": true, "managers": true, "misc": true, "shared": true,
 }
 
+// lockPackage is the only package that calls the kernel's file lock.
+const lockPackage = "internal/filelock"
+
 // buildPaths finds folders that exist only where the code was written. It is put
 // together from pieces so that this file does not find itself.
 var buildPaths = regexp.MustCompile(
@@ -142,6 +145,9 @@ func (c *checker) source(name string, data []byte) error {
 	}
 	p.code = p.code || !test
 	p.commented = p.commented || isPackageComment(file)
+	if at := kernelLock.FindIndex(data); at != nil && dir != lockPackage && !test {
+		c.add(name, 1+bytes.Count(data[:at[0]], []byte{'\n'}), "calls the kernel's file lock; %s does that for all systems", lockPackage)
+	}
 	for _, spec := range file.Imports {
 		target, err := strconv.Unquote(spec.Path.Value)
 		if err != nil {

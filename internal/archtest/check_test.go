@@ -60,6 +60,11 @@ func TestCheckReports(t *testing.T) {
 		{"a package needs a place", map[string]string{
 			"attic/a.go": source("attic"),
 		}, []string{"attic: stands in no layer; give it a place in internal/archtest/layer.go"}},
+		{"one package calls the kernel's lock", map[string]string{
+			"internal/filelock/a.go": source("filelock") + "var _ = unix.Flock(0, 0)\n",
+			"store/a_test.go":        "package store\nvar _ = syscall.Flock(0, 0)\n",
+			"store/a.go":             source("store") + "var _ = windows.LockFileEx(0, 0)\n",
+		}, []string{"store/a.go:3: calls the kernel's file lock; internal/filelock does that for all systems"}},
 		{"and a comment", map[string]string{
 			"money/a.go":       "package money\n",
 			"cmd/roost/a.go":   "// Roost is a program.\npackage main\n",
