@@ -13,6 +13,7 @@ import (
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/projection"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/usage"
 )
@@ -146,13 +147,13 @@ func made(ctx context.Context, v *store.View, name string, base []byte) []byte {
 	for e := range elements(ctx, v, "ui", v.State.UI(), &r) {
 		rows = append(rows, e.raw)
 	}
-	row := store.HistoryRow(v.State)
+	row := projection.HistoryRow(v.State)
 	row.ID, row.Now, row.Size = v.Ref.ID, v.Summary.TS, v.Summary.Size
 	item := usage.HistoryItem(rows, row)
 	if len(base) == 0 {
 		return item
 	}
-	return store.OverItem(base, item)
+	return projection.OverItem(base, item)
 }
 
 // held copies a history from the open file that was read, and not from the file that has its name by now: a task may

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/store/payload"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -17,7 +18,7 @@ func ill(t *testing.T) (s *Store, dir string) {
 	root := t.TempDir()
 	s = open(t, root)
 	k := create(t, s, "ill")
-	commit(t, k, task.UI, uiRow(2, strings.Repeat("big", blobThreshold)))
+	commit(t, k, task.UI, uiRow(2, strings.Repeat("big", payload.MaxInline)))
 	commit(t, k, task.API, apiRow(3, "user", "hello"))
 	commit(t, k, task.UI, uiRow(4, "last"))
 	closeTask(t, k)

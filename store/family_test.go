@@ -13,6 +13,7 @@ import (
 
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/store/projection"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/usage"
 )
@@ -35,24 +36,24 @@ func kin(t *testing.T) *task.State {
 // What Roo's history row says of a family, before, while and after it waits.
 func TestHistoryRowOfAFamily(t *testing.T) {
 	s := kin(t)
-	if got := HistoryRow(s); got.Status != "delegated" || got.Family.Awaiting != "kid" || got.Family.Delegated != "kid" {
+	if got := projection.HistoryRow(s); got.Status != "delegated" || got.Family.Awaiting != "kid" || got.Family.Delegated != "kid" {
 		t.Errorf("%+v", got)
 	}
 	s.Children[0].Ended, s.Children[0].Outcome, s.Children[0].Result = true, "completed", "Did it."
 	want := usage.Family{Delegated: "kid", Children: []string{"kid"}, Completed: "kid", Result: "Did it."}
-	if got := HistoryRow(s); got.Status != "active" || cmp.Diff(want, got.Family) != "" {
+	if got := projection.HistoryRow(s); got.Status != "active" || cmp.Diff(want, got.Family) != "" {
 		t.Errorf("%+v", got)
 	}
 	s.Children[0].Outcome, s.Run.Outcome = "abandoned", "completed"
-	if got := HistoryRow(s); got.Status != "active" || got.Family.Completed != "" {
+	if got := projection.HistoryRow(s); got.Status != "active" || got.Family.Completed != "" {
 		t.Errorf("a first task is not completed in Roo's words: %+v", got)
 	}
 	s.Parent = "above"
-	if got := HistoryRow(s); got.Status != "completed" {
+	if got := projection.HistoryRow(s); got.Status != "completed" {
 		t.Errorf("a child that completed: %+v", got)
 	}
 	s.Parent, s.Children = "", nil
-	if got := HistoryRow(s); got.Status != "" || len(got.Family.Children) > 0 {
+	if got := projection.HistoryRow(s); got.Status != "" || len(got.Family.Children) > 0 {
 		t.Errorf("a task without a family: %+v", got)
 	}
 }
@@ -61,7 +62,7 @@ func TestHistoryRowOfAFamily(t *testing.T) {
 // do not know stays where it is.
 func TestRowOverAnItem(t *testing.T) {
 	row := usage.HistoryItem(nil, usage.Row{ID: "p", Status: "active", Family: usage.Family{Delegated: "a", Children: []string{"a", "b"}}})
-	out := OverItem([]byte(`{"id":"p","zoo":[1],"status":"delegated","awaitingChildId":"b","childIds":["a"],"x":"y"}`), row)
+	out := projection.OverItem([]byte(`{"id":"p","zoo":[1],"status":"delegated","awaitingChildId":"b","childIds":["a"],"x":"y"}`), row)
 	if _, has := esjson.Get(out, "awaitingChildId"); has || !json.Valid(out) {
 		t.Errorf("%s", out)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/store/payload"
 	"github.com/roost-dev/roost/store/projection"
 	"github.com/roost-dev/roost/task"
 )
@@ -335,7 +336,7 @@ func TestCheckAndRepair(t *testing.T) {
 		root := t.TempDir()
 		s := open(t, root)
 		k := create(t, s, "ill")
-		commit(t, k, task.UI, uiRow(2, strings.Repeat("big", blobThreshold)))
+		commit(t, k, task.UI, uiRow(2, strings.Repeat("big", payload.MaxInline)))
 		commit(t, k, task.UI, uiRow(3, "last"))
 		closeTask(t, k)
 		if r := must[CheckReport](t)(Rooms.Check(ctx, s, nil, false)); r.OK != 1 || len(r.Damaged) != 0 {

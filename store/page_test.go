@@ -14,6 +14,7 @@ import (
 
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/store/payload"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -186,7 +187,7 @@ func TestAdoptingALongHistory(t *testing.T) {
 	for c, err := range must[journal.Reader](t)(s.Follow(o.Task.Ref)).Read(context.Background(), 1) {
 		check(t, err)
 		for _, e := range c.Events {
-			if len(e) > blobThreshold {
+			if len(e) > payload.MaxInline {
 				t.Errorf("an event of %d bytes: %.100s", len(e), e)
 			}
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/store/payload"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -46,7 +47,7 @@ func lineLengths(t *testing.T, dir string) (line, index int) {
 // words, a way through the trash, and for a fork's base.
 func TestALargeImageThatWaitsLiesBesideTheJournal(t *testing.T) {
 	ctx := t.Context()
-	images := pictures(blobThreshold/2, blobThreshold)
+	images := pictures(payload.MaxInline/2, payload.MaxInline)
 	s, k := besideTask(t)
 	id, dir := k.Ref.ID, k.Ref.Log
 	commit(t, k, task.UI, uiRow(1, "hello"))
@@ -100,12 +101,12 @@ func TestALargeImageThatWaitsLiesBesideTheJournal(t *testing.T) {
 
 // A journal of before, whose lines hold the images themselves, says what it said.
 func TestImagesInTheLinesOfAnOlderJournal(t *testing.T) {
-	images := pictures(3 * blobThreshold)
+	images := pictures(3 * payload.MaxInline)
 	s, k := besideTask(t)
 	raw := fmt.Appendf(nil, `{"type":"input.queued","input":"old","text":"look","images":[%q],"by":"api"}`, images[0])
 	check(t, k.Commit(t.Context(), task.Unknown{Type: "input.queued", Raw: raw}))
 	closeTask(t, k)
-	if line, _ := lineLengths(t, k.Ref.Log); line < 3*blobThreshold {
+	if line, _ := lineLengths(t, k.Ref.Log); line < 3*payload.MaxInline {
 		t.Fatalf("the longest line has %d bytes: it is none of before", line)
 	}
 	owned := own(t, s, k.Ref.ID)
@@ -122,12 +123,12 @@ func TestWordsWhoseImagesAreDamaged(t *testing.T) {
 		"gone": os.Remove,
 		"cut":  func(path string) error { return os.Truncate(path, 1000) },
 		"flipped": func(path string) error {
-			return os.WriteFile(path, []byte(`["data:image/png;base64,`+strings.Repeat("B", 2*blobThreshold)+`"]`), 0o600)
+			return os.WriteFile(path, []byte(`["data:image/png;base64,`+strings.Repeat("B", 2*payload.MaxInline)+`"]`), 0o600)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, k := besideTask(t)
-			check(t, k.Enqueue(t.Context(), task.InputQueued{Input: "a", Text: "look", Images: pictures(2 * blobThreshold), By: "api"}))
+			check(t, k.Enqueue(t.Context(), task.InputQueued{Input: "a", Text: "look", Images: pictures(2 * payload.MaxInline), By: "api"}))
 			closeTask(t, k)
 			blob := must[[]string](t)(filepath.Glob(filepath.Join(k.Ref.Log, "blobs", "*", "*")))[0]
 			check(t, spoil(blob))
@@ -155,7 +156,7 @@ func TestWhatAComposedMessageSpellsOutMayBeLarge(t *testing.T) {
 	k := create(t, s, "one")
 	result := `{"type":"tool_result","tool_use_id":"c","content":"ok"}`
 	calls := `{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"x","input":{}}]}`
-	image := strings.Repeat("A", 2*blobThreshold)
+	image := strings.Repeat("A", 2*payload.MaxInline)
 	body := task.Body{Compose: []task.Piece{
 		{Literal: `{"role":"user","content":[`}, {Result: "c"},
 		{Literal: `,{"type":"image","source":{"type":"base64","media_type":"image/png","data":"` + image + `"}}],"ts":5}`},

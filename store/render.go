@@ -41,7 +41,7 @@ type artifact struct {
 }
 
 func imageOf(s *task.State, now int64) (image, error) {
-	img := image{seq: s.Seq, files: slices.Clone(s.Files), row: HistoryRow(s)}
+	img := image{seq: s.Seq, files: slices.Clone(s.Files), row: projection.HistoryRow(s)}
 	img.row.Now = now
 	known := map[projection.FileKey]bool{}
 	for _, r := range img.files {
@@ -137,7 +137,7 @@ func (img image) renderItem(size int64) []byte {
 	if len(img.item) == 0 {
 		return item
 	}
-	out := OverItem(img.item, item)
+	out := projection.OverItem(img.item, item)
 	compact, err := esjson.Compact(nil, out)
 	if err != nil {
 		return item

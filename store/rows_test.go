@@ -75,35 +75,6 @@ func TestRowsOfClassicCline(t *testing.T) {
 	}
 }
 
-func TestPersonsWords(t *testing.T) {
-	for text, want := range map[string]string{
-		"<task>\nmow\n</task>":                  "mow",
-		"<user_message>\nmow </user_message> x": "mow",
-		"<task>\nmow":                           "mow",
-		"<environment_details>\n# Files":        "",
-		"mow\n\n<environment_details>\n# Files": "mow",
-		"a < b":                                 "a < b",
-		"":                                      "",
-		`<user_input mode="act">dig</user_input>`:      "dig",
-		"<feedback>no</feedback><environment_details>": "no",
-	} {
-		if got := personsWords(text); got != want {
-			t.Errorf("%q: %q, want %q", text, got, want)
-		}
-	}
-}
-
-func TestTimeOfID(t *testing.T) {
-	for id, want := range map[string]int64{
-		"1776200000000": 1776200000000, "1776200000000_ab3xz": 1776200000000, "019a0f5e-8c00-7000-8000-000000000000": 0x019a0f5e8c00,
-		"9b2e7c1a-1f5b-4c1e-9a35-6f0f7a6f2c11": 0, "mine": 0, "177620000000": 0, "17762000000000": 0, "-177620000000": 0, "": 0,
-	} {
-		if got := timeOfID(id); got != want {
-			t.Errorf("%s: %d, want %d", id, got, want)
-		}
-	}
-}
-
 // A task with an API history alone has the person's first words as its title.
 func TestTitleFromTheAPIHistory(t *testing.T) {
 	storage := t.TempDir()

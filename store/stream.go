@@ -12,6 +12,7 @@ import (
 	"github.com/roost-dev/roost/catalog"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/store/infer"
 )
 
 // streamEvery is how often a Stream tells what it has read meanwhile: a person does
@@ -158,7 +159,7 @@ func (l *lines) byChange(places []int) {
 		}
 		ts, _ := esjson.GetInt(rows.Row(filepath.Base(ref.Dir)), "ts")
 		if ts <= 0 {
-			ts = timeOfID(ref.ID)
+			ts = infer.TimeOfID(ref.ID)
 		}
 		if ts <= 0 {
 			ts = changedAt(ref.Dir)

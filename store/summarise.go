@@ -1,7 +1,6 @@
 package store
 
 import (
-	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -12,6 +11,7 @@ import (
 	"github.com/roost-dev/roost/journal/filelog"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store/cost"
+	"github.com/roost-dev/roost/store/infer"
 	"github.com/roost-dev/roost/store/intake"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/usage"
@@ -60,10 +60,10 @@ func summarise(v *View) Summary {
 	sum.ContextTokens = int64(tokens.ContextTokens)
 	sum.Usage = cost.TallyOf(s).Usage()
 	if sum.TS = rooTS(s); sum.TS <= 0 {
-		sum.TS = timeOfID(ref.ID)
+		sum.TS = infer.TimeOfID(ref.ID)
 	}
 	if sum.CreatedAt == nil {
-		sum.CreatedAt = Timestamp(timeOfID(ref.ID))
+		sum.CreatedAt = Timestamp(infer.TimeOfID(ref.ID))
 	}
 	if v.Log == nil || s.Adopted != nil {
 		from := ref.Dir
@@ -118,7 +118,7 @@ func summarise(v *View) Summary {
 		}
 	}
 	sum.Empty = sum.Empty || v.unborn
-	surround(&sum, s)
+	infer.Environment(&sum, s)
 	// Half of a surrogate pair is no text: what has one would not come back from the
 	// kept rows as it went in.
 	for _, text := range []*string{&sum.Title, &sum.Workspace, &sum.Mode, &sum.Provider, &sum.Model} {
@@ -138,7 +138,7 @@ func title(s *task.State) (string, error) {
 	if s.Title != "" {
 		return s.Title, nil
 	}
-	if ui := s.UI(); len(ui) > 0 && !ui[0].Missing && !vast(ui[0]) {
+	if ui := s.UI(); len(ui) > 0 && !ui[0].Missing && !infer.TooLong(ui[0]) {
 		raws, err := s.Raws(ui[:1])
 		if err != nil {
 			return "", err
@@ -153,10 +153,7 @@ func title(s *task.State) (string, error) {
 			return text, nil
 		}
 	}
-	if text := titleOfAPI(s); text != "" {
-		return text, nil
-	}
-	return cmp.Or(titleOfRows(s), titleOfVast(s)), nil
+	return infer.Title(s), nil
 }
 
 // rooTS is the time of the last row that is not a resume question.
@@ -234,7 +231,7 @@ func foreignStatus(s *task.State, origin string) string {
 				return "completed"
 			}
 		}
-		if handedBack(s) {
+		if infer.Completed(s) {
 			return "completed"
 		}
 		return "interrupted"

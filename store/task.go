@@ -8,6 +8,7 @@ import (
 
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/store/payload"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -75,9 +76,9 @@ func (t *Task) append(ctx context.Context, events []task.Event) (journal.Commit,
 	draft := journal.Draft{At: t.now(), By: actor(ctx, t.by)}
 	folded := make([]task.Event, 0, len(events))
 	for _, e := range events {
-		e, blobs, err := t.spill(ctx, e)
+		e, blobs, err := payload.Spill(ctx, t.log, e)
 		if err != nil {
-			return journal.Commit{}, nil, err
+			return journal.Commit{}, nil, fmt.Errorf("task %s: %w", t.Ref.ID, err)
 		}
 		raw, err := task.Encode(e)
 		if err != nil {

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/roost-dev/roost/roofmt"
-	"github.com/roost-dev/roost/store/intake"
+	"github.com/roost-dev/roost/store/infer"
 )
 
 // First words of megabytes are not read for a title, which says how many they are; what else
@@ -17,7 +17,7 @@ func TestFirstWordsOfMegabytes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("writes megabytes, and has one goroutine")
 	}
-	words := strings.Repeat("a word or two ", intake.LongMessage/14+1)
+	words := strings.Repeat("a word or two ", infer.LongMessage/14+1)
 	long := uiRow(1, words)
 	root := t.TempDir()
 	s := open(t, root)

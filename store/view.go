@@ -28,6 +28,9 @@ type View struct {
 	size   int64 // bytes of Roo's files
 }
 
+// Unborn reports whether the task's journal is there and holds nothing yet.
+func (v *View) Unborn() bool { return v.unborn }
+
 // Close lets go of the files. The state's messages cannot be read afterwards.
 func (v *View) Close() error {
 	var errs []error

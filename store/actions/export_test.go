@@ -10,7 +10,9 @@ import (
 type Found = taskActions
 
 // Look finds the actions of a task, as Undo does first.
-func Look(ctx context.Context, s *store.Store, given string) (Found, error) { return find(ctx, s, given) }
+func Look(ctx context.Context, s *store.Store, given string) (Found, error) {
+	return find(ctx, s, given)
+}
 
 // CheckNext chooses the action again, as Undo does with the overlay locked.
 func CheckNext(ctx context.Context, s *store.Store, t *Found, o Options) error {

@@ -10,6 +10,7 @@ import (
 	"github.com/roost-dev/roost/journal/filelog"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/fold"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -57,7 +58,7 @@ func (d *doctor) inspect(ctx context.Context, ref store.Ref) []Finding {
 	out = append(out, journalFindings(ref, health)...)
 	out = append(out, d.checkSignatures(ctx, v, anyDamaged(out))...)
 	if _, held := filelog.Holder(ref.Log); !held { // an owner is still writing what is derived
-		for _, m := range v.VerifyDerived(ctx, anyDamaged(out)) {
+		for _, m := range verifyDerived(ctx, v, anyDamaged(out)) {
 			m.ID, m.Path = ref.ID, ref.Dir
 			out = append(out, fromMismatch(m))
 		}
@@ -119,7 +120,7 @@ func unpairedCalls(ctx context.Context, s *task.State) (string, error) {
 	calls := map[string]*call{}
 	var open []*call // of the newest reply, while nothing follows it
 	orphans, extra := 0, 0
-	for m, err := range store.RawMessages(ctx, s, s.API()) {
+	for m, err := range fold.Raws(ctx, s, s.API()) {
 		if err != nil {
 			return "", err
 		}

@@ -9,12 +9,9 @@ import (
 
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/store/infer"
 	"github.com/roost-dev/roost/task"
 )
-
-// LongMessage is the length in bytes from which on a message is not read for a list: several times that would be in
-// memory at once, for each task that is read just then.
-const LongMessage = 8 << 20
 
 // Adoption is the event that makes a folder of JSON files a task with a journal. It names files in the place of blobs;
 // Adopt replaces them by hashes.
@@ -62,7 +59,7 @@ func Item(folder *roofmt.Folder) []byte {
 func firstTS(folder *roofmt.Folder) int64 {
 	for _, doc := range []*roofmt.Document{folder.UI, folder.API} {
 		for i := range min(doc.Len(), 3) {
-			if doc.Spans[i].Len > LongMessage {
+			if doc.Spans[i].Len > infer.LongMessage {
 				continue
 			}
 			raw, err := doc.Raw(i)

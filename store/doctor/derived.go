@@ -1,4 +1,4 @@
-package store
+package doctor
 
 import (
 	"context"
@@ -8,50 +8,37 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"os"
 	"path/filepath"
 
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/fold"
-	"github.com/roost-dev/roost/store/intake"
 	"github.com/roost-dev/roost/store/projection"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/usage"
 )
 
-// Mismatch is derived data that differs from what it is derived from.
-type Mismatch struct {
-	ID, Path string // of the task; "" for data that is kept for all tasks
-	File     string
-	Problem  string
-	Source   string // what the file is derived from
-	Stale    bool   // it is missing or behind, and misleads no reader
-	Rewrite  string // the name of the file that must be written again, when Distrust or removing it makes that happen
-
-	Unrepairable bool // deriving it again would not help
-}
-
-// VerifyDerived compares what was derived from a task's journal with the journal: its snapshot and Roo's files. The
+// verifyDerived compares what was derived from a task's journal with the journal: its snapshot and Roo's files. The
 // view must come from ReadWhole. journalDamaged: the journal itself is damaged, so its projections may hold what it
 // lost and are no evidence.
-func (v *View) VerifyDerived(ctx context.Context, journalDamaged bool) []Mismatch {
-	var out []Mismatch
-	if m, ok := v.verifySnapshot(ctx); ok && !journalDamaged {
+func verifyDerived(ctx context.Context, v *store.View, journalDamaged bool) []store.Mismatch {
+	var out []store.Mismatch
+	if m, ok := verifySnapshot(ctx, v); ok && !journalDamaged {
 		out = append(out, m)
 	}
-	if len(v.Pending) > 0 || v.unborn {
+	if len(v.Pending) > 0 || v.Unborn() {
 		return out // another program's files; the row shows what Roost makes of them
 	}
 	mark := projection.Read(v.Ref.Log)
 	if len(mark.Files) == 0 {
-		return append(out, Mismatch{File: projection.Name, Problem: "it is missing or not a record", Source: "the files", Stale: true})
+		return append(out, store.Mismatch{File: projection.Name, Problem: "it is missing or not a record", Source: "the files", Stale: true})
 	}
 	for _, name := range []string{roofmt.UIName, roofmt.APIName, roofmt.ItemName, roofmt.MetadataName} {
-		m, wrong, err := v.verifyProjection(ctx, name, mark)
+		m, wrong, err := verifyProjection(ctx, v, name, mark)
 		if err != nil {
-			m, wrong = Mismatch{File: name, Problem: err.Error(), Unrepairable: true}, true
+			m, wrong = store.Mismatch{File: name, Problem: err.Error(), Unrepairable: true}, true
 		}
 		if wrong && !journalDamaged {
 			out = append(out, m)
@@ -62,48 +49,48 @@ func (v *View) VerifyDerived(ctx context.Context, journalDamaged bool) []Mismatc
 
 // verifyProjection compares the bytes of one of Roo's files with what was written. A fingerprint does not do: a bad
 // disk changes bytes and leaves size and time.
-func (v *View) verifyProjection(ctx context.Context, name string, mark projection.Watermark) (Mismatch, bool, error) {
+func verifyProjection(ctx context.Context, v *store.View, name string, mark projection.Watermark) (store.Mismatch, bool, error) {
 	path := filepath.Join(v.Ref.Dir, name)
 	last, known := mark.Files[name]
 	info, err := os.Lstat(path)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		if !known || last.Absent || !v.Ref.Own && !exists(v.Ref.Dir, "") {
-			return Mismatch{}, false, nil
+		if !known || last.Absent || !v.Ref.Own && !exists(v.Ref.Dir) {
+			return store.Mismatch{}, false, nil
 		}
-		return Mismatch{File: path, Problem: "it is missing", Source: "the journal", Stale: true}, true, nil
+		return store.Mismatch{File: path, Problem: "it is missing", Source: "the journal", Stale: true}, true, nil
 	case err != nil:
-		return Mismatch{}, false, err
+		return store.Mismatch{}, false, err
 	case !known || !info.Mode().IsRegular():
-		return Mismatch{}, false, nil
+		return store.Mismatch{}, false, nil
 	}
 	prints, err := roofmt.Prints(v.Ref.Dir)
 	if err != nil || prints[name] != last.Print() || len(last.SHA256) != 2*sha256.Size {
-		return Mismatch{}, false, err // another program changed it; that is compared message by message
+		return store.Mismatch{}, false, err // another program changed it; that is compared message by message
 	}
 	sum, err := sumOf(ctx, path)
 	if err != nil {
-		return Mismatch{}, false, err
+		return store.Mismatch{}, false, err
 	}
-	if sum != last.SHA256 && !v.holdsObject(name, last.SHA256) {
+	if sum != last.SHA256 && !holdsObject(v, name, last.SHA256) {
 		const problem = "its bytes are not those that were written, though its size and time are"
-		return Mismatch{File: path, Problem: problem, Source: "the journal", Rewrite: name}, true, nil
+		return store.Mismatch{File: path, Problem: problem, Source: "the journal", Rewrite: name}, true, nil
 	}
 	if name != roofmt.UIName && name != roofmt.APIName || last.Absent {
-		return Mismatch{}, false, nil
+		return store.Mismatch{}, false, nil
 	}
 	list, waiting := v.State.UI(), json.RawMessage(nil)
 	if name == roofmt.APIName {
 		list = v.State.API()
 		if waiting, err = v.State.ResultsSoFar(); err != nil {
-			return Mismatch{}, false, err
+			return store.Mismatch{}, false, err
 		}
 	}
 	want, err := renderSum(ctx, v.State, list, waiting)
 	if err != nil || want == last.SHA256 || want == last.Shows {
-		return Mismatch{}, false, err
+		return store.Mismatch{}, false, err
 	}
-	m := Mismatch{File: path, Problem: "it differs from what the journal gives", Source: "the journal", Rewrite: name}
+	m := store.Mismatch{File: path, Problem: "it differs from what the journal gives", Source: "the journal", Rewrite: name}
 	if mark.Seq < v.State.Seq { // the process that would have written it was killed
 		m.Problem, m.Stale = fmt.Sprintf("it shows commit %d of %d", mark.Seq, v.State.Seq), true
 	}
@@ -112,7 +99,7 @@ func (v *View) verifyProjection(ctx context.Context, name string, mark projectio
 
 // holdsObject reports whether a small file holds an object with a digest. The watermark notes the object, not the file,
 // when another tool wrote the file.
-func (v *View) holdsObject(name, want string) bool {
+func holdsObject(v *store.View, name, want string) bool {
 	if name != roofmt.ItemName && name != roofmt.MetadataName {
 		return false
 	}
@@ -121,8 +108,8 @@ func (v *View) holdsObject(name, want string) bool {
 		return false
 	}
 	defer folder.Close()
-	return name == roofmt.ItemName && markOf(folder.Item).SHA256 == want ||
-		name == roofmt.MetadataName && markOf(folder.Metadata).SHA256 == want
+	return name == roofmt.ItemName && hexSum(folder.Item) == want ||
+		name == roofmt.MetadataName && hexSum(folder.Metadata) == want
 }
 
 func sumOf(ctx context.Context, path string) (string, error) {
@@ -154,10 +141,10 @@ func (c ctxReader) Read(p []byte) (int, error) {
 // renderSum is the digest of what a history is projected to. waiting is the user turn that follows the history while
 // the task waits for a subtask; nil otherwise.
 func renderSum(ctx context.Context, s *task.State, list []*task.Message, waiting []byte) (string, error) {
-	h := newHashing(io.Discard)
+	h := sha256.New()
 	err := roofmt.WriteArray(h, func(yield func(roofmt.Element, error) bool) {
 		i := 0
-		for raw, err := range RawMessages(ctx, s, list) {
+		for raw, err := range fold.Raws(ctx, s, list) {
 			if err == nil && raw == nil {
 				err = fmt.Errorf("message %d cannot be read", i+1)
 			}
@@ -174,36 +161,36 @@ func renderSum(ctx context.Context, s *task.State, list []*task.Message, waiting
 			yield(roofmt.Element{Raw: waiting, Made: true}, nil)
 		}
 	})
-	return h.projected().SHA256, err
+	return hex.EncodeToString(h.Sum(nil)), err
 }
 
 // verifySnapshot compares what readers see, who start from the saved snapshot, with what the whole journal gives.
-func (v *View) verifySnapshot(ctx context.Context) (Mismatch, bool) {
+func verifySnapshot(ctx context.Context, v *store.View) (store.Mismatch, bool) {
 	const file = "journal.idx"
 	head, err := v.Log.Head(ctx)
 	if err != nil || head == 0 {
-		return Mismatch{}, false
+		return store.Mismatch{}, false
 	}
 	snap, err := v.Log.Snapshot(ctx)
 	if errors.Is(err, journal.ErrNoSnapshot) {
 		const problem = "it is missing or unusable; every read folds the whole journal"
-		return Mismatch{File: file, Problem: problem, Source: "the journal", Stale: true}, true
+		return store.Mismatch{File: file, Problem: problem, Source: "the journal", Stale: true}, true
 	}
 	if err != nil {
-		return Mismatch{File: file, Problem: err.Error(), Source: "the journal", Unrepairable: true}, true
+		return store.Mismatch{File: file, Problem: err.Error(), Source: "the journal", Unrepairable: true}, true
 	}
 	quick, err := task.Restore(snap.Data, fold.FromLog(ctx, v.Log), fold.MessageMemory)
 	if err != nil {
 		const problem = "its snapshot is unusable; every read folds the whole journal"
-		return Mismatch{File: file, Problem: problem, Source: "the journal", Stale: true}, true
+		return store.Mismatch{File: file, Problem: problem, Source: "the journal", Stale: true}, true
 	}
 	if err := fold.Into(ctx, quick, v.Log, quick.Seq+1); err != nil || v.State.Seq != quick.Seq {
-		return Mismatch{}, false // the journal grew since, or the state includes pending changes
+		return store.Mismatch{}, false // the journal grew since, or the state includes pending changes
 	}
 	if len(v.Pending) == 0 && stateDigest(quick) != stateDigest(v.State) {
-		return Mismatch{File: file, Problem: "its snapshot differs from the journal", Source: "the journal", Rewrite: file}, true
+		return store.Mismatch{File: file, Problem: "its snapshot differs from the journal", Source: "the journal", Rewrite: file}, true
 	}
-	return Mismatch{}, false
+	return store.Mismatch{}, false
 }
 
 // stateDigest is a digest of a state, for comparing.
@@ -227,57 +214,7 @@ func stateDigest(s *task.State) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// Distrust keeps the bytes of one of Roo's files that is not what was written, and lets the projector write the file
-// again. It keeps them with a commit, as it does for any refused file, and returns the blob; "" when there is no file.
-func (t *Task) Distrust(ctx context.Context, name, reason string) (blob string, err error) {
-	hash, size, err := intake.KeepFile(ctx, t, t.Ref.Dir, name)
-	if errors.Is(err, os.ErrNotExist) {
-		return "", nil
-	}
-	if err != nil {
-		return "", fmt.Errorf("task %s: keep the damaged %s: %w", t.Ref.ID, name, err)
-	}
-	if !intake.KeptBefore(t.state, name, hash) {
-		err = t.Commit(ctx, task.ForeignRefused{Name: name, Blob: hash, Size: size, Reason: reason})
-		if err == nil {
-			err = t.Barrier(ctx)
-		}
-		if err != nil {
-			return "", err
-		}
-	}
-	t.proj.mu.Lock()
-	defer t.proj.mu.Unlock()
-	mark := t.proj.mark.Files[name]
-	mark.SHA256, mark.Shows = "damaged", ""
-	t.proj.mark.Files[name] = mark
-	t.proj.shown = 0
-	return hash, nil
-}
-
-// RawMessages yields the bytes of messages. It reads some at a time, because a history may be larger than memory. A
-// message that cannot be read is nil.
-func RawMessages(ctx context.Context, s *task.State, list []*task.Message) iter.Seq2[[]byte, error] {
-	const atOnce = 50
-	return func(yield func([]byte, error) bool) {
-		for from := 0; from < len(list); from += atOnce {
-			if err := ctx.Err(); err != nil {
-				yield(nil, err)
-				return
-			}
-			part := list[from:min(from+atOnce, len(list))]
-			all, together := s.Raws(part)
-			for i := range part {
-				var raw []byte
-				if together == nil {
-					raw = all[i]
-				} else if alone, err := s.Raws(part[i : i+1]); err == nil {
-					raw = alone[0]
-				}
-				if !yield(raw, nil) {
-					return
-				}
-			}
-		}
-	}
+func hexSum(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
 }

@@ -1,6 +1,11 @@
-package store
+// Package infer derives what a task's fields do not hold from its messages, its id and its history item: a title, the
+// folder, mode and model, the time of creation.
+//
+// The results are for showing a task. A run does not begin in a folder that a message names, however likely it is.
+package infer
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,12 +17,16 @@ import (
 	"github.com/roost-dev/roost/task"
 )
 
-// titleOfRows is the first words among a task's first rows, where the first row of all,
-// which holds what the person asked for, is lost. "" when there are none.
+// Title is a title for a task whose first row, which holds what the user asked for, is lost; "" when there is none.
+func Title(s *task.State) string {
+	return cmp.Or(titleOfAPI(s), titleOfRows(s), titleOfLong(s))
+}
+
+// titleOfRows is the first text among a task's first rows; "" when there is none.
 func titleOfRows(s *task.State) string {
 	ui := s.UI()
 	for _, m := range ui[:min(len(ui), 8)] {
-		if m.Missing || vast(m) || m.Kind() != "say:text" && m.Kind() != "say:user_feedback" {
+		if m.Missing || TooLong(m) || m.Kind() != "say:text" && m.Kind() != "say:user_feedback" {
 			continue
 		}
 		if raws, err := s.Raws([]*task.Message{m}); err == nil {
@@ -29,12 +38,12 @@ func titleOfRows(s *task.State) string {
 	return ""
 }
 
-// titleOfAPI is a task's first words by its API history: what the person wrote,
-// without what the tool put around it. "" when there are none.
+// titleOfAPI is the user's first text in the API history, without the tags that the tool put around it; "" when there is
+// none.
 func titleOfAPI(s *task.State) string {
 	api := s.API()
 	for i := range min(len(api), 3) {
-		if api[i].Missing || vast(api[i]) {
+		if api[i].Missing || TooLong(api[i]) {
 			continue
 		}
 		raws, err := s.Raws(api[i : i+1])
@@ -50,7 +59,7 @@ func titleOfAPI(s *task.State) string {
 			if b.Type() != "text" || !ok {
 				continue
 			}
-			if text = personsWords(text); text != "" {
+			if text = usersText(text); text != "" {
 				return text
 			}
 		}
@@ -58,10 +67,10 @@ func titleOfAPI(s *task.State) string {
 	return ""
 }
 
-// wrappers are the tags that tools put around a person's words.
+// wrappers are the tags that tools put around a user's text.
 var wrappers = [...]string{"task", "user_message", "user_input", "feedback", "answer"}
 
-func personsWords(text string) string {
+func usersText(text string) string {
 	for _, tag := range wrappers {
 		_, rest, ok := strings.Cut(text, "<"+tag)
 		if _, inside, closed := strings.Cut(rest, ">"); ok && closed {
@@ -73,14 +82,14 @@ func personsWords(text string) string {
 	return strings.TrimSpace(text)
 }
 
-// handedBack reports whether the history row says that the task is completed. Roo
-// writes that of a subtask whose result went to its parent: the last thing that it asks
-// is then whether to hand it over. What the person said after the result began it anew.
-func handedBack(s *task.State) bool {
+// Completed reports whether the history item marks the task as completed. Roo writes that for a subtask whose result went
+// to its parent: the subtask's last question is then whether to hand the result over. User feedback after the result
+// starts the task again.
+func Completed(s *task.State) bool {
 	if s.Adopted == nil {
 		return false
 	}
-	if said, _ := esjson.GetString(s.Adopted.Item, "status"); said != "completed" {
+	if status, _ := esjson.GetString(s.Adopted.Item, "status"); status != "completed" {
 		return false
 	}
 	for _, m := range slices.Backward(s.UI()) {
@@ -94,10 +103,9 @@ func handedBack(s *task.State) bool {
 	return true
 }
 
-// timeOfID is the moment that an id was made at, in Unix milliseconds: Roo's and
-// Cline's old ids are that moment, and UUIDs of version 7 hold it. 0 when the id
-// does not say.
-func timeOfID(id string) int64 {
+// TimeOfID is the time at which an id was made, in Unix milliseconds: Roo's and Cline's old ids are that time, and UUIDs
+// of version 7 hold it. It is 0 for other ids.
+func TimeOfID(id string) int64 {
 	if digits, _, _ := strings.Cut(id, "_"); len(digits) == 13 {
 		if ms, err := strconv.ParseInt(digits, 10, 64); err == nil && ms > 0 {
 			return ms
