@@ -1,6 +1,9 @@
 package api
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"strings"
+)
 
 // Hit is a message that holds a query. Its JSON has of the task what says which it is.
 type Hit struct {
@@ -67,3 +70,32 @@ const (
 // Scopes are the places that a search can be narrowed to: the two histories, what tools got and returned, and paths of
 // files.
 var Scopes = []string{UI, API, "tool", "path"}
+
+// SourceState is what one storage holds.
+type SourceState struct {
+	Name    string `json:"name"`
+	Tool    string `json:"tool"`
+	Path    string `json:"path"`
+	State   string `json:"state"` // readable, partly damaged, or "unreachable: why": never just empty
+	Tasks   int    `json:"tasks"`
+	Damaged int    `json:"damaged"`
+	Empty   int    `json:"empty"`
+	Bytes   int64  `json:"bytes"` // of the tasks' files
+
+	// Problem is what is wrong with the tool's own index of its tasks. All of them are
+	// listed without it; what only the index knows may be missing.
+	Problem string `json:"problem,omitempty"`
+
+	Folder string `json:"-"` // the folder of task folders
+}
+
+// The states of a source. An unreachable one has a reason behind the colon, and is never just empty: what it holds is
+// unknown, not gone.
+const (
+	SourceReadable      = "readable"
+	SourcePartlyDamaged = "partly damaged"
+	SourceUnreachable   = "unreachable: "
+)
+
+// Unreachable reports whether the source could not be read.
+func (src SourceState) Unreachable() bool { return strings.HasPrefix(src.State, SourceUnreachable) }

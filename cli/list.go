@@ -145,8 +145,8 @@ func (a *App) showList(cmd *cobra.Command, items []api.Summary, got listed, f st
 }
 
 // noSource says when nothing was found because no source has the name that was given.
-func (a *App) noSource(name string, sources []store.SourceState) {
-	if name == "" || slices.ContainsFunc(sources, func(s store.SourceState) bool { return name == s.Name || name == s.Tool }) {
+func (a *App) noSource(name string, sources []api.SourceState) {
+	if name == "" || slices.ContainsFunc(sources, func(s api.SourceState) bool { return name == s.Name || name == s.Tool }) {
 		return
 	}
 	var names []string

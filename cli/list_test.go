@@ -9,7 +9,6 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/report"
-	"github.com/roost-dev/roost/store"
 )
 
 func TestTreeSurvivesCircles(t *testing.T) {
@@ -78,7 +77,7 @@ func TestLists(t *testing.T) {
 
 func TestSourcesAreToldOneByOne(t *testing.T) {
 	t.Parallel()
-	sources := []store.SourceState{
+	sources := []api.SourceState{
 		{Name: "roost", Tool: "roost", Path: "/root", State: "readable", Tasks: 3},
 		{Name: "code-1", Tool: "roo", Path: "/code", State: "readable", Tasks: 2, Damaged: 1, Empty: 4},
 		{Name: "none", Path: "/none", State: "readable"},

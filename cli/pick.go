@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/cli/picker"
 	"github.com/roost-dev/roost/store"
 )
@@ -188,7 +189,7 @@ var editors = map[string]string{
 }
 
 // sourceLabel names a storage for people: the editor that it lies in, and the tool.
-func sourceLabel(src store.SourceState) string {
+func sourceLabel(src api.SourceState) string {
 	if src.Name == store.OwnSource {
 		return "Roost"
 	}

@@ -77,7 +77,7 @@ func (d *desk) Tasks(ctx context.Context) iter.Seq2[picker.Found, error] {
 
 // trouble is why a source could not be looked into. That tasks of it are damaged, the
 // sentence above the list says.
-func trouble(src store.SourceState) string {
+func trouble(src api.SourceState) string {
 	if src.State == "partly damaged" && src.Problem == "" {
 		return ""
 	}

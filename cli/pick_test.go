@@ -28,11 +28,11 @@ func TestSourceLabel(t *testing.T) {
 		{"/backup/tasks", "roo", "store-1a2b3c/Roo"},
 		{"globalStorage/x.y", "roo", "store-1a2b3c/Roo"},
 	} {
-		if got := sourceLabel(store.SourceState{Name: "store-1a2b3c", Tool: tt.tool, Path: tt.path}); got != tt.want {
+		if got := sourceLabel(api.SourceState{Name: "store-1a2b3c", Tool: tt.tool, Path: tt.path}); got != tt.want {
 			t.Errorf("%s: %s, want %s", tt.path, got, tt.want)
 		}
 	}
-	if got := sourceLabel(store.SourceState{Name: store.OwnSource, Tool: "roost", Path: "/x"}); got != "Roost" {
+	if got := sourceLabel(api.SourceState{Name: store.OwnSource, Tool: "roost", Path: "/x"}); got != "Roost" {
 		t.Errorf("our own root is called %s", got)
 	}
 }
@@ -101,7 +101,7 @@ func TestRowOfATask(t *testing.T) {
 func TestTrouble(t *testing.T) {
 	t.Parallel()
 	for state, want := range map[string]string{"": "", "readable": "", "partly damaged": "", "unreachable: no such folder": "is unreachable: no such folder"} {
-		if got := trouble(store.SourceState{State: state}); got != want {
+		if got := trouble(api.SourceState{State: state}); got != want {
 			t.Errorf("%s: %q, want %q", state, got, want)
 		}
 	}

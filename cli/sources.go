@@ -3,8 +3,8 @@ package cli
 import (
 	"fmt"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/report"
-	"github.com/roost-dev/roost/store"
 )
 
 // sumUp says on stderr what was found, and where was looked when nothing was.
@@ -52,7 +52,7 @@ func (a *App) sumUp(got report.Found, shown int) {
 
 // unreachable says why a source could not be looked into, "" when it could. It is
 // never just shown as empty.
-func unreachable(src store.SourceState) string {
+func unreachable(src api.SourceState) string {
 	if src.State == "" || src.State == "readable" {
 		return ""
 	}
@@ -66,7 +66,7 @@ func unreachable(src store.SourceState) string {
 }
 
 // bySource says what each source holds, those with nothing left out.
-func (a *App) bySource(sources []store.SourceState) {
+func (a *App) bySource(sources []api.SourceState) {
 	for _, src := range sources {
 		if src.Tasks+src.Empty == 0 {
 			continue

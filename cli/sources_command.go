@@ -11,10 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/roost-dev/roost/api"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/roofmt"
-	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/view"
 )
 
@@ -51,12 +51,12 @@ func (a *App) sourcesCommand() *cobra.Command {
 
 func (a *App) sourcesList(ctx context.Context) error {
 	return a.connect(ctx, func(c *client.Client) error {
-		return documentOf(ctx, a, c, "/v1/sources", nil, func(got struct{ Items []store.SourceState }) error { return a.sourceTable(got.Items) })
+		return documentOf(ctx, a, c, "/v1/sources", nil, func(got struct{ Items []api.SourceState }) error { return a.sourceTable(got.Items) })
 	})
 }
 
 // sourceTable writes one line a source. States may be long: they say why.
-func (a *App) sourceTable(sources []store.SourceState) error {
+func (a *App) sourceTable(sources []api.SourceState) error {
 	style := a.outStyle()
 	rows := [][]string{{"SOURCE", "TOOL", "TASKS", "DAMAGED", "EMPTY", "SIZE", "STATE"}}
 	for _, src := range sources {
@@ -77,7 +77,7 @@ func (a *App) sourceTable(sources []store.SourceState) error {
 		all += w + len("  ")
 	}
 	if a.OutTTY && a.Width > 0 { // a path that does not fit beside the rest stands below it
-		below = slices.ContainsFunc(sources, func(src store.SourceState) bool { return all+display.Columns(display.OneLine(src.Path)) > a.Width })
+		below = slices.ContainsFunc(sources, func(src api.SourceState) bool { return all+display.Columns(display.OneLine(src.Path)) > a.Width })
 	}
 	out := bufio.NewWriter(a.Out)
 	for i, row := range rows {

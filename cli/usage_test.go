@@ -8,7 +8,6 @@ import (
 	"github.com/roost-dev/roost/api"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/money"
-	"github.com/roost-dev/roost/store"
 )
 
 // spent is a group of a month's work.
@@ -46,7 +45,7 @@ func TestWhatWasSpentFitsIntoTheTerminal(t *testing.T) {
 // A path that does not fit beside the rest of its line stands whole below it.
 func TestSourcesFitIntoTheTerminal(t *testing.T) {
 	t.Parallel()
-	sources := []store.SourceState{{Name: "vscode-roo", Tool: "roo", State: "readable", Path: "/home/someone/.config/Code/User/globalStorage/rooveterinaryinc.roo-cline"}}
+	sources := []api.SourceState{{Name: "vscode-roo", Tool: "roo", State: "readable", Path: "/home/someone/.config/Code/User/globalStorage/rooveterinaryinc.roo-cline"}}
 	for width, below := range map[int]bool{0: false, 200: false, 80: true} {
 		a, out, _ := app(t)
 		a.OutTTY, a.Width, a.flags.noColour = width > 0, width, true

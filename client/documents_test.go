@@ -13,12 +13,11 @@ import (
 
 	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/report"
-	"github.com/roost-dev/roost/store"
 )
 
 // documents are those that come over the network and are shown, or told on as they were.
 var documents = []any{
-	api.Summary{}, api.Usage{}, api.Totals{}, api.Hit{}, api.DeletedTask{}, api.TaskActions{}, api.BranchTree{}, api.ForkResult{}, store.SourceState{},
+	api.Summary{}, api.Usage{}, api.Totals{}, api.Hit{}, api.DeletedTask{}, api.TaskActions{}, api.BranchTree{}, api.ForkResult{}, api.SourceState{},
 	report.Page[api.Summary]{}, report.Page[report.Run]{}, report.Page[api.Hit]{}, report.Branch{}, report.KnownFile{},
 	report.Run{}, report.Question{}, report.Sent{}, report.Answered{}, report.Queued{}, report.Deleted{}, report.Restored{},
 	report.NewTask{}, report.NewRun{}, report.Message{}, report.Answer{}, report.NewRewind{}, report.NewUndo{}, report.NewFork{}, report.NewCondense{}, report.NewRestore{},

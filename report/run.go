@@ -5,7 +5,6 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/money"
-	"github.com/roost-dev/roost/store"
 )
 
 // Run is one stretch of work on a task, as every door shows it.
@@ -49,11 +48,11 @@ type Question struct {
 
 // Found is what was looked through for a list or a search.
 type Found struct {
-	Sources []store.SourceState `json:"sources"`
-	Copies  int                 `json:"copies"` // places that hold a copy of a listed task
-	Tasks   int                 `json:"tasks"`
-	Unread  []api.Damage        `json:"unread"` // tasks that could not be read
-	Notes   []string            `json:"notes"`
+	Sources []api.SourceState `json:"sources"`
+	Copies  int               `json:"copies"` // places that hold a copy of a listed task
+	Tasks   int               `json:"tasks"`
+	Unread  []api.Damage      `json:"unread"` // tasks that could not be read
+	Notes   []string          `json:"notes"`
 }
 
 // Queued is input that a task has not used yet.

@@ -20,7 +20,7 @@ import (
 )
 
 type sources struct {
-	Items []store.SourceState `json:"items"`
+	Items []api.SourceState `json:"items"`
 }
 
 func (s *Server) sources(a *asked) (any, error) {

@@ -6,6 +6,7 @@ type (
 	Damage        = api.Damage
 	MessageCounts = api.MessageCounts
 	Received      = api.Received
+	SourceState   = api.SourceState
 	Summary       = api.Summary
 	Usage         = api.Usage
 )

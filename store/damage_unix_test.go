@@ -110,7 +110,7 @@ func TestARootThatVanishesInTheMiddle(t *testing.T) {
 		t.Errorf("%+v", sum)
 	}
 	states[1].Damaged = 1
-	states[1].judge()
+	judge(&states[1])
 	if state := states[1].State; !strings.HasPrefix(state, "unreachable: it went away") {
 		t.Errorf("%s", state)
 	}

@@ -102,7 +102,7 @@ func (l *lines) knownOf(i int) *catalog.SourceRows {
 
 // place adds the tasks of one source, as they were known.
 func (l *lines) place(i int, src Source) {
-	state := SourceState{Name: src.Name, Tool: src.Tool, Path: src.Path, State: readable, tasks: src.Tasks}
+	state := SourceState{Name: src.Name, Tool: src.Tool, Path: src.Path, State: readable, Folder: src.Tasks}
 	if src.err != nil {
 		state.State = unreachable + src.err.Error()
 	}
@@ -464,7 +464,7 @@ func (l *lines) tally() []SourceState {
 		}
 	}
 	for i := range l.states {
-		l.states[i].judge()
+		judge(&l.states[i])
 	}
 	return l.states
 }

@@ -40,7 +40,7 @@ func (s *Store) everyRef(ctx context.Context) ([]Ref, []SourceState, error) {
 		return nil, nil, err
 	}
 	for _, src := range list {
-		state := SourceState{Name: src.Name, Tool: src.Tool, Path: src.Path, State: readable, tasks: src.Tasks}
+		state := SourceState{Name: src.Name, Tool: src.Tool, Path: src.Path, State: readable, Folder: src.Tasks}
 		if src.err != nil {
 			state.State = unreachable + src.err.Error()
 		}

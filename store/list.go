@@ -33,24 +33,6 @@ type Filter struct {
 	closely bool // compare every file of every task, however long that takes
 }
 
-// SourceState is what one storage holds.
-type SourceState struct {
-	Name    string `json:"name"`
-	Tool    string `json:"tool"`
-	Path    string `json:"path"`
-	State   string `json:"state"` // readable, partly damaged, or "unreachable: why": never just empty
-	Tasks   int    `json:"tasks"`
-	Damaged int    `json:"damaged"`
-	Empty   int    `json:"empty"`
-	Bytes   int64  `json:"bytes"` // of the tasks' files
-
-	// Problem is what is wrong with the tool's own index of its tasks. All of them are
-	// listed without it; what only the index knows may be missing.
-	Problem string `json:"problem,omitempty"`
-
-	tasks string // the folder of task folders
-}
-
 // Listing is one page of a list and what was found in all.
 type Listing struct {
 	Items      []Summary

@@ -2,22 +2,20 @@ package store
 
 import (
 	"os"
-	"strings"
+
+	"github.com/roost-dev/roost/api"
 )
 
-// The states of a source. An unreachable one says why behind a colon, and is
-// never just empty: what is in it is unknown, not gone.
+// The states of a source. An unreachable one has a reason behind the colon, and is never just empty: what it holds is
+// unknown, not gone.
 const (
-	readable    = "readable"
-	partly      = "partly damaged"
-	unreachable = "unreachable: "
+	readable    = api.SourceReadable
+	partly      = api.SourcePartlyDamaged
+	unreachable = api.SourceUnreachable
 )
 
-// Unreachable reports whether the source could not be read.
-func (src SourceState) Unreachable() bool { return strings.HasPrefix(src.State, unreachable) }
-
-// judge says what the counts mean.
-func (src *SourceState) judge() {
+// judge sets the state that follows from the counts.
+func judge(src *SourceState) {
 	if src.State != readable || src.Damaged == 0 && src.Problem == "" {
 		return
 	}
@@ -25,7 +23,7 @@ func (src *SourceState) judge() {
 		return
 	}
 	// A disk that was pulled out meanwhile looks like damage of all its tasks.
-	if _, err := os.ReadDir(src.tasks); err != nil && src.tasks != "" {
+	if _, err := os.ReadDir(src.Folder); err != nil && src.Folder != "" {
 		src.State = unreachable + "it went away while it was read: " + err.Error()
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
 )
@@ -32,7 +33,7 @@ func FindPath(ctx context.Context, s *store.Store, path string) ([]Original, err
 // FindSource lists the tasks of the sources with a name: the name of a source or of a tool, or "all" for every source
 // except Roost's own. It leaves out tasks whose folder an editor deleted: Roost holds them already. It also returns the
 // sources that cannot be read, so that the caller can import the others.
-func FindSource(ctx context.Context, s *store.Store, name string) (list []Original, unreachable []store.SourceState, err error) {
+func FindSource(ctx context.Context, s *store.Store, name string) (list []Original, unreachable []api.SourceState, err error) {
 	if name == store.OwnSource {
 		return nil, nil, fmt.Errorf("import from %s: %w", name, ErrInOwnRoot)
 	}
