@@ -16,7 +16,6 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/conformance"
-	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/roofmt"
 )
 
@@ -74,7 +73,7 @@ func TestCorpusAcceptance(t *testing.T) {
 func encoded(t *testing.T, items []api.Summary) []byte {
 	t.Helper()
 	var out strings.Builder
-	must(t, encode(&out, report.PageOf(items, ""), false))
+	must(t, encode(&out, api.PageOf(items, ""), false))
 	return []byte(out.String())
 }
 

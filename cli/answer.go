@@ -11,10 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/roost-dev/roost/api"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/engine"
-	"github.com/roost-dev/roost/report"
 )
 
 type answerFlags struct {
@@ -64,8 +64,8 @@ func (a *App) answerCommand() *cobra.Command {
 }
 
 // answer is what the flags and words say.
-func (f answerFlags) answer(text string) (report.Answer, error) {
-	out := report.Answer{Text: text, Always: f.always}
+func (f answerFlags) answer(text string) (api.Answer, error) {
+	out := api.Answer{Text: text, Always: f.always}
 	yes, no := true, false
 	switch {
 	case f.yes:
@@ -87,7 +87,7 @@ func (f answerFlags) answer(text string) (report.Answer, error) {
 	return out, nil
 }
 
-func (a *App) answer(ctx context.Context, c *client.Client, e *engine.Engine, id string, answer report.Answer) error {
+func (a *App) answer(ctx context.Context, c *client.Client, e *engine.Engine, id string, answer api.Answer) error {
 	q, err := a.questionOf(ctx, c, id)
 	if err != nil {
 		return err
@@ -109,7 +109,7 @@ func (a *App) answer(ctx context.Context, c *client.Client, e *engine.Engine, id
 		}
 	}
 	r := client.Request{Method: http.MethodPost, Path: "/v1/questions/" + url.PathEscape(q.ID) + "/answer", Body: answer}
-	var done report.Answered
+	var done api.Answered
 	if err := a.sendTold(ctx, c, r, &done); err != nil {
 		return err
 	}
@@ -123,12 +123,12 @@ func (a *App) answer(ctx context.Context, c *client.Client, e *engine.Engine, id
 }
 
 // consent reports whether a yes or a no answers a question.
-func consent(q report.Question) bool {
+func consent(q api.Question) bool {
 	return q.Kind == "approval" || q.Kind == "limit" || q.Kind == "damage"
 }
 
 // answering is how a question can be answered on a command line.
-func answering(q report.Question) string {
+func answering(q api.Question) string {
 	line := "roost answer " + shellWord(q.ID)
 	switch {
 	case consent(q):
@@ -140,7 +140,7 @@ func answering(q report.Question) string {
 }
 
 // suits refuses what is no answer to a question of that kind.
-func suits(q report.Question, n report.Answer) error {
+func suits(q api.Question, n api.Answer) error {
 	refuse := func(why string) error {
 		f := usage("answer question "+q.ID, why, answering(q))
 		f.Code, f.Status, f.Task = "not_an_answer", http.StatusUnprocessableEntity, q.Task
@@ -162,7 +162,7 @@ func suits(q report.Question, n report.Answer) error {
 }
 
 // askedOf is what a waiting run asks, and how that is answered.
-func (a *App) askedOf(ctx context.Context, c *client.Client, r report.Run) (text, try string) {
+func (a *App) askedOf(ctx context.Context, c *client.Client, r api.Run) (text, try string) {
 	open, err := c.Questions(ctx, r.Task)
 	if err == nil {
 		for _, q := range open {
@@ -202,12 +202,12 @@ func runsHere(e *engine.Engine) bool {
 
 // questionOf is the question that an id names: its own, or that of a task with one open
 // question.
-func (a *App) questionOf(ctx context.Context, c *client.Client, id string) (report.Question, error) {
+func (a *App) questionOf(ctx context.Context, c *client.Client, id string) (api.Question, error) {
 	if at := strings.LastIndexByte(id, '.'); at > 0 {
 		open, err := c.Questions(ctx, id[:at])
 		var p *client.Problem
 		if err != nil && !errors.As(err, &p) {
-			return report.Question{}, err
+			return api.Question{}, err
 		}
 		for _, q := range open {
 			if q.ID == id || q.Question == id[at+1:] {
@@ -215,23 +215,23 @@ func (a *App) questionOf(ctx context.Context, c *client.Client, id string) (repo
 			}
 		}
 		if err == nil { // that task is there, and the question is not: the server knows why
-			return report.Question{ID: id, Task: id[:at]}, nil
+			return api.Question{ID: id, Task: id[:at]}, nil
 		}
 	}
 	open, err := c.Questions(ctx, id)
 	if err != nil {
-		return report.Question{}, err
+		return api.Question{}, err
 	}
 	switch len(open) {
 	case 1:
 		return open[0], nil
 	case 0:
-		return report.Question{}, &Failure{Exit: ExitNotFound, Code: "question_not_found", Status: 404, Task: id, What: "answer task " + id, Why: "it asks nothing that is still open", Try: "roost questions"}
+		return api.Question{}, &Failure{Exit: ExitNotFound, Code: "question_not_found", Status: 404, Task: id, What: "answer task " + id, Why: "it asks nothing that is still open", Try: "roost questions"}
 	}
 	f := &Failure{Exit: ExitUsage, Code: "ambiguous_question", Status: 409, Task: id, What: "answer task " + id, Why: "it has " + strconv.Itoa(len(open)) + " open questions: say which one is meant"}
 	for _, q := range open {
 		f.Suggestions = append(f.Suggestions, "roost answer "+shellWord(q.ID)+"  # "+display.Cut(display.OneLine(q.Text), 60))
 	}
 	f.Try = f.Suggestions[0]
-	return report.Question{}, f
+	return api.Question{}, f
 }

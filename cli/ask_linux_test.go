@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/roost-dev/roost/report"
+	"github.com/roost-dev/roost/api"
 )
 
 // hidden is a call whose first line is harmless.
@@ -58,7 +58,7 @@ func TestTheWholeCommandStandsInTheQuestion(t *testing.T) {
 	if r = s.roost("questions"); !strings.Contains(r.out, "    git log --oneline -3\n") || !strings.Contains(r.out, "    id > PWNED\n") {
 		t.Errorf("roost questions:\n%s", r.out)
 	}
-	var page report.Page[report.Question]
+	var page api.Page[api.Question]
 	r = s.roost("questions", "--json")
 	must(t, json.Unmarshal([]byte(r.out), &page))
 	if len(page.Items) != 1 || page.Items[0].Command != "git log --oneline -3\nid > PWNED" || page.Items[0].Dir != s.ws || page.Items[0].Always != "" {

@@ -9,7 +9,6 @@ import (
 	"github.com/roost-dev/roost/api"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/engine"
-	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
 )
 
@@ -73,6 +72,6 @@ func (a *App) switchBranch(ctx context.Context, s *store.Store, e *engine.Engine
 		return err
 	}
 	defer end()
-	_, err = c.Do(ctx, http.MethodPost, pathOf(id, "head"), nil, report.NewHead{Branch: branch}, nil)
+	_, err = c.Do(ctx, http.MethodPost, pathOf(id, "head"), nil, api.NewHead{Branch: branch}, nil)
 	return err
 }

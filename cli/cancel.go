@@ -5,10 +5,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/roost-dev/roost/api"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/engine"
-	"github.com/roost-dev/roost/report"
 )
 
 func (a *App) cancelCommand() *cobra.Command {
@@ -21,7 +21,7 @@ func (a *App) cancelCommand() *cobra.Command {
 		Args: count(1, 1, "roost cancel ID"), ValidArgsFunction: first(a.taskIDs),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withClient(cmd.Context(), func(c *client.Client, _ *engine.Engine) error {
-				return exchange(cmd.Context(), a, c, client.Request{Method: http.MethodPost, Path: pathOf(args[0], "cancel")}, func(r report.Run) error {
+				return exchange(cmd.Context(), a, c, client.Request{Method: http.MethodPost, Path: pathOf(args[0], "cancel")}, func(r api.Run) error {
 					if err := a.println(display.OneLine(r.Task + "  " + r.State)); err != nil {
 						return err
 					}

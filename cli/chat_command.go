@@ -10,11 +10,11 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/cli/chat"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/engine"
-	"github.com/roost-dev/roost/report"
 )
 
 func (a *App) chatCommand() *cobra.Command {
@@ -87,7 +87,7 @@ func (a *App) chatOptions(cmd *cobra.Command, r *runFlags, args []string) (chat.
 	if err != nil {
 		return o, err
 	}
-	o.Again = report.NewRun{Workspace: given.Workspace, Settings: settingsTold(given)}
+	o.Again = api.NewRun{Workspace: given.Workspace, Settings: settingsTold(given)}
 	if len(args) > 0 {
 		o.Task = args[0]
 	}
@@ -97,7 +97,7 @@ func (a *App) chatOptions(cmd *cobra.Command, r *runFlags, args []string) (chat.
 	if given, err = a.asNew(given); err != nil {
 		return o, err
 	}
-	o.New = report.NewTask{Workspace: given.Workspace, Settings: settingsTold(given), Origin: "cli"}
+	o.New = api.NewTask{Workspace: given.Workspace, Settings: settingsTold(given), Origin: "cli"}
 	o.Display = display.Options{Colour: a.colour(), Width: a.Width, Quiet: a.flags.quiet, Verbose: a.flags.verbose, Live: a.ErrTTY}
 	o.History, err = a.chatHistory()
 	return o, err

@@ -12,7 +12,6 @@ import (
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/engine"
-	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/view"
 )
@@ -126,7 +125,7 @@ func (a *App) checkpointSaveCommand() *cobra.Command {
 		Args: count(1, 1, "roost checkpoint save ID"), ValidArgsFunction: first(a.taskIDs),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.connect(cmd.Context(), func(c *client.Client) error {
-				return posted(cmd.Context(), a, c, args[0], "checkpoints", nil, func(s report.SavedCheckpoint) error {
+				return posted(cmd.Context(), a, c, args[0], "checkpoints", nil, func(s api.SavedCheckpoint) error {
 					if !s.Saved || s.Checkpoint == nil {
 						a.say("nothing was saved: the files are as the newest checkpoint says")
 						return nil

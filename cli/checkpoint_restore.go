@@ -15,7 +15,6 @@ import (
 	"github.com/roost-dev/roost/checkpoint"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
-	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/view"
 )
@@ -90,7 +89,7 @@ func (a *App) restore(ctx context.Context, id string, o checkpoints.RestoreOptio
 			try:  "roost checkpoint restore " + shellWord(id),
 			ask:  !o.DryRun && !yes,
 			body: func(dry bool, plan string) any {
-				return report.NewRestore{
+				return api.NewRestore{
 					OnConflict: string(o.OnConflict),
 					Paths:      o.Paths,
 					Workspace:  o.Workspace,

@@ -6,10 +6,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/roost-dev/roost/api"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/money"
-	"github.com/roost-dev/roost/report"
 )
 
 func (a *App) condenseCommand() *cobra.Command {
@@ -34,7 +34,7 @@ func (a *App) condenseCommand() *cobra.Command {
 			if err := r.address(); err != nil {
 				return err
 			}
-			body := report.NewCondense{
+			body := api.NewCondense{
 				Keep:     keep,
 				Provider: r.provider,
 				Model:    a.modelName(r.provider, r.model),
@@ -74,7 +74,7 @@ func costWords(cost *money.USD) string {
 	return "about " + dollars(cost)
 }
 
-func (a *App) condense(ctx context.Context, id string, body report.NewCondense) error {
+func (a *App) condense(ctx context.Context, id string, body api.NewCondense) error {
 	stop := a.stopper(ctx)
 	defer stop.undo()
 	err := a.connect(stop.ctx, func(c *client.Client) error {
@@ -88,7 +88,7 @@ func (a *App) condense(ctx context.Context, id string, body report.NewCondense) 
 }
 
 // tellCondensed says what a summary stands for, or would.
-func (a *App) tellCondensed(out report.Condensed) error {
+func (a *App) tellCondensed(out api.Condensed) error {
 	if out.DryRun {
 		return a.println(fmt.Sprintf("would condense %s: a summary for %d messages (%d are sent now), %d stay as they are; the next request has about %d tokens, and to ask costs %s",
 			out.Task, out.Messages, out.Sent, out.Kept, out.Before, costWords(out.Cost)))

@@ -5,8 +5,8 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/roost-dev/roost/api"
 	display "github.com/roost-dev/roost/cli/term"
-	"github.com/roost-dev/roost/report"
 )
 
 var partWords = map[string]string{
@@ -22,7 +22,7 @@ func workspaceQuery(dir string) url.Values {
 	return url.Values{"workspace": {dir}}
 }
 
-func (a *App) printContext(c report.ContextUse) error {
+func (a *App) printContext(c api.ContextUse) error {
 	whole := c.Used
 	if c.Window != nil {
 		whole = max(*c.Window, c.Used)

@@ -14,7 +14,6 @@ import (
 
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
-	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/roofmt"
 )
 
@@ -52,7 +51,7 @@ func (a *App) delete(cmd *cobra.Command, ids []string, how cascade) error {
 		}
 		var trees []family
 		for _, id := range ids {
-			var b report.Branch
+			var b api.Branch
 			if _, err := c.Do(ctx, http.MethodGet, pathOf(id, "tree"), nil, nil, &b); err != nil {
 				return err
 			}
@@ -92,7 +91,7 @@ func (a *App) deleteEach(ctx context.Context, c *client.Client, chosen []api.Sum
 		if gone[t.Source+":"+t.ID] {
 			continue
 		}
-		var d report.Deleted
+		var d api.Deleted
 		if _, err := c.Do(ctx, http.MethodDelete, pathOf(t.Source+":"+t.ID), url.Values{"subtasks": {subtasks}}, nil, &d); err != nil {
 			return err
 		}

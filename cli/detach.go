@@ -14,7 +14,6 @@ import (
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/money"
-	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -37,21 +36,21 @@ func (r *runFlags) tellable(cmd *cobra.Command) error {
 }
 
 // newTaskOf is a request for a new task as a server takes it.
-func newTaskOf(r engine.Request) report.NewTask {
-	return report.NewTask{Workspace: r.Workspace, Settings: settingsTold(r), Message: wordsOf(r), Origin: r.Origin}
+func newTaskOf(r engine.Request) api.NewTask {
+	return api.NewTask{Workspace: r.Workspace, Settings: settingsTold(r), Message: wordsOf(r), Origin: r.Origin}
 }
 
 // newRunOf is a request to go on with a task as a server takes it.
-func newRunOf(r engine.Request) report.NewRun {
-	return report.NewRun{
+func newRunOf(r engine.Request) api.NewRun {
+	return api.NewRun{
 		Message: wordsOf(r), Yes: r.Yes, Workspace: r.Workspace, Settings: settingsTold(r),
 		OwnSettings: r.OwnSettings, TrustSettings: r.TrustSettings,
 	}
 }
 
 // settingsTold are all settings of a request as a server takes them.
-func settingsTold(r engine.Request) report.Settings {
-	return report.Settings{
+func settingsTold(r engine.Request) api.Settings {
+	return api.Settings{
 		Mode: r.Mode, Provider: r.Provider, Model: r.Model, BaseURL: r.BaseURL, Profile: r.Profile,
 		Effort: r.Effort, MaxTokens: countTold(r.MaxTokens), CondenseAt: countTold(r.Condense), Stale: r.Stale,
 		Limits: limitsTold(r.Limits), Approve: r.Approve, Allow: r.Allow, Deny: r.Deny,
@@ -69,16 +68,16 @@ func countTold(n int) *int {
 	return &n
 }
 
-func wordsOf(r engine.Request) *report.Words {
+func wordsOf(r engine.Request) *api.Words {
 	if r.Text == "" && len(r.Images) == 0 {
 		return nil
 	}
-	return &report.Words{Text: r.Text, Images: r.Images}
+	return &api.Words{Text: r.Text, Images: r.Images}
 }
 
 // limitsTold are limits as a server takes them: a zero takes one away, which the engine
 // is told by a negative one.
-func limitsTold(l *task.Limits) *report.Limits {
+func limitsTold(l *task.Limits) *api.Limits {
 	if l == nil {
 		return nil
 	}
@@ -89,7 +88,7 @@ func limitsTold(l *task.Limits) *report.Limits {
 		usd := money.USD(max(micros, 0))
 		return &usd
 	}
-	out := &report.Limits{
+	out := &api.Limits{
 		MaxTurns: countTold(l.MaxTurns), MaxCost: amount(l.MaxCostMicros), MaxCostTask: amount(l.MaxTaskMicros),
 		AskAfterRequests: countTold(l.AskRequests), AskAfterCost: amount(l.AskCostMicros),
 	}
@@ -123,7 +122,7 @@ func (a *App) detach(ctx context.Context, req engine.Request) error {
 		if err != nil {
 			return err
 		}
-		var run report.Run
+		var run api.Run
 		if rid := head.Get("Roost-Run-Id"); req.Task == "" && rid != "" { // a new task's answer is the task
 			raw = nil
 			if _, err := c.Do(ctx, http.MethodGet, "/v1/runs/"+url.PathEscape(rid), nil, nil, &raw); err != nil {

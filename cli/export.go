@@ -23,7 +23,6 @@ import (
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/export"
 	"github.com/roost-dev/roost/redact"
-	"github.com/roost-dev/roost/report"
 )
 
 var exportFormats = []string{"md", "html", "json", "roo", "archive"}
@@ -213,7 +212,7 @@ func (x *exporter) each(ctx context.Context, c *client.Client) error {
 	path := join(x.folder, "index.html")
 	return export.ToFile(path, func(w io.Writer) error {
 		n, err := export.Index(w, pages, x.options)
-		x.done = append(x.done, x.result(nil, path, report.Exported{Masked: n}))
+		x.done = append(x.done, x.result(nil, path, api.Exported{Masked: n}))
 		return err
 	}, nil)
 }
@@ -225,7 +224,7 @@ func (x *exporter) copy(w io.Writer, body io.Reader) error {
 }
 
 // fetch gets a task in a form, and what the server reports behind it.
-func (x *exporter) fetch(ctx context.Context, c *client.Client, t chosen, also []string, into func(io.Reader) error) (told report.Exported, err error) {
+func (x *exporter) fetch(ctx context.Context, c *client.Client, t chosen, also []string, into func(io.Reader) error) (told api.Exported, err error) {
 	q := url.Values{"format": {x.flags.format}}
 	if x.flags.plain {
 		q.Set("redact", "false")
@@ -252,7 +251,7 @@ func (x *exporter) fetch(ctx context.Context, c *client.Client, t chosen, also [
 
 // failed notes a task that cannot be read.
 func (x *exporter) failed(id, source, why string) {
-	e := x.result(nil, "", report.Exported{})
+	e := x.result(nil, "", api.Exported{})
 	e.ID, e.Source, e.Failed = id, source, why
 	x.done = append(x.done, e)
 }
@@ -314,7 +313,7 @@ func (x *exporter) archive(ctx context.Context, c *client.Client) error {
 	return nil
 }
 
-func (x *exporter) result(t *api.Summary, path string, told report.Exported) exported {
+func (x *exporter) result(t *api.Summary, path string, told api.Exported) exported {
 	e := exported{Path: path, Masked: told.Masked, Damaged: append([]api.Damage{}, told.Damaged...), Unread: []export.Gap{}, Skipped: append([]string{}, told.Skipped...)}
 	for _, g := range told.Unread {
 		e.Unread = append(e.Unread, export.Gap(g))

@@ -17,7 +17,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/roost-dev/roost/api"
-	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store/doctor"
 )
 
@@ -174,7 +173,7 @@ func TestHostileNamesAreHarmless(t *testing.T) {
 	if err := a.showReport(doctor.Report{Tasks: 1, Damaged: []doctor.Finding{{ID: evil, File: evil, Problem: evil, Path: evil}}, Repaired: []doctor.Finding{{ID: evil, Copy: evil}}}); err != nil {
 		t.Fatal(err)
 	}
-	a.sumUp(report.Found{Sources: []api.SourceState{{Name: evil, Path: evil}}}, 0)
+	a.sumUp(api.Found{Sources: []api.SourceState{{Name: evil, Path: evil}}}, 0)
 	a.warn(evil)
 	for name, text := range map[string]string{"stdout": out.String(), "stderr": errs.String()} {
 		if strings.ContainsAny(text, "\x1b\a\u009b\u202e") {

@@ -13,9 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/roost-dev/roost/api"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
-	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/view"
 	"github.com/roost-dev/roost/workspace"
 )
@@ -65,8 +65,8 @@ func (a *App) files(ctx context.Context, id, dir, path string, check bool) error
 			return err
 		}
 		var got struct {
-			Items []report.KnownFile `json:"items"`
-			Task  string             `json:"task_id"`
+			Items []api.KnownFile `json:"items"`
+			Task  string          `json:"task_id"`
 		}
 		if err := json.Unmarshal(doc, &got); err != nil {
 			return fmt.Errorf("read the answer of the server %s: %w", c.Base(), err)
@@ -90,7 +90,7 @@ func (a *App) knownFiles(ctx context.Context, c *client.Client, id string, q url
 }
 
 // staleFailure names the files that are not as the model knows them; nil when all are.
-func staleFailure(id string, items []report.KnownFile) error {
+func staleFailure(id string, items []api.KnownFile) error {
 	var stale []string
 	for _, item := range items {
 		if item.State != string(workspace.Unchanged) {
@@ -112,7 +112,7 @@ func staleFailure(id string, items []report.KnownFile) error {
 // howKnown are the sources in words.
 var howKnown = map[string]string{"read_tool": "read", "file_mentioned": "mentioned", "roo_edited": "edited by the agent", "user_edited": "changed by somebody else"}
 
-func (a *App) printFiles(id string, items []report.KnownFile) error {
+func (a *App) printFiles(id string, items []api.KnownFile) error {
 	style, width, counts := a.outStyle(), 0, map[string]int{}
 	for _, f := range items {
 		width = max(width, display.Columns(display.OneLine(f.Path)))

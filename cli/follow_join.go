@@ -11,10 +11,10 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/journal"
-	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/server/peer"
 	"github.com/roost-dev/roost/store"
 )
@@ -105,8 +105,8 @@ func (a *App) follows(ctx context.Context, c *client.Client, e *engine.Engine, i
 	if err != nil {
 		return err
 	}
-	var sent report.Sent
-	send := client.Request{Method: http.MethodPost, Path: pathOf(id, "messages"), Body: report.Message{Text: req.Text, Images: req.Images}, Key: uuid.NewString()}
+	var sent api.Sent
+	send := client.Request{Method: http.MethodPost, Path: pathOf(id, "messages"), Body: api.Message{Text: req.Text, Images: req.Images}, Key: uuid.NewString()}
 	for try := 1; ; try++ {
 		_, err = c.Ask(ctx, send, &sent) // the same key each time: it is taken once
 		var p *client.Problem

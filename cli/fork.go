@@ -6,11 +6,10 @@ import (
 	"github.com/roost-dev/roost/api"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
-	"github.com/roost-dev/roost/report"
 )
 
 func (a *App) forkCommand() *cobra.Command {
-	o := report.NewFork{Origin: "cli"}
+	o := api.NewFork{Origin: "cli"}
 	var r runFlags
 	cmd := &cobra.Command{
 		Use:   "fork ID",

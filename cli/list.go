@@ -10,7 +10,6 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/money"
-	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
 )
 
@@ -190,7 +189,7 @@ func (a *App) moment(flag, text string) (int64, error) {
 	if text == "" {
 		return 0, nil
 	}
-	if at, ok := report.Moment(text, a.Now()); ok {
+	if at, ok := api.Moment(text, a.Now()); ok {
 		return at, nil
 	}
 	return 0, usage(flag+" "+text, "it is neither a time nor an age", flag+" 7d")

@@ -8,7 +8,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/roost-dev/roost/api"
-	"github.com/roost-dev/roost/report"
 )
 
 func TestTreeSurvivesCircles(t *testing.T) {
@@ -85,7 +84,7 @@ func TestSourcesAreToldOneByOne(t *testing.T) {
 	}
 	a, out, errs := app(t)
 	a.bySource(sources)
-	a.sumUp(report.Found{Sources: sources}, 5)
+	a.sumUp(api.Found{Sources: sources}, 5)
 	want := "    3  roost  /root\n    2  code-1 (roo)  /code  1 damaged  4 empty\n" +
 		"! /locked (locked) is unreachable: permission denied\n5 tasks in 2 sources, 1 damaged (roost doctor tells more), 4 empty\n"
 	if diff := cmp.Diff(want, errs.String()); diff != "" || out.Len() > 0 {
@@ -93,12 +92,12 @@ func TestSourcesAreToldOneByOne(t *testing.T) {
 	}
 	for copies, want := range map[int]string{1: ", 1 of them a copy of another, ", 2: ", 2 of them copies of others, "} {
 		errs.Reset()
-		if a.sumUp(report.Found{Sources: sources, Copies: copies}, 0); !strings.Contains(errs.String(), want) {
+		if a.sumUp(api.Found{Sources: sources, Copies: copies}, 0); !strings.Contains(errs.String(), want) {
 			t.Errorf("%d copies: %s", copies, errs)
 		}
 	}
 	errs.Reset()
-	a.sumUp(report.Found{Sources: sources[2:]}, 0)
+	a.sumUp(api.Found{Sources: sources[2:]}, 0)
 	want = "no tasks found; looked in:\n  /none (none)\n  /locked (locked) is unreachable: permission denied\n"
 	if diff := cmp.Diff(want, errs.String()); diff != "" {
 		t.Error(diff)

@@ -13,7 +13,6 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/money"
-	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
 )
 
@@ -25,7 +24,7 @@ type listed struct {
 	items []json.RawMessage
 	next  string
 	names map[string]string // by SOURCE:ID
-	found report.Found
+	found api.Found
 }
 
 // doc is the list as a page.
@@ -47,9 +46,9 @@ func (a *App) pages(ctx context.Context, c *client.Client, path string, query ur
 		query.Set("limit", strconv.Itoa(ask))
 		set(query, "cursor", out.next)
 		var p struct {
-			report.Page[json.RawMessage]
+			api.Page[json.RawMessage]
 			Names map[string]string
-			Found *report.Found
+			Found *api.Found
 		}
 		if _, err := c.Do(ctx, "GET", path, query, nil, &p); err != nil {
 			return out, err
@@ -125,7 +124,7 @@ func momentText(ms int64) string {
 	if ms == 0 {
 		return ""
 	}
-	return report.Stamp(ms)
+	return api.Stamp(ms)
 }
 
 // depthsOf says how far below its first parent each task of a tree stands: parents come
@@ -147,7 +146,7 @@ func depthsOf(items []api.Summary) []int {
 func keyOf(t api.Summary) string { return t.Source + ":" + t.ID }
 
 // flat is a tree as a family: each task behind its parent.
-func flat(b report.Branch, depth int) (f family) {
+func flat(b api.Branch, depth int) (f family) {
 	f.tasks, f.depths = append(f.tasks, b.Task), append(f.depths, depth)
 	for _, child := range b.Children {
 		below := flat(child, depth+1)

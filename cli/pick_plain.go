@@ -10,7 +10,6 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	display "github.com/roost-dev/roost/cli/term"
-	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/view"
 )
@@ -26,7 +25,7 @@ func (a *App) plainWelcome(cmd *cobra.Command, s *store.Store) error {
 		return err
 	}
 	a.bySource(found.Sources)
-	a.sumUp(report.Found{Sources: found.Sources, Copies: found.Copies}, len(found.Items))
+	a.sumUp(api.Found{Sources: found.Sources, Copies: found.Copies}, len(found.Items))
 	if len(found.Items) == 0 {
 		a.say("start one: roost run \"what to do\"; see how it works: roost try")
 		return nil

@@ -7,10 +7,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/roost-dev/roost/api"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/engine"
-	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/view"
 )
 
@@ -35,7 +35,7 @@ func (a *App) questionsCommand() *cobra.Command {
 	}
 }
 
-func (a *App) showQuestions(p report.Page[report.Question]) error {
+func (a *App) showQuestions(p api.Page[api.Question]) error {
 	out := bufio.NewWriter(a.Out)
 	for i, q := range p.Items {
 		if i > 0 {
@@ -55,7 +55,7 @@ func (a *App) showQuestions(p report.Page[report.Question]) error {
 }
 
 // question prints one question: whole, for it is what somebody agrees to.
-func (a *App) question(out *bufio.Writer, q report.Question) {
+func (a *App) question(out *bufio.Writer, q api.Question) {
 	style := a.outStyle()
 	line := func(s view.Style, text string) { fmt.Fprintln(out, style.Paint(s, text)) }
 	title := display.Cut(display.OneLine(q.Title), 60)

@@ -5,9 +5,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/engine"
-	"github.com/roost-dev/roost/report"
 )
 
 // farFlags refuses what a run on a server cannot be told; see tellable.
@@ -24,7 +24,7 @@ func (a *App) farFlags(cmd *cobra.Command, r *runFlags) error {
 // only stops following.
 func (a *App) farRun(ctx context.Context, c *client.Client, req engine.Request) error {
 	w := watched{task: req.Task, after: "0", ask: req.Interactive}
-	var run report.Run
+	var run api.Run
 	var err error
 	if req.Task == "" {
 		if req.Workspace == "" {

@@ -16,8 +16,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/roost-dev/roost/report"
+	"github.com/roost-dev/roost/api"
 )
 
 // olderServer is a server that is a process of its own, and the older restart call to it.
@@ -56,7 +55,7 @@ func (o *olderServer) kill() {
 type olderLine struct {
 	Type, Message, JobID, TaskID, Error, RestartCommand string
 	Suggestions                                         json.RawMessage
-	TokenUsage                                          report.OlderUsage
+	TokenUsage                                          api.OlderUsage
 }
 
 // call makes the older call and gives its lines up to one whose type and words are

@@ -12,12 +12,11 @@ import (
 
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
-	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/view"
 )
 
 func (a *App) rewindCommand() *cobra.Command {
-	var o report.NewRewind
+	var o api.NewRewind
 	var remove string
 	var f withFiles
 	cmd := &cobra.Command{
@@ -70,17 +69,17 @@ func (a *App) rewindCommand() *cobra.Command {
 }
 
 // rewind takes the histories of a task back, and with f its files too.
-func (a *App) rewind(ctx context.Context, id string, body report.NewRewind, f withFiles) error {
+func (a *App) rewind(ctx context.Context, id string, body api.NewRewind, f withFiles) error {
 	return a.connect(ctx, func(c *client.Client) error {
 		if !f.files {
-			return posted(ctx, a, c, id, "rewinds", body, func(r report.Rewound) error {
+			return posted(ctx, a, c, id, "rewinds", body, func(r api.Rewound) error {
 				if r.Finished != "" {
 					a.say("%s", r.Finished)
 				}
 				return a.tellRewind(r.RewindResult)
 			})
 		}
-		r, doc, err := agreed[report.Rewound](ctx, a, c, restoring{
+		r, doc, err := agreed[api.Rewound](ctx, a, c, restoring{
 			path: pathOf(id, "rewinds"),
 			what: "rewind task " + id,
 			try:  "roost rewind " + shellWord(id) + " --files",
@@ -90,7 +89,7 @@ func (a *App) rewind(ctx context.Context, id string, body report.NewRewind, f wi
 				b.DryRun, b.Plan = body.DryRun || dry, plan
 				return b
 			},
-		}, func(r report.Rewound) *api.RestoreResult { return r.Restore })
+		}, func(r api.Rewound) *api.RestoreResult { return r.Restore })
 		if err != nil {
 			return err
 		}

@@ -14,10 +14,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/roost-dev/roost/api"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/engine"
-	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/view"
 )
 
@@ -55,7 +55,7 @@ func (a *App) runsCommand() *cobra.Command {
 				set(query, "cursor", cursor)
 			}
 			return a.withClient(cmd.Context(), func(c *client.Client, _ *engine.Engine) error {
-				return documentOf(cmd.Context(), a, c, path, query, func(p report.Page[report.Run]) error {
+				return documentOf(cmd.Context(), a, c, path, query, func(p api.Page[api.Run]) error {
 					more := ""
 					if p.Next != nil && len(args) == 0 {
 						more = nextPage(cmd, *p.Next)
@@ -124,7 +124,7 @@ func (a *App) printRaw(doc []byte) error {
 }
 
 // showRuns prints a page of runs; more is the command for the next one, "" where this is the last.
-func (a *App) showRuns(p report.Page[report.Run], more string) error {
+func (a *App) showRuns(p api.Page[api.Run], more string) error {
 	style, width := a.outStyle(), 0
 	if a.OutTTY {
 		width = a.Width

@@ -6,10 +6,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/roost-dev/roost/api"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/engine"
-	"github.com/roost-dev/roost/report"
 )
 
 func (a *App) sendCommand() *cobra.Command {
@@ -31,7 +31,7 @@ func (a *App) sendCommand() *cobra.Command {
 			if err := oneOf(cmd, "queue", "interrupt"); err != nil {
 				return err
 			}
-			m := report.Message{}
+			m := api.Message{}
 			switch {
 			case queue:
 				m.Delivery = "queue"
@@ -62,7 +62,7 @@ func (a *App) sendCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *App) send(ctx context.Context, c *client.Client, e *engine.Engine, id string, m report.Message) error {
+func (a *App) send(ctx context.Context, c *client.Client, e *engine.Engine, id string, m api.Message) error {
 	from, err := c.Mark(ctx, id)
 	if err != nil {
 		return err
@@ -71,7 +71,7 @@ func (a *App) send(ctx context.Context, c *client.Client, e *engine.Engine, id s
 	if e != nil {
 		above = a.above(ctx, c, id)
 	}
-	var sent report.Sent
+	var sent api.Sent
 	if err := a.sendTold(ctx, c, client.Request{Method: http.MethodPost, Path: pathOf(id, "messages"), Body: m}, &sent); err != nil {
 		return err
 	}

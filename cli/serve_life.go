@@ -10,8 +10,8 @@ import (
 	"os"
 	"sync"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine"
-	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/server"
 	"github.com/roost-dev/roost/store"
 )
@@ -69,8 +69,8 @@ func (a *App) serveOn(ctx context.Context, v serving) error {
 	recovery := new(server.Recovery)
 	srv, err := server.New(server.Options{
 		Store: v.store, Engine: e, Token: token, Secrets: secretsOf(c), Hosts: append([]string{v.host}, v.flags.hosts...), TLS: v.tls, Cert: v.cert,
-		Log: log, Now: a.Now, Version: report.VersionOf(Version), URL: url, Watch: watch, Recovery: recovery, Origins: work.origins, Stop: asked.take, Restart: restart,
-		Limits: report.Bounds{MaxRuns: work.maxRuns, Hold: work.hold.String(), DrainTimeout: work.drain.String()},
+		Log: log, Now: a.Now, Version: api.VersionOf(Version), URL: url, Watch: watch, Recovery: recovery, Origins: work.origins, Stop: asked.take, Restart: restart,
+		Limits: api.Bounds{MaxRuns: work.maxRuns, Hold: work.hold.String(), DrainTimeout: work.drain.String()},
 	})
 	closed := func(err error) error {
 		return errors.Join(err, e.Close(context.WithoutCancel(ctx)), sock.Close())
@@ -88,7 +88,7 @@ func (a *App) serveOn(ctx context.Context, v serving) error {
 	memory.Go(func() { boundMemory(bounded) })
 	beside.Go(func() { takeUp(recovering, e, work, recovery, log) })
 
-	err = v.claim.Tell(server.Presence{URL: url, PID: os.Getpid(), StartedAt: report.Stamp(a.millis()), Version: report.VersionOf(Version).Version})
+	err = v.claim.Tell(server.Presence{URL: url, PID: os.Getpid(), StartedAt: api.Stamp(a.millis()), Version: api.VersionOf(Version).Version})
 	if err == nil {
 		err = a.greet(url, token, srv)
 	}

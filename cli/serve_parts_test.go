@@ -12,9 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
-	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -39,7 +39,7 @@ func TestRequestsAsAServerTakesThem(t *testing.T) {
 	} {
 		got, err := json.Marshal(newTaskOf(c.req))
 		must(t, err)
-		var x, y report.NewTask
+		var x, y api.NewTask
 		must(t, json.Unmarshal(got, &x))
 		must(t, json.Unmarshal([]byte(c.want), &y))
 		if diff := cmp.Diff(y, x); diff != "" {
@@ -87,7 +87,7 @@ func TestMemoryLimitLeavesRoom(t *testing.T) {
 func TestServerText(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	s := report.Server{PID: 7, URL: "http://x\x1b[31m", StartedAt: "2026-01-02T03:04:00.000Z", Version: "v1", Recovery: "failed", Draining: true, Runs: report.Load{Running: 1, Waiting: 2, Queued: 3}, Limits: report.Bounds{MaxRuns: 8}}
+	s := api.Server{PID: 7, URL: "http://x\x1b[31m", StartedAt: "2026-01-02T03:04:00.000Z", Version: "v1", Recovery: "failed", Draining: true, Runs: api.Load{Running: 1, Waiting: 2, Queued: 3}, Limits: api.Bounds{MaxRuns: 8}}
 	got := serverText(s, now)
 	for _, want := range []string{"process 7", "1 at work of at most 8, 2 waiting for a person, 3 queued", "starts no more runs", "earlier server left: failed"} {
 		if !strings.Contains(got, want) {
@@ -97,7 +97,7 @@ func TestServerText(t *testing.T) {
 	if strings.Contains(got, "\x1b") {
 		t.Errorf("a server's words reach the terminal raw: %q", got)
 	}
-	if got := serverText(report.Server{Stopping: true}, now); !strings.Contains(got, "a process with a socket") || !strings.Contains(got, "it is stopping") {
+	if got := serverText(api.Server{Stopping: true}, now); !strings.Contains(got, "a process with a socket") || !strings.Contains(got, "it is stopping") {
 		t.Error(got)
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/roost-dev/roost/report"
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/server"
 )
 
@@ -93,10 +93,10 @@ func (d *daemon) exits(code int) {
 }
 
 // leaves a run to the root's server.
-func (s *sandbox) leaves(model, words string, flags ...string) report.Run {
+func (s *sandbox) leaves(model, words string, flags ...string) api.Run {
 	s.t.Helper()
 	r := s.roost(append([]string{"run", "--detach", "--json", "--provider", "script", "--model", model, "-C", s.ws, words}, flags...)...)
-	var run report.Run
+	var run api.Run
 	if err := json.Unmarshal([]byte(r.out), &run); err != nil || r.code != 0 {
 		s.t.Fatalf("exit %d, %v: %s%s", r.code, err, r.out, r.err)
 	}
@@ -104,11 +104,11 @@ func (s *sandbox) leaves(model, words string, flags ...string) report.Run {
 }
 
 // run is a run as the journals have it.
-func (s *sandbox) runOf(task string) (run report.Run) {
+func (s *sandbox) runOf(task string) (run api.Run) {
 	s.t.Helper()
 	r := s.roost("runs", task, "--json")
 	var got struct {
-		Items []report.Run `json:"items"`
+		Items []api.Run `json:"items"`
 	}
 	if err := json.Unmarshal([]byte(r.out), &got); err != nil || len(got.Items) == 0 {
 		s.t.Fatalf("exit %d, %v: %s%s", r.code, err, r.out, r.err)
@@ -116,9 +116,9 @@ func (s *sandbox) runOf(task string) (run report.Run) {
 	return got.Items[0]
 }
 
-func (s *sandbox) comes(task, state string) report.Run {
+func (s *sandbox) comes(task, state string) api.Run {
 	s.t.Helper()
-	var run report.Run
+	var run api.Run
 	s.within(time.Minute, "the run of "+task+" "+state, func() bool {
 		run = s.runOf(task)
 		return run.State == state
@@ -188,7 +188,7 @@ func TestServerStatusDrainStop(t *testing.T) {
 		}
 	}
 	d := s.daemon()
-	var got report.Server
+	var got api.Server
 	r := s.roost("server", "status", "--json")
 	if must(t, json.Unmarshal([]byte(r.out), &got)); got.PID != d.cmd.Process.Pid || got.URL != d.url || got.Limits.MaxRuns != 8 {
 		t.Errorf("%+v", got)

@@ -11,9 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/roost-dev/roost/api"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
-	"github.com/roost-dev/roost/report"
 )
 
 func (a *App) serverCommand() *cobra.Command {
@@ -85,7 +85,7 @@ func (a *App) serverStatus(ctx context.Context, c *client.Client, method, path s
 	if a.flags.json {
 		return a.println(strings.TrimRight(string(raw), "\n"))
 	}
-	var s report.Server
+	var s api.Server
 	if err := json.Unmarshal(raw, &s); err != nil {
 		return fmt.Errorf("read how the server stands: %w", err)
 	}
@@ -93,7 +93,7 @@ func (a *App) serverStatus(ctx context.Context, c *client.Client, method, path s
 }
 
 // serverText says how a server stands, in lines.
-func serverText(s report.Server, now time.Time) string {
+func serverText(s api.Server, now time.Time) string {
 	where := s.URL
 	if where == "" {
 		where = "a process with a socket"
@@ -127,7 +127,7 @@ func serverText(s report.Server, now time.Time) string {
 const serverLook = 100 * time.Millisecond
 
 func (a *App) serverStop(ctx context.Context, c *client.Client, now bool) error {
-	if _, err := c.Do(ctx, http.MethodPost, "/v1/server/stop", nil, report.Stop{Now: now}, nil); err != nil {
+	if _, err := c.Do(ctx, http.MethodPost, "/v1/server/stop", nil, api.Stop{Now: now}, nil); err != nil {
 		return err
 	}
 	stop := a.stopperTelling(ctx, func() { fmt.Fprintln(a.Err, "\nthe server goes on stopping") })
@@ -166,7 +166,7 @@ func (a *App) serverDrain(ctx context.Context, c *client.Client, off, wait bool)
 	stop := a.stopperTelling(ctx, func() { fmt.Fprintln(a.Err, "\nthe server goes on draining") })
 	defer stop.undo()
 	for {
-		var s report.Server
+		var s api.Server
 		_, err := c.Do(stop.ctx, http.MethodGet, "/v1/server", nil, nil, &s)
 		switch {
 		case stop.exit() != 0:

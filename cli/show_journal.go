@@ -4,14 +4,14 @@ import (
 	"bufio"
 	"fmt"
 
+	"github.com/roost-dev/roost/api"
 	display "github.com/roost-dev/roost/cli/term"
-	"github.com/roost-dev/roost/report"
 )
 
-func (a *App) printCommits(all []report.Commit) error {
+func (a *App) printCommits(all []api.Commit) error {
 	out := bufio.NewWriter(a.Out)
 	if a.flags.json {
-		if err := encode(out, append([]report.Commit{}, all...), false); err != nil {
+		if err := encode(out, append([]api.Commit{}, all...), false); err != nil {
 			return err
 		}
 		return flushed(out)

@@ -13,7 +13,6 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/esjson"
-	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/view"
 )
 
@@ -22,10 +21,10 @@ func (a *App) showTask(ctx context.Context, c *client.Client, id string, f showF
 	switch {
 	case f.tree:
 		if a.flags.json {
-			return documentOf(ctx, a, c, pathOf(id, "tree"), nil, func(report.Branch) error { return nil })
+			return documentOf(ctx, a, c, pathOf(id, "tree"), nil, func(api.Branch) error { return nil })
 		}
 		return documentOf(ctx, a, c, pathOf(id, "tree"), url.Values{"with": {"names"}}, func(b struct {
-			report.Branch
+			api.Branch
 			Names map[string]string
 		}) error {
 			return a.drawTree(flat(b.Branch, 0), b.Names)
@@ -34,7 +33,7 @@ func (a *App) showTask(ctx context.Context, c *client.Client, id string, f showF
 		if f.dir != "" {
 			f.dir = a.abs(f.dir)
 		}
-		return documentOf(ctx, a, c, pathOf(id, "context"), workspaceQuery(f.dir), func(u report.ContextUse) error {
+		return documentOf(ctx, a, c, pathOf(id, "context"), workspaceQuery(f.dir), func(u api.ContextUse) error {
 			if u.AsIf != nil && u.Unknown != nil {
 				a.warn(fmt.Sprintf("the task's profile %q is not known here; this is as if %s answered (roost config set source_profiles.%s NAME names one)",
 					u.Unknown.Name, *u.AsIf, u.Unknown.Source))
@@ -180,9 +179,9 @@ func (a *App) warnOfDamage(t api.Summary) {
 
 // showJournal prints the commits of a task's journal.
 func (a *App) showJournal(ctx context.Context, c *client.Client, id string, f showFlags) error {
-	var all []report.Commit
+	var all []api.Commit
 	_, _, err := windows(f, func(part url.Values) (int, *int, *int, error) {
-		var w report.Commits
+		var w api.Commits
 		_, err := c.Do(ctx, "GET", pathOf(id, "journal"), merged(nil, part), nil, &w)
 		if _, peek := part["peek"]; !peek {
 			all = append(all, w.Items...)
@@ -217,7 +216,7 @@ func (a *App) showHistory(ctx context.Context, c *client.Client, id string, f sh
 	out := bufio.NewWriter(a.Out)
 	first, told := true, map[string]bool{}
 	from, to, err := windows(f, func(part url.Values) (int, *int, *int, error) {
-		var w report.Lines
+		var w api.Lines
 		_, err := c.Do(ctx, "GET", pathOf(id, "lines"), merged(q, part), nil, &w)
 		_, peek := part["peek"]
 		if err != nil {

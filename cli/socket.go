@@ -1,9 +1,9 @@
 package cli
 
 import (
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/engine"
-	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/server"
 	"github.com/roost-dev/roost/server/peer"
 	"github.com/roost-dev/roost/store"
@@ -26,7 +26,7 @@ func (a *App) socket(s *store.Store, e *engine.Engine, brief bool) *server.Socke
 		if err != nil {
 			return nil, err
 		}
-		return server.New(server.Options{Store: s, Engine: e, Token: token, Guest: brief, Restart: unbounded, Now: a.Now, Version: report.VersionOf(Version)})
+		return server.New(server.Options{Store: s, Engine: e, Token: token, Guest: brief, Restart: unbounded, Now: a.Now, Version: api.VersionOf(Version)})
 	})
 	s.ReachedAt(sock.Address)
 	return sock
@@ -38,7 +38,7 @@ func (a *App) local(s *store.Store, e *engine.Engine) (c *client.Client, end fun
 	if err != nil {
 		return nil, nil, err
 	}
-	o := server.Options{Store: s, Engine: e, Token: token, Restart: unbounded, Now: a.Now, Version: report.VersionOf(Version)}
+	o := server.Options{Store: s, Engine: e, Token: token, Restart: unbounded, Now: a.Now, Version: api.VersionOf(Version)}
 	if c, err := a.engineConfig(); err == nil { // export refuses to mask without them
 		o.Secrets = secretsOf(c)
 	}

@@ -4,11 +4,10 @@ import (
 	"fmt"
 
 	"github.com/roost-dev/roost/api"
-	"github.com/roost-dev/roost/report"
 )
 
 // sumUp says on stderr what was found, and where was looked when nothing was.
-func (a *App) sumUp(got report.Found, shown int) {
+func (a *App) sumUp(got api.Found, shown int) {
 	tasks, damaged, empty, sources := 0, 0, 0, 0
 	for _, src := range got.Sources {
 		tasks += src.Tasks

@@ -11,7 +11,6 @@ import (
 	"github.com/roost-dev/roost/api"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/money"
-	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/view"
 )
 
@@ -33,7 +32,7 @@ func (a *App) table(items []api.Summary, depths []int, names map[string]string) 
 		ageWidth = max(ageWidth, len(a.age(t.TS)))
 		statusWidth = max(statusWidth, len(status(t)))
 	}
-	all, tree := report.CostsBelow(items, depths), slices.ContainsFunc(depths, func(d int) bool { return d > 0 })
+	all, tree := api.CostsBelow(items, depths), slices.ContainsFunc(depths, func(d int) bool { return d > 0 })
 	columns := columnsIn(width, idWidth, []int{2 + ageWidth, 2 + statusWidth, 1 + costWidth(tree), 1 + 6})
 	besides := 30 // columns for tags and folder
 	if columns < 4 {

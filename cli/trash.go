@@ -13,7 +13,6 @@ import (
 	"github.com/roost-dev/roost/api"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
-	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/roofmt"
 )
 
@@ -96,9 +95,9 @@ func (a *App) trashRestore(cmd *cobra.Command, args []string) error {
 		if err != nil {
 			return err
 		}
-		done := []report.Restored{}
+		done := []api.Restored{}
 		for _, t := range chosen {
-			var back report.Restored
+			var back api.Restored
 			if _, err = c.Do(ctx, http.MethodPost, "/v1/trash/"+url.PathEscape(t.QualifiedName())+"/restore", nil, nil, &back); err != nil {
 				break
 			}
@@ -151,11 +150,11 @@ func (a *App) purge(cmd *cobra.Command, names []string, yes bool) error {
 				return err
 			}
 		}
-		body := report.NewPurge{Names: make([]string, len(chosen))}
+		body := api.NewPurge{Names: make([]string, len(chosen))}
 		for i, t := range chosen {
 			body.Names[i] = t.QualifiedName()
 		}
-		return exchange(ctx, a, c, client.Request{Method: http.MethodPost, Path: "/v1/purges", Body: body}, func(p report.Purged) error {
+		return exchange(ctx, a, c, client.Request{Method: http.MethodPost, Path: "/v1/purges", Body: body}, func(p api.Purged) error {
 			for _, t := range p.Items {
 				if err := a.tellPurged(t); err != nil {
 					return err

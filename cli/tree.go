@@ -7,7 +7,6 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	display "github.com/roost-dev/roost/cli/term"
-	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/view"
 )
 
@@ -23,7 +22,7 @@ func (a *App) drawTree(f family, names map[string]string) error {
 	if a.OutTTY {
 		width = a.Width
 	}
-	all := report.CostsBelow(f.tasks, f.depths)
+	all := api.CostsBelow(f.tasks, f.depths)
 	out := bufio.NewWriter(a.Out)
 	for i, t := range f.tasks {
 		facts := []string{display.OneLine(names[keyOf(t)]), status(t)}

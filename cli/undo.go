@@ -15,7 +15,6 @@ import (
 
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
-	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -95,8 +94,8 @@ func (a *App) undo(cmd *cobra.Command, id string, o actions.Options) error {
 				a.say("%s%s", doing, a.deedText(next[0], true))
 			}
 		}
-		body := report.NewUndo{Expect: o.Only, DryRun: o.DryRun}
-		return posted(ctx, a, c, id, cmd.Name(), body, func(u report.Undone) error {
+		body := api.NewUndo{Expect: o.Only, DryRun: o.DryRun}
+		return posted(ctx, a, c, id, cmd.Name(), body, func(u api.Undone) error {
 			deed := u.Undone
 			if o.Redo {
 				deed = u.Redone
@@ -135,14 +134,14 @@ func (a *App) listDeeds(cmd *cobra.Command, args []string, limit int) error {
 	return a.connect(cmd.Context(), func(c *client.Client) error {
 		if len(args) == 0 {
 			q := url.Values{"limit": {strconv.Itoa(limit)}}
-			return documentOf(cmd.Context(), a, c, "/v1/undo", q, func(p report.Page[api.TaskActions]) error { return a.showDeeds(p.Items) })
+			return documentOf(cmd.Context(), a, c, "/v1/undo", q, func(p api.Page[api.TaskActions]) error { return a.showDeeds(p.Items) })
 		}
 		var d api.TaskActions
 		if _, err := c.Do(cmd.Context(), http.MethodGet, pathOf(args[0], "undo"), nil, nil, &d); err != nil {
 			return err
 		}
 		if a.flags.json {
-			return encode(a.Out, report.PageOf([]api.TaskActions{d}, ""), false)
+			return encode(a.Out, api.PageOf([]api.TaskActions{d}, ""), false)
 		}
 		return a.showDeeds([]api.TaskActions{d})
 	})

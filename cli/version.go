@@ -3,9 +3,8 @@ package cli
 import (
 	"fmt"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/spf13/cobra"
-
-	"github.com/roost-dev/roost/report"
 )
 
 // Version is set when a release is built; otherwise the build information tells.
@@ -17,7 +16,7 @@ func (a *App) versionCommand() *cobra.Command {
 		Short: "Print the version",
 		Args:  count(0, 0, "roost version"), ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(*cobra.Command, []string) error {
-			v := report.VersionOf(Version)
+			v := api.VersionOf(Version)
 			if a.flags.json {
 				return encode(a.Out, v, false)
 			}

@@ -8,10 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/roost-dev/roost/api"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/engine"
-	"github.com/roost-dev/roost/report"
 )
 
 func (a *App) waitCommand() *cobra.Command {
@@ -47,7 +47,7 @@ func (a *App) wait(ctx context.Context, c *client.Client, ids []string, most tim
 		ctx, cancel = context.WithTimeoutCause(ctx, most, errWaited)
 		defer cancel()
 	}
-	runs := []report.Run{} // all are found before one is waited for
+	runs := []api.Run{} // all are found before one is waited for
 	for _, id := range ids {
 		r, err := newestRun(ctx, c, id)
 		if err != nil {
@@ -90,7 +90,7 @@ func (a *App) wait(ctx context.Context, c *client.Client, ids []string, most tim
 	}
 	if a.flags.json {
 		if err := encode(a.Out, struct {
-			Items []report.Run `json:"items"`
+			Items []api.Run `json:"items"`
 		}{runs}, false); err != nil {
 			return err
 		}
@@ -115,7 +115,7 @@ func waitFor(ctx context.Context, d time.Duration) error {
 }
 
 // newestRun is the newest run of a task, or the run of that very name.
-func newestRun(ctx context.Context, c *client.Client, id string) (report.Run, error) {
+func newestRun(ctx context.Context, c *client.Client, id string) (api.Run, error) {
 	runs, err := c.RunsOf(ctx, id)
 	var p *client.Problem
 	if errors.As(err, &p) && p.Status/100 == 4 {
@@ -124,10 +124,10 @@ func newestRun(ctx context.Context, c *client.Client, id string) (report.Run, er
 		}
 	}
 	if err != nil {
-		return report.Run{}, err
+		return api.Run{}, err
 	}
 	if len(runs.Items) == 0 {
-		return report.Run{}, &Failure{Exit: ExitNotFound, Code: "run_not_found", Status: http.StatusNotFound, Task: id, What: "find a run of task " + id, Why: "roost never ran it", Try: "roost resume " + shellWord(id)}
+		return api.Run{}, &Failure{Exit: ExitNotFound, Code: "run_not_found", Status: http.StatusNotFound, Task: id, What: "find a run of task " + id, Why: "roost never ran it", Try: "roost resume " + shellWord(id)}
 	}
 	return runs.Items[0], nil
 }

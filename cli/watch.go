@@ -15,7 +15,6 @@ import (
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/esjson"
-	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/view"
 )
 
@@ -242,7 +241,7 @@ func silentOwner(what, id, owner string) *Failure {
 }
 
 // outcomeOf is a run's end as the shell tells it.
-func outcomeOf(r report.Run) engine.Outcome {
+func outcomeOf(r api.Run) engine.Outcome {
 	out := engine.Outcome{State: r.State, Reason: r.Reason, Code: r.Code, Question: r.Question}
 	if r.Outcome != "" && r.State != "waiting" {
 		out.State = r.Outcome
@@ -353,7 +352,7 @@ func (w *watcher) answer(ctx context.Context, q *asking, r said) error {
 	}
 	id := q.id + "." + r.question
 	w.mine[r.question] = true
-	_, err := w.c.Answer(ctx, id, report.Answer{Approve: r.Approve, Text: r.Text, Always: r.Always})
+	_, err := w.c.Answer(ctx, id, api.Answer{Approve: r.Approve, Text: r.Text, Always: r.Always})
 	var p *client.Problem
 	var un *client.Unreachable
 	switch {

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/roost-dev/roost/report"
+	"github.com/roost-dev/roost/api"
 )
 
 // A subtask that works already when somebody begins to follow its task is in no event that
@@ -19,7 +19,7 @@ const (
 
 // running is the run of a subtask that works, or waits for a person, and is not followed
 // yet; nil when there is none.
-func (w *watcher) running(ctx context.Context, id string) *report.Run {
+func (w *watcher) running(ctx context.Context, id string) *api.Run {
 	t, err := w.c.Task(ctx, id)
 	if err != nil {
 		return nil // the events say it when it is for good

@@ -4,15 +4,15 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/engine"
-	"github.com/roost-dev/roost/report"
 )
 
 // waiting is a task above one that is about to go on, and how it stood before.
 type waiting struct {
 	task, after string
-	run         report.Run
+	run         api.Run
 }
 
 // mostAbove bounds how many tasks above one are looked at.

@@ -12,16 +12,15 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/roost-dev/roost/money"
-	"github.com/roost-dev/roost/report"
 )
 
 // documents are those that come over the network and are shown, or told on as they were.
 var documents = []any{
 	api.Summary{}, api.Usage{}, api.Totals{}, api.Hit{}, api.DeletedTask{}, api.TaskActions{}, api.BranchTree{}, api.ForkResult{}, api.SourceState{},
-	report.Page[api.Summary]{}, report.Page[report.Run]{}, report.Page[api.Hit]{}, report.Branch{}, report.KnownFile{},
-	report.Run{}, report.Question{}, report.Sent{}, report.Answered{}, report.Queued{}, report.Deleted{}, report.Restored{},
-	report.NewTask{}, report.NewRun{}, report.Message{}, report.Answer{}, report.NewRewind{}, report.NewUndo{}, report.NewFork{}, report.NewCondense{}, report.NewRestore{},
-	report.Rewound{}, report.Undone{}, report.Condensed{}, report.SavedCheckpoint{}, report.Lines{}, report.Commits{}, report.ContextUse{}, report.Exported{}, report.Version{},
+	api.Page[api.Summary]{}, api.Page[api.Run]{}, api.Page[api.Hit]{}, api.Branch{}, api.KnownFile{},
+	api.Run{}, api.Question{}, api.Sent{}, api.Answered{}, api.Queued{}, api.Deleted{}, api.Restored{},
+	api.NewTask{}, api.NewRun{}, api.Message{}, api.Answer{}, api.NewRewind{}, api.NewUndo{}, api.NewFork{}, api.NewCondense{}, api.NewRestore{},
+	api.Rewound{}, api.Undone{}, api.Condensed{}, api.SavedCheckpoint{}, api.Lines{}, api.Commits{}, api.ContextUse{}, api.Exported{}, api.Version{},
 	api.Checkpoints{}, api.Diff{}, api.RestoreResult{},
 }
 

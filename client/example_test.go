@@ -8,8 +8,8 @@ import (
 	"net/url"
 	"os"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/client"
-	"github.com/roost-dev/roost/report"
 )
 
 // List the newest tasks of a server.
@@ -36,7 +36,7 @@ func ExampleClient_Events() {
 	}
 	defer c.Close()
 	ctx := context.Background()
-	run, err := c.Start(ctx, report.NewTask{Workspace: "/home/me/garden", Message: &report.Words{Text: "paint the fence"}})
+	run, err := c.Start(ctx, api.NewTask{Workspace: "/home/me/garden", Message: &api.Words{Text: "paint the fence"}})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/roost-dev/roost/report"
+	"github.com/roost-dev/roost/api"
 )
 
 // What is asked again under the key that it had is asked under that key, whichever call it is;
@@ -20,10 +20,10 @@ func TestKeyed(t *testing.T) {
 	})
 	ctx := Keyed(soon(t), "k1")
 	for _, ask := range []func() error{
-		func() error { _, err := c.Send(ctx, "x", report.Message{Text: "a"}); return err },
-		func() error { _, err := c.Start(ctx, report.NewTask{}); return err },
-		func() error { _, err := c.Answer(Keyed(ctx, "k2"), "q", report.Answer{}); return err },
-		func() error { _, err := c.Resume(soon(t), "x", report.NewRun{}); return err },
+		func() error { _, err := c.Send(ctx, "x", api.Message{Text: "a"}); return err },
+		func() error { _, err := c.Start(ctx, api.NewTask{}); return err },
+		func() error { _, err := c.Answer(Keyed(ctx, "k2"), "q", api.Answer{}); return err },
+		func() error { _, err := c.Resume(soon(t), "x", api.NewRun{}); return err },
 		func() error { _, err := c.Task(ctx, "x"); return err },
 		func() error { _, err := c.Ask(ctx, Request{Method: "POST", Path: "/x", Key: "own"}, nil); return err },
 	} {

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/roost-dev/roost/report"
+	"github.com/roost-dev/roost/api"
 )
 
 // raw answers with bytes of the test's own, and then cuts the connection.
@@ -42,7 +42,7 @@ func TestAnswersThatBreakOff(t *testing.T) {
 			}
 			raw(w, whole)
 		})
-		sent, err := c.Send(soon(t), "t1", report.Message{Text: "x"})
+		sent, err := c.Send(soon(t), "t1", api.Message{Text: "x"})
 		if err != nil || sent.Task != "t1" {
 			t.Errorf("cut at %d: %+v, %v", at, sent, err)
 		}
@@ -64,7 +64,7 @@ func TestRefusalsThatBreakOff(t *testing.T) {
 		}
 		say(w, 409, Problem{Code: "task_busy"})
 	})
-	_, err := c.Resume(soon(t), "x", report.NewRun{})
+	_, err := c.Resume(soon(t), "x", api.NewRun{})
 	var p *Problem
 	if !errors.As(err, &p) || p.Code != "task_busy" || n.n.Load() != 2 {
 		t.Errorf("%v after %d requests", err, n.n.Load())
@@ -119,7 +119,7 @@ func TestPagesThatClaimToBeProblems(t *testing.T) {
 				w.Header().Set("Content-Type", c.media)
 				w.WriteHeader(status)
 				_, _ = io.WriteString(w, c.body)
-			}).Send(soon(t), "x", report.Message{})
+			}).Send(soon(t), "x", api.Message{})
 			var un *Unreachable
 			if !errors.As(err, &un) || !strings.Contains(err.Error(), fmt.Sprint(status)) || n.n.Load() != 1 {
 				t.Errorf("%s, %d: %v after %d requests", name, status, err, n.n.Load())
@@ -137,7 +137,7 @@ func TestRedirections(t *testing.T) {
 			http.Redirect(w, r, other.url.String()+"/v1/tasks", status)
 		})
 		var un *Unreachable
-		if _, err := c.Send(soon(t), "x", report.Message{Text: "secret words"}); !errors.As(err, &un) {
+		if _, err := c.Send(soon(t), "x", api.Message{Text: "secret words"}); !errors.As(err, &un) {
 			t.Errorf("%d: %v", status, err)
 		}
 		for _, err := range c.Events(soon(t), "x", "") {

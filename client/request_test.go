@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/roost-dev/roost/report"
+	"github.com/roost-dev/roost/api"
 )
 
 // What may be a server's address.
@@ -148,7 +148,7 @@ func TestRefusals(t *testing.T) {
 			}
 			say(w, tt.status, tt.p)
 		})
-		_, err := c.Send(soon(t), "x", report.Message{Text: "x"})
+		_, err := c.Send(soon(t), "x", api.Message{Text: "x"})
 		var p *Problem
 		if !errors.As(err, &p) || p.Code != tt.p.Code || p.Status != tt.status || len(p.Errors) != len(tt.p.Errors) || !json.Valid(p.Raw) || n.n.Load() != int64(tt.asked) {
 			t.Errorf("%s: %#v after %d requests, want %d", tt.name, err, n.n.Load(), tt.asked)

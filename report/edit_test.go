@@ -23,10 +23,10 @@ func TestEditsAsDocuments(t *testing.T) {
 		"condensed, unknown": {CondensedOf("t", engine.Condensed{CostMicro: 5}, true), map[string]any{"cost": nil, "condense_id": "-", "dry_run": true}},
 		"undone":             {UndoneOf(deed, api.TaskActions{}, nil, actions.Options{}), map[string]any{"redone": nil, "restore": "-"}},
 		"redone":             {UndoneOf(deed, api.TaskActions{}, nil, actions.Options{Redo: true}), map[string]any{"undone": nil}},
-		"rewound":            {Rewound{}, map[string]any{"restore": "-", "to": nil}},
-		"nothing saved":      {SavedCheckpoint{Task: "t"}, map[string]any{"checkpoint": nil, "saved": false}},
-		"an older failure":   {OlderFailure{}, map[string]any{"taskId": nil}},
-		"older usage":        {OlderUsage{}, map[string]any{"totalCost": nil}},
+		"rewound":            {api.Rewound{}, map[string]any{"restore": "-", "to": nil}},
+		"nothing saved":      {api.SavedCheckpoint{Task: "t"}, map[string]any{"checkpoint": nil, "saved": false}},
+		"an older failure":   {api.OlderFailure{}, map[string]any{"taskId": nil}},
+		"older usage":        {api.OlderUsage{}, map[string]any{"totalCost": nil}},
 	} {
 		data, err := json.Marshal(c.doc)
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
@@ -45,7 +46,7 @@ func TestAFamilyIsATaskAndItsSubtasks(t *testing.T) {
 	}
 }
 
-func spelled(b report.Branch) string {
+func spelled(b api.Branch) string {
 	var below []string
 	for _, c := range b.Children {
 		below = append(below, spelled(c))

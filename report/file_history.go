@@ -6,33 +6,20 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
 )
 
-// FileRecord is what a task recorded about a file at one moment, or a checkpoint that holds the file.
-type FileRecord struct {
-	Seq        uint64  `json:"seq,omitempty"` // the commit; 0 for what another tool recorded
-	At         *string `json:"at"`
-	Source     string  `json:"source"` // "checkpoint": what a checkpoint holds
-	By         *string `json:"by"`
-	Task       string  `json:"task,omitempty"` // the other task that changed it
-	Size       *int64  `json:"size"`
-	Hash       *string `json:"hash"`
-	Rewound    bool    `json:"rewound,omitempty"`    // it belongs to messages that were rewound
-	Checkpoint int     `json:"checkpoint,omitempty"` // its number
-	Reason     string  `json:"reason,omitempty"`     // of the checkpoint
-}
-
 // fileHistory is all that a task ever recorded about a file, the oldest first: records of another tool, records of rewound
 // messages, and the checkpoints that hold the file.
-func fileHistory(ctx context.Context, v *store.View, path string) ([]FileRecord, error) {
-	out := []FileRecord{}
+func fileHistory(ctx context.Context, v *store.View, path string) ([]api.FileRecord, error) {
+	out := []api.FileRecord{}
 	for _, r := range recordedElsewhere(v) {
 		if r.Path == path && !ownRecord(v.State.Files, r) {
 			who, _ := author(nil, r)
-			out = append(out, FileRecord{At: date(r.RecordedAt), Source: r.Source, By: who})
+			out = append(out, api.FileRecord{At: api.Date(r.RecordedAt), Source: r.Source, By: who})
 		}
 	}
 	if v.Log == nil {
@@ -62,7 +49,7 @@ func fileHistory(ctx context.Context, v *store.View, path string) ([]FileRecord,
 			if err != nil || !is || f.Path != path {
 				continue
 			}
-			r := FileRecord{Seq: c.Seq, At: date(c.At), Source: f.Source, Task: f.Task, Rewound: !kept[key{c.Seq, f.Source, f.Hash}]}
+			r := api.FileRecord{Seq: c.Seq, At: api.Date(c.At), Source: f.Source, Task: f.Task, Rewound: !kept[key{c.Seq, f.Source, f.Hash}]}
 			r.By, _ = author(nil, task.FileRecord{Source: f.Source})
 			if f.By != "" {
 				r.By = &f.By
@@ -78,14 +65,14 @@ func fileHistory(ctx context.Context, v *store.View, path string) ([]FileRecord,
 			if f.Path != path {
 				continue
 			}
-			r := FileRecord{Seq: c.Seq, At: date(c.At), Source: "checkpoint", Checkpoint: c.Number, Reason: c.Reason, Rewound: v.State.RewoundCheckpoint(c)}
+			r := api.FileRecord{Seq: c.Seq, At: api.Date(c.At), Source: "checkpoint", Checkpoint: c.Number, Reason: c.Reason, Rewound: v.State.RewoundCheckpoint(c)}
 			if f.Now.Hash != "" {
 				r.Hash, r.Size = &f.Now.Hash, &f.Now.Size
 			}
 			out = append(out, r)
 		}
 	}
-	slices.SortStableFunc(out, func(x, y FileRecord) int { return int(int64(x.Seq) - int64(y.Seq)) })
+	slices.SortStableFunc(out, func(x, y api.FileRecord) int { return int(int64(x.Seq) - int64(y.Seq)) })
 	return out, nil
 }
 

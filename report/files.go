@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
@@ -14,28 +15,9 @@ import (
 	"github.com/roost-dev/roost/workspace"
 )
 
-// KnownFile is a file that the model of a task knows.
-type KnownFile struct {
-	Path     string       `json:"path"`
-	State    string       `json:"state"`  // fresh, changed, missing
-	Source   string       `json:"source"` // of the newest record
-	ReadAt   *string      `json:"read_at"`
-	EditedAt *string      `json:"edited_at"`
-	UserAt   *string      `json:"user_edited_at"`
-	TS       int64        `json:"ts"`                        // of the newest record, Unix milliseconds
-	By       *string      `json:"changed_by"`                // what changed it last: agent, restore, other; command or subtask: it changed while one ran
-	Task     string       `json:"changed_by_task,omitempty"` // the other task that changed it, if known
-	Size     *int64       `json:"size"`                      // as the model last saw it
-	Hash     *string      `json:"hash"`
-	NowSize  *int64       `json:"now_size"`
-	NowHash  *string      `json:"now_hash"`
-	Inferred []string     `json:"inferred"` // members that follow from times, because no content was recorded
-	History  []FileRecord `json:"history,omitempty"`
-}
-
 // Files returns the files of some records of a task, by path, each compared with the workspace as it is now. With
 // records, each file also has its records. w may be nil when there are none.
-func Files(ctx context.Context, v *store.View, w *workspace.Workspace, records []task.FileRecord, withRecords bool) ([]KnownFile, error) {
+func Files(ctx context.Context, v *store.View, w *workspace.Workspace, records []task.FileRecord, withRecords bool) ([]api.KnownFile, error) {
 	by, err := authors(ctx, v, records)
 	if err != nil {
 		return nil, err
@@ -48,7 +30,7 @@ func Files(ctx context.Context, v *store.View, w *workspace.Workspace, records [
 			changed[r.Path] = r
 		}
 	}
-	items := []KnownFile{}
+	items := []api.KnownFile{}
 	for _, k := range sum.All() {
 		item, err := compare(ctx, w, k)
 		if err != nil {
@@ -62,7 +44,7 @@ func Files(ctx context.Context, v *store.View, w *workspace.Workspace, records [
 		}
 		items = append(items, item)
 	}
-	slices.SortFunc(items, func(x, y KnownFile) int { return strings.Compare(x.Path, y.Path) })
+	slices.SortFunc(items, func(x, y api.KnownFile) int { return strings.Compare(x.Path, y.Path) })
 	return items, nil
 }
 
@@ -127,12 +109,12 @@ func authors(ctx context.Context, v *store.View, records []task.FileRecord) (map
 func recordKey(seq uint64, path string) string { return fmt.Sprint(seq, " ", path) }
 
 // compare returns the state of a file now, against what the model last saw of it.
-func compare(ctx context.Context, w *workspace.Workspace, k *known.File) (KnownFile, error) {
+func compare(ctx context.Context, w *workspace.Workspace, k *known.File) (api.KnownFile, error) {
 	seen := k.Seen
 	if seen.Path == "" {
 		seen = k.Last
 	}
-	item := KnownFile{Path: k.Path, Source: k.Source, ReadAt: date(k.Read), EditedAt: date(k.Edit), UserAt: date(k.UserEdit), TS: k.Last.RecordedAt, Inferred: []string{}}
+	item := api.KnownFile{Path: k.Path, Source: k.Source, ReadAt: api.Date(k.Read), EditedAt: api.Date(k.Edit), UserAt: api.Date(k.UserEdit), TS: k.Last.RecordedAt, Inferred: []string{}}
 	if seen.Hash != "" {
 		item.Hash, item.Size = &seen.Hash, &seen.Size
 	}

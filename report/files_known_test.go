@@ -38,11 +38,11 @@ func bench(t *testing.T, files map[string]string) *workspace.Workspace {
 	return w
 }
 
-func known(t *testing.T, v *store.View, w *workspace.Workspace) map[string]report.KnownFile {
+func known(t *testing.T, v *store.View, w *workspace.Workspace) map[string]api.KnownFile {
 	t.Helper()
 	list, err := report.Files(t.Context(), v, w, report.Records(v), false)
 	must(t, err)
-	out := map[string]report.KnownFile{}
+	out := map[string]api.KnownFile{}
 	for i, f := range list {
 		if out[f.Path] = f; i > 0 && list[i-1].Path >= f.Path {
 			t.Errorf("%s stands behind %s", f.Path, list[i-1].Path)

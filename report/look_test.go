@@ -106,10 +106,10 @@ func TestWhatWasUndone(t *testing.T) {
 
 // A program that was built without a release's number says what it is, and never nothing.
 func TestVersions(t *testing.T) {
-	if got := report.VersionOf("1.2.3"); got.Version != "1.2.3" || got.Go == "" || got.OS == "" || got.Arch == "" {
+	if got := api.VersionOf("1.2.3"); got.Version != "1.2.3" || got.Go == "" || got.OS == "" || got.Arch == "" {
 		t.Errorf("%+v", got)
 	}
-	if got := report.VersionOf(""); got.Version == "" || got.Version == "(devel)" {
+	if got := api.VersionOf(""); got.Version == "" || got.Version == "(devel)" {
 		t.Errorf("%+v", got)
 	}
 }

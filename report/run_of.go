@@ -3,17 +3,18 @@ package report
 import (
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/task"
 )
 
 // RunOf is a run's document.
-func RunOf(r engine.RunInfo) Run {
-	out := Run{
+func RunOf(r engine.RunInfo) api.Run {
+	out := api.Run{
 		ID: r.ID, Task: r.Ref.ID, State: r.State, Outcome: r.Outcome, Code: r.Code, Reason: r.Reason, Question: r.Question,
 		Position: r.Position, Here: r.Here, Turns: r.OwnTurns,
-		QueuedAt: date(r.Queued), StartedAt: date(r.Started), EndedAt: date(r.Ended),
+		QueuedAt: api.Date(r.Queued), StartedAt: api.Date(r.Started), EndedAt: api.Date(r.Ended),
 		Mode: r.Settings.Mode, Provider: r.Settings.Provider, Model: r.Settings.Model, Limits: LimitsOf(r.Settings.Limits), Resume: "roost resume " + r.Ref.ID,
 	}
 	if !r.CostUnknown {
@@ -24,7 +25,7 @@ func RunOf(r engine.RunInfo) Run {
 }
 
 // LimitsOf are the limits that there are.
-func LimitsOf(l task.Limits) (out Limits) {
+func LimitsOf(l task.Limits) (out api.Limits) {
 	if l.MaxTurns > 0 {
 		out.MaxTurns = &l.MaxTurns
 	}
@@ -48,19 +49,19 @@ func LimitsOf(l task.Limits) (out Limits) {
 }
 
 // QuestionOf is an open question's document.
-func QuestionOf(q engine.Asked) Question {
-	out := Question{
+func QuestionOf(q engine.Asked) api.Question {
+	out := api.Question{
 		ID: q.ID, Task: q.Ref.ID, Title: q.Task.Title, Run: q.Run, Event: q.From.String(), Here: q.Here, QuestionOpened: q.QuestionOpened,
 	}
-	if at := date(q.At); at != nil {
+	if at := api.Date(q.At); at != nil {
 		out.At = *at
 	}
 	return out
 }
 
 // QueuedOf is the document of words that wait.
-func QueuedOf(q task.InputQueued) Queued {
-	out := Queued{ID: q.Input, Text: q.Text, Images: q.Images}
+func QueuedOf(q task.InputQueued) api.Queued {
+	out := api.Queued{ID: q.Input, Text: q.Text, Images: q.Images}
 	if out.Images == nil {
 		out.Images = []string{}
 	}
@@ -68,13 +69,13 @@ func QueuedOf(q task.InputQueued) Queued {
 }
 
 // SentOf is the document of what happened to a message.
-func SentOf(s engine.Sent) Sent {
-	return Sent{Delivered: s.How, Task: s.Ref.ID, Run: s.Run, Question: s.Question, Input: s.Input}
+func SentOf(s engine.Sent) api.Sent {
+	return api.Sent{Delivered: s.How, Task: s.Ref.ID, Run: s.Run, Question: s.Question, Input: s.Input}
 }
 
 // AnsweredOf is the document of what an answer did.
-func AnsweredOf(r engine.Replied) Answered {
-	return Answered{
+func AnsweredOf(r engine.Replied) api.Answered {
+	return api.Answered{
 		Question: r.Asked.ID, Task: r.Asked.Ref.ID, Run: r.Run.ID,
 		Approve: r.Answer.Approve, Text: r.Answer.Text, By: r.Answer.By,
 	}

@@ -3,7 +3,7 @@ package server
 import (
 	"net/http"
 
-	"github.com/roost-dev/roost/report"
+	"github.com/roost-dev/roost/api"
 )
 
 // audit logs what a request changed, the door that it came through, and its origin. It never logs text of users: of an
@@ -12,16 +12,16 @@ func (s *Server) audit(a *asked, doc any) {
 	about := []any{"method", a.Method, "route", a.route.path, "task", a.id}
 	words := "changed"
 	switch done := doc.(type) {
-	case report.Answered:
+	case api.Answered:
 		words = "answered"
 		about = append(about[:len(about)-1], done.Task, "run", done.Run, "question", done.Question, "decision", decision(done.Approve))
-	case report.Sent:
+	case api.Sent:
 		about = append(about, "run", done.Run, "delivered", done.Delivered)
 		if done.Question != "" {
 			words = "answered"
 			about = append(about, "question", done.Question, "decision", "answered")
 		}
-	case report.Run:
+	case api.Run:
 		about = append(about[:len(about)-1], done.Task, "run", done.ID, "state", done.State)
 	}
 	about = append(about, "door", entrance(a.Request), "from", addressOf(a.Request), "request_id", idOf(a.Request))

@@ -14,11 +14,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/internal/mcptest"
 	"github.com/roost-dev/roost/mcp"
-	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/workspace/shell"
 )
 
@@ -57,7 +57,7 @@ func TestCancellingACallOfAServerIsQuick(t *testing.T) {
 				}
 				g := newWorkWith(t, define)
 				var processes func() []shell.Member
-				took := g.cancelled(t, `[{tools: [{name: mcp--s--`+c.tool+`, input: {n: 3600000}}]}]`, "/v1/tasks/%s/cancel", func(r report.Run) bool {
+				took := g.cancelled(t, `[{tools: [{name: mcp--s--`+c.tool+`, input: {n: 3600000}}]}]`, "/v1/tasks/%s/cancel", func(r api.Run) bool {
 					sum := sha256.Sum256([]byte(g.store.Root() + "\x00roost\x00" + r.Task))
 					processes = func() []shell.Member { return shell.FindMarked("mcp-" + hex.EncodeToString(sum[:16])) }
 					return (c.begun == "" && c.far == "" || began()) && len(processes()) >= c.least

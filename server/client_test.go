@@ -16,8 +16,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/client"
-	"github.com/roost-dev/roost/report"
 )
 
 // Our own client gets every event of a real server once, through a network that cuts
@@ -61,7 +61,7 @@ func TestClientFollows(t *testing.T) {
 // Messages come as lines, window by window: joined, they are what one window has.
 func TestLines(t *testing.T) {
 	g := newGround(t)
-	lines := func(query string) (l report.Lines) {
+	lines := func(query string) (l api.Lines) {
 		if err := json.Unmarshal(g.get(g.path("/lines?%s", query)), &l); err != nil {
 			t.Fatal(err)
 		}
@@ -71,7 +71,7 @@ func TestLines(t *testing.T) {
 	if whole.Total != len(whole.Items) || whole.Before != nil || whole.After != nil || !strings.Contains(whole.Items[0].Lines[1].Text, "paint the fence") {
 		t.Fatalf("%+v", whole)
 	}
-	var parts []report.ShownMessage
+	var parts []api.ShownMessage
 	for at := "after=0"; ; {
 		part := lines(at + "&limit=2")
 		parts = append(parts, part.Items...)
@@ -101,7 +101,7 @@ func TestExport(t *testing.T) {
 		if err != nil || resp.StatusCode != 200 || !bytes.Contains(body, []byte(has)) {
 			t.Errorf("%s: %s, %v, %d bytes", format, resp.Status, err, len(body))
 		}
-		var told report.Exported
+		var told api.Exported
 		text, _ := url.QueryUnescape(resp.Trailer.Get("Roost-Export"))
 		if err := json.Unmarshal([]byte(text), &told); err != nil || told.Masked != 0 || told.Damaged == nil {
 			t.Errorf("%s: %q, %v", format, text, err)

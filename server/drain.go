@@ -5,7 +5,7 @@ import (
 	"os"
 	"sync/atomic"
 
-	"github.com/roost-dev/roost/report"
+	"github.com/roost-dev/roost/api"
 )
 
 // Recovery is the state of the recovery of runs that an earlier process left.
@@ -27,19 +27,19 @@ func (r *Recovery) String() string {
 func serverRoutes() []route {
 	return []route{
 		{path: "/metrics", summary: "What is counted, as Prometheus reads it", media: "text/plain", forms: []string{"application/openmetrics-text"}, serve: (*Server).metrics},
-		{path: "/v1/server", summary: "What the server is and does", answer: report.Server{}, document: (*Server).server},
-		{method: http.MethodPost, path: "/v1/server/drain", summary: "Start no more runs; those that work go on, queued ones stay queued", answer: report.Server{}, act: (*Server).drain},
-		{method: http.MethodDelete, path: "/v1/server/drain", summary: "Start runs again, the queued ones first", answer: report.Server{}, act: (*Server).admit},
+		{path: "/v1/server", summary: "What the server is and does", answer: api.Server{}, document: (*Server).server},
+		{method: http.MethodPost, path: "/v1/server/drain", summary: "Start no more runs; those that work go on, queued ones stay queued", answer: api.Server{}, act: (*Server).drain},
+		{method: http.MethodDelete, path: "/v1/server/drain", summary: "Start runs again, the queued ones first", answer: api.Server{}, act: (*Server).admit},
 		{method: http.MethodPost, path: "/v1/server/stop", summary: "End the server once its runs are finished, or its time for that is over: what is not is interrupted and saved",
-			answer: report.Server{}, status: http.StatusAccepted, body: report.Stop{}, act: (*Server).quit},
+			answer: api.Server{}, status: http.StatusAccepted, body: api.Stop{}, act: (*Server).quit},
 	}
 }
 
 func (s *Server) server(*asked) (any, error) { return s.state(), nil }
 
-func (s *Server) state() report.Server {
-	out := report.Server{
-		PID: os.Getpid(), StartedAt: report.Stamp(s.begun.UnixMilli()), URL: s.opt.URL, Version: s.opt.Version.Version,
+func (s *Server) state() api.Server {
+	out := api.Server{
+		PID: os.Getpid(), StartedAt: api.Stamp(s.begun.UnixMilli()), URL: s.opt.URL, Version: s.opt.Version.Version,
 		Draining: s.drained(), Stopping: s.leaving.Load() || s.stopping.Load(), Recovery: s.opt.Recovery.String(), Streams: s.streams.open(),
 		Limits: s.opt.Limits,
 	}
@@ -69,7 +69,7 @@ func (s *Server) admit(*asked) (*reply, error) {
 
 // quit asks the program to end the server, and answers first.
 func (s *Server) quit(a *asked) (*reply, error) {
-	var how report.Stop
+	var how api.Stop
 	if err := a.read(&how); err != nil {
 		return nil, err
 	}

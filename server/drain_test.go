@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/roost-dev/roost/report"
+	"github.com/roost-dev/roost/api"
 )
 
 func textLog(w io.Writer) *slog.Logger { return slog.New(slog.NewTextHandler(w, nil)) }
@@ -19,7 +19,7 @@ func TestRuleB14Drain(t *testing.T) {
 	g := newWork(t)
 	waiting := g.privately(askWhich)
 	g.until(waiting, "waiting")
-	var s report.Server
+	var s api.Server
 	g.did(200, &s, "POST", "/v1/server/drain", "")
 	if !s.Draining || s.Stopping || s.Runs.Waiting != 1 {
 		t.Errorf("%+v", s)
@@ -55,9 +55,9 @@ func TestStopIsAskedOfTheProgram(t *testing.T) {
 	g := newWork(t, func(o *Options) {
 		o.Stop = func(now bool) { asked <- now }
 		o.URL = "http://127.0.0.1:1"
-		o.Limits = report.Bounds{MaxRuns: 3, Hold: "1m0s"}
+		o.Limits = api.Bounds{MaxRuns: 3, Hold: "1m0s"}
 	})
-	var s report.Server
+	var s api.Server
 	if err := json.Unmarshal(g.get("/v1/server"), &s); err != nil || s.Stopping || s.PID == 0 || s.URL != "http://127.0.0.1:1" || s.Limits.MaxRuns != 3 || s.Limits.MaxBody == 0 || s.Recovery != "none" {
 		t.Errorf("%v %+v", err, s)
 	}
@@ -82,7 +82,7 @@ func TestChangesAreAudited(t *testing.T) {
 	g := newWork(t)
 	id := g.privately(wantsCommand)
 	g.until(id, "waiting")
-	var list struct{ Items []report.Question }
+	var list struct{ Items []api.Question }
 	if err := json.Unmarshal(g.get("/v1/questions?task="+id), &list); err != nil || len(list.Items) != 1 {
 		t.Fatal(err, list)
 	}

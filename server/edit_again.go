@@ -71,17 +71,17 @@ func changeOf(f task.RestoreFile) string {
 }
 
 // condensedBy is the summary in commits.
-func condensedBy(id string, commits []journal.Commit) (report.Condensed, bool) {
+func condensedBy(id string, commits []journal.Commit) (api.Condensed, bool) {
 	for _, e := range eventsOf(commits) {
 		if c, ok := e.(task.HistoryCondensed); ok {
-			return report.Condensed{Task: id, Condense: c.Condense, Messages: c.Messages, Before: c.Before, After: c.After}, true
+			return api.Condensed{Task: id, Condense: c.Condense, Messages: c.Messages, Before: c.Before, After: c.After}, true
 		}
 	}
-	return report.Condensed{}, false
+	return api.Condensed{}, false
 }
 
 // undoneBy is the action that commits undid or redid.
-func (s *Server) undoneBy(ctx context.Context, id string, o actions.Options, commits []journal.Commit) (report.Undone, bool, error) {
+func (s *Server) undoneBy(ctx context.Context, id string, o actions.Options, commits []journal.Commit) (api.Undone, bool, error) {
 	var seq uint64
 	for _, c := range commits {
 		for _, raw := range c.Events {
@@ -92,11 +92,11 @@ func (s *Server) undoneBy(ctx context.Context, id string, o actions.Options, com
 		}
 	}
 	if seq == 0 {
-		return report.Undone{}, false, nil
+		return api.Undone{}, false, nil
 	}
 	now, err := actions.Find(ctx, s.opt.Store, id)
 	if err != nil {
-		return report.Undone{}, false, err
+		return api.Undone{}, false, err
 	}
 	deed := api.Action{ID: fmt.Sprintf("journal-%d", seq)}
 	for _, d := range append(append([]api.Action{}, now.Redo...), now.Undo...) {

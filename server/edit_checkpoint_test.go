@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/roost-dev/roost/api"
-	"github.com/roost-dev/roost/report"
 )
 
 // A rewind goes to a checkpoint by its name, with the files or without; one that is not
@@ -32,7 +31,7 @@ func TestRewindToACheckpoint(t *testing.T) {
 			t.Errorf("%s: %s", bad, resp.Status)
 		}
 	}
-	var dry, done report.Rewound
+	var dry, done api.Rewound
 	g.did(200, &dry, "POST", g.path("/rewinds"), `{"to":"`+second.Name()+`","files":true,"dry_run":true}`)
 	g.did(200, &done, "POST", g.path("/rewinds"), `{"to":"`+second.Name()+`","files":true}`)
 	if done.Gone.UI == 0 || done.Gone != dry.Gone {

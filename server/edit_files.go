@@ -8,8 +8,6 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine/checkpoints"
-
-	"github.com/roost-dev/roost/report"
 )
 
 // errReadOnly is the problem of a request that needs an engine, at a server without one.
@@ -57,13 +55,13 @@ func (s *Server) saveCheckpoint(a *asked) (*reply, error) {
 	}
 	s.written(a.Context(), a, finish)
 	if !saved {
-		return &reply{status: http.StatusOK, doc: report.SavedCheckpoint{Task: ref.ID}}, nil
+		return &reply{status: http.StatusOK, doc: api.SavedCheckpoint{Task: ref.ID}}, nil
 	}
-	return &reply{doc: report.SavedCheckpoint{Task: ref.ID, Saved: true, Checkpoint: &c}}, nil
+	return &reply{doc: api.SavedCheckpoint{Task: ref.ID, Saved: true, Checkpoint: &c}}, nil
 }
 
 func (s *Server) restore(a *asked) (*reply, error) {
-	var body report.NewRestore
+	var body api.NewRestore
 	if err := a.read(&body); err != nil {
 		return nil, err
 	}

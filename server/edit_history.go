@@ -29,23 +29,23 @@ func editRoutes() []route {
 	const id = "/v1/tasks/{id}"
 	post := http.MethodPost
 	return []route{
-		{method: post, path: id + "/rewinds", summary: "Take both histories back to a message, edit a message, or take one out", body: report.NewRewind{}, answer: report.Rewound{}, act: (*Server).rewind},
+		{method: post, path: id + "/rewinds", summary: "Take both histories back to a message, edit a message, or take one out", body: api.NewRewind{}, answer: api.Rewound{}, act: (*Server).rewind},
 		{path: id + "/undo", summary: "What can be taken back of a task, and done again, the newest first", answer: api.TaskActions{}, document: (*Server).deeds},
-		{method: post, path: id + "/undo", summary: "Take back what was last done to a task", body: report.NewUndo{}, answer: report.Undone{}, act: func(s *Server, a *asked) (*reply, error) { return s.undo(a, false) }},
-		{method: post, path: id + "/redo", summary: "Do again what was taken back last", body: report.NewUndo{}, answer: report.Undone{}, act: func(s *Server, a *asked) (*reply, error) { return s.undo(a, true) }},
-		{method: post, path: id + "/forks", summary: "Make a new task with the history of this one; a dry run answers 200", body: report.NewFork{}, answer: api.ForkResult{}, status: http.StatusCreated, also: http.StatusOK, act: (*Server).fork},
-		{method: post, path: id + "/condense", summary: "Have older history summarised", body: report.NewCondense{}, answer: report.Condensed{}, act: (*Server).condense},
+		{method: post, path: id + "/undo", summary: "Take back what was last done to a task", body: api.NewUndo{}, answer: api.Undone{}, act: func(s *Server, a *asked) (*reply, error) { return s.undo(a, false) }},
+		{method: post, path: id + "/redo", summary: "Do again what was taken back last", body: api.NewUndo{}, answer: api.Undone{}, act: func(s *Server, a *asked) (*reply, error) { return s.undo(a, true) }},
+		{method: post, path: id + "/forks", summary: "Make a new task with the history of this one; a dry run answers 200", body: api.NewFork{}, answer: api.ForkResult{}, status: http.StatusCreated, also: http.StatusOK, act: (*Server).fork},
+		{method: post, path: id + "/condense", summary: "Have older history summarised", body: api.NewCondense{}, answer: api.Condensed{}, act: (*Server).condense},
 		{path: id + "/branches", summary: "The branches of a task: what its histories were before they were moved", answer: api.BranchTree{}, document: (*Server).branches},
-		{method: post, path: id + "/head", summary: "Make a branch the head of the histories; what was the head stays as a branch", body: report.NewHead{}, answer: report.Head{},
+		{method: post, path: id + "/head", summary: "Make a branch the head of the histories; what was the head stays as a branch", body: api.NewHead{}, answer: api.Head{},
 			act: (*Server).switchBranch},
 		{path: id + "/checkpoints", summary: "The states of files that the task changed, the oldest first", answer: api.Checkpoints{}, document: (*Server).checkpoints},
-		{method: post, path: id + "/checkpoints", summary: "Save a checkpoint of the files as they are now; 200 when nothing differs from the newest one", answer: report.SavedCheckpoint{}, status: http.StatusCreated, also: http.StatusOK, act: (*Server).saveCheckpoint},
+		{method: post, path: id + "/checkpoints", summary: "Save a checkpoint of the files as they are now; 200 when nothing differs from the newest one", answer: api.SavedCheckpoint{}, status: http.StatusCreated, also: http.StatusOK, act: (*Server).saveCheckpoint},
 		{path: id + "/checkpoints/{c}/diff", summary: "What differs between a checkpoint and another one, or now", answer: api.Diff{}, document: (*Server).diff, params: []param{
 			{name: "to", kind: "text", doc: "another checkpoint, or now (the default)"},
 			{name: "path", kind: "text", doc: "only this file or folder; several stand on lines of their own"},
 			{name: "stat", kind: "flag", doc: "without the differences by lines"},
 		}},
-		{method: post, path: id + "/checkpoints/{c}/restore", summary: "Put the files that the task changed back as they were at a checkpoint", body: report.NewRestore{}, answer: api.RestoreResult{}, act: (*Server).restore},
+		{method: post, path: id + "/checkpoints/{c}/restore", summary: "Put the files that the task changed back as they were at a checkpoint", body: api.NewRestore{}, answer: api.RestoreResult{}, act: (*Server).restore},
 	}
 }
 
@@ -128,7 +128,7 @@ func folder(at, path string) error {
 }
 
 func (s *Server) rewind(a *asked) (*reply, error) {
-	var body report.NewRewind
+	var body api.NewRewind
 	if err := a.read(&body); err != nil {
 		return nil, err
 	}
@@ -177,7 +177,7 @@ func (s *Server) rewind(a *asked) (*reply, error) {
 			if files == nil && body.Files {
 				files = noRestore(ref.ID)
 			}
-			return &reply{doc: report.Rewound{RewindResult: r, Restore: files}}, err
+			return &reply{doc: api.Rewound{RewindResult: r, Restore: files}}, err
 		}
 	}
 	if body.Files {
@@ -193,7 +193,7 @@ func (s *Server) rewind(a *asked) (*reply, error) {
 		if o.DryRun {
 			files.Plan = planOf(files)
 		}
-		return &reply{doc: report.Rewound{RewindResult: r, Restore: &files}}, nil
+		return &reply{doc: api.Rewound{RewindResult: r, Restore: &files}}, nil
 	}
 	finished := ""
 	if !o.DryRun { // an interrupted restore is finished before anything else changes the task
@@ -206,7 +206,7 @@ func (s *Server) rewind(a *asked) (*reply, error) {
 		return nil, err
 	}
 	s.written(ctx, a, finish)
-	return &reply{doc: report.Rewound{RewindResult: r, Finished: finished}}, nil
+	return &reply{doc: api.Rewound{RewindResult: r, Finished: finished}}, nil
 }
 
 // originOf is the origin that a body names, "api" when it names none.
@@ -226,7 +226,7 @@ var origins = []string{"api", "cli", "web", "editor"}
 func (s *Server) deeds(a *asked) (any, error) { return actions.Find(a.Context(), s.opt.Store, a.id) }
 
 func (s *Server) undo(a *asked, redo bool) (*reply, error) {
-	var body report.NewUndo
+	var body api.NewUndo
 	if err := a.read(&body); err != nil {
 		return nil, err
 	}
@@ -259,7 +259,7 @@ func (s *Server) undo(a *asked, redo bool) (*reply, error) {
 }
 
 func (s *Server) switchBranch(a *asked) (*reply, error) {
-	var body report.NewHead
+	var body api.NewHead
 	if err := a.read(&body); err != nil {
 		return nil, err
 	}
@@ -276,11 +276,11 @@ func (s *Server) switchBranch(a *asked) (*reply, error) {
 		return nil, err
 	}
 	s.written(ctx, a, finish)
-	return &reply{doc: report.Head{Task: task, Branch: body.Branch}}, nil
+	return &reply{doc: api.Head{Task: task, Branch: body.Branch}}, nil
 }
 
 func (s *Server) fork(a *asked) (*reply, error) {
-	var body report.NewFork
+	var body api.NewFork
 	if err := a.read(&body); err != nil {
 		return nil, err
 	}
@@ -337,7 +337,7 @@ func (s *Server) fork(a *asked) (*reply, error) {
 }
 
 func (s *Server) condense(a *asked) (*reply, error) {
-	var body report.NewCondense
+	var body api.NewCondense
 	if err := a.read(&body); err != nil {
 		return nil, err
 	}

@@ -18,7 +18,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/roost-dev/roost/engine"
-	"github.com/roost-dev/roost/report"
 )
 
 // painter is a model that writes a file twice and ends.
@@ -123,11 +122,11 @@ func TestRewindUndoAndRedoOverHTTP(t *testing.T) {
 	// A follower hears of each, as of everything else that happens.
 	heard := w.follow(w.path("/events"))
 
-	dry := did[report.Rewound](w, 200, w.path("/rewinds"), `{"dry_run":true}`)
+	dry := did[api.Rewound](w, 200, w.path("/rewinds"), `{"dry_run":true}`)
 	if !dry.DryRun || dry.Turns != 1 || dry.Restore != nil || w.histories() != whole {
 		t.Errorf("the dry run of a turn: %+v", dry)
 	}
-	took := did[report.Rewound](w, 200, w.path("/rewinds"), `{"to":"#3"}`)
+	took := did[api.Rewound](w, 200, w.path("/rewinds"), `{"to":"#3"}`)
 	if took.ID != w.id || took.To == nil || took.To.Number != 3 || took.Branch == "" || took.Gone.UI == 0 {
 		t.Errorf("the rewind: %+v", took)
 	}
@@ -140,18 +139,18 @@ func TestRewindUndoAndRedoOverHTTP(t *testing.T) {
 		t.Fatalf("what can be taken back: %+v", list)
 	}
 	w.refuses(409, "changed_meanwhile", w.path("/undo"), `{"expect":"journal-1"}`)
-	would := did[report.Undone](w, 200, w.path("/undo"), `{"dry_run":true}`)
+	would := did[api.Undone](w, 200, w.path("/undo"), `{"dry_run":true}`)
 	if !would.DryRun || would.Undone == nil || would.Undone.ID != list.Undo[0].ID || w.histories() != back {
 		t.Errorf("the dry run of an undo: %+v", would)
 	}
-	undone := did[report.Undone](w, 200, w.path("/undo"), `{"expect":"`+list.Undo[0].ID+`"}`)
+	undone := did[api.Undone](w, 200, w.path("/undo"), `{"expect":"`+list.Undo[0].ID+`"}`)
 	if undone.Undone == nil || undone.Redone != nil || len(undone.Redo) != 1 {
 		t.Errorf("the undo: %+v", undone)
 	}
 	if diff := cmp.Diff(whole, w.histories()); diff != "" {
 		t.Errorf("histories behind the undo:\n%s", diff)
 	}
-	redone := did[report.Undone](w, 200, w.path("/redo"), ``)
+	redone := did[api.Undone](w, 200, w.path("/redo"), ``)
 	if redone.Redone == nil || redone.Redone.ID != list.Undo[0].ID || w.histories() != back {
 		t.Errorf("the redo: %+v", redone)
 	}
@@ -238,7 +237,7 @@ func TestCheckpointsOverHTTP(t *testing.T) {
 	if stat := string(w.get(w.path("/checkpoints/0/diff?stat=true&path=wall.txt"))); strings.Contains(stat, `"patch"`) {
 		t.Errorf("--stat has a patch: %s", stat)
 	}
-	saved := did[report.SavedCheckpoint](w, 200, w.path("/checkpoints"), ``)
+	saved := did[api.SavedCheckpoint](w, 200, w.path("/checkpoints"), ``)
 	if saved.Saved || saved.Checkpoint != nil || saved.Task != w.id {
 		t.Errorf("nothing differs, and it saved %+v", saved)
 	}
@@ -250,7 +249,7 @@ func TestCheckpointsOverHTTP(t *testing.T) {
 	if done.Outcome != "done" || w.wall() == "blue\n" {
 		t.Errorf("the restore: %+v, the wall is %q", done, w.wall())
 	}
-	undone := did[report.Undone](w, 200, w.path("/undo"), `{}`)
+	undone := did[api.Undone](w, 200, w.path("/undo"), `{}`)
 	if undone.Restore == nil || w.wall() != "blue\n" {
 		t.Errorf("the undo: %+v, the wall is %q", undone, w.wall())
 	}
@@ -264,7 +263,7 @@ func TestCheckpointsOverHTTP(t *testing.T) {
 	if len(kept.Conflicts) != 1 || w.wall() != "somebody else's\n" {
 		t.Errorf("kept: %+v, the wall is %q", kept, w.wall())
 	}
-	saved = did[report.SavedCheckpoint](w, 201, w.path("/checkpoints"), ``)
+	saved = did[api.SavedCheckpoint](w, 201, w.path("/checkpoints"), ``)
 	if !saved.Saved || saved.Checkpoint == nil || saved.Checkpoint.Reason != "manual" {
 		t.Errorf("saved: %+v", saved)
 	}
@@ -276,15 +275,15 @@ func TestCheckpointsOverHTTP(t *testing.T) {
 func TestRewindWithFilesOverHTTP(t *testing.T) {
 	w := newWorkshop(t)
 	whole := w.histories()
-	dry := did[report.Rewound](w, 200, w.path("/rewinds"), `{"to":"~2","files":true,"dry_run":true}`)
+	dry := did[api.Rewound](w, 200, w.path("/rewinds"), `{"to":"~2","files":true,"dry_run":true}`)
 	if dry.Restore == nil || len(dry.Restore.Files) != 1 || w.wall() != "blue\n" || w.histories() != whole {
 		t.Errorf("the dry run: %+v", dry)
 	}
-	took := did[report.Rewound](w, 200, w.path("/rewinds"), `{"to":"~2","files":true}`)
+	took := did[api.Rewound](w, 200, w.path("/rewinds"), `{"to":"~2","files":true}`)
 	if took.Restore == nil || took.Restore.Outcome != "done" || w.wall() != "red\n" {
 		t.Errorf("the rewind: %+v, the wall is %q", took, w.wall())
 	}
-	did[report.Undone](w, 200, w.path("/undo"), `{}`)
+	did[api.Undone](w, 200, w.path("/undo"), `{}`)
 	if diff := cmp.Diff(whole, w.histories()); diff != "" || w.wall() != "blue\n" {
 		t.Errorf("behind the undo the wall is %q, and the histories:\n%s", w.wall(), diff)
 	}
@@ -293,16 +292,16 @@ func TestRewindWithFilesOverHTTP(t *testing.T) {
 func TestCondenseOverHTTP(t *testing.T) {
 	w := newWorkshop(t)
 	whole := w.histories()
-	dry := did[report.Condensed](w, 200, w.path("/condense"), `{"dry_run":true}`)
+	dry := did[api.Condensed](w, 200, w.path("/condense"), `{"dry_run":true}`)
 	if !dry.DryRun || dry.Messages == 0 || dry.Condense != "" || w.histories() != whole {
 		t.Errorf("the dry run: %+v", dry)
 	}
-	done := did[report.Condensed](w, 200, w.path("/condense"), `{"keep":"the colours"}`)
+	done := did[api.Condensed](w, 200, w.path("/condense"), `{"keep":"the colours"}`)
 	if done.Task != w.id || done.Condense == "" || done.Messages != dry.Messages || done.Summary == "" || w.histories() == whole {
 		t.Errorf("condensed: %+v", done)
 	}
 	w.refuses(409, "too_short", w.path("/condense"), `{}`)
-	undone := did[report.Undone](w, 200, w.path("/undo"), `{}`)
+	undone := did[api.Undone](w, 200, w.path("/undo"), `{}`)
 	if undone.Undone == nil || undone.Undone.Kind != "condense" {
 		t.Errorf("the undo: %+v", undone)
 	}
@@ -341,13 +340,13 @@ func TestEditsWithAKeyAreDoneOnce(t *testing.T) {
 			w := newWorkshop(t)
 			switch name {
 			case "undo":
-				did[report.Rewound](w, 200, w.path("/rewinds"), `{}`)
-				did[report.Rewound](w, 200, w.path("/rewinds"), `{}`)
+				did[api.Rewound](w, 200, w.path("/rewinds"), `{}`)
+				did[api.Rewound](w, 200, w.path("/rewinds"), `{}`)
 			case "redo":
-				did[report.Rewound](w, 200, w.path("/rewinds"), `{}`)
-				did[report.Rewound](w, 200, w.path("/rewinds"), `{}`)
-				did[report.Undone](w, 200, w.path("/undo"), `{}`)
-				did[report.Undone](w, 200, w.path("/undo"), `{}`)
+				did[api.Rewound](w, 200, w.path("/rewinds"), `{}`)
+				did[api.Rewound](w, 200, w.path("/rewinds"), `{}`)
+				did[api.Undone](w, 200, w.path("/undo"), `{}`)
+				did[api.Undone](w, 200, w.path("/undo"), `{}`)
 			}
 			key := "Idempotency-Key: once-" + strings.Map(func(r rune) rune { return max(r, '-') }, name)
 			first, one := w.send("POST", w.path("%s", c.path), c.body, key)
@@ -424,7 +423,7 @@ func TestIfMatchGuardsEdits(t *testing.T) {
 	w := newWorkshop(t)
 	resp := w.ask("GET", w.path(""))
 	tag := resp.Header.Get("ETag")
-	did[report.Rewound](w, 200, w.path("/rewinds"), `{}`, "If-Match: "+tag)
+	did[api.Rewound](w, 200, w.path("/rewinds"), `{}`, "If-Match: "+tag)
 	before := w.histories()
 	w.refuses(412, "etag_mismatch", w.path("/rewinds"), `{}`, "If-Match: "+tag)
 	w.refuses(412, "etag_mismatch", w.path("/undo"), `{}`, "If-Match: "+tag)

@@ -16,9 +16,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
-	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/server/peer"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
@@ -84,7 +84,7 @@ func TestAQuestionOfAnotherProcessIsAnsweredOverHTTP(t *testing.T) {
 	x := g.terminal()
 	run := x.runs(askWhich)
 	q := g.question(run.TaskID)
-	var stands report.Run
+	var stands api.Run
 	g.did(200, &stands, "GET", "/v1/runs/"+run.ID, "")
 	if stands.State != "waiting" || !stands.Here { // nobody let it go
 		t.Errorf("the run stands %+v", stands)
@@ -135,19 +135,19 @@ func TestWordsAndCancelReachAnotherProcess(t *testing.T) {
 	x := g.terminal()
 	run := x.runs(hangs)
 	for range 2 { // the second one is the first one again
-		var sent report.Sent
+		var sent api.Sent
 		g.did(202, &sent, "POST", "/v1/tasks/"+run.TaskID+"/messages", `{"text":"and this"}`, "Idempotency-Key: words")
 		if sent.Delivered != "queued" || sent.Run != run.ID || sent.Task != run.TaskID {
 			t.Errorf("sent: %+v", sent)
 		}
 	}
-	var waiting report.Page[report.Queued]
+	var waiting api.Page[api.Queued]
 	g.did(200, &waiting, "GET", "/v1/tasks/"+run.TaskID+"/queue", "")
 	if len(waiting.Items) != 1 || waiting.Items[0].Text != "and this" {
 		t.Errorf("the queue: %+v", waiting.Items)
 	}
 	g.denied(409, "task_busy", "POST", "/v1/tasks/"+run.TaskID+"/runs", `{}`)
-	var ended report.Run
+	var ended api.Run
 	g.did(200, &ended, "POST", "/v1/runs/"+run.ID+"/cancel", "")
 	if ended.State != "cancelled" || ended.ID != run.ID {
 		t.Errorf("cancelled: %+v", ended)

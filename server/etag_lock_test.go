@@ -13,7 +13,6 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/store/labels"
 
-	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
 )
 
@@ -127,7 +126,7 @@ func TestATaskNamesItsCopies(t *testing.T) {
 	}
 	s := must[*store.Store](t)(store.Open(store.Options{Root: g.store.Root(), State: g.store.Root() + ".state", Cache: filepath.Join(g.dir, "cache2"), Program: "test", Sources: []string{storage}}))
 	w := newWorkOn(t, s, g)
-	var list report.Page[api.Summary]
+	var list api.Page[api.Summary]
 	w.did(200, &list, "GET", "/v1/tasks?query="+g.id, "")
 	var one api.Summary
 	tag := w.did(200, &one, "GET", "/v1/tasks/"+g.id, "").Get("ETag")

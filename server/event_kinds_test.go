@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/api"
-	"github.com/roost-dev/roost/report"
 )
 
 // kinds are the events of a kind on a task's stream, which has the same of them as the
@@ -85,7 +84,7 @@ func TestAForeignChangeIsAnEvent(t *testing.T) {
 	if err := os.Chtimes(file, old, old); err != nil {
 		t.Fatal(err)
 	}
-	var next report.Run
+	var next api.Run
 	g.did(202, &next, "POST", "/v1/tasks/"+first.Task+"/runs", `{"message":{"text":"go on"}}`)
 	g.state(next.ID, "completed")
 	imported, started := g.kinds(first.Task, "foreign.imported"), g.kinds(first.Task, "run.started")

@@ -19,7 +19,6 @@ import (
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/export"
 	"github.com/roost-dev/roost/redact"
-	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
 )
 
@@ -72,7 +71,7 @@ func (s *Server) export(w http.ResponseWriter, a *asked) *Problem {
 		}
 	}
 	var v *store.View
-	told := report.Exported{Damaged: []api.Damage{}}
+	told := api.Exported{Damaged: []api.Damage{}}
 	if format != "archive" { // which says of each task whether it could be read
 		var err error
 		if v, err = s.opt.Store.Read(a.Context(), refs[0]); err != nil {
@@ -101,9 +100,9 @@ func (s *Server) export(w http.ResponseWriter, a *asked) *Problem {
 		}
 		panic(http.ErrAbortHandler) // half a file must not look like a whole one
 	}
-	told.Masked, told.Unread, told.Skipped = got.Masked, []report.Unread{}, append([]string{}, got.Skipped...)
+	told.Masked, told.Unread, told.Skipped = got.Masked, []api.Unread{}, append([]string{}, got.Skipped...)
 	for _, g := range got.Unread {
-		told.Unread = append(told.Unread, report.Unread(g))
+		told.Unread = append(told.Unread, api.Unread(g))
 	}
 	if doc, err := json.Marshal(told); err == nil {
 		h.Set("Roost-Export", url.QueryEscape(string(doc)))
@@ -132,7 +131,7 @@ func (s *Server) noneReadable(a *asked, refs []store.Ref) *Problem {
 	return p
 }
 
-func (s *Server) write(ctx context.Context, w io.Writer, v *store.View, refs []store.Ref, format string, o export.Options, told *report.Exported) (export.Report, error) {
+func (s *Server) write(ctx context.Context, w io.Writer, v *store.View, refs []store.Ref, format string, o export.Options, told *api.Exported) (export.Report, error) {
 	switch format {
 	case "html":
 		return export.HTML(ctx, w, v, o)
@@ -145,7 +144,7 @@ func (s *Server) write(ctx context.Context, w io.Writer, v *store.View, refs []s
 			for _, ref := range refs {
 				one, err := s.opt.Store.Read(ctx, ref)
 				if err != nil {
-					told.Failed = append(told.Failed, report.NotExported{ID: ref.ID, Source: ref.Source, Problem: err.Error()})
+					told.Failed = append(told.Failed, api.NotExported{ID: ref.ID, Source: ref.Source, Problem: err.Error()})
 					continue
 				}
 				told.Damaged = append(told.Damaged, one.Summary.Damaged...)

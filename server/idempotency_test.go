@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/journal"
-	"github.com/roost-dev/roost/report"
 )
 
 // records are the files of keys.
@@ -53,7 +53,7 @@ func TestOneKeyIsOneEffect(t *testing.T) {
 		t.Error("the repeat does not say that it is one")
 	}
 	g.state(r.ID, "completed")
-	var page report.Page[report.Run]
+	var page api.Page[api.Run]
 	g.did(200, &page, "GET", "/v1/tasks/"+r.Task+"/runs", "")
 	if len(page.Items) != 1 {
 		t.Errorf("%d runs", len(page.Items))

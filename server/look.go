@@ -26,13 +26,13 @@ func lookRoutes() []route {
 	const id = "/v1/tasks/{id}"
 	return []route{
 		{path: "/v1/names", summary: "The ids of all tasks, and where they lie: what short names are told apart by", answer: names{}, document: (*Server).names},
-		{path: "/v1/undo", summary: "What can be taken back of all tasks, the newest first", answer: report.Page[api.TaskActions]{}, document: (*Server).allDeeds, params: []param{{name: "limit", kind: "number", doc: "at most this many tasks; 0 = all", most: 1000, deflt: 0}}},
-		{path: id + "/lines", summary: "Messages as lines of text: a window of them, the newest when none is named", answer: report.Lines{}, document: (*Server).lines,
+		{path: "/v1/undo", summary: "What can be taken back of all tasks, the newest first", answer: api.Page[api.TaskActions]{}, document: (*Server).allDeeds, params: []param{{name: "limit", kind: "number", doc: "at most this many tasks; 0 = all", most: 1000, deflt: 0}}},
+		{path: id + "/lines", summary: "Messages as lines of text: a window of them, the newest when none is named", answer: api.Lines{}, document: (*Server).lines,
 			params: with(windowParams,
 				param{name: "view", kind: "word", words: []string{"ui", "api", "effective"}, doc: "what the person saw (the default), what the model saw, or what would be sent"},
 				param{name: "whole", kind: "flag", doc: "thinking unfolded, and output not cut"})},
-		{path: id + "/journal", summary: "The commits of the task's journal: a window of them, the newest when none is named", answer: report.Commits{}, document: (*Server).journal, params: windowParams},
-		{path: id + "/context", summary: "What the next request is made of, in tokens", answer: report.ContextUse{}, fails: []int{503}, document: (*Server).context, params: []param{
+		{path: id + "/journal", summary: "The commits of the task's journal: a window of them, the newest when none is named", answer: api.Commits{}, document: (*Server).journal, params: windowParams},
+		{path: id + "/context", summary: "What the next request is made of, in tokens", answer: api.ContextUse{}, fails: []int{503}, document: (*Server).context, params: []param{
 			{name: "workspace", kind: "text", doc: "the folder to look from, where the task does not say its own"},
 		}},
 	}
@@ -64,7 +64,7 @@ func (s *Server) names(a *asked) (any, error) {
 
 func (s *Server) allDeeds(a *asked) (any, error) {
 	all, err := actions.FindAll(a.Context(), s.opt.Store, a.number["limit"])
-	return report.PageOf(all, ""), err
+	return api.PageOf(all, ""), err
 }
 
 func (s *Server) context(a *asked) (any, error) {
@@ -86,7 +86,7 @@ func (s *Server) context(a *asked) (any, error) {
 		return out, nil
 	}
 	if _, err := s.opt.Engine.Context(a.Context(), req); errors.As(err, &unknown) {
-		out.Unknown = &report.UnknownProfile{Name: unknown.Profile, Source: unknown.Source}
+		out.Unknown = &api.UnknownProfile{Name: unknown.Profile, Source: unknown.Source}
 	}
 	return out, nil
 }
@@ -104,7 +104,7 @@ func (s *Server) journal(a *asked) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		out := report.Commits{Task: v.Ref.ID, Total: len(all), Items: []report.Commit{}}
+		out := api.Commits{Task: v.Ref.ID, Total: len(all), Items: []api.Commit{}}
 		places, forward := span.places(len(all))
 		if !forward {
 			slices.Reverse(places)
@@ -152,8 +152,8 @@ func (s *Server) lines(a *asked) (any, error) {
 // message may have more.
 const linesBytes = 1 << 20
 
-func linesOf(ctx context.Context, v *store.View, o export.LinesOptions, span span) (report.Lines, error) {
-	out := report.Lines{Task: v.Ref.ID, Items: []report.ShownMessage{}, Notes: []string{}, Questions: []string{}}
+func linesOf(ctx context.Context, v *store.View, o export.LinesOptions, span span) (api.Lines, error) {
+	out := api.Lines{Task: v.Ref.ID, Items: []api.ShownMessage{}, Notes: []string{}, Questions: []string{}}
 	for _, q := range v.State.Questions {
 		out.Questions = append(out.Questions, q.Text)
 	}
@@ -209,9 +209,9 @@ func linesOf(ctx context.Context, v *store.View, o export.LinesOptions, span spa
 			batch = append(batch, e)
 		}
 		for i, lines := range shown.Of(batch) {
-			m := report.ShownMessage{Number: batch[i].Number, Lines: []report.Line{}}
+			m := api.ShownMessage{Number: batch[i].Number, Lines: []api.Line{}}
 			for _, l := range lines {
-				m.Lines = append(m.Lines, report.Line{Style: string(l.Style), Text: strings.ToValidUTF8(l.Text, "\ufffd")})
+				m.Lines = append(m.Lines, api.Line{Style: string(l.Style), Text: strings.ToValidUTF8(l.Text, "\ufffd")})
 				size += len(l.Text)
 			}
 			out.Items = append(out.Items, m)

@@ -19,11 +19,11 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/internal/mcptest"
-	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
 )
 
@@ -102,7 +102,7 @@ func newGround(t testing.TB, change ...func(*Options)) *ground {
 	g.store = must[*store.Store](t)(store.Open(store.Options{Root: filepath.Join(dir, "root"), State: filepath.Join(dir, "root.state"), Cache: filepath.Join(dir, "cache"), Program: "test"}))
 	g.id = g.run(engine.Request{Text: "paint the fence", Choice: setup.Choice{Workspace: filepath.Join(dir, "ws"), Provider: "script", Model: filepath.Join(dir, "model.yaml"), Approve: "all"}})
 	g.token = must[string](t)(Token(g.store.Root(), false))
-	o := Options{Store: g.store, Token: g.token, Log: slog.New(slog.NewTextHandler(g.log, &slog.HandlerOptions{Level: slog.LevelDebug})), Version: report.VersionOf("test")}
+	o := Options{Store: g.store, Token: g.token, Log: slog.New(slog.NewTextHandler(g.log, &slog.HandlerOptions{Level: slog.LevelDebug})), Version: api.VersionOf("test")}
 	for _, f := range change {
 		f(&o)
 	}

@@ -8,11 +8,11 @@ import (
 	"os"
 	"strings"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/journal"
-	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -23,19 +23,19 @@ import (
 
 func olderRoutes() []route {
 	call := route{method: http.MethodPost, summary: "The older restart call: start a task, or go on with one, and follow it", older: true, media: streamMedia,
-		body: report.OlderRun{}, status: http.StatusOK, fails: []int{404, 409, 429}, act: (*Server).olderRun}
+		body: api.OlderRun{}, status: http.StatusOK, fails: []int{404, 409, 429}, act: (*Server).olderRun}
 	other := call
 	call.path, other.path = "/chat/stream", "/execute/stream"
 	return []route{
 		call, other,
-		{path: "/api/questions", summary: "The open questions of a job of the older call", older: true, answer: report.OlderQuestions{}, fails: []int{400, 404},
+		{path: "/api/questions", summary: "The open questions of a job of the older call", older: true, answer: api.OlderQuestions{}, fails: []int{400, 404},
 			params: []param{
 				{name: "jobId", kind: "text", doc: "the job, which is a run; it must be there"},
 				{name: "state", kind: "word", words: []string{"pending", "answered"}, doc: "only these: the answered ones stand in the task"},
 			}, document: (*Server).olderQuestions},
 		{path: "/api/questions/{qid}", summary: "An open question of the older call, or those of a job", older: true, media: jsonMedia, fails: []int{400, 404}, document: (*Server).olderQuestion},
 		{method: http.MethodPost, path: "/api/questions/{qid}/answer", summary: "Answer a question of the older call", older: true,
-			body: report.OlderAnswer{}, answer: report.OlderAnswered{}, fails: []int{400, 404, 409}, act: (*Server).olderAnswer},
+			body: api.OlderAnswer{}, answer: api.OlderAnswered{}, fails: []int{400, 404, 409}, act: (*Server).olderAnswer},
 	}
 }
 
@@ -45,7 +45,7 @@ const (
 )
 
 func (s *Server) olderRun(a *asked) (*reply, error) {
-	var b report.OlderRun
+	var b api.OlderRun
 	if err := a.read(&b); err != nil {
 		return nil, err
 	}
@@ -119,7 +119,7 @@ func (s *Server) joins(a *asked, r engine.Request) (*reply, error) {
 
 // named is the task that the body of the older call names; "" for every other request.
 func (a *asked) named() string {
-	if !a.route.older || a.route.body != any(report.OlderRun{}) {
+	if !a.route.older || a.route.body != any(api.OlderRun{}) {
 		return ""
 	}
 	var b struct {
@@ -163,7 +163,7 @@ func olderPath(path string) bool {
 
 // olderFail writes a problem in the older shape.
 func (s *Server) olderFail(w http.ResponseWriter, r *http.Request, p *Problem) {
-	out := report.OlderFailure{Error: p.Title, Message: p.Detail, Code: p.Code, Suggestions: p.Suggestions, Timestamp: report.Stamp(s.opt.Now().UnixMilli())}
+	out := api.OlderFailure{Error: p.Title, Message: p.Detail, Code: p.Code, Suggestions: p.Suggestions, Timestamp: api.Stamp(s.opt.Now().UnixMilli())}
 	if p.Code == "task_not_found" {
 		out.Error = "Task not found"
 	}

@@ -8,13 +8,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/roost-dev/roost/report"
+	"github.com/roost-dev/roost/api"
 )
 
 // restart asks the older call to go on with a task.
 func (g *ground) restart(task, words string, headers ...string) *stream {
 	g.Helper()
-	body := string(must[[]byte](g)(json.Marshal(report.OlderRun{Text: words, Task: task, Restart: true})))
+	body := string(must[[]byte](g)(json.Marshal(api.OlderRun{Text: words, Task: task, Restart: true})))
 	resp := g.send("POST", "/chat/stream", body, headers...)
 	if resp.StatusCode != 200 || resp.Header.Get("Content-Type") != streamMedia {
 		g.Fatal(resp.Status, problemIn(g, resp))
@@ -23,14 +23,14 @@ func (g *ground) restart(task, words string, headers ...string) *stream {
 }
 
 // lines reads the older call's stream to its end.
-func (s *stream) lines() (out []report.OlderEvent) {
+func (s *stream) lines() (out []api.OlderEvent) {
 	s.t.Helper()
 	for {
 		f, ok := s.next()
 		if !ok {
 			return out
 		}
-		var e report.OlderEvent
+		var e api.OlderEvent
 		if err := json.Unmarshal([]byte(f.Data), &e); err != nil {
 			s.t.Fatal(err)
 		}
@@ -80,7 +80,7 @@ func TestOlderCallIsNotPassedOnAgainstTheSettings(t *testing.T) {
 	run := x.runs(askWhich)
 	g.question(run.TaskID)
 	body := `{"task":"go on","taskId":"` + run.TaskID + `","restartTask":true}`
-	var p report.OlderFailure
+	var p api.OlderFailure
 	if g.did(403, &p, "POST", "/chat/stream", body); p.Code != "restart_disabled" {
 		t.Errorf("%+v", p)
 	}

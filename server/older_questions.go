@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine"
-	"github.com/roost-dev/roost/report"
 )
 
 // The older call's questions are those that every door shows; a job is a run.
@@ -20,8 +20,8 @@ func (s *Server) olderQuestions(a *asked) (any, error) {
 	return s.questionsOfJob(a, job)
 }
 
-func (s *Server) questionsOfJob(a *asked, job string) (report.OlderQuestions, error) {
-	out := report.OlderQuestions{Questions: []report.OlderQuestion{}, Timestamp: report.Stamp(s.opt.Now().UnixMilli())}
+func (s *Server) questionsOfJob(a *asked, job string) (api.OlderQuestions, error) {
+	out := api.OlderQuestions{Questions: []api.OlderQuestion{}, Timestamp: api.Stamp(s.opt.Now().UnixMilli())}
 	if s.opt.Engine == nil {
 		return out, errReadOnly()
 	}
@@ -44,10 +44,10 @@ func (s *Server) questionsOfJob(a *asked, job string) (report.OlderQuestions, er
 	return out, nil
 }
 
-func olderQuestionOf(q engine.Asked, job string) report.OlderQuestion {
-	return report.OlderQuestion{
+func olderQuestionOf(q engine.Asked, job string) api.OlderQuestion {
+	return api.OlderQuestion{
 		ID: q.ID, Job: cmp.Or(job, q.Run), Task: q.Ref.ID, Question: q.Text, Kind: q.Kind,
-		Suggestions: olderChoices(q.QuestionOpened), State: "pending", CreatedAt: report.Stamp(q.At),
+		Suggestions: olderChoices(q.QuestionOpened), State: "pending", CreatedAt: api.Stamp(q.At),
 	}
 }
 
@@ -88,7 +88,7 @@ func (s *Server) open(a *asked, name string) (*engine.Asked, error) {
 }
 
 func (s *Server) olderAnswer(a *asked) (*reply, error) {
-	var b report.OlderAnswer
+	var b api.OlderAnswer
 	if err := a.read(&b); err != nil {
 		return nil, err
 	}
@@ -117,14 +117,14 @@ func (s *Server) olderAnswer(a *asked) (*reply, error) {
 		}
 		return nil, failed
 	}
-	return &reply{doc: report.OlderAnswered{
-		Success: true, Message: "Answer accepted", Question: name, Task: done.Asked.Ref.ID, Job: done.Run.ID, Timestamp: report.Stamp(s.opt.Now().UnixMilli()),
+	return &reply{doc: api.OlderAnswered{
+		Success: true, Message: "Answer accepted", Question: name, Task: done.Asked.Ref.ID, Job: done.Run.ID, Timestamp: api.Stamp(s.opt.Now().UnixMilli()),
 	}}, nil
 }
 
 // chosen is the number of the suggestion that an answer names by its words or its
 // number, 0 when it is words of its own. Only a whole number is one: "2 files" is not.
-func chosen(text string, choices []report.OlderChoice) int {
+func chosen(text string, choices []api.OlderChoice) int {
 	for _, same := range []func(a, b string) bool{func(a, b string) bool { return a == b }, strings.EqualFold} {
 		for i, c := range choices {
 			if same(strings.TrimSpace(c.Answer), text) {

@@ -15,7 +15,6 @@ import (
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/journal"
-	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/cost"
 	"github.com/roost-dev/roost/store/fold"
@@ -25,7 +24,7 @@ import (
 // older streams a run in the older shape: what its task's journal says, a line of flat
 // JSON each, with the ids of the events that it is made of. Only what is durable is told.
 func (s *Server) older(w http.ResponseWriter, a *asked, at followed) *Problem {
-	var b report.OlderRun
+	var b api.OlderRun
 	if err := a.read(&b); err != nil {
 		return s.problemFor(a, err)
 	}
@@ -64,9 +63,9 @@ func (s *Server) older(w http.ResponseWriter, a *asked, at followed) *Problem {
 	h.Set("Cache-Control", "no-store, no-transform")
 	h.Set("X-Accel-Buffering", "no")
 	w.WriteHeader(http.StatusOK)
-	st.tell("", report.OlderEvent{Type: "start", Message: message, Text: b.Text})
+	st.tell("", api.OlderEvent{Type: "start", Message: message, Text: b.Text})
 	if run.Settings.Profile != "" && !s.opt.Engine.HasProfile(run.Settings.Profile) {
-		st.tell("", report.OlderEvent{Type: "progress", Message: fmt.Sprintf("The task's profile %q is not known here; %s with the model %s is asked in its place", run.Settings.Profile, run.Settings.Provider, run.Settings.Model)})
+		st.tell("", api.OlderEvent{Type: "progress", Message: fmt.Sprintf("The task's profile %q is not known here; %s with the model %s is asked in its place", run.Settings.Profile, run.Settings.Provider, run.Settings.Model)})
 	}
 	// The end of a client is no failure, and touches nothing.
 	if err := st.follow(a.Context()); err != nil && a.Context().Err() == nil {
@@ -205,7 +204,7 @@ func (st *olderStream) follow(ctx context.Context) error {
 
 // stopping ends the stream of a server that stops.
 func (st *olderStream) stopping() error {
-	st.tell("", report.OlderEvent{Type: "stream_end", Message: "The server is stopping; the task goes on, or can be gone on with", Restart: st.command()})
+	st.tell("", api.OlderEvent{Type: "stream_end", Message: "The server is stopping; the task goes on, or can be gone on with", Restart: st.command()})
 	return st.flush()
 }
 
@@ -215,8 +214,8 @@ func (st *olderStream) cut(err error) error {
 	if errors.Is(err, journal.ErrNotFound) {
 		message = "The task was deleted"
 	}
-	st.tell("", report.OlderEvent{Type: "error", Message: message, Error: message})
-	st.tell("", report.OlderEvent{Type: "stream_end", Message: "Stream ending"})
+	st.tell("", api.OlderEvent{Type: "error", Message: message, Error: message})
+	st.tell("", api.OlderEvent{Type: "stream_end", Message: "Stream ending"})
 	return errors.Join(err, st.flush())
 }
 
@@ -245,7 +244,7 @@ func (st *olderStream) show(ctx context.Context, e events.Event) (over bool) {
 	switch e.Type {
 	case "run.queued":
 		if d.Run == st.run {
-			st.tell(e.ID, report.OlderEvent{Type: "progress", Message: "Waiting until another task makes room"})
+			st.tell(e.ID, api.OlderEvent{Type: "progress", Message: "Waiting until another task makes room"})
 		}
 	case "message.added", "message.changed":
 		st.row(e.ID, d)
@@ -254,12 +253,12 @@ func (st *olderStream) show(ctx context.Context, e events.Event) (over bool) {
 		if err != nil {
 			return false // no sum is better than a wrong one; the next request counts again
 		}
-		u := &report.OlderUsage{In: sum.TokensIn, Out: sum.TokensOut, CacheWrites: sum.CacheWrites, CacheReads: sum.CacheReads}
+		u := &api.OlderUsage{In: sum.TokensIn, Out: sum.TokensOut, CacheWrites: sum.CacheWrites, CacheReads: sum.CacheReads}
 		if sum.Cost != nil {
 			cost := float64(*sum.Cost) / 1e6
 			u.Cost = &cost
 		}
-		st.tell(e.ID, report.OlderEvent{Type: "token_usage", Usage: u})
+		st.tell(e.ID, api.OlderEvent{Type: "token_usage", Usage: u})
 	case "question.opened":
 		var q api.QuestionOpened
 		if json.Unmarshal(e.Data, &q) == nil {
@@ -267,11 +266,11 @@ func (st *olderStream) show(ctx context.Context, e events.Event) (over bool) {
 		}
 	case "question.closed":
 		if d.Reason == "" {
-			st.tell(e.ID, report.OlderEvent{Type: "progress", Message: "Continuing after the answer by " + d.By})
+			st.tell(e.ID, api.OlderEvent{Type: "progress", Message: "Continuing after the answer by " + d.By})
 		}
 	case "run.waiting":
 		if d.Run == st.run && d.Child == "" {
-			st.tell(e.ID, report.OlderEvent{Type: "progress", Message: "Saved until somebody answers", Restart: st.command()})
+			st.tell(e.ID, api.OlderEvent{Type: "progress", Message: "Saved until somebody answers", Restart: st.command()})
 		}
 	case "subtask.started":
 		st.children[d.Child] = true
@@ -316,7 +315,7 @@ func (st *olderStream) row(id string, d olderData) {
 		return // the person's own words
 	}
 	st.shown[d.Message] = true
-	st.tell(id, report.OlderEvent{Type: "progress", Message: text, Say: row.Ask + row.Say})
+	st.tell(id, api.OlderEvent{Type: "progress", Message: text, Say: row.Ask + row.Say})
 }
 
 // olderTool says what a tool's row is about.
@@ -336,17 +335,17 @@ func (st *olderStream) ask(id, asker string, q api.QuestionOpened) {
 	}
 	st.asked[name] = true
 	choices := olderChoices(q)
-	st.tell(id, report.OlderEvent{Type: "question_ask", Question: name, Message: q.Text, Kind: q.Kind, Suggestions: &choices})
+	st.tell(id, api.OlderEvent{Type: "question_ask", Question: name, Message: q.Text, Kind: q.Kind, Suggestions: &choices})
 }
 
 // olderChoices are what may be answered; of what wants a yes or a no, these.
-func olderChoices(q api.QuestionOpened) []report.OlderChoice {
-	out := []report.OlderChoice{}
+func olderChoices(q api.QuestionOpened) []api.OlderChoice {
+	out := []api.OlderChoice{}
 	for _, c := range q.Choices {
-		out = append(out, report.OlderChoice{Answer: c})
+		out = append(out, api.OlderChoice{Answer: c})
 	}
 	if len(out) == 0 && consent(q) {
-		out = append(out, report.OlderChoice{Answer: "yes"}, report.OlderChoice{Answer: "no"})
+		out = append(out, api.OlderChoice{Answer: "yes"}, api.OlderChoice{Answer: "no"})
 	}
 	return out
 }
@@ -371,7 +370,7 @@ func (st *olderStream) askChildren(ctx context.Context) {
 
 // end tells how the run ended.
 func (st *olderStream) end(id string, d olderData) {
-	e := report.OlderEvent{Type: "completion", Message: d.Reason, Outcome: d.Outcome, Restart: st.command()}
+	e := api.OlderEvent{Type: "completion", Message: d.Reason, Outcome: d.Outcome, Restart: st.command()}
 	if d.Outcome != "completed" {
 		e.Type, e.Error = "error", d.Outcome
 		if d.Code != "" {
@@ -382,7 +381,7 @@ func (st *olderStream) end(id string, d olderData) {
 		}
 	}
 	st.tell(id, e)
-	st.tell("", report.OlderEvent{Type: "stream_end", Message: "Stream ending"})
+	st.tell("", api.OlderEvent{Type: "stream_end", Message: "Stream ending"})
 }
 
 // command is what goes on with the task: with words behind it, or as it stands.
@@ -391,11 +390,11 @@ func (st *olderStream) command() string { return olderCommand(st.ref) }
 func olderCommand(ref store.Ref) string { return "roost run --stream --task " + ref.ID }
 
 // tell adds a line to what is sent.
-func (st *olderStream) tell(id string, e report.OlderEvent) {
+func (st *olderStream) tell(id string, e api.OlderEvent) {
 	if e.Job, e.Task = st.run, st.ref.ID; st.when == 0 {
 		st.when = st.s.opt.Now().UnixMilli()
 	}
-	e.Timestamp = report.Stamp(st.when)
+	e.Timestamp = api.Stamp(st.when)
 	if id != "" {
 		st.buf.WriteString("id: " + id + "\n")
 	}

@@ -20,7 +20,6 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
-	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
 )
 
@@ -69,7 +68,7 @@ func (w *workshop) call(ctx context.Context, body string, headers ...string) *ol
 }
 
 // until reads lines up to one of a type.
-func (c *olderCall) until(types ...string) (out []report.OlderEvent) {
+func (c *olderCall) until(types ...string) (out []api.OlderEvent) {
 	c.t.Helper()
 	timer := time.AfterFunc(patience, func() { c.resp.Body.Close() })
 	defer timer.Stop()
@@ -78,7 +77,7 @@ func (c *olderCall) until(types ...string) (out []report.OlderEvent) {
 		if !ok {
 			c.t.Fatalf("the stream ended before %s, behind %+v", types, out)
 		}
-		var e report.OlderEvent
+		var e api.OlderEvent
 		if err := json.Unmarshal([]byte(f.Data), &e); err != nil || f.Type != "" {
 			c.t.Fatalf("a line of the older call: %q %v", f, err)
 		}
@@ -88,7 +87,7 @@ func (c *olderCall) until(types ...string) (out []report.OlderEvent) {
 	}
 }
 
-func typesOf(events []report.OlderEvent) (out []string) {
+func typesOf(events []api.OlderEvent) (out []string) {
 	for _, e := range events {
 		if n := len(out); n == 0 || out[n-1] != e.Type {
 			out = append(out, e.Type)
@@ -98,10 +97,10 @@ func typesOf(events []report.OlderEvent) (out []string) {
 }
 
 // fails sends what must be refused in the older shape.
-func (w *workshop) fails(status int, code, path, body string, headers ...string) report.OlderFailure {
+func (w *workshop) fails(status int, code, path, body string, headers ...string) api.OlderFailure {
 	w.Helper()
 	resp, data := w.send("POST", path, body, headers...)
-	var f report.OlderFailure
+	var f api.OlderFailure
 	err := json.Unmarshal(data, &f)
 	if err != nil || resp.StatusCode != status || f.Code != code || resp.Header.Get("Content-Type") != "application/json" || f.Error == "" || f.Message == "" || f.Timestamp == "" || f.Suggestions == nil {
 		w.Errorf("POST %s %s: %s, want %d %s\n%s", path, body, resp.Status, status, code, data)
@@ -127,16 +126,16 @@ func TestOlderCallAsksAndCompletes(t *testing.T) {
 	if start.Type != "start" || start.Text != "paint" || start.Task == "" || start.Job == "" || start.Timestamp == "" || c.resp.Header.Get("Roost-Task-Id") != start.Task || c.resp.Header.Get("Roost-Run-Id") != start.Job {
 		t.Fatalf("the start: %+v %v", start, c.resp.Header)
 	}
-	if ask.Message != "Which colour?" || cmp.Diff(&[]report.OlderChoice{{Answer: "red"}, {Answer: "blue"}}, ask.Suggestions) != "" || ask.Question == "" {
+	if ask.Message != "Which colour?" || cmp.Diff(&[]api.OlderChoice{{Answer: "red"}, {Answer: "blue"}}, ask.Suggestions) != "" || ask.Question == "" {
 		t.Fatalf("the question: %+v", ask)
 	}
 	for _, path := range []string{"/api/questions?jobId=" + start.Job, "/api/questions/" + start.Job, "/api/questions?state=pending&jobId=" + start.Job} {
-		list := must[report.OlderQuestions](t)(decodeAs[report.OlderQuestions](w.get(path)))
+		list := must[api.OlderQuestions](t)(decodeAs[api.OlderQuestions](w.get(path)))
 		if list.Total != 1 || len(list.Questions) != 1 || list.Questions[0].ID != ask.Question || list.Questions[0].Question != "Which colour?" || list.Questions[0].Job != start.Job || list.Questions[0].State != "pending" {
 			t.Errorf("%s: %+v", path, list)
 		}
 	}
-	one := must[report.OlderQuestion](t)(decodeAs[report.OlderQuestion](w.get("/api/questions/" + ask.Question)))
+	one := must[api.OlderQuestion](t)(decodeAs[api.OlderQuestion](w.get("/api/questions/" + ask.Question)))
 	if one.ID != ask.Question || one.Job != start.Job || len(one.Suggestions) != 2 {
 		t.Errorf("the question by its id: %+v", one)
 	}
@@ -144,7 +143,7 @@ func TestOlderCallAsksAndCompletes(t *testing.T) {
 	w.fails(400, "empty_answer", path, `{"answer":" "}`)
 	w.fails(422, "validation_failed", path, `{"answer":1}`)
 	w.fails(422, "validation_failed", path, `{}`)
-	done := did[report.OlderAnswered](w, 200, path, `{"answer":"2"}`)
+	done := did[api.OlderAnswered](w, 200, path, `{"answer":"2"}`)
 	if !done.Success || done.Question != ask.Question || done.Task != start.Task || done.Job != start.Job {
 		t.Errorf("the answer: %+v", done)
 	}
@@ -201,7 +200,7 @@ func without(types []string, drop string, n int) (out []string) {
 
 // B-12: an answer is a suggestion's words, its number, or words of one's own.
 func TestOlderAnswersSelect(t *testing.T) {
-	choices := []report.OlderChoice{{Answer: "two files"}, {Answer: "Red"}, {Answer: "1"}}
+	choices := []api.OlderChoice{{Answer: "two files"}, {Answer: "Red"}, {Answer: "1"}}
 	for text, want := range map[string]int{
 		"two files": 1, "red": 2, "Red": 2, "2": 2, "1": 3, "3": 3, "0": 0, "4": 0, "-1": 0, "02": 0, "+2": 0,
 		"2 files": 0, "something else": 0, "2.0": 0, "２": 0,
@@ -368,7 +367,7 @@ func TestOlderCallersEndTouchesNoRun(t *testing.T) {
 	begun := w.call(ctx, `{"task":"paint"}`).until("question_ask")
 	leave()
 	ask := begun[len(begun)-1]
-	did[report.OlderAnswered](w, 200, "/api/questions/"+ask.Question+"/answer", `{"answer":"green, please"}`)
+	did[api.OlderAnswered](w, 200, "/api/questions/"+ask.Question+"/answer", `{"answer":"green, please"}`)
 	w.eventually("the run ends", func() bool {
 		info, err := w.engine.RunByID(context.Background(), begun[0].Job)
 		return err == nil && info.State == "completed"
@@ -395,7 +394,7 @@ func TestOlderCallIsMadeOnce(t *testing.T) {
 	again := w.call(context.Background(), `{"task":"say hello"}`, key).until("stream_end")
 	w.forgetOutcomes()
 	behind := w.call(context.Background(), `{"task":"say hello"}`, key).until("stream_end")
-	for name, other := range map[string][]report.OlderEvent{"again": again, "behind a kill": behind} {
+	for name, other := range map[string][]api.OlderEvent{"again": again, "behind a kill": behind} {
 		if diff := cmp.Diff(first, other); diff != "" {
 			t.Errorf("%s:\n%s", name, diff)
 		}
@@ -419,14 +418,14 @@ func TestOlderCallsSlidingTimeout(t *testing.T) {
 			continue
 		}
 		time.Sleep(time.Duration(idle) * 3 / 2 * time.Millisecond) // it must not count
-		job := must[report.Run](t)(decodeAs[report.Run](w.get("/v1/runs/" + ask.Job)))
+		job := must[api.Run](t)(decodeAs[api.Run](w.get("/v1/runs/" + ask.Job)))
 		if job.State != "waiting" && idle < 20_000 {
 			continue // the time ran out before it was asked, though nobody saw it
 		}
 		if job.State != "waiting" {
 			t.Fatalf("a person's time counted: %s %s", job.State, job.Reason)
 		}
-		did[report.OlderAnswered](w, 200, "/api/questions/"+ask.Question+"/answer", `{"answer":"red"}`)
+		did[api.OlderAnswered](w, 200, "/api/questions/"+ask.Question+"/answer", `{"answer":"red"}`)
 		end := c.until("stream_end")
 		if e := end[len(end)-2]; e.Type != "error" || !strings.Contains(e.Error+e.Message+e.Outcome, "time") {
 			t.Errorf("the end: %+v", e)
@@ -447,15 +446,15 @@ func TestOlderCallTellsWhatSubtasksAsk(t *testing.T) {
 	c := w.call(context.Background(), `{"task":"go"}`)
 	begun := c.until("question_ask")
 	ask := begun[len(begun)-1]
-	if ask.Kind != "approval" || cmp.Diff(&[]report.OlderChoice{{Answer: "yes"}, {Answer: "no"}}, ask.Suggestions) != "" {
+	if ask.Kind != "approval" || cmp.Diff(&[]api.OlderChoice{{Answer: "yes"}, {Answer: "no"}}, ask.Suggestions) != "" {
 		t.Fatalf("new_task asks %+v", ask)
 	}
 	w.fails(422, "validation_failed", "/api/questions/"+ask.Question+"/answer", `{"answer":"yes","sure":true}`)
-	did[report.OlderAnswered](w, 200, "/api/questions/"+ask.Question+"/answer", `{"answer":"Yes"}`)
+	did[api.OlderAnswered](w, 200, "/api/questions/"+ask.Question+"/answer", `{"answer":"Yes"}`)
 	for lines := c.until("question_ask"); ; lines = c.until("question_ask") {
 		ask = lines[len(lines)-1]
 		if ask.Kind == "approval" { // what the subtask's end asks
-			did[report.OlderAnswered](w, 200, "/api/questions/"+ask.Question+"/answer", `{"answer":"1"}`)
+			did[api.OlderAnswered](w, 200, "/api/questions/"+ask.Question+"/answer", `{"answer":"1"}`)
 			continue
 		}
 		break
@@ -463,11 +462,11 @@ func TestOlderCallTellsWhatSubtasksAsk(t *testing.T) {
 	if ask.Message != "Which one?" || ask.Suggestions == nil || len(*ask.Suggestions) != 0 {
 		t.Fatalf("the subtask asks %+v", ask)
 	}
-	list := must[report.OlderQuestions](t)(decodeAs[report.OlderQuestions](w.get("/api/questions?jobId=" + begun[0].Job)))
+	list := must[api.OlderQuestions](t)(decodeAs[api.OlderQuestions](w.get("/api/questions?jobId=" + begun[0].Job)))
 	if len(list.Questions) != 1 || list.Questions[0].ID != ask.Question || list.Questions[0].Task == begun[0].Task {
 		t.Errorf("the job's questions: %+v", list)
 	}
-	did[report.OlderAnswered](w, 200, "/api/questions/"+ask.Question+"/answer", `{"answer":"the left one"}`)
+	did[api.OlderAnswered](w, 200, "/api/questions/"+ask.Question+"/answer", `{"answer":"the left one"}`)
 	end := c.until("stream_end")
 	if e := end[len(end)-2]; e.Type != "completion" || e.Message != "All is done." {
 		t.Errorf("the end: %+v", end)

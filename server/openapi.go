@@ -8,14 +8,14 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/roost-dev/roost/report"
+	"github.com/roost-dev/roost/api"
 )
 
 type object = map[string]any
 
 // openAPI describes the routes as OpenAPI 3.1, from the table of routes and the types of their documents. cookie is the
 // name of the cookie that the log-in link sets.
-func openAPI(list []route, v report.Version, cookie string) ([]byte, error) {
+func openAPI(list []route, v api.Version, cookie string) ([]byte, error) {
 	b := schemas{object{}}
 	failure := b.of(reflect.TypeFor[Problem]())
 	paths := object{}
@@ -151,7 +151,7 @@ func responses(b *schemas, rt route, failure object) object {
 	out := object{}
 	kinds := object{"application/problem+json": object{"schema": failure}}
 	if rt.older { // a refusal before the route is known has the common shape
-		kinds[jsonMedia] = object{"schema": b.of(reflect.TypeFor[report.OlderFailure]())}
+		kinds[jsonMedia] = object{"schema": b.of(reflect.TypeFor[api.OlderFailure]())}
 	}
 	for _, status := range rt.problems() {
 		out[fmt.Sprint(status)] = object{"description": "a problem", "content": kinds}

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine"
-	"github.com/roost-dev/roost/report"
 )
 
 // lastRun is the newest run of the ground's task.
@@ -138,7 +138,7 @@ func TestChangesAnswerAsDescribed(t *testing.T) {
 	see(200, "GET", "/v1/runs", "", "/v1/runs")
 	see(200, "GET", task+"/runs", "", "/v1/tasks/{id}/runs")
 	see(202, "POST", task+"/messages", `{"text":"later","delivery":"queue"}`, "/v1/tasks/{id}/messages")
-	var queue report.Page[report.Queued]
+	var queue api.Page[api.Queued]
 	if err := json.Unmarshal(see(200, "GET", task+"/queue", "", "/v1/tasks/{id}/queue"), &queue); err != nil || len(queue.Items) != 1 {
 		t.Fatal(err, queue)
 	}
@@ -166,9 +166,9 @@ func TestChangesAnswerAsDescribed(t *testing.T) {
 func (g *ground) idle(task string) {
 	g.Helper()
 	for {
-		var page report.Page[report.Run]
+		var page api.Page[api.Run]
 		g.did(200, &page, "GET", "/v1/tasks/"+task+"/runs", "")
-		i := slices.IndexFunc(page.Items, func(r report.Run) bool { return r.State == "running" || r.State == "queued" })
+		i := slices.IndexFunc(page.Items, func(r api.Run) bool { return r.State == "running" || r.State == "queued" })
 		if i < 0 {
 			return
 		}

@@ -12,8 +12,8 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/catalog"
-	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
 )
@@ -32,7 +32,7 @@ type Problem struct {
 	Retryable   bool     `json:"retryable"`
 	Errors      []Wrong  `json:"errors,omitempty"`
 
-	Answer *report.Answered `json:"answer,omitempty"` // the first answer to a question
+	Answer *api.Answered `json:"answer,omitempty"` // the first answer to a question
 
 	cause error  // for the log, never for the client
 	allow string // of a 405

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/money"
-	"github.com/roost-dev/roost/report"
 )
 
 // param is a query parameter of a route. The reader of queries and the OpenAPI document use the same table.
@@ -91,7 +91,7 @@ func (v *values) read(p param, text string, now time.Time) (why string) {
 		}
 		v.flag[p.name] = b
 	case "time":
-		at, ok := report.Moment(text, now)
+		at, ok := api.Moment(text, now)
 		if !ok {
 			return "want a time such as 2026-01-31 or RFC 3339, or an age such as 7d"
 		}

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/roost-dev/roost/api"
-	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
 )
 
@@ -141,9 +140,9 @@ func readRoutes() []route {
 			params: []param{{name: "key", kind: "text", doc: "what the link that roost serve printed holds"}}, serve: (*Server).login},
 		{path: "/openapi.json", summary: "This description", media: jsonMedia, document: (*Server).describe},
 		{path: "/v1/openapi.json", summary: "This description", media: jsonMedia, document: (*Server).describe},
-		{path: "/v1/version", summary: "What the server is", answer: report.Version{}, document: (*Server).version},
+		{path: "/v1/version", summary: "What the server is", answer: api.Version{}, document: (*Server).version},
 		{path: "/v1/sources", summary: "The storages that tasks are read from", answer: sources{}, document: (*Server).sources},
-		{path: "/v1/tasks", summary: "Tasks of all sources, newest first", answer: report.Page[api.Summary]{}, fails: []int{400}, document: (*Server).tasks,
+		{path: "/v1/tasks", summary: "Tasks of all sources, newest first", answer: api.Page[api.Summary]{}, fails: []int{400}, document: (*Server).tasks,
 			params: with(taskParams,
 				param{name: "query", kind: "text", doc: "only tasks whose title or id holds these words"},
 				param{name: "sort", kind: "word", words: words([]string{"newest", "oldest", "cost", "tokens"}), doc: "the order"},
@@ -160,10 +159,10 @@ func readRoutes() []route {
 				{name: "workspace", kind: "text", doc: "the folder to look in; the task's own when none is named"},
 			}},
 		{path: "/v1/tasks/{id}/usage", summary: "What the task spent", answer: api.Usage{}, document: (*Server).usage},
-		{path: "/v1/tasks/{id}/tree", summary: "The task and its subtasks", answer: report.Branch{}, document: (*Server).tree, params: []param{withParam}},
+		{path: "/v1/tasks/{id}/tree", summary: "The task and its subtasks", answer: api.Branch{}, document: (*Server).tree, params: []param{withParam}},
 		{path: "/v1/tasks/{id}/events", summary: "The task's events: those of its journal, then those that come. Labels of other tools' tasks, and the way of any task into the trash and back, stand in no task's journal: /v1/events tells of them", media: streamMedia, fails: []int{400, 429}, serve: (*Server).events,
 			params: []param{{name: "after", kind: "text", doc: "0: from the start; the id of an event: what comes behind it; the number of a commit: what comes behind that. Last-Event-ID goes before it. Neither: only what comes from now on"}, typesParam}},
-		{path: "/v1/search", summary: "Messages of all tasks that hold some words", answer: report.Page[api.Hit]{}, fails: []int{400}, document: (*Server).search,
+		{path: "/v1/search", summary: "Messages of all tasks that hold some words", answer: api.Page[api.Hit]{}, fails: []int{400}, document: (*Server).search,
 			params: with(taskParams,
 				param{name: "q", kind: "text", doc: "the words; in double quotes a phrase"},
 				param{name: "in", kind: "words", words: api.Scopes, doc: "only in these places, joined by commas"},

@@ -18,7 +18,6 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine"
-	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
 )
 
@@ -77,7 +76,7 @@ func TestRuleB08LimitsAreTold(t *testing.T) {
 	if got, want := limits(r.ID), `{"max_turns":7,"max_cost":"1.50","idle_timeout":"1m30s","total_timeout":"1h0m0s"}`; got != want {
 		t.Errorf("it has %s, want %s", got, want)
 	}
-	var next report.Run
+	var next api.Run
 	g.did(202, &next, "POST", "/v1/tasks/"+r.Task+"/runs", `{"message":{"text":"more"},"limits":{"max_turns":0,"total_timeout":"0"}}`)
 	g.state(next.ID, "completed")
 	if got, want := limits(next.ID), `{"max_cost":"1.50","idle_timeout":"1m30s"}`; got != want {
@@ -152,7 +151,7 @@ func TestRuleB10AQuestionIsAnEvent(t *testing.T) {
 		if opened != 1 {
 			t.Errorf("%s: it was opened %d times", c.kind, opened)
 		}
-		var run report.Run
+		var run api.Run
 		if g.did(200, &run, "GET", "/v1/runs/"+r.ID, ""); run.Question != q.ID || run.State != "waiting" {
 			t.Errorf("the run waits for %q (%s)", run.Question, run.State)
 		}
@@ -175,7 +174,7 @@ func TestRuleB22GuessesOfOthersAreNamed(t *testing.T) {
 	w := newWorkOn(t, s, g)
 	var one api.Summary
 	w.did(200, &one, "GET", "/v1/tasks/1776200000000", "")
-	var list report.Page[api.Summary]
+	var list api.Page[api.Summary]
 	w.did(200, &list, "GET", "/v1/tasks?query=1776200000000", "")
 	for _, sum := range append(list.Items, one) {
 		if got := strings.Join(sum.Inferred, " "); !strings.Contains(got, "origin") || !strings.Contains(got, "title") || sum.Status != "interrupted" && sum.Status != "idle" {
@@ -200,7 +199,7 @@ func TestRuleB26WhatIsKeptIsPrivate(t *testing.T) {
 	}
 	w.run(engine.Request{Task: w.id, Text: strings.Repeat("large ", 60_000)})
 	fork := did[api.ForkResult](w, 201, w.path("/forks"), `{}`, keyHeader+": k").ID
-	did[report.Rewound](w, 200, w.path("/rewinds"), `{}`)
+	did[api.Rewound](w, 200, w.path("/rewinds"), `{}`)
 	w.ground.did(200, nil, "DELETE", "/v1/tasks/"+fork, "")
 	w.follow("/v1/events?after=0").take(3)
 	w.get("/v1/search?q=paint")
@@ -255,14 +254,14 @@ func TestListsOfWorkHavePages(t *testing.T) {
 	for path, n := range map[string]int{"/v1/tasks/" + r.Task + "/queue": 3, "/v1/questions": 2, "/v1/tasks/" + more + "/runs": 2, "/v1/runs": 5} {
 		// By their names: what else is told of one may change meanwhile.
 		type named struct{ ID string }
-		var whole, page report.Page[named]
+		var whole, page api.Page[named]
 		g.did(200, &whole, "GET", path, "")
 		if len(whole.Items) != n || whole.Next != nil {
 			t.Errorf("%s: %d items, want %d, and then %v", path, len(whole.Items), n, whole.Next)
 		}
 		var parts []string
 		for cursor := ""; len(parts) <= n; cursor = "&cursor=" + *page.Next {
-			page = report.Page[named]{}
+			page = api.Page[named]{}
 			g.did(200, &page, "GET", path+"?limit=1"+cursor, "")
 			for _, one := range page.Items {
 				parts = append(parts, one.ID)
@@ -298,13 +297,13 @@ func joined(items []json.RawMessage) (out string) {
 func TestDeliveriesOfWords(t *testing.T) {
 	g := newWork(t)
 	r := g.started(hangs)
-	var sent report.Sent
+	var sent api.Sent
 	g.did(202, &sent, "POST", "/v1/tasks/"+r.Task+"/messages", `{"text":"stop that","delivery":"interrupt"}`)
 	if sent.Delivered != "started" || sent.Run == r.ID || sent.Run == "" {
 		t.Errorf("%+v", sent)
 	}
 	g.state(r.ID, "interrupted")
-	var now report.Run
+	var now api.Run
 	if g.did(200, &now, "GET", "/v1/runs/"+sent.Run, ""); now.EndedAt != nil || now.Task != r.Task {
 		t.Errorf("%+v", now)
 	}

@@ -14,11 +14,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/internal/keyed"
 	"github.com/roost-dev/roost/redact"
-	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
 )
 
@@ -31,7 +31,7 @@ type Options struct {
 	Cert    *x509.Certificate // whose names are names of the server, too; nil without TLS
 	Log     *slog.Logger      // nil: no log
 	Now     func() time.Time
-	Version report.Version
+	Version api.Version
 	Secrets []redact.Known // masked in exports for readers, besides what looks like a secret
 	Engine  *engine.Engine // runs tasks; nil: the server only reads
 	Restart Restart        // which tasks requests may restart
@@ -41,7 +41,7 @@ type Options struct {
 	URL      string         // its address
 	Watch    *Watch         // counts the runs of its engine for /metrics; nil: no such metrics
 	Recovery *Recovery      // nil: there is none
-	Limits   report.Bounds  // of the engine, for reports
+	Limits   api.Bounds     // of the engine, for reports
 	Stop     func(now bool) // ends the program after its runs, or at once; nil: requests cannot stop it
 	Origins  []string       // pages of these exact origins may use the token; none by default
 

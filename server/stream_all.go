@@ -8,9 +8,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/events"
-	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
 )
 
@@ -93,7 +93,7 @@ func (s *Server) snapshotOfAll(topic *events.Topic) snapshotOf {
 		}
 		var o esjson.Object
 		o.String("type", "stream.snapshot")
-		o.String("at", report.Stamp(s.opt.Now().UnixMilli()))
+		o.String("at", api.Stamp(s.opt.Now().UnixMilli()))
 		o.String("reason", "unknown_cursor")
 		o.Raw("tasks", append(rows, ']'))
 		return o.Bytes(), newest, newest.String(), nil

@@ -10,7 +10,6 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/events"
-	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
 )
 
@@ -123,7 +122,7 @@ func (s *Server) snapshotOfTask(ref store.Ref) snapshotOf {
 		o.String("type", "stream.snapshot")
 		o.String("task_id", ref.ID)
 		o.Int("seq", int64(newest.Seq))
-		o.String("at", report.Stamp(s.opt.Now().UnixMilli()))
+		o.String("at", api.Stamp(s.opt.Now().UnixMilli()))
 		o.String("reason", "unknown_cursor")
 		o.Raw("task", row)
 		if ok {

@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/money"
-	"github.com/roost-dev/roost/report"
 )
 
 // sample has a member of each kind that bodies have.
@@ -122,21 +122,21 @@ func TestBodiesComeThroughWhole(t *testing.T) {
 		return nil
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		task := report.NewTask{Workspace: text.Draw(t, "workspace"), Settings: report.Settings{Mode: text.Draw(t, "mode"), Allow: rapid.SliceOfN(text, 1, 3).Draw(t, "allow")}}
+		task := api.NewTask{Workspace: text.Draw(t, "workspace"), Settings: api.Settings{Mode: text.Draw(t, "mode"), Allow: rapid.SliceOfN(text, 1, 3).Draw(t, "allow")}}
 		if rapid.Bool().Draw(t, "words") {
-			task.Message = &report.Words{Text: text.Draw(t, "words"), Images: rapid.SliceOfN(text, 1, 3).Draw(t, "images")}
+			task.Message = &api.Words{Text: text.Draw(t, "words"), Images: rapid.SliceOfN(text, 1, 3).Draw(t, "images")}
 			usd := money.USD(rapid.Int64().Draw(t, "cost"))
 			turns := rapid.Int().Draw(t, "turns")
-			task.Limits = &report.Limits{MaxCost: &usd, MaxTurns: &turns, IdleTimeout: maybe(t)}
+			task.Limits = &api.Limits{MaxCost: &usd, MaxTurns: &turns, IdleTimeout: maybe(t)}
 		}
 		comesThrough(t, task)
-		patch := report.TaskPatch{Settings: report.Settings{Model: text.Draw(t, "model")}}
+		patch := api.TaskPatch{Settings: api.Settings{Model: text.Draw(t, "model")}}
 		if rapid.Bool().Draw(t, "title") {
-			patch.Title = report.Maybe[string]{Given: true, Value: maybe(t)}
+			patch.Title = api.Maybe[string]{Given: true, Value: maybe(t)}
 		}
 		if rapid.Bool().Draw(t, "tags") {
 			tags := rapid.SliceOf(text).Draw(t, "tags")
-			patch.Tags = report.Maybe[[]string]{Given: true, Value: &tags}
+			patch.Tags = api.Maybe[[]string]{Given: true, Value: &tags}
 		}
 		comesThrough(t, patch)
 	})

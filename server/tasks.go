@@ -51,14 +51,14 @@ func (s *Server) tasks(a *asked) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return widen(s, a, report.PageOf(got.Items, got.NextCursor), got.Items, report.Found{Sources: got.Sources, Copies: got.Copies})
+	return widen(s, a, api.PageOf(got.Items, got.NextCursor), got.Items, api.Found{Sources: got.Sources, Copies: got.Copies})
 }
 
 // widened is a document with what the parameter with adds to it.
 type widened[T any] struct {
 	doc   T
 	Names map[string]string `json:"names,omitempty"`
-	Found *report.Found     `json:"found,omitempty"`
+	Found *api.Found        `json:"found,omitempty"`
 }
 
 // MarshalJSON puts the added members behind those of the document.
@@ -76,7 +76,7 @@ func (w widened[T]) MarshalJSON() ([]byte, error) {
 }
 
 // widen adds to a document what the parameter with asks for.
-func widen[T any](s *Server, a *asked, doc T, items []api.Summary, found report.Found) (widened[T], error) {
+func widen[T any](s *Server, a *asked, doc T, items []api.Summary, found api.Found) (widened[T], error) {
 	out := widened[T]{doc: doc}
 	with := strings.Split(a.text["with"], ",")
 	if slices.Contains(with, "found") {
@@ -105,7 +105,7 @@ func (s *Server) search(a *asked) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	page := report.PageOf(got.Items, got.NextCursor)
+	page := api.PageOf(got.Items, got.NextCursor)
 	if a.text["with"] == "" {
 		return page, nil
 	}
@@ -113,7 +113,7 @@ func (s *Server) search(a *asked) (any, error) {
 	for i, h := range got.Items {
 		tasks[i] = h.Task
 	}
-	return widen(s, a, page, tasks, report.Found{Sources: got.Sources, Tasks: got.Tasks, Unread: got.Unread, Notes: got.Notes})
+	return widen(s, a, page, tasks, api.Found{Sources: got.Sources, Tasks: got.Tasks, Unread: got.Unread, Notes: got.Notes})
 }
 
 func (s *Server) spending(a *asked) (any, error) {
@@ -183,12 +183,12 @@ func (s *Server) tree(a *asked) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return widen(s, a, family.Branch(), family.Tasks, report.Found{})
+	return widen(s, a, family.Branch(), family.Tasks, api.Found{})
 }
 
 type files struct {
-	Items []report.KnownFile `json:"items"`
-	Task  string             `json:"task_id"`
+	Items []api.KnownFile `json:"items"`
+	Task  string          `json:"task_id"`
 }
 
 func (s *Server) files(a *asked) (any, error) {

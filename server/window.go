@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
@@ -26,7 +27,7 @@ type window struct {
 	Before  *int              `json:"next_before"` // the parameter before for earlier messages; null at the start
 	After   *int              `json:"next_after"`  // the parameter after for later messages; null at the end
 	Notes   []string          `json:"notes"`       // what differs from the stored history, and what is unreadable
-	Notices []report.Notice   `json:"notices"`     // what the task recorded about files, each behind one of these messages; none for the model's history
+	Notices []api.Notice      `json:"notices"`     // what the task recorded about files, each behind one of these messages; none for the model's history
 }
 
 // bytes is the window as JSON. The items are copied: encoding them again would change their bytes.
@@ -51,7 +52,7 @@ func (w window) bytes() raw {
 	put("next_before", w.Before)
 	put("next_after", w.After)
 	put("notes", append([]string{}, w.Notes...))
-	put("notices", append([]report.Notice{}, w.Notices...))
+	put("notices", append([]api.Notice{}, w.Notices...))
 	return append(raw(o.Bytes()), '\n')
 }
 

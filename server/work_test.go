@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
-	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
 )
 
@@ -132,18 +132,18 @@ func (g *ground) task(script, message string, more ...string) string {
 }
 
 // started starts a task.
-func (g *ground) started(script string, more ...string) report.Run {
+func (g *ground) started(script string, more ...string) api.Run {
 	g.Helper()
 	var r made
 	g.did(201, &r, "POST", "/v1/tasks", g.task(script, "go", more...))
-	return report.Run(r)
+	return api.Run(r)
 }
 
 // made is the answer to a new task, read as its run.
-type made report.Run
+type made api.Run
 
 func (m *made) UnmarshalJSON(data []byte) error {
-	var s report.Started
+	var s api.Started
 	if err := json.Unmarshal(data, &s); err != nil {
 		return err
 	}
@@ -161,7 +161,7 @@ func (m *made) UnmarshalJSON(data []byte) error {
 }
 
 // state waits until a run is in a state.
-func (g *ground) state(run, want string) (r report.Run) {
+func (g *ground) state(run, want string) (r api.Run) {
 	g.Helper()
 	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
 		g.did(200, &r, "GET", "/v1/runs/"+run, "", "Prefer: wait=1")
@@ -175,10 +175,10 @@ func (g *ground) state(run, want string) (r report.Run) {
 }
 
 // question waits for the question of a task.
-func (g *ground) question(task string) report.Question {
+func (g *ground) question(task string) api.Question {
 	g.Helper()
 	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
-		var page report.Page[report.Question]
+		var page api.Page[api.Question]
 		g.did(200, &page, "GET", "/v1/questions?task="+task, "")
 		if len(page.Items) > 0 {
 			return page.Items[0]

@@ -12,7 +12,6 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
-	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
 )
@@ -45,7 +44,7 @@ func TestAWorkspaceIsAProject(t *testing.T) {
 		t.Fatal(err)
 	}
 	g.denied(422, "configuration", "POST", "/v1/tasks/old-task/runs", `{"message":{"text":"go on"}}`)
-	var run report.Run
+	var run api.Run
 	g.did(202, &run, "POST", "/v1/tasks/old-task/runs", `{"message":{"text":"go on"},"workspace":"`+filepath.Join(g.dir, "ws")+`"}`)
 	g.state(run.ID, "completed")
 }

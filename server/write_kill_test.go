@@ -18,7 +18,6 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
-	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
 )
 
@@ -175,7 +174,7 @@ func TestKilledServerLosesAndDoublesNothing(t *testing.T) {
 				found++
 			}
 		}
-		var queue report.Page[report.Queued]
+		var queue api.Page[api.Queued]
 		g.did(200, &queue, "GET", "/v1/tasks/"+s.task+"/queue", "")
 		for _, q := range queue.Items {
 			if q.Text == s.words {

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/report"
@@ -15,10 +16,10 @@ import (
 
 func questionRoutes() []route {
 	return []route{
-		{path: "/v1/questions", summary: "Open questions and approvals of all tasks, the oldest first", answer: report.Page[report.Question]{}, fails: []int{400, 404}, document: (*Server).questions,
+		{path: "/v1/questions", summary: "Open questions and approvals of all tasks, the oldest first", answer: api.Page[api.Question]{}, fails: []int{400, 404}, document: (*Server).questions,
 			params: []param{{name: "task", kind: "text", doc: "only of this task"}, limitParam, cursorParam}},
-		{path: "/v1/questions/{qid}", summary: "An open question", answer: report.Question{}, document: (*Server).question},
-		{method: "POST", path: "/v1/questions/{qid}/answer", summary: "Answer a question: the first answer wins", body: report.Answer{}, answer: report.Answered{}, act: (*Server).answerQuestion},
+		{path: "/v1/questions/{qid}", summary: "An open question", answer: api.Question{}, document: (*Server).question},
+		{method: "POST", path: "/v1/questions/{qid}/answer", summary: "Answer a question: the first answer wins", body: api.Answer{}, answer: api.Answered{}, act: (*Server).answerQuestion},
 	}
 }
 
@@ -78,7 +79,7 @@ func (s *Server) openQuestion(a *asked) (engine.Asked, error) {
 }
 
 func (s *Server) answerQuestion(a *asked) (*reply, error) {
-	var n report.Answer
+	var n api.Answer
 	if err := a.read(&n); err != nil {
 		return nil, err
 	}
@@ -116,8 +117,8 @@ func isProblem(err error, code string) bool {
 func sameBool(a, b *bool) bool { return (a == nil) == (b == nil) && (a == nil || *a == *b) }
 
 // winner is the first answer.
-func winner(e *engine.AnsweredError) report.Answered {
-	return report.Answered{Question: e.Question, Task: e.Task, Approve: e.Answer.Approve, Text: e.Answer.Text, By: e.Answer.By}
+func winner(e *engine.AnsweredError) api.Answered {
+	return api.Answered{Question: e.Question, Task: e.Task, Approve: e.Answer.Approve, Text: e.Answer.Text, By: e.Answer.By}
 }
 
 func answered(e *engine.AnsweredError) *Problem {
@@ -131,7 +132,7 @@ func answered(e *engine.AnsweredError) *Problem {
 }
 
 // replyOf checks an answer against its question, while that is open: it refuses an answer that does not fit.
-func replyOf(n report.Answer, q engine.Asked, open bool) (r engine.Reply, err error) {
+func replyOf(n api.Answer, q engine.Asked, open bool) (r engine.Reply, err error) {
 	var w wrongs
 	r = engine.Reply{Text: n.Text, Approve: n.Approve, Always: n.Always}
 	if n.Seen != "" {

@@ -17,7 +17,6 @@ import (
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/money"
-	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -45,7 +44,7 @@ const (
 )
 
 // settle puts the settings of a body into a request.
-func settle(n report.Settings, r *engine.Request, w *wrongs) {
+func settle(n api.Settings, r *engine.Request, w *wrongs) {
 	r.Mode, r.Provider, r.Model, r.BaseURL, r.Profile, r.Approve = n.Mode, n.Provider, n.Model, n.BaseURL, n.Profile, n.Approve
 	r.Allow, r.Deny, r.AllowTools, r.AskTools, r.DenyTools = n.Allow, n.Deny, n.AllowTools, n.AskTools, n.DenyTools
 	r.Effort, r.Stale = n.Effort, n.Stale
@@ -103,7 +102,7 @@ func settle(n report.Settings, r *engine.Request, w *wrongs) {
 }
 
 // limitsOf reads limits. The engine is told to take one away by a negative number.
-func limitsOf(l report.Limits, w *wrongs) *task.Limits {
+func limitsOf(l api.Limits, w *wrongs) *task.Limits {
 	or := func(n int64) int64 {
 		if n == 0 {
 			return -1
@@ -151,7 +150,7 @@ func limitsOf(l report.Limits, w *wrongs) *task.Limits {
 }
 
 // said puts words into a request.
-func said(m *report.Words, at string, r *engine.Request, w *wrongs) {
+func said(m *api.Words, at string, r *engine.Request, w *wrongs) {
 	if m == nil {
 		return
 	}
@@ -206,7 +205,7 @@ func checkFolder(dir string, w *wrongs) {
 
 // newTask reads what starts a task.
 func newTask(a *asked) (r engine.Request, err error) {
-	var n report.NewTask
+	var n api.NewTask
 	if err = a.read(&n); err != nil {
 		return r, err
 	}
@@ -231,7 +230,7 @@ func newTask(a *asked) (r engine.Request, err error) {
 
 // newRun reads what continues the task that the path names.
 func newRun(a *asked) (r engine.Request, err error) {
-	var n report.NewRun
+	var n api.NewRun
 	if err = a.read(&n); err != nil {
 		return r, err
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/roost-dev/roost/api"
-	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/roofmt"
 )
 
@@ -28,7 +27,7 @@ func TestRuleB02TaskAndRunAreNamed(t *testing.T) {
 		t.Fatalf("%+v %v", r, head)
 	}
 	g.state(r.ID, "completed")
-	var next report.Run
+	var next api.Run
 	head = g.did(202, &next, "POST", "/v1/tasks/"+r.Task+"/runs", `{"message":{"text":"again"}}`)
 	if next.Task != r.Task || next.ID == r.ID || head.Get("Location") != "/v1/runs/"+next.ID || head.Get("Roost-Run-Id") != next.ID {
 		t.Errorf("%+v %v", next, head)
@@ -87,7 +86,7 @@ func TestRuleB04NothingIsApprovedByItself(t *testing.T) {
 	for _, body := range []string{`{}`, `{"text":"yes"}`, `{"choice":1}`, `{"always":true}`, `{"approve":"yes"}`, `{"approve":false,"always":true}`} {
 		g.denied(422, "validation_failed", "POST", "/v1/questions/"+q.ID+"/answer", body)
 	}
-	var done report.Answered
+	var done api.Answered
 	g.did(200, &done, "POST", "/v1/questions/"+q.ID+"/answer", `{"approve":false,"text":"not that"}`)
 	if done.Approve == nil || *done.Approve || done.Text != "not that" {
 		t.Errorf("%+v", done)
@@ -232,7 +231,7 @@ func TestRuleB12AnswersAreOfTheQuestion(t *testing.T) {
 		for _, bad := range []string{`{"choice":0}`, `{"choice":3}`, `{"choice":-1}`, `{"choice":1.5}`, `{"choice":"blue"}`, `{"choice":"1"}`, `{"choice":true}`, `{"choice":[1]}`, `{"choice":1,"text":"x"}`, `{"text":" "}`, `{"seen":"now","choice":1}`} {
 			g.denied(422, "validation_failed", "POST", "/v1/questions/"+q.ID+"/answer", bad)
 		}
-		var done report.Answered
+		var done api.Answered
 		g.did(200, &done, "POST", "/v1/questions/"+q.ID+"/answer", c.answer)
 		if done.Text != c.want || done.Run != r.ID {
 			t.Errorf("%s: %+v", c.answer, done)
@@ -278,6 +277,6 @@ func TestAServerThatOnlyReads(t *testing.T) {
 	for _, path := range []string{"/v1/runs", "/v1/runs/x", g.path("/runs"), "/v1/questions", g.path("/queue")} {
 		g.denied(503, "read_only", "GET", path, "")
 	}
-	var page report.Page[api.DeletedTask]
+	var page api.Page[api.DeletedTask]
 	g.did(200, &page, "GET", "/v1/trash", "")
 }

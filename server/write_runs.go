@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/report"
@@ -22,14 +23,14 @@ const waitMost = 600 * time.Second
 
 func runRoutes() []route {
 	return []route{
-		{path: "/v1/tasks/{id}/runs", summary: "The task's runs, newest first", answer: report.Page[report.Run]{}, params: []param{limitParam, cursorParam}, document: (*Server).runsOf},
-		{method: "POST", path: "/v1/tasks/{id}/runs", summary: "Start, resume or continue the task; as an event stream: the events of that run", body: report.NewRun{}, answer: report.Run{},
+		{path: "/v1/tasks/{id}/runs", summary: "The task's runs, newest first", answer: api.Page[api.Run]{}, params: []param{limitParam, cursorParam}, document: (*Server).runsOf},
+		{method: "POST", path: "/v1/tasks/{id}/runs", summary: "Start, resume or continue the task; as an event stream: the events of that run", body: api.NewRun{}, answer: api.Run{},
 			status: http.StatusAccepted, stream: true, act: (*Server).startRun},
-		{path: "/v1/runs", summary: "Runs of all tasks: those that work or wait first, then newest first", answer: report.Page[report.Run]{}, fails: []int{400}, document: (*Server).runs,
+		{path: "/v1/runs", summary: "Runs of all tasks: those that work or wait first, then newest first", answer: api.Page[api.Run]{}, fails: []int{400}, document: (*Server).runs,
 			params: []param{{name: "state", kind: "word", words: runStates, doc: "only runs in this state"}, limitParam, cursorParam}},
-		{path: "/v1/runs/{rid}", summary: "A run", answer: report.Run{}, waits: true, serve: (*Server).run},
-		{method: "POST", path: "/v1/runs/{rid}/cancel", summary: "Stop a run, saved, within two seconds", answer: report.Run{}, act: (*Server).cancelRun},
-		{method: "POST", path: "/v1/tasks/{id}/cancel", summary: "Stop what works on the task or waits in the queue, saved, within two seconds", answer: report.Run{}, act: (*Server).cancelTask},
+		{path: "/v1/runs/{rid}", summary: "A run", answer: api.Run{}, waits: true, serve: (*Server).run},
+		{method: "POST", path: "/v1/runs/{rid}/cancel", summary: "Stop a run, saved, within two seconds", answer: api.Run{}, act: (*Server).cancelRun},
+		{method: "POST", path: "/v1/tasks/{id}/cancel", summary: "Stop what works on the task or waits in the queue, saved, within two seconds", answer: api.Run{}, act: (*Server).cancelTask},
 	}
 }
 
@@ -115,7 +116,7 @@ func pageOf[T, D any](a *asked, all []T, doc func(T) D) (any, error) {
 		}
 		items = append(items, doc(all[i]))
 	}
-	return report.PageOf(items, next), nil
+	return api.PageOf(items, next), nil
 }
 
 // countIn reads the cursor of a list that says how much of it was shown; "" is its start.
@@ -138,11 +139,11 @@ func (s *Server) runs(a *asked) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	items := make([]report.Run, len(found))
+	items := make([]api.Run, len(found))
 	for i, r := range found {
 		items[i] = report.RunOf(r)
 	}
-	return report.PageOf(items, next), nil
+	return api.PageOf(items, next), nil
 }
 
 // run answers with a run, when it has ended or waits if the client prefers so.

@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
-	"github.com/roost-dev/roost/report"
 )
 
 // 19.21.7: a run that is cancelled is over within two seconds, whatever it does, and no
@@ -21,16 +21,16 @@ func TestCancellingIsQuick(t *testing.T) {
 	alive := filepath.Join(g.dir, "ws", "alive")
 	for name, c := range map[string]struct {
 		script string
-		ready  func(report.Run) bool
+		ready  func(api.Run) bool
 		path   string
 	}{
 		"while the model speaks": {`[{delay: 300ms, text: "` + strings.Repeat("word ", 500) + `"}]`, nil, "/v1/tasks/%s/cancel"},
 		"while it is silent":     {hangs, nil, "/v1/runs/%[2]s/cancel"},
-		"while a command runs": {`[{tools: [{name: execute_command, input: {command: "while :; do date > alive; sleep 0.05; done"}}]}]`, func(report.Run) bool {
+		"while a command runs": {`[{tools: [{name: execute_command, input: {command: "while :; do date > alive; sleep 0.05; done"}}]}]`, func(api.Run) bool {
 			_, err := os.Stat(alive)
 			return err == nil
 		}, "/v1/tasks/%s/cancel"},
-		"while a person is asked": {askWhich, func(r report.Run) bool { return g.question(r.Task).ID != "" }, "/v1/runs/%[2]s/cancel"},
+		"while a person is asked": {askWhich, func(r api.Run) bool { return g.question(r.Task).ID != "" }, "/v1/runs/%[2]s/cancel"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inTime(t, func(t *testing.T) time.Duration {
@@ -61,7 +61,7 @@ func inTime(t *testing.T, once func(*testing.T) time.Duration) {
 }
 
 // cancelled starts a run, cancels it once it is ready, and gives how long that took.
-func (g *ground) cancelled(t *testing.T, script, path string, ready func(report.Run) bool) time.Duration {
+func (g *ground) cancelled(t *testing.T, script, path string, ready func(api.Run) bool) time.Duration {
 	t.Helper()
 	r := g.started(script)
 	for end := time.Now().Add(patience); ready != nil && !ready(r); time.Sleep(5 * time.Millisecond) {
@@ -70,7 +70,7 @@ func (g *ground) cancelled(t *testing.T, script, path string, ready func(report.
 		}
 	}
 	begun := time.Now()
-	var over report.Run
+	var over api.Run
 	g.did(200, &over, "POST", strings.Split(fmt.Sprintf(path+"|%[1]s%[2]s", r.Task, r.ID), "|")[0], "")
 	took := time.Since(begun)
 	if over.ID != r.ID || over.State != "cancelled" || over.EndedAt == nil {
@@ -140,7 +140,7 @@ func TestAnAnswerUnderAKey(t *testing.T) {
 	r := g.started(askWhich)
 	q := g.question(r.Task)
 	for range 3 {
-		var done report.Answered
+		var done api.Answered
 		g.did(200, &done, "POST", "/v1/questions/"+q.ID+"/answer", `{"choice":2}`, keyHeader+": a")
 		if done.Text != "green" {
 			t.Errorf("%+v", done)
@@ -159,12 +159,12 @@ func TestATaskHasOneRun(t *testing.T) {
 	}
 	g.denied(409, "task_busy", "PATCH", "/v1/tasks/"+r.Task, `{"title":"x"}`)
 	g.denied(409, "task_busy", "DELETE", "/v1/tasks/"+r.Task, "")
-	var sent report.Sent
+	var sent api.Sent
 	g.did(202, &sent, "POST", "/v1/tasks/"+r.Task+"/messages", `{"text":"more"}`, keyHeader+": m")
 	if sent.Delivered != "queued" || sent.Run != r.ID || sent.Input == "" {
 		t.Errorf("%+v", sent)
 	}
-	var queue report.Page[report.Queued]
+	var queue api.Page[api.Queued]
 	g.did(200, &queue, "GET", "/v1/tasks/"+r.Task+"/queue", "")
 	if len(queue.Items) != 1 || queue.Items[0].ID != sent.Input || queue.Items[0].Text != "more" {
 		t.Errorf("%+v", queue)
@@ -177,14 +177,14 @@ func TestWaitingForARun(t *testing.T) {
 	g := newWork(t)
 	r := g.started(hangs)
 	begun := time.Now()
-	var is report.Run
+	var is api.Run
 	head := g.did(200, &is, "GET", "/v1/runs/"+r.ID, "", "Prefer: respond-async, wait=1")
 	if took := time.Since(begun); took < time.Second || is.State != "running" || head.Get("Preference-Applied") != "wait=1" {
 		t.Errorf("after %s it is %s", took, is.State)
 	}
-	ended := make(chan report.Run, 1)
+	ended := make(chan api.Run, 1)
 	go func() {
-		var is report.Run
+		var is api.Run
 		g.did(200, &is, "GET", "/v1/runs/"+r.ID, "", "Prefer: wait=60")
 		ended <- is
 	}()
@@ -207,7 +207,7 @@ func TestRunsWaitForTheirTurn(t *testing.T) {
 	if second.State != "queued" || third.State != "queued" || third.Position != 2 {
 		t.Errorf("%s and %s at %d", second.State, third.State, third.Position)
 	}
-	var page report.Page[report.Run]
+	var page api.Page[api.Run]
 	g.did(200, &page, "GET", "/v1/runs?state=queued", "")
 	if len(page.Items) != 2 {
 		t.Errorf("%+v", page.Items)

@@ -28,10 +28,10 @@ func writeRoutes() []route {
 func taskRoutes() []route {
 	return []route{
 		{method: "POST", path: "/v1/tasks", summary: "A new task: with a message it runs at once, without it is there and does nothing. The answer is the task, with its run",
-			body: report.NewTask{}, answer: report.Started{}, status: http.StatusCreated, stream: true, act: (*Server).startTask},
+			body: api.NewTask{}, answer: api.Started{}, status: http.StatusCreated, stream: true, act: (*Server).startTask},
 		{method: "PATCH", path: "/v1/tasks/{id}", summary: "Change title, tags, pin or settings: a merge patch",
-			body: report.TaskPatch{}, answer: api.Summary{}, act: (*Server).patchTask},
-		{method: "DELETE", path: "/v1/tasks/{id}", summary: "Put a task into the trash", answer: report.Deleted{}, act: (*Server).deleteTask,
+			body: api.TaskPatch{}, answer: api.Summary{}, act: (*Server).patchTask},
+		{method: "DELETE", path: "/v1/tasks/{id}", summary: "Put a task into the trash", answer: api.Deleted{}, act: (*Server).deleteTask,
 			params: []param{{name: "subtasks", kind: "word", words: []string{"keep", "delete"}, doc: "what becomes of the task's subtasks; it must be said when there are some"}}},
 	}
 }
@@ -74,12 +74,12 @@ func (s *Server) startTask(a *asked) (*reply, error) {
 }
 
 // started is the document of a task that was just made.
-func (s *Server) started(a *asked, ref store.Ref, run *report.Run) (out report.Started, err error) {
+func (s *Server) started(a *asked, ref store.Ref, run *api.Run) (out api.Started, err error) {
 	v, err := s.opt.Store.Read(keep(a.Context()), ref)
 	if err != nil {
 		return out, err
 	}
-	out = report.Started{Summary: v.Summary, Task: ref.ID, Run: run}
+	out = api.Started{Summary: v.Summary, Task: ref.ID, Run: run}
 	if run != nil {
 		out.RunID = run.ID
 	}
@@ -87,7 +87,7 @@ func (s *Server) started(a *asked, ref store.Ref, run *report.Run) (out report.S
 }
 
 func (s *Server) patchTask(a *asked) (*reply, error) {
-	var p report.TaskPatch
+	var p api.TaskPatch
 	if err := a.read(&p); err != nil {
 		return nil, err
 	}
@@ -121,12 +121,12 @@ func (s *Server) patchTask(a *asked) (*reply, error) {
 	return &reply{doc: doc.standing(copies), head: aboutTask(ref.ID, "")}, err
 }
 
-func setsAnything(p report.TaskPatch) bool {
-	return !reflect.DeepEqual(p.Settings, report.Settings{})
+func setsAnything(p api.TaskPatch) bool {
+	return !reflect.DeepEqual(p.Settings, api.Settings{})
 }
 
 // labels are what a patch says of title, tags and pin; filed is false when it says nothing.
-func (s *Server) labels(a *asked, ref store.Ref, p report.TaskPatch) (l labels.Change, filed bool, err error) {
+func (s *Server) labels(a *asked, ref store.Ref, p api.TaskPatch) (l labels.Change, filed bool, err error) {
 	if p.Title.Given {
 		if l.Title, filed = p.Title.Value, true; l.Title == nil {
 			l.Untitled = true
@@ -229,7 +229,7 @@ func (s *Server) deleteTask(a *asked) (*reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := report.Deleted{DeletedTask: done, Restore: "POST /v1/trash/" + url.PathEscape(done.Name) + "/restore", Subtasks: []string{}}
+	out := api.Deleted{DeletedTask: done, Restore: "POST /v1/trash/" + url.PathEscape(done.Name) + "/restore", Subtasks: []string{}}
 	if what == "delete" {
 		for _, one := range below {
 			gone, err := trash.DeleteSubtask(a.Context(), s.opt.Store, one, ref)

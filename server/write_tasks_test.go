@@ -15,7 +15,6 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/store/labels"
 
-	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
 )
@@ -34,10 +33,10 @@ func TestATaskThatIsIdle(t *testing.T) {
 		t.Errorf("%+v", sum)
 	}
 	g.denied(409, "run_not_active", "POST", "/v1/tasks/"+r.Task+"/cancel", "")
-	var run report.Run
+	var run api.Run
 	g.did(202, &run, "POST", "/v1/tasks/"+r.Task+"/runs", `{"message":{"text":"now"}}`)
 	g.state(run.ID, "completed")
-	var page report.Page[report.Run]
+	var page api.Page[api.Run]
 	g.did(200, &page, "GET", "/v1/tasks/"+r.Task+"/runs", "")
 	if len(page.Items) != 1 || page.Items[0].ID != run.ID {
 		t.Errorf("%+v", page)
@@ -141,7 +140,7 @@ func ptr[T any](v T) *T { return &v }
 func TestTheTrash(t *testing.T) {
 	g := newWork(t)
 	before := g.get(g.path("/messages"))
-	var gone report.Deleted
+	var gone api.Deleted
 	g.did(200, &gone, "DELETE", g.path(""), "")
 	if gone.Restore != "POST /v1/trash/"+g.id+"/restore" || gone.ID != g.id {
 		t.Fatalf("%+v", gone)
@@ -150,7 +149,7 @@ func TestTheTrash(t *testing.T) {
 	g.denied(404, "task_not_found", "POST", g.path("/runs"), `{}`)
 	method, path, _ := strings.Cut(gone.Restore, " ")
 	key := keyHeader + ": back"
-	var back report.Restored
+	var back api.Restored
 	g.did(200, &back, method, path, "", key)
 	if back.ID != g.id {
 		t.Errorf("%+v", back)
@@ -180,13 +179,13 @@ func TestDeletingWithSubtasks(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 	g.get("/v1/tasks/" + child)
-	var gone report.Deleted
+	var gone api.Deleted
 	g.did(200, &gone, "DELETE", g.path("?subtasks=delete"), "")
 	if !slices.Equal(gone.Subtasks, []string{child}) {
 		t.Errorf("%+v", gone.Subtasks)
 	}
 	g.denied(404, "task_not_found", "GET", "/v1/tasks/"+child, "")
-	var back report.Undone
+	var back api.Undone
 	g.did(200, &back, "POST", g.path("/undo"), "{}")
 	if !slices.Equal(back.Subtasks, []string{child}) {
 		t.Errorf("undo brought back %v, want %s", back.Subtasks, child)
@@ -238,7 +237,7 @@ func TestATaskOfAnotherTool(t *testing.T) {
 	if diff := len(fingerprint(t, dir)) - len(before); diff != 0 {
 		t.Error("the tool's folder was touched")
 	}
-	var r report.Run
+	var r api.Run
 	w.did(202, &r, "POST", "/v1/tasks/"+id+"/runs", `{"message":{"text":"go on"},"provider":"script","model":"`+g.model(sayDone)+`","approve":"all"}`, keyHeader+": f")
 	w.state(r.ID, "completed")
 	if r.Task != id {

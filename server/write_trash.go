@@ -8,16 +8,15 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/store/trash"
 
-	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
 )
 
 func trashRoutes() []route {
 	return []route{
-		{path: "/v1/trash", summary: "Deleted tasks, newest first", answer: report.Page[api.DeletedTask]{}, params: []param{limitParam, cursorParam}, document: (*Server).trash},
+		{path: "/v1/trash", summary: "Deleted tasks, newest first", answer: api.Page[api.DeletedTask]{}, params: []param{limitParam, cursorParam}, document: (*Server).trash},
 		{path: "/v1/trash/{name}", summary: "A deleted task, also one that was purged and whose folder another tool keeps", answer: api.DeletedTask{}, document: (*Server).trashedTask},
-		{method: "POST", path: "/v1/trash/{name}/restore", summary: "Put a deleted task back", answer: report.Restored{}, act: (*Server).restoreTask},
-		{method: "POST", path: "/v1/purges", summary: "Remove deleted tasks for good", body: report.NewPurge{}, answer: report.Purged{}, act: (*Server).purgeTasks},
+		{method: "POST", path: "/v1/trash/{name}/restore", summary: "Put a deleted task back", answer: api.Restored{}, act: (*Server).restoreTask},
+		{method: "POST", path: "/v1/purges", summary: "Remove deleted tasks for good", body: api.NewPurge{}, answer: api.Purged{}, act: (*Server).purgeTasks},
 		{method: "DELETE", path: "/v1/trash/{name}", summary: "Remove a deleted task for good", answer: api.DeletedTask{}, act: (*Server).purgeTask},
 	}
 }
@@ -70,12 +69,12 @@ func (s *Server) restoreTask(a *asked) (*reply, error) {
 func restored(ref store.Ref) *reply {
 	head := aboutTask(ref.ID, "")
 	head.Set("Location", "/v1/tasks/"+url.PathEscape(ref.ID))
-	return &reply{head: head, doc: report.Restored{ID: ref.ID, Source: ref.Source, Path: ref.Dir}}
+	return &reply{head: head, doc: api.Restored{ID: ref.ID, Source: ref.Source, Path: ref.Dir}}
 }
 
 // purgeTasks removes several deleted tasks. All are found before one is removed.
 func (s *Server) purgeTasks(a *asked) (*reply, error) {
-	var body report.NewPurge
+	var body api.NewPurge
 	if err := a.read(&body); err != nil {
 		return nil, err
 	}
@@ -87,7 +86,7 @@ func (s *Server) purgeTasks(a *asked) (*reply, error) {
 		}
 		words[i] = t.QualifiedName()
 	}
-	out := report.Purged{Items: []api.DeletedTask{}}
+	out := api.Purged{Items: []api.DeletedTask{}}
 	err := s.opt.Engine.PurgeAll(a.Context(), words, func(t api.DeletedTask) error {
 		out.Items = append(out.Items, t)
 		return nil

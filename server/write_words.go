@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/report"
@@ -16,15 +17,15 @@ var deliveries = []string{"auto", "queue", "interrupt"}
 func wordRoutes() []route {
 	return []route{
 		{method: "POST", path: "/v1/tasks/{id}/messages", summary: "Words for the task: they answer the open question, wait until the run takes them, or start one",
-			body: report.Message{}, answer: report.Sent{}, status: http.StatusAccepted, act: (*Server).sendWords},
-		{path: "/v1/tasks/{id}/queue", summary: "Words that the task has not used yet", answer: report.Page[report.Queued]{}, params: []param{limitParam, cursorParam}, document: (*Server).queue},
-		{method: "PATCH", path: "/v1/tasks/{id}/queue/{input}", summary: "Give words in the queue other words", body: report.InputPatch{}, answer: report.Queued{}, act: (*Server).editInput},
+			body: api.Message{}, answer: api.Sent{}, status: http.StatusAccepted, act: (*Server).sendWords},
+		{path: "/v1/tasks/{id}/queue", summary: "Words that the task has not used yet", answer: api.Page[api.Queued]{}, params: []param{limitParam, cursorParam}, document: (*Server).queue},
+		{method: "PATCH", path: "/v1/tasks/{id}/queue/{input}", summary: "Give words in the queue other words", body: api.InputPatch{}, answer: api.Queued{}, act: (*Server).editInput},
 		{method: "DELETE", path: "/v1/tasks/{id}/queue/{input}", summary: "Take words out of the queue", act: (*Server).dropInput},
 	}
 }
 
 func (s *Server) sendWords(a *asked) (*reply, error) {
-	var m report.Message
+	var m api.Message
 	if err := a.read(&m); err != nil {
 		return nil, err
 	}
@@ -72,15 +73,15 @@ func (s *Server) queue(a *asked) (any, error) {
 
 // queued gives the document of words that wait. Images that cannot be read are left out of
 // it: doctor tells of the damage, and the words can still be changed or taken back.
-func (s *Server) queued(a *asked) func(task.InputQueued) report.Queued {
-	return func(q task.InputQueued) report.Queued {
+func (s *Server) queued(a *asked) func(task.InputQueued) api.Queued {
+	return func(q task.InputQueued) api.Queued {
 		q, _ = s.opt.Engine.LoadInput(a.Context(), a.id, q)
 		return report.QueuedOf(q)
 	}
 }
 
 func (s *Server) editInput(a *asked) (*reply, error) {
-	var p report.InputPatch
+	var p api.InputPatch
 	if err := a.read(&p); err != nil {
 		return nil, err
 	}
@@ -97,7 +98,7 @@ func (s *Server) editInput(a *asked) (*reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := report.Queued{ID: input, Text: p.Text, Images: []string{}}
+	out := api.Queued{ID: input, Text: p.Text, Images: []string{}}
 	for _, q := range all { // it may have been taken since
 		if q.Input == input {
 			out = s.queued(a)(q)

@@ -11,7 +11,6 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
-	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/view"
 )
 
@@ -98,7 +97,7 @@ func (t *talk) give(a *ask, r term.Reply) {
 		return
 	}
 	ends := s.over()
-	done, err := s.backend.Answer(t.ctx, a.id, report.Answer{Text: r.Text, Approve: r.Approve, Always: r.Always, Seen: a.seen})
+	done, err := s.backend.Answer(t.ctx, a.id, api.Answer{Text: r.Text, Approve: r.Approve, Always: r.Always, Seen: a.seen})
 	switch {
 	case err == nil:
 		s.goesOn(a.id, done.Run, ends)
@@ -132,7 +131,7 @@ func (t *talk) stillOpen(a *ask, err error) bool {
 		return true
 	}
 	list, err := t.s.backend.Questions(t.ctx, a.task)
-	return err != nil || slices.ContainsFunc(list, func(q report.Question) bool { return q.ID == a.id })
+	return err != nil || slices.ContainsFunc(list, func(q api.Question) bool { return q.ID == a.id })
 }
 
 // answered continues after a question.

@@ -6,7 +6,6 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/client"
-	"github.com/roost-dev/roost/report"
 )
 
 const approval = `"question":"q1","kind":"approval","text":"write note.txt","diff":"+one\n","always":"all calls of write_to_file inside the workspace"`
@@ -147,9 +146,9 @@ func TestAQuestionOutlivesItsRun(t *testing.T) {
 func TestQuestionsThatWereOpenBeforeAreAsked(t *testing.T) {
 	d := newDesk(t)
 	d.status = "waiting"
-	q := report.Question{ID: "t1.q4", Task: "t1", Event: "1.9-2"}
+	q := api.Question{ID: "t1.q4", Task: "t1", Event: "1.9-2"}
 	q.QuestionOpened = api.QuestionOpened{Question: "q4", Kind: "approval", Text: "run make"}
-	d.open = []report.Question{q}
+	d.open = []api.Question{q}
 	c := talking(t, d, func(o *Options) { o.Task = "t1" })
 	c.shows("? run make")
 	c.when("asking", func(st state) bool { return st.Asking })
@@ -209,10 +208,10 @@ func TestWithoutSomebodyToAsk(t *testing.T) {
 	d.emit("t1", "question.opened", approval)
 	c.shows("? write note.txt")
 	c.when("waiting", func(st state) bool { return st.Waiting && !st.Asking })
-	q := report.Question{ID: "t1.q1", Task: "t1", Event: "1.2-0"}
+	q := api.Question{ID: "t1.q1", Task: "t1", Event: "1.2-0"}
 	q.QuestionOpened = api.QuestionOpened{Question: "q1", Kind: "approval"}
 	d.mu.Lock()
-	d.open = []report.Question{q}
+	d.open = []api.Question{q}
 	d.mu.Unlock()
 	c.Line("/answer perhaps")
 	c.when("refused", func(state) bool {

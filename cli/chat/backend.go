@@ -7,19 +7,18 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/client"
-	"github.com/roost-dev/roost/report"
 )
 
 // Backend is what a chat needs of the world; a client of a server has most of it. A method that takes a context
 // returns soon after the context ends.
 type Backend interface {
 	// Start makes a task that runs at once.
-	Start(ctx context.Context, t report.NewTask) (report.Run, error)
-	Resume(ctx context.Context, id string, n report.NewRun) (report.Run, error)
-	Send(ctx context.Context, id string, m report.Message) (report.Sent, error)
-	Cancel(ctx context.Context, id string) (report.Run, error)
-	Questions(ctx context.Context, task string) ([]report.Question, error)
-	Answer(ctx context.Context, question string, a report.Answer) (report.Answered, error)
+	Start(ctx context.Context, t api.NewTask) (api.Run, error)
+	Resume(ctx context.Context, id string, n api.NewRun) (api.Run, error)
+	Send(ctx context.Context, id string, m api.Message) (api.Sent, error)
+	Cancel(ctx context.Context, id string) (api.Run, error)
+	Questions(ctx context.Context, task string) ([]api.Question, error)
+	Answer(ctx context.Context, question string, a api.Answer) (api.Answered, error)
 	// EditQueued gives a waiting input other words; nil takes it out of the queue.
 	EditQueued(ctx context.Context, id, input string, text *string) error
 	// Events follows a task over any cut; see client.Client.Events.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/roost-dev/roost/report"
+	"github.com/roost-dev/roost/api"
 )
 
 // Nothing that begins with one "/" is ever sent, unless it names a prompt of the
@@ -160,7 +160,7 @@ func TestSettingsCountFromTheNextRunOn(t *testing.T) {
 
 func TestSettingsThatWereRefusedStay(t *testing.T) {
 	d := newDesk(t)
-	c := talking(t, d, func(o *Options) { o.Task, o.Again = "t1", report.NewRun{Settings: report.Settings{Model: "m9"}} })
+	c := talking(t, d, func(o *Options) { o.Task, o.Again = "t1", api.NewRun{Settings: api.Settings{Model: "m9"}} })
 	c.when("there", func(st state) bool { return st.Task == "t1" && !st.Busy })
 	d.mu.Lock()
 	d.refuse = errNotNow

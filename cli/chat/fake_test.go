@@ -18,7 +18,6 @@ import (
 	"github.com/roost-dev/roost/api"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
-	"github.com/roost-dev/roost/report"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -33,7 +32,7 @@ type desk struct {
 	refuse  error    // of the next words
 	unknown error    // why nobody can say how a task stands
 	cut     error    // of the streams, for good
-	open    []report.Question
+	open    []api.Question
 	prompts []string
 	modes   []string
 	says    map[string]Said // by the first word of a command of roost
@@ -69,17 +68,17 @@ func (d *desk) refused() error {
 	return err
 }
 
-func (d *desk) run(id string) report.Run {
+func (d *desk) run(id string) api.Run {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.runs++
-	return report.Run{ID: fmt.Sprintf("run%d", d.runs), Task: id}
+	return api.Run{ID: fmt.Sprintf("run%d", d.runs), Task: id}
 }
 
-func (d *desk) Start(_ context.Context, t report.NewTask) (report.Run, error) {
+func (d *desk) Start(_ context.Context, t api.NewTask) (api.Run, error) {
 	d.called("start "+t.Message.Text, t)
 	if err := d.refused(); err != nil {
-		return report.Run{}, err
+		return api.Run{}, err
 	}
 	d.mu.Lock()
 	d.made++
@@ -88,37 +87,37 @@ func (d *desk) Start(_ context.Context, t report.NewTask) (report.Run, error) {
 	return d.run(id), nil
 }
 
-func (d *desk) Resume(_ context.Context, id string, n report.NewRun) (report.Run, error) {
+func (d *desk) Resume(_ context.Context, id string, n api.NewRun) (api.Run, error) {
 	d.called("resume "+id, n)
 	if err := d.refused(); err != nil {
-		return report.Run{}, err
+		return api.Run{}, err
 	}
 	return d.run(id), nil
 }
 
-func (d *desk) Send(_ context.Context, id string, m report.Message) (report.Sent, error) {
+func (d *desk) Send(_ context.Context, id string, m api.Message) (api.Sent, error) {
 	d.called("send "+id, m)
 	if err := d.refused(); err != nil {
-		return report.Sent{}, err
+		return api.Sent{}, err
 	}
 	if m.Delivery == "queue" {
-		return report.Sent{Delivered: "queued", Task: id}, nil
+		return api.Sent{Delivered: "queued", Task: id}, nil
 	}
-	return report.Sent{Delivered: "started", Task: id, Run: d.run(id).ID}, nil
+	return api.Sent{Delivered: "started", Task: id, Run: d.run(id).ID}, nil
 }
 
-func (d *desk) Cancel(_ context.Context, id string) (report.Run, error) {
+func (d *desk) Cancel(_ context.Context, id string) (api.Run, error) {
 	d.called("cancel " + id)
-	return report.Run{}, d.refused()
+	return api.Run{}, d.refused()
 }
 
-func (d *desk) Questions(_ context.Context, id string) ([]report.Question, error) {
+func (d *desk) Questions(_ context.Context, id string) ([]api.Question, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.open, nil
 }
 
-func (d *desk) Answer(_ context.Context, q string, a report.Answer) (report.Answered, error) {
+func (d *desk) Answer(_ context.Context, q string, a api.Answer) (api.Answered, error) {
 	d.called("answer "+q, a)
 	d.mu.Lock()
 	answering := d.answering
@@ -126,7 +125,7 @@ func (d *desk) Answer(_ context.Context, q string, a report.Answer) (report.Answ
 	if answering != nil {
 		answering()
 	}
-	return report.Answered{Run: "run9"}, d.refused()
+	return api.Answered{Run: "run9"}, d.refused()
 }
 
 func (d *desk) EditQueued(_ context.Context, id, input string, text *string) error {
@@ -274,7 +273,7 @@ func (c *chatting) text() string {
 
 func talking(t *testing.T, d *desk, change ...func(*Options)) *chatting {
 	t.Helper()
-	o := Options{Ask: true, New: report.NewTask{Workspace: "/w"}, Display: display.Options{Live: true, Width: 80}}
+	o := Options{Ask: true, New: api.NewTask{Workspace: "/w"}, Display: display.Options{Live: true, Width: 80}}
 	for _, f := range change {
 		f(&o)
 	}

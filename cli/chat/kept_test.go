@@ -11,7 +11,6 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/client"
-	"github.com/roost-dev/roost/report"
 )
 
 // typist is a screen whose clock stands until the test moves it.
@@ -223,10 +222,10 @@ func TestARefusedAnswer(t *testing.T) {
 		d.emit("t1", "question.opened", approval)
 		m.asks(t, true)
 		if open {
-			q := report.Question{ID: "t1.q1", Task: "t1"}
+			q := api.Question{ID: "t1.q1", Task: "t1"}
 			q.QuestionOpened = api.QuestionOpened{Question: "q1", Kind: "approval"}
 			d.mu.Lock()
-			d.open = []report.Question{q}
+			d.open = []api.Question{q}
 			d.mu.Unlock()
 		}
 		d.refuses(&client.Problem{Status: 409, Code: "stale", Title: "Something happened since"})

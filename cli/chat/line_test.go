@@ -9,7 +9,6 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/client"
-	"github.com/roost-dev/roost/report"
 )
 
 // Whatever held words of the person's stands in the editor again when it failed, exactly
@@ -134,10 +133,10 @@ func TestEventsAreNewerThanWhatARequestGives(t *testing.T) {
 	if !c.state().Waiting {
 		t.Fatal("it is told that the run was started, and the question is forgotten")
 	}
-	q := report.Question{ID: "t1.q1", Task: "t1"}
+	q := api.Question{ID: "t1.q1", Task: "t1"}
 	q.QuestionOpened = api.QuestionOpened{Question: "q1", Kind: "approval"}
 	d.mu.Lock()
-	d.open = []report.Question{q}
+	d.open = []api.Question{q}
 	d.answering = func() {
 		d.emit("t1", "question.closed", `"question":"q1","approve":true,"by":"cli"`)
 		d.emit("t1", "question.opened", `"question":"q2","kind":"followup","text":"and then?"`)

@@ -13,8 +13,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/client"
-	"github.com/roost-dev/roost/report"
 )
 
 // keeper is a server that does each request once for each key and path, as Roost's does, behind
@@ -39,7 +39,7 @@ func (k *keeper) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		k.took = append(k.took, r.URL.Path+" "+string(body))
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(report.Sent{Delivered: "started", Task: "t1", Run: "run1"})
+	_ = json.NewEncoder(w).Encode(api.Sent{Delivered: "started", Task: "t1", Run: "run1"})
 }
 
 // lossy is a desk whose words go to the keeper, over a proxy that loses answers.
@@ -48,7 +48,7 @@ type lossy struct {
 	c *client.Client
 }
 
-func (b *lossy) Send(ctx context.Context, id string, m report.Message) (report.Sent, error) {
+func (b *lossy) Send(ctx context.Context, id string, m api.Message) (api.Sent, error) {
 	return b.c.Send(ctx, id, m)
 }
 

@@ -10,7 +10,6 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/cli/term"
-	"github.com/roost-dev/roost/report"
 )
 
 // piped reads a chat's lines from a pipe, and answers each prompt.
@@ -18,7 +17,7 @@ func piped(t *testing.T, d *desk, in io.Reader, terminal bool) (*chatting, *byte
 	t.Helper()
 	var result bytes.Buffer
 	c := &chatting{t: t, backend: d}
-	c.Session = New(context.Background(), d, Options{Ask: terminal, New: report.NewTask{Workspace: "/w"}, Result: &result, Display: term.Options{}})
+	c.Session = New(context.Background(), d, Options{Ask: terminal, New: api.NewTask{Workspace: "/w"}, Result: &result, Display: term.Options{}})
 	done := make(chan error, 1)
 	go func() { done <- c.Plain(context.Background(), in, c, terminal) }()
 	t.Cleanup(c.Close)
@@ -69,9 +68,9 @@ func TestALineOfAPipeAnswersNoQuestion(t *testing.T) {
 
 func TestAPipeAnswersWithTheCommand(t *testing.T) {
 	d := newDesk(t)
-	q := report.Question{ID: "t1.q1", Task: "t1"}
+	q := api.Question{ID: "t1.q1", Task: "t1"}
 	q.QuestionOpened = api.QuestionOpened{Question: "q1", Kind: "approval"}
-	d.open = []report.Question{q}
+	d.open = []api.Question{q}
 	c, _, done := piped(t, d, strings.NewReader("write it\n/answer yes\nthen this\n"), false)
 	c.did("start write it")
 	d.emit("t1", "run.started", `"run":"run1"`)

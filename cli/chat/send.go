@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/roost-dev/roost/api"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
-	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/view"
 )
 
@@ -39,7 +39,7 @@ func (s *Session) prompt(ctx context.Context, text string) error {
 // begin starts a task.
 func (s *Session) begin(ctx context.Context, text string) error {
 	n := s.o.New
-	n.Message = &report.Words{Text: text}
+	n.Message = &api.Words{Text: text}
 	s.shown(text)
 	run, err := s.backend.Start(ctx, n)
 	if err != nil {
@@ -62,12 +62,12 @@ func (s *Session) goOn(ctx context.Context, id, text string) error {
 	s.mu.Unlock()
 	s.shown(text)
 	run, err := "", error(nil)
-	if reflect.DeepEqual(again, report.NewRun{}) {
-		var sent report.Sent
-		sent, err = s.backend.Send(ctx, id, report.Message{Text: text})
+	if reflect.DeepEqual(again, api.NewRun{}) {
+		var sent api.Sent
+		sent, err = s.backend.Send(ctx, id, api.Message{Text: text})
 		run = sent.Run
 	} else {
-		again.Message = &report.Words{Text: text}
+		again.Message = &api.Words{Text: text}
 		run, err = s.resume(ctx, id, again)
 	}
 	var busy *client.Problem
@@ -84,20 +84,20 @@ func (s *Session) goOn(ctx context.Context, id, text string) error {
 }
 
 // resume starts a run with what was changed, which then is the task's.
-func (s *Session) resume(ctx context.Context, id string, n report.NewRun) (string, error) {
+func (s *Session) resume(ctx context.Context, id string, n api.NewRun) (string, error) {
 	run, err := s.backend.Resume(ctx, id, n)
 	if err != nil {
 		return "", err
 	}
 	s.mu.Lock()
-	s.again = report.NewRun{}
+	s.again = api.NewRun{}
 	s.mu.Unlock()
 	return run.ID, nil
 }
 
 // queue gives words to the run that works: it takes them with its next request.
 func (s *Session) queue(ctx context.Context, id, text string) error {
-	sent, err := s.backend.Send(ctx, id, report.Message{Text: text, Delivery: "queue"})
+	sent, err := s.backend.Send(ctx, id, api.Message{Text: text, Delivery: "queue"})
 	if err != nil {
 		return err
 	}

@@ -9,17 +9,17 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/roost-dev/roost/api"
 	display "github.com/roost-dev/roost/cli/term"
-	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/view"
 )
 
 // Options are the task, the settings and the look of a chat.
 type Options struct {
-	Task string         // to continue; "" = a new one
-	New  report.NewTask // how a new task is made; its message is what is typed
+	Task string      // to continue; "" = a new one
+	New  api.NewTask // how a new task is made; its message is what is typed
 	// Again holds the changed settings of the task that the chat continues, from its next run on.
-	Again report.NewRun
+	Again api.NewRun
 
 	Display display.Options // of what runs show; its width is that of the moment
 	Width   func() int      // of the terminal, 0 = none
@@ -41,7 +41,7 @@ type state struct {
 	Busy    bool // a line is being seen to
 	Over    bool // the person wants to leave
 	Command bool // a command line of the person's runs
-	Queue   []report.Queued
+	Queue   []api.Queued
 	Back    []string // words that could not be sent, for the editor
 	Retype  string   // the answer that was not taken, for the editor when the chat asks again
 	Mode    string
@@ -92,8 +92,8 @@ type Session struct {
 	carried    []carriedOutput   // that go along with the next words
 	brief      map[string]string // what was typed of words that were sent
 
-	again report.NewRun // what the next run changes
-	owed  *owed         // words whose answer was lost; nil = none. Of prompt alone
+	again api.NewRun // what the next run changes
+	owed  *owed      // words whose answer was lost; nil = none. Of prompt alone
 }
 
 // New makes a chat. Close ends it.
@@ -140,7 +140,7 @@ func (s *Session) state() state {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := s.st
-	st.Queue = append([]report.Queued(nil), st.Queue...)
+	st.Queue = append([]api.Queued(nil), st.Queue...)
 	return st
 }
 

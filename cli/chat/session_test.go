@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/client"
-	"github.com/roost-dev/roost/report"
 )
 
 func TestPromptAfterPromptInOneTask(t *testing.T) {
@@ -99,7 +99,7 @@ func TestWordsThatCannotBeSentComeBack(t *testing.T) {
 
 func TestSomebodyElseWasFaster(t *testing.T) {
 	d := newDesk(t)
-	c := talking(t, d, func(o *Options) { o.Task, o.Again = "t1", report.NewRun{Settings: report.Settings{Mode: "ask"}} })
+	c := talking(t, d, func(o *Options) { o.Task, o.Again = "t1", api.NewRun{Settings: api.Settings{Mode: "ask"}} })
 	c.did("roost show own:t1 --tail")
 	c.idle()
 	d.mu.Lock()

@@ -10,12 +10,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/money"
-	"github.com/roost-dev/roost/report"
 )
 
 // set changes what the next run has: of a new task, or of the one that the chat is about.
-func (s *Session) set(of func(*report.NewTask), again func(*report.NewRun), note string) {
+func (s *Session) set(of func(*api.NewTask), again func(*api.NewRun), note string) {
 	s.mu.Lock()
 	if s.st.Task == "" {
 		of(&s.o.New)
@@ -64,7 +64,7 @@ func (s *Session) mode(ctx context.Context, id, rest string) error {
 		}
 		return errors.New(text + " (/mode lists them)")
 	}
-	s.set(func(n *report.NewTask) { n.Mode = rest }, func(n *report.NewRun) { n.Mode = rest }, "mode "+rest)
+	s.set(func(n *api.NewTask) { n.Mode = rest }, func(n *api.NewRun) { n.Mode = rest }, "mode "+rest)
 	s.change(func(st *state) { st.Mode = rest })
 	return nil
 }
@@ -90,7 +90,7 @@ func (s *Session) model(ctx context.Context, id, rest string) error {
 		s.tell("model %s", now)
 		return nil
 	}
-	s.set(func(n *report.NewTask) { n.Model = rest }, func(n *report.NewRun) { n.Model = rest }, "model "+rest)
+	s.set(func(n *api.NewTask) { n.Model = rest }, func(n *api.NewRun) { n.Model = rest }, "model "+rest)
 	return nil
 }
 
@@ -123,7 +123,7 @@ func (s *Session) limits(_ context.Context, id, rest string) error {
 		s.tell("%s", limitsText(*l))
 		return nil
 	}
-	next := report.Limits{}
+	next := api.Limits{}
 	if l != nil {
 		next = *l
 	}
@@ -132,12 +132,12 @@ func (s *Session) limits(_ context.Context, id, rest string) error {
 			return err
 		}
 	}
-	s.set(func(n *report.NewTask) { n.Limits = &next }, func(n *report.NewRun) { n.Limits = &next }, limitsText(next))
+	s.set(func(n *api.NewTask) { n.Limits = &next }, func(n *api.NewRun) { n.Limits = &next }, limitsText(next))
 	return nil
 }
 
 // limit reads one limit.
-func limit(l *report.Limits, word string) error {
+func limit(l *api.Limits, word string) error {
 	name, value, ok := strings.Cut(word, "=")
 	wrong := fmt.Errorf("%s: want turns=20, cost=0.50, idle=10m or total=2h; 0 takes a limit away", word)
 	if !ok {
@@ -173,7 +173,7 @@ func limit(l *report.Limits, word string) error {
 	return nil
 }
 
-func limitsText(l report.Limits) string {
+func limitsText(l api.Limits) string {
 	var parts []string
 	if l.MaxTurns != nil {
 		parts = append(parts, fmt.Sprintf("turns=%d", *l.MaxTurns))

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/roost-dev/roost/report"
+	"github.com/roost-dev/roost/api"
 )
 
 func TestSettingsOfANewTask(t *testing.T) {
@@ -69,15 +69,15 @@ func TestSettingsOfTheNextRun(t *testing.T) {
 
 func TestLimitsThatAreNone(t *testing.T) {
 	for _, word := range []string{"turns", "turns=", "turns=x", "turns=-1", "turns=1.5", "cost=-1", "cost=much", "idle=10", "idle=-1s", "total=soon", "words=3", "=3", ""} {
-		var l report.Limits
+		var l api.Limits
 		if err := limit(&l, word); err == nil || !strings.Contains(err.Error(), "0 takes a limit away") {
 			t.Errorf("%q: %v", word, err)
 		}
-		if l != (report.Limits{}) {
+		if l != (api.Limits{}) {
 			t.Errorf("%q changes %+v", word, l)
 		}
 	}
-	var l report.Limits
+	var l api.Limits
 	for _, word := range []string{"turns=0", "cost=0", "idle=0", "total=0"} {
 		if err := limit(&l, word); err != nil {
 			t.Errorf("%q: %v", word, err)

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/roost-dev/roost/report"
+	"github.com/roost-dev/roost/api"
 )
 
 // steer gives words to the run that works: the model gets them with its next request,
@@ -43,7 +43,7 @@ func (s *Session) interject(ctx context.Context, id, rest string) error {
 	}
 	words, outputs := s.laden(rest)
 	err := s.once(ctx, id, words, func(ctx context.Context) error {
-		sent, err := s.backend.Send(ctx, id, report.Message{Text: words, Delivery: "interrupt"})
+		sent, err := s.backend.Send(ctx, id, api.Message{Text: words, Delivery: "interrupt"})
 		if err == nil {
 			s.started(sent.Run)
 		}
@@ -65,17 +65,17 @@ func (s *Session) reject(ctx context.Context, id, rest string) error {
 		return errors.New("the open question wants words, not a yes: /answer WORDS")
 	}
 	no := false
-	return s.decide(ctx, q, report.Answer{Approve: &no, Text: rest, Seen: q.Event})
+	return s.decide(ctx, q, api.Answer{Approve: &no, Text: rest, Seen: q.Event})
 }
 
 // asked is the open question of the task: the one that is asked, or the newest.
-func (s *Session) asked(ctx context.Context, id string) (report.Question, error) {
+func (s *Session) asked(ctx context.Context, id string) (api.Question, error) {
 	list, err := s.backend.Questions(ctx, id)
 	if err != nil {
-		return report.Question{}, err
+		return api.Question{}, err
 	}
 	if len(list) == 0 {
-		return report.Question{}, errors.New("no question is open")
+		return api.Question{}, errors.New("no question is open")
 	}
 	s.mu.Lock()
 	now := s.asks
@@ -89,12 +89,12 @@ func (s *Session) asked(ctx context.Context, id string) (report.Question, error)
 }
 
 // approves reports whether a question is answered by yes or no.
-func approves(q report.Question) bool {
+func approves(q api.Question) bool {
 	return slices.Contains([]string{"approval", "limit", "damage"}, q.Kind)
 }
 
 // decide gives an answer that was not typed at the question itself.
-func (s *Session) decide(ctx context.Context, q report.Question, a report.Answer) error {
+func (s *Session) decide(ctx context.Context, q api.Question, a api.Answer) error {
 	s.mu.Lock()
 	s.own = q.ID
 	s.mu.Unlock()

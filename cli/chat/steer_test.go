@@ -6,16 +6,15 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/client"
-	"github.com/roost-dev/roost/report"
 )
 
-func question(id, kind, text string) report.Question {
-	q := report.Question{ID: "t1." + id, Task: "t1", Event: "1.2-0"}
+func question(id, kind, text string) api.Question {
+	q := api.Question{ID: "t1." + id, Task: "t1", Event: "1.2-0"}
 	q.QuestionOpened = api.QuestionOpened{Question: id, Kind: kind, Text: text}
 	return q
 }
 
-func (d *desk) opens(list ...report.Question) {
+func (d *desk) opens(list ...api.Question) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.open = list
@@ -93,7 +92,7 @@ func TestAnswersByCommand(t *testing.T) {
 	with := question("q1", "followup", "which?")
 	with.Choices = []string{"red", "blue"}
 	for _, tt := range []struct {
-		q    report.Question
+		q    api.Question
 		line string
 		want []string
 	}{
@@ -227,7 +226,7 @@ func TestShiftTabAllowsAllOnlyToWhoSaidSo(t *testing.T) {
 func TestSettingsStayWithTheirTask(t *testing.T) {
 	d := newDesk(t)
 	d.status = "completed"
-	c := talking(t, d, func(o *Options) { o.Task, o.Again = "t1", report.NewRun{Settings: report.Settings{Mode: "ask"}} })
+	c := talking(t, d, func(o *Options) { o.Task, o.Again = "t1", api.NewRun{Settings: api.Settings{Mode: "ask"}} })
 	c.when("there", func(st state) bool { return st.Task == "t1" && !st.Busy && st.Mode == "ask" })
 	c.Line("/approve all")
 	c.shows("unasked: all")

@@ -9,10 +9,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/esjson"
-	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/view"
 )
 
@@ -277,7 +277,7 @@ func (t *talk) note(in incoming) {
 func (t *talk) queued(st *state, e said) {
 	for i, q := range st.Queue {
 		if q.ID == e.Input { // other words for it
-			st.Queue = append([]report.Queued(nil), st.Queue...)
+			st.Queue = append([]api.Queued(nil), st.Queue...)
 			st.Queue[i].Text = e.Text
 			t.titles["input "+e.Input] = e.Text
 			return
@@ -288,7 +288,7 @@ func (t *talk) queued(st *state, e said) {
 			return
 		}
 	}
-	st.Queue = append(st.Queue[:len(st.Queue):len(st.Queue)], report.Queued{ID: e.Input, Text: e.Text})
+	st.Queue = append(st.Queue[:len(st.Queue):len(st.Queue)], api.Queued{ID: e.Input, Text: e.Text})
 	t.titles["input "+e.Input] = e.Text
 }
 

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/roost-dev/roost/report"
+	"github.com/roost-dev/roost/api"
 )
 
 func (s *Session) newTask(_ context.Context, id, _ string) error {
@@ -45,7 +45,7 @@ func (s *Session) turn(ctx context.Context, _, rest string) error {
 func (s *Session) arrive(mode, policy string) {
 	s.change(func(st *state) {
 		if s.came {
-			s.again = report.NewRun{}
+			s.again = api.NewRun{}
 		}
 		s.came = true
 		st.Mode, st.Policy = cmp.Or(s.again.Mode, mode), cmp.Or(s.again.Approve, policy)
@@ -242,7 +242,7 @@ func (s *Session) reply(ctx context.Context, id, rest string) error {
 	if err != nil {
 		return err
 	}
-	a := report.Answer{Text: rest, Seen: q.Event}
+	a := api.Answer{Text: rest, Seen: q.Event}
 	if approves(q) {
 		word, words, _ := strings.Cut(rest, " ")
 		yes := false

@@ -1,4 +1,4 @@
-package report
+package api
 
 import (
 	"encoding/json"

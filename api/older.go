@@ -1,4 +1,4 @@
-package report
+package api
 
 // OlderRun is the body of the older restart call.
 type OlderRun struct {

@@ -1,11 +1,10 @@
-package report
+package api
 
 import (
 	"encoding/json"
 	"strings"
 	"testing"
 
-	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/money"
 )
 
@@ -15,7 +14,7 @@ func grown(tasks string) Family {
 	for line := range strings.Lines(tasks) {
 		name := strings.TrimSpace(line)
 		f.Depths = append(f.Depths, len(line)-len(strings.TrimLeft(line, " ")))
-		t := api.Summary{ID: name, Path: name}
+		t := Summary{ID: name, Path: name}
 		if cent := money.USD(10_000); name != "?" {
 			t.Usage.Cost = &cent
 		}

@@ -1,0 +1,204 @@
+package api
+
+import (
+	"encoding/json"
+
+	"github.com/roost-dev/roost/money"
+)
+
+// FileRecord is what a task recorded about a file at one moment, or a checkpoint that holds the file.
+type FileRecord struct {
+	Seq        uint64  `json:"seq,omitempty"` // the commit; 0 for what another tool recorded
+	At         *string `json:"at"`
+	Source     string  `json:"source"` // "checkpoint": what a checkpoint holds
+	By         *string `json:"by"`
+	Task       string  `json:"task,omitempty"` // the other task that changed it
+	Size       *int64  `json:"size"`
+	Hash       *string `json:"hash"`
+	Rewound    bool    `json:"rewound,omitempty"`    // it belongs to messages that were rewound
+	Checkpoint int     `json:"checkpoint,omitempty"` // its number
+	Reason     string  `json:"reason,omitempty"`     // of the checkpoint
+}
+
+// KnownFile is a file that the model of a task knows.
+type KnownFile struct {
+	Path     string       `json:"path"`
+	State    string       `json:"state"`  // fresh, changed, missing
+	Source   string       `json:"source"` // of the newest record
+	ReadAt   *string      `json:"read_at"`
+	EditedAt *string      `json:"edited_at"`
+	UserAt   *string      `json:"user_edited_at"`
+	TS       int64        `json:"ts"`                        // of the newest record, Unix milliseconds
+	By       *string      `json:"changed_by"`                // what changed it last: agent, restore, other; command or subtask: it changed while one ran
+	Task     string       `json:"changed_by_task,omitempty"` // the other task that changed it, if known
+	Size     *int64       `json:"size"`                      // as the model last saw it
+	Hash     *string      `json:"hash"`
+	NowSize  *int64       `json:"now_size"`
+	NowHash  *string      `json:"now_hash"`
+	Inferred []string     `json:"inferred"` // members that follow from times, because no content was recorded
+	History  []FileRecord `json:"history,omitempty"`
+}
+
+// Lines are messages of a task as a terminal shows them, before colours and wrapping.
+type Lines struct {
+	Task      string         `json:"task_id"`
+	Items     []ShownMessage `json:"items"`
+	Total     int            `json:"total"`       // messages of the history
+	Before    *int           `json:"next_before"` // the parameter before for earlier messages; null at the start
+	After     *int           `json:"next_after"`  // the parameter after for later messages; null at the end
+	StandIn   string         `json:"stand_in"`    // why this history was reconstructed from the other one; "" = it was not
+	Notes     []string       `json:"notes"`       // what was repaired, and what could not be read
+	Questions []string       `json:"questions"`   // the open ones
+}
+
+// ShownMessage is one message in lines.
+type ShownMessage struct {
+	Number int    `json:"number"` // from 1
+	Lines  []Line `json:"lines"`
+}
+
+// Line is one line and its role.
+type Line struct {
+	Style string `json:"style"`
+	Text  string `json:"text"`
+}
+
+// Commits are commits of a task's journal.
+type Commits struct {
+	Task   string   `json:"task_id"`
+	Items  []Commit `json:"items"`
+	Total  int      `json:"total"`
+	Before *int     `json:"next_before"`
+	After  *int     `json:"next_after"`
+}
+
+// Commit is a journal line as --json shows it.
+type Commit struct {
+	Seq    uint64            `json:"seq"`
+	Epoch  uint64            `json:"epoch"`
+	At     string            `json:"at,omitempty"` // RFC 3339 in UTC, milliseconds
+	By     string            `json:"by,omitempty"`
+	Events []json.RawMessage `json:"events,omitempty"`
+	Damage string            `json:"damage,omitempty"`
+}
+
+// ContextUse is what the next request of a task consists of. Unknown tokens are null.
+type ContextUse struct {
+	Task     string        `json:"task_id"`
+	Model    string        `json:"model"`
+	Window   *int64        `json:"window"`
+	Reply    *int64        `json:"reply"` // of the window, kept free for the reply
+	Used     int64         `json:"used"`
+	Free     *int64        `json:"free"`
+	Counted  bool          `json:"counted"` // by the provider; else estimated
+	Messages int           `json:"messages"`
+	Parts    []ContextPart `json:"parts"`
+	AsIf     *string       `json:"as_if"` // the profile that is used in place of the task's own, which is unknown here
+
+	Unknown *UnknownProfile `json:"unknown_profile,omitempty"`
+}
+
+// UnknownProfile is a profile that a task names and the settings do not have.
+type UnknownProfile struct {
+	Name   string `json:"name"`
+	Source string `json:"source"` // the task's: the setting source_profiles.SOURCE names a profile for all of its tasks
+}
+
+// ContextPart is a part of a request.
+type ContextPart struct {
+	Name   string `json:"name"`
+	Tokens int64  `json:"tokens"`
+}
+
+// Exported is the report of an export; it comes behind the file.
+type Exported struct {
+	Masked  int           `json:"masked"`
+	Damaged []Damage      `json:"damaged"`
+	Unread  []Unread      `json:"unread"`
+	Skipped []string      `json:"skipped"`
+	Failed  []NotExported `json:"failed,omitempty"`
+}
+
+// NotExported is a task that an archive does not hold.
+type NotExported struct {
+	ID      string `json:"id"`
+	Source  string `json:"source"`
+	Problem string `json:"problem"`
+}
+
+// Unread is a message that could not be read.
+type Unread struct {
+	History string `json:"history"` // ui or api
+	Number  int    `json:"number"`  // from 1
+	Problem string `json:"problem"`
+}
+
+// Notice is something that a task recorded about files, at its position in the conversation.
+type Notice struct {
+	Behind     int            `json:"behind"` // the number of the message before it
+	At         *string        `json:"at"`
+	Kind       string         `json:"kind"` // files_changed, checkpoint
+	Text       string         `json:"text"`
+	Files      []FileOfNotice `json:"files,omitempty"`      // of files_changed
+	Checkpoint int            `json:"checkpoint,omitempty"` // its number
+	Reason     string         `json:"reason,omitempty"`     // of the checkpoint
+}
+
+// FileOfNotice is a file that changed since the model saw it.
+type FileOfNotice struct {
+	Path string `json:"path"`
+	By   string `json:"by,omitempty"`   // command, subtask (while one ran), restore, other
+	Task string `json:"task,omitempty"` // the other task that changed it
+	Gone bool   `json:"gone,omitempty"`
+}
+
+// Family is a task with its subtasks, as they are listed: each behind its parent.
+type Family struct {
+	Tasks  []Summary
+	Depths []int
+}
+
+// CostsBelow are the costs of each task of a tree together with its subtasks; nil where none
+// of them is known, and where a task has none.
+func CostsBelow(tasks []Summary, depths []int) []*money.USD {
+	out := make([]*money.USD, len(tasks))
+	for i := range tasks {
+		if i+1 == len(tasks) || depths[i+1] <= depths[i] {
+			continue
+		}
+		for j := i; j < len(tasks) && (j == i || depths[j] > depths[i]); j++ {
+			if c := tasks[j].Usage.Cost; c != nil {
+				if out[i] == nil {
+					out[i] = new(money.USD)
+				}
+				*out[i] += *c
+			}
+		}
+	}
+	return out
+}
+
+// Branch is a task and its subtasks as JSON.
+type Branch struct {
+	Task     Summary    `json:"task"`
+	Cost     *money.USD `json:"cost"` // of all of them; null when nothing is known
+	Children []Branch   `json:"children"`
+}
+
+// Branch is the family as one document.
+func (f Family) Branch() Branch {
+	all := CostsBelow(f.Tasks, f.Depths)
+	b := Branch{Task: f.Tasks[0], Cost: all[0], Children: []Branch{}}
+	if b.Cost == nil {
+		b.Cost = f.Tasks[0].Usage.Cost
+	}
+	for i := 1; i < len(f.Tasks); {
+		to := i + 1
+		for to < len(f.Tasks) && f.Depths[to] > f.Depths[i] {
+			to++
+		}
+		b.Children = append(b.Children, Family{f.Tasks[i:to], f.Depths[i:to]}.Branch())
+		i = to
+	}
+	return b
+}
