@@ -44,10 +44,10 @@ func start(pid int) int64 {
 	return ticks
 }
 
-// Fields of /proc/PID/stat by their place behind the name, which is field 2.
+// Places of fields in the result of stat. The manual counts from 1, and the name is field 2.
 const (
-	statState = 3 - 3
-	statStart = 22 - 3
+	statState = 0  // field 3
+	statStart = 19 // field 22
 )
 
 // stat returns the fields of /proc/PID/stat behind the name. A process may put anything into its name, so the last ")"
