@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/roost-dev/roost/internal/process"
 )
 
 // TestFindAndEndAfterTheEngineDied kills a process that runs a command, and then
@@ -71,7 +73,7 @@ func TestReusedNumber(t *testing.T) {
 	if !ok {
 		t.Fatal("no such process")
 	}
-	before := Process{PGID: pid, Started: s.started - 1, Boot: bootID(), Mark: NewMark()}
+	before := Process{PGID: pid, Started: s.started - 1, Boot: process.Boot(), Mark: NewMark()}
 	if len(members(before)) == 0 {
 		t.Fatal("the stranger has not the number that this test is about")
 	}
@@ -207,7 +209,7 @@ func TestTheDeadAreNotMembers(t *testing.T) {
 	}
 	kill(Process{PGID: pid}, []Member{{PID: pid, started: s.started}})
 	eventually(t, "it is a zombie", func() bool { now, ok := readStat(pid); return ok && now.dead() })
-	p := Process{PGID: pid, Started: s.started, Boot: bootID(), Mark: mark}
+	p := Process{PGID: pid, Started: s.started, Boot: process.Boot(), Mark: mark}
 	if Find(p) || len(members(p)) > 0 || FindMarked(mark) != nil {
 		t.Errorf("the dead are listed: %v", members(p))
 	}

@@ -1,29 +1,13 @@
 package shell
 
 import (
-	"sync"
 	"syscall"
 
-	"golang.org/x/sys/unix"
+	"github.com/roost-dev/roost/internal/process"
 )
 
-var bootID = sync.OnceValue(func() string {
-	id, _ := unix.Sysctl("kern.bootsessionuuid")
-	return id
-})
-
-func startTime(pid int) (int64, bool) {
-	k, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
-	if err != nil {
-		return 0, false
-	}
-	t := k.Proc.P_starttime
-	return t.Sec*1_000_000 + int64(t.Usec), true
-}
-
 func identify(pid int, mark string) Process {
-	started, _ := startTime(pid)
-	return Process{PGID: pid, Started: started, Boot: bootID(), Mark: mark}
+	return Process{PGID: pid, Started: process.Start(pid), Boot: process.Boot(), Mark: mark}
 }
 
 // members only finds out whether the group has any member.
@@ -36,11 +20,10 @@ func members(p Process) []Member {
 
 // Find reports whether a recorded command's leader is still alive.
 func Find(p Process) (alive bool) {
-	if p.PGID <= 1 || p.Started == 0 || p.Boot == "" || p.Boot != bootID() {
+	if p.PGID <= 1 || p.Started == 0 || p.Boot == "" || p.Boot != process.Boot() {
 		return false
 	}
-	started, ok := startTime(p.PGID)
-	return ok && started == p.Started
+	return process.Start(p.PGID) == p.Started
 }
 
 func (m Member) same() bool { return false } // all members are in the group here

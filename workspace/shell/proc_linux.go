@@ -2,21 +2,13 @@ package shell
 
 import (
 	"bytes"
-	"os"
 	"strconv"
 	"strings"
-	"sync"
 
 	"golang.org/x/sys/unix"
-)
 
-var bootID = sync.OnceValue(func() string {
-	b, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	if err != nil {
-		return ""
-	}
-	return strings.TrimSpace(string(b))
-})
+	"github.com/roost-dev/roost/internal/process"
+)
 
 // stat is what one looks at in /proc/<pid>/stat.
 type stat struct {
@@ -103,7 +95,7 @@ func (s stat) dead() bool {
 
 func identify(pid int, mark string) Process {
 	s, _ := readStat(pid)
-	return Process{PGID: pid, Started: s.started, Boot: bootID(), Mark: mark}
+	return Process{PGID: pid, Started: s.started, Boot: process.Boot(), Mark: mark}
 }
 
 // members lists the living processes of p. This process is never one of them,
@@ -129,7 +121,7 @@ func (p Process) members(l *look) []Member {
 // must be the same and the leader must have the recorded start time; when the leader has ended, only processes that
 // carry the mark count.
 func Find(p Process) (alive bool) {
-	if p.PGID <= 1 || p.Started == 0 || p.Boot == "" || p.Boot != bootID() {
+	if p.PGID <= 1 || p.Started == 0 || p.Boot == "" || p.Boot != process.Boot() {
 		return false
 	}
 	return len(recorded(p)) > 0
