@@ -98,7 +98,7 @@ func reportOrphans(ctx context.Context, s *store.Store, left map[feed.Task]uint6
 		if n++; n > maxReports || ctx.Err() != nil {
 			return
 		}
-		if s.Tell(ctx, ref) != nil {
+		if s.Announce(ctx, ref) != nil {
 			gone[task] = true // the task was removed, or the log cannot be written; the next process tries again
 		}
 	}

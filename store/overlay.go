@@ -101,9 +101,9 @@ func (s *Store) overlayRef() Ref {
 
 // overlaySynced reports the first and the last sync of a change of the overlay to the feed. The first one shows that a
 // process holds the overlay; the last one follows all that the process did, so a task that the feed reports as deleted
-// has moved. When the process is killed in between, a server with followers reports the rest: see Tell.
+// has moved. When the process is killed in between, a server with followers reports the rest: see Announce.
 func (s *Store) overlaySynced() func(epoch, head uint64, last bool) {
-	report := s.telling(s.overlayRef())
+	report := s.announcer(s.overlayRef())
 	begun := false
 	return func(epoch, head uint64, last bool) {
 		if last || !begun {

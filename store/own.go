@@ -197,7 +197,7 @@ func (s *Store) takeWith(ctx context.Context, ref Ref, existing, lean bool) (*Ta
 	wants := expected(ctx, ref)
 	log, err := ownLog(ctx, ref.Log, filelog.Options{
 		FS: s.opt.FS, Clock: s.opt.Now, By: s.opt.Program, Existing: existing,
-		Owner: s.owner(), Synced: s.telling(ref), Meets: wants.check(), Seal: s.seal(ref),
+		Owner: s.owner(), Synced: s.announcer(ref), Meets: wants.check(), Seal: s.seal(ref),
 	})
 	if existing && errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("%w: %s is not there any more", ErrNotFound, ref.Dir)

@@ -12,12 +12,11 @@ import (
 	"github.com/roost-dev/roost/task"
 )
 
-// Task is an owned task: the one writer's handle. Its state is folded from what
-// was appended, so that owner and readers cannot disagree.
+// Task is an owned task: the handle of its one writer. Its state is folded from what was appended, so that owner and
+// readers cannot disagree.
 //
-// Commit and State are for one goroutine at a time (the run's); the projector
-// works on copies that it takes under the same lock. Words for the task may come from
-// any goroutine: see Enqueue.
+// Commit and State are for one goroutine at a time (the run's); the projector works on copies that it takes under the
+// same lock. Inputs may come from any goroutine: see Enqueue.
 type Task struct {
 	Ref   Ref
 	store *Store
@@ -29,9 +28,9 @@ type Task struct {
 	state    *task.State
 	by       string
 	proof    journal.Proof // of the log as it was taken over
-	received bool          // what was not proven in it orders nothing any more
+	received bool          // commits of the log without proof start nothing any more
 	snapshot uint64        // the commit of the newest snapshot
-	beside   beside        // what other goroutines committed
+	pending  pendingInputs // what other goroutines committed
 	wants    *expectation
 }
 
@@ -39,14 +38,14 @@ type Task struct {
 // goroutines use View.
 func (t *Task) State() *task.State { return t.state }
 
-// View calls f with the state while no commit can change it. f must not keep it.
+// View calls f with the state while no commit can change it. f must not keep the state.
 func (t *Task) View(f func(*task.State)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	f(t.state)
 }
 
-// By names who the next commits are from.
+// By names the author of the next commits.
 func (t *Task) By(run string) { t.by = run }
 
 // Epoch is this ownership's epoch.
@@ -57,7 +56,7 @@ func (t *Task) Epoch() uint64 { return t.log.Epoch() }
 func (t *Task) Commit(ctx context.Context, events ...task.Event) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if err := t.settle(); err != nil {
+	if err := t.foldPending(); err != nil {
 		return err
 	}
 	c, folded, err := t.append(ctx, events)
@@ -106,7 +105,7 @@ func (t *Task) Barrier(ctx context.Context) error {
 	return nil
 }
 
-// Unsaved is nil while saving gets on; else why it does not.
+// Unsaved is nil while the journal can be saved; otherwise the reason why it cannot.
 func (t *Task) Unsaved() error { return t.log.Unsaved() }
 
 // PutBlob stores a payload beside the journal.
@@ -118,20 +117,19 @@ func (t *Task) PutBlob(ctx context.Context, data []byte) (string, error) {
 // Log is the task's journal, for following what is committed.
 func (t *Task) Log() journal.Reader { return t.log }
 
-// Close writes the projections, then lets the task go.
+// Close writes the projections, then releases the task.
 func (t *Task) Close(ctx context.Context) error {
-	beside := t.shut()
-	projected := errors.Join(beside, t.proj.close(ctx))
+	projected := errors.Join(t.closePending(), t.proj.close(ctx))
 	for range 3 {
 		if !errors.Is(projected, roofmt.ErrChanged) {
 			break
 		}
-		// Another program wrote while we did: take that in, then write again.
+		// Another program wrote at the same time: take its change in, then write again.
 		if projected = t.reconcile(background(ctx)); projected == nil {
 			projected = t.proj.settle(background(ctx))
 		}
 	}
-	// Derived, so that a failure costs the next reader time and nothing else.
+	// The snapshot is derived: a failure costs the next reader time and nothing else.
 	_ = t.saveSnapshot(background(ctx), 1)
 	if projected == nil && t.state.ID != "" {
 		projected = t.store.IndexTask(background(ctx), t.Ref)
@@ -143,8 +141,8 @@ func (t *Task) Close(ctx context.Context) error {
 	return projected
 }
 
-// saveSnapshot keeps what the log says up to now beside it, if there are at least
-// so many new commits: a reader then folds only what came after.
+// saveSnapshot saves the folded state next to the log, if there are at least so many new commits. A reader then folds
+// only the commits after it.
 func (t *Task) saveSnapshot(ctx context.Context, commits uint64) error {
 	var snap journal.Snapshot
 	var err error

@@ -48,7 +48,7 @@ func TestADeletionThatWasKilledIsTakenBack(t *testing.T) {
 		{"restore.chosen", "restore=moving", true, []string{"deleted"}, ""},
 	} {
 		for who, next := range map[string]func(*store.Store) error{
-			"a server": func(s *store.Store) error { return s.Tell(context.Background(), overlayRef(s)) },
+			"a server": func(s *store.Store) error { return s.Announce(context.Background(), overlayRef(s)) },
 			"a change": func(s *store.Store) error {
 				ref, err := s.Find(context.Background(), "other")
 				if err == nil {

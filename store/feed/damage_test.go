@@ -235,7 +235,7 @@ func TestAppendersOfWhichOneIsKilled(t *testing.T) {
 				behind(t, dir, list[len(list)-1], string(text[:rapid.IntRange(0, len(text)-2).Draw(rt, "written")]))
 				continue // nobody was told: its task's next line says it
 			}
-			if err := w.Tell(l); err != nil {
+			if err := w.Append(l); err != nil {
 				rt.Fatal(err)
 			}
 			far[task] = l.To

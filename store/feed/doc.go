@@ -1,23 +1,19 @@
-// Package feed is the log of a root that says in which order the commits of all its
-// tasks became durable: what a stream of all tasks is made of.
+// Package feed is a root's log of the order in which the commits of all its tasks became durable. The stream of all
+// tasks is made from it.
 //
-// A line names a task and how far its journal is synced; the events themselves stay in
-// the journal. Whoever syncs a journal adds a line, in whichever process. Nothing here is
-// synced: it is derived, may be deleted, and a line that is lost costs nothing, because
-// what is new in a line is counted from the line before it of the same task that a reader
-// can see, and not from what its writer believes. So two writers may say the same, anybody
-// may say it for an owner that was killed, and all readers find the same events behind the
-// same place, whenever they read.
+// A line names a task and how far its journal is synced; the events stay in the journal. The process that syncs a
+// journal adds the line. Nothing here is synced: the log is derived and may be deleted. A lost line costs nothing,
+// because a reader counts what is new in a line from the task's line before it, not from what the writer believes. So
+// two writers may add the same line, any process may add a line for an owner that was killed, and all readers find the
+// same events after the same place, whenever they read.
 //
-// Segments follow each other, 16 MiB each; of more than eight the oldest goes. A segment
-// begins with a table of how far each task was told before it, so that no reader needs
-// an older one. A place is a line with its checksum. One that a log does not have, since it was
-// made again or has let go of it, is ErrUnknown.
+// Segments follow each other, 16 MiB each; eight are kept. A segment begins with a table of how far the log before it
+// announces each task, so that no reader needs an older segment. A place is a line with its checksum. A place that the
+// log does not have, because the log was made again or dropped the segment, is ErrUnknown.
 //
-// Of a task that the log never named, what its journal got since the log was begun is
-// new. What is older was not meant for followers of this log.
+// For a task that the log never named, the commits since the log began are new. Older commits were not meant for
+// followers of this log.
 //
-// Limits: a kernel lock on the newest segment orders its writers; where there are none (see
-// journal/filelog) nothing is written and no reader learns anything. Tasks never leave
-// the table, which takes about 90 bytes for each.
+// Limits: a kernel lock on the newest segment orders its writers; where there are no such locks (see journal/filelog)
+// nothing is written and no reader gets anything. Tasks never leave the table, which takes about 90 bytes for each.
 package feed

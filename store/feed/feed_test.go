@@ -39,7 +39,7 @@ func write(name string) error {
 	w := NewWriter(dir, func() int64 { return 1 })
 	w.size = 4 << 10
 	for i := uint64(1); i <= 300; i++ {
-		for w.Tell(Line{Source: "roost", Task: name, Epoch: 1, From: i, To: i, End: i == 300}) != nil {
+		for w.Append(Line{Source: "roost", Task: name, Epoch: 1, From: i, To: i, End: i == 300}) != nil {
 			time.Sleep(time.Millisecond) // as the next sync tries again
 		}
 	}
@@ -49,7 +49,7 @@ func write(name string) error {
 func tell(t testing.TB, w *Writer, lines ...Line) {
 	t.Helper()
 	for _, l := range lines {
-		if err := w.Tell(l); err != nil {
+		if err := w.Append(l); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -294,11 +294,11 @@ func TestManyProcesses(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer end.Close()
-	want := table{{"roost", "first"}: told{epoch: 1, to: 1}}
+	want := table{{"roost", "first"}: announced{epoch: 1, to: 1}}
 	for i := range 3 {
-		want[Task{"roost", "t" + strconv.Itoa(i)}] = told{epoch: 1, to: 300}
+		want[Task{"roost", "t" + strconv.Itoa(i)}] = announced{epoch: 1, to: 300}
 	}
-	if diff := cmp.Diff(want, end.seg.table, cmp.AllowUnexported(told{})); diff != "" {
+	if diff := cmp.Diff(want, end.seg.table, cmp.AllowUnexported(announced{})); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -351,7 +351,7 @@ func TestBusy(t *testing.T) {
 	if got, err := filelock.Try(f, filelock.Exclusive); !got || err != nil {
 		t.Fatal(got, err)
 	}
-	if err := w.Tell(line("a", 1, 2, 2)); !errors.Is(err, ErrBusy) {
+	if err := w.Append(line("a", 1, 2, 2)); !errors.Is(err, ErrBusy) {
 		t.Error(err)
 	}
 	f.Close()
@@ -363,7 +363,7 @@ func TestBusy(t *testing.T) {
 	for i := range 8 {
 		wait.Go(func() {
 			for n := uint64(1); n <= 20; n++ {
-				_ = w.Tell(line("t"+strconv.Itoa(i), 1, n, n))
+				_ = w.Append(line("t"+strconv.Itoa(i), 1, n, n))
 			}
 		})
 	}
@@ -378,7 +378,7 @@ func TestBusy(t *testing.T) {
 func TestNamesThatCannotStandInALine(t *testing.T) {
 	w := writer(filepath.Join(t.TempDir(), "feed"))
 	for _, name := range []string{"", ".", "..", "a/b", `a\b`, "a\"b", "a\nb", strings.Repeat("x", 256)} {
-		if w.Tell(line(name, 1, 1, 1)) == nil || w.Tell(Line{Source: name, Task: "a", To: 1}) == nil {
+		if w.Append(line(name, 1, 1, 1)) == nil || w.Append(Line{Source: name, Task: "a", To: 1}) == nil {
 			t.Errorf("%q was told", name)
 		}
 	}

@@ -6,12 +6,12 @@ import (
 	"strconv"
 )
 
-// Line says how far a task's journal is synced.
+// Line announces how far a task's journal is synced.
 type Line struct {
 	Source, Task string // as store.Ref has them
 	Epoch        uint64 // of the newest of the commits
-	From, To     uint64 // the commits that its writer has not told before
-	End          bool   // its owner lets it go
+	From, To     uint64 // the commits that its writer has not announced before
+	End          bool   // its owner releases it
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -33,8 +33,7 @@ func appendSum(b []byte, sum uint32) []byte {
 	return b
 }
 
-// unseal gives a line without its checksum, which it also gives; ok is false when it is
-// damaged.
+// unseal splits a line into its content and its checksum; ok is false when the line is damaged.
 func unseal(b []byte) (body []byte, sum uint32, ok bool) {
 	at := len(b) - sealBytes
 	if at < 0 || !bytes.HasPrefix(b[at:], []byte(`,"crc":"`)) || !bytes.HasSuffix(b, []byte(`"}`)) {
@@ -59,8 +58,8 @@ func (l Line) append(b []byte) []byte {
 	return append(b[:at], seal(b[at:])...)
 }
 
-// parse reads a line without its newline. It knows the one spelling that append has:
-// what has the right checksum was written by it.
+// parse reads a line without its newline. It accepts only the spelling of append: a line with a right checksum is from
+// append.
 func parse(b []byte) (l Line, sum uint32, ok bool) {
 	b, sum, ok = unseal(b)
 	if !ok {
@@ -97,8 +96,7 @@ func parse(b []byte) (l Line, sum uint32, ok bool) {
 	return l, sum, ok && (l.End || len(b) == 0) && plain(l.Source) && plain(l.Task)
 }
 
-// plain reports whether a name can stand in a line, and below a folder: no reader makes
-// a path of another one.
+// plain reports whether a name may be part of a line and of a path. Readers make no path of any other name.
 func plain(name string) bool {
 	if name == "" || len(name) > 255 || name[0] == '.' {
 		return false

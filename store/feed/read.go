@@ -16,20 +16,20 @@ type Place struct {
 	Sum     uint32 // the line's checksum
 }
 
-// Entry is a line and what it makes known.
+// Entry is a line and the commits that it announces first.
 type Entry struct {
 	Line
 	At Place
-	// New are the commits that no line before it told of; none when To is less than
-	// From. From 0 is the first commit since Birth, or Line.From if that comes first.
+	// New are the commits that no line before it announces; none when To is less than From. From 0 is the first commit
+	// since Birth, or Line.From if that comes first.
 	New   struct{ From, To uint64 }
-	Birth int64 // when the log was begun
+	Birth int64 // when the log began
 }
 
-// Why a log cannot be read from a place, or on.
+// Reasons why a log cannot be read from a place, or not any further.
 var (
 	ErrUnknown = errors.New("the feed has no such place")
-	ErrGone    = errors.New("the feed was deleted or has let go of what comes")
+	ErrGone    = errors.New("the feed was deleted, or dropped what follows")
 	ErrNone    = errors.New("there is no feed yet")
 )
 
@@ -67,12 +67,12 @@ func openSegment(dir string, n uint64) (*segment, error) {
 		return nil, err
 	}
 	s := &segment{f: f, n: n, head: h, table: table{}, off: h.size, last: Place{Feed: h.Feed, Segment: n, Sum: h.sum}}
-	// No further than the table goes: behind a damaged row a line of the log would be taken
-	// for one, and nobody would ever be told of it. A task whose row is damaged is told anew.
+	// Stop at the end of the table: after a damaged row, a line of the log would be read as a row, and no reader would
+	// ever get it. A task whose row is damaged is announced again.
 	for s.until = h.body; s.off < h.body; {
 		if _, more, err := s.line(); err != nil || !more && s.off < h.body {
 			f.Close()
-			return nil, errors.Join(err, ErrNone) // it was cut off meanwhile
+			return nil, errors.Join(err, ErrNone) // the file was truncated just now
 		}
 	}
 	s.until = 0
@@ -96,7 +96,7 @@ func (s *segment) line() (e Entry, more bool, err error) {
 		s.have, s.off = s.have[i+1:], s.off+int64(i)+1
 		l, sum, ok := parse(text)
 		if !ok {
-			continue // torn, or damaged: the next line of its task says what it said
+			continue // torn, or damaged: the next line of its task repeats it
 		}
 		e = Entry{Line: l, At: Place{Feed: s.head.Feed, Segment: s.n, Offset: at, Sum: sum}, Birth: s.head.Birth}
 		e.New.From, e.New.To = s.table.add(l)
@@ -106,8 +106,7 @@ func (s *segment) line() (e Entry, more bool, err error) {
 	return e, false, nil
 }
 
-// longestLine bounds what is taken for one line; what is longer is damage, and is read
-// over.
+// longestLine bounds a line in bytes. A longer one is damage, and is skipped.
 const longestLine = 4 << 10
 
 func (s *segment) fill() (more bool, err error) {
@@ -130,9 +129,8 @@ func (s *segment) fill() (more bool, err error) {
 	return got > 0, err
 }
 
-// Open opens the log in a folder. The zero place is the oldest line that is kept: a
-// log that is not there yet is read from its beginning, once it is. Another place gives
-// that line itself first, with what it made known.
+// Open opens the log in a folder. The zero place is the oldest line that is kept; a log that does not exist yet is read
+// from its beginning, once it exists. Of another place, Next returns its line first.
 func Open(dir string, from Place) (*Reader, error) {
 	if from == (Place{}) {
 		r := &Reader{dir: dir}
@@ -145,14 +143,14 @@ func Open(dir string, from Place) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	if h := r.seg.head; from.Feed != h.Feed || from.Offset == 0 && from.Sum != h.sum || from.Offset > 0 && (from.Offset < h.body || !r.seg.stands(from)) {
+	if h := r.seg.head; from.Feed != h.Feed || from.Offset == 0 && from.Sum != h.sum ||
+		from.Offset > 0 && (from.Offset < h.body || !r.seg.matches(from)) {
 		return nil, errors.Join(ErrUnknown, r.Close())
 	}
 	return r, nil
 }
 
-// OpenAt is Open for a place that is known to be one: only the line's segment and offset
-// are looked at.
+// OpenAt is Open for a place that is known to be valid: it checks only the line's segment and offset.
 func OpenAt(dir string, segment uint64, offset int64) (*Reader, error) {
 	if segment == 0 {
 		return Open(dir, Place{})
@@ -171,7 +169,7 @@ func OpenAt(dir string, segment uint64, offset int64) (*Reader, error) {
 	return r, nil
 }
 
-// skip reads on to a line, which comes next then.
+// skip reads up to an offset. The line there is the next one.
 func (s *segment) skip(offset int64) error {
 	for s.until = offset; s.off < offset; {
 		if _, more, err := s.line(); err != nil || !more && s.off < offset {
@@ -185,8 +183,8 @@ func (s *segment) skip(offset int64) error {
 	return nil
 }
 
-// stands reports whether the next line is the one that a place names.
-func (s *segment) stands(p Place) bool {
+// matches reports whether the line at a place has the place's checksum.
+func (s *segment) matches(p Place) bool {
 	b := make([]byte, longestLine)
 	n, err := s.f.ReadAt(b, p.Offset)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -197,8 +195,8 @@ func (s *segment) stands(p Place) bool {
 	return whole && ok && sum == p.Sum
 }
 
-// OpenEnd opens the log behind all that it holds now, and gives the place of the newest
-// line. Of a log that is not there yet that is the zero place: all that comes is new.
+// OpenEnd opens the log after its newest line, and gives that line's place. Of a log that does not exist yet that is the
+// zero place: all its lines will be new.
 func OpenEnd(dir string) (*Reader, Place, error) {
 	for range 100 {
 		list, err := segments(dir)
@@ -208,7 +206,7 @@ func OpenEnd(dir string) (*Reader, Place, error) {
 		for i := len(list) - 1; i >= 0; i-- {
 			seg, err := openSegment(dir, list[i])
 			if errors.Is(err, os.ErrNotExist) || errors.Is(err, ErrNone) {
-				continue // gone, or not begun whole
+				continue // gone, or its head is not complete
 			}
 			if err != nil {
 				return nil, Place{}, err
@@ -241,7 +239,7 @@ func (r *Reader) oldest() error {
 	for i := len(list) - 1; i >= 0; i-- {
 		seg, err := openSegment(r.dir, list[i])
 		if err != nil && !errors.Is(err, ErrNone) && !errors.Is(err, os.ErrNotExist) {
-			if found != nil { // it may be readable the next time: what it holds is not passed over
+			if found != nil { // it may be readable the next time: its lines must not be skipped
 				found.f.Close()
 			}
 			return err
@@ -290,7 +288,7 @@ func (r *Reader) Next() (e Entry, ok bool, err error) {
 		default:
 			return e, false, err
 		}
-		// Nobody writes to this one any more, but somebody may have since it was read.
+		// No writer adds to this segment any more, but one may have done so since it was read.
 		if e, ok, err = r.seg.line(); ok || err != nil {
 			next.f.Close()
 			return e, ok, err
@@ -300,7 +298,7 @@ func (r *Reader) Next() (e Entry, ok bool, err error) {
 	}
 }
 
-// gone says whether what is read is not what stands in the folder any more.
+// gone is ErrGone when the segment that is read is no longer the one in the folder.
 func (r *Reader) gone() error {
 	mine, err := r.seg.f.Stat()
 	if err != nil {
@@ -313,8 +311,7 @@ func (r *Reader) gone() error {
 	return nil
 }
 
-// Left are the tasks whose owners have not said that they let go, and how far each was
-// told.
+// Left are the tasks whose owners have not released them by a line, and how far each is announced.
 func (r *Reader) Left() map[Task]uint64 {
 	out := map[Task]uint64{}
 	if r.seg != nil {
@@ -327,7 +324,7 @@ func (r *Reader) Left() map[Task]uint64 {
 	return out
 }
 
-// Close lets go of the log.
+// Close closes the log.
 func (r *Reader) Close() error {
 	if r.seg == nil {
 		return nil

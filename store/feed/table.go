@@ -9,18 +9,17 @@ import (
 // Task names a task of a root.
 type Task struct{ Source, ID string }
 
-// told is how far a task was told.
-type told struct {
+// announced is how far the log announces a task.
+type announced struct {
 	epoch, to uint64
-	open      bool // its owner has not let it go, as far as was told
+	open      bool // the log has no line in which its owner releases it
 }
 
-// table is how far each task was told at some place. It is the fold of all lines before.
-type table map[Task]told
+// table is how far the log announces each task at some place: the fold of all lines before.
+type table map[Task]announced
 
-// add folds a line and gives the commits that it makes known, none when to is less than
-// from. From 0 stands for the first commit since the log was begun, or the line's own
-// From if that comes first.
+// add folds a line and gives the commits that it announces first; none when to is less than from. from 0 stands for the
+// first commit since the log began, or the line's own From if that comes first.
 func (t table) add(l Line) (from, to uint64) {
 	key := Task{l.Source, l.Task}
 	k, known := t[key]
@@ -29,14 +28,14 @@ func (t table) add(l Line) (from, to uint64) {
 		from = 0
 	case !known:
 		from = 1
-	case l.Epoch < k.epoch: // of an owner before: whoever came behind it tells what it left
+	case l.Epoch < k.epoch: // of an earlier owner: a later owner announces what it left
 		return 1, 0
 	case l.Epoch > k.epoch && l.From > 0 && l.From <= k.to:
-		from = l.From // an older copy of the journal was put back, and goes on
+		from = l.From // an older copy of the journal was restored, and continued
 	default:
 		from = k.to + 1
 	}
-	t[key] = told{epoch: l.Epoch, to: max(l.To, from-min(from, 1)), open: !l.End}
+	t[key] = announced{epoch: l.Epoch, to: max(l.To, from-min(from, 1)), open: !l.End}
 	return from, l.To
 }
 

@@ -9,12 +9,11 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// How often a log is looked at without having been told to: a safety net where the
-// system tells, all there is where it does not.
+// How often Watch sends without a notification of the system.
 const (
-	pollTold = time.Second
-	pollBare = 20 * time.Millisecond
-	pollNone = 250 * time.Millisecond // for a folder that is not there yet
+	pollWatched = time.Second            // a safety net while the system notifies
+	pollBare    = 20 * time.Millisecond  // where the system does not
+	pollNone    = 250 * time.Millisecond // for a folder that does not exist yet
 )
 
 // Watch sends when the log in a folder may have grown. stop ends it and waits.
@@ -37,36 +36,36 @@ type watch struct {
 func (w *watch) run() {
 	sys, err := fsnotify.NewWatcher()
 	if err != nil {
-		w.poll(pollBare) // a user may have only so many
+		w.poll(pollBare) // the system limits the watchers of a user
 		return
 	}
 	defer func() { _ = sys.Close() }()
-	for told := false; ; {
-		if !told {
+	for watched := false; ; {
+		if !watched {
 			if _, err := os.Stat(w.dir); err == nil && sys.Add(w.dir) != nil {
 				w.poll(pollBare)
 				return
-			} else if told = err == nil; told {
-				w.tell() // what came before it was watched
+			} else if watched = err == nil; watched {
+				w.notify() // lines may have come before the folder was watched
 			}
 		}
 		timer := time.NewTimer(pollNone)
-		if told {
-			timer.Reset(pollTold)
+		if watched {
+			timer.Reset(pollWatched)
 		}
 		select {
 		case ev, ok := <-sys.Events:
 			if ok && (ev.Op&(fsnotify.Remove|fsnotify.Rename) == 0 || filepath.Clean(ev.Name) != filepath.Clean(w.dir)) {
-				w.tell()
+				w.notify()
 				break
 			}
-			told = false // the folder itself went
+			watched = false // the folder itself is gone
 		case _, ok := <-sys.Errors: // something may have been missed
 			if ok {
-				w.tell()
+				w.notify()
 			}
 		case <-timer.C:
-			w.tell()
+			w.notify()
 		case <-w.quit:
 			timer.Stop()
 			return
@@ -81,16 +80,16 @@ func (w *watch) poll(every time.Duration) {
 	for {
 		select {
 		case <-tick.C:
-			w.tell()
+			w.notify()
 		case <-w.quit:
 			return
 		}
 	}
 }
 
-func (w *watch) tell() {
+func (w *watch) notify() {
 	select {
 	case w.wake <- struct{}{}:
-	default: // told already
+	default: // a notification is waiting already
 	}
 }

@@ -14,14 +14,14 @@ import (
 	"github.com/roost-dev/roost/journal/filelog"
 )
 
-// How long a line waits for another writer. The lock is held for moments; only who
-// begins a segment has it for longer, once in some hundred thousand lines.
+// How long a line waits for another writer. A writer holds the lock for moments; one that begins a segment holds it
+// longer, once in about a hundred thousand lines.
 const (
 	patience    = 20 * time.Millisecond
 	endPatience = 200 * time.Millisecond
 )
 
-// ErrBusy: another writer has the log. What is not told now is told by the next line.
+// ErrBusy: another writer holds the log. The next line announces what this one could not.
 var ErrBusy = errors.New("another writer has the feed")
 
 // Writer adds lines to the log in a folder. It keeps no file open. It is safe for
@@ -31,24 +31,23 @@ type Writer struct {
 	now  func() int64
 	size int64 // of a segment's lines
 
-	mu     sync.Mutex
-	n      uint64      // the newest segment that is known
-	info   os.FileInfo // of it, whose head is good
-	head   head
-	behind int64 // where our last line ended; there a newline stands
-	buf    []byte
+	mu   sync.Mutex
+	n    uint64      // the newest segment that is known
+	info os.FileInfo // of that segment; its head is checked
+	head head
+	end  int64 // the end of our last line, which is a newline
+	buf  []byte
 }
 
-// NewWriter makes a writer; the folder comes into being with the first line. now gives Unix
-// milliseconds.
+// NewWriter makes a writer; the first line creates the folder. now gives Unix milliseconds.
 func NewWriter(dir string, now func() int64) *Writer {
 	return &Writer{dir: dir, now: now, size: segmentBytes}
 }
 
-// Tell adds a line.
-func (w *Writer) Tell(l Line) error {
+// Append adds a line.
+func (w *Writer) Append(l Line) error {
 	if !plain(l.Source) || !plain(l.Task) {
-		return fmt.Errorf("tell of task %q of %q: no names for a feed", l.Task, l.Source)
+		return fmt.Errorf("announce task %q of %q: a feed cannot hold these names", l.Task, l.Source)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -57,7 +56,7 @@ func (w *Writer) Tell(l Line) error {
 		limit = endPatience
 	}
 	until := time.Now().Add(limit)
-	for range 5 { // segments that were begun meanwhile
+	for range 5 { // other writers may begin segments at the same time
 		f, err := w.open(until)
 		if err != nil {
 			return err
@@ -121,15 +120,14 @@ func locked(f *os.File, until time.Time) (*os.File, error) {
 	return f, nil
 }
 
-// put adds a line to a segment whose lock is held; done is false when another one is to
-// be looked for.
+// put adds a line to a segment whose lock is held; done is false when the line belongs into another segment.
 func (w *Writer) put(f *os.File, l Line, until time.Time) (done bool, err error) {
 	info, err := f.Stat()
 	if err != nil {
 		return false, fmt.Errorf("write the feed: %w", err)
 	}
-	if w.info == nil || !os.SameFile(info, w.info) || info.Size() < w.behind {
-		if info, err = w.know(f, info); err != nil {
+	if w.info == nil || !os.SameFile(info, w.info) || info.Size() < w.end {
+		if info, err = w.checkHead(f, info); err != nil {
 			return false, err
 		}
 	}
@@ -137,7 +135,7 @@ func (w *Writer) put(f *os.File, l Line, until time.Time) (done bool, err error)
 		return false, w.rotate(until)
 	}
 	b := w.buf[:0]
-	if info.Size() != w.behind { // somebody else's line is the last one: it may be half
+	if info.Size() != w.end { // another writer's line is the last one: it may be torn
 		var last [1]byte
 		if _, err := f.ReadAt(last[:], info.Size()-1); err != nil {
 			return false, fmt.Errorf("write the feed: %w", err)
@@ -147,19 +145,18 @@ func (w *Writer) put(f *os.File, l Line, until time.Time) (done bool, err error)
 		}
 	}
 	w.buf = l.append(b)
-	w.behind = -1
+	w.end = -1
 	if _, err := f.Write(w.buf); err != nil {
 		return false, fmt.Errorf("write the feed: %w", err)
 	}
-	w.behind = info.Size() + int64(len(w.buf))
+	w.end = info.Size() + int64(len(w.buf))
 	return true, nil
 }
 
-// know makes sure of the head of a segment. One that lacks it was begun by somebody who
-// was killed, or lost it with the power: what came before it goes on in it, if that is
-// there.
-func (w *Writer) know(f *os.File, info os.FileInfo) (os.FileInfo, error) {
-	w.info, w.behind = nil, -1
+// checkHead makes sure that a segment has a head. A segment lacks it when its writer was killed or the power failed. The
+// new head continues the segment before it, if there is one.
+func (w *Writer) checkHead(f *os.File, info os.FileInfo) (os.FileInfo, error) {
+	w.info, w.end = nil, -1
 	h, ok, err := readHead(f)
 	if err != nil {
 		return nil, err
@@ -176,7 +173,7 @@ func (w *Writer) know(f *os.File, info os.FileInfo) (os.FileInfo, error) {
 	return info, nil
 }
 
-// begin writes the head of segment w.n anew.
+// begin truncates segment w.n and writes its head.
 func (w *Writer) begin(f *os.File) (head, error) {
 	if err := f.Truncate(0); err != nil {
 		return head{}, fmt.Errorf("write the feed: %w", err)
@@ -185,7 +182,7 @@ func (w *Writer) begin(f *os.File) (head, error) {
 	var rows []byte
 	if before, err := openSegment(w.dir, w.n-1); err == nil {
 		h.Feed, h.Birth = before.head.Feed, before.head.Birth
-		for { // all of it
+		for { // to its end
 			if _, more, err := before.line(); err != nil || !more {
 				break
 			}
@@ -208,14 +205,13 @@ func (w *Writer) begin(f *os.File) (head, error) {
 	return h, err
 }
 
-// rotate begins the next segment, while nobody can write to this one, and lets the
-// oldest go.
+// rotate begins the next segment while this writer holds the lock of the current one, and removes the oldest.
 func (w *Writer) rotate(until time.Time) error {
 	list, err := segments(w.dir)
 	if err != nil {
 		return err
 	}
-	if len(list) > 0 && list[len(list)-1] > w.n { // we were away for a while
+	if len(list) > 0 && list[len(list)-1] > w.n { // other writers began newer segments
 		w.n = list[len(list)-1]
 		return nil
 	}
@@ -229,7 +225,7 @@ func (w *Writer) rotate(until time.Time) error {
 	if err != nil {
 		return fmt.Errorf("write the feed: %w", err)
 	}
-	if _, err := w.know(next, info); err != nil { // somebody else may have begun it
+	if _, err := w.checkHead(next, info); err != nil { // another writer may have begun it
 		return err
 	}
 	w.drop()

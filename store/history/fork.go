@@ -285,7 +285,7 @@ func (p forkPlan) make(ctx context.Context, s *store.Store, from store.Ref) erro
 	if err != nil {
 		return errors.Join(err, os.RemoveAll(temp))
 	}
-	_ = s.Tell(ctx, own) // if it fails, the task's first owner does it
+	_ = s.Announce(ctx, own) // if it fails, the task's first owner does it
 	return nil
 }
 

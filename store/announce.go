@@ -11,33 +11,32 @@ import (
 	"github.com/roost-dev/roost/store/feed"
 )
 
-// FeedDir is where the feed of the root lies: the order in which the commits of all its
-// tasks became durable.
+// FeedDir is the folder of the root's feed: the order in which the commits of all its tasks became durable.
 func (s *Store) FeedDir() string { return filepath.Join(s.opt.Root, "feed") }
 
-// telling tells the feed of what an owner syncs. What could not be told is told with the
-// next sync: the feed is derived, and nobody waits for it.
-func (s *Store) telling(ref Ref) func(epoch, head uint64, last bool) {
+// announcer announces what an owner syncs in the feed. The next sync announces what one could not: the feed is derived,
+// and no owner waits for it.
+func (s *Store) announcer(ref Ref) func(epoch, head uint64, last bool) {
 	w := feed.NewWriter(s.FeedDir(), s.opt.Now)
-	var told uint64
+	var announced uint64
 	return func(epoch, head uint64, last bool) {
-		if head == told && !last || head == 0 {
+		if head == announced && !last || head == 0 {
 			return
 		}
-		from := told + 1
-		if told == 0 {
-			from = head // the commit that opened the epoch; readers know what came before
+		from := announced + 1
+		if announced == 0 {
+			from = head // the commit that opened the epoch; readers have the earlier ones
 		}
-		if w.Tell(feed.Line{Source: ref.Source, Task: ref.ID, Epoch: epoch, From: from, To: head, End: last}) == nil {
-			told = head
+		if w.Append(feed.Line{Source: ref.Source, Task: ref.ID, Epoch: epoch, From: from, To: head, End: last}) == nil {
+			announced = head
 		}
 	}
 }
 
-// Tell tells the feed how far a task's journal goes, for an owner that could not: one
-// that was killed, or worked where nobody looks.
-func (s *Store) Tell(ctx context.Context, ref Ref) error {
-	held := s.Held(ref) // before its head is read: an owner that comes then tells more
+// Announce announces in the feed how far a task's journal goes, for an owner that could not: one that was killed, or
+// one that wrote the journal before its folder was in place.
+func (s *Store) Announce(ctx context.Context, ref Ref) error {
+	held := s.Held(ref) // before its head is read: an owner that comes later announces more
 	if IsOverlay(ref) && !held {
 		if err := s.repairAfterKill(ctx); err != nil {
 			return err
@@ -56,19 +55,18 @@ func (s *Store) Tell(ctx context.Context, ref Ref) error {
 		if err != nil {
 			return err
 		}
-		return feed.NewWriter(s.FeedDir(), s.opt.Now).Tell(feed.Line{Source: ref.Source, Task: ref.ID, Epoch: c.Epoch, From: c.Seq, To: c.Seq, End: !held})
+		return feed.NewWriter(s.FeedDir(), s.opt.Now).Append(feed.Line{Source: ref.Source, Task: ref.ID, Epoch: c.Epoch, From: c.Seq, To: c.Seq, End: !held})
 	}
 	return nil
 }
 
-// Held reports whether somebody owns a task's journal now.
+// Held reports whether a process owns a task's journal now.
 func (s *Store) Held(ref Ref) bool {
 	_, held := filelog.Holder(ref.Log)
 	return held
 }
 
-// LogRef is a reference to a task's journal alone, by what a feed calls it. Nothing is
-// looked for: there may be none.
+// LogRef is a reference to a task's journal alone, by its names in a feed. It does not check that the journal exists.
 func (s *Store) LogRef(source, id string) (Ref, bool) {
 	switch {
 	case source == overlaySource && id == overlayID:
@@ -82,8 +80,8 @@ func (s *Store) LogRef(source, id string) (Ref, bool) {
 	return Ref{ID: id, Source: source, Dir: dir, Log: dir}, true
 }
 
-// FirstSince is the first commit of a journal that was made at a time, in Unix
-// milliseconds, or later; head+1 when all are older.
+// FirstSince is the first commit of a journal that is not older than a time, in Unix milliseconds; head+1 when all are
+// older.
 func FirstSince(ctx context.Context, log journal.Reader, at int64) (uint64, error) {
 	head, err := log.Head(ctx)
 	if err != nil {

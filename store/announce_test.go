@@ -62,10 +62,10 @@ func TestOwnersTellTheFeed(t *testing.T) {
 	if err := os.RemoveAll(s.FeedDir()); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Tell(t.Context(), owned.Ref); err != nil { // by anybody, as often as one likes
+	if err := s.Announce(t.Context(), owned.Ref); err != nil { // by anybody, as often as one likes
 		t.Fatal(err)
 	}
-	if err := s.Tell(t.Context(), owned.Ref); err != nil {
+	if err := s.Announce(t.Context(), owned.Ref); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"roost:a 0-5 end", "roost:a 6-5 end"}, toldOf(t, s)); diff != "" {
