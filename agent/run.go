@@ -139,7 +139,7 @@ func (a *Agent) nudgeText() string {
 	switch {
 	case a.loop.stopReason == "max_tokens":
 		return "Your last reply was cut off at the limit of its length before it called a tool. " +
-			"Say less, and take a smaller step: call the tool first."
+			"Write less, and take a smaller step: call the tool first."
 	case len(callIDs(api[len(api)-1].Raw())) > 0:
 		// Only histories of other programs repeat ids: our own calls get new ones when they are stored.
 		return "Your last reply used ids of earlier tool calls again. Its calls were not run. Make them again if you still need them."

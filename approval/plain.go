@@ -78,7 +78,8 @@ func appendCommands(line string, s *syntax.Stmt, out *[]simple) bool {
 		if two.Op != syntax.AndStmt && two.Op != syntax.OrStmt && two.Op != syntax.Pipe || len(s.Redirs) > 0 {
 			return false
 		}
-		return !two.X.Semicolon.IsValid() && !two.Y.Semicolon.IsValid() && appendCommands(line, two.X, out) && appendCommands(line, two.Y, out)
+		return !two.X.Semicolon.IsValid() && !two.Y.Semicolon.IsValid() && appendCommands(line, two.X, out) &&
+			appendCommands(line, two.Y, out)
 	}
 	call, ok := s.Cmd.(*syntax.CallExpr)
 	if !ok || len(call.Assigns) > 0 || len(call.Args) == 0 {
@@ -155,7 +156,8 @@ func plainWord(w *syntax.Word) (string, bool) {
 		switch part := part.(type) {
 		case *syntax.Lit:
 			// "=" and "%" are harmless after the first character, as in --a=b.
-			if strings.ContainsAny(strings.NewReplacer("=", "", "%", "").Replace(part.Value), special) || b.Len() == 0 && strings.HasPrefix(part.Value, "=") {
+			if strings.ContainsAny(strings.NewReplacer("=", "", "%", "").Replace(part.Value), special) ||
+				b.Len() == 0 && strings.HasPrefix(part.Value, "=") {
 				return "", false
 			}
 			b.WriteString(part.Value)

@@ -54,7 +54,8 @@ func Decide(p Policy, class tool.Class, ask tool.Ask) Decision {
 	if d.State == Deny || d.State == Ask && ask.Protected {
 		return d // the reason names a protected file, even if other rules exist
 	}
-	if rule, ok := firstRule(append(p.AskTools[:len(p.AskTools):len(p.AskTools)], p.DenyTools...), true, func(r Rule) bool { return r.coversAny(class, ask) }); ok {
+	if rule, ok := firstRule(append(p.AskTools[:len(p.AskTools):len(p.AskTools)], p.DenyTools...), true,
+		func(r Rule) bool { return r.coversAny(class, ask) }); ok {
 		return Decision{Ask, "rule", rule, fmt.Sprintf("the rule %q requires a question", rule)}
 	}
 	if d.State != Ask || class != tool.Read && class != tool.Write && class != mcp {

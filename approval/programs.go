@@ -83,13 +83,14 @@ var readers = map[string]program{
 		"readlink stat du df id uname paste fold column expr " +
 		"md5sum sha1sum sha256sum sha512sum cksum od hexdump strings which type ps uptime free nproc arch tty groups " +
 		"logname users printenv locale getconf": {usage: usage{free: true}},
-	"grep egrep fgrep": {usage: usage{short: "EFGPivwxcLlqsbHhnoTUZzaIrRy" + digits, valued: "emfABCdD", long: "extended-regexp fixed-strings " +
-		"basic-regexp perl-regexp regexp file ignore-case no-ignore-case invert-match word-regexp line-regexp count " +
-		"color colour " +
-		"files-without-match files-with-matches max-count only-matching quiet silent no-messages byte-offset " +
-		"with-filename no-filename label line-number initial-tab null after-context before-context context text " +
-		"binary-files directories exclude exclude-dir exclude-from include recursive dereference-recursive " +
-		"line-buffered null-data"}},
+	"grep egrep fgrep": {usage: usage{short: "EFGPivwxcLlqsbHhnoTUZzaIrRy" + digits, valued: "emfABCdD",
+		long: "extended-regexp fixed-strings " +
+			"basic-regexp perl-regexp regexp file ignore-case no-ignore-case invert-match word-regexp line-regexp count " +
+			"color colour " +
+			"files-without-match files-with-matches max-count only-matching quiet silent no-messages byte-offset " +
+			"with-filename no-filename label line-number initial-tab null after-context before-context context text " +
+			"binary-files directories exclude exclude-dir exclude-from include recursive dereference-recursive " +
+			"line-buffered null-data"}},
 	"rg": {usage: usage{short: "nNilLvwxcoFPSsuaqHIU0.p", valued: "eftTgABCmMjrdE", long: "line-number no-line-number " +
 		"ignore-case smart-case case-sensitive files-with-matches files-without-match invert-match word-regexp " +
 		"line-regexp count count-matches only-matching fixed-strings pcre2 regexp file type type-not type-list glob " +
@@ -126,8 +127,9 @@ var readers = map[string]program{
 		"indent stream seq"}},
 	"yq": {usage: usage{short: "rPoCMNje", valued: "op", long: "unwrapScalar prettyPrint output-format " +
 		"input-format colors no-colors null-input exit-status", words: regexp.MustCompile(`^[^-]*$`)}},
-	"sed":    {usage: usage{short: "n", first: regexp.MustCompile(`^[0-9]+(,([0-9]+|\$))?p$`)}},
-	"tar":    {usage: usage{short: "tvzjJ", valued: "f", long: "list verbose gzip bzip2 xz file", words: regexp.MustCompile(`^[^-:@=~]+$`), bundle: true}},
+	"sed": {usage: usage{short: "n", first: regexp.MustCompile(`^[0-9]+(,([0-9]+|\$))?p$`)}},
+	"tar": {usage: usage{short: "tvzjJ", valued: "f", long: "list verbose gzip bzip2 xz file",
+		words: regexp.MustCompile(`^[^-:@=~]+$`), bundle: true}},
 	"test [": {usage: usage{free: true, words: regexp.MustCompile(`^(|[^[]*)$`)}},
 	"curl": {usage: usage{short: "sSfILiv46", valued: "X", long: "silent show-error fail head location include " +
 		"verbose request compressed ipv4 ipv6", words: regexp.MustCompile(`^(https?://[^@{}\[\]]*|GET|HEAD|POST|PUT|DELETE|PATCH|OPTIONS|[A-Za-z0-9.-]+(:[0-9]+)?(/[A-Za-z0-9_./?&%-]*)?)$`)}},

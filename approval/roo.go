@@ -54,7 +54,8 @@ func ReadRoo(data []byte) (Roo, error) {
 	if err := errors.Join(json.Unmarshal(data, &any), json.Unmarshal(data, &r)); err != nil {
 		return Roo{}, fmt.Errorf("%w: %w", ErrNoRoo, err)
 	}
-	for _, key := range []string{"autoApprovalEnabled", "alwaysAllowReadOnly", "alwaysAllowWrite", "alwaysAllowExecute", "allowedCommands", "deniedCommands"} {
+	for _, key := range []string{"autoApprovalEnabled", "alwaysAllowReadOnly", "alwaysAllowWrite", "alwaysAllowExecute",
+		"allowedCommands", "deniedCommands"} {
 		if _, ok := any[key]; ok {
 			return r, nil
 		}

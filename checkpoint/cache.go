@@ -143,7 +143,8 @@ func decodeCache(data []byte) ([]entry, bool) {
 	for range n {
 		var e entry
 		e.path = string(d.take(d.uvarint()))
-		e.stat = stat{mode: fs.FileMode(d.uvarint()), size: d.varint(), mtime: d.varint(), ctime: d.varint(), inode: d.uvarint(), device: d.uvarint()}
+		e.stat = stat{mode: fs.FileMode(d.uvarint()), size: d.varint(), mtime: d.varint(), ctime: d.varint(),
+			inode: d.uvarint(), device: d.uvarint()}
 		if held := d.take(1); len(held) == 1 && held[0] > 0 {
 			e.named, e.held = true, location(held[0]-1)
 			e.read, e.size = d.varint(), d.varint()

@@ -227,7 +227,8 @@ func (k *Keeper) side(ctx context.Context, p string, v api.FileVersion, limit in
 		return nil, "", err
 	case errors.As(err, &large), errors.Is(err, content.ErrTooLarge):
 		return nil, "too large", nil
-	case errors.Is(err, content.ErrDamaged), errors.Is(err, fs.ErrPermission), errors.Is(err, workspace.ErrChanged), errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, content.ErrDamaged), errors.Is(err, fs.ErrPermission), errors.Is(err, workspace.ErrChanged),
+		errors.Is(err, fs.ErrNotExist):
 		return nil, err.Error(), nil
 	}
 	return nil, "", err

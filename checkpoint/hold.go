@@ -194,7 +194,8 @@ func (k *Keeper) blobOf(c *fileContent) string {
 }
 
 // version reads what is at a recorded path; keep returns the name of the content in the store, "" when it is not kept.
-func (k *Keeper) version(ctx context.Context, g *openRoot, p string, keep func(string, *fileContent) (string, error)) (api.FileVersion, error) {
+func (k *Keeper) version(ctx context.Context, g *openRoot, p string,
+	keep func(string, *fileContent) (string, error)) (api.FileVersion, error) {
 	gone := api.FileVersion{Kind: api.KindGone}
 	if !plain(p) {
 		return api.FileVersion{Kind: api.KindOther}, nil

@@ -123,7 +123,8 @@ func Open(dir string, w *workspace.Workspace, o Options) (*Keeper, error) {
 	}
 	k := &Keeper{
 		w: w, name: name, o: o, Contents: c,
-		known: map[string]bool{}, sound: map[content.Hash]bool{}, saved: map[string]saved{}, unsaved: map[string]int64{}, turn: make(chan struct{}, 1), rules: map[string]compiled{},
+		known: map[string]bool{}, sound: map[content.Hash]bool{}, saved: map[string]saved{}, unsaved: map[string]int64{},
+		turn: make(chan struct{}, 1), rules: map[string]compiled{},
 		tracked: map[string]bool{},
 	}
 	k.git.program = o.Git

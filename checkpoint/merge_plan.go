@@ -34,7 +34,8 @@ func (k *Keeper) Resolve(ctx context.Context, p Plan, keep bool) (Plan, error) {
 				continue // everything that the task did to it was undone already
 			}
 		}
-		if i.Act.Changes() && present(i.Target) && i.Target.Hash != i.Now.Hash && i.Target.Blob != "" && i.Act != ActMerge && !k.has(i.Target) {
+		if i.Act.Changes() && present(i.Target) && i.Target.Hash != i.Now.Hash && i.Target.Blob != "" &&
+			i.Act != ActMerge && !k.has(i.Target) {
 			i.Act, i.Why = ActLost, "its content is not in the store of this workspace any more"
 		}
 		out.Items = append(out.Items, i)

@@ -56,7 +56,8 @@ func isStrange(r rune) bool { return r >= escapeBase+0x80 && r <= escapeBase+0xF
 // plain reports whether a recorded path may be worked with: relative, clean, not the workspace itself, and without
 // names of git's own data.
 func plain(p string) bool {
-	if p == "" || p == "." || p != path.Clean(p) || strings.HasPrefix(p, "/") || p == ".." || strings.HasPrefix(p, "../") || strings.IndexByte(p, 0) >= 0 {
+	if p == "" || p == "." || p != path.Clean(p) || strings.HasPrefix(p, "/") || p == ".." || strings.HasPrefix(p, "../") ||
+		strings.IndexByte(p, 0) >= 0 {
 		return false
 	}
 	if len(p) > 4096 || !filepath.IsLocal(OnDisk(p)) {

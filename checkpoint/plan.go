@@ -80,7 +80,8 @@ type Step struct {
 func steps(out []Step, at *api.FileVersion, c task.CheckpointSaved, f task.CheckpointFile) ([]Step, *api.FileVersion) {
 	step := func(from, to api.FileVersion, others, doubt bool) {
 		if !from.Same(to) {
-			out = append(out, Step{Checkpoint: c.Number, Message: c.Message, Call: c.Call, From: from, To: to, Others: others, Doubt: others && doubt})
+			out = append(out, Step{Checkpoint: c.Number, Message: c.Message, Call: c.Call, From: from, To: to,
+				Others: others, Doubt: others && doubt})
 		}
 	}
 	was := at

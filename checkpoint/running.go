@@ -89,7 +89,8 @@ func (k *Keeper) Interrupted(ctx context.Context, task, call string) (*Survey, e
 		return nil, fmt.Errorf("look at the files of %s after a command that was interrupted: %w", k.w.Root(), err)
 	}
 	s := &Survey{
-		k: k, base: base, file: name, until: info.ModTime().Add(Brief), took: info.ModTime().Sub(base.made), release: sync.OnceFunc(k.store.Keep()),
+		k: k, base: base, file: name, until: info.ModTime().Add(Brief), took: info.ModTime().Sub(base.made),
+		release: sync.OnceFunc(k.store.Keep()),
 	}
 	err = k.withTurn(ctx, func() error {
 		k.load()

@@ -50,7 +50,8 @@ func (u Unheld) Any() bool { return u.Files > 0 || len(u.Folders) > 0 || u.Cut |
 func (u Unheld) String() string {
 	var parts []string
 	if u.Files > 0 {
-		s := fmt.Sprintf("%s (%s) that could not be brought back: %s", counted(u.Files, "file"), byteSize(u.Bytes), strings.Join(u.Names, ", "))
+		s := fmt.Sprintf("%s (%s) that could not be brought back: %s", counted(u.Files, "file"), byteSize(u.Bytes),
+			strings.Join(u.Names, ", "))
 		if u.Files > len(u.Names) {
 			s += ", ..."
 		}

@@ -287,7 +287,8 @@ func (w *walker) layer(dir *os.Root, prefix string, layers []layer) []layer {
 
 // exclude adds what a repository hides without a .gitignore. That of a worktree is elsewhere, and is left out.
 func (w *walker) exclude(dir *os.Root, prefix string, layers []layer) []layer {
-	return w.push(layers, layer{dir: prefix}, prefix+".git/info/exclude", w.rules(dir, path.Join(".git", "info", "exclude"), prefix+".git/info/exclude"))
+	return w.push(layers, layer{dir: prefix}, prefix+".git/info/exclude",
+		w.rules(dir, path.Join(".git", "info", "exclude"), prefix+".git/info/exclude"))
 }
 
 // outer are the rules above the workspace, of the repository around it.
@@ -300,7 +301,8 @@ func (w *walker) outer(root string) (layers []layer) {
 		}
 		l := layer{above: strings.Join(above[i:], "/") + "/"}
 		if i == 0 {
-			layers = w.push(layers, l, top+"/.git/info/exclude", w.rules(dir, path.Join(".git", "info", "exclude"), top+"/.git/info/exclude"))
+			layers = w.push(layers, l, top+"/.git/info/exclude",
+				w.rules(dir, path.Join(".git", "info", "exclude"), top+"/.git/info/exclude"))
 		}
 		layers = w.push(layers, l, top+"/.gitignore", w.rules(dir, ".gitignore", top+"/.gitignore"))
 		dir.Close()

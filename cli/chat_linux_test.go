@@ -175,7 +175,7 @@ func TestChatKeepsWhatWasTyped(t *testing.T) {
 	x.says("/help resume")
 	x.until("turn to another task")
 	x.says(" /a secret \x15/queue")
-	x.until("about a task")
+	x.until("needs a task")
 	x.press("\x15")
 	x.empty()
 	x.press("\x04")

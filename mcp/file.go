@@ -124,7 +124,8 @@ func (s Server) findProblem() string {
 	if s.Command != "" {
 		return "it has a command and a url"
 	}
-	if u, err := url.Parse(s.URL); !strings.Contains(s.URL, "${") && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
+	if u, err := url.Parse(s.URL); !strings.Contains(s.URL, "${") &&
+		(err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
 		return "its url is no http or https address"
 	}
 	return ""

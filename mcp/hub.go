@@ -197,7 +197,8 @@ func answered(err error) error {
 func (h *Hub) call(ctx context.Context, server string, f func(context.Context, *session) error) error {
 	c, ok := h.conns[server]
 	if !ok {
-		return &CallError{Server: server, Reason: "there is no such server, or it is not allowed; there are: " + strings.Join(h.Names(), ", ")}
+		return &CallError{Server: server, Reason: "there is no such server, or it is not allowed; there are: " +
+			strings.Join(h.Names(), ", ")}
 	}
 	return c.call(ctx, f)
 }

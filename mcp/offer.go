@@ -135,7 +135,8 @@ func resources(ctx context.Context, s *session) (list []Resource) {
 		if err != nil || len(list) == maxResources {
 			break
 		}
-		list = append(list, Resource{URI: printable(r.URI), Name: cut(printable(r.Name), 100), Description: cut(printable(r.Description), 300)})
+		list = append(list, Resource{URI: printable(r.URI), Name: cut(printable(r.Name), 100),
+			Description: cut(printable(r.Description), 300)})
 	}
 	for r, err := range s.ResourceTemplates(ctx, nil) {
 		if err != nil || len(list) == maxResources {

@@ -151,7 +151,8 @@ func (g Disk) changes(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	out, err := r.run(ctx, "status", "--porcelain=v1", "-z", "--untracked-files=normal", "--ignore-submodules=all", "--no-renames", "--", ".")
+	out, err := r.run(ctx, "status", "--porcelain=v1", "-z", "--untracked-files=normal", "--ignore-submodules=all",
+		"--no-renames", "--", ".")
 	if err != nil {
 		return "", err
 	}

@@ -113,7 +113,8 @@ func keyed(block string) bool {
 
 var (
 	userInfo = letters(lower + upper + digits + "-._~!$&()*+,;=:%#^|`")
-	shown    = []string{"password", "passwd", "pass", "pwd", "secret", "token", "user", "changeme", "postgres", "mysql", "root", "admin", "test", "guest", "example"}
+	shown    = []string{"password", "passwd", "pass", "pwd", "secret", "token", "user", "changeme", "postgres", "mysql",
+		"root", "admin", "test", "guest", "example"}
 )
 
 // urlPassword masks the password in scheme://user:password@host.

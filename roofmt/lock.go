@@ -22,7 +22,8 @@ const (
 	refreshEvery = 10 * time.Second
 )
 
-var backOff = [...]time.Duration{100 * time.Millisecond, 200 * time.Millisecond, 400 * time.Millisecond, 800 * time.Millisecond, 1000 * time.Millisecond}
+var backOff = [...]time.Duration{100 * time.Millisecond, 200 * time.Millisecond, 400 * time.Millisecond,
+	800 * time.Millisecond, 1000 * time.Millisecond}
 
 // ErrLocked is wrapped when another program holds a lock for longer than we wait (about 2.5 s, as Roo does, if at all).
 var ErrLocked = errors.New("locked by another program")

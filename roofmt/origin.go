@@ -68,7 +68,8 @@ func signInPath(path string) (Tool, string) {
 	}{
 		{"wecode-ai.zoo-code", Zoo}, {"/.zoo-code/", Zoo}, {"zoocodeorganization.zoo-code", Zoo},
 		{"kilocode.kilo-code", Kilo},
-		{"rooveterinaryinc.roo-", Roo}, {"roo-code.roo-cline", Roo}, {"/.vscode-mock/", Roo}, {"/.roo/", Roo}, {"/.roocode/", Roo}, {"/.agentz/", Roo},
+		{"rooveterinaryinc.roo-", Roo}, {"roo-code.roo-cline", Roo}, {"/.vscode-mock/", Roo}, {"/.roo/", Roo},
+		{"/.roocode/", Roo}, {"/.agentz/", Roo},
 		{"saoudrizwan.", Cline}, {"/.cline/", Cline},
 	} {
 		if strings.Contains(p+"/", m.sign) {
@@ -174,9 +175,11 @@ func toolOfRow(raw []byte) (Tool, string) {
 		}
 	}
 	switch {
-	case say == "task" || say == "checkpoint_created" || say == "task_progress" || ask == "plan_mode_response" || ask == "plan_mode_respond":
+	case say == "task" || say == "checkpoint_created" || say == "task_progress" || ask == "plan_mode_response" ||
+		ask == "plan_mode_respond":
 		return Cline, "row: " + say + ask
-	case say == "checkpoint_saved" || say == "condense_context" || say == "sliding_window_truncation" || say == "subtask_result" || say == "user_edit_todos" || say == "codebase_search_result":
+	case say == "checkpoint_saved" || say == "condense_context" || say == "sliding_window_truncation" ||
+		say == "subtask_result" || say == "user_edit_todos" || say == "codebase_search_result":
 		return Roo, "row: " + say
 	case cline != "":
 		return Cline, "key: " + cline

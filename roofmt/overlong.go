@@ -44,7 +44,8 @@ func (o overlong) String() string {
 	case o.count == 1:
 		said = append(said, fmt.Sprintf("a message of %d MB is left out: one may have %d", o.longest>>20, messageRoom>>20))
 	case o.count > 1:
-		said = append(said, fmt.Sprintf("%d messages of up to %d MB are left out: one may have %d", o.count, o.longest>>20, messageRoom>>20))
+		said = append(said, fmt.Sprintf("%d messages of up to %d MB are left out: one may have %d", o.count, o.longest>>20,
+			messageRoom>>20))
 	}
 	switch {
 	case o.crowded == 1:

@@ -37,7 +37,7 @@ var reasons = []struct {
 	{syscall.ELOOP, "it is a link that leads in a circle (too many levels of symbolic links)"},
 	{syscall.EIO, "the disk does not give it back (input/output error)"},
 	{syscall.ENOTDIR, "a file is where a folder should be"},
-	{fs.ErrNotExist, "it is a link to nothing, or it is gone (no such file or directory)"},
+	{fs.ErrNotExist, "it is a link to nothing, or it was removed (no such file or directory)"},
 }
 
 // Reason explains in plain words why a file could not be read: the system names its calls, and a path that "escapes"

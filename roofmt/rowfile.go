@@ -36,7 +36,8 @@ const (
 func rowFiles(tasksDir string) []rowFile {
 	base := filepath.Dir(tasksDir)
 	if filepath.Base(tasksDir) == sessionsName {
-		list := []rowFile{{path: filepath.Join(base, "db", sessionDBName), kind: sessionDB}, {path: filepath.Join(tasksDir, sessionDBName), kind: sessionDB}}
+		list := []rowFile{{path: filepath.Join(base, "db", sessionDBName), kind: sessionDB},
+			{path: filepath.Join(tasksDir, sessionDBName), kind: sessionDB}}
 		if dir := os.Getenv("CLINE_DB_DATA_DIR"); dir != "" {
 			list[1].path = filepath.Join(strings.TrimSpace(dir), sessionDBName)
 		}
@@ -127,7 +128,8 @@ func (r *Rows) fromState(path string) error {
 	err := sqlitefile.Read(context.Background(), path, func(ctx context.Context, db *sql.DB) error {
 		value = nil
 		// The query scans only the index of keys: values of others may be large.
-		row := db.QueryRowContext(ctx, "SELECT value FROM ItemTable WHERE key = (SELECT key FROM ItemTable WHERE lower(key) = lower(?) LIMIT 1)", extension)
+		row := db.QueryRowContext(ctx, "SELECT value FROM ItemTable WHERE key = (SELECT key FROM ItemTable WHERE lower(key) "+
+			"= lower(?) LIMIT 1)", extension)
 		err := row.Scan(&value)
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil

@@ -290,7 +290,8 @@ func (r *reader) sessionRow(manifest []byte, d *Document) []byte {
 		if !ok {
 			continue
 		}
-		for key, sum := range map[string]*int64{"inputTokens": &in, "outputTokens": &out, "cacheReadTokens": &reads, "cacheWriteTokens": &writes} {
+		for key, sum := range map[string]*int64{"inputTokens": &in, "outputTokens": &out, "cacheReadTokens": &reads,
+			"cacheWriteTokens": &writes} {
 			if n, ok := esjson.GetInt(m, key); ok && n > 0 {
 				*sum += n
 			}

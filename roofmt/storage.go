@@ -89,7 +89,8 @@ func Find(ctx context.Context, dir string) (Listing, error) {
 			return l, err
 		}
 		l.Shape, l.Tasks = StorageRoot, folders(tasks, entries)
-		if info, err := os.Stat(filepath.Join(abs, filepath.FromSlash(ClineHistory))); l.Tool == UnknownTool && err == nil && info.Mode().IsRegular() {
+		if info, err := os.Stat(filepath.Join(abs, filepath.FromSlash(ClineHistory))); l.Tool == UnknownTool &&
+			err == nil && info.Mode().IsRegular() {
 			l.Tool = Cline // a copy under another name; no other tool keeps such a list
 		}
 		if len(l.Tasks) > 0 || !holdsTaskFolders(abs, siblings) {

@@ -29,7 +29,7 @@ type Call struct {
 // FinishedSeq is the commit with the call's outcome, 0 when it has none.
 func (c *Call) FinishedSeq() uint64 { return c.finished.Seq }
 
-// Input is the call's input as the model wrote it; nil when the message that made the call is gone.
+// Input is the call's input as the model wrote it; nil when no message holds the call any more.
 func (c *Call) Input() json.RawMessage {
 	m := c.state.Message(c.Message)
 	if m == nil {

@@ -187,7 +187,8 @@ func (s *State) ChangedSince(d Action) (checkpoint int, path string) {
 func (s *State) saveCheckpoint(e CheckpointSaved, c journal.Commit) error {
 	one := Checkpoint{CheckpointSaved: e, Seq: c.Seq, At: c.At}
 	if n := len(s.Checkpoints); n > 0 {
-		if last := &s.Checkpoints[n-1]; last.Number == e.Number && last.Seq == c.Seq && last.Reason == ReasonRestored && e.Reason == ReasonRestored {
+		if last := &s.Checkpoints[n-1]; last.Number == e.Number && last.Seq == c.Seq && last.Reason == ReasonRestored &&
+			e.Reason == ReasonRestored {
 			*last = one
 			return nil
 		}
@@ -220,7 +221,8 @@ func (s *State) endRestore(e RestoreEnded, c journal.Commit) {
 		left[path] = true
 	}
 	files := slices.DeleteFunc(slices.Clone(r.Files), func(f RestoreFile) bool { return left[f.Path] })
-	if n := len(s.Checkpoints); len(files) > 0 && (n == 0 || s.Checkpoints[n-1].Seq != c.Seq || s.Checkpoints[n-1].Reason != ReasonRestored) {
+	if n := len(s.Checkpoints); len(files) > 0 && (n == 0 || s.Checkpoints[n-1].Seq != c.Seq ||
+		s.Checkpoints[n-1].Reason != ReasonRestored) {
 		s.Checkpoints = append(s.Checkpoints, s.afterRestore(r, files, c))
 	}
 	switch {

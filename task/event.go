@@ -33,18 +33,19 @@ type Created struct {
 
 // Settings are what a task keeps for later runs unless they are given again.
 type Settings struct {
-	Workspace string   `json:"workspace,omitempty"`
-	Mode      string   `json:"mode,omitempty"`
-	Profile   string   `json:"profile,omitempty"` // Roo's apiConfigName
-	Provider  string   `json:"provider,omitempty"`
-	Model     string   `json:"model,omitempty"`
-	BaseURL   string   `json:"base_url,omitempty"`
-	Effort    string   `json:"effort,omitempty"`     // how much the model thinks; "" = its own way
-	MaxTokens int      `json:"max_tokens,omitempty"` // of one reply; 0 = the model's limit
-	Condense  int      `json:"condense,omitempty"`   // percent of the window at which older history is summarised; 0 or less = never
-	Stale     string   `json:"stale,omitempty"`      // what the model is given of a file that others changed: StaleTell ("" too) or StaleRead
-	ByMode    bool     `json:"by_mode,omitempty"`    // no caller chose a provider: the mode's profile counts, where it has one
-	Account   string   `json:"account,omitempty"`    // the profile whose key is used; "" = the provider's
+	Workspace string `json:"workspace,omitempty"`
+	Mode      string `json:"mode,omitempty"`
+	Profile   string `json:"profile,omitempty"` // Roo's apiConfigName
+	Provider  string `json:"provider,omitempty"`
+	Model     string `json:"model,omitempty"`
+	BaseURL   string `json:"base_url,omitempty"`
+	Effort    string `json:"effort,omitempty"`     // how much the model thinks; "" = its own way
+	MaxTokens int    `json:"max_tokens,omitempty"` // of one reply; 0 = the model's limit
+	Condense  int    `json:"condense,omitempty"`   // percent of the window at which older history is summarised; 0 or less = never
+	// what the model is given of a file that others changed: StaleTell ("" too) or StaleRead
+	Stale     string   `json:"stale,omitempty"`
+	ByMode    bool     `json:"by_mode,omitempty"` // no caller chose a provider: the mode's profile counts, where it has one
+	Account   string   `json:"account,omitempty"` // the profile whose key is used; "" = the provider's
 	Limits    Limits   `json:"limits"`
 	Approve   string   `json:"approve,omitempty"`     // ask, read, edits, all
 	Allow     []string `json:"allow,omitempty"`       // command patterns
@@ -302,7 +303,7 @@ type InputTaken struct {
 	Dropped bool   `json:"dropped,omitempty"` // a user withdrew it: it is in no history
 }
 
-// UsageChanged records what one request cost. No event takes it back, whatever happens to the messages.
+// UsageChanged records what one request cost. No event takes it back, even if its messages are rewound.
 type UsageChanged struct {
 	Turn       int    `json:"turn"`
 	Request    uint64 `json:"request,omitempty"`

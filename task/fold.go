@@ -306,9 +306,9 @@ func (s *State) addMessage(e MessageAdded, c journal.Commit, at place) error {
 	return err
 }
 
-// moveBefore puts the newest message of a history before another one. When that one is gone, the message stays at the
-// end: no added message is lost. The calls and replies of the history do not change: only messages without calls and
-// replies have a place other than the end.
+// moveBefore puts the newest message of a history before another one. When that one does not exist any more, the
+// message stays at the end: no added message is lost. The calls and replies of the history do not change: only
+// messages without calls and replies have a place other than the end.
 func (s *State) moveBefore(m *Message, before uint64) {
 	list := &s.api
 	if m.History == UI {

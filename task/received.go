@@ -152,7 +152,8 @@ func (r *Reception) Notes(now Settings) []string {
 		out = append(out, "a message that waited in it is not sent: "+line)
 	}
 	if n := r.Answers; n > 0 {
-		out = append(out, fmt.Sprintf("%d recorded answer%s to its questions do not count; they are asked again", n, map[bool]string{false: "s"}[n == 1]))
+		out = append(out, fmt.Sprintf("%d recorded answer%s to its questions do not count; they are asked again", n,
+			map[bool]string{false: "s"}[n == 1]))
 	}
 	return out
 }

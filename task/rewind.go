@@ -88,7 +88,8 @@ func (s *State) rewind(e Rewound, c journal.Commit) error {
 	} else {
 		s.cut(e)
 	}
-	s.Actions.Do(Action{Kind: e.Why, Seq: c.Seq, At: c.At, Move: true, By: e.By, Gone: Gone{before.UI - len(s.ui), before.API - len(s.api)}})
+	s.Actions.Do(Action{Kind: e.Why, Seq: c.Seq, At: c.At, Move: true, By: e.By,
+		Gone: Gone{before.UI - len(s.ui), before.API - len(s.api)}})
 	return nil
 }
 

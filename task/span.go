@@ -27,7 +27,8 @@ func (p span) in(events []byte) []byte {
 	if p.size < 2 || p.back == 0 || end+uint64(p.back) != uint64(len(events)) {
 		return nil
 	}
-	if raw := events[front:end]; bytes.HasSuffix(events[:front], []byte(rawKey)) && raw[0] == '{' && raw[len(raw)-1] == '}' && events[end] == '}' {
+	if raw := events[front:end]; bytes.HasSuffix(events[:front], []byte(rawKey)) && raw[0] == '{' &&
+		raw[len(raw)-1] == '}' && events[end] == '}' {
 		return raw
 	}
 	return nil

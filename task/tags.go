@@ -49,7 +49,7 @@ func (m *Message) Tags() facts.Tags {
 	return t
 }
 
-// lift removes tags that name something which is gone.
+// lift removes tags that name a rewound summary or marker.
 func (m *Message) lift(gone map[string]bool) {
 	t := m.Tags()
 	if t.Condensed != "" && gone[t.Condensed] {

@@ -18,7 +18,8 @@ func (w *Workspace) Guard(paths ...string) {
 		}
 		p = filepath.Clean(p)
 		w.guards = append(w.guards, p)
-		if real, _, err := followLinks(p, filepath.VolumeName(p)+string(filepath.Separator), strings.Split(p[len(filepath.VolumeName(p)):], string(filepath.Separator))); err == nil && real != p {
+		if real, _, err := followLinks(p, filepath.VolumeName(p)+string(filepath.Separator),
+			strings.Split(p[len(filepath.VolumeName(p)):], string(filepath.Separator))); err == nil && real != p {
 			w.guards = append(w.guards, real)
 		}
 	}
@@ -45,7 +46,8 @@ func (w *Workspace) guarded(real string) bool {
 }
 
 // gitNames are found beside HEAD in a folder that git takes for a repository of its own.
-var gitNames = map[string]bool{"config": true, "config.worktree": true, "objects": true, "refs": true, "hooks": true, "commondir": true, "packed-refs": true, "info": true, "worktrees": true, "modules": true}
+var gitNames = map[string]bool{"config": true, "config.worktree": true, "objects": true, "refs": true, "hooks": true,
+	"commondir": true, "packed-refs": true, "info": true, "worktrees": true, "modules": true}
 
 // inRepositoryFolder reports whether a path, relative to the root, belongs to a folder that holds a
 // HEAD and so may be taken for a repository, whose settings name programs.
@@ -95,16 +97,21 @@ func plainNames(rel string) string {
 
 // fileChangers are programs that change, move or remove the files they are given.
 var fileChangers = map[string]bool{
-	"rm": true, "rmdir": true, "unlink": true, "shred": true, "mv": true, "cp": true, "ln": true, "install": true, "tee": true, "truncate": true, "touch": true, "mkdir": true,
-	"chmod": true, "chown": true, "chgrp": true, "chattr": true, "setfacl": true, "dd": true, "rsync": true, "patch": true, "ed": true, "ex": true, "vi": true, "vim": true, "nvim": true, "nano": true, "emacs": true,
-	"del": true, "erase": true, "rd": true, "move": true, "copy": true, "xcopy": true, "robocopy": true, "ren": true, "remove-item": true, "move-item": true, "copy-item": true, "set-content": true, "add-content": true, "out-file": true, "new-item": true,
+	"rm": true, "rmdir": true, "unlink": true, "shred": true, "mv": true, "cp": true, "ln": true, "install": true,
+	"tee": true, "truncate": true, "touch": true, "mkdir": true,
+	"chmod": true, "chown": true, "chgrp": true, "chattr": true, "setfacl": true, "dd": true, "rsync": true, "patch": true,
+	"ed": true, "ex": true, "vi": true, "vim": true, "nvim": true, "nano": true, "emacs": true,
+	"del": true, "erase": true, "rd": true, "move": true, "copy": true, "xcopy": true, "robocopy": true, "ren": true,
+	"remove-item": true, "move-item": true, "copy-item": true, "set-content": true, "add-content": true, "out-file": true, "new-item": true,
 }
 
 // inPlaceEditors change files only when given the option named here.
-var inPlaceEditors = map[string]string{"sed": "-i", "gsed": "-i", "perl": "-i", "ruby": "-i", "awk": "-i", "gawk": "-i", "yq": "-i", "sort": "-o"}
+var inPlaceEditors = map[string]string{"sed": "-i", "gsed": "-i", "perl": "-i", "ruby": "-i", "awk": "-i", "gawk": "-i",
+	"yq": "-i", "sort": "-o"}
 
 // removers lose what they are given: a folder above a protected file is one, too.
-var removers = map[string]bool{"rm": true, "mv": true, "shred": true, "rd": true, "del": true, "rmdir": true, "remove-item": true, "move": true}
+var removers = map[string]bool{"rm": true, "mv": true, "shred": true, "rd": true, "del": true, "rmdir": true,
+	"remove-item": true, "move": true}
 
 // ProtectedWord gives the first word of a command line that names a protected file
 // in a position where the command would change it: behind a redirection, or behind a
@@ -134,7 +141,10 @@ func (w *Workspace) protectedWord(command, dir string, depth int) string {
 				continue
 			case inPlaceEditors[name] != "":
 				for _, o := range words[i+1:] {
-					changes = changes || strings.HasPrefix(o.text, inPlaceEditors[name]) || strings.HasPrefix(o.text, "--in-place") || strings.HasPrefix(o.text, "-") && !strings.HasPrefix(o.text, "--") && strings.Contains(o.text, inPlaceEditors[name][1:])
+					changes = changes || strings.HasPrefix(o.text, inPlaceEditors[name]) ||
+						strings.HasPrefix(o.text, "--in-place") ||
+						strings.HasPrefix(o.text, "-") && !strings.HasPrefix(o.text, "--") &&
+							strings.Contains(o.text, inPlaceEditors[name][1:])
 				}
 				continue
 			}

@@ -347,7 +347,8 @@ func (b *Restorer) Sync() error {
 
 // restorable reports whether a path, as the disk has it, is one that entries may be restored at.
 func restorable(rel string) bool {
-	if rel == "" || rel == "." || strings.IndexByte(rel, 0) >= 0 || len(rel) > maxPath || !filepath.IsLocal(rel) || filepath.Clean(rel) != rel {
+	if rel == "" || rel == "." || strings.IndexByte(rel, 0) >= 0 || len(rel) > maxPath || !filepath.IsLocal(rel) ||
+		filepath.Clean(rel) != rel {
 		return false
 	}
 	return !slices.Contains(strings.Split(strings.ToLower(plainNames(filepath.ToSlash(rel))), "/"), ".git")

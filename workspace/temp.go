@@ -222,7 +222,8 @@ const maxUnlocked = time.Second
 // the other, since making it wakes the sweep. What has content is locked, or a leftover.
 func awaitLock(dir *os.Root, name string, info fs.FileInfo) {
 	var err error
-	for begin := time.Now(); err == nil && info.Size() == 0 && time.Since(info.ModTime()) < maxUnlocked && time.Since(begin) < maxUnlocked; {
+	for begin := time.Now(); err == nil && info.Size() == 0 && time.Since(info.ModTime()) < maxUnlocked &&
+		time.Since(begin) < maxUnlocked; {
 		time.Sleep(maxUnlocked / 200)
 		info, err = dir.Lstat(name)
 	}

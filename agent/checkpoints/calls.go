@@ -61,8 +61,8 @@ func (k *Keeper) Durable() {
 	k.concluded = nil
 }
 
-// Warn finds out, before the user is asked about a call, what of the call could not be restored, and adds that to the
-// question. It changes nothing else: the answer may take days, and Before checks again then.
+// Warn finds out, before a question about a call goes to the user, what of the call could not be restored, and adds
+// that to the question. It changes nothing else: the answer may take days, and Before checks again then.
 func (k *Keeper) Warn(ctx context.Context, call string, spec tool.Spec, ask *tool.Ask) {
 	if !k.enabled() {
 		return

@@ -153,8 +153,8 @@ func (t *talk) answered(a *ask) {
 	})
 }
 
-// ends reports whether an event ends the question that is asked: another client answered it, or the run is over. Then
-// the chat stops asking.
+// ends reports whether an event closes the present question: another client answered it, or the run is over. Then the
+// chat stops asking.
 func (t *talk) ends(in incoming) bool {
 	a := t.ask
 	if a.said.Load() {

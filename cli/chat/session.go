@@ -82,7 +82,7 @@ type Session struct {
 	dirs       map[string]string  // the workspaces of tasks
 	run        string             // that works
 	ends       int                // how many runs of tasks it was about have ended
-	asks       string             // the question that is asked, by the name that answers use; "" = none
+	asks       string             // the open question, by the name that answers use; "" = none
 	came       bool               // to a first task
 	own        string             // the question that a command of this chat answers
 	last       Ending
@@ -99,8 +99,10 @@ type Session struct {
 // New makes a chat. Close ends it.
 func New(ctx context.Context, backend Backend, o Options) *Session {
 	s := &Session{
-		backend: backend, o: o, style: display.Style{On: o.Display.Colour}, out: newScroll(), answer: make(chan string, 16), changed: make(chan struct{}),
-		more: make(chan struct{}, 1), ended: map[string]bool{}, shut: map[string]bool{}, dirs: map[string]string{}, again: o.Again, brief: map[string]string{},
+		backend: backend, o: o, style: display.Style{On: o.Display.Colour}, out: newScroll(), answer: make(chan string, 16),
+		changed: make(chan struct{}),
+		more:    make(chan struct{}, 1), ended: map[string]bool{}, shut: map[string]bool{}, dirs: map[string]string{},
+		again: o.Again, brief: map[string]string{},
 	}
 	s.st.Mode, s.st.Busy = o.New.Mode, o.Task != "" // nothing is for another task before it is known
 	s.st.Policy = o.Again.Approve
@@ -328,7 +330,8 @@ const (
 func (s *Session) quote(text string) {
 	lines := strings.Split(Safe(text), "\n")
 	if over := len(lines) - quoted; over > 0 {
-		lines = append(append(lines[:quoted-quotedEnd:quoted-quotedEnd], fmt.Sprintf("… %d more lines …", over)), lines[len(lines)-quotedEnd:]...)
+		lines = append(append(lines[:quoted-quotedEnd:quoted-quotedEnd], fmt.Sprintf("… %d more lines …", over)),
+			lines[len(lines)-quotedEnd:]...)
 	}
 	for i, line := range lines {
 		lead := "  "

@@ -117,7 +117,8 @@ func (s *Session) carry(dir, line, output string, r Ran) string {
 	for strings.Contains(text, fence) || strings.Contains(head, fence) {
 		fence += "`"
 	}
-	return "What I ran in " + dir + ", and its output:\n" + fence + "\n" + literally(head) + "\n" + literally(text) + "(" + end + ")\n" + fence
+	return "What I ran in " + dir + ", and its output:\n" + fence + "\n" + literally(head) + "\n" + literally(text) + "(" +
+		end + ")\n" + fence
 }
 
 // literally puts a "\" before what would be a mention or a slash command. A mention may

@@ -68,7 +68,7 @@ func (s *Session) reject(ctx context.Context, id, rest string) error {
 	return s.decide(ctx, q, api.Answer{Approve: &no, Text: rest, Seen: q.Event})
 }
 
-// asked is the open question of the task: the one that is asked, or the newest.
+// asked is the open question of the task: the one on the screen, or the newest.
 func (s *Session) asked(ctx context.Context, id string) (api.Question, error) {
 	list, err := s.backend.Questions(ctx, id)
 	if err != nil {

@@ -221,7 +221,8 @@ type said struct {
 
 func (in incoming) read() (e said) {
 	switch in.Type {
-	case "run.started", "run.queued", "run.waiting", "run.ended", "question.closed", "input.queued", "input.taken", "subtask.started", "stream.snapshot", "notice":
+	case "run.started", "run.queued", "run.waiting", "run.ended", "question.closed", "input.queued", "input.taken",
+		"subtask.started", "stream.snapshot", "notice":
 		_ = json.Unmarshal(in.Data, &e) // what cannot be read changes nothing
 	}
 	return e

@@ -50,11 +50,12 @@ type rooProvider struct {
 }
 
 var rooProviders = map[string]rooProvider{
-	"anthropic":         {"anthropic", "apiModelId", "anthropicBaseUrl", "apiKey", ""},
-	"openai-native":     {"openai", "apiModelId", "openAiNativeBaseUrl", "openAiNativeApiKey", ""},
-	"gemini":            {"google", "apiModelId", "googleGeminiBaseUrl", "geminiApiKey", ""},
-	"openai":            {"openai-compatible", "openAiModelId", "openAiBaseUrl", "openAiApiKey", "https://api.openai.com/v1"},
-	"openrouter":        {"openai-compatible", "openRouterModelId", "openRouterBaseUrl", "openRouterApiKey", "https://openrouter.ai/api/v1"},
+	"anthropic":     {"anthropic", "apiModelId", "anthropicBaseUrl", "apiKey", ""},
+	"openai-native": {"openai", "apiModelId", "openAiNativeBaseUrl", "openAiNativeApiKey", ""},
+	"gemini":        {"google", "apiModelId", "googleGeminiBaseUrl", "geminiApiKey", ""},
+	"openai":        {"openai-compatible", "openAiModelId", "openAiBaseUrl", "openAiApiKey", "https://api.openai.com/v1"},
+	"openrouter": {"openai-compatible", "openRouterModelId", "openRouterBaseUrl", "openRouterApiKey",
+		"https://openrouter.ai/api/v1"},
 	"ollama":            {"openai-compatible", "ollamaModelId", "ollamaBaseUrl", "ollamaApiKey", "http://localhost:11434"},
 	"lmstudio":          {"openai-compatible", "lmStudioModelId", "lmStudioBaseUrl", "", "http://localhost:1234"},
 	"litellm":           {"openai-compatible", "litellmModelId", "litellmBaseUrl", "litellmApiKey", "http://localhost:4000"},

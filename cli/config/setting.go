@@ -49,17 +49,21 @@ func keys() []Key {
 		{Name: "idle_timeout", Flag: "idle-timeout", Doc: "stop when nothing happens for this long", check: span},
 		{Name: "total_timeout", Flag: "total-timeout", Doc: "stop a run after this long", check: span},
 		{Name: "max_runs", Flag: "max-runs", Doc: "of roost serve: runs that work at a time", check: count},
-		{Name: "hold", Flag: "hold", Doc: "of roost serve: how long a run waits for a person before it lets its task go, as waiting", check: span},
+		{Name: "hold", Flag: "hold", Doc: "of roost serve: how long a run waits for a person before it lets its task go, as " +
+			"waiting", check: span},
 		{Name: "drain_timeout", Flag: "drain-timeout", Doc: "of roost serve: how long runs are finished before it ends", check: span},
-		{Name: "auto_resume", Flag: "auto-resume", Doc: "of roost serve: go on with what a killed one left: true or false", check: oneOf("true", "false")},
+		{Name: "auto_resume", Flag: "auto-resume", Doc: "of roost serve: go on with what a killed one left: true or false",
+			check: oneOf("true", "false")},
 		{Name: "resume_attempts", Flag: "resume-attempts", Doc: "of roost serve: how often in a row it resumes one task", check: count},
 		{Name: "cors_origin", Flag: "cors-origin", Doc: "of roost serve: web pages that may ask it, by their exact origins", List: true},
 		{Name: "linter", Doc: "the command whose findings @problems stands for"},
 		{Name: "profile", Flag: "profile", Doc: "the profile of new tasks"},
 		{Name: "effort", Flag: "effort", Doc: "how much the model of new tasks thinks", check: oneOf(api.Efforts...)},
 		{Name: "max_tokens", Flag: "max-tokens", Doc: "tokens of one reply", check: count},
-		{Name: "condense_at", Flag: "condense-at", Doc: "percent of the model's window at which older history is summarised, or never", check: share},
-		{Name: "stale", Flag: "stale", Doc: "what the model of new tasks gets of a file that others changed: tell (a notice, and a small difference) or read (its content)", check: oneOf("tell", "read")},
+		{Name: "condense_at", Flag: "condense-at", Doc: "percent of the model's window at which older history is summarised, " +
+			"or never", check: share},
+		{Name: "stale", Flag: "stale", Doc: "what the model of new tasks gets of a file that others changed: tell (a notice, " +
+			"and a small difference) or read (its content)", check: oneOf("tell", "read")},
 		{Name: "checkpoints", Doc: "whether what runs change is kept, so that it can be put back: on or off", check: oneOf("on", "off")},
 		{Name: "checkpoint_file", Doc: "the largest file whose content is kept before a command, such as 2MiB", check: size},
 		{Name: "checkpoint_survey", Doc: "how much is kept before one command, such as 64MiB", check: size},
@@ -69,12 +73,19 @@ func keys() []Key {
 		list[i].Env = "ROOST_" + strings.ToUpper(list[i].Name)
 	}
 	list = append(list,
-		Key{Name: "tools.include", Env: "ROOST_TOOLS_INCLUDE", Doc: "tools to offer beside the usual ones: edit, edit_file, search_replace, apply_patch, ...", List: true},
+		Key{Name: "tools.include", Env: "ROOST_TOOLS_INCLUDE",
+			Doc: "tools to offer beside the usual ones: edit, edit_file, search_replace, apply_patch, ...", List: true},
 		Key{Name: "tools.exclude", Env: "ROOST_TOOLS_EXCLUDE", Doc: "tools that are not offered, and whose calls are refused", List: true},
-		Key{Name: "restart.enabled", Env: "ROOST_RESTART_ENABLED", Doc: "of roost serve: whether requests may begin another run of a task: true or false; roost resume without --server is not bound", check: oneOf("true", "false")},
-		Key{Name: "restart.cross_context", Env: "ROOST_RESTART_CROSS_CONTEXT", Doc: "of roost serve: whether that may be tasks that were not made over the API: true or false", check: oneOf("true", "false")},
-		Key{Name: "restart.max_attempts", Env: "ROOST_RESTART_MAX_ATTEMPTS", Doc: "of roost serve: how often in a row requests restart a task that gets nowhere; 3 when not set, 0 = without bound", check: count},
-		Key{Name: "restart.load_timeout", Env: "ROOST_RESTART_LOAD_TIMEOUT", Doc: "of roost serve: how long it may take to find and load a task to restart; 10s when not set", check: span})
+		Key{Name: "restart.enabled", Env: "ROOST_RESTART_ENABLED",
+			Doc: "of roost serve: whether requests may begin another run of a task: true or false; roost resume without --server " +
+				"is not bound", check: oneOf("true", "false")},
+		Key{Name: "restart.cross_context", Env: "ROOST_RESTART_CROSS_CONTEXT",
+			Doc: "of roost serve: whether that may be tasks that were not made over the API: true or false", check: oneOf("true", "false")},
+		Key{Name: "restart.max_attempts", Env: "ROOST_RESTART_MAX_ATTEMPTS",
+			Doc: "of roost serve: how often in a row requests restart a task that gets nowhere; 3 when not set, 0 = without " +
+				"bound", check: count},
+		Key{Name: "restart.load_timeout", Env: "ROOST_RESTART_LOAD_TIMEOUT",
+			Doc: "of roost serve: how long it may take to find and load a task to restart; 10s when not set", check: span})
 	for _, p := range []string{"anthropic", "openai", "openai-compatible", "google"} {
 		env := strings.ToUpper(strings.ReplaceAll(p, "-", "_"))
 		list = append(list,

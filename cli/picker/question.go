@@ -28,7 +28,8 @@ func (m *Model) question() string {
 	case askImport:
 		return m.fitted(
 			"Import verified copies of "+plural(a.foreign, "task")+" of other tools into Roost?  y yes · n no (asked once)",
-			"Import copies of "+plural(a.foreign, "task")+"?  y yes · n no", "Import copies?  y yes · n no", "Import?  y yes · n no", "Import?  y · n")
+			"Import copies of "+plural(a.foreign, "task")+"?  y yes · n no", "Import copies?  y yes · n no",
+			"Import?  y yes · n no", "Import?  y · n")
 	}
 	return ""
 }

@@ -319,7 +319,8 @@ func (m *Model) helpScreen() []string {
 // scrollHelp takes a key that scrolls the help; false when it does not.
 func (m *Model) scrollHelp(key string) bool {
 	over, page := m.helpOver(), max(m.height-2, 1)
-	by := map[string]int{"up": -1, "k": -1, "down": 1, "j": 1, "pgup": -page, "b": -page, "pgdown": page, "space": page, " ": page, "home": -over, "g": -over, "end": over, "G": over}[key]
+	by := map[string]int{"up": -1, "k": -1, "down": 1, "j": 1, "pgup": -page, "b": -page, "pgdown": page, "space": page,
+		" ": page, "home": -over, "g": -over, "end": over, "G": over}[key]
 	if over == 0 || by == 0 {
 		return false
 	}

@@ -202,7 +202,8 @@ func (p *Prompter) whole(text string) {
 		lines = append(lines, view.Line{Style: view.Asked, Text: lead + l})
 	}
 	if Safe(text) != text {
-		lines = append(lines, view.Line{Style: view.Bad, Text: "  it holds invisible or control characters, left out here: " + strconv.QuoteToASCII(text)})
+		lines = append(lines, view.Line{Style: view.Bad, Text: "  it holds invisible or control characters, left out here: " +
+			"" + strconv.QuoteToASCII(text)})
 	}
 	p.d.Lines(lines)
 }

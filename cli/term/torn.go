@@ -183,5 +183,6 @@ func (k *Keys) whole() (out []tea.Msg, ok bool) {
 // named are keys by how their names end, or by their number.
 var named = map[byte]rune{
 	'A': tea.KeyUp, 'B': tea.KeyDown, 'C': tea.KeyRight, 'D': tea.KeyLeft, 'H': tea.KeyHome, 'F': tea.KeyEnd,
-	'1': tea.KeyHome, '7': tea.KeyHome, '4': tea.KeyEnd, '8': tea.KeyEnd, '2': tea.KeyInsert, '3': tea.KeyDelete, '5': tea.KeyPgUp, '6': tea.KeyPgDown,
+	'1': tea.KeyHome, '7': tea.KeyHome, '4': tea.KeyEnd, '8': tea.KeyEnd, '2': tea.KeyInsert, '3': tea.KeyDelete,
+	'5': tea.KeyPgUp, '6': tea.KeyPgDown,
 }

@@ -113,7 +113,7 @@ func Move(from, to string) error {
 }
 
 const (
-	// busyTries bounds how often Windows is asked for a rename that it refuses: half a second in all. Programs that
+	// busyTries bounds how often Rename repeats a rename that Windows refuses: half a second in all. Programs that
 	// read a file, and virus scanners, have it open for less.
 	busyTries = 50
 	busyPause = 10 * time.Millisecond

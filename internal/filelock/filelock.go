@@ -92,7 +92,7 @@ func TryOpen(path string, m Mode) (f *os.File, err error) {
 }
 
 // Same reports whether an open file is still the one at a path. A lock on a file that was removed or replaced between
-// opening and locking it excludes nobody: check after Try.
+// opening and locking it protects nothing: check after Try.
 func Same(f interface{ Stat() (fs.FileInfo, error) }, path string) bool {
 	held, err := f.Stat()
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package process tells processes apart and finds out whether one is alive. A process id alone is not enough: the system
-// gives it again. Process id, start time and System together name one process among all that ever ran.
+// Package process identifies processes and finds out whether one is alive. A process id alone is not enough: the
+// system gives it again. Process id, start time and System together name one process among all that ever ran.
 //
 // Ids and start times mean something only within one System: of a process on another machine, in another container or
 // before a reboot nothing is known. Where a system does not report something, the functions return "" or 0, and Alive

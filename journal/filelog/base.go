@@ -348,7 +348,8 @@ func (j *joined) Follow(ctx context.Context, from uint64) iter.Seq2[journal.Comm
 	return j.both(ctx, from, j.Reader.Follow)
 }
 
-func (j *joined) both(ctx context.Context, from uint64, own func(context.Context, uint64) iter.Seq2[journal.Commit, error]) iter.Seq2[journal.Commit, error] {
+func (j *joined) both(ctx context.Context, from uint64, own func(context.Context, uint64) iter.Seq2[journal.Commit,
+	error]) iter.Seq2[journal.Commit, error] {
 	return func(yield func(journal.Commit, error) bool) {
 		if from <= j.at.Seq && !j.shared(ctx, from, yield) {
 			return

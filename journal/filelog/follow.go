@@ -24,7 +24,8 @@ func (r *reader) Follow(ctx context.Context, from uint64) iter.Seq2[journal.Comm
 }
 
 // follow returns nil when the consumer wants no more.
-func (r *reader) follow(ctx context.Context, from uint64, wake <-chan struct{}, notified func() bool, yield func(journal.Commit, error) bool) error {
+func (r *reader) follow(ctx context.Context, from uint64, wake <-chan struct{}, notified func() bool,
+	yield func(journal.Commit, error) bool) error {
 	if err := r.check(ctx); err != nil {
 		return err
 	}

@@ -7,7 +7,8 @@ import (
 )
 
 // trustedKinds are the local file systems; all others are refused.
-var trustedKinds = map[string]bool{"apfs": true, "hfs": true, "ufs": true, "zfs": true, "tmpfs": true, "msdos": true, "exfat": true, "ntfs": true}
+var trustedKinds = map[string]bool{"apfs": true, "hfs": true, "ufs": true, "zfs": true, "tmpfs": true, "msdos": true,
+	"exfat": true, "ntfs": true}
 
 func locksTrusted(name string) (string, bool, error) {
 	var st unix.Statfs_t

@@ -109,7 +109,8 @@ func trusted(fsys FS, dir string) error {
 		case err != nil:
 			return fmt.Errorf("look at the file system of %s: %w", dir, err)
 		case !ok:
-			return fmt.Errorf("use %s: it is on %s, which is not known to keep locks; move it to a local disk, or run where the disk is: %w", dir, kind, journal.ErrUntrustedLocks)
+			return fmt.Errorf("use %s: it is on %s, which is not known to keep locks; move it to a local disk, or run where "+
+				"the disk is: %w", dir, kind, journal.ErrUntrustedLocks)
 		}
 		return nil
 	}

@@ -32,7 +32,8 @@ func (r *reader) Snapshot(ctx context.Context) (journal.Snapshot, error) {
 		return journal.Snapshot{}, err
 	}
 	if head == s.Seq && r.touched() {
-		return journal.Snapshot{}, fmt.Errorf("snapshot of %s: the log was written to after it, and holds no commit more: %w", r.dir, journal.ErrNoSnapshot)
+		return journal.Snapshot{}, fmt.Errorf("snapshot of %s: the log was written to after it, and holds no commit more: "+
+			"%w", r.dir, journal.ErrNoSnapshot)
 	}
 	return s, nil
 }

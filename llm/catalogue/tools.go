@@ -19,7 +19,8 @@ func Tools(provider, model string) (wants, spares []string) {
 	}
 	switch {
 	case provider == "anthropic", provider == "script":
-	case strings.HasPrefix(name, "gpt-4o"), strings.HasPrefix(name, "gpt-4-"), name == "gpt-4", strings.HasPrefix(name, "gpt-3"), strings.HasPrefix(name, "gpt-oss"):
+	case strings.HasPrefix(name, "gpt-4o"), strings.HasPrefix(name, "gpt-4-"), name == "gpt-4",
+		strings.HasPrefix(name, "gpt-3"), strings.HasPrefix(name, "gpt-oss"):
 	case strings.HasPrefix(name, "gpt-"), strings.HasPrefix(name, "codex-"):
 		return []string{"apply_patch"}, []string{"apply_diff", "write_to_file"}
 	case strings.HasPrefix(name, "gemini-"):

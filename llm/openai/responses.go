@@ -93,7 +93,8 @@ func responsesItems(m llm.Message, thoughts bool) []byte {
 				}
 			case "tool_use":
 				flushText()
-				item([]byte(`{"type":"function_call","call_id":`), b.ID, []byte(`,"name":`), b.Name, []byte(`,"arguments":`), callArguments(b), []byte(`}`))
+				item([]byte(`{"type":"function_call","call_id":`), b.ID, []byte(`,"name":`), b.Name,
+					[]byte(`,"arguments":`), callArguments(b), []byte(`}`))
 			}
 		}
 		flushText()

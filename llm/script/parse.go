@@ -157,7 +157,8 @@ func turnLines(src []byte) ([]int, error) {
 			}
 		case *ast.NullNode:
 		default:
-			return nil, fmt.Errorf("%w: line %d: a script is a list of turns, each beginning with \"- \"", ErrScript, body.GetToken().Position.Line)
+			return nil, fmt.Errorf("%w: line %d: a script is a list of turns, each beginning with \"- \"", ErrScript,
+				body.GetToken().Position.Line)
 		}
 	}
 	return lines, nil

@@ -32,7 +32,8 @@ func Records(metadata []byte) []task.FileRecord {
 			return ms
 		}
 		r := task.FileRecord{
-			RooRead: date("roo_read_date", "cline_read_date"), RooEdit: date("roo_edit_date", "cline_edit_date"), UserEdit: date("user_edit_date"),
+			RooRead: date("roo_read_date", "cline_read_date"), RooEdit: date("roo_edit_date", "cline_edit_date"),
+			UserEdit: date("user_edit_date"),
 		}
 		r.Path, _ = esjson.GetString(raw, "path")
 		r.State, _ = esjson.GetString(raw, "record_state")

@@ -11,7 +11,8 @@ import (
 // Why one message cannot be taken out alone.
 var (
 	ErrFirstMessage = errors.New("the first message is what the task is about; delete the task instead")
-	ErrShared       = errors.New("one message of the model's history holds it together with results of calls; rewind to it instead, or edit it")
+	ErrShared       = errors.New("one message of the model's history holds it together with results of calls; rewind to it " +
+		"instead, or edit it")
 )
 
 // Message returns the removal of one message. A reply goes with its request, its

@@ -115,7 +115,8 @@ func signsOfRow(kind string, raw []byte, first bool, ids map[string]bool, give f
 	switch {
 	case kind == "say:user_feedback" || kind == "say:text" && first:
 		sign{text: text}.under("user ", give)
-	case kind == "say:text" || kind == "say:completion_result" || kind == "ask:completion_result" || kind == "ask:command" || kind == "say:command":
+	case kind == "say:text" || kind == "say:completion_result" || kind == "ask:completion_result" ||
+		kind == "ask:command" || kind == "say:command":
 		sign{text: text}.under("assistant ", give)
 	case kind == "say:reasoning":
 		sign{text: text}.under("thought ", give)

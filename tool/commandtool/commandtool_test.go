@@ -96,12 +96,12 @@ func TestText(t *testing.T) {
 	}{
 		{"success", map[string]any{"command": "echo a", "cwd": nil, "timeout": nil}, begin(root) + "Exit code: 0\nOutput:\na\n", 0},
 		{"missing keys", map[string]any{"command": "echo a"}, begin(root) + "Exit code: 0\nOutput:\na\n", 0},
-		{"failure", map[string]any{"command": "echo a; exit 3"}, begin(root) + "Exit code: 3\nThe command did not succeed: find out why before going on.\nOutput:\na\n", 3},
+		{"failure", map[string]any{"command": "echo a; exit 3"}, begin(root) + "Exit code: 3\nThe command did not succeed: find out why before you continue.\nOutput:\na\n", 3},
 		{"folder", map[string]any{"command": "pwd", "cwd": "sub"}, begin(root+"/sub") + "Exit code: 0\nOutput:\n" + root + "/sub\n", 0},
 		{"cleaned", map[string]any{"command": `printf '\033[31mred\033[0m 1%%\r2%%\nab\bc\0\n'`}, begin(root) + "Exit code: 0\nOutput:\n2%d 1%\nac\n", 0},
 		{"bad bytes", map[string]any{"command": `printf 'a\377b'`}, begin(root) + "Exit code: 0\nOutput:\na\ufffdb", 0},
 		{"repeats", map[string]any{"command": `for i in 1 2 3 4 5; do echo waiting for the server; done`}, begin(root) + "Exit code: 0\nOutput:\nwaiting for the server\n<previous line repeated 4 additional times>\n", 0},
-		{"signal", map[string]any{"command": `kill -9 $$`}, begin(root) + "A signal (SIGKILL) ended it. Exit code: 137\nThe command did not succeed: find out why before going on.\nOutput:\n", 137},
+		{"signal", map[string]any{"command": `kill -9 $$`}, begin(root) + "A signal (SIGKILL) ended it. Exit code: 137\nThe command did not succeed: find out why before you continue.\nOutput:\n", 137},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -10,7 +10,8 @@
 // overwritten lines resolved. The caller, who knows the secrets, masks them.
 //
 // The plan refuses a command that cannot run (a missing folder, a line over the system's limit) or would show a file
-// that .rooignore hides, before the user is asked; Run judges the folder again when the command starts.
+// that .rooignore hides, so that the user gets no question about it; Run judges the folder again when the command
+// starts.
 //
 // A cancelled Run returns both a Result, with the output so far, and the context's cause as error.
 package commandtool

@@ -53,7 +53,7 @@ func (p *plan) outcome(ran shell.Result) string {
 func notes(ran shell.Result) []string {
 	var out []string
 	if ran.Exit != 0 && !ran.TimedOut && !ran.Cancelled {
-		out = append(out, "The command did not succeed: find out why before going on.")
+		out = append(out, "The command did not succeed: find out why before you continue.")
 	}
 	if len(ran.Ended) > 0 {
 		out = append(out, "When the shell exited it left these running in the background; they were ended: "+list(ran.Ended)+".")

@@ -53,8 +53,10 @@ const schema = `{"type":"object","properties":{` +
 	`"timeout":{"type":["number","null"],"description":"Seconds after which the command is ended; null for no limit of its own"}},` +
 	`"required":["command","cwd","timeout"],"additionalProperties":false}`
 
-const description = "Run a command line with sh -c in the user's workspace and return its exit code and output (stdout and stderr together). " +
-	"There is no terminal and no input: use flags that avoid prompts. When the shell exits, processes it left in the background are ended too. " +
+const description = "Run a command line with sh -c in the user's workspace and return its exit code and output (stdout and " +
+	"stderr together). " +
+	"There is no terminal and no input: use flags that avoid prompts. When the shell exits, processes it left in the " +
+	"background are ended too. " +
 	"Long output is shown in part, and kept whole under an artifact id for read_command_output."
 
 func (commandTool) Spec() tool.Spec {
@@ -105,14 +107,15 @@ func (t commandTool) Plan(ctx context.Context, env tool.Env, input json.RawMessa
 		return nil, fmt.Errorf("plan %s: %w", Name, err)
 	}
 	if why := notFolder(where); why != "" {
-		return wrong("%s", why) // before the user is asked to allow what cannot run
+		return wrong("%s", why) // no question to the user about a command that cannot run
 	}
 	hidden, err := env.Workspace.BlockedWord(line)
 	if err != nil {
 		return nil, fmt.Errorf("plan %s: %w", Name, err)
 	}
 	if hidden != "" {
-		return wrong("the command would show %q, which %s hides. Go on without this file, or ask the user to change %[2]s.", hidden, workspace.IgnoreFile)
+		return wrong("the command would show %q, which %s hides. Go on without this file, or ask the user to change %[2]s.",
+			hidden, workspace.IgnoreFile)
 	}
 	p := &plan{options: t.options, env: env, line: line, where: where, limit: limit}
 	if strings.Contains(line, "git") {

@@ -19,11 +19,12 @@ type completion struct{}
 
 // completionSpec is built once: every turn needs it.
 var completionSpec = tool.Spec{
-	Name:        CompletionName,
-	Description: "End the task: give the final result to the user. Use it when the work is done and checked. Do not end the result with a question.",
-	Schema:      json.RawMessage(`{"type":"object","properties":{"result":{"type":"string","description":"What was done, for the user"}},"required":["result"],"additionalProperties":false}`),
-	Class:       tool.Control,
-	Replay:      tool.Again,
+	Name: CompletionName,
+	Description: "End the task: give the final result to the user. Use it when the work is done and checked. Do not end the " +
+		"result with a question.",
+	Schema: json.RawMessage(`{"type":"object","properties":{"result":{"type":"string","description":"What was done, for the user"}},"required":["result"],"additionalProperties":false}`),
+	Class:  tool.Control,
+	Replay: tool.Again,
 }
 
 func (completion) Spec() tool.Spec { return completionSpec }

@@ -21,8 +21,10 @@ type newTask struct{}
 // newTaskSpec is built once: every turn needs it.
 var newTaskSpec = tool.Spec{
 	Name: NewTaskName,
-	Description: "Hand a part of the work to a subtask: a task of its own, in a mode of your choice, with an empty history. It knows only what you write in the message, " +
-		"works in the same workspace, and its final result comes back as the result of this call. Call it as the last tool of a reply: calls behind it are not run.",
+	Description: "Hand a part of the work to a subtask: a task of its own, in a mode of your choice, with an empty history. " +
+		"It knows only what you write in the message, " +
+		"works in the same workspace, and its final result comes back as the result of this call. Call it as the last tool " +
+		"of a reply: calls behind it are not run.",
 	Schema: json.RawMessage(`{"type":"object","properties":{` +
 		`"mode":{"type":"string","description":"The slug of the subtask's mode, e.g. code, debug or architect"},` +
 		`"message":{"type":"string","description":"What the subtask is to do, with all that it must know to do it"},` +
@@ -63,6 +65,7 @@ func (newTask) Plan(_ context.Context, _ tool.Env, input json.RawMessage) (tool.
 			return wrong(`"todos" must be text with one step a line, such as "[ ] first\n[ ] second", or null`)
 		}
 	}
-	ask := tool.Ask{Tool: NewTaskName, Kind: "tool", Title: NewTaskName + " " + tool.OneLine(slug) + ": " + tool.OneLine(strings.TrimSpace(message))}
+	ask := tool.Ask{Tool: NewTaskName, Kind: "tool", Title: NewTaskName + " " + tool.OneLine(slug) + ": " +
+		tool.OneLine(strings.TrimSpace(message))}
 	return plan{ask, tool.Result{Subtask: &tool.Subtask{Mode: slug, Message: message, Todos: todos}}}, nil
 }

@@ -26,11 +26,12 @@ const questionSchema = `{"type":"object","properties":{` +
 
 // questionSpec is built once: every turn needs it.
 var questionSpec = tool.Spec{
-	Name:        QuestionName,
-	Description: "Ask the user a question when something needed for the task is missing and cannot be found out otherwise. Give one to four answers to choose from.",
-	Schema:      json.RawMessage(questionSchema),
-	Class:       tool.Control,
-	Replay:      tool.Again,
+	Name: QuestionName,
+	Description: "Ask the user a question when something needed for the task is missing and cannot be found out otherwise. " +
+		"Give one to four answers to choose from.",
+	Schema: json.RawMessage(questionSchema),
+	Class:  tool.Control,
+	Replay: tool.Again,
 }
 
 func (question) Spec() tool.Spec { return questionSpec }
@@ -78,7 +79,8 @@ func (question) Plan(_ context.Context, _ tool.Env, input json.RawMessage) (tool
 	var o esjson.Object
 	o.String("question", text)
 	o.Raw("suggest", append(suggest, ']'))
-	ask := tool.Ask{Tool: QuestionName, Kind: "followup", Text: string(o.Bytes()), Title: QuestionName + " " + tool.OneLine(strings.TrimSpace(text))}
+	ask := tool.Ask{Tool: QuestionName, Kind: "followup", Text: string(o.Bytes()),
+		Title: QuestionName + " " + tool.OneLine(strings.TrimSpace(text))}
 	return plan{ask, result}, nil
 }
 

@@ -21,8 +21,10 @@ type todoList struct{}
 // todoListSpec is built once: every turn needs it.
 var todoListSpec = tool.Spec{
 	Name: TodoListName,
-	Description: "Replace the task's checklist by a new one, in order of work: \"[ ] step\" for what is to be done, \"[-] step\" for what is being done, \"[x] step\" for what is done. " +
-		"Always give the whole list. Use it for tasks of several steps: mark a step when it begins and when it is done, add what turns up, and never drop an open step unless it has become pointless.",
+	Description: "Replace the task's checklist by a new one, in order of work: \"[ ] step\" for what is to be done, \"[-] " +
+		"step\" for what is being done, \"[x] step\" for what is done. " +
+		"Always give the whole list. Use it for tasks of several steps: mark a step when it begins and when it is done, add " +
+		"what turns up, and never drop an open step unless it has become pointless.",
 	Schema: json.RawMessage(`{"type":"object","properties":{"todos":{"type":"string",` +
 		`"description":"The whole checklist as Markdown, one step a line"}},"required":["todos"],"additionalProperties":false}`),
 	Class:  tool.Control,

@@ -20,8 +20,10 @@ type applyDiffTool struct{}
 // applyDiffToolSpec is built once: every turn needs it.
 var applyDiffToolSpec = tool.Spec{
 	Name: "apply_diff",
-	Description: "Change parts of an existing file. Each block names the lines as they are now and the lines that replace them; put all changes of a file into one call. " +
-		"Copy the lines to be replaced exactly. Give :start_line: so that the right place is found when text repeats.\n\n" + patch.BlockForm,
+	Description: "Change parts of an existing file. Each block names the lines as they are now and the lines that replace " +
+		"them; put all changes of a file into one call. " +
+		"Copy the lines to be replaced exactly. Give :start_line: so that the right place is found when text repeats.\n\n" +
+		patch.BlockForm,
 	Schema: schema([]string{"path", "diff"},
 		"path", property("string", "File to change, relative to the workspace."),
 		"diff", property("string", "One or more SEARCH/REPLACE blocks.")),
@@ -79,7 +81,8 @@ func (a applyDiffTool) Plan(ctx context.Context, env tool.Env, raw json.RawMessa
 	e.expect = s.state.Hash
 	e.ask.Before = map[string]string{p.Readable: planned(s.state.Hash, workspace.HashOf([]byte(e.content)))}
 	if len(res.Failures) > 0 {
-		e.note = fmt.Sprintf("\n<notice>%d of %d blocks were applied. These failed:\n\n%s</notice>", res.Applied, res.Applied+len(res.Failures), failures(res.Failures))
+		e.note = fmt.Sprintf("\n<notice>%d of %d blocks were applied. These failed:\n\n%s</notice>", res.Applied,
+			res.Applied+len(res.Failures), failures(res.Failures))
 	}
 	e.noteOthers(s)
 	e.ask.Diff = unified(p.Readable, s.whole(), s.mark+text, false)

@@ -42,8 +42,11 @@ const patchForm = `*** Begin Patch
 // applyPatchToolSpec is built once: every turn needs it.
 var applyPatchToolSpec = tool.Spec{
 	Name: "apply_patch",
-	Description: "Change, make, delete and rename several files in one step: all of it happens or nothing. In an updated file each place begins with @@, after which a line that stands above it may be named; " +
-		"lines that stay begin with a blank, lines that go with -, lines that come with +. Give some lines that stay around each change, exactly as they are, and the places of a file in the order of the file. *** End of File after a place says that it is the file's end.\n\n" + patchForm,
+	Description: "Change, make, delete and rename several files in one step: all of it happens or nothing. In an updated " +
+		"file each place begins with @@, after which a line above it may be named; " +
+		"lines that stay begin with a blank, lines that go with -, lines that come with +. Give some lines that stay around " +
+		"each change, exactly as they are, and the places of a file in the order of the file. *** End of File after a place " +
+		"says that it is the file's end.\n\n" + patchForm,
 	Schema: schema([]string{"patch"},
 		"patch", property("string", "The whole patch, from *** Begin Patch to *** End Patch.")),
 	Class:  tool.Write,

@@ -29,7 +29,8 @@ func indentLines(text string, o indentOptions) excerpt {
 	lines := strings.Split(text, "\n")
 	total := len(lines)
 	if o.anchor < 1 || o.anchor > total {
-		return excerpt{total: total, reason: "bad_anchor", text: fmt.Sprintf("Error: anchor_line %d is out of range (1-%d)", o.anchor, total)}
+		return excerpt{total: total, reason: "bad_anchor", text: fmt.Sprintf("Error: anchor_line %d is out of range (1-%d)",
+			o.anchor, total)}
 	}
 	depth := depths(lines)
 	at := o.anchor - 1
@@ -42,7 +43,8 @@ func indentLines(text string, o indentOptions) excerpt {
 		limit = min(limit, o.maxLines)
 	}
 	if limit == 1 {
-		return excerpt{text: linetext.Numbered(lines[at:at+1], o.anchor), ranges: [][2]int{{o.anchor, o.anchor}}, total: total, returned: 1, truncated: total > 1}
+		return excerpt{text: linetext.Numbered(lines[at:at+1], o.anchor), ranges: [][2]int{{o.anchor, o.anchor}},
+			total: total, returned: 1, truncated: total > 1}
 	}
 	// lo..hi is what is taken; up and down are the lines looked at next.
 	lo, hi := at, at

@@ -19,11 +19,12 @@ type listFiles struct{}
 
 // listFilesSpec is built once: every turn needs it.
 var listFilesSpec = tool.Spec{
-	Name:        "list_files",
-	Description: "List the files and folders of a folder. Up to 200 entries are shown; folders end in \"/\". Use it to find your way, not to check whether a file that you just wrote is there.",
+	Name: "list_files",
+	Description: "List the files and folders of a folder. Up to 200 entries are shown; folders end in \"/\". Use it to find " +
+		"your way, not to check whether a file that you just wrote is there.",
 	Schema: schema([]string{"path", "recursive"},
 		"path", property("string", "Folder to list, relative to the workspace."),
-		"recursive", property("boolean", "true lists everything below the folder, false only what lies directly in it.")),
+		"recursive", property("boolean", "true lists everything below the folder, false only what is directly in it.")),
 	Class:  tool.Read,
 	Replay: tool.Again,
 }
@@ -51,7 +52,8 @@ func (l listFiles) Plan(ctx context.Context, env tool.Env, raw json.RawMessage) 
 	if recursive {
 		kind = "listFilesRecursive"
 	}
-	d := &done{ask: tool.Ask{Kind: "tool", Title: "list_files " + tool.SafeName(p.Readable), Paths: p.RulePaths(), Outside: p.Outside, Ignored: p.Ignored}}
+	d := &done{ask: tool.Ask{Kind: "tool", Title: "list_files " + tool.SafeName(p.Readable), Paths: p.RulePaths(),
+		Outside: p.Outside, Ignored: p.Ignored}}
 	listing := ""
 	if p.Ignored {
 		d.result = denied(p.Readable)

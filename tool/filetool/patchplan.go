@@ -232,7 +232,8 @@ func (p *patchPlan) Run(ctx context.Context, _ tool.Output) (tool.Result, error)
 	case errors.Is(err, workspace.ErrPartly):
 		return failed("the patch was applied to some of its files only: %v. Read the files before you go on.", err), nil
 	case errors.Is(err, workspace.ErrChanged):
-		return failed("%v, after this patch was prepared; none of its files was changed. Read the file again and make the patch for what is there now.", err), nil
+		return failed("%v, after this patch was prepared; none of its files was changed. Read the file again and make the "+
+			"patch for what is there now.", err), nil
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, workspace.ErrNotRegular), errors.Is(err, fs.ErrNotExist):
 		return failed("none of the files was changed: %v", err), nil
 	case err != nil:

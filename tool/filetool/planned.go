@@ -84,7 +84,8 @@ func look(ctx context.Context, env tool.Env, p workspace.Path) (workspace.FileSt
 
 // changed is the result for a file that is not the one the change was made for.
 func changed(path string) tool.Result {
-	return failed("%s was changed by someone else after this change was prepared; nothing was written. Read the file again and make the change on what is there now.", path)
+	return failed("%s was changed by someone else after this change was prepared; nothing was written. Read the file again "+
+		"and make the change on what is there now.", path)
 }
 
 // source is a file that is to be changed by lines: its text without a byte order mark,

@@ -25,8 +25,10 @@ type readFile struct{}
 
 // readFileSpec is built once: every turn needs it.
 var readFileSpec = tool.Spec{
-	Name:        "read_file",
-	Description: "Read a text file or a notebook, or look at an image. Lines come with their numbers. Mode \"slice\" reads up to limit lines from offset on. Mode \"indentation\" reads the whole block of code around anchor_line: use it when you know a line, from a search or an error, and want the function or class it belongs to.",
+	Name: "read_file",
+	Description: "Read a text file or a notebook, or look at an image. Lines come with their numbers. Mode \"slice\" reads " +
+		"up to limit lines from offset on. Mode \"indentation\" reads the whole block of code around anchor_line: use it when " +
+		"you know a line, from a search or an error, and want the function or class it belongs to.",
 	Schema: schema([]string{"path"},
 		"path", property("string", "File to read, relative to the workspace."),
 		"mode", `{"type":"string","enum":["slice","indentation"],"description":"How to choose lines; slice if not given."}`,
@@ -173,7 +175,8 @@ func (r *readPlan) read(ctx context.Context, req request, p workspace.Path, res 
 		coded = codedUTF8
 	}
 	if coded == codedUTF8 && bytes.IndexByte(head, 0) >= 0 {
-		return fmt.Sprintf("Error: %s is a binary file of %d bytes and cannot be shown as text. Use a command that understands its format.", tool.SafeName(p.Readable), state.Size), false, nil
+		return fmt.Sprintf("Error: %s is a binary file of %d bytes and cannot be shown as text. Use a command that "+
+			"understands its format.", tool.SafeName(p.Readable), state.Size), false, nil
 	}
 	// One pass hashes the file and picks the lines out of it.
 	sum := sha256.New()
@@ -183,7 +186,8 @@ func (r *readPlan) read(ctx context.Context, req request, p workspace.Path, res 
 		decoded, err := decodeBody(body, coded)
 		switch {
 		case errors.Is(err, errNoText):
-			return fmt.Sprintf("Error: %s begins like UTF-16 and is none; it cannot be shown as text.", tool.SafeName(p.Readable)), false, nil
+			return fmt.Sprintf("Error: %s begins like UTF-16 and is none; it cannot be shown as text.",
+				tool.SafeName(p.Readable)), false, nil
 		case err != nil:
 			why, err := explain(p, err)
 			return "Error: " + why, false, err
@@ -204,7 +208,8 @@ func (r *readPlan) read(ctx context.Context, req request, p workspace.Path, res 
 	case req.indentation || len(req.ranges) > 1:
 		var all []byte
 		if state.Size > MaxEdit {
-			return fmt.Sprintf("Error: %s has %d bytes, too many to be read as a whole. Read parts of it with offset and limit.", tool.SafeName(p.Readable), state.Size), false, nil
+			return fmt.Sprintf("Error: %s has %d bytes, too many to be read as a whole. Read parts of it with offset and "+
+				"limit.", tool.SafeName(p.Readable), state.Size), false, nil
 		}
 		if all, err = io.ReadAll(body); err == nil && req.indentation {
 			text = indentLines(string(all), req.options).toolText(true, req.offset, req.limit)
@@ -243,9 +248,11 @@ func rangesText(all []byte, ranges [][2]int) (string, error) {
 	return strings.Join(parts, "\n\n"), nil
 }
 
-func (r *readPlan) image(ctx context.Context, p workspace.Path, media string, state workspace.FileState, res *tool.Result) (string, bool, error) {
+func (r *readPlan) image(ctx context.Context, p workspace.Path, media string, state workspace.FileState,
+	res *tool.Result) (string, bool, error) {
 	if state.Size > MaxImage {
-		return fmt.Sprintf("Note: %s is an image of %d bytes; images over %d bytes are not shown.", tool.SafeName(p.Readable), state.Size, MaxImage), true, nil
+		return fmt.Sprintf("Note: %s is an image of %d bytes; images over %d bytes are not shown.",
+			tool.SafeName(p.Readable), state.Size, MaxImage), true, nil
 	}
 	data, state, err := r.env.Workspace.Read(ctx, p, MaxImage)
 	if err != nil {

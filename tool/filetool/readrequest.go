@@ -185,7 +185,8 @@ func (in input) olderRanges(r *request) error {
 	}
 	for _, g := range r.ranges {
 		if g[0] < 1 || g[1] < g[0] {
-			return in.wrong(fmt.Sprintf("the line range %d-%d of %s is not one; lines count from 1 and the end is not before the start", g[0], g[1], r.path))
+			return in.wrong(fmt.Sprintf("the line range %d-%d of %s is not one; lines count from 1 and the end is not before "+
+				"the start", g[0], g[1], r.path))
 		}
 	}
 	return nil

@@ -165,7 +165,8 @@ func (r replaceTool) Plan(ctx context.Context, env tool.Env, raw json.RawMessage
 			return nil, in.wrong(why + " Nothing was changed.")
 		}
 		if step.Tolerant && step.Old != "" && !strings.Contains(patch.PlainEnds(before), step.Old) {
-			e.note = "\n<notice>The old text is in the file with other blanks or line ends than given. It was replaced, with the file's indentation.</notice>"
+			e.note = "\n<notice>The old text is in the file with other blanks or line ends than given. It was replaced, with " +
+				"the file's indentation.</notice>"
 		}
 	}
 	e.expect, e.creates = s.state.Hash, !s.state.Exists()

@@ -23,12 +23,15 @@ type searchFiles struct{}
 
 // searchFilesSpec is built once: every turn needs it.
 var searchFilesSpec = tool.Spec{
-	Name:        "search_files",
-	Description: "Search the files of a folder and all its subfolders with a regular expression. Shows each matching line with its number and one line before and after it, up to 300 places.",
+	Name: "search_files",
+	Description: "Search the files of a folder and all its subfolders with a regular expression. Shows each matching line " +
+		"with its number and one line before and after it, up to 300 places.",
 	Schema: schema([]string{"path", "regex", "file_pattern"},
 		"path", property("string", "Folder to search in, relative to the workspace. A single file works too."),
-		"regex", property("string", "Regular expression (Rust/RE2 syntax, no look-around), matched line by line. Letter case counts; start with (?i) to ignore it."),
-		"file_pattern", property(`["string","null"]`, "Glob that file names must match, such as *.go or **/*.{ts,tsx}. null means every file.")),
+		"regex", property("string", "Regular expression (Rust/RE2 syntax, no look-around), matched line by line. Letter case "+
+			"counts; start with (?i) to ignore it."),
+		"file_pattern", property(`["string","null"]`, "Glob that file names must match, such as *.go or **/*.{ts,tsx}. null "+
+			"means every file.")),
 	Class:  tool.Read,
 	Replay: tool.Again,
 }
@@ -54,7 +57,8 @@ func (searchFiles) Plan(ctx context.Context, env tool.Env, raw json.RawMessage) 
 	if err != nil {
 		var bad *syntax.Error
 		errors.As(err, &bad)
-		return nil, in.wrong(fmt.Sprintf("the regex %q cannot be used: %v. Look-around and back-references do not exist here; escape characters that are meant literally.", pattern, err))
+		return nil, in.wrong(fmt.Sprintf("the regex %q cannot be used: %v. Look-around and back-references do not exist "+
+			"here; escape characters that are meant literally.", pattern, err))
 	}
 	files, err := search.CompileGlob(glob)
 	if err != nil {
@@ -64,7 +68,8 @@ func (searchFiles) Plan(ctx context.Context, env tool.Env, raw json.RawMessage) 
 	if err != nil {
 		return nil, err
 	}
-	d := &done{ask: tool.Ask{Kind: "tool", Title: "search_files " + tool.SafeName(p.Readable) + " /" + tool.SafeName(pattern) + "/", Paths: p.RulePaths(), Outside: p.Outside, Ignored: p.Ignored}}
+	d := &done{ask: tool.Ask{Kind: "tool", Title: "search_files " + tool.SafeName(p.Readable) + " /" +
+		tool.SafeName(pattern) + "/", Paths: p.RulePaths(), Outside: p.Outside, Ignored: p.Ignored}}
 	found := ""
 	if p.Ignored {
 		d.result = denied(p.Readable)

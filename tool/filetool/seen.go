@@ -114,5 +114,6 @@ func othersChanged(env tool.Env, p workspace.Path, now workspace.FileState, data
 	if !whole {
 		text = "Read it before you change more of it."
 	}
-	return fmt.Sprintf("\n<notice>%s had changed since you last saw it. Your change was made in what was there. %s</notice>", tool.SafeName(p.Readable), text)
+	return fmt.Sprintf("\n<notice>%s had changed since you last saw it. Your change was made in what was there. "+
+		"%s</notice>", tool.SafeName(p.Readable), text)
 }

@@ -104,7 +104,8 @@ func (e excerpt) toolText(indentation bool, offset, limit int) string {
 		return e.text
 	case e.truncated && len(e.ranges) > 0 && e.returned > 0:
 		first, last := e.ranges[0][0], e.ranges[len(e.ranges)-1][1]
-		return fmt.Sprintf("IMPORTANT: File content truncated.\nStatus: Showing lines %d-%d of %d total lines.\nTo read more: Use the read_file tool with offset=%d and limit=%d.\n\n%s",
+		return fmt.Sprintf("IMPORTANT: File content truncated.\nStatus: Showing lines %d-%d of %d total lines.\nTo read "+
+			"more: Use the read_file tool with offset=%d and limit=%d.\n\n%s",
 			first, last, e.total, last+1, limit, e.text)
 	case indentation && len(e.ranges) > 0:
 		var parts []string

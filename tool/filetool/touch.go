@@ -20,7 +20,8 @@ const (
 )
 
 func touchOf(s workspace.FileState, source string) tool.FileTouch {
-	return tool.FileTouch{Path: s.Path, Source: source, Hash: s.Hash, Size: s.Size, MTime: s.MTime, CTime: s.CTime, Inode: s.Inode, Device: s.Device}
+	return tool.FileTouch{Path: s.Path, Source: source, Hash: s.Hash, Size: s.Size, MTime: s.MTime, CTime: s.CTime,
+		Inode: s.Inode, Device: s.Device}
 }
 
 // resolve judges a path; one that no file can have is the model's mistake.

@@ -22,7 +22,8 @@ func unified(path, old, content string, creates bool) string {
 	case !isText(old) || !isText(content):
 		return fmt.Sprintf("--- a/%s\n+++ b/%s\n@@ not text: %d bytes before, %d after @@\n", path, path, len(old), len(content))
 	case len(old)+len(content) > maxDiff:
-		return fmt.Sprintf("--- a/%s\n+++ b/%s\n@@ the file is too large for a diff: %d bytes before, %d after @@\n", path, path, len(old), len(content))
+		return fmt.Sprintf("--- a/%s\n+++ b/%s\n@@ the file is too large for a diff: %d bytes before, %d after @@\n", path,
+			path, len(old), len(content))
 	}
 	from := "a/" + path
 	if creates {

@@ -20,9 +20,10 @@ type writeFile struct{}
 
 // writeFileSpec is built once: every turn needs it.
 var writeFileSpec = tool.Spec{
-	Name:        "write_to_file",
-	Aliases:     []string{"write_file"},
-	Description: "Write a whole file: make a new one, with the folders it needs, or replace an existing one. Give the complete content; nothing of the old content stays. For changes to an existing file apply_diff is quicker and safer.",
+	Name:    "write_to_file",
+	Aliases: []string{"write_file"},
+	Description: "Write a whole file: make a new one, with the folders it needs, or replace an existing one. Give the " +
+		"complete content; nothing of the old content stays. For changes to an existing file apply_diff is quicker and safer.",
 	Schema: schema([]string{"path", "content"},
 		"path", property("string", "File to write, relative to the workspace."),
 		"content", property("string", "The complete content, without line numbers and without anything left out.")),
@@ -87,14 +88,16 @@ func (w writeFile) Plan(ctx context.Context, env tool.Env, raw json.RawMessage) 
 	if !ok {
 		// The whole file is new, so nothing of the old text is spoiled by this.
 		data = []byte(content)
-		e.note += fmt.Sprintf("\n<notice>The file was not UTF-8 (read as Windows-1252), which has no %q (%U). It is UTF-8 now.</notice>", missing, missing)
+		e.note += fmt.Sprintf("\n<notice>The file was not UTF-8 (read as Windows-1252), which has no %q (%U). It is UTF-8 "+
+			"now.</notice>", missing, missing)
 		e.ask.Title += ", which becomes UTF-8"
 	}
 	e.content = string(data)
 	e.ask.Before = map[string]string{p.Readable: planned(state.Hash, workspace.HashOf(data))}
 	e.ask.Diff, e.ask.Text = describeWrite(p, before, content, e.creates)
 	if large != nil {
-		e.ask.Diff = fmt.Sprintf("--- a/%[1]s\n+++ b/%[1]s\n@@ too large for a diff: %d bytes before, %d after @@\n", tool.SafeName(p.Readable), state.Size, len(content))
+		e.ask.Diff = fmt.Sprintf("--- a/%[1]s\n+++ b/%[1]s\n@@ too large for a diff: %d bytes before, %d after @@\n",
+			tool.SafeName(p.Readable), state.Size, len(content))
 		e.ask.Text = editText("editedExistingFile", p, hunks(e.ask.Diff))
 	}
 	return e, nil
@@ -202,7 +205,8 @@ func (e *edit) Run(ctx context.Context, _ tool.Output) (tool.Result, error) {
 }
 
 func editAsk(name string, p workspace.Path) tool.Ask {
-	return tool.Ask{Kind: "tool", Title: name + " " + tool.SafeName(p.Readable), Paths: p.RulePaths(), Outside: p.Outside, LinkedOutside: p.LinkedOutside, Protected: p.Protected, Ignored: p.Ignored}
+	return tool.Ask{Kind: "tool", Title: name + " " + tool.SafeName(p.Readable), Paths: p.RulePaths(), Outside: p.Outside,
+		LinkedOutside: p.LinkedOutside, Protected: p.Protected, Ignored: p.Ignored}
 }
 
 func editText(kind string, p workspace.Path, diff string) string {

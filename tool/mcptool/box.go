@@ -48,7 +48,8 @@ func (b *Box) Open(ctx context.Context) (tools []tool.Tool, notes []string) {
 		}
 		for _, o := range m.Tools {
 			if other, taken := b.offers[o.Name]; taken {
-				notes = append(notes, fmt.Sprintf("the tool %s of the MCP server %s is left out: one of %s has the same name", o.Tool, o.Server, other.Server))
+				notes = append(notes, fmt.Sprintf("the tool %s of the MCP server %s is left out: one of %s has the same "+
+					"name", o.Tool, o.Server, other.Server))
 				continue
 			}
 			b.offers[o.Name], b.natural[[2]string{o.Server, o.Tool}] = o, o.Name
@@ -57,7 +58,8 @@ func (b *Box) Open(ctx context.Context) (tools []tool.Tool, notes []string) {
 		}
 	}
 	if count > tooMany {
-		notes = append(notes, fmt.Sprintf("%d tools of %d MCP servers are on, more than %d: models choose worse among so many; switch some off with disabledTools, or a server with disabled", count, servers, tooMany))
+		notes = append(notes, fmt.Sprintf("%d tools of %d MCP servers are on, more than %d: models choose worse among so "+
+			"many; switch some off with disabledTools, or a server with disabled", count, servers, tooMany))
 	}
 	return tools, notes
 }

@@ -108,7 +108,8 @@ func (d *document) apply(ctx context.Context, b Block, shift int, threshold floa
 		return &BlockFailure{failIdentical, "The search and replacement parts are identical, so nothing would change."}, nil
 	}
 	if search == "" {
-		return &BlockFailure{failEmpty, "The search part is empty. To insert, search for a neighbouring line and repeat it in the replacement."}, nil
+		return &BlockFailure{failEmpty, "The search part is empty. To insert, search for a neighbouring line and repeat it " +
+			"in the replacement."}, nil
 	}
 	searchLines := linetext.SplitLines(search)
 	replaceLines := linesOf(replace)
@@ -151,7 +152,8 @@ func (d *document) apply(ctx context.Context, b Block, shift int, threshold floa
 		at, searchLines, replaceLines = bareAt, bareLines, linesOf(terminal.StripNumbers(replace, true))
 	}
 	if start == 0 && ties > 1 {
-		return &BlockFailure{failAmbiguous, fmt.Sprintf("The search part fits at %d places. Add :start_line: with the line of the one that is meant, or more of the lines around it.\n\nSearch part:\n%s", ties, search)}, nil
+		return &BlockFailure{failAmbiguous, fmt.Sprintf("The search part fits at %d places. Add :start_line: with the line "+
+			"of the one that is meant, or more of the lines around it.\n\nSearch part:\n%s", ties, search)}, nil
 	}
 	n := min(len(searchLines), len(d.lines)-at)
 	fresh := reindent(replaceLines, indentOf(d.lines[at]), len(indentOf(searchLines[0])))
@@ -355,7 +357,8 @@ func (d *document) noMatch(b Block, start int, search []string, at int, score, t
 		where = fmt.Sprintf(" near line %d", start)
 	}
 	var msg strings.Builder
-	fmt.Fprintf(&msg, "The search part was not found%s (best place is %d%% similar, %d%% is needed). Read the file again and copy its lines exactly.\n\nSearch part:\n%s\n", where, int(score*100), int(threshold*100), strings.Join(search, "\n"))
+	fmt.Fprintf(&msg, "The search part was not found%s (best place is %d%% similar, %d%% is needed). Read the file again and "+
+		"copy its lines exactly.\n\nSearch part:\n%s\n", where, int(score*100), int(threshold*100), strings.Join(search, "\n"))
 	if at >= 0 {
 		fmt.Fprintf(&msg, "\nMost similar place:\n%s\n", linetext.Numbered(d.lines[at:min(at+len(search), len(d.lines))], at+1))
 	}

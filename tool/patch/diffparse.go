@@ -75,12 +75,14 @@ func checkMarkers(diff string) *DiffError {
 		refuse := func(kind string) *DiffError {
 			reason := fmt.Sprintf("The diff is malformed: line %d is %q where %q was expected. %s", i+1, m, wants[state], BlockForm)
 			if kind == unescapedMarker {
-				reason = fmt.Sprintf("Line %d of the diff is the marker %q. If it belongs to the file's text, escape it with a backslash: %q. Otherwise mend the order of the markers. %s", i+1, m, `\`+m, BlockForm)
+				reason = fmt.Sprintf("Line %d of the diff is the marker %q. If it belongs to the file's text, escape it with "+
+					"a backslash: %q. Otherwise mend the order of the markers. %s", i+1, m, `\`+m, BlockForm)
 			}
 			return &DiffError{kind, reason}
 		}
 		if state == inReplace && (strings.HasPrefix(m, ":start_line:") || strings.HasPrefix(m, ":end_line:")) {
-			return &DiffError{lineMarker, fmt.Sprintf("Line %d of the diff holds the line marker %q in a replacement. Line markers belong right after %q; escape it with a backslash if it is text of the file.", i+1, m, searchMark)}
+			return &DiffError{lineMarker, fmt.Sprintf("Line %d of the diff holds the line marker %q in a replacement. Line "+
+				"markers belong right after %q; escape it with a backslash if it is text of the file.", i+1, m, searchMark)}
 		}
 		switch {
 		case isSearchMark(m):

@@ -48,7 +48,8 @@ func (f *ChunkFailure) Reason(path string) string {
 	if f.context {
 		what = "this context line was not found in"
 	}
-	return fmt.Sprintf("%s %s from the place of the change before it on:\n%s\nRead the file and copy the lines as they are.", what, path, strings.Join(f.sought, "\n"))
+	return fmt.Sprintf("%s %s from the place of the change before it on:\n%s\nRead the file and copy the lines as they "+
+		"are.", what, path, strings.Join(f.sought, "\n"))
 }
 
 // ApplyChunks changes a text. Lines that stay keep the bytes they have in the file,

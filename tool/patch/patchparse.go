@@ -145,7 +145,8 @@ func (p *patchReader) section() (Section, *FormatError) {
 		}
 		return s, nil
 	}
-	return Section{}, p.wrong(start, "%q does not begin a section; one of '*** Add File: PATH', '*** Delete File: PATH' and '*** Update File: PATH' does", head)
+	return Section{}, p.wrong(start, "%q does not begin a section; one of '*** Add File: PATH', '*** Delete File: PATH' and "+
+		"'*** Update File: PATH' does", head)
 }
 
 func (p *patchReader) added() string {

@@ -122,9 +122,11 @@ func (r Replacement) Apply(text, name string) (out, why string) {
 	}
 	switch {
 	case n == 0:
-		return "", fmt.Sprintf("the old text was not found in %s. It must be there as given, with the same blanks. Read the file and copy it.", name)
+		return "", fmt.Sprintf("the old text was not found in %s. It must be there as given, with the same blanks. Read the "+
+			"file and copy it.", name)
 	case r.Times == 1 && n > 1:
-		return "", fmt.Sprintf("the old text occurs %d times in %s, so it is not clear which place is meant. Give more of the lines around it, or say that all are meant.", n, name)
+		return "", fmt.Sprintf("the old text occurs %d times in %s, so it is not clear which place is meant. Give more of "+
+			"the lines around it, or ask for all of them.", n, name)
 	case r.Times > 1 && n != r.Times:
 		return "", fmt.Sprintf("the old text occurs %d times in %s and not %d times as expected.", n, name, r.Times)
 	}

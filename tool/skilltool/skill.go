@@ -28,7 +28,7 @@ type use struct{ home string }
 var spec = tool.Spec{
 	Name: Name,
 	Description: "Get the instructions of a skill before you do the kind of work that it is for. " +
-		"The skills there are stand in the system prompt.",
+		"The system prompt lists the skills.",
 	Schema: json.RawMessage(`{"type":"object","properties":{` +
 		`"skill":{"type":"string","description":"The skill's name"},` +
 		`"args":{"type":["string","null"],"description":"What it is to be used for"}` +
@@ -67,7 +67,8 @@ func (t use) Plan(_ context.Context, env tool.Env, raw json.RawMessage) (tool.Pl
 				names += k.Name
 			}
 		}
-		p.result = tool.Result{IsError: true, Text: fmt.Sprintf("Error: Skill '%s' not found. Available skills: %s", tool.OneLine(name), names)}
+		p.result = tool.Result{IsError: true, Text: fmt.Sprintf("Error: Skill '%s' not found. Available skills: %s",
+			tool.OneLine(name), names)}
 	case err != nil:
 		p.result = tool.Result{IsError: true, Text: "Error: " + err.Error()}
 	default:

@@ -60,7 +60,8 @@ func (t run) Plan(ctx context.Context, env tool.Env, raw json.RawMessage) (tool.
 		if names == "" {
 			names = "(none)"
 		}
-		p.result = tool.Result{IsError: true, Text: fmt.Sprintf("Error: Command '%s' not found. Available commands: %s", tool.OneLine(name), names)}
+		p.result = tool.Result{IsError: true, Text: fmt.Sprintf("Error: Command '%s' not found. Available commands: %s",
+			tool.OneLine(name), names)}
 	case err != nil:
 		p.result = tool.Result{IsError: true, Text: "Error: " + err.Error()}
 	default:
@@ -74,7 +75,8 @@ func ask(name, args string, c slash.Command) tool.Ask {
 	var o esjson.Object
 	o.String("tool", "runSlashCommand")
 	o.String("command", name)
-	for _, f := range []struct{ key, value string }{{"args", args}, {"source", c.Source}, {"description", c.Description}, {"mode", c.Mode}} {
+	for _, f := range []struct{ key, value string }{{"args", args}, {"source", c.Source}, {"description", c.Description},
+		{"mode", c.Mode}} {
 		if f.value != "" {
 			o.String(f.key, f.value)
 		}

@@ -39,7 +39,8 @@ func endWithin(ctx context.Context, p Process, look func(Process) []Member, what
 	select {
 	case left := <-done:
 		if len(left) > 0 {
-			return fmt.Errorf("end %s: %d processes would not end, the first is %d (%s); end it by hand", what, len(left), left[0].PID, left[0].Name)
+			return fmt.Errorf("end %s: %d processes would not end, the first is %d (%s); end it by hand", what, len(left),
+				left[0].PID, left[0].Name)
 		}
 		return nil
 	case <-ctx.Done():

@@ -12,7 +12,8 @@ const stillActive = 259
 func command(line string) *exec.Cmd {
 	cmd := exec.Command("cmd.exe")
 	// cmd.exe has its own idea of quoting: it gets the line as it is.
-	cmd.SysProcAttr = &syscall.SysProcAttr{CmdLine: `cmd.exe /D /S /C "` + line + `"`, CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP, HideWindow: true}
+	cmd.SysProcAttr = &syscall.SysProcAttr{CmdLine: `cmd.exe /D /S /C "` + line + `"`,
+		CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP, HideWindow: true}
 	return cmd
 }
 

@@ -81,7 +81,8 @@ func decode(front string) (Fields, bool) {
 			return nil, false
 		}
 		from := i
-		for i < len(lines) && (strings.TrimSpace(lines[i]) == "" || lines[i][0] == ' ' || lines[i][0] == '\t' || strings.HasPrefix(lines[i], "- ")) {
+		for i < len(lines) && (strings.TrimSpace(lines[i]) == "" || lines[i][0] == ' ' || lines[i][0] == '\t' ||
+			strings.HasPrefix(lines[i], "- ")) {
 			i++
 		}
 		value = strings.TrimSpace(value)

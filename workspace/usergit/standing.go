@@ -41,7 +41,8 @@ func Judge(ctx context.Context, root, dir string) Standing {
 		return Standing{Any: "git cannot be run: " + err.Error()}
 	}
 	if !recent(text) {
-		return Standing{Any: fmt.Sprintf("%s is older than %d.%d and takes any folder for a repository", strings.TrimSpace(text), minMajor, minMinor)}
+		return Standing{Any: fmt.Sprintf("%s is older than %d.%d and takes any folder for a repository",
+			strings.TrimSpace(text), minMajor, minMinor)}
 	}
 	for _, name := range []string{"GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR"} {
 		if os.Getenv(name) != "" {
@@ -124,7 +125,8 @@ func repository(ctx context.Context, git, dir string, left *int) (s Standing) {
 		if !plain(key, value, set) {
 			return Standing{Any: "the repository's setting " + key + " is not known to be harmless"}
 		}
-		if local := strings.HasPrefix(key, "remote.") && (strings.HasSuffix(key, ".url") || strings.HasSuffix(key, ".pushurl")) && !server.MatchString(value); local && s.Hooks == "" {
+		if local := strings.HasPrefix(key, "remote.") && (strings.HasSuffix(key, ".url") ||
+			strings.HasSuffix(key, ".pushurl")) && !server.MatchString(value); local && s.Hooks == "" {
 			s.Hooks = "the remote " + value + " is no server, and could hold hooks"
 		}
 	}
@@ -174,7 +176,8 @@ func runnable(folder string) (names []string, err error) {
 	}
 	for _, e := range list {
 		info, err := os.Stat(filepath.Join(folder, e.Name()))
-		if err == nil && info.Mode().IsRegular() && (info.Mode()&0o111 != 0 || filepath.Separator == '\\') && !strings.HasSuffix(e.Name(), ".sample") {
+		if err == nil && info.Mode().IsRegular() && (info.Mode()&0o111 != 0 || filepath.Separator == '\\') &&
+			!strings.HasSuffix(e.Name(), ".sample") {
 			names = append(names, e.Name())
 		}
 	}

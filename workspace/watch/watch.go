@@ -107,7 +107,7 @@ func (w *Watcher) enter(dir string) bool {
 			fresh++
 		}
 	}
-	if len(w.folders)+fresh > w.limit || !w.tells(dir) {
+	if len(w.folders)+fresh > w.limit || !w.reports(dir) {
 		return false
 	}
 	for i, d := range way {
@@ -122,8 +122,8 @@ func (w *Watcher) enter(dir string) bool {
 	return true
 }
 
-// tells reports whether the file system under a folder reports changes by others.
-func (w *Watcher) tells(dir string) bool {
+// reports reports whether the file system under a folder reports changes by others.
+func (w *Watcher) reports(dir string) bool {
 	if local, known := w.local[dir]; known {
 		return local
 	}
