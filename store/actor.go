@@ -10,13 +10,12 @@ import (
 	"github.com/roost-dev/roost/task"
 )
 
-// A request that was cut off by a kill comes again, and must not do its work twice. So
-// what it commits carries its name, in the same write: a note beside the log could be
-// left without the deed, or the deed without the note.
+// A client repeats a request that a kill cut off, and the request must not do its work twice. So its commits carry its
+// name, in the same write: of two writes, a note and a commit, a kill could leave one without the other.
 
 type actorKey struct{}
 
-// Acting names who commits under a context, in the place of the run. "" changes nothing.
+// Acting names the author of commits made under a context, in the place of the run. "" changes nothing.
 func Acting(ctx context.Context, name string) context.Context {
 	if name == "" {
 		return ctx
@@ -31,9 +30,8 @@ func actor(ctx context.Context, run string) string {
 	return run
 }
 
-// CommitsBy are the commits of a task that were made under a name (see Acting) from a
-// time on, in Unix milliseconds, the oldest first; and behind them the end of a restore
-// that one of them began, if another process has finished it.
+// CommitsBy are the commits of a task made under a name (see Acting) since a time in Unix milliseconds, oldest first. The
+// end of a restore that the last of them began follows, if another process has finished it.
 func (s *Store) CommitsBy(ctx context.Context, ref Ref, name string, since int64) ([]journal.Commit, error) {
 	log, err := s.Follow(s.Latest(ref))
 	if errors.Is(err, journal.ErrNotFound) {

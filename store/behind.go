@@ -9,10 +9,9 @@ import (
 	"github.com/roost-dev/roost/store/projection"
 )
 
-// Behind are the tasks whose files of Roo's show less than their journal holds: the process
-// that would have written them was killed, or the disk refused. Owning such a task and
-// closing it writes them. Tasks that somebody owns are left out, and so are damaged ones,
-// which wait for a person.
+// Behind are the tasks whose Roo files show less than their journal holds: the process that would have written them was
+// killed, or the disk refused. Owning such a task and closing it writes them. Behind leaves out tasks that a process
+// owns, and damaged ones, which wait for a user's decision.
 func (s *Store) Behind(ctx context.Context) ([]Ref, error) {
 	refs, _, err := s.refs(ctx)
 	if err != nil {
@@ -32,13 +31,13 @@ func (s *Store) Behind(ctx context.Context) ([]Ref, error) {
 
 func (s *Store) behind(ctx context.Context, ref Ref) bool {
 	log, err := os.Lstat(filepath.Join(ref.Log, journalName))
-	if err != nil || !exists(ref.Log, "journal.lock") || !exists(ref.Dir, "") { // without a lock nobody worked on it here
+	if err != nil || !exists(ref.Log, "journal.lock") || !exists(ref.Dir, "") { // without a lock file no process owned it here
 		return false
 	}
 	written := projection.Read(ref.Log)
 	mark, err := os.Lstat(filepath.Join(ref.Log, projection.Name))
 	if err == nil && len(written.Writing) == 0 && !log.ModTime().After(mark.ModTime()) {
-		return false // the record is written behind the last commit
+		return false // the record is written after the last commit
 	}
 	if _, held := filelog.Holder(ref.Log); held {
 		return false
@@ -48,7 +47,7 @@ func (s *Store) behind(ctx context.Context, ref Ref) bool {
 	}
 	v, err := s.read(ctx, ref, false)
 	if err != nil {
-		return false // its own door says why
+		return false // opening the task reports why
 	}
 	whole := len(v.State.Problems) == 0 && !v.unborn
 	return v.Close() == nil && whole

@@ -15,16 +15,14 @@ import (
 // forkSpace keeps ids of forks apart from all other name-based ids.
 var forkSpace = uuid.MustParse("7d0a1f5e-1f5b-5c1e-9a35-6f0f7a6f2c11")
 
-// forkID is the id that a foreign task goes on under. It follows from the task's
-// place: whoever continues it again, also at the same moment, comes to the same
-// task. A random one would give a new fork each time.
+// forkID is the id under which a foreign task is continued. It follows from the task's place: continuing it again, also
+// from two processes at the same moment, leads to the same fork. A random id would make a new fork each time.
 func forkID(from Ref) string {
 	return uuid.NewSHA1(forkSpace, []byte(from.Source+"\x00"+from.ID)).String()
 }
 
-// Continued is the task of Roost's own under which a foreign one goes on, when it
-// does: its settings and messages are the newer ones. Owning either of them owns
-// that one.
+// Continued is the task in Roost's own root that continues a foreign one, if there is one: its settings and messages are
+// the newer ones. Owning either of the two owns that task.
 func (s *Store) Continued(ref Ref) (Ref, bool) {
 	if ref.Own {
 		return Ref{}, false
@@ -55,8 +53,8 @@ func (s *Store) OwnRef(id string) Ref {
 	return s.ref(Source{Name: OwnSource, Tool: "roost", Path: s.opt.Root, Tasks: s.TasksDir(), Own: true}, id)
 }
 
-// fork continues a task whose format has no proven writer as one of ours: a new
-// one at first, and that same one ever after.
+// fork continues a task whose format has no proven writer as a task of Roost's own root: first as a new one, then always
+// as that one.
 func (s *Store) fork(ctx context.Context, from Ref, folder *roofmt.Folder) (*Owned, error) {
 	t, err := s.take(ctx, s.OwnRef(forkID(from)))
 	if err != nil {
@@ -76,8 +74,8 @@ func (s *Store) fork(ctx context.Context, from Ref, folder *roofmt.Folder) (*Own
 	return owned, nil
 }
 
-// forkAgain continues a fork that exists: with what other programs did to its own
-// folder, and with what became of the original since.
+// forkAgain continues an existing fork. It takes in what other programs changed in the fork's folder and in the
+// original.
 func (s *Store) forkAgain(ctx context.Context, o *Owned, original *roofmt.Folder) error {
 	t := o.Task
 	from := t.state.Adopted
@@ -91,7 +89,7 @@ func (s *Store) forkAgain(ctx context.Context, o *Owned, original *roofmt.Folder
 	if folder != nil {
 		defer folder.Close()
 	}
-	if err := s.settleOwned(ctx, o, folder); err != nil {
+	if err := s.adoptOrTakeIn(ctx, o, folder); err != nil {
 		return err
 	}
 	changes, err := t.takeInOriginal(ctx, original)
@@ -99,9 +97,9 @@ func (s *Store) forkAgain(ctx context.Context, o *Owned, original *roofmt.Folder
 	return err
 }
 
-// lookAtOriginal does for a fork that is owned by its own id what owning it by the
-// original's does. An original that cannot be read now is no part of the fork.
-func (s *Store) lookAtOriginal(ctx context.Context, o *Owned) error {
+// takeInOriginalOf does for a fork that is owned by its own id what owning it by the original's id does. It skips an
+// original that cannot be read now.
+func (s *Store) takeInOriginalOf(ctx context.Context, o *Owned) error {
 	t := o.Task
 	from := t.state.Adopted
 	if !t.Ref.Own || from == nil || from.Dir == "" {
@@ -121,8 +119,8 @@ func (s *Store) lookAtOriginal(ctx context.Context, o *Owned) error {
 	return err
 }
 
-// adoptedFrom is where the task of a journal was adopted from, and the tool that
-// made it; "" when its first commits do not say.
+// adoptedFrom is the folder from which the task of a journal was adopted, and the tool that made it; "" when the first
+// commits hold no adoption.
 func adoptedFrom(ctx context.Context, logDir string) (dir, tool string) {
 	log, err := OpenJournal(logDir)
 	if err != nil {
@@ -131,7 +129,7 @@ func adoptedFrom(ctx context.Context, logDir string) (dir, tool string) {
 	defer log.Close()
 	tries := 0
 	for c, err := range log.Read(ctx, 1) {
-		if tries++; err != nil || tries > 16 { // epochs that killed owners opened may come before
+		if tries++; err != nil || tries > 16 { // epochs of killed owners may come first
 			return "", ""
 		}
 		for _, raw := range c.Events {

@@ -9,9 +9,8 @@ import (
 	"github.com/roost-dev/roost/task"
 )
 
-// CreateOnce makes a task of Roost's own root, or takes the one that an earlier call
-// made under the same id: made says which. A kill in the middle of the first leaves
-// nothing that the second does not finish.
+// CreateOnce makes a task in Roost's own root, or owns the one that an earlier call made under the same id; made reports
+// which. When a kill cuts off the first call, the second one finishes its work.
 func (s *Store) CreateOnce(ctx context.Context, created task.Created, events ...task.Event) (owned *Owned, made bool, err error) {
 	if err := s.Prepare(); err != nil {
 		return nil, false, err
@@ -48,8 +47,8 @@ func (s *Store) CreateOnce(ctx context.Context, created task.Created, events ...
 	return &Owned{Task: t}, true, nil
 }
 
-// FindChild finds a child of a task by its whole id: in Roost's own root, or in the
-// storage that the parent lies in. ErrNotFound when it is in neither.
+// FindChild finds a child of a task by its whole id, in Roost's own root or in the parent's storage. Otherwise the error
+// is ErrNotFound.
 func (s *Store) FindChild(ctx context.Context, parent Ref, id string) (Ref, error) {
 	if !roofmt.ValidID(id) {
 		return Ref{}, fmt.Errorf("%w: %q", ErrNotFound, id)

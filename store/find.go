@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// refs lists the task folders of every source, without those that were deleted in
-// Roost. An overlay that cannot be read hides nothing.
+// refs lists the task folders of every source, without those that were deleted in Roost. An overlay that cannot be read
+// hides nothing.
 func (s *Store) refs(ctx context.Context) ([]Ref, []SourceState, error) {
 	all, states, err := s.everyRef(ctx)
 	if err != nil {
@@ -82,8 +82,7 @@ func inFolder(dir, name string) string {
 	return dir + string(filepath.Separator) + name
 }
 
-// Find resolves what a person typed: an id, its unique beginning or end, or
-// SOURCE:ID. Asking for what is not there creates nothing.
+// Find resolves what a user typed: an id, its unique beginning or end, or SOURCE:ID. It creates nothing.
 func (s *Store) Find(ctx context.Context, given string) (Ref, error) {
 	found, _, err := s.find(ctx, given)
 	if err != nil {
@@ -109,9 +108,9 @@ func (s *Store) FindAll(ctx context.Context, ids []string) ([]Ref, error) {
 	return out, nil
 }
 
-// FindWithCopies is Find, with the folders of the other places in which the task stands with
-// the same content, as lists have them; none for most. Read leaves them out: they are judged
-// by all bytes of the histories, and who works on a task need not know of them.
+// FindWithCopies is Find, with the folders of the task's copies of the same content in other places, as lists show them.
+// Most tasks have none. Read leaves them out: comparing them costs a read of all histories, and work on a task does not
+// need them.
 func (s *Store) FindWithCopies(ctx context.Context, given string) (Ref, []string, error) {
 	found, all, err := s.find(ctx, given)
 	if err != nil {
@@ -135,8 +134,8 @@ func (s *Store) FindWithCopies(ctx context.Context, given string) (Ref, []string
 	return ref, copies, ctx.Err()
 }
 
-// find gives the places of the task that was meant, the best one first, and all tasks. Of a
-// source that was named there is one place.
+// find gives the places of the task that a user named, the best one first, and all tasks. With a source in the name there
+// is one place.
 func (s *Store) find(ctx context.Context, given string) (found, all []Ref, err error) {
 	all, states, err := s.refs(ctx)
 	if err != nil {
@@ -178,8 +177,8 @@ func (s *Store) find(ctx context.Context, given string) (found, all []Ref, err e
 	return nil, nil, many
 }
 
-// outOfReach says that a task that was not found may lie in a storage which cannot be
-// looked into now; "" when there is none.
+// outOfReach is a note for a task that was not found: it may be in a storage that cannot be read now. It is "" when all
+// storages can be read.
 func outOfReach(states []SourceState) string {
 	for _, state := range states {
 		if strings.HasPrefix(state.State, unreachable) {
@@ -189,7 +188,7 @@ func outOfReach(states []SourceState) string {
 	return ""
 }
 
-// distinct puts the places of each task together: its copies elsewhere are the same.
+// distinct groups the places of each task: its copies in other places are the same task.
 func (s *Store) distinct(ctx context.Context, found []Ref) [][]Ref {
 	var out [][]Ref
 	done := map[string]bool{}

@@ -5,9 +5,8 @@ import (
 	"path/filepath"
 )
 
-// Once reports whether something is done for the first time with this root, and
-// remembers that it was: a question that a person is asked once. It is false when
-// that cannot be remembered. name is a file name.
+// Once reports whether this is the first call for a name with this root, and records the call: for a question that comes
+// once. It is false when it cannot be recorded. name is a file name.
 func (s *Store) Once(name string) bool {
 	dir := filepath.Join(s.opt.Root, "asked")
 	if err := s.EnsureDir(dir, "cannot be written"); err != nil {

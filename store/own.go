@@ -18,17 +18,16 @@ import (
 	"github.com/roost-dev/roost/task"
 )
 
-// Owned is what taking a task over found.
+// Owned is an owned task and what Own found.
 type Owned struct {
 	Task    *Task
 	Intakes []intake.Change // what another program changed
-	Gone    bool            // the editor deleted the folder; Roost's own copy is whole
+	Gone    bool            // the editor deleted the folder; Roost's journal is whole
 	Forked  string          // the task it is a fork of, when its format cannot be continued in place
-	Again   bool            // that fork existed already and goes on
+	Again   bool            // that fork exists already, and is continued
 }
 
-// Create makes a new task in Roost's own root. Nothing of it is visible before
-// the events given are synced.
+// Create makes a new task in Roost's own root. Nothing of it is visible before its events are synced.
 func (s *Store) Create(ctx context.Context, created task.Created, events ...task.Event) (*Task, error) {
 	if err := s.Prepare(); err != nil {
 		return nil, err
@@ -64,8 +63,8 @@ func (s *Store) Create(ctx context.Context, created task.Created, events ...task
 	return t, nil
 }
 
-// Own takes a task over for writing: lock and epoch first, then folding,
-// adoption if it has no journal yet, and what another program changed.
+// Own takes a task over for writing. It takes the lock and opens an epoch, folds the journal, adopts a task without a
+// journal, and takes in what another program changed.
 func (s *Store) Own(ctx context.Context, ref Ref) (*Owned, error) {
 	if err := s.Prepare(); err != nil {
 		return nil, err
@@ -95,8 +94,7 @@ func (s *Store) Own(ctx context.Context, ref Ref) (*Owned, error) {
 		return nil, err
 	}
 	owned := &Owned{Task: t}
-	// Only now is the folder read: what an owner before us wrote last must not be
-	// compared with a folder from before that.
+	// The folder is read under the lock: an earlier read could miss what the owner before wrote last.
 	folder, err := t.readFolder(ctx)
 	if err != nil {
 		return nil, errors.Join(err, t.Close(ctx))
@@ -104,9 +102,9 @@ func (s *Store) Own(ctx context.Context, ref Ref) (*Owned, error) {
 	if folder != nil {
 		defer folder.Close()
 	}
-	err = s.settleOwned(ctx, owned, folder)
+	err = s.adoptOrTakeIn(ctx, owned, folder)
 	if err == nil {
-		err = s.lookAtOriginal(ctx, owned)
+		err = s.takeInOriginalOf(ctx, owned)
 	}
 	if err != nil {
 		return nil, errors.Join(err, t.Close(ctx))
@@ -138,13 +136,13 @@ func continuedInPlace(tool string) bool { return tool != "cline" && tool != "kil
 // CanAdopt reports whether the task can be continued in its own folder.
 func (r Ref) CanAdopt() bool { return continuedInPlace(r.Tool) && !linked(r.Dir) }
 
-// ErrLinked: the task folder leads out of its storage. It is read, not written.
+// ErrLinked: the task folder leads out of its storage. Roost reads it and does not write it.
 var ErrLinked = errors.New("it leads out of the storage and is not written")
 
-// readFolder reads the task's folder at a quiet moment; nil when it is gone.
+// readFolder reads the task's folder while no program writes it; nil when there is no folder.
 func (t *Task) readFolder(ctx context.Context) (*roofmt.Folder, error) {
-	// Locks that a killed process of ours left would be waited for. If they cannot
-	// be removed, the wait says so.
+	// Remove locks that a killed process of Roost left: the read would wait for them. The read reports locks that cannot
+	// be removed.
 	_ = roofmt.Sweep(ctx, t.Ref.Dir)
 	folder, err := intake.ReadSettled(ctx, t.Ref.Dir, projection.Read(t.Ref.Log), t.store.wait)
 	if errors.Is(err, os.ErrNotExist) {
@@ -156,7 +154,7 @@ func (t *Task) readFolder(ctx context.Context) (*roofmt.Folder, error) {
 	return folder, nil
 }
 
-func (s *Store) settleOwned(ctx context.Context, o *Owned, folder *roofmt.Folder) error {
+func (s *Store) adoptOrTakeIn(ctx context.Context, o *Owned, folder *roofmt.Folder) error {
 	t := o.Task
 	if folder == nil {
 		if t.Ref.Foreign() {
@@ -178,18 +176,17 @@ func (s *Store) settleOwned(ctx context.Context, o *Owned, folder *roofmt.Folder
 	return t.proj.saw(folder, adopted)
 }
 
-// take locks the journal and folds it, and makes what is absent.
+// take locks the journal and folds it. It creates what does not exist.
 func (s *Store) take(ctx context.Context, ref Ref) (*Task, error) {
 	return s.takeFrom(ctx, ref, false)
 }
 
-// takeFrom is take; existing means that the folder must be there: it may have gone
-// into the trash since it was found.
+// takeFrom is take; existing means that the folder must exist: it may have moved into the trash since it was found.
 func (s *Store) takeFrom(ctx context.Context, ref Ref, existing bool) (*Task, error) {
 	return s.takeWith(ctx, ref, existing, false)
 }
 
-// takeWith is takeFrom; lean means that the log is read from its snapshot on.
+// takeWith is takeFrom; lean means that it reads the log from its snapshot on.
 func (s *Store) takeWith(ctx context.Context, ref Ref, existing, lean bool) (*Task, error) {
 	if err := s.EnsureDir(filepath.Dir(ref.Log), "cannot be written"); err != nil {
 		return nil, err
@@ -200,7 +197,7 @@ func (s *Store) takeWith(ctx context.Context, ref Ref, existing, lean bool) (*Ta
 		Owner: s.owner(), Synced: s.announcer(ref), Meets: wants.check(), Seal: s.seal(ref),
 	})
 	if existing && errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("%w: %s is not there any more", ErrNotFound, ref.Dir)
+		return nil, fmt.Errorf("%w: %s no longer exists", ErrNotFound, ref.Dir)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("take task %s: %w", ref.ID, err)
@@ -216,7 +213,7 @@ func (s *Store) takeWith(ctx context.Context, ref Ref, existing, lean bool) (*Ta
 	}
 	projection.Sweep(ref.Log)
 	if state.ID == "" && !empty(state) {
-		state.ID = ref.ID // the commit that said it is damaged
+		state.ID = ref.ID // the commit with the id is damaged
 	}
 	proof, err := log.(journal.Prover).Proof(ctx)
 	if err != nil {

@@ -2,26 +2,25 @@ package store
 
 import "context"
 
-// Progress is how far a piece of work is that may take long.
+// Progress is how far a long piece of work is.
 type Progress struct {
 	What     string // what is being done: "checking"
-	Done, Of int    // tasks; Of is 0 while nobody knows how many there are
+	Done, Of int    // tasks; Of is 0 while their number is unknown
 	Files    int
 	Bytes    int64
 }
 
 type progressKey struct{}
 
-// WithProgress lets work under a context tell how far it is: lists, searches,
-// checks and sums over all tasks. tell is called after each task, from any
-// goroutine, and must be quick; whoever shows it decides how often.
-func WithProgress(ctx context.Context, tell func(Progress)) context.Context {
-	return context.WithValue(ctx, progressKey{}, tell)
+// WithProgress makes lists, searches, checks and sums over all tasks report their progress under a context. They call
+// report after each task, from any goroutine. It must be quick, and decides how often to show something.
+func WithProgress(ctx context.Context, report func(Progress)) context.Context {
+	return context.WithValue(ctx, progressKey{}, report)
 }
 
-// Tell tells whoever asked for it how far work under a context is.
+// Tell calls the function of WithProgress, if there is one.
 func Tell(ctx context.Context, p Progress) {
-	if tell, ok := ctx.Value(progressKey{}).(func(Progress)); ok {
-		tell(p)
+	if report, ok := ctx.Value(progressKey{}).(func(Progress)); ok {
+		report(p)
 	}
 }

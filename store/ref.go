@@ -15,16 +15,16 @@ type Ref struct {
 	Tool   string // roost, roo, cline, zoo, kilo
 	Dir    string // the folder with the JSON files; of a subagent of Cline's its transcript
 	Log    string // the folder with journal, index, lock and blobs; it may not exist yet
-	Own    bool   // it lies in Roost's own root
+	Own    bool   // it is in Roost's own root
 }
 
 // Foreign reports whether another tool made the task and still owns its folder.
 func (r Ref) Foreign() bool { return !r.Own }
 
-// ErrNotFound: no task goes by that reference.
+// ErrNotFound: no task has that reference.
 var ErrNotFound = errors.New("no such task")
 
-// AmbiguousError: a reference fits several tasks.
+// AmbiguousError: several tasks match a reference.
 type AmbiguousError struct {
 	Given      string
 	Candidates []Ref
@@ -34,8 +34,7 @@ func (e *AmbiguousError) Error() string {
 	return fmt.Sprintf("%q fits %d tasks: %s", e.Given, len(e.Candidates), strings.Join(e.Names(), ", "))
 }
 
-// Names are what the candidates go by: their ids, with the source where an id stands in
-// several.
+// Names are the candidates' ids, with the source where several candidates have the same id.
 func (e *AmbiguousError) Names() []string {
 	ids := map[string]int{}
 	for _, c := range e.Candidates {

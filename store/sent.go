@@ -2,7 +2,7 @@ package store
 
 import "github.com/roost-dev/roost/store/intake"
 
-// Sent is the part of a task's API history that a request sends, as far as the journal tells it without the messages'
+// Sent is the part of a task's API history that a request sends, as far as the journal holds it without the messages'
 // bytes: of a long condensed task, it reads little. at are the indexes of these messages in the whole history. For a
 // task of Cline's that was never continued in Roost it is the whole history, with the tags that it would get.
 func (v *View) Sent() (history [][]byte, at []int, err error) {

@@ -23,32 +23,31 @@ const OwnSource = overlay.OwnSource
 // Source is one storage with task folders.
 type Source struct {
 	Name  string
-	Tool  string // what its name and place say; "" = judged by each task
-	Path  string // as it was named
+	Tool  string // by its name and place; "" = each task decides
+	Path  string // as it is configured
 	Tasks string // the folder that holds the task folders
-	One   bool   // only single task folders of it were named
+	One   bool   // only single task folders of it are configured
 	Own   bool
 
 	ids    []string          // names of the task folders
-	byPath string            // the tool that the path alone tells
-	logs   string            // the folder of the journals of its tasks, where it is known; not for one's own
-	at     map[string]string // where those lie that have no folder of that name: transcripts of subagents
-	gone   map[string]Ref    // tasks of a storage that is not looked into any more
-	err    error             // why it cannot be looked into
+	byPath string            // the tool, by the path alone
+	logs   string            // the folder of its tasks' journals, where it is known; not for Roost's own root
+	at     map[string]string // the files of tasks without a folder: transcripts of subagents
+	gone   map[string]Ref    // continued tasks of a storage that is no longer configured
+	err    error             // why it cannot be read
 }
 
-// sources lists Roost's own root, the named storages and those found on this
-// machine, each once. What a path is, and where editors keep their storages,
-// roofmt knows.
+// sources lists Roost's own root, the configured storages and those found on this machine, each once. roofmt decides what
+// a path is and where editors keep their storages.
 func (s *Store) sources(ctx context.Context) ([]Source, error) { return s.sourcesKnown(ctx, nil) }
 
-// sourcesKnown is sources for somebody who knows what a list found before. Of a
-// storage that cannot be looked into it says where it was.
+// sourcesKnown is sources for a list that keeps what it found before. A storage that cannot be read keeps its earlier
+// place.
 func (s *Store) sourcesKnown(ctx context.Context, known *listCache) ([]Source, error) {
 	own := Source{Name: OwnSource, Tool: "roost", Path: s.opt.Root, Tasks: s.TasksDir(), Own: true}
 	own.ids, own.err = names(own.Tasks)
 	if own.err == nil && s.TasksLost() {
-		own.err = fmt.Errorf("its folder %s is gone, and it had tasks", own.Tasks)
+		own.err = fmt.Errorf("its folder %s with tasks is missing", own.Tasks)
 	}
 	list := []Source{own}
 	at := map[string]int{clean(own.Tasks): 0}
@@ -114,7 +113,7 @@ func (s *Store) sourcesKnown(ctx context.Context, known *listCache) ([]Source, e
 	return append(list, s.left(ctx, list)...), ctx.Err()
 }
 
-// TasksLost reports whether the root is there without its folder of tasks. It is made before
+// TasksLost reports whether the root exists without its folder of tasks. It is made before
 // anything else of a task is written, and nothing of ours removes it.
 func (s *Store) TasksLost() bool {
 	if exists(s.TasksDir(), "") {
@@ -123,9 +122,8 @@ func (s *Store) TasksLost() bool {
 	return slices.ContainsFunc([]string{"feed", "overlay", "trash"}, func(name string) bool { return exists(s.opt.Root, name) })
 }
 
-// left are the tasks that we continued in storages that nobody names any more,
-// and whose folders are gone: their journals are all there is of them. A folder
-// that is still there belongs to its storage, and is shown when that is named.
+// left are the tasks that were continued in storages that are no longer configured, and whose folders are gone: only their
+// journals are left. A folder that still exists belongs to its storage, and is shown when that is configured.
 func (s *Store) left(ctx context.Context, list []Source) []Source {
 	dirs, err := names(s.AdoptedDir(""))
 	if err != nil {
@@ -226,8 +224,7 @@ func SourceName(tasks string) string {
 	return base + "-" + hex.EncodeToString(sum[:3])
 }
 
-// linked reports whether a task folder is a symbolic link: what lies behind it is
-// read, but never written.
+// linked reports whether a task folder is a symbolic link. Roost reads its target and never writes it.
 func linked(dir string) bool {
 	info, err := os.Lstat(dir)
 	return err == nil && info.Mode()&os.ModeSymlink != 0

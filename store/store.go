@@ -23,11 +23,11 @@ import (
 	"github.com/roost-dev/roost/store/rootkey"
 )
 
-// Options say where things are.
+// Options configure a store.
 type Options struct {
 	Root        string   // Roost's own root; absolute
 	Cache       string   // derived data
-	State       string   // the user's own, outside of the root: its keys; "" = they live as long as the process
+	State       string   // the folder of the root's keys, outside of the root; "" = keys live as long as the process
 	Sources     []string // other tools' storages, absolute
 	AutoSources bool     // and those found on this machine
 	Now         func() int64
@@ -45,15 +45,14 @@ type Store struct {
 	wait     intake.Waits
 	rows     rowCache
 	indexing indexing
-	calmIn   time.Duration // how long a file must have stood still before its look is believed
+	calmIn   time.Duration // how long a file must be unchanged before its times are trusted
 	pace     pace
-	clock    func() time.Time // what the times of files are compared with
-	reached  func() string    // nil: nobody reaches us
-	said     atomic.Pointer[string]
+	clock    func() time.Time       // what the times of files are compared with
+	reached  func() string          // nil: no process can reach this one
+	address  atomic.Pointer[string] // as lock files have it
 }
 
-// Open checks the options. It creates nothing: the root comes into being with
-// the first task.
+// Open checks the options. It creates nothing: the first task creates the root.
 func Open(o Options) (*Store, error) {
 	if !filepath.IsAbs(o.Root) {
 		return nil, &RootError{Path: o.Root, Check: "must be an absolute path"}
@@ -106,7 +105,7 @@ func (s *Store) Prepare() error {
 		return &RootError{Path: s.opt.Root, Check: "cannot be written", Err: err}
 	}
 	probe.Close()
-	_ = s.ring.Make() // without keys nothing is signed; Keys says why
+	_ = s.ring.Make() // without keys nothing is signed; Keys reports why
 	return os.Remove(probe.Name())
 }
 
@@ -140,7 +139,7 @@ func names(dir string) ([]string, error) {
 			continue
 		}
 		isDir := e.IsDir()
-		if e.Type()&os.ModeSymlink != 0 { // asking for each of them would take longer than all else
+		if e.Type()&os.ModeSymlink != 0 { // a stat for each entry would take longer than all else
 			info, err := os.Stat(filepath.Join(dir, name))
 			isDir = err == nil && info.IsDir()
 		}
@@ -151,5 +150,5 @@ func names(dir string) ([]string, error) {
 	return out, nil
 }
 
-// background keeps a deadline off work that must be finished once begun.
+// background removes the deadline from work that must be finished once it began.
 func background(ctx context.Context) context.Context { return context.WithoutCancel(ctx) }

@@ -22,7 +22,7 @@ func judge(src *SourceState) {
 	if src.State = partly; src.Damaged == 0 {
 		return
 	}
-	// A disk that was pulled out meanwhile looks like damage of all its tasks.
+	// A disk that was just removed looks like damage of all its tasks.
 	if _, err := os.ReadDir(src.Folder); err != nil && src.Folder != "" {
 		src.State = unreachable + "it went away while it was read: " + err.Error()
 	}

@@ -31,7 +31,7 @@ type View struct {
 // Unborn reports whether the task's journal is there and holds nothing yet.
 func (v *View) Unborn() bool { return v.unborn }
 
-// Close lets go of the files. The state's messages cannot be read afterwards.
+// Close closes the files. The state's messages cannot be read afterwards.
 func (v *View) Close() error {
 	var errs []error
 	if v.Log != nil {
@@ -43,8 +43,8 @@ func (v *View) Close() error {
 	return errors.Join(errs...)
 }
 
-// Saved is the newest commit that the task's journal had, by what lies beside it: a journal
-// that ends before it lacks its end. 0 = there is no journal.
+// Saved is the newest commit that the task's journal had, by the files beside it: a journal that ends earlier lacks its
+// end. 0 = there is no journal.
 func (v *View) Saved(ctx context.Context) (uint64, error) {
 	if v.Log == nil {
 		return 0, nil
@@ -52,8 +52,8 @@ func (v *View) Saved(ctx context.Context) (uint64, error) {
 	return SavedCommit(ctx, v.Log)
 }
 
-// Unread is a *roofmt.UnreadError when a file of the task is there and cannot be read. What can be read of such a task is shown, and
-// it is not gone on with.
+// Unread is a *roofmt.UnreadError when a file of the task exists and cannot be read. The rest of such a task is shown,
+// and no run continues it.
 func (v *View) Unread() error {
 	if v.Folder == nil || v.Folder.Unread == nil {
 		return nil
@@ -61,9 +61,8 @@ func (v *View) Unread() error {
 	return fmt.Errorf("task %s: %w", v.Ref.ID, v.Folder.Unread)
 }
 
-// Read opens a task for reading. It costs the page that is looked at, when the
-// journal has an index: older messages are read when they are asked for, and
-// damage in them is found then, or by Check.
+// Read opens a task for reading. With an index of the journal it costs the page that is shown: older messages are read on
+// demand, and damage in them is found then, or by the doctor.
 func (s *Store) Read(ctx context.Context, ref Ref) (*View, error) {
 	v, err := s.read(ctx, ref, false)
 	if err != nil || ref.Own {
@@ -92,7 +91,7 @@ func (s *Store) ReadUnlabelled(ctx context.Context, ref Ref) (*View, error) {
 	return s.read(ctx, ref, false)
 }
 
-// ReadToContinue is Read for who is about to go on with the task: a file that cannot be read is an error.
+// ReadToContinue is Read for a caller that is about to continue the task: a file that cannot be read is an error.
 func (s *Store) ReadToContinue(ctx context.Context, ref Ref) (*View, error) {
 	v, err := s.Read(ctx, ref)
 	if err != nil {
@@ -104,7 +103,7 @@ func (s *Store) ReadToContinue(ctx context.Context, ref Ref) (*View, error) {
 	return v, nil
 }
 
-// read opens a task; whole means that every commit of its journal is looked at.
+// read opens a task; whole means that it reads every commit of the journal.
 func (s *Store) read(ctx context.Context, ref Ref, whole bool) (*View, error) {
 	v := &View{Ref: ref}
 	if err := s.readInto(ctx, v, whole); err != nil {
@@ -167,8 +166,7 @@ func (s *Store) readInto(ctx context.Context, v *View, whole bool) error {
 	return v.foldForeign(ctx, mark)
 }
 
-// foldForeign folds in what another program changed, for this reader only: the
-// same that taking it in will do.
+// foldForeign folds in what another program changed, for this reader only, as taking it in will do.
 func (v *View) foldForeign(ctx context.Context, mark projection.Watermark) error {
 	if v.changed(mark) {
 		// They are compared message by message.
@@ -199,8 +197,8 @@ func (v *View) foldForeign(ctx context.Context, mark projection.Watermark) error
 	return nil
 }
 
-// load brings the histories into memory. What a snapshot says may have been
-// damaged since: then the log is folded anew, which says what is lost.
+// load reads the histories into memory. Messages that the snapshot names may have been damaged since: then the whole log
+// is folded, which finds what is lost.
 func (v *View) load(ctx context.Context) error {
 	err := v.State.Load()
 	if err == nil {
@@ -222,9 +220,8 @@ func (v *View) changed(mark projection.Watermark) bool {
 	return false
 }
 
-// asWritten reports whether the folder's histories are, by their fingerprints,
-// those that we wrote: then there is nothing in them that the journal lacks, and
-// they need not be read.
+// asWritten reports whether the folder's histories are, by their fingerprints, those that Roost wrote: then the journal
+// lacks nothing of them, and they need not be read.
 func (v *View) asWritten() bool {
 	before := projection.Read(v.Ref.Log)
 	prints, err := roofmt.Prints(v.Ref.Dir)
@@ -246,17 +243,17 @@ func (v *View) asWritten() bool {
 	return true
 }
 
-// empty reports whether a journal was opened and nothing was committed yet. One
-// whose first commit is damaged is not: its files are projections.
+// empty reports whether a journal holds no commit yet. A journal whose first commit is damaged is not empty: the files
+// are its projections.
 func empty(s *task.State) bool {
 	return s.ID == "" && len(s.Problems) == 0 && s.NextMessage() == 1
 }
 
-// readFolder reads the folder and the watermark that belongs to it: an owner may
-// be projecting just now, and its own new bytes must not look foreign.
+// readFolder reads the folder and the watermark that belongs to it: an owner may be writing projections just now, and its
+// new bytes must not look foreign.
 func (v *View) readFolder(ctx context.Context) (projection.Watermark, error) {
 	var noter func(roofmt.Kind) roofmt.Noter
-	if v.Log == nil { // a journal has them
+	if v.Log == nil { // a journal has them already
 		noter = notes
 	}
 	for try := 0; ; try++ {
@@ -288,14 +285,14 @@ func unadopted(ctx context.Context, ref Ref, folder *roofmt.Folder) *task.State 
 	for _, doc := range []*roofmt.Document{folder.UI, folder.API} {
 		if notes, ok := doc.Notes.(*task.Notes); ok {
 			noted[doc.Source] = notes
-			doc.Notes = nil // they are the state's now
+			doc.Notes = nil // the state owns them now
 		}
 	}
 	state.Adopt(intake.Adoption(ref.ID, ref.toolOf(folder), folder), noted)
 	return state
 }
 
-// notes keeps what a state needs of a folder's messages while they are read.
+// notes collects what a state needs of a folder's messages during the read.
 func notes(kind roofmt.Kind) roofmt.Noter {
 	if kind == roofmt.API {
 		return task.NewNotes(task.API)

@@ -12,7 +12,7 @@ import (
 	"github.com/roost-dev/roost/task"
 )
 
-// Options say which action is meant. The zero value is the newest.
+// Options choose an action. The zero value is the newest one.
 type Options struct {
 	Redo   bool   // do again what was undone last
 	Only   string // an Action's ID: when it is not the next one, nothing is done

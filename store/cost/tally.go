@@ -15,7 +15,7 @@ import (
 	"github.com/roost-dev/roost/usage"
 )
 
-// Tally is all that a task ever spent: what Roost's requests spent, and what the rows of other programs tell, rewound
+// Tally is all that a task ever spent: what Roost's requests spent, and what the rows of other programs count, rewound
 // ones too. Roost's own rows repeat its requests and do not count.
 type Tally struct {
 	Own     task.UsageTotals

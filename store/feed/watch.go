@@ -59,7 +59,7 @@ func (w *watch) run() {
 				w.notify()
 				break
 			}
-			watched = false // the folder itself is gone
+			watched = false // the folder itself was removed
 		case _, ok := <-sys.Errors: // something may have been missed
 			if ok {
 				w.notify()

@@ -23,7 +23,7 @@ import (
 	"github.com/roost-dev/roost/task/rewind"
 )
 
-// ForkOptions say where a new task begins in the history of another one.
+// ForkOptions choose where a new task begins in the history of another one.
 type ForkOptions struct {
 	ID       string // of the new task; "" = a random one
 	At       string // the last message that it has: #12, a ts, or ~2 (before the last two turns); "" = all

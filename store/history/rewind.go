@@ -18,7 +18,7 @@ import (
 	"github.com/roost-dev/roost/usage"
 )
 
-// RewindOptions say how far the histories go back. The zero value is one turn.
+// RewindOptions choose how far the histories go back. The zero value is one turn.
 type RewindOptions struct {
 	To     string // a message: #12, ~2 (turns), c3 (a checkpoint), or a ts; "" = ~1
 	Keep   bool   // the message itself stays

@@ -64,7 +64,7 @@ func turnAt(api rawList, i int) turn {
 // uiRow is the part of a UI row that disagreement compares.
 type uiRow struct {
 	raw  []byte
-	kind string // say or ask
+	kind string // its say or its ask
 	ask  bool
 	ts   int64
 }

@@ -63,7 +63,7 @@ func (t Target) TakeIn(ctx context.Context, folder *roofmt.Folder, mark projecti
 }
 
 // TakeInOriginal takes in what the other tool added to the task that this one is a fork of. When both continued, the
-// fork stays as it is, the original's state is kept as a blob, and the change says so.
+// fork stays as it is, the original's state is kept as a blob, and the change is refused with that reason.
 func (t Target) TakeInOriginal(ctx context.Context, folder *roofmt.Folder) ([]Change, error) {
 	mark := Originals(t.State().Adopted)
 	if err := t.load(folder, mark); err != nil {

@@ -81,7 +81,7 @@ func WithoutRecords(file []byte, records []task.FileRecord) []byte {
 	return out
 }
 
-// FileKey tells Roost's entries from the editor's: no other program writes the same path and source with the
+// FileKey distinguishes Roost's entries from the editor's: no other program writes the same path and source with the
 // millisecond of Roost's commit.
 type FileKey struct {
 	path, source string

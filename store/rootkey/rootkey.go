@@ -3,10 +3,9 @@
 //	<root>/root.json                      the root's id
 //	<state>/roots/<root id>/<place>.json  the keys of that root in one place, for its user alone
 //
-// A place is a path and the inode of root.json. A root that was copied, restored, unpacked, or
-// that an environment of somebody else names, stands in a place without a file here: no commit
-// of its logs is proven there, and new ones are signed with a key of their own. Trust gives a
-// place the keys that this user has for the same root in other places.
+// A place is a path and the inode of root.json. A root that was copied, restored or unpacked, or that another user's
+// environment names, has no keys file for its place: no commit of its logs is proven there, and new commits are signed
+// with a key of their own. Trust gives a place the keys that this user has for the same root in other places.
 //
 // Without a state folder, keys live as long as the process. Reading creates nothing.
 //
@@ -43,7 +42,7 @@ type Ring struct {
 // Open names a root and the folder for the user's state; "" keeps keys in memory.
 func Open(state, root string) *Ring { return &Ring{state: state, root: root} }
 
-// place is what is kept of a root in one place.
+// place is the record of a root in one place.
 type place struct {
 	Root   string `json:"root"`
 	Path   string `json:"path"`
@@ -74,8 +73,8 @@ func newKey() (key, error) {
 	return key{ID: hex.EncodeToString(b[sha256.Size:]), Secret: hex.EncodeToString(b[:sha256.Size])}, nil
 }
 
-// Seal is how a log of the root is signed and verified here. Where there is no key yet,
-// nothing is signed and no commit is proven. It creates nothing.
+// Seal signs and verifies a log of the root in this place. Without a key it signs nothing and proves no commit. It creates
+// nothing.
 func (r *Ring) Seal(log string) (*journal.Seal, error) {
 	p, _, err := r.find()
 	if err != nil || p == nil {
@@ -118,8 +117,8 @@ func (r *Ring) Make() error {
 	return r.create(at)
 }
 
-// Trust lets commits count that were signed with any key that this user has for the root, in
-// whatever place. It reports how many keys came.
+// Trust accepts commits that are signed with any key that this user has for the root, in any place. It returns the
+// number of keys that are new here.
 func (r *Ring) Trust() (int, error) {
 	if err := r.Make(); err != nil {
 		return 0, err
@@ -246,12 +245,12 @@ func readPlace(file string) (p place, err error) {
 		return p, fmt.Errorf("read the root's keys: %w", err)
 	}
 	if err := json.Unmarshal(data, &p); err != nil {
-		return p, fmt.Errorf("the root's keys in %s are damaged: move the file away; what its logs hold open is asked about once: %w", file, err)
+		return p, fmt.Errorf("the root's keys in %s are damaged: move the file away; Roost then asks once about what its logs left open: %w", file, err)
 	}
 	return p, nil
 }
 
-// create keeps a new place; who comes second uses what is there.
+// create saves a new place; of two processes the second uses the file of the first.
 func (r *Ring) create(p place) error {
 	if r.state == "" {
 		memory.LoadOrStore(p.Path, p)

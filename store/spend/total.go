@@ -41,8 +41,7 @@ func (c *spendingSums) add(g *api.SpendingGroup, task string, u api.Usage) {
 	g.Usage = g.Usage.Plus(u)
 }
 
-// Totals adds up the tasks that List lists. A task that cannot be read spent
-// what its summary says: nothing that is known.
+// Sum adds up the tasks that List lists. Of a task that cannot be read it counts the summary's usage, which is unknown.
 func Sum(ctx context.Context, s *store.Store, by api.Grouping, f Filter) (api.Totals, error) {
 	if !slices.Contains(api.Groupings, by) {
 		return api.Totals{}, fmt.Errorf("group spending by %q: there is no such grouping", by)
