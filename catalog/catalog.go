@@ -13,6 +13,8 @@ import (
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/roost-dev/roost/internal/atomicfile"
 )
 
 // Name is the file's name in the cache folder.
@@ -177,7 +179,7 @@ func (db *DB) SetAside() error {
 		return nil
 	}
 	for _, end := range []string{"-wal", "-shm", ""} {
-		if err := os.Rename(db.path+end, db.path+".damaged"+end); err != nil && !errors.Is(err, os.ErrNotExist) {
+		if err := atomicfile.Rename(db.path+end, db.path+".damaged"+end); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("set the damaged catalogue aside: %w", err)
 		}
 	}
