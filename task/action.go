@@ -13,26 +13,26 @@ import (
 type Action struct {
 	Kind   string // rename, tag, pin, rewind, edit, remove, branch, condense, truncate, restore; the store adds delete
 	Seq    uint64 // of the commit that did it
-	Then   uint64 // of the commit that last took it back or did it again; Seq at first
-	Head   uint64 // for an action that is kept beside the log: the log's newest commit at Then
+	Then   uint64 // of the commit that last undid or redid it; Seq at first
+	Head   uint64 // for an action that is kept outside the log: the log's newest commit at Then
 	At     int64  // of the commit Seq; Unix milliseconds
 	Before Changed
 	After  Changed
 
-	Cover int `json:",omitempty"` // how many messages a summary or marker stands for that it made
+	Cover int `json:",omitempty"` // how many messages the summary or marker that it made covers
 
 	Move bool   `json:",omitempty"` // it moved the head of the histories; see Rewound
 	By   string `json:",omitempty"` // the tool that did it, when it was not Roost
-	Gone Gone   // what it took from the histories
+	Gone Gone   // how many messages it hid
 
-	// Files are what it put back, as it was done last: Swapped, they are what takes it
-	// back. A move of the head with files is one action, of the move's kind.
+	// Files are the files that it restored, as it was last done or redone. Swapped, they undo it. A move of the head
+	// with files is one action, of the move's kind.
 	Files  []RestoreFile `json:",omitempty"`
 	To     int           `json:",omitempty"` // the checkpoint that was restored; 0 = before anything was changed
 	Safety int           `json:",omitempty"` // the checkpoint of what it replaced
 }
 
-// RestoreAction is the kind of an action that put files back and moved no head.
+// RestoreAction is the kind of an action that restored files and moved no head.
 const RestoreAction = "restore"
 
 // Back returns the event that undoes the action. For a restore of files it is only the intent: the caller first adds
@@ -55,10 +55,10 @@ func (d Action) Back() Event {
 	return e
 }
 
-// restores reports whether the action put files back, with the histories or without.
+// restores reports whether the action restored files, with the histories or without.
 func (d Action) restores() bool { return d.Kind == RestoreAction || len(d.Files) > 0 }
 
-// moveLine is an event's line where the action moved the head, nil where it did not.
+// moveLine returns the line of e if the action moved the head, nil if it did not.
 func (d Action) moveLine(e Undone) json.RawMessage {
 	if !d.Move {
 		return nil
@@ -70,7 +70,7 @@ func (d Action) moveLine(e Undone) json.RawMessage {
 	return line
 }
 
-// Again is the event that does the action again; see Back.
+// Again returns the event that redoes the action; see Back.
 func (d Action) Again() Event {
 	if d.restores() {
 		return RestoreBegun{To: d.To, Files: slices.Clone(d.Files), Rewind: d.moveLine(Undone{Redoes: d.Seq}), Redoes: d.Seq}
@@ -89,12 +89,11 @@ func (d Action) Again() Event {
 	return e
 }
 
-// actionsKept is how many actions can be taken back: a state keeps all of them in
-// memory and in its snapshot.
+// actionsKept is how many actions can be undone: a state keeps all of them in memory and in its snapshot.
 const actionsKept = 100
 
-// Actions are what can be taken back and what can be done again, each in the order
-// in which it came to be so. A new action ends what could be done again.
+// Actions are the actions that can be undone and those that can be redone, each in the order in which they were done
+// or undone. A new action clears those that could be redone.
 type Actions struct {
 	Done   []Action `json:",omitempty"`
 	Undone []Action `json:",omitempty"`
@@ -102,7 +101,7 @@ type Actions struct {
 	Head   uint64   `json:",omitempty"` // and its Head
 }
 
-// Do notes a new action. Those of one commit are one action.
+// Do records a new action. The changes of one commit are one action.
 func (l *Actions) Do(d Action) {
 	l.Undone, l.Last, l.Head = nil, d.Seq, d.Head
 	d.Then = d.Seq
@@ -121,7 +120,7 @@ func (l *Actions) Do(d Action) {
 	l.Done = append(l.Done, d)
 }
 
-// with makes one action of a restore and of what was done in the same commit.
+// with combines a restore with the other changes of its commit into one action.
 func (d Action) with(o Action) Action {
 	if d.Kind != RestoreAction {
 		d, o = o, d
@@ -130,7 +129,7 @@ func (d Action) with(o Action) Action {
 	return o
 }
 
-// refile notes which files a restore changed when it was taken back or done again.
+// refile records which files a restore changed when it was undone or redone.
 func (l *Actions) refile(seq uint64, files []RestoreFile) {
 	for _, list := range []*[]Action{&l.Done, &l.Undone} {
 		if i := slices.IndexFunc(*list, func(d Action) bool { return d.Seq == seq }); i >= 0 {
@@ -140,13 +139,14 @@ func (l *Actions) refile(seq uint64, files []RestoreFile) {
 	}
 }
 
-// Undo notes that the action of commit seq was taken back by commit then.
+// Undo records that commit then undid the action of commit seq.
 func (l *Actions) Undo(seq, then, head uint64) { shift(&l.Done, &l.Undone, seq, then, head) }
 
-// Redo notes that the action of commit seq was done again by commit then.
+// Redo records that commit then redid the action of commit seq.
 func (l *Actions) Redo(seq, then, head uint64) { shift(&l.Undone, &l.Done, seq, then, head) }
 
-// shift does nothing when the action is not there: its commit may be lost.
+// shift moves an action from one list to the other. It does nothing when the action is in neither: its commit may be
+// lost.
 func shift(from, to *[]Action, seq, then, head uint64) {
 	i := slices.IndexFunc(*from, func(d Action) bool { return d.Seq == seq })
 	if i < 0 {
@@ -172,7 +172,7 @@ func (e Changed) over(below Changed) Changed {
 	return e
 }
 
-// Kind names a change of labels by what people call it; "" when it changes none.
+// Kind returns the name that users see for a change of labels; "" when it changes none.
 func (e Changed) Kind() string {
 	switch {
 	case e.Title != nil:
@@ -185,7 +185,7 @@ func (e Changed) Kind() string {
 	return ""
 }
 
-// Against gives what takes a change of labels back, for a task that has these.
+// Against returns the change that undoes e, for a task that has these labels.
 func (e Changed) Against(title string, tags []string, pinned bool) Changed {
 	var before Changed
 	if e.Title != nil {
@@ -201,7 +201,7 @@ func (e Changed) Against(title string, tags []string, pinned bool) Changed {
 	return before
 }
 
-// note keeps what a change of labels did, before it is folded.
+// note records a change of labels as an action, before the change is folded.
 func (s *State) note(e Changed, seq uint64, at int64) {
 	switch {
 	case e.Undoes != 0:

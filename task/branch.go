@@ -6,20 +6,20 @@ import (
 	"slices"
 )
 
-// Branch is a head that was left: what the histories were before a rewind, or before
-// the head went to another branch. Everything it shows is still there.
+// Branch is a former head: the histories before a rewind, or before the head moved to another branch. All its
+// messages are kept.
 type Branch struct {
 	Seq  uint64 // of the commit that left it; it names the branch
 	At   int64  // of that commit; Unix milliseconds
-	Why  string // what left it: rewind, edit, remove, branch
+	Why  string // why the head left it: rewind, edit, remove, branch
 	By   string `json:",omitempty"` // the tool that did it, when it was not Roost
 	Leaf Leaf
 }
 
-// Leaf is a head: all that a rewind moves. It names messages and does not hold them,
-// so that it stays small however long they are.
+// Leaf is a version of the histories: everything that a rewind moves. It names messages and does not hold them, so it
+// stays small for long histories.
 type Leaf struct {
-	Seq       uint64 // the commit at which it was left
+	Seq       uint64 // the commit at which the head left it
 	UI, API   []Run64
 	NoSummary []Run64 `json:",omitempty"` // messages whose tags are lifted
 	NoMarker  []Run64 `json:",omitempty"`
@@ -28,18 +28,17 @@ type Leaf struct {
 	Answered  []Answered
 	Queue     []InputQueued
 	QueuedAt  map[string]uint64 `json:",omitempty"`
-	Files     []Run64           `json:",omitempty"` // places in the list of all records, from 1
+	Files     []Run64           `json:",omitempty"` // indexes into the list of all records, from 1
 	Failures  int
 	Run       string `json:",omitempty"`
 	Waiting   string `json:",omitempty"`
 	Rewound   bool   `json:",omitempty"`
 }
 
-// Run64 is numbers that follow each other, both ends included. Of messages it means
-// those of one history.
+// Run64 is a range of numbers, both ends included. A range of messages means those of one history.
 type Run64 [2]uint64
 
-// End is what became of a call on one branch.
+// End is the outcome of a call on one branch.
 type End struct {
 	Call     int // its place in State.Calls
 	Started  bool
@@ -53,8 +52,8 @@ type End struct {
 	away bool // Finished.Result is not in memory
 }
 
-// runsOf packs a history. Numbers of the other history in between do not end a run;
-// numbers of messages that are not in the list, or lost, do.
+// runsOf packs a history into ranges. Numbers of the other history in between do not end a range; numbers of messages
+// that are not in the list, or lost, do.
 func (s *State) runsOf(list []*Message) []Run64 {
 	var out []Run64
 	for _, m := range list {
@@ -67,7 +66,7 @@ func (s *State) runsOf(list []*Message) []Run64 {
 	return out
 }
 
-// follows reports whether a message is the next of its history behind a number.
+// follows reports whether a message is the next of its history after a number.
 func (s *State) follows(last uint64, m *Message) bool {
 	if m.ID <= last {
 		return false
@@ -111,7 +110,7 @@ func (s *State) Branch(seq uint64) *Branch {
 	return nil
 }
 
-// leaf is the head as it is.
+// leaf returns the present head.
 func (s *State) leaf() Leaf {
 	l := Leaf{
 		Seq: s.Seq, UI: s.runsOf(s.ui), API: s.runsOf(s.api),
@@ -141,7 +140,7 @@ func (s *State) leaf() Leaf {
 	return l
 }
 
-// end is what became of a call until now.
+// end returns the present outcome of a call.
 func (s *State) end(i int) End {
 	c := s.order[i]
 	return End{
@@ -150,8 +149,8 @@ func (s *State) end(i int) End {
 	}
 }
 
-// touch notes calls that will not be the same on all branches. On those that there
-// are they are what they are now: nothing has touched them since.
+// touch marks calls whose outcome will differ between branches. On the existing branches they have their present
+// outcome: nothing has changed it since.
 func (s *State) touch(calls []*Call) {
 	for _, c := range calls {
 		i := slices.Index(s.order, c)
@@ -175,8 +174,7 @@ func (s *State) leave(seq uint64, at int64, why, by string) {
 	s.Branches = append(s.Branches, Branch{Seq: seq, At: at, Why: why, By: by, Leaf: s.leaf()})
 }
 
-// lastCalls are the calls of the last reply: they may get another end on another
-// branch.
+// lastCalls are the calls of the last reply: another branch may give them another outcome.
 func (s *State) lastCalls() []*Call {
 	m := s.lastReply()
 	if m == nil {
@@ -237,8 +235,8 @@ func (s *State) enter(l Leaf) {
 	}
 }
 
-// liftLater takes off tags that messages got on another branch, after a commit, and
-// whose summary or marker is not on this one.
+// liftLater removes the tags that messages got on another branch, after a commit, and whose summary or marker is not
+// on this one.
 func (s *State) liftLater(seq uint64) {
 	var living map[string]bool
 	for _, m := range s.api {
@@ -271,7 +269,7 @@ func (s *State) tagIDs() map[string]bool {
 	return ids
 }
 
-// swap changes the head for the one that a branch holds: what undo and redo are.
+// swap exchanges the head and the version that a branch holds. Undo and redo are such exchanges.
 func (s *State) swap(seq uint64) bool {
 	b := s.Branch(seq)
 	if b == nil {
@@ -292,7 +290,7 @@ func upTo(n int) []int {
 	return out
 }
 
-// packed are places, from 1, as runs.
+// packed returns indexes, from 1, as ranges.
 func packed(list []int) []Run64 {
 	var out []Run64
 	for _, i := range list {
@@ -333,7 +331,7 @@ func (e End) MarshalJSON() ([]byte, error) {
 func (e *End) UnmarshalJSON(data []byte) error {
 	err := json.Unmarshal(data, (*plainEnd)(e))
 	if e.Finished != nil {
-		e.Finished.Result, e.away = nil, true // and not the null that stands for it
+		e.Finished.Result, e.away = nil, true // without the null that replaces it in the JSON
 	}
 	return err
 }

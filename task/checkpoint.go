@@ -76,7 +76,7 @@ type RestoreBegun struct {
 	// does the same.
 	Rewind json.RawMessage `json:"rewind,omitempty"`
 
-	// The commit of the restore that this one takes back, or does again. See Deed.
+	// The commit of the restore that this one undoes or redoes. See Action.
 	Undoes uint64 `json:"undoes,omitempty"`
 	Redoes uint64 `json:"redoes,omitempty"`
 }

@@ -197,7 +197,7 @@ func TestARestoreGoesBackAndForth(t *testing.T) {
 
 // A rewind with files is one action, whichever of its two events comes first, and is taken
 // back in one go.
-func TestARewindWithFilesIsOneDeed(t *testing.T) {
+func TestARewindWithFilesIsOneAction(t *testing.T) {
 	for _, first := range []bool{true, false} {
 		w := tell(t, task.Created{Task: "t"}, ui(1, say(1, "a")), ui(2, say(2, "b"))).then(saved(1, "safety", "a=b"))
 		cut := task.Rewound{Why: "rewind", To: 2, Hide: []task.Run64{{2, 2}}}

@@ -141,7 +141,7 @@ type Changed struct {
 	Pinned   *bool     `json:"pinned,omitempty"`
 	Settings *Settings `json:"settings,omitempty"`
 
-	// The commit whose change of labels this one takes back, or does again. See Deed.
+	// The commit whose change of labels this one undoes or redoes. See Action.
 	Undoes uint64 `json:"undoes,omitempty"`
 	Redoes uint64 `json:"redoes,omitempty"`
 }

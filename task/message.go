@@ -97,7 +97,7 @@ func (m *Message) set(raw json.RawMessage, body place, pieces [][]place) {
 	m.facts = facts.Of(m.History == API, raw, m.state.kinds)
 }
 
-// blank is what stands for a message whose bytes are gone.
+// blank replaces a message whose bytes are missing.
 func (m *Message) blank() { m.set(nothing, place{}, nil) }
 
 // nothing is one for all: a gap in the log may hold many messages.

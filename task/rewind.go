@@ -7,32 +7,33 @@ import (
 	"github.com/roost-dev/roost/journal"
 )
 
-// Rewound moves the head of both histories in one go. What it hides stays, as a
-// branch that is named by this commit: undo goes back to it, a fork can start from it.
+// Rewound moves the head of both histories in one commit. The messages that it hides stay on a branch, which this
+// commit names: undo returns to it, and a fork can start from it.
 type Rewound struct {
-	Why  string  `json:"why"`            // rewind, edit, remove, branch; fork, where a new task leaves out the rest
-	By   string  `json:"tool,omitempty"` // another program did it, and this takes it in
-	To   uint64  `json:"to,omitempty"`   // the first row that went
-	Hide []Run64 `json:"hide,omitempty"` // messages of both histories that went, in order
+	Why  string  `json:"why"`            // rewind, edit, remove, branch; fork, where a new task leaves the rest out
+	By   string  `json:"tool,omitempty"` // the other program that did it, when this event takes its change in
+	To   uint64  `json:"to,omitempty"`   // the first hidden row
+	Hide []Run64 `json:"hide,omitempty"` // the hidden messages of both histories, in order
 
-	// Summaries and markers that are gone: what they hid is seen again.
+	// Lift names hidden summaries and markers: the messages that they covered are sent again.
 	Lift []string `json:"lift,omitempty"`
-	// Calls of replies that stay, whose outcome came after: it counts no more. One that
-	// had started is of unknown outcome then, because what it did was done.
+	// Calls are calls of replies that stay, whose outcome came later: it does not count any more. A call that had
+	// started then has an unknown outcome, because its effects happened.
 	Calls     []string `json:"calls,omitempty"`
 	Questions []string `json:"questions,omitempty"`
 	Inputs    []string `json:"inputs,omitempty"`
-	Files     uint64   `json:"files,omitempty"` // what was known of files from this commit on is not known; 0 = it stays
+	Files     uint64   `json:"files,omitempty"` // file records from this commit on do not count any more; 0 = all count
 
-	// Unmatched is how many messages of another program's could not be matched to rows: whether they go or stay is a guess.
+	// Unmatched is how many messages of another program could not be matched to rows: it is a guess whether they go
+	// or stay.
 	Unmatched int `json:"unmatched,omitempty"`
 
-	// Branch is the branch that becomes the head. Nothing else is set then.
+	// Branch is the branch that becomes the head. Then nothing else is set.
 	Branch uint64 `json:"branch,omitempty"`
 }
 
-// Undone takes back what moved the head, or does it again: everything is exactly as
-// it was then. It names the commit.
+// Undone undoes or redoes a move of the head, which it names by its commit: everything is exactly as it was before or
+// after that move.
 type Undone struct {
 	Undoes uint64 `json:"undoes,omitempty"`
 	Redoes uint64 `json:"redoes,omitempty"`
@@ -42,7 +43,7 @@ type Undone struct {
 func (Rewound) EventType() string { return "history.rewound" }
 func (Undone) EventType() string  { return "history.undone" }
 
-// Gone is how many messages of each history a move of the head took, for people.
+// Gone is how many messages of each history a move of the head hid. It is for display.
 type Gone struct{ UI, API int }
 
 // moves reports whether an event adds to the histories, so that an earlier move of the head cannot be undone any
@@ -74,7 +75,7 @@ func (s *State) rewind(e Rewound, c journal.Commit) error {
 			return fmt.Errorf("branch %d does not exist", e.Branch)
 		}
 	}
-	if e.Why == "fork" { // what is left out is the other task's
+	if e.Why == "fork" { // what the fork leaves out belongs to the other task
 		s.filed = slices.Clone(s.Files)
 		s.fileAt = upTo(len(s.filed))
 		s.cut(e)

@@ -12,12 +12,12 @@ import (
 	"github.com/roost-dev/roost/task/facts"
 )
 
-// Match is how a foreign list of messages relates to a history.
+// Match relates a foreign list of messages to a history.
 type Match struct {
-	Rows    []task.ForeignRow // one for each element; Off and Len are left to the caller
+	Rows    []task.ForeignRow // one for each element; the caller sets Off and Len
 	Changed []int             // elements whose bytes differ from the message they match
 	Added   []int             // elements that match nothing
-	Lacking []*task.Message   // messages of ours that no element stands for, in order
+	Lacking []*task.Message   // messages of ours without an element, in order
 }
 
 // Same reports whether the list equals the history.
@@ -25,10 +25,9 @@ func (m Match) Same() bool {
 	return len(m.Changed) == 0 && len(m.Added) == 0 && len(m.Lacking) == 0
 }
 
-// Compare finds, for each element of a foreign list, the message that it is
-// a state of. Identity is a message's kind with its tool ids, or with its time
-// stamp where it has none; equal identities are matched in order. So a changed
-// row is a change, not a new tail.
+// Compare finds, for each element of a foreign list, the message of which it is a version. Identity is a message's
+// kind with its tool ids, or with its time stamp where it has none; equal identities are matched in order. So a
+// changed row is a change, and not a new row at the end.
 func Compare(ours []*task.Message, h task.History, elements [][]byte) Match {
 	places := map[string][]int{}
 	for i, m := range ours {
@@ -43,7 +42,7 @@ func Compare(ours []*task.Message, h task.History, elements [][]byte) Match {
 		key := identity(h, raw)
 		at := places[key]
 		for len(at) > 0 && at[0] < next {
-			at = at[1:] // order only goes forward: these are passed for good
+			at = at[1:] // the order only goes forward: these cannot match any more
 		}
 		if len(at) > 0 {
 			i := at[0]
@@ -68,7 +67,7 @@ func Compare(ours []*task.Message, h task.History, elements [][]byte) Match {
 	return out
 }
 
-// New are the elements that continue no message of ours.
+// New returns the elements that match no message of ours.
 func (m Match) New(elements [][]byte) [][]byte {
 	out := make([][]byte, 0, len(m.Added))
 	for _, i := range m.Added {
@@ -98,7 +97,7 @@ func identity(h task.History, raw []byte) string {
 	return role + "||" + stamp
 }
 
-// ResultsIn are the ids of the calls that a message of the model's side has results of.
+// ResultsIn returns the ids of the calls whose results an API message holds.
 func ResultsIn(raw []byte) []string { return facts.Of(true, raw, nil).Results }
 
 // Expendable reports whether a list that another program continued may lack this message of ours: Roo itself removes
@@ -111,13 +110,13 @@ func Expendable(m *task.Message, added [][]byte) bool {
 	case "say:api_req_started":
 		text := []byte(m.Text())
 		if !esjson.Valid(text) {
-			return len(text) == 0 // Roo fails on others, and writes nothing
+			return len(text) == 0 // on any other text Roo fails, and writes nothing
 		}
 		_, cost := esjson.Get(text, "cost")
 		_, cancelled := esjson.Get(text, "cancelReason")
 		return !cost && !cancelled
 	case "user":
-		// Roo takes the last user turn out and puts it back with more in it.
+		// Roo removes the last user turn and puts it back with more in it.
 		return carriedOver(m.Raw(), added)
 	}
 	return false

@@ -7,7 +7,7 @@ import (
 	"github.com/roost-dev/roost/task"
 )
 
-// cutPlace is where the model's side is cut: messages from a place on go. unmatched is how many messages before or behind that place
+// cutPlace is where the API history is cut: messages from index at on go. unmatched is how many messages around it
 // neither ids nor words nor times could match to a row.
 type cutPlace struct{ at, unmatched int }
 
@@ -25,7 +25,7 @@ func aligned(s *task.State, row int) cutPlace { return align(s, s.UI()[row].Seq)
 type alignment struct {
 	rows, group []*task.Message
 	start       int     // of the group in the API history
-	rowTimes    []int64 // when each row came: none is later than what follows it; unknown where no row behind it has a time
+	rowTimes    []int64 // when each row came, none later than the rows behind it; unknown where no row behind it has a time
 	times       []int64 // the same of the messages
 	state       *task.State
 
@@ -53,8 +53,8 @@ func align(s *task.State, seq uint64) *alignment {
 	return a
 }
 
-// risingTimes are the times of messages, each lowered to that of a later message which has an earlier one. A message without a time has
-// that of the next one.
+// risingTimes returns the times of messages, each lowered to that of a later message with an earlier time. A message
+// without a time gets that of the next one.
 func risingTimes(list []*task.Message) []int64 {
 	out := make([]int64, len(list))
 	least := unknown
@@ -77,14 +77,14 @@ func (a *alignment) place(s *task.State, row *task.Message) cutPlace {
 	if j == len(a.group) {
 		return cutPlace{behind(s, a.group, a.start), unmatched}
 	}
-	// What other steps put between them does not count here.
+	// Messages that other steps put between those of the group do not count here.
 	if i := slices.Index(s.API(), a.group[j]); i >= 0 {
 		return cutPlace{i, unmatched}
 	}
 	return cutPlace{len(s.API()), unmatched}
 }
 
-// behind is the place behind the last message of a group.
+// behind is the index after the last message of a group.
 func behind(s *task.State, group []*task.Message, start int) int {
 	if len(group) == 0 {
 		return start
@@ -97,14 +97,14 @@ func behind(s *task.State, group []*task.Message, start int) int {
 	return len(s.API())
 }
 
-// cut is the place in the group from which on messages go when the rows from at on do.
+// cut returns the index in the group from which messages go when the rows from at on go.
 func (a *alignment) cut(at int) (j, unmatched int) {
 	sound := !a.wentBack(at)
-	told := false
+	byCount := false
 	if !sound {
-		j, told = a.counted(at)
+		j, byCount = a.counted(at)
 	}
-	if !told {
+	if !byCount {
 		j = a.byTime(at)
 	}
 	stay, gone := 0, len(a.group)
@@ -117,7 +117,7 @@ func (a *alignment) cut(at int) (j, unmatched int) {
 			gone = min(gone, p.message)
 		}
 	}
-	if !told {
+	if !byCount {
 		unmatched = a.unmatched(at, j, stay, gone, sound)
 	}
 	return min(max(j, stay), gone), unmatched
@@ -147,7 +147,7 @@ func (a *alignment) wentBack(at int) bool {
 	return slices.ContainsFunc(a.rows[:at], func(m *task.Message) bool { return m.TS() > a.rowTimes[at] })
 }
 
-// byTime is Roo's rule.
+// byTime cuts by Roo's rule, which compares times.
 func (a *alignment) byTime(at int) int {
 	ts := a.rowTimes[at]
 	exact, older := false, false
@@ -203,7 +203,7 @@ func (a *alignment) counted(at int) (int, bool) {
 	case kind == "say:text" || kind == "say:reasoning":
 		return reply, true
 	case kind == "say:api_req_started" && reply+1 < len(a.group) && a.group[reply+1].Kind() == "user":
-		return reply + 2, true // what the request sends was there before it
+		return reply + 2, true // the request sent messages that existed before it
 	}
 	return reply + 1, true
 }

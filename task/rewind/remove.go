@@ -8,7 +8,7 @@ import (
 	"github.com/roost-dev/roost/task"
 )
 
-// Why one message cannot be taken out alone.
+// The reasons why one message cannot be removed alone.
 var (
 	ErrFirstMessage = errors.New("the first message is what the task is about; delete the task instead")
 	ErrShared       = errors.New("one message of the model's history holds it together with results of calls; rewind to it " +
@@ -79,8 +79,7 @@ func wordsAt(s *task.State, row int) bool {
 	return row < len(s.UI()) && s.UI()[row].Kind() == "say:user_feedback"
 }
 
-// replyBetween is the place of the reply whose request is a row, -1 when it brought
-// none.
+// replyBetween is the index of the reply to the request in row from, -1 when it has none.
 func replyBetween(s *task.State, from, to int) int {
 	request := s.UI()[from]
 	var next *task.Message
@@ -107,7 +106,7 @@ func replyBetween(s *task.State, from, to int) int {
 	return -1
 }
 
-// answersOnly reports whether a user turn has results of a reply's calls, and no others.
+// answersOnly reports whether a user turn has results of a reply's calls, and no other results.
 func answersOnly(s *task.State, m, reply *task.Message) bool {
 	if m.Kind() != "user" || m.Summary() || len(m.Results()) == 0 {
 		return false
@@ -124,7 +123,7 @@ func answersOnly(s *task.State, m, reply *task.Message) bool {
 	return true
 }
 
-// saidIn is the user turn that has a person's words, nil when none has.
+// saidIn returns the user turn that holds the user's words in a row, nil when none does.
 func saidIn(s *task.State, row int) (*task.Message, error) {
 	text := strings.TrimSpace(s.UI()[row].Text())
 	for _, m := range s.API() {

@@ -42,7 +42,7 @@ func At(s *task.State, row int, keep bool) (task.Rewound, error) {
 			return m.Seq > target.Seq
 		}
 		if keep {
-			c.since++ // what another program knows came all at once
+			c.since++ // another program's messages all came in one commit
 		}
 	case first < len(s.UI()):
 		next := s.UI()[first]
@@ -54,7 +54,7 @@ func At(s *task.State, row int, keep bool) (task.Rewound, error) {
 	return c.event("rewind")
 }
 
-// behindRow is the cut for the row that is the first to go; row is it, or the one before it, which stays.
+// behindRow returns the cut for the first row that goes: row, or the one after it when row stays.
 func behindRow(s *task.State, row, first int) cutPlace {
 	if first < len(s.UI()) && s.UI()[first].Foreign && s.UI()[first].Seq == s.UI()[row].Seq {
 		place := aligned(s, first)
@@ -63,15 +63,14 @@ func behindRow(s *task.State, row, first int) cutPlace {
 		}
 		return place
 	}
-	return cutPlace{at: len(s.API())} // all that another program knew stays
+	return cutPlace{at: len(s.API())} // all messages of the other program stay
 }
 
 // ErrNoRewind: the messages that are gone are not those that go with a row.
 var ErrNoRewind = errors.New("the missing messages are not those that a rewind hides")
 
-// As is a rewind to a row that another program made, when it took just these messages
-// of the model's side. It may have left what Roo leaves: a reply, or a message without a
-// time, behind the cut.
+// As returns the rewind that another program made when it removed a row and exactly these messages of the API
+// history. The other program may have left what Roo leaves behind the cut: a reply, or a message without a time.
 func As(s *task.State, row int, gone []*task.Message, by string) (task.Rewound, error) {
 	e, err := At(s, row, false)
 	if err != nil {
@@ -105,7 +104,7 @@ func ModelAs(s *task.State, gone []*task.Message, by string) (task.Rewound, erro
 	}
 	c := cutting{state: s, since: gone[0].Seq, gone: func(_ int, m *task.Message) bool { return took[m] }}
 	if gone[0].Foreign {
-		c.since++ // what another program knows came all at once
+		c.since++ // another program's messages all came in one commit
 	}
 	e, err := c.event("rewind")
 	e.By = by
@@ -137,7 +136,7 @@ func Turns(s *task.State, n int) (task.Rewound, error) {
 	return task.Rewound{}, ErrTurns
 }
 
-// requestOf is the place of the row that a reply's turn begins with.
+// requestOf is the index of the row that begins a reply's turn.
 func requestOf(s *task.State, reply *task.Message) int {
 	came := reply.TS()
 	var a *alignment
@@ -177,12 +176,12 @@ func sortedSearch(n int, f func(int) bool) int {
 	return n
 }
 
-// cutting collects what goes.
+// cutting collects what a rewind hides.
 type cutting struct {
 	state *task.State
 	rows  []*task.Message                   // of the UI history
-	gone  func(i int, m *task.Message) bool // of the API history, by its place
-	since uint64                            // what else came from this commit on goes too
+	gone  func(i int, m *task.Message) bool // of the API history, by its index
+	since uint64                            // calls, questions, inputs and file records from this commit on go too
 
 	unmatched int // see cutPlace
 }
@@ -280,8 +279,7 @@ func (c cutting) named(out map[*task.Message]bool) {
 	}
 }
 
-// orphaned are the ids that tags of messages which stay name, and that no summary or
-// marker has which stays.
+// orphaned returns the ids in the tags of remaining messages that no remaining summary or marker has.
 func orphaned(s *task.State, out map[*task.Message]bool) []string {
 	living := map[string]bool{"": true}
 	for _, m := range s.API() {
@@ -306,7 +304,7 @@ func orphaned(s *task.State, out map[*task.Message]bool) []string {
 	return ids
 }
 
-// runs are the numbers of messages, in order.
+// runs returns the numbers of messages as ranges, in order.
 func runs(set map[*task.Message]bool) []task.Run64 {
 	ids := make([]uint64, 0, len(set))
 	for m := range set {
@@ -324,8 +322,8 @@ func runs(set map[*task.Message]bool) []task.Run64 {
 	return out
 }
 
-// Lifts is how many messages that stay are sent again after a rewind, because it takes
-// the summary or the marker that hides them.
+// Lifts is how many remaining messages are sent again after a rewind, because it hides the summary or the marker that
+// covers them.
 func Lifts(s *task.State, e task.Rewound) (n int) {
 	goes := func(id uint64) bool {
 		return slices.ContainsFunc(e.Hide, func(r task.Run64) bool { return id >= r[0] && id <= r[1] })

@@ -10,7 +10,8 @@ import (
 	"github.com/roost-dev/roost/task/facts"
 )
 
-// Where times can be trusted, so many rows and messages around a cut are compared. Of a message the rows are nearly always among them.
+// Where times are evidence, only so many rows and messages around a cut are compared. The rows of a message are
+// nearly always among them.
 const (
 	rowsAround     = 1024
 	messagesAround = 256
@@ -30,7 +31,7 @@ func (a *alignment) shown(at, j int, sound bool) []showing {
 	return a.pairs
 }
 
-// pair compares a stretch of the rows with one of the messages.
+// pair compares a range of the rows with a range of the messages.
 func (a *alignment) pair(fromRow, toRow, from, to int) []showing {
 	rows, err := a.state.Raws(a.rows[fromRow:toRow])
 	if err != nil {
@@ -49,7 +50,7 @@ func (a *alignment) pair(fromRow, toRow, from, to int) []showing {
 		}
 		signsOfMessage(raw, func(key, text string) { right[key] = append(right[key], sign{at: i, text: text}) })
 	}
-	first := slices.IndexFunc(a.rows, func(m *task.Message) bool { return m.Kind() == "say:text" }) // what the person asked for
+	first := slices.IndexFunc(a.rows, func(m *task.Message) bool { return m.Kind() == "say:text" }) // the user's first prompt
 	for i, raw := range rows {
 		i += fromRow
 		kind := a.rows[i].Kind()
@@ -75,20 +76,20 @@ func (a *alignment) pair(fromRow, toRow, from, to int) []showing {
 // showing is a row and the message that it shows.
 type showing struct {
 	row, message int
-	text         bool // what a message begins with, and not one of its calls
+	text         bool // the sign is the beginning of the message, and not one of its calls
 }
 
-// sign is something in a row or a message by which the two are known to belong together.
+// sign is a property of a row or a message by which the two can be paired.
 type sign struct {
 	at    int
 	text  string
-	whole bool // of a row: what a message begins with
+	whole bool // of a row: the sign is the beginning of its message
 }
 
-// signLength is how much of a text must be alike. A shorter one must be alike as a whole.
+// signLength is how many bytes of two texts must be equal. A shorter text must be equal as a whole.
 const signLength = 12
 
-// sign gives a text under the key that texts which begin alike have.
+// under passes the text to give under a key that texts with the same beginning share.
 func (s sign) under(whose string, give func(key, text string)) {
 	text := strings.TrimSpace(s.text)
 	if text != "" {
@@ -96,7 +97,7 @@ func (s sign) under(whose string, give func(key, text string)) {
 	}
 }
 
-// signsOfRow are what a row shows.
+// signsOfRow passes the signs of a row to give.
 func signsOfRow(kind string, raw []byte, first bool, ids map[string]bool, give func(key, text string)) {
 	text, _ := esjson.GetString(raw, "text")
 	inside := []byte(text)
@@ -134,10 +135,10 @@ func signsOfRow(kind string, raw []byte, first bool, ids map[string]bool, give f
 	}
 }
 
-// idMembers are under which names a row may have the id of a call.
+// idMembers are the names under which a row may have the id of a call.
 var idMembers = []string{"id", "toolUseId", "tool_use_id", "toolCallId", "callId"}
 
-// signsOfMessage are what rows may show of a message.
+// signsOfMessage passes to give the signs of a message that rows may show.
 func signsOfMessage(raw []byte, give func(key, text string)) {
 	role, _ := esjson.GetString(raw, "role")
 	whose := role + " "
@@ -179,7 +180,7 @@ func signsOfMessage(raw []byte, give func(key, text string)) {
 // wrappers are the tags that enclose a user's words in a message.
 var wrappers = []string{"<user_message>", "<task>", "<feedback>", "<answer>"}
 
-// unwrapped are a person's words without the tags around them.
+// unwrapped returns the user's words without the tags around them.
 func unwrapped(text string) string {
 	for _, open := range wrappers {
 		if rest, ok := strings.CutPrefix(text, open); ok {
@@ -190,7 +191,8 @@ func unwrapped(text string) string {
 	return text
 }
 
-// inBothOrders is the longest part of pairs, which are in the order of their rows, that is in the order of their messages, too.
+// inBothOrders returns the longest part of pairs, which are in the order of their rows, that is also in the order of
+// their messages.
 func inBothOrders(pairs []showing) []showing {
 	var ends []int // by length, less one: the last pair of the best chain
 	before := make([]int, len(pairs))
@@ -221,7 +223,7 @@ func inBothOrders(pairs []showing) []showing {
 	return out
 }
 
-// texts0 are the words of a message.
+// texts0 returns the text of a message.
 func texts0(raw []byte) string {
 	if content, ok := esjson.GetString(raw, "content"); ok {
 		return content
