@@ -59,7 +59,7 @@ func TestSearchPart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(rows) != 12 || !strings.Contains(rows[0].got, "MB of text/s") || !strings.HasPrefix(rows[11].got, "p95") {
+	if len(rows) != 13 || !strings.Contains(rows[0].got, "MB of text/s") || !strings.HasPrefix(rows[11].got, "p95") || !strings.HasPrefix(rows[12].got, "p95") {
 		t.Errorf("%+v", rows)
 	}
 }

@@ -51,7 +51,7 @@ func (db *DB) Ahead(ctx context.Context, b *Builder, now time.Time) error {
 		} else if n, err := done.RowsAffected(); err != nil || n != 1 {
 			return errors.Join(err, errAheadGone)
 		}
-		w := segmentWriter{c: c}
+		w := indexWriter{c: c}
 		for _, p := range b.parts {
 			if err := w.part(ctx, task, p); err != nil {
 				return err

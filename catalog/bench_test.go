@@ -51,7 +51,7 @@ func BenchmarkSearch(b *testing.B) {
 			list = nil
 		}
 	}
-	for _, query := range []string{"needle_in_the_hay", "le_in_th", "登录", "src/" + vocabulary[3] + "/" + vocabulary[2000], vocabulary[1500] + " " + vocabulary[2100], vocabulary[3999] + "_" + vocabulary[17], vocabulary[5] + " " + vocabulary[9] + " " + vocabulary[40], vocabulary[2], "zq"} {
+	for _, query := range []string{"needle_in_the_hay", "le_in_th", "登录", "src/" + testWords[3] + "/" + testWords[2000], testWords[1500] + " " + testWords[2100], testWords[3999] + "_" + testWords[17], testWords[5] + " " + testWords[9] + " " + testWords[40], testWords[2], "zq"} {
 		b.Run(query, func(b *testing.B) {
 			n := 0
 			for b.Loop() {

@@ -87,7 +87,7 @@ func TestReplaceAndDrop(t *testing.T) {
 		t.Errorf("what was replaced is found: %v", got)
 	}
 	check(t, db.Drop(ctx, []string{"a", "b", "never there"}))
-	for _, table := range []string{"task", "part", "segment", "post"} {
+	for _, table := range []string{"task", "part", "body", "feature_docsize"} {
 		var n int
 		check(t, db.sql.QueryRowContext(ctx, "SELECT count(*) FROM "+table).Scan(&n))
 		if n != 0 {

@@ -1,37 +1,36 @@
-// Package catalog keeps what can be derived of tasks in the cache folder: a file of
-// rows, from which lists are made (Rows), and a SQLite file with the text of their
-// messages in a form that is quick to search (DB).
+// Package catalog keeps what can be derived of tasks in one SQLite file in the cache
+// folder: rows, from which lists are made, and the text of messages for search.
 //
 // Nothing in it is truth. What is kept of a task carries the stamp of what it was
-// derived from; whoever uses it compares the stamp and reads the task itself when it
-// differs. The files may be deleted at any time. One that is damaged is set aside and
-// begun anew. Several processes may use them at once.
+// derived from; the caller compares the stamp and reads the task itself when it
+// differs. The file may be deleted at any time. A damaged one is set aside and begun
+// anew, one of another version is emptied. Several processes may use it at once: a
+// reader sees one state and waits for nobody, writers take turns.
 //
-// Search is a filter and a judge. The text lies in compressed parts of some tens of
-// kilobytes; a segment, which indexes the parts of some megabytes of text, knows for
-// each word, and for each pair of ends of words that stand beside one another, which
-// parts have it. A stretch of characters is looked for in the list of a segment's
-// words, which is small, so what stands inside words is found as quickly as words;
-// the ends of words beside one another find paths, identifiers and phrases. So the
-// index names the parts that may hold a query, Query.Match decides, and a task that is
-// not in the catalogue yet, whose messages are given to the same Match, has the same
-// hits.
+// Search filters, then judges. Texts lie in compressed parts of some tens of kilobytes.
+// SQLite's full-text table knows for each part its words and its joints: pairs of ends
+// of words that stand beside one another. Characters of Chinese, Japanese and Korean
+// count as words, alone and in pairs. Every term may stand inside words, so a term is
+// first looked up in the list of all words; joints find paths, identifiers and phrases.
+// The index names the parts that may hold a query and Query.Match decides: a task that
+// is not in the catalogue yet, whose messages go to the same Match, has the same hits.
 //
-// Rejected: one row a message in SQLite's full-text table with trigrams, which needs
-// several times the text's size and cannot find two Chinese characters; groups of three
-// characters for each part, which any long text has nearly all of, so that rare
-// identifiers made of common letters looked into every part; places of words in the
-// text, which take as much room as the text.
+// Rejected: one full-text row a message with trigrams, which needs several times the
+// text's size and cannot find two Chinese characters; places of words in the text,
+// which take as much room as the text; the full-text table's own vocabulary, which
+// reads the whole index; rows in a file of their own, which saves 30 ms a list.
 //
 // A text that stands in several messages of a task is kept and indexed once, as long as
 // they are not megabytes apart. What an editor says of the environment with each
 // message is left out.
 //
-// A task may have more text than should be in memory: what is closed of it is put into
-// the file ahead of the rest, where no snapshot shows it until the task is whole. Of one
-// with more than 256 MB of text nothing is kept; it is read by every search.
+// A task may have more text than memory: what is closed of it is put into the file ahead
+// of the rest, where no snapshot shows it until the task is whole. Of a task with more
+// than 256 MB of text nothing is kept; every search reads it.
 //
 // Limits: terms are compared without case, rune by rune; composed and decomposed
 // accents differ. A phrase whose first and last words have one or two letters, and
-// whose words are all common without standing together, looks into many parts.
+// whose words are all common without standing together, reads many parts, and so does
+// a term that stands in more than manyWords different words. Words of tasks that are
+// gone stay in the list of words until the file is begun anew.
 package catalog

@@ -42,7 +42,7 @@ func (db *DB) Put(ctx context.Context, list []Entry) error {
 		last[e.Key] = i
 	}
 	err := db.write(ctx, func(c *sql.Conn) error {
-		w := segmentWriter{c: c}
+		w := indexWriter{c: c}
 		for i, e := range list {
 			if last[e.Key] != i {
 				continue
@@ -54,19 +54,13 @@ func (db *DB) Put(ctx context.Context, list []Entry) error {
 			if err != nil {
 				return err
 			}
-			if err := w.task(ctx); err != nil {
-				return err
-			}
 			for _, p := range e.parts {
 				if err := w.part(ctx, task, p); err != nil {
 					return err
 				}
 			}
 		}
-		if err := w.end(ctx); err != nil {
-			return err
-		}
-		return tidy(ctx, c)
+		return w.end(ctx)
 	})
 	if err != nil {
 		return fmt.Errorf("keep %d tasks in the catalogue: %w", len(list), err)
@@ -82,7 +76,7 @@ func (db *DB) Drop(ctx context.Context, keys []string) error {
 				return err
 			}
 		}
-		return tidy(ctx, c)
+		return nil
 	})
 	if err != nil {
 		return fmt.Errorf("remove %d tasks from the catalogue: %w", len(keys), err)
@@ -91,9 +85,7 @@ func (db *DB) Drop(ctx context.Context, keys []string) error {
 }
 
 func drop(ctx context.Context, c *sql.Conn, key string) error {
-	for _, text := range []string{ // 20 is numberBits
-		`UPDATE segment SET live = live - gone.n FROM (SELECT part.id >> 20 AS segment, count(*) AS n FROM part JOIN task ON part.task = task.id
-			WHERE task.key = ? GROUP BY 1) AS gone WHERE segment.id = gone.segment`,
+	for _, text := range []string{
 		"DELETE FROM part WHERE task IN (SELECT id FROM task WHERE key = ?)",
 		"DELETE FROM task WHERE key = ?",
 	} {

@@ -22,7 +22,7 @@ func (db *DB) count(t testing.TB, query string) (n int) {
 	return n
 }
 
-// However tasks come, change and go, and whenever segments are merged, the catalogue
+// However tasks come, change and go, the catalogue
 // finds what looking into all messages finds.
 func TestChangingCatalogueFindsWhatMatches(t *testing.T) {
 	text := rapid.SampledFrom([]string{"red fence", "the red hedge", "登录 错误", "handle_click(x)", "redfence", "src/red/fence.go", "", strings.Repeat("red ", 200), strings.Repeat("0123456789abcdef", 99)})
@@ -64,23 +64,19 @@ func TestChangingCatalogueFindsWhatMatches(t *testing.T) {
 				r.Errorf("%q: -matches +catalogue\n%s", query, diff)
 			}
 		}
-		if n := db.count(t, "SELECT count(*) FROM segment"); n > mostSmall+1 {
-			r.Errorf("%d segments", n)
+		if n := db.count(t, "SELECT count(*) FROM vocabulary"); n > mostLists {
+			r.Errorf("got %d lists of words, want at most %d", n, mostLists)
 		}
-		if n := db.count(t, "SELECT count(*) FROM part WHERE id >> 20 NOT IN (SELECT id FROM segment)"); n > 0 {
-			r.Errorf("%d parts are in no segment", n)
-		}
-		if n := db.count(t, "SELECT count(*) FROM segment WHERE live != (SELECT count(*) FROM part WHERE part.id >> 20 = segment.id)"); n > 0 {
-			r.Errorf("%d segments do not know how many of their parts are left", n)
-		}
-		if n := db.count(t, "SELECT count(*) FROM post WHERE segment NOT IN (SELECT id FROM segment)"); n > 0 {
-			r.Errorf("%d rows of lists are of no segment", n)
+		for _, table := range []string{"body WHERE part", "feature_docsize WHERE id"} {
+			if n := db.count(t, "SELECT count(*) FROM "+table+" NOT IN (SELECT id FROM part)"); n > 0 {
+				r.Errorf("%d rows of %s are of no part", n, table)
+			}
 		}
 	})
 }
 
-// Merging leaves what was there, in its order, also of tasks of many parts.
-func TestMergedTasksKeepTheirOrder(t *testing.T) {
+// Many writes leave what was there, in its order, also of tasks of many parts.
+func TestTasksKeepTheirOrder(t *testing.T) {
 	db := opened(t, t.TempDir())
 	texts := make([]string, 200)
 	for i := range texts {
@@ -88,11 +84,11 @@ func TestMergedTasksKeepTheirOrder(t *testing.T) {
 	}
 	put(t, db, "long", texts...)
 	before := db.digest(t, "long")
-	for i := range 3 * mostSmall {
-		put(t, db, fmt.Sprint("short", i), "some words")
+	for i := range 3 * mostLists {
+		put(t, db, fmt.Sprint("short", i), fmt.Sprint("some words", i))
 	}
-	if n := db.count(t, "SELECT count(*) FROM segment"); n > mostSmall {
-		t.Errorf("%d segments: nothing was merged", n)
+	if n := db.count(t, "SELECT count(*) FROM vocabulary"); n > mostLists {
+		t.Errorf("got %d lists of words, want at most %d", n, mostLists)
 	}
 	if after := db.digest(t, "long"); after != before {
 		t.Error("the parts of a task came into another order")
@@ -143,9 +139,12 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// A segment that names parts which are not there is damage, and is told as such.
+// An index that names parts which are not there is reported as damage.
 func TestPartsThatAreMissing(t *testing.T) {
-	for _, sql := range []string{"DELETE FROM part", "DELETE FROM post", "UPDATE part SET body = x'00'", "UPDATE segment SET owners = x'ff'", "UPDATE post SET body = x'7f01'"} {
+	for _, sql := range []string{
+		"DROP TRIGGER part_gone; DELETE FROM part", "DELETE FROM body", "UPDATE body SET text = x'00'",
+		"UPDATE vocabulary SET words = x'ff'", "DELETE FROM feature_data WHERE id > 10", "UPDATE feature_data SET block = x'7f01' WHERE id > 10",
+	} {
 		ctx, dir := context.Background(), t.TempDir()
 		db := opened(t, dir)
 		put(t, db, "a", "some words")
@@ -161,9 +160,9 @@ func TestPartsThatAreMissing(t *testing.T) {
 	}
 }
 
-// While one handle writes and merges, others see each task whole, in the old or the
+// While one handle writes, others see each task whole, in the old or the
 // new state, and all that were there before.
-func TestMergesUnderReaders(t *testing.T) {
+func TestWritesUnderReaders(t *testing.T) {
 	dir := t.TempDir()
 	writer := opened(t, dir)
 	for i := range 5 {
@@ -198,7 +197,7 @@ func TestMergesUnderReaders(t *testing.T) {
 			}
 		})
 	}
-	for i := range 4 * mostSmall {
+	for i := range 4 * mostLists {
 		put(t, writer, fmt.Sprint([]string{"base", "new"}[i%2], i%7%5), "shared again", "words shared", "not alone: shared")
 	}
 	close(stop)

@@ -112,7 +112,7 @@ func TestEnoughIsEnough(t *testing.T) {
 		texts[i] = "the needle " + strings.Repeat(fmt.Sprintf("hay %d ", i), 100)
 	}
 	put(t, db, "long", texts...)
-	_, err := db.sql.ExecContext(ctx, "UPDATE part SET body = x'00' WHERE id NOT IN (SELECT id FROM part ORDER BY id LIMIT 1)")
+	_, err := db.sql.ExecContext(ctx, "UPDATE body SET text = x'00' WHERE part NOT IN (SELECT id FROM part ORDER BY id LIMIT 1)")
 	check(t, err)
 	q, err := Parse("needle")
 	check(t, err)

@@ -75,17 +75,17 @@ func prose(r *rand.Rand, n int) string {
 	for b.Len() < n {
 		switch r.IntN(12) {
 		case 0:
-			fmt.Fprintf(&b, "src/%s/%s.go:%d ", vocabulary[r.IntN(400)], vocabulary[r.IntN(4000)], r.IntN(900))
+			fmt.Fprintf(&b, "src/%s/%s.go:%d ", testWords[r.IntN(400)], testWords[r.IntN(4000)], r.IntN(900))
 		case 1:
-			fmt.Fprintf(&b, "%s_%s(%d) ", vocabulary[r.IntN(4000)], vocabulary[r.IntN(4000)], r.IntN(90))
+			fmt.Fprintf(&b, "%s_%s(%d) ", testWords[r.IntN(4000)], testWords[r.IntN(4000)], r.IntN(90))
 		default:
-			b.WriteString(vocabulary[int(r.ExpFloat64()*300)%4000] + " ")
+			b.WriteString(testWords[int(r.ExpFloat64()*300)%4000] + " ")
 		}
 	}
 	return b.String()
 }
 
-var vocabulary = func() []string {
+var testWords = func() []string {
 	r := rand.New(rand.NewPCG(1, 2))
 	out := make([]string, 4000)
 	for i := range out {

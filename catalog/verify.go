@@ -88,6 +88,6 @@ func (s *Snapshot) Digest(ctx context.Context, id int64) ([]byte, error) {
 		}
 		h.Write(body)
 		return nil
-	}, "SELECT body FROM part WHERE task = ? ORDER BY id", id)
+	}, "SELECT text FROM body JOIN part ON part.id = part WHERE task = ? ORDER BY part", id)
 	return h.Sum(nil), err
 }

@@ -16,7 +16,7 @@ const (
 	halfWord = longWord / 2
 	edge     = 3 // bytes of a run that a joint keeps
 
-	jointBits = 18 // of a joint's number, before a segment shortens it
+	jointBits = 18 // of a joint's number
 )
 
 type runeClass byte
