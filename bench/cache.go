@@ -17,13 +17,11 @@ import (
 // exitLimit is how a run ends that used up its turns.
 const exitLimit = 12
 
-// mark is where Anthropic is told to cache. Marks move with every turn and are no
-// part of what is cached.
+// cacheMark is where a request asks Anthropic to cache. Marks move with every turn and are no part of what is cached.
 var cacheMark = regexp.MustCompile(`,"cache_control":\{"type":"ephemeral"\}`)
 
-// caches measures how much of each request stands, byte for byte, at the beginning
-// of the next one: that is what a provider's prompt cache can read again. The task
-// is stopped and resumed every few turns, so that restarts are among them.
+// caches measures how many bytes of each request begin the next one, unchanged: that is what a provider's prompt
+// cache can read again. The task is stopped and resumed every few turns, so that restarts are among them.
 func caches(ctx context.Context, o options) ([]row, error) {
 	turns, every := 24, 6
 	if o.quick {
@@ -112,8 +110,7 @@ type shares []float64
 
 func (s shares) least() float64 { return slices.Min(s) }
 
-// prefixShare is how much of a request's bytes stand at the beginning of the next
-// one, in percent, cache marks aside.
+// prefixShare is how much of a request's bytes begin the next one, in percent, without cache marks.
 func prefixShare(before, next []byte) float64 {
 	before, next = cacheMark.ReplaceAll(before, nil), cacheMark.ReplaceAll(next, nil)
 	if len(before) == 0 {

@@ -135,7 +135,7 @@ func wanted(asked, digits string) bool {
 	return false
 }
 
-// build makes the program from the module that the working folder lies in.
+// build makes the program from the module that contains the working folder.
 func build(ctx context.Context, dir string) (string, error) {
 	program := filepath.Join(dir, "roost")
 	if runtime.GOOS == "windows" {

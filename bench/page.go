@@ -16,7 +16,7 @@ import (
 // pageText makes 50,000 messages of a 500 MB task.
 const pageText = 10_000
 
-// pageRounds is how often each page is shown: one cold reading says little.
+// pageRounds is how often each page is shown: one cold reading proves little.
 const pageRounds = 5
 
 // pages measures the last page of a big task from a cold disk: once from its
@@ -48,7 +48,7 @@ func pages(ctx context.Context, o options) ([]row, error) {
 	return append(rows, more...), err
 }
 
-// page shows the last page of a task and reads the files it lies in.
+// page shows the last page of a task and reads the files of that task.
 func page(ctx context.Context, o options, home, label, bar, id string, files ...string) ([]row, error) {
 	var size, peak int64
 	for _, path := range files {

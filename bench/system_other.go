@@ -6,7 +6,7 @@ import "os"
 
 func datasync(f *os.File) error { return f.Sync() }
 
-// dropPages cannot be done here: the page is measured warm, and said so.
+// dropPages cannot be done here: the page is measured warm, and the output notes that.
 func dropPages(string) (bool, error) { return false, nil }
 
 // peakMemory is not known here.

@@ -17,7 +17,7 @@ import (
 // maxLines is the length at which a Go file is two files. Most have 100 to 400 lines.
 const maxLines = 800
 
-// heaps are package names that say nothing, and so collect everything.
+// heaps are package names without a subject; such packages collect everything.
 var heaps = map[string]bool{
 	"util": true, "utils": true, "common": true, "helper": true, "helpers": true,
 	"manager": true, "managers": true, "misc": true, "shared": true,
@@ -164,8 +164,8 @@ func (c *checker) source(name string, data []byte) error {
 	return nil
 }
 
-// isPackageComment reports whether a file says what its package is for, in the form
-// that go doc shows: "Package x ..." or, for a program, "Command x ...".
+// isPackageComment reports whether a comment describes the package in the form that go doc shows: "Package x ..." or,
+// for a program, "Command x ...".
 func isPackageComment(file *ast.File) bool {
 	word := "Package "
 	if file.Name.Name == "main" {
@@ -178,14 +178,14 @@ func isPackageComment(file *ast.File) bool {
 func (c *checker) judgePackages() {
 	for dir, p := range c.packages {
 		if heaps[p.name] || heaps[path.Base(dir)] {
-			c.add(dir, 0, "the name says nothing; name it after what it knows")
+			c.add(dir, 0, "the name has no subject; name the package after what it knows")
 		}
 		if p.code && !p.commented {
 			c.add(dir, 0, "no package comment (a file that begins with // Package %s ...)", p.name)
 		}
 		_, _, placed := owner(dir)
 		if !placed && dir != "." && dir != "internal/archtest" {
-			c.add(dir, 0, "stands in no layer; give it a place in internal/archtest/layer.go")
+			c.add(dir, 0, "has no layer; add it to the table in internal/archtest/layer.go")
 		}
 	}
 }

@@ -32,16 +32,16 @@ func TestCheckReports(t *testing.T) {
 		}, nil},
 		{"upwards is not", map[string]string{
 			"journal/a.go": source("journal", "engine"),
-		}, []string{"journal/a.go:3: imports engine, but engine stands above journal"}},
+		}, []string{"journal/a.go:3: imports engine, but engine is above journal"}},
 		{"a test may not look up either", map[string]string{
 			"task/a_test.go": source("task", "store"),
-		}, []string{"task/a_test.go:3: imports store, but store stands above task"}},
+		}, []string{"task/a_test.go:3: imports store, but store is above task"}},
 		{"what a build tag hides is seen", map[string]string{
 			"journal/a_windows.go": "//go:build windows\n\n" + source("journal", "engine"),
-		}, []string{"journal/a_windows.go:5: imports engine, but engine stands above journal"}},
+		}, []string{"journal/a_windows.go:5: imports engine, but engine is above journal"}},
 		{"a subpackage is part of the house too", map[string]string{
 			"journal/filelog/a.go": source("filelog", "journal", "store/x"),
-		}, []string{"journal/filelog/a.go:4: imports store/x, but store stands above journal"}},
+		}, []string{"journal/filelog/a.go:4: imports store/x, but store is above journal"}},
 		{"neighbours only by agreement", map[string]string{
 			"contextwindow/a.go": source("contextwindow", "llm"),
 			"llm/a.go":           source("llm", "approval"),
@@ -59,7 +59,7 @@ func TestCheckReports(t *testing.T) {
 		}},
 		{"a package needs a place", map[string]string{
 			"attic/a.go": source("attic"),
-		}, []string{"attic: stands in no layer; give it a place in internal/archtest/layer.go"}},
+		}, []string{"attic: has no layer; add it to the table in internal/archtest/layer.go"}},
 		{"one package calls the kernel's lock", map[string]string{
 			"internal/filelock/a.go": source("filelock") + "var _ = unix.Flock(0, 0)\n",
 			"store/a_test.go":        "package store\nvar _ = syscall.Flock(0, 0)\n",
@@ -81,8 +81,8 @@ func TestCheckReports(t *testing.T) {
 			"task/util/a.go":   source("util"),
 			"task/things/a.go": source("manager"),
 		}, []string{
-			"task/things: the name says nothing; name it after what it knows",
-			"task/util: the name says nothing; name it after what it knows",
+			"task/things: the name has no subject; name the package after what it knows",
+			"task/util: the name has no subject; name the package after what it knows",
 		}},
 		{"800 lines are enough", map[string]string{
 			"task/a.go": source("task") + strings.Repeat("\n", 798),

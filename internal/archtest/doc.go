@@ -1,15 +1,14 @@
-// Package archtest checks the shape of this repository: which package may import
-// which, that every package says what it is for, that no file or name becomes a
-// heap, and that nothing speaks of the machine it was written on.
+// Package archtest checks the shape of this repository: which package may import which, that every package has a
+// comment about its purpose, that no file or name becomes a heap, and that nothing names the machine it was written
+// on.
 //
-// CheckPage holds the table of packages in ARCHITECTURE.md against the tree: each
-// package has a row, and each row a package.
+// CheckPage compares the table of packages in ARCHITECTURE.md with the tree: each package has a row, and each row a
+// package.
 //
-// Check works on any file tree, so that its own tests can show it broken ones; the
-// test in repository_test.go runs it on this repository. Imports are read with
-// go/parser from every file, whatever its build tags, so a rule holds on all
+// Check works on any file tree, so that its own tests can show it broken ones; the test in repository_test.go runs it
+// on this repository. Imports are read with go/parser from every file, with any build tags, so a rule holds on all
 // systems and not only on the one that runs the test.
 //
-// Measure counts what makes a house easy to live in: sizes, old words, mechanisms that exist more than once. A
-// ratchet in figures_test.go holds the counts: they may only fall.
+// Measure counts what makes a tree easy to live in: sizes, old words, mechanisms that exist more than once. A ratchet
+// in figures_test.go holds the counts: they may only fall.
 package archtest

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Figures are counts of a tree that tell how easy it is to live in. They count the product: Go files that are
-// neither tests, nor generated, nor support of tests.
+// Figures are counts of a tree that show how easy it is to live in. They count the product: Go files that are neither
+// tests, nor generated, nor support of tests.
 type Figures struct {
 	CodeLines     int // neither blank nor comment
 	PackageLines  int // of the largest package, comments and blank lines included

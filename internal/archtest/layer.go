@@ -6,13 +6,12 @@ import (
 	"strings"
 )
 
-// layers are the packages of the house from the roof down. A package may import
-// what stands in a lower layer, and its own subpackages or parents. Neighbours in
-// one layer import each other only where neighbours says so. A name stands for the
-// package and everything below it, unless a longer name says otherwise.
+// layers are the packages of the house from the roof down. A package may import packages of lower layers, and its own
+// subpackages or parents. Neighbours in one layer import each other only where the table neighbours allows it. A name
+// means the package and everything below it, unless a longer name overrides it.
 //
-// workspace/terminal stands apart from workspace: it is text in, text out, and
-// touches no file. A package that is not in the tree yet costs nothing here.
+// workspace/terminal is separate from workspace: it is text in, text out, and touches no file. A package that is not
+// in the tree yet costs nothing here.
 var layers = [][]string{
 	{"cmd/roost", "bench", "internal/cmd", "internal/crashtest", "internal/checkpointtest"},
 	{"cli", "server", "web"},
@@ -47,8 +46,8 @@ var neighbours = map[string][]string{
 	"internal/conformance": {"esjson"},
 }
 
-// strangers are packages that must not know each other although the layers would
-// let them. A name is an entry of the table, or one package. Tests are free to: they may stand a package on its real ground.
+// strangers are packages that must not know each other although the layers would let them. A name is an entry of the
+// table, or one package. Tests are free to import them: they may run a package on its real surroundings.
 var strangers = map[string]struct {
 	from   []string
 	reason string
@@ -96,7 +95,7 @@ func owner(pkg string) (entry string, layer int, ok bool) {
 	return entry, layer, ok
 }
 
-// judge says why a package may not import another one, "" when it may.
+// judge returns why a package may not import another one, "" when it may.
 func judge(from, to string, test bool) string {
 	if inside(from, to) || inside(to, from) {
 		return ""
@@ -110,7 +109,7 @@ func judge(from, to string, test bool) string {
 	case !ok:
 		return ""
 	case toLayer < fromLayer:
-		return fmt.Sprintf("%s stands above %s", toName, fromName)
+		return fmt.Sprintf("%s is above %s", toName, fromName)
 	case test || toName == fromName:
 		return ""
 	case toLayer == fromLayer && !slices.Contains(neighbours[fromName], toName):
@@ -126,7 +125,7 @@ func judge(from, to string, test bool) string {
 	return ""
 }
 
-// inside reports whether a package is dir or lies below it.
+// inside reports whether a package is dir or below it.
 func inside(pkg, dir string) bool {
 	return pkg == dir || strings.HasPrefix(pkg, dir+"/")
 }

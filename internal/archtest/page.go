@@ -10,14 +10,13 @@ import (
 	"strings"
 )
 
-// packageTable is the heading of the table in which every package stands.
+// packageTable is the heading of the table with every package.
 const packageTable = "| package |"
 
 var quoted = regexp.MustCompile("`([^`]+)`")
 
-// CheckPage compares the table of packages on a page of the tree with the packages
-// that are there: each has a row that says what it knows, and each row has a package.
-// A page that is read first and wrong is worse than none.
+// CheckPage compares the table of packages on a page of the tree with the packages of the tree: each package has a
+// row about what it knows, and each row has a package. A page that is read first and wrong is worse than none.
 func CheckPage(tree fs.FS, module, page string) ([]Violation, error) {
 	text, err := fs.ReadFile(tree, page)
 	if err != nil {
@@ -38,7 +37,7 @@ func CheckPage(tree fs.FS, module, page string) ([]Violation, error) {
 	}
 	for _, dir := range slices.Sorted(maps.Keys(c.packages)) {
 		if _, ok := rows[dir]; !ok && c.packages[dir].code && dir != "." {
-			add(0, "has no row for %s: say what it knows, and the law it keeps", dir)
+			add(0, "has no row for %s: add one with what it knows, and the law it keeps", dir)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(rows)) {

@@ -29,7 +29,7 @@ func TestCheckPageReports(t *testing.T) {
 		{"two in one row", head + "| `store`, `journal/filelog` | all of it |\n", nil},
 		{"the last line may end the page", head + "| `store` | |\n| `journal/filelog` | |", nil},
 		{"one is missing", head + "| `store` | tasks |\n", []string{
-			"PAGE.md: has no row for journal/filelog: say what it knows, and the law it keeps",
+			"PAGE.md: has no row for journal/filelog: add one with what it knows, and the law it keeps",
 		}},
 		{"one is gone", head + "| `store` | tasks |\n| `attic` | what was |\n| `journal/filelog` | a log |\n", []string{
 			"PAGE.md:8: has a row for attic, which is not there",
@@ -40,7 +40,7 @@ func TestCheckPageReports(t *testing.T) {
 			"PAGE.md:9: has a row for tools/x, which is not there",
 		}},
 		{"only the first column names packages", head + "| `store` | knows `journal/filelog` |\n", []string{
-			"PAGE.md: has no row for journal/filelog: say what it knows, and the law it keeps",
+			"PAGE.md: has no row for journal/filelog: add one with what it knows, and the law it keeps",
 		}},
 		{"no table at all", "# The house\n\n| name |\n|---|\n| `store` |\n", []string{
 			`PAGE.md: has no table that begins with "| package |"`,

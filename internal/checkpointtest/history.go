@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// History is what one task's checkpoints are, by the rules. It is told of every
-// moment at which the task looks at files, with a picture of the workspace.
+// History is what one task's checkpoints are, by the rules. Its caller reports every moment at which the task looks
+// at files, with a picture of the workspace.
 type History struct {
-	known  Tree                // what stood at each tracked path when the task looked last
+	known  Tree                // the content of each tracked path when the task looked last
 	steps  map[string][]step   // per path, in order
 	points map[int]pointOfTime // by number of the checkpoint
 	newest int
@@ -59,8 +59,8 @@ func (h *History) Paths() []string { return slices.Sorted(maps.Keys(h.steps)) }
 // Newest is the number of the newest checkpoint.
 func (h *History) Newest() int { return h.newest }
 
-// Look records what stands at paths before the task changes them. What is not as it
-// was left is a step of others. It reports whether anything was news.
+// Look records the content of paths before the task changes them. A difference from what the task left is a step of
+// others. It reports whether there was any difference.
 func (h *History) Look(number int, paths []string, now Tree) bool {
 	news := false
 	for _, path := range paths {
@@ -90,8 +90,8 @@ func (h *History) Change(number int, paths []string, before, after Tree) bool {
 	return news
 }
 
-// first makes a path that is tracked from now on known at all earlier checkpoints, as
-// it stood before it was touched.
+// first makes a path that is tracked from now on known at all earlier checkpoints, with its content before the first
+// change.
 func (h *History) first(number int, path string) {
 	for n, p := range h.points {
 		if n < number {
@@ -142,7 +142,7 @@ type Plan struct {
 	Kept    []string // sorted: those that others changed and that stay as they are
 }
 
-// Restore says what going to a checkpoint does to a workspace.
+// Restore returns what going to a checkpoint does to a workspace.
 func (h *History) Restore(to int, now Tree, rule Rule) Plan { return h.Rewind(to, nil, now, rule) }
 
 // Rewind is Restore where some files go to checkpoints of their own.
@@ -181,9 +181,9 @@ func (h *History) othersSince(path string, number int) bool {
 	return slices.ContainsFunc(h.steps[path], func(s step) bool { return s.number > number && s.others })
 }
 
-// undone takes the task's own steps since a checkpoint out of a file, newest first. All
-// lines of the tests' files are in slots that stand apart, so that a merge is right
-// exactly if each slot is. A step that is no change of slots cannot be taken out.
+// undone takes the task's own steps since a checkpoint out of a file, newest first. All lines of the tests' files are
+// in slots that are far apart, so that a merge is right exactly if each slot is. A step that is no change of slots
+// cannot be taken out.
 func (h *History) undone(path string, to int, now Node) (Node, bool) {
 	n := now
 	for _, s := range slices.Backward(h.steps[path]) {

@@ -13,15 +13,15 @@ import (
 	"strings"
 )
 
-// Node is what stands at a path: a file or a link. The zero Node is nothing.
+// Node is what a path holds: a file or a link. The zero Node is nothing.
 type Node struct {
 	Link bool
 	Mode fs.FileMode // permission bits; of a link none
 	Data string      // content, or where the link leads
 }
 
-// Tree is a whole workspace: paths with / and what stands there. What git keeps for
-// itself is in no Tree; Repositories looks at that.
+// Tree is a whole workspace: paths with / and their content. git's own files are in no Tree; Repositories compares
+// those.
 type Tree map[string]Node
 
 // ReadTree takes the picture of a folder. Anything that is neither file, folder nor
@@ -127,7 +127,7 @@ func (t Tree) with(o Tree) []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// Compare says how a tree differs from the one that was wanted, "" when it does not.
+// Compare describes how a tree differs from the one that was wanted, "" when it does not.
 func (t Tree) Compare(want Tree) string {
 	var b strings.Builder
 	for _, path := range t.Differs(want) {

@@ -22,9 +22,8 @@ func Corpus(t *testing.T) string {
 	return dir
 }
 
-// CorpusFolders are the folders of the collection that isTask says yes to, in the
-// order of their paths. What a task folder looks like is for the caller to say:
-// this package stands below the one that knows.
+// CorpusFolders returns the folders of the collection for which isTask is true, in the order of their paths. The
+// caller decides what a task folder looks like: this package is below the one that knows.
 func CorpusFolders(t *testing.T, isTask func(dir string) bool) []string {
 	t.Helper()
 	list, err := folders(Corpus(t), isTask)

@@ -19,7 +19,7 @@ func (v Value) Get(key string) Value {
 	return m
 }
 
-// Has tells whether a member is there, null included.
+// Has reports whether a member exists, null included.
 func (v Value) Has(key string) bool {
 	_, ok := esjson.Get(v, key)
 	return ok
@@ -77,7 +77,7 @@ func Array(elements [][]byte) Value {
 	return append(append([]byte("["), bytes.Join(elements, []byte(","))...), ']')
 }
 
-// ReplaceHalves puts a text in the place of each half of a surrogate pair that stands alone.
+// ReplaceHalves replaces each unpaired half of a surrogate pair with a text.
 func ReplaceHalves(s, instead string) string {
 	var out strings.Builder
 	for i := 0; i < len(s); {

@@ -30,10 +30,9 @@ func (c Case) Same(t *testing.T, what string, got, want []byte) {
 	}
 }
 
-// Run gives every case of a family to check, each as a subtest of its own, and
-// prints how many passed. A case passes unless check fails it. byChoice says that
-// it passed by being right, or stricter, where the original is not; that must
-// follow from a rule over input and wanted output, never from the case's name.
+// Run gives every case of a family to check, each as a subtest of its own, and prints how many passed. A case passes
+// unless check fails it. byChoice means that it passed by being right, or stricter, where the original is not; that
+// must follow from a rule over input and wanted output, never from the case's name.
 func Run(t *testing.T, family string, check func(t *testing.T, c Case) (byChoice bool)) {
 	t.Helper()
 	dir := os.Getenv(VectorsEnv)

@@ -11,8 +11,7 @@ import (
 	"github.com/roost-dev/roost/journal"
 )
 
-// CheckPrefix tells whether every commit of before is in after, byte for byte
-// and in its place.
+// CheckPrefix checks that every commit of before is in after, byte for byte and in its place.
 func CheckPrefix(before, after Look) error {
 	if len(after.Commits) < len(before.Commits) {
 		return fmt.Errorf("%d commits became %d", len(before.Commits), len(after.Commits))
@@ -95,8 +94,8 @@ func atItsEnd(c journal.Commit, index int) []byte {
 	return esjson.Set(event, "raw", raw)
 }
 
-// printedIs compares a printed event with the log's. A message is printed as it
-// reads, whatever way the log holds it.
+// printedIs compares a printed event with the log's. A printed message is complete, also when the log composes it of
+// pieces.
 func printedIs(line, event []byte) error {
 	for key, want := range esjson.Members(event) {
 		switch key {
@@ -113,9 +112,8 @@ func printedIs(line, event []byte) error {
 	return nil
 }
 
-// CheckHistories tells whether the two histories of a task that has come to rest
-// agree: every call has one result right after it, but for the last reply's; what
-// one side said is on the other; nothing is left half shown.
+// CheckHistories checks that the two histories of a task that has come to rest agree: every call has one result right
+// after it, except those of the last reply; the words of one side are on the other; no row is still streaming.
 func CheckHistories(l Look) error {
 	var errs []error
 	fail := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
@@ -178,8 +176,8 @@ func CheckHistories(l Look) error {
 	return errors.Join(errs...)
 }
 
-// said is what a text block says to the other side: the model's words, or a
-// person's; the environment and our own remarks are neither.
+// said returns the words of a text block that the other side must have: the model's words, or a user's. The
+// environment and our own remarks are neither.
 func said(role, text string) (string, bool) {
 	if role == "assistant" {
 		return strings.TrimSpace(text), true

@@ -20,7 +20,7 @@ import (
 // Bench is one root, one workspace and one model.
 type Bench struct {
 	Program   string // the roost binary
-	Dir       string // everything lies in it
+	Dir       string // holds everything
 	Workspace string
 	Sources   string   // for --sources
 	Model     []string // flags that name provider and model
@@ -208,9 +208,8 @@ func (c *Child) read(stdout []byte) error {
 	return nil
 }
 
-// Doctor has roost verify everything that lies on the bench. A last line that the
-// kill cut in the middle of its write is no damage: it never was a commit, and the
-// next owner sets it aside.
+// Doctor has roost verify everything on the bench. A last line that the kill cut in the middle of its write is no
+// damage: it never was a commit, and the next owner sets it aside.
 func (b *Bench) Doctor(ctx context.Context) error {
 	c, err := b.Run(ctx, "", 0, "doctor")
 	if err != nil {

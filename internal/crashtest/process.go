@@ -10,9 +10,8 @@ import (
 	"github.com/roost-dev/roost/workspace/shell"
 )
 
-// markVar is the variable by which a command, and all it starts, is known. A child
-// passes on the mark it was itself given, so that a bench finds whatever any of its
-// children started, however that named or regrouped itself.
+// markVar is the variable by which a command, and all it starts, is known. A child passes on the mark that it got
+// itself, so that a bench finds every process that its children started, under any name and in any group.
 const markVar = "ROOST_COMMAND"
 
 // Alive lists the processes that were started on the bench and still live. On

@@ -86,7 +86,7 @@ func (w *Watcher) note(err error) {
 	}
 }
 
-// Stop ends the watching and tells how many files were read and what was wrong.
+// Stop ends the watching and returns how many files were read and what was wrong.
 func (w *Watcher) Stop() (int, error) {
 	close(w.quit)
 	w.done.Wait()

@@ -6,5 +6,5 @@ import "syscall"
 
 func killSelf() {
 	_ = syscall.Kill(syscall.Getpid(), syscall.SIGKILL)
-	select {} // the signal may arrive a moment later; nothing may run meanwhile
+	select {} // the signal may arrive a moment later; nothing may run until then
 }

@@ -47,8 +47,7 @@ func Tree(dir string) (string, error) {
 	return b.String(), nil
 }
 
-// Judge tells what is wrong with a job that has come to its end. The job is to call
-// every tool.
+// Judge returns what is wrong with a job that has come to its end. The job is to call every tool.
 func (r *Ride) Judge(ctx context.Context) error {
 	errs := []error{r.JudgeTasks(ctx)}
 	if unused := r.Model.Unused(); len(unused) > 0 {
@@ -57,8 +56,7 @@ func (r *Ride) Judge(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// JudgeTasks tells what is wrong with the tasks, the processes and the files of a job
-// that has come to its end.
+// JudgeTasks returns what is wrong with the tasks, the processes and the files of a job that has come to its end.
 func (r *Ride) JudgeTasks(ctx context.Context) error {
 	errs := []error{r.Bench.Doctor(ctx)}
 	for _, p := range r.Model.Problems() {
@@ -87,8 +85,8 @@ func (r *Ride) JudgeTasks(ctx context.Context) error {
 	return errors.Join(append(errs, err)...)
 }
 
-// effects holds what the commands did against what the journals say of them: no body
-// ran twice, one with a result ran, and one that never began did not.
+// effects compares what the commands did with the journals: no body ran twice, one with a result ran, and one that
+// never began did not.
 func (r *Ride) effects() error {
 	data, err := os.ReadFile(filepath.Join(r.Bench.Dir, "effects.log"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -129,7 +127,7 @@ func (r *Ride) effects() error {
 	return errors.Join(errs...)
 }
 
-// answered tells whether each answer stands once in what the models were told.
+// answered checks that the models' requests hold each answer once.
 func (r *Ride) answered() error {
 	var errs []error
 	for _, s := range r.Model.Job.Says {
@@ -151,7 +149,7 @@ func (r *Ride) answered() error {
 	return errors.Join(errs...)
 }
 
-// family tells whether each subtask was told of once, in one task, and worked on once.
+// family checks that each subtask occurs once, in one task, and was worked on once.
 func (r *Ride) family() error {
 	var errs []error
 	for id, l := range r.Looks {
@@ -197,8 +195,8 @@ func (s spending) String() string {
 	return fmt.Sprintf("%d in, %d out, %s USD", s.In, s.Out, cost)
 }
 
-// spent holds what the usage command says against the journals: of each task, and of
-// all of them below the first one.
+// spent compares the output of the usage command with the journals: of each task, and of all of them below the first
+// one.
 func (r *Ride) spent(ctx context.Context) error {
 	c, err := r.Bench.Run(ctx, "", 0, "usage", "--by", "task")
 	if err != nil || len(c.Lines) != 1 {

@@ -80,8 +80,8 @@ type sent struct {
 	shortened int
 }
 
-// goesOn tells whether a conversation begins with another one, so that a provider's
-// cache holds it. The last turn of the other one may have got more words.
+// goesOn reports whether a conversation begins with another one, so that a provider's cache holds it. The last turn
+// of the other one may have got more words.
 func goesOn(was, now []llmtest.Turn) bool {
 	if len(now) < len(was) {
 		return false
@@ -144,7 +144,7 @@ func (m *Model) after(at place, results map[string]string) place {
 				m.problem("%s: %s, which was to be decided by looking, is unknown: %s", at, c.Tool, text)
 			}
 		case at.try > 0 && len(step.Mend) == 0:
-			// What was made already cannot be made again; the workspace will tell.
+			// What was made already cannot be made again; the workspace will show it.
 		case isDone(text), at.try%2 == 1:
 		case !strings.Contains(text, c.Want):
 			m.problem("%s: %s gave %.1000q, without %q", at, c.Tool, text, c.Want)
@@ -273,7 +273,7 @@ func (f Fault) of(r llmtest.Reply) llmtest.Reply {
 	return llmtest.Fail(500, "no such fault: "+string(f))
 }
 
-// tooLong is what a provider says about a request that is longer than its window.
+// tooLong is a provider's answer to a request that is longer than its window.
 func tooLong(path string) string {
 	switch {
 	case strings.HasSuffix(path, "/messages"):
@@ -292,7 +292,7 @@ func (m *Model) problem(format string, args ...any) {
 	}
 }
 
-// Problems are what the model was told wrongly, or not told.
+// Problems are what was wrong in the requests, or missing.
 func (m *Model) Problems() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -312,8 +312,7 @@ func (m *Model) Progress() (reached, all int) {
 	return reached, all
 }
 
-// Met tells how often each fault was given, and how many requests were too long
-// and how many asked for a summary.
+// Met returns how often each fault was given, and how many requests were too long and how many asked for a summary.
 func (m *Model) Met() (faults map[Fault]int, tooLong, summaries int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -324,7 +323,7 @@ func (m *Model) Met() (faults map[Fault]int, tooLong, summaries int) {
 	return faults, m.refused, m.summaries
 }
 
-// Unused are the tools that the model was told of and that the job never calls.
+// Unused are the tools that requests offered and that the job never calls.
 func (m *Model) Unused() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
