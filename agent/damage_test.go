@@ -17,7 +17,7 @@ import (
 // damaged is a task of which commits in the middle are lost.
 func damaged(t *testing.T, lost ...uint64) *bench {
 	b := newBench(t, turn{text: "I look.", calls: []call{use("c1", "look", "a"), use("c2", "act", "x")}}, turn{text: "hm"}, finish("done"))
-	b.agent.Task.Settings.Limits = task.Limits{MaxTurns: 1}
+	b.agent.Task.Settings.Limits = api.RunLimits{MaxTurns: 1}
 	want(t, b.start(agent.Input{Text: "go"}), "limit", "turns")
 	return b.losing(lost...)
 }
@@ -36,7 +36,7 @@ func (b *bench) losing(lost ...uint64) *bench {
 		left.disk.commits, left.disk.ranAt = append(left.disk.commits, c), append(left.disk.ranAt, 0)
 	}
 	left.prepare()
-	left.agent.Task.Policy, left.agent.Task.Settings.Limits = approval.Policy{Mode: approval.ModeAll}, task.Limits{}
+	left.agent.Task.Policy, left.agent.Task.Settings.Limits = approval.Policy{Mode: approval.ModeAll}, api.RunLimits{}
 	return left
 }
 
@@ -197,7 +197,7 @@ func TestQuestionOfRepairedDamage(t *testing.T) {
 	b := damaged(t, 6)
 	want(t, b.start(agent.Input{Yes: true}), "waiting", "")
 	left := b.losing()
-	left.agent.Task.Settings.Limits = task.Limits{}
+	left.agent.Task.Settings.Limits = api.RunLimits{}
 	want(t, left.start(agent.Input{Text: "and then this"}), "completed", "")
 	if s := left.disk.state; len(s.Questions) > 0 || len(s.Answered) > 0 || !strings.Contains(history(s), "and then this") {
 		t.Errorf("open %+v, kept %+v", s.Questions, s.Answered)

@@ -15,7 +15,7 @@ import (
 )
 
 // looks is a bench whose model looks n times, each for 3,000 micro-dollars.
-func looks(t *testing.T, n int, l task.Limits) *bench {
+func looks(t *testing.T, n int, l api.RunLimits) *bench {
 	var turns []turn
 	for i := range n {
 		turns = append(turns, turn{calls: []call{use(fmt.Sprint("c", i), "look", fmt.Sprint("a", i))}, usage: llm.Usage{Input: 1000}})
@@ -32,7 +32,7 @@ func (b *bench) again() { b.agent.Model.Entry = sonnet(b.t) }
 // A run that was killed, or waited for an answer, goes on with what it had spent: the
 // limit is reached as if nothing had happened in between.
 func TestARunsLimitsHoldOverAKill(t *testing.T) {
-	for name, limits := range map[string]task.Limits{
+	for name, limits := range map[string]api.RunLimits{
 		"cost": {MaxCostMicros: 9000}, "turns": {MaxTurns: 3},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -66,7 +66,7 @@ func TestARunsLimitsHoldOverAKill(t *testing.T) {
 // A limit in common with other tasks is asked about before each request, and never
 // between a reply and the results of its calls.
 func TestSharedLimits(t *testing.T) {
-	b := looks(t, 4, task.Limits{})
+	b := looks(t, 4, api.RunLimits{})
 	var asked []int
 	b.agent.Host.Budget = budget(func(context.Context) (string, string, error) {
 		asked = append(asked, len(b.model.requests))
@@ -94,11 +94,11 @@ func TestSharedLimits(t *testing.T) {
 // count anew, and the count is the log's.
 func TestAskedToGoOn(t *testing.T) {
 	for name, c := range map[string]struct {
-		limits task.Limits
+		limits api.RunLimits
 		row    string
 	}{
-		"requests": {task.Limits{AskRequests: 2}, `{\"count\":2,\"type\":\"requests\"}`},
-		"cost":     {task.Limits{AskCostMicros: 3500}, `{\"count\":\"0.00\",\"type\":\"cost\"}`},
+		"requests": {api.RunLimits{AskRequests: 2}, `{\"count\":2,\"type\":\"requests\"}`},
+		"cost":     {api.RunLimits{AskCostMicros: 3500}, `{\"count\":\"0.00\",\"type\":\"cost\"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := looks(t, 6, c.limits)
@@ -135,7 +135,7 @@ func uiOf(b *bench, kind string) (rows []string) {
 // Nobody can be asked: the run waits, whatever is said without an answer; no ends it,
 // other words are for the model and go on.
 func TestAskedToGoOnWithNobodyThere(t *testing.T) {
-	b := looks(t, 8, task.Limits{AskRequests: 2})
+	b := looks(t, 8, api.RunLimits{AskRequests: 2})
 	step := func(in agent.Input, state, code string, requests int) {
 		t.Helper()
 		b.again()

@@ -11,10 +11,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/roost-dev/roost/agent"
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/llm"
-	"github.com/roost-dev/roost/task"
 )
 
 // The first request holds the person's words as given, pictures behind them, and
@@ -74,15 +74,15 @@ func TestExpectation(t *testing.T) {
 
 func TestLimits(t *testing.T) {
 	for name, c := range map[string]struct {
-		limits   task.Limits
+		limits   api.RunLimits
 		code     string
 		requests int
 	}{
-		"turns":            {task.Limits{MaxTurns: 2}, "turns", 2},
-		"cost":             {task.Limits{MaxCostMicros: 6000}, "cost", 2},
-		"cost, just":       {task.Limits{MaxCostMicros: 6001}, "cost", 3},
-		"turns and cost":   {task.Limits{MaxTurns: 9, MaxCostMicros: 3000}, "cost", 1},
-		"the first counts": {task.Limits{MaxTurns: 1, MaxCostMicros: 3000}, "turns", 1},
+		"turns":            {api.RunLimits{MaxTurns: 2}, "turns", 2},
+		"cost":             {api.RunLimits{MaxCostMicros: 6000}, "cost", 2},
+		"cost, just":       {api.RunLimits{MaxCostMicros: 6001}, "cost", 3},
+		"turns and cost":   {api.RunLimits{MaxTurns: 9, MaxCostMicros: 3000}, "cost", 1},
+		"the first counts": {api.RunLimits{MaxTurns: 1, MaxCostMicros: 3000}, "turns", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			look := func(i int) turn {
@@ -101,7 +101,7 @@ func TestLimits(t *testing.T) {
 				t.Errorf("%v", outcomes(b.disk.state))
 			}
 			// A limit is one run's: the next one begins anew.
-			b.agent.Task.Settings.Limits = task.Limits{}
+			b.agent.Task.Settings.Limits = api.RunLimits{}
 			want(t, b.start(agent.Input{Yes: true}), "completed", "")
 			checkHistories(t, b.disk.state)
 		})

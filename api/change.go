@@ -241,3 +241,14 @@ type Answer struct {
 	Always  bool             `json:"always,omitempty"` // and allow this tool or command for the rest of the task
 	Seen    string           `json:"seen,omitempty"`   // the newest event that the user saw; an answer from before the question is refused
 }
+
+// Limits bound a run. Zero means no limit.
+type RunLimits struct {
+	MaxTurns       int   `json:"max_turns,omitempty"`
+	MaxCostMicros  int64 `json:"max_cost_micros,omitempty"`
+	MaxTaskMicros  int64 `json:"max_cost_task_micros,omitempty"` // of the task and its subtasks, ever
+	AskRequests    int   `json:"ask_after_requests,omitempty"`   // the run asks the user whether to continue
+	AskCostMicros  int64 `json:"ask_after_cost_micros,omitempty"`
+	IdleTimeoutMS  int64 `json:"idle_timeout_ms,omitempty"`
+	TotalTimeoutMS int64 `json:"total_timeout_ms,omitempty"`
+}

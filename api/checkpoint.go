@@ -127,3 +127,11 @@ type RestoreResult struct {
 	Outcome   string        `json:"outcome"`        // done, rolled_back, nothing; "" after a dry run
 	Plan      string        `json:"plan,omitempty"` // of a dry run: a hash of what it would do
 }
+
+// What happened to a file, in a word.
+const (
+	FileAdded   = "added"
+	FileDeleted = "deleted"
+	FileChanged = "changed"
+	FileMode    = "mode"
+)

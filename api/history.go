@@ -232,3 +232,6 @@ type NewRestore struct {
 	Plan       string   `json:"plan,omitempty"`        // the plan of a dry run; when it would differ by now, nothing changes
 	DryRun     bool     `json:"dry_run,omitempty"`
 }
+
+// ActionRestore is the kind of an action that restored files and moved no head.
+const ActionRestore = "restore"

@@ -2,7 +2,10 @@ package api
 
 import (
 	"encoding/json"
+	"net/url"
 	"strings"
+
+	"github.com/roost-dev/roost/money"
 )
 
 // Hit is a message that holds a query. Its JSON has of the task what says which it is.
@@ -99,3 +102,66 @@ const (
 
 // Unreachable reports whether the source could not be read.
 func (src SourceState) Unreachable() bool { return strings.HasPrefix(src.State, SourceUnreachable) }
+
+// TaskFilter narrows and orders a list of tasks. Zero members do not filter.
+type TaskFilter struct {
+	Workspace string // the folder, by any of its paths
+	Status    string
+	Source    string // a source's or a tool's name
+	Tag       string // one that the user gave it
+	Words     string // of the title or id
+	Model     string // words of the model's name
+	MinCost   *money.USD
+	MaxCost   *money.USD // a task of unknown cost passes neither
+	Since     int64      // Unix milliseconds
+	Until     int64
+	Sort      string // newest (default; pinned ones first), oldest, cost, tokens
+	Damaged   bool   // only damaged ones
+	Empty     bool   // also folders without message bytes
+	Tree      bool   // subtasks behind their parents; a page has whole families, and Limit or some more tasks
+	Limit     int    // 0 = all
+	Cursor    string // continues behind the last task of the page that gave it
+}
+
+// Query is the filter as the parameters of a list or a search, without Limit.
+func (f TaskFilter) Query() url.Values {
+	q := url.Values{}
+	for name, text := range map[string]string{
+		"workspace": f.Workspace, "status": f.Status, "source": f.Source, "tag": f.Tag, "query": f.Words, "model": f.Model,
+		"sort": f.Sort, "cursor": f.Cursor, "min_cost": costText(f.MinCost), "max_cost": costText(f.MaxCost),
+		"since": timeText(f.Since), "until": timeText(f.Until),
+	} {
+		if text != "" {
+			q.Set(name, text)
+		}
+	}
+	for name, on := range map[string]bool{"tree": f.Tree, "damaged": f.Damaged, "empty": f.Empty} {
+		if on {
+			q.Set(name, "true")
+		}
+	}
+	return q
+}
+
+func costText(usd *money.USD) string {
+	if usd == nil {
+		return ""
+	}
+	return usd.String()
+}
+
+func timeText(ms int64) string {
+	if ms == 0 {
+		return ""
+	}
+	return Stamp(ms)
+}
+
+// SearchQuery is a search for messages.
+type SearchQuery struct {
+	Text   string   // words, or phrases in double quotes; a hit has all of them
+	In     []string // Scopes; none = everywhere
+	Filter TaskFilter
+	Tool   string // only tasks in which this tool was called
+	File   string // only tasks in which a tool got a path that holds this
+}

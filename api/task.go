@@ -204,3 +204,22 @@ const (
 	StaleTell = "tell" // that it changed, and a difference that is small
 	StaleRead = "read" // its new content
 )
+
+// ValidID reports whether id may name a task folder that we open by id. Other folder names are listed, and can be
+// imported under a new id.
+//
+// The form is ^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$, without a regular expression: a list checks every folder.
+func ValidTaskID(id string) bool {
+	if id == "" || len(id) > 128 {
+		return false
+	}
+	for i := range len(id) {
+		switch c := id[i]; {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9':
+		case i > 0 && (c == '.' || c == '_' || c == '-'):
+		default:
+			return false
+		}
+	}
+	return true
+}

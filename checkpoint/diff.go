@@ -15,14 +15,6 @@ import (
 	"github.com/roost-dev/roost/workspace"
 )
 
-// What happened to a file, in a word.
-const (
-	Added    = "added"
-	Deleted  = "deleted"
-	Modified = "changed"
-	ModeOnly = "mode"
-)
-
 // DiffOptions bound a diff. The zero value means the defaults.
 type DiffOptions struct {
 	Paths []string // only these files and the contents of these folders; none = all
@@ -79,19 +71,19 @@ func (k *Keeper) Diff(ctx context.Context, from, to map[string]api.FileVersion, 
 func changeOf(a, b api.FileVersion) string {
 	switch {
 	case !present(a):
-		return Added
+		return api.FileAdded
 	case !present(b):
-		return Deleted
+		return api.FileDeleted
 	case a.Kind == b.Kind && a.Hash == b.Hash && a.Hash != "":
-		return ModeOnly
+		return api.FileMode
 	}
-	return Modified
+	return api.FileChanged
 }
 
 // fill compares the contents of one path.
 func (k *Keeper) fill(ctx context.Context, d *FileDiff, o DiffOptions, room *int) error {
 	var out bytes.Buffer
-	if d.Change == ModeOnly {
+	if d.Change == api.FileMode {
 		headers(&out, *d)
 	} else {
 		a, why, err := k.side(ctx, d.Path, d.Old, o.MaxFile, false)
@@ -111,8 +103,8 @@ func (k *Keeper) fill(ctx context.Context, d *FileDiff, o DiffOptions, room *int
 		d.Why = why
 		if gone := (api.FileVersion{Kind: api.KindGone}); present(d.Old) && present(d.New) && d.Old.Kind != d.New.Kind {
 			err = errors.Join(
-				d.body(&out, FileDiff{Path: d.Path, Change: Deleted, Old: d.Old, New: gone}, a, nil),
-				d.body(&out, FileDiff{Path: d.Path, Change: Added, Old: gone, New: d.New}, nil, b),
+				d.body(&out, FileDiff{Path: d.Path, Change: api.FileDeleted, Old: d.Old, New: gone}, a, nil),
+				d.body(&out, FileDiff{Path: d.Path, Change: api.FileAdded, Old: gone, New: d.New}, nil, b),
 			)
 		} else {
 			err = d.body(&out, *d, a, b)
@@ -178,14 +170,14 @@ func headers(out *bytes.Buffer, d FileDiff) {
 		// Git knows two file modes only. Programs that apply a patch skip text before a header.
 		fmt.Fprintf(out, "permissions of %s: %03o before, %03o after\n", named("", d.Path), d.Old.Mode, d.New.Mode)
 	}
-	if finer && d.Change == ModeOnly {
+	if finer && d.Change == api.FileMode {
 		return
 	}
 	fmt.Fprintf(out, "diff --git %s %s\n", named("a/", d.Path), named("b/", d.Path))
 	switch {
-	case d.Change == Added:
+	case d.Change == api.FileAdded:
 		fmt.Fprintf(out, "new file mode %s\n", b)
-	case d.Change == Deleted:
+	case d.Change == api.FileDeleted:
 		fmt.Fprintf(out, "deleted file mode %s\n", a)
 	case a != b:
 		fmt.Fprintf(out, "old mode %s\nnew mode %s\n", a, b)

@@ -56,13 +56,13 @@ func (i Item) Change() string {
 	case !i.Act.Changes():
 		return ""
 	case !present(i.Now):
-		return Added
+		return api.FileAdded
 	case !present(i.Target):
-		return Deleted
+		return api.FileDeleted
 	case i.Now.Kind == i.Target.Kind && i.Now.Hash == i.Target.Hash:
-		return ModeOnly
+		return api.FileMode
 	}
-	return Modified
+	return api.FileChanged
 }
 
 func present(v api.FileVersion) bool { return v.Kind == api.KindFile || v.Kind == api.KindLink }
@@ -97,15 +97,15 @@ func (p Plan) Counts() Counts {
 			c.Lost++
 		}
 		switch i.Change() {
-		case Added:
+		case api.FileAdded:
 			c.Added++
 			c.Bytes += i.Target.Size
-		case Modified:
+		case api.FileChanged:
 			c.Changed++
 			c.Bytes += i.Target.Size
-		case ModeOnly:
+		case api.FileMode:
 			c.Changed++
-		case Deleted:
+		case api.FileDeleted:
 			c.Deleted++
 		}
 	}

@@ -12,10 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/roost-dev/roost/checkpoint"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
-	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/view"
 )
 
@@ -52,7 +50,7 @@ func (a *App) checkpointRestoreCommand() *cobra.Command {
 			if err := a.checkConflictRule(cmd, rule); err != nil {
 				return err
 			}
-			o.OnConflict = checkpoint.Rule(rule)
+			o.OnConflict = rule
 			if o.Workspace != "" {
 				o.Workspace = a.abs(o.Workspace)
 			}
@@ -90,7 +88,7 @@ func (a *App) restore(ctx context.Context, id string, o checkpoints.RestoreOptio
 			ask:  !o.DryRun && !yes,
 			body: func(dry bool, plan string) any {
 				return api.NewRestore{
-					OnConflict: string(o.OnConflict),
+					OnConflict: o.OnConflict,
 					Paths:      o.Paths,
 					Workspace:  o.Workspace,
 					Plan:       plan,
@@ -152,7 +150,7 @@ func (a *App) restoreLines(r api.RestoreResult, style display.Style) []string {
 		}
 		lines = append(lines, "  "+style.Paint(look, fmt.Sprintf("%-8s", word))+"  "+display.OneLine(i.Path)+note)
 	}
-	looks := map[string]view.Style{checkpoint.Added: view.Added, checkpoint.Deleted: view.Removed, checkpoint.Modified: view.Asked, checkpoint.ModeOnly: view.Asked}
+	looks := map[string]view.Style{api.FileAdded: view.Added, api.FileDeleted: view.Removed, api.FileChanged: view.Asked, api.FileMode: view.Asked}
 	for _, i := range r.Files {
 		note := map[string]string{"merge": "merged: what somebody else changed in it stays", "overwrite": "what somebody else changed in it goes"}[i.How]
 		item(looks[i.Change], i.Change, i, note)
@@ -218,7 +216,7 @@ func filesText(d api.Action) string {
 }
 
 // kindRestore is a deed that put files back and moved no history.
-const kindRestore = task.RestoreAction
+const kindRestore = api.ActionRestore
 
 // tellKept names the files that undo or redo left alone.
 func (a *App) tellKept(r *api.RestoreResult) error {

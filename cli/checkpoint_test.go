@@ -6,10 +6,8 @@ import (
 
 	"github.com/roost-dev/roost/api"
 
-	"github.com/roost-dev/roost/checkpoint"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
-	"github.com/roost-dev/roost/task"
 )
 
 // hostile is a name as a model may make it.
@@ -20,10 +18,10 @@ const hostile = "a\x1b[2J\nb\u202ec.txt"
 func TestCheckpointTextsAreSafe(t *testing.T) {
 	t.Parallel()
 	c := api.Checkpoint{Number: 1, Reason: hostile, Title: hostile, Time: "2026-01-02T03:04:05.000Z"}
-	item := api.RestoreItem{Path: hostile, Change: checkpoint.Modified, Why: hostile}
+	item := api.RestoreItem{Path: hostile, Change: api.FileChanged, Why: hostile}
 	r := api.RestoreResult{ID: "x", To: c, Files: []api.RestoreItem{item}, Conflicts: []api.RestoreItem{item}, Lost: []api.RestoreItem{item}}
-	diff := api.FileDiff{Path: hostile, Change: checkpoint.Added, Added: 1, Patch: "diff --git " + hostile + "\n+" + hostile + "\n"}
-	unkept := api.FileDiff{Path: hostile, Change: checkpoint.Modified, Why: hostile}
+	diff := api.FileDiff{Path: hostile, Change: api.FileAdded, Added: 1, Patch: "diff --git " + hostile + "\n+" + hostile + "\n"}
+	unkept := api.FileDiff{Path: hostile, Change: api.FileChanged, Why: hostile}
 	for name, show := range map[string]func(a *App) error{
 		"list": func(a *App) error {
 			return a.printCheckpoints(api.Checkpoints{ID: "x", Checkpoints: []api.Checkpoint{c}})
@@ -119,7 +117,7 @@ func TestDeedsThatPutFilesBack(t *testing.T) {
 	a, _, _ := app(t)
 	to := 3
 	for want, d := range map[string]api.Action{
-		"a restore of 2 files to c3":                           {Kind: task.RestoreAction, Files: 2, Checkpoint: &to},
+		"a restore of 2 files to c3":                           {Kind: api.ActionRestore, Files: 2, Checkpoint: &to},
 		"a rewind of 4 messages, 2 for the model, with 1 file": {Kind: "rewind", Files: 1, Checkpoint: &to, Gone: &api.MessageCounts{UI: 4, API: 2}},
 	} {
 		if got := a.deedText(d, false); got != want {

@@ -7,10 +7,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/cli/config"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/llm/catalogue"
-	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
 )
 
@@ -61,7 +61,7 @@ func (a *App) taskIDs(cmd *cobra.Command, _ []string, begun string) ([]string, c
 	defer cancel()
 	var out []string
 	add := func(source, id, title string) {
-		if !roofmt.ValidID(id) { // the shell would run or split it
+		if !api.ValidTaskID(id) { // the shell would run or split it
 			return
 		}
 		if strings.Contains(begun, ":") {

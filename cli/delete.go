@@ -14,7 +14,6 @@ import (
 
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
-	"github.com/roost-dev/roost/roofmt"
 )
 
 func (a *App) deleteCommand() *cobra.Command {
@@ -148,7 +147,7 @@ func (a *App) tellDeleted(t api.DeletedTask) error {
 
 // shellWord spells a word so that a shell takes it as one.
 func shellWord(word string) string {
-	if source, id, ok := strings.Cut(word, ":"); ok && roofmt.ValidID(source) && roofmt.ValidID(id) || roofmt.ValidID(strings.Replace(word, "~", "-", 1)) {
+	if source, id, ok := strings.Cut(word, ":"); ok && api.ValidTaskID(source) && api.ValidTaskID(id) || api.ValidTaskID(strings.Replace(word, "~", "-", 1)) {
 		return word
 	}
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"

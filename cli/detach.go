@@ -14,7 +14,6 @@ import (
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/money"
-	"github.com/roost-dev/roost/task"
 )
 
 // onlyHere are the flags of a run that a server is not told of: they speak of this
@@ -77,7 +76,7 @@ func wordsOf(r engine.Request) *api.Words {
 
 // limitsTold are limits as a server takes them: a zero takes one away, which the engine
 // is told by a negative one.
-func limitsTold(l *task.Limits) *api.Limits {
+func limitsTold(l *api.RunLimits) *api.Limits {
 	if l == nil {
 		return nil
 	}

@@ -3,9 +3,9 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/money"
-	"github.com/roost-dev/roost/task"
 )
 
 // guardFlags are those of a run that say what goes on unasked: rules of tools and
@@ -41,7 +41,7 @@ func (g *guardFlags) request(cmd *cobra.Command, req *engine.Request) error {
 }
 
 // limits adds what of them belongs to the task.
-func (g *guardFlags) limits(cmd *cobra.Command, l *task.Limits, limit func(flag string, n int64) int64) error {
+func (g *guardFlags) limits(cmd *cobra.Command, l *api.RunLimits, limit func(flag string, n int64) int64) error {
 	tree, err := micros(cmd, "max-cost-task", g.taskCost)
 	if err != nil {
 		return err

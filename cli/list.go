@@ -10,7 +10,6 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/money"
-	"github.com/roost-dev/roost/store"
 )
 
 // statuses are those that a task can have.
@@ -20,7 +19,7 @@ var statuses = []string{"queued", "running", "waiting", "delegated", "restoring"
 const screenful = 40
 
 func (a *App) listCommand() *cobra.Command {
-	var f store.Filter
+	var f api.TaskFilter
 	var since, until string
 	var group, minCost, maxCost string
 	cmd := &cobra.Command{
@@ -53,9 +52,6 @@ func (a *App) listCommand() *cobra.Command {
 			if f.Status != "" && !slices.Contains(statuses, f.Status) {
 				return usage("roost list --status "+f.Status, "there is no such status", "roost list --status "+strings.Join(statuses, "|"))
 			}
-			if !f.ValidCursor() {
-				return usage("roost list --cursor "+f.Cursor, "no list in this order gave that cursor", "roost list  # its last line names the next cursor")
-			}
 			if group != "" && group != "workspace" {
 				return usage("roost list --group "+group, "there is no such grouping", "roost list --group workspace")
 			}
@@ -65,7 +61,7 @@ func (a *App) listCommand() *cobra.Command {
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&f.Workspace, "workspace", "", "only tasks of this `folder`")
-	fl.StringVar(&f.Query, "query", "", "only tasks whose title holds these `words`")
+	fl.StringVar(&f.Words, "query", "", "only tasks whose title holds these `words`")
 	fl.StringVar(&f.Status, "status", "", "only tasks with this `status`")
 	fl.StringVar(&f.Source, "source", "", "only tasks of this `source`")
 	fl.StringVar(&f.Model, "model", "", "only tasks whose model's name holds these `words`")
@@ -92,16 +88,19 @@ func (a *App) listCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *App) list(cmd *cobra.Command, f store.Filter, group bool) error {
+func (a *App) list(cmd *cobra.Command, f api.TaskFilter, group bool) error {
 	if f.Limit == 0 && a.OutTTY && !a.flags.json && !group && !cmd.Flags().Changed("limit") { // a part of a group has no sum
 		f.Limit = screenful
 	}
 	return a.connect(cmd.Context(), func(c *client.Client) error {
-		q := filterQuery(f)
+		q := f.Query()
 		if !a.flags.json {
 			q.Set("with", "names,found")
 		}
 		got, err := a.pages(cmd.Context(), c, "/v1/tasks", q, f.Limit)
+		if badCursor(err) {
+			return usage("roost list --cursor "+f.Cursor, "no list in this order gave that cursor", "roost list  # its last line names the next cursor")
+		}
 		if err != nil {
 			return err
 		}
@@ -117,7 +116,7 @@ func (a *App) list(cmd *cobra.Command, f store.Filter, group bool) error {
 }
 
 // showList prints a list for people.
-func (a *App) showList(cmd *cobra.Command, items []api.Summary, got listed, f store.Filter, group bool) error {
+func (a *App) showList(cmd *cobra.Command, items []api.Summary, got listed, f api.TaskFilter, group bool) error {
 	if len(items) > 0 {
 		depths := make([]int, len(items))
 		if f.Tree {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -12,8 +13,6 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/client"
-	"github.com/roost-dev/roost/money"
-	"github.com/roost-dev/roost/store"
 )
 
 // pageMost is how many rows a server gives at a time.
@@ -85,6 +84,12 @@ func joined(items []json.RawMessage, next string) []byte {
 	return b.Bytes()
 }
 
+// badCursor reports whether a list was refused because of its cursor.
+func badCursor(err error) bool {
+	var p *client.Problem
+	return errors.As(err, &p) && p.Code == "bad_cursor"
+}
+
 func decoded[T any](items []json.RawMessage) ([]T, error) {
 	out := make([]T, len(items))
 	for i, raw := range items {
@@ -93,38 +98,6 @@ func decoded[T any](items []json.RawMessage) ([]T, error) {
 		}
 	}
 	return out, nil
-}
-
-// filterQuery is a filter as the parameters of a list.
-func filterQuery(f store.Filter) url.Values {
-	q := url.Values{}
-	for name, text := range map[string]string{
-		"workspace": f.Workspace, "status": f.Status, "source": f.Source, "tag": f.Tag, "query": f.Query, "model": f.Model, "sort": f.Sort, "cursor": f.Cursor,
-		"min_cost": costText(f.MinCost), "max_cost": costText(f.MaxCost), "since": momentText(f.Since), "until": momentText(f.Until),
-	} {
-		set(q, name, text)
-	}
-	for name, on := range map[string]bool{"tree": f.Tree, "damaged": f.Damaged, "empty": f.Empty} {
-		if on {
-			q.Set(name, "true")
-		}
-	}
-	return q
-}
-
-func costText(usd *money.USD) string {
-	if usd == nil {
-		return ""
-	}
-	return usd.String()
-}
-
-// momentText is a time as parameters have it, "" for none.
-func momentText(ms int64) string {
-	if ms == 0 {
-		return ""
-	}
-	return api.Stamp(ms)
 }
 
 // depthsOf says how far below its first parent each task of a tree stands: parents come

@@ -146,7 +146,7 @@ func (e *ending) String() string {
 
 // Search looks through the messages of all tasks, the newest first.
 func (d *desk) Search(ctx context.Context, text string) ([]picker.Hit, error) {
-	found, err := d.store.Search(ctx, store.SearchQuery{Text: text, Patience: keepTime, Filter: store.Filter{Limit: mostHits}})
+	found, err := d.store.Search(ctx, store.SearchQuery{Text: text, Patience: 20 * time.Second, Filter: store.Filter{Limit: mostHits}})
 	if errors.Is(err, catalog.ErrQuery) {
 		return nil, nil // half a phrase, perhaps: titles are searched all the same
 	}

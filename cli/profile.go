@@ -12,11 +12,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/cli/config"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/money"
-	"github.com/roost-dev/roost/task"
 )
 
 // profiles are those of the settings file, with the keys that they have of their
@@ -44,7 +44,7 @@ func (a *App) profiles(s *settings, kept *secrets) map[string]setup.Profile {
 
 // limitsOf reads the limits of a profile; they were checked with the file. A 0 takes
 // a limit away.
-func limitsOf(text func(string) string) (l task.Limits) {
+func limitsOf(text func(string) string) (l api.RunLimits) {
 	number := func(field string) int64 {
 		n, err := strconv.ParseInt(text(field), 10, 64)
 		if err == nil && n == 0 {

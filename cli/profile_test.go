@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine/setup"
-	"github.com/roost-dev/roost/task"
 )
 
 // What the files say of profiles is what the engine is told: limits in its units, and
@@ -44,7 +44,7 @@ roo-12ab = "work"
 	want := map[string]setup.Profile{
 		"work": {
 			Provider: "anthropic", MaxTokens: 9000, Allow: []string{"go test"}, Key: "sk-of-the-keys",
-			Limits: task.Limits{MaxTurns: -1, MaxCostMicros: 500_000, IdleTimeoutMS: 90_000, TotalTimeoutMS: -1},
+			Limits: api.RunLimits{MaxTurns: -1, MaxCostMicros: 500_000, IdleTimeoutMS: 90_000, TotalTimeoutMS: -1},
 		},
 		"play": {Provider: "script", Model: filepath.Join(a.Dir, "x.yaml"), Key: "sk-play", Foreign: "my play"},
 	}

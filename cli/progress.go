@@ -6,7 +6,7 @@ import (
 	"io"
 
 	display "github.com/roost-dev/roost/cli/term"
-	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/internal/progress"
 )
 
 // watched lets work under the context tell on the terminal how far it is. done takes
@@ -16,11 +16,11 @@ func (a *App) watched(ctx context.Context) (_ context.Context, done func()) {
 		return ctx, func() {}
 	}
 	p := display.NewProgress(a.Err, a.Width, a.Now)
-	return store.WithProgress(ctx, func(at store.Progress) { p.Show(at.What, at.Done, at.Of, counts(at)) }), p.Clear
+	return progress.With(ctx, func(at progress.State) { p.Show(at.What, at.Done, at.Of, counts(at)) }), p.Clear
 }
 
 // counts are the numbers of a piece of work.
-func counts(p store.Progress) string {
+func counts(p progress.State) string {
 	text := fmt.Sprintf("%d tasks", p.Done)
 	if p.Of > 0 {
 		text = fmt.Sprintf("%d of %d tasks", p.Done, p.Of)
@@ -50,5 +50,5 @@ func (c *counting) Write(p []byte) (int, error) {
 
 // progress tells how far an export is; bytes are those of the file that is written.
 func (x *exporter) progress(bytes int64) {
-	store.Tell(x.ctx, store.Progress{What: "exporting", Done: x.begun, Of: len(x.refs), Bytes: bytes})
+	progress.Report(x.ctx, progress.State{What: "exporting", Done: x.begun, Of: len(x.refs), Bytes: bytes})
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/internal/progress"
 )
 
 // Long work is told of on a terminal, and only there; before a result is printed
@@ -38,7 +38,7 @@ func TestWatched(t *testing.T) {
 		if tt.wait {
 			now = now.Add(2 * time.Second)
 		}
-		store.Tell(ctx, store.Progress{What: "importing", Done: 2, Of: 4, Files: 9, Bytes: 1_500_000})
+		progress.Report(ctx, progress.State{What: "importing", Done: 2, Of: 4, Files: 9, Bytes: 1_500_000})
 		if got := errs.String(); strings.Contains(got, "[############............] importing 2 of 4 tasks, 9 files, 1.5 MB") != tt.shown || got != "" && !tt.shown {
 			t.Errorf("%s: %q", tt.name, got)
 		}

@@ -19,7 +19,6 @@ import (
 	"github.com/roost-dev/roost/internal/inputfile"
 	"github.com/roost-dev/roost/llm/wire"
 	"github.com/roost-dev/roost/money"
-	"github.com/roost-dev/roost/task"
 )
 
 // runFlags are the flags of run, resume and continue.
@@ -186,7 +185,7 @@ func millis(d time.Duration) int64 { return (d + time.Millisecond - 1).Milliseco
 
 // limits is nil when no limit was given: the task keeps what it has. A 0 that was
 // given takes a limit away, which the engine is told by a negative one.
-func (r *runFlags) limits(cmd *cobra.Command) (*task.Limits, error) {
+func (r *runFlags) limits(cmd *cobra.Command) (*api.RunLimits, error) {
 	var usd money.USD
 	path := cmd.CommandPath()
 	if r.maxCost != "" {
@@ -208,7 +207,7 @@ func (r *runFlags) limits(cmd *cobra.Command) (*task.Limits, error) {
 		}
 		return n
 	}
-	l := &task.Limits{
+	l := &api.RunLimits{
 		MaxTurns: int(limit("max-turns", int64(r.maxTurns))), MaxCostMicros: limit("max-cost", int64(usd)),
 		IdleTimeoutMS: limit("idle-timeout", millis(r.idle)), TotalTimeoutMS: limit("total-timeout", millis(r.total)),
 	}

@@ -7,9 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/roost-dev/roost/api"
 	"github.com/spf13/cobra"
-
-	"github.com/roost-dev/roost/task"
 )
 
 func TestImages(t *testing.T) {
@@ -41,14 +40,14 @@ func TestLimits(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		args string
-		want *task.Limits
+		want *api.RunLimits
 	}{
 		{"", nil},
-		{"--max-turns 3", &task.Limits{MaxTurns: 3}},
-		{"--max-turns 0", &task.Limits{MaxTurns: -1}},
-		{"--max-cost 0.50 --idle-timeout 1m", &task.Limits{MaxCostMicros: 500000, IdleTimeoutMS: 60000}},
-		{"--max-cost 0 --total-timeout 0", &task.Limits{MaxCostMicros: -1, TotalTimeoutMS: -1}},
-		{"--idle-timeout 1us", &task.Limits{IdleTimeoutMS: 1}},
+		{"--max-turns 3", &api.RunLimits{MaxTurns: 3}},
+		{"--max-turns 0", &api.RunLimits{MaxTurns: -1}},
+		{"--max-cost 0.50 --idle-timeout 1m", &api.RunLimits{MaxCostMicros: 500000, IdleTimeoutMS: 60000}},
+		{"--max-cost 0 --total-timeout 0", &api.RunLimits{MaxCostMicros: -1, TotalTimeoutMS: -1}},
+		{"--idle-timeout 1us", &api.RunLimits{IdleTimeoutMS: 1}},
 	} {
 		a, _, _ := app(t)
 		var r runFlags

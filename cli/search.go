@@ -5,24 +5,21 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/roost-dev/roost/api"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
-	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/view"
 )
 
 const (
-	keepTime  = 20 * time.Second // how long a search also adds to the catalogue what it reads
-	firstHits = 100              // when no limit was asked for
+	firstHits = 100 // when no limit was asked for
 )
 
 func (a *App) searchCommand() *cobra.Command {
-	q := store.SearchQuery{Patience: keepTime}
+	var q api.SearchQuery
 	var in, since, until, minCost, maxCost string
 	cmd := &cobra.Command{
 		Use:   "search QUERY",
@@ -64,9 +61,6 @@ func (a *App) searchCommand() *cobra.Command {
 			if f.MaxCost, err = dollarsFlag("roost search QUERY", "max-cost", maxCost); err != nil {
 				return err
 			}
-			if !store.SearchCursor(f.Cursor) {
-				return usage("roost search --cursor "+f.Cursor, "no search gave that cursor", "roost search QUERY  # its last line names the next one")
-			}
 			if a.OutTTY && !a.flags.json && !cmd.Flags().Changed("limit") {
 				f.Limit = screenful
 			}
@@ -98,15 +92,18 @@ func (a *App) searchCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *App) search(cmd *cobra.Command, q store.SearchQuery) error {
+func (a *App) search(cmd *cobra.Command, q api.SearchQuery) error {
 	return a.connect(cmd.Context(), func(c *client.Client) error {
-		query := filterQuery(q.Filter)
+		query := q.Filter.Query()
 		query.Set("q", q.Text)
 		query.Set("with", "names,found")
 		set(query, "in", strings.Join(q.In, ","))
 		set(query, "tool", q.Tool)
 		set(query, "file", q.File)
 		got, err := a.pages(cmd.Context(), c, "/v1/search", query, q.Filter.Limit)
+		if badCursor(err) {
+			return usage("roost search --cursor "+q.Filter.Cursor, "no search gave that cursor", "roost search QUERY  # its last line names the next one")
+		}
 		if err != nil {
 			return err
 		}

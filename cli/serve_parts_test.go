@@ -15,7 +15,6 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
-	"github.com/roost-dev/roost/task"
 )
 
 // What a run is asked for here is what a server is asked for, member by member.
@@ -31,10 +30,10 @@ func TestRequestsAsAServerTakesThem(t *testing.T) {
 		{"no words", engine.Request{Choice: setup.Choice{Workspace: "/ws"}}, `{"workspace":"/ws"}`},
 		{"all", engine.Request{
 			Text:   "x",
-			Choice: setup.Choice{Workspace: "/ws", Mode: "ask", Provider: "openai", Model: "m", BaseURL: "http://b", Profile: "p", Approve: "read", Allow: []string{"git log"}, Deny: []string{"rm"}, Limits: &task.Limits{MaxTurns: 3, MaxCostMicros: 500000, IdleTimeoutMS: 90000, TotalTimeoutMS: 3600000}},
+			Choice: setup.Choice{Workspace: "/ws", Mode: "ask", Provider: "openai", Model: "m", BaseURL: "http://b", Profile: "p", Approve: "read", Allow: []string{"git log"}, Deny: []string{"rm"}, Limits: &api.RunLimits{MaxTurns: 3, MaxCostMicros: 500000, IdleTimeoutMS: 90000, TotalTimeoutMS: 3600000}},
 			Origin: "cli",
 		}, `{"workspace":"/ws","mode":"ask","provider":"openai","model":"m","base_url":"http://b","profile":"p","message":{"text":"x"},"limits":{"max_turns":3,"max_cost":"0.50","idle_timeout":"1m30s","total_timeout":"1h0m0s"},"approve":"read","allow":["git log"],"deny":["rm"],"origin":"cli"}`},
-		{"limits taken away", engine.Request{Choice: setup.Choice{Workspace: "/ws", Limits: &task.Limits{MaxTurns: -1, MaxCostMicros: -1, IdleTimeoutMS: -1}}},
+		{"limits taken away", engine.Request{Choice: setup.Choice{Workspace: "/ws", Limits: &api.RunLimits{MaxTurns: -1, MaxCostMicros: -1, IdleTimeoutMS: -1}}},
 			`{"workspace":"/ws","limits":{"max_turns":0,"max_cost":"0.00","idle_timeout":"0s"}}`},
 	} {
 		got, err := json.Marshal(newTaskOf(c.req))

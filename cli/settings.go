@@ -15,13 +15,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/cli/config"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/internal/inputfile"
 	"github.com/roost-dev/roost/mode"
 	"github.com/roost-dev/roost/money"
-	"github.com/roost-dev/roost/task"
 )
 
 // settings are what file and environment say. They are read when a command needs
@@ -226,7 +226,7 @@ func (a *App) defaults(s *settings, r setup.Choice) (filled setup.Choice, named 
 	}
 	_, fields := config.Profiles(s.values, s.file)
 	if r.Limits == nil {
-		r.Limits = &task.Limits{}
+		r.Limits = &api.RunLimits{}
 	} else {
 		l := *r.Limits
 		r.Limits = &l
@@ -246,7 +246,7 @@ func (a *App) defaults(s *settings, r setup.Choice) (filled setup.Choice, named 
 		put(v.Value)
 	}
 	r.Model = a.modelName(r.Provider, r.Model)
-	if *r.Limits == (task.Limits{}) {
+	if *r.Limits == (api.RunLimits{}) {
 		r.Limits = nil
 	}
 	return r, named

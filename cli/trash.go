@@ -13,7 +13,6 @@ import (
 	"github.com/roost-dev/roost/api"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
-	"github.com/roost-dev/roost/roofmt"
 )
 
 func (a *App) trashCommand() *cobra.Command {
@@ -245,7 +244,7 @@ func (a *App) trashNames(cmd *cobra.Command, _ []string, _ string) ([]string, co
 	}
 	var out []string
 	for _, t := range found {
-		if roofmt.ValidID(t.ID) { // the shell would run or split it
+		if api.ValidTaskID(t.ID) { // the shell would run or split it
 			out = append(out, t.Name+"\t"+display.Cut(display.OneLine(t.Title), 50))
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/roost-dev/roost/api"
-	"github.com/roost-dev/roost/store/actions"
 
 	"github.com/spf13/cobra"
 
@@ -21,10 +20,17 @@ import (
 // undoneLimit is how many tasks undo --list names when no number was asked for.
 const undoneLimit = 20
 
+// undoOptions are the flags of undo and redo.
+type undoOptions struct {
+	Redo   bool
+	DryRun bool
+	Only   string // the id of the action that is meant; "" = the next one
+}
+
 // undoCommand is undo or redo.
 func (a *App) undoCommand(redo bool) *cobra.Command {
 	var list bool
-	o := actions.Options{Redo: redo}
+	o := undoOptions{Redo: redo}
 	limit := undoneLimit
 	cmd := &cobra.Command{
 		Use:   "undo ID",
@@ -69,7 +75,7 @@ func (a *App) undoCommand(redo bool) *cobra.Command {
 }
 
 // undo takes back what was last done to a task, or does it again. It prints first which action that is.
-func (a *App) undo(cmd *cobra.Command, id string, o actions.Options) error {
+func (a *App) undo(cmd *cobra.Command, id string, o undoOptions) error {
 	ctx := cmd.Context()
 	return a.connect(ctx, func(c *client.Client) error {
 		did, doing := "took back", "taking back: "
@@ -109,7 +115,7 @@ func (a *App) undo(cmd *cobra.Command, id string, o actions.Options) error {
 }
 
 // tellUndo says what was taken back or done again, and how to get it back.
-func (a *App) tellUndo(did string, deed api.Action, task api.TaskActions, o actions.Options) error {
+func (a *App) tellUndo(did string, deed api.Action, task api.TaskActions, o undoOptions) error {
 	if err := a.println(did + " " + display.OneLine(task.Task.ID) + "  " + a.deedText(deed, false)); err != nil {
 		return err
 	}

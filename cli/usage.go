@@ -3,7 +3,6 @@ package cli
 import (
 	"bufio"
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -13,12 +12,11 @@ import (
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/money"
-	"github.com/roost-dev/roost/store/spend"
 	"github.com/roost-dev/roost/view"
 )
 
 func (a *App) usageCommand() *cobra.Command {
-	var f spend.Filter
+	var f api.TaskFilter
 	var by, since, until string
 	var groupings []string
 	for _, g := range api.Groupings {
@@ -42,11 +40,8 @@ func (a *App) usageCommand() *cobra.Command {
 				return err
 			}
 			f.Workspace = a.folder(f.Workspace)
-			f.Zone = a.Now().Location()
-			q := url.Values{"by": {by}}
-			for name, text := range map[string]string{"since": momentText(f.Since), "until": momentText(f.Until), "source": f.Source, "workspace": f.Workspace} {
-				set(q, name, text)
-			}
+			q := f.Query()
+			q.Set("by", by)
 			return a.connect(cmd.Context(), func(c *client.Client) error {
 				return documentOf(cmd.Context(), a, c, "/v1/usage", q, a.showSpending)
 			})

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/mode"
@@ -66,7 +67,7 @@ func TestAmend(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.engine.Amend(t.Context(), ref, engine.Request{Choice: setup.Choice{Mode: "ask", Approve: "read", Limits: &task.Limits{MaxTurns: 4}}}, nil); err != nil {
+	if _, err := b.engine.Amend(t.Context(), ref, engine.Request{Choice: setup.Choice{Mode: "ask", Approve: "read", Limits: &api.RunLimits{MaxTurns: 4}}}, nil); err != nil {
 		t.Fatal(err)
 	}
 	want := b.settings(run.TaskID)

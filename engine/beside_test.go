@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/store"
@@ -163,7 +164,7 @@ func TestWaitingForAPersonStopsTheClock(t *testing.T) {
 	// A busy machine can be slow about what is the run's own: only a clock that goes on
 	// while somebody is asked runs out every time.
 	for limit := 400 * time.Millisecond; ; limit *= 3 {
-		o := b.answeredAfter(2*limit, task.Limits{TotalTimeoutMS: limit.Milliseconds()})
+		o := b.answeredAfter(2*limit, api.RunLimits{TotalTimeoutMS: limit.Milliseconds()})
 		if o.State == "limit" && limit < 10*time.Second {
 			continue
 		}
@@ -172,7 +173,7 @@ func TestWaitingForAPersonStopsTheClock(t *testing.T) {
 	}
 	slow := b.start(engine.Request{
 		Text: "go",
-		Choice: setup.Choice{Approve: "all", Limits: &task.Limits{TotalTimeoutMS: 100}, Model: b.script(`
+		Choice: setup.Choice{Approve: "all", Limits: &api.RunLimits{TotalTimeoutMS: 100}, Model: b.script(`
 - tools: [{name: execute_command, input: {command: "sleep 60"}}]
 `)},
 	})
@@ -184,7 +185,7 @@ func TestWaitingForAPersonStopsTheClock(t *testing.T) {
 // of its own the next run has all of it.
 func TestTheTimeARunWorkedOutlivesItsQuestion(t *testing.T) {
 	b := newBench(t)
-	limit := task.Limits{TotalTimeoutMS: time.Hour.Milliseconds()}
+	limit := api.RunLimits{TotalTimeoutMS: time.Hour.Milliseconds()}
 	run := b.start(engine.Request{
 		Text: "go",
 		Choice: setup.Choice{Limits: &limit, Model: b.script(`
@@ -222,7 +223,7 @@ func TestTheTimeARunWorkedOutlivesItsQuestion(t *testing.T) {
 }
 
 // answeredAfter is how a run ends that asks a person who takes their time.
-func (b *bench) answeredAfter(wait time.Duration, limits task.Limits) engine.Outcome {
+func (b *bench) answeredAfter(wait time.Duration, limits api.RunLimits) engine.Outcome {
 	b.t.Helper()
 	gone, cancel := context.WithCancel(b.t.Context())
 	cancel()

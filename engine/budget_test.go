@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/llm/llmtest"
@@ -49,7 +50,7 @@ func TestADaysLimitIsAllTasks(t *testing.T) {
 // A task's own limit counts all that it ever spent, over runs that ended and began anew.
 func TestATasksLimitIsForAllItsRuns(t *testing.T) {
 	b, server := real(t, costly("toolu_1"), costly("toolu_2"), done)
-	run, o, _ := b.run(engine.Request{Text: "go", Choice: setup.Choice{Approve: "all", Model: "claude-sonnet-4-5", Limits: &task.Limits{MaxTaskMicros: 1000}}})
+	run, o, _ := b.run(engine.Request{Text: "go", Choice: setup.Choice{Approve: "all", Model: "claude-sonnet-4-5", Limits: &api.RunLimits{MaxTaskMicros: 1000}}})
 	want(t, o, "limit", "cost_task")
 	for range 2 { // each is a run of its own, and none may spend anything
 		_, o, _ = b.run(engine.Request{Task: run.TaskID, Yes: true})
@@ -58,7 +59,7 @@ func TestATasksLimitIsForAllItsRuns(t *testing.T) {
 	if n := len(server.Requests()); n != 1 {
 		t.Fatalf("%d requests", n)
 	}
-	_, o, _ = b.run(engine.Request{Task: run.TaskID, Yes: true, Choice: setup.Choice{Limits: &task.Limits{MaxTaskMicros: -1}}})
+	_, o, _ = b.run(engine.Request{Task: run.TaskID, Yes: true, Choice: setup.Choice{Limits: &api.RunLimits{MaxTaskMicros: -1}}})
 	want(t, o, "completed", "")
 }
 
@@ -70,7 +71,7 @@ func TestATreesLimitHoldsForAChild(t *testing.T) {
 	spent := b.state(parent.TaskID).Usage.CostMicros
 	owned, err := b.store.Create(t.Context(), task.Created{
 		Origin: "cli", Number: 2, Parent: parent.TaskID, RootTask: parent.TaskID, CreatedAt: b.state(parent.TaskID).CreatedAt + 1,
-		Settings: task.Settings{Workspace: b.workspace, Mode: "code", Provider: "anthropic", Model: "claude-sonnet-4-5", Approve: "all", Limits: task.Limits{MaxTaskMicros: spent}},
+		Settings: task.Settings{Workspace: b.workspace, Mode: "code", Provider: "anthropic", Model: "claude-sonnet-4-5", Approve: "all", Limits: api.RunLimits{MaxTaskMicros: spent}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -85,7 +86,7 @@ func TestATreesLimitHoldsForAChild(t *testing.T) {
 	if n := len(server.Requests()); n != asked {
 		t.Errorf("%d requests more", n-asked)
 	}
-	_, o, _ = b.run(engine.Request{Task: child, Yes: true, Choice: setup.Choice{Limits: &task.Limits{MaxTaskMicros: 10 * spent}}})
+	_, o, _ = b.run(engine.Request{Task: child, Yes: true, Choice: setup.Choice{Limits: &api.RunLimits{MaxTaskMicros: 10 * spent}}})
 	want(t, o, "completed", "")
 }
 

@@ -128,7 +128,7 @@ func TestManualCheckpoint(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	b.put("a.txt", "by hand again\n")
-	b.restore(id, checkpoints.RestoreOptions{To: "c4", OnConflict: checkpoint.Overwrite})
+	b.restore(id, checkpoints.RestoreOptions{To: "c4", OnConflict: "overwrite"})
 	if got := b.files()["a.txt"]; got != "by hand\n" {
 		t.Errorf("a.txt is %q", got)
 	}

@@ -13,12 +13,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/llm/llmtest"
 	"github.com/roost-dev/roost/store"
-	"github.com/roost-dev/roost/task"
 )
 
 const childEnv = "ENGINE_TEST_CHILD"
@@ -254,7 +254,7 @@ func TestRefusedStartLeavesNothing(t *testing.T) {
 // A task keeps its limits; one that is given replaces itself and no other.
 func TestLimitsOfATaskAreKept(t *testing.T) {
 	b := newBench(t)
-	all := task.Limits{MaxTurns: 1, MaxCostMicros: 9_000_000, IdleTimeoutMS: 60_000, TotalTimeoutMS: 120_000}
+	all := api.RunLimits{MaxTurns: 1, MaxCostMicros: 9_000_000, IdleTimeoutMS: 60_000, TotalTimeoutMS: 120_000}
 	run, o, _ := b.play(writeAndFinish, func(r *engine.Request) { r.Limits = &all })
 	want(t, o, "limit", "turns")
 	if got := b.state(run.TaskID).Settings.Limits; got != all {
@@ -262,7 +262,7 @@ func TestLimitsOfATaskAreKept(t *testing.T) {
 	}
 	_, o, _ = b.run(engine.Request{Task: run.TaskID, Yes: true})
 	want(t, o, "limit", "turns")
-	_, o, _ = b.run(engine.Request{Task: run.TaskID, Yes: true, Choice: setup.Choice{Limits: &task.Limits{MaxTurns: 20}}})
+	_, o, _ = b.run(engine.Request{Task: run.TaskID, Yes: true, Choice: setup.Choice{Limits: &api.RunLimits{MaxTurns: 20}}})
 	want(t, o, "completed", "")
 	changed := all
 	changed.MaxTurns = 20
@@ -277,7 +277,7 @@ func TestCostLimit(t *testing.T) {
 	dear := llmtest.Call("toolu_1", "list_files", `{"path":"."}`)
 	dear.Input, dear.Output = 100_000, 10_000 // some tens of cents on any model
 	b, server := real(t, dear, done)
-	run, o, _ := b.run(engine.Request{Text: "go", Choice: setup.Choice{Approve: "all", Model: "claude-sonnet-4-5", Limits: &task.Limits{MaxCostMicros: 1000}}})
+	run, o, _ := b.run(engine.Request{Text: "go", Choice: setup.Choice{Approve: "all", Model: "claude-sonnet-4-5", Limits: &api.RunLimits{MaxCostMicros: 1000}}})
 	want(t, o, "limit", "cost")
 	if n := len(server.Requests()); n != 1 {
 		t.Fatalf("%d requests went out", n)
@@ -287,7 +287,7 @@ func TestCostLimit(t *testing.T) {
 		t.Fatalf("run %+v, spent %d, %q", s.Run, s.Usage.CostMicros, o.Reason)
 	}
 	checkHistory(t, s, false)
-	_, o, _ = b.run(engine.Request{Task: run.TaskID, Yes: true, Choice: setup.Choice{Limits: &task.Limits{MaxCostMicros: -1}}})
+	_, o, _ = b.run(engine.Request{Task: run.TaskID, Yes: true, Choice: setup.Choice{Limits: &api.RunLimits{MaxCostMicros: -1}}})
 	want(t, o, "completed", "")
 }
 

@@ -177,7 +177,7 @@ func TestConflicts(t *testing.T) {
 			b.put("a.txt", tt.theirs)
 			b.put("mine/own.txt", "mine too\n")
 			present := b.files()
-			r := b.restore(id, checkpoints.RestoreOptions{To: "c2", OnConflict: tt.rule})
+			r := b.restore(id, checkpoints.RestoreOptions{To: "c2", OnConflict: string(tt.rule)})
 			wanted := files{"a.txt": tt.want, "gone.txt": before["gone.txt"], "mine/own.txt": "mine too\n"}
 			b.is("restored", wanted)
 			if len(r.Conflicts) != tt.conflicts || tt.conflicts > 0 && r.Conflicts[0].Why == "" {

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine/budget"
 
 	"github.com/roost-dev/roost/engine/scheduler"
@@ -44,7 +45,7 @@ type Run struct {
 	acceptOnce  sync.Once
 	hold        time.Duration // how long a person is waited for; 0 = until somebody answers
 	interactive bool
-	limits      task.Limits
+	limits      api.RunLimits
 	found       []string // what the person should know first
 	spool       string
 	spoolErr    error

@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/events"
@@ -323,12 +324,12 @@ func TestLimits(t *testing.T) {
 	const slow = "- tools: [{name: execute_command, input: {command: \"sleep 200\"}}]\n"
 	for _, c := range []struct {
 		name, script, code string
-		limits             task.Limits
+		limits             api.RunLimits
 	}{
-		{"turns", writeAndFinish, "turns", task.Limits{MaxTurns: 1}},
-		{"total", slow, "timeout", task.Limits{TotalTimeoutMS: 300}},
-		{"idle", slow, "timeout", task.Limits{IdleTimeoutMS: 400}},
-		{"stalled model", "- {text: a b, delay: 200s}\n", "timeout", task.Limits{IdleTimeoutMS: 400}},
+		{"turns", writeAndFinish, "turns", api.RunLimits{MaxTurns: 1}},
+		{"total", slow, "timeout", api.RunLimits{TotalTimeoutMS: 300}},
+		{"idle", slow, "timeout", api.RunLimits{IdleTimeoutMS: 400}},
+		{"stalled model", "- {text: a b, delay: 200s}\n", "timeout", api.RunLimits{IdleTimeoutMS: 400}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := newBench(t)
@@ -350,7 +351,7 @@ func TestIdleTimeDoesNotRunWhileSomethingHappens(t *testing.T) {
 	// A busy machine may be silent for so long on its own account: it is given longer then.
 	for idle := int64(2000); ; idle *= 4 {
 		_, o, _ := b.play(fmt.Sprintf("- {text: a b c d e f g h, delay: %dms, tools: [{name: attempt_completion, input: {result: x}}]}\n", idle*3/20),
-			func(r *engine.Request) { r.Limits = &task.Limits{IdleTimeoutMS: idle} })
+			func(r *engine.Request) { r.Limits = &api.RunLimits{IdleTimeoutMS: idle} })
 		if o.State == "limit" && idle < 10_000 {
 			continue
 		}

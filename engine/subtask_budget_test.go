@@ -9,7 +9,6 @@ import (
 	"github.com/roost-dev/roost/llm/llmtest"
 	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/store/spend"
-	"github.com/roost-dev/roost/task"
 )
 
 // delegate starts a subtask, for some cents.
@@ -31,13 +30,13 @@ func TestATreesLimitHoldsForAllOfIt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, _ := real(t, c.replies...)
-			run, out, _ := b.run(engine.Request{Text: "go", Choice: setup.Choice{Approve: "all", Model: "claude-sonnet-4-5", Limits: &task.Limits{MaxTaskMicros: 200_000}}})
+			run, out, _ := b.run(engine.Request{Text: "go", Choice: setup.Choice{Approve: "all", Model: "claude-sonnet-4-5", Limits: &api.RunLimits{MaxTaskMicros: 200_000}}})
 			want(t, out, "limit", "cost_task")
 			child := b.kid(run.TaskID)
 			if (out.Child == child.ID) != c.below {
 				t.Errorf("%+v", out)
 			}
-			_, out, _ = b.run(engine.Request{Task: run.TaskID, Choice: setup.Choice{Limits: &task.Limits{MaxTaskMicros: 100_000_000}}})
+			_, out, _ = b.run(engine.Request{Task: run.TaskID, Choice: setup.Choice{Limits: &api.RunLimits{MaxTaskMicros: 100_000_000}}})
 			want(t, out, "completed", "")
 			if b.told(run.TaskID, child.ID) != 1 {
 				t.Error("the result is not told once")

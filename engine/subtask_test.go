@@ -101,7 +101,7 @@ func (b *bench) item(id string) string {
 
 func TestATreeOfTasksRunsAsOne(t *testing.T) {
 	b := newBench(t)
-	run, out, _ := b.run(engine.Request{Text: "go", Choice: setup.Choice{Provider: "script", Model: b.script(threeDeep), Approve: "all", Limits: &task.Limits{MaxTurns: 3}}})
+	run, out, _ := b.run(engine.Request{Text: "go", Choice: setup.Choice{Provider: "script", Model: b.script(threeDeep), Approve: "all", Limits: &api.RunLimits{MaxTurns: 3}}})
 	if out.State != "completed" || out.Reason != "All is done." {
 		t.Fatalf("%+v", out)
 	}

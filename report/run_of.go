@@ -25,7 +25,7 @@ func RunOf(r engine.RunInfo) api.Run {
 }
 
 // LimitsOf are the limits that there are.
-func LimitsOf(l task.Limits) (out api.Limits) {
+func LimitsOf(l api.RunLimits) (out api.Limits) {
 	if l.MaxTurns > 0 {
 		out.MaxTurns = &l.MaxTurns
 	}

@@ -38,7 +38,7 @@ func TestDocumentsOfRuns(t *testing.T) {
 			`"0.00"`,
 		},
 		"limits": {
-			report.LimitsOf(task.Limits{MaxTurns: 3, MaxCostMicros: 1_500_000, MaxTaskMicros: 9_000_000, IdleTimeoutMS: 90_000, TotalTimeoutMS: 3_600_000}),
+			report.LimitsOf(api.RunLimits{MaxTurns: 3, MaxCostMicros: 1_500_000, MaxTaskMicros: 9_000_000, IdleTimeoutMS: 90_000, TotalTimeoutMS: 3_600_000}),
 			`{"max_turns":3,"max_cost":"1.50","idle_timeout":"1m30s","total_timeout":"1h0m0s","max_cost_task":"9.00"}`,
 		},
 		"question": {

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/roofmt"
 )
@@ -209,7 +210,7 @@ func TestFindBySigns(t *testing.T) {
 		var ids []string
 		for _, f := range l.Tasks {
 			ids = append(ids, f.ID)
-			if f.Safe != roofmt.ValidID(f.ID) {
+			if f.Safe != api.ValidTaskID(f.ID) {
 				t.Errorf("%s: %+v", c.name, f)
 			}
 		}

@@ -17,25 +17,6 @@ const (
 	IndexName    = "_index.json"
 )
 
-// ValidID reports whether id may name a task folder that we open by id. Other folder names are listed, and can be
-// imported under a new id.
-//
-// The form is ^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$, without a regular expression: a list checks every folder.
-func ValidID(id string) bool {
-	if id == "" || len(id) > 128 {
-		return false
-	}
-	for i := range len(id) {
-		switch c := id[i]; {
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9':
-		case i > 0 && (c == '.' || c == '_' || c == '-'):
-		default:
-			return false
-		}
-	}
-	return true
-}
-
 // ourPrefix begins every name of ours in a task folder. Roo opens files by exact name and skips names with a dot when it
 // lists, so it never sees them.
 const ourPrefix = ".roost-"

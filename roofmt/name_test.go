@@ -4,9 +4,8 @@ import (
 	"regexp"
 	"testing"
 
+	"github.com/roost-dev/roost/api"
 	"pgregory.net/rapid"
-
-	"github.com/roost-dev/roost/roofmt"
 )
 
 // The form of an id is the contract's regular expression.
@@ -18,7 +17,7 @@ func TestValidIDIsTheContractsForm(t *testing.T) {
 			rapid.StringMatching(`[A-Za-z0-9][A-Za-z0-9._-]{120,130}`),
 			rapid.String(),
 		).Draw(t, "id")
-		if got, want := roofmt.ValidID(id), form.MatchString(id); got != want {
+		if got, want := api.ValidTaskID(id), form.MatchString(id); got != want {
 			t.Fatalf("ValidID(%q) = %t, want %t", id, got, want)
 		}
 	})

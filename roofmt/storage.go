@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/roost-dev/roost/api"
 )
 
 // Shape is what a directory is.
@@ -74,7 +76,7 @@ func Find(ctx context.Context, dir string) (Listing, error) {
 	if hasTaskFile(entries) || isSession(abs, entries) {
 		l.Shape = TaskFolder
 		id := filepath.Base(abs)
-		l.Tasks = []Found{{id, abs, ValidID(id)}}
+		l.Tasks = []Found{{id, abs, api.ValidTaskID(id)}}
 		if isSession(abs, entries) {
 			l.Tool = cmp.Or(l.Tool, Cline)
 			l.Tasks = append(l.Tasks, subagentsOf(abs, entries)...)
@@ -166,7 +168,7 @@ func folders(dir string, entries []fs.DirEntry) []Found {
 		if isLock(name) || !mayBeDir(dir, e) || (name[0] == '_' || name[0] == '.') && (unborn.MatchString(name) || !IsFolder(prefix+name)) {
 			continue
 		}
-		list = append(list, Found{name, prefix + name, ValidID(name)})
+		list = append(list, Found{name, prefix + name, api.ValidTaskID(name)})
 	}
 	return list
 }

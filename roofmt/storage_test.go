@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/roofmt"
 )
 
@@ -149,7 +150,7 @@ func TestValidID(t *testing.T) {
 		"1728239012345": true, "0199f0a2-7c1b-7def-8a3b-0123456789ab": true, "1776_ab3xz": true, "a.b": true, strings.Repeat("a", 128): true,
 		"": false, ".": false, "..": false, "../x": false, "a/b": false, `a\b`: false, "_x": false, "-x": false, "a b": false, "a\n": false, strings.Repeat("a", 129): false,
 	} {
-		if roofmt.ValidID(id) != want {
+		if api.ValidTaskID(id) != want {
 			t.Errorf("ValidID(%q) = %v", id, !want)
 		}
 	}

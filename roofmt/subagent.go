@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
 )
 
@@ -53,7 +54,7 @@ func subagentsOf(dir string, entries []fs.DirEntry) []Found {
 		}
 		path := filepath.Join(dir, e.Name())
 		_, id := PlaceOf(path)
-		list = append(list, Found{id, path, ValidID(id)})
+		list = append(list, Found{id, path, api.ValidTaskID(id)})
 	}
 	return list
 }

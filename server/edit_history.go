@@ -14,7 +14,6 @@ import (
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/store/actions"
 
-	"github.com/roost-dev/roost/checkpoint"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/journal"
@@ -112,11 +111,11 @@ func (s *Server) written(ctx context.Context, a *asked, finish func(context.Cont
 	}
 }
 
-func conflictRule(text string) (checkpoint.Rule, error) {
+func conflictRule(text string) (string, error) {
 	if !slices.Contains([]string{"", "keep", "merge", "overwrite"}, text) {
 		return "", invalid(Wrong{"/on_conflict", "want keep, merge or overwrite"})
 	}
-	return checkpoint.Rule(text), nil
+	return text, nil
 }
 
 // folder checks that a body names a folder by an absolute path.
@@ -252,7 +251,7 @@ func (s *Server) undo(a *asked, redo bool) (*reply, error) {
 	if err != nil {
 		return nil, undoProblem(err, o, now)
 	}
-	if files != nil && deed.Kind == task.RestoreAction && files.Outcome == "nothing" && len(files.Conflicts) > 0 {
+	if files != nil && deed.Kind == api.ActionRestore && files.Outcome == "nothing" && len(files.Conflicts) > 0 {
 		return nil, conflicts(*files)
 	}
 	return &reply{doc: report.UndoneOf(deed, now, files, o)}, nil

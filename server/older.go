@@ -13,7 +13,6 @@ import (
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/journal"
-	"github.com/roost-dev/roost/task"
 )
 
 // The older restart call starts a task or goes on with one, in a shape of its own: one
@@ -74,7 +73,7 @@ func (s *Server) olderRun(a *asked) (*reply, error) {
 	leave()
 	r := engine.Request{Text: b.Text, Choice: setup.Choice{Mode: b.Mode}, Interactive: true, Origin: "api"}
 	if b.IdleMS > 0 {
-		r.Limits = &task.Limits{IdleTimeoutMS: b.IdleMS}
+		r.Limits = &api.RunLimits{IdleTimeoutMS: b.IdleMS}
 	}
 	var err error
 	if b.Restart {

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/client"
 )
 
@@ -54,18 +55,5 @@ func validRef(text string) bool {
 	if !named {
 		source, id = "", text
 	}
-	return validID(id) && (!named || validID(source))
-}
-
-func validID(id string) bool {
-	if len(id) == 0 || len(id) > 128 {
-		return false
-	}
-	for i, c := range []byte(id) {
-		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
-		if !letter && (i == 0 || c != '.' && c != '_' && c != '-') {
-			return false
-		}
-	}
-	return true
+	return api.ValidTaskID(id) && (!named || api.ValidTaskID(source))
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/api"
 )
 
 var everyKind = []param{
@@ -80,7 +80,7 @@ func FuzzID(f *testing.F) {
 			return
 		}
 		for _, part := range strings.Split(text, ":") {
-			if !roofmt.ValidID(part) {
+			if !api.ValidTaskID(part) {
 				t.Fatalf("%q has a part that is no id", text)
 			}
 		}

@@ -17,7 +17,6 @@ import (
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/money"
-	"github.com/roost-dev/roost/task"
 )
 
 // What the decoder cannot see is checked here, all of it at once and before anything is
@@ -102,14 +101,14 @@ func settle(n api.Settings, r *engine.Request, w *wrongs) {
 }
 
 // limitsOf reads limits. The engine is told to take one away by a negative number.
-func limitsOf(l api.Limits, w *wrongs) *task.Limits {
+func limitsOf(l api.Limits, w *wrongs) *api.RunLimits {
 	or := func(n int64) int64 {
 		if n == 0 {
 			return -1
 		}
 		return n
 	}
-	out := &task.Limits{}
+	out := &api.RunLimits{}
 	count := func(at string, n, to *int) {
 		if n == nil {
 			return

@@ -12,7 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/roost-dev/roost/api"
-	"github.com/roost-dev/roost/roofmt"
 )
 
 // The rules of rules_test.go, as far as they concern changing.
@@ -160,7 +159,7 @@ func (g *ground) count() int {
 	n := 0
 	for _, e := range entries {
 		// The index beside the tasks, its lock and what becomes it are none.
-		if e.IsDir() && roofmt.ValidID(e.Name()) && !strings.HasPrefix(e.Name(), "_") && filepath.Ext(e.Name()) != ".lock" {
+		if e.IsDir() && api.ValidTaskID(e.Name()) && !strings.HasPrefix(e.Name(), "_") && filepath.Ext(e.Name()) != ".lock" {
 			n++
 		}
 	}

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"path/filepath"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/journal/filelog"
-	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store/feed"
 )
 
@@ -71,7 +71,7 @@ func (s *Store) LogRef(source, id string) (Ref, bool) {
 	switch {
 	case source == overlaySource && id == overlayID:
 		return s.overlayRef(), true
-	case !roofmt.ValidID(id) || !roofmt.ValidID(source):
+	case !api.ValidTaskID(id) || !api.ValidTaskID(source):
 		return Ref{}, false
 	case source == OwnSource:
 		return s.OwnRef(id), true

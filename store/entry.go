@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/roost-dev/roost/internal/progress"
 	"github.com/roost-dev/roost/store/overlay"
 
 	"github.com/roost-dev/roost/catalog"
@@ -249,7 +250,7 @@ func (l *lines) read(ctx context.Context, places []int) {
 		if ctx.Err() != nil {
 			break
 		}
-		Tell(ctx, Progress{What: "reading", Done: n, Of: len(places)})
+		progress.Report(ctx, progress.State{What: "reading", Done: n, Of: len(places)})
 		jobs <- i
 		if worth || l.cold.Load() {
 			for asked = max(asked, n+1); asked < min(n+1+tasksAhead, len(places)); asked++ {

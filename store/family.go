@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/task"
 )
@@ -50,7 +51,7 @@ func (s *Store) CreateOnce(ctx context.Context, created task.Created, events ...
 // FindChild finds a child of a task by its whole id, in Roost's own root or in the parent's storage. Otherwise the error
 // is ErrNotFound.
 func (s *Store) FindChild(ctx context.Context, parent Ref, id string) (Ref, error) {
-	if !roofmt.ValidID(id) {
+	if !api.ValidTaskID(id) {
 		return Ref{}, fmt.Errorf("%w: %q", ErrNotFound, id)
 	}
 	if own := s.OwnRef(id); exists(own.Dir, "") {

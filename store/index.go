@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/internal/atomicfile"
 	"github.com/roost-dev/roost/roofmt"
@@ -172,7 +173,7 @@ func (s *Store) putIndex(ctx context.Context, items []indexItem) error {
 	}
 	index.Entries = slices.DeleteFunc(index.Entries, func(e []byte) bool {
 		id, ok := esjson.GetString(e, "id")
-		return ok && roofmt.ValidID(id) && !exists(s.TasksDir(), id)
+		return ok && api.ValidTaskID(id) && !exists(s.TasksDir(), id)
 	})
 	data, err := index.Bytes(s.opt.Now())
 	if err != nil {
@@ -305,7 +306,7 @@ func (s *Store) SweepIndex(ctx context.Context) error {
 
 func (s *Store) orphan(entry []byte) bool {
 	id, ok := esjson.GetString(entry, "id")
-	return ok && roofmt.ValidID(id) && !exists(s.TasksDir(), id)
+	return ok && api.ValidTaskID(id) && !exists(s.TasksDir(), id)
 }
 
 // VerifyIndex compares Roo's history index in Roost's own root with the task folders. The index is for editors; Roost

@@ -19,6 +19,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/roost-dev/roost/catalog"
+	"github.com/roost-dev/roost/internal/progress"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/task"
 )
@@ -278,7 +279,7 @@ func TestWhatIsNotedOfAComparison(t *testing.T) {
 		return len(sources) == 1 && sources[0].Compared > 0
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	if _, err := s.List(WithProgress(ctx, func(Progress) { cancel() }), Filter{}); err == nil || noted() {
+	if _, err := s.List(progress.With(ctx, func(progress.State) { cancel() }), Filter{}); err == nil || noted() {
 		t.Errorf("a list that was cancelled: %v, noted %v", err, noted())
 	}
 	if pageBy(t, s, Filter{}); noted() != foldersShowNames {

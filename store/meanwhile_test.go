@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/roost-dev/roost/catalog"
+	"github.com/roost-dev/roost/internal/progress"
 	"github.com/roost-dev/roost/roofmt"
 )
 
@@ -45,7 +46,7 @@ func TestWhatChangedJustBeforeALongReadIsNotKept(t *testing.T) {
 			ahead.Store(int64(2 * time.Hour))
 		}
 	}}
-	reading := WithProgress(ctx, func(Progress) { read.Store(true) })
+	reading := progress.With(ctx, func(progress.State) { read.Store(true) })
 	if got := must[Listing](t)(s.List(reading, Filter{})); len(got.Items) != 1 || ahead.Load() == 0 {
 		t.Fatalf("%d tasks; time went on by %v", len(got.Items), time.Duration(ahead.Load()))
 	}
@@ -93,7 +94,7 @@ func TestIndexThatChangesMeanwhile(t *testing.T) {
 			pageBy(t, s, Filter{})
 			change()
 			ctx, cancel := context.WithCancel(ctx)
-			if _, err := s.List(WithProgress(ctx, func(Progress) { cancel() }), Filter{}); err == nil {
+			if _, err := s.List(progress.With(ctx, func(progress.State) { cancel() }), Filter{}); err == nil {
 				t.Error("it was not given up")
 			}
 		},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/journal/filelog"
 	"github.com/roost-dev/roost/roofmt"
@@ -39,7 +40,7 @@ func (s *Store) Create(ctx context.Context, created task.Created, events ...task
 		}
 		created.Task = id.String()
 	}
-	if !roofmt.ValidID(created.Task) {
+	if !api.ValidTaskID(created.Task) {
 		return nil, fmt.Errorf("task id %q: it must match ^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$", created.Task)
 	}
 	ref := s.OwnRef(created.Task)

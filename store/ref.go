@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/api"
 )
 
 // Ref is one task in one place.
@@ -67,7 +67,7 @@ func (e *RootError) Unwrap() error { return e.Err }
 
 // CheckID is an error for a task whose folder name cannot become a path of ours.
 func CheckID(r Ref) error {
-	if !roofmt.ValidID(r.ID) {
+	if !api.ValidTaskID(r.ID) {
 		return fmt.Errorf("task folder %s: its name cannot be a task id of Roost; import it under a new one", r.Dir)
 	}
 	return nil

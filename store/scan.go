@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/catalog"
+	"github.com/roost-dev/roost/internal/progress"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -36,7 +37,7 @@ func (f *search) scan(ctx context.Context, list []*candidate, from spot) {
 		workers.Go(func() {
 			for c := range jobs {
 				f.read(ctx, c, &k, from)
-				Tell(ctx, Progress{What: "reading for the search", Done: int(done.Add(1)), Of: len(list)})
+				progress.Report(ctx, progress.State{What: "reading for the search", Done: int(done.Add(1)), Of: len(list)})
 			}
 		})
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/roost-dev/roost/internal/progress"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/journal/filelog"
 	"github.com/roost-dev/roost/task"
@@ -161,7 +162,7 @@ func (s *Store) Trust(ctx context.Context, dry bool) (TrustReport, error) {
 		return out, err
 	}
 	for i, ref := range refs {
-		Tell(ctx, Progress{What: "checking", Done: i, Of: len(refs)})
+		progress.Report(ctx, progress.State{What: "checking", Done: i, Of: len(refs)})
 		if err := ctx.Err(); err != nil {
 			return out, err
 		}

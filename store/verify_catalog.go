@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/catalog"
+	"github.com/roost-dev/roost/internal/progress"
 	"github.com/roost-dev/roost/store/intake"
 )
 
@@ -181,7 +182,7 @@ func (s *Store) VerifyCatalog(ctx context.Context, refs []Ref) *CatalogCheck {
 	}
 	behind := 0
 	for i, ref := range refs {
-		Tell(ctx, Progress{What: "comparing the catalogue", Done: i, Of: len(refs)})
+		progress.Report(ctx, progress.State{What: "comparing the catalogue", Done: i, Of: len(refs)})
 		key := catalogKey(ref)
 		row, ok := known[key]
 		delete(known, key)

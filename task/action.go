@@ -3,6 +3,8 @@ package task
 import (
 	"encoding/json"
 	"slices"
+
+	"github.com/roost-dev/roost/api"
 )
 
 // Action is something that a user did to a task and can undo: a rename, other tags, a pin. It is derived from the log
@@ -32,9 +34,6 @@ type Action struct {
 	Safety int           `json:",omitempty"` // the checkpoint of what it replaced
 }
 
-// RestoreAction is the kind of an action that restored files and moved no head.
-const RestoreAction = "restore"
-
 // Back returns the event that undoes the action. For a restore of files it is only the intent: the caller first adds
 // its name and the safety checkpoint.
 func (d Action) Back() Event {
@@ -56,7 +55,7 @@ func (d Action) Back() Event {
 }
 
 // restores reports whether the action restored files, with the histories or without.
-func (d Action) restores() bool { return d.Kind == RestoreAction || len(d.Files) > 0 }
+func (d Action) restores() bool { return d.Kind == api.ActionRestore || len(d.Files) > 0 }
 
 // moveLine returns the line of e if the action moved the head, nil if it did not.
 func (d Action) moveLine(e Undone) json.RawMessage {
@@ -105,7 +104,7 @@ type Actions struct {
 func (l *Actions) Do(d Action) {
 	l.Undone, l.Last, l.Head = nil, d.Seq, d.Head
 	d.Then = d.Seq
-	if n := len(l.Done); n > 0 && l.Done[n-1].Seq == d.Seq && (d.Kind == RestoreAction) != (l.Done[n-1].Kind == RestoreAction) {
+	if n := len(l.Done); n > 0 && l.Done[n-1].Seq == d.Seq && (d.Kind == api.ActionRestore) != (l.Done[n-1].Kind == api.ActionRestore) {
 		l.Done[n-1] = d.with(l.Done[n-1])
 		return
 	}
@@ -122,7 +121,7 @@ func (l *Actions) Do(d Action) {
 
 // with combines a restore with the other changes of its commit into one action.
 func (d Action) with(o Action) Action {
-	if d.Kind != RestoreAction {
+	if d.Kind != api.ActionRestore {
 		d, o = o, d
 	}
 	o.Files, o.To, o.Safety = d.Files, d.To, d.Safety

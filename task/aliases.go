@@ -10,3 +10,7 @@ type (
 type (
 	FileVersion = api.FileVersion
 )
+
+type (
+	Limits = api.RunLimits
+)

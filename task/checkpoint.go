@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/journal"
 )
 
@@ -233,7 +234,7 @@ func (s *State) endRestore(e RestoreEnded, c journal.Commit) {
 		s.Actions.Redo(e.Redoes, c.Seq, 0)
 		s.Actions.refile(e.Redoes, files)
 	case len(files) > 0:
-		s.Actions.Do(Action{Kind: RestoreAction, Seq: c.Seq, At: c.At, Files: files, To: r.To, Safety: r.Safety})
+		s.Actions.Do(Action{Kind: api.ActionRestore, Seq: c.Seq, At: c.At, Files: files, To: r.To, Safety: r.Safety})
 	}
 }
 

@@ -55,17 +55,6 @@ type Settings struct {
 	DenyTools []string `json:"deny_tools,omitempty"`  // refused
 }
 
-// Limits bound a run. Zero means no limit.
-type Limits struct {
-	MaxTurns       int   `json:"max_turns,omitempty"`
-	MaxCostMicros  int64 `json:"max_cost_micros,omitempty"`
-	MaxTaskMicros  int64 `json:"max_cost_task_micros,omitempty"` // of the task and its subtasks, ever
-	AskRequests    int   `json:"ask_after_requests,omitempty"`   // the run asks the user whether to continue
-	AskCostMicros  int64 `json:"ask_after_cost_micros,omitempty"`
-	IdleTimeoutMS  int64 `json:"idle_timeout_ms,omitempty"`
-	TotalTimeoutMS int64 `json:"total_timeout_ms,omitempty"`
-}
-
 // Adopted opens a task that another tool made. The originals are blobs; their
 // elements are the task's first messages.
 type Adopted struct {

@@ -15,7 +15,7 @@ import (
 // is said of files and money stay.
 func TestReceivedEndsWhatIsOpen(t *testing.T) {
 	yes := true
-	had := task.Settings{Workspace: "/w", Mode: "code", Provider: "anthropic", Model: "m", BaseURL: "http://x", Approve: "all", Allow: []string{"rm"}, Limits: task.Limits{MaxTurns: 3}}
+	had := task.Settings{Workspace: "/w", Mode: "code", Provider: "anthropic", Model: "m", BaseURL: "http://x", Approve: "all", Allow: []string{"rm"}, Limits: api.RunLimits{MaxTurns: 3}}
 	cost := int64(7)
 	s := task.New(nil)
 	seq := uint64(0)

@@ -20,7 +20,7 @@ func TestARunsLife(t *testing.T) {
 		}
 	}
 	check("nothing ran yet", nil)
-	settings := task.Settings{Mode: "ask", Limits: task.Limits{MaxTurns: 3}}
+	settings := task.Settings{Mode: "ask", Limits: api.RunLimits{MaxTurns: 3}}
 	w.then(task.RunStarted{Run: "r1", Settings: settings, Head: "abc"})
 	check("it goes on", &task.Run{ID: "r1", Settings: settings, Head: "abc", Started: 1002})
 	if d := cmp.Diff(settings, w.Settings); d != "" {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
@@ -75,7 +76,7 @@ func (s *session) list(ctx context.Context) (answer, error) {
 // load makes a task from two files: they become a folder as Roo has it, and the
 // store adopts it, which copies and syncs both.
 func (s *session) load(ctx context.Context, r request) error {
-	if !roofmt.ValidID(r.Task) {
+	if !api.ValidTaskID(r.Task) {
 		return fmt.Errorf("import: %q is not a task id", r.Task)
 	}
 	dir := filepath.Join(s.root, "tasks", r.Task)

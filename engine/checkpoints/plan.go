@@ -44,7 +44,7 @@ func (svc *Service) planRestore(ctx context.Context, ref store.Ref, s *task.Stat
 	}
 	p.to = to.first()
 	p.result.To = describeNumber(s, p.to)
-	rule := o.OnConflict
+	rule := checkpoint.Rule(o.OnConflict)
 	switch rule {
 	case "":
 		rule = checkpoint.Keep
@@ -88,7 +88,7 @@ func (p *plannedRestore) fillResult() {
 		item := api.RestoreItem{Path: i.Path, Change: i.Change(), Why: i.Why, Doubt: i.Doubt}
 		if i.Act.Changes() {
 			item.How = string(i.Act)
-			if item.Change == checkpoint.Added || item.Change == checkpoint.Modified {
+			if item.Change == api.FileAdded || item.Change == api.FileChanged {
 				item.Size = i.Target.Size
 			}
 		} else {

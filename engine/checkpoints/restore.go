@@ -5,16 +5,15 @@ import (
 	"errors"
 
 	"github.com/roost-dev/roost/api"
-	"github.com/roost-dev/roost/checkpoint"
 	"github.com/roost-dev/roost/store"
 )
 
 // RestoreOptions select which files are put back, and how.
 type RestoreOptions struct {
-	To         string          // a checkpoint: c3, 3, the beginning of its commit, #12, 0; "" = before the newest change
-	Paths      []string        // files or folders, relative to the workspace; none = all
-	OnConflict checkpoint.Rule // keep, merge, overwrite; "" = keep
-	Workspace  string          // absolute; "" = the task's
+	To         string   // a checkpoint: c3, 3, the beginning of its commit, #12, 0; "" = before the newest change
+	Paths      []string // files or folders, relative to the workspace; none = all
+	OnConflict string   // keep, merge, overwrite; "" = keep
+	Workspace  string   // absolute; "" = the task's
 	DryRun     bool
 	Planned    func(api.RestoreResult) error // called with the plan before anything changes; an error stops the restore. nil = not called
 }

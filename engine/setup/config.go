@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/mcp"
 	"github.com/roost-dev/roost/redact"
 	"github.com/roost-dev/roost/task"
@@ -51,7 +52,7 @@ type Choice struct {
 	// limit. A task does not keep it.
 	MaxDayMicros int64
 	// Limits replaces those of the task's limits that are not zero here. A negative one removes the limit.
-	Limits *task.Limits
+	Limits *api.RunLimits
 
 	// StandIn is a profile or provider to use where the task's own profile is unknown. The task keeps its
 	// profile's name.

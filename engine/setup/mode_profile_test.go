@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -19,7 +20,7 @@ func moded() Resolver {
 // Who answers in a mode: its profile, where nobody said whom to ask; and of the profile
 // nothing but that.
 func TestWhoAnswersInAMode(t *testing.T) {
-	mine := task.Settings{Workspace: "/w", Provider: "openai", Model: "m", Approve: "ask", Allow: []string{"ls"}, Limits: task.Limits{MaxTurns: 2}}
+	mine := task.Settings{Workspace: "/w", Provider: "openai", Model: "m", Approve: "ask", Allow: []string{"ls"}, Limits: api.RunLimits{MaxTurns: 2}}
 	local := func(s *task.Settings) {
 		s.Profile, s.Provider, s.Model, s.BaseURL, s.ByMode = "my local", "openai-compatible", "qwen", "http://box/v1", true
 	}
@@ -89,14 +90,14 @@ func TestServeWhileARunGoesOn(t *testing.T) {
 			t.Errorf("%s: %+v %v %v", slug, s, other, err)
 		}
 	}
-	s, other, err := serve(task.Settings{Mode: "architect", ByMode: true, Provider: "openai", Model: "m", Limits: task.Limits{MaxCostMicros: 1}})
+	s, other, err := serve(task.Settings{Mode: "architect", ByMode: true, Provider: "openai", Model: "m", Limits: api.RunLimits{MaxCostMicros: 1}})
 	if err != nil || !other || s.Model.Provider == nil || s.Model.Provider.Name() != "anthropic" || len(s.Model.Entry.IDs) == 0 || s.Settings.Account != "work" || s.Settings.Mode != "architect" {
 		t.Errorf("%+v %v %v", s, other, err)
 	}
 	if _, other, err = serve(s.Settings); other || err != nil {
 		t.Errorf("the one that answers already is taken for another: %v", err)
 	}
-	local, _, err := serve(task.Settings{Mode: "code", ByMode: true, Limits: task.Limits{MaxCostMicros: 1}})
+	local, _, err := serve(task.Settings{Mode: "code", ByMode: true, Limits: api.RunLimits{MaxCostMicros: 1}})
 	if err != nil || !strings.Contains(local.Note, "the price of qwen is not known") {
 		t.Errorf("%+v %v", local, err)
 	}

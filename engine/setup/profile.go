@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -22,7 +23,7 @@ type Profile struct {
 	Approve   string
 	Allow     []string
 	Deny      []string
-	Limits    task.Limits
+	Limits    api.RunLimits
 	Key       string // its own; "" = the provider's
 	Foreign   string // its name in another tool; "" = the same
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -17,7 +18,7 @@ func withProfiles() Resolver {
 		Profiles: map[string]Profile{
 			"work": {
 				Provider: "anthropic", Model: "claude-opus-5-5", Effort: "high", MaxTokens: 9000, Mode: "architect", Approve: "read",
-				Allow: []string{"go test"}, Limits: task.Limits{MaxTurns: 5}, Key: "sk-of-work-1234",
+				Allow: []string{"go test"}, Limits: api.RunLimits{MaxTurns: 5}, Key: "sk-of-work-1234",
 			},
 			"plain":    {Provider: "openai"},
 			"my-local": {Provider: "openai-compatible", Model: "qwen", BaseURL: "http://box/v1", Foreign: "my local"},
@@ -31,7 +32,7 @@ func TestProfiles(t *testing.T) {
 	e := withProfiles()
 	work := task.Settings{
 		Workspace: "/w", Profile: "work", Account: "work", Provider: "anthropic", Model: "claude-opus-5-5", Effort: "high", MaxTokens: 9000,
-		Mode: "architect", Approve: "read", Allow: []string{"go test"}, Limits: task.Limits{MaxTurns: 5}, Condense: defaultCondense,
+		Mode: "architect", Approve: "read", Allow: []string{"go test"}, Limits: api.RunLimits{MaxTurns: 5}, Condense: defaultCondense,
 	}
 	for _, c := range []struct {
 		name string

@@ -211,8 +211,8 @@ func (r Resolver) DayLimit(c Choice) int64 {
 }
 
 // replaceLimits are the task's limits, each replaced by the chosen one where there is one.
-func replaceLimits(has, chosen task.Limits) task.Limits {
-	return task.Limits{
+func replaceLimits(has, chosen api.RunLimits) api.RunLimits {
+	return api.RunLimits{
 		MaxTurns:       replaceLimit(has.MaxTurns, chosen.MaxTurns),
 		MaxCostMicros:  replaceLimit(has.MaxCostMicros, chosen.MaxCostMicros),
 		MaxTaskMicros:  replaceLimit(has.MaxTaskMicros, chosen.MaxTaskMicros),

@@ -9,21 +9,22 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/task"
 )
 
 func TestEachLimitReplacesItself(t *testing.T) {
-	has := task.Limits{MaxTurns: 10, MaxCostMicros: 500, IdleTimeoutMS: 1000, TotalTimeoutMS: 60_000}
+	has := api.RunLimits{MaxTurns: 10, MaxCostMicros: 500, IdleTimeoutMS: 1000, TotalTimeoutMS: 60_000}
 	for _, c := range []struct {
 		name        string
-		given, want task.Limits
+		given, want api.RunLimits
 	}{
-		{"none", task.Limits{}, has},
-		{"turns", task.Limits{MaxTurns: 3}, task.Limits{MaxTurns: 3, MaxCostMicros: 500, IdleTimeoutMS: 1000, TotalTimeoutMS: 60_000}},
-		{"cost", task.Limits{MaxCostMicros: 9}, task.Limits{MaxTurns: 10, MaxCostMicros: 9, IdleTimeoutMS: 1000, TotalTimeoutMS: 60_000}},
-		{"two times", task.Limits{IdleTimeoutMS: 5, TotalTimeoutMS: 6}, task.Limits{MaxTurns: 10, MaxCostMicros: 500, IdleTimeoutMS: 5, TotalTimeoutMS: 6}},
-		{"turns taken away", task.Limits{MaxTurns: -1}, task.Limits{MaxCostMicros: 500, IdleTimeoutMS: 1000, TotalTimeoutMS: 60_000}},
-		{"all taken away", task.Limits{MaxTurns: -1, MaxCostMicros: -1, IdleTimeoutMS: -1, TotalTimeoutMS: -1}, task.Limits{}},
+		{"none", api.RunLimits{}, has},
+		{"turns", api.RunLimits{MaxTurns: 3}, api.RunLimits{MaxTurns: 3, MaxCostMicros: 500, IdleTimeoutMS: 1000, TotalTimeoutMS: 60_000}},
+		{"cost", api.RunLimits{MaxCostMicros: 9}, api.RunLimits{MaxTurns: 10, MaxCostMicros: 9, IdleTimeoutMS: 1000, TotalTimeoutMS: 60_000}},
+		{"two times", api.RunLimits{IdleTimeoutMS: 5, TotalTimeoutMS: 6}, api.RunLimits{MaxTurns: 10, MaxCostMicros: 500, IdleTimeoutMS: 5, TotalTimeoutMS: 6}},
+		{"turns taken away", api.RunLimits{MaxTurns: -1}, api.RunLimits{MaxCostMicros: 500, IdleTimeoutMS: 1000, TotalTimeoutMS: 60_000}},
+		{"all taken away", api.RunLimits{MaxTurns: -1, MaxCostMicros: -1, IdleTimeoutMS: -1, TotalTimeoutMS: -1}, api.RunLimits{}},
 	} {
 		if diff := cmp.Diff(c.want, replaceLimits(has, c.given)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.name, diff)
@@ -35,7 +36,7 @@ func TestSettings(t *testing.T) {
 	e := Resolver{Config: Config{Provider: "anthropic", Model: "from-config"}}
 	kept := task.Settings{
 		Workspace: "/w", Mode: "architect", Provider: "script", Model: "a.yaml", BaseURL: "http://old", Approve: "read",
-		Allow: []string{"go test"}, Limits: task.Limits{MaxTurns: 4},
+		Allow: []string{"go test"}, Limits: api.RunLimits{MaxTurns: 4},
 	}
 	for _, c := range []struct {
 		name string
@@ -49,7 +50,7 @@ func TestSettings(t *testing.T) {
 		}},
 		{"an empty list is a list", kept, Choice{Allow: []string{}}, func(s *task.Settings) { s.Allow = []string{} }},
 		{"condensing can be left out", kept, Choice{Condense: -1}, func(s *task.Settings) { s.Condense = -1 }},
-		{"one limit", kept, Choice{Limits: &task.Limits{MaxCostMicros: 7}}, func(s *task.Settings) { s.Limits.MaxCostMicros = 7 }},
+		{"one limit", kept, Choice{Limits: &api.RunLimits{MaxCostMicros: 7}}, func(s *task.Settings) { s.Limits.MaxCostMicros = 7 }},
 		{"another provider's model means nothing", kept, Choice{Provider: "anthropic"}, func(s *task.Settings) {
 			s.Provider, s.Model, s.BaseURL = "anthropic", providers["anthropic"].model, ""
 		}},

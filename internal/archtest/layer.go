@@ -26,7 +26,7 @@ var layers = [][]string{
 	{"workspace"},
 	{"store"},
 	{"journal", "task", "roofmt", "usage", "catalog", "content"},
-	{"api"},
+	{"api", "internal/progress"},
 	{"esjson", "money", "redact", "workspace/terminal", "internal/failpoint", "internal/inputfile",
 		"internal/filelock", "internal/atomicfile", "internal/keyed", "internal/process", "internal/conformance", "internal/mcptest"},
 }

@@ -26,7 +26,7 @@ const deletion = "delete"
 var ErrFiles = errors.New("it restored files, and undoing it must restore files, too")
 
 // restoresFiles reports whether an action restored files.
-func restoresFiles(d task.Action) bool { return d.Kind == task.RestoreAction || len(d.Files) > 0 }
+func restoresFiles(d task.Action) bool { return d.Kind == api.ActionRestore || len(d.Files) > 0 }
 
 // loggedAction is an action and the log that holds it.
 type loggedAction struct {

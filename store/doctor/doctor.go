@@ -9,6 +9,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/roost-dev/roost/internal/progress"
 	"github.com/roost-dev/roost/store"
 )
 
@@ -29,7 +30,7 @@ func Check(ctx context.Context, s *store.Store, ids []string, o Options) (Report
 	}
 	d := &doctor{s, o}
 	for i, ref := range refs {
-		store.Tell(ctx, store.Progress{What: "checking", Done: i, Of: len(refs)})
+		progress.Report(ctx, progress.State{What: "checking", Done: i, Of: len(refs)})
 		if err := ctx.Err(); err != nil {
 			return out, err
 		}

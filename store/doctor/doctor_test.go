@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roost-dev/roost/internal/progress"
 	"github.com/roost-dev/roost/store/fold"
 	"github.com/roost-dev/roost/store/labels"
 	"github.com/roost-dev/roost/store/projection"
@@ -356,7 +357,7 @@ func TestCheckOfPairs(t *testing.T) {
 func TestWorkTellsHowFarItIs(t *testing.T) {
 	s, _, _, _ := ward(t)
 	told := map[string]int{}
-	ctx := store.WithProgress(context.Background(), func(p store.Progress) { told[p.What] = max(told[p.What], p.Of) })
+	ctx := progress.With(context.Background(), func(p progress.State) { told[p.What] = max(told[p.What], p.Of) })
 	storetest.Must[doctor.Report](t)(doctor.Check(ctx, s, nil, doctor.Options{}))
 	if told["checking"] != 3 || told["comparing the catalogue"] != 3 {
 		t.Errorf("%v", told)

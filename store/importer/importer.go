@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/internal/filelock"
+	"github.com/roost-dev/roost/internal/progress"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/labels"
@@ -251,7 +252,7 @@ func (im *importer) reportProgress(ctx context.Context) {
 		im.opt.Progress(im.progress)
 	}
 	p := im.progress
-	store.Tell(ctx, store.Progress{
+	progress.Report(ctx, progress.State{
 		What:  "importing",
 		Done:  p.Tasks,
 		Of:    p.Of,

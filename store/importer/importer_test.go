@@ -159,7 +159,7 @@ func TestImportNames(t *testing.T) {
 	ids := map[string]bool{}
 	for _, item := range r.Items {
 		ids[item.ID] = true
-		if item.Outcome != importer.Imported || !roofmt.ValidID(item.ID) || item.Path != filepath.Join(s.TasksDir(), item.ID) {
+		if item.Outcome != importer.Imported || !api.ValidTaskID(item.ID) || item.Path != filepath.Join(s.TasksDir(), item.ID) {
 			t.Errorf("%+v", item)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/atomicfile"
 	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/journal"
@@ -121,7 +122,7 @@ func (im *importer) chooseID(ctx context.Context, from fileSet, tree taskTree, i
 		item.SHA256 = tree.sum()
 		return err
 	}
-	if !roofmt.ValidID(id) {
+	if !api.ValidTaskID(id) {
 		if err := sum(); err != nil {
 			return "", "", err
 		}

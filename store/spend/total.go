@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/internal/progress"
 	"github.com/roost-dev/roost/store"
 )
 
@@ -64,7 +65,7 @@ func Sum(ctx context.Context, s *store.Store, by api.Grouping, f Filter) (api.To
 	sums := spendingSums{by: by, filter: f, groups: map[string]*api.SpendingGroup{}, last: map[*api.SpendingGroup]string{}}
 	const atOnce = 64
 	for from := 0; from < len(listed.Items); from += atOnce {
-		store.Tell(ctx, store.Progress{What: "adding up", Done: from, Of: len(listed.Items)})
+		progress.Report(ctx, progress.State{What: "adding up", Done: from, Of: len(listed.Items)})
 		part := listed.Items[from:min(from+atOnce, len(listed.Items))]
 		bills, err := readBills(ctx, s, part, at)
 		if err != nil {

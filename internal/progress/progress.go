@@ -1,0 +1,28 @@
+// Package progress passes on how far a long piece of work is: a list, a search, a check or a sum over all tasks. Its
+// context carries the function that shows it, so no layer in between needs to know.
+package progress
+
+import "context"
+
+// State is how far a piece of work is.
+type State struct {
+	What     string // "checking"
+	Done, Of int    // tasks; Of is 0 while their number is unknown
+	Files    int
+	Bytes    int64
+}
+
+type key struct{}
+
+// With makes work under a context call show after each task. Any goroutine may call it: show must be quick, and
+// decides how often it prints.
+func With(ctx context.Context, show func(State)) context.Context {
+	return context.WithValue(ctx, key{}, show)
+}
+
+// Report passes a state to the function of With, if there is one.
+func Report(ctx context.Context, s State) {
+	if show, ok := ctx.Value(key{}).(func(State)); ok {
+		show(s)
+	}
+}
