@@ -9,7 +9,6 @@ import (
 
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store/intake"
-	"github.com/roost-dev/roost/task"
 )
 
 // forkSpace keeps ids of forks apart from all other name-based ids.
@@ -46,11 +45,6 @@ func (s *Store) FindLatest(ctx context.Context, given string) (Ref, error) {
 		return ref, err
 	}
 	return s.Latest(ref), nil
-}
-
-// OwnRef is a task in Roost's own root.
-func (s *Store) OwnRef(id string) Ref {
-	return s.ref(Source{Name: OwnSource, Tool: "roost", Path: s.opt.Root, Tasks: s.TasksDir(), Own: true}, id)
 }
 
 // fork continues a task whose format has no proven writer as a task of Roost's own root: first as a new one, then always
@@ -117,28 +111,4 @@ func (s *Store) takeInOriginalOf(ctx context.Context, o *Owned) error {
 	changes, err := t.takeInOriginal(ctx, folder)
 	o.Intakes = append(o.Intakes, changes...)
 	return err
-}
-
-// adoptedFrom is the folder from which the task of a journal was adopted, and the tool that made it; "" when the first
-// commits hold no adoption.
-func adoptedFrom(ctx context.Context, logDir string) (dir, tool string) {
-	log, err := OpenJournal(logDir)
-	if err != nil {
-		return "", ""
-	}
-	defer log.Close()
-	tries := 0
-	for c, err := range log.Read(ctx, 1) {
-		if tries++; err != nil || tries > 16 { // epochs of killed owners may come first
-			return "", ""
-		}
-		for _, raw := range c.Events {
-			if e, err := task.Decode(raw); err == nil {
-				if a, ok := e.(task.Adopted); ok {
-					return a.Dir, a.Tool
-				}
-			}
-		}
-	}
-	return "", ""
 }

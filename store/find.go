@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -72,14 +71,6 @@ func (s *Store) ref(src Source, id string) Ref {
 		r.Log = inFolder(s.AdoptedDir(src.Name), id)
 	}
 	return r
-}
-
-// inFolder is filepath.Join for a clean folder and the name of one in it.
-func inFolder(dir, name string) string {
-	if dir == "" || os.IsPathSeparator(dir[len(dir)-1]) {
-		return filepath.Join(dir, name)
-	}
-	return dir + string(filepath.Separator) + name
 }
 
 // Find resolves what a user typed: an id, its unique beginning or end, or SOURCE:ID. It creates nothing.

@@ -99,3 +99,33 @@ func (s *Store) OwnNewJournal(ctx context.Context, ref Ref, dir string) (journal
 		Seal:  s.seal(ref),
 	})
 }
+
+// adoptedFrom is the folder from which the task of a journal was adopted, and the tool that made it; "" when the first
+// commits hold no adoption.
+func adoptedFrom(ctx context.Context, logDir string) (dir, tool string) {
+	log, err := OpenJournal(logDir)
+	if err != nil {
+		return "", ""
+	}
+	defer log.Close()
+	tries := 0
+	for c, err := range log.Read(ctx, 1) {
+		if tries++; err != nil || tries > 16 { // epochs of killed owners may come first
+			return "", ""
+		}
+		for _, raw := range c.Events {
+			if e, err := task.Decode(raw); err == nil {
+				if a, ok := e.(task.Adopted); ok {
+					return a.Dir, a.Tool
+				}
+			}
+		}
+	}
+	return "", ""
+}
+
+// empty reports whether a journal holds no commit yet. A journal whose first commit is damaged is not empty: the files
+// are its projections.
+func empty(s *task.State) bool {
+	return s.ID == "" && len(s.Problems) == 0 && s.NextMessage() == 1
+}

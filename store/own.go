@@ -137,9 +137,6 @@ func continuedInPlace(tool string) bool { return tool != "cline" && tool != "kil
 // CanAdopt reports whether the task can be continued in its own folder.
 func (r Ref) CanAdopt() bool { return continuedInPlace(r.Tool) && !linked(r.Dir) }
 
-// ErrLinked: the task folder leads out of its storage. Roost reads it and does not write it.
-var ErrLinked = errors.New("it leads out of the storage and is not written")
-
 // readFolder reads the task's folder while no program writes it; nil when there is no folder.
 func (t *Task) readFolder(ctx context.Context) (*roofmt.Folder, error) {
 	// Remove locks that a killed process of Roost left: the read would wait for them. The read reports locks that cannot

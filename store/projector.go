@@ -2,8 +2,6 @@ package store
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -226,7 +224,7 @@ func (p *projector) write(ctx context.Context, img image) error {
 	}{
 		{roofmt.UIName, ui, uiMark},
 		{roofmt.APIName, api, apiMark},
-		{roofmt.MetadataName, metadata, markOf(metadata)},
+		{roofmt.MetadataName, metadata, projection.FileOf(metadata)},
 	}
 	size := int64(len(ui) + len(api) + len(metadata))
 	item := img.renderItem(size)
@@ -234,7 +232,7 @@ func (p *projector) write(ctx context.Context, img image) error {
 		name  string
 		bytes []byte
 		mark  projection.File
-	}{roofmt.ItemName, item, markOf(item)})
+	}{roofmt.ItemName, item, projection.FileOf(item)})
 	keys := map[string]string{roofmt.ItemName: img.itemKey()}
 
 	prints := map[string]*roofmt.Fingerprint{}
@@ -374,14 +372,4 @@ func (p *projector) writeOutput(dir, name, hash string) error {
 		return err
 	}
 	return roofmt.Replace(context.Background(), dir, []roofmt.Replacement{{Name: name, Bytes: data}}, roofmt.Options{})
-}
-
-func markOf(data []byte) projection.File {
-	sum := sha256.Sum256(data)
-	return projection.File{SHA256: hex.EncodeToString(sum[:]), Size: int64(len(data))}
-}
-
-func exists(dir, name string) bool {
-	_, err := os.Lstat(filepath.Join(dir, name))
-	return err == nil
 }

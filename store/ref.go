@@ -6,7 +6,11 @@ import (
 	"strings"
 
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/store/overlay"
 )
+
+// OwnSource is the name of Roost's own root among the sources.
+const OwnSource = overlay.OwnSource
 
 // Ref is one task in one place.
 type Ref struct {
@@ -71,4 +75,10 @@ func CheckID(r Ref) error {
 		return fmt.Errorf("task folder %s: its name cannot be a task id of Roost; import it under a new one", r.Dir)
 	}
 	return nil
+}
+
+// OwnRef is a task in Roost's own root.
+func (s *Store) OwnRef(id string) Ref {
+	dir := inFolder(s.TasksDir(), id)
+	return Ref{ID: id, Source: OwnSource, Tool: "roost", Dir: dir, Log: dir, Own: true}
 }

@@ -148,7 +148,7 @@ func (img image) renderItem(size int64) []byte {
 // itemKey is the digest of what the item says apart from the clock.
 func (img image) itemKey() string {
 	img.row.Now, img.item = 0, nil
-	return markOf(img.renderItem(0)).SHA256
+	return projection.FileOf(img.renderItem(0)).SHA256
 }
 
 // hashing counts and digests what passes through it.

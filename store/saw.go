@@ -54,7 +54,7 @@ func (p *projector) saw(folder *roofmt.Folder, adopted bool) error {
 	p.sawSmall(roofmt.ItemName, folder.Item, folder.ItemPrint, img.itemKey(), adopted)
 	// The record is never spelled anew without a reason: what stands is what we
 	// would write, until a record of ours has to go into it.
-	merged := markOf(img.metadata(folder.Metadata)).SHA256
+	merged := projection.FileOf(img.metadata(folder.Metadata)).SHA256
 	p.sawSmall(roofmt.MetadataName, folder.Metadata, folder.MetadataPrint, merged, adopted)
 	p.mark.Writing = nil
 	return nil
@@ -72,7 +72,7 @@ func (p *projector) sawSmall(name string, data []byte, print roofmt.Fingerprint,
 		delete(p.mark.Files, name) // it is gone: write it anew
 		return
 	}
-	mark := markOf(data)
+	mark := projection.FileOf(data)
 	mark.Absent, mark.Size, mark.MTime, mark.Inode = !print.Exists, print.Size, print.MTime, print.Inode
 	if damaged {
 		mark.SHA256 = "damaged"

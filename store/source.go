@@ -6,19 +6,13 @@ import (
 	"encoding/hex"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 
-	"github.com/roost-dev/roost/store/overlay"
-
 	"github.com/roost-dev/roost/roofmt"
 )
-
-// OwnSource is the name of Roost's own root among the sources.
-const OwnSource = overlay.OwnSource
 
 // Source is one storage with task folders.
 type Source struct {
@@ -199,13 +193,6 @@ func (s *Store) withGone(src Source) []string {
 	return ids
 }
 
-func clean(path string) string {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return real
-	}
-	return filepath.Clean(path)
-}
-
 var unsafeName = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
 
 // SourceName names a source by its folder of tasks. The name is readable, stable, and differs between storages of equal
@@ -222,16 +209,4 @@ func SourceName(tasks string) string {
 		base = "source"
 	}
 	return base + "-" + hex.EncodeToString(sum[:3])
-}
-
-// linked reports whether a task folder is a symbolic link. Roost reads its target and never writes it.
-func linked(dir string) bool {
-	info, err := os.Lstat(dir)
-	return err == nil && info.Mode()&os.ModeSymlink != 0
-}
-
-// Within reports whether a path is a folder or below it, with all links resolved.
-func Within(dir, path string) bool {
-	rel, err := filepath.Rel(clean(dir), clean(path))
-	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }

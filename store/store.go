@@ -11,7 +11,6 @@ package store
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"sync/atomic"
@@ -121,33 +120,6 @@ func (s *Store) EnsureDir(dir, check string) error {
 		return &RootError{Path: s.opt.Root, Check: check, Err: err}
 	}
 	return err
-}
-
-// names lists the entries of a folder; a folder that does not exist has none.
-func names(dir string) ([]string, error) {
-	entries, err := os.ReadDir(dir)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("list %s: %w", dir, err)
-	}
-	var out []string
-	for _, e := range entries {
-		name := e.Name()
-		if name[0] == '_' || name[0] == '.' {
-			continue
-		}
-		isDir := e.IsDir()
-		if e.Type()&os.ModeSymlink != 0 { // a stat for each entry would take longer than all else
-			info, err := os.Stat(filepath.Join(dir, name))
-			isDir = err == nil && info.IsDir()
-		}
-		if isDir {
-			out = append(out, name)
-		}
-	}
-	return out, nil
 }
 
 // background removes the deadline from work that must be finished once it began.

@@ -243,12 +243,6 @@ func (v *View) asWritten() bool {
 	return true
 }
 
-// empty reports whether a journal holds no commit yet. A journal whose first commit is damaged is not empty: the files
-// are its projections.
-func empty(s *task.State) bool {
-	return s.ID == "" && len(s.Problems) == 0 && s.NextMessage() == 1
-}
-
 // readFolder reads the folder and the watermark that belongs to it: an owner may be writing projections just now, and its
 // new bytes must not look foreign.
 func (v *View) readFolder(ctx context.Context) (projection.Watermark, error) {

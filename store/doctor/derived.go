@@ -108,8 +108,8 @@ func holdsObject(v *store.View, name, want string) bool {
 		return false
 	}
 	defer folder.Close()
-	return name == roofmt.ItemName && hexSum(folder.Item) == want ||
-		name == roofmt.MetadataName && hexSum(folder.Metadata) == want
+	return name == roofmt.ItemName && projection.FileOf(folder.Item).SHA256 == want ||
+		name == roofmt.MetadataName && projection.FileOf(folder.Metadata).SHA256 == want
 }
 
 func sumOf(ctx context.Context, path string) (string, error) {
@@ -212,9 +212,4 @@ func stateDigest(s *task.State) string {
 	}
 	h.Write(data)
 	return hex.EncodeToString(h.Sum(nil))
-}
-
-func hexSum(data []byte) string {
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
 }

@@ -6,6 +6,7 @@
 package projection
 
 import (
+	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -39,6 +40,12 @@ type File struct {
 	// them in its own spelling and Roost left the file as it was.
 	Shows  string `json:"shows,omitempty"`
 	Absent bool   `json:"absent,omitempty"` // there is no such file
+}
+
+// FileOf is the record of a file with these bytes.
+func FileOf(data []byte) File {
+	sum := sha256.Sum256(data)
+	return File{SHA256: hex.EncodeToString(sum[:]), Size: int64(len(data))}
 }
 
 // Print is the fingerprint of the file as Roost wrote it.
