@@ -78,7 +78,7 @@ func (a *Agent) mayEdit(spec tool.Spec, paths []string) error {
 		if a.Host.Workspace != nil {
 			p, err := a.Host.Workspace.Resolve(path)
 			if err != nil {
-				return fmt.Errorf("the mode's pattern for files cannot be held against it: %w", err)
+				return fmt.Errorf("the mode's pattern for files cannot be compared with it: %w", err)
 			}
 			names = []string{p.Readable}
 			if rel, err := filepath.Rel(a.Host.Workspace.Root(), p.Real); err == nil && !p.Outside {

@@ -130,5 +130,5 @@ func (u usage) isHarmlessOption(w string) bool {
 	return true
 }
 
-// Digits are short options of programs that take a count (head -20).
+// digits are short options of programs that take a count (head -20).
 const digits = "0123456789"

@@ -20,7 +20,7 @@ const (
 	signature // of a thought, stored with the call or text that it led to
 )
 
-// part is a content block that may be sent.
+// contentPart is a content block that may be sent.
 type contentPart struct {
 	kind     kind
 	raw      []byte

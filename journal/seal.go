@@ -49,7 +49,7 @@ type Prover interface {
 	Proof(ctx context.Context) (Proof, error)
 }
 
-// MACLen is the length of a MAC in a line: the key's id, a dot, 128 bits.
+// macLen is the length of a MAC in a line: the key's id, a dot, 128 bits.
 const macLen = KeyIDLen + 1 + 32
 
 const macMember = `,"mac":"`

@@ -177,7 +177,7 @@ func (l *fileLock) held() bool {
 // refresh shows that the holder lives.
 func (l *fileLock) refresh(now time.Time) error {
 	if !l.held() {
-		return fmt.Errorf("the lock %s was taken away", l.dir)
+		return fmt.Errorf("another program removed the lock %s", l.dir)
 	}
 	if err := l.write(now); err != nil {
 		return err

@@ -45,13 +45,12 @@ type CheckOptions struct {
 // change it there.
 var afterStat func(path string)
 
-// Judge looks whether the file at p is the one that was recorded, by its content. Stat
-// is the fast path, trusted only for "unchanged". A touch, another
-// mode, another inode with the same bytes are no change. A file recorded without a hash
-// is judged by its size, which is all that is known of its content.
+// CheckFile reports whether the file at p is the one that was recorded, by its content. Stat is the fast path,
+// trusted only for "unchanged". A touch, another mode, another inode with the same bytes are no change. A file
+// recorded without a hash is judged by its size, which is all that is known of its content.
 //
-// The limits are those of stat: a program that keeps a file mapped and writes to it
-// again before the system took notice of the first write is seen a little later.
+// The limits are those of stat: a program that keeps a file mapped and writes to it again before the system took
+// notice of the first write is seen a little later.
 func (w *Workspace) CheckFile(ctx context.Context, p Path, l CheckOptions) (Observation, error) {
 	was := l.Recorded
 	existed := was.Hash != "" || was.MTime != 0
@@ -122,11 +121,10 @@ func (s FileState) Unsettled(now int64) (unsettled, past bool) {
 	return age < statSettleMS, age >= 50
 }
 
-// Dated judges a file of which only a date is known, in Unix milliseconds: it is
-// changed when it was written to later than that. Two seconds are allowed for file
-// systems that keep coarse times, and for whoever recorded the date a little early. It
-// is a guess: a checkout writes the same bytes at a new time, and a copy may keep an
-// old one. State.Path is empty when there is no file.
+// CheckDate judges a file of which only a date is known, in Unix milliseconds: it has changed when it was written to
+// later than that. Two seconds are allowed for file systems that keep coarse times, and for programs that recorded
+// the date a little early. It is a guess: a checkout writes the same bytes at a new time, and a copy may keep an old
+// one. State.Path is empty when there is no file.
 func (w *Workspace) CheckDate(p Path, date int64) (FileStatus, FileState) {
 	info, err := os.Lstat(p.Real)
 	if err != nil {

@@ -22,14 +22,13 @@ type madeFolder struct {
 	name string
 }
 
-// pin opens the folder at a path without links, as Path.Real has it, and makes what
-// is missing of it. Opening alone could be led astray by a link that was put into
-// the path a moment ago; so the folder is opened first, and then the path is
-// walked and must lead to the very folder that is open. Opening the path from the
-// top, folder by folder, was rejected: it needs the right to read each of them.
+// pinFolder opens the folder at a path without links, as Path.Real has it, and creates its missing parts. A link that
+// was put into the path a moment ago could lead a plain open elsewhere; so pinFolder opens the folder first, then
+// walks the path, which must lead to the very folder that is open. Opening the path from the top, folder by folder,
+// was rejected: it needs the right to read each of them.
 func (w *Workspace) pinFolder(path string) (*folder, error) { return w.pinFolderSync(path, true) }
 
-// pinned is pin; without sync the names of folders that it made are not durable yet.
+// pinFolderSync is pinFolder; without sync the names of folders that it made are not durable yet.
 func (w *Workspace) pinFolderSync(path string, sync bool) (*folder, error) {
 	base, rest, err := w.deepestExisting(path)
 	if err != nil {
@@ -54,8 +53,8 @@ func (w *Workspace) pinFolderSync(path string, sync bool) (*folder, error) {
 	return f, nil
 }
 
-// deepest gives the part of a path that is there and the names that are not. The
-// workspace itself is never made again.
+// deepestExisting returns the part of a path that exists and the names that do not. The workspace itself is never
+// created again.
 func (w *Workspace) deepestExisting(path string) (base string, rest []string, err error) {
 	_, inside := within(w.root, path)
 	for base = path; ; base = filepath.Dir(base) {
@@ -125,8 +124,7 @@ func (f *folder) release(keep bool) {
 	deeper.Close()
 }
 
-// follow is followLinks that does not walk down to the root again while the same
-// folder is there.
+// resolveLinks is followLinks that does not walk down to the root again while the root is the same folder.
 func (w *Workspace) resolveLinks(abs string) (string, fs.FileInfo, error) {
 	sep := string(filepath.Separator)
 	if rest, ok := strings.CutPrefix(abs, w.root); ok && (rest == "" || rest[0] == filepath.Separator) {

@@ -25,8 +25,8 @@ func (w *Workspace) Guard(paths ...string) {
 	}
 }
 
-// Places are the names by which rules may know the path: as it was given, and where it
-// really leads, each relative to the root with "/" when it is inside, absolute when not.
+// RulePaths are the names by which rules may know the path: as it was given, and where it really leads, each relative
+// to the root with "/" when it is inside, absolute when not.
 func (p Path) RulePaths() []string {
 	if p.RealReadable == "" || p.RealReadable == p.Readable {
 		return []string{p.Readable}
@@ -212,7 +212,7 @@ func (w *Workspace) holdsProtected(real string) bool {
 	return false
 }
 
-// place is a word of a command as a path.
+// pathOfWord returns a word of a command as a path.
 func (w *Workspace) pathOfWord(text, dir string) string {
 	for _, sign := range []string{"~/", "$HOME/", "${HOME}/"} {
 		if rest, ok := strings.CutPrefix(text, sign); ok || text+"/" == sign {

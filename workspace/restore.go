@@ -475,7 +475,7 @@ func (w *Workspace) ReadEntry(ctx context.Context, rel string, limit int64) ([]b
 	return io.ReadAll(NewContextReader(ctx, f))
 }
 
-// Missing is how many of the folders above a path, relative to the root, are not there.
+// MissingParents is how many of the folders above a path, relative to the root, do not exist.
 func (w *Workspace) MissingParents(rel string) int {
 	base, rest, err := w.deepestExisting(filepath.Join(w.root, filepath.Dir(rel)))
 	if err != nil || base == "" {

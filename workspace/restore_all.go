@@ -53,7 +53,7 @@ func (c *pendingRestore) fill(ctx context.Context, content []byte) error {
 	return c.tmp.fill(ctx, content, likeMode(old, c.to.Mode))
 }
 
-// drop gives it up: nothing is left of it.
+// discard cancels the restore of one file and leaves nothing behind.
 func (c *pendingRestore) discard() {
 	if c.tmp != nil {
 		c.tmp.discard()

@@ -90,7 +90,7 @@ func createTemp(dir *os.Root, name string, private bool) (*temp, error) {
 		}
 		t.discard()
 	}
-	return nil, errors.New("its temporary file was taken away again and again")
+	return nil, errors.New("another program removed its temporary file each time")
 }
 
 // fill writes the content and sets the mode; it syncs nothing.

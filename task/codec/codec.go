@@ -34,7 +34,7 @@ func (p *Writer) Bytes(b []byte) {
 	p.Out = append(p.Out, b...)
 }
 
-// word writes a string that comes often: the first time whole, then its number.
+// Word writes a string that comes often: the first time whole, then its number.
 func (p *Writer) Word(s string) {
 	if n, ok := p.index[s]; ok {
 		p.Uint(n)
@@ -76,7 +76,7 @@ func (u *Reader) Int() int64 {
 	return v
 }
 
-// small is a number that is used as an index.
+// Small reads a number that is used as an index.
 func (u *Reader) Small() int {
 	v := u.Uint()
 	if v > math.MaxInt32 {
@@ -86,8 +86,7 @@ func (u *Reader) Small() int {
 	return int(v)
 }
 
-// count is how many things follow, each at least one byte long: a number that
-// cannot be true must not make us allocate.
+// Count reads how many values follow, each at least one byte long. A count that cannot be true allocates nothing.
 func (u *Reader) Count() int {
 	v := u.Uint()
 	if v > uint64(len(u.In)) {

@@ -48,7 +48,7 @@ func (in input) text(names ...string) (string, bool) {
 	return s, err == nil
 }
 
-// requiredTexts is text that must be there; it may be empty only if empty is true.
+// need returns a text that must be given; it may be empty only if empty is true.
 func (in input) need(empty bool, names ...string) (string, error) {
 	s, ok := in.text(names...)
 	if !ok {

@@ -185,7 +185,7 @@ func (p *patchReader) update(s Section, start int) (Section, *FormatError) {
 	return s, nil
 }
 
-// Chunk reads one place. Only the first one of a file may go without its @@ line.
+// chunk reads one place. Only the first one of a file may go without its @@ line.
 func (p *patchReader) chunk(first bool) (Chunk, *FormatError) {
 	var c Chunk
 	start := p.at

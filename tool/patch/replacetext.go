@@ -99,7 +99,7 @@ type Replacement struct {
 	Tolerant bool // other blanks will do where the text is not there as given
 }
 
-// apply makes one replacement; why is what keeps it from being made.
+// Apply makes one replacement. why is the reason when it cannot be made.
 func (r Replacement) Apply(text, name string) (out, why string) {
 	if r.Old == "" {
 		if text != "" {

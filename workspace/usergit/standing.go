@@ -147,7 +147,7 @@ func repository(ctx context.Context, git, dir string, left *int) (s Standing) {
 	return inner(ctx, git, dir, left, s)
 }
 
-// hooksFolder is where the hooks of a repository lie.
+// hooksFolder is the folder with the hooks of a repository.
 func hooksFolder(ctx context.Context, git, dir, set string) (folder, why string) {
 	if folder = set; folder == "" {
 		text, err := read(ctx, git, dir, "rev-parse", "--git-common-dir")
