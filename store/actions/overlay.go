@@ -15,7 +15,7 @@ import (
 
 // overlayActions are the overlay's actions of one task, and the labels that its entries give.
 type overlayActions struct {
-	deeds   task.Actions
+	actions task.Actions
 	folders map[uint64]string // of deletions of our own tasks: the folder in the trash
 	title   string
 	tags    []string
@@ -53,14 +53,14 @@ func (o *overlayActions) fold(e overlay.Entry, seq uint64, at int64) {
 	case e.Type != overlay.Deleted || e.Deleted == nil:
 	case !*e.Deleted:
 		if i := o.findDeletion(e.Name); i >= 0 {
-			o.deeds.Undo(o.deeds.Done[i].Seq, seq, e.Head)
+			o.actions.Undo(o.actions.Done[i].Seq, seq, e.Head)
 		}
 	case e.Redoes != 0:
 		o.folders[e.Redoes] = e.Name
-		o.deeds.Redo(e.Redoes, seq, e.Head)
+		o.actions.Redo(e.Redoes, seq, e.Head)
 	default:
 		o.folders[seq] = e.Name
-		o.deeds.Do(task.Action{Kind: deletion, Seq: seq, Head: e.Head, At: at})
+		o.actions.Do(task.Action{Kind: deletion, Seq: seq, Head: e.Head, At: at})
 	}
 }
 
@@ -68,11 +68,11 @@ func (o *overlayActions) foldLabels(e overlay.Entry, seq uint64, at int64) {
 	change := task.Changed{Title: e.Title, Tags: e.Tags, Pinned: e.Pinned}
 	switch {
 	case e.Undoes != 0:
-		o.deeds.Undo(e.Undoes, seq, e.Head)
+		o.actions.Undo(e.Undoes, seq, e.Head)
 	case e.Redoes != 0:
-		o.deeds.Redo(e.Redoes, seq, e.Head)
+		o.actions.Redo(e.Redoes, seq, e.Head)
 	case change.Kind() != "":
-		o.deeds.Do(task.Action{
+		o.actions.Do(task.Action{
 			Kind:   change.Kind(),
 			Seq:    seq,
 			Head:   e.Head,
@@ -95,7 +95,7 @@ func (o *overlayActions) foldLabels(e overlay.Entry, seq uint64, at int64) {
 // findDeletion is the index of the newest deletion into a folder of the trash; the folder is "" for another tool's
 // task.
 func (o *overlayActions) findDeletion(folder string) int {
-	for i, d := range slices.Backward(o.deeds.Done) {
+	for i, d := range slices.Backward(o.actions.Done) {
 		if d.Kind == deletion && o.folders[d.Seq] == folder {
 			return i
 		}
@@ -110,20 +110,20 @@ func (o *overlayActions) of(ref store.Ref, folder string) task.Actions {
 		if o == nil {
 			return task.Actions{}
 		}
-		return o.deeds
+		return o.actions
 	}
 	var out task.Actions
 	if folder != "" {
 		deleted := task.Action{Kind: deletion, Head: ^uint64(0)} // of a deletion that no entry records
 		if o != nil {
 			if i := o.findDeletion(folder); i >= 0 {
-				deleted = o.deeds.Done[i]
+				deleted = o.actions.Done[i]
 			}
 		}
 		return task.Actions{Done: []task.Action{deleted}, Last: deleted.Seq, Head: deleted.Head}
 	}
 	if o != nil {
-		out = o.deeds
+		out = o.actions
 		out.Done = nil
 	}
 	return out

@@ -84,13 +84,13 @@ func TestADeletionThatWasKilledIsTakenBack(t *testing.T) {
 				if _, err := s.Find(context.Background(), "moving"); (err == nil) != there {
 					t.Errorf("it is there: %v", err)
 				}
-				deeds, err := actions.Find(context.Background(), s, "moving")
+				listed, err := actions.Find(context.Background(), s, "moving")
 				if err != nil {
 					t.Fatal(err)
 				}
 				redo := ""
-				if len(deeds.Redo) > 0 {
-					redo = deeds.Redo[0].Kind
+				if len(listed.Redo) > 0 {
+					redo = listed.Redo[0].Kind
 				}
 				if redo != c.redo {
 					t.Errorf("%q can be done again, want %q", redo, c.redo)

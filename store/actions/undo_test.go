@@ -24,7 +24,7 @@ import (
 	"github.com/roost-dev/roost/journal"
 )
 
-// kinds are the deeds of a list, the next one first.
+// kinds are the actions of a list, the next one first.
 func kinds(list []api.Action) string {
 	var out []string
 	for _, d := range list {
