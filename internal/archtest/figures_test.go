@@ -14,16 +14,16 @@ var ceiling = []struct {
 	figure     func(Figures) int
 	today, bar int
 }{
-	{"code lines", func(f Figures) int { return f.CodeLines }, 118580, 102_000},
-	{"lines of the largest package", func(f Figures) int { return f.PackageLines }, 15529, 6000},
-	{"files of a package", func(f Figures) int { return f.PackageFiles }, 108, 45},
+	{"code lines", func(f Figures) int { return f.CodeLines }, 117300, 102_000},
+	{"lines of the largest package", func(f Figures) int { return f.PackageLines }, 15400, 6000},
+	{"files of a package", func(f Figures) int { return f.PackageFiles }, 107, 45},
 	{"lines of the largest file", func(f Figures) int { return f.FileLines }, 596, 800},
-	{"old words in 1,000 comments and messages", func(f Figures) int { return f.OldLanguage }, 100, 10},
-	{"private nouns in names", func(f Figures) int { return f.PrivateNouns }, 940, 60},
+	{"old words in 1,000 comments and messages", func(f Figures) int { return f.OldLanguage }, 34, 10},
+	{"private nouns in names", func(f Figures) int { return f.PrivateNouns }, 211, 60},
 	{"packages that call the kernel's file lock", func(f Figures) int { return f.LockPackages }, 1, 1},
 	{"files that rename files", func(f Figures) int { return f.RenamingFiles }, 1, 1},
-	{"files of front doors that import what is below the client", func(f Figures) int { return f.DoorFiles }, 95, 0},
-	{"lines over 140 columns", func(f Figures) int { return f.LongLines }, 693, 200},
+	{"files of front doors that import what is below the client", func(f Figures) int { return f.DoorFiles }, 50, 0},
+	{"lines over 140 columns", func(f Figures) int { return f.LongLines }, 503, 200},
 	{"direct dependencies", func(f Figures) int { return f.Dependencies }, 24, 30},
 }
 
