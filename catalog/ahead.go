@@ -19,17 +19,17 @@ const (
 	heavyText = 5 << 20
 
 	aheadMark = "\x01ahead " // keys of tasks begin with a source's name
-	aheadStay = time.Hour    // that a row which nobody adds to is left alone
+	aheadStay = time.Hour    // that a row without additions is left alone
 )
 
-// errAheadGone says that another process took the beginning of a task for left over.
+// errAheadGone: another process took the beginning of a task for a leftover.
 var errAheadGone = errors.New("what was put ahead is gone")
 
 // Heavy reports whether the builder holds so much that it should be put ahead.
 func (b *Builder) Heavy() bool { return b.held > heavyText/max(b.small, 1) }
 
 // Ahead puts the closed parts of a builder into the catalogue, and lets go of them.
-// now is the time of day; by it, what nobody finishes is told from what somebody does.
+// now is the time of day; it separates unfinished leftovers from work in progress.
 // Whoever does not put the builder's Entry calls Abandon.
 func (db *DB) Ahead(ctx context.Context, b *Builder, now time.Time) error {
 	task := b.ahead
@@ -85,7 +85,7 @@ func dropStale(ctx context.Context, c *sql.Conn, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	defer rows.Close() //nolint:errcheck // Err below tells what ended them
+	defer rows.Close() //nolint:errcheck // Err below reports what ended them
 	var old []string
 	for rows.Next() {
 		var key string

@@ -44,7 +44,7 @@ func (d *draft) kind(name string) int {
 }
 
 // body spells a part: its kinds, the lengths of its texts, the texts, the messages.
-// Counts and lengths stand before what they count.
+// Counts and lengths come before what they count.
 func (d *draft) body() []byte {
 	out := make([]byte, 0, len(d.texts)+len(d.messages)+4*len(d.ends)+256)
 	out = binary.AppendUvarint(out, uint64(len(d.kinds)))
@@ -94,14 +94,14 @@ var coders = sync.OnceValue(func() coder {
 	return coder{enc, dec}
 })
 
-// reader reads parts for one query. Each text is looked into once, however many
+// reader reads parts for one query. Each text is searched once, however many
 // messages have it, and most messages are passed over without being put together.
 type reader struct {
 	q           Query
 	data, lower []byte
 	kinds       []string
 	texts       [][]byte
-	holds       []uint64 // of each text, which plain terms stand in it
+	holds       []uint64 // of each text, which plain terms it has
 }
 
 // open takes a part apart, up to its messages, which it returns.
@@ -164,7 +164,7 @@ func (r *reader) hits(to []Hit, body []byte) ([]Hit, error) {
 	return to, nil
 }
 
-// mark looks for the plain terms in each text, and tells which of them there are.
+// mark looks for the plain terms in each text; all has a bit for each term.
 func (r *reader) mark() (all uint64) {
 	plain := r.q.plain[:min(len(r.q.plain), 64)]
 	for i := range plain {

@@ -37,8 +37,8 @@ type DB struct {
 }
 
 // Open opens the catalogue in a cache folder and makes it if it is not there. A
-// damaged one is set aside first. The error says why there is none; everything can
-// be done without.
+// damaged one is set aside first. The error is why there is none; everything works
+// without one.
 func Open(ctx context.Context, dir string) (*DB, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("open the catalogue: %w", err)
@@ -78,7 +78,7 @@ func open(ctx context.Context, path string) (*DB, error) {
 	db := &DB{path: path, file: info, sql: handle}
 	err = db.prepare(ctx)
 	// Two that open a new file at once both want it in WAL mode, and the one that comes
-	// second is told that it is locked without the wait that was asked for.
+	// second gets SQLITE_BUSY without the wait that it asked for.
 	for end := time.Now().Add(patience); busy(err) && time.Now().Before(end); err = db.prepare(ctx) {
 		select {
 		case <-time.After(10 * time.Millisecond):
@@ -89,7 +89,7 @@ func open(ctx context.Context, path string) (*DB, error) {
 	return db, err
 }
 
-// patience is how long another's lock is waited for.
+// patience is how long a writer waits for another one.
 const patience = 5 * time.Second
 
 func busy(err error) bool {
@@ -157,13 +157,13 @@ func (db *DB) Close() error {
 	return nil
 }
 
-// Damaged reports whether an error says that the file is no catalogue (any more).
+// Damaged reports whether an error means that the file is no catalogue (any more).
 func Damaged(err error) bool {
 	var e *sqlite.Error
 	if errors.As(err, &e) {
 		switch e.Code() & 0xff {
 		case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_FORMAT:
-			return true // ERROR is what a missing table gives: somebody else's file
+			return true // ERROR is what a missing table gives: another program's file
 		}
 	}
 	return errors.Is(err, ErrDamaged)
@@ -171,7 +171,7 @@ func Damaged(err error) bool {
 
 // SetAside closes the file and renames it, so that the next Open begins a new one.
 // The newest damaged one is kept, for whoever wants to know. A file that another
-// process began meanwhile stays.
+// process began in the meantime stays.
 func (db *DB) SetAside() error {
 	_ = db.sql.Close() // of a damaged file; there is nothing to lose
 	now, err := os.Stat(db.path)

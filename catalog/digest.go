@@ -6,7 +6,7 @@ import (
 )
 
 // Mix adds a number to a digest. It is one step of a permutation, so two that differ
-// in one number always differ; it is no defence against somebody who wants two to be
+// in one number always differ; it is no defence against an attacker who wants two to be
 // equal.
 func Mix(digest, n uint64) uint64 {
 	return bits.RotateLeft64(digest^n*0x9e3779b97f4a7c15, 29) * 0xbf58476d1ce4e5b9

@@ -10,11 +10,10 @@ import (
 	"strings"
 )
 
-// What a search reads of every candidate (part) lies apart from texts, which it reads of
-// a few (body). SQLite's full-text table has one document a part: the part's distinct
+// A search reads the part of every candidate, and the body of a few. SQLite's full-text table has one document a part: the part's distinct
 // words and joints, already folded and cut, with no places (detail=none) and no copy of
 // them. Its ascii tokenizer then cuts at line breaks only. The vocabulary has the words
-// in sorted lists, because every term may stand inside words, and to scan the full-text
+// in sorted lists, because a term may be a part of a word, and to scan the full-text
 // table's own vocabulary takes seconds.
 const textSchema = `
 CREATE TABLE part(id INTEGER PRIMARY KEY AUTOINCREMENT, task INTEGER NOT NULL, first INTEGER NOT NULL);
@@ -79,8 +78,8 @@ func jointToken(j uint32) string {
 	return string([]byte{0xff, digits[j&31], digits[j>>5&31], digits[j>>10&31], digits[j>>15&31]})
 }
 
-// end adds the words of the parts to the vocabulary. Words of tasks that are gone stay in
-// it: they cost a search a lookup.
+// end adds the words of the parts to the vocabulary. Words of removed tasks stay in
+// it: each costs a search a lookup.
 func (w *indexWriter) end(ctx context.Context) error {
 	lists, err := vocabulary(ctx, w.c)
 	if err != nil {
@@ -128,11 +127,12 @@ func vocabulary(ctx context.Context, c *sql.Conn) (lists [][]byte, err error) {
 	return lists, errors.Join(err, bad)
 }
 
-// manyWords bounds in how many words a stretch of characters is looked up. One that is in
-// more stands in most parts, and to look up each word takes longer than to read parts.
+// manyWords bounds the words that a search looks up for one stretch of characters. A
+// stretch that more words have is in most parts, and the lookups take longer than to
+// read parts.
 const manyWords = 200
 
-// wordsWith are the words that a stretch of characters stands in; ok is false when there
+// wordsWith are the words that have a stretch of characters; ok is false when there
 // are too many. A line break in the stretch is the edge of a word.
 func wordsWith(lists [][]byte, stretch string) (out []string, ok bool) {
 	want := []byte(stretch)

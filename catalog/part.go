@@ -25,9 +25,9 @@ type part struct {
 
 // Builder makes the parts of one task's text. To be used by one goroutine.
 //
-// A text that stands in several messages, as a file that was read again or what a
+// A text that several messages have, as a file that was read again or what a
 // command printed to both histories, is kept and indexed once: the later message goes
-// into the part that has it. What lies more than openMost parts back is kept again.
+// into the part that has it. A text more than openMost parts back is kept again.
 type Builder struct {
 	found features // of the part that is being filled
 	more  features // of a message that goes into an earlier part
@@ -41,7 +41,7 @@ type Builder struct {
 	small int // divides heavyText and openMost, for tests; 0 is 1
 }
 
-// place is where a text stands.
+// place is where a text is.
 type place struct {
 	draft *draft
 	text  int

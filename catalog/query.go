@@ -20,11 +20,11 @@ var ErrQuery = errors.New("nothing to look for")
 // tools were given and gave back, and paths of files.
 var Scopes = api.Scopes
 
-// Query is what is looked for: every term must stand in a message, in any case, also
-// inside words.
+// Query is what a search looks for: a message must have every term, in any case, also
+// as a part of a word.
 type Query struct {
 	terms  []string // folded
-	plain  [][]byte // those of terms that stand in a text's bytes as they are, save for ASCII's case
+	plain  [][]byte // those of terms that a text's bytes have as they are, save for ASCII's case
 	phrase string   // all of it, folded
 	scopes []string
 	names  bool // terms are names of tools, and are one whole
@@ -102,13 +102,13 @@ type Hit struct {
 
 // What makes a hit better than another of its task.
 const (
-	wholePhrase = 4 // the query stands in it as it was typed
+	wholePhrase = 4 // it has the query as typed
 	wholeWord   = 2 // its first word is not the part of a longer one
-	saidWords   = 1 // somebody said it, and no tool
+	saidWords   = 1 // it is from the person or the model, not from a tool
 	bestScore   = wholePhrase + wholeWord + saidWords
 )
 
-// Rank is the order of the hits of one task: the better first, then as they were said.
+// Rank is the order of the hits of one task: the better first, then in the order of the task.
 func Rank(a, b Hit) int { return cmp.Or(b.Score-a.Score, a.Place-b.Place) }
 
 // Match judges a message.
@@ -148,8 +148,7 @@ func (q Query) Match(m Message) (Hit, bool) {
 	return hit, true
 }
 
-// holding tells from bytes in which ASCII letters are small which of some terms stand
-// in them, one bit each.
+// holding has a bit for each of some terms that a text has; its ASCII letters are small.
 func holding(lower []byte, terms [][]byte) (has uint64) {
 	for i, term := range terms {
 		if bytes.Contains(lower, term) {

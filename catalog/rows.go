@@ -51,12 +51,12 @@ type Row struct {
 
 	Known      bool   // false: only the name is known
 	Logged     bool   // it has a journal
-	Unfinished bool   // its files do not tell whether it runs now
+	Unfinished bool   // its files do not show whether it runs now
 	Digest     uint64 // of how its files look
-	Folders    uint64 // of how its folders and journal look; 0 = those tell too little
+	Folders    uint64 // of how its folders and journal look; 0 = those show too little
 	Written    int64  // Unix seconds: when the newest of its files was written
 	Files      string // names of those files, joined by \x00
-	Item       uint64 // a digest of what an index says of it; 0 = the index does not count
+	Item       uint64 // a digest of its entry in an index; 0 = the index does not count
 	Indexes    uint64 // a digest of the indexes when Item was last compared; 0 = compare it
 
 	// Content is a digest of both histories' bytes, all zero until a list needs it.
@@ -83,7 +83,7 @@ func (r *Row) flags() (out int64) {
 }
 
 // checksum covers what a scan reads. SQLite has no checksums of its own, and a list
-// must not show what a damaged page says.
+// must not show a damaged page.
 func (r *Row) checksum(tags string) int64 {
 	digest := uint64(r.flags())
 	for _, s := range [...]string{r.ID, r.Files, r.Tool, r.Status, r.Workspace, r.Model, r.Parent, tags, string(r.Content[:])} {
@@ -110,7 +110,7 @@ func (s *Source) checksum() int64 {
 	return int64(digest)
 }
 
-// Read says how much of each row Rows reads.
+// Read is how much of each row Rows reads.
 type Read int
 
 // What Rows reads: what lists filter and sort by; titles as well; summaries as well.
@@ -320,7 +320,7 @@ func keep(ctx context.Context, c *sql.Conn, build uint64, ch *Change) error {
 	if len(ch.Put) == 0 {
 		return nil
 	}
-	insert, err := c.PrepareContext(ctx, "INSERT INTO row VALUES(NULL"+strings.Repeat(", ?", 22)+")")
+	insert, err := c.PrepareContext(ctx, "INSERT INTO row VALUES(NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ type Task struct {
 	TS    int64 // as it was given: what lists are ordered by
 }
 
-// Snapshot is the catalogue at one moment: what other processes write meanwhile is
+// Snapshot is the catalogue at one moment: later writes of other processes are
 // not seen. To be used by one goroutine, and closed.
 type Snapshot struct {
 	conn *sql.Conn
@@ -67,7 +67,7 @@ func (s *Snapshot) each(ctx context.Context, f func(*sql.Rows) error, query stri
 	if err != nil {
 		return fmt.Errorf("read the catalogue: %w", err)
 	}
-	defer rows.Close() //nolint:errcheck // Err below tells what ended them
+	defer rows.Close() //nolint:errcheck // Err below reports what ended them
 	for rows.Next() {
 		if err := f(rows); err != nil {
 			return fmt.Errorf("read the catalogue: %w", err)

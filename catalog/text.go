@@ -15,12 +15,12 @@ const (
 	HistoryAPI = api.API
 )
 
-// Class says what a piece of text is.
+// Class is what a piece of text is.
 type Class byte
 
 // The classes.
 const (
-	Words  Class = 'w' // said by the person or the model, or thought
+	Words  Class = 'w' // of the person or the model, also thoughts
 	Tool   Class = 't' // given to a tool, or by it
 	Path   Class = 'p' // a file that a tool was asked for
 	Called Class = 'n' // of a tool that was called; only Used finds it
@@ -46,7 +46,7 @@ type Message struct {
 // called adds the name of a tool that a message calls.
 func (m *Message) called(kind, name string) { m.add(Called, kind, toolName(name)) }
 
-// deep bounds how far into nested JSON text is looked for.
+// deep bounds how far into nested JSON the search for text goes.
 const deep = 40
 
 func (m *Message) add(c Class, kind, text string) {
@@ -62,7 +62,7 @@ var toolRows = []string{
 	"say:browser_action_launch", "ask:browser_action_launch", "say:browser_action_result", "say:hook_output_stream",
 }
 
-// rowTools are rows that stand for the call of one tool.
+// rowTools are rows that show the call of one tool.
 var rowTools = map[string]string{
 	"ask:command": "execute_command", "ask:use_mcp_server": "use_mcp_tool", "ask:followup": "ask_followup_question",
 	"say:completion_result": "attempt_completion", "say:user_edit_todos": "update_todo_list",
@@ -120,7 +120,7 @@ func API(raw []byte, number int) Message {
 	m.TS = o.int("ts")
 	role := o.str("role")
 	if role == "" {
-		role = o.str("type") // reasoning that stands alone
+		role = o.str("type") // reasoning in a message of its own
 		m.add(Words, role, o.str("text"))
 		if list := o.get("summary"); list != nil {
 			m.values(Words, role, "", list)
@@ -131,12 +131,12 @@ func API(raw []byte, number int) Message {
 	if s, err := esjson.Unquote(content); err == nil {
 		m.said(role, s, false)
 	}
-	result := false // of a tool, as text blocks told it before there were blocks for it
+	result := false // of a tool, in text blocks: older histories have no blocks for it
 	for block := range esjson.Array(content) {
 		result = m.block(role, block, result)
 	}
 	if esjson.TypeOf(content) == esjson.TypeObject {
-		m.values(Words, role, "", content) // nobody writes that; what it says is found all the same
+		m.values(Words, role, "", content) // no known program writes that; its text is found all the same
 	}
 	return m
 }
@@ -174,7 +174,7 @@ func (m *Message) block(role string, block []byte, result bool) bool {
 	return false
 }
 
-// result adds what a tool gave back: a text, blocks, or whatever else it is.
+// result adds what a tool gave back: a text, blocks, or anything else.
 func (m *Message) result(kind string, content []byte) {
 	if s, err := esjson.Unquote(content); err == nil {
 		m.add(Tool, kind, s)

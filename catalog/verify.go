@@ -14,7 +14,7 @@ import (
 
 // Verify opens the catalogue of a cache folder to look at it, and reads it wholly. It
 // makes none, changes no row and sets nothing aside. nil without an error: there is
-// none, or it is of another version and will be begun anew. An error that Damaged knows
+// none, or it is of another version and the next Open empties it. An error that Damaged knows
 // comes with the DB, so that it can be set aside.
 func Verify(ctx context.Context, dir string) (*DB, error) {
 	path := filepath.Join(dir, Name)

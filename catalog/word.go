@@ -27,7 +27,7 @@ const (
 	ideograph
 )
 
-// classAt tells what the rune at the beginning of a folded text is, and how long.
+// classAt is the class of the rune at the beginning of a folded text, and its length.
 func classAt(s string) (runeClass, int) {
 	if c := s[0]; c < utf8.RuneSelf {
 		if c >= 'a' && c <= 'z' || c >= '0' && c <= '9' {
@@ -131,7 +131,7 @@ func (f *features) run(s string, class runeClass) {
 		})
 		return
 	}
-	// Each stretch of half a piece's length stands whole in one piece.
+	// Each stretch of half a piece's length is whole in one piece.
 	for len(s) > longWord {
 		f.word(s[:longWord])
 		s = s[halfWord:]

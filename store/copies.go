@@ -15,9 +15,9 @@ import (
 	"github.com/roost-dev/roost/roofmt"
 )
 
-// A task that stands in two places with the same content is one task with a copy:
+// A task that is in two places with the same content is one task with a copy:
 // a storage that was copied to another editor, or an import. Content is judged by
-// the bytes of both histories. One that went on in one of the places is two tasks.
+// the bytes of both histories. One that was continued in one of the places is two tasks.
 
 // groups sorts the places of one id into those with the same content, the best
 // place of each first.
@@ -50,8 +50,8 @@ func rank(r Ref) int {
 	return 2
 }
 
-// sameTask tells whether two folders hold the same histories. Two that both went
-// on here have journals of their own and are never one. What cannot be read is not
+// sameTask reports whether two folders hold the same histories. Two that were both
+// continued here have journals of their own and are never one. What cannot be read is not
 // the same as anything.
 func sameTask(ctx context.Context, a, b Ref) bool {
 	if rank(a) < 2 && rank(b) < 2 && HasJournal(a.Log) && HasJournal(b.Log) {
@@ -81,7 +81,7 @@ func historyFile(r Ref, name string) string {
 	return r.Dir + ".absent"
 }
 
-// sameFile compares two files, and says how long they are. Two that are both not
+// sameFile compares two files, and returns their size. Two that are both not
 // there are the same.
 func sameFile(ctx context.Context, a, b string) (same bool, size int64) {
 	infoA, errA := os.Lstat(a)

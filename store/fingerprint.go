@@ -21,7 +21,7 @@ import (
 // than a process that watches all the time. Where there are very many tasks, files that
 // a tool is unlikely to write in place are asked for less often: see list_pace.go.
 
-// fileStat is what the system says of a file.
+// fileStat is what stat returns.
 type fileStat struct {
 	mode, inode      uint64
 	size             int64
@@ -85,12 +85,12 @@ func (f *fingerprint) files(d *dirHandle, dir, names string) {
 	}
 }
 
-// logMark stands in a list of files' names before those in the folder of the
+// logMark is put, in a list of files' names, before those in the folder of the
 // journal, when that is another one. No file's name begins with it.
 const logMark = "\x00/"
 
 // besideMark begins the name of a file that lies beside a task that is one file: the
-// manifest of a subagent's session says where both work.
+// manifest of a subagent's session names the folder where both work.
 const besideMark = "../"
 
 func manifestOf(file string) string { return filepath.Base(filepath.Dir(file)) + ".json" }
@@ -157,7 +157,7 @@ func (t taskDirs) fingerprint(id, files string, closely bool) (out fingerprint) 
 	return out
 }
 
-// dir is where a task lies below the folder of tasks.
+// dir is a task's place below the folder of tasks.
 func (t taskDirs) dir(id string) string {
 	if dir, ok := t.at[id]; ok {
 		return dir
@@ -166,7 +166,7 @@ func (t taskDirs) dir(id string) string {
 }
 
 // files are the names of the files that a task's row is derived from; false when
-// files alone do not tell.
+// files alone do not show it.
 func (t taskDirs) files(ref Ref) (string, bool) {
 	names, ok := filesIn(ref.Dir, "")
 	if t.has[ref.ID] && ok {
@@ -209,7 +209,7 @@ func filesIn(dir, below string) ([]string, bool) {
 		case !e.IsDir():
 			out = append(out, name)
 		case below == "" && strings.HasSuffix(name, ".lock"):
-			return nil, false // whether somebody writes is not in any file
+			return nil, false // no file shows whether a process writes
 		case name == "blobs", strings.HasPrefix(below, "blobs"):
 			list, ok := filesIn(dir, name)
 			if !ok {

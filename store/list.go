@@ -28,7 +28,7 @@ type Filter struct {
 	Empty     bool     // also folders without message bytes
 	Tree      bool     // subtasks behind their parents; a page has whole families, and Limit or some more tasks
 	Limit     int
-	Cursor    string // goes on behind the last task of the page that gave it
+	Cursor    string // begins behind the last task of the page that gave it
 
 	closely bool // compare every file of every task, however long that takes
 }
@@ -36,7 +36,7 @@ type Filter struct {
 // Listing is one page of a list and what was found in all.
 type Listing struct {
 	Items      []Summary
-	Depths     []int // of a tree: how far below its first parent each task stands
+	Depths     []int // of a tree: how many parents above each task are listed
 	NextCursor string
 	Sources    []SourceState
 	Copies     int // places that hold a copy of a task which the filter keeps in another place

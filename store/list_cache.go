@@ -29,7 +29,7 @@ type listCache struct {
 // part of the number as well, see build.
 const rowsVersion = 3
 
-// build tells programs apart that may derive rows in different ways. Developers forget
+// build is a number for each program that may derive rows in its own way. Developers forget
 // to raise a version, so every other program file counts as one: the first list after
 // an update reads every task once.
 var build = sync.OnceValue(func() uint64 {
@@ -46,7 +46,7 @@ var build = sync.OnceValue(func() uint64 {
 
 // openListCache begins to read what earlier lists kept, while the list looks for tasks.
 // A catalogue that cannot be used costs time and is no error; a damaged one is set
-// aside and begun anew.
+// aside and replaced.
 func (s *Store) openListCache(ctx context.Context, read catalog.Read) *listCache {
 	if s.opt.Cache == "" {
 		return nil
@@ -211,7 +211,7 @@ func (s *Store) indexDigest(tasks string) uint64 {
 	return digest | 1
 }
 
-// itemDigest is a digest of what an index says of a task.
+// itemDigest is a digest of a task's entry in an index.
 func (s *Store) itemDigest(dir string) uint64 {
 	return catalog.MixText(1, string(s.rows.row(dir))) | 1
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // Ten thousand tasks have fifty thousand files. To stat each of them takes 30 to 70 ms,
-// nearly all that a list may take, and nothing cheaper tells that a file was written in
+// nearly all that a list may take, and nothing cheaper shows that a file was written in
 // place. The folders alone take 5 ms. So:
 //
 //   - Of a source with up to pace.few tasks every list compares every file.
@@ -21,7 +21,7 @@ import (
 //   - It compares all files of those tasks whose files may be written in place: when one
 //     was written in the last day; when its tool writes that kind of file in place, as
 //     Cline does with sessions; all of a source when the tool's own index has changed
-//     since, because a tool that goes on with a task writes that too.
+//     since, because a tool that continues a task writes that too.
 //   - What is left is a file in an old task that another program writes in place, and a
 //     damaged blob. A list sees those when every file was last compared pace.every ago.
 //     So no row is wrong for longer, and a list after a pause is never wrong.

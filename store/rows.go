@@ -9,8 +9,8 @@ import (
 	"github.com/roost-dev/roost/roofmt/sqlitefile"
 )
 
-// rowCache keeps what indexes of other tools say of their tasks, as long as the
-// files stand still: one list holds the rows of all tasks, and is read once for
+// rowCache keeps the entries of other tools' indexes of their tasks, as long as the
+// files do not change: one list holds the rows of all tasks, and is read once for
 // all of them.
 type rowCache struct {
 	mu  sync.Mutex
@@ -18,7 +18,7 @@ type rowCache struct {
 }
 
 // row is what an index beside a task folder keeps of it, nil when there is none.
-// Salvage needs it: a task whose own files say nothing has its title there, and
+// Salvage needs it: a task whose own files have no title has it there, and
 // classic Cline keeps workspaces nowhere else. A damaged index gives what is whole
 // of it; that it is damaged is no damage of the task.
 func (c *rowCache) row(folder string) []byte {
@@ -46,7 +46,7 @@ func (c *rowCache) of(tasks string) rowsRead {
 	return got
 }
 
-// problem says what is wrong with the indexes of a folder of tasks, "" when nothing is. One
+// problem is what is wrong with the indexes of a folder of tasks, "" when nothing is. One
 // that is being written just now is not damaged.
 func (c *rowCache) problem(tasks string) string {
 	err := c.of(tasks).err

@@ -18,9 +18,9 @@ import (
 	"github.com/roost-dev/roost/catalog"
 )
 
-// SearchQuery is what is looked for, and in which tasks.
+// SearchQuery is what to look for, and in which tasks.
 type SearchQuery struct {
-	Text string   // words, or phrases in double quotes; all must stand in one message
+	Text string   // words, or phrases in double quotes; one message must have all
 	In   []string // catalog.Scopes; none is everywhere
 
 	// Filter narrows the tasks as it does lists, save for Query, Damaged, Empty and Sort.
@@ -37,7 +37,7 @@ type SearchQuery struct {
 // SearchResult is one page of hits. Their order is the same with any catalogue: the
 // hits of the task that changed last come first (by TS), and of one task in the order
 // of catalog.Rank. A cursor names the task and how many of its hits were given, so
-// that tasks which come or change meanwhile shift nothing.
+// that tasks which come or change between pages shift nothing.
 type SearchResult struct {
 	Items      []Hit
 	NextCursor string
@@ -48,7 +48,7 @@ type SearchResult struct {
 	Notes      []string      // why the catalogue could not be used or kept
 }
 
-// Search finds messages of all tasks. Its result is complete whatever state the
+// Search finds messages of all tasks. Its result is complete in any state of the
 // catalogue is in: a task that it does not know as it is now is read. Nothing is
 // written but the catalogue.
 func (s *Store) Search(ctx context.Context, q SearchQuery) (SearchResult, error) {
@@ -110,7 +110,7 @@ type search struct {
 type candidate struct {
 	ref    Ref
 	copies []string
-	stamp  string // "" when it cannot be told
+	stamp  string // "" = unknown
 	calm   bool   // whether the stamp can be believed later
 	large  bool   // it has more text than the catalogue keeps of one task
 	ts     int64

@@ -16,16 +16,16 @@ import (
 	"github.com/roost-dev/roost/store/projection"
 )
 
-// derivedNames are files of ours that say nothing about a task that its journal does
-// not say, or that change when it is only looked at.
+// derivedNames are files of ours that hold nothing of a task that its journal lacks, or
+// that change when the task is only read.
 var derivedNames = []string{"journal.idx", "journal.lock", "blobs"}
 
 // stampOf is a digest of how a task's files look: while it stays the same, so do its
-// row and its messages. It is "" when that cannot be told. Not part of it is what the
-// overlay says, which is put over a row when it is used.
+// row and its messages. It is "" when that is unknown. The overlay's labels, which are
+// put over a row when it is used, are no part of it.
 func (s *Store) stampOf(ref Ref) (text string, calm bool) { return s.stampWith(ref, s.rows.row) }
 
-// stampWith is stampOf with another way to get what an index says of a task.
+// stampWith is stampOf with another way to get a task's entry in an index.
 func (s *Store) stampWith(ref Ref, row func(folder string) []byte) (text string, calm bool) {
 	var st stamping
 	begun := s.clock() // what changes behind the look may leave no trace, if something did just before it
@@ -123,7 +123,7 @@ func (st *stamping) add(p *dirHandle, name string) error {
 	return nil
 }
 
-// once is row for a while in which the indexes are taken to stand still.
+// once is row for a search, which takes the indexes not to change.
 func (c *rowCache) once() func(folder string) []byte {
 	var mu sync.Mutex
 	known := map[string]*roofmt.Rows{}

@@ -22,7 +22,7 @@ func openDir(dir string) (*dirHandle, error) {
 
 func (d *dirHandle) close() {}
 
-// stat is what the system says of a file. Here it has no change time and no number of
+// stat stats a file. Here it has no change time and no number of
 // the file: one that is rewritten to the same length and given its old time back is
 // taken for the old one.
 func (d *dirHandle) stat(name string, follow bool) (fileStat, error) {

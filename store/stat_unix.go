@@ -31,7 +31,7 @@ func (d *dirHandle) close() {
 	}
 }
 
-// stat is what the system says of a file. The change time is in it: it cannot be set
+// stat stats a file. The change time is in it: it cannot be set
 // back, so a file that was rewritten and given its old times is seen.
 func (d *dirHandle) stat(name string, follow bool) (fileStat, error) {
 	flags := unix.AT_SYMLINK_NOFOLLOW

@@ -33,7 +33,7 @@ type Partial struct {
 	Whole   bool // this is the last one
 }
 
-// Stream is List for somebody who waits: it tells how many tasks there are before
+// Stream is List for a person who waits: it gives how many tasks there are before
 // one is opened, then the newest of those that the cache knows, reads those first
 // that were probably changed last, and gives rows as they come: once when the first
 // so many are there, else from time to time. The last partial is the whole list, with
@@ -53,7 +53,7 @@ func (s *Store) Stream(ctx context.Context, first int) iter.Seq2[Partial, error]
 			return
 		}
 		known, stale := l.parted()
-		left := false // nobody waits any more
+		left := false // the caller has left
 		give := func(places []int) bool {
 			if ctx.Err() != nil {
 				return false
@@ -164,7 +164,7 @@ func (l *lines) byChange(places []int) {
 		if ts <= 0 {
 			ts = changedAt(ref.Dir)
 		}
-		if dirs := l.dirs[l.all[i].src]; dirs != nil && dirs.has[ref.ID] { // it went on here
+		if dirs := l.dirs[l.all[i].src]; dirs != nil && dirs.has[ref.ID] { // it was continued here
 			ts = max(ts, changedAt(filepath.Join(ref.Log, "journal.jsonl")))
 		}
 		changed[i] = ts
@@ -173,7 +173,7 @@ func (l *lines) byChange(places []int) {
 }
 
 // changedAt is when a file or folder was written, in Unix milliseconds; 0 when that
-// cannot be told.
+// is unknown.
 func changedAt(path string) int64 {
 	info, err := os.Lstat(path)
 	if err != nil {

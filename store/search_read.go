@@ -57,7 +57,7 @@ type keeper struct {
 	list []catalog.Entry
 	text int
 
-	large sync.Mutex // held by who reads a task of many bytes
+	large sync.Mutex // held while a task of many bytes is read
 
 	writing sync.Mutex
 	err     error // under writing
@@ -84,7 +84,7 @@ func (f *search) patient() bool {
 	return f.q.Patience <= 0 || time.Since(f.began) < f.q.Patience
 }
 
-// read looks through one task. One that fails is told of and no reason to end.
+// read looks through one task. A failure is reported and does not end the search.
 func (f *search) read(ctx context.Context, c *candidate, k *keeper, from spot) {
 	if ctx.Err() != nil {
 		return // the search ends with that error
@@ -115,7 +115,7 @@ func (f *search) read(ctx context.Context, c *candidate, k *keeper, from spot) {
 			text = f.add(ctx, c, k, text, m)
 		}
 	}
-	// A damaged file stays as it is; one that changes meanwhile has another stamp.
+	// A damaged file stays as it is; one that changes during the search gets another stamp.
 	after, _ := f.s.stampOf(c.ref)
 	err = v.Close()
 	row, bad := json.Marshal(c.sum)
@@ -135,8 +135,8 @@ func (f *search) read(ctx context.Context, c *candidate, k *keeper, from spot) {
 	f.keep(ctx, k, false)
 }
 
-// filesOf is how many bytes a task's messages take, as far as that is told by its files'
-// names.
+// filesOf is how many bytes a task's messages take, as far as its files'
+// names show it.
 func filesOf(ref Ref) (size int64) {
 	names := histories(ref.ID)
 	for _, path := range append([]string{filepath.Join(ref.Log, "journal.jsonl"), ref.Dir}, names[:]...) {
@@ -150,7 +150,7 @@ func filesOf(ref Ref) (size int64) {
 	return size
 }
 
-// tooLarge stands before the stamp of a task of which nothing is kept but that it has too
+// tooLarge is put before the stamp of a task of which nothing is kept but that it has too
 // much text. It is read each time.
 const tooLarge = "too large "
 
@@ -192,7 +192,7 @@ func (f *search) abandon(ctx context.Context, k *keeper, text *catalog.Builder) 
 	}
 }
 
-// judge takes in what a message says of its task.
+// judge matches a message of a task.
 func (f *search) judge(c *candidate, m catalog.Message, from spot) {
 	for i, a := range f.also {
 		if c.also&(1<<i) == 0 {
@@ -215,7 +215,7 @@ func (f *search) judge(c *candidate, m catalog.Message, from spot) {
 
 // texts are the messages of both histories as what can be found of them, some at a
 // time: a history may be larger than memory. They come in the order of their times, so
-// that what both histories say of one thing stands together. A message that cannot be
+// that both histories' messages about one thing are adjacent. A message that cannot be
 // read gives an error, and the next one follows.
 func texts(ctx context.Context, s *task.State) iter.Seq2[catalog.Message, error] {
 	const (

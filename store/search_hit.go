@@ -44,7 +44,7 @@ func readSpot(cursor string) (s spot, err error) {
 
 const markBytes = 6
 
-// mark tells tasks of one time apart, and puts them in an order.
+// mark gives tasks of the same time an order.
 func (c *candidate) mark() string {
 	if c.name == "" {
 		sum := sha256.Sum256([]byte(catalogKey(c.ref)))
@@ -61,7 +61,7 @@ func byTime(a, b *candidate) int {
 	return strings.Compare(a.mark(), b.mark())
 }
 
-// behind reports whether a place lies behind all hits of a task.
+// behind reports whether a place is behind all hits of a task.
 func (s spot) behind(c *candidate) bool {
 	return s.mark != "" && (s.ts < c.ts || s.ts == c.ts && s.mark > c.mark())
 }

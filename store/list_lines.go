@@ -29,7 +29,7 @@ type entry struct {
 	src      int32        // index of its source
 	lost     bool         // its source cannot be reached; the row is what the last list knew
 	fresh    bool         // this list read it, and the row can be kept
-	verified bool         // this list compared the row with something new, and kept() says so
+	verified bool         // this list compared the row with something new that is to be kept
 	stale    bool         // the row is not that of the task as it is now
 	hidden   bool         // it was deleted in Roost, or vanished during this list
 }
@@ -230,7 +230,7 @@ func (l *lines) holds(ln *entry) bool {
 
 func (l *lines) ref(ln *entry) Ref { return l.s.ref(l.srcs[ln.src], ln.row.ID) }
 
-// tasksAhead is how many tasks are asked for before somebody reads them, when they have to come from a disk. It
+// tasksAhead is how many tasks this list prefetches when they come from a disk. The disk
 // has that many files in hand twice over, beside those that are read.
 const tasksAhead = 4
 
@@ -319,17 +319,17 @@ func (l *lines) readOne(ctx context.Context, ln *entry) {
 	row.Summary, row.Known, ln.fresh = whole, true, true
 }
 
-// derivation says what a row was derived from that its files do not tell.
+// derivation is what a row was derived from and its files do not show.
 type derivation struct {
 	failed     bool
 	logged     bool // it has a journal
-	held       bool // which somebody is writing
+	held       bool // a process is writing the journal
 	unfinished bool // its run has no end
-	indexed    bool // an index beside its folder may say something of it
+	indexed    bool // an index beside its folder may have an entry of it
 	cold       bool // its histories had to come from the disk
 }
 
-// derive reads one task, without what the overlay says of it; what fails to be read
+// derive reads one task, without its labels in the overlay; what fails to be read
 // is a damaged task, not an error.
 func (s *Store) derive(ctx context.Context, ref Ref) (Summary, derivation) {
 	var from derivation
@@ -368,7 +368,7 @@ func rowOf(t *Summary) catalog.Row {
 	}
 }
 
-// mark puts into the lines what the overlay says of their tasks.
+// mark puts the overlay's labels into the lines.
 func (l *lines) mark() {
 	if len(l.marks) == 0 {
 		return
@@ -447,7 +447,7 @@ func (l *lines) summary(ctx context.Context, ln *entry) Summary {
 	return t
 }
 
-// tally counts what the tasks say of their sources.
+// tally counts the tasks of each source.
 func (l *lines) tally() []SourceState {
 	for i := range l.all {
 		ln := &l.all[i]
@@ -475,7 +475,7 @@ func (l *lines) tally() []SourceState {
 func (l *lines) united(ctx context.Context, keeps func(*entry) bool) []*entry {
 	out := make([]*entry, 0, len(l.all))
 	at := map[string][]int{}
-	if l.filled > 1 { // in one folder no name stands twice
+	if l.filled > 1 { // in one folder names are unique
 		for i := range l.all {
 			if !l.all[i].hidden {
 				at[l.all[i].row.ID] = append(at[l.all[i].row.ID], i)
@@ -522,7 +522,7 @@ func (l *lines) first(group []*entry, keeps func(*entry) bool) *entry {
 	return group[i]
 }
 
-// groups is Store.groups for lines: what their rows say is not looked up again.
+// groups is Store.groups for lines: it compares rows before it reads files.
 func (l *lines) groups(ctx context.Context, places []int) [][]*entry {
 	list := make([]*entry, len(places))
 	for i, at := range places {
@@ -579,7 +579,7 @@ func (l *lines) equal(ctx context.Context, a, b *entry) bool {
 	return a.kept().Content == b.kept().Content && a.kept().Content != noContent
 }
 
-// kept is the row as it is kept: without what the overlay says.
+// kept is the row as the catalogue keeps it: without the overlay's labels.
 func (ln *entry) kept() *catalog.Row {
 	if ln.base != nil {
 		return ln.base
