@@ -16,9 +16,13 @@ type Writer struct {
 // NewWriter returns a writer that appends to out.
 func NewWriter(out []byte) Writer { return Writer{Out: out, index: map[string]uint64{}} }
 
+// Uint writes an unsigned number as a varint.
 func (p *Writer) Uint(v uint64) { p.Out = binary.AppendUvarint(p.Out, v) }
-func (p *Writer) Int(v int64)   { p.Out = binary.AppendVarint(p.Out, v) }
 
+// Int writes a signed number as a varint.
+func (p *Writer) Int(v int64) { p.Out = binary.AppendVarint(p.Out, v) }
+
+// Flags writes up to 64 bits as one number, the first one lowest.
 func (p *Writer) Flags(bits ...bool) {
 	var v uint64
 	for i, b := range bits {
@@ -29,6 +33,7 @@ func (p *Writer) Flags(bits ...bool) {
 	p.Uint(v)
 }
 
+// Bytes writes a length and the bytes.
 func (p *Writer) Bytes(b []byte) {
 	p.Uint(uint64(len(b)))
 	p.Out = append(p.Out, b...)
@@ -52,10 +57,12 @@ type Reader struct {
 	words []string
 }
 
+// Fail marks the input as bad and drops the rest of it.
 func (u *Reader) Fail() {
 	u.Bad, u.In = true, nil
 }
 
+// Uint reads an unsigned number.
 func (u *Reader) Uint() uint64 {
 	v, n := binary.Uvarint(u.In)
 	if n <= 0 {
@@ -66,6 +73,7 @@ func (u *Reader) Uint() uint64 {
 	return v
 }
 
+// Int reads a signed number.
 func (u *Reader) Int() int64 {
 	v, n := binary.Varint(u.In)
 	if n <= 0 {
@@ -96,6 +104,7 @@ func (u *Reader) Count() int {
 	return int(v)
 }
 
+// Flags reads what Writer.Flags wrote.
 func (u *Reader) Flags(bits ...*bool) {
 	v := u.Uint()
 	for i, b := range bits {
@@ -103,6 +112,7 @@ func (u *Reader) Flags(bits ...*bool) {
 	}
 }
 
+// Bytes reads what Writer.Bytes wrote. The result shares memory with In.
 func (u *Reader) Bytes() []byte {
 	n := u.Count()
 	b := u.In[:n:n]
@@ -110,6 +120,7 @@ func (u *Reader) Bytes() []byte {
 	return b
 }
 
+// Word reads what Writer.Word wrote.
 func (u *Reader) Word() string {
 	n := u.Uint()
 	if n == 0 {
