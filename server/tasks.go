@@ -1,8 +1,8 @@
 package server
 
 import (
+	"bytes"
 	"cmp"
-	"encoding/json"
 	"net/http"
 	"path/filepath"
 	"slices"
@@ -61,14 +61,16 @@ type widened[T any] struct {
 	Found *api.Found        `json:"found,omitempty"`
 }
 
-// MarshalJSON puts the added members behind those of the document.
+// MarshalJSON puts the added members behind those of the document. It escapes no HTML, as in all other documents: an
+// encoder keeps what a MarshalJSON escaped.
 func (w widened[T]) MarshalJSON() ([]byte, error) {
-	doc, err := json.Marshal(w.doc)
+	doc, err := bytesOf(w.doc)
 	if err != nil {
 		return nil, err
 	}
 	type rest widened[T]
-	more, err := json.Marshal(rest(w))
+	more, err := bytesOf(rest(w))
+	doc, more = bytes.TrimSpace(doc), bytes.TrimSpace(more)
 	if err != nil || len(more) == len("{}") {
 		return doc, err
 	}
