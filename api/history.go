@@ -233,5 +233,9 @@ type NewRestore struct {
 	DryRun     bool     `json:"dry_run,omitempty"`
 }
 
-// ActionRestore is the kind of an action that restored files and moved no head.
-const ActionRestore = "restore"
+// Kinds of actions that show and undo describe apart.
+const (
+	ActionRestore  = "restore" // it restored files and moved no head
+	ActionCondense = "condense"
+	ActionTruncate = "truncate"
+)

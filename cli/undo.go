@@ -14,7 +14,6 @@ import (
 
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
-	"github.com/roost-dev/roost/task"
 )
 
 // undoneLimit is how many tasks undo --list names when no number was asked for.
@@ -213,7 +212,7 @@ func (a *App) deedText(d api.Action, when bool) string {
 		parts = append(parts, moveText(d))
 	}
 	if d.Covered > 0 {
-		what := map[string]string{task.Condense: "a summary of ", task.Truncate: "a truncation of "}[d.Kind]
+		what := map[string]string{api.ActionCondense: "a summary of ", api.ActionTruncate: "a truncation of "}[d.Kind]
 		parts = append(parts, fmt.Sprintf("%s%d messages", what, d.Covered))
 	}
 	if d.Files > 0 {

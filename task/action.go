@@ -44,9 +44,9 @@ func (d Action) Back() Event {
 		return Undone{Undoes: d.Seq}
 	}
 	switch d.Kind {
-	case Condense:
+	case api.ActionCondense:
 		return HistoryCondensed{Undoes: d.Seq}
-	case Truncate:
+	case api.ActionTruncate:
 		return HistoryTruncated{Undoes: d.Seq}
 	}
 	e := d.Before
@@ -78,9 +78,9 @@ func (d Action) Again() Event {
 		return Undone{Redoes: d.Seq}
 	}
 	switch d.Kind {
-	case Condense:
+	case api.ActionCondense:
 		return HistoryCondensed{Redoes: d.Seq}
-	case Truncate:
+	case api.ActionTruncate:
 		return HistoryTruncated{Redoes: d.Seq}
 	}
 	e := d.After

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
 )
 
@@ -43,12 +44,6 @@ type HistoryTruncated struct {
 	Redoes uint64 `json:"redoes,omitempty"`
 }
 
-// The kinds of covers, which are those of the actions that made them.
-const (
-	Condense = "condense"
-	Truncate = "truncate"
-)
-
 // Cover is a summary or a marker, and how many messages it stands for.
 type Cover struct {
 	Kind     string // Condense, Truncate
@@ -69,7 +64,7 @@ type Cover struct {
 
 // key is the tag of the messages that a cover stands for.
 func (c *Cover) key() string {
-	if c.Kind == Truncate {
+	if c.Kind == api.ActionTruncate {
 		return "truncationParent"
 	}
 	return "condenseParent"

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -34,21 +35,21 @@ func (w *story) talk(text string) {
 
 // coverAll has a summary or a marker stand for the messages before a place.
 func (w *story) coverAll(kind, id string, at int) {
-	api := w.API()
+	sent := w.API()
 	n := w.NextMessage()
 	added := task.MessageAdded{History: task.API, Message: n, Body: task.Body{Raw: fmt.Appendf(nil, `{"role":"user","content":"sum","isSummary":true,"condenseId":%q}`, id)}}
-	if kind == task.Truncate {
+	if kind == api.ActionTruncate {
 		added.Raw = fmt.Appendf(nil, `{"role":"user","content":"cut","isTruncationMarker":true,"truncationId":%q}`, id)
 	}
-	if at < len(api) {
-		added.Before = api[at].ID
+	if at < len(sent) {
+		added.Before = sent[at].ID
 	}
 	row := task.MessageAdded{History: task.UI, Message: n + 1, Body: task.Body{Raw: fmt.Appendf(nil, `{"ts":1,"type":"say","say":"row","text":%q}`, id)}}
-	if kind == task.Truncate {
-		w.then(added, row, task.HistoryTruncated{Truncation: id, Marker: n, Row: n + 1, Covers: w.RunsOf(api[:at]), Messages: at})
+	if kind == api.ActionTruncate {
+		w.then(added, row, task.HistoryTruncated{Truncation: id, Marker: n, Row: n + 1, Covers: w.RunsOf(sent[:at]), Messages: at})
 		return
 	}
-	w.then(added, row, task.HistoryCondensed{Condense: id, Summary: n, Row: n + 1, Covers: w.RunsOf(api[:at]), Messages: at})
+	w.then(added, row, task.HistoryCondensed{Condense: id, Summary: n, Row: n + 1, Covers: w.RunsOf(sent[:at]), Messages: at})
 }
 
 func TestCover(t *testing.T) {
@@ -57,7 +58,7 @@ func TestCover(t *testing.T) {
 		w.talk(text)
 	}
 	before := both(t, w.State)
-	w.coverAll(task.Condense, "one", 2)
+	w.coverAll(api.ActionCondense, "one", 2)
 	after := both(t, w.State)
 	want := `{"role":"user","content":"a","condenseParent":"one"} {"role":"user","content":"b","condenseParent":"one"} {"role":"user","content":"sum","isSummary":true,"condenseId":"one"} {"role":"user","content":"c"}`
 	if !strings.Contains(after, want) {
@@ -145,7 +146,7 @@ func TestCoverProperty(t *testing.T) {
 				}
 			default:
 				was, again = append(was, both(t, w.State)), nil
-				kind := rapid.SampledFrom([]string{task.Condense, task.Truncate}).Draw(r, "kind")
+				kind := rapid.SampledFrom([]string{api.ActionCondense, api.ActionTruncate}).Draw(r, "kind")
 				w.coverAll(kind, fmt.Sprint(kind, i), rapid.IntRange(0, len(w.API())).Draw(r, "at"))
 			}
 			now := both(t, w.State)

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"slices"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/task/facts"
 )
@@ -181,7 +182,7 @@ func (s *State) fold(e Event, c journal.Commit, at place) error {
 			break
 		}
 		s.cover(Cover{
-			Kind: Condense, ID: e.Condense, Message: e.Summary, Row: e.Row, Seq: c.Seq, At: c.At,
+			Kind: api.ActionCondense, ID: e.Condense, Message: e.Summary, Row: e.Row, Seq: c.Seq, At: c.At,
 			Messages: e.Messages, Before: e.Before, After: e.After,
 		}, e.Covers)
 	case HistoryTruncated:
@@ -190,7 +191,7 @@ func (s *State) fold(e Event, c journal.Commit, at place) error {
 			s.uncover(e.Undoes, e.Redoes, c.Seq)
 		case e.Marker != 0:
 			s.cover(Cover{
-				Kind: Truncate, ID: e.Truncation, Message: e.Marker, Row: e.Row, Seq: c.Seq, At: c.At,
+				Kind: api.ActionTruncate, ID: e.Truncation, Message: e.Marker, Row: e.Row, Seq: c.Seq, At: c.At,
 				Messages: e.Messages, Before: e.Before, After: e.After,
 			}, e.Covers)
 		}

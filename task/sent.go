@@ -1,5 +1,7 @@
 package task
 
+import "github.com/roost-dev/roost/api"
+
 // Sent is the part of the visible API history that is sent: from the newest summary
 // on, without what a truncation hides. It is decided by what the state keeps of each
 // message, so it costs no reading however long the task is. What is made of it for a
@@ -38,7 +40,7 @@ func (s *State) Sent() []*Message {
 // truncatedBy reports whether one of these markers hides the message.
 func (m *Message) truncatedBy(markers map[string]bool) bool {
 	for _, i := range m.covers {
-		if c := &m.state.Covers[i]; c.Kind == Truncate && markers[c.ID] {
+		if c := &m.state.Covers[i]; c.Kind == api.ActionTruncate && markers[c.ID] {
 			return true
 		}
 	}

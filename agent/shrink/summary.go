@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/roost-dev/roost/agent/rows"
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/contextwindow"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/llm"
@@ -27,7 +28,7 @@ func SummaryDue(s *task.State, tokens, allowed int64, percent, window int) bool 
 func sinceSummary(s *task.State) int {
 	last, n := uint64(0), 0
 	for _, c := range s.Covers {
-		if c.Kind == task.Condense && !c.Off {
+		if c.Kind == api.ActionCondense && !c.Off {
 			last = c.Row
 		}
 	}
@@ -48,14 +49,14 @@ func SummarySinceReply(s *task.State) bool {
 			last = m.ID
 		}
 	}
-	return slices.ContainsFunc(s.Covers, func(c task.Cover) bool { return c.Kind == task.Condense && !c.Off && c.Message > last })
+	return slices.ContainsFunc(s.Covers, func(c task.Cover) bool { return c.Kind == api.ActionCondense && !c.Off && c.Message > last })
 }
 
 // SummaryNumber is the number of the next summary of a task, from 1.
 func SummaryNumber(s *task.State) int {
 	number := 1
 	for _, c := range s.Covers {
-		if c.Kind == task.Condense {
+		if c.Kind == api.ActionCondense {
 			number++
 		}
 	}
