@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/roost-dev/roost/client"
-	"github.com/roost-dev/roost/server"
+	"github.com/roost-dev/roost/report"
 )
 
 // nothing is the advice of a failure that knows none.
@@ -49,8 +49,8 @@ const nameFolder = "name the folder with -C DIR"
 var flagAdvice = map[string]string{
 	nameFolder:                      "-C DIR",
 	"name a YAML file with --model": "--provider script --model FILE",
-	server.NameFolder:               "-C DIR",
-	server.NameScript:               "--provider script --model FILE",
+	report.NameFolder:               "-C DIR",
+	report.NameScript:               "--provider script --model FILE",
 }
 
 // advise makes a failure's advice a command that can be given, in the words of the

@@ -12,7 +12,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/client"
+	"github.com/roost-dev/roost/report"
 )
 
 // muxOf leads requests to their routes. A request without a route gets a problem.
@@ -40,12 +42,12 @@ func (s *Server) muxOf(list []route) *http.ServeMux {
 			for _, method := range list {
 				p.Suggestions = append(p.Suggestions, method+" "+path)
 			}
-			p.allow = allow
+			p.Allow = allow
 			fail(w, r, p)
 		})
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		fail(w, r, problem(http.StatusNotFound, "no_such_route", "There is no such route", "nothing is served at "+clip(r.URL.Path), "GET /openapi.json"))
+		fail(w, r, problem(http.StatusNotFound, "no_such_route", "There is no such route", "nothing is served at "+report.Clip(r.URL.Path), "GET /openapi.json"))
 	})
 	return mux
 }
@@ -61,9 +63,9 @@ func allowed(methods []string) string {
 }
 
 // lament writes a problem, and logs those that are the server's own.
-func (s *Server) lament(w http.ResponseWriter, r *http.Request, p *Problem) {
-	if p.cause != nil && r.Context().Err() == nil {
-		s.opt.Log.Warn("failed", "path", r.URL.Path, "request_id", w.Header().Get(requestID), "error", p.cause.Error())
+func (s *Server) lament(w http.ResponseWriter, r *http.Request, p *api.Problem) {
+	if p.Cause != nil && r.Context().Err() == nil {
+		s.opt.Log.Warn("failed", "path", r.URL.Path, "request_id", w.Header().Get(requestID), "error", p.Cause.Error())
 	}
 	if olderPath(r.URL.Path) {
 		s.olderFail(w, r, p)
@@ -73,7 +75,7 @@ func (s *Server) lament(w http.ResponseWriter, r *http.Request, p *Problem) {
 }
 
 // answer answers a request of a route.
-func (s *Server) answer(rt *route, w http.ResponseWriter, r *http.Request) *Problem {
+func (s *Server) answer(rt *route, w http.ResponseWriter, r *http.Request) *api.Problem {
 	media := rt.media
 	if media == "" {
 		media = jsonMedia
@@ -134,7 +136,7 @@ func paramsFor(r *http.Request, params []param) []param {
 }
 
 // problemFor is the problem of an error for the client.
-func (s *Server) problemFor(a *asked, err error) *Problem {
+func (s *Server) problemFor(a *asked, err error) *api.Problem {
 	p := s.problemOf(a.Context(), err, a.id)
 	if p.Code == "internal" && a.RemoteAddr == client.LocalPeer { // the user of this process may read what else goes to the log
 		p.Detail = err.Error()

@@ -3,6 +3,8 @@ package server
 import (
 	"sync"
 	"time"
+
+	"github.com/roost-dev/roost/report"
 )
 
 // A task has one owner at a time. This file serialises the changes of one task in this process. A change also waits for a
@@ -94,6 +96,6 @@ func (s *Server) inTurn(a *asked) (*reply, error) {
 
 // busyHere reports whether an error means that this process holds the task.
 func busyHere(err error) bool {
-	p := busyProblem(err)
+	p := report.BusyProblem(err)
 	return p != nil && p.Code == "task_busy" || isProblem(err, "task_busy")
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/journal"
@@ -25,7 +26,7 @@ const (
 
 // change answers a request that changes something. Around the route's own work it checks whether another process works
 // on the task, the idempotency key, and If-Match.
-func (s *Server) change(w http.ResponseWriter, a *asked) *Problem {
+func (s *Server) change(w http.ResponseWriter, a *asked) *api.Problem {
 	if s.opt.Engine == nil {
 		return readOnly()
 	}
@@ -57,7 +58,7 @@ func (s *Server) change(w http.ResponseWriter, a *asked) *Problem {
 }
 
 // keyOf is the idempotency key of a request, "" when it has none or needs none.
-func keyOf(a *asked) (string, *Problem) {
+func keyOf(a *asked) (string, *api.Problem) {
 	given := a.Header.Values(keyHeader)
 	if len(given) == 0 || a.Method != http.MethodPost {
 		return "", nil
@@ -69,24 +70,24 @@ func keyOf(a *asked) (string, *Problem) {
 	}
 	if !ok {
 		p := problem(http.StatusBadRequest, "bad_header", "The idempotency key cannot be one", "want one "+keyHeader+" of 1 to 255 visible ASCII characters")
-		p.Errors = []Wrong{{keyHeader, p.Detail}}
+		p.Errors = []api.Wrong{{Parameter: keyHeader, Detail: p.Detail}}
 		return "", p
 	}
 	return key, nil
 }
 
 // once carries out a request unless its key has been used, and gives the same answer again.
-func (s *Server) once(w http.ResponseWriter, a *asked, key string) *Problem {
+func (s *Server) once(w http.ResponseWriter, a *asked, key string) *api.Problem {
 	a.identity = identityOf(key)
 	one, done, err := s.keyed.begin(a.Context(), key, a.Method+" "+a.URL.Path, fingerprintOf(a))
 	switch {
 	case errors.Is(err, errInFlight):
 		p := problem(http.StatusConflict, "idempotency_in_flight", "It is being done", errInFlight.Error(), "ask again in a second, with the same key")
-		p.Retryable, p.after, p.Task = true, "1", a.id
+		p.Retryable, p.After, p.Task = true, "1", a.id
 		return p
 	case errors.Is(err, errOther):
 		p := problem(http.StatusUnprocessableEntity, "idempotency_mismatch", "The key was used for something else", errOther.Error()+": method, path, query or body differ", "use a new key")
-		p.Errors, p.Task = []Wrong{{keyHeader, errOther.Error()}}, a.id
+		p.Errors, p.Task = []api.Wrong{{Parameter: keyHeader, Detail: errOther.Error()}}, a.id
 		return p
 	case err != nil:
 		return s.problemFor(a, err)
@@ -120,7 +121,7 @@ func (s *Server) once(w http.ResponseWriter, a *asked, key string) *Problem {
 
 // nothingDone reports whether a problem means that a request changed nothing, so that its key may be used again. After a
 // failure of the server, or when the client went away, something may have changed.
-func nothingDone(p *Problem) bool {
+func nothingDone(p *api.Problem) bool {
 	return p.Status != http.StatusInternalServerError && p.Code != "stopping"
 }
 
@@ -165,7 +166,7 @@ func (s *Server) act(a *asked) (*outcome, error) {
 
 // refused is the problem of an error of act. When another process has just taken the task, the request is passed on to
 // that process.
-func (s *Server) refused(w http.ResponseWriter, a *asked, err error) *Problem {
+func (s *Server) refused(w http.ResponseWriter, a *asked, err error) *api.Problem {
 	var busy *journal.BusyError
 	if errors.As(err, &busy) && s.elsewhere(w, a) {
 		return nil
@@ -181,7 +182,7 @@ func (s *Server) refused(w http.ResponseWriter, a *asked, err error) *Problem {
 }
 
 // done answers with the outcome.
-func (s *Server) done(w http.ResponseWriter, a *asked, out outcome) *Problem {
+func (s *Server) done(w http.ResponseWriter, a *asked, out outcome) *api.Problem {
 	// The work took its time: the deadline for writing begins now.
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(3 * s.opt.WriteTimeout))
 	h := w.Header()

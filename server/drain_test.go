@@ -44,7 +44,7 @@ func (g *ground) refusedSend(status int, code, method, path, body string) {
 	g.Helper()
 	resp := g.send(method, path, body)
 	text := must[[]byte](g)(io.ReadAll(resp.Body))
-	var p Problem
+	var p api.Problem
 	if err := json.Unmarshal(text, &p); err != nil || resp.StatusCode != status || p.Code != code {
 		g.Errorf("%s %s: %s, want %d %s\n%s", method, path, resp.Status, status, code, text)
 	}

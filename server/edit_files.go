@@ -8,6 +8,7 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine/checkpoints"
+	"github.com/roost-dev/roost/report"
 )
 
 // errReadOnly is the problem of a request that needs an engine, at a server without one.
@@ -92,7 +93,7 @@ func (s *Server) restore(a *asked) (*reply, error) {
 			return err
 		}
 		if rule == "" && len(r.Files) == 0 && len(r.Conflicts) > 0 {
-			return conflicts(r) // the request names no rule for conflicts, and nothing else would change
+			return report.ConflictProblem(r) // the request names no rule for conflicts, and nothing else would change
 		}
 		return nil
 	}

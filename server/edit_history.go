@@ -113,7 +113,7 @@ func (s *Server) written(ctx context.Context, a *asked, finish func(context.Cont
 
 func conflictRule(text string) (string, error) {
 	if !slices.Contains([]string{"", "keep", "merge", "overwrite"}, text) {
-		return "", invalid(Wrong{"/on_conflict", "want keep, merge or overwrite"})
+		return "", invalid(api.Wrong{Parameter: "/on_conflict", Detail: "want keep, merge or overwrite"})
 	}
 	return text, nil
 }
@@ -121,7 +121,7 @@ func conflictRule(text string) (string, error) {
 // folder checks that a body names a folder by an absolute path.
 func folder(at, path string) error {
 	if path != "" && !filepath.IsAbs(path) {
-		return invalid(Wrong{at, "want an absolute folder of the server's machine"})
+		return invalid(api.Wrong{Parameter: at, Detail: "want an absolute folder of the server's machine"})
 	}
 	return nil
 }
@@ -131,24 +131,24 @@ func (s *Server) rewind(a *asked) (*reply, error) {
 	if err := a.read(&body); err != nil {
 		return nil, err
 	}
-	var wrong []Wrong
+	var wrong []api.Wrong
 	edit := strings.TrimSpace(body.Edit) != ""
 	switch {
 	case body.Edit != "" && !edit:
-		wrong = append(wrong, Wrong{"/edit", "there are no words in it"})
+		wrong = append(wrong, api.Wrong{Parameter: "/edit", Detail: "there are no words in it"})
 	case edit && body.To == "":
-		wrong = append(wrong, Wrong{"/edit", "name the message in to whose place the words take"})
+		wrong = append(wrong, api.Wrong{Parameter: "/edit", Detail: "name the message in to whose place the words take"})
 	case edit && body.KeepTarget:
-		wrong = append(wrong, Wrong{"/edit", "words take a message's place, or it is kept"})
+		wrong = append(wrong, api.Wrong{Parameter: "/edit", Detail: "words take a message's place, or it is kept"})
 	}
 	if body.Delete && (body.To == "" || edit || body.KeepTarget || body.Files) {
-		wrong = append(wrong, Wrong{"/delete", "it takes the message out that to names, and goes with no other change"})
+		wrong = append(wrong, api.Wrong{Parameter: "/delete", Detail: "it takes the message out that to names, and goes with no other change"})
 	}
 	if body.OnConflict != "" && !body.Files {
-		wrong = append(wrong, Wrong{"/on_conflict", "it says how files are put back, and goes with files"})
+		wrong = append(wrong, api.Wrong{Parameter: "/on_conflict", Detail: "it says how files are put back, and goes with files"})
 	}
 	if body.Plan != "" && !body.Files {
-		wrong = append(wrong, Wrong{"/plan", "it names what happens to files, and goes with files"})
+		wrong = append(wrong, api.Wrong{Parameter: "/plan", Detail: "it names what happens to files, and goes with files"})
 	}
 	rule, err := conflictRule(body.OnConflict)
 	if err != nil {
@@ -214,7 +214,7 @@ func originOf(given string) (string, error) {
 	case given == "":
 		return "api", nil
 	case !slices.Contains(origins, given):
-		return "", invalid(Wrong{"/origin", "want one of " + strings.Join(origins, ", ")})
+		return "", invalid(api.Wrong{Parameter: "/origin", Detail: "want one of " + strings.Join(origins, ", ")})
 	}
 	return given, nil
 }
@@ -249,10 +249,10 @@ func (s *Server) undo(a *asked, redo bool) (*reply, error) {
 	}
 	deed, now, files, err := s.opt.Engine.Undo(ctx, a.id, o)
 	if err != nil {
-		return nil, undoProblem(err, o, now)
+		return nil, report.UndoProblem(err, o, now)
 	}
 	if files != nil && deed.Kind == api.ActionRestore && files.Outcome == "nothing" && len(files.Conflicts) > 0 {
-		return nil, conflicts(*files)
+		return nil, report.ConflictProblem(*files)
 	}
 	return &reply{doc: report.UndoneOf(deed, now, files, o)}, nil
 }
@@ -263,7 +263,7 @@ func (s *Server) switchBranch(a *asked) (*reply, error) {
 		return nil, err
 	}
 	if body.Branch == "" {
-		return nil, invalid(Wrong{"/branch", "name a branch of the task"})
+		return nil, invalid(api.Wrong{Parameter: "/branch", Detail: "name a branch of the task"})
 	}
 	ref, err := s.idle(a)
 	if err != nil {
@@ -301,7 +301,7 @@ func (s *Server) fork(a *asked) (*reply, error) {
 		return out
 	}
 	if err := setup.CheckAddress(body.BaseURL); err != nil {
-		return nil, invalid(Wrong{"/base_url", err.Error()})
+		return nil, invalid(api.Wrong{Parameter: "/base_url", Detail: err.Error()})
 	}
 	ctx := a.lasting()
 	if !body.DryRun && a.again && a.key() != "" {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine/checkpoints"
+	"github.com/roost-dev/roost/report"
 )
 
 // The plan of a dry run accepts only a restore that does the same.
@@ -35,7 +36,7 @@ func TestAPlanAcceptsOnlyTheSameRestore(t *testing.T) {
 	} {
 		now := same
 		change(&now)
-		var p *Problem
+		var p *api.Problem
 		if err := agreed(planOf(shown), now); !errors.As(err, &p) || p.Status != http.StatusConflict || p.Code != "changed_meanwhile" {
 			t.Errorf("%s: got %v, want 409 changed_meanwhile", name, err)
 		}
@@ -57,7 +58,7 @@ func TestAFailedRestoreHasOneProblem(t *testing.T) {
 		{"rolled back", &checkpoints.RolledBackError{Err: closed}, 500, "rolled_back", "put files back: put back ro/f: permission denied; everything is as it was before"},
 		{"half-way", &checkpoints.HalfwayError{Task: "0199", Err: closed}, 500, "restoring", "put files back: put back ro/f: permission denied; the restore is not finished, and the next command that works on the task continues it"},
 	} {
-		p := (&Server{}).problemOf(t.Context(), fmt.Errorf("%w", tt.err), "0199")
+		p := report.ProblemOf(t.Context(), nil, fmt.Errorf("%w", tt.err), "0199")
 		if p.Status != tt.status || p.Code != tt.code || p.Detail != tt.detail {
 			t.Errorf("%s: got %d %s %q, want %d %s %q", tt.name, p.Status, p.Code, p.Detail, tt.status, tt.code, tt.detail)
 		}

@@ -100,10 +100,10 @@ func did[T any](w *workshop, status int, path, body string, headers ...string) (
 }
 
 // refuses sends what must be refused.
-func (w *workshop) refuses(status int, code, path, body string, headers ...string) Problem {
+func (w *workshop) refuses(status int, code, path, body string, headers ...string) api.Problem {
 	w.Helper()
 	resp, data := w.send("POST", path, body, headers...)
-	var p Problem
+	var p api.Problem
 	if err := json.Unmarshal(data, &p); err != nil || resp.StatusCode != status || p.Code != code || resp.Header.Get("Content-Type") != "application/problem+json" {
 		w.Errorf("POST %s %s: %s, want %d %s\n%s", path, body, resp.Status, status, code, data)
 	}

@@ -190,8 +190,8 @@ func (s *Server) passOn(w http.ResponseWriter, a *asked, conn net.Conn) (answere
 				answered = false
 				return
 			}
-			p := problem(http.StatusServiceUnavailable, "holder_gone", "The process that works on the task went away", "whether it did what was asked is not known; asked again with the same Idempotency-Key it is done once").because(err)
-			p.Retryable, p.after, p.Task = true, "1", a.id
+			p := problem(http.StatusServiceUnavailable, "holder_gone", "The process that works on the task went away", "whether it did what was asked is not known; asked again with the same Idempotency-Key it is done once").Because(err)
+			p.Retryable, p.After, p.Task = true, "1", a.id
 			s.lament(w, r, p)
 		},
 	}

@@ -238,7 +238,7 @@ func TestAGuestChangesOnlyWhatItsProcessWorksOn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var p Problem
+		var p api.Problem
 		_ = json.NewDecoder(resp.Body).Decode(&p)
 		_ = resp.Body.Close()
 		if resp.StatusCode != want || want == 409 && p.Code != "not_here" {

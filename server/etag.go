@@ -3,12 +3,12 @@ package server
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"net/http"
 	"strconv"
 	"strings"
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/events"
+	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
 )
 
@@ -137,8 +137,4 @@ func (s *Server) didIt(a *asked, ref store.Ref) bool {
 }
 
 // errSeen is the problem of a change of a task that is not as the client saw it.
-func errSeen(a *asked) error { return moved(a.id) }
-
-func moved(task string) *Problem {
-	return problem(http.StatusPreconditionFailed, "etag_mismatch", "The task changed since", "it is not the one that If-Match names any more", "GET /v1/tasks/"+task)
-}
+func errSeen(a *asked) error { return report.MovedProblem(a.id) }

@@ -42,7 +42,7 @@ func exportRoutes() []route {
 }
 
 // export writes a task in another form, as it is made: memory does not grow with it.
-func (s *Server) export(w http.ResponseWriter, a *asked) *Problem {
+func (s *Server) export(w http.ResponseWriter, a *asked) *api.Problem {
 	select { // see answer
 	case s.readings <- struct{}{}:
 		defer func() { <-s.readings }()
@@ -111,15 +111,15 @@ func (s *Server) export(w http.ResponseWriter, a *asked) *Problem {
 }
 
 // noneReadable is the problem of an archive for which no task can be read; nil when one can.
-func (s *Server) noneReadable(a *asked, refs []store.Ref) *Problem {
-	var wrong []Wrong
+func (s *Server) noneReadable(a *asked, refs []store.Ref) *api.Problem {
+	var wrong []api.Wrong
 	for _, ref := range refs {
 		v, err := s.opt.Store.Read(a.Context(), ref)
 		if err == nil {
 			v.Close()
 			return nil
 		}
-		wrong = append(wrong, Wrong{ref.Source + ":" + ref.ID, err.Error()})
+		wrong = append(wrong, api.Wrong{Parameter: ref.Source + ":" + ref.ID, Detail: err.Error()})
 		if len(refs) == 1 {
 			p := s.problemFor(a, err)
 			p.Errors = wrong

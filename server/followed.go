@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/store"
 )
@@ -24,7 +25,7 @@ func followedOf(task, run string, from events.Cursor) *followed {
 }
 
 // followed streams the events of a run, the same ones to who repeats the request.
-func (s *Server) followed(w http.ResponseWriter, a *asked, f followed) *Problem {
+func (s *Server) followed(w http.ResponseWriter, a *asked, f followed) *api.Problem {
 	ref, err := s.opt.Store.Find(a.Context(), store.OwnSource+":"+f.Task)
 	if errors.Is(err, store.ErrNotFound) { // of another tool, and continued in its place
 		ref, err = s.opt.Store.Find(a.Context(), f.Task)

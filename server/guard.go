@@ -12,7 +12,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/client"
+	"github.com/roost-dev/roost/report"
 )
 
 const requestID = "X-Request-Id"
@@ -56,12 +58,12 @@ func (s *Server) guard(w http.ResponseWriter, r *http.Request) {
 }
 
 // refuse is the problem of a request that must not reach its route; nil when it may.
-func (s *Server) refuse(r *http.Request) *Problem {
+func (s *Server) refuse(r *http.Request) *api.Problem {
 	if !s.known(r.Host) && !isPeer(r) { // a socket has no name, and browsers do not reach it
-		return problem(http.StatusForbidden, "host_denied", "The server is not known by that name", "the request names the host "+clip(r.Host), "use the address that roost serve printed", "roost serve --host NAME")
+		return problem(http.StatusForbidden, "host_denied", "The server is not known by that name", "the request names the host "+report.Clip(r.Host), "use the address that roost serve printed", "roost serve --host NAME")
 	}
 	if !safe(r.Method) && foreign(r) && !s.page(r) {
-		return problem(http.StatusForbidden, "origin_denied", "Another site may not ask that", "the request comes from the origin "+clip(r.Header.Get("Origin")))
+		return problem(http.StatusForbidden, "origin_denied", "Another site may not ask that", "the request comes from the origin "+report.Clip(r.Header.Get("Origin")))
 	}
 	open := r.URL.Path == "/healthz" || r.URL.Path == "/readyz" || r.URL.Path == "/login"
 	if !open {

@@ -175,11 +175,11 @@ func (g *ground) get(path string, headers ...string) []byte {
 }
 
 // refused checks that a request is answered with a problem, and gives it.
-func (g *ground) refused(status int, code, method, path string, headers ...string) Problem {
+func (g *ground) refused(status int, code, method, path string, headers ...string) api.Problem {
 	g.Helper()
 	resp := g.ask(method, path, headers...)
 	body := must[[]byte](g)(io.ReadAll(resp.Body))
-	var p Problem
+	var p api.Problem
 	err := json.Unmarshal(body, &p)
 	if resp.StatusCode != status || err != nil || p.Code != code || p.Status != status || resp.Header.Get("Content-Type") != "application/problem+json" {
 		g.Errorf("%s %s %q: %s %s, want %d %s\n%s", method, path, headers, resp.Status, resp.Header.Get("Content-Type"), status, code, body)

@@ -3,6 +3,8 @@ package server
 import (
 	"net/http"
 	"strings"
+
+	"github.com/roost-dev/roost/api"
 )
 
 type health struct {
@@ -19,7 +21,7 @@ type readiness struct {
 
 // readyz checks whether tasks can be read and kept, and whether the server is stopping. It reports the recovery of an
 // earlier server's runs and does not wait for it.
-func (s *Server) readyz(w http.ResponseWriter, a *asked) *Problem {
+func (s *Server) readyz(w http.ResponseWriter, a *asked) *api.Problem {
 	out := readiness{"ready", map[string]string{"store": "ok", "server": "ok", "recovery": s.opt.Recovery.String()}}
 	if why := s.room(); why != "" {
 		out.Status, out.Checks["store"] = "not ready", why
@@ -49,7 +51,7 @@ func (s *Server) describe(*asked) (any, error) {
 }
 
 // login turns the key of the link into a cookie. The HEAD request of a prefetching browser does not use the key up.
-func (s *Server) login(w http.ResponseWriter, a *asked) *Problem {
+func (s *Server) login(w http.ResponseWriter, a *asked) *api.Problem {
 	if a.Method != http.MethodGet {
 		w.WriteHeader(http.StatusNoContent)
 		return nil

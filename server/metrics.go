@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/roost-dev/roost/api"
 )
 
 // The metrics in the text format of Prometheus (version 0.0.4). They are written by hand: the library of that name would
@@ -178,7 +180,7 @@ func (c requests) count(r *http.Request, h http.Header, status int, took time.Du
 }
 
 // metrics answers with all metrics.
-func (s *Server) metrics(w http.ResponseWriter, a *asked) *Problem {
+func (s *Server) metrics(w http.ResponseWriter, a *asked) *api.Problem {
 	var b strings.Builder
 	v := s.opt.Version
 	fmt.Fprintf(&b, "# HELP roost_build_info What runs here.\n# TYPE roost_build_info gauge\nroost_build_info%s 1\n",

@@ -161,7 +161,7 @@ func olderPath(path string) bool {
 }
 
 // olderFail writes a problem in the older shape.
-func (s *Server) olderFail(w http.ResponseWriter, r *http.Request, p *Problem) {
+func (s *Server) olderFail(w http.ResponseWriter, r *http.Request, p *api.Problem) {
 	out := api.OlderFailure{Error: p.Title, Message: p.Detail, Code: p.Code, Suggestions: p.Suggestions, Timestamp: api.Stamp(s.opt.Now().UnixMilli())}
 	if p.Code == "task_not_found" {
 		out.Error = "Task not found"
@@ -174,8 +174,8 @@ func (s *Server) olderFail(w http.ResponseWriter, r *http.Request, p *Problem) {
 	}
 	h := w.Header()
 	h.Set("Content-Type", jsonMedia)
-	if p.after != "" {
-		h.Set("Retry-After", p.after)
+	if p.After != "" {
+		h.Set("Retry-After", p.After)
 	}
 	w.WriteHeader(p.Status)
 	if r.Method != http.MethodHead {
@@ -185,8 +185,8 @@ func (s *Server) olderFail(w http.ResponseWriter, r *http.Request, p *Problem) {
 	}
 }
 
-func tooManyStreams() *Problem {
+func tooManyStreams() *api.Problem {
 	p := problem(http.StatusTooManyRequests, "too_many_streams", "Too many streams are open", "close some, or follow fewer tasks at a time")
-	p.Retryable, p.after = true, "5"
+	p.Retryable, p.After = true, "5"
 	return p
 }

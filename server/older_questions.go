@@ -8,6 +8,7 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/report"
 )
 
 // The older call's questions are those that every door shows; a job is a run.
@@ -70,7 +71,7 @@ func (s *Server) open(a *asked, name string) (*engine.Asked, error) {
 	if s.opt.Engine == nil {
 		return nil, errReadOnly()
 	}
-	missing := problem(http.StatusNotFound, "question_not_found", "Question not found", "no such question is open: "+clip(name), "GET /v1/questions")
+	missing := problem(http.StatusNotFound, "question_not_found", "Question not found", "no such question is open: "+report.Clip(name), "GET /v1/questions")
 	dot := strings.LastIndexByte(name, '.')
 	if dot < 0 || !validRef(name[:dot]) {
 		return nil, missing

@@ -23,7 +23,7 @@ import (
 
 // older streams a run in the older shape: what its task's journal says, a line of flat
 // JSON each, with the ids of the events that it is made of. Only what is durable is told.
-func (s *Server) older(w http.ResponseWriter, a *asked, at followed) *Problem {
+func (s *Server) older(w http.ResponseWriter, a *asked, at followed) *api.Problem {
 	var b api.OlderRun
 	if err := a.read(&b); err != nil {
 		return s.problemFor(a, err)

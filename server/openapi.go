@@ -17,7 +17,7 @@ type object = map[string]any
 // name of the cookie that the log-in link sets.
 func openAPI(list []route, v api.Version, cookie string) ([]byte, error) {
 	b := schemas{object{}}
-	failure := b.of(reflect.TypeFor[Problem]())
+	failure := b.of(reflect.TypeFor[api.Problem]())
 	paths := object{}
 	for _, rt := range list {
 		op := object{"summary": rt.summary, "description": rt.about(), "tags": []string{rt.tag()}, "operationId": rt.operation(), "responses": responses(&b, rt, failure)}

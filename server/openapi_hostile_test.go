@@ -11,10 +11,12 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/roost-dev/roost/api"
 )
 
 // hostile asks without a network, and gives the answer, which must be a problem.
-func (g *ground) hostile(method, path, media, body string) (status int, p Problem) {
+func (g *ground) hostile(method, path, media, body string) (status int, p api.Problem) {
 	g.Helper()
 	r := httptest.NewRequest(method, g.url+path, strings.NewReader(body))
 	r.Header.Set("Authorization", "Bearer "+g.token)
@@ -38,7 +40,7 @@ func (g *ground) hostile(method, path, media, body string) (status int, p Proble
 		if err := json.Unmarshal(text, &p); err != nil || p.Error == "" || p.Message == "" || p.Timestamp == "" || p.Suggestions == nil {
 			g.Errorf("%s %s %.80s: %v\n%.300s", method, path, body, err, text)
 		}
-		return resp.StatusCode, Problem{}
+		return resp.StatusCode, api.Problem{}
 	}
 	if err != nil || p.Status != resp.StatusCode || p.Code == "" || p.Title == "" || p.Suggestions == nil || resp.Header.Get("Content-Type") != "application/problem+json" {
 		g.Errorf("%s %s %.80s: no problem: %v\n%.300s", method, path, body, err, text)
@@ -60,7 +62,7 @@ func TestEveryRouteRefusesWhatIsWrong(t *testing.T) {
 	g := newWork(t)
 	before := g.everything()
 	asked := 0
-	ask := func(method, path, media, body string, want ...int) Problem {
+	ask := func(method, path, media, body string, want ...int) api.Problem {
 		asked++
 		status, p := g.hostile(method, path, media, body)
 		if !slices.Contains(want, status) && status >= 400 && status < 500 {

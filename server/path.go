@@ -9,7 +9,7 @@ import (
 )
 
 // badName is the problem of a malformed name in the path of a request; nil when there is none.
-func badName(rt *route, r *http.Request) *Problem {
+func badName(rt *route, r *http.Request) *api.Problem {
 	if r.RemoteAddr == client.LocalPeer { // the user may name a folder of another tool by any name
 		return nil
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/money"
+	"github.com/roost-dev/roost/report"
 )
 
 // param is a query parameter of a route. The reader of queries and the OpenAPI document use the same table.
@@ -47,26 +48,26 @@ func decode(raw string, params []param, now time.Time) (values, error) {
 	if err != nil {
 		return v, problem(http.StatusBadRequest, "bad_query", "The query cannot be read", "it is not of the form name=value&name=value, percent-encoded")
 	}
-	var wrong []Wrong
+	var wrong []api.Wrong
 	for name, texts := range given {
 		i := slices.IndexFunc(params, func(p param) bool { return p.name == name })
 		switch {
 		case i < 0:
-			wrong = append(wrong, Wrong{clip(name), "there is no such parameter" + known(params)})
+			wrong = append(wrong, api.Wrong{Parameter: report.Clip(name), Detail: "there is no such parameter" + known(params)})
 		case len(texts) > 1:
-			wrong = append(wrong, Wrong{name, "it is given twice"})
+			wrong = append(wrong, api.Wrong{Parameter: name, Detail: "it is given twice"})
 		case len(texts[0]) > longest:
-			wrong = append(wrong, Wrong{name, "it is too long"})
+			wrong = append(wrong, api.Wrong{Parameter: name, Detail: "it is too long"})
 		default:
 			if why := v.read(params[i], texts[0], now); why != "" {
-				wrong = append(wrong, Wrong{name, why})
+				wrong = append(wrong, api.Wrong{Parameter: name, Detail: why})
 			}
 		}
 	}
 	if len(wrong) == 0 {
 		return v, nil
 	}
-	slices.SortFunc(wrong, func(a, b Wrong) int { return strings.Compare(a.Parameter, b.Parameter) })
+	slices.SortFunc(wrong, func(a, b api.Wrong) int { return strings.Compare(a.Parameter, b.Parameter) })
 	p := problem(http.StatusUnprocessableEntity, "validation_failed", "A parameter is wrong", wrong[0].Parameter+": "+wrong[0].Detail)
 	p.Errors = wrong
 	return v, p
@@ -129,12 +130,4 @@ func known(params []param) string {
 		names = append(names, p.name)
 	}
 	return "; there are: " + strings.Join(names, ", ")
-}
-
-// clip shortens text of a client in an answer.
-func clip(text string) string {
-	if len(text) > 100 {
-		return strings.ToValidUTF8(text[:100], "") + "..."
-	}
-	return text
 }

@@ -34,7 +34,7 @@ func TestDecodingOfEachKind(t *testing.T) {
 		"x=1": "there is no such parameter; there are: n, open, b, at, usd, one, some, t",
 	} {
 		_, err := decode(query, everyKind, now)
-		p, ok := err.(*Problem) //nolint:errorlint // it is made here
+		p, ok := err.(*api.Problem) //nolint:errorlint // it is made here
 		if !ok || len(p.Errors) != 1 || p.Errors[0].Detail != want {
 			t.Errorf("%.40s: %v", query, err)
 		}
@@ -51,7 +51,7 @@ func FuzzQuery(f *testing.F) {
 	f.Fuzz(func(t *testing.T, query string) {
 		v, err := decode(query, everyKind, time.Unix(1e9, 0))
 		if err != nil {
-			if p, ok := err.(*Problem); !ok || p.Status/100 != 4 { //nolint:errorlint // it is made here
+			if p, ok := err.(*api.Problem); !ok || p.Status/100 != 4 { //nolint:errorlint // it is made here
 				t.Fatalf("%v", err)
 			}
 			return

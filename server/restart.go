@@ -94,7 +94,7 @@ func (r Restart) refuses(ref store.Ref, sum api.Summary, runs []engine.RunInfo, 
 	return p
 }
 
-func restartsOff(id string) *Problem {
+func restartsOff(id string) *api.Problem {
 	p := problem(http.StatusForbidden, "restart_disabled", "Tasks are not restarted here", "the setting restart.enabled says so", "roost resume "+id, "roost config set restart.enabled true")
 	p.Task = id
 	return p

@@ -28,9 +28,9 @@ type route struct {
 	also    int      // another one, when nothing new was made; 0 = none
 
 	// One of these answers. Around act, the server handles idempotency keys, If-Match and Origin.
-	document func(*Server, *asked) (any, error)                  // GET: answers with JSON
-	act      func(*Server, *asked) (*reply, error)               // other methods: changes something
-	serve    func(*Server, http.ResponseWriter, *asked) *Problem // writes the answer itself
+	document func(*Server, *asked) (any, error)                      // GET: answers with JSON
+	act      func(*Server, *asked) (*reply, error)                   // other methods: changes something
+	serve    func(*Server, http.ResponseWriter, *asked) *api.Problem // writes the answer itself
 }
 
 // verb is the method of the route.

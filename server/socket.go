@@ -84,7 +84,7 @@ func (s *Socket) answer(w http.ResponseWriter, r *http.Request) {
 	s.mu.Unlock()
 	if srv == nil {
 		p := problem(http.StatusServiceUnavailable, "stopping", "The process is ending", "it answers no more requests")
-		p.cause, p.Retryable = err, true
+		p.Cause, p.Retryable = err, true
 		fail(w, r, p)
 		return
 	}

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/journal"
@@ -197,7 +198,7 @@ func (f *eventStream) end(why error) error {
 var typesParam = param{name: "types", kind: "text", doc: "only events of these types, joined by commas: run.ended, or message.* for all that begin so"}
 
 // wanted reads the parameter types; nil means all events. The events stream.snapshot and stream.end are always sent.
-func (a *asked) wanted() (func(events.Item) bool, *Problem) {
+func (a *asked) wanted() (func(events.Item) bool, *api.Problem) {
 	text, given := a.text["types"]
 	if !given {
 		return nil, nil
@@ -206,7 +207,7 @@ func (a *asked) wanted() (func(events.Item) bool, *Problem) {
 	for _, one := range list {
 		if !events.PlainType(strings.TrimSuffix(one, "*")) && one != "*" || len(list) > 64 {
 			p := problem(http.StatusUnprocessableEntity, "validation_failed", "A parameter is wrong", "types: want types of events such as run.ended or message.*, joined by commas")
-			p.Errors = []Wrong{{"types", "want types of events such as run.ended or message.*, joined by commas"}}
+			p.Errors = []api.Wrong{{Parameter: "types", Detail: "want types of events such as run.ended or message.*, joined by commas"}}
 			return nil, p
 		}
 	}

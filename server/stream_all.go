@@ -25,7 +25,7 @@ func streamRoutes() []route {
 }
 
 // allEvents streams the events of all tasks.
-func (s *Server) allEvents(w http.ResponseWriter, a *asked) *Problem {
+func (s *Server) allEvents(w http.ResponseWriter, a *asked) *api.Problem {
 	given := a.given()
 	from, ok := events.ParseAllCursor(given)
 	if given != "" && !ok {

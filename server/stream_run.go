@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/store"
@@ -13,7 +14,7 @@ import (
 // streamRun answers with the events of a task behind a place, until one of its runs has
 // ended; a run that waits for a person has not. Then stream.end says so. Who comes back
 // with Last-Event-ID goes on there.
-func (s *Server) streamRun(w http.ResponseWriter, a *asked, ref store.Ref, from events.Cursor, run string) *Problem {
+func (s *Server) streamRun(w http.ResponseWriter, a *asked, ref store.Ref, from events.Cursor, run string) *api.Problem {
 	if last := a.Header.Get("Last-Event-ID"); last != "" {
 		var ok bool
 		if from, ok = events.ParseCursor(last); !ok {
@@ -43,7 +44,7 @@ func (s *Server) over(run string) func() bool {
 }
 
 // runEvents streams the events of a run alone.
-func (s *Server) runEvents(w http.ResponseWriter, a *asked) *Problem {
+func (s *Server) runEvents(w http.ResponseWriter, a *asked) *api.Problem {
 	if s.opt.Engine == nil {
 		return problem(http.StatusServiceUnavailable, "read_only", "This server only reads", "it does not know runs", "GET /v1/tasks")
 	}

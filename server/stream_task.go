@@ -23,21 +23,21 @@ func (a *asked) given() string {
 }
 
 // enter takes a place among the streams; leave must be called.
-func (s *Server) enter(a *asked) (leave func(), p *Problem) {
+func (s *Server) enter(a *asked) (leave func(), p *api.Problem) {
 	if s.stopping.Load() {
 		return nil, s.problemOf(a.Context(), context.Canceled, a.id)
 	}
 	leave, ok := s.streams.enter(addressOf(a.Request))
 	if !ok {
 		p = problem(http.StatusTooManyRequests, "too_many_streams", "Too many streams are open", "close some, or follow fewer tasks at a time")
-		p.Retryable, p.after = true, "5"
+		p.Retryable, p.After = true, "5"
 	}
 	return leave, p
 }
 
 // events streams a task's events: those behind the cursor, then new ones. Everything that can be refused is refused
 // before the head of the answer.
-func (s *Server) events(w http.ResponseWriter, a *asked) *Problem {
+func (s *Server) events(w http.ResponseWriter, a *asked) *api.Problem {
 	given := a.given()
 	from, ok := events.ParseCursor(given)
 	if given != "" && !ok {
@@ -67,7 +67,7 @@ func (s *Server) events(w http.ResponseWriter, a *asked) *Problem {
 }
 
 // streamTask streams a task's events; prepare sets how, and gives the cursor from which the stream starts.
-func (s *Server) streamTask(w http.ResponseWriter, a *asked, ref store.Ref, prepare func(context.Context, *eventStream) (events.Cursor, error)) *Problem {
+func (s *Server) streamTask(w http.ResponseWriter, a *asked, ref store.Ref, prepare func(context.Context, *eventStream) (events.Cursor, error)) *api.Problem {
 	leave, p := s.enter(a)
 	if p != nil {
 		return p

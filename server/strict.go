@@ -13,6 +13,9 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/report"
 )
 
 // Bodies are decoded by hand: encoding/json accepts a member in any case of letters, keeps the last of two with one name,
@@ -44,7 +47,7 @@ func strictly(body []byte, into any) error {
 }
 
 // invalid is the problem of a body with faults.
-func invalid(wrong ...Wrong) *Problem {
+func invalid(wrong ...api.Wrong) *api.Problem {
 	at := wrong[0].Parameter
 	if at == "" {
 		at = "the body"
@@ -63,7 +66,7 @@ func wellFormed(body []byte) error {
 	d := json.NewDecoder(bytes.NewReader(body))
 	err := d.Decode(&one)
 	if err == nil {
-		return invalid(Wrong{"", "it holds more than one value: there is text behind byte " + strconv.FormatInt(d.InputOffset(), 10)})
+		return invalid(api.Wrong{Parameter: "", Detail: "it holds more than one value: there is text behind byte " + strconv.FormatInt(d.InputOffset(), 10)})
 	}
 	why := "it ends too early"
 	var syntax *json.SyntaxError
@@ -76,12 +79,12 @@ func wellFormed(body []byte) error {
 // binder puts tokens into values, and collects faults.
 type binder struct {
 	d     *json.Decoder
-	wrong []Wrong
+	wrong []api.Wrong
 }
 
 func (b *binder) bad(at, format string, args ...any) {
 	if len(b.wrong) < mostWrong {
-		b.wrong = append(b.wrong, Wrong{clip(at), fmt.Sprintf(format, args...)})
+		b.wrong = append(b.wrong, api.Wrong{Parameter: report.Clip(at), Detail: fmt.Sprintf(format, args...)})
 	}
 }
 
@@ -336,7 +339,7 @@ func (b *binder) number(n json.Number, v reflect.Value, at string) {
 		err = strconv.ErrSyntax
 	}
 	if err != nil {
-		b.bad(at, "want %s, not %s", kindText(v.Type()), clip(n.String()))
+		b.bad(at, "want %s, not %s", kindText(v.Type()), report.Clip(n.String()))
 	}
 }
 

@@ -79,7 +79,7 @@ func TestBodiesAreReadStrictly(t *testing.T) {
 				}
 				return
 			}
-			var p *Problem
+			var p *api.Problem
 			if !errors.As(err, &p) || p.Code != c.code {
 				t.Fatalf("got %v, want %s", err, c.code)
 			}
@@ -101,7 +101,7 @@ func TestBodiesAreReadStrictly(t *testing.T) {
 func TestManyMistakesAreCut(t *testing.T) {
 	body := "{" + strings.TrimSuffix(strings.Repeat(`"`+strings.Repeat("k", 5000)+`":1,`, 1000), ",") + "}"
 	err := strictly([]byte(body), &sample{})
-	var p *Problem
+	var p *api.Problem
 	if !errors.As(err, &p) || len(p.Errors) != mostWrong {
 		t.Fatalf("%v", err)
 	}
@@ -172,7 +172,7 @@ func FuzzBody(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) {
 		var got sample
 		err := strictly(body, &got)
-		var p *Problem
+		var p *api.Problem
 		if err != nil && (!errors.As(err, &p) || p.Status != 400 && p.Status != 422) {
 			t.Fatalf("%v", err)
 		}

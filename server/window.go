@@ -72,7 +72,7 @@ func (a *asked) span() (span, error) {
 		n, err := strconv.Atoi(strings.TrimPrefix(text, "#"))
 		if err != nil || n < 0 || name == "before" && n == 0 {
 			p := problem(http.StatusUnprocessableEntity, "validation_failed", "A parameter is wrong", name+": want a message's number such as 12")
-			p.Errors = []Wrong{{name, "want a message's number such as 12"}}
+			p.Errors = []api.Wrong{{Parameter: name, Detail: "want a message's number such as 12"}}
 			return out, p
 		}
 		if *to = n; name == "after" {

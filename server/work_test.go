@@ -109,7 +109,7 @@ func (g *ground) did(status int, into any, method, path, body string, headers ..
 }
 
 // denied sends a request that must be answered with a problem.
-func (g *ground) denied(status int, code, method, path, body string, headers ...string) (p Problem) {
+func (g *ground) denied(status int, code, method, path, body string, headers ...string) (p api.Problem) {
 	g.Helper()
 	head := g.did(status, &p, method, path, body, headers...)
 	if p.Code != code || p.Status != status || head.Get("Content-Type") != "application/problem+json" {
@@ -208,7 +208,7 @@ func newWorkOn(t testing.TB, s *store.Store, like *ground) *ground {
 	return g
 }
 
-func problemIn(t testing.TB, resp *http.Response) (p Problem) {
+func problemIn(t testing.TB, resp *http.Response) (p api.Problem) {
 	t.Helper()
 	if err := json.NewDecoder(resp.Body).Decode(&p); err != nil {
 		t.Error(err)

@@ -12,6 +12,7 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
+	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
 )
@@ -86,7 +87,7 @@ func TestNoRouteRunsATaskOutsideAProject(t *testing.T) {
 				Suggestions []string
 			}
 			g.did(422, &p, "POST", c.path, c.body)
-			if p.Code != "configuration" || len(p.Suggestions) != 1 || p.Suggestions[0] != NameFolder {
+			if p.Code != "configuration" || len(p.Suggestions) != 1 || p.Suggestions[0] != report.NameFolder {
 				t.Errorf("%s: POST %s %s: %+v", dir, c.path, c.body, p)
 			}
 		}

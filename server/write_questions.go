@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"strings"
 
 	"github.com/roost-dev/roost/api"
@@ -29,7 +28,7 @@ func (s *Server) questions(a *asked) (any, error) {
 	}
 	id := a.text["task"]
 	if id != "" && !validRef(id) {
-		return nil, invalid(Wrong{"task", "want a task's id"})
+		return nil, invalid(api.Wrong{Parameter: "task", Detail: "want a task's id"})
 	}
 	all, err := s.opt.Engine.Questions(a.Context(), id)
 	if err != nil {
@@ -60,7 +59,7 @@ func taskOf(question string) string {
 // openQuestion finds an open question.
 func (s *Server) openQuestion(a *asked) (engine.Asked, error) {
 	id := a.PathValue("qid")
-	none := problem(http.StatusNotFound, "question_not_found", "No such question is open", "nothing that is asked goes by "+clip(id), "GET /v1/questions")
+	none := problem(http.StatusNotFound, "question_not_found", "No such question is open", "nothing that is asked goes by "+report.Clip(id), "GET /v1/questions")
 	of := taskOf(id)
 	if of == "" {
 		return engine.Asked{}, none
@@ -98,9 +97,9 @@ func (s *Server) answerQuestion(a *asked) (*reply, error) {
 	var late *engine.AnsweredError
 	if errors.As(err, &late) {
 		if a.again && late.Answer.By == r.By && late.Answer.Text == r.Text && sameBool(late.Answer.Approve, r.Approve) { // this request gave that answer
-			return &reply{head: aboutTask(late.Task, ""), doc: winner(late)}, nil
+			return &reply{head: aboutTask(late.Task, ""), doc: report.FirstAnswer(late)}, nil
 		}
-		return nil, answered(late)
+		return nil, report.AnsweredProblem(late)
 	}
 	if err != nil {
 		return nil, err
@@ -110,26 +109,11 @@ func (s *Server) answerQuestion(a *asked) (*reply, error) {
 }
 
 func isProblem(err error, code string) bool {
-	var p *Problem
+	var p *api.Problem
 	return errors.As(err, &p) && p.Code == code
 }
 
 func sameBool(a, b *bool) bool { return (a == nil) == (b == nil) && (a == nil || *a == *b) }
-
-// winner is the first answer.
-func winner(e *engine.AnsweredError) api.Answered {
-	return api.Answered{Question: e.Question, Task: e.Task, Approve: e.Answer.Approve, Text: e.Answer.Text, By: e.Answer.By}
-}
-
-func answered(e *engine.AnsweredError) *Problem {
-	p := problem(http.StatusConflict, "question_answered", "It was answered already", "by "+e.Answer.By, "GET /v1/tasks/"+url.PathEscape(e.Task)+"/messages")
-	if e.Answer.Reason != "" {
-		p.Detail = "nobody waits for it any more: " + e.Answer.Reason
-	}
-	won := winner(e)
-	p.Task, p.Answer = e.Task, &won
-	return p
-}
 
 // replyOf checks an answer against its question, while that is open: it refuses an answer that does not fit.
 func replyOf(n api.Answer, q engine.Asked, open bool) (r engine.Reply, err error) {

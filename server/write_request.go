@@ -23,10 +23,10 @@ import (
 // done: what is left to the engine depends on the task.
 
 // wrongs collects what is wrong with a body.
-type wrongs []Wrong
+type wrongs []api.Wrong
 
 func (w *wrongs) add(at, format string, args ...any) {
-	*w = append(*w, Wrong{at, fmt.Sprintf(format, args...)})
+	*w = append(*w, api.Wrong{Parameter: at, Detail: fmt.Sprintf(format, args...)})
 }
 
 func (w wrongs) err() error {

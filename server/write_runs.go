@@ -147,7 +147,7 @@ func (s *Server) runs(a *asked) (any, error) {
 }
 
 // run answers with a run, when it has ended or waits if the client prefers so.
-func (s *Server) run(w http.ResponseWriter, a *asked) *Problem {
+func (s *Server) run(w http.ResponseWriter, a *asked) *api.Problem {
 	if s.opt.Engine == nil {
 		return readOnly()
 	}
@@ -178,7 +178,7 @@ func (s *Server) run(w http.ResponseWriter, a *asked) *Problem {
 }
 
 // waitOf reads Prefer: wait=N, in seconds. Other preferences are let be, as it says.
-func waitOf(a *asked) (wait time.Duration, given bool, p *Problem) {
+func waitOf(a *asked) (wait time.Duration, given bool, p *api.Problem) {
 	for _, header := range a.Header.Values("Prefer") {
 		for _, one := range strings.Split(header, ",") {
 			name, value, _ := strings.Cut(strings.TrimSpace(one), "=")
@@ -269,6 +269,6 @@ func (s *Server) cancelRun(a *asked) (*reply, error) {
 }
 
 // readOnly is what a server without an engine says.
-func readOnly() *Problem {
+func readOnly() *api.Problem {
 	return problem(http.StatusServiceUnavailable, "read_only", "This server only reads", "it was started without what works on tasks", "roost serve")
 }

@@ -105,7 +105,7 @@ func TestTheFirstAnswerWins(t *testing.T) {
 	g.denied(409, "question_stale", "POST", path, `{"choice":1,"seen":"1.1-0"}`)
 	var wait sync.WaitGroup
 	var mu sync.Mutex
-	won, lost := []string{}, []Problem{}
+	won, lost := []string{}, []api.Problem{}
 	for i := range 8 {
 		wait.Go(func() {
 			words := fmt.Sprintf("answer %d", i)

@@ -157,7 +157,7 @@ func (s *Server) labels(a *asked, ref store.Ref, p api.TaskPatch) (l labels.Chan
 	}
 	if len(p.AddTags)+len(p.RemoveTags) > 0 {
 		if p.Tags.Given {
-			return l, false, invalid(Wrong{"/add_tags", "tags replaces all tags, and goes without add_tags and remove_tags"})
+			return l, false, invalid(api.Wrong{Parameter: "/add_tags", Detail: "tags replaces all tags, and goes without add_tags and remove_tags"})
 		}
 		l.Add, l.Remove, filed = p.AddTags, p.RemoveTags, true
 	}
@@ -207,7 +207,7 @@ func labelProblem(err error) error {
 	if strings.Contains(err.Error(), "tag") {
 		at = "/tags"
 	}
-	return invalid(Wrong{at, err.Error()})
+	return invalid(api.Wrong{Parameter: at, Detail: err.Error()})
 }
 
 func (s *Server) deleteTask(a *asked) (*reply, error) {

@@ -6,6 +6,7 @@ import (
 	"net/url"
 
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store/trash"
 
 	"github.com/roost-dev/roost/store"
@@ -39,7 +40,7 @@ func (s *Server) trashedTask(a *asked) (any, error) {
 func (s *Server) trashed(a *asked, name string) (api.DeletedTask, error) {
 	t, err := trash.Find(a.Context(), s.opt.Store, name)
 	if errors.Is(err, store.ErrNotFound) || err == nil && name != t.Name && name != t.ID && name != t.QualifiedName() {
-		return t, problem(http.StatusNotFound, "task_not_found", "It is not in the trash", "nothing there goes by "+clip(name), "GET /v1/trash")
+		return t, problem(http.StatusNotFound, "task_not_found", "It is not in the trash", "nothing there goes by "+report.Clip(name), "GET /v1/trash")
 	}
 	return t, err
 }
@@ -56,7 +57,7 @@ func (s *Server) restoreTask(a *asked) (*reply, error) {
 	}
 	ref, err := trash.Restore(a.Context(), s.opt.Store, t.QualifiedName())
 	if errors.Is(err, trash.ErrTaken) {
-		p := setupProblem(err)
+		p := report.SetupProblem(err)
 		p.Task = t.ID
 		return nil, p
 	}

@@ -1,0 +1,450 @@
+package report
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strings"
+	"syscall"
+
+	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/catalog"
+	"github.com/roost-dev/roost/checkpoint"
+	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/engine/checkpoints"
+	"github.com/roost-dev/roost/engine/setup"
+	"github.com/roost-dev/roost/journal"
+	"github.com/roost-dev/roost/journal/filelog"
+	"github.com/roost-dev/roost/llm"
+	"github.com/roost-dev/roost/mode"
+	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/actions"
+	"github.com/roost-dev/roost/store/history"
+	"github.com/roost-dev/roost/store/labels"
+	"github.com/roost-dev/roost/store/trash"
+	"github.com/roost-dev/roost/task/rewind"
+	"github.com/roost-dev/roost/view"
+)
+
+// ProblemOf is the problem of an error about a task. An unknown error is internal: only the log shows its text, which
+// may name paths.
+func ProblemOf(ctx context.Context, st *store.Store, err error, id string) *api.Problem {
+	var (
+		own       *api.Problem
+		trashed   *store.TrashedError
+		ambiguous *store.AmbiguousError
+		root      *store.RootError
+		unread    *roofmt.UnreadError
+	)
+	edited := editProblem(err, id)
+	switch {
+	case errors.As(err, &own):
+		return own
+	case errors.Is(err, store.ErrMoved):
+		return MovedProblem(id)
+	case edited != nil:
+		return edited
+	case workProblem(err) != nil:
+		return workProblem(err)
+	case errors.As(err, &trashed):
+		return api.NewProblem(http.StatusNotFound, "task_not_found", "No such task", trashed.Error(), "roost trash restore "+trashed.Name)
+	case errors.As(err, &ambiguous):
+		p := api.NewProblem(http.StatusConflict, "ambiguous_id", "More than one task goes by that id", fmt.Sprintf("%q fits %d tasks", Clip(ambiguous.Given), len(ambiguous.Candidates)))
+		p.Suggestions = ambiguous.Names()
+		return p
+	case errors.Is(err, store.ErrNotFound):
+		detail := "no task goes by " + id
+		if _, hint, ok := strings.Cut(err.Error(), "; it may lie in "); ok {
+			detail += "; it may lie in " + hint
+		}
+		return api.NewProblem(http.StatusNotFound, "task_not_found", "No such task", detail, append(closest(ctx, st, id), "GET /v1/tasks?query=WORDS, which looks for words in titles and ids", "roost list")...)
+	case errors.Is(err, catalog.ErrQuery):
+		return api.NewProblem(http.StatusUnprocessableEntity, "validation_failed", "The query cannot be read", err.Error())
+	case errors.As(err, &root):
+		return api.NewProblem(http.StatusServiceUnavailable, "store_unavailable", "The tasks cannot be read now", "the root cannot be used: "+root.Check).Because(err)
+	case errors.As(err, &unread) && !errors.Is(err, os.ErrPermission):
+		return api.NewProblem(http.StatusForbidden, "file_unreadable", "A file cannot be read", unread.Error()+"; the task is not gone on with without it", "ls -l "+unread.Path, "dmesg  # what the disk says").Because(err)
+	case errors.Is(err, os.ErrPermission):
+		return forbidden(err)
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		p := api.NewProblem(http.StatusServiceUnavailable, "stopping", "The answer was not finished", "the server is stopping, or the client went away").Because(err)
+		p.Retryable, p.After = true, "1"
+		return p
+	}
+	return api.NewProblem(http.StatusInternalServerError, "internal", "It failed", "the server's log says why, by the request's id").Because(err)
+}
+
+// forbidden names the file that the server may not read, and how to permit it.
+func forbidden(err error) *api.Problem {
+	p := api.NewProblem(http.StatusForbidden, "permission_denied", "A file may not be read", "permission denied: this process may not read a file of that task").Because(err)
+	var (
+		unread *roofmt.UnreadError
+		at     *fs.PathError
+	)
+	path := ""
+	switch {
+	case errors.As(err, &unread):
+		path, p.Detail = unread.Path, unread.Error()+"; the task is not gone on with without it"
+	case errors.As(err, &at) && filepath.IsAbs(at.Path):
+		path = at.Path
+	}
+	p.Suggestions = []string{"run the server as the owner of the task's files"}
+	if path != "" {
+		p.Suggestions = append([]string{"chmod u+r " + path, fmt.Sprintf("chown %d %s", os.Geteuid(), path)}, p.Suggestions...)
+	}
+	return p
+}
+
+// closest are the ids most similar to an unknown one.
+func closest(ctx context.Context, st *store.Store, id string) []string {
+	refs, err := st.Refs(ctx)
+	if err != nil {
+		return nil
+	}
+	_, want, named := strings.Cut(id, ":")
+	if !named {
+		want = id
+	}
+	type near struct {
+		id    string
+		share int
+	}
+	var found []near
+	seen := map[string]bool{}
+	for _, r := range refs {
+		share := max(shared(r.ID, want), sharedEnd(r.ID, want))
+		if share >= 4 && 2*share >= len(want) && !seen[r.ID] {
+			seen[r.ID] = true
+			found = append(found, near{r.ID, share})
+		}
+	}
+	sort.SliceStable(found, func(i, j int) bool { return found[i].share > found[j].share })
+	var out []string
+	for _, n := range found[:min(len(found), 3)] {
+		out = append(out, n.id)
+	}
+	return out
+}
+
+func shared(a, b string) int {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
+func sharedEnd(a, b string) int {
+	n := 0
+	for n < len(a) && n < len(b) && a[len(a)-1-n] == b[len(b)-1-n] {
+		n++
+	}
+	return n
+}
+
+// workProblem is the problem of an error of working on a task; nil for other errors.
+func workProblem(err error) *api.Problem {
+	for _, say := range []func(error) *api.Problem{BusyProblem, runProblem, SetupProblem, diskProblem} {
+		if p := say(err); p != nil {
+			return p
+		}
+	}
+	return nil
+}
+
+// BusyProblem is about tasks that another run or process works on; nil for other errors.
+func BusyProblem(err error) *api.Problem {
+	var busy *journal.BusyError
+	switch {
+	case errors.Is(err, engine.ErrRunning), errors.As(err, &busy) && busy.Holder.PID == os.Getpid() && filelog.Here(busy.Holder):
+		p := api.NewProblem(http.StatusConflict, "task_busy", "A run works on the task", "it has to end, or to be cancelled, first", "POST /v1/tasks/{id}/messages, which reaches the run", "POST /v1/tasks/{id}/cancel")
+		p.Retryable, p.After = true, "1"
+		return p
+	case errors.As(err, &busy):
+		p := api.NewProblem(http.StatusConflict, "task_locked", "Another program works on the task", "it is held by "+Clip(busy.Holder.Who()), "wait until that has ended")
+		p.Retryable, p.After = true, "1"
+		return p
+	case errors.Is(err, store.ErrForeignBusy):
+		p := api.NewProblem(http.StatusConflict, "task_locked", "Another program works on the task", "it writes the task's files just now", "wait until that has ended")
+		p.Retryable, p.After = true, "1"
+		return p
+	case errors.Is(err, journal.ErrFenced):
+		p := api.NewProblem(http.StatusConflict, "task_locked", "Another program works on the task", "it has taken the task over")
+		p.Retryable = true
+		return p
+	}
+	return nil
+}
+
+// runProblem is about runs, input and questions.
+func runProblem(err error) *api.Problem {
+	var late *engine.AnsweredError
+	var held *engine.UntrustedError
+	var other *setup.OtherModelError
+	switch {
+	case errors.As(err, &other):
+		return api.NewProblem(http.StatusConflict, "other_model", "Another model would answer", other.Error(), `"model": "`+other.Model+`" in POST /v1/tasks/`+other.Task+`/runs, or another provider and model`)
+	case errors.As(err, &held):
+		return api.NewProblem(http.StatusConflict, "untrusted_settings", "The task is not trusted here", held.Error(), "roost root trust, if the root is yours", "roost serve --trust-root", "own_settings: true in POST /v1/tasks/{id}/runs, which ends all that is open in it")
+	case errors.As(err, &late):
+		return AnsweredProblem(late)
+	case errors.Is(err, engine.ErrStale):
+		return api.NewProblem(http.StatusConflict, "question_stale", "Something else is asked by now", "the answer names an event from before the question as the newest that was seen", "GET /v1/questions")
+	case errors.Is(err, engine.ErrNoQuestion):
+		return api.NewProblem(http.StatusNotFound, "question_not_found", "No such question is open", "nothing that is asked goes by that", "GET /v1/questions")
+	case errors.Is(err, engine.ErrAnswer):
+		return api.NewProblem(http.StatusUnprocessableEntity, "not_an_answer", "It does not answer that question", err.Error(), "GET /v1/questions")
+	case errors.Is(err, engine.ErrNoRun):
+		return api.NewProblem(http.StatusNotFound, "run_not_found", "No such run", "nothing that runs, ran or waits goes by that", "GET /v1/runs")
+	case errors.Is(err, engine.ErrInput):
+		return api.NewProblem(http.StatusNotFound, "input_not_found", "No such words wait", "the run has taken them, or they were never there", "GET /v1/tasks/{id}/queue")
+	case errors.Is(err, engine.ErrQueueFull):
+		p := api.NewProblem(http.StatusServiceUnavailable, "queue_full", "Too much waits already", err.Error())
+		p.Retryable, p.After = true, "5"
+		return p
+	case errors.Is(err, engine.ErrDraining), errors.Is(err, engine.ErrClosed):
+		// No Retry-After: a drain may last for hours, and a client should not wait for its end.
+		p := api.NewProblem(http.StatusServiceUnavailable, "draining", "No new runs are started", "the server drains, or is about to stop", "roost server status", "roost server drain --off")
+		p.Retryable = true
+		return p
+	}
+	return nil
+}
+
+// SetupProblem is about what a request or the settings name; nil for other errors.
+func SetupProblem(err error) *api.Problem {
+	var (
+		config   *setup.Error
+		unknown  *setup.UnknownProfileError
+		noMode   *mode.UnknownError
+		provider *llm.Error
+	)
+	switch {
+	case errors.As(err, &noMode):
+		p := api.NewProblem(http.StatusUnprocessableEntity, "unknown_mode", "There is no such mode", noMode.Error(), noMode.Closest...)
+		p.Errors = []api.Wrong{{Parameter: "/mode", Detail: noMode.Error()}}
+		return p
+	case errors.As(err, &unknown):
+		p := api.NewProblem(http.StatusUnprocessableEntity, "unknown_profile", "Whom to ask is not known", unknown.Error(),
+			"give \"profile\", or \"provider\" and \"model\", as to POST /v1/tasks/{id}/runs", "roost config set source_profiles."+unknown.Source+" NAME  # for all tasks of that source")
+		p.Errors = []api.Wrong{{Parameter: "/profile", Detail: unknown.Error()}}
+		return p
+	case errors.As(err, &config):
+		return api.NewProblem(http.StatusUnprocessableEntity, "configuration", "It cannot be done as things are set up", config.Error(), overHTTP(config.Try))
+	case errors.Is(err, labels.ErrInvalid):
+		return api.NewProblem(http.StatusUnprocessableEntity, "validation_failed", "It cannot be a label", err.Error())
+	case errors.Is(err, trash.ErrTaken):
+		return api.NewProblem(http.StatusConflict, "id_taken", "A task of that id is there", "another one stands where it should go", "delete that one first")
+	case errors.Is(err, store.ErrLinked):
+		return api.NewProblem(http.StatusForbidden, "path_denied", "The task is not written", "its folder leads out of its storage")
+	case errors.As(err, &provider):
+		p := api.NewProblem(http.StatusBadGateway, "provider_error", "The model was not reached", provider.Error())
+		p.Retryable = provider.Retryable()
+		return p
+	}
+	return nil
+}
+
+// diskProblem is about changes that cannot be stored.
+func diskProblem(err error) *api.Problem {
+	switch {
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		p := api.NewProblem(http.StatusInsufficientStorage, "disk_full", "The disk is full", "nothing can be kept until there is room").Because(err)
+		p.Retryable = true
+		return p
+	case errors.Is(err, journal.ErrNotSaved), errors.Is(err, syscall.EROFS):
+		p := api.NewProblem(http.StatusServiceUnavailable, "store_unavailable", "The disk refused", "what was asked could not be kept").Because(err)
+		p.Retryable = true
+		return p
+	case errors.Is(err, journal.ErrUntrustedLocks):
+		return api.NewProblem(http.StatusServiceUnavailable, "store_unavailable", "The tasks cannot be changed here", "their file system keeps no locks").Because(err)
+	}
+	return nil
+}
+
+// editProblem is the problem of an error about histories, branches or checkpoints; nil for other errors.
+func editProblem(err error, id string) *api.Problem {
+	var (
+		row    *history.ReferenceError
+		branch *history.BranchError
+		state  *checkpoints.ReferenceError
+		moved  *checkpoints.StoreMovedError
+		back   *checkpoints.RolledBackError
+		half   *checkpoints.HalfwayError
+	)
+	at := "/v1/tasks/" + id
+	conflict := func(code, title string, suggestions ...string) *api.Problem {
+		return api.NewProblem(http.StatusConflict, code, title, err.Error(), suggestions...)
+	}
+	switch {
+	case errors.As(err, &row):
+		p := api.NewProblem(http.StatusNotFound, "message_not_found", "There is no such message", err.Error())
+		if row.Malformed || row.Ambiguous {
+			p.Status, p.Code, p.Title = http.StatusUnprocessableEntity, "bad_reference", "That does not name one message"
+		}
+		for _, c := range row.Candidates {
+			p.Suggestions = append(p.Suggestions, rowName(c))
+		}
+		return p
+	case errors.As(err, &branch):
+		return api.NewProblem(http.StatusNotFound, "branch_not_found", "There is no such branch", err.Error(), append(branch.Candidates, "GET "+at+"/branches")...)
+	case errors.Is(err, rewind.ErrNothingToCut):
+		return api.NewProblem(http.StatusNotFound, "nothing_to_rewind", "There is nothing to take back", err.Error(), "GET "+at+"/messages")
+	case errors.Is(err, rewind.ErrFirstMessage), errors.Is(err, rewind.ErrShared):
+		return conflict("not_alone", "That message cannot go alone", "POST "+at+`/rewinds {"to":"MESSAGE"}`)
+	case errors.Is(err, engine.ErrTooShort):
+		return api.NewProblem(http.StatusConflict, "too_short", "There is nothing to summarise", "there is too little before the newest messages")
+	case errors.As(err, &state):
+		p := api.NewProblem(http.StatusNotFound, "checkpoint_not_found", "There is no such checkpoint", err.Error(), "GET "+at+"/checkpoints")
+		for _, c := range state.Candidates {
+			p.Suggestions = append(p.Suggestions, c.Name()+"  "+view.CheckpointReason(c.Reason)+"  "+view.CheckpointTitle(c.Title))
+		}
+		return p
+	case errors.Is(err, checkpoints.ErrNone):
+		return api.NewProblem(http.StatusNotFound, "no_checkpoints", "The task has no checkpoints", "nothing that it did changed a file")
+	case errors.As(err, &moved):
+		return conflict("workspace_moved", "The task's files lay elsewhere then", `name the folder: {"workspace":"DIR"}`)
+	case errors.Is(err, checkpoint.ErrRefused):
+		return conflict("workspace_refused", "That folder's files are not put back", "GET "+at+"/checkpoints")
+	case !errors.As(err, &half) && (errors.Is(err, checkpoint.ErrDamaged) || errors.Is(err, checkpoint.ErrUnkept)):
+		return api.NewProblem(http.StatusUnprocessableEntity, "damaged", "What is to be put back is damaged, or not kept", "no file was changed: "+err.Error(), "GET "+at+"/checkpoints", "roost doctor --repair")
+	case errors.As(err, &back):
+		return api.NewProblem(http.StatusInternalServerError, "rolled_back", "It failed, and everything is as it was", back.Error(), "GET "+at+"/checkpoints").Because(err)
+	case errors.As(err, &half):
+		p := api.NewProblem(http.StatusInternalServerError, "restoring", "It failed halfway", half.Error(), "the same request again, when what is in its way is gone").Because(err)
+		p.Retryable = true
+		return p
+	}
+	return nil
+}
+
+// rowName names a message for users.
+func rowName(r api.Row) string {
+	text := fmt.Sprintf("#%d %s", r.Number, strings.TrimPrefix(strings.TrimPrefix(r.Kind, "say:"), "ask:"))
+	if r.Text != "" {
+		text += ` "` + r.Text + `"`
+	}
+	return text
+}
+
+// UndoProblem is the problem of an undo or redo that changed nothing; other errors stay as they are.
+func UndoProblem(err error, o actions.Options, d api.TaskActions) error {
+	id := d.Name
+	if id == "" {
+		id = d.Task.ID
+	}
+	if p := undoErrors(err, o, d, id); p != nil {
+		p.Task = d.Task.ID
+		return p
+	}
+	return err
+}
+
+func undoErrors(err error, o actions.Options, d api.TaskActions, id string) *api.Problem {
+	var (
+		other *actions.ConflictError
+		went  *actions.ContinuedError
+		since *checkpoints.ChangedSinceError
+	)
+	at := "/v1/tasks/" + id
+	p := api.NewProblem(http.StatusConflict, "", "", err.Error())
+	switch {
+	case errors.As(err, &went):
+		p.Code, p.Title = "went_on", "The task went on since"
+		p.Suggestions = []string{"POST " + at + `/forks {"branch":"` + went.Branch + `"}`, "GET " + at + "/branches",
+			"roost fork " + id + " --branch " + went.Branch, "roost show " + id + " --branches", "roost resume " + id + " --branch " + went.Branch}
+	case errors.As(err, &since):
+		p.Code, p.Title = "changed_since", "The task changed a file again since"
+		p.Suggestions = []string{fmt.Sprintf(`POST %s/checkpoints/c%d/restore {"dry_run":true}`, at, since.Safety),
+			fmt.Sprintf("roost checkpoint restore %s c%d --dry-run", id, since.Safety)}
+	case errors.Is(err, actions.ErrNothing):
+		p.Status, p.Code, p.Title, p.Detail = http.StatusNotFound, "nothing_to_undo", "There is nothing to take back", "nothing that was done to it can be taken back"
+		if o.Redo {
+			p.Code, p.Title, p.Detail = "nothing_to_redo", "There is nothing to do again", "nothing was taken back since the last thing that was done to it"
+		}
+	case errors.As(err, &other):
+		p.Code, p.Title, p.Retryable = "changed_meanwhile", "Something else was done to it meanwhile", true
+		p.Detail, p.Suggestions = "nothing was changed: "+other.Error(), []string{"GET " + at + "/undo", "roost undo --list " + id}
+	case errors.Is(err, trash.ErrTaken):
+		p.Code, p.Title, p.Detail = "task_exists", "Another task stands where it was", "another task of that id stands where it was; both stay as they are"
+		p.Suggestions = []string{"roost delete " + d.Task.ID + " && roost trash restore " + d.QualifiedName()}
+	default:
+		return nil
+	}
+	return p
+}
+
+// ConflictProblem is the problem of a restore that could only overwrite changes of others.
+func ConflictProblem(r api.RestoreResult) *api.Problem {
+	items := r.Conflicts
+	var names []string
+	for _, i := range items[:min(len(items), 5)] {
+		names = append(names, i.Path)
+	}
+	if n := len(items) - len(names); n > 0 {
+		names = append(names, fmt.Sprintf("%d more", n))
+	}
+	why := "another program or the user changed it since"
+	if same := func(i api.RestoreItem) bool { return i.Doubt && i.Why != "" && i.Why == items[0].Why }; !slices.ContainsFunc(items, func(i api.RestoreItem) bool { return !same(i) }) {
+		why = items[0].Why
+	}
+	p := api.NewProblem(http.StatusConflict, "checkpoint_conflict", "Every file changed since and was kept",
+		strings.Join(names, ", ")+": "+why+", so that it was kept", `{"on_conflict":"merge"}`, `{"on_conflict":"overwrite"}`,
+		"roost checkpoint restore "+r.ID+" "+r.To.Name()+" --on-conflict merge  # or overwrite")
+	p.Task = r.ID
+	return p
+}
+
+// MovedProblem refuses a change of a task that changed since If-Match saw it.
+func MovedProblem(task string) *api.Problem {
+	return api.NewProblem(http.StatusPreconditionFailed, "etag_mismatch", "The task changed since", "it is not the one that If-Match names any more", "GET /v1/tasks/"+task)
+}
+
+// overHTTP turns the engine's advice into advice for HTTP: the engine's is about flags, unless it is a whole command.
+func overHTTP(try string) string {
+	switch try {
+	case "name the folder with -C DIR":
+		return NameFolder
+	case "name a YAML file with --model":
+		return NameScript
+	}
+	return try
+}
+
+// Advice for a request or task that names a missing folder or file.
+const (
+	NameFolder = `give "workspace", an absolute folder of the server's machine, as to POST /v1/tasks/{id}/runs`
+	NameScript = `give "model", a YAML file of the server's machine, as to POST /v1/tasks/{id}/runs`
+)
+
+// Clip shortens a text of a client for an answer.
+func Clip(text string) string {
+	if len(text) > 100 {
+		return strings.ToValidUTF8(text[:100], "") + "..."
+	}
+	return text
+}
+
+// FirstAnswer is the answer that came before a late one.
+func FirstAnswer(e *engine.AnsweredError) api.Answered {
+	return api.Answered{Question: e.Question, Task: e.Task, Approve: e.Answer.Approve, Text: e.Answer.Text, By: e.Answer.By}
+}
+
+// AnsweredProblem refuses a late answer and shows the first one.
+func AnsweredProblem(e *engine.AnsweredError) *api.Problem {
+	p := api.NewProblem(http.StatusConflict, "question_answered", "It was answered already", "by "+e.Answer.By, "GET /v1/tasks/"+url.PathEscape(e.Task)+"/messages")
+	if e.Answer.Reason != "" {
+		p.Detail = "nobody waits for it any more: " + e.Answer.Reason
+	}
+	won := FirstAnswer(e)
+	p.Task, p.Answer = e.Task, &won
+	return p
+}
