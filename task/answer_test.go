@@ -3,6 +3,7 @@ package task
 import (
 	"testing"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/journal"
 )
 
@@ -27,12 +28,12 @@ func TestAnswerIsKeptUntilItsCallUsedIt(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	q1 := QuestionOpened{Question: "q1", Kind: "approval", Call: "c1", Text: "write?", Diff: "+a"}
+	q1 := api.QuestionOpened{Question: "q1", Kind: "approval", Call: "c1", Text: "write?", Diff: "+a"}
 	apply(q1)
 	if _, ok := s.Answer(q1); ok {
 		t.Fatal("an open question has an answer")
 	}
-	apply(QuestionClosed{Question: "q1", Approve: &yes, By: "terminal"})
+	apply(api.QuestionClosed{Question: "q1", Approve: &yes, By: "terminal"})
 	other := q1
 	other.Diff = "+b"
 	if _, ok := s.Answer(other); ok {
@@ -49,9 +50,9 @@ func TestAnswerIsKeptUntilItsCallUsedIt(t *testing.T) {
 		t.Fatal("a used answer is kept")
 	}
 
-	q2 := QuestionOpened{Question: "q2", Kind: "approval", Call: "c2", Text: "run?"}
+	q2 := api.QuestionOpened{Question: "q2", Kind: "approval", Call: "c2", Text: "run?"}
 	apply(q2)
-	apply(QuestionClosed{Question: "q2", By: "engine", Reason: "superseded"})
+	apply(api.QuestionClosed{Question: "q2", By: "engine", Reason: "superseded"})
 	if _, ok := s.Answer(q2); ok {
 		t.Fatal("a question that nobody answered has an answer")
 	}

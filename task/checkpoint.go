@@ -34,9 +34,9 @@ const (
 // CheckpointFile is one path in a checkpoint. Was is what the path held before the agent or its command changed it;
 // nil when it is not known to differ from the checkpoint before.
 type CheckpointFile struct {
-	Path string       `json:"path"`
-	Was  *FileVersion `json:"was,omitempty"`
-	Now  FileVersion  `json:"now"`
+	Path string           `json:"path"`
+	Was  *api.FileVersion `json:"was,omitempty"`
+	Now  api.FileVersion  `json:"now"`
 }
 
 // CheckpointSaved is a recorded state of the files that the agent, or a command it
@@ -57,10 +57,10 @@ type CheckpointSaved struct {
 
 // RestoreFile is one file that a restore changes.
 type RestoreFile struct {
-	Path string      `json:"path"`
-	From FileVersion `json:"from"`
-	To   FileVersion `json:"to"`
-	How  string      `json:"how,omitempty"` // restore, merge, overwrite
+	Path string          `json:"path"`
+	From api.FileVersion `json:"from"`
+	To   api.FileVersion `json:"to"`
+	How  string          `json:"how,omitempty"` // restore, merge, overwrite
 }
 
 // RestoreBegun is the intent to put files back. Until its RestoreEnded the task is

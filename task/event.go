@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+
+	"github.com/roost-dev/roost/api"
 )
 
 // Event is one thing that happened to a task. Its JSON is what the journal
@@ -43,16 +45,16 @@ type Settings struct {
 	MaxTokens int    `json:"max_tokens,omitempty"` // of one reply; 0 = the model's limit
 	Condense  int    `json:"condense,omitempty"`   // percent of the window at which older history is summarised; 0 or less = never
 	// what the model is given of a file that others changed: StaleTell ("" too) or StaleRead
-	Stale     string   `json:"stale,omitempty"`
-	ByMode    bool     `json:"by_mode,omitempty"` // no caller chose a provider: the mode's profile counts, where it has one
-	Account   string   `json:"account,omitempty"` // the profile whose key is used; "" = the provider's
-	Limits    Limits   `json:"limits"`
-	Approve   string   `json:"approve,omitempty"`     // ask, read, edits, all
-	Allow     []string `json:"allow,omitempty"`       // command patterns
-	Deny      []string `json:"deny,omitempty"`        // command patterns
-	Tools     []string `json:"allow_tools,omitempty"` // rules of tools and files: free
-	AskTools  []string `json:"ask_tools,omitempty"`   // asked for under every policy
-	DenyTools []string `json:"deny_tools,omitempty"`  // refused
+	Stale     string        `json:"stale,omitempty"`
+	ByMode    bool          `json:"by_mode,omitempty"` // no caller chose a provider: the mode's profile counts, where it has one
+	Account   string        `json:"account,omitempty"` // the profile whose key is used; "" = the provider's
+	Limits    api.RunLimits `json:"limits"`
+	Approve   string        `json:"approve,omitempty"`     // ask, read, edits, all
+	Allow     []string      `json:"allow,omitempty"`       // command patterns
+	Deny      []string      `json:"deny,omitempty"`        // command patterns
+	Tools     []string      `json:"allow_tools,omitempty"` // rules of tools and files: free
+	AskTools  []string      `json:"ask_tools,omitempty"`   // asked for under every policy
+	DenyTools []string      `json:"deny_tools,omitempty"`  // refused
 }
 
 // Adopted opens a task that another tool made. The originals are blobs; their
@@ -480,8 +482,8 @@ var decoders = map[string]func(json.RawMessage) (Event, error){
 	"tool.started":       into[ToolStarted],
 	"tool.process":       into[ToolProcess],
 	"tool.finished":      decodeToolFinished,
-	"question.opened":    into[QuestionOpened],
-	"question.closed":    into[QuestionClosed],
+	"question.opened":    into[api.QuestionOpened],
+	"question.closed":    into[api.QuestionClosed],
 	"input.queued":       into[InputQueued],
 	"input.taken":        into[InputTaken],
 	"usage.changed":      into[UsageChanged],

@@ -207,9 +207,9 @@ func (s *State) fold(e Event, c journal.Commit, at place) error {
 		s.call(e.Call, "").Process = &e
 	case ToolFinished:
 		return s.finishCall(e, at)
-	case QuestionOpened:
+	case api.QuestionOpened:
 		s.openQuestion(e, c, positionOf(c, at))
-	case QuestionClosed:
+	case api.QuestionClosed:
 		s.closeQuestion(e, c, positionOf(c, at))
 	case InputQueued:
 		if i := slices.IndexFunc(s.Queue, func(q InputQueued) bool { return q.Input == e.Input }); i >= 0 {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/journal"
 )
 
@@ -82,7 +83,7 @@ func (s *State) receive(e Received, c journal.Commit) {
 // Proposed returns the settings without those that another user may not decide: the provider, what is allowed, the
 // address that gets a key, and the limits.
 func (s Settings) Proposed() Settings {
-	s.BaseURL, s.Account, s.Limits = "", "", Limits{}
+	s.BaseURL, s.Account, s.Limits = "", "", api.RunLimits{}
 	s.Approve, s.Allow, s.Deny, s.Tools, s.AskTools, s.DenyTools = "", nil, nil, nil, nil, nil
 	return s
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/journal"
 )
 
@@ -51,7 +52,7 @@ type Gone struct{ UI, API int }
 func moves(e Event) bool {
 	switch e.(type) {
 	case MessageAdded, MessageChanged, MessageTextSaved, MessageHidden, ForeignImported,
-		ToolStarted, ToolFinished, QuestionOpened, QuestionClosed, InputQueued, InputTaken, FileChanged:
+		ToolStarted, ToolFinished, api.QuestionOpened, api.QuestionClosed, InputQueued, InputTaken, FileChanged:
 		return true
 	}
 	return false

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/journal"
 )
 
@@ -60,9 +61,9 @@ type RunHistory struct {
 
 // PastAnswer is an answer to a question.
 type PastAnswer struct {
-	QuestionClosed          // a long Text is absent: use State.AnswerTo
-	At             Position // the event with the answer
-	Long           bool     `json:",omitempty"` // Text is absent
+	api.QuestionClosed          // a long Text is absent: use State.AnswerTo
+	At                 Position // the event with the answer
+	Long               bool     `json:",omitempty"` // Text is absent
 }
 
 // InputAnswer names the question that an input answered, and the run that had asked it; "" = not known.
@@ -139,7 +140,7 @@ func (h *RunHistory) queue(input string, newest *Run) {
 }
 
 // answer notes the answer to a question that asker had asked.
-func (h *RunHistory) answer(e QuestionClosed, asker string, at Position) {
+func (h *RunHistory) answer(e api.QuestionClosed, asker string, at Position) {
 	if h.Answers == nil {
 		h.Answers = map[string]PastAnswer{}
 	}
@@ -339,7 +340,7 @@ func (s *State) WithReasons(runs ...*Run) ([]Run, error) {
 }
 
 // AnswerTo is the newest answer to a question; false when it has none.
-func (s *State) AnswerTo(question string) (QuestionClosed, bool, error) {
+func (s *State) AnswerTo(question string) (api.QuestionClosed, bool, error) {
 	past, ok := s.Runs.Answers[question]
 	if !ok || !past.Long {
 		return past.QuestionClosed, ok, nil
@@ -350,7 +351,7 @@ func (s *State) AnswerTo(question string) (QuestionClosed, bool, error) {
 		return past.QuestionClosed, true, fmt.Errorf("read the answer to question %s of task %s: %w", question, s.ID, err)
 	}
 	if e, err := Decode(events.at(at)); err == nil {
-		if closed, ok := e.(QuestionClosed); ok {
+		if closed, ok := e.(api.QuestionClosed); ok {
 			return closed, true, nil
 		}
 	}

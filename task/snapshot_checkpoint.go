@@ -1,6 +1,10 @@
 package task
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"github.com/roost-dev/roost/api"
+)
 
 // checkpoints are packed by hand: they grow with the task, and most of their bytes are
 // hashes that come again from one to the next.
@@ -36,7 +40,7 @@ func (p *packer) checkpoints(s *State) error {
 	return nil
 }
 
-func (p *packer) version(v FileVersion) {
+func (p *packer) version(v api.FileVersion) {
 	p.Word(v.Kind)
 	p.Uint(uint64(v.Mode))
 	p.Int(v.Size)
@@ -80,6 +84,6 @@ func (u *unpacker) checkpoints(s *State) {
 	}
 }
 
-func (u *unpacker) version() FileVersion {
-	return FileVersion{Kind: u.Word(), Mode: uint32(u.Uint()), Size: u.Int(), Hash: u.Word(), Blob: u.Word(), Dirs: u.Small()}
+func (u *unpacker) version() api.FileVersion {
+	return api.FileVersion{Kind: u.Word(), Mode: uint32(u.Uint()), Size: u.Int(), Hash: u.Word(), Blob: u.Word(), Dirs: u.Small()}
 }

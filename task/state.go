@@ -12,6 +12,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/journal"
 )
 
@@ -109,14 +110,14 @@ func (s *State) Completes() bool {
 
 // Question is one thing only the person can decide.
 type Question struct {
-	QuestionOpened
+	api.QuestionOpened
 	Opened int64    // Unix milliseconds
 	Seq    uint64   // of the commit that opened it
 	Asked  Position `json:",omitzero"`  // the newest event that asked it: a run that continues may ask it again
 	Run    string   `json:",omitempty"` // the run that asked it then
 }
 
-func (s *State) openQuestion(e QuestionOpened, c journal.Commit, at Position) {
+func (s *State) openQuestion(e api.QuestionOpened, c journal.Commit, at Position) {
 	s.Answered = slices.DeleteFunc(s.Answered, func(a Answered) bool { return a.Question == e.Question })
 	delete(s.Runs.Answers, e.Question)
 	q := s.Question(e.Question)
@@ -130,7 +131,7 @@ func (s *State) openQuestion(e QuestionOpened, c journal.Commit, at Position) {
 	}
 }
 
-func (s *State) closeQuestion(e QuestionClosed, c journal.Commit, at Position) {
+func (s *State) closeQuestion(e api.QuestionClosed, c journal.Commit, at Position) {
 	asker := ""
 	if q := s.Question(e.Question); q != nil {
 		asker = q.Run
@@ -150,20 +151,20 @@ func (s *State) closeQuestion(e QuestionClosed, c journal.Commit, at Position) {
 // Answered is a question and its answer while the call that asked has no
 // outcome: a kill in between must not cost the answer.
 type Answered struct {
-	QuestionOpened
-	Answer QuestionClosed
+	api.QuestionOpened
+	Answer api.QuestionClosed
 	Seq    uint64 // of the commit with the answer
 }
 
 // Answer is the unused answer to a question that a call asked. It answers that
 // question only as it was asked: consent to one change is none to another.
-func (s *State) Answer(q QuestionOpened) (QuestionClosed, bool) {
+func (s *State) Answer(q api.QuestionOpened) (api.QuestionClosed, bool) {
 	for _, a := range s.Answered {
 		if a.Question == q.Question && a.QuestionOpened.Same(q) {
 			return a.Answer, true
 		}
 	}
-	return QuestionClosed{}, false
+	return api.QuestionClosed{}, false
 }
 
 // Problem is a part of the log that the fold cannot use: a commit that is lost, a message whose bytes are gone.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store/projection"
@@ -63,7 +64,7 @@ func ClosedElsewhere(s *task.State, changes []Change, by string) (out []task.Eve
 		if q.Kind == "damage" || q.Call == "" && !replied || q.Call != "" && !slices.Contains(answers, q.Call) {
 			continue
 		}
-		out = append(out, task.QuestionClosed{Question: q.Question, By: by, Reason: "answered elsewhere"})
+		out = append(out, api.QuestionClosed{Question: q.Question, By: by, Reason: "answered elsewhere"})
 		if run := s.Run; run.Rests() && run.Waiting == q.Question {
 			out = append(out, task.RunEnded{Run: run.ID, Outcome: "interrupted", Reason: "it was answered in another program"})
 		}
