@@ -86,11 +86,12 @@ type Run struct {
 	Reason   string `json:"reason"`   // in words; of a completed run its result
 	Question string `json:"question"` // the ID of the question that it waits for; "" = none
 
-	Position int        `json:"position"`         // in the queue, from 1; 0 = not queued
-	Here     bool       `json:"here"`             // the process that answers works on it
-	Silent   string     `json:"silent,omitempty"` // the process that works on it and does not answer; only for a run that is requested by its id
-	Turns    int        `json:"turns"`
-	Cost     *money.USD `json:"cost"` // null = unknown
+	Position int  `json:"position"` // in the queue, from 1; 0 = not queued
+	Here     bool `json:"here"`     // the process that answers works on it
+	// the process that works on it and does not answer; only for a run that is requested by its id
+	Silent string     `json:"silent,omitempty"`
+	Turns  int        `json:"turns"`
+	Cost   *money.USD `json:"cost"` // null = unknown
 
 	QueuedAt  *string `json:"queued_at"`
 	StartedAt *string `json:"started_at"`

@@ -22,14 +22,15 @@ type FileRecord struct {
 
 // KnownFile is a file that the model of a task knows.
 type KnownFile struct {
-	Path     string       `json:"path"`
-	State    string       `json:"state"`  // fresh, changed, missing
-	Source   string       `json:"source"` // of the newest record
-	ReadAt   *string      `json:"read_at"`
-	EditedAt *string      `json:"edited_at"`
-	UserAt   *string      `json:"user_edited_at"`
-	TS       int64        `json:"ts"`                        // of the newest record, Unix milliseconds
-	By       *string      `json:"changed_by"`                // what changed it last: agent, restore, other; command or subtask: it changed while one ran
+	Path     string  `json:"path"`
+	State    string  `json:"state"`  // fresh, changed, missing
+	Source   string  `json:"source"` // of the newest record
+	ReadAt   *string `json:"read_at"`
+	EditedAt *string `json:"edited_at"`
+	UserAt   *string `json:"user_edited_at"`
+	TS       int64   `json:"ts"` // of the newest record, Unix milliseconds
+	// what changed it last: agent, restore, other; command or subtask: it changed while one ran
+	By       *string      `json:"changed_by"`
 	Task     string       `json:"changed_by_task,omitempty"` // the other task that changed it, if known
 	Size     *int64       `json:"size"`                      // as the model last saw it
 	Hash     *string      `json:"hash"`

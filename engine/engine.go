@@ -195,7 +195,8 @@ func (e *Engine) prepare(ctx context.Context, r Request) (*Run, error) {
 	if finished != "" {
 		run.found = append(run.found, finished)
 	}
-	run.found = append(append(append(run.found, describeOwned(owned, foreign)...), told...), differences(owned.Task.State(), settings, run.agent.Task.Head)...)
+	run.found = append(append(append(run.found, describeOwned(owned, foreign)...), told...),
+		differences(owned.Task.State(), settings, run.agent.Task.Head)...)
 	return run, nil
 }
 
@@ -263,7 +264,8 @@ func (e *Engine) newRun(t *store.Task, s task.Settings, p setup.Environment, r R
 	dir, err := spool.Make("")
 	run := &Run{
 		ID: id, TaskID: t.Ref.ID, engine: e, task: t, ctx: ctx, cancel: cancel,
-		done: make(chan struct{}), saved: make(chan struct{}), from: events.AfterCommit(t.State().Seq), accepted: make(chan struct{}), released: make(chan struct{}), hold: r.Hold, spool: dir, spoolErr: err, interactive: r.Interactive,
+		done: make(chan struct{}), saved: make(chan struct{}), from: events.AfterCommit(t.State().Seq),
+		accepted: make(chan struct{}), released: make(chan struct{}), hold: r.Hold, spool: dir, spoolErr: err, interactive: r.Interactive,
 		answers: map[string]*hearing{}, limits: s.Limits, active: make(chan struct{}, 1),
 		req: r, settled: make(chan struct{}),
 	}

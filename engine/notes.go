@@ -16,7 +16,8 @@ func describeOwned(o *store.Owned, adopted bool) []string {
 	var notes []string
 	switch {
 	case o.Forked != "" && o.Again:
-		notes = append(notes, fmt.Sprintf("%s has files that Roost does not write; it continues as task %s, as before", o.Forked, o.Task.Ref.ID))
+		notes = append(notes, fmt.Sprintf("%s has files that Roost does not write; it continues as task %s, as before",
+			o.Forked, o.Task.Ref.ID))
 	case o.Forked != "":
 		notes = append(notes, fmt.Sprintf("%s has files that Roost does not write; it continues as a new task %s", o.Forked, o.Task.Ref.ID))
 	case adopted && o.Task.Ref.Foreign():
@@ -37,13 +38,17 @@ func describeIntakes(list []intake.Change) []string {
 	for _, change := range list {
 		switch {
 		case change.Refused != "":
-			notes = append(notes, fmt.Sprintf("another program changed %s: the change is not applied, because %s; its bytes are kept", change.File, change.Refused))
+			notes = append(notes, fmt.Sprintf("another program changed %s: the change is not applied, because %s; its bytes "+
+				"are kept", change.File, change.Refused))
 		case change.Rewound != nil:
-			notes = append(notes, fmt.Sprintf("another program rewound this task: %d messages were hidden, and are kept as a branch; roost undo brings them back", change.Lacking))
+			notes = append(notes, fmt.Sprintf("another program rewound this task: %d messages were hidden, and are kept as a "+
+				"branch; roost undo brings them back", change.Lacking))
 		case change.Restored:
-			notes = append(notes, fmt.Sprintf("%s still held what the damaged journal had lost; messages that are back: %d", change.File, change.Added+change.Changed))
+			notes = append(notes, fmt.Sprintf("%s still held what the damaged journal had lost; messages that are back: %d",
+				change.File, change.Added+change.Changed))
 		default:
-			notes = append(notes, fmt.Sprintf("another program changed %s: %d new and %d changed messages were taken in", change.File, change.Added, change.Changed))
+			notes = append(notes, fmt.Sprintf("another program changed %s: %d new and %d changed messages were taken in",
+				change.File, change.Added, change.Changed))
 		}
 	}
 	return notes
@@ -65,7 +70,8 @@ func differences(s *task.State, now task.Settings, head string) []string {
 	report("base URL", was.BaseURL, now.BaseURL)
 	report("mode", was.Mode, now.Mode)
 	if s.Run != nil && was.Workspace == now.Workspace && s.Run.Head != head {
-		notes = append(notes, fmt.Sprintf("the workspace's HEAD has changed since the last run: %s -> %s", orNone(s.Run.Head), orNone(head)))
+		notes = append(notes, fmt.Sprintf("the workspace's HEAD has changed since the last run: %s -> %s",
+			orNone(s.Run.Head), orNone(head)))
 	}
 	return notes
 }

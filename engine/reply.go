@@ -203,7 +203,8 @@ func (e *Engine) reply(ctx context.Context, ref store.Ref, question string, r Re
 				err = nil
 			}
 			if !closed && looks >= askRetries {
-				return Replied{}, fmt.Errorf("answer %s of task %s: a run works on the task and does not wait for that answer: %w", question, ref.ID, ErrNoQuestion)
+				return Replied{}, fmt.Errorf("answer %s of task %s: a run works on the task and does not wait for that "+
+					"answer: %w", question, ref.ID, ErrNoQuestion)
 			}
 		}
 		if err != nil {
@@ -308,7 +309,8 @@ func (e *Engine) replyToReleased(ctx context.Context, q Asked, answer Answer, r 
 	req.Text, req.Images = "", nil
 	if q.Kind == kindMistake { // no tool call waits for it: a text is for the model, and a no ends the run
 		if answer.Approve != nil && !*answer.Approve {
-			return Replied{}, fmt.Errorf("answer %s: no run works on the task that a no could end; a text continues it: %w", q.ID, ErrAnswer)
+			return Replied{}, fmt.Errorf("answer %s: no run works on the task that a no could end; a text continues it: %w",
+				q.ID, ErrAnswer)
 		}
 		req.Text = answer.Text
 	} else {

@@ -340,7 +340,8 @@ func (r *Run) live(d agent.Delta) {
 	o.Int("ts", d.TS)
 	o.Int("offset", int64(d.Offset))
 	o.String("text", d.Text)
-	r.events.Publish(events.Event{Type: d.Type, Task: r.TaskID, Run: r.ID, Behind: r.lastStep.Load(), At: r.engine.opt.Now(), Data: o.Bytes()})
+	r.events.Publish(events.Event{Type: d.Type, Task: r.TaskID, Run: r.ID, Behind: r.lastStep.Load(),
+		At: r.engine.opt.Now(), Data: o.Bytes()})
 }
 
 // head is the newest commit, durable or not.

@@ -26,7 +26,8 @@ func (e *Engine) Send(ctx context.Context, ref string, m Message) (Sent, error) 
 		return Sent{}, &setup.Error{What: "send a message to " + ref, Why: "it has no text and no image", Try: `give the message a text`}
 	}
 	if !slices.Contains([]string{"", "auto", "queue", "interrupt"}, m.Delivery) {
-		return Sent{}, &setup.Error{What: "deliver a message by " + m.Delivery, Why: "there is no such delivery", Try: "use auto, queue or interrupt"}
+		return Sent{}, &setup.Error{What: "deliver a message by " + m.Delivery, Why: "there is no such delivery",
+			Try: "use auto, queue or interrupt"}
 	}
 	named := m.ID != ""
 	if !named {

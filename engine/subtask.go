@@ -143,7 +143,8 @@ func notRun(err error) (agent.Outcome, error) {
 		}
 		return agent.Outcome{State: "failed", Code: "configuration", Reason: why, Err: err}, nil
 	case errors.As(err, &busy):
-		return agent.Outcome{State: "failed", Code: "busy", Reason: err.Error() + "; when it completes there, this task is woken", Err: err}, nil
+		return agent.Outcome{State: "failed", Code: "busy", Reason: err.Error() +
+			"; when it completes there, this task is woken", Err: err}, nil
 	}
 	return agent.Outcome{}, err
 }

@@ -36,7 +36,8 @@ func (e *Engine) world(ref store.Ref, w *workspace.Workspace, mode func() string
 
 // tools are those of a task: the fixed set, and after it those that need the store or the user's home folder.
 func (e *Engine) tools(id string) []tool.Tool {
-	return append(toolset.All(), slashtool.New(e.opt.Config.Home), skilltool.New(e.opt.Config.Home), historytool.ListTasks(taskLister{e.store, id}))
+	return append(toolset.All(), slashtool.New(e.opt.Config.Home), skilltool.New(e.opt.Config.Home),
+		historytool.ListTasks(taskLister{e.store, id}))
 }
 
 // taskLister is the store as the tool list_tasks needs it.
@@ -87,7 +88,8 @@ func (e *Engine) endOrphanLinter(ref store.Ref) []string {
 	found, err := shell.EndMarked(ctx, linterMark(ref))
 	var notes []string
 	for _, m := range found {
-		notes = append(notes, fmt.Sprintf("a linter from an earlier run of this task was still running (%d, %s): it was ended", m.PID, m.Name))
+		notes = append(notes, fmt.Sprintf("a linter from an earlier run of this task was still running (%d, %s): it was "+
+			"ended", m.PID, m.Name))
 	}
 	if err != nil {
 		notes = append(notes, fmt.Sprintf("a linter from an earlier run of this task could not be ended: %v; end it by hand", err))
@@ -109,7 +111,8 @@ func (r *Run) equip(p setup.Environment, t *store.Task) {
 		case s.State == mcp.Invalid:
 			r.found = append(r.found, fmt.Sprintf("%s: the MCP server %s is left out: %s", s.File, s.Name, s.Problem))
 		case s.State == mcp.NotAllowed && s.Scope == mcp.Workspace:
-			r.found = append(r.found, fmt.Sprintf("the MCP server %s of this workspace is not used: you have not allowed what it runs (%s); roost mcp allow %s", s.Name, s.Line(), s.Name))
+			r.found = append(r.found, fmt.Sprintf("the MCP server %s of this workspace is not used: you have not allowed "+
+				"what it runs (%s); roost mcp allow %s", s.Name, s.Line(), s.Name))
 		}
 	}
 	if usable == 0 {

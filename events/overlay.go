@@ -74,7 +74,8 @@ func overlayEvents(c overlay.Commit) []Event {
 			}
 		}
 		// The event names no task here: it belongs to no run, so no live event precedes or follows it.
-		out = append(out, Event{ID: strconv.FormatUint(c.Epoch, 10) + "." + strconv.FormatUint(c.Seq, 10), Type: m.Type, Seq: c.Seq, At: c.At, Data: o.Bytes()})
+		out = append(out, Event{ID: strconv.FormatUint(c.Epoch, 10) + "." + strconv.FormatUint(c.Seq, 10), Type: m.Type,
+			Seq: c.Seq, At: c.At, Data: o.Bytes()})
 	}
 	return out
 }

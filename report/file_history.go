@@ -49,7 +49,8 @@ func fileHistory(ctx context.Context, v *store.View, path string) ([]api.FileRec
 			if err != nil || !is || f.Path != path {
 				continue
 			}
-			r := api.FileRecord{Seq: c.Seq, At: api.Date(c.At), Source: f.Source, Task: f.Task, Rewound: !kept[key{c.Seq, f.Source, f.Hash}]}
+			r := api.FileRecord{Seq: c.Seq, At: api.Date(c.At), Source: f.Source, Task: f.Task,
+				Rewound: !kept[key{c.Seq, f.Source, f.Hash}]}
 			r.By, _ = author(nil, task.FileRecord{Source: f.Source})
 			if f.By != "" {
 				r.By = &f.By
@@ -65,7 +66,8 @@ func fileHistory(ctx context.Context, v *store.View, path string) ([]api.FileRec
 			if f.Path != path {
 				continue
 			}
-			r := api.FileRecord{Seq: c.Seq, At: api.Date(c.At), Source: "checkpoint", Checkpoint: c.Number, Reason: c.Reason, Rewound: v.State.RewoundCheckpoint(c)}
+			r := api.FileRecord{Seq: c.Seq, At: api.Date(c.At), Source: "checkpoint", Checkpoint: c.Number,
+				Reason: c.Reason, Rewound: v.State.RewoundCheckpoint(c)}
 			if f.Now.Hash != "" {
 				r.Hash, r.Size = &f.Now.Hash, &f.Now.Size
 			}

@@ -17,7 +17,8 @@ import (
 
 // Files returns the files of some records of a task, by path, each compared with the workspace as it is now. With
 // records, each file also has its records. w may be nil when there are none.
-func Files(ctx context.Context, v *store.View, w *workspace.Workspace, records []task.FileRecord, withRecords bool) ([]api.KnownFile, error) {
+func Files(ctx context.Context, v *store.View, w *workspace.Workspace, records []task.FileRecord,
+	withRecords bool) ([]api.KnownFile, error) {
 	by, err := authors(ctx, v, records)
 	if err != nil {
 		return nil, err
@@ -114,7 +115,8 @@ func compare(ctx context.Context, w *workspace.Workspace, k *known.File) (api.Kn
 	if seen.Path == "" {
 		seen = k.Last
 	}
-	item := api.KnownFile{Path: k.Path, Source: k.Source, ReadAt: api.Date(k.Read), EditedAt: api.Date(k.Edit), UserAt: api.Date(k.UserEdit), TS: k.Last.RecordedAt, Inferred: []string{}}
+	item := api.KnownFile{Path: k.Path, Source: k.Source, ReadAt: api.Date(k.Read), EditedAt: api.Date(k.Edit),
+		UserAt: api.Date(k.UserEdit), TS: k.Last.RecordedAt, Inferred: []string{}}
 	if seen.Hash != "" {
 		item.Hash, item.Size = &seen.Hash, &seen.Size
 	}
@@ -135,7 +137,9 @@ func compare(ctx context.Context, w *workspace.Workspace, k *known.File) (api.Kn
 		}
 		return item, nil
 	}
-	look := workspace.CheckOptions{RecordedAt: seen.RecordedAt, Recorded: workspace.FileState{Path: k.Path, Hash: seen.Hash, Size: seen.Size, MTime: seen.MTime, CTime: seen.CTime, Inode: seen.Inode, Device: seen.Device}}
+	look := workspace.CheckOptions{RecordedAt: seen.RecordedAt,
+		Recorded: workspace.FileState{Path: k.Path, Hash: seen.Hash, Size: seen.Size, MTime: seen.MTime, CTime: seen.CTime,
+			Inode: seen.Inode, Device: seen.Device}}
 	s, err := w.CheckFile(ctx, p, look)
 	if err != nil {
 		if ctx.Err() != nil {

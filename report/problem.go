@@ -57,7 +57,8 @@ func ProblemOf(ctx context.Context, st *store.Store, err error, id string) *api.
 	case errors.As(err, &trashed):
 		return api.NewProblem(http.StatusNotFound, "task_not_found", "No such task", trashed.Error(), "roost trash restore "+trashed.Name)
 	case errors.As(err, &ambiguous):
-		p := api.NewProblem(http.StatusConflict, "ambiguous_id", "More than one task goes by that id", fmt.Sprintf("%q fits %d tasks", Clip(ambiguous.Given), len(ambiguous.Candidates)))
+		p := api.NewProblem(http.StatusConflict, "ambiguous_id", "More than one task goes by that id",
+			fmt.Sprintf("%q fits %d tasks", Clip(ambiguous.Given), len(ambiguous.Candidates)))
 		p.Suggestions = ambiguous.Names()
 		return p
 	case errors.Is(err, store.ErrNotFound):
@@ -65,26 +66,32 @@ func ProblemOf(ctx context.Context, st *store.Store, err error, id string) *api.
 		if _, hint, ok := strings.Cut(err.Error(), "; it may lie in "); ok {
 			detail += "; it may lie in " + hint
 		}
-		return api.NewProblem(http.StatusNotFound, "task_not_found", "No such task", detail, append(closest(ctx, st, id), "GET /v1/tasks?query=WORDS, which looks for words in titles and ids", "roost list")...)
+		return api.NewProblem(http.StatusNotFound, "task_not_found", "No such task", detail,
+			append(closest(ctx, st, id), "GET /v1/tasks?query=WORDS, which looks for words in titles and ids", "roost list")...)
 	case errors.Is(err, catalog.ErrQuery):
 		return api.NewProblem(http.StatusUnprocessableEntity, "validation_failed", "The query cannot be read", err.Error())
 	case errors.As(err, &root):
-		return api.NewProblem(http.StatusServiceUnavailable, "store_unavailable", "The tasks cannot be read now", "the root cannot be used: "+root.Check).Because(err)
+		return api.NewProblem(http.StatusServiceUnavailable, "store_unavailable", "The tasks cannot be read now",
+			"the root cannot be used: "+root.Check).Because(err)
 	case errors.As(err, &unread) && !errors.Is(err, os.ErrPermission):
-		return api.NewProblem(http.StatusForbidden, "file_unreadable", "A file cannot be read", unread.Error()+"; the task is not gone on with without it", "ls -l "+unread.Path, "dmesg  # what the disk says").Because(err)
+		return api.NewProblem(http.StatusForbidden, "file_unreadable", "A file cannot be read",
+			unread.Error()+"; the task is not gone on with without it", "ls -l "+unread.Path, "dmesg  # what the disk says").Because(err)
 	case errors.Is(err, os.ErrPermission):
 		return forbidden(err)
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		p := api.NewProblem(http.StatusServiceUnavailable, "stopping", "The answer was not finished", "the server is stopping, or the client went away").Because(err)
+		p := api.NewProblem(http.StatusServiceUnavailable, "stopping", "The answer was not finished",
+			"the server is stopping, or the client went away").Because(err)
 		p.Retryable, p.After = true, "1"
 		return p
 	}
-	return api.NewProblem(http.StatusInternalServerError, "internal", "It failed", "the server's log says why, by the request's id").Because(err)
+	return api.NewProblem(http.StatusInternalServerError, "internal", "It failed",
+		"the server's log says why, by the request's id").Because(err)
 }
 
 // forbidden names the file that the server may not read, and how to permit it.
 func forbidden(err error) *api.Problem {
-	p := api.NewProblem(http.StatusForbidden, "permission_denied", "A file may not be read", "permission denied: this process may not read a file of that task").Because(err)
+	p := api.NewProblem(http.StatusForbidden, "permission_denied", "A file may not be read",
+		"permission denied: this process may not read a file of that task").Because(err)
 	var (
 		unread *roofmt.UnreadError
 		at     *fs.PathError
@@ -165,15 +172,18 @@ func BusyProblem(err error) *api.Problem {
 	var busy *journal.BusyError
 	switch {
 	case errors.Is(err, engine.ErrRunning), errors.As(err, &busy) && busy.Holder.PID == os.Getpid() && filelog.Here(busy.Holder):
-		p := api.NewProblem(http.StatusConflict, "task_busy", "A run works on the task", "it has to end, or to be cancelled, first", "POST /v1/tasks/{id}/messages, which reaches the run", "POST /v1/tasks/{id}/cancel")
+		p := api.NewProblem(http.StatusConflict, "task_busy", "A run works on the task",
+			"it has to end, or to be cancelled, first", "POST /v1/tasks/{id}/messages, which reaches the run", "POST /v1/tasks/{id}/cancel")
 		p.Retryable, p.After = true, "1"
 		return p
 	case errors.As(err, &busy):
-		p := api.NewProblem(http.StatusConflict, "task_locked", "Another program works on the task", "it is held by "+Clip(busy.Holder.Who()), "wait until that has ended")
+		p := api.NewProblem(http.StatusConflict, "task_locked", "Another program works on the task",
+			"it is held by "+Clip(busy.Holder.Who()), "wait until that has ended")
 		p.Retryable, p.After = true, "1"
 		return p
 	case errors.Is(err, store.ErrForeignBusy):
-		p := api.NewProblem(http.StatusConflict, "task_locked", "Another program works on the task", "it writes the task's files just now", "wait until that has ended")
+		p := api.NewProblem(http.StatusConflict, "task_locked", "Another program works on the task",
+			"it writes the task's files just now", "wait until that has ended")
 		p.Retryable, p.After = true, "1"
 		return p
 	case errors.Is(err, journal.ErrFenced):
@@ -191,28 +201,37 @@ func runProblem(err error) *api.Problem {
 	var other *setup.OtherModelError
 	switch {
 	case errors.As(err, &other):
-		return api.NewProblem(http.StatusConflict, "other_model", "Another model would answer", other.Error(), `"model": "`+other.Model+`" in POST /v1/tasks/`+other.Task+`/runs, or another provider and model`)
+		return api.NewProblem(http.StatusConflict, "other_model", "Another model would answer", other.Error(),
+			`"model": "`+other.Model+`" in POST /v1/tasks/`+other.Task+`/runs, or another provider and model`)
 	case errors.As(err, &held):
-		return api.NewProblem(http.StatusConflict, "untrusted_settings", "The task is not trusted here", held.Error(), "roost root trust, if the root is yours", "roost serve --trust-root", "own_settings: true in POST /v1/tasks/{id}/runs, which ends all that is open in it")
+		return api.NewProblem(http.StatusConflict, "untrusted_settings", "The task is not trusted here", held.Error(),
+			"roost root trust, if the root is yours", "roost serve --trust-root",
+			"own_settings: true in POST /v1/tasks/{id}/runs, which ends all that is open in it")
 	case errors.As(err, &late):
 		return AnsweredProblem(late)
 	case errors.Is(err, engine.ErrStale):
-		return api.NewProblem(http.StatusConflict, "question_stale", "Something else is asked by now", "the answer names an event from before the question as the newest that was seen", "GET /v1/questions")
+		return api.NewProblem(http.StatusConflict, "question_stale", "Something else is asked by now",
+			"the answer names an event from before the question as the newest that was seen", "GET /v1/questions")
 	case errors.Is(err, engine.ErrNoQuestion):
-		return api.NewProblem(http.StatusNotFound, "question_not_found", "No such question is open", "nothing that is asked goes by that", "GET /v1/questions")
+		return api.NewProblem(http.StatusNotFound, "question_not_found", "No such question is open",
+			"nothing that is asked goes by that", "GET /v1/questions")
 	case errors.Is(err, engine.ErrAnswer):
-		return api.NewProblem(http.StatusUnprocessableEntity, "not_an_answer", "It does not answer that question", err.Error(), "GET /v1/questions")
+		return api.NewProblem(http.StatusUnprocessableEntity, "not_an_answer", "It does not answer that question",
+			err.Error(), "GET /v1/questions")
 	case errors.Is(err, engine.ErrNoRun):
-		return api.NewProblem(http.StatusNotFound, "run_not_found", "No such run", "nothing that runs, ran or waits goes by that", "GET /v1/runs")
+		return api.NewProblem(http.StatusNotFound, "run_not_found", "No such run",
+			"nothing that runs, ran or waits goes by that", "GET /v1/runs")
 	case errors.Is(err, engine.ErrInput):
-		return api.NewProblem(http.StatusNotFound, "input_not_found", "No such words wait", "the run has taken them, or they were never there", "GET /v1/tasks/{id}/queue")
+		return api.NewProblem(http.StatusNotFound, "input_not_found", "No such words wait",
+			"the run has taken them, or they were never there", "GET /v1/tasks/{id}/queue")
 	case errors.Is(err, engine.ErrQueueFull):
 		p := api.NewProblem(http.StatusServiceUnavailable, "queue_full", "Too much waits already", err.Error())
 		p.Retryable, p.After = true, "5"
 		return p
 	case errors.Is(err, engine.ErrDraining), errors.Is(err, engine.ErrClosed):
 		// No Retry-After: a drain may last for hours, and a client should not wait for its end.
-		p := api.NewProblem(http.StatusServiceUnavailable, "draining", "No new runs are started", "the server drains, or is about to stop", "roost server status", "roost server drain --off")
+		p := api.NewProblem(http.StatusServiceUnavailable, "draining", "No new runs are started",
+			"the server drains, or is about to stop", "roost server status", "roost server drain --off")
 		p.Retryable = true
 		return p
 	}
@@ -234,15 +253,18 @@ func SetupProblem(err error) *api.Problem {
 		return p
 	case errors.As(err, &unknown):
 		p := api.NewProblem(http.StatusUnprocessableEntity, "unknown_profile", "Whom to ask is not known", unknown.Error(),
-			"give \"profile\", or \"provider\" and \"model\", as to POST /v1/tasks/{id}/runs", "roost config set source_profiles."+unknown.Source+" NAME  # for all tasks of that source")
+			"give \"profile\", or \"provider\" and \"model\", as to POST /v1/tasks/{id}/runs",
+			"roost config set source_profiles."+unknown.Source+" NAME  # for all tasks of that source")
 		p.Errors = []api.Wrong{{Parameter: "/profile", Detail: unknown.Error()}}
 		return p
 	case errors.As(err, &config):
-		return api.NewProblem(http.StatusUnprocessableEntity, "configuration", "It cannot be done as things are set up", config.Error(), overHTTP(config.Try))
+		return api.NewProblem(http.StatusUnprocessableEntity, "configuration", "It cannot be done as things are set up",
+			config.Error(), overHTTP(config.Try))
 	case errors.Is(err, labels.ErrInvalid):
 		return api.NewProblem(http.StatusUnprocessableEntity, "validation_failed", "It cannot be a label", err.Error())
 	case errors.Is(err, trash.ErrTaken):
-		return api.NewProblem(http.StatusConflict, "id_taken", "A task of that id is there", "another one stands where it should go", "delete that one first")
+		return api.NewProblem(http.StatusConflict, "id_taken", "A task of that id is there",
+			"another one stands where it should go", "delete that one first")
 	case errors.Is(err, store.ErrLinked):
 		return api.NewProblem(http.StatusForbidden, "path_denied", "The task is not written", "its folder leads out of its storage")
 	case errors.As(err, &provider):
@@ -257,15 +279,18 @@ func SetupProblem(err error) *api.Problem {
 func diskProblem(err error) *api.Problem {
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		p := api.NewProblem(http.StatusInsufficientStorage, "disk_full", "The disk is full", "nothing can be kept until there is room").Because(err)
+		p := api.NewProblem(http.StatusInsufficientStorage, "disk_full", "The disk is full",
+			"nothing can be kept until there is room").Because(err)
 		p.Retryable = true
 		return p
 	case errors.Is(err, journal.ErrNotSaved), errors.Is(err, syscall.EROFS):
-		p := api.NewProblem(http.StatusServiceUnavailable, "store_unavailable", "The disk refused", "what was asked could not be kept").Because(err)
+		p := api.NewProblem(http.StatusServiceUnavailable, "store_unavailable", "The disk refused",
+			"what was asked could not be kept").Because(err)
 		p.Retryable = true
 		return p
 	case errors.Is(err, journal.ErrUntrustedLocks):
-		return api.NewProblem(http.StatusServiceUnavailable, "store_unavailable", "The tasks cannot be changed here", "their file system keeps no locks").Because(err)
+		return api.NewProblem(http.StatusServiceUnavailable, "store_unavailable", "The tasks cannot be changed here",
+			"their file system keeps no locks").Because(err)
 	}
 	return nil
 }
@@ -295,15 +320,18 @@ func editProblem(err error, id string) *api.Problem {
 		}
 		return p
 	case errors.As(err, &branch):
-		return api.NewProblem(http.StatusNotFound, "branch_not_found", "There is no such branch", err.Error(), append(branch.Candidates, "GET "+at+"/branches")...)
+		return api.NewProblem(http.StatusNotFound, "branch_not_found", "There is no such branch", err.Error(),
+			append(branch.Candidates, "GET "+at+"/branches")...)
 	case errors.Is(err, rewind.ErrNothingToCut):
 		return api.NewProblem(http.StatusNotFound, "nothing_to_rewind", "There is nothing to take back", err.Error(), "GET "+at+"/messages")
 	case errors.Is(err, rewind.ErrFirstMessage), errors.Is(err, rewind.ErrShared):
 		return conflict("not_alone", "That message cannot go alone", "POST "+at+`/rewinds {"to":"MESSAGE"}`)
 	case errors.Is(err, engine.ErrTooShort):
-		return api.NewProblem(http.StatusConflict, "too_short", "There is nothing to summarise", "there is too little before the newest messages")
+		return api.NewProblem(http.StatusConflict, "too_short", "There is nothing to summarise",
+			"there is too little before the newest messages")
 	case errors.As(err, &state):
-		p := api.NewProblem(http.StatusNotFound, "checkpoint_not_found", "There is no such checkpoint", err.Error(), "GET "+at+"/checkpoints")
+		p := api.NewProblem(http.StatusNotFound, "checkpoint_not_found", "There is no such checkpoint", err.Error(),
+			"GET "+at+"/checkpoints")
 		for _, c := range state.Candidates {
 			p.Suggestions = append(p.Suggestions, c.Name()+"  "+view.CheckpointReason(c.Reason)+"  "+view.CheckpointTitle(c.Title))
 		}
@@ -315,11 +343,14 @@ func editProblem(err error, id string) *api.Problem {
 	case errors.Is(err, checkpoint.ErrRefused):
 		return conflict("workspace_refused", "That folder's files are not put back", "GET "+at+"/checkpoints")
 	case !errors.As(err, &half) && (errors.Is(err, checkpoint.ErrDamaged) || errors.Is(err, checkpoint.ErrUnkept)):
-		return api.NewProblem(http.StatusUnprocessableEntity, "damaged", "What is to be put back is damaged, or not kept", "no file was changed: "+err.Error(), "GET "+at+"/checkpoints", "roost doctor --repair")
+		return api.NewProblem(http.StatusUnprocessableEntity, "damaged", "What is to be put back is damaged, or not kept",
+			"no file was changed: "+err.Error(), "GET "+at+"/checkpoints", "roost doctor --repair")
 	case errors.As(err, &back):
-		return api.NewProblem(http.StatusInternalServerError, "rolled_back", "It failed, and everything is as it was", back.Error(), "GET "+at+"/checkpoints").Because(err)
+		return api.NewProblem(http.StatusInternalServerError, "rolled_back", "It failed, and everything is as it was",
+			back.Error(), "GET "+at+"/checkpoints").Because(err)
 	case errors.As(err, &half):
-		p := api.NewProblem(http.StatusInternalServerError, "restoring", "It failed halfway", half.Error(), "the same request again, when what is in its way is gone").Because(err)
+		p := api.NewProblem(http.StatusInternalServerError, "restoring", "It failed halfway", half.Error(),
+			"the same request again, when what is in its way is gone").Because(err)
 		p.Retryable = true
 		return p
 	}
@@ -360,21 +391,25 @@ func undoErrors(err error, o actions.Options, d api.TaskActions, id string) *api
 	case errors.As(err, &went):
 		p.Code, p.Title = "went_on", "The task went on since"
 		p.Suggestions = []string{"POST " + at + `/forks {"branch":"` + went.Branch + `"}`, "GET " + at + "/branches",
-			"roost fork " + id + " --branch " + went.Branch, "roost show " + id + " --branches", "roost resume " + id + " --branch " + went.Branch}
+			"roost fork " + id + " --branch " + went.Branch, "roost show " + id + " --branches",
+			"roost resume " + id + " --branch " + went.Branch}
 	case errors.As(err, &since):
 		p.Code, p.Title = "changed_since", "The task changed a file again since"
 		p.Suggestions = []string{fmt.Sprintf(`POST %s/checkpoints/c%d/restore {"dry_run":true}`, at, since.Safety),
 			fmt.Sprintf("roost checkpoint restore %s c%d --dry-run", id, since.Safety)}
 	case errors.Is(err, actions.ErrNothing):
-		p.Status, p.Code, p.Title, p.Detail = http.StatusNotFound, "nothing_to_undo", "There is nothing to take back", "nothing that was done to it can be taken back"
+		p.Status, p.Code, p.Title, p.Detail = http.StatusNotFound, "nothing_to_undo", "There is nothing to take back",
+			"nothing that was done to it can be taken back"
 		if o.Redo {
-			p.Code, p.Title, p.Detail = "nothing_to_redo", "There is nothing to do again", "nothing was taken back since the last thing that was done to it"
+			p.Code, p.Title, p.Detail = "nothing_to_redo", "There is nothing to do again",
+				"nothing was taken back since the last thing that was done to it"
 		}
 	case errors.As(err, &other):
 		p.Code, p.Title, p.Retryable = "changed_meanwhile", "Something else was done to it meanwhile", true
 		p.Detail, p.Suggestions = "nothing was changed: "+other.Error(), []string{"GET " + at + "/undo", "roost undo --list " + id}
 	case errors.Is(err, trash.ErrTaken):
-		p.Code, p.Title, p.Detail = "task_exists", "Another task stands where it was", "another task of that id stands where it was; both stay as they are"
+		p.Code, p.Title, p.Detail = "task_exists", "Another task stands where it was",
+			"another task of that id stands where it was; both stay as they are"
 		p.Suggestions = []string{"roost delete " + d.Task.ID + " && roost trash restore " + d.QualifiedName()}
 	default:
 		return nil
@@ -393,7 +428,10 @@ func ConflictProblem(r api.RestoreResult) *api.Problem {
 		names = append(names, fmt.Sprintf("%d more", n))
 	}
 	why := "another program or the user changed it since"
-	if same := func(i api.RestoreItem) bool { return i.Doubt && i.Why != "" && i.Why == items[0].Why }; !slices.ContainsFunc(items, func(i api.RestoreItem) bool { return !same(i) }) {
+	if same := func(i api.RestoreItem) bool {
+		return i.Doubt && i.Why != "" &&
+			i.Why == items[0].Why
+	}; !slices.ContainsFunc(items, func(i api.RestoreItem) bool { return !same(i) }) {
 		why = items[0].Why
 	}
 	p := api.NewProblem(http.StatusConflict, "checkpoint_conflict", "Every file changed since and was kept",
@@ -405,7 +443,8 @@ func ConflictProblem(r api.RestoreResult) *api.Problem {
 
 // MovedProblem refuses a change of a task that changed since If-Match saw it.
 func MovedProblem(task string) *api.Problem {
-	return api.NewProblem(http.StatusPreconditionFailed, "etag_mismatch", "The task changed since", "it is not the one that If-Match names any more", "GET /v1/tasks/"+task)
+	return api.NewProblem(http.StatusPreconditionFailed, "etag_mismatch", "The task changed since",
+		"it is not the one that If-Match names any more", "GET /v1/tasks/"+task)
 }
 
 // overHTTP turns the engine's advice into advice for HTTP: the engine's is about flags, unless it is a whole command.
@@ -440,7 +479,8 @@ func FirstAnswer(e *engine.AnsweredError) api.Answered {
 
 // AnsweredProblem refuses a late answer and shows the first one.
 func AnsweredProblem(e *engine.AnsweredError) *api.Problem {
-	p := api.NewProblem(http.StatusConflict, "question_answered", "It was answered already", "by "+e.Answer.By, "GET /v1/tasks/"+url.PathEscape(e.Task)+"/messages")
+	p := api.NewProblem(http.StatusConflict, "question_answered", "It was answered already", "by "+e.Answer.By,
+		"GET /v1/tasks/"+url.PathEscape(e.Task)+"/messages")
 	if e.Answer.Reason != "" {
 		p.Detail = "nobody waits for it any more: " + e.Answer.Reason
 	}

@@ -15,7 +15,8 @@ func RunOf(r engine.RunInfo) api.Run {
 		ID: r.ID, Task: r.Ref.ID, State: r.State, Outcome: r.Outcome, Code: r.Code, Reason: r.Reason, Question: r.Question,
 		Position: r.Position, Here: r.Here, Turns: r.OwnTurns,
 		QueuedAt: api.Date(r.Queued), StartedAt: api.Date(r.Started), EndedAt: api.Date(r.Ended),
-		Mode: r.Settings.Mode, Provider: r.Settings.Provider, Model: r.Settings.Model, Limits: LimitsOf(r.Settings.Limits), Resume: "roost resume " + r.Ref.ID,
+		Mode: r.Settings.Mode, Provider: r.Settings.Provider, Model: r.Settings.Model, Limits: LimitsOf(r.Settings.Limits),
+		Resume: "roost resume " + r.Ref.ID,
 	}
 	if !r.CostUnknown {
 		cost := money.USD(r.OwnCostMicros)

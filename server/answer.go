@@ -47,7 +47,8 @@ func (s *Server) muxOf(list []route) *http.ServeMux {
 		})
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		fail(w, r, problem(http.StatusNotFound, "no_such_route", "There is no such route", "nothing is served at "+report.Clip(r.URL.Path), "GET /openapi.json"))
+		fail(w, r, problem(http.StatusNotFound, "no_such_route", "There is no such route",
+			"nothing is served at "+report.Clip(r.URL.Path), "GET /openapi.json"))
 	})
 	return mux
 }
@@ -80,8 +81,10 @@ func (s *Server) answer(rt *route, w http.ResponseWriter, r *http.Request) *api.
 	if media == "" {
 		media = jsonMedia
 	}
-	if accept := r.Header.Values("Accept"); !accepts(accept, media) && !(rt.stream && accepts(accept, streamMedia)) && !slices.ContainsFunc(rt.forms, func(form string) bool { return accepts(accept, form) }) {
-		return problem(http.StatusNotAcceptable, "not_acceptable", "There is no such form of it", "this route gives "+media, "Accept: "+media)
+	if accept := r.Header.Values("Accept"); !accepts(accept, media) && !(rt.stream && accepts(accept, streamMedia)) &&
+		!slices.ContainsFunc(rt.forms, func(form string) bool { return accepts(accept, form) }) {
+		return problem(http.StatusNotAcceptable, "not_acceptable", "There is no such form of it", "this route gives "+media,
+			"Accept: "+media)
 	}
 	if p := badName(rt, r); p != nil {
 		return p

@@ -47,7 +47,8 @@ func (s *Server) take(w http.ResponseWriter, a *asked) error {
 	case errors.As(err, &large):
 		return tooLarge(s.opt.MaxBody)
 	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, io.ErrUnexpectedEOF):
-		return problem(http.StatusRequestTimeout, "body_incomplete", "The body did not come", "it ended, or stopped coming, before its end").Because(err)
+		return problem(http.StatusRequestTimeout, "body_incomplete", "The body did not come",
+			"it ended, or stopped coming, before its end").Because(err)
 	case err != nil:
 		return errors.Join(err, context.Canceled) // the client went away
 	}
@@ -69,7 +70,8 @@ func (s *Server) take(w http.ResponseWriter, a *asked) error {
 }
 
 func tooLarge(most int64) *api.Problem {
-	return problem(http.StatusRequestEntityTooLarge, "body_too_large", "The body is too large", "a body may have up to "+strconv.FormatInt(most>>20, 10)+" MiB")
+	return problem(http.StatusRequestEntityTooLarge, "body_too_large", "The body is too large",
+		"a body may have up to "+strconv.FormatInt(most>>20, 10)+" MiB")
 }
 
 // rightMedia refuses bodies with another media type than JSON: a page of another site can send those without a
@@ -80,10 +82,12 @@ func rightMedia(a *asked) error {
 	charset := params["charset"]
 	isJSON := media == jsonMedia || media == patchMedia && a.Method == http.MethodPatch
 	if err != nil || !isJSON || charset != "" && !strings.EqualFold(charset, "utf-8") {
-		return problem(http.StatusUnsupportedMediaType, "unsupported_media_type", "The body is of no kind that can be read", "it is said to be "+report.Clip(strconv.Quote(given)), "Content-Type: "+jsonMedia)
+		return problem(http.StatusUnsupportedMediaType, "unsupported_media_type", "The body is of no kind that can be read",
+			"it is said to be "+report.Clip(strconv.Quote(given)), "Content-Type: "+jsonMedia)
 	}
 	if enc := a.Header.Get("Content-Encoding"); enc != "" && !strings.EqualFold(enc, "identity") {
-		return problem(http.StatusUnsupportedMediaType, "unsupported_media_type", "The body is of no kind that can be read", "it is packed: "+report.Clip(strconv.Quote(enc)), "leave Content-Encoding out")
+		return problem(http.StatusUnsupportedMediaType, "unsupported_media_type", "The body is of no kind that can be read",
+			"it is packed: "+report.Clip(strconv.Quote(enc)), "leave Content-Encoding out")
 	}
 	return nil
 }

@@ -69,7 +69,8 @@ func keyOf(a *asked) (string, *api.Problem) {
 		ok = ok && c > ' ' && c < 0x7f
 	}
 	if !ok {
-		p := problem(http.StatusBadRequest, "bad_header", "The idempotency key cannot be one", "want one "+keyHeader+" of 1 to 255 visible ASCII characters")
+		p := problem(http.StatusBadRequest, "bad_header", "The idempotency key cannot be one",
+			"want one "+keyHeader+" of 1 to 255 visible ASCII characters")
 		p.Errors = []api.Wrong{{Parameter: keyHeader, Detail: p.Detail}}
 		return "", p
 	}
@@ -82,11 +83,13 @@ func (s *Server) once(w http.ResponseWriter, a *asked, key string) *api.Problem 
 	one, done, err := s.keyed.begin(a.Context(), key, a.Method+" "+a.URL.Path, fingerprintOf(a))
 	switch {
 	case errors.Is(err, errInFlight):
-		p := problem(http.StatusConflict, "idempotency_in_flight", "It is being done", errInFlight.Error(), "ask again in a second, with the same key")
+		p := problem(http.StatusConflict, "idempotency_in_flight", "It is being done", errInFlight.Error(),
+			"ask again in a second, with the same key")
 		p.Retryable, p.After, p.Task = true, "1", a.id
 		return p
 	case errors.Is(err, errOther):
-		p := problem(http.StatusUnprocessableEntity, "idempotency_mismatch", "The key was used for something else", errOther.Error()+": method, path, query or body differ", "use a new key")
+		p := problem(http.StatusUnprocessableEntity, "idempotency_mismatch", "The key was used for something else",
+			errOther.Error()+": method, path, query or body differ", "use a new key")
 		p.Errors, p.Task = []api.Wrong{{Parameter: keyHeader, Detail: errOther.Error()}}, a.id
 		return p
 	case err != nil:
@@ -231,12 +234,14 @@ func identityOf(key string) string {
 // fingerprintOf distinguishes requests with the same key.
 func fingerprintOf(a *asked) string {
 	body := sha256.Sum256(a.body)
-	return hash(a.Method + "\n" + a.URL.EscapedPath() + "\n" + a.URL.RawQuery + "\n" + a.Header.Get("If-Match") + "\n" + hex.EncodeToString(body[:]))
+	return hash(a.Method + "\n" + a.URL.EscapedPath() + "\n" + a.URL.RawQuery + "\n" + a.Header.Get("If-Match") + "\n" +
+		hex.EncodeToString(body[:]))
 }
 
 // deedsOf are the requests with keys of a root.
 func deedsOf(st *store.Store, now func() time.Time) *deeds {
-	return &deeds{dir: filepath.Join(st.Root(), "server", "idempotency"), now: now, seal: func() *journal.Seal { return st.Seal("idempotency") }}
+	return &deeds{dir: filepath.Join(st.Root(), "server", "idempotency"), now: now,
+		seal: func() *journal.Seal { return st.Seal("idempotency") }}
 }
 
 // keep is a context for work that must not stop when its client goes away.

@@ -48,5 +48,6 @@ func ValidOrigin(text string) bool {
 	if !ok || scheme != "http" && scheme != "https" || host == "" || strings.ToLower(text) != text {
 		return false
 	}
-	return !strings.ContainsAny(host, "/*?#@ \t,") && !(scheme == "http" && strings.HasSuffix(host, ":80")) && !(scheme == "https" && strings.HasSuffix(host, ":443"))
+	return !strings.ContainsAny(host, "/*?#@ \t,") && !(scheme == "http" && strings.HasSuffix(host, ":80")) &&
+		!(scheme == "https" && strings.HasSuffix(host, ":443"))
 }

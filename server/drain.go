@@ -26,11 +26,15 @@ func (r *Recovery) String() string {
 // serverRoutes are the routes about the server itself.
 func serverRoutes() []route {
 	return []route{
-		{path: "/metrics", summary: "What is counted, as Prometheus reads it", media: "text/plain", forms: []string{"application/openmetrics-text"}, serve: (*Server).metrics},
+		{path: "/metrics", summary: "What is counted, as Prometheus reads it", media: "text/plain",
+			forms: []string{"application/openmetrics-text"}, serve: (*Server).metrics},
 		{path: "/v1/server", summary: "What the server is and does", answer: api.Server{}, document: (*Server).server},
-		{method: http.MethodPost, path: "/v1/server/drain", summary: "Start no more runs; those that work go on, queued ones stay queued", answer: api.Server{}, act: (*Server).drain},
-		{method: http.MethodDelete, path: "/v1/server/drain", summary: "Start runs again, the queued ones first", answer: api.Server{}, act: (*Server).admit},
-		{method: http.MethodPost, path: "/v1/server/stop", summary: "End the server once its runs are finished, or its time for that is over: what is not is interrupted and saved",
+		{method: http.MethodPost, path: "/v1/server/drain", summary: "Start no more runs; those that work go on, queued ones " +
+			"stay queued", answer: api.Server{}, act: (*Server).drain},
+		{method: http.MethodDelete, path: "/v1/server/drain", summary: "Start runs again, the queued ones first",
+			answer: api.Server{}, act: (*Server).admit},
+		{method: http.MethodPost, path: "/v1/server/stop", summary: "End the server once its runs are finished, or its time " +
+			"for that is over: what is not is interrupted and saved",
 			answer: api.Server{}, status: http.StatusAccepted, body: api.Stop{}, act: (*Server).quit},
 	}
 }
@@ -40,8 +44,9 @@ func (s *Server) server(*asked) (any, error) { return s.state(), nil }
 func (s *Server) state() api.Server {
 	out := api.Server{
 		PID: os.Getpid(), StartedAt: api.Stamp(s.begun.UnixMilli()), URL: s.opt.URL, Version: s.opt.Version.Version,
-		Draining: s.drained(), Stopping: s.leaving.Load() || s.stopping.Load(), Recovery: s.opt.Recovery.String(), Streams: s.streams.open(),
-		Limits: s.opt.Limits,
+		Draining: s.drained(), Stopping: s.leaving.Load() || s.stopping.Load(), Recovery: s.opt.Recovery.String(),
+		Streams: s.streams.open(),
+		Limits:  s.opt.Limits,
 	}
 	out.Limits.MaxStreams, out.Limits.MaxBody = s.opt.MaxStreams, s.opt.MaxBody
 	if s.opt.Engine != nil {
@@ -74,7 +79,8 @@ func (s *Server) quit(a *asked) (*reply, error) {
 		return nil, err
 	}
 	if s.opt.Stop == nil {
-		return nil, problem(http.StatusConflict, "not_a_server", "That process is no server", "it runs a task in a terminal, and ends with it", "POST /v1/tasks/{id}/cancel")
+		return nil, problem(http.StatusConflict, "not_a_server", "That process is no server",
+			"it runs a task in a terminal, and ends with it", "POST /v1/tasks/{id}/cancel")
 	}
 	s.Leave()
 	s.opt.Stop(how.Now)

@@ -57,7 +57,8 @@ func restoredBy(id string, commits []journal.Commit) *api.RestoreResult {
 
 // noRestore is a restore that found nothing to do.
 func noRestore(id string) *api.RestoreResult {
-	return &api.RestoreResult{ID: id, Files: []api.RestoreItem{}, Conflicts: []api.RestoreItem{}, Lost: []api.RestoreItem{}, Left: []string{}, Outcome: "nothing"}
+	return &api.RestoreResult{ID: id, Files: []api.RestoreItem{}, Conflicts: []api.RestoreItem{}, Lost: []api.RestoreItem{},
+		Left: []string{}, Outcome: "nothing"}
 }
 
 func changeOf(f task.RestoreFile) string {

@@ -13,7 +13,8 @@ import (
 
 // errReadOnly is the problem of a request that needs an engine, at a server without one.
 func errReadOnly() error {
-	return problem(http.StatusServiceUnavailable, "read_only", "This server only reads", "it was started without what works on tasks", "roost serve")
+	return problem(http.StatusServiceUnavailable, "read_only", "This server only reads",
+		"it was started without what works on tasks", "roost serve")
 }
 
 func (s *Server) checkpoints(a *asked) (any, error) {
@@ -87,7 +88,8 @@ func (s *Server) restore(a *asked) (*reply, error) {
 			return &reply{doc: r}, nil
 		}
 	}
-	o := checkpoints.RestoreOptions{To: given(a.PathValue("c")), Paths: body.Paths, OnConflict: rule, Workspace: body.Workspace, DryRun: body.DryRun}
+	o := checkpoints.RestoreOptions{To: given(a.PathValue("c")), Paths: body.Paths, OnConflict: rule,
+		Workspace: body.Workspace, DryRun: body.DryRun}
 	o.Planned = func(r api.RestoreResult) error {
 		if err := agreed(body.Plan, r); err != nil {
 			return err
@@ -113,7 +115,8 @@ func planOf(r api.RestoreResult) string {
 	doc, _ := json.Marshal(struct { // strings and numbers: it cannot fail
 		To                     int
 		Files, Conflicts, Lost []api.RestoreItem
-	}{r.To.Number, slices.Concat([]api.RestoreItem{}, r.Files), slices.Concat([]api.RestoreItem{}, r.Conflicts), slices.Concat([]api.RestoreItem{}, r.Lost)})
+	}{r.To.Number, slices.Concat([]api.RestoreItem{}, r.Files), slices.Concat([]api.RestoreItem{}, r.Conflicts),
+		slices.Concat([]api.RestoreItem{}, r.Lost)})
 	return hash(string(doc))
 }
 
@@ -122,7 +125,8 @@ func agreed(plan string, now api.RestoreResult) error {
 	if plan == "" || plan == planOf(now) {
 		return nil
 	}
-	p := problem(http.StatusConflict, "changed_meanwhile", "The files changed since the dry run", "files changed while it was asked; nothing was changed", "the same request with dry_run, then with its new plan")
+	p := problem(http.StatusConflict, "changed_meanwhile", "The files changed since the dry run",
+		"files changed while it was asked; nothing was changed", "the same request with dry_run, then with its new plan")
 	p.Task, p.Retryable = now.ID, true
 	return p
 }

@@ -28,23 +28,37 @@ func editRoutes() []route {
 	const id = "/v1/tasks/{id}"
 	post := http.MethodPost
 	return []route{
-		{method: post, path: id + "/rewinds", summary: "Take both histories back to a message, edit a message, or take one out", body: api.NewRewind{}, answer: api.Rewound{}, act: (*Server).rewind},
-		{path: id + "/undo", summary: "What can be taken back of a task, and done again, the newest first", answer: api.TaskActions{}, document: (*Server).deeds},
-		{method: post, path: id + "/undo", summary: "Take back what was last done to a task", body: api.NewUndo{}, answer: api.Undone{}, act: func(s *Server, a *asked) (*reply, error) { return s.undo(a, false) }},
-		{method: post, path: id + "/redo", summary: "Do again what was taken back last", body: api.NewUndo{}, answer: api.Undone{}, act: func(s *Server, a *asked) (*reply, error) { return s.undo(a, true) }},
-		{method: post, path: id + "/forks", summary: "Make a new task with the history of this one; a dry run answers 200", body: api.NewFork{}, answer: api.ForkResult{}, status: http.StatusCreated, also: http.StatusOK, act: (*Server).fork},
-		{method: post, path: id + "/condense", summary: "Have older history summarised", body: api.NewCondense{}, answer: api.Condensed{}, act: (*Server).condense},
-		{path: id + "/branches", summary: "The branches of a task: what its histories were before they were moved", answer: api.BranchTree{}, document: (*Server).branches},
-		{method: post, path: id + "/head", summary: "Make a branch the head of the histories; what was the head stays as a branch", body: api.NewHead{}, answer: api.Head{},
+		{method: post, path: id + "/rewinds", summary: "Take both histories back to a message, edit a message, or take one " +
+			"out", body: api.NewRewind{}, answer: api.Rewound{}, act: (*Server).rewind},
+		{path: id + "/undo", summary: "What can be taken back of a task, and done again, the newest first",
+			answer: api.TaskActions{}, document: (*Server).deeds},
+		{method: post, path: id + "/undo", summary: "Take back what was last done to a task", body: api.NewUndo{},
+			answer: api.Undone{}, act: func(s *Server, a *asked) (*reply, error) { return s.undo(a, false) }},
+		{method: post, path: id + "/redo", summary: "Do again what was taken back last", body: api.NewUndo{},
+			answer: api.Undone{}, act: func(s *Server, a *asked) (*reply, error) { return s.undo(a, true) }},
+		{method: post, path: id + "/forks", summary: "Make a new task with the history of this one; a dry run answers 200",
+			body: api.NewFork{}, answer: api.ForkResult{}, status: http.StatusCreated, also: http.StatusOK, act: (*Server).fork},
+		{method: post, path: id + "/condense", summary: "Have older history summarised", body: api.NewCondense{},
+			answer: api.Condensed{}, act: (*Server).condense},
+		{path: id + "/branches", summary: "The branches of a task: what its histories were before they were moved",
+			answer: api.BranchTree{}, document: (*Server).branches},
+		{method: post, path: id + "/head", summary: "Make a branch the head of the histories; what was the head stays as a " +
+			"branch", body: api.NewHead{}, answer: api.Head{},
 			act: (*Server).switchBranch},
-		{path: id + "/checkpoints", summary: "The states of files that the task changed, the oldest first", answer: api.Checkpoints{}, document: (*Server).checkpoints},
-		{method: post, path: id + "/checkpoints", summary: "Save a checkpoint of the files as they are now; 200 when nothing differs from the newest one", answer: api.SavedCheckpoint{}, status: http.StatusCreated, also: http.StatusOK, act: (*Server).saveCheckpoint},
-		{path: id + "/checkpoints/{c}/diff", summary: "What differs between a checkpoint and another one, or now", answer: api.Diff{}, document: (*Server).diff, params: []param{
-			{name: "to", kind: "text", doc: "another checkpoint, or now (the default)"},
-			{name: "path", kind: "text", doc: "only this file or folder; several stand on lines of their own"},
-			{name: "stat", kind: "flag", doc: "without the differences by lines"},
-		}},
-		{method: post, path: id + "/checkpoints/{c}/restore", summary: "Put the files that the task changed back as they were at a checkpoint", body: api.NewRestore{}, answer: api.RestoreResult{}, act: (*Server).restore},
+		{path: id + "/checkpoints", summary: "The states of files that the task changed, the oldest first",
+			answer: api.Checkpoints{}, document: (*Server).checkpoints},
+		{method: post, path: id + "/checkpoints", summary: "Save a checkpoint of the files as they are now; 200 when nothing " +
+			"differs from the newest one", answer: api.SavedCheckpoint{}, status: http.StatusCreated, also: http.StatusOK,
+			act: (*Server).saveCheckpoint},
+		{path: id + "/checkpoints/{c}/diff", summary: "What differs between a checkpoint and another one, or now",
+			answer: api.Diff{}, document: (*Server).diff, params: []param{
+				{name: "to", kind: "text", doc: "another checkpoint, or now (the default)"},
+				{name: "path", kind: "text", doc: "only this file or folder; several stand on lines of their own"},
+				{name: "stat", kind: "flag", doc: "without the differences by lines"},
+			}},
+		{method: post, path: id + "/checkpoints/{c}/restore",
+			summary: "Put the files that the task changed back as they were at a checkpoint", body: api.NewRestore{},
+			answer: api.RestoreResult{}, act: (*Server).restore},
 	}
 }
 
@@ -82,7 +96,8 @@ func (s *Server) idle(a *asked) (store.Ref, error) {
 	here := s.opt.Store.Latest(ref)
 	for _, run := range s.opt.Engine.Runs() {
 		if run.TaskID == here.ID && here.Own || run.TaskID == ref.ID {
-			p := problem(http.StatusConflict, "task_busy", "A run works on the task", "run "+run.ID+" works on it: its histories and files stand still for nobody else", "POST /v1/tasks/"+ref.ID+"/cancel")
+			p := problem(http.StatusConflict, "task_busy", "A run works on the task",
+				"run "+run.ID+" works on it: its histories and files stand still for nobody else", "POST /v1/tasks/"+ref.ID+"/cancel")
 			p.Task, p.Retryable = ref.ID, true
 			return ref, p
 		}
@@ -142,7 +157,8 @@ func (s *Server) rewind(a *asked) (*reply, error) {
 		wrong = append(wrong, api.Wrong{Parameter: "/edit", Detail: "words take a message's place, or it is kept"})
 	}
 	if body.Delete && (body.To == "" || edit || body.KeepTarget || body.Files) {
-		wrong = append(wrong, api.Wrong{Parameter: "/delete", Detail: "it takes the message out that to names, and goes with no other change"})
+		wrong = append(wrong, api.Wrong{Parameter: "/delete",
+			Detail: "it takes the message out that to names, and goes with no other change"})
 	}
 	if body.OnConflict != "" && !body.Files {
 		wrong = append(wrong, api.Wrong{Parameter: "/on_conflict", Detail: "it says how files are put back, and goes with files"})
@@ -313,20 +329,21 @@ func (s *Server) fork(a *asked) (*reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := history.ForkOptions{ID: a.key(), At: body.At, Branch: body.Branch, Title: body.Title, Origin: origin, DryRun: body.DryRun, Settings: func(t *task.Settings) error {
-		if body.Provider != "" && body.Provider != t.Provider {
-			// Another provider's model, address and key mean nothing here.
-			t.Model, t.BaseURL, t.Account = "", "", ""
-		}
-		for to, given := range map[*string]string{
-			&t.Workspace: body.Workspace, &t.Mode: body.Mode, &t.Provider: body.Provider, &t.Model: body.Model, &t.BaseURL: body.BaseURL,
-		} {
-			if given != "" {
-				*to = given
+	o := history.ForkOptions{ID: a.key(), At: body.At, Branch: body.Branch, Title: body.Title, Origin: origin,
+		DryRun: body.DryRun, Settings: func(t *task.Settings) error {
+			if body.Provider != "" && body.Provider != t.Provider {
+				// Another provider's model, address and key mean nothing here.
+				t.Model, t.BaseURL, t.Account = "", "", ""
 			}
-		}
-		return nil
-	}}
+			for to, given := range map[*string]string{
+				&t.Workspace: body.Workspace, &t.Mode: body.Mode, &t.Provider: body.Provider, &t.Model: body.Model, &t.BaseURL: body.BaseURL,
+			} {
+				if given != "" {
+					*to = given
+				}
+			}
+			return nil
+		}}
 	f, finish, err := s.opt.Engine.Fork(ctx, ref, o)
 	if err != nil {
 		return nil, err
@@ -352,8 +369,9 @@ func (s *Server) condense(a *asked) (*reply, error) {
 		return nil, err
 	}
 	req := engine.Request{
-		Task:   a.id,
-		Choice: setup.Choice{Workspace: body.Workspace, Provider: body.Provider, Model: body.Model, BaseURL: body.BaseURL, Profile: body.Profile},
+		Task: a.id,
+		Choice: setup.Choice{Workspace: body.Workspace, Provider: body.Provider, Model: body.Model, BaseURL: body.BaseURL,
+			Profile: body.Profile},
 		Origin: origin,
 	}
 	if body.DryRun {

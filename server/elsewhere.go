@@ -119,7 +119,8 @@ func (s *Server) notHere(w http.ResponseWriter, a *asked, ref store.Ref, found b
 		}
 	}
 	w.Header().Set(hopHeader, notHere)
-	p := problem(http.StatusConflict, "not_here", "This process does not work on that", "it answers for the task that it works on, as long as it does; roost serve answers for all", "roost serve")
+	p := problem(http.StatusConflict, "not_here", "This process does not work on that",
+		"it answers for the task that it works on, as long as it does; roost serve answers for all", "roost serve")
 	p.Retryable, p.Task = true, a.id
 	fail(w, a.Request, p)
 	return true
@@ -144,14 +145,15 @@ func (s *Server) passOn(w http.ResponseWriter, a *asked, conn net.Conn) (answere
 	}()
 	used := make(chan net.Conn, 1)
 	used <- conn
-	one := &http.Transport{DisableKeepAlives: true, DisableCompression: true, DialContext: func(context.Context, string, string) (net.Conn, error) {
-		select {
-		case c := <-used:
-			return c, nil
-		default: // nothing is sent twice
-			return nil, &peer.UnreachableError{Why: "the connection broke"}
-		}
-	}}
+	one := &http.Transport{DisableKeepAlives: true, DisableCompression: true,
+		DialContext: func(context.Context, string, string) (net.Conn, error) {
+			select {
+			case c := <-used:
+				return c, nil
+			default: // nothing is sent twice
+				return nil, &peer.UnreachableError{Why: "the connection broke"}
+			}
+		}}
 	defer one.CloseIdleConnections()
 	defer func() { _ = conn.Close() }() // closed already where it was used
 	done := w.Header()
@@ -190,7 +192,8 @@ func (s *Server) passOn(w http.ResponseWriter, a *asked, conn net.Conn) (answere
 				answered = false
 				return
 			}
-			p := problem(http.StatusServiceUnavailable, "holder_gone", "The process that works on the task went away", "whether it did what was asked is not known; asked again with the same Idempotency-Key it is done once").Because(err)
+			p := problem(http.StatusServiceUnavailable, "holder_gone", "The process that works on the task went away",
+				"whether it did what was asked is not known; asked again with the same Idempotency-Key it is done once").Because(err)
 			p.Retryable, p.After, p.Task = true, "1", a.id
 			s.lament(w, r, p)
 		},

@@ -24,7 +24,8 @@ import (
 
 // exportMedia are the forms of an export.
 var exportMedia = map[string]string{
-	"md": "text/markdown; charset=utf-8", "html": "text/html; charset=utf-8", "json": jsonMedia, "roo": "application/x-tar", "archive": "application/zip",
+	"md": "text/markdown; charset=utf-8", "html": "text/html; charset=utf-8", "json": jsonMedia, "roo": "application/x-tar",
+	"archive": "application/zip",
 }
 
 // packed are the endings of forms that are not called as they end.
@@ -32,8 +33,11 @@ var packed = map[string]string{"roo": "tar", "archive": "zip"}
 
 func exportRoutes() []route {
 	return []route{{
-		path: "/v1/tasks/{id}/export", summary: "The task as a file: md, html and json mask secrets, roo (a tar of Roo's files) and archive (a zip) are exact. The trailer Roost-Export says, percent-encoded, what was masked and what could not be read",
-		media: "application/octet-stream", forms: []string{"text/markdown", "text/html", jsonMedia, "application/x-tar", "application/zip"}, serve: (*Server).export, params: []param{
+		path: "/v1/tasks/{id}/export", summary: "The task as a file: md, html and json mask secrets, roo (a tar of Roo's " +
+			"files) and archive (a zip) are exact. The trailer Roost-Export says, percent-encoded, what was masked and what " +
+			"could not be read",
+		media: "application/octet-stream", forms: []string{"text/markdown", "text/html", jsonMedia, "application/x-tar",
+			"application/zip"}, serve: (*Server).export, params: []param{
 			{name: "format", kind: "word", words: []string{"md", "html", "json", "roo", "archive"}, doc: "the form; md when none is named"},
 			{name: "redact", kind: "word", words: []string{"true", "false"}, doc: "false leaves secrets as they are"},
 			{name: "also", kind: "text", doc: "ids of more tasks for an archive, joined by commas"},
@@ -56,7 +60,8 @@ func (s *Server) export(w http.ResponseWriter, a *asked) *api.Problem {
 	ids := []string{a.id}
 	if also := a.text["also"]; also != "" {
 		if format != "archive" {
-			return problem(http.StatusUnprocessableEntity, "validation_failed", "A parameter is wrong", "also: only an archive holds several tasks")
+			return problem(http.StatusUnprocessableEntity, "validation_failed", "A parameter is wrong",
+				"also: only an archive holds several tasks")
 		}
 		ids = append(ids, strings.Split(also, ",")...)
 	}
@@ -88,7 +93,8 @@ func (s *Server) export(w http.ResponseWriter, a *asked) *api.Problem {
 	}
 	h := w.Header()
 	h.Set("Content-Type", exportMedia[format])
-	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": export.FileName(refs[0].ID) + "." + cmp.Or(packed[format], format)}))
+	h.Set("Content-Disposition", mime.FormatMediaType("attachment",
+		map[string]string{"filename": export.FileName(refs[0].ID) + "." + cmp.Or(packed[format], format)}))
 	h.Set("Roost-Task-Id", refs[0].ID)
 	h.Set("Trailer", "Roost-Export")
 	out := &slowReader{w, http.NewResponseController(w), s.opt.WriteTimeout}
@@ -126,12 +132,14 @@ func (s *Server) noneReadable(a *asked, refs []store.Ref) *api.Problem {
 			return p
 		}
 	}
-	p := problem(http.StatusUnprocessableEntity, "damaged", "None of the tasks can be read", wrong[0].Parameter+": "+wrong[0].Detail, "roost doctor")
+	p := problem(http.StatusUnprocessableEntity, "damaged", "None of the tasks can be read",
+		wrong[0].Parameter+": "+wrong[0].Detail, "roost doctor")
 	p.Errors = wrong
 	return p
 }
 
-func (s *Server) write(ctx context.Context, w io.Writer, v *store.View, refs []store.Ref, format string, o export.Options, told *api.Exported) (export.Report, error) {
+func (s *Server) write(ctx context.Context, w io.Writer, v *store.View, refs []store.Ref, format string, o export.Options,
+	told *api.Exported) (export.Report, error) {
 	switch format {
 	case "html":
 		return export.HTML(ctx, w, v, o)

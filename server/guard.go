@@ -60,19 +60,23 @@ func (s *Server) guard(w http.ResponseWriter, r *http.Request) {
 // refuse is the problem of a request that must not reach its route; nil when it may.
 func (s *Server) refuse(r *http.Request) *api.Problem {
 	if !s.known(r.Host) && !isPeer(r) { // a socket has no name, and browsers do not reach it
-		return problem(http.StatusForbidden, "host_denied", "The server is not known by that name", "the request names the host "+report.Clip(r.Host), "use the address that roost serve printed", "roost serve --host NAME")
+		return problem(http.StatusForbidden, "host_denied", "The server is not known by that name",
+			"the request names the host "+report.Clip(r.Host), "use the address that roost serve printed", "roost serve --host NAME")
 	}
 	if !safe(r.Method) && foreign(r) && !s.page(r) {
-		return problem(http.StatusForbidden, "origin_denied", "Another site may not ask that", "the request comes from the origin "+report.Clip(r.Header.Get("Origin")))
+		return problem(http.StatusForbidden, "origin_denied", "Another site may not ask that",
+			"the request comes from the origin "+report.Clip(r.Header.Get("Origin")))
 	}
 	open := r.URL.Path == "/healthz" || r.URL.Path == "/readyz" || r.URL.Path == "/login"
 	if !open {
 		ok, byCookie := s.door.knows(r)
 		switch {
 		case !ok:
-			return problem(http.StatusUnauthorized, "unauthenticated", "The token is missing or wrong", "send it as Authorization: Bearer TOKEN, or open the log-in link", "roost serve prints where the token lies")
+			return problem(http.StatusUnauthorized, "unauthenticated", "The token is missing or wrong",
+				"send it as Authorization: Bearer TOKEN, or open the log-in link", "roost serve prints where the token lies")
 		case byCookie && (r.Header.Get("Sec-Fetch-Site") == "cross-site" || s.page(r) && foreign(r)):
-			return problem(http.StatusForbidden, "origin_denied", "Another site may not ask that", "a browser sent the request for another site")
+			return problem(http.StatusForbidden, "origin_denied", "Another site may not ask that",
+				"a browser sent the request for another site")
 		}
 		shown(r)
 	}
@@ -80,7 +84,8 @@ func (s *Server) refuse(r *http.Request) *api.Problem {
 		return problem(http.StatusBadRequest, "bad_path", "That path cannot be", "a path has no empty parts, no . and no .. in it")
 	}
 	if safe(r.Method) && r.ContentLength != 0 {
-		return problem(http.StatusRequestEntityTooLarge, "body_too_large", "A body is not taken here", "who only asks sends none: leave the body out")
+		return problem(http.StatusRequestEntityTooLarge, "body_too_large", "A body is not taken here",
+			"who only asks sends none: leave the body out")
 	}
 	if r.ContentLength > s.opt.MaxBody {
 		return tooLarge(s.opt.MaxBody)

@@ -44,11 +44,13 @@ func (s *Server) liveOfHolder(ctx context.Context, ref store.Ref, publish func(e
 			}
 		}
 	})
-	one := &http.Transport{DisableKeepAlives: true, DisableCompression: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return peer.Dial(ctx, address)
-	}}
+	one := &http.Transport{DisableKeepAlives: true, DisableCompression: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return peer.Dial(ctx, address)
+		}}
 	// The client does not connect again: another process may hold the task by then.
-	c, err := client.New("http://localhost", client.Options{HTTP: &http.Client{Transport: one}, Lost: func(error, time.Duration) { cancel() }})
+	c, err := client.New("http://localhost", client.Options{HTTP: &http.Client{Transport: one},
+		Lost: func(error, time.Duration) { cancel() }})
 	if err != nil {
 		return
 	}

@@ -25,16 +25,23 @@ import (
 func lookRoutes() []route {
 	const id = "/v1/tasks/{id}"
 	return []route{
-		{path: "/v1/names", summary: "The ids of all tasks, and where they lie: what short names are told apart by", answer: names{}, document: (*Server).names},
-		{path: "/v1/undo", summary: "What can be taken back of all tasks, the newest first", answer: api.Page[api.TaskActions]{}, document: (*Server).allDeeds, params: []param{{name: "limit", kind: "number", doc: "at most this many tasks; 0 = all", most: 1000, deflt: 0}}},
-		{path: id + "/lines", summary: "Messages as lines of text: a window of them, the newest when none is named", answer: api.Lines{}, document: (*Server).lines,
+		{path: "/v1/names", summary: "The ids of all tasks, and where they lie: what short names are told apart by",
+			answer: names{}, document: (*Server).names},
+		{path: "/v1/undo", summary: "What can be taken back of all tasks, the newest first",
+			answer: api.Page[api.TaskActions]{}, document: (*Server).allDeeds,
+			params: []param{{name: "limit", kind: "number", doc: "at most this many tasks; 0 = all", most: 1000, deflt: 0}}},
+		{path: id + "/lines", summary: "Messages as lines of text: a window of them, the newest when none is named",
+			answer: api.Lines{}, document: (*Server).lines,
 			params: with(windowParams,
-				param{name: "view", kind: "word", words: []string{"ui", "api", "effective"}, doc: "what the person saw (the default), what the model saw, or what would be sent"},
+				param{name: "view", kind: "word", words: []string{"ui", "api", "effective"},
+					doc: "what the person saw (the default), what the model saw, or what would be sent"},
 				param{name: "whole", kind: "flag", doc: "thinking unfolded, and output not cut"})},
-		{path: id + "/journal", summary: "The commits of the task's journal: a window of them, the newest when none is named", answer: api.Commits{}, document: (*Server).journal, params: windowParams},
-		{path: id + "/context", summary: "What the next request is made of, in tokens", answer: api.ContextUse{}, fails: []int{503}, document: (*Server).context, params: []param{
-			{name: "workspace", kind: "text", doc: "the folder to look from, where the task does not say its own"},
-		}},
+		{path: id + "/journal", summary: "The commits of the task's journal: a window of them, the newest when none is " +
+			"named", answer: api.Commits{}, document: (*Server).journal, params: windowParams},
+		{path: id + "/context", summary: "What the next request is made of, in tokens", answer: api.ContextUse{},
+			fails: []int{503}, document: (*Server).context, params: []param{
+				{name: "workspace", kind: "text", doc: "the folder to look from, where the task does not say its own"},
+			}},
 	}
 }
 
@@ -69,7 +76,8 @@ func (s *Server) allDeeds(a *asked) (any, error) {
 
 func (s *Server) context(a *asked) (any, error) {
 	if s.opt.Engine == nil {
-		return nil, problem(http.StatusServiceUnavailable, "read_only", "This server runs no tasks", "what would be sent is for one to say that does", "roost show "+a.id+" --context")
+		return nil, problem(http.StatusServiceUnavailable, "read_only", "This server runs no tasks",
+			"what would be sent is for one to say that does", "roost show "+a.id+" --context")
 	}
 	ref, err := s.opt.Store.Find(a.Context(), a.id)
 	if err != nil {
@@ -99,7 +107,8 @@ func (s *Server) journal(a *asked) (any, error) {
 	return s.read(a, func(v *store.View) (any, error) {
 		all, err := report.CommitsOf(a.Context(), v)
 		if errors.Is(err, journal.ErrNotFound) {
-			return nil, problem(http.StatusNotFound, "no_journal", "The task has no journal", "no program with a journal has changed it", "roost show "+v.Ref.ID+" --ui")
+			return nil, problem(http.StatusNotFound, "no_journal", "The task has no journal",
+				"no program with a journal has changed it", "roost show "+v.Ref.ID+" --ui")
 		}
 		if err != nil {
 			return nil, err

@@ -57,7 +57,8 @@ func (s *Server) login(w http.ResponseWriter, a *asked) *api.Problem {
 		return nil
 	}
 	if !s.door.use(a.text["key"]) {
-		return problem(http.StatusUnauthorized, "login_used", "The log-in link does not work", "it was used, or belongs to another start of the server", "roost serve prints a new one at each start")
+		return problem(http.StatusUnauthorized, "login_used", "The log-in link does not work",
+			"it was used, or belongs to another start of the server", "roost serve prints a new one at each start")
 	}
 	http.SetCookie(w, s.door.cookie(a.TLS != nil))
 	if strings.Contains(strings.Join(a.Header.Values("Accept"), ","), jsonMedia) { // a program, which needs no redirect

@@ -104,14 +104,16 @@ func (s *spread) write(b *strings.Builder) {
 		}
 		below := uint64(0)
 		at := func(bound string, n uint64) {
-			b.WriteString(s.name + "_bucket" + labelled(append(slices.Clone(names), "le"), append(slices.Clone(values), bound)) + " " + strconv.FormatUint(n, 10) + "\n")
+			b.WriteString(s.name + "_bucket" + labelled(append(slices.Clone(names), "le"),
+				append(slices.Clone(values), bound)) + " " + strconv.FormatUint(n, 10) + "\n")
 		}
 		for i, bound := range s.bounds {
 			below += one.counts[i]
 			at(digits(bound), below)
 		}
 		at("+Inf", one.n)
-		fmt.Fprintf(b, "%s_sum%s %s\n%s_count%s %d\n", s.name, labelled(names, values), digits(one.sum), s.name, labelled(names, values), one.n)
+		fmt.Fprintf(b, "%s_sum%s %s\n%s_count%s %d\n", s.name, labelled(names, values), digits(one.sum), s.name,
+			labelled(names, values), one.n)
 	}
 }
 
@@ -190,7 +192,8 @@ func (s *Server) metrics(w http.ResponseWriter, a *asked) *api.Problem {
 		gauge(&b, "roost_runs", "Runs of this process by state.", "gauge",
 			map[string]float64{"running": float64(running), "waiting": float64(waiting), "queued": float64(queued)}, "state")
 		if n, ok := s.openQuestions(a); ok {
-			gauge(&b, "roost_questions_open", "Questions and approvals of all tasks that nobody has answered.", "gauge", one(float64(n)), "")
+			gauge(&b, "roost_questions_open", "Questions and approvals of all tasks that nobody has answered.", "gauge",
+				one(float64(n)), "")
 		}
 	}
 	gauge(&b, "roost_draining", "1 while no new runs are started.", "gauge", one(flag(s.drained())), "")

@@ -18,7 +18,8 @@ func process(b *strings.Builder) {
 		gauge(b, "process_resident_memory_bytes", "Memory that the process has.", "gauge", one(n), "")
 	}
 	gauge(b, "go_goroutines", "Goroutines.", "gauge", one(float64(runtime.NumGoroutine())), "")
-	read := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/total:bytes"}, {Name: "/cpu/classes/gc/total:cpu-seconds"}}
+	read := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/total:bytes"},
+		{Name: "/cpu/classes/gc/total:cpu-seconds"}}
 	metrics.Read(read)
 	if read[0].Value.Kind() == metrics.KindUint64 {
 		gauge(b, "go_memstats_heap_alloc_bytes", "Memory of objects.", "gauge", one(float64(read[0].Value.Uint64())), "")

@@ -21,18 +21,22 @@ import (
 // disk, and then the stream begins. The stream's end, whoever ends it, touches no run.
 
 func olderRoutes() []route {
-	call := route{method: http.MethodPost, summary: "The older restart call: start a task, or go on with one, and follow it", older: true, media: streamMedia,
+	call := route{method: http.MethodPost, summary: "The older restart call: start a task, or go on with one, and follow " +
+		"it", older: true, media: streamMedia,
 		body: api.OlderRun{}, status: http.StatusOK, fails: []int{404, 409, 429}, act: (*Server).olderRun}
 	other := call
 	call.path, other.path = "/chat/stream", "/execute/stream"
 	return []route{
 		call, other,
-		{path: "/api/questions", summary: "The open questions of a job of the older call", older: true, answer: api.OlderQuestions{}, fails: []int{400, 404},
+		{path: "/api/questions", summary: "The open questions of a job of the older call", older: true,
+			answer: api.OlderQuestions{}, fails: []int{400, 404},
 			params: []param{
 				{name: "jobId", kind: "text", doc: "the job, which is a run; it must be there"},
-				{name: "state", kind: "word", words: []string{"pending", "answered"}, doc: "only these: the answered ones stand in the task"},
+				{name: "state", kind: "word", words: []string{"pending", "answered"},
+					doc: "only these: the answered ones stand in the task"},
 			}, document: (*Server).olderQuestions},
-		{path: "/api/questions/{qid}", summary: "An open question of the older call, or those of a job", older: true, media: jsonMedia, fails: []int{400, 404}, document: (*Server).olderQuestion},
+		{path: "/api/questions/{qid}", summary: "An open question of the older call, or those of a job", older: true,
+			media: jsonMedia, fails: []int{400, 404}, document: (*Server).olderQuestion},
 		{method: http.MethodPost, path: "/api/questions/{qid}/answer", summary: "Answer a question of the older call", older: true,
 			body: api.OlderAnswer{}, answer: api.OlderAnswered{}, fails: []int{400, 404, 409}, act: (*Server).olderAnswer},
 	}
@@ -162,7 +166,8 @@ func olderPath(path string) bool {
 
 // olderFail writes a problem in the older shape.
 func (s *Server) olderFail(w http.ResponseWriter, r *http.Request, p *api.Problem) {
-	out := api.OlderFailure{Error: p.Title, Message: p.Detail, Code: p.Code, Suggestions: p.Suggestions, Timestamp: api.Stamp(s.opt.Now().UnixMilli())}
+	out := api.OlderFailure{Error: p.Title, Message: p.Detail, Code: p.Code, Suggestions: p.Suggestions,
+		Timestamp: api.Stamp(s.opt.Now().UnixMilli())}
 	if p.Code == "task_not_found" {
 		out.Error = "Task not found"
 	}

@@ -71,7 +71,8 @@ func (s *Server) open(a *asked, name string) (*engine.Asked, error) {
 	if s.opt.Engine == nil {
 		return nil, errReadOnly()
 	}
-	missing := problem(http.StatusNotFound, "question_not_found", "Question not found", "no such question is open: "+report.Clip(name), "GET /v1/questions")
+	missing := problem(http.StatusNotFound, "question_not_found", "Question not found",
+		"no such question is open: "+report.Clip(name), "GET /v1/questions")
 	dot := strings.LastIndexByte(name, '.')
 	if dot < 0 || !validRef(name[:dot]) {
 		return nil, missing
@@ -119,7 +120,8 @@ func (s *Server) olderAnswer(a *asked) (*reply, error) {
 		return nil, failed
 	}
 	return &reply{doc: api.OlderAnswered{
-		Success: true, Message: "Answer accepted", Question: name, Task: done.Asked.Ref.ID, Job: done.Run.ID, Timestamp: api.Stamp(s.opt.Now().UnixMilli()),
+		Success: true, Message: "Answer accepted", Question: name, Task: done.Asked.Ref.ID, Job: done.Run.ID,
+		Timestamp: api.Stamp(s.opt.Now().UnixMilli()),
 	}}, nil
 }
 

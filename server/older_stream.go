@@ -65,7 +65,8 @@ func (s *Server) older(w http.ResponseWriter, a *asked, at followed) *api.Proble
 	w.WriteHeader(http.StatusOK)
 	st.tell("", api.OlderEvent{Type: "start", Message: message, Text: b.Text})
 	if run.Settings.Profile != "" && !s.opt.Engine.HasProfile(run.Settings.Profile) {
-		st.tell("", api.OlderEvent{Type: "progress", Message: fmt.Sprintf("The task's profile %q is not known here; %s with the model %s is asked in its place", run.Settings.Profile, run.Settings.Provider, run.Settings.Model)})
+		st.tell("", api.OlderEvent{Type: "progress", Message: fmt.Sprintf("The task's profile %q is not known here; %s with "+
+			"the model %s is asked in its place", run.Settings.Profile, run.Settings.Provider, run.Settings.Model)})
 	}
 	// The end of a client is no failure, and touches nothing.
 	if err := st.follow(a.Context()); err != nil && a.Context().Err() == nil {
@@ -204,7 +205,8 @@ func (st *olderStream) follow(ctx context.Context) error {
 
 // stopping ends the stream of a server that stops.
 func (st *olderStream) stopping() error {
-	st.tell("", api.OlderEvent{Type: "stream_end", Message: "The server is stopping; the task goes on, or can be gone on with", Restart: st.command()})
+	st.tell("", api.OlderEvent{Type: "stream_end", Message: "The server is stopping; the task goes on, or can be gone on " +
+		"with", Restart: st.command()})
 	return st.flush()
 }
 
@@ -294,7 +296,8 @@ func (st *olderStream) row(id string, d olderData) {
 		Text    string `json:"text"`
 		Partial bool   `json:"partial"`
 	}
-	if d.History != string(task.UI) || st.shown[d.Message] || json.Unmarshal(d.Content, &row) != nil || row.Partial || strings.TrimSpace(row.Text) == "" {
+	if d.History != string(task.UI) || st.shown[d.Message] || json.Unmarshal(d.Content, &row) != nil || row.Partial ||
+		strings.TrimSpace(row.Text) == "" {
 		return
 	}
 	text := row.Text

@@ -20,16 +20,19 @@ func openAPI(list []route, v api.Version, cookie string) ([]byte, error) {
 	failure := b.of(reflect.TypeFor[api.Problem]())
 	paths := object{}
 	for _, rt := range list {
-		op := object{"summary": rt.summary, "description": rt.about(), "tags": []string{rt.tag()}, "operationId": rt.operation(), "responses": responses(&b, rt, failure)}
+		op := object{"summary": rt.summary, "description": rt.about(), "tags": []string{rt.tag()},
+			"operationId": rt.operation(), "responses": responses(&b, rt, failure)}
 		var params []object
 		for _, name := range placesOf(rt.path) {
-			params = append(params, object{"name": name, "in": "path", "required": true, "schema": object{"type": "string"}, "description": places[name]})
+			params = append(params, object{"name": name, "in": "path", "required": true, "schema": object{"type": "string"},
+				"description": places[name]})
 		}
 		for _, p := range rt.params {
 			params = append(params, object{"name": p.name, "in": "query", "required": false, "description": p.doc, "schema": p.schema()})
 		}
 		for _, name := range rt.headers() {
-			params = append(params, object{"name": name, "in": "header", "required": false, "schema": object{"type": "string"}, "description": headers[name]})
+			params = append(params, object{"name": name, "in": "header", "required": false,
+				"schema": object{"type": "string"}, "description": headers[name]})
 		}
 		if params != nil {
 			op["parameters"] = params
@@ -39,7 +42,8 @@ func openAPI(list []route, v api.Version, cookie string) ([]byte, error) {
 			if rt.method == http.MethodPatch {
 				media = patchMedia
 			}
-			op["requestBody"] = object{"required": required(rt.body), "content": object{media: object{"schema": b.of(reflect.TypeOf(rt.body))}}}
+			op["requestBody"] = object{"required": required(rt.body),
+				"content": object{media: object{"schema": b.of(reflect.TypeOf(rt.body))}}}
 		}
 		if rt.open {
 			op["security"] = []object{}
@@ -63,8 +67,9 @@ func openAPI(list []route, v api.Version, cookie string) ([]byte, error) {
 		"components": object{
 			"schemas": b.all,
 			"securitySchemes": object{
-				"token":  object{"type": "http", "scheme": "bearer"},
-				"cookie": object{"type": "apiKey", "in": "cookie", "name": cookie, "description": "set by the log-in link; its name follows from the server's token"},
+				"token": object{"type": "http", "scheme": "bearer"},
+				"cookie": object{"type": "apiKey", "in": "cookie", "name": cookie,
+					"description": "set by the log-in link; its name follows from the server's token"},
 			},
 		},
 	}
@@ -86,10 +91,11 @@ var places = map[string]string{
 }
 
 var headers = map[string]string{
-	"Last-Event-ID":   "the id of the last event that was seen",
-	"Idempotency-Key": "1 to 255 visible ASCII characters: the same request with the same key is done once, and answered alike for 24 hours",
-	"If-Match":        "the ETag that the task must have",
-	"Prefer":          "wait=N: the answer comes when the run has ended or waits, after N seconds at the latest",
+	"Last-Event-ID": "the id of the last event that was seen",
+	"Idempotency-Key": "1 to 255 visible ASCII characters: the same request with the same key is done once, and answered " +
+		"alike for 24 hours",
+	"If-Match": "the ETag that the task must have",
+	"Prefer":   "wait=N: the answer comes when the run has ended or waits, after N seconds at the latest",
 }
 
 // headers are the request headers that a route uses, besides those that all use.
@@ -194,7 +200,8 @@ func responses(b *schemas, rt route, failure object) object {
 		out["200"] = object{"description": "the document", "content": object{jsonMedia: object{"schema": schema}}}
 		out["304"] = object{"description": "it is the one that If-None-Match names"}
 		if rt.path == "/readyz" {
-			out["503"] = object{"description": "tasks cannot be read, or the server is stopping", "content": object{jsonMedia: object{"schema": schema}}}
+			out["503"] = object{"description": "tasks cannot be read, or the server is stopping",
+				"content": object{jsonMedia: object{"schema": schema}}}
 		}
 	}
 	return out

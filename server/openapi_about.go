@@ -22,12 +22,15 @@ var tags = []object{
 
 // tagByPart is the group of a route by a part of its path; the last known part counts.
 var tagByPart = map[string]string{
-	"tasks": "tasks", "tree": "tasks", "names": "tasks", "sources": "tasks", "search": "tasks", "trash": "tasks", "purges": "tasks", "export": "tasks",
+	"tasks": "tasks", "tree": "tasks", "names": "tasks", "sources": "tasks", "search": "tasks", "trash": "tasks",
+	"purges": "tasks", "export": "tasks",
 	"history": "messages", "lines": "messages", "journal": "messages", "messages": "messages", "context": "messages",
 	"runs": "runs", "queue": "runs", "cancel": "runs", "questions": "questions", "events": "events",
-	"rewinds": "history", "undo": "history", "redo": "history", "forks": "history", "condense": "history", "branches": "history", "head": "history",
+	"rewinds": "history", "undo": "history", "redo": "history", "forks": "history", "condense": "history",
+	"branches": "history", "head": "history",
 	"files": "files", "checkpoints": "files", "usage": "usage",
-	"server": "server", "healthz": "server", "readyz": "server", "login": "server", "openapi.json": "server", "version": "server", "metrics": "server",
+	"server": "server", "healthz": "server", "readyz": "server", "login": "server", "openapi.json": "server",
+	"version": "server", "metrics": "server",
 }
 
 func (rt route) tag() (tag string) {

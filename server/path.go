@@ -17,7 +17,9 @@ func badName(rt *route, r *http.Request) *api.Problem {
 		text := r.PathValue(name)
 		switch {
 		case name == "id" && !validRef(text):
-			return problem(http.StatusBadRequest, "bad_id", "That can be no task's id", "an id is a letter or digit, then up to 127 of A-Z a-z 0-9 . _ -, and may have a source and a colon before it", "GET /v1/tasks")
+			return problem(http.StatusBadRequest, "bad_id", "That can be no task's id",
+				"an id is a letter or digit, then up to 127 of A-Z a-z 0-9 . _ -, and may have a source and a colon before "+
+					"it", "GET /v1/tasks")
 		case !validName(text):
 			return problem(http.StatusBadRequest, "bad_id", "That can be no name", "the path has a name in it that nothing here can have")
 		}

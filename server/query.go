@@ -46,7 +46,8 @@ func decode(raw string, params []param, now time.Time) (values, error) {
 	}
 	given, err := url.ParseQuery(raw)
 	if err != nil {
-		return v, problem(http.StatusBadRequest, "bad_query", "The query cannot be read", "it is not of the form name=value&name=value, percent-encoded")
+		return v, problem(http.StatusBadRequest, "bad_query", "The query cannot be read",
+			"it is not of the form name=value&name=value, percent-encoded")
 	}
 	var wrong []api.Wrong
 	for name, texts := range given {

@@ -74,7 +74,9 @@ func (r Restart) refuses(ref store.Ref, sum api.Summary, runs []engine.RunInfo, 
 		return restartsOff(ref.ID)
 	}
 	if made := sum.Origin == "api" || sum.Origin == "web"; r.OwnOnly && !(ref.Own && made) {
-		p := problem(http.StatusForbidden, "restart_denied", "That task was not made here", "the setting restart.cross_context lets only tasks go on that were made over the API", "roost resume "+ref.ID, "roost config set restart.cross_context true")
+		p := problem(http.StatusForbidden, "restart_denied", "That task was not made here",
+			"the setting restart.cross_context lets only tasks go on that were made over the API", "roost resume "+ref.ID,
+			"roost config set restart.cross_context true")
 		p.Task = ref.ID
 		return p
 	}
@@ -88,14 +90,17 @@ func (r Restart) refuses(ref store.Ref, sum api.Summary, runs []engine.RunInfo, 
 	if most := r.attempts(); most < 0 || in < most {
 		return nil
 	}
-	p := problem(http.StatusConflict, "too_many_restarts", "The task was restarted too often", fmt.Sprintf("its last %d restarts ended before the model replied; the setting restart.max_attempts allows %d", in, r.attempts()),
-		"roost show "+ref.ID, "roost resume "+ref.ID+"  # is not bounded", "roost config set restart.max_attempts "+strconv.Itoa(r.attempts()+3))
+	p := problem(http.StatusConflict, "too_many_restarts", "The task was restarted too often",
+		fmt.Sprintf("its last %d restarts ended before the model replied; the setting restart.max_attempts allows %d", in, r.attempts()),
+		"roost show "+ref.ID, "roost resume "+ref.ID+"  # is not bounded",
+		"roost config set restart.max_attempts "+strconv.Itoa(r.attempts()+3))
 	p.Task = ref.ID
 	return p
 }
 
 func restartsOff(id string) *api.Problem {
-	p := problem(http.StatusForbidden, "restart_disabled", "Tasks are not restarted here", "the setting restart.enabled says so", "roost resume "+id, "roost config set restart.enabled true")
+	p := problem(http.StatusForbidden, "restart_disabled", "Tasks are not restarted here",
+		"the setting restart.enabled says so", "roost resume "+id, "roost config set restart.enabled true")
 	p.Task = id
 	return p
 }
@@ -110,7 +115,8 @@ func (s *Server) restarts(a *asked, given string, r *engine.Request) error {
 	defer stop()
 	ref, sum, err := s.load(ctx, given)
 	if errors.Is(err, context.DeadlineExceeded) && a.Context().Err() == nil {
-		p := problem(http.StatusGatewayTimeout, "load_timeout", "The task took too long to load", "it was not found and read within "+o.patience().String(), "ask again", "roost config set restart.load_timeout 60s")
+		p := problem(http.StatusGatewayTimeout, "load_timeout", "The task took too long to load",
+			"it was not found and read within "+o.patience().String(), "ask again", "roost config set restart.load_timeout 60s")
 		p.Task, p.Retryable = given, true
 		return p
 	}
@@ -119,7 +125,8 @@ func (s *Server) restarts(a *asked, given string, r *engine.Request) error {
 	}
 	if len(sum.Damaged) > 0 {
 		d := sum.Damaged[0]
-		p := problem(http.StatusUnprocessableEntity, "history_corrupt", "Task data is damaged", d.File+": "+d.Problem, "roost doctor "+ref.ID, "roost doctor --repair "+ref.ID, "roost resume "+ref.ID+"  # goes on with what is whole")
+		p := problem(http.StatusUnprocessableEntity, "history_corrupt", "Task data is damaged", d.File+": "+d.Problem,
+			"roost doctor "+ref.ID, "roost doctor --repair "+ref.ID, "roost resume "+ref.ID+"  # goes on with what is whole")
 		p.Task = ref.ID
 		return p
 	}

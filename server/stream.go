@@ -195,7 +195,8 @@ func (f *eventStream) end(why error) error {
 }
 
 // typesParam narrows a stream.
-var typesParam = param{name: "types", kind: "text", doc: "only events of these types, joined by commas: run.ended, or message.* for all that begin so"}
+var typesParam = param{name: "types", kind: "text", doc: "only events of these types, joined by commas: run.ended, or " +
+	"message.* for all that begin so"}
 
 // wanted reads the parameter types; nil means all events. The events stream.snapshot and stream.end are always sent.
 func (a *asked) wanted() (func(events.Item) bool, *api.Problem) {
@@ -206,7 +207,8 @@ func (a *asked) wanted() (func(events.Item) bool, *api.Problem) {
 	list := strings.Split(text, ",")
 	for _, one := range list {
 		if !events.PlainType(strings.TrimSuffix(one, "*")) && one != "*" || len(list) > 64 {
-			p := problem(http.StatusUnprocessableEntity, "validation_failed", "A parameter is wrong", "types: want types of events such as run.ended or message.*, joined by commas")
+			p := problem(http.StatusUnprocessableEntity, "validation_failed", "A parameter is wrong",
+				"types: want types of events such as run.ended or message.*, joined by commas")
 			p.Errors = []api.Wrong{{Parameter: "types", Detail: "want types of events such as run.ended or message.*, joined by commas"}}
 			return nil, p
 		}

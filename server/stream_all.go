@@ -17,10 +17,14 @@ import (
 // streamRoutes are the streams beside those of single tasks.
 func streamRoutes() []route {
 	return []route{
-		{path: "/v1/events", summary: "The events of all tasks, as they became durable", media: streamMedia, fails: []int{400, 429}, serve: (*Server).allEvents,
-			params: []param{{name: "after", kind: "text", doc: "0: from the oldest that is kept; the id of an event of this stream: what comes behind it. Last-Event-ID goes before it. Neither: only what comes from now on"}, typesParam}},
-		{path: "/v1/runs/{rid}/events", summary: "The events of a run, until it has ended; 204 for who has seen the end", media: streamMedia, fails: []int{429}, serve: (*Server).runEvents,
-			params: []param{{name: "after", kind: "text", doc: "the id of an event of the task: what comes behind it; else all of the run. Last-Event-ID goes before it"}, typesParam}},
+		{path: "/v1/events", summary: "The events of all tasks, as they became durable", media: streamMedia,
+			fails: []int{400, 429}, serve: (*Server).allEvents,
+			params: []param{{name: "after", kind: "text", doc: "0: from the oldest that is kept; the id of an event of this " +
+				"stream: what comes behind it. Last-Event-ID goes before it. Neither: only what comes from now on"}, typesParam}},
+		{path: "/v1/runs/{rid}/events", summary: "The events of a run, until it has ended; 204 for who has seen the end",
+			media: streamMedia, fails: []int{429}, serve: (*Server).runEvents,
+			params: []param{{name: "after", kind: "text", doc: "the id of an event of the task: what comes behind it; else " +
+				"all of the run. Last-Event-ID goes before it"}, typesParam}},
 	}
 }
 
@@ -29,7 +33,8 @@ func (s *Server) allEvents(w http.ResponseWriter, a *asked) *api.Problem {
 	given := a.given()
 	from, ok := events.ParseAllCursor(given)
 	if given != "" && !ok {
-		return problem(http.StatusBadRequest, "bad_cursor", "The cursor cannot be read", "want the id of an event of this stream, or 0 for the oldest that is kept", "after=0")
+		return problem(http.StatusBadRequest, "bad_cursor", "The cursor cannot be read",
+			"want the id of an event of this stream, or 0 for the oldest that is kept", "after=0")
 	}
 	wants, p := a.wanted()
 	if p != nil {

@@ -29,7 +29,8 @@ func (s *Server) enter(a *asked) (leave func(), p *api.Problem) {
 	}
 	leave, ok := s.streams.enter(addressOf(a.Request))
 	if !ok {
-		p = problem(http.StatusTooManyRequests, "too_many_streams", "Too many streams are open", "close some, or follow fewer tasks at a time")
+		p = problem(http.StatusTooManyRequests, "too_many_streams", "Too many streams are open",
+			"close some, or follow fewer tasks at a time")
 		p.Retryable, p.After = true, "5"
 	}
 	return leave, p
@@ -41,7 +42,8 @@ func (s *Server) events(w http.ResponseWriter, a *asked) *api.Problem {
 	given := a.given()
 	from, ok := events.ParseCursor(given)
 	if given != "" && !ok {
-		return problem(http.StatusBadRequest, "bad_cursor", "The cursor cannot be read", "want the id of an event such as 1.7-0, or 0 for the start", "after=0")
+		return problem(http.StatusBadRequest, "bad_cursor", "The cursor cannot be read",
+			"want the id of an event such as 1.7-0, or 0 for the start", "after=0")
 	}
 	wants, p := a.wanted()
 	if p != nil {
@@ -67,7 +69,8 @@ func (s *Server) events(w http.ResponseWriter, a *asked) *api.Problem {
 }
 
 // streamTask streams a task's events; prepare sets how, and gives the cursor from which the stream starts.
-func (s *Server) streamTask(w http.ResponseWriter, a *asked, ref store.Ref, prepare func(context.Context, *eventStream) (events.Cursor, error)) *api.Problem {
+func (s *Server) streamTask(w http.ResponseWriter, a *asked, ref store.Ref,
+	prepare func(context.Context, *eventStream) (events.Cursor, error)) *api.Problem {
 	leave, p := s.enter(a)
 	if p != nil {
 		return p

@@ -66,7 +66,8 @@ func wellFormed(body []byte) error {
 	d := json.NewDecoder(bytes.NewReader(body))
 	err := d.Decode(&one)
 	if err == nil {
-		return invalid(api.Wrong{Parameter: "", Detail: "it holds more than one value: there is text behind byte " + strconv.FormatInt(d.InputOffset(), 10)})
+		return invalid(api.Wrong{Parameter: "", Detail: "it holds more than one value: there is text behind byte " +
+			strconv.FormatInt(d.InputOffset(), 10)})
 	}
 	why := "it ends too early"
 	var syntax *json.SyntaxError

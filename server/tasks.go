@@ -38,7 +38,8 @@ func (a *asked) filter() store.Filter {
 }
 
 func badCursor(what string) error {
-	return problem(http.StatusBadRequest, "bad_cursor", "The cursor cannot be read", "no "+what+" gave that cursor", "leave cursor out to begin anew")
+	return problem(http.StatusBadRequest, "bad_cursor", "The cursor cannot be read", "no "+what+" gave that cursor",
+		"leave cursor out to begin anew")
 }
 
 func (s *Server) tasks(a *asked) (any, error) {
@@ -124,7 +125,8 @@ func (s *Server) spending(a *asked) (any, error) {
 		by = "day"
 	}
 	return spend.Sum(a.Context(), s.opt.Store, by, spend.Filter{
-		Source: a.text["source"], Workspace: a.text["workspace"], Since: a.time["since"], Until: a.time["until"], Zone: s.opt.Now().Location(),
+		Source: a.text["source"], Workspace: a.text["workspace"], Since: a.time["since"], Until: a.time["until"],
+		Zone: s.opt.Now().Location(),
 	})
 }
 
@@ -206,7 +208,8 @@ func (s *Server) files(a *asked) (any, error) {
 		}
 		switch {
 		case named && len(records) == 0:
-			return nil, problem(http.StatusNotFound, "file_not_known", "The model does not know that file", "it neither read nor changed a file of that path", "GET /v1/tasks/"+a.id+"/files")
+			return nil, problem(http.StatusNotFound, "file_not_known", "The model does not know that file",
+				"it neither read nor changed a file of that path", "GET /v1/tasks/"+a.id+"/files")
 		case len(records) > 0 && w == nil:
 			return nil, problem(http.StatusUnprocessableEntity, "workspace_missing", "The task's workspace is not there", why,
 				"POST /v1/tasks/"+v.Ref.ID+"/runs, with \"workspace\", where it lies now", "roost files "+v.Ref.ID+" -C DIR")

@@ -93,7 +93,8 @@ func readToken(file string) (string, error) {
 		return "", fmt.Errorf("read the token: %w", err)
 	}
 	if !info.Mode().IsRegular() || os.PathSeparator == '/' && info.Mode().Perm()&0o077 != 0 {
-		return "", fmt.Errorf("the token in %s may be read by others (mode %04o): make a new one with roost serve --new-token", file, info.Mode().Perm())
+		return "", fmt.Errorf("the token in %s may be read by others (mode %04o): make a new one with roost serve "+
+			"--new-token", file, info.Mode().Perm())
 	}
 	data, err := inputfile.Read(file)
 	if err != nil {

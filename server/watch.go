@@ -202,8 +202,10 @@ func door(by string) string {
 // anybody.
 var (
 	outcomes = []string{"completed", "failed", "cancelled", "interrupted", "limit", "denied"}
-	codes    = []string{"", "provider", "context", "auth", "fenced", "busy", "configuration", "save", "internal", "timeout", "turns", "cost", "cost_task", "cost_day", "mistakes"}
-	kinds    = []string{string(llm.Auth), string(llm.Invalid), string(llm.ContextOverflow), string(llm.RateLimited), string(llm.Overloaded), string(llm.Server), string(llm.Cut), string(llm.Network), string(llm.Script)}
+	codes    = []string{"", "provider", "context", "auth", "fenced", "busy", "configuration", "save", "internal", "timeout",
+		"turns", "cost", "cost_task", "cost_day", "mistakes"}
+	kinds = []string{string(llm.Auth), string(llm.Invalid), string(llm.ContextOverflow), string(llm.RateLimited),
+		string(llm.Overloaded), string(llm.Server), string(llm.Cut), string(llm.Network), string(llm.Script)}
 )
 
 func among(value string, all []string) string {

@@ -27,7 +27,8 @@ type window struct {
 	Before  *int              `json:"next_before"` // the parameter before for earlier messages; null at the start
 	After   *int              `json:"next_after"`  // the parameter after for later messages; null at the end
 	Notes   []string          `json:"notes"`       // what differs from the stored history, and what is unreadable
-	Notices []api.Notice      `json:"notices"`     // what the task recorded about files, each behind one of these messages; none for the model's history
+	// what the task recorded about files, each behind one of these messages; none for the model's history
+	Notices []api.Notice `json:"notices"`
 }
 
 // bytes is the window as JSON. The items are copied: encoding them again would change their bytes.
@@ -71,7 +72,8 @@ func (a *asked) span() (span, error) {
 		}
 		n, err := strconv.Atoi(strings.TrimPrefix(text, "#"))
 		if err != nil || n < 0 || name == "before" && n == 0 {
-			p := problem(http.StatusUnprocessableEntity, "validation_failed", "A parameter is wrong", name+": want a message's number such as 12")
+			p := problem(http.StatusUnprocessableEntity, "validation_failed", "A parameter is wrong",
+				name+": want a message's number such as 12")
 			p.Errors = []api.Wrong{{Parameter: name, Detail: "want a message's number such as 12"}}
 			return out, p
 		}

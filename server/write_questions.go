@@ -15,10 +15,12 @@ import (
 
 func questionRoutes() []route {
 	return []route{
-		{path: "/v1/questions", summary: "Open questions and approvals of all tasks, the oldest first", answer: api.Page[api.Question]{}, fails: []int{400, 404}, document: (*Server).questions,
+		{path: "/v1/questions", summary: "Open questions and approvals of all tasks, the oldest first",
+			answer: api.Page[api.Question]{}, fails: []int{400, 404}, document: (*Server).questions,
 			params: []param{{name: "task", kind: "text", doc: "only of this task"}, limitParam, cursorParam}},
 		{path: "/v1/questions/{qid}", summary: "An open question", answer: api.Question{}, document: (*Server).question},
-		{method: "POST", path: "/v1/questions/{qid}/answer", summary: "Answer a question: the first answer wins", body: api.Answer{}, answer: api.Answered{}, act: (*Server).answerQuestion},
+		{method: "POST", path: "/v1/questions/{qid}/answer", summary: "Answer a question: the first answer wins",
+			body: api.Answer{}, answer: api.Answered{}, act: (*Server).answerQuestion},
 	}
 }
 
@@ -59,7 +61,8 @@ func taskOf(question string) string {
 // openQuestion finds an open question.
 func (s *Server) openQuestion(a *asked) (engine.Asked, error) {
 	id := a.PathValue("qid")
-	none := problem(http.StatusNotFound, "question_not_found", "No such question is open", "nothing that is asked goes by "+report.Clip(id), "GET /v1/questions")
+	none := problem(http.StatusNotFound, "question_not_found", "No such question is open",
+		"nothing that is asked goes by "+report.Clip(id), "GET /v1/questions")
 	of := taskOf(id)
 	if of == "" {
 		return engine.Asked{}, none
@@ -96,7 +99,8 @@ func (s *Server) answerQuestion(a *asked) (*reply, error) {
 	done, err := s.opt.Engine.Reply(keep(a.Context()), id, r)
 	var late *engine.AnsweredError
 	if errors.As(err, &late) {
-		if a.again && late.Answer.By == r.By && late.Answer.Text == r.Text && sameBool(late.Answer.Approve, r.Approve) { // this request gave that answer
+		// this request gave that answer
+		if a.again && late.Answer.By == r.By && late.Answer.Text == r.Text && sameBool(late.Answer.Approve, r.Approve) {
 			return &reply{head: aboutTask(late.Task, ""), doc: report.FirstAnswer(late)}, nil
 		}
 		return nil, report.AnsweredProblem(late)

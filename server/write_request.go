@@ -83,7 +83,8 @@ func settle(n api.Settings, r *engine.Request, w *wrongs) {
 			w.add("/base_url", "%s", err)
 		}
 	}
-	for name, list := range map[string][]string{"/allow": n.Allow, "/deny": n.Deny, "/allow_tools": n.AllowTools, "/ask_tools": n.AskTools, "/deny_tools": n.DenyTools} {
+	for name, list := range map[string][]string{"/allow": n.Allow, "/deny": n.Deny, "/allow_tools": n.AllowTools,
+		"/ask_tools": n.AskTools, "/deny_tools": n.DenyTools} {
 		tools := strings.HasSuffix(name, "_tools")
 		for i, pattern := range list {
 			if strings.TrimSpace(pattern) == "" {
@@ -210,7 +211,8 @@ func newTask(a *asked) (r engine.Request, err error) {
 	}
 	var w wrongs
 	checkFolder(n.Workspace, &w)
-	r = engine.Request{Choice: setup.Choice{Workspace: n.Workspace}, Title: strings.TrimSpace(n.Title), Origin: n.Origin, Interactive: !n.Unattended, NewTask: a.key()}
+	r = engine.Request{Choice: setup.Choice{Workspace: n.Workspace}, Title: strings.TrimSpace(n.Title), Origin: n.Origin,
+		Interactive: !n.Unattended, NewTask: a.key()}
 	settle(n.Settings, &r, &w)
 	said(n.Message, "/message", &r, &w)
 	if len(n.Title) > titleBytes || !utf8.ValidString(n.Title) {

@@ -23,14 +23,19 @@ const waitMost = 600 * time.Second
 
 func runRoutes() []route {
 	return []route{
-		{path: "/v1/tasks/{id}/runs", summary: "The task's runs, newest first", answer: api.Page[api.Run]{}, params: []param{limitParam, cursorParam}, document: (*Server).runsOf},
-		{method: "POST", path: "/v1/tasks/{id}/runs", summary: "Start, resume or continue the task; as an event stream: the events of that run", body: api.NewRun{}, answer: api.Run{},
+		{path: "/v1/tasks/{id}/runs", summary: "The task's runs, newest first", answer: api.Page[api.Run]{},
+			params: []param{limitParam, cursorParam}, document: (*Server).runsOf},
+		{method: "POST", path: "/v1/tasks/{id}/runs", summary: "Start, resume or continue the task; as an event stream: the " +
+			"events of that run", body: api.NewRun{}, answer: api.Run{},
 			status: http.StatusAccepted, stream: true, act: (*Server).startRun},
-		{path: "/v1/runs", summary: "Runs of all tasks: those that work or wait first, then newest first", answer: api.Page[api.Run]{}, fails: []int{400}, document: (*Server).runs,
+		{path: "/v1/runs", summary: "Runs of all tasks: those that work or wait first, then newest first",
+			answer: api.Page[api.Run]{}, fails: []int{400}, document: (*Server).runs,
 			params: []param{{name: "state", kind: "word", words: runStates, doc: "only runs in this state"}, limitParam, cursorParam}},
 		{path: "/v1/runs/{rid}", summary: "A run", answer: api.Run{}, waits: true, serve: (*Server).run},
-		{method: "POST", path: "/v1/runs/{rid}/cancel", summary: "Stop a run, saved, within two seconds", answer: api.Run{}, act: (*Server).cancelRun},
-		{method: "POST", path: "/v1/tasks/{id}/cancel", summary: "Stop what works on the task or waits in the queue, saved, within two seconds", answer: api.Run{}, act: (*Server).cancelTask},
+		{method: "POST", path: "/v1/runs/{rid}/cancel", summary: "Stop a run, saved, within two seconds", answer: api.Run{},
+			act: (*Server).cancelRun},
+		{method: "POST", path: "/v1/tasks/{id}/cancel", summary: "Stop what works on the task or waits in the queue, saved, " +
+			"within two seconds", answer: api.Run{}, act: (*Server).cancelTask},
 	}
 }
 
@@ -78,7 +83,8 @@ func (s *Server) submit(a *asked, r engine.Request) (engine.Ticket, error) {
 		if err != nil {
 			return engine.Ticket{}, err
 		}
-		sent, err := e.Send(keep(a.Context()), ref.Source+":"+ref.ID, engine.Message{ID: a.key(), Text: r.Text, Images: r.Images, By: a.door(), Request: r})
+		sent, err := e.Send(keep(a.Context()), ref.Source+":"+ref.ID,
+			engine.Message{ID: a.key(), Text: r.Text, Images: r.Images, By: a.door(), Request: r})
 		if err != nil {
 			return engine.Ticket{}, err
 		}
@@ -135,7 +141,8 @@ func (s *Server) runs(a *asked) (any, error) {
 	if _, ok := countIn(a.text["cursor"]); !ok {
 		return nil, badCursor("list")
 	}
-	found, next, err := s.opt.Engine.AllRuns(a.Context(), engine.RunFilter{State: a.text["state"], Limit: a.number["limit"], Cursor: a.text["cursor"]})
+	found, next, err := s.opt.Engine.AllRuns(a.Context(), engine.RunFilter{State: a.text["state"], Limit: a.number["limit"],
+		Cursor: a.text["cursor"]})
 	if err != nil {
 		return nil, err
 	}
@@ -187,7 +194,8 @@ func waitOf(a *asked) (wait time.Duration, given bool, p *api.Problem) {
 			}
 			n, err := strconv.Atoi(strings.TrimSpace(value))
 			if err != nil || n < 0 {
-				p := problem(http.StatusBadRequest, "bad_header", "The preference cannot be read", "want Prefer: wait=N with N in seconds, up to 600")
+				p := problem(http.StatusBadRequest, "bad_header", "The preference cannot be read",
+					"want Prefer: wait=N with N in seconds, up to 600")
 				return 0, false, p
 			}
 			return min(time.Duration(n)*time.Second, waitMost), true, nil
@@ -240,7 +248,8 @@ func (s *Server) settled(a *asked, info engine.RunInfo, patience time.Duration) 
 func (s *Server) cancelTask(a *asked) (*reply, error) {
 	info, err := s.opt.Engine.CancelTask(a.Context(), a.id)
 	if errors.Is(err, engine.ErrNoRun) {
-		return nil, problem(http.StatusConflict, "run_not_active", "Nothing works on the task", "it neither runs nor waits in the queue", "GET "+taskPath(a.id)+"/runs")
+		return nil, problem(http.StatusConflict, "run_not_active", "Nothing works on the task",
+			"it neither runs nor waits in the queue", "GET "+taskPath(a.id)+"/runs")
 	}
 	if err != nil {
 		return nil, err
@@ -270,5 +279,6 @@ func (s *Server) cancelRun(a *asked) (*reply, error) {
 
 // readOnly is what a server without an engine says.
 func readOnly() *api.Problem {
-	return problem(http.StatusServiceUnavailable, "read_only", "This server only reads", "it was started without what works on tasks", "roost serve")
+	return problem(http.StatusServiceUnavailable, "read_only", "This server only reads",
+		"it was started without what works on tasks", "roost serve")
 }

@@ -27,12 +27,14 @@ func writeRoutes() []route {
 
 func taskRoutes() []route {
 	return []route{
-		{method: "POST", path: "/v1/tasks", summary: "A new task: with a message it runs at once, without it is there and does nothing. The answer is the task, with its run",
+		{method: "POST", path: "/v1/tasks", summary: "A new task: with a message it runs at once, without it is there and " +
+			"does nothing. The answer is the task, with its run",
 			body: api.NewTask{}, answer: api.Started{}, status: http.StatusCreated, stream: true, act: (*Server).startTask},
 		{method: "PATCH", path: "/v1/tasks/{id}", summary: "Change title, tags, pin or settings: a merge patch",
 			body: api.TaskPatch{}, answer: api.Summary{}, act: (*Server).patchTask},
 		{method: "DELETE", path: "/v1/tasks/{id}", summary: "Put a task into the trash", answer: api.Deleted{}, act: (*Server).deleteTask,
-			params: []param{{name: "subtasks", kind: "word", words: []string{"keep", "delete"}, doc: "what becomes of the task's subtasks; it must be said when there are some"}}},
+			params: []param{{name: "subtasks", kind: "word", words: []string{"keep", "delete"},
+				doc: "what becomes of the task's subtasks; it must be said when there are some"}}},
 	}
 }
 
@@ -157,7 +159,8 @@ func (s *Server) labels(a *asked, ref store.Ref, p api.TaskPatch) (l labels.Chan
 	}
 	if len(p.AddTags)+len(p.RemoveTags) > 0 {
 		if p.Tags.Given {
-			return l, false, invalid(api.Wrong{Parameter: "/add_tags", Detail: "tags replaces all tags, and goes without add_tags and remove_tags"})
+			return l, false, invalid(api.Wrong{Parameter: "/add_tags",
+				Detail: "tags replaces all tags, and goes without add_tags and remove_tags"})
 		}
 		l.Add, l.Remove, filed = p.AddTags, p.RemoveTags, true
 	}
@@ -221,7 +224,8 @@ func (s *Server) deleteTask(a *asked) (*reply, error) {
 	}
 	what := a.text["subtasks"]
 	if len(below) > 0 && what == "" {
-		p := problem(http.StatusConflict, "has_subtasks", "The task has subtasks", "they hold work of their own: say what becomes of them; nothing was deleted")
+		p := problem(http.StatusConflict, "has_subtasks", "The task has subtasks",
+			"they hold work of their own: say what becomes of them; nothing was deleted")
 		p.Suggestions = []string{"DELETE " + taskPath(a.id) + "?subtasks=keep", "DELETE " + taskPath(a.id) + "?subtasks=delete"}
 		return nil, p
 	}

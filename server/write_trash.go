@@ -14,11 +14,16 @@ import (
 
 func trashRoutes() []route {
 	return []route{
-		{path: "/v1/trash", summary: "Deleted tasks, newest first", answer: api.Page[api.DeletedTask]{}, params: []param{limitParam, cursorParam}, document: (*Server).trash},
-		{path: "/v1/trash/{name}", summary: "A deleted task, also one that was purged and whose folder another tool keeps", answer: api.DeletedTask{}, document: (*Server).trashedTask},
-		{method: "POST", path: "/v1/trash/{name}/restore", summary: "Put a deleted task back", answer: api.Restored{}, act: (*Server).restoreTask},
-		{method: "POST", path: "/v1/purges", summary: "Remove deleted tasks for good", body: api.NewPurge{}, answer: api.Purged{}, act: (*Server).purgeTasks},
-		{method: "DELETE", path: "/v1/trash/{name}", summary: "Remove a deleted task for good", answer: api.DeletedTask{}, act: (*Server).purgeTask},
+		{path: "/v1/trash", summary: "Deleted tasks, newest first", answer: api.Page[api.DeletedTask]{},
+			params: []param{limitParam, cursorParam}, document: (*Server).trash},
+		{path: "/v1/trash/{name}", summary: "A deleted task, also one that was purged and whose folder another tool keeps",
+			answer: api.DeletedTask{}, document: (*Server).trashedTask},
+		{method: "POST", path: "/v1/trash/{name}/restore", summary: "Put a deleted task back", answer: api.Restored{},
+			act: (*Server).restoreTask},
+		{method: "POST", path: "/v1/purges", summary: "Remove deleted tasks for good", body: api.NewPurge{},
+			answer: api.Purged{}, act: (*Server).purgeTasks},
+		{method: "DELETE", path: "/v1/trash/{name}", summary: "Remove a deleted task for good", answer: api.DeletedTask{},
+			act: (*Server).purgeTask},
 	}
 }
 
@@ -40,7 +45,8 @@ func (s *Server) trashedTask(a *asked) (any, error) {
 func (s *Server) trashed(a *asked, name string) (api.DeletedTask, error) {
 	t, err := trash.Find(a.Context(), s.opt.Store, name)
 	if errors.Is(err, store.ErrNotFound) || err == nil && name != t.Name && name != t.ID && name != t.QualifiedName() {
-		return t, problem(http.StatusNotFound, "task_not_found", "It is not in the trash", "nothing there goes by "+report.Clip(name), "GET /v1/trash")
+		return t, problem(http.StatusNotFound, "task_not_found", "It is not in the trash",
+			"nothing there goes by "+report.Clip(name), "GET /v1/trash")
 	}
 	return t, err
 }

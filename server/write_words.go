@@ -16,10 +16,13 @@ var deliveries = []string{"auto", "queue", "interrupt"}
 
 func wordRoutes() []route {
 	return []route{
-		{method: "POST", path: "/v1/tasks/{id}/messages", summary: "Words for the task: they answer the open question, wait until the run takes them, or start one",
+		{method: "POST", path: "/v1/tasks/{id}/messages", summary: "Words for the task: they answer the open question, wait " +
+			"until the run takes them, or start one",
 			body: api.Message{}, answer: api.Sent{}, status: http.StatusAccepted, act: (*Server).sendWords},
-		{path: "/v1/tasks/{id}/queue", summary: "Words that the task has not used yet", answer: api.Page[api.Queued]{}, params: []param{limitParam, cursorParam}, document: (*Server).queue},
-		{method: "PATCH", path: "/v1/tasks/{id}/queue/{input}", summary: "Give words in the queue other words", body: api.InputPatch{}, answer: api.Queued{}, act: (*Server).editInput},
+		{path: "/v1/tasks/{id}/queue", summary: "Words that the task has not used yet", answer: api.Page[api.Queued]{},
+			params: []param{limitParam, cursorParam}, document: (*Server).queue},
+		{method: "PATCH", path: "/v1/tasks/{id}/queue/{input}", summary: "Give words in the queue other words",
+			body: api.InputPatch{}, answer: api.Queued{}, act: (*Server).editInput},
 		{method: "DELETE", path: "/v1/tasks/{id}/queue/{input}", summary: "Take words out of the queue", act: (*Server).dropInput},
 	}
 }

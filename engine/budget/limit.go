@@ -87,14 +87,16 @@ func (l *Limit) Reached(ctx context.Context) (code, reason string, err error) {
 			}
 		}
 		if tree := s.Usage.CostMicros + l.family; l.Tree > 0 && tree >= l.Tree {
-			return "cost_task", fmt.Sprintf("the task and its subtasks spent $%s of the $%s that they may", money.USD(tree), money.USD(l.Tree)), nil
+			return "cost_task", fmt.Sprintf("the task and its subtasks spent $%s of the $%s that they may", money.USD(tree),
+				money.USD(l.Tree)), nil
 		}
 		spent := l.others + l.sinceRead() + l.own.before + max(s.Usage.CostMicros-l.own.cost, 0)
 		switch {
 		case l.Day <= 0 || spent < l.Day:
 			return "", "", nil
 		case fresh:
-			return "cost_day", fmt.Sprintf("all tasks together spent $%s today, of the $%s that they may on one day", money.USD(spent), money.USD(l.Day)), nil
+			return "cost_day", fmt.Sprintf("all tasks together spent $%s today, of the $%s that they may on one day",
+				money.USD(spent), money.USD(l.Day)), nil
 		}
 		fresh = true // before it stops a run, the amount is read once more: what was being saved may have counted twice
 	}

@@ -83,7 +83,8 @@ func (svc *Service) collectStore(ctx context.Context, c *api.CollectedStore, liv
 
 // removeUnused collects one store. What the newest survey of its workspace relies on stays, where the workspace still
 // exists. A dry run treats the owners in without as removed.
-func (svc *Service) removeUnused(ctx context.Context, s *checkpoint.Contents, name string, dryRun bool, without ...string) (content.Collected, error) {
+func (svc *Service) removeUnused(ctx context.Context, s *checkpoint.Contents, name string, dryRun bool,
+	without ...string) (content.Collected, error) {
 	surveys := false
 	if data, err := os.ReadFile(filepath.Join(svc.dir(), name, rootFile)); err == nil {
 		ws, err := svc.resolver.OpenWorkspace(strings.TrimSpace(string(data)))
@@ -117,9 +118,13 @@ func (svc *Service) liveOwners() (map[string]bool, error) {
 	var sources []string
 	// Tasks are listed twice: one may come back from the trash between the first list of tasks and the list of the
 	// trash.
-	err := errors.Join(list(own, "tasks"), list(own, "trash"), list(own, "tasks"), list(func(source string) { sources = append(sources, source) }, "adopted"))
+	err := errors.Join(list(own, "tasks"), list(own, "trash"), list(own, "tasks"),
+		list(func(source string) { sources = append(sources, source) }, "adopted"))
 	for _, source := range sources {
-		err = errors.Join(err, list(func(id string) { out[checkpoint.OwnerOf(nameInStore(store.Ref{ID: id, Source: source}))] = true }, "adopted", source))
+		err = errors.Join(err, list(func(id string) {
+			out[checkpoint.OwnerOf(nameInStore(store.Ref{ID: id,
+				Source: source}))] = true
+		}, "adopted", source))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("list the tasks whose checkpoints stay: %w", err)

@@ -33,7 +33,8 @@ func (p plannedRestore) close() error {
 }
 
 // planRestore decides what a restore of a task does. to is the target of a rewind; nil = the options name it.
-func (svc *Service) planRestore(ctx context.Context, ref store.Ref, s *task.State, o RestoreOptions, to *rewindTarget) (plannedRestore, error) {
+func (svc *Service) planRestore(ctx context.Context, ref store.Ref, s *task.State, o RestoreOptions,
+	to *rewindTarget) (plannedRestore, error) {
 	p := plannedRestore{result: api.RestoreResult{ID: ref.ID, DryRun: o.DryRun}}
 	if to == nil {
 		n, err := resolve(s, o.To)
@@ -83,7 +84,8 @@ func (svc *Service) planRestore(ctx context.Context, ref store.Ref, s *task.Stat
 // fillResult describes the plan for the user.
 func (p *plannedRestore) fillResult() {
 	r := &p.result
-	r.Files, r.Conflicts, r.Lost, r.Left, r.Bytes = []api.RestoreItem{}, []api.RestoreItem{}, []api.RestoreItem{}, []string{}, p.plan.Counts().Bytes
+	r.Files, r.Conflicts, r.Lost, r.Left, r.Bytes = []api.RestoreItem{}, []api.RestoreItem{}, []api.RestoreItem{},
+		[]string{}, p.plan.Counts().Bytes
 	for _, i := range p.plan.Items {
 		item := api.RestoreItem{Path: i.Path, Change: i.Change(), Why: i.Why, Doubt: i.Doubt}
 		if i.Act.Changes() {
@@ -139,7 +141,8 @@ func (p *plannedRestore) keepAsIs(i checkpoint.Item) {
 
 // saveCheckpoint makes a checkpoint of the held contents durable, and returns its event. The contents of targets are kept
 // with it, because possibly no other checkpoint holds them.
-func (svc *Service) saveCheckpoint(ctx context.Context, f *taskFiles, s *task.State, reason string, held map[string]api.FileVersion, targets []task.RestoreFile) (task.CheckpointSaved, error) {
+func (svc *Service) saveCheckpoint(ctx context.Context, f *taskFiles, s *task.State, reason string,
+	held map[string]api.FileVersion, targets []task.RestoreFile) (task.CheckpointSaved, error) {
 	known := checkpoint.StateAt(checkpointsIn(s, f.keeper.Name()), s.NextCheckpoint())
 	c := task.CheckpointSaved{Number: s.NextCheckpoint(), Reason: reason, Store: f.keeper.Name(), Message: newestMessage(s)}
 	for path, v := range held {
@@ -162,7 +165,8 @@ func (svc *Service) saveCheckpoint(ctx context.Context, f *taskFiles, s *task.St
 	c.Title = titleOf(reason, targets, c.Files)
 	var err error
 	c.Commit, err = f.keeper.Save(ctx, checkpoint.Snapshot{
-		Task: nameInStore(f.ref), Number: c.Number, Title: c.Title, At: svc.now(), Parent: newestCommit(s, f.keeper.Name()), Files: known, Changed: changed,
+		Task: nameInStore(f.ref), Number: c.Number, Title: c.Title, At: svc.now(), Parent: newestCommit(s, f.keeper.Name()),
+		Files: known, Changed: changed,
 	})
 	return c, err
 }

@@ -17,7 +17,8 @@ import (
 // also where no file changes. o.To is ignored.
 //
 // Errors are those of history.Rewind and of Restore.
-func (svc *Service) RewindFiles(ctx context.Context, given string, r history.RewindOptions, o RestoreOptions) (api.RewindResult, api.RestoreResult, func(context.Context) error, error) {
+func (svc *Service) RewindFiles(ctx context.Context, given string, r history.RewindOptions,
+	o RestoreOptions) (api.RewindResult, api.RestoreResult, func(context.Context) error, error) {
 	none := func(context.Context) error { return nil }
 	ref, err := svc.store.Find(ctx, given)
 	if err != nil {
@@ -61,7 +62,8 @@ func (svc *Service) RewindFiles(ctx context.Context, given string, r history.Rew
 	return taken, p.result, t.Close, nil
 }
 
-func (svc *Service) planRewind(ctx context.Context, ref store.Ref, s *task.State, r history.RewindOptions, o RestoreOptions) (api.RewindResult, plannedRestore, error) {
+func (svc *Service) planRewind(ctx context.Context, ref store.Ref, s *task.State, r history.RewindOptions,
+	o RestoreOptions) (api.RewindResult, plannedRestore, error) {
 	taken, events, err := history.PlanRewind(s, r, svc.now())
 	taken.ID = ref.ID
 	if err != nil {

@@ -37,7 +37,8 @@ func (m rewindTarget) of(f *taskFiles) checkpoint.Moment {
 
 // targetOf is the target of a rewind, which its events describe.
 func targetOf(s *task.State, events []task.Event) rewindTarget {
-	m := rewindTarget{Moment: checkpoint.Moment{Number: s.CheckpointAt(firstHiddenReply(s, events)), Of: map[string]int{}}, named: map[string]int{}}
+	m := rewindTarget{Moment: checkpoint.Moment{Number: s.CheckpointAt(firstHiddenReply(s, events)), Of: map[string]int{}},
+		named: map[string]int{}}
 	earliest := func(of map[string]int, path string, n int) {
 		if last, is := of[path]; !is || n < last {
 			of[path] = n

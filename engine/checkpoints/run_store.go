@@ -144,7 +144,8 @@ func (k *RunStore) Save(ctx context.Context, c task.CheckpointSaved, files map[s
 		k.last = newestCommit(k.task.State(), keeper.Name())
 	}
 	commit, err = keeper.Save(ctx, checkpoint.Snapshot{
-		Task: nameInStore(k.task.Ref), Number: c.Number, Title: c.Title, At: k.service.now(), Parent: k.last, Files: files, Changed: c.Files,
+		Task: nameInStore(k.task.Ref), Number: c.Number, Title: c.Title, At: k.service.now(), Parent: k.last, Files: files,
+		Changed: c.Files,
 	})
 	if err != nil {
 		return "", "", err

@@ -49,7 +49,8 @@ func (svc *Service) Verify(ctx context.Context, ids []string, repair bool) (Veri
 	return out, errors.Join(append(closing, ctx.Err())...)
 }
 
-func (svc *Service) verifyTask(ctx context.Context, ref store.Ref, s *task.State, stores map[string]*checkpoint.Verifier, repair bool, out *VerifiedContents) error {
+func (svc *Service) verifyTask(ctx context.Context, ref store.Ref, s *task.State, stores map[string]*checkpoint.Verifier,
+	repair bool, out *VerifiedContents) error {
 	seen := map[string]bool{}
 	for _, c := range s.Checkpoints {
 		if c.Store == "" {

@@ -68,7 +68,8 @@ func (e *Environment) CheckMode(s *task.Settings, named bool) error {
 	case err != nil && named:
 		return err
 	case err != nil:
-		e.Notes = append(e.Notes, fmt.Sprintf("the task's mode %s does not exist any more: it continues in mode %s; --mode names another one", s.Mode, mode.Fallback))
+		e.Notes = append(e.Notes, fmt.Sprintf("the task's mode %s does not exist any more: it continues in mode %s; --mode "+
+			"names another one", s.Mode, mode.Fallback))
 		s.Mode = mode.Fallback
 	case m.Source == mode.Project && slices.Contains(e.Modes.Redefined(), s.Mode):
 		e.Notes = append(e.Notes, fmt.Sprintf("the mode %s is not the built-in one: %s of this workspace redefines it", s.Mode, modesFile))

@@ -62,7 +62,8 @@ func (c Config) applyModeProfile(s task.Settings) (out task.Settings, note strin
 	}
 	p := c.Profiles[name]
 	if p.Provider == "" {
-		return s, fmt.Sprintf("mode_profiles.%s names the profile %s, which does not exist or names no provider: it is not used", s.Mode, name), false
+		return s, fmt.Sprintf("mode_profiles.%s names the profile %s, which does not exist or names no provider: it is not "+
+			"used", s.Mode, name), false
 	}
 	out = s
 	out.Profile = cmp.Or(p.Foreign, name)
@@ -75,7 +76,8 @@ func (c Config) applyModeProfile(s task.Settings) (out task.Settings, note strin
 		out.Effort == s.Effort && out.MaxTokens == s.MaxTokens && out.Account == s.Account {
 		return out, "", false
 	}
-	return out, fmt.Sprintf("mode %s has a profile of its own: from now on %s %s answers (profile %s)", s.Mode, out.Provider, out.Model, name), true
+	return out, fmt.Sprintf("mode %s has a profile of its own: from now on %s %s answers (profile %s)", s.Mode,
+		out.Provider, out.Model, name), true
 }
 
 // ModeSetup is an agent.ModeSetup for runs in one workspace.

@@ -58,7 +58,8 @@ func (r Resolver) applyProfile(s task.Settings, name string) (task.Settings, err
 		return s, &Error{What: "use the profile " + name, Why: why, Try: "roost config set profiles." + name + ".provider anthropic"}
 	}
 	if p.Provider == "" {
-		return s, &Error{What: "use the profile " + name, Why: "it names no provider", Try: "roost config set profiles." + name + ".provider anthropic"}
+		return s, &Error{What: "use the profile " + name, Why: "it names no provider",
+			Try: "roost config set profiles." + name + ".provider anthropic"}
 	}
 	s.Profile = name
 	if p.Foreign != "" {
@@ -109,7 +110,8 @@ func (r Resolver) ResolveProfile(source, id string, has task.Settings, c Choice)
 		name = cmp.Or(c.StandIn, r.Config.SourceProfiles[source])
 		if name == "" && c.Fallback && r.useDefaultProvider(&c) {
 			answers := cmp.Or(c.Profile, c.Provider)
-			notes = append(notes, fmt.Sprintf("the task's profile %q is not known here: %s is asked in its place, as for new tasks", has.Profile, answers))
+			notes = append(notes, fmt.Sprintf("the task's profile %q is not known here: %s is asked in its place, as for new "+
+				"tasks", has.Profile, answers))
 			if c.keepName = c.Profile != ""; c.keepName && c.Mode == "" {
 				c.Mode = has.Mode
 			}
@@ -118,7 +120,8 @@ func (r Resolver) ResolveProfile(source, id string, has task.Settings, c Choice)
 		if name == "" {
 			return c, nil, &UnknownProfileError{Task: id, Source: source, Profile: has.Profile}
 		}
-		notes = append(notes, fmt.Sprintf("the task's profile %q is not known here: %s is asked in its place, as set for %s", has.Profile, name, source))
+		notes = append(notes, fmt.Sprintf("the task's profile %q is not known here: %s is asked in its place, as set for "+
+			"%s", has.Profile, name, source))
 		if _, is := r.Config.Profiles[name]; !is {
 			if _, is := providers[name]; is || name == "script" {
 				c.Provider = name

@@ -87,7 +87,8 @@ func (r Resolver) Provider(s task.Settings) (Provider, error) {
 		return choice, &Error{
 			What: "ask a model",
 			Why:  "no provider is named and no key was found",
-			Try:  "roost auth set anthropic  # or openai, google; or set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY. roost try needs no key",
+			Try: "roost auth set anthropic  # or openai, google; or set ANTHROPIC_API_KEY, OPENAI_API_KEY or " +
+				"GEMINI_API_KEY. roost try needs no key",
 		}
 	case "script":
 		model, err := loadScript(s.Model)
@@ -126,7 +127,8 @@ func (r Resolver) Provider(s task.Settings) (Provider, error) {
 	}
 	switch {
 	case key == "" && !p.free:
-		return choice, &Error{What: "ask " + s.Provider, Why: "there is no key", Try: "roost auth set " + s.Provider + "  # or set " + p.keys[0]}
+		return choice, &Error{What: "ask " + s.Provider, Why: "there is no key",
+			Try: "roost auth set " + s.Provider + "  # or set " + p.keys[0]}
 	case base == "" && p.free:
 		return choice, &Error{
 			What: "ask " + s.Provider,

@@ -121,7 +121,8 @@ func replaceRules(s *task.Settings, c Choice) error {
 }
 
 // ErrNoWorkspace: the task names no workspace, and neither does the caller.
-var ErrNoWorkspace = &Error{What: "open the task's workspace", Why: "the task does not record where it was", Try: "name the folder with -C DIR"}
+var ErrNoWorkspace = &Error{What: "open the task's workspace", Why: "the task does not record where it was",
+	Try: "name the folder with -C DIR"}
 
 // NoWorkspace is ErrNoWorkspace for a task. Where its messages name a folder, the error shows it and the user decides:
 // anybody may have written the message.
@@ -157,7 +158,8 @@ func (r Resolver) CheckWorkspace(dir string) error {
 // KeepModel lets another tool's task continue with the model that its histories name, where the provider has that
 // model and the caller names no other one.
 func (r Resolver) KeepModel(has task.Settings, before string, c Choice) Choice {
-	if has.Model != "" || has.Provider != "" || before == "" || c.Model != "" || c.Profile != "" || c.Provider == "" && r.Config.Model != "" {
+	if has.Model != "" || has.Provider != "" || before == "" || c.Model != "" || c.Profile != "" ||
+		c.Provider == "" && r.Config.Model != "" {
 		return c
 	}
 	if _, known := catalogue.Find(cmp.Or(c.Provider, r.Config.Provider), before); known {
@@ -174,7 +176,8 @@ type OtherModelError struct {
 }
 
 func (e *OtherModelError) Error() string {
-	return fmt.Sprintf("task %s was made with the model %s, which %s is not known to have; %s would answer", e.Task, e.Was, e.Provider, e.Model)
+	return fmt.Sprintf("task %s was made with the model %s, which %s is not known to have; %s would answer", e.Task, e.Was,
+		e.Provider, e.Model)
 }
 
 // ModelNamed reports whether the user named the model, by the choice, a profile or the settings. The older restart
