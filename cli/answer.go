@@ -110,7 +110,7 @@ func (a *App) answer(ctx context.Context, c *client.Client, e *engine.Engine, id
 	}
 	r := client.Request{Method: http.MethodPost, Path: "/v1/questions/" + url.PathEscape(q.ID) + "/answer", Body: answer}
 	var done api.Answered
-	if err := a.sendTold(ctx, c, r, &done); err != nil {
+	if err := a.askAndPrint(ctx, c, r, &done); err != nil {
 		return err
 	}
 	if runsHere(e) {
@@ -177,8 +177,8 @@ func (a *App) askedOf(ctx context.Context, c *client.Client, r api.Run) (text, t
 // consents are the words that are a plain yes or no.
 var consents = map[string]bool{"yes": true, "y": true, "no": false, "n": false}
 
-// sendTold asks, prints the document with --json, and reads it.
-func (a *App) sendTold(ctx context.Context, c *client.Client, r client.Request, into any) error {
+// askAndPrint asks, prints the document with --json, and reads it.
+func (a *App) askAndPrint(ctx context.Context, c *client.Client, r client.Request, into any) error {
 	var doc json.RawMessage
 	if _, err := c.Ask(ctx, r, &doc); err != nil {
 		return err

@@ -47,7 +47,7 @@ func (a *App) chatCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			v := &voice{out: a.Err}
+			v := &chatOutput{out: a.Err}
 			a.Err = v // before anything works beside us
 			return a.withClient(cmd.Context(), func(c *client.Client, e *engine.Engine) error { return a.chat(cmd.Context(), c, e, v, o) })
 		},
@@ -87,7 +87,7 @@ func (a *App) chatOptions(cmd *cobra.Command, r *runFlags, args []string) (chat.
 	if err != nil {
 		return o, err
 	}
-	o.Again = api.NewRun{Workspace: given.Workspace, Settings: settingsTold(given)}
+	o.Again = api.NewRun{Workspace: given.Workspace, Settings: apiSettings(given)}
 	if len(args) > 0 {
 		o.Task = args[0]
 	}
@@ -97,7 +97,7 @@ func (a *App) chatOptions(cmd *cobra.Command, r *runFlags, args []string) (chat.
 	if given, err = a.asNew(given); err != nil {
 		return o, err
 	}
-	o.New = api.NewTask{Workspace: given.Workspace, Settings: settingsTold(given), Origin: "cli"}
+	o.New = api.NewTask{Workspace: given.Workspace, Settings: apiSettings(given), Origin: "cli"}
 	o.Display = display.Options{Colour: a.colour(), Width: a.Width, Quiet: a.flags.quiet, Verbose: a.flags.verbose, Live: a.ErrTTY}
 	o.History, err = a.chatHistory()
 	return o, err
@@ -113,7 +113,7 @@ func (a *App) chatHistory() (string, error) {
 }
 
 // chat talks until the person leaves, and says how to go on.
-func (a *App) chat(ctx context.Context, c *client.Client, e *engine.Engine, v *voice, o chat.Options) error {
+func (a *App) chat(ctx context.Context, c *client.Client, e *engine.Engine, v *chatOutput, o chat.Options) error {
 	in, inFile := a.In.(*os.File)
 	out, outFile := v.out.(*os.File)
 	draw := o.Ask && inFile && outFile && chat.CanDraw(a.Env("TERM"))
@@ -132,7 +132,7 @@ func (a *App) chat(ctx context.Context, c *client.Client, e *engine.Engine, v *v
 	stop := a.stopper(ctx)
 	defer stop.undo()
 	o.Editor, o.Away = cmp.Or(a.Env("VISUAL"), a.Env("EDITOR"), "vi"), stop.deafen
-	s := chat.New(stop.ctx, &chatDesk{Client: c, a: a}, o)
+	s := chat.New(stop.ctx, &chatBackend{Client: c, a: a}, o)
 	var err error
 	if draw {
 		a.say("roost chat: words for the model, /help for commands; Ctrl-D leaves")

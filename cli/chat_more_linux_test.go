@@ -39,7 +39,7 @@ func TestAVoiceIsHeardWhereItBelongs(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	var said []string
-	v := &voice{out: &out}
+	v := &chatOutput{out: &out}
 	a := &App{Err: v}
 	a.say("before")
 	v.through(func(text string) { said = append(said, text) })

@@ -120,7 +120,7 @@ func TestDeedsThatPutFilesBack(t *testing.T) {
 		"a restore of 2 files to c3":                           {Kind: api.ActionRestore, Files: 2, Checkpoint: &to},
 		"a rewind of 4 messages, 2 for the model, with 1 file": {Kind: "rewind", Files: 1, Checkpoint: &to, Gone: &api.MessageCounts{UI: 4, API: 2}},
 	} {
-		if got := a.deedText(d, false); got != want {
+		if got := a.actionText(d, false); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}

@@ -36,30 +36,30 @@ func (r *runFlags) tellable(cmd *cobra.Command) error {
 
 // newTaskOf is a request for a new task as a server takes it.
 func newTaskOf(r engine.Request) api.NewTask {
-	return api.NewTask{Workspace: r.Workspace, Settings: settingsTold(r), Message: wordsOf(r), Origin: r.Origin}
+	return api.NewTask{Workspace: r.Workspace, Settings: apiSettings(r), Message: wordsOf(r), Origin: r.Origin}
 }
 
 // newRunOf is a request to go on with a task as a server takes it.
 func newRunOf(r engine.Request) api.NewRun {
 	return api.NewRun{
-		Message: wordsOf(r), Yes: r.Yes, Workspace: r.Workspace, Settings: settingsTold(r),
+		Message: wordsOf(r), Yes: r.Yes, Workspace: r.Workspace, Settings: apiSettings(r),
 		OwnSettings: r.OwnSettings, TrustSettings: r.TrustSettings,
 	}
 }
 
-// settingsTold are all settings of a request as a server takes them.
-func settingsTold(r engine.Request) api.Settings {
+// apiSettings are all settings of a request as a server takes them.
+func apiSettings(r engine.Request) api.Settings {
 	return api.Settings{
 		Mode: r.Mode, Provider: r.Provider, Model: r.Model, BaseURL: r.BaseURL, Profile: r.Profile,
-		Effort: r.Effort, MaxTokens: countTold(r.MaxTokens), CondenseAt: countTold(r.Condense), Stale: r.Stale,
-		Limits: limitsTold(r.Limits), Approve: r.Approve, Allow: r.Allow, Deny: r.Deny,
+		Effort: r.Effort, MaxTokens: apiCount(r.MaxTokens), CondenseAt: apiCount(r.Condense), Stale: r.Stale,
+		Limits: apiLimits(r.Limits), Approve: r.Approve, Allow: r.Allow, Deny: r.Deny,
 		AllowTools: r.AllowTools, AskTools: r.AskTools, DenyTools: r.DenyTools,
 	}
 }
 
-// countTold is a number that the engine is told to take away by a negative one, and a
+// apiCount is a number that the engine is told to take away by a negative one, and a
 // server by 0; nil when it was not given.
-func countTold(n int) *int {
+func apiCount(n int) *int {
 	if n == 0 {
 		return nil
 	}
@@ -74,9 +74,9 @@ func wordsOf(r engine.Request) *api.Words {
 	return &api.Words{Text: r.Text, Images: r.Images}
 }
 
-// limitsTold are limits as a server takes them: a zero takes one away, which the engine
+// apiLimits are limits as a server takes them: a zero takes one away, which the engine
 // is told by a negative one.
-func limitsTold(l *api.RunLimits) *api.Limits {
+func apiLimits(l *api.RunLimits) *api.Limits {
 	if l == nil {
 		return nil
 	}
@@ -88,8 +88,8 @@ func limitsTold(l *api.RunLimits) *api.Limits {
 		return &usd
 	}
 	out := &api.Limits{
-		MaxTurns: countTold(l.MaxTurns), MaxCost: amount(l.MaxCostMicros), MaxCostTask: amount(l.MaxTaskMicros),
-		AskAfterRequests: countTold(l.AskRequests), AskAfterCost: amount(l.AskCostMicros),
+		MaxTurns: apiCount(l.MaxTurns), MaxCost: amount(l.MaxCostMicros), MaxCostTask: amount(l.MaxTaskMicros),
+		AskAfterRequests: apiCount(l.AskRequests), AskAfterCost: amount(l.AskCostMicros),
 	}
 	span := func(ms int64) *string {
 		if ms == 0 {

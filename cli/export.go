@@ -183,7 +183,7 @@ func (x *exporter) each(ctx context.Context, c *client.Client) error {
 		if x.folder != "" {
 			path = x.place(t.ID, t.TS, names)
 		}
-		told, err := x.fetch(ctx, c, t, nil, func(body io.Reader) error {
+		report, err := x.fetch(ctx, c, t, nil, func(body io.Reader) error {
 			if x.flags.format == "roo" {
 				return untar(body, path)
 			}
@@ -203,7 +203,7 @@ func (x *exporter) each(ctx context.Context, c *client.Client) error {
 		if err != nil {
 			return err
 		}
-		x.done = append(x.done, x.result(&t.Summary, path, told))
+		x.done = append(x.done, x.result(&t.Summary, path, report))
 		pages = append(pages, export.Page{File: base(path), Task: t.Summary})
 	}
 	if x.flags.format != "html" || len(x.refs) < 2 || len(pages) == 0 {
@@ -224,7 +224,7 @@ func (x *exporter) copy(w io.Writer, body io.Reader) error {
 }
 
 // fetch gets a task in a form, and what the server reports behind it.
-func (x *exporter) fetch(ctx context.Context, c *client.Client, t chosen, also []string, into func(io.Reader) error) (told api.Exported, err error) {
+func (x *exporter) fetch(ctx context.Context, c *client.Client, t chosen, also []string, into func(io.Reader) error) (report api.Exported, err error) {
 	q := url.Values{"format": {x.flags.format}}
 	if x.flags.plain {
 		q.Set("redact", "false")
@@ -232,7 +232,7 @@ func (x *exporter) fetch(ctx context.Context, c *client.Client, t chosen, also [
 	set(q, "also", strings.Join(also, ","))
 	resp, err := c.Open(ctx, client.Request{Path: pathOf(t.name, "export"), Query: q})
 	if err != nil {
-		return told, err
+		return report, err
 	}
 	defer resp.Body.Close()
 	err = into(resp.Body)
@@ -240,13 +240,13 @@ func (x *exporter) fetch(ctx context.Context, c *client.Client, t chosen, also [
 		_, err = io.Copy(io.Discard, resp.Body) // the report comes behind the last byte
 	}
 	if err != nil {
-		return told, fmt.Errorf("export %s: %w", t.ID, err)
+		return report, fmt.Errorf("export %s: %w", t.ID, err)
 	}
 	text, err := url.QueryUnescape(resp.Trailer.Get("Roost-Export"))
-	if err != nil || json.Unmarshal([]byte(text), &told) != nil {
-		return told, &client.Unreachable{Base: c.Base(), Err: errors.New("its export ended before its end")}
+	if err != nil || json.Unmarshal([]byte(text), &report) != nil {
+		return report, &client.Unreachable{Base: c.Base(), Err: errors.New("its export ended before its end")}
 	}
-	return told, nil
+	return report, nil
 }
 
 // failed notes a task that cannot be read.
@@ -278,7 +278,7 @@ func (x *exporter) archive(ctx context.Context, c *client.Client) error {
 	for _, t := range x.refs[1:] {
 		also = append(also, t.name)
 	}
-	told, err := x.fetch(ctx, c, x.refs[0], also, func(body io.Reader) error {
+	report, err := x.fetch(ctx, c, x.refs[0], also, func(body io.Reader) error {
 		write := func(w io.Writer) error { return x.copy(w, body) }
 		if path == "" {
 			return write(x.Out)
@@ -302,20 +302,20 @@ func (x *exporter) archive(ctx context.Context, c *client.Client) error {
 	if err != nil {
 		return err
 	}
-	for _, f := range told.Failed {
+	for _, f := range report.Failed {
 		x.failed(f.ID, f.Source, f.Problem)
 	}
 	var one *api.Summary
 	if len(x.refs) == 1 {
 		one = &x.refs[0].Summary
 	}
-	x.done = append(x.done, x.result(one, path, told))
+	x.done = append(x.done, x.result(one, path, report))
 	return nil
 }
 
-func (x *exporter) result(t *api.Summary, path string, told api.Exported) exported {
-	e := exported{Path: path, Masked: told.Masked, Damaged: append([]api.Damage{}, told.Damaged...), Unread: []export.Gap{}, Skipped: append([]string{}, told.Skipped...)}
-	for _, g := range told.Unread {
+func (x *exporter) result(t *api.Summary, path string, report api.Exported) exported {
+	e := exported{Path: path, Masked: report.Masked, Damaged: append([]api.Damage{}, report.Damaged...), Unread: []export.Gap{}, Skipped: append([]string{}, report.Skipped...)}
+	for _, g := range report.Unread {
 		e.Unread = append(e.Unread, export.Gap(g))
 	}
 	if t != nil {

@@ -166,7 +166,7 @@ func (a *App) mcpSay(dir string, names []string, allow bool) error {
 			}
 		}
 		if !a.flags.json {
-			if err := a.println(told(s, allow)); err != nil {
+			if err := a.println(agreement(s, allow)); err != nil {
 				return err
 			}
 		}
@@ -178,7 +178,7 @@ func (a *App) mcpSay(dir string, names []string, allow bool) error {
 }
 
 // told says what was agreed to, whole.
-func told(s mcp.Server, allow bool) string {
+func agreement(s mcp.Server, allow bool) string {
 	if !allow {
 		return "denied: " + display.OneLine(s.Name) + " of " + display.OneLine(s.File)
 	}

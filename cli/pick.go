@@ -128,7 +128,7 @@ func (a *App) draw(ctx context.Context, s *store.Store, purpose string) (picker.
 		return picker.Choice{}, err
 	}
 	defer end()
-	d := &desk{App: a, store: s, client: c}
+	d := &pickerBackend{App: a, store: s, client: c}
 	ended, code := d.untilSignal(cancel)
 	in, _ := a.In.(*os.File)
 	out, _ := a.Err.(*os.File)
@@ -151,7 +151,7 @@ func (a *App) draw(ctx context.Context, s *store.Store, purpose string) (picker.
 
 // untilSignal ends the screen when a signal comes, so that the terminal is given
 // back. While a pager has the terminal, an interrupt is for the pager.
-func (d *desk) untilSignal(end func()) (stop func(), code *atomic.Int32) {
+func (d *pickerBackend) untilSignal(end func()) (stop func(), code *atomic.Int32) {
 	ch := make(chan os.Signal, 2)
 	signal.Notify(ch, os.Interrupt, syscall.SIGTERM)
 	if !signal.Ignored(syscall.SIGHUP) {

@@ -72,7 +72,7 @@ func (a *App) send(ctx context.Context, c *client.Client, e *engine.Engine, id s
 		above = a.above(ctx, c, id)
 	}
 	var sent api.Sent
-	if err := a.sendTold(ctx, c, client.Request{Method: http.MethodPost, Path: pathOf(id, "messages"), Body: m}, &sent); err != nil {
+	if err := a.askAndPrint(ctx, c, client.Request{Method: http.MethodPost, Path: pathOf(id, "messages"), Body: m}, &sent); err != nil {
 		return err
 	}
 	if runsHere(e) {

@@ -81,12 +81,12 @@ func (a *App) serveOn(ctx context.Context, v serving) error {
 	answering, hangUp := context.WithCancel(context.WithoutCancel(ctx))
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(answering, v.listener) }()
-	var beside sync.WaitGroup
+	var background sync.WaitGroup
 	recovering, giveUp := context.WithCancel(answering)
 	bounded, unbind := context.WithCancel(context.WithoutCancel(ctx))
 	var memory sync.WaitGroup
 	memory.Go(func() { boundMemory(bounded) })
-	beside.Go(func() { takeUp(recovering, e, work, recovery, log) })
+	background.Go(func() { takeUp(recovering, e, work, recovery, log) })
 
 	err = v.claim.Tell(server.Presence{URL: url, PID: os.Getpid(), StartedAt: api.Stamp(a.millis()), Version: api.VersionOf(Version).Version})
 	if err == nil {
@@ -103,7 +103,7 @@ func (a *App) serveOn(ctx context.Context, v serving) error {
 	}
 	srv.Leave()
 	giveUp()
-	beside.Wait()
+	background.Wait()
 	running, waiting, queued := e.Load()
 	log.Info("stopping", "running", running, "waiting", waiting, "queued", queued)
 	finishing, over := context.WithTimeout(context.WithoutCancel(ctx), work.drain)

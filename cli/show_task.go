@@ -100,7 +100,7 @@ func (a *App) showElements(ctx context.Context, c *client.Client, id string, f s
 		q.Set("view", "effective")
 	}
 	out := bufio.NewWriter(a.Out)
-	sep, told := "[", map[string]bool{}
+	sep, printed := "[", map[string]bool{}
 	_, _, err = windows(f, func(part url.Values) (int, *int, *int, error) {
 		var doc json.RawMessage
 		if _, err := c.Do(ctx, "GET", path, merged(q, part), nil, &doc); err != nil {
@@ -111,8 +111,8 @@ func (a *App) showElements(ctx context.Context, c *client.Client, id string, f s
 			return 0, nil, nil, fmt.Errorf("read the answer of the server %s: %w", c.Base(), err)
 		}
 		for _, note := range w.Notes {
-			if !told[note] {
-				told[note] = true
+			if !printed[note] {
+				printed[note] = true
 				a.warn(note)
 			}
 		}
@@ -214,7 +214,7 @@ func (a *App) showHistory(ctx context.Context, c *client.Client, id string, f sh
 		q.Set("whole", "true")
 	}
 	out := bufio.NewWriter(a.Out)
-	first, told := true, map[string]bool{}
+	first, printed := true, map[string]bool{}
 	from, to, err := windows(f, func(part url.Values) (int, *int, *int, error) {
 		var w api.Lines
 		_, err := c.Do(ctx, "GET", pathOf(id, "lines"), merged(q, part), nil, &w)
@@ -235,8 +235,8 @@ func (a *App) showHistory(ctx context.Context, c *client.Client, id string, f sh
 			return w.Total, w.Before, w.After, nil
 		}
 		for _, note := range w.Notes {
-			if !told[note] {
-				told[note] = true
+			if !printed[note] {
+				printed[note] = true
 				a.say("%s", note)
 			}
 		}

@@ -34,11 +34,11 @@ type stopper struct {
 // make), which passes it on. Nobody presses twice that fast.
 const bounce = 300 * time.Millisecond
 
-// signalDeed is what a signal does.
-type signalDeed int
+// signalAction is what a signal does.
+type signalAction int
 
 const (
-	stopAll signalDeed = iota
+	stopAll signalAction = iota
 	askWhat
 	endNow
 	doNothing
@@ -123,7 +123,7 @@ func newStopper(ctx context.Context, tell func()) *stopper {
 }
 
 // take does what a signal says, but for ending the process.
-func (s *stopper) take(code int) signalDeed {
+func (s *stopper) take(code int) signalAction {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {

@@ -19,27 +19,27 @@ func TestSignalsAndAnswers(t *testing.T) {
 		name    string
 		asks    bool
 		steps   []any // exit codes of signals, and answers
-		want    []signalDeed
+		want    []signalAction
 		stopped bool
 		exit    int
 	}{
-		{"nothing to ask about", false, []any{c}, []signalDeed{stopAll}, true, c},
-		{"twice", false, []any{c, c}, []signalDeed{stopAll, endNow}, true, c},
-		{"asks", true, []any{c}, []signalDeed{askWhat}, false, 0},
-		{"asks, and again", true, []any{c, c}, []signalDeed{askWhat, endNow}, false, 0},
-		{"who ends a program is not asked", true, []any{term}, []signalDeed{stopAll}, true, term},
-		{"the terminal closes at the question", true, []any{c, ExitHangup}, []signalDeed{askWhat, stopAll}, true, ExitHangup},
-		{"both", true, []any{c, stopBoth}, []signalDeed{askWhat}, true, c},
-		{"both, and again", true, []any{c, stopBoth, c}, []signalDeed{askWhat, endNow}, true, c},
-		{"nothing, and again", true, []any{c, stopNothing, c}, []signalDeed{askWhat, askWhat}, false, 0},
-		{"one", true, []any{c, stopOne}, []signalDeed{askWhat}, false, c},
-		{"an answer that comes too late", true, []any{c, term, stopNothing}, []signalDeed{askWhat, stopAll}, true, term},
+		{"nothing to ask about", false, []any{c}, []signalAction{stopAll}, true, c},
+		{"twice", false, []any{c, c}, []signalAction{stopAll, endNow}, true, c},
+		{"asks", true, []any{c}, []signalAction{askWhat}, false, 0},
+		{"asks, and again", true, []any{c, c}, []signalAction{askWhat, endNow}, false, 0},
+		{"who ends a program is not asked", true, []any{term}, []signalAction{stopAll}, true, term},
+		{"the terminal closes at the question", true, []any{c, ExitHangup}, []signalAction{askWhat, stopAll}, true, ExitHangup},
+		{"both", true, []any{c, stopBoth}, []signalAction{askWhat}, true, c},
+		{"both, and again", true, []any{c, stopBoth, c}, []signalAction{askWhat, endNow}, true, c},
+		{"nothing, and again", true, []any{c, stopNothing, c}, []signalAction{askWhat, askWhat}, false, 0},
+		{"one", true, []any{c, stopOne}, []signalAction{askWhat}, false, c},
+		{"an answer that comes too late", true, []any{c, term, stopNothing}, []signalAction{askWhat, stopAll}, true, term},
 		{"an answer that nobody asked for", true, []any{stopBoth}, nil, false, 0},
 	} {
 		told := 0
 		s := newStopper(context.Background(), func() { told++ })
 		s.askFirst(func() bool { return tt.asks })
-		var got []signalDeed
+		var got []signalAction
 		for _, step := range tt.steps {
 			switch step := step.(type) {
 			case int:

@@ -102,16 +102,16 @@ func (t *trial) judge(killed, resumed childRun, before, after onDisk) {
 	t.check(api, "every message of the model's history is still there", "%d before, %d after", len(before.api), len(after.api))
 	t.check(before.diary == 1 && after.diary == 1, "the command's effect happened once", "%d line before the restart, %d after", before.diary, after.diary)
 	t.check(strings.Contains(after.note, "before the kill") && before.note == after.note, "the file written before the kill is whole", "%d bytes", len(after.note))
-	open, told := 0, 0
+	open, reported := 0, 0
 	for id, was := range before.calls {
 		if strings.HasSuffix(was, string(task.OutcomeUnknown)) {
 			open++
 			if strings.HasSuffix(after.calls[id], "unknown") && after.answers[id] == 1 {
-				told++
+				reported++
 			}
 		}
 	}
-	t.check(open == 1 && told == 1, "the model was told, once, that the command's outcome is unknown", "%d interrupted, %d told", open, told)
+	t.check(open == 1 && reported == 1, "the model was told, once, that the command's outcome is unknown", "%d interrupted, %d told", open, reported)
 	twice := 0
 	for _, n := range after.answers {
 		if n != 1 {

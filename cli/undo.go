@@ -58,7 +58,7 @@ func (a *App) undoCommand(redo bool) *cobra.Command {
 	}
 	fl := cmd.Flags()
 	fl.BoolVar(&o.DryRun, "dry-run", false, "only say which it would be")
-	fl.StringVar(&o.Only, "only", "", "the `deed` that is meant, as --dry-run --json names it; if another one is next by now, do nothing")
+	fl.StringVar(&o.Only, "only", "", "the `action` that is meant, as --dry-run --json names it; if another one is next by now, do nothing")
 	complete(cmd, "only", cobra.NoFileCompletions)
 	if redo {
 		cmd.Use, cmd.Short = "redo ID", "Do again what undo took back last"
@@ -96,26 +96,26 @@ func (a *App) undo(cmd *cobra.Command, id string, o undoOptions) error {
 			}
 			if len(next) > 0 && (o.Only == "" || o.Only == next[0].ID) {
 				o.Only = next[0].ID
-				a.say("%s%s", doing, a.deedText(next[0], true))
+				a.say("%s%s", doing, a.actionText(next[0], true))
 			}
 		}
 		body := api.NewUndo{Expect: o.Only, DryRun: o.DryRun}
 		return posted(ctx, a, c, id, cmd.Name(), body, func(u api.Undone) error {
-			deed := u.Undone
+			action := u.Undone
 			if o.Redo {
-				deed = u.Redone
+				action = u.Redone
 			}
-			if deed == nil {
-				deed = &api.Action{}
+			if action == nil {
+				action = &api.Action{}
 			}
-			return errors.Join(a.tellUndo(did, *deed, u.TaskActions, o), a.tellKept(u.Restore))
+			return errors.Join(a.tellUndo(did, *action, u.TaskActions, o), a.tellKept(u.Restore))
 		})
 	})
 }
 
 // tellUndo says what was taken back or done again, and how to get it back.
-func (a *App) tellUndo(did string, deed api.Action, task api.TaskActions, o undoOptions) error {
-	if err := a.println(did + " " + display.OneLine(task.Task.ID) + "  " + a.deedText(deed, false)); err != nil {
+func (a *App) tellUndo(did string, action api.Action, task api.TaskActions, o undoOptions) error {
+	if err := a.println(did + " " + display.OneLine(task.Task.ID) + "  " + a.actionText(action, false)); err != nil {
 		return err
 	}
 	if n := len(task.Subtasks); n > 0 {
@@ -164,15 +164,15 @@ func (a *App) showDeeds(all []api.TaskActions) error {
 		}
 		for _, l := range []struct {
 			what  string
-			deeds []api.Action
+			actions []api.Action
 		}{{"undo", d.Undo}, {"redo", d.Redo}} {
-			for i, deed := range l.deeds {
+			for i, action := range l.actions {
 				word := l.what
 				if i > 0 { // only the first is next
 					word = strings.Repeat(" ", len(word))
 				}
 				rows++
-				if err := a.println("  " + word + "  " + a.deedText(deed, true)); err != nil {
+				if err := a.println("  " + word + "  " + a.actionText(action, true)); err != nil {
 					return err
 				}
 			}
@@ -186,8 +186,8 @@ func (a *App) showDeeds(all []api.TaskActions) error {
 	return nil
 }
 
-// deedText is a deed for people.
-func (a *App) deedText(d api.Action, when bool) string {
+// actionText is a deed for people.
+func (a *App) actionText(d api.Action, when bool) string {
 	var parts []string
 	title := func(p *string) string {
 		if *p == "" {

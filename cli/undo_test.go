@@ -29,12 +29,12 @@ func TestDeedText(t *testing.T) {
 		`delete`: {Kind: "delete", From: api.ActionLabels{Deleted: &no}, To: api.ActionLabels{Deleted: &yes}},
 		`rewind`: {Kind: "rewind"}, // a kind that this version does not know
 	} {
-		if got := a.deedText(d, true); got != want {
+		if got := a.actionText(d, true); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
 	}
 	hostile := api.Action{From: api.ActionLabels{Title: title("\x1b[2J\u202e"), Tags: tags("\x07")}, To: api.ActionLabels{Title: title(strings.Repeat("long ", 900)), Tags: tags()}}
-	if got := a.deedText(hostile, true); strings.ContainsAny(got, "\x1b\x07\u202e\n") || len(got) > 250 {
+	if got := a.actionText(hostile, true); strings.ContainsAny(got, "\x1b\x07\u202e\n") || len(got) > 250 {
 		t.Errorf("%q", got)
 	}
 }

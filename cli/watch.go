@@ -113,7 +113,7 @@ func (a *App) stopperFor(ctx context.Context, here bool) *stopper {
 // worked on it may be dead, and can say nothing.
 const quiet = 2 * time.Second
 
-type heardEvent struct {
+type receivedEvent struct {
 	client.Event
 	err error
 }
@@ -131,7 +131,7 @@ func (w *watcher) one(ctx context.Context, id, run, after, since string, depth i
 			}
 		}()
 	}
-	events := make(chan heardEvent)
+	events := make(chan receivedEvent)
 	var pump sync.WaitGroup
 	defer pump.Wait()
 	defer done()
@@ -139,7 +139,7 @@ func (w *watcher) one(ctx context.Context, id, run, after, since string, depth i
 		defer close(events)
 		for e, err := range w.c.Events(ctx, id, after) {
 			select {
-			case events <- heardEvent{e, err}:
+			case events <- receivedEvent{e, err}:
 			case <-ctx.Done():
 				return
 			}

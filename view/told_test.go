@@ -58,7 +58,7 @@ func TestToolRowsTellTheirMembers(t *testing.T) {
 }
 
 // Whatever tool a row asks for and whatever members it has, none of their words is lost.
-// Left out is only what untold names, and what a path says twice.
+// Left out is only what omitted names, and what a path says twice.
 func TestNoWordOfAToolRowIsLost(t *testing.T) {
 	t.Parallel()
 	tools := append(slices.Sorted(maps.Keys(verbs)), "levitate", "")

@@ -34,32 +34,32 @@ func tool(it *Item, text string) {
 		verb = name
 	}
 	it.Title, it.Body = strings.TrimSpace(verb+" "+target(raw)), ""
-	told := []string{"content"}
+	shown := []string{"content"}
 	switch name {
 	case "editedExistingFile", "appliedDiff", "newFileCreated", "insertContent", "searchAndReplace":
-		told = edited(it, name, raw)
+		shown = edited(it, name, raw)
 	case "readFile", "fileDeleted": // their content is the path again, or what was deleted
 	case "switchMode":
-		it.Body, told = str(raw, "reason"), []string{"reason"}
+		it.Body, shown = str(raw, "reason"), []string{"reason"}
 	case "updateTodoList":
-		it.Body, told = todos(raw), []string{"todos"}
+		it.Body, shown = todos(raw), []string{"todos"}
 	default:
 		it.Body = str(raw, "content")
 	}
-	also(it, name, raw, told)
+	also(it, name, raw, shown)
 	if added, removed, ok := diffStats(raw); ok {
 		it.Title += fmt.Sprintf(" (+%d -%d)", added, removed)
 	}
 }
 
-// untold are members that add nothing for a reader of the row.
-var untold = set("id key batchFiles diffStats originalContent isOutsideWorkspace isProtected operationIsLocatedInWorkspace startLineNumbers")
+// omitted are members that add nothing for a reader of the row.
+var omitted = set("id key batchFiles diffStats originalContent isOutsideWorkspace isProtected operationIsLocatedInWorkspace startLineNumbers")
 
 // targeted are the members that the title shows.
 var targeted = set("tool path regex query mode command skill")
 
 // also adds the members of a row that are not shown yet, one a line.
-func also(it *Item, name string, raw []byte, told []string) {
+func also(it *Item, name string, raw []byte, shown []string) {
 	l := leftOf(raw)
 	l.list = slices.DeleteFunc(l.list, func(p param) bool {
 		switch p.name {
@@ -77,17 +77,17 @@ func also(it *Item, name string, raw []byte, told []string) {
 			it.Images, it.Pictures, it.Data = 1, []string{picture(p.text)}, whole([]string{p.text})
 			return true
 		}
-		if slices.Contains(told, p.name) || targeted[p.name] {
+		if slices.Contains(shown, p.name) || targeted[p.name] {
 			return p.words || p.name == "batchDiffs" // another shape is not shown yet
 		}
-		return untold[p.name]
+		return omitted[p.name]
 	})
 	l.onto(it)
 }
 
 // edited shows the change of a row, and returns the members that it shows. Roo's rows hold a diff as their content,
 // Cline's the blocks that the model wrote; a new file is there whole; a change of several files is a list.
-func edited(it *Item, name string, raw []byte) (told []string) {
+func edited(it *Item, name string, raw []byte) (shown []string) {
 	if list, ok := esjson.Get(raw, "batchDiffs"); ok && batch(it, list) {
 		return []string{"batchDiffs"}
 	}

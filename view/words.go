@@ -101,7 +101,7 @@ func opening(text string) string {
 // tagParams are the parameters of a call in tags. A parameter that may itself hold tags extends to its last closing tag,
 // as the programs read it. Text between parameters has no name.
 func tagParams(text string) (list []param) {
-	stray := func(s string) {
+	unnamed := func(s string) {
 		if s = strings.TrimSpace(s); s != "" {
 			list = append(list, param{"", s, true})
 		}
@@ -118,7 +118,7 @@ func tagParams(text string) (list []param) {
 			at++
 			continue
 		}
-		stray(text[from:at])
+		unnamed(text[from:at])
 		at += len(name) + 2
 		end := strings.Index(text[at:], "</"+name+">")
 		switch name {
@@ -134,7 +134,7 @@ func tagParams(text string) (list []param) {
 		from = at
 		list = append(list, param{name, strings.Trim(val, "\n"), true})
 	}
-	stray(text[from:])
+	unnamed(text[from:])
 	return list
 }
 
@@ -286,8 +286,8 @@ func untagged(text string) string {
 	}
 	var out []string
 	for line := range strings.SplitSeq(text, "\n") {
-		if told, ok := unwrappedLine(strings.TrimSpace(line), names); ok {
-			out = append(out, told...)
+		if shown, ok := unwrappedLine(strings.TrimSpace(line), names); ok {
+			out = append(out, shown...)
 		} else {
 			out = append(out, line)
 		}
@@ -296,7 +296,7 @@ func untagged(text string) string {
 }
 
 // unwrappedLine is a line that consists of wrappers, in words. ok is false for any other line.
-func unwrappedLine(s string, names map[string]bool) (told []string, ok bool) {
+func unwrappedLine(s string, names map[string]bool) (shown []string, ok bool) {
 	const most = 4 << 10 // the closing tag of each is searched for
 	if len(s) > most {
 		return nil, false
@@ -315,23 +315,23 @@ func unwrappedLine(s string, names map[string]bool) (told []string, ok bool) {
 			return nil, false
 		}
 		if what, val, _ := strings.Cut(attributes, "="); what == "lines" {
-			told = append(told, "lines "+strings.Trim(val, `"`))
+			shown = append(shown, "lines "+strings.Trim(val, `"`))
 		} else if more {
-			told = append(told, strings.Trim(val, `"`)+":")
+			shown = append(shown, strings.Trim(val, `"`)+":")
 		}
 		val, after, whole := strings.Cut(rest, "</"+name+">")
 		if whole && !strings.HasPrefix(val, "<") {
 			switch name {
 			case "file", "content", "i", "error", "notice", "answer", "feedback", "user_message":
-				told = append(told, val)
+				shown = append(shown, val)
 			case "path":
-				told = append(told, val+":")
+				shown = append(shown, val+":")
 			default:
-				told = append(told, name+": "+val)
+				shown = append(shown, name+": "+val)
 			}
 			rest = after
 		}
 		s, ok = rest, true
 	}
-	return told, ok
+	return shown, ok
 }

@@ -32,8 +32,8 @@ const (
 	mostHits     = 1000     // messages that a search in the picker looks for
 )
 
-// desk gives the picker what it needs, by the same code as the commands do.
-type desk struct {
+// pickerBackend gives the picker what it needs, by the same code as the commands do.
+type pickerBackend struct {
 	*App
 	store  *store.Store
 	client *client.Client
@@ -41,8 +41,8 @@ type desk struct {
 	closed atomic.Int64 // when the last pager ended, in nanoseconds
 }
 
-// aside is the App for work beside the screen: nothing of it is printed there.
-func (d *desk) aside(out io.Writer, errs io.Writer) *App {
+// silenced is the App for work beside the screen: nothing of it is printed there.
+func (d *pickerBackend) silenced(out io.Writer, errs io.Writer) *App {
 	a := *d.App
 	a.Out, a.Err = out, errs
 	a.InTTY, a.ErrTTY, a.screen, a.asker = false, false, nil, nil
@@ -52,7 +52,7 @@ func (d *desk) aside(out io.Writer, errs io.Writer) *App {
 }
 
 // Tasks streams rows.
-func (d *desk) Tasks(ctx context.Context) iter.Seq2[picker.Found, error] {
+func (d *pickerBackend) Tasks(ctx context.Context) iter.Seq2[picker.Found, error] {
 	return func(yield func(picker.Found, error) bool) {
 		for part, err := range d.store.Stream(ctx, firstRows) {
 			f := picker.Found{Read: part.Read, Of: part.Of, Whole: part.Whole, Tasks: make([]picker.Task, 0, len(part.Items))}
@@ -111,9 +111,9 @@ func historyFlags(hit *picker.Hit, before, after int) showFlags {
 }
 
 // Preview is what show prints of the end of a task.
-func (d *desk) Preview(ctx context.Context, t picker.Task, hit *picker.Hit) (string, error) {
+func (d *pickerBackend) Preview(ctx context.Context, t picker.Task, hit *picker.Hit) (string, error) {
 	var out ending
-	if err := d.aside(&out, io.Discard).showHistory(ctx, d.client, t.Key, historyFlags(hit, 3, 0)); err != nil {
+	if err := d.silenced(&out, io.Discard).showHistory(ctx, d.client, t.Key, historyFlags(hit, 3, 0)); err != nil {
 		return "", err
 	}
 	return out.String(), ctx.Err()
@@ -145,7 +145,7 @@ func (e *ending) String() string {
 }
 
 // Search looks through the messages of all tasks, the newest first.
-func (d *desk) Search(ctx context.Context, text string) ([]picker.Hit, error) {
+func (d *pickerBackend) Search(ctx context.Context, text string) ([]picker.Hit, error) {
 	found, err := d.store.Search(ctx, store.SearchQuery{Text: text, Patience: 20 * time.Second, Filter: store.Filter{Limit: mostHits}})
 	if errors.Is(err, catalog.ErrQuery) {
 		return nil, nil // half a phrase, perhaps: titles are searched all the same
@@ -161,7 +161,7 @@ func (d *desk) Search(ctx context.Context, text string) ([]picker.Hit, error) {
 }
 
 // Open shows a task in the pager.
-func (d *desk) Open(ctx context.Context, t picker.Task, hit *picker.Hit) error {
+func (d *pickerBackend) Open(ctx context.Context, t picker.Task, hit *picker.Hit) error {
 	a := *d.App
 	a.flags.quiet = true // what show says on stderr would stand on no screen
 	a.less = " -+F -+X"  // the pager stays until it is left, and leaves nothing
@@ -185,7 +185,7 @@ func (d *desk) Open(ctx context.Context, t picker.Task, hit *picker.Hit) error {
 }
 
 // Export writes a task into the current folder and overwrites nothing.
-func (d *desk) Export(ctx context.Context, t picker.Task, form string) (string, error) {
+func (d *pickerBackend) Export(ctx context.Context, t picker.Task, form string) (string, error) {
 	ext := "." + form
 	switch form {
 	case "archive":
@@ -204,23 +204,23 @@ func (d *desk) Export(ctx context.Context, t picker.Task, form string) (string, 
 		}
 		path = filepath.Join(d.Dir, name+"~"+strconv.Itoa(n)+ext)
 	}
-	var told bytes.Buffer
-	err := d.aside(io.Discard, &told).export(ctx, []string{t.Key}, exportFlags{format: form, output: path})
-	said := strings.Join(strings.FieldsFunc(told.String(), func(r rune) bool { return r == '\n' }), "; ")
+	var printed bytes.Buffer
+	err := d.silenced(io.Discard, &printed).export(ctx, []string{t.Key}, exportFlags{format: form, output: path})
+	notes := strings.Join(strings.FieldsFunc(printed.String(), func(r rune) bool { return r == '\n' }), "; ")
 	if err != nil {
 		var f *Failure
 		if errors.As(err, &f) {
 			err = fmt.Errorf("%s: %s", f.What, f.Why)
 		}
-		if said != "" {
-			err = fmt.Errorf("%s; %w", said, err)
+		if notes != "" {
+			err = fmt.Errorf("%s; %w", notes, err)
 		}
 	}
-	return said, err
+	return notes, err
 }
 
 // Delete puts a task into the trash.
-func (d *desk) Delete(ctx context.Context, t picker.Task) (string, error) {
+func (d *pickerBackend) Delete(ctx context.Context, t picker.Task) (string, error) {
 	ref, err := d.store.Find(ctx, t.Key)
 	if err != nil {
 		return "", err
@@ -230,16 +230,16 @@ func (d *desk) Delete(ctx context.Context, t picker.Task) (string, error) {
 }
 
 // Restore takes it out of there.
-func (d *desk) Restore(ctx context.Context, token string) error {
+func (d *pickerBackend) Restore(ctx context.Context, token string) error {
 	_, err := trash.Restore(ctx, d.store, token)
 	return err
 }
 
 // Offer is true once for each root.
-func (d *desk) Offer() bool { return d.store.Once("import") }
+func (d *pickerBackend) Offer() bool { return d.store.Once("import") }
 
 // Import copies what all other tools have.
-func (d *desk) Import(ctx context.Context, tell func(string)) (string, error) {
+func (d *pickerBackend) Import(ctx context.Context, tell func(string)) (string, error) {
 	list, dark, err := importer.FindSource(ctx, d.store, "all")
 	if err != nil {
 		return "", err

@@ -7,14 +7,14 @@ import (
 
 // voice is where a chat's process says what is not the chat's own: that a server is lost,
 // that a signal came. While a screen is drawn nobody may write beside it.
-type voice struct {
+type chatOutput struct {
 	mu  sync.Mutex
 	out io.Writer
 	say func(text string) // nil while nothing is drawn
 }
 
 // Write says a text.
-func (v *voice) Write(p []byte) (int, error) {
+func (v *chatOutput) Write(p []byte) (int, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.say == nil {
@@ -25,7 +25,7 @@ func (v *voice) Write(p []byte) (int, error) {
 }
 
 // through lets all be said by another one; nil ends that.
-func (v *voice) through(say func(string)) {
+func (v *chatOutput) through(say func(string)) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.say = say

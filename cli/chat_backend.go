@@ -25,15 +25,15 @@ import (
 	"github.com/roost-dev/roost/workspace/slash"
 )
 
-// chatDesk is what a chat needs: a client of a server, of another process or of this
+// chatBackend is what a chat needs: a client of a server, of another process or of this
 // one, and the commands of roost, so that a chat does what the shell does.
-type chatDesk struct {
+type chatBackend struct {
 	*client.Client
 	a  *App
 	mu sync.Mutex // what is read of the settings is not for two at once
 }
 
-func (d *chatDesk) EditQueued(ctx context.Context, id, input string, text *string) error {
+func (d *chatBackend) EditQueued(ctx context.Context, id, input string, text *string) error {
 	at := "/v1/tasks/" + url.PathEscape(id) + "/queue/" + url.PathEscape(input)
 	if text == nil {
 		_, err := d.Do(ctx, http.MethodDelete, at, nil, nil, nil)
@@ -46,7 +46,7 @@ func (d *chatDesk) EditQueued(ctx context.Context, id, input string, text *strin
 }
 
 // Deed runs a command of roost as the shell would, on the same tasks, with nobody to ask.
-func (d *chatDesk) Command(ctx context.Context, args ...string) chat.Said {
+func (d *chatBackend) Command(ctx context.Context, args ...string) chat.Said {
 	var out, errs, whole bytes.Buffer
 	a := d.a
 	sub := &App{In: strings.NewReader(""), Out: io.MultiWriter(&out, &whole), Err: io.MultiWriter(&errs, &whole), Env: a.Env, Dir: a.Dir, Now: a.Now, Width: a.Width}
@@ -63,7 +63,7 @@ func (d *chatDesk) Command(ctx context.Context, args ...string) chat.Said {
 // Shell runs a command line of the person's own as an agent's command is run: its
 // output is no terminal's, it can ask nothing, and nothing of it stays behind. The
 // workspace of a server on another machine is not here.
-func (d *chatDesk) Shell(ctx context.Context, dir, line string, out io.Writer) (chat.Ran, error) {
+func (d *chatBackend) Shell(ctx context.Context, dir, line string, out io.Writer) (chat.Ran, error) {
 	if base, err := d.a.global(d.a.flags.server, "server"); err != nil {
 		return chat.Ran{}, err
 	} else if base != "" && !near(base) {
@@ -74,7 +74,7 @@ func (d *chatDesk) Shell(ctx context.Context, dir, line string, out io.Writer) (
 }
 
 // Mask hides the keys of the settings, and what reads as a secret.
-func (d *chatDesk) Mask(text string) string {
+func (d *chatBackend) Mask(text string) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var known []redact.Known
@@ -88,7 +88,7 @@ func (d *chatDesk) Mask(text string) string {
 // wordsShown bounds what is offered at a time.
 const wordsShown = 200
 
-func (d *chatDesk) Words(ctx context.Context, kind chat.Kind, dir, begun string) []chat.Word {
+func (d *chatBackend) Words(ctx context.Context, kind chat.Kind, dir, begun string) []chat.Word {
 	switch kind {
 	case chat.Files:
 		return filesBelow(dir, begun)
@@ -136,7 +136,7 @@ func (d *chatDesk) Words(ctx context.Context, kind chat.Kind, dir, begun string)
 }
 
 // prompts are the slash commands that a person wrote down, and the skills.
-func (d *chatDesk) prompts(ctx context.Context, dir string) []chat.Word {
+func (d *chatBackend) prompts(ctx context.Context, dir string) []chat.Word {
 	commands, skills := d.sets(dir)
 	var out []chat.Word
 	for _, name := range commands.Names() {
@@ -153,7 +153,7 @@ func (d *chatDesk) prompts(ctx context.Context, dir string) []chat.Word {
 	return out
 }
 
-func (d *chatDesk) sets(dir string) (slash.Set, skill.Set) {
+func (d *chatBackend) sets(dir string) (slash.Set, skill.Set) {
 	home := d.a.Env("HOME")
 	commands, skills := slash.Set{Home: home}, skill.Set{Home: home}
 	if dir != "" {
@@ -165,7 +165,7 @@ func (d *chatDesk) sets(dir string) (slash.Set, skill.Set) {
 	return commands, skills
 }
 
-func (d *chatDesk) Passes(ctx context.Context, dir, mode, name string) bool {
+func (d *chatBackend) Passes(ctx context.Context, dir, mode, name string) bool {
 	commands, skills := d.sets(dir)
 	if _, err := commands.Find(ctx, name); err == nil {
 		return true
