@@ -13,7 +13,7 @@ import (
 // nothing is the advice of a failure that knows none.
 const nothing = "roost help"
 
-// itFailed is what failed where the error does not say it.
+// itFailed is the text for an error that does not name what failed.
 const itFailed = "it failed"
 
 // taskAdvice is what helps where a task lacks what was asked of it, by a problem's code.
@@ -31,8 +31,8 @@ var taskAdvice = map[string][2]string{
 	"workspace_moved":      {"roost checkpoint restore", "C -C DIR"},
 	"workspace_refused":    {"roost checkpoint list"},
 	"damaged":              {"roost doctor", "--repair"},
-	"rolled_back":          {"roost checkpoint restore", "--dry-run  # when what is in its way is gone"},
-	"restoring":            {"roost checkpoint restore", "--dry-run  # when what is in its way is gone"},
+	"rolled_back":          {"roost checkpoint restore", "--dry-run  # after removing what is in its way"},
+	"restoring":            {"roost checkpoint restore", "--dry-run  # after removing what is in its way"},
 	"id_taken":             {"roost delete"},
 	"changed_meanwhile":    {"roost undo --list"},
 	"file_not_known":       {"roost files"},
@@ -53,14 +53,14 @@ var flagAdvice = map[string]string{
 	report.NameScript:               "--provider script --model FILE",
 }
 
-// advise makes a failure's advice a command that can be given, in the words of the
-// command that failed: what a server or the engine says knows no command line.
+// advise turns a failure's advice into a command line, in the words of the command that
+// failed: errors of a server or the engine know no command line.
 func (f *Failure) advise(cmd *cobra.Command, args []string) {
 	if f.What == itFailed {
 		f.What = cmd.CommandPath()
 	}
 	if flags, ok := flagAdvice[f.Try]; ok {
-		if dir := cmd.Flags().Lookup("workspace"); f.Code == "validation_failed" && dir != nil { // a server does not repeat what it was told
+		if dir := cmd.Flags().Lookup("workspace"); f.Code == "validation_failed" && dir != nil { // a server does not repeat its input
 			f.What = "open the workspace " + dir.Value.String()
 		}
 		f.Try = retry(cmd, args, f.Task) + " " + flags
@@ -110,7 +110,7 @@ func retry(cmd *cobra.Command, args []string, task string) string {
 // ofSettings are the members of a request's body whose fault is one of configuration.
 var ofSettings = []string{"/workspace", "/provider", "/model", "/base_url"}
 
-// against is what a server says against member of a request, without the pointer that
+// against is the server's complaint about members of a request, without the pointer that
 // only programs read.
 func against(p *client.Problem) (why string, settings bool) {
 	why = p.Detail

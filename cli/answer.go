@@ -30,11 +30,11 @@ func (a *App) answerCommand() *cobra.Command {
 		Long: "Answer an open question, or approve what a task asks for. ID is a question's, as roost\n" +
 			"questions prints it, or that of a task with exactly one open question. TEXT beside --yes\n" +
 			"or --no is for the model; - reads it from stdin.\n\n" +
-			"The first answer wins: the second one is told whose came first (exit 14). A run that\n" +
-			"waits, in whichever process, goes on with it. When none does, this process goes on with\n" +
-			"the task and follows it, as roost resume does; a server does so by itself.\n\n" +
+			"The first answer wins: the second one fails and names the first one's client (exit 14).\n" +
+			"A run that waits, in whichever process, continues with it. When none does, this process\n" +
+			"continues the task and follows it, as roost resume does; a server does so by itself.\n\n" +
 			"--json: {question, task_id, run_id, approve, text, by}, and then the events of a run that\n" +
-			"goes on here.",
+			"continues here.",
 		Example: "  roost answer 0199 --yes\n  roost answer 0199 --no \"use the other file\"\n  roost answer 0199 --choice 2\n  roost answer 0199 \"the blue one\"",
 		Args:    count(1, -1, "roost answer ID --yes"), ValidArgsFunction: first(a.taskIDs),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -63,7 +63,7 @@ func (a *App) answerCommand() *cobra.Command {
 	return cmd
 }
 
-// answer is what the flags and words say.
+// answer is the answer that flags and words give.
 func (f answerFlags) answer(text string) (api.Answer, error) {
 	out := api.Answer{Text: text, Always: f.always}
 	yes, no := true, false
@@ -74,7 +74,8 @@ func (f answerFlags) answer(text string) (api.Answer, error) {
 		out.Approve = &no
 	case f.choice != 0:
 		if f.choice < 0 || text != "" {
-			return out, usage("roost answer --choice", "want the number of one suggestion, and no words beside it", "roost answer ID --choice 1")
+			return out, usage("roost answer --choice", "want the number of one suggestion, and no words beside it",
+				"roost answer ID --choice 1")
 		}
 		n := json.RawMessage(strconv.Itoa(f.choice))
 		out.Choice = &n
@@ -117,7 +118,7 @@ func (a *App) answer(ctx context.Context, c *client.Client, e *engine.Engine, id
 		return a.watchHere(ctx, c, e, watched{task: done.Task, run: done.Run, after: from, ask: a.interactive()}, above)
 	}
 	if !a.flags.json {
-		a.say("task %s goes on with it; follow it: roost attach %s", done.Task, shellWord(done.Task))
+		a.say("task %s continues with it; follow it: roost attach %s", done.Task, shellWord(done.Task))
 	}
 	return nil
 }
@@ -149,9 +150,9 @@ func suits(q api.Question, n api.Answer) error {
 	_, plain := consents[strings.ToLower(strings.TrimSpace(n.Text))]
 	switch {
 	case consent(q) && n.Approve == nil && !plain:
-		return refuse("it is asked for a yes or a no: " + q.Text)
+		return refuse("it wants a yes or a no: " + q.Text)
 	case q.Kind == "followup" && n.Approve != nil:
-		return refuse("it is asked for words, and not for a yes or a no: " + q.Text)
+		return refuse("it wants words, and not a yes or a no: " + q.Text)
 	case n.Choice != nil && q.Kind == "followup":
 		var number int
 		if json.Unmarshal(*n.Choice, &number) == nil && number > len(q.Choices) {
@@ -226,9 +227,24 @@ func (a *App) questionOf(ctx context.Context, c *client.Client, id string) (api.
 	case 1:
 		return open[0], nil
 	case 0:
-		return api.Question{}, &Failure{Exit: ExitNotFound, Code: "question_not_found", Status: 404, Task: id, What: "answer task " + id, Why: "it asks nothing that is still open", Try: "roost questions"}
+		return api.Question{}, &Failure{
+			Exit:   ExitNotFound,
+			Code:   "question_not_found",
+			Status: 404,
+			Task:   id,
+			What:   "answer task " + id,
+			Why:    "it asks nothing that is still open",
+			Try:    "roost questions",
+		}
 	}
-	f := &Failure{Exit: ExitUsage, Code: "ambiguous_question", Status: 409, Task: id, What: "answer task " + id, Why: "it has " + strconv.Itoa(len(open)) + " open questions: say which one is meant"}
+	f := &Failure{
+		Exit:   ExitUsage,
+		Code:   "ambiguous_question",
+		Status: 409,
+		Task:   id,
+		What:   "answer task " + id,
+		Why:    "it has " + strconv.Itoa(len(open)) + " open questions: name the one that is meant",
+	}
 	for _, q := range open {
 		f.Suggestions = append(f.Suggestions, "roost answer "+shellWord(q.ID)+"  # "+display.Cut(display.OneLine(q.Text), 60))
 	}

@@ -34,7 +34,7 @@ type App struct {
 	loaded *settings
 	screen *display.Display
 	asker  *display.Prompter
-	muted  bool   // nobody may be told anything: a shell completes
+	muted  bool   // no message may be printed: a shell completes
 	less   string // options of the pager less that come after the person's own
 }
 
@@ -47,7 +47,7 @@ type global struct {
 // Main runs roost with the process's arguments and returns its exit code.
 func Main() int {
 	shell.HideSelf()
-	dir, _ := os.Getwd() // an unreadable folder is told when something needs it
+	dir, _ := os.Getwd() // the command that needs an unreadable folder reports it
 	a := &App{
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: os.Getenv, Dir: dir, Now: time.Now,
 		InTTY: isTerminal(os.Stdin), OutTTY: isTerminal(os.Stdout), ErrTTY: isTerminal(os.Stderr),
@@ -63,7 +63,7 @@ func Main() int {
 
 func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 
-// Run runs one command line and returns its exit code. Errors are told on Err.
+// Run runs one command line and returns its exit code. Errors are printed to Err.
 func (a *App) Run(ctx context.Context, args []string) int {
 	out := &output{w: a.Out, json: &a.flags.json}
 	if a.OutTTY {
@@ -133,11 +133,16 @@ func (a *App) root() *cobra.Command {
 	complete(root, "server", cobra.NoFileCompletions)
 	root.SetHelpCommand(a.helpCommand())
 	root.AddCommand(
-		a.runCommand(), a.resumeCommand(), a.continueCommand(), a.listCommand(), a.searchCommand(), a.picks(a.showCommand()), a.usageCommand(), a.doctorCommand(), a.picks(a.exportCommand()), a.sourcesCommand(),
+		a.runCommand(), a.resumeCommand(), a.continueCommand(), a.listCommand(), a.searchCommand(), a.picks(a.showCommand()),
+		a.usageCommand(), a.doctorCommand(), a.picks(a.exportCommand()), a.sourcesCommand(),
 		a.renameCommand(), a.tagCommand(), a.pinCommand("pin", "Keep tasks at the top of lists", "pinned", true),
-		a.pinCommand("unpin", "Let tasks go from the top of lists", "not pinned", false), a.deleteCommand(), a.trashCommand(), a.rewindCommand(), a.forkCommand(), a.undoCommand(false), a.undoCommand(true), a.condenseCommand(), a.filesCommand(), a.checkpointCommand(),
+		a.pinCommand("unpin", "Let tasks go from the top of lists", "not pinned", false), a.deleteCommand(), a.trashCommand(),
+		a.rewindCommand(), a.forkCommand(), a.undoCommand(false), a.undoCommand(true), a.condenseCommand(), a.filesCommand(),
+		a.checkpointCommand(),
 		a.runsCommand(), a.questionsCommand(), a.answerCommand(), a.attachCommand(), a.sendCommand(), a.cancelCommand(), a.waitCommand(),
-		a.importCommand(), a.onlyHere(a.rootCommand()), a.chatCommand(), a.onlyHere(a.serveCommand()), a.serverCommand(), a.onlyHere(a.tryCommand()), a.onlyHere(a.approvalsCommand()), a.modesCommand(), a.skillsCommand(), a.mcpCommand(), a.onlyHere(a.configCommand()), a.onlyHere(a.authCommand()), a.modelsCommand(), a.versionCommand(), a.completionCommand(),
+		a.importCommand(), a.onlyHere(a.rootCommand()), a.chatCommand(), a.onlyHere(a.serveCommand()), a.serverCommand(),
+		a.onlyHere(a.tryCommand()), a.onlyHere(a.approvalsCommand()), a.modesCommand(), a.skillsCommand(), a.mcpCommand(),
+		a.onlyHere(a.configCommand()), a.onlyHere(a.authCommand()), a.modelsCommand(), a.versionCommand(), a.completionCommand(),
 	)
 	return root
 }
@@ -170,7 +175,7 @@ func (a *App) prompter() *display.Prompter {
 	return a.asker
 }
 
-// say tells the person something on stderr, unless -q.
+// say prints a message for the user to stderr, unless -q.
 func (a *App) say(format string, args ...any) {
 	if !a.flags.quiet {
 		fmt.Fprintln(a.Err, display.Safe(fmt.Sprintf(format, args...)))
@@ -185,7 +190,7 @@ func (a *App) errJSON() io.Writer {
 	return a.Err
 }
 
-// warn tells the person what is no result and no progress, also with -q.
+// warn prints what is neither result nor progress, also with -q.
 func (a *App) warn(text string) {
 	switch {
 	case a.muted:
@@ -203,7 +208,8 @@ func (a *App) open() (*store.Store, error) {
 	for _, g := range []struct {
 		to        *string
 		flag, key string
-	}{{&o.Root, a.flags.root, "root"}, {&o.Cache, a.flags.cache, "cache"}, {&server, a.flags.server, "server"}, {&sources, a.flags.sources, "sources"}} {
+	}{{&o.Root, a.flags.root, "root"}, {&o.Cache, a.flags.cache, "cache"}, {&server, a.flags.server, "server"},
+		{&sources, a.flags.sources, "sources"}} {
 		var err error
 		if *g.to, err = a.global(g.flag, g.key); err != nil {
 			return nil, err

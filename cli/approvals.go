@@ -26,7 +26,7 @@ func (a *App) approvalsCommand() *cobra.Command {
 	var allow, deny []string
 	test := &cobra.Command{
 		Use:     "test [--allow WORDS]... [--deny WORDS]... -- COMMAND",
-		Short:   "Say whether a command would be allowed, asked for or denied",
+		Short:   "Show whether a command would be allowed, asked for or denied",
 		Example: "  roost approvals test --allow \"git status\" -- \"git status && rm -rf x\"",
 		Args:    count(1, 1, `roost approvals test --allow "git status" -- "git status -s"`),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -55,19 +55,19 @@ func (a *App) approvalsCommand() *cobra.Command {
 	var dry bool
 	imports := &cobra.Command{
 		Use:   "import [--dry-run] FILE",
-		Short: "Take over what Roo's exported settings say of auto-approval",
-		Long: "Take over what Roo's exported settings say of auto-approval, into settings for new tasks.\n" +
+		Short: "Take over the auto-approval of Roo's exported settings",
+		Long: "Take over the auto-approval of Roo's exported settings into settings for new tasks.\n" +
 			"Nothing becomes free that Roo would ask for. Settings that you have made already are left as they are.",
 		Example: "  roost approvals import --dry-run ~/roo-code-settings.json",
 		Args:    count(1, 1, "roost approvals import FILE"),
 		RunE:    func(_ *cobra.Command, args []string) error { return a.importApprovals(a.abs(args[0]), dry) },
 	}
-	imports.Flags().BoolVar(&dry, "dry-run", false, "say what would be set, and set nothing")
+	imports.Flags().BoolVar(&dry, "dry-run", false, "show what would be set, and set nothing")
 	parent.AddCommand(test, imports)
 	return parent
 }
 
-// importApprovals sets what Roo's file says and nobody has set here.
+// importApprovals takes over the settings in Roo's file that are not set here.
 func (a *App) importApprovals(file string, dry bool) error {
 	data, err := inputfile.Read(file)
 	var roo approval.Roo

@@ -39,7 +39,8 @@ func (a *App) attach(ctx context.Context, c *client.Client, id string, ask bool)
 	switch r.State {
 	case "queued", "running", "waiting":
 	default:
-		a.say("nothing works on task %s now: its newest run is %s; go on with it: roost resume %s", r.Task, outcomeOf(r).State, shellWord(r.Task))
+		a.say("nothing works on task %s now: its newest run is %s; go on with it: roost resume %s", r.Task, outcomeOf(r).State,
+			shellWord(r.Task))
 		return nil
 	}
 	// What led to the run may be of the same millisecond as its start.

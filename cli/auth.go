@@ -36,7 +36,8 @@ func (a *App) authCommand() *cobra.Command {
 	var ring bool
 	names := words(setup.Providers()...)
 	set := &cobra.Command{
-		Use: "set PROVIDER", Short: "Keep a key, from a prompt or stdin", Args: count(0, 1, "roost auth set anthropic"), ValidArgsFunction: first(names),
+		Use: "set PROVIDER", Short: "Keep a key, from a prompt or stdin", Args: count(0, 1,
+			"roost auth set anthropic"), ValidArgsFunction: first(names),
 		Example: "  roost auth set anthropic\n  roost auth set anthropic --keyring\n  pass show openai | roost auth set openai\n  roost auth set --profile work",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			name, of, err := a.account("set", profile, args)
@@ -44,13 +45,15 @@ func (a *App) authCommand() *cobra.Command {
 				return err
 			}
 			if ring && profile != "" {
-				return usage("roost auth set --profile "+shellWord(profile)+" --keyring", "only keys of providers are kept in the keyring", "roost auth set --profile "+shellWord(profile))
+				return usage("roost auth set --profile "+shellWord(profile)+" --keyring",
+					"only keys of providers are kept in the keyring", "roost auth set --profile "+shellWord(profile))
 			}
 			return a.authSet(cmd, name, of, ring)
 		},
 	}
 	remove := &cobra.Command{
-		Use: "remove PROVIDER", Short: "Forget a key that auth set kept", Args: count(0, 1, "roost auth remove anthropic"), ValidArgsFunction: first(names),
+		Use: "remove PROVIDER", Short: "Forget a key that auth set kept", Args: count(0, 1,
+			"roost auth remove anthropic"), ValidArgsFunction: first(names),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			name, of, err := a.account("remove", profile, args)
 			if err != nil {
@@ -65,13 +68,14 @@ func (a *App) authCommand() *cobra.Command {
 	}
 	set.Flags().BoolVar(&ring, "keyring", false, "keep it in the system's keyring and not in a file")
 	parent.AddCommand(set, remove, &cobra.Command{
-		Use: "status [PROVIDER]", Short: "Say where keys come from, and their last four characters", Args: count(0, 1, "roost auth status"), ValidArgsFunction: first(names),
+		Use: "status [PROVIDER]", Short: "Show where keys come from, and their last four characters", Args: count(0, 1,
+			"roost auth status"), ValidArgsFunction: first(names),
 		RunE: func(_ *cobra.Command, args []string) error { return a.authStatus(args) },
 	})
 	return parent
 }
 
-// account is what a key is kept under, and how a person says it.
+// account is the name that a key is kept under, and its name for people.
 func (a *App) account(verb, profile string, args []string) (name, of string, err error) {
 	what := "roost auth " + verb
 	switch {
@@ -141,7 +145,7 @@ func (a *App) authSet(cmd *cobra.Command, name, of string, ring bool) error {
 	return nil
 }
 
-// keep writes one key into the file, and nothing else of it anew.
+// keep replaces one key in the file and leaves the rest as it is.
 func (a *App) keep(s *secrets, name, key string) error {
 	text := s.file.With(name, config.Value{Text: key})
 	next, err := config.Parse(text)
@@ -172,7 +176,14 @@ func (a *App) authRemove(ctx context.Context, name, of string) error {
 		}
 	}
 	if s.key(name) == "" && !ring {
-		f := &Failure{Exit: ExitNotFound, Code: "not_set", Status: 404, What: "forget the key for " + of, Why: "none is kept in " + s.path, Try: "roost auth status"}
+		f := &Failure{
+			Exit:   ExitNotFound,
+			Code:   "not_set",
+			Status: 404,
+			What:   "forget the key for " + of,
+			Why:    "none is kept in " + s.path,
+			Try:    "roost auth status",
+		}
 		if v := a.keyVariable(name); v != "" {
 			f.Why, f.Try = f.Why+"; there is one in "+v, "unset "+v
 		}
@@ -181,7 +192,7 @@ func (a *App) authRemove(ctx context.Context, name, of string) error {
 	if err := replace(s.path, s.file.Without(name)); err != nil {
 		return fmt.Errorf("forget the key for %s: %w", of, err)
 	}
-	a.say("the key for %s is forgotten; who has had it still has it: end it at the provider too if that matters", of)
+	a.say("the key for %s is removed from this machine; copies of it still work: revoke it at the provider too if that matters", of)
 	if v := a.keyVariable(name); v != "" {
 		a.warn(v + " is set and still holds one")
 	}
@@ -198,7 +209,7 @@ func (a *App) keyVariable(provider string) string {
 	return ""
 }
 
-// accountState is what may be told of a key.
+// accountState is what a status may show of a key.
 type accountState struct {
 	Provider string `json:"provider,omitempty"`
 	Profile  string `json:"profile,omitempty"`
@@ -208,7 +219,7 @@ type accountState struct {
 }
 
 // providerKey finds a provider's key: variable, keyring, file of keys, settings. The
-// keyring is not asked: of a key that lies there only the origin is given.
+// keyring is not opened: for a key in it only the origin is given.
 func (a *App) providerKey(provider string, kept *secrets, s *settings) (key, origin string) {
 	if v := a.keyVariable(provider); v != "" {
 		return a.Env(v), v

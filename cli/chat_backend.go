@@ -45,13 +45,26 @@ func (d *chatBackend) EditQueued(ctx context.Context, id, input string, text *st
 	return err
 }
 
-// Deed runs a command of roost as the shell would, on the same tasks, with nobody to ask.
+// Command runs a command of roost as the shell would, on the same tasks, without asking the user.
 func (d *chatBackend) Command(ctx context.Context, args ...string) chat.Said {
 	var out, errs, whole bytes.Buffer
 	a := d.a
-	sub := &App{In: strings.NewReader(""), Out: io.MultiWriter(&out, &whole), Err: io.MultiWriter(&errs, &whole), Env: a.Env, Dir: a.Dir, Now: a.Now, Width: a.Width}
+	sub := &App{
+		In:    strings.NewReader(""),
+		Out:   io.MultiWriter(&out, &whole),
+		Err:   io.MultiWriter(&errs, &whole),
+		Env:   a.Env,
+		Dir:   a.Dir,
+		Now:   a.Now,
+		Width: a.Width,
+	}
 	global := []string{"--no-input", "--no-color"}
-	for flag, value := range map[string]string{"root": a.flags.root, "cache": a.flags.cache, "sources": a.flags.sources, "server": a.flags.server} {
+	for flag, value := range map[string]string{
+		"root":    a.flags.root,
+		"cache":   a.flags.cache,
+		"sources": a.flags.sources,
+		"server":  a.flags.server,
+	} {
 		if value != "" {
 			global = append(global, "--"+flag+"="+value)
 		}
@@ -95,7 +108,7 @@ func (d *chatBackend) Words(ctx context.Context, kind chat.Kind, dir, begun stri
 	case chat.Tasks:
 		page, err := d.Tasks(ctx, url.Values{"limit": {"100"}})
 		if err != nil {
-			return nil // who completes is told nothing
+			return nil // completion prints no error
 		}
 		var out []chat.Word
 		for _, t := range page.Items {

@@ -27,12 +27,12 @@ func (a *App) chatCommand() *cobra.Command {
 			"Alt+Enter, Ctrl+J, a \\ at the end or ``` begins another line; what is pasted stays whole.\n" +
 			"Up and Down and Ctrl+R go through what was typed before, Tab completes commands, @files,\n" +
 			"#tasks and modes. Esc stops the run; words that are typed while it works are queued. Ctrl-C\n" +
-			"twice, or Ctrl-D on an empty line, leaves: the task is saved, and roost chat ID goes on.\n" +
+			"twice, or Ctrl-D on an empty line, leaves: the task is saved, and roost chat ID continues it.\n" +
 			"Ctrl-G writes the message in $VISUAL or $EDITOR; Shift+Tab changes what the next run may do\n" +
 			"unasked (ask, read, edits; all only when it was named before).\n\n" +
-			"!COMMAND runs a command of your own in the task's workspace, on this machine, with nobody to\n" +
-			"ask. Its output is shown and goes along with your next words, secrets masked; that of\n" +
-			"!!COMMAND is only shown. ! alone says what goes along, !! leaves it out, Esc stops it.\n\n" +
+			"!COMMAND runs a command of your own in the task's workspace, on this machine, without any\n" +
+			"question. Its output is shown and goes along with your next words, secrets masked; that of\n" +
+			"!!COMMAND is only shown. ! alone shows what goes along, !! leaves it out, Esc stops it.\n\n" +
 			"Lines that begin with a blank are not kept in the history ($XDG_STATE_HOME/roost).\n" +
 			"Without a terminal, or with TERM=dumb, it reads lines and prints lines; each prompt is sent\n" +
 			"when the run before it has ended. Without a terminal a line that cannot be done ends the chat,\n" +
@@ -41,7 +41,8 @@ func (a *App) chatCommand() *cobra.Command {
 		Args:    count(0, 1, "roost chat ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if a.flags.json {
-				return usage("roost chat --json", "a chat is for people; programs run and send", "roost run --json PROMPT, roost send ID TEXT --json")
+				return usage("roost chat --json", "a chat is for people; programs run and send",
+					"roost run --json PROMPT, roost send ID TEXT --json")
 			}
 			o, err := a.chatOptions(cmd, &r, args)
 			if err != nil {
@@ -55,7 +56,7 @@ func (a *App) chatCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVarP(&r.dir, "workspace", "C", "", "the `folder` to work in (default: the current one, or the task's)")
 	f.StringVar(&r.mode, "mode", "", "the mode, e.g. code or ask (see roost modes)")
-	f.StringVar(&r.provider, "provider", "", "who is asked: anthropic, openai, openai-compatible, google, script")
+	f.StringVar(&r.provider, "provider", "", "the model's provider: anthropic, openai, openai-compatible, google, script")
 	f.StringVar(&r.model, "model", "", "the model; for script: the file to play")
 	f.StringVar(&r.baseURL, "base-url", "", "the provider's address")
 	f.StringVar(&r.profile, "profile", "", "provider, model and settings of this `NAME` in the settings file")
@@ -79,8 +80,8 @@ func (a *App) chatCommand() *cobra.Command {
 	return cmd
 }
 
-// chatOptions are what the flags, and for a new task the settings, say. A task that is
-// gone on with keeps what was not given.
+// chatOptions are the options from the flags and, for a new task, from the settings. A
+// task that is continued keeps what was not given.
 func (a *App) chatOptions(cmd *cobra.Command, r *runFlags, args []string) (chat.Options, error) {
 	o := chat.Options{Ask: a.InTTY && a.ErrTTY && !a.flags.noInput}
 	given, err := a.options(cmd, r)
@@ -112,7 +113,7 @@ func (a *App) chatHistory() (string, error) {
 	return filepath.Join(dir, "chat_history"), nil
 }
 
-// chat talks until the person leaves, and says how to go on.
+// chat runs a chat until the user leaves, and then prints how to continue.
 func (a *App) chat(ctx context.Context, c *client.Client, e *engine.Engine, v *chatOutput, o chat.Options) error {
 	in, inFile := a.In.(*os.File)
 	out, outFile := v.out.(*os.File)
@@ -147,7 +148,7 @@ func (a *App) chat(ctx context.Context, c *client.Client, e *engine.Engine, v *c
 	if id != "" {
 		switch {
 		case working && e == nil:
-			a.say("the run goes on at the server; look: roost chat %s", id)
+			a.say("the run continues at the server; follow it: roost chat %s", id)
 		case working:
 			a.say("the run is stopped, and all is saved; go on: roost chat %s, or roost resume %s", id, id)
 		default:
@@ -158,10 +159,18 @@ func (a *App) chat(ctx context.Context, c *client.Client, e *engine.Engine, v *c
 	var line *chat.LineError
 	switch {
 	case stop.exit() != 0:
-		return &Failure{Exit: stop.exit(), Code: "cancelled", Task: id, What: "the chat was stopped", Why: "a signal asked for it; all is saved", Try: "roost chat " + id}
+		return &Failure{
+			Exit: stop.exit(),
+			Code: "cancelled",
+			Task: id,
+			What: "the chat was stopped",
+			Why:  "a signal asked for it; all is saved",
+			Try:  "roost chat " + id,
+		}
 	case errors.As(err, &waiting):
 		return &Failure{Exit: ExitInput, Code: "input_needed", Task: id, What: "the run of task " + id + " waits for an answer",
-			Why: "there is no terminal to ask on, and the next line was not written for it", Try: "roost answer " + id + ` "your answer"  # in the chat: /answer WORDS`}
+			Why: "there is no terminal to ask on, and the next line was not written for it", Try: "roost answer " + id +
+				` "your answer"  # in the chat: /answer WORDS`}
 	case errors.As(err, &line):
 		return failureOfLine(line, id)
 	case err != nil:
@@ -179,13 +188,13 @@ func (a *App) chat(ctx context.Context, c *client.Client, e *engine.Engine, v *c
 	return nil
 }
 
-// failureOfLine is what is told of a line that ended a chat.
+// failureOfLine is the failure of a line that ended a chat.
 func failureOfLine(e *chat.LineError, id string) *Failure {
 	f := *failureOf(e.Err)
 	var unknown *chat.UnknownError
 	switch code := e.Exit(); {
 	case code != 0:
-		f.Exit, f.What = code, "do what "+short(e.Line)+" says" // it has said why
+		f.Exit, f.What = code, "run "+short(e.Line) // the chat has already printed why
 	case errors.As(e.Err, &unknown):
 		f = *usage("do what "+short(e.Line)+" says", unknown.Error(), "echo /help | roost chat")
 	case f.Code == "failed":

@@ -306,7 +306,7 @@ func TestChatWithAServer(t *testing.T) {
 	x.press("\x03")
 	x.until("Ctrl-C again leaves")
 	x.press("\x03\x03") // on a busy machine the first of them comes too late to be the second
-	x.expect("the run goes on at the server; look: roost chat ")
+	x.expect("the run continues at the server; follow it: roost chat ")
 	x.exits(ExitDone)
 	x.left()
 	must(t, os.WriteFile(ready, nil, 0o600))

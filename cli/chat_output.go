@@ -5,15 +5,15 @@ import (
 	"sync"
 )
 
-// voice is where a chat's process says what is not the chat's own: that a server is lost,
-// that a signal came. While a screen is drawn nobody may write beside it.
+// chatOutput prints what does not come from the chat itself: that a server is lost, that a
+// signal came. While the chat draws a screen, the messages go through the chat.
 type chatOutput struct {
 	mu  sync.Mutex
 	out io.Writer
 	say func(text string) // nil while nothing is drawn
 }
 
-// Write says a text.
+// Write prints a text.
 func (v *chatOutput) Write(p []byte) (int, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -24,7 +24,7 @@ func (v *chatOutput) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// through lets all be said by another one; nil ends that.
+// through sends all messages to say; nil ends that.
 func (v *chatOutput) through(say func(string)) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

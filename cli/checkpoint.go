@@ -21,11 +21,11 @@ func (a *App) checkpointCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "checkpoint", Aliases: []string{"checkpoints"}, SuggestFor: []string{"diff", "restore", "snapshot", "snapshots"},
 		Short: "List, compare and restore the states of files that an agent changed",
-		Long: "A checkpoint is what stood in the files that the agent of a task, or a command that it ran,\n" +
+		Long: "A checkpoint is the content of the files that the agent of a task, or a command that it ran,\n" +
 			"changed: before a turn's first change, after each command that changed something, and after\n" +
 			"the turn. Files that only you touched are in none, and nothing here touches them. Your git\n" +
 			"repository is never written to: no commit, branch, stash or index of yours changes.\n\n" +
-			"C is c3 or 3; 0 for what stood there before the task changed anything; the beginning of a\n" +
+			"C is c3 or 3; 0 for the files before the task changed anything; the beginning of a\n" +
 			"checkpoint's commit; or '#12', the state at that message as roost show numbers it.",
 		Example: "  roost checkpoint list 0199\n  roost checkpoint diff 0199 c3\n  roost checkpoint restore 0199 c3 --dry-run\n  roost checkpoint restore 0199 c3 --path src",
 		Args:    count(0, 1, "roost checkpoint list ID"), ValidArgsFunction: first(a.taskIDs),
@@ -98,8 +98,8 @@ func (a *App) printCheckpoints(l api.Checkpoints) error {
 	return nil
 }
 
-// titleText is what a checkpoint is named after. Behind its reason, the words that a
-// restore puts before the files say it twice.
+// titleText is what a checkpoint is named after. The reason already tells what kind it is,
+// so the words that a restore puts before the files are left out.
 func titleText(c api.Checkpoint) string {
 	return display.OneLine(view.CheckpointTitle(c.Title))
 }
@@ -109,7 +109,7 @@ func reasonText(reason string) string { return display.OneLine(view.CheckpointRe
 // checkpointText is a checkpoint for people, on a line.
 func (a *App) checkpointText(c api.Checkpoint) string {
 	if c.Number == 0 {
-		return "c0  what stood there before the task changed anything"
+		return "c0  the files before the task changed anything"
 	}
 	return fmt.Sprintf("%s  %s  %s  %s", c.Name(), a.when(&c.Time), reasonText(c.Reason), titleText(c))
 }
@@ -127,7 +127,7 @@ func (a *App) checkpointSaveCommand() *cobra.Command {
 			return a.connect(cmd.Context(), func(c *client.Client) error {
 				return posted(cmd.Context(), a, c, args[0], "checkpoints", nil, func(s api.SavedCheckpoint) error {
 					if !s.Saved || s.Checkpoint == nil {
-						a.say("nothing was saved: the files are as the newest checkpoint says")
+						a.say("nothing was saved: the files equal the newest checkpoint")
 						return nil
 					}
 					return a.println("saved " + a.checkpointText(*s.Checkpoint))
@@ -157,7 +157,7 @@ func (a *App) checkpointGCCommand() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&dry, "dry-run", false, "only say what would go")
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "only show what would go")
 	return cmd
 }
 

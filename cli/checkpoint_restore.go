@@ -31,7 +31,7 @@ func (a *App) checkpointRestoreCommand() *cobra.Command {
 			"the newest change. Only files go back: for the histories there is roost rewind ID, for\n" +
 			"both roost rewind ID --files.\n\n" +
 			"On a terminal what would be done is shown first, and asked. A checkpoint of what is replaced is saved, and\n" +
-			"roost undo ID gives everything back. A file that somebody else changed since, or that changed\n" +
+			"roost undo ID gives everything back. A file that others changed since, or that changed\n" +
 			"while a command ran for longer than 3 seconds (by it or by another program), is a conflict:\n" +
 			"it is kept as it is, or with --on-conflict merge the task's changes are taken out of it, or\n" +
 			"with overwrite it goes. Either all files are put back or none; a restore that is killed is\n" +
@@ -59,7 +59,7 @@ func (a *App) checkpointRestoreCommand() *cobra.Command {
 	}
 	fl := cmd.Flags()
 	conflictFlag(cmd, &rule)
-	fl.BoolVar(&o.DryRun, "dry-run", false, "only say what would be done")
+	fl.BoolVar(&o.DryRun, "dry-run", false, "only show what would be done")
 	fl.BoolVar(&yes, "yes", false, "do not ask")
 	fl.StringArrayVar(&o.Paths, "path", nil, "only this `file` or folder (repeatable)")
 	fl.StringVarP(&o.Workspace, "workspace", "C", "", "the `folder` that the files lie in now (default: the task's workspace)")
@@ -68,7 +68,7 @@ func (a *App) checkpointRestoreCommand() *cobra.Command {
 }
 
 func conflictFlag(cmd *cobra.Command, to *string) {
-	cmd.Flags().StringVar(to, "on-conflict", "", "what becomes of files that somebody else changed: keep (default), merge or overwrite")
+	cmd.Flags().StringVar(to, "on-conflict", "", "what becomes of files that others changed: keep (default), merge or overwrite")
 	complete(cmd, "on-conflict", words(conflictRules...))
 }
 
@@ -116,7 +116,14 @@ func (a *App) agree(ctx context.Context, what string, r api.RestoreResult, try s
 	}
 	answer, err := a.prompter().Read(ctx, fmt.Sprintf("put %d file%s back? (y, or anything else) > ", len(r.Files), plural(len(r.Files))))
 	if answer = strings.ToLower(strings.TrimSpace(answer)); err != nil || answer != "y" && answer != "yes" {
-		return &Failure{Exit: ExitCancelled, Code: "cancelled", Task: r.ID, What: what, Why: "it was not confirmed; nothing was changed", Try: try + " --dry-run"}
+		return &Failure{
+			Exit: ExitCancelled,
+			Code: "cancelled",
+			Task: r.ID,
+			What: what,
+			Why:  "it was not confirmed; nothing was changed",
+			Try:  try + " --dry-run",
+		}
 	}
 	return nil
 }
@@ -129,7 +136,7 @@ func (a *App) tellRestore(r api.RestoreResult) error {
 		}
 	}
 	for _, path := range r.Left {
-		a.warn("changed by somebody else while files were put back, and left as it is: " + path)
+		a.warn("changed by others while files were put back, and left as it is: " + path)
 	}
 	if !r.DryRun && r.Outcome == "done" {
 		a.say("  back: roost undo %s", shellWord(r.ID))
@@ -150,13 +157,18 @@ func (a *App) restoreLines(r api.RestoreResult, style display.Style) []string {
 		}
 		lines = append(lines, "  "+style.Paint(look, fmt.Sprintf("%-8s", word))+"  "+display.OneLine(i.Path)+note)
 	}
-	looks := map[string]view.Style{api.FileAdded: view.Added, api.FileDeleted: view.Removed, api.FileChanged: view.Asked, api.FileMode: view.Asked}
+	looks := map[string]view.Style{
+		api.FileAdded:   view.Added,
+		api.FileDeleted: view.Removed,
+		api.FileChanged: view.Asked,
+		api.FileMode:    view.Asked,
+	}
 	for _, i := range r.Files {
-		note := map[string]string{"merge": "merged: what somebody else changed in it stays", "overwrite": "what somebody else changed in it goes"}[i.How]
+		note := map[string]string{"merge": "merged: the changes of others stay", "overwrite": "the changes of others are lost"}[i.How]
 		item(looks[i.Change], i.Change, i, note)
 	}
 	for _, i := range r.Conflicts {
-		item(view.Asked, "conflict", i, "kept: "+whyText(i.Why, "somebody else changed it since"))
+		item(view.Asked, "conflict", i, "kept: "+whyText(i.Why, "others changed it since"))
 	}
 	for _, i := range r.Lost {
 		item(view.Bad, "lost", i, "kept: "+whyText(i.Why, "its content at that time was not kept"))
@@ -181,7 +193,7 @@ func whyText(why, otherwise string) string {
 	return display.OneLine(why)
 }
 
-// restoreFailure is what a restore that was done still has to say by its exit code.
+// restoreFailure is the failure that a finished restore reports through its exit code.
 func restoreFailure(r api.RestoreResult) error {
 	if !r.DryRun && len(r.Lost) > 0 {
 		return &Failure{Exit: ExitDamaged, Code: "content_lost", Task: r.ID, What: "restore all files of task " + r.ID,
@@ -224,12 +236,12 @@ func (a *App) tellKept(r *api.RestoreResult) error {
 		return nil
 	}
 	for _, i := range r.Conflicts {
-		if err := a.println("  kept: " + display.OneLine(i.Path) + "  (" + whyText(i.Why, "somebody else changed it since") + ")"); err != nil {
+		if err := a.println("  kept: " + display.OneLine(i.Path) + "  (" + whyText(i.Why, "others changed it since") + ")"); err != nil {
 			return err
 		}
 	}
 	for _, path := range r.Left {
-		a.warn("changed by somebody else while files were put back, and left as it is: " + path)
+		a.warn("changed by others while files were put back, and left as it is: " + path)
 	}
 	return nil
 }

@@ -25,11 +25,13 @@ func (f *withFiles) check(a *App, cmd *cobra.Command, id string) error {
 	fl := cmd.Flags()
 	for _, name := range []string{"on-conflict", "yes"} {
 		if fl.Changed(name) && !f.files {
-			return usage("roost rewind --"+name, "it says how files are put back, and goes with --files", "roost rewind "+id+" --files --"+name)
+			return usage("roost rewind --"+name, "the flag is for putting files back, and needs --files",
+				"roost rewind "+id+" --files --"+name)
 		}
 	}
 	if f.files && fl.Changed("delete") {
-		return usage("roost rewind --delete --files", "files go back to a moment, and one message that is taken out is none", "roost rewind "+id+" --to MESSAGE --files")
+		return usage("roost rewind --delete --files", "files go back to a moment, and one message that is taken out is none",
+			"roost rewind "+id+" --to MESSAGE --files")
 	}
 	return a.checkConflictRule(cmd, f.conflict)
 }
@@ -41,7 +43,7 @@ func (a *App) tellRewindFiles(r api.RewindResult, files api.RestoreResult) error
 		}
 	}
 	for _, path := range files.Left {
-		a.warn(fmt.Sprintf("changed by somebody else while files were put back, and left as it is: %s", path))
+		a.warn(fmt.Sprintf("changed by others while files were put back, and left as it is: %s", path))
 	}
 	return a.tellRewind(r)
 }

@@ -101,10 +101,10 @@ func TestRestoreIsSaidInWords(t *testing.T) {
 		Conflicts: []api.RestoreItem{{Path: "c", Change: "changed"}}, Lost: []api.RestoreItem{{Path: "d", Why: "too large"}},
 	}
 	got := strings.Join(a.restoreLines(r, display.Style{}), "\n")
-	want := "to restore x  c0  what stood there before the task changed anything\n" +
-		"  changed   a  (merged: what somebody else changed in it stays)\n" +
+	want := "to restore x  c0  the files before the task changed anything\n" +
+		"  changed   a  (merged: the changes of others stay)\n" +
 		"  deleted   b\n" +
-		"  conflict  c  (kept: somebody else changed it since)\n" +
+		"  conflict  c  (kept: others changed it since)\n" +
 		"  lost      d  (kept: too large)\n" +
 		"  2 files, 1.5 kB; 1 conflict kept (--on-conflict merge|overwrite); 1 lost"
 	if got != want {

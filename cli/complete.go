@@ -49,7 +49,7 @@ func folders(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirecti
 }
 
 // taskIDs completes the ids of tasks, newest first, with their titles. What fails
-// completes nothing: there is nobody to tell.
+// completes nothing: a completion has no place for an error.
 func (a *App) taskIDs(cmd *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
 	const how = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 	a.muted = true
@@ -137,7 +137,7 @@ func settingKeys(_ *cobra.Command, args []string, _ string) ([]string, cobra.She
 	return values[args[0]], cobra.ShellCompDirectiveNoFileComp
 }
 
-// complete says how a flag's value is completed. That a flag exists is known here,
+// complete sets how a flag's value is completed. This package defines the flag,
 // so the error cannot be.
 func complete(cmd *cobra.Command, flag string, c completer) {
 	if err := cmd.RegisterFlagCompletionFunc(flag, c); err != nil {

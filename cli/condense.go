@@ -52,8 +52,8 @@ func (a *App) condenseCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVarP(&r.dir, "workspace", "C", "", "the `folder` of the task, when it has moved")
 	f.StringVar(&keep, "keep", "", "what the summary is to look to, in your own `words`")
-	f.BoolVar(&dry, "dry-run", false, "only say what would be summarised")
-	f.StringVar(&r.provider, "provider", "", "who writes the summary (default: the task's)")
+	f.BoolVar(&dry, "dry-run", false, "only show what would be summarised")
+	f.StringVar(&r.provider, "provider", "", "the provider that writes the summary (default: the task's)")
 	f.StringVar(&r.model, "model", "", "the model that writes the summary (default: the task's)")
 	f.StringVar(&r.baseURL, "base-url", "", "the provider's address")
 	f.StringVar(&r.profile, "profile", "", "provider and model of this `NAME` in the settings file")
@@ -87,7 +87,7 @@ func (a *App) condense(ctx context.Context, id string, body api.NewCondense) err
 	return err
 }
 
-// tellCondensed says what a summary stands for, or would.
+// tellCondensed prints what a summary replaces, or would replace.
 func (a *App) tellCondensed(out api.Condensed) error {
 	if out.DryRun {
 		return a.println(fmt.Sprintf("would condense %s: a summary for %d messages (%d are sent now), %d stay as they are; the next request has about %d tokens, and to ask costs %s",

@@ -20,7 +20,7 @@ func (a *App) configCommand() *cobra.Command {
 	parent := &cobra.Command{
 		Use:   "config",
 		Short: "Show and change settings",
-		Long: "Settings stand in a file in TOML (`roost config path`), overridden by variables\n" +
+		Long: "Settings are in a TOML file (`roost config path`), overridden by variables\n" +
 			"(ROOST_MODEL for model), overridden by flags (--model).",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -34,7 +34,7 @@ func (a *App) configCommand() *cobra.Command {
 		Use: "list", Short: "List all settings and what holds for each", Args: count(0, 0, "roost config list"),
 		RunE: func(*cobra.Command, []string) error { return a.configList(origin) },
 	}
-	show.Flags().BoolVar(&origin, "origin", false, "say where each comes from")
+	show.Flags().BoolVar(&origin, "origin", false, "show where each comes from")
 	parent.AddCommand(show, a.configImportCommand(),
 		&cobra.Command{
 			Use: "get KEY", Short: "Print one setting", Args: count(1, 1, "roost config get model"), ValidArgsFunction: settingKeys,
@@ -47,7 +47,8 @@ func (a *App) configCommand() *cobra.Command {
 			RunE: func(_ *cobra.Command, args []string) error { return a.configSet(args[0], args[1:]) },
 		},
 		&cobra.Command{
-			Use: "unset KEY", Short: "Take one setting out of the file", Args: count(1, 1, "roost config unset model"), ValidArgsFunction: settingKeys,
+			Use: "unset KEY", Short: "Take one setting out of the file", Args: count(1, 1,
+				"roost config unset model"), ValidArgsFunction: settingKeys,
 			RunE: func(_ *cobra.Command, args []string) error { return a.configSet(args[0], nil) },
 		},
 		&cobra.Command{
@@ -100,7 +101,7 @@ func (a *App) item(s config.Setting) item {
 	return i
 }
 
-// fallback is what holds for a key that nobody has set, "" for nothing.
+// fallback is what holds for a key that is not set, "" for nothing.
 func (a *App) fallback(key string) string {
 	var dir string
 	switch key {
@@ -198,7 +199,8 @@ func (a *App) configGet(name string) error {
 	return a.println(shown(i))
 }
 
-// configSet changes a setting, or takes it out when there is no value. It works on the file alone: what is wrong elsewhere in it must not keep a
+// configSet changes a setting, or takes it out when there is no value. It works on the file alone: what is wrong
+// elsewhere in it must not keep a
 // person from mending it.
 func (a *App) configSet(name string, values []string) error {
 	k, known := knownKey(name)
@@ -223,7 +225,7 @@ func (a *App) configSet(name string, values []string) error {
 	if len(values) > 0 {
 		err := k.Check(v)
 		if err == nil && strings.HasSuffix(name, "base_url") {
-			err = setup.CheckAddress(v.Text) // a file that has such a one is read, and the address refused when it is asked
+			err = setup.CheckAddress(v.Text) // a file with such an address is read; the request to it is refused
 		}
 		if err != nil {
 			return usage("roost config set "+name+" "+strings.Join(values, " "), err.Error(), "roost config set "+name+" VALUE")
@@ -245,7 +247,7 @@ func (a *App) configSet(name string, values []string) error {
 	return nil
 }
 
-// replace writes a file whole or not at all. It may hold keys, so nobody else may
+// replace writes a file whole or not at all. It may hold keys, so only its owner may
 // read it. A link is followed: people keep their settings elsewhere.
 func replace(path string, data []byte) error {
 	if real, err := filepath.EvalSymlinks(path); err == nil {

@@ -17,13 +17,14 @@ import (
 func (a *App) configImportCommand() *cobra.Command {
 	var keys, force bool
 	cmd := &cobra.Command{
-		Use: "import FILE", Short: "Take profiles and modes over from what Roo Code exports", Args: count(1, 1, "roost config import roo-code-settings.json"),
+		Use: "import FILE", Short: "Take profiles and modes over from what Roo Code exports", Args: count(1, 1,
+			"roost config import roo-code-settings.json"),
 		Long: "Take profiles over from the file that Roo Code's settings export: provider, model,\n" +
 			"address, effort and length. Keys are left in it unless --keys is given; then they go\n" +
 			"into the file of keys and are never shown.\n\n" +
 			"Custom modes go into imported_modes.json beside the settings, their rules into\n" +
 			"mode-rules there, and which profile Roo used in which mode becomes mode_profiles:\n" +
-			"it answers in that mode where a task was not told whom to ask. A file with exported\n" +
+			"it answers in that mode unless a task names another provider. A file with exported\n" +
 			"modes alone (YAML or JSON) is taken as well.\n\n" +
 			"What is there already under the same name stays as it is unless --force is given.",
 		RunE: func(_ *cobra.Command, args []string) error { return a.configImport(a.abs(args[0]), keys, force) },
@@ -49,12 +50,25 @@ const mostImported = 16 << 20
 
 func (a *App) configImport(path string, keys, force bool) error {
 	refuse := func(why string) error {
-		return &Failure{Exit: ExitFailed, Code: "failed", What: "import the settings " + path, Why: why, Try: "name the JSON file that Roo Code's settings export"}
+		return &Failure{
+			Exit: ExitFailed,
+			Code: "failed",
+			What: "import the settings " + path,
+			Why:  why,
+			Try:  "name the JSON file that Roo Code's settings export",
+		}
 	}
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return &Failure{Exit: ExitNotFound, Code: "not_found", Status: 404, What: "import the settings " + path, Why: "there is no such file", Try: "roost config import FILE"}
+		return &Failure{
+			Exit:   ExitNotFound,
+			Code:   "not_found",
+			Status: 404,
+			What:   "import the settings " + path,
+			Why:    "there is no such file",
+			Try:    "roost config import FILE",
+		}
 	case err != nil:
 		return refuse(err.Error())
 	case !info.Mode().IsRegular() || info.Size() > mostImported:

@@ -51,8 +51,8 @@ type importedRule struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// importModes takes modes over from the text of an exported file of modes. What cannot
-// be used of it is told in words.
+// importModes takes modes over from the text of an exported file of modes. problems
+// describe the parts that it cannot use.
 func (a *App) importModes(text, settings string, force bool) (items []importedMode, problems []string, err error) {
 	if text == "" {
 		return nil, nil, nil
@@ -69,7 +69,8 @@ func (a *App) importModes(text, settings string, force bool) (items []importedMo
 	}
 	have, _ := mode.Exported(string(had))
 	if len(have.Problems) > 0 && !force {
-		return nil, nil, &Failure{Exit: ExitConfig, Code: "configuration", What: "read the imported modes " + file, Why: strings.Join(have.Problems, "; "),
+		return nil, nil, &Failure{Exit: ExitConfig, Code: "configuration", What: "read the imported modes " + file,
+			Why: strings.Join(have.Problems, "; "),
 			Try: "mend or remove the file, or --force to leave out what cannot be read"}
 	}
 	own := mode.ReadFile(os.DirFS(dir), "custom_modes.yaml", mode.Global, "")
@@ -110,7 +111,7 @@ func (a *App) importModes(text, settings string, force bool) (items []importedMo
 }
 
 // writeRule writes a file of a mode's rules into the settings' folder, and never out of
-// it, whatever its path and whatever links lie there.
+// it: neither through the rule's path nor through a link.
 func writeRule(dir, slug string, r mode.RuleFile, force bool) (importedRule, error) {
 	item := importedRule{Path: r.Path, State: "imported"}
 	name := path.Join(mode.ImportedRules, slug, r.Path)

@@ -10,7 +10,7 @@ import (
 )
 
 var partWords = map[string]string{
-	"system": "the system prompt", "tools": "the tools' descriptions", "summary": "the summary", "history": "what was said",
+	"system": "the system prompt", "tools": "the tools' descriptions", "summary": "the summary", "history": "the conversation",
 	"results": "results of tools", "files": "files that were read", "images": "images",
 }
 
@@ -31,7 +31,8 @@ func (a *App) printContext(c api.ContextUse) error {
 	if c.Counted {
 		how = "as the provider counts"
 	}
-	lines := []string{fmt.Sprintf("%s: the next request has about %d tokens (%s), %d messages", display.OneLine(c.Model), c.Used, how, c.Messages)}
+	lines := []string{fmt.Sprintf("%s: the next request has about %d tokens (%s), %d messages", display.OneLine(c.Model), c.Used,
+		how, c.Messages)}
 	row := func(name string, tokens int64) {
 		share := float64(tokens) / float64(max(whole, 1))
 		lines = append(lines, fmt.Sprintf("  %-24s %9d  %5.1f %%  %s", name, tokens, share*100, strings.Repeat("#", int(share*40+0.5))))

@@ -21,9 +21,9 @@ func (a *App) deleteCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "delete ID...",
 		Short: "Put tasks into the trash",
-		Long: "Put tasks into the trash, and say how to get them back. A task in another tool's storage\n" +
+		Long: "Put tasks into the trash, and print how to get them back. A task in another tool's storage\n" +
 			"stays there as it is; Roost does not show it any more.\n\n" +
-			"A task with subtasks asks what becomes of those; without a terminal it has to be said.",
+			"For a task with subtasks, delete asks what becomes of those; without a terminal a flag has to decide.",
 		Args: count(1, -1, "roost delete ID"), ValidArgsFunction: a.taskIDs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.delete(cmd, args, c)
@@ -84,7 +84,8 @@ func (a *App) delete(cmd *cobra.Command, ids []string, how cascade) error {
 }
 
 // deleteEach deletes tasks in order. A task that went with one before it is deleted already.
-func (a *App) deleteEach(ctx context.Context, c *client.Client, chosen []api.Summary, subtasks string, show func(api.DeletedTask) error) error {
+func (a *App) deleteEach(ctx context.Context, c *client.Client, chosen []api.Summary, subtasks string,
+	show func(api.DeletedTask) error) error {
 	gone := map[string]bool{}
 	for _, t := range chosen {
 		if gone[t.Source+":"+t.ID] {
@@ -126,7 +127,7 @@ func (a *App) deleted(ctx context.Context, c *client.Client, t api.DeletedTask) 
 		return err
 	}
 	if other, err := c.Task(ctx, t.ID); err == nil && other.ID == t.ID {
-		a.say("a task of that id also stands in %s, and is listed: %s", other.Source, other.Path)
+		a.say("%s has a task of that id too, which is listed: %s", other.Source, other.Path)
 	}
 	return nil
 }
@@ -147,7 +148,8 @@ func (a *App) tellDeleted(t api.DeletedTask) error {
 
 // shellWord spells a word so that a shell takes it as one.
 func shellWord(word string) string {
-	if source, id, ok := strings.Cut(word, ":"); ok && api.ValidTaskID(source) && api.ValidTaskID(id) || api.ValidTaskID(strings.Replace(word, "~", "-", 1)) {
+	if source, id, ok := strings.Cut(word, ":"); ok && api.ValidTaskID(source) && api.ValidTaskID(id) ||
+		api.ValidTaskID(strings.Replace(word, "~", "-", 1)) {
 		return word
 	}
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// cascade says what becomes of the subtasks of a deleted task.
+// cascade is the decision about the subtasks of a deleted task.
 type cascade struct {
 	with, keep bool
 }
@@ -33,7 +33,8 @@ func (c cascade) decide(cmd *cobra.Command, a *App, ids, more []string) (bool, e
 	if len(ids) == 1 {
 		what = "delete task " + ids[0]
 	}
-	why := fmt.Sprintf("%d subtask%s belong%s to it: %s", len(more), plural(len(more)), map[bool]string{true: "s"}[len(more) == 1], strings.Join(more[:min(len(more), 3)], ", "))
+	why := fmt.Sprintf("%d subtask%s belong%s to it: %s", len(more), plural(len(more)),
+		map[bool]string{true: "s"}[len(more) == 1], strings.Join(more[:min(len(more), 3)], ", "))
 	if len(more) > 3 {
 		why += ", ..."
 	}
@@ -50,7 +51,13 @@ func (c cascade) decide(cmd *cobra.Command, a *App, ids, more []string) (bool, e
 		word := strings.ToLower(strings.TrimSpace(answer))
 		switch {
 		case err != nil || word == "q":
-			return false, &Failure{Exit: ExitCancelled, Code: "cancelled", What: what, Why: "it was not confirmed; nothing was deleted", Try: cmd.CommandPath() + " --keep-children " + ids[0]}
+			return false, &Failure{
+				Exit: ExitCancelled,
+				Code: "cancelled",
+				What: what,
+				Why:  "it was not confirmed; nothing was deleted",
+				Try:  cmd.CommandPath() + " --keep-children " + ids[0],
+			}
 		case word == "y" || word == "yes":
 			return true, nil
 		case word == "k" || word == "keep":

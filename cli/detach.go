@@ -16,11 +16,11 @@ import (
 	"github.com/roost-dev/roost/money"
 )
 
-// onlyHere are the flags of a run that a server is not told of: they speak of this
+// onlyHere are the flags of a run that no request to a server carries: they concern this
 // machine.
 var onlyHere = []string{"no-checkpoints", "max-cost-day"}
 
-// tellable refuses flags of a run that is left to a server that a server would not hear of: a limit that was given and
+// tellable refuses flags that a run on a server cannot have: a limit that was given and
 // does not hold is worse than none.
 func (r *runFlags) tellable(cmd *cobra.Command) error {
 	if !r.detach && !r.far {
@@ -28,7 +28,9 @@ func (r *runFlags) tellable(cmd *cobra.Command) error {
 	}
 	for _, name := range onlyHere {
 		if cmd.Flags().Changed(name) {
-			return usage(cmd.CommandPath()+" --"+name, "a server is not told of it: it can be given for a run of this process only", cmd.CommandPath()+" without --server, --detach or --"+name)
+			return usage(cmd.CommandPath()+" --"+name,
+				"a run on a server cannot have this flag: it is for a run of this process only",
+				cmd.CommandPath()+" without --server, --detach or --"+name)
 		}
 	}
 	return nil
@@ -57,8 +59,8 @@ func apiSettings(r engine.Request) api.Settings {
 	}
 }
 
-// apiCount is a number that the engine is told to take away by a negative one, and a
-// server by 0; nil when it was not given.
+// apiCount is a number of a request. To remove a limit, the engine takes a negative
+// number and a server 0; nil when it was not given.
 func apiCount(n int) *int {
 	if n == 0 {
 		return nil
@@ -74,8 +76,8 @@ func wordsOf(r engine.Request) *api.Words {
 	return &api.Words{Text: r.Text, Images: r.Images}
 }
 
-// apiLimits are limits as a server takes them: a zero takes one away, which the engine
-// is told by a negative one.
+// apiLimits are limits as a server takes them: 0 removes a limit, where the engine takes
+// a negative number.
 func apiLimits(l *api.RunLimits) *api.Limits {
 	if l == nil {
 		return nil
@@ -102,8 +104,8 @@ func apiLimits(l *api.RunLimits) *api.Limits {
 	return out
 }
 
-// detach leaves a run to a server, and says what it is called. It is on the server's disk
-// then, and goes on without this process.
+// detach starts a run at a server and prints its task's id. The task is then on the
+// server's disk, and continues without this process.
 func (a *App) detach(ctx context.Context, req engine.Request) error {
 	return a.onServer("leave the run to a server", func(c *client.Client) error {
 		if req.Task == "" {

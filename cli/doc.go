@@ -3,7 +3,7 @@
 // and the store.
 //
 // stdout is the result only: the final text of a run, a table, one JSON document,
-// or NDJSON where the command says so. Progress, questions and warnings go to
-// stderr. Nothing is asked without a terminal. Exit codes are decided in one
+// or NDJSON where the command documents it. Progress, questions and warnings go to
+// stderr. No command asks without a terminal. Exit codes are decided in one
 // place, exit.go.
 package cli

@@ -93,7 +93,12 @@ func spools(r *doctor.Report, dir string, remove bool) {
 		still[path] = true
 	}
 	for _, path := range left {
-		f := doctor.Finding{Path: path, File: path, Problem: "output of commands of a killed run", Recovered: "the task holds what was recorded of it"}
+		f := doctor.Finding{
+			Path:      path,
+			File:      path,
+			Problem:   "output of commands of a killed run",
+			Recovered: "the task holds what was recorded of it",
+		}
 		if still[path] {
 			r.Leftovers = append(r.Leftovers, f)
 		} else {
@@ -169,7 +174,8 @@ func (a *App) showReport(r doctor.Report) error {
 		word  string
 		style view.Style
 		found []doctor.Finding
-	}{{"derived", view.Dim, r.Stale}, {"left over", view.Dim, r.Leftovers}, {"not trusted", view.Asked, r.Untrusted}, {"repaired", view.Good, r.Repaired}} {
+	}{{"derived", view.Dim, r.Stale}, {"left over", view.Dim, r.Leftovers}, {"not trusted", view.Asked, r.Untrusted},
+		{"repaired", view.Good, r.Repaired}} {
 		for _, d := range list.found {
 			line := list.word + ": " + where(d) + ": " + d.Problem
 			if d.Recovered != "" {

@@ -39,7 +39,7 @@ const (
 	ExitTerminated = 143
 )
 
-// failureOf says what an error means for the person and for the exit code.
+// failureOf is what an error means for the user and for the exit code.
 func failureOf(err error) *Failure {
 	var own *Failure
 	if errors.As(err, &own) {
@@ -75,7 +75,8 @@ func failureOf(err error) *Failure {
 		f.Exit, f.Code, f.Status, f.What = ExitNotFound, "task_not_found", 404, "find the task"
 		f.Why, f.Try = trashed.Error(), "roost trash restore "+shellWord(trashed.Name)
 	case errors.As(err, &ambiguous):
-		f.Exit, f.Code, f.What, f.Why = ExitUsage, "ambiguous_id", "find task "+ambiguous.Given, fmt.Sprintf("%q fits %d tasks", ambiguous.Given, len(ambiguous.Candidates))
+		f.Exit, f.Code, f.What, f.Why = ExitUsage, "ambiguous_id", "find task "+ambiguous.Given, fmt.Sprintf("%q fits %d tasks",
+			ambiguous.Given, len(ambiguous.Candidates))
 		f.Suggestions = ambiguous.Names()
 		f.Try = "roost show SOURCE:ID"
 		if len(f.Suggestions) > 0 {
@@ -98,8 +99,8 @@ func failureOf(err error) *Failure {
 		}
 		f.Try = "roost --root DIR ..."
 	case errors.As(err, &unknown):
-		f.Exit, f.Code, f.Task, f.What = ExitConfig, "unknown_profile", unknown.Task, "continue the task "+unknown.Task+" as its profile says"
-		f.Why = unknown.Error() + "; it lies in the editor's settings"
+		f.Exit, f.Code, f.Task, f.What = ExitConfig, "unknown_profile", unknown.Task, "continue the task "+unknown.Task+" with its profile"
+		f.Why = unknown.Error() + "; the editor's settings hold it"
 		f.Try = "roost resume " + unknown.Task + " --profile NAME  # or --provider NAME; for all such tasks of its source: roost config set source_profiles." + unknown.Source + " NAME"
 	case errors.As(err, &config):
 		f.Exit, f.Code, f.What, f.Why, f.Try = ExitConfig, "configuration", config.What, config.Why, config.Try
@@ -120,7 +121,8 @@ func failureOf(err error) *Failure {
 	case errors.Is(err, context.Canceled):
 		f.Exit, f.Code, f.What = ExitCancelled, "cancelled", "finish"
 	case errors.As(err, &unread):
-		f.Code, f.What, f.Why = "file_unreadable", "read "+unread.Path, roofmt.Reason(unread.Err)+"; the task is not gone on with without it, and nothing was changed"
+		f.Code, f.What, f.Why = "file_unreadable", "read "+unread.Path, roofmt.Reason(unread.Err)+
+			"; the task does not continue without it, and nothing was changed"
 		f.Try = "ls -l " + shellWord(unread.Path)
 		if errors.Is(unread.Err, os.ErrPermission) {
 			f.Code, f.Status = "permission_denied", 403
@@ -143,7 +145,7 @@ func failureOf(err error) *Failure {
 }
 
 // place names what is there and cannot be opened, or the folder that is missing, and
-// says what to do about it.
+// what to do about it.
 func (f *Failure) place(err error) {
 	var at *fs.PathError
 	if !errors.As(err, &at) || !filepath.IsAbs(at.Path) || at.Op != "open" && at.Op != "stat" && at.Op != "lstat" {

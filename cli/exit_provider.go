@@ -7,9 +7,9 @@ import (
 	"github.com/roost-dev/roost/llm"
 )
 
-// providerAdvice says what helps a run that a provider ended, where going on as it is
-// would end in the same way: another key or another model. why is added to what the
-// provider said; both are "" when going on may help.
+// providerAdvice is what helps a run that a provider ended, when another try would fail in
+// the same way: another key or another model. why is added to the provider's message;
+// both are "" when another try may help.
 func providerAdvice(task string, err error) (try, why string) {
 	var p *llm.Error
 	if !errors.As(err, &p) {
@@ -31,8 +31,8 @@ func providerAdvice(task string, err error) (try, why string) {
 	return "", ""
 }
 
-// toolless reports whether a server says that its model calls no tools, in the words of
-// Ollama, OpenRouter, vLLM and llama.cpp.
+// toolless reports whether a server's message means that its model calls no tools, in the
+// words of Ollama, OpenRouter, vLLM and llama.cpp.
 func toolless(said string) bool {
 	for _, words := range []string{
 		"not support tools", "support tool use", "not support function calling", "not support tool", "enable-auto-tool-choice", "tools param requires --jinja",

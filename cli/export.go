@@ -54,8 +54,8 @@ func (a *App) exportCommand() *cobra.Command {
 		Use:   "export ID...",
 		Short: "Write tasks as Markdown, HTML, JSON, a Roo folder or an archive",
 		Long: "Write tasks for other programs and for people. Nothing of the tasks changes.\n\n" +
-			"md, html and json are for reading: secrets in them are masked, and how many is\n" +
-			"said on stderr. roo writes DIR/<id>/ with the files that Roo Code opens; archive\n" +
+			"md, html and json are for reading: secrets in them are masked, and their number is\n" +
+			"printed to stderr. roo writes DIR/<id>/ with the files that Roo Code opens; archive\n" +
 			"holds everything, with checksums. These two are exact.",
 		Args: count(1, -1, "roost export ID --format html -o task.html"), ValidArgsFunction: a.taskIDs,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.export(cmd.Context(), args, f) },
@@ -75,11 +75,18 @@ func (a *App) export(ctx context.Context, args []string, f exportFlags) (err err
 	ctx, interrupted := untilSignal(ctx)
 	defer func() {
 		if code := interrupted(); code != 0 && errors.Is(err, context.Canceled) {
-			err = &Failure{Exit: code, Code: "cancelled", What: "export " + strings.Join(args, " "), Why: "it was interrupted; what was not finished is removed", Try: "roost export " + args[0]}
+			err = &Failure{
+				Exit: code,
+				Code: "cancelled",
+				What: "export " + strings.Join(args, " "),
+				Why:  "it was interrupted; what was not finished is removed",
+				Try:  "roost export " + args[0],
+			}
 		}
 	}()
 	if !slices.Contains(exportFormats, f.format) {
-		return usage("roost export --format "+f.format, "there is no such form", "roost export "+args[0]+" --format "+strings.Join(exportFormats, "|"))
+		return usage("roost export --format "+f.format, "there is no such form",
+			"roost export "+args[0]+" --format "+strings.Join(exportFormats, "|"))
 	}
 	x := exporter{App: a, ctx: ctx, flags: f}
 	if !f.plain {
@@ -224,7 +231,8 @@ func (x *exporter) copy(w io.Writer, body io.Reader) error {
 }
 
 // fetch gets a task in a form, and what the server reports behind it.
-func (x *exporter) fetch(ctx context.Context, c *client.Client, t chosen, also []string, into func(io.Reader) error) (report api.Exported, err error) {
+func (x *exporter) fetch(ctx context.Context, c *client.Client, t chosen, also []string,
+	into func(io.Reader) error) (report api.Exported, err error) {
 	q := url.Values{"format": {x.flags.format}}
 	if x.flags.plain {
 		q.Set("redact", "false")
@@ -314,7 +322,13 @@ func (x *exporter) archive(ctx context.Context, c *client.Client) error {
 }
 
 func (x *exporter) result(t *api.Summary, path string, report api.Exported) exported {
-	e := exported{Path: path, Masked: report.Masked, Damaged: append([]api.Damage{}, report.Damaged...), Unread: []export.Gap{}, Skipped: append([]string{}, report.Skipped...)}
+	e := exported{
+		Path:    path,
+		Masked:  report.Masked,
+		Damaged: append([]api.Damage{}, report.Damaged...),
+		Unread:  []export.Gap{},
+		Skipped: append([]string{}, report.Skipped...),
+	}
 	for _, g := range report.Unread {
 		e.Unread = append(e.Unread, export.Gap(g))
 	}
@@ -324,7 +338,7 @@ func (x *exporter) result(t *api.Summary, path string, report api.Exported) expo
 	return e
 }
 
-// tell says what was written and masked, and fails when something was not whole.
+// tell prints what was written and masked, and fails when something was not whole.
 func (x *exporter) tell() error {
 	masked, wrote, broken := 0, 0, []exported{}
 	for _, e := range x.done {
@@ -342,7 +356,8 @@ func (x *exporter) tell() error {
 			x.warn("not exported: " + e.Failed)
 		}
 		for _, gap := range e.Unread {
-			x.warn(fmt.Sprintf("task %s: message %d of the %s history cannot be read and is left out: %s", e.ID, gap.Number, gap.History, gap.Problem))
+			x.warn(fmt.Sprintf("task %s: message %d of the %s history cannot be read and is left out: %s", e.ID, gap.Number,
+				gap.History, gap.Problem))
 		}
 		for _, name := range e.Skipped {
 			x.warn("left out: " + name)
@@ -369,7 +384,8 @@ func (x *exporter) tell() error {
 // unwhole is the failure of an export of which something is not whole.
 func (x *exporter) unwhole(broken []exported) error {
 	first := broken[0]
-	f := &Failure{Exit: ExitDamaged, Code: "damaged", Task: first.ID, What: "export " + first.ID + " as a whole", Try: "roost doctor " + first.ID,
+	f := &Failure{Exit: ExitDamaged, Code: "damaged", Task: first.ID, What: "export " + first.ID + " as a whole",
+		Try: "roost doctor " + first.ID,
 		Why: "what is there was written; nothing was changed"}
 	if f.Task == "" {
 		f.What, f.Try = "export the tasks as a whole", "roost doctor"

@@ -39,7 +39,8 @@ func (x *exporter) aim() error {
 	path := x.abs(f.output)
 	info, err := os.Stat(path)
 	isDir := err == nil && info.IsDir()
-	wantsDir := f.format == "roo" || many && f.format != "archive" || strings.HasSuffix(f.output, string(filepath.Separator)) || strings.HasSuffix(f.output, "/")
+	wantsDir := f.format == "roo" || many && f.format != "archive" || strings.HasSuffix(f.output,
+		string(filepath.Separator)) || strings.HasSuffix(f.output, "/")
 	if err == nil && !isDir && wantsDir {
 		return usage(name+" -o "+f.output, "it is a file, and a folder is needed", name+" -o DIR ID...")
 	}
@@ -109,7 +110,8 @@ func (x *exporter) outside(path string) error {
 		id, dir := task[0], task[1]
 		for _, info := range above[filepath.Base(dir)] {
 			if own, err := os.Stat(dir); err == nil && os.SameFile(own, info) {
-				return usage("export to "+path, "it is in the folder of task "+id+", which exporting must not change", "roost export ID -o another place")
+				return usage("export to "+path, "it is in the folder of task "+id+", which exporting must not change",
+					"roost export ID -o another place")
 			}
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/roost-dev/roost/view"
 )
 
-// Failure is what a person is told when a command fails: three lines, or a
+// Failure is what a command that fails prints: three lines, or a
 // problem object with --json.
 type Failure struct {
 	Exit        int
@@ -54,7 +54,7 @@ func (a *App) tell(f *Failure) {
 		if p.Suggestions == nil {
 			p.Suggestions = []string{}
 		}
-		_ = encode(a.errJSON(), p, false) // stderr is the last place to tell of anything
+		_ = encode(a.errJSON(), p, false) // no other place is left for a message
 		return
 	}
 	style := display.Style{On: a.colour()}
@@ -84,7 +84,7 @@ func encode(w interface{ Write([]byte) (int, error) }, v any, indent bool) error
 	return nil
 }
 
-// usage is a command line that says too little, too much or the wrong thing.
+// usage is the failure of a command line that has too little, too much or the wrong thing.
 func usage(what, why, try string) *Failure {
 	return &Failure{Exit: ExitUsage, Code: "usage", What: what, Why: why, Try: try}
 }
@@ -121,7 +121,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	return f
 }
 
-// wanted says what a flag of a type takes.
+// wanted describes what a flag of a type takes.
 func wanted(kind string) string {
 	switch kind {
 	case "int":
@@ -145,7 +145,8 @@ func oneOf(cmd *cobra.Command, names ...string) error {
 	if len(given) < 2 {
 		return nil
 	}
-	return usage(cmd.CommandPath()+" "+strings.Join(given, " "), "only one of them can be shown at a time", cmd.CommandPath()+" ID "+given[0])
+	return usage(cmd.CommandPath()+" "+strings.Join(given, " "), "only one of them can be shown at a time",
+		cmd.CommandPath()+" ID "+given[0])
 }
 
 // count checks how many arguments a command got.

@@ -8,9 +8,9 @@ import (
 	"syscall"
 )
 
-// divide tells what failed from why, by an error's own words: "export task x: write y:
-// no space left" is about exporting task x. What stands in quotation marks is not
-// divided; what is too long for a headline has none.
+// divide separates what failed from why in an error's text: "export task x: write y:
+// no space left" is about exporting task x. It does not divide text in quotation marks;
+// a text that is too long for a headline has none.
 func divide(text string) (what, why string, ok bool) {
 	const headline = 160
 	quoted := false

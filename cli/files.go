@@ -30,7 +30,7 @@ func (a *App) filesCommand() *cobra.Command {
 			"you mentioned. Each is fresh, changed or missing, by its content: touching a file, or\n" +
 			"changing it and back, is no change. For what another tool recorded, which keeps no\n" +
 			"content, the file's time decides; --json names that in `inferred`.\n\n" +
-			"Nothing is changed and nothing is sent. When the task goes on, its model is told once\n" +
+			"Nothing is changed and nothing is sent. When the task continues, its model learns once\n" +
 			"of what changed.",
 		Example: "  roost files 0199\n  roost files 0199 --check && echo all as the model knows them\n  roost files 0199 --path src/main.go",
 		Args:    count(1, 1, "roost files ID"), ValidArgsFunction: first(a.taskIDs),
@@ -105,12 +105,18 @@ func staleFailure(id string, items []api.KnownFile) error {
 	if len(stale) > 20 {
 		names += fmt.Sprintf(" and %d more", len(stale)-20)
 	}
-	return &Failure{Exit: ExitDamaged, Code: "stale_files", Task: id, What: fmt.Sprintf("%d of %d files are not as the model of task %s knows them", len(stale), len(items), id),
-		Why: names, Try: "roost resume " + shellWord(id)}
+	return &Failure{Exit: ExitDamaged, Code: "stale_files", Task: id,
+		What: fmt.Sprintf("%d of %d files are not as the model of task %s knows them", len(stale), len(items), id),
+		Why:  names, Try: "roost resume " + shellWord(id)}
 }
 
 // howKnown are the sources in words.
-var howKnown = map[string]string{"read_tool": "read", "file_mentioned": "mentioned", "roo_edited": "edited by the agent", "user_edited": "changed by somebody else"}
+var howKnown = map[string]string{
+	"read_tool":      "read",
+	"file_mentioned": "mentioned",
+	"roo_edited":     "edited by the agent",
+	"user_edited":    "changed by others",
+}
 
 func (a *App) printFiles(id string, items []api.KnownFile) error {
 	style, width, counts := a.outStyle(), 0, map[string]int{}
@@ -152,7 +158,8 @@ func (a *App) printFiles(id string, items []api.KnownFile) error {
 		a.say("the model of task %s knows no files", id)
 		return nil
 	}
-	a.say("%d file%s: %d fresh, %d changed, %d missing", len(items), plural(len(items)), counts["fresh"], counts["changed"], counts["missing"])
+	a.say("%d file%s: %d fresh, %d changed, %d missing", len(items), plural(len(items)), counts["fresh"], counts["changed"],
+		counts["missing"])
 	return nil
 }
 

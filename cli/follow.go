@@ -31,7 +31,7 @@ type follower struct {
 	named    map[string]bool             // subtasks whose start was shown
 	last     *display.Display            // that showed something
 	titles   map[string]string           // of subtasks
-	left     *engine.Run                 // a subtask that goes on although its parent was stopped
+	left     *engine.Run                 // a subtask that continues although its parent was stopped
 }
 
 // shownEvent is an event of a task that is followed, or of a subtask depth levels below it.
@@ -57,7 +57,7 @@ func (e shownEvent) run() string {
 	return run
 }
 
-// print writes an event as a line of NDJSON. When stdout is gone the run goes on:
+// print writes an event as a line of NDJSON. When stdout is closed the run continues:
 // a reader's end never touches a task.
 func (f *follower) print(e shownEvent) {
 	if f.out != nil {
@@ -97,7 +97,7 @@ func (f *follower) isProgress(e shownEvent) bool {
 	return f.a.flags.quiet && json.Unmarshal(e.Data, &notice) == nil && notice.Kind == "plan"
 }
 
-// opened notes a question, and shows it when nobody is here to be asked.
+// opened notes a question, and shows it when no user can answer here.
 func (f *follower) opened(d *display.Display, e shownEvent) {
 	var q api.QuestionOpened
 	if json.Unmarshal(e.Data, &q) != nil {

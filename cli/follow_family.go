@@ -61,7 +61,13 @@ func (f *follower) used() display.Totals {
 // the same task for words that came at the last moment. The last one's outcome counts.
 func (a *App) followRun(ctx context.Context, c *client.Client, run *engine.Run, ask bool, stop *stopper) (*watcher, engine.Outcome, error) {
 	for {
-		in, outcome, err := a.watchUntil(ctx, c, watched{task: run.TaskID, run: run.ID, after: run.Start(), ask: ask, here: true}, stop, run)
+		in, outcome, err := a.watchUntil(ctx, c, watched{
+			task:  run.TaskID,
+			run:   run.ID,
+			after: run.Start(),
+			ask:   ask,
+			here:  true,
+		}, stop, run)
 		if err != nil {
 			return in, outcome, fmt.Errorf("follow the run of task %s: %w", run.TaskID, err)
 		}
@@ -71,20 +77,20 @@ func (a *App) followRun(ctx context.Context, c *client.Client, run *engine.Run, 
 		}
 		said := ""
 		if next == nil {
-			next, said = run.After(ctx), "it goes on with what was said elsewhere"
+			next, said = run.After(ctx), "it continues with words from another client"
 		}
 		if next == nil {
 			return in, outcome, nil
 		}
 		if said == "" && next.TaskID == run.TaskID {
-			said = "it goes on with words that came at the last moment"
+			said = "it continues with words that came at the last moment"
 		}
 		switch {
 		case a.flags.json:
 		case said != "":
 			a.say("%s", said)
 		default:
-			a.say("subtask %s is completed; task %s, which waited for it, goes on", run.TaskID, next.TaskID)
+			a.say("subtask %s is completed; task %s, which waited for it, continues", run.TaskID, next.TaskID)
 		}
 		run = next
 	}

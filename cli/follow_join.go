@@ -32,7 +32,7 @@ func (a *App) resume(cmd *cobra.Command, r *runFlags, s *store.Store, e *engine.
 		err = a.resumeHere(cmd.Context(), r, s, e, req)
 	}
 	var busy *journal.BusyError
-	if errors.As(err, &busy) { // somebody was faster
+	if errors.As(err, &busy) { // another process was faster
 		if joined, err := a.join(cmd.Context(), s, e, req); joined {
 			return err
 		}
@@ -40,9 +40,9 @@ func (a *App) resume(cmd *cobra.Command, r *runFlags, s *store.Store, e *engine.
 	return err
 }
 
-// join goes on with a task that another process works on: words are sent there, and its
-// run is followed here. joined is false when no other process works on the task, or it
-// cannot be reached: then who wants the task is told who has it.
+// join continues a task that another process works on: it sends the words there, and
+// follows the run here. joined is false when no other process works on the task, or it
+// cannot be reached: then the error names the process that owns the task.
 //
 // It looks before anything of this run's own is prepared: what this process lacks, a key
 // maybe, is of no matter to a run that has it.
@@ -81,7 +81,7 @@ func program(held journal.OwnerInfo) string {
 	return fmt.Sprintf("%s (pid %d)", strings.TrimSpace(held.Program), held.PID)
 }
 
-// asksMore reports whether a run is asked for that is another one than the one at work.
+// asksMore reports whether the request is for another run than the one at work.
 func asksMore(r engine.Request) bool {
 	return r.Mode != "" || r.Provider != "" || r.Model != "" || r.Profile != "" || r.Approve != "" || r.Limits != nil
 }
@@ -106,7 +106,12 @@ func (a *App) follows(ctx context.Context, c *client.Client, e *engine.Engine, i
 		return err
 	}
 	var sent api.Sent
-	send := client.Request{Method: http.MethodPost, Path: pathOf(id, "messages"), Body: api.Message{Text: req.Text, Images: req.Images}, Key: uuid.NewString()}
+	send := client.Request{
+		Method: http.MethodPost,
+		Path:   pathOf(id, "messages"),
+		Body:   api.Message{Text: req.Text, Images: req.Images},
+		Key:    uuid.NewString(),
+	}
 	for try := 1; ; try++ {
 		_, err = c.Ask(ctx, send, &sent) // the same key each time: it is taken once
 		var p *client.Problem
@@ -121,6 +126,6 @@ func (a *App) follows(ctx context.Context, c *client.Client, e *engine.Engine, i
 		return err
 	}
 	w.run, w.after = sent.Run, from
-	w.here = sent.Delivered == "started" && runsHere(e) // the other one ended meanwhile
+	w.here = sent.Delivered == "started" && runsHere(e) // the other run has just ended
 	return a.watchOn(ctx, c, w)
 }

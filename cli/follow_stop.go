@@ -23,7 +23,7 @@ const (
 // working reports whether a subtask is at work, so that a Ctrl-C has to ask.
 func (f *follower) working() bool { return f.own.Subtask() != nil }
 
-// cancel stops the run and, when it went on alone, the subtask.
+// cancel stops the run and, when it runs alone, the subtask.
 func (w *watcher) cancel(ctx context.Context) {
 	if w.own == nil {
 		_, _ = w.c.Cancel(ctx, w.task) // the run's end shows how it went
@@ -35,7 +35,7 @@ func (w *watcher) cancel(ctx context.Context) {
 	}
 }
 
-// askWhat asks what should stop. The run goes on while the question is open, and its events wait. When the run ends
+// askWhat asks what should stop. The run continues while the question is open, and its events wait. When the run ends
 // before the answer, nothing else begins.
 func (f *follower) askWhat() {
 	if f.stop.ctx.Err() != nil {
@@ -58,12 +58,12 @@ func (f *follower) askWhat() {
 	} else if choice == stopOne {
 		choice = stopBoth // the subtask has ended
 	}
-	f.stop.answered(choice) // before the line is printed: a person who reads it may press Ctrl-C again
+	f.stop.answered(choice) // before the line is printed: a user who reads it may press Ctrl-C again
 	switch choice {
 	case stopNothing:
 		f.d.Line(view.Dim, "· nothing is stopped")
 	case stopOne:
-		f.d.Line(view.Dim, "· stopping the task alone and saving; the subtask goes on here until Ctrl-C")
+		f.d.Line(view.Dim, "· stopping the task alone and saving; the subtask continues here until Ctrl-C")
 	}
 }
 
@@ -75,9 +75,9 @@ func (f *follower) choice(ctx context.Context) stopChoice {
 	f.prompter.Forget()
 	f.d.Lines(f.atWork())
 	for {
-		line, err := f.prompter.On(f.d).Read(ctx, "  y all of it, n only the task (what is below goes on), Enter nothing > ")
+		line, err := f.prompter.On(f.d).Read(ctx, "  y all of it, n only the task (its subtasks continue), Enter nothing > ")
 		if err != nil {
-			return stopBoth // the terminal or the run is gone
+			return stopBoth // the terminal is closed, or the run ended
 		}
 		switch strings.ToLower(strings.TrimSpace(line)) {
 		case "y", "yes":
@@ -120,7 +120,7 @@ func (f *follower) title(e shownEvent) {
 	f.titles[child], _ = esjson.GetString(e.Data, "title")
 }
 
-// closeLeft waits for the subtask that went on after its parent was stopped, and shows how it ended.
+// closeLeft waits for the subtask that continued after its parent stopped, and shows how it ended.
 func (f *follower) closeLeft(ctx context.Context) error {
 	if f.left == nil {
 		return nil
@@ -133,7 +133,7 @@ func (f *follower) closeLeft(ctx context.Context) error {
 		f.last.Flush()
 	}
 	if o.State == "completed" {
-		f.d.Line(view.Dim, "· subtask "+f.left.TaskID+" is completed; its task hears of it when it is resumed")
+		f.d.Line(view.Dim, "· subtask "+f.left.TaskID+" is completed; its task gets the result when it is resumed")
 		return nil
 	}
 	f.d.Line(view.Dim, fmt.Sprintf("· subtask %s: %s", f.left.TaskID, o.State))

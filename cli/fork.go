@@ -19,7 +19,7 @@ func (a *App) forkCommand() *cobra.Command {
 			"--branch starts from a branch that was left (roost show ID --branches).\n\n" +
 			"The new task shares the stored bytes with the other one, by links: either can be deleted.\n" +
 			"What was spent before is the other task's. Workspace, mode, provider, model and base URL\n" +
-			"are those of the other one unless they are given. roost resume goes on with it.",
+			"are those of the other one unless they are given. roost resume continues it.",
 		Example: "  roost fork 0199\n  roost fork 0199 --at '#12' --model claude-opus-4-1\n  roost fork 0199 --branch b41",
 		Args:    count(1, 1, "roost fork ID"), ValidArgsFunction: first(a.taskIDs),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -41,10 +41,10 @@ func (a *App) forkCommand() *cobra.Command {
 	fl.StringVar(&o.Title, "title", "", "its title (default: that of the other one)")
 	fl.StringVarP(&r.dir, "workspace", "C", "", "its `folder`")
 	fl.StringVar(&r.mode, "mode", "", "its mode")
-	fl.StringVar(&r.provider, "provider", "", "who is asked")
+	fl.StringVar(&r.provider, "provider", "", "the model's provider")
 	fl.StringVar(&r.model, "model", "", "the model; for script: the file to play")
 	fl.StringVar(&r.baseURL, "base-url", "", "the provider's address")
-	fl.BoolVar(&o.DryRun, "dry-run", false, "only say what it would have")
+	fl.BoolVar(&o.DryRun, "dry-run", false, "only show what it would have")
 	complete(cmd, "workspace", folders)
 	complete(cmd, "mode", a.modeNames)
 	complete(cmd, "provider", words(providers...))

@@ -8,8 +8,8 @@ import (
 	"github.com/roost-dev/roost/money"
 )
 
-// guardFlags are those of a run that say what goes on unasked: rules of tools and
-// files, and limits beside the run's own.
+// guardFlags are the flags of a run that decide what needs no question: rules of tools and
+// files, and limits in addition to the run's own.
 type guardFlags struct {
 	allow, ask, deny           []string
 	taskCost, dayCost, askCost string
@@ -19,13 +19,14 @@ type guardFlags struct {
 func (g *guardFlags) add(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringArrayVar(&g.allow, "allow-tool", nil, "let a tool, or read or write, run unasked: `RULE` is write_to_file, \"write(docs/**)\", ...")
-	f.StringArrayVar(&g.ask, "ask-tool", nil, "ask before what `RULE` covers, whatever else allows it")
+	f.StringArrayVar(&g.ask, "ask-tool", nil, "ask before what `RULE` covers, even where another rule allows it")
 	f.StringArrayVar(&g.deny, "deny-tool", nil, "refuse what `RULE` covers")
 	f.StringVar(&g.taskCost, "max-cost-task", "", "stop when the task and its subtasks have ever spent this `AMOUNT` of US dollars")
 	f.StringVar(&g.dayCost, "max-cost-day", "", "stop when all tasks together have spent this `AMOUNT` of US dollars today")
 	f.IntVar(&g.askRequests, "ask-after-requests", 0, "ask whether to go on after this many requests to the model")
 	f.StringVar(&g.askCost, "ask-after-cost", "", "ask whether to go on after this `AMOUNT` of US dollars")
-	for _, name := range []string{"allow-tool", "ask-tool", "deny-tool", "max-cost-task", "max-cost-day", "ask-after-requests", "ask-after-cost"} {
+	for _, name := range []string{"allow-tool", "ask-tool", "deny-tool", "max-cost-task", "max-cost-day", "ask-after-requests",
+		"ask-after-cost"} {
 		complete(cmd, name, cobra.NoFileCompletions)
 	}
 }

@@ -65,7 +65,7 @@ var exitCodes = []struct {
 	{ExitTimeout, "time-out"},
 	{ExitCancelled, "cancelled"},
 	{ExitConfig, "configuration"},
-	{ExitInput, "an answer is needed and nobody can be asked"},
+	{ExitInput, "an answer is needed and no user can be asked"},
 	{ExitLimit, "a limit was reached: turns, cost, mistakes"},
 	{ExitProvider, "the provider failed after retries"},
 	{ExitBusy, "busy, or a conflict"},

@@ -9,7 +9,7 @@ import (
 	"github.com/roost-dev/roost/view"
 )
 
-// earlier says how to see what stands before.
+// earlier prints how to see the messages before.
 func (a *App) earlier(id string, from int, f showFlags) {
 	again := fmt.Sprintf("roost show %s --before %d", id, from+1)
 	if f.tail > 0 && (f.tail != page || !a.OutTTY) {

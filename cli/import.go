@@ -43,7 +43,7 @@ func (a *App) importCommand() *cobra.Command {
 	}
 	fl := cmd.Flags()
 	fl.StringArrayVar(&f.from, "from", nil, "the tasks of a `source`: its name, a tool, or all; may be given again")
-	fl.BoolVar(&f.dryRun, "dry-run", false, "say what would be done, and create nothing")
+	fl.BoolVar(&f.dryRun, "dry-run", false, "show what would be done, and create nothing")
 	fl.StringVar(&f.conflict, "on-conflict", importer.ConflictSkip, "for an id that other content has: `skip` or fork (a new id)")
 	fl.BoolVar(&f.trust, "trust-settings", false, "take over the approvals, base URL and limits that Roost's tasks come with")
 	fl.StringArrayVar(&f.maps, "map", nil, "`OLD=NEW`: workspaces below OLD lie below NEW here; may be given again")
@@ -56,7 +56,7 @@ func (a *App) importCommand() *cobra.Command {
 func (a *App) importTasks(ctx context.Context, paths []string, f importFlags) error {
 	const try = "roost import --from all --dry-run  # or roost import PATH..."
 	if len(paths)+len(f.from) == 0 {
-		return usage("run roost import", "it was not said what to import", try)
+		return usage("run roost import", "nothing to import was named", try)
 	}
 	o := importer.Options{DryRun: f.dryRun, OnConflict: f.conflict, Trust: f.trust}
 	if f.conflict != importer.ConflictSkip && f.conflict != importer.ConflictFork {
@@ -82,7 +82,14 @@ func (a *App) importTasks(ctx context.Context, paths []string, f importFlags) er
 	r, err := importer.Run(watched, s, list, o)
 	shown()
 	if errors.Is(err, importer.ErrRunning) {
-		return &Failure{Exit: ExitBusy, Code: "import_busy", What: "import", Why: err.Error(), Try: "roost import again when it is done", Retryable: true}
+		return &Failure{
+			Exit:      ExitBusy,
+			Code:      "import_busy",
+			What:      "import",
+			Why:       err.Error(),
+			Try:       "roost import again when it is done",
+			Retryable: true,
+		}
 	}
 	if err != nil && len(r.Items) == 0 {
 		return err
@@ -98,9 +105,10 @@ func (a *App) importTasks(ctx context.Context, paths []string, f importFlags) er
 	return importFailure(r, unreachable)
 }
 
-// importable lists what is to be imported. Sources that cannot be looked into are
-// said and counted; the others go on. done closes the archives.
-func (a *App) importable(ctx context.Context, s *store.Store, paths, sources []string) (list []importer.Original, unreachable int, done func(), err error) {
+// importable lists what is to be imported. It reports and counts sources that cannot be
+// read; the others are imported. done closes the archives.
+func (a *App) importable(ctx context.Context, s *store.Store,
+	paths, sources []string) (list []importer.Original, unreachable int, done func(), err error) {
 	var open []io.Closer
 	done = func() {
 		for _, c := range open {
@@ -141,7 +149,7 @@ func (a *App) importable(ctx context.Context, s *store.Store, paths, sources []s
 	return list, unreachable, done, nil
 }
 
-// importNotFound says that there is nothing to import.
+// importNotFound is the failure when there is nothing to import.
 func importNotFound(what string, err error) error {
 	f := &Failure{Exit: ExitFailed, Code: "import_failed", What: "import " + what, Why: err.Error(), Try: "roost sources"}
 	switch {
@@ -175,7 +183,8 @@ func importFailure(r importer.Report, unreachable int) error {
 			Try: "the same command again, when what is named above is mended"}
 	case r.Conflicts > 0:
 		return &Failure{Exit: ExitBusy, Code: "import_conflict", Status: 409, What: "import everything",
-			Why: fmt.Sprintf("%d of %d tasks have ids that other content has; they are left alone, the rest %s imported", r.Conflicts, r.Tasks, verb),
+			Why: fmt.Sprintf("%d of %d tasks have ids that other content has; they are left alone, the rest %s imported",
+				r.Conflicts, r.Tasks, verb),
 			Try: "roost import --on-conflict fork ..."}
 	}
 	return nil
@@ -228,11 +237,13 @@ func (a *App) showImport(r importer.Report) error {
 	if r.DryRun {
 		did, end = "to import", "nothing was done"
 	}
-	text := fmt.Sprintf("%d task%s %s (%d file%s, %s)", r.Imported+r.Forked, plural(r.Imported+r.Forked), did, r.Files, plural(r.Files), bytesText(r.Bytes))
+	text := fmt.Sprintf("%d task%s %s (%d file%s, %s)", r.Imported+r.Forked, plural(r.Imported+r.Forked), did, r.Files,
+		plural(r.Files), bytesText(r.Bytes))
 	for _, n := range []struct {
 		n    int
 		what string
-	}{{r.Forked, "of them under new ids"}, {r.Same, "there already"}, {r.Conflicts, "in conflict"}, {r.Empty, "empty"}, {r.Failed, "failed"}} {
+	}{{r.Forked, "of them under new ids"}, {r.Same, "there already"}, {r.Conflicts, "in conflict"}, {r.Empty, "empty"},
+		{r.Failed, "failed"}} {
 		if n.n > 0 {
 			text += fmt.Sprintf(", %d %s", n.n, n.what)
 		}

@@ -171,7 +171,7 @@ func TestLeavingAJoinedRunLetsItGoOn(t *testing.T) {
 		return strings.Contains(j.err.String(), "works on task") && strings.Contains(j.err.String(), "$ echo")
 	})
 	must(t, j.cmd.Process.Signal(syscall.SIGINT))
-	if code := j.ends(time.Minute); code != ExitInterrupt || !strings.Contains(j.err.String(), "goes on") {
+	if code := j.ends(time.Minute); code != ExitInterrupt || !strings.Contains(j.err.String(), "continues") {
 		t.Errorf("exit %d\n%s", code, &j.err)
 	}
 	if got := s.task(id).Status; got != "running" {

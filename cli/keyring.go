@@ -16,18 +16,18 @@ import (
 	"github.com/roost-dev/roost/cli/config"
 )
 
-// keyringService is what Roost's keys stand under in the system's keyring.
+// keyringService is the service name of Roost's keys in the system's keyring.
 const keyringService = "roost"
 
 // keyringWait is how long the keyring may take. It may ask the person for its password,
 // and a service that hangs must not hang us for ever.
 var keyringWait = 30 * time.Second
 
-// keyringMark is the name under which the file of keys says that a key lies in the
-// keyring. Without it the keyring is never asked: that costs time, and may open a window.
+// keyringMark is the entry of the file of keys for a key that is in the keyring. Without it
+// Roost does not open the keyring: that costs time, and may open a window.
 func keyringMark(name string) string { return "keyring." + name }
 
-// inKeyring reports whether a provider's key is said to lie there.
+// inKeyring reports whether the file of keys places a provider's key in the keyring.
 func (s *secrets) inKeyring(name string) bool {
 	e, _ := s.file.Get(keyringMark(name))
 	return e.Value.Text == "true"
@@ -85,8 +85,8 @@ func keyringThere() bool {
 	return false
 }
 
-// ringSet keeps a key in the keyring, and says in the file that it is there. Reading it
-// back shows that it can be had again.
+// ringSet stores a key in the keyring and marks it in the file of keys. Reading it back
+// shows that Roost can get it again.
 func (a *App) ringSet(ctx context.Context, s *secrets, name, of, key string) error {
 	_, err := inTime(ctx, func() (bool, error) {
 		if err := keyring.Set(keyringService, s.entry(name), key); err != nil {
@@ -114,15 +114,16 @@ func (a *App) ringRemove(ctx context.Context, s *secrets, name, of string) error
 	_, err := inTime(ctx, func() (bool, error) { return true, keyring.Delete(keyringService, s.entry(name)) })
 	if err != nil && !errors.Is(err, keyring.ErrNotFound) {
 		return ringFailure("forget the key for "+of+" in the system's keyring", err,
-			"remove "+shellWord(s.entry(name))+" of "+keyringService+" with your system's own program; roost auth set "+of+" keeps another key in a file")
+			"remove "+shellWord(s.entry(name))+" of "+keyringService+" with your system's own program; roost auth set "+of+
+				" keeps another key in a file")
 	}
 	return a.rewrite(s, s.file.Without(keyringMark(name)))
 }
 
-// ringOrigin is where such a key comes from, as status tells it.
+// ringOrigin is the origin of such a key in a status.
 const ringOrigin = "the system's keyring"
 
-// ringKeys reads keys when somebody needs them, each once; nil for no names.
+// ringKeys reads keys on first use, each once; nil for no names.
 func (a *App) ringKeys(s *secrets, names []string) map[string]func() (string, error) {
 	if len(names) == 0 {
 		return nil

@@ -26,8 +26,8 @@ func (a *App) listCommand() *cobra.Command {
 		Use:   "list",
 		Short: "List the tasks of all sources, newest first",
 		Long: "List the tasks of all sources, newest first. A status with ! is that of a damaged task: `roost\n" +
-			"doctor ID` tells what is wrong with it. With * another program changed the task's files since Roost\n" +
-			"worked on it; that is taken in when it goes on. ^ is a pinned task, which comes first.\n\n" +
+			"doctor ID` shows what is wrong with it. With * another program changed the task's files since Roost\n" +
+			"worked on it; that is taken in when the task continues. ^ is a pinned task, which comes first.\n\n" +
 			"Each is listed with the shortest beginning or end of its id that names it alone. A narrow terminal\n" +
 			"gets fewer columns; in a pipe and with --json none is left out.",
 		Args: count(0, 0, "roost list"), ValidArgsFunction: cobra.NoFileCompletions,
@@ -99,7 +99,8 @@ func (a *App) list(cmd *cobra.Command, f api.TaskFilter, group bool) error {
 		}
 		got, err := a.pages(cmd.Context(), c, "/v1/tasks", q, f.Limit)
 		if badCursor(err) {
-			return usage("roost list --cursor "+f.Cursor, "no list in this order gave that cursor", "roost list  # its last line names the next cursor")
+			return usage("roost list --cursor "+f.Cursor, "no list in this order gave that cursor",
+				"roost list  # its last line names the next cursor")
 		}
 		if err != nil {
 			return err
@@ -142,7 +143,7 @@ func (a *App) showList(cmd *cobra.Command, items []api.Summary, got listed, f ap
 	return nil
 }
 
-// noSource says when nothing was found because no source has the name that was given.
+// noSource is the message when nothing was found because no source has the given name.
 func (a *App) noSource(name string, sources []api.SourceState) {
 	if name == "" || slices.ContainsFunc(sources, func(s api.SourceState) bool { return name == s.Name || name == s.Tool }) {
 		return

@@ -86,7 +86,7 @@ func TestSourcesAreToldOneByOne(t *testing.T) {
 	a.bySource(sources)
 	a.sumUp(api.Found{Sources: sources}, 5)
 	want := "    3  roost  /root\n    2  code-1 (roo)  /code  1 damaged  4 empty\n" +
-		"! /locked (locked) is unreachable: permission denied\n5 tasks in 2 sources, 1 damaged (roost doctor tells more), 4 empty\n"
+		"! /locked (locked) is unreachable: permission denied\n5 tasks in 2 sources, 1 damaged (details: roost doctor), 4 empty\n"
 	if diff := cmp.Diff(want, errs.String()); diff != "" || out.Len() > 0 {
 		t.Errorf("stdout %q; %s", out, diff)
 	}

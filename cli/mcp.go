@@ -18,7 +18,7 @@ import (
 	"github.com/roost-dev/roost/workspace"
 )
 
-// Files of MCP servers beside the settings: the user's own, and what was said to others.
+// Files of MCP servers next to the settings: the user's own servers, and decisions about others.
 const (
 	serverFile   = "mcp.json"
 	choiceFolder = "mcp_allowed"
@@ -32,9 +32,9 @@ func (a *App) mcpCommand() *cobra.Command {
 			"({\"mcpServers\":{NAME:{\"command\":...}}} or {\"type\":\"streamable-http\"|\"sse\",\"url\":...}) in\n" +
 			".roo/mcp.json of the workspace, in mcp.json beside Roost's settings, and in editors' storages;\n" +
 			"the first of these that has a name counts.\n\n" +
-			"What stands in mcp.json beside the settings is used. A server that a repository or an editor\n" +
-			"names is started only when you have said so with `roost mcp allow`, once for each definition:\n" +
-			"when its command, address, variables or alwaysAllow change, it is asked for again.",
+			"Roost uses the servers in mcp.json next to the settings. It starts a server that a repository or\n" +
+			"an editor names only after you agreed with `roost mcp allow`, once for each definition:\n" +
+			"when its command, address, variables or alwaysAllow change, Roost asks again.",
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -66,16 +66,22 @@ func (a *App) mcpCommand() *cobra.Command {
 	}
 	cmd.AddCommand(list,
 		say("allow", "Let tasks in this workspace use servers that a repository or an editor names", true),
-		say("deny", "Do not use servers, whatever becomes of their definitions", false))
+		say("deny", "Do not use servers, even when their definitions change", false))
 	return cmd
 }
 
-// mcpFolder is the workspace as a task has it: what was said to its servers is kept
-// under this name.
+// mcpFolder is the workspace in the form that tasks use: decisions about its servers are
+// kept under this name.
 func (a *App) mcpFolder(dir string) (string, error) {
 	ws, err := workspace.Open(a.abs(dir))
 	if err != nil {
-		return "", &Failure{Exit: ExitConfig, Code: "configuration", What: "look for the MCP servers of " + a.abs(dir), Why: err.Error(), Try: "roost mcp list -C DIR"}
+		return "", &Failure{
+			Exit: ExitConfig,
+			Code: "configuration",
+			What: "look for the MCP servers of " + a.abs(dir),
+			Why:  err.Error(),
+			Try:  "roost mcp list -C DIR",
+		}
 	}
 	return ws.Root(), nil
 }
@@ -90,7 +96,7 @@ func (a *App) servers(dir string) (root string, servers []mcp.Server, problems [
 	return root, servers, problems, c, err
 }
 
-// mcpPlaces are the files that name servers, and the folder with what was said to them.
+// mcpPlaces are the files that name servers, and the folder with the user's decisions about them.
 func (a *App) mcpPlaces(settings string) mcp.Files {
 	dir := filepath.Dir(settings)
 	return mcp.Files{
@@ -133,7 +139,7 @@ func (a *App) editorFiles(names ...string) (files []string) {
 	return files
 }
 
-// mcpSay remembers what the person says to servers, and tells what that is.
+// mcpSay records the user's decision about servers, and prints it.
 func (a *App) mcpSay(dir string, names []string, allow bool) error {
 	root, servers, _, c, err := a.servers(dir)
 	if err != nil {
@@ -147,17 +153,35 @@ func (a *App) mcpSay(dir string, names []string, allow bool) error {
 	for _, name := range names {
 		i := slices.IndexFunc(servers, func(s mcp.Server) bool { return s.Name == name })
 		if i < 0 {
-			return &Failure{Exit: ExitNotFound, Code: "not_found", What: verb + " the MCP server " + name, Why: "no file that counts for " + root + " names it", Try: "roost mcp list -C " + shellWord(root)}
+			return &Failure{
+				Exit: ExitNotFound,
+				Code: "not_found",
+				What: verb + " the MCP server " + name,
+				Why:  "no file that counts for " + root + " names it",
+				Try:  "roost mcp list -C " + shellWord(root),
+			}
 		}
 		if servers[i].State == mcp.Invalid && allow {
-			return &Failure{Exit: ExitConfig, Code: "configuration", What: "allow the MCP server " + name, Why: servers[i].Problem, Try: "mend it in " + servers[i].File}
+			return &Failure{
+				Exit: ExitConfig,
+				Code: "configuration",
+				What: "allow the MCP server " + name,
+				Why:  servers[i].Problem,
+				Try:  "mend it in " + servers[i].File,
+			}
 		}
 		chosen = append(chosen, servers[i])
 	}
 	var items []mcpItem
 	for _, s := range chosen {
 		if err := c.Servers.Choices.Set(s, allow); err != nil {
-			return &Failure{Exit: ExitConfig, Code: "configuration", What: verb + " the MCP server " + s.Name, Why: err.Error(), Try: "look at the folder of the settings: roost config path"}
+			return &Failure{
+				Exit: ExitConfig,
+				Code: "configuration",
+				What: verb + " the MCP server " + s.Name,
+				Why:  err.Error(),
+				Try:  "look at the folder of the settings: roost config path",
+			}
 		}
 		now, _ := c.MCPServers(root)
 		for _, n := range now {
@@ -177,7 +201,7 @@ func (a *App) mcpSay(dir string, names []string, allow bool) error {
 	return nil
 }
 
-// told says what was agreed to, whole.
+// agreement is the full definition that the user agreed to.
 func agreement(s mcp.Server, allow bool) string {
 	if !allow {
 		return "denied: " + display.OneLine(s.Name) + " of " + display.OneLine(s.File)
@@ -185,7 +209,7 @@ func agreement(s mcp.Server, allow bool) string {
 	item := itemOf(s)
 	lines := []string{"allowed: " + display.OneLine(s.Name) + " of " + display.OneLine(s.File), "  it runs: " + display.OneLine(item.Line)}
 	if s.Kind != mcp.Stdio {
-		lines[1] = "  it is asked at: " + display.OneLine(item.Line)
+		lines[1] = "  it is reached at: " + display.OneLine(item.Line)
 	}
 	for _, more := range []struct {
 		what string

@@ -53,7 +53,7 @@ func (a *App) modelsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "models [--provider NAME]", Short: "List the models that are known, with window and price",
 		Long: "List the models that are known: window and longest reply in tokens, prices in US\n" +
-			"dollars for a million tokens, and when its provider's pages last said so. A model\n" +
+			"dollars for a million tokens, and when its provider's pages last showed them. A model\n" +
 			"that is not listed works too; what it costs is then unknown.",
 		Args: count(0, 0, "roost models --provider anthropic"), ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(*cobra.Command, []string) error { return a.models(provider) },
@@ -79,7 +79,7 @@ func (a *App) models(provider string) error {
 	if provider != "" && !slices.Contains(known, provider) {
 		why := "no models of it are known; there are those of " + strings.Join(known, ", ")
 		if slices.Contains(providers, provider) {
-			why = "which models it has is for its server to say; of " + strings.Join(known, ", ") + " they are known"
+			why = "its server decides which models it has; for " + strings.Join(known, ", ") + " they are known"
 		}
 		return usage("roost models --provider "+provider, why, "roost models --provider "+known[0])
 	}
@@ -117,9 +117,11 @@ func (a *App) models(provider string) error {
 	}
 	for _, i := range items {
 		rows := []string{line(i.Provider+" "+i.ID, strconv.Itoa(i.Context), strconv.Itoa(i.MaxOutput),
-			price(i.Prices.Input, "unknown"), price(i.Prices.Output, "unknown"), price(i.Prices.CacheRead, "unknown"), price(i.Prices.CacheWrite, "-"), i.Checked)}
+			price(i.Prices.Input, "unknown"), price(i.Prices.Output, "unknown"), price(i.Prices.CacheRead, "unknown"),
+			price(i.Prices.CacheWrite, "-"), i.Checked)}
 		if l := i.Long; l != nil {
-			rows = append(rows, line("", fmt.Sprintf("> %d", l.Above), "", price(l.Prices.Input, "unknown"), price(l.Prices.Output, "unknown"),
+			rows = append(rows, line("", fmt.Sprintf("> %d", l.Above), "", price(l.Prices.Input, "unknown"),
+				price(l.Prices.Output, "unknown"),
 				price(l.Prices.CacheRead, "unknown"), price(l.Prices.CacheWrite, "-"), ""))
 		}
 		for _, row := range rows {

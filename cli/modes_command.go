@@ -34,7 +34,13 @@ func (a *App) modesCommand() *cobra.Command {
 func (a *App) modes(dir string) error {
 	dir = a.abs(dir)
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return &Failure{Exit: ExitConfig, Code: "configuration", What: "look for the modes of " + dir, Why: "there is no such folder", Try: "roost modes -C DIR"}
+		return &Failure{
+			Exit: ExitConfig,
+			Code: "configuration",
+			What: "look for the modes of " + dir,
+			Why:  "there is no such folder",
+			Try:  "roost modes -C DIR",
+		}
 	}
 	c, err := a.engineConfig()
 	if err != nil {

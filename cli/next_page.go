@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// nextPage is the command line that goes on where a page ended: the one that was given,
-// with what it asked for, and the cursor.
+// nextPage is the command line that continues where a page ended: the given one,
+// with its flags, and the cursor.
 func nextPage(cmd *cobra.Command, cursor string) string {
 	line := []string{cmd.CommandPath()}
 	words, dashed := make([]string, 0, 1), false

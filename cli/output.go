@@ -33,9 +33,9 @@ func (o *output) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// readerGone reports whether a write failed because nobody reads any more.
+// readerGone reports whether a write failed because the reader closed its end.
 func readerGone(err error) bool {
-	const noData, brokenPipe = syscall.Errno(232), syscall.Errno(109) // as Windows says it
+	const noData, brokenPipe = syscall.Errno(232), syscall.Errno(109) // on Windows
 	var code syscall.Errno
 	if errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrClosedPipe) {
 		return true
@@ -44,7 +44,7 @@ func readerGone(err error) bool {
 }
 
 // surviveBrokenPipes makes writing to a pipe without a reader an error of the
-// write. By default the signal ends the process, and with it a run whose output
-// nobody reads. It is caught and not ignored: commands that a run starts would
+// write. By default the signal ends the process, and with it a run whose output has no
+// reader. It is caught and not ignored: commands that a run starts would
 // inherit a signal that is ignored, and `yes | head` would not end.
 func surviveBrokenPipes() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }

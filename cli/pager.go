@@ -31,9 +31,9 @@ func (a *App) pager() string {
 	return "less"
 }
 
-// paged runs f with its output in the person's pager, if there is one to be had.
-// What f says on stderr comes when the pager has ended: it would be painted over.
-// A person who leaves the pager early has seen enough; that is no error.
+// paged runs f with its output in the user's pager, if there is one.
+// f's messages to stderr come after the pager has ended: the pager would overwrite them.
+// A user who leaves the pager early has seen enough; that is no error.
 func (a *App) paged(ctx context.Context, f func() error) error {
 	line := a.pager()
 	out, ok := a.Out.(*output)
@@ -80,7 +80,7 @@ func (a *App) paged(ctx context.Context, f func() error) error {
 	switch {
 	case errors.As(ended, &exit) && exit.ExitCode() == noCommand:
 		a.warn("there is no pager " + line + "; NO_PAGER=1 goes without")
-		return f() // what it wrote and said before, nobody has seen
+		return f() // no user has seen its first output and messages
 	case exit != nil && pipe.gone:
 		ended = nil
 	}

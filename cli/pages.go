@@ -29,7 +29,7 @@ type listed struct {
 // doc is the list as a page.
 func (l listed) doc() []byte { return joined(l.items, l.next) }
 
-// pages gets so many items of a list that goes on at a cursor, all when limit is 0.
+// pages gets up to limit items of a list that continues at a cursor, all when limit is 0.
 func (a *App) pages(ctx context.Context, c *client.Client, path string, query url.Values, limit int) (out listed, err error) {
 	ctx, shown := a.watched(ctx)
 	defer shown()
@@ -100,7 +100,7 @@ func decoded[T any](items []json.RawMessage) ([]T, error) {
 	return out, nil
 }
 
-// depthsOf says how far below its first parent each task of a tree stands: parents come
+// depthsOf are how far below its first parent each task of a tree is: parents come
 // before their subtasks, and those before the next family.
 func depthsOf(items []api.Summary) []int {
 	out := make([]int, len(items))

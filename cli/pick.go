@@ -19,8 +19,8 @@ import (
 	"github.com/roost-dev/roost/store"
 )
 
-// welcome is roost without a command: on a terminal the picker, else help. Where no
-// task is, it says where was looked.
+// welcome is roost without a command: on a terminal the picker, else help. Without any
+// task, it prints where it looked for tasks.
 func (a *App) welcome(cmd *cobra.Command) error {
 	if !a.interactive() {
 		return cmd.Help()
@@ -93,7 +93,13 @@ func (a *App) pick(ctx context.Context, s *store.Store, purpose string) (string,
 		return "", err
 	}
 	if len(refs) == 0 {
-		return "", &Failure{Exit: ExitNotFound, Code: "task_not_found", What: purpose + " a task", Why: "there is none", Try: `roost run "what to do"`}
+		return "", &Failure{
+			Exit: ExitNotFound,
+			Code: "task_not_found",
+			What: purpose + " a task",
+			Why:  "there is none",
+			Try:  `roost run "what to do"`,
+		}
 	}
 	if !a.canDraw() {
 		return a.plainPick(ctx, s, purpose)
@@ -141,7 +147,13 @@ func (a *App) draw(ctx context.Context, s *store.Store, purpose string) (picker.
 		exit = ExitInterrupt
 	}
 	if exit != 0 {
-		return choice, &Failure{Exit: exit, Code: "cancelled", What: "choose a task", Why: "it was interrupted; nothing is lost", Try: "roost"}
+		return choice, &Failure{
+			Exit: exit,
+			Code: "cancelled",
+			What: "choose a task",
+			Why:  "it was interrupted; nothing is lost",
+			Try:  "roost",
+		}
 	}
 	if errors.Is(err, picker.ErrPanic) {
 		return choice, fmt.Errorf("%w by a mistake of its own; roost list and roost resume ID do the same", err)
@@ -167,7 +179,7 @@ func (d *pickerBackend) untilSignal(end func()) (stop func(), code *atomic.Int32
 				return
 			case sig := <-ch:
 				if sig == os.Interrupt && (d.paging.Load() || time.Since(time.Unix(0, d.closed.Load())) < bounce) {
-					continue // it also ends the pager, perhaps before we hear of it
+					continue // it also ends the pager, perhaps before this process gets it
 				}
 				code.CompareAndSwap(0, int32(signalExit(sig)))
 				end()
@@ -188,7 +200,7 @@ var editors = map[string]string{
 	".windsurf-server": "Windsurf remote", "code-server": "code-server", ".vscodium-server": "VSCodium remote",
 }
 
-// sourceLabel names a storage for people: the editor that it lies in, and the tool.
+// sourceLabel names a storage for people: its editor, and the tool.
 func sourceLabel(src api.SourceState) string {
 	if src.Name == store.OwnSource {
 		return "Roost"

@@ -75,8 +75,8 @@ func (d *pickerBackend) Tasks(ctx context.Context) iter.Seq2[picker.Found, error
 	}
 }
 
-// trouble is why a source could not be looked into. That tasks of it are damaged, the
-// sentence above the list says.
+// trouble is why a source cannot be read. The sentence above the list reports its damaged
+// tasks.
 func trouble(src api.SourceState) string {
 	if src.State == "partly damaged" && src.Problem == "" {
 		return ""
@@ -100,7 +100,7 @@ func pickRow(t api.Summary, label string) picker.Task {
 	return row
 }
 
-// historyFlags says which messages to show: the last ones, or those around a hit.
+// historyFlags select the messages to show: the last ones, or those around a hit.
 func historyFlags(hit *picker.Hit, before, after int) showFlags {
 	f := showFlags{ui: true, tail: page}
 	if hit != nil {
@@ -134,7 +134,7 @@ func (e *ending) trim() {
 	if over := e.text.Len() - previewBytes; over > 0 {
 		e.text.Next(over)
 		if i := bytes.IndexByte(e.text.Bytes(), '\n'); i >= 0 {
-			e.text.Next(i + 1) // a colour that was cut in the middle is gone, too
+			e.text.Next(i + 1) // this also removes a colour that was cut in the middle
 		}
 	}
 }
@@ -163,7 +163,7 @@ func (d *pickerBackend) Search(ctx context.Context, text string) ([]picker.Hit, 
 // Open shows a task in the pager.
 func (d *pickerBackend) Open(ctx context.Context, t picker.Task, hit *picker.Hit) error {
 	a := *d.App
-	a.flags.quiet = true // what show says on stderr would stand on no screen
+	a.flags.quiet = true // no screen would show the messages of show on stderr
 	a.less = " -+F -+X"  // the pager stays until it is left, and leaves nothing
 	d.paging.Store(true)
 	defer func() {
@@ -199,7 +199,7 @@ func (d *pickerBackend) Export(ctx context.Context, t picker.Task, form string) 
 	}
 	path := filepath.Join(d.Dir, name+ext)
 	for n := 2; ; n++ {
-		if _, err := os.Lstat(path); err != nil { // where it cannot be looked, the export says why
+		if _, err := os.Lstat(path); err != nil { // where Lstat fails, the export reports why
 			break
 		}
 		path = filepath.Join(d.Dir, name+"~"+strconv.Itoa(n)+ext)
@@ -260,7 +260,7 @@ func (d *pickerBackend) Import(ctx context.Context, tell func(string)) (string, 
 		}
 	}
 	if r.Failed+r.Conflicts+len(dark) > 0 {
-		text += " (roost import --from all tells more)"
+		text += " (details: roost import --from all)"
 	}
 	return text, nil
 }

@@ -17,7 +17,7 @@ import (
 // pickable is how many tasks the plain picker offers.
 const pickable = 15
 
-// plainWelcome says what was found, and on a terminal that cannot be drawn on asks
+// plainWelcome prints what was found and, on a terminal that cannot be drawn on, asks
 // for a number.
 func (a *App) plainWelcome(cmd *cobra.Command, s *store.Store) error {
 	found, err := s.List(cmd.Context(), store.Filter{Sort: "newest", Limit: pickable})
@@ -43,7 +43,13 @@ func (a *App) plainPick(ctx context.Context, s *store.Store, purpose string) (st
 		return "", err
 	}
 	if len(found.Items) == 0 {
-		return "", &Failure{Exit: ExitNotFound, Code: "task_not_found", What: purpose + " a task", Why: "there is none", Try: `roost run "what to do"`}
+		return "", &Failure{
+			Exit: ExitNotFound,
+			Code: "task_not_found",
+			What: purpose + " a task",
+			Why:  "there is none",
+			Try:  `roost run "what to do"`,
+		}
 	}
 	return a.ask(ctx, found.Items, purpose)
 }
@@ -60,7 +66,13 @@ func (a *App) ask(ctx context.Context, items []api.Summary, purpose string) (str
 	for {
 		line, err := p.Read(ctx, purpose+" which (number, or q) > ")
 		if err != nil {
-			return "", &Failure{Exit: ExitCancelled, Code: "cancelled", What: "choose a task", Why: err.Error(), Try: "roost " + purpose + " ID"}
+			return "", &Failure{
+				Exit: ExitCancelled,
+				Code: "cancelled",
+				What: "choose a task",
+				Why:  err.Error(),
+				Try:  "roost " + purpose + " ID",
+			}
 		}
 		line = strings.TrimSpace(line)
 		if line == "q" {

@@ -93,7 +93,7 @@ func (a *App) profileNames(*cobra.Command, []string, string) ([]string, cobra.Sh
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
-// askProfile asks who is to answer in place of a profile that is not known, and
+// askProfile asks which provider replaces a profile that is not known here, and
 // remembers it for the source.
 func (a *App) askProfile(ctx context.Context, unknown *setup.UnknownProfileError, req engine.Request) (engine.Request, error) {
 	c, err := a.engineConfig()
@@ -114,7 +114,7 @@ func (a *App) askProfile(ctx context.Context, unknown *setup.UnknownProfileError
 	if len(choices) == 0 {
 		return req, unknown
 	}
-	lines := fmt.Sprintf("? the task's profile %q lies in its editor's settings. Who is to answer tasks of %s whose profile is not known here?\n",
+	lines := fmt.Sprintf("? the task's profile %q is known only to its editor. Which provider answers tasks of %s whose profile is not known here?\n",
 		unknown.Profile, unknown.Source)
 	for i, one := range choices {
 		lines += fmt.Sprintf("  %d. %s\n", i+1, one.text)
@@ -151,7 +151,7 @@ func (a *App) chosen(unknown *setup.UnknownProfileError, req engine.Request, nam
 	return req
 }
 
-// askModel asks whether another tool's task goes on with another model than it was made with.
+// askModel asks whether another tool's task continues with another model than it was made with.
 func (a *App) askModel(ctx context.Context, other *setup.OtherModelError) error {
 	a.say("? %s", other.Error())
 	answer, err := a.prompter().Read(ctx, "  go on with "+other.Model+"? (y, or anything else) > ")

@@ -9,8 +9,8 @@ import (
 	"github.com/roost-dev/roost/internal/progress"
 )
 
-// watched lets work under the context tell on the terminal how far it is. done takes
-// that away again, before a result is printed. Logs and pipes are told nothing.
+// watched lets work under the context show its progress on the terminal. done removes the
+// progress again, before a result is printed. Logs and pipes get no progress.
 func (a *App) watched(ctx context.Context) (_ context.Context, done func()) {
 	if a.flags.quiet || a.muted || !a.ErrTTY || a.Env("TERM") == "dumb" {
 		return ctx, func() {}
@@ -34,7 +34,7 @@ func counts(p progress.State) string {
 	return text
 }
 
-// counting tells how many bytes went through it.
+// counting counts the bytes that go through it, for the progress.
 type counting struct {
 	w    io.Writer
 	n    int64
@@ -48,7 +48,7 @@ func (c *counting) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// progress tells how far an export is; bytes are those of the file that is written.
+// progress shows how far an export is; bytes are those of the written file.
 func (x *exporter) progress(bytes int64) {
 	progress.Report(x.ctx, progress.State{What: "exporting", Done: x.begun, Of: len(x.refs), Bytes: bytes})
 }

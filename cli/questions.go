@@ -54,7 +54,7 @@ func (a *App) showQuestions(p api.Page[api.Question]) error {
 	return nil
 }
 
-// question prints one question: whole, for it is what somebody agrees to.
+// question prints one question whole: it is what the user agrees to.
 func (a *App) question(out *bufio.Writer, q api.Question) {
 	style := a.outStyle()
 	line := func(s view.Style, text string) { fmt.Fprintln(out, style.Paint(s, text)) }

@@ -53,7 +53,7 @@ func near(base string) bool {
 }
 
 // ownToken is the token in this machine's root; "" when there is none, or it may not be read: the
-// server says then that it wants one.
+// server then answers that it wants one.
 func (a *App) ownToken() (string, error) {
 	root, err := a.global(a.flags.root, "root")
 	if err == nil && root == "" {
@@ -69,8 +69,8 @@ func (a *App) ownToken() (string, error) {
 	return strings.TrimSpace(string(data)), nil
 }
 
-// lost tells of a stream that broke. Where a run is followed the display tells it, among what
-// the run says: a question may stand there.
+// lost reports a stream that broke. While a run is followed, the display prints it between the
+// run's events: a question may be on the screen.
 func (a *App) lost(err error, again time.Duration) {
 	if again < time.Second || err == nil {
 		return
@@ -163,7 +163,8 @@ func (a *App) alone(cmd *cobra.Command, _ []string) error {
 	if a.flags.server == "" {
 		return nil
 	}
-	return usage(cmd.CommandPath()+" --server "+a.flags.server, "it is about this machine, and a server has no part in it", cmd.CommandPath()+" without --server")
+	return usage(cmd.CommandPath()+" --server "+a.flags.server, "it is about this machine, and a server has no part in it",
+		cmd.CommandPath()+" without --server")
 }
 
 // onlyHere marks a command, and those below it, as one that no server does.
@@ -172,8 +173,8 @@ func (a *App) onlyHere(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// problemExits are the exit codes of a server's problems whose status alone would say
-// something else than the same command says here.
+// problemExits are the exit codes of server problems whose status alone would give another
+// exit code than the same failure in this process.
 var problemExits = map[string]int{
 	"ambiguous_id": ExitUsage, "workspace_missing": ExitConfig, "workspace_moved": ExitConfig, "workspace_refused": ExitConfig,
 	"unknown_profile": ExitConfig, "configuration": ExitConfig, "provider_auth": ExitConfig, "provider_error": ExitProvider, "too_short": ExitFailed,
@@ -181,7 +182,7 @@ var problemExits = map[string]int{
 	"input_needed": ExitInput, "untrusted_settings": ExitInput, "other_model": ExitInput, "untrusted_locks": ExitConfig, "draining": ExitBusy, "queue_full": ExitBusy, "stopping": ExitBusy,
 }
 
-// failureOfProblem says what a server's refusal means here.
+// failureOfProblem is the failure that a server's problem document stands for.
 func failureOfProblem(p *client.Problem) *Failure {
 	why, settings := against(p)
 	f := &Failure{Exit: ExitFailed, Code: p.Code, Status: p.Status, What: p.Title, Why: why, Task: p.Task, Retryable: p.Retryable}
@@ -191,7 +192,7 @@ func failureOfProblem(p *client.Problem) *Failure {
 	case settings:
 		f.Exit = ExitConfig
 	case p.Status == http.StatusUnauthorized:
-		f.Exit, f.Try = ExitConfig, "ROOST_TOKEN=... roost ...  # the token lies in server/token below the server's root"
+		f.Exit, f.Try = ExitConfig, "ROOST_TOKEN=... roost ...  # the token is in server/token below the server's root"
 	case p.Status == http.StatusForbidden && (p.Code == "denied" || strings.Contains(p.Code, "approval")):
 		f.Exit = ExitDenied
 	case p.Status == http.StatusNotFound, p.Status == http.StatusGone:
@@ -202,7 +203,9 @@ func failureOfProblem(p *client.Problem) *Failure {
 		f.Exit = ExitUsage
 	}
 	const list = "roost list"
-	if p.Code == "task_not_found" && f.Why != "" && !slices.ContainsFunc(p.Suggestions, func(s string) bool { return strings.HasPrefix(s, "roost ") && s != list }) {
+	if p.Code == "task_not_found" && f.Why != "" && !slices.ContainsFunc(p.Suggestions, func(s string) bool {
+		return strings.HasPrefix(s, "roost ") && s != list
+	}) {
 		f.What, f.Try = "find the task", list
 	}
 	for _, s := range p.Suggestions {
@@ -240,7 +243,7 @@ func failureOfProblem(p *client.Problem) *Failure {
 		f.Try = nothing
 	}
 	if p.Code == "configuration" {
-		if what, why, ok := strings.Cut(f.Why, ": "); ok { // as the engine says it here
+		if what, why, ok := strings.Cut(f.Why, ": "); ok { // as the engine words it here
 			f.What, f.Why = what, why
 		}
 	}
@@ -255,8 +258,9 @@ func failureOfServer(err error) *Failure {
 	case errors.As(err, &p):
 		return failureOfProblem(p)
 	case errors.As(err, &un):
-		return &Failure{Exit: ExitServer, Code: "server_unreachable", What: "reach the server " + un.Base, Why: un.Err.Error(), Retryable: true,
-			Try: "roost serve  # or leave --server and ROOST_SERVER out"}
+		return &Failure{Exit: ExitServer, Code: "server_unreachable", What: "reach the server " + un.Base, Why: un.Err.Error(),
+			Retryable: true,
+			Try:       "roost serve  # or leave --server and ROOST_SERVER out"}
 	}
 	return nil
 }

@@ -27,7 +27,8 @@ type restoring struct {
 
 // agreed sends a request that puts files back. On a terminal it first shows what a dry run would do and
 // asks; the plan of that dry run makes sure that nothing else happens.
-func agreed[T any](ctx context.Context, a *App, c *client.Client, r restoring, files func(T) *api.RestoreResult) (done T, doc json.RawMessage, err error) {
+func agreed[T any](ctx context.Context, a *App, c *client.Client, r restoring,
+	files func(T) *api.RestoreResult) (done T, doc json.RawMessage, err error) {
 	send := func(dry bool, plan string) (err error) {
 		_, err = c.Ask(ctx, client.Request{Method: http.MethodPost, Path: r.path, Body: r.body(dry, plan)}, &doc)
 		if err == nil {

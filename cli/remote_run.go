@@ -10,7 +10,7 @@ import (
 	"github.com/roost-dev/roost/engine"
 )
 
-// farFlags refuses what a run on a server cannot be told; see tellable.
+// farFlags refuses flags that a run on a server cannot have; see tellable.
 func (a *App) farFlags(cmd *cobra.Command, r *runFlags) error {
 	base, err := a.global(a.flags.server, "server")
 	if err != nil {
@@ -20,7 +20,7 @@ func (a *App) farFlags(cmd *cobra.Command, r *runFlags) error {
 	return r.tellable(cmd)
 }
 
-// farRun starts a task on a server, or goes on with one there, and follows it. Ctrl-C
+// farRun starts a task on a server, or continues one there, and follows it. Ctrl-C
 // only stops following.
 func (a *App) farRun(ctx context.Context, c *client.Client, req engine.Request) error {
 	w := watched{task: req.Task, after: "0", ask: req.Interactive}

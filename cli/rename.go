@@ -69,8 +69,8 @@ func (l labels) patch() map[string]any {
 	return body
 }
 
-// label changes the labels of tasks and prints each. All tasks are found before one changes. show is what a
-// task's line says.
+// label changes the labels of tasks and prints each. All tasks are found before one changes. show returns the
+// text of a task's line.
 func (a *App) label(ctx context.Context, ids []string, l labels, show func(api.Summary) string) error {
 	return a.connect(ctx, func(c *client.Client) error {
 		found := make([]api.Summary, len(ids))

@@ -35,14 +35,14 @@ func (a *App) addRunFlags(cmd *cobra.Command, r *runFlags) {
 	f := cmd.Flags()
 	f.StringVarP(&r.dir, "workspace", "C", "", "the `folder` to work in (default: the current one, or the task's)")
 	f.StringVar(&r.mode, "mode", "", "the mode, e.g. code or ask (see roost modes)")
-	f.StringVar(&r.provider, "provider", "", "who is asked: anthropic, openai, openai-compatible, google, script")
+	f.StringVar(&r.provider, "provider", "", "the model's provider: anthropic, openai, openai-compatible, google, script")
 	f.StringVar(&r.model, "model", "", "the model; for script: the file to play")
 	f.StringVar(&r.baseURL, "base-url", "", "the provider's address")
 	f.StringVar(&r.profile, "profile", "", "provider, model and settings of this `NAME` in the settings file")
 	f.StringVar(&r.effort, "effort", "", "how much the model thinks: none, minimal, low, medium, high, xhigh, max")
 	f.StringVar(&r.condenseAt, "condense-at", "", "have older history summarised when this `PERCENT` of the model's window is used (never: only truncate)")
 	complete(cmd, "condense-at", words("never", "50", "75", "90", "100"))
-	f.StringVar(&r.stale, "stale", "", "give the model of a file that others changed what differs (tell) or its new content (read)")
+	f.StringVar(&r.stale, "stale", "", "what the model gets of a file that others changed: tell (the differences) or read (the new content)")
 	complete(cmd, "stale", words(api.StaleTell, api.StaleRead))
 	f.IntVar(&r.maxTokens, "max-tokens", 0, "tokens of one reply (0 = the model's limit)")
 	complete(cmd, "profile", a.profileNames)
@@ -183,8 +183,8 @@ func (a *App) prompt(words []string) (string, error) {
 // millis counts a begun millisecond: the least limit is none of 0.
 func millis(d time.Duration) int64 { return (d + time.Millisecond - 1).Milliseconds() }
 
-// limits is nil when no limit was given: the task keeps what it has. A 0 that was
-// given takes a limit away, which the engine is told by a negative one.
+// limits is nil when no limit was given: the task keeps what it has. A flag of 0 removes a
+// limit; the engine takes a negative number for that.
 func (r *runFlags) limits(cmd *cobra.Command) (*api.RunLimits, error) {
 	var usd money.USD
 	path := cmd.CommandPath()
@@ -236,7 +236,8 @@ func image(path string) (string, error) {
 		return "", fmt.Errorf("send the image %s: %w", path, err)
 	}
 	if len(data) > imageLimit {
-		return "", usage("send the image "+path, fmt.Sprintf("it is larger than %d bytes, which is the most that providers take", imageLimit), "make it smaller")
+		return "", usage("send the image "+path, fmt.Sprintf("it is larger than %d bytes, which is the most that providers take",
+			imageLimit), "make it smaller")
 	}
 	kind := http.DetectContentType(data)
 	switch kind {

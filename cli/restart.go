@@ -7,7 +7,7 @@ import (
 	"github.com/roost-dev/roost/server"
 )
 
-// restarts is what the settings say of restarts by a server that was started here. They were checked when they were read.
+// restarts are the settings for restarts by a server that was started here. They were checked when they were read.
 func (a *App) restarts() (server.Restart, error) {
 	s, err := a.settings()
 	if err != nil {

@@ -41,12 +41,14 @@ func (a *App) rewindCommand() *cobra.Command {
 			fl := cmd.Flags()
 			if fl.Changed("delete") {
 				if fl.Changed("to") || fl.Changed("edit") || fl.Changed("keep-target") {
-					return usage("roost rewind --delete", "it takes one message out, and goes with no other change", "roost rewind "+args[0]+" --delete '"+remove+"'")
+					return usage("roost rewind --delete", "it takes one message out, and goes with no other change",
+						"roost rewind "+args[0]+" --delete '"+remove+"'")
 				}
 				o.To, o.Delete = remove, true
 			}
 			if fl.Changed("edit") && (strings.TrimSpace(o.Edit) == "" || !fl.Changed("to") || o.KeepTarget) {
-				return usage("roost rewind --edit", "want the message whose place the new words take, and the words", "roost rewind "+args[0]+" --to '#12' --edit \"new words\"")
+				return usage("roost rewind --edit", "want the message whose place the new words take, and the words",
+					"roost rewind "+args[0]+" --to '#12' --edit \"new words\"")
 			}
 			if err := f.check(a, cmd, args[0]); err != nil {
 				return err
@@ -60,7 +62,7 @@ func (a *App) rewindCommand() *cobra.Command {
 	fl.BoolVar(&o.KeepTarget, "keep-target", false, "keep the message itself")
 	fl.StringVar(&o.Edit, "edit", "", "put this `TEXT` in its place, for the next run")
 	fl.StringVar(&remove, "delete", "", "take only this `MESSAGE` out, with what belongs to it")
-	fl.BoolVar(&o.DryRun, "dry-run", false, "only say what would go")
+	fl.BoolVar(&o.DryRun, "dry-run", false, "only show what would go")
 	f.add(cmd)
 	for _, name := range []string{"to", "edit", "delete"} {
 		complete(cmd, name, cobra.NoFileCompletions)
@@ -104,7 +106,7 @@ func (a *App) rewind(ctx context.Context, id string, body api.NewRewind, f withF
 	})
 }
 
-// tellRewind says what went, or would.
+// tellRewind prints what a rewind hid, or would hide.
 func (a *App) tellRewind(r api.RewindResult) error {
 	verb := map[string]string{"rewind": "took back", "edit": "took back", "remove": "took out"}[r.Kind]
 	if r.DryRun {
@@ -144,10 +146,12 @@ func (a *App) tellRewind(r api.RewindResult) error {
 		a.say("  %d older message%s sent again", r.Restored, wereSent(r.Restored))
 	}
 	if r.Unmatched > 0 {
-		a.say("  %d message%s could not be matched to rows: look with roost show %s --api", r.Unmatched, plural(r.Unmatched), shellWord(r.ID))
+		a.say("  %d message%s could not be matched to rows: look with roost show %s --api", r.Unmatched, plural(r.Unmatched),
+			shellWord(r.ID))
 	}
 	if r.Spent.TokensIn+r.Spent.TokensOut > 0 {
-		a.say("  what it cost stays counted: %s in, %s out, %s", view.Count(r.Spent.TokensIn), view.Count(r.Spent.TokensOut), dollars(r.Spent.Cost))
+		a.say("  what it cost stays counted: %s in, %s out, %s", view.Count(r.Spent.TokensIn), view.Count(r.Spent.TokensOut),
+			dollars(r.Spent.Cost))
 	}
 	if r.DryRun {
 		return nil
@@ -166,7 +170,7 @@ func wereSent(n int) string {
 	return "s are"
 }
 
-// messagesText says how many messages of both histories.
+// messagesText is the number of messages of both histories, in words.
 func messagesText(n api.MessageCounts, turns int) string {
 	text := fmt.Sprintf("%d message%s, %d for the model", n.UI, plural(n.UI), n.API)
 	if turns > 0 {

@@ -28,12 +28,13 @@ func (a *App) rootCommand() *cobra.Command {
 	}
 	var dry bool
 	trust := &cobra.Command{
-		Use: "trust", Short: "Trust this root as it stands", Args: count(0, 0, "roost root trust"), ValidArgsFunction: cobra.NoFileCompletions,
-		Long: "Roost signs what it writes with a key that lies outside of the root, in $XDG_STATE_HOME/roost. A\n" +
+		Use: "trust", Short: "Trust this root with its present content", Args: count(0, 0,
+			"roost root trust"), ValidArgsFunction: cobra.NoFileCompletions,
+		Long: "Roost signs what it writes with a key outside of the root, in $XDG_STATE_HOME/roost. A\n" +
 			"root that was copied, restored, moved or unpacked, or that an older Roost wrote, has no key in its\n" +
 			"place: nothing of it runs by itself, and no recorded answer counts.\n\n" +
-			"This command says that the root is yours: keys that you have for it from other places count here,\n" +
-			"and tasks that hold something open, or settings of their own, go on as they stand. Tasks that were\n" +
+			"This command declares the root yours: keys that you have for it from other places count here,\n" +
+			"and tasks that hold something open, or settings of their own, continue with those. Tasks that were\n" +
 			"imported stay as the import left them.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s, err := a.open()
@@ -43,7 +44,7 @@ func (a *App) rootCommand() *cobra.Command {
 			return a.trustRoot(cmd.Context(), s, dry)
 		},
 	}
-	trust.Flags().BoolVar(&dry, "dry-run", false, "say which tasks would go on, and change nothing")
+	trust.Flags().BoolVar(&dry, "dry-run", false, "show which tasks would continue, and change nothing")
 	parent.AddCommand(trust)
 	return parent
 }
@@ -68,7 +69,8 @@ func (a *App) trustRoot(ctx context.Context, s *store.Store, dry bool) error {
 	}
 	if err == nil && failed > 0 {
 		err = &Failure{Exit: ExitFailed, Code: "trust_incomplete", What: "trust the root " + r.Root,
-			Why: fmt.Sprintf("%d task%s could not be read or written", failed, plural(failed)), Try: "roost root trust  # again, when what is named above is mended"}
+			Why: fmt.Sprintf("%d task%s could not be read or written", failed,
+				plural(failed)), Try: "roost root trust  # again, when what is named above is mended"}
 	}
 	return err
 }
@@ -104,7 +106,7 @@ func (a *App) receive(ctx context.Context, e *engine.Engine, req engine.Request)
 		return req, err
 	}
 	a.say("%s", held.Error())
-	a.say("  Going on ends all that is open in it, and uses your own settings. If the root is yours, stop and")
+	a.say("  Continuing ends all that is open in it, and uses your own settings. If the root is yours, stop and")
 	a.say("  run: roost root trust")
 	answer, err := a.prompter().Read(ctx, "  go on with it? (y, or anything else) > ")
 	if err != nil {

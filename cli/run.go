@@ -64,15 +64,15 @@ func (a *App) resumeCommand() *cobra.Command {
 		Use: "resume [ID] [PROMPT|-]", ValidArgsFunction: first(a.taskIDs),
 		Short: "Continue a task, of any source",
 		Long: "Continue a task, wherever it stopped and whichever tool made it.\n\n" +
-			"PROMPT answers the open question, or says how to go on. Without it the task goes\n" +
-			"on where it stopped; a question that is still open is asked again, or without a\n" +
+			"PROMPT answers the open question, or adds instructions. Without it the task continues\n" +
+			"where it stopped; a question that is still open is asked again, or without a\n" +
 			"terminal ends the run as waiting. A task keeps workspace, mode, provider, model,\n" +
 			"base URL, limits and approvals unless they are given again.\n\n" +
 			"A task that runs in another process is joined: PROMPT answers its question or is queued, and\n" +
 			"its run is followed to its end here, too. Ctrl-C only stops following; roost cancel stops it.\n\n" +
-			"A task that waits for a subtask goes on with that one first. PROMPT answers the\n" +
+			"A task that waits for a subtask continues that one first. PROMPT answers the\n" +
 			"question that the subtask asks; if it asks none, the subtask is given up, and the\n" +
-			"task goes on without it. Resumed by itself, a subtask that completes wakes the task\n" +
+			"task continues without it. Resumed by itself, a subtask that completes wakes the task\n" +
 			"that waits for it.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 && r.task != "" {
@@ -98,7 +98,8 @@ func (a *App) resumeCommand() *cobra.Command {
 			}
 			if r.far {
 				if len(args) == 0 || branch != "" {
-					return usage("roost resume --server", "a task must be named, and a branch cannot be", "roost resume ID  # roost fork ID --branch NAME makes a task of a branch")
+					return usage("roost resume --server", "a task must be named, and a branch cannot be",
+						"roost resume ID  # roost fork ID --branch NAME makes a task of a branch")
 				}
 				req.Task = args[0]
 			}
@@ -178,8 +179,8 @@ func (a *App) continueCommand() *cobra.Command {
 	return cmd
 }
 
-// resumeHere continues a task, which keeps what was not given again. The file of a
-// scripted model is named from where the person stands, also where the task names the
+// resumeHere continues a task, which keeps what was not given again. The path of a
+// scripted model's file is relative to the current folder, also where the task names the
 // provider.
 func (a *App) resumeHere(ctx context.Context, r *runFlags, s *store.Store, e *engine.Engine, req engine.Request) error {
 	if r.model == "" || r.provider != "" || r.profile != "" {
@@ -219,7 +220,13 @@ func (a *App) start(ctx context.Context, s *store.Store, e *engine.Engine, req e
 		}
 	}
 	if err != nil && stop.exit() != 0 {
-		return &Failure{Exit: stop.exit(), Code: "cancelled", What: "start the run", Why: "it was stopped before it began", Try: "the same command again"}
+		return &Failure{
+			Exit: stop.exit(),
+			Code: "cancelled",
+			What: "start the run",
+			Why:  "it was stopped before it began",
+			Try:  "the same command again",
+		}
 	}
 	if err != nil {
 		return err

@@ -32,7 +32,7 @@ func (a *App) runsCommand() *cobra.Command {
 		Short: "List the runs of all tasks, or of one, with their states",
 		Long: "List the runs of all tasks, those that work or wait first, then the newest; or those of\n" +
 			"one task. A run is one stretch of work on a task, from its start to its end; one that\n" +
-			"waits for an answer goes on under its own name.\n\n" +
+			"waits for an answer continues under its own id.\n\n" +
 			"States: " + strings.Join(runStates, ", ") + ".",
 		Example: "  roost runs --state running\n  roost runs 0199 --json",
 		Args:    count(0, 1, "roost runs"), ValidArgsFunction: first(a.taskIDs),
@@ -132,10 +132,12 @@ func (a *App) showRuns(p api.Page[api.Run], more string) error {
 	out := bufio.NewWriter(a.Out)
 	runWidth, taskWidth := 3, 4
 	for _, r := range p.Items {
-		runWidth, taskWidth = max(runWidth, display.Columns(display.OneLine(r.ID))), max(taskWidth, display.Columns(display.OneLine(r.Task)))
+		runWidth, taskWidth = max(runWidth, display.Columns(display.OneLine(r.ID))), max(taskWidth,
+			display.Columns(display.OneLine(r.Task)))
 	}
 	if len(p.Items) > 0 {
-		fmt.Fprintln(out, style.Paint(view.Dim, display.Pad("RUN", runWidth)+"  STATE         AGE  TURNS     COST  "+display.Pad("TASK", taskWidth)+"  "))
+		fmt.Fprintln(out, style.Paint(view.Dim, display.Pad("RUN",
+			runWidth)+"  STATE         AGE  TURNS     COST  "+display.Pad("TASK", taskWidth)+"  "))
 	}
 	for _, r := range p.Items {
 		state := r.State
@@ -151,7 +153,8 @@ func (a *App) showRuns(p api.Page[api.Run], more string) error {
 		case r.Reason != "":
 			note = display.Cut(display.OneLine(r.Reason), 60)
 		}
-		line := fmt.Sprintf("%s  %-11s %5s  %5d %8s  %s  %s", display.Pad(display.OneLine(r.ID), runWidth), state, a.age(momentOf(r.StartedAt, r.QueuedAt)), r.Turns, cents(r.Cost),
+		line := fmt.Sprintf("%s  %-11s %5s  %5d %8s  %s  %s", display.Pad(display.OneLine(r.ID), runWidth), state,
+			a.age(momentOf(r.StartedAt, r.QueuedAt)), r.Turns, cents(r.Cost),
 			display.Pad(display.OneLine(r.Task), taskWidth), note)
 		s := view.Plain
 		switch r.State {

@@ -28,9 +28,9 @@ func (a *App) searchCommand() *cobra.Command {
 			"prompts, replies, reasoning, what tools were given and gave back, and paths. Words in\n" +
 			"double quotes are one phrase: roost search '\"paint the fence\"'. Hits of the task that\n" +
 			"changed last come first. Of one task those come first that hold the query as it was\n" +
-			"typed, then those with its first word whole, then what somebody said before what a tool\n" +
+			"typed, then those with its first word whole, then people's and models' words before what a tool\n" +
 			"gave, then the earlier ones. Each has the number that show prints.\n\n" +
-			"What tasks say is kept in the catalogue (catalog.db in the cache folder), which may be\n" +
+			"The text of tasks is kept in the catalogue (catalog.db in the cache folder), which may be\n" +
 			"deleted. A task that it does not know as it is now is read, so nothing is missed. Up to\n" +
 			"20 seconds a search also adds what it reads to the catalogue; what is left then is read\n" +
 			"again, and added, by the next one.",
@@ -46,14 +46,16 @@ func (a *App) searchCommand() *cobra.Command {
 			q.In = list(in)
 			for _, scope := range q.In {
 				if !slices.Contains(api.Scopes, scope) {
-					return usage("roost search --in "+scope, "there is no such place", "roost search --in "+strings.Join(api.Scopes, ",")+" QUERY")
+					return usage("roost search --in "+scope, "there is no such place",
+						"roost search --in "+strings.Join(api.Scopes, ",")+" QUERY")
 				}
 			}
 			if f.Limit < 0 {
 				return usage("roost search --limit", "a limit cannot be negative", "roost search --limit 20 QUERY")
 			}
 			if f.Status != "" && !slices.Contains(statuses, f.Status) {
-				return usage("roost search --status "+f.Status, "there is no such status", "roost search --status "+strings.Join(statuses, "|")+" QUERY")
+				return usage("roost search --status "+f.Status, "there is no such status",
+					"roost search --status "+strings.Join(statuses, "|")+" QUERY")
 			}
 			if f.MinCost, err = dollarsFlag("roost search QUERY", "min-cost", minCost); err != nil {
 				return err
@@ -102,7 +104,8 @@ func (a *App) search(cmd *cobra.Command, q api.SearchQuery) error {
 		set(query, "file", q.File)
 		got, err := a.pages(cmd.Context(), c, "/v1/search", query, q.Filter.Limit)
 		if badCursor(err) {
-			return usage("roost search --cursor "+q.Filter.Cursor, "no search gave that cursor", "roost search QUERY  # its last line names the next one")
+			return usage("roost search --cursor "+q.Filter.Cursor, "no search gave that cursor",
+				"roost search QUERY  # its last line names the next one")
 		}
 		if err != nil {
 			return err
@@ -152,7 +155,8 @@ func (a *App) showHits(cmd *cobra.Command, hits []api.Hit, got listed) error {
 		for _, h := range hits {
 			if key(h) != last {
 				last = key(h)
-				head := fmt.Sprintf("%s  %s  %s", display.OneLine(got.names[last]), a.age(h.Task.TS), display.Cut(display.OneLine(h.Task.Title), titleRoom))
+				head := fmt.Sprintf("%s  %s  %s", display.OneLine(got.names[last]), a.age(h.Task.TS),
+					display.Cut(display.OneLine(h.Task.Title), titleRoom))
 				fmt.Fprintln(out, style.Paint(view.Head, display.Cut(head, width)))
 			}
 			line := fmt.Sprintf("  #%d %s %s: %s", h.Number, h.History, h.Kind, h.Snippet)

@@ -24,8 +24,8 @@ import (
 // and share.
 const secretFile = "auth.toml"
 
-// secrets are the keys of the file, by the name that they stand under: a provider's,
-// or "profiles." and a profile's.
+// secrets are the keys of the file, by their names in it: a provider's name, or "profiles."
+// and a profile's.
 type secrets struct {
 	path string
 	file *config.File
@@ -55,7 +55,7 @@ func (a *App) secrets() (*secrets, error) {
 		return nil, refuse(err.Error(), "make it readable for you alone: chmod 600 "+shellWord(path))
 	}
 	defer f.Close()
-	info, err := f.Stat() // of what was opened, whatever lies at the path by now
+	info, err := f.Stat() // of the opened file: the path may name another one by now
 	if err != nil {
 		return nil, refuse(err.Error(), "look at the file")
 	}
@@ -70,7 +70,8 @@ func (a *App) secrets() (*secrets, error) {
 	var syntax *config.SyntaxError
 	if errors.As(err, &syntax) {
 		// The parser's words may quote the line, and the line holds a key.
-		return nil, refuse(fmt.Sprintf("line %d cannot be read", syntax.Line), fmt.Sprintf("mend line %d, or delete the file and use roost auth set", syntax.Line))
+		return nil, refuse(fmt.Sprintf("line %d cannot be read", syntax.Line),
+			fmt.Sprintf("mend line %d, or delete the file and use roost auth set", syntax.Line))
 	}
 	return &secrets{path, file}, err
 }
@@ -84,7 +85,13 @@ func (a *App) readKey(ctx context.Context, of string) (string, error) {
 	text, err := "", error(nil)
 	if a.InTTY {
 		if a.flags.noInput {
-			return "", &Failure{Exit: ExitInput, Code: "input_needed", What: "read the key", Why: "--no-input, and stdin is a terminal", Try: try}
+			return "", &Failure{
+				Exit: ExitInput,
+				Code: "input_needed",
+				What: "read the key",
+				Why:  "--no-input, and stdin is a terminal",
+				Try:  try,
+			}
 		}
 		text, err = a.hidden(ctx, "key for "+of+" (not shown): ")
 	} else {
@@ -140,7 +147,13 @@ func (a *App) hidden(ctx context.Context, prompt string) (string, error) {
 	case <-ctx.Done():
 		_ = term.Restore(fd, was)
 		fmt.Fprintln(a.Err)
-		return "", &Failure{Exit: ExitInterrupt, Code: "cancelled", What: "read the key", Why: "it was stopped; nothing was changed", Try: "the same command again"}
+		return "", &Failure{
+			Exit: ExitInterrupt,
+			Code: "cancelled",
+			What: "read the key",
+			Why:  "it was stopped; nothing was changed",
+			Try:  "the same command again",
+		}
 	}
 }
 

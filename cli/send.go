@@ -17,10 +17,10 @@ func (a *App) sendCommand() *cobra.Command {
 	var images []string
 	cmd := &cobra.Command{
 		Use:   "send ID TEXT|-",
-		Short: "Give words to a task, whatever it does just now",
+		Short: "Send words to a task, whether it works, waits or has ended",
 		Long: "Give words to a task. They answer its open question; while it is at work they are queued,\n" +
 			"and the model gets them with its next turn; else they start a run. They are saved when\n" +
-			"the command says so. --queue never answers a question, --interrupt stops the work first.\n\n" +
+			"the command reports it. --queue never answers a question, --interrupt stops the work first.\n\n" +
 			"A run that begins with them, because no process works on the task, begins in this one,\n" +
 			"which follows it as roost resume does; a server runs it itself.\n\n" +
 			"--json: {delivered: answered|queued|started, task_id, run_id, question, input}, and then the\n" +
@@ -52,7 +52,9 @@ func (a *App) sendCommand() *cobra.Command {
 			if m.Text == "" && len(m.Images) == 0 {
 				return usage("roost send", "there are no words", `roost send ID "words"`)
 			}
-			return a.withClient(cmd.Context(), func(c *client.Client, e *engine.Engine) error { return a.send(cmd.Context(), c, e, args[0], m) })
+			return a.withClient(cmd.Context(), func(c *client.Client, e *engine.Engine) error {
+				return a.send(cmd.Context(), c, e, args[0], m)
+			})
 		},
 	}
 	fl := cmd.Flags()
@@ -81,7 +83,11 @@ func (a *App) send(ctx context.Context, c *client.Client, e *engine.Engine, id s
 	if a.flags.json {
 		return nil
 	}
-	how := map[string]string{"answered": "answered the open question of", "queued": "queued for", "started": "started a run of"}[sent.Delivered]
+	how := map[string]string{
+		"answered": "answered the open question of",
+		"queued":   "queued for",
+		"started":  "started a run of",
+	}[sent.Delivered]
 	if how == "" {
 		how = display.OneLine(sent.Delivered)
 	}

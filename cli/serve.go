@@ -31,20 +31,20 @@ func (a *App) serveCommand() *cobra.Command {
 		Short: "Serve the tasks over HTTP, and run them",
 		Long: "Serve the tasks of all sources over HTTP, for programs, browsers and other terminals of this\n" +
 			"machine: they are listed, shown, started, continued, answered and followed; GET /openapi.json\n" +
-			"tells the routes. A task goes on whoever comes and goes. As many runs as --max-runs work at a\n" +
+			"lists the routes. A task continues without clients. As many runs as --max-runs work at a\n" +
 			"time, the others wait in a queue that outlives the server. Where a person must be asked, the\n" +
 			"question stays open for as long as it takes: after --hold the run lets its task go, and goes\n" +
 			"on with the answer.\n\n" +
-			"Every request needs the token, which lies in server/token below the root and stays the same over\n" +
+			"Every request needs the token, which is in server/token below the root and stays the same over\n" +
 			"restarts, or the cookie that the log-in link sets, once. Beyond this machine nothing is served\n" +
 			"without TLS, and web pages of other origins may ask only where --cors-origin names them. With\n" +
 			"--json the first line is {\"url\",\"token\",\"login_url\"}; without, the token is never printed.\n" +
-			"The log goes to stderr: runs, and who changed or answered what, never what was said; -v tells of\n" +
-			"every request. GET /metrics is for Prometheus.\n\n" +
+			"The log goes to stderr: runs, changes and answers with their clients, but no message texts; -v\n" +
+			"logs every request. GET /metrics is for Prometheus.\n\n" +
 			"Ctrl-C, SIGTERM or `roost server stop` end it: nothing more is started, runs that work are finished\n" +
 			"for as long as --drain-timeout and interrupted then, saved; queued and waiting ones are taken up by the\n" +
 			"next server. A second signal ends it at once, which loses nothing that was acknowledged either.\n" +
-			"A root has one server at a time; `roost server status` tells of it.",
+			"A root has one server at a time; `roost server status` shows it.",
 		Example: "  roost serve\n  roost serve --listen 127.0.0.1:0 --json\n  roost serve --max-runs 4 --auto-resume\n" +
 			"  curl -N -H \"Authorization: Bearer $(cat ROOT/server/token)\" 'http://127.0.0.1:7878/v1/tasks/ID/events?after=0'",
 		Args: count(0, 0, "roost serve"), ValidArgsFunction: cobra.NoFileCompletions,
@@ -55,8 +55,8 @@ func (a *App) serveCommand() *cobra.Command {
 	fl.StringArrayVar(&f.hosts, "host", nil, "a `name` that the server is reached by, beside localhost and its address")
 	fl.StringVar(&f.cert, "tls-cert", "", "`file` with the certificate chain (PEM)")
 	fl.StringVar(&f.key, "tls-key", "", "`file` with the certificate's key (PEM)")
-	fl.BoolVar(&f.trust, "trust-root", false, "trust the root as it stands first, as roost root trust does: for containers")
-	fl.BoolVar(&f.fresh, "new-token", false, "make a new token: who has the old one, or a log-in, is out")
+	fl.BoolVar(&f.trust, "trust-root", false, "first trust the root with its present content, as roost root trust does: for containers")
+	fl.BoolVar(&f.fresh, "new-token", false, "make a new token: the old token and all log-ins become invalid")
 	f.work.add(cmd)
 	for _, name := range []string{"listen", "host"} {
 		complete(cmd, name, cobra.NoFileCompletions)
@@ -103,7 +103,13 @@ func (a *App) serve(cmd *cobra.Command, f serveFlags) error {
 		return err
 	}
 	if code := stop.exit(); code != 0 {
-		return &Failure{Exit: code, Code: "stopped", What: "the server was stopped", Why: "a signal asked for it; nothing is lost", Try: "roost serve"}
+		return &Failure{
+			Exit: code,
+			Code: "stopped",
+			What: "the server was stopped",
+			Why:  "a signal asked for it; nothing is lost",
+			Try:  "roost serve",
+		}
 	}
 	return nil
 }
@@ -116,10 +122,17 @@ func (a *App) listen(ctx context.Context, root, address string) (net.Listener, e
 		if p, there := server.Present(root); there == nil {
 			return nil, serverRuns(&server.TakenError{By: p})
 		}
-		return nil, &Failure{Exit: ExitBusy, Code: "address_in_use", Status: 409, What: "listen on " + address, Why: "another program listens there, maybe another roost serve",
+		return nil, &Failure{Exit: ExitBusy, Code: "address_in_use", Status: 409, What: "listen on " + address,
+			Why: "another program listens there, maybe another roost serve",
 			Try: "roost serve --listen 127.0.0.1:0  # any free port"}
 	case err != nil:
-		return nil, &Failure{Exit: ExitConfig, Code: "configuration", What: "listen on " + address, Why: err.Error(), Try: "roost serve --listen 127.0.0.1:7878"}
+		return nil, &Failure{
+			Exit: ExitConfig,
+			Code: "configuration",
+			What: "listen on " + address,
+			Why:  err.Error(),
+			Try:  "roost serve --listen 127.0.0.1:7878",
+		}
 	}
 	return l, nil
 }
@@ -130,14 +143,22 @@ func serverRuns(err error) error {
 	if !errors.As(err, &taken) {
 		return err
 	}
-	return &Failure{Exit: ExitBusy, Code: "server_running", Status: 409, What: "start the server", Why: taken.Error(), Try: "roost server status  # roost server stop ends it"}
+	return &Failure{
+		Exit:   ExitBusy,
+		Code:   "server_running",
+		Status: 409,
+		What:   "start the server",
+		Why:    taken.Error(),
+		Try:    "roost server status  # roost server stop ends it",
+	}
 }
 
 // secure reads the certificate, and refuses what would put the token on a wire in the
 // clear.
 func (f serveFlags) secure(host string) (*tls.Config, *x509.Certificate, error) {
 	if (f.cert == "") != (f.key == "") {
-		return nil, nil, usage("roost serve", "a certificate needs its key, and a key its certificate", "roost serve --tls-cert FILE --tls-key FILE")
+		return nil, nil, usage("roost serve", "a certificate needs its key, and a key its certificate",
+			"roost serve --tls-cert FILE --tls-key FILE")
 	}
 	if f.cert == "" {
 		if !loopback(host) {
@@ -147,7 +168,13 @@ func (f serveFlags) secure(host string) (*tls.Config, *x509.Certificate, error) 
 	}
 	pair, err := f.pair()
 	if err != nil {
-		return nil, nil, &Failure{Exit: ExitConfig, Code: "configuration", What: "use the certificate " + f.cert, Why: err.Error(), Try: "roost serve --tls-cert FILE --tls-key FILE"}
+		return nil, nil, &Failure{
+			Exit: ExitConfig,
+			Code: "configuration",
+			What: "use the certificate " + f.cert,
+			Why:  err.Error(),
+			Try:  "roost serve --tls-cert FILE --tls-key FILE",
+		}
 	}
 	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, pair.Leaf, nil
 }
@@ -168,8 +195,8 @@ func (f serveFlags) open() *Failure {
 		Try: "roost serve --listen " + f.listen + " --tls-cert FILE --tls-key FILE  # or listen on 127.0.0.1 and come by ssh -L 7878:127.0.0.1:7878"}
 }
 
-// loopback reports whether only this machine reaches a host. A name may stand for
-// anything; only localhost is known.
+// loopback reports whether only this machine reaches a host. A name may resolve to
+// any address; only localhost is known.
 func loopback(host string) bool {
 	addr, err := netip.ParseAddr(host)
 	return err == nil && addr.Unmap().IsLoopback() || strings.EqualFold(host, "localhost")
@@ -203,6 +230,6 @@ func (a *App) greet(url, token string, srv *server.Server) error {
 	if err := a.println("serving " + url + "\nlog in, once: " + url + srv.LoginPath()); err != nil {
 		return err
 	}
-	a.say("for programs the token lies in server/token below the root; Ctrl-C ends the server")
+	a.say("programs find the token in server/token below the root; Ctrl-C ends the server")
 	return nil
 }

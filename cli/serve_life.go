@@ -28,8 +28,8 @@ type serving struct {
 	flags    serveFlags
 }
 
-// serveOn runs the server. It ends in this order: nothing more is started and runs are
-// finished, while everybody is still answered; followers are told; the engine is closed.
+// serveOn runs the server. It ends in this order: no run starts any more and the runs
+// finish, while all requests are still answered; followers get the end; the engine closes.
 func (a *App) serveOn(ctx context.Context, v serving) error {
 	c, err := a.engineConfig()
 	if err != nil {
@@ -42,7 +42,13 @@ func (a *App) serveOn(ctx context.Context, v serving) error {
 	}
 	token, notice, err := server.OwnToken(v.store, v.flags.fresh)
 	if err != nil {
-		return errors.Join(&Failure{Exit: ExitConfig, Code: "configuration", What: "get the server's token", Why: err.Error(), Try: "roost serve --new-token"}, v.listener.Close())
+		return errors.Join(&Failure{
+			Exit: ExitConfig,
+			Code: "configuration",
+			What: "get the server's token",
+			Why:  err.Error(),
+			Try:  "roost serve --new-token",
+		}, v.listener.Close())
 	}
 	if notice != "" {
 		a.warn(notice)
@@ -62,13 +68,21 @@ func (a *App) serveOn(ctx context.Context, v serving) error {
 	if hold == 0 {
 		hold = -1
 	}
-	e := engine.New(v.store, engine.Options{Now: a.millis, Config: c, MaxRuns: work.maxRuns, Hold: hold, Confined: true, Observe: watch.Observe})
+	e := engine.New(v.store, engine.Options{
+		Now:      a.millis,
+		Config:   c,
+		MaxRuns:  work.maxRuns,
+		Hold:     hold,
+		Confined: true,
+		Observe:  watch.Observe,
+	})
 	sock := a.socket(v.store, e, false)
 	asked := newServeEnd(v.stop.ctx)
 	defer asked.stop()
 	recovery := new(server.Recovery)
 	srv, err := server.New(server.Options{
-		Store: v.store, Engine: e, Token: token, Secrets: secretsOf(c), Hosts: append([]string{v.host}, v.flags.hosts...), TLS: v.tls, Cert: v.cert,
+		Store: v.store, Engine: e, Token: token, Secrets: secretsOf(c), Hosts: append([]string{v.host},
+			v.flags.hosts...), TLS: v.tls, Cert: v.cert,
 		Log: log, Now: a.Now, Version: api.VersionOf(Version), URL: url, Watch: watch, Recovery: recovery, Origins: work.origins, Stop: asked.take, Restart: restart,
 		Limits: api.Bounds{MaxRuns: work.maxRuns, Hold: work.hold.String(), DrainTimeout: work.drain.String()},
 	})
@@ -88,7 +102,12 @@ func (a *App) serveOn(ctx context.Context, v serving) error {
 	memory.Go(func() { boundMemory(bounded) })
 	background.Go(func() { takeUp(recovering, e, work, recovery, log) })
 
-	err = v.claim.Tell(server.Presence{URL: url, PID: os.Getpid(), StartedAt: api.Stamp(a.millis()), Version: api.VersionOf(Version).Version})
+	err = v.claim.Tell(server.Presence{
+		URL:       url,
+		PID:       os.Getpid(),
+		StartedAt: api.Stamp(a.millis()),
+		Version:   api.VersionOf(Version).Version,
+	})
 	if err == nil {
 		err = a.greet(url, token, srv)
 	}
@@ -127,7 +146,7 @@ func (a *App) serveOn(ctx context.Context, v serving) error {
 	return err
 }
 
-// serveEnd is how a server is asked to end, beside by a signal.
+// serveEnd is how a request, other than a signal, ends a server.
 type serveEnd struct {
 	ctx  context.Context //nolint:containedctx // ends when the server is to end
 	stop context.CancelFunc
@@ -148,8 +167,8 @@ func (e *serveEnd) take(now bool) {
 	e.stop()
 }
 
-// takeUp takes up what an earlier server left. It goes on beside the answering, and
-// what it cannot take up keeps nobody from anything else.
+// takeUp takes up what an earlier server left. It works while requests are already
+// answered; a task that it cannot take up keeps no other from being taken up.
 func takeUp(ctx context.Context, e *engine.Engine, work workFlags, recovery *server.Recovery, log *slog.Logger) {
 	recovery.Set("going_on")
 	err := e.Recover(ctx, engine.RecoverOptions{Resume: work.resume, MaxAttempts: work.attempts})

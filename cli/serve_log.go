@@ -9,7 +9,7 @@ import (
 )
 
 // log is the server's log on stderr: runs and changes, with -v every request, with -q
-// trouble only; JSON with --json. Secrets are masked whatever holds them: keys of
+// trouble only; JSON with --json. Secrets are masked in every field: keys of
 // environment, settings and profiles by their values, others by what they look like.
 func (a *App) log(token string, c setup.Config) *slog.Logger {
 	secrets := []redact.Known{{Kind: "token", Value: token}}
@@ -51,7 +51,7 @@ func (a *App) log(token string, c setup.Config) *slog.Logger {
 	return slog.New(slog.NewTextHandler(a.Err, o))
 }
 
-// draining tells that the first signal was understood.
+// draining prints that the first signal was understood.
 func (a *App) draining() {
 	const text = "stopping: runs that work are finished for a while, then interrupted and saved; once more ends it at once"
 	if a.flags.json {

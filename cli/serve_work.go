@@ -9,7 +9,7 @@ import (
 	"github.com/roost-dev/roost/server"
 )
 
-// workFlags say how a server works on tasks. Each has a setting, too.
+// workFlags are how a server works on tasks. Each has a setting, too.
 type workFlags struct {
 	maxRuns, attempts int
 	resume            bool
@@ -20,11 +20,13 @@ type workFlags struct {
 func (w *workFlags) add(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.IntVar(&w.maxRuns, "max-runs", 8, "how many runs work at a time")
-	f.DurationVar(&w.hold, "hold", 10*time.Minute, "how long a run waits for a person before it lets its task go, as waiting; 0: until somebody answers")
+	f.DurationVar(&w.hold, "hold", 10*time.Minute,
+		"how long a run waits for a person before it ends as waiting; 0: until it gets an answer")
 	f.DurationVar(&w.drain, "drain-timeout", 30*time.Second, "how long runs are finished before the server ends")
 	f.BoolVar(&w.resume, "auto-resume", false, "go on with runs that an earlier server was killed in")
-	f.IntVar(&w.attempts, "resume-attempts", 3, "how often in a row one task is gone on with by itself")
-	f.StringArrayVar(&w.origins, "cors-origin", nil, "an `ORIGIN` whose web pages may ask with the token, exactly as browsers send it (again for more)")
+	f.IntVar(&w.attempts, "resume-attempts", 3, "how often in a row the server continues one task by itself")
+	f.StringArrayVar(&w.origins, "cors-origin", nil,
+		"an `ORIGIN` whose web pages may ask with the token, exactly as browsers send it (again for more)")
 	for _, name := range []string{"max-runs", "hold", "drain-timeout", "resume-attempts", "cors-origin"} {
 		complete(cmd, name, cobra.NoFileCompletions)
 	}
@@ -39,7 +41,8 @@ func (w *workFlags) check() error {
 	}
 	for _, origin := range w.origins {
 		if !server.ValidOrigin(origin) {
-			return usage("roost serve --cors-origin "+origin, "that is no origin as browsers send it: scheme and host in small letters, and a port that is not the usual one; no pattern",
+			return usage("roost serve --cors-origin "+origin,
+				"that is no origin as browsers send it: scheme and host in small letters, and a port that is not the usual one; no pattern",
 				"roost serve --cors-origin https://example.com")
 		}
 	}
@@ -63,7 +66,8 @@ func (a *App) settle(cmd *cobra.Command) error {
 		}
 		for _, text := range texts {
 			if err := cmd.Flags().Set(k.Flag, text); err != nil {
-				return &Failure{Exit: ExitConfig, Code: "configuration", What: "use the setting " + k.Name, Why: v.Origin + ": " + err.Error(),
+				return &Failure{Exit: ExitConfig, Code: "configuration", What: "use the setting " + k.Name,
+					Why: v.Origin + ": " + err.Error(),
 					Try: "roost config set " + k.Name + " VALUE"}
 			}
 		}

@@ -32,7 +32,8 @@ func (a *App) serverCommand() *cobra.Command {
 	}
 	var now, off, wait bool
 	status := &cobra.Command{
-		Use: "status", Short: "Say whether a server runs, and what it does", Args: count(0, 0, "roost server status"), ValidArgsFunction: cobra.NoFileCompletions,
+		Use: "status", Short: "Show whether a server runs, and what it does", Args: count(0, 0,
+			"roost server status"), ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.onServer("look at the server", func(c *client.Client) error {
 				return a.serverStatus(cmd.Context(), c, http.MethodGet, "/v1/server", nil)
@@ -40,7 +41,8 @@ func (a *App) serverCommand() *cobra.Command {
 		},
 	}
 	stop := &cobra.Command{
-		Use: "stop", Short: "End the server, and wait until it has ended", Args: count(0, 0, "roost server stop"), ValidArgsFunction: cobra.NoFileCompletions,
+		Use: "stop", Short: "End the server, and wait until it has ended", Args: count(0, 0,
+			"roost server stop"), ValidArgsFunction: cobra.NoFileCompletions,
 		Long: "End the server as SIGTERM does: it starts nothing more, finishes what works for as long as its\n" +
 			"--drain-timeout, interrupts the rest, saved, and ends. Queued and waiting runs are taken up by the\n" +
 			"next one. --now finishes nothing.",
@@ -50,7 +52,8 @@ func (a *App) serverCommand() *cobra.Command {
 	}
 	stop.Flags().BoolVar(&now, "now", false, "interrupt what works, saved, instead of finishing it")
 	drain := &cobra.Command{
-		Use: "drain", Short: "Let the server start no more runs", Args: count(0, 0, "roost server drain"), ValidArgsFunction: cobra.NoFileCompletions,
+		Use: "drain", Short: "Let the server start no more runs", Args: count(0, 0,
+			"roost server drain"), ValidArgsFunction: cobra.NoFileCompletions,
 		Long: "Let the server start no more runs: new ones are refused, queued ones stay queued, and those that\n" +
 			"work or wait for a person go on. --off takes it back.",
 		Example: "  roost server drain --wait && roost server stop\n  roost server drain --off",
@@ -76,7 +79,7 @@ func (a *App) onServer(what string, f func(*client.Client) error) error {
 	return f(c)
 }
 
-// serverStatus asks something whose answer is how the server stands, and shows it.
+// serverStatus makes a request that is answered with the server's status, and prints it.
 func (a *App) serverStatus(ctx context.Context, c *client.Client, method, path string, body any) error {
 	var raw json.RawMessage
 	if _, err := c.Do(ctx, method, path, nil, body, &raw); err != nil {
@@ -87,12 +90,12 @@ func (a *App) serverStatus(ctx context.Context, c *client.Client, method, path s
 	}
 	var s api.Server
 	if err := json.Unmarshal(raw, &s); err != nil {
-		return fmt.Errorf("read how the server stands: %w", err)
+		return fmt.Errorf("read the server's status: %w", err)
 	}
 	return a.println(serverText(s, a.Now()))
 }
 
-// serverText says how a server stands, in lines.
+// serverText is a server's status in lines.
 func serverText(s api.Server, now time.Time) string {
 	where := s.URL
 	if where == "" {
@@ -105,7 +108,8 @@ func serverText(s api.Server, now time.Time) string {
 	lines := []string{
 		fmt.Sprintf("%s  process %d, version %s", where, s.PID, s.Version),
 		"since " + since,
-		fmt.Sprintf("runs: %d at work of at most %d, %d waiting for a person, %d queued", s.Runs.Running, s.Limits.MaxRuns, s.Runs.Waiting, s.Runs.Queued),
+		fmt.Sprintf("runs: %d at work of at most %d, %d waiting for a person, %d queued", s.Runs.Running, s.Limits.MaxRuns,
+			s.Runs.Waiting, s.Runs.Queued),
 		fmt.Sprintf("streams: %d", s.Streams),
 	}
 	switch {
@@ -123,14 +127,14 @@ func serverText(s api.Server, now time.Time) string {
 	return strings.Join(lines, "\n")
 }
 
-// serverLook is how often is looked whether a server has done what it was asked to.
+// serverLook is how often the command asks whether the server has finished what it was asked for.
 const serverLook = 100 * time.Millisecond
 
 func (a *App) serverStop(ctx context.Context, c *client.Client, now bool) error {
 	if _, err := c.Do(ctx, http.MethodPost, "/v1/server/stop", nil, api.Stop{Now: now}, nil); err != nil {
 		return err
 	}
-	stop := a.stopperTelling(ctx, func() { fmt.Fprintln(a.Err, "\nthe server goes on stopping") })
+	stop := a.stopperTelling(ctx, func() { fmt.Fprintln(a.Err, "\nthe server continues to stop") })
 	defer stop.undo()
 	for {
 		one, cancel := context.WithTimeout(stop.ctx, 2*time.Second)
@@ -140,8 +144,14 @@ func (a *App) serverStop(ctx context.Context, c *client.Client, now bool) error 
 		var gone *client.Unreachable
 		switch {
 		case stop.exit() != 0:
-			return &Failure{Exit: stop.exit(), Code: "stopped", What: "wait for the server's end", Why: "a signal ended the waiting; the server goes on stopping", Try: "roost server status"}
-		case errors.As(err, &gone), err != nil && late: // nobody answers there
+			return &Failure{
+				Exit: stop.exit(),
+				Code: "stopped",
+				What: "wait for the server's end",
+				Why:  "a signal ended the waiting; the server continues to stop",
+				Try:  "roost server status",
+			}
+		case errors.As(err, &gone), err != nil && late: // no server answers there
 			return a.println("stopped")
 		case err != nil:
 			return err
@@ -163,14 +173,20 @@ func (a *App) serverDrain(ctx context.Context, c *client.Client, off, wait bool)
 	if _, err := c.Do(ctx, http.MethodPost, "/v1/server/drain", nil, nil, nil); err != nil {
 		return err
 	}
-	stop := a.stopperTelling(ctx, func() { fmt.Fprintln(a.Err, "\nthe server goes on draining") })
+	stop := a.stopperTelling(ctx, func() { fmt.Fprintln(a.Err, "\nthe server continues to drain") })
 	defer stop.undo()
 	for {
 		var s api.Server
 		_, err := c.Do(stop.ctx, http.MethodGet, "/v1/server", nil, nil, &s)
 		switch {
 		case stop.exit() != 0:
-			return &Failure{Exit: stop.exit(), Code: "stopped", What: "wait until no run works", Why: "a signal ended the waiting; the server goes on draining", Try: "roost server status"}
+			return &Failure{
+				Exit: stop.exit(),
+				Code: "stopped",
+				What: "wait until no run works",
+				Why:  "a signal ended the waiting; the server continues to drain",
+				Try:  "roost server status",
+			}
 		case err != nil:
 			return err
 		case s.Runs.Running == 0:

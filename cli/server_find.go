@@ -7,8 +7,8 @@ import (
 	"github.com/roost-dev/roost/server"
 )
 
-// theServer is a client of the server that the person named, or else of the one of this
-// root that runs. Where none does, it says how to start one.
+// theServer is a client of the server that the user named, or else of the running server of
+// this root. Without one, the error names the command that starts one.
 func (a *App) theServer(what string) (*client.Client, error) {
 	c, err := a.far()
 	if c != nil || err != nil {

@@ -24,15 +24,15 @@ import (
 	"github.com/roost-dev/roost/money"
 )
 
-// settings are what file and environment say. They are read when a command needs
-// them: a broken file must not keep anybody from `help` or `config path`.
+// settings are the values of the settings file and the environment. A command reads them
+// when it needs them: `help` and `config path` work with a broken file, too.
 type settings struct {
 	path   string
 	file   *config.File
 	values map[string]config.Setting
 }
 
-// text is a setting's value, "" when nobody has set it.
+// text is a setting's value, "" when it is not set.
 func (s *settings) text(key string) string { return s.values[key].Value.Text }
 
 // configPath is the settings file, which need not exist.
@@ -67,7 +67,7 @@ func (a *App) configFile() (string, *config.File, error) {
 	return path, f, err
 }
 
-// settings reads file and environment once. Lines that nothing reads are told.
+// settings reads file and environment once. It warns of lines that no setting reads.
 func (a *App) settings() (*settings, error) {
 	if a.loaded != nil {
 		return a.loaded, nil
@@ -79,7 +79,8 @@ func (a *App) settings() (*settings, error) {
 	values, warnings, err := config.Resolve(f, path, a.Env)
 	var bad *config.ValueError
 	if errors.As(err, &bad) {
-		return nil, &Failure{Exit: ExitConfig, Code: "configuration", What: "use the setting " + bad.Key, Why: bad.Origin + ": " + bad.Problem,
+		return nil, &Failure{Exit: ExitConfig, Code: "configuration", What: "use the setting " + bad.Key,
+			Why: bad.Origin + ": " + bad.Problem,
 			Try: "roost config set " + bad.Key + " VALUE, or unset " + bad.Origin}
 	}
 	if err != nil {
@@ -108,8 +109,8 @@ func (a *App) global(flag, key string) (string, error) {
 	return s.text(key), nil
 }
 
-// engineConfig is what the engine needs beside a task's own settings. Keys and
-// addresses of providers may stand in the file where the variables are unset.
+// engineConfig is what the engine needs in addition to a task's own settings. Keys and
+// addresses of providers may come from the file where the variables are unset.
 func (a *App) engineConfig() (setup.Config, error) {
 	s, err := a.settings()
 	if err != nil {
@@ -159,8 +160,10 @@ func (a *App) engineConfig() (setup.Config, error) {
 	}
 	c.Settings, c.ModeProfiles = filepath.Dir(s.path), modeProfiles(s)
 	c.Guarded = append(c.Guarded, filepath.Join(c.Settings, mode.ImportedRules))
-	c.Guarded = append(c.Guarded, c.ModeFiles...)                                                                     // what is in them gives rights, and is told to every model
-	for variable, fallback := range map[string]string{"XDG_STATE_HOME": ".local/state", "XDG_CACHE_HOME": ".cache"} { // the root's keys, what was typed
+	// their content gives rights, and goes to every model
+	c.Guarded = append(c.Guarded, c.ModeFiles...)
+	// the root's keys, what was typed
+	for variable, fallback := range map[string]string{"XDG_STATE_HOME": ".local/state", "XDG_CACHE_HOME": ".cache"} {
 		if dir, err := a.home(variable, fallback); err == nil {
 			c.Guarded = append(c.Guarded, dir)
 		}
@@ -175,14 +178,19 @@ func (a *App) engineConfig() (setup.Config, error) {
 	c.Guarded = append(append(c.Guarded, c.Servers.Own, c.Servers.Choices.Dir), c.Servers.Editors...) // what is in them is run
 	c.Linter = s.text("linter")
 	c.NoCheckpoints = s.text("checkpoints") == "off"
-	for key, to := range map[string]*int64{"checkpoint_file": &c.CheckpointFile, "checkpoint_survey": &c.CheckpointSurvey, "checkpoint_store": &c.CheckpointStore} {
+	for key, to := range map[string]*int64{
+		"checkpoint_file":   &c.CheckpointFile,
+		"checkpoint_survey": &c.CheckpointSurvey,
+		"checkpoint_store":  &c.CheckpointStore,
+	} {
 		if text := s.text(key); text != "" {
 			*to, _ = config.Bytes(text) // it was checked when it was read
 		}
 	}
 	c.IncludeTools, c.ExcludeTools = s.values["tools.include"].Value.List, s.values["tools.exclude"].Value.List
 	if name, problem := setup.CheckTools(c.IncludeTools, c.ExcludeTools); problem != "" {
-		return setup.Config{}, &Failure{Exit: ExitConfig, Code: "configuration", What: "use the setting tools.include or tools.exclude", Why: fmt.Sprintf("%q: %s", name, problem),
+		return setup.Config{}, &Failure{Exit: ExitConfig, Code: "configuration",
+			What: "use the setting tools.include or tools.exclude", Why: fmt.Sprintf("%q: %s", name, problem),
 			Try: "roost config set tools.exclude NAME...  # tools are named as in Roo Code, e.g. apply_patch"}
 	}
 	if base := s.text("base_url"); base != "" && c.Provider != "" {
@@ -193,8 +201,8 @@ func (a *App) engineConfig() (setup.Config, error) {
 	return c, nil
 }
 
-// modelName makes the file of a scripted model absolute: it is named from where
-// the person stands, and the task keeps it.
+// modelName makes the path of a scripted model absolute: the user gives it relative to
+// the current folder, and the task keeps it.
 func (a *App) modelName(provider, model string) string {
 	if provider != "script" || model == "" || model == "demo" {
 		return model
@@ -208,9 +216,9 @@ func fills(cmd *cobra.Command, k config.Key) bool {
 }
 
 // defaults fills what a request for a new task leaves open from the settings. Model and
-// address belong to the provider that is set, and not to another one; a profile that was
-// named in a higher place goes before each of what it sets. named says whether the request
-// or the environment names who is asked.
+// address belong to the provider that is set, and not to another one. A profile that a
+// flag or variable names overrides each setting that it covers. named reports whether the
+// request or the environment names the provider.
 func (a *App) defaults(s *settings, r setup.Choice) (filled setup.Choice, named bool) {
 	fromEnv := func(keys ...string) bool {
 		return slices.ContainsFunc(keys, func(key string) bool { return s.values[key].Origin == s.values[key].Key.Env })
@@ -220,7 +228,7 @@ func (a *App) defaults(s *settings, r setup.Choice) (filled setup.Choice, named 
 	other := r.Provider != "" && r.Provider != s.text("provider")
 	higher := r.Profile != ""
 	switch {
-	case higher, r.Provider != "", !fromEnv("profile") && fromEnv("provider"): // who is asked was named in a higher place
+	case higher, r.Provider != "", !fromEnv("profile") && fromEnv("provider"): // a flag or variable names the provider
 	default:
 		r.Profile, higher = s.text("profile"), fromEnv("profile")
 	}
@@ -252,8 +260,8 @@ func (a *App) defaults(s *settings, r setup.Choice) (filled setup.Choice, named 
 	return r, named
 }
 
-// asNew fills a request for a new task of a server: what this user's settings say holds
-// there, too, and goes before the settings of the server.
+// asNew fills a request for a new task of a server: this user's settings hold there, too,
+// and override the settings of the server.
 func (a *App) asNew(r engine.Request) (engine.Request, error) {
 	s, err := a.settings()
 	if err != nil {
@@ -263,8 +271,8 @@ func (a *App) asNew(r engine.Request) (engine.Request, error) {
 	return r, nil
 }
 
-// presets are the settings that stand for members of a request, each with what puts it
-// there unless the request has its own. The values were checked when they were read.
+// presets are the settings that fill members of a request, each with the function that
+// sets the member unless the request has its own. They were checked when they were read.
 func presets(r *setup.Choice) map[string]func(config.Value) {
 	word := func(to *string) func(config.Value) {
 		return func(v config.Value) { *to = cmp.Or(*to, v.Text) }

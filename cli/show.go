@@ -23,7 +23,7 @@ type showFlags struct {
 	branches                                          bool
 	tail                                              int
 	before, dir                                       string
-	to                                                int // what before says, 0 = all
+	to                                                int // the number in before, 0 = all
 }
 
 func (a *App) showCommand() *cobra.Command {
@@ -34,13 +34,14 @@ func (a *App) showCommand() *cobra.Command {
 		Long: "Show a task: its messages with their numbers, tool calls and results. The model's\n" +
 			"thinking is folded and long output is cut; -v shows both. On a terminal it is shown\n" +
 			"in $PAGER (less); NO_PAGER=1 goes without.\n\n" +
-			"A history whose file is gone is made from the other one, and says so.\n\n" +
+			"A history whose file is missing is made from the other one, and marked as such.\n\n" +
 			"With --json it is the task as in `list`; with --ui or --api and --json the\n" +
 			"history, each element exactly as it is stored.",
 		Args: count(1, 1, "roost show ID"), ValidArgsFunction: first(a.taskIDs),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.dir != "" && !f.context {
-				return usage("roost show -C", "it says from which folder a request is made, and goes with --context", "roost show "+args[0]+" --context -C DIR")
+				return usage("roost show -C", "the folder is for a request, so the flag needs --context",
+					"roost show "+args[0]+" --context -C DIR")
 			}
 			if f.dir != "" {
 				f.dir = a.abs(f.dir)
@@ -71,7 +72,7 @@ func (a *App) showCommand() *cobra.Command {
 	fl.BoolVar(&f.tree, "tree", false, "the task and its subtasks: states, and what all of them cost")
 	fl.BoolVar(&f.branches, "branches", false, "the branches that rewinds left, as a tree")
 	fl.IntVar(&f.tail, "tail", 0, "only the last `N` messages (0 = all; on a terminal 20)")
-	fl.StringVar(&f.before, "before", "", "only what stands before message `N`, as #12 or 12")
+	fl.StringVar(&f.before, "before", "", "only messages before message `N`, as #12 or 12")
 	fl.StringVarP(&f.dir, "workspace", "C", "", "with --context: the `folder` of the task, when it has moved or is not known")
 	complete(cmd, "workspace", folders)
 	complete(cmd, "tail", cobra.NoFileCompletions)
@@ -107,7 +108,7 @@ func window(n int, f showFlags) (from, to int) {
 func (a *App) header(t api.Summary, questions []string) error {
 	style := a.outStyle()
 	out := bufio.NewWriter(a.Out)
-	room := 2 * a.columns() // the first message says all of it
+	room := 2 * a.columns() // the first message shows the full title
 	if room == 0 {
 		room = 300
 	}

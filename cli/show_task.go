@@ -82,7 +82,7 @@ func windows(f showFlags, get func(url.Values) (total int, before, after *int, e
 	return from, to, nil
 }
 
-// windowMost is how much of a history is asked for at a time.
+// windowMost is how many messages of a history one request gets.
 const windowMost = 200
 
 // showElements prints a history byte for byte. What is damaged, or not as it is stored, is a warning.
@@ -121,7 +121,7 @@ func (a *App) showElements(ctx context.Context, c *client.Client, id string, f s
 		}
 		for raw := range esjson.Array(w.items) {
 			fmt.Fprint(out, sep)
-			_, _ = out.Write(raw) // Flush says it
+			_, _ = out.Write(raw) // Flush returns the error
 			sep = ",\n"
 		}
 		return w.Total, w.Before, w.After, nil
@@ -173,7 +173,7 @@ func merged(q, part url.Values) url.Values {
 // warnOfDamage names what is damaged of a task whose history is shown without the lines about the task.
 func (a *App) warnOfDamage(t api.Summary) {
 	if len(t.Damaged) > 0 {
-		a.warn(fmt.Sprintf("the task is damaged (roost doctor %s tells more): %s", t.ID, t.Damaged[0].Text()))
+		a.warn(fmt.Sprintf("the task is damaged (details: roost doctor %s): %s", t.ID, t.Damaged[0].Text()))
 	}
 }
 

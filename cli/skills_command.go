@@ -16,9 +16,9 @@ func (a *App) skillsCommand() *cobra.Command {
 		Use:   "skills",
 		Short: "Show the skills that a task may use, and where each comes from",
 		Long: "Show the skills that a task in this folder (or -C DIR) may use in a mode. A skill is a\n" +
-			"folder with a SKILL.md that begins with name and description; it lies in .roo/skills,\n" +
+			"folder with a SKILL.md that begins with name and description; it is in .roo/skills,\n" +
 			".agents/skills, or for one mode in skills-MODE beside them, of the workspace or of your\n" +
-			"home folder. A model is told names and descriptions, and gets the text when it asks for\n" +
+			"home folder. A model gets names and descriptions, and gets the text when it asks for\n" +
 			"it; /NAME in your words gives it. A skill that cannot be used is named with the reason.",
 		Args: count(0, 0, "roost skills"), ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(*cobra.Command, []string) error { return a.skills(dir, slug) },
@@ -33,7 +33,13 @@ func (a *App) skillsCommand() *cobra.Command {
 func (a *App) skills(dir, slug string) error {
 	dir = a.abs(dir)
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return &Failure{Exit: ExitConfig, Code: "configuration", What: "look for the skills of " + dir, Why: "there is no such folder", Try: "roost skills -C DIR"}
+		return &Failure{
+			Exit: ExitConfig,
+			Code: "configuration",
+			What: "look for the skills of " + dir,
+			Why:  "there is no such folder",
+			Try:  "roost skills -C DIR",
+		}
 	}
 	c, err := a.engineConfig()
 	if err != nil {

@@ -26,7 +26,15 @@ func (a *App) socket(s *store.Store, e *engine.Engine, brief bool) *server.Socke
 		if err != nil {
 			return nil, err
 		}
-		return server.New(server.Options{Store: s, Engine: e, Token: token, Guest: brief, Restart: unbounded, Now: a.Now, Version: api.VersionOf(Version)})
+		return server.New(server.Options{
+			Store:   s,
+			Engine:  e,
+			Token:   token,
+			Guest:   brief,
+			Restart: unbounded,
+			Now:     a.Now,
+			Version: api.VersionOf(Version),
+		})
 	})
 	s.ReachedAt(sock.Address)
 	return sock

@@ -6,7 +6,7 @@ import (
 	"github.com/roost-dev/roost/api"
 )
 
-// sumUp says on stderr what was found, and where was looked when nothing was.
+// sumUp prints what was found to stderr, and, when nothing was, where it looked.
 func (a *App) sumUp(got api.Found, shown int) {
 	tasks, damaged, empty, sources := 0, 0, 0, 0
 	for _, src := range got.Sources {
@@ -35,10 +35,13 @@ func (a *App) sumUp(got api.Found, shown int) {
 	}
 	line := fmt.Sprintf("%d task%s in %d source%s", tasks, plural(tasks), sources, plural(sources))
 	if got.Copies > 0 {
-		line += fmt.Sprintf(", %d of them %s", got.Copies, map[bool]string{true: "a copy of another", false: "copies of others"}[got.Copies == 1])
+		line += fmt.Sprintf(", %d of them %s", got.Copies, map[bool]string{
+			true:  "a copy of another",
+			false: "copies of others",
+		}[got.Copies == 1])
 	}
 	if damaged > 0 {
-		line += fmt.Sprintf(", %d damaged (roost doctor tells more)", damaged)
+		line += fmt.Sprintf(", %d damaged (details: roost doctor)", damaged)
 	}
 	if empty > 0 {
 		line += fmt.Sprintf(", %d empty", empty)
@@ -49,8 +52,8 @@ func (a *App) sumUp(got api.Found, shown int) {
 	a.say("%s", line)
 }
 
-// unreachable says why a source could not be looked into, "" when it could. It is
-// never just shown as empty.
+// unreachable is why a source cannot be read, "" when it can. Such a source is never just
+// shown as empty.
 func unreachable(src api.SourceState) string {
 	if src.State == "" || src.State == "readable" {
 		return ""
@@ -64,7 +67,7 @@ func unreachable(src api.SourceState) string {
 	return " is " + src.State
 }
 
-// bySource says what each source holds, those with nothing left out.
+// bySource prints what each source holds, without the empty ones.
 func (a *App) bySource(sources []api.SourceState) {
 	for _, src := range sources {
 		if src.Tasks+src.Empty == 0 {

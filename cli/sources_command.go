@@ -51,16 +51,18 @@ func (a *App) sourcesCommand() *cobra.Command {
 
 func (a *App) sourcesList(ctx context.Context) error {
 	return a.connect(ctx, func(c *client.Client) error {
-		return documentOf(ctx, a, c, "/v1/sources", nil, func(got struct{ Items []api.SourceState }) error { return a.sourceTable(got.Items) })
+		return documentOf(ctx, a, c, "/v1/sources", nil, func(got struct{ Items []api.SourceState }) error {
+			return a.sourceTable(got.Items)
+		})
 	})
 }
 
-// sourceTable writes one line a source. States may be long: they say why.
+// sourceTable writes one line a source. States may be long: they hold the reason.
 func (a *App) sourceTable(sources []api.SourceState) error {
 	style := a.outStyle()
 	rows := [][]string{{"SOURCE", "TOOL", "TASKS", "DAMAGED", "EMPTY", "SIZE", "STATE"}}
 	for _, src := range sources {
-		state, _, _ := strings.Cut(src.State, ":") // why it is unreachable stands below
+		state, _, _ := strings.Cut(src.State, ":") // the reason follows below
 		rows = append(rows, []string{
 			display.OneLine(src.Name), display.OneLine(src.Tool), strconv.Itoa(src.Tasks), strconv.Itoa(src.Damaged),
 			strconv.Itoa(src.Empty), sizeOf(src.Bytes), state,
@@ -76,8 +78,10 @@ func (a *App) sourceTable(sources []api.SourceState) error {
 	for _, w := range wide {
 		all += w + len("  ")
 	}
-	if a.OutTTY && a.Width > 0 { // a path that does not fit beside the rest stands below it
-		below = slices.ContainsFunc(sources, func(src api.SourceState) bool { return all+display.Columns(display.OneLine(src.Path)) > a.Width })
+	if a.OutTTY && a.Width > 0 { // a path that does not fit in the line gets a line of its own
+		below = slices.ContainsFunc(sources, func(src api.SourceState) bool {
+			return all+display.Columns(display.OneLine(src.Path)) > a.Width
+		})
 	}
 	out := bufio.NewWriter(a.Out)
 	for i, row := range rows {
@@ -135,7 +139,8 @@ func (a *App) sourcesAdd(ctx context.Context, given string) error {
 	dir := a.abs(given)
 	what := "read the tasks of " + dir
 	if strings.Contains(dir, ",") || strings.TrimSpace(dir) != dir {
-		return usage(what, "folders are listed with commas between them, so its name must have none, and no blanks at its ends", "roost sources add LINK, with a symbolic link to it")
+		return usage(what, "folders are listed with commas between them, so its name must have none, and no blanks at its ends",
+			"roost sources add LINK, with a symbolic link to it")
 	}
 	found, err := roofmt.Find(ctx, dir)
 	if err != nil {
@@ -176,7 +181,7 @@ func isFolder(dir string) func(string) bool {
 	return func(word string) bool { return word == dir || filepath.IsAbs(word) && filepath.Clean(word) == dir }
 }
 
-// sourcesRemove takes a folder out of the setting sources, also one that is gone.
+// sourcesRemove takes a folder out of the setting sources, also one that no longer exists.
 func (a *App) sourcesRemove(given string) error {
 	dir := a.abs(given)
 	named, err := a.namedSources()
@@ -216,7 +221,7 @@ func (a *App) addedSources(*cobra.Command, []string, string) ([]string, cobra.Sh
 	return slices.DeleteFunc(named, func(word string) bool { return word == "auto" || word == "none" }), cobra.ShellCompDirectiveNoFileComp
 }
 
-// sourceAdded says what the folder holds.
+// sourceAdded prints what the folder holds.
 func (a *App) sourceAdded(dir string, found roofmt.Listing, added bool) error {
 	if a.flags.json {
 		return encode(a.Out, map[string]any{"path": dir, "tool": string(found.Tool), "tasks": len(found.Tasks), "added": added}, false)

@@ -31,7 +31,7 @@ type stopper struct {
 
 // bounce is how soon after the first a second signal of the same kind counts as
 // the same one: a terminal sends Ctrl-C to roost and to a wrapper (`go run`, npm,
-// make), which passes it on. Nobody presses twice that fast.
+// make), which passes it on. No user presses twice that fast.
 const bounce = 300 * time.Millisecond
 
 // signalAction is what a signal does.
@@ -96,11 +96,11 @@ func (s *stopper) listen(ch <-chan os.Signal, quit <-chan struct{}, end func(cod
 	}
 }
 
-// patience is how long a signal waits for what is said about it to stand on the terminal.
+// patience is how long a signal waits until its message is on the terminal.
 const patience = time.Second
 
-// patiently says something, and returns when it is said. A terminal or a pipe that takes
-// nothing keeps nobody from stopping; who writes there ends with the process then.
+// patiently calls say and waits for it, for patience at most. A terminal or pipe that takes
+// no output does not delay the stop; the blocked write ends with the process.
 func patiently(say func()) {
 	said := make(chan struct{})
 	go func() {
@@ -122,7 +122,7 @@ func newStopper(ctx context.Context, tell func()) *stopper {
 	return s
 }
 
-// take does what a signal says, but for ending the process.
+// take handles a signal, except for ending the process.
 func (s *stopper) take(code int) signalAction {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -143,12 +143,12 @@ func (s *stopper) take(code int) signalAction {
 
 func (s *stopper) all(code int) {
 	s.code, s.open = code, false
-	patiently(s.tell) // first: what the run says about its end comes behind it
+	patiently(s.tell) // first: the run's messages about its end follow it
 	s.stop()
 }
 
 // askFirst makes the first Ctrl-C ask as long as there is something to ask about.
-// Then asking ends, and whoever asks tells the answer by answered. nil ends that.
+// The code that asks passes the answer to answered. nil ends that.
 func (s *stopper) askFirst(about func() bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -162,7 +162,7 @@ func (s *stopper) asking() context.Context {
 	return s.asked
 }
 
-// answered tells what a person wants stopped. After "nothing" and "one" the next
+// answered takes what the user wants to stop. After "nothing" and "one" the next
 // Ctrl-C is a first one again.
 func (s *stopper) answered(c stopChoice) {
 	s.mu.Lock()
@@ -202,7 +202,7 @@ func (s *stopper) exit() int {
 	return s.code
 }
 
-// stopping tells that the first signal was understood. It comes from a signal's
+// stopping prints that the first signal was understood. It comes from a signal's
 // goroutine, so it is one write of its own.
 func (a *App) stopping() {
 	const text = "stopping and saving; once more ends it at once"

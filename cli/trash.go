@@ -67,7 +67,8 @@ func (a *App) showTrash(found []api.DeletedTask) error {
 		if t.Hidden {
 			title += "  (hidden; its folder is where it was)"
 		}
-		if err := a.println(fmt.Sprintf("%s  %s  %s", display.Pad(display.OneLine(t.Name), width), a.when(t.DeletedAt), title)); err != nil {
+		if err := a.println(fmt.Sprintf("%s  %s  %s", display.Pad(display.OneLine(t.Name), width), a.when(t.DeletedAt),
+			title)); err != nil {
 			return err
 		}
 	}
@@ -176,14 +177,26 @@ func (a *App) tellPurged(t api.DeletedTask) error {
 func (a *App) consent(cmd *cobra.Command, chosen []api.DeletedTask) error {
 	what := fmt.Sprintf("remove %d task%s for good", len(chosen), plural(len(chosen)))
 	if !a.interactive() {
-		return &Failure{Exit: ExitInput, Code: "input_needed", What: what, Why: "this cannot be undone, and there is no terminal to ask on", Try: "roost trash purge ID --yes"}
+		return &Failure{
+			Exit: ExitInput,
+			Code: "input_needed",
+			What: what,
+			Why:  "this cannot be undone, and there is no terminal to ask on",
+			Try:  "roost trash purge ID --yes",
+		}
 	}
 	for _, t := range chosen {
 		a.say("  %s  %s", t.Name, t.Title)
 	}
 	answer, err := a.prompter().Read(cmd.Context(), what+"? This cannot be undone (yes, or anything else) > ")
 	if err != nil || strings.TrimSpace(answer) != "yes" {
-		return &Failure{Exit: ExitCancelled, Code: "cancelled", What: what, Why: "it was not confirmed; nothing was removed", Try: "roost trash list"}
+		return &Failure{
+			Exit: ExitCancelled,
+			Code: "cancelled",
+			What: what,
+			Why:  "it was not confirmed; nothing was removed",
+			Try:  "roost trash list",
+		}
 	}
 	return nil
 }

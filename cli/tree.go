@@ -51,7 +51,7 @@ func (a *App) drawTree(f family, names map[string]string) error {
 	return flushed(out)
 }
 
-// lead is the part of the tree's drawing that stands before a task.
+// lead is the part of the tree's drawing before a task.
 func (f family) lead(i int) string {
 	if i == 0 {
 		return ""

@@ -63,13 +63,19 @@ func (a *App) tryCommand() *cobra.Command {
 				return err
 			}
 			err = t.run(ctx)
-			if errors.Is(ctx.Err(), context.Canceled) { // whatever it broke
-				err = &Failure{Exit: ExitInterrupt, Code: "cancelled", What: "show that nothing is lost", Why: "it was stopped", Try: "roost try"}
+			if errors.Is(ctx.Err(), context.Canceled) { // the cause is the signal, not the error that it led to
+				err = &Failure{
+					Exit: ExitInterrupt,
+					Code: "cancelled",
+					What: "show that nothing is lost",
+					Why:  "it was stopped",
+					Try:  "roost try",
+				}
 			}
 			return errors.Join(err, t.clean())
 		},
 	}
-	cmd.Flags().BoolVar(&keep, "keep", false, "leave the scratch folder behind and say where it is")
+	cmd.Flags().BoolVar(&keep, "keep", false, "keep the scratch folder and print its path")
 	return cmd
 }
 
@@ -125,7 +131,8 @@ func (t *trial) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	t.fact(fmt.Sprintf("on disk: %d commits, %d messages for the person, %d for the model", len(before.commits), len(before.ui), len(before.api)))
+	t.fact(fmt.Sprintf("on disk: %d commits, %d messages for the person, %d for the model", len(before.commits), len(before.ui),
+		len(before.api)))
 	t.fact(fmt.Sprintf("the dead process had shown what it did up to commit %d", killed.seq))
 	t.fact(fmt.Sprintf("the command had started; its outcome is not recorded; the diary has %d line", before.diary))
 	t.step("3. roost resume " + killed.task)
@@ -143,7 +150,13 @@ func (t *trial) run(ctx context.Context) error {
 }
 
 func (t *trial) broken(why string) error {
-	return &Failure{Exit: ExitFailed, Code: "try_failed", What: "show that nothing is lost", Why: why, Try: "roost try --keep  # and look into the folder"}
+	return &Failure{
+		Exit: ExitFailed,
+		Code: "try_failed",
+		What: "show that nothing is lost",
+		Why:  why,
+		Try:  "roost try --keep  # and look into the folder",
+	}
 }
 
 // verdict prints the checks and fails when one of them does not hold.

@@ -100,8 +100,10 @@ func (t *trial) judge(killed, resumed childRun, before, after onDisk) {
 	t.check(same, "every commit is still there, byte for byte", "%d before, %d after", n, len(after.commits))
 	api := len(after.api) >= len(before.api) && slices.Equal(before.api, after.api[:min(len(before.api), len(after.api))])
 	t.check(api, "every message of the model's history is still there", "%d before, %d after", len(before.api), len(after.api))
-	t.check(before.diary == 1 && after.diary == 1, "the command's effect happened once", "%d line before the restart, %d after", before.diary, after.diary)
-	t.check(strings.Contains(after.note, "before the kill") && before.note == after.note, "the file written before the kill is whole", "%d bytes", len(after.note))
+	t.check(before.diary == 1 && after.diary == 1, "the command's effect happened once", "%d line before the restart, %d after",
+		before.diary, after.diary)
+	t.check(strings.Contains(after.note, "before the kill") && before.note == after.note,
+		"the file written before the kill is whole", "%d bytes", len(after.note))
 	open, reported := 0, 0
 	for id, was := range before.calls {
 		if strings.HasSuffix(was, string(task.OutcomeUnknown)) {
@@ -111,7 +113,8 @@ func (t *trial) judge(killed, resumed childRun, before, after onDisk) {
 			}
 		}
 	}
-	t.check(open == 1 && reported == 1, "the model was told, once, that the command's outcome is unknown", "%d interrupted, %d told", open, reported)
+	t.check(open == 1 && reported == 1, "the model learned, once, that the command's outcome is unknown",
+		"%d interrupted, %d reported", open, reported)
 	twice := 0
 	for _, n := range after.answers {
 		if n != 1 {
@@ -119,7 +122,7 @@ func (t *trial) judge(killed, resumed childRun, before, after onDisk) {
 		}
 	}
 	t.check(twice == 0, "every tool result is there exactly once", "%d results", len(after.answers))
-	t.check(resumed.code == 0 && after.status == "completed", "the task went on to its end", "%s", after.status)
+	t.check(resumed.code == 0 && after.status == "completed", "the task continued to its end", "%s", after.status)
 	for _, name := range []string{"ui_messages.json", "api_conversation_history.json", "history_item.json"} {
 		data, err := os.ReadFile(filepath.Join(after.dir, name))
 		t.check(err == nil && esjson.Valid(data), "Roo's "+name+" is whole", "%d bytes", len(data))

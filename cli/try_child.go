@@ -37,13 +37,14 @@ func (t *trial) child(ctx context.Context, kill string, args ...string) (childRu
 	if err != nil {
 		return r, fmt.Errorf("find this program: %w", err)
 	}
-	args = append([]string{"--root", t.root, "--cache", filepath.Join(t.dir, "cache"), "--sources", "none", "--json", "--no-input"}, args...)
+	args = append([]string{"--root", t.root, "--cache", filepath.Join(t.dir,
+		"cache"), "--sources", "none", "--json", "--no-input"}, args...)
 	cmd := exec.CommandContext(ctx, exe, args...)
 	cmd.Args[0] = "roost"
 	// Stopped, it saves and ends its commands; killed, it could not.
 	cmd.Cancel, cmd.WaitDelay = func() error { return cmd.Process.Signal(os.Interrupt) }, 3*time.Second
 	for _, e := range os.Environ() {
-		if !strings.HasPrefix(e, "ROOST_") { // the user's settings have no say here
+		if !strings.HasPrefix(e, "ROOST_") { // the user's settings do not apply here
 			cmd.Env = append(cmd.Env, e)
 		}
 	}

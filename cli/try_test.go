@@ -63,8 +63,8 @@ func TestTryNoticesEachLoss(t *testing.T) {
 		{"was told, once", func(_, _ *childRun, _, after *onDisk) { after.calls["c2"] = "execute_command ok" }},
 		{"was told, once", func(_, _ *childRun, _, after *onDisk) { delete(after.answers, "c2") }},
 		{"every tool result is there exactly once", func(_, _ *childRun, _, after *onDisk) { after.answers["c1"] = 2 }},
-		{"went on to its end", func(_, _ *childRun, _, after *onDisk) { after.status = "interrupted" }},
-		{"went on to its end", func(_, resumed *childRun, _, _ *onDisk) { resumed.code = 1 }},
+		{"continued to its end", func(_, _ *childRun, _, after *onDisk) { after.status = "interrupted" }},
+		{"continued to its end", func(_, resumed *childRun, _, _ *onDisk) { resumed.code = 1 }},
 		{"Roo's ui_messages.json", func(_, _ *childRun, _, after *onDisk) { spoil(after.dir, "ui_messages.json") }},
 		{"Roo's api_conversation_history.json", func(_, _ *childRun, _, after *onDisk) { spoil(after.dir, "api_conversation_history.json") }},
 		{"Roo's history_item.json", func(_, _ *childRun, _, after *onDisk) {

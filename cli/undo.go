@@ -35,12 +35,13 @@ func (a *App) undoCommand(redo bool) *cobra.Command {
 		Use:   "undo ID",
 		Short: "Take back what was last done to a task: a rewind, a restore, a rename, tags, a pin, a deletion",
 		Long: "Take back what was last done to a task by rewind, checkpoint restore, condense (or truncation),\n" +
-			"rename, tag, pin, unpin or delete, and say first which it is. Files that a restore put back\n" +
-			"become what they were; one that somebody changed since is left alone, and named. Doing it again takes back what was done before\n" +
+			"rename, tag, pin, unpin or delete, and first show which one. Files that a restore put back\n" +
+			"become what they were; a file that others changed since keeps its content, and is named.\n" +
+			"Another undo takes back the change before\n" +
 			"that; roost redo does again what was taken back. Both are kept in the task's log, so nothing\n" +
 			"is lost by either.\n\n" +
-			"When the task went on since a rewind, what it was before is a branch: undo says how to go\n" +
-			"on with it, in a fork or in the task itself.",
+			"When the task continued after a rewind, its former history is a branch: undo prints how to\n" +
+			"continue it, in a fork or in the task itself.",
 		Example:           "  roost undo 0199\n  roost undo 0199 --dry-run\n  roost undo --list",
 		ValidArgsFunction: first(a.undoable),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -57,12 +58,12 @@ func (a *App) undoCommand(redo bool) *cobra.Command {
 		},
 	}
 	fl := cmd.Flags()
-	fl.BoolVar(&o.DryRun, "dry-run", false, "only say which it would be")
+	fl.BoolVar(&o.DryRun, "dry-run", false, "only show which it would be")
 	fl.StringVar(&o.Only, "only", "", "the `action` that is meant, as --dry-run --json names it; if another one is next by now, do nothing")
 	complete(cmd, "only", cobra.NoFileCompletions)
 	if redo {
 		cmd.Use, cmd.Short = "redo ID", "Do again what undo took back last"
-		cmd.Long = "Do again what undo took back last, and say first which it is. Something new that is done to\n" +
+		cmd.Long = "Do again what undo took back last, and show first which it is. Something new that is done to\n" +
 			"the task ends what could be done again."
 		cmd.Example = "  roost redo 0199"
 		return cmd
@@ -113,7 +114,7 @@ func (a *App) undo(cmd *cobra.Command, id string, o undoOptions) error {
 	})
 }
 
-// tellUndo says what was taken back or done again, and how to get it back.
+// tellUndo prints what was taken back or done again, and how to revert that.
 func (a *App) tellUndo(did string, action api.Action, task api.TaskActions, o undoOptions) error {
 	if err := a.println(did + " " + display.OneLine(task.Task.ID) + "  " + a.actionText(action, false)); err != nil {
 		return err
@@ -163,7 +164,7 @@ func (a *App) showDeeds(all []api.TaskActions) error {
 			return err
 		}
 		for _, l := range []struct {
-			what  string
+			what    string
 			actions []api.Action
 		}{{"undo", d.Undo}, {"redo", d.Redo}} {
 			for i, action := range l.actions {
@@ -243,12 +244,12 @@ func moveText(d api.Action) string {
 		text += " in " + display.OneLine(d.By)
 	}
 	if d.WentOn {
-		text += " (the task went on since: roost fork ID --branch " + d.Branch + ")"
+		text += " (the task continued since: roost fork ID --branch " + d.Branch + ")"
 	}
 	return text
 }
 
-// tagged says what of the tags became other.
+// tagged is how the tags differ.
 func tagged(from, to []string) string {
 	has := map[string]bool{}
 	for _, t := range from {

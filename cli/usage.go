@@ -27,7 +27,7 @@ func (a *App) usageCommand() *cobra.Command {
 		Short: "Tokens and cost, by day, model, workspace, task or tool",
 		Long: "What all tasks spent, also in parts that were rewound, by day, model, workspace,\n" +
 			"task or tool. Subtasks count once, as tasks of their own. The groups add up to the\n" +
-			"total, and the total to what `list` and `show` say, to the millionth of a dollar.\n\n" +
+			"total, and the total equals the costs in `list` and `show`, to the millionth of a dollar.\n\n" +
 			"--since and --until look at the request, not at the task. A request's cost is shared\n" +
 			"by the tools that its reply called.",
 		Args: count(0, 0, "roost usage"), ValidArgsFunction: cobra.NoFileCompletions,

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Version is set when a release is built; otherwise the build information tells.
+// Version is set when a release is built; otherwise the version comes from the build information.
 var Version = ""
 
 func (a *App) versionCommand() *cobra.Command {

@@ -21,7 +21,7 @@ func (a *App) waitCommand() *cobra.Command {
 		Short: "Wait until the runs of tasks have ended",
 		Long: "Wait until the newest run of each task has ended, in whichever process it works, and print\n" +
 			"how. The exit code is that of the run: 0 when it completed, 11 when it waits for an\n" +
-			"answer. Of several tasks, the first one that did not complete says it. ID may be a\n" +
+			"answer. Of several tasks, the first one that did not complete decides it. ID may be a\n" +
 			"run's, too.\n\n" +
 			"--json: {items: [run...]} as roost runs has them.",
 		Example: "  roost wait 0199 && make release\n  roost wait 0199 01a2 --timeout 1h",
@@ -30,7 +30,9 @@ func (a *App) waitCommand() *cobra.Command {
 			if most < 0 {
 				return usage("roost wait --timeout", "a time cannot be negative", "roost wait ID --timeout 10m")
 			}
-			return a.withClient(cmd.Context(), func(c *client.Client, _ *engine.Engine) error { return a.wait(cmd.Context(), c, args, most) })
+			return a.withClient(cmd.Context(), func(c *client.Client, _ *engine.Engine) error {
+				return a.wait(cmd.Context(), c, args, most)
+			})
 		},
 	}
 	cmd.Flags().DurationVar(&most, "timeout", 0, "wait no longer than this (0 = as long as it takes)")
@@ -47,7 +49,7 @@ func (a *App) wait(ctx context.Context, c *client.Client, ids []string, most tim
 		ctx, cancel = context.WithTimeoutCause(ctx, most, errWaited)
 		defer cancel()
 	}
-	runs := []api.Run{} // all are found before one is waited for
+	runs := []api.Run{} // find all before waiting for the first
 	for _, id := range ids {
 		r, err := newestRun(ctx, c, id)
 		if err != nil {
@@ -58,7 +60,8 @@ func (a *App) wait(ctx context.Context, c *client.Client, ids []string, most tim
 	var failed *Failure
 	for i, r := range runs {
 		unanswered := 0
-		for wait := 200 * time.Millisecond; r.State == "queued" || r.State == "running" || r.State == "waiting" && r.Here && r.Question == ""; wait = min(2*wait, 2*time.Second) {
+		for wait := 200 * time.Millisecond; r.State == "queued" || r.State == "running" || r.State == "waiting" && r.Here &&
+			r.Question == ""; wait = min(2*wait, 2*time.Second) {
 			begun := time.Now()
 			next, err := c.Await(ctx, r.ID, 20*time.Second)
 			if err != nil {
@@ -127,7 +130,15 @@ func newestRun(ctx context.Context, c *client.Client, id string) (api.Run, error
 		return api.Run{}, err
 	}
 	if len(runs.Items) == 0 {
-		return api.Run{}, &Failure{Exit: ExitNotFound, Code: "run_not_found", Status: http.StatusNotFound, Task: id, What: "find a run of task " + id, Why: "roost never ran it", Try: "roost resume " + shellWord(id)}
+		return api.Run{}, &Failure{
+			Exit:   ExitNotFound,
+			Code:   "run_not_found",
+			Status: http.StatusNotFound,
+			Task:   id,
+			What:   "find a run of task " + id,
+			Why:    "roost never ran it",
+			Try:    "roost resume " + shellWord(id),
+		}
 	}
 	return runs.Items[0], nil
 }
@@ -136,9 +147,23 @@ func newestRun(ctx context.Context, c *client.Client, id string) (api.Run, error
 func (a *App) waitFailure(ctx context.Context, stop *stopper, id string, err error) error {
 	switch {
 	case errors.Is(context.Cause(ctx), errWaited):
-		return &Failure{Exit: ExitTimeout, Code: "timeout", Task: id, What: "wait for task " + id, Why: "it has not ended in the time that was given", Try: "roost attach " + shellWord(id)}
+		return &Failure{
+			Exit: ExitTimeout,
+			Code: "timeout",
+			Task: id,
+			What: "wait for task " + id,
+			Why:  "it has not ended in the time that was given",
+			Try:  "roost attach " + shellWord(id),
+		}
 	case stop.exit() != 0:
-		return &Failure{Exit: stop.exit(), Code: "cancelled", Task: id, What: "wait for task " + id, Why: "it was interrupted; the task goes on where it runs", Try: "roost wait " + shellWord(id)}
+		return &Failure{
+			Exit: stop.exit(),
+			Code: "cancelled",
+			Task: id,
+			What: "wait for task " + id,
+			Why:  "it was interrupted; the task continues where it runs",
+			Try:  "roost wait " + shellWord(id),
+		}
 	}
 	return err
 }

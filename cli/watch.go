@@ -23,14 +23,14 @@ import (
 type watched struct {
 	task, run string
 	after     string // the event behind which it begins; "0" = the task's start
-	fresh     bool   // what stands before the run's first event is not shown: the task was made for it
+	fresh     bool   // events before the run's first one are not shown: the task was created for this run
 	since     string // durable events from before this time were seen; RFC 3339, "" = none
 	ask       bool   // a person answers its questions here
-	letGo     func() // of a run here that nobody can be asked about: makes it wait, saved
+	letGo     func() // makes a run of this process wait, saved, when no user can answer
 	here      bool   // this process works on it: Ctrl-C stops it. Else Ctrl-C only stops looking
 }
 
-// errDetached: the person looks no more, and the run goes on.
+// errDetached: the user stopped following; the run continues.
 var errDetached = errors.New("detached")
 
 // watcher follows a run by the events of its task.
@@ -43,8 +43,8 @@ type watcher struct {
 	began    map[string]bool // subtasks whose start was shown
 }
 
-// watch shows a run until it ends or waits, and says how. Where this process does not
-// work on it, Ctrl-C ends watching with errDetached.
+// watch shows a run until it ends or waits, and returns how. If another process owns the
+// run, Ctrl-C ends watching with errDetached.
 func (a *App) watch(ctx context.Context, c *client.Client, w watched) (*watcher, engine.Outcome, error) {
 	stop := a.stopperFor(ctx, w.here)
 	defer stop.undo()
@@ -52,7 +52,8 @@ func (a *App) watch(ctx context.Context, c *client.Client, w watched) (*watcher,
 }
 
 // watchUntil is watch with a stopper, and the run where this process started it.
-func (a *App) watchUntil(ctx context.Context, c *client.Client, w watched, stop *stopper, run *engine.Run) (*watcher, engine.Outcome, error) {
+func (a *App) watchUntil(ctx context.Context, c *client.Client, w watched, stop *stopper,
+	run *engine.Run) (*watcher, engine.Outcome, error) {
 	in := &watcher{watched: w, c: c, mine: map[string]bool{}, followed: map[string]bool{}, began: map[string]bool{}}
 	in.follower = &follower{a: a, d: a.show(), of: w.task, own: run, stop: stop}
 	if w.ask {
@@ -109,8 +110,8 @@ func (a *App) stopperFor(ctx context.Context, here bool) *stopper {
 	return a.stopperTelling(ctx, func() {})
 }
 
-// quiet is how long nothing may be heard of a run before it is asked how it stands: who
-// worked on it may be dead, and can say nothing.
+// quiet is how long a run may send no event before the watcher asks for its state: its
+// process may be dead, and a dead process sends no event.
 const quiet = 2 * time.Second
 
 type receivedEvent struct {
@@ -118,10 +119,10 @@ type receivedEvent struct {
 	err error
 }
 
-// one follows one task's run; a subtask that it starts is followed in between, as that
-// is what works meanwhile.
+// one follows one task's run. While a subtask that it started works, one follows the
+// subtask instead.
 func (w *watcher) one(ctx context.Context, id, run, after, since string, depth int) (out engine.Outcome, err error) {
-	lasting := ctx // for what a person said
+	lasting := ctx // for sending answers
 	ctx, done := context.WithCancel(ctx)
 	if !w.here { // whoever leaves does not wait for what was asked of the server
 		defer context.AfterFunc(w.stop.ctx, done)()
@@ -213,12 +214,12 @@ func (w *watcher) one(ctx context.Context, id, run, after, since string, depth i
 	}
 }
 
-// state asks how a run stands of which nothing was heard for a while. owner is the process
-// that works on it, where that does not answer.
+// state asks for the state of a run that sent no event for a while. owner is the process
+// that works on the run, if it does not answer.
 func (w *watcher) state(ctx context.Context, q *asking, run string) (out engine.Outcome, over bool, owner string) {
 	r, err := w.c.Run(ctx, run)
 	if err != nil {
-		return out, false, "" // the events say it when it is for good
+		return out, false, "" // if the failure lasts, the events report it
 	}
 	switch {
 	case r.State == "queued" || r.State == "running" || r.State == "waiting" && (q.open() || r.Here):
@@ -227,33 +228,34 @@ func (w *watcher) state(ctx context.Context, q *asking, run string) (out engine.
 	return outcomeOf(r), true, ""
 }
 
-// mostUnanswered is how often in a row the process that works on a run is asked whether it
-// lives, and does not answer, before nobody follows the run any more.
+// mostUnanswered is how many requests for its state the process of a run may leave
+// unanswered in a row before the watcher gives up.
 const mostUnanswered = 2
 
-// silentOwner is the failure of who waits for a run whose process does not answer.
+// silentOwner is the failure when the process of an awaited run does not answer.
 func silentOwner(what, id, owner string) *Failure {
 	return &Failure{
 		Exit: ExitBusy, Code: "task_locked", Status: http.StatusConflict, Task: id, Retryable: true, What: what,
 		Why: owner + " works on the task and does not answer: it may be stopped",
-		Try: "roost attach " + shellWord(id) + "  # when that process goes on; or end it, and then: roost resume " + shellWord(id),
+		Try: "roost attach " + shellWord(id) + "  # when that process continues; or end it, and then: roost resume " + shellWord(id),
 	}
 }
 
-// outcomeOf is a run's end as the shell tells it.
+// outcomeOf is a run's end as commands print it.
 func outcomeOf(r api.Run) engine.Outcome {
 	out := engine.Outcome{State: r.State, Reason: r.Reason, Code: r.Code, Question: r.Question}
 	if r.Outcome != "" && r.State != "waiting" {
 		out.State = r.Outcome
 	}
 	if out.State == "interrupted" && out.Reason == "" {
-		out.Reason = "the process that worked on it is gone"
+		out.Reason = "the process that worked on it has ended"
 	}
 	return out
 }
 
-// take shows an event. over: the run ended, or waits for somebody who is not here.
-func (w *watcher) take(ctx context.Context, q *asking, got client.Event, id, run, since string, depth int) (out engine.Outcome, over bool, err error) {
+// take shows an event. over: the run ended, or waits for an answer that cannot come from here.
+func (w *watcher) take(ctx context.Context, q *asking, got client.Event, id, run, since string,
+	depth int) (out engine.Outcome, over bool, err error) {
 	e := shownEvent{got, id, depth}
 	if at, _ := esjson.GetString(e.Data, "at"); e.ID != "" && at < since {
 		return out, false, nil
@@ -266,7 +268,15 @@ func (w *watcher) take(ctx context.Context, q *asking, got client.Event, id, run
 	}
 	switch e.Type {
 	case "stream.end":
-		return out, true, &Failure{Exit: ExitNotFound, Code: "task_not_found", Status: 404, Task: id, What: "follow task " + id, Why: "it is gone: it was deleted or moved", Try: "roost trash list"}
+		return out, true, &Failure{
+			Exit:   ExitNotFound,
+			Code:   "task_not_found",
+			Status: 404,
+			Task:   id,
+			What:   "follow task " + id,
+			Why:    "it was deleted or moved",
+			Try:    "roost trash list",
+		}
 	case "stream.snapshot":
 		w.d.Notice("some of what happened was missed; roost show " + id + " shows all of it")
 		return out, false, nil
@@ -317,7 +327,7 @@ func (w *watcher) take(ctx context.Context, q *asking, got client.Event, id, run
 }
 
 // runOf waits for the run of a subtask that was just started. There is none when its
-// start failed, which its parent's events tell.
+// start failed; the events of its parent report that.
 func (w *watcher) runOf(ctx context.Context, id string) (string, bool) {
 	for range 40 {
 		if runs, err := w.c.RunsOf(ctx, id); err == nil && len(runs.Items) > 0 {
@@ -332,12 +342,12 @@ func (w *watcher) runOf(ctx context.Context, id string) (string, bool) {
 	return "", false
 }
 
-// answer sends what the person said to a question.
+// answer sends the user's answer to a question.
 func (w *watcher) answer(ctx context.Context, q *asking, r said) error {
 	q.end()
 	if r.err != nil || r.Stop {
 		if w.stop.ctx.Err() != nil || errors.Is(r.err, context.Canceled) {
-			return nil // a signal, or somebody else's answer
+			return nil // a signal, or an answer from another client
 		}
 		if !w.here {
 			return errDetached
@@ -358,7 +368,7 @@ func (w *watcher) answer(ctx context.Context, q *asking, r said) error {
 	switch {
 	case errors.As(err, &p):
 		w.d.Notice("the answer was not taken: " + p.Detail)
-	case errors.As(err, &un): // it is followed over that, and so it is asked over that
+	case errors.As(err, &un): // the connection of the events carries the question, too
 		w.d.Notice("the answer was not taken: " + un.Error())
 	default:
 		return err
@@ -368,9 +378,16 @@ func (w *watcher) answer(ctx context.Context, q *asking, r said) error {
 	return nil
 }
 
-// detached says that a run goes on without anybody who looks.
+// detached is the failure of a follower that left: the run continues.
 func (w *watcher) detached() *Failure {
-	return &Failure{Exit: cmp.Or(w.stop.exit(), ExitInterrupt), Code: "detached", Task: w.of, What: "stop following task " + w.of, Why: "the task goes on where it runs", Try: "roost attach " + w.of + "  # or stop it: roost cancel " + w.of}
+	return &Failure{
+		Exit: cmp.Or(w.stop.exit(), ExitInterrupt),
+		Code: "detached",
+		Task: w.of,
+		What: "stop following task " + w.of,
+		Why:  "the task continues where it runs",
+		Try:  "roost attach " + w.of + "  # or stop it: roost cancel " + w.of,
+	}
 }
 
 // watchOn watches a run and prints its result, as run and resume do.

@@ -11,15 +11,15 @@ import (
 	"github.com/roost-dev/roost/view"
 )
 
-// said is what came of asking a question on the terminal.
+// said is the outcome of asking a question on the terminal.
 type said struct {
 	display.Reply
 	question string
 	err      error
 }
 
-// asking is the question that stands on the terminal now, of one task. It is asked
-// beside the events: somebody else's answer takes it off.
+// asking is the question of one task that is on the terminal now. Events are handled while
+// it is open: an answer from another client removes it.
 type asking struct {
 	w      *watcher
 	id     string             // of the task
@@ -32,8 +32,8 @@ type asking struct {
 	wait   sync.WaitGroup
 }
 
-// ask puts a question to the person, if it is still open: what a stream tells of the past may be
-// answered long since.
+// ask puts a question to the user, if it is still open: a stream also holds questions that
+// were answered long ago.
 func (q *asking) ask(ctx context.Context, opened api.QuestionOpened, d *display.Display) {
 	if !q.still(ctx, opened.Question) {
 		return
@@ -98,7 +98,7 @@ func (q *asking) still(ctx context.Context, question string) bool {
 	return false
 }
 
-// said is where the answer comes; nil while nothing is asked.
+// said is the channel of the answer; nil while no question is open.
 func (q *asking) said() <-chan said { return q.out }
 
 func (q *asking) open() bool { return q.now != "" }

@@ -8,9 +8,9 @@ import (
 	"github.com/roost-dev/roost/api"
 )
 
-// A subtask that works already when somebody begins to follow its task is in no event that
-// is shown: its start is told in an earlier run, or lies before the words that were sent.
-// It is what works, and what asks, so it is looked for when the task itself says nothing.
+// A subtask may already work when a client begins to follow its task. Then no shown event
+// names it: it started in an earlier run, or before the words that were sent. The subtask
+// works and asks, so the watcher looks for it when its task sends no event.
 
 const (
 	soonBelow = 300 * time.Millisecond // of silence until the first look
@@ -22,7 +22,7 @@ const (
 func (w *watcher) running(ctx context.Context, id string) *api.Run {
 	t, err := w.c.Task(ctx, id)
 	if err != nil {
-		return nil // the events say it when it is for good
+		return nil // if the failure lasts, the events report it
 	}
 	for _, child := range slices.Backward(t.ChildIDs[max(0, len(t.ChildIDs)-mostBelow):]) {
 		runs, err := w.c.RunsOf(ctx, child)

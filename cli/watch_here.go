@@ -9,7 +9,7 @@ import (
 	"github.com/roost-dev/roost/engine"
 )
 
-// waiting is a task above one that is about to go on, and how it stood before.
+// waiting is a task above that is about to continue, and its state before.
 type waiting struct {
 	task, after string
 	run         api.Run
@@ -18,14 +18,14 @@ type waiting struct {
 // mostAbove bounds how many tasks above one are looked at.
 const mostAbove = 32
 
-// above are the tasks that wait for this one, the nearest first: when it is completed by a
-// run of this process, each may be woken. It is asked for before the words are sent, which may
+// above are the tasks that wait for this one, the nearest first: when a run of this process
+// completes it, each may be woken. They are read before the words are sent, which may
 // be enough for all of them.
 func (a *App) above(ctx context.Context, c *client.Client, id string) (out []waiting) {
 	for len(out) < mostAbove {
 		t, err := c.Task(ctx, id)
 		if err != nil || t.ParentID == "" {
-			return out // who goes on with the task tells what is wrong with it
+			return out // the run that continues the task reports what is wrong with it
 		}
 		up := waiting{task: t.ParentID}
 		if up.after, err = c.Mark(ctx, up.task); err != nil {
@@ -56,7 +56,7 @@ func (a *App) watchHere(ctx context.Context, c *client.Client, e *engine.Engine,
 	w.here = true
 	if !w.ask {
 		w.letGo = func() {
-			// Nothing is hurried: the question is told before the run has come to wait with it.
+			// Drain waits: the event of the question comes before the run waits for the answer.
 			_ = e.Drain(context.WithoutCancel(ctx))
 		}
 	}
@@ -73,7 +73,7 @@ func (a *App) watchHere(ctx context.Context, c *client.Client, e *engine.Engine,
 			return a.concluded(in, outcome, nil)
 		}
 		if !a.flags.json {
-			a.say("subtask %s is completed; task %s, which waited for it, goes on", w.task, above[0].task)
+			a.say("subtask %s is completed; task %s, which waited for it, continues", w.task, above[0].task)
 		}
 		w.task, w.run, w.after, w.fresh, w.since = above[0].task, run, above[0].after, false, ""
 		above = above[1:]

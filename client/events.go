@@ -264,7 +264,11 @@ func clone(v url.Values) url.Values {
 
 // Mark is the ID of the newest durable event of a task, for Events; "0" when it has none.
 func (c *Client) Mark(ctx context.Context, task string) (string, error) {
-	head, err := c.Ask(ctx, Request{Method: http.MethodHead, Path: taskPath(task, "events"), Header: http.Header{"Accept": {"text/event-stream"}}}, nil)
+	head, err := c.Ask(ctx, Request{
+		Method: http.MethodHead,
+		Path:   taskPath(task, "events"),
+		Header: http.Header{"Accept": {"text/event-stream"}},
+	}, nil)
 	var silent *Unreachable
 	if errors.As(err, &silent) { // a refusal without a body: the task document has the reason
 		if _, why := c.Task(ctx, task); why != nil {

@@ -53,7 +53,8 @@ func (l *local) RoundTrip(r *http.Request) (*http.Response, error) {
 		}()
 		l.handler.ServeHTTP(a, in)
 	}()
-	stop := context.AfterFunc(ctx, func() { _ = w.CloseWithError(context.Cause(ctx)) }) // a handler that writes must not wait after its reader has gone
+	// a handler that writes must not wait after its reader has gone
+	stop := context.AfterFunc(ctx, func() { _ = w.CloseWithError(context.Cause(ctx)) })
 	end := sync.OnceFunc(func() {
 		cancel()
 		_ = out.Close() // never fails

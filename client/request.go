@@ -123,7 +123,8 @@ func (c *Client) again(ctx context.Context, r *Request, ask func() error) error 
 		case errors.As(err, &p):
 			// 409 means that the server still works on the first request under this key. The caller judges other
 			// refusals, except those of a server that is stopping or overloaded.
-			busy := p.Code == "idempotency_in_flight" || p.Retryable && (p.Status == http.StatusServiceUnavailable || p.Status == http.StatusTooManyRequests) && p.after > 0
+			busy := p.Code == "idempotency_in_flight" || p.Retryable && (p.Status == http.StatusServiceUnavailable ||
+				p.Status == http.StatusTooManyRequests) && p.after > 0
 			if !busy || n >= tries || !repeatable {
 				return p
 			}

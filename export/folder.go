@@ -55,7 +55,10 @@ func Folder(ctx context.Context, dir string, v *store.View) (Report, error) {
 		list        []*task.Message
 	}{{docs.UI, roofmt.UIName, "ui", v.State.UI()}, {docs.API, roofmt.APIName, "api", v.State.API()}} {
 		if h.doc != nil && h.doc.Intact() && (v.Log == nil || current(ctx, h.doc, v, h.list)) {
-			files = append(files, roofmt.Replacement{Name: h.name, Write: func(w io.Writer) error { _, err := h.doc.WriteTo(w); return err }})
+			files = append(files, roofmt.Replacement{Name: h.name, Write: func(w io.Writer) error {
+				_, err := h.doc.WriteTo(w)
+				return err
+			}})
 			continue
 		}
 		behind = behind || v.Log != nil
@@ -105,7 +108,8 @@ func current(ctx context.Context, doc *roofmt.Document, v *store.View, list []*t
 }
 
 // history is the file of one history, made from its elements, and what is damaged of it.
-func history(ctx context.Context, v *store.View, from *originals, name, short string, list []*task.Message, r *Report) ([]roofmt.Replacement, error) {
+func history(ctx context.Context, v *store.View, from *originals, name, short string, list []*task.Message,
+	r *Report) ([]roofmt.Replacement, error) {
 	var out []roofmt.Replacement
 	if len(list) > 0 || v.Log != nil {
 		out = append(out, roofmt.Replacement{Name: name, Write: func(w io.Writer) error {

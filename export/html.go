@@ -161,7 +161,8 @@ func clock(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02
 
 // item writes one message. anchor makes its number a link target.
 func (p *page) item(it view.Item, anchor string) {
-	p.print("<section class=\"%s\" id=\"%s-%d\"><header><a href=\"#%s-%d\">#%d</a> %s", it.Class, anchor, it.Number, anchor, it.Number, it.Number, p.headline(it))
+	p.print("<section class=\"%s\" id=\"%s-%d\"><header><a href=\"#%s-%d\">#%d</a> %s", it.Class, anchor, it.Number, anchor,
+		it.Number, it.Number, p.headline(it))
 	if it.TS != 0 {
 		p.print(" <time>%s</time>", clock(it.TS))
 	}

@@ -70,7 +70,9 @@ func (l *Lines) Of(batch []Element) iter.Seq2[int, []view.Line] {
 
 // answersOf are the answers to rows of another tool.
 func (l *Lines) answersOf(batch []Element) (answers map[int]view.Item) {
-	if !l.options.API && !l.options.Effective && slices.ContainsFunc(batch, func(e Element) bool { return e.Message != nil && e.Message.Foreign }) {
+	if !l.options.API && !l.options.Effective && slices.ContainsFunc(batch, func(e Element) bool {
+		return e.Message != nil && e.Message.Foreign
+	}) {
 		rows := make([][]byte, len(batch))
 		for i, one := range batch {
 			rows[i] = one.Raw

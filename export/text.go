@@ -39,9 +39,14 @@ type typesetter struct {
 }
 
 func newTypesetter(by *redact.Redactor) *typesetter {
-	t := &typesetter{mask: mask{by: by}, left: maxColoured, format: chromahtml.New(chromahtml.WithClasses(true), chromahtml.PreventSurroundingPre(true))}
+	t := &typesetter{
+		mask:   mask{by: by},
+		left:   maxColoured,
+		format: chromahtml.New(chromahtml.WithClasses(true), chromahtml.PreventSurroundingPre(true)),
+	}
 	// No links by reference: the lines with their addresses would not be shown, even if no link uses them.
-	plain := parser.NewParser(parser.WithBlockParsers(parser.DefaultBlockParsers()...), parser.WithInlineParsers(parser.DefaultInlineParsers()...))
+	plain := parser.NewParser(parser.WithBlockParsers(parser.DefaultBlockParsers()...),
+		parser.WithInlineParsers(parser.DefaultInlineParsers()...))
 	t.md = goldmark.New(
 		goldmark.WithParser(plain),
 		goldmark.WithExtensions(extension.Table, extension.Strikethrough, extension.TaskList),
@@ -271,7 +276,8 @@ func (p plainNodes) fenced(w util.BufWriter, source []byte, n ast.Node, entering
 				w.WriteString(`<p class="text">` + html.EscapeString(info) + "</p>\n") //nolint:errcheck // into memory
 			}
 		}
-		w.WriteString(`<pre class="chroma"><code>` + p.t.code(lines(block, source), language) + "</code></pre>\n") //nolint:errcheck // into memory
+		//nolint:errcheck // into memory
+		w.WriteString(`<pre class="chroma"><code>` + p.t.code(lines(block, source), language) + "</code></pre>\n")
 	}
 	return ast.WalkSkipChildren, nil
 }

@@ -163,7 +163,8 @@ type called struct {
 var families = map[string][]string{
 	"newFileCreated": edits, "editedExistingFile": edits, "appliedDiff": edits, "insertContent": edits, "searchAndReplace": edits,
 	"listFilesTopLevel": {"list_files"}, "listFilesRecursive": {"list_files"}, "listFiles": {"list_files"},
-	"command": {"execute_command"}, "useSkill": {"use_skill", "skill"}, "webSearch": {"web_search"}, "readCommandOutput": {"read_command_output"},
+	"command": {"execute_command"}, "useSkill": {"use_skill",
+		"skill"}, "webSearch": {"web_search"}, "readCommandOutput": {"read_command_output"},
 }
 
 var edits = []string{

@@ -31,7 +31,8 @@ func params(input []byte) (list []param, ok bool) {
 }
 
 // targets are the parameters that name the object of a call, the most specific first.
-var targets = []string{"path", "file_path", "target_file", "command", "regex", "query", "url", "uri", "mode_slug", "mode", "skill", "action"}
+var targets = []string{"path", "file_path", "target_file", "command", "regex", "query", "url", "uri", "mode_slug", "mode",
+	"skill", "action"}
 
 // bodies are the parameters that hold the content of a call: their text needs no name.
 var bodies = []string{"content", "result", "question", "message", "todos", "response", "text", "reason", "context"}

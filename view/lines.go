@@ -79,7 +79,9 @@ func Headline(it Item) string {
 	switch {
 	case it.Class == Request || it.Class == Note || it.Class == Tool:
 		head = joinWords(orName(it), head)
-	case it.Class == Failure && slices.ContainsFunc([]string{"fail", "error", "denied"}, func(s string) bool { return strings.Contains(head, s) }): // the title contains it already
+	case it.Class == Failure && slices.ContainsFunc([]string{"fail", "error", "denied"}, func(s string) bool {
+		return strings.Contains(head, s)
+	}): // the title contains it already
 	default:
 		head = joinWords(marks[it.Class], head)
 	}
