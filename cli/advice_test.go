@@ -67,7 +67,7 @@ func TestFailuresAdviseWhatCanBeDone(t *testing.T) {
 	work, ask := w.ids()
 	wanted := map[string][]string{ // what must be said, beside what can be done
 		"wait ASK":                   {"which colour?", ".q", "--choice 1"},
-		"answer ASK --yes":           {"asked for words", "which colour?", "--choice 1"},
+		"answer ASK --yes":           {"it wants words", "which colour?", "--choice 1"},
 		"answer ASK --choice 9":      {"it has 2 choices: red | blue"},
 		"resume nothing":             {"roost list"},
 		"resume WORK -C DIR/nowhere": {"-C DIR", "nowhere"},

@@ -98,7 +98,7 @@ func (a *App) printCheckpoints(l api.Checkpoints) error {
 	return nil
 }
 
-// titleText is what a checkpoint is named after. The reason already tells what kind it is,
+// titleText is what a checkpoint is named after. The reason already names the kind,
 // so the words that a restore puts before the files are left out.
 func titleText(c api.Checkpoint) string {
 	return display.OneLine(view.CheckpointTitle(c.Title))

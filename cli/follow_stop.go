@@ -58,7 +58,7 @@ func (f *follower) askWhat() {
 	} else if choice == stopOne {
 		choice = stopBoth // the subtask has ended
 	}
-	f.stop.answered(choice) // before the line is printed: a user who reads it may press Ctrl-C again
+	f.stop.answered(choice) // before the line is printed: after reading it the user may press Ctrl-C again
 	switch choice {
 	case stopNothing:
 		f.d.Line(view.Dim, "· nothing is stopped")

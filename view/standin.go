@@ -8,7 +8,7 @@ import (
 )
 
 // UIFromAPI reconstructs the rows that the user would have seen from the messages that the model was sent. It replaces a
-// history that is gone; each row has "inferred":true. The cost of requests, and questions in between, are lost.
+// history that is missing; each row has "inferred":true. The cost of requests, and questions in between, are lost.
 func UIFromAPI(messages [][]byte) [][]byte {
 	m := uiMaker{results: map[string][]byte{}, names: map[string]string{}}
 	for _, raw := range messages {

@@ -9,7 +9,7 @@ import (
 )
 
 // APIFromUI reconstructs the messages of the model's history from the rows that the user saw: text, reasoning, calls and
-// the output of commands. It replaces a history that is gone; each message has "inferred":true. It is for reading only:
+// the output of commands. It replaces a missing history; each message has "inferred":true. It is for reading only:
 // the rows do not hold the real results of tools, and unknown results are marked as such.
 func APIFromUI(rows [][]byte) [][]byte {
 	m := apiMaker{}
