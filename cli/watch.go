@@ -124,7 +124,7 @@ type receivedEvent struct {
 func (w *watcher) one(ctx context.Context, id, run, after, since string, depth int) (out engine.Outcome, err error) {
 	lasting := ctx // for sending answers
 	ctx, done := context.WithCancel(ctx)
-	if !w.here { // whoever leaves does not wait for what was asked of the server
+	if !w.here { // a user who leaves does not wait for the server
 		defer context.AfterFunc(w.stop.ctx, done)()
 		defer func() {
 			if err != nil && w.stop.ctx.Err() != nil {
@@ -175,7 +175,7 @@ func (w *watcher) one(ctx context.Context, id, run, after, since string, depth i
 			if over || err != nil {
 				return out, err
 			}
-		case reply := <-q.said():
+		case reply := <-q.reply():
 			if err := w.answer(lasting, q, reply); err != nil {
 				return engine.Outcome{}, err
 			}
@@ -343,7 +343,7 @@ func (w *watcher) runOf(ctx context.Context, id string) (string, bool) {
 }
 
 // answer sends the user's answer to a question.
-func (w *watcher) answer(ctx context.Context, q *asking, r said) error {
+func (w *watcher) answer(ctx context.Context, q *asking, r questionReply) error {
 	q.end()
 	if r.err != nil || r.Stop {
 		if w.stop.ctx.Err() != nil || errors.Is(r.err, context.Canceled) {

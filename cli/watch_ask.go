@@ -11,8 +11,8 @@ import (
 	"github.com/roost-dev/roost/view"
 )
 
-// said is the outcome of asking a question on the terminal.
-type said struct {
+// questionReply is the outcome of asking a question on the terminal.
+type questionReply struct {
 	display.Reply
 	question string
 	err      error
@@ -28,7 +28,7 @@ type asking struct {
 	opened api.QuestionOpened // the newest that was asked, and where
 	d      *display.Display
 	quit   context.CancelFunc
-	out    chan said
+	out    chan questionReply
 	wait   sync.WaitGroup
 }
 
@@ -40,7 +40,7 @@ func (q *asking) ask(ctx context.Context, opened api.QuestionOpened, d *display.
 	}
 	q.end()
 	ctx, q.quit = context.WithCancel(ctx)
-	q.now, q.out = opened.Question, make(chan said, 1)
+	q.now, q.out = opened.Question, make(chan questionReply, 1)
 	q.opened, q.d = opened, d
 	out := q.out
 	if q.w.own == nil {
@@ -48,7 +48,7 @@ func (q *asking) ask(ctx context.Context, opened api.QuestionOpened, d *display.
 	}
 	q.wait.Go(func() {
 		r, err := q.w.prompter.On(d).Ask(ctx, opened)
-		out <- said{r, opened.Question, err}
+		out <- questionReply{r, opened.Question, err}
 	})
 }
 
@@ -98,8 +98,8 @@ func (q *asking) still(ctx context.Context, question string) bool {
 	return false
 }
 
-// said is the channel of the answer; nil while no question is open.
-func (q *asking) said() <-chan said { return q.out }
+// reply is the channel of the answer; nil while no question is open.
+func (q *asking) reply() <-chan questionReply { return q.out }
 
 func (q *asking) open() bool { return q.now != "" }
 
