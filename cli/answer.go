@@ -35,8 +35,9 @@ func (a *App) answerCommand() *cobra.Command {
 			"continues the task and follows it, as roost resume does; a server does so by itself.\n\n" +
 			"--json: {question, task_id, run_id, approve, text, by}, and then the events of a run that\n" +
 			"continues here.",
-		Example: "  roost answer 0199 --yes\n  roost answer 0199 --no \"use the other file\"\n  roost answer 0199 --choice 2\n  roost answer 0199 \"the blue one\"",
-		Args:    count(1, -1, "roost answer ID --yes"), ValidArgsFunction: first(a.taskIDs),
+		Example: "  roost answer 0199 --yes\n  roost answer 0199 --no \"use the other file\"\n" +
+			"  roost answer 0199 --choice 2\n  roost answer 0199 \"the blue one\"",
+		Args: count(1, -1, "roost answer ID --yes"), ValidArgsFunction: first(a.taskIDs),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := oneOf(cmd, "yes", "no", "choice"); err != nil {
 				return err

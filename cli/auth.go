@@ -36,9 +36,14 @@ func (a *App) authCommand() *cobra.Command {
 	var ring bool
 	names := words(setup.Providers()...)
 	set := &cobra.Command{
-		Use: "set PROVIDER", Short: "Keep a key, from a prompt or stdin", Args: count(0, 1,
-			"roost auth set anthropic"), ValidArgsFunction: first(names),
-		Example: "  roost auth set anthropic\n  roost auth set anthropic --keyring\n  pass show openai | roost auth set openai\n  roost auth set --profile work",
+		Use:               "set PROVIDER",
+		Short:             "Keep a key, from a prompt or stdin",
+		Args:              count(0, 1, "roost auth set anthropic"),
+		ValidArgsFunction: first(names),
+		Example: "  roost auth set anthropic\n" +
+			"  roost auth set anthropic --keyring\n" +
+			"  pass show openai | roost auth set openai\n" +
+			"  roost auth set --profile work",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			name, of, err := a.account("set", profile, args)
 			if err != nil {
@@ -52,8 +57,10 @@ func (a *App) authCommand() *cobra.Command {
 		},
 	}
 	remove := &cobra.Command{
-		Use: "remove PROVIDER", Short: "Forget a key that auth set kept", Args: count(0, 1,
-			"roost auth remove anthropic"), ValidArgsFunction: first(names),
+		Use:               "remove PROVIDER",
+		Short:             "Forget a key that auth set kept",
+		Args:              count(0, 1, "roost auth remove anthropic"),
+		ValidArgsFunction: first(names),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			name, of, err := a.account("remove", profile, args)
 			if err != nil {
@@ -68,9 +75,11 @@ func (a *App) authCommand() *cobra.Command {
 	}
 	set.Flags().BoolVar(&ring, "keyring", false, "keep it in the system's keyring and not in a file")
 	parent.AddCommand(set, remove, &cobra.Command{
-		Use: "status [PROVIDER]", Short: "Show where keys come from, and their last four characters", Args: count(0, 1,
-			"roost auth status"), ValidArgsFunction: first(names),
-		RunE: func(_ *cobra.Command, args []string) error { return a.authStatus(args) },
+		Use:               "status [PROVIDER]",
+		Short:             "Show where keys come from, and their last four characters",
+		Args:              count(0, 1, "roost auth status"),
+		ValidArgsFunction: first(names),
+		RunE:              func(_ *cobra.Command, args []string) error { return a.authStatus(args) },
 	})
 	return parent
 }

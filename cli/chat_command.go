@@ -37,8 +37,13 @@ func (a *App) chatCommand() *cobra.Command {
 			"Without a terminal, or with TERM=dumb, it reads lines and prints lines; each prompt is sent\n" +
 			"when the run before it has ended. Without a terminal a line that cannot be done ends the chat,\n" +
 			"and so does a question (exit 11), unless the next line is /answer WORDS.",
-		Example: "  roost chat\n  roost chat 0199\n  roost chat --mode ask --approve read\n  printf 'hello\\nand now the tests\\n' | roost chat",
-		Args:    count(0, 1, "roost chat ID"),
+		Example: "  roost chat\n" +
+			"  roost chat 0199\n" +
+			"  roost chat --mode ask --approve read\n" +
+			"  printf 'hello\\n" +
+			"and now the tests\\n" +
+			"' | roost chat",
+		Args: count(0, 1, "roost chat ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if a.flags.json {
 				return usage("roost chat --json", "a chat is for people; programs run and send",
@@ -169,8 +174,8 @@ func (a *App) chat(ctx context.Context, c *client.Client, e *engine.Engine, v *c
 		}
 	case errors.As(err, &waiting):
 		return &Failure{Exit: ExitInput, Code: "input_needed", Task: id, What: "the run of task " + id + " waits for an answer",
-			Why: "there is no terminal to ask on, and the next line was not written for it", Try: "roost answer " + id +
-				` "your answer"  # in the chat: /answer WORDS`}
+			Why: "there is no terminal to ask on, and the next line was not written for it",
+			Try: "roost answer " + id + ` "your answer"  # in the chat: /answer WORDS`}
 	case errors.As(err, &line):
 		return failureOfLine(line, id)
 	case err != nil:

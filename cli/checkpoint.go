@@ -27,8 +27,11 @@ func (a *App) checkpointCommand() *cobra.Command {
 			"repository is never written to: no commit, branch, stash or index of yours changes.\n\n" +
 			"C is c3 or 3; 0 for the files before the task changed anything; the beginning of a\n" +
 			"checkpoint's commit; or '#12', the state at that message as roost show numbers it.",
-		Example: "  roost checkpoint list 0199\n  roost checkpoint diff 0199 c3\n  roost checkpoint restore 0199 c3 --dry-run\n  roost checkpoint restore 0199 c3 --path src",
-		Args:    count(0, 1, "roost checkpoint list ID"), ValidArgsFunction: first(a.taskIDs),
+		Example: "  roost checkpoint list 0199\n" +
+			"  roost checkpoint diff 0199 c3\n" +
+			"  roost checkpoint restore 0199 c3 --dry-run\n" +
+			"  roost checkpoint restore 0199 c3 --path src",
+		Args: count(0, 1, "roost checkpoint list ID"), ValidArgsFunction: first(a.taskIDs),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return cmd.Help()

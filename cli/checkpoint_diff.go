@@ -32,8 +32,10 @@ func (a *App) checkpointDiffCommand() *cobra.Command {
 			"added, removed, why, patch}]}; from and to of a file are {kind, mode, size, hash, blob}; added\n" +
 			"and removed are lines, and why is the reason when a file is not compared by lines. With --stat there\n" +
 			"is no patch.",
-		Example: "  roost checkpoint diff 0199\n  roost checkpoint diff 0199 c2 c5 --stat\n  roost checkpoint diff 0199 0 now --path src/main.go",
-		Args:    count(1, 3, "roost checkpoint diff ID C C2"), ValidArgsFunction: a.checkpointNames("now"),
+		Example: "  roost checkpoint diff 0199\n" +
+			"  roost checkpoint diff 0199 c2 c5 --stat\n" +
+			"  roost checkpoint diff 0199 0 now --path src/main.go",
+		Args: count(1, 3, "roost checkpoint diff ID C C2"), ValidArgsFunction: a.checkpointNames("now"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				o.From = args[1]

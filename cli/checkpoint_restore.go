@@ -41,8 +41,10 @@ func (a *App) checkpointRestoreCommand() *cobra.Command {
 			"--json: {task_id, dry_run, to: {checkpoint, ...}, safety, files, conflicts, lost: [{path,\n" +
 			"change: added|changed|deleted|mode, how: restore|merge|overwrite, why, doubt, size}], bytes, left: [PATH],\n" +
 			"outcome: done|rolled_back|nothing}.",
-		Example: "  roost checkpoint restore 0199 --dry-run\n  roost checkpoint restore 0199 c3\n  roost checkpoint restore 0199 '#12' --path src --on-conflict merge --yes",
-		Args:    count(1, 2, "roost checkpoint restore ID C"), ValidArgsFunction: a.checkpointNames(),
+		Example: "  roost checkpoint restore 0199 --dry-run\n" +
+			"  roost checkpoint restore 0199 c3\n" +
+			"  roost checkpoint restore 0199 '#12' --path src --on-conflict merge --yes",
+		Args: count(1, 2, "roost checkpoint restore ID C"), ValidArgsFunction: a.checkpointNames(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				o.To = args[1]
@@ -196,8 +198,14 @@ func whyText(why, otherwise string) string {
 // restoreFailure is the failure that a finished restore reports through its exit code.
 func restoreFailure(r api.RestoreResult) error {
 	if !r.DryRun && len(r.Lost) > 0 {
-		return &Failure{Exit: ExitDamaged, Code: "content_lost", Task: r.ID, What: "restore all files of task " + r.ID,
-			Why: namesText(r.Lost) + ": the content at that time was not kept, so that the file stays as it is", Try: "roost checkpoint diff " + shellWord(r.ID) + " " + r.To.Name()}
+		return &Failure{
+			Exit: ExitDamaged,
+			Code: "content_lost",
+			Task: r.ID,
+			What: "restore all files of task " + r.ID,
+			Why:  namesText(r.Lost) + ": the content at that time was not kept, so that the file stays as it is",
+			Try:  "roost checkpoint diff " + shellWord(r.ID) + " " + r.To.Name(),
+		}
 	}
 	return nil
 }

@@ -27,7 +27,8 @@ func (a *App) condenseCommand() *cobra.Command {
 			"and --model name another one for the summary alone.\n\n" +
 			"A run does the same by itself when the next request would not fit, or at the part of\n" +
 			"the model's window that the setting condense_at names (percent, or never).",
-		Example:           "  roost condense 0199\n  roost condense 0199 --keep \"the table of test results\"\n  roost condense 0199 --dry-run",
+		Example: "  roost condense 0199\n  roost condense 0199 --keep \"the table of test results\"\n" +
+			"  roost condense 0199 --dry-run",
 		Args:              count(1, 1, "roost condense ID"),
 		ValidArgsFunction: first(a.taskIDs),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -90,10 +91,12 @@ func (a *App) condense(ctx context.Context, id string, body api.NewCondense) err
 // tellCondensed prints what a summary replaces, or would replace.
 func (a *App) tellCondensed(out api.Condensed) error {
 	if out.DryRun {
-		return a.println(fmt.Sprintf("would condense %s: a summary for %d messages (%d are sent now), %d stay as they are; the next request has about %d tokens, and to ask costs %s",
+		return a.println(fmt.Sprintf("would condense %s: a summary for %d messages (%d are sent now), %d stay as they are; "+
+			"the next request has about %d tokens, and to ask costs %s",
 			out.Task, out.Messages, out.Sent, out.Kept, out.Before, costWords(out.Cost)))
 	}
-	if err := a.println(fmt.Sprintf("condensed %s: a summary stands for %d messages, %d stay as they are; about %d tokens are %d now; it cost %s",
+	if err := a.println(fmt.Sprintf("condensed %s: a summary stands for %d messages, %d stay as they are; "+
+		"about %d tokens are %d now; it cost %s",
 		out.Task, out.Messages, out.Kept, out.Before, out.After, costWords(out.Cost))); err != nil {
 		return err
 	}

@@ -47,9 +47,11 @@ func (a *App) configCommand() *cobra.Command {
 			RunE: func(_ *cobra.Command, args []string) error { return a.configSet(args[0], args[1:]) },
 		},
 		&cobra.Command{
-			Use: "unset KEY", Short: "Take one setting out of the file", Args: count(1, 1,
-				"roost config unset model"), ValidArgsFunction: settingKeys,
-			RunE: func(_ *cobra.Command, args []string) error { return a.configSet(args[0], nil) },
+			Use:               "unset KEY",
+			Short:             "Take one setting out of the file",
+			Args:              count(1, 1, "roost config unset model"),
+			ValidArgsFunction: settingKeys,
+			RunE:              func(_ *cobra.Command, args []string) error { return a.configSet(args[0], nil) },
 		},
 		&cobra.Command{
 			Use: "path", Short: "Print where the file is", Args: count(0, 0, "roost config path"),
@@ -200,8 +202,7 @@ func (a *App) configGet(name string) error {
 }
 
 // configSet changes a setting, or takes it out when there is no value. It works on the file alone: what is wrong
-// elsewhere in it must not keep a
-// person from mending it.
+// elsewhere in it must not keep the user from changing it.
 func (a *App) configSet(name string, values []string) error {
 	k, known := knownKey(name)
 	if known != nil && len(values) > 0 {

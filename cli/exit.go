@@ -101,7 +101,8 @@ func failureOf(err error) *Failure {
 	case errors.As(err, &unknown):
 		f.Exit, f.Code, f.Task, f.What = ExitConfig, "unknown_profile", unknown.Task, "continue the task "+unknown.Task+" with its profile"
 		f.Why = unknown.Error() + "; the editor's settings hold it"
-		f.Try = "roost resume " + unknown.Task + " --profile NAME  # or --provider NAME; for all such tasks of its source: roost config set source_profiles." + unknown.Source + " NAME"
+		f.Try = "roost resume " + unknown.Task + " --profile NAME  # or --provider NAME; for all such tasks of its source: " +
+			"roost config set source_profiles." + unknown.Source + " NAME"
 	case errors.As(err, &config):
 		f.Exit, f.Code, f.What, f.Why, f.Try = ExitConfig, "configuration", config.What, config.Why, config.Try
 	case errors.As(err, &noMode):

@@ -35,7 +35,8 @@ func providerAdvice(task string, err error) (try, why string) {
 // words of Ollama, OpenRouter, vLLM and llama.cpp.
 func toolless(said string) bool {
 	for _, words := range []string{
-		"not support tools", "support tool use", "not support function calling", "not support tool", "enable-auto-tool-choice", "tools param requires --jinja",
+		"not support tools", "support tool use", "not support function calling", "not support tool",
+		"enable-auto-tool-choice", "tools param requires --jinja",
 	} {
 		if strings.Contains(said, words) {
 			return true

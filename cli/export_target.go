@@ -39,8 +39,8 @@ func (x *exporter) aim() error {
 	path := x.abs(f.output)
 	info, err := os.Stat(path)
 	isDir := err == nil && info.IsDir()
-	wantsDir := f.format == "roo" || many && f.format != "archive" || strings.HasSuffix(f.output,
-		string(filepath.Separator)) || strings.HasSuffix(f.output, "/")
+	wantsDir := f.format == "roo" || many && f.format != "archive" ||
+		strings.HasSuffix(f.output, string(filepath.Separator)) || strings.HasSuffix(f.output, "/")
 	if err == nil && !isDir && wantsDir {
 		return usage(name+" -o "+f.output, "it is a file, and a folder is needed", name+" -o DIR ID...")
 	}

@@ -32,8 +32,10 @@ func (a *App) filesCommand() *cobra.Command {
 			"content, the file's time decides; --json names that in `inferred`.\n\n" +
 			"Nothing is changed and nothing is sent. When the task continues, its model learns once\n" +
 			"of what changed.",
-		Example: "  roost files 0199\n  roost files 0199 --check && echo all as the model knows them\n  roost files 0199 --path src/main.go",
-		Args:    count(1, 1, "roost files ID"), ValidArgsFunction: first(a.taskIDs),
+		Example: "  roost files 0199\n" +
+			"  roost files 0199 --check && echo all as the model knows them\n" +
+			"  roost files 0199 --path src/main.go",
+		Args: count(1, 1, "roost files ID"), ValidArgsFunction: first(a.taskIDs),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.files(cmd.Context(), args[0], dir, path, check)
 		},

@@ -18,7 +18,8 @@ type guardFlags struct {
 
 func (g *guardFlags) add(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringArrayVar(&g.allow, "allow-tool", nil, "let a tool, or read or write, run unasked: `RULE` is write_to_file, \"write(docs/**)\", ...")
+	f.StringArrayVar(&g.allow, "allow-tool", nil, "let a tool, or read or write, run unasked: "+
+		"`RULE` is write_to_file, \"write(docs/**)\", ...")
 	f.StringArrayVar(&g.ask, "ask-tool", nil, "ask before what `RULE` covers, even where another rule allows it")
 	f.StringArrayVar(&g.deny, "deny-tool", nil, "refuse what `RULE` covers")
 	f.StringVar(&g.taskCost, "max-cost-task", "", "stop when the task and its subtasks have ever spent this `AMOUNT` of US dollars")

@@ -55,9 +55,18 @@ type mcpResource struct {
 
 func itemOf(s mcp.Server) mcpItem {
 	return mcpItem{
-		Name: s.Name, State: strings.ReplaceAll(string(s.State), " ",
-			"_"), Problem: s.Problem, Scope: string(s.Scope), File: s.File, Kind: string(s.Kind),
-		Line: s.Line(), Env: sortedKeys(s.Env), Headers: sortedKeys(s.Headers), Always: notNil(s.Always), Disabled: notNil(s.Off), Timeout: s.Timeout.Seconds(),
+		Name:     s.Name,
+		State:    strings.ReplaceAll(string(s.State), " ", "_"),
+		Problem:  s.Problem,
+		Scope:    string(s.Scope),
+		File:     s.File,
+		Kind:     string(s.Kind),
+		Line:     s.Line(),
+		Env:      sortedKeys(s.Env),
+		Headers:  sortedKeys(s.Headers),
+		Always:   notNil(s.Always),
+		Disabled: notNil(s.Off),
+		Timeout:  s.Timeout.Seconds(),
 	}
 }
 

@@ -130,7 +130,8 @@ func (a *App) models(provider string) error {
 			}
 		}
 	}
-	a.say("US dollars for a million tokens: written, read from a cache, put into it (- is unknown or not sold). Above the tokens after > a request costs more.")
+	a.say("US dollars for a million tokens: written, read from a cache, put into it (- is unknown or not sold). " +
+		"Above the tokens after > a request costs more.")
 	return nil
 }
 

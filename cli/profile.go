@@ -114,7 +114,8 @@ func (a *App) askProfile(ctx context.Context, unknown *setup.UnknownProfileError
 	if len(choices) == 0 {
 		return req, unknown
 	}
-	lines := fmt.Sprintf("? the task's profile %q is known only to its editor. Which provider answers tasks of %s whose profile is not known here?\n",
+	lines := fmt.Sprintf("? the task's profile %q is known only to its editor. "+
+		"Which provider answers tasks of %s whose profile is not known here?\n",
 		unknown.Profile, unknown.Source)
 	for i, one := range choices {
 		lines += fmt.Sprintf("  %d. %s\n", i+1, one.text)

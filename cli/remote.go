@@ -176,10 +176,27 @@ func (a *App) onlyHere(cmd *cobra.Command) *cobra.Command {
 // problemExits are the exit codes of server problems whose status alone would give another
 // exit code than the same failure in this process.
 var problemExits = map[string]int{
-	"ambiguous_id": ExitUsage, "workspace_missing": ExitConfig, "workspace_moved": ExitConfig, "workspace_refused": ExitConfig,
-	"unknown_profile": ExitConfig, "configuration": ExitConfig, "provider_auth": ExitConfig, "provider_error": ExitProvider, "too_short": ExitFailed,
-	"rolled_back": ExitFailed, "restoring": ExitFailed, "damaged": ExitDamaged, "store_unavailable": ExitConfig, "root_unusable": ExitConfig,
-	"input_needed": ExitInput, "untrusted_settings": ExitInput, "other_model": ExitInput, "untrusted_locks": ExitConfig, "draining": ExitBusy, "queue_full": ExitBusy, "stopping": ExitBusy,
+	"ambiguous_id":       ExitUsage,
+	"workspace_missing":  ExitConfig,
+	"workspace_moved":    ExitConfig,
+	"workspace_refused":  ExitConfig,
+	"unknown_profile":    ExitConfig,
+	"configuration":      ExitConfig,
+	"provider_auth":      ExitConfig,
+	"provider_error":     ExitProvider,
+	"too_short":          ExitFailed,
+	"rolled_back":        ExitFailed,
+	"restoring":          ExitFailed,
+	"damaged":            ExitDamaged,
+	"store_unavailable":  ExitConfig,
+	"root_unusable":      ExitConfig,
+	"input_needed":       ExitInput,
+	"untrusted_settings": ExitInput,
+	"other_model":        ExitInput,
+	"untrusted_locks":    ExitConfig,
+	"draining":           ExitBusy,
+	"queue_full":         ExitBusy,
+	"stopping":           ExitBusy,
 }
 
 // failureOfProblem is the failure that a server's problem document stands for.

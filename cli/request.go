@@ -40,9 +40,11 @@ func (a *App) addRunFlags(cmd *cobra.Command, r *runFlags) {
 	f.StringVar(&r.baseURL, "base-url", "", "the provider's address")
 	f.StringVar(&r.profile, "profile", "", "provider, model and settings of this `NAME` in the settings file")
 	f.StringVar(&r.effort, "effort", "", "how much the model thinks: none, minimal, low, medium, high, xhigh, max")
-	f.StringVar(&r.condenseAt, "condense-at", "", "have older history summarised when this `PERCENT` of the model's window is used (never: only truncate)")
+	f.StringVar(&r.condenseAt, "condense-at", "",
+		"summarise older history when this `PERCENT` of the model's window is used (never: only truncate)")
 	complete(cmd, "condense-at", words("never", "50", "75", "90", "100"))
-	f.StringVar(&r.stale, "stale", "", "what the model gets of a file that others changed: tell (the differences) or read (the new content)")
+	f.StringVar(&r.stale, "stale", "", "what the model gets of a file that others changed: tell (the differences) "+
+		"or read (the new content)")
 	complete(cmd, "stale", words(api.StaleTell, api.StaleRead))
 	f.IntVar(&r.maxTokens, "max-tokens", 0, "tokens of one reply (0 = the model's limit)")
 	complete(cmd, "profile", a.profileNames)

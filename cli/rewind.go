@@ -34,7 +34,8 @@ func (a *App) rewindCommand() *cobra.Command {
 			"for what came behind it, or a ts. --edit puts new words in its place: the next roost\n" +
 			"resume ID sends them. --delete takes one message out and leaves the rest; a reply goes\n" +
 			"with its calls and their results.",
-		Example: "  roost rewind 0199\n  roost rewind 0199 --to '#12' --dry-run\n  roost rewind 0199 --to '#12' --edit \"use the other file\"\n" +
+		Example: "  roost rewind 0199\n  roost rewind 0199 --to '#12' --dry-run\n" +
+			"  roost rewind 0199 --to '#12' --edit \"use the other file\"\n" +
 			"  roost rewind 0199 --delete '#7'\n  roost rewind 0199 --to '#12' --files --dry-run",
 		Args: count(1, 1, "roost rewind ID"), ValidArgsFunction: first(a.taskIDs),
 		RunE: func(cmd *cobra.Command, args []string) error {

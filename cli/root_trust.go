@@ -28,8 +28,10 @@ func (a *App) rootCommand() *cobra.Command {
 	}
 	var dry bool
 	trust := &cobra.Command{
-		Use: "trust", Short: "Trust this root with its present content", Args: count(0, 0,
-			"roost root trust"), ValidArgsFunction: cobra.NoFileCompletions,
+		Use:               "trust",
+		Short:             "Trust this root with its present content",
+		Args:              count(0, 0, "roost root trust"),
+		ValidArgsFunction: cobra.NoFileCompletions,
 		Long: "Roost signs what it writes with a key outside of the root, in $XDG_STATE_HOME/roost. A\n" +
 			"root that was copied, restored, moved or unpacked, or that an older Roost wrote, has no key in its\n" +
 			"place: nothing of it runs by itself, and no recorded answer counts.\n\n" +

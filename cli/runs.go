@@ -132,12 +132,12 @@ func (a *App) showRuns(p api.Page[api.Run], more string) error {
 	out := bufio.NewWriter(a.Out)
 	runWidth, taskWidth := 3, 4
 	for _, r := range p.Items {
-		runWidth, taskWidth = max(runWidth, display.Columns(display.OneLine(r.ID))), max(taskWidth,
-			display.Columns(display.OneLine(r.Task)))
+		runWidth = max(runWidth, display.Columns(display.OneLine(r.ID)))
+		taskWidth = max(taskWidth, display.Columns(display.OneLine(r.Task)))
 	}
 	if len(p.Items) > 0 {
-		fmt.Fprintln(out, style.Paint(view.Dim, display.Pad("RUN",
-			runWidth)+"  STATE         AGE  TURNS     COST  "+display.Pad("TASK", taskWidth)+"  "))
+		head := display.Pad("RUN", runWidth) + "  STATE         AGE  TURNS     COST  " + display.Pad("TASK", taskWidth) + "  "
+		fmt.Fprintln(out, style.Paint(view.Dim, head))
 	}
 	for _, r := range p.Items {
 		state := r.State

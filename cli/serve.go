@@ -192,7 +192,8 @@ func (f serveFlags) pair() (tls.Certificate, error) {
 func (f serveFlags) open() *Failure {
 	return &Failure{Exit: ExitConfig, Code: "tls_needed", What: "listen on " + f.listen,
 		Why: "others could reach it there, and without TLS anybody on the way could read the token and all tasks",
-		Try: "roost serve --listen " + f.listen + " --tls-cert FILE --tls-key FILE  # or listen on 127.0.0.1 and come by ssh -L 7878:127.0.0.1:7878"}
+		Try: "roost serve --listen " + f.listen + " --tls-cert FILE --tls-key FILE  # or listen on 127.0.0.1 and " +
+			"come by ssh -L 7878:127.0.0.1:7878"}
 }
 
 // loopback reports whether only this machine reaches a host. A name may resolve to

@@ -81,10 +81,23 @@ func (a *App) serveOn(ctx context.Context, v serving) error {
 	defer asked.stop()
 	recovery := new(server.Recovery)
 	srv, err := server.New(server.Options{
-		Store: v.store, Engine: e, Token: token, Secrets: secretsOf(c), Hosts: append([]string{v.host},
-			v.flags.hosts...), TLS: v.tls, Cert: v.cert,
-		Log: log, Now: a.Now, Version: api.VersionOf(Version), URL: url, Watch: watch, Recovery: recovery, Origins: work.origins, Stop: asked.take, Restart: restart,
-		Limits: api.Bounds{MaxRuns: work.maxRuns, Hold: work.hold.String(), DrainTimeout: work.drain.String()},
+		Store:    v.store,
+		Engine:   e,
+		Token:    token,
+		Secrets:  secretsOf(c),
+		Hosts:    append([]string{v.host}, v.flags.hosts...),
+		TLS:      v.tls,
+		Cert:     v.cert,
+		Log:      log,
+		Now:      a.Now,
+		Version:  api.VersionOf(Version),
+		URL:      url,
+		Watch:    watch,
+		Recovery: recovery,
+		Origins:  work.origins,
+		Stop:     asked.take,
+		Restart:  restart,
+		Limits:   api.Bounds{MaxRuns: work.maxRuns, Hold: work.hold.String(), DrainTimeout: work.drain.String()},
 	})
 	closed := func(err error) error {
 		return errors.Join(err, e.Close(context.WithoutCancel(ctx)), sock.Close())

@@ -32,8 +32,10 @@ func (a *App) serverCommand() *cobra.Command {
 	}
 	var now, off, wait bool
 	status := &cobra.Command{
-		Use: "status", Short: "Show whether a server runs, and what it does", Args: count(0, 0,
-			"roost server status"), ValidArgsFunction: cobra.NoFileCompletions,
+		Use:               "status",
+		Short:             "Show whether a server runs, and what it does",
+		Args:              count(0, 0, "roost server status"),
+		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.onServer("look at the server", func(c *client.Client) error {
 				return a.serverStatus(cmd.Context(), c, http.MethodGet, "/v1/server", nil)
@@ -41,8 +43,10 @@ func (a *App) serverCommand() *cobra.Command {
 		},
 	}
 	stop := &cobra.Command{
-		Use: "stop", Short: "End the server, and wait until it has ended", Args: count(0, 0,
-			"roost server stop"), ValidArgsFunction: cobra.NoFileCompletions,
+		Use:               "stop",
+		Short:             "End the server, and wait until it has ended",
+		Args:              count(0, 0, "roost server stop"),
+		ValidArgsFunction: cobra.NoFileCompletions,
 		Long: "End the server as SIGTERM does: it starts nothing more, finishes what works for as long as its\n" +
 			"--drain-timeout, interrupts the rest, saved, and ends. Queued and waiting runs are taken up by the\n" +
 			"next one. --now finishes nothing.",
@@ -52,8 +56,10 @@ func (a *App) serverCommand() *cobra.Command {
 	}
 	stop.Flags().BoolVar(&now, "now", false, "interrupt what works, saved, instead of finishing it")
 	drain := &cobra.Command{
-		Use: "drain", Short: "Let the server start no more runs", Args: count(0, 0,
-			"roost server drain"), ValidArgsFunction: cobra.NoFileCompletions,
+		Use:               "drain",
+		Short:             "Let the server start no more runs",
+		Args:              count(0, 0, "roost server drain"),
+		ValidArgsFunction: cobra.NoFileCompletions,
 		Long: "Let the server start no more runs: new ones are refused, queued ones stay queued, and those that\n" +
 			"work or wait for a person go on. --off takes it back.",
 		Example: "  roost server drain --wait && roost server stop\n  roost server drain --off",

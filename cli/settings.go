@@ -315,12 +315,27 @@ func presets(r *setup.Choice) map[string]func(config.Value) {
 	}
 	l := r.Limits
 	return map[string]func(config.Value){
-		"mode": word(&r.Mode), "provider": word(&r.Provider), "model": word(&r.Model), "base_url": word(&r.BaseURL), "effort": word(&r.Effort),
-		"stale": word(&r.Stale), "max_tokens": count(&r.MaxTokens), "condense_at": never(&r.Condense), "approve": word(&r.Approve),
-		"allow": words(&r.Allow), "deny": words(&r.Deny), "allow_tools": words(&r.AllowTools), "ask_tools": words(&r.AskTools), "deny_tools": words(&r.DenyTools),
-		"max_turns": count(&l.MaxTurns), "max_cost": amount(&l.MaxCostMicros), "max_cost_task": amount(&l.MaxTaskMicros),
-		"ask_after_requests": count(&l.AskRequests), "ask_after_cost": amount(&l.AskCostMicros),
-		"idle_timeout": span(&l.IdleTimeoutMS), "total_timeout": span(&l.TotalTimeoutMS),
+		"mode":               word(&r.Mode),
+		"provider":           word(&r.Provider),
+		"model":              word(&r.Model),
+		"base_url":           word(&r.BaseURL),
+		"effort":             word(&r.Effort),
+		"stale":              word(&r.Stale),
+		"max_tokens":         count(&r.MaxTokens),
+		"condense_at":        never(&r.Condense),
+		"approve":            word(&r.Approve),
+		"allow":              words(&r.Allow),
+		"deny":               words(&r.Deny),
+		"allow_tools":        words(&r.AllowTools),
+		"ask_tools":          words(&r.AskTools),
+		"deny_tools":         words(&r.DenyTools),
+		"max_turns":          count(&l.MaxTurns),
+		"max_cost":           amount(&l.MaxCostMicros),
+		"max_cost_task":      amount(&l.MaxTaskMicros),
+		"ask_after_requests": count(&l.AskRequests),
+		"ask_after_cost":     amount(&l.AskCostMicros),
+		"idle_timeout":       span(&l.IdleTimeoutMS),
+		"total_timeout":      span(&l.TotalTimeoutMS),
 	}
 }
 

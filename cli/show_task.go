@@ -35,7 +35,8 @@ func (a *App) showTask(ctx context.Context, c *client.Client, id string, f showF
 		}
 		return documentOf(ctx, a, c, pathOf(id, "context"), workspaceQuery(f.dir), func(u api.ContextUse) error {
 			if u.AsIf != nil && u.Unknown != nil {
-				a.warn(fmt.Sprintf("the task's profile %q is not known here; this is as if %s answered (roost config set source_profiles.%s NAME names one)",
+				a.warn(fmt.Sprintf("the task's profile %q is not known here; this is as if %s answered "+
+					"(roost config set source_profiles.%s NAME names one)",
 					u.Unknown.Name, *u.AsIf, u.Unknown.Source))
 			}
 			return a.printContext(u)

@@ -190,8 +190,14 @@ func (a *App) sourcesRemove(given string) error {
 	}
 	rest := slices.DeleteFunc(slices.Clone(named), isFolder(dir))
 	if len(rest) == len(named) {
-		f := &Failure{Exit: ExitNotFound, Code: "not_found", Status: 404, What: "take out the source " + dir,
-			Why: "the setting sources does not name it; what is found by itself is left out by naming the others", Try: "roost config set sources DIR,..."}
+		f := &Failure{
+			Exit:   ExitNotFound,
+			Code:   "not_found",
+			Status: 404,
+			What:   "take out the source " + dir,
+			Why:    "the setting sources does not name it; what is found by itself is left out by naming the others",
+			Try:    "roost config set sources DIR,...",
+		}
 		for _, word := range named {
 			if word != "auto" && word != "none" {
 				f.Suggestions = append(f.Suggestions, "roost sources remove "+shellWord(word))

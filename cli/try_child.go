@@ -37,8 +37,8 @@ func (t *trial) child(ctx context.Context, kill string, args ...string) (childRu
 	if err != nil {
 		return r, fmt.Errorf("find this program: %w", err)
 	}
-	args = append([]string{"--root", t.root, "--cache", filepath.Join(t.dir,
-		"cache"), "--sources", "none", "--json", "--no-input"}, args...)
+	cache := filepath.Join(t.dir, "cache")
+	args = append([]string{"--root", t.root, "--cache", cache, "--sources", "none", "--json", "--no-input"}, args...)
 	cmd := exec.CommandContext(ctx, exe, args...)
 	cmd.Args[0] = "roost"
 	// Stopped, it saves and ends its commands; killed, it could not.

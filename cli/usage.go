@@ -63,7 +63,11 @@ func (a *App) usageCommand() *cobra.Command {
 
 // unnamed is what a group without a key is called.
 var unnamed = map[api.Grouping]string{
-	api.ByDay: "(no time)", api.ByModel: "(model not known)", api.ByWorkspace: "(no folder)", api.ByTask: "(no id)", api.ByTool: "(no tool)",
+	api.ByDay:       "(no time)",
+	api.ByModel:     "(model not known)",
+	api.ByWorkspace: "(no folder)",
+	api.ByTask:      "(no id)",
+	api.ByTool:      "(no tool)",
 }
 
 // showSpending prints one line a group, then the total. Costs have all their

@@ -60,8 +60,8 @@ func (a *App) wait(ctx context.Context, c *client.Client, ids []string, most tim
 	var failed *Failure
 	for i, r := range runs {
 		unanswered := 0
-		for wait := 200 * time.Millisecond; r.State == "queued" || r.State == "running" || r.State == "waiting" && r.Here &&
-			r.Question == ""; wait = min(2*wait, 2*time.Second) {
+		for wait := 200 * time.Millisecond; r.State == "queued" || r.State == "running" ||
+			r.State == "waiting" && r.Here && r.Question == ""; wait = min(2*wait, 2*time.Second) {
 			begun := time.Now()
 			next, err := c.Await(ctx, r.ID, 20*time.Second)
 			if err != nil {

@@ -26,11 +26,13 @@ const (
 
 var families = []family{
 	{
-		"go js javascript jsx ts typescript tsx mjs java c h cpp c++ cc hpp cs csharp rs rust swift kotlin kt php scala dart groovy json jsonc json5 css scss less proto zig",
+		"go js javascript jsx ts typescript tsx mjs java c h cpp c++ cc hpp cs csharp " +
+			"rs rust swift kotlin kt php scala dart groovy json jsonc json5 css scss less proto zig",
 		[]string{`//[^\n]*`, `/\*[\s\S]*?\*/`}, []string{doubleQuoted, singleQuoted, backQuoted},
 	},
 	{
-		"py python rb ruby sh bash shell zsh fish console yaml yml toml ini perl pl r make makefile dockerfile docker elixir ex nix tf hcl conf",
+		"py python rb ruby sh bash shell zsh fish console yaml yml toml ini perl pl r make makefile " +
+			"dockerfile docker elixir ex nix tf hcl conf",
 		[]string{`#[^\n]*`}, []string{tripleQuoted, doubleQuoted, singleQuoted},
 	},
 	{"sql lua hs haskell elm ada", []string{`--[^\n]*`}, []string{doubleQuoted, singleQuoted}},
@@ -39,7 +41,8 @@ var families = []family{
 
 // keywords are the words that carry structure in most languages. A keyword of another language is coloured too, which
 // does no harm.
-const keywords = `abstract and as assert async await begin break case catch class const continue def default defer del do done echo elif else ` +
+const keywords = `abstract and as assert async await begin break case catch class const continue def default defer del do done echo ` +
+	`elif else ` +
 	`elsif end enum esac except export extends extern false fi final finally fn for foreach from func function global go goto if impl ` +
 	`implements import in include instanceof interface internal is lambda let local loop map match mod module mut namespace new nil none ` +
 	`not null of operator or override package pass private protected pub public raise range readonly record require return select self ` +

@@ -53,7 +53,8 @@ func tool(it *Item, text string) {
 }
 
 // omitted are members that add nothing for a reader of the row.
-var omitted = set("id key batchFiles diffStats originalContent isOutsideWorkspace isProtected operationIsLocatedInWorkspace startLineNumbers")
+var omitted = set("id key batchFiles diffStats originalContent isOutsideWorkspace " +
+	"isProtected operationIsLocatedInWorkspace startLineNumbers")
 
 // targeted are the members that the title shows.
 var targeted = set("tool path regex query mode command skill")
