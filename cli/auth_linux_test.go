@@ -84,7 +84,7 @@ func TestAnUnknownProfileIsAskedForOnce(t *testing.T) {
 		}
 	}
 	x := s.onTerminal("resume", "one", "go on")
-	x.expect(`profile "deepseek" lies in its editor's settings`)
+	x.expect(`profile "deepseek" is known only to its editor`)
 	x.expect("1. profile play: script")
 	x.expect("a number (q stops) > ")
 	x.press("\n")

@@ -133,7 +133,7 @@ func (f *follower) closeLeft(ctx context.Context) error {
 		f.last.Flush()
 	}
 	if o.State == "completed" {
-		f.d.Line(view.Dim, "· subtask "+f.left.TaskID+" is completed; its task gets the result when it is resumed")
+		f.d.Line(view.Dim, "· subtask "+f.left.TaskID+" is completed; resume its task for the result")
 		return nil
 	}
 	f.d.Line(view.Dim, fmt.Sprintf("· subtask %s: %s", f.left.TaskID, o.State))

@@ -87,7 +87,7 @@ func TestCtrlCAsksAboutTheSubtask(t *testing.T) {
 		x.press("n\n")
 		x.expect("stopping the task alone")
 		p.goesOn()
-		x.expect("is completed; its task hears of it")
+		x.expect("is completed; resume its task for the result")
 		all := x.exits(ExitInterrupt)
 		if n := strings.Count(all, "$ echo"); n != 1 {
 			t.Errorf("the command is shown %d times:\n%s", n, all)
