@@ -6,18 +6,18 @@ import "fmt"
 const (
 	KindFile  = "file"
 	KindLink  = "link"
-	KindGone  = "gone"  // nothing stands there
+	KindGone  = "gone"  // there is no file
 	KindOther = "other" // a folder, a socket or what else is never touched
 )
 
-// FileVersion is what stood at a path at one moment.
+// FileVersion is what a path held at one moment.
 type FileVersion struct {
 	Kind string `json:"kind"`           // file, link, gone, other
 	Mode uint32 `json:"mode,omitempty"` // permission bits (0o777)
 	Size int64  `json:"size,omitempty"`
 	Hash string `json:"hash,omitempty"` // SHA-256 of the content (of a link: of its target), hex
 	Blob string `json:"blob,omitempty"` // its object in the workspace's store (git's SHA-1 blob id, hex); "" = the content is not kept
-	Dirs int    `json:"dirs,omitempty"` // of what is gone: how many of the folders above it are missing too
+	Dirs int    `json:"dirs,omitempty"` // of a path that is gone: how many of the folders above it are missing too
 }
 
 // Same reports whether two versions are the same thing: content, kind and permission.

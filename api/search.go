@@ -8,7 +8,7 @@ import (
 	"github.com/roost-dev/roost/money"
 )
 
-// Hit is a message that holds a query. Its JSON has of the task what says which it is.
+// Hit is a message that holds a query. Its JSON has only the members of the task that identify it.
 type Hit struct {
 	Task    Summary
 	History string // ui or api

@@ -112,7 +112,7 @@ type Damage struct {
 	Lost      string `json:"lost,omitempty"`
 }
 
-// Text says what is damaged, and what that means.
+// Text describes the damage and its consequence.
 func (d Damage) Text() string {
 	text := d.File + ": " + d.Problem
 	if d.Recovered != "" {
@@ -124,7 +124,7 @@ func (d Damage) Text() string {
 	return text
 }
 
-// Received tells where a task came from, and what it came with that does not hold here.
+// Received is the origin of a task that came from elsewhere, and what it brought that does not hold here.
 type Received struct {
 	From       string   `json:"from"` // import, unsigned, elsewhere, altered
 	At         *string  `json:"at"`
@@ -199,7 +199,7 @@ func (u Usage) Share(i, n int) Usage {
 // Efforts are the words for how much a model thinks.
 var Efforts = []string{"none", "minimal", "low", "medium", "high", "xhigh", "max"}
 
-// What the model is given of a file that it knows and that somebody else changed.
+// What the model gets of a file that it knows and that another program or the user changed.
 const (
 	StaleTell = "tell" // that it changed, and a difference that is small
 	StaleRead = "read" // its new content

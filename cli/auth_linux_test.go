@@ -102,12 +102,12 @@ func TestAnUnknownProfileIsAskedForOnce(t *testing.T) {
 	x.expect("a number (q stops) > ")
 	x.press("1\n")
 	x.expect("remembered; roost config set source_profiles.store-")
-	x.expect(`"deepseek" is not known here: play is asked in its place`)
+	x.expect(`"deepseek" is not known here: play is used in its place`)
 	x.expect("the shed is tidy")
 	x.exits(ExitDone)
 
 	r := s.roost("resume", "two", "go on") // nobody is asked again, with a terminal or without
-	if r.code != ExitDone || !strings.Contains(r.err, "play is asked in its place") {
+	if r.code != ExitDone || !strings.Contains(r.err, "play is used in its place") {
 		t.Errorf("exit %d\n%s", r.code, r.err)
 	}
 	item, err := os.ReadFile(filepath.Join(s.store, "tasks", "two", "history_item.json"))

@@ -28,7 +28,7 @@ func (a asker) Ask(ctx context.Context, q api.QuestionOpened) (Answer, error) {
 		r.mu.Lock()
 		delete(r.answers, q.Question)
 		r.mu.Unlock()
-		r.touch() // the clock starts anew: the person's time was not the run's
+		r.touch() // the idle timeout starts again: the wait for the user does not count
 	}()
 	r.accept() // what led to the question is on disk
 	r.engine.scheduler.Dispatch()
@@ -46,7 +46,7 @@ func (a asker) Ask(ctx context.Context, q api.QuestionOpened) (Answer, error) {
 	case <-over:
 	case <-r.released:
 	}
-	// Nobody waits here any more. An answer that was taken meanwhile counts.
+	// The run does not wait any more. An answer that it already took counts.
 	r.worked()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -87,11 +87,11 @@ func (r *Run) await(question string) chan Answer {
 type hearing struct {
 	ch    chan Answer
 	taken bool
-	open  chan struct{} // closed once the question is on disk: nobody is told of it before
+	open  chan struct{} // closed once the question is on disk; front doors see it only then
 }
 
-// told reports whether the question is on disk.
-func (h *hearing) told() bool {
+// isOpen reports whether the question is on disk.
+func (h *hearing) isOpen() bool {
 	select {
 	case <-h.open:
 		return true
@@ -104,19 +104,19 @@ func (h *hearing) told() bool {
 func (r *Run) opened(question string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if p := r.answers[question]; p != nil && !p.told() {
+	if p := r.answers[question]; p != nil && !p.isOpen() {
 		close(p.open)
 	}
 }
 
-// hears waits until every question that the run, or a subtask below it, is about to ask is
-// on disk: who looks in between sees neither that it works nor what it asks.
-func (r *Run) hears(ctx context.Context) error {
+// awaitQuestions waits until every question that the run, or a subtask below it, is about to ask is on disk. A reader
+// in between would see neither a working run nor its question.
+func (r *Run) awaitQuestions(ctx context.Context) error {
 	for ; r != nil; r = r.under() {
 		r.mu.Lock()
 		var coming []*hearing
 		for _, p := range r.answers {
-			if !p.told() {
+			if !p.isOpen() {
 				coming = append(coming, p)
 			}
 		}

@@ -51,11 +51,11 @@ func TestAQuestionIsToldOnceItIsOnDisk(t *testing.T) {
 	}
 	short, stop := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer stop()
-	if err := up.hears(short); !errors.Is(err, context.DeadlineExceeded) {
+	if err := up.awaitQuestions(short); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("who has words did not wait: %v", err)
 	}
 	done := make(chan error, 1)
-	go func() { done <- up.hears(t.Context()) }()
+	go func() { done <- up.awaitQuestions(t.Context()) }()
 	r.opened("q")
 	r.opened("q") // as often as it is asked
 	r.opened("another")
@@ -69,7 +69,7 @@ func TestAQuestionIsToldOnceItIsOnDisk(t *testing.T) {
 	gone.settled = make(chan struct{})
 	gone.await("q")
 	close(gone.settled)
-	if err := gone.hears(t.Context()); err != nil {
+	if err := gone.awaitQuestions(t.Context()); err != nil {
 		t.Errorf("the run is over, and nothing comes: %v", err)
 	}
 }

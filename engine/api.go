@@ -77,7 +77,7 @@ type Ticket struct {
 	Same bool          // the request was accepted before, and nothing was done now
 }
 
-// Message is what the user sends to a task, in whatever state the task is.
+// Message is what the user sends to a task in any state.
 type Message struct {
 	ID       string // a message with the same id is accepted once; "" = a new id
 	Text     string

@@ -31,14 +31,14 @@ type Options struct {
 	// MaxRuns is how many runs may work at once; more wait in the queue, which holds at most
 	// MaxQueue. Those that wait for a person do not count. 0 = 8 and 1000.
 	MaxRuns, MaxQueue int
-	// Hold is how long a run waits for a person before it lets its task go, as waiting: of
-	// runs that the desk starts. 0 = 10 minutes, negative = until somebody answers.
+	// Hold is how long a run that the scheduler starts waits for a user before it releases its task, as waiting.
+	// 0 = 10 minutes, negative = until there is an answer.
 	Hold time.Duration
 	// Confined: every task that runs or is forked works in a folder that can be a project: not
 	// a disk, the home folder, Roost's own data, or what holds them.
 	Confined bool
-	// Observe is told of each durable event of every run of this process, in each run's
-	// order, before those who follow the run. It must be quick. nil: nobody.
+	// Observe gets each durable event of every run of this process, in the order of its run, before the run's
+	// subscribers. It must be quick. It may be nil.
 	Observe func(events.Event)
 }
 
@@ -144,8 +144,8 @@ func (e *Engine) prepare(ctx context.Context, r Request) (*Run, error) {
 		has = queued.Settings // it was settled when it was queued
 	}
 	r.Choice = e.resolver.Defaults(has, r.Choice, false)
-	var told []string
-	r.Choice, told, err = e.resolver.ResolveProfile(ref.Source, ref.ID, has, r.Choice)
+	var notices []string
+	r.Choice, notices, err = e.resolver.ResolveProfile(ref.Source, ref.ID, has, r.Choice)
 	var said words
 	if err == nil {
 		said, err = e.divert(ctx, latest, view, r)
@@ -153,7 +153,7 @@ func (e *Engine) prepare(ctx context.Context, r Request) (*Run, error) {
 	if err != nil {
 		return nil, errors.Join(err, view.Close())
 	}
-	was := view.Summary.Model // what the histories say, where the settings say nothing
+	was := view.Summary.Model // from the histories, where the settings name none
 	r.Choice = e.resolver.KeepModel(has, was, r.Choice)
 	settings, err := e.resolver.Settings(has, r.Choice)
 	if errors.Is(err, setup.ErrNoWorkspace) {
@@ -166,7 +166,7 @@ func (e *Engine) prepare(ctx context.Context, r Request) (*Run, error) {
 		if !e.resolver.ModelNamed(r.Choice) {
 			err = &setup.OtherModelError{Task: ref.ID, Was: was, Provider: settings.Provider, Model: settings.Model}
 		}
-		told = append(told, fmt.Sprintf("model: %s -> %s", was, settings.Model))
+		notices = append(notices, fmt.Sprintf("model: %s -> %s", was, settings.Model))
 	}
 	foreign := view.Log == nil
 	if err := errors.Join(err, view.Close()); err != nil {
@@ -195,13 +195,13 @@ func (e *Engine) prepare(ctx context.Context, r Request) (*Run, error) {
 	if finished != "" {
 		run.found = append(run.found, finished)
 	}
-	run.found = append(append(append(run.found, describeOwned(owned, foreign)...), told...),
+	run.found = append(append(append(run.found, describeOwned(owned, foreign)...), notices...),
 		differences(owned.Task.State(), settings, run.agent.Task.Head)...)
 	return run, nil
 }
 
-// nothingSaid refuses to go on with a task in which nobody has said anything, and nobody does
-// now: the program that began it was ended before its first step was saved.
+// requireInput refuses to continue a task that has no message when the request brings none: the program that began the
+// task ended before its first step was saved.
 func requireInput(s *task.State, r Request) error {
 	if r.Text != "" || len(r.Images) > 0 || len(s.UI())+len(s.API())+len(s.Queue)+len(s.Problems) > 0 {
 		return nil
@@ -342,7 +342,7 @@ func (e *Engine) Close(ctx context.Context) error {
 	e.closed = true
 	e.mu.Unlock()
 	for _, r := range e.Runs() {
-		if r.parent.Load() == nil { // who waits for a subtask stops it
+		if r.parent.Load() == nil { // the parent's run stops a subtask
 			r.Cancel()
 		}
 	}

@@ -43,7 +43,7 @@ func (r recorder) Commit(ctx context.Context, committed ...task.Event) (err erro
 	return err
 }
 
-// Barrier is store.Task's, and says what is saved for others to add up.
+// Barrier is store.Task's. It also reports what is saved, for the budgets of several runs.
 func (r recorder) Barrier(ctx context.Context) error {
 	spent := r.spend.Spent()
 	err := r.Task.Barrier(ctx)

@@ -40,10 +40,10 @@ type Run struct {
 	done        chan struct{}
 	events      *events.Owner // nil until the run works
 	accepted    chan struct{} // closed when its input is on disk
-	released    chan struct{} // closed when nobody is waited for any more
+	released    chan struct{} // closed when the run waits for no user any more
 	releaseOnce sync.Once
 	acceptOnce  sync.Once
-	hold        time.Duration // how long a person is waited for; 0 = until somebody answers
+	hold        time.Duration // how long the run waits for a user; 0 = until there is an answer
 	interactive bool
 	limits      api.RunLimits
 	found       []string // what the person should know first
@@ -114,15 +114,15 @@ func (r *Run) work(in agent.Input) {
 	}
 	stopWatch()
 	watch.Wait()
-	told := len(r.task.Intakes())
+	known := len(r.task.Intakes())
 	err := r.task.Close(context.Background())
 	r.last.Store(r.task.State().Seq)
 	close(r.saved)
 	if err != nil {
 		r.notice(fmt.Sprintf("the task is saved in its journal, but its files are not up to date: %v", err))
 	}
-	for _, note := range describeIntakes(r.task.Intakes()[told:]) {
-		r.notice(note) // of what came while the run went on
+	for _, note := range describeIntakes(r.task.Intakes()[known:]) {
+		r.notice(note) // of what other programs wrote during the run
 	}
 	stopObserving()
 }
@@ -223,7 +223,7 @@ func (r *Run) abandon() error {
 // Cancel stops the run, and the subtask that it waits for, within two seconds, saved, with no process left behind.
 func (r *Run) Cancel() { r.cancel(errors.New("cancelled by the user")) }
 
-// interrupt stops the run, and the subtask that it waits for: it is to be gone on with later.
+// interrupt stops the run, and the subtask that it waits for, so that they can be resumed later.
 func (r *Run) interrupt() { r.cancel(agent.ErrDrained) }
 
 // Release lets the task go, as waiting, once the run waits for a person; one that does
@@ -301,15 +301,14 @@ func (r *Run) expect(p agent.Plan) error {
 	if p.Messages == 1 {
 		messages = "one message"
 	}
-	r.tell("plan", fmt.Sprintf("sending %s, about %d tokens, to %s %s: %s", messages, p.Tokens, p.Provider, p.Model, cost))
+	r.publishNotice("plan", fmt.Sprintf("sending %s, about %d tokens, to %s %s: %s", messages, p.Tokens, p.Provider, p.Model, cost))
 	return nil
 }
 
-func (r *Run) notice(text string) { r.tell("warning", text) }
+func (r *Run) notice(text string) { r.publishNotice("warning", text) }
 
-// tell is a notice of a kind: a plan is progress and may be left out, a warning
-// may not.
-func (r *Run) tell(kind, text string) {
+// publishNotice publishes a notice of a kind: a client may leave out a plan, which is progress, but not a warning.
+func (r *Run) publishNotice(kind, text string) {
 	var o esjson.Object
 	o.String("type", "notice")
 	o.String("kind", kind)

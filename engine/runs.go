@@ -183,7 +183,7 @@ func (r *Run) openQuestion() string {
 	for ; r != nil; r = r.under() {
 		r.mu.Lock()
 		for q, p := range r.answers {
-			if p.told() {
+			if p.isOpen() {
 				r.mu.Unlock()
 				return r.TaskID + "." + q
 			}

@@ -198,7 +198,7 @@ func (e *Engine) findSentBelow(ctx context.Context, ref store.Ref, id string, se
 func (e *Engine) answerOpenQuestion(ctx context.Context, ref store.Ref, run *Run, m Message, sent *Sent) (bool, error) {
 	at, question := ref, ""
 	if run != nil {
-		if err := run.hears(ctx); err != nil {
+		if err := run.awaitQuestions(ctx); err != nil {
 			return false, err
 		}
 		if what := run.openQuestion(); what != "" {
@@ -250,7 +250,7 @@ func (r *Run) ownQuestion() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for q, p := range r.answers {
-		if !p.taken && p.told() {
+		if !p.taken && p.isOpen() {
 			return q
 		}
 	}

@@ -16,9 +16,8 @@ import (
 )
 
 // A subtask runs in the process of its parent's run, as a run of its own: both tasks
-// are owned meanwhile. Its events are heard in the parent's stream too, so that whoever
-// follows the first task of a tree follows all of it. When a child is resumed by itself
-// and completes, the parent that waits for it is woken, one run after the other.
+// have an owner then. The parent's stream has its events too, so a subscriber of the first task of a tree follows all
+// of it. When a user resumes a child alone and it completes, the engine starts the parent that waits for it.
 
 // errAlone stops a run and leaves the subtask that it waits for.
 var errAlone = errors.New("cancelled by the user, without its subtask")
@@ -36,7 +35,7 @@ type words struct {
 	child agent.Input // for the child that the task waits for when the run begins
 }
 
-// State says what has become of a child.
+// State is the state of a child.
 func (f *family) State(ctx context.Context, id string) (agent.SubtaskState, error) {
 	e := f.run.engine
 	var out agent.SubtaskState
@@ -72,8 +71,8 @@ func newborn(v *store.View) bool {
 	return v.State.CreatedAt == 0 && v.State.NextMessage() == 1 && len(v.State.Queue) == 0
 }
 
-// result is what a completed task said: what its newest run ended with, or the newest
-// row that shows a result when another program ran it.
+// result is the result of a completed task: that of its newest run, or the newest row that shows a result when another
+// program ran it.
 func result(s *task.State) (string, error) {
 	if s.Run != nil && s.Run.Outcome == "completed" && s.Run.Reason != "" {
 		return s.Run.Reason, nil
@@ -169,7 +168,7 @@ func (f *family) prepare(ctx context.Context, sub agent.Subtask, in agent.Input)
 				r.Mode = v.State.Settings.Mode // its own, not the profile's
 			}
 			if has := v.State.Settings; has.Provider == "" && r.Provider == "" && r.Profile == "" {
-				// Another program made it: it goes on with its parent's model.
+				// Another program made it: it continues with its parent's model.
 				r.Provider, r.Model, r.BaseURL = sub.Settings.Provider, sub.Settings.Model, sub.Settings.BaseURL
 				if r.Approve == "" && has.Approve == "" {
 					r.Approve = sub.Settings.Approve
@@ -214,8 +213,8 @@ func (f *family) create(ctx context.Context, sub agent.Subtask) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	if stands := owned.Task.Standing(); stands != store.Ours { // its id can be foreseen
-		if err := owned.Task.Receive(ctx, string(stands), false); err != nil {
+	if standing := owned.Task.Standing(); standing != store.Ours { // its id can be foreseen
+		if err := owned.Task.Receive(ctx, string(standing), false); err != nil {
 			return nil, errors.Join(err, owned.Task.Close(context.WithoutCancel(ctx)))
 		}
 	}
@@ -261,13 +260,12 @@ func (r *Run) Of(taskID string) *Run {
 }
 
 // CancelAlone stops the run and lets the subtask that it waits for run to its end. The
-// task hears of that when it is resumed.
+// task gets the result when it is resumed.
 func (r *Run) CancelAlone() { r.cancel(errAlone) }
 
-// divert says whom the words of a resume are for. A task that waits for a subtask which
-// waits for an answer passes them on, as it passes on the question. A completed subtask
-// of which its parent has not heard has nothing to go on with: it completes again, and
-// that wakes the parent.
+// divert decides which task gets the input of a resume. A task that waits for a subtask with an open question passes the
+// input on, as it passes on the question. A completed subtask whose parent does not have its result cannot continue: it
+// completes again, which starts the parent.
 func (e *Engine) divert(ctx context.Context, ref store.Ref, v *store.View, r Request) (words, error) {
 	out := words{own: agent.Input{Text: r.Text, Images: r.Images, Yes: r.Yes, Answer: r.answer, Question: r.question}}
 	if !out.own.Given() {
@@ -347,8 +345,8 @@ func (e *Engine) waits(ctx context.Context, ref store.Ref, s *task.State) (*stor
 	return &parent, nil
 }
 
-// wake starts the parent that waits for a task which completed by itself. It is nobody's
-// loss when it fails: the parent is resumed some time, and finds the result.
+// wake starts the parent that waits for a task that a user resumed alone and that completed. A failure loses nothing:
+// the parent finds the result when it is resumed.
 func (e *Engine) wake(done *Run) {
 	if done.outcome.State != "completed" || done.outcome.Err != nil {
 		return
@@ -367,7 +365,7 @@ func (e *Engine) wake(done *Run) {
 				run = v.State.Run.ID
 			}
 			if r := v.State.Run; r != nil && r.Code == task.CodeReceived {
-				parent = nil // nobody began it here
+				parent = nil // it came from elsewhere, and no user continued it here
 			}
 			return nil
 		})
@@ -392,11 +390,11 @@ func (e *Engine) wake(done *Run) {
 	done.next = next
 }
 
-// again goes on with a task whose run was completed when words came that it could not
-// take in any more: they were acknowledged.
+// again continues a task whose run completed while input arrived that the run could not use any more: the input was
+// acknowledged.
 func (e *Engine) again(done *Run) bool {
-	beside := func(q task.InputQueued) bool { return q.By != "" }
-	if done.outcome.State != "completed" || done.outcome.Err != nil || !slices.ContainsFunc(done.task.State().Queue, beside) {
+	fromDoor := func(q task.InputQueued) bool { return q.By != "" }
+	if done.outcome.State != "completed" || done.outcome.Err != nil || !slices.ContainsFunc(done.task.State().Queue, fromDoor) {
 		return false
 	}
 	r := done.req
@@ -411,7 +409,7 @@ func (e *Engine) again(done *Run) bool {
 
 // Next is the run that this run's end has started: of the parent that waited for its task,
 // or of the same task, for words that came at the last moment; nil when there is none.
-// It returns once that is known. The error says why there is none although there should be.
+// It returns once that is known. The error is why there is none although there should be.
 func (r *Run) Next(ctx context.Context) (*Run, error) {
 	select {
 	case <-r.settled:
@@ -421,7 +419,7 @@ func (r *Run) Next(ctx context.Context) (*Run, error) {
 	}
 }
 
-// launch lets a prepared run work, unless the engine was closed meanwhile.
+// launch starts a prepared run, unless the engine is closed.
 func (e *Engine) launch(run *Run) error {
 	if !e.register(run) {
 		return errors.Join(ErrClosed, run.abandon())

@@ -8,10 +8,10 @@ import (
 )
 
 // UndoneOf is the document of what engine.Undo returns.
-func UndoneOf(deed api.Action, task api.TaskActions, files *api.RestoreResult, o actions.Options) api.Undone {
+func UndoneOf(action api.Action, task api.TaskActions, files *api.RestoreResult, o actions.Options) api.Undone {
 	out := api.Undone{TaskActions: task, DryRun: o.DryRun, Restore: files}
-	if out.Undone = &deed; o.Redo {
-		out.Undone, out.Redone = nil, &deed
+	if out.Undone = &action; o.Redo {
+		out.Undone, out.Redone = nil, &action
 	}
 	return out
 }

@@ -60,7 +60,7 @@ func Effective(v *store.View) (messages []json.RawMessage, notes []string, err e
 	return messages, notes, nil
 }
 
-// StandIn reconstructs a history of a task from the other one, when its own is gone: the file is missing or holds no
+// StandIn reconstructs a history of a task from the other one, when its own is missing: the file is missing or holds no
 // complete element. A valid empty file, and a file that is unreadable now, are not replaced. why is for people; "" = the
 // history is shown as it is.
 func StandIn(v *store.View, h task.History) (made []json.RawMessage, why string, err error) {

@@ -75,7 +75,7 @@ func ProblemOf(ctx context.Context, st *store.Store, err error, id string) *api.
 			"the root cannot be used: "+root.Check).Because(err)
 	case errors.As(err, &unread) && !errors.Is(err, os.ErrPermission):
 		return api.NewProblem(http.StatusForbidden, "file_unreadable", "A file cannot be read",
-			unread.Error()+"; the task is not gone on with without it", "ls -l "+unread.Path, "dmesg  # what the disk says").Because(err)
+			unread.Error()+"; the task does not continue without it", "ls -l "+unread.Path, "dmesg  # errors of the disk").Because(err)
 	case errors.Is(err, os.ErrPermission):
 		return forbidden(err)
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
@@ -85,7 +85,7 @@ func ProblemOf(ctx context.Context, st *store.Store, err error, id string) *api.
 		return p
 	}
 	return api.NewProblem(http.StatusInternalServerError, "internal", "It failed",
-		"the server's log says why, by the request's id").Because(err)
+		"the server's log has the reason, under the request's id").Because(err)
 }
 
 // forbidden names the file that the server may not read, and how to permit it.
@@ -99,7 +99,7 @@ func forbidden(err error) *api.Problem {
 	path := ""
 	switch {
 	case errors.As(err, &unread):
-		path, p.Detail = unread.Path, unread.Error()+"; the task is not gone on with without it"
+		path, p.Detail = unread.Path, unread.Error()+"; the task does not continue without it"
 	case errors.As(err, &at) && filepath.IsAbs(at.Path):
 		path = at.Path
 	}
@@ -210,11 +210,11 @@ func runProblem(err error) *api.Problem {
 	case errors.As(err, &late):
 		return AnsweredProblem(late)
 	case errors.Is(err, engine.ErrStale):
-		return api.NewProblem(http.StatusConflict, "question_stale", "Something else is asked by now",
+		return api.NewProblem(http.StatusConflict, "question_stale", "Another question is open now",
 			"the answer names an event from before the question as the newest that was seen", "GET /v1/questions")
 	case errors.Is(err, engine.ErrNoQuestion):
 		return api.NewProblem(http.StatusNotFound, "question_not_found", "No such question is open",
-			"nothing that is asked goes by that", "GET /v1/questions")
+			"no open question has that id", "GET /v1/questions")
 	case errors.Is(err, engine.ErrAnswer):
 		return api.NewProblem(http.StatusUnprocessableEntity, "not_an_answer", "It does not answer that question",
 			err.Error(), "GET /v1/questions")
@@ -264,7 +264,7 @@ func SetupProblem(err error) *api.Problem {
 		return api.NewProblem(http.StatusUnprocessableEntity, "validation_failed", "It cannot be a label", err.Error())
 	case errors.Is(err, trash.ErrTaken):
 		return api.NewProblem(http.StatusConflict, "id_taken", "A task of that id is there",
-			"another one stands where it should go", "delete that one first")
+			"another task has its place", "delete that one first")
 	case errors.Is(err, store.ErrLinked):
 		return api.NewProblem(http.StatusForbidden, "path_denied", "The task is not written", "its folder leads out of its storage")
 	case errors.As(err, &provider):
@@ -339,7 +339,7 @@ func editProblem(err error, id string) *api.Problem {
 	case errors.Is(err, checkpoints.ErrNone):
 		return api.NewProblem(http.StatusNotFound, "no_checkpoints", "The task has no checkpoints", "nothing that it did changed a file")
 	case errors.As(err, &moved):
-		return conflict("workspace_moved", "The task's files lay elsewhere then", `name the folder: {"workspace":"DIR"}`)
+		return conflict("workspace_moved", "The task's files were in another folder then", `name the folder: {"workspace":"DIR"}`)
 	case errors.Is(err, checkpoint.ErrRefused):
 		return conflict("workspace_refused", "That folder's files are not put back", "GET "+at+"/checkpoints")
 	case !errors.As(err, &half) && (errors.Is(err, checkpoint.ErrDamaged) || errors.Is(err, checkpoint.ErrUnkept)):
@@ -350,7 +350,7 @@ func editProblem(err error, id string) *api.Problem {
 			back.Error(), "GET "+at+"/checkpoints").Because(err)
 	case errors.As(err, &half):
 		p := api.NewProblem(http.StatusInternalServerError, "restoring", "It failed halfway", half.Error(),
-			"the same request again, when what is in its way is gone").Because(err)
+			"the same request again, after the cause is removed").Because(err)
 		p.Retryable = true
 		return p
 	}
@@ -389,7 +389,7 @@ func undoErrors(err error, o actions.Options, d api.TaskActions, id string) *api
 	p := api.NewProblem(http.StatusConflict, "", "", err.Error())
 	switch {
 	case errors.As(err, &went):
-		p.Code, p.Title = "went_on", "The task went on since"
+		p.Code, p.Title = "went_on", "The task was continued since"
 		p.Suggestions = []string{"POST " + at + `/forks {"branch":"` + went.Branch + `"}`, "GET " + at + "/branches",
 			"roost fork " + id + " --branch " + went.Branch, "roost show " + id + " --branches",
 			"roost resume " + id + " --branch " + went.Branch}
@@ -405,11 +405,11 @@ func undoErrors(err error, o actions.Options, d api.TaskActions, id string) *api
 				"nothing was taken back since the last thing that was done to it"
 		}
 	case errors.As(err, &other):
-		p.Code, p.Title, p.Retryable = "changed_meanwhile", "Something else was done to it meanwhile", true
+		p.Code, p.Title, p.Retryable = "changed_meanwhile", "Another action came first", true
 		p.Detail, p.Suggestions = "nothing was changed: "+other.Error(), []string{"GET " + at + "/undo", "roost undo --list " + id}
 	case errors.Is(err, trash.ErrTaken):
-		p.Code, p.Title, p.Detail = "task_exists", "Another task stands where it was",
-			"another task of that id stands where it was; both stay as they are"
+		p.Code, p.Title, p.Detail = "task_exists", "Another task has its place",
+			"another task has that id now; both stay as they are"
 		p.Suggestions = []string{"roost delete " + d.Task.ID + " && roost trash restore " + d.QualifiedName()}
 	default:
 		return nil
@@ -482,7 +482,7 @@ func AnsweredProblem(e *engine.AnsweredError) *api.Problem {
 	p := api.NewProblem(http.StatusConflict, "question_answered", "It was answered already", "by "+e.Answer.By,
 		"GET /v1/tasks/"+url.PathEscape(e.Task)+"/messages")
 	if e.Answer.Reason != "" {
-		p.Detail = "nobody waits for it any more: " + e.Answer.Reason
+		p.Detail = "the run does not wait for it any more: " + e.Answer.Reason
 	}
 	won := FirstAnswer(e)
 	p.Task, p.Answer = e.Task, &won

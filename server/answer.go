@@ -187,7 +187,7 @@ func respond(w http.ResponseWriter, r *http.Request, status int, doc any) error 
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
 	if r.Method != http.MethodHead {
-		_, _ = w.Write(body) // it fails when the client is gone
+		_, _ = w.Write(body) // it fails when the client has disconnected
 	}
 	return nil
 }

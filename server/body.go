@@ -83,7 +83,7 @@ func rightMedia(a *asked) error {
 	isJSON := media == jsonMedia || media == patchMedia && a.Method == http.MethodPatch
 	if err != nil || !isJSON || charset != "" && !strings.EqualFold(charset, "utf-8") {
 		return problem(http.StatusUnsupportedMediaType, "unsupported_media_type", "The body is of no kind that can be read",
-			"it is said to be "+report.Clip(strconv.Quote(given)), "Content-Type: "+jsonMedia)
+			"its Content-Type is "+report.Clip(strconv.Quote(given)), "Content-Type: "+jsonMedia)
 	}
 	if enc := a.Header.Get("Content-Encoding"); enc != "" && !strings.EqualFold(enc, "identity") {
 		return problem(http.StatusUnsupportedMediaType, "unsupported_media_type", "The body is of no kind that can be read",

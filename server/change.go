@@ -205,7 +205,7 @@ func (s *Server) done(w http.ResponseWriter, a *asked, out outcome) *api.Problem
 	h.Set("Content-Type", jsonMedia)
 	h.Set("Content-Length", strconv.Itoa(len(out.Body)))
 	w.WriteHeader(out.Status)
-	_, _ = w.Write([]byte(out.Body)) // it fails when the client is gone
+	_, _ = w.Write([]byte(out.Body)) // it fails when the client has disconnected
 	return nil
 }
 
@@ -238,9 +238,9 @@ func fingerprintOf(a *asked) string {
 		hex.EncodeToString(body[:]))
 }
 
-// deedsOf are the requests with keys of a root.
-func deedsOf(st *store.Store, now func() time.Time) *deeds {
-	return &deeds{dir: filepath.Join(st.Root(), "server", "idempotency"), now: now,
+// keyedRequestsOf are the requests with keys of a root.
+func keyedRequestsOf(st *store.Store, now func() time.Time) *keyedRequests {
+	return &keyedRequests{dir: filepath.Join(st.Root(), "server", "idempotency"), now: now,
 		seal: func() *journal.Seal { return st.Seal("idempotency") }}
 }
 

@@ -13,7 +13,7 @@ import (
 const (
 	corsMethods = "GET, HEAD, POST, PATCH, DELETE"
 	corsHeaders = "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, Prefer, X-Request-Id"
-	corsTold    = "ETag, Location, Retry-After, Roost-Task-Id, Roost-Run-Id, Idempotent-Replayed, X-Request-Id"
+	corsExposed = "ETag, Location, Retry-After, Roost-Task-Id, Roost-Run-Id, Idempotent-Replayed, X-Request-Id"
 )
 
 // page reports whether a request comes from a page of a named origin.
@@ -31,7 +31,7 @@ func (s *Server) cors(w http.ResponseWriter, r *http.Request) (answered bool) {
 	h.Set("Access-Control-Allow-Origin", r.Header.Get("Origin"))
 	h.Set("Cross-Origin-Resource-Policy", "cross-origin")
 	if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
-		h.Set("Access-Control-Expose-Headers", corsTold)
+		h.Set("Access-Control-Expose-Headers", corsExposed)
 		return false
 	}
 	h.Set("Access-Control-Allow-Methods", corsMethods)

@@ -1,6 +1,6 @@
 // Package server answers HTTP: the API over the tasks of a store and the runs of an
 // engine, and the events of tasks as server-sent events. It asks store, engine and report,
-// and decides nothing about tasks. Without an engine it only reads, and says so with 503.
+// and decides nothing about tasks. Without an engine it only reads, and refuses changes with 503.
 //
 // Changing. A body is read whole, within bounds of size and time, and strictly: what is
 // wrong with it is told by JSON pointer, all at once, before anything is done. A POST with

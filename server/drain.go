@@ -44,7 +44,7 @@ func (s *Server) server(*asked) (any, error) { return s.state(), nil }
 func (s *Server) state() api.Server {
 	out := api.Server{
 		PID: os.Getpid(), StartedAt: api.Stamp(s.begun.UnixMilli()), URL: s.opt.URL, Version: s.opt.Version.Version,
-		Draining: s.drained(), Stopping: s.leaving.Load() || s.stopping.Load(), Recovery: s.opt.Recovery.String(),
+		Draining: s.drained(), Stopping: s.ending.Load() || s.stopping.Load(), Recovery: s.opt.Recovery.String(),
 		Streams: s.streams.open(),
 		Limits:  s.opt.Limits,
 	}
@@ -64,7 +64,7 @@ func (s *Server) drain(*asked) (*reply, error) {
 }
 
 func (s *Server) admit(*asked) (*reply, error) {
-	if s.leaving.Load() {
+	if s.ending.Load() {
 		return nil, problem(http.StatusConflict, "stopping", "The server is stopping", "it was asked to end and starts nothing more")
 	}
 	s.opt.Engine.Admit()
@@ -90,7 +90,7 @@ func (s *Server) quit(a *asked) (*reply, error) {
 // Leave marks the server as ending: /readyz reports it, and the server refuses new runs. It answers requests until Serve
 // returns.
 func (s *Server) Leave() {
-	s.leaving.Store(true)
+	s.ending.Store(true)
 	if s.opt.Engine != nil {
 		s.opt.Engine.Refuse()
 	}

@@ -99,11 +99,11 @@ func (s *Server) undoneBy(ctx context.Context, id string, o actions.Options, com
 	if err != nil {
 		return api.Undone{}, false, err
 	}
-	deed := api.Action{ID: fmt.Sprintf("journal-%d", seq)}
+	action := api.Action{ID: fmt.Sprintf("journal-%d", seq)}
 	for _, d := range append(append([]api.Action{}, now.Redo...), now.Undo...) {
-		if d.ID == deed.ID {
-			deed = d
+		if d.ID == action.ID {
+			action = d
 		}
 	}
-	return report.UndoneOf(deed, now, restoredBy(now.Task.ID, commits), o), true, nil
+	return report.UndoneOf(action, now, restoredBy(now.Task.ID, commits), o), true, nil
 }

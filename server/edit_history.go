@@ -31,7 +31,7 @@ func editRoutes() []route {
 		{method: post, path: id + "/rewinds", summary: "Take both histories back to a message, edit a message, or take one " +
 			"out", body: api.NewRewind{}, answer: api.Rewound{}, act: (*Server).rewind},
 		{path: id + "/undo", summary: "What can be taken back of a task, and done again, the newest first",
-			answer: api.TaskActions{}, document: (*Server).deeds},
+			answer: api.TaskActions{}, document: (*Server).actions},
 		{method: post, path: id + "/undo", summary: "Take back what was last done to a task", body: api.NewUndo{},
 			answer: api.Undone{}, act: func(s *Server, a *asked) (*reply, error) { return s.undo(a, false) }},
 		{method: post, path: id + "/redo", summary: "Do again what was taken back last", body: api.NewUndo{},
@@ -53,7 +53,7 @@ func editRoutes() []route {
 		{path: id + "/checkpoints/{c}/diff", summary: "What differs between a checkpoint and another one, or now",
 			answer: api.Diff{}, document: (*Server).diff, params: []param{
 				{name: "to", kind: "text", doc: "another checkpoint, or now (the default)"},
-				{name: "path", kind: "text", doc: "only this file or folder; several stand on lines of their own"},
+				{name: "path", kind: "text", doc: "only this file or folder; several are separated by line breaks"},
 				{name: "stat", kind: "flag", doc: "without the differences by lines"},
 			}},
 		{method: post, path: id + "/checkpoints/{c}/restore",
@@ -97,7 +97,7 @@ func (s *Server) idle(a *asked) (store.Ref, error) {
 	for _, run := range s.opt.Engine.Runs() {
 		if run.TaskID == here.ID && here.Own || run.TaskID == ref.ID {
 			p := problem(http.StatusConflict, "task_busy", "A run works on the task",
-				"run "+run.ID+" works on it: its histories and files stand still for nobody else", "POST /v1/tasks/"+ref.ID+"/cancel")
+				"run "+run.ID+" works on it: no other change of its histories and files is possible until it ends", "POST /v1/tasks/"+ref.ID+"/cancel")
 			p.Task, p.Retryable = ref.ID, true
 			return ref, p
 		}
@@ -161,7 +161,7 @@ func (s *Server) rewind(a *asked) (*reply, error) {
 			Detail: "it takes the message out that to names, and goes with no other change"})
 	}
 	if body.OnConflict != "" && !body.Files {
-		wrong = append(wrong, api.Wrong{Parameter: "/on_conflict", Detail: "it says how files are put back, and goes with files"})
+		wrong = append(wrong, api.Wrong{Parameter: "/on_conflict", Detail: "it decides how files are restored, and needs files"})
 	}
 	if body.Plan != "" && !body.Files {
 		wrong = append(wrong, api.Wrong{Parameter: "/plan", Detail: "it names what happens to files, and goes with files"})
@@ -238,7 +238,7 @@ func originOf(given string) (string, error) {
 // origins are the front doors that a task can come from.
 var origins = []string{"api", "cli", "web", "editor"}
 
-func (s *Server) deeds(a *asked) (any, error) { return actions.Find(a.Context(), s.opt.Store, a.id) }
+func (s *Server) actions(a *asked) (any, error) { return actions.Find(a.Context(), s.opt.Store, a.id) }
 
 func (s *Server) undo(a *asked, redo bool) (*reply, error) {
 	var body api.NewUndo
@@ -263,14 +263,14 @@ func (s *Server) undo(a *asked, redo bool) (*reply, error) {
 			return &reply{doc: doc}, err
 		}
 	}
-	deed, now, files, err := s.opt.Engine.Undo(ctx, a.id, o)
+	action, now, files, err := s.opt.Engine.Undo(ctx, a.id, o)
 	if err != nil {
 		return nil, report.UndoProblem(err, o, now)
 	}
-	if files != nil && deed.Kind == api.ActionRestore && files.Outcome == "nothing" && len(files.Conflicts) > 0 {
+	if files != nil && action.Kind == api.ActionRestore && files.Outcome == "nothing" && len(files.Conflicts) > 0 {
 		return nil, report.ConflictProblem(*files)
 	}
-	return &reply{doc: report.UndoneOf(deed, now, files, o)}, nil
+	return &reply{doc: report.UndoneOf(action, now, files, o)}, nil
 }
 
 func (s *Server) switchBranch(a *asked) (*reply, error) {

@@ -182,7 +182,7 @@ func (s *Server) passOn(w http.ResponseWriter, a *asked, conn net.Conn) (answere
 			if r.Header.Get(hopHeader) == notHere {
 				return errNotHere
 			}
-			for name := range done { // the guard has said it already
+			for name := range done { // the guard has set it already
 				r.Header.Del(name)
 			}
 			return nil

@@ -29,16 +29,16 @@ func tagOf(doc any, body []byte) string {
 	if !ok || !isRow {
 		return `"` + digest(body, t.head) + `"`
 	}
-	beside := strconv.FormatInt(row.Size, 36)
+	extra := strconv.FormatInt(row.Size, 36)
 	if len(row.Copies) > 0 {
-		beside += "." + digest([]byte(strings.Join(row.Copies, "\x00")), events.Cursor{})
+		extra += "." + digest([]byte(strings.Join(row.Copies, "\x00")), events.Cursor{})
 	}
 	row.Size, row.Copies = 0, nil
-	said, err := bytesOf(row)
+	shown, err := bytesOf(row)
 	if err != nil { // it was just encoded
 		return `"` + digest(body, t.head) + `"`
 	}
-	return `"` + digest(said, t.head) + "." + beside + `"`
+	return `"` + digest(shown, t.head) + "." + extra + `"`
 }
 
 func digest(body []byte, head events.Cursor) string {

@@ -34,7 +34,7 @@ var packed = map[string]string{"roo": "tar", "archive": "zip"}
 func exportRoutes() []route {
 	return []route{{
 		path: "/v1/tasks/{id}/export", summary: "The task as a file: md, html and json mask secrets, roo (a tar of Roo's " +
-			"files) and archive (a zip) are exact. The trailer Roost-Export says, percent-encoded, what was masked and what " +
+			"files) and archive (a zip) are exact. The trailer Roost-Export names, percent-encoded, what was masked and what " +
 			"could not be read",
 		media: "application/octet-stream", forms: []string{"text/markdown", "text/html", jsonMedia, "application/x-tar",
 			"application/zip"}, serve: (*Server).export, params: []param{
@@ -76,14 +76,14 @@ func (s *Server) export(w http.ResponseWriter, a *asked) *api.Problem {
 		}
 	}
 	var v *store.View
-	told := api.Exported{Damaged: []api.Damage{}}
-	if format != "archive" { // which says of each task whether it could be read
+	outcome := api.Exported{Damaged: []api.Damage{}}
+	if format != "archive" { // which records for each task whether it could be read
 		var err error
 		if v, err = s.opt.Store.Read(a.Context(), refs[0]); err != nil {
 			return s.problemFor(a, err)
 		}
 		defer v.Close()
-		told.Damaged = append(told.Damaged, v.Summary.Damaged...)
+		outcome.Damaged = append(outcome.Damaged, v.Summary.Damaged...)
 	} else if p := s.noneReadable(a, refs); p != nil {
 		return p
 	}
@@ -98,7 +98,7 @@ func (s *Server) export(w http.ResponseWriter, a *asked) *api.Problem {
 	h.Set("Roost-Task-Id", refs[0].ID)
 	h.Set("Trailer", "Roost-Export")
 	out := &slowReader{w, http.NewResponseController(w), s.opt.WriteTimeout}
-	got, err := s.write(a.Context(), out, v, refs, format, o, &told)
+	got, err := s.write(a.Context(), out, v, refs, format, o, &outcome)
 	if err != nil {
 		s.opt.Log.Warn("export failed", "path", a.URL.Path, "request_id", h.Get(requestID), "error", err.Error())
 		if a.RemoteAddr == client.LocalPeer {
@@ -106,11 +106,11 @@ func (s *Server) export(w http.ResponseWriter, a *asked) *api.Problem {
 		}
 		panic(http.ErrAbortHandler) // half a file must not look like a whole one
 	}
-	told.Masked, told.Unread, told.Skipped = got.Masked, []api.Unread{}, append([]string{}, got.Skipped...)
+	outcome.Masked, outcome.Unread, outcome.Skipped = got.Masked, []api.Unread{}, append([]string{}, got.Skipped...)
 	for _, g := range got.Unread {
-		told.Unread = append(told.Unread, api.Unread(g))
+		outcome.Unread = append(outcome.Unread, api.Unread(g))
 	}
-	if doc, err := json.Marshal(told); err == nil {
+	if doc, err := json.Marshal(outcome); err == nil {
 		h.Set("Roost-Export", url.QueryEscape(string(doc)))
 	}
 	return nil
@@ -139,7 +139,7 @@ func (s *Server) noneReadable(a *asked, refs []store.Ref) *api.Problem {
 }
 
 func (s *Server) write(ctx context.Context, w io.Writer, v *store.View, refs []store.Ref, format string, o export.Options,
-	told *api.Exported) (export.Report, error) {
+	outcome *api.Exported) (export.Report, error) {
 	switch format {
 	case "html":
 		return export.HTML(ctx, w, v, o)
@@ -152,10 +152,10 @@ func (s *Server) write(ctx context.Context, w io.Writer, v *store.View, refs []s
 			for _, ref := range refs {
 				one, err := s.opt.Store.Read(ctx, ref)
 				if err != nil {
-					told.Failed = append(told.Failed, api.NotExported{ID: ref.ID, Source: ref.Source, Problem: err.Error()})
+					outcome.Failed = append(outcome.Failed, api.NotExported{ID: ref.ID, Source: ref.Source, Problem: err.Error()})
 					continue
 				}
-				told.Damaged = append(told.Damaged, one.Summary.Damaged...)
+				outcome.Damaged = append(outcome.Damaged, one.Summary.Damaged...)
 				more := yield(one, nil)
 				one.Close()
 				if !more {

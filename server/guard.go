@@ -73,7 +73,7 @@ func (s *Server) refuse(r *http.Request) *api.Problem {
 		switch {
 		case !ok:
 			return problem(http.StatusUnauthorized, "unauthenticated", "The token is missing or wrong",
-				"send it as Authorization: Bearer TOKEN, or open the log-in link", "roost serve prints where the token lies")
+				"send it as Authorization: Bearer TOKEN, or open the log-in link", "roost serve prints the path of the token")
 		case byCookie && (r.Header.Get("Sec-Fetch-Site") == "cross-site" || s.page(r) && foreign(r)):
 			return problem(http.StatusForbidden, "origin_denied", "Another site may not ask that",
 				"a browser sent the request for another site")

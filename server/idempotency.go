@@ -34,8 +34,8 @@ const (
 	recordMax    = 4 << 20               // bound of a file, in bytes
 )
 
-// deeds are the requests with keys that processes of a root answered or work on.
-type deeds struct {
+// keyedRequests are the requests with keys that processes of a root answered or work on.
+type keyedRequests struct {
 	dir  string
 	now  func() time.Time
 	seal func() *journal.Seal // nil, or nil from it: records are not signed
@@ -63,7 +63,7 @@ type outcome struct {
 }
 
 // signed is the MAC of a line: over the line without it and the name of the file.
-func (d *deeds) signed(name string, line any) (string, error) {
+func (d *keyedRequests) signed(name string, line any) (string, error) {
 	data, err := json.Marshal(line)
 	if err != nil {
 		return "", err
@@ -80,7 +80,7 @@ func (d *deeds) signed(name string, line any) (string, error) {
 
 // proves reports whether this root wrote a line: a record that came with a copied root is not an answer of this one. mac
 // is the MAC in the line, line the rest. Without a key for MACs every line counts.
-func (d *deeds) proves(name, mac string, line any) bool {
+func (d *keyedRequests) proves(name, mac string, line any) bool {
 	var seal *journal.Seal
 	if d.seal != nil {
 		seal = d.seal()
@@ -97,10 +97,10 @@ func (d *deeds) proves(name, mac string, line any) bool {
 	return err == nil && seal.Proves(id, sum, "idempotency", []byte(filepath.Base(name)+"\x00"), data)
 }
 
-// deed is a request with a key that is under way.
-type deed struct {
+// keyedRequest is a request with a key that is under way.
+type keyedRequest struct {
 	file  *os.File
-	of    *deeds
+	of    *keyedRequests
 	again bool // an earlier attempt began, and may have done its work
 }
 
@@ -109,9 +109,9 @@ var (
 	errOther    = errors.New("another request was made with this key")
 )
 
-// begin takes a key for a request. It returns the answer of an earlier attempt, or a deed that the caller must finish,
+// begin takes a key for a request. It returns the answer of an earlier attempt, or a request that the caller must finish,
 // forget or leave.
-func (d *deeds) begin(ctx context.Context, key, request, fingerprint string) (*deed, *outcome, error) {
+func (d *keyedRequests) begin(ctx context.Context, key, request, fingerprint string) (*keyedRequest, *outcome, error) {
 	if err := d.ready(); err != nil {
 		return nil, nil, err
 	}
@@ -140,8 +140,8 @@ func (d *deeds) begin(ctx context.Context, key, request, fingerprint string) (*d
 }
 
 // take reads the locked file of a key, and writes the intent when there is none.
-func (d *deeds) take(f *os.File, request, fingerprint string) (*deed, *outcome, error) {
-	was, done, err := readDeed(f)
+func (d *keyedRequests) take(f *os.File, request, fingerprint string) (*keyedRequest, *outcome, error) {
+	was, done, err := readKeyedRequest(f)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -167,7 +167,7 @@ func (d *deeds) take(f *os.File, request, fingerprint string) (*deed, *outcome, 
 	case done != nil:
 		return nil, done, nil
 	case was != nil:
-		return &deed{file: f, of: d, again: true}, nil, nil
+		return &keyedRequest{file: f, of: d, again: true}, nil, nil
 	}
 	err = f.Truncate(0)
 	if err == nil {
@@ -182,11 +182,11 @@ func (d *deeds) take(f *os.File, request, fingerprint string) (*deed, *outcome, 
 	if err != nil {
 		return nil, nil, fmt.Errorf("keep what was asked: %w", errors.Join(err, f.Truncate(0)))
 	}
-	return &deed{file: f, of: d}, nil, nil
+	return &keyedRequest{file: f, of: d}, nil, nil
 }
 
-// readDeed reads the file of a key. A line that a crash cut off was never acknowledged.
-func readDeed(f *os.File) (*intent, *outcome, error) {
+// readKeyedRequest reads the file of a key. A line that a crash cut off was never acknowledged.
+func readKeyedRequest(f *os.File) (*intent, *outcome, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, nil, fmt.Errorf("read what was asked: %w", err)
@@ -225,7 +225,7 @@ func put(f *os.File, at int64, line any) error {
 }
 
 // finish stores the answer and releases the key.
-func (o *deed) finish(done outcome) error {
+func (o *keyedRequest) finish(done outcome) error {
 	head := make([]byte, 4096)
 	n, err := o.file.ReadAt(head, 0)
 	end := bytes.IndexByte(head[:n], '\n')
@@ -241,7 +241,7 @@ func (o *deed) finish(done outcome) error {
 }
 
 // forget releases a key whose request changed nothing: another request may use it.
-func (o *deed) forget() error {
+func (o *keyedRequest) forget() error {
 	// The file stays, empty: some systems do not remove an open file.
 	if err := errors.Join(o.file.Truncate(0), filelock.Release(o.file)); err != nil {
 		return fmt.Errorf("forget a key: %w", err)
@@ -250,10 +250,10 @@ func (o *deed) forget() error {
 }
 
 // leave releases a key whose request may have changed something: the repeat does the rest.
-func (o *deed) leave() error { return filelock.Release(o.file) }
+func (o *keyedRequest) leave() error { return filelock.Release(o.file) }
 
 // ready makes the folder, and removes expired files from time to time.
-func (d *deeds) ready() error {
+func (d *keyedRequests) ready() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.now().Sub(d.cleaned) < cleanedEvery {
@@ -276,7 +276,7 @@ func (d *deeds) ready() error {
 }
 
 // expire removes a file that no request holds. If that fails, a later call tries again.
-func (d *deeds) expire(name string) {
+func (d *keyedRequests) expire(name string) {
 	f, err := os.OpenFile(name, os.O_RDWR, 0)
 	if err != nil {
 		return

@@ -148,8 +148,10 @@ func TestARepeatedStreamIsOfTheSameRun(t *testing.T) {
 // the repeat does what is left to do, and an answer is kept for a day.
 func TestWhatAKeysFileHolds(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	d := &deeds{dir: filepath.Join(t.TempDir(), "keys"), now: func() time.Time { return now }}
-	begin := func(print string) (*deed, *outcome, error) { return d.begin(t.Context(), "k", "POST /x", print) }
+	d := &keyedRequests{dir: filepath.Join(t.TempDir(), "keys"), now: func() time.Time { return now }}
+	begin := func(print string) (*keyedRequest, *outcome, error) {
+		return d.begin(t.Context(), "k", "POST /x", print)
+	}
 	one, done, err := begin("a")
 	if err != nil || done != nil || one.again {
 		t.Fatal(one, done, err)
@@ -265,7 +267,7 @@ func TestAKeysFileOfAnotherRootIsNoAnswer(t *testing.T) {
 	}
 	answer := func(seal func() *journal.Seal) *outcome {
 		t.Helper()
-		d := &deeds{dir: dir, now: func() time.Time { return now }, seal: seal}
+		d := &keyedRequests{dir: dir, now: func() time.Time { return now }, seal: seal}
 		one, done, err := d.begin(t.Context(), "k", "POST /x", "a")
 		if err != nil {
 			t.Fatal(err)

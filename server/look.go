@@ -25,10 +25,10 @@ import (
 func lookRoutes() []route {
 	const id = "/v1/tasks/{id}"
 	return []route{
-		{path: "/v1/names", summary: "The ids of all tasks, and where they lie: what short names are told apart by",
+		{path: "/v1/names", summary: "The ids of all tasks and their folders, from which short names follow",
 			answer: names{}, document: (*Server).names},
 		{path: "/v1/undo", summary: "What can be taken back of all tasks, the newest first",
-			answer: api.Page[api.TaskActions]{}, document: (*Server).allDeeds,
+			answer: api.Page[api.TaskActions]{}, document: (*Server).allActions,
 			params: []param{{name: "limit", kind: "number", doc: "at most this many tasks; 0 = all", most: 1000, deflt: 0}}},
 		{path: id + "/lines", summary: "Messages as lines of text: a window of them, the newest when none is named",
 			answer: api.Lines{}, document: (*Server).lines,
@@ -40,7 +40,7 @@ func lookRoutes() []route {
 			"named", answer: api.Commits{}, document: (*Server).journal, params: windowParams},
 		{path: id + "/context", summary: "What the next request is made of, in tokens", answer: api.ContextUse{},
 			fails: []int{503}, document: (*Server).context, params: []param{
-				{name: "workspace", kind: "text", doc: "the folder to look from, where the task does not say its own"},
+				{name: "workspace", kind: "text", doc: "the folder to look from, for a task that records none"},
 			}},
 	}
 }
@@ -69,7 +69,7 @@ func (s *Server) names(a *asked) (any, error) {
 	return out, err
 }
 
-func (s *Server) allDeeds(a *asked) (any, error) {
+func (s *Server) allActions(a *asked) (any, error) {
 	all, err := actions.FindAll(a.Context(), s.opt.Store, a.number["limit"])
 	return api.PageOf(all, ""), err
 }
@@ -77,7 +77,7 @@ func (s *Server) allDeeds(a *asked) (any, error) {
 func (s *Server) context(a *asked) (any, error) {
 	if s.opt.Engine == nil {
 		return nil, problem(http.StatusServiceUnavailable, "read_only", "This server runs no tasks",
-			"what would be sent is for one to say that does", "roost show "+a.id+" --context")
+			"a server that runs tasks knows what would be sent", "roost show "+a.id+" --context")
 	}
 	ref, err := s.opt.Store.Find(a.Context(), a.id)
 	if err != nil {

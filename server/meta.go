@@ -27,7 +27,7 @@ func (s *Server) readyz(w http.ResponseWriter, a *asked) *api.Problem {
 		out.Status, out.Checks["store"] = "not ready", why
 	}
 	switch {
-	case s.stopping.Load(), s.leaving.Load():
+	case s.stopping.Load(), s.ending.Load():
 		out.Status, out.Checks["server"] = "not ready", "it is stopping"
 	case s.drained():
 		out.Status, out.Checks["server"] = "not ready", "it starts no more runs"

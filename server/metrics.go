@@ -192,7 +192,7 @@ func (s *Server) metrics(w http.ResponseWriter, a *asked) *api.Problem {
 		gauge(&b, "roost_runs", "Runs of this process by state.", "gauge",
 			map[string]float64{"running": float64(running), "waiting": float64(waiting), "queued": float64(queued)}, "state")
 		if n, ok := s.openQuestions(a); ok {
-			gauge(&b, "roost_questions_open", "Questions and approvals of all tasks that nobody has answered.", "gauge",
+			gauge(&b, "roost_questions_open", "Open questions and approvals of all tasks.", "gauge",
 				one(float64(n)), "")
 		}
 	}
@@ -208,7 +208,7 @@ func (s *Server) metrics(w http.ResponseWriter, a *asked) *api.Problem {
 	h.Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 	h.Set("Content-Length", strconv.Itoa(b.Len()))
 	if a.Method != http.MethodHead {
-		_, _ = w.Write([]byte(b.String())) // it fails when the client is gone
+		_, _ = w.Write([]byte(b.String())) // it fails when the client has disconnected
 	}
 	return nil
 }

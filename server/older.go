@@ -33,7 +33,7 @@ func olderRoutes() []route {
 			params: []param{
 				{name: "jobId", kind: "text", doc: "the job, which is a run; it must be there"},
 				{name: "state", kind: "word", words: []string{"pending", "answered"},
-					doc: "only these: the answered ones stand in the task"},
+					doc: "only pending ones exist: the task has the answered ones"},
 			}, document: (*Server).olderQuestions},
 		{path: "/api/questions/{qid}", summary: "An open question of the older call, or those of a job", older: true,
 			media: jsonMedia, fails: []int{400, 404}, document: (*Server).olderQuestion},
@@ -54,13 +54,13 @@ func (s *Server) olderRun(a *asked) (*reply, error) {
 	}
 	var w wrongs
 	if strings.TrimSpace(b.Text) == "" {
-		w.add("/task", "it says nothing")
+		w.add("/task", "it is empty")
 	}
 	switch {
 	case b.Restart && b.Task == "":
-		w.add("/taskId", "restartTask goes on with a task: name it")
+		w.add("/taskId", "restartTask continues a task: name it")
 	case !b.Restart && b.Task != "":
-		w.add("/restartTask", "taskId names a task to go on with: say that with restartTask")
+		w.add("/restartTask", "taskId names a task to continue: set restartTask, too")
 	case b.Task != "" && !validRef(b.Task):
 		w.add("/taskId", "that can be no task's id")
 	}
@@ -81,7 +81,7 @@ func (s *Server) olderRun(a *asked) (*reply, error) {
 	}
 	var err error
 	if b.Restart {
-		r.Fallback = true // the call cannot name who is asked
+		r.Fallback = true // the call cannot name a model
 		err = s.restarts(a, b.Task, &r)
 	} else {
 		err = s.begins(a, &r)
@@ -96,7 +96,7 @@ func (s *Server) olderRun(a *asked) (*reply, error) {
 	if err != nil {
 		var busy *journal.BusyError
 		if errors.As(err, &busy) {
-			return nil, err // another process has the task, and is asked
+			return nil, err // another process owns the task: the request is passed on to it
 		}
 		return nil, s.olderProblem(a, b.Task, err)
 	}
@@ -186,7 +186,7 @@ func (s *Server) olderFail(w http.ResponseWriter, r *http.Request, p *api.Proble
 	if r.Method != http.MethodHead {
 		enc := json.NewEncoder(w)
 		enc.SetEscapeHTML(false)
-		_ = enc.Encode(out) // the client is gone: nobody is left to tell
+		_ = enc.Encode(out) // it fails when the client has disconnected
 	}
 }
 

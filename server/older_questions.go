@@ -96,7 +96,7 @@ func (s *Server) olderAnswer(a *asked) (*reply, error) {
 	}
 	text := strings.TrimSpace(b.Answer)
 	if text == "" {
-		return nil, problem(http.StatusBadRequest, "empty_answer", "Bad Request", "the answer says nothing")
+		return nil, problem(http.StatusBadRequest, "empty_answer", "Bad Request", "the answer is empty")
 	}
 	name := a.PathValue("qid")
 	r := engine.Reply{ID: a.key(), Text: b.Answer, By: "api", Request: engine.Request{Interactive: true}}
@@ -111,7 +111,7 @@ func (s *Server) olderAnswer(a *asked) (*reply, error) {
 			}
 		}
 	}
-	// One that is not open may have been answered: that is said by who keeps them.
+	// A question that is not open may have been answered: the engine knows.
 	done, failed := s.opt.Engine.Reply(keep(a.Context()), name, r)
 	if failed != nil {
 		if err != nil && s.problemOf(a.Context(), failed, "").Status != http.StatusConflict {

@@ -66,7 +66,7 @@ func (s *Server) older(w http.ResponseWriter, a *asked, at followed) *api.Proble
 	st.tell("", api.OlderEvent{Type: "start", Message: message, Text: b.Text})
 	if run.Settings.Profile != "" && !s.opt.Engine.HasProfile(run.Settings.Profile) {
 		st.tell("", api.OlderEvent{Type: "progress", Message: fmt.Sprintf("The task's profile %q is not known here; %s with "+
-			"the model %s is asked in its place", run.Settings.Profile, run.Settings.Provider, run.Settings.Model)})
+			"the model %s is used in its place", run.Settings.Profile, run.Settings.Provider, run.Settings.Model)})
 	}
 	// The end of a client is no failure, and touches nothing.
 	if err := st.follow(a.Context()); err != nil && a.Context().Err() == nil {
@@ -93,7 +93,7 @@ type olderStream struct {
 	children map[string]bool // subtasks that are at work
 }
 
-// continues is what the start of a task that is gone on with says: in which program it began.
+// continues is the first line for a task that is continued: it names the program that began it.
 func (s *Server) continues(ctx context.Context, given string) (string, error) {
 	ref, err := s.opt.Store.Find(ctx, given)
 	if err != nil {
@@ -111,7 +111,7 @@ func (s *Server) continues(ctx context.Context, given string) (string, error) {
 }
 
 // began finds when the call began its run, or else came to one: the time of the first commit
-// that it led to. A repeat is told the same.
+// that it led to. A repeat gets the same answer.
 func (st *olderStream) began(ctx context.Context, run engine.RunInfo) error {
 	log, err := st.s.opt.Store.Follow(st.ref)
 	if err != nil {
@@ -151,8 +151,8 @@ func (st *olderStream) count(ctx context.Context, before uint64, e task.UsageCha
 	return st.usage.Usage(), nil
 }
 
-// olderLook is how often is looked whether a subtask asks something.
-const olderLook = 2 * time.Second
+// olderPoll is how often the stream checks whether a subtask has an open question.
+const olderPoll = 2 * time.Second
 
 // follow writes until the run has ended, or the client or the server goes.
 func (st *olderStream) follow(ctx context.Context) error {
@@ -165,7 +165,7 @@ func (st *olderStream) follow(ctx context.Context) error {
 	}
 	defer release()
 	sub := topic.Subscribe(st.at)
-	beat, look := time.NewTicker(st.s.opt.Heartbeat), time.NewTicker(olderLook)
+	beat, look := time.NewTicker(st.s.opt.Heartbeat), time.NewTicker(olderPoll)
 	defer beat.Stop()
 	defer look.Stop()
 	for {
@@ -236,7 +236,7 @@ type olderData struct {
 	task.UsageChanged
 }
 
-// show tells of an event; over is true behind the run's end.
+// show sends an event; over is true behind the run's end.
 func (st *olderStream) show(ctx context.Context, e events.Event) (over bool) {
 	var d olderData
 	if json.Unmarshal(e.Data, &d) != nil {
@@ -272,7 +272,7 @@ func (st *olderStream) show(ctx context.Context, e events.Event) (over bool) {
 		}
 	case "run.waiting":
 		if d.Run == st.run && d.Child == "" {
-			st.tell(e.ID, api.OlderEvent{Type: "progress", Message: "Saved until somebody answers", Restart: st.command()})
+			st.tell(e.ID, api.OlderEvent{Type: "progress", Message: "Saved until there is an answer", Restart: st.command()})
 		}
 	case "subtask.started":
 		st.children[d.Child] = true
@@ -288,7 +288,7 @@ func (st *olderStream) show(ctx context.Context, e events.Event) (over bool) {
 	return false
 }
 
-// row tells what a row of the person's history says, once it is whole.
+// row sends a row of the user's history once it is complete.
 func (st *olderStream) row(id string, d olderData) {
 	var row struct {
 		Ask     string `json:"ask"`
@@ -321,7 +321,7 @@ func (st *olderStream) row(id string, d olderData) {
 	st.tell(id, api.OlderEvent{Type: "progress", Message: text, Say: row.Ask + row.Say})
 }
 
-// olderTool says what a tool's row is about.
+// olderTool describes a tool's row.
 func olderTool(text string) string {
 	var t struct{ Tool, ToolName, Path, ServerName string }
 	if json.Unmarshal([]byte(text), &t) != nil {
@@ -330,7 +330,7 @@ func olderTool(text string) string {
 	return strings.TrimSpace(strings.Join(strings.Fields(t.Tool+" "+t.ServerName+" "+t.ToolName+" "+t.Path), " "))
 }
 
-// ask tells of a question, once.
+// ask sends a question, once.
 func (st *olderStream) ask(id, asker string, q api.QuestionOpened) {
 	name := asker + "." + q.Question
 	if st.asked[name] {
@@ -357,7 +357,7 @@ func consent(q api.QuestionOpened) bool {
 	return q.Kind == "approval" || q.Kind == "damage" || q.Kind == "limit"
 }
 
-// askChildren tells what subtasks ask: they have journals of their own.
+// askChildren sends the questions of subtasks, which have journals of their own.
 func (st *olderStream) askChildren(ctx context.Context) {
 	for child := range st.children {
 		list, err := st.s.opt.Engine.Questions(ctx, child)
@@ -371,7 +371,7 @@ func (st *olderStream) askChildren(ctx context.Context) {
 	}
 }
 
-// end tells how the run ended.
+// end sends how the run ended.
 func (st *olderStream) end(id string, d olderData) {
 	e := api.OlderEvent{Type: "completion", Message: d.Reason, Outcome: d.Outcome, Restart: st.command()}
 	if d.Outcome != "completed" {
@@ -387,12 +387,12 @@ func (st *olderStream) end(id string, d olderData) {
 	st.tell("", api.OlderEvent{Type: "stream_end", Message: "Stream ending"})
 }
 
-// command is what goes on with the task: with words behind it, or as it stands.
+// command is the command that continues the task.
 func (st *olderStream) command() string { return olderCommand(st.ref) }
 
 func olderCommand(ref store.Ref) string { return "roost run --stream --task " + ref.ID }
 
-// tell adds a line to what is sent.
+// tell adds a line to the answer.
 func (st *olderStream) tell(id string, e api.OlderEvent) {
 	if e.Job, e.Task = st.run, st.ref.ID; st.when == 0 {
 		st.when = st.s.opt.Now().UnixMilli()

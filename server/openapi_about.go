@@ -9,7 +9,7 @@ import (
 // tags are the groups of operations in the OpenAPI document.
 var tags = []object{
 	{"name": "tasks", "description": "Tasks of all tools: find, make, label, export and delete them."},
-	{"name": "messages", "description": "What was said in a task, as a person saw it and as the model did."},
+	{"name": "messages", "description": "The messages of a task, as the user saw them and as the model did."},
 	{"name": "runs", "description": "Work on a task: start, continue and stop it, and give it words."},
 	{"name": "questions", "description": "What runs ask a person, and the answers."},
 	{"name": "events", "description": "What happens, as server-sent events."},

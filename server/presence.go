@@ -26,9 +26,9 @@ type Presence struct {
 // Claim is the right of a process to be the server of a root. The kernel releases it when the process ends, in any
 // way.
 type Claim struct {
-	root string
-	lock *os.File
-	told bool
+	root      string
+	lock      *os.File
+	published bool
 }
 
 // TakenError: another process is the server of the root.
@@ -100,7 +100,7 @@ func (c *Claim) Tell(p Presence) error {
 	if err := atomicfile.WriteDerived(PresenceFile(c.root), "", append(data, '\n')); err != nil {
 		return fmt.Errorf("publish the address of the server: %w", err)
 	}
-	c.told = true
+	c.published = true
 	return nil
 }
 
@@ -108,7 +108,7 @@ func (c *Claim) Tell(p Presence) error {
 // hold two locks with one name.
 func (c *Claim) Release() error {
 	var err error
-	if c.told {
+	if c.published {
 		if err = os.Remove(PresenceFile(c.root)); errors.Is(err, os.ErrNotExist) {
 			err = nil
 		}

@@ -40,6 +40,6 @@ func fail(w http.ResponseWriter, r *http.Request, p *api.Problem) {
 	if r.Method != http.MethodHead {
 		enc := json.NewEncoder(w)
 		enc.SetEscapeHTML(false)
-		_ = enc.Encode(out) // it fails when the client is gone
+		_ = enc.Encode(out) // it fails when the client has disconnected
 	}
 }

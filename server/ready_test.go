@@ -36,7 +36,7 @@ func TestARootThatIsNotThereYet(t *testing.T) {
 	if _, err := os.Lstat(root); !os.IsNotExist(err) {
 		t.Errorf("to ask made it: %v", err)
 	}
-	for _, why := range []string{"", "it is gone"} {
+	for _, why := range []string{"", "it is missing"} {
 		if err := os.MkdirAll(root, 0o700); err != nil {
 			t.Fatal(err)
 		}

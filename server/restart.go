@@ -100,7 +100,7 @@ func (r Restart) refuses(ref store.Ref, sum api.Summary, runs []engine.RunInfo, 
 
 func restartsOff(id string) *api.Problem {
 	p := problem(http.StatusForbidden, "restart_disabled", "Tasks are not restarted here",
-		"the setting restart.enabled says so", "roost resume "+id, "roost config set restart.enabled true")
+		"the setting restart.enabled is false", "roost resume "+id, "roost config set restart.enabled true")
 	p.Task = id
 	return p
 }
@@ -126,7 +126,7 @@ func (s *Server) restarts(a *asked, given string, r *engine.Request) error {
 	if len(sum.Damaged) > 0 {
 		d := sum.Damaged[0]
 		p := problem(http.StatusUnprocessableEntity, "history_corrupt", "Task data is damaged", d.File+": "+d.Problem,
-			"roost doctor "+ref.ID, "roost doctor --repair "+ref.ID, "roost resume "+ref.ID+"  # goes on with what is whole")
+			"roost doctor "+ref.ID, "roost doctor --repair "+ref.ID, "roost resume "+ref.ID+"  # continues with what is whole")
 		p.Task = ref.ID
 		return p
 	}

@@ -25,7 +25,7 @@ func (s *Server) room() string {
 		case err == nil, errors.Is(err, io.EOF):
 			s.rooted.Store(true)
 		case errors.Is(err, fs.ErrNotExist) && dir == root && s.rooted.Load():
-			return "it is gone"
+			return "it is missing"
 		case errors.Is(err, fs.ErrNotExist) && dir == root:
 			return ""
 		case errors.Is(err, fs.ErrNotExist): // no task yet

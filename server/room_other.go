@@ -2,5 +2,5 @@
 
 package server
 
-// kept says why nothing more could be kept in a folder; here the system is not asked.
+// kept is why nothing more could be stored in a folder; this system has no call for that.
 func kept(string, uint64) string { return "" }

@@ -26,7 +26,7 @@ func TestReadyMeansThatTasksCanBeKept(t *testing.T) {
 	expect(http.StatusOK, "ok")
 	away := filepath.Join(t.TempDir(), "away")
 	rename(t, root, away)
-	expect(http.StatusServiceUnavailable, "it is gone")
+	expect(http.StatusServiceUnavailable, "it is missing")
 	if _, err := os.Lstat(root); !os.IsNotExist(err) {
 		t.Errorf("to ask made it: %v", err)
 	}

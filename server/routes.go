@@ -102,8 +102,8 @@ var (
 		sinceParam, untilParam, limitParam, cursorParam,
 	}, costParams...)
 	windowParams = []param{
-		{name: "before", kind: "text", doc: "only what stands before this message's number (12 or #12), the newest of that"},
-		{name: "after", kind: "text", doc: "only what stands after this message's number, the oldest of that"},
+		{name: "before", kind: "text", doc: "only what is before this message's number (12 or #12), the newest of that"},
+		{name: "after", kind: "text", doc: "only what is after this message's number, the oldest of that"},
 		limitParam,
 	}
 )

@@ -149,7 +149,7 @@ func TestRuleB07NoRootIsMade(t *testing.T) {
 	if err := os.RemoveAll(g.store.Root()); err != nil {
 		t.Fatal(err)
 	}
-	if status, why := g.ready(); status != http.StatusServiceUnavailable || why != "it is gone" {
+	if status, why := g.ready(); status != http.StatusServiceUnavailable || why != "it is missing" {
 		t.Errorf("/readyz: %d %s", status, why)
 	}
 	g.get("/v1/tasks")

@@ -100,7 +100,7 @@ type Server struct {
 	stop     chan struct{} // closed when the server stops
 	stopping atomic.Bool
 	rooted   atomic.Bool // the root has existed
-	leaving  atomic.Bool // the server is about to stop
+	ending   atomic.Bool // the server is about to stop
 	begun    time.Time
 	counted  requests
 	asked    questionCount // of open questions
@@ -109,9 +109,9 @@ type Server struct {
 	streams  streams
 	readings chan struct{} // slots for MaxReadings
 	bodies   chan struct{} // slots for large bodies
-	keyed    *deeds
+	keyed    *keyedRequests
 	guards   keyed.Mutex[string] // of tasks, for changes with If-Match
-	beside   beside
+	changes  changeGate
 	document func() ([]byte, error) // the OpenAPI document; built for the first request
 }
 
@@ -140,7 +140,7 @@ func New(o Options) (*Server, error) {
 	}
 	s.pipe.SetRemote(s.liveOfHolder)
 	s.streams.total, s.streams.each, s.streams.by = o.MaxStreams, o.MaxPerClient, map[string]int{}
-	s.keyed, s.beside.all = deedsOf(o.Store, o.Now), map[string]*changing{}
+	s.keyed, s.changes.all = keyedRequestsOf(o.Store, o.Now), map[string]*changing{}
 	s.room() // notes whether the root exists
 	s.begun, s.counted = o.Now(), newRequests()
 	s.routes = routes()

@@ -21,7 +21,7 @@ func streamRoutes() []route {
 			fails: []int{400, 429}, serve: (*Server).allEvents,
 			params: []param{{name: "after", kind: "text", doc: "0: from the oldest that is kept; the id of an event of this " +
 				"stream: what comes behind it. Last-Event-ID goes before it. Neither: only what comes from now on"}, typesParam}},
-		{path: "/v1/runs/{rid}/events", summary: "The events of a run, until it has ended; 204 for who has seen the end",
+		{path: "/v1/runs/{rid}/events", summary: "The events of a run, until it has ended; 204 for a client that has seen the end",
 			media: streamMedia, fails: []int{429}, serve: (*Server).runEvents,
 			params: []param{{name: "after", kind: "text", doc: "the id of an event of the task: what comes behind it; else " +
 				"all of the run. Last-Event-ID goes before it"}, typesParam}},
@@ -71,7 +71,7 @@ func (s *Server) allEvents(w http.ResponseWriter, a *asked) *api.Problem {
 // activeStates are the states of tasks in which a run works, or waits for a person or a subtask.
 var activeStates = []string{"queued", "running", "waiting", "delegated"}
 
-// snapshotOfAll tells a client whose cursor is unknown which tasks are active.
+// snapshotOfAll sends the active tasks to a client whose cursor is unknown.
 func (s *Server) snapshotOfAll(topic *events.Topic) snapshotOf {
 	return func(ctx context.Context) ([]byte, events.Cursor, string, error) {
 		newest, err := topic.Newest(ctx)

@@ -32,7 +32,7 @@ func endOf(run string) func(events.Item) bool {
 	return func(i events.Item) bool { return i.Type == "run.ended" && i.Run == run }
 }
 
-// over reports whether a run is at its end, for those whose end nobody could tell.
+// over reports whether a run has ended, also one that was killed.
 func (s *Server) over(run string) func() bool {
 	return func() bool {
 		if s.opt.Engine == nil {

@@ -82,7 +82,7 @@ func (s *Server) streamTask(w http.ResponseWriter, a *asked, ref store.Ref,
 	}
 	defer release()
 	f := &eventStream{s: s, task: ref.ID, w: w, ctl: http.NewResponseController(w), snapshot: s.snapshotOfTask(ref)}
-	// The topic opens before the journal is read for the cursor, so that no event lies between the two.
+	// The topic opens before the journal is read for the cursor, so that no event is lost between the two.
 	_, err = topic.Newest(a.Context())
 	var from events.Cursor
 	if err == nil {

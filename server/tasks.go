@@ -39,7 +39,7 @@ func (a *asked) filter() store.Filter {
 
 func badCursor(what string) error {
 	return problem(http.StatusBadRequest, "bad_cursor", "The cursor cannot be read", "no "+what+" gave that cursor",
-		"leave cursor out to begin anew")
+		"leave cursor out to start from the first page")
 }
 
 func (s *Server) tasks(a *asked) (any, error) {
@@ -212,7 +212,7 @@ func (s *Server) files(a *asked) (any, error) {
 				"it neither read nor changed a file of that path", "GET /v1/tasks/"+a.id+"/files")
 		case len(records) > 0 && w == nil:
 			return nil, problem(http.StatusUnprocessableEntity, "workspace_missing", "The task's workspace is not there", why,
-				"POST /v1/tasks/"+v.Ref.ID+"/runs, with \"workspace\", where it lies now", "roost files "+v.Ref.ID+" -C DIR")
+				"POST /v1/tasks/"+v.Ref.ID+"/runs, with \"workspace\", the folder of today", "roost files "+v.Ref.ID+" -C DIR")
 		}
 		items, err := report.Files(a.Context(), v, w, records, named)
 		return files{items, v.Ref.ID}, err

@@ -16,8 +16,8 @@ import (
 	"github.com/roost-dev/roost/task"
 )
 
-// Watch counts what the runs of a process do, and tells the log of their beginnings and
-// ends. It never tells what anybody said: not the words of a person or a model, no
+// Watch counts what the runs of a process do, and logs their beginnings and ends. It
+// never logs content: not the words of a person or a model, no
 // reasons, no paths. It is safe for concurrent use; Observe fits engine.Options.
 type Watch struct {
 	log *slog.Logger
@@ -36,14 +36,14 @@ type watched struct {
 	opened   map[string]int64 // questions, at these times
 }
 
-// NewWatch makes one; without a log nobody is told.
+// NewWatch makes one; without a log it only counts.
 func NewWatch(log *slog.Logger) *Watch {
 	if log == nil {
 		log = slog.New(slog.NewTextHandler(io.Discard, nil))
 	}
 	return &Watch{
 		log: log, runs: map[string]*watched{},
-		started:  newTally("roost_runs_started_total", "Runs that began, or went on after they waited."),
+		started:  newTally("roost_runs_started_total", "Runs that began, or continued after they waited."),
 		ended:    newTally("roost_runs_ended_total", "Runs by how they ended; waiting: let go until a person answers.", "outcome", "code"),
 		turns:    newTally("roost_turns_total", "Replies of models.", "provider"),
 		failures: newTally("roost_model_failures_total", "Requests that brought no reply.", "provider", "kind"),
@@ -179,7 +179,7 @@ func (w *Watch) of(e events.Event, f func(*watched)) {
 	}
 }
 
-// decision says in a word what an answer decided.
+// decision is the decision of an answer, in a word.
 func decision(approve *bool) string {
 	switch {
 	case approve == nil:

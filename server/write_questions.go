@@ -62,7 +62,7 @@ func taskOf(question string) string {
 func (s *Server) openQuestion(a *asked) (engine.Asked, error) {
 	id := a.PathValue("qid")
 	none := problem(http.StatusNotFound, "question_not_found", "No such question is open",
-		"nothing that is asked goes by "+report.Clip(id), "GET /v1/questions")
+		"no open question has the id "+report.Clip(id), "GET /v1/questions")
 	of := taskOf(id)
 	if of == "" {
 		return engine.Asked{}, none
@@ -137,7 +137,7 @@ func replyOf(n api.Answer, q engine.Asked, open bool) (r engine.Reply, err error
 	case n.Choice != nil && (n.Approve != nil || n.Text != ""):
 		w.add("/choice", "one of choice, text and approve answers")
 	case open && approval && n.Approve == nil:
-		w.add("/approve", "an approval is asked for: want true or false; text beside it is for the model")
+		w.add("/approve", "it is a request for an approval: want true or false; text beside it is for the model")
 	case open && n.Always && (n.Approve == nil || !*n.Approve):
 		w.add("/always", "only what is approved can be allowed from then on")
 	}

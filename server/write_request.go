@@ -101,7 +101,7 @@ func settle(n api.Settings, r *engine.Request, w *wrongs) {
 	}
 }
 
-// limitsOf reads limits. The engine is told to take one away by a negative number.
+// limitsOf reads limits. A negative number makes the engine remove a limit.
 func limitsOf(l api.Limits, w *wrongs) *api.RunLimits {
 	or := func(n int64) int64 {
 		if n == 0 {
@@ -149,8 +149,8 @@ func limitsOf(l api.Limits, w *wrongs) *api.RunLimits {
 	return out
 }
 
-// said puts words into a request.
-func said(m *api.Words, at string, r *engine.Request, w *wrongs) {
+// setInput puts a text and images into a request.
+func setInput(m *api.Words, at string, r *engine.Request, w *wrongs) {
 	if m == nil {
 		return
 	}
@@ -160,7 +160,7 @@ func said(m *api.Words, at string, r *engine.Request, w *wrongs) {
 
 func checkWords(text string, images []string, at string, w *wrongs) {
 	if strings.TrimSpace(text) == "" && len(images) == 0 {
-		w.add(at+"/text", "it says nothing")
+		w.add(at+"/text", "it is empty")
 	}
 	if len(images) > imageMost {
 		w.add(at+"/images", "there are more than %d", imageMost)
@@ -173,7 +173,7 @@ func checkWords(text string, images []string, at string, w *wrongs) {
 	}
 }
 
-// badImage says why a text is no picture that providers take.
+// badImage is why providers do not take a text as an image.
 func badImage(text string) string {
 	const want = "want a data URL: data:image/png;base64,... (png, jpeg, gif, webp)"
 	kind, data, ok := strings.Cut(strings.TrimPrefix(text, "data:"), ";base64,")
@@ -214,7 +214,7 @@ func newTask(a *asked) (r engine.Request, err error) {
 	r = engine.Request{Choice: setup.Choice{Workspace: n.Workspace}, Title: strings.TrimSpace(n.Title), Origin: n.Origin,
 		Interactive: !n.Unattended, NewTask: a.key()}
 	settle(n.Settings, &r, &w)
-	said(n.Message, "/message", &r, &w)
+	setInput(n.Message, "/message", &r, &w)
 	if len(n.Title) > titleBytes || !utf8.ValidString(n.Title) {
 		w.add("/title", "want at most %d bytes", titleBytes)
 	}
@@ -248,6 +248,6 @@ func newRun(a *asked) (r engine.Request, err error) {
 		checkFolder(n.Workspace, &w)
 	}
 	settle(n.Settings, &r, &w)
-	said(n.Message, "/message", &r, &w)
+	setInput(n.Message, "/message", &r, &w)
 	return r, w.err()
 }

@@ -125,7 +125,7 @@ func pageOf[T, D any](a *asked, all []T, doc func(T) D) (any, error) {
 	return api.PageOf(items, next), nil
 }
 
-// countIn reads the cursor of a list that says how much of it was shown; "" is its start.
+// countIn reads the cursor of a list, the number of items that were shown; "" is its start.
 func countIn(cursor string) (n int, ok bool) {
 	if cursor == "" {
 		return 0, true
@@ -163,7 +163,7 @@ func (s *Server) run(w http.ResponseWriter, a *asked) *api.Problem {
 		return p
 	}
 	info, err := s.opt.Engine.RunByID(a.Context(), a.PathValue("rid"))
-	if err == nil && given && a.silent == "" { // nobody would say when it ends
+	if err == nil && given && a.silent == "" { // there is no process that would report its end
 		w.Header().Set("Preference-Applied", "wait="+strconv.Itoa(int(patience/time.Second)))
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(patience + 3*s.opt.WriteTimeout))
 		info, err = s.settled(a, info, patience)
@@ -184,7 +184,7 @@ func (s *Server) run(w http.ResponseWriter, a *asked) *api.Problem {
 	return nil
 }
 
-// waitOf reads Prefer: wait=N, in seconds. Other preferences are let be, as it says.
+// waitOf reads Prefer: wait=N, in seconds. RFC 7240 lets a server ignore other preferences.
 func waitOf(a *asked) (wait time.Duration, given bool, p *api.Problem) {
 	for _, header := range a.Header.Values("Prefer") {
 		for _, one := range strings.Split(header, ",") {
@@ -277,7 +277,7 @@ func (s *Server) cancelRun(a *asked) (*reply, error) {
 	return &reply{head: aboutTask(done.Ref.ID, done.ID), doc: report.RunOf(done)}, nil
 }
 
-// readOnly is what a server without an engine says.
+// readOnly is the problem of a change on a server without an engine.
 func readOnly() *api.Problem {
 	return problem(http.StatusServiceUnavailable, "read_only", "This server only reads",
 		"it was started without what works on tasks", "roost serve")

@@ -20,7 +20,7 @@ import (
 )
 
 // writeRoutes are those of tasks, runs, words, questions and the trash that change
-// something, or tell of what is being done.
+// something, or show what is being done.
 func writeRoutes() []route {
 	return slices.Concat(taskRoutes(), runRoutes(), wordRoutes(), questionRoutes(), trashRoutes())
 }
@@ -34,11 +34,11 @@ func taskRoutes() []route {
 			body: api.TaskPatch{}, answer: api.Summary{}, act: (*Server).patchTask},
 		{method: "DELETE", path: "/v1/tasks/{id}", summary: "Put a task into the trash", answer: api.Deleted{}, act: (*Server).deleteTask,
 			params: []param{{name: "subtasks", kind: "word", words: []string{"keep", "delete"},
-				doc: "what becomes of the task's subtasks; it must be said when there are some"}}},
+				doc: "what happens to the task's subtasks; required when there are some"}}},
 	}
 }
 
-// aboutTask are the headers that say which task and run an answer is about.
+// aboutTask are the headers that name the task and run of an answer.
 func aboutTask(task, run string) http.Header {
 	h := http.Header{"Roost-Task-Id": {task}}
 	if run != "" {
@@ -127,7 +127,7 @@ func setsAnything(p api.TaskPatch) bool {
 	return !reflect.DeepEqual(p.Settings, api.Settings{})
 }
 
-// labels are what a patch says of title, tags and pin; filed is false when it says nothing.
+// labels are title, tags and pin of a patch; filed is false when it has none of them.
 func (s *Server) labels(a *asked, ref store.Ref, p api.TaskPatch) (l labels.Change, filed bool, err error) {
 	if p.Title.Given {
 		if l.Title, filed = p.Title.Value, true; l.Title == nil {
@@ -225,7 +225,7 @@ func (s *Server) deleteTask(a *asked) (*reply, error) {
 	what := a.text["subtasks"]
 	if len(below) > 0 && what == "" {
 		p := problem(http.StatusConflict, "has_subtasks", "The task has subtasks",
-			"they hold work of their own: say what becomes of them; nothing was deleted")
+			"they hold work of their own: choose what happens to them; nothing was deleted")
 		p.Suggestions = []string{"DELETE " + taskPath(a.id) + "?subtasks=keep", "DELETE " + taskPath(a.id) + "?subtasks=delete"}
 		return nil, p
 	}
@@ -255,7 +255,7 @@ func (s *Server) below(a *asked, ref store.Ref) ([]store.Ref, error) {
 	var out []store.Ref
 	for _, t := range family.Tasks[1:] {
 		one, err := s.opt.Store.Find(a.Context(), t.Source+":"+t.ID)
-		if errors.Is(err, store.ErrNotFound) { // it went meanwhile
+		if errors.Is(err, store.ErrNotFound) { // it was deleted since
 			continue
 		}
 		if err != nil {

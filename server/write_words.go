@@ -52,7 +52,7 @@ func (s *Server) sendWords(a *asked) (*reply, error) {
 	return &reply{head: aboutTask(sent.Ref.ID, sent.Run), doc: report.SentOf(sent)}, nil
 }
 
-// door is what others are told of who said something.
+// door is the name of the front door that input came through.
 func (a *asked) door() string {
 	switch {
 	case a.RemoteAddr == client.LocalPeer:

@@ -36,7 +36,7 @@ func (svc *Service) List(ctx context.Context, given string) (api.Checkpoints, er
 	out.Store = out.Checkpoints[len(out.Checkpoints)-1].Store
 	ws, err := workspace.Open(out.Workspace)
 	if err != nil {
-		return out, nil //nolint:nilerr // the folder is gone, and the journal holds the list
+		return out, nil //nolint:nilerr // the folder is missing, and the journal holds the list
 	}
 	k, err := svc.openKeeper(ws)
 	if err != nil {

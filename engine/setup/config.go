@@ -4,7 +4,7 @@
 //
 // A provider is never replaced silently, and neither is a model: where the one that a task names is missing, the
 // result is an error that names the setting to change, or a note for the user. The package reads configuration,
-// modes, rules and the files of the workspace that hold them. It writes nothing and contacts nobody.
+// modes, rules and the files of the workspace that hold them. It writes nothing and opens no connection.
 package setup
 
 import (
@@ -57,7 +57,7 @@ type Choice struct {
 	// StandIn is a profile or provider to use where the task's own profile is unknown. The task keeps its
 	// profile's name.
 	StandIn  string
-	keepName bool // Profile is such a stand-in
+	keepName bool // Profile is a replacement
 	// Fallback: where neither is known, the provider of new tasks is used, and a note reports that.
 	Fallback bool
 }
@@ -216,7 +216,7 @@ func (c Config) getenv(name string) string {
 	return c.Env(name)
 }
 
-// version is this program's version, as MCP servers are told it.
+// version is this program's version, which MCP servers get.
 var version = sync.OnceValue(func() string {
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
 		return info.Main.Version

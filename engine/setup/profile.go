@@ -44,7 +44,7 @@ func Providers() []string { return slices.Sorted(maps.Keys(providers)) }
 // KeyVariables are the variables that may hold a provider's key; the first one that is set counts.
 func KeyVariables(provider string) []string { return slices.Clone(providers[provider].keys) }
 
-// DefaultModel is the model that is asked when none is named; "" when one has to be named.
+// DefaultModel is the model that a run uses when none is named; "" when one has to be named.
 func DefaultModel(provider string) string { return providers[provider].model }
 
 // applyProfile puts a profile's settings over those of a task.

@@ -111,7 +111,7 @@ func (r Resolver) Provider(s task.Settings) (Provider, error) {
 		if key = c.Profiles[s.Account].Key; key == "" {
 			return choice, &Error{
 				What: "ask " + s.Provider + " with the key of the profile " + s.Account,
-				Why:  "that key is gone, and no other is taken in its place",
+				Why:  "that key is missing, and no other key replaces it",
 				Try:  "roost auth set --profile " + s.Account + ", or resume with --profile or --provider",
 			}
 		}

@@ -81,7 +81,7 @@ func (r Resolver) Settings(s task.Settings, c Choice) (task.Settings, error) {
 		}
 	}
 	if !slices.Contains([]string{"", api.StaleTell, api.StaleRead}, s.Stale) {
-		return s, &Error{What: "give the model changed files by " + s.Stale, Why: "there is no such way", Try: "use tell or read"}
+		return s, &Error{What: "set stale to " + s.Stale, Why: "there is no such value", Try: "use tell or read"}
 	}
 	if c.Allow != nil {
 		s.Allow = c.Allow

@@ -25,7 +25,7 @@ import (
 // A change waits for another one of its task that is being made, of no other task, and not
 // for itself.
 func TestChangesOfOneTaskWaitForEachOther(t *testing.T) {
-	b := beside{all: map[string]*changing{}}
+	b := changeGate{all: map[string]*changing{}}
 	one := b.enter("roost:a")
 	if b.others("roost:a") != nil {
 		t.Error("it would wait for itself")

@@ -11,11 +11,11 @@ import (
 // run that has ended but is still writing Roo's files, because a client may change the task as soon as it knows of the
 // end. Waiting is by channel, not polling.
 
-// besideWait is how long a change waits for other changes of its task; some of them wait for a model.
-const besideWait = 3 * time.Second
+// changeWait is how long a change waits for other changes of its task; some of them wait for a model.
+const changeWait = 3 * time.Second
 
-// beside holds the changes of each task that are under way in this process.
-type beside struct {
+// changeGate holds the changes of each task that are under way in this process.
+type changeGate struct {
 	mu  sync.Mutex
 	all map[string]*changing
 }
@@ -26,7 +26,7 @@ type changing struct {
 }
 
 // enter counts a change of a task; leave must be called.
-func (b *beside) enter(task string) (leave func()) {
+func (b *changeGate) enter(task string) (leave func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	one := b.all[task]
@@ -48,7 +48,7 @@ func (b *beside) enter(task string) (leave func()) {
 
 // others is closed when another change of the task ends; nil when there is none. The caller's own change is under way,
 // too.
-func (b *beside) others(task string) <-chan struct{} {
+func (b *changeGate) others(task string) <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if one := b.all[task]; one != nil && one.users > 1 {
@@ -64,11 +64,11 @@ func (s *Server) inTurn(a *asked) (*reply, error) {
 		return a.route.act(s, a)
 	}
 	task := a.about.Source + ":" + a.about.ID
-	defer s.beside.enter(task)()
-	late := time.NewTimer(besideWait)
+	defer s.changes.enter(task)()
+	late := time.NewTimer(changeWait)
 	defer late.Stop()
 	for looked := false; ; {
-		other := s.beside.others(task) // before the try, so that an end during the try is not missed
+		other := s.changes.others(task) // before the try, so that an end during the try is not missed
 		out, err := a.route.act(s, a)
 		if err == nil || !busyHere(err) {
 			return out, err
@@ -85,7 +85,7 @@ func (s *Server) inTurn(a *asked) (*reply, error) {
 		}
 		select {
 		case <-other:
-			late.Reset(besideWait) // others make progress
+			late.Reset(changeWait) // others make progress
 		case <-late.C:
 			return nil, err
 		case <-a.Context().Done():
