@@ -11,6 +11,7 @@ import (
 
 	"github.com/roost-dev/roost/catalog"
 	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/search"
 )
 
 // searches measures the catalogue of a storage in Roo's format: how fast text goes
@@ -54,7 +55,7 @@ func searches(ctx context.Context, o options) ([]row, error) {
 	}
 	reading := time.Since(begun)
 	begun = time.Now()
-	first, err := s.Search(ctx, store.SearchQuery{Text: "begin", Filter: store.Filter{Limit: pageOfHits}})
+	first, err := search.Run(ctx, s, search.Query{Text: "begin", Filter: store.Filter{Limit: pageOfHits}})
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +100,7 @@ func (t *talk) queries(ctx context.Context, s *store.Store, o options, rows []ro
 		hits := 0
 		for range count {
 			begun := time.Now()
-			got, err := s.Search(ctx, store.SearchQuery{Text: kind.make(), Filter: store.Filter{Limit: pageOfHits}})
+			got, err := search.Run(ctx, s, search.Query{Text: kind.make(), Filter: store.Filter{Limit: pageOfHits}})
 			if err != nil {
 				return rows, err
 			}

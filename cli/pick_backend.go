@@ -24,6 +24,7 @@ import (
 	"github.com/roost-dev/roost/export"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/importer"
+	"github.com/roost-dev/roost/store/search"
 )
 
 const (
@@ -146,7 +147,7 @@ func (e *ending) String() string {
 
 // Search looks through the messages of all tasks, the newest first.
 func (d *pickerBackend) Search(ctx context.Context, text string) ([]picker.Hit, error) {
-	found, err := d.store.Search(ctx, store.SearchQuery{Text: text, Patience: 20 * time.Second, Filter: store.Filter{Limit: mostHits}})
+	found, err := search.Run(ctx, d.store, search.Query{Text: text, Patience: 20 * time.Second, Filter: store.Filter{Limit: mostHits}})
 	if errors.Is(err, catalog.ErrQuery) {
 		return nil, nil // half a phrase, perhaps: titles are searched all the same
 	}

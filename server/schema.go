@@ -12,7 +12,7 @@ import (
 // schemas are JSON schemas of Go types, each named once.
 type schemas struct{ all object }
 
-// hit is the JSON of a store.Hit, which encodes itself.
+// hit is the JSON of a api.Hit, which encodes itself.
 type hit struct {
 	Task    hitTask `json:"task"`
 	History string  `json:"history"`

@@ -14,6 +14,7 @@ import (
 	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/search"
 	"github.com/roost-dev/roost/store/spend"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/workspace"
@@ -94,17 +95,17 @@ func widen[T any](s *Server, a *asked, doc T, items []api.Summary, found api.Fou
 }
 
 func (s *Server) search(a *asked) (any, error) {
-	q := store.SearchQuery{Text: a.text["q"], Filter: a.filter(), Tool: a.text["tool"], File: a.text["file"], Patience: 20 * time.Second}
+	q := search.Query{Text: a.text["q"], Filter: a.filter(), Tool: a.text["tool"], File: a.text["file"], Patience: 20 * time.Second}
 	if a.RemoteAddr == client.LocalPeer {
 		q.Patience = 0
 	}
 	if in := a.text["in"]; in != "" {
 		q.In = strings.Split(in, ",")
 	}
-	if !store.SearchCursor(q.Filter.Cursor) {
+	if !search.ValidCursor(q.Filter.Cursor) {
 		return nil, badCursor("search")
 	}
-	got, err := s.opt.Store.Search(a.Context(), q)
+	got, err := search.Run(a.Context(), s.opt.Store, q)
 	if err != nil {
 		return nil, err
 	}

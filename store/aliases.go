@@ -10,7 +10,3 @@ type (
 	Summary       = api.Summary
 	Usage         = api.Usage
 )
-
-type (
-	Hit = api.Hit
-)

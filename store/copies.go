@@ -19,9 +19,9 @@ import (
 // a storage that was copied to another editor, or an import. Content is judged by
 // the bytes of both histories. One that was continued in one of the places is two tasks.
 
-// groups sorts the places of one id into those with the same content, the best
+// Groups sorts the places of one id into those with the same content, the best
 // place of each first.
-func (s *Store) groups(ctx context.Context, places []Ref) [][]Ref {
+func (s *Store) Groups(ctx context.Context, places []Ref) [][]Ref {
 	places = slices.Clone(places)
 	slices.SortStableFunc(places, func(a, b Ref) int { return rank(a) - rank(b) })
 	var out [][]Ref
@@ -125,7 +125,7 @@ var noContent = [16]byte{1}
 // contentOf is a digest of what sameTask compares.
 func contentOf(ctx context.Context, ref Ref) (out [16]byte, err error) {
 	h, bytes := sha256.New(), int64(0)
-	for _, name := range histories(ref.ID) {
+	for _, name := range HistoryNames(ref.ID) {
 		path := historyFile(ref, name)
 		info, err := os.Lstat(path)
 		if os.IsNotExist(err) {

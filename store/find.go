@@ -111,7 +111,7 @@ func (s *Store) FindWithCopies(ctx context.Context, given string) (Ref, []string
 	if strings.Contains(given, ":") { // the places of other sources were left out
 		places := slices.DeleteFunc(all, func(r Ref) bool { return r.ID != ref.ID })
 		if len(places) > 1 {
-			groups := s.groups(ctx, places)
+			groups := s.Groups(ctx, places)
 			at := slices.IndexFunc(groups, func(g []Ref) bool { return slices.Contains(g, ref) })
 			found = groups[max(at, 0)]
 		}
@@ -198,7 +198,7 @@ func (s *Store) distinct(ctx context.Context, found []Ref) [][]Ref {
 			out = append(out, places)
 			continue
 		}
-		out = append(out, s.groups(ctx, places)...)
+		out = append(out, s.Groups(ctx, places)...)
 	}
 	return out
 }

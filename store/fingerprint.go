@@ -224,8 +224,8 @@ func filesIn(dir, below string) ([]string, bool) {
 	return out, true
 }
 
-// histories are the files that make two folders of one id the same task.
-func histories(id string) [4]string {
+// HistoryNames are the files that make two folders of one id the same task.
+func HistoryNames(id string) [4]string {
 	return [4]string{roofmt.UIName, roofmt.APIName, roofmt.LegacyName, roofmt.TranscriptName(id)}
 }
 
@@ -235,7 +235,7 @@ func (t taskDirs) sizes(id string) uint64 {
 	if t.dir(id) != id {
 		return 0
 	}
-	for _, name := range histories(id) {
+	for _, name := range HistoryNames(id) {
 		s, err := t.tasks.stat(id+"/"+name, false)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):

@@ -102,7 +102,8 @@ func (f Filter) matcher() *matcher {
 	return out
 }
 
-func (f Filter) keeps(t Summary) bool {
+// Keeps reports whether a task passes the filter.
+func (f Filter) Keeps(t Summary) bool {
 	if t.Gone {
 		return false
 	}

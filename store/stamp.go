@@ -20,12 +20,18 @@ import (
 // that change when the task is only read.
 var derivedNames = []string{"journal.idx", "journal.lock", "blobs"}
 
-// stampOf is a digest of how a task's files look: while it stays the same, so do its
+// Stamp is a digest of how a task's files look: while it stays the same, so do its
 // row and its messages. It is "" when that is unknown. The overlay's labels, which are
 // put over a row when it is used, are no part of it.
-func (s *Store) stampOf(ref Ref) (text string, calm bool) { return s.stampWith(ref, s.rows.row) }
+func (s *Store) Stamp(ref Ref) (text string, calm bool) { return s.stampWith(ref, s.rows.row) }
 
-// stampWith is stampOf with another way to get a task's entry in an index.
+// Stamps is Stamp for many tasks at one time: it takes the indexes beside them not to change.
+func (s *Store) Stamps() func(Ref) (text string, calm bool) {
+	row := s.rows.once()
+	return func(ref Ref) (string, bool) { return s.stampWith(ref, row) }
+}
+
+// stampWith is Stamp with another way to get a task's entry in an index.
 func (s *Store) stampWith(ref Ref, row func(folder string) []byte) (text string, calm bool) {
 	var st stamping
 	begun := s.clock() // what changes behind the look may leave no trace, if something did just before it
@@ -123,7 +129,7 @@ func (st *stamping) add(p *dirHandle, name string) error {
 	return nil
 }
 
-// once is row for a search, which takes the indexes not to change.
+// once is row for Stamps, which takes the indexes not to change.
 func (c *rowCache) once() func(folder string) []byte {
 	var mu sync.Mutex
 	known := map[string]*roofmt.Rows{}

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -13,9 +14,8 @@ import (
 // Everything that may change what a task says changes its stamp, and what only looks
 // at it does not.
 func TestStampSeesChanges(t *testing.T) {
-	storage := garden(t)
+	storage := twoTasks(t)
 	dir := filepath.Join(storage, "tasks", "task1")
-	aged(t, storage)
 	s := searching(t, t.TempDir(), "", storage)
 	var ref Ref
 	for _, r := range must[[]Ref](t)(s.Refs(context.Background())) {
@@ -26,7 +26,7 @@ func TestStampSeesChanges(t *testing.T) {
 	ui, hour := filepath.Join(dir, roofmt.UIName), time.Now().Add(-time.Hour)
 	raw, err := os.ReadFile(ui)
 	check(t, err)
-	last, calm := s.stampOf(ref)
+	last, calm := s.Stamp(ref)
 	if last == "" || !calm {
 		t.Fatalf("%q, %v", last, calm)
 	}
@@ -56,7 +56,7 @@ func TestStampSeesChanges(t *testing.T) {
 	} {
 		check(t, c.change())
 		time.Sleep(calmHere) // the clock of files has coarse ticks
-		now, _ := s.stampOf(ref)
+		now, _ := s.Stamp(ref)
 		if (now == last) != c.same {
 			t.Errorf("%s: stamp %q after %q", c.name, now, last)
 		}
@@ -64,14 +64,14 @@ func TestStampSeesChanges(t *testing.T) {
 	}
 	check(t, os.MkdirAll(dir, 0o700))
 	check(t, os.WriteFile(ui, raw, 0o600))
-	if _, calm := (&Store{opt: s.opt, calmIn: time.Hour, clock: time.Now}).stampOf(ref); calm {
+	if _, calm := (&Store{opt: s.opt, calmIn: time.Hour, clock: time.Now}).Stamp(ref); calm {
 		t.Error("what was written just now is believed")
 	}
 }
 
 // A task without an item of its own is described by the index beside it.
 func TestStampSeesTheIndex(t *testing.T) {
-	storage := garden(t)
+	storage := twoTasks(t)
 	check(t, os.Remove(filepath.Join(storage, "tasks", "task1", roofmt.ItemName)))
 	s := searching(t, t.TempDir(), "", storage)
 	stamps := func() map[string]string {
@@ -88,4 +88,33 @@ func TestStampSeesTheIndex(t *testing.T) {
 	if before["task1"] == after["task1"] || before["task0"] != after["task0"] {
 		t.Errorf("%v, then %v", before, after)
 	}
+}
+
+// searching is a store with a catalogue of its own.
+func searching(t testing.TB, root, cache string, sources ...string) *Store {
+	t.Helper()
+	s := open(t, root, sources...)
+	s.opt.Cache, s.calmIn = cache, calmHere
+	return s
+}
+
+// calmHere is some ticks of the clock that files get their times from.
+const calmHere = 12 * time.Millisecond
+
+// twoTasks is a storage of an editor with task0 and task1, an hour old.
+func twoTasks(t testing.TB) (storage string) {
+	t.Helper()
+	storage = filepath.Join(t.TempDir(), "rooveterinaryinc.roo-cline")
+	hour := time.Now().Add(-time.Hour)
+	for i, id := range []string{"task0", "task1"} {
+		dir := filepath.Join(storage, "tasks", id)
+		write(t, dir, roofmt.UIName, array(uiRow(i, "dig a pond")))
+		write(t, dir, roofmt.APIName, array(apiRow(i, "user", "dig a pond")))
+		write(t, dir, roofmt.ItemName, fmt.Sprintf(`{"id":%q,"ts":%d,"task":"dig a pond"}`, id, ts0+i))
+		for _, name := range []string{roofmt.UIName, roofmt.APIName, roofmt.ItemName, ""} {
+			check(t, os.Chtimes(filepath.Join(dir, name), hour, hour))
+		}
+	}
+	time.Sleep(2 * calmHere)
+	return storage
 }

@@ -18,6 +18,10 @@ var ErrForeignBusy = intake.ErrBusy
 // SkipWaits makes the store take files as settled at once. It is for tests whose files do not change by themselves.
 func (s *Store) SkipWaits() { s.wait.Settle, s.wait.Pause, s.wait.Still = 0, time.Millisecond, 0 }
 
+// TrustTimesAfter sets how long a file must be unchanged before its times are trusted. It is for tests that know the
+// clock of their file system.
+func (s *Store) TrustTimesAfter(d time.Duration) { s.calmIn = d }
+
 // target is the task as the target of what another program wrote in a folder.
 func (t *Task) target(folder *roofmt.Folder) intake.Target {
 	return intake.Target{Journal: t, ID: t.Ref.ID, Tool: t.Ref.Tool, Tag: t.Ref.tags(folder)}

@@ -14,6 +14,7 @@ import (
 	"github.com/roost-dev/roost/journal/filelog"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/importer"
+	"github.com/roost-dev/roost/store/search"
 	"github.com/roost-dev/roost/store/trash"
 )
 
@@ -64,14 +65,14 @@ func (d *doctor) checkRoot(ctx context.Context, refs []store.Ref, out *Report) {
 
 // checkCatalog compares the catalogue with the tasks.
 func (d *doctor) checkCatalog(ctx context.Context, refs []store.Ref, out *Report) {
-	check := d.store.VerifyCatalog(ctx, refs)
+	check := search.Verify(ctx, d.store, refs)
 	found := fromMismatches(check.Mismatches)
 	if d.wantsRepair(found) {
-		if err := d.store.RebuildCatalog(ctx, check); err != nil {
+		if err := check.Rebuild(ctx, d.store); err != nil {
 			cache := d.store.CacheDir()
 			found = append(found, Finding{Path: cache, File: cache, Problem: err.Error()})
 		} else {
-			check = d.store.VerifyCatalog(ctx, refs)
+			check = search.Verify(ctx, d.store, refs)
 			left := fromMismatches(check.Mismatches)
 			out.Repaired = append(out.Repaired, missing(left, found)...)
 			found = left

@@ -1,13 +1,17 @@
-package store
+package search
 
 import (
 	"context"
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/roost-dev/roost/catalog"
 	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/intake"
+	"github.com/roost-dev/roost/store/storetest"
 )
 
 // However long messages are, each of both histories is given once, in its place: they are
@@ -23,18 +27,18 @@ func TestEveryMessageIsGivenOnce(t *testing.T) {
 		if i == 130 {
 			text += strings.Repeat(" hay", 1_500_000) // more than is read at a time
 		}
-		ui = append(ui, uiRow(i, text))
-		api = append(api, apiRow(i, "user", fmt.Sprint("message ", i)))
+		ui = append(ui, storetest.UIRow(i, text))
+		api = append(api, storetest.APIRow(i, "user", fmt.Sprint("message ", i)))
 	}
-	write(t, storage+"/tasks/long", roofmt.UIName, array(ui...))
-	write(t, storage+"/tasks/long", roofmt.APIName, array(api...))
-	s := open(t, t.TempDir(), storage)
-	v := must[*View](t)(s.Read(context.Background(), must[Ref](t)(s.Find(context.Background(), "long"))))
+	storetest.Write(t, storage+"/tasks/long", roofmt.UIName, storetest.Array(ui...))
+	storetest.Write(t, storage+"/tasks/long", roofmt.APIName, storetest.Array(api...))
+	s := storetest.Open(t, t.TempDir(), storage)
+	v := storetest.Must[*store.View](t)(s.Read(context.Background(), storetest.Must[store.Ref](t)(s.Find(context.Background(), "long"))))
 	defer v.Close()
 	seen := map[string]int{}
 	place := 0
 	for m, err := range texts(context.Background(), v.State) {
-		check(t, err)
+		storetest.Check(t, err)
 		if m.Place != place {
 			t.Fatalf("message %d of %s is at %d, after %d", m.Number, m.History, m.Place, place-1)
 		}
@@ -65,32 +69,31 @@ func TestEveryMessageIsGivenOnce(t *testing.T) {
 // A task of which nothing is kept but that it has too much text is read by each search, and
 // not indexed anew; when it changes, it is looked at again.
 func TestTooLargeIsRemembered(t *testing.T) {
-	storage, dir := rooStorage(t, "large")
-	s := open(t, t.TempDir(), storage)
-	s.opt.Cache = t.TempDir()
-	ref := must[Ref](t)(s.Find(context.Background(), "large"))
-	waitForCalm()
-	search := func() SearchResult {
+	storage, dir := storetest.RooStorage(t, "large")
+	s := storetest.OpenWith(t, store.Options{Root: t.TempDir(), Cache: t.TempDir(), Sources: []string{storage}})
+	ref := storetest.Must[store.Ref](t)(s.Find(context.Background(), "large"))
+	time.Sleep(2 * intake.ClockTick)
+	search := func() Result {
 		t.Helper()
-		return must[SearchResult](t)(s.Search(context.Background(), SearchQuery{Text: "do"}))
+		return storetest.Must[Result](t)(Run(context.Background(), s, Query{Text: "do"}))
 	}
 	first := search()
 	if len(first.Items) == 0 || first.Read != 1 || search().Read != 0 {
 		t.Fatalf("%+v", first)
 	}
-	db, err := s.openCatalog(context.Background(), true)
-	check(t, err)
-	stamp, _ := s.stampOf(ref)
+	db, err := openCatalog(context.Background(), s, true)
+	storetest.Check(t, err)
+	stamp, _ := s.Stamp(ref)
 	e := new(catalog.Builder).Entry(catalogKey(ref), tooLarge+stamp, 1, []byte("{}"))
-	check(t, db.Put(context.Background(), []catalog.Entry{e}))
-	check(t, db.Close())
+	storetest.Check(t, db.Put(context.Background(), []catalog.Entry{e}))
+	storetest.Check(t, db.Close())
 	for range 2 {
 		if got := search(); got.Read != 1 || len(got.Items) != len(first.Items) || len(got.Notes) != 0 {
 			t.Errorf("read %d, %d of %d hits, %v", got.Read, len(got.Items), len(first.Items), got.Notes)
 		}
 	}
-	write(t, dir, roofmt.UIName, array(uiRow(1, "do it"), uiRow(2, "and do more")))
-	waitForCalm()
+	storetest.Write(t, dir, roofmt.UIName, storetest.Array(storetest.UIRow(1, "do it"), storetest.UIRow(2, "and do more")))
+	time.Sleep(2 * intake.ClockTick)
 	search()
 	if got := search(); got.Read != 0 {
 		t.Errorf("after a change it is read %d times more", got.Read)

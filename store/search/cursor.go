@@ -1,4 +1,4 @@
-package store
+package search
 
 import (
 	"cmp"
@@ -18,8 +18,8 @@ type spot struct {
 
 func (s spot) String() string { return fmt.Sprintf("%d.%s.%d", s.ts, s.mark, s.n) }
 
-// SearchCursor reports whether a text is a cursor as a search gives it, or none.
-func SearchCursor(text string) bool {
+// ValidCursor reports whether a text is a cursor as a search gives it, or none.
+func ValidCursor(text string) bool {
 	_, err := readSpot(text)
 	return err == nil
 }

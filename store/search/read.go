@@ -1,4 +1,4 @@
-package store
+package search
 
 import (
 	"context"
@@ -12,8 +12,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/catalog"
 	"github.com/roost-dev/roost/internal/progress"
+	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -94,9 +96,9 @@ func (f *search) read(ctx context.Context, c *candidate, k *keeper, from spot) {
 		defer k.large.Unlock()
 	}
 	// The stamp is older than what is read: a change in between makes it stale.
-	v, err := f.s.read(ctx, c.ref, false)
+	v, err := f.s.ReadUnlabelled(ctx, c.ref)
 	if err != nil {
-		c.failed = &Damage{File: c.ref.Dir, Problem: ReadProblem(c.ref, err)}
+		c.failed = &api.Damage{File: c.ref.Dir, Problem: store.ReadProblem(c.ref, err)}
 		return
 	}
 	c.sum, c.ts = v.Summary, v.Summary.TS
@@ -116,7 +118,7 @@ func (f *search) read(ctx context.Context, c *candidate, k *keeper, from spot) {
 		}
 	}
 	// A damaged file stays as it is; one that changes during the search gets another stamp.
-	after, _ := f.s.stampOf(c.ref)
+	after, _ := f.s.Stamp(c.ref)
 	err = v.Close()
 	row, bad := json.Marshal(c.sum)
 	if text == nil || after != c.stamp || err != nil || bad != nil || !whole || ctx.Err() != nil {
@@ -137,8 +139,8 @@ func (f *search) read(ctx context.Context, c *candidate, k *keeper, from spot) {
 
 // filesOf is how many bytes a task's messages take, as far as its files'
 // names show it.
-func filesOf(ref Ref) (size int64) {
-	names := histories(ref.ID)
+func filesOf(ref store.Ref) (size int64) {
+	names := store.HistoryNames(ref.ID)
 	for _, path := range append([]string{filepath.Join(ref.Log, "journal.jsonl"), ref.Dir}, names[:]...) {
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(ref.Dir, path)
@@ -207,7 +209,7 @@ func (f *search) judge(c *candidate, m catalog.Message, from spot) {
 	}
 	c.hits = append(c.hits, hit)
 	// Of a task with a great many hits only those that can come onto the page are held.
-	if most := f.most(SearchResult{}, from.given(c)); most > 0 && len(c.hits) > 2*most+1000 {
+	if most := f.most(Result{}, from.given(c)); most > 0 && len(c.hits) > 2*most+1000 {
 		slices.SortFunc(c.hits, catalog.Rank)
 		c.hits = c.hits[:most]
 	}

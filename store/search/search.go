@@ -1,4 +1,7 @@
-package store
+// Package search finds messages of all tasks by their words, and keeps in the catalogue what it had to read. The result is
+// complete in any state of the catalogue: a task that it does not know as it is now is read. Nothing is written but the
+// catalogue.
+package search
 
 import (
 	"context"
@@ -13,19 +16,21 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/overlay"
 
 	"github.com/roost-dev/roost/catalog"
 )
 
-// SearchQuery is what to look for, and in which tasks.
-type SearchQuery struct {
+// Query is what to look for, and in which tasks.
+type Query struct {
 	Text string   // words, or phrases in double quotes; one message must have all
 	In   []string // catalog.Scopes; none is everywhere
 
 	// Filter narrows the tasks as it does lists, save for Query, Damaged, Empty and Sort.
 	// Limit and Cursor page through the hits.
-	Filter Filter
+	Filter store.Filter
 	Tool   string // only tasks in which this tool was called: read_file, or readFile
 	File   string // only tasks in which a tool was asked for a path that holds this
 
@@ -34,36 +39,36 @@ type SearchQuery struct {
 	Patience time.Duration
 }
 
-// SearchResult is one page of hits. Their order is the same with any catalogue: the
+// Result is one page of hits. Their order is the same with any catalogue: the
 // hits of the task that changed last come first (by TS), and of one task in the order
 // of catalog.Rank. A cursor names the task and how many of its hits were given, so
 // that tasks which come or change between pages shift nothing.
-type SearchResult struct {
-	Items      []Hit
+type Result struct {
+	Items      []api.Hit
 	NextCursor string
-	Tasks      int           // that were looked through
-	Read       int           // of those, how many the catalogue did not know as they are now
-	Sources    []SourceState // where was looked; nothing is counted but tasks
-	Unread     []Damage      // tasks that could not be read; others may be damaged in part
-	Notes      []string      // why the catalogue could not be used or kept
+	Tasks      int               // that were looked through
+	Read       int               // of those, how many the catalogue did not know as they are now
+	Sources    []api.SourceState // where was looked; nothing is counted but tasks
+	Unread     []api.Damage      // tasks that could not be read; others may be damaged in part
+	Notes      []string          // why the catalogue could not be used or kept
 }
 
-// Search finds messages of all tasks. Its result is complete in any state of the
-// catalogue is in: a task that it does not know as it is now is read. Nothing is
+// Run finds messages of all tasks. Its result is complete in any state of the
+// catalogue: a task that it does not know as it is now is read. Nothing is
 // written but the catalogue.
-func (s *Store) Search(ctx context.Context, q SearchQuery) (SearchResult, error) {
+func Run(ctx context.Context, s *store.Store, q Query) (Result, error) {
 	words, err := catalog.Parse(q.Text, q.In...)
 	if err != nil {
-		return SearchResult{}, err
+		return Result{}, err
 	}
 	from, err := readSpot(q.Filter.Cursor)
 	if err != nil {
-		return SearchResult{}, err
+		return Result{}, err
 	}
 	q.Filter.Query, q.Filter.Damaged, q.Filter.Empty = "", false, false
 	var notes []string
 	for try := 0; ; try++ {
-		db, err := s.openCatalog(ctx, try < 2)
+		db, err := openCatalog(ctx, s, try < 2)
 		if err != nil {
 			notes = append(notes, err.Error())
 		}
@@ -85,17 +90,17 @@ func (s *Store) Search(ctx context.Context, q SearchQuery) (SearchResult, error)
 }
 
 // openCatalog gives nil when there is no place for one, or it is not wanted.
-func (s *Store) openCatalog(ctx context.Context, wanted bool) (*catalog.DB, error) {
-	if s.opt.Cache == "" || !wanted {
+func openCatalog(ctx context.Context, s *store.Store, wanted bool) (*catalog.DB, error) {
+	if s.CacheDir() == "" || !wanted {
 		return nil, nil
 	}
-	return catalog.Open(ctx, s.opt.Cache)
+	return catalog.Open(ctx, s.CacheDir())
 }
 
 // search is one pass over all tasks.
 type search struct {
-	s     *Store
-	q     SearchQuery
+	s     *store.Store
+	q     Query
 	words catalog.Query
 	also  []also
 	db    *catalog.DB // nil: every task is read
@@ -108,17 +113,17 @@ type search struct {
 
 // candidate is a task that may have hits.
 type candidate struct {
-	ref    Ref
+	ref    store.Ref
 	copies []string
 	stamp  string // "" = unknown
 	calm   bool   // whether the stamp can be believed later
 	large  bool   // it has more text than the catalogue keeps of one task
 	ts     int64
 	known  *catalog.Task // nil: it was read
-	sum    Summary       // when it was read
+	sum    api.Summary   // when it was read
 	hits   []catalog.Hit // when it was read
 	also   uint64        // which of search.also hold, when it was read
-	failed *Damage
+	failed *api.Damage
 	name   string // see mark
 }
 
@@ -128,7 +133,7 @@ type also struct {
 	parts map[int64][]catalog.Part
 }
 
-func alsoOf(q SearchQuery) (out []also) {
+func alsoOf(q Query) (out []also) {
 	if q.Tool != "" {
 		out = append(out, also{q: catalog.Used(q.Tool)})
 	}
@@ -138,7 +143,7 @@ func alsoOf(q SearchQuery) (out []also) {
 	return out
 }
 
-func (f *search) run(ctx context.Context, from spot) (out SearchResult, err error) {
+func (f *search) run(ctx context.Context, from spot) (out Result, err error) {
 	known := map[string]catalog.Task{}
 	var parts map[int64][]catalog.Part
 	if f.db != nil {
@@ -205,7 +210,7 @@ func (f *search) run(ctx context.Context, from spot) (out SearchResult, err erro
 			if f.full(out) {
 				break
 			}
-			out.Items = append(out.Items, Hit{Task: c.sum, History: h.History, Number: h.Number, TS: h.TS, Snippet: h.Snippet, Kind: h.Kind})
+			out.Items = append(out.Items, api.Hit{Task: c.sum, History: h.History, Number: h.Number, TS: h.TS, Snippet: h.Snippet, Kind: h.Kind})
 			spots = append(spots, spot{c.ts, c.mark(), given + i + 1})
 		}
 	}
@@ -216,12 +221,12 @@ func (f *search) run(ctx context.Context, from spot) (out SearchResult, err erro
 }
 
 // full reports whether there are hits for the page, and one to know that there are more.
-func (f *search) full(out SearchResult) bool {
+func (f *search) full(out Result) bool {
 	return f.q.Filter.Limit > 0 && len(out.Items) > f.q.Filter.Limit
 }
 
 // most is how many hits of the next task are enough; 0 is all.
-func (f *search) most(out SearchResult, given int) int {
+func (f *search) most(out Result, given int) int {
 	if f.q.Filter.Limit <= 0 {
 		return 0
 	}
@@ -232,11 +237,11 @@ func (f *search) most(out SearchResult, given int) int {
 func (f *search) stamps(all []*candidate) {
 	var workers sync.WaitGroup
 	var next atomic.Int64
-	row := f.s.rows.once()
+	stamp := f.s.Stamps()
 	for range scanners {
 		workers.Go(func() {
 			for i := next.Add(1) - 1; i < int64(len(all)); i = next.Add(1) - 1 {
-				all[i].stamp, all[i].calm = f.s.stampWith(all[i].ref, row)
+				all[i].stamp, all[i].calm = stamp(all[i].ref)
 			}
 		})
 	}
@@ -244,12 +249,12 @@ func (f *search) stamps(all []*candidate) {
 }
 
 // candidates are the tasks to look through, each in one place.
-func (f *search) candidates(ctx context.Context) ([]*candidate, []SourceState, error) {
-	refs, sources, err := f.s.refs(ctx)
+func (f *search) candidates(ctx context.Context) ([]*candidate, []api.SourceState, error) {
+	refs, sources, err := f.s.RefsAndSources(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	at := map[string][]Ref{}
+	at := map[string][]store.Ref{}
 	for _, r := range refs {
 		at[r.ID] = append(at[r.ID], r)
 	}
@@ -259,9 +264,9 @@ func (f *search) candidates(ctx context.Context) ([]*candidate, []SourceState, e
 		if !ok {
 			continue // with the first of its id
 		}
-		groups := [][]Ref{places}
+		groups := [][]store.Ref{places}
 		if len(places) > 1 {
-			groups = f.s.groups(ctx, places)
+			groups = f.s.Groups(ctx, places)
 			delete(at, r.ID)
 		}
 		for _, g := range groups {
@@ -281,9 +286,9 @@ func (f *search) candidates(ctx context.Context) ([]*candidate, []SourceState, e
 
 // place is the first of a task's places that the source which was asked for can have.
 // What the tool of a task is may only be known when it has been read.
-func (f *search) place(group []Ref) int {
+func (f *search) place(group []store.Ref) int {
 	want := f.q.Filter.Source
-	return slices.IndexFunc(group, func(r Ref) bool {
+	return slices.IndexFunc(group, func(r store.Ref) bool {
 		return want == "" || want == r.Source || want == r.Tool || r.Tool == "" || r.Own
 	})
 }
@@ -327,9 +332,9 @@ func (f *search) hits(ctx context.Context, c *candidate, parts map[int64][]catal
 }
 
 func (f *search) keeps(c *candidate) bool {
-	ApplyLabels(&c.sum, f.marks)
+	store.ApplyLabels(&c.sum, f.marks)
 	c.sum.Copies = append([]string{}, c.copies...)
-	return f.q.Filter.keeps(c.sum)
+	return f.q.Filter.Keeps(c.sum)
 }
 
 // forget removes tasks whose folders are gone. Others that were not found now lie in
@@ -347,4 +352,4 @@ func (f *search) forget(ctx context.Context, rest map[string]catalog.Task) {
 	}
 }
 
-func catalogKey(ref Ref) string { return ref.Source + "\x00" + ref.Dir }
+func catalogKey(ref store.Ref) string { return ref.Source + "\x00" + ref.Dir }

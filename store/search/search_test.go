@@ -1,4 +1,4 @@
-package store
+package search
 
 import (
 	"context"
@@ -13,16 +13,19 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/catalog"
 	"github.com/roost-dev/roost/internal/conformance"
 	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/storetest"
 )
 
 // searching is a store with a catalogue of its own.
-func searching(t testing.TB, root, cache string, sources ...string) *Store {
+func searching(t testing.TB, root, cache string, sources ...string) *store.Store {
 	t.Helper()
-	s := open(t, root, sources...)
-	s.opt.Cache, s.calmIn = cache, calmHere
+	s := storetest.OpenWith(t, store.Options{Root: root, Cache: cache, Sources: sources})
+	s.TrustTimesAfter(calmHere)
 	return s
 }
 
@@ -34,7 +37,7 @@ const calmHere = 12 * time.Millisecond
 func aged(t testing.TB, dir string) {
 	t.Helper()
 	hour := time.Now().Add(-time.Hour)
-	check(t, filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
+	storetest.Check(t, filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -43,13 +46,13 @@ func aged(t testing.TB, dir string) {
 	time.Sleep(2 * calmHere)
 }
 
-func search1(t testing.TB, s *Store, q SearchQuery) SearchResult {
+func search1(t testing.TB, s *store.Store, q Query) Result {
 	t.Helper()
-	return must[SearchResult](t)(s.Search(context.Background(), q))
+	return storetest.Must[Result](t)(Run(context.Background(), s, q))
 }
 
 // places are the hits of a search as ID HISTORY#NUMBER.
-func places(r SearchResult) []string {
+func places(r Result) []string {
 	out := []string{}
 	for _, h := range r.Items {
 		out = append(out, fmt.Sprintf("%s %s#%d", h.Task.ID, h.History, h.Number))
@@ -63,10 +66,10 @@ func garden(t testing.TB) string {
 	storage := filepath.Join(t.TempDir(), "rooveterinaryinc.roo-cline")
 	for i, text := range []string{"dig a pond", "plant a hedge", "paint the fence"} {
 		dir := filepath.Join(storage, "tasks", fmt.Sprint("task", i))
-		call := fmt.Sprintf(`{"role":"assistant","content":[{"type":"tool_use","id":"1","name":"read_file","input":{"path":"plans/%d.md"}}],"ts":%d}`, i, ts0+i*10+2)
-		write(t, dir, roofmt.UIName, array(uiRow(i*10+1, text), uiRow(i*10+5, "done with the garden")))
-		write(t, dir, roofmt.APIName, array(apiRow(i*10+1, "user", text), call))
-		write(t, dir, roofmt.ItemName, fmt.Sprintf(`{"id":"task%d","ts":%d,"task":%q,"workspace":"/w%d"}`, i, ts0+i*10+5, text, i%2))
+		call := fmt.Sprintf(`{"role":"assistant","content":[{"type":"tool_use","id":"1","name":"read_file","input":{"path":"plans/%d.md"}}],"ts":%d}`, i, storetest.TS0+i*10+2)
+		storetest.Write(t, dir, roofmt.UIName, storetest.Array(storetest.UIRow(i*10+1, text), storetest.UIRow(i*10+5, "done with the garden")))
+		storetest.Write(t, dir, roofmt.APIName, storetest.Array(storetest.APIRow(i*10+1, "user", text), call))
+		storetest.Write(t, dir, roofmt.ItemName, fmt.Sprintf(`{"id":"task%d","ts":%d,"task":%q,"workspace":"/w%d"}`, i, storetest.TS0+i*10+5, text, i%2))
 	}
 	return storage
 }
@@ -76,20 +79,20 @@ func garden(t testing.TB) string {
 func TestSearchIsTheSameWithAnyCatalogue(t *testing.T) {
 	storage, root, cache := garden(t), t.TempDir(), t.TempDir()
 	s := searching(t, root, cache, storage)
-	closeTask(t, create(t, s, "mine"))
+	storetest.Close(t, storetest.Create(t, s, "mine"))
 	aged(t, root)
 	aged(t, storage)
-	before := []map[string]string{tree(t, storage), tree(t, root)}
+	before := []map[string]string{storetest.Tree(t, storage), storetest.Tree(t, root)}
 	queries := []string{"garden", "PAINT", "plans/1", "hello mine", "e", "nothing-of-it"}
-	look := func(s *Store) (out []SearchResult) {
+	look := func(s *store.Store) (out []Result) {
 		for _, text := range queries {
-			r := search1(t, s, SearchQuery{Text: text})
+			r := search1(t, s, Query{Text: text})
 			r.Read, r.Notes = 0, nil
 			out = append(out, r)
 		}
 		return out
 	}
-	opts := cmp.AllowUnexported(SourceState{})
+	opts := cmp.AllowUnexported(api.SourceState{})
 	want := look(searching(t, root, "", storage))
 	if got := places(want[0]); len(got) != 3 || got[0] != "task2 ui#2" {
 		t.Fatalf("%v", got)
@@ -101,21 +104,21 @@ func TestSearchIsTheSameWithAnyCatalogue(t *testing.T) {
 	}{
 		{"none", func() {}},
 		{"whole", func() {
-			if r := search1(t, s, SearchQuery{Text: "garden"}); r.Read != 0 || r.Tasks != 4 {
+			if r := search1(t, s, Query{Text: "garden"}); r.Read != 0 || r.Tasks != 4 {
 				t.Errorf("%d of %d tasks were read again", r.Read, r.Tasks)
 			}
 		}},
-		{"deleted", func() { check(t, os.Remove(path)) }},
-		{"garbage", func() { check(t, os.WriteFile(path, []byte(strings.Repeat("garbage ", 2000)), 0o600)) }},
-		{"cut", func() { check(t, os.Truncate(path, 5000)) }},
-		{"a folder", func() { check(t, os.RemoveAll(path)); check(t, os.Mkdir(path, 0o700)) }},
+		{"deleted", func() { storetest.Check(t, os.Remove(path)) }},
+		{"garbage", func() { storetest.Check(t, os.WriteFile(path, []byte(strings.Repeat("garbage ", 2000)), 0o600)) }},
+		{"cut", func() { storetest.Check(t, os.Truncate(path, 5000)) }},
+		{"a folder", func() { storetest.Check(t, os.RemoveAll(path)); storetest.Check(t, os.Mkdir(path, 0o700)) }},
 	} {
 		state.make()
 		if diff := cmp.Diff(want, look(s), opts); diff != "" {
 			t.Errorf("catalogue %s: -none +this\n%s", state.name, diff)
 		}
 	}
-	if diff := cmp.Diff(before, []map[string]string{tree(t, storage), tree(t, root)}); diff != "" {
+	if diff := cmp.Diff(before, []map[string]string{storetest.Tree(t, storage), storetest.Tree(t, root)}); diff != "" {
 		t.Errorf("searching changed something: %s", diff)
 	}
 }
@@ -124,24 +127,24 @@ func TestSearchSeesChangesAtOnce(t *testing.T) {
 	storage, cache := garden(t), t.TempDir()
 	aged(t, storage)
 	s := searching(t, t.TempDir(), cache, storage)
-	search1(t, s, SearchQuery{Text: "x"})
+	search1(t, s, Query{Text: "x"})
 	dir := filepath.Join(storage, "tasks", "task1")
 	for _, text := range []string{"a wall instead", "a gate instead"} { // of equal length, in place
-		write(t, dir, roofmt.UIName, array(uiRow(11, text)))
-		r := search1(t, s, SearchQuery{Text: text})
+		storetest.Write(t, dir, roofmt.UIName, storetest.Array(storetest.UIRow(11, text)))
+		r := search1(t, s, Query{Text: text})
 		if diff := cmp.Diff([]string{"task1 ui#1"}, places(r)); diff != "" || r.Read != 1 {
 			t.Errorf("%q: %d read, %s", text, r.Read, diff)
 		}
 	}
-	if got := places(search1(t, s, SearchQuery{Text: "wall"})); len(got) > 0 {
+	if got := places(search1(t, s, Query{Text: "wall"})); len(got) > 0 {
 		t.Errorf("what is gone is found: %v", got)
 	}
-	check(t, os.RemoveAll(dir))
-	if got := places(search1(t, s, SearchQuery{Text: "gate"})); len(got) > 0 {
+	storetest.Check(t, os.RemoveAll(dir))
+	if got := places(search1(t, s, Query{Text: "gate"})); len(got) > 0 {
 		t.Errorf("a task that was deleted is found: %v", got)
 	}
-	write(t, filepath.Join(storage, "tasks", "new"), roofmt.UIName, array(uiRow(99, "a gate again")))
-	if diff := cmp.Diff([]string{"new ui#1"}, places(search1(t, s, SearchQuery{Text: "gate"}))); diff != "" {
+	storetest.Write(t, filepath.Join(storage, "tasks", "new"), roofmt.UIName, storetest.Array(storetest.UIRow(99, "a gate again")))
+	if diff := cmp.Diff([]string{"new ui#1"}, places(search1(t, s, Query{Text: "gate"}))); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -151,19 +154,19 @@ func TestSearchSeesChangesAtOnce(t *testing.T) {
 func TestSearchOwnTasks(t *testing.T) {
 	root, cache := t.TempDir(), t.TempDir()
 	s := searching(t, root, cache)
-	k := create(t, s, "mine")
-	commit(t, k, "ui", uiRow(2, "half a thought"))
-	if diff := cmp.Diff([]string{"mine ui#2"}, places(search1(t, s, SearchQuery{Text: "thought"}))); diff != "" {
+	k := storetest.Create(t, s, "mine")
+	storetest.Commit(t, k, "ui", storetest.UIRow(2, "half a thought"))
+	if diff := cmp.Diff([]string{"mine ui#2"}, places(search1(t, s, Query{Text: "thought"}))); diff != "" {
 		t.Error(diff)
 	}
-	closeTask(t, k)
+	storetest.Close(t, k)
 	aged(t, root)
 	for _, read := range []int{1, 0} {
-		r := search1(t, s, SearchQuery{Text: "thought"})
+		r := search1(t, s, Query{Text: "thought"})
 		if diff := cmp.Diff([]string{"mine ui#2"}, places(r)); diff != "" || r.Read != read {
 			t.Errorf("%d read, want %d; %s", r.Read, read, diff)
 		}
-		listed := listing(t, s, Filter{}).Items[0]
+		listed := storetest.List(t, s, store.Filter{}).Items[0]
 		if diff := cmp.Diff(listed, r.Items[0].Task); diff != "" {
 			t.Errorf("a hit's task is not the listed one: %s", diff)
 		}
@@ -177,18 +180,18 @@ func TestSearchFilters(t *testing.T) {
 	for _, round := range []string{"read", "known"} {
 		for _, c := range []struct {
 			name string
-			q    SearchQuery
+			q    Query
 			want []string
 		}{
-			{"workspace", SearchQuery{Text: "garden", Filter: Filter{Workspace: "/w1"}}, []string{"task1 ui#2"}},
-			{"status", SearchQuery{Text: "garden", Filter: Filter{Status: "completed"}}, []string{}},
-			{"since", SearchQuery{Text: "garden", Filter: Filter{Since: ts0 + 20}}, []string{"task2 ui#2"}},
-			{"until", SearchQuery{Text: "garden", Filter: Filter{Until: ts0 + 10}}, []string{"task0 ui#2"}},
-			{"source", SearchQuery{Text: "garden", Filter: Filter{Source: "elsewhere"}}, []string{}},
-			{"tool", SearchQuery{Text: "pond", Filter: Filter{Source: "roo"}}, []string{"task0 ui#1", "task0 api#1"}},
-			{"history", SearchQuery{Text: "pond", In: []string{"api"}}, []string{"task0 api#1"}},
-			{"path", SearchQuery{Text: "2.md", In: []string{"path"}}, []string{"task2 api#2"}},
-			{"tool text", SearchQuery{Text: "read_file 0.md", In: []string{"tool"}}, []string{"task0 api#2"}},
+			{"workspace", Query{Text: "garden", Filter: store.Filter{Workspace: "/w1"}}, []string{"task1 ui#2"}},
+			{"status", Query{Text: "garden", Filter: store.Filter{Status: "completed"}}, []string{}},
+			{"since", Query{Text: "garden", Filter: store.Filter{Since: storetest.TS0 + 20}}, []string{"task2 ui#2"}},
+			{"until", Query{Text: "garden", Filter: store.Filter{Until: storetest.TS0 + 10}}, []string{"task0 ui#2"}},
+			{"source", Query{Text: "garden", Filter: store.Filter{Source: "elsewhere"}}, []string{}},
+			{"tool", Query{Text: "pond", Filter: store.Filter{Source: "roo"}}, []string{"task0 ui#1", "task0 api#1"}},
+			{"history", Query{Text: "pond", In: []string{"api"}}, []string{"task0 api#1"}},
+			{"path", Query{Text: "2.md", In: []string{"path"}}, []string{"task2 api#2"}},
+			{"tool text", Query{Text: "read_file 0.md", In: []string{"tool"}}, []string{"task0 api#2"}},
 		} {
 			if diff := cmp.Diff(c.want, places(search1(t, s, c.q))); diff != "" {
 				t.Errorf("%s, %s: %s", round, c.name, diff)
@@ -201,12 +204,12 @@ func TestSearchPages(t *testing.T) {
 	storage, cache := garden(t), t.TempDir()
 	aged(t, storage)
 	s := searching(t, t.TempDir(), cache, storage)
-	all := places(search1(t, s, SearchQuery{Text: "a"}))
+	all := places(search1(t, s, Query{Text: "a"}))
 	for limit := 1; limit <= len(all)+1; limit++ {
 		var got []string
 		cursor := ""
 		for {
-			r := search1(t, s, SearchQuery{Text: "a", Filter: Filter{Limit: limit, Cursor: cursor}})
+			r := search1(t, s, Query{Text: "a", Filter: store.Filter{Limit: limit, Cursor: cursor}})
 			got = append(got, places(r)...)
 			if cursor = r.NextCursor; cursor == "" || len(r.Items) == 0 {
 				break
@@ -216,10 +219,10 @@ func TestSearchPages(t *testing.T) {
 			t.Errorf("pages of %d: %s", limit, diff)
 		}
 	}
-	if _, err := s.Search(context.Background(), SearchQuery{Text: "a", Filter: Filter{Cursor: "x"}}); err == nil {
+	if _, err := Run(context.Background(), s, Query{Text: "a", Filter: store.Filter{Cursor: "x"}}); err == nil {
 		t.Error("a cursor that nobody gave was taken")
 	}
-	if _, err := s.Search(context.Background(), SearchQuery{Text: " "}); !errors.Is(err, catalog.ErrQuery) {
+	if _, err := Run(context.Background(), s, Query{Text: " "}); !errors.Is(err, catalog.ErrQuery) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -229,10 +232,10 @@ func TestSearchPages(t *testing.T) {
 func TestSearchBesideDamage(t *testing.T) {
 	storage, root, cache := garden(t), t.TempDir(), t.TempDir()
 	loop := filepath.Join(storage, "tasks", "loop")
-	check(t, os.Symlink(loop, loop))
-	write(t, filepath.Join(storage, "tasks", "torn"), roofmt.UIName, "["+uiRow(1, "half of the garden")+`,{"ts":`)
+	storetest.Check(t, os.Symlink(loop, loop))
+	storetest.Write(t, filepath.Join(storage, "tasks", "torn"), roofmt.UIName, "["+storetest.UIRow(1, "half of the garden")+`,{"ts":`)
 	s := searching(t, root, cache, storage)
-	r := search1(t, s, SearchQuery{Text: "garden"})
+	r := search1(t, s, Query{Text: "garden"})
 	if diff := cmp.Diff([]string{"task2 ui#2", "task1 ui#2", "task0 ui#2", "torn ui#1"}, places(r)); diff != "" {
 		t.Error(diff)
 	}
@@ -242,33 +245,33 @@ func TestSearchBesideDamage(t *testing.T) {
 	for _, id := range []string{"task0", "task1", "task2", "torn"} {
 		aged(t, filepath.Join(storage, "tasks", id))
 	}
-	search1(t, s, SearchQuery{Text: "garden"})
+	search1(t, s, Query{Text: "garden"})
 	away := storage + ".away"
-	check(t, os.Rename(storage, away))
-	check(t, os.Symlink(storage, storage))
-	r = search1(t, s, SearchQuery{Text: "garden"})
+	storetest.Check(t, os.Rename(storage, away))
+	storetest.Check(t, os.Symlink(storage, storage))
+	r = search1(t, s, Query{Text: "garden"})
 	if len(r.Items) != 0 || !strings.HasPrefix(r.Sources[1].State, "unreachable") {
 		t.Errorf("%v, %+v", places(r), r.Sources)
 	}
-	check(t, os.Remove(storage))
-	check(t, os.Rename(away, storage))
-	if r = search1(t, s, SearchQuery{Text: "garden"}); len(r.Items) != 4 || r.Read != 1 {
+	storetest.Check(t, os.Remove(storage))
+	storetest.Check(t, os.Rename(away, storage))
+	if r = search1(t, s, Query{Text: "garden"}); len(r.Items) != 4 || r.Read != 1 {
 		t.Errorf("%v, %d read: what the catalogue knew was forgotten", places(r), r.Read)
 	}
 }
 
 // A copy of a task is found once, and where it lies is said.
 func TestSearchCopiesOnce(t *testing.T) {
-	first, dir := rooStorage(t, "same")
-	second, other := rooStorage(t, "same")
+	first, dir := storetest.RooStorage(t, "same")
+	second, other := storetest.RooStorage(t, "same")
 	s := searching(t, t.TempDir(), t.TempDir(), first, second)
 	for _, round := range []string{"read", "known"} {
-		r := search1(t, s, SearchQuery{Text: "done so far", In: []string{"ui"}})
+		r := search1(t, s, Query{Text: "done so far", In: []string{"ui"}})
 		if len(r.Items) != 1 || r.Items[0].Task.Path != dir || cmp.Diff([]string{other}, r.Items[0].Task.Copies) != "" {
 			t.Errorf("%s: %+v", round, r.Items)
 		}
 		aged(t, first)
-		search1(t, s, SearchQuery{Text: "x"})
+		search1(t, s, Query{Text: "x"})
 	}
 }
 
@@ -278,7 +281,7 @@ func TestSearchWithoutPatience(t *testing.T) {
 	aged(t, storage)
 	s := searching(t, t.TempDir(), cache, storage)
 	for range 2 {
-		r := search1(t, s, SearchQuery{Text: "garden", Patience: 1})
+		r := search1(t, s, Query{Text: "garden", Patience: 1})
 		if len(r.Items) != 3 || r.Read != 3 {
 			t.Errorf("%v, %d read", places(r), r.Read)
 		}
@@ -293,7 +296,7 @@ func TestSearchesTogether(t *testing.T) {
 		s := searching(t, root, cache, storage)
 		all.Go(func() {
 			for range 5 {
-				r, err := s.Search(context.Background(), SearchQuery{Text: "garden"})
+				r, err := Run(context.Background(), s, Query{Text: "garden"})
 				if err != nil || len(r.Items) != 3 || len(r.Notes) > 0 {
 					t.Errorf("%v, %v, %v", places(r), r.Notes, err)
 				}
@@ -306,7 +309,7 @@ func TestSearchesTogether(t *testing.T) {
 func TestSearchCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := searching(t, t.TempDir(), t.TempDir(), garden(t)).Search(ctx, SearchQuery{Text: "garden"}); !errors.Is(err, context.Canceled) {
+	if _, err := Run(ctx, searching(t, t.TempDir(), t.TempDir(), garden(t)), Query{Text: "garden"}); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -316,11 +319,11 @@ func TestSearchCancelled(t *testing.T) {
 func TestCorpusSearch(t *testing.T) {
 	folders := conformance.CorpusFolders(t, roofmt.IsFolder)
 	conformance.CorpusTally(t, folders, func(t *testing.T, dir string) {
-		before := tree(t, dir)
+		before := storetest.Tree(t, dir)
 		root := filepath.Join(t.TempDir(), "root")
 		s, without := searching(t, root, t.TempDir(), dir), searching(t, root, "", dir)
 		for i, text := range []string{"the", "e", "src/", "tion", "的", "\" a\"", "import"} {
-			want, got := search1(t, without, SearchQuery{Text: text}), search1(t, s, SearchQuery{Text: text})
+			want, got := search1(t, without, Query{Text: text}), search1(t, s, Query{Text: text})
 			if i > 0 && got.Read > 0 {
 				t.Errorf("the task is not kept")
 			}
@@ -328,7 +331,7 @@ func TestCorpusSearch(t *testing.T) {
 				t.Errorf("%q: -read +known\n%.2000s", text, diff)
 			}
 		}
-		if diff := cmp.Diff(before, tree(t, dir)); diff != "" {
+		if diff := cmp.Diff(before, storetest.Tree(t, dir)); diff != "" {
 			t.Errorf("searching changed the folder: %s", diff)
 		}
 	})

@@ -1,4 +1,4 @@
-package store
+package search
 
 import (
 	"context"
@@ -14,9 +14,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/catalog"
 	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/storetest"
 )
 
 // Whatever happens to the tasks and to the catalogue, a search gives what one without
@@ -36,19 +39,19 @@ func TestSearchAgreesWithReadingAll(t *testing.T) {
 			var ui, api []string
 			for i := range r.IntN(6) {
 				text := said[r.IntN(len(said))]
-				ui = append(ui, fmt.Sprintf(`{"ts":%d,"type":"say","say":"text","text":"%s"}`, ts0+r.IntN(50), text))
-				api = append(api, fmt.Sprintf(`{"role":"user","content":"%s","ts":%d}`, said[r.IntN(len(said))], ts0+i*10))
+				ui = append(ui, fmt.Sprintf(`{"ts":%d,"type":"say","say":"text","text":"%s"}`, storetest.TS0+r.IntN(50), text))
+				api = append(api, fmt.Sprintf(`{"role":"user","content":"%s","ts":%d}`, said[r.IntN(len(said))], storetest.TS0+i*10))
 			}
 			switch r.IntN(6) {
 			case 0:
-				check(t, os.RemoveAll(dir))
+				storetest.Check(t, os.RemoveAll(dir))
 			case 1:
-				write(t, dir, roofmt.UIName, "["+strings.Join(ui, ",")+`,{"torn`)
+				storetest.Write(t, dir, roofmt.UIName, "["+strings.Join(ui, ",")+`,{"torn`)
 			case 2:
-				check(t, os.WriteFile(filepath.Join(cache, catalog.Name), []byte(strings.Repeat("x", r.IntN(9000))), 0o600))
+				storetest.Check(t, os.WriteFile(filepath.Join(cache, catalog.Name), []byte(strings.Repeat("x", r.IntN(9000))), 0o600))
 			default:
-				write(t, dir, roofmt.UIName, array(ui...))
-				write(t, dir, roofmt.APIName, array(api...))
+				storetest.Write(t, dir, roofmt.UIName, storetest.Array(ui...))
+				storetest.Write(t, dir, roofmt.APIName, storetest.Array(api...))
 			}
 			if r.IntN(2) == 0 {
 				aged(t, storage)
@@ -59,13 +62,13 @@ func TestSearchAgreesWithReadingAll(t *testing.T) {
 				change()
 			}
 			text := []string{"red", `"red fence"`, "ed", "录 错", "click(", "🙂", "d f"}[r.IntN(7)]
-			want := search1(t, without, SearchQuery{Text: text})
-			if diff := cmp.Diff(want.Items, search1(t, with, SearchQuery{Text: text}).Items); diff != "" {
+			want := search1(t, without, Query{Text: text})
+			if diff := cmp.Diff(want.Items, search1(t, with, Query{Text: text}).Items); diff != "" {
 				t.Fatalf("seed %d, %q: -read +catalogue\n%.2000s", seed, text, diff)
 			}
 			limit := 1 + r.IntN(4)
-			for name, s := range map[string]*Store{"read": without, "catalogue": with} {
-				if diff := cmp.Diff(want.Items, inPages(t, s, SearchQuery{Text: text, Filter: Filter{Limit: limit}})); diff != "" {
+			for name, s := range map[string]*store.Store{"read": without, "catalogue": with} {
+				if diff := cmp.Diff(want.Items, inPages(t, s, Query{Text: text, Filter: store.Filter{Limit: limit}})); diff != "" {
 					t.Fatalf("seed %d, %q in pages of %d, %s: -whole +pages\n%.2000s", seed, text, limit, name, diff)
 				}
 			}
@@ -74,7 +77,7 @@ func TestSearchAgreesWithReadingAll(t *testing.T) {
 }
 
 // inPages follows cursors to the end.
-func inPages(t testing.TB, s *Store, q SearchQuery) (all []Hit) {
+func inPages(t testing.TB, s *store.Store, q Query) (all []api.Hit) {
 	t.Helper()
 	for {
 		r := search1(t, s, q)
@@ -93,15 +96,15 @@ func TestPagesStandWhileTasksCome(t *testing.T) {
 	storage := garden(t)
 	aged(t, storage)
 	s := searching(t, t.TempDir(), t.TempDir(), storage)
-	all := places(search1(t, s, SearchQuery{Text: "a"}))
-	first := search1(t, s, SearchQuery{Text: "a", Filter: Filter{Limit: 3}})
-	write(t, filepath.Join(storage, "tasks", "newer"), roofmt.UIName, array(uiRow(9000, "a"), uiRow(9001, "a a")))
-	rest := search1(t, s, SearchQuery{Text: "a", Filter: Filter{Cursor: first.NextCursor}})
+	all := places(search1(t, s, Query{Text: "a"}))
+	first := search1(t, s, Query{Text: "a", Filter: store.Filter{Limit: 3}})
+	storetest.Write(t, filepath.Join(storage, "tasks", "newer"), roofmt.UIName, storetest.Array(storetest.UIRow(9000, "a"), storetest.UIRow(9001, "a a")))
+	rest := search1(t, s, Query{Text: "a", Filter: store.Filter{Cursor: first.NextCursor}})
 	if diff := cmp.Diff(all, append(places(first), places(rest)...)); diff != "" {
 		t.Error(diff)
 	}
 	for _, bad := range []string{"3", "1.2.3", "x.0123456789ab.1", "1.0123456789ab.-1", "1.0123456789ab", "1.0123456789zz.1"} {
-		if _, err := s.Search(context.Background(), SearchQuery{Text: "a", Filter: Filter{Cursor: bad}}); err == nil || SearchCursor(bad) {
+		if _, err := Run(context.Background(), s, Query{Text: "a", Filter: store.Filter{Cursor: bad}}); err == nil || ValidCursor(bad) {
 			t.Errorf("cursor %q was taken", bad)
 		}
 	}
@@ -111,29 +114,29 @@ func TestPagesStandWhileTasksCome(t *testing.T) {
 func TestSearchByWhatTasksDid(t *testing.T) {
 	storage := garden(t)
 	dir := filepath.Join(storage, "tasks", "paid")
-	request := fmt.Sprintf(`{"ts":%d,"type":"say","say":"api_req_started","text":"{\"tokensIn\":5,\"cost\":0.25}"}`, ts0+90)
-	row := fmt.Sprintf(`{"ts":%d,"type":"ask","ask":"tool","text":"{\"tool\":\"appliedDiff\",\"path\":\"lib/pond.go\"}"}`, ts0+91)
-	write(t, dir, roofmt.UIName, array(uiRow(89, "dig a pond again"), request, row))
+	request := fmt.Sprintf(`{"ts":%d,"type":"say","say":"api_req_started","text":"{\"tokensIn\":5,\"cost\":0.25}"}`, storetest.TS0+90)
+	row := fmt.Sprintf(`{"ts":%d,"type":"ask","ask":"tool","text":"{\"tool\":\"appliedDiff\",\"path\":\"lib/pond.go\"}"}`, storetest.TS0+91)
+	storetest.Write(t, dir, roofmt.UIName, storetest.Array(storetest.UIRow(89, "dig a pond again"), request, row))
 	aged(t, storage)
 	s := searching(t, t.TempDir(), t.TempDir(), storage)
 	cost := func(f float64) *money.USD { usd := money.FromFloat(f); return &usd }
 	for _, round := range []string{"read", "known"} {
 		for _, c := range []struct {
 			name string
-			q    SearchQuery
+			q    Query
 			want []string
 		}{
-			{"no filter", SearchQuery{Text: "pond", In: []string{"ui"}}, []string{"paid ui#1", "paid ui#3", "task0 ui#1"}},
-			{"tool", SearchQuery{Text: "pond", Tool: "readFile", In: []string{"ui"}}, []string{"task0 ui#1"}},
-			{"tool of rows", SearchQuery{Text: "pond", Tool: "applied_diff", In: []string{"ui"}}, []string{"paid ui#1", "paid ui#3"}},
-			{"part of a tool's name", SearchQuery{Text: "pond", Tool: "read"}, []string{}},
-			{"file", SearchQuery{Text: "pond", File: "PLANS/0", In: []string{"ui"}}, []string{"task0 ui#1"}},
-			{"file that nobody touched", SearchQuery{Text: "pond", File: "garden"}, []string{}},
-			{"file and tool of two tasks", SearchQuery{Text: "pond", File: "plans", Tool: "applied_diff"}, []string{}},
-			{"cost", SearchQuery{Text: "pond", In: []string{"ui"}, Filter: Filter{MinCost: cost(0.2)}}, []string{"paid ui#1", "paid ui#3"}},
-			{"at most", SearchQuery{Text: "pond", In: []string{"ui"}, Filter: Filter{MinCost: cost(0.01), MaxCost: cost(0.2)}}, []string{}},
-			{"model", SearchQuery{Text: "pond", Filter: Filter{Model: "nobody's"}}, []string{}},
-			{"tag", SearchQuery{Text: "pond", Filter: Filter{Tag: "garden"}}, []string{}},
+			{"no filter", Query{Text: "pond", In: []string{"ui"}}, []string{"paid ui#1", "paid ui#3", "task0 ui#1"}},
+			{"tool", Query{Text: "pond", Tool: "readFile", In: []string{"ui"}}, []string{"task0 ui#1"}},
+			{"tool of rows", Query{Text: "pond", Tool: "applied_diff", In: []string{"ui"}}, []string{"paid ui#1", "paid ui#3"}},
+			{"part of a tool's name", Query{Text: "pond", Tool: "read"}, []string{}},
+			{"file", Query{Text: "pond", File: "PLANS/0", In: []string{"ui"}}, []string{"task0 ui#1"}},
+			{"file that nobody touched", Query{Text: "pond", File: "garden"}, []string{}},
+			{"file and tool of two tasks", Query{Text: "pond", File: "plans", Tool: "applied_diff"}, []string{}},
+			{"cost", Query{Text: "pond", In: []string{"ui"}, Filter: store.Filter{MinCost: cost(0.2)}}, []string{"paid ui#1", "paid ui#3"}},
+			{"at most", Query{Text: "pond", In: []string{"ui"}, Filter: store.Filter{MinCost: cost(0.01), MaxCost: cost(0.2)}}, []string{}},
+			{"model", Query{Text: "pond", Filter: store.Filter{Model: "nobody's"}}, []string{}},
+			{"tag", Query{Text: "pond", Filter: store.Filter{Tag: "garden"}}, []string{}},
 		} {
 			if diff := cmp.Diff(c.want, places(search1(t, s, c.q))); diff != "" {
 				t.Errorf("%s, %s: %s", round, c.name, diff)
@@ -145,16 +148,16 @@ func TestSearchByWhatTasksDid(t *testing.T) {
 // A hit's JSON has of its task what says which it is, and no more.
 func TestHitJSON(t *testing.T) {
 	storage := garden(t)
-	hit := search1(t, searching(t, t.TempDir(), "", storage), SearchQuery{Text: "pond"}).Items[0]
+	hit := search1(t, searching(t, t.TempDir(), "", storage), Query{Text: "pond"}).Items[0]
 	raw, err := json.Marshal(hit)
-	check(t, err)
+	storetest.Check(t, err)
 	want := fmt.Sprintf(`{"task":{"id":"task0","source":%q,"title":"dig a pond","workspace":"/w0","status":"interrupted","updated_at":%q,"ts":%d},`+
 		`"history":"ui","number":1,"ts":%d,"snippet":"dig a pond","kind":"say:text"}`, hit.Task.Source, *hit.Task.UpdatedAt, hit.Task.TS, hit.TS)
 	if diff := cmp.Diff(want, string(raw)); diff != "" {
 		t.Error(diff)
 	}
-	var back Hit
-	check(t, json.Unmarshal(raw, &back))
+	var back api.Hit
+	storetest.Check(t, json.Unmarshal(raw, &back))
 	if again, err := json.Marshal(back); err != nil || string(again) != want {
 		t.Errorf("what was read again: %s, %v", again, err)
 	}
@@ -163,16 +166,16 @@ func TestHitJSON(t *testing.T) {
 // What both histories say of one thing stands together, and every message is there.
 func TestMessagesInTheOrderOfTheirTimes(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "rooveterinaryinc.roo-cline", "tasks", "a")
-	write(t, dir, roofmt.UIName, array(uiRow(1, "u1"), uiRow(5, "u2"), `{"type":"say","say":"text","text":"u3"}`, uiRow(9, "u4")))
-	write(t, dir, roofmt.APIName, array(apiRow(1, "user", "a1"), `{"role":"assistant","content":"a2"}`, apiRow(6, "user", "a3"), apiRow(7, "assistant", "a4")))
+	storetest.Write(t, dir, roofmt.UIName, storetest.Array(storetest.UIRow(1, "u1"), storetest.UIRow(5, "u2"), `{"type":"say","say":"text","text":"u3"}`, storetest.UIRow(9, "u4")))
+	storetest.Write(t, dir, roofmt.APIName, storetest.Array(storetest.APIRow(1, "user", "a1"), `{"role":"assistant","content":"a2"}`, storetest.APIRow(6, "user", "a3"), storetest.APIRow(7, "assistant", "a4")))
 	s := searching(t, t.TempDir(), "", dir)
-	refs := must[[]Ref](t)(s.Refs(context.Background()))
-	v, err := s.read(context.Background(), refs[0], false)
-	check(t, err)
+	refs := storetest.Must[[]store.Ref](t)(s.Refs(context.Background()))
+	v, err := s.ReadUnlabelled(context.Background(), refs[0])
+	storetest.Check(t, err)
 	defer v.Close()
 	var got []string
 	for m, err := range texts(context.Background(), v.State) {
-		check(t, err)
+		storetest.Check(t, err)
 		if m.Place != len(got) {
 			t.Errorf("place %d of %d", m.Place, len(got))
 		}
@@ -191,7 +194,7 @@ func TestSearchAsChild(t *testing.T) {
 	}
 	s := searching(t, filepath.Join(dir, "root"), filepath.Join(dir, "cache"), filepath.Join(dir, "rooveterinaryinc.roo-cline"))
 	fmt.Println("\nbegun")
-	r, err := s.Search(context.Background(), SearchQuery{Text: "needle"})
+	r, err := Run(context.Background(), s, Query{Text: "needle"})
 	fmt.Println("\nfound", len(r.Items), len(r.Notes) > 0, err)
 }
 
@@ -208,9 +211,9 @@ func large(t testing.TB) (home, storage string) {
 			for k := range noise {
 				noise[k] = "abcdefghijklmnopqrstuvwxyz  0123456789"[r.IntN(38)]
 			}
-			rows = append(rows, uiRow(i*100+j, string(noise)))
+			rows = append(rows, storetest.UIRow(i*100+j, string(noise)))
 		}
-		write(t, filepath.Join(storage, "tasks", fmt.Sprint("task", i)), roofmt.UIName, array(append(rows, uiRow(i*100+99, "the needle"))...))
+		storetest.Write(t, filepath.Join(storage, "tasks", fmt.Sprint("task", i)), roofmt.UIName, storetest.Array(append(rows, storetest.UIRow(i*100+99, "the needle"))...))
 	}
 	aged(t, storage)
 	return home, storage
@@ -233,12 +236,12 @@ func TestSearchAfterKills(t *testing.T) {
 	for round := range 5 {
 		cmd := searchChild(home)
 		out, err := cmd.StdoutPipe()
-		check(t, err)
-		check(t, cmd.Start())
+		storetest.Check(t, err)
+		storetest.Check(t, cmd.Start())
 		buf := make([]byte, 4096)
 		for seen := ""; !strings.Contains(seen, "begun"); {
 			n, err := out.Read(buf)
-			check(t, err)
+			storetest.Check(t, err)
 			seen += string(buf[:n])
 		}
 		path := filepath.Join(home, "cache", catalog.Name)
@@ -247,16 +250,16 @@ func TestSearchAfterKills(t *testing.T) {
 				break
 			}
 		}
-		check(t, cmd.Process.Kill())
+		storetest.Check(t, cmd.Process.Kill())
 		_ = cmd.Wait() // it was killed
-		r := search1(t, s, SearchQuery{Text: "needle"})
+		r := search1(t, s, Query{Text: "needle"})
 		if len(r.Items) != 24 || len(r.Notes) > 0 {
 			t.Errorf("round %d: %d hits, %v", round, len(r.Items), r.Notes)
 		}
-		if again := search1(t, s, SearchQuery{Text: "needle"}); again.Read != 0 {
+		if again := search1(t, s, Query{Text: "needle"}); again.Read != 0 {
 			t.Errorf("round %d: %d tasks are not kept", round, again.Read)
 		}
-		check(t, os.RemoveAll(filepath.Join(home, "cache")))
+		storetest.Check(t, os.RemoveAll(filepath.Join(home, "cache")))
 	}
 }
 
@@ -279,7 +282,7 @@ func TestSearchWithAFullDisk(t *testing.T) {
 	}
 	s := searching(t, filepath.Join(home, "root"), filepath.Join(home, "cache"), storage)
 	for _, read := range []bool{true, false} {
-		r := search1(t, s, SearchQuery{Text: "needle"})
+		r := search1(t, s, Query{Text: "needle"})
 		if len(r.Items) != 24 || !read && r.Read > 0 || slices.ContainsFunc(r.Notes, func(n string) bool { return !strings.Contains(n, "begun anew") }) {
 			t.Errorf("with room again: %d hits, %d read, %v", len(r.Items), r.Read, r.Notes)
 		}

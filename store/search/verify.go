@@ -1,0 +1,216 @@
+package search
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/catalog"
+	"github.com/roost-dev/roost/internal/progress"
+	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/intake"
+)
+
+// Check is the result of Verify. It holds the catalogue open.
+type Check struct {
+	Mismatches []store.Mismatch
+
+	damaged   bool     // the catalogue as a whole
+	wrongRows []string // their keys
+	db        *catalog.DB
+}
+
+// Close closes the catalogue, which was only read.
+func (c *Check) Close() {
+	if c.db != nil {
+		_ = c.db.Close()
+		c.db = nil
+	}
+}
+
+// Verify compares the catalogue with the folders. A row of a task that has changed since is stale: it will be
+// read again. A row that counts as new and differs misleads its readers.
+func Verify(ctx context.Context, s *store.Store, refs []store.Ref) *Check {
+	c := &Check{}
+	if s.CacheDir() == "" {
+		return c
+	}
+	about := func(problem string, stale bool) store.Mismatch {
+		return store.Mismatch{
+			Path:    s.CacheDir(),
+			File:    filepath.Join(s.CacheDir(), catalog.Name),
+			Problem: problem,
+			Source:  "the tasks",
+			Stale:   stale,
+		}
+	}
+	damaged := func(err error) *Check {
+		c.damaged = true
+		c.Mismatches = append(c.Mismatches, about(err.Error(), false))
+		return c
+	}
+	var err error
+	if c.db, err = catalog.Verify(ctx, s.CacheDir()); err != nil {
+		return damaged(err)
+	}
+	if c.db == nil {
+		if len(refs) > 0 {
+			c.Mismatches = append(c.Mismatches, about("it is missing; every search reads all tasks", true))
+		}
+		return c
+	}
+	snap, err := c.db.Snapshot(ctx)
+	if err != nil {
+		return damaged(err)
+	}
+	defer snap.Close()
+	known, err := snap.Tasks(ctx)
+	if err != nil {
+		return damaged(err)
+	}
+	behind := 0
+	for i, ref := range refs {
+		progress.Report(ctx, progress.State{What: "comparing the catalogue", Done: i, Of: len(refs)})
+		key := catalogKey(ref)
+		row, ok := known[key]
+		delete(known, key)
+		if stamp, _ := s.Stamp(ref); !ok || stamp == "" || stamp != row.Stamp {
+			behind++
+			continue
+		}
+		problem, err := compareRow(ctx, s, ref, snap, row)
+		if ctx.Err() != nil {
+			return c
+		}
+		if err != nil {
+			problem = err.Error()
+		}
+		if problem != "" {
+			m := about(problem, false)
+			m.ID, m.Path = ref.ID, ref.Dir
+			c.Mismatches, c.wrongRows = append(c.Mismatches, m), append(c.wrongRows, key)
+		}
+	}
+	gone := 0
+	for key := range known {
+		_, dir, _ := strings.Cut(key, "\x00")
+		if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
+			gone++
+		}
+	}
+	if behind > 0 {
+		text := fmt.Sprintf("%d of %d tasks are not in it as they are now; searches read them", behind, len(refs))
+		c.Mismatches = append(c.Mismatches, about(text, true))
+	}
+	if gone > 0 {
+		c.Mismatches = append(c.Mismatches, about(fmt.Sprintf("%d of its tasks are gone", gone), true))
+	}
+	return c
+}
+
+// compareRow describes how a row differs from what the folder gives; "" when it does not.
+func compareRow(ctx context.Context, s *store.Store, ref store.Ref, snap *catalog.Snapshot, row catalog.Task) (string, error) {
+	v, err := s.ReadUnlabelled(ctx, ref)
+	if err != nil {
+		return "", nil //nolint:nilerr // the check of the task reports that it cannot be read
+	}
+	defer v.Close()
+	want, err := json.Marshal(v.Summary)
+	if err != nil {
+		return "", err
+	}
+	var kept api.Summary
+	raw, err := snap.Summary(ctx, row.ID)
+	if err == nil {
+		err = json.Unmarshal(raw, &kept)
+	}
+	if err != nil {
+		return "its row cannot be read: " + err.Error(), nil
+	}
+	have, err := json.Marshal(kept)
+	if err != nil {
+		return "", err
+	}
+	if after, _ := s.Stamp(ref); after != row.Stamp {
+		return "", nil // it changed just now
+	}
+	if !bytes.Equal(have, want) {
+		return "its row differs from its folder", nil
+	}
+	return compareText(ctx, v, snap, row)
+}
+
+// Rebuild sets a damaged catalogue aside or drops its wrong rows, and fills it. It closes the check.
+func (c *Check) Rebuild(ctx context.Context, s *store.Store) error {
+	if c.damaged {
+		if err := c.db.SetAside(); err != nil {
+			return err
+		}
+	} else if len(c.wrongRows) > 0 {
+		if err := c.db.Drop(ctx, c.wrongRows); err != nil {
+			return err
+		}
+	}
+	c.Close()
+	if err := waitUntilCalm(ctx, s); err != nil {
+		return err
+	}
+	if _, err := s.List(ctx, store.Filter{}); err != nil {
+		return err
+	}
+	found, err := Run(ctx, s, Query{Text: "catalogue", Filter: store.Filter{Limit: 1}})
+	if err == nil && len(found.Notes) > 0 {
+		err = errors.New(strings.Join(found.Notes, "; "))
+	}
+	return err
+}
+
+// waitUntilCalm waits for a bounded time until no task has changed just now: the catalogue does not keep tasks that
+// have.
+func waitUntilCalm(ctx context.Context, s *store.Store) error {
+	refs, _, err := s.RefsAndSources(ctx)
+	if err != nil {
+		return err
+	}
+	for end := time.Now().Add(10 * intake.ClockTick); time.Now().Before(end); {
+		if !slices.ContainsFunc(refs, func(r store.Ref) bool { _, calm := s.Stamp(r); return !calm }) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(intake.ClockTick / 5):
+		}
+	}
+	return nil // another program is at work; searches read those tasks until they are calm
+}
+
+// compareText describes how the searchable messages of a task differ from what its folder gives; "" when they do not.
+func compareText(ctx context.Context, v *store.View, snap *catalog.Snapshot, row catalog.Task) (string, error) {
+	var fresh catalog.Builder
+	for m, err := range texts(ctx, v.State) {
+		if err != nil {
+			return "", ctx.Err() // a damaged task is not kept in the catalogue
+		}
+		fresh.Add(m)
+		fresh.Shed()
+	}
+	want := fresh.Entry("", "", 0, nil).Digest()
+	have, err := snap.Digest(ctx, row.ID)
+	if err != nil {
+		return "its text cannot be read: " + err.Error(), ctx.Err()
+	}
+	if !bytes.Equal(have, want) {
+		return "its text differs from its folder", nil
+	}
+	return "", nil
+}
