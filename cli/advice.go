@@ -44,7 +44,7 @@ var taskAdvice = map[string][2]string{
 // nameFolder is the engine's advice where a workspace is missing.
 const nameFolder = "name the folder with -C DIR"
 
-// flagAdvice is what helps where a flag is missing, by the words of those who know no
+// flagAdvice is the advice for a missing flag, by the error text of packages that know no
 // command line.
 var flagAdvice = map[string]string{
 	nameFolder:                      "-C DIR",

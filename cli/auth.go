@@ -307,7 +307,7 @@ func (a *App) authStatus(args []string) error {
 	return nil
 }
 
-// profileKey finds the key that a profile has of its own.
+// profileKey finds the key that belongs to one profile alone.
 func profileKey(name string, kept *secrets, fields map[string]config.Setting) (key, origin string) {
 	if key := kept.key("profiles." + name); key != "" {
 		return key, kept.path

@@ -188,7 +188,7 @@ func (d *chatBackend) Passes(ctx context.Context, dir, mode, name string) bool {
 }
 
 // filesBelow are the files of one folder of a workspace whose names begin as typed, and
-// folders with a "/" behind. Hidden ones are there for who types the dot.
+// folders with a "/" at the end. Hidden ones are listed only when the user typed the dot.
 func filesBelow(dir, begun string) (out []chat.Word) {
 	folder, head := path.Split(begun)
 	if dir == "" || !filepath.IsLocal(filepath.FromSlash("./"+folder)) {

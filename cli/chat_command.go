@@ -137,7 +137,7 @@ func (a *App) chat(ctx context.Context, c *client.Client, e *engine.Engine, v *c
 	}
 	stop := a.stopper(ctx)
 	defer stop.undo()
-	o.Editor, o.Away = cmp.Or(a.Env("VISUAL"), a.Env("EDITOR"), "vi"), stop.deafen
+	o.Editor, o.Away = cmp.Or(a.Env("VISUAL"), a.Env("EDITOR"), "vi"), stop.releaseInterrupt
 	s := chat.New(stop.ctx, &chatBackend{Client: c, a: a}, o)
 	var err error
 	if draw {

@@ -60,7 +60,7 @@ func TestAVoiceIsHeardWhereItBelongs(t *testing.T) {
 func TestCtrlCInAnEditorStopsNothing(t *testing.T) {
 	t.Parallel()
 	s := newStopper(t.Context(), func() {})
-	back := s.deafen()
+	back := s.releaseInterrupt()
 	if got := s.take(ExitInterrupt); got != doNothing || s.ctx.Err() != nil {
 		t.Errorf("Ctrl-C does %v, %v", got, s.ctx.Err())
 	}
@@ -69,7 +69,7 @@ func TestCtrlCInAnEditorStopsNothing(t *testing.T) {
 		t.Errorf("behind the editor Ctrl-C does %v", got)
 	}
 	s = newStopper(t.Context(), func() {})
-	s.deafen()
+	s.releaseInterrupt()
 	if got := s.take(ExitTerminated); got != stopAll || s.ctx.Err() == nil {
 		t.Errorf("SIGTERM does %v", got)
 	}

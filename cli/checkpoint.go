@@ -206,7 +206,7 @@ func (a *App) tellCollected(found []api.CollectedStore, dry bool) error {
 	return failed
 }
 
-// checkpointNames completes a task, then its checkpoints, and more words behind those.
+// checkpointNames completes a task, then its checkpoints, and then the words in more.
 func (a *App) checkpointNames(more ...string) completer {
 	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 		const how = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder

@@ -17,7 +17,7 @@ import (
 	"github.com/roost-dev/roost/view"
 )
 
-// conflictRules are what becomes of files that others changed.
+// conflictRules are the ways to handle files that others changed.
 var conflictRules = []string{"keep", "merge", "overwrite"}
 
 func (a *App) checkpointRestoreCommand() *cobra.Command {
@@ -223,7 +223,7 @@ func namesText(items []api.RestoreItem) string {
 	return text
 }
 
-// filesText is a deed that put files back.
+// filesText describes an action that put files back.
 func filesText(d api.Action) string {
 	text := fmt.Sprintf("%d file%s", d.Files, plural(d.Files))
 	if d.Kind != kindRestore {
@@ -235,11 +235,11 @@ func filesText(d api.Action) string {
 	return "a restore of " + text
 }
 
-// kindRestore is a deed that put files back and moved no history.
+// kindRestore is an action that put files back and moved no history.
 const kindRestore = api.ActionRestore
 
-// tellKept names the files that undo or redo left alone.
-func (a *App) tellKept(r *api.RestoreResult) error {
+// printKept names the files that undo or redo left alone.
+func (a *App) printKept(r *api.RestoreResult) error {
 	if r == nil {
 		return nil
 	}

@@ -45,5 +45,5 @@ func (a *App) tellRewindFiles(r api.RewindResult, files api.RestoreResult) error
 	for _, path := range files.Left {
 		a.warn(fmt.Sprintf("changed by others while files were put back, and left as it is: %s", path))
 	}
-	return a.tellRewind(r)
+	return a.printRewind(r)
 }

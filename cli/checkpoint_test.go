@@ -29,7 +29,7 @@ func TestCheckpointTextsAreSafe(t *testing.T) {
 		"patch": func(a *App) error { return a.printPatch([]api.FileDiff{diff, unkept}) },
 		"stat":  func(a *App) error { return a.printStat([]api.FileDiff{diff, unkept}) },
 		"plan":  func(a *App) error { return a.tellRestore(r) },
-		"undo":  func(a *App) error { return a.tellKept(&r) },
+		"undo":  func(a *App) error { return a.printKept(&r) },
 		"why":   func(a *App) error { a.tell(failureOf(restoreFailure(r))); return nil },
 		"which": func(a *App) error {
 			a.tell(failureOf(&client.Problem{Status: 404, Code: "checkpoint_not_found", Title: hostile, Detail: hostile, Suggestions: []string{hostile}}))

@@ -27,7 +27,7 @@ var (
 
 type completer = cobra.CompletionFunc
 
-// words completes one of some words.
+// words completes one word of a list.
 func words(list ...string) completer {
 	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return list, cobra.ShellCompDirectiveNoFileComp

@@ -79,7 +79,7 @@ func (a *App) condense(ctx context.Context, id string, body api.NewCondense) err
 	stop := a.stopper(ctx)
 	defer stop.undo()
 	err := a.connect(stop.ctx, func(c *client.Client) error {
-		return posted(stop.ctx, a, c, id, "condense", body, a.tellCondensed)
+		return posted(stop.ctx, a, c, id, "condense", body, a.printCondensed)
 	})
 	if err != nil && stop.exit() != 0 {
 		return &Failure{Exit: stop.exit(), Code: "cancelled", Task: id, What: "condense task " + id,
@@ -88,8 +88,8 @@ func (a *App) condense(ctx context.Context, id string, body api.NewCondense) err
 	return err
 }
 
-// tellCondensed prints what a summary replaces, or would replace.
-func (a *App) tellCondensed(out api.Condensed) error {
+// printCondensed prints what a summary replaces, or would replace.
+func (a *App) printCondensed(out api.Condensed) error {
 	if out.DryRun {
 		return a.println(fmt.Sprintf("would condense %s: a summary for %d messages (%d are sent now), %d stay as they are; "+
 			"the next request has about %d tokens, and to ask costs %s",

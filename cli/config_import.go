@@ -152,8 +152,8 @@ func has(f *config.File, profile string) bool {
 	return false
 }
 
-// sameService reports whether the profile that a file holds asks who the exported one
-// asks: only there may its key go.
+// sameService reports whether the profile in a file uses the same service as the exported
+// one: only then may its key go there.
 func sameService(f *config.File, p config.RooProfile) bool {
 	for _, field := range []string{"provider", "base_url"} {
 		e, _ := f.Get("profiles." + p.Name + "." + field)
@@ -164,7 +164,7 @@ func sameService(f *config.File, p config.RooProfile) bool {
 	return true
 }
 
-// profileInto is the file with a profile in the place of what it had of it.
+// profileInto is the file with its profile of that name replaced.
 func profileInto(f *config.File, p config.RooProfile) (*config.File, error) {
 	var err error
 	prefix := "profiles." + p.Name + "."

@@ -20,9 +20,9 @@ import (
 // machine.
 var onlyHere = []string{"no-checkpoints", "max-cost-day"}
 
-// tellable refuses flags that a run on a server cannot have: a limit that was given and
+// refuseLocalFlags refuses flags that a run on a server cannot have: a limit that was given and
 // does not hold is worse than none.
-func (r *runFlags) tellable(cmd *cobra.Command) error {
+func (r *runFlags) refuseLocalFlags(cmd *cobra.Command) error {
 	if !r.detach && !r.far {
 		return nil
 	}

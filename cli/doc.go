@@ -1,6 +1,6 @@
-// Package cli is the shell's way into the engine: commands, flags, exit codes and
-// JSON. It has no rules of its own; what a command means is decided by the engine
-// and the store.
+// Package cli is the command line of Roost: commands, flags, exit codes and
+// JSON. It has no rules of its own; the engine and the store decide what a command
+// does.
 //
 // stdout is the result only: the final text of a run, a table, one JSON document,
 // or NDJSON where the command documents it. Progress, questions and warnings go to

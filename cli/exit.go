@@ -145,7 +145,7 @@ func failureOf(err error) *Failure {
 	return f
 }
 
-// place names what is there and cannot be opened, or the folder that is missing, and
+// place adds the file that cannot be opened, or the folder that is missing, and
 // what to do about it.
 func (f *Failure) place(err error) {
 	var at *fs.PathError

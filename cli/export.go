@@ -32,7 +32,7 @@ type exportFlags struct {
 	plain          bool // secrets stay
 }
 
-// exported is what came of one task, or of an archive, as --json shows it.
+// exported is the result for one task, or for an archive, as --json shows it.
 type exported struct {
 	ID      string       `json:"id"`
 	Source  string       `json:"source"`
@@ -404,7 +404,7 @@ func (x *exporter) unwhole(broken []exported) error {
 	return f
 }
 
-// untar writes the files of a folder that a server sent. Only plain names are taken: a
+// untar writes the files of a folder that a server sent. It takes plain names only: a
 // server must not write elsewhere.
 func untar(in io.Reader, dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {

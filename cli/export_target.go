@@ -17,7 +17,7 @@ func base(path string) string { return filepath.Base(path) }
 
 func join(dir, name string) string { return filepath.Join(dir, name) }
 
-// aim decides where to write before anything is read: into one file, into a folder, or
+// aim decides, before anything is read, where to write: into one file, into a folder, or
 // to stdout.
 func (x *exporter) aim() error {
 	f, many := x.flags, len(x.refs) > 1

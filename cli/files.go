@@ -112,7 +112,7 @@ func staleFailure(id string, items []api.KnownFile) error {
 		Why:  names, Try: "roost resume " + shellWord(id)}
 }
 
-// howKnown are the sources in words.
+// howKnown are the names of sources for people.
 var howKnown = map[string]string{
 	"read_tool":      "read",
 	"file_mentioned": "mentioned",

@@ -114,7 +114,7 @@ func (f *follower) opened(d *display.Display, e shownEvent) {
 	d.Lines(lines)
 }
 
-// close writes the last line: how it ended, what it took, how to go on.
+// close prints the last line: how the run ended, what it cost, how to continue.
 func (f *follower) close(o engine.Outcome) {
 	u := f.used()
 	parts := []string{o.State}

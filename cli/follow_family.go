@@ -11,8 +11,8 @@ import (
 	"github.com/roost-dev/roost/view"
 )
 
-// screen is where an event is shown: each subtask has a display of its own, because
-// message numbers and call ids are a task's own.
+// screen is the display of an event's task: each subtask has its own, because
+// message numbers and call ids are unique in one task only.
 func (f *follower) screen(e shownEvent) *display.Display {
 	d := f.d
 	if e.depth > 0 {
@@ -57,8 +57,8 @@ func (f *follower) used() display.Totals {
 	return u
 }
 
-// followRun follows a run of this process, and then the run that its end started: of the task that waited for it, or of
-// the same task for words that came at the last moment. The last one's outcome counts.
+// followRun follows a run of this process, and then the run that starts when it ends: that of the task that waited for
+// it, or one of the same task for words that came at the last moment. The outcome is that of the last run.
 func (a *App) followRun(ctx context.Context, c *client.Client, run *engine.Run, ask bool, stop *stopper) (*watcher, engine.Outcome, error) {
 	for {
 		in, outcome, err := a.watchUntil(ctx, c, watched{

@@ -44,8 +44,8 @@ func (a *App) resume(cmd *cobra.Command, r *runFlags, s *store.Store, e *engine.
 // follows the run here. joined is false when no other process works on the task, or it
 // cannot be reached: then the error names the process that owns the task.
 //
-// It looks before anything of this run's own is prepared: what this process lacks, a key
-// maybe, is of no matter to a run that has it.
+// join runs before the setup of a run in this process: another process's run may have what
+// this one lacks, for example a key.
 func (a *App) join(ctx context.Context, s *store.Store, e *engine.Engine, req engine.Request) (joined bool, err error) {
 	ref, err := s.FindLatest(ctx, req.Task)
 	if err != nil {

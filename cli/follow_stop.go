@@ -11,7 +11,7 @@ import (
 	"github.com/roost-dev/roost/view"
 )
 
-// stopChoice is what a person wants stopped while a subtask is at work.
+// stopChoice is what the user wants to stop while a subtask works.
 type stopChoice int
 
 const (

@@ -11,7 +11,7 @@ import (
 	"github.com/roost-dev/roost/engine/setup"
 )
 
-// topics are what help knows beside the commands.
+// topics are the help texts that belong to no command.
 var topics = map[string]func() string{
 	"exit-codes":  exitCodesTopic,
 	"environment": environmentTopic,

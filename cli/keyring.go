@@ -33,8 +33,8 @@ func (s *secrets) inKeyring(name string) bool {
 	return e.Value.Text == "true"
 }
 
-// entry is a key's name in the keyring. The folder of the settings is part of it:
-// two of them (ROOST_CONFIG) have keys of their own.
+// entry is a key's name in the keyring. It contains the settings' folder: two folders
+// (ROOST_CONFIG) have separate keys.
 func (s *secrets) entry(name string) string { return name + " (" + filepath.Dir(s.path) + ")" }
 
 var errNoKeyring = errors.New("this system has no keyring service that answers (no D-Bus session)")
@@ -67,8 +67,8 @@ func inTime[T any](ctx context.Context, call func() (T, error)) (T, error) {
 	}
 }
 
-// keyringThere spares the library a search that starts a service of its own where
-// there is none.
+// keyringThere keeps the library from searching where no keyring exists: the search would
+// start a service.
 func keyringThere() bool {
 	switch runtime.GOOS {
 	case "darwin", "windows":

@@ -61,7 +61,7 @@ func (a *App) mcpCommand() *cobra.Command {
 		return at(&cobra.Command{
 			Use: verb + " NAME...", Short: short, Args: count(1, -1, "roost mcp "+verb+" NAME"),
 			ValidArgsFunction: a.serverNames,
-			RunE:              func(_ *cobra.Command, args []string) error { return a.mcpSay(dir, args, allow) },
+			RunE:              func(_ *cobra.Command, args []string) error { return a.mcpDecide(dir, args, allow) },
 		})
 	}
 	cmd.AddCommand(list,
@@ -139,8 +139,8 @@ func (a *App) editorFiles(names ...string) (files []string) {
 	return files
 }
 
-// mcpSay records the user's decision about servers, and prints it.
-func (a *App) mcpSay(dir string, names []string, allow bool) error {
+// mcpDecide records the user's decision about servers, and prints it.
+func (a *App) mcpDecide(dir string, names []string, allow bool) error {
 	root, servers, _, c, err := a.servers(dir)
 	if err != nil {
 		return err

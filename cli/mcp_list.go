@@ -12,8 +12,8 @@ import (
 	"github.com/roost-dev/roost/workspace/shell"
 )
 
-// mcpItem is a server as --json shows it. Values of variables and headers are never
-// shown, and what looks like a secret in a command line is masked.
+// mcpItem is a server as --json shows it. It holds no values of variables and headers,
+// and masks what looks like a secret in a command line.
 type mcpItem struct {
 	Name     string   `json:"name"`
 	State    string   `json:"state"` // allowed, not_allowed, denied, disabled, invalid

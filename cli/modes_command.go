@@ -139,7 +139,7 @@ func (a *App) modeNames(cmd *cobra.Command, _ []string, _ string) ([]string, cob
 	return out, cobra.ShellCompDirectiveNoFileComp
 }
 
-// modeFiles are the files that may hold the user's own modes: one beside Roost's
+// modeFiles are the files that may hold the user's own modes: one next to Roost's
 // settings, and those of the editors' storages that tasks are read from.
 func (a *App) modeFiles(settings string) []string {
 	const name = "custom_modes.yaml"

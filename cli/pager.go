@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// pager is the command line that a person wants long output in; "" = none. Only a
+// pager is the command line of the user's pager for long output; "" = none. Only a
 // terminal gets one.
 func (a *App) pager() string {
 	if !a.OutTTY || !a.InTTY || a.flags.json || a.flags.noInput || a.Env("NO_PAGER") != "" || a.Env("TERM") == "dumb" {

@@ -47,7 +47,7 @@ func (a *App) welcome(cmd *cobra.Command) error {
 	return again(cmd, "resume", choice.Task.Key)
 }
 
-// again runs another command of the program, as if the person had typed it.
+// again runs another command of the program, as if the user had typed it.
 func again(cmd *cobra.Command, name string, args ...string) error {
 	sub, _, err := cmd.Root().Find([]string{name})
 	if err != nil {

@@ -42,7 +42,7 @@ type pickerBackend struct {
 	closed atomic.Int64 // when the last pager ended, in nanoseconds
 }
 
-// silenced is the App for work beside the screen: nothing of it is printed there.
+// silenced is an App that prints nothing on the screen, for work behind it.
 func (d *pickerBackend) silenced(out io.Writer, errs io.Writer) *App {
 	a := *d.App
 	a.Out, a.Err = out, errs
@@ -145,7 +145,7 @@ func (e *ending) String() string {
 	return e.text.String()
 }
 
-// Search looks through the messages of all tasks, the newest first.
+// Search searches the messages of all tasks, the newest first.
 func (d *pickerBackend) Search(ctx context.Context, text string) ([]picker.Hit, error) {
 	found, err := search.Run(ctx, d.store, search.Query{Text: text, Patience: 20 * time.Second, Filter: store.Filter{Limit: mostHits}})
 	if errors.Is(err, catalog.ErrQuery) {

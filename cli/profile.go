@@ -19,8 +19,7 @@ import (
 	"github.com/roost-dev/roost/money"
 )
 
-// profiles are those of the settings file, with the keys that they have of their
-// own.
+// profiles are the profiles of the settings file, each with its own key if it has one.
 func (a *App) profiles(s *settings, kept *secrets) map[string]setup.Profile {
 	names, fields := config.Profiles(s.values, s.file)
 	if len(names) == 0 {

@@ -10,14 +10,14 @@ import (
 	"github.com/roost-dev/roost/engine"
 )
 
-// farFlags refuses flags that a run on a server cannot have; see tellable.
+// farFlags refuses flags that a run on a server cannot have; see refuseLocalFlags.
 func (a *App) farFlags(cmd *cobra.Command, r *runFlags) error {
 	base, err := a.global(a.flags.server, "server")
 	if err != nil {
 		return err
 	}
 	r.far = base != ""
-	return r.tellable(cmd)
+	return r.refuseLocalFlags(cmd)
 }
 
 // farRun starts a task on a server, or continues one there, and follows it. Ctrl-C

@@ -79,7 +79,7 @@ func (a *App) rewind(ctx context.Context, id string, body api.NewRewind, f withF
 				if r.Finished != "" {
 					a.say("%s", r.Finished)
 				}
-				return a.tellRewind(r.RewindResult)
+				return a.printRewind(r.RewindResult)
 			})
 		}
 		r, doc, err := agreed[api.Rewound](ctx, a, c, restoring{
@@ -107,8 +107,8 @@ func (a *App) rewind(ctx context.Context, id string, body api.NewRewind, f withF
 	})
 }
 
-// tellRewind prints what a rewind hid, or would hide.
-func (a *App) tellRewind(r api.RewindResult) error {
+// printRewind prints what a rewind hid, or would hide.
+func (a *App) printRewind(r api.RewindResult) error {
 	verb := map[string]string{"rewind": "took back", "edit": "took back", "remove": "took out"}[r.Kind]
 	if r.DryRun {
 		verb = "would take " + strings.TrimPrefix(verb, "took ")

@@ -20,8 +20,8 @@ import (
 	"github.com/roost-dev/roost/internal/inputfile"
 )
 
-// secretFile is where `auth set` keeps keys: beside the settings, which people show
-// and share.
+// secretFile is where `auth set` keeps keys: a file apart from the settings, because people
+// show and share those.
 const secretFile = "auth.toml"
 
 // secrets are the keys of the file, by their names in it: a provider's name, or "profiles."

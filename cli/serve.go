@@ -84,7 +84,7 @@ func (a *App) serve(cmd *cobra.Command, f serveFlags) error {
 	if err != nil {
 		return err
 	}
-	stop := a.stopperTelling(cmd.Context(), a.draining)
+	stop := a.stopperWith(cmd.Context(), a.draining)
 	defer stop.undo()
 	// Before the token: where nothing can be served, nothing is made.
 	l, err := a.listen(cmd.Context(), s.Root(), f.listen)
@@ -153,8 +153,8 @@ func serverRuns(err error) error {
 	}
 }
 
-// secure reads the certificate, and refuses what would put the token on a wire in the
-// clear.
+// secure reads the certificate, and refuses settings that would send the token
+// unencrypted.
 func (f serveFlags) secure(host string) (*tls.Config, *x509.Certificate, error) {
 	if (f.cert == "") != (f.key == "") {
 		return nil, nil, usage("roost serve", "a certificate needs its key, and a key its certificate",

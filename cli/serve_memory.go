@@ -18,8 +18,8 @@ const memoryFloor = 320 << 20
 // it would be without a limit.
 func memoryFor(live uint64) int64 { return max(memoryFloor, int64(2*live)+64<<20) }
 
-// boundMemory keeps the limit where it should be until ctx ends. What the person has set
-// (GOMEMLIMIT) goes before it.
+// boundMemory sets the memory limit again and again until ctx ends. A limit that the user
+// set (GOMEMLIMIT) takes precedence.
 func boundMemory(ctx context.Context) {
 	if os.Getenv("GOMEMLIMIT") != "" {
 		return

@@ -64,11 +64,11 @@ func TestDetachRefusesWhatAServerIsNotTold(t *testing.T) {
 			continue
 		}
 		f.Changed = true
-		if err := r.tellable(cmd); err != nil {
+		if err := r.refuseLocalFlags(cmd); err != nil {
 			t.Errorf("--%s without --detach: %v", name, err)
 		}
 		r.detach = true
-		if err := r.tellable(cmd); err == nil || !strings.Contains(failureOf(err).Error(), name) {
+		if err := r.refuseLocalFlags(cmd); err == nil || !strings.Contains(failureOf(err).Error(), name) {
 			t.Errorf("--%s with --detach: %v", name, err)
 		}
 	}

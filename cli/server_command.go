@@ -140,7 +140,7 @@ func (a *App) serverStop(ctx context.Context, c *client.Client, now bool) error 
 	if _, err := c.Do(ctx, http.MethodPost, "/v1/server/stop", nil, api.Stop{Now: now}, nil); err != nil {
 		return err
 	}
-	stop := a.stopperTelling(ctx, func() { fmt.Fprintln(a.Err, "\nthe server continues to stop") })
+	stop := a.stopperWith(ctx, func() { fmt.Fprintln(a.Err, "\nthe server continues to stop") })
 	defer stop.undo()
 	for {
 		one, cancel := context.WithTimeout(stop.ctx, 2*time.Second)
@@ -179,7 +179,7 @@ func (a *App) serverDrain(ctx context.Context, c *client.Client, off, wait bool)
 	if _, err := c.Do(ctx, http.MethodPost, "/v1/server/drain", nil, nil, nil); err != nil {
 		return err
 	}
-	stop := a.stopperTelling(ctx, func() { fmt.Fprintln(a.Err, "\nthe server continues to drain") })
+	stop := a.stopperWith(ctx, func() { fmt.Fprintln(a.Err, "\nthe server continues to drain") })
 	defer stop.undo()
 	for {
 		var s api.Server

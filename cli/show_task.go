@@ -55,9 +55,9 @@ func (a *App) showTask(ctx context.Context, c *client.Client, id string, f showF
 	return a.paged(ctx, func() error { return a.showHistory(ctx, c, id, f) })
 }
 
-// windows asks for a window of something that has numbers, as the flags want it: its
-// newest or all of it, part by part from its beginning on. get returns how many there are
-// and where the part ended; windows returns where the window begins and ends.
+// windows requests the part of a numbered list that the flags select: its newest items, or
+// all of it in parts from its beginning. get returns the total and where the part ended;
+// windows returns where the window begins and ends.
 func windows(f showFlags, get func(url.Values) (total int, before, after *int, err error)) (from, to int, err error) {
 	q := url.Values{}
 	total, _, _, err := get(url.Values{"limit": {"1"}, "peek": nil})

@@ -7,9 +7,8 @@ import (
 )
 
 // wrap breaks a line for a terminal of that many columns, between words where it
-// can; what is carried over is indented like the line. 0 columns break nothing: lines stay
-// whole for grep. A terminal would break it as well, in the middle of words and without
-// the indent.
+// can, and indents the continuation like the line. With 0 columns lines stay whole, for
+// grep. The terminal itself would break in the middle of words and without the indent.
 func wrap(text string, columns int) []string {
 	if columns < 20 || display.Columns(text) <= columns && !strings.Contains(text, "\t") {
 		return []string{text}

@@ -9,14 +9,14 @@ import (
 	"github.com/roost-dev/roost/store"
 )
 
-// unbounded are the restarts that people make themselves, in a shell or a chat: the
-// settings of restarts bind a server, whoever asks it.
+// unbounded is for restarts that users make themselves, in a shell or a chat: the
+// settings of restarts bind a server only.
 var unbounded = server.Restart{MaxAttempts: -1}
 
-// socket is where other processes reach this one, as long as it works on a task: roost
+// socket is where other processes reach this one while it works on a task: roost
 // attach, send, answer and cancel in another terminal, a second roost resume, a server.
-// It is opened with the first task that is taken. brief: the process ends with its tasks,
-// and must begin no others.
+// It opens with the first task that this process owns. brief: the process ends with its
+// tasks, and must start no others.
 func (a *App) socket(s *store.Store, e *engine.Engine, brief bool) *server.Socket {
 	sock := server.NewSocket(a.Env, func() (*server.Server, error) {
 		token, err := server.SocketToken()

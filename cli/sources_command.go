@@ -164,7 +164,7 @@ func (a *App) sourcesAdd(ctx context.Context, given string) error {
 	return a.sourceAdded(dir, found, true)
 }
 
-// namedSources are the words of the setting sources.
+// namedSources are the entries of the setting sources.
 func (a *App) namedSources() ([]string, error) {
 	_, file, err := a.configFile()
 	if err != nil {

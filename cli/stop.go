@@ -47,10 +47,10 @@ const (
 // stopper listens from now on. It does so before a run starts: between its start
 // and its first event a signal would else end the process unsaved, and leave its
 // commands behind.
-func (a *App) stopper(ctx context.Context) *stopper { return a.stopperTelling(ctx, a.stopping) }
+func (a *App) stopper(ctx context.Context) *stopper { return a.stopperWith(ctx, a.stopping) }
 
-// stopperTelling is stopper with other words for the first signal.
-func (a *App) stopperTelling(ctx context.Context, tell func()) *stopper {
+// stopperWith is stopper with another message for the first signal.
+func (a *App) stopperWith(ctx context.Context, tell func()) *stopper {
 	s := newStopper(ctx, tell)
 	ch := make(chan os.Signal, 2)
 	signal.Notify(ch, os.Interrupt, syscall.SIGTERM)
@@ -180,9 +180,9 @@ func (s *stopper) answered(c stopChoice) {
 	s.asked, s.ask = context.WithCancel(s.ctx)
 }
 
-// deafen leaves Ctrl-C to a program that has the terminal, until back is called. The
-// terminal sends it to all who are there, and an editor means something else by it.
-func (s *stopper) deafen() (back func()) {
+// releaseInterrupt leaves Ctrl-C to a program that has the terminal, until back is called. The
+// terminal sends it to every process in the foreground, and an editor uses it otherwise.
+func (s *stopper) releaseInterrupt() (back func()) {
 	set := func(deaf bool) {
 		s.mu.Lock()
 		s.deaf = deaf
@@ -202,8 +202,8 @@ func (s *stopper) exit() int {
 	return s.code
 }
 
-// stopping prints that the first signal was understood. It comes from a signal's
-// goroutine, so it is one write of its own.
+// stopping prints that the first signal was understood. It runs on the signal's
+// goroutine, so it makes a single write.
 func (a *App) stopping() {
 	const text = "stopping and saving; once more ends it at once"
 	if a.flags.json {

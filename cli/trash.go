@@ -133,7 +133,7 @@ func (a *App) purgeCommand() *cobra.Command {
 	return cmd
 }
 
-// purge removes deleted tasks for good: those that are named, or all.
+// purge removes deleted tasks irrevocably: those that are named, or all.
 func (a *App) purge(cmd *cobra.Command, names []string, yes bool) error {
 	ctx := cmd.Context()
 	return a.connect(ctx, func(c *client.Client) error {
@@ -201,8 +201,8 @@ func (a *App) consent(cmd *cobra.Command, chosen []api.DeletedTask) error {
 	return nil
 }
 
-// trashed finds tasks in the trash by name or id, or by an end of it; all of the trash when none is named. Every
-// one is found before anything is done, each once.
+// trashed finds tasks in the trash by name or id, or by an end of it; all of the trash when none is named. It finds
+// every task, each once, before the command changes one.
 func (a *App) trashed(cmd *cobra.Command, c *client.Client, names []string) (out []api.DeletedTask, err error) {
 	ctx := cmd.Context()
 	if len(names) == 0 {

@@ -30,7 +30,7 @@ type childRun struct {
 	killed bool
 }
 
-// child runs roost as a process of its own and shows its events.
+// child runs roost as a separate process and shows its events.
 func (t *trial) child(ctx context.Context, kill string, args ...string) (childRun, error) {
 	var r childRun
 	exe, err := os.Executable()

@@ -49,7 +49,7 @@ func (a *App) undoCommand(redo bool) *cobra.Command {
 				if err := count(0, 1, "roost undo --list")(cmd, args); err != nil {
 					return err
 				}
-				return a.listDeeds(cmd, args, limit)
+				return a.listActions(cmd, args, limit)
 			}
 			if err := count(1, 1, "roost "+cmd.Name()+" ID")(cmd, args); err != nil {
 				return err
@@ -109,13 +109,13 @@ func (a *App) undo(cmd *cobra.Command, id string, o undoOptions) error {
 			if action == nil {
 				action = &api.Action{}
 			}
-			return errors.Join(a.tellUndo(did, *action, u.TaskActions, o), a.tellKept(u.Restore))
+			return errors.Join(a.printUndo(did, *action, u.TaskActions, o), a.printKept(u.Restore))
 		})
 	})
 }
 
-// tellUndo prints what was taken back or done again, and how to revert that.
-func (a *App) tellUndo(did string, action api.Action, task api.TaskActions, o undoOptions) error {
+// printUndo prints what was taken back or done again, and how to revert that.
+func (a *App) printUndo(did string, action api.Action, task api.TaskActions, o undoOptions) error {
 	if err := a.println(did + " " + display.OneLine(task.Task.ID) + "  " + a.actionText(action, false)); err != nil {
 		return err
 	}
@@ -132,8 +132,8 @@ func (a *App) tellUndo(did string, action api.Action, task api.TaskActions, o un
 	return nil
 }
 
-// listDeeds lists what can be taken back.
-func (a *App) listDeeds(cmd *cobra.Command, args []string, limit int) error {
+// listActions lists what undo and redo can do.
+func (a *App) listActions(cmd *cobra.Command, args []string, limit int) error {
 	if limit < 0 {
 		return usage("roost undo --limit", "a limit cannot be negative", "roost undo --list --limit 20")
 	}

@@ -41,7 +41,7 @@ func (a *App) waitCommand() *cobra.Command {
 }
 
 func (a *App) wait(ctx context.Context, c *client.Client, ids []string, most time.Duration) error {
-	stop := a.stopperTelling(ctx, func() {})
+	stop := a.stopperWith(ctx, func() {})
 	defer stop.undo()
 	ctx = stop.ctx
 	if most > 0 {

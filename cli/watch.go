@@ -107,7 +107,7 @@ func (a *App) stopperFor(ctx context.Context, here bool) *stopper {
 	if here {
 		return a.stopper(ctx)
 	}
-	return a.stopperTelling(ctx, func() {})
+	return a.stopperWith(ctx, func() {})
 }
 
 // quiet is how long a run may send no event before the watcher asks for its state: its
@@ -396,7 +396,7 @@ func (a *App) watchOn(ctx context.Context, c *client.Client, w watched) error {
 	return a.concluded(in, outcome, err)
 }
 
-// concluded prints what came of a run that was watched.
+// concluded prints the outcome of a run that was watched.
 func (a *App) concluded(in *watcher, outcome engine.Outcome, err error) error {
 	switch {
 	case errors.Is(err, errDetached):

@@ -15,7 +15,7 @@ type waiting struct {
 	run         api.Run
 }
 
-// mostAbove bounds how many tasks above one are looked at.
+// mostAbove bounds how many ancestors of a task are read.
 const mostAbove = 32
 
 // above are the tasks that wait for this one, the nearest first: when a run of this process

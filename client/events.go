@@ -99,7 +99,7 @@ func (f *following) moveTo(id string) {
 	}
 }
 
-// had reports whether a durable event came before: a server sends an event twice rather than not at all.
+// had reports whether a durable event came before: a server may send an event twice, but never omits one.
 func (f *following) had(id string) bool {
 	if id == f.last {
 		return true

@@ -122,7 +122,7 @@ func fields(raw []byte) string {
 	return strings.Trim(lead+"\n"+members(list), "\n")
 }
 
-// sums is what requests that are no longer shown had cost, if known.
+// sums shows the cost of requests that are no longer shown, if known.
 func sums(it *Item, l *left) {
 	l.drop("cacheReads", "cacheWrites") // parts of the input tokens
 	var facts []string
