@@ -33,7 +33,7 @@ func TestTheLastProjectionIsTriedAgain(t *testing.T) {
 			s := open(t, t.TempDir())
 			owned := must[*Task](t)(s.Create(t.Context(), task.Created{Task: "t-1"}, task.MessageAdded{History: task.UI, Message: 1, Body: task.Body{Raw: []byte(uiRow(1, "hello"))}}))
 			tries := 0
-			owned.proj.replace = func(ctx context.Context, dir string, list []roofmt.Replacement, o roofmt.Options) error {
+			owned.proj.Replace = func(ctx context.Context, dir string, list []roofmt.Replacement, o roofmt.Options) error {
 				if tries++; tries <= c.times {
 					return &os.PathError{Op: "write", Path: dir, Err: c.fault}
 				}

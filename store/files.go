@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/roost-dev/roost/store/projection"
 )
 
 // names lists the entries of a folder; a folder that does not exist has none.
@@ -48,7 +50,7 @@ func linked(dir string) bool {
 }
 
 // ErrLinked: the task folder leads out of its storage. Roost reads it and does not write it.
-var ErrLinked = errors.New("it leads out of the storage and is not written")
+var ErrLinked = projection.ErrLinked
 
 // clean is a path with all links resolved; a path that does not exist is only cleaned.
 func clean(path string) string {

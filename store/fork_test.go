@@ -182,8 +182,7 @@ func TestForkKilledBeforeItsAdoption(t *testing.T) {
 	}
 	k := must[*Task](t)(s.take(context.Background(), s.OwnRef(forkID(ref))))
 	check(t, k.log.Close())
-	close(k.proj.stop)
-	<-k.proj.done
+	k.proj.Stop()
 	o := must[*Owned](t)(s.Own(context.Background(), ref))
 	if o.Again || len(o.Task.State().UI()) != 2 {
 		t.Errorf("%+v: %s", o, rows(o.Task.State()))

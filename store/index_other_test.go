@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/store/projection"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -48,7 +49,7 @@ func TestARooIndexLosesTheEntryOfAWrittenTask(t *testing.T) {
 	// An entry that says the same as the file stays.
 	before = rooIndex(strings.ReplaceAll(read(t, dir, roofmt.ItemName), `,"ts"`, `, "ts"`), otherEntry)
 	write(t, tasks, roofmt.IndexName, before)
-	if done, err := unlisted(t.Context(), must[Ref](t)(s.Find(t.Context(), "mine")), 9); !done || err != nil {
+	if done, err := projection.Unlist(t.Context(), dir, "mine", 9); !done || err != nil {
 		t.Errorf("an entry that is not stale: %v, %v", done, err)
 	}
 	if got := read(t, tasks, roofmt.IndexName); got != before {

@@ -161,7 +161,7 @@ func TestRooResumesOurTask(t *testing.T) {
 func TestEditorWritesWhileOwned(t *testing.T) {
 	for when, before := range map[string]func(*Task){
 		"before our files are written": func(*Task) {},
-		"behind them":                  func(k *Task) { check(t, k.proj.settle(context.Background())) },
+		"behind them":                  func(k *Task) { check(t, k.proj.Settle(context.Background())) },
 	} {
 		s, dir, _ := continued(t)
 		k := own(t, s, "live-one").Task
@@ -323,7 +323,7 @@ func TestListWhileCommitting(t *testing.T) {
 	for i := range 30 {
 		commit(t, k, task.UI, uiRow(i+2, "x"))
 		check(t, k.Commit(context.Background(), task.FileChanged{Path: "a.go", Source: "read_tool"}))
-		check(t, k.proj.settle(context.Background()))
+		check(t, k.proj.Settle(context.Background()))
 	}
 	close(stop)
 	done.Wait()

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 
 	"github.com/roost-dev/roost/journal"
@@ -128,4 +129,13 @@ func adoptedFrom(ctx context.Context, logDir string) (dir, tool string) {
 // are its projections.
 func empty(s *task.State) bool {
 	return s.ID == "" && len(s.Problems) == 0 && s.NextMessage() == 1
+}
+
+// Follow opens a task's log for reading on, beside its owner.
+func (s *Store) Follow(ref Ref) (journal.Reader, error) {
+	log, err := OpenJournal(ref.Log)
+	if err != nil {
+		return nil, fmt.Errorf("follow task %s: %w", ref.ID, err)
+	}
+	return log, nil
 }

@@ -10,15 +10,6 @@ import (
 	"github.com/roost-dev/roost/store/projection"
 )
 
-// metadata is task_metadata.json of an image: base without the records that a rewind took away, and with those that
-// count.
-func (img image) metadata(base []byte) []byte {
-	if len(img.unknown) > 0 {
-		base = projection.WithoutRecords(base, img.unknown)
-	}
-	return projection.MergeFiles(base, img.files)
-}
-
 // maxKnownFiles bounds, in bytes, the task_metadata.json that FilesKnownElsewhere reads: the file is held in memory.
 const maxKnownFiles = 256 << 20
 
@@ -34,9 +25,14 @@ func (v *View) FilesKnownElsewhere() []byte {
 		}
 	}
 	if data == nil {
-		if blob := metadataOf(v.State); blob != "" && v.Log != nil {
+		if blob := projection.MetadataBlob(v.State); blob != "" && v.Log != nil {
 			data, _ = fold.Payloads(v.Log).Range(blob, 0, -1) // a payload that is lost counts as none
 		}
 	}
 	return projection.WithoutRecords(data, v.State.FilesEver())
+}
+
+// RenderItem is the history item that Roost would write for the task. size is the size of the task's files in bytes.
+func (v *View) RenderItem(now, size int64) ([]byte, error) {
+	return projection.RenderItem(v.State, now, size)
 }

@@ -5,8 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"strconv"
 
+	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store/intake"
+	"github.com/roost-dev/roost/store/projection"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -41,11 +45,45 @@ func (t *Task) Distrust(ctx context.Context, name, reason string) (blob string, 
 			return "", err
 		}
 	}
-	t.proj.mu.Lock()
-	defer t.proj.mu.Unlock()
-	mark := t.proj.mark.Files[name]
-	mark.SHA256, mark.Shows = "damaged", ""
-	t.proj.mark.Files[name] = mark
-	t.proj.shown = 0
+	t.proj.Distrust(name)
 	return hash, nil
+}
+
+// Index is Roo's history index of the store's own root.
+func (s *Store) Index() *projection.Index { return s.index }
+
+// IndexTask puts a task of Roost's own root into its index.
+func (s *Store) IndexTask(ctx context.Context, ref Ref) error {
+	if !ref.Own {
+		return nil
+	}
+	return s.index.Put(ctx, ref.ID)
+}
+
+// VerifyIndex compares Roo's history index in Roost's own root with the task folders.
+func (s *Store) VerifyIndex() []Mismatch {
+	about := func(problem string, stale bool) Mismatch {
+		path := filepath.Join(s.TasksDir(), roofmt.IndexName)
+		return Mismatch{Path: s.TasksDir(), File: path, Problem: problem, Source: "the task folders", Stale: stale}
+	}
+	lacking, orphans, err := s.index.Verify()
+	if err != nil {
+		return []Mismatch{about(err.Error(), false)}
+	}
+	var out []Mismatch
+	if lacking > 0 {
+		out = append(out, about(strconv.Itoa(lacking)+" tasks are not in it as their folders have them", true))
+	}
+	if orphans > 0 {
+		out = append(out, about(strconv.Itoa(orphans)+" of its tasks have no folder", true))
+	}
+	return out
+}
+
+// RebuildIndex makes the history index again from the task folders. An index that cannot be read is kept beside it.
+func (s *Store) RebuildIndex(ctx context.Context, unreadable bool) error {
+	if err := s.Prepare(); err != nil {
+		return err
+	}
+	return s.index.Rebuild(ctx, unreadable)
 }

@@ -156,7 +156,8 @@ func (s *Store) adoptOrTakeIn(ctx context.Context, o *Owned, folder *roofmt.Fold
 	t := o.Task
 	if folder == nil {
 		if t.Ref.Foreign() {
-			o.Gone, t.proj.off = true, true
+			o.Gone = true
+			t.proj.Leave()
 		}
 		return nil
 	}
@@ -171,7 +172,7 @@ func (s *Store) adoptOrTakeIn(ctx context.Context, o *Owned, folder *roofmt.Fold
 			return err
 		}
 	}
-	return t.proj.saw(folder, adopted)
+	return t.proj.Saw(folder, adopted)
 }
 
 // take locks the journal and folds it. It creates what does not exist.
@@ -218,6 +219,15 @@ func (s *Store) takeWith(ctx context.Context, ref Ref, existing, lean bool) (*Ta
 		return nil, errors.Join(fmt.Errorf("task %s: %w", ref.ID, err), log.Close())
 	}
 	t := &Task{Ref: ref, store: s, log: log, now: s.opt.Now, state: state, by: s.opt.Program, wants: wants, proof: proof}
-	t.proj = newProjector(t)
+	t.proj = projection.NewProjector(projection.Task{
+		ID:           ref.ID,
+		Dir:          ref.Dir,
+		LogDir:       ref.Log,
+		Own:          ref.Own,
+		Log:          log,
+		Now:          t.now,
+		View:         t.View,
+		SaveSnapshot: t.saveSnapshot,
+	})
 	return t, nil
 }

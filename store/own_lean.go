@@ -2,14 +2,9 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"os"
 
-	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/internal/failpoint"
-	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -30,7 +25,7 @@ func (s *Store) OwnLean(ctx context.Context, ref Ref) (*Owned, error) {
 	if err != nil {
 		return nil, err
 	}
-	if t.damaged() || empty(t.state) || !v.asWritten() || !t.proj.readUnchanged() {
+	if t.damaged() || empty(t.state) || !v.asWritten() || !t.proj.ReadUnchanged() {
 		if err := t.release(); err != nil {
 			return nil, err
 		}
@@ -61,37 +56,7 @@ func (t *Task) CommitDurably(ctx context.Context, what string, events ...task.Ev
 
 // release gives up an owned task to which nothing was done.
 func (t *Task) release() error {
-	close(t.proj.stop)
-	<-t.proj.done
+	t.proj.Stop()
 	t.wants.moved(t.state.Seq)
 	return t.log.Close()
-}
-
-// readUnchanged reads the two small files as they are and checks that the histories can be opened. It is false when a file
-// cannot be read.
-func (p *projector) readUnchanged() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, name := range []string{roofmt.UIName, roofmt.APIName} {
-		f, err := roofmt.OpenFile(p.task.Ref.Dir, name)
-		if err != nil || f.Close() != nil {
-			return false
-		}
-	}
-	for name, to := range map[string]*[]byte{roofmt.ItemName: &p.base, roofmt.MetadataName: &p.meta} {
-		f, err := roofmt.OpenFile(p.task.Ref.Dir, name)
-		if errors.Is(err, os.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return false
-		}
-		data, err := io.ReadAll(f)
-		err = errors.Join(err, f.Close())
-		if err != nil || esjson.TypeOf(data) != esjson.TypeObject || !esjson.Valid(data) {
-			return false
-		}
-		*to = data
-	}
-	return true
 }

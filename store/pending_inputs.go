@@ -170,7 +170,7 @@ func (t *Task) foldPending() error {
 			return fmt.Errorf("task %s: %w", t.Ref.ID, err)
 		}
 		t.pending.commits = t.pending.commits[1:]
-		t.proj.wake()
+		t.proj.Wake()
 	}
 	return nil
 }

@@ -117,7 +117,7 @@ func TestOutputsOfCommands(t *testing.T) {
 	}
 	finish("c1", "cmd-1700000000001.txt")
 	finish("c2", "../../escape.txt")
-	check(t, k.proj.settle(ctx))
+	check(t, k.proj.Settle(ctx))
 	dir := filepath.Join(s.TasksDir(), "outputs")
 	for _, name := range []string{"cmd-1700000000001.txt", "escape.txt"} {
 		if got := read(t, filepath.Join(dir, "command-output"), name); got != text {
@@ -130,7 +130,7 @@ func TestOutputsOfCommands(t *testing.T) {
 	// A person's change to it stays.
 	write(t, filepath.Join(dir, "command-output"), "cmd-1700000000001.txt", "mine")
 	finish("c3", "cmd-1700000000003.txt")
-	check(t, k.proj.settle(ctx))
+	check(t, k.proj.Settle(ctx))
 	if got := read(t, filepath.Join(dir, "command-output"), "cmd-1700000000001.txt"); got != "mine" {
 		t.Errorf("overwritten: %d bytes", len(got))
 	}

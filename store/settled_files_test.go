@@ -225,7 +225,7 @@ func TestOwnFilesNeedNoAgreement(t *testing.T) {
 		k := create(t, s, "lopsided")
 		commit(t, k, task.API, apiRow(2, "user", "hello"))
 		commit(t, k, task.UI, uiRow(500, "a reply that no message holds"))
-		check(t, k.proj.settle(context.Background()))
+		check(t, k.proj.Settle(context.Background()))
 		closeTask(t, k)
 		begun := time.Now()
 		closeTask(t, own(t, s, "lopsided").Task)

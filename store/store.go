@@ -19,6 +19,7 @@ import (
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/journal/filelog"
 	"github.com/roost-dev/roost/store/intake"
+	"github.com/roost-dev/roost/store/projection"
 	"github.com/roost-dev/roost/store/rootkey"
 )
 
@@ -39,16 +40,16 @@ type Options struct {
 
 // Store is Roost's view of all tasks. It is safe for concurrent use.
 type Store struct {
-	opt      Options
-	ring     *rootkey.Ring
-	wait     intake.Waits
-	rows     rowCache
-	indexing indexing
-	calmIn   time.Duration // how long a file must be unchanged before its times are trusted
-	pace     pace
-	clock    func() time.Time       // what the times of files are compared with
-	reached  func() string          // nil: no process can reach this one
-	address  atomic.Pointer[string] // as lock files have it
+	opt     Options
+	ring    *rootkey.Ring
+	wait    intake.Waits
+	rows    rowCache
+	index   *projection.Index
+	calmIn  time.Duration // how long a file must be unchanged before its times are trusted
+	pace    pace
+	clock   func() time.Time       // what the times of files are compared with
+	reached func() string          // nil: no process can reach this one
+	address atomic.Pointer[string] // as lock files have it
 }
 
 // Open checks the options. It creates nothing: the first task creates the root.
@@ -64,14 +65,16 @@ func Open(o Options) (*Store, error) {
 	if o.Now == nil {
 		o.Now = func() int64 { return time.Now().UnixMilli() }
 	}
-	return &Store{
+	s := &Store{
 		opt:    o,
 		ring:   rootkey.Open(o.State, o.Root),
 		wait:   intake.DefaultWaits,
 		calmIn: intake.ClockTick,
 		clock:  time.Now,
 		pace:   usualPace,
-	}, nil
+	}
+	s.index = projection.NewIndex(s.TasksDir(), func() ([]string, error) { return names(s.TasksDir()) }, s.Now)
+	return s, nil
 }
 
 // Root is Roost's own root: the folder that everything durable is in.
@@ -120,6 +123,21 @@ func (s *Store) EnsureDir(dir, check string) error {
 		return &RootError{Path: s.opt.Root, Check: check, Err: err}
 	}
 	return err
+}
+
+// Once reports whether this is the first call for a name with this root, and records the call: for a question that comes
+// once. It is false when it cannot be recorded. name is a file name.
+func (s *Store) Once(name string) bool {
+	dir := filepath.Join(s.opt.Root, "asked")
+	if err := s.EnsureDir(dir, "cannot be written"); err != nil {
+		return false
+	}
+	// Of two processes only one creates it.
+	f, err := os.OpenFile(filepath.Join(dir, name), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return false
+	}
+	return f.Close() == nil
 }
 
 // background removes the deadline from work that must be finished once it began.

@@ -256,3 +256,14 @@ func Timestamp(ms int64) *string {
 	text := time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z")
 	return &text
 }
+
+func received(s *task.State) *Received {
+	r := s.Received
+	if r == nil || r.Kept {
+		return nil
+	}
+	return &Received{
+		From: r.From, At: Timestamp(r.At), Approve: r.Had.Approve, Allow: r.Had.Allow, AllowTools: r.Had.Tools, BaseURL: r.Had.BaseURL,
+		Queue: len(r.Queue), Questions: r.Questions, Answers: r.Answers, Notes: r.Notes(s.Settings),
+	}
+}

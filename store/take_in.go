@@ -58,17 +58,17 @@ func (t *Task) takeInOriginal(ctx context.Context, folder *roofmt.Folder) ([]int
 }
 
 func (t *Task) record(changes []intake.Change) {
-	t.proj.takenMu.Lock()
-	defer t.proj.takenMu.Unlock()
-	t.proj.taken = append(t.proj.taken, changes...)
+	t.takenMu.Lock()
+	defer t.takenMu.Unlock()
+	t.taken = append(t.taken, changes...)
 }
 
 // Intakes are all changes of other programs since the task was taken over: those that Own found, and those that came
 // while the task was owned, which Close takes in. Call it after Close to get the last ones.
 func (t *Task) Intakes() []intake.Change {
-	t.proj.takenMu.Lock()
-	defer t.proj.takenMu.Unlock()
-	return slices.Clone(t.proj.taken)
+	t.takenMu.Lock()
+	defer t.takenMu.Unlock()
+	return slices.Clone(t.taken)
 }
 
 // damaged reports whether the journal lost something.

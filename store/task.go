@@ -8,7 +8,9 @@ import (
 
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/store/intake"
 	"github.com/roost-dev/roost/store/payload"
+	"github.com/roost-dev/roost/store/projection"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -22,7 +24,7 @@ type Task struct {
 	store *Store
 	log   journal.Owner
 	now   func() int64
-	proj  *projector
+	proj  *projection.Projector
 
 	mu       sync.Mutex
 	state    *task.State
@@ -32,6 +34,9 @@ type Task struct {
 	snapshot uint64        // the commit of the newest snapshot
 	pending  pendingInputs // what other goroutines committed
 	wants    *expectation
+
+	takenMu sync.Mutex // not mu: asking what was taken in must not wait for a commit
+	taken   []intake.Change
 }
 
 // State is the folded state. It is only valid until the next Commit; other
@@ -66,7 +71,7 @@ func (t *Task) Commit(ctx context.Context, events ...task.Event) error {
 	if err := t.state.ApplyOwn(c, folded); err != nil {
 		return fmt.Errorf("task %s: %w", t.Ref.ID, err)
 	}
-	t.proj.wake()
+	t.proj.Wake()
 	return nil
 }
 
@@ -119,14 +124,14 @@ func (t *Task) Log() journal.Reader { return t.log }
 
 // Close writes the projections, then releases the task.
 func (t *Task) Close(ctx context.Context) error {
-	projected := errors.Join(t.closePending(), t.proj.close(ctx))
+	projected := errors.Join(t.closePending(), t.proj.Close(ctx))
 	for range 3 {
 		if !errors.Is(projected, roofmt.ErrChanged) {
 			break
 		}
 		// Another program wrote at the same time: take its change in, then write again.
 		if projected = t.reconcile(background(ctx)); projected == nil {
-			projected = t.proj.settle(background(ctx))
+			projected = t.proj.Settle(background(ctx))
 		}
 	}
 	// The snapshot is derived: a failure costs the next reader time and nothing else.
@@ -175,5 +180,5 @@ func (t *Task) reconcile(ctx context.Context) error {
 	if _, err := t.takeIn(ctx, folder); err != nil {
 		return err
 	}
-	return t.proj.saw(folder, false)
+	return t.proj.Saw(folder, false)
 }

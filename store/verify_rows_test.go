@@ -26,7 +26,8 @@ func TestVerifyFindsWrongRows(t *testing.T) {
 	}
 	listLies(t, s)
 	found := s.VerifyRows(t.Context())
-	if len(found) != 1 || found[0].ID != "one" || found[0].Problem != "the list differs from its folder" || found[0].Stale || found[0].Unrepairable {
+	if len(found) != 1 || found[0].ID != "one" || found[0].Problem != "the list differs from its folder" ||
+		found[0].Stale || found[0].Unrepairable {
 		t.Fatalf("got %+v, want the wrong row of one", found)
 	}
 	check(t, s.RebuildRows(t.Context()))

@@ -202,7 +202,7 @@ func Run(ctx context.Context, s *store.Store, list []Original, o Options) (Repor
 	}
 	err := im.importAll(ctx, list)
 	if !o.DryRun {
-		err = errors.Join(err, s.UpdateIndex(context.WithoutCancel(ctx), im.indexIDs), os.RemoveAll(im.stagesDir()))
+		err = errors.Join(err, s.Index().Update(context.WithoutCancel(ctx), im.indexIDs), os.RemoveAll(im.stagesDir()))
 	}
 	return im.report, err
 }

@@ -30,7 +30,7 @@ func TestIndexIsWrittenOnlyForAChange(t *testing.T) {
 	for what, again := range map[string]func(){
 		"an import of what is there": func() { bring(t, s, storage, importer.Options{}) },
 		"an owner that let go":       func() { storetest.Check(t, s.IndexTask(context.Background(), s.OwnRef("spread"))) },
-		"nothing to import":          func() { storetest.Check(t, s.UpdateIndex(context.Background(), nil)) },
+		"nothing to import":          func() { storetest.Check(t, s.Index().Update(context.Background(), nil)) },
 	} {
 		again()
 		if is := storetest.Must[os.FileInfo](t)(os.Stat(index)); !os.SameFile(was, is) || !is.ModTime().Equal(was.ModTime()) {

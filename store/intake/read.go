@@ -44,7 +44,7 @@ func Settled(mtime int64, now time.Time, still time.Duration) bool {
 }
 
 // ErrBusy: another program is writing the task's files just now.
-var ErrBusy = errors.New("another program is writing this task")
+var ErrBusy = projection.ErrBusy
 
 // ReadSettled reads a folder at a moment when no program writes it and its two histories agree. When they keep
 // disagreeing, the other program left them that way, and ReadSettled returns them. A folder with a file that cannot be

@@ -1,5 +1,6 @@
-// Package projection keeps the record of what Roost wrote last into Roo's files, and merges file records into
-// task_metadata.json.
+// Package projection writes Roo's files behind the journals: the files of an owned task, with the file records merged into
+// task_metadata.json, and the history index. It keeps a record of what it wrote last, so that only changes of other
+// programs count as such.
 //
 // The record is a file beside the journal. It is derived: without it, Roo's files are compared with the journal message by
 // message, and nothing of them counts as changed that the journal holds.

@@ -98,7 +98,8 @@ func TestPagesStandWhileTasksCome(t *testing.T) {
 	s := searching(t, t.TempDir(), t.TempDir(), storage)
 	all := places(search1(t, s, Query{Text: "a"}))
 	first := search1(t, s, Query{Text: "a", Filter: store.Filter{Limit: 3}})
-	storetest.Write(t, filepath.Join(storage, "tasks", "newer"), roofmt.UIName, storetest.Array(storetest.UIRow(9000, "a"), storetest.UIRow(9001, "a a")))
+	newer := storetest.Array(storetest.UIRow(9000, "a"), storetest.UIRow(9001, "a a"))
+	storetest.Write(t, filepath.Join(storage, "tasks", "newer"), roofmt.UIName, newer)
 	rest := search1(t, s, Query{Text: "a", Filter: store.Filter{Cursor: first.NextCursor}})
 	if diff := cmp.Diff(all, append(places(first), places(rest)...)); diff != "" {
 		t.Error(diff)
@@ -166,8 +167,18 @@ func TestHitJSON(t *testing.T) {
 // What both histories say of one thing stands together, and every message is there.
 func TestMessagesInTheOrderOfTheirTimes(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "rooveterinaryinc.roo-cline", "tasks", "a")
-	storetest.Write(t, dir, roofmt.UIName, storetest.Array(storetest.UIRow(1, "u1"), storetest.UIRow(5, "u2"), `{"type":"say","say":"text","text":"u3"}`, storetest.UIRow(9, "u4")))
-	storetest.Write(t, dir, roofmt.APIName, storetest.Array(storetest.APIRow(1, "user", "a1"), `{"role":"assistant","content":"a2"}`, storetest.APIRow(6, "user", "a3"), storetest.APIRow(7, "assistant", "a4")))
+	storetest.Write(t, dir, roofmt.UIName, storetest.Array(
+		storetest.UIRow(1, "u1"),
+		storetest.UIRow(5, "u2"),
+		`{"type":"say","say":"text","text":"u3"}`,
+		storetest.UIRow(9, "u4"),
+	))
+	storetest.Write(t, dir, roofmt.APIName, storetest.Array(
+		storetest.APIRow(1, "user", "a1"),
+		`{"role":"assistant","content":"a2"}`,
+		storetest.APIRow(6, "user", "a3"),
+		storetest.APIRow(7, "assistant", "a4"),
+	))
 	s := searching(t, t.TempDir(), "", dir)
 	refs := storetest.Must[[]store.Ref](t)(s.Refs(context.Background()))
 	v, err := s.ReadUnlabelled(context.Background(), refs[0])
@@ -213,7 +224,8 @@ func large(t testing.TB) (home, storage string) {
 			}
 			rows = append(rows, storetest.UIRow(i*100+j, string(noise)))
 		}
-		storetest.Write(t, filepath.Join(storage, "tasks", fmt.Sprint("task", i)), roofmt.UIName, storetest.Array(append(rows, storetest.UIRow(i*100+99, "the needle"))...))
+		rows = append(rows, storetest.UIRow(i*100+99, "the needle"))
+		storetest.Write(t, filepath.Join(storage, "tasks", fmt.Sprint("task", i)), roofmt.UIName, storetest.Array(rows...))
 	}
 	aged(t, storage)
 	return home, storage

@@ -66,10 +66,12 @@ func garden(t testing.TB) string {
 	storage := filepath.Join(t.TempDir(), "rooveterinaryinc.roo-cline")
 	for i, text := range []string{"dig a pond", "plant a hedge", "paint the fence"} {
 		dir := filepath.Join(storage, "tasks", fmt.Sprint("task", i))
-		call := fmt.Sprintf(`{"role":"assistant","content":[{"type":"tool_use","id":"1","name":"read_file","input":{"path":"plans/%d.md"}}],"ts":%d}`, i, storetest.TS0+i*10+2)
+		call := fmt.Sprintf(`{"role":"assistant","content":[{"type":"tool_use","id":"1","name":"read_file","input":{"path":"plans/%d.md"}}],"ts":%d}`,
+			i, storetest.TS0+i*10+2)
 		storetest.Write(t, dir, roofmt.UIName, storetest.Array(storetest.UIRow(i*10+1, text), storetest.UIRow(i*10+5, "done with the garden")))
 		storetest.Write(t, dir, roofmt.APIName, storetest.Array(storetest.APIRow(i*10+1, "user", text), call))
-		storetest.Write(t, dir, roofmt.ItemName, fmt.Sprintf(`{"id":"task%d","ts":%d,"task":%q,"workspace":"/w%d"}`, i, storetest.TS0+i*10+5, text, i%2))
+		storetest.Write(t, dir, roofmt.ItemName, fmt.Sprintf(`{"id":"task%d","ts":%d,"task":%q,"workspace":"/w%d"}`,
+			i, storetest.TS0+i*10+5, text, i%2))
 	}
 	return storage
 }

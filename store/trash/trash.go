@@ -212,7 +212,7 @@ func moveToTrash(ctx context.Context, s *store.Store, ref store.Ref, redoes uint
 		return api.DeletedTask{}, err
 	}
 	failpoint.Hit("trash.moved")
-	if err := s.SweepIndex(ctx); err != nil {
+	if err := s.Index().Sweep(ctx); err != nil {
 		return api.DeletedTask{}, fmt.Errorf("the task is in the trash, but the history index still names it: %w", err)
 	}
 	return api.DeletedTask{

@@ -1,4 +1,4 @@
-package store
+package projection
 
 import (
 	"bytes"
@@ -25,7 +25,7 @@ import (
 const indexTries = 500
 
 // retried changes the index, and tries again when another process changed it since it was read.
-func (s *Store) retried(ctx context.Context, change func() error) error {
+func (x *Index) retried(ctx context.Context, change func() error) error {
 	for try := range indexTries {
 		err := change()
 		if !errors.Is(err, roofmt.ErrChanged) {
@@ -37,15 +37,27 @@ func (s *Store) retried(ctx context.Context, change func() error) error {
 		case <-time.After(rand.N(time.Duration(min(try, 10)+1) * time.Millisecond)):
 		}
 	}
-	return fmt.Errorf("history index of %s: %w, again and again", s.TasksDir(), roofmt.ErrChanged)
+	return fmt.Errorf("history index of %s: %w, again and again", x.tasks, roofmt.ErrChanged)
 }
 
-// indexing collects the tasks that end while the index is being written. They share the next write, because each write
-// writes the whole index.
-type indexing struct {
+// Index is Roo's history index in Roost's own root, so that a copied root works in an editor. Roost does not read it.
+// For the index of another tool's storage see Unlist.
+//
+// It collects the tasks that end while the index is being written. They share the next write, because each write writes
+// the whole index.
+type Index struct {
+	tasks   string                   // the folder of task folders
+	folders func() ([]string, error) // their names
+	now     func() int64
+
 	mu      sync.Mutex
 	writing bool
 	next    *indexWrite // of the tasks that ended since the write began
+}
+
+// NewIndex is the index in a folder of task folders, whose names folders returns.
+func NewIndex(tasks string, folders func() ([]string, error), now func() int64) *Index {
+	return &Index{tasks: tasks, folders: folders, now: now}
 }
 
 type indexWrite struct {
@@ -59,29 +71,24 @@ type indexItem struct {
 	raw []byte
 }
 
-// IndexTask puts a task's history item into the index of Roost's own root, so that a copied root works in an editor.
-// For the index of another tool's storage see unlisted.
-func (s *Store) IndexTask(ctx context.Context, ref Ref) error {
-	if !ref.Own {
-		return nil
-	}
-	item, ok := readItem(ref.Dir, ref.ID)
+// Put puts a task's history item into the index.
+func (x *Index) Put(ctx context.Context, id string) error {
+	item, ok := readItem(filepath.Join(x.tasks, id), id)
 	if !ok {
 		return nil // nothing was projected yet
 	}
-	x := &s.indexing
 	x.mu.Lock()
 	w := x.next
 	if w == nil {
 		w = &indexWrite{done: make(chan struct{})}
 		x.next = w
 	}
-	w.items = append(w.items, indexItem{ref.ID, item})
+	w.items = append(w.items, indexItem{id, item})
 	first := !x.writing
 	x.writing = true
 	x.mu.Unlock()
 	if first {
-		s.writeIndex(background(ctx))
+		x.write(context.WithoutCancel(ctx))
 	}
 	select {
 	case <-w.done:
@@ -91,16 +98,16 @@ func (s *Store) IndexTask(ctx context.Context, ref Ref) error {
 	}
 }
 
-// unlisted removes a task's entry from the index of another tool's storage when the entry differs from
+// Unlist removes a task's entry from the index of another tool's storage when the entry differs from
 // history_item.json: Roo reads that file only for tasks that its index does not name, and would use the entry and write
 // it back. An index of another shape stays as it is. done is false while Roo holds the lock or writes the index.
-func unlisted(ctx context.Context, ref Ref, now int64) (done bool, err error) {
-	tasks := filepath.Dir(ref.Dir)
+func Unlist(ctx context.Context, dir, id string, now int64) (done bool, err error) {
+	tasks := filepath.Dir(dir)
 	info, err := os.Lstat(filepath.Join(tasks, roofmt.IndexName))
 	if err != nil || !info.Mode().IsRegular() {
 		return true, nil //nolint:nilerr // there is none, or it is not Roo's
 	}
-	item, ok := readItem(ref.Dir, ref.ID)
+	item, ok := readItem(dir, id)
 	if !ok {
 		return true, nil // Roo could not read the task again
 	}
@@ -111,10 +118,10 @@ func unlisted(ctx context.Context, ref Ref, now int64) (done bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if entry, ok := index.Get(ref.ID); !ok || sameValue(entry, item) {
+	if entry, ok := index.Get(id); !ok || sameValue(entry, item) {
 		return true, nil
 	}
-	index.Remove(ref.ID)
+	index.Remove(id)
 	data, err := index.Bytes(now)
 	if err != nil {
 		return false, err
@@ -131,9 +138,8 @@ func unlisted(ctx context.Context, ref Ref, now int64) (done bool, err error) {
 	return err == nil, err
 }
 
-// writeIndex writes for all waiting tasks, until none waits.
-func (s *Store) writeIndex(ctx context.Context) {
-	x := &s.indexing
+// write writes for all waiting tasks, until none waits.
+func (x *Index) write(ctx context.Context) {
 	for {
 		x.mu.Lock()
 		w := x.next
@@ -142,13 +148,13 @@ func (s *Store) writeIndex(ctx context.Context) {
 		if w == nil {
 			return
 		}
-		w.err = s.retried(ctx, func() error { return s.putIndex(ctx, w.items) })
+		w.err = x.retried(ctx, func() error { return x.putItems(ctx, w.items) })
 		close(w.done)
 	}
 }
 
-func (s *Store) putIndex(ctx context.Context, items []indexItem) error {
-	index, err := roofmt.ReadIndex(s.TasksDir())
+func (x *Index) putItems(ctx context.Context, items []indexItem) error {
+	index, err := roofmt.ReadIndex(x.tasks)
 	if err != nil && !errors.Is(err, roofmt.ErrIndex) {
 		return err
 	}
@@ -157,7 +163,7 @@ func (s *Store) putIndex(ctx context.Context, items []indexItem) error {
 	expect := index.Print
 	if err != nil || !expect.Exists {
 		// It is derived: build it again from the folders.
-		if index, err = s.newIndex(); err != nil {
+		if index, err = x.fresh(); err != nil {
 			return err
 		}
 	} else if !slices.ContainsFunc(items, func(item indexItem) bool {
@@ -171,15 +177,12 @@ func (s *Store) putIndex(ctx context.Context, items []indexItem) error {
 			return err
 		}
 	}
-	index.Entries = slices.DeleteFunc(index.Entries, func(e []byte) bool {
-		id, ok := esjson.GetString(e, "id")
-		return ok && api.ValidTaskID(id) && !exists(s.TasksDir(), id)
-	})
-	data, err := index.Bytes(s.opt.Now())
+	index.Entries = slices.DeleteFunc(index.Entries, x.orphan)
+	data, err := index.Bytes(x.now())
 	if err != nil {
 		return err
 	}
-	return roofmt.Replace(ctx, s.TasksDir(), []roofmt.Replacement{
+	return roofmt.Replace(ctx, x.tasks, []roofmt.Replacement{
 		{Name: roofmt.IndexName, Bytes: data, Expect: &expect},
 	}, roofmt.Options{})
 }
@@ -191,15 +194,15 @@ func sameValue(entry, item []byte) bool {
 	return errA == nil && errB == nil && bytes.Equal(a, b)
 }
 
-// newIndex is the index that the folders give.
-func (s *Store) newIndex() (*roofmt.Index, error) {
-	ids, err := names(s.TasksDir())
+// fresh is the index that the folders give.
+func (x *Index) fresh() (*roofmt.Index, error) {
+	ids, err := x.folders()
 	if err != nil {
 		return nil, err
 	}
 	index := &roofmt.Index{Version: 1}
 	for _, id := range ids {
-		if item, ok := readItem(filepath.Join(s.TasksDir(), id), id); ok {
+		if item, ok := readItem(filepath.Join(x.tasks, id), id); ok {
 			if err := index.Put(item); err != nil {
 				return nil, err
 			}
@@ -223,20 +226,20 @@ func readItem(dir, id string) ([]byte, bool) {
 	return buf.Bytes(), ok && named == id
 }
 
-// UpdateIndex puts the history items of many tasks into the index of Roost's own root with one write: one write
+// Update puts the history items of many tasks into the index with one write: one write
 // for each task would cost the square of their number.
-func (s *Store) UpdateIndex(ctx context.Context, ids []string) error {
-	return s.retried(ctx, func() error { return s.putAll(ctx, ids) })
+func (x *Index) Update(ctx context.Context, ids []string) error {
+	return x.retried(ctx, func() error { return x.putAll(ctx, ids) })
 }
 
-func (s *Store) putAll(ctx context.Context, ids []string) error {
-	index, err := roofmt.ReadIndex(s.TasksDir())
+func (x *Index) putAll(ctx context.Context, ids []string) error {
+	index, err := roofmt.ReadIndex(x.tasks)
 	if err != nil && !errors.Is(err, roofmt.ErrIndex) {
 		return err
 	}
 	expect := index.Print
 	if err != nil || !expect.Exists { // it is derived: it is built again from the folders
-		if ids, err = names(s.TasksDir()); err != nil {
+		if ids, err = x.folders(); err != nil {
 			return err
 		}
 	}
@@ -248,7 +251,7 @@ func (s *Store) putAll(ctx context.Context, ids []string) error {
 	}
 	put := false
 	for _, id := range ids {
-		item, ok := readItem(filepath.Join(s.TasksDir(), id), id)
+		item, ok := readItem(filepath.Join(x.tasks, id), id)
 		if !ok || esjson.TypeOf(item) != esjson.TypeObject {
 			continue
 		}
@@ -269,64 +272,60 @@ func (s *Store) putAll(ctx context.Context, ids []string) error {
 	}
 	if !put {
 		// A writer of the index may have been killed.
-		if err := roofmt.Sweep(ctx, s.TasksDir()); !errors.Is(err, fs.ErrNotExist) {
+		if err := roofmt.Sweep(ctx, x.tasks); !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 		return nil
 	}
-	data, err := index.Bytes(s.opt.Now())
+	data, err := index.Bytes(x.now())
 	if err != nil {
 		return err
 	}
-	return roofmt.Replace(ctx, s.TasksDir(), []roofmt.Replacement{{Name: roofmt.IndexName, Bytes: data, Expect: &expect}}, roofmt.Options{})
+	return roofmt.Replace(ctx, x.tasks, []roofmt.Replacement{{Name: roofmt.IndexName, Bytes: data, Expect: &expect}}, roofmt.Options{})
 }
 
-// SweepIndex removes the entries of the index whose task folders are gone. A missing or broken index is left
+// Sweep removes the entries of the index whose task folders are gone. A missing or broken index is left
 // to its next writer.
-func (s *Store) SweepIndex(ctx context.Context) error {
-	return s.retried(ctx, func() error {
-		index, err := roofmt.ReadIndex(s.TasksDir())
+func (x *Index) Sweep(ctx context.Context) error {
+	return x.retried(ctx, func() error {
+		index, err := roofmt.ReadIndex(x.tasks)
 		if err != nil || !index.Print.Exists {
 			return nil //nolint:nilerr // it is derived
 		}
 		before := len(index.Entries)
-		index.Entries = slices.DeleteFunc(index.Entries, s.orphan)
+		index.Entries = slices.DeleteFunc(index.Entries, x.orphan)
 		if len(index.Entries) == before {
 			return nil
 		}
-		data, err := index.Bytes(s.opt.Now())
+		data, err := index.Bytes(x.now())
 		if err != nil {
 			return err
 		}
-		return roofmt.Replace(ctx, s.TasksDir(), []roofmt.Replacement{
+		return roofmt.Replace(ctx, x.tasks, []roofmt.Replacement{
 			{Name: roofmt.IndexName, Bytes: data, Expect: &index.Print},
 		}, roofmt.Options{})
 	})
 }
 
-func (s *Store) orphan(entry []byte) bool {
+func (x *Index) orphan(entry []byte) bool {
 	id, ok := esjson.GetString(entry, "id")
-	return ok && api.ValidTaskID(id) && !exists(s.TasksDir(), id)
+	return ok && api.ValidTaskID(id) && !exists(filepath.Join(x.tasks, id))
 }
 
-// VerifyIndex compares Roo's history index in Roost's own root with the task folders. The index is for editors; Roost
-// does not read it.
-func (s *Store) VerifyIndex() []Mismatch {
-	path := filepath.Join(s.TasksDir(), roofmt.IndexName)
-	about := func(problem string, stale bool) Mismatch {
-		return Mismatch{Path: s.TasksDir(), File: path, Problem: problem, Source: "the task folders", Stale: stale}
-	}
-	ids, err := names(s.TasksDir())
+// Verify compares the index with the task folders: how many tasks are not in it as their folders have them, and how many
+// of its tasks have no folder. It returns an error for an index that cannot be read. A folder of tasks that cannot be
+// read gives nothing: the state of the source reports it.
+func (x *Index) Verify() (lacking, orphans int, err error) {
+	ids, err := x.folders()
 	if err != nil {
-		return nil // the state of the source reports it
+		return 0, 0, nil //nolint:nilerr // see above
 	}
-	index, err := roofmt.ReadIndex(s.TasksDir())
+	index, err := roofmt.ReadIndex(x.tasks)
 	if err != nil {
-		return []Mismatch{about(err.Error(), false)}
+		return 0, 0, err
 	}
-	lacking := 0
 	for _, id := range ids {
-		item, ok := readItem(filepath.Join(s.TasksDir(), id), id)
+		item, ok := readItem(filepath.Join(x.tasks, id), id)
 		if !ok || esjson.TypeOf(item) != esjson.TypeObject {
 			continue
 		}
@@ -334,39 +333,39 @@ func (s *Store) VerifyIndex() []Mismatch {
 			lacking++
 		}
 	}
-	orphans := 0
 	for _, e := range index.Entries {
-		if s.orphan(e) {
+		if x.orphan(e) {
 			orphans++
 		}
 	}
-	var out []Mismatch
-	if lacking > 0 {
-		out = append(out, about(strconv.Itoa(lacking)+" tasks are not in it as their folders have them", true))
-	}
-	if orphans > 0 {
-		out = append(out, about(strconv.Itoa(orphans)+" of its tasks have no folder", true))
-	}
-	return out
+	return lacking, orphans, nil
 }
 
-// RebuildIndex makes the history index again from the task folders. An index that cannot be read is kept beside it.
-func (s *Store) RebuildIndex(ctx context.Context, unreadable bool) error {
-	if err := s.Prepare(); err != nil {
-		return err
-	}
+// Rebuild makes the index again from the task folders. An index that cannot be read is kept beside it.
+func (x *Index) Rebuild(ctx context.Context, unreadable bool) error {
 	if unreadable {
-		path := filepath.Join(s.TasksDir(), roofmt.IndexName)
-		if err := atomicfile.Rename(path, path+".damaged-"+strconv.FormatInt(s.opt.Now(), 10)); err != nil {
+		path := filepath.Join(x.tasks, roofmt.IndexName)
+		if err := atomicfile.Rename(path, path+".damaged-"+strconv.FormatInt(x.now(), 10)); err != nil {
 			return fmt.Errorf("keep the damaged history index: %w", err)
 		}
 	}
-	ids, err := names(s.TasksDir())
+	ids, err := x.folders()
 	if err != nil {
 		return err
 	}
-	if err := s.UpdateIndex(ctx, ids); err != nil {
+	if err := x.Update(ctx, ids); err != nil {
 		return err
 	}
-	return s.SweepIndex(ctx)
+	return x.Sweep(ctx)
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+// linked reports whether a folder is a symbolic link. Roost reads its target and never writes it.
+func linked(dir string) bool {
+	info, err := os.Lstat(dir)
+	return err == nil && info.Mode()&os.ModeSymlink != 0
 }

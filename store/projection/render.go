@@ -1,4 +1,4 @@
-package store
+package projection
 
 import (
 	"bytes"
@@ -10,7 +10,6 @@ import (
 
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/roofmt"
-	"github.com/roost-dev/roost/store/projection"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/usage"
 )
@@ -41,21 +40,21 @@ type artifact struct {
 }
 
 func imageOf(s *task.State, now int64) (image, error) {
-	img := image{seq: s.Seq, files: slices.Clone(s.Files), row: projection.HistoryRow(s)}
+	img := image{seq: s.Seq, files: slices.Clone(s.Files), row: HistoryRow(s)}
 	img.row.Now = now
-	known := map[projection.FileKey]bool{}
+	known := map[FileKey]bool{}
 	for _, r := range img.files {
-		known[projection.KeyOf(r)] = true
+		known[KeyOf(r)] = true
 	}
 	for _, r := range s.FilesEver() {
-		if !known[projection.KeyOf(r)] {
+		if !known[KeyOf(r)] {
 			img.unknown = append(img.unknown, r)
 		}
 	}
 	if s.Adopted != nil {
 		img.item = s.Adopted.Item
 	}
-	img.meta = metadataOf(s)
+	img.meta = MetadataBlob(s)
 	var err error
 	if img.ui, err = elementsOf(s, s.UI()); err != nil {
 		return img, err
@@ -83,9 +82,9 @@ func imageOf(s *task.State, now int64) (image, error) {
 	return img, nil
 }
 
-// metadataOf is the blob with the task_metadata.json that another tool wrote, "" when
+// MetadataBlob is the blob with the task_metadata.json that another tool wrote, "" when
 // there is none.
-func metadataOf(s *task.State) string {
+func MetadataBlob(s *task.State) string {
 	if s.Adopted != nil {
 		for _, f := range s.Adopted.Files {
 			if f.Name == roofmt.MetadataName {
@@ -137,7 +136,7 @@ func (img image) renderItem(size int64) []byte {
 	if len(img.item) == 0 {
 		return item
 	}
-	out := projection.OverItem(img.item, item)
+	out := OverItem(img.item, item)
 	compact, err := esjson.Compact(nil, out)
 	if err != nil {
 		return item
@@ -148,7 +147,7 @@ func (img image) renderItem(size int64) []byte {
 // itemKey is the digest of what the item says apart from the clock.
 func (img image) itemKey() string {
 	img.row.Now, img.item = 0, nil
-	return projection.FileOf(img.renderItem(0)).SHA256
+	return FileOf(img.renderItem(0)).SHA256
 }
 
 // hashing counts and digests what passes through it.
@@ -170,12 +169,12 @@ func (h *hashing) Write(p []byte) (int, error) {
 	return n, err
 }
 
-func (h *hashing) projected() projection.File {
-	return projection.File{SHA256: hex.EncodeToString(h.hash.Sum(nil)), Size: h.size}
+func (h *hashing) projected() File {
+	return File{SHA256: hex.EncodeToString(h.hash.Sum(nil)), Size: h.size}
 }
 
 // render makes one file's bytes in memory.
-func render(list []element) ([]byte, projection.File, error) {
+func render(list []element) ([]byte, File, error) {
 	var buf bytes.Buffer
 	size := 2
 	for _, e := range list {
@@ -184,16 +183,25 @@ func render(list []element) ([]byte, projection.File, error) {
 	buf.Grow(size) // what we made may be spelled a little longer
 	h := newHashing(&buf)
 	if err := writeArray(h, list); err != nil {
-		return nil, projection.File{}, fmt.Errorf("render history: %w", err)
+		return nil, File{}, fmt.Errorf("render history: %w", err)
 	}
 	return buf.Bytes(), h.projected(), nil
 }
 
-// RenderItem is the history item that Roost would write for the task. size is the size of the task's files in bytes.
-func (v *View) RenderItem(now, size int64) ([]byte, error) {
-	img, err := imageOf(v.State, now)
+// RenderItem is the history item that Roost would write for a task. size is the size of the task's files in bytes.
+func RenderItem(s *task.State, now, size int64) ([]byte, error) {
+	img, err := imageOf(s, now)
 	if err != nil {
 		return nil, err
 	}
 	return img.renderItem(size), nil
+}
+
+// metadata is task_metadata.json of an image: base without the records that a rewind took away, and with those that
+// count.
+func (img image) metadata(base []byte) []byte {
+	if len(img.unknown) > 0 {
+		base = WithoutRecords(base, img.unknown)
+	}
+	return MergeFiles(base, img.files)
 }

@@ -1,4 +1,4 @@
-package store
+package projection
 
 import (
 	"context"
@@ -14,8 +14,6 @@ import (
 	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/roofmt"
-	"github.com/roost-dev/roost/store/intake"
-	"github.com/roost-dev/roost/store/projection"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -30,48 +28,69 @@ const (
 // it bounds what a reader folds, and what a kill leaves to be folded.
 const snapshotEvery = 256
 
-// projector keeps Roo's files behind the journal. It runs behind, coalesced, and
+// Task is an owned task whose files a Projector writes.
+type Task struct {
+	ID           string
+	Dir          string // its folder
+	LogDir       string // the folder of its journal
+	Own          bool   // it is in Roost's own root
+	Log          journal.Owner
+	Now          func() int64
+	View         func(func(*task.State))                         // calls back with the state while no commit can change it
+	SaveSnapshot func(ctx context.Context, commits uint64) error // if there are at least so many new commits
+}
+
+var (
+	// ErrBusy: another program is writing the task's files just now.
+	ErrBusy = errors.New("another program is writing this task")
+
+	// ErrLinked: the task folder leads out of its storage. Roost reads it and does not write it.
+	ErrLinked = errors.New("it leads out of the storage and is not written")
+)
+
+// Projector keeps Roo's files behind the journal. It runs behind, coalesced, and
 // is awaited only when a run ends, waits or hands over. What it cannot write it
 // writes later; the journal lacks nothing meanwhile.
-type projector struct {
-	task  *Task
+type Projector struct {
+	// Replace writes files. A test sets one that fails, before the first write.
+	Replace func(context.Context, string, []roofmt.Replacement, roofmt.Options) error
+
+	task  Task
 	waken chan struct{}
 	stop  chan struct{}
 	done  chan struct{}
 
 	mu      sync.Mutex // one projection at a time
-	mark    projection.Watermark
+	mark    Watermark
 	shown   uint64 // the commit that the files show
 	off     bool   // the folder is not ours to write now
 	known   bool   // how the files stand was seen, or they were written, in this ownership
 	listed  bool   // Roo's index may hold an entry older than our history_item.json
 	trouble error  // why the last projection failed
-	replace func(context.Context, string, []roofmt.Replacement, roofmt.Options) error
 	base    []byte // history_item.json as it stands in the folder: its unknown members stay
 	meta    []byte // task_metadata.json as it stands in the folder; nil when there is none
-
-	takenMu sync.Mutex // not mu: asking what was taken in must not wait for a projection
-	taken   []intake.Change
 }
 
-func newProjector(t *Task) *projector {
-	p := &projector{
+// NewProjector starts to keep a task's files behind its journal. Close or Stop ends that.
+func NewProjector(t Task) *Projector {
+	p := &Projector{
 		task: t, waken: make(chan struct{}, 1),
 		stop: make(chan struct{}), done: make(chan struct{}),
-		mark: projection.Read(t.Ref.Log), replace: roofmt.Replace,
+		mark: Read(t.LogDir), Replace: roofmt.Replace,
 	}
 	go p.loop()
 	return p
 }
 
-func (p *projector) wake() {
+// Wake makes the projector write the newest state soon.
+func (p *Projector) Wake() {
 	select {
 	case p.waken <- struct{}{}:
 	default:
 	}
 }
 
-func (p *projector) loop() {
+func (p *Projector) loop() {
 	defer close(p.done)
 	pause := projectPause
 	for {
@@ -86,41 +105,63 @@ func (p *projector) loop() {
 		case <-time.After(pause):
 		}
 		begun := time.Now()
-		p.settle(context.Background())                           //nolint:errcheck // kept in trouble, and tried again by the next wake and by close
-		p.task.saveSnapshot(context.Background(), snapshotEvery) //nolint:errcheck // derived; the next one may do
+		p.Settle(context.Background())                           //nolint:errcheck // kept in trouble, and tried again by the next wake and by close
+		p.task.SaveSnapshot(context.Background(), snapshotEvery) //nolint:errcheck // derived; the next one may do
 		pause = max(projectPause, projectShare*time.Since(begun))
 	}
 }
 
-// close ends the loop and writes the newest state. Where that stands already, another
-// program may have written since.
-func (p *projector) close(ctx context.Context) error {
+// Stop ends the loop and writes nothing.
+func (p *Projector) Stop() {
 	close(p.stop)
 	<-p.done
-	err := p.settle(background(ctx))
+}
+
+// Leave makes the projector write nothing any more: the folder is not ours to write.
+func (p *Projector) Leave() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.off = true
+}
+
+// Distrust makes the projector write a file again that is not what it wrote.
+func (p *Projector) Distrust(name string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	mark := p.mark.Files[name]
+	mark.SHA256, mark.Shows = "damaged", ""
+	p.mark.Files[name] = mark
+	p.shown = 0
+}
+
+// Close ends the loop and writes the newest state. Where that stands already, another
+// program may have written since.
+func (p *Projector) Close(ctx context.Context) error {
+	p.Stop()
+	err := p.Settle(context.WithoutCancel(ctx))
 	for pause := passingPause; passing(err) && pause <= passingMost; pause *= 2 {
 		time.Sleep(pause)
-		err = p.settle(background(ctx))
+		err = p.Settle(context.WithoutCancel(ctx))
 	}
 	if err != nil {
 		return err
 	}
 	p.mu.Lock()
-	err = p.unlist(background(ctx))
+	err = p.unlist(context.WithoutCancel(ctx))
 	p.mu.Unlock()
 	return errors.Join(err, p.stands())
 }
 
 // unlist, called with mu held, lets Roo read history_item.json anew after we wrote it. While Roo holds the lock
 // of its index, the next write and the end of the ownership try again.
-func (p *projector) unlist(ctx context.Context) error {
-	if !p.listed || p.task.Ref.Own {
+func (p *Projector) unlist(ctx context.Context) error {
+	if !p.listed || p.task.Own {
 		return nil
 	}
-	done, err := unlisted(ctx, p.task.Ref, p.task.now())
+	done, err := Unlist(ctx, p.task.Dir, p.task.ID, p.task.Now())
 	p.listed = !done
 	if err != nil {
-		return fmt.Errorf("task %s: take its old entry out of %s: %w", p.task.Ref.ID, roofmt.IndexName, err)
+		return fmt.Errorf("task %s: take its old entry out of %s: %w", p.task.ID, roofmt.IndexName, err)
 	}
 	return nil
 }
@@ -143,10 +184,10 @@ func passing(err error) bool {
 }
 
 // stands reports roofmt.ErrChanged when a history is not as it was written or seen last.
-func (p *projector) stands() error {
+func (p *Projector) stands() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	ref := p.task.Ref
+	ref := p.task
 	prints, err := roofmt.Prints(ref.Dir)
 	if p.off || !p.known || err != nil {
 		return nil //nolint:nilerr // an editor deleted it; the journal is whole
@@ -159,8 +200,8 @@ func (p *projector) stands() error {
 	return nil
 }
 
-// settle writes the files for the newest synced state, if they show an older one.
-func (p *projector) settle(ctx context.Context) error {
+// Settle writes the files for the newest synced state, if they show an older one.
+func (p *Projector) Settle(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.off {
@@ -170,11 +211,11 @@ func (p *projector) settle(ctx context.Context) error {
 	var err error
 	p.task.View(func(s *task.State) {
 		if s.Seq != p.shown {
-			img, err = imageOf(s, p.task.now())
+			img, err = imageOf(s, p.task.Now())
 		}
 	})
 	if err != nil {
-		p.trouble = fmt.Errorf("task %s: write its files: %w", p.task.Ref.ID, err)
+		p.trouble = fmt.Errorf("task %s: write its files: %w", p.task.ID, err)
 		return p.trouble
 	}
 	if img.seq == 0 {
@@ -182,7 +223,7 @@ func (p *projector) settle(ctx context.Context) error {
 	}
 	// A projection never shows what is not durable: the image comes first, so that
 	// nothing gets into it behind the barrier.
-	if err := p.task.log.Barrier(ctx); err != nil {
+	if err := p.task.Log.Barrier(ctx); err != nil {
 		return err
 	}
 	p.trouble = p.write(ctx, img)
@@ -194,8 +235,8 @@ func (p *projector) settle(ctx context.Context) error {
 
 // write replaces the files that changed, all under Roo's locks, and records what
 // was written.
-func (p *projector) write(ctx context.Context, img image) error {
-	ref := p.task.Ref
+func (p *Projector) write(ctx context.Context, img image) error {
+	ref := p.task
 	if !ref.Own {
 		if _, err := os.Stat(ref.Dir); errors.Is(err, os.ErrNotExist) {
 			p.off = true // the editor deleted it; the journal is whole
@@ -220,24 +261,24 @@ func (p *projector) write(ctx context.Context, img image) error {
 	files := []struct {
 		name  string
 		bytes []byte
-		mark  projection.File
+		mark  File
 	}{
 		{roofmt.UIName, ui, uiMark},
 		{roofmt.APIName, api, apiMark},
-		{roofmt.MetadataName, metadata, projection.FileOf(metadata)},
+		{roofmt.MetadataName, metadata, FileOf(metadata)},
 	}
 	size := int64(len(ui) + len(api) + len(metadata))
 	item := img.renderItem(size)
 	files = append(files, struct {
 		name  string
 		bytes []byte
-		mark  projection.File
-	}{roofmt.ItemName, item, projection.FileOf(item)})
+		mark  File
+	}{roofmt.ItemName, item, FileOf(item)})
 	keys := map[string]string{roofmt.ItemName: img.itemKey()}
 
 	prints := map[string]*roofmt.Fingerprint{}
 	var list []roofmt.Replacement
-	p.mark.Writing = map[string]projection.File{}
+	p.mark.Writing = map[string]File{}
 	for _, f := range files {
 		last, known := p.mark.Files[f.name]
 		key := f.mark.SHA256
@@ -245,7 +286,7 @@ func (p *projector) write(ctx context.Context, img image) error {
 			key = keys[f.name]
 			f.mark.Shows = key
 		}
-		if known && (last.Shows == key || last.Shows == "" && last.SHA256 == key) && exists(ref.Dir, f.name) != last.Absent {
+		if known && (last.Shows == key || last.Shows == "" && last.SHA256 == key) && exists(filepath.Join(ref.Dir, f.name)) != last.Absent {
 			continue
 		}
 		if f.name == roofmt.MetadataName && len(img.files)+len(img.unknown) == 0 && !ref.Own {
@@ -258,10 +299,10 @@ func (p *projector) write(ctx context.Context, img image) error {
 		list = append(list, r)
 	}
 	if len(list) > 0 {
-		if err := p.mark.Save(ref.Log); err != nil {
+		if err := p.mark.Save(ref.LogDir); err != nil {
 			return err
 		}
-		err = p.replace(ctx, ref.Dir, list, roofmt.Options{Create: ref.Own})
+		err = p.Replace(ctx, ref.Dir, list, roofmt.Options{Create: ref.Own})
 		for name, mark := range p.mark.Writing {
 			if print := prints[name]; print.Exists { // of some files only, when it failed
 				p.known = true
@@ -276,7 +317,7 @@ func (p *projector) write(ctx context.Context, img image) error {
 			}
 		}
 		if errors.Is(err, roofmt.ErrLocked) {
-			err = fmt.Errorf("%w: %w", ErrForeignBusy, err)
+			err = fmt.Errorf("%w: %w", ErrBusy, err)
 		}
 		if err != nil {
 			return fmt.Errorf("task %s: write its files: %w", ref.ID, err)
@@ -287,7 +328,7 @@ func (p *projector) write(ctx context.Context, img image) error {
 		return err
 	}
 	p.mark.Writing, p.mark.Seq = nil, img.seq
-	if err := p.mark.Save(ref.Log); err != nil {
+	if err := p.mark.Save(ref.LogDir); err != nil {
 		return err
 	}
 	p.removeOutputs(img)
@@ -297,8 +338,8 @@ func (p *projector) write(ctx context.Context, img image) error {
 // removeOutputs takes files away, as Roo does, whose calls were rewound. Their bytes are
 // blobs, and undo writes them again. One of another size is not ours; what cannot be
 // removed does no harm.
-func (p *projector) removeOutputs(img image) {
-	dir := filepath.Join(p.task.Ref.Dir, "command-output")
+func (p *Projector) removeOutputs(img image) {
+	dir := filepath.Join(p.task.Dir, "command-output")
 	if len(img.gone) == 0 || linked(dir) {
 		return
 	}
@@ -315,16 +356,16 @@ func (p *projector) removeOutputs(img image) {
 
 // metadata is the file record with what the editor wrote into it. A file that is
 // gone is made again from the original that the adoption kept.
-func (p *projector) metadata(ctx context.Context, img image) ([]byte, error) {
+func (p *Projector) metadata(ctx context.Context, img image) ([]byte, error) {
 	base := p.meta
 	if base == nil && img.meta != "" {
-		blob, err := p.task.log.Blob(ctx, journal.Hash(img.meta))
+		blob, err := p.task.Log.Blob(ctx, journal.Hash(img.meta))
 		if err == nil {
 			base, err = blob.ReadAll()
 			err = errors.Join(err, blob.Close())
 		}
 		if err != nil {
-			return nil, fmt.Errorf("task %s: the original %s: %w", p.task.Ref.ID, roofmt.MetadataName, err)
+			return nil, fmt.Errorf("task %s: the original %s: %w", p.task.ID, roofmt.MetadataName, err)
 		}
 	}
 	return img.metadata(base), nil
@@ -332,7 +373,7 @@ func (p *projector) metadata(ctx context.Context, img image) ([]byte, error) {
 
 // expected is how a file must stand to be replaced: as we left it, or
 // as the intake saw it. A file that neither knows must not be there.
-func (p *projector) expected(name string) *roofmt.Fingerprint {
+func (p *Projector) expected(name string) *roofmt.Fingerprint {
 	if last, ok := p.mark.Files[name]; ok && last.MTime != 0 {
 		print := last.Print()
 		return &print
@@ -342,28 +383,28 @@ func (p *projector) expected(name string) *roofmt.Fingerprint {
 
 // writeOutputs puts full command outputs where Roo keeps them, each whole or not
 // at all, and never through a link.
-func (p *projector) writeOutputs(list []artifact) error {
-	dir := filepath.Join(p.task.Ref.Dir, "command-output")
+func (p *Projector) writeOutputs(list []artifact) error {
+	dir := filepath.Join(p.task.Dir, "command-output")
 	for _, a := range list {
 		name := filepath.Base(a.name)
-		if exists(dir, name) {
+		if exists(filepath.Join(dir, name)) {
 			continue
 		}
 		if err := p.writeOutput(dir, name, a.blob); err != nil {
-			return fmt.Errorf("task %s: output %s: %w", p.task.Ref.ID, a.name, err)
+			return fmt.Errorf("task %s: output %s: %w", p.task.ID, a.name, err)
 		}
 	}
 	return nil
 }
 
-func (p *projector) writeOutput(dir, name, hash string) error {
+func (p *Projector) writeOutput(dir, name, hash string) error {
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return err
 	}
 	if linked(dir) {
 		return ErrLinked
 	}
-	blob, err := p.task.log.Blob(context.Background(), journal.Hash(hash))
+	blob, err := p.task.Log.Blob(context.Background(), journal.Hash(hash))
 	if err != nil {
 		return err
 	}
