@@ -10,7 +10,7 @@ import (
 	"github.com/roost-dev/roost/report"
 )
 
-// nothing is the advice of a failure that knows none.
+// nothing is the advice of a failure without advice of its own.
 const nothing = "roost help"
 
 // itFailed is the text for an error that does not name what failed.
@@ -41,7 +41,7 @@ var taskAdvice = map[string][2]string{
 	"question_not_found":   {"roost questions"},
 }
 
-// nameFolder is the engine's advice where a workspace is missing.
+// nameFolder is the engine's advice for a missing workspace.
 const nameFolder = "name the folder with -C DIR"
 
 // flagAdvice is the advice for a missing flag, by the error text of packages that know no
@@ -87,8 +87,8 @@ func (f *Failure) advise(cmd *cobra.Command, args []string) {
 	}
 }
 
-// retry is the beginning of a command line that does the same again, with other flags:
-// that of resume where the command takes no folder.
+// retry is the beginning of a command line that repeats the command with other flags; that of
+// resume where the command takes no folder.
 func retry(cmd *cobra.Command, args []string, task string) string {
 	path := cmd.CommandPath()
 	if cmd.Flags().ShorthandLookup("C") == nil {

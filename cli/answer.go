@@ -75,16 +75,16 @@ func (f answerFlags) answer(text string) (api.Answer, error) {
 		out.Approve = &no
 	case f.choice != 0:
 		if f.choice < 0 || text != "" {
-			return out, usage("roost answer --choice", "want the number of one suggestion, and no words beside it",
+			return out, usage("roost answer --choice", "it takes the number of one suggestion, and no other words",
 				"roost answer ID --choice 1")
 		}
 		n := json.RawMessage(strconv.Itoa(f.choice))
 		out.Choice = &n
 	case strings.TrimSpace(text) == "":
-		return out, usage("roost answer", "there is no answer", "roost answer ID --yes  # or --no, --choice N, or words")
+		return out, usage("roost answer", "no answer was given", "roost answer ID --yes  # or --no, --choice N, or words")
 	}
 	if f.always && !f.yes {
-		return out, usage("roost answer --always", "it goes with --yes", "roost answer ID --yes --always")
+		return out, usage("roost answer --always", "the flag needs --yes", "roost answer ID --yes --always")
 	}
 	return out, nil
 }
@@ -141,7 +141,7 @@ func answering(q api.Question) string {
 	return line + " \"your words\""
 }
 
-// suits refuses what is no answer to a question of that kind.
+// suits refuses an answer that does not fit the kind of the question.
 func suits(q api.Question, n api.Answer) error {
 	refuse := func(why string) error {
 		f := usage("answer question "+q.ID, why, answering(q))
@@ -179,7 +179,7 @@ func (a *App) askedOf(ctx context.Context, c *client.Client, r api.Run) (text, t
 // consents are the words that are a plain yes or no.
 var consents = map[string]bool{"yes": true, "y": true, "no": false, "n": false}
 
-// askAndPrint asks, prints the document with --json, and reads it.
+// askAndPrint makes a request, decodes the answer, and prints it with --json.
 func (a *App) askAndPrint(ctx context.Context, c *client.Client, r client.Request, into any) error {
 	var doc json.RawMessage
 	if _, err := c.Ask(ctx, r, &doc); err != nil {
@@ -234,7 +234,7 @@ func (a *App) questionOf(ctx context.Context, c *client.Client, id string) (api.
 			Status: 404,
 			Task:   id,
 			What:   "answer task " + id,
-			Why:    "it asks nothing that is still open",
+			Why:    "it has no open question",
 			Try:    "roost questions",
 		}
 	}

@@ -166,8 +166,8 @@ func (a *App) show() *display.Display {
 	return a.screen
 }
 
-// prompter asks the person. There is one for the process: it reads ahead, so a
-// second one would never see the line that the first is waiting for.
+// prompter asks the user. The process has one only: a prompter reads ahead, so a
+// second one would never get the line that the first has already read.
 func (a *App) prompter() *display.Prompter {
 	if a.asker == nil {
 		a.asker = display.NewPrompter(a.show(), a.In)

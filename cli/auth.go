@@ -89,10 +89,10 @@ func (a *App) account(verb, profile string, args []string) (name, of string, err
 	what := "roost auth " + verb
 	switch {
 	case profile != "" && len(args) > 0:
-		return "", "", usage(what, "a key is a provider's or a profile's", what+" --profile "+shellWord(profile))
+		return "", "", usage(what, "name either a provider or a profile", what+" --profile "+shellWord(profile))
 	case profile != "":
 		if !config.ValidProfile(profile) {
-			return "", "", usage(what+" --profile "+profile, "a profile is called by letters, digits, - and _", "roost config list")
+			return "", "", usage(what+" --profile "+profile, "a profile's name has only letters, digits, - and _", "roost config list")
 		}
 		return "profiles." + profile, "--profile " + profile, nil
 	case len(args) == 0:

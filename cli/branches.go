@@ -22,7 +22,7 @@ func (a *App) printBranches(tree api.BranchTree) error {
 	return a.branchesBelow(tree.Items, "", 0)
 }
 
-// branchesBelow prints the branches that leave one, and below each what leaves it.
+// branchesBelow prints the branches that leave a branch and, indented, those that leave them.
 func (a *App) branchesBelow(all []api.BranchRow, parent string, depth int) error {
 	for _, b := range all {
 		if b.Parent != parent {

@@ -80,7 +80,7 @@ func (d *chatBackend) Shell(ctx context.Context, dir, line string, out io.Writer
 	if base, err := d.a.global(d.a.flags.server, "server"); err != nil {
 		return chat.Ran{}, err
 	} else if base != "" && !near(base) {
-		return chat.Ran{}, fmt.Errorf("run it in %s: that folder is at the server %s, and commands of yours run here", dir, base)
+		return chat.Ran{}, fmt.Errorf("run a command in %s: the folder is at the server %s, and your commands run on this machine", dir, base)
 	}
 	r, err := shell.Run(ctx, shell.Command{Line: line, Dir: dir, Output: out})
 	return chat.Ran{Exit: r.Exit, Cancelled: r.Cancelled, Ended: len(r.Ended), Took: r.Duration}, err
@@ -98,7 +98,7 @@ func (d *chatBackend) Mask(text string) string {
 	return masked
 }
 
-// wordsShown bounds what is offered at a time.
+// wordsShown bounds the completions offered at a time.
 const wordsShown = 200
 
 func (d *chatBackend) Words(ctx context.Context, kind chat.Kind, dir, begun string) []chat.Word {

@@ -109,7 +109,7 @@ func (a *App) chatOptions(cmd *cobra.Command, r *runFlags, args []string) (chat.
 	return o, err
 }
 
-// chatHistory is the file of what was typed.
+// chatHistory is the path of the file with the lines that the user typed.
 func (a *App) chatHistory() (string, error) {
 	dir, err := a.home("XDG_STATE_HOME", ".local/state")
 	if err != nil {
@@ -169,12 +169,12 @@ func (a *App) chat(ctx context.Context, c *client.Client, e *engine.Engine, v *c
 			Code: "cancelled",
 			Task: id,
 			What: "the chat was stopped",
-			Why:  "a signal asked for it; all is saved",
+			Why:  "a signal stopped it; all is saved",
 			Try:  "roost chat " + id,
 		}
 	case errors.As(err, &waiting):
 		return &Failure{Exit: ExitInput, Code: "input_needed", Task: id, What: "the run of task " + id + " waits for an answer",
-			Why: "there is no terminal to ask on, and the next line was not written for it",
+			Why: "there is no terminal to ask on, and the next input line is not an answer to it",
 			Try: "roost answer " + id + ` "your answer"  # in the chat: /answer WORDS`}
 	case errors.As(err, &line):
 		return failureOfLine(line, id)
@@ -201,7 +201,7 @@ func failureOfLine(e *chat.LineError, id string) *Failure {
 	case code != 0:
 		f.Exit, f.What = code, "run "+short(e.Line) // the chat has already printed why
 	case errors.As(e.Err, &unknown):
-		f = *usage("do what "+short(e.Line)+" says", unknown.Error(), "echo /help | roost chat")
+		f = *usage("run "+short(e.Line), unknown.Error(), "echo /help | roost chat")
 	case f.Code == "failed":
 		if whole := f.What + ": " + f.Why; whole == e.Err.Error() { // all of it is why
 			f.Why = whole

@@ -152,8 +152,8 @@ func (a *App) printStat(files []api.FileDiff) error {
 	return a.println(fmt.Sprintf(" %d file%s, %d line%s added, %d removed", len(files), plural(len(files)), added, plural(added), removed))
 }
 
-// bar shares the signs of a bar between added and removed lines. What there is at
-// least one of has at least one.
+// bar divides the signs of a bar between added and removed lines, in proportion. One added
+// or removed line gets at least one sign.
 func bar(added, removed, most int) (plus, minus int) {
 	if most <= barWidth {
 		return added, removed

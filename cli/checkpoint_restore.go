@@ -111,7 +111,7 @@ func (a *App) restore(ctx context.Context, id string, o checkpoints.RestoreOptio
 	})
 }
 
-// agree shows a person what would be done and asks. Only a yes is one.
+// agree shows the user what a restore would do, and asks. Only a yes counts as one.
 func (a *App) agree(ctx context.Context, what string, r api.RestoreResult, try string) error {
 	for _, line := range a.restoreLines(r, display.Style{On: a.colour()}) {
 		fmt.Fprintln(a.Err, line)

@@ -30,7 +30,7 @@ func (f *withFiles) check(a *App, cmd *cobra.Command, id string) error {
 		}
 	}
 	if f.files && fl.Changed("delete") {
-		return usage("roost rewind --delete --files", "files go back to a moment, and one message that is taken out is none",
+		return usage("roost rewind --delete --files", "files can only return to an earlier moment, and removing one message names no moment",
 			"roost rewind "+id+" --to MESSAGE --files")
 	}
 	return a.checkConflictRule(cmd, f.conflict)

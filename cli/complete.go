@@ -109,7 +109,7 @@ func (a *App) sourceNames(cmd *cobra.Command, _ []string, _ string) ([]string, c
 	return out, cobra.ShellCompDirectiveNoFileComp
 }
 
-// models completes the models that are known of the provider; a script is a file.
+// models completes the known models of the provider; for provider script, files.
 func models(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 	provider, _ := cmd.Flags().GetString("provider")
 	if provider == "script" {
@@ -137,8 +137,8 @@ func settingKeys(_ *cobra.Command, args []string, _ string) ([]string, cobra.She
 	return values[args[0]], cobra.ShellCompDirectiveNoFileComp
 }
 
-// complete sets how a flag's value is completed. This package defines the flag,
-// so the error cannot be.
+// complete sets how a flag's value is completed. Cobra fails for unknown flags only, and
+// this package defines the flag, so the error is impossible.
 func complete(cmd *cobra.Command, flag string, c completer) {
 	if err := cmd.RegisterFlagCompletionFunc(flag, c); err != nil {
 		panic("complete --" + flag + ": " + err.Error())

@@ -232,7 +232,7 @@ func (a *App) configSet(name string, values []string) error {
 			return usage("roost config set "+name+" "+strings.Join(values, " "), err.Error(), "roost config set "+name+" VALUE")
 		}
 		if name == "root" && !filepath.IsAbs(v.Text) { // it would be another folder wherever roost is called
-			return usage("roost config set root "+v.Text, "it is no absolute folder", "roost config set root "+shellWord(a.abs(v.Text)))
+			return usage("roost config set root "+v.Text, "the folder is not absolute", "roost config set root "+shellWord(a.abs(v.Text)))
 		}
 		text = f.With(name, v)
 	}

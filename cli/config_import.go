@@ -34,7 +34,7 @@ func (a *App) configImportCommand() *cobra.Command {
 	return cmd
 }
 
-// importedItem is what became of a profile.
+// importedItem is the result for one imported profile.
 type importedItem struct {
 	Profile string   `json:"profile,omitempty"` // what it goes by here
 	RooName string   `json:"roo_name"`

@@ -22,7 +22,7 @@ func importedModes(settings string) string {
 	return filepath.Join(filepath.Dir(settings), "imported_modes.json")
 }
 
-// modeProfiles are the profiles of modes.
+// modeProfiles maps modes to the profiles that answer in them.
 func modeProfiles(s *settings) map[string]string {
 	var out map[string]string
 	for name, v := range s.values {

@@ -113,7 +113,7 @@ func idsOf(tasks []api.Summary) []string {
 	return out
 }
 
-// printDone prints with --json what was done to several tasks.
+// printDone prints, with --json, the results for several tasks.
 func (a *App) printDone(what string, done any) error {
 	if !a.flags.json {
 		return nil

@@ -19,7 +19,7 @@ func (c *cascade) add(cmd *cobra.Command) {
 
 func (c cascade) check(cmd *cobra.Command) error {
 	if c.with && c.keep {
-		return usage(cmd.CommandPath()+" --children --keep-children", "the subtasks can go or stay", cmd.CommandPath()+" ID --children")
+		return usage(cmd.CommandPath()+" --children --keep-children", "the flags exclude each other", cmd.CommandPath()+" ID --children")
 	}
 	return nil
 }

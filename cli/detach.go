@@ -164,5 +164,5 @@ func refOf(t api.Summary) string { return t.Source + ":" + t.ID }
 
 func noTaskOf(folder string) *Failure {
 	return &Failure{Exit: ExitNotFound, Code: "task_not_found", Status: 404,
-		What: "find a task of " + folder, Why: "no task has it as its workspace", Try: "roost list"}
+		What: "find a task of " + folder, Why: "no task has this folder as its workspace", Try: "roost list"}
 }

@@ -85,7 +85,7 @@ func (a *App) export(ctx context.Context, args []string, f exportFlags) (err err
 		}
 	}()
 	if !slices.Contains(exportFormats, f.format) {
-		return usage("roost export --format "+f.format, "there is no such form",
+		return usage("roost export --format "+f.format, "there is no such format",
 			"roost export "+args[0]+" --format "+strings.Join(exportFormats, "|"))
 	}
 	x := exporter{App: a, ctx: ctx, flags: f}
@@ -230,7 +230,7 @@ func (x *exporter) copy(w io.Writer, body io.Reader) error {
 	return err
 }
 
-// fetch gets a task in a form, and what the server reports behind it.
+// fetch gets a task in a form, and the server's report that follows it.
 func (x *exporter) fetch(ctx context.Context, c *client.Client, t chosen, also []string,
 	into func(io.Reader) error) (report api.Exported, err error) {
 	q := url.Values{"format": {x.flags.format}}
@@ -252,7 +252,7 @@ func (x *exporter) fetch(ctx context.Context, c *client.Client, t chosen, also [
 	}
 	text, err := url.QueryUnescape(resp.Trailer.Get("Roost-Export"))
 	if err != nil || json.Unmarshal([]byte(text), &report) != nil {
-		return report, &client.Unreachable{Base: c.Base(), Err: errors.New("its export ended before its end")}
+		return report, &client.Unreachable{Base: c.Base(), Err: errors.New("the export ended early")}
 	}
 	return report, nil
 }
@@ -386,7 +386,7 @@ func (x *exporter) unwhole(broken []exported) error {
 	first := broken[0]
 	f := &Failure{Exit: ExitDamaged, Code: "damaged", Task: first.ID, What: "export " + first.ID + " as a whole",
 		Try: "roost doctor " + first.ID,
-		Why: "what is there was written; nothing was changed"}
+		Why: "the readable part was written; the task is unchanged"}
 	if f.Task == "" {
 		f.What, f.Try = "export the tasks as a whole", "roost doctor"
 	}

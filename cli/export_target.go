@@ -27,14 +27,14 @@ func (x *exporter) aim() error {
 		case f.format == "roo":
 			return usage(name, "it writes a folder", name+" -o DIR "+x.refs[0].ID)
 		case f.format == "archive" && x.OutTTY:
-			return usage(name, "an archive is nothing for a terminal", name+" -o tasks.zip "+x.refs[0].ID)
+			return usage(name, "an archive cannot be printed on a terminal", name+" -o tasks.zip "+x.refs[0].ID)
 		case f.format != "archive" && many:
 			return usage(name, "several tasks make several files", name+" -o DIR ID...")
 		}
 		return nil
 	}
 	if f.output == "" {
-		return usage(name+" -o", "it names no file", name+" -o FILE "+x.refs[0].ID)
+		return usage(name+" -o", "the file name is empty", name+" -o FILE "+x.refs[0].ID)
 	}
 	path := x.abs(f.output)
 	info, err := os.Stat(path)
@@ -118,9 +118,9 @@ func (x *exporter) outside(path string) error {
 	return nil
 }
 
-// untilSignal gives a context that ends with the first signal, so that no unfinished file
-// stays. The second one ends the process, as it always does. done gives the exit code of the
-// signal, 0 when none came.
+// untilSignal returns a context that the first signal ends, so that no unfinished file
+// remains. The second signal ends the process. done returns the exit code of the
+// signal, 0 without one.
 func untilSignal(ctx context.Context) (_ context.Context, done func() int) {
 	ctx, cancel := context.WithCancel(ctx)
 	ch := make(chan os.Signal, 1)

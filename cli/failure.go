@@ -101,7 +101,7 @@ func unknownCommand(cmd *cobra.Command, name string) error {
 	return f
 }
 
-// flagError is called by cobra for flags that it cannot read.
+// flagError turns a flag that cobra cannot read into a Failure.
 func flagError(cmd *cobra.Command, err error) error {
 	f := usage("read the flags of "+cmd.CommandPath(), err.Error(), cmd.CommandPath()+" --help")
 	var invalid *pflag.InvalidValueError
@@ -154,9 +154,9 @@ func count(low, high int, try string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
 		case len(args) < low:
-			return usage("run "+cmd.CommandPath(), "something is missing behind it", try)
+			return usage("run "+cmd.CommandPath(), "an argument is missing", try)
 		case high >= 0 && len(args) > high:
-			return usage("run "+cmd.CommandPath(), fmt.Sprintf("%q is one word too many", args[high]), try)
+			return usage("run "+cmd.CommandPath(), fmt.Sprintf("%q is one argument too many", args[high]), try)
 		}
 		return nil
 	}

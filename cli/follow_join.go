@@ -19,7 +19,7 @@ import (
 	"github.com/roost-dev/roost/store"
 )
 
-// joinTries is how often is tried to reach a run that changes hands just now.
+// joinTries is how often join tries to reach a run whose owner is just changing.
 const joinTries = 20
 
 // resume continues a task: here, or where another process works on it.
@@ -76,7 +76,7 @@ func (a *App) join(ctx context.Context, s *store.Store, e *engine.Engine, req en
 	return true, a.follows(ctx, c, e, ref.ID, req)
 }
 
-// program is how a holder is called.
+// program is the name for the process that holds a task's lock.
 func program(held journal.OwnerInfo) string {
 	return fmt.Sprintf("%s (pid %d)", strings.TrimSpace(held.Program), held.PID)
 }

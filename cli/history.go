@@ -30,7 +30,7 @@ func (a *App) printLines(out *bufio.Writer, messages iter.Seq2[int, []view.Line]
 	}
 }
 
-// columns is how wide lines may be; 0 = what reads it breaks none.
+// columns is the width of lines; 0 = do not break lines.
 func (a *App) columns() int {
 	if !a.OutTTY {
 		return 0

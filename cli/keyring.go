@@ -39,8 +39,8 @@ func (s *secrets) entry(name string) string { return name + " (" + filepath.Dir(
 
 var errNoKeyring = errors.New("this system has no keyring service that answers (no D-Bus session)")
 
-// inTime runs one call to the keyring. The library cannot be stopped: a call that
-// hangs is left behind.
+// inTime runs one call to the keyring. A call of the library cannot be cancelled: its goroutine
+// stays behind when the call hangs.
 func inTime[T any](ctx context.Context, call func() (T, error)) (T, error) {
 	type outcome struct {
 		val T
@@ -94,7 +94,7 @@ func (a *App) ringSet(ctx context.Context, s *secrets, name, of, key string) err
 		}
 		back, err := keyring.Get(keyringService, s.entry(name))
 		if err == nil && back != key {
-			err = errors.New("it gives back something else")
+			err = errors.New("it returned another value")
 		}
 		return true, err
 	})
@@ -147,9 +147,9 @@ func (a *App) ringKey(s *secrets, name string) func() (string, error) {
 		key, err := inTime(context.Background(), func() (string, error) { return keyring.Get(keyringService, s.entry(name)) })
 		switch {
 		case errors.Is(err, keyring.ErrNotFound):
-			return "", errors.New("the system's keyring does not have it any more")
+			return "", errors.New("the system's keyring no longer holds the key")
 		case err != nil:
-			return "", fmt.Errorf("the system's keyring does not give it: %w", err)
+			return "", fmt.Errorf("the system's keyring did not return the key: %w", err)
 		}
 		had = strings.TrimSpace(key)
 		return had, nil

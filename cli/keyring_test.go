@@ -71,7 +71,7 @@ func TestAKeyOfTheKeyringIsReadWhenItIsNeeded(t *testing.T) {
 		t.Errorf("a locked keyring: %v", err)
 	}
 	keyring.MockInit()
-	if _, err := c.LateKeys["openai"](); err == nil || !strings.Contains(err.Error(), "does not have it any more") {
+	if _, err := c.LateKeys["openai"](); err == nil || !strings.Contains(err.Error(), "no longer holds the key") {
 		t.Errorf("a key that is gone: %v", err)
 	}
 	if err := keyring.Set(keyringService, "openai ("+filepath.Dir(file)+")", ringTestKey); err != nil {

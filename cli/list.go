@@ -168,7 +168,7 @@ func dollarsFlag(command, flag, text string) (*money.USD, error) {
 	return &usd, nil
 }
 
-// span reads the times that --since and --until of a command were given.
+// span parses the times of --since and --until.
 func (a *App) span(command, since, until string) (from, to int64, err error) {
 	if from, err = a.moment(command+" --since", since); err == nil {
 		to, err = a.moment(command+" --until", until)
@@ -195,7 +195,7 @@ func (a *App) moment(flag, text string) (int64, error) {
 	return 0, usage(flag+" "+text, "it is neither a time nor an age", flag+" 7d")
 }
 
-// collectRarely lets garbage pile up further than usual: a first list throws away
+// collectRarely runs the garbage collector less often than usual: a first list discards
 // nearly all that it reads, and takes 40 percent less time for 11 MB more at its peak
 // (600 tasks, 340 MB).
 func (a *App) collectRarely() {

@@ -86,7 +86,7 @@ func (a *App) mcpFolder(dir string) (string, error) {
 	return ws.Root(), nil
 }
 
-// servers are those of a workspace.
+// servers reads the MCP servers of a workspace, and what is wrong with their files.
 func (a *App) servers(dir string) (root string, servers []mcp.Server, problems []string, c setup.Config, err error) {
 	if root, err = a.mcpFolder(dir); err == nil {
 		if c, err = a.engineConfig(); err == nil {
@@ -242,8 +242,8 @@ func (a *App) serverNames(cmd *cobra.Command, given []string, _ string) ([]strin
 	return out, cobra.ShellCompDirectiveNoFileComp
 }
 
-// serverTable writes rows in columns; the first row heads them and the last column is as
-// long as it is.
+// serverTable writes rows in columns. The first row is the head; the last column has no
+// fixed width.
 func (a *App) serverTable(rows [][]string) error {
 	wide := make([]int, len(rows[0]))
 	for _, row := range rows {

@@ -10,8 +10,8 @@ import (
 	"github.com/roost-dev/roost/redact"
 )
 
-// output is stdout, which may lose its reader: `roost list | head -1` is how
-// people use a shell, and no failure.
+// output is stdout. Its reader may close the pipe early, as in `roost list | head -1`; that
+// is no failure.
 type output struct {
 	w      io.Writer
 	screen *redact.Screen // in front of w where it is a terminal; for JSON

@@ -18,7 +18,7 @@ import (
 // pageMost is how many rows a server gives at a time.
 const pageMost = 1000
 
-// listed are items of a list, each the server's own bytes, and what the server adds to them.
+// listed are the items of a list, each in the bytes that the server sent, and the other members of its answer.
 type listed struct {
 	items []json.RawMessage
 	next  string

@@ -83,7 +83,7 @@ func (a *App) picks(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// pick lets the person choose one task, for a purpose in one word.
+// pick lets the user choose one task. purpose is one word, for messages.
 func (a *App) pick(ctx context.Context, s *store.Store, purpose string) (string, error) {
 	if !a.interactive() {
 		return "", usage(purpose+" a task", "no task was named, and "+errNoTerminal.Error(), "roost list  # then roost "+purpose+" ID")
@@ -156,13 +156,13 @@ func (a *App) draw(ctx context.Context, s *store.Store, purpose string) (picker.
 		}
 	}
 	if errors.Is(err, picker.ErrPanic) {
-		return choice, fmt.Errorf("%w by a mistake of its own; roost list and roost resume ID do the same", err)
+		return choice, fmt.Errorf("%w because of an error in the picker; use roost list and roost resume ID instead", err)
 	}
 	return choice, err
 }
 
-// untilSignal ends the screen when a signal comes, so that the terminal is given
-// back. While a pager has the terminal, an interrupt is for the pager.
+// untilSignal ends the screen on a signal, which restores the terminal. While a pager has
+// the terminal, an interrupt goes to the pager.
 func (d *pickerBackend) untilSignal(end func()) (stop func(), code *atomic.Int32) {
 	ch := make(chan os.Signal, 2)
 	signal.Notify(ch, os.Interrupt, syscall.SIGTERM)

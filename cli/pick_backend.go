@@ -236,7 +236,7 @@ func (d *pickerBackend) Restore(ctx context.Context, token string) error {
 	return err
 }
 
-// Offer is true once for each root.
+// Offer reports whether the picker should offer an import: once for each root.
 func (d *pickerBackend) Offer() bool { return d.store.Once("import") }
 
 // Import copies what all other tools have.

@@ -19,7 +19,7 @@ func (a *App) watched(ctx context.Context) (_ context.Context, done func()) {
 	return progress.With(ctx, func(at progress.State) { p.Show(at.What, at.Done, at.Of, counts(at)) }), p.Clear
 }
 
-// counts are the numbers of a piece of work.
+// counts is the progress of work as text: tasks, files, bytes.
 func counts(p progress.State) string {
 	text := fmt.Sprintf("%d tasks", p.Done)
 	if p.Of > 0 {

@@ -157,17 +157,17 @@ func (a *App) remotely(f func(*client.Client) error) (done bool, err error) {
 	return true, f(c)
 }
 
-// alone refuses --server for what is this machine's own affair. A server that the
-// environment or the settings name does not count: it is for the commands that can use one.
+// alone refuses --server for a command that concerns this machine only. It ignores a server
+// from the environment or the settings: that one is for the commands that can use it.
 func (a *App) alone(cmd *cobra.Command, _ []string) error {
 	if a.flags.server == "" {
 		return nil
 	}
-	return usage(cmd.CommandPath()+" --server "+a.flags.server, "it is about this machine, and a server has no part in it",
+	return usage(cmd.CommandPath()+" --server "+a.flags.server, "the command is for this machine only",
 		cmd.CommandPath()+" without --server")
 }
 
-// onlyHere marks a command, and those below it, as one that no server does.
+// onlyHere marks a command and its subcommands as ones that no server can run.
 func (a *App) onlyHere(cmd *cobra.Command) *cobra.Command {
 	cmd.PersistentPreRunE = a.alone
 	return cmd

@@ -91,7 +91,7 @@ func (a *App) request(cmd *cobra.Command, r *runFlags, words []string) (engine.R
 	return req, err
 }
 
-// address refuses what --base-url may not hold. The refusal does not repeat it.
+// address checks --base-url. The error does not repeat the value: it may hold a password.
 func (r *runFlags) address() error {
 	if err := wire.CheckAddress(r.baseURL); err != nil {
 		return usage("use --base-url", err.Error(), "--base-url http://127.0.0.1:11434/v1  # keys are set apart: roost auth set PROVIDER")
@@ -123,10 +123,10 @@ func (a *App) options(cmd *cobra.Command, r *runFlags) (engine.Request, error) {
 		return req, usage(path+" --approve "+r.approve, "there is no such policy", path+" --approve "+strings.Join(policies, "|"))
 	}
 	if r.effort != "" && !slices.Contains(api.Efforts, r.effort) {
-		return req, usage(path+" --effort "+r.effort, "there is no such word for it", path+" --effort "+strings.Join(api.Efforts, "|"))
+		return req, usage(path+" --effort "+r.effort, "there is no such value", path+" --effort "+strings.Join(api.Efforts, "|"))
 	}
 	if !slices.Contains([]string{"", api.StaleTell, api.StaleRead}, r.stale) {
-		return req, usage(path+" --stale "+r.stale, "there is no such word for it", path+" --stale tell|read")
+		return req, usage(path+" --stale "+r.stale, "there is no such value", path+" --stale tell|read")
 	}
 	switch n, err := strconv.Atoi(r.condenseAt); {
 	case r.condenseAt == "never":
@@ -138,7 +138,7 @@ func (a *App) options(cmd *cobra.Command, r *runFlags) (engine.Request, error) {
 	}
 	if cmd.Flags().Changed("max-tokens") {
 		if req.MaxTokens = r.maxTokens; r.maxTokens < 0 {
-			return req, usage(path, "a reply cannot have fewer than no tokens", path+" --max-tokens 32000")
+			return req, usage(path, "the number of tokens cannot be negative", path+" --max-tokens 32000")
 		} else if r.maxTokens == 0 {
 			req.MaxTokens = -1 // the model's own limit
 		}
@@ -177,12 +177,12 @@ func (a *App) prompt(words []string) (string, error) {
 	}
 	text := strings.TrimRight(string(data), "\r\n")
 	if strings.TrimSpace(text) == "" {
-		return "", usage("read the prompt from stdin", "there is nothing in it", "echo PROMPT | roost run -")
+		return "", usage("read the prompt from stdin", "stdin is empty", "echo PROMPT | roost run -")
 	}
 	return text, nil
 }
 
-// millis counts a begun millisecond: the least limit is none of 0.
+// millis rounds up to milliseconds: a small limit must not become 0, which means none.
 func millis(d time.Duration) int64 { return (d + time.Millisecond - 1).Milliseconds() }
 
 // limits is nil when no limit was given: the task keeps what it has. A flag of 0 removes a

@@ -42,13 +42,13 @@ func (a *App) rewindCommand() *cobra.Command {
 			fl := cmd.Flags()
 			if fl.Changed("delete") {
 				if fl.Changed("to") || fl.Changed("edit") || fl.Changed("keep-target") {
-					return usage("roost rewind --delete", "it takes one message out, and goes with no other change",
+					return usage("roost rewind --delete", "it removes one message, and excludes any other change",
 						"roost rewind "+args[0]+" --delete '"+remove+"'")
 				}
 				o.To, o.Delete = remove, true
 			}
 			if fl.Changed("edit") && (strings.TrimSpace(o.Edit) == "" || !fl.Changed("to") || o.KeepTarget) {
-				return usage("roost rewind --edit", "want the message whose place the new words take, and the words",
+				return usage("roost rewind --edit", "it needs the message to replace (--to) and the new words",
 					"roost rewind "+args[0]+" --to '#12' --edit \"new words\"")
 			}
 			if err := f.check(a, cmd, args[0]); err != nil {

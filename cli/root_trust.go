@@ -99,8 +99,8 @@ func (a *App) showTrust(r store.TrustReport, dry bool) error {
 	return nil
 }
 
-// receive lets a task go on that is not proven to be this root's own. On a terminal the person is
-// asked first when it holds something that would be obeyed.
+// receive lets a task continue that is not proven to be this root's own. If the task holds
+// open work or settings that would take effect, it first asks the user, on a terminal.
 func (a *App) receive(ctx context.Context, e *engine.Engine, req engine.Request) (engine.Request, error) {
 	_, err := e.Receive(ctx, req)
 	var held *engine.UntrustedError

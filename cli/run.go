@@ -91,14 +91,14 @@ func (a *App) resumeCommand() *cobra.Command {
 			}
 			if r.detach {
 				if len(args) == 0 || branch != "" {
-					return usage("roost resume --detach", "a task must be named, and a branch cannot be", "roost resume --detach ID")
+					return usage("roost resume --detach", "name a task, and no branch", "roost resume --detach ID")
 				}
 				req.Task = args[0]
 				return a.detach(cmd.Context(), req)
 			}
 			if r.far {
 				if len(args) == 0 || branch != "" {
-					return usage("roost resume --server", "a task must be named, and a branch cannot be",
+					return usage("roost resume --server", "name a task, and no branch",
 						"roost resume ID  # roost fork ID --branch NAME makes a task of a branch")
 				}
 				req.Task = args[0]
@@ -168,7 +168,7 @@ func (a *App) continueCommand() *cobra.Command {
 				}
 				if len(found.Items) == 0 {
 					return &Failure{Exit: ExitNotFound, Code: "task_not_found", Status: 404,
-						What: "find a task of " + folder, Why: "no task has it as its workspace", Try: "roost list"}
+						What: "find a task of " + folder, Why: "no task has this folder as its workspace", Try: "roost list"}
 				}
 				req.Task = found.Items[0].Source + ":" + found.Items[0].ID
 				return a.resume(cmd, &r, s, e, req)

@@ -21,7 +21,7 @@ import (
 	"github.com/roost-dev/roost/view"
 )
 
-// runStates are those that a run can have.
+// runStates are the states of a run.
 var runStates = []string{"queued", "running", "waiting", "completed", "failed", "cancelled", "interrupted"}
 
 func (a *App) runsCommand() *cobra.Command {
@@ -87,8 +87,8 @@ func set(query url.Values, name, value string) {
 	}
 }
 
-// documentOf gets a document from a server: with --json its own bytes are printed, else it is
-// shown.
+// documentOf gets a document from a server: with --json it prints the server's bytes, else it
+// calls show.
 func documentOf[T any](ctx context.Context, a *App, c *client.Client, path string, query url.Values, show func(T) error) error {
 	return exchange(ctx, a, c, client.Request{Method: http.MethodGet, Path: path, Query: query}, show)
 }

@@ -76,7 +76,7 @@ func (a *App) secrets() (*secrets, error) {
 	return &secrets{path, file}, err
 }
 
-// longestKey is more than any provider's.
+// longestKey bounds a key, in bytes: no provider's key is that long.
 const longestKey = 8 << 10
 
 // readKey takes a key from a prompt that does not show it, or from stdin.
@@ -89,7 +89,7 @@ func (a *App) readKey(ctx context.Context, of string) (string, error) {
 				Exit: ExitInput,
 				Code: "input_needed",
 				What: "read the key",
-				Why:  "--no-input, and stdin is a terminal",
+				Why:  "--no-input is set, and stdin is a terminal",
 				Try:  try,
 			}
 		}
@@ -108,13 +108,13 @@ func (a *App) readKey(ctx context.Context, of string) (string, error) {
 	case text == "":
 		return "", usage("roost auth set "+of, "there is no key on stdin", try)
 	case len(text) > longestKey, strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r >= 0x7f }):
-		return "", usage("roost auth set "+of, "what came is no key: it holds blanks or characters that no key has, or is too long", try)
+		return "", usage("roost auth set "+of, "the input is no key: it holds blanks or characters that no key has, or is too long", try)
 	}
 	return text, nil
 }
 
-// hidden asks on the terminal without showing what is typed. A signal gives the
-// terminal back as it was: it would stay silent otherwise.
+// hidden asks on the terminal without showing the input. On a signal it restores the
+// terminal, which would show no input afterwards otherwise.
 func (a *App) hidden(ctx context.Context, prompt string) (string, error) {
 	f, ok := a.In.(*os.File)
 	if !ok {
@@ -157,8 +157,8 @@ func (a *App) hidden(ctx context.Context, prompt string) (string, error) {
 	}
 }
 
-// ends are the last characters of a key, "" of one so short that they would give
-// half of it away.
+// ends returns the last characters of a key; "" for a key so short that they would reveal
+// half of it.
 func ends(key string) string {
 	if len(key) < 16 {
 		return ""

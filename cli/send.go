@@ -50,7 +50,7 @@ func (a *App) sendCommand() *cobra.Command {
 				m.Images = append(m.Images, url)
 			}
 			if m.Text == "" && len(m.Images) == 0 {
-				return usage("roost send", "there are no words", `roost send ID "words"`)
+				return usage("roost send", "no words were given", `roost send ID "words"`)
 			}
 			return a.withClient(cmd.Context(), func(c *client.Client, e *engine.Engine) error {
 				return a.send(cmd.Context(), c, e, args[0], m)

@@ -107,7 +107,7 @@ func (a *App) serve(cmd *cobra.Command, f serveFlags) error {
 			Exit: code,
 			Code: "stopped",
 			What: "the server was stopped",
-			Why:  "a signal asked for it; nothing is lost",
+			Why:  "a signal stopped it; nothing is lost",
 			Try:  "roost serve",
 		}
 	}
@@ -137,7 +137,7 @@ func (a *App) listen(ctx context.Context, root, address string) (net.Listener, e
 	return l, nil
 }
 
-// serverRuns is the refusal to start a second server of a root. Other errors stay.
+// serverRuns turns the error that a root already has a server into a Failure. Other errors stay.
 func serverRuns(err error) error {
 	var taken *server.TakenError
 	if !errors.As(err, &taken) {
@@ -191,7 +191,7 @@ func (f serveFlags) pair() (tls.Certificate, error) {
 // open is the refusal to serve in the clear where others are.
 func (f serveFlags) open() *Failure {
 	return &Failure{Exit: ExitConfig, Code: "tls_needed", What: "listen on " + f.listen,
-		Why: "others could reach it there, and without TLS anybody on the way could read the token and all tasks",
+		Why: "other machines can reach this address, and without TLS anyone in between could read the token and all tasks",
 		Try: "roost serve --listen " + f.listen + " --tls-cert FILE --tls-key FILE  # or listen on 127.0.0.1 and " +
 			"come by ssh -L 7878:127.0.0.1:7878"}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/roost-dev/roost/store"
 )
 
-// serving is what a server is made of.
+// serving holds the parts of a server that runs.
 type serving struct {
 	stop     *stopper
 	store    *store.Store

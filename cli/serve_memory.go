@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// memoryFloor is what a server may hold before its garbage is collected earlier than
-// usual. Runs come in bursts: with the collector left alone, what a burst leaves behind is
-// kept until as much again has come.
+// memoryFloor is how much memory a server may hold before the collector runs earlier than
+// usual. Runs come in bursts: without the limit, the garbage of a burst stays until as much
+// again has been allocated.
 const memoryFloor = 320 << 20
 
 // memoryFor is the soft limit for a server of which so many bytes are in use: the floor,

@@ -35,7 +35,7 @@ func (w *workFlags) add(cmd *cobra.Command) {
 func (w *workFlags) check() error {
 	switch {
 	case w.maxRuns < 1:
-		return usage("roost serve --max-runs", "fewer than one run at a time is none", "roost serve --max-runs 8")
+		return usage("roost serve --max-runs", "at least one run at a time is needed", "roost serve --max-runs 8")
 	case w.hold < 0 || w.drain < 0 || w.attempts < 0:
 		return usage("roost serve", "a time or number cannot be negative", "roost serve --hold 10m --drain-timeout 30s")
 	}

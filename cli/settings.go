@@ -210,7 +210,7 @@ func (a *App) modelName(provider, model string) string {
 	return a.abs(model)
 }
 
-// fills reports whether a setting stands for a flag of the command itself.
+// fills reports whether a setting provides the value of a flag of the command itself.
 func fills(cmd *cobra.Command, k config.Key) bool {
 	return k.Flag != "" && cmd.LocalNonPersistentFlags().Lookup(k.Flag) != nil && cmd.InheritedFlags().Lookup(k.Flag) == nil
 }

@@ -137,7 +137,7 @@ func (a *App) showElements(ctx context.Context, c *client.Client, id string, f s
 	return flushed(out)
 }
 
-// elements is a window of a history. Its items stay the bytes that they are: a message may be nested deeper
+// elements is a window of a history. Its items keep their bytes: a message may be nested deeper
 // than encoding/json reads.
 type elements struct {
 	items  []byte // a JSON array

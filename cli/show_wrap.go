@@ -33,7 +33,7 @@ func wrap(text string, columns int) []string {
 	}
 }
 
-// listMark is how wide the mark of a list's point is that a text begins with.
+// listMark is the width of the list mark at the beginning of a text, such as "- " or "1. "; 0 without one.
 func listMark(text string) int {
 	n := len(text) - len(strings.TrimLeft(text, "0123456789"))
 	if n > 0 && n < 4 && strings.HasPrefix(text[n:], ". ") {
@@ -45,8 +45,8 @@ func listMark(text string) int {
 	return 0
 }
 
-// fit cuts a text so that the first part takes at most so many columns. keep leaves
-// the blanks that it begins with.
+// fit cuts a text so that the first part takes at most so many columns. keep retains the
+// blanks at its beginning.
 func fit(text string, columns int, keep bool) (first, rest string) {
 	used, space, seen := 0, -1, !keep
 	for i, r := range text {

@@ -133,13 +133,13 @@ func sizeOf(n int64) string {
 	return fmt.Sprintf("%.1f %s", f, units[i])
 }
 
-// sourcesAdd names a folder in the setting sources. What was found without it is
-// found as before.
+// sourcesAdd adds a folder to the setting sources. Roost still finds the sources that it found
+// without the setting.
 func (a *App) sourcesAdd(ctx context.Context, given string) error {
 	dir := a.abs(given)
 	what := "read the tasks of " + dir
 	if strings.Contains(dir, ",") || strings.TrimSpace(dir) != dir {
-		return usage(what, "folders are listed with commas between them, so its name must have none, and no blanks at its ends",
+		return usage(what, "the setting separates folders by commas, so a name cannot hold a comma, nor begin or end with a blank",
 			"roost sources add LINK, with a symbolic link to it")
 	}
 	found, err := roofmt.Find(ctx, dir)
@@ -195,7 +195,7 @@ func (a *App) sourcesRemove(given string) error {
 			Code:   "not_found",
 			Status: 404,
 			What:   "take out the source " + dir,
-			Why:    "the setting sources does not name it; what is found by itself is left out by naming the others",
+			Why:    "the setting sources does not name it; to leave out a source that Roost finds, name the others",
 			Try:    "roost config set sources DIR,...",
 		}
 		for _, word := range named {

@@ -44,9 +44,9 @@ const (
 	doNothing
 )
 
-// stopper listens from now on. It does so before a run starts: between its start
-// and its first event a signal would else end the process unsaved, and leave its
-// commands behind.
+// stopper listens from now on. Call it before a run starts: otherwise a signal between the
+// start and the first event would end the process unsaved, and leave its commands
+// behind.
 func (a *App) stopper(ctx context.Context) *stopper { return a.stopperWith(ctx, a.stopping) }
 
 // stopperWith is stopper with another message for the first signal.
@@ -147,8 +147,8 @@ func (s *stopper) all(code int) {
 	s.stop()
 }
 
-// askFirst makes the first Ctrl-C ask as long as there is something to ask about.
-// The code that asks passes the answer to answered. nil ends that.
+// askFirst makes the first Ctrl-C ask what to stop, while about reports true; the code
+// that asks passes the answer to answered. With a nil about, Ctrl-C stops at once again.
 func (s *stopper) askFirst(about func() bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -213,7 +213,7 @@ func (a *App) stopping() {
 	fmt.Fprintln(a.Err, "\n"+text)
 }
 
-// signalExit is the exit code for a signal, as shells count it.
+// signalExit is the exit code for a signal, by the convention of shells.
 func signalExit(sig os.Signal) int {
 	switch sig {
 	case syscall.SIGTERM:

@@ -14,8 +14,8 @@ import (
 	"github.com/roost-dev/roost/view"
 )
 
-// leastTitle is how many columns a title gets in a narrow terminal, as long as there is
-// something else to leave out.
+// leastTitle is the minimal width of a title, in columns. A narrow terminal loses other
+// columns of the table first.
 const leastTitle = 20
 
 // table writes one line a task.

@@ -227,7 +227,7 @@ func (a *App) trashed(cmd *cobra.Command, c *client.Client, names []string) (out
 		case errors.As(err, &p) && p.Code == "task_not_found":
 			f := &Failure{
 				Exit: ExitNotFound, Code: "task_not_found", Status: 404,
-				What: "find " + name + " in the trash", Why: "nothing there goes by that name", Try: "roost trash list",
+				What: "find " + name + " in the trash", Why: "no deleted task has that name", Try: "roost trash list",
 			}
 			if t, err := c.Task(ctx, name); err == nil {
 				f.Why, f.Try = "it is not deleted: it is task "+t.ID+" of "+t.Source, "roost show "+shellWord(t.Source+":"+t.ID)

@@ -37,7 +37,7 @@ type trial struct {
 	checks    []check
 }
 
-// check is one thing that must hold after the restart.
+// check is one condition that must hold after the restart.
 type check struct {
 	Name   string `json:"name"`
 	OK     bool   `json:"ok"`

@@ -92,7 +92,7 @@ func (t *trial) check(ok bool, name, detail string, args ...any) {
 	t.checks = append(t.checks, check{Name: name, OK: ok, Detail: fmt.Sprintf(detail, args...)})
 }
 
-// judge holds what must be true after the restart against what is.
+// judge compares the state after the restart with what it must be.
 func (t *trial) judge(killed, resumed childRun, before, after onDisk) {
 	n := len(before.commits)
 	t.check(killed.seq <= uint64(n), "all that was shown was on disk", "shown up to commit %d, %d on disk", killed.seq, n)

@@ -229,7 +229,7 @@ func (a *App) actionText(d api.Action, when bool) string {
 	return text
 }
 
-// moveText is a deed that moved the histories.
+// moveText describes an action that moved the histories.
 func moveText(d api.Action) string {
 	text := map[string]string{"edit": "an edit; it took ", "remove": "the deletion of ", "branch": "going to another branch"}[d.Kind]
 	switch {

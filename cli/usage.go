@@ -122,8 +122,8 @@ func (a *App) showSpending(s api.Totals) error {
 // something else to leave out.
 const leastName = 16
 
-// narrow makes a table of what was spent fit into a terminal: the columns of the cache are
-// left out, and names are cut. With width 0 there is none.
+// narrow fits a table of costs into a terminal: it leaves out the columns of the cache, and
+// cuts names. Width 0 means no terminal.
 func narrow(rows [][]string, widths []int, width int) ([][]string, []int) {
 	rest := func() (all int) {
 		for _, w := range widths[1:] {

@@ -152,7 +152,7 @@ func (a *App) waitFailure(ctx context.Context, stop *stopper, id string, err err
 			Code: "timeout",
 			Task: id,
 			What: "wait for task " + id,
-			Why:  "it has not ended in the time that was given",
+			Why:  "it did not end within the given time",
 			Try:  "roost attach " + shellWord(id),
 		}
 	case stop.exit() != 0:

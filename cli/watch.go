@@ -101,8 +101,8 @@ func (w *watcher) ended(ctx context.Context) (engine.Outcome, error) {
 	return out, w.closeLeft(ctx)
 }
 
-// stopperFor listens to signals: for a run of this process like any run does, for
-// another's only to leave it.
+// stopperFor listens to signals: for a run of this process to stop it, for another process's
+// run only to stop following.
 func (a *App) stopperFor(ctx context.Context, here bool) *stopper {
 	if here {
 		return a.stopper(ctx)

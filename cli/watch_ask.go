@@ -84,7 +84,7 @@ func (w *watcher) askOpen(ctx context.Context, q *asking, run string) {
 	}
 }
 
-// still reports whether a question is open.
+// still reports whether a question is still open.
 func (q *asking) still(ctx context.Context, question string) bool {
 	open, err := q.w.c.Questions(ctx, q.id)
 	if err != nil {
@@ -103,7 +103,7 @@ func (q *asking) reply() <-chan questionReply { return q.out }
 
 func (q *asking) open() bool { return q.now != "" }
 
-// closed takes the question off the terminal when its answer came.
+// closed removes the question from the terminal after an answer came.
 func (q *asking) closed(e shownEvent) {
 	var c api.QuestionClosed
 	if json.Unmarshal(e.Data, &c) != nil {
@@ -125,7 +125,7 @@ func (q *asking) closed(e shownEvent) {
 	}
 }
 
-// end takes the question off the terminal.
+// end removes the question from the terminal.
 func (q *asking) end() {
 	if q.quit != nil {
 		q.quit()

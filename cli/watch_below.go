@@ -36,9 +36,9 @@ func (w *watcher) running(ctx context.Context, id string) *api.Run {
 	return nil
 }
 
-// below follows a subtask that works already, if there is one: from its run's start, or only
-// what comes where the task is followed like that. One whose own start was shown here, and whose
-// run was long in coming, is shown from its start.
+// below follows a subtask that already works, if there is one: from the start of its run, or,
+// if its task is followed from now on only, from now on. When its start was shown here and its
+// run came late, it is shown from the start of the run.
 func (w *watcher) below(ctx context.Context, id string, depth int) error {
 	r := w.running(ctx, id)
 	if r == nil {

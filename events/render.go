@@ -18,7 +18,7 @@ type Context struct {
 	messages []shownMessage
 }
 
-// shownMessage is what a stream shows of an event about a message.
+// shownMessage is an event about a message in the form that streams send.
 type shownMessage struct {
 	history task.History
 	ts      int64

@@ -219,7 +219,7 @@ func (a *archiver) file(root *os.Root, name, to string) error {
 	defer in.Close()
 	info, err := in.Stat()
 	if err != nil || !info.Mode().IsRegular() {
-		a.skip(filepath.Join(root.Name(), name), errors.Join(errors.New("it is no file any more"), err))
+		a.skip(filepath.Join(root.Name(), name), errors.Join(errors.New("it is no longer a file"), err))
 		return nil
 	}
 	full := to + "/" + escaped(name)
@@ -239,7 +239,7 @@ func (a *archiver) file(root *os.Root, name, to string) error {
 	return nil
 }
 
-// reading marks an error as one of the source and not of the archive.
+// reading wraps an error of reading a source file, as opposed to one of writing the archive.
 type reading struct {
 	r   io.Reader
 	ctx context.Context

@@ -92,7 +92,7 @@ func target(path string) (string, error) {
 			at = dir + string(filepath.Separator) + to
 		}
 	}
-	return "", errors.New("its links lead round in a circle")
+	return "", errors.New("its links form a loop")
 }
 
 // prefix begins the names of unfinished files.

@@ -108,7 +108,7 @@ func TestFileBehindALinkToNothing(t *testing.T) {
 	}
 	must(t, os.Symlink("round", filepath.Join(dir, "round")))
 	must(t, os.Symlink("nosuch/a", filepath.Join(dir, "lost")))
-	for link, want := range map[string]string{"round": "circle", "lost": "nosuch"} {
+	for link, want := range map[string]string{"round": "loop", "lost": "nosuch"} {
 		if err := ToFile(filepath.Join(dir, link), text, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", link, err)
 		}

@@ -69,7 +69,7 @@ func unpack(f *os.File, name string) ([]importer.Original, error) {
 		i, known := tasks[dir]
 		z, there := at[file.Path]
 		if !known || !there {
-			return nil, fmt.Errorf("%w: %s is in its list and not in it", ErrArchive, file.Path)
+			return nil, fmt.Errorf("%w: its list names %s, which it lacks", ErrArchive, file.Path)
 		}
 		entry := importer.ArchiveFile{
 			Path: inside, Size: file.Size, SHA256: file.SHA256, MTime: packed.File[z].Modified, Open: packed.File[z].Open,

@@ -63,7 +63,7 @@ func VerifyArchive(ctx context.Context, r io.ReaderAt, size int64) (Manifest, er
 		}
 	}
 	for name := range want {
-		return m, fmt.Errorf("%w: %s is in its list and not in it", ErrArchive, name)
+		return m, fmt.Errorf("%w: its list names %s, which it lacks", ErrArchive, name)
 	}
 	return m, nil
 }
