@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/store/overlay"
 )
 
@@ -55,9 +56,9 @@ func (d DeletedTask) QualifiedName() string {
 }
 
 // SummaryOfDeleted is the row of a deleted task, with its labels.
-func (s *Store) SummaryOfDeleted(ctx context.Context, d DeletedTask, table overlay.Table) Summary {
+func (s *Store) SummaryOfDeleted(ctx context.Context, d DeletedTask, table overlay.Table) api.Summary {
 	if d.missing {
-		sum := Summary{ID: d.Ref.ID, Source: d.Ref.Source, Path: d.Ref.Dir, Status: "idle"}.Filled()
+		sum := api.Summary{ID: d.Ref.ID, Source: d.Ref.Source, Path: d.Ref.Dir, Status: "idle"}.Filled()
 		ApplyLabels(&sum, table)
 		return sum
 	}

@@ -6,11 +6,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/roost-dev/roost/api"
 )
 
 // refs lists the task folders of every source, without those that were deleted in Roost. An overlay that cannot be read
 // hides nothing.
-func (s *Store) refs(ctx context.Context) ([]Ref, []SourceState, error) {
+func (s *Store) refs(ctx context.Context) ([]Ref, []api.SourceState, error) {
 	all, states, err := s.everyRef(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -31,15 +33,15 @@ func (s *Store) refs(ctx context.Context) ([]Ref, []SourceState, error) {
 }
 
 // everyRef lists every task folder of every source.
-func (s *Store) everyRef(ctx context.Context) ([]Ref, []SourceState, error) {
+func (s *Store) everyRef(ctx context.Context) ([]Ref, []api.SourceState, error) {
 	var out []Ref
-	var states []SourceState
+	var states []api.SourceState
 	list, err := s.sources(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, src := range list {
-		state := SourceState{Name: src.Name, Tool: src.Tool, Path: src.Path, State: readable, Folder: src.Tasks}
+		state := api.SourceState{Name: src.Name, Tool: src.Tool, Path: src.Path, State: readable, Folder: src.Tasks}
 		if src.err != nil {
 			state.State = unreachable + src.err.Error()
 		}
@@ -170,7 +172,7 @@ func (s *Store) find(ctx context.Context, given string) (found, all []Ref, err e
 
 // outOfReach is a note for a task that was not found: it may be in a storage that cannot be read now. It is "" when all
 // storages can be read.
-func outOfReach(states []SourceState) string {
+func outOfReach(states []api.SourceState) string {
 	for _, state := range states {
 		if strings.HasPrefix(state.State, unreachable) {
 			return "; it may lie in " + state.Path + ", which cannot be reached now"
@@ -242,4 +244,6 @@ func (s *Store) Refs(ctx context.Context) ([]Ref, error) {
 }
 
 // RefsAndSources is Refs, with the state of each source.
-func (s *Store) RefsAndSources(ctx context.Context) ([]Ref, []SourceState, error) { return s.refs(ctx) }
+func (s *Store) RefsAndSources(ctx context.Context) ([]Ref, []api.SourceState, error) {
+	return s.refs(ctx)
+}

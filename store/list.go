@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/catalog"
 	"github.com/roost-dev/roost/money"
 )
@@ -35,10 +36,10 @@ type Filter struct {
 
 // Listing is one page of a list and what was found in all.
 type Listing struct {
-	Items      []Summary
+	Items      []api.Summary
 	Depths     []int // of a tree: how many parents above each task are listed
 	NextCursor string
-	Sources    []SourceState
+	Sources    []api.SourceState
 	Copies     int // places that hold a copy of a task which the filter keeps in another place
 }
 
@@ -82,7 +83,7 @@ func (s *Store) List(ctx context.Context, f Filter) (Listing, error) {
 
 // SummaryOf reads one task, without its labels in the overlay. A task that cannot be read is a damaged task, not
 // an error.
-func (s *Store) SummaryOf(ctx context.Context, ref Ref) Summary {
+func (s *Store) SummaryOf(ctx context.Context, ref Ref) api.Summary {
 	sum, _ := s.derive(ctx, ref)
 	return sum
 }
@@ -103,7 +104,7 @@ func (f Filter) matcher() *matcher {
 }
 
 // Keeps reports whether a task passes the filter.
-func (f Filter) Keeps(t Summary) bool {
+func (f Filter) Keeps(t api.Summary) bool {
 	if t.Gone {
 		return false
 	}

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/catalog"
 	"github.com/roost-dev/roost/roofmt"
 )
@@ -217,7 +218,7 @@ func (s *Store) itemDigest(dir string) uint64 {
 }
 
 // encodeSummary is a row as the catalogue keeps it.
-func encodeSummary(t Summary) ([]byte, error) {
+func encodeSummary(t api.Summary) ([]byte, error) {
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)
 	enc.SetEscapeHTML(false)

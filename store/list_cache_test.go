@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/catalog"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store/intake"
@@ -30,7 +31,7 @@ func storageWith(t testing.TB, n int) (storage string) {
 	return storage
 }
 
-func titles(list []Summary) (out []string) {
+func titles(list []api.Summary) (out []string) {
 	for _, t := range list {
 		out = append(out, t.Title)
 	}
@@ -137,7 +138,7 @@ func TestUnreachableStorageKeepsItsTasks(t *testing.T) {
 				t.Errorf("a filter finds %d", len(again.Items))
 			}
 			check(t, os.Rename(storage+".away", storage))
-			if diff := cmp.Diff(was, pageBy(t, s, Filter{}), cmp.AllowUnexported(SourceState{})); diff != "" {
+			if diff := cmp.Diff(was, pageBy(t, s, Filter{}), cmp.AllowUnexported(api.SourceState{})); diff != "" {
 				t.Errorf("when it is back: -was +is\n%s", diff)
 			}
 			check(t, os.Rename(storage, storage+".away"))
@@ -255,7 +256,7 @@ func TestNoPlaceForRows(t *testing.T) {
 	check(t, os.Chmod(closed, 0o500))
 	for _, cache := range []string{filepath.Join(file, "cache"), taken, closed, filepath.Join(t.TempDir(), "not", "there")} {
 		for range 2 {
-			if diff := cmp.Diff(want, pageBy(t, cached(t, open(t, root, storage), cache), Filter{}), cmp.AllowUnexported(SourceState{})); diff != "" {
+			if diff := cmp.Diff(want, pageBy(t, cached(t, open(t, root, storage), cache), Filter{}), cmp.AllowUnexported(api.SourceState{})); diff != "" {
 				t.Errorf("%s: -want +got\n%s", cache, diff)
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/roofmt"
 )
 
@@ -39,7 +40,7 @@ func TestAListFromTheDisk(t *testing.T) {
 			files = append(files, filepath.Join(dir, roofmt.APIName))
 		}
 	}
-	first := func() []Summary {
+	first := func() []api.Summary {
 		s := must[*Store](t)(Open(Options{Root: t.TempDir(), Cache: t.TempDir(), Sources: []string{storage}}))
 		return pageBy(t, s, Filter{}).Items
 	}

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/progress"
 	"github.com/roost-dev/roost/store/overlay"
 
@@ -25,7 +26,7 @@ import (
 type entry struct {
 	row      *catalog.Row
 	base     *catalog.Row // without the overlay's labels; nil when it has none
-	sum      *Summary     // when this list read the task
+	sum      *api.Summary // when this list read the task
 	src      int32        // index of its source
 	lost     bool         // its source cannot be reached; the row is what the last list knew
 	fresh    bool         // this list read it, and the row can be kept
@@ -39,7 +40,7 @@ type lines struct {
 	s       *Store
 	known   *listCache
 	srcs    []Source
-	states  []SourceState
+	states  []api.SourceState
 	marks   overlay.Table
 	all     []entry
 	from    []int               // where the lines of each source begin, and where the last ones end
@@ -103,7 +104,7 @@ func (l *lines) knownOf(i int) *catalog.SourceRows {
 
 // place adds the tasks of one source, as they were known.
 func (l *lines) place(i int, src Source) {
-	state := SourceState{Name: src.Name, Tool: src.Tool, Path: src.Path, State: readable, Folder: src.Tasks}
+	state := api.SourceState{Name: src.Name, Tool: src.Tool, Path: src.Path, State: readable, Folder: src.Tasks}
 	if src.err != nil {
 		state.State = unreachable + src.err.Error()
 	}
@@ -311,7 +312,7 @@ func (l *lines) readOne(ctx context.Context, ln *entry) {
 		return
 	}
 	if bytes.Contains(whole, []byte(`\ufffd`)) { // so JSON writes what is no text
-		var back Summary
+		var back api.Summary
 		if json.Unmarshal(whole, &back) != nil || !reflect.DeepEqual(back, sum) {
 			return // it would come back as another name
 		}
@@ -331,14 +332,14 @@ type derivation struct {
 
 // derive reads one task, without its labels in the overlay; what fails to be read
 // is a damaged task, not an error.
-func (s *Store) derive(ctx context.Context, ref Ref) (Summary, derivation) {
+func (s *Store) derive(ctx context.Context, ref Ref) (api.Summary, derivation) {
 	var from derivation
 	_, from.held = filelog.Holder(ref.Log)
 	v, err := s.read(ctx, ref, false)
 	if err != nil {
-		return Summary{
+		return api.Summary{
 			ID: ref.ID, Source: ref.Source, Tool: ref.Tool, Path: ref.Dir, Status: "idle",
-			Damaged: []Damage{{File: ref.Dir, Problem: ReadProblem(ref, err)}}, Gone: vanished(ref),
+			Damaged: []api.Damage{{File: ref.Dir, Problem: ReadProblem(ref, err)}}, Gone: vanished(ref),
 		}.Filled(), derivation{failed: true}
 	}
 	sum := v.Summary
@@ -349,7 +350,7 @@ func (s *Store) derive(ctx context.Context, ref Ref) (Summary, derivation) {
 		from.unfinished = run.Waiting == "" && run.Outcome == "" && !run.Waits()
 	}
 	if err := v.Close(); err != nil {
-		sum.Damaged = append(sum.Damaged, Damage{File: ref.Dir, Problem: err.Error()})
+		sum.Damaged = append(sum.Damaged, api.Damage{File: ref.Dir, Problem: err.Error()})
 		from.failed = true
 	}
 	v.State.Release() // the row has all that was wanted of it
@@ -360,7 +361,7 @@ func (s *Store) derive(ctx context.Context, ref Ref) (Summary, derivation) {
 }
 
 // rowOf is what a list needs of a row to choose and order it.
-func rowOf(t *Summary) catalog.Row {
+func rowOf(t *api.Summary) catalog.Row {
 	return catalog.Row{
 		ID: t.ID, Title: t.Title, TS: t.TS, Cost: t.Usage.Micros(), Priced: t.Usage.Cost != nil,
 		Tokens: t.Usage.Tokens(), Size: t.Size, Empty: t.Empty, Damaged: len(t.Damaged) > 0, Pinned: t.Pinned,
@@ -378,7 +379,7 @@ func (l *lines) mark() {
 		if _, ok := l.marks[overlay.Key{Source: l.srcs[ln.src].Name, ID: ln.row.ID}]; !ok {
 			continue
 		}
-		t := Summary{ID: ln.row.ID, Source: l.srcs[ln.src].Name, Title: ln.row.Title, Tags: ln.row.Tags, Pinned: ln.row.Pinned}
+		t := api.Summary{ID: ln.row.ID, Source: l.srcs[ln.src].Name, Title: ln.row.Title, Tags: ln.row.Tags, Pinned: ln.row.Pinned}
 		ApplyLabels(&t, l.marks)
 		row := *ln.row
 		ln.base = ln.row
@@ -389,9 +390,9 @@ func (l *lines) mark() {
 
 // summaries are the rows of some lines as they are shown. To decode one takes tens of
 // microseconds, which all cores share.
-func (l *lines) summaries(ctx context.Context, list []*entry) []Summary {
+func (l *lines) summaries(ctx context.Context, list []*entry) []api.Summary {
 	l.load(ctx, list)
-	out := make([]Summary, len(list))
+	out := make([]api.Summary, len(list))
 	var next atomic.Int64
 	var all sync.WaitGroup
 	for range min(runtime.GOMAXPROCS(0), (len(list)+3)/4) {
@@ -425,20 +426,20 @@ func (l *lines) load(ctx context.Context, list []*entry) {
 
 // summary is the row of a line as it is shown. A task whose kept row cannot be read is
 // read again.
-func (l *lines) summary(ctx context.Context, ln *entry) Summary {
-	var t Summary
+func (l *lines) summary(ctx context.Context, ln *entry) api.Summary {
+	var t api.Summary
 	switch {
 	case ln.sum != nil:
 		t = *ln.sum
 	case ln.row.Summary != nil && json.Unmarshal(ln.row.Summary, &t) == nil:
 	case ln.lost:
 		ref := l.ref(ln)
-		t = Summary{ID: ref.ID, Source: ref.Source, Tool: ref.Tool, Path: ref.Dir, Status: "idle"}.Filled()
+		t = api.Summary{ID: ref.ID, Source: ref.Source, Tool: ref.Tool, Path: ref.Dir, Status: "idle"}.Filled()
 	default:
 		t, _ = l.s.derive(ctx, l.ref(ln))
 	}
 	if ln.lost {
-		t.Damaged = append(t.Damaged, Damage{
+		t.Damaged = append(t.Damaged, api.Damage{
 			File: t.Path, Problem: "its storage cannot be reached: " + l.srcs[ln.src].err.Error(), Recovered: "what the last list knew of it",
 		})
 	}
@@ -448,7 +449,7 @@ func (l *lines) summary(ctx context.Context, ln *entry) Summary {
 }
 
 // tally counts the tasks of each source.
-func (l *lines) tally() []SourceState {
+func (l *lines) tally() []api.SourceState {
 	for i := range l.all {
 		ln := &l.all[i]
 		if ln.hidden {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/journal/filelog"
 	"github.com/roost-dev/roost/store/overlay"
@@ -24,7 +25,7 @@ func (s *Store) Overlay(ctx context.Context) (overlay.Table, error) {
 }
 
 // ApplyLabels puts the title, tags and pin that the overlay has of a task into its row. It may be done again.
-func ApplyLabels(t *Summary, table overlay.Table) {
+func ApplyLabels(t *api.Summary, table overlay.Table) {
 	have, ok := table[overlay.Key{Source: t.Source, ID: t.ID}]
 	if !ok || t.Source == OwnSource {
 		return

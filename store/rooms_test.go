@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"testing"
+
+	"github.com/roost-dev/roost/api"
 )
 
 // Rooms are verbs of packages that import this one, for tests of this package. A file of package store_test sets them.
@@ -42,7 +44,7 @@ func checkWith(t testing.TB, s *Store, ids ...string) CheckReport {
 // branch that holds what it was before; Nothing: there was nothing to undo.
 type UndoneAction struct {
 	Kind, By, Branch string
-	Gone             *MessageCounts
+	Gone             *api.MessageCounts
 	Nothing          bool
 }
 

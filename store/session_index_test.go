@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -37,9 +38,9 @@ func clineIndex(t *testing.T) (data, dir string, db *sql.DB) {
 	return data, dir, db
 }
 
-func byID(t *testing.T, s *Store) map[string]Summary {
+func byID(t *testing.T, s *Store) map[string]api.Summary {
 	t.Helper()
-	out := map[string]Summary{}
+	out := map[string]api.Summary{}
 	for _, item := range must[Listing](t)(s.List(context.Background(), Filter{})).Items {
 		out[item.ID] = item
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/catalog"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/roofmt"
@@ -26,9 +27,9 @@ const streamChunk = 16
 type Partial struct {
 	// Items are the rows that were read since the partial before, in no order. Those of
 	// the last partial are all, as List gives them with a zero Filter.
-	Items   []Summary
-	Sources []SourceState // damaged and empty tasks are counted as far as they are known
-	Read    int           // tasks that are known
+	Items   []api.Summary
+	Sources []api.SourceState // damaged and empty tasks are counted as far as they are known
+	Read    int               // tasks that are known
 	Of      int
 	Whole   bool // this is the last one
 }

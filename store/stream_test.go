@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/catalog"
 )
 
@@ -139,7 +140,7 @@ func TestStreamGoesByTheIndex(t *testing.T) {
 	}
 }
 
-func ids(list []Summary) (out []string) {
+func ids(list []api.Summary) (out []string) {
 	for _, t := range list {
 		out = append(out, t.ID)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/journal/filelog"
 	"github.com/roost-dev/roost/roofmt"
@@ -18,21 +19,21 @@ import (
 )
 
 // summarise gives a task's row. Everything in it is derived.
-func summarise(v *View) Summary {
+func summarise(v *View) api.Summary {
 	s, ref := v.State, v.Ref
 	name, err := title(s)
 	if err != nil {
 		s.Problems = append(s.Problems, task.Problem{Reason: err.Error()})
 	}
 	tasks, _ := roofmt.PlaceOf(ref.Dir)
-	sum := Summary{
+	sum := api.Summary{
 		ID: ref.ID, Source: ref.Source, Tool: ref.Tool, Origin: s.Origin,
 		Root: filepath.Dir(tasks), Path: ref.Dir,
 		Number: s.Number, Title: name,
 		Workspace: s.Settings.Workspace, Mode: s.Settings.Mode,
 		Provider: s.Settings.Provider, Model: s.Settings.Model,
 		ParentID: s.Parent, RootID: s.RootTask,
-		Messages: MessageCounts{UI: len(s.UI()), API: len(s.API())},
+		Messages: api.MessageCounts{UI: len(s.UI()), API: len(s.API())},
 		Tags:     slices.Clone(s.Tags), Pinned: s.Pinned,
 		OpenQuestions: len(s.Questions),
 		Pending:       len(v.Pending) > 0,
@@ -94,7 +95,7 @@ func summarise(v *View) Summary {
 			if v.Log != nil {
 				continue // the journal is the truth; the files are made again from it
 			}
-			sum.Damaged = append(sum.Damaged, Damage{File: filepath.Join(ref.Dir, loss.File), Problem: loss.Problem, Recovered: loss.Recovered})
+			sum.Damaged = append(sum.Damaged, api.Damage{File: filepath.Join(ref.Dir, loss.File), Problem: loss.Problem, Recovered: loss.Recovered})
 		}
 		sum.Empty = v.Log == nil && v.Folder.Empty()
 		if v.Log == nil && len(intake.Item(v.Folder)) == 0 && !sum.Empty {
@@ -103,7 +104,7 @@ func summarise(v *View) Summary {
 	}
 	for _, p := range s.Problems {
 		if v.Log != nil {
-			sum.Damaged = append(sum.Damaged, Damage{
+			sum.Damaged = append(sum.Damaged, api.Damage{
 				File: filepath.Join(ref.Log, "journal.jsonl"), Problem: p.Reason,
 				Lost: lost(p),
 			})
@@ -111,7 +112,7 @@ func summarise(v *View) Summary {
 	}
 	for _, change := range v.Pending {
 		if change.Refused != "" {
-			sum.Damaged = append(sum.Damaged, Damage{
+			sum.Damaged = append(sum.Damaged, api.Damage{
 				File: filepath.Join(ref.Dir, change.File), Problem: change.Refused,
 				Recovered: "all messages are in the journal",
 			})
@@ -257,12 +258,12 @@ func Timestamp(ms int64) *string {
 	return &text
 }
 
-func received(s *task.State) *Received {
+func received(s *task.State) *api.Received {
 	r := s.Received
 	if r == nil || r.Kept {
 		return nil
 	}
-	return &Received{
+	return &api.Received{
 		From: r.From, At: Timestamp(r.At), Approve: r.Had.Approve, Allow: r.Had.Allow, AllowTools: r.Had.Tools, BaseURL: r.Had.BaseURL,
 		Queue: len(r.Queue), Questions: r.Questions, Answers: r.Answers, Notes: r.Notes(s.Settings),
 	}

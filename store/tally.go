@@ -15,7 +15,7 @@ const (
 )
 
 // judge sets the state that follows from the counts.
-func judge(src *SourceState) {
+func judge(src *api.SourceState) {
 	if src.State != readable || src.Damaged == 0 && src.Problem == "" {
 		return
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"path/filepath"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/catalog"
 )
 
@@ -71,7 +72,7 @@ func (s *Store) wrongRows(ctx context.Context) ([]Mismatch, error) {
 	}
 	var out []Mismatch
 	seen := map[string]bool{}
-	about := func(t Summary, problem string) {
+	about := func(t api.Summary, problem string) {
 		out = append(out, Mismatch{
 			ID:      t.ID,
 			Path:    t.Path,

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store/fold"
@@ -18,7 +19,7 @@ import (
 type View struct {
 	Ref     Ref
 	State   *task.State
-	Summary Summary
+	Summary api.Summary
 	Log     journal.Reader  // nil while the task has no journal
 	Folder  *roofmt.Folder  // nil when there is none, or when its histories are as we wrote them
 	Pending []intake.Change // what another program changed, folded into State and not taken in yet

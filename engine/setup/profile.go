@@ -110,7 +110,7 @@ func (r Resolver) ResolveProfile(source, id string, has task.Settings, c Choice)
 		name = cmp.Or(c.StandIn, r.Config.SourceProfiles[source])
 		if name == "" && c.Fallback && r.useDefaultProvider(&c) {
 			answers := cmp.Or(c.Profile, c.Provider)
-			notes = append(notes, fmt.Sprintf("the task's profile %q is not known here: %s is asked in its place, as for new "+
+			notes = append(notes, fmt.Sprintf("the task's profile %q is not known here: %s is used in its place, as for new "+
 				"tasks", has.Profile, answers))
 			if c.keepName = c.Profile != ""; c.keepName && c.Mode == "" {
 				c.Mode = has.Mode
@@ -120,7 +120,7 @@ func (r Resolver) ResolveProfile(source, id string, has task.Settings, c Choice)
 		if name == "" {
 			return c, nil, &UnknownProfileError{Task: id, Source: source, Profile: has.Profile}
 		}
-		notes = append(notes, fmt.Sprintf("the task's profile %q is not known here: %s is asked in its place, as set for "+
+		notes = append(notes, fmt.Sprintf("the task's profile %q is not known here: %s is used in its place, as set for "+
 			"%s", has.Profile, name, source))
 		if _, is := r.Config.Profiles[name]; !is {
 			if _, is := providers[name]; is || name == "script" {

@@ -182,7 +182,7 @@ func TestExpensesAddUpProperty(t *testing.T) {
 			rows = append(rows, requestRow(i+1, rapid.SampledFrom([]string{"0.1", "0.2", "1e-7", "-3", "1e300", "0.0000005", `\"x\"`, "123456.7890125"}).Draw(t, "cost")))
 		}
 		v := &store.View{State: spentState(t, rows, ledger)}
-		v.Summary = store.Summary{TS: storetest.TS0, Usage: cost.TallyOf(v.State).Usage()}
+		v.Summary = api.Summary{TS: storetest.TS0, Usage: cost.TallyOf(v.State).Usage()}
 		list, err := foreignExpenses(v)
 		if err != nil {
 			t.Fatal(err)
