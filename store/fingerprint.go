@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/catalog"
+	"github.com/roost-dev/roost/internal/dirstat"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store/intake"
 	"github.com/roost-dev/roost/store/projection"
@@ -21,15 +22,9 @@ import (
 // than a process that watches all the time. Where there are very many tasks, files that
 // a tool is unlikely to write in place are asked for less often: see list_pace.go.
 
-// fileStat is what stat returns.
-type fileStat struct {
-	mode, inode      uint64
-	size             int64
-	written, changed int64 // nanoseconds since 1970
-}
-
-func (s fileStat) mix(digest uint64) uint64 {
-	for _, n := range [...]uint64{s.mode, uint64(s.size), s.inode, uint64(s.written), uint64(s.changed)} {
+// mix adds the state of a file to a digest.
+func mix(digest uint64, s dirstat.File) uint64 {
+	for _, n := range [...]uint64{s.Mode, uint64(s.Size), s.Inode, uint64(s.Written), uint64(s.Changed)} {
 		digest = catalog.Mix(digest, n)
 	}
 	return digest
@@ -48,23 +43,23 @@ type fingerprint struct {
 	failed  bool   // one of them could not be asked for
 }
 
-func (f *fingerprint) add(d *dirHandle, name string, follow bool) {
-	s, err := d.stat(name, follow)
+func (f *fingerprint) add(d *dirstat.Dir, name string, follow bool) {
+	s, err := d.Stat(name, follow)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		f.digest = catalog.Mix(f.digest, 1)
 	case err != nil:
 		f.failed = true
 	default:
-		f.digest, f.newest = s.mix(f.digest), max(f.newest, s.changed)
+		f.digest, f.newest = mix(f.digest, s), max(f.newest, s.Changed)
 		if !follow {
-			f.written = max(f.written, s.written)
+			f.written = max(f.written, s.Written)
 		}
 	}
 }
 
 // folder adds a task's folder and its journal, which is the first file where there is one.
-func (f *fingerprint) folder(d *dirHandle, dir, names string) {
+func (f *fingerprint) folder(d *dirstat.Dir, dir, names string) {
 	f.add(d, dir, true)
 	if first, _, _ := strings.Cut(names, "\x00"); first == journalName {
 		f.add(d, dir+"/"+first, false)
@@ -72,7 +67,7 @@ func (f *fingerprint) folder(d *dirHandle, dir, names string) {
 }
 
 // files adds the files that are named, without the journal.
-func (f *fingerprint) files(d *dirHandle, dir, names string) {
+func (f *fingerprint) files(d *dirstat.Dir, dir, names string) {
 	for names != "" {
 		var name string
 		switch name, names, _ = strings.Cut(names, "\x00"); {
@@ -97,14 +92,14 @@ func manifestOf(file string) string { return filepath.Base(filepath.Dir(file)) +
 
 // taskDirs are the folders that the tasks of a source are in.
 type taskDirs struct {
-	tasks *dirHandle
-	logs  *dirHandle        // nil: no task of it was continued, or they are the same folders
+	tasks *dirstat.Dir
+	logs  *dirstat.Dir      // nil: no task of it was continued, or they are the same folders
 	has   map[string]bool   // which tasks have a folder among the logs
 	at    map[string]string // where those are that have no folder of their own
 }
 
 func (s *Store) taskDirs(src Source) (t taskDirs, err error) {
-	if t.tasks, err = openDir(src.Tasks); err != nil || src.Own {
+	if t.tasks, err = dirstat.Open(src.Tasks); err != nil || src.Own {
 		return t, err
 	}
 	for id, dir := range src.at {
@@ -123,7 +118,7 @@ func (s *Store) taskDirs(src Source) (t taskDirs, err error) {
 		return t, nil
 	}
 	if err == nil {
-		t.logs, err = openDir(dir)
+		t.logs, err = dirstat.Open(dir)
 	}
 	t.has = map[string]bool{}
 	for _, e := range entries {
@@ -133,8 +128,8 @@ func (s *Store) taskDirs(src Source) (t taskDirs, err error) {
 }
 
 func (t taskDirs) close() {
-	t.tasks.close()
-	t.logs.close()
+	t.tasks.Close()
+	t.logs.Close()
 }
 
 // fingerprint is that of one task: of its folders and journal, and closely also of the
@@ -236,14 +231,14 @@ func (t taskDirs) sizes(id string) uint64 {
 		return 0
 	}
 	for _, name := range HistoryNames(id) {
-		s, err := t.tasks.stat(id+"/"+name, false)
+		s, err := t.tasks.Stat(id+"/"+name, false)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			digest = catalog.Mix(digest, 1)
-		case err != nil || !s.regular():
+		case err != nil || !s.Regular():
 			return 0
 		default:
-			digest = catalog.Mix(catalog.Mix(digest, 2), uint64(s.size))
+			digest = catalog.Mix(catalog.Mix(digest, 2), uint64(s.Size))
 		}
 	}
 	return digest | 1

@@ -19,6 +19,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/roost-dev/roost/catalog"
+	"github.com/roost-dev/roost/internal/dirstat"
 	"github.com/roost-dev/roost/internal/progress"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/task"
@@ -234,7 +235,7 @@ func TestEveryChangeOfAnOldTaskShows(t *testing.T) {
 					t.Errorf("%s %s, after that: -without +with rows\n%s", filepath.Base(path), writer, diff)
 				}
 			})
-			if late == 0 && name == "Roo" && foldersShowNames {
+			if late == 0 && name == "Roo" && dirstat.FoldersShowNames {
 				t.Error("every list looked at everything, so this tells nothing")
 			}
 		})
@@ -258,7 +259,7 @@ func TestWarmTasksAreLookedAtClosely(t *testing.T) {
 	for i := range 3 {
 		check(t, inPlace(path(i), []byte(strings.ReplaceAll(array(uiRow(i, "do "+string(rune('0'+i)))), "do", "DO"))))
 	}
-	if got := titles(pageBy(t, s, Filter{}).Items); foldersShowNames && !cmp.Equal(got, []string{"DO 2", "do 1", "do 0"}) {
+	if got := titles(pageBy(t, s, Filter{}).Items); dirstat.FoldersShowNames && !cmp.Equal(got, []string{"DO 2", "do 1", "do 0"}) {
 		t.Errorf("%q", got)
 	}
 	if found := s.VerifyRows(context.Background()); len(found) > 0 {
@@ -282,11 +283,11 @@ func TestWhatIsNotedOfAComparison(t *testing.T) {
 	if _, err := s.List(progress.With(ctx, func(progress.State) { cancel() }), Filter{}); err == nil || noted() {
 		t.Errorf("a list that was cancelled: %v, noted %v", err, noted())
 	}
-	if pageBy(t, s, Filter{}); noted() != foldersShowNames {
+	if pageBy(t, s, Filter{}); noted() != dirstat.FoldersShowNames {
 		t.Error("not noted")
 	}
 	check(t, inPlace(filepath.Join(storage, "tasks", "task-000", roofmt.UIName), []byte(array(uiRow(0, "DO 0")))))
-	if got := titles(pageBy(t, s, Filter{}).Items); slices.Contains(got, "DO 0") && foldersShowNames {
+	if got := titles(pageBy(t, s, Filter{}).Items); slices.Contains(got, "DO 0") && dirstat.FoldersShowNames {
 		t.Error("every list compares every file, so this shows nothing")
 	}
 	db := must[*catalog.DB](t)(catalog.Open(context.Background(), cache))

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/roost-dev/roost/internal/dirstat"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store/projection"
 )
@@ -40,7 +41,7 @@ var usualPace = pace{few: 2000, every: 30 * time.Second, warm: 24 * time.Hour}
 // compareClosely reports whether this list compares every file of a source.
 func (l *lines) compareClosely(i, tasks int) bool {
 	known := l.knownOf(i)
-	if l.doctor || known == nil || !foldersShowNames || tasks <= l.s.pace.few {
+	if l.doctor || known == nil || !dirstat.FoldersShowNames || tasks <= l.s.pace.few {
 		return true
 	}
 	if !l.srcs[i].Own && (l.indexes[i] == 0 || l.indexes[i] != known.Indexes) {

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/roost-dev/roost/catalog"
+	"github.com/roost-dev/roost/internal/dirstat"
 	"github.com/roost-dev/roost/journal/filelog"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store/projection"
@@ -86,11 +87,11 @@ func (st *stamping) folder(dir string) error {
 		}
 		return err
 	}
-	p, err := openDir(dir)
+	p, err := dirstat.Open(dir)
 	if err != nil {
 		return err
 	}
-	defer p.close()
+	defer p.Close()
 	for _, e := range entries {
 		name := e.Name()
 		if slices.Contains(derivedNames, name) || strings.HasPrefix(name, projection.TempPrefix) {
@@ -106,26 +107,26 @@ func (st *stamping) folder(dir string) error {
 }
 
 func (st *stamping) file(dir, name string) error {
-	p, err := openDir(dir)
+	p, err := dirstat.Open(dir)
 	if err != nil {
 		return err
 	}
-	defer p.close()
+	defer p.Close()
 	return st.add(p, name)
 }
 
-func (st *stamping) add(p *dirHandle, name string) error {
-	now, err := p.stat(name, false)
+func (st *stamping) add(p *dirstat.Dir, name string) error {
+	now, err := p.Stat(name, false)
 	if err != nil {
 		return err
 	}
 	st.mixText(name)
-	if !now.regular() {
-		st.mix(now.mode) // what is in it, or where it leads to, is not looked at
+	if !now.Regular() {
+		st.mix(now.Mode) // what is in it, or where it leads to, is not looked at
 		return nil
 	}
-	st.one, st.two = now.mix(st.one), now.mix(st.two)
-	st.newest = max(st.newest, now.changed)
+	st.one, st.two = mix(st.one, now), mix(st.two, now)
+	st.newest = max(st.newest, now.Changed)
 	return nil
 }
 

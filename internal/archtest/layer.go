@@ -26,7 +26,7 @@ var layers = [][]string{
 	{"workspace"},
 	{"store"},
 	{"journal", "task", "roofmt", "usage", "catalog", "content"},
-	{"api", "internal/progress"},
+	{"api", "internal/progress", "internal/dirstat"},
 	{"esjson", "money", "redact", "workspace/terminal", "internal/failpoint", "internal/inputfile",
 		"internal/filelock", "internal/atomicfile", "internal/keyed", "internal/process", "internal/conformance", "internal/mcptest"},
 }
