@@ -100,7 +100,7 @@ func (b *batch) markAnswered(d *draft, row uint64, ask tool.Ask) {
 	}
 }
 
-// shownRow finds the row that an earlier run showed for this call.
+// shownRow finds the row with which an earlier run showed this call to the user.
 func (b *batch) shownRow(c *task.Call) *task.Message {
 	s := b.agent.state()
 	id := c.UI

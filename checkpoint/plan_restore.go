@@ -248,7 +248,7 @@ func (i Item) judged(rule Rule) Item {
 	return i
 }
 
-// whose describes who changed a file with a conflict.
+// whose names the program or user that changed a file with a conflict.
 func (i Item) whose() string {
 	if i.Doubt {
 		return "it changed while a command ran, by the command or by another program"

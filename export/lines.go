@@ -102,7 +102,7 @@ func (l *Lines) one(one Element, answer view.Item, answered bool) []view.Line {
 	return lines
 }
 
-// room bounds the lines of a body: text is shown whole, output cut, reasoning folded.
+// room bounds the lines of a body: 0 = all of them, -1 = folded.
 func (l *Lines) room(c view.Class) int {
 	if l.options.Whole {
 		return 0

@@ -77,7 +77,7 @@ func keyOf(a *asked) (string, *api.Problem) {
 	return key, nil
 }
 
-// once carries out a request unless its key has been used, and gives the same answer again.
+// once carries out a request with an idempotency key. A request whose key was used before gets the first answer again.
 func (s *Server) once(w http.ResponseWriter, a *asked, key string) *api.Problem {
 	a.identity = identityOf(key)
 	one, done, err := s.keyed.begin(a.Context(), key, a.Method+" "+a.URL.Path, fingerprintOf(a))

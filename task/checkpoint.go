@@ -201,7 +201,7 @@ func (s *State) saveCheckpoint(e CheckpointSaved, c journal.Commit) error {
 	return nil
 }
 
-// beginRestore notes an intent. One before it whose end is not in the log is lost.
+// beginRestore records that a restore begins. It replaces an earlier restore without an end in the log.
 func (s *State) beginRestore(e RestoreBegun, c journal.Commit) {
 	s.Restoring = &Restoring{RestoreBegun: e, Seq: c.Seq, At: c.At}
 }

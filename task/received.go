@@ -88,7 +88,7 @@ func (s Settings) Proposed() Settings {
 	return s
 }
 
-// Trusting are the settings with what Proposed takes away from those that the log had.
+// Trusting are the settings with the policy, address and limits of had, which Proposed removes.
 func (s Settings) Trusting(had Settings) Settings {
 	s.BaseURL, s.Account, s.Limits = had.BaseURL, had.Account, had.Limits
 	s.Approve, s.Allow, s.Deny, s.Tools, s.AskTools, s.DenyTools = had.Approve, had.Allow, had.Deny, had.Tools, had.AskTools, had.DenyTools

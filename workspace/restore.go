@@ -354,7 +354,7 @@ func restorable(rel string) bool {
 	return !slices.Contains(strings.Split(strings.ToLower(plainNames(filepath.ToSlash(rel))), "/"), ".git")
 }
 
-// entryAtAbs returns what an absolute path in the workspace holds.
+// entryAtAbs describes the file at an absolute path in the workspace.
 func (w *Workspace) entryAtAbs(ctx context.Context, abs string) (Entry, error) {
 	base, rest, err := w.deepestExisting(filepath.Dir(abs))
 	switch {

@@ -482,7 +482,7 @@ func (m *model) take() {
 	m.ed.place = f.at
 }
 
-// draw prints what is new, and draws the rows below it.
+// draw prints new lines, and then the rows at the bottom of the screen.
 func (m *model) draw() {
 	if m.away {
 		return

@@ -239,7 +239,7 @@ func (o *output) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// next is the line that is finished, when it is to be shown now.
+// next returns the next finished line that can be shown now.
 func (o *output) next() (string, bool) {
 	text := Safe(strings.TrimRight(terminal.Erase(terminal.Overwrite(terminal.Plain(string(o.line)))), " \r"))
 	o.line = o.line[:0]

@@ -148,7 +148,7 @@ func (m *Model) paint(style view.Style, text string) string {
 // age is how long ago a task changed.
 func (m *Model) age(ts int64) string { return term.AgeOf(m.o.Now(), ts) }
 
-// shortAge is age in four columns: its year stands for a day that is yet to come.
+// shortAge is age in at most four columns. For a time in the future it shows the year.
 func (m *Model) shortAge(ts int64) string {
 	age := m.age(ts)
 	if year, _, day := strings.Cut(age, "-"); day && year != "" {

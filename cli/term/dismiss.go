@@ -47,7 +47,7 @@ func (p *Prompter) Dismiss() {
 	p.Forget()
 }
 
-// settle drops what was typed between a question that was taken off and the next one.
+// settle drops input that the user typed between a dismissed question and the next one.
 func (p *Prompter) settle(ctx context.Context) {
 	if p.typed == nil || !p.stale.is() {
 		return

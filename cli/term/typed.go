@@ -52,7 +52,7 @@ func (t *typed) next(ctx context.Context) (string, error) {
 	}
 }
 
-// take takes a line, if there is one.
+// take removes and returns the first line, if there is one.
 func (t *typed) take() (line string, ok, over bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -136,8 +136,8 @@ func (t *typed) got(drops int, read []byte, err error) (over bool) {
 	return t.over
 }
 
-// stuck is how long a read may take when there was input. In a longer one another process took the input; it must
-// keep no caller waiting.
+// stuck bounds a read after the terminal reported input. A read that takes longer lost its input to another process, and
+// callers do not wait for it.
 const stuck = time.Second
 
 // drop drops what was typed so far.

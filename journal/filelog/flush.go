@@ -130,8 +130,8 @@ func (o *owner) failed(op string, cause error) (bool, error) {
 	return false, err
 }
 
-// reopen cuts the log back to the last good length through a new descriptor:
-// the old one may have swallowed the error of pages that it counts as clean.
+// reopen cuts the log back to the last good length through a new descriptor: after a failed sync, the kernel may count
+// lost pages of the old descriptor as clean and report no error for them again.
 func (o *owner) reopen() (fatal bool, err error) {
 	f, err := o.fs.OpenFile(o.path, os.O_RDWR, 0)
 	if err != nil {

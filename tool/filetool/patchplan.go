@@ -45,7 +45,7 @@ func (f *patchedFile) data() []byte {
 // movedAway reports whether the row of the new place covers this file too.
 func (f *patchedFile) movedAway() bool { return f.movedTo != nil && f.movedTo.source() == f }
 
-// diff is what changes in a file; a moved file is compared with what it was.
+// diff is the difference that a plan makes in a file. It compares a moved file with the file at its old path.
 func (f *patchedFile) diff() string {
 	path := f.path.Readable
 	switch {
