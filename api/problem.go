@@ -1,5 +1,7 @@
 package api
 
+import "net/http"
+
 // Problem is an error for a client: an RFC 9457 object with suggestions.
 type Problem struct {
 	Type        string   `json:"type"`
@@ -39,5 +41,16 @@ func NewProblem(status int, code, title, detail string, suggestions ...string) *
 // Because sets the cause.
 func (p *Problem) Because(err error) *Problem {
 	p.Cause = err
+	return p
+}
+
+// Invalid is the problem of a document, with everything that is wrong with it.
+func Invalid(wrong ...Wrong) *Problem {
+	at := wrong[0].Parameter
+	if at == "" {
+		at = "the body"
+	}
+	p := NewProblem(http.StatusUnprocessableEntity, "validation_failed", "Something in the body is wrong", at+": "+wrong[0].Detail)
+	p.Errors = wrong
 	return p
 }

@@ -203,3 +203,37 @@ func (f Family) Branch() Branch {
 	}
 	return b
 }
+
+// Name is the id of a task and where it is.
+type Name struct {
+	ID     string `json:"id"`
+	Source string `json:"source"`
+	Path   string `json:"path"`
+
+	Journal string `json:"journal,omitempty"` // the folder of its journal, if it is another one
+}
+
+// Names are the ids of all tasks, from which short names follow.
+type Names struct {
+	Items []Name `json:"items"`
+}
+
+// Window is a part of a history. Items are the stored bytes.
+type Window struct {
+	Task    string            `json:"task_id"`
+	History string            `json:"history"` // ui, api
+	Items   []json.RawMessage `json:"items"`
+	Numbers []int             `json:"numbers"`     // of the items, as show prints them
+	Total   int               `json:"total"`       // messages of the history
+	Before  *int              `json:"next_before"` // the parameter before for earlier messages; null at the start
+	After   *int              `json:"next_after"`  // the parameter after for later messages; null at the end
+	Notes   []string          `json:"notes"`       // what differs from the stored history, and what is unreadable
+	// what the task recorded about files, each behind one of these messages; none for the model's history
+	Notices []Notice `json:"notices"`
+}
+
+// KnownFiles are the files that the model of a task knows.
+type KnownFiles struct {
+	Items []KnownFile `json:"items"`
+	Task  string      `json:"task_id"`
+}

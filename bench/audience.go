@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/server"
+	"github.com/roost-dev/roost/service"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
 )
@@ -69,7 +70,7 @@ func watched(ctx context.Context, dir, path string, followers, stuck, steps int)
 		return nil, nil, err
 	}
 	defer func() { err = errors.Join(err, busy.Close(ctx)) }()
-	srv, err := server.New(server.Options{Store: s, Token: "bench", WriteTimeout: 5 * time.Second})
+	srv, err := server.New(server.Options{Service: service.New(s, nil, service.Options{}), Token: "bench", WriteTimeout: 5 * time.Second})
 	if err != nil {
 		return nil, nil, err
 	}

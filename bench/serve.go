@@ -18,8 +18,8 @@ import (
 	"github.com/roost-dev/roost/task"
 )
 
-// service is a roost serve of its own.
-type service struct {
+// ownServer is a roost serve of its own.
+type ownServer struct {
 	URL, Token string
 	cmd        *exec.Cmd
 	problems   bytes.Buffer
@@ -28,8 +28,8 @@ type service struct {
 }
 
 // startService starts roost serve and waits until it is ready.
-func startService(ctx context.Context, o options, home string, args ...string) (*service, error) {
-	s := &service{client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}}}
+func startService(ctx context.Context, o options, home string, args ...string) (*ownServer, error) {
+	s := &ownServer{client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}}}
 	s.cmd = exec.CommandContext(ctx, o.roost, append([]string{"serve", "--json", "--listen", "127.0.0.1:0"}, args...)...)
 	s.cmd.Env = append(os.Environ(), "HOME="+home, "XDG_RUNTIME_DIR="+home, "ROOST_ROOT="+filepath.Join(home, "roost"), "ROOST_CACHE="+filepath.Join(home, "cache"),
 		"ROOST_SOURCES=none", "ANTHROPIC_API_KEY=bench")
@@ -59,7 +59,7 @@ func startService(ctx context.Context, o options, home string, args ...string) (
 }
 
 // ask sends a request, and reads the whole answer, which must be a success.
-func (s *service) ask(ctx context.Context, method, path string, body []byte) ([]byte, error) {
+func (s *ownServer) ask(ctx context.Context, method, path string, body []byte) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, method, s.URL+path, bytes.NewReader(body))
 	if err != nil {
 		return nil, fmt.Errorf("ask the server: %w", err)
@@ -81,7 +81,7 @@ func (s *service) ask(ctx context.Context, method, path string, body []byte) ([]
 }
 
 // stop ends it.
-func (s *service) stop() error {
+func (s *ownServer) stop() error {
 	s.client.CloseIdleConnections()
 	err := s.cmd.Process.Signal(os.Interrupt)
 	var code *exec.ExitError
@@ -156,7 +156,7 @@ func served(ctx context.Context, o options) ([]row, error) {
 }
 
 // paged asks for pages of the list, turn about with what looks at no task.
-func paged(ctx context.Context, s *service, tasks, rounds int) (first, second, none times, err error) {
+func paged(ctx context.Context, s *ownServer, tasks, rounds int) (first, second, none times, err error) {
 	var got struct {
 		Items []json.RawMessage `json:"items"`
 		Next  *string           `json:"next_cursor"`

@@ -4,16 +4,16 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/roost-dev/roost/server"
+	"github.com/roost-dev/roost/service"
 )
 
 // restarts are the settings for restarts by a server that was started here. They were checked when they were read.
-func (a *App) restarts() (server.Restart, error) {
+func (a *App) restarts() (service.Restart, error) {
 	s, err := a.settings()
 	if err != nil {
-		return server.Restart{}, err
+		return service.Restart{}, err
 	}
-	out := server.Restart{
+	out := service.Restart{
 		Off: s.text("restart.enabled") == "false", OwnOnly: s.text("restart.cross_context") == "false", Workspace: a.Dir,
 	}
 	if text := s.text("restart.max_attempts"); text != "" {

@@ -13,6 +13,7 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/server"
+	"github.com/roost-dev/roost/service"
 	"github.com/roost-dev/roost/store"
 )
 
@@ -81,10 +82,13 @@ func (a *App) serveOn(ctx context.Context, v serving) error {
 	defer asked.stop()
 	recovery := new(server.Recovery)
 	srv, err := server.New(server.Options{
-		Store:    v.store,
-		Engine:   e,
+		Service: service.New(v.store, e, service.Options{
+			Now:     a.Now,
+			Log:     log,
+			Secrets: secretsOf(c),
+			Restart: restart,
+		}),
 		Token:    token,
-		Secrets:  secretsOf(c),
 		Hosts:    append([]string{v.host}, v.flags.hosts...),
 		TLS:      v.tls,
 		Cert:     v.cert,
@@ -96,7 +100,6 @@ func (a *App) serveOn(ctx context.Context, v serving) error {
 		Recovery: recovery,
 		Origins:  work.origins,
 		Stop:     asked.take,
-		Restart:  restart,
 		Limits:   api.Bounds{MaxRuns: work.maxRuns, Hold: work.hold.String(), DrainTimeout: work.drain.String()},
 	})
 	closed := func(err error) error {

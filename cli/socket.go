@@ -6,12 +6,13 @@ import (
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/server"
 	"github.com/roost-dev/roost/server/peer"
+	"github.com/roost-dev/roost/service"
 	"github.com/roost-dev/roost/store"
 )
 
 // unbounded is for restarts that users make themselves, in a shell or a chat: the
 // settings of restarts bind a server only.
-var unbounded = server.Restart{MaxAttempts: -1}
+var unbounded = service.Restart{MaxAttempts: -1}
 
 // socket is where other processes reach this one while it works on a task: roost
 // attach, send, answer and cancel in another terminal, a second roost resume, a server.
@@ -27,11 +28,9 @@ func (a *App) socket(s *store.Store, e *engine.Engine, brief bool) *server.Socke
 			return nil, err
 		}
 		return server.New(server.Options{
-			Store:   s,
-			Engine:  e,
+			Service: service.New(s, e, service.Options{Now: a.Now, Restart: unbounded}),
 			Token:   token,
 			Guest:   brief,
-			Restart: unbounded,
 			Now:     a.Now,
 			Version: api.VersionOf(Version),
 		})
@@ -46,11 +45,11 @@ func (a *App) local(s *store.Store, e *engine.Engine) (c *client.Client, end fun
 	if err != nil {
 		return nil, nil, err
 	}
-	o := server.Options{Store: s, Engine: e, Token: token, Restart: unbounded, Now: a.Now, Version: api.VersionOf(Version)}
+	o := service.Options{Now: a.Now, Restart: unbounded}
 	if c, err := a.engineConfig(); err == nil { // export refuses to mask without them
 		o.Secrets = secretsOf(c)
 	}
-	srv, err := server.New(o)
+	srv, err := server.New(server.Options{Service: service.New(s, e, o), Token: token, Now: a.Now, Version: api.VersionOf(Version)})
 	if err != nil {
 		return nil, nil, err
 	}

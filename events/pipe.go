@@ -22,6 +22,9 @@ const (
 // ErrClosed: the pipe was closed.
 var ErrClosed = errors.New("the event pipe is closed")
 
+// ErrGone: the task was removed.
+var ErrGone = journal.ErrNotFound
+
 // Remote passes on the live events of a task that another process works on, until that process lets the task go, ctx
 // ends, or the connection breaks. It returns at once when no other process works on the task.
 type Remote func(ctx context.Context, ref store.Ref, publish func(Event))

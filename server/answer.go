@@ -141,6 +141,9 @@ func paramsFor(r *http.Request, params []param) []param {
 // problemFor is the problem of an error for the client.
 func (s *Server) problemFor(a *asked, err error) *api.Problem {
 	p := s.problemOf(a.Context(), err, a.id)
+	if p.Cause != nil {
+		err = p.Cause
+	}
 	if p.Code == "internal" && a.RemoteAddr == client.LocalPeer { // the user of this process may read what else goes to the log
 		p.Detail = err.Error()
 		if at := (*fs.PathError)(nil); errors.As(err, &at) && filepath.IsAbs(at.Path) {

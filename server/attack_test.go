@@ -21,14 +21,14 @@ import (
 )
 
 // served is a server with all its limits on a listener, as roost serve has it.
-func (g *ground) served(change func(*Options)) net.Addr {
+func (g *ground) served(change func(*testOptions)) net.Addr {
 	g.Helper()
 	l := must[net.Listener](g)(net.Listen("tcp", "127.0.0.1:0"))
-	o := Options{Store: g.store, Token: g.token}
+	o := testOptions{Options: Options{Token: g.token}, Store: g.store}
 	if change != nil {
 		change(&o)
 	}
-	srv := must[*Server](g)(New(o))
+	srv := must[*Server](g)(o.serve())
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(ctx, l) }()
@@ -55,7 +55,7 @@ func dial(t testing.TB, addr net.Addr) net.Conn {
 // A client that sends its headers drop by drop is let go, and holds up nobody.
 func TestSlowHeaders(t *testing.T) {
 	g := newGround(t)
-	addr := g.served(func(o *Options) { o.HeaderTimeout = time.Second })
+	addr := g.served(func(o *testOptions) { o.HeaderTimeout = time.Second })
 	begun := time.Now()
 	conn := dial(t, addr)
 	fmt.Fprintf(conn, "GET /v1/tasks HTTP/1.1\r\nHost: localhost\r\nX-Drop:")
@@ -116,7 +116,7 @@ func TestLargeRequests(t *testing.T) {
 // No more connections are open than may be; one that ends lets the next in.
 func TestConnectionsAreBounded(t *testing.T) {
 	g := newGround(t)
-	addr := g.served(func(o *Options) { o.MaxConns, o.MaxStrangers = 2, 3 })
+	addr := g.served(func(o *testOptions) { o.MaxConns, o.MaxStrangers = 2, 3 })
 	first, second, third := dial(t, addr), dial(t, addr), dial(t, addr)
 	ask := func(c net.Conn) { fmt.Fprintf(c, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n") }
 	for _, c := range []net.Conn{first, second} {
@@ -139,7 +139,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 
 // Readings wait for each other; a client that gives up does not keep its place.
 func TestReadingsAreBounded(t *testing.T) {
-	g := newGround(t, func(o *Options) { o.MaxReadings = 1 })
+	g := newGround(t, func(o *testOptions) { o.MaxReadings = 1 })
 	g.srv.readings <- struct{}{}
 	ctx, cancel := context.WithCancel(t.Context())
 	req := must[*http.Request](t)(http.NewRequestWithContext(ctx, "GET", g.url+g.path(""), nil))
@@ -171,7 +171,7 @@ func TestNamesOfACertificate(t *testing.T) {
 	der := must[[]byte](t)(x509.CreateCertificate(rand.Reader, plan, plan, &key.PublicKey, key))
 	leaf := must[*x509.Certificate](t)(x509.ParseCertificate(der))
 	g := newGround(t)
-	addr := g.served(func(o *Options) {
+	addr := g.served(func(o *testOptions) {
 		o.TLS, o.Cert = &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}}, MinVersion: tls.VersionTLS12}, leaf
 	})
 	pool := x509.NewCertPool()

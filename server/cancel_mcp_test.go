@@ -110,7 +110,7 @@ func newWorkWith(t *testing.T, define map[string]any) *ground {
 			t.Error(err)
 		}
 	})
-	return newWork(t, func(o *Options) {
+	return newWork(t, func(o *testOptions) {
 		e = engine.New(o.Store, engine.Options{Config: setup.Config{Keys: map[string]string{}, Servers: mcp.Files{Own: file}}})
 		o.Engine = e
 	})

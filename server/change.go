@@ -15,8 +15,7 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/engine"
-	"github.com/roost-dev/roost/journal"
-	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/service"
 )
 
 const (
@@ -27,8 +26,8 @@ const (
 // change answers a request that changes something. Around the route's own work it checks whether another process works
 // on the task, the idempotency key, and If-Match.
 func (s *Server) change(w http.ResponseWriter, a *asked) *api.Problem {
-	if s.opt.Engine == nil {
-		return readOnly()
+	if p := s.service.ReadOnly(); p != nil {
+		return p
 	}
 	key, p := keyOf(a)
 	if p != nil {
@@ -170,8 +169,7 @@ func (s *Server) act(a *asked) (*outcome, error) {
 // refused is the problem of an error of act. When another process has just taken the task, the request is passed on to
 // that process.
 func (s *Server) refused(w http.ResponseWriter, a *asked, err error) *api.Problem {
-	var busy *journal.BusyError
-	if errors.As(err, &busy) && s.elsewhere(w, a) {
+	if service.HeldElsewhere(err) && s.elsewhere(w, a) {
 		return nil
 	}
 	if s.opt.Guest && (errors.Is(err, engine.ErrClosed) || errors.Is(err, engine.ErrDraining)) {
@@ -213,14 +211,15 @@ func (s *Server) done(w http.ResponseWriter, a *asked, out outcome) *api.Problem
 // without a key. All callers are one user, the owner of the root.
 func (a *asked) key() string { return a.identity }
 
-// runFor is the id of the run that this request starts for a task; "" without a key. Like every run id it ends in digits
-// of the task's id.
-func (a *asked) runFor(task string) string {
-	if a.identity == "" {
-		return ""
+// call is the request as the service sees it.
+func (a *asked) call() service.Call {
+	c := service.Call{Key: a.key(), Again: a.again, Door: a.door()}
+	if a.seen != nil {
+		if row, ok := a.seen.doc.(api.Summary); ok {
+			c.Seen = &row
+		}
 	}
-	const digits = 8
-	return a.identity[:len(a.identity)-digits] + hash(task)[:digits]
+	return c
 }
 
 // identityOf makes a UUID of a key, of the version for custom ids.
@@ -239,9 +238,8 @@ func fingerprintOf(a *asked) string {
 }
 
 // keyedRequestsOf are the requests with keys of a root.
-func keyedRequestsOf(st *store.Store, now func() time.Time) *keyedRequests {
-	return &keyedRequests{dir: filepath.Join(st.Root(), "server", "idempotency"), now: now,
-		seal: func() *journal.Seal { return st.Seal("idempotency") }}
+func keyedRequestsOf(s *service.Service, now func() time.Time) *keyedRequests {
+	return &keyedRequests{dir: filepath.Join(s.Root(), "server", "idempotency"), now: now, seal: s.IdempotencySeal}
 }
 
 // keep is a context for work that must not stop when its client goes away.

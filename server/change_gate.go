@@ -1,10 +1,13 @@
 package server
 
 import (
+	"errors"
 	"sync"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/report"
+	"github.com/roost-dev/roost/service"
 )
 
 // A task has one owner at a time. This file serialises the changes of one task in this process. A change also waits for a
@@ -60,10 +63,10 @@ func (b *changeGate) others(task string) <-chan struct{} {
 // inTurn carries out a route, and tries again when the task was only held by a change or run that was about to release
 // it.
 func (s *Server) inTurn(a *asked) (*reply, error) {
-	if a.about.ID == "" {
+	if a.about == (service.Task{}) {
 		return a.route.act(s, a)
 	}
-	task := a.about.Source + ":" + a.about.ID
+	task := a.about.Name()
 	defer s.changes.enter(task)()
 	late := time.NewTimer(changeWait)
 	defer late.Stop()
@@ -73,7 +76,7 @@ func (s *Server) inTurn(a *asked) (*reply, error) {
 		if err == nil || !busyHere(err) {
 			return out, err
 		}
-		free, failed := s.opt.Engine.WaitForRelease(a.Context(), task)
+		free, failed := a.about.WaitForRelease(a.Context())
 		switch {
 		case failed != nil:
 			return nil, err
@@ -97,5 +100,6 @@ func (s *Server) inTurn(a *asked) (*reply, error) {
 // busyHere reports whether an error means that this process holds the task.
 func busyHere(err error) bool {
 	p := report.BusyProblem(err)
-	return p != nil && p.Code == "task_busy" || isProblem(err, "task_busy")
+	var own *api.Problem
+	return p != nil && p.Code == "task_busy" || errors.As(err, &own) && own.Code == "task_busy"
 }

@@ -96,7 +96,7 @@ func TestEveryFailureHasItsCode(t *testing.T) {
 		{os.ErrPermission, 403, "permission_denied", false},
 		{errors.New("/home/somebody/secret"), 500, "internal", false},
 	} {
-		p := report.ProblemOf(t.Context(), g.srv.opt.Store, fmt.Errorf("do it: %w", c.err), g.id)
+		p := report.ProblemOf(t.Context(), g.opt.Store, fmt.Errorf("do it: %w", c.err), g.id)
 		if p.Status != c.status || p.Code != c.code || p.Retryable != c.again || p.Title == "" || p.Detail == "" {
 			t.Errorf("%v: %+v", c.err, p)
 		}

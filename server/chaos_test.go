@@ -15,6 +15,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/service"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
 )
@@ -48,7 +49,7 @@ func playServer(s *store.Store) error {
 	if err != nil {
 		return err
 	}
-	srv, err := New(Options{Store: s, Token: token, Heartbeat: 200 * time.Millisecond})
+	srv, err := New(Options{Service: service.New(s, nil, service.Options{}), Token: token, Heartbeat: 200 * time.Millisecond})
 	if err != nil {
 		return err
 	}

@@ -44,21 +44,17 @@ func (s *Server) server(*asked) (any, error) { return s.state(), nil }
 func (s *Server) state() api.Server {
 	out := api.Server{
 		PID: os.Getpid(), StartedAt: api.Stamp(s.begun.UnixMilli()), URL: s.opt.URL, Version: s.opt.Version.Version,
-		Draining: s.drained(), Stopping: s.ending.Load() || s.stopping.Load(), Recovery: s.opt.Recovery.String(),
+		Draining: s.service.Draining(), Stopping: s.ending.Load() || s.stopping.Load(), Recovery: s.opt.Recovery.String(),
 		Streams: s.streams.open(),
 		Limits:  s.opt.Limits,
 	}
 	out.Limits.MaxStreams, out.Limits.MaxBody = s.opt.MaxStreams, s.opt.MaxBody
-	if s.opt.Engine != nil {
-		out.Runs.Running, out.Runs.Waiting, out.Runs.Queued = s.opt.Engine.Load()
-	}
+	out.Runs.Running, out.Runs.Waiting, out.Runs.Queued = s.service.Load()
 	return out
 }
 
-func (s *Server) drained() bool { return s.opt.Engine != nil && s.opt.Engine.Draining() }
-
 func (s *Server) drain(*asked) (*reply, error) {
-	s.opt.Engine.Refuse()
+	s.service.Drain()
 	s.opt.Log.Info("draining")
 	return &reply{doc: s.state()}, nil
 }
@@ -67,7 +63,7 @@ func (s *Server) admit(*asked) (*reply, error) {
 	if s.ending.Load() {
 		return nil, problem(http.StatusConflict, "stopping", "The server is stopping", "it was asked to end and starts nothing more")
 	}
-	s.opt.Engine.Admit()
+	s.service.Undrain()
 	s.opt.Log.Info("not draining any more")
 	return &reply{doc: s.state()}, nil
 }
@@ -91,9 +87,7 @@ func (s *Server) quit(a *asked) (*reply, error) {
 // returns.
 func (s *Server) Leave() {
 	s.ending.Store(true)
-	if s.opt.Engine != nil {
-		s.opt.Engine.Refuse()
-	}
+	s.service.Drain()
 }
 
 // open counts the open streams.

@@ -52,7 +52,7 @@ func (g *ground) refusedSend(status int, code, method, path, body string) {
 
 func TestStopIsAskedOfTheProgram(t *testing.T) {
 	asked := make(chan bool, 2)
-	g := newWork(t, func(o *Options) {
+	g := newWork(t, func(o *testOptions) {
 		o.Stop = func(now bool) { asked <- now }
 		o.URL = "http://127.0.0.1:1"
 		o.Limits = api.Bounds{MaxRuns: 3, Hold: "1m0s"}
@@ -106,7 +106,7 @@ func TestChangesAreAudited(t *testing.T) {
 
 func TestPagesOfNamedOrigins(t *testing.T) {
 	const page = "https://app.example"
-	g := newWork(t, func(o *Options) { o.Origins = []string{page} })
+	g := newWork(t, func(o *testOptions) { o.Origins = []string{page} })
 	ahead := []string{"Access-Control-Request-Method: POST", "Authorization: "}
 	resp := g.ask("OPTIONS", "/v1/tasks", append(ahead, "Origin: "+page)...)
 	if h := resp.Header; resp.StatusCode != http.StatusNoContent || h.Get("Access-Control-Allow-Origin") != page || h.Get("Access-Control-Allow-Credentials") != "" ||

@@ -35,10 +35,10 @@ type workshop struct {
 	engine *engine.Engine
 }
 
-func newWorkshop(t testing.TB, change ...func(*Options)) *workshop {
+func newWorkshop(t testing.TB, change ...func(*testOptions)) *workshop {
 	t.Helper()
 	w := &workshop{}
-	w.ground = newGround(t, append([]func(*Options){func(o *Options) {
+	w.ground = newGround(t, append([]func(*testOptions){func(o *testOptions) {
 		w.engine = engine.New(o.Store, engine.Options{Config: setup.Config{Keys: map[string]string{}}})
 		o.Engine = w.engine
 		t.Cleanup(func() {

@@ -14,9 +14,8 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/client"
-	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/server/peer"
-	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/service"
 )
 
 // A task may be worked on by another process of this user: roost run in a terminal, or
@@ -36,11 +35,11 @@ const (
 var errNotHere = errors.New("the process does not hold the task any more")
 
 // subject is the task that a request would change, as far as it can be found.
-func (s *Server) subject(a *asked) (store.Ref, bool) {
+func (s *Server) subject(a *asked) (service.Task, bool) {
 	ctx, id := a.Context(), a.id
-	if rid := a.PathValue("rid"); rid != "" && s.opt.Engine != nil {
-		run, err := s.opt.Engine.RunByID(ctx, rid)
-		return run.Ref, err == nil
+	if rid := a.PathValue("rid"); rid != "" && s.service.ReadOnly() == nil {
+		t, _, err := s.service.RunTask(ctx, rid)
+		return t, err == nil
 	}
 	if qid := a.PathValue("qid"); qid != "" {
 		if dot := strings.LastIndexByte(qid, '.'); dot > 0 {
@@ -51,25 +50,20 @@ func (s *Server) subject(a *asked) (store.Ref, bool) {
 		id = a.named()
 	}
 	if id == "" || a.RemoteAddr != client.LocalPeer && !validRef(id) {
-		return store.Ref{}, false
+		return service.Task{}, false
 	}
-	ref, err := s.opt.Store.FindLatest(ctx, id)
-	if err != nil {
-		return ref, false
-	}
-	return ref, true
+	t, err := s.service.FindLatest(ctx, id)
+	return t, err == nil
 }
 
 // holder is another process that works on a task; its address is "" when none does, or none
 // that can be asked.
-func (s *Server) holder(a *asked, ref store.Ref) journal.OwnerInfo {
+func (s *Server) holder(a *asked, t service.Task) service.Holder {
 	if hops(a.Request) >= mostHops {
-		return journal.OwnerInfo{}
+		return service.Holder{}
 	}
-	if held, alive := s.opt.Store.Holder(ref); alive && held.Address != s.opt.Store.Address() {
-		return held
-	}
-	return journal.OwnerInfo{}
+	held, _ := t.Holder()
+	return held
 }
 
 func hops(r *http.Request) int {
@@ -84,17 +78,17 @@ func hops(r *http.Request) int {
 // to the process that works on its task, and reports whether it was answered. If that
 // process cannot be reached, whoever wants the task here is told who has it.
 func (s *Server) elsewhere(w http.ResponseWriter, a *asked) bool {
-	ref, ok := s.subject(a)
-	if a.about = (store.Ref{}); ok {
-		a.about = ref
+	t, ok := s.subject(a)
+	if a.about = (service.Task{}); ok {
+		a.about = t
 	}
 	if s.opt.Guest && !safe(a.Method) {
-		return s.notHere(w, a, ref, ok)
+		return s.notHere(w, a, t, ok)
 	}
 	if !ok {
 		return false
 	}
-	held := s.holder(a, ref)
+	held := s.holder(a, t)
 	if held.Address == "" {
 		return false
 	}
@@ -102,7 +96,7 @@ func (s *Server) elsewhere(w http.ResponseWriter, a *asked) bool {
 	if err != nil {
 		var not *peer.UnreachableError
 		if errors.As(err, &not) && not.Silent {
-			a.silent = held.Who()
+			a.silent = held.Who
 		}
 		s.opt.Log.Debug("not passed on", "path", a.URL.Path, "request_id", w.Header().Get(requestID), "error", err.Error())
 		return false
@@ -112,11 +106,9 @@ func (s *Server) elsewhere(w http.ResponseWriter, a *asked) bool {
 
 // notHere refuses what a process that lives as long as its own tasks must not begin: it
 // would end with it. Whoever passed it on does it then.
-func (s *Server) notHere(w http.ResponseWriter, a *asked, ref store.Ref, found bool) bool {
-	if found {
-		if held, alive := s.opt.Store.Holder(ref); alive && held.Address == s.opt.Store.Address() {
-			return false
-		}
+func (s *Server) notHere(w http.ResponseWriter, a *asked, t service.Task, found bool) bool {
+	if found && t.HeldHere() {
+		return false
 	}
 	w.Header().Set(hopHeader, notHere)
 	p := problem(http.StatusConflict, "not_here", "This process does not work on that",

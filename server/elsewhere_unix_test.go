@@ -20,6 +20,7 @@ import (
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/server/peer"
+	"github.com/roost-dev/roost/service"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
 )
@@ -43,7 +44,7 @@ func (g *ground) terminal() *terminal {
 		if err != nil {
 			return nil, err
 		}
-		return New(Options{Store: s, Engine: e, Token: token, Guest: true})
+		return New(Options{Service: service.New(s, e, service.Options{}), Token: token, Guest: true})
 	})
 	s.ReachedAt(x.socket.Address)
 	g.Cleanup(func() {

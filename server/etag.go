@@ -9,7 +9,6 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/report"
-	"github.com/roost-dev/roost/store"
 )
 
 // tagged is a document of a task with the position of its journal: two changes within one millisecond that cancel each
@@ -85,28 +84,28 @@ func matchesStrongly(headers []string, tag string) bool {
 
 // guarded checks If-Match, and keeps other changes with If-Match out until the returned function is called. Another
 // process can still change the task in between, so the code that takes the lock of the task compares again
-// (store.Expecting); a patch compares the members that it changes, see seen.
+// (service.Task.Expecting); a patch compares the members that it changes, see service.Call.
 func (s *Server) guarded(a *asked) (unlock func(), err error) {
 	want := a.Header.Values("If-Match")
 	if len(want) == 0 || a.id == "" {
 		return func() {}, nil
 	}
-	ref, err := s.opt.Store.Find(a.Context(), a.id)
+	t, err := s.service.Find(a.Context(), a.id)
 	if err != nil {
 		return nil, err
 	}
-	free, err := s.guards.Lock(a.Context(), ref.Source+":"+ref.ID)
+	free, err := s.guards.Lock(a.Context(), t.Name())
 	if err != nil {
 		return nil, err
 	}
-	doc, err := s.taskDocument(a, ref)
+	doc, err := documentOf(a, t, nil)
 	if err == nil {
 		var body []byte
 		if body, err = bytesOf(doc); err == nil && !matchesStrongly(want, tagOf(doc, body)) {
-			if s.didIt(a, ref) { // this request itself changed the task
+			if t.ChangedBy(a.Context(), a.call()) { // this request itself changed the task
 				return free, nil
 			}
-			err = errSeen(a)
+			err = report.MovedProblem(a.id)
 		}
 	}
 	if err != nil {
@@ -114,7 +113,7 @@ func (s *Server) guarded(a *asked) (unlock func(), err error) {
 		return nil, err
 	}
 	a.seen = &doc
-	ctx, done := store.Expecting(a.Context(), ref, doc.head.Seq)
+	ctx, done := t.Expecting(a.Context(), doc.head)
 	was := a.Request
 	a.Request = a.WithContext(ctx)
 	return func() {
@@ -123,18 +122,3 @@ func (s *Server) guarded(a *asked) (unlock func(), err error) {
 		free()
 	}, nil
 }
-
-// didIt reports whether an earlier attempt of this request changed the task.
-func (s *Server) didIt(a *asked, ref store.Ref) bool {
-	if !a.again || a.key() == "" {
-		return false
-	}
-	if _, err := s.opt.Engine.RunByID(a.Context(), a.runFor(ref.ID)); err == nil {
-		return true
-	}
-	done, err := s.opt.Store.CommitsBy(a.Context(), ref, a.key(), s.opt.Now().Add(-2*keptFor).UnixMilli())
-	return err == nil && len(done) > 0
-}
-
-// errSeen is the problem of a change of a task that is not as the client saw it.
-func errSeen(a *asked) error { return report.MovedProblem(a.id) }

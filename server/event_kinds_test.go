@@ -69,7 +69,7 @@ func TestAForeignChangeIsAnEvent(t *testing.T) {
 	first := g.started(sayDone)
 	g.state(first.ID, "completed")
 	file := filepath.Join(g.store.Root(), "tasks", first.Task, "ui_messages.json")
-	if free, err := g.srv.opt.Engine.WaitForRelease(t.Context(), first.Task); err != nil || !free { // its files are written
+	if free, err := g.opt.Engine.WaitForRelease(t.Context(), first.Task); err != nil || !free { // its files are written
 		t.Fatal(free, err)
 	}
 	var rows []json.RawMessage

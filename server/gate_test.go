@@ -14,7 +14,7 @@ import (
 // go, those that have shown the token stay.
 func TestIdleStrangersMakeRoom(t *testing.T) {
 	g := newGround(t)
-	addr := g.served(func(o *Options) { o.MaxConns, o.MaxStrangers, o.HeaderTimeout = 64, 16, time.Hour })
+	addr := g.served(func(o *testOptions) { o.MaxConns, o.MaxStrangers, o.HeaderTimeout = 64, 16, time.Hour })
 	friend := dial(t, addr)
 	answers := bufio.NewReader(friend)
 	ask := func() {

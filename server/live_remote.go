@@ -11,7 +11,7 @@ import (
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/server/peer"
-	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/service"
 )
 
 // holderPoll is how often a stream of another process checks whether that process still works on the task.
@@ -20,9 +20,9 @@ const holderPoll = time.Second
 // liveOfHolder passes on the live events of a task that another process of this user works on, until that process
 // ends or lets the task go: the next owner may be this process. Durable events are left out: the topic reads them from
 // the journal.
-func (s *Server) liveOfHolder(ctx context.Context, ref store.Ref, publish func(events.Event)) {
-	held, alive := s.opt.Store.Holder(ref)
-	if !alive || held.Address == "" || held.Address == s.opt.Store.Address() {
+func (s *Server) liveOfHolder(ctx context.Context, t service.Task, publish func(events.Event)) {
+	held, ok := t.Holder()
+	if !ok || held.Address == "" {
 		return
 	}
 	address := held.Address
@@ -39,7 +39,7 @@ func (s *Server) liveOfHolder(ctx context.Context, ref store.Ref, publish func(e
 			case <-ctx.Done():
 				return
 			}
-			if held, alive := s.opt.Store.Holder(ref); !alive || held.Address != address {
+			if held, ok := t.Holder(); !ok || held.Address != address {
 				cancel()
 			}
 		}
@@ -55,13 +55,13 @@ func (s *Server) liveOfHolder(ctx context.Context, ref store.Ref, publish func(e
 		return
 	}
 	defer c.Close()
-	stream := client.Request{Path: "/v1/tasks/" + ref.ID + "/events", Header: http.Header{hopHeader: {"1"}}}
+	stream := client.Request{Path: "/v1/tasks/" + t.ID() + "/events", Header: http.Header{hopHeader: {"1"}}}
 	for e, err := range c.Follow(ctx, stream, "") {
 		if err != nil {
 			return
 		}
 		if e.ID == "" && !strings.HasPrefix(e.Type, "stream.") {
-			publish(events.Event{Type: e.Type, Task: ref.ID, Data: e.Data})
+			publish(events.Event{Type: e.Type, Task: t.ID(), Data: e.Data})
 		}
 	}
 }

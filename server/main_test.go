@@ -24,6 +24,7 @@ import (
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/internal/mcptest"
+	"github.com/roost-dev/roost/service"
 	"github.com/roost-dev/roost/store"
 )
 
@@ -64,10 +65,25 @@ type ground struct {
 	store *store.Store
 	id    string
 	srv   *Server
+	opt   testOptions // of srv
 	url   string
 	token string
 	log   *lockedBuffer
 	web   *httptest.Server
+}
+
+// testOptions are the options of a server and of its service.
+type testOptions struct {
+	Options
+	Store   *store.Store
+	Engine  *engine.Engine
+	Restart service.Restart
+}
+
+// serve makes the server.
+func (o testOptions) serve() (*Server, error) {
+	o.Service = service.New(o.Store, o.Engine, service.Options{Now: o.Now, Log: o.Log, Restart: o.Restart})
+	return New(o.Options)
 }
 
 type lockedBuffer struct {
@@ -87,7 +103,7 @@ func (l *lockedBuffer) String() string {
 	return l.b.String()
 }
 
-func newGround(t testing.TB, change ...func(*Options)) *ground {
+func newGround(t testing.TB, change ...func(*testOptions)) *ground {
 	t.Helper()
 	dir := t.TempDir()
 	g := &ground{TB: t, dir: dir, log: &lockedBuffer{}}
@@ -102,11 +118,13 @@ func newGround(t testing.TB, change ...func(*Options)) *ground {
 	g.store = must[*store.Store](t)(store.Open(store.Options{Root: filepath.Join(dir, "root"), State: filepath.Join(dir, "root.state"), Cache: filepath.Join(dir, "cache"), Program: "test"}))
 	g.id = g.run(engine.Request{Text: "paint the fence", Choice: setup.Choice{Workspace: filepath.Join(dir, "ws"), Provider: "script", Model: filepath.Join(dir, "model.yaml"), Approve: "all"}})
 	g.token = must[string](t)(Token(g.store.Root(), false))
-	o := Options{Store: g.store, Token: g.token, Log: slog.New(slog.NewTextHandler(g.log, &slog.HandlerOptions{Level: slog.LevelDebug})), Version: api.VersionOf("test")}
+	o := testOptions{Store: g.store}
+	o.Options = Options{Token: g.token, Log: slog.New(slog.NewTextHandler(g.log, &slog.HandlerOptions{Level: slog.LevelDebug})), Version: api.VersionOf("test")}
 	for _, f := range change {
 		f(&o)
 	}
-	g.srv = must[*Server](t)(New(o))
+	g.srv = must[*Server](t)(o.serve())
+	g.opt = o
 	g.web = httptest.NewServer(g.srv.Handler())
 	g.url = g.web.URL
 	t.Cleanup(func() {

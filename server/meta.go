@@ -29,7 +29,7 @@ func (s *Server) readyz(w http.ResponseWriter, a *asked) *api.Problem {
 	switch {
 	case s.stopping.Load(), s.ending.Load():
 		out.Status, out.Checks["server"] = "not ready", "it is stopping"
-	case s.drained():
+	case s.service.Draining():
 		out.Status, out.Checks["server"] = "not ready", "it starts no more runs"
 	}
 	status := http.StatusOK

@@ -187,8 +187,8 @@ func (s *Server) metrics(w http.ResponseWriter, a *asked) *api.Problem {
 	v := s.opt.Version
 	fmt.Fprintf(&b, "# HELP roost_build_info What runs here.\n# TYPE roost_build_info gauge\nroost_build_info%s 1\n",
 		labelled([]string{"version", "go"}, []string{v.Version, v.Go}))
-	if s.opt.Engine != nil {
-		running, waiting, queued := s.opt.Engine.Load()
+	if s.service.ReadOnly() == nil {
+		running, waiting, queued := s.service.Load()
 		gauge(&b, "roost_runs", "Runs of this process by state.", "gauge",
 			map[string]float64{"running": float64(running), "waiting": float64(waiting), "queued": float64(queued)}, "state")
 		if n, ok := s.openQuestions(a); ok {
@@ -196,7 +196,7 @@ func (s *Server) metrics(w http.ResponseWriter, a *asked) *api.Problem {
 				one(float64(n)), "")
 		}
 	}
-	gauge(&b, "roost_draining", "1 while no new runs are started.", "gauge", one(flag(s.drained())), "")
+	gauge(&b, "roost_draining", "1 while no new runs are started.", "gauge", one(flag(s.service.Draining())), "")
 	gauge(&b, "roost_stream_followers", "Event streams that are open.", "gauge", one(float64(s.streams.open())), "")
 	s.counted.all.write(&b)
 	s.counted.took.write(&b)
@@ -235,7 +235,7 @@ func (s *Server) openQuestions(a *asked) (int, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if now := time.Now(); c.at.IsZero() || now.Sub(c.at) > questionsFor {
-		list, err := s.opt.Engine.Questions(a.Context(), "")
+		list, err := s.service.Questions(a.Context(), "")
 		if err != nil {
 			return 0, false // an unknown value is left out
 		}

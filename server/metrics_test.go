@@ -56,11 +56,11 @@ func samples(t testing.TB, text string) map[string]string {
 
 func TestMetricsTellWhatWasDone(t *testing.T) {
 	watch := NewWatch(nil)
-	g := newWork(t, func(o *Options) {
+	g := newWork(t, func(o *testOptions) {
 		o.Watch = watch
 		o.Engine = engine.New(o.Store, engine.Options{Config: setup.Config{Keys: map[string]string{}}, Observe: watch.Observe})
 	})
-	t.Cleanup(func() { _ = g.srv.opt.Engine.Close(context.WithoutCancel(t.Context())) })
+	t.Cleanup(func() { _ = g.opt.Engine.Close(context.WithoutCancel(t.Context())) })
 	g.refused(401, "unauthenticated", "GET", "/metrics", "Authorization: ")
 	id := g.privately(askWhich)
 	g.until(id, "waiting")

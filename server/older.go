@@ -2,17 +2,11 @@ package server
 
 import (
 	"encoding/json"
-	"errors"
-	"fmt"
 	"net/http"
-	"os"
 	"strings"
 
 	"github.com/roost-dev/roost/api"
-	"github.com/roost-dev/roost/engine"
-	"github.com/roost-dev/roost/engine/setup"
-	"github.com/roost-dev/roost/events"
-	"github.com/roost-dev/roost/journal"
+	"github.com/roost-dev/roost/service"
 )
 
 // The older restart call starts a task or goes on with one, in a shape of its own: one
@@ -42,32 +36,12 @@ func olderRoutes() []route {
 	}
 }
 
-const (
-	leastIdle = 1000 // milliseconds, as the older call bounds them
-	mostIdle  = 24 * 60 * 60 * 1000
-)
-
 func (s *Server) olderRun(a *asked) (*reply, error) {
 	var b api.OlderRun
 	if err := a.read(&b); err != nil {
 		return nil, err
 	}
-	var w wrongs
-	if strings.TrimSpace(b.Text) == "" {
-		w.add("/task", "it is empty")
-	}
-	switch {
-	case b.Restart && b.Task == "":
-		w.add("/taskId", "restartTask continues a task: name it")
-	case !b.Restart && b.Task != "":
-		w.add("/restartTask", "taskId names a task to continue: set restartTask, too")
-	case b.Task != "" && !validRef(b.Task):
-		w.add("/taskId", "that can be no task's id")
-	}
-	if b.IdleMS != 0 && (b.IdleMS < leastIdle || b.IdleMS > mostIdle) {
-		w.add("/slidingTimeoutMs", "want milliseconds from %d to %d; 0 is the usual", leastIdle, mostIdle)
-	}
-	if err := w.err(); err != nil {
+	if err := service.CheckOlder(b); err != nil {
 		return nil, err
 	}
 	leave, ok := s.streams.enter(addressOf(a.Request)) // refused before anything is done
@@ -75,49 +49,11 @@ func (s *Server) olderRun(a *asked) (*reply, error) {
 		return nil, tooManyStreams()
 	}
 	leave()
-	r := engine.Request{Text: b.Text, Choice: setup.Choice{Mode: b.Mode}, Interactive: true, Origin: "api"}
-	if b.IdleMS > 0 {
-		r.Limits = &api.RunLimits{IdleTimeoutMS: b.IdleMS}
-	}
-	var err error
-	if b.Restart {
-		r.Fallback = true // the call cannot name a model
-		err = s.restarts(a, b.Task, &r)
-	} else {
-		err = s.begins(a, &r)
-	}
+	f, err := s.service.Older(a.Context(), a.call(), b)
 	if err != nil {
-		return nil, err
+		return nil, err // where another process owns the task, the request is passed on to it
 	}
-	t, err := s.opt.Engine.Submit(keep(a.Context()), r)
-	if errors.Is(err, engine.ErrRunning) && b.Restart {
-		return s.joins(a, r)
-	}
-	if err != nil {
-		var busy *journal.BusyError
-		if errors.As(err, &busy) {
-			return nil, err // another process owns the task: the request is passed on to it
-		}
-		return nil, s.olderProblem(a, b.Task, err)
-	}
-	return &reply{head: aboutTask(t.Ref.ID, t.ID), follow: followedOf(t.Ref.ID, t.ID, t.From)}, nil
-}
-
-// joins gives the words to a run that works on the task already, and follows it from here.
-func (s *Server) joins(a *asked, r engine.Request) (*reply, error) {
-	ref, err := s.opt.Store.Find(a.Context(), r.Task)
-	if err != nil {
-		return nil, s.olderProblem(a, r.Task, err)
-	}
-	from, _, err := events.Newest(a.Context(), s.opt.Store, ref)
-	if err != nil {
-		return nil, s.olderProblem(a, ref.ID, err)
-	}
-	sent, err := s.opt.Engine.Send(keep(a.Context()), r.Task, engine.Message{ID: a.key(), Text: r.Text, By: "api", Request: r})
-	if err != nil {
-		return nil, s.olderProblem(a, ref.ID, err)
-	}
-	return &reply{head: aboutTask(ref.ID, sent.Run), follow: followedOf(ref.ID, sent.Run, from)}, nil
+	return &reply{head: aboutTask(f.Task, f.Run), follow: followedOf(f)}, nil
 }
 
 // named is the task that the body of the older call names; "" for every other request.
@@ -132,31 +68,6 @@ func (a *asked) named() string {
 		return "" // it is refused
 	}
 	return b.Task
-}
-
-// begins fills in what a new task needs.
-func (s *Server) begins(a *asked, r *engine.Request) error {
-	if r.Workspace = s.opt.Restart.Workspace; r.Workspace == "" {
-		dir, err := os.Getwd()
-		if err != nil {
-			return fmt.Errorf("find the workspace of a new task: %w", err)
-		}
-		r.Workspace = dir
-	}
-	r.NewTask = a.key()
-	if r.NewTask != "" {
-		r.RunID = a.runFor(r.NewTask)
-	}
-	return nil
-}
-
-// olderProblem is a problem that names the task which the body named.
-func (s *Server) olderProblem(a *asked, id string, err error) error {
-	p := s.problemOf(a.Context(), err, id)
-	if p.Task == "" {
-		p.Task = id
-	}
-	return p
 }
 
 // olderPath reports whether a path is of the older call.

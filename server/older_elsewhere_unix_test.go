@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/service"
 )
 
 // restart asks the older call to go on with a task.
@@ -75,7 +76,7 @@ func TestOlderCallReachesAnotherProcess(t *testing.T) {
 // What this server's settings forbid is not passed on, and who cannot be reached is named.
 func TestOlderCallIsNotPassedOnAgainstTheSettings(t *testing.T) {
 	t.Parallel()
-	g := newWork(t, func(o *Options) { o.Restart.Off = true })
+	g := newWork(t, func(o *testOptions) { o.Restart.Off = true })
 	x := g.terminal()
 	run := x.runs(askWhich)
 	g.question(run.TaskID)
@@ -84,7 +85,9 @@ func TestOlderCallIsNotPassedOnAgainstTheSettings(t *testing.T) {
 	if g.did(403, &p, "POST", "/chat/stream", body); p.Code != "restart_disabled" {
 		t.Errorf("%+v", p)
 	}
-	g.srv.opt.Restart.Off = false
+	o := g.opt
+	o.Restart.Off = false
+	g.srv.service = service.New(o.Store, o.Engine, service.Options{Restart: o.Restart})
 	if err := x.socket.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,6 @@ package server
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,13 +11,8 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/api"
-	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/events"
-	"github.com/roost-dev/roost/journal"
-	"github.com/roost-dev/roost/store"
-	"github.com/roost-dev/roost/store/cost"
-	"github.com/roost-dev/roost/store/fold"
-	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/service"
 )
 
 // older streams a run in the older shape: what its task's journal says, a line of flat
@@ -32,7 +26,7 @@ func (s *Server) older(w http.ResponseWriter, a *asked, at followed) *api.Proble
 	if at.From != "" && !ok {
 		return s.problemFor(a, errors.New("the run's first event has no place: "+at.From))
 	}
-	ref, err := s.opt.Store.Find(a.Context(), at.Task)
+	t, err := s.service.Find(a.Context(), at.Task)
 	if err != nil {
 		return s.problemOf(a.Context(), err, at.Task)
 	}
@@ -43,20 +37,17 @@ func (s *Server) older(w http.ResponseWriter, a *asked, at followed) *api.Proble
 		return p
 	}
 	defer leave()
-	st := &olderStream{
-		s: s, w: w, ctl: http.NewResponseController(w), ref: ref, run: at.Run, at: from, verbose: b.Verbose,
-		shown: map[uint64]bool{}, asked: map[string]bool{}, children: map[string]bool{},
-	}
-	run, err := s.opt.Engine.RunByID(a.Context(), at.Run)
+	begun, err := s.service.OlderStart(a.Context(), service.Follow{Task: at.Task, Run: at.Run, From: from})
 	message := "Task started"
-	if err == nil {
-		err = st.began(a.Context(), run)
-	}
 	if err == nil && b.Restart {
 		message, err = s.continues(a.Context(), b.Task)
 	}
 	if err != nil {
 		return s.problemOf(a.Context(), err, at.Task)
+	}
+	st := &olderStream{
+		s: s, w: w, ctl: http.NewResponseController(w), task: t, run: at.Run, at: from, when: begun.At, verbose: b.Verbose,
+		shown: map[uint64]bool{}, asked: map[string]bool{}, children: map[string]bool{},
 	}
 	h := w.Header()
 	h.Set("Content-Type", streamMedia)
@@ -64,9 +55,9 @@ func (s *Server) older(w http.ResponseWriter, a *asked, at followed) *api.Proble
 	h.Set("X-Accel-Buffering", "no")
 	w.WriteHeader(http.StatusOK)
 	st.tell("", api.OlderEvent{Type: "start", Message: message, Text: b.Text})
-	if run.Settings.Profile != "" && !s.opt.Engine.HasProfile(run.Settings.Profile) {
+	if begun.Unknown != "" {
 		st.tell("", api.OlderEvent{Type: "progress", Message: fmt.Sprintf("The task's profile %q is not known here; %s with "+
-			"the model %s is used in its place", run.Settings.Profile, run.Settings.Provider, run.Settings.Model)})
+			"the model %s is used in its place", begun.Unknown, begun.Used.Provider, begun.Used.Model)})
 	}
 	// The end of a client is no failure, and touches nothing.
 	if err := st.follow(a.Context()); err != nil && a.Context().Err() == nil {
@@ -81,74 +72,35 @@ type olderStream struct {
 	w    http.ResponseWriter
 	ctl  *http.ResponseController
 	buf  bytes.Buffer
-	ref  store.Ref
+	task service.Task
 	run  string
 	at   events.Cursor // the stream starts behind it
 	when int64         // of the event that is shown
 
 	verbose  bool
-	usage    *cost.Tally     // nil until the first request
+	usage    *service.Spent  // nil until the first request
 	shown    map[uint64]bool // messages
 	asked    map[string]bool // questions
 	children map[string]bool // subtasks that are at work
 }
 
 // continues is the first line for a task that is continued: it names the program that began it.
-func (s *Server) continues(ctx context.Context, given string) (string, error) {
-	ref, err := s.opt.Store.Find(ctx, given)
-	if err != nil {
-		return "", err
-	}
-	v, err := s.opt.Store.Read(ctx, ref)
-	if err != nil {
-		return "", err
-	}
-	origin := v.Summary.Origin
-	if err := v.Close(); err != nil || origin == "" {
+func (s *Server) continues(ctx context.Context, id string) (string, error) {
+	origin, err := s.service.Origin(ctx, id)
+	if err != nil || origin == "" {
 		return "Continuing task", err
 	}
 	return "Continuing task from " + origin + " context", nil
 }
 
-// began finds when the call began its run, or else came to one: the time of the first commit
-// that it led to. A repeat gets the same answer.
-func (st *olderStream) began(ctx context.Context, run engine.RunInfo) error {
-	log, err := st.s.opt.Store.Follow(st.ref)
-	if err != nil {
-		return err
-	}
-	first := st.at.Seq
-	if st.at.IsWhole() {
-		first++
-	}
-	for c, err := range log.Read(ctx, first) {
-		if err == nil {
-			st.when = max(c.At, cmp.Or(run.Queued, run.Started))
-			break
-		}
-	}
-	return log.Close()
-}
-
-// count adds what a request spent to what the task had spent before it, and gives the sum.
-func (st *olderStream) count(ctx context.Context, before uint64, e task.UsageChanged) (api.Usage, error) {
+// count adds what a request spent to what the task had spent before it, and returns the sum.
+func (st *olderStream) count(ctx context.Context, e events.Event) (sum api.Usage, err error) {
 	if st.usage == nil {
-		log, err := st.s.opt.Store.Follow(st.ref)
-		if err != nil {
-			return api.Usage{}, err
+		if st.usage, err = st.task.SpentBefore(ctx, e.Seq); err != nil {
+			return sum, err
 		}
-		state, err := fold.To(ctx, log, before)
-		if err != nil {
-			return api.Usage{}, errors.Join(err, log.Close())
-		}
-		tally := cost.TallyOf(state)
-		if err := log.Close(); err != nil {
-			return api.Usage{}, err
-		}
-		st.usage = &tally
 	}
-	st.usage.Own.Add(e)
-	return st.usage.Usage(), nil
+	return st.usage.Add(e.Data)
 }
 
 // olderPoll is how often the stream checks whether a subtask has an open question.
@@ -159,7 +111,7 @@ func (st *olderStream) follow(ctx context.Context) error {
 	if err := st.flush(); err != nil {
 		return err
 	}
-	topic, release, err := st.s.pipe.Task(st.ref)
+	topic, release, err := st.task.Topic()
 	if err != nil {
 		return err
 	}
@@ -213,7 +165,7 @@ func (st *olderStream) stopping() error {
 // cut ends a stream whose journal can be read no further.
 func (st *olderStream) cut(err error) error {
 	message := "The task cannot be followed any more"
-	if errors.Is(err, journal.ErrNotFound) {
+	if errors.Is(err, events.ErrGone) {
 		message = "The task was deleted"
 	}
 	st.tell("", api.OlderEvent{Type: "error", Message: message, Error: message})
@@ -233,7 +185,6 @@ type olderData struct {
 	Question string `json:"question"`
 	By       string `json:"by"`
 	Content  json.RawMessage
-	task.UsageChanged
 }
 
 // show sends an event; over is true behind the run's end.
@@ -251,7 +202,7 @@ func (st *olderStream) show(ctx context.Context, e events.Event) (over bool) {
 	case "message.added", "message.changed":
 		st.row(e.ID, d)
 	case "usage.changed":
-		sum, err := st.count(ctx, e.Seq-1, d.UsageChanged)
+		sum, err := st.count(ctx, e)
 		if err != nil {
 			return false // no sum is better than a wrong one; the next request counts again
 		}
@@ -264,7 +215,7 @@ func (st *olderStream) show(ctx context.Context, e events.Event) (over bool) {
 	case "question.opened":
 		var q api.QuestionOpened
 		if json.Unmarshal(e.Data, &q) == nil {
-			st.ask(e.ID, st.ref.ID, q)
+			st.ask(e.ID, st.task.ID(), q)
 		}
 	case "question.closed":
 		if d.Reason == "" {
@@ -296,7 +247,7 @@ func (st *olderStream) row(id string, d olderData) {
 		Text    string `json:"text"`
 		Partial bool   `json:"partial"`
 	}
-	if d.History != string(task.UI) || st.shown[d.Message] || json.Unmarshal(d.Content, &row) != nil || row.Partial ||
+	if d.History != api.UI || st.shown[d.Message] || json.Unmarshal(d.Content, &row) != nil || row.Partial ||
 		strings.TrimSpace(row.Text) == "" {
 		return
 	}
@@ -337,36 +288,22 @@ func (st *olderStream) ask(id, asker string, q api.QuestionOpened) {
 		return
 	}
 	st.asked[name] = true
-	choices := olderChoices(q)
+	choices := service.OlderChoices(q)
 	st.tell(id, api.OlderEvent{Type: "question_ask", Question: name, Message: q.Text, Kind: q.Kind, Suggestions: &choices})
-}
-
-// olderChoices are what may be answered; of what wants a yes or a no, these.
-func olderChoices(q api.QuestionOpened) []api.OlderChoice {
-	out := []api.OlderChoice{}
-	for _, c := range q.Choices {
-		out = append(out, api.OlderChoice{Answer: c})
-	}
-	if len(out) == 0 && consent(q) {
-		out = append(out, api.OlderChoice{Answer: "yes"}, api.OlderChoice{Answer: "no"})
-	}
-	return out
-}
-
-func consent(q api.QuestionOpened) bool {
-	return q.Kind == "approval" || q.Kind == "damage" || q.Kind == "limit"
 }
 
 // askChildren sends the questions of subtasks, which have journals of their own.
 func (st *olderStream) askChildren(ctx context.Context) {
 	for child := range st.children {
-		list, err := st.s.opt.Engine.Questions(ctx, child)
+		list, err := st.s.service.Questions(ctx, child)
 		if err != nil {
 			continue // the next look finds it
 		}
 		for _, q := range list {
-			st.when = q.At
-			st.ask("", q.Ref.ID, q.QuestionOpened)
+			if at, err := time.Parse(time.RFC3339, q.At); err == nil {
+				st.when = at.UnixMilli()
+			}
+			st.ask("", q.Task, q.QuestionOpened)
 		}
 	}
 }
@@ -388,13 +325,13 @@ func (st *olderStream) end(id string, d olderData) {
 }
 
 // command is the command that continues the task.
-func (st *olderStream) command() string { return olderCommand(st.ref) }
+func (st *olderStream) command() string { return olderCommand(st.task.ID()) }
 
-func olderCommand(ref store.Ref) string { return "roost run --stream --task " + ref.ID }
+func olderCommand(id string) string { return "roost run --stream --task " + id }
 
 // tell adds a line to the answer.
 func (st *olderStream) tell(id string, e api.OlderEvent) {
-	if e.Job, e.Task = st.run, st.ref.ID; st.when == 0 {
+	if e.Job, e.Task = st.run, st.task.ID(); st.when == 0 {
 		st.when = st.s.opt.Now().UnixMilli()
 	}
 	e.Timestamp = api.Stamp(st.when)

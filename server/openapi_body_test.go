@@ -16,7 +16,7 @@ import (
 // lastRun is the newest run of the ground's task.
 func (g *ground) lastRun() string {
 	g.Helper()
-	runs := must[[]engine.RunInfo](g)(g.srv.opt.Engine.RunsOf(g.Context(), g.id))
+	runs := must[[]engine.RunInfo](g)(g.opt.Engine.RunsOf(g.Context(), g.id))
 	if len(runs) == 0 {
 		g.Fatal("the task has no run")
 	}

@@ -6,7 +6,6 @@ import (
 	"net/http"
 
 	"github.com/roost-dev/roost/api"
-	"github.com/roost-dev/roost/report"
 )
 
 func problem(status int, code, title, detail string, suggestions ...string) *api.Problem {
@@ -15,7 +14,7 @@ func problem(status int, code, title, detail string, suggestions ...string) *api
 
 // problemOf is the problem of an error about a task.
 func (s *Server) problemOf(ctx context.Context, err error, id string) *api.Problem {
-	return report.ProblemOf(ctx, s.opt.Store, err, id)
+	return s.service.Problem(ctx, err, id)
 }
 
 // fail writes a problem.

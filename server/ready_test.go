@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/roost-dev/roost/service"
 	"github.com/roost-dev/roost/store"
 )
 
@@ -27,7 +28,9 @@ func (g *ground) ready() (status int, store string) {
 func TestARootThatIsNotThereYet(t *testing.T) {
 	dir := t.TempDir()
 	root := filepath.Join(dir, "root")
-	s := &Server{opt: Options{Store: must[*store.Store](t)(store.Open(store.Options{Root: root, Cache: filepath.Join(dir, "cache"), Program: "test"}))}}
+	st := must[*store.Store](t)(store.Open(store.Options{Root: root, Cache: filepath.Join(dir, "cache"), Program: "test"}))
+	s := &Server{service: service.New(st, nil, service.Options{})}
+	defer s.service.Close()
 	for range 2 {
 		if why := s.room(); why != "" {
 			t.Errorf("before the first task: %q", why)

@@ -14,7 +14,7 @@ const leastRoom = 1 << 20
 // room is why tasks of the root cannot be read or stored, without paths; "" when they can. It writes nothing. The root
 // may not exist yet: the first task makes it. A root that existed before and does not now is lost with all tasks.
 func (s *Server) room() string {
-	root := s.opt.Store.Root()
+	root := s.service.Root()
 	for _, dir := range []string{root, filepath.Join(root, "tasks")} {
 		f, err := os.Open(dir)
 		if err == nil {

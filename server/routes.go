@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/roost-dev/roost/api"
-	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/service"
 )
 
 // route is a method and path with its handler. Reading of parameters, refusals and the OpenAPI document all come from the
@@ -66,12 +66,12 @@ type asked struct {
 	id string // of the task, as given; validated
 	values
 	route    *route
-	body     []byte    // the raw body, of unsafe methods
-	identity string    // the id that follows from the idempotency key; see key
-	seen     *tagged   // the task that If-Match names; nil without one
-	again    bool      // an earlier attempt of this request may have taken effect
-	silent   string    // the process that works on the task and does not answer; "" = none
-	about    store.Ref // the task that it would change; zero when there is none
+	body     []byte       // the raw body, of unsafe methods
+	identity string       // the id that follows from the idempotency key; see key
+	seen     *tagged      // the task that If-Match names; nil without one
+	again    bool         // an earlier attempt of this request may have taken effect
+	silent   string       // the process that works on the task and does not answer; "" = none
+	about    service.Task // the task that it would change; zero when there is none
 }
 
 // raw is a document that is JSON already.
@@ -155,13 +155,13 @@ func readRoutes() []route {
 				param{name: "empty", kind: "flag", doc: "also task folders without messages"}, withParam)},
 		{path: "/v1/tasks/{id}", summary: "A task", answer: api.Summary{}, document: (*Server).task},
 		{path: "/v1/tasks/{id}/messages", summary: "What the person saw: a window of it, the newest when none is named",
-			answer: window{}, document: (*Server).messages, params: windowParams},
-		{path: "/v1/tasks/{id}/history", summary: "What the model saw, or what would be sent to it now", answer: window{},
+			answer: api.Window{}, document: (*Server).messages, params: windowParams},
+		{path: "/v1/tasks/{id}/history", summary: "What the model saw, or what would be sent to it now", answer: api.Window{},
 			document: (*Server).history,
 			params: with(windowParams, param{name: "view", kind: "word", words: words([]string{"raw", "effective"}),
 				doc: "raw: as it is stored (the default); effective: what would be sent"})},
 		{path: "/v1/tasks/{id}/files", summary: "The files that the model knows, each fresh, changed or missing",
-			answer: files{}, fails: []int{422}, document: (*Server).files,
+			answer: api.KnownFiles{}, fails: []int{422}, document: (*Server).files,
 			params: []param{
 				{name: "path", kind: "text", doc: "only this file, with its records; however its path is spelled"},
 				{name: "workspace", kind: "text", doc: "the folder to look in; the task's own when none is named"},

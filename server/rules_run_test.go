@@ -22,7 +22,7 @@ import (
 // Nobody says yes by saying nothing: not by going away, not by waiting, not by ending it.
 func TestRuleB11SilenceIsNoConsent(t *testing.T) {
 	var e *engine.Engine
-	g := newGround(t, func(o *Options) {
+	g := newGround(t, func(o *testOptions) {
 		e = engine.New(o.Store, engine.Options{Config: setup.Config{Keys: map[string]string{}}, Hold: 50 * time.Millisecond})
 		o.Engine = e
 	})

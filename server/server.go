@@ -15,16 +15,13 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/api"
-	"github.com/roost-dev/roost/engine"
-	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/internal/keyed"
-	"github.com/roost-dev/roost/redact"
-	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/service"
 )
 
 // Options are the options of a server. Zero durations and numbers mean the defaults.
 type Options struct {
-	Store   *store.Store
+	Service *service.Service // does what requests ask for
 	Token   string
 	Hosts   []string          // its names besides localhost and its address
 	TLS     *tls.Config       // nil: plain HTTP
@@ -32,10 +29,7 @@ type Options struct {
 	Log     *slog.Logger      // nil: no log
 	Now     func() time.Time
 	Version api.Version
-	Secrets []redact.Known // masked in exports for readers, besides what looks like a secret
-	Engine  *engine.Engine // runs tasks; nil: the server only reads
-	Restart Restart        // which tasks requests may restart
-	Guest   bool           // it ends with the tasks that its process works on, and changes no others
+	Guest   bool // it ends with the tasks that its process works on, and changes no others
 
 	// The server itself: what it reports, and how it stops.
 	URL      string         // its address
@@ -90,9 +84,10 @@ func (o *Options) fill() {
 	}
 }
 
-// Server answers the API for one store. It is safe for concurrent use.
+// Server answers the API for one service. It is safe for concurrent use.
 type Server struct {
 	opt      Options
+	service  *service.Service
 	door     *doorkeeper
 	routes   []route
 	mux      *http.ServeMux
@@ -104,7 +99,6 @@ type Server struct {
 	begun    time.Time
 	counted  requests
 	asked    questionCount // of open questions
-	pipe     *events.Pipe
 	lists    listRefresher
 	streams  streams
 	readings chan struct{} // slots for MaxReadings
@@ -123,7 +117,7 @@ func New(o Options) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		opt: o, door: &doorkeeper{token: o.Token, now: o.Now, key: key}, stop: make(chan struct{}),
+		opt: o, service: o.Service, door: &doorkeeper{token: o.Token, now: o.Now, key: key}, stop: make(chan struct{}),
 		hosts:    map[string]bool{"localhost": true, "127.0.0.1": true, "::1": true},
 		readings: make(chan struct{}, o.MaxReadings), bodies: make(chan struct{}, maxBodies),
 	}
@@ -133,14 +127,9 @@ func New(o Options) (*Server, error) {
 	for _, host := range o.Hosts {
 		s.hosts[hostName(host)] = true
 	}
-	if o.Engine != nil {
-		s.pipe = o.Engine.Events()
-	} else {
-		s.pipe = events.New(o.Store)
-	}
-	s.pipe.SetRemote(s.liveOfHolder)
+	s.service.FollowHolders(s.liveOfHolder)
 	s.streams.total, s.streams.each, s.streams.by = o.MaxStreams, o.MaxPerClient, map[string]int{}
-	s.keyed, s.changes.all = keyedRequestsOf(o.Store, o.Now), map[string]*changing{}
+	s.keyed, s.changes.all = keyedRequestsOf(o.Service, o.Now), map[string]*changing{}
 	s.room() // notes whether the root exists
 	s.begun, s.counted = o.Now(), newRequests()
 	s.routes = routes()
@@ -191,21 +180,14 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	if ended := <-served; !errors.Is(ended, http.ErrServerClosed) {
 		err = errors.Join(err, ended)
 	}
-	s.closePipe()
+	s.service.Close()
 	return err
 }
 
 // End ends the server for callers that use Handler without Serve.
 func (s *Server) End() {
 	s.halt()
-	s.closePipe()
-}
-
-// closePipe closes the pipe of a server that has no engine; an engine closes its own.
-func (s *Server) closePipe() {
-	if s.opt.Engine == nil {
-		s.pipe.Close()
-	}
+	s.service.Close()
 }
 
 // halt marks the server as stopping, which ends its streams.

@@ -116,7 +116,7 @@ func (s *Socket) Close() error {
 		}
 	}
 	if srv != nil {
-		srv.closePipe()
+		srv.service.Close()
 	}
 	s.wait.Wait()
 	if err != nil {

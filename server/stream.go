@@ -12,7 +12,6 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/events"
-	"github.com/roost-dev/roost/journal"
 )
 
 // batchBytes is about how many bytes are written to a client at a time.
@@ -179,7 +178,7 @@ func (f *eventStream) end(why error) error {
 		reason = "server_stopping"
 	case errors.Is(why, errRunEnded):
 		reason = "run_ended"
-	case errors.Is(why, journal.ErrNotFound):
+	case errors.Is(why, events.ErrGone):
 		reason = "task_gone"
 	default:
 		return why

@@ -11,7 +11,6 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/events"
-	"github.com/roost-dev/roost/store"
 )
 
 // streamRoutes are the streams beside those of single tasks.
@@ -45,7 +44,7 @@ func (s *Server) allEvents(w http.ResponseWriter, a *asked) *api.Problem {
 		return p
 	}
 	defer leave()
-	topic, release, err := s.pipe.All()
+	topic, release, err := s.service.AllTopic()
 	if err != nil {
 		return s.problemOf(a.Context(), context.Canceled, "")
 	}
@@ -57,7 +56,7 @@ func (s *Server) allEvents(w http.ResponseWriter, a *asked) *api.Problem {
 		from, f.start = newest, newest.String()
 	} else if err == nil {
 		var known bool
-		known, err = s.pipe.HasLine(from)
+		known, err = s.service.HasLine(from)
 		f.unknown = !known
 	}
 	if err != nil {
@@ -78,7 +77,7 @@ func (s *Server) snapshotOfAll(topic *events.Topic) snapshotOf {
 		if err != nil {
 			return nil, events.Cursor{}, "", err
 		}
-		l, err := s.opt.Store.List(ctx, store.Filter{}) // after the cursor was read, so that it is not older
+		l, _, err := s.service.List(ctx, api.TaskFilter{}) // after the cursor was read, so that it is not older
 		if err != nil {
 			return nil, events.Cursor{}, "", err
 		}
@@ -142,7 +141,7 @@ func (s *Server) refreshLists(ctx context.Context, topic *events.Topic) {
 		newest, failed := topic.Newest(ctx)
 		if err = failed; err == nil && newest != seen {
 			seen = newest
-			_, _ = s.opt.Store.List(ctx, store.Filter{Limit: 1}) // a person who lists the tasks sees the error
+			_ = s.service.Refresh(ctx) // a user who lists the tasks sees the error
 			select {
 			case <-ctx.Done():
 			case <-time.After(listRefresh):

@@ -102,7 +102,7 @@ func TestRuleB25AllTasksEveryCursorGivesTheRest(t *testing.T) {
 // Without a cursor what comes is told, of tasks that are new as well, whichever process
 // writes them; who is cut off before the first event misses none.
 func TestAllTasksLive(t *testing.T) {
-	g := newGround(t, func(o *Options) { o.Heartbeat = 50 * time.Millisecond })
+	g := newGround(t, func(o *testOptions) { o.Heartbeat = 50 * time.Millisecond })
 	old := len(feedOf(t, g.store))
 	s, cut := g.follow("/v1/events"), g.follow("/v1/events")
 	id := ""
@@ -254,7 +254,7 @@ func TestListsAreAsFreshAsEvents(t *testing.T) {
 // Only the types that were asked for come, on both streams, and a client that is cut off
 // does not look at the others again.
 func TestTypesOfEvents(t *testing.T) {
-	g := newGround(t, func(o *Options) { o.Heartbeat = 20 * time.Millisecond })
+	g := newGround(t, func(o *testOptions) { o.Heartbeat = 20 * time.Millisecond })
 	for _, path := range []string{"/v1/events?after=0", g.path("/events?after=0")} {
 		all := g.events()
 		var want []string

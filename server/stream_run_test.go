@@ -14,6 +14,7 @@ import (
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/journal"
+	"github.com/roost-dev/roost/service"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
 )
@@ -82,7 +83,7 @@ func TestTheEndOfARunIsToldBeforeItsStreamEnds(t *testing.T) {
 				task:       "t",
 				w:          w,
 				ctl:        http.NewResponseController(w),
-				last:       endOf("r"),
+				last:       service.EndsRun("r"),
 				runEnded:   func() bool { return true },
 			}
 			_ = f.write(t.Context()) // the client gets the reason

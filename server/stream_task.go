@@ -4,13 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"net/http"
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/events"
-	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/service"
 )
 
 // given is the cursor that a client sent. A browser that comes back asks the same
@@ -49,18 +48,18 @@ func (s *Server) events(w http.ResponseWriter, a *asked) *api.Problem {
 	if p != nil {
 		return p
 	}
-	ref, err := s.opt.Store.Find(a.Context(), a.id)
+	t, err := s.service.Find(a.Context(), a.id)
 	if err != nil {
 		p := s.problemOf(a.Context(), err, a.id)
 		p.Task = a.id
 		return p
 	}
-	return s.streamTask(w, a, ref, func(ctx context.Context, f *eventStream) (events.Cursor, error) {
+	return s.streamTask(w, a, t, func(ctx context.Context, f *eventStream) (events.Cursor, error) {
 		f.wants = wants
 		if given != "" {
-			return from, f.check(ctx, ref, from)
+			return from, f.check(ctx, t, from)
 		}
-		newest, ok, err := events.Newest(ctx, s.opt.Store, ref)
+		newest, ok, err := t.Newest(ctx)
 		if ok {
 			f.start = newest.String()
 		}
@@ -69,19 +68,19 @@ func (s *Server) events(w http.ResponseWriter, a *asked) *api.Problem {
 }
 
 // streamTask streams a task's events; prepare sets how, and gives the cursor from which the stream starts.
-func (s *Server) streamTask(w http.ResponseWriter, a *asked, ref store.Ref,
+func (s *Server) streamTask(w http.ResponseWriter, a *asked, t service.Task,
 	prepare func(context.Context, *eventStream) (events.Cursor, error)) *api.Problem {
 	leave, p := s.enter(a)
 	if p != nil {
 		return p
 	}
 	defer leave()
-	topic, release, err := s.pipe.Task(ref)
+	topic, release, err := t.Topic()
 	if err != nil {
 		return s.problemOf(a.Context(), context.Canceled, a.id)
 	}
 	defer release()
-	f := &eventStream{s: s, task: ref.ID, w: w, ctl: http.NewResponseController(w), snapshot: s.snapshotOfTask(ref)}
+	f := &eventStream{s: s, task: t.ID(), w: w, ctl: http.NewResponseController(w), snapshot: s.snapshotOfTask(t)}
 	// The topic opens before the journal is read for the cursor, so that no event is lost between the two.
 	_, err = topic.Newest(a.Context())
 	var from events.Cursor
@@ -89,7 +88,7 @@ func (s *Server) streamTask(w http.ResponseWriter, a *asked, ref store.Ref,
 		from, err = prepare(a.Context(), f)
 	}
 	if err != nil {
-		return s.problemOf(a.Context(), err, ref.ID)
+		return s.problemOf(a.Context(), err, t.ID())
 	}
 	f.subscriber = topic.Subscribe(from)
 	f.serve(a)
@@ -97,33 +96,33 @@ func (s *Server) streamTask(w http.ResponseWriter, a *asked, ref store.Ref,
 }
 
 // check notes whether a cursor names no event of the task.
-func (f *eventStream) check(ctx context.Context, ref store.Ref, from events.Cursor) error {
+func (f *eventStream) check(ctx context.Context, t service.Task, from events.Cursor) error {
 	if from.IsStart() {
 		return nil
 	}
-	known, err := events.Exists(ctx, f.s.opt.Store, ref, from)
+	known, err := t.HasEvent(ctx, from)
 	f.unknown = !known
 	return err
 }
 
 // snapshotOfTask describes a task to a client whose cursor is unknown.
-func (s *Server) snapshotOfTask(ref store.Ref) snapshotOf {
+func (s *Server) snapshotOfTask(t service.Task) snapshotOf {
 	return func(ctx context.Context) (data []byte, at events.Cursor, id string, err error) {
-		newest, ok, err := events.Newest(ctx, s.opt.Store, ref)
+		newest, ok, err := t.Newest(ctx)
 		if err != nil {
 			return nil, at, "", err
 		}
-		v, err := s.opt.Store.Read(ctx, ref) // after the cursor was read, so that it is not older
+		doc, _, err := t.Document(ctx) // after the cursor was read, so that it is not older
 		if err != nil {
 			return nil, at, "", err
 		}
-		row, err := rowOf(v.Summary)
-		if err = errors.Join(err, v.Close()); err != nil {
+		row, err := rowOf(doc)
+		if err != nil {
 			return nil, at, "", err
 		}
 		var o esjson.Object
 		o.String("type", "stream.snapshot")
-		o.String("task_id", ref.ID)
+		o.String("task_id", t.ID())
 		o.Int("seq", int64(newest.Seq))
 		o.String("at", api.Stamp(s.opt.Now().UnixMilli()))
 		o.String("reason", "unknown_cursor")

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/events"
+	"github.com/roost-dev/roost/service"
 	"github.com/roost-dev/roost/store/trash"
 
 	"github.com/google/go-cmp/cmp"
@@ -109,7 +110,7 @@ func TestUnknownCursorGetsASnapshot(t *testing.T) {
 // One more stream than there may be is refused with a status, and let in when another
 // ended.
 func TestRuleB25StreamsAreBounded(t *testing.T) {
-	g := newGround(t, func(o *Options) { o.MaxPerClient = 2 })
+	g := newGround(t, func(o *testOptions) { o.MaxPerClient = 2 })
 	first := g.follow(g.path("/events"))
 	g.follow(g.path("/events"))
 	p := g.refused(429, "too_many_streams", "GET", g.path("/events"))
@@ -147,7 +148,7 @@ func TestRuleB25StuckFollowerIsCutOff(t *testing.T) {
 
 // stuckFollower says what went wrong with a follower beside one that does not read.
 func stuckFollower(t *testing.T, limit time.Duration) string {
-	g := newGround(t, func(o *Options) { o.WriteTimeout = limit })
+	g := newGround(t, func(o *testOptions) { o.WriteTimeout = limit })
 	conn := must[net.Conn](t)(net.Dial("tcp", strings.TrimPrefix(g.url, "http://")))
 	defer conn.Close()
 	if err := conn.(*net.TCPConn).SetReadBuffer(4 << 10); err != nil {
@@ -206,7 +207,7 @@ func stuckFollower(t *testing.T, limit time.Duration) string {
 	if f, ok := quick.next(); !ok {
 		return fmt.Sprintf("the one that reads was cut off: %+v", f)
 	}
-	if _, size := g.srv.pipe.Size(); size > 5<<20 {
+	if _, size := g.srv.service.Topics(); size > 5<<20 {
 		t.Errorf("the topics keep %d bytes, want at most 5 MiB", size)
 	}
 	return ""
@@ -216,7 +217,7 @@ func stuckFollower(t *testing.T, limit time.Duration) string {
 func TestRuleB14StoppingEndsStreams(t *testing.T) {
 	g := newGround(t)
 	l := must[net.Listener](t)(net.Listen("tcp", "127.0.0.1:0"))
-	srv := must[*Server](t)(New(Options{Store: g.store, Token: g.token}))
+	srv := must[*Server](t)(New(Options{Service: service.New(g.store, nil, service.Options{}), Token: g.token}))
 	ctx, cancel := context.WithCancel(t.Context())
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(ctx, l) }()
@@ -247,7 +248,7 @@ func TestRuleB14StoppingEndsStreams(t *testing.T) {
 
 // A quiet stream says that it lives, and a task that goes away ends it.
 func TestHeartbeatAndTheEndOfATask(t *testing.T) {
-	g := newGround(t, func(o *Options) { o.Heartbeat = 20 * time.Millisecond })
+	g := newGround(t, func(o *testOptions) { o.Heartbeat = 20 * time.Millisecond })
 	s := g.follow(g.path("/events"))
 	for beats := 0; beats < 3; {
 		if line := must[string](t)(s.in.ReadString('\n')); line == ": heartbeat\n" {
@@ -299,7 +300,7 @@ func TestFollowersShareAFeed(t *testing.T) {
 	for i := range streams {
 		streams[i] = g.follow(g.path("/events?after=%d", i%3))
 	}
-	if n, _ := g.srv.pipe.Size(); n != 1 {
+	if n, _ := g.srv.service.Topics(); n != 1 {
 		t.Errorf("%d topics, want 1", n)
 	}
 	g.run(engine.Request{Task: g.id, Text: "again"})
@@ -326,7 +327,7 @@ func TestFollowersShareAFeed(t *testing.T) {
 	}
 	wait.Wait()
 	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
-		if n, _ := g.srv.pipe.Size(); n == 0 {
+		if n, _ := g.srv.service.Topics(); n == 0 {
 			break
 		}
 		if time.Now().After(end) {

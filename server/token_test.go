@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/service"
 )
 
 // Folders are for their owner, and so is the token; servers that start at once share
@@ -83,7 +83,7 @@ func TestTokensThatAreRefused(t *testing.T) {
 // nothing. The log-in holds over a restart, ends after its days and with the token.
 func TestLogIn(t *testing.T) {
 	now := time.Now()
-	g := newGround(t, func(o *Options) { o.Now = func() time.Time { return now } })
+	g := newGround(t, func(o *testOptions) { o.Now = func() time.Time { return now } })
 	link := g.srv.LoginPath()
 	g.refused(401, "login_used", "GET", "/login", "Authorization: ")
 	g.refused(401, "login_used", "GET", "/login?key="+strings.Repeat("0", 64), "Authorization: ")
@@ -103,7 +103,7 @@ func TestLogIn(t *testing.T) {
 	g.get("/v1/tasks", "Authorization: ", cookie)
 	g.refused(401, "unauthenticated", "GET", "/v1/tasks", cookie, "Authorization: Bearer wrong") // what is said counts
 	again := func(token string, later time.Duration) bool {
-		srv := must[*Server](t)(New(Options{Store: g.store, Token: token, Now: func() time.Time { return now.Add(later) }}))
+		srv := must[*Server](t)(New(Options{Service: service.New(g.store, nil, service.Options{}), Token: token, Now: func() time.Time { return now.Add(later) }}))
 		defer srv.End()
 		r := must[*http.Request](t)(http.NewRequest("GET", "/", nil))
 		r.AddCookie(c)
@@ -116,7 +116,7 @@ func TestLogIn(t *testing.T) {
 	if !g.srv.door.cookie(true).Secure {
 		t.Error("with TLS a log-in goes nowhere without")
 	}
-	if _, err := New(Options{Store: &store.Store{}}); err == nil {
+	if _, err := New(Options{}); err == nil {
 		t.Error("a server without a token")
 	}
 }

@@ -2,73 +2,17 @@ package server
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
+	"github.com/roost-dev/roost/api"
 )
-
-// Paging by what a window says reaches every message once, in either direction,
-// whatever the limit is and however large the messages are.
-func TestWindowsMeet(t *testing.T) {
-	large := json.RawMessage(strings.Repeat("x", windowBytes/2+1))
-	rapid.Check(t, func(t *rapid.T) {
-		n := rapid.IntRange(0, 40).Draw(t, "messages")
-		broken := rapid.IntRange(0, 50).Draw(t, "broken")
-		limit := rapid.IntRange(1, 12).Draw(t, "limit")
-		huge := rapid.SampledFrom([]int{0, 3, 5}).Draw(t, "huge")
-		read := func(i int) (json.RawMessage, error) {
-			if i == broken {
-				return nil, errors.New("gone")
-			}
-			if huge > 0 && i%huge == 0 {
-				return large, nil
-			}
-			return json.RawMessage("1"), nil
-		}
-		var want []int
-		for i := 1; i <= n; i++ {
-			if i != broken+1 {
-				want = append(want, i)
-			}
-		}
-		var got []int
-		at := span{limit: limit}
-		for range n + 2 { // from the end
-			var w window
-			w.fill(at, n, read)
-			got = append(slices.Clone(w.Numbers), got...)
-			if w.Before == nil {
-				break
-			}
-			at.before = *w.Before
-		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Fatalf("backward:\n%s", diff)
-		}
-		got, at = nil, span{limit: limit, after: 1}
-		for range n + 2 { // from the start
-			var w window
-			w.fill(at, n, read)
-			got = append(got, w.Numbers...)
-			if w.After == nil {
-				break
-			}
-			at.after = *w.After + 1
-		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Fatalf("forward:\n%s", diff)
-		}
-	})
-}
 
 func TestWindowsOverHTTP(t *testing.T) {
 	g := newGround(t)
-	all := func(path string) (w window) {
+	all := func(path string) (w api.Window) {
 		if err := json.Unmarshal(g.get(path), &w); err != nil {
 			t.Fatal(err)
 		}
@@ -91,10 +35,10 @@ func TestWindowsOverHTTP(t *testing.T) {
 			t.Errorf("%s: before %v, after %v", c.query, w.Before, w.After)
 		}
 	}
-	api := all(g.path("/history"))
+	model := all(g.path("/history"))
 	sent := all(g.path("/history?view=effective"))
-	if api.History != "api" || api.Total < 4 || sent.Total == 0 || !strings.Contains(string(sent.Items[0]), `"role":"user"`) {
-		t.Errorf("%+v\n%+v", api, sent)
+	if model.History != api.API || model.Total < 4 || sent.Total == 0 || !strings.Contains(string(sent.Items[0]), `"role":"user"`) {
+		t.Errorf("got %+v\nand %+v; want the raw and the effective history", model, sent)
 	}
 }
 
@@ -109,11 +53,11 @@ func asTexts(list []json.RawMessage) []string {
 // Stored bytes are sent as they are, whatever their spelling.
 func TestWindowsKeepSpelling(t *testing.T) {
 	item := `{ "a":1.0,"b":"\u00e9\ud800</script>",	"c":[ ]}`
-	text := string(window{Items: []json.RawMessage{json.RawMessage(item)}, Numbers: []int{1}, Total: 1}.bytes())
+	text := string(windowBytes(api.Window{Items: []json.RawMessage{json.RawMessage(item)}, Numbers: []int{1}, Total: 1}))
 	if !strings.Contains(text, `"items":[`+item+`]`) || !json.Valid([]byte(text)) {
 		t.Error(text)
 	}
-	if empty := fmt.Sprint(string(window{}.bytes())); !strings.Contains(empty, `"items":[],"numbers":[],"total":0,"next_before":null,"next_after":null,"notes":[]`) {
+	if empty := fmt.Sprint(string(windowBytes(api.Window{}))); !strings.Contains(empty, `"items":[],"numbers":[],"total":0,"next_before":null,"next_after":null,"notes":[]`) {
 		t.Error(empty)
 	}
 }

@@ -16,14 +16,15 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
+	"github.com/roost-dev/roost/service"
 	"github.com/roost-dev/roost/store"
 )
 
 // newWork is a ground whose server works on tasks.
-func newWork(t testing.TB, change ...func(*Options)) *ground {
+func newWork(t testing.TB, change ...func(*testOptions)) *ground {
 	t.Helper()
 	var e *engine.Engine
-	g := newGround(t, append([]func(*Options){func(o *Options) {
+	g := newGround(t, append([]func(*testOptions){func(o *testOptions) {
 		e = engine.New(o.Store, engine.Options{Confined: true, Config: setup.Config{Keys: map[string]string{}}})
 		o.Engine = e
 	}}, change...)...)
@@ -194,7 +195,7 @@ func newWorkOn(t testing.TB, s *store.Store, like *ground) *ground {
 	t.Helper()
 	e := engine.New(s, engine.Options{Config: setup.Config{Keys: map[string]string{}}})
 	g := &ground{TB: t, dir: like.dir, store: s, id: like.id, token: like.token, log: &lockedBuffer{}}
-	g.srv = must[*Server](t)(New(Options{Store: s, Token: g.token, Engine: e}))
+	g.srv = must[*Server](t)(New(Options{Service: service.New(s, e, service.Options{}), Token: g.token}))
 	g.web = httptest.NewServer(g.srv.Handler())
 	g.url = g.web.URL
 	t.Cleanup(func() {

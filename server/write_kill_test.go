@@ -18,6 +18,7 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
+	"github.com/roost-dev/roost/service"
 	"github.com/roost-dev/roost/store"
 )
 
@@ -28,7 +29,7 @@ func playWorker(s *store.Store) error {
 		return err
 	}
 	e := engine.New(s, engine.Options{MaxRuns: 3, Config: setup.Config{Keys: map[string]string{}}})
-	srv, err := New(Options{Store: s, Token: token, Engine: e})
+	srv, err := New(Options{Service: service.New(s, e, service.Options{}), Token: token})
 	if err != nil {
 		return err
 	}

@@ -243,8 +243,8 @@ func TestRuleB12AnswersAreOfTheQuestion(t *testing.T) {
 // time, and both make nothing.
 func TestLargeAndSlowBodies(t *testing.T) {
 	g := newWork(t)
-	e := g.srv.opt.Engine
-	addr := g.served(func(o *Options) { o.Engine, o.MaxBody, o.BodyTimeout = e, 1<<20, 300_000_000 })
+	e := g.opt.Engine
+	addr := g.served(func(o *testOptions) { o.Engine, o.MaxBody, o.BodyTimeout = e, 1<<20, 300_000_000 })
 	before := g.count()
 	for name, c := range map[string][2]string{
 		"said to be large": {"Content-Length: 104857600\r\n\r\n", " 413 "},

@@ -198,10 +198,10 @@ func TestWaitingForARun(t *testing.T) {
 
 // More runs than may work at once wait in a queue, in their order, and say where.
 func TestRunsWaitForTheirTurn(t *testing.T) {
-	g := newWork(t, func(o *Options) {
+	g := newWork(t, func(o *testOptions) {
 		o.Engine = engine.New(o.Store, engine.Options{MaxRuns: 1, Config: setup.Config{Keys: map[string]string{}}})
 	})
-	defer g.srv.opt.Engine.Close(t.Context())
+	defer g.opt.Engine.Close(t.Context())
 	first := g.started(hangs)
 	second, third := g.started(sayDone), g.started(sayDone)
 	if second.State != "queued" || third.State != "queued" || third.Position != 2 {

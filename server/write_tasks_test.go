@@ -2,6 +2,7 @@ package server
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/service"
 	"github.com/roost-dev/roost/store/labels"
 
 	"github.com/roost-dev/roost/store"
@@ -115,22 +117,32 @@ func TestTwoPatchesWithOneETag(t *testing.T) {
 	}
 }
 
-// What is changed is compared once more with the task in hand: another process may come in
-// behind the first look.
+// A patch compares the members that it changes once more with the task in hand: another process may have changed the
+// task since the caller read it.
 func TestAPatchComparesWithTheTaskInHand(t *testing.T) {
 	g := newWork(t)
 	ref := must[refOf](t)(g.store.Find(t.Context(), g.id))
-	a := &asked{Request: g.ask("GET", g.path("")).Request, id: g.id}
-	seen := must[tagged](t)(g.srv.taskDocument(a, ref))
-	a.seen = &seen
+	seen, _, err := must[service.Task](t)(g.srv.service.Find(t.Context(), g.id)).Document(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
 	if _, err := labels.Set(t.Context(), g.store, ref, labels.Change{Title: ptr("quicker")}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := labels.Set(t.Context(), g.store, ref, labels.Change{Add: []string{"x"}, Check: a.stillFiled()}); !isProblem(err, "etag_mismatch") {
-		t.Errorf("%v", err)
-	}
-	if err := a.stillSet()(task.Settings{Mode: "ask"}); !isProblem(err, "etag_mismatch") {
-		t.Errorf("%v", err)
+	other := seen
+	other.Mode = "ask"
+	for name, c := range map[string]struct {
+		seen  api.Summary
+		patch api.TaskPatch
+	}{
+		"labels":   {seen, api.TaskPatch{AddTags: []string{"x"}}},
+		"settings": {other, api.TaskPatch{Settings: api.Settings{Mode: "code"}}},
+	} {
+		var p *api.Problem
+		_, _, err := g.srv.service.Patch(t.Context(), service.Call{Seen: &c.seen}, g.id, c.patch)
+		if !errors.As(err, &p) || p.Code != "etag_mismatch" {
+			t.Errorf("%s: got %v, want the problem etag_mismatch", name, err)
+		}
 	}
 }
 

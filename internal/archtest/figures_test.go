@@ -14,7 +14,7 @@ var ceiling = []struct {
 	figure     func(Figures) int
 	today, bar int
 }{
-	{"code lines", func(f Figures) int { return f.CodeLines }, 117900, 102_000},
+	{"code lines", func(f Figures) int { return f.CodeLines }, 118460, 102_000},
 	{"lines of the largest package", func(f Figures) int { return f.PackageLines }, 15880, 6000},
 	{"files of a package", func(f Figures) int { return f.PackageFiles }, 107, 45},
 	{"lines of the largest file", func(f Figures) int { return f.FileLines }, 600, 800},
@@ -22,7 +22,7 @@ var ceiling = []struct {
 	{"private nouns in names", func(f Figures) int { return f.PrivateNouns }, 60, 60},
 	{"packages that call the kernel's file lock", func(f Figures) int { return f.LockPackages }, 1, 1},
 	{"files that rename files", func(f Figures) int { return f.RenamingFiles }, 1, 1},
-	{"files of front doors that import what is below the client", func(f Figures) int { return f.DoorFiles }, 46, 0},
+	{"files of front doors that import what is below the client", func(f Figures) int { return f.DoorFiles }, 23, 0},
 	{"lines over 140 columns", func(f Figures) int { return f.LongLines }, 200, 200},
 	{"direct dependencies", func(f Figures) int { return f.Dependencies }, 24, 30},
 }

@@ -16,6 +16,7 @@ var layers = [][]string{
 	{"cmd/roost", "bench", "internal/cmd", "internal/crashtest", "internal/checkpointtest"},
 	{"cli", "server", "web"},
 	{"client"},
+	{"service"},
 	{"export", "report"},
 	{"view"},
 	{"engine"},

@@ -1,4 +1,4 @@
-package server
+package service
 
 import (
 	"context"
@@ -11,11 +11,23 @@ import (
 
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/report"
+	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
 )
 
-// When a kill kept an answer from a client, the journal shows what the request did: the same request, sent again, gets
-// that answer and changes nothing.
+// When a kill kept an answer from a caller, the journal shows what the call did: the same call, made again, gets that
+// answer and changes nothing.
+
+// before returns the commits of an earlier attempt of a call, after it has finished an interrupted restore.
+func (s *Service) before(ctx context.Context, c Call, ref store.Ref, id string) ([]journal.Commit, error) {
+	if !c.Again || c.Key == "" {
+		return nil, nil
+	}
+	if _, err := s.engine.Checkpoints().Finish(ctx, id); err != nil {
+		return nil, err
+	}
+	return s.store.CommitsBy(ctx, ref, c.Key, s.since())
+}
 
 // eventsOf are the events of commits, in order.
 func eventsOf(commits []journal.Commit) (out []task.Event) {
@@ -82,7 +94,7 @@ func condensedBy(id string, commits []journal.Commit) (api.Condensed, bool) {
 }
 
 // undoneBy is the action that commits undid or redid.
-func (s *Server) undoneBy(ctx context.Context, id string, o actions.Options, commits []journal.Commit) (api.Undone, bool, error) {
+func (s *Service) undoneBy(ctx context.Context, id string, o actions.Options, commits []journal.Commit) (api.Undone, bool, error) {
 	var seq uint64
 	for _, c := range commits {
 		for _, raw := range c.Events {
@@ -95,7 +107,7 @@ func (s *Server) undoneBy(ctx context.Context, id string, o actions.Options, com
 	if seq == 0 {
 		return api.Undone{}, false, nil
 	}
-	now, err := actions.Find(ctx, s.opt.Store, id)
+	now, err := actions.Find(ctx, s.store, id)
 	if err != nil {
 		return api.Undone{}, false, err
 	}

@@ -1,4 +1,4 @@
-package server
+package service
 
 import (
 	"context"
@@ -39,16 +39,16 @@ func (r Restart) patience() time.Duration {
 }
 
 // mayRestart is the problem of a request that may not begin another run of its task; nil when it may, or begins none.
-func (s *Server) mayRestart(a *asked) error {
+func (s *Service) mayRestart(ctx context.Context, c Call, id string) error {
 	o := s.opt.Restart
 	if !o.Off && !o.OwnOnly && o.attempts() < 0 {
 		return nil
 	}
-	ref, err := s.opt.Store.FindLatest(a.Context(), a.id)
+	ref, err := s.store.FindLatest(ctx, id)
 	if err != nil {
 		return err
 	}
-	runs, err := s.opt.Engine.RunsOf(a.Context(), ref.Source+":"+ref.ID)
+	runs, err := s.engine.RunsOf(ctx, ref.Source+":"+ref.ID)
 	if err != nil {
 		return err
 	}
@@ -57,11 +57,11 @@ func (s *Server) mayRestart(a *asked) error {
 	}
 	var sum api.Summary
 	if o.OwnOnly {
-		if _, sum, err = s.load(a.Context(), ref.Source+":"+ref.ID); err != nil {
+		if _, sum, err = s.load(ctx, ref.Source+":"+ref.ID); err != nil {
 			return err
 		}
 	}
-	return o.refuses(ref, sum, runs, a.runFor(ref.ID))
+	return o.refuses(ref, sum, runs, c.runFor(ref.ID))
 }
 
 // refuses is the problem of a restart that the settings forbid: runs are newest first, and run is the one to begin. A
@@ -106,22 +106,22 @@ func restartsOff(id string) *api.Problem {
 }
 
 // restarts finds and reads the task to continue, and returns why it may not continue. It changes nothing.
-func (s *Server) restarts(a *asked, given string, r *engine.Request) error {
+func (s *Service) restarts(caller context.Context, c Call, given string, r *engine.Request) error {
 	o := s.opt.Restart
 	if o.Off {
 		return restartsOff(given)
 	}
-	ctx, stop := context.WithTimeout(a.Context(), o.patience())
+	ctx, stop := context.WithTimeout(caller, o.patience())
 	defer stop()
 	ref, sum, err := s.load(ctx, given)
-	if errors.Is(err, context.DeadlineExceeded) && a.Context().Err() == nil {
+	if errors.Is(err, context.DeadlineExceeded) && caller.Err() == nil {
 		p := problem(http.StatusGatewayTimeout, "load_timeout", "The task took too long to load",
 			"it was not found and read within "+o.patience().String(), "ask again", "roost config set restart.load_timeout 60s")
 		p.Task, p.Retryable = given, true
 		return p
 	}
 	if err != nil {
-		return s.olderProblem(a, given, err)
+		return s.about(caller, given, err)
 	}
 	if len(sum.Damaged) > 0 {
 		d := sum.Damaged[0]
@@ -130,21 +130,21 @@ func (s *Server) restarts(a *asked, given string, r *engine.Request) error {
 		p.Task = ref.ID
 		return p
 	}
-	r.Task, r.RunID = ref.Source+":"+ref.ID, a.runFor(ref.ID)
-	runs, err := s.opt.Engine.RunsOf(ctx, r.Task)
+	r.Task, r.RunID = ref.Source+":"+ref.ID, c.runFor(ref.ID)
+	runs, err := s.engine.RunsOf(ctx, r.Task)
 	if err != nil {
-		return s.olderProblem(a, ref.ID, err)
+		return s.about(caller, ref.ID, err)
 	}
 	return o.refuses(ref, sum, runs, r.RunID)
 }
 
 // load finds a task and reads it.
-func (s *Server) load(ctx context.Context, given string) (store.Ref, api.Summary, error) {
-	ref, err := s.opt.Store.FindLatest(ctx, given)
+func (s *Service) load(ctx context.Context, given string) (store.Ref, api.Summary, error) {
+	ref, err := s.store.FindLatest(ctx, given)
 	if err != nil {
 		return ref, api.Summary{}, err
 	}
-	v, err := s.opt.Store.Read(ctx, ref)
+	v, err := s.store.Read(ctx, ref)
 	if err != nil {
 		return ref, api.Summary{}, err
 	}

@@ -1,4 +1,4 @@
-package server
+package service
 
 import (
 	"encoding/base64"
@@ -19,8 +19,8 @@ import (
 	"github.com/roost-dev/roost/money"
 )
 
-// What the decoder cannot see is checked here, all of it at once and before anything is
-// done: what is left to the engine depends on the task.
+// A decoder cannot check everything that a document must be. This file checks the rest, all of it at once and before
+// anything is done. What depends on the task is left to the engine.
 
 // wrongs collects what is wrong with a body.
 type wrongs []api.Wrong
@@ -33,7 +33,36 @@ func (w wrongs) err() error {
 	if len(w) == 0 {
 		return nil
 	}
-	return invalid(w...)
+	return api.Invalid(w...)
+}
+
+// origins are the front doors that a task can come from.
+var origins = []string{"api", "cli", "web", "editor"}
+
+// originOf is the origin that a document names, "api" when it names none.
+func originOf(given string, w *wrongs) string {
+	switch {
+	case given == "":
+		return "api"
+	case !slices.Contains(origins, given):
+		w.add("/origin", "want one of %s", strings.Join(origins, ", "))
+	}
+	return given
+}
+
+// folder checks that a document names a folder by an absolute path.
+func folder(at, path string) error {
+	if path != "" && !filepath.IsAbs(path) {
+		return api.Invalid(api.Wrong{Parameter: at, Detail: "want an absolute folder of the server's machine"})
+	}
+	return nil
+}
+
+func conflictRule(text string) error {
+	if !slices.Contains([]string{"", "keep", "merge", "overwrite"}, text) {
+		return api.Invalid(api.Wrong{Parameter: "/on_conflict", Detail: "want keep, merge or overwrite"})
+	}
+	return nil
 }
 
 const (
@@ -203,41 +232,29 @@ func checkFolder(dir string, w *wrongs) {
 	}
 }
 
-// newTask reads what starts a task.
-func newTask(a *asked) (r engine.Request, err error) {
-	var n api.NewTask
-	if err = a.read(&n); err != nil {
-		return r, err
-	}
+// newTask is the request that starts a task.
+func newTask(n api.NewTask, c Call) (r engine.Request, err error) {
 	var w wrongs
 	checkFolder(n.Workspace, &w)
 	r = engine.Request{Choice: setup.Choice{Workspace: n.Workspace}, Title: strings.TrimSpace(n.Title), Origin: n.Origin,
-		Interactive: !n.Unattended, NewTask: a.key()}
+		Interactive: !n.Unattended, NewTask: c.Key}
 	settle(n.Settings, &r, &w)
 	setInput(n.Message, "/message", &r, &w)
 	if len(n.Title) > titleBytes || !utf8.ValidString(n.Title) {
 		w.add("/title", "want at most %d bytes", titleBytes)
 	}
-	if r.Origin == "" {
-		r.Origin = "api"
-	} else if !slices.Contains([]string{"api", "cli", "web", "editor"}, r.Origin) {
-		w.add("/origin", "want one of api, cli, web, editor")
-	}
+	r.Origin = originOf(n.Origin, &w)
 	if r.NewTask != "" {
-		r.RunID = a.runFor(r.NewTask)
+		r.RunID = c.runFor(r.NewTask)
 	}
 	return r, w.err()
 }
 
-// newRun reads what continues the task that the path names.
-func newRun(a *asked) (r engine.Request, err error) {
-	var n api.NewRun
-	if err = a.read(&n); err != nil {
-		return r, err
-	}
+// newRun is the request that continues a task.
+func newRun(id string, n api.NewRun) (r engine.Request, err error) {
 	var w wrongs
 	r = engine.Request{
-		Task:          a.id,
+		Task:          id,
 		Yes:           n.Yes,
 		Choice:        setup.Choice{Workspace: n.Workspace},
 		Interactive:   !n.Unattended,
