@@ -8,7 +8,7 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
-	"github.com/roost-dev/roost/internal/conformance"
+	"github.com/roost-dev/roost/internal/testing/conformance"
 )
 
 // TestVectorsCommandApproval compares with Roo's own decisions, or with what is wanted where

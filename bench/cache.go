@@ -11,7 +11,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/roost-dev/roost/llm/llmtest"
+	"github.com/roost-dev/roost/internal/testing/llmtest"
 )
 
 // exitLimit is how a run ends that used up its turns.

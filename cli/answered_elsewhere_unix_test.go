@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/roost-dev/roost/llm/llmtest"
+	"github.com/roost-dev/roost/internal/testing/llmtest"
 )
 
 // A question of ours that was answered in the editor is open no more, as soon as the editor's files say so, and words given to resume go out

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/roost-dev/roost/llm/llmtest"
+	"github.com/roost-dev/roost/internal/testing/llmtest"
 )
 
 // Another tool's task was made with a model that the provider does not have. What would answer

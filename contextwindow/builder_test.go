@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/roost-dev/roost/esjson"
-	"github.com/roost-dev/roost/internal/conformance"
+	"github.com/roost-dev/roost/internal/testing/conformance"
 )
 
 func lines(in ...string) (out [][]byte) {

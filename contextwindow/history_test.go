@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/roost-dev/roost/esjson"
-	"github.com/roost-dev/roost/internal/conformance"
+	"github.com/roost-dev/roost/internal/testing/conformance"
 	"github.com/roost-dev/roost/llm"
 	"github.com/roost-dev/roost/task"
 )

@@ -13,7 +13,7 @@ import (
 
 	"github.com/roost-dev/roost/contextwindow/rules"
 	"github.com/roost-dev/roost/esjson"
-	"github.com/roost-dev/roost/internal/conformance"
+	"github.com/roost-dev/roost/internal/testing/conformance"
 	"github.com/roost-dev/roost/llm"
 )
 

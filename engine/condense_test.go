@@ -9,7 +9,7 @@ import (
 
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
-	"github.com/roost-dev/roost/llm/llmtest"
+	"github.com/roost-dev/roost/internal/testing/llmtest"
 )
 
 // looking are replies that list the folder so many times.

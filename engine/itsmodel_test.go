@@ -10,7 +10,7 @@ import (
 
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
-	"github.com/roost-dev/roost/llm/llmtest"
+	"github.com/roost-dev/roost/internal/testing/llmtest"
 )
 
 // Another tool's task goes on with the model that its histories name, where the provider

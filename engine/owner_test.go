@@ -17,7 +17,7 @@ import (
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/journal"
-	"github.com/roost-dev/roost/llm/llmtest"
+	"github.com/roost-dev/roost/internal/testing/llmtest"
 	"github.com/roost-dev/roost/store"
 )
 

@@ -9,7 +9,7 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
-	"github.com/roost-dev/roost/llm/llmtest"
+	"github.com/roost-dev/roost/internal/testing/llmtest"
 )
 
 // asking is a bench whose anthropic is a server on loopback.

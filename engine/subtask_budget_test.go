@@ -6,7 +6,7 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
-	"github.com/roost-dev/roost/llm/llmtest"
+	"github.com/roost-dev/roost/internal/testing/llmtest"
 	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/store/spend"
 )

@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/roost-dev/roost/esjson"
-	"github.com/roost-dev/roost/internal/conformance"
+	"github.com/roost-dev/roost/internal/testing/conformance"
 )
 
 // checkText compares what the package under test read of a vector line with

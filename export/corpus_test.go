@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/roost-dev/roost/internal/conformance"
+	"github.com/roost-dev/roost/internal/testing/conformance"
 	"github.com/roost-dev/roost/redact"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/esjson"
-	"github.com/roost-dev/roost/internal/conformance"
+	"github.com/roost-dev/roost/internal/testing/conformance"
 )
 
 // wanted is what is written of the messages: Roo's text, but with thinking written out,

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/roost-dev/roost/internal/mcptest"
+	"github.com/roost-dev/roost/internal/testing/mcptest"
 )
 
 // Many calls at once share one connection, also when all of them need it to be made again.

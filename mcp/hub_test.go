@@ -15,7 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/roost-dev/roost/internal/mcptest"
+	"github.com/roost-dev/roost/internal/testing/mcptest"
 	"github.com/roost-dev/roost/workspace/shell"
 )
 

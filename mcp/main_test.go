@@ -12,7 +12,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/roost-dev/roost/internal/mcptest"
+	"github.com/roost-dev/roost/internal/testing/mcptest"
 	"github.com/roost-dev/roost/redact"
 	"github.com/roost-dev/roost/workspace/shell"
 )

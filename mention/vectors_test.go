@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/roost-dev/roost/esjson"
-	"github.com/roost-dev/roost/internal/conformance"
+	"github.com/roost-dev/roost/internal/testing/conformance"
 	"github.com/roost-dev/roost/workspace"
 	"github.com/roost-dev/roost/workspace/slash"
 )

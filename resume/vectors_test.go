@@ -9,7 +9,7 @@ import (
 	"github.com/roost-dev/roost/contextwindow"
 	"github.com/roost-dev/roost/contextwindow/rules"
 	"github.com/roost-dev/roost/esjson"
-	"github.com/roost-dev/roost/internal/conformance"
+	"github.com/roost-dev/roost/internal/testing/conformance"
 )
 
 // markAnswered does what Roo does to older questions and we do not.

@@ -17,7 +17,7 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
-	"github.com/roost-dev/roost/internal/mcptest"
+	"github.com/roost-dev/roost/internal/testing/mcptest"
 	"github.com/roost-dev/roost/mcp"
 	"github.com/roost-dev/roost/workspace/shell"
 )

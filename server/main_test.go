@@ -23,7 +23,7 @@ import (
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/events"
-	"github.com/roost-dev/roost/internal/mcptest"
+	"github.com/roost-dev/roost/internal/testing/mcptest"
 	"github.com/roost-dev/roost/service"
 	"github.com/roost-dev/roost/store"
 )

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/roost-dev/roost/esjson"
-	"github.com/roost-dev/roost/internal/conformance"
+	"github.com/roost-dev/roost/internal/testing/conformance"
 )
 
 func (s Tokens) json() []byte {

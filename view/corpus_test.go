@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/roost-dev/roost/esjson"
-	"github.com/roost-dev/roost/internal/conformance"
+	"github.com/roost-dev/roost/internal/testing/conformance"
 )
 
 // realKind: some authors scrambled even the kinds; those that are left have words.

@@ -28,9 +28,9 @@ func TestJudge(t *testing.T) {
 		{"workspace/terminal", "workspace", false, ""}, // a parent; the file itself says what it needs
 		{"redact", "workspace/terminal", false, ""},
 		{"redact", "workspace", false, "workspace is above redact"},
-		{"esjson", "internal/conformance", true, ""},
-		{"esjson", "internal/conformance", false, "neighbours"},
-		{"internal/conformance", "esjson", false, ""},
+		{"esjson", "internal/testing/conformance", true, ""},
+		{"esjson", "internal/testing/conformance", false, "neighbours"},
+		{"internal/testing/conformance", "esjson", false, ""},
 		{"agent", "store", false, "interface of its own"},
 		{"agent", "store", true, ""},
 		{"agent", "journal/filelog", false, "interface of its own"},

@@ -13,7 +13,7 @@ import (
 // workspace/terminal is separate from workspace: it is text in, text out, and touches no file. A package that is not
 // in the tree yet costs nothing here.
 var layers = [][]string{
-	{"cmd/roost", "bench", "internal/cmd", "internal/crashtest", "internal/checkpointtest"},
+	{"cmd/roost", "bench", "internal/testing/crashloop", "internal/testing/crashtest", "internal/testing/checkpointtest"},
 	{"cli", "server", "web"},
 	{"client"},
 	{"service"},
@@ -21,30 +21,30 @@ var layers = [][]string{
 	{"view"},
 	{"engine"},
 	{"events"},
-	{"agent"},
+	{"agent", "internal/testing/llmtest"},
 	{"llm", "tool", "contextwindow", "resume", "mode", "mention", "approval"},
 	{"mcp", "checkpoint"},
-	{"workspace"},
+	{"workspace", "internal/testing/storetest"},
 	{"store"},
 	{"journal", "task", "roofmt", "usage", "catalog", "content"},
 	{"api", "internal/progress", "internal/dirstat"},
 	{"esjson", "money", "redact", "workspace/terminal", "internal/failpoint", "internal/inputfile",
-		"internal/filelock", "internal/atomicfile", "internal/keyed", "internal/process", "internal/conformance", "internal/mcptest"},
+		"internal/filelock", "internal/atomicfile", "internal/keyed", "internal/process", "internal/testing/conformance", "internal/testing/mcptest"},
 }
 
 // neighbours are the imports inside a layer that are wanted.
 var neighbours = map[string][]string{
-	"cli":           {"server"},             // it starts it
-	"internal/cmd":  {"internal/crashtest"}, // the loop runs what the tests run, more often
-	"approval":      {"tool"},               // it judges what a tool asks for
-	"mention":       {"tool"},               // it shows a file as read_file does
-	"contextwindow": {"llm"},                // it builds what a provider is sent
-	"task":          {"journal", "usage"},   // it gives a journal's commits their meaning, and keeps what a row costs
-	"resume":        {"contextwindow"},      // what it mends is judged by what may be sent
-	"redact":        {"workspace/terminal"}, // pure text, like redact itself
+	"cli":                        {"server"},                     // it starts it
+	"internal/testing/crashloop": {"internal/testing/crashtest"}, // the loop runs what the tests run, more often
+	"approval":                   {"tool"},                       // it judges what a tool asks for
+	"mention":                    {"tool"},                       // it shows a file as read_file does
+	"contextwindow":              {"llm"},                        // it builds what a provider is sent
+	"task":                       {"journal", "usage"},           // it gives a journal's commits their meaning, and keeps what a row costs
+	"resume":                     {"contextwindow"},              // what it mends is judged by what may be sent
+	"redact":                     {"workspace/terminal"},         // pure text, like redact itself
 
 	// It holds cases as raw JSON.
-	"internal/conformance": {"esjson"},
+	"internal/testing/conformance": {"esjson"},
 }
 
 // strangers are packages that must not know each other although the layers would let them. A name is an entry of the

@@ -12,7 +12,7 @@ import (
 
 	"github.com/roost-dev/roost/llm"
 	"github.com/roost-dev/roost/llm/anthropic"
-	"github.com/roost-dev/roost/llm/llmtest"
+	"github.com/roost-dev/roost/internal/testing/llmtest"
 )
 
 const mark = `,"cache_control":{"type":"ephemeral"}`

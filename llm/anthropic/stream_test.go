@@ -15,7 +15,7 @@ import (
 
 	"github.com/roost-dev/roost/llm"
 	"github.com/roost-dev/roost/llm/anthropic"
-	"github.com/roost-dev/roost/llm/llmtest"
+	"github.com/roost-dev/roost/internal/testing/llmtest"
 	"github.com/roost-dev/roost/llm/wire"
 )
 

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/roost-dev/roost/internal/conformance"
+	"github.com/roost-dev/roost/internal/testing/conformance"
 	"github.com/roost-dev/roost/llm"
 	"github.com/roost-dev/roost/llm/anthropic"
 	"github.com/roost-dev/roost/llm/catalogue"

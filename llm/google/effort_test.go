@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/roost-dev/roost/llm/google"
-	"github.com/roost-dev/roost/llm/llmtest"
+	"github.com/roost-dev/roost/internal/testing/llmtest"
 )
 
 // An effort is a level from the third generation on and a budget before it; what has

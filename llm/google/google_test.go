@@ -17,7 +17,7 @@ import (
 
 	"github.com/roost-dev/roost/llm"
 	"github.com/roost-dev/roost/llm/google"
-	"github.com/roost-dev/roost/llm/llmtest"
+	"github.com/roost-dev/roost/internal/testing/llmtest"
 	"github.com/roost-dev/roost/llm/wire"
 )
 

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/roost-dev/roost/llm/llmtest"
+	"github.com/roost-dev/roost/internal/testing/llmtest"
 	"github.com/roost-dev/roost/llm/openai"
 )
 

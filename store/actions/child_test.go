@@ -16,7 +16,7 @@ import (
 
 	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/store"
-	"github.com/roost-dev/roost/store/storetest"
+	"github.com/roost-dev/roost/internal/testing/storetest"
 )
 
 func TestMain(m *testing.M) {

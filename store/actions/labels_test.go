@@ -12,7 +12,7 @@ import (
 
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/labels"
-	"github.com/roost-dev/roost/store/storetest"
+	"github.com/roost-dev/roost/internal/testing/storetest"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"

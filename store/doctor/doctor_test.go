@@ -15,7 +15,7 @@ import (
 	"github.com/roost-dev/roost/store/labels"
 	"github.com/roost-dev/roost/store/projection"
 
-	"github.com/roost-dev/roost/store/storetest"
+	"github.com/roost-dev/roost/internal/testing/storetest"
 
 	"github.com/google/go-cmp/cmp"
 

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/roost-dev/roost/store/projection"
-	"github.com/roost-dev/roost/store/storetest"
+	"github.com/roost-dev/roost/internal/testing/storetest"
 
 	"github.com/google/go-cmp/cmp"
 

@@ -16,7 +16,7 @@ import (
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/actions"
 	"github.com/roost-dev/roost/store/history"
-	"github.com/roost-dev/roost/store/storetest"
+	"github.com/roost-dev/roost/internal/testing/storetest"
 	"github.com/roost-dev/roost/task"
 )
 

@@ -11,7 +11,7 @@ import (
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/doctor"
 	"github.com/roost-dev/roost/store/history"
-	"github.com/roost-dev/roost/store/storetest"
+	"github.com/roost-dev/roost/internal/testing/storetest"
 	"github.com/roost-dev/roost/task"
 )
 

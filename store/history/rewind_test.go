@@ -19,7 +19,7 @@ import (
 	"github.com/roost-dev/roost/store/actions"
 	"github.com/roost-dev/roost/store/doctor"
 	"github.com/roost-dev/roost/store/history"
-	"github.com/roost-dev/roost/store/storetest"
+	"github.com/roost-dev/roost/internal/testing/storetest"
 	"github.com/roost-dev/roost/store/trash"
 	"github.com/roost-dev/roost/task"
 )

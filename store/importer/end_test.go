@@ -10,7 +10,7 @@ import (
 
 	"github.com/roost-dev/roost/store/doctor"
 	"github.com/roost-dev/roost/store/importer"
-	"github.com/roost-dev/roost/store/storetest"
+	"github.com/roost-dev/roost/internal/testing/storetest"
 	"github.com/roost-dev/roost/task"
 )
 

@@ -16,7 +16,7 @@ import (
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/importer"
 	"github.com/roost-dev/roost/store/intake"
-	"github.com/roost-dev/roost/store/storetest"
+	"github.com/roost-dev/roost/internal/testing/storetest"
 	"github.com/roost-dev/roost/task"
 )
 

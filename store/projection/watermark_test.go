@@ -13,7 +13,7 @@ import (
 
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store/projection"
-	"github.com/roost-dev/roost/store/storetest"
+	"github.com/roost-dev/roost/internal/testing/storetest"
 )
 
 // four are the rows of a history.

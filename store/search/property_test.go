@@ -19,7 +19,7 @@ import (
 	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
-	"github.com/roost-dev/roost/store/storetest"
+	"github.com/roost-dev/roost/internal/testing/storetest"
 )
 
 // Whatever happens to the tasks and to the catalogue, a search gives what one without

@@ -6,7 +6,7 @@ import (
 
 	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/store/spend"
-	"github.com/roost-dev/roost/store/storetest"
+	"github.com/roost-dev/roost/internal/testing/storetest"
 )
 
 // A tree is every task from its first parent down, whoever asks; a circle is counted

@@ -8,7 +8,7 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/spend"
-	"github.com/roost-dev/roost/store/storetest"
+	"github.com/roost-dev/roost/internal/testing/storetest"
 )
 
 // requestRow is Roo's row of one request.

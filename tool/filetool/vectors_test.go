@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/roost-dev/roost/internal/conformance"
+	"github.com/roost-dev/roost/internal/testing/conformance"
 )
 
 func str(obj []byte, key string) string { return conformance.Value(obj).Str(key) }

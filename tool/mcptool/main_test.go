@@ -11,7 +11,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/roost-dev/roost/internal/mcptest"
+	"github.com/roost-dev/roost/internal/testing/mcptest"
 	"github.com/roost-dev/roost/mcp"
 	"github.com/roost-dev/roost/tool"
 	"github.com/roost-dev/roost/workspace/shell"

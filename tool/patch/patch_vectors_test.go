@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/roost-dev/roost/esjson"
-	"github.com/roost-dev/roost/internal/conformance"
+	"github.com/roost-dev/roost/internal/testing/conformance"
 )
 
 // TestVectorsApplyPatch compares with Roo's own reading and applying. By choice: lines
