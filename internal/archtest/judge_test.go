@@ -30,6 +30,8 @@ func TestJudge(t *testing.T) {
 		{"redact", "workspace", false, "workspace is above redact"},
 		{"esjson", "internal/testing/conformance", true, ""},
 		{"esjson", "internal/testing/conformance", false, "neighbours"},
+		{"store", "internal/testing/storetest", true, ""},
+		{"store", "internal/testing/storetest", false, "storetest is above store"},
 		{"internal/testing/conformance", "esjson", false, ""},
 		{"agent", "store", false, "interface of its own"},
 		{"agent", "store", true, ""},
