@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log"
@@ -65,5 +66,46 @@ func ExampleProblem() {
 		fmt.Println(refused.Status, refused.Code, refused.Detail)
 	case errors.As(err, &unreachable):
 		fmt.Println("no server at", unreachable.Base)
+	}
+}
+
+// Take a task back by two turns, look at what that hides, and undo it.
+func ExampleClient_Rewind() {
+	c, err := client.New("http://127.0.0.1:7878", client.Options{Token: os.Getenv("ROOST_TOKEN")})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer c.Close()
+	ctx := context.Background()
+	done, err := c.Rewind(ctx, "0199", api.NewRewind{To: "~2"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("removed turns:", done.Turns)
+	if _, err := c.Undo(ctx, "0199", api.NewUndo{}); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// Answer every question that waits with its first choice.
+func ExampleClient_Questions() {
+	c, err := client.New("http://127.0.0.1:7878", client.Options{Token: os.Getenv("ROOST_TOKEN")})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer c.Close()
+	ctx := context.Background()
+	open, err := c.Questions(ctx, "")
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, q := range open {
+		if len(q.Choices) == 0 {
+			continue
+		}
+		first := json.RawMessage("1")
+		if _, err := c.Answer(ctx, q.ID, api.Answer{Choice: &first}); err != nil {
+			log.Fatal(err)
+		}
 	}
 }

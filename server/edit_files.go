@@ -8,10 +8,6 @@ import (
 	"github.com/roost-dev/roost/service"
 )
 
-func (s *Server) checkpoints(a *asked) (any, error) {
-	return s.service.Checkpoints(a.Context(), a.id)
-}
-
 func (s *Server) diff(a *asked) (any, error) {
 	q := service.DiffQuery{From: given(a.PathValue("c")), To: a.text["to"], Lines: !a.flag["stat"]}
 	for _, path := range strings.Split(a.text["path"], "\n") {

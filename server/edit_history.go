@@ -6,6 +6,7 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/client"
+	"github.com/roost-dev/roost/service"
 )
 
 // editRoutes are the routes that change histories and files of a task, and undo that.
@@ -14,24 +15,24 @@ func editRoutes() []route {
 	post := http.MethodPost
 	return []route{
 		{method: post, path: id + "/rewinds", summary: "Take both histories back to a message, edit a message, or take one " +
-			"out", body: api.NewRewind{}, answer: api.Rewound{}, act: (*Server).rewind},
+			"out", body: api.NewRewind{}, answer: api.Rewound{}, act: change((*service.Service).Rewind)},
 		{path: id + "/undo", summary: "What can be taken back of a task, and done again, the newest first",
-			answer: api.TaskActions{}, document: (*Server).actions},
+			answer: api.TaskActions{}, document: ofTask((*service.Service).Actions)},
 		{method: post, path: id + "/undo", summary: "Take back what was last done to a task", body: api.NewUndo{},
-			answer: api.Undone{}, act: func(s *Server, a *asked) (*reply, error) { return s.undo(a, false) }},
+			answer: api.Undone{}, act: change((*service.Service).Undo)},
 		{method: post, path: id + "/redo", summary: "Do again what was taken back last", body: api.NewUndo{},
-			answer: api.Undone{}, act: func(s *Server, a *asked) (*reply, error) { return s.undo(a, true) }},
+			answer: api.Undone{}, act: change((*service.Service).Redo)},
 		{method: post, path: id + "/forks", summary: "Make a new task with the history of this one; a dry run answers 200",
 			body: api.NewFork{}, answer: api.ForkResult{}, status: http.StatusCreated, also: http.StatusOK, act: (*Server).fork},
 		{method: post, path: id + "/condense", summary: "Have older history summarised", body: api.NewCondense{},
 			answer: api.Condensed{}, act: (*Server).condense},
 		{path: id + "/branches", summary: "The branches of a task: what its histories were before they were moved",
-			answer: api.BranchTree{}, document: (*Server).branches},
+			answer: api.BranchTree{}, document: ofTask((*service.Service).Branches)},
 		{method: post, path: id + "/head", summary: "Make a branch the head of the histories; what was the head stays as a " +
 			"branch", body: api.NewHead{}, answer: api.Head{},
-			act: (*Server).switchBranch},
+			act: change((*service.Service).Switch)},
 		{path: id + "/checkpoints", summary: "The states of files that the task changed, the oldest first",
-			answer: api.Checkpoints{}, document: (*Server).checkpoints},
+			answer: api.Checkpoints{}, document: ofTask((*service.Service).Checkpoints)},
 		{method: post, path: id + "/checkpoints", summary: "Save a checkpoint of the files as they are now; 200 when nothing " +
 			"differs from the newest one", answer: api.SavedCheckpoint{}, status: http.StatusCreated, also: http.StatusOK,
 			act: (*Server).saveCheckpoint},
@@ -66,37 +67,6 @@ func (a *asked) interrupted() <-chan struct{} {
 	return a.Context().Done()
 }
 
-func (s *Server) rewind(a *asked) (*reply, error) {
-	var n api.NewRewind
-	if err := a.read(&n); err != nil {
-		return nil, err
-	}
-	doc, err := s.service.Rewind(a.Context(), a.call(), a.id, n)
-	return &reply{doc: doc}, err
-}
-
-func (s *Server) actions(a *asked) (any, error) { return s.service.Actions(a.Context(), a.id) }
-
-func (s *Server) undo(a *asked, redo bool) (*reply, error) {
-	var n api.NewUndo
-	if err := a.read(&n); err != nil {
-		return nil, err
-	}
-	doc, err := s.service.Undo(a.Context(), a.call(), a.id, n, redo)
-	return &reply{doc: doc}, err
-}
-
-func (s *Server) branches(a *asked) (any, error) { return s.service.Branches(a.Context(), a.id) }
-
-func (s *Server) switchBranch(a *asked) (*reply, error) {
-	var n api.NewHead
-	if err := a.read(&n); err != nil {
-		return nil, err
-	}
-	doc, err := s.service.Switch(a.Context(), a.call(), a.id, n)
-	return &reply{doc: doc}, err
-}
-
 func (s *Server) fork(a *asked) (*reply, error) {
 	var n api.NewFork
 	if err := a.read(&n); err != nil {
@@ -109,9 +79,7 @@ func (s *Server) fork(a *asked) (*reply, error) {
 	if doc.DryRun {
 		return &reply{status: http.StatusOK, doc: doc}, nil
 	}
-	head := aboutTask(doc.ID, "")
-	head.Set("Location", taskPath(doc.ID))
-	return &reply{head: head, doc: doc}, nil
+	return &reply{head: located(headOf(doc), taskPath(doc.ID)), doc: doc}, nil
 }
 
 func (s *Server) condense(a *asked) (*reply, error) {

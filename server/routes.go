@@ -166,7 +166,7 @@ func readRoutes() []route {
 				{name: "path", kind: "text", doc: "only this file, with its records; however its path is spelled"},
 				{name: "workspace", kind: "text", doc: "the folder to look in; the task's own when none is named"},
 			}},
-		{path: "/v1/tasks/{id}/usage", summary: "What the task spent", answer: api.Usage{}, document: (*Server).usage},
+		{path: "/v1/tasks/{id}/usage", summary: "What the task spent", answer: api.Usage{}, document: ofTask((*service.Service).Usage)},
 		{path: "/v1/tasks/{id}/tree", summary: "The task and its subtasks", answer: api.Branch{}, document: (*Server).tree,
 			params: []param{withParam}},
 		{path: "/v1/tasks/{id}/events", summary: "The task's events: those of its journal, then those that come. Labels of " +

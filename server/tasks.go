@@ -121,8 +121,6 @@ func documentOf(a *asked, t service.Task, copies []string) (doc tagged, err erro
 	return tagged{row, head}, err
 }
 
-func (s *Server) usage(a *asked) (any, error) { return s.service.Usage(a.Context(), a.id) }
-
 func (s *Server) tree(a *asked) (any, error) {
 	family, err := s.service.Family(a.Context(), a.id)
 	if err != nil {

@@ -20,7 +20,7 @@ const waitMost = 600 * time.Second
 func runRoutes() []route {
 	return []route{
 		{path: "/v1/tasks/{id}/runs", summary: "The task's runs, newest first", answer: api.Page[api.Run]{},
-			params: []param{limitParam, cursorParam}, document: (*Server).runsOf},
+			params: []param{limitParam, cursorParam}, document: listed(runsOf)},
 		{method: "POST", path: "/v1/tasks/{id}/runs", summary: "Start, resume or continue the task; as an event stream: the " +
 			"events of that run", body: api.NewRun{}, answer: api.Run{},
 			status: http.StatusAccepted, stream: true, act: (*Server).startRun},
@@ -46,18 +46,10 @@ func (s *Server) startRun(a *asked) (*reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	head := aboutTask(doc.Task, doc.ID)
-	head.Set("Location", runPath(doc.ID))
-	return &reply{head: head, doc: doc, follow: followedOf(follow)}, nil
+	return &reply{head: located(headOf(doc), runPath(doc.ID)), doc: doc, follow: followedOf(follow)}, nil
 }
 
-func (s *Server) runsOf(a *asked) (any, error) {
-	all, err := s.service.RunsOf(a.Context(), a.id)
-	if err != nil {
-		return nil, err
-	}
-	return pageOf(a, all)
-}
+func runsOf(s *Server, a *asked) ([]api.Run, error) { return s.service.RunsOf(a.Context(), a.id) }
 
 // pageOf is a page of a list that is whole: the cursor is how many were shown.
 func pageOf[T any](a *asked, all []T) (any, error) {
@@ -109,7 +101,7 @@ func (s *Server) run(w http.ResponseWriter, a *asked) *api.Problem {
 	if err != nil {
 		return s.problemFor(a, err)
 	}
-	for name, values := range aboutTask(doc.Task, doc.ID) {
+	for name, values := range headOf(doc) {
 		w.Header()[name] = values
 	}
 	if err := respond(w, a.Request, http.StatusOK, doc); err != nil {
@@ -140,10 +132,10 @@ func waitOf(a *asked) (wait time.Duration, given bool, p *api.Problem) {
 
 func (s *Server) cancelTask(a *asked) (*reply, error) {
 	doc, err := s.service.Cancel(a.Context(), a.id)
-	return &reply{head: aboutTask(doc.Task, doc.ID), doc: doc}, err
+	return &reply{head: headOf(doc), doc: doc}, err
 }
 
 func (s *Server) cancelRun(a *asked) (*reply, error) {
 	doc, err := s.service.CancelRun(a.Context(), a.call(), a.PathValue("rid"))
-	return &reply{head: aboutTask(doc.Task, doc.ID), doc: doc}, err
+	return &reply{head: headOf(doc), doc: doc}, err
 }

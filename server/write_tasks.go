@@ -48,9 +48,7 @@ func (s *Server) startTask(a *asked) (*reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	head := aboutTask(doc.Task, doc.RunID)
-	head.Set("Location", taskPath(doc.Task))
-	return &reply{head: head, doc: doc, follow: followedOf(follow)}, nil
+	return &reply{head: located(headOf(doc), taskPath(doc.Task)), doc: doc, follow: followedOf(follow)}, nil
 }
 
 func (s *Server) patchTask(a *asked) (*reply, error) {
@@ -68,5 +66,5 @@ func (s *Server) patchTask(a *asked) (*reply, error) {
 
 func (s *Server) deleteTask(a *asked) (*reply, error) {
 	doc, err := s.service.Delete(a.Context(), a.id, a.text["subtasks"])
-	return &reply{doc: doc, head: aboutTask(doc.ID, "")}, err
+	return &reply{doc: doc, head: headOf(doc)}, err
 }

@@ -5,7 +5,7 @@ import "github.com/roost-dev/roost/api"
 func trashRoutes() []route {
 	return []route{
 		{path: "/v1/trash", summary: "Deleted tasks, newest first", answer: api.Page[api.DeletedTask]{},
-			params: []param{limitParam, cursorParam}, document: (*Server).trash},
+			params: []param{limitParam, cursorParam}, document: listed(deleted)},
 		{path: "/v1/trash/{name}", summary: "A deleted task, also one that was purged and whose folder another tool keeps",
 			answer: api.DeletedTask{}, document: (*Server).trashedTask},
 		{method: "POST", path: "/v1/trash/{name}/restore", summary: "Put a deleted task back", answer: api.Restored{},
@@ -17,13 +17,7 @@ func trashRoutes() []route {
 	}
 }
 
-func (s *Server) trash(a *asked) (any, error) {
-	all, err := s.service.Trash(a.Context())
-	if err != nil {
-		return nil, err
-	}
-	return pageOf(a, all)
-}
+func deleted(s *Server, a *asked) ([]api.DeletedTask, error) { return s.service.Trash(a.Context()) }
 
 func (s *Server) trashedTask(a *asked) (any, error) {
 	return s.service.Trashed(a.Context(), a.PathValue("name"))
@@ -34,9 +28,7 @@ func (s *Server) restoreTask(a *asked) (*reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	head := aboutTask(doc.ID, "")
-	head.Set("Location", taskPath(doc.ID))
-	return &reply{head: head, doc: doc}, nil
+	return &reply{head: located(headOf(doc), taskPath(doc.ID)), doc: doc}, nil
 }
 
 func (s *Server) purgeTasks(a *asked) (*reply, error) {
@@ -50,5 +42,5 @@ func (s *Server) purgeTasks(a *asked) (*reply, error) {
 
 func (s *Server) purgeTask(a *asked) (*reply, error) {
 	doc, err := s.service.Purge(a.Context(), a.PathValue("name"))
-	return &reply{doc: doc, head: aboutTask(doc.ID, "")}, err
+	return &reply{doc: doc, head: headOf(doc)}, err
 }

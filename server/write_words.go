@@ -5,28 +5,20 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/client"
+	"github.com/roost-dev/roost/service"
 )
 
 func wordRoutes() []route {
 	return []route{
 		{method: "POST", path: "/v1/tasks/{id}/messages", summary: "Words for the task: they answer the open question, wait " +
 			"until the run takes them, or start one",
-			body: api.Message{}, answer: api.Sent{}, status: http.StatusAccepted, act: (*Server).sendWords},
+			body: api.Message{}, answer: api.Sent{}, status: http.StatusAccepted, act: change((*service.Service).Send)},
 		{path: "/v1/tasks/{id}/queue", summary: "Words that the task has not used yet", answer: api.Page[api.Queued]{},
-			params: []param{limitParam, cursorParam}, document: (*Server).queue},
+			params: []param{limitParam, cursorParam}, document: listed(queue)},
 		{method: "PATCH", path: "/v1/tasks/{id}/queue/{input}", summary: "Give words in the queue other words",
 			body: api.InputPatch{}, answer: api.Queued{}, act: (*Server).editInput},
 		{method: "DELETE", path: "/v1/tasks/{id}/queue/{input}", summary: "Take words out of the queue", act: (*Server).dropInput},
 	}
-}
-
-func (s *Server) sendWords(a *asked) (*reply, error) {
-	var m api.Message
-	if err := a.read(&m); err != nil {
-		return nil, err
-	}
-	doc, err := s.service.Send(a.Context(), a.call(), a.id, m)
-	return &reply{head: aboutTask(doc.Task, doc.Run), doc: doc}, err
 }
 
 // door is the name of the front door that input came through.
@@ -40,13 +32,7 @@ func (a *asked) door() string {
 	return "api"
 }
 
-func (s *Server) queue(a *asked) (any, error) {
-	all, err := s.service.Queue(a.Context(), a.id)
-	if err != nil {
-		return nil, err
-	}
-	return pageOf(a, all)
-}
+func queue(s *Server, a *asked) ([]api.Queued, error) { return s.service.Queue(a.Context(), a.id) }
 
 func (s *Server) editInput(a *asked) (*reply, error) {
 	var p api.InputPatch

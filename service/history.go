@@ -138,9 +138,17 @@ func (s *Service) rewindFiles(ctx context.Context, id string, n api.NewRewind, o
 	return api.Rewound{RewindResult: r, Restore: &files}, nil
 }
 
-// Undo undoes what was last done to a task, or with redo does again what was undone last.
-func (s *Service) Undo(ctx context.Context, c Call, id string, n api.NewUndo, redo bool) (api.Undone, error) {
-	o := actions.Options{Redo: redo, Only: n.Expect, DryRun: n.DryRun}
+// Undo undoes what was last done to a task.
+func (s *Service) Undo(ctx context.Context, c Call, id string, n api.NewUndo) (api.Undone, error) {
+	return s.undo(ctx, c, id, actions.Options{Only: n.Expect, DryRun: n.DryRun})
+}
+
+// Redo does again what was undone last.
+func (s *Service) Redo(ctx context.Context, c Call, id string, n api.NewUndo) (api.Undone, error) {
+	return s.undo(ctx, c, id, actions.Options{Redo: true, Only: n.Expect, DryRun: n.DryRun})
+}
+
+func (s *Service) undo(ctx context.Context, c Call, id string, o actions.Options) (api.Undone, error) {
 	ref, err := s.idle(ctx, id)
 	if errors.Is(err, store.ErrNotFound) { // the list of actions knows a deleted task
 		ref, err = store.Ref{}, nil

@@ -14,7 +14,7 @@ var ceiling = []struct {
 	figure     func(Figures) int
 	today, bar int
 }{
-	{"code lines", func(f Figures) int { return f.CodeLines }, 118460, 102_000},
+	{"code lines", func(f Figures) int { return f.CodeLines }, 118560, 102_000},
 	{"lines of the largest package", func(f Figures) int { return f.PackageLines }, 15880, 6000},
 	{"files of a package", func(f Figures) int { return f.PackageFiles }, 107, 45},
 	{"lines of the largest file", func(f Figures) int { return f.FileLines }, 600, 800},
