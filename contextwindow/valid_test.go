@@ -33,7 +33,7 @@ var wires = []struct {
 	check           func(http.Header, []byte) string
 }{
 	{"anthropic", "claude-x", anthropic.New(anthropic.Options{APIKey: "k"}).Body, llmtest.Check},
-	{"anthropic", "claude-x", anthropic.New(anthropic.Options{APIKey: "k", ThinkingBudget: 2000}).Body, llmtest.Check},
+	{"anthropic", "claude-x", anthropic.New(anthropic.Options{APIKey: "k", Effort: "medium"}).Body, llmtest.Check},
 	{"openai", "gpt-5", openai.New(openai.Options{APIKey: "k"}).Body, llmtest.CheckResponses},
 	{"openai", "gpt-4.1", openai.New(openai.Options{APIKey: "k"}).Body, llmtest.CheckResponses},
 	{"openai-compatible", "m", openai.New(openai.Options{Compatible: true, BaseURL: "http://x"}).Body, llmtest.CheckChat},

@@ -1,8 +1,8 @@
 package anthropic
 
 import (
+	"bytes"
 	"encoding/json"
-	"fmt"
 	"strconv"
 
 	"github.com/roost-dev/roost/esjson"
@@ -40,8 +40,6 @@ type block struct {
 	raw       json.RawMessage // as it was started
 	text      []byte          // text, thinking or input JSON so far
 	signature []byte
-	call      int // which call of the reply, for tool_use
-	id, name  string
 }
 
 // accumulator puts a reply together from its events. It has no clock and no
@@ -54,8 +52,7 @@ type accumulator struct {
 	usage     llm.Usage
 	blocks    []*block
 	open      map[int64]*block
-	ids       map[string]bool // of this reply's calls
-	calls     int
+	calls     wire.Calls
 }
 
 // add takes one event's data and returns what to show. done reports that the reply is complete.
@@ -141,29 +138,11 @@ func (a *accumulator) startBlock(index int64, raw []byte) llm.Chunk {
 		}
 	case "tool_use":
 		id, _ := esjson.GetString(raw, "id")
-		b.id, b.call = a.newID(SafeID(id)), a.calls
-		b.name, _ = esjson.GetString(raw, "name")
-		a.calls++
-		return llm.ToolDelta{Index: b.call, ID: b.id, Name: b.name}
+		name, _ := esjson.GetString(raw, "name")
+		input, _ := esjson.Get(raw, "input")
+		return a.calls.Begin(index, SafeID(id), name, bytes.Clone(input))
 	}
 	return nil
-}
-
-// newID keeps the calls of a reply apart. Servers that imitate the API repeat ids or
-// leave them out; Roo then drops a call, and the model waits for what never ran.
-func (a *accumulator) newID(id string) string {
-	if a.ids == nil {
-		a.ids = map[string]bool{}
-	}
-	if id == "" {
-		id = fmt.Sprintf("call_%d", a.calls)
-	}
-	free := id
-	for n := 2; a.ids[free]; n++ {
-		free = fmt.Sprintf("%s_%d", id, n)
-	}
-	a.ids[free] = true
-	return free
 }
 
 func (a *accumulator) extendBlock(index int64, delta []byte) llm.Chunk {
@@ -189,22 +168,20 @@ func (a *accumulator) extendBlock(index int64, delta []byte) llm.Chunk {
 		b.signature = append(b.signature, s...)
 	case "input_json_delta":
 		s, _ := esjson.GetString(delta, "partial_json")
-		b.text = append(b.text, s...)
-		if s != "" && b.typ == "tool_use" {
-			return llm.ToolDelta{Index: b.call, ID: b.id, Input: s}
+		if b.typ == "tool_use" && s != "" {
+			return a.calls.Add(index, "", "", s)
 		}
+		b.text = append(b.text, s...)
 	}
 	return nil
 }
 
 // errorParts reads {"error":{"type","message"}}, in a body or an event.
 func errorParts(data []byte) (typ, message string) {
-	var e struct {
-		Error struct {
-			Type    string `json:"type"`
-			Message string `json:"message"`
-		} `json:"error"`
+	if esjson.Valid(data) { // a proxy's page is not JSON: both stay empty
+		inner, _ := esjson.Get(data, "error")
+		typ, _ = esjson.GetString(inner, "type")
+		message, _ = esjson.GetString(inner, "message")
 	}
-	_ = json.Unmarshal(data, &e) // a proxy's page is not JSON: both stay empty
-	return e.Error.Type, e.Error.Message
+	return typ, message
 }

@@ -18,12 +18,8 @@
 package anthropic
 
 import (
-	"context"
-	"fmt"
-	"iter"
 	"net/http"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/roost-dev/roost/llm"
@@ -33,124 +29,47 @@ import (
 // Name is the provider's name.
 const Name = "anthropic"
 
-// DefaultBaseURL is Anthropic's own address.
-const DefaultBaseURL = "https://api.anthropic.com"
-
-// apiVersion is the version of the Messages API whose events and errors this package reads.
-const apiVersion = "2023-06-01"
-
-// DefaultIdle is how long a call may stay silent. Anthropic sends pings while a
-// model thinks, so silence of this length is a dead connection.
-const DefaultIdle = 5 * time.Minute
-
-// Options configure a Provider. Only APIKey is needed.
-type Options struct {
-	APIKey  string
-	BaseURL string // "" = DefaultBaseURL; without the /v1
-	Model   string // used when a request names none
-	Betas   []string
-
-	// ThinkingBudget asks for extended thinking with that many tokens (at least
-	// 1024, less than the output limit; adjusted to fit). AdaptiveThinking lets the
-	// model decide, on models that offer it, and wins over the budget. Thinking is
-	// left out of a request that continues a tool call made without it: the API
-	// refuses that, and such histories come from other models or modes.
-	ThinkingBudget   int
-	AdaptiveThinking bool
-
-	// Effort is how much the model shall think: minimal, low, medium, high, xhigh or
-	// max; "" and "none" leave it to the model and to the two above. Models without an
-	// effort get a share of their output limit as budget.
-	Effort string
-
-	HTTPClient  *http.Client  // nil = one with a large write buffer
-	IdleTimeout time.Duration // 0 = DefaultIdle, negative = none
-	Backoff     wire.Backoff
-	Now         func() time.Time // for dates in retry-after; nil = time.Now
-}
+// Options configure a Provider. Models without an effort get a share of their output limit as budget for thinking.
+// Thinking is left out of a request that continues a tool call made without it: the API refuses that, and such
+// histories come from other models or modes.
+type Options = wire.Options
 
 // Provider implements llm.Provider.
-type Provider struct {
-	opts Options
-	last atomic.Pointer[preamble] // of the newest request
-}
+type Provider struct{ *wire.Provider }
 
 var _ llm.Provider = (*Provider)(nil)
 
-// New makes a Provider. It never fails: a missing key is reported by the first
-// Stream as an llm.Error of Kind Auth, so that listing and showing work without.
+// New makes a Provider.
 func New(o Options) *Provider {
-	o.APIKey = strings.TrimSpace(o.APIKey)
-	if o.BaseURL == "" {
-		o.BaseURL = DefaultBaseURL
-	}
 	// Users write the address with and without the version.
 	o.BaseURL = strings.TrimSuffix(strings.TrimRight(o.BaseURL, "/"), "/v1")
-	if o.IdleTimeout == 0 {
-		o.IdleTimeout = DefaultIdle
-	}
-	if o.HTTPClient == nil {
-		o.HTTPClient = &http.Client{Transport: wire.NewTransport()}
-	}
-	return &Provider{opts: o}
-}
-
-// Name returns "anthropic".
-func (p *Provider) Name() string { return Name }
-
-// CloseIdle closes connections that are kept for the next turn.
-func (p *Provider) CloseIdle() { p.opts.HTTPClient.CloseIdleConnections() }
-
-// String shows where the provider sends, never the key.
-func (p *Provider) String() string { return fmt.Sprintf("%s at %s", Name, p.opts.BaseURL) }
-
-// GoString keeps the key out of %#v.
-func (p *Provider) GoString() string { return p.String() }
-
-// Stream asks and yields what comes. See llm.Provider. Errors are *llm.Error, or
-// the context's cause when the caller ended it.
-func (p *Provider) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
-	call, err := p.newCall(req)
-	return func(yield func(llm.Chunk, error) bool) {
-		if err != nil {
-			yield(nil, err)
-			return
-		}
-		wire.Ask(ctx, p.opts.Backoff, yield, func() wire.Attempt {
+	p := &Provider{}
+	p.Provider = wire.NewProvider(o, wire.Dialect{
+		Name:    Name,
+		BaseURL: "https://api.anthropic.com",
+		NoKey:   "no API key; try: roost auth set anthropic, or set ANTHROPIC_API_KEY",
+		Model:   "claude-sonnet-5-5",
+		Idle:    5 * time.Minute, // pings come while a model thinks, so such a silence is a dead connection
+		Request: p.request,
+		Reply: func(call wire.Call, _ llm.Request) wire.Attempt {
 			reply := &accumulator{call: call}
 			return wire.Attempt{Call: call, Add: reply.add, Done: reply.done}
-		})
-	}
+		},
+		Refusal: errorParts,
+		Kind:    kindOf,
+	})
+	return p
 }
 
-// newCall is the request as it goes out.
-func (p *Provider) newCall(req llm.Request) (wire.Call, error) {
-	c := wire.Call{
-		Client:   p.opts.HTTPClient,
-		Provider: Name,
-		URL:      p.opts.BaseURL + "/v1/messages",
-		Header:   http.Header{"Anthropic-Version": {apiVersion}},
-		Key:      p.opts.APIKey,
-		Idle:     p.opts.IdleTimeout,
-		Now:      p.opts.Now,
-		Refusal:  errorParts,
-		Kind:     kindOf,
+func (p *Provider) request(c *wire.Call, req llm.Request) error {
+	c.URL = p.BaseURL + "/v1/messages"
+	// The version of the Messages API whose events and errors this package reads.
+	c.Header.Set("Anthropic-Version", "2023-06-01")
+	if p.APIKey != "" {
+		c.Header.Set("X-Api-Key", p.APIKey)
 	}
-	if p.opts.APIKey != "" {
-		c.Header.Set("X-Api-Key", p.opts.APIKey)
-	} else if p.opts.BaseURL == DefaultBaseURL {
-		return c, p.newError(llm.Auth, "no API key; try: roost auth set anthropic, or set ANTHROPIC_API_KEY")
-	}
-	if len(p.opts.Betas) > 0 {
-		c.Header.Set("Anthropic-Beta", strings.Join(p.opts.Betas, ","))
-	}
-	body, err := p.buildBody(req)
-	c.Body = body
-	return c, err
-}
-
-func (p *Provider) newError(kind llm.Kind, message string) *llm.Error {
-	return wire.RedactError(&llm.Error{Provider: Name, Kind: kind, Message: message}, p.opts.APIKey)
+	c.Body = p.body(req)
+	return nil
 }
 
 // kindOf classifies by the API's own error type, and by status where the type does

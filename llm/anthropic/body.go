@@ -2,7 +2,6 @@ package anthropic
 
 import (
 	"bytes"
-	"slices"
 	"strconv"
 
 	"github.com/roost-dev/roost/esjson"
@@ -21,40 +20,26 @@ const (
 	minBudget = 1024 // the API's own lower limit
 )
 
-// Body is the request body in one piece, as it goes out.
-func (p *Provider) Body(req llm.Request) ([]byte, error) {
-	b, err := p.buildBody(req)
-	if err != nil {
-		return nil, err
-	}
-	return b.Bytes(), nil
-}
-
-// buildBody builds the request body. It neither copies nor decodes the messages; it scans
+// body builds the request body. It neither copies nor decodes the messages; it scans
 // only the last two user messages, for the position of the cache mark. Content must
-// be valid JSON and valid for sending. The error is an *llm.Error of Kind Invalid.
-func (p *Provider) buildBody(req llm.Request) (*wire.Body, error) {
-	model := req.Model
-	if model == "" {
-		model = p.opts.Model
-	}
-	if model == "" {
-		return nil, p.newError(llm.Invalid, "no model was named; try: --model claude-sonnet-5-5")
-	}
-	if problem := wire.CheckMessages(req.Messages); problem != "" {
-		return nil, p.newError(llm.Invalid, problem)
-	}
-	b := append(make([]byte, 0, 256), `{"model":`...)
-	b = esjson.Quote(b, model)
-	maxTokens := maxTokens(req, model)
+// be valid JSON and valid for sending.
+func (p *Provider) body(req llm.Request) *wire.Body {
+	b := append([]byte(`{"model":`), esjson.Quote(nil, req.Model)...)
+	maxTokens := maxTokens(req)
 	b = append(b, `,"max_tokens":`...)
 	b = strconv.AppendInt(b, int64(maxTokens), 10)
 	b = append(b, `,"stream":true`...)
-	b, budget := p.appendEffort(b, model, maxTokens)
-	b = p.appendThinking(b, req, model, maxTokens, max(budget, p.opts.ThinkingBudget))
+	b, budget := p.appendEffort(b, req.Model, maxTokens)
+	b = p.appendThinking(b, req, maxTokens, budget)
+	if req.System != "" {
+		b = append(b, `,"system":[{"type":"text","text":`...)
+		b = esjson.Quote(b, req.System)
+		b = append(b, `,`+mark+`}]`...)
+	}
+	b = appendTools(b, req.Tools)
+	b = append(b, `,"messages":[`...)
 	out := wire.NewBody(2*len(req.Messages) + 2 + 4)
 	out.Add(b)
-	out.Add(p.preamble(req))
 	marked := markedMessages(req.Messages)
 	for i, m := range req.Messages {
 		before := between[m.Role]
@@ -71,7 +56,7 @@ func (p *Provider) buildBody(req llm.Request) (*wire.Body, error) {
 		}
 	}
 	out.Add(endOfBody)
-	return out, nil
+	return out
 }
 
 // The JSON around each message, by role.
@@ -85,53 +70,12 @@ var (
 	endOfBody = []byte(`}]}`)
 )
 
-// preamble is the part of a request between its parameters and its messages: system prompt
-// and tools. It stays the same while mode and tools do, so it is built once.
-type preamble struct {
-	system string
-	tools  []llm.ToolSpec
-	json   []byte
-}
-
-func (s *preamble) matches(req llm.Request) bool {
-	return s != nil && s.system == req.System && slices.EqualFunc(s.tools, req.Tools, func(a, b llm.ToolSpec) bool {
-		return a.Name == b.Name && a.Description == b.Description && bytes.Equal(a.Schema, b.Schema)
-	})
-}
-
-// preamble returns the bytes, which the caller must not change.
-func (p *Provider) preamble(req llm.Request) []byte {
-	if s := p.last.Load(); s.matches(req) {
-		return s.json
-	}
-	b := make([]byte, 0, preambleSize(req))
-	if req.System != "" {
-		b = append(b, `,"system":[{"type":"text","text":`...)
-		b = esjson.Quote(b, req.System)
-		b = append(b, `,`+mark+`}]`...)
-	}
-	b = appendTools(b, req.Tools)
-	b = append(b, `,"messages":[`...)
-	p.last.Store(&preamble{req.System, req.Tools, b})
-	return b
-}
-
-// preambleSize is the capacity to reserve, so that one allocation is enough except for
-// system prompts full of characters that need escapes.
-func preambleSize(req llm.Request) int {
-	n := 256 + len(req.System) + len(req.System)/8
-	for _, t := range req.Tools {
-		n += len(t.Name) + len(t.Description) + len(t.Description)/8 + len(t.Schema) + 64
-	}
-	return n
-}
-
 // maxTokens is how long a reply may get. The API counts the requested length towards the
 // context window from the start: with all that a model can write, a third of a
 // small window would be closed to the history. Roo also leaves a fifth of the window
 // for a reply.
-func maxTokens(req llm.Request, model string) int {
-	m, ok := catalogue.Find(Name, model)
+func maxTokens(req llm.Request) int {
+	m, ok := catalogue.Find(Name, req.Model)
 	known := ok && m.MaxOutput > 0
 	switch {
 	case req.MaxTokens > 0 && known:
@@ -144,23 +88,17 @@ func maxTokens(req llm.Request, model string) int {
 	return fallbackMaxTokens
 }
 
-func (p *Provider) appendThinking(b []byte, req llm.Request, model string, maxTokens, budget int) []byte {
-	adaptive := p.opts.AdaptiveThinking || p.opts.Effort != "" && p.opts.Effort != "none" && decidesThinking(model)
-	if adaptive { // a model that decides by itself whether to think may skip it anywhere
+// appendThinking asks for thinking: of a model that decides by itself whether to think, which may skip it anywhere, or
+// with a budget, which counts towards the output limit.
+func (p *Provider) appendThinking(b []byte, req llm.Request, maxTokens, budget int) []byte {
+	if p.Effort != "" && p.Effort != "none" && decidesThinking(req.Model) {
 		return append(b, `,"thinking":{"type":"adaptive"}`...)
 	}
-	if budget <= 0 || !mayThink(req.Messages) {
-		return b
-	}
-	budget = max(budget, minBudget)
-	if budget >= maxTokens { // the budget counts towards the output limit
-		budget = maxTokens * 3 / 4
-	}
-	if budget < minBudget {
+	if budget <= 0 || max(budget, minBudget) >= maxTokens || !mayThink(req.Messages) {
 		return b
 	}
 	b = append(b, `,"thinking":{"type":"enabled","budget_tokens":`...)
-	b = strconv.AppendInt(b, int64(budget), 10)
+	b = strconv.AppendInt(b, int64(max(budget, minBudget)), 10)
 	return append(b, '}')
 }
 
@@ -176,11 +114,16 @@ func mayThink(ms []llm.Message) bool {
 			break
 		}
 	}
-	return first < 0 || bytes.Contains(blockHead(firstBlock(ms[first].Content)), []byte(`thinking"`))
+	return first < 0 || thinks(ms[first].Content)
 }
 
-// blockHead is the beginning of a block: every writer puts the type there.
-func blockHead(block []byte) []byte { return block[:min(len(block), 64)] }
+// thinks reports whether a message begins with thinking.
+func thinks(content []byte) bool {
+	for block := range esjson.Array(content) {
+		return isType(block, "thinking") || isType(block, "redacted_thinking")
+	}
+	return false
+}
 
 func appendTools(b []byte, ts []llm.ToolSpec) []byte {
 	for i, t := range ts {

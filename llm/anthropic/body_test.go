@@ -76,32 +76,34 @@ func TestMarkGoesWhereItMay(t *testing.T) {
 
 func TestThinking(t *testing.T) {
 	raw := func(role, s string) llm.Message { return llm.Message{Role: role, Content: json.RawMessage(s)} }
-	plain := []llm.Message{user("a")}
+	plain, medium := []llm.Message{user("a")}, anthropic.Options{Effort: "medium"}
+	const thought = `{"type":"thinking","thinking":"x","signature":"s"},`
 	loop := func(first string) []llm.Message {
 		return []llm.Message{user("a"), raw("assistant", `[`+first+`{"type":"tool_use","id":"t","name":"b","input":{}}]`), raw("user", `[{"type":"tool_result","tool_use_id":"t","content":"x"}]`)}
 	}
 	for _, c := range []struct {
-		name string
-		o    anthropic.Options
-		ms   []llm.Message
-		max  int
-		want string
+		name  string
+		o     anthropic.Options
+		model string
+		ms    []llm.Message
+		max   int
+		want  string
 	}{
-		{"none", anthropic.Options{}, plain, 9000, ""},
-		{"budget", anthropic.Options{ThinkingBudget: 4000}, plain, 9000, `{"type":"enabled","budget_tokens":4000}`},
-		{"small budget", anthropic.Options{ThinkingBudget: 1}, plain, 9000, `{"type":"enabled","budget_tokens":1024}`},
-		{"too large", anthropic.Options{ThinkingBudget: 9000}, plain, 8000, `{"type":"enabled","budget_tokens":6000}`},
-		{"no room", anthropic.Options{ThinkingBudget: 9000}, plain, 1000, ""},
-		{"adaptive", anthropic.Options{AdaptiveThinking: true, ThinkingBudget: 1}, plain, 10, `{"type":"adaptive"}`},
-		{"loop without", anthropic.Options{ThinkingBudget: 4000}, loop(``), 9000, ""},
-		{"loop without, adaptive", anthropic.Options{AdaptiveThinking: true}, loop(``), 9000, `{"type":"adaptive"}`},
-		{"loop that skipped it", anthropic.Options{ThinkingBudget: 4000}, append(loop(`{"type":"thinking","thinking":"x","signature":"s"},`), loop(``)[1:]...), 9000, `{"type":"enabled","budget_tokens":4000}`},
-		{"loop that came to it late", anthropic.Options{ThinkingBudget: 4000}, append(loop(``), loop(`{"type":"thinking","thinking":"x","signature":"s"},`)[1:]...), 9000, ""},
-		{"words after a loop", anthropic.Options{ThinkingBudget: 4000}, append(loop(``), raw("assistant", `"b"`), user("c")), 9000, `{"type":"enabled","budget_tokens":4000}`},
-		{"loop with", anthropic.Options{ThinkingBudget: 4000}, loop(`{"type":"thinking","thinking":"x","signature":"s"},`), 9000, `{"type":"enabled","budget_tokens":4000}`},
-		{"loop redacted", anthropic.Options{ThinkingBudget: 4000}, loop(`{"type":"redacted_thinking","data":"x"},`), 9000, `{"type":"enabled","budget_tokens":4000}`},
+		{"none", anthropic.Options{}, "m", plain, 9000, ""},
+		{"budget", medium, "m", plain, 8000, `{"type":"enabled","budget_tokens":4000}`},
+		{"small budget", anthropic.Options{Effort: "minimal"}, "m", plain, 9000, `{"type":"enabled","budget_tokens":1024}`},
+		{"no room", anthropic.Options{Effort: "max"}, "m", plain, 1000, ""},
+		{"just no room", anthropic.Options{Effort: "max"}, "m", plain, 1024, ""},
+		{"adaptive", medium, "claude-opus-5-5", plain, 10, `{"type":"adaptive"}`},
+		{"loop without", medium, "m", loop(``), 8000, ""},
+		{"loop without, adaptive", medium, "claude-opus-5-5", loop(``), 8000, `{"type":"adaptive"}`},
+		{"loop that skipped it", medium, "m", append(loop(thought), loop(``)[1:]...), 8000, `{"type":"enabled","budget_tokens":4000}`},
+		{"loop that came to it late", medium, "m", append(loop(``), loop(thought)[1:]...), 8000, ""},
+		{"words after a loop", medium, "m", append(loop(``), raw("assistant", `"b"`), user("c")), 8000, `{"type":"enabled","budget_tokens":4000}`},
+		{"loop with", medium, "m", loop(thought), 8000, `{"type":"enabled","budget_tokens":4000}`},
+		{"loop redacted", medium, "m", loop(`{"type":"redacted_thinking","data":"x"},`), 8000, `{"type":"enabled","budget_tokens":4000}`},
 	} {
-		c.o.Model = "m"
+		c.o.Model = c.model
 		got := body(t, c.o, llm.Request{MaxTokens: c.max, Messages: c.ms})
 		if has := strings.Contains(got, `,"thinking":`+c.want); c.want != "" && !has || c.want == "" && strings.Contains(got, `"budget_tokens"`) {
 			t.Errorf("%s: %s", c.name, got)

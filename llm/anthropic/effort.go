@@ -47,7 +47,7 @@ func decidesThinking(model string) bool {
 // appendEffort requests as much thinking as the user wants: as the model's effort where it has
 // one, else as a budget. It returns the body and the budget, 0 for none.
 func (p *Provider) appendEffort(b []byte, model string, maxTokens int) ([]byte, int) {
-	word := p.opts.Effort
+	word := p.Effort
 	switch {
 	case word == "" || word == "none":
 		return b, 0

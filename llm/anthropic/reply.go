@@ -7,13 +7,14 @@ import (
 
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/llm"
+	"github.com/roost-dev/roost/llm/wire"
 )
 
 // done is the complete reply in Roo's stored order.
 func (a *accumulator) done() llm.Done {
 	d := llm.Done{ID: a.id, Model: a.model, StopReason: a.stop, Usage: a.usage}
 	var text []byte
-	var other, calls []json.RawMessage
+	var other []json.RawMessage
 	for _, b := range a.blocks {
 		switch b.typ {
 		case "thinking":
@@ -22,15 +23,7 @@ func (a *accumulator) done() llm.Done {
 			d.Blocks = append(d.Blocks, compact(b.raw))
 		case "text":
 			text = append(text, b.text...)
-		case "tool_use":
-			raw, malformed := b.toolUse()
-			if malformed {
-				if d.Malformed == nil {
-					d.Malformed = map[string]string{}
-				}
-				d.Malformed[b.id] = string(b.text)
-			}
-			calls = append(calls, raw)
+		case "tool_use": // behind all others
 		default:
 			if raw := b.unknown(); raw != nil {
 				other = append(other, raw)
@@ -38,12 +31,10 @@ func (a *accumulator) done() llm.Done {
 		}
 	}
 	if len(text) > 0 {
-		var o esjson.Object
-		o.String("type", "text")
-		o.String("text", string(text))
-		d.Blocks = append(d.Blocks, o.Bytes())
+		d.Blocks = append(d.Blocks, wire.TextBlock(string(text)))
 	}
-	d.Blocks = append(append(d.Blocks, other...), calls...)
+	d.Blocks = append(d.Blocks, other...)
+	a.calls.Finish(&d)
 	return d
 }
 
@@ -54,29 +45,6 @@ func (b *block) thinking() json.RawMessage {
 	o.String("thinking", string(b.text))
 	o.String("signature", string(b.signature))
 	return o.Bytes()
-}
-
-// toolUse is the call with its input as the model wrote it, without blanks between
-// tokens. Input that is not a JSON object cannot be stored or sent back: it becomes {}
-// and malformed is true.
-func (b *block) toolUse() (raw json.RawMessage, malformed bool) {
-	input := compact(b.text)
-	if len(bytes.TrimSpace(b.text)) == 0 {
-		// No deltas: the input came with the start, or there is none.
-		input = compact(member(b.raw, "input"))
-		if len(input) == 0 {
-			input = []byte("{}")
-		}
-	}
-	if len(input) == 0 || input[0] != '{' {
-		input, malformed = []byte("{}"), true
-	}
-	var o esjson.Object
-	o.String("type", "tool_use")
-	o.String("id", b.id)
-	o.String("name", b.name)
-	o.Raw("input", input)
-	return o.Bytes(), malformed
 }
 
 // unknown is a block of a kind this package does not know, raw, with the input

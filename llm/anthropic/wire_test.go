@@ -183,14 +183,14 @@ func TestWhatIsSentAlong(t *testing.T) {
 		s := llmtest.New(t, llmtest.Text("ok"))
 		s.Key = key
 		p := provider(t, s, func(o *anthropic.Options) {
-			o.BaseURL, o.APIKey, o.Betas = s.URL+suffix, " "+key+"\n", []string{"one", "two"}
+			o.BaseURL, o.APIKey = s.URL+suffix, " "+key+"\n"
 		})
 		if o := collect(t, p, t.Context(), ask("hi")); o.err != nil {
 			t.Errorf("%q: %v", suffix, o.err)
 			continue
 		}
 		h := s.Requests()[0].Header
-		if h.Get("Anthropic-Beta") != "one,two" || h.Get("Anthropic-Version") == "" || h.Get("X-Api-Key") != key {
+		if h.Get("Anthropic-Version") == "" || h.Get("X-Api-Key") != key {
 			t.Errorf("%q: %v", suffix, h)
 		}
 		for _, shown := range []string{p.String(), fmt.Sprintf("%v %+v %#v", p, p, p)} {

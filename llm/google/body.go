@@ -43,7 +43,7 @@ func (p *Provider) body(req llm.Request) *wire.Body {
 	}
 	if canThink(req.Model) {
 		b = append(b, `"thinkingConfig":{"includeThoughts":true`...)
-		b = append(appendEffort(b, p.opts.Effort, req.Model), '}')
+		b = append(appendEffort(b, p.Effort, req.Model), '}')
 	}
 	b = append([]byte(strings.TrimSuffix(string(b), ",")), `},"contents":[`...)
 	body := wire.NewBody(2*len(req.Messages) + 2)

@@ -1,9 +1,6 @@
 package google
 
 import (
-	"encoding/json"
-	"fmt"
-
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/llm"
 	"github.com/roost-dev/roost/llm/wire"
@@ -16,8 +13,7 @@ type reply struct {
 	id, model, stop string
 	text, thought   []byte
 	signature       string
-	calls           []json.RawMessage
-	ids             map[string]bool
+	calls           wire.Calls
 	usage           llm.Usage
 }
 
@@ -88,24 +84,9 @@ func (r *reply) addCall(call []byte) llm.Chunk {
 	} else if compact, err := esjson.Compact(nil, args); err == nil {
 		args = compact
 	}
-	if id == "" {
-		id = fmt.Sprintf("call_%d", len(r.calls))
-	}
-	if r.ids == nil {
-		r.ids = map[string]bool{}
-	}
-	free := id
-	for n := 2; r.ids[free]; n++ {
-		free = fmt.Sprintf("%s_%d", id, n)
-	}
-	r.ids[free] = true
-	var o esjson.Object
-	o.String("type", "tool_use")
-	o.String("id", free)
-	o.String("name", name)
-	o.Raw("input", args)
-	r.calls = append(r.calls, o.Bytes())
-	return llm.ToolDelta{Index: len(r.calls) - 1, ID: free, Name: name, Input: string(args)}
+	delta := r.calls.Begin(int64(r.calls.Len()), id, name, args)
+	delta.Input = string(args)
+	return delta
 }
 
 // count takes over the counts. Thoughts are paid as output; what came from a cache
@@ -126,25 +107,18 @@ func (r *reply) count(usage []byte) bool {
 
 func (r *reply) done() llm.Done {
 	d := llm.Done{ID: r.id, Model: r.model, StopReason: r.stopReason(), Usage: r.usage}
-	block := func(pairs ...string) {
-		var o esjson.Object
-		for i := 0; i < len(pairs); i += 2 {
-			o.String(pairs[i], pairs[i+1])
-		}
-		if pairs[1] == "reasoning" {
-			o.Raw("summary", []byte("[]"))
-		}
-		d.Blocks = append(d.Blocks, o.Bytes())
-	}
 	if len(r.thought) > 0 {
-		block("type", "reasoning", "text", string(r.thought))
+		d.Blocks = append(d.Blocks, wire.ReasoningBlock(string(r.thought)))
 	}
 	if len(r.text) > 0 {
-		block("type", "text", "text", string(r.text))
+		d.Blocks = append(d.Blocks, wire.TextBlock(string(r.text)))
 	}
-	d.Blocks = append(d.Blocks, r.calls...)
+	r.calls.Finish(&d)
 	if r.signature != "" && len(d.Blocks) > 0 {
-		block("type", "thoughtSignature", "thoughtSignature", r.signature)
+		var o esjson.Object
+		o.String("type", "thoughtSignature")
+		o.String("thoughtSignature", r.signature)
+		d.Blocks = append(d.Blocks, o.Bytes())
 	}
 	return d
 }
@@ -153,7 +127,7 @@ func (r *reply) done() llm.Done {
 func (r *reply) stopReason() string {
 	switch r.stop {
 	case "STOP":
-		if len(r.calls) > 0 {
+		if r.calls.Len() > 0 {
 			return "tool_use"
 		}
 		return "end_turn"

@@ -16,9 +16,9 @@ func (p *Provider) chatBody(req llm.Request) *wire.Body {
 		b = append(b, `,"max_tokens":`...)
 		b = strconv.AppendInt(b, int64(req.MaxTokens), 10)
 	}
-	if p.opts.Effort != "" {
+	if p.Effort != "" {
 		b = append(b, `,"reasoning_effort":`...)
-		b = esjson.Quote(b, p.opts.Effort)
+		b = esjson.Quote(b, p.Effort)
 	}
 	for i, t := range req.Tools {
 		b = append(b, separator(i, `,"tools":[`)...)
@@ -73,33 +73,49 @@ func chatMessages(m llm.Message) []byte {
 	if esjson.TypeOf(m.Content) == esjson.TypeString {
 		return append(append([]byte(`{"role":"user","content":`), m.Content...), '}')
 	}
+	return chatForm.user(wire.Blocks(m.Content))
+}
+
+// userForm is how one of the two APIs writes what a user's message holds: the JSON around it.
+type userForm struct {
+	text, image [2]string
+	result      [3]string // before, between and behind the call's id and the text
+	words       [2]string // around texts and images
+}
+
+var chatForm = userForm{
+	text:   [2]string{`{"type":"text","text":`, `}`},
+	image:  [2]string{`{"type":"image_url","image_url":{"url":`, `}}`},
+	result: [3]string{`{"role":"tool","tool_call_id":`, `,"content":`, `}`},
+	words:  [2]string{`{"role":"user","content":[`, `]}`},
+}
+
+// user writes results first, each by itself, then texts and images, those of results among them.
+func (f userForm) user(blocks []wire.Block) []byte {
 	var out, parts []byte
-	part := func(b wire.Block) {
+	part := func(form [2]string, value []byte) {
 		parts = append(parts, separator(len(parts), "")...)
-		switch b.Type {
-		case "text":
-			parts = append(append(append(parts, `{"type":"text","text":`...), b.Text...), '}')
-		case "image":
-			parts = append(append(append(parts, `{"type":"image_url","image_url":{"url":`...), b.DataURL()...), `}}`...)
-		}
+		parts = append(append(append(parts, form[0]...), value...), form[1]...)
 	}
-	for _, b := range wire.Blocks(m.Content) {
+	for _, b := range blocks {
 		switch b.Type {
 		case "tool_result":
 			text, images := b.Result()
-			out = append(out, separator(len(out), "")...)
-			out = append(append(out, `{"role":"tool","tool_call_id":`...), b.ID...)
-			out = append(append(append(out, `,"content":`...), text...), '}')
+			out = append(append(out, separator(len(out), "")...), f.result[0]...)
+			out = append(append(out, b.ID...), f.result[1]...)
+			out = append(append(out, text...), f.result[2]...)
 			for _, image := range images {
-				part(image)
+				part(f.image, image.DataURL())
 			}
-		case "text", "image":
-			part(b)
+		case "text":
+			part(f.text, b.Text)
+		case "image":
+			part(f.image, b.DataURL())
 		}
 	}
 	if len(parts) > 0 {
-		out = append(out, separator(len(out), "")...)
-		out = append(append(append(out, `{"role":"user","content":[`...), parts...), `]}`...)
+		out = append(append(out, separator(len(out), "")...), f.words[0]...)
+		out = append(append(out, parts...), f.words[1]...)
 	}
 	return out
 }

@@ -2,8 +2,6 @@ package openai
 
 import (
 	"bytes"
-	"encoding/json"
-	"fmt"
 
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/llm"
@@ -20,13 +18,13 @@ type chatReply struct {
 	contents        bool // reasoning came as reasoning_content
 	text, thought   []byte
 	details         details
-	calls           calls
+	calls           wire.Calls
 	usage           llm.Usage
 }
 
 func (r *chatReply) add(data []byte) ([]llm.Chunk, bool, error) {
 	if bytes.Equal(bytes.TrimSpace(data), []byte("[DONE]")) {
-		if r.stop == "" && len(r.text) == 0 && len(r.calls.list) == 0 {
+		if r.stop == "" && len(r.text) == 0 && r.calls.Len() == 0 {
 			return nil, false, &llm.Error{Provider: r.call.Provider, Kind: llm.Cut, Message: "the stream ended before the reply did"}
 		}
 		return nil, true, nil
@@ -91,9 +89,9 @@ func (r *chatReply) choice(choice []byte) []llm.Chunk {
 			arguments = string(object) // servers that forget the quotes
 		}
 		if !indexed {
-			index = r.calls.guessIndex(id, name)
+			index = r.calls.Guess(id, name)
 		}
-		chunks = append(chunks, r.calls.add(index, id, name, arguments))
+		chunks = append(chunks, r.calls.Add(index, id, name, arguments))
 	}
 	if reason, _ := esjson.GetString(choice, "finish_reason"); reason != "" && r.stop != "refusal" {
 		r.stop = reason
@@ -113,16 +111,17 @@ func (r *chatReply) count(usage []byte) bool {
 }
 
 func (r *chatReply) done() llm.Done {
-	d := llm.Done{ID: r.id, Model: r.model, StopReason: stopReason(r.stop, len(r.calls.list) > 0), Usage: r.usage}
+	d := llm.Done{ID: r.id, Model: r.model, StopReason: stopReason(r.stop, r.calls.Len() > 0), Usage: r.usage}
 	if d.ReasoningDetails = r.details.array(); d.ReasoningDetails == nil && len(r.thought) > 0 {
-		d.Blocks = append(d.Blocks, thoughtBlock(string(r.thought)))
+		d.Blocks = append(d.Blocks, wire.ReasoningBlock(string(r.thought)))
 		if r.contents {
 			d.ReasoningFrom = r.server
 		}
 	}
-	d.Blocks = append(d.Blocks, textBlocks(r.text)...)
-	calls, malformed := r.calls.blocks()
-	d.Blocks, d.Malformed = append(d.Blocks, calls...), malformed
+	if len(r.text) > 0 {
+		d.Blocks = append(d.Blocks, wire.TextBlock(string(r.text)))
+	}
+	r.calls.Finish(&d)
 	return d
 }
 
@@ -142,110 +141,4 @@ func stopReason(word string, calls bool) string {
 		return "refusal"
 	}
 	return word
-}
-
-// thoughtBlock is plain reasoning as Roo keeps it.
-func thoughtBlock(text string) json.RawMessage {
-	var o esjson.Object
-	o.String("type", "reasoning")
-	o.String("text", text)
-	o.Raw("summary", []byte("[]"))
-	return o.Bytes()
-}
-
-func textBlocks(text []byte) []json.RawMessage {
-	if len(text) == 0 {
-		return nil
-	}
-	var o esjson.Object
-	o.String("type", "text")
-	o.String("text", string(text))
-	return []json.RawMessage{o.Bytes()}
-}
-
-// calls are the tool calls of a reply as they grow, in the order they began.
-type calls struct {
-	list  []*callParts
-	index map[int64]*callParts
-	ids   map[string]bool
-}
-
-type callParts struct {
-	number   int
-	sent     string // the id as the server wrote it
-	id, name string
-	input    []byte
-}
-
-// guessIndex finds the call that a delta without an index belongs to: a new one when the
-// delta has an id or a name, else the last.
-func (c *calls) guessIndex(id, name string) int64 {
-	n := int64(len(c.list))
-	if n > 0 && (id == "" || id == c.list[n-1].sent) && (name == "" || name == c.list[n-1].name) {
-		return n - 1
-	}
-	return n
-}
-
-func (c *calls) add(index int64, id, name, input string) llm.ToolDelta {
-	p := c.index[index]
-	if p != nil && id != "" && id != p.sent && name != "" {
-		p = nil // servers that give every call the index 0
-	}
-	if p == nil {
-		p = &callParts{number: len(c.list), sent: id, id: c.newID(id), name: name}
-		if c.index == nil {
-			c.index = map[int64]*callParts{}
-		}
-		c.index[index] = p
-		c.list = append(c.list, p)
-	} else if p.name == "" {
-		p.name = name
-	}
-	p.input = append(p.input, input...)
-	return llm.ToolDelta{Index: p.number, ID: p.id, Name: name, Input: input}
-}
-
-// newID keeps the calls of a reply apart: servers repeat ids or leave them out.
-func (c *calls) newID(id string) string {
-	if c.ids == nil {
-		c.ids = map[string]bool{}
-	}
-	if id == "" {
-		id = fmt.Sprintf("call_%d", len(c.list))
-	}
-	free := id
-	for n := 2; c.ids[free]; n++ {
-		free = fmt.Sprintf("%s_%d", id, n)
-	}
-	c.ids[free] = true
-	return free
-}
-
-// blocks are the calls as they are stored. Input that is no JSON object becomes {}, and
-// malformed holds its text.
-func (c *calls) blocks() (out []json.RawMessage, malformed map[string]string) {
-	for _, p := range c.list {
-		input := bytes.TrimSpace(p.input)
-		switch {
-		case len(input) == 0:
-			input = []byte("{}")
-		case esjson.Valid(input) && esjson.TypeOf(input) == esjson.TypeObject:
-			if compact, err := esjson.Compact(nil, input); err == nil {
-				input = compact
-			}
-		default:
-			if malformed == nil {
-				malformed = map[string]string{}
-			}
-			malformed[p.id], input = string(p.input), []byte("{}")
-		}
-		var o esjson.Object
-		o.String("type", "tool_use")
-		o.String("id", p.id)
-		o.String("name", p.name)
-		o.Raw("input", input)
-		out = append(out, o.Bytes())
-	}
-	return out, malformed
 }

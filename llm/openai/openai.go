@@ -15,12 +15,8 @@
 package openai
 
 import (
-	"context"
-	"fmt"
-	"iter"
-	"net/http"
+	"cmp"
 	"net/url"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -34,31 +30,12 @@ const (
 	Compatible = "openai-compatible" // a server that imitates chat completions
 )
 
-// DefaultBaseURL is OpenAI's own address.
-const DefaultBaseURL = "https://api.openai.com/v1"
-
-// DefaultIdle is how long a call may stay silent. Reasoning models send nothing for
-// minutes, and a local one first loads itself.
-const DefaultIdle = 10 * time.Minute
-
-// Options configure a Provider.
-type Options struct {
-	Compatible bool   // chat completions at BaseURL; false = OpenAI's Responses
-	APIKey     string // needed by OpenAI itself; many servers want none
-	BaseURL    string // "" = DefaultBaseURL; with or without the /v1
-	Model      string // used when a request names none
-	Effort     string // reasoning effort, e.g. "high"; "" = the model's own
-
-	HTTPClient  *http.Client  // nil = one made for large requests
-	IdleTimeout time.Duration // 0 = DefaultIdle, negative = none
-	Backoff     wire.Backoff
-	Now         func() time.Time // for dates in retry-after; nil = time.Now
-}
+// Options configure a Provider. OpenAI itself needs a key; many other servers want none.
+type Options = wire.Options
 
 // Provider implements llm.Provider.
 type Provider struct {
-	opts    Options
-	name    string
+	*wire.Provider
 	history wire.History
 
 	thoughtless wire.History                 // the form for models that do not reason
@@ -68,113 +45,67 @@ type Provider struct {
 
 var _ llm.Provider = (*Provider)(nil)
 
-// New makes a Provider. It never fails: what is missing is reported by the first
-// Stream.
+// New makes a Provider.
 func New(o Options) *Provider {
-	o.APIKey = strings.TrimSpace(o.APIKey)
-	name := Name
+	p := &Provider{}
+	d := wire.Dialect{
+		Name:    Name,
+		BaseURL: "https://api.openai.com/v1",
+		NoKey:   "no API key; try: set OPENAI_API_KEY",
+		Idle:    10 * time.Minute, // reasoning models send nothing for minutes, and a local one first loads itself
+		Request: p.request,
+		Reply:   p.reply,
+		Kind:    kindOf,
+	}
 	if o.Compatible {
-		name = Compatible
-	} else if o.BaseURL == "" {
-		o.BaseURL = DefaultBaseURL
+		d.Name = Compatible
+		d.NoURL = "no address is named; try: --base-url http://127.0.0.1:11434/v1, or set OPENAI_COMPATIBLE_BASE_URL"
 	}
-	if o.IdleTimeout == 0 {
-		o.IdleTimeout = DefaultIdle
-	}
-	if o.HTTPClient == nil {
-		o.HTTPClient = &http.Client{Transport: wire.NewTransport()}
-	}
-	return &Provider{opts: o, name: name}
+	p.Provider = wire.NewProvider(o, d)
+	return p
 }
 
-// Name returns "openai" or "openai-compatible".
-func (p *Provider) Name() string { return p.name }
-
-// CloseIdle closes connections that are kept for the next turn.
-func (p *Provider) CloseIdle() { p.opts.HTTPClient.CloseIdleConnections() }
-
-// String shows where the provider sends, never the key.
-func (p *Provider) String() string { return fmt.Sprintf("%s at %s", p.name, p.opts.BaseURL) }
-
-// GoString keeps the key out of %#v.
-func (p *Provider) GoString() string { return p.String() }
-
-// Stream asks and yields what comes. See llm.Provider. Errors are *llm.Error, or
-// the context's cause when the caller ended it.
-func (p *Provider) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
-	return func(yield func(llm.Chunk, error) bool) {
-		if req.Model == "" {
-			req.Model = p.opts.Model
-		}
-		call, err := p.call(req)
-		if err != nil {
-			yield(nil, err)
-			return
-		}
-		wire.Ask(ctx, p.opts.Backoff, yield, func() wire.Attempt {
-			if !p.opts.Compatible {
-				r := &responsesReply{call: call}
-				return wire.Attempt{Call: call, Add: r.add, Done: r.done}
-			}
-			r := &chatReply{call: call, server: p.Server(req.Model)}
-			a := wire.Attempt{Call: call, Add: r.add, Done: r.done}
-			// Some servers send a finish reason and never [DONE].
-			a.Call.Ended = func() bool { return r.stop != "" }
-			return a
-		})
+func (p *Provider) request(c *wire.Call, req llm.Request) error {
+	if p.APIKey != "" {
+		c.Header.Set("Authorization", "Bearer "+p.APIKey)
 	}
+	if p.Compatible {
+		c.URL, c.Body = wire.Join(p.BaseURL, "v1", "chat/completions"), p.chatBody(req)
+	} else {
+		c.URL, c.Body = wire.Join(p.BaseURL, "v1", "responses"), p.responsesBody(req)
+	}
+	return nil
+}
+
+func (p *Provider) reply(call wire.Call, req llm.Request) wire.Attempt {
+	if !p.Compatible {
+		r := &responsesReply{call: call}
+		return wire.Attempt{Call: call, Add: r.add, Done: r.done}
+	}
+	r := &chatReply{call: call, server: p.Server(req.Model)}
+	// Some servers send a finish reason and never [DONE].
+	call.Ended = func() bool { return r.stop != "" }
+	return wire.Attempt{Call: call, Add: r.add, Done: r.done}
 }
 
 // Server implements llm.Addressee. It leaves out the query of the address, which may hold a key.
 func (p *Provider) Server(model string) string {
-	if model == "" {
-		model = p.opts.Model
-	}
-	at := p.opts.BaseURL
+	at := p.BaseURL
 	if u, err := url.Parse(at); err == nil {
 		at = u.Scheme + "://" + u.Host + u.Path
 	}
-	return model + " at " + at
+	return cmp.Or(model, p.Model) + " at " + at
 }
 
-// Body is the request body in one piece, as it goes out.
-func (p *Provider) Body(req llm.Request) ([]byte, error) {
-	c, err := p.call(req)
-	if err != nil {
-		return nil, err
+// Locate implements llm.Locator.
+func (p *Provider) Locate(refusal string) (message, block int, ok bool) {
+	if p.Compatible {
+		return p.history.Locate(refusal, "messages", int(p.before.Load()))
 	}
-	return c.Body.Bytes(), nil
-}
-
-// call is the request as it goes out.
-func (p *Provider) call(req llm.Request) (wire.Call, error) {
-	c := wire.Call{
-		Client: p.opts.HTTPClient, Provider: p.name, Header: http.Header{}, Key: p.opts.APIKey,
-		Idle: p.opts.IdleTimeout, Now: p.opts.Now, Kind: kindOf,
+	if h := p.last.Load(); h != nil {
+		return h.Locate(refusal, "input", 0)
 	}
-	refuse := func(kind llm.Kind, message string) (wire.Call, error) {
-		return c, &llm.Error{Provider: p.name, Kind: kind, Message: message}
-	}
-	switch {
-	case p.opts.BaseURL == "":
-		return refuse(llm.Invalid, "no address is named; try: --base-url http://127.0.0.1:11434/v1, or set OPENAI_COMPATIBLE_BASE_URL")
-	case p.opts.APIKey == "" && p.opts.BaseURL == DefaultBaseURL:
-		return refuse(llm.Auth, "no API key; try: set OPENAI_API_KEY")
-	case req.Model == "":
-		return refuse(llm.Invalid, "no model was named; try: --model NAME")
-	}
-	if problem := wire.CheckMessages(req.Messages); problem != "" {
-		return refuse(llm.Invalid, problem)
-	}
-	if p.opts.APIKey != "" {
-		c.Header.Set("Authorization", "Bearer "+p.opts.APIKey)
-	}
-	if p.opts.Compatible {
-		c.URL, c.Body = wire.Join(p.opts.BaseURL, "v1", "chat/completions"), p.chatBody(req)
-	} else {
-		c.URL, c.Body = wire.Join(p.opts.BaseURL, "v1", "responses"), p.responsesBody(req)
-	}
-	return c, nil
+	return 0, 0, false
 }
 
 // kindOf classifies an error by its code, and by the status where the code does not decide.

@@ -16,9 +16,9 @@ func (p *Provider) responsesBody(req llm.Request) *wire.Body {
 	b = append(b, `,"stream":true,"store":false`...)
 	if canReason(req.Model) {
 		b = append(b, `,"include":["reasoning.encrypted_content"],"reasoning":{`...)
-		if p.opts.Effort != "" {
+		if p.Effort != "" {
 			b = append(b, `"effort":`...)
-			b = append(esjson.Quote(b, p.opts.Effort), ',')
+			b = append(esjson.Quote(b, p.Effort), ',')
 		}
 		b = append(b, `"summary":"auto"}`...)
 	}
@@ -65,66 +65,47 @@ func canReason(model string) bool {
 	return false
 }
 
+var responsesForm = userForm{
+	text:   [2]string{`{"type":"input_text","text":`, `}`},
+	image:  [2]string{`{"type":"input_image","detail":"auto","image_url":`, `}`},
+	result: [3]string{`{"type":"function_call_output","call_id":`, `,"output":`, `}`},
+	words:  [2]string{`{"type":"message","role":"user","content":[`, `]}`},
+}
+
 // responsesItems is one stored message as input items.
 func responsesItems(m llm.Message, thoughts bool) []byte {
-	var out []byte
+	if m.Role != "assistant" {
+		return responsesForm.user(wire.Blocks(m.Content))
+	}
+	var out, text []byte
 	item := func(parts ...[]byte) {
 		out = append(out, separator(len(out), "")...)
 		for _, p := range parts {
 			out = append(out, p...)
 		}
 	}
-	if m.Role == "assistant" {
-		var text []byte
-		flushText := func() {
-			if text != nil {
-				item([]byte(`{"type":"message","role":"assistant","content":[{"type":"output_text","text":`), text, []byte(`}]}`))
-				text = nil
-			}
-		}
-		for _, b := range wire.Blocks(m.Content) {
-			switch b.Type {
-			case "text":
-				text = joinStrings(text, b.Text)
-			case "reasoning":
-				if thoughts && esjson.TypeOf(b.Encrypted) == esjson.TypeString {
-					flushText()
-					item(reasoningItem(b))
-				}
-			case "tool_use":
-				flushText()
-				item([]byte(`{"type":"function_call","call_id":`), b.ID, []byte(`,"name":`), b.Name,
-					[]byte(`,"arguments":`), callArguments(b), []byte(`}`))
-			}
-		}
-		flushText()
-		return out
-	}
-	var parts []byte
-	part := func(b wire.Block) {
-		parts = append(parts, separator(len(parts), "")...)
-		switch b.Type {
-		case "text":
-			parts = append(append(append(parts, `{"type":"input_text","text":`...), b.Text...), '}')
-		case "image":
-			parts = append(append(append(parts, `{"type":"input_image","detail":"auto","image_url":`...), b.DataURL()...), '}')
+	flushText := func() {
+		if text != nil {
+			item([]byte(`{"type":"message","role":"assistant","content":[{"type":"output_text","text":`), text, []byte(`}]}`))
+			text = nil
 		}
 	}
 	for _, b := range wire.Blocks(m.Content) {
 		switch b.Type {
-		case "tool_result":
-			text, images := b.Result()
-			item([]byte(`{"type":"function_call_output","call_id":`), b.ID, []byte(`,"output":`), text, []byte(`}`))
-			for _, image := range images {
-				part(image)
+		case "text":
+			text = joinStrings(text, b.Text)
+		case "reasoning":
+			if thoughts && esjson.TypeOf(b.Encrypted) == esjson.TypeString {
+				flushText()
+				item(reasoningItem(b))
 			}
-		case "text", "image":
-			part(b)
+		case "tool_use":
+			flushText()
+			item([]byte(`{"type":"function_call","call_id":`), b.ID, []byte(`,"name":`), b.Name,
+				[]byte(`,"arguments":`), callArguments(b), []byte(`}`))
 		}
 	}
-	if len(parts) > 0 {
-		item([]byte(`{"type":"message","role":"user","content":[`), parts, []byte(`]}`))
-	}
+	flushText()
 	return out
 }
 

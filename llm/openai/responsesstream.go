@@ -15,7 +15,7 @@ type responsesReply struct {
 	id, model, stop string
 	text, thought   []byte
 	thoughts        []json.RawMessage // reasoning items, encrypted
-	calls           calls
+	calls           wire.Calls
 	usage           llm.Usage
 }
 
@@ -50,11 +50,11 @@ func (r *responsesReply) add(data []byte) ([]llm.Chunk, bool, error) {
 		if kind, _ := esjson.GetString(item, "type"); kind == "function_call" {
 			id, _ := esjson.GetString(item, "call_id")
 			name, _ := esjson.GetString(item, "name")
-			return []llm.Chunk{r.calls.add(index, id, name, "")}, false, nil
+			return []llm.Chunk{r.calls.Add(index, id, name, "")}, false, nil
 		}
 	case "response.function_call_arguments.delta":
-		if r.calls.index[index] != nil && delta != "" {
-			return []llm.Chunk{r.calls.add(index, "", "", delta)}, false, nil
+		if r.calls.Has(index) && delta != "" {
+			return []llm.Chunk{r.calls.Add(index, "", "", delta)}, false, nil
 		}
 	case "response.output_item.done":
 		r.item(index, item)
@@ -84,12 +84,13 @@ func (r *responsesReply) item(index int64, item []byte) {
 	switch kind, _ := esjson.GetString(item, "type"); kind {
 	case "function_call":
 		arguments, is := esjson.GetString(item, "arguments")
-		if p := r.calls.index[index]; p != nil && is {
-			p.input = append(p.input[:0], arguments...)
-		} else if p == nil {
+		switch {
+		case r.calls.Has(index) && is:
+			r.calls.Replace(index, arguments)
+		case !r.calls.Has(index):
 			id, _ := esjson.GetString(item, "call_id")
 			name, _ := esjson.GetString(item, "name")
-			r.calls.add(index, id, name, arguments)
+			r.calls.Add(index, id, name, arguments)
 		}
 	case "reasoning":
 		encrypted, is := esjson.Get(item, "encrypted_content")
@@ -123,13 +124,14 @@ func (r *responsesReply) end(response []byte) {
 }
 
 func (r *responsesReply) done() llm.Done {
-	d := llm.Done{ID: r.id, Model: r.model, StopReason: stopReason(r.stop, len(r.calls.list) > 0), Usage: r.usage}
+	d := llm.Done{ID: r.id, Model: r.model, StopReason: stopReason(r.stop, r.calls.Len() > 0), Usage: r.usage}
 	d.Blocks = append(d.Blocks, r.thoughts...)
 	if len(r.thoughts) == 0 && len(r.thought) > 0 {
-		d.Blocks = append(d.Blocks, thoughtBlock(string(r.thought)))
+		d.Blocks = append(d.Blocks, wire.ReasoningBlock(string(r.thought)))
 	}
-	d.Blocks = append(d.Blocks, textBlocks(r.text)...)
-	calls, malformed := r.calls.blocks()
-	d.Blocks, d.Malformed = append(d.Blocks, calls...), malformed
+	if len(r.text) > 0 {
+		d.Blocks = append(d.Blocks, wire.TextBlock(string(r.text)))
+	}
+	r.calls.Finish(&d)
 	return d
 }

@@ -43,7 +43,6 @@ import (
 	"iter"
 	"time"
 
-	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/internal/inputfile"
 	"github.com/roost-dev/roost/llm"
 	"github.com/roost-dev/roost/llm/wire"
@@ -238,26 +237,14 @@ func (t *turn) chunks(replies int) []llm.Chunk {
 func (t *turn) done(req llm.Request) llm.Done {
 	d := llm.Done{ID: fmt.Sprintf("script_%d", req.Replies+1), Model: req.Model, StopReason: "end_turn", Usage: t.usage}
 	if t.reasoning != "" {
-		var o esjson.Object
-		o.String("type", "reasoning")
-		o.String("text", t.reasoning)
-		o.Raw("summary", []byte("[]"))
-		d.Blocks = append(d.Blocks, o.Bytes())
+		d.Blocks = append(d.Blocks, wire.ReasoningBlock(t.reasoning))
 	}
 	if t.text != "" {
-		var o esjson.Object
-		o.String("type", "text")
-		o.String("text", t.text)
-		d.Blocks = append(d.Blocks, o.Bytes())
+		d.Blocks = append(d.Blocks, wire.TextBlock(t.text))
 	}
 	for i, c := range t.tools {
 		d.StopReason = "tool_use"
-		var o esjson.Object
-		o.String("type", "tool_use")
-		o.String("id", id(req.Replies, i))
-		o.String("name", c.name)
-		o.Raw("input", c.input)
-		d.Blocks = append(d.Blocks, o.Bytes())
+		d.Blocks = append(d.Blocks, wire.CallBlock(id(req.Replies, i), c.name, c.input))
 	}
 	return d
 }

@@ -75,7 +75,6 @@ func (c Call) Stream(ctx context.Context, event func(Event) (done bool, err erro
 		return c.readRefusal(res, idle)
 	}
 	events := NewEvents(idle.Reader(res.Body))
-	defer events.Free()
 	for {
 		ev, err := events.Next()
 		if errors.Is(err, io.EOF) && c.Ended != nil && c.Ended() {
@@ -187,8 +186,8 @@ func (c Call) redact(err error) error {
 	return err
 }
 
-// CheckMessages describes what is wrong with a request's messages, "" when nothing is.
-func CheckMessages(messages []llm.Message) string {
+// checkMessages describes what is wrong with a request's messages, "" when nothing is.
+func checkMessages(messages []llm.Message) string {
 	if len(messages) == 0 {
 		return "the request has no message"
 	}

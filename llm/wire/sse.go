@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync"
 )
 
 // ErrTooLarge is returned for an event over the reader's limit. Such a stream is
@@ -33,21 +32,9 @@ type Events struct {
 	bom  bool
 }
 
-// readers are used again: a reply of a few lines is no reason for 8 KB of new memory.
-var readers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 8<<10) }}
-
-// NewEvents reads from r. The caller may call Free when it needs no more events.
+// NewEvents reads from r.
 func NewEvents(r io.Reader) *Events {
-	buffered, _ := readers.Get().(*bufio.Reader)
-	buffered.Reset(r)
-	return &Events{r: buffered, max: MaxEvent}
-}
-
-// Free gives the buffer back. Neither Next nor the last event's data may be used after it.
-func (e *Events) Free() {
-	e.r.Reset(nil)
-	readers.Put(e.r)
-	*e = Events{}
+	return &Events{r: bufio.NewReaderSize(r, 8<<10), max: MaxEvent}
 }
 
 // Next returns the next event that has data. At the end of the stream it returns

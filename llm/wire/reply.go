@@ -1,0 +1,137 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/llm"
+)
+
+// TextBlock is text as it is stored.
+func TextBlock(text string) json.RawMessage { return block("text", "text", text).Bytes() }
+
+// ReasoningBlock is plain reasoning as Roo keeps it.
+func ReasoningBlock(text string) json.RawMessage {
+	o := block("reasoning", "text", text)
+	o.Raw("summary", []byte("[]"))
+	return o.Bytes()
+}
+
+// CallBlock is a call of a tool as it is stored.
+func CallBlock(id, name string, input []byte) json.RawMessage {
+	o := block("tool_use", "id", id)
+	o.String("name", name)
+	o.Raw("input", input)
+	return o.Bytes()
+}
+
+func block(typ, member, text string) *esjson.Object {
+	var o esjson.Object
+	o.String("type", typ)
+	o.String(member, text)
+	return &o
+}
+
+// Calls are the tool calls of a reply as they grow, in the order they began. A server's number for a call leads to
+// the last one that began with it.
+type Calls struct {
+	list  []*replyCall
+	index map[int64]*replyCall
+	ids   map[string]bool
+}
+
+type replyCall struct {
+	number   int
+	sent     string // the id as the server wrote it
+	id, name string
+	whole    []byte // the input that came with the call's beginning
+	input    []byte // what came piece by piece, which replaces it
+}
+
+// Len is how many calls have begun.
+func (c *Calls) Len() int { return len(c.list) }
+
+// Has reports whether a call with that number has begun.
+func (c *Calls) Has(index int64) bool { return c.index[index] != nil }
+
+// Guess finds the call that a delta without a number belongs to: a new one when the
+// delta has an id or a name, else the last.
+func (c *Calls) Guess(id, name string) int64 {
+	n := int64(len(c.list))
+	if n > 0 && (id == "" || id == c.list[n-1].sent) && (name == "" || name == c.list[n-1].name) {
+		return n - 1
+	}
+	return n
+}
+
+// Begin begins a call. whole is its input, as far as it comes at once.
+func (c *Calls) Begin(index int64, id, name string, whole []byte) llm.ToolDelta {
+	p := &replyCall{number: len(c.list), sent: id, id: c.newID(id), name: name, whole: whole}
+	if c.index == nil {
+		c.index = map[int64]*replyCall{}
+	}
+	c.index[index] = p
+	c.list = append(c.list, p)
+	return llm.ToolDelta{Index: p.number, ID: p.id, Name: name}
+}
+
+// Add takes a delta of a call, which begins the call if it is the first one.
+func (c *Calls) Add(index int64, id, name, input string) llm.ToolDelta {
+	p := c.index[index]
+	switch {
+	case p == nil, id != "" && id != p.sent && name != "": // the latter: servers that give every call the index 0
+		c.Begin(index, id, name, nil)
+		p = c.index[index]
+	case p.name == "":
+		p.name = name
+	}
+	p.input = append(p.input, input...)
+	return llm.ToolDelta{Index: p.number, ID: p.id, Name: name, Input: input}
+}
+
+// Replace puts a complete input in the place of the pieces that came.
+func (c *Calls) Replace(index int64, input string) { c.index[index].input = []byte(input) }
+
+// newID keeps the calls of a reply apart. Servers that imitate an API repeat ids or leave them out; Roo then drops a
+// call, and the model waits for what never ran.
+func (c *Calls) newID(id string) string {
+	if c.ids == nil {
+		c.ids = map[string]bool{}
+	}
+	if id == "" {
+		id = fmt.Sprintf("call_%d", len(c.list))
+	}
+	free := id
+	for n := 2; c.ids[free]; n++ {
+		free = fmt.Sprintf("%s_%d", id, n)
+	}
+	c.ids[free] = true
+	return free
+}
+
+// Finish adds the calls to a reply, as they are stored. Input that is no JSON object cannot be stored or sent back:
+// it becomes {}, and Malformed holds its text.
+func (c *Calls) Finish(d *llm.Done) {
+	for _, p := range c.list {
+		input := bytes.TrimSpace(p.input)
+		if len(input) == 0 {
+			input = bytes.TrimSpace(p.whole)
+		}
+		switch {
+		case len(input) == 0:
+			input = []byte("{}")
+		case esjson.Valid(input) && esjson.TypeOf(input) == esjson.TypeObject:
+			if compact, err := esjson.Compact(nil, input); err == nil {
+				input = compact
+			}
+		default:
+			if d.Malformed == nil {
+				d.Malformed = map[string]string{}
+			}
+			d.Malformed[p.id], input = string(p.input), []byte("{}")
+		}
+		d.Blocks = append(d.Blocks, CallBlock(p.id, p.name, input))
+	}
+}
