@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/roost-dev/roost/internal/testing/fixture"
 )
 
 // long builds a task of more text than a builder should hold, and puts it ahead as often as
@@ -21,7 +22,7 @@ func long(t *testing.T, db *DB, now time.Time) (b *Builder, times int) {
 	for i := range 80 {
 		b.Add(said(i+1, fmt.Sprintf("%s number%d of", prose(r, 30_000), i)))
 		if b.Heavy() && db != nil {
-			check(t, db.Ahead(context.Background(), b, now))
+			fixture.NoError(t, db.Ahead(context.Background(), b, now))
 			times++
 			if b.Heavy() {
 				t.Fatal("it is as heavy as before")
@@ -34,7 +35,7 @@ func long(t *testing.T, db *DB, now time.Time) (b *Builder, times int) {
 // rows are how many rows and parts there are, seen or not.
 func rows(t *testing.T, db *DB) (tasks, parts int) {
 	t.Helper()
-	check(t, db.sql.QueryRow("SELECT (SELECT count(*) FROM task), (SELECT count(*) FROM part)").Scan(&tasks, &parts))
+	fixture.NoError(t, db.sql.QueryRow("SELECT (SELECT count(*) FROM task), (SELECT count(*) FROM part)").Scan(&tasks, &parts))
 	return tasks, parts
 }
 
@@ -55,9 +56,9 @@ func TestAheadIsSeenWhenItIsWhole(t *testing.T) {
 	if e.Text() > heavyText {
 		t.Errorf("the entry holds %d bytes", e.Text())
 	}
-	check(t, db.Put(ctx, []Entry{e}))
+	fixture.NoError(t, db.Put(ctx, []Entry{e}))
 	whole, _ := long(t, nil, now)
-	check(t, plain.Put(ctx, []Entry{whole.Entry("long", "new", 9, []byte(`"new"`))}))
+	fixture.NoError(t, plain.Put(ctx, []Entry{whole.Entry("long", "new", 9, []byte(`"new"`))}))
 	for _, query := range []string{"number5", "umber79", "number79 of", `"number0 of"`, "babe", "go:12"} {
 		want := found(t, plain, query)
 		if diff := cmp.Diff(want, found(t, db, query)); diff != "" || len(want) == 0 {
@@ -65,15 +66,15 @@ func TestAheadIsSeenWhenItIsWhole(t *testing.T) {
 		}
 	}
 	s, err := db.Snapshot(ctx)
-	check(t, err)
+	fixture.NoError(t, err)
 	defer s.Close()
 	tasks, err := s.Tasks(ctx)
-	check(t, err)
+	fixture.NoError(t, err)
 	if len(tasks) != 1 || tasks["long"].Stamp != "new" || tasks["long"].TS != 9 {
 		t.Errorf("tasks %v", tasks)
 	}
 	have, err := s.Digest(ctx, tasks["long"].ID)
-	check(t, err)
+	fixture.NoError(t, err)
 	shed := &Builder{small: 32}
 	r := rand.New(rand.NewPCG(7, 8))
 	for i := range 80 {
@@ -90,8 +91,8 @@ func TestAbandonLeavesNothing(t *testing.T) {
 	db := opened(t, t.TempDir())
 	put(t, db, "other", "words")
 	b, _ := long(t, db, time.Now())
-	check(t, db.Abandon(ctx, b))
-	check(t, db.Abandon(ctx, b))
+	fixture.NoError(t, db.Abandon(ctx, b))
+	fixture.NoError(t, db.Abandon(ctx, b))
 	if tasks, parts := rows(t, db); tasks != 1 || parts != 1 {
 		t.Errorf("%d tasks, %d parts", tasks, parts)
 	}
@@ -117,7 +118,7 @@ func TestLeftOversAreRemoved(t *testing.T) {
 			db := opened(t, t.TempDir())
 			first, _ := long(t, db, now)
 			second, _ := long(t, db, now.Add(c.later))
-			check(t, db.Put(ctx, []Entry{second.Entry("second", "s", 1, []byte("{}"))}))
+			fixture.NoError(t, db.Put(ctx, []Entry{second.Entry("second", "s", 1, []byte("{}"))}))
 			err := db.Put(ctx, []Entry{first.Entry("first", "s", 1, []byte("{}"))})
 			if c.stays != (err == nil) || !c.stays && !errors.Is(err, errAheadGone) {
 				t.Errorf("finishing the first: %v", err)

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/roost-dev/roost/internal/testing/fixture"
 )
 
 // Keeping text: bytes of text a second, and how large the file is beside it.
@@ -47,7 +49,7 @@ func BenchmarkSearch(b *testing.B) {
 			texts[7] += " 修复登录错误 needle_in_the_hay "
 		}
 		if list = append(list, entry(fmt.Sprint("task ", i), texts...)); len(list) == 100 || i == 999 {
-			check(b, db.Put(context.Background(), list))
+			fixture.NoError(b, db.Put(context.Background(), list))
 			list = nil
 		}
 	}

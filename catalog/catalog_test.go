@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"pgregory.net/rapid"
 )
 
@@ -23,10 +24,10 @@ func TestFindsWhatMatches(t *testing.T) {
 	)
 	rapid.Check(t, func(r *rapid.T) {
 		dir, err := os.MkdirTemp("", "catalog")
-		check(t, err)
+		fixture.NoError(t, err)
 		defer os.RemoveAll(dir)
 		db, err := Open(context.Background(), dir)
-		check(t, err)
+		fixture.NoError(t, err)
 		defer db.Close()
 		all := map[string][]string{}
 		for i := range rapid.IntRange(1, 3).Draw(r, "tasks") {
@@ -86,10 +87,10 @@ func TestReplaceAndDrop(t *testing.T) {
 	if got := found(t, db, "old"); len(got) > 0 {
 		t.Errorf("what was replaced is found: %v", got)
 	}
-	check(t, db.Drop(ctx, []string{"a", "b", "never there"}))
+	fixture.NoError(t, db.Drop(ctx, []string{"a", "b", "never there"}))
 	for _, table := range []string{"task", "part", "body", "feature_docsize"} {
 		var n int
-		check(t, db.sql.QueryRowContext(ctx, "SELECT count(*) FROM "+table).Scan(&n))
+		fixture.NoError(t, db.sql.QueryRowContext(ctx, "SELECT count(*) FROM "+table).Scan(&n))
 		if n != 0 {
 			t.Errorf("%d rows are left in %s", n, table)
 		}
@@ -104,13 +105,13 @@ func TestRowsKeepWhatTheyWereGiven(t *testing.T) {
 	put(t, db, "a", "x", "y")
 	put(t, db, "empty")
 	s, err := db.Snapshot(ctx)
-	check(t, err)
+	fixture.NoError(t, err)
 	defer s.Close()
 	rows, err := s.Tasks(ctx)
-	check(t, err)
+	fixture.NoError(t, err)
 	row := rows["a"]
 	summary, err := s.Summary(ctx, row.ID)
-	check(t, err)
+	fixture.NoError(t, err)
 	if len(rows) != 2 || row.Stamp != "stamp of a" || row.TS != 2 || string(summary) != `"a"` {
 		t.Errorf("%+v, %s", rows, summary)
 	}
@@ -121,17 +122,17 @@ func TestSnapshotStands(t *testing.T) {
 	ctx, db := context.Background(), opened(t, t.TempDir())
 	put(t, db, "a", "first words")
 	s, err := db.Snapshot(ctx)
-	check(t, err)
+	fixture.NoError(t, err)
 	defer s.Close()
 	rows, err := s.Tasks(ctx)
-	check(t, err)
+	fixture.NoError(t, err)
 	put(t, db, "a", "second words")
 	q, err := Parse("words")
-	check(t, err)
+	fixture.NoError(t, err)
 	parts, err := s.Parts(ctx, q)
-	check(t, err)
+	fixture.NoError(t, err)
 	hits, err := s.Hits(ctx, parts[rows["a"].ID], q, 0)
-	check(t, err)
+	fixture.NoError(t, err)
 	if len(hits) != 1 || hits[0].Snippet != "first words" {
 		t.Errorf("%+v", hits)
 	}
@@ -142,8 +143,8 @@ func TestAnotherVersionIsEmptied(t *testing.T) {
 	db := opened(t, dir)
 	put(t, db, "a", "words")
 	_, err := db.sql.ExecContext(ctx, "PRAGMA user_version = 9999")
-	check(t, err)
-	check(t, db.Close())
+	fixture.NoError(t, err)
+	fixture.NoError(t, db.Close())
 	if got := found(t, opened(t, dir), "words"); len(got) > 0 {
 		t.Errorf("rows of another version are used: %v", got)
 	}
@@ -156,7 +157,7 @@ func TestDamagedFileIsSetAside(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			check(t, os.WriteFile(filepath.Join(dir, Name), []byte(content), 0o600))
+			fixture.NoError(t, os.WriteFile(filepath.Join(dir, Name), []byte(content), 0o600))
 			db := opened(t, dir)
 			put(t, db, "a", "words")
 			if len(found(t, db, "words")) != 1 {
@@ -177,9 +178,9 @@ func TestFlippedPages(t *testing.T) {
 	for i := range 20 {
 		put(t, db, fmt.Sprint(i), strings.Repeat(fmt.Sprint("some words of ", i, " "), 500))
 	}
-	check(t, db.Close())
+	fixture.NoError(t, db.Close())
 	whole, err := os.ReadFile(filepath.Join(dir, Name))
-	check(t, err)
+	fixture.NoError(t, err)
 	damaged := 0
 	for page := 0; page*4096 < len(whole); page++ {
 		bad := append([]byte{}, whole...)
@@ -187,12 +188,12 @@ func TestFlippedPages(t *testing.T) {
 			bad[i] ^= 0x5a
 		}
 		dir := t.TempDir()
-		check(t, os.WriteFile(filepath.Join(dir, Name), bad, 0o600))
+		fixture.NoError(t, os.WriteFile(filepath.Join(dir, Name), bad, 0o600))
 		db, err := Open(ctx, dir)
-		check(t, err)
+		fixture.NoError(t, err)
 		if err := db.look(ctx); Damaged(err) {
 			damaged++
-			check(t, db.SetAside())
+			fixture.NoError(t, db.SetAside())
 			db = opened(t, dir)
 			put(t, db, "a", "words")
 			if len(found(t, db, "words")) != 1 {
@@ -241,10 +242,10 @@ func (db *DB) look(ctx context.Context) error {
 func TestSetAsideOnlyWhatWasOpened(t *testing.T) {
 	dir := t.TempDir()
 	first, second := opened(t, dir), opened(t, dir)
-	check(t, first.SetAside())
+	fixture.NoError(t, first.SetAside())
 	fresh := opened(t, dir)
 	put(t, fresh, "a", "words")
-	check(t, second.SetAside())
+	fixture.NoError(t, second.SetAside())
 	if len(found(t, opened(t, dir), "words")) != 1 {
 		t.Error("the new catalogue was set aside, too")
 	}
@@ -252,12 +253,12 @@ func TestSetAsideOnlyWhatWasOpened(t *testing.T) {
 
 func TestNoPlaceForIt(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
-	check(t, os.WriteFile(file, nil, 0o600))
+	fixture.NoError(t, os.WriteFile(file, nil, 0o600))
 	if _, err := Open(context.Background(), filepath.Join(file, "cache")); err == nil || Damaged(err) {
 		t.Errorf("error %v", err)
 	}
 	dir := t.TempDir()
-	check(t, os.Mkdir(filepath.Join(dir, Name), 0o700))
+	fixture.NoError(t, os.Mkdir(filepath.Join(dir, Name), 0o700))
 	if _, err := Open(context.Background(), dir); err == nil {
 		t.Error("a folder was opened")
 	}

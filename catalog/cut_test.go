@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/roost-dev/roost/internal/testing/fixture"
 )
 
 // A catalogue that was cut is as good as none: it opens, or is set aside and begun anew,
@@ -18,16 +20,16 @@ func TestCatalogueCutAnywhere(t *testing.T) {
 	for i := range 6 {
 		put(t, db, fmt.Sprint(i), strings.Repeat(fmt.Sprint("words of ", i, " "), 300))
 	}
-	check(t, db.Close())
+	fixture.NoError(t, db.Close())
 	whole, err := os.ReadFile(filepath.Join(dir, Name))
-	check(t, err)
+	fixture.NoError(t, err)
 	sizes := []int{0, 1, 15, 16, 17, 99, 100, 101, 512, len(whole) - 1}
 	for n := 4096; n < len(whole); n += 4096 {
 		sizes = append(sizes, n, n+100)
 	}
 	for _, n := range sizes {
 		dir := t.TempDir()
-		check(t, os.WriteFile(filepath.Join(dir, Name), whole[:min(n, len(whole))], 0o600))
+		fixture.NoError(t, os.WriteFile(filepath.Join(dir, Name), whole[:min(n, len(whole))], 0o600))
 		db, err := Open(t.Context(), dir)
 		if err != nil {
 			t.Errorf("%d bytes: %v", n, err)
@@ -37,21 +39,21 @@ func TestCatalogueCutAnywhere(t *testing.T) {
 			if !Damaged(err) {
 				t.Errorf("%d bytes: this would not be set aside: %v", n, err)
 			}
-			check(t, db.SetAside())
+			fixture.NoError(t, db.SetAside())
 			db = opened(t, dir)
 		}
 		if err := db.Put(t.Context(), []Entry{entry("new", "unheard")}); err != nil {
 			if !Damaged(err) {
 				t.Errorf("%d bytes: this would not be set aside: %v", n, err)
 			}
-			check(t, db.SetAside())
+			fixture.NoError(t, db.SetAside())
 			db = opened(t, dir)
 			put(t, db, "new", "unheard")
 		}
 		if got := found(t, db, "unheard"); len(got) != 1 {
 			t.Errorf("%d bytes: found %v", n, got)
 		}
-		check(t, db.Close())
+		fixture.NoError(t, db.Close())
 	}
 }
 
@@ -68,8 +70,8 @@ func TestEveryOtherVersion(t *testing.T) {
 			db := opened(t, dir)
 			put(t, db, "a", "words")
 			_, err := db.sql.ExecContext(t.Context(), text)
-			check(t, err)
-			check(t, db.Close())
+			fixture.NoError(t, err)
+			fixture.NoError(t, db.Close())
 			if seen, err := Verify(t.Context(), dir); seen != nil || err != nil {
 				t.Errorf("verified: %v, %v", seen, err)
 			}
@@ -84,7 +86,7 @@ func TestEveryOtherVersion(t *testing.T) {
 			if seen, err := Verify(t.Context(), dir); err != nil || seen == nil {
 				t.Errorf("verified afterwards: %v, %v", seen, err)
 			} else {
-				check(t, seen.Close())
+				fixture.NoError(t, seen.Close())
 			}
 		})
 	}
@@ -99,8 +101,8 @@ func TestManyOpenAtOnce(t *testing.T) {
 			db := opened(t, dir)
 			put(t, db, "gone", "words")
 			_, err := db.sql.ExecContext(t.Context(), "PRAGMA user_version = 1")
-			check(t, err)
-			check(t, db.Close())
+			fixture.NoError(t, err)
+			fixture.NoError(t, db.Close())
 		}
 		var all sync.WaitGroup
 		for i := range 6 {

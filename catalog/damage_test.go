@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/roost-dev/roost/internal/testing/fixture"
 )
 
 // What stands in a row of the index may be anything after damage that SQLite does not
@@ -15,7 +17,7 @@ func TestDamagedIndexRows(t *testing.T) {
 	for i := range 40 {
 		list = append(list, entry(fmt.Sprint("task ", i), "alpha_beta and gamma "+fmt.Sprint(i), strings.Repeat("more of delta ", 50)))
 	}
-	check(t, db.Put(t.Context(), list))
+	fixture.NoError(t, db.Put(t.Context(), list))
 	for _, change := range []string{
 		"UPDATE vocabulary SET words = x''", "UPDATE vocabulary SET words = x'28b52ffd'", "UPDATE vocabulary SET words = zeroblob(1000)",
 		"DELETE FROM vocabulary", "UPDATE feature_data SET block = x''", "UPDATE feature_data SET block = zeroblob(4000)",
@@ -37,13 +39,13 @@ func TestDamagedIndexRows(t *testing.T) {
 func looked(t *testing.T, db *DB, change, query string) {
 	t.Helper()
 	s, err := db.Snapshot(t.Context())
-	check(t, err)
+	fixture.NoError(t, err)
 	defer s.Close()
 	if _, err := s.conn.ExecContext(t.Context(), change); err != nil {
 		t.Fatalf("%s: %v", change, err)
 	}
 	q, err := Parse(query)
-	check(t, err)
+	fixture.NoError(t, err)
 	parts, err := s.Parts(t.Context(), q)
 	if err != nil {
 		if !Damaged(err) {

@@ -7,22 +7,16 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func check(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 func opened(t testing.TB, dir string) *DB {
 	t.Helper()
 	db, err := Open(context.Background(), dir)
-	check(t, err)
+	fixture.NoError(t, err)
 	t.Cleanup(func() { _ = db.Close() })
 	return db
 }
@@ -30,7 +24,7 @@ func opened(t testing.TB, dir string) *DB {
 // put keeps one task with these texts, one a message.
 func put(t testing.TB, db *DB, key string, texts ...string) {
 	t.Helper()
-	check(t, db.Put(context.Background(), []Entry{entry(key, texts...)}))
+	fixture.NoError(t, db.Put(context.Background(), []Entry{entry(key, texts...)}))
 }
 
 func entry(key string, texts ...string) Entry {
@@ -50,18 +44,18 @@ func found(t testing.TB, db *DB, query string) map[string]bool {
 	t.Helper()
 	ctx := context.Background()
 	s, err := db.Snapshot(ctx)
-	check(t, err)
+	fixture.NoError(t, err)
 	defer s.Close()
 	q, err := Parse(query)
-	check(t, err)
+	fixture.NoError(t, err)
 	parts, err := s.Parts(ctx, q)
-	check(t, err)
+	fixture.NoError(t, err)
 	tasks, err := s.Tasks(ctx)
-	check(t, err)
+	fixture.NoError(t, err)
 	out := map[string]bool{}
 	for key, task := range tasks {
 		hits, err := s.Hits(ctx, parts[task.ID], q, 0)
-		check(t, err)
+		fixture.NoError(t, err)
 		for _, h := range hits {
 			out[fmt.Sprint(key, "#", h.Number)] = true
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/roost-dev/roost/internal/testing/fixture"
 )
 
 // What is kept of a message is what was given.
@@ -20,7 +21,7 @@ func TestPartsKeepMessages(t *testing.T) {
 		b.Add(m)
 		var r reader
 		d, err := r.open(b.take()[0].body)
-		check(t, err)
+		fixture.NoError(t, err)
 		read := r.message(&d)
 		if diff := cmp.Diff(m, read); diff != "" {
 			t.Error(diff)
@@ -45,7 +46,7 @@ func FuzzPart(f *testing.F) {
 	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		q, err := Parse("e")
-		check(t, err)
+		fixture.NoError(t, err)
 		r := reader{q: q}
 		if _, err := r.hits(nil, coders().enc.EncodeAll(data, nil)); err != nil && !errors.Is(err, ErrDamaged) {
 			t.Errorf("error %v", err)
@@ -76,7 +77,7 @@ func TestRepeatedTextsAreKeptOnce(t *testing.T) {
 	for _, p := range b.take() {
 		var r reader
 		_, err := r.open(p.body)
-		check(t, err)
+		fixture.NoError(t, err)
 		for _, one := range r.texts {
 			if string(one) == file {
 				n++
@@ -90,7 +91,7 @@ func TestRepeatedTextsAreKeptOnce(t *testing.T) {
 	db := opened(t, t.TempDir())
 	kept(t, db, "a", list)
 	q, err := Parse("again")
-	check(t, err)
+	fixture.NoError(t, err)
 	if diff := cmp.Diff(naive(q, list), db.hits(t, "a", q, 0)); diff != "" {
 		t.Errorf("%.2000s", diff)
 	}

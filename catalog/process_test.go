@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/roost-dev/roost/internal/testing/fixture"
 )
 
 // TestPutUntilKilled is no test: the process that TestKilledWriters kills.
@@ -17,7 +19,7 @@ func TestPutUntilKilled(t *testing.T) {
 		t.Skip("only as a child")
 	}
 	db, err := Open(context.Background(), dir)
-	check(t, err)
+	fixture.NoError(t, err)
 	for i := 0; ; i++ {
 		texts := make([]string, 30)
 		for j := range texts {
@@ -36,15 +38,15 @@ func TestKilledWriters(t *testing.T) {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestPutUntilKilled$", "-test.v")
 		cmd.Env = append(os.Environ(), "CATALOG_TEST_DIR="+dir)
 		out, err := cmd.StdoutPipe()
-		check(t, err)
-		check(t, cmd.Start())
+		fixture.NoError(t, err)
+		fixture.NoError(t, cmd.Start())
 		lines, seen := bufio.NewScanner(out), 0
 		for seen < 3+round && lines.Scan() {
 			if strings.HasPrefix(lines.Text(), "put ") {
 				seen++
 			}
 		}
-		check(t, cmd.Process.Kill())
+		fixture.NoError(t, cmd.Process.Kill())
 		_ = cmd.Wait() // it was killed
 		if seen < 3+round {
 			t.Fatal("the writer did not get on")

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/roost-dev/roost/internal/testing/fixture"
 )
 
 func TestMatch(t *testing.T) {
@@ -26,7 +28,7 @@ func TestMatch(t *testing.T) {
 		{"fence", []string{"ui", "path"}, "tool_use"}, {"paint", []string{"api"}, "assistant"}, {"paint", []string{"tool", "path"}, ""},
 	} {
 		q, err := Parse(c.query, c.in...)
-		check(t, err)
+		fixture.NoError(t, err)
 		hit, ok := q.Match(m)
 		if hit.Kind != c.kind || ok != (c.kind != "") {
 			t.Errorf("%s in %v: %v %q, want %q", c.query, c.in, ok, hit.Kind, c.kind)
@@ -52,7 +54,7 @@ func TestWhatCannotBeLookedFor(t *testing.T) {
 // before parts of words, and what somebody said before what a tool gave back.
 func TestScoresOrderHits(t *testing.T) {
 	q, err := Parse("red fence")
-	check(t, err)
+	fixture.NoError(t, err)
 	last := 100
 	for _, p := range []Piece{
 		{Words, "k", "a red fence"}, {Tool, "k", "a red fence"}, {Tool, "k", "tired fences"},
@@ -79,7 +81,7 @@ func TestSnippets(t *testing.T) {
 		{strings.Repeat("登录", 100), "录登", "登录"},
 	} {
 		q, err := Parse(c.term)
-		check(t, err)
+		fixture.NoError(t, err)
 		hit, ok := q.Match(said(1, c.text))
 		if !ok || !strings.Contains(hit.Snippet, c.has) || !utf8.ValidString(hit.Snippet) || strings.ContainsAny(hit.Snippet, "\n\r\t") || len(hit.Snippet) > 4100 {
 			t.Errorf("%.20q in %.20q: %v %q", c.term, c.text, ok, hit.Snippet)

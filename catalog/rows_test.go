@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"pgregory.net/rapid"
 )
 
@@ -18,14 +19,14 @@ const testBuild = 1<<63 + 7
 
 func keepRows(t testing.TB, db *DB, changes ...Change) {
 	t.Helper()
-	check(t, db.Keep(t.Context(), testBuild, changes, 0, patience))
+	fixture.NoError(t, db.Keep(t.Context(), testBuild, changes, 0, patience))
 }
 
 // rowsOf are the rows of a catalogue, with everything, by source.
 func rowsOf(t testing.TB, db *DB) map[string][]Row {
 	t.Helper()
 	list, err := db.Rows(t.Context(), testBuild, ReadSummaries)
-	check(t, err)
+	fixture.NoError(t, err)
 	out := map[string][]Row{}
 	for _, s := range list {
 		out[s.Name] = s.Rows
@@ -79,7 +80,7 @@ func TestRowsComeBack(t *testing.T) {
 			ReadSummaries: nil,
 		} {
 			got, err := db.Rows(t.Context(), testBuild, read)
-			check(t, err)
+			fixture.NoError(t, err)
 			for i, ch := range changes {
 				if diff := cmp.Diff(ch.Source, got[i].Source); diff != "" {
 					r.Fatalf("source: -given +back\n%s", diff)
@@ -95,7 +96,7 @@ func TestRowsComeBack(t *testing.T) {
 				if diff := cmp.Diff(ch.Put, back, opts...); diff != "" {
 					r.Fatalf("rows read with %d: -given +back\n%s", read, diff)
 				}
-				check(t, db.Summaries(t.Context(), ch.Source.Name, back))
+				fixture.NoError(t, db.Summaries(t.Context(), ch.Source.Name, back))
 				if diff := cmp.Diff(ch.Put, back, cmpopts.EquateEmpty()); diff != "" {
 					r.Fatalf("one by one: -given +back\n%s", diff)
 				}
@@ -139,12 +140,12 @@ func TestRowsChange(t *testing.T) {
 		{Change{Source: source("b", 20), Put: []*Row{row("2", "w")}, Reset: true}, 0, "a/2=y,0 b/2=w,0"},
 		{Change{Source: source("b", 30)}, 11, "b/2=w,0"},
 	} {
-		check(t, db.Keep(t.Context(), testBuild, []Change{c.change}, c.forget, patience))
+		fixture.NoError(t, db.Keep(t.Context(), testBuild, []Change{c.change}, c.forget, patience))
 		if got := titles(); got != c.want {
 			t.Fatalf("after %+v: got %q, want %q", c.change, got, c.want)
 		}
 	}
-	check(t, db.ForgetRows(t.Context()))
+	fixture.NoError(t, db.ForgetRows(t.Context()))
 	if got := titles(); got != "" {
 		t.Errorf("after all were forgotten: got %q", got)
 	}
@@ -166,9 +167,9 @@ func TestDamagedRowsAreNeverWrongOnes(t *testing.T) {
 		ch.Put = append(ch.Put, &row)
 	}
 	keepRows(t, db, ch)
-	check(t, db.Close())
+	fixture.NoError(t, db.Close())
 	whole, err := os.ReadFile(filepath.Join(dir, Name))
-	check(t, err)
+	fixture.NoError(t, err)
 	seen := 0
 	rapid.Check(t, func(r *rapid.T) {
 		bad := append([]byte{}, whole...)
@@ -179,9 +180,9 @@ func TestDamagedRowsAreNeverWrongOnes(t *testing.T) {
 			bad[at] ^= byte(rapid.IntRange(1, 255).Draw(r, "bits"))
 		}
 		dir := t.TempDir()
-		check(t, os.WriteFile(filepath.Join(dir, Name), bad, 0o600))
+		fixture.NoError(t, os.WriteFile(filepath.Join(dir, Name), bad, 0o600))
 		db, err := Open(t.Context(), dir)
-		check(t, err)
+		fixture.NoError(t, err)
 		defer db.Close()
 		list, err := db.Rows(t.Context(), testBuild, ReadSummaries)
 		if err != nil && !Damaged(err) {
@@ -251,10 +252,10 @@ func TestKeepDoesNotWaitForAnotherWriter(t *testing.T) {
 	ch := Change{Source: Source{Name: "s"}, Put: []*Row{{ID: "a", Known: true, Summary: []byte("{}")}}}
 	keepRows(t, db, ch)
 	c, err := other.sql.Conn(t.Context())
-	check(t, err)
+	fixture.NoError(t, err)
 	defer c.Close()
 	_, err = c.ExecContext(t.Context(), "BEGIN IMMEDIATE")
-	check(t, err)
+	fixture.NoError(t, err)
 	begun := time.Now()
 	if err := db.Keep(t.Context(), testBuild, []Change{ch}, 0, 10*time.Millisecond); err == nil || Damaged(err) {
 		t.Errorf("kept beside another writer: %v", err)

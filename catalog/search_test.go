@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"pgregory.net/rapid"
 )
 
@@ -17,14 +18,14 @@ func (db *DB) hits(t testing.TB, key string, q Query, most int) []Hit {
 	t.Helper()
 	ctx := context.Background()
 	s, err := db.Snapshot(ctx)
-	check(t, err)
+	fixture.NoError(t, err)
 	defer s.Close()
 	tasks, err := s.Tasks(ctx)
-	check(t, err)
+	fixture.NoError(t, err)
 	parts, err := s.Parts(ctx, q)
-	check(t, err)
+	fixture.NoError(t, err)
 	hits, err := s.Hits(ctx, parts[tasks[key].ID], q, most)
-	check(t, err)
+	fixture.NoError(t, err)
 	return hits
 }
 
@@ -46,7 +47,7 @@ func kept(t testing.TB, db *DB, key string, list []Message) {
 	for _, m := range list {
 		b.Add(m)
 	}
-	check(t, db.Put(context.Background(), []Entry{b.Entry(key, "stamp", 1, []byte("{}"))}))
+	fixture.NoError(t, db.Put(context.Background(), []Entry{b.Entry(key, "stamp", 1, []byte("{}"))}))
 }
 
 // Of a task with many parts, texts that repeat, all classes and both histories, the
@@ -86,7 +87,7 @@ func TestHitsAreThoseOfEveryMessage(t *testing.T) {
 		for _, text := range []string{"needle", `"needle in"`, "hay needle", "登", "ё", "🙂", "\u0301", "É", "s", strings.Fields(long[0])[0], long[1][100:180], `"` + long[2][:200] + `"`} {
 			for _, in := range [][]string{nil, {"tool"}, {"path", "ui"}} {
 				q, err := Parse(text, in...)
-				check(t, err)
+				fixture.NoError(t, err)
 				want := naive(q, list)
 				for _, most := range []int{0, 1, 7} {
 					part := want
@@ -99,7 +100,7 @@ func TestHitsAreThoseOfEveryMessage(t *testing.T) {
 				}
 			}
 		}
-		check(t, db.Drop(ctx, []string{key}))
+		fixture.NoError(t, db.Drop(ctx, []string{key}))
 	})
 }
 
@@ -113,17 +114,17 @@ func TestEnoughIsEnough(t *testing.T) {
 	}
 	put(t, db, "long", texts...)
 	_, err := db.sql.ExecContext(ctx, "UPDATE body SET text = x'00' WHERE part NOT IN (SELECT id FROM part ORDER BY id LIMIT 1)")
-	check(t, err)
+	fixture.NoError(t, err)
 	q, err := Parse("needle")
-	check(t, err)
+	fixture.NoError(t, err)
 	if got := db.hits(t, "long", q, 5); len(got) != 5 || got[4].Number != 5 {
 		t.Errorf("%+v", got)
 	}
 	s, err := db.Snapshot(ctx)
-	check(t, err)
+	fixture.NoError(t, err)
 	defer s.Close()
 	parts, err := s.Parts(ctx, q)
-	check(t, err)
+	fixture.NoError(t, err)
 	for _, list := range parts {
 		if _, err := s.Hits(ctx, list, q, 0); !Damaged(err) {
 			t.Errorf("all hits, of parts that cannot be read: error %v", err)
@@ -158,7 +159,7 @@ func TestHugeAndHostileTexts(t *testing.T) {
 	kept(t, db, "huge", list)
 	for _, text := range []string{"before", "behind", string(noise[size/2 : size/2+20]), string(noise[size/3*2 : size/3*2+3000]), "登登", "e\u0301e", "half", "\ufffd"} {
 		q, err := Parse(text)
-		check(t, err)
+		fixture.NoError(t, err)
 		want := naive(q, list)
 		if len(want) == 0 {
 			t.Errorf("%.20q is in no message", text)
@@ -184,13 +185,13 @@ func TestPartsAreFew(t *testing.T) {
 	kept(t, db, "long", list)
 	all := db.count(t, "SELECT count(*) FROM part")
 	s, err := db.Snapshot(context.Background())
-	check(t, err)
+	fixture.NoError(t, err)
 	defer s.Close()
 	for _, text := range []string{"needle", "eedl", "needle_count", "edle_cou", "src/hay/stack.go", "hay/st", "登录", "错", `"the needle_count of"`, "of src/hay", "needle hay"} {
 		q, err := Parse(text)
-		check(t, err)
+		fixture.NoError(t, err)
 		parts, err := s.Parts(context.Background(), q)
-		check(t, err)
+		fixture.NoError(t, err)
 		n := 0
 		for _, p := range parts {
 			n += len(p)
@@ -237,7 +238,7 @@ func TestUsedAndTouched(t *testing.T) {
 		}
 	}
 	q, err := Parse("readfile")
-	check(t, err)
+	fixture.NoError(t, err)
 	if hits := db.hits(t, "a", q, 0); len(hits) != 1 || hits[0].Number != 1 {
 		t.Errorf("names that are kept for filters are found as text: %+v", hits)
 	}

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/internal/testing/fixture"
 )
 
 // lines are the pieces of a message as CLASS KIND: TEXT.
@@ -87,7 +88,7 @@ func TestDeepInputIsFoundAsText(t *testing.T) {
 	deepest := strings.Repeat(`{"a":`, 50_000) + `"bottom"` + strings.Repeat("}", 50_000)
 	m := API([]byte(`{"role":"assistant","content":[{"type":"tool_use","name":"x","input":`+deepest+`}]}`), 3)
 	q, err := Parse("bottom")
-	check(t, err)
+	fixture.NoError(t, err)
 	if hit, ok := q.Match(m); !ok || hit.Number != 3 || !strings.Contains(hit.Snippet, "bottom") {
 		t.Errorf("found %v: %+v", ok, hit)
 	}

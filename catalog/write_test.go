@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 	"pgregory.net/rapid"
@@ -18,7 +19,7 @@ import (
 
 func (db *DB) count(t testing.TB, query string) (n int) {
 	t.Helper()
-	check(t, db.sql.QueryRowContext(context.Background(), query).Scan(&n))
+	fixture.NoError(t, db.sql.QueryRowContext(context.Background(), query).Scan(&n))
 	return n
 }
 
@@ -29,10 +30,10 @@ func TestChangingCatalogueFindsWhatMatches(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		ctx := context.Background()
 		dir, err := os.MkdirTemp("", "catalog")
-		check(t, err)
+		fixture.NoError(t, err)
 		defer os.RemoveAll(dir)
 		db, err := Open(ctx, dir)
-		check(t, err)
+		fixture.NoError(t, err)
 		defer db.Close()
 		all := map[string][]string{}
 		for range rapid.IntRange(1, 25).Draw(r, "changes") {
@@ -42,16 +43,16 @@ func TestChangingCatalogueFindsWhatMatches(t *testing.T) {
 				all[key] = rapid.SliceOfN(text, 0, 4).Draw(r, "texts")
 				list = append(list, entry(key, all[key]...))
 			}
-			check(t, db.Put(ctx, list))
+			fixture.NoError(t, db.Put(ctx, list))
 			if rapid.IntRange(0, 5).Draw(r, "drop") == 0 {
 				key := fmt.Sprint("task", rapid.IntRange(0, 30).Draw(r, "task"))
 				delete(all, key)
-				check(t, db.Drop(ctx, []string{key}))
+				fixture.NoError(t, db.Drop(ctx, []string{key}))
 			}
 		}
 		for _, query := range []string{"red", `"red fence"`, "ed", "fence.g", "登", "录 错误", "click(", "89abcdef01", "d f", "nothing"} {
 			q, err := Parse(query)
-			check(t, err)
+			fixture.NoError(t, err)
 			want := map[string]bool{}
 			for key, texts := range all {
 				for i, text := range texts {
@@ -101,12 +102,12 @@ func TestTasksKeepTheirOrder(t *testing.T) {
 func (db *DB) digest(t testing.TB, key string) string {
 	t.Helper()
 	s, err := db.Snapshot(context.Background())
-	check(t, err)
+	fixture.NoError(t, err)
 	defer s.Close()
 	tasks, err := s.Tasks(context.Background())
-	check(t, err)
+	fixture.NoError(t, err)
 	sum, err := s.Digest(context.Background(), tasks[key].ID)
-	check(t, err)
+	fixture.NoError(t, err)
 	return fmt.Sprintf("%x", sum)
 }
 
@@ -149,11 +150,11 @@ func TestPartsThatAreMissing(t *testing.T) {
 		db := opened(t, dir)
 		put(t, db, "a", "some words")
 		_, err := db.sql.ExecContext(ctx, sql)
-		check(t, err)
+		fixture.NoError(t, err)
 		if err := db.look(ctx); !Damaged(err) {
 			t.Errorf("%s: error %v", sql, err)
 		}
-		check(t, db.SetAside())
+		fixture.NoError(t, db.SetAside())
 		if _, err := os.Stat(filepath.Join(dir, Name+".damaged")); err != nil {
 			t.Error(err)
 		}

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/roost-dev/roost/internal/failpoint"
+	"github.com/roost-dev/roost/internal/testing/fixture"
 )
 
 const childEnv = "CONTENT_TEST_CHILD"
@@ -87,9 +88,9 @@ func start(t testing.TB, s *Store, fail string) *child {
 	c := &child{t: t, cmd: exec.Command(os.Args[0])}
 	c.cmd.Env = append(os.Environ(), childEnv+"="+s.dir, failpoint.Env+"="+fail, "GORACE=atexit_sleep_ms=0")
 	c.cmd.Stderr = os.Stderr
-	c.in = must[io.WriteCloser](t)(c.cmd.StdinPipe())
-	c.out = bufio.NewScanner(must[io.ReadCloser](t)(c.cmd.StdoutPipe()))
-	ok(t, c.cmd.Start())
+	c.in = fixture.Must[io.WriteCloser](t)(c.cmd.StdinPipe())
+	c.out = bufio.NewScanner(fixture.Must[io.ReadCloser](t)(c.cmd.StdoutPipe()))
+	fixture.NoError(t, c.cmd.Start())
 	t.Cleanup(c.kill)
 	return c
 }

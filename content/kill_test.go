@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/roost-dev/roost/internal/testing/fixture"
 )
 
 // A process that is killed anywhere in its work leaves a store that others continue with: what was named stays whole,
@@ -20,8 +22,8 @@ func TestKills(t *testing.T) {
 		t.Run(place, func(t *testing.T) {
 			s := newStore(t)
 			old := commit(t, s, map[string]string{"f": "old"})
-			ok(t, s.SetName("child", old))
-			ok(t, s.SetName("other", commit(t, s, map[string]string{"f": "other", "g": "x"})))
+			fixture.NoError(t, s.SetName("child", old))
+			fixture.NoError(t, s.SetName("other", commit(t, s, map[string]string{"f": "other", "g": "x"})))
 			if strings.Contains(place, "merge") {
 				for i := range mergeCount - 3 {
 					add(t, s, string(rune('a'+i))+" to merge")
@@ -43,13 +45,13 @@ func TestKills(t *testing.T) {
 				t.Fatalf("the child ended by itself: %v", err)
 			}
 			o := openStore(t, s.dir)
-			h := must[Hash](t)(o.Name("child"))
+			h := fixture.Must[Hash](t)(o.Name("child"))
 			if got := files(t, o, h); got["f"] != "new" && (h != old || got["f"] != "old") {
 				t.Errorf("after the kill: %s, %v", h, got)
 			}
 			// The same again, by another process, at once.
 			h = commit(t, o, map[string]string{"f": "new"})
-			ok(t, o.SetName("child", h))
+			fixture.NoError(t, o.SetName("child", h))
 			o.Settle()
 			if got := collect(t, o); got.Kept != 5 {
 				t.Errorf("collected: %+v", got)
@@ -74,7 +76,7 @@ func TestAFullDisk(t *testing.T) {
 		for skip := range 2 {
 			s := newStore(t)
 			old := commit(t, s, map[string]string{"f": "old"})
-			ok(t, s.SetName("t", old))
+			fixture.NoError(t, s.SetName("t", old))
 			passes := skip
 			s.fault = func(op string) error {
 				if op == at {
@@ -118,10 +120,10 @@ func TestAFullDisk(t *testing.T) {
 				t.Errorf("%s %d: collect: %v", at, skip, err)
 			}
 			s.fault = func(string) error { return nil }
-			if got := files(t, openStore(t, s.dir), must[Hash](t)(s.Name("t"))); got["f"] != "old" && at != "syncdir" {
+			if got := files(t, openStore(t, s.dir), fixture.Must[Hash](t)(s.Name("t"))); got["f"] != "old" && at != "syncdir" {
 				t.Errorf("%s %d: %v", at, skip, got)
 			}
-			ok(t, s.SetName("t", commit(t, s, map[string]string{"f": "new"})))
+			fixture.NoError(t, s.SetName("t", commit(t, s, map[string]string{"f": "new"})))
 			s.Settle()
 			collect(t, s)
 			verifyAll(t, s)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/internal/filelock"
+	"github.com/roost-dev/roost/internal/testing/fixture"
 )
 
 // What another process relies on stays until that process ends its hold or dies.
@@ -169,14 +170,14 @@ func TestANameThatComesAfterTheMark(t *testing.T) {
 	state := map[string]string{"a": "1", "b/c": "2"}
 	h := commit(t, s, state)
 	keep := commit(t, s, map[string]string{"x": "y"})
-	ok(t, s.SetName("keep", keep))
+	fixture.NoError(t, s.SetName("keep", keep))
 	s.Settle()
 	other := openStore(t, s.dir)
 	asked := 0
 	got, err := s.Collect(context.Background(), CollectOptions{Keep: func() ([]Hash, error) {
 		if asked++; asked == 1 { // the first mark is nearly done
 			commit(t, other, state)
-			ok(t, other.SetName("late", h))
+			fixture.NoError(t, other.SetName("late", h))
 			other.Settle()
 		}
 		return nil, nil
@@ -196,12 +197,12 @@ func TestKeepAddsToWhatStays(t *testing.T) {
 	commit(t, s, map[string]string{"b": "2"})
 	s.Settle()
 	keep := func() ([]Hash, error) { return []Hash{h, hashOf("nowhere")}, nil }
-	before := must[int64](t)(s.Size())
-	dry := must[Collected](t)(s.Collect(context.Background(), CollectOptions{Keep: keep, DryRun: true}))
-	if after := must[int64](t)(s.Size()); dry.Kept != 2 || dry.Removed != 2 || dry.Before != before || after != before || dry.After >= before {
+	before := fixture.Must[int64](t)(s.Size())
+	dry := fixture.Must[Collected](t)(s.Collect(context.Background(), CollectOptions{Keep: keep, DryRun: true}))
+	if after := fixture.Must[int64](t)(s.Size()); dry.Kept != 2 || dry.Removed != 2 || dry.Before != before || after != before || dry.After >= before {
 		t.Errorf("dry run: %+v, %d bytes became %d", dry, before, after)
 	}
-	done := must[Collected](t)(s.Collect(context.Background(), CollectOptions{Keep: keep}))
+	done := fixture.Must[Collected](t)(s.Collect(context.Background(), CollectOptions{Keep: keep}))
 	if done.Kept != 2 || done.Removed != 2 || done.After >= done.Before {
 		t.Errorf("collected: %+v", done)
 	}
@@ -218,18 +219,18 @@ func TestADryRunReportsWhatWillBe(t *testing.T) {
 	s := newStore(t)
 	var h Hash
 	write(t, s, func(b *Batch) {
-		h = must[Hash](t)(commitTo(b, map[string]string{"f": text(1, 20_000)}))
-		must[Hash](t)(b.Add([]byte(text(2, 20_000))))
+		h = fixture.Must[Hash](t)(commitTo(b, map[string]string{"f": text(1, 20_000)}))
+		fixture.Must[Hash](t)(b.Add([]byte(text(2, 20_000))))
 	})
-	ok(t, s.SetName("t", h))
-	ok(t, s.SetName("gone", commit(t, s, map[string]string{"g": text(3, 20_000)})))
+	fixture.NoError(t, s.SetName("t", h))
+	fixture.NoError(t, s.SetName("gone", commit(t, s, map[string]string{"g": text(3, 20_000)})))
 	s.Settle()
 	before := listed(t, s, bundlesDir)
-	dry := must[Collected](t)(s.Collect(ctx, CollectOptions{DryRun: true, Without: []string{"gone"}}))
+	dry := fixture.Must[Collected](t)(s.Collect(ctx, CollectOptions{DryRun: true, Without: []string{"gone"}}))
 	if fmt.Sprint(listed(t, s, bundlesDir)) != fmt.Sprint(before) || !s.Contains(hashOf(text(3, 20_000))) {
 		t.Error("a dry run changed something")
 	}
-	ok(t, s.RemoveName("gone"))
+	fixture.NoError(t, s.RemoveName("gone"))
 	done := collect(t, s)
 	if dry.Kept != done.Kept || dry.Removed != done.Removed || dry.Before != done.Before || dry.Removed != 3 || dry.Kept != 2 {
 		t.Errorf("reported %+v, did %+v", dry, done)
@@ -249,17 +250,17 @@ func TestNothingIsRemovedWhenSomethingIsMissing(t *testing.T) {
 		gone := listed(t, s, bundlesDir)[0]
 		h := commit(t, s, map[string]string{"f": "leaf"})
 		add(t, s, "garbage")
-		ok(t, s.SetName("t", h))
+		fixture.NoError(t, s.SetName("t", h))
 		s.Settle()
 		switch how {
 		case "a content is missing":
-			ok(t, os.Remove(s.path(bundlesDir, gone)))
+			fixture.NoError(t, os.Remove(s.path(bundlesDir, gone)))
 		case "a manifest is damaged":
 			damage(t, s, h)
 		case "a bundle is damaged":
-			ok(t, os.WriteFile(s.path(bundlesDir, gone), []byte("no bundle at all, and long enough to be taken for one"), 0o600))
+			fixture.NoError(t, os.WriteFile(s.path(bundlesDir, gone), []byte("no bundle at all, and long enough to be taken for one"), 0o600))
 		case "a name is damaged":
-			ok(t, os.WriteFile(s.path(namesDir, "t"), []byte("no hash"), 0o600))
+			fixture.NoError(t, os.WriteFile(s.path(namesDir, "t"), []byte("no hash"), 0o600))
 		}
 		o := openStore(t, s.dir)
 		if _, err := o.Collect(context.Background(), CollectOptions{}); !errors.Is(err, ErrDamaged) {
@@ -277,11 +278,11 @@ func TestADamagedBundleStays(t *testing.T) {
 	bad, good := text(1, 20_000), text(2, 20_000)
 	var h Hash
 	write(t, s, func(b *Batch) {
-		h = must[Hash](t)(commitTo(b, map[string]string{"bad": bad, "good": good}))
-		must[Hash](t)(b.Add([]byte("garbage beside it")))
+		h = fixture.Must[Hash](t)(commitTo(b, map[string]string{"bad": bad, "good": good}))
+		fixture.Must[Hash](t)(b.Add([]byte("garbage beside it")))
 	})
 	add(t, s, "garbage")
-	ok(t, s.SetName("t", h))
+	fixture.NoError(t, s.SetName("t", h))
 	s.Settle()
 	damage(t, s, hashOf(bad))
 	got := collect(t, openStore(t, s.dir))
@@ -348,7 +349,7 @@ func TestMergingHasSizeClasses(t *testing.T) {
 	count(mergeCount)
 	put(mergeCount, 100) // its own bundle is held while it merges the others
 	count(3)
-	free := must[func()](t)(s.lock(context.Background(), lockCollect, filelock.Exclusive))
+	free := fixture.Must[func()](t)(s.lock(context.Background(), lockCollect, filelock.Exclusive))
 	for i := range mergeCount + 5 {
 		put(2000+i, 100)
 	}
@@ -368,7 +369,7 @@ func TestAReaderOutlivesBundles(t *testing.T) {
 	s := newStore(t)
 	h := commit(t, s, map[string]string{"a": "kept", "b/c": text(1, 3000)})
 	add(t, s, "dropped")
-	ok(t, s.SetName("t", h))
+	fixture.NoError(t, s.SetName("t", h))
 	reader := openStore(t, s.dir)
 	files(t, reader, h)
 	read(t, reader, hashOf("dropped"))
@@ -378,7 +379,7 @@ func TestAReaderOutlivesBundles(t *testing.T) {
 	if _, err := reader.Read(context.Background(), hashOf("dropped"), 0); !errors.Is(err, ErrMissing) || reader.Has(hashOf("dropped")) {
 		t.Errorf("what was collected: got %v", err)
 	}
-	ok(t, os.RemoveAll(s.dir))
+	fixture.NoError(t, os.RemoveAll(s.dir))
 	if _, err := reader.Manifest(context.Background(), h); !errors.Is(err, ErrMissing) {
 		t.Errorf("without a store: got %v", err)
 	}
@@ -435,7 +436,7 @@ func TestOneStoreOfManyGoroutines(t *testing.T) {
 func TestAWaitForALockEnds(t *testing.T) {
 	s := newStore(t)
 	commit(t, s, map[string]string{"a": "1"})
-	free := must[func()](t)(s.lock(context.Background(), lockRemove, filelock.Exclusive))
+	free := fixture.Must[func()](t)(s.lock(context.Background(), lockRemove, filelock.Exclusive))
 	defer free()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Millisecond)
 	defer cancel()
@@ -455,7 +456,7 @@ func TestHoldingWaitsForItsTurn(t *testing.T) {
 			s := newStore(t)
 			commit(t, s, map[string]string{"f": "x"})
 			s.Settle()
-			free := must[func()](t)(s.lock(context.Background(), lockRemove, filelock.Exclusive))
+			free := fixture.Must[func()](t)(s.lock(context.Background(), lockRemove, filelock.Exclusive))
 			done := make(chan error)
 			go func() {
 				defer s.Keep()()
@@ -480,8 +481,8 @@ func TestAFailedBatchStopsNoCollection(t *testing.T) {
 	s := newStore(t)
 	commit(t, s, map[string]string{"a": "1"})
 	s.Settle()
-	b := must[*Batch](t)(s.Begin(context.Background()))
-	must[Hash](t)(b.Add([]byte("x")))
+	b := fixture.Must[*Batch](t)(s.Begin(context.Background()))
+	fixture.Must[Hash](t)(b.Add([]byte("x")))
 	full := errors.New("no space")
 	s.fault = func(op string) error {
 		if op == "rename" {

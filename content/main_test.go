@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"go.uber.org/goleak"
 )
 
@@ -24,50 +25,32 @@ func newStore(t testing.TB) *Store {
 
 func openStore(t testing.TB, dir string) *Store {
 	t.Helper()
-	s := must[*Store](t)(Open(dir))
+	s := fixture.Must[*Store](t)(Open(dir))
 	t.Cleanup(func() { s.Close() })
 	return s
-}
-
-// must returns a value whose error is nil.
-func must[T any](t testing.TB) func(v T, err error) T {
-	return func(v T, err error) T {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
-	}
-}
-
-func ok(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // write writes one batch.
 func write(t testing.TB, s *Store, fill func(b *Batch)) {
 	t.Helper()
-	b := must[*Batch](t)(s.Begin(context.Background()))
+	b := fixture.Must[*Batch](t)(s.Begin(context.Background()))
 	defer b.Discard()
 	fill(b)
-	ok(t, b.Close())
+	fixture.NoError(t, b.Close())
 }
 
 // add writes contents, each batch one.
 func add(t testing.TB, s *Store, contents ...string) {
 	t.Helper()
 	for _, c := range contents {
-		write(t, s, func(b *Batch) { must[Hash](t)(b.Add([]byte(c))) })
+		write(t, s, func(b *Batch) { fixture.Must[Hash](t)(b.Add([]byte(c))) })
 	}
 }
 
 // commit writes a manifest of files by path and returns its hash.
 func commit(t testing.TB, s *Store, files map[string]string, parents ...Hash) (h Hash) {
 	t.Helper()
-	write(t, s, func(b *Batch) { h = must[Hash](t)(commitTo(b, files, parents...)) })
+	write(t, s, func(b *Batch) { h = fixture.Must[Hash](t)(commitTo(b, files, parents...)) })
 	return h
 }
 
@@ -96,7 +79,7 @@ func sortFiles(list []File) {
 func files(t testing.TB, s *Store, h Hash) map[string]string {
 	t.Helper()
 	out := map[string]string{}
-	for _, f := range must[Manifest](t)(s.Manifest(context.Background(), h)).Files {
+	for _, f := range fixture.Must[Manifest](t)(s.Manifest(context.Background(), h)).Files {
 		out[f.Path] = read(t, s, f.Hash)
 	}
 	return out
@@ -104,25 +87,25 @@ func files(t testing.TB, s *Store, h Hash) map[string]string {
 
 func read(t testing.TB, s *Store, h Hash) string {
 	t.Helper()
-	return string(must[[]byte](t)(s.Read(context.Background(), h, 0)))
+	return string(fixture.Must[[]byte](t)(s.Read(context.Background(), h, 0)))
 }
 
 func hashOf(text string) Hash { return HashOf([]byte(text)) }
 
 func collect(t testing.TB, s *Store) Collected {
 	t.Helper()
-	return must[Collected](t)(s.Collect(context.Background(), CollectOptions{}))
+	return fixture.Must[Collected](t)(s.Collect(context.Background(), CollectOptions{}))
 }
 
 // verifyAll reads everything that names reach.
 func verifyAll(t testing.TB, s *Store) {
 	t.Helper()
-	names := must[map[string]Named](t)(s.Names())
+	names := fixture.Must[map[string]Named](t)(s.Names())
 	w := walker{s: openStore(t, s.dir), seen: map[key]bool{}}
-	must[bool](t)(w.s.refresh(true))
+	fixture.Must[bool](t)(w.s.refresh(true))
 	for _, n := range names {
 		k, _ := n.Manifest.key()
-		ok(t, w.walk(context.Background(), []key{k}, true))
+		fixture.NoError(t, w.walk(context.Background(), []key{k}, true))
 	}
 	for k := range w.seen {
 		read(t, w.s, k.hash())
@@ -144,7 +127,7 @@ func text(n, size int) string {
 // listed are the names in a folder of the store.
 func listed(t testing.TB, s *Store, dir string) (list []string) {
 	t.Helper()
-	for _, d := range must[[]os.DirEntry](t)(readDir(s.path(dir))) {
+	for _, d := range fixture.Must[[]os.DirEntry](t)(readDir(s.path(dir))) {
 		list = append(list, d.Name())
 	}
 	return list
@@ -153,17 +136,17 @@ func listed(t testing.TB, s *Store, dir string) (list []string) {
 // damage flips a bit in the frame of a content, in every bundle that has it.
 func damage(t testing.TB, s *Store, h Hash) {
 	t.Helper()
-	must[bool](t)(s.refresh(true))
+	fixture.Must[bool](t)(s.refresh(true))
 	k, _ := h.key()
 	found := s.copies(k)
 	if len(found) == 0 {
 		t.Fatalf("%s is in no bundle", h)
 	}
 	for _, p := range found {
-		data := must[[]byte](t)(os.ReadFile(p.b.path))
+		data := fixture.Must[[]byte](t)(os.ReadFile(p.b.path))
 		r := p.b.row(p.i)
 		data[r.offset+r.stored/2] ^= 1
-		ok(t, os.WriteFile(p.b.path, data, 0o600))
+		fixture.NoError(t, os.WriteFile(p.b.path, data, 0o600))
 	}
 }
 

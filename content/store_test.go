@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/roost-dev/roost/internal/testing/fixture"
 )
 
 func TestReadingCreatesNothing(t *testing.T) {
@@ -31,7 +32,7 @@ func TestReadingCreatesNothing(t *testing.T) {
 	if names, err := s.Names(); err != nil || len(names) != 0 {
 		t.Errorf("names: %v, %v", names, err)
 	}
-	ok(t, s.RemoveName("x"))
+	fixture.NoError(t, s.RemoveName("x"))
 	if got, err := s.Collect(ctx, CollectOptions{}); err != nil || got != (Collected{}) {
 		t.Errorf("collect: %v, %v", got, err)
 	}
@@ -42,7 +43,7 @@ func TestReadingCreatesNothing(t *testing.T) {
 		t.Errorf("reading created a folder: %v", err)
 	}
 	file := filepath.Join(t.TempDir(), "file")
-	ok(t, os.WriteFile(file, nil, 0o600))
+	fixture.NoError(t, os.WriteFile(file, nil, 0o600))
 	if _, err := Open(file); err == nil {
 		t.Error("a file was opened as a store")
 	}
@@ -58,8 +59,8 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	hashes := map[Hash]string{}
 	write(t, s, func(b *Batch) {
 		for i, c := range contents {
-			h := must[Hash](t)(b.AddFrom(strings.NewReader(c), int64(len(c))))
-			if again := must[Hash](t)(b.Add([]byte(c))); h != hashOf(c) || again != h {
+			h := fixture.Must[Hash](t)(b.AddFrom(strings.NewReader(c), int64(len(c))))
+			if again := fixture.Must[Hash](t)(b.Add([]byte(c))); h != hashOf(c) || again != h {
 				t.Errorf("content %d: got %s and %s, want %s", i, h, again, hashOf(c))
 			}
 			hashes[h] = c
@@ -70,9 +71,9 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	})
 	for name, s := range map[string]*Store{"same": s, "other": openStore(t, s.dir)} {
 		for h, want := range hashes {
-			got := must[[]byte](t)(s.Read(ctx, h, int64(len(want))))
+			got := fixture.Must[[]byte](t)(s.Read(ctx, h, int64(len(want))))
 			var out bytes.Buffer
-			ok(t, s.Copy(ctx, h, &out))
+			fixture.NoError(t, s.Copy(ctx, h, &out))
 			if string(got) != want || out.String() != want || !s.Has(h) || !s.Contains(h) {
 				t.Errorf("%s: %s reads as %d and %d bytes, want %d", name, h, len(got), out.Len(), len(want))
 			}
@@ -83,7 +84,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 			}
 		}
 	}
-	if size := must[int64](t)(s.Size()); size > 8<<20 {
+	if size := fixture.Must[int64](t)(s.Size()); size > 8<<20 {
 		t.Errorf("the store takes %d bytes", size)
 	}
 }
@@ -106,9 +107,9 @@ func TestABatchIsOneBundleOrNothing(t *testing.T) {
 		t.Errorf("the same state: got %s, want %s", again, first)
 	}
 	count(1)
-	b := must[*Batch](t)(s.Begin(ctx))
-	must[Hash](t)(b.Add([]byte("dropped")))
-	must[Hash](t)(b.AddFrom(strings.NewReader(text(1, 5<<20)), 5<<20))
+	b := fixture.Must[*Batch](t)(s.Begin(ctx))
+	fixture.Must[Hash](t)(b.Add([]byte("dropped")))
+	fixture.Must[Hash](t)(b.AddFrom(strings.NewReader(text(1, 5<<20)), 5<<20))
 	b.Discard()
 	b.Discard()
 	count(1)
@@ -117,12 +118,12 @@ func TestABatchIsOneBundleOrNothing(t *testing.T) {
 	}
 	// The same content from two processes that do not see each other: one collection makes it one again.
 	x, y := openStore(t, s.dir), openStore(t, s.dir)
-	bx, by := must[*Batch](t)(x.Begin(ctx)), must[*Batch](t)(y.Begin(ctx))
+	bx, by := fixture.Must[*Batch](t)(x.Begin(ctx)), fixture.Must[*Batch](t)(y.Begin(ctx))
 	for _, b := range []*Batch{bx, by} {
-		must[Hash](t)(b.Add([]byte("twice")))
+		fixture.Must[Hash](t)(b.Add([]byte("twice")))
 	}
-	ok(t, bx.Close())
-	ok(t, by.Close())
+	fixture.NoError(t, bx.Close())
+	fixture.NoError(t, by.Close())
 	count(3)
 	if s.Has(hashOf("dropped")) || !s.Has(hashOf("twice")) {
 		t.Error("the wrong batches are present")
@@ -140,7 +141,7 @@ func TestAStreamHasTheAnnouncedLength(t *testing.T) {
 			if _, err := b.AddFrom(strings.NewReader(c.content), c.size); !errors.Is(err, ErrLength) {
 				t.Errorf("%d bytes announced as %d: got %v", len(c.content), c.size, err)
 			}
-			must[Hash](t)(b.Add(fmt.Appendf(nil, "after %d %d", len(c.content), c.size)))
+			fixture.Must[Hash](t)(b.Add(fmt.Appendf(nil, "after %d %d", len(c.content), c.size)))
 		})
 	}
 	trouble := errors.New("a bad disk")
@@ -148,7 +149,7 @@ func TestAStreamHasTheAnnouncedLength(t *testing.T) {
 		if _, err := b.AddFrom(io.MultiReader(strings.NewReader(large), failing{trouble}), inMemory*2); !errors.Is(err, trouble) {
 			t.Errorf("a failing stream: got %v", err)
 		}
-		must[Hash](t)(b.Add([]byte("after it")))
+		fixture.Must[Hash](t)(b.Add([]byte("after it")))
 	})
 	for _, want := range []string{"after it", "after 3 4", fmt.Sprintf("after %d %d", len(large), inMemory+99)} {
 		if got := read(t, s, hashOf(want)); got != want {
@@ -170,9 +171,9 @@ func TestALargeFileNeedsLittleMemory(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	var h Hash
-	write(t, s, func(b *Batch) { h = must[Hash](t)(b.AddFrom(&noise{left: size, x: 7}, size)) })
+	write(t, s, func(b *Batch) { h = fixture.Must[Hash](t)(b.AddFrom(&noise{left: size, x: 7}, size)) })
 	n := outlet{w: io.Discard}
-	ok(t, s.Copy(context.Background(), h, &n))
+	fixture.NoError(t, s.Copy(context.Background(), h, &n))
 	runtime.ReadMemStats(&after)
 	// Everything that was allocated on the way, not what was in use at one time.
 	if all := int64(after.TotalAlloc - before.TotalAlloc); all > 60<<20 || n.n != size {
@@ -204,10 +205,10 @@ func (n *noise) Read(p []byte) (int, error) {
 func TestAContextEndsTheWork(t *testing.T) {
 	s := newStore(t)
 	large := text(1, inMemory+1)
-	write(t, s, func(b *Batch) { must[Hash](t)(b.AddFrom(strings.NewReader(large), int64(len(large)))) })
+	write(t, s, func(b *Batch) { fixture.Must[Hash](t)(b.AddFrom(strings.NewReader(large), int64(len(large)))) })
 	add(t, s, "small")
 	ctx, cancel := context.WithCancel(context.Background())
-	b := must[*Batch](t)(s.Begin(ctx))
+	b := fixture.Must[*Batch](t)(s.Begin(ctx))
 	cancel()
 	if _, err := b.AddFrom(&noise{left: 1 << 40, x: 1}, 1<<40); !errors.Is(err, context.Canceled) {
 		t.Errorf("add: got %v", err)
@@ -240,7 +241,7 @@ func TestADamagedContentIsWrittenAgain(t *testing.T) {
 		s := newStore(t)
 		c := text(9, size)
 		put := func(s *Store) {
-			write(t, s, func(b *Batch) { must[Hash](t)(b.AddFrom(strings.NewReader(c), int64(size))) })
+			write(t, s, func(b *Batch) { fixture.Must[Hash](t)(b.AddFrom(strings.NewReader(c), int64(size))) })
 		}
 		put(s)
 		s.Settle()
@@ -276,14 +277,14 @@ func TestADamagedContentIsWrittenAgain(t *testing.T) {
 func TestEveryDamagedByteIsNoticed(t *testing.T) {
 	s := newStore(t)
 	h := commit(t, s, map[string]string{"a": text(1, 300), "b": ""})
-	ok(t, s.SetName("t", h))
+	fixture.NoError(t, s.SetName("t", h))
 	s.Settle()
 	path := s.path(bundlesDir, listed(t, s, bundlesDir)[0])
-	whole := must[[]byte](t)(os.ReadFile(path))
+	whole := fixture.Must[[]byte](t)(os.ReadFile(path))
 	want := files(t, s, h)
 	for i := range whole {
-		ok(t, os.WriteFile(path, append(append(bytes.Clone(whole[:i]), whole[i]^0x10), whole[i+1:]...), 0o600))
-		o := must[*Store](t)(Open(s.dir))
+		fixture.NoError(t, os.WriteFile(path, append(append(bytes.Clone(whole[:i]), whole[i]^0x10), whole[i+1:]...), 0o600))
+		o := fixture.Must[*Store](t)(Open(s.dir))
 		m, err := o.Manifest(context.Background(), h)
 		for _, f := range m.Files {
 			data, e := o.Read(context.Background(), f.Hash, 0)
@@ -303,7 +304,7 @@ func TestEveryDamagedByteIsNoticed(t *testing.T) {
 		}
 	}
 	for _, cut := range []int{0, 10, len(whole) / 2, len(whole) - 1} {
-		ok(t, os.WriteFile(path, whole[:cut], 0o600))
+		fixture.NoError(t, os.WriteFile(path, whole[:cut], 0o600))
 		if _, err := openStore(t, s.dir).Collect(context.Background(), CollectOptions{}); !errors.Is(err, ErrDamaged) {
 			t.Errorf("cut at %d: got %v, want ErrDamaged", cut, err)
 		}
@@ -320,7 +321,7 @@ func TestAManifestNeedsItsContents(t *testing.T) {
 				t.Errorf("%+v was added", m)
 			}
 		}
-		must[Hash](t)(b.Add([]byte("a file")))
+		fixture.Must[Hash](t)(b.Add([]byte("a file")))
 	})
 	if err := s.SetName("t", hashOf("a file")); !errors.Is(err, ErrMissing) {
 		t.Errorf("a file as a manifest: got %v", err)
@@ -339,7 +340,7 @@ func TestAManifestNeedsItsContents(t *testing.T) {
 func TestAFileWithTheBytesOfAManifest(t *testing.T) {
 	s := newStore(t)
 	var manifest string
-	write(t, s, func(b *Batch) { must[Hash](t)(b.Add([]byte("needed"))) })
+	write(t, s, func(b *Batch) { fixture.Must[Hash](t)(b.Add([]byte("needed"))) })
 	probe := newStore(t)
 	h := commit(t, probe, map[string]string{"f": "needed"})
 	manifest = read(t, probe, h)
@@ -349,19 +350,19 @@ func TestAFileWithTheBytesOfAManifest(t *testing.T) {
 	} {
 		first()
 		write(t, s, func(b *Batch) {
-			must[Hash](t)(b.Add([]byte(manifest)))
-			if got := must[Hash](t)(commitTo(b, map[string]string{"f": "needed"})); got != h {
+			fixture.Must[Hash](t)(b.Add([]byte(manifest)))
+			if got := fixture.Must[Hash](t)(commitTo(b, map[string]string{"f": "needed"})); got != h {
 				t.Fatalf("got manifest %s, want %s", got, h)
 			}
 		})
-		ok(t, s.SetName("t", h))
+		fixture.NoError(t, s.SetName("t", h))
 		s.Settle()
 		collect(t, s)
 		collect(t, s)
 		if got := files(t, openStore(t, s.dir), h); got["f"] != "needed" {
 			t.Errorf("%s: got %v", name, got)
 		}
-		ok(t, s.RemoveName("t"))
+		fixture.NoError(t, s.RemoveName("t"))
 		if got := collect(t, s); got.Kept != 0 {
 			t.Errorf("%s: the collection kept %d contents", name, got.Kept)
 		}
@@ -373,10 +374,10 @@ func TestABundleOfManyContents(t *testing.T) {
 	s := newStore(t)
 	c := func(i int) string { return fmt.Sprint("content ", i) }
 	h := commit(t, s, map[string]string{"small": "bundle"})
-	ok(t, s.SetName("t", h))
+	fixture.NoError(t, s.SetName("t", h))
 	write(t, s, func(b *Batch) {
 		for i := range smallBundle + 1 {
-			must[Hash](t)(b.Add([]byte(c(i))))
+			fixture.Must[Hash](t)(b.Add([]byte(c(i))))
 		}
 	})
 	for name, s := range map[string]*Store{"writer": s, "other": openStore(t, s.dir)} {
@@ -407,13 +408,13 @@ func TestWhatNamesReachIsCounted(t *testing.T) {
 	shared := text(1, 10_000)
 	a := commit(t, s, map[string]string{"s": shared, "a": text(2, 1000)})
 	b := commit(t, s, map[string]string{"s": shared, "b": text(3, 1000)}, a)
-	ok(t, s.SetName("a", a))
-	ok(t, s.SetName("b", b))
+	fixture.NoError(t, s.SetName("a", a))
+	fixture.NoError(t, s.SetName("b", b))
 	na, bytesA, err := s.Reaches(ctx, "a")
-	ok(t, err)
+	fixture.NoError(t, err)
 	nb, bytesB, err := s.Reaches(ctx, "b")
-	ok(t, err)
-	if na != 3 || nb != 5 || bytesA < 4000 || bytesB <= bytesA || bytesB > 2*bytesA || bytesB > must[int64](t)(s.Size()) {
+	fixture.NoError(t, err)
+	if na != 3 || nb != 5 || bytesA < 4000 || bytesB <= bytesA || bytesB > 2*bytesA || bytesB > fixture.Must[int64](t)(s.Size()) {
 		t.Errorf("a reaches %d contents of %d bytes, b %d of %d", na, bytesA, nb, bytesB)
 	}
 	if _, _, err := s.Reaches(ctx, "c"); !errors.Is(err, ErrMissing) {

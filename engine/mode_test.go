@@ -10,20 +10,10 @@ import (
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/events"
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/mode"
 	"github.com/roost-dev/roost/store"
 )
-
-func put(t *testing.T, path, text string) string {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
 
 func modeText(slug, name, groups string) string {
 	return "  - {slug: " + slug + ", name: " + name + ", roleDefinition: You are " + name + "., groups: " + groups + "}\n"
@@ -32,10 +22,10 @@ func modeText(slug, name, groups string) string {
 // Modes come from the workspace, then from the user's files in their order.
 func TestWhereModesComeFrom(t *testing.T) {
 	ws, home := t.TempDir(), t.TempDir()
-	put(t, filepath.Join(ws, ".roomodes"), "customModes:\n"+modeText("a", "theirs", "[read]")+modeText("odd", "", "[]"))
-	first := put(t, filepath.Join(home, "one", "custom_modes.yaml"), "customModes:\n"+modeText("a", "mine", "[]")+modeText("b", "mine", "[]"))
-	second := put(t, filepath.Join(home, "two", "custom_modes.yaml"), "customModes:\n"+modeText("b", "other", "[]")+modeText("c", "other", "[]"))
-	broken := put(t, filepath.Join(home, "three", "custom_modes.yaml"), "customModes: [")
+	fixture.WriteFile(t, filepath.Join(ws, ".roomodes"), "customModes:\n"+modeText("a", "theirs", "[read]")+modeText("odd", "", "[]"))
+	first := fixture.WriteFile(t, filepath.Join(home, "one", "custom_modes.yaml"), "customModes:\n"+modeText("a", "mine", "[]")+modeText("b", "mine", "[]"))
+	second := fixture.WriteFile(t, filepath.Join(home, "two", "custom_modes.yaml"), "customModes:\n"+modeText("b", "other", "[]")+modeText("c", "other", "[]"))
+	broken := fixture.WriteFile(t, filepath.Join(home, "three", "custom_modes.yaml"), "customModes: [")
 	set, notes := setup.Config{ModeFiles: []string{first, filepath.Join(home, "none"), second, broken}}.Modes(ws)
 	for slug, want := range map[string]string{"a": "theirs project", "b": "mine global", "c": "other global", "code": "💻 Code builtin"} {
 		if m, _ := set.Find(slug); m.Name+" "+m.Source != want || (m.Path == "") != (m.Source == mode.BuiltIn) {
@@ -62,9 +52,9 @@ const refusedThenWritten = `
 func TestARunInAMode(t *testing.T) {
 	b := newBench(t)
 	home := t.TempDir()
-	put(t, filepath.Join(b.workspace, ".roomodes"), "customModes:\n"+modeText("docs", "Writer", `[[edit, {fileRegex: '\.md$'}]]`)+modeText("ask", "Other", "[]"))
-	put(t, filepath.Join(b.workspace, ".roo", "rules-docs", "a.md"), "Be brief.\n")
-	put(t, filepath.Join(home, ".roo", "rules", "b.md"), "Be kind.\n")
+	fixture.WriteFile(t, filepath.Join(b.workspace, ".roomodes"), "customModes:\n"+modeText("docs", "Writer", `[[edit, {fileRegex: '\.md$'}]]`)+modeText("ask", "Other", "[]"))
+	fixture.WriteFile(t, filepath.Join(b.workspace, ".roo", "rules-docs", "a.md"), "Be brief.\n")
+	fixture.WriteFile(t, filepath.Join(home, ".roo", "rules", "b.md"), "Be kind.\n")
 	b.engine = engine.New(b.store, engine.Options{Config: setup.Config{Keys: map[string]string{}, Home: home}})
 	script := b.script(refusedThenWritten)
 	run, out, _ := b.run(engine.Request{Text: "go", Choice: setup.Choice{Mode: "docs", Provider: "script", Model: script, Approve: "all"}})

@@ -7,6 +7,7 @@ import (
 
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
+	"github.com/roost-dev/roost/internal/testing/fixture"
 )
 
 const skilled = `
@@ -22,10 +23,10 @@ func TestSkillsInARun(t *testing.T) {
 	front := func(name string) string {
 		return "---\nname: " + name + "\ndescription: For " + name + "\n---\nDo " + name + "."
 	}
-	put(t, filepath.Join(b.workspace, ".roo", "skills", "release", "SKILL.md"), front("release"))
-	put(t, filepath.Join(b.workspace, ".agents", "skills-ask", "secret", "SKILL.md"), front("secret"))
-	put(t, filepath.Join(b.workspace, ".roo", "skills", "broken", "SKILL.md"), "x")
-	put(t, filepath.Join(home, ".roo", "skills", "mine", "SKILL.md"), front("mine"))
+	fixture.WriteFile(t, filepath.Join(b.workspace, ".roo", "skills", "release", "SKILL.md"), front("release"))
+	fixture.WriteFile(t, filepath.Join(b.workspace, ".agents", "skills-ask", "secret", "SKILL.md"), front("secret"))
+	fixture.WriteFile(t, filepath.Join(b.workspace, ".roo", "skills", "broken", "SKILL.md"), "x")
+	fixture.WriteFile(t, filepath.Join(home, ".roo", "skills", "mine", "SKILL.md"), front("mine"))
 	b.engine = engine.New(b.store, engine.Options{Config: setup.Config{Keys: map[string]string{}, Home: home}})
 	run, out, events := b.run(engine.Request{Text: "go and /mine it", Choice: setup.Choice{Provider: "script", Model: b.script(skilled)}})
 	if out.State != "completed" || !told(events, "the skill .roo/skills/broken/SKILL.md is left out: ") {

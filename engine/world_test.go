@@ -8,6 +8,7 @@ import (
 
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
+	"github.com/roost-dev/roost/internal/testing/fixture"
 )
 
 // A run looks up what the person mentions, and the tools that look back find the
@@ -19,9 +20,9 @@ func TestARunThatLooksBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.engine = engine.New(b.store, engine.Options{Config: setup.Config{Keys: map[string]string{}, Home: home, Linter: "echo LINTED"}})
-	put(t, filepath.Join(b.workspace, "main.go"), "package main\n")
-	put(t, filepath.Join(b.workspace, ".roo", "commands", "ship.md"), "Ship it.")
-	put(t, filepath.Join(home, ".roo", "commands", "mine.md"), "My own way.")
+	fixture.WriteFile(t, filepath.Join(b.workspace, "main.go"), "package main\n")
+	fixture.WriteFile(t, filepath.Join(b.workspace, ".roo", "commands", "ship.md"), "Ship it.")
+	fixture.WriteFile(t, filepath.Join(home, ".roo", "commands", "mine.md"), "My own way.")
 	other, o, _ := b.run(engine.Request{Text: "an other task", Choice: setup.Choice{Provider: "script", Model: b.script("- {text: x}"), Workspace: t.TempDir(), Approve: "all"}})
 	want(t, o, "completed", "")
 

@@ -12,28 +12,19 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/feed"
 	"github.com/roost-dev/roost/task"
 )
 
-func must[T any](t testing.TB) func(T, error) T {
-	return func(v T, err error) T {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
-	}
-}
-
 // held makes a task with some commits whose owner stays, and gives the line of the activity log that announces all
 // of them.
 func held(t *testing.T) (s *store.Store, ref store.Ref, e feed.Entry, letGo func()) {
 	t.Helper()
-	s = must[*store.Store](t)(store.Open(store.Options{Root: t.TempDir(), Program: "test"}))
-	one := must[*store.Task](t)(s.Create(t.Context(), task.Created{Origin: "cli", Number: 1, CreatedAt: 1, Settings: task.Settings{Workspace: "/w"}}))
+	s = fixture.Must[*store.Store](t)(store.Open(store.Options{Root: t.TempDir(), Program: "test"}))
+	one := fixture.Must[*store.Task](t)(s.Create(t.Context(), task.Created{Origin: "cli", Number: 1, CreatedAt: 1, Settings: task.Settings{Workspace: "/w"}}))
 	letGo = sync.OnceFunc(func() {
 		if err := one.Close(context.Background()); err != nil {
 			t.Error(err)
@@ -48,9 +39,9 @@ func held(t *testing.T) (s *store.Store, ref store.Ref, e feed.Entry, letGo func
 	if err := one.Barrier(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	log := must[journal.Reader](t)(s.Follow(one.Ref))
+	log := fixture.Must[journal.Reader](t)(s.Follow(one.Ref))
 	defer log.Close()
-	head := must[uint64](t)(log.Head(t.Context()))
+	head := fixture.Must[uint64](t)(log.Head(t.Context()))
 	e = feed.Entry{Line: feed.Line{Source: one.Ref.Source, Task: one.Ref.ID, Epoch: 1, From: head, To: head}}
 	e.New.From, e.New.To = 1, head
 	return s, one.Ref, e, letGo
@@ -91,7 +82,7 @@ func TestWhatCannotBeSeenYetIsLookedForAgain(t *testing.T) {
 				first = e.New.To
 			}
 			lock := filepath.Join(ref.Log, "journal.lock")
-			record := must[[]byte](t)(os.ReadFile(lock))
+			record := fixture.Must[[]byte](t)(os.ReadFile(lock))
 			scribble(t, lock, make([]byte, len(record)))
 			looks := 0
 			p := &entryReader{store: s, most: 1, pause: func() {
@@ -115,7 +106,7 @@ func TestWhatCannotBeSeenYetIsLookedForAgain(t *testing.T) {
 // scribble writes over the beginning of a file.
 func scribble(t *testing.T, name string, data []byte) {
 	t.Helper()
-	f := must[*os.File](t)(os.OpenFile(name, os.O_WRONLY, 0))
+	f := fixture.Must[*os.File](t)(os.OpenFile(name, os.O_WRONLY, 0))
 	defer f.Close()
 	if _, err := f.WriteAt(data, 0); err != nil {
 		t.Error(err)
@@ -154,7 +145,7 @@ func TestAnOlderJournalThatWasPutBack(t *testing.T) {
 		t.Fatalf("commits %v", got)
 	}
 	log := filepath.Join(ref.Log, "journal.jsonl")
-	data := must[[]byte](t)(os.ReadFile(log))
+	data := fixture.Must[[]byte](t)(os.ReadFile(log))
 	if err := os.WriteFile(log+".new", data, 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
 )
@@ -17,8 +18,8 @@ import (
 // owned is a task that this process owns, with its pipe.
 func owned(t *testing.T) (*Pipe, *store.Task) {
 	t.Helper()
-	s := must[*store.Store](t)(store.Open(store.Options{Root: t.TempDir(), Program: "test"}))
-	one := must[*store.Task](t)(s.Create(t.Context(), task.Created{Origin: "cli", Number: 1, CreatedAt: 1, Settings: task.Settings{Workspace: "/w"}}))
+	s := fixture.Must[*store.Store](t)(store.Open(store.Options{Root: t.TempDir(), Program: "test"}))
+	one := fixture.Must[*store.Task](t)(s.Create(t.Context(), task.Created{Origin: "cli", Number: 1, CreatedAt: 1, Settings: task.Settings{Workspace: "/w"}}))
 	t.Cleanup(func() {
 		if err := one.Close(context.Background()); err != nil {
 			t.Error(err)
@@ -72,7 +73,7 @@ func commit(t *testing.T, o *Owner, one *store.Task, committed ...task.Event) {
 // journal is read later.
 func TestLiveEventsFollowTheirCommit(t *testing.T) {
 	p, one := owned(t)
-	o := must[*Owner](t)(p.Own(t.Context(), one.Ref))
+	o := fixture.Must[*Owner](t)(p.Own(t.Context(), one.Ref))
 	defer o.Release()
 	sub := o.Topic().Subscribe(AfterCommit(one.State().Seq))
 	for i := range 3 {
@@ -93,8 +94,8 @@ func TestLiveEventsFollowTheirCommit(t *testing.T) {
 // note: the store makes some by itself.
 func TestTheTopicOfAnOwnerGivesWhatAReaderGives(t *testing.T) {
 	p, one := owned(t)
-	o := must[*Owner](t)(p.Own(t.Context(), one.Ref))
-	start := must[Cursor](t)(o.Topic().Newest(t.Context())) // from here on the ring has all events
+	o := fixture.Must[*Owner](t)(p.Own(t.Context(), one.Ref))
+	start := fixture.Must[Cursor](t)(o.Topic().Newest(t.Context())) // from here on the ring has all events
 	sub := o.Topic().Subscribe(start)
 	commit(t, o, one, task.RunStarted{Run: "r1"})
 	for i := range 20 {
@@ -178,7 +179,7 @@ func TestTheTopicWaitsForTheNoteOfACommit(t *testing.T) {
 // behind the ring.
 func TestEverySubscriberGetsAllThatIsDurable(t *testing.T) {
 	p, one := owned(t)
-	o := must[*Owner](t)(p.Own(t.Context(), one.Ref))
+	o := fixture.Must[*Owner](t)(p.Own(t.Context(), one.Ref))
 	defer o.Release()
 	const commits = 60
 	first := one.State().Seq
@@ -225,7 +226,7 @@ func TestEverySubscriberGetsAllThatIsDurable(t *testing.T) {
 // A notice that is published before anybody subscribes is kept for the subscribers that come.
 func TestNoticesWaitForASubscriber(t *testing.T) {
 	p, one := owned(t)
-	o := must[*Owner](t)(p.Own(t.Context(), one.Ref))
+	o := fixture.Must[*Owner](t)(p.Own(t.Context(), one.Ref))
 	o.Publish(Event{Type: "notice", Task: one.Ref.ID, Behind: one.State().Seq, Data: []byte(`{}`)})
 	topic, release, err := p.Task(one.Ref)
 	if err != nil {

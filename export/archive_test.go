@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/journal/filelog"
 	"github.com/roost-dev/roost/store"
 )
@@ -37,20 +38,20 @@ func archived(t *testing.T, views ...*store.View) (Manifest, map[string]string) 
 	t.Helper()
 	var out bytes.Buffer
 	_, err := Archive(t.Context(), &out, one(views...))
-	must(t, err)
+	fixture.NoError(t, err)
 	r := bytes.NewReader(out.Bytes())
 	m, err := VerifyArchive(t.Context(), r, r.Size())
-	must(t, err)
+	fixture.NoError(t, err)
 	z, err := zip.NewReader(r, r.Size())
-	must(t, err)
+	fixture.NoError(t, err)
 	files := map[string]string{}
 	for _, f := range z.File {
 		in, err := f.Open()
-		must(t, err)
+		fixture.NoError(t, err)
 		data, err := io.ReadAll(in)
-		must(t, err)
+		fixture.NoError(t, err)
 		name, err := url.PathUnescape(f.Name)
-		must(t, err)
+		fixture.NoError(t, err)
 		files[name] = string(data)
 	}
 	return m, files
@@ -64,7 +65,7 @@ func TestArchiveHoldsEveryByteOfAFolder(t *testing.T) {
 	files["日本.txt"] = "x"
 	files[".hidden"] = "y"
 	s := newStorage(t, files)
-	must(t, os.Mkdir(filepath.Join(s.task, "ui_messages.json.lock"), 0o700))
+	fixture.NoError(t, os.Mkdir(filepath.Join(s.task, "ui_messages.json.lock"), 0o700))
 	before := tree(t, s.task)
 	m, got := archived(t, s.open("t1"))
 	want := map[string]string{}
@@ -97,12 +98,12 @@ func TestArchivedJournalOpens(t *testing.T) {
 		}
 	}
 	dir := t.TempDir()
-	must(t, os.WriteFile(filepath.Join(dir, "journal.jsonl"), []byte(files["tasks/mine/task/journal.jsonl"]), 0o600))
+	fixture.NoError(t, os.WriteFile(filepath.Join(dir, "journal.jsonl"), []byte(files["tasks/mine/task/journal.jsonl"]), 0o600))
 	log, err := filelog.OpenReader(dir)
-	must(t, err)
+	fixture.NoError(t, err)
 	defer log.Close()
 	health, err := log.Health(t.Context())
-	must(t, err)
+	fixture.NoError(t, err)
 	if !health.OK() || health.Commits < 3 {
 		t.Errorf("health %+v", health)
 	}
@@ -112,8 +113,8 @@ func TestArchivedJournalOpens(t *testing.T) {
 func TestArchiveOfAnAdoptedTask(t *testing.T) {
 	s := newStorage(t, folder(oddUI, `[{"role":"user","content":"x","ts":1}]`))
 	owned, err := s.st.Own(t.Context(), s.open("t1").Ref)
-	must(t, err)
-	must(t, owned.Task.Close(t.Context()))
+	fixture.NoError(t, err)
+	fixture.NoError(t, owned.Task.Close(t.Context()))
 	_, files := archived(t, s.open("t1"))
 	names := slices.Sorted(maps.Keys(files))
 	for _, want := range []string{"tasks/t1/log/journal.jsonl", "tasks/t1/task/ui_messages.json", "tasks/t1/log/blobs/"} {
@@ -137,13 +138,13 @@ func TestArchiveFollowsNoLinks(t *testing.T) {
 	}
 	s := newStorage(t, folder(oddUI, "[]"))
 	outside := filepath.Join(s.dir, "outside.txt")
-	must(t, os.WriteFile(outside, []byte("private"), 0o600))
-	must(t, os.Symlink(outside, filepath.Join(s.task, "leads-out")))
-	must(t, os.Symlink("..", filepath.Join(s.task, "loop")))
+	fixture.NoError(t, os.WriteFile(outside, []byte("private"), 0o600))
+	fixture.NoError(t, os.Symlink(outside, filepath.Join(s.task, "leads-out")))
+	fixture.NoError(t, os.Symlink("..", filepath.Join(s.task, "loop")))
 	v := s.open("t1")
 	var out bytes.Buffer
 	r, err := Archive(t.Context(), &out, one(v))
-	must(t, err)
+	fixture.NoError(t, err)
 	if len(r.Skipped) != 2 || bytes.Contains(out.Bytes(), []byte("private")) {
 		t.Errorf("skipped %q", r.Skipped)
 	}
@@ -167,13 +168,13 @@ func TestArchiveStops(t *testing.T) {
 func TestVerifyArchive(t *testing.T) {
 	var out bytes.Buffer
 	_, err := Archive(t.Context(), &out, one(newStorage(t, folder(oddUI, "[]")).open("t1")))
-	must(t, err)
+	fixture.NoError(t, err)
 	whole := out.Bytes()
 	verify := func(data []byte) error {
 		_, err := VerifyArchive(t.Context(), bytes.NewReader(data), int64(len(data)))
 		return err
 	}
-	must(t, verify(whole))
+	fixture.NoError(t, verify(whole))
 	for n := 0; n < len(whole); n += 97 {
 		if err := verify(whole[:n]); !errors.Is(err, ErrArchive) {
 			t.Fatalf("cut at %d: %v", n, err)
@@ -187,10 +188,10 @@ func TestVerifyArchive(t *testing.T) {
 			data := must2(io.ReadAll(must2(f.Open())(t)))(t)
 			if name, data := change(f.Name, data); name != "" {
 				_, err := must2(w.Create(name))(t).Write(data)
-				must(t, err)
+				fixture.NoError(t, err)
 			}
 		}
-		must(t, w.Close())
+		fixture.NoError(t, w.Close())
 		return out.Bytes()
 	}
 	for name, change := range map[string]func(string, []byte) (string, []byte){
@@ -228,7 +229,7 @@ func TestVerifyArchive(t *testing.T) {
 func must2[T any](v T, err error) func(*testing.T) T {
 	return func(t *testing.T) T {
 		t.Helper()
-		must(t, err)
+		fixture.NoError(t, err)
 		return v
 	}
 }

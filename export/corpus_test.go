@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/roost-dev/roost/internal/testing/conformance"
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/redact"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
@@ -23,33 +24,33 @@ func TestCorpusExport(t *testing.T) {
 	conformance.CorpusTally(t, folders, func(t *testing.T, dir string) {
 		before := tree(t, dir)
 		st, err := store.Open(store.Options{Root: filepath.Join(t.TempDir(), "root"), Cache: t.TempDir(), Sources: []string{dir}})
-		must(t, err)
+		fixture.NoError(t, err)
 		refs, err := st.Refs(t.Context())
-		must(t, err)
+		fixture.NoError(t, err)
 		if len(refs) != 1 {
 			t.Fatalf("%d tasks in one folder", len(refs))
 		}
 		v, err := st.Read(t.Context(), refs[0])
-		must(t, err)
+		fixture.NoError(t, err)
 		defer v.Close()
 		o := Options{Mask: redact.New()}
 		_, err = Markdown(t.Context(), io.Discard, v, o)
-		must(t, err)
+		fixture.NoError(t, err)
 		var page, text bytes.Buffer
 		_, err = HTML(t.Context(), &page, v, o)
-		must(t, err)
+		fixture.NoError(t, err)
 		inert(t, page.String())
 		_, err = JSON(t.Context(), &text, v, Options{})
-		must(t, err)
+		fixture.NoError(t, err)
 		var got struct{ UI, API []json.RawMessage }
-		must(t, json.Unmarshal(text.Bytes(), &got))
+		fixture.NoError(t, json.Unmarshal(text.Bytes(), &got))
 		if len(got.UI) != v.Summary.Messages.UI || len(got.API) != v.Summary.Messages.API {
 			t.Errorf("%d and %d elements of %+v", len(got.UI), len(got.API), v.Summary.Messages)
 		}
 		archived(t, v)
 		out := filepath.Join(t.TempDir(), "out")
 		_, err = Folder(t.Context(), out, v)
-		must(t, err)
+		fixture.NoError(t, err)
 		for _, name := range []string{roofmt.UIName, roofmt.APIName, roofmt.ItemName, roofmt.MetadataName} {
 			want, err := os.ReadFile(filepath.Join(dir, name))
 			if err != nil || !json.Valid(want) {

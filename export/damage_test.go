@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
@@ -22,24 +23,24 @@ func damagedTask(t *testing.T, rows, lost int) *store.View {
 	t.Helper()
 	s := newStorage(t, nil)
 	k, err := s.st.Create(t.Context(), task.Created{Task: "mine", Title: "long", Number: 1, CreatedAt: 1776200000000})
-	must(t, err)
+	fixture.NoError(t, err)
 	for i := range rows {
 		row := fmt.Sprintf(`{"ts":%d,"type":"say","say":"text","text":"row %d."}`, 1776200000000+i, i+1)
-		must(t, k.Commit(t.Context(), task.MessageAdded{History: task.UI, Message: k.State().NextMessage(), Body: task.Body{Raw: []byte(row)}}))
+		fixture.NoError(t, k.Commit(t.Context(), task.MessageAdded{History: task.UI, Message: k.State().NextMessage(), Body: task.Body{Raw: []byte(row)}}))
 	}
 	log := filepath.Join(k.Ref.Log, "journal.jsonl")
-	must(t, k.Close(t.Context()))
+	fixture.NoError(t, k.Close(t.Context()))
 	info, err := os.Stat(log)
-	must(t, err)
+	fixture.NoError(t, err)
 	data, err := os.ReadFile(log)
-	must(t, err)
+	fixture.NoError(t, err)
 	data[bytes.Index(data, fmt.Appendf(nil, "row %d.", lost))] ^= 1
 	f, err := os.OpenFile(log, os.O_WRONLY, 0)
-	must(t, err)
+	fixture.NoError(t, err)
 	_, err = f.WriteAt(data, 0)
-	must(t, err)
-	must(t, f.Close())
-	must(t, os.Chtimes(log, info.ModTime(), info.ModTime())) // as a bad disk does it
+	fixture.NoError(t, err)
+	fixture.NoError(t, f.Close())
+	fixture.NoError(t, os.Chtimes(log, info.ModTime(), info.ModTime())) // as a bad disk does it
 	return s.open("mine")
 }
 
@@ -55,7 +56,7 @@ func TestUnreadableRowIsNamed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
 			r, err := form(&out)
-			must(t, err)
+			fixture.NoError(t, err)
 			if r.Whole() || len(r.Unread) != 1 || r.Unread[0].Number != lost || r.Unread[0].History != "ui" || r.Unread[0].Problem == "" {
 				t.Errorf("unread %+v", r.Unread)
 			}
@@ -70,7 +71,7 @@ func TestUnreadableRowIsNamed(t *testing.T) {
 					UI     []json.RawMessage
 					Unread []Gap
 				}
-				must(t, json.Unmarshal(out.Bytes(), &got))
+				fixture.NoError(t, json.Unmarshal(out.Bytes(), &got))
 				if len(got.UI) != rows-1 || len(got.Unread) != 1 {
 					t.Errorf("%d rows, %+v", len(got.UI), got.Unread)
 				}
@@ -89,16 +90,16 @@ func TestTaskThatIsWorkedOn(t *testing.T) {
 	s := newStorage(t, nil)
 	s.own("mine", "first words")
 	owned, err := s.st.Own(t.Context(), s.open("mine").Ref)
-	must(t, err)
+	fixture.NoError(t, err)
 	k := owned.Task
 	defer k.Close(t.Context()) //nolint:errcheck // the test is over
 	row := `{"ts":1776200000005,"type":"say","say":"text","text":"newest"}`
-	must(t, k.Commit(t.Context(), task.MessageAdded{History: task.UI, Message: k.State().NextMessage(), Body: task.Body{Raw: []byte(row)}}))
-	must(t, k.Barrier(t.Context()))
+	fixture.NoError(t, k.Commit(t.Context(), task.MessageAdded{History: task.UI, Message: k.State().NextMessage(), Body: task.Body{Raw: []byte(row)}}))
+	fixture.NoError(t, k.Barrier(t.Context()))
 	v := s.open("mine")
 	var out bytes.Buffer
 	_, err = JSON(t.Context(), &out, v, Options{})
-	must(t, err)
+	fixture.NoError(t, err)
 	if !strings.Contains(out.String(), row) {
 		t.Error("the newest row is not in the JSON")
 	}
@@ -108,11 +109,11 @@ func TestTaskThatIsWorkedOn(t *testing.T) {
 	}
 	dir := filepath.Join(s.dir, "out")
 	_, err = Folder(t.Context(), dir, v)
-	must(t, err)
+	fixture.NoError(t, err)
 	data, err := os.ReadFile(filepath.Join(dir, roofmt.UIName))
-	must(t, err)
+	fixture.NoError(t, err)
 	var rows []json.RawMessage
-	must(t, json.Unmarshal(data, &rows))
+	fixture.NoError(t, json.Unmarshal(data, &rows))
 	if len(rows) < 1 || !strings.Contains(string(data), "first words") || !strings.Contains(string(data), "newest") {
 		t.Errorf("the folder has %s", data)
 	}
@@ -138,7 +139,7 @@ func TestMemoryDoesNotGrowWithTheTask(t *testing.T) {
 	}
 	const bound = 64 << 20
 	line, err := json.Marshal(map[string]any{"role": "user", "ts": 1, "type": "say", "say": "command_output", "text": strings.Repeat("some words of output\n", 5000), "content": strings.Repeat("some words\n", 9000)})
-	must(t, err)
+	fixture.NoError(t, err)
 	all := "[" + strings.Repeat(string(line)+",", 500) + string(line) + "]" // 100 MB
 	s := newStorage(t, folder(all, all))
 	size := uint64(len(all))
@@ -151,7 +152,7 @@ func TestMemoryDoesNotGrowWithTheTask(t *testing.T) {
 		"archive": func(w io.Writer) error { _, err := Archive(t.Context(), w, one(v)); return err },
 	} {
 		var m meter
-		must(t, form(&m))
+		fixture.NoError(t, form(&m))
 		if m.most > bound {
 			t.Errorf("%s held %d MB for a history of %d MB", name, m.most>>20, size>>20)
 		}
@@ -162,14 +163,14 @@ func TestMemoryDoesNotGrowWithTheTask(t *testing.T) {
 func TestFolderOfATaskThatLostARow(t *testing.T) {
 	v := damagedTask(t, 450, 251)
 	for _, name := range []string{roofmt.UIName, roofmt.ItemName} {
-		must(t, os.Remove(filepath.Join(v.Ref.Dir, name)))
+		fixture.NoError(t, os.Remove(filepath.Join(v.Ref.Dir, name)))
 	}
 	dir := filepath.Join(t.TempDir(), "out")
 	r, err := Folder(t.Context(), dir, v)
-	must(t, err)
+	fixture.NoError(t, err)
 	var rows []json.RawMessage
 	got := files(t, dir)
-	must(t, json.Unmarshal([]byte(got[roofmt.UIName]), &rows))
+	fixture.NoError(t, json.Unmarshal([]byte(got[roofmt.UIName]), &rows))
 	if len(rows) != 449 || len(r.Unread) != 1 || !json.Valid([]byte(got[roofmt.ItemName])) {
 		t.Errorf("%d rows, %+v, item %s", len(rows), r, got[roofmt.ItemName])
 	}

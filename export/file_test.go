@@ -10,13 +10,14 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/roost-dev/roost/internal/testing/fixture"
 )
 
 // names are the files of a folder.
 func names(t *testing.T, dir string) (out []string) {
 	t.Helper()
 	list, err := os.ReadDir(dir)
-	must(t, err)
+	fixture.NoError(t, err)
 	for _, e := range list {
 		out = append(out, e.Name())
 	}
@@ -36,7 +37,7 @@ func TestFileIsWholeOrAsItWas(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		path := filepath.Join(dir, "a")
-		must(t, os.WriteFile(path, []byte("old"), 0o640))
+		fixture.NoError(t, os.WriteFile(path, []byte("old"), 0o640))
 		if err := ToFile(path, tt.write, tt.check); !errors.Is(err, broken) || strings.Count(err.Error(), "broken") != 1 {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -56,19 +57,19 @@ func second(_ int, err error) error { return err }
 func TestFileOfEveryKind(t *testing.T) {
 	dir := t.TempDir()
 	text := func(w io.Writer) error { return second(io.WriteString(w, "new")) }
-	must(t, os.WriteFile(filepath.Join(dir, "real"), []byte("old"), 0o644))
+	fixture.NoError(t, os.WriteFile(filepath.Join(dir, "real"), []byte("old"), 0o644))
 	if err := os.Symlink("real", filepath.Join(dir, "link")); err != nil {
 		t.Skip(err)
 	}
-	must(t, ToFile(filepath.Join(dir, "link"), text, nil))
+	fixture.NoError(t, ToFile(filepath.Join(dir, "link"), text, nil))
 	info, err := os.Lstat(filepath.Join(dir, "link"))
-	must(t, err)
+	fixture.NoError(t, err)
 	real, err := os.Lstat(filepath.Join(dir, "real"))
-	must(t, err)
+	fixture.NoError(t, err)
 	if info.Mode()&os.ModeSymlink == 0 || real.Mode().Perm() != 0o600 {
 		t.Errorf("the link is %v, its file %v", info.Mode(), real.Mode())
 	}
-	must(t, ToFile(os.DevNull, text, nil))
+	fixture.NoError(t, ToFile(os.DevNull, text, nil))
 	if err := ToFile(filepath.Join(dir, "nosuch", "a"), text, nil); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "nosuch") {
 		t.Errorf("into a folder that is not there: %v", err)
 	}
@@ -87,18 +88,18 @@ func TestFileBehindALinkToNothing(t *testing.T) {
 	}
 	dir := t.TempDir()
 	text := func(w io.Writer) error { return second(io.WriteString(w, "new")) }
-	must(t, os.MkdirAll(filepath.Join(dir, "far", "deep"), 0o700))
-	must(t, os.Symlink("far/deep", filepath.Join(dir, "short")))
+	fixture.NoError(t, os.MkdirAll(filepath.Join(dir, "far", "deep"), 0o700))
+	fixture.NoError(t, os.Symlink("far/deep", filepath.Join(dir, "short")))
 	for link, to := range map[string]string{
 		"beside": "b", "below": "short/c", "above": "short/../d", "twice": "beside", "absolute": filepath.Join(dir, "e"),
 		"short/up": "../f",
 	} {
-		must(t, os.Symlink(to, filepath.Join(dir, link)))
+		fixture.NoError(t, os.Symlink(to, filepath.Join(dir, link)))
 	}
 	for link, real := range map[string]string{
 		"beside": "b", "below": "far/deep/c", "above": "far/d", "twice": "b", "absolute": "e", "short/up": "far/f",
 	} {
-		must(t, ToFile(filepath.Join(dir, link), text, nil))
+		fixture.NoError(t, ToFile(filepath.Join(dir, link), text, nil))
 		if info, err := os.Lstat(filepath.Join(dir, link)); err != nil || info.Mode()&os.ModeSymlink == 0 {
 			t.Errorf("%s is no link any more: %v", link, err)
 		}
@@ -106,8 +107,8 @@ func TestFileBehindALinkToNothing(t *testing.T) {
 			t.Errorf("behind %s lies %q, %v", link, got, err)
 		}
 	}
-	must(t, os.Symlink("round", filepath.Join(dir, "round")))
-	must(t, os.Symlink("nosuch/a", filepath.Join(dir, "lost")))
+	fixture.NoError(t, os.Symlink("round", filepath.Join(dir, "round")))
+	fixture.NoError(t, os.Symlink("nosuch/a", filepath.Join(dir, "lost")))
 	for link, want := range map[string]string{"round": "loop", "lost": "nosuch"} {
 		if err := ToFile(filepath.Join(dir, link), text, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", link, err)
@@ -125,16 +126,16 @@ func TestLeftoversAreSwept(t *testing.T) {
 		t.Skip("an open file cannot be removed there")
 	}
 	dir := filepath.Join(t.TempDir(), "a[1]*?") // a name that would be a pattern
-	must(t, os.Mkdir(dir, 0o700))
-	put := func(name string) { must(t, os.WriteFile(filepath.Join(dir, name), []byte("half"), 0o600)) }
+	fixture.NoError(t, os.Mkdir(dir, 0o700))
+	put := func(name string) { fixture.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("half"), 0o600)) }
 	put(prefix + "123")
 	put("roost-export-mine")
-	must(t, os.Mkdir(filepath.Join(dir, prefix+"folder"), 0o700))
-	must(t, os.Symlink("roost-export-mine", filepath.Join(dir, prefix+"link")))
+	fixture.NoError(t, os.Mkdir(filepath.Join(dir, prefix+"folder"), 0o700))
+	fixture.NoError(t, os.Symlink("roost-export-mine", filepath.Join(dir, prefix+"link")))
 	path := filepath.Join(dir, "out")
-	must(t, ToFile(path, func(w io.Writer) error {
+	fixture.NoError(t, ToFile(path, func(w io.Writer) error {
 		// A second export into the same folder, while the first one writes.
-		must(t, ToFile(filepath.Join(dir, "other"), func(io.Writer) error { return nil }, nil))
+		fixture.NoError(t, ToFile(filepath.Join(dir, "other"), func(io.Writer) error { return nil }, nil))
 		return second(io.WriteString(w, "whole"))
 	}, nil))
 	want := []string{prefix + "folder", prefix + "link", "other", "out", "roost-export-mine"}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
@@ -20,13 +21,6 @@ const (
 	secret  = "sk-ant-" + keyBody
 	masked  = "[REDACTED:anthropic-key]"
 )
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 // storage is another tool's storage with one task in it, and our own root beside it.
 type storage struct {
@@ -41,12 +35,12 @@ func newStorage(t *testing.T, files map[string]string) storage {
 	s := storage{t: t, dir: t.TempDir()}
 	s.task = filepath.Join(s.dir, "other", "tasks", "t1")
 	for name, text := range files {
-		must(t, os.MkdirAll(filepath.Dir(filepath.Join(s.task, name)), 0o700))
-		must(t, os.WriteFile(filepath.Join(s.task, name), []byte(text), 0o600))
+		fixture.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(s.task, name)), 0o700))
+		fixture.NoError(t, os.WriteFile(filepath.Join(s.task, name), []byte(text), 0o600))
 	}
 	var err error
 	s.st, err = store.Open(store.Options{Root: filepath.Join(s.dir, "root"), Cache: filepath.Join(s.dir, "cache"), Sources: []string{filepath.Join(s.dir, "other")}, Program: "test"})
-	must(t, err)
+	fixture.NoError(t, err)
 	return s
 }
 
@@ -54,9 +48,9 @@ func newStorage(t *testing.T, files map[string]string) storage {
 func (s storage) open(id string) *store.View {
 	s.t.Helper()
 	ref, err := s.st.Find(s.t.Context(), id)
-	must(s.t, err)
+	fixture.NoError(s.t, err)
 	v, err := s.st.Read(s.t.Context(), ref)
-	must(s.t, err)
+	fixture.NoError(s.t, err)
 	s.t.Cleanup(func() { v.Close() })
 	return v
 }
@@ -65,7 +59,7 @@ func (s storage) open(id string) *store.View {
 func (s storage) own(id, words string) {
 	s.t.Helper()
 	k, err := s.st.Create(s.t.Context(), task.Created{Task: id, Title: words, Number: 1, CreatedAt: 1776200000000})
-	must(s.t, err)
+	fixture.NoError(s.t, err)
 	for _, m := range []struct {
 		h   task.History
 		raw string
@@ -73,9 +67,9 @@ func (s storage) own(id, words string) {
 		{task.UI, fmt.Sprintf(`{"ts":1776200000001,"type":"say","say":"text","text":%q}`, words)},
 		{task.API, fmt.Sprintf(`{"role":"user","content":%q,"ts":1776200000001}`, words)},
 	} {
-		must(s.t, k.Commit(s.t.Context(), task.MessageAdded{History: m.h, Message: k.State().NextMessage(), Body: task.Body{Raw: []byte(m.raw)}}))
+		fixture.NoError(s.t, k.Commit(s.t.Context(), task.MessageAdded{History: m.h, Message: k.State().NextMessage(), Body: task.Body{Raw: []byte(m.raw)}}))
 	}
-	must(s.t, k.Close(s.t.Context()))
+	fixture.NoError(s.t, k.Close(s.t.Context()))
 }
 
 // folder is a task folder of Roo's with the given elements.
@@ -91,7 +85,7 @@ func folder(ui, api string) map[string]string {
 func tree(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
-	must(t, filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+	fixture.NoError(t, filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/roofmt"
 )
 
@@ -18,10 +19,10 @@ func files(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
 	list, err := os.ReadDir(dir)
-	must(t, err)
+	fixture.NoError(t, err)
 	for _, e := range list {
 		data, err := os.ReadFile(filepath.Join(dir, e.Name()))
-		must(t, err)
+		fixture.NoError(t, err)
 		out[e.Name()] = string(data)
 	}
 	return out
@@ -33,7 +34,7 @@ func TestFolderIsExact(t *testing.T) {
 	before := tree(t, s.task)
 	to := filepath.Join(s.dir, "deep", "out", "t1")
 	r, err := Folder(t.Context(), to, s.open("t1"))
-	must(t, err)
+	fixture.NoError(t, err)
 	if diff := cmp.Diff(in, files(t, to)); diff != "" || !r.Whole() {
 		t.Errorf("%+v\n%s", r, diff)
 	}
@@ -41,7 +42,7 @@ func TestFolderIsExact(t *testing.T) {
 		t.Errorf("exporting changed the folder: %s", diff)
 	}
 	_, err = Folder(t.Context(), to, s.open("t1")) // again
-	must(t, err)
+	fixture.NoError(t, err)
 	if diff := cmp.Diff(in, files(t, to)); diff != "" {
 		t.Error(diff)
 	}
@@ -54,7 +55,7 @@ func TestFolderOfADamagedTask(t *testing.T) {
 	s := newStorage(t, map[string]string{roofmt.UIName: torn, roofmt.APIName: api})
 	to := filepath.Join(s.dir, "out")
 	_, err := Folder(t.Context(), to, s.open("t1"))
-	must(t, err)
+	fixture.NoError(t, err)
 	want := map[string]string{roofmt.UIName: `[{"ts":1,"type":"say","say":"text","text":"kept"}]`, roofmt.UIName + ".damaged": torn, roofmt.APIName: api}
 	if diff := cmp.Diff(want, files(t, to)); diff != "" {
 		t.Error(diff)
@@ -67,7 +68,7 @@ func TestFolderOfOurOwnTask(t *testing.T) {
 	v := s.open("mine")
 	to := filepath.Join(s.dir, "out")
 	_, err := Folder(t.Context(), to, v)
-	must(t, err)
+	fixture.NoError(t, err)
 	got := files(t, to)
 	for _, name := range []string{roofmt.UIName, roofmt.APIName, roofmt.ItemName, roofmt.MetadataName} {
 		data, err := os.ReadFile(filepath.Join(v.Ref.Dir, name))
@@ -80,12 +81,12 @@ func TestFolderOfOurOwnTask(t *testing.T) {
 	}
 	// Its files are derived: without them the journal gives the same ones.
 	for name := range got {
-		must(t, os.Remove(filepath.Join(v.Ref.Dir, name)))
+		fixture.NoError(t, os.Remove(filepath.Join(v.Ref.Dir, name)))
 	}
-	must(t, v.Close())
+	fixture.NoError(t, v.Close())
 	again := filepath.Join(s.dir, "again")
 	_, err = Folder(t.Context(), again, s.open("mine"))
-	must(t, err)
+	fixture.NoError(t, err)
 	made := files(t, again)
 	for _, name := range []string{roofmt.UIName, roofmt.APIName} {
 		if made[name] != got[name] {
@@ -103,7 +104,7 @@ func TestToFile(t *testing.T) {
 	text := func(s string) func(io.Writer) error {
 		return func(w io.Writer) error { _, err := io.WriteString(w, s); return err }
 	}
-	must(t, os.WriteFile(path, []byte("old"), 0o644))
+	fixture.NoError(t, os.WriteFile(path, []byte("old"), 0o644))
 	for name, failing := range map[string]func() error{
 		"writing": func() error {
 			return ToFile(path, func(w io.Writer) error { io.WriteString(w, "half"); return errFull }, nil) //nolint:errcheck // the next error is the point
@@ -117,7 +118,7 @@ func TestToFile(t *testing.T) {
 			t.Errorf("after a failure of %s: %s", name, diff)
 		}
 	}
-	must(t, ToFile(path, text("new"), nil))
+	fixture.NoError(t, ToFile(path, text("new"), nil))
 	if diff := cmp.Diff(map[string]string{"out.md": "new"}, files(t, dir)); diff != "" {
 		t.Error(diff)
 	}
@@ -128,17 +129,17 @@ func TestToFile(t *testing.T) {
 		return
 	}
 	info, err := os.Stat(path)
-	must(t, err)
+	fixture.NoError(t, err)
 	if info.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v", info.Mode())
 	}
 	link := filepath.Join(dir, "link")
-	must(t, os.Symlink("out.md", link))
-	must(t, ToFile(link, text("through"), nil))
+	fixture.NoError(t, os.Symlink("out.md", link))
+	fixture.NoError(t, ToFile(link, text("through"), nil))
 	if data, err := os.ReadFile(path); err != nil || string(data) != "through" {
 		t.Errorf("behind the link: %q, %v", data, err)
 	}
-	must(t, ToFile(os.DevNull, text("gone"), nil))
+	fixture.NoError(t, ToFile(os.DevNull, text("gone"), nil))
 	if info, err := os.Stat(os.DevNull); err != nil || info.Mode().IsRegular() {
 		t.Errorf("%s was replaced", os.DevNull)
 	}

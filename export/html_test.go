@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/redact"
 	"github.com/roost-dev/roost/view"
 )
@@ -31,12 +32,12 @@ func pageOf(t *testing.T, texts ...string) string {
 		}})
 	}
 	u, err := json.Marshal(ui)
-	must(t, err)
+	fixture.NoError(t, err)
 	a, err := json.Marshal(api)
-	must(t, err)
+	fixture.NoError(t, err)
 	var out bytes.Buffer
 	_, err = HTML(t.Context(), &out, newStorage(t, folder(string(u), string(a))).open("t1"), Options{Mask: redact.New()})
-	must(t, err)
+	fixture.NoError(t, err)
 	return out.String()
 }
 
@@ -151,7 +152,7 @@ func TestPageFoldsLongOutputAndColoursDiffs(t *testing.T) {
 	p.item(view.Item{Number: 3, Class: view.Output, Body: strings.Repeat("line\n", 40)}, "ui")
 	p.item(view.Item{Number: 4, Class: view.Tool, Diff: true, Body: "@@ -1 +1 @@\n-old <b>\n+new\n"}, "ui")
 	p.item(view.Item{Number: 5, Class: view.Question, Body: "which?", Choices: []string{"<one>", "two"}, Images: 2}, "ui")
-	must(t, p.out.Flush())
+	fixture.NoError(t, p.out.Flush())
 	for _, want := range []string{"<details><summary>41 lines</summary>", `<span class="removed">-old &lt;b&gt;`, `<span class="added">+new`, `<p class="choice">&lt;one&gt;</p>`, "[image]", `id="ui-5"`} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%s is not in\n%s", want, out.String())
@@ -165,7 +166,7 @@ func TestIndexOfPages(t *testing.T) {
 		{File: "a b.html", Task: api.Summary{ID: "a", Title: "<b>first</b> " + secret, Damaged: []api.Damage{{File: "ui", Problem: "cut"}}}},
 		{File: "c.html", Task: api.Summary{ID: "untitled"}},
 	}, Options{Mask: redact.New()})
-	must(t, err)
+	fixture.NoError(t, err)
 	for _, want := range []string{`href="a%20b.html">&lt;b&gt;first&lt;/b&gt; [REDACTED`, "damaged: ui: cut", ">untitled</a>"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%s is not in the index", want)
@@ -189,9 +190,9 @@ func TestAKeyInATitleIsMaskedBeforeItIsCut(t *testing.T) {
 		v := newStorage(t, folder(`[{"ts":1,"type":"say","say":"text","text":"x"}]`, `[]`)).open("t1")
 		v.Summary.Title = title
 		r, err := HTML(t.Context(), &page, v, Options{Mask: redact.New()})
-		must(t, err)
+		fixture.NoError(t, err)
 		_, err = Index(&index, []Page{{File: "a.html", Task: api.Summary{ID: "a", Title: title}}}, Options{Mask: redact.New()})
-		must(t, err)
+		fixture.NoError(t, err)
 		for where, text := range map[string]string{"page": page.String(), "index": index.String()} {
 			if strings.Contains(text, keyBody[:6]) {
 				t.Errorf("%s: the %s shows a part of it", name, where)

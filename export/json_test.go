@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/redact"
 )
 
@@ -16,7 +17,7 @@ func TestJSONKeepsElementsByteForByte(t *testing.T) {
 	v := newStorage(t, folder(oddUI, `[{"role":"user","content":"x","ts":1}]`)).open("t1")
 	var out bytes.Buffer
 	r, err := JSON(t.Context(), &out, v, Options{Mask: redact.New()})
-	must(t, err)
+	fixture.NoError(t, err)
 	if r.Masked != 0 || !r.Whole() {
 		t.Errorf("report %+v", r)
 	}
@@ -38,7 +39,7 @@ func TestJSONKeepsElementsByteForByte(t *testing.T) {
 		Unread  []Gap
 		Masked  *int
 	}
-	must(t, json.Unmarshal(out.Bytes(), &got))
+	fixture.NoError(t, json.Unmarshal(out.Bytes(), &got))
 	if got.Task.ID != "t1" || len(got.UI) != 2 || len(got.API) != 1 || got.Unread == nil || got.Masked == nil {
 		t.Errorf("got %+v", got)
 	}
@@ -48,9 +49,9 @@ func TestJSONOfNoMessages(t *testing.T) {
 	v := newStorage(t, folder("[]", "[]")).open("t1")
 	var out bytes.Buffer
 	_, err := JSON(t.Context(), &out, v, Options{})
-	must(t, err)
+	fixture.NoError(t, err)
 	var got struct{ UI, API []any }
-	must(t, json.Unmarshal(out.Bytes(), &got))
+	fixture.NoError(t, json.Unmarshal(out.Bytes(), &got))
 	if got.UI == nil || len(got.UI) != 0 || got.API == nil {
 		t.Errorf("got %s", out.String())
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/view"
@@ -21,7 +22,7 @@ func shown(t *testing.T, v *store.View, o LinesOptions) string {
 		list = v.State.API()
 	}
 	raws, err := v.State.Raws(list)
-	must(t, err)
+	fixture.NoError(t, err)
 	var batch []Element
 	for i, m := range list {
 		batch = append(batch, Element{Number: i + 1, Raw: json.RawMessage(raws[i]), Message: m})
@@ -55,10 +56,10 @@ func TestLinesShowResultsBelowTheirRows(t *testing.T) {
 
 	s := newStorage(t, nil)
 	k, err := s.st.Create(t.Context(), task.Created{Task: "own", Number: 1, CreatedAt: 1776200000000})
-	must(t, err)
+	fixture.NoError(t, err)
 	result := func(call, text string) json.RawMessage {
 		raw, err := json.Marshal(map[string]any{"type": "tool_result", "tool_use_id": call, "content": text})
-		must(t, err)
+		fixture.NoError(t, err)
 		return raw
 	}
 	exit := 3
@@ -72,9 +73,9 @@ func TestLinesShowResultsBelowTheirRows(t *testing.T) {
 		{task.ToolFinished{Call: "c2", Name: "read_file", Outcome: "error", Result: result("c2", "no such file")}},
 		{task.MessageAdded{History: task.API, Message: 4, Body: task.Body{Raw: fmt.Appendf(nil, `{"role":"user","ts":3,"content":[%s,%s]}`, result("c1", "x"), result("c2", "no such file"))}}},
 	} {
-		must(t, k.Commit(t.Context(), events...))
+		fixture.NoError(t, k.Commit(t.Context(), events...))
 	}
-	must(t, k.Close(t.Context()))
+	fixture.NoError(t, k.Close(t.Context()))
 	v = s.open("own")
 	want = "#1 tool $ make\n  output ok, exit 3\n" + strings.Repeat("    line\n", bodyLines) + "    ... 8 more lines\n#2 tool read a\n  failed error\n    no such file\n"
 	if d := cmp.Diff(strings.ReplaceAll(want, "failed error", "error"), shown(t, v, LinesOptions{})); d != "" {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/redact"
 )
 
@@ -17,7 +18,7 @@ func TestMarkdownOfATask(t *testing.T) {
 		`[{"role":"user","content":[{"type":"text","text":"my key is `+secret+`"}]},{"role":"assistant","content":[{"type":"thinking","thinking":"hm"},{"type":"tool_use","id":"1","name":"x","input":{"b":"`+secret+`","2":[],"1":{"k":1.50}}}]}]`)).open("t1")
 	var out bytes.Buffer
 	r, err := Markdown(t.Context(), &out, v, Options{Mask: redact.New()})
-	must(t, err)
+	fixture.NoError(t, err)
 	want := "**User:**\n\nmy key is " + masked + "\n\n---\n\n**Assistant:**\n\n[Reasoning]\nhm\n[Tool Use: x]\n1: {\n  \"k\": 1.5\n}\n2: []\nB: " + masked + "\n\n"
 	if out.String() != want || r.Masked != 2 {
 		t.Errorf("masked %d, got\n%q\nwant\n%q", r.Masked, out.String(), want)
@@ -36,7 +37,7 @@ func TestMarkdownOfOnlyTheRows(t *testing.T) {
 	}
 	var out bytes.Buffer
 	_, err := Markdown(t.Context(), &out, v, Options{})
-	must(t, err)
+	fixture.NoError(t, err)
 	got := out.String()
 	if !strings.HasPrefix(got, "**User:**\n\ndo it\n\n---\n\n**Assistant:**\n\ndone\n\n---\n\n") || !strings.Contains(got, "ls -l") {
 		t.Errorf("got\n%s", got)

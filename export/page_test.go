@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/redact"
 	"github.com/roost-dev/roost/roofmt"
@@ -36,7 +37,7 @@ func TestPageShowsResultsBelowTheirRows(t *testing.T) {
 	before := tree(t, s.dir)
 	var out bytes.Buffer
 	_, err := HTML(t.Context(), &out, s.open("t1"), Options{Mask: redact.New()})
-	must(t, err)
+	fixture.NoError(t, err)
 	page := out.String()
 	inert(t, page)
 	main := page[strings.Index(page, "<main>"):strings.Index(page, "</main>")]
@@ -111,7 +112,7 @@ func TestPageFitsAPhone(t *testing.T) {
 func TestPagesFetchNothing(t *testing.T) {
 	var index bytes.Buffer
 	_, err := Index(&index, []Page{{File: "a.html", Task: api.Summary{ID: "a", Title: `"><img src=https://evil.example/x>`}}}, Options{})
-	must(t, err)
+	fixture.NoError(t, err)
 	texts := append([]string{"![p](https://evil.example/p.png)", "<link rel=stylesheet href=https://evil.example/s.css>", "<img src=//evil.example>"}, hostile...)
 	for name, page := range map[string]string{"a task": pageOf(t, texts...), "the index": index.String(), "pictures": picturePage(t, "https://evil.example/p.png", address("image/png", pngBytes))} {
 		for _, m := range regexp.MustCompile(`<([a-zA-Z]+)[^<>]*?\s(src|href|srcset|action|data|poster|background)="([^"]*)"`).FindAllStringSubmatch(page, -1) {
@@ -133,7 +134,7 @@ func TestPagesOfOddText(t *testing.T) {
 		`{"ts":2,"type":"ask","ask":"command","text":"cat <<E\n<b>\nE"},{"ts":9e15,"type":"say","say":"` + "\xff" + `\"><b>","text":"{\"a\":\"<i>\"}"}]`
 	var out bytes.Buffer
 	_, err := HTML(t.Context(), &out, newStorage(t, files).open("t1"), Options{Mask: redact.New()})
-	must(t, err)
+	fixture.NoError(t, err)
 	inert(t, out.String())
 	for _, want := range []string{"{{.}} {% x %} ${y} #{z} &lt;%= 1 %&gt;", "<b>tool $ cat &lt;&lt;E</b><pre>&lt;b&gt;\nE</pre>", "a: &lt;i&gt;"} {
 		if !strings.Contains(out.String(), want) {
@@ -150,10 +151,10 @@ func TestPagesOfOddText(t *testing.T) {
 func TestPageOfATaskThatGoesAway(t *testing.T) {
 	s := newStorage(t, foreignTask)
 	v := s.open("t1")
-	must(t, os.Truncate(filepath.Join(s.task, roofmt.APIName), 10))
+	fixture.NoError(t, os.Truncate(filepath.Join(s.task, roofmt.APIName), 10))
 	var out bytes.Buffer
 	r, err := HTML(t.Context(), &out, v, Options{})
-	must(t, err)
+	fixture.NoError(t, err)
 	inert(t, out.String())
 	if !strings.Contains(out.String(), "</html>") || !strings.Contains(out.String(), "do it") {
 		t.Error("the page is not whole")
@@ -169,7 +170,7 @@ func TestFactsAboveAPage(t *testing.T) {
 		var out bytes.Buffer
 		p := &page{out: bufio.NewWriter(&out), set: newTypesetter(redact.New())}
 		p.facts(&store.View{Summary: sum})
-		must(t, p.out.Flush())
+		fixture.NoError(t, p.out.Flush())
 		return out.String()
 	}
 	cost := money.USD(1_500_000)

@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/redact"
 )
 
@@ -39,7 +40,7 @@ func picturePage(t *testing.T, addresses ...string) string {
 	}
 	var out bytes.Buffer
 	_, err := HTML(t.Context(), &out, newStorage(t, folder(`[{"ts":1,"type":"say","say":"text","text":"look","images":[`+list+`]}]`, `[]`)).open("t1"), Options{Mask: redact.New()})
-	must(t, err)
+	fixture.NoError(t, err)
 	inert(t, out.String())
 	return out.String()
 }
@@ -83,7 +84,7 @@ func TestPicturesOfTheModelsHistory(t *testing.T) {
 	block := fmt.Sprintf(`{"type":"image","source":{"type":"base64","media_type":"image/png","data":%q}}`, base64.StdEncoding.EncodeToString([]byte(pngBytes)))
 	var out bytes.Buffer
 	_, err := HTML(t.Context(), &out, newStorage(t, folder(`[]`, `[{"role":"user","content":[`+block+`,{"type":"tool_result","tool_use_id":"c","content":[{"type":"text","text":"x"},`+block+`]}]}]`)).open("t1"), Options{})
-	must(t, err)
+	fixture.NoError(t, err)
 	if got := sources.FindAllString(out.String(), -1); len(got) != 2 {
 		t.Errorf("%d pictures on the page", len(got))
 	}

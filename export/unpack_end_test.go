@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/doctor"
@@ -21,35 +22,35 @@ func TestAnArchivedJournalThatLacksItsEndIsDamaged(t *testing.T) {
 		own, err := s.st.Create(t.Context(), task.Created{Task: "short", Number: 1, CreatedAt: 1},
 			task.MessageAdded{History: task.UI, Message: 1, Body: task.Body{Raw: []byte(`{"ts":1,"type":"say","say":"text","text":"one"}`)}},
 			task.MessageAdded{History: task.UI, Message: 2, Body: task.Body{Raw: []byte(`{"ts":2,"type":"say","say":"text","text":"two"}`)}})
-		must(t, err)
-		must(t, own.Commit(t.Context(), task.MessageAdded{History: task.UI, Message: 3, Body: task.Body{Raw: []byte(`{"ts":3,"type":"say","say":"text","text":"three"}`)}}))
-		must(t, own.Close(t.Context()))
+		fixture.NoError(t, err)
+		fixture.NoError(t, own.Commit(t.Context(), task.MessageAdded{History: task.UI, Message: 3, Body: task.Body{Raw: []byte(`{"ts":3,"type":"say","say":"text","text":"three"}`)}}))
+		fixture.NoError(t, own.Close(t.Context()))
 		dir := own.Ref.Dir
 		log, err := os.ReadFile(filepath.Join(dir, "journal.jsonl"))
-		must(t, err)
+		fixture.NoError(t, err)
 		lines := bytes.SplitAfter(log, []byte("\n"))
-		must(t, os.WriteFile(filepath.Join(dir, "journal.jsonl"), bytes.Join(lines[:len(lines)-1-cut], nil), 0o600))
-		must(t, os.Remove(filepath.Join(dir, "projection.json"))) // the archive would hold it
+		fixture.NoError(t, os.WriteFile(filepath.Join(dir, "journal.jsonl"), bytes.Join(lines[:len(lines)-1-cut], nil), 0o600))
+		fixture.NoError(t, os.Remove(filepath.Join(dir, "projection.json"))) // the archive would hold it
 		if _, err := os.Stat(filepath.Join(dir, roofmt.UIName)); err != nil {
 			t.Fatal(err)
 		}
 
 		path := filepath.Join(t.TempDir(), "short.zip")
 		out, err := os.Create(path)
-		must(t, err)
+		fixture.NoError(t, err)
 		_, err = Archive(t.Context(), out, one(s.open("short")))
-		must(t, err)
-		must(t, out.Close())
+		fixture.NoError(t, err)
+		fixture.NoError(t, out.Close())
 		list, c, err := Unpack(path)
-		must(t, err)
+		fixture.NoError(t, err)
 		defer c.Close()
 		to, err := store.Open(store.Options{Root: t.TempDir(), Program: "test"})
-		must(t, err)
+		fixture.NoError(t, err)
 		report, err := importer.Run(t.Context(), to, list, importer.Options{})
-		must(t, err)
+		fixture.NoError(t, err)
 		notes := strings.Join(report.Items[0].Notes, "\n")
 		checked, err := doctor.Check(t.Context(), to, []string{"short"}, doctor.Options{})
-		must(t, err)
+		fixture.NoError(t, err)
 		if report.Imported != 1 || (cut > 0) != strings.Contains(notes, "it was damaged already") || (cut > 0) != (len(checked.Damaged) > 0) {
 			t.Errorf("%d commits cut: %+v\nchecked %+v", cut, report.Items[0], checked.Damaged)
 		}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/internal/testing/mcptest"
 )
 
@@ -58,7 +59,7 @@ func TestCloseDuringACall(t *testing.T) {
 		_, err := h.Call(t.Context(), "s", "slow", json.RawMessage(`{"n":3600000}`))
 		done <- err
 	}()
-	eventually(t, "the call has begun", func() bool { return strings.Contains(logged(s), "slow") })
+	fixture.Eventually(t, "the call has begun", func() bool { return strings.Contains(logged(s), "slow") })
 	h.Close()
 	select {
 	case err := <-done:

@@ -11,19 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/redact"
 )
-
-func put(t *testing.T, path, text string) string {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
 
 func TestParse(t *testing.T) {
 	t.Parallel()
@@ -95,9 +85,9 @@ func TestChoices(t *testing.T) {
 	t.Parallel()
 	dir, ws := t.TempDir(), t.TempDir()
 	file := filepath.Join(ws, ".roo", "mcp.json")
-	put(t, file, `{"mcpServers":{"both":{"command":"theirs"},"one":{"command":"a","alwaysAllow":["x"],"timeout":5}}}`)
-	own := put(t, filepath.Join(dir, "mcp.json"), `{"mcpServers":{"both":{"command":"mine"},"mine":{"command":"b"},"off":{"command":"c","disabled":true}}}`)
-	editor := put(t, filepath.Join(dir, "editor", "mcp_settings.json"), `{"mcpServers":{"mine":{"command":"other"},"ed":{"command":"d"}}}`)
+	fixture.WriteFile(t, file, `{"mcpServers":{"both":{"command":"theirs"},"one":{"command":"a","alwaysAllow":["x"],"timeout":5}}}`)
+	own := fixture.WriteFile(t, filepath.Join(dir, "mcp.json"), `{"mcpServers":{"both":{"command":"mine"},"mine":{"command":"b"},"off":{"command":"c","disabled":true}}}`)
+	editor := fixture.WriteFile(t, filepath.Join(dir, "editor", "mcp_settings.json"), `{"mcpServers":{"mine":{"command":"other"},"ed":{"command":"d"}}}`)
 	p := Files{Own: own, Editors: []string{filepath.Join(dir, "none.json"), editor}, Choices: Choices{filepath.Join(dir, "said")}}
 	states := func() map[string]string {
 		servers, problems := p.Load(ws)
@@ -145,18 +135,18 @@ func TestChoices(t *testing.T) {
 		`{"command":"a","cwd":"elsewhere","alwaysAllow":["x"]}`:                 "a not allowed",
 		`{"command":"b","alwaysAllow":["x"]}`:                                   "b not allowed",
 	} {
-		put(t, file, `{"mcpServers":{"one":`+change+`}}`)
+		fixture.WriteFile(t, file, `{"mcpServers":{"one":`+change+`}}`)
 		if got := states()["one"]; got != state {
 			t.Errorf("%s: %s, want %s", change, got, state)
 		}
 	}
 	say("one", false)
-	put(t, file, `{"mcpServers":{"one":{"command":"again"}}}`)
+	fixture.WriteFile(t, file, `{"mcpServers":{"one":{"command":"again"}}}`)
 	if got := states()["one"]; got != "again denied" {
 		t.Errorf("a no holds for whatever it becomes: %s", got)
 	}
 	other := t.TempDir()
-	put(t, filepath.Join(other, ".roo", "mcp.json"), `{"mcpServers":{"ed":{"command":"d"}}}`)
+	fixture.WriteFile(t, filepath.Join(other, ".roo", "mcp.json"), `{"mcpServers":{"ed":{"command":"d"}}}`)
 	servers, _ := p.Load(other)
 	for _, s := range servers {
 		if s.Name == "ed" && s.State != NotAllowed {
@@ -164,7 +154,7 @@ func TestChoices(t *testing.T) {
 		}
 	}
 	for _, f := range []string{p.Choices.path(find("one")), p.Choices.path(find("mine"))} {
-		put(t, f, "{damaged")
+		fixture.WriteFile(t, f, "{damaged")
 	}
 	if got := states(); got["one"] != "again not allowed" || got["mine"] != "b not allowed" {
 		t.Errorf("what cannot be read is no agreement: %v", got)
@@ -175,7 +165,7 @@ func TestChoices(t *testing.T) {
 // that is not regular or too long is reported.
 func TestLoadFromAHostileWorkspace(t *testing.T) {
 	t.Parallel()
-	outside := put(t, filepath.Join(t.TempDir(), "mcp.json"), `{"mcpServers":{"x":{"command":"x"}}}`)
+	outside := fixture.WriteFile(t, filepath.Join(t.TempDir(), "mcp.json"), `{"mcpServers":{"x":{"command":"x"}}}`)
 	for name, make := range map[string]func(path string) error{
 		"link":   func(path string) error { return os.Symlink(outside, path) },
 		"folder": func(path string) error { return os.Mkdir(path, 0o700) },

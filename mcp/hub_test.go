@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/internal/testing/mcptest"
 	"github.com/roost-dev/roost/workspace/shell"
 )
@@ -121,7 +122,7 @@ func TestServersThatMisbehave(t *testing.T) {
 		first := call(t, h, "s", "pid", `{}`)
 		call(t, h, "s", "die_later", `{}`)
 		dead := h.conns["s"].current.dead
-		eventually(t, "the connection is known to be dead", func() bool {
+		fixture.Eventually(t, "the connection is known to be dead", func() bool {
 			select {
 			case <-dead:
 				return true
@@ -205,7 +206,7 @@ func TestCallsThatAreCutShort(t *testing.T) {
 			t.Errorf("%+v", e)
 		}
 		holds(t, e.Error(), "within 300ms")
-		eventually(t, "the server hears that it was cancelled", func() bool { return strings.Contains(logged(s), "cancelled") })
+		fixture.Eventually(t, "the server hears that it was cancelled", func() bool { return strings.Contains(logged(s), "cancelled") })
 	})
 	t.Run("cancelled", func(t *testing.T) {
 		t.Parallel()
@@ -214,13 +215,13 @@ func TestCallsThatAreCutShort(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		why := errors.New("stopped by hand")
 		go func() {
-			eventually(t, "the call has begun", func() bool { return strings.Contains(logged(s), "slow") })
+			fixture.Eventually(t, "the call has begun", func() bool { return strings.Contains(logged(s), "slow") })
 			cancel(why)
 		}()
 		if _, err := h.Call(ctx, "s", "slow", json.RawMessage(`{"n":3600000}`)); !errors.Is(err, why) {
 			t.Errorf("%v", err)
 		}
-		eventually(t, "the server hears of it", func() bool { return strings.Contains(logged(s), "cancelled") })
+		fixture.Eventually(t, "the server hears of it", func() bool { return strings.Contains(logged(s), "cancelled") })
 		call(t, h, "s", "echo", `{}`)
 	})
 	t.Run("not reading", func(t *testing.T) {

@@ -78,15 +78,6 @@ func failing(t *testing.T, h *Hub, server, tool, args string) *CallError {
 	return failed
 }
 
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for end := time.Now().Add(time.Minute); !holds(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("waited in vain: " + what)
-		}
-	}
-}
-
 // logged is what the server wrote into its log.
 func logged(s Server) string {
 	data, _ := os.ReadFile(s.Env[mcptest.LogEnv])

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/workspace"
 	"github.com/roost-dev/roost/workspace/slash"
 )
@@ -22,7 +23,7 @@ func ground(t *testing.T, files map[string]string) (Disk, string) {
 		t.Fatal(err)
 	}
 	for name, text := range files {
-		put(t, filepath.Join(dir, name), text)
+		fixture.WriteFile(t, filepath.Join(dir, name), text)
 	}
 	ws := open(t, dir)
 	return Disk{Workspace: ws, Commands: slash.Set{Workspace: ws}}, ws.Root()
@@ -37,24 +38,6 @@ func open(t *testing.T, dir string) *workspace.Workspace {
 	return ws
 }
 
-func put(t *testing.T, path, text string) {
-	t.Helper()
-	err := os.MkdirAll(filepath.Dir(path), 0o700)
-	if err == nil {
-		err = os.WriteFile(path, []byte(text), 0o600)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func link(t *testing.T, target, path string) {
-	t.Helper()
-	if err := os.Symlink(target, path); err != nil {
-		t.Skipf("no links here: %v", err)
-	}
-}
-
 const png = "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"
 
 func TestWhatIsNotShown(t *testing.T) {
@@ -62,12 +45,12 @@ func TestWhatIsNotShown(t *testing.T) {
 		"a.txt": "text", "secret.env": "KEY=hidden-content", ".rooignore": "secret.env\nhidden/\n", "hidden/x": "hidden-content",
 		"program": "\x7fELF\x00\x01hidden-content", "large.png": png + strings.Repeat("x", 6<<20),
 	})
-	put(t, filepath.Join(dir, "..", "outside.txt"), "hidden-content")
-	put(t, filepath.Join(dir, "..", "out", "x"), "hidden-content")
-	link(t, "../outside.txt", filepath.Join(dir, "link.txt"))
-	link(t, "../out", filepath.Join(dir, "dirlink"))
-	link(t, "secret.env", filepath.Join(dir, "alias"))
-	link(t, "nowhere", filepath.Join(dir, "dangling"))
+	fixture.WriteFile(t, filepath.Join(dir, "..", "outside.txt"), "hidden-content")
+	fixture.WriteFile(t, filepath.Join(dir, "..", "out", "x"), "hidden-content")
+	fixture.Link(t, "../outside.txt", filepath.Join(dir, "link.txt"))
+	fixture.Link(t, "../out", filepath.Join(dir, "dirlink"))
+	fixture.Link(t, "secret.env", filepath.Join(dir, "alias"))
+	fixture.Link(t, "nowhere", filepath.Join(dir, "dangling"))
 	for path, want := range map[string]string{
 		"nope.txt": "there is no such file", "a.txt/x": "Error: ", "dangling": "there is no such file", "../outside.txt": "outside the workspace", "/etc/passwd": "outside the workspace", "/": "outside the workspace", "x/../../outside.txt": "outside the workspace",
 		"link.txt": "outside the workspace", "dirlink/x": "outside the workspace", "dirlink": "outside the workspace", "secret.env": "ignored by .rooignore", "alias": "ignored by .rooignore", "hidden": "ignored by .rooignore",
@@ -86,7 +69,7 @@ func TestWhatIsNotShown(t *testing.T) {
 
 func TestWhatIsShown(t *testing.T) {
 	g, dir := ground(t, map[string]string{"a b.txt": "one\r\ntwo", "empty": "", "latin": "caf\xe9", "text.png": "no picture", "real.png": png})
-	link(t, "a b.txt", filepath.Join(dir, "inner"))
+	fixture.Link(t, "a b.txt", filepath.Join(dir, "inner"))
 	for path, want := range map[string]string{
 		"a b.txt": "[read_file for 'a b.txt']\nFile: a b.txt\n1 | one\r\n2 | two", filepath.ToSlash(filepath.Join(dir, "empty")): "\n1 | ", "latin": "1 | café", "text.png": "1 | no picture", "inner": "1 | one", "./a b.txt": "File: ./a b.txt",
 		"real.png": "Note: image (image/png, 16 bytes) follows.",
@@ -108,13 +91,13 @@ func TestAFolder(t *testing.T) {
 	if b := g.File(t.Context(), "src/"); b.Text != want || !b.Folder || b.Problem != "" || b.Files != nil {
 		t.Errorf("%+v", b)
 	}
-	put(t, filepath.Join(dir, "..", "outside.txt"), "not to be seen")
-	link(t, "../../outside.txt", filepath.Join(dir, "src", "link"))
+	fixture.WriteFile(t, filepath.Join(dir, "..", "outside.txt"), "not to be seen")
+	fixture.Link(t, "../../outside.txt", filepath.Join(dir, "src", "link"))
 	if b := g.File(t.Context(), "src"); !strings.Contains(b.Text, "├── link\n") || strings.Contains(b.Text, "not to be seen") || strings.Contains(b.Text, "hidden") {
 		t.Errorf("%+v", b)
 	}
 	if runtime.GOOS != "windows" {
-		put(t, filepath.Join(dir, "odd", "x\n└── fake"), "text")
+		fixture.WriteFile(t, filepath.Join(dir, "odd", "x\n└── fake"), "text")
 		if b := g.File(t.Context(), "odd"); strings.Contains(b.Text, "\n└── fake") {
 			t.Errorf("a name passes for a line: %q", b.Text)
 		}

@@ -5,9 +5,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"testing"
+
+	"github.com/roost-dev/roost/internal/testing/fixture"
 )
 
 // repository is a workspace in a repository with one commit of its files.
@@ -17,23 +18,10 @@ func repository(t *testing.T, files map[string]string) (Disk, string) {
 		t.Skip("git is not installed")
 	}
 	g, dir := ground(t, files)
-	git(t, dir, "init", "-q")
-	git(t, dir, "add", "-A", "-f")
-	git(t, dir, "commit", "-q", "--allow-empty", "-m", "first\n\nA body\nof two lines")
+	fixture.Git(t, dir, "init", "-q")
+	fixture.Git(t, dir, "add", "-A", "-f")
+	fixture.Git(t, dir, "commit", "-q", "--allow-empty", "-m", "first\n\nA body\nof two lines")
 	return g, dir
-}
-
-// git is plain git, as a user's shell would run it.
-func git(t *testing.T, dir string, args ...string) string {
-	t.Helper()
-	cmd := exec.Command("git", append([]string{"-c", "user.name=A U Thor", "-c", "user.email=a@example.org", "-c", "commit.gpgSign=false"}, args...)...)
-	cmd.Dir = dir
-	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, "GIT_") }), "GIT_CONFIG_NOSYSTEM=1")
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("git %v: %v\n%s", args, err, out)
-	}
-	return strings.TrimSpace(string(out))
 }
 
 func TestChanges(t *testing.T) {
@@ -41,10 +29,10 @@ func TestChanges(t *testing.T) {
 	if text, ok := g.Changes(t.Context()); text != "No changes in working directory" || !ok {
 		t.Errorf("%q", text)
 	}
-	put(t, filepath.Join(dir, "a.txt"), "two\n")
-	put(t, filepath.Join(dir, "new dir", "n.txt"), "new\n")
-	put(t, filepath.Join(dir, "staged.txt"), "staged\n")
-	git(t, dir, "add", "staged.txt")
+	fixture.WriteFile(t, filepath.Join(dir, "a.txt"), "two\n")
+	fixture.WriteFile(t, filepath.Join(dir, "new dir", "n.txt"), "new\n")
+	fixture.WriteFile(t, filepath.Join(dir, "staged.txt"), "staged\n")
+	fixture.Git(t, dir, "add", "staged.txt")
 	if err := os.Remove(filepath.Join(dir, "gone.txt")); err != nil {
 		t.Fatal(err)
 	}
@@ -59,13 +47,13 @@ func TestChanges(t *testing.T) {
 func TestTheWorkspaceMayBeAPartOfARepository(t *testing.T) {
 	_, dir := repository(t, map[string]string{"in/a.txt": "one\n", "out/b.txt": "outer\n"})
 	inner := Disk{Workspace: open(t, filepath.Join(dir, "in"))}
-	put(t, filepath.Join(dir, "in", "a.txt"), "two\n")
-	put(t, filepath.Join(dir, "out", "b.txt"), "other\n")
+	fixture.WriteFile(t, filepath.Join(dir, "in", "a.txt"), "two\n")
+	fixture.WriteFile(t, filepath.Join(dir, "out", "b.txt"), "other\n")
 	text, ok := inner.Changes(t.Context())
 	if !ok || !strings.Contains(text, "\n M a.txt\n") || strings.Contains(text, "b.txt") || !strings.Contains(text, "+two") {
 		t.Errorf("%s", text)
 	}
-	text, ok = inner.Commit(t.Context(), git(t, dir, "rev-parse", "HEAD"))
+	text, ok = inner.Commit(t.Context(), fixture.Git(t, dir, "rev-parse", "HEAD"))
 	if !ok || strings.Contains(text, "outer") || !strings.Contains(text, "+one") {
 		t.Errorf("%s", text)
 	}
@@ -73,7 +61,7 @@ func TestTheWorkspaceMayBeAPartOfARepository(t *testing.T) {
 
 func TestCommit(t *testing.T) {
 	g, dir := repository(t, map[string]string{"a.txt": "one\n", "b.bin": "\x00\x01"})
-	full := git(t, dir, "rev-parse", "HEAD")
+	full := fixture.Git(t, dir, "rev-parse", "HEAD")
 	text, ok := g.Commit(t.Context(), full[:8])
 	for _, want := range []string{"Commit: " + full[:7], " (" + full + ")\nAuthor: A U Thor\nDate: ", "\n\nMessage: first\n\nDescription:\nA body\nof two lines\n\nFiles Changed:\n a.txt", "\nFull Changes:\n\ndiff --git a/a.txt", "+one"} {
 		if !ok || !strings.Contains(text, want) {
@@ -83,27 +71,27 @@ func TestCommit(t *testing.T) {
 	if text, ok := g.Commit(t.Context(), "0123456"); ok || !strings.Contains(text, "no commit 0123456") {
 		t.Errorf("%q", text)
 	}
-	blob := git(t, dir, "rev-parse", "HEAD:a.txt")
+	blob := fixture.Git(t, dir, "rev-parse", "HEAD:a.txt")
 	if text, ok := g.Commit(t.Context(), blob); ok || strings.Contains(text, "one") {
 		t.Errorf("what is no commit is shown: %q", text)
 	}
-	put(t, filepath.Join(dir, "a.txt"), strings.Repeat("many lines\n", 5000))
-	git(t, dir, "commit", "-qam", "second")
-	if text, _ := g.Commit(t.Context(), git(t, dir, "rev-parse", "HEAD")); strings.Count(text, "\n") > outputLines+10 || !strings.Contains(text, "lines omitted") {
+	fixture.WriteFile(t, filepath.Join(dir, "a.txt"), strings.Repeat("many lines\n", 5000))
+	fixture.Git(t, dir, "commit", "-qam", "second")
+	if text, _ := g.Commit(t.Context(), fixture.Git(t, dir, "rev-parse", "HEAD")); strings.Count(text, "\n") > outputLines+10 || !strings.Contains(text, "lines omitted") {
 		t.Errorf("%d lines", strings.Count(text, "\n"))
 	}
 }
 
 func TestHiddenFilesAreNotInDiffs(t *testing.T) {
 	g, dir := repository(t, map[string]string{"a.txt": "one\n", "key.env": "SECRET-1\n", "dir/[odd]*.env": "SECRET-2\n", ".rooignore": "*.env\n"})
-	text, _ := g.Commit(t.Context(), git(t, dir, "rev-parse", "HEAD"))
+	text, _ := g.Commit(t.Context(), fixture.Git(t, dir, "rev-parse", "HEAD"))
 	if strings.Contains(text, "SECRET") || strings.Contains(text, "key.env") || !strings.Contains(text, "+one") || !strings.Contains(text, "files are hidden by .rooignore") {
 		t.Errorf("%s", text)
 	}
-	put(t, filepath.Join(dir, "key.env"), "SECRET-3\n")
-	put(t, filepath.Join(dir, "fresh.env"), "SECRET-4\n")
-	git(t, dir, "mv", "-f", "dir/[odd]*.env", "moved.txt")
-	git(t, dir, "reset", "-q")
+	fixture.WriteFile(t, filepath.Join(dir, "key.env"), "SECRET-3\n")
+	fixture.WriteFile(t, filepath.Join(dir, "fresh.env"), "SECRET-4\n")
+	fixture.Git(t, dir, "mv", "-f", "dir/[odd]*.env", "moved.txt")
+	fixture.Git(t, dir, "reset", "-q")
 	if err := os.Remove(filepath.Join(dir, "moved.txt")); err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +109,7 @@ func TestWithoutARepository(t *testing.T) {
 	if text, ok := g.Commit(t.Context(), "abcdef1"); ok || text != "Not a git repository" {
 		t.Errorf("%q", text)
 	}
-	git(t, dir, "init", "-q")
+	fixture.Git(t, dir, "init", "-q")
 	if text, ok := g.Changes(t.Context()); !ok || !strings.Contains(text, "?? a\n") || !strings.Contains(text, "no commit yet") {
 		t.Errorf("%q", text)
 	}
@@ -139,7 +127,7 @@ func trap(t *testing.T) (program string, sprung func() bool) {
 	}
 	dir := t.TempDir()
 	program, mark := filepath.Join(dir, "trap"), filepath.Join(dir, "sprung")
-	put(t, program, "#!/bin/sh\n: > "+mark+"\ncat 2>/dev/null\n")
+	fixture.WriteFile(t, program, "#!/bin/sh\n: > "+mark+"\ncat 2>/dev/null\n")
 	if err := os.Chmod(program, 0o700); err != nil { //nolint:gosec // it must run
 		t.Fatal(err)
 	}
@@ -174,26 +162,26 @@ func TestNothingOfTheRepositoryRuns(t *testing.T) {
 			program, sprung := trap(t)
 			g, dir := repository(t, map[string]string{"a.txt": "one\n"})
 			if set.attr != "" {
-				put(t, filepath.Join(dir, ".gitattributes"), set.attr)
-				git(t, dir, "add", "-A")
-				git(t, dir, "commit", "-qm", "attributes")
+				fixture.WriteFile(t, filepath.Join(dir, ".gitattributes"), set.attr)
+				fixture.Git(t, dir, "add", "-A")
+				fixture.Git(t, dir, "commit", "-qm", "attributes")
 			}
 			if name == "hooks" {
 				for _, hook := range []string{"post-index-change", "fsmonitor-watchman", "pre-commit"} {
-					put(t, filepath.Join(filepath.Dir(program), hook), "#!/bin/sh\n"+program+"\n")
+					fixture.WriteFile(t, filepath.Join(filepath.Dir(program), hook), "#!/bin/sh\n"+program+"\n")
 				}
 			}
 			if set.config != nil {
 				for pairs := set.config(program); len(pairs) > 0; pairs = pairs[2:] {
-					git(t, dir, "config", pairs[0], pairs[1])
+					fixture.Git(t, dir, "config", pairs[0], pairs[1])
 				}
 			}
 			if set.env != "" {
 				t.Setenv(set.env, program)
 			}
-			put(t, filepath.Join(dir, "a.txt"), "two\n")
+			fixture.WriteFile(t, filepath.Join(dir, "a.txt"), "two\n")
 			changes, _ := g.Changes(t.Context())
-			commit, _ := g.Commit(t.Context(), git(t, dir, "rev-parse", "HEAD"))
+			commit, _ := g.Commit(t.Context(), fixture.Git(t, dir, "rev-parse", "HEAD"))
 			if sprung() {
 				t.Fatalf("it ran\n%s\n%s", changes, commit)
 			}
@@ -201,7 +189,7 @@ func TestNothingOfTheRepositoryRuns(t *testing.T) {
 				t.Errorf("nothing is shown\n%s\n%s", changes, commit)
 			}
 			if set.plain != nil {
-				git(t, dir, set.plain...)
+				fixture.Git(t, dir, set.plain...)
 				if !sprung() {
 					t.Error("the trap is none: plain git does not run it either")
 				}
@@ -213,8 +201,8 @@ func TestNothingOfTheRepositoryRuns(t *testing.T) {
 func TestTheWorkTreeMayNotBeElsewhere(t *testing.T) {
 	g, dir := repository(t, map[string]string{"a.txt": "one\n"})
 	other := t.TempDir()
-	put(t, filepath.Join(other, "a.txt"), "SECRET\n")
-	git(t, dir, "config", "core.worktree", other)
+	fixture.WriteFile(t, filepath.Join(other, "a.txt"), "SECRET\n")
+	fixture.Git(t, dir, "config", "core.worktree", other)
 	if text, ok := g.Changes(t.Context()); ok || strings.Contains(text, "SECRET") {
 		t.Errorf("%s", text)
 	}
@@ -224,8 +212,8 @@ func TestTheWorkTreeMayNotBeElsewhere(t *testing.T) {
 func TestABareRepositoryIsNotEntered(t *testing.T) {
 	program, sprung := trap(t)
 	g, dir := repository(t, map[string]string{"a.txt": "one\n"})
-	git(t, dir, "init", "-q", "--bare", "bare")
-	git(t, filepath.Join(dir, "bare"), "config", "core.fsmonitor", program)
+	fixture.Git(t, dir, "init", "-q", "--bare", "bare")
+	fixture.Git(t, filepath.Join(dir, "bare"), "config", "core.fsmonitor", program)
 	g.Workspace = open(t, filepath.Join(dir, "bare"))
 	text, _ := g.Changes(t.Context())
 	if sprung() {
@@ -235,7 +223,7 @@ func TestABareRepositoryIsNotEntered(t *testing.T) {
 
 func TestReadingWritesNothing(t *testing.T) {
 	g, dir := repository(t, map[string]string{"a.txt": "one\n"})
-	put(t, filepath.Join(dir, "a.txt"), "one\n") // the same bytes: git would note that in its index
+	fixture.WriteFile(t, filepath.Join(dir, "a.txt"), "one\n") // the same bytes: git would note that in its index
 	before, err := os.ReadFile(filepath.Join(dir, ".git", "index"))
 	if err != nil {
 		t.Fatal(err)

@@ -30,7 +30,7 @@ func (f fixed) Command(_ context.Context, name string) (slash.Command, bool, str
 	return slash.Command{Name: name, Content: c.Str("content"), Description: c.Str("description"), Mode: c.Str("mode")}, c != nil, ""
 }
 
-func fixture(t *testing.T, in conformance.Value) fixed {
+func vectorFixture(t *testing.T, in conformance.Value) fixed {
 	t.Helper()
 	dir := t.TempDir()
 	put := func(name, text string) {
@@ -62,7 +62,7 @@ func TestVectorsMentions(t *testing.T) {
 			checkScan(t, text, c.Want)
 			return false
 		}
-		w := fixture(t, c.Input)
+		w := vectorFixture(t, c.Input)
 		want := wanted{c.Want, c.Input}
 		got := Expand(t.Context(), text, w)
 		// Roo takes the blank before a command away, which joins the words around it.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
@@ -27,9 +28,9 @@ func TestAFamilyIsATaskAndItsSubtasks(t *testing.T) {
 	}
 	for id, want := range map[string]string{"top": "top(a(a1 a2) b)", "a": "a(a1 a2)", "a2": "a2", "alone": "alone"} {
 		ref, err := s.store.Find(t.Context(), id)
-		must(t, err)
+		fixture.NoError(t, err)
 		f, err := report.FamilyOf(t.Context(), s.store, ref)
-		must(t, err)
+		fixture.NoError(t, err)
 		if len(f.Depths) != len(f.Tasks) {
 			t.Fatalf("%s: %d depths of %d tasks", id, len(f.Depths), len(f.Tasks))
 		}
@@ -38,7 +39,7 @@ func TestAFamilyIsATaskAndItsSubtasks(t *testing.T) {
 		}
 	}
 	ref, err := s.store.Find(t.Context(), "a")
-	must(t, err)
+	fixture.NoError(t, err)
 	for name, gone := range map[string]store.Ref{"another folder": {ID: ref.ID, Source: ref.Source, Dir: ref.Dir + "x"}, "another id": {ID: "zz", Source: ref.Source, Dir: ref.Dir}} {
 		if f, err := report.FamilyOf(t.Context(), s.store, gone); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("%s: %v, %v", name, f, err)

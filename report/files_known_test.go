@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
@@ -30,18 +31,18 @@ func bench(t *testing.T, files map[string]string) *workspace.Workspace {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range files {
-		must(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700))
-		must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+		fixture.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700))
+		fixture.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	w, err := workspace.Open(dir)
-	must(t, err)
+	fixture.NoError(t, err)
 	return w
 }
 
 func known(t *testing.T, v *store.View, w *workspace.Workspace) map[string]api.KnownFile {
 	t.Helper()
 	list, err := report.Files(t.Context(), v, w, report.Records(v), false)
-	must(t, err)
+	fixture.NoError(t, err)
 	out := map[string]api.KnownFile{}
 	for i, f := range list {
 		if out[f.Path] = f; i > 0 && list[i-1].Path >= f.Path {
@@ -113,12 +114,12 @@ func TestFilesThatTheModelKnows(t *testing.T) {
 func TestFilesThatAnotherToolRecorded(t *testing.T) {
 	w := bench(t, map[string]string{"old.go": "old", "new.go": "new", "a name.go": "x", "dir/x": ""})
 	at := time.UnixMilli(1776200000000)
-	must(t, os.Chtimes(filepath.Join(w.Root(), "old.go"), at.Add(-time.Hour), at.Add(-time.Hour)))
-	must(t, os.Chtimes(filepath.Join(w.Root(), "a name.go"), at.Add(-time.Hour), at.Add(-time.Hour)))
-	must(t, os.Chtimes(filepath.Join(w.Root(), "new.go"), at.Add(time.Hour), at.Add(time.Hour)))
+	fixture.NoError(t, os.Chtimes(filepath.Join(w.Root(), "old.go"), at.Add(-time.Hour), at.Add(-time.Hour)))
+	fixture.NoError(t, os.Chtimes(filepath.Join(w.Root(), "a name.go"), at.Add(-time.Hour), at.Add(-time.Hour)))
+	fixture.NoError(t, os.Chtimes(filepath.Join(w.Root(), "new.go"), at.Add(time.Hour), at.Add(time.Hour)))
 	entry := func(path, source, date string) string {
 		raw, err := json.Marshal(map[string]any{"path": path, "record_state": "active", "record_source": source, date: at.UnixMilli()})
-		must(t, err)
+		fixture.NoError(t, err)
 		return string(raw)
 	}
 	all := files(`[{"ts":1,"type":"say","say":"text","text":"hi"}]`, `[]`)
@@ -163,14 +164,14 @@ func TestRecordsOfAnotherToolAreAPlainFile(t *testing.T) {
 	} {
 		s := newShelf(t, files(`[{"ts":1,"type":"say","say":"text","text":"hi"}]`, `[{"role":"user","content":"hi","ts":1}]`))
 		fork, finish, err := history.Fork(t.Context(), s.store, s.open("t1").Ref, history.ForkOptions{})
-		must(t, err)
-		must(t, finish(t.Context()))
+		fixture.NoError(t, err)
+		fixture.NoError(t, finish(t.Context()))
 		ref, err := s.store.Find(t.Context(), fork.ID)
-		must(t, err)
+		fixture.NoError(t, err)
 		for _, dir := range []string{s.foreign, ref.Dir} {
 			path := filepath.Join(dir, roofmt.MetadataName)
-			must(t, os.RemoveAll(path))
-			must(t, make(path))
+			fixture.NoError(t, os.RemoveAll(path))
+			fixture.NoError(t, make(path))
 		}
 		for _, id := range []string{"t1", fork.ID} {
 			v := s.open(id)
@@ -202,20 +203,20 @@ func TestTheHistoryOfAFile(t *testing.T) {
 		[]task.Event{row(2, "two"), task.FileChanged{Path: "a.go", Source: "roo_edited", Hash: sum("two"), Size: 3}},
 	)
 	ref, err := s.store.Find(t.Context(), "own")
-	must(t, err)
+	fixture.NoError(t, err)
 	_, finish, err := history.Rewind(t.Context(), s.store, ref, history.RewindOptions{To: "#2"})
-	must(t, err)
-	must(t, finish(t.Context()))
+	fixture.NoError(t, err)
+	fixture.NoError(t, finish(t.Context()))
 	owned, err := s.store.Own(t.Context(), ref)
-	must(t, err)
+	fixture.NoError(t, err)
 	k := owned.Task
-	must(t, k.Commit(t.Context(), task.FileChanged{Path: "a.go", Source: "user_edited", By: "other", Task: "t9", Hash: sum("three"), Size: 5}))
-	must(t, k.Commit(t.Context(), task.FileChanged{Path: "a.go", Source: "roo_edited"}))
-	must(t, k.Close(t.Context()))
+	fixture.NoError(t, k.Commit(t.Context(), task.FileChanged{Path: "a.go", Source: "user_edited", By: "other", Task: "t9", Hash: sum("three"), Size: 5}))
+	fixture.NoError(t, k.Commit(t.Context(), task.FileChanged{Path: "a.go", Source: "roo_edited"}))
+	fixture.NoError(t, k.Close(t.Context()))
 
 	v := s.open("own")
 	list, err := report.Files(t.Context(), v, w, report.Records(v), true)
-	must(t, err)
+	fixture.NoError(t, err)
 	var got []string
 	for _, f := range list {
 		for i, r := range f.History {
@@ -252,12 +253,12 @@ func TestFilesOfADamagedJournal(t *testing.T) {
 	log := s.open("own").Ref.Log
 	path := filepath.Join(log, "journal.jsonl")
 	data, err := os.ReadFile(path)
-	must(t, err)
-	must(t, os.WriteFile(path, []byte(strings.Replace(string(data), "lost.go", "tsol.go", 1)), 0o600))
-	must(t, os.RemoveAll(filepath.Join(log, "journal.idx")))
+	fixture.NoError(t, err)
+	fixture.NoError(t, os.WriteFile(path, []byte(strings.Replace(string(data), "lost.go", "tsol.go", 1)), 0o600))
+	fixture.NoError(t, os.RemoveAll(filepath.Join(log, "journal.idx")))
 	v := s.open("own")
 	list, err := report.Files(t.Context(), v, w, report.Records(v), true)
-	must(t, err)
+	fixture.NoError(t, err)
 	var got []string
 	for _, f := range list {
 		got = append(got, fmt.Sprint(f.Path, " ", f.State, " ", word(f.By), " ", len(f.History)))

@@ -8,17 +8,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
 )
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 // shelf is a store with another tool's storage beside its own root.
 type shelf struct {
@@ -33,16 +27,16 @@ func newShelf(t *testing.T, files map[string]string) *shelf {
 	t.Helper()
 	s := &shelf{t: t, dir: t.TempDir(), now: 1776200000000}
 	s.foreign = filepath.Join(s.dir, "other", "tasks", "t1")
-	must(t, os.MkdirAll(s.foreign, 0o700))
+	fixture.NoError(t, os.MkdirAll(s.foreign, 0o700))
 	for name, text := range files {
-		must(t, os.WriteFile(filepath.Join(s.foreign, name), []byte(text), 0o600))
+		fixture.NoError(t, os.WriteFile(filepath.Join(s.foreign, name), []byte(text), 0o600))
 	}
 	var err error
 	s.store, err = store.Open(store.Options{
 		Root: filepath.Join(s.dir, "root"), Cache: filepath.Join(s.dir, "cache"), Sources: []string{filepath.Join(s.dir, "other")}, Program: "test",
 		Now: func() int64 { return s.now },
 	})
-	must(t, err)
+	fixture.NoError(t, err)
 	return s
 }
 
@@ -50,21 +44,21 @@ func newShelf(t *testing.T, files map[string]string) *shelf {
 func (s *shelf) task(c task.Created, commits ...[]task.Event) {
 	s.t.Helper()
 	k, err := s.store.Create(s.t.Context(), c)
-	must(s.t, err)
+	fixture.NoError(s.t, err)
 	for _, events := range commits {
 		s.now += 1000
-		must(s.t, k.Commit(s.t.Context(), events...))
+		fixture.NoError(s.t, k.Commit(s.t.Context(), events...))
 	}
-	must(s.t, k.Close(s.t.Context()))
+	fixture.NoError(s.t, k.Close(s.t.Context()))
 }
 
 // open reads a task for the length of the test.
 func (s *shelf) open(id string) *store.View {
 	s.t.Helper()
 	ref, err := s.store.Find(s.t.Context(), id)
-	must(s.t, err)
+	fixture.NoError(s.t, err)
 	v, err := s.store.Read(s.t.Context(), ref)
-	must(s.t, err)
+	fixture.NoError(s.t, err)
 	s.t.Cleanup(func() { v.Close() })
 	return v
 }
@@ -88,7 +82,7 @@ func files(ui, api string) map[string]string {
 func same(t *testing.T, what string, doc any, want string) {
 	t.Helper()
 	got, err := json.Marshal(doc)
-	must(t, err)
+	fixture.NoError(t, err)
 	if d := cmp.Diff(want, string(got)); d != "" {
 		t.Errorf("%s: %s", what, d)
 	}

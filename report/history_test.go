@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/task"
 )
@@ -31,7 +32,7 @@ func TestWhatWouldBeSent(t *testing.T) {
 	} {
 		v := newShelf(t, files(`[{"ts":1,"type":"say","say":"text","text":"hi"}]`, c.api)).open("t1")
 		got, notes, err := report.Effective(v)
-		must(t, err)
+		fixture.NoError(t, err)
 		if len(got) != len(c.want) {
 			t.Errorf("%s: %d messages: %s", name, len(got), got)
 			continue
@@ -83,7 +84,7 @@ func TestWhatStandsInForAHistory(t *testing.T) {
 	} {
 		v := newShelf(t, files(c.ui, c.api)).open("t1")
 		made, why, err := report.StandIn(v, c.history)
-		must(t, err)
+		fixture.NoError(t, err)
 		if c.made < 0 && made != nil || c.made >= 0 && len(made) != c.made || why != c.why {
 			t.Errorf("%s: %d made, %q, want %d, %q: %s", name, len(made), why, c.made, c.why, texts(made))
 		}
@@ -94,10 +95,10 @@ func TestWhatStandsInForAHistory(t *testing.T) {
 func TestALostMessageStandsForNothing(t *testing.T) {
 	v := newShelf(t, files("-", `[{"role":"user","content":"do it","ts":1},{"role":"assistant","content":"done","ts":2}]`)).open("t1")
 	whole, _, err := report.StandIn(v, task.UI)
-	must(t, err)
+	fixture.NoError(t, err)
 	v.State.API()[0].Missing = true
 	made, why, err := report.StandIn(v, task.UI)
-	must(t, err)
+	fixture.NoError(t, err)
 	if len(made) == 0 || len(made) >= len(whole) || why == "" || strings.Contains(strings.Join(texts(made), ""), "do it") {
 		t.Errorf("%d of %d made, %q: %s", len(made), len(whole), why, texts(made))
 	}

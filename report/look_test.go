@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/store/actions"
 
 	"github.com/roost-dev/roost/agent"
@@ -29,7 +30,7 @@ func TestCommitsOfAJournal(t *testing.T) {
 		[]task.Event{added(task.UI, 1, `{"ts":1,"type":"say","say":"text","text":"one"}`)}, []task.Event{added(task.UI, 2, `{"ts":2,"type":"say","say":"text","text":"two"}`)},
 		[]task.Event{added(task.UI, 3, `{"ts":3,"type":"say","say":"text","text":"three"}`), added(task.UI, 4, `{"ts":4,"type":"say","say":"text","text":"four"}`)})
 	whole, err := report.CommitsOf(t.Context(), s.open("own"))
-	must(t, err)
+	fixture.NoError(t, err)
 	for i, c := range whole {
 		if c.Seq != uint64(i+1) || c.Epoch == 0 || c.At == "" || len(c.Events) == 0 || c.Damage != "" {
 			t.Errorf("commit %d: %+v", i+1, c)
@@ -41,15 +42,15 @@ func TestCommitsOfAJournal(t *testing.T) {
 
 	path := filepath.Join(s.open("own").Ref.Log, "journal.jsonl")
 	data, err := os.ReadFile(path)
-	must(t, err)
+	fixture.NoError(t, err)
 	hit := bytes.Replace(data, []byte(`"two"`), []byte(`"tow"`), 1)
 	if bytes.Equal(hit, data) {
 		hit = bytes.Replace(data, []byte(`two`), []byte(`tow`), 1)
 	}
-	must(t, os.WriteFile(path, hit, 0o600))
-	must(t, os.RemoveAll(filepath.Join(filepath.Dir(path), "journal.idx")))
+	fixture.NoError(t, os.WriteFile(path, hit, 0o600))
+	fixture.NoError(t, os.RemoveAll(filepath.Join(filepath.Dir(path), "journal.idx")))
 	hurt, err := report.CommitsOf(t.Context(), s.open("own"))
-	must(t, err)
+	fixture.NoError(t, err)
 	damaged := 0
 	for i, c := range hurt {
 		if c.Damage == "" {

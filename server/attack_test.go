@@ -18,17 +18,19 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/roost-dev/roost/internal/testing/fixture"
 )
 
 // served is a server with all its limits on a listener, as roost serve has it.
 func (g *ground) served(change func(*testOptions)) net.Addr {
 	g.Helper()
-	l := must[net.Listener](g)(net.Listen("tcp", "127.0.0.1:0"))
+	l := fixture.Must[net.Listener](g)(net.Listen("tcp", "127.0.0.1:0"))
 	o := testOptions{Options: Options{Token: g.token}, Store: g.store}
 	if change != nil {
 		change(&o)
 	}
-	srv := must[*Server](g)(o.serve())
+	srv := fixture.Must[*Server](g)(o.serve())
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(ctx, l) }()
@@ -44,7 +46,7 @@ func (g *ground) served(change func(*testOptions)) net.Addr {
 
 func dial(t testing.TB, addr net.Addr) net.Conn {
 	t.Helper()
-	conn := must[net.Conn](t)(net.Dial("tcp", addr.String()))
+	conn := fixture.Must[net.Conn](t)(net.Dial("tcp", addr.String()))
 	t.Cleanup(func() { conn.Close() })
 	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
 		t.Fatal(err)
@@ -121,7 +123,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 	ask := func(c net.Conn) { fmt.Fprintf(c, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n") }
 	for _, c := range []net.Conn{first, second} {
 		ask(c)
-		must[string](t)(bufio.NewReader(c).ReadString('\n'))
+		fixture.Must[string](t)(bufio.NewReader(c).ReadString('\n'))
 	}
 	ask(third)
 	if err := third.SetReadDeadline(time.Now().Add(100 * time.Millisecond)); err != nil {
@@ -134,7 +136,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 	if err := third.SetReadDeadline(time.Now().Add(patience)); err != nil {
 		t.Fatal(err)
 	}
-	must[string](t)(bufio.NewReader(third).ReadString('\n'))
+	fixture.Must[string](t)(bufio.NewReader(third).ReadString('\n'))
 }
 
 // Readings wait for each other; a client that gives up does not keep its place.
@@ -142,7 +144,7 @@ func TestReadingsAreBounded(t *testing.T) {
 	g := newGround(t, func(o *testOptions) { o.MaxReadings = 1 })
 	g.srv.readings <- struct{}{}
 	ctx, cancel := context.WithCancel(t.Context())
-	req := must[*http.Request](t)(http.NewRequestWithContext(ctx, "GET", g.url+g.path(""), nil))
+	req := fixture.Must[*http.Request](t)(http.NewRequestWithContext(ctx, "GET", g.url+g.path(""), nil))
 	req.Header.Set("Authorization", "Bearer "+g.token)
 	gone := make(chan error, 1)
 	go func() {
@@ -166,10 +168,10 @@ func TestReadingsAreBounded(t *testing.T) {
 
 // With TLS the names of the certificate are the server's, and no other.
 func TestNamesOfACertificate(t *testing.T) {
-	key := must[*ecdsa.PrivateKey](t)(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
+	key := fixture.Must[*ecdsa.PrivateKey](t)(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
 	plan := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "roost"}, DNSNames: []string{"tasks.example"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, NotAfter: time.Now().Add(time.Hour)}
-	der := must[[]byte](t)(x509.CreateCertificate(rand.Reader, plan, plan, &key.PublicKey, key))
-	leaf := must[*x509.Certificate](t)(x509.ParseCertificate(der))
+	der := fixture.Must[[]byte](t)(x509.CreateCertificate(rand.Reader, plan, plan, &key.PublicKey, key))
+	leaf := fixture.Must[*x509.Certificate](t)(x509.ParseCertificate(der))
 	g := newGround(t)
 	addr := g.served(func(o *testOptions) {
 		o.TLS, o.Cert = &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}}, MinVersion: tls.VersionTLS12}, leaf
@@ -179,7 +181,7 @@ func TestNamesOfACertificate(t *testing.T) {
 	client := &http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true, ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}}}
 	want := g.events()
 	for host, status := range map[string]int{"tasks.example": 200, "127.0.0.1": 200, "other.example": 403} {
-		req := must[*http.Request](t)(http.NewRequest("GET", "https://"+addr.String()+g.path("/events?after=0"), nil))
+		req := fixture.Must[*http.Request](t)(http.NewRequest("GET", "https://"+addr.String()+g.path("/events?after=0"), nil))
 		req.Host = host
 		req.Header.Set("Authorization", "Bearer "+g.token)
 		resp, err := client.Do(req)

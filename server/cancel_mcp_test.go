@@ -17,6 +17,7 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/internal/testing/mcptest"
 	"github.com/roost-dev/roost/mcp"
 	"github.com/roost-dev/roost/workspace/shell"
@@ -25,7 +26,7 @@ import (
 // 19.21.7: a run that waits for an MCP server is over within two seconds of its cancel,
 // whatever that server does, and nothing of the server is left.
 func TestCancellingACallOfAServerIsQuick(t *testing.T) {
-	exe := must[string](t)(os.Executable())
+	exe := fixture.Must[string](t)(os.Executable())
 	for name, c := range map[string]struct {
 		how   string // of the server; "" = as well as servers do
 		far   string // the server is over HTTP, of that kind
@@ -99,7 +100,7 @@ func deadEnd(t *testing.T, kind string) (url string, called func() bool) {
 func newWorkWith(t *testing.T, define map[string]any) *ground {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "mcp.json")
-	if err := os.WriteFile(file, must[[]byte](t)(json.Marshal(map[string]any{"mcpServers": map[string]any{"s": define}})), 0o600); err != nil {
+	if err := os.WriteFile(file, fixture.Must[[]byte](t)(json.Marshal(map[string]any{"mcpServers": map[string]any{"s": define}})), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	var e *engine.Engine

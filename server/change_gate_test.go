@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/roost-dev/roost/engine/setup"
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store/labels"
 	"github.com/roost-dev/roost/store/trash"
@@ -56,7 +57,7 @@ func TestChangesOfOneTaskWaitForEachOther(t *testing.T) {
 func TestEveryFailureHasItsCode(t *testing.T) {
 	g := newGround(t)
 	dir := filepath.Join(t.TempDir(), "log")
-	log := must[journal.Owner](t)(filelog.Own(t.Context(), dir, filelog.Options{}))
+	log := fixture.Must[journal.Owner](t)(filelog.Own(t.Context(), dir, filelog.Options{}))
 	here, held := filelog.Holder(dir)
 	if err := log.Close(); err != nil || !held {
 		t.Fatal(held, err)

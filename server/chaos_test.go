@@ -15,6 +15,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/service"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
@@ -125,7 +126,7 @@ func chaos(t *testing.T) (enough bool) {
 	}
 	c := gather(t, size.full(2600))
 	writer, out := c.writer()
-	id := strings.TrimSpace(must[string](t)(out.ReadString('\n')))
+	id := strings.TrimSpace(fixture.Must[string](t)(out.ReadString('\n')))
 	ctx, cancel := context.WithTimeout(t.Context(), c.patience(2))
 	defer cancel()
 	c.follow(ctx, "/v1/tasks/"+id+"/events")
@@ -161,9 +162,9 @@ func TestCutAtEveryByte(t *testing.T) {
 	resp := g.ask("GET", g.path("/events?after=0"))
 	var whole bytes.Buffer
 	for in := bufio.NewReader(resp.Body); ; {
-		line := must[string](t)(in.ReadString('\n'))
+		line := fixture.Must[string](t)(in.ReadString('\n'))
 		if whole.WriteString(line); strings.HasPrefix(line, "id: "+want[len(want)-1].ID) {
-			whole.WriteString(must[string](t)(in.ReadString('\n')) + must[string](t)(in.ReadString('\n')) + "\n")
+			whole.WriteString(fixture.Must[string](t)(in.ReadString('\n')) + fixture.Must[string](t)(in.ReadString('\n')) + "\n")
 			break
 		}
 	}

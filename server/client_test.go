@@ -18,6 +18,7 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/client"
+	"github.com/roost-dev/roost/internal/testing/fixture"
 )
 
 // Our own client gets every event of a real server once, through a network that cuts
@@ -25,13 +26,13 @@ import (
 func TestClientFollows(t *testing.T) {
 	g := newGround(t)
 	want := g.events()
-	p := &proxy{Listener: must[net.Listener](t)(net.Listen("tcp", "127.0.0.1:0")), to: strings.TrimPrefix(g.url, "http://"), rand: rand.New(rand.NewPCG(3, 1))}
+	p := &proxy{Listener: fixture.Must[net.Listener](t)(net.Listen("tcp", "127.0.0.1:0")), to: strings.TrimPrefix(g.url, "http://"), rand: rand.New(rand.NewPCG(3, 1))}
 	var proxied sync.WaitGroup
 	proxied.Go(p.run)
 	defer proxied.Wait()
 	defer p.wait.Wait()
 	defer p.Close()
-	far := must[*client.Client](t)(client.New("http://"+p.Addr().String(), client.Options{Token: g.token}))
+	far := fixture.Must[*client.Client](t)(client.New("http://"+p.Addr().String(), client.Options{Token: g.token}))
 	defer far.Close()
 	for name, c := range map[string]*client.Client{"far": far, "here": client.Local(g.srv.Handler(), g.token)} {
 		ctx, cancel := context.WithTimeout(t.Context(), 2*patience)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/internal/testing/fixture"
 )
 
 func textLog(w io.Writer) *slog.Logger { return slog.New(slog.NewTextHandler(w, nil)) }
@@ -43,7 +44,7 @@ func TestRuleB14Drain(t *testing.T) {
 func (g *ground) refusedSend(status int, code, method, path, body string) {
 	g.Helper()
 	resp := g.send(method, path, body)
-	text := must[[]byte](g)(io.ReadAll(resp.Body))
+	text := fixture.Must[[]byte](g)(io.ReadAll(resp.Body))
 	var p api.Problem
 	if err := json.Unmarshal(text, &p); err != nil || resp.StatusCode != status || p.Code != code {
 		g.Errorf("%s %s: %s, want %d %s\n%s", method, path, resp.Status, status, code, text)

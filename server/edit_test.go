@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/internal/testing/fixture"
 
 	"github.com/roost-dev/roost/engine/setup"
 
@@ -72,7 +73,7 @@ func (w *workshop) wall() string {
 // send sends a body and gives the answer whole.
 func (w *workshop) send(method, path, body string, headers ...string) (*http.Response, []byte) {
 	w.Helper()
-	req := must[*http.Request](w)(http.NewRequest(method, w.url+path, strings.NewReader(body)))
+	req := fixture.Must[*http.Request](w)(http.NewRequest(method, w.url+path, strings.NewReader(body)))
 	req.Header.Set("Authorization", "Bearer "+w.token)
 	req.Header.Set("Content-Type", "application/json")
 	for _, h := range headers {
@@ -80,9 +81,9 @@ func (w *workshop) send(method, path, body string, headers ...string) (*http.Res
 		req.Header.Set(name, value)
 	}
 	client := &http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true}}
-	resp := must[*http.Response](w)(client.Do(req))
+	resp := fixture.Must[*http.Response](w)(client.Do(req))
 	defer resp.Body.Close()
-	return resp, must[[]byte](w)(io.ReadAll(resp.Body))
+	return resp, fixture.Must[[]byte](w)(io.ReadAll(resp.Body))
 }
 
 // did sends what must be done, and reads the document.
@@ -134,7 +135,7 @@ func TestRewindUndoAndRedoOverHTTP(t *testing.T) {
 	if back == whole {
 		t.Fatal("the rewind changed nothing")
 	}
-	list := must[api.TaskActions](t)(decodeAs[api.TaskActions](w.get(w.path("/undo"))))
+	list := fixture.Must[api.TaskActions](t)(decodeAs[api.TaskActions](w.get(w.path("/undo"))))
 	if len(list.Undo) != 1 || list.Undo[0].Kind != "rewind" || len(list.Redo) != 0 {
 		t.Fatalf("what can be taken back: %+v", list)
 	}
@@ -155,7 +156,7 @@ func TestRewindUndoAndRedoOverHTTP(t *testing.T) {
 		t.Errorf("the redo: %+v", redone)
 	}
 	w.refuses(404, "nothing_to_redo", w.path("/redo"), `{}`)
-	branches := must[api.BranchTree](t)(decodeAs[api.BranchTree](w.get(w.path("/branches"))))
+	branches := fixture.Must[api.BranchTree](t)(decodeAs[api.BranchTree](w.get(w.path("/branches"))))
 	if len(branches.Items) != 2 {
 		t.Errorf("branches: %+v", branches)
 	}
@@ -226,11 +227,11 @@ func TestRewindsThatCannotBe(t *testing.T) {
 
 func TestCheckpointsOverHTTP(t *testing.T) {
 	w := newWorkshop(t)
-	list := must[api.Checkpoints](t)(decodeAs[api.Checkpoints](w.get(w.path("/checkpoints"))))
+	list := fixture.Must[api.Checkpoints](t)(decodeAs[api.Checkpoints](w.get(w.path("/checkpoints"))))
 	if list.ID != w.id || len(list.Checkpoints) < 2 {
 		t.Fatalf("the checkpoints: %+v", list)
 	}
-	diff := must[api.Diff](t)(decodeAs[api.Diff](w.get(w.path("/checkpoints/0/diff"))))
+	diff := fixture.Must[api.Diff](t)(decodeAs[api.Diff](w.get(w.path("/checkpoints/0/diff"))))
 	if len(diff.Files) != 1 || diff.Files[0].Path != "wall.txt" || diff.Files[0].Patch == "" {
 		t.Errorf("from before everything to now: %+v", diff)
 	}
@@ -314,11 +315,11 @@ func TestForksOverHTTP(t *testing.T) {
 		t.Errorf("the dry run: %+v", dry)
 	}
 	resp, data := w.send("POST", w.path("/forks"), `{"at":"#3","title":"another way","mode":"ask"}`)
-	made := must[api.ForkResult](t)(decodeAs[api.ForkResult](data))
+	made := fixture.Must[api.ForkResult](t)(decodeAs[api.ForkResult](data))
 	if resp.StatusCode != 201 || resp.Header.Get("Location") != "/v1/tasks/"+made.ID || resp.Header.Get("Roost-Task-Id") != made.ID || made.From.ID != w.id {
 		t.Fatalf("%s %v\n%s", resp.Status, resp.Header, data)
 	}
-	sum := must[api.Summary](t)(decodeAs[api.Summary](w.get("/v1/tasks/" + made.ID)))
+	sum := fixture.Must[api.Summary](t)(decodeAs[api.Summary](w.get("/v1/tasks/" + made.ID)))
 	if sum.Title != "another way" || sum.Origin != "api" || sum.Mode != "ask" || sum.Messages.UI != 3 {
 		t.Errorf("the fork: %+v", sum)
 	}
@@ -389,9 +390,9 @@ func simplified(doc []byte) map[string]any {
 // forgetOutcomes takes the second line of each keyed request away.
 func (w *workshop) forgetOutcomes() {
 	w.Helper()
-	names := must[[]string](w)(filepath.Glob(filepath.Join(w.store.Root(), "server", "idempotency", "*.jsonl")))
+	names := fixture.Must[[]string](w)(filepath.Glob(filepath.Join(w.store.Root(), "server", "idempotency", "*.jsonl")))
 	for _, name := range names {
-		data := must[[]byte](w)(os.ReadFile(name))
+		data := fixture.Must[[]byte](w)(os.ReadFile(name))
 		if line, _, ok := bytes.Cut(data, []byte("\n")); ok {
 			if err := os.WriteFile(name, append(line, '\n'), 0o600); err != nil {
 				w.Fatal(err)
@@ -404,7 +405,7 @@ func (w *workshop) forgetOutcomes() {
 func TestARunningTaskIsNotMoved(t *testing.T) {
 	w := newWorkshop(t)
 	w.file("slow.yaml", strings.Repeat("- {text: slow, delay: 1h}\n", 50)) // past its last turn a script completes the task
-	run := must[engine.Ticket](t)(w.engine.Submit(context.Background(), engine.Request{Task: w.id, Text: "more", Choice: setup.Choice{Provider: "script", Model: w.path2("slow.yaml")}, Interactive: true}))
+	run := fixture.Must[engine.Ticket](t)(w.engine.Submit(context.Background(), engine.Request{Task: w.id, Text: "more", Choice: setup.Choice{Provider: "script", Model: w.path2("slow.yaml")}, Interactive: true}))
 	for _, path := range []string{"/rewinds", "/undo", "/redo", "/condense", "/checkpoints", "/checkpoints/0/restore"} {
 		p := w.refuses(409, "task_busy", w.path("%s", path), `{}`)
 		if !p.Retryable || len(p.Suggestions) == 0 {
@@ -414,7 +415,7 @@ func TestARunningTaskIsNotMoved(t *testing.T) {
 	if f := did[api.ForkResult](w, 201, w.path("/forks"), `{}`); f.ID == "" {
 		t.Error("a running task has no fork")
 	}
-	if got := must[engine.RunInfo](t)(w.engine.CancelTask(context.Background(), w.id)); got.ID != run.ID {
+	if got := fixture.Must[engine.RunInfo](t)(w.engine.CancelTask(context.Background(), w.id)); got.ID != run.ID {
 		t.Errorf("cancelled %+v", got)
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/server/peer"
 	"github.com/roost-dev/roost/service"
 	"github.com/roost-dev/roost/store"
@@ -36,10 +37,10 @@ type terminal struct {
 
 func (g *ground) terminal() *terminal {
 	g.Helper()
-	s := must[*store.Store](g)(store.Open(store.Options{Root: g.store.Root(), State: g.store.Root() + ".state", Cache: filepath.Join(g.dir, "cache")}))
+	s := fixture.Must[*store.Store](g)(store.Open(store.Options{Root: g.store.Root(), State: g.store.Root() + ".state", Cache: filepath.Join(g.dir, "cache")}))
 	e := engine.New(s, engine.Options{Config: setup.Config{Keys: map[string]string{}}})
 	x := &terminal{g: g, store: s, engine: e}
-	x.socket = NewSocket(runtimeDir(shortDir(g)), func() (*Server, error) {
+	x.socket = NewSocket(runtimeDir(fixture.ShortDir(g)), func() (*Server, error) {
 		token, err := SocketToken()
 		if err != nil {
 			return nil, err
@@ -63,7 +64,7 @@ func (g *ground) terminal() *terminal {
 // runs starts a task there.
 func (x *terminal) runs(script string) *engine.Run {
 	x.g.Helper()
-	return must[*engine.Run](x.g)(x.engine.Start(context.Background(), engine.Request{
+	return fixture.Must[*engine.Run](x.g)(x.engine.Start(context.Background(), engine.Request{
 		Text:        "go",
 		Choice:      setup.Choice{Workspace: filepath.Join(x.g.dir, "ws"), Provider: "script", Model: x.g.model(script), Approve: "all"},
 		Interactive: true,
@@ -251,9 +252,9 @@ func TestAGuestChangesOnlyWhatItsProcessWorksOn(t *testing.T) {
 // held takes a task with an address in its lock, and hangs on to it.
 func (g *ground) held(address string) string {
 	g.Helper()
-	s := must[*store.Store](g)(store.Open(store.Options{Root: g.store.Root(), State: g.store.Root() + ".state"}))
+	s := fixture.Must[*store.Store](g)(store.Open(store.Options{Root: g.store.Root(), State: g.store.Root() + ".state"}))
 	s.ReachedAt(func() string { return address })
-	owned := must[*store.Task](g)(s.Create(context.Background(), task.Created{
+	owned := fixture.Must[*store.Task](g)(s.Create(context.Background(), task.Created{
 		Origin: "cli", Number: 1, CreatedAt: 1, Settings: task.Settings{Workspace: filepath.Join(g.dir, "ws"), Mode: "code", Provider: "script", Model: g.model(sayDone)},
 	}))
 	g.Cleanup(func() {
@@ -267,7 +268,7 @@ func (g *ground) held(address string) string {
 // pretender is something that listens where a process should.
 func (g *ground) pretender(h http.HandlerFunc) (address string) {
 	g.Helper()
-	l := peer.Listen(runtimeDir(shortDir(g)))
+	l := peer.Listen(runtimeDir(fixture.ShortDir(g)))
 	if l == nil {
 		g.Fatal("nothing can listen")
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/store/labels"
 
 	"github.com/roost-dev/roost/store"
@@ -34,18 +35,18 @@ func (g *ground) between(change func()) {
 // over: another process that comes in between is seen, and nothing is done.
 func TestIfMatchIsComparedWithTheLockHeld(t *testing.T) {
 	g := newWork(t)
-	other := must[*store.Store](t)(store.Open(store.Options{Root: g.store.Root(), State: g.store.Root() + ".state", Cache: filepath.Join(g.dir, "cache-other"), Program: "other"}))
-	ref := must[store.Ref](t)(other.Find(t.Context(), g.id))
+	other := fixture.Must[*store.Store](t)(store.Open(store.Options{Root: g.store.Root(), State: g.store.Root() + ".state", Cache: filepath.Join(g.dir, "cache-other"), Program: "other"}))
+	ref := fixture.Must[store.Ref](t)(other.Find(t.Context(), g.id))
 	log := filepath.Join(ref.Log, "journal.jsonl")
 	var theirs []byte
 	on := false
 	g.between(func() {
 		if on {
-			pinned := !must[api.Summary](t)(rowOfTask(other, ref)).Pinned
+			pinned := !fixture.Must[api.Summary](t)(rowOfTask(other, ref)).Pinned
 			if _, err := labels.Set(t.Context(), other, ref, labels.Change{Pinned: &pinned}); err != nil {
 				t.Error(err)
 			}
-			theirs = must[[]byte](t)(os.ReadFile(log))
+			theirs = fixture.Must[[]byte](t)(os.ReadFile(log))
 		}
 	})
 	start := `{"message":{"text":"go"},"provider":"script","model":"` + g.model(sayDone) + `","approve":"all"}`
@@ -65,7 +66,7 @@ func TestIfMatchIsComparedWithTheLockHeld(t *testing.T) {
 		on = true
 		g.denied(412, "etag_mismatch", c.method, g.path("%s", c.path), c.body, "If-Match: "+tag)
 		on = false
-		if now := must[[]byte](t)(os.ReadFile(log)); !bytes.Equal(now, theirs) {
+		if now := fixture.Must[[]byte](t)(os.ReadFile(log)); !bytes.Equal(now, theirs) {
 			t.Errorf("%s %s was refused and wrote %s", c.method, c.path, now[len(theirs):])
 		}
 	}
@@ -75,7 +76,7 @@ func TestIfMatchIsComparedWithTheLockHeld(t *testing.T) {
 			t.Errorf("%s %s", f.Type, f.Data)
 		}
 	}
-	if sum := must[api.Summary](t)(rowOfTask(g.store, ref)); sum.Title == "never" || sum.Mode == "ask" {
+	if sum := fixture.Must[api.Summary](t)(rowOfTask(g.store, ref)); sum.Title == "never" || sum.Mode == "ask" {
 		t.Errorf("%+v", sum)
 	}
 	// As it was seen each of them is done, also one that takes the task over more than once.
@@ -100,7 +101,7 @@ func TestATagHoldsWhileFilesAreWritten(t *testing.T) {
 		path := "/v1/tasks/" + id
 		tag := g.did(200, nil, "GET", path, "").Get("ETag")
 		name := filepath.Join(g.store.Root(), "tasks", id, "history_item.json")
-		if err := os.WriteFile(name, append(must[[]byte](t)(os.ReadFile(name)), "  \n"...), 0o600); err != nil {
+		if err := os.WriteFile(name, append(fixture.Must[[]byte](t)(os.ReadFile(name)), "  \n"...), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		larger := g.did(200, nil, "GET", path, "", "If-None-Match: "+tag).Get("ETag")
@@ -124,7 +125,7 @@ func TestATaskNamesItsCopies(t *testing.T) {
 	if err := os.CopyFS(other, os.DirFS(filepath.Join(g.store.Root(), "tasks", g.id))); err != nil {
 		t.Fatal(err)
 	}
-	s := must[*store.Store](t)(store.Open(store.Options{Root: g.store.Root(), State: g.store.Root() + ".state", Cache: filepath.Join(g.dir, "cache2"), Program: "test", Sources: []string{storage}}))
+	s := fixture.Must[*store.Store](t)(store.Open(store.Options{Root: g.store.Root(), State: g.store.Root() + ".state", Cache: filepath.Join(g.dir, "cache2"), Program: "test", Sources: []string{storage}}))
 	w := newWorkOn(t, s, g)
 	var list api.Page[api.Summary]
 	w.did(200, &list, "GET", "/v1/tasks?query="+g.id, "")

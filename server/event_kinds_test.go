@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/internal/testing/fixture"
 )
 
 // kinds are the events of a kind on a task's stream, which has the same of them as the
@@ -73,11 +74,11 @@ func TestAForeignChangeIsAnEvent(t *testing.T) {
 		t.Fatal(free, err)
 	}
 	var rows []json.RawMessage
-	if err := json.Unmarshal(must[[]byte](t)(os.ReadFile(file)), &rows); err != nil {
+	if err := json.Unmarshal(fixture.Must[[]byte](t)(os.ReadFile(file)), &rows); err != nil {
 		t.Fatal(err)
 	}
 	rows = append(rows, json.RawMessage(`{"ts":1900000000000,"type":"say","say":"text","text":"from an editor"}`))
-	if err := os.WriteFile(file, must[[]byte](t)(json.Marshal(rows)), 0o600); err != nil {
+	if err := os.WriteFile(file, fixture.Must[[]byte](t)(json.Marshal(rows)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	old := time.Now().Add(-time.Hour)

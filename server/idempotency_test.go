@@ -14,13 +14,14 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/journal"
 )
 
 // records are the files of keys.
 func (g *ground) records() []string {
 	g.Helper()
-	return must[[]string](g)(filepath.Glob(filepath.Join(g.store.Root(), "server", "idempotency", "*")))
+	return fixture.Must[[]string](g)(filepath.Glob(filepath.Join(g.store.Root(), "server", "idempotency", "*")))
 }
 
 // 19.21.10: the same key fifty times at once is one effect, and one answer.
@@ -170,7 +171,7 @@ func TestWhatAKeysFileHolds(t *testing.T) {
 	if err := one.finish(want); err != nil {
 		t.Fatal(err)
 	}
-	whole := must[[]byte](t)(os.ReadFile(file))
+	whole := fixture.Must[[]byte](t)(os.ReadFile(file))
 	intentEnd := strings.IndexByte(string(whole), '\n') + 1
 	for cut := range len(whole) + 1 {
 		if err := os.WriteFile(file, whole[:cut], 0o600); err != nil {
@@ -181,7 +182,7 @@ func TestWhatAKeysFileHolds(t *testing.T) {
 		case err != nil:
 			t.Fatalf("cut at %d: %v", cut, err)
 		case cut == len(whole):
-			if got := must[[]byte](t)(json.Marshal(done)); string(got) != string(must[[]byte](t)(json.Marshal(want))) {
+			if got := fixture.Must[[]byte](t)(json.Marshal(done)); string(got) != string(fixture.Must[[]byte](t)(json.Marshal(want))) {
 				t.Fatalf("%s", got)
 			}
 		case done != nil || one.again != (cut >= intentEnd):

@@ -23,6 +23,7 @@ import (
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/events"
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/internal/testing/mcptest"
 	"github.com/roost-dev/roost/service"
 	"github.com/roost-dev/roost/store"
@@ -36,17 +37,6 @@ func TestMain(m *testing.M) {
 		os.Exit(play(role))
 	}
 	goleak.VerifyTestMain(m)
-}
-
-func must[T any](t testing.TB) func(T, error) T {
-	t.Helper()
-	return func(v T, err error) T {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
-	}
 }
 
 // script is a model that calls a command, reads a file and ends.
@@ -115,15 +105,15 @@ func newGround(t testing.TB, change ...func(*testOptions)) *ground {
 			t.Fatal(err)
 		}
 	}
-	g.store = must[*store.Store](t)(store.Open(store.Options{Root: filepath.Join(dir, "root"), State: filepath.Join(dir, "root.state"), Cache: filepath.Join(dir, "cache"), Program: "test"}))
+	g.store = fixture.Must[*store.Store](t)(store.Open(store.Options{Root: filepath.Join(dir, "root"), State: filepath.Join(dir, "root.state"), Cache: filepath.Join(dir, "cache"), Program: "test"}))
 	g.id = g.run(engine.Request{Text: "paint the fence", Choice: setup.Choice{Workspace: filepath.Join(dir, "ws"), Provider: "script", Model: filepath.Join(dir, "model.yaml"), Approve: "all"}})
-	g.token = must[string](t)(Token(g.store.Root(), false))
+	g.token = fixture.Must[string](t)(Token(g.store.Root(), false))
 	o := testOptions{Store: g.store}
 	o.Options = Options{Token: g.token, Log: slog.New(slog.NewTextHandler(g.log, &slog.HandlerOptions{Level: slog.LevelDebug})), Version: api.VersionOf("test")}
 	for _, f := range change {
 		f(&o)
 	}
-	g.srv = must[*Server](t)(o.serve())
+	g.srv = fixture.Must[*Server](t)(o.serve())
 	g.opt = o
 	g.web = httptest.NewServer(g.srv.Handler())
 	g.url = g.web.URL
@@ -185,7 +175,7 @@ func (g *ground) ask(method, path string, headers ...string) *http.Response {
 func (g *ground) get(path string, headers ...string) []byte {
 	g.Helper()
 	resp := g.ask("GET", path, headers...)
-	body := must[[]byte](g)(io.ReadAll(resp.Body))
+	body := fixture.Must[[]byte](g)(io.ReadAll(resp.Body))
 	if resp.StatusCode != http.StatusOK {
 		g.Fatalf("GET %s: %s\n%s", path, resp.Status, body)
 	}
@@ -196,7 +186,7 @@ func (g *ground) get(path string, headers ...string) []byte {
 func (g *ground) refused(status int, code, method, path string, headers ...string) api.Problem {
 	g.Helper()
 	resp := g.ask(method, path, headers...)
-	body := must[[]byte](g)(io.ReadAll(resp.Body))
+	body := fixture.Must[[]byte](g)(io.ReadAll(resp.Body))
 	var p api.Problem
 	err := json.Unmarshal(body, &p)
 	if resp.StatusCode != status || err != nil || p.Code != code || p.Status != status || resp.Header.Get("Content-Type") != "application/problem+json" {
@@ -273,7 +263,7 @@ func (s *stream) take(n int) (out []frame) {
 // journalOf is what streams must give of a task: read off its log, in one go.
 func journalOf(t testing.TB, s *store.Store, id string) (out []frame) {
 	t.Helper()
-	ref := must[store.Ref](t)(s.Find(context.Background(), id))
+	ref := fixture.Must[store.Ref](t)(s.Find(context.Background(), id))
 	err := events.ReadJournal(context.Background(), s, ref, events.Cursor{}, func(e events.Item) error {
 		out = append(out, frame{e.ID, e.Type, string(e.Data)})
 		return nil

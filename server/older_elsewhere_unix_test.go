@@ -9,13 +9,14 @@ import (
 	"testing"
 
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/service"
 )
 
 // restart asks the older call to go on with a task.
 func (g *ground) restart(task, words string, headers ...string) *stream {
 	g.Helper()
-	body := string(must[[]byte](g)(json.Marshal(api.OlderRun{Text: words, Task: task, Restart: true})))
+	body := string(fixture.Must[[]byte](g)(json.Marshal(api.OlderRun{Text: words, Task: task, Restart: true})))
 	resp := g.send("POST", "/chat/stream", body, headers...)
 	if resp.StatusCode != 200 || resp.Header.Get("Content-Type") != streamMedia {
 		g.Fatal(resp.Status, problemIn(g, resp))

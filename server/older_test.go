@@ -20,6 +20,7 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/store"
 )
 
@@ -52,14 +53,14 @@ type olderCall struct {
 // call makes the older call, which must be answered with a stream.
 func (w *workshop) call(ctx context.Context, body string, headers ...string) *olderCall {
 	w.Helper()
-	req := must[*http.Request](w)(http.NewRequestWithContext(ctx, "POST", w.url+"/chat/stream", strings.NewReader(body)))
+	req := fixture.Must[*http.Request](w)(http.NewRequestWithContext(ctx, "POST", w.url+"/chat/stream", strings.NewReader(body)))
 	req.Header.Set("Authorization", "Bearer "+w.token)
 	req.Header.Set("Content-Type", "application/json")
 	for _, h := range headers {
 		name, value, _ := strings.Cut(h, ": ")
 		req.Header.Set(name, value)
 	}
-	resp := must[*http.Response](w)((&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req))
+	resp := fixture.Must[*http.Response](w)((&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req))
 	w.Cleanup(func() { resp.Body.Close() })
 	if resp.StatusCode != 200 || resp.Header.Get("Content-Type") != streamMedia {
 		w.Fatalf("%s: %s %v", body, resp.Status, resp.Header)
@@ -130,12 +131,12 @@ func TestOlderCallAsksAndCompletes(t *testing.T) {
 		t.Fatalf("the question: %+v", ask)
 	}
 	for _, path := range []string{"/api/questions?jobId=" + start.Job, "/api/questions/" + start.Job, "/api/questions?state=pending&jobId=" + start.Job} {
-		list := must[api.OlderQuestions](t)(decodeAs[api.OlderQuestions](w.get(path)))
+		list := fixture.Must[api.OlderQuestions](t)(decodeAs[api.OlderQuestions](w.get(path)))
 		if list.Total != 1 || len(list.Questions) != 1 || list.Questions[0].ID != ask.Question || list.Questions[0].Question != "Which colour?" || list.Questions[0].Job != start.Job || list.Questions[0].State != "pending" {
 			t.Errorf("%s: %+v", path, list)
 		}
 	}
-	one := must[api.OlderQuestion](t)(decodeAs[api.OlderQuestion](w.get("/api/questions/" + ask.Question)))
+	one := fixture.Must[api.OlderQuestion](t)(decodeAs[api.OlderQuestion](w.get("/api/questions/" + ask.Question)))
 	if one.ID != ask.Question || one.Job != start.Job || len(one.Suggestions) != 2 {
 		t.Errorf("the question by its id: %+v", one)
 	}
@@ -178,7 +179,7 @@ func TestOlderCallAsksAndCompletes(t *testing.T) {
 	if messages := string(w.get("/v1/tasks/" + start.Task + "/messages")); !strings.Contains(messages, "blue") {
 		t.Errorf("number 2 did not select blue: %s", messages)
 	}
-	sum := must[api.Summary](t)(decodeAs[api.Summary](w.get("/v1/tasks/" + start.Task)))
+	sum := fixture.Must[api.Summary](t)(decodeAs[api.Summary](w.get("/v1/tasks/" + start.Task)))
 	if sum.Status != "completed" || sum.Origin != "api" {
 		t.Errorf("the task: %s %s", sum.Status, sum.Origin)
 	}
@@ -325,10 +326,10 @@ func TestOlderCallRefusesDamageAndNoAccess(t *testing.T) {
 			}
 		}
 	}
-	s := must[*store.Store](t)(store.Open(store.Options{Root: w.store.Root(), State: w.store.Root() + ".state", Cache: w.path2("cache"), Program: "test", Sources: []string{storage}}))
+	s := fixture.Must[*store.Store](t)(store.Open(store.Options{Root: w.store.Root(), State: w.store.Root() + ".state", Cache: w.path2("cache"), Program: "test", Sources: []string{storage}}))
 	o := w.opt
 	o.Store, o.Engine = s, engine.New(s, engine.Options{Config: setup.Config{Keys: map[string]string{}}})
-	srv := must[*Server](t)(o.serve())
+	srv := fixture.Must[*Server](t)(o.serve())
 	web := httptest.NewServer(srv.Handler())
 	defer func() { web.Close(); srv.End() }()
 	other := *w.ground
@@ -405,7 +406,7 @@ func TestOlderCallsSlidingTimeout(t *testing.T) {
 			continue
 		}
 		time.Sleep(time.Duration(idle) * 3 / 2 * time.Millisecond) // it must not count
-		job := must[api.Run](t)(decodeAs[api.Run](w.get("/v1/runs/" + ask.Job)))
+		job := fixture.Must[api.Run](t)(decodeAs[api.Run](w.get("/v1/runs/" + ask.Job)))
 		if job.State != "waiting" && idle < 20_000 {
 			continue // the time ran out before it was asked, though nobody saw it
 		}
@@ -449,7 +450,7 @@ func TestOlderCallTellsWhatSubtasksAsk(t *testing.T) {
 	if ask.Message != "Which one?" || ask.Suggestions == nil || len(*ask.Suggestions) != 0 {
 		t.Fatalf("the subtask asks %+v", ask)
 	}
-	list := must[api.OlderQuestions](t)(decodeAs[api.OlderQuestions](w.get("/api/questions?jobId=" + begun[0].Job)))
+	list := fixture.Must[api.OlderQuestions](t)(decodeAs[api.OlderQuestions](w.get("/api/questions?jobId=" + begun[0].Job)))
 	if len(list.Questions) != 1 || list.Questions[0].ID != ask.Question || list.Questions[0].Task == begun[0].Task {
 		t.Errorf("the job's questions: %+v", list)
 	}
@@ -470,7 +471,7 @@ func TestOlderStreamSaysThatTheServerStops(t *testing.T) {
 	if e := end[len(end)-1]; !strings.HasSuffix(e.Restart, "--task "+id) {
 		t.Errorf("the end: %+v", e)
 	}
-	list := must[[]engine.Asked](t)(w.engine.Questions(context.Background(), id))
+	list := fixture.Must[[]engine.Asked](t)(w.engine.Questions(context.Background(), id))
 	if len(list) != 1 || !list[0].Here {
 		t.Errorf("the question: %+v", list)
 	}

@@ -11,12 +11,13 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/internal/testing/fixture"
 )
 
 // lastRun is the newest run of the ground's task.
 func (g *ground) lastRun() string {
 	g.Helper()
-	runs := must[[]engine.RunInfo](g)(g.opt.Engine.RunsOf(g.Context(), g.id))
+	runs := fixture.Must[[]engine.RunInfo](g)(g.opt.Engine.RunsOf(g.Context(), g.id))
 	if len(runs) == 0 {
 		g.Fatal("the task has no run")
 	}
@@ -74,7 +75,7 @@ func TestBodiesAreThoseThatAreDescribed(t *testing.T) {
 			t.Errorf("%s: the body is not described", name)
 			continue
 		}
-		text := must[[]byte](t)(json.Marshal(full(reflect.TypeOf(rt.body)).Interface()))
+		text := fixture.Must[[]byte](t)(json.Marshal(full(reflect.TypeOf(rt.body)).Interface()))
 		for _, why := range d.check(schema, decoded(t, string(text)), name) {
 			t.Errorf("%s\n%s", why, text)
 		}
@@ -108,7 +109,7 @@ func TestChangesAnswerAsDescribed(t *testing.T) {
 	see := func(status int, method, path, body string, pattern string) []byte {
 		t.Helper()
 		resp := g.send(method, path, body)
-		data := must[[]byte](t)(io.ReadAll(resp.Body))
+		data := fixture.Must[[]byte](t)(io.ReadAll(resp.Body))
 		if resp.StatusCode != status {
 			t.Fatalf("%s %s: %s\n%s", method, path, resp.Status, data)
 		}

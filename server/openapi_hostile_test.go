@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/internal/testing/fixture"
 )
 
 // hostile asks without a network, and gives the answer, which must be a problem.
@@ -26,7 +27,7 @@ func (g *ground) hostile(method, path, media, body string) (status int, p api.Pr
 	w := httptest.NewRecorder()
 	g.srv.Handler().ServeHTTP(w, r)
 	resp := w.Result()
-	text := must[[]byte](g)(io.ReadAll(resp.Body))
+	text := fixture.Must[[]byte](g)(io.ReadAll(resp.Body))
 	if resp.StatusCode < 400 || resp.StatusCode >= 500 {
 		g.Errorf("%s %s %.80s: %s\n%.300s", method, path, body, resp.Status, text)
 		return resp.StatusCode, p

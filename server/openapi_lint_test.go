@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/roost-dev/roost/internal/testing/fixture"
 )
 
 // The document keeps the rules that linters of OpenAPI check, so that generators and catalogues
@@ -137,7 +139,7 @@ func TestMetricsForAnyScraper(t *testing.T) {
 	g := newGround(t)
 	for _, accept := range []string{"application/openmetrics-text", "application/openmetrics-text; version=1.0.0; charset=utf-8", "text/plain", "*/*"} {
 		resp := g.ask("GET", "/metrics", "Accept: "+accept)
-		body := string(must[[]byte](t)(io.ReadAll(resp.Body)))
+		body := string(fixture.Must[[]byte](t)(io.ReadAll(resp.Body)))
 		if resp.StatusCode != http.StatusOK || !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/plain") || !strings.Contains(body, "# TYPE ") {
 			t.Errorf("%s: %s %s", accept, resp.Status, resp.Header.Get("Content-Type"))
 		}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/roost-dev/roost/internal/testing/fixture"
 )
 
 // description is as much of an OpenAPI document as is checked.
@@ -160,7 +162,7 @@ func TestEveryRouteAnswersAsItIsDescribed(t *testing.T) {
 				resp.Body.Close()
 				continue
 			}
-			body := string(must[[]byte](t)(io.ReadAll(resp.Body)))
+			body := string(fixture.Must[[]byte](t)(io.ReadAll(resp.Body)))
 			for _, why := range d.check(content.Schema, decoded(t, body), path) {
 				t.Error(why)
 			}
@@ -169,7 +171,7 @@ func TestEveryRouteAnswersAsItIsDescribed(t *testing.T) {
 			if p.In != "query" {
 				continue
 			}
-			body := string(must[[]byte](t)(io.ReadAll(g.ask("GET", real+"?"+p.Name+"=%00").Body)))
+			body := string(fixture.Must[[]byte](t)(io.ReadAll(g.ask("GET", real+"?"+p.Name+"=%00").Body)))
 			if strings.Contains(body, "there is no such parameter") {
 				t.Errorf("%s: the parameter %s is described and not known", path, p.Name)
 			}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/internal/filelock"
+	"github.com/roost-dev/roost/internal/testing/fixture"
 )
 
 func TestOneServerOfARoot(t *testing.T) {
@@ -18,7 +19,7 @@ func TestOneServerOfARoot(t *testing.T) {
 	if _, err := os.Stat(root); err == nil {
 		t.Error("looking made the root")
 	}
-	c := must[*Claim](t)(NewClaim(root))
+	c := fixture.Must[*Claim](t)(NewClaim(root))
 	if _, err := Present(root); !errors.Is(err, ErrAbsent) {
 		t.Errorf("before it has said where it is: %v", err)
 	}
@@ -26,10 +27,10 @@ func TestOneServerOfARoot(t *testing.T) {
 	if err := c.Tell(here); err != nil {
 		t.Fatal(err)
 	}
-	if got := must[Presence](t)(Present(root)); got != here {
+	if got := fixture.Must[Presence](t)(Present(root)); got != here {
 		t.Errorf("found %+v", got)
 	}
-	if info := must[os.FileInfo](t)(os.Stat(PresenceFile(root))); os.PathSeparator == '/' && info.Mode().Perm() != 0o600 {
+	if info := fixture.Must[os.FileInfo](t)(os.Stat(PresenceFile(root))); os.PathSeparator == '/' && info.Mode().Perm() != 0o600 {
 		t.Errorf("the file's mode is %v", info.Mode())
 	}
 	_, err := NewClaim(root)
@@ -43,7 +44,7 @@ func TestOneServerOfARoot(t *testing.T) {
 	if _, err := os.Stat(PresenceFile(root)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("what was told stays: %v", err)
 	}
-	if err := must[*Claim](t)(NewClaim(root)).Release(); err != nil {
+	if err := fixture.Must[*Claim](t)(NewClaim(root)).Release(); err != nil {
 		t.Error(err)
 	}
 }
@@ -51,7 +52,7 @@ func TestOneServerOfARoot(t *testing.T) {
 // What a killed server leaves is not believed, and does not keep the next one out.
 func TestStalePresence(t *testing.T) {
 	root := t.TempDir()
-	c := must[*Claim](t)(NewClaim(root))
+	c := fixture.Must[*Claim](t)(NewClaim(root))
 	if err := c.Tell(Presence{URL: "http://127.0.0.1:1", PID: 1}); err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +62,7 @@ func TestStalePresence(t *testing.T) {
 	if p, err := Present(root); !errors.Is(err, ErrAbsent) || p.URL != "" {
 		t.Errorf("%+v, %v", p, err)
 	}
-	next := must[*Claim](t)(NewClaim(root))
+	next := fixture.Must[*Claim](t)(NewClaim(root))
 	defer next.Release() //nolint:errcheck // the folder goes
 	if err := os.WriteFile(PresenceFile(root), []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
@@ -75,10 +76,10 @@ func TestStalePresence(t *testing.T) {
 // him stand still: that is no server, and the claim waits for him.
 func TestWhoOnlyLooksIsNoServer(t *testing.T) {
 	root := t.TempDir()
-	if err := must[*Claim](t)(NewClaim(root)).Release(); err != nil {
+	if err := fixture.Must[*Claim](t)(NewClaim(root)).Release(); err != nil {
 		t.Fatal(err)
 	}
-	looker := must[*os.File](t)(os.Open(lockFile(root)))
+	looker := fixture.Must[*os.File](t)(os.Open(lockFile(root)))
 	if got, err := filelock.Try(looker, filelock.Shared|filelock.FirstByte); err != nil || !got {
 		t.Fatal(got, err)
 	}

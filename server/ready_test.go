@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/service"
 	"github.com/roost-dev/roost/store"
 )
@@ -17,7 +18,7 @@ func (g *ground) ready() (status int, store string) {
 	g.Helper()
 	resp := g.ask("GET", "/readyz", "Authorization: ")
 	var r readiness
-	if text := must[[]byte](g)(io.ReadAll(resp.Body)); json.Unmarshal(text, &r) != nil || (resp.StatusCode == http.StatusOK) != (r.Status == "ready") {
+	if text := fixture.Must[[]byte](g)(io.ReadAll(resp.Body)); json.Unmarshal(text, &r) != nil || (resp.StatusCode == http.StatusOK) != (r.Status == "ready") {
 		g.Errorf("/readyz: %s\n%s", resp.Status, text)
 	}
 	return resp.StatusCode, r.Checks["store"]
@@ -28,7 +29,7 @@ func (g *ground) ready() (status int, store string) {
 func TestARootThatIsNotThereYet(t *testing.T) {
 	dir := t.TempDir()
 	root := filepath.Join(dir, "root")
-	st := must[*store.Store](t)(store.Open(store.Options{Root: root, Cache: filepath.Join(dir, "cache"), Program: "test"}))
+	st := fixture.Must[*store.Store](t)(store.Open(store.Options{Root: root, Cache: filepath.Join(dir, "cache"), Program: "test"}))
 	s := &Server{service: service.New(st, nil, service.Options{})}
 	defer s.service.Close()
 	for range 2 {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/store"
 )
 
@@ -170,7 +171,7 @@ func TestRuleB22GuessesOfOthersAreNamed(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "ui_messages.json"), []byte(`[{"ts":1776200000000,"type":"say","say":"text","text":"paint it"}]`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := must[*store.Store](t)(store.Open(store.Options{Root: g.store.Root(), State: g.store.Root() + ".state", Cache: filepath.Join(g.dir, "cache2"), Program: "test", Sources: []string{storage}}))
+	s := fixture.Must[*store.Store](t)(store.Open(store.Options{Root: g.store.Root(), State: g.store.Root() + ".state", Cache: filepath.Join(g.dir, "cache2"), Program: "test", Sources: []string{storage}}))
 	w := newWorkOn(t, s, g)
 	var one api.Summary
 	w.did(200, &one, "GET", "/v1/tasks/1776200000000", "")
@@ -192,7 +193,7 @@ func TestRuleB26WhatIsKeptIsPrivate(t *testing.T) {
 		t.Skip("modes are not told there")
 	}
 	w := newWorkshop(t)
-	claim := must[*Claim](t)(NewClaim(w.store.Root()))
+	claim := fixture.Must[*Claim](t)(NewClaim(w.store.Root()))
 	defer claim.Release()
 	if err := claim.Tell(Presence{PID: 1, URL: w.url}); err != nil {
 		t.Fatal(err)

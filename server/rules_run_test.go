@@ -15,6 +15,7 @@ import (
 
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
+	"github.com/roost-dev/roost/internal/testing/fixture"
 )
 
 // The rules of rules_test.go, as far as they concern what a run does.
@@ -95,7 +96,7 @@ func TestRuleB17LinksAreRelative(t *testing.T) {
 	}
 	absolute := regexp.MustCompile(`https?://[^"\s]*(127\.0\.0\.1|localhost)[^"\s]*`)
 	for _, path := range []string{"/v1/tasks", "/v1/runs", "/v1/sources", "/openapi.json", g.path(""), g.path("/messages"), "/v1/tasks/nothing"} {
-		body := must[[]byte](t)(io.ReadAll(g.ask("GET", path).Body))
+		body := fixture.Must[[]byte](t)(io.ReadAll(g.ask("GET", path).Body))
 		if found := absolute.Find(body); found != nil {
 			t.Errorf("%s names %s", path, found)
 		}

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/roost-dev/roost/engine/setup"
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/store/trash"
 
 	"github.com/google/go-cmp/cmp"
@@ -323,7 +324,7 @@ func TestSuggestions(t *testing.T) {
 	}
 	g.get("/v1/tasks/" + g.id[len(g.id)-8:])
 	g.get("/v1/tasks/roost:" + g.id)
-	if _, err := trash.Delete(t.Context(), g.store, must[refOf](t)(g.store.Find(t.Context(), second))); err != nil {
+	if _, err := trash.Delete(t.Context(), g.store, fixture.Must[refOf](t)(g.store.Find(t.Context(), second))); err != nil {
 		t.Fatal(err)
 	}
 	if p := g.refused(404, "task_not_found", "GET", "/v1/tasks/"+second); !strings.Contains(strings.Join(p.Suggestions, " "), "trash restore") {

@@ -16,19 +16,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/server/peer"
 )
-
-// shortDir is a scratch folder whose name leaves room for a socket's.
-func shortDir(t testing.TB) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("/tmp", "rt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	return dir
-}
 
 // runtimeDir is an environment whose XDG_RUNTIME_DIR is dir.
 func runtimeDir(dir string) func(string) string {
@@ -43,7 +33,7 @@ func runtimeDir(dir string) func(string) string {
 // socket opens one for the ground's server, and gives its path.
 func (g *ground) socket(change ...func(*Socket)) (*Socket, string) {
 	g.Helper()
-	s := NewSocket(runtimeDir(shortDir(g)), func() (*Server, error) { return g.srv, nil })
+	s := NewSocket(runtimeDir(fixture.ShortDir(g)), func() (*Server, error) { return g.srv, nil })
 	for _, f := range change {
 		f(s)
 	}
@@ -177,7 +167,7 @@ func TestTheSocketEndsWithFollowers(t *testing.T) {
 
 func TestAClosedSocketDoesNotOpen(t *testing.T) {
 	t.Parallel()
-	late := NewSocket(runtimeDir(shortDir(t)), nil)
+	late := NewSocket(runtimeDir(fixture.ShortDir(t)), nil)
 	if err := late.Close(); err != nil || late.Address() != "" {
 		t.Errorf("got the address %q and the error %v, want neither", late.Address(), err)
 	}

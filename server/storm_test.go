@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/store"
 )
 
@@ -70,9 +71,9 @@ func gather(t *testing.T, size stormSize) *storm {
 	c := &storm{T: t, size: size, dir: t.TempDir(), last: make(chan string)}
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
-	c.store = must[*store.Store](t)(store.Open(store.Options{Root: filepath.Join(c.dir, "root"), State: filepath.Join(c.dir, "root.state"), Cache: filepath.Join(c.dir, "cache"), Program: "test"}))
-	c.token = must[string](t)(Token(c.store.Root(), false))
-	c.proxy = &proxy{Listener: must[net.Listener](t)(net.Listen("tcp", "127.0.0.1:0")), rand: rand.New(rand.NewPCG(seed, 1))}
+	c.store = fixture.Must[*store.Store](t)(store.Open(store.Options{Root: filepath.Join(c.dir, "root"), State: filepath.Join(c.dir, "root.state"), Cache: filepath.Join(c.dir, "cache"), Program: "test"}))
+	c.token = fixture.Must[string](t)(Token(c.store.Root(), false))
+	c.proxy = &proxy{Listener: fixture.Must[net.Listener](t)(net.Listen("tcp", "127.0.0.1:0")), rand: rand.New(rand.NewPCG(seed, 1))}
 	c.proxied.Go(c.proxy.run)
 	c.serve()
 	return c
@@ -96,7 +97,7 @@ func (c *storm) kill() {
 func (c *storm) writer(env ...string) (*exec.Cmd, *bufio.Reader) {
 	c.Helper()
 	w := child(c.T, "writer", c.dir, append(env, fmt.Sprint("ROOST_TEST_COMMITS=", c.size.commits), fmt.Sprint("ROOST_TEST_PAUSE=", c.size.slowness()))...)
-	out := must[io.ReadCloser](c.T)(w.StdoutPipe())
+	out := fixture.Must[io.ReadCloser](c.T)(w.StdoutPipe())
 	if err := w.Start(); err != nil {
 		c.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/internal/failpoint"
+	"github.com/roost-dev/roost/internal/testing/fixture"
 )
 
 // Processes write tasks at once, one of them is killed; the server is killed and started
@@ -37,7 +38,7 @@ func TestChaosOfAllTasks(t *testing.T) {
 	c.rage()
 	var ids []string
 	for i, w := range writers {
-		out := must[[]byte](t)(io.ReadAll(outs[i]))
+		out := fixture.Must[[]byte](t)(io.ReadAll(outs[i]))
 		if err := w.Wait(); (err == nil) != (i < 3) {
 			t.Error(i, err)
 		}

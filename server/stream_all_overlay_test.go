@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/store"
 )
 
@@ -25,7 +26,7 @@ func (g *ground) aside(id string) *ground {
 			g.Fatal(err)
 		}
 	}
-	s := must[*store.Store](g)(store.Open(store.Options{Root: g.store.Root(), State: g.store.Root() + ".state", Cache: filepath.Join(g.dir, "cache-aside"), Program: "test", Sources: []string{storage}}))
+	s := fixture.Must[*store.Store](g)(store.Open(store.Options{Root: g.store.Root(), State: g.store.Root() + ".state", Cache: filepath.Join(g.dir, "cache-aside"), Program: "test", Sources: []string{storage}}))
 	return newWorkOn(g, s, g)
 }
 
@@ -58,7 +59,7 @@ func TestWhatTheOverlaySaysIsAnEvent(t *testing.T) {
 	g := newGround(t)
 	const id = "0199aaaa-0000-7000-8000-00000000000b"
 	w := g.aside(id)
-	other := must[store.Ref](t)(w.store.Find(t.Context(), id))
+	other := fixture.Must[store.Ref](t)(w.store.Find(t.Context(), id))
 	s := w.follow("/v1/events?types=task.*")
 	own, foreign := "/v1/tasks/"+g.id, "/v1/tasks/"+id
 	yes, no := true, false
@@ -87,7 +88,7 @@ func TestWhatTheOverlaySaysIsAnEvent(t *testing.T) {
 		if c.path != foreign && c.want.Name == g.id || c.name == "own, restored" || c.name == "purged" {
 			c.want.Task, c.want.Source = g.id, "roost"
 		}
-		if want, is := must[[]byte](t)(json.Marshal(c.want)), must[[]byte](t)(json.Marshal(got)); c.want.Purged {
+		if want, is := fixture.Must[[]byte](t)(json.Marshal(c.want)), fixture.Must[[]byte](t)(json.Marshal(got)); c.want.Purged {
 			if !got.Purged || got.Task != g.id || got.Name != "" {
 				t.Errorf("%s: %s", c.name, is)
 			}

@@ -18,6 +18,7 @@ import (
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/internal/failpoint"
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
 )
@@ -107,7 +108,7 @@ func TestAllTasksLive(t *testing.T) {
 	s, cut := g.follow("/v1/events"), g.follow("/v1/events")
 	id := ""
 	for id == "" {
-		id, _ = strings.CutPrefix(strings.TrimSpace(must[string](t)(cut.in.ReadString('\n'))), "id: ")
+		id, _ = strings.CutPrefix(strings.TrimSpace(fixture.Must[string](t)(cut.in.ReadString('\n'))), "id: ")
 		if strings.ContainsAny(id, ": ") {
 			id = ""
 		}
@@ -169,7 +170,7 @@ func TestAllTasksOfKilledOwners(t *testing.T) {
 // and what comes from then on.
 func TestAllTasksUnknownCursor(t *testing.T) {
 	g := newGround(t)
-	running := must[*store.Task](t)(g.store.Create(t.Context(), task.Created{Origin: "cli", Number: 1, CreatedAt: 1, Settings: task.Settings{Workspace: "/w"}}, task.RunStarted{Run: "r"}))
+	running := fixture.Must[*store.Task](t)(g.store.Create(t.Context(), task.Created{Origin: "cli", Number: 1, CreatedAt: 1, Settings: task.Settings{Workspace: "/w"}}, task.RunStarted{Run: "r"}))
 	defer running.Close(t.Context())
 	want := feedOf(t, g.store)
 	last := want[len(want)-1].ID
@@ -274,7 +275,7 @@ func TestTypesOfEvents(t *testing.T) {
 		s = g.follow(path + "&types=task.created")
 		s.take(1)
 		for id := ""; ; { // the newest id comes with a heartbeat
-			line := must[string](t)(s.in.ReadString('\n'))
+			line := fixture.Must[string](t)(s.in.ReadString('\n'))
 			if rest, ok := strings.CutPrefix(line, "id: "); ok {
 				id = strings.TrimSpace(rest)
 			} else if line == "\n" && id != "" {

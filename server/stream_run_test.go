@@ -13,6 +13,7 @@ import (
 
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/events"
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/service"
 	"github.com/roost-dev/roost/store"
@@ -25,7 +26,7 @@ func TestTheStreamOfARunEndsWithThatRun(t *testing.T) {
 	g := newWork(t)
 	first := g.started(`[{tools: [{name: attempt_completion, input: {result: first}}]}]`)
 	g.state(first.ID, "completed")
-	ref := must[refOf](t)(g.store.Find(t.Context(), first.Task))
+	ref := fixture.Must[refOf](t)(g.store.Find(t.Context(), first.Task))
 	var owned *store.Owned
 	var busy *journal.BusyError
 	for end := time.Now().Add(patience); owned == nil; time.Sleep(5 * time.Millisecond) { // the run lets go of it behind its end

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/events"
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/service"
 	"github.com/roost-dev/roost/store/trash"
 
@@ -69,7 +70,7 @@ func TestLiveOnly(t *testing.T) {
 	s, cut := g.follow(g.path("/events")), g.follow(g.path("/events"))
 	id := ""
 	for id == "" { // one that is cut off before the first event
-		id, _ = strings.CutPrefix(strings.TrimSpace(must[string](t)(cut.in.ReadString('\n'))), "id: ")
+		id, _ = strings.CutPrefix(strings.TrimSpace(fixture.Must[string](t)(cut.in.ReadString('\n'))), "id: ")
 		if strings.Contains(id, ":") || strings.Contains(id, " ") || strings.HasPrefix(id, "retry") {
 			id = ""
 		}
@@ -149,18 +150,18 @@ func TestRuleB25StuckFollowerIsCutOff(t *testing.T) {
 // stuckFollower says what went wrong with a follower beside one that does not read.
 func stuckFollower(t *testing.T, limit time.Duration) string {
 	g := newGround(t, func(o *testOptions) { o.WriteTimeout = limit })
-	conn := must[net.Conn](t)(net.Dial("tcp", strings.TrimPrefix(g.url, "http://")))
+	conn := fixture.Must[net.Conn](t)(net.Dial("tcp", strings.TrimPrefix(g.url, "http://")))
 	defer conn.Close()
 	if err := conn.(*net.TCPConn).SetReadBuffer(4 << 10); err != nil {
 		t.Fatal(err)
 	}
 	fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n\r\n", g.path("/events?after=0"), g.token)
-	line := must[string](t)(bufio.NewReaderSize(conn, 16).ReadString('\n'))
+	line := fixture.Must[string](t)(bufio.NewReaderSize(conn, 16).ReadString('\n'))
 	if !strings.Contains(line, "200") {
 		t.Fatal(line)
 	}
 	quick := g.follow(g.path("/events"))
-	owned := must[*store.Owned](t)(g.store.Own(t.Context(), must[refOf](t)(g.store.Find(t.Context(), g.id))))
+	owned := fixture.Must[*store.Owned](t)(g.store.Own(t.Context(), fixture.Must[refOf](t)(g.store.Find(t.Context(), g.id))))
 	old := len(g.events())
 	message := owned.Task.State().NextMessage()
 	const large = 60
@@ -216,8 +217,8 @@ func stuckFollower(t *testing.T, limit time.Duration) string {
 // A server that stops tells its followers, and ends although they would stay.
 func TestRuleB14StoppingEndsStreams(t *testing.T) {
 	g := newGround(t)
-	l := must[net.Listener](t)(net.Listen("tcp", "127.0.0.1:0"))
-	srv := must[*Server](t)(New(Options{Service: service.New(g.store, nil, service.Options{}), Token: g.token}))
+	l := fixture.Must[net.Listener](t)(net.Listen("tcp", "127.0.0.1:0"))
+	srv := fixture.Must[*Server](t)(New(Options{Service: service.New(g.store, nil, service.Options{}), Token: g.token}))
 	ctx, cancel := context.WithCancel(t.Context())
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(ctx, l) }()
@@ -251,11 +252,11 @@ func TestHeartbeatAndTheEndOfATask(t *testing.T) {
 	g := newGround(t, func(o *testOptions) { o.Heartbeat = 20 * time.Millisecond })
 	s := g.follow(g.path("/events"))
 	for beats := 0; beats < 3; {
-		if line := must[string](t)(s.in.ReadString('\n')); line == ": heartbeat\n" {
+		if line := fixture.Must[string](t)(s.in.ReadString('\n')); line == ": heartbeat\n" {
 			beats++
 		}
 	}
-	if _, err := trash.Delete(t.Context(), g.store, must[refOf](t)(g.store.Find(t.Context(), g.id))); err != nil {
+	if _, err := trash.Delete(t.Context(), g.store, fixture.Must[refOf](t)(g.store.Find(t.Context(), g.id))); err != nil {
 		t.Fatal(err)
 	}
 	var last frame

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/money"
 )
 
@@ -105,7 +106,7 @@ func TestManyMistakesAreCut(t *testing.T) {
 	if !errors.As(err, &p) || len(p.Errors) != mostWrong {
 		t.Fatalf("%v", err)
 	}
-	if text := must[[]byte](t)(json.Marshal(p)); len(text) > 20_000 {
+	if text := fixture.Must[[]byte](t)(json.Marshal(p)); len(text) > 20_000 {
 		t.Errorf("the answer has %d bytes", len(text))
 	}
 }
@@ -185,7 +186,7 @@ func FuzzBody(f *testing.F) {
 		if err := d.Decode(&want); err != nil {
 			t.Fatalf("taken, and the plain decoder says %v: %q", err, body)
 		}
-		a, b := must[[]byte](t)(json.Marshal(got)), must[[]byte](t)(json.Marshal(want))
+		a, b := fixture.Must[[]byte](t)(json.Marshal(got)), fixture.Must[[]byte](t)(json.Marshal(want))
 		if !bytes.Equal(compacted(t, a), compacted(t, b)) {
 			t.Fatalf("%q\nwas read as %s\ninstead of  %s", body, a, b)
 		}
@@ -200,5 +201,5 @@ func compacted(t *testing.T, data []byte) []byte {
 	if err := d.Decode(&v); err != nil {
 		t.Fatal(err)
 	}
-	return must[[]byte](t)(json.Marshal(v))
+	return fixture.Must[[]byte](t)(json.Marshal(v))
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/service"
 )
 
@@ -39,10 +40,10 @@ func TestRuleB26TheTokenIsPrivate(t *testing.T) {
 			t.Errorf("%s: %v %v", path, info.Mode(), err)
 		}
 	}
-	if left := must[[]os.DirEntry](t)(os.ReadDir(filepath.Dir(TokenFile(root)))); len(left) != 1 {
+	if left := fixture.Must[[]os.DirEntry](t)(os.ReadDir(filepath.Dir(TokenFile(root)))); len(left) != 1 {
 		t.Errorf("%d files are left", len(left))
 	}
-	if fresh := must[string](t)(Token(root, true)); fresh == got[0] || fresh != must[string](t)(Token(root, false)) {
+	if fresh := fixture.Must[string](t)(Token(root, true)); fresh == got[0] || fresh != fixture.Must[string](t)(Token(root, false)) {
 		t.Error("a new token")
 	}
 }
@@ -66,15 +67,15 @@ func TestTokensThatAreRefused(t *testing.T) {
 				t.Skip("modes and links are not told there")
 			}
 			root := t.TempDir()
-			must[string](t)(Token(root, false))
+			fixture.Must[string](t)(Token(root, false))
 			if err := spoil(TokenFile(root)); err != nil {
 				t.Fatal(err)
 			}
 			if token, err := Token(root, false); err == nil || !strings.Contains(err.Error(), "--new-token") {
 				t.Errorf("%q, %v", token, err)
 			}
-			must[string](t)(Token(root, true))
-			must[string](t)(Token(root, false))
+			fixture.Must[string](t)(Token(root, true))
+			fixture.Must[string](t)(Token(root, false))
 		})
 	}
 }
@@ -103,9 +104,9 @@ func TestLogIn(t *testing.T) {
 	g.get("/v1/tasks", "Authorization: ", cookie)
 	g.refused(401, "unauthenticated", "GET", "/v1/tasks", cookie, "Authorization: Bearer wrong") // what is said counts
 	again := func(token string, later time.Duration) bool {
-		srv := must[*Server](t)(New(Options{Service: service.New(g.store, nil, service.Options{}), Token: token, Now: func() time.Time { return now.Add(later) }}))
+		srv := fixture.Must[*Server](t)(New(Options{Service: service.New(g.store, nil, service.Options{}), Token: token, Now: func() time.Time { return now.Add(later) }}))
 		defer srv.End()
-		r := must[*http.Request](t)(http.NewRequest("GET", "/", nil))
+		r := fixture.Must[*http.Request](t)(http.NewRequest("GET", "/", nil))
 		r.AddCookie(c)
 		ok, by := srv.door.knows(r)
 		return ok && by

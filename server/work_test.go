@@ -16,6 +16,7 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/service"
 	"github.com/roost-dev/roost/store"
 )
@@ -97,7 +98,7 @@ func (g *ground) send(method, path, body string, headers ...string) *http.Respon
 func (g *ground) did(status int, into any, method, path, body string, headers ...string) http.Header {
 	g.Helper()
 	resp := g.send(method, path, body, headers...)
-	data := must[[]byte](g)(io.ReadAll(resp.Body))
+	data := fixture.Must[[]byte](g)(io.ReadAll(resp.Body))
 	if resp.StatusCode != status {
 		g.Fatalf("%s %s %s: %s, want %d\n%s", method, path, body, resp.Status, status, data)
 	}
@@ -129,7 +130,7 @@ func (g *ground) task(script, message string, more ...string) string {
 		name, value, _ := strings.Cut(m, "=")
 		body[name] = value
 	}
-	return string(must[[]byte](g)(json.Marshal(body)))
+	return string(fixture.Must[[]byte](g)(json.Marshal(body)))
 }
 
 // started starts a task.
@@ -195,7 +196,7 @@ func newWorkOn(t testing.TB, s *store.Store, like *ground) *ground {
 	t.Helper()
 	e := engine.New(s, engine.Options{Config: setup.Config{Keys: map[string]string{}}})
 	g := &ground{TB: t, dir: like.dir, store: s, id: like.id, token: like.token, log: &lockedBuffer{}}
-	g.srv = must[*Server](t)(New(Options{Service: service.New(s, e, service.Options{}), Token: g.token}))
+	g.srv = fixture.Must[*Server](t)(New(Options{Service: service.New(s, e, service.Options{}), Token: g.token}))
 	g.web = httptest.NewServer(g.srv.Handler())
 	g.url = g.web.URL
 	t.Cleanup(func() {

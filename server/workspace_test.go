@@ -12,6 +12,7 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
@@ -21,7 +22,7 @@ import (
 // does says so, and goes on in another folder.
 func TestAWorkspaceIsAProject(t *testing.T) {
 	g := newWork(t)
-	root, home := g.store.Root(), must[string](t)(os.UserHomeDir())
+	root, home := g.store.Root(), fixture.Must[string](t)(os.UserHomeDir())
 	link := filepath.Join(t.TempDir(), "link")
 	if err := os.Symlink(root, link); err != nil {
 		t.Fatal(err)
@@ -40,7 +41,7 @@ func TestAWorkspaceIsAProject(t *testing.T) {
 		t.Errorf("%d tasks were made", n-before)
 	}
 	// One that is there already: its run is refused by its folder, and begins in another one.
-	old := must[*store.Task](t)(g.store.Create(t.Context(), task.Created{Task: "old-task", Origin: "cli", Number: 1, CreatedAt: 1, Settings: task.Settings{Workspace: "/", Mode: "code", Approve: "ask", Provider: "script", Model: g.model(sayDone)}}))
+	old := fixture.Must[*store.Task](t)(g.store.Create(t.Context(), task.Created{Task: "old-task", Origin: "cli", Number: 1, CreatedAt: 1, Settings: task.Settings{Workspace: "/", Mode: "code", Approve: "ask", Provider: "script", Model: g.model(sayDone)}}))
 	if err := old.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -61,14 +62,14 @@ func TestNoRouteRunsATaskOutsideAProject(t *testing.T) {
 		}
 	})
 	root, ws := g.store.Root(), filepath.Join(g.dir, "ws")
-	for _, dir := range []string{"/", must[string](t)(os.UserHomeDir()), root, filepath.Dir(root)} {
-		run := must[*engine.Run](t)(shell.Start(t.Context(), engine.Request{Choice: setup.Choice{Workspace: dir, Provider: "script", Model: g.model(askWhich)}, Text: "paint", Origin: "cli"}))
-		if out := must[engine.Outcome](t)(run.Wait(t.Context())); out.State != "waiting" {
+	for _, dir := range []string{"/", fixture.Must[string](t)(os.UserHomeDir()), root, filepath.Dir(root)} {
+		run := fixture.Must[*engine.Run](t)(shell.Start(t.Context(), engine.Request{Choice: setup.Choice{Workspace: dir, Provider: "script", Model: g.model(askWhich)}, Text: "paint", Origin: "cli"}))
+		if out := fixture.Must[engine.Outcome](t)(run.Wait(t.Context())); out.State != "waiting" {
 			t.Fatalf("%s: %+v", dir, out)
 		}
 		asked := g.question(run.TaskID).ID
 		journal := filepath.Join(root, "tasks", run.TaskID, "journal.jsonl")
-		was, tasks := must[[]byte](t)(os.ReadFile(journal)), g.count()
+		was, tasks := fixture.Must[[]byte](t)(os.ReadFile(journal)), g.count()
 		of := "/v1/tasks/" + run.TaskID
 		for _, c := range []struct{ path, body string }{
 			{"/v1/questions/" + asked + "/answer", `{"choice":1}`},
@@ -91,7 +92,7 @@ func TestNoRouteRunsATaskOutsideAProject(t *testing.T) {
 				t.Errorf("%s: POST %s %s: %+v", dir, c.path, c.body, p)
 			}
 		}
-		if string(must[[]byte](t)(os.ReadFile(journal))) != string(was) || g.count() != tasks {
+		if string(fixture.Must[[]byte](t)(os.ReadFile(journal))) != string(was) || g.count() != tasks {
 			t.Errorf("%s: a refusal changed something", dir)
 		}
 		g.did(200, nil, "GET", of+"/context", "") // reading is no run

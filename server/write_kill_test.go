@@ -18,6 +18,7 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/service"
 	"github.com/roost-dev/roost/store"
 )
@@ -56,7 +57,7 @@ func listenAnywhere() (net.Listener, error) {
 // listens starts a child and gives where it listens.
 func listens(t *testing.T, cmd *exec.Cmd) string {
 	t.Helper()
-	out := must[io.ReadCloser](t)(cmd.StdoutPipe())
+	out := fixture.Must[io.ReadCloser](t)(cmd.StdoutPipe())
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +187,7 @@ func TestKilledServerLosesAndDoublesNothing(t *testing.T) {
 			t.Errorf("%s is there %d times in task %s", s.words, found, s.task)
 		}
 	}
-	folders := must[[]string](t)(filepath.Glob(filepath.Join(g.store.Root(), "tasks", "[0-9a-f]*-*")))
+	folders := fixture.Must[[]string](t)(filepath.Glob(filepath.Join(g.store.Root(), "tasks", "[0-9a-f]*-*")))
 	if len(folders) != len(tasks)+1 {
 		t.Errorf("got %d tasks, want %d: %q, %v", len(folders)-1, len(tasks), folders, tasks)
 	}

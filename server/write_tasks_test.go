@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/service"
 	"github.com/roost-dev/roost/store/labels"
 
@@ -68,7 +69,7 @@ func TestPatches(t *testing.T) {
 			t.Errorf("%s: %+v", c.patch, is)
 		}
 	}
-	v := must[*store.View](t)(g.store.Read(t.Context(), must[refOf](t)(g.store.Find(t.Context(), g.id))))
+	v := fixture.Must[*store.View](t)(g.store.Read(t.Context(), fixture.Must[refOf](t)(g.store.Find(t.Context(), g.id))))
 	defer v.Close()
 	if s := v.State.Settings; s.Approve != "read" || s.Limits.MaxTurns != 3 {
 		t.Errorf("%+v", s)
@@ -109,7 +110,7 @@ func TestTwoPatchesWithOneETag(t *testing.T) {
 		t.Error(resp.Status)
 	}
 	g.denied(412, "etag_mismatch", "PATCH", g.path(""), `{"title":"weak"}`, "If-Match: W/"+tag)
-	if _, err := labels.Set(t.Context(), g.store, must[refOf](t)(g.store.Find(t.Context(), g.id)), labels.Change{Add: []string{"elsewhere"}}); err != nil {
+	if _, err := labels.Set(t.Context(), g.store, fixture.Must[refOf](t)(g.store.Find(t.Context(), g.id)), labels.Change{Add: []string{"elsewhere"}}); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range [][3]string{{"PATCH", "", `{"title":"late"}`}, {"DELETE", "", ""}, {"POST", "/runs", `{"message":{"text":"x"}}`}, {"POST", "/messages", `{"text":"x"}`}} {
@@ -121,8 +122,8 @@ func TestTwoPatchesWithOneETag(t *testing.T) {
 // task since the caller read it.
 func TestAPatchComparesWithTheTaskInHand(t *testing.T) {
 	g := newWork(t)
-	ref := must[refOf](t)(g.store.Find(t.Context(), g.id))
-	seen, _, err := must[service.Task](t)(g.srv.service.Find(t.Context(), g.id)).Document(t.Context())
+	ref := fixture.Must[refOf](t)(g.store.Find(t.Context(), g.id))
+	seen, _, err := fixture.Must[service.Task](t)(g.srv.service.Find(t.Context(), g.id)).Document(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,7 +239,7 @@ func TestATaskOfAnotherTool(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s := must[*store.Store](t)(store.Open(store.Options{Root: g.store.Root(), State: g.store.Root() + ".state", Cache: filepath.Join(g.dir, "cache2"), Program: "test", Sources: []string{filepath.Dir(tasks)}}))
+	s := fixture.Must[*store.Store](t)(store.Open(store.Options{Root: g.store.Root(), State: g.store.Root() + ".state", Cache: filepath.Join(g.dir, "cache2"), Program: "test", Sources: []string{filepath.Dir(tasks)}}))
 	w := newWorkOn(t, s, g)
 	before := fingerprint(t, dir)
 	var sum api.Summary
@@ -256,7 +257,7 @@ func TestATaskOfAnotherTool(t *testing.T) {
 		t.Errorf("it went on as %s", r.Task)
 	}
 	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) { // it is written behind the end
-		data := must[[]byte](t)(os.ReadFile(filepath.Join(dir, "ui_messages.json")))
+		data := fixture.Must[[]byte](t)(os.ReadFile(filepath.Join(dir, "ui_messages.json")))
 		if strings.Contains(string(data), "go on") {
 			return
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/roofmt"
 )
 
@@ -16,27 +17,27 @@ func TestATaskOfWhichMessagesAreLeftOutIsNotContinuedInPlace(t *testing.T) {
 	ctx := context.Background()
 	dir := t.TempDir()
 	folder := filepath.Join(dir, "storage", "tasks", "11111111-1111-4111-8111-111111111111")
-	check(t, os.MkdirAll(folder, 0o700))
+	fixture.NoError(t, os.MkdirAll(folder, 0o700))
 	crowded := `{"ts":2,"type":"say","say":"text","text":"x"` + strings.Repeat(`,"a":1`, 1<<20) + `}`
 	texts := map[string]string{
 		roofmt.UIName:  `[{"ts":1,"type":"say","say":"text","text":"do it"},` + crowded + `]`,
 		roofmt.APIName: `[{"role":"user","content":[{"type":"text","text":"do it"}],"ts":1}]`,
 	}
 	for name, text := range texts {
-		check(t, os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600))
+		fixture.NoError(t, os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600))
 	}
-	s := must[*Store](t)(Open(Options{Root: filepath.Join(dir, "root"), Sources: []string{filepath.Join(dir, "storage")}}))
-	ref := must[Ref](t)(s.Find(ctx, filepath.Base(folder)))
+	s := fixture.Must[*Store](t)(Open(Options{Root: filepath.Join(dir, "root"), Sources: []string{filepath.Join(dir, "storage")}}))
+	ref := fixture.Must[Ref](t)(s.Find(ctx, filepath.Base(folder)))
 	for try := range 2 {
-		owned := must[*Owned](t)(s.Own(ctx, ref))
+		owned := fixture.Must[*Owned](t)(s.Own(ctx, ref))
 		if owned.Forked == "" || owned.Again != (try == 1) || len(owned.Task.State().UI()) != 1 {
 			t.Errorf("try %d: forked %q, again %v, %d messages", try, owned.Forked, owned.Again, len(owned.Task.State().UI()))
 		}
-		check(t, owned.Task.Close(ctx))
+		fixture.NoError(t, owned.Task.Close(ctx))
 	}
-	entries := must[[]os.DirEntry](t)(os.ReadDir(folder))
+	entries := fixture.Must[[]os.DirEntry](t)(os.ReadDir(folder))
 	for name, text := range texts {
-		if got := must[[]byte](t)(os.ReadFile(filepath.Join(folder, name))); string(got) != text {
+		if got := fixture.Must[[]byte](t)(os.ReadFile(filepath.Join(folder, name))); string(got) != text {
 			t.Errorf("%s was written", name)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -18,14 +19,14 @@ func TestARestoreIsOneDeedWhoeverEndsIt(t *testing.T) {
 	s := open(t, t.TempDir())
 	k := create(t, s, "mine")
 	ctx := context.Background()
-	check(t, k.Commit(Acting(ctx, "mine"), task.RestoreBegun{Restore: "r", To: 1}))
+	fixture.NoError(t, k.Commit(Acting(ctx, "mine"), task.RestoreBegun{Restore: "r", To: 1}))
 	begun := k.State().Seq
-	check(t, k.Commit(ctx, task.RestoreEnded{Restore: "other", Begun: begun + 100, Outcome: task.RestoreDone}))
-	check(t, k.Commit(ctx, task.RestoreEnded{Restore: "r", Begun: begun, Outcome: task.RestoreDone}))
+	fixture.NoError(t, k.Commit(ctx, task.RestoreEnded{Restore: "other", Begun: begun + 100, Outcome: task.RestoreDone}))
+	fixture.NoError(t, k.Commit(ctx, task.RestoreEnded{Restore: "r", Begun: begun, Outcome: task.RestoreDone}))
 	end := k.State().Seq
 	closeTask(t, k)
-	commits, err := s.CommitsBy(ctx, must[Ref](t)(s.Find(ctx, "mine")), "mine", 0)
-	check(t, err)
+	commits, err := s.CommitsBy(ctx, fixture.Must[Ref](t)(s.Find(ctx, "mine")), "mine", 0)
+	fixture.NoError(t, err)
 	if len(commits) != 2 || commits[0].Seq != begun || commits[1].Seq != end {
 		t.Errorf("%+v", commits)
 	}

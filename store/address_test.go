@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/task"
 )
@@ -21,7 +22,7 @@ func TestALockSaysWhereItsHolderIsReached(t *testing.T) {
 	if _, err := s.List(t.Context(), Filter{}); err != nil || asked != 0 || s.Address() != "" {
 		t.Errorf("a list: %v, asked %d times, address %q", err, asked, s.Address())
 	}
-	owned := must[*Task](t)(s.Create(t.Context(), task.Created{Origin: "cli", Number: 1, CreatedAt: 1}))
+	owned := fixture.Must[*Task](t)(s.Create(t.Context(), task.Created{Origin: "cli", Number: 1, CreatedAt: 1}))
 	ref := owned.Ref
 	if asked != 1 || s.Address() != "unix:/run/user/1/roost/7-abc.sock" {
 		t.Errorf("asked %d times, address %q", asked, s.Address())
@@ -34,20 +35,20 @@ func TestALockSaysWhereItsHolderIsReached(t *testing.T) {
 	if held, alive := other.Holder(ref); !alive || held.Address != s.Address() {
 		t.Errorf("held: %v by %+v", alive, held)
 	}
-	check(t, owned.Close(t.Context()))
+	fixture.NoError(t, owned.Close(t.Context()))
 	if held, alive := other.Holder(ref); alive {
 		t.Errorf("after its end it is held by %+v", held)
 	}
 	log, err := os.ReadFile(filepath.Join(ref.Log, "journal.jsonl"))
-	check(t, err)
+	fixture.NoError(t, err)
 	if bytes.Contains(log, []byte("roost/7-abc")) || !bytes.Contains(log, []byte("epoch.opened")) {
 		t.Errorf("the log tells of the address:\n%s", log)
 	}
 	// Without one the lock has none, and the program is named all the same.
-	quiet := must[*Store](t)(Open(Options{Root: root}))
-	got := must[*Owned](t)(quiet.Own(t.Context(), ref))
+	quiet := fixture.Must[*Store](t)(Open(Options{Root: root}))
+	got := fixture.Must[*Owned](t)(quiet.Own(t.Context(), ref))
 	if held, alive := other.Holder(ref); !alive || held.Address != "" || held.Program != "roost" {
 		t.Errorf("held: %v by %+v", alive, held)
 	}
-	check(t, got.Task.Close(t.Context()))
+	fixture.NoError(t, got.Task.Close(t.Context()))
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/internal/testing/conformance"
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store/fold"
@@ -44,12 +45,12 @@ func TestAdoptInPlace(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		data := must[[]byte](t)(blob.ReadAll())
+		data := fixture.Must[[]byte](t)(blob.ReadAll())
 		if string(data) != originals[f.Name] {
 			t.Errorf("original %s is not byte for byte", f.Name)
 		}
 		delete(originals, f.Name)
-		check(t, blob.Close())
+		fixture.NoError(t, blob.Close())
 	}
 	if len(originals) != 0 {
 		t.Errorf("not kept: %v", originals)
@@ -136,8 +137,8 @@ func TestForkOfCline(t *testing.T) {
 func TestLinksAreNotWrittenThrough(t *testing.T) {
 	storage, dir := rooStorage(t, "real-one")
 	outside := filepath.Join(t.TempDir(), "outside")
-	check(t, os.Rename(dir, outside))
-	check(t, os.Symlink(outside, dir))
+	fixture.NoError(t, os.Rename(dir, outside))
+	fixture.NoError(t, os.Symlink(outside, dir))
 	s := open(t, t.TempDir(), storage)
 	before := tree(t, outside)
 	o := own(t, s, "real-one")
@@ -151,9 +152,9 @@ func TestLinksAreNotWrittenThrough(t *testing.T) {
 	}
 
 	// In Roost's own root it is refused.
-	check(t, os.MkdirAll(s.TasksDir(), 0o700))
-	check(t, os.Symlink(outside, filepath.Join(s.TasksDir(), "own-link")))
-	ref := must[Ref](t)(s.Find(context.Background(), "own-link"))
+	fixture.NoError(t, os.MkdirAll(s.TasksDir(), 0o700))
+	fixture.NoError(t, os.Symlink(outside, filepath.Join(s.TasksDir(), "own-link")))
+	ref := fixture.Must[Ref](t)(s.Find(context.Background(), "own-link"))
 	if _, err := s.Own(context.Background(), ref); !errors.Is(err, ErrLinked) {
 		t.Errorf("own: %v", err)
 	}
@@ -163,12 +164,12 @@ func TestLinksAreNotWrittenThrough(t *testing.T) {
 
 	// A file that leads out is neither read nor written.
 	secret := filepath.Join(t.TempDir(), "secret")
-	check(t, os.WriteFile(secret, []byte(array(uiRow(1, "secret"))), 0o600))
+	fixture.NoError(t, os.WriteFile(secret, []byte(array(uiRow(1, "secret"))), 0o600))
 	_, dir = rooStorage(t, "inner-link")
-	check(t, os.Remove(filepath.Join(dir, roofmt.UIName)))
-	check(t, os.Symlink(secret, filepath.Join(dir, roofmt.UIName)))
+	fixture.NoError(t, os.Remove(filepath.Join(dir, roofmt.UIName)))
+	fixture.NoError(t, os.Symlink(secret, filepath.Join(dir, roofmt.UIName)))
 	s = open(t, t.TempDir(), filepath.Dir(filepath.Dir(dir)))
-	linked := must[Ref](t)(s.Find(context.Background(), "inner-link"))
+	linked := fixture.Must[Ref](t)(s.Find(context.Background(), "inner-link"))
 	var unread *roofmt.UnreadError
 	if _, err := s.Own(context.Background(), linked); !errors.As(err, &unread) || unread.Path != filepath.Join(dir, roofmt.UIName) {
 		t.Errorf("a history that leads out was gone on without: %v", err)
@@ -176,10 +177,10 @@ func TestLinksAreNotWrittenThrough(t *testing.T) {
 	if exists(linked.Log, "journal.jsonl") {
 		t.Error("what is refused has a journal")
 	}
-	if got := string(must[[]byte](t)(os.ReadFile(secret))); got != array(uiRow(1, "secret")) {
+	if got := string(fixture.Must[[]byte](t)(os.ReadFile(secret))); got != array(uiRow(1, "secret")) {
 		t.Errorf("written through: %s", got)
 	}
-	folder := must[*roofmt.Folder](t)(roofmt.Read(context.Background(), dir))
+	folder := fixture.Must[*roofmt.Folder](t)(roofmt.Read(context.Background(), dir))
 	if _, err := fold.FromBoth(t.Context(), nil, folder).Range(roofmt.UIName, 0, -1); err == nil {
 		t.Error("reading a folder follows links out")
 	}
@@ -193,8 +194,8 @@ func TestCorpusList(t *testing.T) {
 	before := tree(t, conformance.Corpus(t))
 	root := filepath.Join(t.TempDir(), "root")
 	s := open(t, root, list...)
-	got := must[Listing](t)(s.List(context.Background(), Filter{}))
-	empty := must[Listing](t)(s.List(context.Background(), Filter{Empty: true}))
+	got := fixture.Must[Listing](t)(s.List(context.Background(), Filter{}))
+	empty := fixture.Must[Listing](t)(s.List(context.Background(), Filter{Empty: true}))
 	seen := map[string]bool{}
 	for _, item := range append(got.Items, empty.Items...) {
 		seen[item.Path] = true
@@ -216,7 +217,7 @@ func TestCorpusDoctor(t *testing.T) {
 	list := conformance.CorpusFolders(t, roofmt.IsFolder)
 	before := tree(t, conformance.Corpus(t))
 	s := open(t, filepath.Join(t.TempDir(), "root"), list...)
-	r := must[CheckReport](t)(Rooms.Check(context.Background(), s, nil, false))
+	r := fixture.Must[CheckReport](t)(Rooms.Check(context.Background(), s, nil, false))
 	if r.Tasks != len(list) {
 		t.Errorf("checked %d of %d", r.Tasks, len(list))
 	}
@@ -238,11 +239,11 @@ func adoptCopy(t *testing.T, from string, damaged bool) {
 	storage := filepath.Join(t.TempDir(), "rooveterinaryinc.roo-cline")
 	const id = "copy"
 	dir := filepath.Join(storage, "tasks", id)
-	check(t, os.CopyFS(dir, os.DirFS(from)))
+	fixture.NoError(t, os.CopyFS(dir, os.DirFS(from)))
 	before := tree(t, dir)
 	s := open(t, t.TempDir(), storage)
 	want := rows(view(t, s, id).State)
-	ref := must[Ref](t)(s.Find(context.Background(), id))
+	ref := fixture.Must[Ref](t)(s.Find(context.Background(), id))
 	o, err := s.Own(context.Background(), ref)
 	if err != nil {
 		t.Fatal(err)
@@ -284,7 +285,7 @@ func TestAdoptTheOldName(t *testing.T) {
 	}
 	closeTask(t, o.Task)
 	// Without the new file, the old one is no news.
-	check(t, os.Remove(filepath.Join(dir, roofmt.UIName)))
+	fixture.NoError(t, os.Remove(filepath.Join(dir, roofmt.UIName)))
 	o = own(t, s, "1728239012345")
 	if len(o.Intakes) != 0 || rows(o.Task.State()) != want {
 		t.Errorf("%+v", o.Intakes)
@@ -322,11 +323,11 @@ func TestAdoptWhatIsLeft(t *testing.T) {
 			}
 			commit(t, k, task.UI, uiRow(9, "on"))
 			closeTask(t, k)
-			f := must[*roofmt.Folder](t)(roofmt.Read(context.Background(), dir))
+			f := fixture.Must[*roofmt.Folder](t)(roofmt.Read(context.Background(), dir))
 			if f.UI.Len() != c.ui+1 || f.UI.State != roofmt.Present {
 				t.Errorf("projected %v, %d rows", f.UI.State, f.UI.Len())
 			}
-			check(t, f.Close())
+			fixture.NoError(t, f.Close())
 		})
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/store/feed"
 	"github.com/roost-dev/roost/task"
@@ -15,7 +16,7 @@ import (
 // toldOf is what the feed makes known now, a text for each line.
 func toldOf(t *testing.T, s *Store) (out []string) {
 	t.Helper()
-	r := must[*feed.Reader](t)(feed.Open(s.FeedDir(), feed.Place{}))
+	r := fixture.Must[*feed.Reader](t)(feed.Open(s.FeedDir(), feed.Place{}))
 	defer func() { _ = r.Close() }()
 	for {
 		e, ok, err := r.Next()
@@ -36,8 +37,8 @@ func toldOf(t *testing.T, s *Store) (out []string) {
 // Each sync tells how far it went, and letting go says so, whatever the owner committed
 // between.
 func TestOwnersTellTheFeed(t *testing.T) {
-	s := must[*Store](t)(Open(Options{Root: t.TempDir(), Program: "test"}))
-	owned := must[*Task](t)(s.Create(t.Context(), task.Created{Task: "a", Origin: "cli", Number: 1, CreatedAt: 1, Settings: task.Settings{Workspace: "/w"}}))
+	s := fixture.Must[*Store](t)(Open(Options{Root: t.TempDir(), Program: "test"}))
+	owned := fixture.Must[*Task](t)(s.Create(t.Context(), task.Created{Task: "a", Origin: "cli", Number: 1, CreatedAt: 1, Settings: task.Settings{Workspace: "/w"}}))
 	for i := range 3 {
 		if err := owned.Commit(t.Context(), task.RunStarted{Run: fmt.Sprint(i)}); err != nil {
 			t.Fatal(err)
@@ -71,7 +72,7 @@ func TestOwnersTellTheFeed(t *testing.T) {
 	if diff := cmp.Diff([]string{"roost:a 0-5 end", "roost:a 6-5 end"}, toldOf(t, s)); diff != "" {
 		t.Error(diff)
 	}
-	again := must[*Owned](t)(s.Own(t.Context(), owned.Ref))
+	again := fixture.Must[*Owned](t)(s.Own(t.Context(), owned.Ref))
 	if err := again.Task.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -82,11 +83,11 @@ func TestOwnersTellTheFeed(t *testing.T) {
 
 // A feed that cannot be written is no trouble of a task's.
 func TestFeedThatCannotBeWritten(t *testing.T) {
-	s := must[*Store](t)(Open(Options{Root: t.TempDir(), Program: "test"}))
+	s := fixture.Must[*Store](t)(Open(Options{Root: t.TempDir(), Program: "test"}))
 	if err := os.WriteFile(s.FeedDir(), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	owned := must[*Task](t)(s.Create(t.Context(), task.Created{Origin: "cli", Number: 1, CreatedAt: 1, Settings: task.Settings{Workspace: "/w"}}))
+	owned := fixture.Must[*Task](t)(s.Create(t.Context(), task.Created{Origin: "cli", Number: 1, CreatedAt: 1, Settings: task.Settings{Workspace: "/w"}}))
 	if err := owned.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -95,8 +96,8 @@ func TestFeedThatCannotBeWritten(t *testing.T) {
 // The first commit since a time is found by looking at a few.
 func TestFirstSince(t *testing.T) {
 	now := int64(100)
-	s := must[*Store](t)(Open(Options{Root: t.TempDir(), Program: "test", Now: func() int64 { now++; return now }}))
-	owned := must[*Task](t)(s.Create(t.Context(), task.Created{Origin: "cli", Number: 1, CreatedAt: 1, Settings: task.Settings{Workspace: "/w"}}))
+	s := fixture.Must[*Store](t)(Open(Options{Root: t.TempDir(), Program: "test", Now: func() int64 { now++; return now }}))
+	owned := fixture.Must[*Task](t)(s.Create(t.Context(), task.Created{Origin: "cli", Number: 1, CreatedAt: 1, Settings: task.Settings{Workspace: "/w"}}))
 	for range 20 {
 		if err := owned.Commit(t.Context(), task.RunStarted{Run: "r"}); err != nil {
 			t.Fatal(err)
@@ -105,9 +106,9 @@ func TestFirstSince(t *testing.T) {
 	if err := owned.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	log := must[journal.Reader](t)(s.Follow(owned.Ref))
+	log := fixture.Must[journal.Reader](t)(s.Follow(owned.Ref))
 	defer log.Close()
-	head := must[uint64](t)(log.Head(t.Context()))
+	head := fixture.Must[uint64](t)(log.Head(t.Context()))
 	for at := int64(90); at < now+5; at++ {
 		want := head + 1
 		for c, err := range log.Read(t.Context(), 1) {

@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store/projection"
 	"github.com/roost-dev/roost/task"
@@ -31,7 +32,7 @@ func TestTheLastProjectionIsTriedAgain(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := open(t, t.TempDir())
-			owned := must[*Task](t)(s.Create(t.Context(), task.Created{Task: "t-1"}, task.MessageAdded{History: task.UI, Message: 1, Body: task.Body{Raw: []byte(uiRow(1, "hello"))}}))
+			owned := fixture.Must[*Task](t)(s.Create(t.Context(), task.Created{Task: "t-1"}, task.MessageAdded{History: task.UI, Message: 1, Body: task.Body{Raw: []byte(uiRow(1, "hello"))}}))
 			tries := 0
 			owned.proj.Replace = func(ctx context.Context, dir string, list []roofmt.Replacement, o roofmt.Options) error {
 				if tries++; tries <= c.times {
@@ -43,18 +44,18 @@ func TestTheLastProjectionIsTriedAgain(t *testing.T) {
 				t.Fatalf("%d tries: %v", tries, err)
 			}
 			there := exists(s.OwnRef("t-1").Dir, roofmt.UIName)
-			behind := must[[]Ref](t)(s.Behind(t.Context()))
+			behind := fixture.Must[[]Ref](t)(s.Behind(t.Context()))
 			if there != (c.want == nil) || (len(behind) > 0) != (c.want != nil) {
 				t.Fatalf("there: %v, behind: %v", there, behind)
 			}
-			report := must[CheckReport](t)(Rooms.Check(t.Context(), s, nil, false))
+			report := fixture.Must[CheckReport](t)(Rooms.Check(t.Context(), s, nil, false))
 			if len(report.Damaged) > 0 || c.want != nil && len(report.Stale) == 0 {
 				t.Errorf("doctor: %+v", report)
 			}
 			for _, ref := range behind { // as the next server does
-				check(t, must[*Owned](t)(s.Own(t.Context(), ref)).Task.Close(context.Background()))
+				fixture.NoError(t, fixture.Must[*Owned](t)(s.Own(t.Context(), ref)).Task.Close(context.Background()))
 			}
-			if left := must[[]Ref](t)(s.Behind(t.Context())); len(left) > 0 || !exists(s.OwnRef("t-1").Dir, roofmt.UIName) {
+			if left := fixture.Must[[]Ref](t)(s.Behind(t.Context())); len(left) > 0 || !exists(s.OwnRef("t-1").Dir, roofmt.UIName) {
 				t.Errorf("behind for ever: %v", left)
 			}
 		})
@@ -65,18 +66,18 @@ func TestTheLastProjectionIsTriedAgain(t *testing.T) {
 func TestWhoIsNotBehind(t *testing.T) {
 	s := open(t, t.TempDir())
 	make1 := func(id string) *Task {
-		return must[*Task](t)(s.Create(t.Context(), task.Created{Task: id}, task.MessageAdded{History: task.UI, Message: 1, Body: task.Body{Raw: []byte(uiRow(1, "hello"))}}))
+		return fixture.Must[*Task](t)(s.Create(t.Context(), task.Created{Task: id}, task.MessageAdded{History: task.UI, Message: 1, Body: task.Body{Raw: []byte(uiRow(1, "hello"))}}))
 	}
 	owned := make1("owned")
 	for _, id := range []string{"foreign", "damaged", "whole"} {
-		check(t, make1(id).Close(context.Background()))
+		fixture.NoError(t, make1(id).Close(context.Background()))
 	}
-	check(t, os.Remove(filepath.Join(s.OwnRef("foreign").Log, projection.Name)))
-	check(t, os.Remove(filepath.Join(s.OwnRef("foreign").Log, "journal.lock")))
-	check(t, os.Remove(filepath.Join(s.OwnRef("damaged").Log, projection.Name)))
-	check(t, os.Truncate(filepath.Join(s.OwnRef("damaged").Log, journalName), 300))
-	if list := must[[]Ref](t)(s.Behind(t.Context())); len(list) > 0 {
+	fixture.NoError(t, os.Remove(filepath.Join(s.OwnRef("foreign").Log, projection.Name)))
+	fixture.NoError(t, os.Remove(filepath.Join(s.OwnRef("foreign").Log, "journal.lock")))
+	fixture.NoError(t, os.Remove(filepath.Join(s.OwnRef("damaged").Log, projection.Name)))
+	fixture.NoError(t, os.Truncate(filepath.Join(s.OwnRef("damaged").Log, journalName), 300))
+	if list := fixture.Must[[]Ref](t)(s.Behind(t.Context())); len(list) > 0 {
 		t.Errorf("%+v", list)
 	}
-	check(t, owned.Close(context.Background()))
+	fixture.NoError(t, owned.Close(context.Background()))
 }

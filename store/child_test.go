@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/internal/failpoint"
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/task"
 )
@@ -171,7 +172,7 @@ func holdsLock(lock string) error {
 func process(t testing.TB, role string, env ...string) *exec.Cmd {
 	t.Helper()
 	self, err := os.Executable()
-	check(t, err)
+	fixture.NoError(t, err)
 	cmd := exec.Command(self)
 	cmd.Env = append(os.Environ(), append(env, "STORE_TEST_ROLE="+role, failpoint.Env+"=")...)
 	for _, e := range env {

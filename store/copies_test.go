@@ -11,13 +11,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/task"
 )
 
 func listing(t testing.TB, s *Store, f Filter) Listing {
 	t.Helper()
-	return must[Listing](t)(s.List(context.Background(), f))
+	return fixture.Must[Listing](t)(s.List(context.Background(), f))
 }
 
 // A task that was copied is one task, until one of the two goes on.
@@ -36,10 +37,10 @@ func TestCopiesAreOneTask(t *testing.T) {
 			t.Errorf("each storage holds its copy: %+v", src)
 		}
 	}
-	if ref := must[Ref](t)(s.Find(context.Background(), "same")); ref.Dir != dir {
+	if ref := fixture.Must[Ref](t)(s.Find(context.Background(), "same")); ref.Dir != dir {
 		t.Errorf("%+v", ref)
 	}
-	if ref := must[Ref](t)(s.Find(context.Background(), one.Sources[2].Name+":same")); ref.Dir != other {
+	if ref := fixture.Must[Ref](t)(s.Find(context.Background(), one.Sources[2].Name+":same")); ref.Dir != other {
 		t.Errorf("by its source: %+v", ref)
 	}
 	// Asked for one source only, its copy is the row, and names the other place.
@@ -49,7 +50,7 @@ func TestCopiesAreOneTask(t *testing.T) {
 	}
 	copies := func(name string) []string {
 		ref, copies, err := s.FindWithCopies(context.Background(), name)
-		if found := must[Ref](t)(s.Find(context.Background(), name)); err != nil || ref != found {
+		if found := fixture.Must[Ref](t)(s.Find(context.Background(), name)); err != nil || ref != found {
 			t.Errorf("%s is %+v with its copies, and %+v, %v", name, ref, found, err)
 		}
 		return copies
@@ -99,7 +100,7 @@ func TestWhatIsNoCopy(t *testing.T) {
 	// Folders without a message have nothing in common but that.
 	first, second := t.TempDir(), t.TempDir()
 	for _, dir := range []string{first, second} {
-		check(t, os.MkdirAll(filepath.Join(dir, "tasks", "same"), 0o700))
+		fixture.NoError(t, os.MkdirAll(filepath.Join(dir, "tasks", "same"), 0o700))
 	}
 	if got := listing(t, open(t, t.TempDir(), first, second), Filter{Empty: true}); len(got.Items) != 2 {
 		t.Errorf("%+v", got.Items)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/roofmt"
 )
 
@@ -20,13 +21,13 @@ func TestIndexThatManyOthersChange(t *testing.T) {
 	s.opt.Now = func() int64 { // it is asked for between reading the index and writing it
 		if others < 40 {
 			others++
-			check(t, renamed(index, fmt.Appendf(nil, `{"version":1,"entries":[{"id":"two","ts":%d}]}`, others)))
+			fixture.NoError(t, renamed(index, fmt.Appendf(nil, `{"version":1,"entries":[{"id":"two","ts":%d}]}`, others)))
 		}
 		return now()
 	}
 	write(t, filepath.Join(s.TasksDir(), "two"), roofmt.UIName, array(uiRow(1, "of another process")))
-	check(t, k.proj.Settle(context.Background()))
-	check(t, s.IndexTask(context.Background(), s.OwnRef("one")))
+	fixture.NoError(t, k.proj.Settle(context.Background()))
+	fixture.NoError(t, s.IndexTask(context.Background(), s.OwnRef("one")))
 	if got := read(t, s.TasksDir(), roofmt.IndexName); others != 40 || !strings.Contains(got, `"id":"one"`) || !strings.Contains(got, `{"id":"two","ts":40}`) {
 		t.Errorf("after %d others: %s", others, got)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store/payload"
 	"github.com/roost-dev/roost/task"
@@ -28,7 +29,7 @@ func ill(t *testing.T) (s *Store, dir string) {
 // A task whose journal was hit says so to whoever takes it over.
 func TestOwnersAreToldOfDamage(t *testing.T) {
 	s, dir := ill(t)
-	check(t, os.Remove(filepath.Join(dir, "journal.idx")))
+	fixture.NoError(t, os.Remove(filepath.Join(dir, "journal.idx")))
 	lines := strings.SplitAfter(read(t, dir, "journal.jsonl"), "\n")
 	lines[2] = strings.Replace(lines[2], `"seq":3`, `"seq":4`, 1)
 	write(t, dir, "journal.jsonl", strings.Join(lines, ""))
@@ -58,8 +59,8 @@ func TestLostMessagesComeBackFromTheFiles(t *testing.T) {
 			k := create(t, s, "hit") // lines 0 and 1: the epoch, the task
 			commit(t, k, task.API, apiRow(2, "user", "two"))
 			commit(t, k, task.UI, uiRow(3, "three"))
-			check(t, k.Commit(context.Background(), task.MessageChanged{Message: 1, Body: task.Body{Raw: []byte(uiRow(1, "other words"))}}))
-			check(t, k.Barrier(context.Background()))
+			fixture.NoError(t, k.Commit(context.Background(), task.MessageChanged{Message: 1, Body: task.Body{Raw: []byte(uiRow(1, "other words"))}}))
+			fixture.NoError(t, k.Barrier(context.Background()))
 			commit(t, k, task.UI, uiRow(5, "five"))
 			want := rows(k.State())
 			closeTask(t, k)
@@ -93,8 +94,8 @@ func TestLostMessagesComeBackFromTheFiles(t *testing.T) {
 // A task that disappears between being found and being locked is not made again.
 func TestATaskThatIsGoneIsNotTaken(t *testing.T) {
 	s, dir := ill(t)
-	ref := must[Ref](t)(s.Find(t.Context(), "ill"))
-	check(t, os.RemoveAll(dir))
+	ref := fixture.Must[Ref](t)(s.Find(t.Context(), "ill"))
+	fixture.NoError(t, os.RemoveAll(dir))
 	if _, err := s.takeFrom(t.Context(), ref, true); !errors.Is(err, ErrNotFound) || exists(dir, "") {
 		t.Errorf("got %v, want ErrNotFound and no folder", err)
 	}

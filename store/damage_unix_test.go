@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/roofmt"
 )
 
@@ -20,9 +21,9 @@ import (
 func TestLinksAndOddNames(t *testing.T) {
 	storage, dir := rooStorage(t, "fine")
 	tasks := filepath.Dir(dir)
-	check(t, os.Symlink(filepath.Join(tasks, "itself"), filepath.Join(tasks, "itself")))
-	check(t, os.Symlink(tasks, filepath.Join(tasks, "above"))) // a folder of folders: no message in it
-	check(t, os.Symlink(filepath.Join(storage, "usb", "1"), filepath.Join(tasks, "away")))
+	fixture.NoError(t, os.Symlink(filepath.Join(tasks, "itself"), filepath.Join(tasks, "itself")))
+	fixture.NoError(t, os.Symlink(tasks, filepath.Join(tasks, "above"))) // a folder of folders: no message in it
+	fixture.NoError(t, os.Symlink(filepath.Join(storage, "usb", "1"), filepath.Join(tasks, "away")))
 	odd := []string{"odd name", "-x", "new\nline", "日本", strings.Repeat("a", 200)}
 	if runtime.GOOS == "linux" {
 		odd = append(odd, "\xff\xfe")
@@ -56,11 +57,11 @@ func TestLinksAndOddNames(t *testing.T) {
 func TestWithoutPermission(t *testing.T) {
 	if os.Geteuid() == 0 && os.Getenv("STORE_TEST_NOBODY") == "" {
 		dir, err := os.MkdirTemp("", "roost-nobody-")
-		check(t, err)
+		fixture.NoError(t, err)
 		defer os.RemoveAll(dir)
-		check(t, os.Chmod(dir, 0o777))
+		fixture.NoError(t, os.Chmod(dir, 0o777))
 		self := filepath.Join(dir, "test")
-		check(t, os.WriteFile(self, must[[]byte](t)(os.ReadFile(must[string](t)(os.Executable()))), 0o755))
+		fixture.NoError(t, os.WriteFile(self, fixture.Must[[]byte](t)(os.ReadFile(fixture.Must[string](t)(os.Executable()))), 0o755))
 		cmd := exec.Command(self, "-test.run=^TestWithoutPermission$")
 		cmd.Dir = dir
 		cmd.Env = []string{"STORE_TEST_NOBODY=1", "TMPDIR=" + dir, "HOME=" + dir}
@@ -76,9 +77,9 @@ func TestWithoutPermission(t *testing.T) {
 	write(t, filepath.Join(storage, "tasks", "half"), roofmt.UIName, array(uiRow(1, "half")))
 	write(t, filepath.Join(storage, "tasks", "half"), roofmt.APIName, array(apiRow(1, "user", "half")))
 	for _, path := range []string{filepath.Dir(dir), filepath.Join(storage, "tasks", "shut"), filepath.Join(storage, "tasks", "half", roofmt.APIName)} {
-		was := must[os.FileInfo](t)(os.Stat(path)).Mode()
-		check(t, os.Chmod(path, 0))
-		t.Cleanup(func() { check(t, os.Chmod(path, was)) })
+		was := fixture.Must[os.FileInfo](t)(os.Stat(path)).Mode()
+		fixture.NoError(t, os.Chmod(path, 0))
+		t.Cleanup(func() { fixture.NoError(t, os.Chmod(path, was)) })
 	}
 	got := listing(t, open(t, t.TempDir(), locked, storage), Filter{})
 	if state := got.Sources[1].State; !strings.HasPrefix(state, "unreachable: ") || !strings.Contains(state, "permission denied") {
@@ -102,9 +103,9 @@ func TestARootThatVanishesInTheMiddle(t *testing.T) {
 	storage, dir := rooStorage(t, "aaa-1")
 	s := open(t, t.TempDir(), storage)
 	_, states, err := s.refs(t.Context())
-	check(t, err)
+	fixture.NoError(t, err)
 	ref := foreignRef(t, s, "aaa-1")
-	check(t, os.RemoveAll(storage))
+	fixture.NoError(t, os.RemoveAll(storage))
 	sum := s.SummaryOf(t.Context(), ref)
 	if len(sum.Damaged) != 1 || sum.Path != dir {
 		t.Errorf("%+v", sum)
@@ -127,18 +128,18 @@ func TestPipesInPlaceOfSmallFiles(t *testing.T) {
 			if err := os.Remove(filepath.Join(in, name)); err != nil && !os.IsNotExist(err) {
 				t.Fatal(err)
 			}
-			check(t, syscall.Mkfifo(filepath.Join(in, name), 0o600))
+			fixture.NoError(t, syscall.Mkfifo(filepath.Join(in, name), 0o600))
 		}
 	}
 	for _, id := range []string{"piped", "1730047571772"} {
-		o := must[*Owned](t)(s.Own(context.Background(), foreignRef(t, s, id)))
+		o := fixture.Must[*Owned](t)(s.Own(context.Background(), foreignRef(t, s, id)))
 		if len(o.Task.State().UI()) != 2 {
 			t.Errorf("%s: %s", id, rows(o.Task.State()))
 		}
 		_ = o.Task.Close(context.Background()) // what stands there cannot be replaced, and that is said
 		fork, done, err := Rooms.Fork(context.Background(), s, o.Task.Ref, "")
-		check(t, err)
-		check(t, done(context.Background()))
+		fixture.NoError(t, err)
+		fixture.NoError(t, done(context.Background()))
 		if v := view(t, s, fork); len(v.State.UI()) != 2 {
 			t.Errorf("fork of %s: %s", id, rows(v.State))
 		}

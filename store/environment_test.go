@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/roofmt"
 )
 
@@ -94,7 +95,7 @@ func TestFolderOfARequestFiltersAList(t *testing.T) {
 		array(uiRow(1, "paint"), saidRow(2, "", details("/home/ann/fence", "code", "m-1")), saidRow(3, "", details("/home/ann/fence", "code", "m-2")), saidRow(4, "", "no details")))
 	s := open(t, t.TempDir(), storage)
 	for dir, want := range map[string]int{"/home/ann/fence": 1, "/home/ann": 0} {
-		if got := must[Listing](t)(s.List(context.Background(), Filter{Workspace: dir})); len(got.Items) != want {
+		if got := fixture.Must[Listing](t)(s.List(context.Background(), Filter{Workspace: dir})); len(got.Items) != want {
 			t.Errorf("%d tasks of %s, want %d", len(got.Items), dir, want)
 		}
 	}
@@ -106,10 +107,10 @@ func TestATitleThatIsNoTextIsRemembered(t *testing.T) {
 	storage := filepath.Join(t.TempDir(), "rooveterinaryinc.roo-cline")
 	write(t, filepath.Join(storage, "tasks", "a1"), roofmt.UIName, array(`{"ts":1700000000001,"type":"say","say":"text","text":"half \ud800 of it"}`))
 	s, err := Open(Options{Root: t.TempDir(), Cache: t.TempDir(), Sources: []string{storage}, Program: "store test"})
-	check(t, err)
+	fixture.NoError(t, err)
 	s.wait.Settle, s.calmIn = 0, 0
 	list := func() string {
-		got := must[Listing](t)(s.List(context.Background(), Filter{}))
+		got := fixture.Must[Listing](t)(s.List(context.Background(), Filter{}))
 		if len(got.Items) != 1 {
 			t.Fatalf("%d tasks", len(got.Items))
 		}
@@ -119,7 +120,7 @@ func TestATitleThatIsNoTextIsRemembered(t *testing.T) {
 	if got := list(); got != want {
 		t.Errorf("title %q, want %q", got, want)
 	}
-	check(t, os.Rename(storage, storage+".away"))
+	fixture.NoError(t, os.Rename(storage, storage+".away"))
 	if got := list(); got != want {
 		t.Errorf("title %q when its storage is gone, want %q", got, want)
 	}

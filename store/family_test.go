@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store/projection"
 	"github.com/roost-dev/roost/task"
@@ -26,10 +27,10 @@ func kin(t *testing.T) *task.State {
 	s := open(t, t.TempDir())
 	k := create(t, s, "parent")
 	t.Cleanup(func() { closeTask(t, k) })
-	check(t, k.Commit(t.Context(), task.RunStarted{Run: "r"}, add(k, task.UI, uiRow(1, "hello"))))
-	check(t, k.Commit(t.Context(), add(k, task.API, callsNewTask)))
+	fixture.NoError(t, k.Commit(t.Context(), task.RunStarted{Run: "r"}, add(k, task.UI, uiRow(1, "hello"))))
+	fixture.NoError(t, k.Commit(t.Context(), add(k, task.API, callsNewTask)))
 	id := k.State().Call("c1").Message
-	check(t, k.Commit(t.Context(), task.SubtaskStarted{Child: "kid", Call: "c1", Message: id}))
+	fixture.NoError(t, k.Commit(t.Context(), task.SubtaskStarted{Child: "kid", Call: "c1", Message: id}))
 	return k.State()
 }
 
@@ -79,10 +80,12 @@ func TestCreateOnce(t *testing.T) {
 	words := task.InputQueued{Input: "new_task", Text: "do it"}
 	for name, before := range map[string]func(t *testing.T, s *Store){
 		"nothing is there": func(*testing.T, *Store) {},
-		"an empty folder":  func(t *testing.T, s *Store) { check(t, os.MkdirAll(filepath.Join(s.TasksDir(), "kid"), 0o700)) },
+		"an empty folder": func(t *testing.T, s *Store) {
+			fixture.NoError(t, os.MkdirAll(filepath.Join(s.TasksDir(), "kid"), 0o700))
+		},
 		"a log that says nothing yet": func(t *testing.T, s *Store) {
-			k := must[*Task](t)(s.take(t.Context(), s.OwnRef("kid")))
-			check(t, k.Close(t.Context()))
+			k := fixture.Must[*Task](t)(s.take(t.Context(), s.OwnRef("kid")))
+			fixture.NoError(t, k.Close(t.Context()))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -90,7 +93,7 @@ func TestCreateOnce(t *testing.T) {
 			before(t, s)
 			for i := range 3 {
 				o, fresh, err := s.CreateOnce(t.Context(), made, words)
-				check(t, err)
+				fixture.NoError(t, err)
 				if st := o.Task.State(); fresh != (i == 0) || st.Parent != "p" || len(st.Queue) != 1 || st.CreatedAt != 5 {
 					t.Errorf("time %d: made %t, %+v", i, fresh, st)
 				}
@@ -103,10 +106,10 @@ func TestCreateOnce(t *testing.T) {
 		t.Error("an id that is no folder name was taken")
 	}
 	dir := filepath.Join(s.TasksDir(), "kid")
-	check(t, os.MkdirAll(dir, 0o700))
+	fixture.NoError(t, os.MkdirAll(dir, 0o700))
 	write(t, dir, roofmt.UIName, array(uiRow(1, "somebody else's")))
 	o, fresh, err := s.CreateOnce(t.Context(), made, words)
-	check(t, err)
+	fixture.NoError(t, err)
 	defer closeTask(t, o.Task)
 	if fresh || o.Task.State().Adopted == nil {
 		t.Errorf("made %t over what another program put there", fresh)
@@ -118,7 +121,7 @@ func TestFindChild(t *testing.T) {
 	storage, dir := rooStorage(t, "theirs")
 	s := open(t, t.TempDir(), storage)
 	closeTask(t, create(t, s, "ours"))
-	parent := must[Ref](t)(s.Find(t.Context(), "theirs"))
+	parent := fixture.Must[Ref](t)(s.Find(t.Context(), "theirs"))
 	find := func(id string) string {
 		ref, err := s.FindChild(context.Background(), parent, id)
 		var trashed *TrashedError
@@ -128,7 +131,7 @@ func TestFindChild(t *testing.T) {
 		case errors.Is(err, ErrNotFound):
 			return "none"
 		}
-		check(t, err)
+		fixture.NoError(t, err)
 		return ref.Dir
 	}
 	for id, want := range map[string]string{

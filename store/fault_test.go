@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/journal/filelog/faultfs"
 	"github.com/roost-dev/roost/task"
 )
@@ -98,13 +99,13 @@ func allOf(t *testing.T, root string) string {
 	t.Helper()
 	s := open(t, root)
 	var out strings.Builder
-	for _, ref := range must[[]Ref](t)(s.Refs(context.Background())) {
+	for _, ref := range fixture.Must[[]Ref](t)(s.Refs(context.Background())) {
 		v, err := s.Read(context.Background(), ref)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if v.Summary.ID == "new" && v.State.NextMessage() == 1 && len(v.State.Queue) == 0 {
-			check(t, v.Close()) // a folder that nothing was put into is no task
+			fixture.NoError(t, v.Close()) // a folder that nothing was put into is no task
 			continue
 		}
 		name := ref.ID
@@ -116,9 +117,9 @@ func allOf(t *testing.T, root string) string {
 			whole, err := v.State.LoadInput(q)
 			fmt.Fprintln(&out, len(whole.Images), err)
 		}
-		check(t, v.Close())
+		fixture.NoError(t, v.Close())
 	}
-	for _, d := range must[[]DeletedTask](t)(s.Deleted(t.Context())) {
+	for _, d := range fixture.Must[[]DeletedTask](t)(s.Deleted(t.Context())) {
 		fmt.Fprint(&out, "trash ", d.Name)
 	}
 	return out.String()
@@ -134,7 +135,7 @@ func onFaults(t *testing.T) (root string, s *Store, fs *faultfs.FS) {
 	}
 	closeTask(t, k)
 	fs = faultfs.New()
-	s = must[*Store](t)(Open(Options{Root: root, Program: "store test", FS: fs, Now: func() int64 { return 1700000100000 }}))
+	s = fixture.Must[*Store](t)(Open(Options{Root: root, Program: "store test", FS: fs, Now: func() int64 { return 1700000100000 }}))
 	return root, s, fs
 }
 
@@ -148,7 +149,7 @@ func TestADiskThatFailsOnceInAnyDeed(t *testing.T) {
 			before := allOf(t, root)
 			calls := atomic.Int64{}
 			fs.Fail(func(string, string) error { calls.Add(1); return nil })
-			check(t, deed(t.Context(), s, "one"))
+			fixture.NoError(t, deed(t.Context(), s, "one"))
 			after := allOf(t, root)
 			step := max(1, calls.Load()/2)
 			if os.Getenv(allFaults) != "" {
@@ -182,13 +183,13 @@ func TestADiskThatFailsOnceInAnyDeed(t *testing.T) {
 				}
 				late := open(t, root)
 				if got == before && before != after {
-					check(t, deed(t.Context(), late, "one")) // asked for again
+					fixture.NoError(t, deed(t.Context(), late, "one")) // asked for again
 					if got := allOf(t, root); got != after {
 						t.Errorf("%v failed: done again, there is\n%.300s", what.Load(), got)
 					}
 				}
 				if !strings.Contains(name, "deletion") {
-					check(t, working(t.Context(), late, "one", func(k *Task) error {
+					fixture.NoError(t, working(t.Context(), late, "one", func(k *Task) error {
 						return k.Commit(t.Context(), add(k, task.UI, uiRow(20, "goes on")))
 					}))
 				}
@@ -217,11 +218,11 @@ func TestAFoldThatMissedAPayloadIsNotKept(t *testing.T) {
 		}
 		return nil
 	})
-	o := must[*Owned](t)(s.Own(t.Context(), must[Ref](t)(s.Find(t.Context(), "one"))))
+	o := fixture.Must[*Owned](t)(s.Own(t.Context(), fixture.Must[Ref](t)(s.Find(t.Context(), "one"))))
 	if err := o.Task.Commit(t.Context(), add(o.Task, task.UI, want)); !errors.Is(err, syscall.EMFILE) || !o.Task.State().Doubtful() {
 		t.Errorf("the fold did not fail: %v", err)
 	}
-	check(t, o.Task.Close(t.Context()))
+	fixture.NoError(t, o.Task.Close(t.Context()))
 	fs.Fail(nil)
 	late := open(t, root)
 	if got := rows(view(t, late, "one").State); !strings.Contains(got, want) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/task"
@@ -41,7 +42,7 @@ func TestAForkIsFoundAgain(t *testing.T) {
 	for _, sources := range [][]string{{storage}, {filepath.Join(storage, "tasks")}, {dir}} {
 		s := open(t, root, sources...)
 		ref := foreignRef(t, s, "1730047571772")
-		again := must[*Owned](t)(s.Own(context.Background(), ref))
+		again := fixture.Must[*Owned](t)(s.Own(context.Background(), ref))
 		if !again.Again || again.Forked != first.Forked || again.Task.Ref.ID != first.Task.Ref.ID || len(again.Intakes) != 0 {
 			t.Errorf("%v: %+v", sources, again)
 		}
@@ -50,7 +51,7 @@ func TestAForkIsFoundAgain(t *testing.T) {
 		}
 		closeTask(t, again.Task)
 	}
-	if ids := must[[]string](t)(names(s.TasksDir())); len(ids) != 1 {
+	if ids := fixture.Must[[]string](t)(names(s.TasksDir())); len(ids) != 1 {
 		t.Errorf("forks: %v", ids)
 	}
 	if d := cmp.Diff(before, tree(t, storage)); d != "" {
@@ -60,14 +61,14 @@ func TestAForkIsFoundAgain(t *testing.T) {
 
 // sourceHash is the end of the name of the only foreign source.
 func sourceHash(t testing.TB, s *Store) string {
-	l := must[[]Source](t)(s.sources(context.Background()))
+	l := fixture.Must[[]Source](t)(s.sources(context.Background()))
 	return l[1].Name[strings.LastIndex(l[1].Name, "-")+1:]
 }
 
 // foreignRef finds a task in another tool's storage, not its fork.
 func foreignRef(t testing.TB, s *Store, id string) Ref {
 	t.Helper()
-	all := must[[]Ref](t)(s.Refs(context.Background()))
+	all := fixture.Must[[]Ref](t)(s.Refs(context.Background()))
 	for _, r := range all {
 		if r.ID == id && r.Foreign() {
 			return r
@@ -95,7 +96,7 @@ func TestWhatBecameOfTheOriginal(t *testing.T) {
 			storage, dir := clineStorage(t, "1730047571772")
 			s := open(t, t.TempDir(), storage)
 			ref := foreignRef(t, s, "1730047571772")
-			k := must[*Owned](t)(s.Own(context.Background(), ref)).Task
+			k := fixture.Must[*Owned](t)(s.Own(context.Background(), ref)).Task
 			if c.ours {
 				commit(t, k, task.UI, uiRow(70, "the fork's own"))
 				commit(t, k, task.API, apiRow(71, "user", "the fork's own"))
@@ -110,7 +111,7 @@ func TestWhatBecameOfTheOriginal(t *testing.T) {
 				t.Fatalf("it goes on as %+v: %v, %v", fork, ok, again)
 			}
 			for round, by := range []Ref{ref, fork, ref} { // whichever id it is owned by
-				o := must[*Owned](t)(s.Own(context.Background(), by))
+				o := fixture.Must[*Owned](t)(s.Own(context.Background(), by))
 				refused := 0
 				for _, in := range o.Intakes {
 					if in.Refused != "" {
@@ -167,7 +168,7 @@ func TestTwoForkAtOnce(t *testing.T) {
 	for id := range ids {
 		seen[id] = true
 	}
-	if left := must[[]string](t)(names(filepath.Join(root, "tasks"))); len(left) != 1 || len(seen) != 1 {
+	if left := fixture.Must[[]string](t)(names(filepath.Join(root, "tasks"))); len(left) != 1 || len(seen) != 1 {
 		t.Errorf("forks %v, owned %v", left, seen)
 	}
 }
@@ -180,10 +181,10 @@ func TestForkKilledBeforeItsAdoption(t *testing.T) {
 	if _, ok := s.Continued(ref); ok {
 		t.Error("it goes on before it did")
 	}
-	k := must[*Task](t)(s.take(context.Background(), s.OwnRef(forkID(ref))))
-	check(t, k.log.Close())
+	k := fixture.Must[*Task](t)(s.take(context.Background(), s.OwnRef(forkID(ref))))
+	fixture.NoError(t, k.log.Close())
 	k.proj.Stop()
-	o := must[*Owned](t)(s.Own(context.Background(), ref))
+	o := fixture.Must[*Owned](t)(s.Own(context.Background(), ref))
 	if o.Again || len(o.Task.State().UI()) != 2 {
 		t.Errorf("%+v: %s", o, rows(o.Task.State()))
 	}
@@ -199,7 +200,7 @@ func TestATaskInTheForksPlace(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	// It is let go of again.
-	closeTask(t, must[*Owned](t)(s.Own(context.Background(), must[Ref](t)(s.Find(context.Background(), forkID(ref))))).Task)
+	closeTask(t, fixture.Must[*Owned](t)(s.Own(context.Background(), fixture.Must[Ref](t)(s.Find(context.Background(), forkID(ref))))).Task)
 }
 
 func TestGoneTasksOfStoragesNobodyNames(t *testing.T) {
@@ -217,7 +218,7 @@ func TestGoneTasksOfStoragesNobodyNames(t *testing.T) {
 	}
 	listed := func(s *Store) []string {
 		var ids []string
-		for _, item := range must[Listing](t)(s.List(context.Background(), Filter{})).Items {
+		for _, item := range fixture.Must[Listing](t)(s.List(context.Background(), Filter{})).Items {
 			ids = append(ids, item.ID)
 		}
 		return ids
@@ -226,16 +227,16 @@ func TestGoneTasksOfStoragesNobodyNames(t *testing.T) {
 	if got := listed(bare); len(got) != 0 {
 		t.Errorf("a task whose folder is there is its storage's: %v", got)
 	}
-	check(t, os.RemoveAll(dir))
+	fixture.NoError(t, os.RemoveAll(dir))
 	for name, s := range map[string]*Store{"the storage is not named": bare, "it is": s} {
 		if got := listed(s); !slices.Contains(got, "lost-one") || slices.Contains(got, "kept-one") == (s == bare) {
 			t.Errorf("%s: %v", name, got)
 		}
-		ref := must[Ref](t)(s.Find(context.Background(), "lost-one"))
+		ref := fixture.Must[Ref](t)(s.Find(context.Background(), "lost-one"))
 		if ref.Tool != "roo" || ref.Own {
 			t.Errorf("%s: %+v", name, ref)
 		}
-		o := must[*Owned](t)(s.Own(context.Background(), ref))
+		o := fixture.Must[*Owned](t)(s.Own(context.Background(), ref))
 		if !o.Gone || rows(o.Task.State()) != want {
 			t.Errorf("%s: gone %v, %s", name, o.Gone, rows(o.Task.State()))
 		}
@@ -244,12 +245,12 @@ func TestGoneTasksOfStoragesNobodyNames(t *testing.T) {
 			t.Errorf("%s: the folder came back", name)
 		}
 	}
-	check(t, os.RemoveAll(storage))
+	fixture.NoError(t, os.RemoveAll(storage))
 	if got := listed(bare); len(got) != 2 {
 		t.Errorf("without the storage: %v", got)
 	}
 	before := tree(t, root)
-	must[CheckReport](t)(Rooms.Check(context.Background(), bare, nil, false))
+	fixture.Must[CheckReport](t)(Rooms.Check(context.Background(), bare, nil, false))
 	listed(bare)
 	if d := cmp.Diff(before, tree(t, root)); d != "" {
 		t.Error(d)

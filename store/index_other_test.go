@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store/projection"
 	"github.com/roost-dev/roost/task"
@@ -68,9 +69,9 @@ func TestARooIndexThatAWindowHoldsIsLeft(t *testing.T) {
 
 	window := process(t, "window", "STORE_TEST_FROM="+index)
 	window.Stderr = os.Stderr
-	in := must[io.WriteCloser](t)(window.StdinPipe())
-	out := must[io.ReadCloser](t)(window.StdoutPipe())
-	check(t, window.Start())
+	in := fixture.Must[io.WriteCloser](t)(window.StdinPipe())
+	out := fixture.Must[io.ReadCloser](t)(window.StdoutPipe())
+	fixture.NoError(t, window.Start())
 	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "ready\n" {
 		t.Fatalf("%q, %v", line, err)
 	}
@@ -78,8 +79,8 @@ func TestARooIndexThatAWindowHoldsIsLeft(t *testing.T) {
 	if got := read(t, tasks, roofmt.IndexName); got != before {
 		t.Errorf("written under a lock of another process: %s", got)
 	}
-	check(t, in.Close())
-	check(t, window.Wait())
+	fixture.NoError(t, in.Close())
+	fixture.NoError(t, window.Wait())
 	oneMore(t, s, 6)
 	if got := read(t, tasks, roofmt.IndexName); strings.Contains(got, `"mine"`) || !strings.Contains(got, otherEntry) {
 		t.Errorf("after the window let go: %s", got)
@@ -97,10 +98,10 @@ func TestARooIndexOfAnotherShapeIsLeft(t *testing.T) {
 		path := filepath.Join(tasks, roofmt.IndexName)
 		switch text {
 		case "folder":
-			check(t, os.Mkdir(path, 0o700))
+			fixture.NoError(t, os.Mkdir(path, 0o700))
 		case "link":
 			write(t, storage, "elsewhere.json", rooIndex(staleEntry))
-			check(t, os.Symlink(filepath.Join(storage, "elsewhere.json"), path))
+			fixture.NoError(t, os.Symlink(filepath.Join(storage, "elsewhere.json"), path))
 		default:
 			write(t, tasks, roofmt.IndexName, text)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/roofmt"
 )
 
@@ -34,7 +35,7 @@ func TestADamagedIndexIsSaid(t *testing.T) {
 	waitForCalm()
 	look := func(when string, want map[string]bool) {
 		t.Helper()
-		got := must[Listing](t)(s.List(context.Background(), Filter{}))
+		got := fixture.Must[Listing](t)(s.List(context.Background(), Filter{}))
 		if len(got.Items) != 3 {
 			t.Errorf("%s: %d tasks", when, len(got.Items))
 		}
@@ -64,7 +65,7 @@ func TestADamagedIndexIsSaid(t *testing.T) {
 	}
 	write(t, filepath.Join(cline, "state"), "taskHistory.json", `[{"id":"two","ts":5,"task":"paint the gate"}]`)
 	look("one is mended", map[string]bool{roo: true})
-	check(t, os.Remove(files[roo]))
+	fixture.NoError(t, os.Remove(files[roo]))
 	look("the other is gone", map[string]bool{})
 	look("and stays so", map[string]bool{})
 	s.opt.Cache = ""
@@ -79,7 +80,7 @@ func TestNULsAreNotNothing(t *testing.T) {
 		write(t, filepath.Join(storage, "tasks", id), roofmt.UIName, text)
 	}
 	write(t, filepath.Join(storage, "tasks", "lost"), roofmt.ItemName, `{"id":"lost","number":1,"ts":1776200000000,"task":"mend the gate","tokensIn":7,"tokensOut":1,"totalCost":0.5}`)
-	got := must[Listing](t)(open(t, t.TempDir(), storage).List(context.Background(), Filter{Sort: "newest"}))
+	got := fixture.Must[Listing](t)(open(t, t.TempDir(), storage).List(context.Background(), Filter{Sort: "newest"}))
 	if len(got.Items) != 2 || got.Items[0].ID != "lost" || got.Items[1].ID != "cut" {
 		t.Fatalf("%+v", got.Items)
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store/payload"
@@ -119,11 +120,11 @@ func TestForeignWritesRefused(t *testing.T) {
 				t.Fatalf("refused: %+v", kept)
 			}
 			blob, err := o.Task.log.Blob(context.Background(), journal.Hash(kept[0].Blob))
-			check(t, err)
-			if data := must[[]byte](t)(blob.ReadAll()); string(data) != ui {
+			fixture.NoError(t, err)
+			if data := fixture.Must[[]byte](t)(blob.ReadAll()); string(data) != ui {
 				t.Errorf("kept %q", data)
 			}
-			check(t, blob.Close())
+			fixture.NoError(t, blob.Close())
 			closeTask(t, o.Task)
 			if got := read(t, dir, roofmt.UIName); got != array(fourRows...) {
 				t.Errorf("not projected again: %s", got)
@@ -152,7 +153,7 @@ func TestRooResumesOurTask(t *testing.T) {
 			t.Errorf("refused: %+v", in)
 		}
 	}
-	if got := must[[][]byte](t)(o.Task.State().RawAPI()); len(o.Intakes) != 2 || len(got) != 3 || string(got[2]) != last {
+	if got := fixture.Must[[][]byte](t)(o.Task.State().RawAPI()); len(o.Intakes) != 2 || len(got) != 3 || string(got[2]) != last {
 		t.Errorf("%d intakes, API %s", len(o.Intakes), got)
 	}
 	closeTask(t, o.Task)
@@ -161,7 +162,7 @@ func TestRooResumesOurTask(t *testing.T) {
 func TestEditorWritesWhileOwned(t *testing.T) {
 	for when, before := range map[string]func(*Task){
 		"before our files are written": func(*Task) {},
-		"behind them":                  func(k *Task) { check(t, k.proj.Settle(context.Background())) },
+		"behind them":                  func(k *Task) { fixture.NoError(t, k.proj.Settle(context.Background())) },
 	} {
 		s, dir, _ := continued(t)
 		k := own(t, s, "live-one").Task
@@ -182,7 +183,7 @@ func TestEditorWritesWhileOwned(t *testing.T) {
 
 func TestEditorDeletes(t *testing.T) {
 	s, dir, want := continued(t)
-	check(t, os.RemoveAll(dir))
+	fixture.NoError(t, os.RemoveAll(dir))
 	if v := view(t, s, "live-one"); rows(v.State) != want {
 		t.Errorf("read %s", rows(v.State))
 	}
@@ -199,7 +200,7 @@ func TestEditorDeletes(t *testing.T) {
 	s, dir, _ = continued(t)
 	o = own(t, s, "live-one")
 	commit(t, o.Task, task.UI, uiRow(9, "on"))
-	check(t, os.RemoveAll(dir))
+	fixture.NoError(t, os.RemoveAll(dir))
 	closeTask(t, o.Task)
 	if n := len(view(t, s, "live-one").State.UI()); n != 5 {
 		t.Errorf("%d rows", n)
@@ -222,7 +223,7 @@ func TestProjectionsAreDerived(t *testing.T) {
 	}
 	for _, gone := range [][]string{files, {projection.Name}, append(files, projection.Name, "journal.idx"), {roofmt.APIName}} {
 		for _, name := range gone {
-			check(t, os.RemoveAll(filepath.Join(dir, name)))
+			fixture.NoError(t, os.RemoveAll(filepath.Join(dir, name)))
 		}
 		o := own(t, s, "derived")
 		if len(o.Intakes) != 0 || rows(o.Task.State()) != want {
@@ -266,9 +267,9 @@ func TestKilledWhileProjecting(t *testing.T) {
 func TestStaleEditorLock(t *testing.T) {
 	s, dir, _ := continued(t)
 	lock := filepath.Join(dir, roofmt.UIName+".lock")
-	check(t, os.Mkdir(lock, 0o755))
+	fixture.NoError(t, os.Mkdir(lock, 0o755))
 	old := time.Now().Add(-time.Minute)
-	check(t, os.Chtimes(lock, old, old))
+	fixture.NoError(t, os.Chtimes(lock, old, old))
 	closeTask(t, own(t, s, "live-one").Task)
 }
 
@@ -278,21 +279,21 @@ func TestTwoOwners(t *testing.T) {
 	closeTask(t, create(t, s, "busy"))
 	cmd := process(t, "hold", "STORE_TEST_ROOT="+root, "STORE_TEST_TASK=busy")
 	in, err := cmd.StdinPipe()
-	check(t, err)
+	fixture.NoError(t, err)
 	out, err := cmd.StdoutPipe()
-	check(t, err)
-	check(t, cmd.Start())
+	fixture.NoError(t, err)
+	fixture.NoError(t, cmd.Start())
 	if line, err := bufio.NewReader(out).ReadString('\n'); line != "ready\n" {
 		t.Fatal(line, err)
 	}
-	ref := must[Ref](t)(s.Find(context.Background(), "busy"))
+	ref := fixture.Must[Ref](t)(s.Find(context.Background(), "busy"))
 	var busy *journal.BusyError
 	if _, err := s.Own(context.Background(), ref); !errors.As(err, &busy) || busy.Holder.PID != cmd.Process.Pid {
 		t.Errorf("second owner: %v", err)
 	}
-	must[Listing](t)(s.List(context.Background(), Filter{}))
-	check(t, in.Close())
-	check(t, cmd.Wait())
+	fixture.Must[Listing](t)(s.List(context.Background(), Filter{}))
+	fixture.NoError(t, in.Close())
+	fixture.NoError(t, cmd.Wait())
 	closeTask(t, own(t, s, "busy").Task)
 }
 
@@ -317,13 +318,13 @@ func TestListWhileCommitting(t *testing.T) {
 				t.Errorf("%d rows after %d, pending %+v", len(v.State.UI()), n, v.Pending)
 			}
 			n = len(v.State.UI())
-			check(t, v.Close())
+			fixture.NoError(t, v.Close())
 		}
 	})
 	for i := range 30 {
 		commit(t, k, task.UI, uiRow(i+2, "x"))
-		check(t, k.Commit(context.Background(), task.FileChanged{Path: "a.go", Source: "read_tool"}))
-		check(t, k.proj.Settle(context.Background()))
+		fixture.NoError(t, k.Commit(context.Background(), task.FileChanged{Path: "a.go", Source: "read_tool"}))
+		fixture.NoError(t, k.proj.Settle(context.Background()))
 	}
 	close(stop)
 	done.Wait()
@@ -339,7 +340,7 @@ func TestCheckAndRepair(t *testing.T) {
 		commit(t, k, task.UI, uiRow(2, strings.Repeat("big", payload.MaxInline)))
 		commit(t, k, task.UI, uiRow(3, "last"))
 		closeTask(t, k)
-		if r := must[CheckReport](t)(Rooms.Check(ctx, s, nil, false)); r.OK != 1 || len(r.Damaged) != 0 {
+		if r := fixture.Must[CheckReport](t)(Rooms.Check(ctx, s, nil, false)); r.OK != 1 || len(r.Damaged) != 0 {
 			t.Fatalf("healthy: %+v", r)
 		}
 		return s, filepath.Join(root, "tasks", "ill")
@@ -348,11 +349,11 @@ func TestCheckAndRepair(t *testing.T) {
 	log := read(t, dir, "journal.jsonl")
 	write(t, dir, "journal.jsonl", log+`{"seq":99,"ep`)
 	before := tree(t, dir)
-	r := must[CheckReport](t)(Rooms.Check(ctx, s, nil, false))
+	r := fixture.Must[CheckReport](t)(Rooms.Check(ctx, s, nil, false))
 	if len(r.Damaged) != 1 || !strings.Contains(r.Damaged[0].Problem, "unfinished") || len(tree(t, dir)) != len(before) {
 		t.Errorf("torn tail: %+v", r)
 	}
-	r = must[CheckReport](t)(Rooms.Check(ctx, s, nil, true))
+	r = fixture.Must[CheckReport](t)(Rooms.Check(ctx, s, nil, true))
 	if len(r.Repaired) != 1 || len(r.Damaged) != 0 || r.OK != 1 {
 		t.Errorf("repair: %+v", r)
 	}
@@ -362,14 +363,14 @@ func TestCheckAndRepair(t *testing.T) {
 	lines := strings.SplitAfter(log, "\n")
 	lines[1] = strings.Replace(lines[1], "hello", "hollo", 1)
 	write(t, dir, "journal.jsonl", strings.Join(lines, ""))
-	r = must[CheckReport](t)(Rooms.Check(ctx, s, nil, false))
+	r = fixture.Must[CheckReport](t)(Rooms.Check(ctx, s, nil, false))
 	if r.OK != 0 || len(r.Damaged) == 0 {
 		t.Errorf("damaged middle: %+v", r)
 	}
 
 	s, dir = make()
-	check(t, os.RemoveAll(filepath.Join(dir, "blobs")))
-	r = must[CheckReport](t)(Rooms.Check(ctx, s, nil, false))
+	fixture.NoError(t, os.RemoveAll(filepath.Join(dir, "blobs")))
+	r = fixture.Must[CheckReport](t)(Rooms.Check(ctx, s, nil, false))
 	found := false
 	for _, f := range r.Damaged {
 		found = found || f.Problem == journal.ErrBlobMissing.Error()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/task"
@@ -53,11 +54,11 @@ func TestHistoriesAreJudgedTogether(t *testing.T) {
 					refused = append(refused, in.File)
 				}
 				blob, err := o.Task.log.Blob(context.Background(), journal.Hash(in.Kept))
-				check(t, err)
-				if data := must[[]byte](t)(blob.ReadAll()); string(data) != before[in.File] {
+				fixture.NoError(t, err)
+				if data := fixture.Must[[]byte](t)(blob.ReadAll()); string(data) != before[in.File] {
 					t.Errorf("%s is kept as %q", in.File, data)
 				}
-				check(t, blob.Close())
+				fixture.NoError(t, blob.Close())
 			}
 			if d := cmp.Diff(c.refused, refused); d != "" {
 				t.Error(d)
@@ -97,7 +98,7 @@ func TestEditorKilledBetweenItsRenames(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, dir, _ := continued(t)
-			check(t, os.Remove(filepath.Join(dir, roofmt.UIName)))
+			fixture.NoError(t, os.Remove(filepath.Join(dir, roofmt.UIName)))
 			if c.fresh != "" {
 				write(t, dir, ".ui_messages.json.new_200_a.tmp", c.fresh)
 			}
@@ -166,7 +167,7 @@ func TestEditorGoesOnWhileOwned(t *testing.T) {
 	s, dir, _ := continued(t)
 	k := own(t, s, "live-one").Task
 	grown := with(fourRows, uiRow(5, "five"))
-	check(t, k.Commit(context.Background(), task.FileChanged{Path: "a.go", Source: "read_tool"}))
+	fixture.NoError(t, k.Commit(context.Background(), task.FileChanged{Path: "a.go", Source: "read_tool"}))
 	write(t, dir, roofmt.UIName, grown)
 	closeTask(t, k)
 	o := own(t, s, "live-one")
@@ -191,13 +192,13 @@ func TestDamagedSmallFilesAreKept(t *testing.T) {
 	}
 	for _, in := range o.Intakes {
 		blob, err := o.Task.log.Blob(context.Background(), journal.Hash(in.Kept))
-		check(t, err)
-		if data := must[[]byte](t)(blob.ReadAll()); string(data) != broken[in.File] {
+		fixture.NoError(t, err)
+		if data := fixture.Must[[]byte](t)(blob.ReadAll()); string(data) != broken[in.File] {
 			t.Errorf("%s is kept as %q", in.File, data)
 		}
-		check(t, blob.Close())
+		fixture.NoError(t, blob.Close())
 	}
-	check(t, o.Task.Commit(context.Background(), task.FileChanged{Path: "b.go", Source: "read_tool"}))
+	fixture.NoError(t, o.Task.Commit(context.Background(), task.FileChanged{Path: "b.go", Source: "read_tool"}))
 	closeTask(t, o.Task)
 	if got := read(t, dir, roofmt.ItemName); !strings.Contains(got, `"id":"live-one"`) || !strings.Contains(got, "novel") {
 		t.Errorf("item %s", got)

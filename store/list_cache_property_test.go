@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/roost-dev/roost/catalog"
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/task"
@@ -27,7 +28,7 @@ func cached(t testing.TB, s *Store, cache string) *Store {
 	t.Helper()
 	o := s.opt
 	o.Cache = cache
-	out := must[*Store](t)(Open(o))
+	out := fixture.Must[*Store](t)(Open(o))
 	out.wait, out.calmIn = s.wait, 0
 	return out
 }
@@ -35,8 +36,8 @@ func cached(t testing.TB, s *Store, cache string) *Store {
 // page is a list as it is printed.
 func page(t testing.TB, s *Store, f Filter) string {
 	t.Helper()
-	got := must[Listing](t)(s.List(context.Background(), f))
-	return string(must[[]byte](t)(json.MarshalIndent(got, "", " ")))
+	got := fixture.Must[Listing](t)(s.List(context.Background(), f))
+	return string(fixture.Must[[]byte](t)(json.MarshalIndent(got, "", " ")))
 }
 
 var filters = []Filter{
@@ -235,11 +236,11 @@ func (w *world) own(ctx context.Context, what string) {
 // every filter, and looking changes nothing.
 func TestKeptRowsAreNeverStale(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
-		base := must[string](t)(os.MkdirTemp("", "rows"))
+		base := fixture.Must[string](t)(os.MkdirTemp("", "rows"))
 		defer os.RemoveAll(base)
 		w := &world{t: r, now: time.Now().Add(-time.Hour), storage: []string{filepath.Join(base, "one"), filepath.Join(base, "rooveterinaryinc.roo-cline")}}
 		for _, s := range w.storage {
-			check(t, os.MkdirAll(filepath.Join(s, "tasks"), 0o700))
+			fixture.NoError(t, os.MkdirAll(filepath.Join(s, "tasks"), 0o700))
 			for _, id := range []string{"a", "b"} {
 				w.put(filepath.Join(s, "tasks", id), roofmt.UIName, array(uiRow(1, "do it"), uiRow(2, "more of "+s+id)))
 			}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/catalog"
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store/intake"
 	"github.com/roost-dev/roost/task"
@@ -40,7 +41,7 @@ func titles(list []api.Summary) (out []string) {
 
 func pageBy(t testing.TB, s *Store, f Filter) Listing {
 	t.Helper()
-	return must[Listing](t)(s.List(context.Background(), f))
+	return fixture.Must[Listing](t)(s.List(context.Background(), f))
 }
 
 // A file that was written in place, to the same length, and given its old time back
@@ -51,16 +52,16 @@ func TestRewrittenWithItsOldTime(t *testing.T) {
 	s.calmIn = intake.ClockTick // as it is outside of tests
 	path := filepath.Join(storage, "tasks", "task-000", roofmt.UIName)
 	old := time.Now().Add(-time.Hour)
-	check(t, os.Chtimes(path, old, old))
+	fixture.NoError(t, os.Chtimes(path, old, old))
 	waitForCalm()
 	pageBy(t, s, Filter{})
-	info := must[os.FileInfo](t)(os.Stat(path))
-	f := must[*os.File](t)(os.OpenFile(path, os.O_WRONLY, 0))
+	info := fixture.Must[os.FileInfo](t)(os.Stat(path))
+	f := fixture.Must[*os.File](t)(os.OpenFile(path, os.O_WRONLY, 0))
 	_, err := f.WriteString(array(uiRow(0, "DO 0")))
-	check(t, err)
-	check(t, f.Close())
-	check(t, os.Chtimes(path, old, old))
-	if now := must[os.FileInfo](t)(os.Stat(path)); now.Size() != info.Size() || !now.ModTime().Equal(info.ModTime()) {
+	fixture.NoError(t, err)
+	fixture.NoError(t, f.Close())
+	fixture.NoError(t, os.Chtimes(path, old, old))
+	if now := fixture.Must[os.FileInfo](t)(os.Stat(path)); now.Size() != info.Size() || !now.ModTime().Equal(info.ModTime()) {
 		t.Fatal("the test did not do what it says")
 	}
 	if got := titles(pageBy(t, s, Filter{}).Items); !cmp.Equal(got, []string{"do 1", "DO 0"}) {
@@ -113,13 +114,13 @@ func knownRows(t testing.TB, s *Store) (n int) {
 func TestUnreachableStorageKeepsItsTasks(t *testing.T) {
 	storage := storageWith(t, 3)
 	link := filepath.Join(t.TempDir(), "link")
-	check(t, os.Symlink(storage, link))
+	fixture.NoError(t, os.Symlink(storage, link))
 	for name, named := range map[string]string{"storage": storage, "tasks folder": filepath.Join(storage, "tasks"), "link": link} {
 		t.Run(name, func(t *testing.T) {
 			root, cache := t.TempDir(), t.TempDir()
 			s := cached(t, open(t, root, named), cache)
 			was := pageBy(t, s, Filter{})
-			check(t, os.Rename(storage, storage+".away"))
+			fixture.NoError(t, os.Rename(storage, storage+".away"))
 			defer os.Rename(storage+".away", storage)
 			got := pageBy(t, s, Filter{})
 			if !cmp.Equal(titles(got.Items), titles(was.Items)) || got.Items[0].Source != was.Items[0].Source || got.Items[0].TS != was.Items[0].TS {
@@ -137,11 +138,11 @@ func TestUnreachableStorageKeepsItsTasks(t *testing.T) {
 			if again := pageBy(t, s, Filter{Query: "do 1"}); len(again.Items) != 1 {
 				t.Errorf("a filter finds %d", len(again.Items))
 			}
-			check(t, os.Rename(storage+".away", storage))
+			fixture.NoError(t, os.Rename(storage+".away", storage))
 			if diff := cmp.Diff(was, pageBy(t, s, Filter{}), cmp.AllowUnexported(api.SourceState{})); diff != "" {
 				t.Errorf("when it is back: -was +is\n%s", diff)
 			}
-			check(t, os.Rename(storage, storage+".away"))
+			fixture.NoError(t, os.Rename(storage, storage+".away"))
 			if fresh := pageBy(t, open(t, root, named), Filter{}); len(fresh.Items) != 0 || !strings.HasPrefix(fresh.Sources[1].State, unreachable) {
 				t.Errorf("without a cache: %+v", fresh)
 			}
@@ -159,7 +160,7 @@ func TestStoragesAreKeptApart(t *testing.T) {
 	if n := knownRows(t, first); n != 5 {
 		t.Errorf("%d of 5 rows are known", n)
 	}
-	l := must[*lines](t)(first.lines(context.Background(), first.openListCache(context.Background(), catalog.ReadColumns), false))
+	l := fixture.Must[*lines](t)(first.lines(context.Background(), first.openListCache(context.Background(), catalog.ReadColumns), false))
 	defer l.known.close()
 	write(t, filepath.Join(two, "tasks", "more"), roofmt.UIName, array(uiRow(9, "more")))
 	pageBy(t, second, Filter{})
@@ -249,11 +250,11 @@ func TestNoPlaceForRows(t *testing.T) {
 	storage, root := storageWith(t, 3), t.TempDir()
 	want := pageBy(t, open(t, root, storage), Filter{})
 	file := filepath.Join(t.TempDir(), "file")
-	check(t, os.WriteFile(file, nil, 0o600))
+	fixture.NoError(t, os.WriteFile(file, nil, 0o600))
 	taken := t.TempDir()
-	check(t, os.Mkdir(filepath.Join(taken, catalog.Name), 0o700))
+	fixture.NoError(t, os.Mkdir(filepath.Join(taken, catalog.Name), 0o700))
 	closed := t.TempDir()
-	check(t, os.Chmod(closed, 0o500))
+	fixture.NoError(t, os.Chmod(closed, 0o500))
 	for _, cache := range []string{filepath.Join(file, "cache"), taken, closed, filepath.Join(t.TempDir(), "not", "there")} {
 		for range 2 {
 			if diff := cmp.Diff(want, pageBy(t, cached(t, open(t, root, storage), cache), Filter{}), cmp.AllowUnexported(api.SourceState{})); diff != "" {
@@ -261,7 +262,7 @@ func TestNoPlaceForRows(t *testing.T) {
 			}
 		}
 	}
-	left := must[[]os.DirEntry](t)(os.ReadDir(taken))
+	left := fixture.Must[[]os.DirEntry](t)(os.ReadDir(taken))
 	if len(left) != 1 {
 		t.Errorf("something is left behind: %v", left)
 	}
@@ -272,9 +273,9 @@ func TestNoPlaceForRows(t *testing.T) {
 func TestRunningTaskIsNeverOld(t *testing.T) {
 	ctx := context.Background()
 	s := cached(t, open(t, t.TempDir()), t.TempDir())
-	o := must[*Task](t)(s.Create(ctx, task.Created{Task: "mine", Number: 1, CreatedAt: ts0}))
-	check(t, o.Commit(ctx, task.RunStarted{Run: "r1"}))
-	check(t, o.Close(ctx))
+	o := fixture.Must[*Task](t)(s.Create(ctx, task.Created{Task: "mine", Number: 1, CreatedAt: ts0}))
+	fixture.NoError(t, o.Commit(ctx, task.RunStarted{Run: "r1"}))
+	fixture.NoError(t, o.Close(ctx))
 	for range 2 {
 		if got := pageBy(t, s, Filter{}).Items[0].Status; got != "interrupted" {
 			t.Errorf("nobody owns it, and it is %s", got)
@@ -283,16 +284,16 @@ func TestRunningTaskIsNeverOld(t *testing.T) {
 	if knownRows(t, s) != 1 {
 		t.Error("its row was not kept, so the next does not tell much")
 	}
-	owned := must[*Owned](t)(s.Own(ctx, must[Ref](t)(s.Find(ctx, "mine"))))
+	owned := fixture.Must[*Owned](t)(s.Own(ctx, fixture.Must[Ref](t)(s.Find(ctx, "mine"))))
 	for i := range 3 {
 		title := fmt.Sprint("step ", i)
-		check(t, owned.Task.Commit(ctx, task.Changed{Title: &title}))
-		check(t, owned.Task.Barrier(ctx))
+		fixture.NoError(t, owned.Task.Commit(ctx, task.Changed{Title: &title}))
+		fixture.NoError(t, owned.Task.Barrier(ctx))
 		if got := pageBy(t, s, Filter{Query: title}); len(got.Items) != 1 {
 			t.Errorf("%s is not listed", title)
 		}
 	}
-	check(t, owned.Task.Close(ctx))
+	fixture.NoError(t, owned.Task.Close(ctx))
 }
 
 // A page of a tree has whole families, pages have every task once, and a child of a
@@ -355,7 +356,7 @@ func TestCopiesAreComparedOnce(t *testing.T) {
 		}
 	}
 	path := filepath.Join(two, "tasks", "task-001", roofmt.UIName)
-	check(t, os.WriteFile(path, []byte(array(uiRow(1, "DO 1"))), 0o600))
+	fixture.NoError(t, os.WriteFile(path, []byte(array(uiRow(1, "DO 1"))), 0o600))
 	if got := pageBy(t, s, Filter{}); len(got.Items) != 4 {
 		t.Errorf("%d tasks after one went on elsewhere", len(got.Items))
 	}
@@ -383,7 +384,7 @@ func TestAListShowsWhatRowsDoNotKnow(t *testing.T) {
 		storages = append(storages, filepath.Join(dir, name))
 		for j, title := range []string{"in both", "<b>&  \xff of " + name} {
 			id := []string{"both", "only-" + name}[j]
-			text := must[[]byte](t)(json.Marshal([]map[string]any{{"ts": ts0 + i*j, "type": "say", "say": "text", "text": title}}))
+			text := fixture.Must[[]byte](t)(json.Marshal([]map[string]any{{"ts": ts0 + i*j, "type": "say", "say": "text", "text": title}}))
 			write(t, filepath.Join(storages[i], "tasks", id), roofmt.UIName, string(text))
 		}
 	}
@@ -401,11 +402,11 @@ func TestAListShowsWhatRowsDoNotKnow(t *testing.T) {
 	if got := same("at first"); !strings.Contains(got, filepath.Join(storages[1], "tasks", "both")) {
 		t.Errorf("the copy is not shown\n%s", got)
 	}
-	check(t, Rooms.Label(ctx, s, must[Ref](t)(s.Find(ctx, "only-one")), nil, "kept"))
+	fixture.NoError(t, Rooms.Label(ctx, s, fixture.Must[Ref](t)(s.Find(ctx, "only-one")), nil, "kept"))
 	if got := same("tagged"); !strings.Contains(got, `"kept"`) {
 		t.Errorf("the tag is not shown\n%s", got)
 	}
-	check(t, os.Rename(storages[1], storages[1]+" away"))
+	fixture.NoError(t, os.Rename(storages[1], storages[1]+" away"))
 	if got := page(t, s, Filter{}); strings.Count(got, "its storage cannot be reached") != 2 {
 		t.Errorf("with a storage away\n%s", got)
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/roost-dev/roost/catalog"
 	"github.com/roost-dev/roost/internal/dirstat"
 	"github.com/roost-dev/roost/internal/progress"
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/task"
 )
@@ -66,7 +67,7 @@ var settings = map[string]func(t *testing.T) (s *Store, dirs []string){
 		o := own(t, s, "a")
 		commit(t, o.Task, task.UI, uiRow(9, "do it here"))
 		closeTask(t, o.Task)
-		return s, []string{dir, must[Ref](t)(s.Find(context.Background(), "a")).Log}
+		return s, []string{dir, fixture.Must[Ref](t)(s.Find(context.Background(), "a")).Log}
 	},
 }
 
@@ -145,7 +146,7 @@ func everyChange(t *testing.T, dirs []string, before func(), after func(file, wr
 	t.Helper()
 	for _, dir := range dirs {
 		var files []string
-		check(t, filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		fixture.NoError(t, filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 			switch {
 			case err != nil:
 				return err
@@ -157,7 +158,7 @@ func everyChange(t *testing.T, dirs []string, before func(), after func(file, wr
 			return nil
 		}))
 		for _, path := range files {
-			old := must[[]byte](t)(os.ReadFile(path))
+			old := fixture.Must[[]byte](t)(os.ReadFile(path))
 			for _, w := range writers {
 				if filepath.Dir(path) != dir && w.folder && w.name != "renamed into its place" {
 					continue // of a blob's folder none knows
@@ -170,7 +171,7 @@ func everyChange(t *testing.T, dirs []string, before func(), after func(file, wr
 				after(path, w.name, w.folder)
 				_ = os.Remove(filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".new_1_a.tmp"))
 				time.Sleep(calmHere / 2)
-				check(t, renamed(path, old))
+				fixture.NoError(t, renamed(path, old))
 			}
 		}
 	}
@@ -253,11 +254,11 @@ func TestWarmTasksAreLookedAtClosely(t *testing.T) {
 		return filepath.Join(storage, "tasks", []string{"task-000", "task-001", "task-002"}[i], roofmt.UIName)
 	}
 	for i := range 2 {
-		check(t, os.Chtimes(path(i), old, old))
+		fixture.NoError(t, os.Chtimes(path(i), old, old))
 	}
 	pageBy(t, s, Filter{})
 	for i := range 3 {
-		check(t, inPlace(path(i), []byte(strings.ReplaceAll(array(uiRow(i, "do "+string(rune('0'+i)))), "do", "DO"))))
+		fixture.NoError(t, inPlace(path(i), []byte(strings.ReplaceAll(array(uiRow(i, "do "+string(rune('0'+i)))), "do", "DO"))))
 	}
 	if got := titles(pageBy(t, s, Filter{}).Items); dirstat.FoldersShowNames && !cmp.Equal(got, []string{"DO 2", "do 1", "do 0"}) {
 		t.Errorf("%q", got)
@@ -286,12 +287,12 @@ func TestWhatIsNotedOfAComparison(t *testing.T) {
 	if pageBy(t, s, Filter{}); noted() != dirstat.FoldersShowNames {
 		t.Error("not noted")
 	}
-	check(t, inPlace(filepath.Join(storage, "tasks", "task-000", roofmt.UIName), []byte(array(uiRow(0, "DO 0")))))
+	fixture.NoError(t, inPlace(filepath.Join(storage, "tasks", "task-000", roofmt.UIName), []byte(array(uiRow(0, "DO 0")))))
 	if got := titles(pageBy(t, s, Filter{}).Items); slices.Contains(got, "DO 0") && dirstat.FoldersShowNames {
 		t.Error("every list compares every file, so this shows nothing")
 	}
-	db := must[*catalog.DB](t)(catalog.Open(context.Background(), cache))
-	check(t, errors.Join(db.ForgetRows(context.Background()), db.Close()))
+	db := fixture.Must[*catalog.DB](t)(catalog.Open(context.Background(), cache))
+	fixture.NoError(t, errors.Join(db.ForgetRows(context.Background()), db.Close()))
 	if got := titles(pageBy(t, s, Filter{}).Items); !slices.Contains(got, "DO 0") {
 		t.Errorf("without the rows: %q", got)
 	}
@@ -305,29 +306,29 @@ func TestChangesAreAdded(t *testing.T) {
 	pageBy(t, s, Filter{})
 	ids := func() map[string]int64 {
 		t.Helper()
-		db := must[*sql.DB](t)(sql.Open("sqlite", filepath.Join(cache, catalog.Name)))
+		db := fixture.Must[*sql.DB](t)(sql.Open("sqlite", filepath.Join(cache, catalog.Name)))
 		defer db.Close()
-		rows := must[*sql.Rows](t)(db.Query("SELECT name, id FROM row"))
+		rows := fixture.Must[*sql.Rows](t)(db.Query("SELECT name, id FROM row"))
 		defer rows.Close()
 		out := map[string]int64{}
 		for rows.Next() {
 			var name string
 			var id int64
-			check(t, rows.Scan(&name, &id))
+			fixture.NoError(t, rows.Scan(&name, &id))
 			out[name] = id
 		}
-		check(t, rows.Err())
+		fixture.NoError(t, rows.Err())
 		return out
 	}
 	before := ids()
 	dir := func(id string) string { return filepath.Join(storage, "tasks", id) }
 	for _, change := range []func(){
 		func() {
-			check(t, renamed(filepath.Join(dir("task-004"), roofmt.UIName), []byte(array(uiRow(4, "fresh")))))
+			fixture.NoError(t, renamed(filepath.Join(dir("task-004"), roofmt.UIName), []byte(array(uiRow(4, "fresh")))))
 		},
 		func() { write(t, dir("task-0045"), roofmt.UIName, array(uiRow(4, "new"))) },
-		func() { check(t, os.RemoveAll(dir("task-001"))) },
-		func() { check(t, os.Rename(dir("task-002"), dir("task-9"))) },
+		func() { fixture.NoError(t, os.RemoveAll(dir("task-001"))) },
+		func() { fixture.NoError(t, os.Rename(dir("task-002"), dir("task-9"))) },
 		func() {
 			write(t, dir(""), roofmt.IndexName, `{"entries":[{"id":"task-003","ts":5,"task":"by index"}]}`)
 		},

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/roofmt"
 )
 
@@ -31,7 +32,7 @@ func TestAListFromTheDisk(t *testing.T) {
 	var files []string
 	for i := range 8 {
 		dir := filepath.Join(storage, "tasks", fmt.Sprintf("task-%d", i))
-		check(t, os.MkdirAll(dir, 0o700))
+		fixture.NoError(t, os.MkdirAll(dir, 0o700))
 		long := strings.Repeat("words ", 8000)
 		write(t, dir, roofmt.UIName, array(uiRow(i+1, long), uiRow(i+2, "more")))
 		files = append(files, filepath.Join(dir, roofmt.UIName))
@@ -41,12 +42,12 @@ func TestAListFromTheDisk(t *testing.T) {
 		}
 	}
 	first := func() []api.Summary {
-		s := must[*Store](t)(Open(Options{Root: t.TempDir(), Cache: t.TempDir(), Sources: []string{storage}}))
+		s := fixture.Must[*Store](t)(Open(Options{Root: t.TempDir(), Cache: t.TempDir(), Sources: []string{storage}}))
 		return pageBy(t, s, Filter{}).Items
 	}
 	warm := first()
 	for _, path := range files {
-		check(t, outOfMemory(path))
+		fixture.NoError(t, outOfMemory(path))
 	}
 	if cold := first(); len(cold) != 8 || cmp.Diff(warm, cold) != "" {
 		t.Errorf("%d tasks\n%s", len(cold), cmp.Diff(warm, cold))

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/task"
 )
@@ -198,7 +199,7 @@ func (w *window) powerCut() error {
 func marks(t *testing.T, read func() ([][]byte, error)) map[string]bool {
 	t.Helper()
 	out := map[string]bool{}
-	for _, raw := range must[[][]byte](t)(read()) {
+	for _, raw := range fixture.Must[[][]byte](t)(read()) {
 		if text, _ := esjson.GetString(raw, "text"); strings.HasPrefix(text, "window-") {
 			out[text] = true
 		}
@@ -241,7 +242,7 @@ func (l *life) whole(s *task.State, when string) {
 // run owns the task once, commits turns, and lets it go.
 func (l *life) run(chance *rand.Rand) {
 	ref, err := l.s.Find(context.Background(), "live-one")
-	check(l.t, err)
+	fixture.NoError(l.t, err)
 	o, err := l.s.Own(context.Background(), ref)
 	if errors.Is(err, ErrForeignBusy) {
 		return
@@ -279,7 +280,7 @@ func (l *life) run(chance *rand.Rand) {
 
 func (l *life) look() {
 	ref, err := l.s.Find(context.Background(), "live-one")
-	check(l.t, err)
+	fixture.NoError(l.t, err)
 	v, err := l.s.Read(context.Background(), ref)
 	if err != nil {
 		l.t.Fatalf("seed %d: read: %v", l.seed, err)
@@ -289,7 +290,7 @@ func (l *life) look() {
 			l.t.Fatalf("seed %d: a reader lacks message %d", l.seed, id)
 		}
 	}
-	check(l.t, v.Close())
+	fixture.NoError(l.t, v.Close())
 }
 
 // A window and Roost work on the same task for a while, in every order that
@@ -342,7 +343,7 @@ func (l *life) end(deleted bool) {
 		}
 	}
 	if deleted {
-		check(t, os.RemoveAll(l.w.dir))
+		fixture.NoError(t, os.RemoveAll(l.w.dir))
 	}
 	k := own(t, l.s, "live-one").Task
 	l.whole(k.State(), "in the end")

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store/infer"
 )
@@ -28,17 +29,17 @@ func TestFirstWordsOfMegabytes(t *testing.T) {
 		"both":        {"", `[{"role":"user","content":"` + words + `","ts":1}]`, "(a first message of 8 MB)"},
 	} {
 		dir := filepath.Join(root, "tasks", id)
-		check(t, os.MkdirAll(dir, 0o700))
+		fixture.NoError(t, os.MkdirAll(dir, 0o700))
 		if c.ui != "" {
 			write(t, dir, roofmt.UIName, c.ui)
 		}
 		if c.api != "" {
 			write(t, dir, roofmt.APIName, c.api)
 		}
-		v := must[*View](t)(s.Read(context.Background(), must[Ref](t)(s.Find(context.Background(), id))))
+		v := fixture.Must[*View](t)(s.Read(context.Background(), fixture.Must[Ref](t)(s.Find(context.Background(), id))))
 		if v.Summary.Title != c.title || len(v.Summary.Damaged) > 0 {
 			t.Errorf("%s: %.80q, %+v, want %q", id, v.Summary.Title, v.Summary.Damaged, c.title)
 		}
-		check(t, v.Close())
+		fixture.NoError(t, v.Close())
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/roost-dev/roost/catalog"
 	"github.com/roost-dev/roost/internal/progress"
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/roofmt"
 )
 
@@ -47,7 +48,7 @@ func TestWhatChangedJustBeforeALongReadIsNotKept(t *testing.T) {
 		}
 	}}
 	reading := progress.With(ctx, func(progress.State) { read.Store(true) })
-	if got := must[Listing](t)(s.List(reading, Filter{})); len(got.Items) != 1 || ahead.Load() == 0 {
+	if got := fixture.Must[Listing](t)(s.List(reading, Filter{})); len(got.Items) != 1 || ahead.Load() == 0 {
 		t.Fatalf("%d tasks; time went on by %v", len(got.Items), time.Duration(ahead.Load()))
 	}
 	if n := knownRows(t, s); n != 0 {
@@ -63,7 +64,7 @@ func TestStampOfWhatChangedJustBeforeALongLookIsNotBelieved(t *testing.T) {
 	s := open(t, t.TempDir(), storageWith(t, 1))
 	s.calmIn = time.Hour
 	ahead := shifted(s)
-	ref := must[[]Ref](t)(s.Refs(context.Background()))[0]
+	ref := fixture.Must[[]Ref](t)(s.Refs(context.Background()))[0]
 	for _, want := range []bool{false, true} {
 		if _, calm := s.stampWith(ref, func(string) []byte { ahead.Store(int64(2 * time.Hour)); return nil }); calm != want {
 			t.Errorf("believed %v, want %v", calm, want)
@@ -78,17 +79,17 @@ func TestIndexThatChangesMeanwhile(t *testing.T) {
 		"while a list is made": func(t *testing.T, s *Store, change func()) {
 			known := s.openListCache(ctx, catalog.ReadSummaries)
 			defer known.close()
-			l := must[*lines](t)(s.lines(ctx, known, false))
+			l := fixture.Must[*lines](t)(s.lines(ctx, known, false))
 			change()
 			l.keep(ctx)
 		},
 		"while its task is deleted": func(t *testing.T, s *Store, change func()) {
 			pageBy(t, s, Filter{})
-			ref := must[Ref](t)(s.Find(ctx, "task-001"))
-			name := must[string](t)(Rooms.Delete(ctx, s, ref))
+			ref := fixture.Must[Ref](t)(s.Find(ctx, "task-001"))
+			name := fixture.Must[string](t)(Rooms.Delete(ctx, s, ref))
 			change()
 			pageBy(t, s, Filter{})
-			must[Ref](t)(Rooms.Restore(ctx, s, name))
+			fixture.Must[Ref](t)(Rooms.Restore(ctx, s, name))
 		},
 		"before a list that is given up": func(t *testing.T, s *Store, change func()) {
 			pageBy(t, s, Filter{})
@@ -103,7 +104,7 @@ func TestIndexThatChangesMeanwhile(t *testing.T) {
 			change()
 			write(t, filepath.Join(s.opt.Sources[0], "tasks", "task-new"), roofmt.UIName, array(uiRow(9, "new")))
 			for _, err := range s.Stream(ctx, 1) {
-				check(t, err)
+				fixture.NoError(t, err)
 				break
 			}
 		},
@@ -115,7 +116,7 @@ func TestIndexThatChangesMeanwhile(t *testing.T) {
 				for i := range 3 {
 					entries += fmt.Sprintf(`,{"id":"task-%03d","ts":%d,"task":"%s %d","workspace":"/%s"}`, i, ts0+i, word, i, word)
 				}
-				check(t, renamed(filepath.Join(storage, "tasks", roofmt.IndexName), []byte(`{"entries":[`+entries[1:]+`]}`)))
+				fixture.NoError(t, renamed(filepath.Join(storage, "tasks", roofmt.IndexName), []byte(`{"entries":[`+entries[1:]+`]}`)))
 			}
 			say("one")
 			plain := open(t, t.TempDir(), storage)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/task"
 )
@@ -30,7 +31,7 @@ func TestAdoptedRecordKeepsTheEditors(t *testing.T) {
 	s := open(t, t.TempDir(), storage)
 	touched := func(path string) {
 		k := own(t, s, "record").Task
-		check(t, k.Commit(context.Background(), task.FileChanged{Path: path, Source: "read_tool"}))
+		fixture.NoError(t, k.Commit(context.Background(), task.FileChanged{Path: path, Source: "read_tool"}))
 		closeTask(t, k)
 	}
 	now := fmt.Sprint(s.opt.Now())
@@ -52,7 +53,7 @@ func TestAdoptedRecordKeepsTheEditors(t *testing.T) {
 		t.Error(d)
 	}
 	// It is derived: without it, the original and our records make it again.
-	check(t, os.Remove(filepath.Join(dir, roofmt.MetadataName)))
+	fixture.NoError(t, os.Remove(filepath.Join(dir, roofmt.MetadataName)))
 	closeTask(t, own(t, s, "record").Task)
 	want = strings.TrimSuffix(first, "]}") + "," + entryOf("c.go", "active", "read_tool", now, "null", "null") + "]}"
 	if d := cmp.Diff(want, read(t, dir, roofmt.MetadataName)); d != "" {
@@ -65,7 +66,7 @@ func TestRecordWrittenMeanwhile(t *testing.T) {
 	storage, dir := rooStorage(t, "record")
 	s := open(t, t.TempDir(), storage)
 	k := own(t, s, "record").Task
-	check(t, k.Commit(context.Background(), task.FileChanged{Path: "b.go", Source: "read_tool"}))
+	fixture.NoError(t, k.Commit(context.Background(), task.FileChanged{Path: "b.go", Source: "read_tool"}))
 	write(t, dir, roofmt.MetadataName, recordOf(entryOf("late.go", "active", "read_tool", "5", "null", "null")))
 	write(t, dir, roofmt.ItemName, `{"id":"record","ts":1,"task":"do it","late":true}`)
 	closeTask(t, k)

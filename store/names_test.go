@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/store/overlay"
 
 	"github.com/roost-dev/roost/journal"
@@ -61,10 +62,10 @@ func TestNamesOfANewRootAreSynced(t *testing.T) {
 		t.Run("left "+left, func(t *testing.T) {
 			home := t.TempDir()
 			root := filepath.Join(home, "above", "root")
-			check(t, os.MkdirAll(filepath.Join(home, left), 0o700))
+			fixture.NoError(t, os.MkdirAll(filepath.Join(home, left), 0o700))
 			disk := &recorder{FS: filelog.OS}
-			s := must[*Store](t)(Open(Options{Root: root, FS: disk}))
-			task1 := must[*Task](t)(s.Create(t.Context(), task.Created{Task: "t-1"}))
+			s := fixture.Must[*Store](t)(Open(Options{Root: root, FS: disk}))
+			task1 := fixture.Must[*Task](t)(s.Create(t.Context(), task.Created{Task: "t-1"}))
 			if len(disk.made) > 0 {
 				t.Errorf("made and not synced: %v", disk.made)
 			}
@@ -75,20 +76,20 @@ func TestNamesOfANewRootAreSynced(t *testing.T) {
 				}
 			}
 			for range 3 {
-				check(t, task1.Commit(t.Context(), task.Changed{Title: new("x")}))
-				check(t, task1.Barrier(t.Context()))
+				fixture.NoError(t, task1.Commit(t.Context(), task.Changed{Title: new("x")}))
+				fixture.NoError(t, task1.Barrier(t.Context()))
 			}
 			if more := disk.take(); len(more) > 0 {
 				t.Errorf("a commit costs syncs of names: %v", more)
 			}
-			check(t, task1.Close(t.Context()))
+			fixture.NoError(t, task1.Close(t.Context()))
 			disk.take()
-			again := must[*Owned](t)(s.Own(t.Context(), s.OwnRef("t-1"))).Task
+			again := fixture.Must[*Owned](t)(s.Own(t.Context(), s.OwnRef("t-1"))).Task
 			if more := disk.take(); !slices.Equal(more, []string{filepath.Join(root, "tasks", "t-1")}) {
 				t.Errorf("the next owner syncs %v", more)
 			}
-			check(t, again.Close(t.Context()))
-			check(t, s.ChangeOverlay(t.Context(), func(overlay.Table, overlay.Append) error { return nil }))
+			fixture.NoError(t, again.Close(t.Context()))
+			fixture.NoError(t, s.ChangeOverlay(t.Context(), func(overlay.Table, overlay.Append) error { return nil }))
 			if synced := disk.take(); len(disk.made) > 0 || !slices.Contains(synced, root) {
 				t.Errorf("the overlay: made %v, synced %v", disk.made, synced)
 			}
@@ -105,7 +106,7 @@ func TestNamesOfANewRootAreSynced(t *testing.T) {
 // A name that cannot be synced is not acknowledged: that is trouble, and no broken root.
 func TestANameThatCannotBeSynced(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "root")
-	s := must[*Store](t)(Open(Options{Root: root, FS: noSync{filelog.OS}}))
+	s := fixture.Must[*Store](t)(Open(Options{Root: root, FS: noSync{filelog.OS}}))
 	_, err := s.Create(t.Context(), task.Created{Task: "t-1"})
 	var bad *RootError
 	if !errors.Is(err, journal.ErrNotSaved) || errors.As(err, &bad) {

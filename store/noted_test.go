@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/roofmt"
 )
 
@@ -46,7 +47,7 @@ func TestAListThatWasCutAnywhere(t *testing.T) {
 	text, rows, ends := largeList(20 << 20)
 	root := t.TempDir()
 	s, dir := open(t, root), filepath.Join(root, "tasks", "cut-task")
-	check(t, os.MkdirAll(dir, 0o700))
+	fixture.NoError(t, os.MkdirAll(dir, 0o700))
 	write(t, dir, roofmt.UIName, string(text))
 	random := rand.New(rand.NewPCG(3, 4))
 	var at []int
@@ -55,10 +56,10 @@ func TestAListThatWasCutAnywhere(t *testing.T) {
 	}
 	slices.Sort(at)
 	for _, cut := range slices.Backward(at) { // from the end on, so that one file does
-		check(t, os.Truncate(filepath.Join(dir, roofmt.UIName), int64(cut)))
+		fixture.NoError(t, os.Truncate(filepath.Join(dir, roofmt.UIName), int64(cut)))
 		whole, _ := slices.BinarySearch(ends, cut+1)
-		v, err := s.Read(context.Background(), must[Ref](t)(s.Find(context.Background(), "cut-task")))
-		check(t, err)
+		v, err := s.Read(context.Background(), fixture.Must[Ref](t)(s.Find(context.Background(), "cut-task")))
+		fixture.NoError(t, err)
 		ui := v.State.UI()
 		if len(ui) != whole || len(v.Summary.Damaged) != 1 && cut > 0 {
 			t.Fatalf("cut at %d: %d rows of %d, damaged %+v", cut, len(ui), whole, v.Summary.Damaged)
@@ -70,13 +71,13 @@ func TestAListThatWasCutAnywhere(t *testing.T) {
 		}
 		last := ui[max(0, whole-3):]
 		raws, err := v.State.Raws(last)
-		check(t, err)
+		fixture.NoError(t, err)
 		for i, raw := range raws {
 			if string(raw) != rows[whole-len(last)+i] {
 				t.Fatalf("cut at %d: row %d has other bytes", cut, whole-len(last)+i)
 			}
 		}
-		check(t, v.Close())
+		fixture.NoError(t, v.Close())
 	}
 }
 
@@ -102,10 +103,10 @@ func TestOnePassSaysWhatTwoSay(t *testing.T) {
 	})
 	rapid.Check(t, func(r *rapid.T) {
 		root, err := os.MkdirTemp("", "store-noted-")
-		check(t, err)
+		fixture.NoError(t, err)
 		defer os.RemoveAll(root)
 		dir := filepath.Join(root, "tasks", "odd")
-		check(t, os.MkdirAll(dir, 0o700))
+		fixture.NoError(t, os.MkdirAll(dir, 0o700))
 		file := func(name string, piece *rapid.Generator[string]) {
 			text := array(rapid.SliceOfN(piece, 0, 8).Draw(r, name)...)
 			at := rapid.IntRange(0, len(text)).Draw(r, "at")
@@ -132,19 +133,19 @@ func TestOnePassSaysWhatTwoSay(t *testing.T) {
 		file(roofmt.APIName, apiPiece)
 		ctx, ref := context.Background(), Ref{ID: "odd", Dir: dir}
 		one, err := roofmt.ReadNoting(ctx, dir, notes)
-		check(t, err)
+		fixture.NoError(t, err)
 		defer one.Close()
 		two, err := roofmt.Read(ctx, dir)
-		check(t, err)
+		fixture.NoError(t, err)
 		defer two.Close()
 		if one.UI.Source != "" && one.UI.Notes == nil || one.API.Source != "" && one.API.Notes == nil {
 			r.Fatalf("a file gave no notes: %+v %+v", one.UI, one.API)
 		}
 		got, want := unadopted(ctx, ref, one), unadopted(ctx, ref, two)
 		a, err := got.Snapshot()
-		check(t, err)
+		fixture.NoError(t, err)
 		b, err := want.Snapshot()
-		check(t, err)
+		fixture.NoError(t, err)
 		if !bytes.Equal(a, b) {
 			r.Fatalf("one pass:\n%q\ntwo:\n%q", a, b)
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store/payload"
@@ -23,7 +24,7 @@ func long(t *testing.T, s *Store, id string, n int) (dir string) {
 	t.Helper()
 	k := create(t, s, id)
 	for i := range n {
-		check(t, k.Commit(context.Background(), add(k, task.UI, uiRow(i+1, fmt.Sprintf("row %d %s", i, strings.Repeat("x", 60))))))
+		fixture.NoError(t, k.Commit(context.Background(), add(k, task.UI, uiRow(i+1, fmt.Sprintf("row %d %s", i, strings.Repeat("x", 60))))))
 	}
 	closeTask(t, k)
 	return k.Ref.Log
@@ -34,18 +35,18 @@ func long(t *testing.T, s *Store, id string, n int) (dir string) {
 func deface(t *testing.T, dir, where string, quietly bool) {
 	t.Helper()
 	path := filepath.Join(dir, "journal.jsonl")
-	info := must[os.FileInfo](t)(os.Stat(path))
-	data := must[[]byte](t)(os.ReadFile(path))
+	info := fixture.Must[os.FileInfo](t)(os.Stat(path))
+	data := fixture.Must[[]byte](t)(os.ReadFile(path))
 	at := bytes.Index(data, []byte(where))
 	if at < 0 {
 		t.Fatalf("no commit says %q", where)
 	}
 	data[at] ^= 1
-	f := must[*os.File](t)(os.OpenFile(path, os.O_WRONLY, 0))
+	f := fixture.Must[*os.File](t)(os.OpenFile(path, os.O_WRONLY, 0))
 	_, err := f.WriteAt(data[at:at+1], int64(at))
-	check(t, errors.Join(err, f.Close()))
+	fixture.NoError(t, errors.Join(err, f.Close()))
 	if quietly {
-		check(t, os.Chtimes(path, info.ModTime(), info.ModTime()))
+		fixture.NoError(t, os.Chtimes(path, info.ModTime(), info.ModTime()))
 	}
 }
 
@@ -69,7 +70,7 @@ func TestAPageIsReadFromTheSnapshot(t *testing.T) {
 	if !errors.As(err, &damage) {
 		t.Errorf("a damaged message was read: %v", err)
 	}
-	report := must[CheckReport](t)(Rooms.Check(context.Background(), s, []string{"long-task"}, false))
+	report := fixture.Must[CheckReport](t)(Rooms.Check(context.Background(), s, []string{"long-task"}, false))
 	if len(report.Damaged) == 0 || !strings.Contains(report.Damaged[0].Lost, "commit") {
 		t.Errorf("the check saw nothing: %+v", report)
 	}
@@ -93,7 +94,7 @@ func TestTheSnapshotIsDerived(t *testing.T) {
 	s := open(t, t.TempDir())
 	dir := long(t, s, "derived", 400)
 	want := view(t, s, "derived")
-	rows := must[[][]byte](t)(want.State.RawUI())
+	rows := fixture.Must[[][]byte](t)(want.State.RawUI())
 	for name, spoil := range map[string]func(path string) error{
 		"deleted": os.Remove,
 		"cut":     func(p string) error { return os.Truncate(p, 100) },
@@ -103,16 +104,16 @@ func TestTheSnapshotIsDerived(t *testing.T) {
 			return errors.Join(err, os.WriteFile(p, bytes.Replace(data, []byte("roost state "), []byte("roost STATE "), 1), 0o600))
 		},
 	} {
-		check(t, spoil(filepath.Join(dir, "journal.idx")))
+		fixture.NoError(t, spoil(filepath.Join(dir, "journal.idx")))
 		v := view(t, s, "derived")
 		if d := cmp.Diff(want.Summary, v.Summary); d != "" {
 			t.Errorf("%s: %s", name, d)
 		}
-		if d := cmp.Diff(rows, must[[][]byte](t)(v.State.RawUI())); d != "" {
+		if d := cmp.Diff(rows, fixture.Must[[][]byte](t)(v.State.RawUI())); d != "" {
 			t.Errorf("%s: %s", name, d)
 		}
 		o := own(t, s, "derived") // makes it anew
-		check(t, o.Task.Commit(context.Background(), task.Changed{}))
+		fixture.NoError(t, o.Task.Commit(context.Background(), task.Changed{}))
 		closeTask(t, o.Task)
 	}
 }
@@ -125,15 +126,15 @@ func TestCommitsBehindTheSnapshot(t *testing.T) {
 	for i := range 50 {
 		commit(t, k, task.UI, uiRow(i+1, fmt.Sprint("row ", i)))
 	}
-	check(t, k.saveSnapshot(ctx, 1))
+	fixture.NoError(t, k.saveSnapshot(ctx, 1))
 	m := k.State().UI()[3]
-	check(t, k.Commit(ctx,
+	fixture.NoError(t, k.Commit(ctx,
 		task.MessageTextSaved{Message: m.ID, Text: " and more"},
 		task.MessageHidden{Messages: []uint64{k.State().UI()[5].ID}, Reason: "rewind"},
 		task.UsageChanged{Input: 7, Output: 8}))
-	check(t, k.Barrier(ctx))
+	fixture.NoError(t, k.Barrier(ctx))
 	v := view(t, s, "behind") // k still owns it
-	if d := cmp.Diff(must[[][]byte](t)(k.State().RawUI()), must[[][]byte](t)(v.State.RawUI())); d != "" {
+	if d := cmp.Diff(fixture.Must[[][]byte](t)(k.State().RawUI()), fixture.Must[[][]byte](t)(v.State.RawUI())); d != "" {
 		t.Error(d)
 	}
 	if v.State.UI()[3].Text() != "row 2 and more" || v.State.Usage != k.State().Usage {
@@ -149,23 +150,23 @@ func TestBigPayloadsLieInBlobs(t *testing.T) {
 	k := create(t, s, "big")
 	big := strings.Repeat("y", 300<<10)
 	id := k.State().NextMessage()
-	check(t, k.Commit(ctx, task.MessageAdded{History: task.API, Message: id, Body: task.Body{Raw: []byte(
+	fixture.NoError(t, k.Commit(ctx, task.MessageAdded{History: task.API, Message: id, Body: task.Body{Raw: []byte(
 		`{"role":"assistant","content":[{"type":"tool_use","id":"c1","name":"n","input":{"k":"` + big + `"}}],"ts":5}`)}}))
-	check(t, k.Commit(ctx, task.ToolFinished{Call: "c1", Name: "n", Outcome: "ok", Result: []byte(`{"type":"tool_result","tool_use_id":"c1","content":"` + big + `"}`)}))
-	check(t, k.Commit(ctx, task.MessageAdded{History: task.API, Message: id + 1, Body: task.Body{Compose: []task.Piece{{Literal: `{"role":"user","content":[`}, {Result: "c1"}, {Literal: `],"ts":6}`}}}}))
+	fixture.NoError(t, k.Commit(ctx, task.ToolFinished{Call: "c1", Name: "n", Outcome: "ok", Result: []byte(`{"type":"tool_result","tool_use_id":"c1","content":"` + big + `"}`)}))
+	fixture.NoError(t, k.Commit(ctx, task.MessageAdded{History: task.API, Message: id + 1, Body: task.Body{Compose: []task.Piece{{Literal: `{"role":"user","content":[`}, {Result: "c1"}, {Literal: `],"ts":6}`}}}}))
 	closeTask(t, k)
-	if info := must[os.FileInfo](t)(os.Stat(filepath.Join(k.Ref.Log, "journal.jsonl"))); info.Size() > 8<<10 {
+	if info := fixture.Must[os.FileInfo](t)(os.Stat(filepath.Join(k.Ref.Log, "journal.jsonl"))); info.Size() > 8<<10 {
 		t.Errorf("the journal has %d bytes", info.Size())
 	}
 	v := view(t, s, "big")
-	api := must[[][]byte](t)(v.State.RawAPI())
+	api := fixture.Must[[][]byte](t)(v.State.RawAPI())
 	if len(api) != 2 || len(api[0]) < len(big) || !bytes.Contains(api[1], []byte(big)) {
 		t.Errorf("%d messages, %d and %d bytes", len(api), len(api[0]), len(api[len(api)-1]))
 	}
 	if input := v.State.Call("c1").Input(); len(input) < len(big) {
 		t.Errorf("the input has %d bytes", len(input))
 	}
-	health := must[journal.Health](t)(v.Log.Health(ctx))
+	health := fixture.Must[journal.Health](t)(v.Log.Health(ctx))
 	if len(health.MissingBlobs)+len(health.DamagedBlobs) != 0 {
 		t.Errorf("%+v", health)
 	}
@@ -184,8 +185,8 @@ func TestAdoptingALongHistory(t *testing.T) {
 	s := open(t, t.TempDir(), storage)
 	o := own(t, s, "long-one")
 	closeTask(t, o.Task)
-	for c, err := range must[journal.Reader](t)(s.Follow(o.Task.Ref)).Read(context.Background(), 1) {
-		check(t, err)
+	for c, err := range fixture.Must[journal.Reader](t)(s.Follow(o.Task.Ref)).Read(context.Background(), 1) {
+		fixture.NoError(t, err)
 		for _, e := range c.Events {
 			if len(e) > payload.MaxInline {
 				t.Errorf("an event of %d bytes: %.100s", len(e), e)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -31,58 +32,58 @@ func besideTask(t *testing.T) (*Store, *Task) {
 	t.Helper()
 	s := open(t, t.TempDir())
 	owned, err := s.Create(t.Context(), task.Created{Origin: "cli", Number: 1, CreatedAt: 1}, task.RunStarted{Run: "r"})
-	check(t, err)
+	fixture.NoError(t, err)
 	return s, owned
 }
 
 func TestWordsBesideARunAreInTheLogAtOnceAndInTheStateWhenItIsAskedFor(t *testing.T) {
 	s, owned := besideTask(t)
 	before := owned.State().Seq
-	check(t, owned.Enqueue(t.Context(), task.InputQueued{Input: "a", Text: "first", By: "api"}))
+	fixture.NoError(t, owned.Enqueue(t.Context(), task.InputQueued{Input: "a", Text: "first", By: "api"}))
 	if owned.State().Seq != before || len(owned.State().Queue) != 0 {
 		t.Error("the state changed under the hands of the run")
 	}
 	v, err := s.Read(t.Context(), owned.Ref)
-	check(t, err)
+	fixture.NoError(t, err)
 	if d := cmp.Diff([]string{"a=first"}, queueOf(v.State)); d != "" {
 		t.Errorf("a reader does not see it: %s", d)
 	}
-	check(t, v.Close())
-	check(t, owned.TakeIn())
+	fixture.NoError(t, v.Close())
+	fixture.NoError(t, owned.TakeIn())
 	if d := cmp.Diff([]string{"a=first"}, queueOf(owned.State())); d != "" {
 		t.Error(d)
 	}
-	check(t, owned.Close(t.Context()))
+	fixture.NoError(t, owned.Close(t.Context()))
 }
 
 // What the run commits stands behind what came beside, in the log and in the state.
 func TestACommitTakesInWhatCameBeside(t *testing.T) {
 	s, owned := besideTask(t)
-	check(t, owned.Enqueue(t.Context(), task.InputQueued{Input: "a", Text: "first", By: "api"}))
-	check(t, owned.Commit(t.Context(), task.InputTaken{Input: "a"}))
-	check(t, owned.Enqueue(t.Context(), task.InputQueued{Input: "b", Text: "second", By: "api"}))
-	check(t, owned.Close(t.Context()))
+	fixture.NoError(t, owned.Enqueue(t.Context(), task.InputQueued{Input: "a", Text: "first", By: "api"}))
+	fixture.NoError(t, owned.Commit(t.Context(), task.InputTaken{Input: "a"}))
+	fixture.NoError(t, owned.Enqueue(t.Context(), task.InputQueued{Input: "b", Text: "second", By: "api"}))
+	fixture.NoError(t, owned.Close(t.Context()))
 	if d := cmp.Diff([]string{"b=second"}, queueOf(owned.State())); d != "" {
 		t.Error(d)
 	}
 	v, err := s.Read(t.Context(), owned.Ref)
-	check(t, err)
+	fixture.NoError(t, err)
 	if v.State.Seq != owned.State().Seq || cmp.Diff(queueOf(owned.State()), queueOf(v.State)) != "" {
 		t.Errorf("owner and reader disagree: %d %v, %d %v", owned.State().Seq, queueOf(owned.State()), v.State.Seq, queueOf(v.State))
 	}
-	check(t, v.Close())
+	fixture.NoError(t, v.Close())
 }
 
 func TestWordsThatWaitAreChangedAndTakenBackUntilTheRunHasThem(t *testing.T) {
 	_, owned := besideTask(t)
 	ctx := t.Context()
 	for _, q := range []task.InputQueued{{Input: "a", Text: "1", By: "api"}, {Input: "b", Text: "2", By: "api"}, {Input: "a", Text: "other", By: "api"}} {
-		check(t, owned.Enqueue(ctx, q))
+		fixture.NoError(t, owned.Enqueue(ctx, q))
 	}
 	if d := cmp.Diff([]string{"a=other", "b=2"}, waitingIn(owned)); d != "" {
 		t.Error(d)
 	}
-	check(t, owned.Unqueue(ctx, "b"))
+	fixture.NoError(t, owned.Unqueue(ctx, "b"))
 	if err := owned.Unqueue(ctx, "b"); !errors.Is(err, ErrInputTaken) {
 		t.Errorf("taken back twice: %v", err)
 	}
@@ -100,7 +101,7 @@ func TestWordsThatWaitAreChangedAndTakenBackUntilTheRunHasThem(t *testing.T) {
 			t.Errorf("%s while the run has it: %v", what, err)
 		}
 	}
-	check(t, owned.Close(ctx))
+	fixture.NoError(t, owned.Close(ctx))
 	if err := owned.Enqueue(ctx, task.InputQueued{Input: "c", By: "api"}); !errors.Is(err, ErrLetGo) {
 		t.Errorf("into a task that was let go: %v", err)
 	}
@@ -126,13 +127,13 @@ func TestManyDoorsAndTheRunAtOnce(t *testing.T) {
 	go func() { wait.Wait(); close(done) }()
 	taken := map[string]bool{}
 	take := func() {
-		check(t, owned.TakeIn())
+		fixture.NoError(t, owned.TakeIn())
 		for _, q := range append([]task.InputQueued(nil), owned.State().Queue...) {
 			if _, ok := owned.Claim(q.Input); !ok || taken[q.Input] {
 				t.Errorf("%s: claimed %t, before %t", q.Input, ok, taken[q.Input])
 			}
 			taken[q.Input] = true
-			check(t, owned.Commit(ctx, task.InputTaken{Input: q.Input}))
+			fixture.NoError(t, owned.Commit(ctx, task.InputTaken{Input: q.Input}))
 		}
 	}
 	for over := false; !over; {
@@ -147,9 +148,9 @@ func TestManyDoorsAndTheRunAtOnce(t *testing.T) {
 	if len(taken) != doors*each {
 		t.Errorf("%d of %d were taken", len(taken), doors*each)
 	}
-	check(t, owned.Close(ctx))
+	fixture.NoError(t, owned.Close(ctx))
 	v, err := s.Read(context.WithoutCancel(ctx), owned.Ref)
-	check(t, err)
+	fixture.NoError(t, err)
 	defer v.Close()
 	if len(v.State.Queue) != 0 || v.State.Seq != owned.State().Seq {
 		t.Errorf("left %v, seq %d and %d", queueOf(v.State), v.State.Seq, owned.State().Seq)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/internal/filelock"
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store/projection"
 	"github.com/roost-dev/roost/task"
@@ -36,13 +37,13 @@ func TestIndexOfManyProcesses(t *testing.T) {
 			for i := range 3 {
 				cmd := process(t, "create", "STORE_TEST_ROOT="+root, fmt.Sprintf("STORE_TEST_TASK=proc%d", i))
 				cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
-				check(t, cmd.Start())
+				fixture.NoError(t, cmd.Start())
 				cmds = append(cmds, cmd)
 			}
 			for _, cmd := range cmds {
-				check(t, cmd.Wait())
+				fixture.NoError(t, cmd.Wait())
 			}
-			x := must[*roofmt.Index](t)(roofmt.ReadIndex(filepath.Join(root, "tasks")))
+			x := fixture.Must[*roofmt.Index](t)(roofmt.ReadIndex(filepath.Join(root, "tasks")))
 			for i := range 3 {
 				for n := range 6 {
 					if _, ok := x.Get(fmt.Sprintf("proc%d-%d", i, n)); !ok {
@@ -64,11 +65,11 @@ func TestIndexIsDerived(t *testing.T) {
 	for _, id := range []string{"one", "two", "three"} {
 		closeTask(t, create(t, s, id))
 	}
-	check(t, os.Remove(filepath.Join(root, "tasks", roofmt.IndexName)))
+	fixture.NoError(t, os.Remove(filepath.Join(root, "tasks", roofmt.IndexName)))
 	k := own(t, s, "two").Task
 	commit(t, k, task.UI, uiRow(9, "more"))
 	closeTask(t, k)
-	x := must[*roofmt.Index](t)(roofmt.ReadIndex(filepath.Join(root, "tasks")))
+	x := fixture.Must[*roofmt.Index](t)(roofmt.ReadIndex(filepath.Join(root, "tasks")))
 	var ids []string
 	for _, e := range x.Entries {
 		id, _ := esjson.GetString(e, "id")
@@ -95,14 +96,14 @@ func stranger(t *testing.T, role string, env ...string) *exec.Cmd {
 	if os.Getuid() != 0 {
 		t.Skip("only root can become somebody else")
 	}
-	self := must[string](t)(os.Executable())
-	dir := must[string](t)(os.MkdirTemp("", "store-stranger-"))
-	t.Cleanup(func() { check(t, os.RemoveAll(dir)) })
-	check(t, os.Chmod(dir, 0o755))
-	data := must[[]byte](t)(os.ReadFile(self))
+	self := fixture.Must[string](t)(os.Executable())
+	dir := fixture.Must[string](t)(os.MkdirTemp("", "store-stranger-"))
+	t.Cleanup(func() { fixture.NoError(t, os.RemoveAll(dir)) })
+	fixture.NoError(t, os.Chmod(dir, 0o755))
+	data := fixture.Must[[]byte](t)(os.ReadFile(self))
 	copied := filepath.Join(dir, "store.test")
-	check(t, os.WriteFile(copied, data, 0o700))
-	check(t, os.Chmod(copied, 0o755))
+	fixture.NoError(t, os.WriteFile(copied, data, 0o700))
+	fixture.NoError(t, os.Chmod(copied, 0o755))
 	cmd := process(t, role, env...)
 	cmd.Path, cmd.Args[0], cmd.Dir = copied, copied, "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
@@ -113,9 +114,9 @@ func stranger(t *testing.T, role string, env ...string) *exec.Cmd {
 func opened(t *testing.T, dir string) {
 	t.Helper()
 	for up := dir; up != "/" && up != os.TempDir(); up = filepath.Dir(up) {
-		check(t, os.Chmod(up, 0o755))
+		fixture.NoError(t, os.Chmod(up, 0o755))
 	}
-	check(t, filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
+	fixture.NoError(t, filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
 		if err != nil || e.Type()&os.ModeSymlink != 0 {
 			return err
 		}
@@ -127,8 +128,8 @@ func opened(t *testing.T, dir string) {
 }
 
 func TestReadOnlyRoot(t *testing.T) {
-	base := must[string](t)(os.MkdirTemp("", "store-readonly-"))
-	t.Cleanup(func() { check(t, os.RemoveAll(base)) })
+	base := fixture.Must[string](t)(os.MkdirTemp("", "store-readonly-"))
+	t.Cleanup(func() { fixture.NoError(t, os.RemoveAll(base)) })
 	root := filepath.Join(base, "root")
 	s := open(t, root)
 	closeTask(t, create(t, s, "readable"))
@@ -157,14 +158,14 @@ func TestReadOnlyRoot(t *testing.T) {
 // A task of another account is listed as damaged, with its place: it does not
 // break the list, and it is not "empty".
 func TestUnreadableTask(t *testing.T) {
-	base := must[string](t)(os.MkdirTemp("", "store-unreadable-"))
-	t.Cleanup(func() { check(t, os.RemoveAll(base)) })
+	base := fixture.Must[string](t)(os.MkdirTemp("", "store-unreadable-"))
+	t.Cleanup(func() { fixture.NoError(t, os.RemoveAll(base)) })
 	root := filepath.Join(base, "root")
 	s := open(t, root)
 	closeTask(t, create(t, s, "mine"))
 	closeTask(t, create(t, s, "other"))
 	opened(t, base)
-	check(t, os.Chmod(filepath.Join(root, "tasks", "other"), 0o000))
+	fixture.NoError(t, os.Chmod(filepath.Join(root, "tasks", "other"), 0o000))
 	out, err := stranger(t, "look", "STORE_TEST_ROOT="+root).CombinedOutput()
 	if !strings.Contains(string(out), "row: 1 T mine 0") || !strings.Contains(string(out), "permission denied") {
 		t.Errorf("%v %s", err, out)
@@ -189,20 +190,20 @@ func TestLeftoversOfTheKilled(t *testing.T) {
 		write(t, dir, name, text)
 	}
 	live := process(t, "hold", "STORE_TEST_ROOT="+root, "STORE_TEST_TASK=swept")
-	in := must[io.WriteCloser](t)(live.StdinPipe())
-	out := must[io.ReadCloser](t)(live.StdoutPipe())
-	check(t, live.Start())
+	in := fixture.Must[io.WriteCloser](t)(live.StdinPipe())
+	out := fixture.Must[io.ReadCloser](t)(live.StdoutPipe())
+	fixture.NoError(t, live.Start())
 	line := make([]byte, 6)
 	if _, err := io.ReadFull(out, line); err != nil || string(line) != "ready\n" {
 		t.Fatalf("%q %v", line, err)
 	}
-	for _, name := range must[[]os.DirEntry](t)(os.ReadDir(dir)) {
+	for _, name := range fixture.Must[[]os.DirEntry](t)(os.ReadDir(dir)) {
 		if n := name.Name(); strings.HasPrefix(n, ".roost-tmp") || strings.HasPrefix(n, ".roost-lock") || strings.HasPrefix(n, projection.TempPrefix) || strings.HasSuffix(n, ".lock") && n != "journal.lock" {
 			t.Errorf("left: %s", n)
 		}
 	}
-	check(t, in.Close())
-	check(t, live.Wait())
+	fixture.NoError(t, in.Close())
+	fixture.NoError(t, live.Wait())
 	for name, text := range foreign {
 		if got := read(t, dir, name); got != text {
 			t.Errorf("%s is %q", name, got)
@@ -221,7 +222,7 @@ func TestALockThatOutlivesItsHolder(t *testing.T) {
 	if out, err := process(t, "commit", "STORE_TEST_ROOT="+root, "STORE_TEST_TASK=held", "ROOST_FAILPOINT=project.temp").CombinedOutput(); err == nil {
 		t.Fatalf("not killed: %s", out)
 	}
-	lock := must[*os.File](t)(os.OpenFile(filepath.Join(dir, "journal.lock"), os.O_RDWR, 0))
+	lock := fixture.Must[*os.File](t)(os.OpenFile(filepath.Join(dir, "journal.lock"), os.O_RDWR, 0))
 	if ok, err := filelock.Try(lock, filelock.Exclusive); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
@@ -229,7 +230,7 @@ func TestALockThatOutlivesItsHolder(t *testing.T) {
 		time.Sleep(100 * time.Millisecond)
 		_ = lock.Close()
 	}()
-	ref := must[Ref](t)(s.Find(context.Background(), "held"))
+	ref := fixture.Must[Ref](t)(s.Find(context.Background(), "held"))
 	o, err := s.Own(context.Background(), ref)
 	if err != nil {
 		t.Fatalf("a lock that comes free: %v", err)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store/projection"
 	"github.com/roost-dev/roost/task"
@@ -18,7 +19,7 @@ import (
 func TestTheRecordMayBeAnything(t *testing.T) {
 	for _, text := range []string{"", "{", "[]", `{"files":7}`, `{"files":null,"seq":-1}`, `{"seq":99999,"files":{"ui_messages.json":{"sha256":"","size":-5}}}`, strings.Repeat("\x00", 50)} {
 		s, dir, want := continued(t)
-		ref := must[Ref](t)(s.Find(context.Background(), "live-one"))
+		ref := fixture.Must[Ref](t)(s.Find(context.Background(), "live-one"))
 		write(t, ref.Log, projection.Name, text)
 		if v := view(t, s, "live-one"); len(v.Pending) != 0 || rows(v.State) != want {
 			t.Errorf("%q: pending %+v", text, v.Pending)
@@ -81,21 +82,21 @@ func TestProjectionsComeBehind(t *testing.T) {
 // Files of ours are for their owner; a file that an editor shares keeps its mode.
 func TestModesOfProjections(t *testing.T) {
 	s, dir, _ := continued(t)
-	check(t, os.Chmod(filepath.Join(dir, roofmt.UIName), 0o644))
+	fixture.NoError(t, os.Chmod(filepath.Join(dir, roofmt.UIName), 0o644))
 	k := own(t, s, "live-one").Task
 	commit(t, k, task.UI, uiRow(9, "on"))
 	closeTask(t, k)
 	root := t.TempDir()
 	closeTask(t, create(t, open(t, root), "private"))
 	for path, want := range map[string]os.FileMode{
-		filepath.Join(dir, roofmt.UIName):                                        0o644,
-		filepath.Join(dir, roofmt.APIName):                                       0o600,
-		filepath.Join(root, "tasks", "private", roofmt.UIName):                   0o600,
-		filepath.Join(root, "tasks", "private", "journal.jsonl"):                 0o600,
-		filepath.Join(root, "tasks", roofmt.IndexName):                           0o600,
-		filepath.Join(root, "tasks", "private"):                                  0o700 | os.ModeDir,
-		filepath.Join(root, "tasks", "private", projection.Name):                 0o600,
-		filepath.Dir(must[Ref](t)(s.Find(context.Background(), "live-one")).Log): 0o700 | os.ModeDir,
+		filepath.Join(dir, roofmt.UIName):                                                0o644,
+		filepath.Join(dir, roofmt.APIName):                                               0o600,
+		filepath.Join(root, "tasks", "private", roofmt.UIName):                           0o600,
+		filepath.Join(root, "tasks", "private", "journal.jsonl"):                         0o600,
+		filepath.Join(root, "tasks", roofmt.IndexName):                                   0o600,
+		filepath.Join(root, "tasks", "private"):                                          0o700 | os.ModeDir,
+		filepath.Join(root, "tasks", "private", projection.Name):                         0o600,
+		filepath.Dir(fixture.Must[Ref](t)(s.Find(context.Background(), "live-one")).Log): 0o700 | os.ModeDir,
 	} {
 		if info, err := os.Stat(path); err != nil || info.Mode() != want {
 			t.Errorf("%s: %v (%v), want %v", path, info.Mode(), err, want)
@@ -111,13 +112,13 @@ func TestOutputsOfCommands(t *testing.T) {
 	k := create(t, s, "outputs")
 	text := strings.Repeat("line\n", 1000)
 	finish := func(call, name string) {
-		hash := must[string](t)(k.PutBlob(ctx, []byte(text)))
-		check(t, k.Commit(ctx, task.ToolFinished{Call: call, Name: "execute_command", Outcome: "ok", Output: hash, Size: int64(len(text)), Artifact: name, Result: []byte(`{"type":"tool_result","tool_use_id":"c"}`)}))
-		check(t, k.Barrier(ctx))
+		hash := fixture.Must[string](t)(k.PutBlob(ctx, []byte(text)))
+		fixture.NoError(t, k.Commit(ctx, task.ToolFinished{Call: call, Name: "execute_command", Outcome: "ok", Output: hash, Size: int64(len(text)), Artifact: name, Result: []byte(`{"type":"tool_result","tool_use_id":"c"}`)}))
+		fixture.NoError(t, k.Barrier(ctx))
 	}
 	finish("c1", "cmd-1700000000001.txt")
 	finish("c2", "../../escape.txt")
-	check(t, k.proj.Settle(ctx))
+	fixture.NoError(t, k.proj.Settle(ctx))
 	dir := filepath.Join(s.TasksDir(), "outputs")
 	for _, name := range []string{"cmd-1700000000001.txt", "escape.txt"} {
 		if got := read(t, filepath.Join(dir, "command-output"), name); got != text {
@@ -130,18 +131,18 @@ func TestOutputsOfCommands(t *testing.T) {
 	// A person's change to it stays.
 	write(t, filepath.Join(dir, "command-output"), "cmd-1700000000001.txt", "mine")
 	finish("c3", "cmd-1700000000003.txt")
-	check(t, k.proj.Settle(ctx))
+	fixture.NoError(t, k.proj.Settle(ctx))
 	if got := read(t, filepath.Join(dir, "command-output"), "cmd-1700000000001.txt"); got != "mine" {
 		t.Errorf("overwritten: %d bytes", len(got))
 	}
 	outside := t.TempDir()
-	check(t, os.RemoveAll(filepath.Join(dir, "command-output")))
-	check(t, os.Symlink(outside, filepath.Join(dir, "command-output")))
+	fixture.NoError(t, os.RemoveAll(filepath.Join(dir, "command-output")))
+	fixture.NoError(t, os.Symlink(outside, filepath.Join(dir, "command-output")))
 	finish("c4", "cmd-1700000000004.txt")
 	if err := k.Close(ctx); err == nil {
 		t.Error("nobody was told that the outputs could not be written")
 	}
-	if left := must[[]os.DirEntry](t)(os.ReadDir(outside)); len(left) != 0 {
+	if left := fixture.Must[[]os.DirEntry](t)(os.ReadDir(outside)); len(left) != 0 {
 		t.Errorf("written through a link: %v", left)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/task"
 )
@@ -27,7 +28,7 @@ func onBranch(s *task.State, m *task.Message) bool {
 func TestNothingAcknowledgedIsLost(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		root, err := os.MkdirTemp("", "store-property-")
-		check(t, err)
+		fixture.NoError(t, err)
 		defer os.RemoveAll(root)
 		s := open(t, root)
 		k := create(t, s, "prop")
@@ -74,7 +75,7 @@ func TestNothingAcknowledgedIsLost(t *testing.T) {
 			}
 		}
 		closeTask(t, k)
-		report := must[CheckReport](t)(Rooms.Check(context.Background(), s, nil, false))
+		report := fixture.Must[CheckReport](t)(Rooms.Check(context.Background(), s, nil, false))
 		if report.OK != 1 {
 			r.Fatalf("%+v", report)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/store/payload"
 	"github.com/roost-dev/roost/task"
 )
@@ -25,10 +26,10 @@ func pictures(sizes ...int) (out []string) {
 // oldPayloads makes all of a task's payloads old, so that doctor judges them.
 func oldPayloads(t *testing.T, dir string) (n int) {
 	t.Helper()
-	paths := must[[]string](t)(filepath.Glob(filepath.Join(dir, "blobs", "*", "*")))
+	paths := fixture.Must[[]string](t)(filepath.Glob(filepath.Join(dir, "blobs", "*", "*")))
 	long := time.Now().Add(-2 * time.Minute)
 	for _, path := range paths {
-		check(t, os.Chtimes(path, long, long))
+		fixture.NoError(t, os.Chtimes(path, long, long))
 	}
 	return len(paths)
 }
@@ -51,8 +52,8 @@ func TestALargeImageThatWaitsLiesBesideTheJournal(t *testing.T) {
 	s, k := besideTask(t)
 	id, dir := k.Ref.ID, k.Ref.Log
 	commit(t, k, task.UI, uiRow(1, "hello"))
-	check(t, k.Enqueue(ctx, task.InputQueued{Input: "a", Text: "look", Images: images, By: "api"}))
-	check(t, k.Commit(ctx, task.InputQueued{Input: "b", Text: "small", Images: pictures(10), By: "api"}))
+	fixture.NoError(t, k.Enqueue(ctx, task.InputQueued{Input: "a", Text: "look", Images: images, By: "api"}))
+	fixture.NoError(t, k.Commit(ctx, task.InputQueued{Input: "b", Text: "small", Images: pictures(10), By: "api"}))
 	closeTask(t, k)
 	if line, index := lineLengths(t, dir); line > 8<<10 || index > 8<<10 {
 		t.Errorf("a line of %d bytes, a snapshot of %d", line, index)
@@ -68,7 +69,7 @@ func TestALargeImageThatWaitsLiesBesideTheJournal(t *testing.T) {
 
 	owned := own(t, s, id)
 	a.Text = "look here"
-	check(t, owned.Task.Enqueue(ctx, a)) // as an edit gives it back
+	fixture.NoError(t, owned.Task.Enqueue(ctx, a)) // as an edit gives it back
 	closeTask(t, owned.Task)
 	if n := oldPayloads(t, dir); n != 1 {
 		t.Errorf("%d payloads: the images were stored again", n)
@@ -78,7 +79,7 @@ func TestALargeImageThatWaitsLiesBesideTheJournal(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 		del(t, s, id)
-		must[Ref](t)(Rooms.Restore(ctx, s, id))
+		fixture.Must[Ref](t)(Rooms.Restore(ctx, s, id))
 	}
 
 	owned = own(t, s, id)
@@ -87,13 +88,13 @@ func TestALargeImageThatWaitsLiesBesideTheJournal(t *testing.T) {
 	}
 	closeTask(t, owned.Task)
 	fork, finish, err := Rooms.Fork(ctx, s, owned.Task.Ref, "")
-	check(t, err)
-	check(t, finish(ctx))
+	fixture.NoError(t, err)
+	fixture.NoError(t, finish(ctx))
 	if v := view(t, s, fork); len(v.State.Queue) != 0 {
 		t.Errorf("words for another task wait in the fork: %+v", v.State.Queue)
 	}
 	del(t, s, id)
-	check(t, Rooms.Purge(ctx, s, id))
+	fixture.NoError(t, Rooms.Purge(ctx, s, id))
 	if r := checkWith(t, s); r.OK != 1 || len(r.Damaged) > 0 {
 		t.Errorf("the fork, when its base is gone: %+v", r)
 	}
@@ -104,7 +105,7 @@ func TestImagesInTheLinesOfAnOlderJournal(t *testing.T) {
 	images := pictures(3 * payload.MaxInline)
 	s, k := besideTask(t)
 	raw := fmt.Appendf(nil, `{"type":"input.queued","input":"old","text":"look","images":[%q],"by":"api"}`, images[0])
-	check(t, k.Commit(t.Context(), task.Unknown{Type: "input.queued", Raw: raw}))
+	fixture.NoError(t, k.Commit(t.Context(), task.Unknown{Type: "input.queued", Raw: raw}))
 	closeTask(t, k)
 	if line, _ := lineLengths(t, k.Ref.Log); line < 3*payload.MaxInline {
 		t.Fatalf("the longest line has %d bytes: it is none of before", line)
@@ -128,10 +129,10 @@ func TestWordsWhoseImagesAreDamaged(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, k := besideTask(t)
-			check(t, k.Enqueue(t.Context(), task.InputQueued{Input: "a", Text: "look", Images: pictures(2 * payload.MaxInline), By: "api"}))
+			fixture.NoError(t, k.Enqueue(t.Context(), task.InputQueued{Input: "a", Text: "look", Images: pictures(2 * payload.MaxInline), By: "api"}))
 			closeTask(t, k)
-			blob := must[[]string](t)(filepath.Glob(filepath.Join(k.Ref.Log, "blobs", "*", "*")))[0]
-			check(t, spoil(blob))
+			blob := fixture.Must[[]string](t)(filepath.Glob(filepath.Join(k.Ref.Log, "blobs", "*", "*")))[0]
+			fixture.NoError(t, spoil(blob))
 			owned := own(t, s, k.Ref.ID)
 			q, ok := owned.Task.Claim("a")
 			if !ok || q.Text != "look" || len(q.Images) != 0 || q.ImagesBlob == "" || q.ImageCount != 1 {
@@ -162,8 +163,8 @@ func TestWhatAComposedMessageSpellsOutMayBeLarge(t *testing.T) {
 		{Literal: `,{"type":"image","source":{"type":"base64","media_type":"image/png","data":"` + image + `"}}],"ts":5}`},
 	}}
 	want := body.Compose[0].Literal + result + body.Compose[2].Literal
-	check(t, k.Commit(ctx, add(k, task.API, calls), task.ToolFinished{Call: "c", Outcome: "ok", Result: []byte(result)}))
-	check(t, k.Commit(ctx, task.MessageAdded{History: task.API, Message: k.State().NextMessage(), Body: body}))
+	fixture.NoError(t, k.Commit(ctx, add(k, task.API, calls), task.ToolFinished{Call: "c", Outcome: "ok", Result: []byte(result)}))
+	fixture.NoError(t, k.Commit(ctx, task.MessageAdded{History: task.API, Message: k.State().NextMessage(), Body: body}))
 	if got := string(k.State().API()[1].Raw()); got != want {
 		t.Errorf("the owner reads %d bytes, of %d", len(got), len(want))
 	}
@@ -177,7 +178,7 @@ func TestWhatAComposedMessageSpellsOutMayBeLarge(t *testing.T) {
 	if got := string(view(t, s, "one").State.API()[1].Raw()); got != want {
 		t.Errorf("by the snapshot: %d bytes, of %d", len(got), len(want))
 	}
-	check(t, os.Remove(filepath.Join(k.Ref.Log, "journal.idx")))
+	fixture.NoError(t, os.Remove(filepath.Join(k.Ref.Log, "journal.idx")))
 	if got := string(view(t, s, "one").State.API()[1].Raw()); got != want {
 		t.Errorf("by the log: %d bytes, of %d", len(got), len(want))
 	}

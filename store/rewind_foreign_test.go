@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/task"
 )
@@ -219,7 +220,7 @@ func foreignRewind(t *testing.T, row int, half bool, more int) {
 	seen := rows(state)
 	for _, b := range state.Branches {
 		for _, h := range []task.History{task.UI, task.API} {
-			for _, raw := range must[[]json.RawMessage](t)(state.Raws(state.History(b.Leaf, h))) {
+			for _, raw := range fixture.Must[[]json.RawMessage](t)(state.Raws(state.History(b.Leaf, h))) {
 				seen += string(raw) + "\n"
 			}
 		}
@@ -242,7 +243,7 @@ func foreignRewind(t *testing.T, row int, half bool, more int) {
 	if got := bothFiles(t, dir); got != after {
 		t.Errorf("did again %s, not %s", got, after)
 	}
-	if r := must[CheckReport](t)(Rooms.Check(context.Background(), s, nil, false)); len(r.Damaged) > 0 {
+	if r := fixture.Must[CheckReport](t)(Rooms.Check(context.Background(), s, nil, false)); len(r.Damaged) > 0 {
 		t.Errorf("doctor: %+v", r.Damaged)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/internal/testing/fixture"
 )
 
 // Rooms are verbs of packages that import this one, for tests of this package. A file of package store_test sets them.
@@ -37,7 +38,7 @@ type CheckFinding struct{ ID, Path, File, Problem, Recovered, Lost, Copy string 
 // checkWith verifies tasks with the doctor.
 func checkWith(t testing.TB, s *Store, ids ...string) CheckReport {
 	t.Helper()
-	return must[CheckReport](t)(Rooms.Check(context.Background(), s, ids, false))
+	return fixture.Must[CheckReport](t)(Rooms.Check(context.Background(), s, ids, false))
 }
 
 // UndoneAction is an action that was undone. When undoing fails because the task was continued since, Branch is the
@@ -51,11 +52,11 @@ type UndoneAction struct {
 // undo undoes or redoes the newest action of a task.
 func undo(t testing.TB, s *Store, id string, redo bool) UndoneAction {
 	t.Helper()
-	return must[UndoneAction](t)(Rooms.Undo(context.Background(), s, id, redo, nil))
+	return fixture.Must[UndoneAction](t)(Rooms.Undo(context.Background(), s, id, redo, nil))
 }
 
 // del deletes a task.
 func del(t testing.TB, s *Store, id string) {
 	t.Helper()
-	must[string](t)(Rooms.Delete(context.Background(), s, must[Ref](t)(s.Find(context.Background(), id))))
+	fixture.Must[string](t)(Rooms.Delete(context.Background(), s, fixture.Must[Ref](t)(s.Find(context.Background(), id))))
 }

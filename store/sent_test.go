@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -75,16 +76,16 @@ func TestSentIsWhatTheOwnerHolds(t *testing.T) {
 		return add(k, task.API, fmt.Sprintf(`{"role":%q,"content":[{"type":"text","text":%q}],"ts":%d}`, []string{"user", "assistant"}[i%2], text, i+1))
 	}
 	for i := range 40 {
-		check(t, k.Commit(ctx, message(i, fmt.Sprint("message ", i))))
+		fixture.NoError(t, k.Commit(ctx, message(i, fmt.Sprint("message ", i))))
 	}
 	id := k.State().API()[20].ID
 	row := k.State().NextMessage()
-	check(t, k.Commit(ctx, task.MessageAdded{History: task.UI, Message: row, Body: task.Body{Raw: []byte(uiRow(1, ""))}},
+	fixture.NoError(t, k.Commit(ctx, task.MessageAdded{History: task.UI, Message: row, Body: task.Body{Raw: []byte(uiRow(1, ""))}},
 		task.MessageTextSaved{Message: row, Text: "streamed \u00e4"}))
-	check(t, k.Commit(ctx,
+	fixture.NoError(t, k.Commit(ctx,
 		task.MessageChanged{Message: id, Body: task.Body{Raw: []byte(`{"role":"user","content":[{"type":"text","text":"changed"}]}`)}},
 		task.MessageChanged{Message: id + 1, Body: task.Body{Compose: []task.Piece{{Literal: `{"role":"assistant","content":`}, {TextOf: row}, {Literal: `}`}}}}))
-	check(t, k.Commit(ctx, message(0, strings.Repeat("large ", 60_000))))
+	fixture.NoError(t, k.Commit(ctx, message(0, strings.Repeat("large ", 60_000))))
 	same := func(id string, want [][]byte) {
 		t.Helper()
 		v := view(t, s, id)
@@ -93,13 +94,13 @@ func TestSentIsWhatTheOwnerHolds(t *testing.T) {
 			t.Errorf("%s: %v, %d places, %s", id, err, len(at), d)
 		}
 	}
-	want := must[[][]byte](t)(k.State().RawAPI())
-	check(t, k.Barrier(ctx))
+	want := fixture.Must[[][]byte](t)(k.State().RawAPI())
+	fixture.NoError(t, k.Barrier(ctx))
 	same("sent", want) // as it is, beside its owner
 	closeTask(t, k)
 	same("sent", want) // from the snapshot
 	forked, finish, err := Rooms.Fork(ctx, s, k.Ref, "")
-	check(t, err)
-	check(t, finish(ctx))
+	fixture.NoError(t, err)
+	fixture.NoError(t, finish(ctx))
 	same(forked, want)
 }

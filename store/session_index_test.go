@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -24,16 +25,16 @@ func clineIndex(t *testing.T) (data, dir string, db *sql.DB) {
 	write(t, dir, "bob.messages.json", `{"version":1,"agent":"subagent","messages":[
 		{"role":"user","content":[{"type":"text","text":"count the posts"},{"type":"image","data":"iVBORw0KGgo=","mediaType":"image/png"}],"id":"x","ts":1776200000005},
 		{"role":"assistant","content":[{"type":"text","text":"nine"}],"id":"y","ts":1776200000006,"metrics":{"inputTokens":5,"outputTokens":1,"cost":0.002}}]}`)
-	check(t, os.MkdirAll(filepath.Join(data, "db"), 0o700))
-	db = must[*sql.DB](t)(sql.Open("sqlite", "file:"+filepath.ToSlash(filepath.Join(data, "db", "sessions.db"))+"?_pragma=journal_mode(WAL)&_pragma=wal_autocheckpoint(0)"))
+	fixture.NoError(t, os.MkdirAll(filepath.Join(data, "db"), 0o700))
+	db = fixture.Must[*sql.DB](t)(sql.Open("sqlite", "file:"+filepath.ToSlash(filepath.Join(data, "db", "sessions.db"))+"?_pragma=journal_mode(WAL)&_pragma=wal_autocheckpoint(0)"))
 	db.SetMaxOpenConns(1)
-	t.Cleanup(func() { check(t, db.Close()) })
+	t.Cleanup(func() { fixture.NoError(t, db.Close()) })
 	for _, s := range []string{
 		"CREATE TABLE sessions(session_id TEXT PRIMARY KEY, status TEXT, started_at TEXT, cwd TEXT, provider TEXT, model TEXT, prompt TEXT, parent_session_id TEXT, metadata_json TEXT)",
 		`INSERT INTO sessions VALUES('` + sessionID + `', 'cancelled', '2026-04-14T20:53:20.000Z', '/shed', 'anthropic', 'm-1', 'mend the gate', NULL, '{"title":"The gate","isFavorited":true}')`,
 		`INSERT INTO sessions VALUES('` + subagentID + `', 'failed', '2026-04-14T20:53:21.000Z', '/shed', 'anthropic', 'm-2', 'count the posts', '` + sessionID + `', '{}')`,
 	} {
-		must[sql.Result](t)(db.Exec(s))
+		fixture.Must[sql.Result](t)(db.Exec(s))
 	}
 	return data, dir, db
 }
@@ -41,7 +42,7 @@ func clineIndex(t *testing.T) (data, dir string, db *sql.DB) {
 func byID(t *testing.T, s *Store) map[string]api.Summary {
 	t.Helper()
 	out := map[string]api.Summary{}
-	for _, item := range must[Listing](t)(s.List(context.Background(), Filter{})).Items {
+	for _, item := range fixture.Must[Listing](t)(s.List(context.Background(), Filter{})).Items {
 		out[item.ID] = item
 	}
 	return out
@@ -64,18 +65,18 @@ func TestTheListKnowsWhatClinesIndexKnows(t *testing.T) {
 	if d := cmp.Diff(before, tree(t, data)); d != "" {
 		t.Errorf("looking changed it: %s", d)
 	}
-	must[sql.Result](t)(db.Exec("UPDATE sessions SET status='completed', metadata_json='{\"title\":\"Gate and posts\"}' WHERE session_id='" + sessionID + "'"))
-	must[sql.Result](t)(db.Exec("BEGIN EXCLUSIVE; UPDATE sessions SET status='failed'"))
+	fixture.Must[sql.Result](t)(db.Exec("UPDATE sessions SET status='completed', metadata_json='{\"title\":\"Gate and posts\"}' WHERE session_id='" + sessionID + "'"))
+	fixture.Must[sql.Result](t)(db.Exec("BEGIN EXCLUSIVE; UPDATE sessions SET status='failed'"))
 	if lead := byID(t, s)[sessionID]; lead.Title != "Gate and posts" || lead.Status != "completed" || lead.Pinned {
 		t.Errorf("%+v", lead)
 	}
-	must[sql.Result](t)(db.Exec("ROLLBACK"))
+	fixture.Must[sql.Result](t)(db.Exec("ROLLBACK"))
 }
 
 // An index that is broken or gone takes nothing away but what only it knew.
 func TestTheListWithoutClinesIndex(t *testing.T) {
 	data, _, db := clineIndex(t)
-	must[sql.Result](t)(db.Exec("PRAGMA wal_checkpoint(TRUNCATE)"))
+	fixture.Must[sql.Result](t)(db.Exec("PRAGMA wal_checkpoint(TRUNCATE)"))
 	for name, change := range map[string]func(path string) error{
 		"gone":       os.Remove,
 		"cut":        func(path string) error { return os.Truncate(path, 700) },
@@ -84,8 +85,8 @@ func TestTheListWithoutClinesIndex(t *testing.T) {
 		"unreadable": func(path string) error { return os.Chmod(path, 0) },
 	} {
 		copied := filepath.Join(t.TempDir(), ".cline", "data")
-		check(t, os.CopyFS(copied, os.DirFS(data)))
-		check(t, change(filepath.Join(copied, "db", "sessions.db")))
+		fixture.NoError(t, os.CopyFS(copied, os.DirFS(data)))
+		fixture.NoError(t, change(filepath.Join(copied, "db", "sessions.db")))
 		got := byID(t, open(t, t.TempDir(), copied))
 		lead, sub := got[sessionID], got[subagentID]
 		if name == "unreadable" && os.Geteuid() == 0 {

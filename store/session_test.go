@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/task"
 )
@@ -61,7 +62,7 @@ func TestBothLayoutsInOneFolder(t *testing.T) {
 	data, _ := clineData(t)
 	write(t, filepath.Join(data, "tasks", "old"), roofmt.UIName, array(uiRow(1, "old")))
 	var got []string
-	for _, r := range must[[]Ref](t)(open(t, t.TempDir(), data).Refs(context.Background())) {
+	for _, r := range fixture.Must[[]Ref](t)(open(t, t.TempDir(), data).Refs(context.Background())) {
 		got = append(got, r.ID)
 	}
 	if slices.Sort(got); !slices.Equal(got, []string{sessionID, "old"}) {
@@ -91,7 +92,7 @@ func TestASessionGoesOnAsAFork(t *testing.T) {
 	}
 	closeTask(t, again.Task)
 	// Without the original the fork is whole.
-	check(t, os.RemoveAll(dir))
+	fixture.NoError(t, os.RemoveAll(dir))
 	if v := view(t, s, id); len(v.State.API()) != 4 || v.Summary.Usage.TokensIn != 100 {
 		t.Errorf("%+v", v.Summary)
 	}
@@ -102,8 +103,8 @@ func TestASessionSaysWhereItWasBegun(t *testing.T) {
 	for source, want := range map[string]string{"cli": "cli", "api": "api", "vscode": "extension", "": "extension"} {
 		data, dir := clineData(t)
 		write(t, dir, sessionID+".json", `{"version":1,"session_id":"`+sessionID+`","source":"`+source+`","status":"completed","cwd":"/shed","prompt":"mend the gate","metadata":{}}`)
-		s := must[*Store](t)(Open(Options{Root: filepath.Join(t.TempDir(), "root"), Sources: []string{data}}))
-		list := must[Listing](t)(s.List(context.Background(), Filter{}))
+		s := fixture.Must[*Store](t)(Open(Options{Root: filepath.Join(t.TempDir(), "root"), Sources: []string{data}}))
+		list := fixture.Must[Listing](t)(s.List(context.Background(), Filter{}))
 		if len(list.Items) != 1 || list.Items[0].Origin != want {
 			t.Errorf("source %q: %+v, want origin %s", source, list.Items, want)
 		}

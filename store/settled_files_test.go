@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store/intake"
 	"github.com/roost-dev/roost/task"
@@ -32,9 +33,9 @@ func step(n int) (ui, api string) {
 func overwrite(t testing.TB, dir, name, text string) {
 	t.Helper()
 	write(t, dir, name+".next", text)
-	check(t, os.Rename(filepath.Join(dir, name+".next"), filepath.Join(dir, name)))
+	fixture.NoError(t, os.Rename(filepath.Join(dir, name+".next"), filepath.Join(dir, name)))
 	now := time.Now()
-	check(t, os.Chtimes(filepath.Join(dir, name), now, now))
+	fixture.NoError(t, os.Chtimes(filepath.Join(dir, name), now, now))
 }
 
 func TestHalfAStepIsWaitedFor(t *testing.T) {
@@ -87,7 +88,7 @@ func TestWhatIsWrittenTwiceInATickIsReadAfterIt(t *testing.T) {
 				second := with(fourRows, uiRow(10, "question two"), uiRow(12, "reply"))
 				inPlace := func(name, text string) {
 					write(t, dir, name, text)
-					check(t, os.Chtimes(filepath.Join(dir, name), at, at))
+					fixture.NoError(t, os.Chtimes(filepath.Join(dir, name), at, at))
 				}
 				inPlace(roofmt.UIName, first)
 				inPlace(roofmt.APIName, api)
@@ -146,7 +147,7 @@ func TestAWriterThatNeverRests(t *testing.T) {
 				time.Sleep(500 * time.Millisecond)
 			}
 		}()
-		ref := must[Ref](t)(s.Find(ctx, "live-one"))
+		ref := fixture.Must[Ref](t)(s.Find(ctx, "live-one"))
 		synctest.Wait() // it has begun
 		begun := time.Now()
 		_, err := s.Own(ctx, ref)
@@ -156,7 +157,7 @@ func TestAWriterThatNeverRests(t *testing.T) {
 		stop()
 		<-done
 		// Nobody owns it, and nothing was taken in.
-		check(t, os.Remove(filepath.Join(dir, roofmt.UIName)))
+		fixture.NoError(t, os.Remove(filepath.Join(dir, roofmt.UIName)))
 		s.wait.Settle = 0
 		o := own(t, s, "live-one")
 		if rows(o.Task.State()) != want {
@@ -172,12 +173,12 @@ func TestAFileUnderALockIsWaitedFor(t *testing.T) {
 		patient(t, s)
 		ui, api := step(1)
 		lock := filepath.Join(dir, roofmt.UIName+".lock")
-		check(t, os.Mkdir(lock, 0o700))
+		fixture.NoError(t, os.Mkdir(lock, 0o700))
 		go func() {
 			time.Sleep(700 * time.Millisecond)
 			overwrite(t, dir, roofmt.UIName, ui)
 			overwrite(t, dir, roofmt.APIName, api)
-			check(t, os.Remove(lock))
+			fixture.NoError(t, os.Remove(lock))
 		}()
 		o := own(t, s, "live-one")
 		if len(o.Intakes) != 2 {
@@ -186,8 +187,8 @@ func TestAFileUnderALockIsWaitedFor(t *testing.T) {
 		closeTask(t, o.Task)
 
 		// A holder that stays is busy, not broken; and a caller may give up sooner.
-		check(t, os.Mkdir(lock, 0o700))
-		ref := must[Ref](t)(s.Find(context.Background(), "live-one"))
+		fixture.NoError(t, os.Mkdir(lock, 0o700))
+		ref := fixture.Must[Ref](t)(s.Find(context.Background(), "live-one"))
 		if _, err := s.Own(context.Background(), ref); !errors.Is(err, ErrForeignBusy) {
 			t.Errorf("held: %v", err)
 		}
@@ -196,7 +197,7 @@ func TestAFileUnderALockIsWaitedFor(t *testing.T) {
 		if _, err := s.Own(ctx, ref); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("given up: %v", err)
 		}
-		check(t, os.Remove(lock))
+		fixture.NoError(t, os.Remove(lock))
 	})
 }
 
@@ -225,7 +226,7 @@ func TestOwnFilesNeedNoAgreement(t *testing.T) {
 		k := create(t, s, "lopsided")
 		commit(t, k, task.API, apiRow(2, "user", "hello"))
 		commit(t, k, task.UI, uiRow(500, "a reply that no message holds"))
-		check(t, k.proj.Settle(context.Background()))
+		fixture.NoError(t, k.proj.Settle(context.Background()))
 		closeTask(t, k)
 		begun := time.Now()
 		closeTask(t, own(t, s, "lopsided").Task)

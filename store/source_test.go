@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/task"
 )
@@ -23,7 +24,7 @@ func TestSourceNames(t *testing.T) {
 		"rooveterinaryinc.roo-cline/tasks", "a/rooveterinaryinc.roo-cline/tasks", "plain", "with blanks & more/tasks", "日本/tasks", "..dots../tasks", "tasks",
 	} {
 		path := filepath.Join(base, filepath.FromSlash(dir))
-		check(t, os.MkdirAll(path, 0o700))
+		fixture.NoError(t, os.MkdirAll(path, 0o700))
 		name := SourceName(path)
 		if !regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*-[0-9a-f]{6}$`).MatchString(name) {
 			t.Errorf("%s: %q cannot be a folder's name everywhere", dir, name)
@@ -36,7 +37,7 @@ func TestSourceNames(t *testing.T) {
 			t.Errorf("%s: %q and %q", dir, name, again)
 		}
 		link := filepath.Join(t.TempDir(), "link")
-		check(t, os.Symlink(path, link))
+		fixture.NoError(t, os.Symlink(path, link))
 		if through := SourceName(link); through != name {
 			t.Errorf("%s through a link: %q, not %q", dir, through, name)
 		}
@@ -51,13 +52,13 @@ func TestEachPlaceOnce(t *testing.T) {
 	s := open(t, root)
 	closeTask(t, create(t, s, "mine"))
 	link := filepath.Join(t.TempDir(), "link")
-	check(t, os.Symlink(storage, link))
+	fixture.NoError(t, os.Symlink(storage, link))
 	for _, sources := range [][]string{
 		{storage, storage}, {link, storage}, {storage, filepath.Join(storage, "tasks")}, {dir, storage, dir}, {root, storage}, {filepath.Join(root, "tasks", "mine"), storage},
 	} {
 		s := open(t, root, sources...)
 		var got []string
-		for _, r := range must[[]Ref](t)(s.Refs(context.Background())) {
+		for _, r := range fixture.Must[[]Ref](t)(s.Refs(context.Background())) {
 			got = append(got, r.Tool+" "+r.ID)
 			if r.Foreign() == (r.ID == "mine") {
 				t.Errorf("%v: %+v", sources, r)
@@ -85,10 +86,10 @@ func TestFoundSources(t *testing.T) {
 	put("moved-1", "my tasks")
 	write(t, filepath.Join(home, ".config", "Code", "User"), "settings.json", `{ // moved
 		"roo-cline.customStoragePath": "`+filepath.Join(home, "my tasks")+`", }`)
-	check(t, os.MkdirAll(filepath.Join(home, ".agentz", "tasks"), 0o700)) // found, but nothing in it
-	s := must[*Store](t)(Open(Options{Root: filepath.Join(home, "roost"), AutoSources: true}))
+	fixture.NoError(t, os.MkdirAll(filepath.Join(home, ".agentz", "tasks"), 0o700)) // found, but nothing in it
+	s := fixture.Must[*Store](t)(Open(Options{Root: filepath.Join(home, "roost"), AutoSources: true}))
 	var got []string
-	l := must[Listing](t)(s.List(context.Background(), Filter{}))
+	l := fixture.Must[Listing](t)(s.List(context.Background(), Filter{}))
 	for _, item := range l.Items {
 		got = append(got, item.Tool+" "+item.ID)
 	}
@@ -100,8 +101,8 @@ func TestFoundSources(t *testing.T) {
 		t.Errorf("%+v", l.Sources)
 	}
 	// Asked not to look, it does not.
-	s = must[*Store](t)(Open(Options{Root: filepath.Join(home, "roost")}))
-	if l := must[Listing](t)(s.List(context.Background(), Filter{})); len(l.Items) != 0 {
+	s = fixture.Must[*Store](t)(Open(Options{Root: filepath.Join(home, "roost")}))
+	if l := fixture.Must[Listing](t)(s.List(context.Background(), Filter{})); len(l.Items) != 0 {
 		t.Errorf("%+v", l.Items)
 	}
 }
@@ -117,15 +118,15 @@ func TestUnreachableStorage(t *testing.T) {
 	want := rows(k.State())
 	closeTask(t, k)
 	away := storage + ".away"
-	check(t, os.Rename(storage, away))
-	l := must[Listing](t)(s.List(context.Background(), Filter{}))
+	fixture.NoError(t, os.Rename(storage, away))
+	l := fixture.Must[Listing](t)(s.List(context.Background(), Filter{}))
 	if len(l.Items) != 1 || l.Items[0].ID != "aaa-1" || !strings.HasPrefix(l.Sources[1].State, "unreachable") {
 		t.Errorf("%+v %+v", l.Items, l.Sources)
 	}
 	if v := view(t, s, "aaa-1"); rows(v.State) != want {
 		t.Errorf("%s", rows(v.State))
 	}
-	check(t, os.Rename(away, storage))
+	fixture.NoError(t, os.Rename(away, storage))
 	o := own(t, s, "aaa-1")
 	if o.Gone || len(o.Intakes) != 0 || rows(o.Task.State()) != want {
 		t.Errorf("back again: %+v", o)
@@ -144,10 +145,10 @@ func TestOwnRefuses(t *testing.T) {
 	if _, err := s.Own(ctx, odd); err == nil || !strings.Contains(err.Error(), "cannot be a task id") {
 		t.Errorf("odd name: %v", err)
 	}
-	if v := must[*View](t)(s.Read(ctx, odd)); len(v.State.UI()) != 4 {
+	if v := fixture.Must[*View](t)(s.Read(ctx, odd)); len(v.State.UI()) != 4 {
 		t.Errorf("it cannot be read: %d rows", len(v.State.UI()))
 	} else {
-		check(t, v.Close())
+		fixture.NoError(t, v.Close())
 	}
 	fine := foreignRef(t, s, "fine")
 	gone := fine
@@ -160,10 +161,10 @@ func TestOwnRefuses(t *testing.T) {
 	if _, err := s.Own(stopped, fine); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
-	if left := must[[]string](t)(names(filepath.Join(root, "adopted"))); len(left) != 0 {
+	if left := fixture.Must[[]string](t)(names(filepath.Join(root, "adopted"))); len(left) != 0 {
 		t.Errorf("left behind: %v", left)
 	}
-	if got := must[[]string](t)(names(s.TasksDir())); len(got) != 0 {
+	if got := fixture.Must[[]string](t)(names(s.TasksDir())); len(got) != 0 {
 		t.Errorf("left behind: %v", got)
 	}
 }

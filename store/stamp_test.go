@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/roofmt"
 )
 
@@ -18,14 +19,14 @@ func TestStampSeesChanges(t *testing.T) {
 	dir := filepath.Join(storage, "tasks", "task1")
 	s := searching(t, t.TempDir(), "", storage)
 	var ref Ref
-	for _, r := range must[[]Ref](t)(s.Refs(context.Background())) {
+	for _, r := range fixture.Must[[]Ref](t)(s.Refs(context.Background())) {
 		if r.ID == "task1" {
 			ref = r
 		}
 	}
 	ui, hour := filepath.Join(dir, roofmt.UIName), time.Now().Add(-time.Hour)
 	raw, err := os.ReadFile(ui)
-	check(t, err)
+	fixture.NoError(t, err)
 	last, calm := s.Stamp(ref)
 	if last == "" || !calm {
 		t.Fatalf("%q, %v", last, calm)
@@ -54,7 +55,7 @@ func TestStampSeesChanges(t *testing.T) {
 		{"our own leavings", func() error { return os.WriteFile(filepath.Join(dir, "journal.idx"), nil, 0o600) }, true},
 		{"no folder", func() error { return os.RemoveAll(dir) }, false},
 	} {
-		check(t, c.change())
+		fixture.NoError(t, c.change())
 		time.Sleep(calmHere) // the clock of files has coarse ticks
 		now, _ := s.Stamp(ref)
 		if (now == last) != c.same {
@@ -62,8 +63,8 @@ func TestStampSeesChanges(t *testing.T) {
 		}
 		last = now
 	}
-	check(t, os.MkdirAll(dir, 0o700))
-	check(t, os.WriteFile(ui, raw, 0o600))
+	fixture.NoError(t, os.MkdirAll(dir, 0o700))
+	fixture.NoError(t, os.WriteFile(ui, raw, 0o600))
 	if _, calm := (&Store{opt: s.opt, calmIn: time.Hour, clock: time.Now}).Stamp(ref); calm {
 		t.Error("what was written just now is believed")
 	}
@@ -72,12 +73,12 @@ func TestStampSeesChanges(t *testing.T) {
 // A task without an item of its own is described by the index beside it.
 func TestStampSeesTheIndex(t *testing.T) {
 	storage := twoTasks(t)
-	check(t, os.Remove(filepath.Join(storage, "tasks", "task1", roofmt.ItemName)))
+	fixture.NoError(t, os.Remove(filepath.Join(storage, "tasks", "task1", roofmt.ItemName)))
 	s := searching(t, t.TempDir(), "", storage)
 	stamps := func() map[string]string {
 		out := map[string]string{}
 		row := s.rows.once()
-		for _, r := range must[[]Ref](t)(s.Refs(context.Background())) {
+		for _, r := range fixture.Must[[]Ref](t)(s.Refs(context.Background())) {
 			out[r.ID], _ = s.stampWith(r, row)
 		}
 		return out
@@ -112,7 +113,7 @@ func twoTasks(t testing.TB) (storage string) {
 		write(t, dir, roofmt.APIName, array(apiRow(i, "user", "dig a pond")))
 		write(t, dir, roofmt.ItemName, fmt.Sprintf(`{"id":%q,"ts":%d,"task":"dig a pond"}`, id, ts0+i))
 		for _, name := range []string{roofmt.UIName, roofmt.APIName, roofmt.ItemName, ""} {
-			check(t, os.Chtimes(filepath.Join(dir, name), hour, hour))
+			fixture.NoError(t, os.Chtimes(filepath.Join(dir, name), hour, hour))
 		}
 	}
 	time.Sleep(2 * calmHere)

@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/task"
 )
@@ -47,23 +48,6 @@ func open(t testing.TB, root string, sources ...string) *Store {
 	return s
 }
 
-func must[T any](t testing.TB) func(T, error) T {
-	return func(v T, err error) T {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
-	}
-}
-
-func check(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // tree is every path below dir with mode, time and content.
 func tree(t testing.TB, dir string) map[string]string {
 	t.Helper()
@@ -87,7 +71,7 @@ func tree(t testing.TB, dir string) map[string]string {
 		out[path] = text
 		return nil
 	})
-	check(t, err)
+	fixture.NoError(t, err)
 	return out
 }
 
@@ -105,13 +89,13 @@ func array(rows ...string) string { return "[" + strings.Join(rows, ",") + "]" }
 
 func write(t testing.TB, dir, name, text string) {
 	t.Helper()
-	check(t, os.MkdirAll(dir, 0o700))
-	check(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	fixture.NoError(t, os.MkdirAll(dir, 0o700))
+	fixture.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 }
 
 func read(t testing.TB, dir, name string) string {
 	t.Helper()
-	return string(must[[]byte](t)(os.ReadFile(filepath.Join(dir, name))))
+	return string(fixture.Must[[]byte](t)(os.ReadFile(filepath.Join(dir, name))))
 }
 
 // rooStorage is an editor's storage with one task of Roo.
@@ -132,23 +116,23 @@ func add(t *Task, h task.History, raw string) task.MessageAdded {
 
 func commit(t testing.TB, k *Task, h task.History, raw string) {
 	t.Helper()
-	check(t, k.Commit(context.Background(), add(k, h, raw)))
-	check(t, k.Barrier(context.Background()))
+	fixture.NoError(t, k.Commit(context.Background(), add(k, h, raw)))
+	fixture.NoError(t, k.Barrier(context.Background()))
 }
 
 func create(t testing.TB, s *Store, id string) *Task {
 	t.Helper()
-	return must[*Task](t)(s.Create(context.Background(), task.Created{Task: id, Title: "T " + id, Number: 1, CreatedAt: ts0},
+	return fixture.Must[*Task](t)(s.Create(context.Background(), task.Created{Task: id, Title: "T " + id, Number: 1, CreatedAt: ts0},
 		task.MessageAdded{History: task.UI, Message: 1, Body: task.Body{Raw: json.RawMessage(uiRow(1, "hello "+id))}}))
 }
 
 func own(t testing.TB, s *Store, id string) *Owned {
 	t.Helper()
-	ref := must[Ref](t)(s.Find(context.Background(), id))
-	return must[*Owned](t)(s.Own(context.Background(), ref))
+	ref := fixture.Must[Ref](t)(s.Find(context.Background(), id))
+	return fixture.Must[*Owned](t)(s.Own(context.Background(), ref))
 }
 
-func closeTask(t testing.TB, k *Task) { t.Helper(); check(t, k.Close(context.Background())) }
+func closeTask(t testing.TB, k *Task) { t.Helper(); fixture.NoError(t, k.Close(context.Background())) }
 
 func rows(s *task.State) string {
 	var b strings.Builder
@@ -168,9 +152,9 @@ func rows(s *task.State) string {
 
 func view(t testing.TB, s *Store, id string) *View {
 	t.Helper()
-	ref := must[Ref](t)(s.Find(context.Background(), id))
-	v := must[*View](t)(s.Read(context.Background(), ref))
-	t.Cleanup(func() { check(t, v.Close()) })
+	ref := fixture.Must[Ref](t)(s.Find(context.Background(), id))
+	v := fixture.Must[*View](t)(s.Read(context.Background(), ref))
+	t.Cleanup(func() { fixture.NoError(t, v.Close()) })
 	return v
 }
 
@@ -217,9 +201,9 @@ func TestReadingWritesNothing(t *testing.T) {
 	root := filepath.Join(base, "root")
 	s := open(t, root, storage)
 	look := func() {
-		must[Listing](t)(s.List(context.Background(), Filter{}))
-		must[*View](t)(s.Read(context.Background(), must[Ref](t)(s.Find(context.Background(), "t-read")))).Close()
-		must[CheckReport](t)(Rooms.Check(context.Background(), s, nil, false))
+		fixture.Must[Listing](t)(s.List(context.Background(), Filter{}))
+		fixture.Must[*View](t)(s.Read(context.Background(), fixture.Must[Ref](t)(s.Find(context.Background(), "t-read")))).Close()
+		fixture.Must[CheckReport](t)(Rooms.Check(context.Background(), s, nil, false))
 		if _, err := s.Find(context.Background(), "nowhere"); !errors.Is(err, ErrNotFound) {
 			t.Errorf("find: %v", err)
 		}
@@ -301,7 +285,7 @@ func TestNotFoundNamesWhatIsOutOfReach(t *testing.T) {
 	if _, err := s.Find(context.Background(), "nope"); !errors.Is(err, ErrNotFound) || strings.Contains(err.Error(), storage) {
 		t.Errorf("all can be reached: %v", err)
 	}
-	check(t, os.Rename(storage, storage+".away"))
+	fixture.NoError(t, os.Rename(storage, storage+".away"))
 	if _, err := s.Find(context.Background(), "abc-one-xyz"); !errors.Is(err, ErrNotFound) || !strings.Contains(err.Error(), storage+", which cannot be reached") {
 		t.Errorf("out of reach: %v", err)
 	}
@@ -330,7 +314,7 @@ func TestSourceShapes(t *testing.T) {
 	if len(logs) != 1 {
 		t.Errorf("journals in several places: %v", logs)
 	}
-	l := must[Listing](t)(open(t, root, filepath.Join(storage, "gone")).List(context.Background(), Filter{}))
+	l := fixture.Must[Listing](t)(open(t, root, filepath.Join(storage, "gone")).List(context.Background(), Filter{}))
 	if !strings.HasPrefix(l.Sources[1].State, "unreachable") {
 		t.Errorf("a missing storage is %q", l.Sources[1].State)
 	}
@@ -344,7 +328,7 @@ func TestIndex(t *testing.T) {
 		commit(t, k, task.UI, uiRow(10+i, "more"))
 		closeTask(t, k)
 	}
-	x := must[*roofmt.Index](t)(roofmt.ReadIndex(filepath.Join(root, "tasks")))
+	x := fixture.Must[*roofmt.Index](t)(roofmt.ReadIndex(filepath.Join(root, "tasks")))
 	var ids []string
 	for _, e := range x.Entries {
 		id, _ := esjson.GetString(e, "id")
@@ -357,11 +341,11 @@ func TestIndex(t *testing.T) {
 		t.Error(x.Version, d)
 	}
 	write(t, filepath.Join(root, "tasks"), roofmt.IndexName, "broken")
-	check(t, os.RemoveAll(filepath.Join(root, "tasks", "old-one")))
+	fixture.NoError(t, os.RemoveAll(filepath.Join(root, "tasks", "old-one")))
 	k := own(t, s, "new-one").Task
 	commit(t, k, task.UI, uiRow(20, "yet more"))
 	closeTask(t, k)
-	x = must[*roofmt.Index](t)(roofmt.ReadIndex(filepath.Join(root, "tasks")))
+	x = fixture.Must[*roofmt.Index](t)(roofmt.ReadIndex(filepath.Join(root, "tasks")))
 	if _, ok := x.Get("new-one"); !ok || len(x.Entries) != 1 {
 		t.Errorf("built again: %s", x.Entries)
 	}

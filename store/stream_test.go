@@ -13,6 +13,7 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/catalog"
+	"github.com/roost-dev/roost/internal/testing/fixture"
 )
 
 // manyTasks is a storage with n tasks that changed a minute apart, the last one
@@ -23,10 +24,10 @@ func manyTasks(t *testing.T, n int) string {
 	old := time.Now().Add(-time.Hour)
 	put := func(id, text string, at time.Time) {
 		dir := filepath.Join(storage, "tasks", id)
-		check(t, os.MkdirAll(dir, 0o700))
+		fixture.NoError(t, os.MkdirAll(dir, 0o700))
 		write(t, dir, "ui_messages.json", text)
-		check(t, os.Chtimes(filepath.Join(dir, "ui_messages.json"), at, at))
-		check(t, os.Chtimes(dir, at, at))
+		fixture.NoError(t, os.Chtimes(filepath.Join(dir, "ui_messages.json"), at, at))
+		fixture.NoError(t, os.Chtimes(dir, at, at))
 	}
 	for i := range n {
 		put(fmt.Sprintf("task-%03d", i), fmt.Sprintf(`[{"ts":%d,"type":"say","say":"text","text":"errand %03d"}]`, 1700000000000+i*60000, i), old.Add(time.Duration(i)*time.Second))
@@ -39,7 +40,7 @@ func manyTasks(t *testing.T, n int) string {
 func openCached(t *testing.T, root, cache, source string) *Store {
 	t.Helper()
 	s, err := Open(Options{Root: root, Cache: cache, Sources: []string{source}})
-	check(t, err)
+	fixture.NoError(t, err)
 	s.calmIn = 0 // what a test wrote just now is believed
 	return s
 }
@@ -48,7 +49,7 @@ func openCached(t *testing.T, root, cache, source string) *Store {
 func stream(t *testing.T, s *Store, first int) (parts []Partial) {
 	t.Helper()
 	for p, err := range s.Stream(context.Background(), first) {
-		check(t, err)
+		fixture.NoError(t, err)
 		parts = append(parts, p)
 	}
 	return parts
@@ -58,7 +59,7 @@ func stream(t *testing.T, s *Store, first int) (parts []Partial) {
 func TestStreamEndsWithTheList(t *testing.T) {
 	storage, root, cache := manyTasks(t, 120), t.TempDir(), t.TempDir()
 	other := t.TempDir() // a copy of one task is one task
-	check(t, os.CopyFS(filepath.Join(other, "tasks", "task-007"), os.DirFS(filepath.Join(storage, "tasks", "task-007"))))
+	fixture.NoError(t, os.CopyFS(filepath.Join(other, "tasks", "task-007"), os.DirFS(filepath.Join(storage, "tasks", "task-007"))))
 	for _, tt := range []struct {
 		name   string
 		cache  string
@@ -71,19 +72,19 @@ func TestStreamEndsWithTheList(t *testing.T) {
 			for _, id := range []string{"task-003", "task-100"} {
 				write(t, filepath.Join(storage, "tasks", id), "ui_messages.json", `[{"ts":1800000000000,"type":"say","say":"text","text":"changed `+id+`"}]`)
 			}
-			check(t, os.RemoveAll(filepath.Join(storage, "tasks", "task-050")))
+			fixture.NoError(t, os.RemoveAll(filepath.Join(storage, "tasks", "task-050")))
 		}},
 		{"with one that is damaged", cache, func() { write(t, cache, catalog.Name, "garbage") }},
 	} {
 		tt.change()
 		before := tree(t, storage)
 		s, err := Open(Options{Root: root, Cache: tt.cache, Sources: []string{storage, other}})
-		check(t, err)
+		fixture.NoError(t, err)
 		parts := stream(t, s, 10)
 		plain, err := Open(Options{Root: root, Sources: []string{storage, other}})
-		check(t, err)
+		fixture.NoError(t, err)
 		want, err := plain.List(context.Background(), Filter{})
-		check(t, err)
+		fixture.NoError(t, err)
 		last := parts[len(parts)-1]
 		if diff := cmp.Diff(want.Items, last.Items); diff != "" || !last.Whole || last.Read != last.Of {
 			t.Errorf("%s: %v, %d of %d: %s", tt.name, last.Whole, last.Read, last.Of, diff)
@@ -152,7 +153,7 @@ func TestStreamThatIsLeft(t *testing.T) {
 	storage, root, cache := manyTasks(t, 300), t.TempDir(), t.TempDir()
 	s := openCached(t, root, cache, storage)
 	for p, err := range s.Stream(context.Background(), 50) {
-		check(t, err)
+		fixture.NoError(t, err)
 		if len(p.Items) > 0 {
 			break
 		}
@@ -187,7 +188,7 @@ func TestStreamThatIsLeftWithItsContext(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			n := 0
 			for _, err := range openCached(t, root, cache, storage).Stream(ctx, 10) {
-				if check(t, err); n == after {
+				if fixture.NoError(t, err); n == after {
 					cancel()
 					break
 				}
@@ -204,12 +205,12 @@ func TestStreamThatIsLeftWithItsContext(t *testing.T) {
 func TestStreamOfAnUnreachableRoot(t *testing.T) {
 	storage, root, cache := manyTasks(t, 30), t.TempDir(), t.TempDir()
 	stream(t, openCached(t, root, cache, storage), 10)
-	check(t, os.Rename(storage, storage+"-away"))
-	check(t, os.WriteFile(storage, nil, 0o600)) // not a folder: rights would not stop root
+	fixture.NoError(t, os.Rename(storage, storage+"-away"))
+	fixture.NoError(t, os.WriteFile(storage, nil, 0o600)) // not a folder: rights would not stop root
 	parts := stream(t, openCached(t, root, cache, storage), 10)
 	last := parts[len(parts)-1]
 	list, err := openCached(t, root, cache, storage).List(context.Background(), Filter{})
-	check(t, err)
+	fixture.NoError(t, err)
 	if diff := cmp.Diff(list.Items, last.Items); diff != "" {
 		t.Errorf("not what the list says: %s", diff)
 	}
@@ -230,7 +231,7 @@ func TestOnce(t *testing.T) {
 		t.Error(got)
 	}
 	file := filepath.Join(t.TempDir(), "file")
-	check(t, os.WriteFile(file, nil, 0o600))
+	fixture.NoError(t, os.WriteFile(file, nil, 0o600))
 	if s.opt.Root = filepath.Join(file, "below"); s.Once("import") {
 		t.Error("asked although that cannot be remembered")
 	}

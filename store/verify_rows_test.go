@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/catalog"
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -30,7 +31,7 @@ func TestVerifyFindsWrongRows(t *testing.T) {
 		found[0].Stale || found[0].Unrepairable {
 		t.Fatalf("got %+v, want the wrong row of one", found)
 	}
-	check(t, s.RebuildRows(t.Context()))
+	fixture.NoError(t, s.RebuildRows(t.Context()))
 	if found := s.VerifyRows(t.Context()); len(found) > 0 {
 		t.Errorf("after the rebuild: got %+v, want none", found)
 	}
@@ -49,10 +50,10 @@ func listLies(t *testing.T, s *Store) {
 				ch.Put = append(ch.Put, row)
 			}
 		}
-		check(t, known.db.Keep(context.Background(), known.build, []catalog.Change{ch}, 0, time.Second))
+		fixture.NoError(t, known.db.Keep(context.Background(), known.build, []catalog.Change{ch}, 0, time.Second))
 	}
 	known.close()
-	for _, sum := range must[Listing](t)(s.List(context.Background(), Filter{})).Items {
+	for _, sum := range fixture.Must[Listing](t)(s.List(context.Background(), Filter{})).Items {
 		if sum.ID == "one" && (!done || sum.Title != "T lie") {
 			t.Fatalf("the list does not believe it: %q", sum.Title)
 		}

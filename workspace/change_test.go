@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"pgregory.net/rapid"
 )
 
@@ -27,7 +28,7 @@ func plant(t *testing.T, files ...string) (*Workspace, string) {
 		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		put(t, name, files[i+1])
+		fixture.WriteFile(t, name, files[i+1])
 	}
 	return w, root
 }
@@ -85,7 +86,7 @@ func TestApplyIsAllOrNothing(t *testing.T) {
 		with  func(t *testing.T, w *Workspace) Change
 		want  error
 	}{
-		"changed": {func(t *testing.T, root string) { put(t, filepath.Join(root, "b"), "theirs") }, nil, ErrChanged},
+		"changed": {func(t *testing.T, root string) { fixture.WriteFile(t, filepath.Join(root, "b"), "theirs") }, nil, ErrChanged},
 		"gone":    {func(t *testing.T, root string) { os.Remove(filepath.Join(root, "b")) }, nil, ErrChanged},
 		"a folder": {func(t *testing.T, root string) {
 			os.Remove(filepath.Join(root, "b"))
@@ -93,10 +94,10 @@ func TestApplyIsAllOrNothing(t *testing.T) {
 		}, nil, ErrNotRegular},
 		"a link": {func(t *testing.T, root string) {
 			os.Remove(filepath.Join(root, "b"))
-			link(t, "a", filepath.Join(root, "b"))
+			fixture.Link(t, "a", filepath.Join(root, "b"))
 		}, nil, ErrChanged},
 		"read-only": {func(t *testing.T, root string) { os.Chmod(filepath.Join(root, "b"), 0o444) }, nil, fs.ErrPermission},
-		"made meanwhile": {func(t *testing.T, root string) { put(t, filepath.Join(root, "new"), "theirs") },
+		"made meanwhile": {func(t *testing.T, root string) { fixture.WriteFile(t, filepath.Join(root, "new"), "theirs") },
 			func(t *testing.T, w *Workspace) Change {
 				return Change{Path: resolve(t, w, "new"), Data: []byte("ours")}
 			}, ErrChanged},
@@ -108,7 +109,7 @@ func TestApplyIsAllOrNothing(t *testing.T) {
 			}, ErrNotRegular},
 		"a folder led away": {func(t *testing.T, root string) {
 			os.Rename(filepath.Join(root, "d"), filepath.Join(root, "e"))
-			link(t, "e", filepath.Join(root, "d"))
+			fixture.Link(t, "e", filepath.Join(root, "d"))
 		}, nil, ErrChanged},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -129,7 +130,7 @@ func TestApplyIsAllOrNothing(t *testing.T) {
 
 func TestApplyTakesAFileOnce(t *testing.T) {
 	w, root := plant(t, "a", "a")
-	link(t, "a", filepath.Join(root, "also"))
+	fixture.Link(t, "a", filepath.Join(root, "also"))
 	unchanged(t, root, func() {
 		if _, err := w.Apply(t.Context(), []Change{to(t, w, "a", "1"), to(t, w, "also", "2")}); err == nil {
 			t.Error("one file was changed twice")
@@ -163,7 +164,7 @@ func TestTakingBack(t *testing.T) {
 			c := Change{Path: p, Data: []byte("new " + name)}
 			if i < 3 {
 				_ = os.MkdirAll(filepath.Dir(p.Real), 0o755)
-				put(t, p.Real, "old "+name)
+				fixture.WriteFile(t, p.Real, "old "+name)
 				now, _ := w.StatPath(t.Context(), p)
 				c.Expect, inodes[name] = now.Hash, now.Inode
 				c.Remove = rapid.Bool().Draw(r, "remove "+name)
@@ -193,7 +194,7 @@ func TestTakingBack(t *testing.T) {
 		if theirs >= 0 {
 			p := set[theirs].Path
 			os.Remove(p.Real)
-			put(t, p.Real, "theirs")
+			fixture.WriteFile(t, p.Real, "theirs")
 			before[p.Readable] = "theirs"
 			for dir := filepath.Dir(p.Readable); dir != "."; dir = filepath.Dir(dir) {
 				before[dir] = "d---------"

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"pgregory.net/rapid"
 )
 
@@ -21,18 +22,18 @@ func TestJudge(t *testing.T) {
 		was  func(*FileState)
 	}{
 		"nothing":            {func(*testing.T, string) {}, Unchanged, nil},
-		"one byte":           {func(t *testing.T, n string) { put(t, n, "Xext") }, Changed, nil},
-		"the same again":     {func(t *testing.T, n string) { put(t, n, "text") }, Unchanged, nil},
+		"one byte":           {func(t *testing.T, n string) { fixture.WriteFile(t, n, "Xext") }, Changed, nil},
+		"the same again":     {func(t *testing.T, n string) { fixture.WriteFile(t, n, "text") }, Unchanged, nil},
 		"touched":            {func(t *testing.T, n string) { os.Chtimes(n, time.Time{}, time.Now()) }, Unchanged, nil},
 		"another mode":       {func(t *testing.T, n string) { os.Chmod(n, 0o600) }, Unchanged, nil},
 		"removed":            {func(t *testing.T, n string) { os.Remove(n) }, Missing, nil},
 		"a folder":           {func(t *testing.T, n string) { os.Remove(n); os.Mkdir(n, 0o755) }, Changed, nil},
-		"emptied":            {func(t *testing.T, n string) { put(t, n, "") }, Changed, nil},
+		"emptied":            {func(t *testing.T, n string) { fixture.WriteFile(t, n, "") }, Changed, nil},
 		"made, was not":      {func(*testing.T, string) {}, Changed, func(s *FileState) { *s = FileState{} }},
 		"still not there":    {func(t *testing.T, n string) { os.Remove(n) }, Unchanged, func(s *FileState) { *s = FileState{} }},
 		"a folder, was none": {func(t *testing.T, n string) { os.Remove(n); os.Mkdir(n, 0o755) }, Unchanged, func(s *FileState) { *s = FileState{} }},
-		"size only":          {func(t *testing.T, n string) { put(t, n, "TEXT") }, Unchanged, func(s *FileState) { s.Hash = "" }},
-		"size only, other":   {func(t *testing.T, n string) { put(t, n, "more text") }, Changed, func(s *FileState) { s.Hash = "" }},
+		"size only":          {func(t *testing.T, n string) { fixture.WriteFile(t, n, "TEXT") }, Unchanged, func(s *FileState) { s.Hash = "" }},
+		"size only, other":   {func(t *testing.T, n string) { fixture.WriteFile(t, n, "more text") }, Changed, func(s *FileState) { s.Hash = "" }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, root := plant(t, "f", "text")
@@ -79,11 +80,11 @@ func TestAStatIsBelievedWhenItHasSettled(t *testing.T) {
 	if s, err := w.CheckFile(t.Context(), p, CheckOptions{Recorded: lie, RecordedAt: at + statSettleMS + 1, MaxData: 10, NeedData: true}); err != nil || s.Status != Changed || string(s.Data) != "text" {
 		t.Errorf("read whole: %+v, %v", s, err)
 	}
-	put(t, name, "longer than the limit")
+	fixture.WriteFile(t, name, "longer than the limit")
 	if s, err := w.CheckFile(t.Context(), p, CheckOptions{Recorded: was, RecordedAt: at, MaxRead: 5}); err != nil || s.Status != Changed || s.State.Hash != "" {
 		t.Errorf("over the limit: %+v, %v", s, err)
 	}
-	put(t, name, "TEXT")
+	fixture.WriteFile(t, name, "TEXT")
 	if s, err := w.CheckFile(t.Context(), p, CheckOptions{Recorded: was, RecordedAt: at, MaxRead: 2}); err != nil || s.Status != Unchanged {
 		t.Errorf("over the limit, as long: %+v, %v", s, err)
 	}
@@ -98,7 +99,7 @@ func TestJudgeAgreesWithTheContent(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		before := content.Draw(r, "before")
 		_ = os.RemoveAll(name)
-		put(t, name, before)
+		fixture.WriteFile(t, name, before)
 		was, err := w.StatPath(t.Context(), p)
 		if err != nil {
 			r.Fatal(err)
@@ -108,9 +109,9 @@ func TestJudgeAgreesWithTheContent(t *testing.T) {
 			text := content.Draw(r, "text")
 			switch step {
 			case "write":
-				put(t, name, text)
+				fixture.WriteFile(t, name, text)
 			case "swap":
-				put(t, name+".new", text)
+				fixture.WriteFile(t, name+".new", text)
 				_ = os.Rename(name+".new", name)
 			case "remove":
 				_ = os.Remove(name)
@@ -163,12 +164,15 @@ func TestJudgeWhileAFileGoes(t *testing.T) {
 		do            func(t *testing.T, name string)
 		existed, none FileStatus
 	}{
-		"it goes":           {func(t *testing.T, n string) { os.Remove(n) }, Missing, Unchanged},
-		"its folder goes":   {func(t *testing.T, n string) { os.RemoveAll(filepath.Dir(n)) }, Missing, Unchanged},
-		"a file above":      {func(t *testing.T, n string) { os.RemoveAll(filepath.Dir(n)); put(t, filepath.Dir(n), "x") }, Missing, Unchanged},
+		"it goes":         {func(t *testing.T, n string) { os.Remove(n) }, Missing, Unchanged},
+		"its folder goes": {func(t *testing.T, n string) { os.RemoveAll(filepath.Dir(n)) }, Missing, Unchanged},
+		"a file above": {func(t *testing.T, n string) {
+			os.RemoveAll(filepath.Dir(n))
+			fixture.WriteFile(t, filepath.Dir(n), "x")
+		}, Missing, Unchanged},
 		"a folder":          {func(t *testing.T, n string) { os.Remove(n); os.Mkdir(n, 0o755) }, Changed, Unchanged},
-		"it grows":          {func(t *testing.T, n string) { put(t, n, "longer than what is kept") }, Changed, Changed},
-		"the same is there": {func(t *testing.T, n string) { os.Remove(n); put(t, n, "text") }, Unchanged, Changed},
+		"it grows":          {func(t *testing.T, n string) { fixture.WriteFile(t, n, "longer than what is kept") }, Changed, Changed},
+		"the same is there": {func(t *testing.T, n string) { os.Remove(n); fixture.WriteFile(t, n, "text") }, Unchanged, Changed},
 	} {
 		for _, keep := range []int64{0, 10} {
 			for _, existed := range []bool{true, false} {

@@ -10,13 +10,15 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"github.com/roost-dev/roost/internal/testing/fixture"
 )
 
 func TestDirReadsItsOwnFiles(t *testing.T) {
 	w, root := plant(t, "d/a", "text", "d/sub/b", "deeper", "secret", "hidden")
 	dir := filepath.Join(root, "d")
-	link(t, "a", filepath.Join(dir, "alias"))
-	link(t, "../secret", filepath.Join(dir, "out"))
+	fixture.Link(t, "a", filepath.Join(dir, "alias"))
+	fixture.Link(t, "../secret", filepath.Join(dir, "out"))
 	if err := syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +49,7 @@ func TestDirReadsItsOwnFiles(t *testing.T) {
 	if err := os.Rename(dir, filepath.Join(root, "moved")); err != nil {
 		t.Fatal(err)
 	}
-	link(t, "/", dir)
+	fixture.Link(t, "/", dir)
 	if f, _, err := d.Open("a"); err != nil {
 		t.Error(err)
 	} else {

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/roost-dev/roost/internal/testing/fixture"
 )
 
 // disk is what a power cut would leave for certain: of each folder the names it had when
@@ -205,7 +206,7 @@ func TestWhatIsPutBackIsDurable(t *testing.T) {
 		mk(root, "half/gone/f", "x", 0o644)
 		mk(root, "half/stays", "x", 0o644)
 		mk(root, "tolink", "x", 0o644)
-		link(t, "b", filepath.Join(root, "l"))
+		fixture.Link(t, "b", filepath.Join(root, "l"))
 		list := []RestoreStep{
 			{Path: "a", From: fileOf("old", 0o600), To: fileOf("new", 0o755)},
 			{Path: "mode", From: fileOf("m", 0o600), To: fileOf("m", 0o640)},

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/roost-dev/roost/internal/testing/fixture"
 )
 
 // guardedWorkspace is a workspace beside the program's own data, with links between.
@@ -13,12 +15,12 @@ func guardedWorkspace(t *testing.T) (w *Workspace, root, data string) {
 	w, root = open(t)
 	data = filepath.Join(filepath.Dir(root), "data", "roost")
 	for _, f := range []string{".git/config", ".git/hooks/pre-commit", ".roo/rules.md", ".vscode/settings.json", "src/a.go", "src/git/x", ".gitignore"} {
-		put(t, filepath.Join(root, f), "x")
+		fixture.WriteFile(t, filepath.Join(root, f), "x")
 	}
-	put(t, filepath.Join(data, "tasks", "t", "journal.jsonl"), "x")
-	link(t, filepath.Join(root, ".git"), filepath.Join(root, "src", "hidden"))
-	link(t, data, filepath.Join(root, "src", "store"))
-	link(t, ".git/config", filepath.Join(root, "plain"))
+	fixture.WriteFile(t, filepath.Join(data, "tasks", "t", "journal.jsonl"), "x")
+	fixture.Link(t, filepath.Join(root, ".git"), filepath.Join(root, "src", "hidden"))
+	fixture.Link(t, data, filepath.Join(root, "src", "store"))
+	fixture.Link(t, ".git/config", filepath.Join(root, "plain"))
 	w.Guard(data, "relative is ignored")
 	return w, root, data
 }
@@ -46,9 +48,9 @@ func TestProtectedByEveryName(t *testing.T) {
 func TestGuardThroughALink(t *testing.T) {
 	w, root := open(t)
 	real := filepath.Join(filepath.Dir(root), "Real")
-	put(t, filepath.Join(real, "f"), "x")
+	fixture.WriteFile(t, filepath.Join(real, "f"), "x")
 	way := filepath.Join(filepath.Dir(root), "way")
-	link(t, real, way)
+	fixture.Link(t, real, way)
 	w.Guard(way)
 	for _, p := range []string{filepath.Join(way, "f"), filepath.Join(real, "f"), filepath.Join(filepath.Dir(root), "REAL", "f")} {
 		if !resolve(t, w, p).Protected {

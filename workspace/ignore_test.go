@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"pgregory.net/rapid"
 )
 
@@ -16,7 +17,7 @@ import (
 func TestRulesAreReadWhenTheyMayHaveChanged(t *testing.T) {
 	w, root := open(t)
 	name := filepath.Join(root, IgnoreFile)
-	put(t, name, "*.key\n")
+	fixture.WriteFile(t, name, "*.key\n")
 	first, err := w.Ignore()
 	if err != nil || !first.Hides("a.key", false) {
 		t.Fatalf("%v %v", first, err)
@@ -29,7 +30,7 @@ func TestRulesAreReadWhenTheyMayHaveChanged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	put(t, name, "*.kex\n")
+	fixture.WriteFile(t, name, "*.kex\n")
 	if err := os.Chtimes(name, info.ModTime(), info.ModTime()); err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +46,7 @@ func TestRulesAreReadWhenTheyMayHaveChanged(t *testing.T) {
 	if settled, _ := w.Ignore(); settled != second {
 		t.Error("a settled file was read again")
 	}
-	put(t, name, "*.key\n# longer\n")
+	fixture.WriteFile(t, name, "*.key\n# longer\n")
 	if third, err := w.Ignore(); err != nil || !third.Hides("a.key", false) {
 		t.Errorf("a settled file was not looked at: %v", err)
 	}
@@ -54,13 +55,13 @@ func TestRulesAreReadWhenTheyMayHaveChanged(t *testing.T) {
 func TestRulesThatCannotBeReadCloseEverything(t *testing.T) {
 	w, root := open(t)
 	name := filepath.Join(root, IgnoreFile)
-	put(t, name, "*.key\n")
+	fixture.WriteFile(t, name, "*.key\n")
 	if _, err := w.Resolve("x"); err != nil {
 		t.Fatal(err)
 	}
 	broken := map[string]func() error{
 		"a folder":           func() error { return os.Mkdir(name, 0o700) },
-		"too large":          func() error { put(t, name, strings.Repeat("#\n", maxIgnore)); return nil },
+		"too large":          func() error { fixture.WriteFile(t, name, strings.Repeat("#\n", maxIgnore)); return nil },
 		"a link to a folder": func() error { return os.Symlink(root, name) },
 		"a link to itself":   func() error { return os.Symlink(name, name) },
 	}
@@ -190,7 +191,7 @@ func TestMatchingIsNotExponential(t *testing.T) {
 // plain or in quotes is found wherever it stands behind a program that shows files.
 func TestBlockedWordInAnyPlace(t *testing.T) {
 	w, root := open(t)
-	put(t, filepath.Join(root, IgnoreFile), "a.key\n")
+	fixture.WriteFile(t, filepath.Join(root, IgnoreFile), "a.key\n")
 	rapid.Check(t, func(r *rapid.T) {
 		before := rapid.SampledFrom([]string{"", "true; ", "x && ", "x || ", "(", "echo a.key | ", "x &", "x\n", "$(", "`", "cat ok; ", "A=1; "}).Draw(r, "before")
 		program := rapid.SampledFrom([]string{"cat", "/bin/cat", "'cat'", `"head" -n 1`, "GREP x", "tail -f", "<"}).Draw(r, "program")

@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/roost-dev/roost/internal/failpoint"
+	"github.com/roost-dev/roost/internal/testing/fixture"
 )
 
 // killedWrite is where the child of a test writes; it dies at a failpoint.
@@ -88,7 +89,7 @@ func TestKilledWriteLeavesNothingForLong(t *testing.T) {
 			t.Run(tt.point+" of "+tt.before+", then "+how, func(t *testing.T) {
 				w, root := open(t)
 				if tt.before != "" {
-					put(t, filepath.Join(root, "f"), tt.before)
+					fixture.WriteFile(t, filepath.Join(root, "f"), tt.before)
 				}
 				killWrite(t, root, "f", tt.expect, tt.point)
 				left := leftovers(t, root)
@@ -133,7 +134,7 @@ func TestSweepTakesOnlyDeadOnesOfOurs(t *testing.T) {
 		".f.roost-0123456789ab.tmp.txt", ".f.roost-0123456789a.tmp", ".f.roost-0123456789AB.tmp", "f.roost-0123456789ab.tmp", ".roost-0123456789ab.tmp", ".f.tmp", ".f.roost-.tmp",
 	}
 	for _, name := range append(keep, dead) {
-		put(t, filepath.Join(root, name), name)
+		fixture.WriteFile(t, filepath.Join(root, name), name)
 	}
 	if err := os.Mkdir(filepath.Join(root, ".d.roost-0123456789ab.tmp"), 0o700); err != nil {
 		t.Fatal(err)
@@ -141,9 +142,9 @@ func TestSweepTakesOnlyDeadOnesOfOurs(t *testing.T) {
 	if err := syscall.Mkfifo(filepath.Join(root, ".p.roost-0123456789ab.tmp"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	put(t, filepath.Join(root, "..", "far"), "far")
-	link(t, "../far", filepath.Join(root, ".l.roost-0123456789ab.tmp"))
-	link(t, dead, filepath.Join(root, ".m.roost-0123456789ab.tmp"))
+	fixture.WriteFile(t, filepath.Join(root, "..", "far"), "far")
+	fixture.Link(t, "../far", filepath.Join(root, ".l.roost-0123456789ab.tmp"))
+	fixture.Link(t, dead, filepath.Join(root, ".m.roost-0123456789ab.tmp"))
 	want := tree(t, root)
 	delete(want, dead)
 
@@ -195,7 +196,7 @@ func TestAFileThatWasJustMadeIsGivenTimeToBeLocked(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			root := t.TempDir()
 			path := filepath.Join(root, name)
-			put(t, path, tt.content)
+			fixture.WriteFile(t, path, tt.content)
 			dir, err := os.OpenRoot(root)
 			if err != nil {
 				t.Fatal(err)

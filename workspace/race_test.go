@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/roost-dev/roost/internal/testing/fixture"
 )
 
 // trap is a workspace whose folder d, or file d/f, somebody replaces by a link to
@@ -30,11 +32,11 @@ func newTrap(t *testing.T, swap func(tr *trap, round int)) *trap {
 	t.Helper()
 	w, root := open(t)
 	tr := &trap{w: w, root: root, outside: filepath.Join(root, "..", "outside"), stop: make(chan struct{})}
-	put(t, filepath.Join(root, "d", "f"), "inside")
-	put(t, filepath.Join(root, "d", "sub", "f"), "inside")
-	put(t, filepath.Join(tr.outside, "f"), "SECRET")
-	put(t, filepath.Join(tr.outside, "sub", "f"), "SECRET")
-	put(t, filepath.Join(root, ".roo", "f"), "SECRET")
+	fixture.WriteFile(t, filepath.Join(root, "d", "f"), "inside")
+	fixture.WriteFile(t, filepath.Join(root, "d", "sub", "f"), "inside")
+	fixture.WriteFile(t, filepath.Join(tr.outside, "f"), "SECRET")
+	fixture.WriteFile(t, filepath.Join(tr.outside, "sub", "f"), "SECRET")
+	fixture.WriteFile(t, filepath.Join(root, ".roo", "f"), "SECRET")
 	tr.done.Add(1)
 	go func() {
 		defer tr.done.Done()
@@ -214,7 +216,7 @@ func TestAnEditBetweenLookAndWriteIsSeen(t *testing.T) {
 	w, root := open(t)
 	name := filepath.Join(root, "f")
 	for range 30 {
-		put(t, name, "base")
+		fixture.WriteFile(t, name, "base")
 		st, err := w.Stat(t.Context(), "f")
 		if err != nil {
 			t.Fatal(err)
@@ -222,7 +224,7 @@ func TestAnEditBetweenLookAndWriteIsSeen(t *testing.T) {
 		edited := make(chan struct{})
 		go func() {
 			defer close(edited)
-			put(t, name+".theirs", "theirs")
+			fixture.WriteFile(t, name+".theirs", "theirs")
 			_ = os.Rename(name+".theirs", name)
 		}()
 		<-edited

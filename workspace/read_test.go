@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/roost-dev/roost/internal/testing/fixture"
 )
 
 // Whatever stands at a path, looking at it ends at once: no pipe is waited for and
@@ -23,10 +25,10 @@ func TestLookingNeverHangs(t *testing.T) {
 	if err := syscall.Mkfifo(filepath.Join(root, "pipe"), 0o600); err != nil {
 		t.Skip(err)
 	}
-	link(t, "pipe", filepath.Join(root, "toPipe"))
-	link(t, "/dev/zero", filepath.Join(root, "toZero"))
-	put(t, filepath.Join(root, "dir", "x"), "")
-	put(t, filepath.Join(root, "f"), "")
+	fixture.Link(t, "pipe", filepath.Join(root, "toPipe"))
+	fixture.Link(t, "/dev/zero", filepath.Join(root, "toZero"))
+	fixture.WriteFile(t, filepath.Join(root, "dir", "x"), "")
+	fixture.WriteFile(t, filepath.Join(root, "f"), "")
 	tests := []struct {
 		path string
 		want error
@@ -83,7 +85,7 @@ func TestQuickSeesWhatStatSees(t *testing.T) {
 		{"made", func() error { return os.WriteFile(name, []byte("one"), 0o600) }},
 		{"longer", func() error { return os.WriteFile(name, []byte("three"), 0o600) }},
 		{"same length, other time", func() error {
-			put(t, name, "seven")
+			fixture.WriteFile(t, name, "seven")
 			return os.Chtimes(name, time.Now(), time.Now().Add(-time.Hour))
 		}},
 		{"replaced, with size and time kept", func() error {
@@ -91,7 +93,7 @@ func TestQuickSeesWhatStatSees(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			put(t, name+"2", "eight")
+			fixture.WriteFile(t, name+"2", "eight")
 			if err := os.Chtimes(name+"2", info.ModTime(), info.ModTime()); err != nil {
 				return err
 			}
@@ -116,7 +118,7 @@ func TestQuickSeesWhatStatSees(t *testing.T) {
 
 func TestLimitsOfReading(t *testing.T) {
 	w, root := open(t)
-	put(t, filepath.Join(root, "f"), strings.Repeat("x", 1000))
+	fixture.WriteFile(t, filepath.Join(root, "f"), strings.Repeat("x", 1000))
 	p := resolve(t, w, "f")
 	for limit, fits := range map[int64]bool{0: true, 999: false, 1000: true, 1: false, 1 << 40: true} {
 		data, st, err := w.Read(t.Context(), p, limit)
@@ -130,7 +132,7 @@ func TestLimitsOfReading(t *testing.T) {
 	}
 	for _, size := range []int{0, 1, bytes.MinRead - 1, bytes.MinRead, 1<<20 - 1, 1 << 20, 1<<20 + 1, 3 << 20} {
 		want := strings.Repeat("0123456789", size/10+1)[:size]
-		put(t, filepath.Join(root, "sized"), want)
+		fixture.WriteFile(t, filepath.Join(root, "sized"), want)
 		data, st, err := w.Read(t.Context(), resolve(t, w, "sized"), 0)
 		if err != nil || data == nil || string(data) != want || st.Hash != HashOf([]byte(want)) || st.Size != int64(size) {
 			t.Errorf("%d bytes: %d were read, %v", size, len(data), err)
@@ -155,7 +157,7 @@ func TestLimitsOfReading(t *testing.T) {
 func TestHugeFiles(t *testing.T) {
 	w, root := open(t)
 	name := filepath.Join(root, "huge")
-	put(t, name, "")
+	fixture.WriteFile(t, name, "")
 	if err := os.Truncate(name, 1<<40); err != nil {
 		t.Skip(err)
 	}
@@ -184,13 +186,13 @@ func TestHugeFiles(t *testing.T) {
 func TestOpenGivesTheContentThatWasThere(t *testing.T) {
 	w, root := open(t)
 	name := filepath.Join(root, "f")
-	put(t, name, "first")
+	fixture.WriteFile(t, name, "first")
 	f, st, err := w.Open(resolve(t, w, "f"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	put(t, name+"2", "second")
+	fixture.WriteFile(t, name+"2", "second")
 	if err := os.Rename(name+"2", name); err != nil {
 		t.Fatal(err)
 	}
@@ -206,10 +208,10 @@ func TestOverview(t *testing.T) {
 		t.Errorf("empty: %q %v", got, more)
 	}
 	for _, name := range []string{"b.go", "a/x", "a/deep/y", "c/z", "node_modules/m/i.js", ".git/config", "target/o", "secret/s", "k.key"} {
-		put(t, filepath.Join(root, name), "")
+		fixture.WriteFile(t, filepath.Join(root, name), "")
 	}
-	put(t, filepath.Join(root, IgnoreFile), "secret/\n*.key\n")
-	link(t, "..", filepath.Join(root, "up"))
+	fixture.WriteFile(t, filepath.Join(root, IgnoreFile), "secret/\n*.key\n")
+	fixture.Link(t, "..", filepath.Join(root, "up"))
 	all := "a/\nb.go\nc/\nup\na/deep/\na/x\nc/z\na/deep/y"
 	lines := strings.Split(all, "\n")
 	for limit := range len(lines) + 3 {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"pgregory.net/rapid"
 )
 
@@ -23,8 +24,8 @@ func TestLinksAgainstTheLibrary(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	put(t, filepath.Join(root, "a", "f"), "")
-	put(t, filepath.Join(top, "out", "f"), "")
+	fixture.WriteFile(t, filepath.Join(root, "a", "f"), "")
+	fixture.WriteFile(t, filepath.Join(top, "out", "f"), "")
 	names := []string{"a", "b", "c", "f", "..", ".", "l1", "l2", "l3", "a", "missing"}
 	target := rapid.Custom(func(r *rapid.T) string {
 		s := strings.Join(rapid.SliceOfN(rapid.SampledFrom(names), 1, 4).Draw(r, "target"), "/")
@@ -73,9 +74,9 @@ func TestLinksAgainstTheLibrary(t *testing.T) {
 
 func TestChainsOfLinks(t *testing.T) {
 	w, root := open(t)
-	put(t, filepath.Join(root, "l0"), "end")
+	fixture.WriteFile(t, filepath.Join(root, "l0"), "end")
 	for i := 1; i <= 45; i++ {
-		link(t, fmt.Sprintf("l%d", i-1), filepath.Join(root, fmt.Sprintf("l%d", i)))
+		fixture.Link(t, fmt.Sprintf("l%d", i-1), filepath.Join(root, fmt.Sprintf("l%d", i)))
 	}
 	if p := resolve(t, w, "l40"); p.Real != filepath.Join(root, "l0") {
 		t.Errorf("40 links lead to %s", p.Real)
@@ -84,7 +85,7 @@ func TestChainsOfLinks(t *testing.T) {
 		t.Errorf("41 links: %v", err)
 	}
 	// Each name doubles the way: it must not take long to refuse.
-	link(t, "x/x/x/x/x/x/x/x", filepath.Join(root, "x"))
+	fixture.Link(t, "x/x/x/x/x/x/x/x", filepath.Join(root, "x"))
 	if _, err := w.Resolve("x/y"); !errors.Is(err, ErrPath) {
 		t.Errorf("a link through itself: %v", err)
 	}
@@ -94,14 +95,14 @@ func TestChainsOfLinks(t *testing.T) {
 // program runs: what is behind the link is not the workspace.
 func TestTheRootIsLookedAtAgain(t *testing.T) {
 	w, root := open(t)
-	put(t, filepath.Join(root, "f"), "inside")
+	fixture.WriteFile(t, filepath.Join(root, "f"), "inside")
 	inside := resolve(t, w, "f")
 	moved, other := root+"-moved", root+"-other"
-	put(t, filepath.Join(other, "f"), "outside")
+	fixture.WriteFile(t, filepath.Join(other, "f"), "outside")
 	if err := os.Rename(root, moved); err != nil {
 		t.Fatal(err)
 	}
-	link(t, other, root)
+	fixture.Link(t, other, root)
 	if p := resolve(t, w, "f"); !p.Outside || p.Real != filepath.Join(other, "f") {
 		t.Errorf("behind a link: %+v", p)
 	}
@@ -123,7 +124,7 @@ func TestTheRootIsLookedAtAgain(t *testing.T) {
 	if err := os.RemoveAll(root); err != nil {
 		t.Fatal(err)
 	}
-	put(t, filepath.Join(root, "f"), "new")
+	fixture.WriteFile(t, filepath.Join(root, "f"), "new")
 	if data, _, err := w.Read(t.Context(), resolve(t, w, "f"), 0); string(data) != "new" {
 		t.Errorf("made anew: %q %v", data, err)
 	}
@@ -131,13 +132,13 @@ func TestTheRootIsLookedAtAgain(t *testing.T) {
 
 func TestProtectedAndIgnoredThroughLinks(t *testing.T) {
 	w, root := open(t)
-	put(t, filepath.Join(root, IgnoreFile), "secret\n*.key\nlogs/\n")
-	put(t, filepath.Join(root, "secret", "s"), "")
-	put(t, filepath.Join(root, "logs", "l"), "")
-	put(t, filepath.Join(root, ".roo", "rules.md"), "")
-	put(t, filepath.Join(root, "plain"), "")
+	fixture.WriteFile(t, filepath.Join(root, IgnoreFile), "secret\n*.key\nlogs/\n")
+	fixture.WriteFile(t, filepath.Join(root, "secret", "s"), "")
+	fixture.WriteFile(t, filepath.Join(root, "logs", "l"), "")
+	fixture.WriteFile(t, filepath.Join(root, ".roo", "rules.md"), "")
+	fixture.WriteFile(t, filepath.Join(root, "plain"), "")
 	for name, to := range map[string]string{"viaDir": "secret", "viaFile": "secret/s", "viaRoo": ".roo", "back": ".", "new.key": "plain", "AGENTS.md": "plain"} {
-		link(t, to, filepath.Join(root, name))
+		fixture.Link(t, to, filepath.Join(root, name))
 	}
 	tests := []struct {
 		path               string
@@ -184,7 +185,7 @@ func TestAFolderThatMayNotBeEntered(t *testing.T) {
 		t.Skip("root may enter every folder")
 	}
 	w, root := open(t)
-	put(t, filepath.Join(root, "locked", "f"), "")
+	fixture.WriteFile(t, filepath.Join(root, "locked", "f"), "")
 	if err := os.Chmod(filepath.Join(root, "locked"), 0); err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/roost-dev/roost/internal/testing/fixture"
 )
 
 // What became of each order is told once, of those that are refused too, and the other
@@ -99,7 +100,7 @@ func TestLinksThatAKillLeft(t *testing.T) {
 		beside := linkTemp("a", HashOf([]byte("b")))
 		want := "a>b"
 		if leftover {
-			link(t, "b", filepath.Join(root, beside))
+			fixture.Link(t, "b", filepath.Join(root, beside))
 		} else {
 			mk(root, beside+"/f", "mine", 0o600)
 			want = beside + "/f=600 mine a=644 x"

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/roost-dev/roost/internal/testing/fixture"
 )
 
 func absent(above int) Entry { return Entry{MissingParents: above} }
@@ -211,7 +212,7 @@ func TestThingsAndMissingFolders(t *testing.T) {
 	w, root := open(t)
 	mk(root, "d/a", "x", 0o640)
 	mk(root, "file", "x", 0o644)
-	link(t, "d", filepath.Join(root, "l"))
+	fixture.Link(t, "d", filepath.Join(root, "l"))
 	for rel, want := range map[string]struct {
 		thing   Entry
 		missing int

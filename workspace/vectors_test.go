@@ -14,6 +14,7 @@ import (
 
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/internal/testing/conformance"
+	"github.com/roost-dev/roost/internal/testing/fixture"
 )
 
 // TestVectorsRooignore compares with Roo's own verdicts. Ours by choice, each with its
@@ -147,7 +148,7 @@ func (g *gitRules) hidden(t *testing.T, rels ...string) map[string]bool {
 	if _, err := os.Stat(g.repo); err != nil {
 		g.run(t, "", "init", "-q", filepath.Dir(g.repo))
 	}
-	put(t, filepath.Join(g.repo, "info/exclude"), g.text+"\n"+IgnoreFile)
+	fixture.WriteFile(t, filepath.Join(g.repo, "info/exclude"), g.text+"\n"+IgnoreFile)
 	all := map[string]bool{}
 	for _, rel := range strings.Split(g.run(t, strings.Join(rels, "\x00"), "--git-dir", g.repo, "--work-tree", g.root, "-c", "core.ignorecase=true", "check-ignore", "--no-index", "-z", "--stdin"), "\x00") {
 		all[rel] = true
@@ -177,7 +178,7 @@ func compareFolders(t *testing.T, repo, text string, paths []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	put(t, filepath.Join(root, IgnoreFile), text)
+	fixture.WriteFile(t, filepath.Join(root, IgnoreFile), text)
 	w, err := Open(root)
 	if err != nil {
 		t.Fatal(err)
@@ -225,10 +226,10 @@ func (g *gitRules) blockedWord(t *testing.T, line string) string {
 func rooignoreWorkspace(t *testing.T, root string, in conformance.Value) *Workspace {
 	t.Helper()
 	if text, ok := esjson.GetString(in, "rooignore"); ok {
-		put(t, filepath.Join(root, IgnoreFile), text)
+		fixture.WriteFile(t, filepath.Join(root, IgnoreFile), text)
 	}
 	for _, f := range in.Get("files").Strings() {
-		put(t, filepath.Join(root, f), "x")
+		fixture.WriteFile(t, filepath.Join(root, f), "x")
 	}
 	for link, raw := range esjson.Members(in.Get("symlinks")) {
 		target, err := esjson.Unquote(raw)
@@ -250,14 +251,4 @@ func rooignoreWorkspace(t *testing.T, root string, in conformance.Value) *Worksp
 		t.Fatal(err)
 	}
 	return w
-}
-
-func put(t *testing.T, name, text string) {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
 }

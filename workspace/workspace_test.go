@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"pgregory.net/rapid"
 )
 
@@ -33,16 +34,9 @@ func open(t *testing.T) (*Workspace, string) {
 	return w, root
 }
 
-func link(t *testing.T, target, name string) {
-	t.Helper()
-	if err := os.Symlink(target, name); err != nil {
-		t.Skip(err)
-	}
-}
-
 func TestOpen(t *testing.T) {
 	dir := t.TempDir()
-	put(t, filepath.Join(dir, "file"), "")
+	fixture.WriteFile(t, filepath.Join(dir, "file"), "")
 	for _, path := range []string{filepath.Join(dir, "gone"), filepath.Join(dir, "file")} {
 		if _, err := Open(path); !errors.Is(err, ErrMissing) || !strings.Contains(err.Error(), path) {
 			t.Errorf("Open(%s): %v", path, err)
@@ -56,13 +50,13 @@ func TestOpen(t *testing.T) {
 func TestResolve(t *testing.T) {
 	w, root := open(t)
 	out := filepath.Join(root, "..", "out")
-	put(t, filepath.Join(out, "f"), "x")
-	put(t, filepath.Join(root, "d", "f"), "x")
-	link(t, out, filepath.Join(root, "esc"))
-	link(t, filepath.Join(out, "new"), filepath.Join(root, "dangling"))
-	link(t, "d", filepath.Join(root, "in"))
-	link(t, "../ws/d/../d/f", filepath.Join(root, "back"))
-	link(t, root, filepath.Join(root, "..", "again"))
+	fixture.WriteFile(t, filepath.Join(out, "f"), "x")
+	fixture.WriteFile(t, filepath.Join(root, "d", "f"), "x")
+	fixture.Link(t, out, filepath.Join(root, "esc"))
+	fixture.Link(t, filepath.Join(out, "new"), filepath.Join(root, "dangling"))
+	fixture.Link(t, "d", filepath.Join(root, "in"))
+	fixture.Link(t, "../ws/d/../d/f", filepath.Join(root, "back"))
+	fixture.Link(t, root, filepath.Join(root, "..", "again"))
 	out = filepath.Clean(out)
 	tests := []struct {
 		given, real, readable string
@@ -96,7 +90,7 @@ func TestResolve(t *testing.T) {
 			t.Errorf("%s: %+v", tt.given, p)
 		}
 	}
-	link(t, "loop", filepath.Join(root, "loop"))
+	fixture.Link(t, "loop", filepath.Join(root, "loop"))
 	for _, bad := range []string{"a\x00b", strings.Repeat("a/", 3000), strings.Repeat("a", 300), "loop", "loop/x"} {
 		if _, err := w.Resolve(bad); !errors.Is(err, ErrPath) {
 			t.Errorf("%.20q: %v", bad, err)
@@ -107,7 +101,7 @@ func TestResolve(t *testing.T) {
 func TestRootThroughLink(t *testing.T) {
 	_, root := open(t)
 	alias := filepath.Join(root, "..", "alias")
-	link(t, root, alias)
+	fixture.Link(t, root, alias)
 	w, err := Open(alias)
 	if err != nil {
 		t.Fatal(err)
@@ -129,7 +123,7 @@ func TestRulesAreReloadedAndFailClosed(t *testing.T) {
 	}
 	name := filepath.Join(root, IgnoreFile)
 	for _, text := range []string{"", "*.key\n", "*.kez\n", "*.key\n"} {
-		put(t, name, text)
+		fixture.WriteFile(t, name, text)
 		if got := ignored(); got != strings.Contains(text, ".key") {
 			t.Errorf("%q: %v", text, got)
 		}
@@ -174,7 +168,7 @@ func TestWrite(t *testing.T) {
 	if err := os.Chmod(name, 0o751); err != nil {
 		t.Fatal(err)
 	}
-	link(t, "x/y/z", filepath.Join(root, "l"))
+	fixture.Link(t, "x/y/z", filepath.Join(root, "l"))
 	if _, err := write("l", "two", st.Hash); err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +195,7 @@ func TestWrite(t *testing.T) {
 // A folder that becomes a link to elsewhere between judgement and writing.
 func TestWriteSwappedFolder(t *testing.T) {
 	w, root := open(t)
-	put(t, filepath.Join(root, "d", "f"), "x")
+	fixture.WriteFile(t, filepath.Join(root, "d", "f"), "x")
 	out := filepath.Join(root, "..", "out")
 	if err := os.Mkdir(out, 0o700); err != nil {
 		t.Fatal(err)
@@ -213,7 +207,7 @@ func TestWriteSwappedFolder(t *testing.T) {
 	if err := os.Rename(filepath.Join(root, "d"), filepath.Join(root, "d2")); err != nil {
 		t.Fatal(err)
 	}
-	link(t, out, filepath.Join(root, "d"))
+	fixture.Link(t, out, filepath.Join(root, "d"))
 	if _, err := w.Write(context.Background(), p, []byte("y"), AnyContent); !errors.Is(err, ErrChanged) {
 		t.Errorf("Write: %v", err)
 	}
@@ -233,7 +227,7 @@ func TestConcurrentWritesAreWhole(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	put(t, filepath.Join(root, "f"), strings.Repeat("0", 5000))
+	fixture.WriteFile(t, filepath.Join(root, "f"), strings.Repeat("0", 5000))
 	var wg sync.WaitGroup
 	for i := range 4 {
 		wg.Add(1)
@@ -262,7 +256,7 @@ func TestStat(t *testing.T) {
 	if _, err := w.Stat(ctx, "."); !errors.Is(err, ErrNotRegular) {
 		t.Error(err)
 	}
-	put(t, filepath.Join(root, "f"), "abc")
+	fixture.WriteFile(t, filepath.Join(root, "f"), "abc")
 	p, _ := w.Resolve("f")
 	st, err := w.StatPath(ctx, p)
 	quick, there, _ := w.StatOnly(p)
@@ -282,8 +276,8 @@ func TestStat(t *testing.T) {
 
 func TestBlockedWord(t *testing.T) {
 	w, root := open(t)
-	put(t, filepath.Join(root, IgnoreFile), "*.key\nsecret/\n")
-	put(t, filepath.Join(root, "secret/s"), "")
+	fixture.WriteFile(t, filepath.Join(root, IgnoreFile), "*.key\nsecret/\n")
+	fixture.WriteFile(t, filepath.Join(root, "secret/s"), "")
 	tests := []struct{ command, want string }{
 		{"cat a.key", "a.key"}, {"cat ok", ""}, {"echo a.key", ""}, {"CAT -n ok a.key", "a.key"},
 		{"cat ok|cat a.key", "a.key"}, {`cat "a.key"`, "a.key"}, {"cat 'a'.key", "a.key"}, {"/bin/cat secret/s", "secret/s"},
@@ -338,7 +332,7 @@ func TestIgnoreAgainstGit(t *testing.T) {
 	checked := 0
 	rapid.Check(t, func(r *rapid.T) {
 		text := strings.Join(rapid.SliceOfN(line, 1, 6).Draw(r, "lines"), "\n") + "\n"
-		put(t, filepath.Join(dir, ".git/info/exclude"), text)
+		fixture.WriteFile(t, filepath.Join(dir, ".git/info/exclude"), text)
 		// No such files exist, so git takes every path as a file.
 		out := gitRun(strings.Join(paths, "\x00"), "check-ignore", "--no-index", "-z", "--stdin")
 		hidden := map[string]bool{}

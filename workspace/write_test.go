@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"pgregory.net/rapid"
 )
 
@@ -107,7 +108,7 @@ func TestWriteKeepsTheMode(t *testing.T) {
 	w, root := open(t)
 	name := filepath.Join(root, "f")
 	for _, mode := range []fs.FileMode{0o600, 0o640, 0o644, 0o755, 0o700, 0o666, 0o200, 0o755 | fs.ModeSetuid, 0o755 | fs.ModeSetgid} {
-		put(t, name, "old")
+		fixture.WriteFile(t, name, "old")
 		if err := os.Chmod(name, mode); err != nil {
 			t.Fatal(err)
 		}
@@ -136,7 +137,7 @@ func TestWriteKeepsTheMode(t *testing.T) {
 func TestTheTemporaryFileIsAsPrivateAsItsTarget(t *testing.T) {
 	w, root := open(t)
 	name := filepath.Join(root, "f")
-	put(t, name, "old secret")
+	fixture.WriteFile(t, name, "old secret")
 	if err := os.Chmod(name, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +163,7 @@ func TestTheTemporaryFileIsAsPrivateAsItsTarget(t *testing.T) {
 
 func TestReadOnlyFilesStay(t *testing.T) {
 	w, root := open(t)
-	put(t, filepath.Join(root, "f"), "precious")
+	fixture.WriteFile(t, filepath.Join(root, "f"), "precious")
 	for _, mode := range []fs.FileMode{0o444, 0o400, 0o555} {
 		if err := os.Chmod(filepath.Join(root, "f"), mode); err != nil {
 			t.Fatal(err)
@@ -180,7 +181,7 @@ func TestReadOnlyFilesStay(t *testing.T) {
 // what the package says, so nobody should find it changed by accident.
 func TestOtherNamesKeepTheOldContent(t *testing.T) {
 	w, root := open(t)
-	put(t, filepath.Join(root, "f"), "old")
+	fixture.WriteFile(t, filepath.Join(root, "f"), "old")
 	if err := os.Link(filepath.Join(root, "f"), filepath.Join(root, "..", "other")); err != nil {
 		t.Skip(err)
 	}
@@ -201,8 +202,8 @@ func TestWhatIsNoFileStays(t *testing.T) {
 	if err := syscall.Mkfifo(filepath.Join(root, "pipe"), 0o600); err != nil {
 		t.Skip(err)
 	}
-	put(t, filepath.Join(root, "dir", "x"), "x")
-	put(t, filepath.Join(root, "file"), "x")
+	fixture.WriteFile(t, filepath.Join(root, "dir", "x"), "x")
+	fixture.WriteFile(t, filepath.Join(root, "file"), "x")
 	tests := []struct {
 		path string
 		want error
@@ -228,8 +229,8 @@ func TestWhatIsNoFileStays(t *testing.T) {
 
 func TestAFailedWriteLeavesNothing(t *testing.T) {
 	w, root := open(t)
-	put(t, filepath.Join(root, "f"), "theirs")
-	put(t, filepath.Join(root, "kept", "x"), "")
+	fixture.WriteFile(t, filepath.Join(root, "f"), "theirs")
+	fixture.WriteFile(t, filepath.Join(root, "kept", "x"), "")
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
 	tests := []struct {
@@ -319,8 +320,8 @@ func FuzzResolveAndWrite(f *testing.F) {
 		if err := os.Mkdir(outside, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		link(t, "../outside", filepath.Join(root, "out"))
-		link(t, "loop", filepath.Join(root, "loop"))
+		fixture.Link(t, "../outside", filepath.Join(root, "out"))
+		fixture.Link(t, "loop", filepath.Join(root, "loop"))
 		p, err := w.Resolve(path)
 		if err != nil {
 			return

@@ -29,7 +29,7 @@ var layers = [][]string{
 	{"journal", "task", "roofmt", "usage", "catalog", "content"},
 	{"api", "internal/progress", "internal/dirstat"},
 	{"esjson", "money", "redact", "workspace/terminal", "internal/failpoint", "internal/inputfile",
-		"internal/filelock", "internal/atomicfile", "internal/keyed", "internal/process", "internal/testing/conformance", "internal/testing/mcptest"},
+		"internal/filelock", "internal/atomicfile", "internal/keyed", "internal/process", "internal/testing/conformance", "internal/testing/mcptest", "internal/testing/fixture"},
 }
 
 // neighbours are the imports inside a layer that are wanted.

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/roost-dev/roost/internal/testing/fixture"
 )
 
 // listensAndDies names the socket at which a process of the tests listens before it ends, and
@@ -51,7 +53,7 @@ func listenAndDie(path string) error {
 // socket goes.
 func TestWhoIsDeadDoesNotListen(t *testing.T) {
 	t.Parallel()
-	run := shortDir(t)
+	run := fixture.ShortDir(t)
 	dir := filepath.Join(run, "roost")
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
@@ -98,7 +100,7 @@ func TestWhoIsDeadDoesNotListen(t *testing.T) {
 func TestAFolderTakesTheSocketsOfAllProcesses(t *testing.T) {
 	t.Parallel()
 	for _, more := range []int{0, 1} {
-		dir := shortDir(t)
+		dir := fixture.ShortDir(t)
 		dir = filepath.Join(dir, strings.Repeat("d", longestPath-len(longestName)-len(dir)-2+more))
 		l := listenIn(dir)
 		if (l != nil) != (more == 0) {

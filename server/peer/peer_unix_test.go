@@ -13,18 +13,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-)
 
-// shortDir is a scratch folder whose name leaves room for a socket's.
-func shortDir(t testing.TB) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("/tmp", "rt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	return dir
-}
+	"github.com/roost-dev/roost/internal/testing/fixture"
+)
 
 // runtimeDir is an environment whose XDG_RUNTIME_DIR is dir.
 func runtimeDir(dir string) func(string) string {
@@ -56,7 +47,7 @@ func TestAFolderThatIsNotOursAloneHasNoSocket(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			run := shortDir(t)
+			run := fixture.ShortDir(t)
 			if err := errors.Join(os.Mkdir(run+"/roost", 0o700), spoil(t, run)); err != nil {
 				t.Fatal(err)
 			}
@@ -66,7 +57,7 @@ func TestAFolderThatIsNotOursAloneHasNoSocket(t *testing.T) {
 			}
 		})
 	}
-	long := filepath.Join(shortDir(t), strings.Repeat("long", 25))
+	long := filepath.Join(fixture.ShortDir(t), strings.Repeat("long", 25))
 	if err := os.Mkdir(long, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +68,7 @@ func TestAFolderThatIsNotOursAloneHasNoSocket(t *testing.T) {
 }
 
 func TestWithoutARuntimeFolderTheSocketIsInTheTemporaryOne(t *testing.T) {
-	temp := shortDir(t)
+	temp := fixture.ShortDir(t)
 	t.Setenv("TMPDIR", temp)
 	for _, env := range []func(string) string{runtimeDir(""), runtimeDir("relative"), runtimeDir("/nowhere/at/all")} {
 		l := Listen(env)
@@ -104,7 +95,7 @@ func TestSocketsOfDeadProcessesAreRemoved(t *testing.T) {
 	if err := gone.Run(); err != nil {
 		t.Fatal(err)
 	}
-	dead, run := gone.Process.Pid, shortDir(t)
+	dead, run := gone.Process.Pid, fixture.ShortDir(t)
 	dir := filepath.Join(run, "roost")
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
@@ -163,7 +154,7 @@ func TestSocketsOfDeadProcessesAreRemoved(t *testing.T) {
 
 func TestAnAddressIsTrustedOnlyWhenASocketOfOursCanStandThere(t *testing.T) {
 	t.Parallel()
-	l := Listen(runtimeDir(shortDir(t)))
+	l := Listen(runtimeDir(fixture.ShortDir(t)))
 	if l == nil {
 		t.Fatal("got no socket, want one")
 	}
@@ -181,7 +172,7 @@ func TestAnAddressIsTrustedOnlyWhenASocketOfOursCanStandThere(t *testing.T) {
 	}
 	_ = conn.Close()
 	dir, name := filepath.Split(path)
-	aside := filepath.Join(shortDir(t), "agent") // private, and of another program
+	aside := filepath.Join(fixture.ShortDir(t), "agent") // private, and of another program
 	if err := errors.Join(os.Mkdir(aside, 0o700), os.Link(path, filepath.Join(aside, name))); err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/roofmt"
 )
 
@@ -19,8 +20,8 @@ func TestTasksThatEndTogetherShareAWriting(t *testing.T) {
 	var ids []string
 	for i := range tasks {
 		dir := filepath.Join(root, fmt.Sprint("task-", i))
-		check(t, os.Mkdir(dir, 0o700))
-		check(t, os.WriteFile(filepath.Join(dir, roofmt.ItemName), fmt.Appendf(nil, `{"id":"task-%d","ts":%d}`, i, i), 0o600))
+		fixture.NoError(t, os.Mkdir(dir, 0o700))
+		fixture.NoError(t, os.WriteFile(filepath.Join(dir, roofmt.ItemName), fmt.Appendf(nil, `{"id":"task-%d","ts":%d}`, i, i), 0o600))
 		ids = append(ids, filepath.Base(dir))
 	}
 	writings, begun, goOn := 0, make(chan struct{}), make(chan struct{})
@@ -43,7 +44,7 @@ func TestTasksThatEndTogetherShareAWriting(t *testing.T) {
 	end(0)
 	<-begun
 	// So that it does not name all by now.
-	check(t, os.WriteFile(filepath.Join(root, roofmt.IndexName), []byte(`{"version":1,"entries":[]}`), 0o600))
+	fixture.NoError(t, os.WriteFile(filepath.Join(root, roofmt.IndexName), []byte(`{"version":1,"entries":[]}`), 0o600))
 	for i := range tasks - 1 {
 		end(i + 1)
 	}
@@ -61,15 +62,8 @@ func TestTasksThatEndTogetherShareAWriting(t *testing.T) {
 	close(goOn)
 	all.Wait()
 	got, err := roofmt.ReadIndex(root)
-	check(t, err)
+	fixture.NoError(t, err)
 	if len(got.Entries) != tasks || writings != 3 {
 		t.Errorf("%d tasks after %d writings, one of which found another index", len(got.Entries), writings)
-	}
-}
-
-func check(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

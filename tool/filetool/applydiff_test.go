@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/tool"
 	"github.com/roost-dev/roost/workspace"
 )
@@ -22,7 +23,7 @@ func TestByteOrderMarkStays(t *testing.T) {
 	} {
 		env, root := sandbox(t, "f", tt.old)
 		run(t, env, ApplyDiff(), call("path", "f", "diff", diffBlock(0, tt.search, tt.replace)))
-		if got := get(t, filepath.Join(root, "f")); got != tt.want {
+		if got := fixture.ReadFile(t, filepath.Join(root, "f")); got != tt.want {
 			t.Errorf("%q became %q, want %q", tt.old, got, tt.want)
 		}
 	}
@@ -60,7 +61,7 @@ func TestWhatCannotBeChangedByLines(t *testing.T) {
 func TestPartOfAChange(t *testing.T) {
 	env, root := sandbox(t, "f", "a\nb\nc\n")
 	_, res := run(t, env, ApplyDiff(), call("path", "f", "diff", diffBlock(0, "a", "A")+diffBlock(0, "nowhere", "x")+diffBlock(0, "c", "C")))
-	if got := get(t, filepath.Join(root, "f")); got != "A\nb\nC\n" {
+	if got := fixture.ReadFile(t, filepath.Join(root, "f")); got != "A\nb\nC\n" {
 		t.Errorf("the file holds %q", got)
 	}
 	for _, want := range []string{"<notice>2 of 3 blocks were applied. These failed:\n\n", "Search part:\nnowhere</notice>"} {

@@ -14,26 +14,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/tool"
 	"github.com/roost-dev/roost/workspace"
 )
-
-// files are all files under a folder, with their content.
-func files(t *testing.T, root string) map[string]string {
-	t.Helper()
-	out := map[string]string{}
-	err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
-		if err == nil && d.Type().IsRegular() {
-			rel, _ := filepath.Rel(root, path)
-			out[rel] = get(t, path)
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
-}
 
 func patchCall(sections ...string) json.RawMessage { return call("patch", patchOf(sections...)) }
 
@@ -49,7 +33,7 @@ func TestAPatchOfManyFiles(t *testing.T) {
 		"*** Update File: run.sh\n*** Move to: bin/run.sh\n@@\n-echo 1\n+echo 2", update("same", " s"))
 	ask, res := run(t, env, ApplyPatch(), in)
 	want := map[string]string{"a.go": "one\n2\n", "new/b.go": "package b\n", "bin/run.sh": "#!\necho 2\n", "same": "s\n"}
-	if d := cmp.Diff(want, files(t, root)); d != "" {
+	if d := cmp.Diff(want, fixture.Files(t, root)); d != "" {
 		t.Error(d)
 	}
 	if info, _ := os.Stat(filepath.Join(root, "bin/run.sh")); info.Mode().Perm() != 0o755 {
@@ -131,7 +115,7 @@ func TestSectionsFollowEachOther(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			env, root := sandbox(t, "a", "1\n", "b", "1\n")
 			ask, res := run(t, env, ApplyPatch(), patchCall(tt.sections...))
-			if d := cmp.Diff(tt.want, files(t, root)); d != "" || res.IsError {
+			if d := cmp.Diff(tt.want, fixture.Files(t, root)); d != "" || res.IsError {
 				t.Error(d, res.Text)
 			}
 			if len(res.Files) != tt.touched || len(ask.Before) != tt.touched {
@@ -148,7 +132,7 @@ func TestAPatchIsRefusedWhole(t *testing.T) {
 	if err := os.Symlink("b", filepath.Join(root, "link")); err != nil {
 		t.Fatal(err)
 	}
-	before := files(t, root)
+	before := fixture.Files(t, root)
 	good := update("a", "-1", "+2")
 	for bad, want := range map[string]string{
 		update("none", "-1", "+2"): "none does not exist",
@@ -178,7 +162,7 @@ func TestAPatchIsRefusedWhole(t *testing.T) {
 			t.Errorf("%.80s was taken", in)
 		}
 	}
-	if d := cmp.Diff(before, files(t, root)); d != "" {
+	if d := cmp.Diff(before, fixture.Files(t, root)); d != "" {
 		t.Error(d)
 	}
 }
@@ -233,12 +217,12 @@ func TestAPatchForOtherContentDoesNothing(t *testing.T) {
 			if err := meddle(root); err != nil {
 				t.Fatal(err)
 			}
-			before := files(t, root)
+			before := fixture.Files(t, root)
 			res, err := p.Run(context.Background(), nil)
 			if err != nil || !res.IsError || len(res.Files) > 0 {
 				t.Errorf("%v %+v", err, res)
 			}
-			if d := cmp.Diff(before, files(t, root)); d != "" {
+			if d := cmp.Diff(before, fixture.Files(t, root)); d != "" {
 				t.Error(d)
 			}
 		})
@@ -259,8 +243,8 @@ func TestInspectionOfAForeignPatch(t *testing.T) {
 	if got, err := inspect(env); got != tool.Done || err != nil {
 		t.Errorf("run: %s, %v", got, err)
 	}
-	put(t, filepath.Join(root, "b"), "1\n")
-	put(t, filepath.Join(root, "n"), "theirs")
+	fixture.WriteFile(t, filepath.Join(root, "b"), "1\n")
+	fixture.WriteFile(t, filepath.Join(root, "n"), "theirs")
 	got, err := inspect(env)
 	if got != tool.Unclear || err == nil || err.Error() != "Changed: a, c. Not changed: b. Not clear: n." {
 		t.Errorf("a part: %s, %v", got, err)

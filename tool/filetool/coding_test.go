@@ -11,6 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/tool"
 )
 
@@ -50,7 +51,7 @@ func TestWhatAFileKeeps(t *testing.T) {
 				for _, mode := range []os.FileMode{0o600, 0o755} {
 					env, root := sandbox(t)
 					name := filepath.Join(root, "f")
-					put(t, name, bytesOf(c.c, c.mark+strings.ReplaceAll(old, "\n", end)))
+					fixture.WriteFile(t, name, bytesOf(c.c, c.mark+strings.ReplaceAll(old, "\n", end)))
 					if err := os.Chmod(name, mode); err != nil {
 						t.Fatal(err)
 					}
@@ -63,7 +64,7 @@ func TestWhatAFileKeeps(t *testing.T) {
 					ask, res := run(t, env, tl.tl, in)
 					where := strings.Join([]string{tl.tl.Spec().Name, c.name, end, mode.String()}, " ")
 					want := bytesOf(c.c, c.mark+strings.ReplaceAll(fresh, "\n", end))
-					if got := get(t, name); got != want || res.IsError {
+					if got := fixture.ReadFile(t, name); got != want || res.IsError {
 						t.Errorf("%s: %q, want %q (%s)", where, got, want, res.Text)
 					}
 					if !strings.Contains(ask.Diff, "\n-two €") || !strings.Contains(ask.Diff, "\n+TWO “ü”") {
@@ -100,11 +101,11 @@ func TestWhatAFileCannotHold(t *testing.T) {
 			t.Errorf("%s: %v", tt.tl.Spec().Name, err)
 		}
 	}
-	if got := get(t, filepath.Join(root, "f")); got != old {
+	if got := fixture.ReadFile(t, filepath.Join(root, "f")); got != old {
 		t.Fatalf("%q", got)
 	}
 	ask, res := run(t, env, WriteToFile(), call("path", "f", "content", "café →\n"))
-	if got := get(t, filepath.Join(root, "f")); got != "café →\n" || !strings.Contains(res.Text, "It is UTF-8 now.") || !strings.Contains(ask.Title, "becomes UTF-8") {
+	if got := fixture.ReadFile(t, filepath.Join(root, "f")); got != "café →\n" || !strings.Contains(res.Text, "It is UTF-8 now.") || !strings.Contains(ask.Title, "becomes UTF-8") {
 		t.Errorf("%q, %s, %s", got, res.Text, ask.Title)
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/roost-dev/roost/internal/failpoint"
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/tool"
 	"github.com/roost-dev/roost/workspace"
 )
@@ -161,12 +162,12 @@ func TestWhatAKilledPatchIsFoundToHaveDone(t *testing.T) {
 				}
 			}
 			noneLeft(t, root)
-			if d := cmp.Diff(want, files(t, root)); d != "" {
+			if d := cmp.Diff(want, fixture.Files(t, root)); d != "" {
 				t.Error(d)
 			}
 			if done == 0 {
 				run(t, env, ApplyPatch(), in)
-				if d := cmp.Diff(fresh, files(t, root)); d != "" {
+				if d := cmp.Diff(fresh, fixture.Files(t, root)); d != "" {
 					t.Error(d)
 				}
 			}
@@ -181,7 +182,7 @@ func TestInspectionIsRight(t *testing.T) {
 	name := filepath.Join(root, "f")
 	rapid.Check(t, func(r *rapid.T) {
 		old, fresh := content().Draw(r, "old"), content().Draw(r, "new")
-		put(t, name, old)
+		fixture.WriteFile(t, name, old)
 		in := call("path", "f", "content", fresh)
 		p := plan(t, env, WriteToFile(), in)
 		other := content().Draw(r, "other")
@@ -190,7 +191,7 @@ func TestInspectionIsRight(t *testing.T) {
 		case "run":
 			run(t, env, WriteToFile(), in)
 		case "run and edited":
-			put(t, name, other)
+			fixture.WriteFile(t, name, other)
 		case "gone":
 			os.Remove(name)
 		}
@@ -241,11 +242,11 @@ func TestInspectionOfADiff(t *testing.T) {
 			r.Fatalf("after it ran: %s", got)
 		}
 		// Others may go on elsewhere in the file; the change is still there.
-		put(t, filepath.Join(root, "f"), "MORE\n"+get(t, filepath.Join(root, "f"))+"END\n")
+		fixture.WriteFile(t, filepath.Join(root, "f"), "MORE\n"+fixture.ReadFile(t, filepath.Join(root, "f"))+"END\n")
 		if got := inspect(); got != tool.Done {
 			r.Fatalf("after an edit elsewhere: %s", got)
 		}
-		put(t, filepath.Join(root, "f"), "all new\n")
+		fixture.WriteFile(t, filepath.Join(root, "f"), "all new\n")
 		if got := inspect(); got == tool.Done || got == tool.NotDone {
 			r.Fatalf("after a rewrite: %s", got)
 		}
@@ -261,12 +262,12 @@ func TestInspectionOfNumberedLines(t *testing.T) {
 		inspect := func(want tool.Finding) {
 			t.Helper()
 			if got, err := ApplyDiff().(tool.Inspector).Inspect(context.Background(), env, in, nil); got != want || err != nil {
-				t.Errorf("%q: %s, %v, want %s", get(t, filepath.Join(root, "f")), got, err, want)
+				t.Errorf("%q: %s, %v, want %s", fixture.ReadFile(t, filepath.Join(root, "f")), got, err, want)
 			}
 		}
 		inspect(tool.NotDone)
 		run(t, env, ApplyDiff(), in)
-		if got := get(t, filepath.Join(root, "f")); got != strings.ReplaceAll(text, "b", "B") {
+		if got := fixture.ReadFile(t, filepath.Join(root, "f")); got != strings.ReplaceAll(text, "b", "B") {
 			t.Errorf("%q became %q", text, got)
 		}
 		inspect(tool.Done)
@@ -334,7 +335,7 @@ func FuzzPlans(f *testing.F) {
 				t.Errorf("%s: %q, %v", tl.Spec().Name, res.Text, err)
 			}
 		}
-		if get(t, filepath.Join(root, "f")) != "x\n" {
+		if fixture.ReadFile(t, filepath.Join(root, "f")) != "x\n" {
 			t.Error("a plan changed a file")
 		}
 	})

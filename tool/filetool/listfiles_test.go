@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/tool"
 	"github.com/roost-dev/roost/workspace"
 )
@@ -64,7 +65,7 @@ func TestGitignoreOnTheWay(t *testing.T) {
 
 func TestLinksAreListedAndNotFollowed(t *testing.T) {
 	env, root := sandbox(t, "d/f", "", "other/g", "")
-	put(t, filepath.Join(root, "..", "outside", "secret"), "")
+	fixture.WriteFile(t, filepath.Join(root, "..", "outside", "secret"), "")
 	for name, to := range map[string]string{"d/up": "..", "d/loop": "loop", "d/self": ".", "out": "../outside", "gone": "nowhere", "alias": "other"} {
 		if err := os.Symlink(to, filepath.Join(root, name)); err != nil {
 			t.Skip(err)
@@ -110,9 +111,9 @@ func TestACutListingKeepsTheTop(t *testing.T) {
 	env, root := sandbox(t)
 	for i := range 30 {
 		for k := range 20 {
-			put(t, filepath.Join(root, fmt.Sprintf("d%02d", i), fmt.Sprintf("f%02d", k)), "")
+			fixture.WriteFile(t, filepath.Join(root, fmt.Sprintf("d%02d", i), fmt.Sprintf("f%02d", k)), "")
 		}
-		put(t, filepath.Join(root, fmt.Sprintf("top%02d", i)), "")
+		fixture.WriteFile(t, filepath.Join(root, fmt.Sprintf("top%02d", i)), "")
 	}
 	lines := listText(t, env, ".", true)
 	if n := slices.Index(lines, "") + 1; n != 200+1 || !strings.Contains(lines[len(lines)-1], "truncated") {
@@ -160,7 +161,7 @@ func TestAHomeFolderIsNotListed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	put(t, filepath.Join(home, "private", "f"), "")
+	fixture.WriteFile(t, filepath.Join(home, "private", "f"), "")
 	env, _ := sandbox(t)
 	if _, res := run(t, env, ListFiles(), call("path", real, "recursive", true)); strings.Contains(res.Text, "private") {
 		t.Errorf("the home folder lists %q", res.Text)

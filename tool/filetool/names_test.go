@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/tool"
 )
 
@@ -24,8 +25,8 @@ func hostileEnv(t *testing.T) (root string, list func(path string) string, searc
 	t.Helper()
 	env, root := sandbox(t, "plain", "needle\n")
 	for _, n := range hostileNames {
-		put(t, filepath.Join(root, n), "needle\n")
-		put(t, filepath.Join(root, "d"+n, "f"), "needle\n")
+		fixture.WriteFile(t, filepath.Join(root, n), "needle\n")
+		fixture.WriteFile(t, filepath.Join(root, "d"+n, "f"), "needle\n")
 	}
 	list = func(path string) string {
 		ask, res := run(t, env, ListFiles(), call("path", path, "recursive", true))
@@ -88,7 +89,7 @@ func TestHostileNamesWork(t *testing.T) {
 			t.Error(d)
 		}
 		ask, _ = run(t, env, ApplyDiff(), call("path", name, "diff", diffBlock(0, "a", "b")))
-		if got := get(t, filepath.Join(root, name)); got != "b\n" || actsOnText(ask.Title) {
+		if got := fixture.ReadFile(t, filepath.Join(root, name)); got != "b\n" || actsOnText(ask.Title) {
 			t.Errorf("%q holds %q, asked for by %q", name, got, ask.Title)
 		}
 		ask, res := run(t, env, ReadFile(), call("path", name))

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/tool"
 )
 
@@ -26,7 +27,7 @@ func TestAPatchDoesWhatItsSectionsSay(t *testing.T) {
 	applied := 0
 	rapid.Check(t, func(r *rapid.T) {
 		env, root := sandbox(t, "a", "a1\na2\n", "b", "b1\r\nb2\r\n", "d/c", "c1\nc2")
-		before := files(t, root)
+		before := fixture.Files(t, root)
 		model, possible := maps.Clone(before), true
 		var sections []string
 		for range rapid.IntRange(1, 4).Draw(r, "sections") {
@@ -68,7 +69,7 @@ func TestAPatchDoesWhatItsSectionsSay(t *testing.T) {
 			if err == nil {
 				r.Fatalf("it was planned: %s", in)
 			}
-			if d := cmp.Diff(before, files(t, root)); d != "" {
+			if d := cmp.Diff(before, fixture.Files(t, root)); d != "" {
 				r.Fatal(d)
 			}
 			return
@@ -88,7 +89,7 @@ func TestAPatchDoesWhatItsSectionsSay(t *testing.T) {
 			r.Fatalf("%v %+v", err, res)
 		}
 		inspect(tool.Done)
-		if d := cmp.Diff(model, files(t, root)); d != "" {
+		if d := cmp.Diff(model, fixture.Files(t, root)); d != "" {
 			r.Fatalf("%s\n%s", d, in)
 		}
 		// The files that are told of are those that changed.
@@ -146,7 +147,7 @@ func TestOfManyPatchesForOneStateOneIsApplied(t *testing.T) {
 		}
 	}
 	text := fmt.Sprintf("writer %d\n", won)
-	if d := cmp.Diff(map[string]string{"a": text, "b": text, fmt.Sprint("n", won): "x\n"}, files(t, root)); d != "" {
+	if d := cmp.Diff(map[string]string{"a": text, "b": text, fmt.Sprint("n", won): "x\n"}, fixture.Files(t, root)); d != "" {
 		t.Error(d)
 	}
 }
@@ -155,8 +156,8 @@ func TestOfManyPatchesForOneStateOneIsApplied(t *testing.T) {
 // may not be read: each is searched as far as it can be.
 func TestSearchingFilesOfAllSizes(t *testing.T) {
 	env, root := sandbox(t, "small", "x\nneedle\n", "none", "x\n", "empty", "", "binary", "needle\x00")
-	put(t, filepath.Join(root, "large"), strings.Repeat("y\n", 2<<20+10)+"needle at the end")
-	put(t, filepath.Join(root, "locked"), "needle\n")
+	fixture.WriteFile(t, filepath.Join(root, "large"), strings.Repeat("y\n", 2<<20+10)+"needle at the end")
+	fixture.WriteFile(t, filepath.Join(root, "locked"), "needle\n")
 	if err := os.Chmod(filepath.Join(root, "locked"), 0); err != nil {
 		t.Fatal(err)
 	}

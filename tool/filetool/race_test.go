@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/tool"
 )
 
@@ -21,7 +22,7 @@ import (
 func TestToolsOnAFileThatIsNeverTheSame(t *testing.T) {
 	env, root := sandbox(t, "d/f", "inside\nneedle\n", ".gitignore", "*.tmp\n")
 	outside := filepath.Join(root, "..", "outside")
-	put(t, outside, "SECRET\nneedle\n")
+	fixture.WriteFile(t, outside, "SECRET\nneedle\n")
 	name, aside := filepath.Join(root, "d", "f"), filepath.Join(root, "d", "aside.tmp")
 	stop := make(chan struct{})
 	var meddler sync.WaitGroup
@@ -77,7 +78,7 @@ func TestToolsOnAFileThatIsNeverTheSame(t *testing.T) {
 			}
 		}
 	}
-	if got := get(t, outside); got != "SECRET\nneedle\n" {
+	if got := fixture.ReadFile(t, outside); got != "SECRET\nneedle\n" {
 		t.Errorf("the file outside became %q", got)
 	}
 	if fine == 0 {

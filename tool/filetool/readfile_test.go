@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/tool"
 	"github.com/roost-dev/roost/tool/linetext"
 	"github.com/roost-dev/roost/workspace"
@@ -27,7 +28,7 @@ func TestReadingOnGivesTheWholeFile(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		lines := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "", "  b", "\tc", "é 😀", "1 | x", "\r", "IMPORTANT"}), 1, 60).Draw(r, "lines")
 		limit := rapid.IntRange(1, 20).Draw(r, "limit")
-		put(t, filepath.Join(root, "f"), strings.Join(lines, "\n"))
+		fixture.WriteFile(t, filepath.Join(root, "f"), strings.Join(lines, "\n"))
 		var got []string
 		for offset := 1; ; {
 			_, res := run(t, env, ReadFile(), call("path", "f", "offset", offset, "limit", limit))
@@ -86,7 +87,7 @@ func TestAnAnswerIsBounded(t *testing.T) {
 	if err := os.Truncate(filepath.Join(root, "wide"), 0); err != nil {
 		t.Fatal(err)
 	}
-	put(t, filepath.Join(root, "line"), strings.Repeat("é", 5<<20)+"\nend")
+	fixture.WriteFile(t, filepath.Join(root, "line"), strings.Repeat("é", 5<<20)+"\nend")
 	_, res := run(t, env, ReadFile(), call("path", "line"))
 	if want := "File: line\n1 | " + strings.Repeat("é", linetext.MaxLine-3) + "...\n2 | end"; res.Text != want {
 		t.Errorf("%d bytes", len(res.Text))
@@ -102,7 +103,7 @@ func TestHugeFileIsReadInParts(t *testing.T) {
 	defer cancel()
 	// Its first bytes are text and then zeros: read to the end for its hash, unless
 	// the caller has enough.
-	put(t, filepath.Join(root, "g"), strings.Repeat("text\n", 2000))
+	fixture.WriteFile(t, filepath.Join(root, "g"), strings.Repeat("text\n", 2000))
 	if err := os.Truncate(filepath.Join(root, "g"), 1<<40); err != nil {
 		t.Skip(err)
 	}
@@ -152,7 +153,7 @@ func TestImages(t *testing.T) {
 		}
 		source := []byte(raw(string(res.Images[0]), "source"))
 		data, err := base64.StdEncoding.DecodeString(str(source, "data"))
-		if err != nil || string(data) != get(t, filepath.Join(root, tt.path)) || str(source, "media_type") != tt.media {
+		if err != nil || string(data) != fixture.ReadFile(t, filepath.Join(root, tt.path)) || str(source, "media_type") != tt.media {
 			t.Errorf("%s: %.200s", tt.path, res.Images[0])
 		}
 	}
@@ -282,7 +283,7 @@ func TestReadIsJudgedAgain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			env, root := sandbox(t, "f", "secret\n")
-			put(t, filepath.Join(root, "..", "outside"), "SECRET\n")
+			fixture.WriteFile(t, filepath.Join(root, "..", "outside"), "SECRET\n")
 			p := plan(t, env, ReadFile(), call("path", "f"))
 			if err := tt.meddle(root); err != nil {
 				t.Fatal(err)

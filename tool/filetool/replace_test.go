@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/tool"
 	"github.com/roost-dev/roost/tool/patch"
 	"pgregory.net/rapid"
@@ -56,13 +57,13 @@ func TestReplacing(t *testing.T) {
 			env, root := sandbox(t)
 			file := filepath.Join(root, "f")
 			if tt.old != "" {
-				put(t, file, tt.old)
+				fixture.WriteFile(t, file, tt.old)
 				if err := os.Chmod(file, 0o754); err != nil {
 					t.Fatal(err)
 				}
 			}
 			ask, res := run(t, env, tt.tl, tt.in)
-			if got := get(t, file); got != tt.want || res.IsError {
+			if got := fixture.ReadFile(t, file); got != tt.want || res.IsError {
 				t.Errorf("%q became %q, want %q", tt.old, got, tt.want)
 			}
 			if info, _ := os.Stat(file); tt.old != "" && info.Mode().Perm() != 0o754 {
@@ -82,7 +83,7 @@ func TestReplacing(t *testing.T) {
 // A place that is not clear is never guessed: the file stays and the model is told.
 func TestReplacingThatIsRefused(t *testing.T) {
 	env, root := sandbox(t, "f", "a\nb\na\n", "empty", "", "bin", "a\x00b", "utf16", "\xff\xfea\x00b", "ov", "aaa", "d/x", "")
-	before := get(t, filepath.Join(root, "f"))
+	before := fixture.ReadFile(t, filepath.Join(root, "f"))
 	for _, tt := range []struct {
 		tl   tool.Tool
 		in   json.RawMessage
@@ -125,7 +126,7 @@ func TestReplacingThatIsRefused(t *testing.T) {
 			t.Errorf("%s %s: %v, want %q", tt.tl.Spec().Name, tt.in, err, tt.want)
 		}
 	}
-	if got := get(t, filepath.Join(root, "f")); got != before {
+	if got := fixture.ReadFile(t, filepath.Join(root, "f")); got != before {
 		t.Errorf("the file holds %q", got)
 	}
 }
@@ -181,7 +182,7 @@ func TestInspectionOfAnEdit(t *testing.T) {
 			r.Fatal(err)
 		}
 		check("after it ran", tool.Done, tool.Done)
-		put(t, filepath.Join(root, "f"), "all new\n")
+		fixture.WriteFile(t, filepath.Join(root, "f"), "all new\n")
 		check("after a rewrite", tool.Unclear, tool.Unclear)
 	})
 	env, root := sandbox(t)
@@ -191,7 +192,7 @@ func TestInspectionOfAnEdit(t *testing.T) {
 		want tool.Finding
 	}{{"", tool.NotDone}, {"made\n", tool.Done}, {"other\n", tool.Unclear}} {
 		if step.text != "" {
-			put(t, filepath.Join(root, "f"), step.text)
+			fixture.WriteFile(t, filepath.Join(root, "f"), step.text)
 		}
 		if got, err := EditFile().(tool.Inspector).Inspect(context.Background(), env, in, nil); got != step.want || err != nil {
 			t.Errorf("%q: %s, %v", step.text, got, err)
@@ -214,7 +215,7 @@ func TestWritingKeepsMarkAndLineEnds(t *testing.T) {
 		in := call("path", "f", "content", tt[1])
 		before := plan(t, env, WriteToFile(), in).Ask().Before
 		run(t, env, WriteToFile(), in)
-		if got := get(t, filepath.Join(root, "f")); got != tt[2] {
+		if got := fixture.ReadFile(t, filepath.Join(root, "f")); got != tt[2] {
 			t.Errorf("%q with %q became %q, want %q", tt[0], tt[1], got, tt[2])
 		}
 		for _, b := range []map[string]string{before, nil} {

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/tool"
 	"github.com/roost-dev/roost/workspace"
 )
@@ -42,7 +43,7 @@ func TestSearchAgainstAPlainLoop(t *testing.T) {
 		end := rapid.SampledFrom([]string{"\n", "\r\n"}).Draw(r, "end")
 		last := rapid.SampledFrom([]string{"", end}).Draw(r, "last")
 		pattern := rapid.SampledFrom([]string{"needle", "^needle$", "(?i)^needle$", "^$", "x|hay"}).Draw(r, "pattern")
-		put(t, filepath.Join(root, "f"), strings.Join(lines, end)+last)
+		fixture.WriteFile(t, filepath.Join(root, "f"), strings.Join(lines, end)+last)
 		if last != "" {
 			lines = append(lines, "") // nothing stands behind the last line end
 			lines = lines[:len(lines)-1]
@@ -187,7 +188,7 @@ func TestSearchIsBounded(t *testing.T) {
 		t.Errorf("cut at %q", text)
 	}
 	for i := range 400 {
-		put(t, filepath.Join(root, "many", fmt.Sprintf("f%03d", i)), "needle\n")
+		fixture.WriteFile(t, filepath.Join(root, "many", fmt.Sprintf("f%03d", i)), "needle\n")
 	}
 	text = searchText(t, env, "path", "many", "regex", "needle")
 	if !strings.HasPrefix(text, "Showing first 300 of 300+ results.") || strings.Count(text, "\n# ") != 300 || strings.Contains(text, "f300") {
@@ -273,7 +274,7 @@ func TestTheAnswerDoesNotDependOnWhoSearched(t *testing.T) {
 				places++
 			}
 		}
-		put(t, filepath.Join(root, name), text)
+		fixture.WriteFile(t, filepath.Join(root, name), text)
 	}
 	// The pattern of the second search says nothing that could be looked for first.
 	for _, pattern := range []string{"needle", "n[e]+[d]le"} {

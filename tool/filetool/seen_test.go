@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/tool"
 	"github.com/roost-dev/roost/workspace"
 )
@@ -95,7 +96,7 @@ func TestAWholeFileIsReplacedOnlyAsItWasSeen(t *testing.T) {
 			if stale.Now.Path != path || stale.Now.Hash != workspace.HashOf([]byte(tt.now)) {
 				t.Errorf("recorded as %+v", stale.Now)
 			}
-			if got := get(t, filepath.Join(root, path)); got != tt.now {
+			if got := fixture.ReadFile(t, filepath.Join(root, path)); got != tt.now {
 				t.Errorf("it holds %q", got)
 			}
 		})
@@ -115,7 +116,7 @@ func TestAFileThatWasDeletedIsMadeAnew(t *testing.T) {
 			t.Fatal(err)
 		}
 		r, err := p.Run(context.Background(), nil)
-		if err != nil || get(t, filepath.Join(root, "f")) != "mine\n" {
+		if err != nil || fixture.ReadFile(t, filepath.Join(root, "f")) != "mine\n" {
 			t.Fatalf("saw %q: %+v %v", saw, r, err)
 		}
 		if got := strings.Contains(r.Text, "<notice>f had been deleted since you last saw it. It was created again.</notice>"); got != told {
@@ -139,7 +140,7 @@ func TestLinesAreChangedInWhatIsThere(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			env, root := sandbox(t, "f", "ONE\ntwo\n")
 			_, res := run(t, knowing(env, true, "f", "one\ntwo\n"), tt.tl, tt.in)
-			if got := get(t, filepath.Join(root, "f")); got != "ONE\n2\n" {
+			if got := fixture.ReadFile(t, filepath.Join(root, "f")); got != "ONE\n2\n" {
 				t.Errorf("it holds %q", got)
 			}
 			if !strings.Contains(res.Text, "f had changed since you last saw it. Your change was made in what was there. What changed:\n") || !strings.Contains(res.Text, "\n-one\n+ONE\n two\n") {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/tool"
 	"github.com/roost-dev/roost/tool/linetext"
 	"github.com/roost-dev/roost/tool/patch"
@@ -41,7 +42,7 @@ func TestEditWithOtherBlanks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			env, root := sandbox(t, "f", tt.file)
 			ask, res := run(t, env, EditFile(), call("file_path", "f", "old_string", tt.old, "new_string", tt.fresh))
-			if got := get(t, filepath.Join(root, "f")); got != tt.want {
+			if got := fixture.ReadFile(t, filepath.Join(root, "f")); got != tt.want {
 				t.Errorf("%q, want %q\n%s", got, tt.want, ask.Diff)
 			}
 			if told := strings.Contains(res.Text, "other blanks"); told == (name == "exact goes first") {
@@ -76,13 +77,13 @@ func TestEditWithOtherBlanksIsRefused(t *testing.T) {
 		if !errors.As(err, &wrong) || !strings.Contains(wrong.Reason, tt.want) {
 			t.Errorf("%s: %v, want %q", name, err, tt.want)
 		}
-		if get(t, filepath.Join(root, "f")) != tt.file {
+		if fixture.ReadFile(t, filepath.Join(root, "f")) != tt.file {
 			t.Errorf("%s: the file is another one", name)
 		}
 	}
 	env, root := sandbox(t, "f", two)
 	run(t, env, EditFile(), call("file_path", "f", "old_string", "a b", "new_string", "y", "expected_replacements", 2))
-	if got := get(t, filepath.Join(root, "f")); got != "y\nx\ny\n" {
+	if got := fixture.ReadFile(t, filepath.Join(root, "f")); got != "y\nx\ny\n" {
 		t.Errorf("both: %q", got)
 	}
 }

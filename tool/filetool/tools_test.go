@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/tool"
 	"github.com/roost-dev/roost/workspace"
 )
@@ -29,32 +30,13 @@ func sandbox(t *testing.T, files ...string) (tool.Env, string) {
 		t.Fatal(err)
 	}
 	for i := 0; i < len(files); i += 2 {
-		put(t, filepath.Join(root, files[i]), files[i+1])
+		fixture.WriteFile(t, filepath.Join(root, files[i]), files[i+1])
 	}
 	ws, err := workspace.Open(root)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return tool.Env{Workspace: ws}, root
-}
-
-func put(t *testing.T, name, text string) {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func get(t *testing.T, name string) string {
-	t.Helper()
-	data, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(data)
 }
 
 func call(args ...any) json.RawMessage {
@@ -123,7 +105,7 @@ func TestInputMistakes(t *testing.T) {
 func TestReadFile(t *testing.T) {
 	long := strings.Repeat("line\n", 5000)
 	env, root := sandbox(t, "a.txt", "one\r\ntwo\nthree", "long", long, "bin", "a\x00b", "d/x", "x", "bad", "caf\xe9\n", "p.png", "\x89PNG....")
-	put(t, filepath.Join(root, "..", "out.txt"), "outside\n")
+	fixture.WriteFile(t, filepath.Join(root, "..", "out.txt"), "outside\n")
 	tests := []struct {
 		name  string
 		in    json.RawMessage
@@ -169,7 +151,7 @@ func TestReadFile(t *testing.T) {
 				if !filepath.IsAbs(name) {
 					name = filepath.Join(root, name)
 				}
-				if f.Source != "read_tool" || f.Hash != workspace.HashOf([]byte(get(t, name))) {
+				if f.Source != "read_tool" || f.Hash != workspace.HashOf([]byte(fixture.ReadFile(t, name))) {
 					t.Errorf("touch %+v", f)
 				}
 			}
@@ -222,7 +204,7 @@ func TestWriteFile(t *testing.T) {
 	if d := cmp.Diff([]string{"path", "operation", "notice"}, keys(res.Text)); d != "" || str([]byte(res.Text), "operation") != "modified" {
 		t.Error(res.Text, d)
 	}
-	if get(t, filepath.Join(root, "a.txt")) != "one\n2\n" || res.Files[0].Hash != workspace.HashOf([]byte("one\n2\n")) || res.Files[0].Source != "roo_edited" {
+	if fixture.ReadFile(t, filepath.Join(root, "a.txt")) != "one\n2\n" || res.Files[0].Hash != workspace.HashOf([]byte("one\n2\n")) || res.Files[0].Source != "roo_edited" {
 		t.Errorf("files %+v", res.Files)
 	}
 
@@ -230,7 +212,7 @@ func TestWriteFile(t *testing.T) {
 	if str([]byte(ask.Text), "tool") != "newFileCreated" || str([]byte(res.Text), "operation") != "created" {
 		t.Error(ask.Text, res.Text)
 	}
-	if got := get(t, filepath.Join(root, "new/deep/b.txt")); got != "x\n" {
+	if got := fixture.ReadFile(t, filepath.Join(root, "new/deep/b.txt")); got != "x\n" {
 		t.Errorf("content %q", got)
 	}
 	if left, _ := filepath.Glob(filepath.Join(root, "new/deep/.*")); len(left) > 0 {
@@ -254,7 +236,7 @@ func TestWriteRefusesChangedFile(t *testing.T) {
 			env, root := sandbox(t)
 			name := filepath.Join(root, "f")
 			if tt.first != "" {
-				put(t, name, tt.first)
+				fixture.WriteFile(t, name, tt.first)
 			}
 			p := plan(t, env, WriteToFile(), call("path", "f", "content", "ours"))
 			if err := tt.meddl(name); err != nil {
@@ -274,7 +256,7 @@ func TestWriteRefusesChangedFile(t *testing.T) {
 func TestEscapesAndRules(t *testing.T) {
 	env, root := sandbox(t, ".rooignore", "secret/\n*.key\n", "secret/s", "hidden\n", "k.key", "hidden\n", "ok", "fine\n", "AGENTS.md", "x\n")
 	outside := filepath.Join(root, "..", "outside")
-	put(t, filepath.Join(outside, "f"), "out\n")
+	fixture.WriteFile(t, filepath.Join(outside, "f"), "out\n")
 	for link, target := range map[string]string{"esc": outside, "alias": "secret/s", "loop": "loop", "dangling": filepath.Join(outside, "new")} {
 		if err := os.Symlink(target, filepath.Join(root, link)); err != nil {
 			t.Fatal(err)
@@ -325,7 +307,7 @@ func TestApplyDiffTool(t *testing.T) {
 		t.Fatal(err)
 	}
 	ask, res := run(t, env, ApplyDiff(), call("path", "a", "diff", block("two", "2\n2b")+block("nowhere", "x")))
-	if got := get(t, name); got != "one\r\n  2\r\n  2b\r\nthree" {
+	if got := fixture.ReadFile(t, name); got != "one\r\n  2\r\n  2b\r\nthree" {
 		t.Errorf("content %q", got)
 	}
 	if d := cmp.Diff([]string{"tool", "path", "diff", "content", "originalContent", "diffStats", "isProtected"}, keys(ask.Text)); d != "" {
@@ -338,10 +320,10 @@ func TestApplyDiffTool(t *testing.T) {
 		t.Errorf("mode %v", info.Mode())
 	}
 	run(t, env, ApplyDiff(), call("path", "é", "diff", block("été", "hiver 😀")))
-	if got := get(t, filepath.Join(root, "é")); got != "hiver 😀\n" {
+	if got := fixture.ReadFile(t, filepath.Join(root, "é")); got != "hiver 😀\n" {
 		t.Errorf("content %q", got)
 	}
-	put(t, filepath.Join(root, "twice"), "x\ny\nx\n")
+	fixture.WriteFile(t, filepath.Join(root, "twice"), "x\ny\nx\n")
 	for _, in := range []json.RawMessage{
 		call("path", "missing", "diff", block("a", "b")), call("path", "a", "diff", "rubbish"),
 		call("path", "a", "diff", block("nowhere", "b")), call("path", "twice", "diff", block("x", "b")),
@@ -379,7 +361,7 @@ func TestInspect(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			env, root := sandbox(t)
 			if tt.now != "-" {
-				put(t, filepath.Join(root, "f"), tt.now)
+				fixture.WriteFile(t, filepath.Join(root, "f"), tt.now)
 			}
 			got, err := tt.tl.(tool.Inspector).Inspect(context.Background(), env, tt.in, tt.before)
 			if err != nil || got != tt.want {
@@ -401,7 +383,7 @@ func TestListFiles(t *testing.T) {
 		t.Errorf("%q %s", res.Text, ask.Text)
 	}
 	for i := range 250 {
-		put(t, filepath.Join(root, "many", fmt.Sprint("f", i)), "")
+		fixture.WriteFile(t, filepath.Join(root, "many", fmt.Sprint("f", i)), "")
 	}
 	_, res = run(t, env, ListFiles(), call("path", "many"))
 	if n := strings.Count(res.Text, "\nf"); n != 199 || !strings.Contains(res.Text, "truncated") {
@@ -470,7 +452,7 @@ func TestCancel(t *testing.T) {
 			t.Errorf("%s: %v", tl.Spec().Name, err)
 		}
 	}
-	if get(t, filepath.Join(root, "a")) != "x\n" {
+	if fixture.ReadFile(t, filepath.Join(root, "a")) != "x\n" {
 		t.Error("a cancelled write wrote")
 	}
 	if left, _ := filepath.Glob(filepath.Join(root, ".*")); len(left) > 0 {

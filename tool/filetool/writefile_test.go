@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/tool"
 	"github.com/roost-dev/roost/workspace"
 )
@@ -32,14 +33,14 @@ func TestWriteGivesTheFileThatWasAskedFor(t *testing.T) {
 		there := rapid.Bool().Draw(r, "there")
 		os.Remove(name)
 		if there {
-			put(t, name, old)
+			fixture.WriteFile(t, name, old)
 		}
 		ask, res := run(t, env, WriteToFile(), call("path", "f", "content", fresh))
 		want := stripFence(fresh)
 		if there {
 			want = likeBefore(want, old)
 		}
-		if got := get(t, name); got != want {
+		if got := fixture.ReadFile(t, name); got != want {
 			r.Fatalf("the file holds %q, want %q", got, want)
 		}
 		operation := map[bool]string{true: "modified", false: "created"}[there]
@@ -73,7 +74,7 @@ func TestAPlanForOtherContentDoesNotWrite(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		old := "first\nsecond\n" + content().Draw(r, "old")
 		theirs := content().Draw(r, "theirs")
-		put(t, name, old)
+		fixture.WriteFile(t, name, old)
 		p, err := WriteToFile().Plan(context.Background(), env, call("path", "f", "content", "ours"))
 		if rapid.Bool().Draw(r, "by lines") && isText(old) {
 			p, err = ApplyDiff().Plan(context.Background(), env, call("path", "f", "diff", one("first\nsecond", "ours")))
@@ -81,7 +82,7 @@ func TestAPlanForOtherContentDoesNotWrite(t *testing.T) {
 		if err != nil {
 			r.Fatal(err)
 		}
-		put(t, name, theirs)
+		fixture.WriteFile(t, name, theirs)
 		res, err := p.Run(context.Background(), nil)
 		if err != nil {
 			r.Fatal(err)
@@ -89,8 +90,8 @@ func TestAPlanForOtherContentDoesNotWrite(t *testing.T) {
 		if same := theirs == old; res.IsError == same {
 			r.Fatalf("changed from %q to %q: %+v", old, theirs, res)
 		}
-		if res.IsError && (get(t, name) != theirs || len(res.Files) > 0 || !strings.Contains(res.Text, "changed by someone else")) {
-			r.Fatalf("their change became %q: %+v", get(t, name), res)
+		if res.IsError && (fixture.ReadFile(t, name) != theirs || len(res.Files) > 0 || !strings.Contains(res.Text, "changed by someone else")) {
+			r.Fatalf("their change became %q: %+v", fixture.ReadFile(t, name), res)
 		}
 	})
 }
@@ -120,7 +121,7 @@ func TestOfManyPlansForOneStateOneWrites(t *testing.T) {
 			t.Errorf("plan %d wrote on another's result: %+v, %v", i+4, res, err)
 		}
 	}
-	got := get(t, filepath.Join(root, "f"))
+	got := fixture.ReadFile(t, filepath.Join(root, "f"))
 	wrote := 0
 	for i, res := range results[:4] {
 		if !res.IsError {
@@ -160,7 +161,7 @@ func TestWriteErrorsInWords(t *testing.T) {
 			}
 		}
 	}
-	if got := get(t, filepath.Join(root, "ro")); got != "x\n" {
+	if got := fixture.ReadFile(t, filepath.Join(root, "ro")); got != "x\n" {
 		t.Errorf("the read-only file holds %q", got)
 	}
 }
@@ -182,7 +183,7 @@ func TestWriteIsJudgedAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			env, root := sandbox(t, "d/f", "x\n", ".roo/f", "x\n")
 			outside := filepath.Join(root, "..", "outside", "f")
-			put(t, outside, "x\n")
+			fixture.WriteFile(t, outside, "x\n")
 			w := plan(t, env, WriteToFile(), call("path", "d/f", "content", "y"))
 			if err := meddle(root); err != nil {
 				t.Fatal(err)
@@ -192,7 +193,7 @@ func TestWriteIsJudgedAgain(t *testing.T) {
 				t.Errorf("%+v, %v", res, err)
 			}
 			for _, f := range []string{outside, filepath.Join(root, "d/f"), filepath.Join(root, ".roo/f")} {
-				if got := get(t, f); got != "x\n" {
+				if got := fixture.ReadFile(t, f); got != "x\n" {
 					t.Errorf("%s holds %q", f, got)
 				}
 			}
@@ -222,7 +223,7 @@ func TestDiffThatIsShown(t *testing.T) {
 		}
 		os.Remove(name)
 		if tt.old != "-" {
-			put(t, name, tt.old)
+			fixture.WriteFile(t, name, tt.old)
 		}
 		ask := plan(t, env, WriteToFile(), call("path", tt.name, "content", tt.fresh)).Ask()
 		if ask.Diff != tt.want {
@@ -245,14 +246,14 @@ func TestReplacingAHugeFile(t *testing.T) {
 	if want := fmt.Sprintf("too large for a diff: %d bytes before, 6 after", MaxEdit+1); !strings.Contains(p.Ask().Diff, want) || str([]byte(p.Ask().Text), "tool") != "editedExistingFile" {
 		t.Errorf("the question is %q %q", p.Ask().Diff, p.Ask().Text)
 	}
-	put(t, name, "changed meanwhile")
+	fixture.WriteFile(t, name, "changed meanwhile")
 	if res, err := p.Run(context.Background(), nil); err != nil || !res.IsError {
 		t.Errorf("it was not looked at again: %+v, %v", res, err)
 	}
 	if err := os.Truncate(name, MaxEdit+1); err != nil {
 		t.Fatal(err)
 	}
-	if _, res := run(t, env, WriteToFile(), call("path", "f", "content", "small\n")); res.IsError || get(t, name) != "small\n" {
+	if _, res := run(t, env, WriteToFile(), call("path", "f", "content", "small\n")); res.IsError || fixture.ReadFile(t, name) != "small\n" {
 		t.Errorf("%+v", res)
 	}
 }

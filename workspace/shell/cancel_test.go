@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/roost-dev/roost/internal/testing/fixture"
 )
 
 func TestCancelEndsEverythingWithinTwoSeconds(t *testing.T) {
@@ -52,7 +54,7 @@ func TestCancelEndsEverythingWithinTwoSeconds(t *testing.T) {
 func TestTimeout(t *testing.T) {
 	dir := t.TempDir()
 	ready := func(Process) { // the clock runs from here
-		eventually(t, "the command is under way", func() bool { return os.Remove(filepath.Join(dir, "ready")) == nil })
+		fixture.Eventually(t, "the command is under way", func() bool { return os.Remove(filepath.Join(dir, "ready")) == nil })
 	}
 	res, out := run(t, t.Context(), Command{Line: "echo before; : >ready; exec sleep 300", Dir: dir, Timeout: 10 * time.Millisecond, Started: ready})
 	if !res.TimedOut || res.Cancelled || out != "before\n" || res.Signal != "SIGTERM" || res.Exit != 143 {

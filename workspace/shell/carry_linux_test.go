@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/roost-dev/roost/internal/testing/fixture"
 )
 
 // Who is just becoming another program shows none of his environment, or the old one. He
@@ -69,7 +71,7 @@ func endFirstThread() {
 func TestWhoseFirstThreadHasEndedIsFoundAndEnded(t *testing.T) {
 	mark := NewMark()
 	pid := start(t, []string{headless + "=1", markVar + "=" + mark}, os.Args[0])
-	eventually(t, "its first thread has ended", func() bool { s, _ := readStat(pid); return s.state == 'Z' })
+	fixture.Eventually(t, "its first thread has ended", func() bool { s, _ := readStat(pid); return s.state == 'Z' })
 	if s, _ := readStat(pid); s.dead() {
 		t.Fatal("it is taken for dead")
 	}

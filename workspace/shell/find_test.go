@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/roost-dev/roost/internal/process"
+	"github.com/roost-dev/roost/internal/testing/fixture"
 )
 
 // TestFindAndEndAfterTheEngineDied kills a process that runs a command, and then
@@ -25,7 +26,7 @@ func TestFindAndEndAfterTheEngineDied(t *testing.T) {
 	} {
 		t.Run(line, func(t *testing.T) {
 			p := engine(t, line, NewMark(), false)
-			eventually(t, "the command that lives on is found", func() bool { return Find(p) })
+			fixture.Eventually(t, "the command that lives on is found", func() bool { return Find(p) })
 			wrong := map[string]Process{"start time": p, "boot": p, "number": p, "no start time": p, "no boot": p, "init": p}
 			for what, w := range wrong {
 				switch what {
@@ -98,7 +99,7 @@ func TestSignalAsksAgainWhoItIs(t *testing.T) {
 		t.Fatal("the wrong process was killed")
 	}
 	kill(Process{}, []Member{{PID: pid, started: s.started}})
-	eventually(t, "the right one is killed", func() bool { now, ok := readStat(pid); return !ok || now.dead() })
+	fixture.Eventually(t, "the right one is killed", func() bool { now, ok := readStat(pid); return !ok || now.dead() })
 }
 
 func TestParseStat(t *testing.T) {
@@ -208,7 +209,7 @@ func TestTheDeadAreNotMembers(t *testing.T) {
 		t.Fatal("it is not there to begin with")
 	}
 	kill(Process{PGID: pid}, []Member{{PID: pid, started: s.started}})
-	eventually(t, "it is a zombie", func() bool { now, ok := readStat(pid); return ok && now.dead() })
+	fixture.Eventually(t, "it is a zombie", func() bool { now, ok := readStat(pid); return ok && now.dead() })
 	p := Process{PGID: pid, Started: s.started, Boot: process.Boot(), Mark: mark}
 	if Find(p) || len(members(p)) > 0 || FindMarked(mark) != nil {
 		t.Errorf("the dead are listed: %v", members(p))

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/roost-dev/roost/internal/testing/fixture"
 )
 
 // A command may leave somebody who starts another and ends, who does the same, each in a
@@ -72,7 +74,7 @@ func TestWhatALookIsNotSureOf(t *testing.T) {
 	mark := NewMark()
 	ours := start(t, []string{markVar + "=" + mark}, "/bin/sleep", "300")
 	empty := start(t, []string{}, "/bin/sleep", "300")
-	eventually(t, "it has become its program", func() bool { s, _ := readStat(empty); return s.bare && s.name == "sleep" })
+	fixture.Eventually(t, "it has become its program", func() bool { s, _ := readStat(empty); return s.bare && s.name == "sleep" })
 	for _, tt := range []struct {
 		name        string
 		pid         int
@@ -102,7 +104,7 @@ func TestOnlyNewZombiesAreAskedTwice(t *testing.T) {
 		t.Fatal("no such process")
 	}
 	kill(Process{}, []Member{{PID: pid, started: s.started}})
-	eventually(t, "it is a zombie", func() bool { now, ok := readStat(pid); return ok && now.dead() })
+	fixture.Eventually(t, "it is a zombie", func() bool { now, ok := readStat(pid); return ok && now.dead() })
 	for _, tt := range []struct {
 		name   string
 		pid    int

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/roost-dev/roost/internal/testing/fixture"
 )
 
 // TestKilledBeforeTheRecord is the gap between a command's start and the note of
@@ -30,7 +32,7 @@ func TestKilledBeforeTheRecord(t *testing.T) {
 		t.Run(line, func(t *testing.T) {
 			mark := NewMark()
 			engine(t, line, mark, true)
-			eventually(t, "the survivor is found", func() bool { return len(FindMarked(mark)) > 0 })
+			fixture.Eventually(t, "the survivor is found", func() bool { return len(FindMarked(mark)) > 0 })
 			found, err := EndMarked(t.Context(), mark)
 			if err != nil || len(found) == 0 || found[0].PID <= 1 || found[0].Name == "" {
 				t.Errorf("EndMarked: %+v, %v", found, err)
@@ -93,7 +95,7 @@ func TestOnlyTheWholeMarkInItsOwnVariableCounts(t *testing.T) {
 func TestSessionOfAStranger(t *testing.T) {
 	mark := NewMark()
 	shell := start(t, []string{"PATH=" + os.Getenv("PATH")}, "/bin/sh", "-c", markVar+"="+mark+" sleep 300 & sleep 301 & wait")
-	eventually(t, "the marked child runs", func() bool { return len(FindMarked(mark)) == 1 })
+	fixture.Eventually(t, "the marked child runs", func() bool { return len(FindMarked(mark)) == 1 })
 	if found, err := EndMarked(t.Context(), mark); err != nil || len(found) != 1 {
 		t.Errorf("EndMarked: %+v, %v", found, err)
 	}
@@ -151,7 +153,7 @@ func TestEndMarkedSparesItself(t *testing.T) {
 func TestEndMarkedAndACallerWhoGivesUp(t *testing.T) {
 	mark := NewMark()
 	engine(t, "sleep 300", mark, true)
-	eventually(t, "the survivor is found", func() bool { return len(FindMarked(mark)) > 0 })
+	fixture.Eventually(t, "the survivor is found", func() bool { return len(FindMarked(mark)) > 0 })
 	why := errors.New("no more time")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(why)

@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/roost-dev/roost/internal/testing/fixture"
 )
 
 // kept is a writer that may be read while it is written to.
@@ -116,7 +118,7 @@ func TestServeBesideAnother(t *testing.T) {
 	}
 	mark := NewMark()
 	one, other := start(mark), start(mark)
-	eventually(t, "both are found", func() bool { return len(FindMarked(mark)) == 2 })
+	fixture.Eventually(t, "both are found", func() bool { return len(FindMarked(mark)) == 2 })
 	one.End()
 	if s := other.Status(); s != "" || len(FindMarked(mark)) != 1 {
 		t.Errorf("the other one: %s", s)
@@ -165,7 +167,7 @@ func TestServeWhenTheParentIsKilled(t *testing.T) {
 		t.Fatalf("%s", out)
 	}
 	polite, _ := strconv.Atoi(pids[0])
-	eventually(t, "the polite one is gone", func() bool { s, ok := readStat(polite); return !ok || s.dead() })
+	fixture.Eventually(t, "the polite one is gone", func() bool { s, ok := readStat(polite); return !ok || s.dead() })
 	if found, err := EndMarked(t.Context(), mark); err != nil || len(found) == 0 {
 		t.Errorf("the deaf one: %v, %v", found, err)
 	}

@@ -87,17 +87,6 @@ func run(t *testing.T, ctx context.Context, c Command) (Result, string) {
 	return res, out.String()
 }
 
-// eventually polls for a state that a test waits for, as long as a busy machine
-// may take.
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !holds(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain: %s", what)
-		}
-	}
-}
-
 // within does something that must be over in a time. That a busy machine was late is no
 // finding; to be late each time, begun anew, is one.
 func within(t *testing.T, bar time.Duration, once func() time.Duration) {

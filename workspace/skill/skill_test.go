@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"pgregory.net/rapid"
 )
 
@@ -29,23 +30,9 @@ func set(t *testing.T, files map[string]string) Set {
 		}
 	}
 	for name, text := range files {
-		put(t, filepath.Join(dir, filepath.FromSlash(name)), text)
+		fixture.WriteFile(t, filepath.Join(dir, filepath.FromSlash(name)), text)
 	}
 	return Set{Workspace: filepath.Join(dir, "w"), Home: filepath.Join(dir, "h")}
-}
-
-func put(t *testing.T, path, text string) {
-	t.Helper()
-	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func link(t *testing.T, target, name string) {
-	t.Helper()
-	if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o700), os.Symlink(target, name)); err != nil {
-		t.Skip(err)
-	}
 }
 
 // told is what a list says: name, description and source of each.
@@ -168,12 +155,12 @@ func TestLinks(t *testing.T) {
 	})
 	dir := filepath.Dir(s.Workspace)
 	skills := filepath.Join(s.Workspace, ".roo", "skills")
-	link(t, filepath.Join(dir, "out", "evil"), filepath.Join(skills, "evil"))
-	link(t, "../../../out/evil", filepath.Join(s.Workspace, ".agents", "skills", "evil"))
-	link(t, "../../shared/in", filepath.Join(skills, "in"))
-	link(t, filepath.Join(dir, "out", "secret.md"), filepath.Join(skills, "file", "SKILL.md"))
-	link(t, "SKILL.md", filepath.Join(skills, "round", "SKILL.md"))
-	link(t, filepath.Join(dir, "out"), filepath.Join(s.Home, ".roo", "skills"))
+	fixture.Link(t, filepath.Join(dir, "out", "evil"), filepath.Join(skills, "evil"))
+	fixture.Link(t, "../../../out/evil", filepath.Join(s.Workspace, ".agents", "skills", "evil"))
+	fixture.Link(t, "../../shared/in", filepath.Join(skills, "in"))
+	fixture.Link(t, filepath.Join(dir, "out", "secret.md"), filepath.Join(skills, "file", "SKILL.md"))
+	fixture.Link(t, "SKILL.md", filepath.Join(skills, "round", "SKILL.md"))
+	fixture.Link(t, filepath.Join(dir, "out"), filepath.Join(s.Home, ".roo", "skills"))
 	list, notes := s.In("code")
 	if d := cmp.Diff([]string{"evil: evil (global)", "in: inside (project)", "mine: mine (global)"}, told(list)); d != "" {
 		t.Errorf("%s %q", d, notes)
@@ -186,8 +173,8 @@ func TestLinks(t *testing.T) {
 	}
 	// A whole folder of skills that leads out is none.
 	other := set(t, nil)
-	link(t, filepath.Join(dir, "out"), filepath.Join(other.Workspace, ".roo"))
-	put(t, filepath.Join(dir, "out", "skills", "evil", "SKILL.md"), text("evil", "x", ""))
+	fixture.Link(t, filepath.Join(dir, "out"), filepath.Join(other.Workspace, ".roo"))
+	fixture.WriteFile(t, filepath.Join(dir, "out", "skills", "evil", "SKILL.md"), text("evil", "x", ""))
 	if list, notes := other.In("code"); list != nil || len(notes) == 0 {
 		t.Errorf("%v %q", list, notes)
 	}
@@ -199,7 +186,7 @@ func TestAPipeIsNoSkill(t *testing.T) {
 		t.Skip("there are no pipes among files")
 	}
 	s := set(t, nil)
-	link(t, "/dev/null", filepath.Join(s.Home, ".roo", "skills", "null", "SKILL.md"))
+	fixture.Link(t, "/dev/null", filepath.Join(s.Home, ".roo", "skills", "null", "SKILL.md"))
 	if list, notes := s.In("code"); list != nil || len(notes) != 1 || !strings.Contains(notes[0], "no regular file") {
 		t.Errorf("%v %q", list, notes)
 	}
@@ -219,7 +206,7 @@ func TestBounds(t *testing.T) {
 
 func TestAnEditCountsAtOnce(t *testing.T) {
 	s := set(t, map[string]string{"w/.roo/skills/a/SKILL.md": text("a", "first", "")})
-	put(t, filepath.Join(s.Workspace, ".roo", "skills", "a", "SKILL.md"), text("a", "second", ""))
+	fixture.WriteFile(t, filepath.Join(s.Workspace, ".roo", "skills", "a", "SKILL.md"), text("a", "second", ""))
 	if k, body, err := s.Find("code", "a"); err != nil || k.Description != "second" || body != "Body of second" {
 		t.Errorf("%+v %q %v", k, body, err)
 	}
@@ -239,10 +226,10 @@ func TestAWorkspaceThatIsGone(t *testing.T) {
 func TestAnyFile(t *testing.T) {
 	s := set(t, nil)
 	at := filepath.Join(s.Workspace, ".roo", "skills", "a", "SKILL.md")
-	put(t, at, "")
+	fixture.WriteFile(t, at, "")
 	line := rapid.SampledFrom([]string{"---", "name: a", "name: 'a'", "name: b", "description: x y", "description: |", "  two", "  lines", "modeSlugs: [code", "modeSlugs: [code]", "modeSlugs:", "- code", "mode: [", "\xff\xfe", "", "\x00", "\u2028", "body"})
 	rapid.Check(t, func(r *rapid.T) {
-		put(t, at, strings.Join(rapid.SliceOf(line).Draw(r, "lines"), "\n"))
+		fixture.WriteFile(t, at, strings.Join(rapid.SliceOf(line).Draw(r, "lines"), "\n"))
 		list, notes := s.In("code")
 		if len(list)+len(notes) > 1 {
 			r.Fatalf("%v %q", list, notes)

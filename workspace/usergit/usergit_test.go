@@ -7,19 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/workspace/shell"
 )
-
-// git runs plain git, as the user would.
-func git(t *testing.T, dir string, args ...string) {
-	t.Helper()
-	cmd := exec.Command("git", append([]string{"-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "commit.gpgSign=false", "-c", "protocol.file.allow=always"}, args...)...)
-	cmd.Dir = dir
-	cmd.Env = append(environ(os.Environ()), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_ALLOW_PROTOCOL=file")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("git %v: %v\n%s", args, err, out)
-	}
-}
 
 func put(t *testing.T, name, text string, mode os.FileMode) {
 	t.Helper()
@@ -41,11 +31,11 @@ func workspace(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	git(t, dir, "init", "-q", "-b", "main")
+	fixture.Git(t, dir, "init", "-q", "-b", "main")
 	put(t, filepath.Join(dir, "a.txt"), "one\n", 0o600)
 	put(t, filepath.Join(dir, "in", "b.txt"), "two\n", 0o600)
-	git(t, dir, "add", "-A")
-	git(t, dir, "commit", "-qm", "first")
+	fixture.Git(t, dir, "add", "-A")
+	fixture.Git(t, dir, "commit", "-qm", "first")
 	return dir
 }
 
@@ -64,9 +54,9 @@ func evil(t *testing.T) (program string, ran func() bool) {
 
 func TestAnOrdinaryRepositoryIsFine(t *testing.T) {
 	dir := workspace(t)
-	git(t, dir, "remote", "add", "origin", "https://example.org/a.git")
-	git(t, dir, "config", "branch.main.remote", "origin")
-	git(t, dir, "config", "user.name", "Me")
+	fixture.Git(t, dir, "remote", "add", "origin", "https://example.org/a.git")
+	fixture.Git(t, dir, "config", "branch.main.remote", "origin")
+	fixture.Git(t, dir, "config", "user.name", "Me")
 	for _, at := range []string{dir, filepath.Join(dir, "in")} {
 		if s := Judge(t.Context(), dir, at); s != (Standing{}) {
 			t.Errorf("%s: %+v", at, s)
@@ -90,52 +80,52 @@ func TestWhatTheRepositoryRuns(t *testing.T) {
 		hooks bool     // only commands that run hooks are asked for
 	}{
 		{"a filter", func(t *testing.T, dir, evil string) {
-			git(t, dir, "config", "filter.x.clean", evil)
+			fixture.Git(t, dir, "config", "filter.x.clean", evil)
 			put(t, filepath.Join(dir, ".gitattributes"), "*.txt filter=x\n", 0o600)
 			put(t, filepath.Join(dir, "a.txt"), "other\n", 0o600)
 		}, []string{"diff"}, false},
 		{"a text conversion", func(t *testing.T, dir, evil string) {
-			git(t, dir, "config", "diff.x.textconv", evil)
+			fixture.Git(t, dir, "config", "diff.x.textconv", evil)
 			put(t, filepath.Join(dir, ".gitattributes"), "*.txt diff=x\n", 0o600)
 			put(t, filepath.Join(dir, "a.txt"), "other\n", 0o600)
 		}, []string{"diff"}, false},
 		{"an external diff", func(t *testing.T, dir, evil string) {
-			git(t, dir, "config", "diff.external", evil)
+			fixture.Git(t, dir, "config", "diff.external", evil)
 			put(t, filepath.Join(dir, "a.txt"), "other\n", 0o600)
 		}, []string{"diff"}, false},
 		{"an included file", func(t *testing.T, dir, evil string) {
-			git(t, dir, "config", "include.path", filepath.Join(dir, "settings"))
+			fixture.Git(t, dir, "config", "include.path", filepath.Join(dir, "settings"))
 			put(t, filepath.Join(dir, "settings"), "[diff]\nexternal = "+evil+"\n", 0o600)
 			put(t, filepath.Join(dir, "a.txt"), "other\n", 0o600)
 		}, []string{"diff"}, false},
-		{"a signature check", func(t *testing.T, dir, evil string) { git(t, dir, "config", "gpg.program", evil) }, nil, false},
-		{"ssh", func(t *testing.T, dir, evil string) { git(t, dir, "config", "core.sshCommand", evil) }, nil, false},
-		{"a credential helper", func(t *testing.T, dir, evil string) { git(t, dir, "config", "credential.helper", evil) }, nil, false},
-		{"a pager", func(t *testing.T, dir, evil string) { git(t, dir, "config", "core.pager", evil) }, nil, false},
-		{"a status program", func(t *testing.T, dir, evil string) { git(t, dir, "config", "core.fsmonitor", evil) }, []string{"-c", "x.y=z", "status"}, false},
-		{"a merge driver", func(t *testing.T, dir, evil string) { git(t, dir, "config", "merge.x.driver", evil) }, nil, false},
-		{"an ext remote", func(t *testing.T, dir, evil string) { git(t, dir, "config", "remote.origin.url", "ext::"+evil) }, nil, false},
-		{"a branch's remote", func(t *testing.T, dir, evil string) { git(t, dir, "config", "branch.main.remote", "./x") }, nil, false},
-		{"a setting nobody knows", func(t *testing.T, dir, evil string) { git(t, dir, "config", "novel.thing", evil) }, nil, false},
+		{"a signature check", func(t *testing.T, dir, evil string) { fixture.Git(t, dir, "config", "gpg.program", evil) }, nil, false},
+		{"ssh", func(t *testing.T, dir, evil string) { fixture.Git(t, dir, "config", "core.sshCommand", evil) }, nil, false},
+		{"a credential helper", func(t *testing.T, dir, evil string) { fixture.Git(t, dir, "config", "credential.helper", evil) }, nil, false},
+		{"a pager", func(t *testing.T, dir, evil string) { fixture.Git(t, dir, "config", "core.pager", evil) }, nil, false},
+		{"a status program", func(t *testing.T, dir, evil string) { fixture.Git(t, dir, "config", "core.fsmonitor", evil) }, []string{"-c", "x.y=z", "status"}, false},
+		{"a merge driver", func(t *testing.T, dir, evil string) { fixture.Git(t, dir, "config", "merge.x.driver", evil) }, nil, false},
+		{"an ext remote", func(t *testing.T, dir, evil string) { fixture.Git(t, dir, "config", "remote.origin.url", "ext::"+evil) }, nil, false},
+		{"a branch's remote", func(t *testing.T, dir, evil string) { fixture.Git(t, dir, "config", "branch.main.remote", "./x") }, nil, false},
+		{"a setting nobody knows", func(t *testing.T, dir, evil string) { fixture.Git(t, dir, "config", "novel.thing", evil) }, nil, false},
 		{"a hook", func(t *testing.T, dir, evil string) {
 			put(t, filepath.Join(dir, ".git", "hooks", "pre-commit"), "#!/bin/sh\nexec "+evil+"\n", 0o700)
 		}, nil, true},
 		{"a hook elsewhere", func(t *testing.T, dir, evil string) {
 			put(t, filepath.Join(dir, "h", "pre-commit"), "#!/bin/sh\nexec "+evil+"\n", 0o700)
-			git(t, dir, "config", "core.hooksPath", "h")
+			fixture.Git(t, dir, "config", "core.hooksPath", "h")
 		}, nil, true},
 		{"a hook of status", func(t *testing.T, dir, evil string) {
 			put(t, filepath.Join(dir, ".git", "hooks", "post-index-change"), "#!/bin/sh\nexec "+evil+"\n", 0o700)
 		}, nil, false},
-		{"a remote on this disk", func(t *testing.T, dir, evil string) { git(t, dir, "config", "remote.origin.url", "./evil") }, nil, true},
+		{"a remote on this disk", func(t *testing.T, dir, evil string) { fixture.Git(t, dir, "config", "remote.origin.url", "./evil") }, nil, true},
 		{"a folder named like a remote", func(t *testing.T, dir, evil string) { put(t, filepath.Join(dir, "origin", "x"), "", 0o600) }, nil, true},
 		{"a submodule's filter", func(t *testing.T, dir, evil string) {
-			git(t, dir, "init", "-q", "sub")
+			fixture.Git(t, dir, "init", "-q", "sub")
 			put(t, filepath.Join(dir, "sub", "s.txt"), "one\n", 0o600)
-			git(t, filepath.Join(dir, "sub"), "add", "-A")
-			git(t, filepath.Join(dir, "sub"), "commit", "-qm", "x")
-			git(t, dir, "-c", "advice.addEmbeddedRepo=false", "add", "sub")
-			git(t, filepath.Join(dir, "sub"), "config", "filter.x.clean", evil)
+			fixture.Git(t, filepath.Join(dir, "sub"), "add", "-A")
+			fixture.Git(t, filepath.Join(dir, "sub"), "commit", "-qm", "x")
+			fixture.Git(t, dir, "-c", "advice.addEmbeddedRepo=false", "add", "sub")
+			fixture.Git(t, filepath.Join(dir, "sub"), "config", "filter.x.clean", evil)
 			put(t, filepath.Join(dir, "sub", ".git", "info", "attributes"), "*.txt filter=x\n", 0o600)
 			put(t, filepath.Join(dir, "sub", "s.txt"), "two\n", 0o600)
 		}, []string{"status"}, false},
@@ -215,7 +205,7 @@ func TestAFolderThatLooksLikeARepository(t *testing.T) {
 
 func TestAnotherRepositoryIsAskedFor(t *testing.T) {
 	dir := workspace(t)
-	git(t, dir, "init", "-q", "nested")
+	fixture.Git(t, dir, "init", "-q", "nested")
 	other := workspace(t)
 	for _, at := range []string{filepath.Join(dir, "nested"), other, filepath.Join(dir, ".git"), t.TempDir()} {
 		if s := Judge(t.Context(), dir, at); s.Any == "" {
@@ -223,7 +213,7 @@ func TestAnotherRepositoryIsAskedFor(t *testing.T) {
 		}
 	}
 	// The settings' working tree is elsewhere.
-	git(t, dir, "config", "core.worktree", other)
+	fixture.Git(t, dir, "config", "core.worktree", other)
 	if s := Judge(t.Context(), dir, dir); s.Any == "" {
 		t.Errorf("%+v", s)
 	}
