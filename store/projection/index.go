@@ -122,13 +122,7 @@ func Unlist(ctx context.Context, dir, id string, now int64) (done bool, err erro
 		return true, nil
 	}
 	index.Remove(id)
-	data, err := index.Bytes(now)
-	if err != nil {
-		return false, err
-	}
-	err = roofmt.Replace(ctx, tasks, []roofmt.Replacement{
-		{Name: roofmt.IndexName, Bytes: data, Expect: &index.Print},
-	}, roofmt.Options{Once: true})
+	err = replaceIndex(ctx, tasks, index, now, roofmt.Options{Once: true})
 	switch {
 	case errors.Is(err, roofmt.ErrLocked), errors.Is(err, roofmt.ErrChanged):
 		return false, nil
@@ -148,43 +142,79 @@ func (x *Index) write(ctx context.Context) {
 		if w == nil {
 			return
 		}
-		w.err = x.retried(ctx, func() error { return x.putItems(ctx, w.items) })
+		w.err = x.retried(ctx, func() error { return x.put(ctx, w.items, true) })
 		close(w.done)
 	}
 }
 
-func (x *Index) putItems(ctx context.Context, items []indexItem) error {
+// put puts items into the index; sweep also takes out the entries of tasks whose folders are gone. It builds a missing or
+// broken index again from the folders: the index is derived. The file, also a broken one, is replaced only if it is
+// still as it was read: another process may be building the index now.
+func (x *Index) put(ctx context.Context, items []indexItem, sweep bool) error {
 	index, err := roofmt.ReadIndex(x.tasks)
 	if err != nil && !errors.Is(err, roofmt.ErrIndex) {
 		return err
 	}
-	// The file, also a broken one, is replaced only if it is still as it was read: another process may be building the
-	// index now.
-	expect := index.Print
-	if err != nil || !expect.Exists {
-		// It is derived: build it again from the folders.
-		if index, err = x.fresh(); err != nil {
+	changed := err != nil || !index.Print.Exists
+	if changed {
+		ids, err := x.folders()
+		if err != nil {
 			return err
 		}
-	} else if !slices.ContainsFunc(items, func(item indexItem) bool {
-		have, ok := index.Get(item.id)
-		return !ok || !sameValue(have, item.raw)
-	}) {
-		return nil
+		items = append(x.items(ids), items...)
+		changed = len(items) > 0
+	}
+	at := map[string]int{}
+	for i, e := range index.Entries {
+		if id, ok := esjson.GetString(e, "id"); ok {
+			at[id] = i
+		}
 	}
 	for _, item := range items {
-		if err := index.Put(item.raw); err != nil {
+		i, ok := at[item.id]
+		switch {
+		case !ok:
+			at[item.id] = len(index.Entries)
+			index.Entries = append(index.Entries, item.raw)
+		case sameValue(index.Entries[i], item.raw):
+			continue
+		default:
+			index.Entries[i] = item.raw
+		}
+		changed = true
+	}
+	before := len(index.Entries)
+	if sweep {
+		index.Entries = slices.DeleteFunc(index.Entries, x.orphan)
+	}
+	if !changed && len(index.Entries) == before {
+		// A writer of the index may have been killed.
+		if err := roofmt.Sweep(ctx, x.tasks); !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
+		return nil
 	}
-	index.Entries = slices.DeleteFunc(index.Entries, x.orphan)
-	data, err := index.Bytes(x.now())
+	return replaceIndex(ctx, x.tasks, index, x.now(), roofmt.Options{})
+}
+
+// replaceIndex writes an index, if its file is still as it was read.
+func replaceIndex(ctx context.Context, tasks string, index *roofmt.Index, now int64, o roofmt.Options) error {
+	data, err := index.Bytes(now)
 	if err != nil {
 		return err
 	}
-	return roofmt.Replace(ctx, x.tasks, []roofmt.Replacement{
-		{Name: roofmt.IndexName, Bytes: data, Expect: &expect},
-	}, roofmt.Options{})
+	return roofmt.Replace(ctx, tasks, []roofmt.Replacement{{Name: roofmt.IndexName, Bytes: data, Expect: &index.Print}}, o)
+}
+
+// items are the projected history items of tasks; those without one are left out.
+func (x *Index) items(ids []string) []indexItem {
+	var list []indexItem
+	for _, id := range ids {
+		if item, ok := readItem(filepath.Join(x.tasks, id), id); ok {
+			list = append(list, indexItem{id, item})
+		}
+	}
+	return list
 }
 
 // sameValue compares an entry with an item without regard to blanks, which an editor may have written.
@@ -192,23 +222,6 @@ func sameValue(entry, item []byte) bool {
 	a, errA := esjson.Compact(nil, entry)
 	b, errB := esjson.Compact(nil, item)
 	return errA == nil && errB == nil && bytes.Equal(a, b)
-}
-
-// fresh is the index that the folders give.
-func (x *Index) fresh() (*roofmt.Index, error) {
-	ids, err := x.folders()
-	if err != nil {
-		return nil, err
-	}
-	index := &roofmt.Index{Version: 1}
-	for _, id := range ids {
-		if item, ok := readItem(filepath.Join(x.tasks, id), id); ok {
-			if err := index.Put(item); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return index, nil
 }
 
 // readItem reads a projected history item that names its own folder.
@@ -226,85 +239,15 @@ func readItem(dir, id string) ([]byte, bool) {
 	return buf.Bytes(), ok && named == id
 }
 
-// Update puts the history items of many tasks into the index with one write: one write
-// for each task would cost the square of their number.
+// Update puts the history items of many tasks into the index with one write: one write for each task would cost the
+// square of their number.
 func (x *Index) Update(ctx context.Context, ids []string) error {
-	return x.retried(ctx, func() error { return x.putAll(ctx, ids) })
+	return x.retried(ctx, func() error { return x.put(ctx, x.items(ids), false) })
 }
 
-func (x *Index) putAll(ctx context.Context, ids []string) error {
-	index, err := roofmt.ReadIndex(x.tasks)
-	if err != nil && !errors.Is(err, roofmt.ErrIndex) {
-		return err
-	}
-	expect := index.Print
-	if err != nil || !expect.Exists { // it is derived: it is built again from the folders
-		if ids, err = x.folders(); err != nil {
-			return err
-		}
-	}
-	at := map[string]int{}
-	for i, e := range index.Entries {
-		if id, ok := esjson.GetString(e, "id"); ok {
-			at[id] = i
-		}
-	}
-	put := false
-	for _, id := range ids {
-		item, ok := readItem(filepath.Join(x.tasks, id), id)
-		if !ok || esjson.TypeOf(item) != esjson.TypeObject {
-			continue
-		}
-		if item, err = esjson.Compact(nil, item); err != nil { // as the index will hold it
-			return fmt.Errorf("history item of %s: %w", id, err)
-		}
-		i, ok := at[id]
-		switch {
-		case ok && bytes.Equal(index.Entries[i], item):
-			continue
-		case ok:
-			index.Entries[i] = item
-		default:
-			at[id] = len(index.Entries)
-			index.Entries = append(index.Entries, item)
-		}
-		put = true
-	}
-	if !put {
-		// A writer of the index may have been killed.
-		if err := roofmt.Sweep(ctx, x.tasks); !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		return nil
-	}
-	data, err := index.Bytes(x.now())
-	if err != nil {
-		return err
-	}
-	return roofmt.Replace(ctx, x.tasks, []roofmt.Replacement{{Name: roofmt.IndexName, Bytes: data, Expect: &expect}}, roofmt.Options{})
-}
-
-// Sweep removes the entries of the index whose task folders are gone. A missing or broken index is left
-// to its next writer.
+// Sweep removes the entries of the index whose task folders are gone.
 func (x *Index) Sweep(ctx context.Context) error {
-	return x.retried(ctx, func() error {
-		index, err := roofmt.ReadIndex(x.tasks)
-		if err != nil || !index.Print.Exists {
-			return nil //nolint:nilerr // it is derived
-		}
-		before := len(index.Entries)
-		index.Entries = slices.DeleteFunc(index.Entries, x.orphan)
-		if len(index.Entries) == before {
-			return nil
-		}
-		data, err := index.Bytes(x.now())
-		if err != nil {
-			return err
-		}
-		return roofmt.Replace(ctx, x.tasks, []roofmt.Replacement{
-			{Name: roofmt.IndexName, Bytes: data, Expect: &index.Print},
-		}, roofmt.Options{})
-	})
+	return x.retried(ctx, func() error { return x.put(ctx, nil, true) })
 }
 
 func (x *Index) orphan(entry []byte) bool {
@@ -324,12 +267,8 @@ func (x *Index) Verify() (lacking, orphans int, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	for _, id := range ids {
-		item, ok := readItem(filepath.Join(x.tasks, id), id)
-		if !ok || esjson.TypeOf(item) != esjson.TypeObject {
-			continue
-		}
-		if have, ok := index.Get(id); !ok || !esjson.Equal(have, item) {
+	for _, item := range x.items(ids) {
+		if have, ok := index.Get(item.id); !ok || !esjson.Equal(have, item.raw) {
 			lacking++
 		}
 	}
@@ -353,10 +292,7 @@ func (x *Index) Rebuild(ctx context.Context, unreadable bool) error {
 	if err != nil {
 		return err
 	}
-	if err := x.Update(ctx, ids); err != nil {
-		return err
-	}
-	return x.Sweep(ctx)
+	return x.retried(ctx, func() error { return x.put(ctx, x.items(ids), true) })
 }
 
 func exists(path string) bool {

@@ -1,6 +1,7 @@
 package projection
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -258,6 +259,7 @@ func (p *Projector) write(ctx context.Context, img image) error {
 	if err != nil {
 		return err
 	}
+	item := img.renderItem(int64(len(ui) + len(api) + len(metadata)))
 	files := []struct {
 		name  string
 		bytes []byte
@@ -266,26 +268,18 @@ func (p *Projector) write(ctx context.Context, img image) error {
 		{roofmt.UIName, ui, uiMark},
 		{roofmt.APIName, api, apiMark},
 		{roofmt.MetadataName, metadata, FileOf(metadata)},
+		{roofmt.ItemName, item, FileOf(item)},
 	}
-	size := int64(len(ui) + len(api) + len(metadata))
-	item := img.renderItem(size)
-	files = append(files, struct {
-		name  string
-		bytes []byte
-		mark  File
-	}{roofmt.ItemName, item, FileOf(item)})
-	keys := map[string]string{roofmt.ItemName: img.itemKey()}
 
 	prints := map[string]*roofmt.Fingerprint{}
 	var list []roofmt.Replacement
 	p.mark.Writing = map[string]File{}
 	for _, f := range files {
 		last, known := p.mark.Files[f.name]
-		key := f.mark.SHA256
-		if keys[f.name] != "" {
-			key = keys[f.name]
-			f.mark.Shows = key
+		if f.name == roofmt.ItemName {
+			f.mark.Shows = img.itemKey()
 		}
+		key := cmp.Or(f.mark.Shows, f.mark.SHA256)
 		if known && (last.Shows == key || last.Shows == "" && last.SHA256 == key) && exists(filepath.Join(ref.Dir, f.name)) != last.Absent {
 			continue
 		}

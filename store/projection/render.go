@@ -2,10 +2,7 @@ package projection
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
-	"io"
 	"slices"
 
 	"github.com/roost-dev/roost/esjson"
@@ -18,7 +15,7 @@ import (
 // could change it. Rendering it needs no lock.
 type image struct {
 	seq     uint64
-	ui, api []element
+	ui, api []roofmt.Element
 	files   []task.FileRecord
 	unknown []task.FileRecord // records that a rewind took
 	item    []byte            // the item as another tool wrote it
@@ -26,11 +23,6 @@ type image struct {
 	row     usage.Row
 	outputs []artifact
 	gone    []artifact // outputs of calls that are out of the history
-}
-
-type element struct {
-	raw     []byte
-	foreign bool
 }
 
 // artifact is a command's full output, projected to command-output/.
@@ -67,7 +59,7 @@ func imageOf(s *task.State, now int64) (image, error) {
 		return img, err
 	}
 	if waiting != nil {
-		img.api = append(img.api, element{raw: waiting})
+		img.api = append(img.api, roofmt.Element{Raw: waiting, Made: true})
 	}
 	for _, c := range s.Calls() {
 		if c.Finished != nil && c.Finished.Output != "" && c.Finished.Artifact != "" {
@@ -100,27 +92,16 @@ func MetadataBlob(s *task.State) string {
 
 // elementsOf reads messages. One that cannot be read fails all: a hole must not
 // get into a file that looks whole.
-func elementsOf(s *task.State, list []*task.Message) ([]element, error) {
+func elementsOf(s *task.State, list []*task.Message) ([]roofmt.Element, error) {
 	raws, err := s.Raws(list)
 	if err != nil {
 		return nil, err
 	}
-	out := make([]element, len(list))
+	out := make([]roofmt.Element, len(list))
 	for i, m := range list {
-		out[i] = element{raw: raws[i], foreign: m.Foreign}
+		out[i] = roofmt.Element{Raw: raws[i], Made: !m.Foreign}
 	}
 	return out, nil
-}
-
-// writeArray renders one history as Roo writes it.
-func writeArray(w io.Writer, list []element) error {
-	return roofmt.WriteArray(w, func(yield func(roofmt.Element, error) bool) {
-		for _, e := range list {
-			if !yield(roofmt.Element{Raw: e.raw, Made: !e.foreign}, nil) {
-				return
-			}
-		}
-	})
 }
 
 // renderItem is the history row. Members of another tool that we do not know
@@ -128,7 +109,7 @@ func writeArray(w io.Writer, list []element) error {
 func (img image) renderItem(size int64) []byte {
 	rows := make([][]byte, len(img.ui))
 	for i, e := range img.ui {
-		rows[i] = e.raw
+		rows[i] = e.Raw
 	}
 	row := img.row
 	row.Size = size
@@ -150,42 +131,25 @@ func (img image) itemKey() string {
 	return FileOf(img.renderItem(0)).SHA256
 }
 
-// hashing counts and digests what passes through it.
-type hashing struct {
-	w    io.Writer
-	hash interface {
-		io.Writer
-		Sum([]byte) []byte
-	}
-	size int64
-}
-
-func newHashing(w io.Writer) *hashing { return &hashing{w: w, hash: sha256.New()} }
-
-func (h *hashing) Write(p []byte) (int, error) {
-	n, err := h.w.Write(p)
-	_, _ = h.hash.Write(p[:n]) // a hash never fails
-	h.size += int64(n)
-	return n, err
-}
-
-func (h *hashing) projected() File {
-	return File{SHA256: hex.EncodeToString(h.hash.Sum(nil)), Size: h.size}
-}
-
 // render makes one file's bytes in memory.
-func render(list []element) ([]byte, File, error) {
+func render(list []roofmt.Element) ([]byte, File, error) {
 	var buf bytes.Buffer
 	size := 2
 	for _, e := range list {
-		size += len(e.raw) + 1
+		size += len(e.Raw) + 1
 	}
 	buf.Grow(size) // what we made may be spelled a little longer
-	h := newHashing(&buf)
-	if err := writeArray(h, list); err != nil {
+	err := roofmt.WriteArray(&buf, func(yield func(roofmt.Element, error) bool) {
+		for _, e := range list {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	})
+	if err != nil {
 		return nil, File{}, fmt.Errorf("render history: %w", err)
 	}
-	return buf.Bytes(), h.projected(), nil
+	return buf.Bytes(), FileOf(buf.Bytes()), nil
 }
 
 // RenderItem is the history item that Roost would write for a task. size is the size of the task's files in bytes.

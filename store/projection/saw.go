@@ -85,7 +85,7 @@ func (p *Projector) sawSmall(name string, data []byte, print roofmt.Fingerprint,
 }
 
 // stands reports whether a document says message for message what the list says.
-func stands(doc *roofmt.Document, list []element) bool {
+func stands(doc *roofmt.Document, list []roofmt.Element) bool {
 	if !doc.Intact() || doc.Source != doc.Name || doc.Len() != len(list) {
 		return false
 	}
@@ -94,7 +94,7 @@ func stands(doc *roofmt.Document, list []element) bool {
 		if err != nil {
 			return false
 		}
-		if !bytes.Equal(raw, m.raw) && !esjson.Equal(raw, m.raw) {
+		if !bytes.Equal(raw, m.Raw) && !esjson.Equal(raw, m.Raw) {
 			return false
 		}
 	}
