@@ -56,7 +56,9 @@ func (s *scan) note(e esjson.Element, x *esjson.Index) {
 	}
 }
 
-// contextReader ends a long read when its context does.
+// ContextReader ends a long read when its context does.
+func ContextReader(ctx context.Context, r io.Reader) io.Reader { return contextReader{ctx, r} }
+
 type contextReader struct {
 	ctx context.Context
 	r   io.Reader
@@ -134,7 +136,7 @@ func (r *reader) scanned(s scan, kind Kind) scan {
 
 // split finds a file's messages, and shows them to the one who takes notes.
 func (r *reader) split(s *scan) (esjson.Tail, error) {
-	file := contextReader{r.ctx, s.file}
+	file := ContextReader(r.ctx, s.file)
 	if s.notes == nil {
 		return esjson.Split(file, func(e esjson.Element) error {
 			s.take(e)
@@ -470,7 +472,7 @@ func (r *reader) object(name string) (raw []byte, print Fingerprint, problem str
 		return nil, print, fmt.Sprintf("larger than %d bytes", maxSmall)
 	}
 	all := bytes.NewBuffer(make([]byte, 0, print.Size+bytes.MinRead)) // of one piece, unless it grows
-	if _, err = all.ReadFrom(contextReader{r.ctx, f}); err != nil {
+	if _, err = all.ReadFrom(ContextReader(r.ctx, f)); err != nil {
 		r.unread(name, err)
 		return nil, print, "can not be read: " + Reason(err)
 	}

@@ -194,7 +194,7 @@ func (r *reader) splitTranscript(s *scan) error {
 		return nil
 	}
 	list := io.NewSectionReader(s.file, off, s.print.Size-off)
-	tail, err := esjson.Split(contextReader{r.ctx, list}, func(e esjson.Element) error {
+	tail, err := esjson.Split(ContextReader(r.ctx, list), func(e esjson.Element) error {
 		s.take(esjson.Element{Off: e.Off + off, Len: e.Len})
 		return nil
 	})

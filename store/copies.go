@@ -1,7 +1,6 @@
 package store
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -57,17 +56,26 @@ func sameTask(ctx context.Context, a, b Ref) bool {
 	if rank(a) < 2 && rank(b) < 2 && HasJournal(a.Log) && HasJournal(b.Log) {
 		return false
 	}
-	files := 0
-	for _, name := range []string{roofmt.UIName, roofmt.APIName, roofmt.LegacyName, roofmt.TranscriptName(a.ID)} {
-		same, bytes := sameFile(ctx, historyFile(a, name), historyFile(b, name))
-		if !same {
+	for _, name := range HistoryNames(a.ID) {
+		if sizeOf(historyFile(a, name)) != sizeOf(historyFile(b, name)) {
 			return false
 		}
-		if bytes > 0 {
-			files++
-		}
 	}
-	return files > 0 // two empty folders have nothing in common
+	one, err := contentOf(ctx, a)
+	if err != nil || one == noContent { // two empty folders have nothing in common
+		return false
+	}
+	other, err := contentOf(ctx, b)
+	return err == nil && one == other
+}
+
+// sizeOf is the size of a plain file in bytes; -1 when there is none.
+func sizeOf(path string) int64 {
+	info, err := os.Lstat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return -1
+	}
+	return info.Size()
 }
 
 // historyFile is where a file of a task is, or would be. A subagent has but one.
@@ -79,43 +87,6 @@ func historyFile(r Ref, name string) string {
 		return r.Dir
 	}
 	return r.Dir + ".absent"
-}
-
-// sameFile compares two files, and returns their size. Two that are both not
-// there are the same.
-func sameFile(ctx context.Context, a, b string) (same bool, size int64) {
-	infoA, errA := os.Lstat(a)
-	infoB, errB := os.Lstat(b)
-	switch {
-	case os.IsNotExist(errA) && os.IsNotExist(errB):
-		return true, 0
-	case errA != nil || errB != nil || !infoA.Mode().IsRegular() || !infoB.Mode().IsRegular() || infoA.Size() != infoB.Size():
-		return false, 0
-	case os.SameFile(infoA, infoB):
-		return true, infoA.Size()
-	}
-	f, err := os.Open(a)
-	if err != nil {
-		return false, 0
-	}
-	defer f.Close()
-	g, err := os.Open(b)
-	if err != nil {
-		return false, 0
-	}
-	defer g.Close()
-	one, two := make([]byte, 64<<10), make([]byte, 64<<10)
-	for ctx.Err() == nil {
-		n, errA := io.ReadFull(f, one)
-		m, errB := io.ReadFull(g, two)
-		if !bytes.Equal(one[:n], two[:m]) {
-			return false, 0
-		}
-		if errA != nil || errB != nil {
-			return ended(errA) && ended(errB), infoA.Size()
-		}
-	}
-	return false, 0
 }
 
 // noContent is the digest of histories without a byte: two of them have nothing in
@@ -159,23 +130,12 @@ func hashFile(ctx context.Context, h hash.Hash, path string, size int64) (int64,
 	}
 	defer f.Close()
 	h.Write(binary.AppendVarint([]byte{1}, size))
-	buf, n := make([]byte, 64<<10), int64(0)
-	for {
-		if err := ctx.Err(); err != nil {
-			return n, err
-		}
-		m, err := f.Read(buf)
-		h.Write(buf[:m])
-		if n += int64(m); err == io.EOF { //nolint:errorlint // Read returns just this
-			break
-		} else if err != nil {
-			return n, err
-		}
+	n, err := io.Copy(h, roofmt.ContextReader(ctx, f))
+	if err != nil {
+		return n, err
 	}
 	if n != size {
 		return n, fmt.Errorf("read %s: it changed", path)
 	}
 	return n, nil
 }
-
-func ended(err error) bool { return err == io.EOF || err == io.ErrUnexpectedEOF } //nolint:errorlint // ReadFull returns just these

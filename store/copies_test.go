@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -128,25 +127,5 @@ func TestOwnCopyGoesFirst(t *testing.T) {
 	got := listing(t, open(t, root, storage), Filter{})
 	if len(got.Items) != 1 || got.Items[0].Path != mine || !slices.Equal(got.Items[0].Copies, []string{dir}) {
 		t.Errorf("%+v", got.Items)
-	}
-}
-
-func TestSameFile(t *testing.T) {
-	dir := t.TempDir()
-	long := strings.Repeat("0123456789abcdef", 10000)
-	for name, text := range map[string]string{"a": long, "b": long, "end": long[:len(long)-1] + "x", "short": "x", "empty": ""} {
-		write(t, dir, name, text)
-	}
-	for pair, want := range map[[2]string]bool{
-		{"a", "b"}: true, {"a", "a"}: true, {"a", "end"}: false, {"a", "short"}: false, {"a", "none"}: false, {"none", "gone"}: true, {"empty", "none"}: false, {"empty", "empty"}: true,
-	} {
-		if got, _ := sameFile(context.Background(), filepath.Join(dir, pair[0]), filepath.Join(dir, pair[1])); got != want {
-			t.Errorf("%v: %v", pair, got)
-		}
-	}
-	stopped, stop := context.WithCancel(context.Background())
-	stop()
-	if got, _ := sameFile(stopped, filepath.Join(dir, "a"), filepath.Join(dir, "b")); got {
-		t.Error("a comparison that was stopped says that they are the same")
 	}
 }

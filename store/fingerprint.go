@@ -198,7 +198,8 @@ func filesIn(dir, below string) ([]string, bool) {
 		switch {
 		case strings.Contains(name, "\x00"), e.Type()&fs.ModeSymlink != 0:
 			return nil, false // what it leads to may lie anywhere
-		case name == "journal.lock", strings.HasPrefix(name, projection.TempPrefix):
+		case name == "journal.lock", name == "journal.idx", strings.HasPrefix(name, projection.TempPrefix):
+			// They hold nothing that the journal lacks, and the lock changes when the task is only read.
 		case name == journalName && below == "":
 			out = append([]string{name}, out...)
 		case !e.IsDir():

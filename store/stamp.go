@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,12 +13,7 @@ import (
 	"github.com/roost-dev/roost/internal/dirstat"
 	"github.com/roost-dev/roost/journal/filelog"
 	"github.com/roost-dev/roost/roofmt"
-	"github.com/roost-dev/roost/store/projection"
 )
-
-// derivedNames are files of ours that hold nothing of a task that its journal lacks, or
-// that change when the task is only read.
-var derivedNames = []string{"journal.idx", "journal.lock", "blobs"}
 
 // Stamp is a digest of how a task's files look: while it stays the same, so do its
 // row and its messages. It is "" when that is unknown. The overlay's labels, which are
@@ -34,100 +28,41 @@ func (s *Store) Stamps() func(Ref) (text string, calm bool) {
 
 // stampWith is Stamp with another way to get a task's entry in an index.
 func (s *Store) stampWith(ref Ref, row func(folder string) []byte) (text string, calm bool) {
-	var st stamping
+	var looks fingerprint
 	begun := s.clock() // what changes behind the look may leave no trace, if something did just before it
-	st.mixText(fmt.Sprintf("%s %s %v", ref.Tool, ref.Dir, ref.Own))
-	err := st.folder(ref.Dir)
-	if err == nil && !st.item {
-		st.mixText(string(row(ref.Dir)))
+	digest := catalog.MixText(1, fmt.Sprintf("%s %s %v", ref.Tool, ref.Dir, ref.Own))
+	var all []string
+	for _, dir := range slices.Compact([]string{ref.Dir, ref.Log}) {
+		names, ok := filesIn(dir, "")
+		folder := roofmt.FolderOf(dir)
+		if folder != dir { // the transcript of a subagent
+			names = []string{manifestOf(dir), filepath.Base(dir)}
+		}
+		d, err := dirstat.Open(folder)
+		if errors.Is(err, fs.ErrNotExist) && ok {
+			continue // it has no file
+		}
+		if err != nil || !ok {
+			return "", false
+		}
+		for _, name := range names {
+			looks.add(d, name, false)
+		}
+		d.Close()
+		all = append(all, names...)
 	}
-	if err == nil && ref.Log != ref.Dir {
-		err = st.folder(ref.Log)
-	}
-	if err != nil {
+	if looks.failed {
 		return "", false
 	}
-	if st.log {
+	digest = catalog.Mix(catalog.MixText(digest, strings.Join(all, "\x00")), looks.digest)
+	if !slices.Contains(all, roofmt.ItemName) {
+		digest = catalog.MixText(digest, string(row(ref.Dir)))
+	}
+	if slices.Contains(all, journalName) {
 		_, held := filelog.Holder(ref.Log)
-		st.mixText(fmt.Sprint("held ", held))
+		digest = catalog.MixText(digest, fmt.Sprint("held ", held))
 	}
-	return fmt.Sprintf("%016x%016x", st.one, st.two), s.calm(st.newest, begun)
-}
-
-// stamping is a stamp while it is made: two digests, so that no two looks of a task
-// have the same by chance.
-type stamping struct {
-	one, two uint64
-	newest   int64
-	item     bool // the task has an item of its own
-	log      bool // and a journal
-}
-
-func (st *stamping) mix(n uint64) {
-	st.one, st.two = catalog.Mix(st.one, n), catalog.Mix(st.two, n^0x9E3779B97F4A7C15)
-}
-
-func (st *stamping) mixText(text string) {
-	st.one, st.two = catalog.MixText(st.one, text), catalog.MixText(st.two^0xC2B2AE3D27D4EB4F, text)
-}
-
-// folder adds the entries of a folder. One that is not there has none.
-func (st *stamping) folder(dir string) error {
-	entries, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		st.mixText("none")
-		return nil
-	}
-	if err != nil {
-		if info, lost := os.Lstat(dir); lost == nil && info.Mode().IsRegular() { // the transcript of a subagent
-			if err := st.file(filepath.Dir(dir), manifestOf(dir)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return err
-			}
-			return st.file(filepath.Dir(dir), filepath.Base(dir))
-		}
-		return err
-	}
-	p, err := dirstat.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer p.Close()
-	for _, e := range entries {
-		name := e.Name()
-		if slices.Contains(derivedNames, name) || strings.HasPrefix(name, projection.TempPrefix) {
-			continue
-		}
-		st.item = st.item || name == roofmt.ItemName
-		st.log = st.log || name == "journal.jsonl"
-		if err := st.add(p, name); err != nil {
-			return err // it went just now
-		}
-	}
-	return nil
-}
-
-func (st *stamping) file(dir, name string) error {
-	p, err := dirstat.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer p.Close()
-	return st.add(p, name)
-}
-
-func (st *stamping) add(p *dirstat.Dir, name string) error {
-	now, err := p.Stat(name, false)
-	if err != nil {
-		return err
-	}
-	st.mixText(name)
-	if !now.Regular() {
-		st.mix(now.Mode) // what is in it, or where it leads to, is not looked at
-		return nil
-	}
-	st.one, st.two = mix(st.one, now), mix(st.two, now)
-	st.newest = max(st.newest, now.Changed)
-	return nil
+	return fmt.Sprintf("%016x", digest), s.calm(looks.newest, begun)
 }
 
 // once is row for Stamps, which takes the indexes not to change.

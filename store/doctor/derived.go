@@ -119,23 +119,10 @@ func sumOf(ctx context.Context, path string) (string, error) {
 	}
 	defer f.Close()
 	h := sha256.New()
-	if _, err := io.Copy(h, ctxReader{ctx, f}); err != nil {
+	if _, err := io.Copy(h, roofmt.ContextReader(ctx, f)); err != nil {
 		return "", err
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
-}
-
-// ctxReader ends a long read when its context ends.
-type ctxReader struct {
-	ctx context.Context //nolint:containedctx // it is for one read
-	r   io.Reader
-}
-
-func (c ctxReader) Read(p []byte) (int, error) {
-	if err := c.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return c.r.Read(p)
 }
 
 // renderSum is the digest of what a history is projected to. waiting is the user turn that follows the history while
