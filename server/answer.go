@@ -15,6 +15,7 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/report"
+	"github.com/roost-dev/roost/server/legacy"
 )
 
 // muxOf leads requests to their routes. A request without a route gets a problem.
@@ -68,8 +69,8 @@ func (s *Server) lament(w http.ResponseWriter, r *http.Request, p *api.Problem) 
 	if p.Cause != nil && r.Context().Err() == nil {
 		s.opt.Log.Warn("failed", "path", r.URL.Path, "request_id", w.Header().Get(requestID), "error", p.Cause.Error())
 	}
-	if olderPath(r.URL.Path) {
-		s.olderFail(w, r, p)
+	if legacy.IsPath(r.URL.Path) {
+		legacy.Fail(w, r, p, s.opt.Now())
 		return
 	}
 	fail(w, r, p)

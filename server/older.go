@@ -2,24 +2,24 @@ package server
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
-	"strings"
 
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/events"
+	"github.com/roost-dev/roost/server/legacy"
 	"github.com/roost-dev/roost/service"
 )
 
-// The older restart call starts a task or goes on with one, in a shape of its own: one
-// POST whose answer is a stream of flat JSON. It is made of the same parts as the routes
-// beside it: what is asked is checked, the task found (and never made), the run is on
-// disk, and then the stream begins. The stream's end, whoever ends it, touches no run.
+// The older restart call; see package legacy. The server checks the request, finds the task, and has the run on disk
+// before the stream begins.
 
 func olderRoutes() []route {
 	call := route{method: http.MethodPost, summary: "The older restart call: start a task, or go on with one, and follow " +
 		"it", older: true, media: streamMedia,
 		body: api.OlderRun{}, status: http.StatusOK, fails: []int{404, 409, 429}, act: (*Server).olderRun}
 	other := call
-	call.path, other.path = "/chat/stream", "/execute/stream"
+	call.path, other.path = legacy.ChatPath, legacy.ExecutePath
 	return []route{
 		call, other,
 		{path: "/api/questions", summary: "The open questions of a job of the older call", older: true,
@@ -70,35 +70,61 @@ func (a *asked) named() string {
 	return b.Task
 }
 
-// olderPath reports whether a path is of the older call.
-func olderPath(path string) bool {
-	return path == "/chat/stream" || path == "/execute/stream" || strings.HasPrefix(path, "/api/")
+func (s *Server) olderQuestions(a *asked) (any, error) {
+	return legacy.Questions(a.Context(), s.service, a.text["jobId"], a.text["state"], s.opt.Now())
 }
 
-// olderFail writes a problem in the older shape.
-func (s *Server) olderFail(w http.ResponseWriter, r *http.Request, p *api.Problem) {
-	out := api.OlderFailure{Error: p.Title, Message: p.Detail, Code: p.Code, Suggestions: p.Suggestions,
-		Timestamp: api.Stamp(s.opt.Now().UnixMilli())}
-	if p.Code == "task_not_found" {
-		out.Error = "Task not found"
+func (s *Server) olderQuestion(a *asked) (any, error) {
+	return legacy.Question(a.Context(), s.service, a.PathValue("qid"), s.opt.Now())
+}
+
+func (s *Server) olderAnswer(a *asked) (*reply, error) {
+	var b api.OlderAnswer
+	if err := a.read(&b); err != nil {
+		return nil, err
 	}
-	if p.Task != "" {
-		out.Task = &p.Task
+	done, err := s.service.OlderAnswer(a.Context(), a.call(), a.PathValue("qid"), b.Answer)
+	if err != nil {
+		return nil, err
 	}
-	if out.Suggestions == nil {
-		out.Suggestions = []string{}
+	return &reply{doc: api.OlderAnswered{
+		Success: true, Message: "Answer accepted", Question: done.Question, Task: done.Task, Job: done.Run,
+		Timestamp: api.Stamp(s.opt.Now().UnixMilli()),
+	}}, nil
+}
+
+// older answers with the stream of a run that the older call started.
+func (s *Server) older(w http.ResponseWriter, a *asked, at followed) *api.Problem {
+	o := legacy.Options{
+		Service:      s.service,
+		Follow:       service.Follow{Task: at.Task, Run: at.Run},
+		Stop:         s.stop,
+		Now:          s.opt.Now,
+		Heartbeat:    s.opt.Heartbeat,
+		WriteTimeout: s.opt.WriteTimeout,
 	}
-	h := w.Header()
-	h.Set("Content-Type", jsonMedia)
-	if p.After != "" {
-		h.Set("Retry-After", p.After)
+	if err := a.read(&o.Call); err != nil {
+		return s.problemFor(a, err)
 	}
-	w.WriteHeader(p.Status)
-	if r.Method != http.MethodHead {
-		enc := json.NewEncoder(w)
-		enc.SetEscapeHTML(false)
-		_ = enc.Encode(out) // it fails when the client has disconnected
+	var ok bool
+	if o.Follow.From, ok = events.ParseCursor(at.From); at.From != "" && !ok {
+		return s.problemFor(a, errors.New("the run's first event has no place: "+at.From))
 	}
+	leave, ok := s.streams.enter(addressOf(a.Request))
+	if !ok {
+		p := tooManyStreams()
+		p.Task = at.Task
+		return p
+	}
+	defer leave()
+	serve, err := legacy.Open(a.Context(), o)
+	if err != nil {
+		return s.problemOf(a.Context(), err, at.Task)
+	}
+	if err := serve(a.Context(), w); err != nil && a.Context().Err() == nil {
+		s.opt.Log.Debug("stream ended", "path", a.URL.Path, "request_id", w.Header().Get(requestID), "error", err.Error())
+	}
+	return nil
 }
 
 func tooManyStreams() *api.Problem {

@@ -28,9 +28,7 @@ func (s *Server) enter(a *asked) (leave func(), p *api.Problem) {
 	}
 	leave, ok := s.streams.enter(addressOf(a.Request))
 	if !ok {
-		p = problem(http.StatusTooManyRequests, "too_many_streams", "Too many streams are open",
-			"close some, or follow fewer tasks at a time")
-		p.Retryable, p.After = true, "5"
+		p = tooManyStreams()
 	}
 	return leave, p
 }

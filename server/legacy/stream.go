@@ -1,4 +1,4 @@
-package server
+package legacy
 
 import (
 	"bytes"
@@ -15,86 +15,80 @@ import (
 	"github.com/roost-dev/roost/service"
 )
 
-// older streams a run in the older shape: what its task's journal says, a line of flat
-// JSON each, with the ids of the events that it is made of. Only what is durable is told.
-func (s *Server) older(w http.ResponseWriter, a *asked, at followed) *api.Problem {
-	var b api.OlderRun
-	if err := a.read(&b); err != nil {
-		return s.problemFor(a, err)
-	}
-	from, ok := events.ParseCursor(at.From)
-	if at.From != "" && !ok {
-		return s.problemFor(a, errors.New("the run's first event has no place: "+at.From))
-	}
-	t, err := s.service.Find(a.Context(), at.Task)
-	if err != nil {
-		return s.problemOf(a.Context(), err, at.Task)
-	}
-	leave, ok := s.streams.enter(addressOf(a.Request))
-	if !ok {
-		p := tooManyStreams()
-		p.Task = at.Task
-		return p
-	}
-	defer leave()
-	begun, err := s.service.OlderStart(a.Context(), service.Follow{Task: at.Task, Run: at.Run, From: from})
-	message := "Task started"
-	if err == nil && b.Restart {
-		message, err = s.continues(a.Context(), b.Task)
-	}
-	if err != nil {
-		return s.problemOf(a.Context(), err, at.Task)
-	}
-	st := &olderStream{
-		s: s, w: w, ctl: http.NewResponseController(w), task: t, run: at.Run, at: from, when: begun.At, verbose: b.Verbose,
-		shown: map[uint64]bool{}, asked: map[string]bool{}, children: map[string]bool{},
-	}
-	h := w.Header()
-	h.Set("Content-Type", streamMedia)
-	h.Set("Cache-Control", "no-store, no-transform")
-	h.Set("X-Accel-Buffering", "no")
-	w.WriteHeader(http.StatusOK)
-	st.tell("", api.OlderEvent{Type: "start", Message: message, Text: b.Text})
-	if begun.Unknown != "" {
-		st.tell("", api.OlderEvent{Type: "progress", Message: fmt.Sprintf("The task's profile %q is not known here; %s with "+
-			"the model %s is used in its place", begun.Unknown, begun.Used.Provider, begun.Used.Model)})
-	}
-	// The end of a client is no failure, and touches nothing.
-	if err := st.follow(a.Context()); err != nil && a.Context().Err() == nil {
-		s.opt.Log.Debug("stream ended", "path", a.URL.Path, "request_id", h.Get(requestID), "error", err.Error())
-	}
-	return nil
+// Options are a stream of the call.
+type Options struct {
+	Service *service.Service
+	Call    api.OlderRun   // the request
+	Follow  service.Follow // the run that it started
+	Stop    <-chan struct{}
+	Now     func() time.Time
+
+	Heartbeat    time.Duration
+	WriteTimeout time.Duration // for one write to the client
 }
 
-// olderStream is one client of the older call.
-type olderStream struct {
-	s    *Server
-	w    http.ResponseWriter
-	ctl  *http.ResponseController
-	buf  bytes.Buffer
-	task service.Task
-	run  string
-	at   events.Cursor // the stream starts behind it
-	when int64         // of the event that is shown
+var errEnded = errors.New("the run has ended")
 
-	verbose  bool
-	usage    *service.Spent  // nil until the first request
-	shown    map[uint64]bool // messages
-	asked    map[string]bool // questions
-	children map[string]bool // subtasks that are at work
+// Open finds what a stream needs. Serve then answers with the stream until the run has ended, the client goes or Stop is
+// closed; none of these touches the run.
+func Open(ctx context.Context, o Options) (serve func(context.Context, http.ResponseWriter) error, err error) {
+	t, err := o.Service.Find(ctx, o.Follow.Task)
+	if err != nil {
+		return nil, err
+	}
+	begun, err := o.Service.OlderStart(ctx, o.Follow)
+	message := "Task started"
+	if err == nil && o.Call.Restart {
+		message, err = continues(ctx, o.Service, o.Call.Task)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, w http.ResponseWriter) error {
+		st := &stream{
+			Options: o, w: w, ctl: http.NewResponseController(w), task: t, when: begun.At,
+			shown: map[uint64]bool{}, asked: map[string]bool{}, children: map[string]bool{},
+		}
+		h := w.Header()
+		h.Set("Content-Type", "text/event-stream")
+		h.Set("Cache-Control", "no-store, no-transform")
+		h.Set("X-Accel-Buffering", "no")
+		w.WriteHeader(http.StatusOK)
+		st.tell("", api.OlderEvent{Type: "start", Message: message, Text: o.Call.Text})
+		if begun.Unknown != "" {
+			st.tell("", api.OlderEvent{Type: "progress", Message: fmt.Sprintf("The task's profile %q is not known here; %s with "+
+				"the model %s is used in its place", begun.Unknown, begun.Used.Provider, begun.Used.Model)})
+		}
+		return st.follow(ctx)
+	}, nil
 }
 
 // continues is the first line for a task that is continued: it names the program that began it.
-func (s *Server) continues(ctx context.Context, id string) (string, error) {
-	origin, err := s.service.Origin(ctx, id)
+func continues(ctx context.Context, s *service.Service, id string) (string, error) {
+	origin, err := s.Origin(ctx, id)
 	if err != nil || origin == "" {
 		return "Continuing task", err
 	}
 	return "Continuing task from " + origin + " context", nil
 }
 
+// stream is one client of the call.
+type stream struct {
+	Options
+	w    http.ResponseWriter
+	ctl  *http.ResponseController
+	buf  bytes.Buffer
+	task service.Task
+	when int64 // of the event that is shown
+
+	usage    *service.Spent  // nil until the first request
+	shown    map[uint64]bool // messages
+	asked    map[string]bool // questions
+	children map[string]bool // subtasks that are at work
+}
+
 // count adds what a request spent to what the task had spent before it, and returns the sum.
-func (st *olderStream) count(ctx context.Context, e events.Event) (sum api.Usage, err error) {
+func (st *stream) count(ctx context.Context, e events.Event) (sum api.Usage, err error) {
 	if st.usage == nil {
 		if st.usage, err = st.task.SpentBefore(ctx, e.Seq); err != nil {
 			return sum, err
@@ -103,11 +97,11 @@ func (st *olderStream) count(ctx context.Context, e events.Event) (sum api.Usage
 	return st.usage.Add(e.Data)
 }
 
-// olderPoll is how often the stream checks whether a subtask has an open question.
-const olderPoll = 2 * time.Second
+// childPoll is how often the stream checks whether a subtask has an open question.
+const childPoll = 2 * time.Second
 
 // follow writes until the run has ended, or the client or the server goes.
-func (st *olderStream) follow(ctx context.Context) error {
+func (st *stream) follow(ctx context.Context) error {
 	if err := st.flush(); err != nil {
 		return err
 	}
@@ -116,19 +110,19 @@ func (st *olderStream) follow(ctx context.Context) error {
 		return err
 	}
 	defer release()
-	sub := topic.Subscribe(st.at)
-	beat, look := time.NewTicker(st.s.opt.Heartbeat), time.NewTicker(olderPoll)
+	sub := topic.Subscribe(st.Follow.From)
+	beat, look := time.NewTicker(st.Heartbeat), time.NewTicker(childPoll)
 	defer beat.Stop()
 	defer look.Stop()
 	for {
 		err := sub.Read(ctx, func(e events.Item) error {
 			if !e.Live && st.show(ctx, e.Event) {
-				return errRunEnded
+				return errEnded
 			}
 			return nil
 		})
 		switch {
-		case errors.Is(err, errRunEnded):
+		case errors.Is(err, errEnded):
 			return st.flush()
 		case errors.Is(err, events.ErrClosed):
 			return st.stopping()
@@ -144,7 +138,7 @@ func (st *olderStream) follow(ctx context.Context) error {
 			st.askChildren(ctx)
 		case <-beat.C:
 			st.buf.WriteString(": keep-alive\n\n")
-		case <-st.s.stop:
+		case <-st.Stop:
 			return st.stopping()
 		case <-ctx.Done():
 			return ctx.Err()
@@ -156,14 +150,14 @@ func (st *olderStream) follow(ctx context.Context) error {
 }
 
 // stopping ends the stream of a server that stops.
-func (st *olderStream) stopping() error {
+func (st *stream) stopping() error {
 	st.tell("", api.OlderEvent{Type: "stream_end", Message: "The server is stopping; the task goes on, or can be gone on " +
 		"with", Restart: st.command()})
 	return st.flush()
 }
 
 // cut ends a stream whose journal can be read no further.
-func (st *olderStream) cut(err error) error {
+func (st *stream) cut(err error) error {
 	message := "The task cannot be followed any more"
 	if errors.Is(err, events.ErrGone) {
 		message = "The task was deleted"
@@ -173,8 +167,8 @@ func (st *olderStream) cut(err error) error {
 	return errors.Join(err, st.flush())
 }
 
-// olderData is what of an event is shown.
-type olderData struct {
+// eventData is what of an event is shown.
+type eventData struct {
 	Run      string `json:"run"`
 	Outcome  string `json:"outcome"`
 	Reason   string `json:"reason"`
@@ -188,15 +182,15 @@ type olderData struct {
 }
 
 // show sends an event; over is true behind the run's end.
-func (st *olderStream) show(ctx context.Context, e events.Event) (over bool) {
-	var d olderData
+func (st *stream) show(ctx context.Context, e events.Event) (over bool) {
+	var d eventData
 	if json.Unmarshal(e.Data, &d) != nil {
 		return false
 	}
 	st.when = e.At
 	switch e.Type {
 	case "run.queued":
-		if d.Run == st.run {
+		if d.Run == st.Follow.Run {
 			st.tell(e.ID, api.OlderEvent{Type: "progress", Message: "Waiting until another task makes room"})
 		}
 	case "message.added", "message.changed":
@@ -222,7 +216,7 @@ func (st *olderStream) show(ctx context.Context, e events.Event) (over bool) {
 			st.tell(e.ID, api.OlderEvent{Type: "progress", Message: "Continuing after the answer by " + d.By})
 		}
 	case "run.waiting":
-		if d.Run == st.run && d.Child == "" {
+		if d.Run == st.Follow.Run && d.Child == "" {
 			st.tell(e.ID, api.OlderEvent{Type: "progress", Message: "Saved until there is an answer", Restart: st.command()})
 		}
 	case "subtask.started":
@@ -230,7 +224,7 @@ func (st *olderStream) show(ctx context.Context, e events.Event) (over bool) {
 	case "subtask.ended":
 		delete(st.children, d.Child)
 	case "run.ended":
-		if d.Run != st.run {
+		if d.Run != st.Follow.Run {
 			return false
 		}
 		st.end(e.ID, d)
@@ -240,7 +234,7 @@ func (st *olderStream) show(ctx context.Context, e events.Event) (over bool) {
 }
 
 // row sends a row of the user's history once it is complete.
-func (st *olderStream) row(id string, d olderData) {
+func (st *stream) row(id string, d eventData) {
 	var row struct {
 		Ask     string `json:"ask"`
 		Say     string `json:"say"`
@@ -259,9 +253,9 @@ func (st *olderStream) row(id string, d olderData) {
 	case "command":
 		text = "$ " + text
 	case "tool", "use_mcp_server":
-		text = olderTool(text)
+		text = toolText(text)
 	default: // thoughts, the output of commands, and what only some want
-		if !st.verbose {
+		if !st.Call.Verbose {
 			return
 		}
 	}
@@ -272,8 +266,8 @@ func (st *olderStream) row(id string, d olderData) {
 	st.tell(id, api.OlderEvent{Type: "progress", Message: text, Say: row.Ask + row.Say})
 }
 
-// olderTool describes a tool's row.
-func olderTool(text string) string {
+// toolText describes a tool's row.
+func toolText(text string) string {
 	var t struct{ Tool, ToolName, Path, ServerName string }
 	if json.Unmarshal([]byte(text), &t) != nil {
 		return text
@@ -282,7 +276,7 @@ func olderTool(text string) string {
 }
 
 // ask sends a question, once.
-func (st *olderStream) ask(id, asker string, q api.QuestionOpened) {
+func (st *stream) ask(id, asker string, q api.QuestionOpened) {
 	name := asker + "." + q.Question
 	if st.asked[name] {
 		return
@@ -293,9 +287,9 @@ func (st *olderStream) ask(id, asker string, q api.QuestionOpened) {
 }
 
 // askChildren sends the questions of subtasks, which have journals of their own.
-func (st *olderStream) askChildren(ctx context.Context) {
+func (st *stream) askChildren(ctx context.Context) {
 	for child := range st.children {
-		list, err := st.s.service.Questions(ctx, child)
+		list, err := st.Service.Questions(ctx, child)
 		if err != nil {
 			continue // the next look finds it
 		}
@@ -309,7 +303,7 @@ func (st *olderStream) askChildren(ctx context.Context) {
 }
 
 // end sends how the run ended.
-func (st *olderStream) end(id string, d olderData) {
+func (st *stream) end(id string, d eventData) {
 	e := api.OlderEvent{Type: "completion", Message: d.Reason, Outcome: d.Outcome, Restart: st.command()}
 	if d.Outcome != "completed" {
 		e.Type, e.Error = "error", d.Outcome
@@ -325,14 +319,14 @@ func (st *olderStream) end(id string, d olderData) {
 }
 
 // command is the command that continues the task.
-func (st *olderStream) command() string { return olderCommand(st.task.ID()) }
+func (st *stream) command() string { return resumeCommand(st.task.ID()) }
 
-func olderCommand(id string) string { return "roost run --stream --task " + id }
+func resumeCommand(id string) string { return "roost run --stream --task " + id }
 
 // tell adds a line to the answer.
-func (st *olderStream) tell(id string, e api.OlderEvent) {
-	if e.Job, e.Task = st.run, st.task.ID(); st.when == 0 {
-		st.when = st.s.opt.Now().UnixMilli()
+func (st *stream) tell(id string, e api.OlderEvent) {
+	if e.Job, e.Task = st.Follow.Run, st.task.ID(); st.when == 0 {
+		st.when = st.Now().UnixMilli()
 	}
 	e.Timestamp = api.Stamp(st.when)
 	if id != "" {
@@ -346,11 +340,11 @@ func (st *olderStream) tell(id string, e api.OlderEvent) {
 }
 
 // flush sends what was added. A client that does not take it in time is cut off.
-func (st *olderStream) flush() error {
+func (st *stream) flush() error {
 	if st.buf.Len() == 0 {
 		return nil
 	}
-	_ = st.ctl.SetWriteDeadline(time.Now().Add(st.s.opt.WriteTimeout)) // a recorder in tests has none
+	_ = st.ctl.SetWriteDeadline(time.Now().Add(st.WriteTimeout)) // a recorder in tests has none
 	_, err := st.w.Write(st.buf.Bytes())
 	st.buf.Reset()
 	if err == nil {
