@@ -11,10 +11,11 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/roost-dev/roost/api"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/local"
 	"github.com/roost-dev/roost/redact"
-	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/view"
 	"github.com/roost-dev/roost/workspace/shell"
 )
@@ -202,8 +203,8 @@ func (a *App) warn(text string) {
 }
 
 // open opens the store that the global flags name.
-func (a *App) open() (*store.Store, error) {
-	o := store.Options{Now: a.millis}
+func (a *App) open() (*local.Roost, error) {
+	o := local.Options{Env: a.Env, Now: a.Now, Version: api.VersionOf(Version)}
 	var server, sources string
 	for _, g := range []struct {
 		to        *string
@@ -243,14 +244,14 @@ func (a *App) open() (*store.Store, error) {
 			o.Sources = append(o.Sources, a.abs(dir))
 		}
 	}
-	return store.Open(o)
+	return local.Open(o)
 }
 
 func (a *App) millis() int64 { return a.Now().UnixMilli() }
 
 // withEngine opens store and engine for one command and closes the engine,
 // saved, before it returns.
-func (a *App) withEngine(ctx context.Context, f func(*store.Store, *engine.Engine) error) error {
+func (a *App) withEngine(ctx context.Context, f func(*local.Roost) error) error {
 	s, err := a.open()
 	if err != nil {
 		return err
@@ -259,8 +260,6 @@ func (a *App) withEngine(ctx context.Context, f func(*store.Store, *engine.Engin
 	if err != nil {
 		return err
 	}
-	e := engine.New(s, engine.Options{Now: a.millis, Config: c})
-	sock := a.socket(s, e, true)
-	err = f(s, e)
-	return errors.Join(err, e.Close(context.WithoutCancel(ctx)), sock.Close())
+	s.Start(engine.Options{Config: c}, true)
+	return errors.Join(f(s), s.Close(ctx))
 }

@@ -8,8 +8,7 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	display "github.com/roost-dev/roost/cli/term"
-	"github.com/roost-dev/roost/engine"
-	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/local"
 )
 
 // printBranches draws the tree of a task's branches.
@@ -66,8 +65,8 @@ func leftBy(b api.BranchRow) string {
 }
 
 // switchBranch makes a branch of a task its head.
-func (a *App) switchBranch(ctx context.Context, s *store.Store, e *engine.Engine, id, branch string) error {
-	c, end, err := a.local(s, e)
+func (a *App) switchBranch(ctx context.Context, s *local.Roost, id, branch string) error {
+	c, end, err := a.local(s)
 	if err != nil {
 		return err
 	}

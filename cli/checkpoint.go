@@ -11,8 +11,7 @@ import (
 	"github.com/roost-dev/roost/api"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
-	"github.com/roost-dev/roost/engine"
-	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/local"
 	"github.com/roost-dev/roost/view"
 )
 
@@ -151,8 +150,8 @@ func (a *App) checkpointGCCommand() *cobra.Command {
 			"--json: {dry_run, items: [{store, removed: [TASK], objects, before, after, error}]}, bytes.",
 		Args: count(0, 0, "roost checkpoint gc"), ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withEngine(cmd.Context(), func(_ *store.Store, e *engine.Engine) error {
-				found, err := e.Checkpoints().Collect(cmd.Context(), dry)
+			return a.withEngine(cmd.Context(), func(s *local.Roost) error {
+				found, err := s.Engine().Checkpoints().Collect(cmd.Context(), dry)
 				if err != nil {
 					return err
 				}

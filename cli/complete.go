@@ -11,7 +11,6 @@ import (
 	"github.com/roost-dev/roost/cli/config"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/llm/catalogue"
-	"github.com/roost-dev/roost/store"
 )
 
 // completionTime bounds how long a shell waits for ids with their titles. After
@@ -75,17 +74,19 @@ func (a *App) taskIDs(cmd *cobra.Command, _ []string, begun string) ([]string, c
 		}
 		out = append(out, id)
 	}
-	if found, err := s.List(ctx, store.Filter{}); err == nil {
+	all := s.Service()
+	defer all.Close()
+	if found, _, err := all.List(ctx, api.TaskFilter{}); err == nil {
 		for _, t := range found.Items {
 			add(t.Source, t.ID, t.Title)
 		}
 		return out, how
 	}
-	refs, err := s.Refs(cmd.Context())
+	names, err := all.Names(cmd.Context())
 	if err != nil {
 		return nil, how
 	}
-	for _, r := range refs {
+	for _, r := range names {
 		add(r.Source, r.ID, "")
 	}
 	return out, how
@@ -98,12 +99,14 @@ func (a *App) sourceNames(cmd *cobra.Command, _ []string, _ string) ([]string, c
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	found, err := s.List(cmd.Context(), store.Filter{Limit: 1})
+	all := s.Service()
+	defer all.Close()
+	sources, err := all.Sources(cmd.Context())
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	var out []string
-	for _, src := range found.Sources {
+	for _, src := range sources {
 		out = append(out, src.Name+"\t"+display.OneLine(src.Path))
 	}
 	return out, cobra.ShellCompDirectiveNoFileComp

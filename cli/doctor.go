@@ -36,10 +36,10 @@ func (a *App) doctorCommand() *cobra.Command {
 			}
 			o.SpillDir = a.Dir
 			ctx, shown := a.watched(cmd.Context())
-			found, err := doctor.Check(ctx, s, args, o)
+			found, err := doctor.Check(ctx, s.Store(), args, o)
 			var kept checkpoints.VerifiedContents
 			if err == nil {
-				e := engine.New(s, engine.Options{Now: a.millis, Config: setup.ConfigFromEnv(a.Env)})
+				e := engine.New(s.Store(), engine.Options{Now: a.millis, Config: setup.ConfigFromEnv(a.Env)})
 				kept, err = e.Checkpoints().Verify(ctx, args, o.Repair)
 			}
 			shown()

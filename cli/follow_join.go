@@ -15,25 +15,25 @@ import (
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/journal"
+	"github.com/roost-dev/roost/local"
 	"github.com/roost-dev/roost/server/peer"
-	"github.com/roost-dev/roost/store"
 )
 
 // joinTries is how often join tries to reach a run whose owner is just changing.
 const joinTries = 20
 
 // resume continues a task: here, or where another process works on it.
-func (a *App) resume(cmd *cobra.Command, r *runFlags, s *store.Store, e *engine.Engine, req engine.Request) error {
-	joined, err := a.join(cmd.Context(), s, e, req)
+func (a *App) resume(cmd *cobra.Command, r *runFlags, s *local.Roost, req engine.Request) error {
+	joined, err := a.join(cmd.Context(), s, req)
 	if joined || err != nil {
 		return err
 	}
-	if req, err = a.receive(cmd.Context(), e, req); err == nil {
-		err = a.resumeHere(cmd.Context(), r, s, e, req)
+	if req, err = a.receive(cmd.Context(), s.Engine(), req); err == nil {
+		err = a.resumeHere(cmd.Context(), r, s, req)
 	}
 	var busy *journal.BusyError
 	if errors.As(err, &busy) { // another process was faster
-		if joined, err := a.join(cmd.Context(), s, e, req); joined {
+		if joined, err := a.join(cmd.Context(), s, req); joined {
 			return err
 		}
 	}
@@ -46,13 +46,15 @@ func (a *App) resume(cmd *cobra.Command, r *runFlags, s *store.Store, e *engine.
 //
 // join runs before the setup of a run in this process: another process's run may have what
 // this one lacks, for example a key.
-func (a *App) join(ctx context.Context, s *store.Store, e *engine.Engine, req engine.Request) (joined bool, err error) {
-	ref, err := s.FindLatest(ctx, req.Task)
+func (a *App) join(ctx context.Context, s *local.Roost, req engine.Request) (joined bool, err error) {
+	all := s.Service()
+	defer all.Close()
+	t, err := all.FindLatest(ctx, req.Task)
 	if err != nil {
 		return false, nil //nolint:nilerr // who starts the run finds it, too
 	}
-	held, alive := s.Holder(ref)
-	if !alive || held.Address == "" || held.Address == s.Address() {
+	held, alive := t.Holder()
+	if !alive || held.Address == "" {
 		return false, nil
 	}
 	conn, err := peer.Dial(ctx, held.Address)
@@ -60,25 +62,20 @@ func (a *App) join(ctx context.Context, s *store.Store, e *engine.Engine, req en
 		return false, nil //nolint:nilerr // it is as good as none; see above
 	}
 	if err := conn.Close(); err != nil {
-		return false, fmt.Errorf("reach the process that works on task %s: %w", ref.ID, err)
+		return false, fmt.Errorf("reach the process that works on task %s: %w", t.ID(), err)
 	}
 	if !a.flags.json {
-		a.say("%s works on task %s; this follows it, and Ctrl-C only stops following", program(held), ref.ID)
+		a.say("%s works on task %s; this follows it, and Ctrl-C only stops following", held.Who, t.ID())
 	}
 	if asksMore(req) {
 		a.warn("mode, model, limits and approvals of a run that works already stay as they are")
 	}
-	c, end, err := a.local(s, e)
+	c, end, err := a.local(s)
 	if err != nil {
 		return false, err
 	}
 	defer end()
-	return true, a.follows(ctx, c, e, ref.ID, req)
-}
-
-// program is the name for the process that holds a task's lock.
-func program(held journal.OwnerInfo) string {
-	return fmt.Sprintf("%s (pid %d)", strings.TrimSpace(held.Program), held.PID)
+	return true, a.follows(ctx, c, s.Engine(), t.ID(), req)
 }
 
 // asksMore reports whether the request is for another run than the one at work.

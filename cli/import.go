@@ -13,6 +13,7 @@ import (
 
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/export"
+	"github.com/roost-dev/roost/local"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/importer"
 	"github.com/roost-dev/roost/view"
@@ -79,7 +80,7 @@ func (a *App) importTasks(ctx context.Context, paths []string, f importFlags) er
 		return err
 	}
 	watched, shown := a.watched(ctx)
-	r, err := importer.Run(watched, s, list, o)
+	r, err := importer.Run(watched, s.Store(), list, o)
 	shown()
 	if errors.Is(err, importer.ErrRunning) {
 		return &Failure{
@@ -107,7 +108,7 @@ func (a *App) importTasks(ctx context.Context, paths []string, f importFlags) er
 
 // importable lists what is to be imported. It reports and counts sources that cannot be
 // read; the others are imported. done closes the archives.
-func (a *App) importable(ctx context.Context, s *store.Store,
+func (a *App) importable(ctx context.Context, s *local.Roost,
 	paths, sources []string) (list []importer.Original, unreachable int, done func(), err error) {
 	var open []io.Closer
 	done = func() {
@@ -123,7 +124,7 @@ func (a *App) importable(ctx context.Context, s *store.Store,
 		}
 		var found []importer.Original
 		if info.IsDir() {
-			found, err = importer.FindPath(ctx, s, path)
+			found, err = importer.FindPath(ctx, s.Store(), path)
 		} else {
 			var c io.Closer
 			if found, c, err = export.Unpack(path); err == nil {
@@ -136,7 +137,7 @@ func (a *App) importable(ctx context.Context, s *store.Store,
 		list = append(list, found...)
 	}
 	for _, name := range sources {
-		found, dark, err := importer.FindSource(ctx, s, name)
+		found, dark, err := importer.FindSource(ctx, s.Store(), name)
 		if err != nil {
 			return nil, 0, done, importNotFound(name, err)
 		}

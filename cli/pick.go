@@ -16,7 +16,7 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/cli/picker"
-	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/local"
 )
 
 // welcome is roost without a command: on a terminal the picker, else help. Without any
@@ -29,11 +29,11 @@ func (a *App) welcome(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	refs, err := s.Refs(cmd.Context())
+	names, err := taskNames(cmd.Context(), s)
 	if err != nil {
 		return err
 	}
-	if len(refs) == 0 || !a.canDraw() {
+	if len(names) == 0 || !a.canDraw() {
 		return a.plainWelcome(cmd, s)
 	}
 	choice, err := a.draw(cmd.Context(), s, "")
@@ -45,6 +45,13 @@ func (a *App) welcome(cmd *cobra.Command) error {
 		return nil
 	}
 	return again(cmd, "resume", choice.Task.Key)
+}
+
+// taskNames are the ids of all tasks.
+func taskNames(ctx context.Context, s *local.Roost) ([]api.Name, error) {
+	all := s.Service()
+	defer all.Close()
+	return all.Names(ctx)
 }
 
 // again runs another command of the program, as if the user had typed it.
@@ -84,15 +91,15 @@ func (a *App) picks(cmd *cobra.Command) *cobra.Command {
 }
 
 // pick lets the user choose one task. purpose is one word, for messages.
-func (a *App) pick(ctx context.Context, s *store.Store, purpose string) (string, error) {
+func (a *App) pick(ctx context.Context, s *local.Roost, purpose string) (string, error) {
 	if !a.interactive() {
 		return "", usage(purpose+" a task", "no task was named, and "+errNoTerminal.Error(), "roost list  # then roost "+purpose+" ID")
 	}
-	refs, err := s.Refs(ctx)
+	names, err := taskNames(ctx, s)
 	if err != nil {
 		return "", err
 	}
-	if len(refs) == 0 {
+	if len(names) == 0 {
 		return "", &Failure{
 			Exit: ExitNotFound,
 			Code: "task_not_found",
@@ -126,15 +133,15 @@ func (a *App) canDraw() bool {
 }
 
 // draw shows the picker on stderr: what stdout gets is the command's result.
-func (a *App) draw(ctx context.Context, s *store.Store, purpose string) (picker.Choice, error) {
+func (a *App) draw(ctx context.Context, s *local.Roost, purpose string) (picker.Choice, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	c, end, err := a.local(s, nil)
+	c, end, err := a.local(s)
 	if err != nil {
 		return picker.Choice{}, err
 	}
 	defer end()
-	d := &pickerBackend{App: a, store: s, client: c}
+	d := &pickerBackend{App: a, roost: s, client: c}
 	ended, code := d.untilSignal(cancel)
 	in, _ := a.In.(*os.File)
 	out, _ := a.Err.(*os.File)
@@ -202,7 +209,7 @@ var editors = map[string]string{
 
 // sourceLabel names a storage for people: its editor, and the tool.
 func sourceLabel(src api.SourceState) string {
-	if src.Name == store.OwnSource {
+	if src.Name == api.OwnSource {
 		return "Roost"
 	}
 	editor := src.Name

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/local"
 	"github.com/roost-dev/roost/store/trash"
 
 	"github.com/roost-dev/roost/catalog"
@@ -36,7 +37,7 @@ const (
 // pickerBackend gives the picker what it needs, by the same code as the commands do.
 type pickerBackend struct {
 	*App
-	store  *store.Store
+	roost  *local.Roost
 	client *client.Client
 	paging atomic.Bool
 	closed atomic.Int64 // when the last pager ended, in nanoseconds
@@ -55,7 +56,7 @@ func (d *pickerBackend) silenced(out io.Writer, errs io.Writer) *App {
 // Tasks streams rows.
 func (d *pickerBackend) Tasks(ctx context.Context) iter.Seq2[picker.Found, error] {
 	return func(yield func(picker.Found, error) bool) {
-		for part, err := range d.store.Stream(ctx, firstRows) {
+		for part, err := range d.roost.Store().Stream(ctx, firstRows) {
 			f := picker.Found{Read: part.Read, Of: part.Of, Whole: part.Whole, Tasks: make([]picker.Task, 0, len(part.Items))}
 			labels := map[string]string{}
 			for _, src := range part.Sources {
@@ -147,7 +148,7 @@ func (e *ending) String() string {
 
 // Search searches the messages of all tasks, the newest first.
 func (d *pickerBackend) Search(ctx context.Context, text string) ([]picker.Hit, error) {
-	found, err := search.Run(ctx, d.store, search.Query{Text: text, Patience: 20 * time.Second, Filter: store.Filter{Limit: mostHits}})
+	found, err := search.Run(ctx, d.roost.Store(), search.Query{Text: text, Patience: 20 * time.Second, Filter: store.Filter{Limit: mostHits}})
 	if errors.Is(err, catalog.ErrQuery) {
 		return nil, nil // half a phrase, perhaps: titles are searched all the same
 	}
@@ -222,30 +223,30 @@ func (d *pickerBackend) Export(ctx context.Context, t picker.Task, form string) 
 
 // Delete puts a task into the trash.
 func (d *pickerBackend) Delete(ctx context.Context, t picker.Task) (string, error) {
-	ref, err := d.store.Find(ctx, t.Key)
+	ref, err := d.roost.Store().Find(ctx, t.Key)
 	if err != nil {
 		return "", err
 	}
-	gone, err := trash.Delete(ctx, d.store, ref)
+	gone, err := trash.Delete(ctx, d.roost.Store(), ref)
 	return gone.QualifiedName(), err
 }
 
 // Restore takes it out of there.
 func (d *pickerBackend) Restore(ctx context.Context, token string) error {
-	_, err := trash.Restore(ctx, d.store, token)
+	_, err := trash.Restore(ctx, d.roost.Store(), token)
 	return err
 }
 
 // Offer reports whether the picker should offer an import: once for each root.
-func (d *pickerBackend) Offer() bool { return d.store.Once("import") }
+func (d *pickerBackend) Offer() bool { return d.roost.Store().Once("import") }
 
 // Import copies what all other tools have.
 func (d *pickerBackend) Import(ctx context.Context, tell func(string)) (string, error) {
-	list, dark, err := importer.FindSource(ctx, d.store, "all")
+	list, dark, err := importer.FindSource(ctx, d.roost.Store(), "all")
 	if err != nil {
 		return "", err
 	}
-	r, err := importer.Run(ctx, d.store, list, importer.Options{OnConflict: importer.ConflictSkip, Progress: func(p importer.Progress) {
+	r, err := importer.Run(ctx, d.roost.Store(), list, importer.Options{OnConflict: importer.ConflictSkip, Progress: func(p importer.Progress) {
 		tell(fmt.Sprintf("%d of %d tasks, %s", p.Tasks, p.Of, bytesText(p.Bytes)))
 	}})
 	if err != nil {

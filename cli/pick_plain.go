@@ -10,7 +10,7 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	display "github.com/roost-dev/roost/cli/term"
-	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/local"
 	"github.com/roost-dev/roost/view"
 )
 
@@ -19,30 +19,38 @@ const pickable = 15
 
 // plainWelcome prints what was found and, on a terminal that cannot be drawn on, asks
 // for a number.
-func (a *App) plainWelcome(cmd *cobra.Command, s *store.Store) error {
-	found, err := s.List(cmd.Context(), store.Filter{Sort: "newest", Limit: pickable})
+func (a *App) plainWelcome(cmd *cobra.Command, s *local.Roost) error {
+	page, found, err := newest(cmd.Context(), s, "", pickable)
 	if err != nil {
 		return err
 	}
 	a.bySource(found.Sources)
-	a.sumUp(api.Found{Sources: found.Sources, Copies: found.Copies}, len(found.Items))
-	if len(found.Items) == 0 {
+	a.sumUp(found, len(page))
+	if len(page) == 0 {
 		a.say("start one: roost run \"what to do\"; see how it works: roost try")
 		return nil
 	}
-	id, err := a.ask(cmd.Context(), found.Items, "resume")
+	id, err := a.ask(cmd.Context(), page, "resume")
 	if err != nil {
 		return err
 	}
 	return again(cmd, "resume", id)
 }
 
-func (a *App) plainPick(ctx context.Context, s *store.Store, purpose string) (string, error) {
-	found, err := s.List(ctx, store.Filter{Sort: "newest", Limit: pickable})
+// newest are the newest tasks, of one folder unless it is "", and what was found in all.
+func newest(ctx context.Context, s *local.Roost, folder string, limit int) ([]api.Summary, api.Found, error) {
+	all := s.Service()
+	defer all.Close()
+	page, found, err := all.List(ctx, api.TaskFilter{Workspace: folder, Sort: "newest", Limit: limit})
+	return page.Items, found, err
+}
+
+func (a *App) plainPick(ctx context.Context, s *local.Roost, purpose string) (string, error) {
+	page, _, err := newest(ctx, s, "", pickable)
 	if err != nil {
 		return "", err
 	}
-	if len(found.Items) == 0 {
+	if len(page) == 0 {
 		return "", &Failure{
 			Exit: ExitNotFound,
 			Code: "task_not_found",
@@ -51,7 +59,7 @@ func (a *App) plainPick(ctx context.Context, s *store.Store, purpose string) (st
 			Try:  `roost run "what to do"`,
 		}
 	}
-	return a.ask(ctx, found.Items, purpose)
+	return a.ask(ctx, page, purpose)
 }
 
 // ask prints numbered tasks and reads a number.

@@ -14,11 +14,11 @@ import (
 
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/internal/inputfile"
+	"github.com/roost-dev/roost/local"
 
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/server"
-	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/view"
 )
 
@@ -95,13 +95,13 @@ func (a *App) withClient(ctx context.Context, f func(*client.Client, *engine.Eng
 		defer c.Close()
 		return f(c, nil)
 	}
-	return a.withEngine(ctx, func(s *store.Store, e *engine.Engine) error {
-		c, end, err := a.local(s, e)
+	return a.withEngine(ctx, func(s *local.Roost) error {
+		c, end, err := a.local(s)
 		if err != nil {
 			return err
 		}
 		defer end()
-		return f(c, e)
+		return f(c, s.Engine())
 	})
 }
 
@@ -121,8 +121,11 @@ func (a *App) connect(ctx context.Context, f func(*client.Client) error) error {
 	if err != nil {
 		return err
 	}
-	e, end, refused := a.engineOf(ctx, s)
-	c, stop, err := a.local(s, e)
+	settings, refused := a.engineConfig()
+	if refused == nil {
+		s.Start(engine.Options{Config: settings}, true)
+	}
+	c, stop, err := a.local(s)
 	if err == nil {
 		err = f(c)
 		stop()
@@ -131,19 +134,7 @@ func (a *App) connect(ctx context.Context, f func(*client.Client) error) error {
 	if refused != nil && errors.As(err, &p) && p.Code == "read_only" {
 		err = refused
 	}
-	return errors.Join(err, end())
-}
-
-// engineOf starts the engine of this process. It is nil, with the reason, when the settings are wrong.
-func (a *App) engineOf(ctx context.Context, s *store.Store) (e *engine.Engine, end func() error, refused error) {
-	c, err := a.engineConfig()
-	if err != nil {
-		return nil, func() error { return nil }, err
-	}
-	e = engine.New(s, engine.Options{Now: a.millis, Config: c})
-	sock := a.socket(s, e, true)
-	end = func() error { return errors.Join(e.Close(context.WithoutCancel(ctx)), sock.Close()) }
-	return e, end, nil
+	return errors.Join(err, s.Close(ctx))
 }
 
 // remotely does something on the server that the person named; done is false when none

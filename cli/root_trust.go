@@ -11,6 +11,7 @@ import (
 
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/local"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/view"
 )
@@ -51,9 +52,9 @@ func (a *App) rootCommand() *cobra.Command {
 	return parent
 }
 
-func (a *App) trustRoot(ctx context.Context, s *store.Store, dry bool) error {
+func (a *App) trustRoot(ctx context.Context, s *local.Roost, dry bool) error {
 	watched, shown := a.watched(ctx)
-	r, err := s.Trust(watched, dry)
+	r, err := s.Store().Trust(watched, dry)
 	shown()
 	if err != nil {
 		return err

@@ -11,7 +11,7 @@ import (
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
-	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/local"
 )
 
 func (a *App) runCommand() *cobra.Command {
@@ -42,14 +42,14 @@ func (a *App) runCommand() *cobra.Command {
 			if done, err := a.remotely(func(c *client.Client) error { return a.farRun(cmd.Context(), c, req) }); done {
 				return err
 			}
-			return a.withEngine(cmd.Context(), func(s *store.Store, e *engine.Engine) error {
+			return a.withEngine(cmd.Context(), func(s *local.Roost) error {
 				if req.Task != "" {
-					return a.resume(cmd, &r, s, e, req)
+					return a.resume(cmd, &r, s, req)
 				}
 				if req.Workspace == "" {
 					req.Workspace = a.Dir
 				}
-				return a.start(cmd.Context(), s, e, req)
+				return a.start(cmd.Context(), s, req)
 			})
 		},
 	}
@@ -106,18 +106,18 @@ func (a *App) resumeCommand() *cobra.Command {
 			if done, err := a.remotely(func(c *client.Client) error { return a.farRun(cmd.Context(), c, req) }); done {
 				return err
 			}
-			return a.withEngine(cmd.Context(), func(s *store.Store, e *engine.Engine) error {
+			return a.withEngine(cmd.Context(), func(s *local.Roost) error {
 				if len(args) > 0 {
 					req.Task = args[0]
 				} else if req.Task, err = a.pick(cmd.Context(), s, "resume"); err != nil {
 					return err
 				}
 				if branch != "" {
-					if err := a.switchBranch(cmd.Context(), s, e, req.Task, branch); err != nil {
+					if err := a.switchBranch(cmd.Context(), s, req.Task, branch); err != nil {
 						return err
 					}
 				}
-				return a.resume(cmd, &r, s, e, req)
+				return a.resume(cmd, &r, s, req)
 			})
 		},
 	}
@@ -161,17 +161,17 @@ func (a *App) continueCommand() *cobra.Command {
 			if done, err := a.remotely(func(c *client.Client) error { return a.farRun(cmd.Context(), c, req) }); done {
 				return err
 			}
-			return a.withEngine(cmd.Context(), func(s *store.Store, e *engine.Engine) error {
-				found, err := s.List(cmd.Context(), store.Filter{Workspace: folder, Sort: "newest", Limit: 1})
+			return a.withEngine(cmd.Context(), func(s *local.Roost) error {
+				found, _, err := newest(cmd.Context(), s, folder, 1)
 				if err != nil {
 					return err
 				}
-				if len(found.Items) == 0 {
+				if len(found) == 0 {
 					return &Failure{Exit: ExitNotFound, Code: "task_not_found", Status: 404,
 						What: "find a task of " + folder, Why: "no task has this folder as its workspace", Try: "roost list"}
 				}
-				req.Task = found.Items[0].Source + ":" + found.Items[0].ID
-				return a.resume(cmd, &r, s, e, req)
+				req.Task = found[0].Source + ":" + found[0].ID
+				return a.resume(cmd, &r, s, req)
 			})
 		},
 	}
@@ -182,41 +182,40 @@ func (a *App) continueCommand() *cobra.Command {
 // resumeHere continues a task, which keeps what was not given again. The path of a
 // scripted model's file is relative to the current folder, also where the task names the
 // provider.
-func (a *App) resumeHere(ctx context.Context, r *runFlags, s *store.Store, e *engine.Engine, req engine.Request) error {
+func (a *App) resumeHere(ctx context.Context, r *runFlags, s *local.Roost, req engine.Request) error {
 	if r.model == "" || r.provider != "" || r.profile != "" {
-		return a.start(ctx, s, e, req)
+		return a.start(ctx, s, req)
 	}
-	ref, err := s.Find(ctx, req.Task)
+	all := s.Service()
+	defer all.Close()
+	t, err := all.Find(ctx, req.Task)
 	if err != nil {
 		return err
 	}
-	v, err := s.Read(ctx, ref)
+	row, _, err := t.Document(ctx)
 	if err != nil {
 		return err
 	}
-	req.Model = a.modelName(v.State.Settings.Provider, r.model)
-	if err := v.Close(); err != nil {
-		return err
-	}
-	return a.start(ctx, s, e, req)
+	req.Model = a.modelName(row.Provider, r.model)
+	return a.start(ctx, s, req)
 }
 
 // start runs a task, shows it until it ends or waits, and prints its result.
-func (a *App) start(ctx context.Context, s *store.Store, e *engine.Engine, req engine.Request) error {
+func (a *App) start(ctx context.Context, s *local.Roost, req engine.Request) error {
 	stop := a.stopper(ctx)
 	defer stop.undo()
-	run, err := e.Start(stop.ctx, req)
+	run, err := s.Engine().Start(stop.ctx, req)
 	var unknown *setup.UnknownProfileError
 	if errors.As(err, &unknown) && a.interactive() {
 		if req, err = a.askProfile(stop.ctx, unknown, req); err == nil {
-			run, err = e.Start(stop.ctx, req)
+			run, err = s.Engine().Start(stop.ctx, req)
 		}
 	}
 	var other *setup.OtherModelError
 	if errors.As(err, &other) && a.interactive() {
 		if err = a.askModel(stop.ctx, other); err == nil {
 			req.Model = other.Model
-			run, err = e.Start(stop.ctx, req)
+			run, err = s.Engine().Start(stop.ctx, req)
 		}
 	}
 	if err != nil && stop.exit() != 0 {
@@ -231,7 +230,7 @@ func (a *App) start(ctx context.Context, s *store.Store, e *engine.Engine, req e
 	if err != nil {
 		return err
 	}
-	c, end, err := a.local(s, e)
+	c, end, err := a.local(s)
 	if err != nil {
 		return err
 	}

@@ -12,15 +12,15 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/local"
 	"github.com/roost-dev/roost/server"
 	"github.com/roost-dev/roost/service"
-	"github.com/roost-dev/roost/store"
 )
 
 // serving holds the parts of a server that runs.
 type serving struct {
 	stop     *stopper
-	store    *store.Store
+	roost    *local.Roost
 	listener net.Listener
 	claim    *server.Claim
 	tls      *tls.Config
@@ -37,11 +37,11 @@ func (a *App) serveOn(ctx context.Context, v serving) error {
 		return errors.Join(err, v.listener.Close())
 	}
 	if v.flags.trust {
-		if _, err := v.store.Trust(ctx, false); err != nil {
+		if _, err := v.roost.Store().Trust(ctx, false); err != nil {
 			return errors.Join(err, v.listener.Close())
 		}
 	}
-	token, notice, err := server.OwnToken(v.store, v.flags.fresh)
+	token, notice, err := v.roost.Token(v.flags.fresh)
 	if err != nil {
 		return errors.Join(&Failure{
 			Exit: ExitConfig,
@@ -69,21 +69,18 @@ func (a *App) serveOn(ctx context.Context, v serving) error {
 	if hold == 0 {
 		hold = -1
 	}
-	e := engine.New(v.store, engine.Options{
-		Now:      a.millis,
+	e := v.roost.Start(engine.Options{
 		Config:   c,
 		MaxRuns:  work.maxRuns,
 		Hold:     hold,
 		Confined: true,
 		Observe:  watch.Observe,
-	})
-	sock := a.socket(v.store, e, false)
+	}, false)
 	asked := newServeEnd(v.stop.ctx)
 	defer asked.stop()
 	recovery := new(server.Recovery)
 	srv, err := server.New(server.Options{
-		Service: service.New(v.store, e, service.Options{
-			Now:     a.Now,
+		Service: v.roost.ServiceWith(service.Options{
 			Log:     log,
 			Secrets: secretsOf(c),
 			Restart: restart,
@@ -103,7 +100,7 @@ func (a *App) serveOn(ctx context.Context, v serving) error {
 		Limits:   api.Bounds{MaxRuns: work.maxRuns, Hold: work.hold.String(), DrainTimeout: work.drain.String()},
 	})
 	closed := func(err error) error {
-		return errors.Join(err, e.Close(context.WithoutCancel(ctx)), sock.Close())
+		return errors.Join(err, v.roost.Close(ctx))
 	}
 	if err != nil {
 		return closed(errors.Join(err, v.listener.Close()))

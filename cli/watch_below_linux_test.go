@@ -1,14 +1,12 @@
 package cli
 
 import (
-	"context"
 	"fmt"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/roost-dev/roost/engine"
-	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/local"
 )
 
 // Who begins to follow a task while its subtask works, begun by an earlier run that was
@@ -62,11 +60,11 @@ func TestWhichSubtaskIsFollowed(t *testing.T) {
 			child = item.ID
 		}
 	}
-	st, err := store.Open(store.Options{Root: s.root, Program: "test"})
+	here, err := local.Open(local.Options{Root: s.root})
 	must(t, err)
-	e := engine.New(st, engine.Options{})
-	defer e.Close(context.Background())
-	c, end, err := (&App{Now: time.Now, Env: func(string) string { return "" }}).local(st, e)
+	here.Start(engine.Options{}, true)
+	defer here.Close(t.Context())
+	c, end, err := here.Client()
 	must(t, err)
 	defer end()
 	look := func(w *watcher, id string) string {

@@ -14,7 +14,9 @@ import (
 // in the tree yet costs nothing here.
 var layers = [][]string{
 	{"cmd/roost", "bench", "internal/testing/crashloop", "internal/testing/crashtest", "internal/testing/checkpointtest"},
-	{"cli", "server", "web"},
+	{"cli"},
+	{"local"},
+	{"server", "web"},
 	{"client"},
 	{"service"},
 	{"export", "report"},
@@ -34,7 +36,6 @@ var layers = [][]string{
 
 // neighbours are the imports inside a layer that are wanted.
 var neighbours = map[string][]string{
-	"cli":                        {"server"},                     // it starts it
 	"internal/testing/crashloop": {"internal/testing/crashtest"}, // the loop runs what the tests run, more often
 	"approval":                   {"tool"},                       // it judges what a tool asks for
 	"mention":                    {"tool"},                       // it shows a file as read_file does

@@ -1,0 +1,152 @@
+// Package local is Roost inside a Go program: it puts the store, the engine, the service and the server of one process
+// together, and gives the client through which the program works. The command line is such a program, too.
+//
+// Open creates nothing on the disk; the first task creates the root. Several processes may open the same root at once:
+// one process works on a task at a time, and the others reach that process through its socket.
+//
+// A Roost without an engine only reads. Start gives it one, and Close ends what Start and Client began.
+package local
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"time"
+
+	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/client"
+	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/redact"
+	"github.com/roost-dev/roost/server"
+	"github.com/roost-dev/roost/server/peer"
+	"github.com/roost-dev/roost/service"
+	"github.com/roost-dev/roost/store"
+)
+
+// Options say where tasks are kept, and what this process is to others.
+type Options struct {
+	Root        string              // Roost's own root; absolute
+	Cache       string              // derived data; "" = the folder cache in the root
+	State       string              // the folder of the root's keys; "" = keys live as long as the process
+	Sources     []string            // other tools' storages, absolute
+	AutoSources bool                // and those found on this machine
+	Env         func(string) string // nil: a process without environment
+	Now         func() time.Time    // nil: time.Now
+	Version     api.Version         // of the program
+}
+
+// Roost is the tasks of one root and what works on them in this process. It is safe for concurrent use, except for
+// Start and Close.
+type Roost struct {
+	opt    Options
+	store  *store.Store
+	engine *engine.Engine // nil before Start
+	socket *server.Socket
+}
+
+// Open checks the options and opens the tasks for reading.
+func Open(o Options) (*Roost, error) {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Env == nil {
+		o.Env = func(string) string { return "" }
+	}
+	if o.Cache == "" && o.Root != "" {
+		o.Cache = filepath.Join(o.Root, "cache")
+	}
+	r := &Roost{opt: o}
+	var err error
+	r.store, err = store.Open(store.Options{
+		Root:        o.Root,
+		Cache:       o.Cache,
+		State:       o.State,
+		Sources:     o.Sources,
+		AutoSources: o.AutoSources,
+		Now:         r.millis,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+func (r *Roost) millis() int64 { return r.opt.Now().UnixMilli() }
+
+// Root is the folder of Roost's own tasks.
+func (r *Roost) Root() string { return r.store.Root() }
+
+// Engine runs tasks in this process; nil before Start.
+func (r *Roost) Engine() *engine.Engine { return r.engine }
+
+// Start starts the engine, and opens a socket with the first task that it works on: other processes answer, send and
+// cancel through it. brief: the process ends with its tasks, and begins no others. Close ends both.
+func (r *Roost) Start(o engine.Options, brief bool) *engine.Engine {
+	o.Now = r.millis
+	r.engine = engine.New(r.store, o)
+	r.socket = server.NewSocket(r.opt.Env, func() (*server.Server, error) {
+		token, err := server.SocketToken()
+		if !peer.Known {
+			token, _, err = server.OwnToken(r.store, false)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return r.server(token, brief, nil)
+	})
+	r.store.ReachedAt(r.socket.Address)
+	return r.engine
+}
+
+// Close ends the runs of the engine, saved, and the socket.
+func (r *Roost) Close(ctx context.Context) error {
+	if r.engine == nil {
+		return nil
+	}
+	return errors.Join(r.engine.Close(context.WithoutCancel(ctx)), r.socket.Close())
+}
+
+// unbounded is for restarts that users make themselves: the settings of restarts bind a server only.
+var unbounded = service.Restart{MaxAttempts: -1}
+
+// Service does the acts of this machine. It only reads before Start.
+func (r *Roost) Service(secrets ...redact.Known) *service.Service {
+	return r.ServiceWith(service.Options{Restart: unbounded, Secrets: secrets})
+}
+
+// ServiceWith is Service with other options.
+func (r *Roost) ServiceWith(o service.Options) *service.Service {
+	o.Now = r.opt.Now
+	return service.New(r.store, r.engine, o)
+}
+
+func (r *Roost) server(token string, guest bool, secrets []redact.Known) (*server.Server, error) {
+	return server.New(server.Options{
+		Service: r.Service(secrets...),
+		Token:   token,
+		Guest:   guest,
+		Now:     r.opt.Now,
+		Version: r.opt.Version,
+	})
+}
+
+// Client is a client of a server in this process; end must be called. Exports mask the secrets.
+func (r *Roost) Client(secrets ...redact.Known) (c *client.Client, end func(), err error) {
+	token, err := server.SocketToken()
+	if err != nil {
+		return nil, nil, err
+	}
+	srv, err := r.server(token, false, secrets)
+	if err != nil {
+		return nil, nil, err
+	}
+	return client.Local(srv.Handler(), token), srv.End, nil
+}
+
+// Token is the token of the root for a server, a new one when fresh. notice reports a token that had to be replaced.
+func (r *Roost) Token(fresh bool) (token, notice string, err error) {
+	return server.OwnToken(r.store, fresh)
+}
+
+// Store is the store of the root.
+func (r *Roost) Store() *store.Store { return r.store }
