@@ -70,7 +70,7 @@ func spans(p []byte, open byte) iter.Seq[span] {
 				if p[i] != '"' {
 					return
 				}
-				s.key, s.keyEnd = i, skipString(p, i)
+				s.key, s.keyEnd = i, StringEnd(p, i)
 				i = skipSpace(p, s.keyEnd)
 				if i == len(p) || p[i] != ':' {
 					return

@@ -74,3 +74,24 @@ func (o *Object) Bytes() []byte {
 	out := make([]byte, 0, len(o.buf)+1)
 	return append(append(out, o.buf...), '}')
 }
+
+// List is the array of some JSON texts, which are not checked.
+func List[T ~[]byte](parts []T) []byte {
+	out := []byte{'['}
+	for i, part := range parts {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(out, part...)
+	}
+	return append(out, ']')
+}
+
+// Strings is the array of some texts.
+func Strings(list []string) []byte {
+	parts := make([][]byte, len(list))
+	for i, s := range list {
+		parts[i] = Quote(nil, s)
+	}
+	return List(parts)
+}

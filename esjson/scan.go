@@ -317,9 +317,9 @@ func skipSpace(p []byte, i int) int {
 	return i
 }
 
-// skipString returns the index after the string literal that begins at p[i]=='"', or len(p) when it does not end. In
+// StringEnd returns the index after the string literal that begins at p[i]=='"', or len(p) when it does not end. In
 // broken text too, a quote ends it unless an odd number of backslashes comes before it.
-func skipString(p []byte, i int) int {
+func StringEnd(p []byte, i int) int {
 	for i++; i < len(p); i++ {
 		if i += stringRun(p[i:]); i == len(p) {
 			break
@@ -340,7 +340,7 @@ func skipValue(p []byte, i int) int {
 	for i < len(p) {
 		switch p[i] {
 		case '"':
-			i = skipString(p, i)
+			i = StringEnd(p, i)
 		case '{', '[':
 			depth++
 			i++

@@ -45,7 +45,7 @@ func Compact(dst, src []byte) ([]byte, error) {
 		case isSpace(c):
 			i++
 		case c == '"':
-			end := skipString(src, i)
+			end := StringEnd(src, i)
 			dst = append(dst, src[i:end]...)
 			i = end
 		default:
@@ -76,7 +76,7 @@ func appendTokens(dst, src []byte, keep bool) []byte {
 		case isSpace(c):
 			i++
 		case c == '"':
-			end := skipString(src, i)
+			end := StringEnd(src, i)
 			dst = appendString(dst, src[i:end], keep)
 			i = end
 		case c == '-' || c >= '0' && c <= '9':

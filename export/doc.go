@@ -35,40 +35,26 @@ type Gap struct {
 	Problem string `json:"problem"`
 }
 
-// Whole reports whether all messages of the task were written.
-func (r Report) Whole() bool { return len(r.Unread) == 0 }
-
 // Options are how a task is written for readers. The zero value masks nothing.
 type Options struct {
 	Mask *redact.Redactor // nil masks nothing
 }
 
-// atOnce is how many messages are read at a time. Each may hold megabytes, so it is
-// fewer than a screen shows.
-const atOnce = 16
-
-// element is one message with its number in its history, from 1.
-type element struct {
-	number  int
-	raw     []byte
-	message *task.Message
-}
-
 // elements reads a history in order. It notes unreadable messages in the report and continues behind them. It ends
 // early when ctx ends; the caller returns that error.
-func elements(ctx context.Context, v *store.View, name string, list []*task.Message, r *Report) iter.Seq[element] {
-	return func(yield func(element) bool) {
-		for from := 0; from < len(list) && ctx.Err() == nil; from += atOnce {
-			part := list[from:min(from+atOnce, len(list))]
+func elements(ctx context.Context, v *store.View, name string, list []*task.Message, r *Report) iter.Seq[Element] {
+	return func(yield func(Element) bool) {
+		for from := 0; from < len(list) && ctx.Err() == nil; from += Together {
+			part := list[from:min(from+Together, len(list))]
 			raws, err := v.State.Raws(part)
 			for i, m := range part {
-				one := element{number: from + i + 1, message: m}
+				one := Element{Number: from + i + 1, Message: m}
 				if err == nil {
-					one.raw = raws[i]
+					one.Raw = raws[i]
 				} else if alone, err := v.State.Raws(part[i : i+1]); err == nil {
-					one.raw = alone[0]
+					one.Raw = alone[0]
 				} else {
-					r.Unread = append(r.Unread, Gap{History: name, Number: one.number, Problem: err.Error()})
+					r.Unread = append(r.Unread, Gap{History: name, Number: one.Number, Problem: err.Error()})
 					continue
 				}
 				if !yield(one) {

@@ -100,7 +100,7 @@ func current(ctx context.Context, doc *roofmt.Document, v *store.View, list []*t
 	n := 0
 	for e := range elements(ctx, v, "", list, &r) {
 		there, err := doc.Raw(n)
-		if n++; err != nil || !esjson.Equal(there, e.raw) {
+		if n++; err != nil || !esjson.Equal(there, e.Raw) {
 			return false
 		}
 	}
@@ -115,7 +115,7 @@ func history(ctx context.Context, v *store.View, from *originals, name, short st
 		out = append(out, roofmt.Replacement{Name: name, Write: func(w io.Writer) error {
 			return roofmt.WriteArray(w, func(yield func(roofmt.Element, error) bool) {
 				for e := range elements(ctx, v, short, list, r) {
-					if !yield(roofmt.Element{Raw: e.raw, Made: !e.message.Foreign}, nil) {
+					if !yield(roofmt.Element{Raw: e.Raw, Made: !e.Message.Foreign}, nil) {
 						return
 					}
 				}
@@ -149,7 +149,7 @@ func made(ctx context.Context, v *store.View, name string, base []byte) []byte {
 	var rows [][]byte
 	var r Report // the histories have reported what is unreadable
 	for e := range elements(ctx, v, "ui", v.State.UI(), &r) {
-		rows = append(rows, e.raw)
+		rows = append(rows, e.Raw)
 	}
 	row := projection.HistoryRow(v.State)
 	row.ID, row.Now, row.Size = v.Ref.ID, v.Summary.TS, v.Summary.Size

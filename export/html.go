@@ -8,7 +8,6 @@ import (
 	"html"
 	"io"
 	"iter"
-	"slices"
 	"strings"
 	"time"
 
@@ -34,13 +33,13 @@ func HTML(ctx context.Context, w io.Writer, v *store.View, o Options) (Report, e
 	}
 	p.facts(v)
 	if ui := v.State.UI(); len(ui) > 0 {
-		results, answers, notices := resultsByRow(v.State), Answers(v), view.ByRow(view.Notices(v.State))
+		results, answers, notices := resultsByRow(v.State), answersTo(v), view.ByRow(view.Notices(v.State))
 		p.print("<main>\n")
 		for batch := range together(elements(ctx, v, "ui", ui, &r)) {
-			known := answered(batch, answers)
+			known := answers(batch)
 			for i, e := range batch {
-				it := view.UI(p.set.mask.json(e.raw), e.number)
-				answer, ok := p.result(results[e.message.ID])
+				it := view.UI(p.set.mask.json(e.Raw), e.Number)
+				answer, ok := p.result(results[e.Message.ID])
 				if !ok {
 					answer, ok = known[i]
 				}
@@ -48,7 +47,7 @@ func HTML(ctx context.Context, w io.Writer, v *store.View, o Options) (Report, e
 					it.Parts = append(it.Parts, answer)
 				}
 				p.item(it, "ui")
-				for _, n := range notices[e.number] {
+				for _, n := range notices[e.Number] {
 					p.item(n.Item(), "ui")
 				}
 			}
@@ -58,7 +57,7 @@ func HTML(ctx context.Context, w io.Writer, v *store.View, o Options) (Report, e
 	if api := v.State.API(); len(api) > 0 {
 		p.print("<details class=\"api\"><summary>What the model saw: %d messages</summary>\n", len(api))
 		for e := range elements(ctx, v, "api", api, &r) {
-			p.item(view.API(p.set.mask.json(e.raw), e.number), "api")
+			p.item(view.API(p.set.mask.json(e.Raw), e.Number), "api")
 		}
 		p.print("</details>\n")
 	}
@@ -71,11 +70,11 @@ func HTML(ctx context.Context, w io.Writer, v *store.View, o Options) (Report, e
 }
 
 // together yields elements in groups: the answer to a row may come behind it.
-func together(list iter.Seq[element]) iter.Seq[[]element] {
-	return func(yield func([]element) bool) {
-		var batch []element
+func together(list iter.Seq[Element]) iter.Seq[[]Element] {
+	return func(yield func([]Element) bool) {
+		var batch []Element
 		for e := range list {
-			if batch = append(batch, e); len(batch) == atOnce {
+			if batch = append(batch, e); len(batch) == Together {
 				if !yield(batch) {
 					return
 				}
@@ -86,18 +85,6 @@ func together(list iter.Seq[element]) iter.Seq[[]element] {
 			yield(batch)
 		}
 	}
-}
-
-// answered looks up the answers to rows if one of them needs it.
-func answered(batch []element, answers func([][]byte) map[int]view.Item) map[int]view.Item {
-	if !slices.ContainsFunc(batch, func(e element) bool { return e.message.Foreign }) {
-		return nil
-	}
-	rows := make([][]byte, len(batch))
-	for i, e := range batch {
-		rows[i] = e.raw
-	}
-	return answers(rows)
 }
 
 // page is a page that is being written. Its writer keeps the first error until the end.

@@ -32,7 +32,7 @@ func JSON(ctx context.Context, w io.Writer, v *store.View, o Options) (Report, e
 		fmt.Fprintf(out, ",\n%q:[", h.name)
 		sep := "\n"
 		for e := range elements(ctx, v, h.name, h.list, &r) {
-			fmt.Fprintf(out, "%s%s", sep, m.json(e.raw))
+			fmt.Fprintf(out, "%s%s", sep, m.json(e.Raw))
 			sep = ",\n"
 		}
 		fmt.Fprint(out, "]")

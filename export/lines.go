@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
-	"slices"
 	"strings"
 
 	"github.com/roost-dev/roost/store"
@@ -37,13 +36,13 @@ type Lines struct {
 	state   *task.State
 	item    func([]byte, int) view.Item
 	results map[uint64]*task.Call
-	answers func([][]byte) map[int]view.Item
-	notices map[int][]view.Notice // by the number of the message before them
+	answers func([]Element) map[int]view.Item // of rows of another tool
+	notices map[int][]view.Notice             // by the number of the message before them
 }
 
 // NewLines renders messages of a task, which must stay open.
 func NewLines(v *store.View, o LinesOptions) *Lines {
-	l := &Lines{options: o, state: v.State, item: view.UI, results: resultsByRow(v.State), answers: Answers(v)}
+	l := &Lines{options: o, state: v.State, item: view.UI, results: resultsByRow(v.State), answers: answersTo(v)}
 	if o.API || o.Effective {
 		l.item = view.API
 	} else {
@@ -58,7 +57,10 @@ const Together = 16
 // Of yields the lines of consecutive messages, one message at a time, as each may hold megabytes.
 func (l *Lines) Of(batch []Element) iter.Seq2[int, []view.Line] {
 	return func(yield func(int, []view.Line) bool) {
-		answers := l.answersOf(batch)
+		var answers map[int]view.Item
+		if l.notices != nil { // the history that the user sees
+			answers = l.answers(batch)
+		}
 		for i, one := range batch {
 			answer, ok := answers[i]
 			if !yield(i, l.one(one, answer, ok)) {
@@ -66,20 +68,6 @@ func (l *Lines) Of(batch []Element) iter.Seq2[int, []view.Line] {
 			}
 		}
 	}
-}
-
-// answersOf are the answers to rows of another tool.
-func (l *Lines) answersOf(batch []Element) (answers map[int]view.Item) {
-	if !l.options.API && !l.options.Effective && slices.ContainsFunc(batch, func(e Element) bool {
-		return e.Message != nil && e.Message.Foreign
-	}) {
-		rows := make([][]byte, len(batch))
-		for i, one := range batch {
-			rows[i] = one.Raw
-		}
-		answers = l.answers(rows)
-	}
-	return answers
 }
 
 func (l *Lines) one(one Element, answer view.Item, answered bool) []view.Line {

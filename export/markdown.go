@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"io"
 	"iter"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -29,7 +28,7 @@ func Markdown(ctx context.Context, w io.Writer, v *store.View, o Options) (Repor
 	err := writeTurns(out, func(yield func(turn) bool) {
 		api := v.State.API()
 		for e := range elements(ctx, v, "api", api, &r) {
-			if !yield(turnOf(m.json(e.raw))) {
+			if !yield(turnOf(m.json(e.Raw))) {
 				return
 			}
 		}
@@ -37,7 +36,7 @@ func Markdown(ctx context.Context, w io.Writer, v *store.View, o Options) (Repor
 			return
 		}
 		for e := range elements(ctx, v, "ui", v.State.UI(), &r) {
-			if t := turnOfRow(view.UI(m.json(e.raw), e.number)); t.text != "" && !yield(t) {
+			if t := turnOfRow(view.UI(m.json(e.Raw), e.Number)); t.text != "" && !yield(t) {
 				return
 			}
 		}
@@ -153,9 +152,9 @@ func markdownResult(content []byte) []byte {
 			parts = append(parts, part)
 			continue
 		}
-		parts = append(parts, contextwindow.ResultParts(slices.Concat([]byte{'['}, part, []byte{']'}))...)
+		parts = append(parts, contextwindow.ResultParts(esjson.List([][]byte{part}))...)
 	}
-	return slices.Concat([]byte{'['}, bytes.Join(parts, []byte{','}), []byte{']'})
+	return esjson.List(parts)
 }
 
 // markdownInput is the input of a call, one member a line, in JavaScript's order. The members of an array are its items,

@@ -40,7 +40,7 @@ func (m *mask) strings(raw []byte, depth int) []byte {
 	var out []byte
 	done := 0
 	for at := bytes.IndexByte(raw, '"'); at >= 0; {
-		end := literal(raw, at)
+		end := esjson.StringEnd(raw, at)
 		if to, changed := m.literal(raw[at:end], depth); changed {
 			out = append(append(out, raw[done:at]...), to...)
 			done = end
@@ -55,19 +55,6 @@ func (m *mask) strings(raw []byte, depth int) []byte {
 		return raw
 	}
 	return append(out, raw[done:]...)
-}
-
-// literal is the index behind the string that begins at raw[at].
-func literal(raw []byte, at int) int {
-	for i := at + 1; i < len(raw); i++ {
-		switch raw[i] {
-		case '\\':
-			i++
-		case '"':
-			return i + 1
-		}
-	}
-	return len(raw)
 }
 
 func (m *mask) literal(raw []byte, depth int) ([]byte, bool) {

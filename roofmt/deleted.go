@@ -2,7 +2,6 @@ package roofmt
 
 import (
 	"io"
-	"os"
 	"strconv"
 	"strings"
 
@@ -60,20 +59,12 @@ func (f *Folder) Compacted() (messages [][]byte, replaced int) {
 	if !ok || !f.API.inOrder() {
 		return nil, 0
 	}
-	root, err := os.OpenRoot(FolderOf(f.Dir))
-	if err != nil {
-		return nil, 0
-	}
-	defer root.Close()
-	file, err := root.OpenFile(id+compactionEnd, openFlags, 0)
+	file, err := OpenFile(FolderOf(f.Dir), id+compactionEnd)
 	if err != nil {
 		return nil, 0
 	}
 	defer file.Close()
-	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() || info.Size() > maxSmall {
-		return nil, 0
-	}
-	raw, err := io.ReadAll(file)
+	raw, err := io.ReadAll(io.LimitReader(file, maxSmall))
 	if err != nil || !esjson.Valid(raw) {
 		return nil, 0
 	}

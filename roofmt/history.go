@@ -104,14 +104,16 @@ func (r *Rows) add(row []byte) {
 	}
 }
 
-// readRegular reads a small file, and neither waits for a pipe nor fills memory with what is no index.
+// readRegular reads a small file with its fingerprint, and neither waits for a pipe nor fills memory with what is no index.
+// Both are of the open file: asked by name afterwards, the print could be that of another file, and replacing that one
+// would lose what it holds.
 func readRegular(path string) ([]byte, Fingerprint, error) {
 	f, err := os.OpenFile(path, openFlags, 0)
 	if err != nil {
 		return nil, Fingerprint{}, err
 	}
 	defer f.Close()
-	info, err := f.Stat()
+	info, err := f.Stat() // first: what changes in place while we read does not match later
 	if err != nil {
 		return nil, Fingerprint{}, err
 	}

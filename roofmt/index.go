@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -30,7 +28,7 @@ var ErrIndex = errors.New("not a history index")
 // With an error that wraps ErrIndex the index holds nothing but Print: the broken file can be replaced as it was seen.
 func ReadIndex(tasksDir string) (*Index, error) {
 	path := filepath.Join(tasksDir, IndexName)
-	raw, print, err := readWhole(path)
+	raw, print, err := readRegular(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return &Index{Version: 1}, nil
 	}
@@ -43,25 +41,6 @@ func ReadIndex(tasksDir string) (*Index, error) {
 	}
 	x.Print = print
 	return x, nil
-}
-
-// readWhole reads a file with its fingerprint. Both are of the open file: asked by name afterwards, the print could be that of
-// another file, and replacing that one would lose what it holds.
-func readWhole(path string) ([]byte, Fingerprint, error) {
-	f, err := os.OpenFile(path, openFlags, 0)
-	if err != nil {
-		return nil, Fingerprint{}, err
-	}
-	defer f.Close()
-	info, err := f.Stat() // first: what changes in place while we read does not match later
-	if err != nil {
-		return nil, Fingerprint{}, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, Fingerprint{}, &fs.PathError{Op: "read", Path: path, Err: errors.New("not a regular file")}
-	}
-	raw, err := io.ReadAll(f)
-	return raw, fingerprintOf(info), err
 }
 
 // ParseIndex reads the text of an index.
@@ -84,31 +63,12 @@ func ParseIndex(raw []byte) (*Index, error) {
 
 // Get returns the entry of a task.
 func (x *Index) Get(id string) ([]byte, bool) {
-	if i := x.find(id); i >= 0 {
-		return x.Entries[i], true
+	for _, e := range x.Entries {
+		if text(e, "id") == id {
+			return e, true
+		}
 	}
 	return nil, false
-}
-
-func (x *Index) find(id string) int {
-	return slices.IndexFunc(x.Entries, func(e []byte) bool { return text(e, "id") == id })
-}
-
-// Put sets the entry of the task that item names; item must be a JSON object with an id.
-func (x *Index) Put(item []byte) error {
-	id := ""
-	if esjson.Valid(item) {
-		id = text(item, "id")
-	}
-	if id == "" {
-		return fmt.Errorf("putting an item into the history index: no id in it: %w", ErrIndex)
-	}
-	if i := x.find(id); i >= 0 {
-		x.Entries[i] = slices.Clone(item)
-	} else {
-		x.Entries = append(x.Entries, slices.Clone(item))
-	}
-	return nil
 }
 
 // Remove removes the entries of a task, and reports whether there were any.
@@ -127,21 +87,16 @@ func (x *Index) Bytes(now int64) ([]byte, error) {
 		tb, _ := esjson.GetFloat(b, "ts")
 		return cmp.Compare(tb, ta)
 	})
-	list := []byte{'['}
 	for i, e := range entries {
-		if i > 0 {
-			list = append(list, ',')
-		}
 		var err error
-		if list, err = esjson.Compact(list, e); err != nil {
+		if entries[i], err = esjson.Compact(nil, e); err != nil {
 			return nil, fmt.Errorf("writing entry %d of the history index: %w", i, err)
 		}
 	}
-	list = append(list, ']')
 	var o esjson.Object
 	o.Int("version", 1)
 	o.Int("updatedAt", now)
-	o.Raw("entries", list)
+	o.Raw("entries", esjson.List(entries))
 	for k, v := range esjson.Members(x.extra) {
 		if k != "version" && k != "updatedAt" && k != "entries" {
 			o.Raw(k, v)

@@ -129,26 +129,22 @@ func (l *fileLock) clear(now time.Time) error {
 }
 
 func (l *fileLock) ownDead(mtime int64) bool {
-	b, err := os.ReadFile(l.record)
-	if err != nil {
-		return false
-	}
-	var o owner
-	if json.Unmarshal(b, &o) != nil || o.MTime != mtime && !unstamped(o.MTime, mtime) {
-		return false
-	}
-	return self{o.Domain, o.PID, o.Start}.dead()
+	o, ok := recordOf(l.record)
+	return ok && (o.MTime == mtime || unstamped(o.MTime, mtime)) && o.dead()
 }
 
 // recordDead reports whether the process that wrote a record is dead. The lock itself does not matter.
 func recordDead(record string) bool {
-	b, err := os.ReadFile(record)
-	if err != nil {
-		return false
-	}
-	var o owner
-	return json.Unmarshal(b, &o) == nil && self{o.Domain, o.PID, o.Start}.dead()
+	o, ok := recordOf(record)
+	return ok && o.dead()
 }
+
+func recordOf(record string) (o owner, ok bool) {
+	b, err := os.ReadFile(record)
+	return o, err == nil && json.Unmarshal(b, &o) == nil
+}
+
+func (o owner) dead() bool { return self{o.Domain, o.PID, o.Start}.dead() }
 
 // unstamped reports whether a lock was made right after its record and never got its time: our process died between
 // the two. Roo sets whole milliseconds at once, so a time that has more digits is the kernel's, from our own mkdir.

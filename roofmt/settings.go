@@ -20,9 +20,6 @@ var customStorage = [...]struct {
 	{"zoo-code.customStoragePath", Zoo},
 }
 
-// maxSettings bounds a settings file; a larger one is not one.
-const maxSettings = 8 << 20
-
 // customPaths reads where the settings of an editor, and those of each of its profiles, put tasks. Profiles have settings of
 // their own but share one globalStorage. What cannot be read names nothing: the editor would fall back to its default.
 func customPaths(userData string, found func(dir string, tool Tool)) {
@@ -34,11 +31,7 @@ func customPaths(userData string, found func(dir string, tool Tool)) {
 		}
 	}
 	for _, file := range files {
-		info, err := os.Stat(file)
-		if err != nil || !info.Mode().IsRegular() || info.Size() > maxSettings {
-			continue
-		}
-		raw, err := os.ReadFile(file)
+		raw, _, err := readRegular(file)
 		if err != nil {
 			continue
 		}
@@ -61,7 +54,7 @@ func plainJSON(src []byte) []byte {
 	for i := 0; i < len(src); {
 		switch c := src[i]; {
 		case c == '"':
-			end := stringEnd(src, i)
+			end := esjson.StringEnd(src, i)
 			out = append(out, src[i:end]...)
 			i, comma = end, -1
 			continue
@@ -92,17 +85,4 @@ func plainJSON(src []byte) []byte {
 		i++
 	}
 	return out
-}
-
-// stringEnd is the place behind the string that begins at i.
-func stringEnd(src []byte, i int) int {
-	for i++; i < len(src); i++ {
-		switch src[i] {
-		case '\\':
-			i++
-		case '"':
-			return i + 1
-		}
-	}
-	return len(src)
 }

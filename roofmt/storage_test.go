@@ -161,15 +161,8 @@ func TestIndex(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := x.Put([]byte(`{"id":"c","ts":2}`)); err != nil {
-		t.Fatal(err)
-	}
-	if err := x.Put([]byte(`{"id":"a","ts":9}`)); err != nil {
-		t.Fatal(err)
-	}
-	if err := x.Put([]byte(`{"ts":9}`)); !errors.Is(err, roofmt.ErrIndex) {
-		t.Errorf("an item without id: %v", err)
-	}
+	x.Remove("a")
+	x.Entries = append(x.Entries, []byte(`{"id":"c","ts":2}`), []byte(`{"id":"a","ts":9}`))
 	got, err := x.Bytes(8)
 	if want := `{"version":1,"updatedAt":8,"entries":[{"id":"a","ts":9},{"id":"b","ts":3,"new":[1]},{"id":"c","ts":2},{"odd":true}],"more":7}`; err != nil || string(got) != want {
 		t.Errorf("%s (%v)", got, err)

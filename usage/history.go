@@ -38,14 +38,7 @@ func (f Family) write(o *esjson.Object) {
 	text(o, FamilyKeys[0], f.Delegated)
 	text(o, FamilyKeys[1], f.Awaiting)
 	if len(f.Children) > 0 {
-		list := []byte{'['}
-		for i, id := range f.Children {
-			if i > 0 {
-				list = append(list, ',')
-			}
-			list = esjson.Quote(list, id)
-		}
-		o.Raw(FamilyKeys[2], append(list, ']'))
+		o.Raw(FamilyKeys[2], esjson.Strings(f.Children))
 	}
 	text(o, FamilyKeys[3], f.Completed)
 	text(o, FamilyKeys[4], f.Result)

@@ -44,14 +44,7 @@ func (m *uiMaker) row(typ, kind, text string, images []string, extra func(*esjso
 		o.String("text", text)
 	}
 	if len(images) > 0 {
-		list := []byte("[")
-		for i, image := range images {
-			if i > 0 {
-				list = append(list, ',')
-			}
-			list = esjson.Quote(list, image)
-		}
-		o.Raw("images", append(list, ']'))
+		o.Raw("images", esjson.Strings(images))
 	}
 	if extra != nil {
 		extra(&o)

@@ -212,14 +212,7 @@ func (m *apiMaker) end() {
 	if len(m.blocks) > 0 {
 		var o esjson.Object
 		o.String("role", m.role)
-		list := []byte("[")
-		for i, block := range m.blocks {
-			if i > 0 {
-				list = append(list, ',')
-			}
-			list = append(list, block...)
-		}
-		o.Raw("content", append(list, ']'))
+		o.Raw("content", esjson.List(m.blocks))
 		o.Int("ts", m.ts)
 		o.Bool("inferred", true)
 		m.messages = append(m.messages, o.Bytes())

@@ -88,7 +88,7 @@ func withoutResults(raw []byte) (rest []byte, changed bool) {
 	if len(keep) == 0 {
 		return nil, true
 	}
-	return esjson.Set(raw, "content", slices.Concat([]byte("["), bytes.Join(keep, []byte(",")), []byte("]"))), true
+	return esjson.Set(raw, "content", esjson.List(keep)), true
 }
 
 // tagCompacted puts the compacted beginning of a session before the messages that follow it.

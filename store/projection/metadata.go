@@ -36,7 +36,7 @@ func MergeFiles(base []byte, records []task.FileRecord) []byte {
 	if !added {
 		return base
 	}
-	out, err := esjson.Compact(nil, esjson.Set(base, filesKey, m.bytes()))
+	out, err := esjson.Compact(nil, esjson.Set(base, filesKey, esjson.List(m.entries)))
 	if err != nil {
 		return task.MetadataJSON(records)
 	}
@@ -74,7 +74,7 @@ func WithoutRecords(file []byte, records []task.FileRecord) []byte {
 			left.entries[i] = esjson.Set(left.entries[i], "record_state", []byte(`"active"`))
 		}
 	}
-	out, err := esjson.Compact(nil, esjson.Set(file, filesKey, left.bytes()))
+	out, err := esjson.Compact(nil, esjson.Set(file, filesKey, esjson.List(left.entries)))
 	if err != nil {
 		return nil
 	}
@@ -169,17 +169,6 @@ func (m *merging) add(r task.FileRecord) {
 	o.Raw("roo_edit_date", dateJSON(edit))
 	o.Raw("user_edit_date", dateJSON(user))
 	m.entries = append(m.entries, o.Bytes())
-}
-
-func (m *merging) bytes() []byte {
-	out := []byte{'['}
-	for i, e := range m.entries {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		out = append(out, e...)
-	}
-	return append(out, ']')
 }
 
 func dateJSON(ms int64) []byte {
