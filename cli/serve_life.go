@@ -14,6 +14,7 @@ import (
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/local"
 	"github.com/roost-dev/roost/server"
+	"github.com/roost-dev/roost/server/metrics"
 	"github.com/roost-dev/roost/service"
 )
 
@@ -64,7 +65,7 @@ func (a *App) serveOn(ctx context.Context, v serving) error {
 	}
 	work := v.flags.work
 	log := a.log(token, c)
-	watch := server.NewWatch(log)
+	watch := metrics.NewWatch(log)
 	hold := work.hold
 	if hold == 0 {
 		hold = -1

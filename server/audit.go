@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/server/metrics"
 )
 
 // audit logs what a request changed, the door that it came through, and its origin. It never logs text of users: of an
@@ -14,7 +15,7 @@ func (s *Server) audit(a *asked, doc any) {
 	switch done := doc.(type) {
 	case api.Answered:
 		words = "answered"
-		about = append(about[:len(about)-1], done.Task, "run", done.Run, "question", done.Question, "decision", decision(done.Approve))
+		about = append(about[:len(about)-1], done.Task, "run", done.Run, "question", done.Question, "decision", metrics.Decision(done.Approve))
 	case api.Sent:
 		about = append(about, "run", done.Run, "delivered", done.Delivered)
 		if done.Question != "" {

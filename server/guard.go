@@ -47,7 +47,7 @@ func (s *Server) guard(w http.ResponseWriter, r *http.Request) {
 	} else {
 		s.mux.ServeHTTP(rec, r)
 	}
-	s.counted.count(r, h, rec.status, s.opt.Now().Sub(begun))
+	s.counted.Count(r, h, rec.status, s.opt.Now().Sub(begun))
 	level := slog.LevelDebug
 	if rec.status >= 500 && r.URL.Path != "/readyz" { // its 503 is an answer, not a failure
 		level = slog.LevelWarn

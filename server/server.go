@@ -16,6 +16,7 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/keyed"
+	"github.com/roost-dev/roost/server/metrics"
 	"github.com/roost-dev/roost/service"
 )
 
@@ -33,7 +34,7 @@ type Options struct {
 
 	// The server itself: what it reports, and how it stops.
 	URL      string         // its address
-	Watch    *Watch         // counts the runs of its engine for /metrics; nil: no such metrics
+	Watch    *metrics.Watch // counts the runs of its engine for /metrics; nil: no such metrics
 	Recovery *Recovery      // nil: there is none
 	Limits   api.Bounds     // of the engine, for reports
 	Stop     func(now bool) // ends the program after its runs, or at once; nil: requests cannot stop it
@@ -97,7 +98,7 @@ type Server struct {
 	rooted   atomic.Bool // the root has existed
 	ending   atomic.Bool // the server is about to stop
 	begun    time.Time
-	counted  requests
+	counted  metrics.Requests
 	asked    questionCount // of open questions
 	lists    listRefresher
 	streams  streams
@@ -131,7 +132,7 @@ func New(o Options) (*Server, error) {
 	s.streams.total, s.streams.each, s.streams.by = o.MaxStreams, o.MaxPerClient, map[string]int{}
 	s.keyed, s.changes.all = keyedRequestsOf(o.Service, o.Now), map[string]*changing{}
 	s.room() // notes whether the root exists
-	s.begun, s.counted = o.Now(), newRequests()
+	s.begun, s.counted = o.Now(), metrics.NewRequests()
 	s.routes = routes()
 	s.mux = s.muxOf(s.routes)
 	s.document = sync.OnceValues(func() ([]byte, error) { return openAPI(s.routes, o.Version, s.door.cookieName()) })

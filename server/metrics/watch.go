@@ -1,4 +1,4 @@
-package server
+package metrics
 
 import (
 	"encoding/json"
@@ -9,16 +9,13 @@ import (
 	"sync"
 	"time"
 
-	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/llm"
-	"github.com/roost-dev/roost/task"
 )
 
-// Watch counts what the runs of a process do, and logs their beginnings and ends. It
-// never logs content: not the words of a person or a model, no
-// reasons, no paths. It is safe for concurrent use; Observe fits engine.Options.
+// Watch counts what the runs of a process do, and logs their beginnings and ends. It never logs content: not the words
+// of a person or a model, no reasons, no paths. Observe fits engine.Options.
 type Watch struct {
 	log *slog.Logger
 
@@ -56,7 +53,8 @@ func NewWatch(log *slog.Logger) *Watch {
 	}
 }
 
-func (w *Watch) write(b *strings.Builder) {
+// Write prints the counts.
+func (w *Watch) Write(b *Text) {
 	for _, t := range []*tally{w.started, w.ended, w.turns, w.failures, w.tokens, w.cost, w.unpriced, w.answers} {
 		t.write(b)
 	}
@@ -64,31 +62,36 @@ func (w *Watch) write(b *strings.Builder) {
 	w.waits.write(b)
 }
 
+// told are the members of events that a Watch reads.
+type told struct {
+	Settings struct { // of run.started
+		Provider string `json:"provider"`
+	} `json:"settings"`
+
+	Outcome string `json:"outcome"` // of run.ended, like Code
+	Code    string `json:"code"`
+	Kind    string `json:"kind"` // of turn.failed, like WaitMS
+	WaitMS  int64  `json:"wait_ms"`
+
+	Question string `json:"question"` // of question.opened and question.closed; the next three are of question.closed
+	Approve  *bool  `json:"approve"`
+	By       string `json:"by"`
+	Reason   string `json:"reason"`
+
+	Provider   string `json:"provider"` // of usage.changed, like the rest
+	Input      int64  `json:"input"`
+	Output     int64  `json:"output"`
+	CacheRead  int64  `json:"cache_read"`
+	CacheWrite int64  `json:"cache_write"`
+	CostMicros *int64 `json:"cost_micros"` // nil: the price is unknown
+	More       bool   `json:"more"`
+}
+
 // Observe takes an event in.
 func (w *Watch) Observe(e events.Event) {
 	switch e.Type {
-	case "run.started":
-		var d task.RunStarted
-		if json.Unmarshal(e.Data, &d) != nil {
-			return
-		}
-		w.mu.Lock()
-		w.runs[e.Run] = &watched{provider: provider(d.Settings.Provider), opened: map[string]int64{}}
-		w.mu.Unlock()
-		w.started.add(1)
-		w.log.Info("run started", "task", e.Task, "run", e.Run, "provider", provider(d.Settings.Provider))
 	case "run.waiting":
 		w.over(e, "waiting", "", slog.LevelInfo)
-	case "run.ended":
-		var d task.RunEnded
-		if json.Unmarshal(e.Data, &d) != nil {
-			return
-		}
-		level := slog.LevelInfo
-		if d.Outcome == "failed" {
-			level = slog.LevelWarn
-		}
-		w.over(e, among(d.Outcome, outcomes), among(d.Code, codes), level)
 	case "turn.started":
 		w.of(e, func(r *watched) { r.asked = e.At })
 	case "turn.ended":
@@ -99,21 +102,38 @@ func (w *Watch) Observe(e events.Event) {
 			}
 			r.asked = 0
 		})
-	case "turn.failed":
-		var d task.TurnFailed
-		if json.Unmarshal(e.Data, &d) != nil {
-			return
+	case "run.started", "run.ended", "turn.failed", "usage.changed", "question.opened", "question.closed":
+		var d told
+		if json.Unmarshal(e.Data, &d) == nil {
+			w.read(e, d)
 		}
+	}
+}
+
+// read takes an event with its members in.
+func (w *Watch) read(e events.Event, d told) {
+	switch e.Type {
+	case "run.started":
+		name := provider(d.Settings.Provider)
+		w.mu.Lock()
+		w.runs[e.Run] = &watched{provider: name, opened: map[string]int64{}}
+		w.mu.Unlock()
+		w.started.add(1)
+		w.log.Info("run started", "task", e.Task, "run", e.Run, "provider", name)
+	case "run.ended":
+		level := slog.LevelInfo
+		if d.Outcome == "failed" {
+			level = slog.LevelWarn
+		}
+		w.over(e, among(d.Outcome, outcomes), among(d.Code, codes), level)
+	case "turn.failed":
 		w.of(e, func(r *watched) { w.failures.add(1, r.provider, among(d.Kind, kinds)); r.asked = e.At + d.WaitMS })
 	case "usage.changed":
-		w.spent(e)
+		w.spent(d)
 	case "question.opened":
-		var d api.QuestionOpened
-		if json.Unmarshal(e.Data, &d) == nil {
-			w.of(e, func(r *watched) { r.opened[d.Question] = e.At })
-		}
+		w.of(e, func(r *watched) { r.opened[d.Question] = e.At })
 	case "question.closed":
-		w.closed(e)
+		w.closed(e, d)
 	}
 }
 
@@ -130,11 +150,7 @@ func (w *Watch) over(e events.Event, outcome, code string, level slog.Level) {
 	w.log.Log(nil, level, words, "task", e.Task, "run", e.Run, "outcome", outcome, "code", code) //nolint:staticcheck // there is no context, and no handler here reads one
 }
 
-func (w *Watch) spent(e events.Event) {
-	var d task.UsageChanged
-	if json.Unmarshal(e.Data, &d) != nil {
-		return
-	}
+func (w *Watch) spent(d told) {
 	who := provider(d.Provider)
 	for kind, n := range map[string]int64{"input": d.Input, "output": d.Output, "cache_read": d.CacheRead, "cache_write": d.CacheWrite} {
 		if n > 0 {
@@ -151,12 +167,8 @@ func (w *Watch) spent(e events.Event) {
 }
 
 // closed takes an answer in: who gave it and what was decided, never its words.
-func (w *Watch) closed(e events.Event) {
-	var d api.QuestionClosed
-	if json.Unmarshal(e.Data, &d) != nil {
-		return
-	}
-	what := decision(d.Approve)
+func (w *Watch) closed(e events.Event, d told) {
+	what := Decision(d.Approve)
 	if d.Reason != "" {
 		what = "nobody"
 	}
@@ -179,8 +191,8 @@ func (w *Watch) of(e events.Event, f func(*watched)) {
 	}
 }
 
-// decision is the decision of an answer, in a word.
-func decision(approve *bool) string {
+// Decision is the decision of an answer, in a word: answered, approved or denied.
+func Decision(approve *bool) string {
 	switch {
 	case approve == nil:
 		return "answered"

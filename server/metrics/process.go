@@ -1,4 +1,4 @@
-package server
+package metrics
 
 import (
 	"os"
@@ -11,24 +11,24 @@ import (
 
 var begun = time.Now()
 
-// process writes the metrics of the process, under the usual names.
-func process(b *strings.Builder) {
-	gauge(b, "process_start_time_seconds", "When the process started, in Unix seconds.", "gauge", one(float64(begun.UnixMilli())/1000), "")
+// Process writes the metrics of the process, under the usual names.
+func (b *Text) Process() {
+	b.Gauge("process_start_time_seconds", "When the process started, in Unix seconds.", float64(begun.UnixMilli())/1000)
 	if n, ok := resident(); ok {
-		gauge(b, "process_resident_memory_bytes", "Memory that the process has.", "gauge", one(n), "")
+		b.Gauge("process_resident_memory_bytes", "Memory that the process has.", n)
 	}
-	gauge(b, "go_goroutines", "Goroutines.", "gauge", one(float64(runtime.NumGoroutine())), "")
+	b.Gauge("go_goroutines", "Goroutines.", float64(runtime.NumGoroutine()))
 	read := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/total:bytes"},
 		{Name: "/cpu/classes/gc/total:cpu-seconds"}}
 	metrics.Read(read)
 	if read[0].Value.Kind() == metrics.KindUint64 {
-		gauge(b, "go_memstats_heap_alloc_bytes", "Memory of objects.", "gauge", one(float64(read[0].Value.Uint64())), "")
+		b.Gauge("go_memstats_heap_alloc_bytes", "Memory of objects.", float64(read[0].Value.Uint64()))
 	}
 	if read[1].Value.Kind() == metrics.KindUint64 {
-		gauge(b, "go_memstats_sys_bytes", "Memory that the runtime took of the system.", "gauge", one(float64(read[1].Value.Uint64())), "")
+		b.Gauge("go_memstats_sys_bytes", "Memory that the runtime took of the system.", float64(read[1].Value.Uint64()))
 	}
 	if read[2].Value.Kind() == metrics.KindFloat64 {
-		gauge(b, "go_gc_cpu_seconds_total", "What collecting garbage cost.", "counter", one(read[2].Value.Float64()), "")
+		b.samples("go_gc_cpu_seconds_total", "What collecting garbage cost.", "counter", map[string]float64{"": read[2].Value.Float64()})
 	}
 }
 
