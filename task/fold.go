@@ -67,12 +67,11 @@ func (s *State) apply(c journal.Commit, event func(i int) (Event, error)) error 
 	}
 	s.Seq, s.Epoch = c.Seq, c.Epoch
 	var first error
-	for i, around := range frames(c) {
+	for i := range c.Events {
 		if s.runsOnly && !aboutRuns(c.Events[i]) {
 			s.last = Position{Epoch: c.Epoch, Seq: c.Seq, Index: i}
 			continue
 		}
-		s.frame = around
 		e, err := event(i)
 		if err == nil {
 			err = s.fold(e, c, place{Seq: c.Seq, Event: i})
@@ -91,7 +90,6 @@ func (s *State) apply(c journal.Commit, event func(i int) (Event, error)) error 
 		}
 		s.last = Position{Epoch: c.Epoch, Seq: c.Seq, Index: i}
 	}
-	s.frame = frame{}
 	s.trim()
 	return first
 }
@@ -297,8 +295,6 @@ func (s *State) addMessage(e MessageAdded, c journal.Commit, at place) error {
 	if err != nil {
 		m.Missing = true
 		m.blank()
-	} else {
-		m.span = s.frame.holds(e.Body.Raw)
 	}
 	s.attach(m)
 	if e.Before != 0 {
@@ -419,7 +415,7 @@ func (s *State) changeMessage(e MessageChanged, at place) error {
 	}
 	size := m.size()
 	m.set(raw, at, pieces)
-	m.Missing, m.span = false, s.frame.holds(e.Body.Raw)
+	m.Missing = false
 	s.grew(m, size)
 	if m.History == API && !m.facts.SameCalls(before) {
 		s.reindex(last)

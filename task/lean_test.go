@@ -1,6 +1,7 @@
 package task_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"iter"
@@ -210,4 +211,87 @@ func FuzzRestore(f *testing.F) {
 		}
 		dump(s) // whatever it says, asking it must not break
 	})
+}
+
+func texts(list [][]byte) []string {
+	out := []string{}
+	for _, raw := range list {
+		out = append(out, string(raw))
+	}
+	return out
+}
+
+func snapped(t *rapid.T, s *task.State, src task.Source) *task.State {
+	data, err := s.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := task.Restore(data, src, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// A snapshot may have been written by anybody: a place that is none is not believed.
+func TestAMessageThatDoesNotStandWhereItShouldIsLookedFor(t *testing.T) {
+	w := tell(t, apiMessage(1, assistant("c1")), ui(2, say(3, "hello")))
+	data, err := w.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked, changed := 0, 0
+	for at := range data {
+		for _, by := range []byte{1, 2, 0x10, 0x40} {
+			other := bytes.Clone(data)
+			other[at] ^= by
+			s, err := task.Restore(other, w.src, 0)
+			if err != nil {
+				continue
+			}
+			for _, list := range [][]*task.Message{s.UI(), s.API()} {
+				raws, err := s.Raws(list)
+				for _, raw := range raws {
+					asked++
+					if err == nil && !strings.HasPrefix(string(raw), "{") {
+						changed++
+					}
+				}
+			}
+		}
+	}
+	if asked == 0 || changed > 0 {
+		t.Errorf("%d of %d messages are no objects", changed, asked)
+	}
+}
+
+// What one message keeps in memory is bounded, and none lies in another.
+func TestMessagesDoNotShareTheirEnds(t *testing.T) {
+	w := tell(t)
+	var events []task.Event
+	for i := range uint64(60) {
+		events = append(events, ui(i+1, say(int(i), strings.Repeat("x", int(i*35)))))
+	}
+	w.then(events...)
+	s := task.New(nil).Lean(w.src, 0)
+	for _, c := range w.src.log {
+		if err := s.Apply(c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	raws, err := s.Raws(s.UI())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, raw := range raws {
+		if cap(raw) > len(raw) && cap(raw) > 2*len(raw)+64 {
+			t.Fatalf("message %d of %d bytes has room for %d", i+1, len(raw), cap(raw))
+		}
+		_ = append(raw, "over the next"...)
+	}
+	for i, m := range w.UI() {
+		if string(raws[i]) != string(m.Raw()) {
+			t.Fatalf("message %d: %s", m.ID, raws[i])
+		}
+	}
 }

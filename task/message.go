@@ -29,7 +29,6 @@ type Message struct {
 	// The places of the same bytes in the log. away: they are not in memory.
 	rawAway, textAway bool
 	body              place     // of raw
-	span              span      // of raw in the line of body, where it is spelled out
 	pieces            [][]place // of what a composed raw refers to, piece by piece
 	texts             []place   // of text
 	savedFrom         int       // texts[savedFrom:] is saved
@@ -92,7 +91,7 @@ func (m *Message) Spent() (usage.Spent, bool) {
 // set gives a message its content.
 func (m *Message) set(raw json.RawMessage, body place, pieces [][]place) {
 	m.raw, m.saved, m.rawAway = raw, nil, false
-	m.body, m.span, m.pieces, m.savedFrom = body, span{}, pieces, len(m.texts)
+	m.body, m.pieces, m.savedFrom = body, pieces, len(m.texts)
 	m.lifted = 0
 	m.facts = facts.Of(m.History == API, raw, m.state.kinds)
 }

@@ -2,6 +2,7 @@ package task
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -35,90 +36,63 @@ func (p place) nowhere() bool { return p == place{} }
 // with more in between, the log finds it by its index.
 const apart = 64
 
-// Lines is what a Source may have besides: its commits as lines.
-type Lines interface {
-	// Lines yields what Commits yields, as the log holds it; nil when it cannot.
-	Lines(from uint64) iter.Seq2[journal.Line, error]
+// wanted is the place of an event that is to be read.
+type wanted struct {
+	seq   uint64
+	event int
+}
+
+// inOrder compares places in the log.
+func inOrder(a, b wanted) int {
+	return cmp.Or(cmp.Compare(a.seq, b.seq), cmp.Compare(a.event, b.event))
+}
+
+// eventsAt returns the events at places of the log.
+func eventsAt(places []place) []wanted {
+	return appendPlaces(make([]wanted, 0, len(places)), places)
+}
+
+func appendPlaces(list []wanted, places []place) []wanted {
+	for _, p := range places {
+		if p.Seq != 0 {
+			list = append(list, wanted{seq: p.Seq, event: p.Event})
+		}
+	}
+	return list
 }
 
 // fetched are events by their places. They are asked for nearly in the order of the log,
 // so that a place is mostly the next one.
 type fetched struct {
 	wanted []wanted          // in order
-	found  []json.RawMessage // of the first ones, until all are read: the event, or its message
-	alone  []bool            // it is the message
-	copies copies
+	found  []json.RawMessage // of the first ones, until all are read
 	next   int
-}
-
-func (f *fetched) add(raw json.RawMessage, alone bool) {
-	f.found, f.alone = append(f.found, raw), append(f.alone, alone)
 }
 
 // at is the event at a place, nil when it was not fetched.
 func (f *fetched) at(p place) json.RawMessage {
-	if i, ok := f.find(p); ok && !f.alone[i] {
-		return f.found[i]
-	}
-	return nil
-}
-
-// body is the message that the event at a place spells out; nil as plainBody describes.
-func (f *fetched) body(p place) json.RawMessage {
-	i, ok := f.find(p)
-	switch {
-	case !ok:
-		return nil
-	case f.alone[i]:
-		return f.found[i]
-	}
-	// An event would keep its whole commit in memory.
-	if raw := plainBody(f.found[i]); raw != nil {
-		return f.copies.of(raw)
-	}
-	return nil
-}
-
-func (f *fetched) find(p place) (int, bool) {
-	if f.next >= len(f.wanted) || f.wanted[f.next].seq != p.Seq || f.wanted[f.next].event != p.Event {
-		i, ok := slices.BinarySearchFunc(f.wanted, wanted{seq: p.Seq, event: p.Event}, inOrder)
+	at := wanted{p.Seq, p.Event}
+	if f.next >= len(f.wanted) || f.wanted[f.next] != at {
+		i, ok := slices.BinarySearchFunc(f.wanted, at, inOrder)
 		if !ok {
-			return 0, false
+			return nil
 		}
 		f.next = i
 	}
 	f.next++
-	return f.next - 1, true
+	return f.found[f.next-1]
 }
 
 // fetch reads the events that are wanted, each stretch of the log once.
 func (s *State) fetch(list []wanted) (*fetched, error) {
 	slices.SortFunc(list, inOrder)
-	list = slices.CompactFunc(list, func(a, b wanted) bool { return inOrder(a, b) == 0 })
-	f := &fetched{wanted: list, found: make([]json.RawMessage, 0, len(list)), alone: make([]bool, 0, len(list))}
-	if len(list) == 0 {
-		return f, nil
-	}
-	if s.source == nil {
+	list = slices.Compact(list)
+	f := &fetched{wanted: list, found: make([]json.RawMessage, 0, len(list))}
+	if len(list) > 0 && s.source == nil {
 		return nil, fmt.Errorf("commit %d: %w", list[0].seq, ErrNoSource)
 	}
-	for _, w := range list {
-		f.copies.left += int(w.size)
-	}
-	source, _ := s.source.(Lines)
 	for len(f.found) < len(list) {
-		first := list[len(f.found)].seq
-		lines := iter.Seq2[journal.Line, error](nil)
-		if source != nil {
-			lines = source.Lines(first)
-		}
-		var err error
-		if lines != nil {
-			err = fetchStretch(f, lines, f.fromLine)
-		} else {
-			err = fetchStretch(f, s.source.Commits(first), f.fromCommit)
-		}
-		if err != nil {
+		if err := f.fetchStretch(s.source.Commits(list[len(f.found)].seq)); err != nil {
 			return nil, err
 		}
 	}
@@ -126,71 +100,39 @@ func (s *State) fetch(list []wanted) (*fetched, error) {
 }
 
 // fetchStretch reads from the first event on that is not read yet, while the next is near.
-// from takes what is wanted out of one commit.
-func fetchStretch[T any](f *fetched, log iter.Seq2[T, error], from func(T) (seq uint64, err error)) error {
+func (f *fetched) fetchStretch(log iter.Seq2[journal.Commit, error]) error {
 	for c, err := range log {
 		first := f.wanted[len(f.found)].seq
 		var damage *journal.DamageError
 		if errors.As(err, &damage) && damage.Seq != first {
 			continue // not what is wanted
 		}
-		seq := uint64(0)
 		if err == nil {
-			seq, err = from(c)
+			err = f.take(c)
 		}
 		if err != nil {
 			return fmt.Errorf("commit %d: %w", first, err)
 		}
-		if seq > first {
+		if c.Seq > first {
 			return fmt.Errorf("commit %d is not in the log", first)
 		}
-		if len(f.found) == len(f.wanted) || f.wanted[len(f.found)].seq > seq+apart {
+		if len(f.found) == len(f.wanted) || f.wanted[len(f.found)].seq > c.Seq+apart {
 			return nil
 		}
 	}
 	return fmt.Errorf("commit %d is not in the log", f.wanted[len(f.found)].seq)
 }
 
-// fromCommit takes the wanted events of a commit.
-func (f *fetched) fromCommit(c journal.Commit) (uint64, error) {
+// take copies the wanted events of a commit: an event itself would keep its whole commit in memory.
+func (f *fetched) take(c journal.Commit) error {
 	for len(f.found) < len(f.wanted) && f.wanted[len(f.found)].seq == c.Seq {
 		w := f.wanted[len(f.found)]
 		if w.event >= len(c.Events) {
-			return c.Seq, fmt.Errorf("it has no event %d", w.event)
+			return fmt.Errorf("it has no event %d", w.event)
 		}
-		f.add(c.Events[w.event], false)
+		f.found = append(f.found, bytes.Clone(c.Events[w.event]))
 	}
-	return c.Seq, nil
-}
-
-// fromLine takes the wanted events out of a line: messages from their known positions, and the rest by decoding the
-// line's events.
-func (f *fetched) fromLine(l journal.Line) (uint64, error) {
-	var all []journal.Event
-	var tight []byte
-	looked := false
-	for len(f.found) < len(f.wanted) && f.wanted[len(f.found)].seq == l.Seq {
-		w := f.wanted[len(f.found)]
-		if w.size > 0 && !looked {
-			tight, _ = l.Tight()
-			looked = true
-		}
-		if raw := w.in(tight); raw != nil {
-			f.add(f.copies.of(raw), true)
-			continue
-		}
-		if all == nil {
-			var err error
-			if all, err = l.Events(); err != nil {
-				return l.Seq, err
-			}
-		}
-		if w.event >= len(all) {
-			return l.Seq, fmt.Errorf("it has no event %d", w.event)
-		}
-		f.add(all[w.event], false)
-	}
-	return l.Seq, nil
+	return nil
 }
 
 // Raws are messages as their files hold them, in one reading of the log.
@@ -224,7 +166,7 @@ func (s *State) read(list []*Message, as func(*Message, json.RawMessage) json.Ra
 			continue
 		}
 		if m.savedFrom == len(m.texts) && m.body.Seq != 0 {
-			if raw := events.body(m.body); raw != nil {
+			if raw := plainBody(events.at(m.body)); raw != nil {
 				out[i] = as(m, raw)
 				continue
 			}
@@ -294,7 +236,7 @@ func (s *State) stretch(list []*Message) stretch {
 // wants adds the events of the log that hold a message's bytes.
 func (m *Message) wants(list []wanted) []wanted {
 	if m.body.Seq != 0 {
-		list = append(list, wanted{m.body.Seq, m.body.Event, m.span})
+		list = append(list, wanted{m.body.Seq, m.body.Event})
 	}
 	for _, p := range m.pieces {
 		list = appendPlaces(list, p)
@@ -327,7 +269,7 @@ func (m *Message) read(events *fetched, near *stretch) (json.RawMessage, error) 
 }
 
 func (m *Message) readBody(events *fetched) (json.RawMessage, error) {
-	if raw := events.body(m.body); raw != nil {
+	if raw := plainBody(events.at(m.body)); raw != nil {
 		return raw, nil
 	}
 	var body Body

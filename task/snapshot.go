@@ -14,7 +14,7 @@ import (
 
 // snapshotHead names the format and the fold that made it. A reader ignores a snapshot of another version and folds
 // the log from its beginning.
-const snapshotHead = "roost state 12\n"
+const snapshotHead = "roost state 13\n"
 
 // ErrSnapshot: the bytes are no snapshot of this version.
 var ErrSnapshot = errors.New("task: not a snapshot of this version")
@@ -122,7 +122,6 @@ func (p *packer) message(m *Message) error {
 		}
 	}
 	p.place(m.body)
-	p.span(m)
 	p.Uint(uint64(len(m.pieces)))
 	for _, list := range m.pieces {
 		p.places(list)
@@ -134,26 +133,6 @@ func (p *packer) message(m *Message) error {
 		p.Uint(uint64(n))
 	}
 	return nil
-}
-
-func (p *packer) span(m *Message) {
-	if m.body.Seq == 0 {
-		return
-	}
-	p.Uint(uint64(m.span.size))
-	if m.span.size > 0 {
-		p.Uint(uint64(m.span.front))
-		p.Uint(uint64(m.span.back))
-	}
-}
-
-func (u *unpacker) span(m *Message) {
-	if m.body.Seq == 0 {
-		return
-	}
-	if m.span.size = uint32(u.Small()); m.span.size > 0 {
-		m.span.front, m.span.back = uint32(u.Small()), uint32(u.Small())
-	}
 }
 
 func (p *packer) order(list []*Message) {
@@ -317,7 +296,6 @@ func (u *unpacker) messages(s *State) {
 			u.spent(m)
 		}
 		m.body = u.place()
-		u.span(m)
 		for range u.Count() {
 			m.pieces = append(m.pieces, u.places())
 		}

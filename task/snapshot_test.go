@@ -171,7 +171,7 @@ func FuzzRestoreOverALog(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if s, err := task.Restore(data, lined{memory: src}, 0); err == nil {
+		if s, err := task.Restore(data, src, 0); err == nil {
 			use(s)
 		}
 	})

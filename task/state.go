@@ -79,7 +79,6 @@ type State struct {
 	Moved    uint64            `json:",omitempty"` // the newest commit that added to the histories
 	Touched  []int             `json:",omitempty"` // places in Calls of those that branches see differently
 
-	frame    frame    // of the event that is folded
 	last     Position // of the event that was folded last
 	doubtful bool     // see Doubtful
 	runsOnly bool     // see NewRuns

@@ -358,34 +358,6 @@ func (j *joined) both(ctx context.Context, from uint64, own func(context.Context
 	}
 }
 
-// Lines implements journal.LineReader.
-func (j *joined) Lines(ctx context.Context, from uint64) iter.Seq2[journal.Line, error] {
-	return func(yield func(journal.Line, error) bool) {
-		base, ok := j.base.(journal.LineReader)
-		own, both := j.Reader.(journal.LineReader)
-		if !ok || !both {
-			yield(journal.Line{}, fmt.Errorf("read lines: %w", errors.ErrUnsupported))
-			return
-		}
-		if from <= j.at.Seq {
-			for l, err := range base.Lines(ctx, from) {
-				var lost *journal.DamageError
-				if err == nil && l.Seq > j.at.Seq || errors.As(err, &lost) && lost.Seq > j.at.Seq {
-					break
-				}
-				if !yield(l, err) {
-					return
-				}
-			}
-		}
-		for l, err := range own.Lines(ctx, j.from(from)) {
-			if l.Seq, err = l.Seq+j.at.Seq, j.lost(err); !yield(l, err) {
-				return
-			}
-		}
-	}
-}
-
 // ReadBackward implements journal.Reader.
 func (j *joined) ReadBackward(ctx context.Context, before uint64) iter.Seq2[journal.Commit, error] {
 	return func(yield func(journal.Commit, error) bool) {
@@ -508,10 +480,6 @@ func (o *joinedOwner) Read(ctx context.Context, from uint64) iter.Seq2[journal.C
 
 func (o *joinedOwner) Follow(ctx context.Context, from uint64) iter.Seq2[journal.Commit, error] {
 	return o.joined.Follow(ctx, from)
-}
-
-func (o *joinedOwner) Lines(ctx context.Context, from uint64) iter.Seq2[journal.Line, error] {
-	return o.joined.Lines(ctx, from)
 }
 
 func (o *joinedOwner) ReadBackward(ctx context.Context, before uint64) iter.Seq2[journal.Commit, error] {

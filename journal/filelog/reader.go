@@ -1,7 +1,6 @@
 package filelog
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -50,8 +49,7 @@ type reader struct {
 }
 
 var (
-	_ journal.Reader     = (*reader)(nil)
-	_ journal.LineReader = (*reader)(nil)
+	_ journal.Reader = (*reader)(nil)
 )
 
 // openReader opens a log. known is a commit that is known to have been synced, 0 if none is.
@@ -253,20 +251,10 @@ func cursorAt(sp spot, i int, from uint64) cursor {
 // emit walks to limit and yields commits and damage. It reports whether the
 // caller wants more.
 func (r *reader) emit(ctx context.Context, c *cursor, limit int64, head uint64, yield func(journal.Commit, error) bool) bool {
-	return r.give(ctx, c, limit, head, func(_ uint64, l rawLine, err error) bool {
-		if err != nil {
-			return yield(journal.Commit{}, err)
-		}
-		return yield(decode(l))
-	})
-}
-
-// give is emit with checked lines that are not taken apart.
-func (r *reader) give(ctx context.Context, c *cursor, limit int64, head uint64, yield func(uint64, rawLine, error) bool) bool {
 	goOn := true
 	lost := func(ds []journal.Damage) bool {
 		for _, d := range ds {
-			if d.Seq >= c.from && !yield(d.Seq, rawLine{}, &journal.DamageError{Damage: d}) {
+			if d.Seq >= c.from && !yield(journal.Commit{}, &journal.DamageError{Damage: d}) {
 				return false
 			}
 		}
@@ -276,14 +264,14 @@ func (r *reader) give(ctx context.Context, c *cursor, limit int64, head uint64, 
 		if goOn = lost(it.lost); !goOn || !it.commit || it.seq < c.from {
 			return goOn
 		}
-		goOn = yield(it.seq, it.raw, nil)
+		goOn = yield(decode(it.raw))
 		return goOn
 	})
 	if !goOn {
 		return false
 	}
 	if err != nil {
-		yield(0, rawLine{}, err)
+		yield(journal.Commit{}, err)
 		return false
 	}
 	return lost(c.order.end(limit, head))
@@ -394,20 +382,6 @@ func (r *reader) Read(ctx context.Context, from uint64) iter.Seq2[journal.Commit
 			return
 		}
 		r.emit(ctx, &c, limit, head, yield)
-	}
-}
-
-// Lines implements journal.LineReader.
-func (r *reader) Lines(ctx context.Context, from uint64) iter.Seq2[journal.Line, error] {
-	return func(yield func(journal.Line, error) bool) {
-		c, limit, head, err := r.open(ctx, from)
-		if err != nil {
-			yield(journal.Line{}, err)
-			return
-		}
-		r.give(ctx, &c, limit, head, func(seq uint64, l rawLine, err error) bool {
-			return yield(journal.Line{Seq: seq, Text: bytes.TrimSuffix(l.text, []byte("\n"))}, err)
-		})
 	}
 }
 

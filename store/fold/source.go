@@ -52,14 +52,6 @@ func (src Source) Commits(from uint64) iter.Seq2[journal.Commit, error] {
 	return src.log.Read(src.ctx, from)
 }
 
-// Lines implements task.Lines.
-func (src Source) Lines(from uint64) iter.Seq2[journal.Line, error] {
-	if log, ok := src.log.(journal.LineReader); ok {
-		return log.Lines(src.ctx, from)
-	}
-	return nil
-}
-
 func blobRange(ctx context.Context, log journal.Reader, h journal.Hash, off, length int64) ([]byte, error) {
 	blob, err := log.Blob(ctx, h)
 	if err != nil {
