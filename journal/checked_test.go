@@ -31,21 +31,3 @@ func TestDecodeChecked(t *testing.T) {
 		}
 	}
 }
-
-// The first byte that ends a run of plain ones is found at each place of a block, and
-// bytes over 0x7f are plain.
-func TestSkipPlain(t *testing.T) {
-	for length := range 20 {
-		for at := range length {
-			for _, end := range []byte{'"', '\\', 0, 0x1f, '\n'} {
-				for _, fill := range []byte{' ', '!', '#', '[', ']', 0x7f, 0x80, 0xa2, 0xdc, 0xff} {
-					b := bytes.Repeat([]byte{fill}, length)
-					b[at] = end
-					if got := skipPlain(b, 0); got != at {
-						t.Fatalf("%q: %d, want %d", b, got, at)
-					}
-				}
-			}
-		}
-	}
-}

@@ -6,8 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"math"
 	"strconv"
+
+	"github.com/roost-dev/roost/esjson"
 )
 
 // MaxLine is the longest commit line in bytes, its newline included. Payloads
@@ -94,7 +95,7 @@ func AppendSigned(dst []byte, c Commit, chain *Chain) ([]byte, error) {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		if len(e) == 0 || e[0] != '{' || skipValue(e, 0, 0) != len(e) {
+		if !isObject(e) {
 			return dst, fmt.Errorf("event %d of commit %d is not one JSON object: %w", i, c.Seq, ErrInvalid)
 		}
 		// Valid JSON has raw line breaks only between tokens.
@@ -117,9 +118,7 @@ func AppendSigned(dst []byte, c Commit, chain *Chain) ([]byte, error) {
 		chain.skip(b[start:])
 	}
 	sum := crc32.Checksum(b[start:], castagnoli)
-	b = append(b, crcMember...)
-	b = appendHex32(b, sum)
-	return append(b, '"', '}', '\n'), nil
+	return fmt.Appendf(b, "%s%08x\"}\n", crcMember, sum), nil
 }
 
 // CheckCommit verifies a line's frame and checksum and returns its place. It
@@ -128,8 +127,23 @@ func AppendSigned(dst []byte, c Commit, chain *Chain) ([]byte, error) {
 // and Reason set; its Seq is 0, because a line that fails cannot be trusted to
 // know its own number.
 func CheckCommit(line []byte) (seq, epoch uint64, err error) {
-	seq, epoch, _, err = checkFrame(chomp(line))
-	return seq, epoch, err
+	line = chomp(line)
+	n := len(line) - trailerLen
+	if n <= 0 || string(line[n:n+len(crcMember)]) != crcMember || string(line[len(line)-2:]) != `"}` {
+		return 0, 0, damaged(line, "not a whole commit line")
+	}
+	sum := fmt.Sprintf("%08x", crc32.Checksum(line[:n], castagnoli))
+	if string(line[n+len(crcMember):len(line)-2]) != sum {
+		return 0, 0, damaged(line, "checksum does not match")
+	}
+	if bytes.IndexByte(line, '\n') >= 0 {
+		return 0, 0, damaged(line, "more than one line")
+	}
+	seq, epoch, ok := placeOf(line[:n])
+	if !ok {
+		return 0, 0, damaged(line, "not a commit")
+	}
+	return seq, epoch, nil
 }
 
 // DecodeCommit reads a log line. It is strict about frame and checksum, and
@@ -138,7 +152,7 @@ func CheckCommit(line []byte) (seq, epoch uint64, err error) {
 // *DamageError as in CheckCommit.
 func DecodeCommit(line []byte) (Commit, error) {
 	line = chomp(line)
-	if _, _, _, err := checkFrame(line); err != nil {
+	if _, _, err := CheckCommit(line); err != nil {
 		return Commit{}, err
 	}
 	return DecodeChecked(line)
@@ -151,13 +165,13 @@ func DecodeChecked(line []byte) (Commit, error) {
 	if len(line) <= trailerLen {
 		return Commit{}, damaged(line, "not a whole commit line")
 	}
-	seq, epoch, i, ok := placeOf(line[:len(line)-trailerLen])
+	seq, epoch, ok := placeOf(line[:len(line)-trailerLen])
 	if !ok {
 		return Commit{}, damaged(line, "not a commit")
 	}
 	c := Commit{Seq: seq, Epoch: epoch}
-	body := bytes.Clone(line[:len(line)-trailerLen])
-	if err := decodeMembers(&c, body, i); err != nil {
+	body := append(bytes.Clone(line[:len(line)-trailerLen]), '}')
+	if err := decodeMembers(&c, body); err != nil {
 		d := damaged(line, err.Error())
 		d.Seq = seq // the checksum holds, so the number can be believed
 		return Commit{}, d
@@ -165,149 +179,81 @@ func DecodeChecked(line []byte) (Commit, error) {
 	return c, nil
 }
 
-// decodeMembers reads the members of body from index i, which follows the epoch.
-func decodeMembers(c *Commit, body []byte, i int) error {
-	var haveAt, haveBy, haveEvents bool
-	for i < len(body) {
-		if body[i] != ',' {
-			return errors.New("not JSON")
-		}
-		keyAt := skipSpace(body, i+1)
-		if keyAt >= len(body) || body[keyAt] != '"' {
-			return errors.New("not JSON")
-		}
-		keyEnd := skipString(body, keyAt)
-		if keyEnd < 0 {
-			return errors.New("not JSON")
-		}
-		colon := skipSpace(body, keyEnd)
-		if colon >= len(body) || body[colon] != ':' {
-			return errors.New("not JSON")
-		}
-		valAt := skipSpace(body, colon+1)
-		if string(body[keyAt:keyEnd]) == `"events"` { // nearly all of the line: it is scanned once
-			events, end, err := decodeEvents(body, valAt)
-			if err != nil {
-				return err
+// decodeMembers reads a commit's members behind its number and epoch. It skips those that it does not know: a later
+// version may write more.
+func decodeMembers(c *Commit, body []byte) error {
+	if !esjson.Valid(body) {
+		return errors.New("not JSON")
+	}
+	seen := map[string]bool{}
+	for key, val := range esjson.Members(body) {
+		var err error
+		switch key {
+		case "seq", "epoch", "crc":
+			if seen[key] || key == "crc" {
+				return errors.New("a member occurs twice")
 			}
-			c.Events, haveEvents = events, len(events) > 0
-			i = skipSpace(body, end)
-			continue
-		}
-		valEnd := skipValue(body, valAt, 0)
-		if valEnd < 0 {
-			return errors.New("not JSON")
-		}
-		val := body[valAt:valEnd]
-		switch string(body[keyAt:keyEnd]) {
-		case `"at"`:
-			at, err := strconv.ParseInt(string(val), 10, 64)
-			if err != nil {
+		case "at":
+			if c.At, err = strconv.ParseInt(string(val), 10, 64); err != nil {
 				return errors.New(`"at" is no integer`)
 			}
-			c.At, haveAt = at, true
-		case `"by"`:
+		case "by":
 			if val[0] != '"' || json.Unmarshal(val, &c.By) != nil {
 				return errors.New(`"by" is no string`)
 			}
-			haveBy = true
-		case `"blobs"`:
-			c.Blobs = nil
-			if err := decodeArray(val, func(e []byte) error {
-				if len(e) != 66 || e[0] != '"' || !Hash(e[1:65]).Valid() {
-					return errors.New("a blob name is no SHA-256")
-				}
-				c.Blobs = append(c.Blobs, Hash(e[1:65]))
-				return nil
-			}); err != nil {
+		case "blobs":
+			if c.Blobs, err = decodeBlobs(val); err != nil {
 				return err
 			}
-		case `"seq"`, `"epoch"`, `"crc"`:
-			return errors.New("a member occurs twice")
+		case "events":
+			if c.Events, err = decodeEvents(val); err != nil {
+				return err
+			}
 		}
-		i = skipSpace(body, valEnd)
+		seen[key] = true
 	}
-	if !haveAt || !haveBy || !haveEvents {
+	if !seen["at"] || !seen["by"] || len(c.Events) == 0 {
 		return errors.New("members are missing")
 	}
 	return nil
 }
 
-// decodeEvents reads the list of events that begins at b[i], and gives the index behind it.
-func decodeEvents(b []byte, i int) (events []Event, end int, err error) {
-	if i >= len(b) || b[i] != '[' {
-		return nil, i, errors.New("not an array")
-	}
-	i = skipSpace(b, i+1)
-	if i < len(b) && b[i] == ']' {
-		return nil, i + 1, nil
-	}
-	for {
-		end := skipValue(b, i, 1)
-		if end < 0 {
-			return nil, i, errors.New("not JSON")
-		}
-		if b[i] != '{' {
-			return nil, i, errors.New("an event is no object")
-		}
-		events = append(events, Event(b[i:end:end]))
-		if i = skipSpace(b, end); i >= len(b) {
-			return nil, i, errors.New("not JSON")
-		}
-		switch b[i] {
-		case ']':
-			return events, i + 1, nil
-		case ',':
-			i = skipSpace(b, i+1)
-		default:
-			return nil, i, errors.New("not JSON")
-		}
-	}
-}
-
-// decodeArray calls f with each raw element of a valid JSON value.
-func decodeArray(val []byte, f func([]byte) error) error {
+func decodeBlobs(val []byte) (blobs []Hash, err error) {
 	if val[0] != '[' {
-		return errors.New("not an array")
+		return nil, errors.New("not an array")
 	}
-	i := skipSpace(val, 1)
-	for val[i] != ']' {
-		end := skipValue(val, i, 0)
-		if err := f(val[i:end]); err != nil {
-			return err
+	for e := range esjson.Array(val) {
+		if len(e) != 66 || e[0] != '"' || !Hash(e[1:65]).Valid() {
+			return nil, errors.New("a blob name is no SHA-256")
 		}
-		if i = skipSpace(val, end); val[i] == ',' {
-			i = skipSpace(val, i+1)
-		}
+		blobs = append(blobs, Hash(e[1:65]))
 	}
-	return nil
+	return blobs, nil
 }
 
-// checkFrame checks a line without newline; rest is the index behind the epoch.
-func checkFrame(line []byte) (seq, epoch uint64, rest int, err error) {
-	n := len(line) - trailerLen
-	if n <= 0 || string(line[n:n+len(crcMember)]) != crcMember || string(line[len(line)-2:]) != `"}` {
-		return 0, 0, 0, damaged(line, "not a whole commit line")
+func decodeEvents(val []byte) (events []Event, err error) {
+	if val[0] != '[' {
+		return nil, errors.New("not an array")
 	}
-	want, ok := parseHex32(line[n+len(crcMember) : len(line)-2])
-	if !ok || crc32.Checksum(line[:n], castagnoli) != want {
-		return 0, 0, 0, damaged(line, "checksum does not match")
+	for e := range esjson.Array(val) {
+		if e[0] != '{' {
+			return nil, errors.New("an event is no object")
+		}
+		events = append(events, Event(e))
 	}
-	if bytes.IndexByte(line, '\n') >= 0 {
-		return 0, 0, 0, damaged(line, "more than one line")
-	}
-	seq, epoch, rest, ok = placeOf(line[:n])
-	if !ok {
-		return 0, 0, 0, damaged(line, "not a commit")
-	}
-	return seq, epoch, rest, nil
+	return events, nil
 }
 
-// placeOf reads the two numbers that a line begins with.
-func placeOf(b []byte) (seq, epoch uint64, rest int, ok bool) {
+// isObject reports whether an event is one JSON object without blanks around it.
+func isObject(e []byte) bool {
+	return len(e) > 1 && e[0] == '{' && e[len(e)-1] == '}' && esjson.Valid(e)
+}
+
+// placeOf reads the number and the epoch, with which each line begins.
+func placeOf(b []byte) (seq, epoch uint64, ok bool) {
 	seq, i, ok1 := uintMember(b, 0, `{"seq":`)
 	epoch, i, ok2 := uintMember(b, i, `,"epoch":`)
-	return seq, epoch, i, ok1 && ok2 && seq > 0 && epoch > 0
+	return seq, epoch, ok1 && ok2 && seq > 0 && epoch > 0 && (i == len(b) || b[i] == ',')
 }
 
 func damaged(line []byte, reason string) *DamageError {
@@ -323,22 +269,19 @@ func chomp(line []byte) []byte {
 
 // uintMember reads prefix and a canonical unsigned number from b[i:].
 func uintMember(b []byte, i int, prefix string) (v uint64, next int, ok bool) {
-	if len(b)-i < len(prefix)+1 || string(b[i:i+len(prefix)]) != prefix {
+	if !bytes.HasPrefix(b[i:], []byte(prefix)) {
 		return 0, i, false
 	}
 	i += len(prefix)
-	end := skipDigits(b, i)
-	if end == i || end-i > 1 && b[i] == '0' {
+	end := i
+	for end < len(b) && b[end] >= '0' && b[end] <= '9' {
+		end++
+	}
+	if end-i > 1 && b[i] == '0' {
 		return 0, i, false
 	}
-	for _, c := range b[i:end] {
-		d := uint64(c - '0')
-		if v > (math.MaxUint64-d)/10 {
-			return 0, i, false
-		}
-		v = v*10 + d
-	}
-	return v, end, true
+	v, err := strconv.ParseUint(string(b[i:end]), 10, 64)
+	return v, end, err == nil
 }
 
 // appendString appends s as a JSON string.
@@ -348,30 +291,4 @@ func appendString(b []byte, s string) []byte {
 		return append(b, `""`...)
 	}
 	return append(b, q...)
-}
-
-const hexDigits = "0123456789abcdef"
-
-func appendHex32(b []byte, v uint32) []byte {
-	for shift := 28; shift >= 0; shift -= 4 {
-		b = append(b, hexDigits[v>>shift&15])
-	}
-	return b
-}
-
-func parseHex32(b []byte) (v uint32, ok bool) {
-	if len(b) != 8 {
-		return 0, false
-	}
-	for _, c := range b {
-		switch {
-		case c >= '0' && c <= '9':
-			v = v<<4 | uint32(c-'0')
-		case c >= 'a' && c <= 'f':
-			v = v<<4 | uint32(c-'a'+10)
-		default:
-			return 0, false
-		}
-	}
-	return v, true
 }

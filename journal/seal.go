@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"bytes"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -199,23 +200,9 @@ func (c *Chain) sign(seq uint64, body []byte, at int) {
 
 // macAt finds the MAC in a line without its trailer. It precedes the events.
 func macAt(body []byte) (at int, ok bool) {
-	_, _, i, ok := placeOf(body)
-	for ok && i < len(body) && body[i] == ',' {
-		end := skipString(body, i+1)
-		if end < 0 || end >= len(body) || body[i+1] != '"' || body[end] != ':' {
-			return 0, false
-		}
-		switch key := string(body[i : end+1]); {
-		case key == `,"events":`:
-			return 0, false
-		case key+`"` == macMember && end+2+macLen < len(body) && body[end+1] == '"' && body[end+2+macLen] == '"':
-			return end + 2, true
-		}
-		if i = skipValue(body, end+1, 0); i < 0 {
-			return 0, false
-		}
-	}
-	return 0, false
+	end := bytes.Index(body, []byte(`,"events":[`)) - 1 // no text in front of the events holds a bare quote
+	at = end - macLen
+	return at, at >= len(macMember) && body[end] == '"' && string(body[at-len(macMember):at]) == macMember
 }
 
 // MAC authenticates derived data of the log, such as its index, with the key that signs. what
