@@ -1,9 +1,7 @@
 package checkpoint
 
 import (
-	"bytes"
 	"encoding/binary"
-	"errors"
 	"hash/crc32"
 	"io/fs"
 	"os"
@@ -12,6 +10,7 @@ import (
 
 	"github.com/roost-dev/roost/content"
 	"github.com/roost-dev/roost/internal/atomicfile"
+	"github.com/roost-dev/roost/task/codec"
 )
 
 // The newest survey is stored with the objects, so that the first survey of the next process need not read every file
@@ -52,7 +51,8 @@ func (k *Keeper) load() {
 // sweep removes temporary files that killed processes left.
 func (k *Keeper) sweep() {
 	names, _ := filepath.Glob(filepath.Join(k.dir, cacheName+"-*.tmp")) // an odd path costs a file
-	for _, name := range names {
+	more, _ := filepath.Glob(filepath.Join(k.dir, "."+beforeName+"*.tmp"))
+	for _, name := range append(names, more...) {
 		if info, err := os.Lstat(name); err == nil && time.Since(info.ModTime()) > time.Hour {
 			_ = os.Remove(name)
 		}
@@ -77,11 +77,15 @@ func (k *Keeper) remember() {
 // surveyed are the contents in the store of a folder that the newest survey relies on.
 func surveyed(dir string) []content.Hash {
 	data, err := os.ReadFile(filepath.Join(dir, cacheName))
-	if errors.Is(err, fs.ErrNotExist) || err != nil {
+	if err != nil {
 		return nil
 	}
 	list, _ := decodeCache(data)
-	var hashes []content.Hash
+	return storedHere(list)
+}
+
+// storedHere are the contents of a list that are in the store.
+func storedHere(list []entry) (hashes []content.Hash) {
 	for i := range list {
 		if e := &list[i]; e.held == ours {
 			hashes = append(hashes, e.hash())
@@ -90,106 +94,85 @@ func surveyed(dir string) []content.Hash {
 	return hashes
 }
 
-func encodeCache(list []entry) []byte {
-	size := 0
-	for i := range list {
-		size += len(list[i].path) + 120
-	}
-	b := make([]byte, 0, size+64)
-	b = append(b, cacheMagic...)
-	b = binary.AppendUvarint(b, uint64(len(list)))
-	for i := range list {
-		e := &list[i]
-		b = binary.AppendUvarint(b, uint64(len(e.path)))
-		b = append(b, e.path...)
-		b = binary.AppendUvarint(b, uint64(e.stat.mode))
-		b = binary.AppendVarint(b, e.stat.size)
-		b = binary.AppendVarint(b, e.stat.mtime)
-		b = binary.AppendVarint(b, e.stat.ctime)
-		b = binary.AppendUvarint(b, e.stat.inode)
-		b = binary.AppendUvarint(b, e.stat.device)
-		if !e.named {
-			b = append(b, 0)
-			continue
-		}
-		b = append(b, 1+byte(e.held))
-		b = binary.AppendVarint(b, e.read)
-		b = binary.AppendVarint(b, e.size)
-		b = append(b, e.blob[:]...)
-		b = append(b, e.sum[:]...)
-	}
+// summed adds a checksum at the end.
+func summed(b []byte) []byte {
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+}
+
+// unsummed reads what begins with magic, and ends with its checksum.
+func unsummed(data []byte, magic string) (u codec.Reader, ok bool) {
+	n := len(data) - 4
+	if n < len(magic) || string(data[:len(magic)]) != magic || crc32.Checksum(data[:n], castagnoli) != cacheSum(data) {
+		return u, false
+	}
+	return codec.Reader{In: data[len(magic):n]}, true
 }
 
 // cacheSum is the checksum at the end of a survey. A checksum of the whole would be the same for every survey: that is
 // a property of data followed by its own checksum.
 func cacheSum(data []byte) uint32 { return binary.LittleEndian.Uint32(data[len(data)-4:]) }
 
-func decodeCache(data []byte) ([]entry, bool) {
-	body, ok := bytes.CutPrefix(data, []byte(cacheMagic))
-	if !ok || len(body) < 4 {
-		return nil, false
-	}
-	all, body := data[:len(data)-4], body[:len(body)-4]
-	if crc32.Checksum(all, castagnoli) != binary.LittleEndian.Uint32(data[len(data)-4:]) {
-		return nil, false
-	}
-	d := &decoder{b: body}
-	n := d.uvarint()
-	if n > uint64(len(body))/8 {
-		return nil, false
-	}
-	list := make([]entry, 0, n)
-	for range n {
-		var e entry
-		e.path = string(d.take(d.uvarint()))
-		e.stat = stat{mode: fs.FileMode(d.uvarint()), size: d.varint(), mtime: d.varint(), ctime: d.varint(),
-			inode: d.uvarint(), device: d.uvarint()}
-		if held := d.take(1); len(held) == 1 && held[0] > 0 {
-			e.named, e.held = true, location(held[0]-1)
-			e.read, e.size = d.varint(), d.varint()
-			copy(e.blob[:], d.take(uint64(len(e.blob))))
-			copy(e.sum[:], d.take(uint64(len(e.sum))))
+func encodeCache(list []entry) []byte {
+	w := codec.NewWriter([]byte(cacheMagic))
+	w.Uint(uint64(len(list)))
+	for i := range list {
+		e := &list[i]
+		w.Bytes([]byte(e.path))
+		w.Uint(uint64(e.stat.mode))
+		w.Int(e.stat.size)
+		w.Int(e.stat.mtime)
+		w.Int(e.stat.ctime)
+		w.Uint(e.stat.inode)
+		w.Uint(e.stat.device)
+		if !e.named {
+			w.Uint(0)
+			continue
 		}
-		if d.bad || e.held > theirs || len(list) > 0 && list[len(list)-1].path >= e.path {
+		w.Uint(1 + uint64(e.held))
+		w.Int(e.read)
+		w.Int(e.size)
+		w.Out = append(append(w.Out, e.blob[:]...), e.sum[:]...)
+	}
+	return summed(w.Out)
+}
+
+func decodeCache(data []byte) ([]entry, bool) {
+	u, ok := unsummed(data, cacheMagic)
+	if !ok {
+		return nil, false
+	}
+	n := u.Count()
+	list := make([]entry, 0, n/8) // an entry takes more than eight bytes
+	for range n {
+		e := entry{path: string(u.Bytes())}
+		e.stat = stat{
+			mode:   fs.FileMode(u.Uint()),
+			size:   u.Int(),
+			mtime:  u.Int(),
+			ctime:  u.Int(),
+			inode:  u.Uint(),
+			device: u.Uint(),
+		}
+		if held := u.Uint(); held > 0 {
+			e.named, e.held, e.read, e.size = true, location(held-1), u.Int(), u.Int()
+			copy(e.blob[:], take(&u, len(e.blob)))
+			copy(e.sum[:], take(&u, len(e.sum)))
+		}
+		if u.Bad || e.held > theirs || len(list) > 0 && list[len(list)-1].path >= e.path {
 			return nil, false
 		}
 		list = append(list, e)
 	}
-	return list, len(d.b) == 0
+	return list, len(u.In) == 0
 }
 
-type decoder struct {
-	b   []byte
-	bad bool
-}
-
-func (d *decoder) uvarint() uint64 {
-	v, n := binary.Uvarint(d.b)
-	if n <= 0 {
-		d.bad, d.b = true, nil
-		return 0
-	}
-	d.b = d.b[n:]
-	return v
-}
-
-func (d *decoder) varint() int64 {
-	v, n := binary.Varint(d.b)
-	if n <= 0 {
-		d.bad, d.b = true, nil
-		return 0
-	}
-	d.b = d.b[n:]
-	return v
-}
-
-func (d *decoder) take(n uint64) []byte {
-	if n > uint64(len(d.b)) {
-		d.bad, d.b = true, nil
+// take reads that many bytes.
+func take(u *codec.Reader, n int) []byte {
+	if n > len(u.In) {
+		u.Fail()
 		return nil
 	}
-	out := d.b[:n]
-	d.b = d.b[n:]
-	return out
+	b := u.In[:n]
+	u.In = u.In[n:]
+	return b
 }

@@ -10,8 +10,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/roost-dev/roost/api"
 	"pgregory.net/rapid"
+
+	"github.com/roost-dev/roost/api"
 )
 
 // seen is what a test sees at a path by itself, without the package.

@@ -1,19 +1,15 @@
 package checkpoint
 
 import (
-	"bytes"
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"errors"
 	"fmt"
-	"hash/crc32"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -22,6 +18,7 @@ import (
 	"github.com/roost-dev/roost/content"
 	"github.com/roost-dev/roost/internal/atomicfile"
 	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/task/codec"
 	"github.com/roost-dev/roost/workspace"
 )
 
@@ -198,46 +195,7 @@ func (k *Keeper) writeBefore(name, call string, sc *scan) error {
 	if err := os.MkdirAll(k.dir, 0o700); err != nil {
 		return err
 	}
-	var id [6]byte
-	_, _ = rand.Read(id[:])
-	temp := filepath.Join(k.dir, cacheName+"-"+hex.EncodeToString(id[:])+".tmp") // swept as those are
-	err := writeSynced(temp, encodeBefore(call, sc))
-	if err == nil {
-		err = atomicfile.Rename(temp, name)
-	}
-	if err != nil {
-		_ = os.Remove(temp)
-		return err
-	}
-	_ = syncDir(k.dir) // it is for a power cut, which may not come
-	return nil
-}
-
-// syncFile makes a file or folder durable; tests look when.
-var syncFile = (*os.File).Sync
-
-func writeSynced(name string, data []byte) error {
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err == nil {
-		err = syncFile(f)
-	}
-	return errors.Join(err, f.Close())
-}
-
-// syncDir makes the names in a folder durable, where folders can be synced.
-func syncDir(dir string) error {
-	if runtime.GOOS == "windows" {
-		return nil
-	}
-	f, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(syncFile(f), f.Close())
+	return atomicfile.Write(name, encodeBefore(call, sc))
 }
 
 // beforeFile is the file of one call. Ids are not names of files.
@@ -300,65 +258,44 @@ func relied(dir string) (hashes []content.Hash) {
 		if err != nil {
 			continue
 		}
-		base, ok := decodeBefore(data, "")
-		if !ok {
-			continue
-		}
-		for i := range base.list {
-			if e := &base.list[i]; e.held == ours {
-				hashes = append(hashes, e.hash())
-			}
+		if base, ok := decodeBefore(data, ""); ok {
+			hashes = append(hashes, storedHere(base.list)...)
 		}
 	}
 	return hashes
 }
 
 func encodeBefore(call string, sc *scan) []byte {
-	b := []byte(beforeMagic)
-	text := func(s string) {
-		b = binary.AppendUvarint(b, uint64(len(s)))
-		b = append(b, s...)
-	}
+	w := codec.NewWriter([]byte(beforeMagic))
 	texts := func(list []string) {
-		b = binary.AppendUvarint(b, uint64(len(list)))
+		w.Uint(uint64(len(list)))
 		for _, s := range list {
-			text(s)
+			w.Bytes([]byte(s))
 		}
 	}
-	text(call)
-	b = binary.LittleEndian.AppendUint64(b, uint64(sc.made.UnixNano()))
-	text(sc.end)
+	w.Bytes([]byte(call))
+	w.Out = binary.LittleEndian.AppendUint64(w.Out, uint64(sc.made.UnixNano()))
+	w.Bytes([]byte(sc.end))
 	texts(sc.closed)
 	texts(sc.known)
 	texts(sc.dirs)
-	keys := make([]string, 0, len(sc.rules))
-	for key := range sc.rules {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
+	keys := slices.Sorted(maps.Keys(sc.rules))
 	texts(keys)
 	for _, key := range keys {
-		text(sc.rules[key].text)
+		w.Bytes([]byte(sc.rules[key].text))
 	}
-	b = append(b, encodeCache(sc.list)...)
-	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+	return summed(append(w.Out, encodeCache(sc.list)...))
 }
 
 // decodeBefore reads it back; ok is false for another call's, unless call is "".
 func decodeBefore(data []byte, call string) (*scan, bool) {
-	body, ok := bytes.CutPrefix(data, []byte(beforeMagic))
-	if !ok || len(body) < 4 {
+	u, ok := unsummed(data, beforeMagic)
+	if !ok {
 		return nil, false
 	}
-	all, body := data[:len(data)-4], body[:len(body)-4]
-	if crc32.Checksum(all, castagnoli) != binary.LittleEndian.Uint32(data[len(data)-4:]) {
-		return nil, false
-	}
-	d := &decoder{b: body}
-	text := func() string { return string(d.take(d.uvarint())) }
+	text := func() string { return string(u.Bytes()) }
 	texts := func() (list []string) {
-		n := d.uvarint()
-		for i := uint64(0); i < n && !d.bad; i++ {
+		for range u.Count() {
 			list = append(list, text())
 		}
 		return list
@@ -366,18 +303,23 @@ func decodeBefore(data []byte, call string) (*scan, bool) {
 	if whose := text(); call != "" && whose != call {
 		return nil, false
 	}
-	var made int64
-	if at := d.take(8); len(at) == 8 {
-		made = int64(binary.LittleEndian.Uint64(at))
+	made := make([]byte, 8)
+	copy(made, take(&u, len(made)))
+	sc := &scan{
+		made:   time.Unix(0, int64(binary.LittleEndian.Uint64(made))),
+		end:    text(),
+		closed: texts(),
+		known:  texts(),
+		dirs:   texts(),
+		rules:  map[string]*compiled{},
 	}
-	sc := &scan{made: time.Unix(0, made), end: text(), closed: texts(), known: texts(), dirs: texts(), rules: map[string]*compiled{}}
 	for _, key := range texts() {
 		rules := text()
 		sc.rules[key] = &compiled{text: rules, rules: workspace.ParseIgnore(rules, false)}
 	}
-	if d.bad || !slices.IsSorted(sc.known) || !slices.IsSorted(sc.dirs) {
+	if u.Bad || !slices.IsSorted(sc.known) || !slices.IsSorted(sc.dirs) {
 		return nil, false
 	}
-	sc.list, ok = decodeCache(d.b)
+	sc.list, ok = decodeCache(u.In)
 	return sc, ok
 }

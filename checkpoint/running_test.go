@@ -2,10 +2,8 @@ package checkpoint
 
 import (
 	"bytes"
-	"errors"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -33,56 +31,6 @@ func (l *lab) interrupted(call string) *Survey {
 		l.Cleanup(s.Close)
 	}
 	return s
-}
-
-// The look before a command is on the disk before the command may begin: its bytes before
-// it has its name, and the name after that. One that cannot be made durable is not kept,
-// and nothing is left of it.
-func TestTheSurveyIsSynced(t *testing.T) {
-	l := newLab(t, Options{Git: "none"})
-	l.write("f", "1")
-	name := beforeFile(l.k.dir, "t", "call")
-	var synced []string
-	refuse := errors.New("no sync today")
-	var fail error
-	real := syncFile
-	t.Cleanup(func() { syncFile = real })
-	syncFile = func(f *os.File) error {
-		what := "the file"
-		info, err := f.Stat()
-		l.must(err)
-		if info.IsDir() {
-			what = "the folder"
-		} else if data, err := os.ReadFile(f.Name()); err != nil {
-			t.Error(err)
-		} else if _, ok := decodeBefore(data, "call"); !ok {
-			what = "a part of the file"
-		}
-		if _, err := os.Lstat(name); err == nil {
-			what += ", named"
-		}
-		synced = append(synced, what)
-		return fail
-	}
-	s, err := l.k.SurveyFor(t.Context(), "t", "call")
-	l.must(err)
-	s.Close()
-	want := []string{"the file", "the folder, named"}
-	if runtime.GOOS == "windows" {
-		want = want[:1]
-	}
-	if d := cmp.Diff(want, synced); d != "" {
-		t.Error(d)
-	}
-	s.Done()
-	fail = refuse
-	s, err = l.k.SurveyFor(t.Context(), "t", "call")
-	l.must(err)
-	s.Close()
-	left, err := filepath.Glob(filepath.Join(l.k.dir, "*.tmp"))
-	if found := l.interrupted("call"); found != nil || len(left) != 0 || err != nil {
-		t.Errorf("of one that was not synced: %v, %q, %v", found != nil, left, err)
-	}
 }
 
 // What a command changed that was killed together with who watched it is found by another

@@ -20,7 +20,7 @@ import (
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/events"
-	"github.com/roost-dev/roost/journal/filelog/faultfs"
+	"github.com/roost-dev/roost/internal/testing/faultfs"
 	"github.com/roost-dev/roost/internal/testing/llmtest"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"

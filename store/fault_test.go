@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roost-dev/roost/internal/testing/faultfs"
 	"github.com/roost-dev/roost/internal/testing/fixture"
-	"github.com/roost-dev/roost/journal/filelog/faultfs"
 	"github.com/roost-dev/roost/task"
 )
 

@@ -26,7 +26,7 @@ var layers = [][]string{
 	{"agent", "internal/testing/llmtest"},
 	{"llm", "tool", "contextwindow", "resume", "mode", "mention", "approval"},
 	{"mcp", "checkpoint"},
-	{"workspace", "internal/testing/storetest"},
+	{"workspace", "internal/testing/storetest", "internal/testing/faultfs"},
 	{"store"},
 	{"journal", "task", "roofmt", "usage", "catalog", "content"},
 	{"api", "internal/progress", "internal/dirstat"},

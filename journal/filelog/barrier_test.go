@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roost-dev/roost/internal/testing/faultfs"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/journal/filelog"
-	"github.com/roost-dev/roost/journal/filelog/faultfs"
 )
 
 var small = journal.Draft{Events: []journal.Event{[]byte(`{}`)}}

@@ -14,9 +14,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roost-dev/roost/internal/testing/faultfs"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/journal/filelog"
-	"github.com/roost-dev/roost/journal/filelog/faultfs"
 )
 
 func add(t testing.TB, o journal.Owner, n int) {

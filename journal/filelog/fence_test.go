@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roost-dev/roost/internal/testing/faultfs"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/journal/filelog"
-	"github.com/roost-dev/roost/journal/filelog/faultfs"
 )
 
 // A lock that is lost (its file removed, a file system that forgot it) lets a
