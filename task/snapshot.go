@@ -29,16 +29,13 @@ func (s *State) Snapshot() ([]byte, error) {
 	if err := p.head(s); err != nil {
 		return nil, fmt.Errorf("snapshot of task %s: %w", s.ID, err)
 	}
-	p.position(s.last)
-	if err := p.runHistory(&s.Runs); err != nil {
-		return nil, fmt.Errorf("snapshot of task %s, runs: %w", s.ID, err)
-	}
-	if err := p.checkpoints(s); err != nil {
-		return nil, fmt.Errorf("snapshot of task %s, checkpoints: %w", s.ID, err)
-	}
-	p.files(s.Files)
-	p.files(s.filed)
-	p.ranges(packed(s.fileAt))
+	p.Value(s.last)
+	p.Value(s.Runs)
+	p.Value(s.Restoring)
+	p.Value(s.Checkpoints)
+	p.Value(s.Files)
+	p.Value(s.filed)
+	p.Value(packed(s.fileAt))
 	p.Uint(uint64(len(s.messages)))
 	for _, m := range s.messages {
 		if err := p.message(m); err != nil {
@@ -49,9 +46,7 @@ func (s *State) Snapshot() ([]byte, error) {
 	p.order(s.api)
 	p.Uint(uint64(len(s.order)))
 	for _, c := range s.order {
-		if err := p.call(s, c); err != nil {
-			return nil, fmt.Errorf("snapshot of task %s, call %s: %w", s.ID, c.ID, err)
-		}
+		p.call(c, s.calls[c.ID] == c)
 	}
 	return p.Out, nil
 }
@@ -73,24 +68,6 @@ func (p *packer) head(s *State) error {
 	p.Bytes(head)
 	p.Bytes(item)
 	return nil
-}
-
-func (p *packer) files(list []FileRecord) {
-	p.Uint(uint64(len(list)))
-	for _, f := range list {
-		p.Word(f.Path)
-		p.Word(f.State)
-		p.Word(f.Source)
-		p.Word(f.By)
-		p.Word(f.Task)
-		p.Word(f.Hash)
-		for _, v := range []int64{f.RooRead, f.RooEdit, f.UserEdit, f.Size, f.MTime, f.CTime, f.RecordedAt} {
-			p.Int(v)
-		}
-		p.Uint(f.Inode)
-		p.Uint(f.Device)
-		p.Uint(f.Seq)
-	}
 }
 
 func (p *packer) message(m *Message) error {
@@ -144,33 +121,17 @@ func (p *packer) order(list []*Message) {
 	}
 }
 
-// rare is what few calls have, or have only for a moment.
-type rare struct {
-	Before   map[string]string `json:",omitempty"`
-	Process  *ToolProcess      `json:",omitempty"`
-	Finished *ToolFinished     `json:",omitempty"`
-}
-
-func (p *packer) call(s *State, c *Call) error {
-	p.Word(c.ID)
-	p.Word(c.Name)
-	p.Uint(c.Message)
-	p.Word(c.Replay)
-	p.Uint(c.UI)
-	p.Flags(c.Started, c.Answered, c.Foreign, s.calls[c.ID] == c, c.Rewound)
-	p.place(c.finished)
-	r := rare{Before: c.Before, Process: c.Process}
+// call writes a call without its result, which stays in the log.
+func (p *packer) call(c *Call, current bool) {
+	brief := *c
 	if c.Finished != nil {
 		done := *c.Finished
 		done.Result = nil
-		r.Finished = &done
+		brief.Finished = &done
 	}
-	raw, err := json.Marshal(r)
-	if err != nil {
-		return err
-	}
-	p.Bytes(raw)
-	return nil
+	p.Value(brief)
+	p.Flags(current)
+	p.place(c.finished)
 }
 
 // Restore makes the state that gave the snapshot. Its messages are read from src
@@ -186,12 +147,14 @@ func Restore(data []byte, src Source, room int) (*State, error) {
 	u.head(s)
 	u.history(s)
 	u.checkpoints(s)
-	s.Files = u.files()
+	u.Value(&s.Files)
 	for i, f := range s.Files {
 		s.noteRecord(i, f)
 	}
-	s.filed = u.files()
-	s.fileAt = unpacked(u.ranges(), len(s.filed))
+	var at []Run64
+	u.Value(&s.filed)
+	u.Value(&at)
+	s.fileAt = unpacked(at, len(s.filed))
 	u.messages(s)
 	s.ui, s.api = u.order(s), u.order(s)
 	u.calls(s)
@@ -226,41 +189,6 @@ func (u *unpacker) head(s *State) {
 	if s.Adopted != nil && len(item) > 0 {
 		s.Adopted.Item = bytes.Clone(item)
 	}
-}
-
-func (p *packer) ranges(list []Run64) {
-	p.Uint(uint64(len(list)))
-	for _, r := range list {
-		p.Uint(r[0])
-		p.Uint(r[1])
-	}
-}
-
-func (u *unpacker) ranges() (list []Run64) {
-	for range u.Count() {
-		list = append(list, Run64{u.Uint(), u.Uint()})
-	}
-	return list
-}
-
-// leastFile is fewer bytes than any file record takes in a snapshot.
-const leastFile = 16
-
-func (u *unpacker) files() (list []FileRecord) {
-	n := u.Count()
-	if n > len(u.In)/leastFile {
-		u.Fail()
-		return nil
-	}
-	for range n {
-		f := FileRecord{Path: u.Word(), State: u.Word(), Source: u.Word(), By: u.Word(), Task: u.Word(), Hash: u.Word()}
-		for _, v := range []*int64{&f.RooRead, &f.RooEdit, &f.UserEdit, &f.Size, &f.MTime, &f.CTime, &f.RecordedAt} {
-			*v = u.Int()
-		}
-		f.Inode, f.Device, f.Seq = u.Uint(), u.Uint(), u.Uint()
-		list = append(list, f)
-	}
-	return list
 }
 
 // leastMessage is fewer bytes than any message takes in a snapshot.
@@ -357,21 +285,44 @@ func (u *unpacker) order(s *State) []*Message {
 }
 
 func (u *unpacker) calls(s *State) {
-	for range u.Count() {
-		c := &Call{ID: u.Word(), Name: u.Word(), Message: u.Uint(), Replay: u.Word(), UI: u.Uint(), state: s}
+	for n := u.Count(); n > 0 && !u.Bad; n-- {
+		c := &Call{state: s}
+		u.Value(c)
 		var current bool
-		u.Flags(&c.Started, &c.Answered, &c.Foreign, &current, &c.Rewound)
+		u.Flags(&current)
 		c.finished = u.place()
-		var r rare
-		if raw := u.Bytes(); u.Bad || json.Unmarshal(raw, &r) != nil {
-			u.Fail()
-			return
-		}
-		c.Before, c.Process, c.Finished = r.Before, r.Process, r.Finished
 		c.away = c.Finished != nil
 		if current {
 			s.calls[c.ID] = c
 		}
 		s.order = append(s.order, c)
+	}
+}
+
+// history reads the runs and the position of the newest event.
+func (u *unpacker) history(s *State) {
+	u.Value(&s.last)
+	u.Value(&s.Runs)
+	h := &s.Runs
+	if h.Inputs == nil && len(h.Unclaimed) > 0 || slices.Contains(h.All, nil) {
+		u.Fail()
+		return
+	}
+	runs := h.All
+	h.All, s.Run = runs[:0], nil
+	for _, r := range runs {
+		h.index(r)
+		s.Run = r
+	}
+}
+
+func (u *unpacker) checkpoints(s *State) {
+	u.Value(&s.Restoring)
+	u.Value(&s.Checkpoints)
+	for i := range s.Checkpoints {
+		if i > 0 && s.Checkpoints[i].Number <= s.Checkpoints[i-1].Number {
+			u.Fail()
+			return
+		}
 	}
 }
