@@ -1,9 +1,3 @@
-// Package agent is the loop: build a request from the task's history, ask the model, run the tools it calls, commit
-// each step, and again, until the task is completed, stopped, or needs a person.
-//
-// A crash loses no state of the agent: all it needs to continue is in the task's journal. Starting and restarting are
-// the same code. It asks the person through an Asker and shows streamed text and notices to an Observer; both may be
-// absent.
 package agent
 
 import (

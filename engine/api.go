@@ -1,8 +1,3 @@
-// Package engine runs tasks: it starts, continues, answers, cancels and waits for the runs of this process, and it is the
-// one place for what front doors (shell, HTTP, web page, editor) do to tasks. They call it and have no logic of their own.
-//
-// An engine never runs a task that another process owns: the error names that process. A front door that ends does not
-// affect a run; Close ends all runs, saved.
 package engine
 
 import (

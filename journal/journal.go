@@ -1,15 +1,3 @@
-// Package journal is the append-only log of one task: an ordered, checksummed,
-// fenced sequence of commits, each of one or more opaque events, and the blobs
-// that those events name.
-//
-// A journal does not know what a task is. It knows order (contiguous sequence
-// numbers from 1), ownership (at most one owner, each with an epoch higher than
-// any before it), durability (a commit exists for readers once it is synced,
-// and not earlier) and integrity (every commit carries a crc32c).
-//
-// This package holds the types and interfaces that every backend shares.
-// Package journal/filelog is the embedded default: one folder of local files.
-// Package journal/journaltest is the behaviour suite each backend passes.
 package journal
 
 import (

@@ -15,6 +15,9 @@
 // connects once more; a call whose connection dies while it runs is not repeated, because
 // it may have taken effect.
 //
+// All processes of a task's servers carry one mark, the same in every run: the next run ends what a killed one left. They
+// end when their stdin closes, and on Linux by SIGTERM when Roost dies.
+//
 // Texts of servers are not trusted: they are bounded and lose their control characters,
 // and a schema that a provider would refuse is repaired or its tool left out.
 //

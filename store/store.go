@@ -1,11 +1,3 @@
-// Package store opens, creates, adopts and lists tasks under Roost's own root and
-// under the storages of other tools, and keeps Roo's JSON files behind each
-// task's journal.
-//
-// Reading never writes. A task without a journal is read from its JSON files as
-// if it had just been adopted: the same event is folded, in memory only. Owning a
-// task takes its lock, adopts it if it has no journal yet, and takes in what
-// another program changed.
 package store
 
 import (

@@ -1,11 +1,3 @@
-// Package task is the meaning of a task's log: it folds events into the two
-// histories, the tool outcomes, the questions, the queue, the file records and
-// the usage totals.
-//
-// Everything here is a pure function of the events and of the blobs they name
-// (blobs are named by their content, so loading one is pure too). There is no
-// clock, no disk and no network. Folding a prefix and then the rest equals
-// folding all, and every prefix is a valid state.
 package task
 
 import (

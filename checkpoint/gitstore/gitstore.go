@@ -5,6 +5,14 @@
 // It reads what they wrote (packs of whole objects) and what a git that a user ran there may have made of it:
 // loose objects, differences, packed refs. Every object is compared with its name.
 //
+// What an earlier version left in the folder:
+//
+//	objects/pack/            one pack for each batch, merged when there were many
+//	refs/                    one ref for each task
+//	roost/lock, collect      kernel locks: removing packs; collecting
+//	roost/leases/<process>   packs that a process relied on before a ref reached them
+//	roost/tmp/               packs without a name
+//
 // Limits: an object is read into memory; alternates and hashes other than SHA-1 are not read.
 package gitstore
 

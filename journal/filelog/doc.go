@@ -49,6 +49,11 @@
 //
 // An empty journal.jsonl without such a witness is a journal without commits.
 //
+// # Forks
+//
+// The folder of a fork holds base/: hard links to the log, index and blobs of the task that it continues, and base.json,
+// which holds how many commits of them count (Begin). Readers and owners see one log. Neither folder needs the other.
+//
 // # Limits
 //
 // Linux, macOS, BSD and Windows. The memory for what is not saved yet is bounded (Options.MaxUnsaved). SaveSnapshot

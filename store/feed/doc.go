@@ -14,6 +14,9 @@
 // For a task that the log never named, the commits since the log began are new. Older commits were not meant for
 // followers of this log.
 //
+// Rejected: one counter for all tasks, as an id in each event. Every sync would wait for all others, and restored copies
+// would repeat numbers.
+//
 // Limits: a kernel lock on the newest segment orders its writers; where there are no such locks (see journal/filelog)
 // nothing is written and no reader gets anything. Tasks never leave the table, which takes about 90 bytes for each.
 package feed

@@ -5,6 +5,8 @@
 // Switch makes the head again and Fork can start from. A fork shares the stored bytes of the other task by hard links, so
 // neither task needs the other one to exist.
 //
+// Rewind, undo and fork take a task over from its snapshot (store.OwnLean); the next full owner examines all commits.
+//
 // Each change is durable when its function returns. Roo's files follow when finish is called; a caller that is killed
 // before that leaves files that the task's next owner writes.
 package history

@@ -2,7 +2,8 @@
 //
 // Deleting destroys nothing. A task of Roost's own root moves into the trash with one rename, so a kill leaves it whole
 // in one place or the other. A task of another tool is hidden; its folder is not touched. All moves happen one at a
-// time on a root, with the overlay locked, which records them for undo and for followers.
+// time on a root, with the overlay locked, which records them for undo and for followers. Only purging removes bytes: the
+// folder first gets a name that no list shows.
 package trash
 
 import (

@@ -1,5 +1,8 @@
 // Package rewind decides which messages, calls, questions and inputs a rewind, or the removal of one message, hides. It
 // only reads a state. The event that it returns changes the task when it is committed and folded.
+//
+// Which messages of the model's side belong to the hidden rows follows from the order of the log where Roost wrote both
+// sides, otherwise from tool ids, words and times (align.go).
 package rewind
 
 import (
