@@ -15,6 +15,7 @@ import (
 
 	"github.com/roost-dev/roost/internal/inputfile"
 	"github.com/roost-dev/roost/server"
+	"github.com/roost-dev/roost/server/presence"
 )
 
 type serveFlags struct {
@@ -94,7 +95,7 @@ func (a *App) serve(cmd *cobra.Command, f serveFlags) error {
 	if bound, _, err := net.SplitHostPort(l.Addr().String()); config == nil && (err != nil || !loopback(bound)) {
 		return errors.Join(f.open(), l.Close()) // localhost is another machine's address here
 	}
-	claim, err := server.NewClaim(s.Root())
+	claim, err := s.Claim()
 	if err != nil {
 		return errors.Join(serverRuns(err), l.Close())
 	}
@@ -119,8 +120,8 @@ func (a *App) listen(ctx context.Context, root, address string) (net.Listener, e
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		if p, there := server.Present(root); there == nil {
-			return nil, serverRuns(&server.TakenError{By: p})
+		if p, there := presence.Find(root); there == nil {
+			return nil, serverRuns(&presence.TakenError{By: p})
 		}
 		return nil, &Failure{Exit: ExitBusy, Code: "address_in_use", Status: 409, What: "listen on " + address,
 			Why: "another program listens there, maybe another roost serve",
@@ -139,7 +140,7 @@ func (a *App) listen(ctx context.Context, root, address string) (net.Listener, e
 
 // serverRuns turns the error that a root already has a server into a Failure. Other errors stay.
 func serverRuns(err error) error {
-	var taken *server.TakenError
+	var taken *presence.TakenError
 	if !errors.As(err, &taken) {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/roost-dev/roost/local"
 	"github.com/roost-dev/roost/server"
 	"github.com/roost-dev/roost/server/metrics"
+	"github.com/roost-dev/roost/server/presence"
 	"github.com/roost-dev/roost/service"
 )
 
@@ -23,7 +24,7 @@ type serving struct {
 	stop     *stopper
 	roost    *local.Roost
 	listener net.Listener
-	claim    *server.Claim
+	claim    *presence.Claim
 	tls      *tls.Config
 	cert     *x509.Certificate
 	host     string
@@ -116,7 +117,7 @@ func (a *App) serveOn(ctx context.Context, v serving) error {
 	memory.Go(func() { boundMemory(bounded) })
 	background.Go(func() { takeUp(recovering, e, work, recovery, log) })
 
-	err = v.claim.Tell(server.Presence{
+	err = v.claim.Tell(presence.Server{
 		URL:       url,
 		PID:       os.Getpid(),
 		StartedAt: api.Stamp(a.millis()),

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/api"
-	"github.com/roost-dev/roost/server"
+	"github.com/roost-dev/roost/server/presence"
 )
 
 // daemon is a roost serve as a process of its own.
@@ -146,7 +146,7 @@ func TestUpgradeLosesNothing(t *testing.T) {
 	must(t, d.cmd.Process.Signal(syscall.SIGTERM))
 	d.exits(ExitTerminated)
 	s.gone(pid)
-	if _, err := os.Stat(server.PresenceFile(s.root)); err == nil {
+	if _, err := os.Stat(presence.File(s.root)); err == nil {
 		t.Error("it still says where it is")
 	}
 	for _, want := range []struct{ task, run, state string }{{waiting.Task, waiting.ID, "waiting"}, {working.Task, working.ID, "interrupted"}, {queued.Task, queued.ID, "queued"}} {
@@ -174,7 +174,7 @@ func TestUpgradeLosesNothing(t *testing.T) {
 // url is where the root's server says it is.
 func (s *sandbox) url() string {
 	s.t.Helper()
-	p, err := server.Present(s.root)
+	p, err := presence.Find(s.root)
 	must(s.t, err)
 	return p.URL
 }
@@ -229,7 +229,7 @@ func TestKilledServersAreFollowedByNewOnes(t *testing.T) {
 		tasks[run.Task] = run.ID
 		must(t, d.cmd.Process.Kill())
 		<-d.ended
-		if _, err := os.Stat(server.PresenceFile(s.root)); err != nil {
+		if _, err := os.Stat(presence.File(s.root)); err != nil {
 			t.Error("the kill was no kill")
 		}
 		if r := s.roost("server", "status"); r.code != ExitServer {

@@ -4,7 +4,7 @@ import (
 	"errors"
 
 	"github.com/roost-dev/roost/client"
-	"github.com/roost-dev/roost/server"
+	"github.com/roost-dev/roost/server/presence"
 )
 
 // theServer is a client of the server that the user named, or else of the running server of
@@ -18,8 +18,8 @@ func (a *App) theServer(what string) (*client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := server.Present(root)
-	if errors.Is(err, server.ErrAbsent) {
+	p, err := presence.Find(root)
+	if errors.Is(err, presence.ErrAbsent) {
 		return nil, &Failure{Exit: ExitServer, Code: "no_server", What: what, Why: err.Error() + " (" + root + ")", Retryable: true,
 			Try: "roost serve  # in another terminal, or as a service; or name one with --server URL"}
 	}

@@ -10,15 +10,18 @@ package local
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"time"
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/journal/filelog"
 	"github.com/roost-dev/roost/redact"
 	"github.com/roost-dev/roost/server"
 	"github.com/roost-dev/roost/server/peer"
+	"github.com/roost-dev/roost/server/presence"
 	"github.com/roost-dev/roost/service"
 	"github.com/roost-dev/roost/store"
 )
@@ -146,6 +149,14 @@ func (r *Roost) Client(secrets ...redact.Known) (c *client.Client, end func(), e
 // Token is the token of the root for a server, a new one when fresh. notice reports a token that had to be replaced.
 func (r *Roost) Token(fresh bool) (token, notice string, err error) {
 	return server.OwnToken(r.store, fresh)
+}
+
+// Claim makes this process the server of the root. *presence.TakenError: another one is.
+func (r *Roost) Claim() (*presence.Claim, error) {
+	if err := filelog.Trusted(r.Root()); err != nil {
+		return nil, fmt.Errorf("become the server of %s: %w", r.Root(), err)
+	}
+	return presence.NewClaim(r.Root())
 }
 
 // Store is the store of the root.

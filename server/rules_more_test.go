@@ -19,6 +19,7 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/internal/testing/fixture"
+	"github.com/roost-dev/roost/server/presence"
 	"github.com/roost-dev/roost/store"
 )
 
@@ -193,9 +194,9 @@ func TestRuleB26WhatIsKeptIsPrivate(t *testing.T) {
 		t.Skip("modes are not told there")
 	}
 	w := newWorkshop(t)
-	claim := fixture.Must[*Claim](t)(NewClaim(w.store.Root()))
+	claim := fixture.Must[*presence.Claim](t)(presence.NewClaim(w.store.Root()))
 	defer claim.Release()
-	if err := claim.Tell(Presence{PID: 1, URL: w.url}); err != nil {
+	if err := claim.Tell(presence.Server{PID: 1, URL: w.url}); err != nil {
 		t.Fatal(err)
 	}
 	w.run(engine.Request{Task: w.id, Text: strings.Repeat("large ", 60_000)})

@@ -1,4 +1,10 @@
-package server
+// Package presence lets one process at a time be the server of a root, and tells other programs of the same user where
+// that server is.
+//
+// A kernel lock is the claim: it ends with its process, in any way. The presence file says where the server is, and is
+// believed only while the lock is held. The folder of the root must be on a file system that keeps locks; the caller
+// checks that.
+package presence
 
 import (
 	"encoding/json"
@@ -8,15 +14,13 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/roost-dev/roost/journal/filelog"
-
 	"github.com/roost-dev/roost/internal/atomicfile"
 	"github.com/roost-dev/roost/internal/filelock"
 	"github.com/roost-dev/roost/internal/inputfile"
 )
 
-// Presence is the file in which the server of a root publishes its address for programs of the same user.
-type Presence struct {
+// Server is what the presence file holds of the server of a root.
+type Server struct {
 	URL       string `json:"url"`
 	PID       int    `json:"pid"`
 	StartedAt string `json:"started_at"`
@@ -32,7 +36,7 @@ type Claim struct {
 }
 
 // TakenError: another process is the server of the root.
-type TakenError struct{ By Presence }
+type TakenError struct{ By Server }
 
 func (e *TakenError) Error() string {
 	if e.By.URL == "" {
@@ -43,8 +47,8 @@ func (e *TakenError) Error() string {
 
 func lockFile(root string) string { return filepath.Join(root, "server", "lock") }
 
-// PresenceFile is the path of the presence file of a root.
-func PresenceFile(root string) string { return filepath.Join(root, "server", "server.json") }
+// File is the path of the presence file of a root.
+func File(root string) string { return filepath.Join(root, "server", "server.json") }
 
 // claimTries is how often NewClaim tries a lock that another process holds, lookTries how often one that others only
 // probe, and claimPause the time between. A process that checks whether a server lives holds the lock for a moment, too,
@@ -57,9 +61,6 @@ const (
 
 // NewClaim makes this process the server of a root. *TakenError: another one is.
 func NewClaim(root string) (*Claim, error) {
-	if err := filelog.Trusted(root); err != nil {
-		return nil, fmt.Errorf("become the server of %s: %w", root, err)
-	}
 	file := lockFile(root)
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return nil, fmt.Errorf("become the server of %s: %w", root, err)
@@ -76,7 +77,7 @@ func NewClaim(root string) (*Claim, error) {
 		case got:
 			return &Claim{root: root, lock: f}, nil
 		case try == claimTries:
-			by, _ := readPresence(root) // it may not have written the file yet
+			by, _ := read(root) // it may not have written the file yet
 			return nil, errors.Join(&TakenError{by}, f.Close())
 		}
 		if shared, err := filelock.Try(f, filelock.Shared|filelock.FirstByte); err == nil && shared && looks < lookTries {
@@ -92,12 +93,12 @@ func NewClaim(root string) (*Claim, error) {
 }
 
 // Tell publishes the address of the server in a file for its owner alone, which is written whole or not at all.
-func (c *Claim) Tell(p Presence) error {
+func (c *Claim) Tell(p Server) error {
 	data, err := json.Marshal(p)
 	if err != nil {
 		return fmt.Errorf("publish the address of the server: %w", err)
 	}
-	if err := atomicfile.WriteDerived(PresenceFile(c.root), "", append(data, '\n')); err != nil {
+	if err := atomicfile.WriteDerived(File(c.root), "", append(data, '\n')); err != nil {
 		return fmt.Errorf("publish the address of the server: %w", err)
 	}
 	c.published = true
@@ -109,7 +110,7 @@ func (c *Claim) Tell(p Presence) error {
 func (c *Claim) Release() error {
 	var err error
 	if c.published {
-		if err = os.Remove(PresenceFile(c.root)); errors.Is(err, os.ErrNotExist) {
+		if err = os.Remove(File(c.root)); errors.Is(err, os.ErrNotExist) {
 			err = nil
 		}
 	}
@@ -122,37 +123,37 @@ func (c *Claim) Release() error {
 // ErrAbsent: no server of the root runs.
 var ErrAbsent = errors.New("no server of this root runs")
 
-// Present finds the server of a root. It ignores the file of a killed server: its address may belong to another program
+// Find finds the server of a root. It ignores the file of a killed server: its address may belong to another program
 // by now, which would get the token.
-func Present(root string) (Presence, error) {
+func Find(root string) (Server, error) {
 	f, err := os.Open(lockFile(root))
 	if errors.Is(err, os.ErrNotExist) {
-		return Presence{}, ErrAbsent
+		return Server{}, ErrAbsent
 	}
 	if err != nil {
-		return Presence{}, fmt.Errorf("look for the server of %s: %w", root, err)
+		return Server{}, fmt.Errorf("look for the server of %s: %w", root, err)
 	}
 	defer func() { _ = filelock.Release(f) }() // it was opened for a check; without the lock there is nothing to release
 	switch free, err := filelock.Try(f, filelock.Shared|filelock.FirstByte); {
 	case err != nil:
-		return Presence{}, fmt.Errorf("look for the server of %s: %w", root, err)
+		return Server{}, fmt.Errorf("look for the server of %s: %w", root, err)
 	case free:
-		return Presence{}, ErrAbsent
+		return Server{}, ErrAbsent
 	}
-	p, err := readPresence(root)
+	p, err := read(root)
 	if errors.Is(err, os.ErrNotExist) {
 		return p, fmt.Errorf("%w yet: one is starting or stopping", ErrAbsent)
 	}
 	return p, err
 }
 
-func readPresence(root string) (p Presence, err error) {
-	data, err := inputfile.Read(PresenceFile(root))
+func read(root string) (p Server, err error) {
+	data, err := inputfile.Read(File(root))
 	if err == nil {
 		err = json.Unmarshal(data, &p)
 	}
 	if err != nil {
-		return Presence{}, fmt.Errorf("read where the server is: %w", err)
+		return Server{}, fmt.Errorf("read where the server is: %w", err)
 	}
 	return p, nil
 }

@@ -1,4 +1,4 @@
-package server
+package presence
 
 import (
 	"errors"
@@ -13,24 +13,24 @@ import (
 
 func TestOneServerOfARoot(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "root")
-	if _, err := Present(root); !errors.Is(err, ErrAbsent) {
+	if _, err := Find(root); !errors.Is(err, ErrAbsent) {
 		t.Errorf("of a root that is not there: %v", err)
 	}
 	if _, err := os.Stat(root); err == nil {
 		t.Error("looking made the root")
 	}
 	c := fixture.Must[*Claim](t)(NewClaim(root))
-	if _, err := Present(root); !errors.Is(err, ErrAbsent) {
+	if _, err := Find(root); !errors.Is(err, ErrAbsent) {
 		t.Errorf("before it has said where it is: %v", err)
 	}
-	here := Presence{URL: "http://127.0.0.1:1", PID: os.Getpid(), StartedAt: "2026-01-02T03:04:05.000Z", Version: "v"}
+	here := Server{URL: "http://127.0.0.1:1", PID: os.Getpid(), StartedAt: "2026-01-02T03:04:05.000Z", Version: "v"}
 	if err := c.Tell(here); err != nil {
 		t.Fatal(err)
 	}
-	if got := fixture.Must[Presence](t)(Present(root)); got != here {
+	if got := fixture.Must[Server](t)(Find(root)); got != here {
 		t.Errorf("found %+v", got)
 	}
-	if info := fixture.Must[os.FileInfo](t)(os.Stat(PresenceFile(root))); os.PathSeparator == '/' && info.Mode().Perm() != 0o600 {
+	if info := fixture.Must[os.FileInfo](t)(os.Stat(File(root))); os.PathSeparator == '/' && info.Mode().Perm() != 0o600 {
 		t.Errorf("the file's mode is %v", info.Mode())
 	}
 	_, err := NewClaim(root)
@@ -41,7 +41,7 @@ func TestOneServerOfARoot(t *testing.T) {
 	if err := c.Release(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(PresenceFile(root)); !errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(File(root)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("what was told stays: %v", err)
 	}
 	if err := fixture.Must[*Claim](t)(NewClaim(root)).Release(); err != nil {
@@ -53,21 +53,21 @@ func TestOneServerOfARoot(t *testing.T) {
 func TestStalePresence(t *testing.T) {
 	root := t.TempDir()
 	c := fixture.Must[*Claim](t)(NewClaim(root))
-	if err := c.Tell(Presence{URL: "http://127.0.0.1:1", PID: 1}); err != nil {
+	if err := c.Tell(Server{URL: "http://127.0.0.1:1", PID: 1}); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.lock.Close(); err != nil { // as the kernel does at a kill
 		t.Fatal(err)
 	}
-	if p, err := Present(root); !errors.Is(err, ErrAbsent) || p.URL != "" {
+	if p, err := Find(root); !errors.Is(err, ErrAbsent) || p.URL != "" {
 		t.Errorf("%+v, %v", p, err)
 	}
 	next := fixture.Must[*Claim](t)(NewClaim(root))
 	defer next.Release() //nolint:errcheck // the folder goes
-	if err := os.WriteFile(PresenceFile(root), []byte("{"), 0o600); err != nil {
+	if err := os.WriteFile(File(root), []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Present(root); err == nil || errors.Is(err, ErrAbsent) {
+	if _, err := Find(root); err == nil || errors.Is(err, ErrAbsent) {
 		t.Errorf("half a file is read as: %v", err)
 	}
 }
