@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/roost-dev/roost/mode"
-	"github.com/roost-dev/roost/tool/skilltool"
+	"github.com/roost-dev/roost/tool/prompttool"
 )
 
 // systemPrompt is the system prompt: the model's role in the task's mode, how to work, the modes, and the user's rules.
@@ -68,7 +68,7 @@ func (a *Agent) howToWork() string {
 // skillText is the part of the system prompt that lists the mode's skills, "" without any. The model gets the text of a
 // skill with a tool.
 func (a *Agent) skillText(slug string) string {
-	if _, has := a.tools[skilltool.Name]; !has || a.User.Setup == nil {
+	if _, has := a.tools[prompttool.SkillName]; !has || a.User.Setup == nil {
 		return ""
 	}
 	list, notes := a.User.Setup.Skills(slug)
@@ -82,7 +82,7 @@ func (a *Agent) skillText(slug string) string {
 	b.WriteString("====\n\nSKILLS\n\nThe user has written down how these kinds of work are done. " +
 		"When the task, or a part of it, is of such a kind, " +
 		"get the skill with the tool " +
-		skilltool.Name + " before you begin, and follow it. Paths in a skill are relative to its folder.\n")
+		prompttool.SkillName + " before you begin, and follow it. Paths in a skill are relative to its folder.\n")
 	for _, k := range list {
 		fmt.Fprintf(&b, "\n- %s: %s", k.Name, k.Description)
 	}

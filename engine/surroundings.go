@@ -14,8 +14,7 @@ import (
 	"github.com/roost-dev/roost/tool"
 	"github.com/roost-dev/roost/tool/historytool"
 	"github.com/roost-dev/roost/tool/mcptool"
-	"github.com/roost-dev/roost/tool/skilltool"
-	"github.com/roost-dev/roost/tool/slashtool"
+	"github.com/roost-dev/roost/tool/prompttool"
 	"github.com/roost-dev/roost/tool/toolset"
 	"github.com/roost-dev/roost/workspace"
 	"github.com/roost-dev/roost/workspace/shell"
@@ -36,7 +35,7 @@ func (e *Engine) world(ref store.Ref, w *workspace.Workspace, mode func() string
 
 // tools are those of a task: the fixed set, and after it those that need the store or the user's home folder.
 func (e *Engine) tools(id string) []tool.Tool {
-	return append(toolset.All(), slashtool.New(e.opt.Config.Home), skilltool.New(e.opt.Config.Home),
+	return append(toolset.All(), prompttool.SlashCommand(e.opt.Config.Home), prompttool.Skill(e.opt.Config.Home),
 		historytool.ListTasks(taskLister{e.store, id}))
 }
 

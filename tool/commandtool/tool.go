@@ -42,10 +42,11 @@ func New(o Options) tool.Tool {
 	if o.PreviewBytes <= 0 {
 		o.PreviewBytes = MediumPreview
 	}
-	return commandTool{o}
+	spec := tool.Spec{Name: Name, Description: description, Schema: json.RawMessage(schema), Class: tool.Command, Replay: tool.Never}
+	return tool.Make(spec, func(ctx context.Context, env tool.Env, in tool.Input) (tool.Plan, error) {
+		return o.plan(ctx, env, in)
+	})
 }
-
-type commandTool struct{ options Options }
 
 const schema = `{"type":"object","properties":{` +
 	`"command":{"type":"string","description":"The command line, as for sh -c"},` +
@@ -59,41 +60,31 @@ const description = "Run a command line with sh -c in the user's workspace and r
 	"background are ended too. " +
 	"Long output is shown in part, and kept whole under an artifact id for read_command_output."
 
-func (commandTool) Spec() tool.Spec {
-	return tool.Spec{Name: Name, Description: description, Schema: json.RawMessage(schema), Class: tool.Command, Replay: tool.Never}
-}
-
-func (t commandTool) Plan(ctx context.Context, env tool.Env, input json.RawMessage) (tool.Plan, error) {
-	wrong := func(format string, args ...any) (tool.Plan, error) {
-		return nil, &tool.InputError{Tool: Name, Reason: fmt.Sprintf(format, args...)}
-	}
-	if !esjson.Valid(input) || esjson.TypeOf(input) != esjson.TypeObject {
-		return wrong("the input must be a JSON object with the key \"command\"")
-	}
-	line, ok := esjson.GetString(input, "command")
+func (o Options) plan(ctx context.Context, env tool.Env, in tool.Input) (tool.Plan, error) {
+	line, ok := in.Text("command")
 	if !ok || strings.TrimSpace(line) == "" {
-		return wrong("\"command\" is missing: give the command line as a string")
+		return nil, in.Wrong("\"command\" is missing: give the command line as a string")
 	}
 	if strings.ContainsRune(line, 0) {
-		return wrong("\"command\" holds a NUL character, which no shell takes")
+		return nil, in.Wrong("\"command\" holds a NUL character, which no shell takes")
 	}
 	if len(line) > maxLine {
-		return wrong("\"command\" has %d bytes, and %d is the most that can be passed: write it to a file and run that", len(line), maxLine)
+		return nil, in.Wrong("\"command\" has %d bytes, and %d is the most that can be passed: write it to a file and run that", len(line), maxLine)
 	}
 	dir := "."
-	if raw, ok := esjson.Get(input, "cwd"); ok && esjson.TypeOf(raw) != esjson.TypeNull {
-		if dir, ok = esjson.GetString(input, "cwd"); !ok {
-			return wrong("\"cwd\" must be a string or null")
+	if _, given := in.Raw("cwd"); given {
+		if dir, ok = in.Text("cwd"); !ok {
+			return nil, in.Wrong("\"cwd\" must be a string or null")
 		}
 		if strings.TrimSpace(dir) == "" {
 			dir = "."
 		}
 	}
 	limit := time.Duration(env.CommandTimeoutMS) * time.Millisecond
-	if raw, ok := esjson.Get(input, "timeout"); ok && esjson.TypeOf(raw) != esjson.TypeNull {
-		s, ok := esjson.GetFloat(input, "timeout")
+	if _, given := in.Raw("timeout"); given {
+		s, ok := esjson.GetFloat(in.Object, "timeout")
 		if !ok || s < 0 || math.IsNaN(s) {
-			return wrong("\"timeout\" must be a number of seconds, 0 or more, or null")
+			return nil, in.Wrong("\"timeout\" must be a number of seconds, 0 or more, or null")
 		}
 		if d := seconds(s); d > 0 && (limit <= 0 || d < limit) {
 			limit = d
@@ -101,23 +92,23 @@ func (t commandTool) Plan(ctx context.Context, env tool.Env, input json.RawMessa
 	}
 	where, err := env.Workspace.Resolve(dir)
 	if errors.Is(err, workspace.ErrPath) {
-		return wrong("\"cwd\" cannot be used: %v", err)
+		return nil, in.Wrong("\"cwd\" cannot be used: %v", err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("plan %s: %w", Name, err)
 	}
 	if why := notFolder(where); why != "" {
-		return wrong("%s", why) // no question to the user about a command that cannot run
+		return nil, in.Wrong("%s", why) // no question to the user about a command that cannot run
 	}
 	hidden, err := env.Workspace.BlockedWord(line)
 	if err != nil {
 		return nil, fmt.Errorf("plan %s: %w", Name, err)
 	}
 	if hidden != "" {
-		return wrong("the command would show %q, which %s hides. Go on without this file, or ask the user to change %[2]s.",
+		return nil, in.Wrong("the command would show %q, which %s hides. Go on without this file, or ask the user to change %[2]s.",
 			hidden, workspace.IgnoreFile)
 	}
-	p := &plan{options: t.options, env: env, line: line, where: where, limit: limit}
+	p := &plan{options: o, env: env, line: line, where: where, limit: limit}
 	if strings.Contains(line, "git") {
 		p.git = usergit.Judge(ctx, env.Workspace.Root(), where.Real)
 	}

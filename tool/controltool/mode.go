@@ -13,9 +13,7 @@ import (
 const SwitchModeName = "switch_mode"
 
 // NewSwitchMode returns switch_mode. Which modes there are, the agent knows.
-func NewSwitchMode() tool.Tool { return switchMode{} }
-
-type switchMode struct{}
+func NewSwitchMode() tool.Tool { return tool.Make(switchModeSpec, planSwitchMode) }
 
 // switchModeSpec is built once: every turn needs it.
 var switchModeSpec = tool.Spec{
@@ -29,17 +27,12 @@ var switchModeSpec = tool.Spec{
 	Replay: tool.Again,
 }
 
-func (switchMode) Spec() tool.Spec { return switchModeSpec }
-
-func (switchMode) Plan(_ context.Context, _ tool.Env, input json.RawMessage) (tool.Plan, error) {
-	if !esjson.Valid(input) || esjson.TypeOf(input) != esjson.TypeObject {
-		return nil, &tool.InputError{Tool: SwitchModeName, Reason: `the input must be a JSON object with the keys "mode_slug" and "reason"`}
-	}
-	slug, _ := esjson.GetString(input, "mode_slug")
+func planSwitchMode(_ context.Context, _ tool.Env, in tool.Input) (tool.Plan, error) {
+	slug, _ := in.Text("mode_slug")
 	if slug = strings.TrimSpace(slug); slug == "" {
-		return nil, &tool.InputError{Tool: SwitchModeName, Reason: `"mode_slug" is missing: give the slug of a mode as a string`}
+		return nil, in.Wrong(`"mode_slug" is missing: give the slug of a mode as a string`)
 	}
-	reason, _ := esjson.GetString(input, "reason")
+	reason, _ := in.Text("reason")
 	var o esjson.Object
 	o.String("tool", "switchMode")
 	o.String("mode", slug)
@@ -49,5 +42,5 @@ func (switchMode) Plan(_ context.Context, _ tool.Env, input json.RawMessage) (to
 		title += ": " + reason
 	}
 	ask := tool.Ask{Tool: SwitchModeName, Kind: "tool", Text: string(o.Bytes()), Title: title}
-	return plan{ask, tool.Result{Mode: slug, Text: reason}}, nil
+	return tool.Known{Of: ask, Result: tool.Result{Mode: slug, Text: reason}}, nil
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/tool"
 )
 
@@ -14,9 +13,7 @@ const NewTaskName = "new_task"
 
 // NewNewTask returns new_task. It starts nothing: which modes there are, and how a
 // task is run, the agent knows.
-func NewNewTask() tool.Tool { return newTask{} }
-
-type newTask struct{}
+func NewNewTask() tool.Tool { return tool.Make(newTaskSpec, planNewTask) }
 
 // newTaskSpec is built once: every turn needs it.
 var newTaskSpec = tool.Spec{
@@ -34,38 +31,21 @@ var newTaskSpec = tool.Spec{
 	Replay: tool.Again, // the child's id follows from the call: starting it again finds it
 }
 
-func (newTask) Spec() tool.Spec { return newTaskSpec }
-
-func (newTask) Plan(_ context.Context, _ tool.Env, input json.RawMessage) (tool.Plan, error) {
-	wrong := func(reason string) (tool.Plan, error) {
-		return nil, &tool.InputError{Tool: NewTaskName, Reason: reason}
-	}
-	if !esjson.Valid(input) || esjson.TypeOf(input) != esjson.TypeObject {
-		return wrong(`the input must be a JSON object with the keys "mode", "message" and "todos"`)
-	}
-	slug, _ := esjson.GetString(input, "mode")
+func planNewTask(_ context.Context, _ tool.Env, in tool.Input) (tool.Plan, error) {
+	slug, _ := in.Text("mode")
 	if slug = strings.TrimSpace(slug); slug == "" {
-		return wrong(`"mode" is missing: give the slug of a mode as a string`)
+		return nil, in.Wrong(`"mode" is missing: give the slug of a mode as a string`)
 	}
-	message, _ := esjson.GetString(input, "message")
+	message, _ := in.Text("message")
 	if strings.TrimSpace(message) == "" {
-		return wrong(`"message" is missing: say what the subtask is to do`)
+		return nil, in.Wrong(`"message" is missing: say what the subtask is to do`)
 	}
-	todos := ""
-	switch raw, _ := esjson.Get(input, "todos"); {
-	case len(raw) == 0 || esjson.TypeOf(raw) == esjson.TypeNull:
-	case esjson.TypeOf(raw) == esjson.TypeString:
-		todos, _ = esjson.GetString(input, "todos")
-	default:
-		ok := esjson.TypeOf(raw) == esjson.TypeArray
-		if ok {
-			todos, ok = fromList(raw)
-		}
-		if !ok {
-			return wrong(`"todos" must be text with one step a line, such as "[ ] first\n[ ] second", or null`)
-		}
+	todos, given, ok := checklist(in)
+	if given && !ok {
+		return nil, in.Wrong(`"todos" must be text with one step a line, such as "[ ] first\n[ ] second", or null`)
 	}
 	ask := tool.Ask{Tool: NewTaskName, Kind: "tool", Title: NewTaskName + " " + tool.OneLine(slug) + ": " +
 		tool.OneLine(strings.TrimSpace(message))}
-	return plan{ask, tool.Result{Subtask: &tool.Subtask{Mode: slug, Message: message, Todos: todos}}}, nil
+	subtask := &tool.Subtask{Mode: slug, Message: message, Todos: todos}
+	return tool.Known{Of: ask, Result: tool.Result{Subtask: subtask}}, nil
 }

@@ -14,9 +14,7 @@ import (
 const QuestionName = "ask_followup_question"
 
 // NewQuestion returns ask_followup_question.
-func NewQuestion() tool.Tool { return question{} }
-
-type question struct{}
+func NewQuestion() tool.Tool { return tool.Make(questionSpec, planQuestion) }
 
 const questionSchema = `{"type":"object","properties":{` +
 	`"question":{"type":"string","description":"The question, clear and complete"},` +
@@ -34,8 +32,6 @@ var questionSpec = tool.Spec{
 	Replay: tool.Again,
 }
 
-func (question) Spec() tool.Spec { return questionSpec }
-
 // suggestion is one answer with the mode as the model gave it: absent, null or a
 // string. Roo keeps the difference.
 type suggestion struct {
@@ -43,20 +39,14 @@ type suggestion struct {
 	mode   []byte
 }
 
-func (question) Plan(_ context.Context, _ tool.Env, input json.RawMessage) (tool.Plan, error) {
-	wrong := func(reason string) (tool.Plan, error) {
-		return nil, &tool.InputError{Tool: QuestionName, Reason: reason}
-	}
-	if !esjson.Valid(input) || esjson.TypeOf(input) != esjson.TypeObject {
-		return wrong(`the input must be a JSON object with the keys "question" and "follow_up"`)
-	}
-	text, ok := esjson.GetString(input, "question")
+func planQuestion(_ context.Context, _ tool.Env, in tool.Input) (tool.Plan, error) {
+	text, ok := in.Text("question")
 	if !ok || strings.TrimSpace(text) == "" {
-		return wrong(`"question" is missing: give the question as a string`)
+		return nil, in.Wrong(`"question" is missing: give the question as a string`)
 	}
-	list, ok := suggestions(input)
+	list, ok := suggestions(in)
 	if !ok {
-		return wrong(`"follow_up" must be an array of {"text": "...", "mode": "..." or null}`)
+		return nil, in.Wrong(`"follow_up" must be an array of {"text": "...", "mode": "..." or null}`)
 	}
 	result := tool.Result{Question: text}
 	suggest := []byte{'['}
@@ -81,13 +71,13 @@ func (question) Plan(_ context.Context, _ tool.Env, input json.RawMessage) (tool
 	o.Raw("suggest", append(suggest, ']'))
 	ask := tool.Ask{Tool: QuestionName, Kind: "followup", Text: string(o.Bytes()),
 		Title: QuestionName + " " + tool.OneLine(strings.TrimSpace(text))}
-	return plan{ask, result}, nil
+	return tool.Known{Of: ask, Result: result}, nil
 }
 
 // suggestions reads follow_up in all its shapes; none at all is fine.
-func suggestions(input []byte) ([]suggestion, bool) {
-	raw, ok := esjson.Get(input, "follow_up")
-	if !ok || esjson.TypeOf(raw) == esjson.TypeNull {
+func suggestions(in tool.Input) ([]suggestion, bool) {
+	raw, ok := in.Raw("follow_up")
+	if !ok {
 		return nil, true
 	}
 	switch esjson.TypeOf(raw) {

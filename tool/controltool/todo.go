@@ -14,9 +14,7 @@ const TodoListName = "update_todo_list"
 
 // NewTodoList returns update_todo_list. The list belongs to the task, so its plan
 // gives the checklist as text, and the agent reads, shows and keeps it.
-func NewTodoList() tool.Tool { return todoList{} }
-
-type todoList struct{}
+func NewTodoList() tool.Tool { return tool.Make(todoListSpec, planTodoList) }
 
 // todoListSpec is built once: every turn needs it.
 var todoListSpec = tool.Spec{
@@ -31,30 +29,29 @@ var todoListSpec = tool.Spec{
 	Replay: tool.Again,
 }
 
-func (todoList) Spec() tool.Spec { return todoListSpec }
-
-func (todoList) Plan(_ context.Context, _ tool.Env, input json.RawMessage) (tool.Plan, error) {
-	wrong := func(reason string) (tool.Plan, error) {
-		return nil, &tool.InputError{Tool: TodoListName, Reason: reason}
-	}
-	if !esjson.Valid(input) || esjson.TypeOf(input) != esjson.TypeObject {
-		return wrong(`the input must be a JSON object with the key "todos"`)
-	}
-	raw, _ := esjson.Get(input, "todos")
-	var text string
+func planTodoList(_ context.Context, _ tool.Env, in tool.Input) (tool.Plan, error) {
+	text, given, ok := checklist(in)
 	switch {
-	case len(raw) > 0 && esjson.TypeOf(raw) == esjson.TypeString:
-		text, _ = esjson.GetString(input, "todos")
-	case len(raw) > 0 && esjson.TypeOf(raw) == esjson.TypeArray:
-		var ok bool
-		if text, ok = fromList(raw); !ok {
-			return wrong(`"todos" must be text with one step a line, such as "[ ] first\n[x] second"`)
-		}
-	default:
-		return wrong(`"todos" is missing: give the whole checklist as text, such as "[ ] first\n[x] second"`)
+	case !given:
+		return nil, in.Wrong(`"todos" is missing: give the whole checklist as text, such as "[ ] first\n[x] second"`)
+	case !ok:
+		return nil, in.Wrong(`"todos" must be text with one step a line, such as "[ ] first\n[x] second"`)
 	}
 	ask := tool.Ask{Tool: TodoListName, Kind: "tool", Title: TodoListName}
-	return plan{ask, tool.Result{Todos: &text}}, nil
+	return tool.Known{Of: ask, Result: tool.Result{Todos: &text}}, nil
+}
+
+// checklist reads the steps of a call, as text or as a list.
+func checklist(in tool.Input) (text string, given, ok bool) {
+	raw, given := in.Raw("todos")
+	switch {
+	case !given:
+	case esjson.TypeOf(raw) == esjson.TypeString:
+		text, ok = in.Text("todos")
+	case esjson.TypeOf(raw) == esjson.TypeArray:
+		text, ok = fromList(raw)
+	}
+	return text, given, ok
 }
 
 // fromList reads a list where text is wanted: of lines, or of Roo's own items.

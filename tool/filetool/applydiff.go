@@ -2,7 +2,6 @@ package filetool
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -13,12 +12,10 @@ import (
 )
 
 // ApplyDiff gives the tool apply_diff.
-func ApplyDiff() tool.Tool { return applyDiffTool{} }
+func ApplyDiff() tool.Tool { return writing{reading(applyDiffSpec, planDiff), inspectDiff} }
 
-type applyDiffTool struct{}
-
-// applyDiffToolSpec is built once: every turn needs it.
-var applyDiffToolSpec = tool.Spec{
+// applyDiffSpec is built once: every turn needs it.
+var applyDiffSpec = tool.Spec{
 	Name: "apply_diff",
 	Description: "Change parts of an existing file. Each block names the lines as they are now and the lines that replace " +
 		"them; put all changes of a file into one call. " +
@@ -31,61 +28,48 @@ var applyDiffToolSpec = tool.Spec{
 	Replay: tool.Inspect,
 }
 
-func (applyDiffTool) Spec() tool.Spec { return applyDiffToolSpec }
-
-func (applyDiffTool) parse(env tool.Env, raw json.RawMessage) (in input, p workspace.Path, diff string, err error) {
-	if in, err = parseInput("apply_diff", raw); err != nil {
-		return
-	}
-	path, err := in.need(false, "path", "file_path")
+func readDiff(env tool.Env, in tool.Input) (p workspace.Path, diff string, err error) {
+	path, err := in.Need(false, "path", "file_path")
 	if err != nil {
-		return
+		return p, "", err
 	}
-	if diff, err = in.need(false, "diff"); err != nil {
-		return
+	if diff, err = in.Need(false, "diff"); err != nil {
+		return p, "", err
 	}
-	p, err = in.resolve(env, path)
-	return
+	p, err = resolve(env, path)
+	return p, diff, err
 }
 
-func (a applyDiffTool) Plan(ctx context.Context, env tool.Env, raw json.RawMessage) (tool.Plan, error) {
-	in, p, diff, err := a.parse(env, raw)
+func planDiff(ctx context.Context, env tool.Env, in tool.Input) (tool.Plan, error) {
+	p, diff, err := readDiff(env, in)
 	if err != nil {
 		return nil, err
 	}
-	e := &edit{env: env, path: p, ask: editAsk("apply_diff", p)}
+	e := &edit{env: env, path: p, ask: asks(in.Tool, p)}
 	if p.Ignored {
 		e.ask.Text = diffText(p, diff, "", "")
 		return e, nil
 	}
-	s, why, err := editable(ctx, env, p)
+	s, err := editable(ctx, env, p)
 	if err != nil {
 		return nil, err
-	}
-	if why != "" {
-		return nil, in.wrong(why)
 	}
 	res, bad, err := patch.ApplyDiff(ctx, s.text, diff, patch.Exact)
 	switch {
 	case err != nil:
 		return nil, err
 	case bad != nil:
-		return nil, in.wrong(bad.Reason)
+		return nil, refusal(bad.Reason)
 	case res.Applied == 0:
-		return nil, in.wrong(fmt.Sprintf("nothing in %s was changed.\n\n%s", tool.SafeName(p.Readable), failures(res.Failures)))
+		return nil, refuse("nothing in %s was changed.\n\n%s", tool.SafeName(p.Readable), failures(res.Failures))
 	}
-	text := strings.ToValidUTF8(res.Content, "\uFFFD")
-	if e.content, why = s.bytes(text); why != "" {
-		return nil, in.wrong(why)
-	}
-	e.expect = s.state.Hash
-	e.ask.Before = map[string]string{p.Readable: planned(s.state.Hash, workspace.HashOf([]byte(e.content)))}
 	if len(res.Failures) > 0 {
 		e.note = fmt.Sprintf("\n<notice>%d of %d blocks were applied. These failed:\n\n%s</notice>", res.Applied,
 			res.Applied+len(res.Failures), failures(res.Failures))
 	}
-	e.noteOthers(s)
-	e.ask.Diff = unified(p.Readable, s.whole(), s.mark+text, false)
+	if err := e.change(s, strings.ToValidUTF8(res.Content, "\uFFFD")); err != nil {
+		return nil, err
+	}
 	e.ask.Text = diffText(p, diff, hunks(e.ask.Diff), s.whole())
 	return e, nil
 }
@@ -110,11 +94,10 @@ func diffText(p workspace.Path, diff, content, old string) string {
 	return string(o.Bytes())
 }
 
-// Inspect goes by the hashes that were kept when the call was planned. Without them it
-// looks whether the replacements are there and the searched lines gone; with the hash
+// inspectDiff looks whether the replacements are there and the searched lines gone; with the hash
 // from before, all that older journals hold, there is no doubt about "not done".
-func (a applyDiffTool) Inspect(ctx context.Context, env tool.Env, raw json.RawMessage, before map[string]string) (tool.Finding, error) {
-	_, p, diff, err := a.parse(env, raw)
+func inspectDiff(ctx context.Context, env tool.Env, in tool.Input, before map[string]string) (tool.Finding, error) {
+	p, diff, err := readDiff(env, in)
 	if err != nil {
 		return tool.Unclear, err
 	}
@@ -122,22 +105,8 @@ func (a applyDiffTool) Inspect(ctx context.Context, env tool.Env, raw json.RawMe
 	if bad != nil {
 		return tool.NotDone, nil // it never came to a change
 	}
-	if found, ok, err := inspectPlanned(ctx, env, before); ok || err != nil {
-		return found, err
-	}
-	if _, err := look(ctx, env, p); err != nil {
-		return tool.Unclear, err
-	}
-	s, why, err := editable(ctx, env, p)
-	if err != nil || why != "" {
-		return tool.Unclear, tool.ContextError(err)
-	}
-	olds, news := patch.DiffState(s.text, blocks)
-	switch len(blocks) {
-	case news:
-		return tool.Done, nil
-	case olds:
-		return tool.NotDone, nil
-	}
-	return tool.Unclear, nil
+	return inspectText(ctx, env, p, before, func(text string) (done, open bool) {
+		olds, news := patch.DiffState(text, blocks)
+		return news == len(blocks), olds == len(blocks)
+	})
 }

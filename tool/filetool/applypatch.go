@@ -2,9 +2,7 @@ package filetool
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"strings"
@@ -19,9 +17,7 @@ import (
 const maxPatchFiles = 100
 
 // ApplyPatch gives the tool apply_patch.
-func ApplyPatch() tool.Tool { return applyPatchTool{} }
-
-type applyPatchTool struct{}
+func ApplyPatch() tool.Tool { return writing{reading(applyPatchSpec, planPatch), inspectPatch} }
 
 const patchForm = `*** Begin Patch
 *** Update File: src/a.go
@@ -39,8 +35,8 @@ const patchForm = `*** Begin Patch
 +new line
 *** End Patch`
 
-// applyPatchToolSpec is built once: every turn needs it.
-var applyPatchToolSpec = tool.Spec{
+// applyPatchSpec is built once: every turn needs it.
+var applyPatchSpec = tool.Spec{
 	Name: "apply_patch",
 	Description: "Change, make, delete and rename several files in one step: all of it happens or nothing. In an updated " +
 		"file each place begins with @@, after which a line above it may be named; " +
@@ -53,35 +49,29 @@ var applyPatchToolSpec = tool.Spec{
 	Replay: tool.Inspect,
 }
 
-func (applyPatchTool) Spec() tool.Spec { return applyPatchToolSpec }
-
-func (applyPatchTool) parse(raw json.RawMessage) (input, []patch.Section, error) {
-	in, err := parseInput("apply_patch", raw)
+func readPatch(in tool.Input) ([]patch.Section, error) {
+	text, err := in.Need(false, "patch", "input")
 	if err != nil {
-		return in, nil, err
-	}
-	text, err := in.need(false, "patch", "input")
-	if err != nil {
-		return in, nil, err
+		return nil, err
 	}
 	sections, bad := patch.ParsePatch(strings.ToValidUTF8(text, "\uFFFD"))
 	switch {
 	case bad != nil:
-		return in, nil, in.wrong(bad.Error())
+		return nil, refusal(bad.Error())
 	case len(sections) == 0:
-		return in, nil, in.wrong("the patch is empty")
+		return nil, refusal("the patch is empty")
 	case len(sections) > maxPatchFiles:
-		return in, nil, in.wrong(fmt.Sprintf("the patch has %d sections; give at most %d at once", len(sections), maxPatchFiles))
+		return nil, refuse("the patch has %d sections; give at most %d at once", len(sections), maxPatchFiles)
 	}
-	return in, sections, nil
+	return sections, nil
 }
 
-func (a applyPatchTool) Plan(ctx context.Context, env tool.Env, raw json.RawMessage) (tool.Plan, error) {
-	in, sections, err := a.parse(raw)
+func planPatch(ctx context.Context, env tool.Env, in tool.Input) (tool.Plan, error) {
+	sections, err := readPatch(in)
 	if err != nil {
 		return nil, err
 	}
-	set := &patchSet{env: env, in: in, files: map[string]*patchedFile{}}
+	set := &patchSet{env: env, files: map[string]*patchedFile{}}
 	// All paths are judged before the first file is read.
 	for _, sec := range sections {
 		if err := set.name(sec.Path); err != nil {
@@ -94,8 +84,10 @@ func (a applyPatchTool) Plan(ctx context.Context, env tool.Env, raw json.RawMess
 			return nil, err
 		}
 	}
-	if hidden := set.hidden(); hidden != nil {
-		return &done{ask: set.ask(), result: denied(hidden.Readable)}, nil
+	for _, f := range set.order {
+		if f.path.Ignored {
+			return tool.Known{Of: set.ask(), Result: denied(f.path.Readable)}, nil
+		}
 	}
 	for _, s := range sections {
 		if err := set.apply(ctx, s); err != nil {
@@ -109,7 +101,6 @@ func (a applyPatchTool) Plan(ctx context.Context, env tool.Env, raw json.RawMess
 // sees what those before it did: a file that is named twice is changed twice.
 type patchSet struct {
 	env    tool.Env
-	in     input
 	files  map[string]*patchedFile // by Path.Real
 	order  []*patchedFile
 	loaded int64 // bytes
@@ -130,9 +121,9 @@ type patchedFile struct {
 
 func (s *patchSet) name(path string) error {
 	if path == "" {
-		return s.in.wrong("a section names no file")
+		return refuse("a section names no file")
 	}
-	p, err := s.in.resolve(s.env, path)
+	p, err := resolve(s.env, path)
 	if err != nil {
 		return err
 	}
@@ -144,24 +135,15 @@ func (s *patchSet) name(path string) error {
 	return nil
 }
 
-func (s *patchSet) hidden() *workspace.Path {
-	for _, f := range s.order {
-		if f.path.Ignored {
-			return &f.path
-		}
-	}
-	return nil
-}
-
 // file gives a file that was named, as it is now.
 func (s *patchSet) file(ctx context.Context, path string, whole bool) (*patchedFile, error) {
-	p, err := s.in.resolve(s.env, path)
+	p, err := resolve(s.env, path)
 	if err != nil {
 		return nil, err
 	}
 	f := s.files[p.Real]
 	if f == nil {
-		return nil, s.in.wrong(tool.SafeName(p.Readable) + " leads elsewhere than a moment ago; try again")
+		return nil, refuse("%s leads elsewhere than a moment ago; try again", tool.SafeName(p.Readable))
 	}
 	if f.known {
 		return f, nil
@@ -172,11 +154,7 @@ func (s *patchSet) file(ctx context.Context, path string, whole bool) (*patchedF
 		state, err = s.env.Workspace.StatPath(ctx, f.path) // it is only taken away
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		why, err := explain(f.path, err)
-		if err != nil {
-			return nil, err
-		}
-		return nil, s.in.wrong(why)
+		return nil, explain(f.path, err)
 	}
 	f.known, f.exists, f.state = true, err == nil, state
 	text, c, ok := decodeText(data)
@@ -185,7 +163,7 @@ func (s *patchSet) file(ctx context.Context, path string, whole bool) (*patchedF
 	}
 	f.old, f.text, f.coding = text, text, c
 	if s.loaded += int64(len(data)); s.loaded > 2*MaxEdit {
-		return nil, s.in.wrong(fmt.Sprintf("the files of this patch have more than %d bytes together; give fewer at once", 2*MaxEdit))
+		return nil, refuse("the files of this patch have more than %d bytes together; give fewer at once", 2*MaxEdit)
 	}
 	return f, nil
 }
@@ -198,18 +176,18 @@ func (s *patchSet) apply(ctx context.Context, sec patch.Section) error {
 	name := tool.SafeName(f.path.Readable)
 	if sec.Kind == patch.AddFile {
 		if f.exists {
-			return s.in.wrong(name + " exists already; use *** Update File to change it. Nothing was changed.")
+			return refuse("%s exists already; use *** Update File to change it. Nothing was changed.", name)
 		}
 		f.exists, f.text, f.from = true, sec.Content, nil
 		f.coding, f.noText = codedUTF8, false
 		return nil
 	}
 	if !f.exists {
-		return s.in.wrong(name + " does not exist. Use list_files to see what is there. Nothing was changed.")
+		return refuse("%s does not exist. Use list_files to see what is there. Nothing was changed.", name)
 	}
 	if sec.Kind == patch.DeleteFile || sec.MoveTo != "" {
 		if info, err := os.Lstat(f.path.Abs); err == nil && info.Mode()&fs.ModeSymlink != 0 {
-			return s.in.wrong(name + " is a link; a patch does not delete or move what it leads to. Nothing was changed.")
+			return refuse("%s is a link; a patch does not delete or move what it leads to. Nothing was changed.", name)
 		}
 	}
 	if sec.Kind == patch.DeleteFile {
@@ -220,7 +198,7 @@ func (s *patchSet) apply(ctx context.Context, sec patch.Section) error {
 		return nil
 	}
 	if f.noText {
-		return s.in.wrong(notText(f.path))
+		return notText(f.path)
 	}
 	text, marked := strings.CutPrefix(f.text, byteOrderMark)
 	text, bad, err := patch.ApplyChunks(ctx, text, sec.Chunks)
@@ -228,13 +206,13 @@ func (s *patchSet) apply(ctx context.Context, sec patch.Section) error {
 		return err
 	}
 	if bad != nil {
-		return s.in.wrong(bad.Reason(name) + " Nothing was changed.")
+		return refuse("%s Nothing was changed.", bad.Reason(name))
 	}
 	if marked {
 		text = byteOrderMark + text
 	}
 	if _, missing, ok := f.coding.encode(text); !ok {
-		return s.in.wrong(inexpressible(f.path, missing) + " Nothing was changed.")
+		return refuse("%v Nothing was changed.", inexpressible(f.path, missing))
 	}
 	if f.text = text; sec.MoveTo == "" {
 		return nil
@@ -247,7 +225,7 @@ func (s *patchSet) apply(ctx context.Context, sec patch.Section) error {
 		return nil
 	}
 	if to.exists {
-		return s.in.wrong(tool.SafeName(to.path.Readable) + " exists already, so nothing can be moved there. Nothing was changed.")
+		return refuse("%s exists already, so nothing can be moved there. Nothing was changed.", tool.SafeName(to.path.Readable))
 	}
 	to.exists, to.text, to.coding = true, f.text, f.coding
 	f.exists, f.text = false, ""
@@ -273,9 +251,8 @@ func (s *patchSet) changes() []*patchedFile {
 	return out
 }
 
-// Inspect goes by the hashes that were kept when the patch was planned.
-func (a applyPatchTool) Inspect(ctx context.Context, env tool.Env, raw json.RawMessage, before map[string]string) (tool.Finding, error) {
-	in, sections, err := a.parse(raw)
+func inspectPatch(ctx context.Context, env tool.Env, in tool.Input, before map[string]string) (tool.Finding, error) {
+	sections, err := readPatch(in)
 	if err != nil {
 		return tool.Unclear, err
 	}
@@ -285,7 +262,7 @@ func (a applyPatchTool) Inspect(ctx context.Context, env tool.Env, raw json.RawM
 	// A call that another program left: its sections are looked at one by one.
 	var done, open, other []string
 	for _, s := range sections {
-		found, err := inspectSection(ctx, env, in, s)
+		found, err := inspectSection(ctx, env, s)
 		if err != nil {
 			return tool.Unclear, err
 		}
@@ -301,8 +278,8 @@ func (a applyPatchTool) Inspect(ctx context.Context, env tool.Env, raw json.RawM
 	return verdict(done, open, other)
 }
 
-func inspectSection(ctx context.Context, env tool.Env, in input, s patch.Section) (tool.Finding, error) {
-	p, err := in.resolve(env, s.Path)
+func inspectSection(ctx context.Context, env tool.Env, s patch.Section) (tool.Finding, error) {
+	p, err := resolve(env, s.Path)
 	if err != nil {
 		return tool.Unclear, err
 	}
@@ -310,30 +287,22 @@ func inspectSection(ctx context.Context, env tool.Env, in input, s patch.Section
 	if err != nil {
 		return tool.Unclear, err
 	}
-	switch {
-	case s.Kind == patch.DeleteFile && state.Exists(), s.Kind == patch.AddFile && !state.Exists():
-		return tool.NotDone, nil
-	case s.Kind == patch.DeleteFile, s.Kind == patch.AddFile && state.Hash == workspace.HashOf([]byte(s.Content)):
-		return tool.Done, nil
-	case s.Kind == patch.AddFile:
-		return tool.Unclear, nil
+	switch s.Kind {
+	case patch.DeleteFile:
+		return finding(!state.Exists(), state.Exists()), nil
+	case patch.AddFile:
+		return finding(state.Hash == workspace.HashOf([]byte(s.Content)), !state.Exists()), nil
 	}
 	moved := s.MoveTo != "" && !state.Exists()
 	if moved {
-		if p, err = in.resolve(env, s.MoveTo); err != nil {
+		if p, err = resolve(env, s.MoveTo); err != nil {
 			return tool.Unclear, err
 		}
 	}
-	src, why, err := editable(ctx, env, p)
-	if err != nil || why != "" {
-		return tool.Unclear, err
+	src, err := editable(ctx, env, p)
+	if err != nil {
+		return tool.Unclear, tool.ContextError(err)
 	}
 	olds, news := patch.ChunksState(src.text, s.Chunks)
-	switch {
-	case news && !olds && (s.MoveTo == "" || moved):
-		return tool.Done, nil
-	case olds && !news && !moved:
-		return tool.NotDone, nil
-	}
-	return tool.Unclear, nil
+	return finding(news && !olds && (s.MoveTo == "" || moved), olds && !news && !moved), nil
 }

@@ -3,7 +3,6 @@ package filetool
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"io"
 	"strings"
 	"unicode/utf16"
@@ -197,13 +196,13 @@ func singleByte(r rune) (byte, bool) {
 // inexpressible is the answer for a change by lines that the file cannot hold. The
 // rest of it is not turned into UTF-8 for that: if it is not what it was taken for, that
 // would spoil lines that the model never saw.
-func inexpressible(p workspace.Path, missing rune) string {
-	return fmt.Sprintf("%s is not UTF-8; it is kept as Windows-1252, which has no %q (%U). Use other characters, or write "+
+func inexpressible(p workspace.Path, missing rune) error {
+	return refuse("%s is not UTF-8; it is kept as Windows-1252, which has no %q (%U). Use other characters, or write "+
 		"the whole file with write_to_file, which makes it UTF-8.", tool.SafeName(p.Readable), missing, missing)
 }
 
 // notText is the answer for a file that cannot be changed by lines.
-func notText(p workspace.Path) string {
-	return fmt.Sprintf("%s is not text in UTF-8, UTF-16 with a byte order mark, or one byte a character, so it cannot be "+
+func notText(p workspace.Path) error {
+	return refuse("%s is not text in UTF-8, UTF-16 with a byte order mark, or one byte a character, so it cannot be "+
 		"changed by lines.", tool.SafeName(p.Readable))
 }

@@ -2,20 +2,18 @@ package filetool
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/tool"
 	"github.com/roost-dev/roost/tool/search"
+	"github.com/roost-dev/roost/workspace"
 )
 
 // ListFiles gives the tool list_files. Folders of build products and of
 // packages are named and not entered, hidden folders neither; .gitignore counts.
-func ListFiles() tool.Tool { return listFiles{} }
-
-type listFiles struct{}
+func ListFiles() tool.Tool { return reading(listFilesSpec, planList) }
 
 // listFilesSpec is built once: every turn needs it.
 var listFilesSpec = tool.Spec{
@@ -29,22 +27,16 @@ var listFilesSpec = tool.Spec{
 	Replay: tool.Again,
 }
 
-func (listFiles) Spec() tool.Spec { return listFilesSpec }
-
-func (l listFiles) Plan(ctx context.Context, env tool.Env, raw json.RawMessage) (tool.Plan, error) {
-	in, err := parseInput("list_files", raw)
+func planList(ctx context.Context, env tool.Env, in tool.Input) (tool.Plan, error) {
+	path, err := in.Need(false, "path", "dir_path", "directory")
 	if err != nil {
 		return nil, err
 	}
-	path, err := in.need(false, "path", "dir_path", "directory")
+	recursive, err := in.Boolean(false, "recursive")
 	if err != nil {
 		return nil, err
 	}
-	recursive, err := in.boolean(false, "recursive")
-	if err != nil {
-		return nil, err
-	}
-	p, err := in.resolve(env, path)
+	p, err := resolve(env, path)
 	if err != nil {
 		return nil, err
 	}
@@ -52,40 +44,43 @@ func (l listFiles) Plan(ctx context.Context, env tool.Env, raw json.RawMessage) 
 	if recursive {
 		kind = "listFilesRecursive"
 	}
-	d := &done{ask: tool.Ask{Kind: "tool", Title: "list_files " + tool.SafeName(p.Readable), Paths: p.RulePaths(),
-		Outside: p.Outside, Ignored: p.Ignored}}
-	listing := ""
-	if p.Ignored {
-		d.result = denied(p.Readable)
-	} else if listing, err = search.List(ctx, env.Workspace, p.Real, recursive); err == nil {
-		d.result = tool.Result{Text: listing}
-	} else {
-		why, err := explainFolder(p.Readable, p.Real, err)
-		if err != nil {
-			return nil, err
-		}
-		d.result = failed("%s", why)
-	}
 	var o esjson.Object
 	o.String("tool", kind)
 	o.String("path", p.Readable)
-	o.Bool("isOutsideWorkspace", p.Outside)
-	o.String("content", listing)
-	d.ask.Text = string(o.Bytes())
-	return d, nil
+	return planFolder(asks(in.Tool, p), p, &o, func() (string, error) {
+		return search.List(ctx, env.Workspace, p.Real, recursive)
+	})
 }
 
-func explainFolder(readable, real string, err error) (string, error) {
-	readable = tool.SafeName(readable)
-	if ctxErr := tool.ContextError(err); ctxErr != nil {
-		return "", ctxErr
+// planFolder goes through a folder. The row of the call is complete with what it finds.
+func planFolder(ask tool.Ask, p workspace.Path, row *esjson.Object, find func() (string, error)) (tool.Plan, error) {
+	ask.Protected = false // it is only looked at
+	k := tool.Known{Of: ask}
+	found := ""
+	if p.Ignored {
+		k.Result = denied(p.Readable)
+	} else if text, err := find(); err == nil {
+		found = text
+		k.Result.Text = text
+	} else if ctxErr := tool.ContextError(err); ctxErr != nil {
+		return nil, ctxErr
+	} else {
+		k.Result = failed("%s", explainFolder(p, err))
 	}
-	info, statErr := os.Stat(real)
+	row.Bool("isOutsideWorkspace", p.Outside)
+	row.String("content", found)
+	k.Of.Text = string(row.Bytes())
+	return k, nil
+}
+
+func explainFolder(p workspace.Path, err error) string {
+	name := tool.SafeName(p.Readable)
+	info, statErr := os.Stat(p.Real)
 	switch {
 	case os.IsNotExist(statErr):
-		return fmt.Sprintf("the folder %s does not exist.", readable), nil
+		return fmt.Sprintf("the folder %s does not exist.", name)
 	case statErr == nil && !info.IsDir():
-		return fmt.Sprintf("%s is a file, not a folder. Use read_file to see it.", readable), nil
+		return fmt.Sprintf("%s is a file, not a folder. Use read_file to see it.", name)
 	}
-	return fmt.Sprintf("the folder %s cannot be listed: %v", readable, err), nil
+	return fmt.Sprintf("the folder %s cannot be listed: %v", name, err)
 }

@@ -96,25 +96,13 @@ func shownFiles(changes []*patchedFile) []*patchedFile {
 
 // ask describes the files that were named, without what changes in them.
 func (s *patchSet) ask() tool.Ask {
-	a := tool.Ask{Kind: "tool", Tool: "apply_patch"}
-	for _, f := range s.order {
-		a.Paths = append(a.Paths, f.path.RulePaths()...)
-		a.Outside = a.Outside || f.path.Outside
-		a.LinkedOutside = a.LinkedOutside || f.path.LinkedOutside
-		a.Protected = a.Protected || f.path.Protected
-		a.Ignored = a.Ignored || f.path.Ignored
+	paths := make([]workspace.Path, len(s.order))
+	for i, f := range s.order {
+		paths[i] = f.path
 	}
-	a.Title = "apply_patch " + s.names()
+	a := asks("apply_patch", paths...)
 	a.Text = s.text(a, nil, "")
 	return a
-}
-
-func (s *patchSet) names() string {
-	var names []string
-	for _, f := range s.order {
-		names = append(names, f.path.Readable)
-	}
-	return tool.SafeNames(names)
 }
 
 // text is the row of the call: that of the file for one, and for several one with the
@@ -129,17 +117,14 @@ func (s *patchSet) text(a tool.Ask, files []*patchedFile, diff string) string {
 	}
 	var o esjson.Object
 	o.String("tool", "appliedDiff")
-	o.String("path", s.names())
+	o.String("path", strings.TrimPrefix(a.Title, a.Tool+" "))
 	o.String("diff", diff)
 	o.Bool("isOutsideWorkspace", a.Outside)
 	o.String("content", diff)
 	o.Bool("isProtected", a.Protected)
 	addFileStats(&o, files)
-	batch := []byte{'['}
-	for i, f := range files {
-		if i > 0 {
-			batch = append(batch, ',')
-		}
+	var batch [][]byte
+	for _, f := range files {
 		text := hunks(f.diff())
 		var d, e esjson.Object
 		d.String("content", text)
@@ -148,11 +133,11 @@ func (s *patchSet) text(a tool.Ask, files []*patchedFile, diff string) string {
 		e.String("key", f.path.Readable+" (1 change)")
 		e.String("content", text)
 		addStats(&e, text)
-		e.Raw("diffs", append(append([]byte{'['}, d.Bytes()...), ']'))
-		batch = append(batch, e.Bytes()...)
+		e.Raw("diffs", array(d.Bytes()))
+		batch = append(batch, e.Bytes())
 	}
 	if len(files) > 0 {
-		o.Raw("batchDiffs", append(batch, ']'))
+		o.Raw("batchDiffs", array(batch...))
 	}
 	return string(o.Bytes())
 }
@@ -169,7 +154,7 @@ func addFileStats(o *esjson.Object, files []*patchedFile) {
 func (s *patchSet) plan() (tool.Plan, error) {
 	changes := s.changes()
 	if len(changes) == 0 {
-		return nil, s.in.wrong("the patch changes nothing: all files are as it wants them")
+		return nil, refusal("the patch changes nothing: all files are as it wants them")
 	}
 	files := shownFiles(changes)
 	p := &patchPlan{env: s.env, files: files, ask: s.ask()}
@@ -254,16 +239,13 @@ func (p *patchPlan) result() string {
 		o.String("notice", notice)
 		return string(o.Bytes())
 	}
-	list := []byte{'['}
-	for i, f := range p.files {
-		if i > 0 {
-			list = append(list, ',')
-		}
+	var list [][]byte
+	for _, f := range p.files {
 		var e esjson.Object
 		f.tell(&e)
-		list = append(list, e.Bytes()...)
+		list = append(list, e.Bytes())
 	}
-	o.Raw("files", append(list, ']'))
+	o.Raw("files", array(list...))
 	o.String("notice", notice)
 	return string(o.Bytes())
 }

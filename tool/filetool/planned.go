@@ -82,10 +82,31 @@ func look(ctx context.Context, env tool.Env, p workspace.Path) (workspace.FileSt
 	return env.Workspace.StatPath(ctx, p)
 }
 
-// changed is the result for a file that is not the one the change was made for.
-func changed(path string) tool.Result {
-	return failed("%s was changed by someone else after this change was prepared; nothing was written. Read the file again "+
-		"and make the change on what is there now.", path)
+// inspectText judges a call by the hashes that were kept when it was planned. Without them, for a call that another
+// program left, it judges by the file's text: whether it is what the call makes, or what the call was made for.
+func inspectText(ctx context.Context, env tool.Env, p workspace.Path, before map[string]string,
+	judge func(text string) (done, open bool)) (tool.Finding, error) {
+	if found, ok, err := inspectPlanned(ctx, env, before); ok || err != nil {
+		return found, err
+	}
+	if _, err := look(ctx, env, p); err != nil {
+		return tool.Unclear, err
+	}
+	s, err := editable(ctx, env, p)
+	if err != nil {
+		return tool.Unclear, tool.ContextError(err)
+	}
+	return finding(judge(s.text)), nil
+}
+
+func finding(done, open bool) tool.Finding {
+	switch {
+	case done:
+		return tool.Done
+	case open:
+		return tool.NotDone
+	}
+	return tool.Unclear
 }
 
 // source is a file that is to be changed by lines: its text without a byte order mark,
@@ -97,34 +118,24 @@ type source struct {
 	state      workspace.FileState
 }
 
-// editable reads a file that is to be changed. why is the reason for the model if it cannot be.
-func editable(ctx context.Context, env tool.Env, p workspace.Path) (s source, why string, err error) {
+// editable reads a file that is to be changed; one that cannot be is refused.
+func editable(ctx context.Context, env tool.Env, p workspace.Path) (s source, err error) {
 	s.path = p
 	data, state, err := env.Workspace.Read(ctx, p, MaxEdit)
 	if s.state = state; err != nil {
-		why, err = explain(p, err)
-		return s, why, err
+		return s, explain(p, err)
 	}
 	var ok bool
 	if s.text, s.coding, ok = decodeText(data); !ok {
-		return s, notText(p), nil
+		return s, notText(p)
 	}
 	if rest, marked := strings.CutPrefix(s.text, byteOrderMark); marked {
 		s.mark, s.text = byteOrderMark, rest
 	}
-	return s, "", nil
+	return s, nil
 }
 
 // whole is the text with its mark.
 func (s source) whole() string { return s.mark + s.text }
-
-// bytes are those of the file with another text in it.
-func (s source) bytes(text string) (data, why string) {
-	coded, missing, ok := s.coding.encode(s.mark + text)
-	if !ok {
-		return "", inexpressible(s.path, missing)
-	}
-	return string(coded), ""
-}
 
 const byteOrderMark = "\ufeff"

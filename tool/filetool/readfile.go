@@ -3,14 +3,9 @@ package filetool
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/base64"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"strings"
 
 	"github.com/roost-dev/roost/esjson"
@@ -19,9 +14,7 @@ import (
 )
 
 // ReadFile gives the tool read_file.
-func ReadFile() tool.Tool { return readFile{} }
-
-type readFile struct{}
+func ReadFile() tool.Tool { return reading(readFileSpec, planRead) }
 
 // readFileSpec is built once: every turn needs it.
 var readFileSpec = tool.Spec{
@@ -44,35 +37,21 @@ var readFileSpec = tool.Spec{
 	Replay: tool.Again,
 }
 
-func (readFile) Spec() tool.Spec { return readFileSpec }
-
-func (readFile) Plan(ctx context.Context, env tool.Env, raw json.RawMessage) (tool.Plan, error) {
-	in, err := parseInput("read_file", raw)
-	if err != nil {
-		return nil, err
-	}
-	reqs, err := in.requests()
+func planRead(_ context.Context, env tool.Env, in tool.Input) (tool.Plan, error) {
+	reqs, err := readRequests(in)
 	if err != nil {
 		return nil, err
 	}
 	plan := &readPlan{env: env, reqs: reqs}
-	a := &plan.ask
-	a.Kind = "tool"
-	var names []string
 	for _, r := range reqs {
-		p, err := in.resolve(env, r.path)
+		p, err := resolve(env, r.path)
 		if err != nil {
 			return nil, err
 		}
 		plan.paths = append(plan.paths, p)
-		names = append(names, p.Readable)
-		a.Paths = append(a.Paths, p.RulePaths()...)
-		a.Outside = a.Outside || p.Outside
-		a.Protected = a.Protected || p.Protected
-		a.Ignored = a.Ignored || p.Ignored
 	}
-	a.Title = "read_file " + tool.SafeNames(names)
-	a.Text = plan.askText()
+	plan.ask = asks(in.Tool, plan.paths...)
+	plan.ask.Text = plan.askText()
 	return plan, nil
 }
 
@@ -97,11 +76,8 @@ func (r *readPlan) askText() string {
 		}
 		return string(o.Bytes())
 	}
-	batch := []byte{'['}
+	var batch [][]byte
 	for i, p := range r.paths {
-		if i > 0 {
-			batch = append(batch, ',')
-		}
 		var f esjson.Object
 		key, snippet := p.Readable, r.reqs[i].snippet()
 		if snippet != "" {
@@ -112,9 +88,9 @@ func (r *readPlan) askText() string {
 		f.Bool("isOutsideWorkspace", p.Outside)
 		f.String("key", key)
 		f.String("content", p.Abs)
-		batch = append(batch, f.Bytes()...)
+		batch = append(batch, f.Bytes())
 	}
-	o.Raw("batchFiles", append(batch, ']'))
+	o.Raw("batchFiles", array(batch...))
 	return string(o.Bytes())
 }
 
@@ -128,23 +104,26 @@ func (r *readPlan) Run(ctx context.Context, _ tool.Output) (tool.Result, error) 
 	var texts []string
 	bad := 0
 	for i, p := range r.paths {
-		text, ok := "", false
 		// Judged again: what a path leads to may have changed since it was asked for.
 		now, err := r.env.Workspace.Resolve(p.Given)
-		switch {
-		case err != nil:
+		if err != nil {
 			return tool.Result{}, err
-		case now.Ignored:
-			text = "Error: " + denied(now.Readable).Text
-		case now.Outside && !p.Outside:
-			text = "Error: the path now leads out of the workspace. Call the tool again."
-		default:
-			if text, ok, err = r.read(ctx, r.reqs[i], now, &res); err != nil {
-				return tool.Result{}, err
-			}
 		}
-		if !ok {
+		text := ""
+		switch {
+		case now.Ignored:
+			err = refusal(denied(now.Readable).Text)
+		case now.Outside && !p.Outside:
+			err = refusal("the path now leads out of the workspace. Call the tool again.")
+		default:
+			text, err = r.read(ctx, r.reqs[i], now, &res)
+		}
+		var why refusal
+		if errors.As(err, &why) {
+			text = "Error: " + string(why)
 			bad++
+		} else if err != nil {
+			return tool.Result{}, err
 		}
 		texts = append(texts, "File: "+tool.SafeName(p.Readable)+"\n"+text)
 	}
@@ -153,138 +132,77 @@ func (r *readPlan) Run(ctx context.Context, _ tool.Output) (tool.Result, error) 
 	return res, nil
 }
 
-func (r *readPlan) read(ctx context.Context, req request, p workspace.Path, res *tool.Result) (string, bool, error) {
-	f, state, err := r.env.Workspace.Open(p)
+func (r *readPlan) read(ctx context.Context, req request, p workspace.Path, res *tool.Result) (string, error) {
+	c, err := openFile(ctx, r.env.Workspace, p)
 	if err != nil {
-		why, err := explain(p, err)
-		return "Error: " + why, false, err
+		return "", err
 	}
-	defer f.Close()
-	head := make([]byte, 8192)
-	n, err := io.ReadFull(f, head)
-	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-		why, err := explain(p, err)
-		return "Error: " + why, false, err
-	}
-	head = head[:n]
-	if media := imageType(p.Real, head); media != "" {
-		return r.image(ctx, p, media, state, res)
-	}
-	coded := wideCoding(head)
-	if state.Size > MaxEdit {
-		coded = codedUTF8
-	}
-	if coded == codedUTF8 && bytes.IndexByte(head, 0) >= 0 {
-		return fmt.Sprintf("Error: %s is a binary file of %d bytes and cannot be shown as text. Use a command that "+
-			"understands its format.", tool.SafeName(p.Readable), state.Size), false, nil
-	}
-	// One pass hashes the file and picks the lines out of it.
-	sum := sha256.New()
-	body := io.TeeReader(io.MultiReader(bytes.NewReader(head), workspace.NewContextReader(ctx, f)), sum)
-	text, note := "", ""
-	if coded != codedUTF8 {
-		decoded, err := decodeBody(body, coded)
-		switch {
-		case errors.Is(err, errNoText):
-			return fmt.Sprintf("Error: %s begins like UTF-16 and is none; it cannot be shown as text.",
-				tool.SafeName(p.Readable)), false, nil
-		case err != nil:
-			why, err := explain(p, err)
-			return "Error: " + why, false, err
-		}
-		body, note = decoded, wideNote
-	} else if isNotebook(p.Real) && state.Size <= MaxEdit {
-		var all []byte
-		if all, err = io.ReadAll(body); err != nil {
-			why, err := explain(p, err)
-			return "Error: " + why, false, err
-		}
-		body = bytes.NewReader(all)
-		if cells, ok := notebookText(all); ok {
-			body, note = strings.NewReader(cells), notebookNote
-		}
-	}
+	defer c.file.Close()
+	name := tool.SafeName(p.Readable)
 	switch {
-	case req.indentation || len(req.ranges) > 1:
-		var all []byte
-		if state.Size > MaxEdit {
-			return fmt.Sprintf("Error: %s has %d bytes, too many to be read as a whole. Read parts of it with offset and "+
-				"limit.", tool.SafeName(p.Readable), state.Size), false, nil
+	case c.media != "" && c.state.Size > MaxImage:
+		return fmt.Sprintf("Note: %s is an image of %d bytes; images over %d bytes are not shown.", name, c.state.Size, MaxImage), nil
+	case c.media != "":
+		block, state, err := c.picture(ctx, r.env.Workspace)
+		if err != nil {
+			return "", err
 		}
-		if all, err = io.ReadAll(body); err == nil && req.indentation {
-			text = indentLines(string(all), req.options).toolText(true, req.offset, req.limit)
-		} else if err == nil {
-			text, err = rangesText(all, req.ranges)
-		}
-	case len(req.ranges) == 1:
-		g := req.ranges[0]
-		var e excerpt
-		e, err = sliceLines(body, g[0]-1, g[1]-g[0]+1)
-		text = e.rangeText(g)
-	default:
-		var e excerpt
-		e, err = sliceLines(body, req.offset-1, req.limit)
-		text = e.toolText(false, req.offset, req.limit)
+		res.Images = append(res.Images, block)
+		res.Files = append(res.Files, touchOf(state, readSource))
+		return fmt.Sprintf("Note: image (%s, %d bytes) follows.", c.media, state.Size), nil
+	case c.text == nil && c.wide:
+		return "", refuse("%s begins like UTF-16 and is none; it cannot be shown as text.", name)
+	case c.text == nil:
+		return "", refuse("%s is a binary file of %d bytes and cannot be shown as text. Use a command that "+
+			"understands its format.", name, c.state.Size)
+	case (req.indentation || len(req.ranges) > 1) && c.state.Size > MaxEdit:
+		return "", refuse("%s has %d bytes, too many to be read as a whole. Read parts of it with offset and "+
+			"limit.", name, c.state.Size)
 	}
+	text, err := req.choose(c.text)
 	if err != nil {
-		why, err := explain(p, err)
-		return "Error: " + why, false, err
+		return "", explain(p, err)
 	}
-	state.Hash = hex.EncodeToString(sum.Sum(nil))
-	res.Files = append(res.Files, touchOf(state, readSource))
+	res.Files = append(res.Files, c.touch(readSource))
 	text, odd := shownText(text)
-	return note + odd + text, true, nil
+	return c.note + odd + text, nil
+}
+
+// choose gives the wanted lines of a text.
+func (r request) choose(body io.Reader) (string, error) {
+	switch {
+	case !r.indentation && len(r.ranges) == 0:
+		e, err := sliceLines(body, r.offset-1, r.limit)
+		return e.toolText(false, r.offset, r.limit), err
+	case !r.indentation && len(r.ranges) == 1:
+		return rangeOf(body, r.ranges[0])
+	}
+	all, err := io.ReadAll(body)
+	if err != nil {
+		return "", err
+	}
+	if r.indentation {
+		return indentLines(string(all), r.options).toolText(true, r.offset, r.limit), nil
+	}
+	return rangesText(all, r.ranges)
 }
 
 func rangesText(all []byte, ranges [][2]int) (string, error) {
 	var parts []string
 	for _, g := range ranges {
-		e, err := sliceLines(bytes.NewReader(all), g[0]-1, g[1]-g[0]+1)
+		text, err := rangeOf(bytes.NewReader(all), g)
 		if err != nil {
 			return "", err
 		}
-		parts = append(parts, e.rangeText(g))
+		parts = append(parts, text)
 	}
 	return strings.Join(parts, "\n\n"), nil
 }
 
-func (r *readPlan) image(ctx context.Context, p workspace.Path, media string, state workspace.FileState,
-	res *tool.Result) (string, bool, error) {
-	if state.Size > MaxImage {
-		return fmt.Sprintf("Note: %s is an image of %d bytes; images over %d bytes are not shown.",
-			tool.SafeName(p.Readable), state.Size, MaxImage), true, nil
-	}
-	data, state, err := r.env.Workspace.Read(ctx, p, MaxImage)
+func rangeOf(body io.Reader, g [2]int) (string, error) {
+	e, err := sliceLines(body, g[0]-1, g[1]-g[0]+1)
 	if err != nil {
-		why, err := explain(p, err)
-		return "Error: " + why, false, err
+		return "", err
 	}
-	var source, block esjson.Object
-	source.String("type", "base64")
-	source.String("media_type", media)
-	source.String("data", base64.StdEncoding.EncodeToString(data))
-	block.String("type", "image")
-	block.Raw("source", source.Bytes())
-	res.Images = append(res.Images, block.Bytes())
-	res.Files = append(res.Files, touchOf(state, readSource))
-	return fmt.Sprintf("Note: image (%s, %d bytes) follows.", media, state.Size), true, nil
-}
-
-// imageType goes by name and first bytes: a text file called x.png stays text.
-func imageType(name string, head []byte) string {
-	var media, magic string
-	switch strings.ToLower(filepath.Ext(name)) {
-	case ".png":
-		media, magic = "image/png", "\x89PNG"
-	case ".jpg", ".jpeg":
-		media, magic = "image/jpeg", "\xff\xd8\xff"
-	case ".gif":
-		media, magic = "image/gif", "GIF8"
-	case ".webp":
-		media, magic = "image/webp", "RIFF"
-	}
-	if media != "" && bytes.HasPrefix(head, []byte(magic)) {
-		return media
-	}
-	return ""
+	return e.rangeText(g), nil
 }

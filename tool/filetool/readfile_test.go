@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 	"unicode/utf8"
 
@@ -195,7 +196,7 @@ func TestRequestsOfEveryAge(t *testing.T) {
 		{"nulls", `{"path":"a","mode":null,"offset":null,"limit":null,"indentation":null,"start_line":null}`, []request{{path: "a"}}, "", 0},
 		{"an unknown mode", `{"path":"a","mode":"whole"}`, []request{{path: "a"}}, "", 0},
 	} {
-		got, err := input{"read_file", []byte(tt.in)}.requests()
+		got, err := readRequests(tool.Input{Tool: "read_file", Object: []byte(tt.in)})
 		if err != nil {
 			t.Errorf("%s: %v", tt.name, err)
 			continue
@@ -236,7 +237,7 @@ func TestRequestsThatAreMistakes(t *testing.T) {
 		`{"path":"a","mode":"indentation","indentation":{"include_header":"maybe"}}`: `"include_header" must be true or false`,
 		`{"path":"a","mode":"indentation","indentation":{"anchor_line":"x"}}`:        `"anchor_line" must be a whole number`,
 	} {
-		_, err := input{"read_file", []byte(in)}.requests()
+		_, err := readRequests(tool.Input{Tool: "read_file", Object: []byte(in)})
 		var wrong *tool.InputError
 		if !errors.As(err, &wrong) || wrong.Tool != "read_file" || !strings.Contains(wrong.Reason, want) {
 			t.Errorf("%s: %v, want %q", in, err, want)
@@ -249,11 +250,11 @@ func FuzzRequests(f *testing.F) {
 	f.Add(`{"args":"<file><path>a</path><line_range>1-</line_range></file>"}`)
 	f.Add(`{"path":"a","mode":"indentation","indentation":{"anchor_line":1e9}}`)
 	f.Fuzz(func(t *testing.T, in string) {
-		parsed, err := parseInput("read_file", json.RawMessage(in))
+		parsed, err := tool.ReadInput("read_file", json.RawMessage(in))
 		if err != nil {
 			return
 		}
-		reqs, err := parsed.requests()
+		reqs, err := readRequests(parsed)
 		if err == nil && len(reqs) == 0 {
 			t.Errorf("%s asks for nothing", in)
 		}
@@ -317,4 +318,14 @@ func ExampleReadFile() {
 	// File: f
 	// 2 | two
 	// 3 | three <nil>
+}
+
+// A disk that fails in the middle of a file is an error, whatever lines were asked for.
+func TestReadErrorOfARange(t *testing.T) {
+	broken := errors.New("broken")
+	for _, r := range []request{{offset: 1, limit: 9}, {ranges: [][2]int{{1, 2}}}, {ranges: [][2]int{{1, 2}, {4, 5}}}, {indentation: true}} {
+		if _, err := r.choose(iotest.ErrReader(broken)); !errors.Is(err, broken) {
+			t.Errorf("%+v: %v", r, err)
+		}
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/tool"
 )
 
 // request is one file that a call of read_file asks for.
@@ -56,8 +57,8 @@ func (r request) first() int {
 
 // requests understands today's shape {path, mode, ...}, {files: [...]},
 // {path, start_line, end_line} and the XML text in args.
-func (in input) requests() ([]request, error) {
-	if raw, ok := in.raw("files"); ok && esjson.TypeOf(raw) == esjson.TypeArray {
+func readRequests(in tool.Input) ([]request, error) {
+	if raw, ok := in.Raw("files"); ok && esjson.TypeOf(raw) == esjson.TypeArray {
 		var all []request
 		for f := range esjson.Array(raw) {
 			if esjson.TypeOf(f) == esjson.TypeString {
@@ -65,96 +66,96 @@ func (in input) requests() ([]request, error) {
 				all = append(all, request{path: path, offset: 1, limit: defaultLines})
 				continue
 			}
-			r, err := input{in.tool, f}.request()
+			r, err := readRequest(tool.Input{Tool: in.Tool, Object: f})
 			if err != nil {
 				return nil, err
 			}
 			all = append(all, r)
 		}
 		if len(all) == 0 {
-			return nil, in.wrong("\"files\" names no file")
+			return nil, in.Wrong("\"files\" names no file")
 		}
 		return all, nil
 	}
-	if args, ok := in.text("args"); ok {
+	if args, ok := in.Text("args"); ok {
 		if all := xmlRequests(args); len(all) > 0 {
 			return all, nil
 		}
-		return nil, in.wrong("\"args\" names no file; call with {\"path\": ...} instead")
+		return nil, in.Wrong("\"args\" names no file; call with {\"path\": ...} instead")
 	}
-	r, err := in.request()
+	r, err := readRequest(in)
 	if err != nil {
 		return nil, err
 	}
 	return []request{r}, nil
 }
 
-func (in input) request() (r request, err error) {
-	if esjson.TypeOf(in.obj) != esjson.TypeObject {
-		return r, in.wrong("each file must be an object with a \"path\"")
+func readRequest(in tool.Input) (r request, err error) {
+	if esjson.TypeOf(in.Object) != esjson.TypeObject {
+		return r, in.Wrong("each file must be an object with a \"path\"")
 	}
-	if r.path, err = in.need(false, "path", "file_path"); err != nil {
+	if r.path, err = in.Need(false, "path", "file_path"); err != nil {
 		return r, err
 	}
-	if r.offset, err = in.number(1, "offset"); err != nil {
+	if r.offset, err = in.Number(1, "offset"); err != nil {
 		return r, err
 	}
-	if r.limit, err = in.number(defaultLines, "limit"); err != nil {
+	if r.limit, err = in.Number(defaultLines, "limit"); err != nil {
 		return r, err
 	}
-	_, r.hasLimit = in.raw("limit")
+	_, r.hasLimit = in.Raw("limit")
 	if r.offset < 1 || r.limit < 1 {
-		return r, in.wrong("offset and limit count from 1")
+		return r, in.Wrong("offset and limit count from 1")
 	}
-	if mode, _ := in.text("mode"); mode == "indentation" {
+	if mode, _ := in.Text("mode"); mode == "indentation" {
 		r.indentation = true
-		if err := in.indentation(&r); err != nil {
+		if err := r.readIndentation(in); err != nil {
 			return r, err
 		}
 	}
-	return r, in.olderRanges(&r)
+	return r, r.readOlderRanges(in)
 }
 
-func (in input) indentation(r *request) (err error) {
+func (r *request) readIndentation(in tool.Input) (err error) {
 	// The options are nested today and were beside "mode" before.
 	from := in
-	if raw, ok := in.raw("indentation"); ok && esjson.TypeOf(raw) == esjson.TypeObject {
-		from = input{in.tool, raw}
+	if raw, ok := in.Raw("indentation"); ok && esjson.TypeOf(raw) == esjson.TypeObject {
+		from = tool.Input{Tool: in.Tool, Object: raw}
 	}
 	o := &r.options
 	o.limit = r.limit
-	if o.anchor, err = from.number(r.offset, "anchor_line"); err != nil {
+	if o.anchor, err = from.Number(r.offset, "anchor_line"); err != nil {
 		return err
 	}
-	if o.levels, err = from.number(0, "max_levels"); err != nil {
+	if o.levels, err = from.Number(0, "max_levels"); err != nil {
 		return err
 	}
-	if o.maxLines, err = from.number(0, "max_lines"); err != nil {
+	if o.maxLines, err = from.Number(0, "max_lines"); err != nil {
 		return err
 	}
-	if o.siblings, err = from.boolean(false, "include_siblings"); err != nil {
+	if o.siblings, err = from.Boolean(false, "include_siblings"); err != nil {
 		return err
 	}
-	if o.header, err = from.boolean(true, "include_header"); err != nil {
+	if o.header, err = from.Boolean(true, "include_header"); err != nil {
 		return err
 	}
 	if o.levels < 0 || o.maxLines < 0 {
-		return in.wrong("max_levels and max_lines cannot be negative")
+		return in.Wrong("max_levels and max_lines cannot be negative")
 	}
 	return nil
 }
 
 var rangePattern = regexp.MustCompile(`(\d+)\s*-\s*(\d+)`)
 
-func (in input) olderRanges(r *request) error {
-	if raw, ok := in.raw("lineRanges", "line_ranges"); ok {
+func (r *request) readOlderRanges(in tool.Input) error {
+	if raw, ok := in.Raw("lineRanges", "line_ranges"); ok {
 		for g := range esjson.Array(raw) {
 			start, end := 0, 0
 			switch esjson.TypeOf(g) {
 			case esjson.TypeObject:
-				o := input{in.tool, g}
-				start, _ = o.number(0, "start")
-				end, _ = o.number(0, "end")
+				o := tool.Input{Tool: in.Tool, Object: g}
+				start, _ = o.Number(0, "start")
+				end, _ = o.Number(0, "end")
 			case esjson.TypeArray:
 				for n := range esjson.Array(g) {
 					v, _ := strconv.Atoi(string(n))
@@ -170,11 +171,11 @@ func (in input) olderRanges(r *request) error {
 			r.ranges = append(r.ranges, [2]int{start, end})
 		}
 	}
-	start, err := in.number(0, "start_line")
+	start, err := in.Number(0, "start_line")
 	if err != nil {
 		return err
 	}
-	end, err := in.number(0, "end_line")
+	end, err := in.Number(0, "end_line")
 	if err != nil {
 		return err
 	}
@@ -185,8 +186,8 @@ func (in input) olderRanges(r *request) error {
 	}
 	for _, g := range r.ranges {
 		if g[0] < 1 || g[1] < g[0] {
-			return in.wrong(fmt.Sprintf("the line range %d-%d of %s is not one; lines count from 1 and the end is not before "+
-				"the start", g[0], g[1], r.path))
+			return in.Wrong("the line range %d-%d of %s is not one; lines count from 1 and the end is not before "+
+				"the start", g[0], g[1], r.path)
 		}
 	}
 	return nil

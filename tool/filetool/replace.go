@@ -2,7 +2,6 @@ package filetool
 
 import (
 	"context"
-	"encoding/json"
 	"strings"
 
 	"github.com/roost-dev/roost/esjson"
@@ -11,19 +10,18 @@ import (
 	"github.com/roost-dev/roost/workspace"
 )
 
-// replaceTool puts a text in the place of another. Roo has three tools for it, which
-// differ in how many places there may be.
-type replaceTool struct{ spec *tool.Spec }
-
-// Edit gives the tool edit: one place, or all of them.
-func Edit() tool.Tool { return replaceTool{&editSpec} }
+// Edit gives the tool edit: one place, or all of them. Roo has three tools that put a text in
+// the place of another.
+func Edit() tool.Tool { return replacing(editSpec) }
 
 // EditFile gives the tool edit_file: as many places as are expected, found by their
 // words where the blanks are other ones; no old text makes a new file.
-func EditFile() tool.Tool { return replaceTool{&editFileSpec} }
+func EditFile() tool.Tool { return replacing(editFileSpec) }
 
 // SearchReplace gives the tool search_replace: one place.
-func SearchReplace() tool.Tool { return replaceTool{&searchReplaceSpec} }
+func SearchReplace() tool.Tool { return replacing(searchReplaceSpec) }
+
+func replacing(s tool.Spec) tool.Tool { return writing{reading(s, planReplace), inspectReplace} }
 
 const copyExactly = " Copy the old text exactly, with its blanks, and enough lines of it that there is no second place like it."
 
@@ -51,137 +49,124 @@ func replaceSpec(name string, aliases []string, description string, more ...stri
 	}
 }
 
-func (r replaceTool) Spec() tool.Spec { return *r.spec }
-
-func (r replaceTool) parse(env tool.Env, raw json.RawMessage) (in input, p workspace.Path, list []patch.Replacement, err error) {
-	if in, err = parseInput(r.spec.Name, raw); err != nil {
-		return
-	}
-	path, err := in.need(false, "file_path", "path")
+func readReplace(env tool.Env, in tool.Input) (p workspace.Path, list []patch.Replacement, err error) {
+	path, err := in.Need(false, "file_path", "path")
 	if err != nil {
-		return
+		return p, nil, err
 	}
 	// The old search_and_replace could do more. What it meant is not guessed at.
 	for _, name := range []string{"use_regex", "ignore_case", "start_line", "end_line"} {
-		if v, ok := in.raw(name); ok && string(v) != "false" {
-			err = in.wrong("the parameter \"" + name + "\" is not understood; give the exact text as old_string")
-			return
+		if v, ok := in.Raw(name); ok && string(v) != "false" {
+			return p, nil, refuse("the parameter %q is not understood; give the exact text as old_string", name)
 		}
 	}
-	if steps, ok := in.raw("operations"); ok && esjson.TypeOf(steps) == esjson.TypeArray {
-		list, err = in.operations(steps)
+	if steps, ok := in.Raw("operations"); ok && esjson.TypeOf(steps) == esjson.TypeArray {
+		list, err = operations(in, steps)
 	} else {
-		var one patch.Replacement
-		one, err = in.replacement()
-		list = []patch.Replacement{one}
+		list = make([]patch.Replacement, 1)
+		list[0], err = replacement(in)
 	}
 	if err != nil {
-		return
+		return p, nil, err
 	}
-	p, err = in.resolve(env, path)
-	return
+	p, err = resolve(env, path)
+	return p, list, err
 }
 
-func (in input) operations(steps []byte) ([]patch.Replacement, error) {
+func operations(in tool.Input, steps []byte) ([]patch.Replacement, error) {
 	var list []patch.Replacement
 	for raw := range esjson.Array(steps) {
-		step, err := parseInput(in.tool, raw)
+		step, err := tool.ReadInput(in.Tool, raw)
 		if err != nil {
 			return nil, err
 		}
-		one, err := step.replacement()
+		one, err := replacement(step)
 		if err != nil {
 			return nil, err
 		}
 		list = append(list, one)
 	}
 	if len(list) == 0 {
-		return nil, in.wrong("the parameter \"operations\" is empty")
+		return nil, in.Wrong("the parameter \"operations\" is empty")
 	}
 	return list, nil
 }
 
-func (in input) replacement() (r patch.Replacement, err error) {
-	if r.Old, err = in.need(in.tool == editFileSpec.Name, "old_string", "old_str", "search"); err != nil {
+func replacement(in tool.Input) (r patch.Replacement, err error) {
+	if r.Old, err = in.Need(in.Tool == editFileSpec.Name, "old_string", "old_str", "search"); err != nil {
 		return
 	}
-	if r.New, err = in.need(true, "new_string", "new_str", "replace"); err != nil {
+	if r.New, err = in.Need(true, "new_string", "new_str", "replace"); err != nil {
 		return
 	}
 	r.Old, r.New = patch.PlainEnds(r.Old), patch.PlainEnds(strings.ToValidUTF8(r.New, "\uFFFD"))
 	r.Old = strings.TrimPrefix(r.Old, byteOrderMark)
 	if r.Old == r.New && r.Old != "" {
-		return r, in.wrong("the old and the new text are the same")
+		return r, in.Wrong("the old and the new text are the same")
 	}
 	r.Times = 1
-	if in.tool == editSpec.Name {
-		all, err := in.boolean(false, "replace_all")
+	if in.Tool == editSpec.Name {
+		all, err := in.Boolean(false, "replace_all")
 		if all {
 			r.Times = 0
 		}
 		return r, err
 	}
-	if in.tool == editFileSpec.Name {
+	if in.Tool == editFileSpec.Name {
 		r.Tolerant = true
-		if r.Times, err = in.number(1, "expected_replacements"); err == nil && r.Times < 1 {
-			err = in.wrong("the parameter \"expected_replacements\" must be at least 1")
+		if r.Times, err = in.Number(1, "expected_replacements"); err == nil && r.Times < 1 {
+			err = in.Wrong("the parameter \"expected_replacements\" must be at least 1")
 		}
 	}
 	return r, err
 }
 
-func (r replaceTool) Plan(ctx context.Context, env tool.Env, raw json.RawMessage) (tool.Plan, error) {
-	in, p, list, err := r.parse(env, raw)
+func planReplace(ctx context.Context, env tool.Env, in tool.Input) (tool.Plan, error) {
+	p, list, err := readReplace(env, in)
 	if err != nil {
 		return nil, err
 	}
-	e := &edit{env: env, path: p, ask: editAsk(r.spec.Name, p)}
+	e := &edit{env: env, path: p, ask: asks(in.Tool, p)}
 	e.ask.Text = string(changeRow("appliedDiff", p, "").Bytes())
 	if p.Ignored {
 		return e, nil
 	}
-	s, why := source{path: p}, ""
+	name, s := tool.SafeName(p.Readable), source{path: p}
 	if list[0].Old == "" {
 		s.state, err = env.Workspace.StatPath(ctx, p)
 		if s.state.Size > 0 {
-			return nil, in.wrong(tool.SafeName(p.Readable) + " exists already; an empty old_string makes a new file only")
+			return nil, refuse("%s exists already; an empty old_string makes a new file only", name)
 		}
 		if err != nil {
-			why, err = explain(p, err)
+			err = explain(p, err)
 		}
 	} else {
-		s, why, err = editable(ctx, env, p)
+		s, err = editable(ctx, env, p)
 	}
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case why != "":
-		return nil, in.wrong(why)
 	}
-	text, kind := s.text, "appliedDiff"
+	text := s.text
 	for _, step := range list {
-		before := text
-		if text, why = step.Apply(text, tool.SafeName(p.Readable)); why != "" {
-			return nil, in.wrong(why + " Nothing was changed.")
+		before, why := text, ""
+		if text, why = step.Apply(text, name); why != "" {
+			return nil, refuse("%s Nothing was changed.", why)
 		}
 		if step.Tolerant && step.Old != "" && !strings.Contains(patch.PlainEnds(before), step.Old) {
 			e.note = "\n<notice>The old text is in the file with other blanks or line ends than given. It was replaced, with " +
 				"the file's indentation.</notice>"
 		}
 	}
-	e.expect, e.creates = s.state.Hash, !s.state.Exists()
-	if text == s.text && !e.creates {
-		return nil, in.wrong("nothing would change in " + tool.SafeName(p.Readable))
+	if text == s.text && s.state.Exists() {
+		return nil, refuse("nothing would change in %s", name)
 	}
-	if e.content, why = s.bytes(text); why != "" {
-		return nil, in.wrong(why)
+	if err := e.change(s, text); err != nil {
+		return nil, err
 	}
-	e.noteOthers(s)
+	kind := "appliedDiff"
 	if e.creates {
 		kind = "newFileCreated"
 	}
-	e.ask.Before = map[string]string{p.Readable: planned(s.state.Hash, workspace.HashOf([]byte(e.content)))}
-	e.ask.Diff = unified(p.Readable, s.whole(), s.mark+text, e.creates)
 	e.ask.Text = string(changeRow(kind, p, hunks(e.ask.Diff)).Bytes())
 	return e, nil
 }
@@ -199,49 +184,34 @@ func changeRow(kind string, p workspace.Path, diff string) *esjson.Object {
 	return &o
 }
 
-// Inspect goes by the hashes that were kept when the call was planned. Without them,
-// for a call that another program left, it looks which of the texts is there.
-func (r replaceTool) Inspect(ctx context.Context, env tool.Env, raw json.RawMessage, before map[string]string) (tool.Finding, error) {
-	_, p, list, err := r.parse(env, raw)
-	if err != nil {
-		return tool.Unclear, err
-	}
-	if found, ok, err := inspectPlanned(ctx, env, before); ok || err != nil {
-		return found, err
-	}
-	state, err := look(ctx, env, p)
+// inspectReplace looks which of the texts is there.
+func inspectReplace(ctx context.Context, env tool.Env, in tool.Input, before map[string]string) (tool.Finding, error) {
+	p, list, err := readReplace(env, in)
 	if err != nil {
 		return tool.Unclear, err
 	}
 	if list[0].Old == "" {
-		switch {
-		case !state.Exists():
-			return tool.NotDone, nil
-		case state.Hash == workspace.HashOf([]byte(list[0].New)):
-			return tool.Done, nil
+		if found, ok, err := inspectPlanned(ctx, env, before); ok || err != nil {
+			return found, err
 		}
-		return tool.Unclear, nil
-	}
-	s, why, err := editable(ctx, env, p)
-	if err != nil || why != "" {
-		return tool.Unclear, err
-	}
-	olds, news := 0, 0
-	for _, step := range list {
-		plain := patch.PlainEnds(s.text)
-		hasOld, hasNew := strings.Contains(plain, step.Old), step.New != "" && strings.Contains(plain, step.New)
-		switch {
-		case hasNew && !hasOld:
-			news++
-		case hasOld && !hasNew:
-			olds++
+		state, err := look(ctx, env, p)
+		if err != nil {
+			return tool.Unclear, err
 		}
+		return finding(state.Hash == workspace.HashOf([]byte(list[0].New)), !state.Exists()), nil
 	}
-	switch len(list) {
-	case news:
-		return tool.Done, nil
-	case olds:
-		return tool.NotDone, nil
-	}
-	return tool.Unclear, nil
+	return inspectText(ctx, env, p, before, func(text string) (done, open bool) {
+		text = patch.PlainEnds(text)
+		olds, news := 0, 0
+		for _, step := range list {
+			hasOld, hasNew := strings.Contains(text, step.Old), step.New != "" && strings.Contains(text, step.New)
+			switch {
+			case hasNew && !hasOld:
+				news++
+			case hasOld && !hasNew:
+				olds++
+			}
+		}
+		return news == len(list), olds == len(list)
+	})
 }

@@ -2,11 +2,7 @@ package filetool
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"regexp"
-	"regexp/syntax"
 
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/tool"
@@ -17,9 +13,7 @@ import (
 // is nearly the same as; line by line, letter case counts. Hidden files, what
 // .gitignore and .rooignore hide and binary files are not searched, links not
 // followed.
-func SearchFiles() tool.Tool { return searchFiles{} }
-
-type searchFiles struct{}
+func SearchFiles() tool.Tool { return reading(searchFilesSpec, planSearch) }
 
 // searchFilesSpec is built once: every turn needs it.
 var searchFilesSpec = tool.Spec{
@@ -36,61 +30,39 @@ var searchFilesSpec = tool.Spec{
 	Replay: tool.Again,
 }
 
-func (searchFiles) Spec() tool.Spec { return searchFilesSpec }
-
-func (searchFiles) Plan(ctx context.Context, env tool.Env, raw json.RawMessage) (tool.Plan, error) {
-	in, err := parseInput("search_files", raw)
+func planSearch(ctx context.Context, env tool.Env, in tool.Input) (tool.Plan, error) {
+	path, err := in.Need(false, "path", "dir_path", "directory")
 	if err != nil {
 		return nil, err
 	}
-	path, err := in.need(false, "path", "dir_path", "directory")
+	pattern, err := in.Need(false, "regex", "pattern")
 	if err != nil {
 		return nil, err
 	}
-	pattern, err := in.need(false, "regex", "pattern")
-	if err != nil {
-		return nil, err
-	}
-	glob, hasGlob := in.text("file_pattern", "filePattern", "include")
-	hasGlob = hasGlob && glob != ""
 	re, err := regexp.Compile(pattern)
 	if err != nil {
-		var bad *syntax.Error
-		errors.As(err, &bad)
-		return nil, in.wrong(fmt.Sprintf("the regex %q cannot be used: %v. Look-around and back-references do not exist "+
-			"here; escape characters that are meant literally.", pattern, err))
+		return nil, refuse("the regex %q cannot be used: %v. Look-around and back-references do not exist "+
+			"here; escape characters that are meant literally.", pattern, err)
 	}
+	glob, _ := in.Text("file_pattern", "filePattern", "include")
 	files, err := search.CompileGlob(glob)
 	if err != nil {
-		return nil, in.wrong(err.Error())
+		return nil, refusal(err.Error())
 	}
-	p, err := in.resolve(env, path)
+	p, err := resolve(env, path)
 	if err != nil {
 		return nil, err
 	}
-	d := &done{ask: tool.Ask{Kind: "tool", Title: "search_files " + tool.SafeName(p.Readable) + " /" +
-		tool.SafeName(pattern) + "/", Paths: p.RulePaths(), Outside: p.Outside, Ignored: p.Ignored}}
-	found := ""
-	if p.Ignored {
-		d.result = denied(p.Readable)
-	} else if found, err = search.Files(ctx, env.Workspace, p.Real, re, files); err == nil {
-		d.result = tool.Result{Text: found}
-	} else {
-		why, err := explainFolder(p.Readable, p.Real, err)
-		if err != nil {
-			return nil, err
-		}
-		d.result = failed("%s", why)
-	}
+	ask := asks(in.Tool, p)
+	ask.Title += " /" + tool.SafeName(pattern) + "/"
 	var o esjson.Object
 	o.String("tool", "searchFiles")
 	o.String("path", p.Readable)
 	o.String("regex", pattern)
-	if hasGlob {
+	if glob != "" {
 		o.String("filePattern", glob)
 	}
-	o.Bool("isOutsideWorkspace", p.Outside)
-	o.String("content", found)
-	d.ask.Text = string(o.Bytes())
-	return d, nil
+	return planFolder(ask, p, &o, func() (string, error) {
+		return search.Files(ctx, env.Workspace, p.Real, re, files)
+	})
 }

@@ -95,14 +95,6 @@ func notOverwritten(env tool.Env, p workspace.Path, now workspace.FileState, dat
 	return e
 }
 
-// noteOthers adds changes by others to the result of a change of some lines.
-func (e *edit) noteOthers(s source) {
-	if text := othersChanged(e.env, s.path, s.state, []byte(s.whole())); text != "" {
-		e.note += text
-		e.other = append(e.other, touchOf(s.state, otherSource))
-	}
-}
-
 // othersChanged is the notice of changes by others in the result of a change of some lines,
 // "" when the file is the one that the model saw.
 func othersChanged(env tool.Env, p workspace.Path, now workspace.FileState, data []byte) string {

@@ -1,17 +1,10 @@
 package filetool
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/base64"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"io"
-	"strings"
 
-	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/tool"
 	"github.com/roost-dev/roost/workspace"
 )
@@ -35,72 +28,37 @@ type Shown struct {
 // Show reads the beginning of a file whose path was judged. Problem is why it is
 // not shown, in words for the model and the person; an error is the context's.
 func Show(ctx context.Context, w *workspace.Workspace, p workspace.Path) (s Shown, problem string, err error) {
-	f, state, err := w.Open(p)
+	s, err = show(ctx, w, p)
+	var why refusal
+	if errors.As(err, &why) {
+		return s, string(why), nil
+	}
+	return s, "", err
+}
+
+func show(ctx context.Context, w *workspace.Workspace, p workspace.Path) (Shown, error) {
+	c, err := openFile(ctx, w, p)
 	if err != nil {
-		problem, err = explain(p, err)
-		return Shown{}, problem, err
+		return Shown{}, err
 	}
-	defer f.Close()
-	head := make([]byte, 8192)
-	n, err := io.ReadFull(f, head)
-	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-		problem, err = explain(p, err)
-		return Shown{}, problem, err
+	defer c.file.Close()
+	switch {
+	case c.media != "" && c.state.Size <= MaxImage:
+		block, state, err := c.picture(ctx, w)
+		return Shown{Image: block, Media: c.media, Touch: touchOf(state, ShowSource)}, err
+	case c.text == nil:
+		return Shown{Binary: true, Touch: touchOf(c.state, ShowSource)}, nil
 	}
-	head = head[:n]
-	if media := imageType(p.Real, head); media != "" && state.Size <= MaxImage {
-		data, state, err := w.Read(ctx, p, MaxImage)
-		if err != nil {
-			problem, err = explain(p, err)
-			return Shown{}, problem, err
-		}
-		var source, block esjson.Object
-		source.String("type", "base64")
-		source.String("media_type", media)
-		source.String("data", base64.StdEncoding.EncodeToString(data))
-		block.String("type", "image")
-		block.Raw("source", source.Bytes())
-		return Shown{Image: block.Bytes(), Media: media, Touch: touchOf(state, ShowSource)}, "", nil
-	}
-	coded := wideCoding(head)
-	if state.Size > MaxEdit {
-		coded = codedUTF8
-	}
-	if coded == codedUTF8 && bytes.IndexByte(head, 0) >= 0 || imageType(p.Real, head) != "" {
-		return Shown{Binary: true, Touch: touchOf(state, ShowSource)}, "", nil
-	}
-	sum := sha256.New()
-	note, body := "", io.TeeReader(io.MultiReader(bytes.NewReader(head), workspace.NewContextReader(ctx, f)), sum)
-	if coded != codedUTF8 {
-		decoded, err := decodeBody(body, coded)
-		switch {
-		case errors.Is(err, errNoText):
-			return Shown{Binary: true, Touch: touchOf(state, ShowSource)}, "", nil
-		case err != nil:
-			problem, err = explain(p, err)
-			return Shown{}, problem, err
-		}
-		note, body = wideNote, decoded
-	} else if isNotebook(p.Real) && state.Size <= MaxEdit {
-		var all []byte
-		if all, err = io.ReadAll(body); err != nil {
-			problem, err = explain(p, err)
-			return Shown{}, problem, err
-		}
-		body = bytes.NewReader(all)
-		if cells, ok := notebookText(all); ok {
-			note, body = notebookNote, strings.NewReader(cells)
-		}
-	}
-	e, err := sliceLines(body, 0, defaultLines)
+	e, err := sliceLines(c.text, 0, defaultLines)
 	if err != nil {
-		problem, err = explain(p, err)
-		return Shown{}, problem, err
+		return Shown{}, explain(p, err)
 	}
-	state.Hash = hex.EncodeToString(sum.Sum(nil))
 	text, odd := shownText(e.text)
 	return Shown{
-		Text: note + odd + text, Lines: e.total, Returned: e.returned, Truncated: e.truncated,
-		Touch: touchOf(state, ShowSource),
-	}, "", nil
+		Text:      c.note + odd + text,
+		Lines:     e.total,
+		Returned:  e.returned,
+		Truncated: e.truncated,
+		Touch:     c.touch(ShowSource),
+	}, nil
 }

@@ -1,11 +1,13 @@
 package filetool
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/tool"
@@ -24,11 +26,50 @@ func touchOf(s workspace.FileState, source string) tool.FileTouch {
 		Inode: s.Inode, Device: s.Device}
 }
 
-// resolve judges a path; one that no file can have is the model's mistake.
-func (in input) resolve(env tool.Env, path string) (workspace.Path, error) {
+// refusal is why a call cannot be planned, in words for the model: its mistake, or what is wrong with a file.
+type refusal string
+
+func (r refusal) Error() string { return string(r) }
+
+func refuse(format string, args ...any) error { return refusal(fmt.Sprintf(format, args...)) }
+
+// reading makes a tool whose planning may end in a refusal.
+func reading(s tool.Spec, plan func(context.Context, tool.Env, tool.Input) (tool.Plan, error)) tool.Tool {
+	return tool.Make(s, func(ctx context.Context, env tool.Env, in tool.Input) (tool.Plan, error) {
+		p, err := plan(ctx, env, in)
+		return p, mistake(in, err)
+	})
+}
+
+func mistake(in tool.Input, err error) error {
+	var why refusal
+	if errors.As(err, &why) {
+		return in.Wrong("%s", why)
+	}
+	return err
+}
+
+// writing is a tool that writes, and finds out later whether it did.
+type writing struct {
+	tool.Tool
+	inspect func(ctx context.Context, env tool.Env, in tool.Input, before map[string]string) (tool.Finding, error)
+}
+
+// Inspect implements tool.Inspector.
+func (w writing) Inspect(ctx context.Context, env tool.Env, raw json.RawMessage, before map[string]string) (tool.Finding, error) {
+	in, err := tool.ReadInput(w.Spec().Name, raw)
+	if err != nil {
+		return tool.Unclear, err
+	}
+	found, err := w.inspect(ctx, env, in, before)
+	return found, mistake(in, err)
+}
+
+// resolve judges a path; one that no file can have is refused.
+func resolve(env tool.Env, path string) (workspace.Path, error) {
 	p, err := env.Workspace.Resolve(path)
 	if errors.Is(err, workspace.ErrPath) {
-		return p, in.wrong(err.Error())
+		return p, refusal(err.Error())
 	}
 	return p, err
 }
@@ -48,40 +89,44 @@ func failed(format string, args ...any) tool.Result {
 	return tool.Result{Text: "Error: " + fmt.Sprintf(format, args...), IsError: true}
 }
 
-// explain describes for the model what is wrong with a file, or returns an
-// error that is not about the file.
-func explain(p workspace.Path, err error) (string, error) {
-	switch {
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return "", err
-	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Sprintf("%s does not exist. Use list_files to see what is there.", tool.SafeName(p.Readable)), nil
-	case errors.Is(err, fs.ErrPermission):
-		return fmt.Sprintf("%s may not be opened: permission denied.", tool.SafeName(p.Readable)), nil
-	case errors.Is(err, workspace.ErrNotRegular):
-		return fmt.Sprintf("%s is not a file. If it is a folder, use list_files.", tool.SafeName(p.Readable)), nil
-	}
+// explain refuses for what is wrong with a file, or returns an error that is not about the file.
+func explain(p workspace.Path, err error) error {
+	name := tool.SafeName(p.Readable)
 	var large *workspace.TooLargeError
-	if errors.As(err, &large) {
-		return large.Error(), nil
+	switch {
+	case tool.ContextError(err) != nil:
+		return err
+	case errors.Is(err, fs.ErrNotExist):
+		return refuse("%s does not exist. Use list_files to see what is there.", name)
+	case errors.Is(err, fs.ErrPermission):
+		return refuse("%s may not be opened: permission denied.", name)
+	case errors.Is(err, workspace.ErrNotRegular):
+		return refuse("%s is not a file. If it is a folder, use list_files.", name)
+	case errors.As(err, &large):
+		return refusal(large.Error())
 	}
-	return fmt.Sprintf("%s cannot be read: %v", tool.SafeName(p.Readable), err), nil
+	return refuse("%s cannot be read: %v", name, err)
 }
 
-// done is a plan whose result is known: a refusal, or what was read to be able to
-// ask.
-type done struct {
-	ask    tool.Ask
-	result tool.Result
+// asks is the question for a call about files.
+func asks(name string, paths ...workspace.Path) tool.Ask {
+	a := tool.Ask{Kind: "tool", Tool: name}
+	var names []string
+	for _, p := range paths {
+		names = append(names, p.Readable)
+		a.Paths = append(a.Paths, p.RulePaths()...)
+		a.Outside = a.Outside || p.Outside
+		a.LinkedOutside = a.LinkedOutside || p.LinkedOutside
+		a.Protected = a.Protected || p.Protected
+		a.Ignored = a.Ignored || p.Ignored
+	}
+	a.Title = name + " " + tool.SafeNames(names)
+	return a
 }
 
-func (d *done) Ask() tool.Ask { return d.ask }
-
-func (d *done) Run(ctx context.Context, _ tool.Output) (tool.Result, error) {
-	if err := ctx.Err(); err != nil {
-		return tool.Result{}, err
-	}
-	return d.result, nil
+// array is a JSON array of these values.
+func array(values ...[]byte) []byte {
+	return slices.Concat([]byte{'['}, bytes.Join(values, []byte{','}), []byte{']'})
 }
 
 // schema builds a JSON schema in a fixed key order, so that requests keep the
@@ -91,16 +136,13 @@ func schema(required []string, properties ...string) json.RawMessage {
 	for i := 0; i < len(properties); i += 2 {
 		props.Raw(properties[i], []byte(properties[i+1]))
 	}
-	names := []byte{'['}
+	names := make([][]byte, len(required))
 	for i, r := range required {
-		if i > 0 {
-			names = append(names, ',')
-		}
-		names = esjson.Quote(names, r)
+		names[i] = esjson.Quote(nil, r)
 	}
 	o.String("type", "object")
 	o.Raw("properties", props.Bytes())
-	o.Raw("required", append(names, ']'))
+	o.Raw("required", array(names...))
 	o.Bool("additionalProperties", false)
 	return o.Bytes()
 }

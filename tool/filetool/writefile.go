@@ -2,7 +2,6 @@ package filetool
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,9 +13,7 @@ import (
 )
 
 // WriteToFile gives the tool write_to_file.
-func WriteToFile() tool.Tool { return writeFile{} }
-
-type writeFile struct{}
+func WriteToFile() tool.Tool { return writing{reading(writeFileSpec, planWrite), inspectWrite} }
 
 // writeFileSpec is built once: every turn needs it.
 var writeFileSpec = tool.Spec{
@@ -31,30 +28,24 @@ var writeFileSpec = tool.Spec{
 	Replay: tool.Inspect,
 }
 
-func (writeFile) Spec() tool.Spec { return writeFileSpec }
-
-func (writeFile) parse(env tool.Env, raw json.RawMessage) (in input, p workspace.Path, content string, err error) {
-	if in, err = parseInput("write_to_file", raw); err != nil {
-		return
-	}
-	path, err := in.need(false, "path", "file_path")
+func readWrite(env tool.Env, in tool.Input) (p workspace.Path, content string, err error) {
+	path, err := in.Need(false, "path", "file_path")
 	if err != nil {
-		return
+		return p, "", err
 	}
-	if content, err = in.need(true, "content"); err != nil {
-		return
+	if content, err = in.Need(true, "content"); err != nil {
+		return p, "", err
 	}
-	content = strings.ToValidUTF8(stripFence(content), "\uFFFD")
-	p, err = in.resolve(env, path)
-	return
+	p, err = resolve(env, path)
+	return p, strings.ToValidUTF8(stripFence(content), "\uFFFD"), err
 }
 
-func (w writeFile) Plan(ctx context.Context, env tool.Env, raw json.RawMessage) (tool.Plan, error) {
-	in, p, content, err := w.parse(env, raw)
+func planWrite(ctx context.Context, env tool.Env, in tool.Input) (tool.Plan, error) {
+	p, content, err := readWrite(env, in)
 	if err != nil {
 		return nil, err
 	}
-	e := &edit{env: env, path: p, content: content, ask: editAsk("write_to_file", p)}
+	e := &edit{env: env, path: p, ask: asks(in.Tool, p)}
 	if p.Ignored {
 		e.ask.Text = editText("editedExistingFile", p, "")
 		return e, nil
@@ -69,11 +60,7 @@ func (w writeFile) Plan(ctx context.Context, env tool.Env, raw json.RawMessage) 
 	case errors.Is(err, fs.ErrNotExist):
 		e.creates, e.note = true, deletedSince(env, p)
 	case err != nil:
-		why, err := explain(p, err)
-		if err != nil {
-			return nil, err
-		}
-		return nil, in.wrong(why)
+		return nil, explain(p, err)
 	}
 	if stale := notOverwritten(env, p, state, old); stale != nil && state.Hash != workspace.HashOf([]byte(content)) {
 		return nil, stale
@@ -94,12 +81,16 @@ func (w writeFile) Plan(ctx context.Context, env tool.Env, raw json.RawMessage) 
 	}
 	e.content = string(data)
 	e.ask.Before = map[string]string{p.Readable: planned(state.Hash, workspace.HashOf(data))}
-	e.ask.Diff, e.ask.Text = describeWrite(p, before, content, e.creates)
+	kind := "editedExistingFile"
+	if e.creates {
+		kind = "newFileCreated"
+	}
+	e.ask.Diff = unified(p.Readable, before, content, e.creates)
 	if large != nil {
 		e.ask.Diff = fmt.Sprintf("--- a/%[1]s\n+++ b/%[1]s\n@@ too large for a diff: %d bytes before, %d after @@\n",
 			tool.SafeName(p.Readable), state.Size, len(content))
-		e.ask.Text = editText("editedExistingFile", p, hunks(e.ask.Diff))
 	}
+	e.ask.Text = editText(kind, p, hunks(e.ask.Diff))
 	return e, nil
 }
 
@@ -129,8 +120,8 @@ func stripFence(s string) string {
 	return s
 }
 
-func (w writeFile) Inspect(ctx context.Context, env tool.Env, raw json.RawMessage, before map[string]string) (tool.Finding, error) {
-	_, p, content, err := w.parse(env, raw)
+func inspectWrite(ctx context.Context, env tool.Env, in tool.Input, before map[string]string) (tool.Finding, error) {
+	p, content, err := readWrite(env, in)
 	if err != nil {
 		return tool.Unclear, err
 	}
@@ -153,10 +144,7 @@ func (w writeFile) Inspect(ctx context.Context, env tool.Env, raw json.RawMessag
 			}
 		}
 	}
-	if !known && !state.Exists() {
-		return tool.NotDone, nil
-	}
-	return tool.Unclear, nil
+	return finding(false, !known && !state.Exists()), nil
 }
 
 // edit is a planned replacement of one file.
@@ -187,7 +175,8 @@ func (e *edit) Run(ctx context.Context, _ tool.Output) (tool.Result, error) {
 	state, err := e.env.Workspace.Write(ctx, e.path, []byte(e.content), e.expect)
 	switch {
 	case errors.Is(err, workspace.ErrChanged):
-		return changed(tool.SafeName(e.path.Readable)), nil
+		return failed("%s was changed by someone else after this change was prepared; nothing was written. Read the file again "+
+			"and make the change on what is there now.", tool.SafeName(e.path.Readable)), nil
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, workspace.ErrNotRegular):
 		return failed("nothing was written: %v", err), nil
 	case err != nil:
@@ -204,9 +193,20 @@ func (e *edit) Run(ctx context.Context, _ tool.Output) (tool.Result, error) {
 	return tool.Result{Text: string(o.Bytes()) + e.note, Files: append(e.other, touchOf(state, editedSource))}, nil
 }
 
-func editAsk(name string, p workspace.Path) tool.Ask {
-	return tool.Ask{Kind: "tool", Title: name + " " + tool.SafeName(p.Readable), Paths: p.RulePaths(), Outside: p.Outside,
-		LinkedOutside: p.LinkedOutside, Protected: p.Protected, Ignored: p.Ignored}
+// change plans another text for a file.
+func (e *edit) change(s source, text string) error {
+	data, missing, ok := s.coding.encode(s.mark + text)
+	if !ok {
+		return inexpressible(s.path, missing)
+	}
+	e.content, e.expect, e.creates = string(data), s.state.Hash, !s.state.Exists()
+	if text := othersChanged(e.env, s.path, s.state, []byte(s.whole())); text != "" {
+		e.note += text
+		e.other = append(e.other, touchOf(s.state, otherSource))
+	}
+	e.ask.Before = map[string]string{s.path.Readable: planned(s.state.Hash, workspace.HashOf(data))}
+	e.ask.Diff = unified(s.path.Readable, s.whole(), s.mark+text, e.creates)
+	return nil
 }
 
 func editText(kind string, p workspace.Path, diff string) string {
@@ -218,13 +218,4 @@ func editText(kind string, p workspace.Path, diff string) string {
 	o.Bool("isProtected", p.Protected)
 	addStats(&o, diff)
 	return string(o.Bytes())
-}
-
-func describeWrite(p workspace.Path, old, content string, creates bool) (diff, text string) {
-	kind := "editedExistingFile"
-	if creates {
-		kind = "newFileCreated"
-	}
-	full := unified(p.Readable, old, content, creates)
-	return full, editText(kind, p, hunks(full))
 }

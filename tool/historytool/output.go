@@ -26,9 +26,7 @@ const (
 )
 
 // ReadOutput returns read_command_output.
-func ReadOutput() tool.Tool { return readOutput{} }
-
-type readOutput struct{}
+func ReadOutput() tool.Tool { return tool.Make(readOutputSpec, planOutput) }
 
 // readOutputSpec is built once: every turn needs it.
 var readOutputSpec = tool.Spec{
@@ -45,38 +43,32 @@ var readOutputSpec = tool.Spec{
 	Replay: tool.Again,
 }
 
-func (readOutput) Spec() tool.Spec { return readOutputSpec }
-
 var artifactID = regexp.MustCompile(`^cmd-[0-9]+\.txt$`)
 
-func (readOutput) Plan(_ context.Context, env tool.Env, raw json.RawMessage) (tool.Plan, error) {
-	in, err := parse(ReadOutputName, raw)
-	if err != nil {
-		return nil, err
-	}
+func planOutput(_ context.Context, env tool.Env, in tool.Input) (tool.Plan, error) {
 	p := &outputPlan{env: env}
 	var wrong [4]error
-	p.id, wrong[0] = in.text("artifact_id")
-	p.search, wrong[1] = in.text("search")
-	p.offset, wrong[2] = in.number("offset", 0)
-	p.limit, wrong[3] = in.number("limit", Piece)
+	p.id, wrong[0] = in.Optional("artifact_id")
+	p.search, wrong[1] = in.Optional("search")
+	p.offset, wrong[2] = in.Whole(0, "offset")
+	p.limit, wrong[3] = in.Whole(Piece, "limit")
 	if err := errors.Join(wrong[:]...); err != nil {
 		return nil, err
 	}
 	switch {
 	case p.id == "":
-		return nil, in.wrong(`"artifact_id" is missing: give the name that the command's result tells`)
+		return nil, in.Wrong(`"artifact_id" is missing: give the name that the command's result tells`)
 	case !artifactID.MatchString(p.id):
-		return nil, in.wrong(fmt.Sprintf("Invalid artifact_id format: %q. Expected format: cmd-{timestamp}.txt", p.id))
+		return nil, in.Wrong("Invalid artifact_id format: %q. Expected format: cmd-{timestamp}.txt", p.id)
 	case p.limit <= 0:
-		return nil, in.wrong(`"limit" must be at least 1`)
+		return nil, in.Wrong(`"limit" must be at least 1`)
 	}
 	p.limit = min(p.limit, MaxPiece)
 	if env.Kept != nil {
 		p.kept, p.size, p.found = env.Kept(p.id)
 	}
 	if p.found && p.search == "" && (p.offset < 0 || p.offset > 0 && p.offset >= p.size) {
-		return nil, in.wrong(fmt.Sprintf("Invalid offset: %d. The output has %d bytes", p.offset, p.size))
+		return nil, in.Wrong("Invalid offset: %d. The output has %d bytes", p.offset, p.size)
 	}
 	return p, nil
 }

@@ -37,9 +37,11 @@ type Lister interface {
 }
 
 // ListTasks returns list_tasks.
-func ListTasks(l Lister) tool.Tool { return listTasks{l} }
-
-type listTasks struct{ from Lister }
+func ListTasks(l Lister) tool.Tool {
+	return tool.Make(listTasksSpec, func(_ context.Context, env tool.Env, in tool.Input) (tool.Plan, error) {
+		return planTasks(l, env, in)
+	})
+}
 
 // Limits of a list.
 const (
@@ -63,29 +65,24 @@ var listTasksSpec = tool.Spec{
 	Replay: tool.Again,
 }
 
-func (listTasks) Spec() tool.Spec { return listTasksSpec }
-
-func (t listTasks) Plan(_ context.Context, env tool.Env, raw json.RawMessage) (tool.Plan, error) {
-	in, err := parse(ListTasksName, raw)
-	if err != nil {
-		return nil, err
-	}
-	p := &tasksPlan{from: t.from, all: in.flag("all_workspaces")}
+func planTasks(l Lister, env tool.Env, in tool.Input) (tool.Plan, error) {
+	p := &tasksPlan{from: l}
 	var wrong [3]error
-	p.query.Words, wrong[0] = in.text("query")
-	p.query.Status, wrong[1] = in.text("status")
-	limit, wrong2 := in.number("limit", defaultTasks)
-	wrong[2] = wrong2
+	var limit int64
+	p.query.Words, wrong[0] = in.Optional("query")
+	p.query.Status, wrong[1] = in.Optional("status")
+	limit, wrong[2] = in.Whole(defaultTasks, "limit")
 	if err := errors.Join(wrong[:]...); err != nil {
 		return nil, err
 	}
+	p.all, _ = in.Boolean(false, "all_workspaces")
 	if limit < 1 {
-		return nil, in.wrong(`"limit" must be at least 1`)
+		return nil, in.Wrong(`"limit" must be at least 1`)
 	}
 	p.query.Limit = int(min(limit, maxTasks))
 	if !p.all {
 		if env.Workspace == nil {
-			return nil, in.wrong(`there is no workspace: set "all_workspaces"`)
+			return nil, in.Wrong(`there is no workspace: set "all_workspaces"`)
 		}
 		p.query.Workspace = env.Workspace.Root()
 	}

@@ -3,7 +3,6 @@ package mcptool
 import (
 	"bytes"
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -81,13 +80,7 @@ func (p *plan) Run(ctx context.Context, _ tool.Output) (tool.Result, error) {
 	}
 	res := tool.Result{Text: answer.Text, IsError: answer.Failed}
 	for _, image := range answer.Images {
-		var source, block esjson.Object
-		source.String("type", "base64")
-		source.String("media_type", image.Media)
-		source.String("data", base64.StdEncoding.EncodeToString(image.Data))
-		block.String("type", "image")
-		block.Raw("source", source.Bytes())
-		res.Images = append(res.Images, block.Bytes())
+		res.Images = append(res.Images, tool.ImageBlock(image.Media, image.Data))
 	}
 	if answer.Failed {
 		res.Text = "Error:\n" + res.Text

@@ -1,4 +1,4 @@
-package slashtool
+package prompttool
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 	"github.com/roost-dev/roost/workspace"
 )
 
-func env(t *testing.T, files map[string]string) tool.Env {
+func slashEnv(t *testing.T, files map[string]string) tool.Env {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range files {
@@ -30,8 +30,8 @@ func env(t *testing.T, files map[string]string) tool.Env {
 	return tool.Env{Workspace: ws}
 }
 
-func TestRun(t *testing.T) {
-	e := env(t, map[string]string{
+func TestRunOfASlashCommand(t *testing.T) {
+	e := slashEnv(t, map[string]string{
 		"ship.md":  "---\ndescription: Ship it\nargument-hint: VERSION\nmode: code\n---\nCheck, then tag.",
 		"plain.md": "Just do.", "large.md": strings.Repeat("x", 300<<10),
 	})
@@ -44,7 +44,7 @@ func TestRun(t *testing.T) {
 		{`{"command":"large"}`, `{"tool":"runSlashCommand","command":"large"}`, "Error: read the command /large: "},
 		{`{"command":"init"}`, `{"tool":"runSlashCommand","command":"init","source":"built-in",`, "Command: /init\n"},
 	} {
-		p, err := New("").Plan(t.Context(), e, json.RawMessage(tt.input))
+		p, err := SlashCommand("").Plan(t.Context(), e, json.RawMessage(tt.input))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -59,12 +59,12 @@ func TestRun(t *testing.T) {
 	}
 }
 
-func TestMistakesOfTheModel(t *testing.T) {
-	none := New("")
+func TestMistakesInASlashCommand(t *testing.T) {
+	none := SlashCommand("")
 	for _, input := range []string{``, `[]`, `{}`, `{"command":""}`, `{"command":" / "}`, `{"command":3}`} {
 		_, err := none.Plan(t.Context(), tool.Env{}, json.RawMessage(input))
 		var wrong *tool.InputError
-		if !errors.As(err, &wrong) || wrong.Tool != Name || wrong.Reason == "" {
+		if !errors.As(err, &wrong) || wrong.Tool != "run_slash_command" || wrong.Reason == "" {
 			t.Errorf("%s: %v", input, err)
 		}
 	}
@@ -77,9 +77,9 @@ func TestMistakesOfTheModel(t *testing.T) {
 // A command that is for a mode says so to whoever decides about the call, in the same
 // words as it goes there; one that cannot be used leads nowhere.
 func TestWhereACommandLeads(t *testing.T) {
-	e := env(t, map[string]string{"ship.md": "---\nmode: code\n---\nGo.", "plain.md": "Go.", "odd.md": "---\nmode: [code]\n---\nGo.", "large.md": "---\nmode: code\n---\n" + strings.Repeat("x", 300<<10)})
+	e := slashEnv(t, map[string]string{"ship.md": "---\nmode: code\n---\nGo.", "plain.md": "Go.", "odd.md": "---\nmode: [code]\n---\nGo.", "large.md": "---\nmode: code\n---\n" + strings.Repeat("x", 300<<10)})
 	for name, want := range map[string]string{"ship": "code", "plain": "", "odd": "", "init": "", "large": "", "none": ""} {
-		p, err := New("").Plan(t.Context(), e, json.RawMessage(`{"command":"`+name+`","args":null}`))
+		p, err := SlashCommand("").Plan(t.Context(), e, json.RawMessage(`{"command":"`+name+`","args":null}`))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -92,7 +92,7 @@ func TestWhereACommandLeads(t *testing.T) {
 
 // What the workspace has hides what the user's own folder has, and links lead nowhere.
 func TestWhoseCommandCounts(t *testing.T) {
-	e := env(t, map[string]string{"both.md": "of the project"})
+	e := slashEnv(t, map[string]string{"both.md": "of the project"})
 	home := t.TempDir()
 	for name, text := range map[string]string{"both.md": "of the user", "mine.md": "mine"} {
 		path := filepath.Join(home, ".roo", "commands", name)
@@ -108,7 +108,7 @@ func TestWhoseCommandCounts(t *testing.T) {
 		t.Skip(err)
 	}
 	for name, want := range map[string]string{"both": "Source: project", "mine": "Source: global", "secret": "Error: read the command /secret: "} {
-		p, err := New(home).Plan(t.Context(), e, json.RawMessage(`{"command":"`+name+`"}`))
+		p, err := SlashCommand(home).Plan(t.Context(), e, json.RawMessage(`{"command":"`+name+`"}`))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -119,7 +119,7 @@ func TestWhoseCommandCounts(t *testing.T) {
 	// A call that was cancelled in between says so.
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	p, err := New(home).Plan(t.Context(), e, json.RawMessage(`{"command":"mine"}`))
+	p, err := SlashCommand(home).Plan(t.Context(), e, json.RawMessage(`{"command":"mine"}`))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package skilltool
+package prompttool
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 )
 
 // env is a workspace with skills, by their folders' paths, and a home folder with one.
-func env(t *testing.T, mode string, files map[string]string) (tool.Env, string) {
+func skillEnv(t *testing.T, mode string, files map[string]string) (tool.Env, string) {
 	t.Helper()
 	dir := t.TempDir()
 	put := func(name, text string) {
@@ -39,7 +39,7 @@ func env(t *testing.T, mode string, files map[string]string) (tool.Env, string) 
 	return tool.Env{Workspace: ws, Mode: mode}, filepath.Join(dir, "h")
 }
 
-func TestUse(t *testing.T) {
+func TestUseOfASkill(t *testing.T) {
 	files := map[string]string{
 		".roo/skills/release":        "---\nname: release\ndescription: How to \"release\"\n---\n\n1. Tag.\n2. Push.\n",
 		".roo/skills-ask/explaining": "---\nname: explaining\ndescription: Explain\n---\nSay it.",
@@ -60,8 +60,8 @@ func TestUse(t *testing.T) {
 		{"code", `{"skill":"../skills/release"}`, `{"tool":"skill","skill":"../skills/release"}`, "Error: Skill '../skills/release' not found."},
 		{"code", `{"skill":"release/"}`, `{"tool":"skill","skill":"release/"}`, "Error: Skill 'release/' not found."},
 	} {
-		e, home := env(t, tt.mode, files)
-		p, err := New(home).Plan(t.Context(), e, json.RawMessage(tt.input))
+		e, home := skillEnv(t, tt.mode, files)
+		p, err := Skill(home).Plan(t.Context(), e, json.RawMessage(tt.input))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -71,7 +71,7 @@ func TestUse(t *testing.T) {
 		}
 		// Roo asks nobody about a skill.
 		for _, mode := range []string{approval.ModeAsk, approval.ModeRead} {
-			if d := approval.Decide(approval.Policy{Mode: mode}, spec.Class, ask); d.State != approval.Allow {
+			if d := approval.Decide(approval.Policy{Mode: mode}, skillSpec.Class, ask); d.State != approval.Allow {
 				t.Errorf("%s: under %s it is %s", tt.input, mode, d.State)
 			}
 		}
@@ -84,7 +84,7 @@ func TestUse(t *testing.T) {
 }
 
 func TestWithoutSkills(t *testing.T) {
-	p, err := New("").Plan(t.Context(), tool.Env{}, json.RawMessage(`{"skill":"x"}`))
+	p, err := Skill("").Plan(t.Context(), tool.Env{}, json.RawMessage(`{"skill":"x"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,13 +100,13 @@ func TestWithoutSkills(t *testing.T) {
 
 func TestMistakesOfTheModel(t *testing.T) {
 	for _, input := range []string{``, `[]`, `null`, `{}`, `{"skill":""}`, `{"skill":" "}`, `{"skill":3}`, `{"args":"x"}`} {
-		_, err := New("").Plan(t.Context(), tool.Env{}, json.RawMessage(input))
+		_, err := Skill("").Plan(t.Context(), tool.Env{}, json.RawMessage(input))
 		var wrong *tool.InputError
-		if !errors.As(err, &wrong) || wrong.Tool != Name || wrong.Reason == "" {
+		if !errors.As(err, &wrong) || wrong.Tool != SkillName || wrong.Reason == "" {
 			t.Errorf("%s: %v", input, err)
 		}
 	}
-	p, err := New("").Plan(t.Context(), tool.Env{}, json.RawMessage(`{"skill":"x\n\u001b[2J","args":"\u202e"}`))
+	p, err := Skill("").Plan(t.Context(), tool.Env{}, json.RawMessage(`{"skill":"x\n\u001b[2J","args":"\u202e"}`))
 	if err != nil || strings.ContainsAny(p.Ask().Title, "\n\x1b\u202e") {
 		t.Errorf("%+v, %v", p, err)
 	}
