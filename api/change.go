@@ -125,6 +125,16 @@ type Found struct {
 	Notes   []string      `json:"notes"`
 }
 
+// ListPart is what is known of a list at one moment while it is read.
+type ListPart struct {
+	// Items are the rows that were read since the part before, in no order. Those of the last part are all of them.
+	Items   []Summary
+	Sources []SourceState // damaged and empty tasks are counted as far as they are known
+	Read    int           // tasks that are known
+	Of      int
+	Whole   bool // this is the last one
+}
+
 // Queued is input that a task has not used yet.
 type Queued struct {
 	ID     string   `json:"id"`

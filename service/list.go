@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"iter"
 	"net/http"
 	"time"
 
@@ -55,6 +56,12 @@ func (s *Service) List(ctx context.Context, filter api.TaskFilter) (api.Page[api
 	}
 	got, err := s.store.List(ctx, f)
 	return api.PageOf(got.Items, got.NextCursor), api.Found{Sources: got.Sources, Copies: got.Copies}, err
+}
+
+// Stream is List without a filter for a user who waits: it gives the first so many rows as soon as it knows them, and
+// the others as they come.
+func (s *Service) Stream(ctx context.Context, first int) iter.Seq2[api.ListPart, error] {
+	return s.store.Stream(ctx, first)
 }
 
 // Refresh makes the next list cheap: it derives again what changed since the previous list.

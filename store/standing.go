@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/progress"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/journal/filelog"
@@ -125,28 +126,15 @@ func (t *Task) receive(ctx context.Context, e task.Received) error {
 // ImportRecord is the file that the importer leaves in a task that it copied.
 const ImportRecord = ".roost-import.json"
 
-// TrustedTask is a task that Trust vouched for, and what it holds.
-type TrustedTask struct {
-	ID       string   `json:"id"`
-	Source   string   `json:"source"`
-	Standing Standing `json:"standing"`
-	Holds    []string `json:"holds"`
-	Problem  string   `json:"problem,omitempty"` // why it could not be done
-}
-
-// TrustReport says what Trust did, or would do.
-type TrustReport struct {
-	Root  string        `json:"root"`
-	Keys  int           `json:"keys"` // that count here from now on
-	Tasks []TrustedTask `json:"tasks"`
-}
+// TrustReport is the name by which callers still know the document of package api.
+type TrustReport = api.TrustedRoot
 
 // Trust makes the root its user's own in this place: the keys that the user has for it in other
 // places count here, and of tasks whose logs are still not proven, those that hold something
 // open, or settings of their own, are vouched for as they stand. Tasks that were imported
 // stay received.
-func (s *Store) Trust(ctx context.Context, dry bool) (TrustReport, error) {
-	out := TrustReport{Root: s.opt.Root, Tasks: []TrustedTask{}}
+func (s *Store) Trust(ctx context.Context, dry bool) (api.TrustedRoot, error) {
+	out := api.TrustedRoot{Root: s.opt.Root, Tasks: []api.TrustedTask{}}
 	if !dry {
 		if err := s.Prepare(); err != nil {
 			return out, err
@@ -168,7 +156,7 @@ func (s *Store) Trust(ctx context.Context, dry bool) (TrustReport, error) {
 		}
 		t, ok, err := s.trustTask(ctx, ref, dry)
 		if err != nil {
-			t, ok = TrustedTask{ID: ref.ID, Source: ref.Source, Problem: err.Error()}, true
+			t, ok = api.TrustedTask{ID: ref.ID, Source: ref.Source, Problem: err.Error()}, true
 		}
 		if ok {
 			out.Tasks = append(out.Tasks, t)
@@ -177,7 +165,7 @@ func (s *Store) Trust(ctx context.Context, dry bool) (TrustReport, error) {
 	return out, nil
 }
 
-func (s *Store) trustTask(ctx context.Context, ref Ref, dry bool) (t TrustedTask, ok bool, err error) {
+func (s *Store) trustTask(ctx context.Context, ref Ref, dry bool) (t api.TrustedTask, ok bool, err error) {
 	if !exists(ref.Log, "journal.jsonl") {
 		return t, false, nil
 	}
@@ -185,12 +173,12 @@ func (s *Store) trustTask(ctx context.Context, ref Ref, dry bool) (t TrustedTask
 	if err != nil {
 		return t, false, err
 	}
-	t = TrustedTask{ID: ref.ID, Source: ref.Source, Holds: v.State.Brings()}
-	t.Standing, err = s.Standing(ctx, ref, v.State.Begins)
+	t = api.TrustedTask{ID: ref.ID, Source: ref.Source, Holds: v.State.Brings()}
+	standing, err := s.Standing(ctx, ref, v.State.Begins)
 	if err = errors.Join(err, v.Close()); err != nil {
 		return t, false, err
 	}
-	if t.Standing == Ours || len(t.Holds) == 0 || exists(ref.Dir, ImportRecord) {
+	if t.Standing = string(standing); standing == Ours || len(t.Holds) == 0 || exists(ref.Dir, ImportRecord) {
 		return t, false, nil // an import's owner receives it
 	}
 	if dry {

@@ -23,34 +23,23 @@ const streamEvery = 150 * time.Millisecond
 // streamChunk is how many tasks are read between two looks at the clock.
 const streamChunk = 16
 
-// Partial is what a Stream knows at one moment.
-type Partial struct {
-	// Items are the rows that were read since the partial before, in no order. Those of
-	// the last partial are all, as List gives them with a zero Filter.
-	Items   []api.Summary
-	Sources []api.SourceState // damaged and empty tasks are counted as far as they are known
-	Read    int               // tasks that are known
-	Of      int
-	Whole   bool // this is the last one
-}
-
 // Stream is List for a person who waits: it gives how many tasks there are before
 // one is opened, then the newest of those that the cache knows, reads those first
 // that were probably changed last, and gives rows as they come: once when the first
 // so many are there, else from time to time. The last partial is the whole list, with
 // copies put together. Nothing is written but the cache.
-func (s *Store) Stream(ctx context.Context, first int) iter.Seq2[Partial, error] {
-	return func(yield func(Partial, error) bool) {
+func (s *Store) Stream(ctx context.Context, first int) iter.Seq2[api.ListPart, error] {
+	return func(yield func(api.ListPart, error) bool) {
 		cache := s.openListCache(ctx, catalog.ReadSummaries)
 		defer cache.close()
 		l, err := s.linesKnown(ctx, cache)
 		if err != nil {
-			yield(Partial{}, err)
+			yield(api.ListPart{}, err)
 			return
 		}
 		defer l.closeDirs()
 		defer l.keep(ctx) // also when the caller has left: what was read need not be read again
-		if !yield(Partial{Sources: slices.Clone(l.states), Of: len(l.all)}, nil) {
+		if !yield(api.ListPart{Sources: slices.Clone(l.states), Of: len(l.all)}, nil) {
 			return
 		}
 		known, stale := l.parted()
@@ -86,14 +75,14 @@ func (s *Store) Stream(ctx context.Context, first int) iter.Seq2[Partial, error]
 			return // also when the context has ended by now
 		}
 		if err := ctx.Err(); err != nil {
-			yield(Partial{}, err)
+			yield(api.ListPart{}, err)
 			return
 		}
 		l.mark()
 		var f Filter
 		m := f.matcher()
 		all := l.sorted(f, l.united(ctx, func(ln *entry) bool { return m.keeps(ln.row, l.srcs[ln.src].Name) }), 0)
-		out := Partial{Sources: l.tally(), Read: len(l.all), Of: len(l.all), Whole: true}
+		out := api.ListPart{Sources: l.tally(), Read: len(l.all), Of: len(l.all), Whole: true}
 		for _, ln := range all {
 			out.Items = append(out.Items, l.summary(ctx, ln))
 		}
@@ -120,8 +109,8 @@ func (l *lines) parted() (known, stale []int) {
 }
 
 // partial are the rows of some places, and the counts as far as tasks are known.
-func (l *lines) partial(ctx context.Context, places []int, read int) Partial {
-	out := Partial{Sources: slices.Clone(l.states), Read: read, Of: len(l.all)}
+func (l *lines) partial(ctx context.Context, places []int, read int) api.ListPart {
+	out := api.ListPart{Sources: slices.Clone(l.states), Read: read, Of: len(l.all)}
 	for i := range l.all {
 		ln := &l.all[i]
 		src := &out.Sources[ln.src]

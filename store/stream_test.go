@@ -46,7 +46,7 @@ func openCached(t *testing.T, root, cache, source string) *Store {
 }
 
 // stream takes all partials.
-func stream(t *testing.T, s *Store, first int) (parts []Partial) {
+func stream(t *testing.T, s *Store, first int) (parts []api.ListPart) {
 	t.Helper()
 	for p, err := range s.Stream(context.Background(), first) {
 		fixture.NoError(t, err)

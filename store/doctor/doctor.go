@@ -9,6 +9,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/progress"
 	"github.com/roost-dev/roost/store"
 )
@@ -16,17 +17,17 @@ import (
 // Check verifies tasks: every commit, every payload, every file, and that derived data agrees. Without ids it verifies
 // all tasks, those in the trash, and what is kept for all tasks. A folder without message bytes counts as a task in
 // order.
-func Check(ctx context.Context, s *store.Store, ids []string, o Options) (Report, error) {
-	out := Report{
-		Damaged:   []Finding{},
-		Repaired:  []Finding{},
-		Stale:     []Finding{},
-		Leftovers: []Finding{},
-		Untrusted: []Finding{},
+func Check(ctx context.Context, s *store.Store, ids []string, o Options) (api.Checkup, error) {
+	out := api.Checkup{
+		Damaged:   []api.Finding{},
+		Repaired:  []api.Finding{},
+		Stale:     []api.Finding{},
+		Leftovers: []api.Finding{},
+		Untrusted: []api.Finding{},
 	}
 	refs, err := s.FindAll(ctx, ids)
 	if err != nil {
-		return Report{}, err
+		return api.Checkup{}, err
 	}
 	d := &doctor{s, o}
 	for i, ref := range refs {
@@ -39,8 +40,8 @@ func Check(ctx context.Context, s *store.Store, ids []string, o Options) (Report
 		if !anyDamaged(found) {
 			out.OK++
 		}
-		out.add(found)
-		out.Repaired = append(out.Repaired, repaired...)
+		add(&out, found)
+		out.Repaired = append(out.Repaired, documents(repaired)...)
 	}
 	if len(ids) == 0 {
 		d.checkRoot(ctx, refs, &out)
@@ -49,13 +50,13 @@ func Check(ctx context.Context, s *store.Store, ids []string, o Options) (Report
 }
 
 // checkTask verifies a task and repairs it as the options want. It returns what is still wrong and what was repaired.
-func (d *doctor) checkTask(ctx context.Context, ref store.Ref, named bool) (found, repaired []Finding) {
+func (d *doctor) checkTask(ctx context.Context, ref store.Ref, named bool) (found, repaired []finding) {
 	found = d.inspect(ctx, ref)
 	if d.mayRepair(ref, found, named) {
 		copies, err := d.repair(ctx, ref, found)
 		if err != nil {
 			// A task that cannot be repaired does not keep the others from it.
-			return append(found, Finding{ID: ref.ID, Path: ref.Dir, File: ref.Log, Problem: err.Error()}), nil
+			return append(found, aboutTask(ref, ref.Log, err.Error(), "", "")), nil
 		}
 		left := d.inspect(ctx, ref)
 		repaired = repairedFindings(found, left, copies)
@@ -69,12 +70,12 @@ func (d *doctor) checkTask(ctx context.Context, ref store.Ref, named bool) (foun
 }
 
 // mayRepair decides whether a task is changed.
-func (d *doctor) mayRepair(ref store.Ref, found []Finding, named bool) bool {
+func (d *doctor) mayRepair(ref store.Ref, found []finding, named bool) bool {
 	ours := store.HasJournal(ref.Log)
-	if d.opt.Rebuild && ours && slices.ContainsFunc(found, func(f Finding) bool { return f.kind == stale || f.rewrite != "" }) {
+	if d.opt.Rebuild && ours && slices.ContainsFunc(found, func(f finding) bool { return f.kind == stale || f.rewrite != "" }) {
 		return true
 	}
-	if !d.opt.Repair || !slices.ContainsFunc(found, func(f Finding) bool { return f.kind == damaged && f.repairable }) {
+	if !d.opt.Repair || !slices.ContainsFunc(found, func(f finding) bool { return f.kind == damaged && f.repairable }) {
 		return false
 	}
 	return ours || ref.Own || named && ref.CanAdopt()

@@ -27,8 +27,8 @@ const (
 )
 
 // taskLeftovers are what interrupted work left in a task's folders. log is nil when the task has no journal.
-func taskLeftovers(ctx context.Context, ref store.Ref, log journal.Reader) []Finding {
-	var out []Finding
+func taskLeftovers(ctx context.Context, ref store.Ref, log journal.Reader) []finding {
+	var out []finding
 	add := func(path, problem, keeps string, remove bool) {
 		f := aboutTask(ref, path, problem, keeps, "").withKind(leftover)
 		if remove {
@@ -134,7 +134,7 @@ func unnamedBlobs(ctx context.Context, dir string, log journal.Reader) (paths []
 }
 
 // removeLeftovers removes the leftovers that may be removed.
-func removeLeftovers(found []Finding) (left, removed []Finding) {
+func removeLeftovers(found []finding) (left, removed []finding) {
 	for _, f := range found {
 		if f.remove == "" {
 			left = append(left, f)
@@ -167,8 +167,8 @@ func removeLeftover(path string) error {
 }
 
 // rootLeftovers are files of ours outside of tasks that killed processes left.
-func (d *doctor) rootLeftovers() []Finding {
-	var out []Finding
+func (d *doctor) rootLeftovers() []finding {
+	var out []finding
 	root, cache := d.store.Root(), d.store.CacheDir()
 	add := func(dir, prefix string, age time.Duration, problem string) {
 		if dir == "" {
@@ -177,14 +177,9 @@ func (d *doctor) rootLeftovers() []Finding {
 		for _, e := range oldEntries(dir, age) {
 			if strings.HasPrefix(e.Name(), prefix) && e.Type().IsRegular() {
 				path := filepath.Join(dir, e.Name())
-				out = append(out, Finding{
-					Path:      dir,
-					File:      path,
-					Problem:   problem,
-					Recovered: "nothing needs it",
-					kind:      leftover,
-					remove:    path,
-				})
+				f := about(dir, path, problem, "nothing needs it", "").withKind(leftover)
+				f.remove = path
+				out = append(out, f)
 			}
 		}
 	}
@@ -197,13 +192,8 @@ func (d *doctor) rootLeftovers() []Finding {
 		add(dir, ".roost-export-", exportAge, "an unfinished export")
 	}
 	if damaged := filepath.Join(cache, catalog.Name+".damaged"); cache != "" && exists(damaged) {
-		out = append(out, Finding{
-			Path:      cache,
-			File:      damaged,
-			Problem:   "a damaged catalogue that was set aside",
-			Recovered: "it is kept for investigation; nothing needs it",
-			kind:      leftover,
-		})
+		out = append(out, about(cache, damaged, "a damaged catalogue that was set aside",
+			"it is kept for investigation; nothing needs it", "").withKind(leftover))
 	}
 	return out
 }

@@ -17,8 +17,8 @@ import (
 )
 
 // repairedFindings are the findings that a repair removed, with the copies of what it replaced.
-func repairedFindings(before, after []Finding, copies map[string]string) []Finding {
-	var out []Finding
+func repairedFindings(before, after []finding, copies map[string]string) []finding {
+	var out []finding
 	for _, f := range before {
 		if f.kind != leftover && !slices.Contains(after, f) {
 			f.Copy = copies[filepath.Base(f.File)]
@@ -30,7 +30,7 @@ func repairedFindings(before, after []Finding, copies map[string]string) []Findi
 
 // repair takes the task over. That sets a torn tail aside, takes in what is whole, and writes Roo's files again from
 // the journal. It returns the copies of the replaced bytes by file name.
-func (d *doctor) repair(ctx context.Context, ref store.Ref, found []Finding) (map[string]string, error) {
+func (d *doctor) repair(ctx context.Context, ref store.Ref, found []finding) (map[string]string, error) {
 	if err := d.removeDerived(ref, found); err != nil {
 		return nil, err
 	}
@@ -84,7 +84,7 @@ func (d *doctor) repair(ctx context.Context, ref store.Ref, found []Finding) (ma
 }
 
 // removeDerived removes what the next owner makes again from journal and blobs.
-func (d *doctor) removeDerived(ref store.Ref, found []Finding) error {
+func (d *doctor) removeDerived(ref store.Ref, found []finding) error {
 	for _, f := range found {
 		name := filepath.Base(f.File)
 		if name != "journal.idx" && name != projection.Name || !d.opt.Rebuild && f.rewrite == "" {

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/roost-dev/roost/store/projection"
 	"github.com/roost-dev/roost/internal/testing/storetest"
+	"github.com/roost-dev/roost/store/projection"
 
 	"github.com/google/go-cmp/cmp"
 

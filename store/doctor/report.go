@@ -3,6 +3,7 @@ package doctor
 import (
 	"slices"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/store"
 )
 
@@ -21,36 +22,9 @@ type Options struct {
 	SpillDir string
 }
 
-// Report is what a check found and what it repaired.
-type Report struct {
-	Tasks    int       `json:"tasks"`
-	OK       int       `json:"ok"`
-	Damaged  []Finding `json:"damaged"`
-	Repaired []Finding `json:"repaired"` // repaired, removed or rebuilt; Damaged holds the rest
-
-	// These lose nothing: derived data that is missing or behind, and what interrupted work left.
-	Stale     []Finding `json:"stale"`
-	Leftovers []Finding `json:"leftovers"`
-
-	// Tasks that hold something open or settings of their own, and whose journals are not proven to be this root's own:
-	// they do not continue by themselves. See store.Store.Trust.
-	Untrusted []Finding `json:"untrusted"`
-
-	// Contents of checkpoints that were read and compared, and their bytes. The caller adds them.
-	Contents     int   `json:"contents"`
-	ContentBytes int64 `json:"content_bytes"`
-}
-
-// Finding is one thing that is wrong, with one task or, when it has no ID, with what is kept for all tasks.
-type Finding struct {
-	ID        string `json:"id"`
-	Path      string `json:"path"`
-	File      string `json:"file"`
-	Problem   string `json:"problem"`
-	Recovered string `json:"recovered"`
-	Lost      string `json:"lost"`
-	Copy      string `json:"copy,omitempty"` // the bytes that a repair replaced
-
+// finding is one thing that is wrong, and what a repair does about it.
+type finding struct {
+	api.Finding
 	kind       kind
 	repairable bool
 	rewrite    string // the derived file that a repair writes again
@@ -68,30 +42,39 @@ const (
 )
 
 // aboutTask begins a finding about a task.
-func aboutTask(ref store.Ref, file, problem, recovered, lost string) Finding {
-	return Finding{
-		ID:        ref.ID,
-		Path:      ref.Dir,
+func aboutTask(ref store.Ref, file, problem, recovered, lost string) finding {
+	f := about(ref.Dir, file, problem, recovered, lost)
+	f.ID = ref.ID
+	return f
+}
+
+// about begins a finding about what is kept for all tasks.
+func about(path, file, problem, recovered, lost string) finding {
+	return finding{Finding: api.Finding{
+		Path:      path,
 		File:      file,
 		Problem:   problem,
 		Recovered: recovered,
 		Lost:      lost,
-	}
+	}}
 }
 
-func (f Finding) withRepair() Finding     { f.repairable = true; return f }
-func (f Finding) withKind(k kind) Finding { f.kind = k; return f }
+// documents are findings without what only a repair needs.
+func documents(list []finding) []api.Finding {
+	out := make([]api.Finding, len(list))
+	for i, f := range list {
+		out[i] = f.Finding
+	}
+	return out
+}
+
+func (f finding) withRepair() finding     { f.repairable = true; return f }
+func (f finding) withKind(k kind) finding { f.kind = k; return f }
 
 // fromMismatch is the finding that derived data differs.
-func fromMismatch(m store.Mismatch) Finding {
-	f := Finding{
-		ID:         m.ID,
-		Path:       m.Path,
-		File:       m.File,
-		Problem:    m.Problem,
-		rewrite:    m.Rewrite,
-		repairable: !m.Unrepairable,
-	}
+func fromMismatch(m store.Mismatch) finding {
+	f := about(m.Path, m.File, m.Problem, "", "")
+	f.ID, f.rewrite, f.repairable = m.ID, m.Rewrite, !m.Unrepairable
 	if m.Stale {
 		f.kind = stale
 	}
@@ -101,32 +84,32 @@ func fromMismatch(m store.Mismatch) Finding {
 	return f
 }
 
-func fromMismatches(list []store.Mismatch) []Finding {
-	var out []Finding
+func fromMismatches(list []store.Mismatch) []finding {
+	var out []finding
 	for _, m := range list {
 		out = append(out, fromMismatch(m))
 	}
 	return out
 }
 
-// add sorts findings into the report.
-func (r *Report) add(list []Finding) {
+// add sorts findings into the lists of a report.
+func add(r *api.Checkup, list []finding) {
 	for _, f := range list {
+		to := &r.Damaged
 		switch f.kind {
 		case stale:
-			r.Stale = append(r.Stale, f)
+			to = &r.Stale
 		case leftover:
-			r.Leftovers = append(r.Leftovers, f)
+			to = &r.Leftovers
 		case untrusted:
-			r.Untrusted = append(r.Untrusted, f)
-		default:
-			r.Damaged = append(r.Damaged, f)
+			to = &r.Untrusted
 		}
+		*to = append(*to, f.Finding)
 	}
 }
 
-func anyDamaged(list []Finding) bool {
-	return slices.ContainsFunc(list, func(f Finding) bool { return f.kind == damaged })
+func anyDamaged(list []finding) bool {
+	return slices.ContainsFunc(list, func(f finding) bool { return f.kind == damaged })
 }
 
 // doctor is one check.
@@ -134,3 +117,9 @@ type doctor struct {
 	store *store.Store
 	opt   Options
 }
+
+// Names by which callers still know documents of package api.
+type (
+	Report  = api.Checkup
+	Finding = api.Finding
+)

@@ -18,14 +18,14 @@ import (
 const journalName = "journal.jsonl"
 
 // inspect reads a whole task and changes nothing.
-func (d *doctor) inspect(ctx context.Context, ref store.Ref) []Finding {
+func (d *doctor) inspect(ctx context.Context, ref store.Ref) []finding {
 	s := d.store
 	v, err := s.ReadWhole(ctx, ref)
 	if err != nil {
-		return append([]Finding{aboutTask(ref, ref.Dir, store.ReadProblem(ref, err), "", "")}, taskLeftovers(ctx, ref, nil)...)
+		return append([]finding{aboutTask(ref, ref.Dir, store.ReadProblem(ref, err), "", "")}, taskLeftovers(ctx, ref, nil)...)
 	}
 	defer v.Close()
-	var out []Finding
+	var out []finding
 	for _, damage := range v.Summary.Damaged {
 		f := aboutTask(ref, damage.File, damage.Problem, damage.Recovered, damage.Lost)
 		f.repairable = filepath.Base(damage.File) != journalName
@@ -67,15 +67,15 @@ func (d *doctor) inspect(ctx context.Context, ref store.Ref) []Finding {
 }
 
 // checkSignatures verifies who wrote the journal's commits. lacksCommits: the journal is known to lack some.
-func (d *doctor) checkSignatures(ctx context.Context, v *store.View, lacksCommits bool) []Finding {
+func (d *doctor) checkSignatures(ctx context.Context, v *store.View, lacksCommits bool) []finding {
 	standing, err := d.store.Standing(ctx, v.Ref, v.State.Begins)
 	brings := v.State.Brings()
 	switch {
 	case err != nil:
-		return []Finding{aboutTask(v.Ref, journalName, "it cannot be verified: "+err.Error(), "", "")}
+		return []finding{aboutTask(v.Ref, journalName, "it cannot be verified: "+err.Error(), "", "")}
 	case standing == store.Altered && !lacksCommits:
 		const problem = "its commits do not match their signatures, or its end is missing: another program changed it"
-		return []Finding{aboutTask(v.Ref, journalName, problem, "what it shows; it does not continue by itself", "")}
+		return []finding{aboutTask(v.Ref, journalName, problem, "what it shows; it does not continue by itself", "")}
 	case standing != store.Ours && len(brings) > 0:
 		text := map[store.Standing]string{
 			store.Unsigned:  "an older Roost wrote it, without signatures",
@@ -83,14 +83,14 @@ func (d *doctor) checkSignatures(ctx context.Context, v *store.View, lacksCommit
 			store.Altered:   "another program changed it",
 		}[standing]
 		text += "; it holds " + strings.Join(brings, "; ")
-		return []Finding{aboutTask(v.Ref, journalName, text, "roost root trust accepts it as it is", "").withKind(untrusted)}
+		return []finding{aboutTask(v.Ref, journalName, text, "roost root trust accepts it as it is", "").withKind(untrusted)}
 	}
 	return nil
 }
 
 // journalFindings are the problems of a journal, without lost commits: the folded state has those.
-func journalFindings(ref store.Ref, h journal.Health) []Finding {
-	var out []Finding
+func journalFindings(ref store.Ref, h journal.Health) []finding {
+	var out []finding
 	if h.TornTail != nil {
 		problem := "unfinished last line: " + h.TornTail.Reason
 		out = append(out, aboutTask(ref, journalName, problem, "everything before it", "nothing that was acknowledged").withRepair())

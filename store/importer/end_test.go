@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roost-dev/roost/internal/testing/storetest"
 	"github.com/roost-dev/roost/store/doctor"
 	"github.com/roost-dev/roost/store/importer"
-	"github.com/roost-dev/roost/internal/testing/storetest"
 	"github.com/roost-dev/roost/task"
 )
 

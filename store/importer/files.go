@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/projection"
 
@@ -98,7 +99,7 @@ func (s archiveFiles) scan(context.Context) (taskTree, error) {
 		case projection.IsLocalFile(f.Path, false):
 			continue
 		case s.at[f.Path] != i:
-			tree.Left = append(tree.Left, Note{f.Path, "the archive holds it twice; only the first was imported"})
+			tree.Left = append(tree.Left, api.FileNote{File: f.Path, What: "the archive holds it twice; only the first was imported"})
 			continue
 		}
 		if err := tree.checkRoom(f.Path); err != nil {
@@ -169,7 +170,7 @@ func (f treeFile) unchanged(before treeFile) bool {
 type taskTree struct {
 	Dirs  []string
 	Files []treeFile // by path
-	Left  []Note
+	Left  []api.FileNote
 }
 
 const (
@@ -231,9 +232,9 @@ func scanTree(ctx context.Context, root *os.Root) (taskTree, error) {
 			case info.Mode().IsRegular():
 				tree.Files = append(tree.Files, treeFile{Path: path, Size: info.Size(), MTime: info.ModTime()})
 			case info.Mode()&fs.ModeSymlink != 0:
-				tree.Left = append(tree.Left, Note{path, linkLeftOut})
+				tree.Left = append(tree.Left, api.FileNote{File: path, What: linkLeftOut})
 			default:
-				tree.Left = append(tree.Left, Note{path, "not a regular file"})
+				tree.Left = append(tree.Left, api.FileNote{File: path, What: "not a regular file"})
 			}
 		}
 	}

@@ -22,6 +22,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/filelock"
 	"github.com/roost-dev/roost/internal/progress"
 	"github.com/roost-dev/roost/roofmt"
@@ -47,79 +48,21 @@ type ArchiveFile struct {
 	Open   func() (io.ReadCloser, error)
 }
 
-// What to do with a task whose id belongs to a task with other content.
-const (
-	ConflictSkip = "skip" // leave it out; the report names it
-	ConflictFork = "fork" // import it under an id that follows from its content
-)
-
 // Options are the options of Run. The zero value copies, and skips conflicts.
 type Options struct {
 	DryRun     bool   // compare only; nothing is created
-	OnConflict string // ConflictSkip (default) or ConflictFork
+	OnConflict string // api.ConflictSkip (default) or api.ConflictFork
 	Map        []PathMap
 	Trust      bool // keep the policy, address and limits that a journal brings along
 
 	// Progress, when set, is called after each file and each task, by the goroutine that called Run.
-	Progress func(Progress)
+	Progress func(api.ImportProgress)
 }
 
-// Progress is how far an import has come.
-type Progress struct {
-	Tasks, Of int
-	Files     int
-	Bytes     int64 // copied so far
-}
-
-// What became of a task.
-const (
-	Imported = "imported" // under its own id, or under a new one if its folder's name cannot be an id
-	Forked   = "forked"   // under a new id, because other content has its own id
-	Same     = "same"     // the root already had the same content
-	Conflict = "conflict" // other content has its id; left out
-	Empty    = "empty"    // it has no byte of a message; left out
-	Failed   = "failed"   // see Problem; nothing of it is in the root
-)
-
-// Report is what an import did or, for a dry run, would do.
-type Report struct {
-	DryRun    bool   `json:"dry_run"`
-	Tasks     int    `json:"tasks"`
-	Imported  int    `json:"imported"`
-	Forked    int    `json:"forked"`
-	Same      int    `json:"same"`
-	Conflicts int    `json:"conflicts"`
-	Empty     int    `json:"empty"`
-	Failed    int    `json:"failed"`
-	Files     int    `json:"files"`
-	Bytes     int64  `json:"bytes"`
-	Items     []Item `json:"items"`
-}
-
-// Item is one task of an import. ByteEqual: every file of the copy was read back and equals the original byte for
-// byte, except for those in Differs.
-type Item struct {
-	ID        string   `json:"id"` // in Roost's own root; "" when the task is not there
-	Name      string   `json:"name"`
-	From      string   `json:"from"`
-	Path      string   `json:"path"`
-	Outcome   string   `json:"outcome"`
-	Files     int      `json:"files"`
-	Bytes     int64    `json:"bytes"`
-	SHA256    string   `json:"sha256"` // of the list of the original's files and their digests
-	ByteEqual bool     `json:"byte_equal"`
-	Differs   []Note   `json:"differs"`
-	LeftOut   []Note   `json:"left_out"`
-	Notes     []string `json:"notes"`
-	Problem   string   `json:"problem"`
-
+// copied is one task of an import.
+type copied struct {
+	api.ImportedTask
 	historyItem []byte // history_item.json of the copy, when it is not the original's
-}
-
-// Note is a remark about a file.
-type Note struct {
-	File string `json:"file"`
-	What string `json:"what"`
 }
 
 // Why an import does not begin, or leaves a task out.
@@ -176,7 +119,7 @@ func RemoveInterrupted(s *store.Store) error {
 //
 // An error means that the remaining tasks were not imported; the report holds those before it. Errors wrap
 // store.RootError, ErrRunning, syscall.ENOSPC or the context's error.
-func Run(ctx context.Context, s *store.Store, list []Original, o Options) (Report, error) {
+func Run(ctx context.Context, s *store.Store, list []Original, o Options) (api.Import, error) {
 	im := &importer{
 		store:   s,
 		opt:     o,
@@ -184,7 +127,7 @@ func Run(ctx context.Context, s *store.Store, list []Original, o Options) (Repor
 		buf:     make([]byte, 1<<20),
 	}
 	im.overlay, _ = s.Overlay(ctx) // an overlay that cannot be read keeps no task from being copied
-	im.report = Report{DryRun: o.DryRun, Items: []Item{}}
+	im.report = api.Import{DryRun: o.DryRun, Items: []api.ImportedTask{}}
 	im.progress.Of = len(list)
 	if !o.DryRun {
 		if err := s.Prepare(); err != nil {
@@ -211,8 +154,8 @@ func Run(ctx context.Context, s *store.Store, list []Original, o Options) (Repor
 type importer struct {
 	store    *store.Store
 	opt      Options
-	report   Report
-	progress Progress
+	report   api.Import
+	progress api.ImportProgress
 	planned  map[string]Original // by the ids that a dry run would have given them
 	overlay  overlay.Table
 	indexIDs []string // tasks in the root that the history index must name
@@ -261,42 +204,42 @@ func (im *importer) reportProgress(ctx context.Context) {
 	})
 }
 
-func (im *importer) count(item Item) {
+func (im *importer) count(item copied) {
 	r := &im.report
 	r.Tasks++
 	switch item.Outcome {
-	case Imported:
+	case api.TaskImported:
 		r.Imported++
-	case Forked:
+	case api.TaskForked:
 		r.Forked++
-	case Same:
+	case api.TaskSame:
 		r.Same++
-	case Conflict:
+	case api.TaskConflict:
 		r.Conflicts++
-	case Empty:
+	case api.TaskEmpty:
 		r.Empty++
-	case Failed:
+	case api.TaskFailed:
 		r.Failed++
 	}
-	if item.Outcome == Imported || item.Outcome == Forked {
+	if item.Outcome == api.TaskImported || item.Outcome == api.TaskForked {
 		r.Files += item.Files
 		r.Bytes += item.Bytes
 	}
-	for _, notes := range []*[]Note{&item.Differs, &item.LeftOut} {
+	for _, notes := range []*[]api.FileNote{&item.Differs, &item.LeftOut} {
 		if *notes == nil {
-			*notes = []Note{}
+			*notes = []api.FileNote{}
 		}
 	}
 	if item.Notes == nil {
 		item.Notes = []string{}
 	}
-	r.Items = append(r.Items, item)
+	r.Items = append(r.Items, item.ImportedTask)
 }
 
 // copyLabels gives a copy the title, tags and pin that its original has in Roost, because lists show the copy from now
 // on. It does so once: a copy whose labels were changed since keeps them. A failure is a note, and the copy stays.
-func (im *importer) copyLabels(ctx context.Context, item *Item) {
-	if im.opt.DryRun || item.Outcome != Imported && item.Outcome != Forked && item.Outcome != Same {
+func (im *importer) copyLabels(ctx context.Context, item *copied) {
+	if im.opt.DryRun || item.Outcome != api.TaskImported && item.Outcome != api.TaskForked && item.Outcome != api.TaskSame {
 		return
 	}
 	tasks, id := roofmt.PlaceOf(item.From)
@@ -331,3 +274,22 @@ func (im *importer) copyLabels(ctx context.Context, item *Item) {
 	}
 	item.Notes = append(item.Notes, "its title, tags and pin in Roost were copied")
 }
+
+// Names by which callers still know documents and outcomes of package api.
+type (
+	Report   = api.Import
+	Item     = api.ImportedTask
+	Note     = api.FileNote
+	Progress = api.ImportProgress
+)
+
+const (
+	ConflictSkip = api.ConflictSkip
+	ConflictFork = api.ConflictFork
+	Imported     = api.TaskImported
+	Forked       = api.TaskForked
+	Same         = api.TaskSame
+	Conflict     = api.TaskConflict
+	Empty        = api.TaskEmpty
+	Failed       = api.TaskFailed
+)

@@ -15,11 +15,11 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/internal/testing/conformance"
+	"github.com/roost-dev/roost/internal/testing/storetest"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/doctor"
 	"github.com/roost-dev/roost/store/importer"
-	"github.com/roost-dev/roost/internal/testing/storetest"
 	"github.com/roost-dev/roost/task"
 )
 

@@ -10,10 +10,10 @@ import (
 
 	"github.com/roost-dev/roost/store/labels"
 
+	"github.com/roost-dev/roost/internal/testing/storetest"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/importer"
-	"github.com/roost-dev/roost/internal/testing/storetest"
 )
 
 // An index that names every task as it is, is not written again: an editor that

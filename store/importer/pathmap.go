@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/roofmt"
 )
@@ -62,7 +63,7 @@ const maxItem = 16 << 20
 // mapItem is the history item of the copy, and a description of what differs from the original. It is the only file
 // that an import changes: its id, when the task gets another one than its folder's name, and its workspace. Every other
 // byte stays.
-func (im *importer) mapItem(raw []byte, item *Item) ([]byte, string) {
+func (im *importer) mapItem(raw []byte, item *copied) ([]byte, string) {
 	if !esjson.Valid(raw) || esjson.TypeOf(raw) != esjson.TypeObject {
 		return raw, ""
 	}
@@ -83,7 +84,7 @@ func (im *importer) mapItem(raw []byte, item *Item) ([]byte, string) {
 
 // findChanges determines how the copy will differ. It reads the original, so a dry run reports the same. A task
 // without an item gets its row of the storage's index, because that index is not imported.
-func (im *importer) findChanges(ctx context.Context, from fileSet, tree taskTree, item *Item) error {
+func (im *importer) findChanges(ctx context.Context, from fileSet, tree taskTree, item *copied) error {
 	item.Differs, item.Notes, item.historyItem = nil, nil, nil
 	if tree.has(journalName) {
 		return nil // the item is derived from that
@@ -123,14 +124,14 @@ func (im *importer) findChanges(ctx context.Context, from fileSet, tree taskTree
 		return err
 	}
 	if mapped, what := im.mapItem(raw, item); what != "" {
-		item.historyItem, item.Differs = mapped, []Note{{roofmt.ItemName, what}}
+		item.historyItem, item.Differs = mapped, []api.FileNote{{File: roofmt.ItemName, What: what}}
 	}
 	return nil
 }
 
 // mapInferredWorkspace sets the workspace of a copy whose item names none, when its messages name one that the mapping
 // covers: the user vouches for it with the mapping. A copy without an item gets one derived from its messages.
-func (im *importer) mapInferredWorkspace(ctx context.Context, stage string, item *Item) error {
+func (im *importer) mapInferredWorkspace(ctx context.Context, stage string, item *copied) error {
 	if len(im.opt.Map) == 0 || item.historyItem != nil {
 		return nil
 	}
@@ -148,7 +149,7 @@ func (im *importer) mapInferredWorkspace(ctx context.Context, stage string, item
 	what := fmt.Sprintf("workspace: %s, as its messages name %s", mapped, v.Summary.Workspace)
 	raw := v.Folder.Item
 	if len(raw) > 0 {
-		item.Differs = append(item.Differs, Note{roofmt.ItemName, what})
+		item.Differs = append(item.Differs, api.FileNote{File: roofmt.ItemName, What: what})
 	} else {
 		if raw, err = v.RenderItem(im.store.Now(), item.Bytes); err != nil {
 			return err

@@ -16,10 +16,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/roost-dev/roost/internal/filelock"
+	"github.com/roost-dev/roost/internal/testing/storetest"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/importer"
-	"github.com/roost-dev/roost/internal/testing/storetest"
 	"github.com/roost-dev/roost/task"
 )
 

@@ -10,10 +10,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/internal/testing/storetest"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/importer"
-	"github.com/roost-dev/roost/internal/testing/storetest"
 	"github.com/roost-dev/roost/task"
 )
 

@@ -42,8 +42,8 @@ type record struct {
 }
 
 // importTask imports one task.
-func (im *importer) importTask(ctx context.Context, c Original) (item Item, err error) {
-	item = Item{Name: c.Name, From: c.Dir}
+func (im *importer) importTask(ctx context.Context, c Original) (item copied, err error) {
+	item.Name, item.From = c.Name, c.Dir
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("import %s: %w", c.Dir, err)
@@ -64,12 +64,12 @@ func (im *importer) importTask(ctx context.Context, c Original) (item Item, err 
 		return item, err
 	}
 	if !hasMessages {
-		item.Outcome = Empty
+		item.Outcome = api.TaskEmpty
 		return item, nil
 	}
 	for range copyRetries {
 		item.ID, item.Outcome, err = im.chooseID(ctx, from, tree, &item)
-		if err != nil || item.Outcome == Conflict || item.Outcome == Same {
+		if err != nil || item.Outcome == api.TaskConflict || item.Outcome == api.TaskSame {
 			return item, err
 		}
 		if im.opt.DryRun {
@@ -111,8 +111,8 @@ func (im *importer) openFiles(c Original) (fileSet, error) {
 var errIDTaken = errors.New("another process took its id during the import; import again")
 
 // chooseID decides which id a task gets. It reads no more than the decision needs.
-func (im *importer) chooseID(ctx context.Context, from fileSet, tree taskTree, item *Item) (id, outcome string, err error) {
-	id, outcome = item.Name, Imported
+func (im *importer) chooseID(ctx context.Context, from fileSet, tree taskTree, item *copied) (id, outcome string, err error) {
+	id, outcome = item.Name, api.TaskImported
 	item.SHA256 = ""
 	sum := func() error {
 		if item.SHA256 != "" {
@@ -139,17 +139,17 @@ func (im *importer) chooseID(ctx context.Context, from fileSet, tree taskTree, i
 		}
 		if same {
 			im.indexIDs = append(im.indexIDs, id)
-			return id, Same, nil
+			return id, api.TaskSame, nil
 		}
 		switch {
-		case im.opt.OnConflict != ConflictFork:
+		case im.opt.OnConflict != api.ConflictFork:
 			item.Problem = "another task has this id, with other content"
-		case outcome == Forked:
+		case outcome == api.TaskForked:
 			item.Problem = "another task has the id of its fork, too"
 		case tree.has(journalName):
 			item.Problem = "another task has this id, with other content, and a task with a journal keeps its id"
 		default:
-			id, outcome = newID(item.Name, item.SHA256), Forked
+			id, outcome = newID(item.Name, item.SHA256), api.TaskForked
 			continue
 		}
 		return "", Conflict, nil
@@ -200,7 +200,7 @@ func (im *importer) holdsContent(ctx context.Context, id, sum string) (bool, err
 }
 
 // copyTask copies a task into a staging folder, verifies the copy, and moves it to its id.
-func (im *importer) copyTask(ctx context.Context, from fileSet, item *Item) (err error) {
+func (im *importer) copyTask(ctx context.Context, from fileSet, item *copied) (err error) {
 	stage := filepath.Join(im.stagesDir(), strconv.Itoa(im.progress.Tasks))
 	if err := im.store.EnsureDir(stage, "cannot be written"); err != nil {
 		return err
@@ -261,7 +261,7 @@ func (im *importer) copyTask(ctx context.Context, from fileSet, item *Item) (err
 }
 
 // writeRecord writes the changed history item and the import's record into a copy.
-func (im *importer) writeRecord(to *os.Root, item *Item) error {
+func (im *importer) writeRecord(to *os.Root, item *copied) error {
 	files := map[string][]byte{}
 	if item.historyItem != nil {
 		files[roofmt.ItemName] = item.historyItem
@@ -314,7 +314,7 @@ func publish(to *os.Root, place string) error {
 }
 
 // noteJournal notes what a journal brought along, and which of it does not count here.
-func (im *importer) noteJournal(ctx context.Context, item *Item) {
+func (im *importer) noteJournal(ctx context.Context, item *copied) {
 	v, err := im.store.Read(ctx, im.store.OwnRef(item.ID))
 	if err != nil {
 		item.Notes = append(item.Notes, "it cannot be read: "+err.Error())

@@ -10,10 +10,10 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/roost-dev/roost/internal/testing/storetest"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/importer"
-	"github.com/roost-dev/roost/internal/testing/storetest"
 )
 
 // A task whose messages cannot be copied is damaged to the list and has failed to an import,

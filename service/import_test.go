@@ -1,0 +1,70 @@
+package service
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/export"
+	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/importer"
+)
+
+// The code of a problem tells a caller why nothing was imported.
+func TestNothingToImport(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		err    error
+		code   string
+		status int
+	}{
+		{store.ErrNotFound, "not_found", 404},
+		{os.ErrNotExist, "not_found", 404},
+		{importer.ErrInOwnRoot, "usage", 0},
+		{export.ErrArchive, "damaged", 0},
+		{os.ErrPermission, "import_failed", 0},
+	} {
+		p := importProblem("x", tt.err)
+		if p.Code != tt.code || p.Status != tt.status || p.Title != "import x" || len(p.Suggestions) != 1 {
+			t.Errorf("%v: %+v", tt.err, p)
+		}
+	}
+}
+
+// A folder of tasks is copied whole; a second import finds that it is there; and a check of the root finds nothing.
+func TestImportAndCheck(t *testing.T) {
+	t.Parallel()
+	st, err := store.Open(store.Options{Root: filepath.Join(t.TempDir(), "root"), Cache: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := New(st, nil, Options{})
+	defer s.Close()
+	dir := filepath.Join(t.TempDir(), "tasks", "one")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	row := []byte(`[{"ts":1776200000000,"type":"say","say":"text","text":"hello"}]`)
+	if err := os.WriteFile(filepath.Join(dir, "ui_messages.json"), row, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{api.TaskImported, api.TaskSame} {
+		done, err := s.Import(t.Context(), Import{Paths: []string{dir}})
+		if err != nil || len(done.Items) != 1 || done.Items[0].Outcome != want {
+			t.Fatalf("%v, %+v, want %s", err, done, want)
+		}
+	}
+	found, err := s.Check(t.Context(), nil, Checkup{Temp: t.TempDir()})
+	if err != nil || found.Tasks != 1 || found.OK != 1 || len(found.Damaged) > 0 {
+		t.Errorf("%v, %+v", err, found)
+	}
+	var p *api.Problem
+	if _, err := s.Import(t.Context(), Import{Paths: []string{filepath.Join(dir, "none")}}); !errors.As(err, &p) || p.Code != "not_found" {
+		t.Errorf("a path that is missing: %v", err)
+	}
+	if _, err := s.Collect(t.Context(), true); !errors.As(err, &p) || p.Code != "read_only" {
+		t.Errorf("a collection without an engine: %v", err)
+	}
+}
