@@ -28,6 +28,16 @@ func TestCheckPageReports(t *testing.T) {
 		{"each has its row", head + "| `store` | tasks |\n| `journal/filelog` | a log |\n\n| `elsewhere` | no row |\n", nil},
 		{"two in one row", head + "| `store`, `journal/filelog` | all of it |\n", nil},
 		{"the last line may end the page", head + "| `store` | |\n| `journal/filelog` | |", nil},
+		{"a row covers what is below it", head + "| `store` | tasks |\n| `journal` | logs |\n", nil},
+		{"a row covers no folder with a longer name", head + "| `stor` | |\n| `store` | |\n| `journal/file` | |\n| `journal` | |\n", []string{
+			"PAGE.md:9: has a row for journal/file, which is not there", "PAGE.md:7: has a row for stor, which is not there",
+		}},
+		{"too wide", head + "| `store`, `journal` | " + strings.Repeat("é", 97) + "|\n", []string{
+			"PAGE.md:7: has 121 columns; over 120 it does not fit on a screen",
+		}},
+		{"too long", head + "| `store`, `journal` | |\n" + strings.Repeat("\n", 324), []string{
+			"PAGE.md: has 331 lines; over 330 it is not read: package comments hold the details",
+		}},
 		{"one is missing", head + "| `store` | tasks |\n", []string{
 			"PAGE.md: has no row for journal/filelog: add one with what it knows, and the law it keeps",
 		}},
@@ -55,6 +65,26 @@ func TestCheckPageReports(t *testing.T) {
 				t.Errorf("-want +got\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestCheckLinksReports(t *testing.T) {
+	tree := treeOf(map[string]string{
+		"PAGE.md": "# The house\n\n## A task on disk, `now`\n",
+		"docs/a.md": "[one](../PAGE.md#a-task-on-disk-now) [two](../PAGE.md#the-house)\n[three](../PAGE.md#attic) [four](#here)\n" +
+			"[five](https://example.org/a#b) [six](../PAGE.md)\n",
+		"b.md": "# Here\n[one](#here)\n",
+		"c.md": "[one](none.md#here)\n",
+	})
+	found, err := CheckLinks(tree, "docs/a.md", "b.md")
+	want := []string{
+		"docs/a.md:2: links to PAGE.md#attic, which is not there", "docs/a.md:2: links to docs/a.md#here, which is not there",
+	}
+	if diff := cmp.Diff(want, texts(found)); err != nil || diff != "" {
+		t.Errorf("%v: -want +got\n%s", err, diff)
+	}
+	if _, err := CheckLinks(tree, "c.md"); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
 	}
 }
 

@@ -2,6 +2,7 @@ package archtest
 
 import (
 	"os"
+	"slices"
 	"testing"
 )
 
@@ -16,7 +17,11 @@ func TestRepository(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, v := range append(found, page...) {
+	links, err := CheckLinks(tree, "README.md", "CONTRIBUTING.md", "SECURITY.md", "ARCHITECTURE.md", "docs/security.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range slices.Concat(found, page, links) {
 		t.Error(v)
 	}
 }
