@@ -40,7 +40,7 @@ func TestChains(t *testing.T) {
 	} {
 		v := Command(line, allow, nil)
 		if want == nil {
-			if v.Decision != Ask {
+			if v.State != Ask {
 				t.Errorf("%q: %+v", line, v)
 			}
 			continue
@@ -54,7 +54,7 @@ func TestChains(t *testing.T) {
 				all = append(all, v.Parts[i].Rule)
 			}
 		}
-		if v.Decision != state || strings.Join(all, "|") != strings.Join(want, "|") || len(v.Parts) != len(want) || v.Reason == "" {
+		if v.State != state || strings.Join(all, "|") != strings.Join(want, "|") || len(v.Parts) != len(want) || v.Reason == "" {
 			t.Errorf("%q: %+v, want %s by %q", line, v, state, want)
 		}
 	}
@@ -90,7 +90,7 @@ func TestAllowedChainsRunNothingElse(t *testing.T) {
 		for range rapid.IntRange(0, 4).Draw(t, "more") {
 			line += between.Draw(t, "between") + piece.Draw(t, "piece")
 		}
-		if Command(line, []string{"probe", "fails"}, nil).Decision != Allow {
+		if Command(line, []string{"probe", "fails"}, nil).State != Allow {
 			return
 		}
 		if ran++; ran > 40 {
@@ -138,7 +138,7 @@ func TestPatternsMustNameWhatRuns(t *testing.T) {
 		{"git clone", "git clone -c core.pager=x h", Ask},
 		{"gіt", "gіt log", Ask}, // not the letter i
 	} {
-		if v := Command(tt.line, []string{tt.pattern}, nil); v.Decision != tt.want {
+		if v := Command(tt.line, []string{tt.pattern}, nil); v.State != tt.want {
 			t.Errorf("%q for %q: %+v", tt.pattern, tt.line, v)
 		}
 	}

@@ -24,7 +24,7 @@ func TestAllowMatchesOnlyPlainWords(t *testing.T) {
 		"cat < /dev/null", "ls 2>/dev/null | grep -v a | sort a.txt",
 	}
 	for _, c := range allowed {
-		if v := Command(c, everything, nil); v.Decision != Allow {
+		if v := Command(c, everything, nil); v.State != Allow {
 			t.Errorf("%q: %+v", c, v)
 		}
 	}
@@ -57,7 +57,7 @@ func TestAllowMatchesOnlyPlainWords(t *testing.T) {
 		"alias ls=rm", "eval ls", "*", "test x = y > z", "=ls", "ls ^a",
 	}
 	for _, c := range asked {
-		if v := Command(c, everything, nil); v.Decision != Ask {
+		if v := Command(c, everything, nil); v.State != Ask {
 			t.Errorf("%q: %+v", c, v)
 		}
 	}
@@ -86,10 +86,10 @@ func TestDenyMatchesAnywhere(t *testing.T) {
 	}
 	for _, c := range denied {
 		v := Command(c, []string{"rm", "git push", "ls"}, deny)
-		if v.Decision != Deny {
+		if v.State != Deny {
 			t.Errorf("%q: %+v", c, v)
 		}
-		if v.Decision == Deny && v.rule(Deny) == "" {
+		if v.State == Deny && v.rule(Deny) == "" {
 			t.Errorf("%q: no rule in %+v", c, v)
 		}
 	}
@@ -101,18 +101,18 @@ func TestDenyMatchesAnywhere(t *testing.T) {
 		"A+=1 make", "A=(1) make",
 	}
 	for _, c := range unsure {
-		if v := Command(c, []string{"ls"}, append(deny, "A=1 make")); v.Decision != Ask || !v.unsure {
+		if v := Command(c, []string{"ls"}, append(deny, "A=1 make")); v.State != Ask || !v.unsure {
 			t.Errorf("%q: %+v", c, v)
 		}
 	}
 	fine := []string{"ls", "ls -la", "echo rm", "git pull", "grep -rn 'git push' .", "ls; cat f | sort > g", "for i in *; do echo $i; done", "cat *.go", "curl u", "find . -name rm", "echo \"$x\""}
 	for _, c := range fine {
-		if v := Command(c, nil, deny); v.Decision != Ask || v.unsure {
+		if v := Command(c, nil, deny); v.State != Ask || v.unsure {
 			t.Errorf("%q: %+v", c, v)
 		}
 	}
 	for _, c := range []string{"ls", "x | y", "export A=1"} {
-		if v := Command(c, []string{"ls"}, []string{"*"}); v.Decision != Deny {
+		if v := Command(c, []string{"ls"}, []string{"*"}); v.State != Deny {
 			t.Errorf("%q with *: %+v", c, v)
 		}
 	}
@@ -124,7 +124,7 @@ func TestDenyMatchesAnywhere(t *testing.T) {
 		{"A=1 make", "A=2 make", Ask}, {"A=1 make", "make", Ask}, {"A=1 make", "A=1 ls", Ask}, {"A=1 make", "A=1", Ask}, {"A=1", "A=1", Deny}, {"A=1", "A=1 ls", Deny}, {"A=1", "B=1", Ask},
 		{"rm -rf", "rm -fr x", Deny}, {"rm -rf", "rm -r -f x", Deny}, {"rm -rf", "rm x -rf", Deny}, {"rm -rf", "rm -r x", Ask}, {"git push --force", "git push -u --force", Deny}, {"", "ls", Ask},
 	} {
-		if v := Command(tt.c, nil, []string{tt.p}); v.Decision != tt.want {
+		if v := Command(tt.c, nil, []string{tt.p}); v.State != tt.want {
 			t.Errorf("%q against %q: %+v", tt.c, tt.p, v)
 		}
 	}
@@ -166,7 +166,7 @@ func TestVerdictJSON(t *testing.T) {
 func TestAllowedLinesHoldNoSyntax(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		line := "echo " + rapid.StringOf(rapid.SampledFrom([]rune("ab '\"\\$`;|&<>(){}[]*?~!#=%\n\t-x\u202e"))).Draw(t, "line")
-		if Command(line, []string{"echo"}, nil).Decision != Allow {
+		if Command(line, []string{"echo"}, nil).State != Allow {
 			return
 		}
 		quote := rune(0)
@@ -194,7 +194,7 @@ func FuzzCommand(f *testing.F) {
 	f.Add("git log; rm x", "git log", "rm")
 	f.Fuzz(func(t *testing.T, line, allow, deny string) {
 		v := Command(line, []string{allow}, []string{deny})
-		if v.Decision == Allow && strings.ContainsAny(line, "\n\x1b$`\\") && !strings.Contains(line, "'") {
+		if v.State == Allow && strings.ContainsAny(line, "\n\x1b$`\\") && !strings.Contains(line, "'") {
 			t.Errorf("%q was allowed by %q", line, allow)
 		}
 		Pattern(line)
@@ -203,6 +203,6 @@ func FuzzCommand(f *testing.F) {
 
 func ExampleCommand() {
 	v := Command("git status && git push", []string{"git status"}, []string{"git push"})
-	fmt.Println(v.Decision, v.Reason)
+	fmt.Println(v.State, v.Reason)
 	// Output: deny the pattern "git push" denies it
 }

@@ -25,8 +25,8 @@ func TestVectorsCommandApproval(t *testing.T) {
 			t.Fatalf("unknown decision %q", c.Want.Str("decision"))
 		}
 		want, why := ownCommand(line, allowed, denied, roo)
-		if got := Command(line, allowed, denied); got.Decision != want {
-			t.Errorf("%q: %s, want %s because %s; Roo says %s: %+v", line, got.Decision, want, why, roo, got)
+		if got := Command(line, allowed, denied); got.State != want {
+			t.Errorf("%q: %s, want %s because %s; Roo says %s: %+v", line, got.State, want, why, roo, got)
 		}
 		return want != roo
 	})

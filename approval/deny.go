@@ -1,6 +1,7 @@
 package approval
 
 import (
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -41,14 +42,9 @@ func scanDenied(line string, denies []pattern) denyScan {
 	return out
 }
 
-func hasDenied(parts []Part) bool {
-	for _, p := range parts {
-		if p.Decision == Deny {
-			return true
-		}
-	}
-	return false
-}
+func hasDenied(parts []Part) bool { return slices.ContainsFunc(parts, isDenied) }
+
+func isDenied(p Part) bool { return p.State == Deny }
 
 const unreadable = "it cannot be read as a shell command"
 
@@ -61,7 +57,7 @@ func scanDeniedAs(variant syntax.LangVariant, line string, denies []pattern, dep
 	f, err := syntax.NewParser(syntax.Variant(variant)).Parse(strings.NewReader(line), "")
 	if err != nil {
 		out.unsure = unreadable
-		out.parts = []Part{{Command: line, Decision: Ask}}
+		out.parts = []Part{{Text: line, State: Ask}}
 		return out
 	}
 	note := func(why string) {
@@ -87,7 +83,7 @@ func scanDeniedAs(variant syntax.LangVariant, line string, denies []pattern, dep
 			if len(n.Args) > 0 {
 				c = line[n.Args[0].Pos().Offset():n.End().Offset()]
 			}
-			part := Part{Command: c, Decision: Ask}
+			part := Part{Text: c, State: Ask}
 			var s denyScan
 			if len(ws) > 0 {
 				s = judgeCommand(variant, ws, denies, depth)
@@ -104,7 +100,7 @@ func scanDeniedAs(variant syntax.LangVariant, line string, denies []pattern, dep
 				return true // only assignments; the walk covers what they substitute
 			}
 			if hasDenied(s.parts) {
-				part.Decision, part.Rule = Deny, s.parts[0].Rule
+				part.State, part.Rule = Deny, s.parts[0].Rule
 			}
 			if s.unsure != "" {
 				note(s.unsure)
@@ -113,7 +109,7 @@ func scanDeniedAs(variant syntax.LangVariant, line string, denies []pattern, dep
 		case *syntax.DeclClause, *syntax.LetClause:
 			for _, p := range denies {
 				if p.words[0] == "*" {
-					out.parts = append(out.parts, Part{Command: "declaration", Rule: p.text, Decision: Deny})
+					out.parts = append(out.parts, Part{Text: "declaration", Rule: p.text, State: Deny})
 				}
 			}
 		}
@@ -184,7 +180,7 @@ func judgeAssigned(s denyScan, env, ws []word, denies []pattern) denyScan {
 		}
 		switch got {
 		case yes:
-			return denyScan{parts: []Part{{Rule: p.text, Decision: Deny}}}
+			return denyScan{parts: []Part{{Rule: p.text, State: Deny}}}
 		case maybe:
 			s.unsure = "its words are only known when it runs"
 		}
@@ -209,7 +205,7 @@ func matchAssigned(env []word, want string) answer {
 // judgeCommand looks for denied commands in one simple command, and in those that it runs itself.
 func judgeCommand(variant syntax.LangVariant, ws []word, denies []pattern, depth int) denyScan {
 	var out denyScan
-	hit := func(p pattern) denyScan { return denyScan{parts: []Part{{Rule: p.text, Decision: Deny}}} }
+	hit := func(p pattern) denyScan { return denyScan{parts: []Part{{Rule: p.text, State: Deny}}} }
 	ws = splitDashed(ws)
 	why := runsOthers(ws)
 	runs := why != ""
@@ -235,12 +231,8 @@ func judgeCommand(variant syntax.LangVariant, ws []word, denies []pattern, depth
 			out.unsure = "what " + ws[0].text + " runs is only known then"
 		case strings.ContainsAny(w.text, " \t\n;|&(`"):
 			s := scanDeniedAs(variant, w.text, denies, depth+1)
-			if hasDenied(s.parts) {
-				for _, part := range s.parts {
-					if part.Decision == Deny {
-						return denyScan{parts: []Part{part}}
-					}
-				}
+			if at := slices.IndexFunc(s.parts, isDenied); at >= 0 {
+				return denyScan{parts: s.parts[at : at+1]}
 			}
 			if s.unsure != "" {
 				out.unsure = s.unsure
@@ -326,4 +318,22 @@ func hasCluster(ws []word, letters string) bool {
 		}
 	}
 	return true
+}
+
+// Part is one simple command of a line.
+type Part struct {
+	Text  string `json:"command"`
+	Rule  string `json:"rule"` // the pattern that decided, "" for none
+	State State  `json:"decision"`
+}
+
+type pattern struct {
+	text  string
+	words []string
+	env   int // how many words in front are assignments
+}
+
+func assignment(word string) bool {
+	name, _, ok := strings.Cut(word, "=")
+	return ok && syntax.ValidName(name)
 }

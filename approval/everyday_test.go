@@ -32,7 +32,7 @@ func grouped(t *testing.T, name string, check func(pattern, line string)) {
 // is there.
 func TestEverydayLinesAreAllowed(t *testing.T) {
 	grouped(t, "everyday.txt", func(pattern, line string) {
-		if v := Command(line, []string{pattern}, nil); v.Decision != Allow {
+		if v := Command(line, []string{pattern}, nil); v.State != Allow {
 			t.Errorf("%q does not allow %q: %s", pattern, line, v.Reason)
 		}
 	})
@@ -42,8 +42,8 @@ func TestEverydayLinesAreAllowed(t *testing.T) {
 // run another program, or write or read where it should not.
 func TestOptionsThatRunOrWriteAreAsked(t *testing.T) {
 	grouped(t, "attacks.txt", func(pattern, line string) {
-		if v := Command(line, []string{pattern}, nil); v.Decision != Ask || v.Reason == "" || v.Reason == "no pattern allows it" {
-			t.Errorf("%q: %q is %s: %s", pattern, line, v.Decision, v.Reason)
+		if v := Command(line, []string{pattern}, nil); v.State != Ask || v.Reason == "" || v.Reason == "no pattern allows it" {
+			t.Errorf("%q: %q is %s: %s", pattern, line, v.State, v.Reason)
 		}
 	})
 }

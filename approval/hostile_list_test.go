@@ -63,7 +63,7 @@ func TestNoHostileLineIsAllowed(t *testing.T) {
 		seen[line] = true
 		count++
 		allow := listFor(line)
-		if v := Command(line, allow, nil); v.Decision == Allow {
+		if v := Command(line, allow, nil); v.State == Allow {
 			t.Errorf("%s: %q is allowed: %s", group, line, v.Reason)
 		}
 		for _, mode := range []string{ModeAsk, ModeRead, ModeEdits} {
@@ -74,7 +74,7 @@ func TestNoHostileLineIsAllowed(t *testing.T) {
 				t.Errorf("%s: %q is allowed under %s: %+v", group, line, mode, d)
 			}
 		}
-		if p := Pattern(line); p != "" && Command(line, []string{p}, nil).Decision == Allow && !strings.Contains(p, "evil") {
+		if p := Pattern(line); p != "" && Command(line, []string{p}, nil).State == Allow && !strings.Contains(p, "evil") {
 			t.Errorf("%s: \"always\" would allow %q for %q", group, p, line)
 		}
 	}

@@ -78,7 +78,7 @@ func TestHostileLinesAreAsked(t *testing.T) {
 		},
 	} {
 		for _, line := range lines {
-			if v := Command(line, allow, nil); v.Decision == Allow {
+			if v := Command(line, allow, nil); v.State == Allow {
 				t.Errorf("%s: %q is allowed: %+v", way, line, v)
 			}
 			for _, mode := range []string{ModeAsk, ModeRead, ModeEdits, "", "nonsense"} {
@@ -131,7 +131,7 @@ func TestDeniedCommandsDoNotHide(t *testing.T) {
 		if d := Decide(policy, "command", askOf(line)); d.State == Allow {
 			t.Fatalf("%q runs: %+v", line, d)
 		}
-		if v := Command(line, policy.Allow, policy.Deny); v.Decision == Allow || v.Decision == Ask && !v.unsure {
+		if v := Command(line, policy.Allow, policy.Deny); v.State == Allow || v.State == Ask && !v.unsure {
 			t.Fatalf("%q: %+v", line, v)
 		}
 	})
@@ -175,7 +175,7 @@ func TestAllowedLinesRunAsTheyRead(t *testing.T) {
 		for range rapid.IntRange(1, 4).Draw(t, "words") {
 			line += rapid.SampledFrom([]string{" ", " ", "  ", ""}).Draw(t, "gap") + from.Draw(t, "word")
 		}
-		if Command(line, []string{"probe"}, nil).Decision != Allow {
+		if Command(line, []string{"probe"}, nil).State != Allow {
 			return
 		}
 		list, why := plainCommands(line)
@@ -203,7 +203,7 @@ func TestAllowedLinesRunAsTheyRead(t *testing.T) {
 	if err != nil || len(left) != 1 {
 		t.Errorf("allowed lines left %v behind (%v)", left, err)
 	}
-	if got := Command("probe a x_y", []string{"probe"}, nil).Decision; got != Allow {
+	if got := Command("probe a x_y", []string{"probe"}, nil).State; got != Allow {
 		t.Errorf("a line that is allowed is not: %v", got)
 	}
 }
@@ -217,15 +217,15 @@ func TestPatternAllowsItsLineOnly(t *testing.T) {
 		if p == "" {
 			return
 		}
-		if v := Command(line, []string{p}, nil); v.Decision != Allow {
+		if v := Command(line, []string{p}, nil); v.State != Allow {
 			t.Fatalf("%q for %q: %+v", p, line, v)
 		}
 		other := word.Draw(t, "other") + " " + line
 		first, _, _ := strings.Cut(p, " ")
-		if v := Command(other, []string{p}, nil); v.Decision == Allow && !strings.HasPrefix(other, first+" ") {
+		if v := Command(other, []string{p}, nil); v.State == Allow && !strings.HasPrefix(other, first+" ") {
 			t.Fatalf("%q allows %q", p, other)
 		}
-		if v := Command(line, []string{p}, []string{p}); v.Decision != Deny {
+		if v := Command(line, []string{p}, []string{p}); v.State != Deny {
 			t.Fatalf("the same pattern denied: %+v", v)
 		}
 	})
@@ -244,10 +244,10 @@ func TestMorePatterns(t *testing.T) {
 		if before.Parts == nil || before.Reason == "" {
 			t.Fatalf("%q: %+v", line, before)
 		}
-		if after := Command(line, allow, append(deny[:len(deny):len(deny)], more)); strict[after.Decision] < strict[before.Decision] {
+		if after := Command(line, allow, append(deny[:len(deny):len(deny)], more)); strict[after.State] < strict[before.State] {
 			t.Fatalf("%q: the deny %q turns %+v into %+v", line, more, before, after)
 		}
-		if after := Command(line, append(allow[:len(allow):len(allow)], more), deny); before.Decision == Deny && after.Decision != Deny {
+		if after := Command(line, append(allow[:len(allow):len(allow)], more), deny); before.State == Deny && after.State != Deny {
 			t.Fatalf("%q: the allow %q turns %+v into %+v", line, more, before, after)
 		}
 	})

@@ -42,10 +42,10 @@ func TestParts(t *testing.T) {
 		v := Command(line, nil, deny)
 		got := []string{}
 		for _, p := range v.Parts {
-			text := p.Command
-			if p.Decision == Deny {
+			text := p.Text
+			if p.State == Deny {
 				text += " (" + p.Rule + ")"
-			} else if p.Rule != "" || p.Decision != Ask {
+			} else if p.Rule != "" || p.State != Ask {
 				t.Errorf("%q: %+v", line, p)
 			}
 			got = append(got, text)
@@ -94,7 +94,7 @@ m" x`,
 		`/usr/bin/git push`,
 	} {
 		v := Command(line, []string{"rm", "git", "git push"}, []string{"rm", "git push"})
-		if v.Decision != Deny {
+		if v.State != Deny {
 			t.Errorf("%q: %+v", line, v)
 		}
 	}
@@ -119,7 +119,7 @@ m" x`,
 		`ls #; rm x`,
 	} {
 		v := Command(line, nil, []string{"rm", "git push"})
-		if v.Decision == Deny {
+		if v.State == Deny {
 			t.Errorf("%q is denied: %+v", line, v)
 		}
 	}
@@ -158,7 +158,7 @@ func TestUnsure(t *testing.T) {
 		"sudo sh -c '" + nested("ls", 12) + "'": "nested too deep",
 	} {
 		v := Command(line, []string{"ls", "sh"}, []string{"shutdown"})
-		if v.Decision != Ask || !v.unsure || !strings.Contains(v.Reason, why) {
+		if v.State != Ask || !v.unsure || !strings.Contains(v.Reason, why) {
 			t.Errorf("%q: %+v, want %q", line, v, why)
 		}
 		if d := Decide(Policy{Mode: ModeAll, Deny: []string{"shutdown"}}, "command", askOf(line)); d.State != Ask {

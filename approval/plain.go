@@ -1,6 +1,7 @@
 package approval
 
 import (
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -58,15 +59,7 @@ func plainCommands(line string) (list []simple, why string) {
 }
 
 func sameCommands(a, b []simple) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i].text != b[i].text || strings.Join(a[i].words, "\x00") != strings.Join(b[i].words, "\x00") {
-			return false
-		}
-	}
-	return true
+	return slices.EqualFunc(a, b, func(x, y simple) bool { return x.text == y.text && slices.Equal(x.words, y.words) })
 }
 
 // appendCommands appends the simple commands of a statement.

@@ -113,7 +113,7 @@ func decideCommand(p Policy, ask tool.Ask) Decision {
 	}
 	v := Command(ask.Command, p.Allow, p.Deny)
 	switch {
-	case v.Decision == Deny:
+	case v.State == Deny:
 		return Decision{Deny, "deny", v.rule(Deny), v.Reason}
 	case v.unsure:
 		return Decision{Ask, "policy", p.Mode, v.Reason}
@@ -123,9 +123,9 @@ func decideCommand(p Policy, ask tool.Ask) Decision {
 		return Decision{Allow, "policy", p.Mode, "every command that is not denied is allowed"}
 	case ask.Outside || ask.Ignored:
 		return Decision{Ask, "policy", p.Mode, "it runs outside the visible workspace"}
-	case v.Decision == Allow && unsafeGit(ask) != "":
+	case v.State == Allow && unsafeGit(ask) != "":
 		return Decision{Ask, "policy", p.Mode, unsafeGit(ask)}
-	case v.Decision == Allow:
+	case v.State == Allow:
 		return Decision{Allow, "allow", v.rule(Allow), v.Reason}
 	default:
 		return Decision{Ask, "policy", p.Mode, v.Reason}

@@ -186,13 +186,13 @@ func TestPrograms(t *testing.T) {
 		{"sqlite3", nil, []string{"sqlite3 a.db"}},
 	} {
 		for _, line := range p.plain {
-			if v := Command(line, []string{p.pattern}, nil); v.Decision != Allow {
+			if v := Command(line, []string{p.pattern}, nil); v.State != Allow {
 				t.Errorf("%q does not allow %q: %s", p.pattern, line, v.Reason)
 			}
 		}
 		for _, line := range p.asked {
 			v := Command(line, []string{p.pattern}, nil)
-			if v.Decision != Ask || v.Reason == "" || v.Reason == "no pattern allows it" {
+			if v.State != Ask || v.Reason == "" || v.Reason == "no pattern allows it" {
 				t.Errorf("%q: %q is %+v", p.pattern, line, v)
 			}
 		}

@@ -1,7 +1,6 @@
 package approval
 
 import (
-	"path"
 	"regexp"
 	"strings"
 )
@@ -98,30 +97,6 @@ var launchers = map[string]map[string]bool{
 // isLoader reports the program with which the system starts programs.
 func isLoader(name string) bool {
 	return strings.HasPrefix(name, "ld-linux") || strings.HasPrefix(name, "ld-musl") || strings.HasPrefix(name, "ld.so")
-}
-
-// unnamedProgram: python -m runs any module, and uv run any program, so the pattern must name it.
-func unnamedProgram(words, p []string) string {
-	name := path.Base(words[0])
-	if sub := launchers[name]; sub != nil {
-		for i, w := range words[1:] {
-			if sub[w] && len(p) < i+3 {
-				return "the pattern must name what " + strings.Join(words[:i+2], " ") + " runs"
-			}
-		}
-	}
-	if !interpreters[name] || knownPrograms[name].subs != nil {
-		return ""
-	}
-	for _, w := range p[1:] {
-		if !strings.HasPrefix(w, "-") {
-			return ""
-		}
-	}
-	if len(words) > 1 {
-		return "the pattern must name what " + words[0] + " runs"
-	}
-	return words[0] + " without a program reads it from its input"
 }
 
 // sedPlain are scripts that print, delete or replace, and run nothing.

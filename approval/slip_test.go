@@ -19,7 +19,7 @@ func TestDenyAsksWhatItCannotSee(t *testing.T) {
 		if d := Decide(policy, "command", askOf(line)); d.State == Allow {
 			t.Errorf("%q runs: %+v", line, d)
 		}
-		if v := Command(line, nil, policy.Deny); v.Decision == Ask && !v.unsure || v.Decision == Allow {
+		if v := Command(line, nil, policy.Deny); v.State == Ask && !v.unsure || v.State == Allow {
 			t.Errorf("%q would run under all: %+v", line, v)
 		}
 	}

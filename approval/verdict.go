@@ -4,15 +4,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"mvdan.cc/sh/v3/syntax"
 )
 
 // Verdict is the result of judging a command line by patterns.
 type Verdict struct {
-	Decision State  `json:"decision"`
-	Parts    []Part `json:"parts"` // as far as the line could be read; never nil
-	Reason   string `json:"reason"`
+	State  State  `json:"decision"`
+	Parts  []Part `json:"parts"` // as far as the line could be read; never nil
+	Reason string `json:"reason"`
 
 	unsure bool // a deny pattern may cover it
 }
@@ -21,7 +19,7 @@ type Verdict struct {
 func (v Verdict) rule(s State) string {
 	var rules []string
 	for _, p := range v.Parts {
-		if p.Decision == s && !slices.Contains(rules, p.Rule) {
+		if p.State == s && !slices.Contains(rules, p.Rule) {
 			rules = append(rules, p.Rule)
 		}
 	}
@@ -35,15 +33,15 @@ func (v Verdict) rule(s State) string {
 func Command(line string, allow, deny []string) Verdict {
 	denies, allows := patterns(deny), patterns(allow)
 	if strings.TrimSpace(line) == "" {
-		return Verdict{Decision: Ask, Parts: []Part{}, Reason: "the command line is empty"}
+		return Verdict{State: Ask, Parts: []Part{}, Reason: "the command line is empty"}
 	}
 	seen := scanDenied(line, denies)
-	v := Verdict{Decision: Ask, Parts: seen.parts, unsure: seen.unsure != "" && len(denies) > 0}
+	v := Verdict{State: Ask, Parts: seen.parts, unsure: seen.unsure != "" && len(denies) > 0}
 	if v.Parts == nil {
 		v.Parts = []Part{}
 	}
 	if rule := v.rule(Deny); rule != "" {
-		v.Decision, v.Reason = Deny, fmt.Sprintf("the pattern %q denies it", rule)
+		v.State, v.Reason = Deny, fmt.Sprintf("the pattern %q denies it", rule)
 		return v
 	}
 	if v.unsure {
@@ -64,11 +62,11 @@ func judgeChain(v Verdict, list []simple, allows []pattern) Verdict {
 	parts := make([]Part, 0, len(list))
 	refused, allowed := "", ""
 	for _, c := range list {
-		part := Part{Command: c.text, Decision: Ask}
+		part := Part{Text: c.text, State: Ask}
 		rule, why := allowedBy(c.words, allows)
 		switch {
 		case why == "":
-			part.Rule, part.Decision = rule, Allow
+			part.Rule, part.State = rule, Allow
 			allowed = fmt.Sprintf("the pattern %q allows it", rule)
 		case refused == "" && len(list) > 1:
 			refused = fmt.Sprintf("%s: %s", c.text, why)
@@ -82,7 +80,7 @@ func judgeChain(v Verdict, list []simple, allows []pattern) Verdict {
 		v.Reason = refused
 		return v
 	}
-	v.Decision, v.Reason = Allow, allowed
+	v.State, v.Reason = Allow, allowed
 	if len(list) > 1 {
 		v.Reason = "each of its commands is allowed"
 	}
@@ -123,21 +121,8 @@ func patterns(texts []string) []pattern {
 	return out
 }
 
-func assignment(word string) bool {
-	name, _, ok := strings.Cut(word, "=")
-	return ok && syntax.ValidName(name)
-}
-
 func hasPrefix(words, p []string) bool {
-	if len(words) < len(p) {
-		return false
-	}
-	for i := range p {
-		if words[i] != p[i] {
-			return false
-		}
-	}
-	return true
+	return len(words) >= len(p) && slices.Equal(words[:len(p)], p)
 }
 
 // Pattern proposes the pattern that a person means by "always": the program, or the program and its subcommand where it
@@ -159,7 +144,7 @@ func Pattern(line string) string {
 		}
 	}
 	p := strings.Join(words[:n], " ")
-	if Command(line, []string{p}, nil).Decision != Allow {
+	if Command(line, []string{p}, nil).State != Allow {
 		return ""
 	}
 	return p

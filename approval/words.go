@@ -151,16 +151,3 @@ func isStream(a string) bool {
 	a = path.Clean(a)
 	return a == "/dev/stdin" || strings.HasPrefix(a, "/dev/fd/") || strings.HasPrefix(a, "/proc/") && strings.Contains(a, "/fd/")
 }
-
-// Part is one simple command of a line.
-type Part struct {
-	Command  string `json:"command"`
-	Rule     string `json:"rule"` // the pattern that decided, "" for none
-	Decision State  `json:"decision"`
-}
-
-type pattern struct {
-	text  string
-	words []string
-	env   int // how many words in front are assignments
-}

@@ -34,14 +34,14 @@ func (a *App) approvalsCommand() *cobra.Command {
 			if a.flags.json {
 				return encode(a.Out, v, false)
 			}
-			_, err := fmt.Fprintf(a.Out, "%s: %s\n", v.Decision, v.Reason)
+			_, err := fmt.Fprintf(a.Out, "%s: %s\n", v.State, v.Reason)
 			for _, p := range v.Parts {
 				rule := ""
 				if p.Rule != "" {
 					rule = "  (" + p.Rule + ")"
 				}
 				if err == nil {
-					_, err = fmt.Fprintf(a.Out, "  %-5s %s%s\n", p.Decision, p.Command, rule)
+					_, err = fmt.Fprintf(a.Out, "  %-5s %s%s\n", p.State, p.Text, rule)
 				}
 			}
 			if err != nil {
