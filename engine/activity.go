@@ -42,7 +42,7 @@ func (r *Run) watchIdle(ctx context.Context, limit time.Duration) {
 				timer.Reset(limit)
 				continue
 			}
-			r.cancel(fmt.Errorf("nothing happened for %s: %w", limit, agent.ErrTimeout))
+			r.life.cancel(fmt.Errorf("nothing happened for %s: %w", limit, agent.ErrTimeout))
 			return
 		}
 	}
@@ -92,7 +92,7 @@ func (r *Run) watchTotal(ctx context.Context, limit time.Duration) {
 			return
 		case <-tick.C:
 			if r.worked() >= limit {
-				r.cancel(agent.ErrTimeout)
+				r.life.cancel(agent.ErrTimeout)
 				return
 			}
 		}
@@ -104,7 +104,7 @@ type runBudget struct{ run *Run }
 
 // Reached names the shared limit that is used up.
 func (b runBudget) Reached(ctx context.Context) (code, reason string, err error) {
-	return b.run.budget.Reached(ctx)
+	return b.run.held.budget.Reached(ctx)
 }
 
 // WorkedMS is how long the run has worked, where its time is limited.

@@ -18,7 +18,7 @@ type asker struct{ run *Run }
 
 func (a asker) Ask(ctx context.Context, q api.QuestionOpened) (Answer, error) {
 	r := a.run
-	if !r.interactive {
+	if !r.req.Interactive {
 		return Answer{}, agent.ErrUnattended
 	}
 	ch := r.await(q.Question)
@@ -33,8 +33,8 @@ func (a asker) Ask(ctx context.Context, q api.QuestionOpened) (Answer, error) {
 	r.accept() // what led to the question is on disk
 	r.engine.scheduler.Dispatch()
 	var over <-chan time.Time
-	if r.hold > 0 {
-		timer := time.NewTimer(r.hold)
+	if r.req.Hold > 0 {
+		timer := time.NewTimer(r.req.Hold)
 		defer timer.Stop()
 		over = timer.C
 	}
@@ -44,7 +44,7 @@ func (a asker) Ask(ctx context.Context, q api.QuestionOpened) (Answer, error) {
 	case <-ctx.Done():
 		return Answer{}, context.Cause(ctx)
 	case <-over:
-	case <-r.released:
+	case <-r.life.released:
 	}
 	// The run does not wait any more. An answer that it already took counts.
 	r.worked()
@@ -69,7 +69,7 @@ func given(answer Answer) (Answer, error) {
 // await begins to listen for a question's answer, or gives what listens already: the
 // question may be seen, and answered, before the agent has come to listen.
 func (r *Run) await(question string) chan Answer {
-	if !r.interactive {
+	if !r.req.Interactive {
 		return nil
 	}
 	r.worked() // until here; from now on it waits
@@ -124,7 +124,7 @@ func (r *Run) awaitQuestions(ctx context.Context) error {
 		for _, p := range coming {
 			select {
 			case <-p.open:
-			case <-r.settled:
+			case <-r.after.settled:
 			case <-ctx.Done():
 				return context.Cause(ctx)
 			}

@@ -14,7 +14,7 @@ import (
 
 // asks is a run with nothing but places for answers.
 func asks(interactive bool) *Run {
-	return &Run{TaskID: "t1", interactive: interactive, answers: map[string]*hearing{}, active: make(chan struct{}, 1)}
+	return &Run{TaskID: "t1", req: Request{Interactive: interactive}, answers: map[string]*hearing{}, active: make(chan struct{}, 1)}
 }
 
 func TestAnAnswerIsTakenOnce(t *testing.T) {
@@ -66,9 +66,9 @@ func TestAQuestionIsToldOnceItIsOnDisk(t *testing.T) {
 		t.Errorf("told: %q", got)
 	}
 	gone := asks(true)
-	gone.settled = make(chan struct{})
+	gone.after.settled = make(chan struct{})
 	gone.await("q")
-	close(gone.settled)
+	close(gone.after.settled)
 	if err := gone.awaitQuestions(t.Context()); err != nil {
 		t.Errorf("the run is over, and nothing comes: %v", err)
 	}
@@ -102,7 +102,7 @@ func TestAnswersRace(t *testing.T) {
 func TestIdleLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := asks(true)
-		r.ctx, r.cancel = context.WithCancelCause(t.Context())
+		r.life.ctx, r.life.cancel = context.WithCancelCause(t.Context())
 		begun := time.Now()
 		done := make(chan struct{})
 		go func() {
@@ -115,8 +115,8 @@ func TestIdleLimit(t *testing.T) {
 		}
 		r.await("q")
 		time.Sleep(time.Hour + 5*time.Second) // between two looks at the clock
-		if r.ctx.Err() != nil {
-			t.Fatalf("ended while a person was asked: %v", context.Cause(r.ctx))
+		if r.life.ctx.Err() != nil {
+			t.Fatalf("ended while a person was asked: %v", context.Cause(r.life.ctx))
 		}
 		r.mu.Lock()
 		clear(r.answers)
@@ -126,7 +126,7 @@ func TestIdleLimit(t *testing.T) {
 		if took := time.Since(begun) - 32*time.Second - time.Hour; took != 10*time.Second {
 			t.Errorf("ended %s after the last thing", took)
 		}
-		if cause := context.Cause(r.ctx); !strings.Contains(cause.Error(), "nothing happened for 10s") {
+		if cause := context.Cause(r.life.ctx); !strings.Contains(cause.Error(), "nothing happened for 10s") {
 			t.Errorf("cause %v", cause)
 		}
 	})

@@ -26,13 +26,13 @@ func (e *Engine) Condense(ctx context.Context, r Request, focus string, notice f
 	if err != nil {
 		return "", c, err
 	}
-	defer run.cancel(nil)
+	defer run.life.cancel(nil)
 	for _, note := range run.found {
 		notice(note)
 	}
 	run.agent.User.Observer = noticesOnly{notice}
 	c, err = run.agent.Condense(ctx, focus)
-	return run.TaskID, c, errors.Join(err, run.task.Close(context.WithoutCancel(ctx)), spool.Remove(run.spool))
+	return run.TaskID, c, errors.Join(err, run.task.Close(context.WithoutCancel(ctx)), spool.Remove(run.held.spool))
 }
 
 // CondensePlan is what Condense would do: how many messages the summary would replace, and what the request for it is

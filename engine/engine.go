@@ -110,7 +110,7 @@ func (e *Engine) start(ctx context.Context, r Request, slot *scheduler.Slot) (*R
 	if err != nil {
 		return nil, err
 	}
-	run.slot = slot
+	run.held.slot = slot
 	if err := e.launch(run); err != nil {
 		return nil, err
 	}
@@ -263,14 +263,21 @@ func (e *Engine) newRun(t *store.Task, s task.Settings, p setup.Environment, r R
 	ctx, cancel := context.WithCancelCause(context.Background())
 	dir, err := spool.Make("")
 	run := &Run{
-		ID: id, TaskID: t.Ref.ID, engine: e, task: t, ctx: ctx, cancel: cancel,
-		done: make(chan struct{}), saved: make(chan struct{}), from: events.AfterCommit(t.State().Seq),
-		accepted: make(chan struct{}), released: make(chan struct{}), hold: r.Hold, spool: dir, spoolErr: err, interactive: r.Interactive,
-		answers: map[string]*hearing{}, limits: s.Limits, active: make(chan struct{}, 1),
-		req: r, settled: make(chan struct{}),
+		ID:      id,
+		TaskID:  t.Ref.ID,
+		engine:  e,
+		task:    t,
+		req:     r,
+		held:    runEquipment{spool: dir, spoolErr: err},
+		active:  make(chan struct{}, 1),
+		answers: map[string]*hearing{},
 	}
+	run.life.ctx, run.life.cancel = ctx, cancel
+	run.life.accepted, run.life.released, run.life.done = make(chan struct{}), make(chan struct{}), make(chan struct{})
+	run.stream.from, run.stream.saved = events.AfterCommit(t.State().Seq), make(chan struct{})
+	run.after.settled = make(chan struct{})
 	spend := e.totals.Open(t.State().Usage.CostMicros)
-	run.budget = budget.New(budget.Options{
+	run.held.budget = budget.New(budget.Options{
 		Store: e.store,
 		Now:   e.opt.Now,
 		Zone:  time.Local,
@@ -318,8 +325,8 @@ func (e *Engine) newRun(t *store.Task, s task.Settings, p setup.Environment, r R
 		},
 	}
 	if e.takesCheckpoints(r) {
-		run.checkpoints = e.checkpoints.ForRun(t, p.Workspace)
-		run.agent.Host.Checkpoints = run.checkpoints
+		run.held.checkpoints = e.checkpoints.ForRun(t, p.Workspace)
+		run.agent.Host.Checkpoints = run.held.checkpoints
 	}
 	run.equip(p, t)
 	return run

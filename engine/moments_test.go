@@ -33,8 +33,8 @@ func TestADrainInAHurryInterruptsFromTheTop(t *testing.T) {
 		_, below := idleEngine(Options{})
 		below.ID = "below"
 		below.parent.Store(top)
-		below.cancel = func(err error) { t.Errorf("who is below was stopped: %v", err) }
-		top.cancel = func(err error) {
+		below.life.cancel = func(err error) { t.Errorf("who is below was stopped: %v", err) }
+		top.life.cancel = func(err error) {
 			if !errors.Is(err, agent.ErrDrained) {
 				t.Error(err)
 			}

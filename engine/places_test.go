@@ -21,8 +21,8 @@ func idleEngine(o Options) (*Engine, *Run) {
 	o.Config = setup.Config{Keys: map[string]string{}}
 	run := asks(true)
 	run.ID = "r"
-	run.released = make(chan struct{})
-	run.cancel = func(error) {}
+	run.life.released = make(chan struct{})
+	run.life.cancel = func(error) {}
 	run.task = &store.Task{Ref: store.Ref{Source: "roost", ID: "t"}}
 	return New(&store.Store{}, o), run
 }
@@ -45,7 +45,7 @@ func TestAPlaceIsCountedOnce(t *testing.T) {
 		}
 		return at
 	}
-	run.slot = reserve()
+	run.held.slot = reserve()
 	load("kept", 1)
 	if !e.register(run) {
 		t.Fatal("it is not let in")
@@ -58,7 +58,7 @@ func TestAPlaceIsCountedOnce(t *testing.T) {
 	if reserve() != nil {
 		t.Error("there is a place for a third")
 	}
-	run.slot.Release()
+	run.held.slot.Release()
 	load("with the second", 2)
 	second.Release()
 	second.Release()
@@ -84,7 +84,7 @@ func TestADrainWaitsForWhatIsAboutToStart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		run.slot = at
+		run.held.slot = at
 		drained := make(chan error, 1)
 		go func() { drained <- e.Drain(context.Background()) }()
 		goesOn := func(while string) {
@@ -196,7 +196,7 @@ func TestTheEndOfARunShowsAllItsEvents(t *testing.T) {
 	defer release()
 	run := asks(true)
 	run.engine = e
-	run.last.Store(last)
+	run.stream.last.Store(last)
 	over := make(chan struct{})
 	close(over)
 	var newest uint64
@@ -213,8 +213,8 @@ func TestTheEndOfARunShowsAllItsEvents(t *testing.T) {
 // and are not told that the task is busy.
 func TestARunThatHasJustEndedIsWaitedFor(t *testing.T) {
 	e, run := idleEngine(Options{})
-	run.done, run.settled = make(chan struct{}), make(chan struct{})
-	close(run.done)
+	run.life.done, run.after.settled = make(chan struct{}), make(chan struct{})
+	close(run.life.done)
 	e.ending = map[string]*Run{run.ID: run}
 	at := e.working(keyOf(run.task.Ref))
 	if at != run || !at.isEnding() {
@@ -240,21 +240,21 @@ func TestACancelAtTheEndOfARunIsOfTheNextOne(t *testing.T) {
 	e := New(s, Options{Config: setup.Config{Keys: map[string]string{}}})
 	at := func(id string) *Run {
 		run := asks(true)
-		run.ID, run.TaskID, run.settled, run.done = id, ref.ID, make(chan struct{}), make(chan struct{})
+		run.ID, run.TaskID, run.after.settled, run.life.done = id, ref.ID, make(chan struct{}), make(chan struct{})
 		run.task = &store.Task{Ref: ref}
-		run.cancel = func(error) {}
+		run.life.cancel = func(error) {}
 		return run
 	}
 	over, next := at("before"), at("r")
-	over.next = next
-	close(over.settled)
-	next.cancel = func(error) {
+	over.after.next = next
+	close(over.after.settled)
+	next.life.cancel = func(error) {
 		if err := e.changeIdle(t.Context(), ref, func(k *store.Task) error {
 			return k.Commit(context.Background(), task.RunEnded{Run: "r", Outcome: "cancelled"})
 		}); err != nil {
 			t.Error(err)
 		}
-		close(next.settled)
+		close(next.after.settled)
 	}
 	e.ending = map[string]*Run{over.ID: over}
 	info, ok, err := e.cancelRun(t.Context(), ref)
@@ -276,11 +276,11 @@ func TestWhetherATaskIsFree(t *testing.T) {
 	}
 	free(true)
 	run := asks(true)
-	run.done, run.accepted, run.settled = make(chan struct{}), make(chan struct{}), make(chan struct{})
+	run.life.done, run.life.accepted, run.after.settled = make(chan struct{}), make(chan struct{}), make(chan struct{})
 	run.task = &store.Task{Ref: ref}
 	e.runs["r"] = run
 	free(false)
-	close(run.done)
+	close(run.life.done)
 	delete(e.runs, "r")
 	e.ending = map[string]*Run{"r": run}
 	gone, cancel := context.WithCancel(t.Context())
@@ -289,6 +289,6 @@ func TestWhetherATaskIsFree(t *testing.T) {
 		t.Errorf("while it ends: %v", err)
 	}
 	delete(e.ending, "r")
-	close(run.settled)
+	close(run.after.settled)
 	free(true)
 }

@@ -28,7 +28,7 @@ func (r recorder) Commit(ctx context.Context, committed ...task.Event) (err erro
 			r.run.await(q.Question)
 		}
 	}
-	r.run.events.Commit(func() (uint64, events.Context, bool) {
+	r.run.stream.owner.Commit(func() (uint64, events.Context, bool) {
 		before := r.State().Seq
 		err = r.Task.Commit(ctx, committed...)
 		s := r.State()
@@ -36,7 +36,7 @@ func (r recorder) Commit(ctx context.Context, committed ...task.Event) (err erro
 	})
 	s := r.State()
 	if slices.ContainsFunc(committed, func(e task.Event) bool { _, words := e.(task.MessageTextSaved); return !words }) {
-		r.run.lastStep.Store(s.Seq)
+		r.run.stream.lastStep.Store(s.Seq)
 	}
 	r.run.touch()
 	r.spend.Update(s.Usage.CostMicros)

@@ -183,7 +183,7 @@ func (e *Engine) reply(ctx context.Context, ref store.Ref, question string, r Re
 		mine := err == nil
 		if mine && r.Stop {
 			select {
-			case <-run.settled:
+			case <-run.after.settled:
 			case <-ctx.Done():
 				return Replied{}, context.Cause(ctx)
 			}
@@ -248,7 +248,7 @@ func (e *Engine) waitClosed(ctx context.Context, run *Run, q Asked) (bool, error
 	defer stop()
 	go func() {
 		select {
-		case <-run.settled:
+		case <-run.after.settled:
 			stop()
 		case <-wait.Done():
 		}

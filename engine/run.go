@@ -9,15 +9,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/roost-dev/roost/api"
-	"github.com/roost-dev/roost/engine/budget"
-
-	"github.com/roost-dev/roost/engine/scheduler"
-
-	"github.com/roost-dev/roost/engine/checkpoints"
-
 	"github.com/roost-dev/roost/agent"
 	"github.com/roost-dev/roost/agent/spool"
+	"github.com/roost-dev/roost/engine/budget"
+	"github.com/roost-dev/roost/engine/checkpoints"
+	"github.com/roost-dev/roost/engine/scheduler"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/mcp"
@@ -30,62 +26,78 @@ type Run struct {
 	ID     string
 	TaskID string
 
-	engine      *Engine
-	task        *store.Task
-	agent       *agent.Agent
-	hub         *mcp.Hub              // connections to MCP servers, nil without any
-	checkpoints *checkpoints.RunStore // nil without checkpoints
-	ctx         context.Context       //nolint:containedctx // the run's own life, not a caller's
-	cancel      context.CancelCauseFunc
-	done        chan struct{}
-	events      *events.Owner // nil until the run works
-	accepted    chan struct{} // closed when its input is on disk
-	released    chan struct{} // closed when the run waits for no user any more
-	releaseOnce sync.Once
-	acceptOnce  sync.Once
-	hold        time.Duration // how long the run waits for a user; 0 = until there is an answer
-	interactive bool
-	limits      api.RunLimits
-	found       []string // what the person should know first
-	spool       string
-	spoolErr    error
-	outcome     Outcome
-	req         Request
-	slot        *scheduler.Slot // reserved for it; nil = none
-	words       words
-	budget      *budget.Limit       // nil when nothing limits it
-	clock       clock               // of a run whose time is limited
-	parent      atomic.Pointer[Run] // the run that waits for this one
-	settled     chan struct{}       // closed when what follows this run is known
-	next        *Run                // of the parent that its end woke
-	nextErr     error
-
-	lastStep atomic.Uint64  // the newest commit that is not just streamed reply text
-	from     events.Cursor  // behind the commits before the run's first one
-	last     atomic.Uint64  // the newest commit of all, once the task was released
-	saved    chan struct{}  // closed when last is set
-	ended    bool           // the agent has ended; used by its goroutine only
-	late     []events.Event // notices behind the last event
+	engine *Engine
+	task   *store.Task
+	agent  *agent.Agent
+	req    Request
+	words  words
+	found  []string // what the person should know first
+	held   runEquipment
+	life   runLife
+	stream runEvents
+	after  runSequel
+	clock  clock               // of a run whose time is limited
+	active chan struct{}       // holds one token when something happened
+	parent atomic.Pointer[Run] // the run that waits for this one
 
 	mu      sync.Mutex
 	answers map[string]*hearing
-	active  chan struct{} // holds one token when something happened
 	plan    *agent.Plan
 	child   *Run // the subtask that it waits for
 }
 
+// runEquipment is what a run holds until its end.
+type runEquipment struct {
+	hub         *mcp.Hub              // connections to MCP servers, nil without any
+	checkpoints *checkpoints.RunStore // nil without checkpoints
+	budget      *budget.Limit         // nil when nothing limits it
+	slot        *scheduler.Slot       // reserved for it; nil = none
+	spool       string
+	spoolErr    error
+}
+
+// runLife is how far a run is, and how it ended.
+type runLife struct {
+	ctx         context.Context //nolint:containedctx // the run's own life, not a caller's
+	cancel      context.CancelCauseFunc
+	accepted    chan struct{} // closed when its input is on disk
+	acceptOnce  sync.Once
+	released    chan struct{} // closed when the run waits for no user any more
+	releaseOnce sync.Once
+	done        chan struct{}
+	outcome     Outcome
+}
+
+// runEvents is the part of its task's events that a run makes.
+type runEvents struct {
+	owner    *events.Owner  // nil until the run works
+	from     events.Cursor  // behind the commits before the run's first one
+	lastStep atomic.Uint64  // the newest commit that is not just streamed reply text
+	last     atomic.Uint64  // the newest commit of all, once the task was released
+	saved    chan struct{}  // closed when last is set
+	ended    bool           // the agent has ended; used by its goroutine only
+	late     []events.Event // notices behind the last event
+}
+
+// runSequel is what follows a run.
+type runSequel struct {
+	settled chan struct{} // closed when what follows this run is known
+	next    *Run          // of the parent that its end woke
+	nextErr error
+}
+
 // work runs the agent and hands out its events until both are done.
 func (r *Run) work(in agent.Input) {
-	defer close(r.done)
+	defer close(r.life.done)
 	// Without a topic the run works all the same: its events are in the journal, and those who open the topic later get
 	// the error.
-	r.events, _ = r.engine.pipe.Own(context.WithoutCancel(r.ctx), r.task.Ref)
-	defer r.events.Release()
-	if r.spoolErr != nil {
-		r.outcome = Outcome{State: "failed", Code: "internal", Reason: r.spoolErr.Error(), Err: r.spoolErr}
+	r.stream.owner, _ = r.engine.pipe.Own(context.WithoutCancel(r.life.ctx), r.task.Ref)
+	defer r.stream.owner.Release()
+	if r.held.spoolErr != nil {
+		r.life.outcome = Outcome{State: "failed", Code: "internal", Reason: r.held.spoolErr.Error(), Err: r.held.spoolErr}
 	}
 	defer func() {
-		if err := spool.Remove(r.spool); err != nil {
+		if err := spool.Remove(r.held.spool); err != nil {
 			r.notice(err.Error())
 		}
 	}()
@@ -95,20 +107,21 @@ func (r *Run) work(in agent.Input) {
 	}
 	var watch sync.WaitGroup
 	watchCtx, stopWatch := context.WithCancel(context.Background())
-	if limit := time.Duration(r.limits.TotalTimeoutMS) * time.Millisecond; limit > 0 {
+	limits := r.agent.Task.Settings.Limits
+	if limit := time.Duration(limits.TotalTimeoutMS) * time.Millisecond; limit > 0 {
 		r.startClock()
 		watch.Go(func() { r.watchTotal(watchCtx, limit) })
 	}
-	if limit := time.Duration(r.limits.IdleTimeoutMS) * time.Millisecond; limit > 0 {
+	if limit := time.Duration(limits.IdleTimeoutMS) * time.Millisecond; limit > 0 {
 		watch.Go(func() { r.watchIdle(watchCtx, limit) })
 	}
-	if r.spoolErr == nil {
-		r.outcome = r.agent.Run(r.ctx, in)
+	if r.held.spoolErr == nil {
+		r.life.outcome = r.agent.Run(r.life.ctx, in)
 	}
-	r.ended = true
+	r.stream.ended = true
 	r.unequip()
-	if r.checkpoints != nil {
-		if err := r.checkpoints.Close(); err != nil {
+	if r.held.checkpoints != nil {
+		if err := r.held.checkpoints.Close(); err != nil {
 			r.notice(err.Error())
 		}
 	}
@@ -116,8 +129,8 @@ func (r *Run) work(in agent.Input) {
 	watch.Wait()
 	known := len(r.task.Intakes())
 	err := r.task.Close(context.Background())
-	r.last.Store(r.task.State().Seq)
-	close(r.saved)
+	r.stream.last.Store(r.task.State().Seq)
+	close(r.stream.saved)
 	if err != nil {
 		r.notice(fmt.Sprintf("the task is saved in its journal, but its files are not up to date: %v", err))
 	}
@@ -133,14 +146,14 @@ const observedWithin = time.Minute
 
 // observe passes the run's durable events to Options.Observe. stop waits until all were passed.
 func (r *Run) observe() (stop func()) {
-	if r.engine.opt.Observe == nil || r.events == nil {
+	if r.engine.opt.Observe == nil || r.stream.owner == nil {
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		r.follow(ctx, r.events.Topic().Subscribe(r.from), r.saved, func(i events.Item) bool {
+		r.follow(ctx, r.stream.owner.Topic().Subscribe(r.stream.from), r.stream.saved, func(i events.Item) bool {
 			if !i.Live {
 				r.engine.opt.Observe(i.Event)
 			}
@@ -163,12 +176,12 @@ func (r *Run) follow(ctx context.Context, sub *events.Subscriber, over <-chan st
 	enough := errors.New("enough")
 	for ended := false; ; {
 		err := sub.Read(ctx, func(i events.Item) error {
-			if last := r.last.Load(); last > 0 && i.Seq > last || !give(i) {
+			if last := r.stream.last.Load(); last > 0 && i.Seq > last || !give(i) {
 				return enough
 			}
 			return nil
 		})
-		if err != nil || ended && sub.Cursor().Seq >= r.last.Load() {
+		if err != nil || ended && sub.Cursor().Seq >= r.stream.last.Load() {
 			return
 		}
 		select {
@@ -182,10 +195,10 @@ func (r *Run) follow(ctx context.Context, sub *events.Subscriber, over <-chan st
 }
 
 // Start is the cursor behind the events before the run's first one.
-func (r *Run) Start() string { return r.from.String() }
+func (r *Run) Start() string { return r.stream.from.String() }
 
 // Late are the notices that came behind the run's last event. Call it once Wait has returned.
-func (r *Run) Late() []events.Event { return r.late }
+func (r *Run) Late() []events.Event { return r.stream.late }
 
 // Events yields the durable events of the run's task from the run's first one on, in order and each once, and live
 // events as they come, until the run has ended or ctx ends. Events of its subtasks are in the topics of their tasks.
@@ -196,20 +209,20 @@ func (r *Run) Events(ctx context.Context) iter.Seq[events.Event] {
 			return
 		}
 		defer release()
-		r.follow(ctx, topic.Subscribe(r.from), r.done, func(i events.Item) bool { return yield(i.Event) })
+		r.follow(ctx, topic.Subscribe(r.stream.from), r.life.done, func(i events.Item) bool { return yield(i.Event) })
 	}
 }
 
 // Wait returns the outcome once the run has ended and everything is written.
 func (r *Run) Wait(ctx context.Context) (Outcome, error) {
 	select {
-	case <-r.done:
-		return r.outcome, nil
+	case <-r.life.done:
+		return r.life.outcome, nil
 	case <-ctx.Done():
 	}
 	select {
-	case <-r.done: // a select takes any of two that are ready
-		return r.outcome, nil
+	case <-r.life.done: // a select takes any of two that are ready
+		return r.life.outcome, nil
 	default:
 		return Outcome{}, ctx.Err()
 	}
@@ -217,44 +230,44 @@ func (r *Run) Wait(ctx context.Context) (Outcome, error) {
 
 // abandon lets go of a run that never began.
 func (r *Run) abandon() error {
-	return errors.Join(r.task.Close(context.WithoutCancel(r.ctx)), spool.Remove(r.spool))
+	return errors.Join(r.task.Close(context.WithoutCancel(r.life.ctx)), spool.Remove(r.held.spool))
 }
 
 // Cancel stops the run, and the subtask that it waits for, within two seconds, saved, with no process left behind.
-func (r *Run) Cancel() { r.cancel(errors.New("cancelled by the user")) }
+func (r *Run) Cancel() { r.life.cancel(errors.New("cancelled by the user")) }
 
 // interrupt stops the run, and the subtask that it waits for, so that they can be resumed later.
-func (r *Run) interrupt() { r.cancel(agent.ErrDrained) }
+func (r *Run) interrupt() { r.life.cancel(agent.ErrDrained) }
 
 // Release lets the task go, as waiting, once the run waits for a person; one that does
 // already does so at once.
-func (r *Run) Release() { r.releaseOnce.Do(func() { close(r.released) }) }
+func (r *Run) Release() { r.life.releaseOnce.Do(func() { close(r.life.released) }) }
 
 // Accepted returns when what the run was started with is on disk. An error is why it
 // never was: the run ended before.
 func (r *Run) Accepted(ctx context.Context) error {
 	select {
-	case <-r.accepted:
+	case <-r.life.accepted:
 		return nil
-	case <-r.done:
+	case <-r.life.done:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 	select {
-	case <-r.accepted:
+	case <-r.life.accepted:
 		return nil
 	default:
 	}
-	if r.outcome.Err != nil {
-		return r.outcome.Err
+	if r.life.outcome.Err != nil {
+		return r.life.outcome.Err
 	}
-	if r.outcome.State == "waiting" { // whether to begin at all
+	if r.life.outcome.State == "waiting" { // whether to begin at all
 		return nil
 	}
-	return fmt.Errorf("start a run of task %s: it ended before it began: %s", r.TaskID, r.outcome.Reason)
+	return fmt.Errorf("start a run of task %s: it ended before it began: %s", r.TaskID, r.life.outcome.Reason)
 }
 
-func (r *Run) accept() { r.acceptOnce.Do(func() { close(r.accepted) }) }
+func (r *Run) accept() { r.life.acceptOnce.Do(func() { close(r.life.accepted) }) }
 
 // Enqueue gives words to the run, which takes them in with its next user turn. They are
 // on disk when it returns. store.ErrLetGo: the run has ended. store.ErrInputTaken: words of
@@ -316,10 +329,10 @@ func (r *Run) publishNotice(kind, text string) {
 	o.String("run_id", r.ID)
 	o.String("text", text)
 	e := events.Event{Type: "notice", Task: r.TaskID, Run: r.ID, Behind: r.head(), At: r.engine.opt.Now(), Data: o.Bytes()}
-	if r.ended {
-		r.late = append(r.late, e)
+	if r.stream.ended {
+		r.stream.late = append(r.stream.late, e)
 	}
-	r.events.Publish(e)
+	r.stream.owner.Publish(e)
 }
 
 func (r *Run) live(d agent.Delta) {
@@ -339,7 +352,7 @@ func (r *Run) live(d agent.Delta) {
 	o.Int("ts", d.TS)
 	o.Int("offset", int64(d.Offset))
 	o.String("text", d.Text)
-	r.events.Publish(events.Event{Type: d.Type, Task: r.TaskID, Run: r.ID, Behind: r.lastStep.Load(),
+	r.stream.owner.Publish(events.Event{Type: d.Type, Task: r.TaskID, Run: r.ID, Behind: r.stream.lastStep.Load(),
 		At: r.engine.opt.Now(), Data: o.Bytes()})
 }
 

@@ -346,10 +346,10 @@ func (e *Engine) cancelRun(ctx context.Context, ref store.Ref) (RunInfo, bool, e
 		if err := run.settle(ctx); err != nil {
 			return RunInfo{}, true, err
 		}
-		if run.next == nil || keyOf(run.next.task.Ref) != keyOf(run.task.Ref) {
+		if run.after.next == nil || keyOf(run.after.next.task.Ref) != keyOf(run.task.Ref) {
 			break
 		}
-		run = run.next // for an input that came at the last moment
+		run = run.after.next // for an input that came at the last moment
 	}
 	info, err := e.infoOf(ctx, ref, run.ID)
 	return info, true, err

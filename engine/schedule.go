@@ -76,7 +76,7 @@ func (e *Engine) admitsAnswers() error {
 // register adds a run to those of this process, unless the engine was closed while the run was prepared: after Close has
 // returned there must be no new run.
 func (e *Engine) register(run *Run) bool {
-	return e.scheduler.Register(run.slot, func() bool {
+	return e.scheduler.Register(run.held.slot, func() bool {
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		if e.closed {

@@ -73,7 +73,7 @@ func (e *Engine) Send(ctx context.Context, ref string, m Message) (Sent, error) 
 // settle waits until a run has released its task and the run that follows it is known.
 func (r *Run) settle(ctx context.Context) error {
 	select {
-	case <-r.settled:
+	case <-r.after.settled:
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
@@ -104,7 +104,7 @@ func (e *Engine) send(ctx context.Context, ref store.Ref, m Message) (Sent, erro
 	if m.Delivery != "interrupt" {
 		return sent, nil
 	}
-	run.cancel(errMessage{})
+	run.life.cancel(errMessage{})
 	if err := run.settle(ctx); err != nil {
 		return sent, err
 	}

@@ -32,8 +32,8 @@ func TestARunThatEndsAtOnceHasTakenItsAnswer(t *testing.T) {
 	if err := owned.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	run := &Run{settled: make(chan struct{})}
-	close(run.settled)
+	run := &Run{after: runSequel{settled: make(chan struct{})}}
+	close(run.after.settled)
 	for range 100 {
 		closed, err := e.waitClosed(t.Context(), run, Asked{Ref: owned.Ref, From: events.AfterCommit(from), QuestionOpened: opened})
 		if err != nil || !closed {

@@ -143,7 +143,7 @@ func (e *Engine) submit(ctx context.Context, ref store.Ref, r Request, input str
 				return Ticket{}, fmt.Errorf("task %s: %w", ref.ID, ErrRunning)
 			}
 			select {
-			case <-run.settled:
+			case <-run.after.settled:
 				continue
 			case <-ctx.Done():
 				return Ticket{}, context.Cause(ctx)
@@ -167,12 +167,12 @@ func (e *Engine) submit(ctx context.Context, ref store.Ref, r Request, input str
 // isEnding reports whether a run has come to its end and only writes the task's files.
 func (r *Run) isEnding() (over bool) {
 	select {
-	case <-r.done:
+	case <-r.life.done:
 		return true
 	default:
 	}
 	select {
-	case <-r.accepted:
+	case <-r.life.accepted:
 	default:
 		return false
 	}
@@ -225,7 +225,7 @@ func (e *Engine) startOrQueue(ctx context.Context, r Request, input string, now 
 		defer at.Release()
 		placed = true
 	}
-	run.slot = at
+	run.held.slot = at
 	if err := e.commitInputs(ctx, run, input, !placed); err != nil {
 		return Ticket{}, errors.Join(err, run.abandon())
 	}

@@ -109,12 +109,12 @@ func (f *family) Run(ctx context.Context, sub agent.Subtask) (agent.Outcome, err
 	}
 	stop := context.AfterFunc(ctx, func() {
 		if !errors.Is(context.Cause(ctx), errAlone) {
-			child.cancel(agent.ErrParentStopped)
+			child.life.cancel(agent.ErrParentStopped)
 		}
 	})
 	defer stop()
 	select {
-	case <-child.done:
+	case <-child.life.done:
 	case <-ctx.Done():
 		if errors.Is(context.Cause(ctx), errAlone) {
 			child.parent.Store(nil)
@@ -123,10 +123,10 @@ func (f *family) Run(ctx context.Context, sub agent.Subtask) (agent.Outcome, err
 			}
 			return agent.Outcome{}, context.Cause(ctx)
 		}
-		<-child.done
+		<-child.life.done
 	}
-	f.run.budget.Invalidate()
-	return child.outcome, nil
+	f.run.held.budget.Invalidate()
+	return child.life.outcome, nil
 }
 
 // notRun turns what keeps a child from running into how the parent's run ends: it is
@@ -261,7 +261,7 @@ func (r *Run) Of(taskID string) *Run {
 
 // CancelAlone stops the run and lets the subtask that it waits for run to its end. The
 // task gets the result when it is resumed.
-func (r *Run) CancelAlone() { r.cancel(errAlone) }
+func (r *Run) CancelAlone() { r.life.cancel(errAlone) }
 
 // divert decides which task gets the input of a resume. A task that waits for a subtask with an open question passes the
 // input on, as it passes on the question. A completed subtask whose parent does not have its result cannot continue: it
@@ -348,11 +348,11 @@ func (e *Engine) waits(ctx context.Context, ref store.Ref, s *task.State) (*stor
 // wake starts the parent that waits for a task that a user resumed alone and that completed. A failure loses nothing:
 // the parent finds the result when it is resumed.
 func (e *Engine) wake(done *Run) {
-	if done.outcome.State != "completed" || done.outcome.Err != nil {
+	if done.life.outcome.State != "completed" || done.life.outcome.Err != nil {
 		return
 	}
 	failpoint.Hit("subtask.waking")
-	ctx := context.WithoutCancel(done.ctx)
+	ctx := context.WithoutCancel(done.life.ctx)
 	var parent *store.Ref
 	run := ""
 	err := e.store.WithView(ctx, done.task.Ref, func(v *store.View) (err error) {
@@ -376,7 +376,7 @@ func (e *Engine) wake(done *Run) {
 	r := Request{
 		Task:        parent.Source + ":" + parent.ID,
 		RunID:       run,
-		Interactive: done.interactive,
+		Interactive: done.req.Interactive,
 		Hold:        done.req.Hold,
 		Origin:      done.req.Origin,
 		Choice:      setup.Choice{MaxDayMicros: done.req.MaxDayMicros, StandIn: done.req.StandIn},
@@ -384,26 +384,26 @@ func (e *Engine) wake(done *Run) {
 	}
 	next, err := e.Start(ctx, r)
 	if err != nil {
-		done.nextErr = fmt.Errorf("the subtask is completed, but task %s, which waits for it, could not go on: %w", parent.ID, err)
+		done.after.nextErr = fmt.Errorf("the subtask is completed, but task %s, which waits for it, could not go on: %w", parent.ID, err)
 		return
 	}
-	done.next = next
+	done.after.next = next
 }
 
 // again continues a task whose run completed while input arrived that the run could not use any more: the input was
 // acknowledged.
 func (e *Engine) again(done *Run) bool {
 	fromDoor := func(q task.InputQueued) bool { return q.By != "" }
-	if done.outcome.State != "completed" || done.outcome.Err != nil || !slices.ContainsFunc(done.task.State().Queue, fromDoor) {
+	if done.life.outcome.State != "completed" || done.life.outcome.Err != nil || !slices.ContainsFunc(done.task.State().Queue, fromDoor) {
 		return false
 	}
 	r := done.req
 	r.Task, r.Text, r.Images, r.Yes, r.RunID, r.NewTask = done.task.Ref.Source+":"+done.task.Ref.ID, "", nil, false, "", ""
-	next, err := e.Start(context.WithoutCancel(done.ctx), r)
+	next, err := e.Start(context.WithoutCancel(done.life.ctx), r)
 	if err != nil {
-		done.nextErr = fmt.Errorf("words came when the run had ended, and wait in the queue of task %s: %w", done.TaskID, err)
+		done.after.nextErr = fmt.Errorf("words came when the run had ended, and wait in the queue of task %s: %w", done.TaskID, err)
 	}
-	done.next = next
+	done.after.next = next
 	return true
 }
 
@@ -412,8 +412,8 @@ func (e *Engine) again(done *Run) bool {
 // It returns once that is known. The error is why there is none although there should be.
 func (r *Run) Next(ctx context.Context) (*Run, error) {
 	select {
-	case <-r.settled:
-		return r.next, r.nextErr
+	case <-r.after.settled:
+		return r.after.next, r.after.nextErr
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -444,7 +444,7 @@ func (e *Engine) launch(run *Run) error {
 			delete(e.ending, run.ID)
 		}
 		e.mu.Unlock()
-		close(run.settled) // who waited for that finds what follows it, and not it
+		close(run.after.settled) // who waited for that finds what follows it, and not it
 	}()
 	return nil
 }
@@ -469,7 +469,7 @@ func (e *Engine) Settle(ctx context.Context, id string) error {
 		return nil
 	}
 	select {
-	case <-run.settled:
+	case <-run.after.settled:
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)

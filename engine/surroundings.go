@@ -118,15 +118,15 @@ func (r *Run) equip(p setup.Environment, t *store.Task) {
 		return
 	}
 	sum := sha256.Sum256([]byte(r.engine.store.Root() + "\x00" + t.Ref.Source + "\x00" + t.Ref.ID))
-	r.hub = c.Connect(servers, p.Workspace.Root(), "mcp-"+hex.EncodeToString(sum[:16]), p.Provider.Masks)
-	r.agent.Tools.Servers = mcptool.NewBox(r.hub)
+	r.held.hub = c.Connect(servers, p.Workspace.Root(), "mcp-"+hex.EncodeToString(sum[:16]), p.Provider.Masks)
+	r.agent.Tools.Servers = mcptool.NewBox(r.held.hub)
 }
 
 // unequip closes the connections to MCP servers and to the model: the next run opens its own, and a server of many short
 // runs would keep one of each for a minute and a half.
 func (r *Run) unequip() {
-	if r.hub != nil {
-		r.hub.Close()
+	if r.held.hub != nil {
+		r.held.hub.Close()
 	}
 	if p, ok := r.agent.Model.Provider.(interface{ CloseIdle() }); ok {
 		p.CloseIdle()
