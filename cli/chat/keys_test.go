@@ -7,6 +7,7 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+	"github.com/roost-dev/roost/cli/term"
 )
 
 func TestSearchingTheHistory(t *testing.T) {
@@ -134,7 +135,7 @@ func TestCtrlLDrawsAnew(t *testing.T) {
 // not left behind.
 func TestAPanicEndsTheScreen(t *testing.T) {
 	m, _, _ := screened(t, newDesk(t))
-	g := &guard{model: m}
+	g := &term.Guard{Screen: m, Failed: m.fail}
 	if g.Init() == nil {
 		t.Error("nobody looks at the size")
 	}
@@ -144,16 +145,10 @@ func TestAPanicEndsTheScreen(t *testing.T) {
 		t.Errorf("failed is %v", m.failed)
 	}
 	m, _, _ = screened(t, newDesk(t))
-	g = &guard{model: m}
-	got := g.safe(func() tea.Msg { panic("no words") })()
-	if p, ok := got.(panicMsg); !ok || p.what != "no words" {
-		t.Fatalf("a command's panic gives %v", got)
-	}
+	g = &term.Guard{Screen: m, Failed: m.fail}
+	got := m.crew.Do(func() tea.Msg { panic("no words") })()
 	if _, cmd := g.Update(got); cmd == nil || m.failed != "no words" {
 		t.Error("it goes on behind a command's panic")
-	}
-	if g.safe(nil) != nil {
-		t.Error("no command became one")
 	}
 }
 
@@ -161,7 +156,7 @@ func TestAPanicEndsTheScreen(t *testing.T) {
 func TestAnArrowInPiecesIsNoEsc(t *testing.T) {
 	d := newDesk(t)
 	m, c, out := screened(t, d)
-	g := &guard{model: m}
+	g := &term.Guard{Screen: m, Failed: m.fail}
 	m.types(t, "begin", "enter")
 	c.did("start begin")
 	d.emit("t1", "run.started", `"run":"run1"`)

@@ -6,7 +6,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -57,9 +56,7 @@ type model struct {
 	in  io.Reader // the terminal, for the person's editor
 	tty io.Writer
 
-	crew sync.WaitGroup
-	mu   sync.Mutex
-	over bool         // nothing more is begun
+	crew *display.Crew
 	raw  func() error // takes the terminal again
 	cook func()       // gives it back, for a while
 }
@@ -80,6 +77,9 @@ type (
 		list []Word
 	}
 )
+
+// fail notes what the screen panicked with.
+func (m *model) fail(what any) { m.failed = what }
 
 // Init begins to poll the terminal's size: it sends no event when it changes.
 func (m *model) Init() tea.Cmd { return m.look() }
@@ -110,9 +110,6 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		}
 	case sizeMsg:
 		cmd = m.look()
-	case panicMsg:
-		m.failed = msg.what
-		return m, tea.Quit
 	case wordsMsg:
 		cmd = m.found(msg)
 	}
@@ -394,34 +391,11 @@ func (m *model) complete() tea.Cmd {
 	}
 	n := m.wish
 	m.looking = true
-	return func() tea.Msg {
-		if !m.begin() {
-			return nil
-		}
-		defer m.crew.Done()
-		ctx, cancel := context.WithTimeout(m.s.ctx, 3*time.Second)
+	return m.crew.Do(func() tea.Msg {
+		ctx, cancel := context.WithTimeout(m.crew.Ctx, 3*time.Second)
 		defer cancel()
 		return wordsMsg{n, w, m.s.words(ctx, w)}
-	}
-}
-
-// begin begins something that the end of the screen waits for; false when that was
-// already.
-func (m *model) begin() bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if !m.over {
-		m.crew.Add(1)
-	}
-	return !m.over
-}
-
-// end waits for all that was begun.
-func (m *model) end() {
-	m.mu.Lock()
-	m.over = true
-	m.mu.Unlock()
-	m.crew.Wait()
+	})
 }
 
 // search takes a key in while the history is searched, and reports whether that was all.

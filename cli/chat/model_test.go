@@ -22,7 +22,7 @@ func screened(t *testing.T, d *desk) (*model, *chatting, *bytes.Buffer) {
 	c.Session.mu.Unlock()
 	t.Cleanup(c.Close)
 	var out bytes.Buffer
-	m := &model{s: c.Session, ed: newEditor(&History{}), paint: painter{w: &out}, now: time.Now, size: func() (int, int) { return 40, 12 }}
+	m := &model{s: c.Session, crew: term.NewCrew(t.Context()), ed: newEditor(&History{}), paint: painter{w: &out}, now: time.Now, size: func() (int, int) { return 40, 12 }}
 	return m, c, &out
 }
 
@@ -169,7 +169,7 @@ func TestTabOffersAndKeysBehindItWait(t *testing.T) {
 	if m.ed.String() != "/rewind ~2" {
 		t.Errorf("it is %q", m.ed.String())
 	}
-	m.end()
+	m.crew.Close()
 	if _, cmd := m.Update(tea.KeyPressMsg{Code: tea.KeyTab}); cmd != nil && cmd() != nil {
 		t.Error("something was begun after the end")
 	}

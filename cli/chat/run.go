@@ -41,7 +41,7 @@ func (s *Session) Screen(ctx context.Context, in, out *os.File) error {
 	s.mu.Unlock()
 	const pasteOn, pasteOff = "\x1b[?2004h", "\x1b[?2004l"
 	m := &model{
-		s: s, ed: newEditor(history), paint: painter{w: out}, now: time.Now, in: in, tty: out,
+		s: s, crew: display.NewCrew(s.ctx), ed: newEditor(history), paint: painter{w: out}, now: time.Now, in: in, tty: out,
 		size: func() (int, int) { return sizeOf(out) },
 	}
 	m.cook = func() {
@@ -57,7 +57,7 @@ func (s *Session) Screen(ctx context.Context, in, out *os.File) error {
 		return nil
 	}
 	_, _ = io.WriteString(out, pasteOn) // a lost terminal is noticed at the next read
-	g := &guard{model: m}
+	g := &display.Guard{Screen: m, Failed: m.fail}
 	p := tea.NewProgram(g, tea.WithInput(in), tea.WithOutput(out), tea.WithoutSignalHandler(), tea.WithoutRenderer(),
 		tea.WithColorProfile(colorprofile.ANSI))
 	// The context ends the screen as the user would: given the context, bubbletea would leave its reader of the
@@ -78,7 +78,7 @@ func (s *Session) Screen(ctx context.Context, in, out *os.File) error {
 	_, err = p.Run()
 	end()
 	pump.Wait()
-	m.end()
+	m.crew.Close()
 	for _, text := range m.unsent() {
 		_ = history.Add(text) // for the next chat; the start of the chat warns when the history cannot be kept
 	}
@@ -107,51 +107,3 @@ func sizeOf(f *os.File) (width, height int) {
 	}
 	return width, height
 }
-
-// guard keeps a panic of the model from bubbletea. After one, bubbletea gives the
-// terminal back while its reader still waits at it, and that reader would swallow what
-// is typed next; an end like any other waits for the reader.
-type guard struct {
-	*model
-	keys display.Keys
-}
-
-func (g *guard) Init() (cmd tea.Cmd) {
-	defer g.catch(&cmd)
-	return g.model.Init()
-}
-
-// Update gives the model what was pressed: a slow line tears keys apart.
-func (g *guard) Update(msg tea.Msg) (_ tea.Model, cmd tea.Cmd) {
-	defer g.catch(&cmd)
-	msgs, cmd := g.keys.Take(msg)
-	for _, msg := range msgs {
-		_, next := g.model.Update(msg)
-		cmd = tea.Batch(cmd, g.safe(next))
-	}
-	return g, cmd
-}
-
-func (g *guard) catch(cmd *tea.Cmd) {
-	if what := recover(); what != nil {
-		g.failed, *cmd = what, tea.Quit
-	}
-}
-
-// safe makes a panic of a command the program's end, too.
-func (g *guard) safe(cmd tea.Cmd) tea.Cmd {
-	if cmd == nil {
-		return nil
-	}
-	return func() (msg tea.Msg) {
-		defer func() {
-			if what := recover(); what != nil {
-				msg = panicMsg{what}
-			}
-		}()
-		return cmd()
-	}
-}
-
-// panicMsg: a command failed by a mistake of ours.
-type panicMsg struct{ what any }

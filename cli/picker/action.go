@@ -73,9 +73,9 @@ type tickMsg struct{}
 // begin does something that takes time.
 func (m *Model) begin(doing string, f func(context.Context) doneMsg) tea.Cmd {
 	var ctx context.Context
-	ctx, m.act.cancel = context.WithCancel(m.crew.ctx)
+	ctx, m.act.cancel = context.WithCancel(m.crew.Ctx)
 	m.act.doing = doing
-	return m.crew.do(func() tea.Msg { return f(ctx) })
+	return m.crew.Do(func() tea.Msg { return f(ctx) })
 }
 
 func (m *Model) done(msg doneMsg) tea.Cmd {
@@ -176,7 +176,7 @@ func (m *Model) offer() tea.Cmd {
 		return nil
 	}
 	m.act.offered, m.act.foreign = true, n
-	return m.crew.do(func() tea.Msg {
+	return m.crew.Do(func() tea.Msg {
 		if m.backend.Offer() {
 			return offerMsg{}
 		}
@@ -212,7 +212,7 @@ func (m *Model) open(t Task) tea.Cmd {
 		return nil
 	}
 	hit := m.hit(t)
-	return tea.Exec(shown{func() error { return m.backend.Open(m.crew.ctx, t, hit) }}, func(err error) tea.Msg {
+	return tea.Exec(shown{func() error { return m.backend.Open(m.crew.Ctx, t, hit) }}, func(err error) tea.Msg {
 		return doneMsg{err: err}
 	})
 }

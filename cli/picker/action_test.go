@@ -194,7 +194,7 @@ func TestClosingEndsEverything(t *testing.T) {
 		if time.Since(began) > 30*time.Second {
 			t.Error("closing waited for what nobody wants")
 		}
-		if msg := s.m.crew.do(func() tea.Msg { return tickMsg{} })(); msg != nil {
+		if msg := s.m.crew.Do(func() tea.Msg { return tickMsg{} })(); msg != nil {
 			t.Error("something began after the end")
 		}
 	})

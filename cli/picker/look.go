@@ -82,9 +82,9 @@ func (m *Model) readPreview(msg previewMsg) tea.Cmd {
 	t, ok := m.current()
 	if l := &m.look; ok && msg.turn == l.turn {
 		var ctx context.Context
-		ctx, l.cancel = context.WithCancel(m.crew.ctx)
+		ctx, l.cancel = context.WithCancel(m.crew.Ctx)
 		of, hit := l.want, m.hit(t)
-		return m.crew.do(func() tea.Msg {
+		return m.crew.Do(func() tea.Msg {
 			text, err := m.backend.Preview(ctx, t, hit)
 			return previewedMsg{msg.turn, of, text, err}
 		})

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+	"github.com/roost-dev/roost/cli/term"
 )
 
 // Verb is what is to be done with a task when the screen has closed.
@@ -41,7 +42,7 @@ type Options struct {
 type Model struct {
 	backend       Backend
 	o             Options
-	crew          *crew
+	crew          *term.Crew
 	width, height int
 
 	load  loading
@@ -66,14 +67,14 @@ func New(ctx context.Context, backend Backend, o Options) *Model {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	m := &Model{backend: backend, o: o, crew: newCrew(ctx), gone: map[string]bool{}, width: 80, height: 24}
+	m := &Model{backend: backend, o: o, crew: term.NewCrew(ctx), gone: map[string]bool{}, width: 80, height: 24}
 	m.look.kept = map[string]string{}
 	return m
 }
 
 // Close ends the work in the background and waits for it.
 func (m *Model) Close() {
-	m.crew.close()
+	m.crew.Close()
 	m.load.end()
 }
 
@@ -92,9 +93,6 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		if m.query.typing {
 			cmd = m.setQuery(m.query.text + clean(msg.Content))
 		}
-	case panicMsg:
-		m.failed = msg.what
-		cmd = tea.Quit
 	case foundMsg:
 		cmd = m.found(msg)
 	case searchMsg:
@@ -216,7 +214,7 @@ func (m *Model) reload() tea.Cmd {
 		m.load.cancel()
 		return nil
 	}
-	ctx, cancel := context.WithCancel(m.crew.ctx)
+	ctx, cancel := context.WithCancel(m.crew.Ctx)
 	m.load.next, m.load.stop = iter.Pull2(m.backend.Tasks(ctx))
 	m.load.cancel, m.load.again, m.load.err = cancel, false, nil
 	return m.nextFound()
@@ -224,7 +222,7 @@ func (m *Model) reload() tea.Cmd {
 
 func (m *Model) nextFound() tea.Cmd {
 	next := m.load.next
-	return m.crew.do(func() tea.Msg {
+	return m.crew.Do(func() tea.Msg {
 		found, err, ok := next()
 		return foundMsg{found, err, ok}
 	})

@@ -70,13 +70,13 @@ func (m *Model) searchAgain() tea.Cmd {
 
 // after gives a message later, or not at all when the screen closes before.
 func (m *Model) after(d time.Duration, msg tea.Msg) tea.Cmd {
-	return m.crew.do(func() tea.Msg {
+	return m.crew.Do(func() tea.Msg {
 		t := time.NewTimer(d)
 		defer t.Stop()
 		select {
 		case <-t.C:
 			return msg
-		case <-m.crew.ctx.Done():
+		case <-m.crew.Ctx.Done():
 			return nil
 		}
 	})
@@ -88,9 +88,9 @@ func (m *Model) search(msg searchMsg) tea.Cmd {
 		return nil
 	}
 	var ctx context.Context
-	ctx, q.cancel = context.WithCancel(m.crew.ctx)
+	ctx, q.cancel = context.WithCancel(m.crew.Ctx)
 	text := q.text
-	return m.crew.do(func() tea.Msg {
+	return m.crew.Do(func() tea.Msg {
 		hits, err := m.backend.Search(ctx, text)
 		return hitsMsg{msg.turn, hits, err}
 	})

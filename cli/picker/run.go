@@ -8,6 +8,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
+	"github.com/roost-dev/roost/cli/term"
 )
 
 // ErrPanic: the screen failed by a mistake of ours. The terminal is as it was.
@@ -25,8 +26,8 @@ func Run(ctx context.Context, backend Backend, in, out *os.File, o Options) (Cho
 	// Signals are the caller's: it knows which exit code belongs to which. The context ends the screen as the user
 	// would: given the context, bubbletea would leave its reader of the terminal behind.
 	var p *tea.Program
-	g := &guard{Model: m, quit: func() { p.Quit() }}
-	defer g.busy.Wait()
+	g := &term.Guard{Screen: m, Failed: func(what any) { m.failed = what }, Quit: func() { p.Quit() }}
+	defer g.Wait()
 	p = tea.NewProgram(g, tea.WithInput(in), tea.WithOutput(out), tea.WithoutSignalHandler(), tea.WithColorProfile(profile))
 	ended := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
