@@ -438,7 +438,7 @@ func (t *talk) ended(e said) {
 func took(outcome string, u display.Totals) []string {
 	parts := []string{outcome}
 	if u.Turns > 0 {
-		parts = append(parts, plural(u.Turns, "turn"))
+		parts = append(parts, display.Plural(u.Turns, "turn"))
 	}
 	if u.In+u.Out > 0 {
 		parts = append(parts, fmt.Sprintf("%s in, %s out", view.Count(u.In), view.Count(u.Out)))
@@ -455,11 +455,4 @@ func took(outcome string, u display.Totals) []string {
 		parts = append(parts, display.Duration(time.Duration(d)*time.Millisecond))
 	}
 	return parts
-}
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }

@@ -8,6 +8,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/view"
 )
 
@@ -147,7 +148,7 @@ func (m *Model) facts(t Task, columns int) []string {
 		title = "(no title)"
 	}
 	add(view.Head, title, 2)
-	facts := []string{t.Status, m.age(t.TS), plural(t.Messages, "message")}
+	facts := []string{t.Status, m.age(t.TS), term.Plural(t.Messages, "message")}
 	if t.Cost != "" {
 		facts = append(facts, "$"+t.Cost)
 	}

@@ -3,6 +3,8 @@ package picker
 import (
 	"fmt"
 	"strings"
+
+	"github.com/roost-dev/roost/cli/term"
 )
 
 // question is the question on the last line. On a narrow terminal it gets shorter: the keys that answer it are never
@@ -27,8 +29,8 @@ func (m *Model) question() string {
 			strings.Join(keys, " ")+" · esc")
 	case askImport:
 		return m.fitted(
-			"Import verified copies of "+plural(a.foreign, "task")+" of other tools into Roost?  y yes · n no (asked once)",
-			"Import copies of "+plural(a.foreign, "task")+"?  y yes · n no", "Import copies?  y yes · n no",
+			"Import verified copies of "+term.Plural(a.foreign, "task")+" of other tools into Roost?  y yes · n no (asked once)",
+			"Import copies of "+term.Plural(a.foreign, "task")+"?  y yes · n no", "Import copies?  y yes · n no",
 			"Import?  y yes · n no", "Import?  y · n")
 	}
 	return ""

@@ -7,6 +7,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/view"
 )
 
@@ -90,7 +91,7 @@ func (m *Model) Sentence() string {
 	if reading {
 		what = "folder" // some will turn out to be empty
 	}
-	text := "Found " + plural(tasks, what)
+	text := "Found " + term.Plural(tasks, what)
 	if len(parts) > 0 {
 		text += ": " + strings.Join(parts, ", ")
 	}
@@ -125,9 +126,9 @@ func (m *Model) searchLine() string {
 	case q.busy:
 		state = "searching messages ..."
 	case q.hits != nil:
-		state = plural(len(m.rows), "task") + ", " + fmt.Sprint(len(q.hits)) + " by their messages"
+		state = term.Plural(len(m.rows), "task") + ", " + fmt.Sprint(len(q.hits)) + " by their messages"
 	case q.text != "":
-		state = plural(len(m.rows), "task")
+		state = term.Plural(len(m.rows), "task")
 	}
 	room := m.width - width(state) - 2
 	if room < width(searchMark+q.text)+1 {

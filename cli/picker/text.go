@@ -1,7 +1,6 @@
 package picker
 
 import (
-	"fmt"
 	"strings"
 	"unicode/utf8"
 
@@ -158,11 +157,4 @@ func (m *Model) shortAge(ts int64) string {
 		return ">10k" // a year
 	}
 	return age
-}
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }

@@ -1,6 +1,7 @@
 package term
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
@@ -57,3 +58,11 @@ func Pad(text string, width int) string {
 
 // Columns is how many columns text takes.
 func Columns(text string) int { return ansi.StringWidthWc(text) }
+
+// Plural is a number of things: "1 task", "2 tasks".
+func Plural(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
+}
