@@ -2,19 +2,16 @@ package server
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"net/http"
 	"path/filepath"
 	"strconv"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/server/idempotency"
 	"github.com/roost-dev/roost/service"
 )
 
@@ -42,7 +39,7 @@ func (s *Server) change(w http.ResponseWriter, a *asked) *api.Problem {
 		// A client of this process does not lose an answer. When it sends a request again, the request may have taken
 		// effect in another process, to which this server passed it on: the journal shows that.
 		if a.again = a.Header.Get(client.AttemptHeader) != ""; a.again {
-			a.identity = identityOf(key)
+			a.identity = idempotency.Identity(key)
 		}
 		key = ""
 	}
@@ -78,18 +75,18 @@ func keyOf(a *asked) (string, *api.Problem) {
 
 // once carries out a request with an idempotency key. A request whose key was used before gets the first answer again.
 func (s *Server) once(w http.ResponseWriter, a *asked, key string) *api.Problem {
-	a.identity = identityOf(key)
-	one, done, err := s.keyed.begin(a.Context(), key, a.Method+" "+a.URL.Path, fingerprintOf(a))
+	a.identity = idempotency.Identity(key)
+	one, done, err := s.keyed.Begin(a.Context(), key, a.Method+" "+a.URL.Path, idempotency.Fingerprint(a.Request, a.body))
 	switch {
-	case errors.Is(err, errInFlight):
-		p := problem(http.StatusConflict, "idempotency_in_flight", "It is being done", errInFlight.Error(),
+	case errors.Is(err, idempotency.ErrInFlight):
+		p := problem(http.StatusConflict, "idempotency_in_flight", "It is being done", idempotency.ErrInFlight.Error(),
 			"ask again in a second, with the same key")
 		p.Retryable, p.After, p.Task = true, "1", a.id
 		return p
-	case errors.Is(err, errOther):
+	case errors.Is(err, idempotency.ErrOther):
 		p := problem(http.StatusUnprocessableEntity, "idempotency_mismatch", "The key was used for something else",
-			errOther.Error()+": method, path, query or body differ", "use a new key")
-		p.Errors, p.Task = []api.Wrong{{Parameter: keyHeader, Detail: errOther.Error()}}, a.id
+			idempotency.ErrOther.Error()+": method, path, query or body differ", "use a new key")
+		p.Errors, p.Task = []api.Wrong{{Parameter: keyHeader, Detail: idempotency.ErrOther.Error()}}, a.id
 		return p
 	case err != nil:
 		return s.problemFor(a, err)
@@ -97,24 +94,24 @@ func (s *Server) once(w http.ResponseWriter, a *asked, key string) *api.Problem 
 		w.Header().Set("Idempotent-Replayed", "true")
 		return s.done(w, a, *done)
 	}
-	let := one.leave // releases the key when the request panics
+	let := one.Leave // releases the key when the request panics
 	defer func() {
 		if let != nil {
 			s.note(a, let())
 		}
 	}()
-	a.again = one.again
+	a.again = one.Again
 	out, err := s.act(a)
 	if err != nil {
 		if nothingDone(s.problemFor(a, err)) {
-			let = one.forget
+			let = one.Forget
 		}
 		s.note(a, let())
 		let = nil
 		return s.refused(w, a, err)
 	}
 	let = nil
-	if err := one.finish(*out); err != nil {
+	if err := one.Finish(*out); err != nil {
 		// The change is done, and its ids follow from the key: the repeat finds it.
 		s.note(a, err)
 	}
@@ -135,7 +132,7 @@ func (s *Server) note(a *asked, err error) {
 }
 
 // act carries out a request, if the task is as If-Match requires.
-func (s *Server) act(a *asked) (*outcome, error) {
+func (s *Server) act(a *asked) (*idempotency.Answer, error) {
 	unlock, err := s.guarded(a)
 	if err != nil {
 		return nil, err
@@ -146,7 +143,7 @@ func (s *Server) act(a *asked) (*outcome, error) {
 		return nil, err
 	}
 	s.audit(a, out.doc)
-	done := outcome{Status: out.status, Head: map[string]string{}, Follow: out.follow}
+	done := idempotency.Answer{Status: out.status, Head: map[string]string{}, Follow: out.follow}
 	if done.Status == 0 {
 		done.Status = a.route.success()
 	}
@@ -183,7 +180,7 @@ func (s *Server) refused(w http.ResponseWriter, a *asked, err error) *api.Proble
 }
 
 // done answers with the outcome.
-func (s *Server) done(w http.ResponseWriter, a *asked, out outcome) *api.Problem {
+func (s *Server) done(w http.ResponseWriter, a *asked, out idempotency.Answer) *api.Problem {
 	// The work took its time: the deadline for writing begins now.
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(3 * s.opt.WriteTimeout))
 	h := w.Header()
@@ -222,24 +219,10 @@ func (a *asked) call() service.Call {
 	return c
 }
 
-// identityOf makes a UUID of a key, of the version for custom ids.
-func identityOf(key string) string {
-	sum := sha256.Sum256([]byte("idempotency key " + key))
-	id, _ := uuid.FromBytes(sum[:16])
-	id[6], id[8] = id[6]&0x0f|0x80, id[8]&0x3f|0x80
-	return id.String()
-}
-
-// fingerprintOf distinguishes requests with the same key.
-func fingerprintOf(a *asked) string {
-	body := sha256.Sum256(a.body)
-	return hash(a.Method + "\n" + a.URL.EscapedPath() + "\n" + a.URL.RawQuery + "\n" + a.Header.Get("If-Match") + "\n" +
-		hex.EncodeToString(body[:]))
-}
-
-// keyedRequestsOf are the requests with keys of a root.
-func keyedRequestsOf(s *service.Service, now func() time.Time) *keyedRequests {
-	return &keyedRequests{dir: filepath.Join(s.Root(), "server", "idempotency"), now: now, seal: s.IdempotencySeal}
+// keyedRequests are the requests with keys of a root.
+func keyedRequests(s *service.Service, now func() time.Time) *idempotency.Requests {
+	return idempotency.New(filepath.Join(s.Root(), "server", "idempotency"), now,
+		func() idempotency.Seal { return s.IdempotencySeal() })
 }
 
 // keep is a context for work that must not stop when its client goes away.

@@ -2,8 +2,6 @@ package server
 
 import (
 	"bufio"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -11,11 +9,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/testing/fixture"
-	"github.com/roost-dev/roost/journal"
+	"github.com/roost-dev/roost/server/idempotency"
 )
 
 // records are the files of keys.
@@ -145,92 +142,6 @@ func TestARepeatedStreamIsOfTheSameRun(t *testing.T) {
 	}
 }
 
-// What a kill leaves of a key's file is an intent, or an answer that was given to nobody:
-// the repeat does what is left to do, and an answer is kept for a day.
-func TestWhatAKeysFileHolds(t *testing.T) {
-	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	d := &keyedRequests{dir: filepath.Join(t.TempDir(), "keys"), now: func() time.Time { return now }}
-	begin := func(print string) (*keyedRequest, *outcome, error) {
-		return d.begin(t.Context(), "k", "POST /x", print)
-	}
-	one, done, err := begin("a")
-	if err != nil || done != nil || one.again {
-		t.Fatal(one, done, err)
-	}
-	file := one.file.Name()
-	if err := one.leave(); err != nil { // as a kill does
-		t.Fatal(err)
-	}
-	if _, _, err := begin("b"); !errors.Is(err, errOther) {
-		t.Errorf("another request under the key of an intent: %v", err)
-	}
-	if one, done, err = begin("a"); err != nil || done != nil || !one.again {
-		t.Fatal(one, done, err)
-	}
-	want := outcome{Status: 201, Head: map[string]string{"Location": "/x/1"}, Body: "{\"a\":\"é\\n\"}\n", Follow: &followed{"t", "r", "1.2-3"}}
-	if err := one.finish(want); err != nil {
-		t.Fatal(err)
-	}
-	whole := fixture.Must[[]byte](t)(os.ReadFile(file))
-	intentEnd := strings.IndexByte(string(whole), '\n') + 1
-	for cut := range len(whole) + 1 {
-		if err := os.WriteFile(file, whole[:cut], 0o600); err != nil {
-			t.Fatal(err)
-		}
-		one, done, err := begin("a")
-		switch {
-		case err != nil:
-			t.Fatalf("cut at %d: %v", cut, err)
-		case cut == len(whole):
-			if got := fixture.Must[[]byte](t)(json.Marshal(done)); string(got) != string(fixture.Must[[]byte](t)(json.Marshal(want))) {
-				t.Fatalf("%s", got)
-			}
-		case done != nil || one.again != (cut >= intentEnd):
-			t.Fatalf("cut at %d: %+v %+v", cut, one, done)
-		}
-		if one != nil {
-			if err := one.finish(outcome{Status: 200}); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	// A line that says nothing is no answer.
-	if err := os.WriteFile(file, append(whole[:intentEnd:intentEnd], "{}\n"...), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if one, done, err = begin("a"); err != nil || done != nil || !one.again {
-		t.Fatal(one, done, err)
-	}
-	if err := one.leave(); err != nil {
-		t.Fatal(err)
-	}
-	now = now.Add(keptFor + time.Second)
-	if one, done, err = begin("b"); err != nil || done != nil || one.again {
-		t.Errorf("behind a day: %+v %+v %v", one, done, err)
-	}
-	if err := one.forget(); err != nil {
-		t.Fatal(err)
-	}
-	if one, done, err = begin("c"); err != nil || done != nil || one.again {
-		t.Errorf("a forgotten one: %+v %+v %v", one, done, err)
-	}
-	if err := one.leave(); err != nil {
-		t.Fatal(err)
-	}
-	old := now.Add(-keptFor - time.Hour)
-	if err := os.Chtimes(file, old, old); err != nil {
-		t.Fatal(err)
-	}
-	now = now.Add(cleanedEvery + time.Second)
-	if one, _, err = d.begin(t.Context(), "other", "POST /x", "a"); err != nil {
-		t.Fatal(err)
-	}
-	defer one.leave()
-	if _, err := os.Stat(file); !os.IsNotExist(err) {
-		t.Errorf("the file of a key from long ago stays: %v", err)
-	}
-}
-
 // A repeat waits for the first, and is told to come back when that takes too long.
 func TestARepeatWaitsForTheFirst(t *testing.T) {
 	g := newWork(t)
@@ -238,7 +149,7 @@ func TestARepeatWaitsForTheFirst(t *testing.T) {
 	body := g.task(sayDone, "go")
 	a := &asked{Request: g.send("POST", "/v1/nothing", "").Request, body: []byte(body)}
 	a.URL.Path = "/v1/tasks"
-	one, _, err := d.begin(t.Context(), "busy", "POST /v1/tasks", fingerprintOf(a))
+	one, _, err := d.Begin(t.Context(), "busy", "POST /v1/tasks", idempotency.Fingerprint(a.Request, a.body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -248,50 +159,10 @@ func TestARepeatWaitsForTheFirst(t *testing.T) {
 	}
 	answered := make(chan int)
 	go func() { answered <- g.send("POST", "/v1/tasks", body, keyHeader+": busy").StatusCode }()
-	if err := one.finish(outcome{Status: 418, Body: "{}\n"}); err != nil {
+	if err := one.Finish(idempotency.Answer{Status: 418, Body: "{}\n"}); err != nil {
 		t.Fatal(err)
 	}
 	if status := <-answered; status != 418 {
 		t.Errorf("the repeat was answered with %d", status)
-	}
-}
-
-// A record that another place's root signed, or nobody, is no answer of this one.
-func TestAKeysFileOfAnotherRootIsNoAnswer(t *testing.T) {
-	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	dir := filepath.Join(t.TempDir(), "keys")
-	sealed := func(key string) func() *journal.Seal {
-		k := journal.Key{ID: key, Secret: []byte("secret of " + key)}
-		return func() *journal.Seal {
-			return &journal.Seal{Log: "root/idempotency", Sign: &k, Verify: []journal.Key{k}}
-		}
-	}
-	answer := func(seal func() *journal.Seal) *outcome {
-		t.Helper()
-		d := &keyedRequests{dir: dir, now: func() time.Time { return now }, seal: seal}
-		one, done, err := d.begin(t.Context(), "k", "POST /x", "a")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if one != nil {
-			if err := one.finish(outcome{Status: 201, Body: "{}\n"}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		return done
-	}
-	for _, c := range []struct {
-		name string
-		seal func() *journal.Seal
-		want bool // it is answered by what is there
-	}{
-		{"nothing there", nil, false},
-		{"nobody signed it", sealed("00000001"), false},
-		{"its own", sealed("00000001"), true},
-		{"another root's", sealed("00000002"), false},
-	} {
-		if got := answer(c.seal) != nil; got != c.want {
-			t.Errorf("%s: answered %v, want %v", c.name, got, c.want)
-		}
 	}
 }

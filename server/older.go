@@ -7,6 +7,7 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/events"
+	"github.com/roost-dev/roost/server/idempotency"
 	"github.com/roost-dev/roost/server/legacy"
 	"github.com/roost-dev/roost/service"
 )
@@ -94,7 +95,7 @@ func (s *Server) olderAnswer(a *asked) (*reply, error) {
 }
 
 // older answers with the stream of a run that the older call started.
-func (s *Server) older(w http.ResponseWriter, a *asked, at followed) *api.Problem {
+func (s *Server) older(w http.ResponseWriter, a *asked, at idempotency.Followed) *api.Problem {
 	o := legacy.Options{
 		Service:      s.service,
 		Follow:       service.Follow{Task: at.Task, Run: at.Run},

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/server/idempotency"
 	"github.com/roost-dev/roost/service"
 )
 
@@ -54,10 +55,10 @@ func (rt route) success() int {
 
 // reply is the answer to a change.
 type reply struct {
-	status int         // 0 = the route's
-	head   http.Header // besides those of every answer
-	doc    any         // nil = no body
-	follow *followed   // the run for a client that wants a stream instead
+	status int                   // 0 = the route's
+	head   http.Header           // besides those of every answer
+	doc    any                   // nil = no body
+	follow *idempotency.Followed // the run for a client that wants a stream instead
 }
 
 // asked is a request to a route.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/keyed"
+	"github.com/roost-dev/roost/server/idempotency"
 	"github.com/roost-dev/roost/server/metrics"
 	"github.com/roost-dev/roost/service"
 )
@@ -104,7 +105,7 @@ type Server struct {
 	streams  streams
 	readings chan struct{} // slots for MaxReadings
 	bodies   chan struct{} // slots for large bodies
-	keyed    *keyedRequests
+	keyed    *idempotency.Requests
 	guards   keyed.Mutex[string] // of tasks, for changes with If-Match
 	changes  changeGate
 	document func() ([]byte, error) // the OpenAPI document; built for the first request
@@ -130,7 +131,7 @@ func New(o Options) (*Server, error) {
 	}
 	s.service.FollowHolders(s.liveOfHolder)
 	s.streams.total, s.streams.each, s.streams.by = o.MaxStreams, o.MaxPerClient, map[string]int{}
-	s.keyed, s.changes.all = keyedRequestsOf(o.Service, o.Now), map[string]*changing{}
+	s.keyed, s.changes.all = keyedRequests(o.Service, o.Now), map[string]*changing{}
 	s.room() // notes whether the root exists
 	s.begun, s.counted = o.Now(), metrics.NewRequests()
 	s.routes = routes()

@@ -1,4 +1,13 @@
-package server
+// Package idempotency keeps what requests with an idempotency key were answered, so that a repeat gets the same answer
+// and does nothing twice.
+//
+// A request with a key has a file: first the intent, with a fingerprint of the request, then the answer. Both are on
+// disk before they count, so that a repeat finds them after any crash. A process that works on the request holds the
+// lock of the file. The kernel releases it when the process ends, so that a killed process leaves an intent without a
+// lock, and the repeat does the rest under the same ids. An answer is kept for a day.
+//
+// One file for all keys was the alternative: it would have to be cleaned by rewriting.
+package idempotency
 
 import (
 	"bytes"
@@ -8,23 +17,18 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/roost-dev/roost/internal/atomicfile"
 	"github.com/roost-dev/roost/internal/filelock"
-	"github.com/roost-dev/roost/journal"
 )
-
-// A request with an idempotency key has a file: first the intent, with a fingerprint of the request, then the answer.
-// Both are on disk before they count, so that a repeat finds them after any crash. A process that works on the request
-// holds the lock of the file. The kernel releases it when the process ends, so that a killed process leaves an intent
-// without a lock, and the repeat does the rest under the same ids.
-//
-// One file for all keys was the alternative: it would have to be cleaned by rewriting.
 
 const (
 	keptFor      = 24 * time.Hour        // how long a repeat gets the same answer
@@ -34,14 +38,31 @@ const (
 	recordMax    = 4 << 20               // bound of a file, in bytes
 )
 
-// keyedRequests are the requests with keys that processes of a root answered or work on.
-type keyedRequests struct {
+// Seal signs records and proves who signed them.
+type Seal interface {
+	// MAC signs data for a purpose. Without a key it gives no id.
+	MAC(purpose string, data ...[]byte) (id string, mac []byte)
+	// Proves reports whether MAC made that of the same data.
+	Proves(id string, mac []byte, purpose string, data ...[]byte) bool
+}
+
+// purpose is what records are signed for.
+const purpose = "idempotency"
+
+// Requests are the requests with keys that processes of a root answered or work on. It is safe for concurrent use.
+type Requests struct {
 	dir  string
 	now  func() time.Time
-	seal func() *journal.Seal // nil, or nil from it: records are not signed
+	seal func() Seal // nil: records are not signed
 
 	mu      sync.Mutex
 	cleaned time.Time
+}
+
+// New keeps requests in a folder, which the first one makes. seal gives the seal of the root at the time; nil: records
+// are not signed.
+func New(dir string, now func() time.Time, seal func() Seal) *Requests {
+	return &Requests{dir: dir, now: now, seal: seal}
 }
 
 // intent is the first line of a file.
@@ -53,25 +74,32 @@ type intent struct {
 	MAC         string `json:"mac,omitempty"`
 }
 
-// outcome is the second line of a file: the answer.
-type outcome struct {
+// Answer is the second line of a file.
+type Answer struct {
 	Status int               `json:"status"`
 	Head   map[string]string `json:"head,omitempty"`
 	Body   string            `json:"body,omitempty"`
-	Follow *followed         `json:"follow,omitempty"` // the run whose events a client gets that wants a stream
-	MAC    string            `json:"mac,omitempty"`
+	Follow *Followed         `json:"follow,omitempty"` // the run whose events a client gets that wants a stream
+	MAC    string            `json:"mac,omitempty"`    // of the rest; Finish makes it
 }
 
-// signed is the MAC of a line: over the line without it and the name of the file.
-func (d *keyedRequests) signed(name string, line any) (string, error) {
+// Followed is a run whose events a client wants instead of a document.
+type Followed struct {
+	Task string `json:"task"`
+	Run  string `json:"run"`
+	From string `json:"from,omitempty"` // the id of the event that it begins behind; "" = the start
+}
+
+// signed is the MAC of a line: over the line without it and the name of the file. It is "" without a key.
+func (d *Requests) signed(name string, line any) (string, error) {
+	if d.seal == nil {
+		return "", nil
+	}
 	data, err := json.Marshal(line)
 	if err != nil {
 		return "", err
 	}
-	if d.seal == nil {
-		return "", nil
-	}
-	id, mac := d.seal().MAC("idempotency", []byte(filepath.Base(name)+"\x00"), data)
+	id, mac := d.seal().MAC(purpose, []byte(filepath.Base(name)+"\x00"), data)
 	if id == "" {
 		return "", nil
 	}
@@ -80,13 +108,10 @@ func (d *keyedRequests) signed(name string, line any) (string, error) {
 
 // proves reports whether this root wrote a line: a record that came with a copied root is not an answer of this one. mac
 // is the MAC in the line, line the rest. Without a key for MACs every line counts.
-func (d *keyedRequests) proves(name, mac string, line any) bool {
-	var seal *journal.Seal
-	if d.seal != nil {
-		seal = d.seal()
-	}
-	if seal == nil || seal.Sign == nil {
-		return true
+func (d *Requests) proves(name, mac string, line any) bool {
+	own, err := d.signed(name, line)
+	if err != nil || own == "" {
+		return err == nil
 	}
 	data, err := json.Marshal(line)
 	if err != nil {
@@ -94,24 +119,26 @@ func (d *keyedRequests) proves(name, mac string, line any) bool {
 	}
 	id, text, _ := strings.Cut(mac, ".")
 	sum, err := hex.DecodeString(text)
-	return err == nil && seal.Proves(id, sum, "idempotency", []byte(filepath.Base(name)+"\x00"), data)
+	return err == nil && d.seal().Proves(id, sum, purpose, []byte(filepath.Base(name)+"\x00"), data)
 }
 
-// keyedRequest is a request with a key that is under way.
-type keyedRequest struct {
-	file  *os.File
-	of    *keyedRequests
-	again bool // an earlier attempt began, and may have done its work
+// Request is a request with a key that is under way. One of Finish, Forget and Leave ends it.
+type Request struct {
+	Again bool // an earlier attempt began, and may have done its work
+
+	file *os.File
+	of   *Requests
 }
 
+// What Begin refuses.
 var (
-	errInFlight = errors.New("the first request with this key is still being answered")
-	errOther    = errors.New("another request was made with this key")
+	ErrInFlight = errors.New("the first request with this key is still being answered")
+	ErrOther    = errors.New("another request was made with this key")
 )
 
-// begin takes a key for a request. It returns the answer of an earlier attempt, or a request that the caller must finish,
-// forget or leave.
-func (d *keyedRequests) begin(ctx context.Context, key, request, fingerprint string) (*keyedRequest, *outcome, error) {
+// Begin takes a key for a request. It returns the answer of an earlier attempt, or a request that the caller must finish,
+// Forget or leave.
+func (d *Requests) Begin(ctx context.Context, key, request, fingerprint string) (*Request, *Answer, error) {
 	if err := d.ready(); err != nil {
 		return nil, nil, err
 	}
@@ -129,7 +156,7 @@ func (d *keyedRequests) begin(ctx context.Context, key, request, fingerprint str
 			return one, done, err
 		}
 		if time.Now().After(end) {
-			return nil, nil, errInFlight
+			return nil, nil, ErrInFlight
 		}
 		select {
 		case <-ctx.Done():
@@ -140,8 +167,8 @@ func (d *keyedRequests) begin(ctx context.Context, key, request, fingerprint str
 }
 
 // take reads the locked file of a key, and writes the intent when there is none.
-func (d *keyedRequests) take(f *os.File, request, fingerprint string) (*keyedRequest, *outcome, error) {
-	was, done, err := readKeyedRequest(f)
+func (d *Requests) take(f *os.File, request, fingerprint string) (*Request, *Answer, error) {
+	was, done, err := readFile(f)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -163,11 +190,11 @@ func (d *keyedRequests) take(f *os.File, request, fingerprint string) (*keyedReq
 	}
 	switch {
 	case was != nil && was.Fingerprint != fingerprint:
-		return nil, nil, errOther
+		return nil, nil, ErrOther
 	case done != nil:
 		return nil, done, nil
 	case was != nil:
-		return &keyedRequest{file: f, of: d, again: true}, nil, nil
+		return &Request{Again: true, file: f, of: d}, nil, nil
 	}
 	err = f.Truncate(0)
 	if err == nil {
@@ -182,11 +209,11 @@ func (d *keyedRequests) take(f *os.File, request, fingerprint string) (*keyedReq
 	if err != nil {
 		return nil, nil, fmt.Errorf("keep what was asked: %w", errors.Join(err, f.Truncate(0)))
 	}
-	return &keyedRequest{file: f, of: d}, nil, nil
+	return &Request{file: f, of: d}, nil, nil
 }
 
-// readKeyedRequest reads the file of a key. A line that a crash cut off was never acknowledged.
-func readKeyedRequest(f *os.File) (*intent, *outcome, error) {
+// readFile reads the file of a key. A line that a crash cut off was never acknowledged.
+func readFile(f *os.File) (*intent, *Answer, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, nil, fmt.Errorf("read what was asked: %w", err)
@@ -201,7 +228,7 @@ func readKeyedRequest(f *os.File) (*intent, *outcome, error) {
 		return nil, nil, nil
 	}
 	second, _, whole := bytes.Cut(rest, []byte("\n"))
-	var done outcome
+	var done Answer
 	if !whole || json.Unmarshal(second, &done) != nil || done.Status == 0 {
 		return &was, nil, nil
 	}
@@ -224,8 +251,8 @@ func put(f *os.File, at int64, line any) error {
 	return err
 }
 
-// finish stores the answer and releases the key.
-func (o *keyedRequest) finish(done outcome) error {
+// Finish stores the answer and releases the key.
+func (o *Request) Finish(done Answer) error {
 	head := make([]byte, 4096)
 	n, err := o.file.ReadAt(head, 0)
 	end := bytes.IndexByte(head[:n], '\n')
@@ -240,8 +267,8 @@ func (o *keyedRequest) finish(done outcome) error {
 	return nil
 }
 
-// forget releases a key whose request changed nothing: another request may use it.
-func (o *keyedRequest) forget() error {
+// Forget releases a key whose request changed nothing: another request may use it.
+func (o *Request) Forget() error {
 	// The file stays, empty: some systems do not remove an open file.
 	if err := errors.Join(o.file.Truncate(0), filelock.Release(o.file)); err != nil {
 		return fmt.Errorf("forget a key: %w", err)
@@ -249,11 +276,11 @@ func (o *keyedRequest) forget() error {
 	return nil
 }
 
-// leave releases a key whose request may have changed something: the repeat does the rest.
-func (o *keyedRequest) leave() error { return filelock.Release(o.file) }
+// Leave releases a key whose request may have changed something: the repeat does the rest.
+func (o *Request) Leave() error { return filelock.Release(o.file) }
 
 // ready makes the folder, and removes expired files from time to time.
-func (d *keyedRequests) ready() error {
+func (d *Requests) ready() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.now().Sub(d.cleaned) < cleanedEvery {
@@ -276,7 +303,7 @@ func (d *keyedRequests) ready() error {
 }
 
 // expire removes a file that no request holds. If that fails, a later call tries again.
-func (d *keyedRequests) expire(name string) {
+func (d *Requests) expire(name string) {
 	f, err := os.OpenFile(name, os.O_RDWR, 0)
 	if err != nil {
 		return
@@ -295,4 +322,19 @@ func (d *keyedRequests) expire(name string) {
 func hash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:])
+}
+
+// Fingerprint distinguishes requests with the same key.
+func Fingerprint(r *http.Request, body []byte) string {
+	sum := sha256.Sum256(body)
+	return hash(r.Method + "\n" + r.URL.EscapedPath() + "\n" + r.URL.RawQuery + "\n" + r.Header.Get("If-Match") + "\n" +
+		hex.EncodeToString(sum[:]))
+}
+
+// Identity is the UUID that follows from a key, of the version for custom ids.
+func Identity(key string) string {
+	sum := sha256.Sum256([]byte("idempotency key " + key))
+	id, _ := uuid.FromBytes(sum[:16])
+	id[6], id[8] = id[6]&0x0f|0x80, id[8]&0x3f|0x80
+	return id.String()
 }
