@@ -11,21 +11,17 @@ import (
 	"time"
 )
 
-// A list reads every row, and the title and summary of one page: those have a table of
-// their own, so that a scan does not read their pages.
-const rowSchema = `
-CREATE TABLE source(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, build INTEGER NOT NULL, tool TEXT NOT NULL,
-	by_path TEXT NOT NULL, path TEXT NOT NULL, tasks TEXT NOT NULL, problem TEXT NOT NULL, indexes INTEGER NOT NULL,
-	seen INTEGER NOT NULL, compared INTEGER NOT NULL, checksum INTEGER NOT NULL);
-CREATE TABLE row(id INTEGER PRIMARY KEY, source INTEGER NOT NULL, name TEXT NOT NULL,
-	digest INTEGER NOT NULL, folders INTEGER NOT NULL, written INTEGER NOT NULL,
-	item INTEGER NOT NULL, indexes INTEGER NOT NULL, files TEXT NOT NULL, flags INTEGER NOT NULL,
-	ts INTEGER NOT NULL, cost INTEGER NOT NULL, tokens INTEGER NOT NULL, size INTEGER NOT NULL,
-	tool TEXT NOT NULL, status TEXT NOT NULL, workspace TEXT NOT NULL,
-	model TEXT NOT NULL, parent TEXT NOT NULL, tags TEXT NOT NULL,
-	sizes INTEGER NOT NULL, content BLOB NOT NULL, checksum INTEGER NOT NULL, UNIQUE(source, name));
-CREATE TABLE summary(row INTEGER PRIMARY KEY, title TEXT NOT NULL, body BLOB NOT NULL, checksum INTEGER NOT NULL);
+// A list reads every row, and the summaries of one page: those have a table of their own, so that a scan does not read
+// their pages. The columns are those of Source.columns and Row.columns.
+const (
+	sourceColumns = "name, tool, by_path, path, tasks, problem, indexes, seen, compared"
+	rowColumns    = "name, title, digest, folders, written, item, indexes, sizes, files, ts, cost, tokens, size, " +
+		"tool, status, workspace, model, parent, tags, content, flags"
+	rowSchema = "CREATE TABLE source(id INTEGER PRIMARY KEY, build, " + sourceColumns + ", checksum, UNIQUE(name));" +
+		"CREATE TABLE row(id INTEGER PRIMARY KEY, source INTEGER, " + rowColumns + ", checksum, UNIQUE(source, name));" + `
+CREATE TABLE summary(row INTEGER PRIMARY KEY, body BLOB NOT NULL, checksum INTEGER NOT NULL);
 CREATE TRIGGER row_gone AFTER DELETE ON row BEGIN DELETE FROM summary WHERE row = old.id; END;`
+)
 
 const dropRows = "DROP TABLE IF EXISTS source; DROP TABLE IF EXISTS row; DROP TABLE IF EXISTS summary;"
 
@@ -64,7 +60,7 @@ type Row struct {
 	Content [16]byte
 	Sizes   uint64
 
-	Title   string // read on request
+	Title   string
 	Summary []byte // the encoded row, read on request; nil = not read
 }
 
@@ -82,55 +78,103 @@ func (r *Row) flags() (out int64) {
 	return out
 }
 
-// checksum covers what a scan reads. SQLite has no checksums of its own, and a list
-// must not show a damaged page.
-func (r *Row) checksum(tags string) int64 {
-	digest := uint64(r.flags())
-	for _, s := range [...]string{r.ID, r.Files, r.Tool, r.Status, r.Workspace, r.Model, r.Parent, tags, string(r.Content[:])} {
-		digest = MixText(digest, s)
+// columns are where the columns of a row are.
+func (r *Row) columns() []any {
+	return []any{
+		&r.ID, &r.Title, &r.Digest, &r.Folders, &r.Written, &r.Item, &r.Indexes, &r.Sizes, &r.Files, &r.TS, &r.Cost, &r.Tokens,
+		&r.Size, &r.Tool, &r.Status, &r.Workspace, &r.Model, &r.Parent, &r.Tags, &r.Content, r,
 	}
-	for _, n := range [...]uint64{
-		r.Digest, r.Folders, uint64(r.Written), r.Item, r.Indexes, r.Sizes,
-		uint64(r.TS), uint64(r.Cost), uint64(r.Tokens), uint64(r.Size),
-	} {
-		digest = Mix(digest, n)
+}
+
+// columns are where the columns of a source are.
+func (s *Source) columns() []any {
+	return []any{&s.Name, &s.Tool, &s.ByPath, &s.Path, &s.Tasks, &s.Problem, &s.Indexes, &s.Seen, &s.Compared}
+}
+
+// stored is a column as SQLite keeps it; that of a *Row is its flags.
+func stored(column any) any {
+	switch c := column.(type) {
+	case *string:
+		return *c
+	case *int64:
+		return *c
+	case *uint64:
+		return int64(*c)
+	case *[]string:
+		return strings.Join(*c, "\x00")
+	case *[16]byte:
+		return c[:]
+	case *Row:
+		return c.flags()
+	}
+	panic(fmt.Sprintf("catalog: no column is a %T", column))
+}
+
+// load reads columns from the values of a row, and reports whether they have the checksum that follows. SQLite has no
+// checksums of its own, and a list must not show a damaged page.
+func load(columns []any, v values) bool {
+	for i, column := range columns {
+		switch c := column.(type) {
+		case *string:
+			*c = v.text(i)
+		case *int64:
+			*c = v.int(i)
+		case *uint64:
+			*c = uint64(v.int(i))
+		case *[]string:
+			if text := v.text(i); text != "" {
+				*c = strings.Split(text, "\x00")
+			}
+		case *[16]byte:
+			copy(c[:], v.blob(i))
+		case *Row:
+			for bit, on := range c.flagged() {
+				*on = v.int(i)&(1<<bit) != 0
+			}
+		}
+	}
+	return checksum(columns) == v.int(len(columns))
+}
+
+func checksum(columns []any) int64 {
+	var digest uint64
+	for _, column := range columns {
+		switch c := stored(column).(type) {
+		case string:
+			digest = MixText(digest, c)
+		case []byte:
+			digest = MixText(digest, string(c))
+		case int64:
+			digest = Mix(digest, uint64(c))
+		}
 	}
 	return int64(digest)
 }
+
+// arguments are the values of columns and their checksum, for a statement that has others before them.
+func arguments(before []any, columns []any) []any {
+	for _, column := range columns {
+		before = append(before, stored(column))
+	}
+	return append(before, checksum(columns))
+}
+
+// marks are the question marks of a statement with so many arguments.
+func marks(n int) string { return "(" + strings.Repeat("?, ", n-1) + "?)" }
 
 func (r *Row) pageChecksum() int64 {
-	return int64(MixText(MixText(MixText(r.Digest, r.ID), r.Title), string(r.Summary)))
+	return int64(MixText(MixText(r.Digest, r.ID), string(r.Summary)))
 }
-
-func (s *Source) checksum() int64 {
-	digest := Mix(Mix(s.Indexes, uint64(s.Seen)), uint64(s.Compared))
-	for _, text := range [...]string{s.Name, s.Tool, s.ByPath, s.Path, s.Tasks, s.Problem} {
-		digest = MixText(digest, text)
-	}
-	return int64(digest)
-}
-
-// Read is how much of each row Rows reads.
-type Read int
-
-// What Rows reads: what lists filter and sort by; titles as well; summaries as well.
-const (
-	ReadColumns Read = iota
-	ReadTitles
-	ReadSummaries
-)
 
 // SourceRows is a source with rows of it.
 type SourceRows struct {
 	Source
 	Rows []Row
-
-	id int64
 }
 
-// Rows reads all sources and rows that this build of the program derived. Another
-// build may derive other things. A damaged row is left out.
-func (db *DB) Rows(ctx context.Context, build uint64, read Read) ([]SourceRows, error) {
+// Rows reads all sources and rows that this build of the program derived, with summaries or without. Another build may
+// derive other things. A damaged row is left out.
+func (db *DB) Rows(ctx context.Context, build uint64, summaries bool) ([]SourceRows, error) {
 	c, err := db.sql.Conn(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read the catalogue: %w", err)
@@ -143,79 +187,32 @@ func (db *DB) Rows(ctx context.Context, build uint64, read Read) ([]SourceRows, 
 	defer rollback(ctx, c)
 	var out []SourceRows
 	at := map[int64]int{}
-	query := `SELECT id, name, tool, by_path, path, tasks, problem, indexes, seen, compared, checksum
-		FROM source WHERE build = ?`
-	err = scan(ctx, c, query, func(v values) {
-		s := SourceRows{id: v.int(0), Source: Source{
-			Name:     v.text(1),
-			Tool:     v.text(2),
-			ByPath:   v.text(3),
-			Path:     v.text(4),
-			Tasks:    v.text(5),
-			Problem:  v.text(6),
-			Indexes:  uint64(v.int(7)),
-			Seen:     v.int(8),
-			Compared: v.int(9),
-		}}
-		if s.checksum() == v.int(10) {
-			at[s.id] = len(out)
+	err = scan(ctx, c, "SELECT "+sourceColumns+", checksum, id FROM source WHERE build = ?", func(v values) {
+		var s SourceRows
+		if load(s.columns(), v) {
+			at[v.int(len(v)-1)] = len(out)
 			out = append(out, s)
 		}
 	}, int64(build))
 	if err != nil || len(out) == 0 {
 		return out, err
 	}
-	query = `SELECT source, name, digest, item, indexes, files, flags, ts, cost, tokens, size,
-		tool, status, workspace, model, parent, tags, sizes, content, row.checksum, folders, written`
-	switch read {
-	case ReadColumns:
+	query := "SELECT " + rowColumns + ", row.checksum, source"
+	if summaries {
+		query += ", body, summary.checksum FROM row JOIN summary ON row = id"
+	} else {
 		query += " FROM row"
-	case ReadTitles:
-		query += ", title FROM row JOIN summary ON row = id"
-	default:
-		query += ", title, body, summary.checksum FROM row JOIN summary ON row = id"
 	}
 	err = scan(ctx, c, query, func(v values) {
-		i, ok := at[v.int(0)]
-		if !ok {
+		r := Row{Known: true}
+		columns := r.columns()
+		n := len(columns) + 1
+		i, ok := at[v.int(n)]
+		if !ok || !load(columns, v) {
 			return
 		}
-		r := Row{
-			ID:        v.text(1),
-			Known:     true,
-			Digest:    uint64(v.int(2)),
-			Item:      uint64(v.int(3)),
-			Indexes:   uint64(v.int(4)),
-			Files:     v.text(5),
-			TS:        v.int(7),
-			Cost:      v.int(8),
-			Tokens:    v.int(9),
-			Size:      v.int(10),
-			Tool:      v.text(11),
-			Status:    v.text(12),
-			Workspace: v.text(13),
-			Model:     v.text(14),
-			Parent:    v.text(15),
-			Sizes:     uint64(v.int(17)),
-			Folders:   uint64(v.int(20)),
-			Written:   v.int(21),
-		}
-		flags, tags := v.int(6), v.text(16)
-		for i, on := range r.flagged() {
-			*on = flags&(1<<i) != 0
-		}
-		if tags != "" {
-			r.Tags = strings.Split(tags, "\x00")
-		}
-		copy(r.Content[:], v.blob(18))
-		if r.checksum(tags) != v.int(19) {
-			return
-		}
-		switch read {
-		case ReadTitles:
-			r.Title = v.text(22)
-		case ReadSummaries:
-			if r.Title, r.Summary = v.text(22), v.blob(23); r.pageChecksum() != v.int(24) {
+		if summaries {
+			if r.Summary = v.blob(n + 1); r.pageChecksum() != v.int(n+2) {
 				return
 			}
 		}
@@ -227,7 +224,7 @@ func (db *DB) Rows(ctx context.Context, build uint64, read Read) ([]SourceRows, 
 // Summaries reads the summaries of some rows of a source into them. A row that has
 // changed since, or is damaged, keeps a nil summary.
 func (db *DB) Summaries(ctx context.Context, source string, rows []*Row) error {
-	stmt, err := db.sql.PrepareContext(ctx, `SELECT title, body, summary.checksum FROM row JOIN summary ON row = id
+	stmt, err := db.sql.PrepareContext(ctx, `SELECT body, summary.checksum FROM row JOIN summary ON row = id
 		WHERE source = (SELECT id FROM source WHERE name = ?) AND name = ? AND digest = ?`)
 	if err != nil {
 		return fmt.Errorf("read the catalogue: %w", err)
@@ -235,13 +232,13 @@ func (db *DB) Summaries(ctx context.Context, source string, rows []*Row) error {
 	defer stmt.Close() //nolint:errcheck // nothing was written
 	for _, r := range rows {
 		got, sum := Row{ID: r.ID, Digest: r.Digest}, int64(0)
-		err := stmt.QueryRowContext(ctx, source, r.ID, int64(r.Digest)).Scan(&got.Title, &got.Summary, &sum)
+		err := stmt.QueryRowContext(ctx, source, r.ID, int64(r.Digest)).Scan(&got.Summary, &sum)
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
 		case err != nil:
 			return fmt.Errorf("read the catalogue: %w", err)
 		case got.pageChecksum() == sum:
-			r.Title, r.Summary = got.Title, got.Summary
+			r.Summary = got.Summary
 		}
 	}
 	return nil
@@ -250,7 +247,7 @@ func (db *DB) Summaries(ctx context.Context, source string, rows []*Row) error {
 // Change is what a list found out about a source.
 type Change struct {
 	Source Source
-	Put    []*Row   // new or changed, with title and summary
+	Put    []*Row   // new or changed, with summary
 	Update []*Row   // whose Content or Indexes was found out
 	Gone   []string // names of tasks that are gone
 	Reset  bool     // every row that is not in Put is forgotten
@@ -290,14 +287,14 @@ func (db *DB) ForgetRows(ctx context.Context) error {
 }
 
 func keep(ctx context.Context, c *sql.Conn, build uint64, ch *Change) error {
-	s := &ch.Source
+	columns := ch.Source.columns()
+	if _, err := c.ExecContext(ctx, "INSERT INTO source(name) VALUES(?) ON CONFLICT(name) DO NOTHING", ch.Source.Name); err != nil {
+		return err
+	}
 	var id int64
-	err := c.QueryRowContext(ctx, `INSERT INTO source(name, build, tool, by_path, path, tasks, problem, indexes, seen, compared, checksum)
-		VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT(name) DO UPDATE SET build = excluded.build, tool = excluded.tool,
-		by_path = excluded.by_path, path = excluded.path, tasks = excluded.tasks, problem = excluded.problem,
-		indexes = excluded.indexes, seen = excluded.seen, compared = excluded.compared, checksum = excluded.checksum RETURNING id`,
-		s.Name, int64(build), s.Tool, s.ByPath, s.Path, s.Tasks, s.Problem, int64(s.Indexes), s.Seen, s.Compared, s.checksum()).Scan(&id)
-	if err != nil {
+	update := "UPDATE source SET (build, " + sourceColumns + ", checksum) = " + marks(len(columns)+2) + " WHERE name = ? RETURNING id"
+	args := append(arguments([]any{int64(build)}, columns), ch.Source.Name)
+	if err := c.QueryRowContext(ctx, update, args...).Scan(&id); err != nil {
 		return err
 	}
 	if ch.Reset {
@@ -312,7 +309,7 @@ func keep(ctx context.Context, c *sql.Conn, build uint64, ch *Change) error {
 	}
 	for _, r := range ch.Update {
 		_, err := c.ExecContext(ctx, "UPDATE row SET content = ?, indexes = ?, checksum = ? WHERE source = ? AND name = ? AND digest = ?",
-			r.Content[:], int64(r.Indexes), r.checksum(strings.Join(r.Tags, "\x00")), id, r.ID, int64(r.Digest))
+			r.Content[:], int64(r.Indexes), checksum(r.columns()), id, r.ID, int64(r.Digest))
 		if err != nil {
 			return err
 		}
@@ -320,26 +317,21 @@ func keep(ctx context.Context, c *sql.Conn, build uint64, ch *Change) error {
 	if len(ch.Put) == 0 {
 		return nil
 	}
-	insert, err := c.PrepareContext(ctx, "INSERT INTO row VALUES(NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+	insert, err := c.PrepareContext(ctx, "INSERT INTO row(source, "+rowColumns+", checksum) VALUES"+marks(len(new(Row).columns())+2))
 	if err != nil {
 		return err
 	}
 	defer insert.Close() //nolint:errcheck // the transaction's end reports what failed
-	summary, err := c.PrepareContext(ctx, "INSERT INTO summary VALUES(?, ?, ?, ?)")
+	summary, err := c.PrepareContext(ctx, "INSERT INTO summary VALUES(?, ?, ?)")
 	if err != nil {
 		return err
 	}
 	defer summary.Close() //nolint:errcheck // as above
 	for _, r := range ch.Put {
-		if !ch.Reset {
-			if _, err := c.ExecContext(ctx, "DELETE FROM row WHERE source = ? AND name = ?", id, r.ID); err != nil {
-				return err
-			}
+		if _, err := c.ExecContext(ctx, "DELETE FROM row WHERE source = ? AND name = ?", id, r.ID); err != nil {
+			return err
 		}
-		tags := strings.Join(r.Tags, "\x00")
-		done, err := insert.ExecContext(ctx, id, r.ID, int64(r.Digest), int64(r.Folders), r.Written,
-			int64(r.Item), int64(r.Indexes), r.Files, r.flags(), r.TS, r.Cost, r.Tokens, r.Size,
-			r.Tool, r.Status, r.Workspace, r.Model, r.Parent, tags, int64(r.Sizes), r.Content[:], r.checksum(tags))
+		done, err := insert.ExecContext(ctx, arguments([]any{id}, r.columns())...)
 		if err != nil {
 			return err
 		}
@@ -347,7 +339,7 @@ func keep(ctx context.Context, c *sql.Conn, build uint64, ch *Change) error {
 		if err != nil {
 			return err
 		}
-		if _, err := summary.ExecContext(ctx, row, r.Title, r.Summary, r.pageChecksum()); err != nil {
+		if _, err := summary.ExecContext(ctx, row, r.Summary, r.pageChecksum()); err != nil {
 			return err
 		}
 	}

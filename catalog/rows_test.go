@@ -25,7 +25,7 @@ func keepRows(t testing.TB, db *DB, changes ...Change) {
 // rowsOf are the rows of a catalogue, with everything, by source.
 func rowsOf(t testing.TB, db *DB) map[string][]Row {
 	t.Helper()
-	list, err := db.Rows(t.Context(), testBuild, ReadSummaries)
+	list, err := db.Rows(t.Context(), testBuild, true)
 	fixture.NoError(t, err)
 	out := map[string][]Row{}
 	for _, s := range list {
@@ -74,12 +74,8 @@ func TestRowsComeBack(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		changes := []Change{drawChange(r, "one"), drawChange(r, "two")}
 		keepRows(t, db, changes...)
-		for read, without := range map[Read]cmp.Option{
-			ReadColumns:   cmpopts.IgnoreFields(Row{}, "Title", "Summary"),
-			ReadTitles:    cmpopts.IgnoreFields(Row{}, "Summary"),
-			ReadSummaries: nil,
-		} {
-			got, err := db.Rows(t.Context(), testBuild, read)
+		for summaries, without := range map[bool]cmp.Option{false: cmpopts.IgnoreFields(Row{}, "Summary"), true: nil} {
+			got, err := db.Rows(t.Context(), testBuild, summaries)
 			fixture.NoError(t, err)
 			for i, ch := range changes {
 				if diff := cmp.Diff(ch.Source, got[i].Source); diff != "" {
@@ -94,7 +90,7 @@ func TestRowsComeBack(t *testing.T) {
 					opts = append(opts, without)
 				}
 				if diff := cmp.Diff(ch.Put, back, opts...); diff != "" {
-					r.Fatalf("rows read with %d: -given +back\n%s", read, diff)
+					r.Fatalf("rows read with summaries %t: -given +back\n%s", summaries, diff)
 				}
 				fixture.NoError(t, db.Summaries(t.Context(), ch.Source.Name, back))
 				if diff := cmp.Diff(ch.Put, back, cmpopts.EquateEmpty()); diff != "" {
@@ -102,7 +98,7 @@ func TestRowsComeBack(t *testing.T) {
 				}
 			}
 		}
-		if got, err := db.Rows(t.Context(), testBuild+1, ReadSummaries); err != nil || len(got) != 0 {
+		if got, err := db.Rows(t.Context(), testBuild+1, true); err != nil || len(got) != 0 {
 			r.Fatalf("another build gets %d sources, %v; want none", len(got), err)
 		}
 	})
@@ -125,7 +121,7 @@ func TestRowsChange(t *testing.T) {
 		}
 		return strings.Join(out, " ")
 	}
-	updated, missed := *row("1", ""), *row("1", "")
+	updated, missed := *row("1", "x"), *row("1", "x")
 	updated.Content[0], missed.Content[0], missed.Digest = 9, 8, 2
 	for _, c := range []struct {
 		change Change
@@ -184,7 +180,7 @@ func TestDamagedRowsAreNeverWrongOnes(t *testing.T) {
 		db, err := Open(t.Context(), dir)
 		fixture.NoError(t, err)
 		defer db.Close()
-		list, err := db.Rows(t.Context(), testBuild, ReadSummaries)
+		list, err := db.Rows(t.Context(), testBuild, true)
 		if err != nil && !Damaged(err) {
 			r.Fatalf("this would not be set aside: %v", err)
 		}
@@ -229,7 +225,7 @@ func TestRowsUnderConcurrentWriters(t *testing.T) {
 		db := opened(t, dir)
 		all.Go(func() {
 			for range 50 {
-				list, err := db.Rows(t.Context(), testBuild, ReadSummaries)
+				list, err := db.Rows(t.Context(), testBuild, true)
 				if err != nil || len(list) != 1 || len(list[0].Rows) < 20 {
 					t.Errorf("%d sources, %v", len(list), err)
 					return

@@ -53,14 +53,7 @@ func (s *Store) List(ctx context.Context, f Filter) (Listing, error) {
 	if err != nil {
 		return Listing{}, err
 	}
-	read := catalog.ReadColumns
-	switch {
-	case f.Limit <= 0:
-		read = catalog.ReadSummaries
-	case f.Query != "":
-		read = catalog.ReadTitles
-	}
-	known := s.openListCache(ctx, read)
+	known := s.openListCache(ctx, f.Limit <= 0)
 	defer known.close()
 	l, err := s.lines(ctx, known, f.closely)
 	if err != nil {

@@ -48,27 +48,27 @@ var build = sync.OnceValue(func() uint64 {
 // openListCache begins to read what earlier lists kept, while the list looks for tasks.
 // A catalogue that cannot be used costs time and is no error; a damaged one is set
 // aside and replaced.
-func (s *Store) openListCache(ctx context.Context, read catalog.Read) *listCache {
+func (s *Store) openListCache(ctx context.Context, summaries bool) *listCache {
 	if s.opt.Cache == "" {
 		return nil
 	}
 	c := &listCache{s: s, build: build(), read: make(chan struct{})}
 	go func() {
 		defer close(c.read)
-		if !c.open(ctx, read) {
-			c.open(ctx, read)
+		if !c.open(ctx, summaries) {
+			c.open(ctx, summaries)
 		}
 	}()
 	return c
 }
 
 // open reports whether there is no use in trying again.
-func (c *listCache) open(ctx context.Context, read catalog.Read) bool {
+func (c *listCache) open(ctx context.Context, summaries bool) bool {
 	db, err := catalog.Open(ctx, c.s.opt.Cache)
 	if err != nil {
 		return true
 	}
-	sources, err := db.Rows(ctx, c.build, read)
+	sources, err := db.Rows(ctx, c.build, summaries)
 	switch {
 	case err == nil:
 		c.db, c.sources = db, sources

@@ -188,7 +188,7 @@ func (w *world) change(cache string) string {
 		}
 		_ = os.WriteFile(rows, b, 0o600)
 	case "other program":
-		if known := w.s.openListCache(ctx, catalog.ReadSummaries); known.usable() {
+		if known := w.s.openListCache(ctx, true); known.usable() {
 			for _, src := range known.known() {
 				ch := catalog.Change{Source: src.Source, Reset: true}
 				for i := range src.Rows {
