@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/roost-dev/roost/tool"
+	"github.com/roost-dev/roost/tool/linetext"
 )
 
 // capture keeps head and tail of an output in memory and, once it is longer than
@@ -102,7 +103,7 @@ func (c *capture) parts() (head, tail []byte) {
 	if i := bytes.LastIndexByte(head, '\n'); i >= len(head)/2 {
 		head = head[:i+1]
 	} else {
-		head = wholeEnd(head)
+		head = linetext.WholeEnd(head)
 	}
 	if i := bytes.IndexByte(tail, '\n'); i >= 0 && i < len(tail)/2 {
 		tail = tail[i+1:]
@@ -110,18 +111,6 @@ func (c *capture) parts() (head, tail []byte) {
 		tail = wholeStart(tail)
 	}
 	return head, tail
-}
-
-func wholeEnd(b []byte) []byte {
-	for i := 1; i <= utf8.UTFMax && i <= len(b); i++ {
-		if c := b[len(b)-i]; utf8.RuneStart(c) {
-			if !utf8.FullRune(b[len(b)-i:]) {
-				return b[:len(b)-i]
-			}
-			break
-		}
-	}
-	return b
 }
 
 func wholeStart(b []byte) []byte {

@@ -9,10 +9,10 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/tool"
+	"github.com/roost-dev/roost/tool/linetext"
 )
 
 // ReadOutputName is the name of the tool that reads a command's kept output.
@@ -126,16 +126,9 @@ func (p *outputPlan) piece() (string, error) {
 	data = data[:n]
 	from, to := p.offset, p.offset+int64(n)
 	if to < p.size {
-		cut := len(data)
-		for i := 1; i <= min(utf8.UTFMax, len(data)); i++ {
-			if c := data[len(data)-i]; utf8.RuneStart(c) {
-				if !utf8.FullRune(data[len(data)-i:]) && i < len(data) {
-					cut = len(data) - i
-				}
-				break
-			}
+		if whole := linetext.WholeEnd(data); len(whole) > 0 {
+			data, to = whole, from+int64(len(whole))
 		}
-		data, to = data[:cut], from+int64(cut)
 	}
 	first := 1
 	if from > 0 {

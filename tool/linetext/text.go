@@ -117,3 +117,16 @@ func NormalText(lines []string) string {
 	}
 	return b.String()
 }
+
+// WholeEnd is a text without the beginning of a character at its end.
+func WholeEnd(b []byte) []byte {
+	for i := 1; i <= utf8.UTFMax && i <= len(b); i++ {
+		if c := b[len(b)-i]; utf8.RuneStart(c) {
+			if !utf8.FullRune(b[len(b)-i:]) {
+				return b[:len(b)-i]
+			}
+			break
+		}
+	}
+	return b
+}
