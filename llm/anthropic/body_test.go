@@ -10,9 +10,9 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/roost-dev/roost/internal/testing/llmtest"
 	"github.com/roost-dev/roost/llm"
 	"github.com/roost-dev/roost/llm/anthropic"
-	"github.com/roost-dev/roost/internal/testing/llmtest"
 )
 
 const mark = `,"cache_control":{"type":"ephemeral"}`

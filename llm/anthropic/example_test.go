@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/roost-dev/roost/internal/testing/llmtest"
 	"github.com/roost-dev/roost/llm"
 	"github.com/roost-dev/roost/llm/anthropic"
-	"github.com/roost-dev/roost/internal/testing/llmtest"
 )
 
 // A provider takes messages as they are stored, and yields chunks; the last chunk of a

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/roost-dev/roost/llm/google"
 	"github.com/roost-dev/roost/internal/testing/llmtest"
+	"github.com/roost-dev/roost/llm/google"
 )
 
 // An effort is a level from the third generation on and a budget before it; what has

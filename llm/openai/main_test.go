@@ -13,8 +13,8 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/roost-dev/roost/llm"
 	"github.com/roost-dev/roost/internal/testing/llmtest"
+	"github.com/roost-dev/roost/llm"
 	"github.com/roost-dev/roost/llm/openai"
 	"github.com/roost-dev/roost/llm/wire"
 )

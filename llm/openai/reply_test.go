@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/roost-dev/roost/llm"
 	"github.com/roost-dev/roost/internal/testing/llmtest"
+	"github.com/roost-dev/roost/llm"
 	"github.com/roost-dev/roost/llm/openai"
 )
 
