@@ -24,8 +24,8 @@
 //
 // Earlier versions used git's format (package checkpoint/gitstore). Nobody read it with git, and trees, commits, refs,
 // deltas and git's own collection beside ours took four times the code. The owners of contents are files (names/) and
-// not a search through all journals: a purge reads one small folder, and a task with a damaged journal loses nothing. The
-// file "roost" in the folder makes earlier versions refuse to write there.
+// not a search through all journals: a purge reads one small folder, and a task with a damaged journal loses nothing.
+// The file "roost" in the folder makes earlier versions refuse to write there.
 //
 // Limits: contents are stored whole, without differences between similar ones (a delta format needs chains, bases and
 // repacking; 200 edits of a source file cost less than what they changed without any of it); a bundle's index is kept

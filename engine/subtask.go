@@ -129,8 +129,8 @@ func (f *family) Run(ctx context.Context, sub agent.Subtask) (agent.Outcome, err
 	return child.life.outcome, nil
 }
 
-// notRun turns what keeps a child from running into how the parent's run ends: it is
-// for a person to mend, and not for the model.
+// notRun gives the outcome of the parent's run when its child cannot run: the user has to remove the obstacle, the model
+// cannot.
 func notRun(err error) (agent.Outcome, error) {
 	var config *setup.Error
 	var busy *journal.BusyError

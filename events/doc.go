@@ -6,13 +6,13 @@
 // slowly, reads the journal itself until the ring covers its cursor. So no subscriber delays another one, and nothing
 // is stored for a subscriber.
 //
-// Rejected: a queue for each subscriber, which drops the newest events or disconnects the subscriber when it is full. It
-// costs memory for each one and makes the slow ones come back for ever.
+// Rejected: a queue for each subscriber, which drops the newest events or disconnects the subscriber when it is full.
+// It costs memory for each one and makes the slow ones come back for ever.
 //
-// The cursor of a task is <epoch>.<seq>-<index>. A subscriber whose cursor is not in the journal, because another copy was
-// restored, gets a snapshot and the events behind it. The topic of all tasks also has what the overlay holds (labels of
-// other tools' tasks, deletions, restores): the feed names the overlay like a task. A task's own topic has events of its
-// own journal only.
+// The cursor of a task is <epoch>.<seq>-<index>. A subscriber whose cursor is not in the journal, because another copy
+// was restored, gets a snapshot and the events behind it. The topic of all tasks also has what the overlay holds
+// (labels of other tools' tasks, deletions, restores): the feed names the overlay like a task. A task's own topic has
+// events of its own journal only.
 //
 // Durable events have an id, come once and in order, and depend on the journals alone: each process that reads them
 // gets the same bytes. Live events (deltas, notices) are not in any journal. They have no id, come after the commit

@@ -8,12 +8,11 @@ import (
 	"github.com/roost-dev/roost/workspace/terminal"
 )
 
-// Terminal makes text of unknown origin safe to print: escape sequences go, as
-// do control characters but newline and tab, marks that turn the direction of
-// text, invisible format characters and bytes that are no UTF-8 (as U+FFFD). A
-// carriage return before a newline goes silently; elsewhere it becomes a newline,
-// so that nothing is overprinted. What joins letters and emoji or picks their form stays
-// where it does so; behind an ASCII character it only hides, and goes.
+// Terminal makes text of unknown origin safe to print. It removes escape sequences, control characters except newline
+// and tab, marks that turn the direction of text, and invisible format characters; bytes that are no UTF-8 become
+// U+FFFD. A carriage return before a newline is removed; elsewhere it becomes a newline, so that nothing is
+// overprinted. A character that joins letters or emoji, or selects their form, stays after such a character and is
+// removed after an ASCII one, where it could only hide something.
 func Terminal(s string) string {
 	if harmless(s) {
 		return s

@@ -27,21 +27,21 @@
 // (service.Call), so the log shows what was done. A fork's id follows from the key.
 //
 // Other processes. The lock file of a task names the socket of the process that works on it (package peer). The server
-// passes a change of that task on to it as it came (elsewhere.go), before idempotency keys, which mean the same everywhere
-// in a root. It does not pass streams on: it reads durable events from the journal, and fetches only deltas
+// passes a change of that task on to it as it came (elsewhere.go), before idempotency keys, which mean the same
+// everywhere in a root. It does not pass streams on: it reads durable events from the journal, and fetches only deltas
 // (live_remote.go), once for all followers. So the death of that process costs a follower nothing but deltas. A process
-// that ends with its task starts no other one (Options.Guest). A registry of running processes was rejected: the lock is
-// the one place that cannot be out of date.
+// that ends with its task starts no other one (Options.Guest). A registry of running processes was rejected: the lock
+// is the one place that cannot be out of date.
 //
 // Changes of one task that come at once take turns, and a change behind a run's end waits until the run has released
-// the task (change_gate.go). A task's ETag covers its size on disk and its copies; If-Match ignores those, because files
-// are written behind a journal that stands still (etag.go).
+// the task (change_gate.go). A task's ETag covers its size on disk and its copies; If-Match ignores those, because
+// files are written behind a journal that stands still (etag.go).
 //
 // Ending. The program refuses new runs, finishes working ones while requests are still answered, interrupts the rest,
 // ends the streams, closes the engine, and releases its lock. Counters and logs of runs come from their durable events
-// (watch.go); labels have values that are known beforehand, because anyone may have made a journal. The token lies in the
-// root, so clients come back after a restart. A log-in is a cookie that proves itself with the token; the server keeps
-// none, and a new token ends all.
+// (watch.go); labels have values that are known beforehand, because anyone may have made a journal. The token lies in
+// the root, so clients come back after a restart. A log-in is a cookie that proves itself with the token; the server
+// keeps none, and a new token ends all.
 //
 // Limits. Headers 32 KB within ten seconds, bodies 32 MB within a minute, a bounded number of connections
 // (fewer of those that have not shown the token: the oldest idle one makes room),

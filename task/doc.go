@@ -9,8 +9,8 @@
 //
 // # Events
 //
-// The names are those of the event stream. An event of an unknown type is kept. A new type needs a struct, a line in the
-// table of the decoder, a case in the fold, and a line here:
+// The names are those of the event stream. An event of an unknown type is kept. A new type needs a struct, a line in
+// the table of the decoder, a case in the fold, and a line here:
 //
 //	task.created          a task begins here, with its settings
 //	task.adopted          a task of another tool begins here: its files are blobs, their elements the first messages
@@ -56,23 +56,24 @@
 // # Messages
 //
 // A message keeps its number for ever; both histories count together. Its body is spelled out in the event (raw), is a
-// blob, or is composed of pieces that the journal already holds (compose): literal JSON, the saved text of a message, the
-// result block of a call. So the log holds a streamed reply and a tool's result once. An event that tags messages
-// (condensing, truncation) does not touch their bytes: Message.Raw adds Roo's tag for as long as the summary or marker is
-// part of the history.
+// blob, or is composed of pieces that the journal already holds (compose): literal JSON, the saved text of a message,
+// the result block of a call. So the log holds a streamed reply and a tool's result once. An event that tags messages
+// (condensing, truncation) does not touch their bytes: Message.Raw adds Roo's tag for as long as the summary or marker
+// is part of the history.
 //
 // # Reading a task
 //
-// A folded state does not hold the bytes of the histories. For each message it keeps the facts that folding, counting and
-// listing need, and the place of its JSON: an event of a commit, a range of a blob, or its pieces. Bytes are read on
-// demand, each stretch of the log once. The newest few megabytes stay in memory during a fold, because a reader mostly
-// wants the end of a task. A fold saw the very bytes of a message that its event spells out, so the state also knows
-// their position among the events of the line (span.go): a line whose checksum holds, and whose events have the same
-// length, still has them there. So a long history is copied from checked lines (journal.LineReader) without parsing.
+// A folded state does not hold the bytes of the histories. For each message it keeps the facts that folding, counting
+// and listing need, and the place of its JSON: an event of a commit, a range of a blob, or its pieces. Bytes are read
+// on demand, each stretch of the log once. The newest few megabytes stay in memory during a fold, because a reader
+// mostly wants the end of a task. A fold saw the very bytes of a message that its event spells out, so the state also
+// knows their position among the events of the line (span.go): a line whose checksum holds, and whose events have the
+// same length, still has them there. So a long history is copied from checked lines (journal.LineReader) without
+// parsing.
 //
 // A folder without a journal is read once: the pass that finds where a message ends also makes an index of its upper
-// levels (esjson.SplitIndex), and Notes keep from it what a state keeps. A file that changes meanwhile gives no notes and
-// is read again. Mapping the files into memory was rejected: a program that truncates one would end this process.
+// levels (esjson.SplitIndex), and Notes keep from it what a state keeps. A file that changes meanwhile gives no notes
+// and is read again. Mapping the files into memory was rejected: a program that truncates one would end this process.
 //
 // The state becomes a snapshot when a run ends, and every 256 commits during a run. The snapshot holds the runs before
 // the messages, so that a reader of runs reads only them (RestoreRuns). The state keeps the runs, answers and inputs of

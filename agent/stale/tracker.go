@@ -10,14 +10,14 @@
 // model knows is in the journal alone, in the commits of the turns that reported them, so each change is reported
 // once, over any kill.
 //
-// Contents that are needed to show differences lie in a file of the run's private folder. A copy of each file in the log
-// would make a task many times as large, and in memory the copies cost a long run a sixth of it.
+// Contents that are needed to show differences lie in a file of the run's private folder. A copy of each file in the
+// log would make a task many times as large, and in memory the copies cost a long run a sixth of it.
 //
-// While a run waits for an answer, a quota or a long command, a change becomes a notice for the person and no event. The
-// event is committed with the turn that tells the model. An event before that would count as told, and after a kill the
-// model would never learn of the change, or a second event would have to tell when it did; and a file that is back by
-// then never changed. Which other task made a change is looked up only after one was found, by content, in the journals
-// that were written last.
+// While a run waits for an answer, a quota or a long command, a change becomes a notice for the person and no event.
+// The event is committed with the turn that tells the model. An event before that would count as told, and after a kill
+// the model would never learn of the change, or a second event would have to tell when it did; and a file that is back
+// by then never changed. Which other task made a change is looked up only after one was found, by content, in the
+// journals that were written last.
 //
 // Limits: one check stops after two seconds, and the next one begins where it stopped. A file larger than
 // 32 MiB is judged by its size alone. A file outside the workspace's rules (ignored, unreadable) is never

@@ -48,7 +48,7 @@ func wanted(text []rune, at int) (w wish, ok bool) {
 	return w, false
 }
 
-// words are the words that may complete a wish, each in the form in which it is inserted.
+// words are the candidates for completing what was typed, each in the form in which it is inserted.
 func (s *Session) words(ctx context.Context, w wish) []Word {
 	var list []Word
 	if w.kind == commandWords {

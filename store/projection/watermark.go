@@ -1,15 +1,15 @@
-// Package projection writes Roo's files behind the journals: the files of an owned task, with the file records merged into
-// task_metadata.json, and the history index. It keeps a record of what it wrote last, so that only changes of other
-// programs count as such.
+// Package projection writes Roo's files behind the journals: the files of an owned task, with the file records merged
+// into task_metadata.json, and the history index. It keeps a record of what it wrote last, so that only changes of
+// other programs count as such.
 //
-// Roo's files follow the journal, several commits at a time, with a bounded share of the time. A run waits for them only
-// when it ends, waits or hands over. First all temporary files are written and synced; then, under Roo's locks, the
-// fingerprints are compared and the files renamed. The record of what is about to be written precedes the rename, so that
-// after a crash Roost does not take its own bytes for a foreign change. task_metadata.json of an adopted task keeps the
-// editor's entries, with ours merged in by Roo's rules.
+// Roo's files follow the journal, several commits at a time, with a bounded share of the time. A run waits for them
+// only when it ends, waits or hands over. First all temporary files are written and synced; then, under Roo's locks,
+// the fingerprints are compared and the files renamed. The record of what is about to be written precedes the rename,
+// so that after a crash Roost does not take its own bytes for a foreign change. task_metadata.json of an adopted task
+// keeps the editor's entries, with ours merged in by Roo's rules.
 //
-// The record is a file beside the journal. It is derived: without it, Roo's files are compared with the journal message by
-// message, and nothing of them counts as changed that the journal holds.
+// The record is a file beside the journal. It is derived: without it, Roo's files are compared with the journal message
+// by message, and nothing of them counts as changed that the journal holds.
 package projection
 
 import (

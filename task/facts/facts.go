@@ -122,7 +122,8 @@ func (f *Facts) Read(api bool, x *esjson.Index, kinds Kinds) {
 // Kinds are the kinds of messages and blocks and the names of tools, each once, however many there are of it.
 type Kinds map[string]string
 
-// word is the prefix and the string that a literal means, nothing for what is no string. A word that is known costs no memory.
+// word joins the prefix and the string that a JSON literal stands for; of a literal that is no string it is the prefix
+// alone. A known word costs no memory.
 func (w Kinds) word(prefix string, lit []byte) string {
 	var room [64]byte
 	text := append(room[:0], prefix...)
