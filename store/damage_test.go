@@ -96,7 +96,7 @@ func TestATaskThatIsGoneIsNotTaken(t *testing.T) {
 	s, dir := ill(t)
 	ref := fixture.Must[Ref](t)(s.Find(t.Context(), "ill"))
 	fixture.NoError(t, os.RemoveAll(dir))
-	if _, err := s.takeFrom(t.Context(), ref, true); !errors.Is(err, ErrNotFound) || exists(dir, "") {
+	if _, err := s.takeWith(t.Context(), ref, true, false); !errors.Is(err, ErrNotFound) || exists(dir, "") {
 		t.Errorf("got %v, want ErrNotFound and no folder", err)
 	}
 }

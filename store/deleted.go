@@ -117,27 +117,13 @@ func (s *Store) FindDeleted(ctx context.Context, given string) (DeletedTask, err
 	if err != nil {
 		return DeletedTask{}, err
 	}
-	source, want, named := strings.Cut(given, ":")
-	if !named {
-		want = given
-	}
-	var exact, part []DeletedTask
-	for _, d := range all {
-		name := d.Name
-		if d.Hidden {
-			name = d.Ref.ID
-		}
-		switch {
-		case named && source != d.Ref.Source:
-		case name == want:
-			exact = append(exact, d)
-		case len(want) >= 3 && (strings.HasPrefix(name, want) || strings.HasSuffix(name, want)):
-			part = append(part, d)
-		}
-	}
-	if len(exact) > 0 {
-		part = exact
-	}
+	part := matching(given, all, func(d DeletedTask, source string) bool { return d.Ref.Source == source },
+		func(d DeletedTask) string {
+			if d.Hidden {
+				return d.Ref.ID
+			}
+			return d.Name
+		})
 	switch len(part) {
 	case 0:
 		return DeletedTask{}, fmt.Errorf("%w in the trash: %q", ErrNotFound, given)

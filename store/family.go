@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/roost-dev/roost/api"
@@ -38,12 +37,8 @@ func (s *Store) CreateOnce(ctx context.Context, created task.Created, events ...
 		owned, err := s.Own(ctx, ref)
 		return owned, false, err
 	}
-	err = t.Commit(ctx, append([]task.Event{created}, events...)...)
-	if err == nil {
-		err = t.Barrier(ctx)
-	}
-	if err != nil {
-		return nil, false, errors.Join(err, t.Close(ctx))
+	if t, err = t.begin(ctx, created, events); err != nil {
+		return nil, false, err
 	}
 	return &Owned{Task: t}, true, nil
 }

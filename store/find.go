@@ -134,25 +134,8 @@ func (s *Store) find(ctx context.Context, given string) (found, all []Ref, err e
 	if err != nil {
 		return nil, nil, err
 	}
-	source, want, named := strings.Cut(given, ":")
-	if !named {
-		want = given
-	}
-	var exact, part []Ref
-	for _, r := range all {
-		if named && r.Source != source && r.Tool != source {
-			continue
-		}
-		switch {
-		case r.ID == want:
-			exact = append(exact, r)
-		case len(want) >= 3 && (strings.HasPrefix(r.ID, want) || strings.HasSuffix(r.ID, want)):
-			part = append(part, r)
-		}
-	}
-	if len(exact) > 0 {
-		part = exact
-	}
+	part := matching(given, all, func(r Ref, source string) bool { return r.Source == source || r.Tool == source },
+		func(r Ref) string { return r.ID })
 	groups := s.distinct(ctx, part)
 	switch len(groups) {
 	case 0:
@@ -168,6 +151,29 @@ func (s *Store) find(ctx context.Context, given string) (found, all []Ref, err e
 		many.Candidates = append(many.Candidates, g[0])
 	}
 	return nil, nil, many
+}
+
+// matching are the tasks that a user may have named: by the whole name, else by its beginning or end, and of a source
+// where one is given.
+func matching[T any](given string, all []T, in func(T, string) bool, name func(T) string) []T {
+	source, want, named := strings.Cut(given, ":")
+	if !named {
+		want = given
+	}
+	var exact, part []T
+	for _, t := range all {
+		switch n := name(t); {
+		case named && !in(t, source):
+		case n == want:
+			exact = append(exact, t)
+		case len(want) >= 3 && (strings.HasPrefix(n, want) || strings.HasSuffix(n, want)):
+			part = append(part, t)
+		}
+	}
+	if len(exact) > 0 {
+		return exact
+	}
+	return part
 }
 
 // outOfReach is a note for a task that was not found: it may be in a storage that cannot be read now. It is "" when all

@@ -54,7 +54,12 @@ func (s *Store) Create(ctx context.Context, created task.Created, events ...task
 	if t.state.ID != "" {
 		return nil, errors.Join(fmt.Errorf("task %s exists already", created.Task), t.Close(ctx))
 	}
-	err = t.Commit(ctx, append([]task.Event{created}, events...)...)
+	return t.begin(ctx, created, events)
+}
+
+// begin makes the first commit of a task durable. The task is released when that fails.
+func (t *Task) begin(ctx context.Context, created task.Created, events []task.Event) (*Task, error) {
+	err := t.Commit(ctx, append([]task.Event{created}, events...)...)
 	if err == nil {
 		err = t.Barrier(ctx)
 	}
@@ -90,7 +95,7 @@ func (s *Store) Own(ctx context.Context, ref Ref) (*Owned, error) {
 			return s.fork(ctx, ref, folder)
 		}
 	}
-	t, err := s.takeFrom(ctx, ref, ref.Own)
+	t, err := s.takeWith(ctx, ref, ref.Own, false)
 	if err != nil {
 		return nil, err
 	}
@@ -177,15 +182,11 @@ func (s *Store) adoptOrTakeIn(ctx context.Context, o *Owned, folder *roofmt.Fold
 
 // take locks the journal and folds it. It creates what does not exist.
 func (s *Store) take(ctx context.Context, ref Ref) (*Task, error) {
-	return s.takeFrom(ctx, ref, false)
+	return s.takeWith(ctx, ref, false, false)
 }
 
-// takeFrom is take; existing means that the folder must exist: it may have moved into the trash since it was found.
-func (s *Store) takeFrom(ctx context.Context, ref Ref, existing bool) (*Task, error) {
-	return s.takeWith(ctx, ref, existing, false)
-}
-
-// takeWith is takeFrom; lean means that it reads the log from its snapshot on.
+// takeWith is take; existing means that the folder must exist: it may have moved into the trash since it was found. lean
+// means that it reads the log from its snapshot on.
 func (s *Store) takeWith(ctx context.Context, ref Ref, existing, lean bool) (*Task, error) {
 	if err := s.EnsureDir(filepath.Dir(ref.Log), "cannot be written"); err != nil {
 		return nil, err
