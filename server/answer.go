@@ -1,68 +1,17 @@
 package server
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"net/http"
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/client"
-	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/server/legacy"
 )
-
-// muxOf leads requests to their routes. A request without a route gets a problem.
-func (s *Server) muxOf(list []route) *http.ServeMux {
-	mux := http.NewServeMux()
-	methods := map[string][]string{} // by path
-	for i := range list {
-		rt := &list[i]
-		methods[rt.path] = append(methods[rt.path], rt.verb())
-		mux.HandleFunc(rt.verb()+" "+rt.path, func(w http.ResponseWriter, r *http.Request) {
-			if p := s.answer(rt, w, r); p != nil {
-				s.lament(w, r, p)
-			}
-		})
-	}
-	for path, list := range methods {
-		allow := allowed(list)
-		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) { // any other method
-			if r.Method == http.MethodOptions {
-				w.Header().Set("Allow", allow)
-				w.WriteHeader(http.StatusNoContent)
-				return
-			}
-			p := problem(http.StatusMethodNotAllowed, "method_not_allowed", "That cannot be asked that way", "this path takes "+allow)
-			for _, method := range list {
-				p.Suggestions = append(p.Suggestions, method+" "+path)
-			}
-			p.Allow = allow
-			fail(w, r, p)
-		})
-	}
-	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		fail(w, r, problem(http.StatusNotFound, "no_such_route", "There is no such route",
-			"nothing is served at "+report.Clip(r.URL.Path), "GET /openapi.json"))
-	})
-	return mux
-}
-
-// allowed is the Allow header of a path with these methods.
-func allowed(methods []string) string {
-	all := append(slices.Clone(methods), http.MethodOptions)
-	if slices.Contains(methods, http.MethodGet) {
-		all = append(all, http.MethodHead)
-	}
-	slices.Sort(all)
-	return strings.Join(all, ", ")
-}
 
 // lament writes a problem, and logs those that are the server's own.
 func (s *Server) lament(w http.ResponseWriter, r *http.Request, p *api.Problem) {
@@ -155,23 +104,6 @@ func (s *Server) problemFor(a *asked, err error) *api.Problem {
 		p.Task = a.id
 	}
 	return p
-}
-
-// bytesOf are the bytes of a document.
-func bytesOf(doc any) ([]byte, error) {
-	if t, ok := doc.(tagged); ok {
-		doc = t.doc
-	}
-	if body, ok := doc.(raw); ok {
-		return body, nil
-	}
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(doc); err != nil {
-		return nil, fmt.Errorf("write the answer: %w", err)
-	}
-	return buf.Bytes(), nil
 }
 
 // respond writes a document, or 304 when the client has it.

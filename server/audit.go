@@ -1,8 +1,6 @@
 package server
 
 import (
-	"net/http"
-
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/server/metrics"
 )
@@ -27,15 +25,4 @@ func (s *Server) audit(a *asked, doc any) {
 	}
 	about = append(about, "door", entrance(a.Request), "from", addressOf(a.Request), "request_id", idOf(a.Request))
 	s.opt.Log.Info(words, about...)
-}
-
-// entrance is the door that a request came through: a socket, this process, the network.
-func entrance(r *http.Request) string {
-	switch {
-	case isPeer(r):
-		return "socket"
-	case r.Header.Get("Authorization") != "":
-		return "token"
-	}
-	return "browser"
 }

@@ -1,13 +1,8 @@
 package server
 
 import (
-	"errors"
 	"sync"
 	"time"
-
-	"github.com/roost-dev/roost/api"
-	"github.com/roost-dev/roost/report"
-	"github.com/roost-dev/roost/service"
 )
 
 // A task has one owner at a time. This file serialises the changes of one task in this process. A change also waits for a
@@ -58,48 +53,4 @@ func (b *changeGate) others(task string) <-chan struct{} {
 		return one.ended
 	}
 	return nil
-}
-
-// inTurn carries out a route, and tries again when the task was only held by a change or run that was about to release
-// it.
-func (s *Server) inTurn(a *asked) (*reply, error) {
-	if a.about == (service.Task{}) {
-		return a.route.act(s, a)
-	}
-	task := a.about.Name()
-	defer s.changes.enter(task)()
-	late := time.NewTimer(changeWait)
-	defer late.Stop()
-	for looked := false; ; {
-		other := s.changes.others(task) // before the try, so that an end during the try is not missed
-		out, err := a.route.act(s, a)
-		if err == nil || !busyHere(err) {
-			return out, err
-		}
-		free, failed := a.about.WaitForRelease(a.Context())
-		switch {
-		case failed != nil:
-			return nil, err
-		case free && !looked:
-			looked = true
-			continue
-		case other == nil:
-			return nil, err
-		}
-		select {
-		case <-other:
-			late.Reset(changeWait) // others make progress
-		case <-late.C:
-			return nil, err
-		case <-a.Context().Done():
-			return nil, a.Context().Err()
-		}
-	}
-}
-
-// busyHere reports whether an error means that this process holds the task.
-func busyHere(err error) bool {
-	p := report.BusyProblem(err)
-	var own *api.Problem
-	return p != nil && p.Code == "task_busy" || errors.As(err, &own) && own.Code == "task_busy"
 }

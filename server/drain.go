@@ -89,10 +89,3 @@ func (s *Server) Leave() {
 	s.ending.Store(true)
 	s.service.Drain()
 }
-
-// open counts the open streams.
-func (s *streams) open() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.now
-}

@@ -34,3 +34,13 @@ func (s *Server) restore(a *asked) (*reply, error) {
 	doc, err := s.service.Restore(a.Context(), a.call(), a.id, given(a.PathValue("c")), n)
 	return &reply{doc: doc}, err
 }
+
+// newest in a path means the checkpoint before the newest change.
+const newest = "newest"
+
+func given(c string) string {
+	if c == newest {
+		return ""
+	}
+	return c
+}

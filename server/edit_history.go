@@ -48,16 +48,6 @@ func editRoutes() []route {
 	}
 }
 
-// newest in a path means the checkpoint before the newest change.
-const newest = "newest"
-
-func given(c string) string {
-	if c == newest {
-		return ""
-	}
-	return c
-}
-
 // interrupted is closed when the user of this process gave up waiting. A client of another process
 // that goes away interrupts nothing: the channel is nil then.
 func (a *asked) interrupted() <-chan struct{} {

@@ -11,13 +11,6 @@ import (
 	"github.com/roost-dev/roost/report"
 )
 
-// tagged is a document of a task with the position of its journal: two changes within one millisecond that cancel each
-// other still give another tag.
-type tagged struct {
-	doc  any
-	head events.Cursor
-}
-
 // tagOf is the ETag of a document: the same bytes at the same position have the same one. The tag of a task has two
 // parts. If-Match compares the first, which covers the task itself. The second covers its size on disk, which changes
 // while Roo's files are written behind an unchanged journal, and its copies: a change of a task does not depend on them.

@@ -124,9 +124,3 @@ func (s *Socket) Close() error {
 	}
 	return nil
 }
-
-type peerKey struct{}
-
-// isPeer reports whether a request came through the socket from the user who runs this process: that is as good as
-// the token, which is in a file of the same user.
-func isPeer(r *http.Request) bool { return r.Context().Value(peerKey{}) != nil }

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/roost-dev/roost/api"
@@ -218,31 +217,4 @@ func (a *asked) wanted() (func(events.Item) bool, *api.Problem) {
 			return one == i.Type || open && strings.HasPrefix(i.Type, begin)
 		})
 	}, nil
-}
-
-// streams counts the open streams.
-type streams struct {
-	mu          sync.Mutex
-	total, each int
-	now         int
-	by          map[string]int
-}
-
-// enter takes one of the streams that are allowed, in total and for one client; ok is false when there is none left.
-func (s *streams) enter(client string) (leave func(), ok bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.now >= s.total || s.by[client] >= s.each {
-		return nil, false
-	}
-	s.now++
-	s.by[client]++
-	return sync.OnceFunc(func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.now--
-		if s.by[client]--; s.by[client] == 0 {
-			delete(s.by, client)
-		}
-	}), true
 }

@@ -2,9 +2,7 @@ package server
 
 import (
 	"context"
-	"net/http"
 
-	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/service"
 )
 
@@ -34,33 +32,4 @@ func change[N, D any](verb func(*service.Service, context.Context, service.Call,
 		doc, err := verb(s.service, a.Context(), a.call(), a.id, n)
 		return &reply{doc: doc, head: headOf(doc)}, err
 	}
-}
-
-// headOf are the headers that name the task and run of a document.
-func headOf(doc any) http.Header {
-	switch d := doc.(type) {
-	case api.Run:
-		return aboutTask(d.Task, d.ID)
-	case api.Sent:
-		return aboutTask(d.Task, d.Run)
-	case api.Answered:
-		return aboutTask(d.Task, d.Run)
-	case api.Started:
-		return aboutTask(d.Task, d.RunID)
-	case api.Deleted:
-		return aboutTask(d.ID, "")
-	case api.DeletedTask:
-		return aboutTask(d.ID, "")
-	case api.Restored:
-		return aboutTask(d.ID, "")
-	case api.ForkResult:
-		return aboutTask(d.ID, "")
-	}
-	return nil
-}
-
-// located adds the address of what a change made.
-func located(head http.Header, path string) http.Header {
-	head.Set("Location", path)
-	return head
 }

@@ -2,7 +2,6 @@ package server
 
 import (
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -35,8 +34,6 @@ func runRoutes() []route {
 	}
 }
 
-func runPath(id string) string { return "/v1/runs/" + url.PathEscape(id) }
-
 func (s *Server) startRun(a *asked) (*reply, error) {
 	var n api.NewRun
 	if err := a.read(&n); err != nil {
@@ -50,33 +47,6 @@ func (s *Server) startRun(a *asked) (*reply, error) {
 }
 
 func runsOf(s *Server, a *asked) ([]api.Run, error) { return s.service.RunsOf(a.Context(), a.id) }
-
-// pageOf is a page of a list that is whole: the cursor is how many were shown.
-func pageOf[T any](a *asked, all []T) (any, error) {
-	from, ok := countIn(a.text["cursor"])
-	if !ok {
-		return nil, service.BadCursor("list")
-	}
-	from = min(from, len(all))
-	to := len(all)
-	if limit := a.number["limit"]; limit > 0 {
-		to = min(to, from+limit)
-	}
-	next := ""
-	if to < len(all) {
-		next = strconv.Itoa(to)
-	}
-	return api.PageOf(all[from:to], next), nil
-}
-
-// countIn reads the cursor of a list, the number of items that were shown; "" is its start.
-func countIn(cursor string) (n int, ok bool) {
-	if cursor == "" {
-		return 0, true
-	}
-	n, err := strconv.Atoi(cursor)
-	return n, err == nil && n >= 0 && strconv.Itoa(n) == cursor
-}
 
 func (s *Server) runs(a *asked) (any, error) {
 	if _, ok := countIn(a.text["cursor"]); !ok {

@@ -2,18 +2,10 @@ package server
 
 import (
 	"net/http"
-	"net/url"
-	"slices"
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/service"
 )
-
-// writeRoutes are those of tasks, runs, words, questions and the trash that change
-// something, or show what is being done.
-func writeRoutes() []route {
-	return slices.Concat(taskRoutes(), runRoutes(), wordRoutes(), questionRoutes(), trashRoutes())
-}
 
 func taskRoutes() []route {
 	return []route{
@@ -27,17 +19,6 @@ func taskRoutes() []route {
 				doc: "what happens to the task's subtasks; required when there are some"}}},
 	}
 }
-
-// aboutTask are the headers that name the task and run of an answer.
-func aboutTask(task, run string) http.Header {
-	h := http.Header{"Roost-Task-Id": {task}}
-	if run != "" {
-		h.Set("Roost-Run-Id", run)
-	}
-	return h
-}
-
-func taskPath(id string) string { return "/v1/tasks/" + url.PathEscape(id) }
 
 func (s *Server) startTask(a *asked) (*reply, error) {
 	var n api.NewTask

@@ -4,7 +4,6 @@ import (
 	"net/http"
 
 	"github.com/roost-dev/roost/api"
-	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/service"
 )
 
@@ -19,17 +18,6 @@ func wordRoutes() []route {
 			body: api.InputPatch{}, answer: api.Queued{}, act: (*Server).editInput},
 		{method: "DELETE", path: "/v1/tasks/{id}/queue/{input}", summary: "Take words out of the queue", act: (*Server).dropInput},
 	}
-}
-
-// door is the name of the front door that input came through.
-func (a *asked) door() string {
-	switch {
-	case a.RemoteAddr == client.LocalPeer:
-		return "terminal"
-	case isPeer(a.Request):
-		return "cli"
-	}
-	return "api"
 }
 
 func queue(s *Server, a *asked) ([]api.Queued, error) { return s.service.Queue(a.Context(), a.id) }
