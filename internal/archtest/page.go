@@ -23,8 +23,8 @@ const (
 )
 
 // CheckPage compares the table of packages on a page of the tree with the packages of the tree: each package has a row,
-// its own or that of a folder above it, and each row has a package. The page is no longer and no wider than a reader
-// likes. A page that is read first and wrong is worse than none.
+// its own or that of a folder above it, and each row has a package. The Go files that the page names exist, and it is
+// no longer and no wider than a reader likes. A page that is read first and wrong is worse than none.
 func CheckPage(tree fs.FS, module, page string) ([]Violation, error) {
 	text, err := fs.ReadFile(tree, page)
 	if err != nil {
@@ -45,6 +45,13 @@ func CheckPage(tree fs.FS, module, page string) ([]Violation, error) {
 	for i, line := range lines {
 		if n := utf8.RuneCountInString(line); n > pageColumns {
 			add(i+1, "has %d columns; over %d it does not fit on a screen", n, pageColumns)
+		}
+	}
+	for i, line := range lines {
+		for _, m := range quoted.FindAllStringSubmatch(line, -1) {
+			if _, err := fs.Stat(tree, m[1]); err != nil && path.Ext(m[1]) == ".go" && !strings.ContainsAny(m[1], "<*") {
+				add(i+1, "names the file %s, which is not there", m[1])
+			}
 		}
 	}
 	rows := tableRows(string(text))

@@ -32,6 +32,9 @@ func TestCheckPageReports(t *testing.T) {
 		{"a row covers no folder with a longer name", head + "| `stor` | |\n| `store` | |\n| `journal/file` | |\n| `journal` | |\n", []string{
 			"PAGE.md:9: has a row for journal/file, which is not there", "PAGE.md:7: has a row for stor, which is not there",
 		}},
+		{"a file is gone", head + "| `store`, `journal` | in `store/a.go` and `store/b.go`, as `store/<noun>.go` |\n", []string{
+			"PAGE.md:7: names the file store/b.go, which is not there",
+		}},
 		{"too wide", head + "| `store`, `journal` | " + strings.Repeat("é", 97) + "|\n", []string{
 			"PAGE.md:7: has 121 columns; over 120 it does not fit on a screen",
 		}},
