@@ -2,26 +2,22 @@ package stale
 
 import (
 	"os"
-	"slices"
 )
 
 // Bounds of the file contents that are kept to compute differences.
 const (
 	contentLimit = 64 << 10 // bytes of one file; a larger content is not kept
-	memoryLimit  = 1 << 20  // bytes of all contents in memory
 	spoolLimit   = 64 << 20 // bytes of all contents in the spool folder
 )
 
-// contents holds file contents by hash. It keeps them in a file of the run's private folder where there is
-// one: little of them is ever needed, and a long run's memory is scarce. A content that cannot be kept is
+// contents holds file contents by hash. It keeps them in a file of the run's private folder: little of them is
+// ever needed, and a long run's memory is scarce. A content that cannot be kept is
 // dropped; a change of that file is then reported without its difference.
 type contents struct {
-	dir    string // "" = in memory
+	dir    string
 	file   *os.File
 	broken bool // writing failed: nothing more is written
 	spans  map[string]span
-	memory map[string][]byte
-	order  []string // the keys of memory, oldest first
 	size   int64
 }
 
@@ -30,14 +26,14 @@ type span struct{ at, size int64 }
 
 func (c *contents) has(hash string) bool {
 	_, kept := c.spans[hash]
-	return kept || c.memory[hash] != nil
+	return kept
 }
 
 // get returns a content, or nil when it is not kept.
 func (c *contents) get(hash string) []byte {
 	s, kept := c.spans[hash]
 	if !kept {
-		return c.memory[hash]
+		return nil
 	}
 	data := make([]byte, s.size)
 	if _, err := c.file.ReadAt(data, s.at); err != nil {
@@ -48,28 +44,13 @@ func (c *contents) get(hash string) []byte {
 
 // keep stores a content while there is room.
 func (c *contents) keep(hash string, data []byte) {
-	switch {
-	case data == nil || hash == "" || c.has(hash):
-	case c.dir == "":
-		c.keepInMemory(hash, data)
-	case !c.broken && c.size+int64(len(data)) <= spoolLimit:
-		c.broken = !c.keepInFile(hash, data)
+	if data == nil || hash == "" || c.broken || c.has(hash) || c.size+int64(len(data)) > spoolLimit {
+		return
 	}
+	c.broken = !c.write(hash, data)
 }
 
-func (c *contents) keepInMemory(hash string, data []byte) {
-	if c.memory == nil {
-		c.memory = map[string][]byte{}
-	}
-	c.memory[hash] = slices.Clip(data)
-	c.order = append(c.order, hash)
-	for c.size += int64(len(data)); c.size > memoryLimit; c.order = c.order[1:] {
-		c.size -= int64(len(c.memory[c.order[0]]))
-		delete(c.memory, c.order[0])
-	}
-}
-
-func (c *contents) keepInFile(hash string, data []byte) bool {
+func (c *contents) write(hash string, data []byte) bool {
 	if c.file == nil {
 		f, err := os.CreateTemp(c.dir, "seen-*") // mode 0600
 		if err != nil {

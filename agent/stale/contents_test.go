@@ -7,52 +7,40 @@ import (
 	"testing"
 )
 
-// Contents are given back as they were, from a file and from memory, each once; what
+// Contents are given back as they were, each once; what
 // nobody kept is not there, and nothing is left behind.
 func TestTexts(t *testing.T) {
-	for _, where := range []string{"", t.TempDir()} {
-		var kept contents
-		kept.dir = where
-		if kept.has("0") || kept.get("0") != nil {
-			t.Error("it holds what nobody kept")
+	where := t.TempDir()
+	kept := contents{dir: where}
+	if kept.has("0") || kept.get("0") != nil {
+		t.Error("it holds what nobody kept")
+	}
+	for i := range 300 {
+		kept.keep(fmt.Sprint(i), bytes.Repeat([]byte{byte(i)}, i%7))
+		kept.keep(fmt.Sprint(i), []byte("not the same again"))
+	}
+	kept.keep("", []byte("nameless"))
+	kept.keep("nothing", nil)
+	for i := range 300 {
+		if got := kept.get(fmt.Sprint(i)); got == nil || !bytes.Equal(got, bytes.Repeat([]byte{byte(i)}, i%7)) {
+			t.Fatalf("content %d is %q", i, got)
 		}
-		for i := range 300 {
-			kept.keep(fmt.Sprint(i), bytes.Repeat([]byte{byte(i)}, i%7))
-			kept.keep(fmt.Sprint(i), []byte("not the same again"))
-		}
-		kept.keep("", []byte("nameless"))
-		kept.keep("nothing", nil)
-		for i := range 300 {
-			if got := kept.get(fmt.Sprint(i)); got == nil || !bytes.Equal(got, bytes.Repeat([]byte{byte(i)}, i%7)) {
-				t.Fatalf("in %q: content %d is %q", where, i, got)
-			}
-		}
-		if kept.has("") || kept.has("nothing") || kept.size > 300*7 {
-			t.Errorf("it holds %d bytes", kept.size)
-		}
-		kept.close()
-		if kept.has("1") {
-			t.Error("it holds something after its end")
-		}
-		if where != "" {
-			if left, err := os.ReadDir(where); err != nil || len(left) != 0 {
-				t.Errorf("left: %v (%v)", left, err)
-			}
-		}
+	}
+	if kept.has("") || kept.has("nothing") || kept.size > 300*7 {
+		t.Errorf("it holds %d bytes", kept.size)
+	}
+	kept.close()
+	if kept.has("1") {
+		t.Error("it holds something after its end")
+	}
+	if left, err := os.ReadDir(where); err != nil || len(left) != 0 {
+		t.Errorf("left: %v (%v)", left, err)
 	}
 }
 
-// Memory is bounded where there is no folder, and a folder that is gone costs the contents
-// and nothing else.
-func TestTextsAreBounded(t *testing.T) {
-	var kept contents
+// A folder that is gone, and a file that was cut, cost the contents and nothing else.
+func TestTextsOfALostFolder(t *testing.T) {
 	big := bytes.Repeat([]byte("x"), contentLimit)
-	for i := range 100 {
-		kept.keep(fmt.Sprint(i), big)
-	}
-	if kept.size > memoryLimit || len(kept.memory) != memoryLimit/contentLimit || !kept.has("99") || kept.has("0") {
-		t.Errorf("%d bytes of %d contents", kept.size, len(kept.memory))
-	}
 	gone := contents{dir: t.TempDir() + "/gone"}
 	gone.keep("1", big)
 	gone.keep("2", big)

@@ -49,7 +49,7 @@ type Run interface {
 // Options configure a tracker.
 type Options struct {
 	Workspace  *workspace.Workspace // nil = no file is ever stale
-	SpoolDir   string               // for file contents; "" = a little memory
+	SpoolDir   string               // for file contents
 	OtherTasks OtherTasks           // nil = other tasks are not consulted
 	WatchFrom  int                  // the number of known files that makes a watcher worth its handle
 	Observed   bool                 // a person sees the run's notices
