@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -67,13 +68,14 @@ func ReadRoo(data []byte) (Roo, error) {
 // that no policy here allows: protected files, answers to the model's questions, and commands that are more than plain
 // words. Commands that Roo denies stay denied, although Roo only denies them while it runs others unasked.
 func (r Roo) Policy() Policy {
-	p := Policy{Mode: ModeAsk, Deny: r.denyPatterns()}
+	p := Policy{Mode: ModeAsk, Deny: trimmed(r.Denied)}
 	if !r.Enabled {
 		p.AskTools = []string{"*"}
 		return p
 	}
 	if r.Execute {
-		p.Allow = r.allowPatterns()
+		// Roo's "*" allows every command; here no pattern does, and the mode "all" is for that.
+		p.Allow = slices.DeleteFunc(trimmed(r.Allowed), func(pattern string) bool { return pattern == "*" })
 	}
 	switch {
 	case !r.Read:
@@ -106,19 +108,9 @@ func (r Roo) Policy() Policy {
 	return p
 }
 
-// allowPatterns are Roo's patterns as patterns of words. Roo's "*" allows every command; here no pattern does, and the
-// mode "all" is for that.
-func (r Roo) allowPatterns() (list []string) {
-	for _, p := range r.Allowed {
-		if p = strings.TrimSpace(p); p != "" && p != "*" {
-			list = append(list, p)
-		}
-	}
-	return list
-}
-
-func (r Roo) denyPatterns() (list []string) {
-	for _, p := range r.Denied {
+// trimmed are Roo's patterns as patterns of words.
+func trimmed(patterns []string) (list []string) {
+	for _, p := range patterns {
 		if p = strings.TrimSpace(p); p != "" {
 			list = append(list, p)
 		}

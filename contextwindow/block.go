@@ -172,6 +172,10 @@ func sourced(b, data []byte) []byte {
 	if media == nil {
 		media = []byte("null")
 	}
+	return imageBlock(media, data)
+}
+
+func imageBlock(media, data []byte) []byte {
 	var src, out esjson.Object
 	src.String("type", "base64")
 	src.Raw("media_type", media)
@@ -235,13 +239,7 @@ func checkImage(b []byte, f *fields, o Options) (contentPart, bool, string) {
 	if fits {
 		return contentPart{kind: image, raw: b}, true, ""
 	}
-	var src, out esjson.Object
-	src.String("type", "base64")
-	src.Raw("media_type", media)
-	src.Raw("data", data)
-	out.String("type", "image")
-	out.Raw("source", src.Bytes())
-	return contentPart{kind: image, raw: out.Bytes(), repaired: true}, true, ""
+	return contentPart{kind: image, raw: imageBlock(media, data), repaired: true}, true, ""
 }
 
 func checkToolUse(b []byte, f *fields, o Options) (contentPart, bool, string) {

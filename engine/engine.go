@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -336,11 +338,7 @@ func (e *Engine) newRun(t *store.Task, s task.Settings, p setup.Environment, r R
 func (e *Engine) Runs() []*Run {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	out := make([]*Run, 0, len(e.runs))
-	for _, r := range e.runs {
-		out = append(out, r)
-	}
-	return out
+	return slices.Collect(maps.Values(e.runs))
 }
 
 // Close cancels every run, waits until each is saved, and starts no more.

@@ -182,10 +182,8 @@ func (e *Engine) reply(ctx context.Context, ref store.Ref, question string, r Re
 		}
 		mine := err == nil
 		if mine && r.Stop {
-			select {
-			case <-run.after.settled:
-			case <-ctx.Done():
-				return Replied{}, context.Cause(ctx)
+			if err := run.settle(ctx); err != nil {
+				return Replied{}, err
 			}
 			info, err := e.infoOf(ctx, ref, run.ID)
 			return Replied{Asked: q, Answer: answer, Run: info}, err

@@ -468,10 +468,5 @@ func (e *Engine) Settle(ctx context.Context, id string) error {
 	if run == nil {
 		return nil
 	}
-	select {
-	case <-run.after.settled:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	return run.settle(ctx)
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -74,12 +75,7 @@ func (h *Hub) Server(name string) (Server, bool) {
 
 // Names are the servers that may be called, in order.
 func (h *Hub) Names() []string {
-	names := make([]string, 0, len(h.conns))
-	for name := range h.conns {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
+	return slices.Sorted(maps.Keys(h.conns))
 }
 
 // Menu is what one server offers, or why that is unknown.

@@ -14,24 +14,25 @@ import (
 
 // Say returns a row that is complete when it is first written. Nil images leave the member out.
 func Say(ts int64, kind, text string, images []string) json.RawMessage {
-	var o esjson.Object
-	o.Int("ts", ts)
-	o.String("type", "say")
-	o.String("say", kind)
-	o.String("text", text)
+	o := say(ts, kind, text)
 	if images != nil {
-		o.Raw("images", stringArray(images))
+		o.Raw("images", array(images, func(out []byte, url string) []byte { return esjson.Quote(out, url) }))
 	}
 	return o.Bytes()
 }
 
-// Stream is a row whose text is streamed. partial is true until the text is complete.
-func Stream(ts int64, kind, text string, partial bool) json.RawMessage {
-	var o esjson.Object
+// say begins a row of the kind "say".
+func say(ts int64, kind, text string) (o esjson.Object) {
 	o.Int("ts", ts)
 	o.String("type", "say")
 	o.String("say", kind)
 	o.String("text", text)
+	return o
+}
+
+// Stream is a row whose text is streamed. partial is true until the text is complete.
+func Stream(ts int64, kind, text string, partial bool) json.RawMessage {
+	o := say(ts, kind, text)
 	o.Bool("partial", partial)
 	return o.Bytes()
 }
@@ -112,12 +113,7 @@ func (r RequestInfo) text() string {
 
 // Request is the row of a request to the model.
 func Request(ts int64, info RequestInfo) json.RawMessage {
-	var o esjson.Object
-	o.Int("ts", ts)
-	o.String("type", "say")
-	o.String("say", "api_req_started")
-	o.String("text", info.text())
-	return o.Bytes()
+	return Say(ts, "api_req_started", info.text(), nil)
 }
 
 // Assistant is the model's reply as the API history keeps it.
@@ -162,23 +158,17 @@ func Result(call, text string, images []json.RawMessage, isError bool) json.RawM
 
 // Join is the JSON array of blocks.
 func Join(blocks []json.RawMessage) []byte {
-	out := []byte{'['}
-	for i, b := range blocks {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		out = append(out, b...)
-	}
-	return append(out, ']')
+	return array(blocks, func(out []byte, block json.RawMessage) []byte { return append(out, block...) })
 }
 
-func stringArray(list []string) []byte {
+// array is a JSON array of items that add writes.
+func array[T any](items []T, add func(out []byte, item T) []byte) []byte {
 	out := []byte{'['}
-	for i, s := range list {
+	for i, item := range items {
 		if i > 0 {
 			out = append(out, ',')
 		}
-		out = esjson.Quote(out, s)
+		out = add(out, item)
 	}
 	return append(out, ']')
 }
@@ -194,29 +184,22 @@ func Failure(reason string) string {
 
 // Denial is the result of a call that was refused, with the person's words if there are any.
 func Denial(feedback string) string {
-	var o esjson.Object
-	o.String("status", "denied")
 	if feedback == "" {
-		o.String("message", "The user denied this operation.")
-	} else {
-		o.String("feedback", feedback)
+		return status("denied", "message", "The user denied this operation.")
 	}
-	return string(o.Bytes())
+	return status("denied", "feedback", feedback)
 }
 
 // Approved precedes the result of a call that the person approved with words.
-func Approved(feedback string) string {
-	var o esjson.Object
-	o.String("status", "approved")
-	o.String("feedback", feedback)
-	return string(o.Bytes()) + "\n\n"
-}
+func Approved(feedback string) string { return status("approved", "feedback", feedback) + "\n\n" }
 
 // Guidance gives the model the person's answer to the question what it should do instead.
-func Guidance(words string) string {
+func Guidance(words string) string { return status("guidance", "feedback", words) }
+
+func status(name, member, text string) string {
 	var o esjson.Object
-	o.String("status", "guidance")
-	o.String("feedback", words)
+	o.String("status", name)
+	o.String(member, text)
 	return string(o.Bytes())
 }
 
@@ -233,18 +216,13 @@ func Subtask(ts int64, result string) []byte {
 
 // TodoList is a checklist as a JSON array.
 func TodoList(items []usage.Todo) []byte {
-	list := []byte{'['}
-	for i, item := range items {
-		if i > 0 {
-			list = append(list, ',')
-		}
+	return array(items, func(out []byte, item usage.Todo) []byte {
 		var o esjson.Object
 		o.String("id", item.ID)
 		o.String("content", item.Content)
 		o.String("status", item.Status)
-		list = append(list, o.Bytes()...)
-	}
-	return append(list, ']')
+		return append(out, o.Bytes()...)
+	})
 }
 
 // Todos shows the checklist that a task was started with.
