@@ -15,6 +15,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/cli/app"
+	"github.com/roost-dev/roost/cli/failure"
+	"github.com/roost-dev/roost/cli/tasks"
+	"github.com/roost-dev/roost/internal/testing/clitest"
 	"github.com/roost-dev/roost/internal/testing/conformance"
 	"github.com/roost-dev/roost/roofmt"
 )
@@ -29,15 +33,15 @@ func TestCorpusAcceptance(t *testing.T) {
 		base := t.TempDir()
 		roost := func(want []int, args ...string) string {
 			t.Helper()
-			a, out, errs := app(t, "ROOST_ROOT="+filepath.Join(base, "root"), "ROOST_CACHE="+filepath.Join(base, "cache"), "ROOST_SOURCES="+dir)
-			if code := a.Run(context.Background(), args); !slices.Contains(want, code) {
+			a, out, errs := clitest.New(t, "ROOST_ROOT="+filepath.Join(base, "root"), "ROOST_CACHE="+filepath.Join(base, "cache"), "ROOST_SOURCES="+dir)
+			if code := Run(context.Background(), a, args); !slices.Contains(want, code) {
 				t.Fatalf("%v: exit code %d: %s", args, code, errs)
 			}
 			return out.String()
 		}
 		before := sums(t, dir)
 		var list struct{ Items []api.Summary }
-		unmarshal(t, []byte(roost([]int{ExitDone}, "list", "--empty", "--json")), &list)
+		unmarshal(t, []byte(roost([]int{failure.ExitDone}, "list", "--empty", "--json")), &list)
 		if len(list.Items) != 1 {
 			t.Fatalf("%d tasks in one folder", len(list.Items))
 		}
@@ -47,16 +51,16 @@ func TestCorpusAcceptance(t *testing.T) {
 			compared++
 		}
 		asEditorSays(t, got, row, readRows(filepath.Join(dir, roofmt.UIName)))
-		if again := roost([]int{ExitDone}, "list", "--empty", "--json"); again != string(encoded(t, list.Items)) {
+		if again := roost([]int{failure.ExitDone}, "list", "--empty", "--json"); again != string(encoded(t, list.Items)) {
 			t.Errorf("a second list says something else: %s", cmp.Diff(string(encoded(t, list.Items)), again))
 		}
 
 		name := got.Source + ":" + got.ID
-		roost([]int{ExitDone}, "show", name)
-		roost([]int{ExitDone}, "search", "a", "--limit", "3")
-		for _, format := range exportFormats {
+		roost([]int{failure.ExitDone}, "show", name)
+		roost([]int{failure.ExitDone}, "search", "a", "--limit", "3")
+		for _, format := range tasks.ExportFormats {
 			to := filepath.Join(base, "out."+format)
-			roost([]int{ExitDone, ExitDamaged}, "export", name, "--format", format, "-o", to)
+			roost([]int{failure.ExitDone, failure.ExitDamaged}, "export", name, "--format", format, "-o", to)
 			if _, err := os.Stat(to); err != nil {
 				t.Errorf("%s: %v", format, err)
 			}
@@ -73,7 +77,7 @@ func TestCorpusAcceptance(t *testing.T) {
 func encoded(t *testing.T, items []api.Summary) []byte {
 	t.Helper()
 	var out strings.Builder
-	must(t, encode(&out, api.PageOf(items, ""), false))
+	must(t, app.Encode(&out, api.PageOf(items, ""), false))
 	return []byte(out.String())
 }
 

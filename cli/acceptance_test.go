@@ -14,6 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/cli/failure"
+	"github.com/roost-dev/roost/internal/testing/clitest"
 	"github.com/roost-dev/roost/roofmt"
 )
 
@@ -76,8 +78,8 @@ func TestAThousandFolders(t *testing.T) {
 	cache := filepath.Join(base, "cache")
 	roost := func(args ...string) string {
 		t.Helper()
-		a, out, errs := app(t, "ROOST_ROOT="+filepath.Join(base, "root"), "ROOST_CACHE="+cache, "ROOST_SOURCES="+storage)
-		if code := a.Run(context.Background(), args); code != ExitDone {
+		a, out, errs := clitest.New(t, "ROOST_ROOT="+filepath.Join(base, "root"), "ROOST_CACHE="+cache, "ROOST_SOURCES="+storage)
+		if code := Run(context.Background(), a, args); code != failure.ExitDone {
 			t.Fatalf("%v: exit code %d: %s", args, code, errs)
 		}
 		return out.String()
@@ -179,11 +181,11 @@ func TestChangesShowInTheNextList(t *testing.T) {
 	base := t.TempDir()
 	storage := filepath.Join(base, "store")
 	many(t, storage, 30)
-	a, out, errs := app(t, "ROOST_ROOT="+filepath.Join(base, "root"), "ROOST_CACHE="+filepath.Join(base, "cache"), "ROOST_SOURCES="+storage)
+	a, out, errs := clitest.New(t, "ROOST_ROOT="+filepath.Join(base, "root"), "ROOST_CACHE="+filepath.Join(base, "cache"), "ROOST_SOURCES="+storage)
 	list := func() map[string]api.Summary {
 		t.Helper()
 		out.Reset()
-		if code := a.Run(context.Background(), []string{"list", "--json"}); code != ExitDone {
+		if code := Run(context.Background(), a, []string{"list", "--json"}); code != failure.ExitDone {
 			t.Fatal(errs)
 		}
 		var got struct{ Items []api.Summary }

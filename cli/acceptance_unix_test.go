@@ -20,9 +20,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/roost-dev/roost/api"
-
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/cli/failure"
 )
 
 // crowdEnv says how long processes work beside each other in TestCrowd, e.g. 10m; the
@@ -96,11 +97,11 @@ func newCrowd(t *testing.T) *crowd {
 		}
 		put(c.arrivals, fmt.Sprintf("arrival-%d", i), strings.Repeat("many words ", 5000))
 	}
-	if r := s.roost("import", mine); r.code != ExitDone {
+	if r := s.roost("import", mine); r.code != failure.ExitDone {
 		t.Fatal(r.err)
 	}
 	for _, id := range c.ids {
-		if r := s.roost("show", id, "--ui", "--json"); r.code == ExitDone {
+		if r := s.roost("show", id, "--ui", "--json"); r.code == failure.ExitDone {
 			c.said[id] = r.out
 		}
 	}
@@ -166,7 +167,7 @@ func (p *person) run(allowed []int, args ...string) (out string, ok bool) {
 	}
 	p.mu.Unlock()
 	code := cmd.ProcessState.ExitCode()
-	if !killed && code != ExitDone && !slices.Contains(allowed, code) {
+	if !killed && code != failure.ExitDone && !slices.Contains(allowed, code) {
 		p.t.Errorf("%v: exit %d\n%s%s", args, code, stdout.String(), stderr.String())
 	}
 	return stdout.String(), err == nil
@@ -178,7 +179,7 @@ func (p *person) act() {
 	titled, moving := "titled-"+whose+"-"+p.name, "moving-"+whose+"-"+p.name
 	shared := fmt.Sprintf("shared-%s-p%d", whose, p.rand.IntN(3))
 	word := fmt.Sprintf("%s-%d", p.name, p.rand.IntN(1e9))
-	busy := []int{ExitBusy} // another one has the task in this moment
+	busy := []int{failure.ExitBusy} // another one has the task in this moment
 	switch p.rand.IntN(10) {
 	case 0:
 		p.looks()
@@ -206,7 +207,7 @@ func (p *person) act() {
 			return
 		}
 		p.away[moving] = ""
-		allowed := []int{ExitNotFound} // it went before the kill
+		allowed := []int{failure.ExitNotFound} // it went before the kill
 		if _, ok := p.run(allowed, "delete", moving); ok {
 			p.away[moving] = "yes"
 		}
@@ -218,7 +219,7 @@ func (p *person) act() {
 // back gets a task out of the trash, in one of the ways.
 func (p *person) back(moving string) {
 	was := p.away[moving]
-	allowed := []int{ExitNotFound}
+	allowed := []int{failure.ExitNotFound}
 	if was == "yes" {
 		allowed = nil
 	}
@@ -265,7 +266,7 @@ func (c *crowd) settle() {
 	if c.killed == 0 && c.runs > 50 {
 		t.Error("nobody was killed")
 	}
-	if r := c.roost("import", c.arrivals, "--json"); r.code != ExitDone {
+	if r := c.roost("import", c.arrivals, "--json"); r.code != failure.ExitDone {
 		t.Errorf("import: exit %d\n%s", r.code, r.err)
 	}
 	if left, _ := filepath.Glob(filepath.Join(c.root, "tasks", ".*")); len(left) > 0 {
@@ -310,7 +311,7 @@ func (c *crowd) settle() {
 	}
 	for id, text := range c.said {
 		if gone[id] {
-			if r := c.roost("trash", "restore", id); r.code != ExitDone {
+			if r := c.roost("trash", "restore", id); r.code != failure.ExitDone {
 				t.Errorf("restore %s: %s", id, r.err)
 			}
 		}
@@ -321,7 +322,7 @@ func (c *crowd) settle() {
 	if d := cmp.Diff(c.foreign, contents(t, c.store, c.arrivals)); d != "" {
 		t.Errorf("a storage of another tool was changed: %s", d)
 	}
-	if r := c.roost("doctor", "--json"); r.code != ExitDone {
+	if r := c.roost("doctor", "--json"); r.code != failure.ExitDone {
 		t.Errorf("doctor: exit %d\n%s", r.code, r.out)
 	}
 }

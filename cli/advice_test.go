@@ -12,6 +12,9 @@ import (
 	"testing"
 
 	"github.com/spf13/pflag"
+
+	"github.com/roost-dev/roost/cli/failure"
+	"github.com/roost-dev/roost/internal/testing/clitest"
 )
 
 var (
@@ -36,11 +39,11 @@ func advised(t *testing.T, errs string) error {
 		for i, w := range words {
 			words[i] = strings.Trim(w, `"'`)
 		}
-		a, _, _ := app(t)
+		a, _, _ := clitest.New(t)
 		if len(words) > 2 && words[1] == "help" {
 			words = slices.Delete(words, 1, 2)
 		}
-		cmd, rest, err := a.root().Find(words[1:])
+		cmd, rest, err := rootCommand(a).Find(words[1:])
 		if err != nil || len(words) > 1 && !cmd.HasParent() {
 			return fmt.Errorf("%q: there is no such command", line)
 		}
@@ -88,7 +91,7 @@ func TestFailuresAdviseWhatCanBeDone(t *testing.T) {
 		args := strings.Fields(strings.NewReplacer("WORK", work, "ASK", ask, "DIR", filepath.Join(w.dir, "ws")).Replace(line))
 		var out bytes.Buffer
 		code, errs := w.command(context.Background(), hereRoot, &out, args...)
-		if code == ExitDone {
+		if code == failure.ExitDone {
 			t.Errorf("roost %s: exit 0", line)
 		} else if err := advised(t, errs); err != nil {
 			t.Errorf("roost %s: %v\n%s", line, err, errs)

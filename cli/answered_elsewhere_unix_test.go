@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roost-dev/roost/cli/failure"
 	"github.com/roost-dev/roost/internal/testing/llmtest"
 )
 
@@ -41,7 +42,7 @@ func TestAQuestionAnsweredInTheEditor(t *testing.T) {
 			s.env("ANTHROPIC_API_KEY=sk-x", "ANTHROPIC_BASE_URL="+model.URL)
 			s.foreign(id, "the beginning", 1776200000000)
 			flags := []string{"--provider", "anthropic", "--model", "claude-sonnet-4-5"}
-			if r := s.roost(append([]string{"resume", id, "go on", "-C", s.ws}, flags...)...); r.code != ExitInput {
+			if r := s.roost(append([]string{"resume", id, "go on", "-C", s.ws}, flags...)...); r.code != failure.ExitInput {
 				t.Fatalf("exit %d\n%s%s", r.code, r.out, r.err)
 			}
 			dir := filepath.Join(s.store, "tasks", id)
@@ -69,7 +70,7 @@ func TestAQuestionAnsweredInTheEditor(t *testing.T) {
 				t.Errorf("it is still asked: %s", r.out)
 			}
 			r := s.roost(append([]string{"resume", id, "WORDS for the model"}, flags...)...)
-			if r.code != ExitDone {
+			if r.code != failure.ExitDone {
 				t.Errorf("exit %d\n%s%s", r.code, r.out, r.err)
 			}
 			requests := model.Requests()

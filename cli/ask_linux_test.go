@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/cli/failure"
 )
 
 // hidden is a call whose first line is harmless.
@@ -38,7 +39,7 @@ func TestTheWholeCommandIsAsked(t *testing.T) {
 	x.expect("y once, a always")
 	x.press("n nor that\n")
 	x.expect("all is refused")
-	x.exits(ExitDone)
+	x.exits(failure.ExitDone)
 	for _, dir := range []string{s.ws, outside} {
 		if _, err := os.Stat(filepath.Join(dir, "PWNED")); err == nil {
 			t.Errorf("it ran in %s", dir)
@@ -52,7 +53,7 @@ func TestTheWholeCommandStandsInTheQuestion(t *testing.T) {
 	s := newSandbox(t)
 	model := s.script(call("execute_command", hidden) + finish("done"))
 	r := s.roost("run", "--provider", "script", "--model", model, "-C", s.ws, "look")
-	if r.code != ExitInput || !strings.Contains(r.err, "? execute_command\n    git log --oneline -3\n    id > PWNED\n") {
+	if r.code != failure.ExitInput || !strings.Contains(r.err, "? execute_command\n    git log --oneline -3\n    id > PWNED\n") {
 		t.Fatalf("exit %d\n%s", r.code, r.err)
 	}
 	if r = s.roost("questions"); !strings.Contains(r.out, "    git log --oneline -3\n") || !strings.Contains(r.out, "    id > PWNED\n") {

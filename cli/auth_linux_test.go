@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/roost-dev/roost/cli/failure"
 )
 
 // A key that is typed is not shown, and the terminal is as it was afterwards, also
@@ -35,7 +37,7 @@ func TestAKeyIsTypedUnseen(t *testing.T) {
 	quiet(x)
 	x.press("sk-typed-0123456789\n")
 	x.expect("is kept in")
-	screen := x.exits(ExitDone)
+	screen := x.exits(failure.ExitDone)
 	if strings.Contains(screen, "0123456789") || !echoes(x) {
 		t.Errorf("the key is on the screen, or the terminal stays silent:\n%s", screen)
 	}
@@ -49,13 +51,13 @@ func TestAKeyIsTypedUnseen(t *testing.T) {
 	quiet(x)
 	must(t, x.cmd.Process.Signal(syscall.SIGINT))
 	x.expect("nothing was changed")
-	x.exits(ExitInterrupt)
+	x.exits(failure.ExitInterrupt)
 	if !echoes(x) {
 		t.Error("the terminal stays silent")
 	}
 	x = s.onTerminal("auth", "set", "openai", "--no-input")
 	x.expect("stdin is a terminal")
-	x.exits(ExitInput)
+	x.exits(failure.ExitInput)
 	if again, err := os.ReadFile(kept); err != nil || string(again) != string(data) {
 		t.Errorf("the file changed: %v %q", err, again)
 	}
@@ -93,7 +95,7 @@ func TestAnUnknownProfileIsAskedForOnce(t *testing.T) {
 	x.expect("one of the numbers")
 	x.press("q\n")
 	x.expect("config set source_profiles.store-")
-	x.exits(ExitConfig)
+	x.exits(failure.ExitConfig)
 	if _, err := os.Stat(filepath.Join(s.root, "adopted")); err == nil {
 		t.Error("a task that nobody answers was taken over")
 	}
@@ -104,10 +106,10 @@ func TestAnUnknownProfileIsAskedForOnce(t *testing.T) {
 	x.expect("remembered; roost config set source_profiles.store-")
 	x.expect(`"deepseek" is not known here: play is used in its place`)
 	x.expect("the shed is tidy")
-	x.exits(ExitDone)
+	x.exits(failure.ExitDone)
 
 	r := s.roost("resume", "two", "go on") // nobody is asked again, with a terminal or without
-	if r.code != ExitDone || !strings.Contains(r.err, "play is used in its place") {
+	if r.code != failure.ExitDone || !strings.Contains(r.err, "play is used in its place") {
 		t.Errorf("exit %d\n%s", r.code, r.err)
 	}
 	item, err := os.ReadFile(filepath.Join(s.store, "tasks", "two", "history_item.json"))
@@ -122,7 +124,7 @@ func TestContextOfAnUnknownProfile(t *testing.T) {
 	t.Parallel()
 	s := newSandbox(t)
 	s.named("one", "deepseek")
-	if r := s.roost("show", "one", "--context"); r.code != ExitConfig || !strings.Contains(r.err, `the profile "deepseek"`) {
+	if r := s.roost("show", "one", "--context"); r.code != failure.ExitConfig || !strings.Contains(r.err, `the profile "deepseek"`) {
 		t.Errorf("with nobody: exit %d\n%s", r.code, r.err)
 	}
 	for key, value := range map[string]string{"profiles.play.provider": "script", "profiles.play.model": s.script(finish("the shed is tidy"))} {
@@ -131,10 +133,10 @@ func TestContextOfAnUnknownProfile(t *testing.T) {
 		}
 	}
 	r := s.roost("show", "one", "--context")
-	if r.code != ExitDone || !strings.Contains(r.out, "the next request has about") || !strings.Contains(r.err, `profile "deepseek" is not known here; this is as if play answered`) {
+	if r.code != failure.ExitDone || !strings.Contains(r.out, "the next request has about") || !strings.Contains(r.err, `profile "deepseek" is not known here; this is as if play answered`) {
 		t.Errorf("exit %d\n%s%s", r.code, r.out, r.err)
 	}
-	if r := s.roost("resume", "one", "go on"); r.code != ExitConfig {
+	if r := s.roost("resume", "one", "go on"); r.code != failure.ExitConfig {
 		t.Errorf("what was assumed for looking holds for running: exit %d\n%s", r.code, r.err)
 	}
 }
@@ -170,7 +172,7 @@ func TestAProfilesKeyGoesToItsServer(t *testing.T) {
 		}
 	}
 	// The key is gone: no other takes its place.
-	if r := s.roost("auth", "remove", "--profile", "work"); r.code != ExitDone {
+	if r := s.roost("auth", "remove", "--profile", "work"); r.code != failure.ExitDone {
 		t.Fatal(r.err)
 	}
 	before := len(seenThere())
@@ -182,7 +184,7 @@ func TestAProfilesKeyGoesToItsServer(t *testing.T) {
 			id = i.ID
 		}
 	}
-	if r := s.roost("resume", id, "go on"); r.code != ExitConfig || !strings.Contains(r.err, "auth set --profile work") || len(seenThere()) != before {
+	if r := s.roost("resume", id, "go on"); r.code != failure.ExitConfig || !strings.Contains(r.err, "auth set --profile work") || len(seenThere()) != before {
 		t.Errorf("exit %d, %d requests more\n%s", r.code, len(seenThere())-before, r.err)
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/roost-dev/roost/cli/failure"
 )
 
 // A task that runs keeps its histories: whoever would move its head is told who has it,
@@ -42,8 +44,8 @@ func TestARunningTaskIsNotMoved(t *testing.T) {
 		{"condense", id}, {"undo", id}, {"redo", id},
 	} {
 		r := s.roost(append([]string{"--json"}, args...)...)
-		var p problem
-		if err := json.Unmarshal([]byte(r.err), &p); err != nil || r.code != ExitBusy || r.out != "" {
+		var p failure.Problem
+		if err := json.Unmarshal([]byte(r.err), &p); err != nil || r.code != failure.ExitBusy || r.out != "" {
 			t.Errorf("%v: exit %d, %v\n%s%s", args, r.code, err, r.out, r.err)
 		} else if p.Code != "task_busy" {
 			t.Errorf("%v: %+v", args, p)

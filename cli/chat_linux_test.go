@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/roost-dev/roost/cli/failure"
 )
 
 // chats starts a chat on a terminal.
@@ -47,7 +49,7 @@ func (x *terminal) quits() (task string) {
 	x.t.Helper()
 	x.empty()
 	x.press("\x04")
-	end := x.exits(ExitDone)
+	end := x.exits(failure.ExitDone)
 	m := regexp.MustCompile(`go on: roost chat ([0-9a-f-]+), or roost resume`).FindStringSubmatch(end)
 	if m == nil {
 		x.t.Fatalf("it does not say how to go on:\n%s", end)
@@ -81,7 +83,7 @@ func TestChat(t *testing.T) {
 		t.Errorf("the task holds:\n%s", shown.out)
 	}
 	r := s.roost("resume", id, "and now")
-	if r.code != ExitDone || !strings.Contains(r.out, "the third is done") {
+	if r.code != failure.ExitDone || !strings.Contains(r.out, "the third is done") {
 		t.Errorf("resume: exit %d\n%s%s", r.code, r.out, r.err)
 	}
 }
@@ -123,7 +125,7 @@ func TestChatIsInterrupted(t *testing.T) {
 	x.until("Ctrl-C again leaves")
 	x.press("\x03\x03") // on a busy machine the first of them comes too late to be the second
 	x.expect("all is saved; go on: roost chat ")
-	x.exits(ExitDone)
+	x.exits(failure.ExitDone)
 }
 
 func TestChatAsks(t *testing.T) {
@@ -179,7 +181,7 @@ func TestChatKeepsWhatWasTyped(t *testing.T) {
 	x.press("\x15")
 	x.empty()
 	x.press("\x04")
-	x.exits(ExitDone)
+	x.exits(failure.ExitDone)
 	x = s.chats()
 	x.press("\x1b[A")
 	x.until("› /queue")
@@ -190,7 +192,7 @@ func TestChatKeepsWhatWasTyped(t *testing.T) {
 	x.press("\x07")
 	x.empty()
 	x.press("\x04")
-	x.exits(ExitDone)
+	x.exits(failure.ExitDone)
 	info, err := os.Stat(filepath.Join(s.dir, "home", ".local", "state", "roost", "chat_history"))
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the history: %v, %v", info, err)
@@ -222,7 +224,7 @@ func TestChatFromAPipe(t *testing.T) {
 		return result{cmd.ProcessState.ExitCode(), out.String(), errs.String()}
 	}
 	r := pipe("one\nwrite it\nyes\n")
-	if r.code != ExitInput || r.out != "the first\n" || !strings.Contains(r.err, "note.txt") || !strings.Contains(r.err, "waits for an answer") {
+	if r.code != failure.ExitInput || r.out != "the first\n" || !strings.Contains(r.err, "note.txt") || !strings.Contains(r.err, "waits for an answer") {
 		t.Fatalf("exit %d\n%s---\n%s", r.code, r.out, r.err)
 	}
 	items := s.list()
@@ -230,7 +232,7 @@ func TestChatFromAPipe(t *testing.T) {
 		t.Fatalf("tasks: %+v", items)
 	}
 	r = pipe("/answer yes\n", items[0].ID)
-	if data, err := os.ReadFile(filepath.Join(s.ws, "note.txt")); r.code != ExitDone || !strings.Contains(r.out, "the second") || err != nil || string(data) != "one\n" {
+	if data, err := os.ReadFile(filepath.Join(s.ws, "note.txt")); r.code != failure.ExitDone || !strings.Contains(r.out, "the second") || err != nil || string(data) != "one\n" {
 		t.Errorf("exit %d\n%s---\n%s\nnote.txt %q, %v", r.code, r.out, r.err, data, err)
 	}
 }
@@ -246,11 +248,11 @@ func TestAPipeEndsWithWhatWasWrong(t *testing.T) {
 		args     []string
 		code     int
 	}{
-		{"one\ntwo\n", "nowhere.yaml", []string{"--model", "nowhere.yaml"}, ExitConfig},
-		{"one\ntwo\n", "reach the server", []string{"--server", "http://127.0.0.1:1"}, ExitServer},
-		{"one\ntwo\n", "find the task", []string{"nothing", "--model", model}, ExitNotFound},
-		{"/nonsense\ntwo\n", "there is no command /nonsense", []string{"--model", model}, ExitUsage},
-		{"/show\ntwo\n", "there is none yet", []string{"--model", model}, ExitFailed},
+		{"one\ntwo\n", "nowhere.yaml", []string{"--model", "nowhere.yaml"}, failure.ExitConfig},
+		{"one\ntwo\n", "reach the server", []string{"--server", "http://127.0.0.1:1"}, failure.ExitServer},
+		{"one\ntwo\n", "find the task", []string{"nothing", "--model", model}, failure.ExitNotFound},
+		{"/nonsense\ntwo\n", "there is no command /nonsense", []string{"--model", model}, failure.ExitUsage},
+		{"/show\ntwo\n", "there is none yet", []string{"--model", model}, failure.ExitFailed},
 	} {
 		cmd := s.command(append([]string{"chat", "--provider", "script"}, c.args...)...)
 		var out, errs strings.Builder
@@ -273,11 +275,11 @@ func TestChatGivesTheTerminalBack(t *testing.T) {
 	x.press("some words")
 	x.until("› some words")
 	must(t, x.cmd.Process.Signal(syscall.SIGTERM))
-	x.exits(ExitTerminated)
+	x.exits(failure.ExitTerminated)
 	x.left()
 	x = s.chats()
 	x.press("/quit\r")
-	x.exits(ExitDone)
+	x.exits(failure.ExitDone)
 	x.left()
 }
 
@@ -307,7 +309,7 @@ func TestChatWithAServer(t *testing.T) {
 	x.until("Ctrl-C again leaves")
 	x.press("\x03\x03") // on a busy machine the first of them comes too late to be the second
 	x.expect("the run continues at the server; follow it: roost chat ")
-	x.exits(ExitDone)
+	x.exits(failure.ExitDone)
 	x.left()
 	must(t, os.WriteFile(ready, nil, 0o600))
 	s.within(time.Minute, "the run at the server ended", func() bool {
@@ -320,5 +322,5 @@ func TestChatWithAServer(t *testing.T) {
 	x.until("tokens in")
 	x.empty()
 	x.press("\x04")
-	x.exits(ExitDone)
+	x.exits(failure.ExitDone)
 }

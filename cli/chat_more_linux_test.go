@@ -1,10 +1,8 @@
 package cli
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 )
 
@@ -32,45 +30,4 @@ func TestChatWithTheShellAndTheEditor(t *testing.T) {
 	}
 	x.quits()
 	x.left()
-}
-
-// What the process says beside the chat is no part of the drawn rows.
-func TestAVoiceIsHeardWhereItBelongs(t *testing.T) {
-	t.Parallel()
-	var out bytes.Buffer
-	var said []string
-	v := &chatOutput{out: &out}
-	a := &App{Err: v}
-	a.say("before")
-	v.through(func(text string) { said = append(said, text) })
-	a.say("the server is lost")
-	a.warn("and \x1b[2J more")
-	a.stopping()
-	v.through(nil)
-	a.say("behind")
-	if out.String() != "before\nbehind\n" {
-		t.Errorf("beside the chat: %q", out.String())
-	}
-	if got := strings.Join(said, ""); len(said) != 3 || !strings.Contains(got, "the server is lost") || !strings.Contains(got, "stopping and saving") {
-		t.Errorf("in the chat: %q", said)
-	}
-}
-
-// Ctrl-C in an editor is the editor's; what ends programs ends the chat all the same.
-func TestCtrlCInAnEditorStopsNothing(t *testing.T) {
-	t.Parallel()
-	s := newStopper(t.Context(), func() {})
-	back := s.releaseInterrupt()
-	if got := s.take(ExitInterrupt); got != doNothing || s.ctx.Err() != nil {
-		t.Errorf("Ctrl-C does %v, %v", got, s.ctx.Err())
-	}
-	back()
-	if got := s.take(ExitInterrupt); got != stopAll || s.ctx.Err() == nil {
-		t.Errorf("behind the editor Ctrl-C does %v", got)
-	}
-	s = newStopper(t.Context(), func() {})
-	s.releaseInterrupt()
-	if got := s.take(ExitTerminated); got != stopAll || s.ctx.Err() == nil {
-		t.Errorf("SIGTERM does %v", got)
-	}
 }

@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/roost-dev/roost/cli/failure"
 )
 
 // TestDamagedContentsAreNamed: a byte of each pack flips. Doctor names what is lost, the list
@@ -42,15 +44,15 @@ func TestDamagedContentsAreNamed(t *testing.T) {
 	}
 
 	for _, args := range [][]string{{"doctor"}, {"doctor", id}, {"doctor", "--repair", "--json"}} {
-		if r := s.roost(args...); r.code != ExitDamaged || !strings.Contains(r.out, "a.txt") {
-			t.Errorf("roost %s: exit %d, want %d, and the file named\n%s%s", strings.Join(args, " "), r.code, ExitDamaged, r.out, r.err)
+		if r := s.roost(args...); r.code != failure.ExitDamaged || !strings.Contains(r.out, "a.txt") {
+			t.Errorf("roost %s: exit %d, want %d, and the file named\n%s%s", strings.Join(args, " "), r.code, failure.ExitDamaged, r.out, r.err)
 		}
 	}
 	if r := s.roost("checkpoint", "list", id); r.code != 0 || !strings.Contains(r.out, "c1") || !strings.Contains(r.out+r.err, "damaged") {
 		t.Errorf("checkpoint list: exit %d, want the list of the journal and what is damaged\n%s%s", r.code, r.out, r.err)
 	}
-	if r := s.roost("checkpoint", "restore", id, "0", "--yes"); r.code != ExitDamaged || !strings.Contains(r.err, "roost doctor") {
-		t.Errorf("checkpoint restore: exit %d, want %d and a way on\n%s%s", r.code, ExitDamaged, r.out, r.err)
+	if r := s.roost("checkpoint", "restore", id, "0", "--yes"); r.code != failure.ExitDamaged || !strings.Contains(r.err, "roost doctor") {
+		t.Errorf("checkpoint restore: exit %d, want %d and a way on\n%s%s", r.code, failure.ExitDamaged, r.out, r.err)
 	}
 	if got := string(must1(os.ReadFile(filepath.Join(s.ws, "a.txt")))); got != "after\n" {
 		t.Errorf("the file holds %.20q, want what stood there", got)

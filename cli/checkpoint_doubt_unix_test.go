@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/roost-dev/roost/cli/failure"
 )
 
 // What a person edits while a long command of the agent runs is not taken by a restore:
@@ -57,37 +59,37 @@ func TestAnEditDuringALongCommandIsInDoubt(t *testing.T) {
 	}
 	id := s.list()[0].ID
 
-	if r := s.roost("rewind", id, "--to", "~2", "--files", "--dry-run"); r.code != ExitDone || strings.Count(r.out, "conflict  ") != 3 || strings.Contains(r.out, "changed   brief.txt") {
+	if r := s.roost("rewind", id, "--to", "~2", "--files", "--dry-run"); r.code != failure.ExitDone || strings.Count(r.out, "conflict  ") != 3 || strings.Contains(r.out, "changed   brief.txt") {
 		t.Errorf("exit %d\n%s%s", r.code, r.out, r.err)
 	}
 	r := s.roost("checkpoint", "restore", id, "0", "--yes")
-	if r.code != ExitDone || strings.Count(r.out, "conflict  ") != 3 || !strings.Contains(r.out, "conflict  x.txt  (kept: it changed while a command ran, by the command or by another program)") {
+	if r.code != failure.ExitDone || strings.Count(r.out, "conflict  ") != 3 || !strings.Contains(r.out, "conflict  x.txt  (kept: it changed while a command ran, by the command or by another program)") {
 		t.Errorf("exit %d\n%s%s", r.code, r.out, r.err)
 	}
 	is("kept", "x.txt", "one\nmine\n")
 	is("kept", "mine.txt", "mine\n")
 	is("kept", "long.txt", "one\nagent\n")
 	is("kept", "brief.txt", "one\n")
-	if r = s.roost("checkpoint", "restore", id, "0", "--yes"); r.code != ExitBusy || !strings.Contains(r.err, "it changed while a command ran") {
+	if r = s.roost("checkpoint", "restore", id, "0", "--yes"); r.code != failure.ExitBusy || !strings.Contains(r.err, "it changed while a command ran") {
 		t.Errorf("exit %d\n%s%s", r.code, r.out, r.err)
 	}
-	if r = s.roost("checkpoint", "restore", id, "0", "--yes", "--on-conflict", "merge"); r.code != ExitDone || strings.Count(r.out, "conflict  ") != 3 {
+	if r = s.roost("checkpoint", "restore", id, "0", "--yes", "--on-conflict", "merge"); r.code != failure.ExitDone || strings.Count(r.out, "conflict  ") != 3 {
 		t.Errorf("merged: exit %d\n%s%s", r.code, r.out, r.err)
 	}
 	// One answer is for all of them, and can be taken back.
-	if r = s.roost("checkpoint", "restore", id, "0", "--yes", "--on-conflict", "overwrite", "--path", "long.txt"); r.code != ExitDone {
+	if r = s.roost("checkpoint", "restore", id, "0", "--yes", "--on-conflict", "overwrite", "--path", "long.txt"); r.code != failure.ExitDone {
 		t.Errorf("exit %d\n%s%s", r.code, r.out, r.err)
 	}
 	is("overwritten", "long.txt", "one\n")
 	is("overwritten another", "x.txt", "one\nmine\n")
-	if r = s.roost("checkpoint", "restore", id, "0", "--yes", "--on-conflict", "overwrite"); r.code != ExitDone {
+	if r = s.roost("checkpoint", "restore", id, "0", "--yes", "--on-conflict", "overwrite"); r.code != failure.ExitDone {
 		t.Errorf("exit %d\n%s%s", r.code, r.out, r.err)
 	}
 	is("overwritten", "x.txt", "one\n")
 	if _, err := os.Stat(filepath.Join(s.ws, "mine.txt")); !os.IsNotExist(err) {
 		t.Error("what came meanwhile is still there: ", err)
 	}
-	if r = s.roost("undo", id); r.code != ExitDone {
+	if r = s.roost("undo", id); r.code != failure.ExitDone {
 		t.Error(r.err)
 	}
 	is("undone", "x.txt", "one\nmine\n")

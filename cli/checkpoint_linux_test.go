@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/roost-dev/roost/cli/failure"
 )
 
 // edited makes a task that wrote two files, one named as a model may name it, and gives
@@ -19,7 +21,7 @@ func (s *sandbox) edited() string {
     - name: execute_command
       input: {command: "touch \"$(printf 'x\\033[2Jy')\""}
 `+finish("done")), "write")
-	if r.code != ExitDone {
+	if r.code != failure.ExitDone {
 		s.t.Fatal(r.err)
 	}
 	return s.list()[0].ID
@@ -35,7 +37,7 @@ func TestRestoreOnATerminal(t *testing.T) {
 		x := s.onTerminal("checkpoint", "restore", id, "0")
 		x.expect("put 2 files back?")
 		x.press(answer)
-		screen := x.exits(ExitCancelled)
+		screen := x.exits(failure.ExitCancelled)
 		if _, err := os.Stat(path); err != nil || !strings.Contains(screen, "nothing was changed") || !strings.Contains(screen, "deleted") || strings.Contains(screen, "\x1b[2J") {
 			t.Fatalf("%q: %v\n%s", answer, err, screen)
 		}
@@ -43,21 +45,21 @@ func TestRestoreOnATerminal(t *testing.T) {
 	x := s.onTerminal("checkpoint", "restore", id, "0")
 	x.expect("put 2 files back?")
 	x.press("y\n")
-	if screen := x.exits(ExitDone); !strings.Contains(screen, "roost undo "+id) {
+	if screen := x.exits(failure.ExitDone); !strings.Contains(screen, "roost undo "+id) {
 		t.Errorf("%q", screen)
 	}
 	if _, err := os.Stat(path); !os.IsNotExist(err) {
 		t.Error("the file is still there: ", err)
 	}
-	s.onTerminal("undo", id).exits(ExitDone)
+	s.onTerminal("undo", id).exits(failure.ExitDone)
 	x = s.onTerminal("rewind", id, "--to", "~2", "--files")
 	x.expect("put 2 files back?")
 	x.press("\n")
-	x.exits(ExitCancelled)
+	x.exits(failure.ExitCancelled)
 	if _, err := os.Stat(path); err != nil {
 		t.Error(err)
 	}
-	s.onTerminal("rewind", id, "--to", "~2", "--files", "--yes").exits(ExitDone)
+	s.onTerminal("rewind", id, "--to", "~2", "--files", "--yes").exits(failure.ExitDone)
 	if _, err := os.Stat(path); !os.IsNotExist(err) {
 		t.Error("the file is still there: ", err)
 	}
@@ -74,7 +76,7 @@ func TestRestoreOfWhatChangedMeanwhile(t *testing.T) {
 		t.Fatal(err)
 	}
 	x.press("y\n")
-	if screen := x.exits(ExitBusy); !strings.Contains(screen, "nothing was changed") {
+	if screen := x.exits(failure.ExitBusy); !strings.Contains(screen, "nothing was changed") {
 		t.Errorf("%q", screen)
 	}
 	if text, err := os.ReadFile(filepath.Join(s.ws, "a.txt")); err != nil || string(text) != "mine\n" {

@@ -12,6 +12,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/roost-dev/roost/cli/app"
+	"github.com/roost-dev/roost/internal/testing/clitest"
 )
 
 // complete asks roost as the shells' scripts do: the last word is begun. It gives
@@ -19,8 +22,8 @@ import (
 func (s *sandbox) complete(words ...string) (got []string, directive string) {
 	s.t.Helper()
 	env := append([]string{"HOME=" + filepath.Join(s.dir, "home"), "ROOST_ROOT=" + s.root, "ROOST_SOURCES=" + s.store}, s.extra...)
-	a, out, errs := app(s.t, env...)
-	if code := a.Run(context.Background(), append([]string{"__complete"}, words...)); code != 0 {
+	a, out, errs := clitest.New(s.t, env...)
+	if code := Run(context.Background(), a, append([]string{"__complete"}, words...)); code != 0 {
 		s.t.Fatalf("complete %q: exit %d\n%s%s", words, code, out, errs)
 	}
 	lines := strings.Split(strings.TrimRight(out.String(), "\n"), "\n")
@@ -109,14 +112,14 @@ func TestCompletionsAreSilent(t *testing.T) {
 	if r := s.roost("config", "set", "mode", "ask"); r.code != 0 {
 		t.Fatal(r.err)
 	}
-	must(t, replace(file, []byte("mdel = 1\n")))
+	must(t, app.Replace(file, []byte("mdel = 1\n")))
 	cmd := s.command("__complete", "show", "")
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := cmd.Run(); err != nil || !strings.HasPrefix(out.String(), "alpha-1\t") || strings.Contains(errs.String(), "mdel") {
 		t.Errorf("%v\n%s%s", err, &out, &errs)
 	}
-	must(t, replace(file, []byte("mdel = \n")))
+	must(t, app.Replace(file, []byte("mdel = \n")))
 	if got, _ := s.complete("show", ""); len(got) > 0 {
 		t.Errorf("with settings that cannot be read: %q", got)
 	}

@@ -4,15 +4,17 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+
+	"github.com/roost-dev/roost/cli/failure"
 )
 
-func (a *App) completionCommand() *cobra.Command {
+func (a *commands) completionCommand() *cobra.Command {
 	shells := []string{"bash", "zsh", "fish", "powershell"}
 	return &cobra.Command{
 		Use:       "completion bash|zsh|fish|powershell",
 		Short:     "Print a completion script for a shell",
 		Example:   "  source <(roost completion bash)\n  roost completion fish > ~/.config/fish/completions/roost.fish",
-		Args:      count(1, 1, "roost completion bash"),
+		Args:      failure.Arguments(1, 1, "roost completion bash"),
 		ValidArgs: shells,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var err error
@@ -26,7 +28,7 @@ func (a *App) completionCommand() *cobra.Command {
 			case "powershell":
 				err = root.GenPowerShellCompletionWithDesc(a.Out)
 			default:
-				return usage("roost completion "+args[0], "there is no script for that shell", "roost completion bash|zsh|fish|powershell")
+				return failure.Usage("roost completion "+args[0], "there is no script for that shell", "roost completion bash|zsh|fish|powershell")
 			}
 			if err != nil {
 				return fmt.Errorf("print the completion script: %w", err)

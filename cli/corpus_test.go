@@ -13,6 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/cli/failure"
+	"github.com/roost-dev/roost/internal/testing/clitest"
 	"github.com/roost-dev/roost/internal/testing/conformance"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store/doctor"
@@ -26,8 +28,8 @@ func TestCorpusCommands(t *testing.T) {
 		root := filepath.Join(t.TempDir(), "root")
 		roost := func(want []int, args ...string) []byte {
 			t.Helper()
-			a, out, errs := app(t, "ROOST_ROOT="+root, "ROOST_SOURCES="+dir)
-			code := a.Run(context.Background(), args)
+			a, out, errs := clitest.New(t, "ROOST_ROOT="+root, "ROOST_SOURCES="+dir)
+			code := Run(context.Background(), a, args)
 			if !strings.Contains(strings.Join(args, " "), "--json") {
 				for _, text := range []string{out.String(), errs.String()} {
 					if strings.ContainsAny(text, "\x1b\a\u009b\u202e\r") || !utf8.ValidString(text) {
@@ -45,37 +47,37 @@ func TestCorpusCommands(t *testing.T) {
 		}
 		before := sizes(t, dir)
 		var list struct{ Items []api.Summary }
-		unmarshal(t, roost([]int{ExitDone}, "list", "--empty", "--json"), &list)
+		unmarshal(t, roost([]int{failure.ExitDone}, "list", "--empty", "--json"), &list)
 		if len(list.Items) != 1 {
 			t.Fatalf("%d tasks in one folder", len(list.Items))
 		}
 		task := list.Items[0]
 		name := task.Source + ":" + task.ID
-		roost([]int{ExitDone}, "list", "--empty")
-		roost([]int{ExitDone}, "show", name)
-		roost([]int{ExitDone}, "show", name, "-v", "--api")
-		roost([]int{ExitDone}, "show", name, "--usage")
-		roost([]int{ExitNotFound}, "show", name, "--journal")
-		check := roost([]int{ExitDone, ExitDamaged}, "doctor", "--json")
+		roost([]int{failure.ExitDone}, "list", "--empty")
+		roost([]int{failure.ExitDone}, "show", name)
+		roost([]int{failure.ExitDone}, "show", name, "-v", "--api")
+		roost([]int{failure.ExitDone}, "show", name, "--usage")
+		roost([]int{failure.ExitNotFound}, "show", name, "--journal")
+		check := roost([]int{failure.ExitDone, failure.ExitDamaged}, "doctor", "--json")
 		var found doctor.Report
 		unmarshal(t, check, &found)
 		if found.Tasks != 1 || len(found.Damaged) == 0 && len(task.Damaged) > 0 && !task.Empty {
 			t.Errorf("doctor says %s; the list says %+v", check, task.Damaged)
 		}
-		stored(t, dir, "ui_messages.json", task.Messages.UI, roost([]int{ExitDone}, "show", name, "--ui", "--json"))
-		stored(t, dir, "api_conversation_history.json", task.Messages.API, roost([]int{ExitDone}, "show", name, "--api", "--json"))
+		stored(t, dir, "ui_messages.json", task.Messages.UI, roost([]int{failure.ExitDone}, "show", name, "--ui", "--json"))
+		stored(t, dir, "api_conversation_history.json", task.Messages.API, roost([]int{failure.ExitDone}, "show", name, "--api", "--json"))
 		var tail []json.RawMessage
-		unmarshal(t, roost([]int{ExitDone}, "show", name, "--ui", "--json", "--tail", "3"), &tail)
+		unmarshal(t, roost([]int{failure.ExitDone}, "show", name, "--ui", "--json", "--tail", "3"), &tail)
 		if want := min(3, task.Messages.UI); len(tail) != want && task.Messages.UI > 0 {
 			t.Errorf("%d messages in a tail of 3", len(tail))
 		}
 		var spent api.Totals
-		unmarshal(t, roost([]int{ExitDone}, "usage", "--by", "tool", "--json"), &spent)
+		unmarshal(t, roost([]int{failure.ExitDone}, "usage", "--by", "tool", "--json"), &spent)
 		if diff := cmp.Diff(task.Usage, spent.Total.Usage); diff != "" && spent.Total.Requests > 0 {
 			t.Errorf("the list and the usage differ: %s", diff)
 		}
 		var sent []struct{ Role string }
-		unmarshal(t, roost([]int{ExitDone}, "show", name, "--effective", "--json"), &sent)
+		unmarshal(t, roost([]int{failure.ExitDone}, "show", name, "--effective", "--json"), &sent)
 		for i, m := range sent {
 			if want := []string{"user", "assistant"}[i%2]; m.Role != want {
 				t.Errorf("message %d of %d that would be sent is the %s's", i+1, len(sent), m.Role)

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roost-dev/roost/cli/failure"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/view"
@@ -54,7 +55,7 @@ func TestShowLeavesOutWhatCannotBeRead(t *testing.T) {
 	if got := s.roost("show", "long-one", "--tail", "5"); got.code != 0 || strings.Contains(got.err, "cannot") || !strings.Contains(got.out, "row 449.") {
 		t.Errorf("the last page: exit %d\n%s%s", got.code, got.out, got.err)
 	}
-	if got := s.roost("doctor", "long-one"); got.code != ExitDamaged {
+	if got := s.roost("doctor", "long-one"); got.code != failure.ExitDamaged {
 		t.Errorf("doctor: exit %d\n%s%s", got.code, got.out, got.err)
 	}
 }
@@ -75,7 +76,7 @@ func TestTheQuestionAboutDamageKnowsWhatIsBack(t *testing.T) {
 	data[bytes.Index(data, []byte("I look around."))] ^= 1
 	must(t, os.WriteFile(journal, data, 0o600))
 	r := s.roost("resume", id, "--no-input", "go on")
-	if r.code != ExitInput {
+	if r.code != failure.ExitInput {
 		t.Fatalf("exit %d\n%s%s", r.code, r.out, r.err)
 	}
 	var page struct{ Items []struct{ Kind, Text string } }

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/roost-dev/roost/cli/failure"
 )
 
 // Words of a task never act on a terminal, whatever form prints them; a pipe gets their bytes.
@@ -41,7 +43,7 @@ func TestNoFormActsOnATerminal(t *testing.T) {
 	x := s.onTerminal("export")
 	x.expect("begin") // the task's row: while the picker looks for tasks, enter has none to act on
 	x.press("\r")
-	x.exits(ExitDone)
+	x.exits(failure.ExitDone)
 	if shown := x.screen(); strings.ContainsAny(shown, "\u009b\u202e\u2066\x7f") || strings.Contains(shown, "]52;") || strings.Contains(shown, "]0;") || !strings.Contains(shown, "**User:**") {
 		t.Errorf("the picker's export shows %q", shown)
 	}

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/roost-dev/roost/cli/failure"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/journal"
@@ -29,26 +30,26 @@ func TestExitOfErrors(t *testing.T) {
 		status    int
 		retryable bool
 	}{
-		{"no such task", fmt.Errorf("x: %w", store.ErrNotFound), ExitNotFound, "task_not_found", 404, false},
-		{"several tasks", &store.AmbiguousError{Given: "1"}, ExitUsage, "ambiguous_id", 0, false},
-		{"a root that cannot be used", &store.RootError{Path: "/x", Check: "y"}, ExitConfig, "root_unusable", 0, false},
-		{"something to set up", &setup.Error{What: "a"}, ExitConfig, "configuration", 0, false},
-		{"busy", fmt.Errorf("x: %w", &journal.BusyError{}), ExitBusy, "task_busy", 409, true},
-		{"files that another program writes", fmt.Errorf("x: %w", store.ErrForeignBusy), ExitBusy, "task_busy", 409, true},
-		{"somebody else has taken it", fmt.Errorf("x: %w", journal.ErrFenced), ExitBusy, "task_fenced", 409, false},
-		{"locks that cannot be trusted", fmt.Errorf("x: %w", journal.ErrUntrustedLocks), ExitConfig, "untrusted_locks", 0, false},
-		{"the provider failed", &llm.Error{Kind: llm.Server}, ExitProvider, "provider_error", 0, true},
-		{"the provider's key", &llm.Error{Kind: llm.Auth}, ExitConfig, "provider_auth", 0, false},
-		{"too late", fmt.Errorf("x: %w", context.DeadlineExceeded), ExitTimeout, "timeout", 0, false},
-		{"stopped", fmt.Errorf("x: %w", context.Canceled), ExitCancelled, "cancelled", 0, false},
-		{"no permission", fmt.Errorf("x: %w", syscall.EACCES), ExitFailed, "permission_denied", 0, false},
-		{"anything else", errors.New("x"), ExitFailed, "failed", 0, false},
-		{"a mistake in the words wins over what followed", errors.Join(usage("a", "b", "c"), errors.New("x")), ExitUsage, "usage", 0, false},
+		{"no such task", fmt.Errorf("x: %w", store.ErrNotFound), failure.ExitNotFound, "task_not_found", 404, false},
+		{"several tasks", &store.AmbiguousError{Given: "1"}, failure.ExitUsage, "ambiguous_id", 0, false},
+		{"a root that cannot be used", &store.RootError{Path: "/x", Check: "y"}, failure.ExitConfig, "root_unusable", 0, false},
+		{"something to set up", &setup.Error{What: "a"}, failure.ExitConfig, "configuration", 0, false},
+		{"busy", fmt.Errorf("x: %w", &journal.BusyError{}), failure.ExitBusy, "task_busy", 409, true},
+		{"files that another program writes", fmt.Errorf("x: %w", store.ErrForeignBusy), failure.ExitBusy, "task_busy", 409, true},
+		{"somebody else has taken it", fmt.Errorf("x: %w", journal.ErrFenced), failure.ExitBusy, "task_fenced", 409, false},
+		{"locks that cannot be trusted", fmt.Errorf("x: %w", journal.ErrUntrustedLocks), failure.ExitConfig, "untrusted_locks", 0, false},
+		{"the provider failed", &llm.Error{Kind: llm.Server}, failure.ExitProvider, "provider_error", 0, true},
+		{"the provider's key", &llm.Error{Kind: llm.Auth}, failure.ExitConfig, "provider_auth", 0, false},
+		{"too late", fmt.Errorf("x: %w", context.DeadlineExceeded), failure.ExitTimeout, "timeout", 0, false},
+		{"stopped", fmt.Errorf("x: %w", context.Canceled), failure.ExitCancelled, "cancelled", 0, false},
+		{"no permission", fmt.Errorf("x: %w", syscall.EACCES), failure.ExitFailed, "permission_denied", 0, false},
+		{"anything else", errors.New("x"), failure.ExitFailed, "failed", 0, false},
+		{"a mistake in the words wins over what followed", errors.Join(failure.Usage("a", "b", "c"), errors.New("x")), failure.ExitUsage, "usage", 0, false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			f := failureOf(tt.err)
+			f := failure.Of(tt.err)
 			if f.Exit != tt.exit || f.Code != tt.code || f.Status != tt.status || f.Retryable != tt.retryable {
 				t.Errorf("%+v", f)
 			}
@@ -77,7 +78,7 @@ func TestWhatCannotBeOpenedIsNamed(t *testing.T) {
 		{&os.PathError{Op: "openat", Path: "ui_messages.json", Err: syscall.EACCES}, "task x", ""},
 		{&os.PathError{Op: "write", Path: dir, Err: syscall.EIO}, "task x", ""},
 	} {
-		f := failureOf(fmt.Errorf("task x: %w", tt.err))
+		f := failure.Of(fmt.Errorf("task x: %w", tt.err))
 		if f.What != tt.what || !strings.HasPrefix(f.Try, tt.try) || tt.try == "" && (strings.HasPrefix(f.Try, "ls") || strings.HasPrefix(f.Try, "mk")) || !strings.Contains(f.Why, tt.err.Error()) {
 			t.Errorf("%v: %+v", tt.err, f)
 		}
@@ -91,35 +92,35 @@ func TestExitOfOutcomes(t *testing.T) {
 		stopped, exit int
 		try           string
 	}{
-		{"waiting", "", 0, ExitInput, `roost resume id "your answer"`},
-		{"denied", "", 0, ExitDenied, "roost resume id"},
-		{"limit", "turns", 0, ExitLimit, "roost resume id --max-turns N"},
-		{"limit", "cost", 0, ExitLimit, "roost resume id --max-cost AMOUNT"},
-		{"limit", "mistakes", 0, ExitLimit, "roost resume id"},
-		{"limit", "timeout", 0, ExitTimeout, "roost resume id"},
-		{"cancelled", "", 0, ExitCancelled, "roost resume id"},
-		{"cancelled", "", ExitInterrupt, ExitInterrupt, "roost resume id"},
-		{"cancelled", "", ExitTerminated, ExitTerminated, "roost resume id"},
-		{"interrupted", "", ExitHangup, ExitHangup, "roost resume id"},
-		{"failed", "provider", 0, ExitProvider, "roost resume id"},
-		{"failed", "context", 0, ExitProvider, "roost resume id"},
-		{"failed", "auth", 0, ExitConfig, "roost resume id"},
-		{"failed", "fenced", 0, ExitBusy, "roost resume id"},
-		{"failed", "internal", 0, ExitFailed, "roost resume id"},
-		{"failed", "save", 0, ExitFailed, "roost resume id"},
-		{"failed", "", ExitInterrupt, ExitFailed, "roost resume id"}, // it failed before the signal counted
+		{"waiting", "", 0, failure.ExitInput, `roost resume id "your answer"`},
+		{"denied", "", 0, failure.ExitDenied, "roost resume id"},
+		{"limit", "turns", 0, failure.ExitLimit, "roost resume id --max-turns N"},
+		{"limit", "cost", 0, failure.ExitLimit, "roost resume id --max-cost AMOUNT"},
+		{"limit", "mistakes", 0, failure.ExitLimit, "roost resume id"},
+		{"limit", "timeout", 0, failure.ExitTimeout, "roost resume id"},
+		{"cancelled", "", 0, failure.ExitCancelled, "roost resume id"},
+		{"cancelled", "", failure.ExitInterrupt, failure.ExitInterrupt, "roost resume id"},
+		{"cancelled", "", failure.ExitTerminated, failure.ExitTerminated, "roost resume id"},
+		{"interrupted", "", failure.ExitHangup, failure.ExitHangup, "roost resume id"},
+		{"failed", "provider", 0, failure.ExitProvider, "roost resume id"},
+		{"failed", "context", 0, failure.ExitProvider, "roost resume id"},
+		{"failed", "auth", 0, failure.ExitConfig, "roost resume id"},
+		{"failed", "fenced", 0, failure.ExitBusy, "roost resume id"},
+		{"failed", "internal", 0, failure.ExitFailed, "roost resume id"},
+		{"failed", "save", 0, failure.ExitFailed, "roost resume id"},
+		{"failed", "", failure.ExitInterrupt, failure.ExitFailed, "roost resume id"}, // it failed before the signal counted
 	}
 	for _, tt := range tests {
-		f := failureOfOutcome("id", engine.Outcome{State: tt.state, Code: tt.code, Err: errors.New("why")}, tt.stopped)
+		f := failure.OfOutcome("id", engine.Outcome{State: tt.state, Code: tt.code, Err: errors.New("why")}, tt.stopped)
 		if f == nil || f.Exit != tt.exit || f.Task != "id" || f.Try != tt.try || f.Why != "why" {
 			t.Errorf("%s/%s: %+v, want exit %d and %s", tt.state, tt.code, f, tt.exit, tt.try)
 		}
 	}
-	if f := failureOfOutcome("id", engine.Outcome{State: "completed"}, ExitInterrupt); f != nil {
+	if f := failure.OfOutcome("id", engine.Outcome{State: "completed"}, failure.ExitInterrupt); f != nil {
 		t.Errorf("a signal that came too late: %+v", f)
 	}
-	f := failureOfOutcome("id", engine.Outcome{State: "completed", Reason: "all done", Err: errors.New("disk full")}, 0)
-	if f == nil || f.Exit != ExitFailed || f.Why != "disk full" {
+	f := failure.OfOutcome("id", engine.Outcome{State: "completed", Reason: "all done", Err: errors.New("disk full")}, 0)
+	if f == nil || f.Exit != failure.ExitFailed || f.Why != "disk full" {
 		t.Errorf("an end that was not saved: %+v", f)
 	}
 }
@@ -142,15 +143,15 @@ func TestExitCodesAreDocumented(t *testing.T) {
 		told[n] = true
 	}
 	last := -1
-	for _, c := range exitCodes {
-		if !told[c.code] {
-			t.Errorf("the README does not tell of %d (%s)", c.code, c.meaning)
+	for _, c := range failure.Codes {
+		if !told[c.Code] {
+			t.Errorf("the README does not tell of %d (%s)", c.Code, c.Meaning)
 		}
-		delete(told, c.code)
-		if c.code <= last || c.meaning == "" {
-			t.Errorf("%d %q is out of order or says nothing", c.code, c.meaning)
+		delete(told, c.Code)
+		if c.Code <= last || c.Meaning == "" {
+			t.Errorf("%d %q is out of order or says nothing", c.Code, c.Meaning)
 		}
-		last = c.code
+		last = c.Code
 	}
 	if len(told) > 0 {
 		t.Errorf("the README tells of codes that do not exist: %v", told)

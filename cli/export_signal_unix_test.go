@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/roost-dev/roost/cli/failure"
 )
 
 // huge puts a task of some megabytes into the storage, of rows that take a while to set.
@@ -70,7 +72,7 @@ func TestSignalsDuringAnExportLeaveNothing(t *testing.T) {
 	for _, tt := range []struct {
 		sig  syscall.Signal
 		exit int
-	}{{syscall.SIGINT, ExitInterrupt}, {syscall.SIGTERM, ExitTerminated}} {
+	}{{syscall.SIGINT, failure.ExitInterrupt}, {syscall.SIGTERM, failure.ExitTerminated}} {
 		dir := t.TempDir()
 		must(t, os.WriteFile(filepath.Join(dir, "page.html"), []byte("old"), 0o600))
 		b := s.exporting(dir)
@@ -106,7 +108,7 @@ func TestAKilledExportIsSweptByTheNext(t *testing.T) {
 	if got := s.files(dir); len(got) != 1 || !strings.HasPrefix(got[0], ".roost-export-") {
 		t.Fatalf("after the kill: %v", got)
 	}
-	if r := s.roost("export", "small", "--format", "md", "-o", filepath.Join(dir, "small.md")); r.code != ExitDone {
+	if r := s.roost("export", "small", "--format", "md", "-o", filepath.Join(dir, "small.md")); r.code != failure.ExitDone {
 		t.Fatalf("%+v", r)
 	}
 	if d := cmp.Diff([]string{"small.md"}, s.files(dir)); d != "" {

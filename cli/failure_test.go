@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,54 +10,39 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"github.com/roost-dev/roost/api"
-	"github.com/roost-dev/roost/store/doctor"
+	"github.com/roost-dev/roost/cli/app"
+	"github.com/roost-dev/roost/cli/failure"
+	"github.com/roost-dev/roost/internal/testing/clitest"
 )
-
-// app is an App without a terminal, and what it writes.
-func app(t *testing.T, env ...string) (a *App, out, errs *bytes.Buffer) {
-	t.Helper()
-	out, errs = &bytes.Buffer{}, &bytes.Buffer{}
-	vars := map[string]string{"HOME": t.TempDir(), "ROOST_SOURCES": "none"}
-	for _, e := range env {
-		name, value, _ := strings.Cut(e, "=")
-		vars[name] = value
-	}
-	now := time.Date(2026, 4, 20, 12, 0, 0, 0, time.UTC)
-	return &App{
-		In: strings.NewReader(""), Out: out, Err: errs, Env: func(name string) string { return vars[name] }, Dir: t.TempDir(),
-		Now: func() time.Time { return now },
-	}, out, errs
-}
 
 func TestFailuresAreThreeLines(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name string
-		f    Failure
+		f    failure.Failure
 		want string
 	}{
-		{"what, why, what to do", Failure{What: "find the task", Why: "there is none", Try: "roost list"},
+		{"what, why, what to do", failure.Failure{What: "find the task", Why: "there is none", Try: "roost list"},
 			"roost: find the task\n  there is none\n  try: roost list\n"},
-		{"nothing can be done", Failure{What: "a", Why: "b"}, "roost: a\n  b\n"},
-		{"one suggestion stands in the last line already", Failure{What: "a", Why: "b", Try: "roost list", Suggestions: []string{"roost list"}},
+		{"nothing can be done", failure.Failure{What: "a", Why: "b"}, "roost: a\n  b\n"},
+		{"one suggestion stands in the last line already", failure.Failure{What: "a", Why: "b", Try: "roost list", Suggestions: []string{"roost list"}},
 			"roost: a\n  b\n  try: roost list\n"},
-		{"several are listed", Failure{What: "a", Why: "b", Try: "roost show x:1", Suggestions: []string{"x:1", "y:1"}},
+		{"several are listed", failure.Failure{What: "a", Why: "b", Try: "roost show x:1", Suggestions: []string{"x:1", "y:1"}},
 			"roost: a\n  b\n  try: roost show x:1\n    x:1\n    y:1\n"},
-		{"a reason over lines is one", Failure{What: "a", Why: "b\n\n  c", Try: "d"}, "roost: a\n  b c\n  try: d\n"},
-		{"hostile texts", Failure{What: "a\x1b[2J", Why: "b\x1b]0;x\ac", Try: "d\x1b[1m", Suggestions: []string{"e\x9b1m", "f\x07"}},
+		{"a reason over lines is one", failure.Failure{What: "a", Why: "b\n\n  c", Try: "d"}, "roost: a\n  b c\n  try: d\n"},
+		{"hostile texts", failure.Failure{What: "a\x1b[2J", Why: "b\x1b]0;x\ac", Try: "d\x1b[1m", Suggestions: []string{"e\x9b1m", "f\x07"}},
 			"roost: a\n  bc\n  try: d\n    e\n    f\n"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			a, out, errs := app(t)
-			a.tell(&tt.f)
+			a, out, errs := clitest.New(t)
+			a.Tell(&tt.f)
 			got := errs.String()
 			if strings.ContainsAny(got, "\x1b\x07\u009b") {
 				t.Errorf("an escape got through: %q", got)
@@ -72,12 +56,12 @@ func TestFailuresAreThreeLines(t *testing.T) {
 
 func TestFailuresAsProblems(t *testing.T) {
 	t.Parallel()
-	a, _, errs := app(t)
-	a.flags.json = true
-	a.tell(&Failure{Exit: 14, Code: "task_busy", Status: 409, What: "own <it>", Why: "line\nbreak \x1b[2J", Try: "roost show", Task: "id", Suggestions: []string{"x"}, Retryable: true})
-	want := problem{Type: "about:blank#task_busy", Title: "own <it>", Status: 409, Code: "task_busy", Detail: "line\nbreak \x1b[2J", Task: "id",
+	a, _, errs := clitest.New(t)
+	a.Flags.JSON = true
+	a.Tell(&failure.Failure{Exit: 14, Code: "task_busy", Status: 409, What: "own <it>", Why: "line\nbreak \x1b[2J", Try: "roost show", Task: "id", Suggestions: []string{"x"}, Retryable: true})
+	want := failure.Problem{Type: "about:blank#task_busy", Title: "own <it>", Status: 409, Code: "task_busy", Detail: "line\nbreak \x1b[2J", Task: "id",
 		Suggestions: []string{"roost show", "x"}, Retryable: true}
-	var got problem
+	var got failure.Problem
 	if err := json.Unmarshal(errs.Bytes(), &got); err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +69,7 @@ func TestFailuresAsProblems(t *testing.T) {
 		t.Errorf("%q: %s", errs, diff)
 	}
 	errs.Reset()
-	a.tell(&Failure{Code: "x"})
+	a.Tell(&failure.Failure{Code: "x"})
 	if !strings.Contains(errs.String(), `"suggestions":[]`) {
 		t.Errorf("no suggestions are an empty list: %s", errs)
 	}
@@ -96,8 +80,8 @@ func TestFailuresAsProblems(t *testing.T) {
 func TestAnyCommandLineEndsOrderly(t *testing.T) {
 	t.Parallel()
 	known := map[int]bool{}
-	for _, c := range exitCodes {
-		known[c.code] = true
+	for _, c := range failure.Codes {
+		known[c.Code] = true
 	}
 	word := rapid.SampledFrom([]string{
 		"list", "show", "doctor", "resume", "continue", "run", "config", "get", "set", "help", "version", "approvals", "test", "completion", "bash",
@@ -107,20 +91,20 @@ func TestAnyCommandLineEndsOrderly(t *testing.T) {
 	root := t.TempDir()
 	rapid.Check(t, func(r *rapid.T) {
 		args := rapid.SliceOfN(word, 0, 6).Draw(r, "args")
-		a, out, errs := app(t, "ROOST_ROOT="+root)
-		code := a.Run(context.Background(), args)
+		a, out, errs := clitest.New(t, "ROOST_ROOT="+root)
+		code := Run(context.Background(), a, args)
 		if !known[code] {
 			r.Fatalf("%q: exit code %d", args, code)
 		}
-		if code == ExitDone {
+		if code == failure.ExitDone {
 			return
 		}
 		if strings.Contains(out.String(), "roost: ") {
 			r.Fatalf("%q: an error on stdout: %s", args, out)
 		}
-		if a.flags.json {
+		if a.Flags.JSON {
 			lines := strings.Split(strings.TrimSpace(errs.String()), "\n")
-			var p problem
+			var p failure.Problem
 			if err := json.Unmarshal([]byte(lines[len(lines)-1]), &p); err != nil || p.Code == "" || p.Title == "" {
 				r.Fatalf("%q: no problem object: %s", args, errs)
 			}
@@ -129,7 +113,7 @@ func TestAnyCommandLineEndsOrderly(t *testing.T) {
 		if lines := strings.Split(errs.String(), "\n"); !strings.Contains(errs.String(), "roost: ") || len(lines) < 3 {
 			r.Fatalf("%q: exit %d without three lines: %q", args, code, errs)
 		}
-		if code == ExitFailed {
+		if code == failure.ExitFailed {
 			r.Fatalf("%q: it only failed: %s", args, errs)
 		}
 	})
@@ -147,7 +131,7 @@ func TestReaderGone(t *testing.T) {
 		{fmt.Errorf("print: %w", &os.PathError{Op: "write", Path: "/dev/stdout", Err: syscall.EPIPE}), true},
 		{io.ErrClosedPipe, true}, {syscall.ENOSPC, false}, {errors.New("x"), false}, {nil, false},
 	} {
-		if got := readerGone(tt.err); got != tt.want {
+		if got := app.ReaderGone(tt.err); got != tt.want {
 			t.Errorf("%v: %v", tt.err, got)
 		}
 	}
@@ -158,23 +142,17 @@ func TestReaderGone(t *testing.T) {
 func TestHostileNamesAreHarmless(t *testing.T) {
 	t.Parallel()
 	const evil = "x\x1b[2J\x1b]0;owned\a\u009b31m\u202etxt"
-	a, out, errs := app(t)
+	a, out, errs := clitest.New(t)
 	items := []api.Summary{{
 		ID: evil, Source: "s", Path: "/p", Title: evil, Workspace: "/" + evil, Status: "idle", TS: 1,
 		Damaged: []api.Damage{{File: evil, Problem: evil, Recovered: evil}}, Provider: evil, Mode: evil,
 	}}
 	names := map[string]string{"s:" + evil: evil}
-	if err := a.table(items, []int{0}, names); err != nil {
+	if err := a.Table(items, []int{0}, names); err != nil {
 		t.Fatal(err)
 	}
-	if err := a.header(items[0], []string{evil}); err != nil {
-		t.Fatal(err)
-	}
-	if err := a.showReport(doctor.Report{Tasks: 1, Damaged: []doctor.Finding{{ID: evil, File: evil, Problem: evil, Path: evil}}, Repaired: []doctor.Finding{{ID: evil, Copy: evil}}}); err != nil {
-		t.Fatal(err)
-	}
-	a.sumUp(api.Found{Sources: []api.SourceState{{Name: evil, Path: evil}}}, 0)
-	a.warn(evil)
+	a.SumUp(api.Found{Sources: []api.SourceState{{Name: evil, Path: evil}}}, 0)
+	a.Warn(evil)
 	for name, text := range map[string]string{"stdout": out.String(), "stderr": errs.String()} {
 		if strings.ContainsAny(text, "\x1b\a\u009b\u202e") {
 			t.Errorf("%s: %q", name, text)

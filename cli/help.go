@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/roost-dev/roost/cli/config"
+	"github.com/roost-dev/roost/cli/failure"
 	"github.com/roost-dev/roost/engine/setup"
 )
 
@@ -19,7 +20,7 @@ var topics = map[string]func() string{
 
 // helpCommand is cobra's, except that an unknown topic is an error and not the
 // whole help with exit code 0.
-func (a *App) helpCommand() *cobra.Command {
+func (a *commands) helpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND|TOPIC]",
 		Short: "Help about a command, or a topic: environment, exit-codes",
@@ -40,11 +41,11 @@ func (a *App) helpCommand() *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 && topics[args[0]] != nil {
-				return a.println(topics[args[0]]())
+				return a.Println(topics[args[0]]())
 			}
 			at, rest, err := cmd.Root().Find(args)
 			if err != nil || len(rest) > 0 {
-				return usage("help about "+strings.Join(args, " "), "there is no such command or topic", "roost help")
+				return failure.Usage("help about "+strings.Join(args, " "), "there is no such command or topic", "roost help")
 			}
 			at.InitDefaultHelpFlag()
 			return at.Help()
@@ -52,35 +53,11 @@ func (a *App) helpCommand() *cobra.Command {
 	}
 }
 
-// exitCodes are the codes with their meaning, in order.
-var exitCodes = []struct {
-	code    int
-	meaning string
-}{
-	{ExitDone, "done"},
-	{ExitFailed, "failed"},
-	{ExitUsage, "wrong usage"},
-	{ExitDenied, "denied"},
-	{ExitNotFound, "not found"},
-	{ExitTimeout, "time-out"},
-	{ExitCancelled, "cancelled"},
-	{ExitConfig, "configuration"},
-	{ExitInput, "an answer is needed and no user can be asked"},
-	{ExitLimit, "a limit was reached: turns, cost, mistakes"},
-	{ExitProvider, "the provider failed after retries"},
-	{ExitBusy, "busy, or a conflict"},
-	{ExitDamaged, "damaged or stale data was found"},
-	{ExitServer, "the server cannot be reached"},
-	{ExitHangup, "ended by SIGHUP"},
-	{ExitInterrupt, "ended by Ctrl-C"},
-	{ExitTerminated, "ended by SIGTERM"},
-}
-
 func exitCodesTopic() string {
 	var b strings.Builder
 	b.WriteString("Exit codes:\n")
-	for _, c := range exitCodes {
-		fmt.Fprintf(&b, "  %3d  %s\n", c.code, c.meaning)
+	for _, c := range failure.Codes {
+		fmt.Fprintf(&b, "  %3d  %s\n", c.Code, c.Meaning)
 	}
 	return strings.TrimRight(b.String(), "\n")
 }

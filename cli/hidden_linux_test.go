@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/roost-dev/roost/cli/failure"
 )
 
 // A command does not read the keys out of the Roost that runs it. Root reads everything, so it
@@ -16,7 +18,7 @@ func TestACommandCannotReadRoostsEnvironment(t *testing.T) {
 	s.asNobody()
 	s.env("ANTHROPIC_API_KEY=sk-ant-api03-" + strings.Repeat("k", 80))
 	r := s.roost("run", "--provider", "script", "--model", model, "-C", s.ws, "--yes", "look")
-	if r.code != ExitDone {
+	if r.code != failure.ExitDone {
 		t.Fatalf("exit %d\n%s", r.code, r.err)
 	}
 	got := map[string]string{}

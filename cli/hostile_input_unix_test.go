@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/roost-dev/roost/cli/failure"
 	"github.com/roost-dev/roost/export"
 )
 
@@ -35,13 +36,13 @@ func TestInputThatIsNoFile(t *testing.T) {
 			{"serve", "--listen", "127.0.0.1:0", "--tls-cert", name, "--tls-key", name},
 		} {
 			r := s.bounded(args...)
-			if r.code == ExitDone || !strings.Contains(r.err, name) || !strings.Contains(r.err, "no regular file") && args[0] != "config" {
+			if r.code == failure.ExitDone || !strings.Contains(r.err, name) || !strings.Contains(r.err, "no regular file") && args[0] != "config" {
 				t.Errorf("roost %q: exit %d\n%s", args, r.code, r.err)
 			}
 		}
 	}
 	s.env("ROOST_CONFIG=" + fifo)
-	if r := s.bounded("list"); r.code != ExitConfig || !strings.Contains(r.err, fifo) {
+	if r := s.bounded("list"); r.code != failure.ExitConfig || !strings.Contains(r.err, fifo) {
 		t.Errorf("the settings: exit %d\n%s", r.code, r.err)
 	}
 }
@@ -56,7 +57,7 @@ func TestWorkspaceOfPipes(t *testing.T) {
 		must(t, os.MkdirAll(filepath.Dir(path), 0o700))
 		must(t, syscall.Mkfifo(path, 0o600))
 		r := s.bounded("run", "--provider", "script", "--model", model, "-C", s.ws, "--yes", "go")
-		if r.code != ExitDone {
+		if r.code != failure.ExitDone {
 			t.Errorf("%s: exit %d\n%s", name, r.code, r.err)
 		}
 		must(t, os.Remove(path))
@@ -87,7 +88,7 @@ func TestDeepArchive(t *testing.T) {
 	must(t, w.Close())
 	must(t, f.Close())
 	r := s.bounded("import", path)
-	if r.code != ExitFailed || !strings.Contains(r.out+r.err, "more than 32 folders deep") {
+	if r.code != failure.ExitFailed || !strings.Contains(r.out+r.err, "more than 32 folders deep") {
 		t.Errorf("exit %d\n%.2000s%.2000s", r.code, r.out, r.err)
 	}
 	if found, _ := filepath.Glob(filepath.Join(s.root, "tasks", "*", "d")); len(found) > 0 {

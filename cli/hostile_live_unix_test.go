@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/cli/failure"
+	"github.com/roost-dev/roost/cli/tasks"
 )
 
 // beside calls f again and again until the test's work is done.
@@ -37,16 +39,16 @@ func beside(f func(i int)) (stop func()) {
 func (s *sandbox) every(id string) []api.Summary {
 	s.t.Helper()
 	var got struct{ Items []api.Summary }
-	unmarshal(s.t, []byte(s.exitsWith([]int{ExitDone}, "list", "--empty", "--json").out), &got)
-	s.exitsWith([]int{ExitDone, ExitNotFound}, "show", id)
-	s.exitsWith([]int{ExitDone}, "search", "needle")
-	s.exitsWith([]int{ExitDone}, "usage")
-	s.exitsWith([]int{ExitDone, ExitDamaged}, "doctor")
-	for _, form := range exportFormats {
+	unmarshal(s.t, []byte(s.exitsWith([]int{failure.ExitDone}, "list", "--empty", "--json").out), &got)
+	s.exitsWith([]int{failure.ExitDone, failure.ExitNotFound}, "show", id)
+	s.exitsWith([]int{failure.ExitDone}, "search", "needle")
+	s.exitsWith([]int{failure.ExitDone}, "usage")
+	s.exitsWith([]int{failure.ExitDone, failure.ExitDamaged}, "doctor")
+	for _, form := range tasks.ExportFormats {
 		to := filepath.Join(s.dir, "out", form)
-		s.exitsWith([]int{ExitDone, ExitDamaged, ExitNotFound}, "export", id, "--format", form, "-o", to+"/")
+		s.exitsWith([]int{failure.ExitDone, failure.ExitDamaged, failure.ExitNotFound}, "export", id, "--format", form, "-o", to+"/")
 	}
-	s.exitsWith([]int{ExitDone, ExitFailed, ExitNotFound}, "import", "--dry-run", s.store)
+	s.exitsWith([]int{failure.ExitDone, failure.ExitFailed, failure.ExitNotFound}, "import", "--dry-run", s.store)
 	return got.Items
 }
 
@@ -115,7 +117,7 @@ func TestHostileRootThatVanishes(t *testing.T) {
 	}
 	stop()
 	_ = os.Rename(s.store, away)
-	r := s.exitsWith([]int{ExitDone}, "list")
+	r := s.exitsWith([]int{failure.ExitDone}, "list")
 	if !strings.Contains(r.err, "unreachable") && !strings.Contains(r.err, "reached") {
 		t.Errorf("a storage that is gone is not spoken of: %s", r.err)
 	}
@@ -172,16 +174,16 @@ func TestHostilePermissions(t *testing.T) {
 			t.Errorf("%s: %q, want %q", id, at[id], want)
 		}
 	}
-	r := s.exitsWith([]int{ExitDone}, "search", "needle")
+	r := s.exitsWith([]int{failure.ExitDone}, "search", "needle")
 	if !strings.Contains(r.out, "good") || !strings.Contains(r.err, "closed") {
 		t.Errorf("search: %s%s", r.out, r.err)
 	}
 	for _, id := range []string{"closed", "unlisted"} {
-		if r := s.bounded("show", id); r.code == ExitDone || !strings.Contains(r.err, "permission denied") {
+		if r := s.bounded("show", id); r.code == failure.ExitDone || !strings.Contains(r.err, "permission denied") {
 			t.Errorf("show %s: exit %d %s", id, r.code, r.err)
 		}
 	}
-	if r := s.bounded("import", s.store); r.code != ExitFailed || !strings.Contains(r.out, "closed") {
+	if r := s.bounded("import", s.store); r.code != failure.ExitFailed || !strings.Contains(r.out, "closed") {
 		t.Errorf("import: exit %d\n%s%s", r.code, r.out, r.err)
 	}
 }
@@ -216,7 +218,7 @@ func TestHostileSize(t *testing.T) {
 		must(t, f.Close())
 	}
 	var got struct{ Items []api.Summary }
-	unmarshal(t, []byte(s.exitsWith([]int{ExitDone}, "list", "--json").out), &got)
+	unmarshal(t, []byte(s.exitsWith([]int{failure.ExitDone}, "list", "--json").out), &got)
 	if len(got.Items) != 3 {
 		t.Errorf("%d of 3 tasks are listed", len(got.Items))
 	}
@@ -226,15 +228,15 @@ func TestHostileSize(t *testing.T) {
 		}
 	}
 	for _, id := range []string{"hole", "long"} {
-		s.exitsWith([]int{ExitDone}, "show", id, "--tail", "3")
-		for _, form := range exportFormats {
+		s.exitsWith([]int{failure.ExitDone}, "show", id, "--tail", "3")
+		for _, form := range tasks.ExportFormats {
 			to := filepath.Join(s.dir, "out")
-			s.exitsWith([]int{ExitDone, ExitDamaged}, "export", id, "--format", form, "-o", to+"/")
+			s.exitsWith([]int{failure.ExitDone, failure.ExitDamaged}, "export", id, "--format", form, "-o", to+"/")
 			must(t, os.RemoveAll(to))
 		}
 	}
-	s.exitsWith([]int{ExitDone}, "search", "needle")
-	s.exitsWith([]int{ExitDone}, "usage")
-	s.exitsWith([]int{ExitDamaged}, "doctor")
-	s.exitsWith([]int{ExitDone}, "import", "--dry-run", s.store)
+	s.exitsWith([]int{failure.ExitDone}, "search", "needle")
+	s.exitsWith([]int{failure.ExitDone}, "usage")
+	s.exitsWith([]int{failure.ExitDamaged}, "doctor")
+	s.exitsWith([]int{failure.ExitDone}, "import", "--dry-run", s.store)
 }

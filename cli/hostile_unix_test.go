@@ -24,6 +24,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/cli/failure"
+	"github.com/roost-dev/roost/cli/tasks"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/store/doctor"
 	"github.com/roost-dev/roost/store/importer"
@@ -254,7 +256,7 @@ func TestHostileFolders(t *testing.T) {
 	s, list := hostileStore(t)
 	before := hash(t, s.store)
 	var got struct{ Items []api.Summary }
-	unmarshal(t, []byte(s.exitsWith([]int{ExitDone}, "list", "--empty", "--json").out), &got)
+	unmarshal(t, []byte(s.exitsWith([]int{failure.ExitDone}, "list", "--empty", "--json").out), &got)
 	if want := len(list) + 3; len(got.Items) != want {
 		t.Errorf("%d of %d folders are listed", len(got.Items), want)
 	}
@@ -275,16 +277,16 @@ func TestHostileFolders(t *testing.T) {
 		}
 	}
 	for _, args := range [][]string{{"list", "--empty"}, {"list", "--damaged"}, {"search", "needle"}, {"usage"}, {"usage", "--by", "task"}, {"sources"}} {
-		r := s.exitsWith([]int{ExitDone}, args...)
+		r := s.exitsWith([]int{failure.ExitDone}, args...)
 		harmless(t, strings.Join(args, " "), r)
 		if args[0] != "sources" && args[len(args)-1] != "--damaged" && args[0] != "usage" && !strings.Contains(r.out, "good") {
 			t.Errorf("roost %v: the good task is missing\n%.2000s", args, r.out)
 		}
 	}
-	r := s.exitsWith([]int{ExitDamaged}, "doctor")
+	r := s.exitsWith([]int{failure.ExitDamaged}, "doctor")
 	harmless(t, "doctor", r)
 	var report doctor.Report
-	unmarshal(t, []byte(s.exitsWith([]int{ExitDamaged}, "doctor", "--json").out), &report)
+	unmarshal(t, []byte(s.exitsWith([]int{failure.ExitDamaged}, "doctor", "--json").out), &report)
 	for _, e := range list {
 		found := slices.ContainsFunc(report.Damaged, func(f doctor.Finding) bool {
 			return filepath.Base(f.Path) == inJSON(e.name)
@@ -296,30 +298,30 @@ func TestHostileFolders(t *testing.T) {
 	source := at["good"].Source
 	for i, e := range list {
 		id := source + ":" + e.name
-		codes := []int{ExitDone}
+		codes := []int{failure.ExitDone}
 		if e.damaged != "" || e.empty {
-			codes = append(codes, ExitDamaged)
+			codes = append(codes, failure.ExitDamaged)
 		}
-		harmless(t, fmt.Sprintf("show %q", e.name), s.exitsWith([]int{ExitDone}, "show", id))
+		harmless(t, fmt.Sprintf("show %q", e.name), s.exitsWith([]int{failure.ExitDone}, "show", id))
 		for _, view := range []string{"--ui", "--api"} {
-			if r := s.exitsWith([]int{ExitDone}, "show", id, view, "--json"); !esjson.Valid([]byte(r.out)) {
+			if r := s.exitsWith([]int{failure.ExitDone}, "show", id, view, "--json"); !esjson.Valid([]byte(r.out)) {
 				t.Errorf("show %q %s: no JSON: %.200s", e.name, view, r.out)
 			}
 		}
-		forms := exportFormats
+		forms := tasks.ExportFormats
 		if strings.HasPrefix(e.name, "clock") { // there are many
-			forms = exportFormats[i%len(exportFormats):][:1]
+			forms = tasks.ExportFormats[i%len(tasks.ExportFormats):][:1]
 		}
 		for _, form := range forms {
 			to := filepath.Join(s.dir, "out", form, fmt.Sprint(i))
 			must(t, os.MkdirAll(to, 0o700))
-			allowed := append(slices.Clone(codes), ExitDamaged) // links and devices are left out, and that is said
+			allowed := append(slices.Clone(codes), failure.ExitDamaged) // links and devices are left out, and that is said
 			harmless(t, fmt.Sprintf("export %q as %s", e.name, form), s.exitsWith(allowed, "export", id, "--format", form, "-o", to+string(filepath.Separator)))
 		}
 	}
-	harmless(t, "import", s.exitsWith([]int{ExitDone, ExitFailed}, "import", "--dry-run", s.store))
+	harmless(t, "import", s.exitsWith([]int{failure.ExitDone, failure.ExitFailed}, "import", "--dry-run", s.store))
 	var imported importer.Report
-	unmarshal(t, []byte(s.exitsWith([]int{ExitDone, ExitFailed}, "import", s.store, "--json").out), &imported)
+	unmarshal(t, []byte(s.exitsWith([]int{failure.ExitDone, failure.ExitFailed}, "import", s.store, "--json").out), &imported)
 	for _, item := range imported.Items {
 		// What is left out of messages that are none is said as the list says it: damage, not emptiness.
 		unread := strings.Contains(item.Problem, "its messages are missing") && len(at[item.Name].Damaged) > 0

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roost-dev/roost/cli/failure"
 	"github.com/roost-dev/roost/journal"
 )
 
@@ -147,7 +148,7 @@ func TestWhoJoinedARunThatIsKilledEnds(t *testing.T) {
 	})
 	must(t, b.cmd.Process.Kill())
 	_ = b.cmd.Wait() // a process that nobody waited for counts as one that lives
-	if code := j.ends(time.Minute); code != ExitCancelled || !strings.Contains(j.err.String(), "interrupted") || !strings.Contains(j.err.String(), "roost resume "+id) {
+	if code := j.ends(time.Minute); code != failure.ExitCancelled || !strings.Contains(j.err.String(), "interrupted") || !strings.Contains(j.err.String(), "roost resume "+id) {
 		t.Errorf("exit %d\n%s", code, &j.err)
 	}
 	b.goOn()
@@ -171,7 +172,7 @@ func TestLeavingAJoinedRunLetsItGoOn(t *testing.T) {
 		return strings.Contains(j.err.String(), "works on task") && strings.Contains(j.err.String(), "$ echo")
 	})
 	must(t, j.cmd.Process.Signal(syscall.SIGINT))
-	if code := j.ends(time.Minute); code != ExitInterrupt || !strings.Contains(j.err.String(), "continues") {
+	if code := j.ends(time.Minute); code != failure.ExitInterrupt || !strings.Contains(j.err.String(), "continues") {
 		t.Errorf("exit %d\n%s", code, &j.err)
 	}
 	if got := s.task(id).Status; got != "running" {
@@ -182,7 +183,7 @@ func TestLeavingAJoinedRunLetsItGoOn(t *testing.T) {
 		t.Errorf("cancel: exit %d\n%s", r.code, r.err)
 	}
 	t.Logf("cancelled in %v", time.Since(begun))
-	if code := b.ends(time.Minute); code != ExitCancelled {
+	if code := b.ends(time.Minute); code != failure.ExitCancelled {
 		t.Errorf("the run ended with %d\n%s", code, &b.err)
 	}
 	s.gone(s.pid(b.mark))
@@ -195,8 +196,8 @@ func TestAHolderThatCannotBeReachedIsNamed(t *testing.T) {
 	b, pid := s.busy("")
 	id := s.list()[0].ID
 	r := s.roost("--json", "resume", id, "words")
-	var p problem
-	if err := json.Unmarshal([]byte(r.err), &p); err != nil || r.code != ExitBusy || p.Code != "task_busy" || !strings.Contains(p.Detail, fmt.Sprintf("roost (pid %d)", b.cmd.Process.Pid)) {
+	var p failure.Problem
+	if err := json.Unmarshal([]byte(r.err), &p); err != nil || r.code != failure.ExitBusy || p.Code != "task_busy" || !strings.Contains(p.Detail, fmt.Sprintf("roost (pid %d)", b.cmd.Process.Pid)) {
 		t.Errorf("exit %d, %v\n%s%s", r.code, err, r.out, r.err)
 	}
 	must(t, b.cmd.Process.Signal(syscall.SIGTERM))
@@ -243,8 +244,8 @@ func TestWhoFollowsAStoppedProcessEnds(t *testing.T) {
 	for _, f := range []*background{before, s.beside("--json", "attach", id), s.beside("--json", "wait", id), s.beside("--json", "send", id, "and be quick"), s.beside("--json", "cancel", id)} {
 		code := f.ends(time.Minute)
 		text := f.err.String()
-		var p problem
-		if err := json.Unmarshal([]byte(text[strings.LastIndex(strings.TrimSpace(text), "\n")+1:]), &p); err != nil || code != ExitBusy || p.Code != "task_locked" ||
+		var p failure.Problem
+		if err := json.Unmarshal([]byte(text[strings.LastIndex(strings.TrimSpace(text), "\n")+1:]), &p); err != nil || code != failure.ExitBusy || p.Code != "task_locked" ||
 			!strings.Contains(p.Detail, fmt.Sprintf("(pid %d)", b.cmd.Process.Pid)) || len(p.Suggestions) == 0 || !p.Retryable {
 			t.Errorf("%v: exit %d, %v\n%s", f.cmd.Args[1:], code, err, text)
 		}

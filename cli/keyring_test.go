@@ -11,6 +11,10 @@ import (
 	"time"
 
 	"github.com/zalando/go-keyring"
+
+	"github.com/roost-dev/roost/cli/app"
+	"github.com/roost-dev/roost/cli/failure"
+	"github.com/roost-dev/roost/internal/testing/clitest"
 )
 
 const ringTestKey = "sk-ant-0123456789abcd"
@@ -23,9 +27,9 @@ func ringApp(t *testing.T) (file string, run func(stdin string, args ...string) 
 	t.Setenv("DBUS_SESSION_BUS_ADDRESS", "unix:path=/nonexistent")
 	dir := t.TempDir()
 	return filepath.Join(dir, "auth.toml"), func(stdin string, args ...string) (int, string, string) {
-		a, out, errs := app(t, "ROOST_CONFIG="+filepath.Join(dir, "config.toml"))
+		a, out, errs := clitest.New(t, "ROOST_CONFIG="+filepath.Join(dir, "config.toml"))
 		a.In = strings.NewReader(stdin)
-		code := a.Run(context.Background(), args)
+		code := Run(context.Background(), a, args)
 		return code, out.String(), errs.String()
 	}
 }
@@ -46,11 +50,16 @@ func TestAKeyInTheKeyring(t *testing.T) {
 	// Status tells the place without asking the keyring.
 	keyring.MockInitWithError(errors.New("nobody may ask"))
 	code, out, errs := run("", "auth", "status", "anthropic", "--json")
-	var status struct{ Items []accountState }
+	var status struct {
+		Items []struct {
+			Set          bool
+			Origin, Ends string
+		}
+	}
 	if err := json.Unmarshal([]byte(out), &status); err != nil || code != 0 || len(status.Items) != 1 {
 		t.Fatal(code, out, errs, err)
 	}
-	if i := status.Items[0]; !i.Set || i.Origin != ringOrigin || i.Ends != "" {
+	if i := status.Items[0]; !i.Set || i.Origin != app.RingOrigin || i.Ends != "" {
 		t.Errorf("%+v", i)
 	}
 }
@@ -61,9 +70,9 @@ func TestAKeyOfTheKeyringIsReadWhenItIsNeeded(t *testing.T) {
 	if code, _, errs := run(ringTestKey+"\n", "auth", "set", "openai", "--keyring"); code != 0 {
 		t.Fatal(errs)
 	}
-	a, _, _ := app(t, "ROOST_CONFIG="+filepath.Join(filepath.Dir(file), "config.toml"))
+	a, _, _ := clitest.New(t, "ROOST_CONFIG="+filepath.Join(filepath.Dir(file), "config.toml"))
 	keyring.MockInitWithError(errors.New("locked"))
-	c, err := a.engineConfig()
+	c, err := a.EngineConfig()
 	if err != nil || c.Provider != "openai" || c.Model == "" || len(c.Keys) != 0 || len(c.LateKeys) != 1 {
 		t.Fatalf("%+v, %v", c, err)
 	}
@@ -74,7 +83,7 @@ func TestAKeyOfTheKeyringIsReadWhenItIsNeeded(t *testing.T) {
 	if _, err := c.LateKeys["openai"](); err == nil || !strings.Contains(err.Error(), "no longer holds the key") {
 		t.Errorf("a key that is gone: %v", err)
 	}
-	if err := keyring.Set(keyringService, "openai ("+filepath.Dir(file)+")", ringTestKey); err != nil {
+	if err := keyring.Set(app.KeyringService, "openai ("+filepath.Dir(file)+")", ringTestKey); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
@@ -87,14 +96,14 @@ func TestAKeyOfTheKeyringIsReadWhenItIsNeeded(t *testing.T) {
 	// A run without it is one that has no key, and a script needs none.
 	keyring.MockInitWithError(errors.New("locked"))
 	code, _, errs := run("", "run", "-C", t.TempDir(), "--root", filepath.Join(t.TempDir(), "root"), "--provider", "openai", "go")
-	if code != ExitConfig || !strings.Contains(errs, "locked") || !strings.Contains(errs, "roost auth set openai") {
+	if code != failure.ExitConfig || !strings.Contains(errs, "locked") || !strings.Contains(errs, "roost auth set openai") {
 		t.Errorf("exit %d: %s", code, errs)
 	}
 	if code, _, errs := run("", "run", "-C", t.TempDir(), "--root", filepath.Join(t.TempDir(), "root"), "--cache", t.TempDir(), "--provider", "script", "--model", "demo", "--yes", "go"); strings.Contains(errs, "locked") {
 		t.Errorf("exit %d: a script asked the keyring: %s", code, errs)
 	}
-	a, _, _ = app(t, "ROOST_CONFIG="+filepath.Join(filepath.Dir(file), "config.toml"), "OPENAI_API_KEY=of-the-variable")
-	if c, err := a.engineConfig(); err != nil || c.Keys["openai"] != "of-the-variable" || c.LateKeys != nil {
+	a, _, _ = clitest.New(t, "ROOST_CONFIG="+filepath.Join(filepath.Dir(file), "config.toml"), "OPENAI_API_KEY=of-the-variable")
+	if c, err := a.EngineConfig(); err != nil || c.Keys["openai"] != "of-the-variable" || c.LateKeys != nil {
 		t.Errorf("the variable: %+v, %v", c, err)
 	}
 }
@@ -112,17 +121,17 @@ func TestForgettingAKeyOfTheKeyring(t *testing.T) {
 	if code, _, errs := run("", "auth", "remove", "google"); code != 0 {
 		t.Fatal(errs)
 	}
-	if _, err := keyring.Get(keyringService, entry); !errors.Is(err, keyring.ErrNotFound) {
+	if _, err := keyring.Get(app.KeyringService, entry); !errors.Is(err, keyring.ErrNotFound) {
 		t.Errorf("it is still there: %v", err)
 	}
-	if code, _, errs := run("", "auth", "remove", "google"); code != ExitNotFound {
+	if code, _, errs := run("", "auth", "remove", "google"); code != failure.ExitNotFound {
 		t.Errorf("exit %d: %s", code, errs)
 	}
 
 	// One that is gone already is forgotten all the same; a new one in the file takes
 	// the place of one in the keyring.
 	set("--keyring")
-	if err := keyring.Delete(keyringService, entry); err != nil {
+	if err := keyring.Delete(app.KeyringService, entry); err != nil {
 		t.Fatal(err)
 	}
 	if code, _, errs := run("", "auth", "remove", "google"); code != 0 {
@@ -130,7 +139,7 @@ func TestForgettingAKeyOfTheKeyring(t *testing.T) {
 	}
 	set("--keyring")
 	set()
-	if _, err := keyring.Get(keyringService, entry); !errors.Is(err, keyring.ErrNotFound) {
+	if _, err := keyring.Get(app.KeyringService, entry); !errors.Is(err, keyring.ErrNotFound) {
 		t.Errorf("the older one is still there: %v", err)
 	}
 	if _, out, _ := run("", "auth", "status", "google"); !strings.Contains(out, "auth.toml, ends in abcd") {
@@ -140,10 +149,10 @@ func TestForgettingAKeyOfTheKeyring(t *testing.T) {
 	// A keyring that refuses: nothing is lost, and there is a way out.
 	set("--keyring")
 	keyring.MockInitWithError(errors.New("refused"))
-	if code, _, errs := run("", "auth", "remove", "google"); code != ExitConfig || !strings.Contains(errs, "refused") {
+	if code, _, errs := run("", "auth", "remove", "google"); code != failure.ExitConfig || !strings.Contains(errs, "refused") {
 		t.Errorf("exit %d: %s", code, errs)
 	}
-	if _, out, _ := run("", "auth", "status", "google"); !strings.Contains(out, ringOrigin) {
+	if _, out, _ := run("", "auth", "status", "google"); !strings.Contains(out, app.RingOrigin) {
 		t.Error(out)
 	}
 	if code, _, errs := run(ringTestKey+"\n", "auth", "set", "google"); code != 0 || !strings.Contains(errs, "an older key stays") {
@@ -160,7 +169,7 @@ func TestNoKeyring(t *testing.T) {
 	refused := func(why string) {
 		t.Helper()
 		code, _, errs := run(ringTestKey+"\n", "auth", "set", "anthropic", "--keyring")
-		if code != ExitConfig || !strings.Contains(errs, why) || !strings.Contains(errs, "roost auth set anthropic keeps it in a file") || strings.Contains(errs, "sk-ant") {
+		if code != failure.ExitConfig || !strings.Contains(errs, why) || !strings.Contains(errs, "roost auth set anthropic keeps it in a file") || strings.Contains(errs, "sk-ant") {
 			t.Errorf("exit %d: %s", code, errs)
 		}
 		if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {
@@ -169,22 +178,22 @@ func TestNoKeyring(t *testing.T) {
 	}
 	keyring.MockInitWithError(errors.New("The name org.freedesktop.secrets was not provided")) //nolint:staticcheck // as D-Bus says it
 	refused("org.freedesktop.secrets")
-	if code, _, _ := run(ringTestKey+"\n", "auth", "set", "--profile", "work", "--keyring"); code != ExitUsage {
+	if code, _, _ := run(ringTestKey+"\n", "auth", "set", "--profile", "work", "--keyring"); code != failure.ExitUsage {
 		t.Errorf("a profile's key: exit %d", code)
 	}
 
-	was := keyringWait
-	keyringWait = time.Millisecond
-	defer func() { keyringWait = was }()
+	was := app.KeyringWait
+	app.KeyringWait = time.Millisecond
+	defer func() { app.KeyringWait = was }()
 	hang := make(chan struct{})
 	defer close(hang)
-	if _, err := inTime(t.Context(), func() (bool, error) { <-hang; return true, nil }); err == nil || !strings.Contains(err.Error(), "did not answer in 1ms") {
+	if _, err := app.InTime(t.Context(), func() (bool, error) { <-hang; return true, nil }); err == nil || !strings.Contains(err.Error(), "did not answer in 1ms") {
 		t.Error(err)
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
-	keyringWait = time.Hour
-	if _, err := inTime(ctx, func() (bool, error) { <-hang; return true, nil }); !errors.Is(err, context.Canceled) {
+	app.KeyringWait = time.Hour
+	if _, err := app.InTime(ctx, func() (bool, error) { <-hang; return true, nil }); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/cli/failure"
 )
 
 // stalled is an Anthropic server that counts the tokens of a request, says a word and then
@@ -94,7 +95,7 @@ func TestKilledRequestsAreCounted(t *testing.T) {
 		_ = cmd.Wait()
 		id = s.list()[0].ID
 	}
-	if r := s.roost("resume", id, "go on"); r.code != ExitLimit || begun.Load() != 3 {
+	if r := s.roost("resume", id, "go on"); r.code != failure.ExitLimit || begun.Load() != 3 {
 		t.Errorf("exit %d after three killed requests, and %d went out: %s", r.code, begun.Load(), r.err)
 	}
 	if cost := s.oneCost(id); cost < 10000 {

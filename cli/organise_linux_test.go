@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/roost-dev/roost/cli/failure"
 )
 
 // A purge is confirmed with a whole yes, and nothing else is one.
@@ -15,23 +17,23 @@ func TestPurgeOnATerminal(t *testing.T) {
 	s.roost("run", "--yes", "--provider", "script", "--model", s.script(finish("ok")), "-C", s.ws, "paint \x1b[2J the fence")
 	id := s.list()[0].ID
 	folder := filepath.Join(s.root, "trash", id)
-	if screen := s.onTerminal("delete", id).exits(ExitDone); !strings.Contains(screen, "roost trash restore "+id) || strings.Contains(screen, "\x1b[2J") {
+	if screen := s.onTerminal("delete", id).exits(failure.ExitDone); !strings.Contains(screen, "roost trash restore "+id) || strings.Contains(screen, "\x1b[2J") {
 		t.Errorf("%q", screen)
 	}
 	for _, answer := range []string{"\n", "y\n", "no\n", "YES\n", "\x04"} {
 		x := s.onTerminal("trash", "purge", id)
 		x.expect("remove 1 task for good?")
 		x.press(answer)
-		screen := x.exits(ExitCancelled)
+		screen := x.exits(failure.ExitCancelled)
 		if _, err := os.Stat(folder); err != nil || !strings.Contains(screen, "nothing was removed") || strings.Contains(screen, "\x1b[2J") {
 			t.Fatalf("%q: %v\n%s", answer, err, screen)
 		}
 	}
-	s.onTerminal("trash", "purge", id, "--no-input").exits(ExitInput)
+	s.onTerminal("trash", "purge", id, "--no-input").exits(failure.ExitInput)
 	x := s.onTerminal("trash", "purge", "--all")
 	x.expect("remove 1 task for good?")
 	x.press("yes\n")
-	x.exits(ExitDone)
+	x.exits(failure.ExitDone)
 	if _, err := os.Stat(folder); !os.IsNotExist(err) {
 		t.Error("it is still there: ", err)
 	}
@@ -44,8 +46,8 @@ func TestOrganisingARunningTask(t *testing.T) {
 	b, _ := s.busy("")
 	id := s.list()[0].ID
 	for _, args := range [][]string{{"delete", id}, {"rename", id, "x"}, {"tag", id, "+x"}, {"pin", id}} {
-		if r := s.roost(args...); r.code != ExitBusy || !strings.Contains(r.err, "A run works on the task") {
-			t.Errorf("%v: got exit %d, want %d and that a run works on it\n%s", args, r.code, ExitBusy, r.err)
+		if r := s.roost(args...); r.code != failure.ExitBusy || !strings.Contains(r.err, "A run works on the task") {
+			t.Errorf("%v: got exit %d, want %d and that a run works on it\n%s", args, r.code, failure.ExitBusy, r.err)
 		}
 	}
 	if got := s.task(id); got.Status != "running" || got.Pinned || len(got.Tags) > 0 {
@@ -53,7 +55,7 @@ func TestOrganisingARunningTask(t *testing.T) {
 	}
 	must(t, b.cmd.Process.Signal(os.Interrupt))
 	_ = b.cmd.Wait()
-	if r := s.roost("delete", id); r.code != ExitDone {
+	if r := s.roost("delete", id); r.code != failure.ExitDone {
 		t.Errorf("exit %d\n%s", r.code, r.err)
 	}
 }
@@ -63,7 +65,7 @@ func TestCompletionsOfTheTrash(t *testing.T) {
 	s := newSandbox(t)
 	s.foreign("alpha-1", "paint\tthe fence", 1776200000000)
 	s.foreign("beta", "mow", 1776100000000)
-	if r := s.roost("delete", "alpha-1"); r.code != ExitDone {
+	if r := s.roost("delete", "alpha-1"); r.code != failure.ExitDone {
 		t.Fatal(r.err)
 	}
 	for _, command := range []string{"restore", "purge"} {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roost-dev/roost/cli/failure"
 	"github.com/roost-dev/roost/internal/testing/llmtest"
 )
 
@@ -35,15 +36,15 @@ func TestAnotherModelIsAskedAbout(t *testing.T) {
 	}
 	resume := []string{"resume", "one-1", "go on", "--provider", "anthropic"}
 	r := s.roost(resume...)
-	if r.code != ExitInput || !strings.Contains(r.err, "gpt-5") || !strings.Contains(r.err, "roost resume one-1 --model claude-") {
-		t.Fatalf("exit %d, want %d with the model and the way out\n%s", r.code, ExitInput, r.err)
+	if r.code != failure.ExitInput || !strings.Contains(r.err, "gpt-5") || !strings.Contains(r.err, "roost resume one-1 --model claude-") {
+		t.Fatalf("exit %d, want %d with the model and the way out\n%s", r.code, failure.ExitInput, r.err)
 	}
 	untouched("without a terminal")
 
 	x := s.onTerminal(resume...)
 	x.expect("was made with the model gpt-5")
 	x.press("n\n")
-	x.exits(ExitInput)
+	x.exits(failure.ExitInput)
 	untouched("after no")
 
 	o := s.server()
@@ -61,8 +62,8 @@ func TestAnotherModelIsAskedAbout(t *testing.T) {
 	x.expect("? (y, or anything else) > ")
 	x.press("y\n")
 	x.expect("all done")
-	x.exits(ExitDone)
-	if r := s.roost(resume...); r.code != ExitDone { // it has a model of its own by now
-		t.Errorf("exit %d, want %d\n%s", r.code, ExitDone, r.err)
+	x.exits(failure.ExitDone)
+	if r := s.roost(resume...); r.code != failure.ExitDone { // it has a model of its own by now
+		t.Errorf("exit %d, want %d\n%s", r.code, failure.ExitDone, r.err)
 	}
 }

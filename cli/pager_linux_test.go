@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/roost-dev/roost/cli/failure"
 )
 
 // longTask is a task of more lines than a terminal has.
@@ -25,21 +27,21 @@ func TestPagerOnATerminal(t *testing.T) {
 	longTask(t, s)
 	kept := filepath.Join(s.dir, "kept")
 	s.env("NO_PAGER=", "PAGER=sed 's/^/| /' | tee "+kept)
-	screen := s.onTerminal("show", "long").exits(ExitDone)
+	screen := s.onTerminal("show", "long").exits(failure.ExitDone)
 	if !strings.Contains(screen, "message 200.") || !strings.Contains(screen, "| ") || strings.Index(screen, "earlier: roost show") < strings.Index(screen, "message 200.") {
 		t.Errorf("not through the pager, or the hint is not last:\n%s", screen)
 	}
 	must(t, os.Remove(kept))
 	for _, args := range [][]string{{"show", "long", "--json"}, {"--no-input", "show", "long"}} {
-		if screen := s.onTerminal(args...).exits(ExitDone); strings.Contains(screen, "| ") {
+		if screen := s.onTerminal(args...).exits(failure.ExitDone); strings.Contains(screen, "| ") {
 			t.Errorf("%v goes through the pager", args)
 		}
 	}
-	if r := s.roost("show", "long"); r.code != ExitDone || strings.Contains(r.out, "| ") {
+	if r := s.roost("show", "long"); r.code != failure.ExitDone || strings.Contains(r.out, "| ") {
 		t.Errorf("a pipe gets a pager: %d %.200s", r.code, r.out)
 	}
 	s.env("NO_PAGER=1")
-	if screen := s.onTerminal("show", "long").exits(ExitDone); strings.Contains(screen, "| ") {
+	if screen := s.onTerminal("show", "long").exits(failure.ExitDone); strings.Contains(screen, "| ") {
 		t.Error("NO_PAGER has no effect")
 	}
 	if _, err := os.Stat(kept); err == nil {
@@ -53,20 +55,20 @@ func TestPagerThatEnds(t *testing.T) {
 	s := newSandbox(t)
 	longTask(t, s)
 	s.env("NO_PAGER=", "PAGER=head -2")
-	if screen := s.onTerminal("show", "long", "--tail", "0", "-v").exits(ExitDone); !strings.Contains(screen, "message 1.") || strings.Contains(screen, "message 100.") {
+	if screen := s.onTerminal("show", "long", "--tail", "0", "-v").exits(failure.ExitDone); !strings.Contains(screen, "message 1.") || strings.Contains(screen, "message 100.") {
 		t.Errorf("left early:\n%s", screen)
 	}
 	s.env("PAGER=cat >/dev/null; exit 3")
-	if screen := s.onTerminal("show", "long").exits(ExitFailed); !strings.Contains(screen, "NO_PAGER=1") {
+	if screen := s.onTerminal("show", "long").exits(failure.ExitFailed); !strings.Contains(screen, "NO_PAGER=1") {
 		t.Errorf("a pager that fails:\n%s", screen)
 	}
 	s.env("PAGER=nosuchpager")
-	screen := s.onTerminal("show", "long", "--tail", "2").exits(ExitDone)
+	screen := s.onTerminal("show", "long", "--tail", "2").exits(failure.ExitDone)
 	if !strings.Contains(screen, "NO_PAGER=1") || strings.Count(screen, "message 200.") != 1 || strings.Count(screen, "earlier: roost show") != 1 {
 		t.Errorf("a pager that is not there is told, and what was asked for is shown all the same, once:\n%s", screen)
 	}
 	s.env("PAGER=cat")
-	if screen := s.onTerminal("show", "long").exits(ExitDone); !strings.Contains(screen, "message 200.") {
+	if screen := s.onTerminal("show", "long").exits(failure.ExitDone); !strings.Contains(screen, "message 200.") {
 		t.Error("cat is no pager")
 	}
 }
@@ -80,11 +82,11 @@ func TestLess(t *testing.T) {
 	}
 	longTask(t, s)
 	s.env("NO_PAGER=", "PAGER=", "LESS=")
-	s.onTerminal("show", "long", "--tail", "1", "--ui").exits(ExitDone)
+	s.onTerminal("show", "long", "--tail", "1", "--ui").exits(failure.ExitDone)
 	x := s.onTerminal("show", "long", "--tail", "0", "--ui")
 	x.expect("message 1.")
 	x.press("q")
-	if screen := x.exits(ExitDone); strings.Contains(screen, "message 200.") {
+	if screen := x.exits(failure.ExitDone); strings.Contains(screen, "message 200.") {
 		t.Error("all of it was printed")
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/roost-dev/roost/cli/failure"
 )
 
 // editors puts the sandbox's storage where VS Code has it, with tasks of which one is
@@ -155,7 +157,7 @@ func TestPickerShowsWhatIsThere(t *testing.T) {
 	x.press("j")
 	x.until("damaged: ui_messages.json")
 	x.press("q")
-	if end := x.exits(ExitDone); !strings.Contains(end, found) {
+	if end := x.exits(failure.ExitDone); !strings.Contains(end, found) {
 		t.Error("what was found does not stay on the terminal")
 	}
 	x.left()
@@ -168,7 +170,7 @@ func TestPickerShowsWhatIsThere(t *testing.T) {
 	x = s.onTerminal()
 	x.until(found, "q quit", "!Import")
 	x.press("q")
-	x.exits(ExitDone)
+	x.exits(failure.ExitDone)
 }
 
 func TestPickerSearches(t *testing.T) {
@@ -192,7 +194,7 @@ func TestPickerSearches(t *testing.T) {
 	x.until("tidy the shed", "paint the fence", "mend the roof", "/ searches")
 	x.press("q")
 	x.expect("none was chosen")
-	x.exits(ExitCancelled)
+	x.exits(failure.ExitCancelled)
 	x.left()
 }
 
@@ -212,7 +214,7 @@ func TestPickerOpens(t *testing.T) {
 	x.press("\x03\n") // an interrupt is for the pager
 	x.until(found, "!IN THE PAGER", "y yes")
 	x.press("q")
-	x.exits(ExitDone)
+	x.exits(failure.ExitDone)
 	x.left()
 
 	s.env("NO_PAGER=1")
@@ -223,7 +225,7 @@ func TestPickerOpens(t *testing.T) {
 	x.press("q")
 	x.until("tidy the shed")
 	x.press("q")
-	x.exits(ExitDone)
+	x.exits(failure.ExitDone)
 }
 
 func TestPickerResumes(t *testing.T) {
@@ -247,7 +249,7 @@ func TestPickerResumes(t *testing.T) {
 		x.left()
 		x.press("bright green\n")
 		x.expect("it is green")
-		x.exits(ExitDone)
+		x.exits(failure.ExitDone)
 		if got := s.task("shed"); got.Status != "completed" {
 			t.Errorf("roost %v: the task that was picked is %s", args, got.Status)
 		}
@@ -269,7 +271,7 @@ func TestPickerExports(t *testing.T) {
 	x.press("e\r")
 	x.until("not exported")
 	x.press("q")
-	x.exits(ExitDone)
+	x.exits(failure.ExitDone)
 	page, err := os.ReadFile(filepath.Join(s.ws, "fence.html"))
 	if entries, _ := os.ReadDir(s.ws); err != nil || len(entries) != 5 || !strings.Contains(string(page), "paint the fence") {
 		t.Errorf("exported: %v, %v", entries, err)
@@ -280,13 +282,13 @@ func TestPickerExports(t *testing.T) {
 	x.until(found, "enter export", "!r resume")
 	x.press("\r")
 	x.expect("picked.html")
-	x.exits(ExitDone)
+	x.exits(failure.ExitDone)
 	x = s.onTerminal("show", "--usage")
 	x.until(found, "enter show")
 	x.press("\r")
 	x.expect("tokens in")
-	x.exits(ExitDone)
-	if r := s.roost("show"); r.code != ExitUsage {
+	x.exits(failure.ExitDone)
+	if r := s.roost("show"); r.code != failure.ExitUsage {
 		t.Errorf("show without an id and a terminal: exit %d", r.code)
 	}
 }
@@ -317,7 +319,7 @@ func TestPickerDeletesAndTakesBack(t *testing.T) {
 	x.press("u")
 	x.until("nothing was deleted here")
 	x.press("q")
-	x.exits(ExitDone)
+	x.exits(failure.ExitDone)
 	if got := s.list(); len(got) != 3 {
 		t.Errorf("%d tasks are listed after taking all back", len(got))
 	}
@@ -337,7 +339,7 @@ func TestPickerImports(t *testing.T) {
 	x.press("y")
 	x.until("3 imported and verified", "Roost 3")
 	x.press("q")
-	x.exits(ExitDone)
+	x.exits(failure.ExitDone)
 	for _, task := range s.list() {
 		if task.Source != "roost" || len(task.Copies) != 1 {
 			t.Errorf("%s of %s has the copies %v", task.ID, task.Source, task.Copies)
@@ -372,7 +374,7 @@ func TestPickerWithHostileTasks(t *testing.T) {
 	x.on("日本語")
 	x.until("family")
 	x.press("q")
-	raw := x.exits(ExitDone)
+	raw := x.exits(failure.ExitDone)
 	for _, hostile := range []string{"\x1b]0;", "\x1b]52", "\a", "\u009b", "\u202e", "\x1b[5m"} {
 		if strings.Contains(raw, hostile) {
 			t.Errorf("%q reached the terminal", hostile)
@@ -413,7 +415,7 @@ func TestPickerFollowsTheWindow(t *testing.T) {
 	x.press("q")
 	x.until(found)
 	x.press("q")
-	raw := x.exits(ExitDone)
+	raw := x.exits(failure.ExitDone)
 	if strings.Contains(raw, "\x1b[7m") || strings.Contains(raw, "\x1b[2m") || strings.Contains(raw, "\x1b[1m") {
 		t.Error("colours with NO_COLOR")
 	}
@@ -426,9 +428,9 @@ func TestPickerIsInterrupted(t *testing.T) {
 	x := s.onTerminal()
 	x.until("paint the fence")
 	x.press("\x03")
-	x.exits(ExitInterrupt)
+	x.exits(failure.ExitInterrupt)
 	x.left()
-	for sig, code := range map[syscall.Signal]int{syscall.SIGTERM: ExitTerminated, syscall.SIGINT: ExitInterrupt, syscall.SIGHUP: ExitHangup} {
+	for sig, code := range map[syscall.Signal]int{syscall.SIGTERM: failure.ExitTerminated, syscall.SIGINT: failure.ExitInterrupt, syscall.SIGHUP: failure.ExitHangup} {
 		x = s.onTerminal("resume")
 		x.until("paint the fence")
 		must(t, x.cmd.Process.Signal(sig))
@@ -456,5 +458,5 @@ func TestPickerOfManyTasks(t *testing.T) {
 	x.until("errand no-159", "errand no-150", "!errand no-299", "10 tasks, 10 by")
 	x.press("\r")
 	x.expect("errand no-159")
-	x.exits(ExitDone)
+	x.exits(failure.ExitDone)
 }

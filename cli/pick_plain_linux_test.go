@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/roost-dev/roost/cli/failure"
 )
 
 func TestPlainPicker(t *testing.T) {
@@ -33,7 +35,7 @@ func TestPlainPicker(t *testing.T) {
 	x.expect("resume which")
 	x.press("2\n")
 	x.expect("the shed is tidy")
-	screen := x.exits(ExitDone)
+	screen := x.exits(failure.ExitDone)
 	for _, hostile := range []string{"\x1b[2J", "\x1b]0;", "\a"} {
 		if strings.Contains(screen, hostile) {
 			t.Errorf("%q reached the terminal", hostile)
@@ -56,16 +58,16 @@ func TestPlainPickerLeavesWithoutChoosing(t *testing.T) {
 	x.expect("resume which")
 	x.press("q\n")
 	x.expect("none was chosen")
-	x.exits(ExitCancelled)
+	x.exits(failure.ExitCancelled)
 
 	x = s.onTerminal("resume")
 	x.expect("resume which")
 	x.press("\x04") // the end of the input
-	x.exits(ExitCancelled)
+	x.exits(failure.ExitCancelled)
 
 	x = s.onTerminal("resume", "--no-input")
 	x.expect("no task was named")
-	x.exits(ExitUsage)
+	x.exits(failure.ExitUsage)
 }
 
 // The picker's reading of the terminal does not eat the answer to the run's first
@@ -83,5 +85,5 @@ func TestAnswerAfterThePlainPicker(t *testing.T) {
 	x.expect("Which colour?")
 	x.press("bright green\n")
 	x.expect("it is green")
-	x.exits(ExitDone)
+	x.exits(failure.ExitDone)
 }

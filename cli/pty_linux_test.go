@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/roost-dev/roost/cli/failure"
 )
 
 // terminal is a real pseudo terminal with roost on it, as a person sees it.
@@ -147,7 +149,7 @@ func TestBareRoostOnATerminalWithoutTasks(t *testing.T) {
 	x.expect("no tasks found; looked in:")
 	x.expect(s.root)
 	x.expect("roost try")
-	x.exits(ExitDone)
+	x.exits(failure.ExitDone)
 }
 
 func TestApprovalOnATerminal(t *testing.T) {
@@ -165,7 +167,7 @@ func TestApprovalOnATerminal(t *testing.T) {
 	}
 	x.press("y\n")
 	x.expect("written")
-	x.exits(ExitDone)
+	x.exits(failure.ExitDone)
 	if data, err := os.ReadFile(filepath.Join(s.ws, "note.txt")); err != nil || string(data) != "one\ntwo\n" {
 		t.Errorf("note.txt: %q, %v", data, err)
 	}
@@ -179,13 +181,13 @@ func TestStopAtAQuestionIsSaved(t *testing.T) {
 	x.expect("Which colour?")
 	x.expect("1. red")
 	x.press("q\n")
-	x.exits(ExitCancelled)
+	x.exits(failure.ExitCancelled)
 
 	x = s.onTerminal("continue", "-C", s.ws)
 	x.expect("Which colour?")
 	x.press("1\n")
 	x.expect("it is red")
-	x.exits(ExitDone)
+	x.exits(failure.ExitDone)
 }
 
 func TestCtrlCStopsAndSaves(t *testing.T) {
@@ -198,7 +200,7 @@ func TestCtrlCStopsAndSaves(t *testing.T) {
 	x.press("\x03")
 	x.expect("stopping and saving")
 	x.expect("resume: roost resume ")
-	x.exits(ExitInterrupt)
+	x.exits(failure.ExitInterrupt)
 	if took := time.Since(began); took > 45*time.Second {
 		t.Errorf("it took %v to stop", took)
 	}
@@ -223,8 +225,8 @@ func TestClosingTheTerminalStopsAndSaves(t *testing.T) {
 	case <-time.After(time.Minute):
 		t.Fatal("roost outlived its terminal")
 	}
-	if got := x.cmd.ProcessState.ExitCode(); got != ExitHangup {
-		t.Errorf("exit code %d, want %d", got, ExitHangup)
+	if got := x.cmd.ProcessState.ExitCode(); got != failure.ExitHangup {
+		t.Errorf("exit code %d, want %d", got, failure.ExitHangup)
 	}
 	s.gone(pid)
 }

@@ -15,6 +15,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/roost-dev/roost/cli/failure"
+	"github.com/roost-dev/roost/internal/testing/clitest"
 )
 
 // twins are two roots with the same tasks: what is asked of one here is asked of the
@@ -32,10 +35,10 @@ const (
 // command runs a command line in this process.
 func (w *twins) command(ctx context.Context, root string, out io.Writer, args ...string) (code int, errs string) {
 	var told bytes.Buffer
-	a, _, _ := app(w.T, "XDG_STATE_HOME="+filepath.Join(w.dir, "state"))
+	a, _, _ := clitest.New(w.T, "XDG_STATE_HOME="+filepath.Join(w.dir, "state"))
 	a.Out, a.Err, a.Dir = out, &told, filepath.Join(w.dir, "ws")
 	args = append([]string{"--root", filepath.Join(w.dir, root), "--cache", filepath.Join(w.dir, root+"-cache"), "--sources", "none"}, args...)
-	return a.Run(ctx, args), told.String()
+	return Run(ctx, a, args), told.String()
 }
 
 // serve serves the far root until the test ends.
@@ -98,14 +101,14 @@ func newTwins(t *testing.T) *twins {
 		{"run", "--provider", "script", "--model", filepath.Join(w.dir, "work.yaml"), "--yes", "paint the fence"},
 		{"run", "--provider", "script", "--model", filepath.Join(w.dir, "ask.yaml"), "ask about the fence"},
 	} {
-		if code, errs := w.command(context.Background(), hereRoot, io.Discard, run...); code != ExitDone && code != ExitInput {
+		if code, errs := w.command(context.Background(), hereRoot, io.Discard, run...); code != failure.ExitDone && code != failure.ExitInput {
 			t.Fatal(code, errs)
 		}
 	}
 	if err := os.CopyFS(filepath.Join(w.dir, farRoot), os.DirFS(filepath.Join(w.dir, hereRoot))); err != nil {
 		t.Fatal(err)
 	}
-	if code, errs := w.command(context.Background(), farRoot, io.Discard, "root", "trust"); code != ExitDone {
+	if code, errs := w.command(context.Background(), farRoot, io.Discard, "root", "trust"); code != failure.ExitDone {
 		t.Fatal(code, errs)
 	}
 	w.serve()

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/roost-dev/roost/cli/failure"
 )
 
 // A question that a server's run asks, the server killed, stopped
@@ -35,16 +37,16 @@ func TestAQuestionOfAServerIsAnsweredFromAnotherNetworkNamespace(t *testing.T) {
 		t.Errorf("behind a kill run %s asks %s, before %s %s", got.ID, got.Question, run.ID, first)
 	}
 	must(t, d.cmd.Process.Signal(syscall.SIGTERM))
-	d.exits(ExitTerminated)
+	d.exits(failure.ExitTerminated)
 	s.daemon()
 	if got := s.comes(run.Task, "waiting"); got.Question != first || got.ID != run.ID {
 		t.Errorf("behind a stop run %s asks %s, before %s %s", got.ID, got.Question, run.ID, first)
 	}
-	apart(ExitDone, "the first?", "questions")
+	apart(failure.ExitDone, "the first?", "questions")
 	// Nobody holds the task, and the server cannot be reached from there: who answers goes on
 	// with the run, up to what it asks next.
-	apart(ExitInput, "the second?", "answer", run.Task, "left")
-	apart(ExitDone, "all answered", "answer", run.Task, "up")
+	apart(failure.ExitInput, "the second?", "answer", run.Task, "left")
+	apart(failure.ExitDone, "all answered", "answer", run.Task, "up")
 	if got := s.comes(run.Task, "completed"); got.ID != run.ID || got.Reason != "all answered" {
 		t.Errorf("%+v", got)
 	}

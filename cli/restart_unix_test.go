@@ -16,7 +16,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/cli/failure"
 )
 
 // olderServer is a server that is a process of its own, and the older restart call to it.
@@ -149,7 +151,7 @@ func TestRestartGuide(t *testing.T) {
 	must(t, os.WriteFile(model, []byte(strings.Repeat("- {text: x, expect: [nothing says this]}\n", 30)), 0o600))
 	s.env("ROOST_RESTART_MAX_ATTEMPTS=1", "ROOST_RESTART_LOAD_TIMEOUT=30s")
 	o = s.serves()
-	if r := s.roost(append([]string{"--server", o.url}, append(command[1:], "over the server")...)...); r.code == 0 || r.code == ExitUsage || r.code == ExitServer {
+	if r := s.roost(append([]string{"--server", o.url}, append(command[1:], "over the server")...)...); r.code == 0 || r.code == failure.ExitUsage || r.code == failure.ExitServer {
 		t.Errorf("over the server: %d\n%s%s", r.code, r.out, r.err)
 	}
 	if _, status := o.call(map[string]any{"task": "again", "taskId": id, "restartTask": true}, olderEnd); status != http.StatusConflict {

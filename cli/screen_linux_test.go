@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roost-dev/roost/cli/failure"
 	display "github.com/roost-dev/roost/cli/term"
 )
 
@@ -25,7 +26,7 @@ func TestListOnATerminal(t *testing.T) {
 	for i := range 45 {
 		s.foreign(fmt.Sprintf("task-%02d", i), "日本語の長い題名 and a title that goes on and on and on without any end", 1776100000000+int64(i))
 	}
-	screen := s.onTerminal("list").exits(ExitDone)
+	screen := s.onTerminal("list").exits(failure.ExitDone)
 	got := lines(screen)
 	if len(got) != 1+40+2 {
 		t.Errorf("%d lines: a screenful and three more are wanted", len(got))
@@ -38,26 +39,26 @@ func TestListOnATerminal(t *testing.T) {
 	if !strings.Contains(screen, "more: roost list --cursor newest.0.1776100000006.0.") || !strings.Contains(screen, "\x1b[") {
 		t.Errorf("no colour, or no hint:\n%s", screen)
 	}
-	if grouped := s.onTerminal("list", "--group", "workspace").exits(ExitDone); !strings.Contains(grouped, " 45 tasks, ") {
+	if grouped := s.onTerminal("list", "--group", "workspace").exits(failure.ExitDone); !strings.Contains(grouped, " 45 tasks, ") {
 		t.Errorf("a group's sum is not that of all its tasks:\n%s", grouped)
 	}
-	if all := lines(s.onTerminal("list", "--limit", "0").exits(ExitDone)); len(all) != 1+45+1 {
+	if all := lines(s.onTerminal("list", "--limit", "0").exits(failure.ExitDone)); len(all) != 1+45+1 {
 		t.Errorf("--limit 0 shows %d lines", len(all))
 	}
-	for _, line := range lines(s.inShell("roost list 2>/dev/null").exits(ExitDone)) {
+	for _, line := range lines(s.inShell("roost list 2>/dev/null").exits(failure.ExitDone)) {
 		if display.Columns(line) > 100 {
 			t.Errorf("%d columns when stderr is no terminal: %s", display.Columns(line), line)
 		}
 	}
 	// In a pipe nothing is cut, coloured or left out.
-	if piped := s.inShell("roost list | cat").exits(ExitDone); len(lines(piped)) != 1+45+1 || strings.Contains(piped, "\x1b") || !strings.Contains(piped, "TITLE") {
+	if piped := s.inShell("roost list | cat").exits(failure.ExitDone); len(lines(piped)) != 1+45+1 || strings.Contains(piped, "\x1b") || !strings.Contains(piped, "TITLE") {
 		t.Errorf("in a pipe:\n%s", piped)
 	}
-	if plain := s.onTerminal("list", "--no-color").exits(ExitDone); strings.Contains(plain, "\x1b") {
+	if plain := s.onTerminal("list", "--no-color").exits(failure.ExitDone); strings.Contains(plain, "\x1b") {
 		t.Error("colours with --no-color")
 	}
 	s.env("NO_COLOR=1")
-	if plain := s.onTerminal("list").exits(ExitDone); strings.Contains(plain, "\x1b") {
+	if plain := s.onTerminal("list").exits(failure.ExitDone); strings.Contains(plain, "\x1b") {
 		t.Error("colours with NO_COLOR")
 	}
 }
@@ -72,18 +73,18 @@ func TestShowOnATerminal(t *testing.T) {
 	}
 	name := filepath.Join(s.store, "tasks", "long", "ui_messages.json")
 	must(t, os.WriteFile(name, []byte("["+strings.Join(rows, ",")+"]"), 0o600))
-	screen := s.onTerminal("show", "long").exits(ExitDone)
+	screen := s.onTerminal("show", "long").exits(failure.ExitDone)
 	if strings.Contains(screen, "message 10 ") || !strings.Contains(screen, "message 11 ") || !strings.Contains(screen, "10 earlier: roost show long --before 11") {
 		t.Errorf("not the last 20 messages:\n%s", screen)
 	}
 	if strings.ContainsAny(colours.ReplaceAllString(screen, ""), "\x1b\u009b") || strings.Contains(screen, "\x1b[2J") {
 		t.Errorf("an escape of a message reached the terminal: %q", screen)
 	}
-	if all := s.onTerminal("show", "long", "--tail", "0").exits(ExitDone); !strings.Contains(all, "message 1 ") {
+	if all := s.onTerminal("show", "long", "--tail", "0").exits(failure.ExitDone); !strings.Contains(all, "message 1 ") {
 		t.Error("--tail 0 does not show all")
 	}
 	// Programs get all of it, whatever stdout is.
-	if all := s.onTerminal("show", "long", "--ui", "--json").exits(ExitDone); !strings.Contains(all, `"message 1 `) {
+	if all := s.onTerminal("show", "long", "--ui", "--json").exits(failure.ExitDone); !strings.Contains(all, `"message 1 `) {
 		t.Error("--json is cut on a terminal")
 	}
 }
@@ -93,7 +94,7 @@ func TestNoInputNeverAsks(t *testing.T) {
 	s := newSandbox(t)
 	model := s.script(call("ask_followup_question", `{question: "Which colour?", follow_up: [{text: red, mode: null}]}`))
 	for _, flag := range []string{"--no-input", "--json"} {
-		screen := s.onTerminal("run", flag, "--provider", "script", "--model", model, "-C", s.ws, "paint").exits(ExitInput)
+		screen := s.onTerminal("run", flag, "--provider", "script", "--model", model, "-C", s.ws, "paint").exits(failure.ExitInput)
 		if strings.Contains(screen, "> ") || !strings.Contains(screen, "Which colour?") {
 			t.Errorf("%s:\n%s", flag, screen)
 		}
@@ -132,7 +133,7 @@ func TestAnswersOnATerminal(t *testing.T) {
 				}
 			}
 			x.expect(tt.shown)
-			x.exits(ExitDone)
+			x.exits(failure.ExitDone)
 			made, err := os.ReadFile(filepath.Join(s.ws, "made"))
 			if err != nil && !os.IsNotExist(err) || string(made) != tt.made {
 				t.Errorf("the command left %q, %v; want %q", made, err, tt.made)
@@ -151,7 +152,7 @@ func TestCtrlCAtAQuestion(t *testing.T) {
 	began := time.Now()
 	x.press("\x03")
 	x.expect("stopping and saving")
-	x.exits(ExitInterrupt)
+	x.exits(failure.ExitInterrupt)
 	if took := time.Since(began); took > 30*time.Second {
 		t.Errorf("it took %v", took)
 	}
@@ -162,7 +163,7 @@ func TestCtrlCAtAQuestion(t *testing.T) {
 	x.expect("y once")
 	x.press("y\n")
 	x.expect("written")
-	x.exits(ExitDone)
+	x.exits(failure.ExitDone)
 }
 
 // A model's words and a command's output cannot drive the terminal.
@@ -173,7 +174,7 @@ func TestHostileRunOnATerminal(t *testing.T) {
   tools: [{name: execute_command, input: {command: "printf '\\033[31mred\\033]52;c;eA==\\007'", cwd: null, timeout: null}}]
 - tools: [{name: attempt_completion, input: {result: "all \u001b[8m\u009b5m hidden"}}]
 `)
-	screen := s.onTerminal("run", "-v", "--yes", "--provider", "script", "--model", model, "-C", s.ws, "go").exits(ExitDone)
+	screen := s.onTerminal("run", "-v", "--yes", "--provider", "script", "--model", model, "-C", s.ws, "go").exits(failure.ExitDone)
 	if left := colours.ReplaceAllString(screen, ""); strings.ContainsAny(left, "\x1b\a\u009b") || strings.Contains(screen, "\x1b[8m") || strings.Contains(screen, "\x1b[5m") {
 		t.Errorf("an escape got through: %q", screen)
 	}

@@ -10,6 +10,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/roost-dev/roost/cli/app"
+	"github.com/roost-dev/roost/cli/failure"
 )
 
 // Acceptance 19, B-16: secrets that lie in the environment, the settings, the file of
@@ -20,7 +23,7 @@ func TestServerTellsNoSecrets(t *testing.T) {
 	secret := func(n int) string { return fmt.Sprintf("planted%dplanted%dplanted%d", n, n*7, n*13) }
 	settings := filepath.Join(s.dir, "config.toml")
 	must(t, os.WriteFile(settings, []byte(fmt.Sprintf("[providers.openai]\napi_key = %q\n[profiles.work]\nprovider = \"openai\"\napi_key = %q\n", secret(2), secret(3))), 0o600))
-	must(t, os.WriteFile(filepath.Join(s.dir, secretFile), []byte(fmt.Sprintf("google = %q\n", secret(4))), 0o600))
+	must(t, os.WriteFile(filepath.Join(s.dir, app.SecretFile), []byte(fmt.Sprintf("google = %q\n", secret(4))), 0o600))
 	s.env("ANTHROPIC_API_KEY="+secret(1), "ROOST_CONFIG="+settings)
 	d := s.daemon("-v")
 	say := s.script("- text: " + secret(5) + "\n" + "  tools: [{name: execute_command, input: {command: \"echo " + secret(6) + "; false\"}}]\n" + finish(secret(7)))
@@ -51,7 +54,7 @@ func TestServerTellsNoSecrets(t *testing.T) {
 	if r := s.roost("server", "stop"); r.code != 0 {
 		t.Error(r.err)
 	}
-	d.exits(ExitDone)
+	d.exits(failure.ExitDone)
 	for n := 1; n <= 12; n++ {
 		if strings.Contains(d.log.String(), secret(n)) {
 			t.Errorf("secret %d is in the log:\n%s", n, d.log)

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/cli/app"
+	"github.com/roost-dev/roost/cli/failure"
 	"github.com/roost-dev/roost/server/presence"
 )
 
@@ -144,7 +146,7 @@ func TestUpgradeLosesNothing(t *testing.T) {
 		t.Errorf("the third run: %+v", queued)
 	}
 	must(t, d.cmd.Process.Signal(syscall.SIGTERM))
-	d.exits(ExitTerminated)
+	d.exits(failure.ExitTerminated)
 	s.gone(pid)
 	if _, err := os.Stat(presence.File(s.root)); err == nil {
 		t.Error("it still says where it is")
@@ -183,7 +185,7 @@ func TestServerStatusDrainStop(t *testing.T) {
 	t.Parallel()
 	s := newSandbox(t)
 	for _, args := range [][]string{{"server", "status"}, {"server", "stop"}, {"run", "--detach", "--provider", "script", "--model", s.script(finish("x")), "-C", s.ws, "words"}} {
-		if r := s.roost(args...); r.code != ExitServer || !strings.Contains(r.err, "try: roost serve") {
+		if r := s.roost(args...); r.code != failure.ExitServer || !strings.Contains(r.err, "try: roost serve") {
 			t.Errorf("%q without a server: exit %d\n%s", args, r.code, r.err)
 		}
 	}
@@ -193,13 +195,13 @@ func TestServerStatusDrainStop(t *testing.T) {
 	if must(t, json.Unmarshal([]byte(r.out), &got)); got.PID != d.cmd.Process.Pid || got.URL != d.url || got.Limits.MaxRuns != 8 {
 		t.Errorf("%+v", got)
 	}
-	if r := s.roost("serve", "--listen", "127.0.0.1:0"); r.code != ExitBusy || !strings.Contains(r.err, d.url) {
+	if r := s.roost("serve", "--listen", "127.0.0.1:0"); r.code != failure.ExitBusy || !strings.Contains(r.err, d.url) {
 		t.Errorf("a second server of the root: exit %d\n%s", r.code, r.err)
 	}
-	if r := s.roost("serve", "--listen", strings.TrimPrefix(d.url, "http://")); r.code != ExitBusy || !strings.Contains(r.err, "server status") {
+	if r := s.roost("serve", "--listen", strings.TrimPrefix(d.url, "http://")); r.code != failure.ExitBusy || !strings.Contains(r.err, "server status") {
 		t.Errorf("a second server at its address: exit %d\n%s", r.code, r.err)
 	}
-	if r := s.roost("serve", "--root", filepath.Join(s.dir, "other"), "--listen", strings.TrimPrefix(d.url, "http://")); r.code != ExitBusy || !strings.Contains(r.err, "another program listens there") {
+	if r := s.roost("serve", "--root", filepath.Join(s.dir, "other"), "--listen", strings.TrimPrefix(d.url, "http://")); r.code != failure.ExitBusy || !strings.Contains(r.err, "another program listens there") {
 		t.Errorf("another root's server at its address: exit %d\n%s", r.code, r.err)
 	}
 	if r := s.roost("server", "drain", "--wait"); r.code != 0 || !strings.Contains(r.out, "starts no more runs") {
@@ -214,7 +216,7 @@ func TestServerStatusDrainStop(t *testing.T) {
 	if r := s.roost("server", "stop"); r.code != 0 || r.out != "stopped\n" {
 		t.Errorf("exit %d\n%s%s", r.code, r.out, r.err)
 	}
-	d.exits(ExitDone)
+	d.exits(failure.ExitDone)
 }
 
 // What a kill leaves is not believed, and the next server starts: over and over.
@@ -232,7 +234,7 @@ func TestKilledServersAreFollowedByNewOnes(t *testing.T) {
 		if _, err := os.Stat(presence.File(s.root)); err != nil {
 			t.Error("the kill was no kill")
 		}
-		if r := s.roost("server", "status"); r.code != ExitServer {
+		if r := s.roost("server", "status"); r.code != failure.ExitServer {
 			t.Errorf("a dead server is believed: exit %d\n%s", r.code, r.out)
 		}
 	}
@@ -264,9 +266,9 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 		resp.Body.Close()
 		return resp.StatusCode == http.StatusServiceUnavailable
 	})
-	time.Sleep(bounce) // it is another signal
+	time.Sleep(app.Bounce) // it is another signal
 	must(t, d.cmd.Process.Signal(syscall.SIGTERM))
-	d.exits(ExitTerminated)
+	d.exits(failure.ExitTerminated)
 	if got := s.runOf(run.Task); got.ID != run.ID || got.State != "interrupted" {
 		t.Errorf("%+v", got)
 	}
@@ -277,7 +279,7 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 	if r := s.roost("server", "stop", "--now"); r.code != 0 {
 		t.Errorf("exit %d\n%s", r.code, r.err)
 	}
-	d.exits(ExitDone)
+	d.exits(failure.ExitDone)
 	if got := s.runOf(again.Task); got.State != "interrupted" {
 		t.Errorf("%+v", got)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/cli/failure"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -92,7 +93,7 @@ stale = "read"
 			t.Errorf("%s: a command ran that the settings refuse", what)
 		}
 	}
-	if r := s.roost("run", "here"); r.code != ExitDone {
+	if r := s.roost("run", "here"); r.code != failure.ExitDone {
 		t.Fatal(r.code, r.err)
 	}
 	ran("the shell")
@@ -136,7 +137,7 @@ stale = "read"
 	// The rules of whoever asks a server go there whole, by every command.
 	s.env("ROOST_CONFIG=" + write("mine.toml", "deny_tools = [\"execute_command\", \"write_to_file\"]\nask_tools = [\"read_file\"]\nallow_tools = [\"list_files\"]\n"))
 	for _, args := range [][]string{{"run", "--server", d.url, "there"}, {"run", "--detach", "later"}} {
-		if r := s.roost(args...); r.code != ExitDone {
+		if r := s.roost(args...); r.code != failure.ExitDone {
 			t.Fatal(args, r.code, r.err)
 		}
 		id := s.list()[0].ID
@@ -153,7 +154,7 @@ func TestAServerRunsNoTaskAroundItsOwnData(t *testing.T) {
 	t.Parallel()
 	s := newSandbox(t)
 	model := s.script("- tools: [{name: ask_followup_question, input: {question: \"Which?\", follow_up: [{text: red}, {text: green}]}}]\n" + finish("done"))
-	if r := s.roost("run", "--no-input", "-C", filepath.Dir(s.root), "--provider", "script", "--model", model, "paint"); r.code != ExitInput {
+	if r := s.roost("run", "--no-input", "-C", filepath.Dir(s.root), "--provider", "script", "--model", model, "paint"); r.code != failure.ExitInput {
 		t.Fatal(r.code, r.err)
 	}
 	id := s.list()[0].ID

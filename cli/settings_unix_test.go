@@ -16,7 +16,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/cli/failure"
 	"github.com/roost-dev/roost/engine/setup"
+	"github.com/roost-dev/roost/internal/testing/clitest"
 	"github.com/roost-dev/roost/mcp"
 )
 
@@ -64,7 +66,7 @@ func TestKeysAndAddressesOfTheFile(t *testing.T) {
 		if len(got) <= before || got[before] != want {
 			t.Errorf("%v: asked with %+v, want %+v\n%s", args, got[before:], want, r.err)
 		}
-		if r.code != ExitConfig || strings.Contains(r.err+r.out, "sk-of") {
+		if r.code != failure.ExitConfig || strings.Contains(r.err+r.out, "sk-of") {
 			t.Errorf("%v: exit %d, or a key in the output:\n%s%s", args, r.code, r.out, r.err)
 		}
 	}
@@ -88,7 +90,7 @@ func TestRefusedRequest(t *testing.T) {
 	s := newSandbox(t)
 	s.env("ANTHROPIC_API_KEY=sk-x", "ANTHROPIC_BASE_URL="+url)
 	r := s.roost("--json", "run", "hello")
-	if r.code != ExitProvider || len(seen()) != 1 {
+	if r.code != failure.ExitProvider || len(seen()) != 1 {
 		t.Errorf("exit %d after %d requests\n%s", r.code, len(seen()), r.err)
 	}
 	lines := strings.Split(strings.TrimSpace(r.out), "\n")
@@ -121,8 +123,8 @@ func TestEngineConfig(t *testing.T) {
 	}
 	for _, tt := range tests {
 		must(t, os.WriteFile(file, []byte(tt.file), 0o600))
-		a, _, _ := app(t, append(tt.env, "ROOST_CONFIG="+file)...)
-		got, err := a.engineConfig()
+		a, _, _ := clitest.New(t, append(tt.env, "ROOST_CONFIG="+file)...)
+		got, err := a.EngineConfig()
 		if err != nil {
 			t.Errorf("%s: %v", tt.name, err)
 			continue

@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/roost-dev/roost/cli/failure"
 )
 
 // background is a roost that runs while the test goes on.
@@ -60,7 +62,7 @@ func TestSignalsStopAndSave(t *testing.T) {
 	for _, tt := range []struct {
 		sig  syscall.Signal
 		exit int
-	}{{syscall.SIGINT, ExitInterrupt}, {syscall.SIGTERM, ExitTerminated}, {syscall.SIGHUP, ExitHangup}} {
+	}{{syscall.SIGINT, failure.ExitInterrupt}, {syscall.SIGTERM, failure.ExitTerminated}, {syscall.SIGHUP, failure.ExitHangup}} {
 		t.Run(tt.sig.String(), func(t *testing.T) {
 			t.Parallel()
 			s := newSandbox(t)
@@ -94,7 +96,7 @@ func TestStoppedEventsEndWithTheRun(t *testing.T) {
 	s := newSandbox(t)
 	b, pid := s.busy("", "--json")
 	must(t, b.cmd.Process.Signal(syscall.SIGINT))
-	if got := b.ends(time.Minute); got != ExitInterrupt {
+	if got := b.ends(time.Minute); got != failure.ExitInterrupt {
 		t.Errorf("exit code %d", got)
 	}
 	s.gone(pid)
@@ -149,7 +151,7 @@ func TestSecondSignalKills(t *testing.T) {
 	defer func() { _ = syscall.Kill(-pid, syscall.SIGKILL) }() // nothing stops it, and nobody waits for it
 	must(t, b.cmd.Process.Signal(syscall.SIGINT))
 	must(t, b.cmd.Process.Signal(syscall.SIGTERM))
-	if got := b.ends(time.Minute); got != ExitTerminated && got != ExitInterrupt {
+	if got := b.ends(time.Minute); got != failure.ExitTerminated && got != failure.ExitInterrupt {
 		t.Errorf("exit code %d", got)
 	}
 	items := s.list()
@@ -169,13 +171,13 @@ func TestBusyTaskNamesItsHolder(t *testing.T) {
 	id := s.list()[0].ID
 	holder := fmt.Sprint(b.cmd.Process.Pid)
 	r := s.roost("resume", id, "me too")
-	if r.code != ExitBusy || !strings.Contains(r.err, holder) || !strings.Contains(r.err, "try: roost show") || r.out != "" {
+	if r.code != failure.ExitBusy || !strings.Contains(r.err, holder) || !strings.Contains(r.err, "try: roost show") || r.out != "" {
 		t.Errorf("resume of a busy task: exit %d\n%s%s", r.code, r.out, r.err)
 	}
 	r = s.roost("--json", "resume", id, "me too")
-	var p problem
+	var p failure.Problem
 	must(t, json.Unmarshal([]byte(r.err), &p))
-	if r.code != ExitBusy || p.Code != "task_busy" || p.Status != 409 || !p.Retryable || !strings.Contains(p.Detail, holder) {
+	if r.code != failure.ExitBusy || p.Code != "task_busy" || p.Status != 409 || !p.Retryable || !strings.Contains(p.Detail, holder) {
 		t.Errorf("as a problem: exit %d, %+v", r.code, p)
 	}
 	if got := s.task(id); got.Status != "running" {
@@ -294,7 +296,7 @@ func TestStoppedTryLeavesNothing(t *testing.T) {
 	rest, err := io.ReadAll(in)
 	must(t, err)
 	_ = cmd.Wait()
-	if got := cmd.ProcessState.ExitCode(); got != ExitInterrupt {
+	if got := cmd.ProcessState.ExitCode(); got != failure.ExitInterrupt {
 		t.Errorf("exit code %d\n%s", got, rest)
 	}
 	left, err := os.ReadDir(filepath.Join(s.dir, "tmp"))

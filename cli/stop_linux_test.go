@@ -9,6 +9,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/roost-dev/roost/cli/app"
+	"github.com/roost-dev/roost/cli/failure"
 )
 
 // parted is a task whose subtask runs a command until the file on is there.
@@ -74,7 +77,7 @@ func TestCtrlCAsksAboutTheSubtask(t *testing.T) {
 		x.expect("answer y or n")
 		x.press("y\n")
 		x.expect("stopping and saving")
-		x.exits(ExitInterrupt)
+		x.exits(failure.ExitInterrupt)
 		p.gone(pid)
 		p.want("delegated interrupted")
 	})
@@ -88,14 +91,14 @@ func TestCtrlCAsksAboutTheSubtask(t *testing.T) {
 		x.expect("stopping the task alone")
 		p.goesOn()
 		x.expect("is completed; resume its task for the result")
-		all := x.exits(ExitInterrupt)
+		all := x.exits(failure.ExitInterrupt)
 		if n := strings.Count(all, "$ echo"); n != 1 {
 			t.Errorf("the command is shown %d times:\n%s", n, all)
 		}
 		p.want("delegated completed")
 		x = p.onTerminal("continue", "-C", p.ws)
 		x.expect("All is done.")
-		x.exits(ExitDone)
+		x.exits(failure.ExitDone)
 		p.want("completed completed")
 	})
 	t.Run("the task alone, and then the subtask", func(t *testing.T) {
@@ -106,10 +109,10 @@ func TestCtrlCAsksAboutTheSubtask(t *testing.T) {
 		x.expect(asksToStop)
 		x.press("n\n")
 		x.expect("stopping the task alone")
-		time.Sleep(bounce) // it is another press
+		time.Sleep(app.Bounce) // it is another press
 		x.press("\x03")
 		x.expect("stopping and saving")
-		x.exits(ExitInterrupt)
+		x.exits(failure.ExitInterrupt)
 		p.gone(pid)
 		p.want("delegated cancelled")
 	})
@@ -124,7 +127,7 @@ func TestCtrlCAsksAboutTheSubtask(t *testing.T) {
 		x.expect("nothing is stopped")
 		p.goesOn()
 		x.expect("All is done.")
-		x.exits(ExitDone)
+		x.exits(failure.ExitDone)
 		p.want("completed completed")
 	})
 	t.Run("once more", func(t *testing.T) {
@@ -134,10 +137,10 @@ func TestCtrlCAsksAboutTheSubtask(t *testing.T) {
 		defer func() { _ = syscall.Kill(-pid, syscall.SIGKILL) }()
 		x.press("\x03")
 		x.expect(asksToStop)
-		time.Sleep(bounce)
+		time.Sleep(app.Bounce)
 		x.press("\x03")
 		x.expect("ended at once")
-		x.exits(ExitInterrupt)
+		x.exits(failure.ExitInterrupt)
 	})
 	t.Run("the terminal closes", func(t *testing.T) {
 		t.Parallel()
@@ -146,7 +149,7 @@ func TestCtrlCAsksAboutTheSubtask(t *testing.T) {
 		x.press("\x03")
 		x.expect(asksToStop)
 		must(t, x.cmd.Process.Signal(syscall.SIGHUP))
-		x.exits(ExitHangup)
+		x.exits(failure.ExitHangup)
 		p.gone(pid)
 		p.want("delegated interrupted")
 	})
@@ -168,9 +171,9 @@ func TestCtrlCAtAQuestionOfTheSubtask(t *testing.T) {
 			x.expect("y once, ")
 			x.press("y\n")
 			x.expect("· cost unknown")
-			exit := ExitDone
+			exit := failure.ExitDone
 			if answer == "n\n" {
-				exit = ExitInterrupt
+				exit = failure.ExitInterrupt
 			}
 			x.exits(exit)
 			p.want(want)
@@ -189,7 +192,7 @@ func TestWithoutATerminalAllStops(t *testing.T) {
 		must(t, cmd.Start())
 		pid := p.pid(p.mark)
 		must(t, cmd.Process.Signal(syscall.SIGINT))
-		if err := cmd.Wait(); cmd.ProcessState.ExitCode() != ExitInterrupt {
+		if err := cmd.Wait(); cmd.ProcessState.ExitCode() != failure.ExitInterrupt {
 			t.Errorf("%v: %v\n%s", flags, err, &errs)
 		}
 		p.gone(pid)

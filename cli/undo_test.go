@@ -5,39 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/cli/failure"
+	"github.com/roost-dev/roost/internal/testing/clitest"
 )
-
-// What is said of a deed is short, harmless and plain.
-func TestDeedText(t *testing.T) {
-	t.Parallel()
-	a, _, _ := app(t)
-	at := "2026-04-14T20:53:20.000Z"
-	title := func(text string) *string { return &text }
-	tags := func(list ...string) *[]string { return &list }
-	yes, no := true, false
-	for want, d := range map[string]api.Action{
-		`rename from "a" to "b", 2026-04-14 20:53`: {At: &at, From: api.ActionLabels{Title: title("a")}, To: api.ActionLabels{Title: title("b")}},
-		`rename from its own title to "b"`:         {From: api.ActionLabels{Title: title("")}, To: api.ActionLabels{Title: title("b")}},
-		`rename from "b" to its own title`:         {From: api.ActionLabels{Title: title("b")}, To: api.ActionLabels{Title: title("")}},
-		`tag +b +c -a`:                             {From: api.ActionLabels{Tags: tags("a", "x")}, To: api.ActionLabels{Tags: tags("x", "b", "c")}},
-		`pin`:                                      {From: api.ActionLabels{Pinned: &no}, To: api.ActionLabels{Pinned: &yes}},
-		`unpin`:                                    {From: api.ActionLabels{Pinned: &yes}, To: api.ActionLabels{Pinned: &no}},
-		`rename from "a" to "b", tag +t, pin`: {
-			From: api.ActionLabels{Title: title("a"), Tags: tags(), Pinned: &no}, To: api.ActionLabels{Title: title("b"), Tags: tags("t"), Pinned: &yes},
-		},
-		`delete`: {Kind: "delete", From: api.ActionLabels{Deleted: &no}, To: api.ActionLabels{Deleted: &yes}},
-		`rewind`: {Kind: "rewind"}, // a kind that this version does not know
-	} {
-		if got := a.actionText(d, true); got != want {
-			t.Errorf("%s, want %s", got, want)
-		}
-	}
-	hostile := api.Action{From: api.ActionLabels{Title: title("\x1b[2J\u202e"), Tags: tags("\x07")}, To: api.ActionLabels{Title: title(strings.Repeat("long ", 900)), Tags: tags()}}
-	if got := a.actionText(hostile, true); strings.ContainsAny(got, "\x1b\x07\u202e\n") || len(got) > 250 {
-		t.Errorf("%q", got)
-	}
-}
 
 // Undo and redo complete tasks that are listed and those in the trash.
 func TestUndoCompletions(t *testing.T) {
@@ -46,11 +16,11 @@ func TestUndoCompletions(t *testing.T) {
 	storage := base + "/store"
 	many(t, storage, 2)
 	run := func(args ...string) (string, int) {
-		a, out, _ := app(t, "ROOST_ROOT="+base+"/root", "ROOST_CACHE="+base+"/cache", "ROOST_SOURCES="+storage)
-		code := a.Run(context.Background(), args)
+		a, out, _ := clitest.New(t, "ROOST_ROOT="+base+"/root", "ROOST_CACHE="+base+"/cache", "ROOST_SOURCES="+storage)
+		code := Run(context.Background(), a, args)
 		return out.String(), code
 	}
-	if out, code := run("delete", "1776200000000"); code != ExitDone {
+	if out, code := run("delete", "1776200000000"); code != failure.ExitDone {
 		t.Fatal(out)
 	}
 	for _, command := range []string{"undo", "redo"} {

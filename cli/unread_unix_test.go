@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/roost-dev/roost/cli/failure"
 )
 
 // A file of a task that is there and may not be read is never taken for absent: no door goes on with the task, each names the file,
@@ -82,16 +84,16 @@ func TestUnreadableFileStopsEveryDoor(t *testing.T) {
 			{"rewind", id, "--to", "#1", "--keep-target"}, {"rewind", id, "--to", "#1", "--dry-run"},
 		} {
 			r := s.roost(args...)
-			if r.code != ExitFailed || !strings.Contains(r.err, path) || !strings.Contains(r.err, "chmod") {
+			if r.code != failure.ExitFailed || !strings.Contains(r.err, path) || !strings.Contains(r.err, "chmod") {
 				t.Errorf("%s: %v: exit %d\n%s%s", file, args, r.code, r.out, r.err)
 			}
 			same(args[0])
 		}
-		if r := s.roost("doctor", "--repair", id); r.code != ExitDamaged || !strings.Contains(r.out+r.err, file) {
+		if r := s.roost("doctor", "--repair", id); r.code != failure.ExitDamaged || !strings.Contains(r.out+r.err, file) {
 			t.Errorf("%s: doctor --repair: exit %d\n%s%s", file, r.code, r.out, r.err)
 		}
 		same("doctor --repair")
-		if r := s.roost("import", s.store); r.code != ExitFailed || !strings.Contains(r.out+r.err, file) {
+		if r := s.roost("import", s.store); r.code != failure.ExitFailed || !strings.Contains(r.out+r.err, file) {
 			t.Errorf("%s: import: exit %d\n%s%s", file, r.code, r.out, r.err)
 		}
 		same("import")
@@ -114,12 +116,12 @@ func TestUnreadableFileStopsEveryDoor(t *testing.T) {
 	r := s.roost("resume", id, "and on", "--provider", "script", "--model", model, "-C", s.ws)
 	var api []json.RawMessage
 	unmarshal(t, []byte(contents()[apiFile]), &api)
-	if r.code != ExitDone || len(api) < 3 || !strings.Contains(string(api[0]), "the beginning") {
+	if r.code != failure.ExitDone || len(api) < 3 || !strings.Contains(string(api[0]), "the beginning") {
 		t.Errorf("exit %d, %d messages\n%s%s", r.code, len(api), r.out, r.err)
 	}
 	// So is a task that has a journal, and a file of which cannot be read since.
 	must(t, os.Chmod(filepath.Join(dir, apiFile), 0))
-	if r := s.roost("resume", id, "go", "--provider", "script", "--model", model); r.code != ExitFailed || !strings.Contains(r.err, apiFile) {
+	if r := s.roost("resume", id, "go", "--provider", "script", "--model", model); r.code != failure.ExitFailed || !strings.Contains(r.err, apiFile) {
 		t.Errorf("with a journal: exit %d\n%s%s", r.code, r.out, r.err)
 	}
 	must(t, os.Chmod(filepath.Join(dir, apiFile), 0o600))

@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roost-dev/roost/cli/failure"
 	"github.com/roost-dev/roost/journal"
 )
 
@@ -274,7 +275,7 @@ func TestAnImportedAddressGetsNoKey(t *testing.T) {
 	if there(witness) {
 		t.Error("a command ran that nobody allowed here")
 	}
-	if r.code != ExitInput && r.code != ExitDone {
+	if r.code != failure.ExitInput && r.code != failure.ExitDone {
 		t.Errorf("exit %d\n%s", r.code, r.err)
 	}
 
@@ -295,8 +296,8 @@ func (s *sandbox) answered(witness string) string {
 	s.t.Helper()
 	deed := s.script("- tools: [{name: execute_command, input: {command: " + fmt.Sprintf("%q", "echo x >> "+witness) + "}}]\n" + finish("done"))
 	r := s.roost("run", "--json", "--provider", "script", "--model", deed, "--approve", "ask", "--no-input", "go")
-	if r.code != ExitInput {
-		s.t.Fatalf("exit %d, want %d\n%s", r.code, ExitInput, r.err)
+	if r.code != failure.ExitInput {
+		s.t.Fatalf("exit %d, want %d\n%s", r.code, failure.ExitInput, r.err)
 	}
 	id := regexp.MustCompile(`"task_id":"([^"]+)"`).FindStringSubmatch(r.out)[1]
 	if r := s.roost("answer", id, "--yes", "--no-input"); !there(witness) {
@@ -358,12 +359,12 @@ func TestALogThatWasCutBehindAYesRunsNothing(t *testing.T) {
 			if lock == "removed" {
 				must(t, os.Remove(filepath.Join(s.root, "tasks", id, "journal.lock")))
 			}
-			if r := s.roost("doctor", id); r.code != ExitDamaged {
-				t.Errorf("doctor: exit %d, want %d\n%s%s", r.code, ExitDamaged, r.out, r.err)
+			if r := s.roost("doctor", id); r.code != failure.ExitDamaged {
+				t.Errorf("doctor: exit %d, want %d\n%s%s", r.code, failure.ExitDamaged, r.out, r.err)
 			}
 			for range 2 { // also behind the first owner, who wrote to the log
-				if r := s.roost("resume", id, "--no-input"); there(witness) || r.code != ExitInput {
-					t.Fatalf("resume: exit %d, want %d; the command ran: %v\n%s", r.code, ExitInput, there(witness), r.err)
+				if r := s.roost("resume", id, "--no-input"); there(witness) || r.code != failure.ExitInput {
+					t.Fatalf("resume: exit %d, want %d; the command ran: %v\n%s", r.code, failure.ExitInput, there(witness), r.err)
 				}
 			}
 		})
@@ -401,8 +402,8 @@ func TestACopiedRootStartsNothing(t *testing.T) {
 				t.Errorf("POST runs: %d %v, want 409 untrusted_settings", code, got["code"])
 			}
 			srv.end(syscall.SIGTERM)
-			if r := c.roost("resume", id, "--no-input", "go on"); r.code != ExitInput || !strings.Contains(r.err, "roost root trust") {
-				t.Errorf("resume: exit %d, want %d and the way out\n%s", r.code, ExitInput, r.err)
+			if r := c.roost("resume", id, "--no-input", "go on"); r.code != failure.ExitInput || !strings.Contains(r.err, "roost root trust") {
+				t.Errorf("resume: exit %d, want %d and the way out\n%s", r.code, failure.ExitInput, r.err)
 			}
 			if there(witness) {
 				t.Fatal("the copy has run the command")
@@ -459,8 +460,8 @@ func TestAnOlderRootGoesOnWhenAsked(t *testing.T) {
 		t.Fatal("a log that nobody signed was obeyed")
 	}
 	r := s.roost("resume", id, "--no-input", "go on")
-	if r.code != ExitInput || there(witness) || !strings.Contains(r.err, "approve all") {
-		t.Errorf("resume: exit %d, want %d under the policy ask, and what the task had\n%s", r.code, ExitInput, r.err)
+	if r.code != failure.ExitInput || there(witness) || !strings.Contains(r.err, "approve all") {
+		t.Errorf("resume: exit %d, want %d under the policy ask, and what the task had\n%s", r.code, failure.ExitInput, r.err)
 	}
 	if r := s.roost("resume", id, "--yes", "--no-input"); r.code != 0 || !there(witness) {
 		t.Errorf("resume --yes: exit %d; the command ran: %v\n%s", r.code, there(witness), r.err)

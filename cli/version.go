@@ -3,22 +3,22 @@ package cli
 import (
 	"fmt"
 
-	"github.com/roost-dev/roost/api"
 	"github.com/spf13/cobra"
+
+	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/cli/app"
+	"github.com/roost-dev/roost/cli/failure"
 )
 
-// Version is set when a release is built; otherwise the version comes from the build information.
-var Version = ""
-
-func (a *App) versionCommand() *cobra.Command {
+func (a *commands) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
-		Args:  count(0, 0, "roost version"), ValidArgsFunction: cobra.NoFileCompletions,
+		Args:  failure.Arguments(0, 0, "roost version"), ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(*cobra.Command, []string) error {
-			v := api.VersionOf(Version)
-			if a.flags.json {
-				return encode(a.Out, v, false)
+			v := api.VersionOf(app.Version)
+			if a.Flags.JSON {
+				return app.Encode(a.Out, v, false)
 			}
 			line := "roost " + v.Version
 			if v.Commit != "" {

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/roost-dev/roost/cli/failure"
+	"github.com/roost-dev/roost/cli/running"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/local"
 )
@@ -38,7 +40,7 @@ func TestAttachFindsTheSubtaskThatWorksAlready(t *testing.T) {
 	y.press("the left one\n")
 	for _, terminal := range []*terminal{x, y} {
 		terminal.expect("All is done.")
-		terminal.exits(ExitDone)
+		terminal.exits(failure.ExitDone)
 	}
 }
 
@@ -49,7 +51,7 @@ func TestWhichSubtaskIsFollowed(t *testing.T) {
 	s.slow()
 	p := s.roost("run", "--provider", "script", "--model", s.script(call("new_task", `{mode: code, message: "do part ONE", todos: null}`)+finish("All is done.")+
 		"- task: part ONE\n"+"- tools: [{name: ask_followup_question, input: {question: \"Which?\", follow_up: []}}]\n"+finish("One is done.")), "-C", s.ws, "--yes", "go")
-	if p.code != ExitInput {
+	if p.code != failure.ExitInput {
 		t.Fatalf("exit %d\n%s", p.code, p.err)
 	}
 	var root, child string
@@ -67,29 +69,29 @@ func TestWhichSubtaskIsFollowed(t *testing.T) {
 	c, end, err := here.Client()
 	must(t, err)
 	defer end()
-	look := func(w *watcher, id string) string {
-		if r := w.running(t.Context(), id); r != nil {
+	look := func(w *running.Watcher, id string) string {
+		if r := w.Running(t.Context(), id); r != nil {
 			return r.Task
 		}
 		return ""
 	}
-	w := &watcher{c: c, followed: map[string]bool{}}
+	w := &running.Watcher{C: c, Followed: map[string]bool{}}
 	if got := look(w, root); got != child {
 		t.Errorf("it follows %q, the subtask is %s", got, child)
 	}
 	if got := look(w, child); got != "" {
 		t.Errorf("a task without subtasks follows %s", got)
 	}
-	r, err := newestRun(t.Context(), c, child)
+	runs, err := c.RunsOf(t.Context(), child)
 	must(t, err)
-	w.followed[r.ID] = true
+	w.Followed[runs.Items[0].ID] = true
 	if got := look(w, root); got != "" {
 		t.Errorf("one that is followed is followed again: %s", got)
 	}
 	if r := s.roost("cancel", child); r.code != 0 {
 		t.Fatalf("cancel: %s", r.err)
 	}
-	if got := look(&watcher{c: c}, root); got != "" {
+	if got := look(&running.Watcher{C: c}, root); got != "" {
 		t.Errorf("one that has ended is followed: %s", got)
 	}
 }

@@ -5,6 +5,8 @@ package cli
 import (
 	"strings"
 	"testing"
+
+	"github.com/roost-dev/roost/cli/failure"
 )
 
 // Who answers without a terminal is told what is asked next, and the task waits, saved:
@@ -26,7 +28,7 @@ func TestWhatIsAskedBehindAnAnswerIsLetGo(t *testing.T) {
 			t.Parallel()
 			s := newSandbox(t)
 			s.slow()
-			if r := s.bounded("run", "--provider", "script", "--model", s.script(c.script), "--yes", "go"); r.code != ExitInput || !strings.Contains(r.err, "first?") {
+			if r := s.bounded("run", "--provider", "script", "--model", s.script(c.script), "--yes", "go"); r.code != failure.ExitInput || !strings.Contains(r.err, "first?") {
 				t.Fatalf("run: exit %d\n%s", r.code, r.err)
 			}
 			var asked string
@@ -35,7 +37,7 @@ func TestWhatIsAskedBehindAnAnswerIsLetGo(t *testing.T) {
 					asked = item.ID
 				}
 			}
-			if r := s.bounded("answer", asked, "left"); r.code != ExitInput || !strings.Contains(r.err, c.second) {
+			if r := s.bounded("answer", asked, "left"); r.code != failure.ExitInput || !strings.Contains(r.err, c.second) {
 				t.Fatalf("answer: exit %d\n%s\n%+v", r.code, r.err, s.list())
 			}
 			asked = ""
@@ -44,7 +46,7 @@ func TestWhatIsAskedBehindAnAnswerIsLetGo(t *testing.T) {
 					asked = item.ID
 				}
 			}
-			if r := s.bounded("answer", asked, "right"); r.code != ExitDone {
+			if r := s.bounded("answer", asked, "right"); r.code != failure.ExitDone {
 				t.Fatalf("the last answer: exit %d\n%s", r.code, r.err)
 			}
 			for _, item := range s.list() {

@@ -15,7 +15,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roost-dev/roost/cli/failure"
+	"github.com/roost-dev/roost/cli/running"
 	"github.com/roost-dev/roost/client"
+	"github.com/roost-dev/roost/internal/testing/clitest"
 )
 
 // gaps is a way to a server on which answers get lost before they arrive.
@@ -45,7 +48,7 @@ func TestAnAnswerThatDoesNotArriveIsAskedForAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	a, _, _ := app(t)
+	a, _, _ := clitest.New(t)
 	keys, typed := io.Pipe()
 	defer typed.Close()
 	var out, shown safeBuffer
@@ -53,7 +56,7 @@ func TestAnAnswerThatDoesNotArriveIsAskedForAgain(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	done := make(chan error, 1)
-	go func() { done <- a.attach(ctx, c, ask, true) }()
+	go func() { done <- running.Attach(ctx, a, c, ask, true) }()
 	for n := 1; n <= 2; n++ {
 		for strings.Count(shown.String(), "your own words") < n {
 			select {
@@ -78,8 +81,8 @@ func TestAnAnswerThatDoesNotArriveIsAskedForAgain(t *testing.T) {
 func TestAModeThatIsNotThereAtAServer(t *testing.T) {
 	t.Parallel()
 	const why = `there is no mode "x"; there are code, ask`
-	f := failureOfServer(&client.Problem{Status: 422, Code: "unknown_mode", Title: "There is no such mode", Detail: why, Errors: []client.Wrong{{Parameter: "/mode", Detail: why}}})
-	if f.Exit != ExitUsage || f.Why != why || f.Try != "roost modes" {
+	f := failure.OfServer(&client.Problem{Status: 422, Code: "unknown_mode", Title: "There is no such mode", Detail: why, Errors: []client.Wrong{{Parameter: "/mode", Detail: why}}})
+	if f.Exit != failure.ExitUsage || f.Why != why || f.Try != "roost modes" {
 		t.Errorf("%+v", f)
 	}
 }

@@ -15,6 +15,11 @@ import (
 var layers = [][]string{
 	{"cmd/roost", "bench", "internal/testing/crashloop", "internal/testing/crashtest", "internal/testing/checkpointtest"},
 	{"cli"},
+	{"cli/tasks", "cli/running", "cli/editing", "cli/hosting", "cli/settings", "cli/try", "internal/testing/clitest"},
+	{"cli/app"},
+	{"cli/failure"},
+	{"cli/chat", "cli/picker"},
+	{"cli/config", "cli/term"},
 	{"local"},
 	{"server", "web"},
 	{"client"},

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/cli"
+	"github.com/roost-dev/roost/cli/app"
 )
 
 // world is one workspace, one root and what was done there.
@@ -74,10 +75,10 @@ func (w *world) roost(args ...string) answer {
 	before, err := Repositories(w.ws)
 	w.ok(err)
 	var out, errs bytes.Buffer
-	a := cli.App{In: strings.NewReader(""), Out: &out, Err: &errs, Env: func(k string) string { return w.env[k] }, Dir: w.ws, Now: time.Now}
+	a := app.App{In: strings.NewReader(""), Out: &out, Err: &errs, Env: func(k string) string { return w.env[k] }, Dir: w.ws, Now: time.Now}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	r := answer{code: a.Run(ctx, append([]string{"--no-input"}, args...))}
+	r := answer{code: cli.Run(ctx, &a, append([]string{"--no-input"}, args...))}
 	r.out, r.err = out.String(), errs.String()
 	w.note("roost %s  => %d", strings.Join(args, " "), r.code)
 	after, err := Repositories(w.ws)

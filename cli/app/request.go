@@ -1,0 +1,272 @@
+package app
+
+import (
+	"encoding/base64"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/cli/failure"
+	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/engine/setup"
+	"github.com/roost-dev/roost/internal/inputfile"
+	"github.com/roost-dev/roost/llm/wire"
+	"github.com/roost-dev/roost/money"
+)
+
+// RunFlags are the flags of run, resume and continue.
+type RunFlags struct {
+	Dir, Mode, Provider, Model, BaseURL, Profile, effort, Approve, MaxCost, condenseAt, stale, Task string
+	images, Allow, Deny                                                                             []string
+	Yes, stream, Detach, unkept, Far, trust                                                         bool
+	MaxTurns, maxTokens                                                                             int
+	Idle, Total                                                                                     time.Duration
+	guard                                                                                           guardFlags
+}
+
+// AddRunFlags adds the flags by which a command describes a run.
+func (a *App) AddRunFlags(cmd *cobra.Command, r *RunFlags) {
+	f := cmd.Flags()
+	f.StringVarP(&r.Dir, "workspace", "C", "", "the `folder` to work in (default: the current one, or the task's)")
+	f.StringVar(&r.Mode, "mode", "", "the mode, e.g. code or ask (see roost modes)")
+	f.StringVar(&r.Provider, "provider", "", "the model's provider: anthropic, openai, openai-compatible, google, script")
+	f.StringVar(&r.Model, "model", "", "the model; for script: the file to play")
+	f.StringVar(&r.BaseURL, "base-url", "", "the provider's address")
+	f.StringVar(&r.Profile, "profile", "", "provider, model and settings of this `NAME` in the settings file")
+	f.StringVar(&r.effort, "effort", "", "how much the model thinks: none, minimal, low, medium, high, xhigh, max")
+	f.StringVar(&r.condenseAt, "condense-at", "",
+		"summarise older history when this `PERCENT` of the model's window is used (never: only truncate)")
+	Complete(cmd, "condense-at", Words("never", "50", "75", "90", "100"))
+	f.StringVar(&r.stale, "stale", "", "what the model gets of a file that others changed: tell (the differences) "+
+		"or read (the new content)")
+	Complete(cmd, "stale", Words(api.StaleTell, api.StaleRead))
+	f.IntVar(&r.maxTokens, "max-tokens", 0, "tokens of one reply (0 = the model's limit)")
+	Complete(cmd, "profile", a.ProfileNames)
+	Complete(cmd, "effort", Words(api.Efforts...))
+	Complete(cmd, "max-tokens", cobra.NoFileCompletions)
+	f.StringArrayVar(&r.images, "image", nil, "an image `file` to send along (again for more)")
+	f.StringVar(&r.Approve, "approve", "", "what is allowed without asking: ask, read, edits, all")
+	f.BoolVarP(&r.Yes, "yes", "y", false, "allow everything that is not denied or protected (--approve all); on a resume: go on")
+	f.StringArrayVar(&r.Allow, "allow", nil, "allow commands that begin with `WORDS`")
+	f.StringArrayVar(&r.Deny, "deny", nil, "never allow commands that begin with `WORDS`")
+	f.IntVar(&r.MaxTurns, "max-turns", 0, "stop after this many requests to the model (0 = no limit)")
+	f.StringVar(&r.MaxCost, "max-cost", "", "stop when this `AMOUNT` of US dollars is spent")
+	f.DurationVar(&r.Idle, "idle-timeout", 0, "stop when nothing happens for this long")
+	f.BoolVar(&r.unkept, "no-checkpoints", false, "keep nothing of the files that this run changes: they cannot be put back")
+	f.DurationVar(&r.Total, "total-timeout", 0, "stop after this long")
+	f.BoolVar(&r.Detach, "detach", false, "leave the run to a server (--server, or the one of this root that runs), and end")
+	f.BoolVar(&r.trust, "trust-settings", false, "take over the approvals, base URL and limits that a received task came with")
+	f.StringVar(&r.Task, "task", "", "continue this task (for users of the older client)")
+	f.BoolVar(&r.stream, "stream", false, "has no effect: output always streams (for users of the older client)")
+	r.guard.add(cmd)
+	Complete(cmd, "workspace", Folders)
+	Complete(cmd, "mode", a.ModeNames)
+	Complete(cmd, "provider", Words(Providers...))
+	Complete(cmd, "approve", Words(Policies...))
+	Complete(cmd, "model", Models)
+	Complete(cmd, "task", a.TaskIDs)
+	Complete(cmd, "image", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return []string{"png", "jpg", "jpeg", "gif", "webp"}, cobra.ShellCompDirectiveFilterFileExt
+	})
+	for _, name := range []string{"base-url", "allow", "deny", "max-turns", "max-cost", "idle-timeout", "total-timeout"} {
+		Complete(cmd, name, cobra.NoFileCompletions)
+	}
+}
+
+var idForm = regexp.MustCompile(`^([A-Za-z0-9._-]+:)?[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
+
+// Request reads the flags and the prompt into what the engine takes.
+func (a *App) Request(cmd *cobra.Command, r *RunFlags, words []string) (engine.Request, error) {
+	req, err := a.Options(cmd, r)
+	if err != nil {
+		return req, err
+	}
+	req.Text, err = a.Prompt(words)
+	return req, err
+}
+
+// Address checks --base-url. The error does not repeat the value: it may hold a password.
+func (r *RunFlags) Address() error {
+	if err := wire.CheckAddress(r.BaseURL); err != nil {
+		return failure.Usage("use --base-url", err.Error(), "--base-url http://127.0.0.1:11434/v1  # keys are set apart: roost auth set PROVIDER")
+	}
+	return nil
+}
+
+// Options reads the flags alone.
+func (a *App) Options(cmd *cobra.Command, r *RunFlags) (engine.Request, error) {
+	req := engine.Request{
+		Choice: setup.Choice{
+			Mode: r.Mode, Provider: r.Provider, Model: r.Model, BaseURL: r.BaseURL, Profile: r.Profile,
+			Effort: r.effort, Stale: r.stale, Approve: r.Approve, Allow: r.Allow, Deny: r.Deny,
+		},
+		NoCheckpoints: r.unkept, Yes: r.Yes, Origin: "cli", Interactive: a.Interactive(), TrustSettings: r.trust,
+	}
+	if err := r.Address(); err != nil {
+		return req, err
+	}
+	path := cmd.CommandPath()
+	if cmd.Flags().Changed("task") && !idForm.MatchString(r.Task) {
+		return req, failure.Usage(path+" --task", fmt.Sprintf("%q is not a task's id", r.Task), "roost list")
+	}
+	req.Task, req.Model = r.Task, a.ModelName(r.Provider, r.Model)
+	if r.Dir != "" {
+		req.Workspace = a.Abs(r.Dir)
+	}
+	if r.Approve != "" && !slices.Contains(Policies, r.Approve) {
+		return req, failure.Usage(path+" --approve "+r.Approve, "there is no such policy", path+" --approve "+strings.Join(Policies, "|"))
+	}
+	if r.effort != "" && !slices.Contains(api.Efforts, r.effort) {
+		return req, failure.Usage(path+" --effort "+r.effort, "there is no such value", path+" --effort "+strings.Join(api.Efforts, "|"))
+	}
+	if !slices.Contains([]string{"", api.StaleTell, api.StaleRead}, r.stale) {
+		return req, failure.Usage(path+" --stale "+r.stale, "there is no such value", path+" --stale tell|read")
+	}
+	switch n, err := strconv.Atoi(r.condenseAt); {
+	case r.condenseAt == "never":
+		req.Condense = -1
+	case r.condenseAt != "" && (err != nil || n < 5 || n > 100):
+		return req, failure.Usage(path+" --condense-at "+r.condenseAt, "it is no percentage between 5 and 100", path+" --condense-at 75")
+	default:
+		req.Condense = n
+	}
+	if cmd.Flags().Changed("max-tokens") {
+		if req.MaxTokens = r.maxTokens; r.maxTokens < 0 {
+			return req, failure.Usage(path, "the number of tokens cannot be negative", path+" --max-tokens 32000")
+		} else if r.maxTokens == 0 {
+			req.MaxTokens = -1 // the model's own limit
+		}
+	}
+	if r.Yes {
+		if r.Approve != "" && r.Approve != "all" {
+			return req, failure.Usage(path+" --yes --approve "+r.Approve, "--yes means --approve all", path+" --approve "+r.Approve)
+		}
+		req.Approve = "all"
+	}
+	var err error
+	if req.Limits, err = r.Limits(cmd); err != nil {
+		return req, err
+	}
+	if err := r.guard.request(cmd, &req); err != nil {
+		return req, err
+	}
+	for _, name := range r.images {
+		url, err := Image(a.Abs(name))
+		if err != nil {
+			return req, err
+		}
+		req.Images = append(req.Images, url)
+	}
+	return req, nil
+}
+
+// Prompt joins the words of the command line; a single "-" means stdin.
+func (a *App) Prompt(words []string) (string, error) {
+	if len(words) != 1 || words[0] != "-" {
+		return strings.Join(words, " "), nil
+	}
+	data, err := io.ReadAll(a.In)
+	if err != nil {
+		return "", fmt.Errorf("read the prompt from stdin: %w", err)
+	}
+	text := strings.TrimRight(string(data), "\r\n")
+	if strings.TrimSpace(text) == "" {
+		return "", failure.Usage("read the prompt from stdin", "stdin is empty", "echo PROMPT | roost run -")
+	}
+	return text, nil
+}
+
+// millis rounds up to milliseconds: a small limit must not become 0, which means none.
+func millis(d time.Duration) int64 { return (d + time.Millisecond - 1).Milliseconds() }
+
+// Limits is nil when no limit was given: the task keeps what it has. A flag of 0 removes a
+// limit; the engine takes a negative number for that.
+func (r *RunFlags) Limits(cmd *cobra.Command) (*api.RunLimits, error) {
+	var usd money.USD
+	path := cmd.CommandPath()
+	if r.MaxCost != "" {
+		var err error
+		if usd, err = money.Parse(r.MaxCost); err != nil || usd < 0 {
+			return nil, failure.Usage(path+" --max-cost "+r.MaxCost, "want an amount of US dollars such as 0.50", path+" --max-cost 0.50")
+		}
+	}
+	if r.MaxTurns < 0 || r.Idle < 0 || r.Total < 0 {
+		return nil, failure.Usage(path, "a limit cannot be negative", path+" --max-turns 20")
+	}
+	any := false
+	limit := func(flag string, n int64) int64 {
+		if !cmd.Flags().Changed(flag) {
+			return 0
+		}
+		if any = true; n == 0 {
+			return -1
+		}
+		return n
+	}
+	l := &api.RunLimits{
+		MaxTurns: int(limit("max-turns", int64(r.MaxTurns))), MaxCostMicros: limit("max-cost", int64(usd)),
+		IdleTimeoutMS: limit("idle-timeout", millis(r.Idle)), TotalTimeoutMS: limit("total-timeout", millis(r.Total)),
+	}
+	if err := r.guard.limits(cmd, l, limit); err != nil {
+		return nil, err
+	}
+	if !any {
+		return nil, nil
+	}
+	return l, nil
+}
+
+// ImageLimit is the smallest of the big providers' limits for one image, so that
+// a task can go on with any of them.
+const ImageLimit = 5 << 20
+
+// Image reads an image file as a data URL.
+func Image(path string) (string, error) {
+	f, err := inputfile.Open(path)
+	if err != nil {
+		return "", failure.Usage("send the image "+path, "it is not a file that can be read: "+err.Error(), "roost run --image FILE PROMPT")
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, ImageLimit+1))
+	if err != nil {
+		return "", fmt.Errorf("send the image %s: %w", path, err)
+	}
+	if len(data) > ImageLimit {
+		return "", failure.Usage("send the image "+path, fmt.Sprintf("it is larger than %d bytes, which is the most that providers take",
+			ImageLimit), "make it smaller")
+	}
+	kind := http.DetectContentType(data)
+	switch kind {
+	case "image/png", "image/jpeg", "image/gif", "image/webp":
+		return "data:" + kind + ";base64," + base64.StdEncoding.EncodeToString(data), nil
+	}
+	return "", failure.Usage("send the image "+path, "it is "+kind+"; providers take png, jpeg, gif and webp", "convert it to png")
+}
+
+// OnlyHere are the flags of a run that no request to a server carries: they concern this
+// machine.
+var OnlyHere = []string{"no-checkpoints", "max-cost-day"}
+
+// RefuseLocalFlags refuses flags that a run on a server cannot have: a limit that was given and
+// does not hold is worse than none.
+func (r *RunFlags) RefuseLocalFlags(cmd *cobra.Command) error {
+	if !r.Detach && !r.Far {
+		return nil
+	}
+	for _, name := range OnlyHere {
+		if cmd.Flags().Changed(name) {
+			return failure.Usage(cmd.CommandPath()+" --"+name,
+				"a run on a server cannot have this flag: it is for a run of this process only",
+				cmd.CommandPath()+" without --server, --detach or --"+name)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,207 @@
+package app
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+
+	"golang.org/x/term"
+
+	"github.com/roost-dev/roost/cli/config"
+	"github.com/roost-dev/roost/cli/failure"
+	"github.com/roost-dev/roost/engine/setup"
+	"github.com/roost-dev/roost/internal/inputfile"
+)
+
+// SecretFile is where `auth set` keeps keys: a file apart from the settings, because people
+// show and share those.
+const SecretFile = "auth.toml"
+
+// Secrets are the keys of the file, by their names in it: a provider's name, or "profiles."
+// and a profile's.
+type Secrets struct {
+	Path string
+	File *config.File
+}
+
+// Key is the key that is kept under a name, "" when there is none.
+func (s *Secrets) Key(name string) string {
+	e, _ := s.File.Get(name)
+	return e.Value.Text
+}
+
+// Secrets reads the file of keys; one that does not exist is empty. A file that
+// others may read is refused: its keys may be known by now.
+func (a *App) Secrets() (*Secrets, error) {
+	settings, err := a.ConfigPath()
+	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(filepath.Dir(settings), SecretFile)
+	refuse := func(why, try string) error {
+		return &failure.Failure{Exit: failure.ExitConfig, Code: "configuration", What: "read the keys in " + path, Why: why, Try: try}
+	}
+	f, err := inputfile.Open(path)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return &Secrets{path, &config.File{}}, nil
+	}
+	if err != nil {
+		return nil, refuse(err.Error(), "make it readable for you alone: chmod 600 "+failure.ShellWord(path))
+	}
+	defer f.Close()
+	info, err := f.Stat() // of the opened file: the path may name another one by now
+	if err != nil {
+		return nil, refuse(err.Error(), "look at the file")
+	}
+	if mode := info.Mode().Perm(); runtime.GOOS != "windows" && mode&0o077 != 0 {
+		return nil, refuse(fmt.Sprintf("others than you may open it (mode %04o), so it is not used", mode), "chmod 600 "+failure.ShellWord(path))
+	}
+	data, err := io.ReadAll(f)
+	if err != nil {
+		return nil, refuse(err.Error(), "look at the file")
+	}
+	file, err := config.Parse(data)
+	var syntax *config.SyntaxError
+	if errors.As(err, &syntax) {
+		// The parser's words may quote the line, and the line holds a key.
+		return nil, refuse(fmt.Sprintf("line %d cannot be read", syntax.Line),
+			fmt.Sprintf("mend line %d, or delete the file and use roost auth set", syntax.Line))
+	}
+	return &Secrets{path, file}, err
+}
+
+// longestKey bounds a key, in bytes: no provider's key is that long.
+const longestKey = 8 << 10
+
+// ReadKey takes a key from a prompt that does not show it, or from stdin.
+func (a *App) ReadKey(ctx context.Context, of string) (string, error) {
+	try := "echo \"$KEY\" | roost auth set " + of
+	text, err := "", error(nil)
+	if a.InTTY {
+		if a.Flags.NoInput {
+			return "", &failure.Failure{
+				Exit: failure.ExitInput,
+				Code: "input_needed",
+				What: "read the key",
+				Why:  "--no-input is set, and stdin is a terminal",
+				Try:  try,
+			}
+		}
+		text, err = a.hidden(ctx, "key for "+of+" (not shown): ")
+	} else {
+		text, err = bufio.NewReader(io.LimitReader(a.In, longestKey+2)).ReadString(0)
+		if errors.Is(err, io.EOF) {
+			err = nil
+		}
+	}
+	if err != nil {
+		return "", err
+	}
+	text = strings.TrimSpace(text)
+	switch {
+	case text == "":
+		return "", failure.Usage("roost auth set "+of, "there is no key on stdin", try)
+	case len(text) > longestKey, strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r >= 0x7f }):
+		return "", failure.Usage("roost auth set "+of, "the input is no key: it holds blanks or characters that no key has, or is too long", try)
+	}
+	return text, nil
+}
+
+// hidden asks on the terminal without showing the input. On a signal it restores the
+// terminal, which would show no input afterwards otherwise.
+func (a *App) hidden(ctx context.Context, prompt string) (string, error) {
+	f, ok := a.In.(*os.File)
+	if !ok {
+		return "", errors.New("read the key: stdin is no terminal after all")
+	}
+	fd := int(f.Fd())
+	was, err := term.GetState(fd)
+	if err != nil {
+		return "", fmt.Errorf("read the key: %w", err)
+	}
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	type typed struct {
+		text []byte
+		err  error
+	}
+	done := make(chan typed, 1) // a read of a terminal cannot be cancelled
+	fmt.Fprint(a.Err, prompt)
+	go func() {
+		text, err := term.ReadPassword(fd)
+		done <- typed{text, err}
+	}()
+	select {
+	case t := <-done:
+		fmt.Fprintln(a.Err)
+		if t.err != nil && !errors.Is(t.err, io.EOF) {
+			return "", fmt.Errorf("read the key: %w", t.err)
+		}
+		return string(t.text), nil
+	case <-ctx.Done():
+		_ = term.Restore(fd, was)
+		fmt.Fprintln(a.Err)
+		return "", &failure.Failure{
+			Exit: failure.ExitInterrupt,
+			Code: "cancelled",
+			What: "read the key",
+			Why:  "it was stopped; nothing was changed",
+			Try:  "the same command again",
+		}
+	}
+}
+
+// Ends returns the last characters of a key; "" for a key so short that they would reveal
+// half of it.
+func Ends(key string) string {
+	if len(key) < 16 {
+		return ""
+	}
+	return key[len(key)-4:]
+}
+
+// KeyVariable is the variable that holds a provider's key now, "" when none does.
+func (a *App) KeyVariable(provider string) string {
+	for _, v := range setup.KeyVariables(provider) {
+		if a.Env(v) != "" {
+			return v
+		}
+	}
+	return ""
+}
+
+// ProviderKey finds a provider's key: variable, keyring, file of keys, settings. The
+// keyring is not opened: for a key in it only the origin is given.
+func (a *App) ProviderKey(provider string, kept *Secrets, s *settings) (key, origin string) {
+	if v := a.KeyVariable(provider); v != "" {
+		return a.Env(v), v
+	}
+	if kept.InKeyring(provider) {
+		return "", RingOrigin
+	}
+	if key := kept.Key(provider); key != "" {
+		return key, kept.Path
+	}
+	v := s.Values["providers."+provider+".api_key"]
+	if v.Value.Text == "" {
+		return "", ""
+	}
+	return v.Value.Text, v.Origin
+}
+
+// ProfileKey finds the key that belongs to one profile alone.
+func ProfileKey(name string, kept *Secrets, fields map[string]config.Setting) (key, origin string) {
+	if key := kept.Key("profiles." + name); key != "" {
+		return key, kept.Path
+	}
+	return fields["api_key"].Value.Text, fields["api_key"].Origin
+}

@@ -1,0 +1,256 @@
+package editing
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/roost-dev/roost/cli/app"
+	"github.com/roost-dev/roost/cli/failure"
+	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/export"
+	"github.com/roost-dev/roost/local"
+	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/importer"
+	"github.com/roost-dev/roost/view"
+)
+
+type importFlags struct {
+	from     []string
+	dryRun   bool
+	conflict string
+	maps     []string
+	trust    bool
+}
+
+func (a *commands) importCommand() *cobra.Command {
+	var f importFlags
+	cmd := &cobra.Command{
+		Use:   "import PATH...|--from SOURCE",
+		Short: "Copy tasks of other tools, roots or archives into Roost's root, verified",
+		Long: "Copy task folders, whole storages and Roost archives into Roost's own root. Originals are\n" +
+			"only read. A task appears at once and whole, after every file was read back and compared.\n" +
+			"An import that was interrupted is continued by doing it again.\n\n" +
+			"A Roost task that comes in is a proposal: its queue, questions, answers and unfinished runs end,\n" +
+			"and your own settings hold. --trust-settings takes over its policy, address and limits.",
+		Example: "  roost import ~/backup/rooveterinaryinc.roo-cline\n" +
+			"  roost import --from all --dry-run\n" +
+			"  roost import tasks.zip --map /home/old=/home/new",
+		RunE: func(cmd *cobra.Command, args []string) error { return a.importTasks(cmd.Context(), args, f) },
+	}
+	fl := cmd.Flags()
+	fl.StringArrayVar(&f.from, "from", nil, "the tasks of a `source`: its name, a tool, or all; may be given again")
+	fl.BoolVar(&f.dryRun, "dry-run", false, "show what would be done, and create nothing")
+	fl.StringVar(&f.conflict, "on-conflict", importer.ConflictSkip, "for an id that other content has: `skip` or fork (a new id)")
+	fl.BoolVar(&f.trust, "trust-settings", false, "take over the approvals, base URL and limits that Roost's tasks come with")
+	fl.StringArrayVar(&f.maps, "map", nil, "`OLD=NEW`: workspaces below OLD lie below NEW here; may be given again")
+	app.Complete(cmd, "from", a.SourceNames)
+	app.Complete(cmd, "on-conflict", app.Words(importer.ConflictSkip, importer.ConflictFork))
+	app.Complete(cmd, "map", cobra.NoFileCompletions)
+	return cmd
+}
+
+func (a *commands) importTasks(ctx context.Context, paths []string, f importFlags) error {
+	const try = "roost import --from all --dry-run  # or roost import PATH..."
+	if len(paths)+len(f.from) == 0 {
+		return failure.Usage("run roost import", "nothing to import was named", try)
+	}
+	o := importer.Options{DryRun: f.dryRun, OnConflict: f.conflict, Trust: f.trust}
+	if f.conflict != importer.ConflictSkip && f.conflict != importer.ConflictFork {
+		return failure.Usage("roost import --on-conflict "+f.conflict, "a conflict is skipped or forked", "roost import --on-conflict skip|fork")
+	}
+	for _, text := range f.maps {
+		from, to, ok := strings.Cut(text, "=")
+		if !ok || from == "" || to == "" {
+			return failure.Usage("roost import --map "+text, "want OLD=NEW, two folders", "roost import --map /home/old=/home/new")
+		}
+		o.Map = append(o.Map, importer.PathMap{Old: from, New: to})
+	}
+	s, err := a.Open()
+	if err != nil {
+		return err
+	}
+	list, unreachable, done, err := a.importable(ctx, s, paths, f.from)
+	defer done()
+	if err != nil {
+		return err
+	}
+	watched, shown := a.Watched(ctx)
+	r, err := importer.Run(watched, s.Store(), list, o)
+	shown()
+	if errors.Is(err, importer.ErrRunning) {
+		return &failure.Failure{
+			Exit:      failure.ExitBusy,
+			Code:      "import_busy",
+			What:      "import",
+			Why:       err.Error(),
+			Try:       "roost import again when it is done",
+			Retryable: true,
+		}
+	}
+	if err != nil && len(r.Items) == 0 {
+		return err
+	}
+	if a.Flags.JSON {
+		err = errors.Join(err, app.Encode(a.Out, r, false))
+	} else {
+		err = errors.Join(err, a.showImport(r))
+	}
+	if err != nil {
+		return err
+	}
+	return importFailure(r, unreachable)
+}
+
+// importable lists what is to be imported. It reports and counts sources that cannot be
+// read; the others are imported. done closes the archives.
+func (a *commands) importable(ctx context.Context, s *local.Roost,
+	paths, sources []string) (list []importer.Original, unreachable int, done func(), err error) {
+	var open []io.Closer
+	done = func() {
+		for _, c := range open {
+			c.Close()
+		}
+	}
+	for _, path := range paths {
+		path = a.Abs(path)
+		info, err := os.Stat(path)
+		if err != nil {
+			return nil, 0, done, importNotFound(path, err)
+		}
+		var found []importer.Original
+		if info.IsDir() {
+			found, err = importer.FindPath(ctx, s.Store(), path)
+		} else {
+			var c io.Closer
+			if found, c, err = export.Unpack(path); err == nil {
+				open = append(open, c)
+			}
+		}
+		if err != nil {
+			return nil, 0, done, importNotFound(path, err)
+		}
+		list = append(list, found...)
+	}
+	for _, name := range sources {
+		found, dark, err := importer.FindSource(ctx, s.Store(), name)
+		if err != nil {
+			return nil, 0, done, importNotFound(name, err)
+		}
+		for _, state := range dark {
+			a.Warn(state.Path + " (" + state.Name + ") is " + state.State)
+		}
+		unreachable += len(dark)
+		list = append(list, found...)
+	}
+	return list, unreachable, done, nil
+}
+
+// importNotFound is the failure when there is nothing to import.
+func importNotFound(what string, err error) error {
+	f := &failure.Failure{Exit: failure.ExitFailed, Code: "import_failed", What: "import " + what, Why: err.Error(), Try: "roost sources"}
+	switch {
+	case errors.Is(err, store.ErrNotFound) || errors.Is(err, os.ErrNotExist):
+		f.Exit, f.Code, f.Status = failure.ExitNotFound, "not_found", 404
+		f.Why = strings.TrimPrefix(strings.TrimSuffix(f.Why, ": "+store.ErrNotFound.Error()), "import from "+what+": ")
+	case errors.Is(err, importer.ErrInOwnRoot):
+		f.Exit, f.Code, f.Try = failure.ExitUsage, "usage", "roost list"
+	case errors.Is(err, export.ErrArchive):
+		f.Exit, f.Code, f.Try = failure.ExitDamaged, "damaged", "another copy of the archive"
+	}
+	return f
+}
+
+// importFailure is nil when everything that holds messages is there now.
+func importFailure(r importer.Report, unreachable int) error {
+	verb := "was"
+	if r.DryRun {
+		verb = "would be"
+	}
+	why := ""
+	if r.Failed > 0 {
+		why += fmt.Sprintf("%d of %d tasks could not be imported; ", r.Failed, r.Tasks)
+	}
+	if unreachable > 0 {
+		why += fmt.Sprintf("%d source%s could not be reached; ", unreachable, app.Plural(unreachable))
+	}
+	switch {
+	case why != "":
+		return &failure.Failure{Exit: failure.ExitFailed, Code: "import_incomplete", What: "import everything", Why: why + "the rest " + verb + " imported",
+			Try: "the same command again, when what is named above is mended"}
+	case r.Conflicts > 0:
+		return &failure.Failure{Exit: failure.ExitBusy, Code: "import_conflict", Status: 409, What: "import everything",
+			Why: fmt.Sprintf("%d of %d tasks have ids that other content has; they are left alone, the rest %s imported",
+				r.Conflicts, r.Tasks, verb),
+			Try: "roost import --on-conflict fork ..."}
+	}
+	return nil
+}
+
+func (a *commands) showImport(r importer.Report) error {
+	out := bufio.NewWriter(a.Out)
+	style := a.OutStyle()
+	line := func(s view.Style, text string) { fmt.Fprintln(out, style.Paint(s, display.OneLineIndented(text))) }
+	for _, t := range r.Items {
+		paint, id, proof := view.Plain, t.ID, ""
+		switch {
+		case t.Outcome == importer.Empty:
+			continue
+		case t.Outcome == importer.Failed:
+			paint = view.Bad
+		case t.Outcome == importer.Conflict:
+			paint = view.Asked
+		case t.Outcome == importer.Same || r.DryRun:
+		case t.ByteEqual:
+			proof = ", byte-equal"
+		default:
+			proof = ", all else byte-equal"
+		}
+		if id == "" || id != t.Name {
+			id = strings.TrimSpace(id + " [" + t.Name + "]")
+		}
+		outcome := t.Outcome
+		if r.DryRun && (outcome == importer.Imported || outcome == importer.Forked) {
+			outcome = "would be " + outcome
+		}
+		line(paint, fmt.Sprintf("%s: %s (%s%s) from %s", outcome, id, app.BytesText(t.Bytes), proof, t.From))
+		if t.Problem != "" {
+			line(paint, "  "+t.Problem)
+		}
+		for _, d := range t.Differs {
+			line(view.Dim, "  differs: "+d.File+": "+d.What)
+		}
+		for _, d := range t.LeftOut {
+			line(view.Dim, "  left out: "+d.File+": "+d.What)
+		}
+		for _, note := range t.Notes {
+			line(view.Asked, "  "+note)
+		}
+	}
+	if err := out.Flush(); err != nil {
+		return fmt.Errorf("print the report: %w", err)
+	}
+	did, end := "imported", "nothing was changed where they came from"
+	if r.DryRun {
+		did, end = "to import", "nothing was done"
+	}
+	text := fmt.Sprintf("%d task%s %s (%d file%s, %s)", r.Imported+r.Forked, app.Plural(r.Imported+r.Forked), did, r.Files,
+		app.Plural(r.Files), app.BytesText(r.Bytes))
+	for _, n := range []struct {
+		n    int
+		what string
+	}{{r.Forked, "of them under new ids"}, {r.Same, "there already"}, {r.Conflicts, "in conflict"}, {r.Empty, "empty"},
+		{r.Failed, "failed"}} {
+		if n.n > 0 {
+			text += fmt.Sprintf(", %d %s", n.n, n.what)
+		}
+	}
+	a.Say("%s; %s", text, end)
+	return nil
+}

@@ -1,0 +1,248 @@
+package failure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/engine/setup"
+	"github.com/roost-dev/roost/journal"
+	"github.com/roost-dev/roost/llm"
+	"github.com/roost-dev/roost/mode"
+	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/store"
+)
+
+// Exit codes. They are decided in this file and nowhere else.
+const (
+	ExitDone       = 0
+	ExitFailed     = 1
+	ExitUsage      = 2
+	ExitDenied     = 4
+	ExitNotFound   = 5
+	ExitTimeout    = 6
+	ExitCancelled  = 7
+	ExitConfig     = 10
+	ExitInput      = 11
+	ExitLimit      = 12
+	ExitProvider   = 13
+	ExitBusy       = 14
+	ExitDamaged    = 15
+	ExitServer     = 16
+	ExitHangup     = 129
+	ExitInterrupt  = 130
+	ExitTerminated = 143
+)
+
+// Of is what an error means for the user and for the exit code.
+func Of(err error) *Failure {
+	var own *Failure
+	if errors.As(err, &own) {
+		return own
+	}
+	if far := OfServer(err); far != nil {
+		return far
+	}
+	f := &Failure{Exit: ExitFailed, Code: "failed", What: itFailed, Why: err.Error(), Try: nothing}
+	var (
+		ambiguous *store.AmbiguousError
+		root      *store.RootError
+		config    *setup.Error
+		unknown   *setup.UnknownProfileError
+		busy      *journal.BusyError
+		provider  *llm.Error
+		trashed   *store.TrashedError
+		held      *engine.UntrustedError
+		other     *setup.OtherModelError
+		noMode    *mode.UnknownError
+		unread    *roofmt.UnreadError
+	)
+	switch {
+	case errors.As(err, &held):
+		f.Exit, f.Code, f.Status, f.Task = ExitInput, "untrusted_settings", 409, held.Task
+		f.What, f.Why = "go on with task "+held.Task, "it "+strings.TrimPrefix(held.Error(), "task "+held.Task+" ")
+		f.Try = "roost root trust  # if the root is yours; or roost resume " + held.Task + " on a terminal, which asks"
+	case errors.As(err, &other):
+		f.Exit, f.Code, f.Status, f.Task = ExitInput, "other_model", 409, other.Task
+		f.What, f.Why = "go on with task "+other.Task, other.Error()
+		f.Try = "roost resume " + other.Task + " --model " + ShellWord(other.Model) + "  # or another model or --provider that has it"
+	case errors.As(err, &trashed):
+		f.Exit, f.Code, f.Status, f.What = ExitNotFound, "task_not_found", 404, "find the task"
+		f.Why, f.Try = trashed.Error(), "roost trash restore "+ShellWord(trashed.Name)
+	case errors.As(err, &ambiguous):
+		f.Exit, f.Code, f.What, f.Why = ExitUsage, "ambiguous_id", "find task "+ambiguous.Given, fmt.Sprintf("%q fits %d tasks",
+			ambiguous.Given, len(ambiguous.Candidates))
+		f.Suggestions = ambiguous.Names()
+		f.Try = "roost show SOURCE:ID"
+		if len(f.Suggestions) > 0 {
+			f.Try = "roost show " + f.Suggestions[0]
+		}
+	case errors.Is(err, store.ErrNotFound):
+		f.Exit, f.Code, f.Status, f.What, f.Try = ExitNotFound, "task_not_found", 404, "find the task", "roost list"
+	case errors.As(err, &busy):
+		f.Exit, f.Code, f.Status, f.Retryable = ExitBusy, "task_busy", 409, true
+		f.What, f.Try = "own the task", "roost show ID  # or wait until the other program is done"
+	case errors.Is(err, store.ErrForeignBusy):
+		f.Exit, f.Code, f.Status, f.Retryable = ExitBusy, "task_busy", 409, true
+		f.What, f.Try = "own the task", "roost show ID  # and again when the other program has finished"
+	case errors.Is(err, journal.ErrFenced):
+		f.Exit, f.Code, f.Status, f.What, f.Try = ExitBusy, "task_fenced", 409, "go on with the task", "roost list"
+	case errors.As(err, &root):
+		f.Exit, f.Code, f.What, f.Why = ExitConfig, "root_unusable", "use the root "+root.Path, root.Check
+		if root.Err != nil {
+			f.Why += ": " + root.Err.Error()
+		}
+		f.Try = "roost --root DIR ..."
+	case errors.As(err, &unknown):
+		f.Exit, f.Code, f.Task, f.What = ExitConfig, "unknown_profile", unknown.Task, "continue the task "+unknown.Task+" with its profile"
+		f.Why = unknown.Error() + "; the editor's settings hold it"
+		f.Try = "roost resume " + unknown.Task + " --profile NAME  # or --provider NAME; for all such tasks of its source: " +
+			"roost config set source_profiles." + unknown.Source + " NAME"
+	case errors.As(err, &config):
+		f.Exit, f.Code, f.What, f.Why, f.Try = ExitConfig, "configuration", config.What, config.Why, config.Try
+	case errors.As(err, &noMode):
+		f.Exit, f.Code, f.Status, f.What, f.Suggestions = ExitUsage, "unknown_mode", 422, "use the mode "+noMode.Slug, noMode.Closest
+		if f.Try = "roost modes"; len(noMode.Closest) > 0 {
+			f.Try += "  # or --mode " + noMode.Closest[0]
+		}
+	case errors.Is(err, journal.ErrUntrustedLocks):
+		f.Exit, f.Code, f.What, f.Try = ExitConfig, "untrusted_locks", "own the task", "roost --root DIR ... on a local disk"
+	case errors.As(err, &provider):
+		f.Exit, f.Code, f.What, f.Retryable = ExitProvider, "provider_error", "ask the model", provider.Retryable()
+		if provider.Kind == llm.Auth {
+			f.Exit, f.Code = ExitConfig, "provider_auth"
+		}
+	case errors.Is(err, context.DeadlineExceeded):
+		f.Exit, f.Code, f.What = ExitTimeout, "timeout", "finish in time"
+	case errors.Is(err, context.Canceled):
+		f.Exit, f.Code, f.What = ExitCancelled, "cancelled", "finish"
+	case errors.As(err, &unread):
+		f.Code, f.What, f.Why = "file_unreadable", "read "+unread.Path, roofmt.Reason(unread.Err)+
+			"; the task does not continue without it, and nothing was changed"
+		f.Try = "ls -l " + ShellWord(unread.Path)
+		if errors.Is(unread.Err, os.ErrPermission) {
+			f.Code, f.Status = "permission_denied", 403
+			f.Try = "chmod u+r " + ShellWord(unread.Path) + "  # or chown it, or run roost as its owner"
+		}
+	case errors.Is(err, os.ErrPermission):
+		f.Code = "permission_denied"
+		f.place(err)
+	default:
+		if !f.disk(err) {
+			f.place(err)
+		}
+	}
+	if f.What == itFailed {
+		if what, why, ok := divide(f.Why); ok {
+			f.What, f.Why = what, why
+		}
+	}
+	return f
+}
+
+// place adds the file that cannot be opened, or the folder that is missing, and
+// what to do about it.
+func (f *Failure) place(err error) {
+	var at *fs.PathError
+	if !errors.As(err, &at) || !filepath.IsAbs(at.Path) || at.Op != "open" && at.Op != "stat" && at.Op != "lstat" {
+		return
+	}
+	dir := filepath.Dir(at.Path)
+	if _, err := os.Lstat(at.Path); err == nil {
+		f.What, f.Try = "open "+at.Path, "ls -ld "+ShellWord(at.Path)+"  # what it is, and who may read it"
+	} else if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) && errors.Is(at, fs.ErrNotExist) {
+		f.What, f.Try = "use the folder "+dir, "mkdir -p "+ShellWord(dir)
+	}
+}
+
+// OfOutcome is nil when the run completed. stopped is the exit code of the
+// signal that stopped it, 0 when none did.
+func OfOutcome(task string, o engine.Outcome, stopped int) *Failure {
+	resume := "roost resume " + task
+	f := &Failure{Exit: ExitFailed, Code: "run_failed", Task: task, What: "the run of task " + task + " failed", Why: o.Reason, Try: resume}
+	if f.Why == "" && o.Err != nil {
+		f.Why = o.Err.Error()
+	}
+	if try, why := providerAdvice(task, o.Err); try != "" {
+		f.Try, f.Why = try, f.Why+why
+	}
+	switch o.State {
+	case "completed":
+		if o.Err == nil {
+			return nil
+		}
+		f.What = "task " + task + " completed, but its end could not be saved"
+	case "waiting":
+		f.Exit, f.Code, f.What = ExitInput, "input_needed", "the run of task "+task+" waits for an answer"
+		f.Try = resume + ` "your answer"`
+	case "denied":
+		f.Exit, f.Code, f.What = ExitDenied, "denied", "the run of task "+task+" was denied what it needs"
+	case "limit":
+		f.Exit, f.Code, f.What = ExitLimit, "limit_reached", "the run of task "+task+" stopped at a limit"
+		switch o.Code {
+		case "timeout":
+			f.Exit, f.Code = ExitTimeout, "timeout"
+		case "turns":
+			f.Try = resume + " --max-turns N"
+		case "cost":
+			f.Try = resume + " --max-cost AMOUNT"
+		case "cost_task":
+			f.Try = resume + " --max-cost-task AMOUNT"
+		case "cost_day":
+			f.Try = resume + " --max-cost-day AMOUNT  # or go on tomorrow"
+		}
+	case "cancelled", "interrupted":
+		f.Exit, f.Code, f.What = ExitCancelled, "cancelled", "the run of task "+task+" was stopped; all is saved"
+		if stopped != 0 {
+			f.Exit = stopped
+		}
+	default:
+		switch o.Code {
+		case "provider", "context":
+			f.Exit, f.Code, f.Retryable = ExitProvider, "provider_error", o.Code == "provider"
+		case "auth":
+			f.Exit, f.Code = ExitConfig, "provider_auth"
+		case "fenced":
+			f.Exit, f.Code = ExitBusy, "task_fenced"
+		case "busy":
+			f.Exit, f.Code, f.Retryable = ExitBusy, "task_busy", true
+		case "configuration":
+			f.Exit, f.Code = ExitConfig, "configuration"
+		case "save":
+			f.Code, f.Retryable = "not_saved", true
+		}
+	}
+	if o.Err != nil && o.State == "completed" {
+		f.Why = o.Err.Error()
+	}
+	return f
+}
+
+// Codes are the codes with their meaning, in order.
+var Codes = []struct {
+	Code    int
+	Meaning string
+}{
+	{ExitDone, "done"},
+	{ExitFailed, "failed"},
+	{ExitUsage, "wrong usage"},
+	{ExitDenied, "denied"},
+	{ExitNotFound, "not found"},
+	{ExitTimeout, "time-out"},
+	{ExitCancelled, "cancelled"},
+	{ExitConfig, "configuration"},
+	{ExitInput, "an answer is needed and no user can be asked"},
+	{ExitLimit, "a limit was reached: turns, cost, mistakes"},
+	{ExitProvider, "the provider failed after retries"},
+	{ExitBusy, "busy, or a conflict"},
+	{ExitDamaged, "damaged or stale data was found"},
+	{ExitServer, "the server cannot be reached"},
+	{ExitHangup, "ended by SIGHUP"},
+	{ExitInterrupt, "ended by Ctrl-C"},
+	{ExitTerminated, "ended by SIGTERM"},
+}

@@ -1,0 +1,41 @@
+package failure
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/llm"
+)
+
+// A run that the same request would end again is not told to go on as it is.
+func TestProviderAdvice(t *testing.T) {
+	for _, tt := range []struct {
+		err      llm.Error
+		try, why string
+	}{
+		{llm.Error{Kind: llm.Auth, Status: 401, Message: "invalid x-api-key"}, "roost auth set openai && roost resume id  # a key in OPENAI_API_KEY goes before it", ""},
+		{llm.Error{Kind: llm.Invalid, Status: 404, Message: "model: foo"}, "roost resume id --model NAME  # roost models --provider openai", ""},
+		{llm.Error{Kind: llm.Invalid, Status: 400, Message: "The model `foo` does not exist"}, "roost resume id --model NAME", ""},
+		{llm.Error{Kind: llm.Invalid, Status: 400, Message: "gemma:2b does not support tools"}, "roost resume id --model NAME", "call tools"},
+		{llm.Error{Kind: llm.Invalid, Status: 404, Message: "No endpoints found that support tool use"}, "roost resume id --model NAME", "call tools"},
+		{llm.Error{Kind: llm.Invalid, Status: 400, Message: "messages: too few"}, "roost resume id", ""},
+		{llm.Error{Kind: llm.Network, Message: "connection refused"}, "roost resume id", ""},
+		{llm.Error{Kind: llm.Server, Status: 502, Message: "model not found upstream"}, "roost resume id", ""},
+	} {
+		tt.err.Provider = "openai"
+		code := "provider"
+		if tt.err.Kind == llm.Auth {
+			code = "auth"
+		}
+		f := OfOutcome("id", engine.Outcome{State: "failed", Code: code, Reason: tt.err.Error(), Err: fmt.Errorf("turn 3: %w", &tt.err)}, 0)
+		if !strings.HasPrefix(f.Try, tt.try) || tt.try == "roost resume id" && f.Try != tt.try || !strings.Contains(f.Why, tt.why) || !strings.Contains(f.Why, tt.err.Message) {
+			t.Errorf("%v: try %q, why %q", tt.err.Error(), f.Try, f.Why)
+		}
+	}
+	if f := OfOutcome("id", engine.Outcome{State: "failed", Err: errors.New("why")}, 0); f.Try != "roost resume id" || f.Why != "why" {
+		t.Errorf("%+v", f)
+	}
+}

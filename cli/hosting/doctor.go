@@ -1,0 +1,234 @@
+package hosting
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/roost-dev/roost/agent/spool"
+	"github.com/roost-dev/roost/cli/app"
+	"github.com/roost-dev/roost/cli/failure"
+	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/engine/checkpoints"
+	"github.com/roost-dev/roost/engine/setup"
+	"github.com/roost-dev/roost/store/doctor"
+	"github.com/roost-dev/roost/view"
+)
+
+func (a *commands) doctorCommand() *cobra.Command {
+	var o doctor.Options
+	cmd := &cobra.Command{
+		Use:   "doctor [ID...]",
+		Short: "Verify tasks; change nothing unless asked to",
+		Long: "Verify tasks: every commit and payload of their journals, Roo's files, tool calls and their\n" +
+			"results, the contents of their checkpoints, and whether derived data agrees. Without an ID, also the\n" +
+			"trash, the overlay, the history index, the catalogue, and what interrupted work left.\n\n" +
+			"--repair repairs what can be repaired, keeps what it replaces, and removes what dead Roost\n" +
+			"processes left half written. --rebuild makes derived data again where it is missing, behind or\n" +
+			"wrong. Both may be given; running it again changes nothing more.",
+		ValidArgsFunction: a.TaskIDs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := a.Open()
+			if err != nil {
+				return err
+			}
+			o.SpillDir = a.Dir
+			ctx, shown := a.Watched(cmd.Context())
+			found, err := doctor.Check(ctx, s.Store(), args, o)
+			var kept checkpoints.VerifiedContents
+			if err == nil {
+				e := engine.New(s.Store(), engine.Options{Now: a.Millis, Config: setup.ConfigFromEnv(a.Env)})
+				kept, err = e.Checkpoints().Verify(ctx, args, o.Repair)
+			}
+			shown()
+			if err != nil {
+				return err
+			}
+			addContents(&found, kept)
+			if len(args) == 0 {
+				spools(&found, a.Env("TMPDIR"), o.Repair)
+			}
+			if a.Flags.JSON {
+				err = app.Encode(a.Out, found, false)
+			} else {
+				err = a.showReport(found)
+			}
+			if err != nil && !app.ReaderGone(err) || len(found.Damaged) == 0 {
+				return err
+			}
+			return damage(found, o)
+		},
+	}
+	cmd.Flags().BoolVar(&o.Repair, "repair", false, "repair what can be repaired, and keep what is replaced")
+	cmd.Flags().BoolVar(&o.Rebuild, "rebuild", false, "build derived data again where it is missing or wrong")
+	return cmd
+}
+
+// addContents adds the findings about the contents of checkpoints.
+func addContents(r *doctor.Report, kept checkpoints.VerifiedContents) {
+	bad := map[string]bool{}
+	for _, f := range r.Damaged {
+		bad[f.ID] = true
+	}
+	for _, f := range kept.Damaged {
+		if !bad[f.ID] {
+			bad[f.ID] = true
+			r.OK--
+		}
+	}
+	r.Damaged, r.Repaired = append(r.Damaged, kept.Damaged...), append(r.Repaired, kept.Repaired...)
+	r.Contents, r.ContentBytes = kept.Objects, kept.Bytes
+}
+
+// spools adds the folders for command output that killed runs left.
+func spools(r *doctor.Report, dir string, remove bool) {
+	left := spool.Left(dir)
+	if remove && len(left) > 0 {
+		spool.Sweep(dir)
+	}
+	still := map[string]bool{}
+	for _, path := range spool.Left(dir) {
+		still[path] = true
+	}
+	for _, path := range left {
+		f := doctor.Finding{
+			Path:      path,
+			File:      path,
+			Problem:   "output of commands of a killed run",
+			Recovered: "the task holds what was recorded of it",
+		}
+		if still[path] {
+			r.Leftovers = append(r.Leftovers, f)
+		} else {
+			f.Recovered = "removed"
+			r.Repaired = append(r.Repaired, f)
+		}
+	}
+}
+
+// damage is the error of a check that found damage. Its text depends on the options.
+func damage(r doctor.Report, o doctor.Options) *failure.Failure {
+	f := &failure.Failure{Exit: failure.ExitDamaged, Code: "damaged", What: damagedTasks(r),
+		Why: "nothing was changed; what can be read is shown and can be continued", Try: "roost doctor --repair  # or roost show ID"}
+	switch {
+	case o.Repair:
+		f.Why = "this cannot be repaired and was left as it is; what can be read is shown and can be continued"
+		f.Try = "roost show ID"
+	case o.Rebuild:
+		f.Why = "derived data was rebuilt; nothing else was changed"
+	}
+	return f
+}
+
+func damagedTasks(r doctor.Report) string {
+	n, verb := r.Tasks-r.OK, "are"
+	if n == 1 {
+		verb = "is"
+	}
+	text := fmt.Sprintf("%d of %d task%s %s damaged", n, r.Tasks, app.Plural(r.Tasks), verb)
+	other := 0
+	for _, f := range r.Damaged {
+		if f.ID == "" {
+			other++
+		}
+	}
+	switch {
+	case n == 0 && other == 0: // of tasks that are not among those that were counted
+		return fmt.Sprintf("%d deleted or hidden tasks or rows of the catalogue are damaged", len(r.Damaged))
+	case n == 0:
+		return fmt.Sprintf("%d of the files that all tasks share are damaged", other)
+	case other > 0:
+		return fmt.Sprintf("%s, and %d of the files that all tasks share", text, other)
+	}
+	return text
+}
+
+func (a *commands) showReport(r doctor.Report) error {
+	style := a.OutStyle()
+	print := func(s view.Style, text string) error {
+		if _, err := fmt.Fprintln(a.Out, style.Paint(s, display.OneLineIndented(text))); err != nil {
+			return fmt.Errorf("print the report: %w", err)
+		}
+		return nil
+	}
+	for _, d := range r.Damaged {
+		for _, l := range []struct {
+			style view.Style
+			text  string
+		}{
+			{view.Bad, where(d) + ": " + d.Problem},
+			{view.Dim, "  " + d.Path},
+			{view.Dim, fate(d)},
+		} {
+			if l.text == "" {
+				continue
+			}
+			if err := print(l.style, l.text); err != nil {
+				return err
+			}
+		}
+	}
+	for _, list := range []struct {
+		word  string
+		style view.Style
+		found []doctor.Finding
+	}{{"derived", view.Dim, r.Stale}, {"left over", view.Dim, r.Leftovers}, {"not trusted", view.Asked, r.Untrusted},
+		{"repaired", view.Good, r.Repaired}} {
+		for _, d := range list.found {
+			line := list.word + ": " + where(d) + ": " + d.Problem
+			if d.Recovered != "" {
+				line += "; " + d.Recovered
+			}
+			if d.Copy != "" {
+				line += "; as it was: " + d.Copy
+			}
+			if err := print(list.style, line); err != nil {
+				return err
+			}
+		}
+	}
+	text := fmt.Sprintf("%d task%s checked, %d whole, %d damaged", r.Tasks, app.Plural(r.Tasks), r.OK, r.Tasks-r.OK)
+	if n := len(r.Untrusted); n > 0 {
+		text += fmt.Sprintf(", %d not trusted (roost root trust, if the root is yours)", n)
+	}
+	if n := len(r.Leftovers); n > 0 {
+		text += fmt.Sprintf("; %d left over", n)
+	}
+	if n := len(r.Stale); n > 0 {
+		text += fmt.Sprintf("; %d to rebuild (--rebuild)", n)
+	}
+	a.Say("%s", text)
+	return nil
+}
+
+// where names the subject of a finding.
+func where(f doctor.Finding) string {
+	if f.ID == "" {
+		return f.File
+	}
+	if inside, err := filepath.Rel(f.Path, f.File); err == nil && filepath.IsAbs(f.File) && filepath.IsLocal(inside) {
+		if inside == "." { // the next line shows the folder
+			return f.ID
+		}
+		return f.ID + "  " + inside
+	}
+	return f.ID + "  " + f.File
+}
+
+// fate describes what was recovered and what was lost, as far as it is known.
+func fate(d doctor.Finding) string {
+	var parts []string
+	if d.Recovered != "" {
+		parts = append(parts, "recovered: "+d.Recovered)
+	}
+	if d.Lost != "" {
+		parts = append(parts, "lost: "+d.Lost)
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "  " + strings.Join(parts, "; ")
+}

@@ -1,0 +1,26 @@
+package hosting
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/roost-dev/roost/internal/testing/clitest"
+	"github.com/roost-dev/roost/store/doctor"
+)
+
+func TestAReportOfHostileNamesIsHarmless(t *testing.T) {
+	t.Parallel()
+	const evil = "x\x1b[2J\x1b]0;owned\a\u009b31m\u202etxt"
+	a, out, errs := clitest.New(t)
+	report := doctor.Report{
+		Tasks:    1,
+		Damaged:  []doctor.Finding{{ID: evil, File: evil, Problem: evil, Path: evil}},
+		Repaired: []doctor.Finding{{ID: evil, Copy: evil}},
+	}
+	if err := (&commands{a}).showReport(report); err != nil {
+		t.Fatal(err)
+	}
+	if text := out.String() + errs.String(); strings.ContainsAny(text, "\x1b\a\u009b\u202e") {
+		t.Errorf("%q", text)
+	}
+}

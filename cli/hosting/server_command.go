@@ -1,0 +1,198 @@
+package hosting
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/cli/failure"
+	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/client"
+)
+
+func (a *commands) serverCommand() *cobra.Command {
+	parent := &cobra.Command{
+		Use:   "server",
+		Short: "Look after a running server",
+		Long: "Look after a running server: the one that --server names, or else the one of this root, which\n" +
+			"roost serve wrote down in server/server.json below it. What a killed server left there is not\n" +
+			"believed.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return failure.UnknownCommand(cmd, args[0])
+			}
+			return cmd.Help()
+		},
+	}
+	var now, off, wait bool
+	status := &cobra.Command{
+		Use:               "status",
+		Short:             "Show whether a server runs, and what it does",
+		Args:              failure.Arguments(0, 0, "roost server status"),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.OnServer("look at the server", func(c *client.Client) error {
+				return a.serverStatus(cmd.Context(), c, http.MethodGet, "/v1/server", nil)
+			})
+		},
+	}
+	stop := &cobra.Command{
+		Use:               "stop",
+		Short:             "End the server, and wait until it has ended",
+		Args:              failure.Arguments(0, 0, "roost server stop"),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		Long: "End the server as SIGTERM does: it starts nothing more, finishes what works for as long as its\n" +
+			"--drain-timeout, interrupts the rest, saved, and ends. Queued and waiting runs are taken up by the\n" +
+			"next one. --now finishes nothing.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.OnServer("stop the server", func(c *client.Client) error { return a.serverStop(cmd.Context(), c, now) })
+		},
+	}
+	stop.Flags().BoolVar(&now, "now", false, "interrupt what works, saved, instead of finishing it")
+	drain := &cobra.Command{
+		Use:               "drain",
+		Short:             "Let the server start no more runs",
+		Args:              failure.Arguments(0, 0, "roost server drain"),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		Long: "Let the server start no more runs: new ones are refused, queued ones stay queued, and those that\n" +
+			"work or wait for a person go on. --off takes it back.",
+		Example: "  roost server drain --wait && roost server stop\n  roost server drain --off",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if off && wait {
+				return failure.Usage("roost server drain --off --wait", "--off has nothing to wait for", "roost server drain --off")
+			}
+			return a.OnServer("drain the server", func(c *client.Client) error { return a.serverDrain(cmd.Context(), c, off, wait) })
+		},
+	}
+	drain.Flags().BoolVar(&off, "off", false, "start runs again, the queued ones first")
+	drain.Flags().BoolVar(&wait, "wait", false, "wait until no run works any more")
+	parent.AddCommand(status, stop, drain)
+	return parent
+}
+
+// serverStatus makes a request that is answered with the server's status, and prints it.
+func (a *commands) serverStatus(ctx context.Context, c *client.Client, method, path string, body any) error {
+	var raw json.RawMessage
+	if _, err := c.Do(ctx, method, path, nil, body, &raw); err != nil {
+		return err
+	}
+	if a.Flags.JSON {
+		return a.Println(strings.TrimRight(string(raw), "\n"))
+	}
+	var s api.Server
+	if err := json.Unmarshal(raw, &s); err != nil {
+		return fmt.Errorf("read the server's status: %w", err)
+	}
+	return a.Println(serverText(s, a.Now()))
+}
+
+// serverText is a server's status in lines.
+func serverText(s api.Server, now time.Time) string {
+	where := s.URL
+	if where == "" {
+		where = "a process with a socket"
+	}
+	since := s.StartedAt
+	if at, err := time.Parse(time.RFC3339, s.StartedAt); err == nil {
+		since = at.Local().Format("2006-01-02 15:04:05") + ", for " + display.Duration(now.Sub(at).Round(time.Second))
+	}
+	lines := []string{
+		fmt.Sprintf("%s  process %d, version %s", where, s.PID, s.Version),
+		"since " + since,
+		fmt.Sprintf("runs: %d at work of at most %d, %d waiting for a person, %d queued", s.Runs.Running, s.Limits.MaxRuns,
+			s.Runs.Waiting, s.Runs.Queued),
+		fmt.Sprintf("streams: %d", s.Streams),
+	}
+	switch {
+	case s.Stopping:
+		lines = append(lines, "it is stopping")
+	case s.Draining:
+		lines = append(lines, "it starts no more runs; roost server drain --off takes that back")
+	}
+	if s.Recovery == "going_on" || s.Recovery == "failed" {
+		lines = append(lines, "what an earlier server left: "+strings.ReplaceAll(s.Recovery, "_", " "))
+	}
+	for i, line := range lines {
+		lines[i] = display.OneLine(line)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// serverLook is how often the command asks whether the server has finished what it was asked for.
+const serverLook = 100 * time.Millisecond
+
+func (a *commands) serverStop(ctx context.Context, c *client.Client, now bool) error {
+	if _, err := c.Do(ctx, http.MethodPost, "/v1/server/stop", nil, api.Stop{Now: now}, nil); err != nil {
+		return err
+	}
+	stop := a.StopperWith(ctx, func() { fmt.Fprintln(a.Err, "\nthe server continues to stop") })
+	defer stop.Undo()
+	for {
+		one, cancel := context.WithTimeout(stop.Ctx, 2*time.Second)
+		_, err := c.Do(one, http.MethodGet, "/healthz", nil, nil, nil)
+		late := one.Err() != nil
+		cancel()
+		var gone *client.Unreachable
+		switch {
+		case stop.Exit() != 0:
+			return &failure.Failure{
+				Exit: stop.Exit(),
+				Code: "stopped",
+				What: "wait for the server's end",
+				Why:  "a signal ended the waiting; the server continues to stop",
+				Try:  "roost server status",
+			}
+		case errors.As(err, &gone), err != nil && late: // no server answers there
+			return a.Println("stopped")
+		case err != nil:
+			return err
+		}
+		select {
+		case <-stop.Ctx.Done():
+		case <-time.After(serverLook):
+		}
+	}
+}
+
+func (a *commands) serverDrain(ctx context.Context, c *client.Client, off, wait bool) error {
+	if off {
+		return a.serverStatus(ctx, c, http.MethodDelete, "/v1/server/drain", nil)
+	}
+	if !wait {
+		return a.serverStatus(ctx, c, http.MethodPost, "/v1/server/drain", nil)
+	}
+	if _, err := c.Do(ctx, http.MethodPost, "/v1/server/drain", nil, nil, nil); err != nil {
+		return err
+	}
+	stop := a.StopperWith(ctx, func() { fmt.Fprintln(a.Err, "\nthe server continues to drain") })
+	defer stop.Undo()
+	for {
+		var s api.Server
+		_, err := c.Do(stop.Ctx, http.MethodGet, "/v1/server", nil, nil, &s)
+		switch {
+		case stop.Exit() != 0:
+			return &failure.Failure{
+				Exit: stop.Exit(),
+				Code: "stopped",
+				What: "wait until no run works",
+				Why:  "a signal ended the waiting; the server continues to drain",
+				Try:  "roost server status",
+			}
+		case err != nil:
+			return err
+		case s.Runs.Running == 0:
+			return a.serverStatus(ctx, c, http.MethodGet, "/v1/server", nil)
+		}
+		select {
+		case <-stop.Ctx.Done():
+		case <-time.After(serverLook):
+		}
+	}
+}

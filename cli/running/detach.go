@@ -1,0 +1,148 @@
+package running
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/cli/app"
+	"github.com/roost-dev/roost/cli/failure"
+	"github.com/roost-dev/roost/client"
+	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/money"
+)
+
+// newTaskOf is a request for a new task as a server takes it.
+func newTaskOf(r engine.Request) api.NewTask {
+	return api.NewTask{Workspace: r.Workspace, Settings: apiSettings(r), Message: wordsOf(r), Origin: r.Origin}
+}
+
+// newRunOf is a request to go on with a task as a server takes it.
+func newRunOf(r engine.Request) api.NewRun {
+	return api.NewRun{
+		Message: wordsOf(r), Yes: r.Yes, Workspace: r.Workspace, Settings: apiSettings(r),
+		OwnSettings: r.OwnSettings, TrustSettings: r.TrustSettings,
+	}
+}
+
+// apiSettings are all settings of a request as a server takes them.
+func apiSettings(r engine.Request) api.Settings {
+	return api.Settings{
+		Mode: r.Mode, Provider: r.Provider, Model: r.Model, BaseURL: r.BaseURL, Profile: r.Profile,
+		Effort: r.Effort, MaxTokens: apiCount(r.MaxTokens), CondenseAt: apiCount(r.Condense), Stale: r.Stale,
+		Limits: apiLimits(r.Limits), Approve: r.Approve, Allow: r.Allow, Deny: r.Deny,
+		AllowTools: r.AllowTools, AskTools: r.AskTools, DenyTools: r.DenyTools,
+	}
+}
+
+// apiCount is a number of a request. To remove a limit, the engine takes a negative
+// number and a server 0; nil when it was not given.
+func apiCount(n int) *int {
+	if n == 0 {
+		return nil
+	}
+	n = max(n, 0)
+	return &n
+}
+
+func wordsOf(r engine.Request) *api.Words {
+	if r.Text == "" && len(r.Images) == 0 {
+		return nil
+	}
+	return &api.Words{Text: r.Text, Images: r.Images}
+}
+
+// apiLimits are limits as a server takes them: 0 removes a limit, where the engine takes
+// a negative number.
+func apiLimits(l *api.RunLimits) *api.Limits {
+	if l == nil {
+		return nil
+	}
+	amount := func(micros int64) *money.USD {
+		if micros == 0 {
+			return nil
+		}
+		usd := money.USD(max(micros, 0))
+		return &usd
+	}
+	out := &api.Limits{
+		MaxTurns: apiCount(l.MaxTurns), MaxCost: amount(l.MaxCostMicros), MaxCostTask: amount(l.MaxTaskMicros),
+		AskAfterRequests: apiCount(l.AskRequests), AskAfterCost: amount(l.AskCostMicros),
+	}
+	span := func(ms int64) *string {
+		if ms == 0 {
+			return nil
+		}
+		text := (time.Duration(max(ms, 0)) * time.Millisecond).String()
+		return &text
+	}
+	out.IdleTimeout, out.TotalTimeout = span(l.IdleTimeoutMS), span(l.TotalTimeoutMS)
+	return out
+}
+
+// detach starts a run at a server and prints its task's id. The task is then on the
+// server's disk, and continues without this process.
+func (a *commands) detach(ctx context.Context, req engine.Request) error {
+	return a.OnServer("leave the run to a server", func(c *client.Client) error {
+		if req.Task == "" {
+			var err error
+			if req, err = a.AsNew(req); err != nil {
+				return err
+			}
+		}
+		path, body := "/v1/tasks", any(newTaskOf(req))
+		if req.Task != "" {
+			path, body = app.PathOf(req.Task, "runs"), newRunOf(req)
+		}
+		var raw json.RawMessage
+		head, err := c.Ask(ctx, client.Request{Method: http.MethodPost, Path: path, Body: body}, &raw)
+		if err != nil {
+			return err
+		}
+		var run api.Run
+		if rid := head.Get("Roost-Run-Id"); req.Task == "" && rid != "" { // a new task's answer is the task
+			raw = nil
+			if _, err := c.Do(ctx, http.MethodGet, "/v1/runs/"+url.PathEscape(rid), nil, nil, &raw); err != nil {
+				return err
+			}
+		}
+		if err := json.Unmarshal(raw, &run); err != nil {
+			return err
+		}
+		if a.Flags.JSON {
+			return a.Println(strings.TrimRight(string(raw), "\n"))
+		}
+		if err := a.Println("task " + run.Task + "\nrun " + run.ID + " " + run.State); err != nil {
+			return err
+		}
+		a.Say("follow it: roost attach %s  # its end: roost wait %s", run.Task, run.Task)
+		return nil
+	})
+}
+
+// newestOf is the newest task of a folder, as a server has it.
+func (a *commands) newestOf(ctx context.Context, folder string) (id string, err error) {
+	err = a.OnServer("find a task of "+folder, func(c *client.Client) error {
+		found, err := c.Tasks(ctx, url.Values{"workspace": {folder}, "sort": {"newest"}, "limit": {"1"}})
+		if err != nil {
+			return err
+		}
+		if len(found.Items) == 0 {
+			return noTaskOf(folder)
+		}
+		id = refOf(found.Items[0])
+		return nil
+	})
+	return id, err
+}
+
+func refOf(t api.Summary) string { return t.Source + ":" + t.ID }
+
+func noTaskOf(folder string) *failure.Failure {
+	return &failure.Failure{Exit: failure.ExitNotFound, Code: "task_not_found", Status: 404,
+		What: "find a task of " + folder, Why: "no task has this folder as its workspace", Try: "roost list"}
+}

@@ -1,0 +1,418 @@
+package running
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/cli/app"
+	"github.com/roost-dev/roost/cli/failure"
+	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/client"
+	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/view"
+)
+
+// watched is a run that is followed by the events of its task, whichever process works
+// on it.
+type watched struct {
+	task, run string
+	after     string // the event behind which it begins; "0" = the task's start
+	fresh     bool   // events before the run's first one are not shown: the task was created for this run
+	since     string // durable events from before this time were seen; RFC 3339, "" = none
+	ask       bool   // a person answers its questions here
+	letGo     func() // makes a run of this process wait, saved, when no user can answer
+	here      bool   // this process works on it: Ctrl-C stops it. Else Ctrl-C only stops looking
+}
+
+// errDetached: the user stopped following; the run continues.
+var errDetached = errors.New("detached")
+
+// Watcher follows a run by the events of its task.
+type Watcher struct {
+	watched
+	*follower
+	C        *client.Client
+	mine     map[string]bool // questions that were answered here
+	Followed map[string]bool // runs of subtasks
+	began    map[string]bool // subtasks whose start was shown
+}
+
+// watch shows a run until it ends or waits, and returns how. If another process owns the
+// run, Ctrl-C ends watching with errDetached.
+func (a *commands) watch(ctx context.Context, c *client.Client, w watched) (*Watcher, engine.Outcome, error) {
+	stop := a.stopperFor(ctx, w.here)
+	defer stop.Undo()
+	return a.watchUntil(ctx, c, w, stop, nil)
+}
+
+// watchUntil is watch with a stopper, and the run where this process started it.
+func (a *commands) watchUntil(ctx context.Context, c *client.Client, w watched, stop *app.Stopper,
+	run *engine.Run) (*Watcher, engine.Outcome, error) {
+	in := &Watcher{watched: w, C: c, mine: map[string]bool{}, Followed: map[string]bool{}, began: map[string]bool{}}
+	in.follower = &follower{a: a, d: a.Show(), of: w.task, own: run, stop: stop}
+	if w.ask {
+		in.prompter = a.Prompter()
+	}
+	if run != nil && w.ask {
+		stop.AskFirst(in.working)
+		defer stop.AskFirst(nil)
+	}
+	if !a.Flags.JSON {
+		in.d.Line(view.Dim, "task "+display.OneLine(w.task))
+	}
+	ctx, done := context.WithCancel(ctx)
+	defer done()
+	out, err := in.one(ctx, w.task, w.run, w.after, w.since, 0)
+	if err == nil && run != nil {
+		out, err = in.ended(ctx)
+	}
+	if err == nil && !app.ReaderGone(in.out) {
+		err = in.out
+	}
+	if !a.Flags.JSON {
+		in.d.Flush()
+		if err == nil {
+			in.close(out)
+		}
+	}
+	return in, out, err
+}
+
+// ended waits until a run of this process has saved everything, and shows the warnings that came with its end.
+func (w *Watcher) ended(ctx context.Context) (engine.Outcome, error) {
+	out, err := w.own.Wait(ctx)
+	if err != nil {
+		return out, err
+	}
+	for _, late := range w.own.Late() {
+		e := shownEvent{client.Event{Type: late.Type, Data: late.Data}, w.task, 0}
+		if w.a.Flags.JSON {
+			w.print(e)
+		} else {
+			w.show(ctx, w.screen(e), e)
+		}
+	}
+	return out, w.closeLeft(ctx)
+}
+
+// stopperFor listens to signals: for a run of this process to stop it, for another process's
+// run only to stop following.
+func (a *commands) stopperFor(ctx context.Context, here bool) *app.Stopper {
+	if here {
+		return a.Stopper(ctx)
+	}
+	return a.StopperWith(ctx, func() {})
+}
+
+// quiet is how long a run may send no event before the watcher asks for its state: its
+// process may be dead, and a dead process sends no event.
+const quiet = 2 * time.Second
+
+type receivedEvent struct {
+	client.Event
+	err error
+}
+
+// one follows one task's run. While a subtask that it started works, one follows the
+// subtask instead.
+func (w *Watcher) one(ctx context.Context, id, run, after, since string, depth int) (out engine.Outcome, err error) {
+	lasting := ctx // for sending answers
+	ctx, done := context.WithCancel(ctx)
+	if !w.here { // a user who leaves does not wait for the server
+		defer context.AfterFunc(w.stop.Ctx, done)()
+		defer func() {
+			if err != nil && w.stop.Ctx.Err() != nil {
+				err = errDetached
+			}
+		}()
+	}
+	events := make(chan receivedEvent)
+	var pump sync.WaitGroup
+	defer pump.Wait()
+	defer done()
+	pump.Go(func() {
+		defer close(events)
+		for e, err := range w.C.Events(ctx, id, after) {
+			select {
+			case events <- receivedEvent{e, err}:
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	q := &asking{w: w, id: id, depth: depth}
+	defer q.end()
+	ask := time.NewTicker(quiet)
+	defer ask.Stop()
+	soon := time.NewTimer(soonBelow)
+	defer soon.Stop()
+	stopped := w.stop.Ctx.Done()
+	silent, unanswered := true, 0
+	asking := func() <-chan struct{} { // ends when a Ctrl-C has to ask what should stop
+		if w.own == nil || w.prompter == nil || w.stop.Ctx.Err() != nil {
+			return nil
+		}
+		return w.stop.Asking().Done()
+	}
+	for {
+		select {
+		case e, more := <-events:
+			switch {
+			case !more:
+				return engine.Outcome{}, fmt.Errorf("follow task %s: its events ended", id)
+			case e.err != nil:
+				return engine.Outcome{}, e.err
+			}
+			silent, unanswered = false, 0
+			soon.Reset(soonBelow)
+			out, over, err := w.take(ctx, q, e.Event, id, run, since, depth)
+			if over || err != nil {
+				return out, err
+			}
+		case reply := <-q.reply():
+			if err := w.answer(lasting, q, reply); err != nil {
+				return engine.Outcome{}, err
+			}
+		case <-stopped:
+			stopped = nil
+			q.end()
+			if !w.here {
+				return engine.Outcome{}, errDetached
+			}
+			pump.Go(func() { w.cancel(context.WithoutCancel(ctx)) })
+		case <-asking():
+			q.pause(w.askWhat)
+		case <-ask.C:
+			if !silent || run == "" {
+				silent = true
+				continue
+			}
+			out, over, owner := w.state(ctx, q, run)
+			if over {
+				return out, nil
+			}
+			if owner == "" {
+				unanswered = 0
+			} else if unanswered++; unanswered == mostUnanswered {
+				return out, silentOwner("follow task "+id, id, owner)
+			}
+			if err := w.below(ctx, id, depth); err != nil {
+				return engine.Outcome{}, err
+			}
+		case <-soon.C:
+			if err := w.below(ctx, id, depth); err != nil {
+				return engine.Outcome{}, err
+			}
+			w.askOpen(ctx, q, run)
+		}
+	}
+}
+
+// state asks for the state of a run that sent no event for a while. owner is the process
+// that works on the run, if it does not answer.
+func (w *Watcher) state(ctx context.Context, q *asking, run string) (out engine.Outcome, over bool, owner string) {
+	r, err := w.C.Run(ctx, run)
+	if err != nil {
+		return out, false, "" // if the failure lasts, the events report it
+	}
+	switch {
+	case r.State == "queued" || r.State == "running" || r.State == "waiting" && (q.open() || r.Here):
+		return out, false, r.Silent
+	}
+	return outcomeOf(r), true, ""
+}
+
+// mostUnanswered is how many requests for its state the process of a run may leave
+// unanswered in a row before the watcher gives up.
+const mostUnanswered = 2
+
+// silentOwner is the failure when the process of an awaited run does not answer.
+func silentOwner(what, id, owner string) *failure.Failure {
+	return &failure.Failure{
+		Exit: failure.ExitBusy, Code: "task_locked", Status: http.StatusConflict, Task: id, Retryable: true, What: what,
+		Why: owner + " works on the task and does not answer: it may be stopped",
+		Try: "roost attach " + failure.ShellWord(id) + "  # when that process continues; or end it, and then: roost resume " + failure.ShellWord(id),
+	}
+}
+
+// outcomeOf is a run's end as commands print it.
+func outcomeOf(r api.Run) engine.Outcome {
+	out := engine.Outcome{State: r.State, Reason: r.Reason, Code: r.Code, Question: r.Question}
+	if r.Outcome != "" && r.State != "waiting" {
+		out.State = r.Outcome
+	}
+	if out.State == "interrupted" && out.Reason == "" {
+		out.Reason = "the process that worked on it has ended"
+	}
+	return out
+}
+
+// take shows an event. over: the run ended, or waits for an answer that cannot come from here.
+func (w *Watcher) take(ctx context.Context, q *asking, got client.Event, id, run, since string,
+	depth int) (out engine.Outcome, over bool, err error) {
+	e := shownEvent{got, id, depth}
+	if at, _ := esjson.GetString(e.Data, "at"); e.ID != "" && at < since {
+		return out, false, nil
+	}
+	if w.fresh && depth == 0 && e.ID != "" {
+		if of, _ := esjson.GetString(e.Data, "run"); of != run && e.run() != run {
+			return out, false, nil
+		}
+		w.fresh = false
+	}
+	switch e.Type {
+	case "stream.end":
+		return out, true, &failure.Failure{
+			Exit:   failure.ExitNotFound,
+			Code:   "task_not_found",
+			Status: 404,
+			Task:   id,
+			What:   "follow task " + id,
+			Why:    "it was deleted or moved",
+			Try:    "roost trash list",
+		}
+	case "stream.snapshot":
+		w.d.Notice("some of what happened was missed; roost show " + id + " shows all of it")
+		return out, false, nil
+	case "question.closed":
+		q.closed(e)
+	}
+	if w.a.Flags.JSON {
+		w.print(e)
+	} else {
+		w.follower.show(ctx, w.screen(e), e)
+	}
+	mine, _ := esjson.GetString(e.Data, "run_id")
+	switch e.Type {
+	case "question.opened":
+		var opened api.QuestionOpened
+		if json.Unmarshal(e.Data, &opened) == nil {
+			if w.prompter != nil {
+				q.ask(ctx, opened, w.screen(e))
+			} else if w.letGo != nil { // also of a subtask: its run waits in this process, too
+				q.wait.Go(w.letGo)
+			}
+		}
+	case "run.waiting":
+		if mine != run || q.open() {
+			break
+		}
+		out = engine.Outcome{State: "waiting", Reason: w.asked.Text}
+		out.Child, _ = esjson.GetString(e.Data, "child")
+		out.Question, _ = esjson.GetString(e.Data, "question")
+		return out, true, nil
+	case "run.ended":
+		if mine != run {
+			break
+		}
+		out.State, _ = esjson.GetString(e.Data, "outcome")
+		out.Reason, _ = esjson.GetString(e.Data, "reason")
+		out.Code, _ = esjson.GetString(e.Data, "code")
+		return out, true, nil
+	case "subtask.started":
+		child, _ := esjson.GetString(e.Data, "child")
+		w.began[child] = true
+		if r, found := w.runOf(ctx, child); found && !w.Followed[r] {
+			w.Followed[r] = true
+			_, err = w.one(ctx, child, r, "0", since, depth+1)
+		}
+	}
+	return out, false, err
+}
+
+// runOf waits for the run of a subtask that was just started. There is none when its
+// start failed; the events of its parent report that.
+func (w *Watcher) runOf(ctx context.Context, id string) (string, bool) {
+	for range 40 {
+		if runs, err := w.C.RunsOf(ctx, id); err == nil && len(runs.Items) > 0 {
+			return runs.Items[0].ID, true
+		}
+		select {
+		case <-ctx.Done():
+			return "", false
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+	return "", false
+}
+
+// answer sends the user's answer to a question.
+func (w *Watcher) answer(ctx context.Context, q *asking, r questionReply) error {
+	q.end()
+	if r.err != nil || r.Stop {
+		if w.stop.Ctx.Err() != nil || errors.Is(r.err, context.Canceled) {
+			return nil // a signal, or an answer from another client
+		}
+		if !w.here {
+			return errDetached
+		}
+		w.d.Line(view.Dim, "· stopping and saving")
+		if w.own != nil {
+			w.cancel(ctx)
+			return nil
+		}
+		_, err := w.C.Cancel(ctx, q.id)
+		return err
+	}
+	id := q.id + "." + r.question
+	w.mine[r.question] = true
+	_, err := w.C.Answer(ctx, id, api.Answer{Approve: r.Approve, Text: r.Text, Always: r.Always})
+	var p *client.Problem
+	var un *client.Unreachable
+	switch {
+	case errors.As(err, &p):
+		w.d.Notice("the answer was not taken: " + p.Detail)
+	case errors.As(err, &un): // the connection of the events carries the question, too
+		w.d.Notice("the answer was not taken: " + un.Error())
+	default:
+		return err
+	}
+	delete(w.mine, r.question)
+	q.ask(ctx, q.opened, q.d) // if it is open still
+	return nil
+}
+
+// detached is the failure of a follower that left: the run continues.
+func (w *Watcher) detached() *failure.Failure {
+	return &failure.Failure{
+		Exit: cmp.Or(w.stop.Exit(), failure.ExitInterrupt),
+		Code: "detached",
+		Task: w.of,
+		What: "stop following task " + w.of,
+		Why:  "the task continues where it runs",
+		Try:  "roost attach " + w.of + "  # or stop it: roost cancel " + w.of,
+	}
+}
+
+// watchOn watches a run and prints its result, as run and resume do.
+func (a *commands) watchOn(ctx context.Context, c *client.Client, w watched) error {
+	in, outcome, err := a.watch(ctx, c, w)
+	return a.concluded(in, outcome, err)
+}
+
+// concluded prints the outcome of a run that was watched.
+func (a *commands) concluded(in *Watcher, outcome engine.Outcome, err error) error {
+	switch {
+	case errors.Is(err, errDetached):
+		return in.detached()
+	case err != nil:
+		return err
+	}
+	if f := in.failure(outcome); f != nil {
+		return f
+	}
+	if !a.Flags.JSON && outcome.Reason != "" {
+		if _, err := fmt.Fprintln(a.Out, a.Result(outcome.Reason)); err != nil {
+			return fmt.Errorf("print the result: %w", err)
+		}
+	}
+	return nil
+}

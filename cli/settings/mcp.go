@@ -1,0 +1,221 @@
+package settings
+
+import (
+	"bufio"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/roost-dev/roost/cli/app"
+	"github.com/roost-dev/roost/cli/failure"
+	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/engine/setup"
+	"github.com/roost-dev/roost/mcp"
+	"github.com/roost-dev/roost/view"
+	"github.com/roost-dev/roost/workspace"
+)
+
+func (a *commands) mcpCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "mcp",
+		Short: "Show and allow the MCP servers whose tools a task may use",
+		Long: "Show and allow the MCP servers whose tools a task may use. They are named in Roo's format\n" +
+			"({\"mcpServers\":{NAME:{\"command\":...}}} or {\"type\":\"streamable-http\"|\"sse\",\"url\":...}) in\n" +
+			".roo/mcp.json of the workspace, in mcp.json beside Roost's settings, and in editors' storages;\n" +
+			"the first of these that has a name counts.\n\n" +
+			"Roost uses the servers in mcp.json next to the settings. It starts a server that a repository or\n" +
+			"an editor names only after you agreed with `roost mcp allow`, once for each definition:\n" +
+			"when its command, address, variables or alwaysAllow change, Roost asks again.",
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return failure.UnknownCommand(cmd, args[0])
+			}
+			return cmd.Help()
+		},
+	}
+	var dir string
+	var check bool
+	at := func(c *cobra.Command) *cobra.Command {
+		c.Flags().StringVarP(&dir, "workspace", "C", "", "the workspace `folder` (default: the current one)")
+		app.Complete(c, "workspace", app.Folders)
+		return c
+	}
+	list := at(&cobra.Command{
+		Use:   "list",
+		Short: "Show the MCP servers, where each is named, and whether it is used",
+		Args:  failure.Arguments(0, 0, "roost mcp list"), ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.mcpList(cmd, dir, check) },
+	})
+	list.Flags().BoolVar(&check, "check", false, "connect to those that are allowed, and list their tools and resources")
+	say := func(verb, short string, allow bool) *cobra.Command {
+		return at(&cobra.Command{
+			Use: verb + " NAME...", Short: short, Args: failure.Arguments(1, -1, "roost mcp "+verb+" NAME"),
+			ValidArgsFunction: a.serverNames,
+			RunE:              func(_ *cobra.Command, args []string) error { return a.mcpDecide(dir, args, allow) },
+		})
+	}
+	cmd.AddCommand(list,
+		say("allow", "Let tasks in this workspace use servers that a repository or an editor names", true),
+		say("deny", "Do not use servers, even when their definitions change", false))
+	return cmd
+}
+
+// mcpFolder is the workspace in the form that tasks use: decisions about its servers are
+// kept under this name.
+func (a *commands) mcpFolder(dir string) (string, error) {
+	ws, err := workspace.Open(a.Abs(dir))
+	if err != nil {
+		return "", &failure.Failure{
+			Exit: failure.ExitConfig,
+			Code: "configuration",
+			What: "look for the MCP servers of " + a.Abs(dir),
+			Why:  err.Error(),
+			Try:  "roost mcp list -C DIR",
+		}
+	}
+	return ws.Root(), nil
+}
+
+// servers reads the MCP servers of a workspace, and what is wrong with their files.
+func (a *commands) servers(dir string) (root string, servers []mcp.Server, problems []string, c setup.Config, err error) {
+	if root, err = a.mcpFolder(dir); err == nil {
+		if c, err = a.EngineConfig(); err == nil {
+			servers, problems = c.MCPServers(root)
+		}
+	}
+	return root, servers, problems, c, err
+}
+
+// mcpDecide records the user's decision about servers, and prints it.
+func (a *commands) mcpDecide(dir string, names []string, allow bool) error {
+	root, servers, _, c, err := a.servers(dir)
+	if err != nil {
+		return err
+	}
+	verb := "deny"
+	if allow {
+		verb = "allow"
+	}
+	var chosen []mcp.Server
+	for _, name := range names {
+		i := slices.IndexFunc(servers, func(s mcp.Server) bool { return s.Name == name })
+		if i < 0 {
+			return &failure.Failure{
+				Exit: failure.ExitNotFound,
+				Code: "not_found",
+				What: verb + " the MCP server " + name,
+				Why:  "no file that counts for " + root + " names it",
+				Try:  "roost mcp list -C " + failure.ShellWord(root),
+			}
+		}
+		if servers[i].State == mcp.Invalid && allow {
+			return &failure.Failure{
+				Exit: failure.ExitConfig,
+				Code: "configuration",
+				What: "allow the MCP server " + name,
+				Why:  servers[i].Problem,
+				Try:  "mend it in " + servers[i].File,
+			}
+		}
+		chosen = append(chosen, servers[i])
+	}
+	var items []mcpItem
+	for _, s := range chosen {
+		if err := c.Servers.Choices.Set(s, allow); err != nil {
+			return &failure.Failure{
+				Exit: failure.ExitConfig,
+				Code: "configuration",
+				What: verb + " the MCP server " + s.Name,
+				Why:  err.Error(),
+				Try:  "look at the folder of the settings: roost config path",
+			}
+		}
+		now, _ := c.MCPServers(root)
+		for _, n := range now {
+			if n.Name == s.Name {
+				items = append(items, itemOf(n))
+			}
+		}
+		if !a.Flags.JSON {
+			if err := a.Println(agreement(s, allow)); err != nil {
+				return err
+			}
+		}
+	}
+	if a.Flags.JSON {
+		return app.Encode(a.Out, map[string]any{"items": items}, false)
+	}
+	return nil
+}
+
+// agreement is the full definition that the user agreed to.
+func agreement(s mcp.Server, allow bool) string {
+	if !allow {
+		return "denied: " + display.OneLine(s.Name) + " of " + display.OneLine(s.File)
+	}
+	item := itemOf(s)
+	lines := []string{"allowed: " + display.OneLine(s.Name) + " of " + display.OneLine(s.File), "  it runs: " + display.OneLine(item.Line)}
+	if s.Kind != mcp.Stdio {
+		lines[1] = "  it is reached at: " + display.OneLine(item.Line)
+	}
+	for _, more := range []struct {
+		what string
+		list []string
+	}{{"with the variables", item.Env}, {"with the headers", item.Headers}, {"unasked", item.Always}} {
+		if len(more.list) > 0 {
+			lines = append(lines, "  "+more.what+": "+display.OneLine(strings.Join(more.list, ", ")))
+		}
+	}
+	if s.Disabled {
+		lines = append(lines, "  its definition has it disabled")
+	}
+	return strings.Join(lines, "\n")
+}
+
+// serverNames completes names of servers.
+func (a *commands) serverNames(cmd *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {
+	a.Muted = true
+	dir, _ := cmd.Flags().GetString("workspace")
+	_, servers, _, _, err := a.servers(dir)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var out []string
+	for _, s := range servers {
+		if !slices.Contains(given, s.Name) {
+			out = append(out, s.Name+"\t"+string(s.State))
+		}
+	}
+	return out, cobra.ShellCompDirectiveNoFileComp
+}
+
+// serverTable writes rows in columns. The first row is the head; the last column has no
+// fixed width.
+func (a *commands) serverTable(rows [][]string) error {
+	wide := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for i, cell := range row {
+			row[i] = display.OneLine(cell)
+			wide[i] = max(wide[i], display.Columns(row[i]))
+		}
+	}
+	out, style := bufio.NewWriter(a.Out), a.OutStyle()
+	for i, row := range rows {
+		var line strings.Builder
+		for j, cell := range row[:len(row)-1] {
+			line.WriteString(display.Pad(cell, wide[j]) + "  ")
+		}
+		s := view.Plain
+		if i == 0 {
+			s = view.Dim
+		}
+		fmt.Fprintln(out, style.Paint(s, line.String()+row[len(row)-1]))
+	}
+	if err := out.Flush(); err != nil {
+		return fmt.Errorf("print the list: %w", err)
+	}
+	return nil
+}

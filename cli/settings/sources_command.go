@@ -1,0 +1,241 @@
+package settings
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/cli/app"
+	"github.com/roost-dev/roost/cli/failure"
+	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/client"
+	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/view"
+)
+
+func (a *commands) sourcesCommand() *cobra.Command {
+	parent := &cobra.Command{
+		Use:   "sources",
+		Short: "Show the storages that tasks are read from, and name others",
+		Long: "Show the storages that tasks are read from: Roost's own root, those of the editors and tools\n" +
+			"on this machine, and the folders that were named. Nothing in them is changed by looking.",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return failure.UnknownCommand(cmd, args[0])
+			}
+			return nil
+		},
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return a.sourcesList(cmd.Context()) },
+	}
+	parent.AddCommand(a.OnlyHere(&cobra.Command{
+		Use: "add DIR", Short: "Read the tasks of one more folder, from now on",
+		Long: "Read the tasks of one more folder, from now on: a storage, its tasks folder, or one task. The\n" +
+			"setting sources names it; nothing is copied, and nothing in it is changed.",
+		Args: failure.Arguments(1, 1, "roost sources add DIR"), ValidArgsFunction: app.First(app.Folders),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.sourcesAdd(cmd.Context(), args[0]) },
+	}), a.OnlyHere(&cobra.Command{
+		Use: "remove DIR", Short: "Stop reading the tasks of a folder that was added",
+		Long: "Take a folder out of the setting sources. Nothing in the folder is changed; what was imported\n" +
+			"from it, and what Roost keeps of its tasks, stays.",
+		Args: failure.Arguments(1, 1, "roost sources remove DIR"), ValidArgsFunction: app.First(a.addedSources),
+		RunE: func(_ *cobra.Command, args []string) error { return a.sourcesRemove(args[0]) },
+	}))
+	return parent
+}
+
+func (a *commands) sourcesList(ctx context.Context) error {
+	return a.Connect(ctx, func(c *client.Client) error {
+		return app.DocumentOf(ctx, a.App, c, "/v1/sources", nil, func(got struct{ Items []api.SourceState }) error {
+			return a.sourceTable(got.Items)
+		})
+	})
+}
+
+// sourceTable writes one line a source. States may be long: they hold the reason.
+func (a *commands) sourceTable(sources []api.SourceState) error {
+	style := a.OutStyle()
+	rows := [][]string{{"SOURCE", "TOOL", "TASKS", "DAMAGED", "EMPTY", "SIZE", "STATE"}}
+	for _, src := range sources {
+		state, _, _ := strings.Cut(src.State, ":") // the reason follows below
+		rows = append(rows, []string{
+			display.OneLine(src.Name), display.OneLine(src.Tool), strconv.Itoa(src.Tasks), strconv.Itoa(src.Damaged),
+			strconv.Itoa(src.Empty), sizeOf(src.Bytes), state,
+		})
+	}
+	wide := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for i, cell := range row {
+			wide[i] = max(wide[i], display.Columns(cell))
+		}
+	}
+	all, below := 0, false
+	for _, w := range wide {
+		all += w + len("  ")
+	}
+	if a.OutTTY && a.Width > 0 { // a path that does not fit in the line gets a line of its own
+		below = slices.ContainsFunc(sources, func(src api.SourceState) bool {
+			return all+display.Columns(display.OneLine(src.Path)) > a.Width
+		})
+	}
+	out := bufio.NewWriter(a.Out)
+	for i, row := range rows {
+		var line strings.Builder
+		for j, cell := range row {
+			if gap := strings.Repeat(" ", wide[j]-display.Columns(cell)); j >= 2 && j <= 5 {
+				line.WriteString(gap + cell)
+			} else {
+				line.WriteString(cell + gap)
+			}
+			line.WriteString("  ")
+		}
+		s, path := view.Plain, "PATH"
+		if i == 0 {
+			s = view.Dim
+		} else {
+			path = display.OneLine(sources[i-1].Path)
+			if sources[i-1].State != "readable" {
+				s = view.Bad
+			}
+		}
+		text := line.String() + path
+		if below && i > 0 {
+			text = strings.TrimRight(line.String(), " ") + "\n  " + path
+		}
+		fmt.Fprintln(out, style.Paint(s, text))
+	}
+	if err := out.Flush(); err != nil {
+		return fmt.Errorf("print the sources: %w", err)
+	}
+	for _, src := range sources {
+		if why := app.Unreachable(src); why != "" {
+			a.Warn(src.Path + " (" + src.Name + ")" + why)
+		}
+	}
+	return nil
+}
+
+// sizeOf is a number of bytes to be read by people.
+func sizeOf(n int64) string {
+	units := []string{"B", "kB", "MB", "GB", "TB"}
+	f, i := float64(n), 0
+	for ; f >= 999.5 && i < len(units)-1; i++ {
+		f /= 1000
+	}
+	if i == 0 || f >= 9.95 {
+		return fmt.Sprintf("%.0f %s", f, units[i])
+	}
+	return fmt.Sprintf("%.1f %s", f, units[i])
+}
+
+// sourcesAdd adds a folder to the setting sources. Roost still finds the sources that it found
+// without the setting.
+func (a *commands) sourcesAdd(ctx context.Context, given string) error {
+	dir := a.Abs(given)
+	what := "read the tasks of " + dir
+	if strings.Contains(dir, ",") || strings.TrimSpace(dir) != dir {
+		return failure.Usage(what, "the setting separates folders by commas, so a name cannot hold a comma, nor begin or end with a blank",
+			"roost sources add LINK, with a symbolic link to it")
+	}
+	found, err := roofmt.Find(ctx, dir)
+	if err != nil {
+		return &failure.Failure{Exit: failure.ExitNotFound, Code: "source_unreachable", Status: 404, What: what, Why: err.Error(), Try: "roost sources"}
+	}
+	named, err := a.namedSources()
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(named, isFolder(dir)) {
+		a.Say("%s is a source already", dir)
+		return a.sourceAdded(dir, found, false)
+	}
+	if len(named) == 0 {
+		named = []string{"auto"} // as it was until now
+	}
+	named = slices.DeleteFunc(named, func(n string) bool { return n == "none" })
+	if err := a.ConfigSet("sources", []string{strings.Join(append(named, dir), ",")}); err != nil {
+		return err
+	}
+	return a.sourceAdded(dir, found, true)
+}
+
+// namedSources are the entries of the setting sources.
+func (a *commands) namedSources() ([]string, error) {
+	_, file, err := a.ConfigFile()
+	if err != nil {
+		return nil, err
+	}
+	if e, ok := file.Get("sources"); ok {
+		return app.List(e.Value.Text), nil
+	}
+	return nil, nil
+}
+
+// isFolder reports of a word of that setting whether it names dir.
+func isFolder(dir string) func(string) bool {
+	return func(word string) bool { return word == dir || filepath.IsAbs(word) && filepath.Clean(word) == dir }
+}
+
+// sourcesRemove takes a folder out of the setting sources, also one that no longer exists.
+func (a *commands) sourcesRemove(given string) error {
+	dir := a.Abs(given)
+	named, err := a.namedSources()
+	if err != nil {
+		return err
+	}
+	rest := slices.DeleteFunc(slices.Clone(named), isFolder(dir))
+	if len(rest) == len(named) {
+		f := &failure.Failure{
+			Exit:   failure.ExitNotFound,
+			Code:   "not_found",
+			Status: 404,
+			What:   "take out the source " + dir,
+			Why:    "the setting sources does not name it; to leave out a source that Roost finds, name the others",
+			Try:    "roost config set sources DIR,...",
+		}
+		for _, word := range named {
+			if word != "auto" && word != "none" {
+				f.Suggestions = append(f.Suggestions, "roost sources remove "+failure.ShellWord(word))
+			}
+		}
+		return f
+	}
+	value := []string{strings.Join(rest, ",")}
+	switch {
+	case len(rest) == 0: // it was the only one; all those that are found were not wanted
+		value = []string{"none"}
+	case len(rest) == 1 && rest[0] == "auto": // as without the setting
+		value = nil
+	}
+	if err := a.ConfigSet("sources", value); err != nil {
+		return err
+	}
+	if a.Flags.JSON {
+		return app.Encode(a.Out, map[string]any{"path": dir, "removed": true}, false)
+	}
+	return a.Println(display.OneLine(dir) + ": no source any more; nothing in it was changed")
+}
+
+// addedSources completes the folders that were added.
+func (a *commands) addedSources(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	named, _ := a.namedSources() // a setting that cannot be read completes nothing
+	return slices.DeleteFunc(named, func(word string) bool { return word == "auto" || word == "none" }), cobra.ShellCompDirectiveNoFileComp
+}
+
+// sourceAdded prints what the folder holds.
+func (a *commands) sourceAdded(dir string, found roofmt.Listing, added bool) error {
+	if a.Flags.JSON {
+		return app.Encode(a.Out, map[string]any{"path": dir, "tool": string(found.Tool), "tasks": len(found.Tasks), "added": added}, false)
+	}
+	if len(found.Tasks) == 0 {
+		a.Warn("there is no task in " + dir + " yet; a storage has its task folders below tasks/")
+	}
+	return a.Println(fmt.Sprintf("%s: %d task%s (%s)", display.OneLine(dir), len(found.Tasks), app.Plural(len(found.Tasks)), found.Shape))
+}

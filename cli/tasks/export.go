@@ -1,0 +1,429 @@
+package tasks
+
+import (
+	"archive/tar"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/cli/app"
+	"github.com/roost-dev/roost/cli/failure"
+	"github.com/roost-dev/roost/client"
+	"github.com/roost-dev/roost/export"
+	"github.com/roost-dev/roost/redact"
+)
+
+// ExportFormats are the forms that export writes.
+var ExportFormats = []string{"md", "html", "json", "roo", "archive"}
+
+type exportFlags struct {
+	format, output string
+	plain          bool // secrets stay
+}
+
+// exported is the result for one task, or for an archive, as --json shows it.
+type exported struct {
+	ID      string       `json:"id"`
+	Source  string       `json:"source"`
+	Path    string       `json:"path"`
+	Masked  int          `json:"masked"`
+	Damaged []api.Damage `json:"damaged"`
+	Unread  []export.Gap `json:"unread"`
+	Skipped []string     `json:"skipped"`
+	Failed  string       `json:"failed,omitempty"` // why nothing was written
+}
+
+func (e exported) whole() bool {
+	return len(e.Damaged)+len(e.Unread)+len(e.Skipped) == 0 && e.Failed == ""
+}
+
+func (a *commands) exportCommand() *cobra.Command {
+	f := exportFlags{output: "-"}
+	cmd := &cobra.Command{
+		Use:   "export ID...",
+		Short: "Write tasks as Markdown, HTML, JSON, a Roo folder or an archive",
+		Long: "Write tasks for other programs and for people. Nothing of the tasks changes.\n\n" +
+			"md, html and json are for reading: secrets in them are masked, and their number is\n" +
+			"printed to stderr. roo writes DIR/<id>/ with the files that Roo Code opens; archive\n" +
+			"holds everything, with checksums. These two are exact.",
+		Args: failure.Arguments(1, -1, "roost export ID --format html -o task.html"), ValidArgsFunction: a.TaskIDs,
+		RunE: func(cmd *cobra.Command, args []string) error { return a.export(cmd.Context(), args, f) },
+	}
+	fl := cmd.Flags()
+	fl.StringVarP(&f.format, "format", "f", "md", "`form`: "+strings.Join(ExportFormats, ", "))
+	fl.StringVarP(&f.output, "output", "o", "-", "`file` or folder to write; - is stdout")
+	fl.BoolVar(&f.plain, "no-redact", false, "leave secrets as they are")
+	app.Complete(cmd, "format", app.Words(ExportFormats...))
+	return cmd
+}
+
+func (a *commands) export(ctx context.Context, args []string, f exportFlags) (err error) {
+	// An export makes much garbage beside a task that stays in memory as a whole. To
+	// collect it sooner costs no time that can be measured, and saves a third of the memory.
+	defer debug.SetGCPercent(debug.SetGCPercent(30))
+	ctx, interrupted := untilSignal(ctx)
+	defer func() {
+		if code := interrupted(); code != 0 && errors.Is(err, context.Canceled) {
+			err = &failure.Failure{
+				Exit: code,
+				Code: "cancelled",
+				What: "export " + strings.Join(args, " "),
+				Why:  "it was interrupted; what was not finished is removed",
+				Try:  "roost export " + args[0],
+			}
+		}
+	}()
+	if !slices.Contains(ExportFormats, f.format) {
+		return failure.Usage("roost export --format "+f.format, "there is no such format",
+			"roost export "+args[0]+" --format "+strings.Join(ExportFormats, "|"))
+	}
+	x := exporter{commands: a, ctx: ctx, flags: f}
+	if !f.plain {
+		c, err := a.EngineConfig()
+		if err != nil {
+			return err
+		}
+		x.options.Mask = redact.New(app.SecretsOf(c)...)
+	}
+	return a.Connect(ctx, func(c *client.Client) error {
+		if err := x.find(ctx, c, args); err != nil {
+			return err
+		}
+		shown := func() {}
+		if ctx := ctx; x.file+x.folder != "" || !a.OutTTY { // else the page itself is on the terminal
+			x.ctx, shown = a.Watched(ctx)
+		}
+		if f.format == "archive" {
+			err = x.archive(ctx, c)
+		} else {
+			err = x.each(ctx, c)
+		}
+		shown()
+		if err != nil {
+			return err
+		}
+		return x.tell()
+	})
+}
+
+// exporter is one invocation of export.
+type exporter struct {
+	*commands
+	ctx     context.Context // which shows progress
+	flags   exportFlags
+	refs    []chosen
+	known   [][2]string    // ids and folders of all tasks, which are not written into
+	options export.Options // of the index page
+	file    string         // the one file to write; "" = stdout, when folder is "" too
+	folder  string         // the folder to write into
+	done    []exported
+	begun   int // tasks that were gone through
+}
+
+// chosen is a task to export, and what the user called it: an id need not be valid text, and a document is.
+type chosen struct {
+	api.Summary
+	name string
+}
+
+// find finds the tasks, each once, and decides where to write.
+func (x *exporter) find(ctx context.Context, c *client.Client, ids []string) error {
+	var all struct {
+		Items []struct{ ID, Source, Path, Journal string }
+	}
+	if _, err := c.Do(ctx, http.MethodGet, "/v1/names", nil, nil, &all); err != nil {
+		return err
+	}
+	for _, id := range ids {
+		t, err := c.Task(ctx, id)
+		var p *client.Problem
+		if errors.As(err, &p) {
+			for _, one := range all.Items { // a task that is listed and cannot be read stops no other
+				if one.ID == id || one.Source+":"+one.ID == id {
+					t.ID, t.Source, err = one.ID, one.Source, nil
+				}
+			}
+		}
+		if err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(x.refs, func(o chosen) bool { return app.KeyOf(o.Summary) == app.KeyOf(t) }) {
+			x.refs = append(x.refs, chosen{t, id})
+		}
+	}
+	for _, one := range all.Items {
+		x.known = append(x.known, [2]string{one.ID, one.Path})
+		if one.Journal != "" {
+			x.known = append(x.known, [2]string{one.ID, one.Journal})
+		}
+	}
+	return x.aim()
+}
+
+// masks reports whether the form is one for readers.
+func (x *exporter) masks() bool { return x.flags.format != "roo" && x.flags.format != "archive" }
+
+func (x *exporter) each(ctx context.Context, c *client.Client) error {
+	var pages []export.Page
+	names := map[string]bool{}
+	for _, t := range x.refs {
+		path := x.file
+		if x.folder != "" {
+			path = x.place(t.ID, t.TS, names)
+		}
+		report, err := x.fetch(ctx, c, t, nil, func(body io.Reader) error {
+			if x.flags.format == "roo" {
+				return untar(body, path)
+			}
+			write := func(w io.Writer) error { return x.copy(w, body) }
+			if path == "" {
+				return x.toStdout(write)
+			}
+			return export.ToFile(path, write, nil)
+		})
+		x.begun++
+		x.progress(0)
+		var p *client.Problem
+		if errors.As(err, &p) && ctx.Err() == nil { // the other tasks are no worse for it
+			x.failed(t.ID, t.Source, cmp.Or(p.Detail, p.Title))
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		x.done = append(x.done, x.result(&t.Summary, path, report))
+		pages = append(pages, export.Page{File: base(path), Task: t.Summary})
+	}
+	if x.flags.format != "html" || len(x.refs) < 2 || len(pages) == 0 {
+		return nil
+	}
+	path := join(x.folder, "index.html")
+	return export.ToFile(path, func(w io.Writer) error {
+		n, err := export.Index(w, pages, x.options)
+		x.done = append(x.done, x.result(nil, path, api.Exported{Masked: n}))
+		return err
+	}, nil)
+}
+
+// copy writes what a server sends and shows how far it is.
+func (x *exporter) copy(w io.Writer, body io.Reader) error {
+	_, err := io.Copy(&app.Counting{W: w, Tell: x.progress}, body)
+	return err
+}
+
+// fetch gets a task in a form, and the server's report that follows it.
+func (x *exporter) fetch(ctx context.Context, c *client.Client, t chosen, also []string,
+	into func(io.Reader) error) (report api.Exported, err error) {
+	q := url.Values{"format": {x.flags.format}}
+	if x.flags.plain {
+		q.Set("redact", "false")
+	}
+	app.SetQuery(q, "also", strings.Join(also, ","))
+	resp, err := c.Open(ctx, client.Request{Path: app.PathOf(t.name, "export"), Query: q})
+	if err != nil {
+		return report, err
+	}
+	defer resp.Body.Close()
+	err = into(resp.Body)
+	if err == nil {
+		_, err = io.Copy(io.Discard, resp.Body) // the report comes behind the last byte
+	}
+	if err != nil {
+		return report, fmt.Errorf("export %s: %w", t.ID, err)
+	}
+	text, err := url.QueryUnescape(resp.Trailer.Get("Roost-Export"))
+	if err != nil || json.Unmarshal([]byte(text), &report) != nil {
+		return report, &client.Unreachable{Base: c.Base(), Err: errors.New("the export ended early")}
+	}
+	return report, nil
+}
+
+// failed notes a task that cannot be read.
+func (x *exporter) failed(id, source, why string) {
+	e := x.result(nil, "", api.Exported{})
+	e.ID, e.Source, e.Failed = id, source, why
+	x.done = append(x.done, e)
+}
+
+// toStdout writes a form for readers to stdout. Nothing in it acts on a terminal; elsewhere its
+// bytes are exact.
+func (x *exporter) toStdout(write func(io.Writer) error) error {
+	if !x.OutTTY {
+		return write(x.Out)
+	}
+	screen := redact.TerminalText(x.Out)
+	if x.flags.format == "json" {
+		screen = redact.TerminalJSON(x.Out)
+	}
+	return errors.Join(write(screen), screen.Close())
+}
+
+func (x *exporter) archive(ctx context.Context, c *client.Client) error {
+	path := x.file
+	if x.folder != "" {
+		path = join(x.folder, archiveName(x.refs))
+	}
+	var also []string
+	for _, t := range x.refs[1:] {
+		also = append(also, t.name)
+	}
+	report, err := x.fetch(ctx, c, x.refs[0], also, func(body io.Reader) error {
+		write := func(w io.Writer) error { return x.copy(w, body) }
+		if path == "" {
+			return write(x.Out)
+		}
+		return export.ToFile(path, write, func(f *os.File) error {
+			info, err := f.Stat()
+			if err == nil {
+				_, err = export.VerifyArchive(ctx, f, info.Size())
+			}
+			return err
+		})
+	})
+	var p *client.Problem
+	if errors.As(err, &p) && len(p.Errors) > 0 { // nothing was written
+		for _, e := range p.Errors {
+			source, id, _ := strings.Cut(e.Parameter, ":")
+			x.failed(id, source, e.Detail)
+		}
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, f := range report.Failed {
+		x.failed(f.ID, f.Source, f.Problem)
+	}
+	var one *api.Summary
+	if len(x.refs) == 1 {
+		one = &x.refs[0].Summary
+	}
+	x.done = append(x.done, x.result(one, path, report))
+	return nil
+}
+
+func (x *exporter) result(t *api.Summary, path string, report api.Exported) exported {
+	e := exported{
+		Path:    path,
+		Masked:  report.Masked,
+		Damaged: append([]api.Damage{}, report.Damaged...),
+		Unread:  []export.Gap{},
+		Skipped: append([]string{}, report.Skipped...),
+	}
+	for _, g := range report.Unread {
+		e.Unread = append(e.Unread, export.Gap(g))
+	}
+	if t != nil {
+		e.ID, e.Source = t.ID, t.Source
+	}
+	return e
+}
+
+// tell prints what was written and masked, and fails when something was not whole.
+func (x *exporter) tell() error {
+	masked, wrote, broken := 0, 0, []exported{}
+	for _, e := range x.done {
+		masked += e.Masked
+		if e.Failed == "" {
+			wrote++
+		}
+		if !e.whole() {
+			broken = append(broken, e)
+		}
+		if e.Path != "" && !x.App.Flags.JSON {
+			x.Say("wrote %s", e.Path)
+		}
+		if e.Failed != "" && len(x.refs) > 1 {
+			x.Warn("not exported: " + e.Failed)
+		}
+		for _, gap := range e.Unread {
+			x.Warn(fmt.Sprintf("task %s: message %d of the %s history cannot be read and is left out: %s", e.ID, gap.Number,
+				gap.History, gap.Problem))
+		}
+		for _, name := range e.Skipped {
+			x.Warn("left out: " + name)
+		}
+	}
+	if x.masks() && !x.flags.plain && !x.App.Flags.JSON && wrote > 0 {
+		hint := ""
+		if masked > 0 {
+			hint = "; --no-redact leaves them as they are"
+		}
+		x.Say("%d secret%s masked%s", masked, app.Plural(masked), hint)
+	}
+	if x.App.Flags.JSON && x.file+x.folder != "" {
+		if err := app.Encode(x.Out, map[string]any{"items": x.done, "masked": masked}, false); err != nil {
+			return err
+		}
+	}
+	if len(broken) == 0 {
+		return nil
+	}
+	return x.unwhole(broken)
+}
+
+// unwhole is the failure of an export of which something is not whole.
+func (x *exporter) unwhole(broken []exported) error {
+	first := broken[0]
+	f := &failure.Failure{Exit: failure.ExitDamaged, Code: "damaged", Task: first.ID, What: "export " + first.ID + " as a whole",
+		Try: "roost doctor " + first.ID,
+		Why: "the readable part was written; the task is unchanged"}
+	if f.Task == "" {
+		f.What, f.Try = "export the tasks as a whole", "roost doctor"
+	}
+	if len(broken) > 1 {
+		f.What = fmt.Sprintf("%d of %d tasks could not be exported as a whole", len(broken), len(x.refs))
+	}
+	switch {
+	case first.Failed != "" && len(x.refs) == 1:
+		f.What, f.Why = "export "+first.ID, first.Failed
+	case first.Failed != "":
+		f.Why = first.ID + ": " + first.Failed + "; " + f.Why
+	case len(first.Damaged) > 0:
+		f.Why = first.Damaged[0].File + ": " + first.Damaged[0].Problem + "; " + f.Why
+	}
+	return f
+}
+
+// untar writes the files of a folder that a server sent. It takes plain names only: a
+// server must not write elsewhere.
+func untar(in io.Reader, dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	t := tar.NewReader(in)
+	for {
+		h, err := t.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if h.Typeflag == tar.TypeDir {
+			continue
+		}
+		if h.Typeflag != tar.TypeReg || h.Name != filepath.Base(h.Name) || !filepath.IsLocal(h.Name) || strings.HasPrefix(h.Name, ".") {
+			return fmt.Errorf("the server sent a file that no task has: %q", h.Name)
+		}
+		if err := export.ToFile(filepath.Join(dir, h.Name), func(w io.Writer) error { //nolint:gosec // the name was checked above
+			_, err := io.Copy(w, t) //nolint:gosec // a task is as large as it is
+			return err
+		}, nil); err != nil {
+			return err
+		}
+	}
+}

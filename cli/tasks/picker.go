@@ -1,0 +1,269 @@
+package tasks
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/catalog"
+	"github.com/roost-dev/roost/cli/app"
+	"github.com/roost-dev/roost/cli/failure"
+	"github.com/roost-dev/roost/cli/picker"
+	"github.com/roost-dev/roost/client"
+	"github.com/roost-dev/roost/export"
+	"github.com/roost-dev/roost/local"
+	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/importer"
+	"github.com/roost-dev/roost/store/search"
+	"github.com/roost-dev/roost/store/trash"
+)
+
+const (
+	firstRows    = 50       // tasks that the picker shows before all are read
+	previewBytes = 64 << 10 // of a preview's end: more is not scrolled through
+	mostHits     = 1000     // messages that a search in the picker looks for
+)
+
+// pickerBackend gives the picker what it needs, by the same code as the commands do.
+type pickerBackend struct {
+	*commands
+	roost  *local.Roost
+	client *client.Client
+	paging atomic.Bool
+	closed atomic.Int64 // when the last pager ended, in nanoseconds
+}
+
+// silenced is an App that prints nothing on the screen, for work behind it.
+func (d *pickerBackend) silenced(out io.Writer, errs io.Writer) *commands {
+	a := *d.App
+	a.Out, a.Err = out, errs
+	a.InTTY, a.ErrTTY, a.Screen, a.Asker = false, false, nil, nil
+	a.Width = 0 // the picker breaks lines
+	a.Flags.JSON, a.Flags.Quiet = false, false
+	return &commands{&a}
+}
+
+// Tasks streams rows.
+func (d *pickerBackend) Tasks(ctx context.Context) iter.Seq2[picker.Found, error] {
+	return func(yield func(picker.Found, error) bool) {
+		for part, err := range d.roost.Store().Stream(ctx, firstRows) {
+			f := picker.Found{Read: part.Read, Of: part.Of, Whole: part.Whole, Tasks: make([]picker.Task, 0, len(part.Items))}
+			labels := map[string]string{}
+			for _, src := range part.Sources {
+				labels[src.Name] = sourceLabel(src)
+				f.Sources = append(f.Sources, picker.Source{
+					Name: labels[src.Name], Tasks: src.Tasks, Damaged: src.Damaged, Empty: src.Empty, Trouble: trouble(src),
+				})
+			}
+			for _, t := range part.Items {
+				if !t.Empty {
+					f.Tasks = append(f.Tasks, pickRow(t, labels[t.Source]))
+				}
+			}
+			if !yield(f, err) {
+				return
+			}
+		}
+	}
+}
+
+// trouble is why a source cannot be read. The sentence above the list reports its damaged
+// tasks.
+func trouble(src api.SourceState) string {
+	if src.State == "partly damaged" && src.Problem == "" {
+		return ""
+	}
+	return strings.TrimSpace(app.Unreachable(src))
+}
+
+func pickRow(t api.Summary, label string) picker.Task {
+	row := picker.Task{
+		Key: t.Source + ":" + t.ID, ID: t.ID, Title: t.Title, Status: t.Status, Source: label, Workspace: t.Workspace,
+		Model: t.Model, TS: t.TS, Messages: t.Messages.UI, Tags: t.Tags, Pinned: t.Pinned,
+		Foreign: t.Source != store.OwnSource, Copied: len(t.Copies) > 0,
+	}
+	if t.Usage.Cost != nil {
+		row.Cost = t.Usage.Cost.String()
+	}
+	for _, damage := range t.Damaged {
+		damage.File = filepath.Base(damage.File)
+		row.Damaged = append(row.Damaged, damage.Text())
+	}
+	return row
+}
+
+// historyFlags select the messages to show: the last ones, or those around a hit.
+func historyFlags(hit *picker.Hit, before, after int) showFlags {
+	f := showFlags{ui: true, tail: page}
+	if hit != nil {
+		f.api = hit.History == api.API
+		f.ui, f.to, f.tail = !f.api, hit.Number+after+1, before+after+1
+	}
+	return f
+}
+
+// Preview is what show prints of the end of a task.
+func (d *pickerBackend) Preview(ctx context.Context, t picker.Task, hit *picker.Hit) (string, error) {
+	var out ending
+	if err := d.silenced(&out, io.Discard).showHistory(ctx, d.client, t.Key, historyFlags(hit, 3, 0)); err != nil {
+		return "", err
+	}
+	return out.String(), ctx.Err()
+}
+
+// ending keeps the last whole lines of what is written to it.
+type ending struct{ text bytes.Buffer }
+
+func (e *ending) Write(p []byte) (int, error) {
+	e.text.Write(p)
+	if over := e.text.Len() - 2*previewBytes; over > 0 {
+		e.trim()
+	}
+	return len(p), nil
+}
+
+func (e *ending) trim() {
+	if over := e.text.Len() - previewBytes; over > 0 {
+		e.text.Next(over)
+		if i := bytes.IndexByte(e.text.Bytes(), '\n'); i >= 0 {
+			e.text.Next(i + 1) // this also removes a colour that was cut in the middle
+		}
+	}
+}
+
+func (e *ending) String() string {
+	e.trim()
+	return e.text.String()
+}
+
+// Search searches the messages of all tasks, the newest first.
+func (d *pickerBackend) Search(ctx context.Context, text string) ([]picker.Hit, error) {
+	found, err := search.Run(ctx, d.roost.Store(), search.Query{Text: text, Patience: 20 * time.Second, Filter: store.Filter{Limit: mostHits}})
+	if errors.Is(err, catalog.ErrQuery) {
+		return nil, nil // half a phrase, perhaps: titles are searched all the same
+	}
+	if err != nil {
+		return nil, err
+	}
+	hits := make([]picker.Hit, 0, len(found.Items))
+	for _, h := range found.Items {
+		hits = append(hits, picker.Hit{Key: h.Task.Source + ":" + h.Task.ID, History: h.History, Number: h.Number, Text: h.Snippet})
+	}
+	return hits, nil
+}
+
+// Open shows a task in the pager.
+func (d *pickerBackend) Open(ctx context.Context, t picker.Task, hit *picker.Hit) error {
+	a := *d.App
+	a.Flags.Quiet = true // no screen would show the messages of show on stderr
+	a.Less = " -+F -+X"  // the pager stays until it is left, and leaves nothing
+	d.paging.Store(true)
+	defer func() {
+		d.closed.Store(time.Now().UnixNano())
+		d.paging.Store(false)
+	}()
+	err := a.Paged(ctx, func() error {
+		f := historyFlags(hit, 2, page)
+		if hit == nil {
+			f.ui = false // with the facts above it
+		}
+		return (&commands{&a}).showHistory(ctx, d.client, t.Key, f)
+	})
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && (exit.ExitCode() == -1 || exit.ExitCode() == failure.ExitInterrupt) {
+		return nil // the person ended it by Ctrl-C
+	}
+	return err
+}
+
+// Export writes a task into the current folder and overwrites nothing.
+func (d *pickerBackend) Export(ctx context.Context, t picker.Task, form string) (string, error) {
+	ext := "." + form
+	switch form {
+	case "archive":
+		ext = ".zip"
+	case "roo":
+		ext = "-roo" // a folder, which holds the task's
+	}
+	name := export.FileName(t.ID)
+	if form == "md" {
+		name = strings.TrimSuffix(export.MarkdownName(t.TS, time.Local), ext)
+	}
+	path := filepath.Join(d.Dir, name+ext)
+	for n := 2; ; n++ {
+		if _, err := os.Lstat(path); err != nil { // where Lstat fails, the export reports why
+			break
+		}
+		path = filepath.Join(d.Dir, name+"~"+strconv.Itoa(n)+ext)
+	}
+	var printed bytes.Buffer
+	err := d.silenced(io.Discard, &printed).export(ctx, []string{t.Key}, exportFlags{format: form, output: path})
+	notes := strings.Join(strings.FieldsFunc(printed.String(), func(r rune) bool { return r == '\n' }), "; ")
+	if err != nil {
+		var f *failure.Failure
+		if errors.As(err, &f) {
+			err = fmt.Errorf("%s: %s", f.What, f.Why)
+		}
+		if notes != "" {
+			err = fmt.Errorf("%s; %w", notes, err)
+		}
+	}
+	return notes, err
+}
+
+// Delete puts a task into the trash.
+func (d *pickerBackend) Delete(ctx context.Context, t picker.Task) (string, error) {
+	ref, err := d.roost.Store().Find(ctx, t.Key)
+	if err != nil {
+		return "", err
+	}
+	gone, err := trash.Delete(ctx, d.roost.Store(), ref)
+	return gone.QualifiedName(), err
+}
+
+// Restore takes it out of there.
+func (d *pickerBackend) Restore(ctx context.Context, token string) error {
+	_, err := trash.Restore(ctx, d.roost.Store(), token)
+	return err
+}
+
+// Offer reports whether the picker should offer an import: once for each root.
+func (d *pickerBackend) Offer() bool { return d.roost.Store().Once("import") }
+
+// Import copies what all other tools have.
+func (d *pickerBackend) Import(ctx context.Context, tell func(string)) (string, error) {
+	list, dark, err := importer.FindSource(ctx, d.roost.Store(), "all")
+	if err != nil {
+		return "", err
+	}
+	r, err := importer.Run(ctx, d.roost.Store(), list, importer.Options{OnConflict: importer.ConflictSkip, Progress: func(p importer.Progress) {
+		tell(fmt.Sprintf("%d of %d tasks, %s", p.Tasks, p.Of, app.BytesText(p.Bytes)))
+	}})
+	if err != nil {
+		return "", err
+	}
+	text := fmt.Sprintf("%d imported and verified", r.Imported+r.Forked)
+	for _, n := range []struct {
+		n    int
+		what string
+	}{{r.Same, "there already"}, {r.Conflicts, "in conflict"}, {r.Failed, "failed"}, {len(dark), "sources unreachable"}} {
+		if n.n > 0 {
+			text += fmt.Sprintf(", %d %s", n.n, n.what)
+		}
+	}
+	if r.Failed+r.Conflicts+len(dark) > 0 {
+		text += " (details: roost import --from all)"
+	}
+	return text, nil
+}

@@ -1,0 +1,47 @@
+package tasks
+
+import (
+	"testing"
+	"time"
+
+	"github.com/roost-dev/roost/internal/testing/clitest"
+)
+
+func TestWindow(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		f        showFlags
+		from, to int
+	}{{showFlags{}, 0, 10}, {showFlags{tail: 3}, 7, 10}, {showFlags{to: 4}, 0, 3}, {showFlags{to: 4, tail: 2}, 1, 3}, {showFlags{to: 99}, 0, 10}, {showFlags{to: 1}, 0, 0}} {
+		from, to := window(10, tt.f)
+		if from != tt.from || to != tt.to {
+			t.Errorf("%+v: %d %d", tt.f, from, to)
+		}
+	}
+}
+
+func TestMoments(t *testing.T) {
+	t.Parallel()
+	a, _, _ := clitest.New(t) // it is noon of 2026-04-20, UTC
+	ms := func(text string) int64 {
+		when, err := time.Parse(time.RFC3339, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return when.UnixMilli()
+	}
+	local := time.Date(2026, 4, 1, 0, 0, 0, 0, time.Local).UnixMilli()
+	for text, want := range map[string]int64{
+		"": 0, "2026-04-01T00:00:00Z": ms("2026-04-01T00:00:00Z"), "2026-04-01T00:00:00.5+02:00": ms("2026-03-31T22:00:00Z") + 500,
+		"2026-04-01": local, "2026-04-01 00:00": local, "2026-04-01T00:00:00": local, "7d": ms("2026-04-13T12:00:00Z"), "90m": ms("2026-04-20T10:30:00Z"), "0d": ms("2026-04-20T12:00:00Z"),
+	} {
+		if got, err := (&commands{App: a}).moment("since", text); err != nil || got != want {
+			t.Errorf("%q: %d, %v; want %d", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"yesterday", "-1d", "-5m", "7", "7w", "2026-13-01", "1.5d"} {
+		if got, err := (&commands{App: a}).moment("since", text); err == nil {
+			t.Errorf("%q is read as %d", text, got)
+		}
+	}
+}
