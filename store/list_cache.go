@@ -55,29 +55,25 @@ func (s *Store) openListCache(ctx context.Context, summaries bool) *listCache {
 	c := &listCache{s: s, build: build(), read: make(chan struct{})}
 	go func() {
 		defer close(c.read)
-		if !c.open(ctx, summaries) {
-			c.open(ctx, summaries)
+		for range 2 { // a damaged catalogue is set aside, and a new one opened
+			db, err := catalog.Open(ctx, s.opt.Cache)
+			if err != nil {
+				return
+			}
+			sources, err := db.Rows(ctx, c.build, summaries)
+			switch {
+			case err == nil:
+				c.db, c.sources = db, sources
+				return
+			case !catalog.Damaged(err):
+				_ = db.Close() // it was only read
+				return
+			case db.SetAside() != nil:
+				return
+			}
 		}
 	}()
 	return c
-}
-
-// open reports whether there is no use in trying again.
-func (c *listCache) open(ctx context.Context, summaries bool) bool {
-	db, err := catalog.Open(ctx, c.s.opt.Cache)
-	if err != nil {
-		return true
-	}
-	sources, err := db.Rows(ctx, c.build, summaries)
-	switch {
-	case err == nil:
-		c.db, c.sources = db, sources
-		return true
-	case catalog.Damaged(err):
-		return db.SetAside() != nil
-	}
-	_ = db.Close() // it was only read
-	return true
 }
 
 // known are the sources that the catalogue has.
