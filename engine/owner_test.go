@@ -16,8 +16,8 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
-	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/internal/testing/llmtest"
+	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/store"
 )
 

@@ -273,7 +273,7 @@ func (r *Run) accept() { r.life.acceptOnce.Do(func() { close(r.life.accepted) })
 // on disk when it returns. store.ErrLetGo: the run has ended. store.ErrInputTaken: words of
 // that name are in its hands.
 func (r *Run) Enqueue(ctx context.Context, q task.InputQueued) error {
-	if err := r.task.Enqueue(ctx, q); err != nil {
+	if err := r.task.ChangeInput(ctx, q); err != nil {
 		return err
 	}
 	r.touch()

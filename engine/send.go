@@ -402,10 +402,10 @@ func (e *Engine) EditInput(ctx context.Context, ref, input string, text *string)
 		case !ok:
 			return none
 		case text == nil:
-			err = run.task.Unqueue(ctx, input)
+			err = run.task.ChangeInput(ctx, task.InputTaken{Input: input, Dropped: true})
 		default:
 			q.Text = *text
-			err = run.task.Enqueue(ctx, q)
+			err = run.task.ChangeInput(ctx, q)
 		}
 		if !errors.Is(err, store.ErrLetGo) {
 			if errors.Is(err, store.ErrInputTaken) {

@@ -98,7 +98,7 @@ func (r *entryReader) read(ctx context.Context, e feed.Entry, give func([]Event)
 			return skipUnreadable(ctx, err)
 		}
 		replaced := false
-		for events, err := range log.read(ctx) {
+		for events, err := range log.events(log.log.Read(ctx, log.seq+1)) {
 			if err != nil {
 				r.drop(task)
 				if replaced = reopen && errors.Is(err, journal.ErrReplaced); replaced {

@@ -258,7 +258,7 @@ func (t *Topic) readTask(ctx context.Context, ref store.Ref, heads chan<- uint64
 		case heads <- r.seq:
 		case <-ctx.Done():
 		}
-		for events, err := range r.follow(ctx) {
+		for events, err := range r.events(r.log.Follow(ctx, r.seq+1)) { // journal.ErrNotFound: the journal has gone
 			if err != nil {
 				return errors.Join(t.stoppedOr(ctx, err), r.close())
 			}

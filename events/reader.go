@@ -51,16 +51,7 @@ func (r *reader) dropState() error {
 	return r.under.Close()
 }
 
-// read yields the events of each commit up to the head at the time of the call. A damaged commit has none.
-func (r *reader) read(ctx context.Context) iter.Seq2[[]Event, error] {
-	return r.events(r.log.Read(ctx, r.seq+1))
-}
-
-// follow yields like read and then waits for more, until ctx ends or the journal disappears (journal.ErrNotFound).
-func (r *reader) follow(ctx context.Context) iter.Seq2[[]Event, error] {
-	return r.events(r.log.Follow(ctx, r.seq+1))
-}
-
+// events yields the events of each commit behind the reader's position. A damaged commit has none.
 func (r *reader) events(commits iter.Seq2[journal.Commit, error]) iter.Seq2[[]Event, error] {
 	return func(yield func([]Event, error) bool) {
 		for c, err := range commits {
@@ -169,7 +160,7 @@ func readJournal(ctx context.Context, s *store.Store, ref store.Ref, after Curso
 	if err != nil {
 		return after, err
 	}
-	for events, err := range r.read(ctx) {
+	for events, err := range r.events(r.log.Read(ctx, r.seq+1)) {
 		if err != nil {
 			return after, errors.Join(err, r.close())
 		}

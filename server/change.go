@@ -11,7 +11,6 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/engine"
-	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/server/idempotency"
 	"github.com/roost-dev/roost/service"
 )
@@ -139,7 +138,7 @@ func (s *Server) act(a *asked) (*idempotency.Answer, error) {
 		return nil, err
 	}
 	defer unlock()
-	out, err := s.inTurn(a)
+	out, err := s.changes.inTurn(a.Context(), a.about, func() (*reply, error) { return a.route.act(s, a) })
 	if err != nil {
 		return nil, err
 	}
@@ -228,47 +227,3 @@ func keyedRequests(s *service.Service, now func() time.Time) *idempotency.Reques
 
 // keep is a context for work that must not stop when its client goes away.
 func keep(ctx context.Context) context.Context { return context.WithoutCancel(ctx) }
-
-// inTurn carries out a route, and tries again when the task was only held by a change or run that was about to release
-// it.
-func (s *Server) inTurn(a *asked) (*reply, error) {
-	if a.about == (service.Task{}) {
-		return a.route.act(s, a)
-	}
-	task := a.about.Name()
-	defer s.changes.enter(task)()
-	late := time.NewTimer(changeWait)
-	defer late.Stop()
-	for looked := false; ; {
-		other := s.changes.others(task) // before the try, so that an end during the try is not missed
-		out, err := a.route.act(s, a)
-		if err == nil || !busyHere(err) {
-			return out, err
-		}
-		free, failed := a.about.WaitForRelease(a.Context())
-		switch {
-		case failed != nil:
-			return nil, err
-		case free && !looked:
-			looked = true
-			continue
-		case other == nil:
-			return nil, err
-		}
-		select {
-		case <-other:
-			late.Reset(changeWait) // others make progress
-		case <-late.C:
-			return nil, err
-		case <-a.Context().Done():
-			return nil, a.Context().Err()
-		}
-	}
-}
-
-// busyHere reports whether an error means that this process holds the task.
-func busyHere(err error) bool {
-	p := report.BusyProblem(err)
-	var own *api.Problem
-	return p != nil && p.Code == "task_busy" || errors.As(err, &own) && own.Code == "task_busy"
-}

@@ -1,8 +1,14 @@
 package server
 
 import (
+	"context"
+	"errors"
 	"sync"
 	"time"
+
+	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/report"
+	"github.com/roost-dev/roost/service"
 )
 
 // A task has one owner at a time. This file serialises the changes of one task in this process. A change also waits for a
@@ -53,4 +59,48 @@ func (b *changeGate) others(task string) <-chan struct{} {
 		return one.ended
 	}
 	return nil
+}
+
+// inTurn makes a change of a task, and tries again when the task was only held by a change or run that was about to
+// release it. The zero task means that the change is about no task.
+func (b *changeGate) inTurn(ctx context.Context, about service.Task, change func() (*reply, error)) (*reply, error) {
+	if about == (service.Task{}) {
+		return change()
+	}
+	task := about.Name()
+	defer b.enter(task)()
+	late := time.NewTimer(changeWait)
+	defer late.Stop()
+	for looked := false; ; {
+		other := b.others(task) // before the try, so that an end during the try is not missed
+		out, err := change()
+		if err == nil || !busyHere(err) {
+			return out, err
+		}
+		free, failed := about.WaitForRelease(ctx)
+		switch {
+		case failed != nil:
+			return nil, err
+		case free && !looked:
+			looked = true
+			continue
+		case other == nil:
+			return nil, err
+		}
+		select {
+		case <-other:
+			late.Reset(changeWait) // others make progress
+		case <-late.C:
+			return nil, err
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// busyHere reports whether an error means that this process holds the task.
+func busyHere(err error) bool {
+	p := report.BusyProblem(err)
+	var own *api.Problem
+	return p != nil && p.Code == "task_busy" || errors.As(err, &own) && own.Code == "task_busy"
 }

@@ -39,7 +39,7 @@ var deeds = map[string]func(ctx context.Context, s *Store, id string) error{
 	},
 	"words beside a run": func(ctx context.Context, s *Store, id string) error {
 		return working(ctx, s, id, func(k *Task) error {
-			return k.Enqueue(ctx, task.InputQueued{Input: "i", Text: "words", Images: pictures(300 << 10), By: "api"})
+			return k.ChangeInput(ctx, task.InputQueued{Input: "i", Text: "words", Images: pictures(300 << 10), By: "api"})
 		})
 	},
 	"taking it over": func(ctx context.Context, s *Store, id string) error {

@@ -31,22 +31,21 @@ type pendingCommit struct {
 	events []task.Event
 }
 
-// Enqueue puts a user's input into the task's queue during a run, from any goroutine. The input is on disk when Enqueue
-// returns. It replaces a queued input of the same name. ErrInputTaken: the run has that input already.
-func (t *Task) Enqueue(ctx context.Context, q task.InputQueued) error {
-	return t.appendInput(ctx, q.Input, q)
-}
-
-// Unqueue removes an input from the queue, from any goroutine. ErrInputTaken: it is no longer queued.
-func (t *Task) Unqueue(ctx context.Context, input string) error {
-	return t.appendInput(ctx, input, task.InputTaken{Input: input, Dropped: true})
-}
-
-func (t *Task) appendInput(ctx context.Context, input string, e task.Event) error {
+// ChangeInput changes the task's queue during a run, from any goroutine: a task.InputQueued adds a user's input or
+// replaces the one of the same name, a task.InputTaken removes it. The change is on disk when ChangeInput returns.
+// ErrInputTaken: the run has that input already, or it is not queued.
+func (t *Task) ChangeInput(ctx context.Context, e task.Event) error {
+	var input string
+	dropping := false
+	switch e := e.(type) {
+	case task.InputQueued:
+		input = e.Input
+	case task.InputTaken:
+		input, dropping = e.Input, true
+	}
 	err := func() error {
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		_, dropping := e.(task.InputTaken)
 		switch queued := t.queued(input); {
 		case t.pending.closed:
 			return ErrLetGo

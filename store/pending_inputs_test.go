@@ -39,7 +39,7 @@ func besideTask(t *testing.T) (*Store, *Task) {
 func TestWordsBesideARunAreInTheLogAtOnceAndInTheStateWhenItIsAskedFor(t *testing.T) {
 	s, owned := besideTask(t)
 	before := owned.State().Seq
-	fixture.NoError(t, owned.Enqueue(t.Context(), task.InputQueued{Input: "a", Text: "first", By: "api"}))
+	fixture.NoError(t, owned.ChangeInput(t.Context(), task.InputQueued{Input: "a", Text: "first", By: "api"}))
 	if owned.State().Seq != before || len(owned.State().Queue) != 0 {
 		t.Error("the state changed under the hands of the run")
 	}
@@ -59,9 +59,9 @@ func TestWordsBesideARunAreInTheLogAtOnceAndInTheStateWhenItIsAskedFor(t *testin
 // What the run commits stands behind what came beside, in the log and in the state.
 func TestACommitTakesInWhatCameBeside(t *testing.T) {
 	s, owned := besideTask(t)
-	fixture.NoError(t, owned.Enqueue(t.Context(), task.InputQueued{Input: "a", Text: "first", By: "api"}))
+	fixture.NoError(t, owned.ChangeInput(t.Context(), task.InputQueued{Input: "a", Text: "first", By: "api"}))
 	fixture.NoError(t, owned.Commit(t.Context(), task.InputTaken{Input: "a"}))
-	fixture.NoError(t, owned.Enqueue(t.Context(), task.InputQueued{Input: "b", Text: "second", By: "api"}))
+	fixture.NoError(t, owned.ChangeInput(t.Context(), task.InputQueued{Input: "b", Text: "second", By: "api"}))
 	fixture.NoError(t, owned.Close(t.Context()))
 	if d := cmp.Diff([]string{"b=second"}, queueOf(owned.State())); d != "" {
 		t.Error(d)
@@ -78,13 +78,13 @@ func TestWordsThatWaitAreChangedAndTakenBackUntilTheRunHasThem(t *testing.T) {
 	_, owned := besideTask(t)
 	ctx := t.Context()
 	for _, q := range []task.InputQueued{{Input: "a", Text: "1", By: "api"}, {Input: "b", Text: "2", By: "api"}, {Input: "a", Text: "other", By: "api"}} {
-		fixture.NoError(t, owned.Enqueue(ctx, q))
+		fixture.NoError(t, owned.ChangeInput(ctx, q))
 	}
 	if d := cmp.Diff([]string{"a=other", "b=2"}, waitingIn(owned)); d != "" {
 		t.Error(d)
 	}
-	fixture.NoError(t, owned.Unqueue(ctx, "b"))
-	if err := owned.Unqueue(ctx, "b"); !errors.Is(err, ErrInputTaken) {
+	fixture.NoError(t, owned.ChangeInput(ctx, task.InputTaken{Input: "b", Dropped: true}))
+	if err := owned.ChangeInput(ctx, task.InputTaken{Input: "b", Dropped: true}); !errors.Is(err, ErrInputTaken) {
 		t.Errorf("taken back twice: %v", err)
 	}
 	if q, ok := owned.Claim("a"); !ok || q.Text != "other" {
@@ -94,15 +94,15 @@ func TestWordsThatWaitAreChangedAndTakenBackUntilTheRunHasThem(t *testing.T) {
 		t.Error("the run got what was taken back")
 	}
 	for what, err := range map[string]error{
-		"changed":    owned.Enqueue(ctx, task.InputQueued{Input: "a", Text: "late", By: "api"}),
-		"taken back": owned.Unqueue(ctx, "a"),
+		"changed":    owned.ChangeInput(ctx, task.InputQueued{Input: "a", Text: "late", By: "api"}),
+		"taken back": owned.ChangeInput(ctx, task.InputTaken{Input: "a", Dropped: true}),
 	} {
 		if !errors.Is(err, ErrInputTaken) {
 			t.Errorf("%s while the run has it: %v", what, err)
 		}
 	}
 	fixture.NoError(t, owned.Close(ctx))
-	if err := owned.Enqueue(ctx, task.InputQueued{Input: "c", By: "api"}); !errors.Is(err, ErrLetGo) {
+	if err := owned.ChangeInput(ctx, task.InputQueued{Input: "c", By: "api"}); !errors.Is(err, ErrLetGo) {
 		t.Errorf("into a task that was let go: %v", err)
 	}
 }
@@ -117,7 +117,7 @@ func TestManyDoorsAndTheRunAtOnce(t *testing.T) {
 	for d := range doors {
 		wait.Go(func() {
 			for i := range each {
-				if err := owned.Enqueue(ctx, task.InputQueued{Input: fmt.Sprintf("%d-%d", d, i), Text: "x", By: "api"}); err != nil {
+				if err := owned.ChangeInput(ctx, task.InputQueued{Input: fmt.Sprintf("%d-%d", d, i), Text: "x", By: "api"}); err != nil {
 					t.Error(err)
 				}
 			}

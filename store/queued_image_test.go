@@ -52,7 +52,7 @@ func TestALargeImageThatWaitsLiesBesideTheJournal(t *testing.T) {
 	s, k := besideTask(t)
 	id, dir := k.Ref.ID, k.Ref.Log
 	commit(t, k, task.UI, uiRow(1, "hello"))
-	fixture.NoError(t, k.Enqueue(ctx, task.InputQueued{Input: "a", Text: "look", Images: images, By: "api"}))
+	fixture.NoError(t, k.ChangeInput(ctx, task.InputQueued{Input: "a", Text: "look", Images: images, By: "api"}))
 	fixture.NoError(t, k.Commit(ctx, task.InputQueued{Input: "b", Text: "small", Images: pictures(10), By: "api"}))
 	closeTask(t, k)
 	if line, index := lineLengths(t, dir); line > 8<<10 || index > 8<<10 {
@@ -69,7 +69,7 @@ func TestALargeImageThatWaitsLiesBesideTheJournal(t *testing.T) {
 
 	owned := own(t, s, id)
 	a.Text = "look here"
-	fixture.NoError(t, owned.Task.Enqueue(ctx, a)) // as an edit gives it back
+	fixture.NoError(t, owned.Task.ChangeInput(ctx, a)) // as an edit gives it back
 	closeTask(t, owned.Task)
 	if n := oldPayloads(t, dir); n != 1 {
 		t.Errorf("%d payloads: the images were stored again", n)
@@ -129,7 +129,7 @@ func TestWordsWhoseImagesAreDamaged(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, k := besideTask(t)
-			fixture.NoError(t, k.Enqueue(t.Context(), task.InputQueued{Input: "a", Text: "look", Images: pictures(2 * payload.MaxInline), By: "api"}))
+			fixture.NoError(t, k.ChangeInput(t.Context(), task.InputQueued{Input: "a", Text: "look", Images: pictures(2 * payload.MaxInline), By: "api"}))
 			closeTask(t, k)
 			blob := fixture.Must[[]string](t)(filepath.Glob(filepath.Join(k.Ref.Log, "blobs", "*", "*")))[0]
 			fixture.NoError(t, spoil(blob))
