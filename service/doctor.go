@@ -88,7 +88,9 @@ func (s *Service) Collect(ctx context.Context, dry bool) ([]api.CollectedStore, 
 
 // TrustRoot declares the root its user's own in this place: keys of other places count here, and tasks that hold
 // something open, or settings of their own, go on with those. With dry it only reports which tasks would.
-func (s *Service) TrustRoot(ctx context.Context, dry bool) (api.TrustedRoot, error) { return s.store.Trust(ctx, dry) }
+func (s *Service) TrustRoot(ctx context.Context, dry bool) (api.TrustedRoot, error) {
+	return s.store.Trust(ctx, dry)
+}
 
 // Once reports whether something that is offered once for each root is to be offered now, and records it.
 func (s *Service) Once(name string) bool { return s.store.Once(name) }
