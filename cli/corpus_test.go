@@ -17,7 +17,6 @@ import (
 	"github.com/roost-dev/roost/internal/testing/clitest"
 	"github.com/roost-dev/roost/internal/testing/conformance"
 	"github.com/roost-dev/roost/roofmt"
-	"github.com/roost-dev/roost/store/doctor"
 )
 
 // Every real task folder can be listed, shown in every form and checked. Nothing
@@ -59,7 +58,7 @@ func TestCorpusCommands(t *testing.T) {
 		roost([]int{failure.ExitDone}, "show", name, "--usage")
 		roost([]int{failure.ExitNotFound}, "show", name, "--journal")
 		check := roost([]int{failure.ExitDone, failure.ExitDamaged}, "doctor", "--json")
-		var found doctor.Report
+		var found api.Checkup
 		unmarshal(t, check, &found)
 		if found.Tasks != 1 || len(found.Damaged) == 0 && len(task.Damaged) > 0 && !task.Empty {
 			t.Errorf("doctor says %s; the list says %+v", check, task.Damaged)

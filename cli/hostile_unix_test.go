@@ -27,8 +27,6 @@ import (
 	"github.com/roost-dev/roost/cli/failure"
 	"github.com/roost-dev/roost/cli/tasks"
 	"github.com/roost-dev/roost/esjson"
-	"github.com/roost-dev/roost/store/doctor"
-	"github.com/roost-dev/roost/store/importer"
 )
 
 // Limits of one command on hostile folders. A race-instrumented program takes
@@ -285,10 +283,10 @@ func TestHostileFolders(t *testing.T) {
 	}
 	r := s.exitsWith([]int{failure.ExitDamaged}, "doctor")
 	harmless(t, "doctor", r)
-	var report doctor.Report
+	var report api.Checkup
 	unmarshal(t, []byte(s.exitsWith([]int{failure.ExitDamaged}, "doctor", "--json").out), &report)
 	for _, e := range list {
-		found := slices.ContainsFunc(report.Damaged, func(f doctor.Finding) bool {
+		found := slices.ContainsFunc(report.Damaged, func(f api.Finding) bool {
 			return filepath.Base(f.Path) == inJSON(e.name)
 		})
 		if !found && e.damaged != "" {
@@ -320,7 +318,7 @@ func TestHostileFolders(t *testing.T) {
 		}
 	}
 	harmless(t, "import", s.exitsWith([]int{failure.ExitDone, failure.ExitFailed}, "import", "--dry-run", s.store))
-	var imported importer.Report
+	var imported api.Import
 	unmarshal(t, []byte(s.exitsWith([]int{failure.ExitDone, failure.ExitFailed}, "import", s.store, "--json").out), &imported)
 	for _, item := range imported.Items {
 		// What is left out of messages that are none is said as the list says it: damage, not emptiness.

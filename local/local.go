@@ -158,6 +158,3 @@ func (r *Roost) Claim() (*presence.Claim, error) {
 	}
 	return presence.NewClaim(r.Root())
 }
-
-// Store is the store of the root.
-func (r *Roost) Store() *store.Store { return r.store }

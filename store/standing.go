@@ -126,9 +126,6 @@ func (t *Task) receive(ctx context.Context, e task.Received) error {
 // ImportRecord is the file that the importer leaves in a task that it copied.
 const ImportRecord = ".roost-import.json"
 
-// TrustReport is the name by which callers still know the document of package api.
-type TrustReport = api.TrustedRoot
-
 // Trust makes the root its user's own in this place: the keys that the user has for it in other
 // places count here, and of tasks whose logs are still not proven, those that hold something
 // open, or settings of their own, are vouched for as they stand. Tasks that were imported

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/roost-dev/roost/cli/config"
+	"github.com/roost-dev/roost/local"
 	"github.com/roost-dev/roost/mcp"
-	"github.com/roost-dev/roost/roofmt"
 )
 
 // ImportedModes is the file of the modes that were imported. It is of ours alone: the
@@ -70,12 +70,8 @@ func (a *App) editorFiles(names ...string) (files []string) {
 	if len(named) > 0 && !slices.Contains(named, "auto") {
 		return files
 	}
-	env, err := roofmt.SystemEnv()
-	if err != nil {
-		return files
-	}
-	for _, place := range roofmt.DefaultStorages(env) {
-		add(place.Dir)
+	for _, dir := range local.EditorFolders() {
+		add(dir)
 	}
 	return files
 }

@@ -5,19 +5,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/cli/app"
 	"github.com/roost-dev/roost/cli/failure"
 	display "github.com/roost-dev/roost/cli/term"
-	"github.com/roost-dev/roost/export"
-	"github.com/roost-dev/roost/local"
-	"github.com/roost-dev/roost/store"
-	"github.com/roost-dev/roost/store/importer"
+	"github.com/roost-dev/roost/service"
 	"github.com/roost-dev/roost/view"
 )
 
@@ -47,11 +43,11 @@ func (a *commands) importCommand() *cobra.Command {
 	fl := cmd.Flags()
 	fl.StringArrayVar(&f.from, "from", nil, "the tasks of a `source`: its name, a tool, or all; may be given again")
 	fl.BoolVar(&f.dryRun, "dry-run", false, "show what would be done, and create nothing")
-	fl.StringVar(&f.conflict, "on-conflict", importer.ConflictSkip, "for an id that other content has: `skip` or fork (a new id)")
+	fl.StringVar(&f.conflict, "on-conflict", api.ConflictSkip, "for an id that other content has: `skip` or fork (a new id)")
 	fl.BoolVar(&f.trust, "trust-settings", false, "take over the approvals, base URL and limits that Roost's tasks come with")
 	fl.StringArrayVar(&f.maps, "map", nil, "`OLD=NEW`: workspaces below OLD lie below NEW here; may be given again")
 	app.Complete(cmd, "from", a.SourceNames)
-	app.Complete(cmd, "on-conflict", app.Words(importer.ConflictSkip, importer.ConflictFork))
+	app.Complete(cmd, "on-conflict", app.Words(api.ConflictSkip, api.ConflictFork))
 	app.Complete(cmd, "map", cobra.NoFileCompletions)
 	return cmd
 }
@@ -61,8 +57,21 @@ func (a *commands) importTasks(ctx context.Context, paths []string, f importFlag
 	if len(paths)+len(f.from) == 0 {
 		return failure.Usage("run roost import", "nothing to import was named", try)
 	}
-	o := importer.Options{DryRun: f.dryRun, OnConflict: f.conflict, Trust: f.trust}
-	if f.conflict != importer.ConflictSkip && f.conflict != importer.ConflictFork {
+	unreachable := 0
+	o := service.Import{
+		Sources: f.from,
+		DryRun:  f.dryRun,
+		Fork:    f.conflict == api.ConflictFork,
+		Trust:   f.trust,
+		Unread: func(state api.SourceState) {
+			a.Warn(state.Path + " (" + state.Name + ") is " + state.State)
+			unreachable++
+		},
+	}
+	for _, path := range paths {
+		o.Paths = append(o.Paths, a.Abs(path))
+	}
+	if f.conflict != api.ConflictSkip && f.conflict != api.ConflictFork {
 		return failure.Usage("roost import --on-conflict "+f.conflict, "a conflict is skipped or forked", "roost import --on-conflict skip|fork")
 	}
 	for _, text := range f.maps {
@@ -70,30 +79,17 @@ func (a *commands) importTasks(ctx context.Context, paths []string, f importFlag
 		if !ok || from == "" || to == "" {
 			return failure.Usage("roost import --map "+text, "want OLD=NEW, two folders", "roost import --map /home/old=/home/new")
 		}
-		o.Map = append(o.Map, importer.PathMap{Old: from, New: to})
+		o.Map = append(o.Map, [2]string{from, to})
 	}
 	s, err := a.Open()
 	if err != nil {
 		return err
 	}
-	list, unreachable, done, err := a.importable(ctx, s, paths, f.from)
-	defer done()
-	if err != nil {
-		return err
-	}
+	all := s.Service()
+	defer all.Close()
 	watched, shown := a.Watched(ctx)
-	r, err := importer.Run(watched, s.Store(), list, o)
+	r, err := all.Import(watched, o)
 	shown()
-	if errors.Is(err, importer.ErrRunning) {
-		return &failure.Failure{
-			Exit:      failure.ExitBusy,
-			Code:      "import_busy",
-			What:      "import",
-			Why:       err.Error(),
-			Try:       "roost import again when it is done",
-			Retryable: true,
-		}
-	}
 	if err != nil && len(r.Items) == 0 {
 		return err
 	}
@@ -108,67 +104,8 @@ func (a *commands) importTasks(ctx context.Context, paths []string, f importFlag
 	return importFailure(r, unreachable)
 }
 
-// importable lists what is to be imported. It reports and counts sources that cannot be
-// read; the others are imported. done closes the archives.
-func (a *commands) importable(ctx context.Context, s *local.Roost,
-	paths, sources []string) (list []importer.Original, unreachable int, done func(), err error) {
-	var open []io.Closer
-	done = func() {
-		for _, c := range open {
-			c.Close()
-		}
-	}
-	for _, path := range paths {
-		path = a.Abs(path)
-		info, err := os.Stat(path)
-		if err != nil {
-			return nil, 0, done, importNotFound(path, err)
-		}
-		var found []importer.Original
-		if info.IsDir() {
-			found, err = importer.FindPath(ctx, s.Store(), path)
-		} else {
-			var c io.Closer
-			if found, c, err = export.Unpack(path); err == nil {
-				open = append(open, c)
-			}
-		}
-		if err != nil {
-			return nil, 0, done, importNotFound(path, err)
-		}
-		list = append(list, found...)
-	}
-	for _, name := range sources {
-		found, dark, err := importer.FindSource(ctx, s.Store(), name)
-		if err != nil {
-			return nil, 0, done, importNotFound(name, err)
-		}
-		for _, state := range dark {
-			a.Warn(state.Path + " (" + state.Name + ") is " + state.State)
-		}
-		unreachable += len(dark)
-		list = append(list, found...)
-	}
-	return list, unreachable, done, nil
-}
-
-// importNotFound is the failure when there is nothing to import.
-func importNotFound(what string, err error) error {
-	f := &failure.Failure{Exit: failure.ExitFailed, Code: "import_failed", What: "import " + what, Why: err.Error(), Try: "roost sources"}
-	switch {
-	case errors.Is(err, store.ErrNotFound) || errors.Is(err, os.ErrNotExist):
-		f.Exit, f.Code, f.Status = failure.ExitNotFound, "not_found", 404
-		f.Why = strings.TrimPrefix(strings.TrimSuffix(f.Why, ": "+store.ErrNotFound.Error()), "import from "+what+": ")
-	case errors.Is(err, importer.ErrInOwnRoot):
-		f.Exit, f.Code, f.Try = failure.ExitUsage, "usage", "roost list"
-	case errors.Is(err, export.ErrArchive):
-		f.Exit, f.Code, f.Try = failure.ExitDamaged, "damaged", "another copy of the archive"
-	}
-	return f
-}
-
 // importFailure is nil when everything that holds messages is there now.
-func importFailure(r importer.Report, unreachable int) error {
+func importFailure(r api.Import, unreachable int) error {
 	verb := "was"
 	if r.DryRun {
 		verb = "would be"
@@ -193,20 +130,20 @@ func importFailure(r importer.Report, unreachable int) error {
 	return nil
 }
 
-func (a *commands) showImport(r importer.Report) error {
+func (a *commands) showImport(r api.Import) error {
 	out := bufio.NewWriter(a.Out)
 	style := a.OutStyle()
 	line := func(s view.Style, text string) { fmt.Fprintln(out, style.Paint(s, display.OneLineIndented(text))) }
 	for _, t := range r.Items {
 		paint, id, proof := view.Plain, t.ID, ""
 		switch {
-		case t.Outcome == importer.Empty:
+		case t.Outcome == api.TaskEmpty:
 			continue
-		case t.Outcome == importer.Failed:
+		case t.Outcome == api.TaskFailed:
 			paint = view.Bad
-		case t.Outcome == importer.Conflict:
+		case t.Outcome == api.TaskConflict:
 			paint = view.Asked
-		case t.Outcome == importer.Same || r.DryRun:
+		case t.Outcome == api.TaskSame || r.DryRun:
 		case t.ByteEqual:
 			proof = ", byte-equal"
 		default:
@@ -216,7 +153,7 @@ func (a *commands) showImport(r importer.Report) error {
 			id = strings.TrimSpace(id + " [" + t.Name + "]")
 		}
 		outcome := t.Outcome
-		if r.DryRun && (outcome == importer.Imported || outcome == importer.Forked) {
+		if r.DryRun && (outcome == api.TaskImported || outcome == api.TaskForked) {
 			outcome = "would be " + outcome
 		}
 		line(paint, fmt.Sprintf("%s: %s (%s%s) from %s", outcome, id, app.BytesText(t.Bytes), proof, t.From))

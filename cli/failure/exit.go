@@ -11,11 +11,9 @@ import (
 
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
-	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/llm"
 	"github.com/roost-dev/roost/mode"
-	"github.com/roost-dev/roost/roofmt"
-	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/report"
 )
 
 // Exit codes. They are decided in this file and nowhere else.
@@ -50,19 +48,14 @@ func Of(err error) *Failure {
 	}
 	f := &Failure{Exit: ExitFailed, Code: "failed", What: itFailed, Why: err.Error(), Try: nothing}
 	var (
-		ambiguous *store.AmbiguousError
-		root      *store.RootError
-		config    *setup.Error
-		unknown   *setup.UnknownProfileError
-		busy      *journal.BusyError
-		provider  *llm.Error
-		trashed   *store.TrashedError
-		held      *engine.UntrustedError
-		other     *setup.OtherModelError
-		noMode    *mode.UnknownError
-		unread    *roofmt.UnreadError
+		config   *setup.Error
+		unknown  *setup.UnknownProfileError
+		provider *llm.Error
+		held     *engine.UntrustedError
+		other    *setup.OtherModelError
+		noMode   *mode.UnknownError
 	)
-	switch {
+	switch cause := report.CauseOf(err); {
 	case errors.As(err, &held):
 		f.Exit, f.Code, f.Status, f.Task = ExitInput, "untrusted_settings", 409, held.Task
 		f.What, f.Why = "go on with task "+held.Task, "it "+strings.TrimPrefix(held.Error(), "task "+held.Task+" ")
@@ -71,32 +64,29 @@ func Of(err error) *Failure {
 		f.Exit, f.Code, f.Status, f.Task = ExitInput, "other_model", 409, other.Task
 		f.What, f.Why = "go on with task "+other.Task, other.Error()
 		f.Try = "roost resume " + other.Task + " --model " + ShellWord(other.Model) + "  # or another model or --provider that has it"
-	case errors.As(err, &trashed):
+	case cause.Code == report.CauseTrashed:
 		f.Exit, f.Code, f.Status, f.What = ExitNotFound, "task_not_found", 404, "find the task"
-		f.Why, f.Try = trashed.Error(), "roost trash restore "+ShellWord(trashed.Name)
-	case errors.As(err, &ambiguous):
-		f.Exit, f.Code, f.What, f.Why = ExitUsage, "ambiguous_id", "find task "+ambiguous.Given, fmt.Sprintf("%q fits %d tasks",
-			ambiguous.Given, len(ambiguous.Candidates))
-		f.Suggestions = ambiguous.Names()
+		f.Why, f.Try = cause.Detail, "roost trash restore "+ShellWord(cause.Name)
+	case cause.Code == report.CauseAmbiguous:
+		f.Exit, f.Code, f.What, f.Why = ExitUsage, "ambiguous_id", "find task "+cause.Name, fmt.Sprintf("%q fits %d tasks",
+			cause.Name, len(cause.Names))
+		f.Suggestions = cause.Names
 		f.Try = "roost show SOURCE:ID"
 		if len(f.Suggestions) > 0 {
 			f.Try = "roost show " + f.Suggestions[0]
 		}
-	case errors.Is(err, store.ErrNotFound):
+	case cause.Code == report.CauseNotFound:
 		f.Exit, f.Code, f.Status, f.What, f.Try = ExitNotFound, "task_not_found", 404, "find the task", "roost list"
-	case errors.As(err, &busy):
+	case cause.Code == report.CauseBusy:
 		f.Exit, f.Code, f.Status, f.Retryable = ExitBusy, "task_busy", 409, true
 		f.What, f.Try = "own the task", "roost show ID  # or wait until the other program is done"
-	case errors.Is(err, store.ErrForeignBusy):
+	case cause.Code == report.CauseForeignBusy:
 		f.Exit, f.Code, f.Status, f.Retryable = ExitBusy, "task_busy", 409, true
 		f.What, f.Try = "own the task", "roost show ID  # and again when the other program has finished"
-	case errors.Is(err, journal.ErrFenced):
+	case cause.Code == report.CauseFenced:
 		f.Exit, f.Code, f.Status, f.What, f.Try = ExitBusy, "task_fenced", 409, "go on with the task", "roost list"
-	case errors.As(err, &root):
-		f.Exit, f.Code, f.What, f.Why = ExitConfig, "root_unusable", "use the root "+root.Path, root.Check
-		if root.Err != nil {
-			f.Why += ": " + root.Err.Error()
-		}
+	case cause.Code == report.CauseRoot:
+		f.Exit, f.Code, f.What, f.Why = ExitConfig, "root_unusable", "use the root "+cause.Path, cause.Detail
 		f.Try = "roost --root DIR ..."
 	case errors.As(err, &unknown):
 		f.Exit, f.Code, f.Task, f.What = ExitConfig, "unknown_profile", unknown.Task, "continue the task "+unknown.Task+" with its profile"
@@ -110,7 +100,7 @@ func Of(err error) *Failure {
 		if f.Try = "roost modes"; len(noMode.Closest) > 0 {
 			f.Try += "  # or --mode " + noMode.Closest[0]
 		}
-	case errors.Is(err, journal.ErrUntrustedLocks):
+	case cause.Code == report.CauseUntrustedLocks:
 		f.Exit, f.Code, f.What, f.Try = ExitConfig, "untrusted_locks", "own the task", "roost --root DIR ... on a local disk"
 	case errors.As(err, &provider):
 		f.Exit, f.Code, f.What, f.Retryable = ExitProvider, "provider_error", "ask the model", provider.Retryable()
@@ -121,13 +111,13 @@ func Of(err error) *Failure {
 		f.Exit, f.Code, f.What = ExitTimeout, "timeout", "finish in time"
 	case errors.Is(err, context.Canceled):
 		f.Exit, f.Code, f.What = ExitCancelled, "cancelled", "finish"
-	case errors.As(err, &unread):
-		f.Code, f.What, f.Why = "file_unreadable", "read "+unread.Path, roofmt.Reason(unread.Err)+
+	case cause.Code == report.CauseUnread:
+		f.Code, f.What, f.Why = "file_unreadable", "read "+cause.Path, cause.Detail+
 			"; the task does not continue without it, and nothing was changed"
-		f.Try = "ls -l " + ShellWord(unread.Path)
-		if errors.Is(unread.Err, os.ErrPermission) {
+		f.Try = "ls -l " + ShellWord(cause.Path)
+		if cause.Denied {
 			f.Code, f.Status = "permission_denied", 403
-			f.Try = "chmod u+r " + ShellWord(unread.Path) + "  # or chown it, or run roost as its owner"
+			f.Try = "chmod u+r " + ShellWord(cause.Path) + "  # or chown it, or run roost as its owner"
 		}
 	case errors.Is(err, os.ErrPermission):
 		f.Code = "permission_denied"

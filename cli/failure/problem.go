@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/client"
 )
 
@@ -33,6 +34,8 @@ var problemExits = map[string]int{
 	"draining":           ExitBusy,
 	"queue_full":         ExitBusy,
 	"stopping":           ExitBusy,
+	"import_busy":        ExitBusy,
+	"usage":              ExitUsage,
 }
 
 // failureOfProblem is the failure that a server's problem document stands for.
@@ -75,7 +78,7 @@ func failureOfProblem(p *client.Problem) *Failure {
 			f.Suggestions = append(f.Suggestions, s)
 		}
 	}
-	if p.Code == "permission_denied" && len(p.Suggestions) > 0 {
+	if (p.Code == "permission_denied" || p.Status == 0) && len(p.Suggestions) > 0 { // without a status it is of this machine
 		f.Try, f.Suggestions = p.Suggestions[0], p.Suggestions[1:]
 	}
 	if p.Code == "unknown_mode" {
@@ -107,7 +110,18 @@ func failureOfProblem(p *client.Problem) *Failure {
 func OfServer(err error) *Failure {
 	var p *client.Problem
 	var un *client.Unreachable
+	var own *api.Problem // of an act in this process
 	switch {
+	case errors.As(err, &own):
+		return failureOfProblem(&client.Problem{
+			Status:      own.Status,
+			Code:        own.Code,
+			Title:       own.Title,
+			Detail:      own.Detail,
+			Task:        own.Task,
+			Suggestions: own.Suggestions,
+			Retryable:   own.Retryable,
+		})
 	case errors.As(err, &p):
 		return failureOfProblem(p)
 	case errors.As(err, &un):

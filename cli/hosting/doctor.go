@@ -7,19 +7,16 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/roost-dev/roost/agent/spool"
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/cli/app"
 	"github.com/roost-dev/roost/cli/failure"
 	display "github.com/roost-dev/roost/cli/term"
-	"github.com/roost-dev/roost/engine"
-	"github.com/roost-dev/roost/engine/checkpoints"
-	"github.com/roost-dev/roost/engine/setup"
-	"github.com/roost-dev/roost/store/doctor"
+	"github.com/roost-dev/roost/service"
 	"github.com/roost-dev/roost/view"
 )
 
 func (a *commands) doctorCommand() *cobra.Command {
-	var o doctor.Options
+	var o service.Checkup
 	cmd := &cobra.Command{
 		Use:   "doctor [ID...]",
 		Short: "Verify tasks; change nothing unless asked to",
@@ -35,21 +32,14 @@ func (a *commands) doctorCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			o.SpillDir = a.Dir
+			o.Folder, o.Temp = a.Dir, a.Env("TMPDIR")
+			all := s.Service()
+			defer all.Close()
 			ctx, shown := a.Watched(cmd.Context())
-			found, err := doctor.Check(ctx, s.Store(), args, o)
-			var kept checkpoints.VerifiedContents
-			if err == nil {
-				e := engine.New(s.Store(), engine.Options{Now: a.Millis, Config: setup.ConfigFromEnv(a.Env)})
-				kept, err = e.Checkpoints().Verify(ctx, args, o.Repair)
-			}
+			found, err := all.Check(ctx, args, o)
 			shown()
 			if err != nil {
 				return err
-			}
-			addContents(&found, kept)
-			if len(args) == 0 {
-				spools(&found, a.Env("TMPDIR"), o.Repair)
 			}
 			if a.Flags.JSON {
 				err = app.Encode(a.Out, found, false)
@@ -67,50 +57,8 @@ func (a *commands) doctorCommand() *cobra.Command {
 	return cmd
 }
 
-// addContents adds the findings about the contents of checkpoints.
-func addContents(r *doctor.Report, kept checkpoints.VerifiedContents) {
-	bad := map[string]bool{}
-	for _, f := range r.Damaged {
-		bad[f.ID] = true
-	}
-	for _, f := range kept.Damaged {
-		if !bad[f.ID] {
-			bad[f.ID] = true
-			r.OK--
-		}
-	}
-	r.Damaged, r.Repaired = append(r.Damaged, kept.Damaged...), append(r.Repaired, kept.Repaired...)
-	r.Contents, r.ContentBytes = kept.Objects, kept.Bytes
-}
-
-// spools adds the folders for command output that killed runs left.
-func spools(r *doctor.Report, dir string, remove bool) {
-	left := spool.Left(dir)
-	if remove && len(left) > 0 {
-		spool.Sweep(dir)
-	}
-	still := map[string]bool{}
-	for _, path := range spool.Left(dir) {
-		still[path] = true
-	}
-	for _, path := range left {
-		f := doctor.Finding{
-			Path:      path,
-			File:      path,
-			Problem:   "output of commands of a killed run",
-			Recovered: "the task holds what was recorded of it",
-		}
-		if still[path] {
-			r.Leftovers = append(r.Leftovers, f)
-		} else {
-			f.Recovered = "removed"
-			r.Repaired = append(r.Repaired, f)
-		}
-	}
-}
-
 // damage is the error of a check that found damage. Its text depends on the options.
-func damage(r doctor.Report, o doctor.Options) *failure.Failure {
+func damage(r api.Checkup, o service.Checkup) *failure.Failure {
 	f := &failure.Failure{Exit: failure.ExitDamaged, Code: "damaged", What: damagedTasks(r),
 		Why: "nothing was changed; what can be read is shown and can be continued", Try: "roost doctor --repair  # or roost show ID"}
 	switch {
@@ -123,7 +71,7 @@ func damage(r doctor.Report, o doctor.Options) *failure.Failure {
 	return f
 }
 
-func damagedTasks(r doctor.Report) string {
+func damagedTasks(r api.Checkup) string {
 	n, verb := r.Tasks-r.OK, "are"
 	if n == 1 {
 		verb = "is"
@@ -146,7 +94,7 @@ func damagedTasks(r doctor.Report) string {
 	return text
 }
 
-func (a *commands) showReport(r doctor.Report) error {
+func (a *commands) showReport(r api.Checkup) error {
 	style := a.OutStyle()
 	print := func(s view.Style, text string) error {
 		if _, err := fmt.Fprintln(a.Out, style.Paint(s, display.OneLineIndented(text))); err != nil {
@@ -174,7 +122,7 @@ func (a *commands) showReport(r doctor.Report) error {
 	for _, list := range []struct {
 		word  string
 		style view.Style
-		found []doctor.Finding
+		found []api.Finding
 	}{{"derived", view.Dim, r.Stale}, {"left over", view.Dim, r.Leftovers}, {"not trusted", view.Asked, r.Untrusted},
 		{"repaired", view.Good, r.Repaired}} {
 		for _, d := range list.found {
@@ -205,7 +153,7 @@ func (a *commands) showReport(r doctor.Report) error {
 }
 
 // where names the subject of a finding.
-func where(f doctor.Finding) string {
+func where(f api.Finding) string {
 	if f.ID == "" {
 		return f.File
 	}
@@ -219,7 +167,7 @@ func where(f doctor.Finding) string {
 }
 
 // fate describes what was recovered and what was lost, as far as it is known.
-func fate(d doctor.Finding) string {
+func fate(d api.Finding) string {
 	var parts []string
 	if d.Recovered != "" {
 		parts = append(parts, "recovered: "+d.Recovered)

@@ -4,18 +4,18 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/testing/clitest"
-	"github.com/roost-dev/roost/store/doctor"
 )
 
 func TestAReportOfHostileNamesIsHarmless(t *testing.T) {
 	t.Parallel()
 	const evil = "x\x1b[2J\x1b]0;owned\a\u009b31m\u202etxt"
 	a, out, errs := clitest.New(t)
-	report := doctor.Report{
+	report := api.Checkup{
 		Tasks:    1,
-		Damaged:  []doctor.Finding{{ID: evil, File: evil, Problem: evil, Path: evil}},
-		Repaired: []doctor.Finding{{ID: evil, Copy: evil}},
+		Damaged:  []api.Finding{{ID: evil, File: evil, Problem: evil, Path: evil}},
+		Repaired: []api.Finding{{ID: evil, Copy: evil}},
 	}
 	if err := (&commands{a}).showReport(report); err != nil {
 		t.Fatal(err)

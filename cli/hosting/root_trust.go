@@ -8,11 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/cli/app"
 	"github.com/roost-dev/roost/cli/failure"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/local"
-	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/view"
 )
 
@@ -53,8 +53,10 @@ func (a *commands) rootCommand() *cobra.Command {
 }
 
 func (a *commands) trustRoot(ctx context.Context, s *local.Roost, dry bool) error {
+	all := s.Service()
+	defer all.Close()
 	watched, shown := a.Watched(ctx)
-	r, err := s.Store().Trust(watched, dry)
+	r, err := all.TrustRoot(watched, dry)
 	shown()
 	if err != nil {
 		return err
@@ -78,7 +80,7 @@ func (a *commands) trustRoot(ctx context.Context, s *local.Roost, dry bool) erro
 	return err
 }
 
-func (a *commands) showTrust(r store.TrustReport, dry bool) error {
+func (a *commands) showTrust(r api.TrustedRoot, dry bool) error {
 	out := bufio.NewWriter(a.Out)
 	style := a.OutStyle()
 	for _, t := range r.Tasks {

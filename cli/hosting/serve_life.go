@@ -41,7 +41,9 @@ func (a *commands) serveOn(ctx context.Context, v serving) error {
 		return errors.Join(err, v.listener.Close())
 	}
 	if v.flags.trust {
-		if _, err := v.roost.Store().Trust(ctx, false); err != nil {
+		all := v.roost.Service()
+		_, err := all.TrustRoot(ctx, false)
+		if all.Close(); err != nil {
 			return errors.Join(err, v.listener.Close())
 		}
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/roost-dev/roost/cli/app"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/engine"
-	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/local"
+	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/server/peer"
 )
 
@@ -32,8 +32,7 @@ func (a *commands) resume(cmd *cobra.Command, r *app.RunFlags, s *local.Roost, r
 	if req, err = a.receive(cmd.Context(), s.Engine(), req); err == nil {
 		err = a.resumeHere(cmd.Context(), r, s, req)
 	}
-	var busy *journal.BusyError
-	if errors.As(err, &busy) { // another process was faster
+	if report.CauseOf(err).Code == report.CauseBusy { // another process was faster
 		if joined, err := a.join(cmd.Context(), s, req); joined {
 			return err
 		}

@@ -16,7 +16,7 @@ import (
 	"github.com/roost-dev/roost/cli/failure"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
-	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/local"
 	"github.com/roost-dev/roost/view"
 )
 
@@ -144,7 +144,7 @@ func (a *commands) sourcesAdd(ctx context.Context, given string) error {
 		return failure.Usage(what, "the setting separates folders by commas, so a name cannot hold a comma, nor begin or end with a blank",
 			"roost sources add LINK, with a symbolic link to it")
 	}
-	found, err := roofmt.Find(ctx, dir)
+	found, err := local.FindStorage(ctx, dir)
 	if err != nil {
 		return &failure.Failure{Exit: failure.ExitNotFound, Code: "source_unreachable", Status: 404, What: what, Why: err.Error(), Try: "roost sources"}
 	}
@@ -230,12 +230,12 @@ func (a *commands) addedSources(*cobra.Command, []string, string) ([]string, cob
 }
 
 // sourceAdded prints what the folder holds.
-func (a *commands) sourceAdded(dir string, found roofmt.Listing, added bool) error {
+func (a *commands) sourceAdded(dir string, found local.Storage, added bool) error {
 	if a.Flags.JSON {
-		return app.Encode(a.Out, map[string]any{"path": dir, "tool": string(found.Tool), "tasks": len(found.Tasks), "added": added}, false)
+		return app.Encode(a.Out, map[string]any{"path": dir, "tool": found.Tool, "tasks": found.Tasks, "added": added}, false)
 	}
-	if len(found.Tasks) == 0 {
+	if found.Tasks == 0 {
 		a.Warn("there is no task in " + dir + " yet; a storage has its task folders below tasks/")
 	}
-	return a.Println(fmt.Sprintf("%s: %d task%s (%s)", display.OneLine(dir), len(found.Tasks), app.Plural(len(found.Tasks)), found.Shape))
+	return a.Println(fmt.Sprintf("%s: %d task%s (%s)", display.OneLine(dir), found.Tasks, app.Plural(found.Tasks), found.Shape))
 }

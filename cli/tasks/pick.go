@@ -18,6 +18,7 @@ import (
 	"github.com/roost-dev/roost/cli/app"
 	"github.com/roost-dev/roost/cli/failure"
 	"github.com/roost-dev/roost/cli/picker"
+	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/local"
 )
 
@@ -138,12 +139,18 @@ func (a *commands) canDraw() bool {
 func (a *commands) draw(ctx context.Context, s *local.Roost, purpose string) (picker.Choice, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	if s.Engine() == nil { // it runs nothing here, and lets tasks be deleted
+		s.Start(engine.Options{}, true)
+		defer func() { _ = s.Close(ctx) }()
+	}
 	c, end, err := a.Local(s)
 	if err != nil {
 		return picker.Choice{}, err
 	}
 	defer end()
-	d := &pickerBackend{commands: a, roost: s, client: c}
+	all := s.Service()
+	defer all.Close()
+	d := &pickerBackend{commands: a, all: all, client: c}
 	ended, code := d.untilSignal(cancel)
 	in, _ := a.In.(*os.File)
 	out, _ := a.Err.(*os.File)

@@ -12,7 +12,6 @@ import (
 	"github.com/roost-dev/roost/cli/picker"
 	"github.com/roost-dev/roost/internal/testing/clitest"
 	"github.com/roost-dev/roost/money"
-	"github.com/roost-dev/roost/store"
 )
 
 // A storage is called what people call the editor and the tool.
@@ -33,7 +32,7 @@ func TestSourceLabel(t *testing.T) {
 			t.Errorf("%s: %s, want %s", tt.path, got, tt.want)
 		}
 	}
-	if got := sourceLabel(api.SourceState{Name: store.OwnSource, Tool: "roost", Path: "/x"}); got != "Roost" {
+	if got := sourceLabel(api.SourceState{Name: api.OwnSource, Tool: "roost", Path: "/x"}); got != "Roost" {
 		t.Errorf("our own root is called %s", got)
 	}
 }
@@ -93,7 +92,7 @@ func TestRowOfATask(t *testing.T) {
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(picker.Task{})); diff != "" {
 		t.Error(diff)
 	}
-	if own := pickRow(api.Summary{ID: "b", Source: store.OwnSource}, "Roost"); own.Foreign || own.Cost != "" || own.Copied {
+	if own := pickRow(api.Summary{ID: "b", Source: api.OwnSource}, "Roost"); own.Foreign || own.Cost != "" || own.Copied {
 		t.Errorf("%+v", own)
 	}
 }

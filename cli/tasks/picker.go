@@ -16,17 +16,12 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/api"
-	"github.com/roost-dev/roost/catalog"
 	"github.com/roost-dev/roost/cli/app"
 	"github.com/roost-dev/roost/cli/failure"
 	"github.com/roost-dev/roost/cli/picker"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/export"
-	"github.com/roost-dev/roost/local"
-	"github.com/roost-dev/roost/store"
-	"github.com/roost-dev/roost/store/importer"
-	"github.com/roost-dev/roost/store/search"
-	"github.com/roost-dev/roost/store/trash"
+	"github.com/roost-dev/roost/service"
 )
 
 const (
@@ -38,7 +33,7 @@ const (
 // pickerBackend gives the picker what it needs, by the same code as the commands do.
 type pickerBackend struct {
 	*commands
-	roost  *local.Roost
+	all    *service.Service
 	client *client.Client
 	paging atomic.Bool
 	closed atomic.Int64 // when the last pager ended, in nanoseconds
@@ -57,7 +52,7 @@ func (d *pickerBackend) silenced(out io.Writer, errs io.Writer) *commands {
 // Tasks streams rows.
 func (d *pickerBackend) Tasks(ctx context.Context) iter.Seq2[picker.Found, error] {
 	return func(yield func(picker.Found, error) bool) {
-		for part, err := range d.roost.Store().Stream(ctx, firstRows) {
+		for part, err := range d.all.Stream(ctx, firstRows) {
 			f := picker.Found{Read: part.Read, Of: part.Of, Whole: part.Whole, Tasks: make([]picker.Task, 0, len(part.Items))}
 			labels := map[string]string{}
 			for _, src := range part.Sources {
@@ -91,7 +86,7 @@ func pickRow(t api.Summary, label string) picker.Task {
 	row := picker.Task{
 		Key: t.Source + ":" + t.ID, ID: t.ID, Title: t.Title, Status: t.Status, Source: label, Workspace: t.Workspace,
 		Model: t.Model, TS: t.TS, Messages: t.Messages.UI, Tags: t.Tags, Pinned: t.Pinned,
-		Foreign: t.Source != store.OwnSource, Copied: len(t.Copies) > 0,
+		Foreign: t.Source != api.OwnSource, Copied: len(t.Copies) > 0,
 	}
 	if t.Usage.Cost != nil {
 		row.Cost = t.Usage.Cost.String()
@@ -149,8 +144,8 @@ func (e *ending) String() string {
 
 // Search searches the messages of all tasks, the newest first.
 func (d *pickerBackend) Search(ctx context.Context, text string) ([]picker.Hit, error) {
-	found, err := search.Run(ctx, d.roost.Store(), search.Query{Text: text, Patience: 20 * time.Second, Filter: store.Filter{Limit: mostHits}})
-	if errors.Is(err, catalog.ErrQuery) {
+	found, _, err := d.all.Search(ctx, api.SearchQuery{Text: text, Filter: api.TaskFilter{Limit: mostHits}}, 20*time.Second)
+	if err != nil && d.all.Problem(ctx, err, "").Code == "validation_failed" {
 		return nil, nil // half a phrase, perhaps: titles are searched all the same
 	}
 	if err != nil {
@@ -224,32 +219,29 @@ func (d *pickerBackend) Export(ctx context.Context, t picker.Task, form string) 
 
 // Delete puts a task into the trash.
 func (d *pickerBackend) Delete(ctx context.Context, t picker.Task) (string, error) {
-	ref, err := d.roost.Store().Find(ctx, t.Key)
-	if err != nil {
-		return "", err
-	}
-	gone, err := trash.Delete(ctx, d.roost.Store(), ref)
+	gone, err := d.all.Delete(ctx, t.Key, service.KeepSubtasks)
 	return gone.QualifiedName(), err
 }
 
 // Restore takes it out of there.
 func (d *pickerBackend) Restore(ctx context.Context, token string) error {
-	_, err := trash.Restore(ctx, d.roost.Store(), token)
+	_, err := d.all.Untrash(ctx, service.Call{}, token)
 	return err
 }
 
 // Offer reports whether the picker should offer an import: once for each root.
-func (d *pickerBackend) Offer() bool { return d.roost.Store().Once("import") }
+func (d *pickerBackend) Offer() bool { return d.all.Once("import") }
 
 // Import copies what all other tools have.
 func (d *pickerBackend) Import(ctx context.Context, tell func(string)) (string, error) {
-	list, dark, err := importer.FindSource(ctx, d.roost.Store(), "all")
-	if err != nil {
-		return "", err
-	}
-	r, err := importer.Run(ctx, d.roost.Store(), list, importer.Options{OnConflict: importer.ConflictSkip, Progress: func(p importer.Progress) {
-		tell(fmt.Sprintf("%d of %d tasks, %s", p.Tasks, p.Of, app.BytesText(p.Bytes)))
-	}})
+	unread := 0
+	r, err := d.all.Import(ctx, service.Import{
+		Sources: []string{"all"},
+		Unread:  func(api.SourceState) { unread++ },
+		Progress: func(p api.ImportProgress) {
+			tell(fmt.Sprintf("%d of %d tasks, %s", p.Tasks, p.Of, app.BytesText(p.Bytes)))
+		},
+	})
 	if err != nil {
 		return "", err
 	}
@@ -257,12 +249,12 @@ func (d *pickerBackend) Import(ctx context.Context, tell func(string)) (string, 
 	for _, n := range []struct {
 		n    int
 		what string
-	}{{r.Same, "there already"}, {r.Conflicts, "in conflict"}, {r.Failed, "failed"}, {len(dark), "sources unreachable"}} {
+	}{{r.Same, "there already"}, {r.Conflicts, "in conflict"}, {r.Failed, "failed"}, {unread, "sources unreachable"}} {
 		if n.n > 0 {
 			text += fmt.Sprintf(", %d %s", n.n, n.what)
 		}
 	}
-	if r.Failed+r.Conflicts+len(dark) > 0 {
+	if r.Failed+r.Conflicts+unread > 0 {
 		text += " (details: roost import --from all)"
 	}
 	return text, nil

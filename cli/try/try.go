@@ -17,7 +17,7 @@ import (
 	"github.com/roost-dev/roost/cli/app"
 	"github.com/roost-dev/roost/cli/failure"
 	display "github.com/roost-dev/roost/cli/term"
-	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/local"
 	"github.com/roost-dev/roost/view"
 )
 
@@ -130,7 +130,7 @@ func (t *trial) run(ctx context.Context) error {
 	if !killed.killed {
 		return t.broken("the process was not killed (" + killed.end + ")")
 	}
-	s, err := store.Open(store.Options{Root: t.root, Cache: filepath.Join(t.dir, "cache"), Now: t.a.Millis})
+	s, err := local.Open(local.Options{Root: t.root, Cache: filepath.Join(t.dir, "cache"), Now: t.a.Now})
 	if err != nil {
 		return err
 	}
@@ -138,8 +138,8 @@ func (t *trial) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	t.fact(fmt.Sprintf("on disk: %d commits, %d messages for the person, %d for the model", len(before.commits), len(before.ui),
-		len(before.api)))
+	t.fact(fmt.Sprintf("on disk: %d commits, %d messages for the person, %d for the model", len(before.Commits), len(before.UI),
+		len(before.API)))
 	t.fact(fmt.Sprintf("the dead process had shown what it did up to commit %d", killed.seq))
 	t.fact(fmt.Sprintf("the command had started; its outcome is not recorded; the diary has %d line", before.diary))
 	t.step("3. roost resume " + killed.task)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/roost-dev/roost/cli/failure"
 	"github.com/roost-dev/roost/internal/testing/clitest"
+	"github.com/roost-dev/roost/service"
 )
 
 // survived is a demonstration as it should go: two commits and a command without
@@ -25,14 +26,24 @@ func survived(t *testing.T) (tr *trial, killed, resumed childRun, before, after 
 		}
 	}
 	const note = "Written by the scripted model, before the kill."
-	before = onDisk{
-		dir: dir, commits: []string{"1", "2"}, ui: []string{"u1"}, api: []string{"a1", "a2"}, diary: 1, note: note,
-		calls: map[string]string{"c1": "write_to_file ok", "c2": "execute_command unknown"}, answers: map[string]int{"c1": 1}, status: "running",
-	}
-	after = onDisk{
-		dir: dir, commits: []string{"1", "2", "3"}, ui: []string{"u1", "u2"}, api: []string{"a1", "a2", "a3"}, diary: 1, note: note,
-		calls: map[string]string{"c1": "write_to_file ok", "c2": "execute_command unknown"}, answers: map[string]int{"c1": 1, "c2": 1}, status: "completed",
-	}
+	before = onDisk{diary: 1, note: note, Evidence: service.Evidence{
+		Folder:  dir,
+		Status:  "running",
+		Commits: []string{"1", "2"},
+		UI:      []string{"u1"},
+		API:     []string{"a1", "a2"},
+		Calls:   map[string]string{"c1": "ok", "c2": "unknown"},
+		Results: map[string]int{"c1": 1},
+	}}
+	after = onDisk{diary: 1, note: note, Evidence: service.Evidence{
+		Folder:  dir,
+		Status:  "completed",
+		Commits: []string{"1", "2", "3"},
+		UI:      []string{"u1", "u2"},
+		API:     []string{"a1", "a2", "a3"},
+		Calls:   map[string]string{"c1": "ok", "c2": "unknown"},
+		Results: map[string]int{"c1": 1, "c2": 1},
+	}}
 	return &trial{a: &commands{a}}, childRun{seq: 2, killed: true}, childRun{}, before, after
 }
 
@@ -55,30 +66,30 @@ func TestTryNoticesEachLoss(t *testing.T) {
 	}{
 		{"", func(_, _ *childRun, _, _ *onDisk) {}},
 		{"all that was shown was on disk", func(killed, _ *childRun, _, _ *onDisk) { killed.seq = 3 }},
-		{"every commit is still there", func(_, _ *childRun, _, after *onDisk) { after.commits[1] = "2, changed" }},
-		{"every commit is still there", func(_, _ *childRun, _, after *onDisk) { after.commits = after.commits[:2] }},
-		{"every message of the model's history", func(_, _ *childRun, _, after *onDisk) { after.api = after.api[:1] }},
-		{"every message of the model's history", func(_, _ *childRun, _, after *onDisk) { after.api[0] = "another" }},
+		{"every commit is still there", func(_, _ *childRun, _, after *onDisk) { after.Commits[1] = "2, changed" }},
+		{"every commit is still there", func(_, _ *childRun, _, after *onDisk) { after.Commits = after.Commits[:2] }},
+		{"every message of the model's history", func(_, _ *childRun, _, after *onDisk) { after.API = after.API[:1] }},
+		{"every message of the model's history", func(_, _ *childRun, _, after *onDisk) { after.API[0] = "another" }},
 		{"effect happened once", func(_, _ *childRun, _, after *onDisk) { after.diary = 2 }},
 		{"effect happened once", func(_, _ *childRun, before, after *onDisk) { before.diary, after.diary = 0, 0 }},
 		{"the file written before the kill", func(_, _ *childRun, _, after *onDisk) { after.note = "Written" }},
-		{"learned, once", func(_, _ *childRun, before, _ *onDisk) { before.calls["c2"] = "execute_command not started" }},
-		{"learned, once", func(_, _ *childRun, _, after *onDisk) { after.calls["c2"] = "execute_command ok" }},
-		{"learned, once", func(_, _ *childRun, _, after *onDisk) { delete(after.answers, "c2") }},
-		{"every tool result is there exactly once", func(_, _ *childRun, _, after *onDisk) { after.answers["c1"] = 2 }},
-		{"continued to its end", func(_, _ *childRun, _, after *onDisk) { after.status = "interrupted" }},
+		{"learned, once", func(_, _ *childRun, before, _ *onDisk) { before.Calls["c2"] = "not started" }},
+		{"learned, once", func(_, _ *childRun, _, after *onDisk) { after.Calls["c2"] = "ok" }},
+		{"learned, once", func(_, _ *childRun, _, after *onDisk) { delete(after.Results, "c2") }},
+		{"every tool result is there exactly once", func(_, _ *childRun, _, after *onDisk) { after.Results["c1"] = 2 }},
+		{"continued to its end", func(_, _ *childRun, _, after *onDisk) { after.Status = "interrupted" }},
 		{"continued to its end", func(_, resumed *childRun, _, _ *onDisk) { resumed.code = 1 }},
-		{"Roo's ui_messages.json", func(_, _ *childRun, _, after *onDisk) { spoil(after.dir, "ui_messages.json") }},
-		{"Roo's api_conversation_history.json", func(_, _ *childRun, _, after *onDisk) { spoil(after.dir, "api_conversation_history.json") }},
+		{"Roo's ui_messages.json", func(_, _ *childRun, _, after *onDisk) { spoil(after.Folder, "ui_messages.json") }},
+		{"Roo's api_conversation_history.json", func(_, _ *childRun, _, after *onDisk) { spoil(after.Folder, "api_conversation_history.json") }},
 		{"Roo's history_item.json", func(_, _ *childRun, _, after *onDisk) {
-			_ = os.Remove(filepath.Join(after.dir, "history_item.json"))
+			_ = os.Remove(filepath.Join(after.Folder, "history_item.json"))
 		}},
 	}
 	for i, tt := range tests {
 		t.Run(fmt.Sprintf("%d %s", i, tt.check), func(t *testing.T) {
 			t.Parallel()
 			tr, killed, resumed, before, after := survived(t)
-			after.calls, after.answers = maps.Clone(after.calls), maps.Clone(after.answers)
+			after.Calls, after.Results = maps.Clone(after.Calls), maps.Clone(after.Results)
 			tt.spoil(&killed, &resumed, &before, &after)
 			tr.judge(killed, resumed, before, after)
 			failed := tr.failed()

@@ -10,16 +10,15 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/checkpoint"
 	"github.com/roost-dev/roost/store"
-	"github.com/roost-dev/roost/store/doctor"
 	"github.com/roost-dev/roost/task"
 )
 
 // VerifiedContents is the result of verifying the contents of checkpoints.
 type VerifiedContents struct {
-	Objects  int              `json:"objects"` // that were read
-	Bytes    int64            `json:"bytes"`
-	Damaged  []doctor.Finding `json:"-"`
-	Repaired []doctor.Finding `json:"-"`
+	Objects  int           `json:"objects"` // that were read
+	Bytes    int64         `json:"bytes"`
+	Damaged  []api.Finding `json:"-"`
+	Repaired []api.Finding `json:"-"`
 }
 
 // Verify reads every content that the checkpoints of tasks rely on, each once, and compares it with what the journals
@@ -78,7 +77,7 @@ func (svc *Service) verifyTask(ctx context.Context, ref store.Ref, s *task.State
 					continue
 				}
 				seen[f.Path+version.Blob] = true
-				found := doctor.Finding{
+				found := api.Finding{
 					ID: ref.ID, Path: ref.Dir, File: filepath.Join(svc.dir(), c.Store),
 					Problem:   fmt.Sprintf("checkpoint c%d: the content of %s: %v", c.Number, f.Path, err),
 					Recovered: "what the other checkpoints hold", Lost: "the content of " + f.Path + " at that time",

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/progress"
 	"github.com/roost-dev/roost/store/fold"
 	"github.com/roost-dev/roost/store/labels"
@@ -69,7 +70,7 @@ func flip(t *testing.T, path, from, to string) {
 	storetest.Check(t, os.Chtimes(path, info.ModTime(), info.ModTime()))
 }
 
-func problems(list []doctor.Finding) string {
+func problems(list []api.Finding) string {
 	var out []string
 	for _, f := range list {
 		out = append(out, f.ID+" "+filepath.Base(f.File)+": "+f.Problem)
@@ -170,7 +171,7 @@ func TestCheckFindsAndMends(t *testing.T) {
 			c.spoil(t, s)
 			before := []map[string]string{storetest.Tree(t, root), storetest.Tree(t, storage)}
 			r := runDoctor(t, s, doctor.Options{})
-			found := map[string][]doctor.Finding{"damaged": r.Damaged, "stale": r.Stale, "leftovers": r.Leftovers}
+			found := map[string][]api.Finding{"damaged": r.Damaged, "stale": r.Stale, "leftovers": r.Leftovers}
 			untold := c.in == "" // a catalogue that is not filled yet is no news
 			if got := problems(found[c.in]); !untold && !strings.Contains(got, c.want) || len(r.Repaired) > 0 {
 				t.Fatalf("%s: %s\nall: %+v", c.in, got, r)
@@ -359,7 +360,7 @@ func TestWorkTellsHowFarItIs(t *testing.T) {
 	s, _, _, _ := ward(t)
 	told := map[string]int{}
 	ctx := progress.With(context.Background(), func(p progress.State) { told[p.What] = max(told[p.What], p.Of) })
-	storetest.Must[doctor.Report](t)(doctor.Check(ctx, s, nil, doctor.Options{}))
+	storetest.Must[api.Checkup](t)(doctor.Check(ctx, s, nil, doctor.Options{}))
 	if told["checking"] != 3 || told["comparing the catalogue"] != 3 {
 		t.Errorf("%v", told)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/testing/storetest"
 	"github.com/roost-dev/roost/store/projection"
 
@@ -31,9 +32,9 @@ func ill(t *testing.T) (s *store.Store, dir string) {
 	return s, filepath.Join(root, "tasks", "ill")
 }
 
-func runDoctor(t *testing.T, s *store.Store, o doctor.Options, ids ...string) doctor.Report {
+func runDoctor(t *testing.T, s *store.Store, o doctor.Options, ids ...string) api.Checkup {
 	t.Helper()
-	return storetest.Must[doctor.Report](t)(doctor.Check(context.Background(), s, ids, o))
+	return storetest.Must[api.Checkup](t)(doctor.Check(context.Background(), s, ids, o))
 }
 
 func TestRepairMendsAfterACopy(t *testing.T) {

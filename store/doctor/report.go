@@ -117,9 +117,3 @@ type doctor struct {
 	store *store.Store
 	opt   Options
 }
-
-// Names by which callers still know documents of package api.
-type (
-	Report  = api.Checkup
-	Finding = api.Finding
-)

@@ -6,12 +6,13 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/internal/testing/storetest"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/doctor"
 	"github.com/roost-dev/roost/store/history"
-	"github.com/roost-dev/roost/internal/testing/storetest"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -75,7 +76,7 @@ func TestAForkKnowsTheEditorsFiles(t *testing.T) {
 		t.Errorf("of a file that is no JSON: %s", got)
 	}
 	storetest.Write(t, dir, roofmt.MetadataName, `{"files_in_context":[]}`)
-	if report := storetest.Must[doctor.Report](t)(doctor.Check(ctx, s, nil, doctor.Options{})); len(report.Damaged) > 0 {
+	if report := storetest.Must[api.Checkup](t)(doctor.Check(ctx, s, nil, doctor.Options{})); len(report.Damaged) > 0 {
 		t.Errorf("doctor: %+v", report.Damaged)
 	}
 	// It is derived: without the file it comes again from the fork's own log.

@@ -14,12 +14,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/internal/testing/storetest"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/actions"
 	"github.com/roost-dev/roost/store/doctor"
 	"github.com/roost-dev/roost/store/history"
-	"github.com/roost-dev/roost/internal/testing/storetest"
 	"github.com/roost-dev/roost/store/trash"
 	"github.com/roost-dev/roost/task"
 )
@@ -244,7 +244,7 @@ func TestAForkLivesByItself(t *testing.T) {
 	if _, _, err := actions.Undo(ctx, s, f.ID, actions.Options{}); !errors.Is(err, actions.ErrNothing) {
 		t.Errorf("a fork has something to take back: %v", err)
 	}
-	report := storetest.Must[doctor.Report](t)(doctor.Check(ctx, s, nil, doctor.Options{}))
+	report := storetest.Must[api.Checkup](t)(doctor.Check(ctx, s, nil, doctor.Options{}))
 	if len(report.Damaged) > 0 {
 		t.Errorf("doctor: %+v", report.Damaged)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/testing/storetest"
 	"github.com/roost-dev/roost/store/doctor"
 	"github.com/roost-dev/roost/store/importer"
@@ -54,17 +55,17 @@ func TestAnImportedJournalThatLacksItsEndIsDamaged(t *testing.T) {
 
 			s := storetest.Open(t, t.TempDir())
 			item := bring(t, s, dir, importer.Options{}).Items[0]
-			if item.Outcome != importer.Imported || !item.ByteEqual {
+			if item.Outcome != api.TaskImported || !item.ByteEqual {
 				t.Fatalf("%+v", item)
 			}
 			if notes := strings.Join(item.Notes, "\n"); (c.note == "") != (notes == "") || !strings.Contains(notes, c.note) {
 				t.Errorf("notes %q, want %q", item.Notes, c.note)
 			}
-			report := storetest.Must[doctor.Report](t)(doctor.Check(t.Context(), s, []string{"short"}, doctor.Options{}))
+			report := storetest.Must[api.Checkup](t)(doctor.Check(t.Context(), s, []string{"short"}, doctor.Options{}))
 			if damaged := c.cut > 0; damaged != (len(report.Damaged) > 0) {
 				t.Errorf("damaged is %v, want %v: %+v", !damaged, damaged, report.Damaged)
 			}
-			if again := bring(t, s, dir, importer.Options{}).Items[0]; again.Outcome != importer.Same {
+			if again := bring(t, s, dir, importer.Options{}).Items[0]; again.Outcome != api.TaskSame {
 				t.Errorf("imported again: %+v", again)
 			}
 		})

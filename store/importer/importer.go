@@ -178,7 +178,7 @@ func (im *importer) importAll(ctx context.Context, list []Original) error {
 			return fmt.Errorf("import stopped after %d of %d tasks: %w", i, len(list), ctx.Err())
 		}
 		if err != nil {
-			item.Outcome, item.Problem, item.ID, item.Path, item.ByteEqual = Failed, err.Error(), "", "", false
+			item.Outcome, item.Problem, item.ID, item.Path, item.ByteEqual = api.TaskFailed, err.Error(), "", "", false
 		}
 		im.count(item)
 		im.progress.Tasks = i + 1
@@ -274,22 +274,3 @@ func (im *importer) copyLabels(ctx context.Context, item *copied) {
 	}
 	item.Notes = append(item.Notes, "its title, tags and pin in Roost were copied")
 }
-
-// Names by which callers still know documents and outcomes of package api.
-type (
-	Report   = api.Import
-	Item     = api.ImportedTask
-	Note     = api.FileNote
-	Progress = api.ImportProgress
-)
-
-const (
-	ConflictSkip = api.ConflictSkip
-	ConflictFork = api.ConflictFork
-	Imported     = api.TaskImported
-	Forked       = api.TaskForked
-	Same         = api.TaskSame
-	Conflict     = api.TaskConflict
-	Empty        = api.TaskEmpty
-	Failed       = api.TaskFailed
-)

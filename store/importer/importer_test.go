@@ -24,14 +24,14 @@ import (
 )
 
 // bring imports what lies at a path.
-func bring(t testing.TB, s *store.Store, path string, o importer.Options) importer.Report {
+func bring(t testing.TB, s *store.Store, path string, o importer.Options) api.Import {
 	t.Helper()
 	list := storetest.Must[[]importer.Original](t)(importer.FindPath(context.Background(), s, path))
-	return storetest.Must[importer.Report](t)(importer.Run(context.Background(), s, list, o))
+	return storetest.Must[api.Import](t)(importer.Run(context.Background(), s, list, o))
 }
 
 // outcomes are what became of each folder, by name.
-func outcomes(r importer.Report) map[string]string {
+func outcomes(r api.Import) map[string]string {
 	out := map[string]string{}
 	for _, item := range r.Items {
 		out[item.Name] = item.Outcome
@@ -66,7 +66,7 @@ func TestImport(t *testing.T) {
 	before := storetest.Tree(t, storage)
 	s := storetest.Open(t, filepath.Join(t.TempDir(), "root"))
 	want := map[string]string{
-		"whole-1": importer.Imported, "cut-2": importer.Imported, "left-3": importer.Imported, "-no id\x01": importer.Imported, "row-4": importer.Imported, "zero-5": importer.Empty, "ghost-6": importer.Empty,
+		"whole-1": api.TaskImported, "cut-2": api.TaskImported, "left-3": api.TaskImported, "-no id\x01": api.TaskImported, "row-4": api.TaskImported, "zero-5": api.TaskEmpty, "ghost-6": api.TaskEmpty,
 	}
 
 	dry := bring(t, s, storage, importer.Options{DryRun: true})
@@ -88,7 +88,7 @@ func TestImport(t *testing.T) {
 		t.Errorf("counts %+v, and %+v of the dry run", r, dry)
 	}
 	for i, item := range r.Items {
-		if item.Outcome != importer.Imported {
+		if item.Outcome != api.TaskImported {
 			continue
 		}
 		if !item.ByteEqual || item.ID != dry.Items[i].ID || item.Path != dry.Items[i].Path {
@@ -134,7 +134,7 @@ func TestImport(t *testing.T) {
 
 	// Again: nothing is done, nothing is changed.
 	was := storetest.Tree(t, s.TasksDir())
-	again := bring(t, s, storage, importer.Options{OnConflict: importer.ConflictFork})
+	again := bring(t, s, storage, importer.Options{OnConflict: api.ConflictFork})
 	if again.Same != 5 || again.Imported+again.Forked+again.Conflicts+again.Failed != 0 {
 		t.Errorf("again: %+v", outcomes(again))
 	}
@@ -159,7 +159,7 @@ func TestImportNames(t *testing.T) {
 	ids := map[string]bool{}
 	for _, item := range r.Items {
 		ids[item.ID] = true
-		if item.Outcome != importer.Imported || !api.ValidTaskID(item.ID) || item.Path != filepath.Join(s.TasksDir(), item.ID) {
+		if item.Outcome != api.TaskImported || !api.ValidTaskID(item.ID) || item.Path != filepath.Join(s.TasksDir(), item.ID) {
 			t.Errorf("%+v", item)
 		}
 	}
@@ -177,11 +177,11 @@ func TestImportConflict(t *testing.T) {
 	// The same task from elsewhere is the same task.
 	elsewhere := filepath.Join(t.TempDir(), "same-id")
 	storetest.Check(t, os.CopyFS(elsewhere, os.DirFS(dir)))
-	if got := outcomes(bring(t, s, elsewhere, importer.Options{})); got["same-id"] != importer.Same {
+	if got := outcomes(bring(t, s, elsewhere, importer.Options{})); got["same-id"] != api.TaskSame {
 		t.Errorf("the same content: %v", got)
 	}
 	storetest.Check(t, os.Remove(filepath.Join(s.TasksDir(), "same-id", store.ImportRecord)))
-	if got := outcomes(bring(t, s, elsewhere, importer.Options{})); got["same-id"] != importer.Same {
+	if got := outcomes(bring(t, s, elsewhere, importer.Options{})); got["same-id"] != api.TaskSame {
 		t.Errorf("the same content, found by comparing: %v", got)
 	}
 	delete(first, filepath.Join(s.TasksDir(), "same-id", store.ImportRecord))
@@ -192,8 +192,8 @@ func TestImportConflict(t *testing.T) {
 	if r.Conflicts != 1 || r.Items[0].ID != "" || r.Items[0].Problem == "" {
 		t.Errorf("other content: %+v", r)
 	}
-	for _, want := range []string{importer.Forked, importer.Same} {
-		r = bring(t, s, elsewhere, importer.Options{OnConflict: importer.ConflictFork})
+	for _, want := range []string{api.TaskForked, api.TaskSame} {
+		r = bring(t, s, elsewhere, importer.Options{OnConflict: api.ConflictFork})
 		if got := outcomes(r)["same-id"]; got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
@@ -224,11 +224,11 @@ func TestImportTwins(t *testing.T) {
 	}
 	for _, dry := range []bool{true, false} {
 		s := storetest.Open(t, t.TempDir())
-		for _, how := range []string{importer.ConflictSkip, importer.ConflictFork} {
+		for _, how := range []string{api.ConflictSkip, api.ConflictFork} {
 			s = storetest.Open(t, t.TempDir())
-			r := storetest.Must[importer.Report](t)(importer.Run(context.Background(), s, list, importer.Options{DryRun: dry, OnConflict: how}))
+			r := storetest.Must[api.Import](t)(importer.Run(context.Background(), s, list, importer.Options{DryRun: dry, OnConflict: how}))
 			got := fmt.Sprint(r.Items[0].Outcome, " ", r.Items[1].Outcome, " ", r.Items[2].Outcome)
-			want := map[string]string{importer.ConflictSkip: "imported conflict same", importer.ConflictFork: "imported forked same"}[how]
+			want := map[string]string{api.ConflictSkip: "imported conflict same", api.ConflictFork: "imported forked same"}[how]
 			if got != want {
 				t.Errorf("dry %v, %s: %s", dry, how, got)
 			}
@@ -250,7 +250,7 @@ func TestImportedTaskGoesOn(t *testing.T) {
 	}
 	storetest.Commit(t, k, task.UI, storetest.UIRow(9, "more"))
 	storetest.Close(t, k)
-	if got := outcomes(bring(t, s, storage, importer.Options{OnConflict: importer.ConflictFork})); got["going-1"] != importer.Same {
+	if got := outcomes(bring(t, s, storage, importer.Options{OnConflict: api.ConflictFork})); got["going-1"] != api.TaskSame {
 		t.Errorf("%v", got)
 	}
 	if !strings.Contains(storetest.Read(t, filepath.Join(s.TasksDir(), "going-1"), roofmt.UIName), "more") {
@@ -258,7 +258,7 @@ func TestImportedTaskGoesOn(t *testing.T) {
 	}
 	// When the original went on as well, they are two.
 	storetest.Write(t, dir, roofmt.UIName, storetest.Array(storetest.UIRow(1, "do it"), storetest.UIRow(3, "otherwise")))
-	if got := outcomes(bring(t, s, storage, importer.Options{})); got["going-1"] != importer.Conflict {
+	if got := outcomes(bring(t, s, storage, importer.Options{})); got["going-1"] != api.TaskConflict {
 		t.Errorf("%v", got)
 	}
 }
@@ -274,7 +274,7 @@ func TestImportAnotherRoot(t *testing.T) {
 	s := storetest.Open(t, t.TempDir())
 	r := bring(t, s, other.Root(), importer.Options{Map: []importer.PathMap{{"/old", "/new"}}})
 	item := r.Items[0]
-	if item.Outcome != importer.Imported || !item.ByteEqual {
+	if item.Outcome != api.TaskImported || !item.ByteEqual {
 		t.Fatalf("%+v", item)
 	}
 	if notes := strings.Join(item.Notes, "\n"); !strings.Contains(notes, "its workspace here is /new/w, not /old/w") || !strings.Contains(notes, "approve all") {
@@ -298,7 +298,7 @@ func TestImportAnotherRoot(t *testing.T) {
 	if got := []string{now.State.Settings.Workspace, now.Summary.Workspace}; !slices.Equal(got, []string{"/new/w", "/new/w"}) {
 		t.Errorf("the workspaces are %q, want /new/w", got)
 	}
-	if found := storetest.Must[doctor.Report](t)(doctor.Check(context.Background(), s, nil, doctor.Options{})); found.OK != 1 {
+	if found := storetest.Must[api.Checkup](t)(doctor.Check(context.Background(), s, nil, doctor.Options{})); found.OK != 1 {
 		t.Errorf("%+v", found)
 	}
 	o := storetest.Own(t, s, "ours-1") // and it goes on
@@ -306,7 +306,7 @@ func TestImportAnotherRoot(t *testing.T) {
 	storetest.Close(t, o.Task)
 
 	storetest.Write(t, from, roofmt.UIName, storetest.Array(storetest.UIRow(1, "changed")))
-	if r := bring(t, s, other.Root(), importer.Options{OnConflict: importer.ConflictFork}); r.Conflicts != 1 || !strings.Contains(r.Items[0].Problem, "keeps its id") {
+	if r := bring(t, s, other.Root(), importer.Options{OnConflict: api.ConflictFork}); r.Conflicts != 1 || !strings.Contains(r.Items[0].Problem, "keeps its id") {
 		t.Errorf("a journal under another id: %+v", r.Items)
 	}
 }
@@ -360,10 +360,10 @@ func TestCorpusImport(t *testing.T) {
 		if d := cmp.Diff(before, storetest.Tree(t, dir)); d != "" {
 			t.Errorf("the original was changed: %s", d)
 		}
-		if item.Outcome == importer.Empty {
+		if item.Outcome == api.TaskEmpty {
 			return
 		}
-		if item.Outcome != importer.Imported || !item.ByteEqual || len(item.LeftOut) > 0 {
+		if item.Outcome != api.TaskImported || !item.ByteEqual || len(item.LeftOut) > 0 {
 			t.Fatalf("%s: %s, byte equal %v, left out %v", item.Outcome, item.Problem, item.ByteEqual, item.LeftOut)
 		}
 		copied := storetest.Contents(t, item.Path)

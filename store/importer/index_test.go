@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/store/labels"
 
 	"github.com/roost-dev/roost/internal/testing/storetest"
@@ -63,7 +64,7 @@ func TestImportIsContinued(t *testing.T) {
 		s := storetest.Open(t, root)
 		list := storetest.Must[[]importer.Original](t)(importer.FindPath(context.Background(), s, storage))
 		ctx, cancel := context.WithCancel(context.Background())
-		r, err := importer.Run(ctx, s, list, importer.Options{Progress: func(p importer.Progress) {
+		r, err := importer.Run(ctx, s, list, importer.Options{Progress: func(p api.ImportProgress) {
 			if p.Tasks == stop {
 				cancel()
 			}
@@ -109,7 +110,7 @@ func TestImportBringsLabelsAlong(t *testing.T) {
 	bring(t, s, storage, importer.Options{DryRun: true})
 	list, _, err := importer.FindSource(context.Background(), s, "all")
 	storetest.Check(t, err)
-	r := storetest.Must[importer.Report](t)(importer.Run(context.Background(), s, list, importer.Options{}))
+	r := storetest.Must[api.Import](t)(importer.Run(context.Background(), s, list, importer.Options{}))
 	if r.Imported != 2 {
 		t.Fatalf("%+v", r)
 	}
@@ -150,7 +151,7 @@ func TestImportBringsLabelsAlong(t *testing.T) {
 	r = bring(t, s, storage, importer.Options{})
 	storetest.Close(t, k)
 	for _, item := range r.Items {
-		if item.Outcome != importer.Same || item.ID == "theirs" && !strings.Contains(strings.Join(item.Notes, ""), "could not be copied") {
+		if item.Outcome != api.TaskSame || item.ID == "theirs" && !strings.Contains(strings.Join(item.Notes, ""), "could not be copied") {
 			t.Errorf("%+v", item)
 		}
 	}

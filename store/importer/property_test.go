@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/testing/storetest"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
@@ -68,7 +69,7 @@ func TestImportAnyFolder(t *testing.T) {
 		} else {
 			storetest.Check(t, os.WriteFile(victim, append(was, 'x'), 0o600))
 		}
-		if item := bring(t, s, dir, importer.Options{}).Items[0]; item.Outcome != importer.Conflict {
+		if item := bring(t, s, dir, importer.Options{}).Items[0]; item.Outcome != api.TaskConflict {
 			rt.Fatalf("changed: %+v", item)
 		}
 	})
@@ -98,27 +99,27 @@ func TestImportMeetsFile(t *testing.T) {
 	storage, _ := storetest.RooStorage(t, "file-1")
 	s := storetest.Open(t, t.TempDir())
 	storetest.Write(t, s.TasksDir(), "file-1", "somebody's")
-	r := bring(t, s, storage, importer.Options{OnConflict: importer.ConflictFork})
+	r := bring(t, s, storage, importer.Options{OnConflict: api.ConflictFork})
 	if r.Failed != 1 || storetest.Read(t, s.TasksDir(), "file-1") != "somebody's" {
 		t.Errorf("%+v", r.Items)
 	}
 }
 
-// importer.Progress names what is done and never goes back.
+// api.ImportProgress names what is done and never goes back.
 func TestImportProgress(t *testing.T) {
 	tasks := filepath.Join(t.TempDir(), "tasks")
 	for i := range 5 {
 		storetest.Write(t, filepath.Join(tasks, fmt.Sprint("step-", i)), roofmt.UIName, storetest.Array(storetest.UIRow(i, "x")))
 	}
 	s := storetest.Open(t, t.TempDir())
-	var last importer.Progress
-	r := bring(t, s, tasks, importer.Options{Progress: func(p importer.Progress) {
+	var last api.ImportProgress
+	r := bring(t, s, tasks, importer.Options{Progress: func(p api.ImportProgress) {
 		if p.Tasks < last.Tasks || p.Files < last.Files || p.Bytes < last.Bytes || p.Of != 5 {
 			t.Errorf("%+v after %+v", p, last)
 		}
 		last = p
 	}})
-	if want := (importer.Progress{Tasks: 5, Of: 5, Files: r.Files, Bytes: r.Bytes}); last != want || r.Files != 5 {
+	if want := (api.ImportProgress{Tasks: 5, Of: 5, Files: r.Files, Bytes: r.Bytes}); last != want || r.Files != 5 {
 		t.Errorf("%+v, want %+v", last, want)
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/filelock"
 	"github.com/roost-dev/roost/internal/testing/storetest"
 	"github.com/roost-dev/roost/roofmt"
@@ -29,7 +30,7 @@ func TestImportOfTaskThatChanges(t *testing.T) {
 	storage, dir := storetest.RooStorage(t, "live-1")
 	s := storetest.Open(t, t.TempDir())
 	saves := 0
-	r := bring(t, s, storage, importer.Options{Progress: func(p importer.Progress) {
+	r := bring(t, s, storage, importer.Options{Progress: func(p api.ImportProgress) {
 		if p.Files == 2 && saves == 0 {
 			saves++
 			storetest.Write(t, dir, roofmt.UIName, storetest.Array(storetest.UIRow(1, "do it"), storetest.UIRow(2, "done so far"), storetest.UIRow(3, "and on")))
@@ -52,13 +53,13 @@ func TestImportOfTaskThatNeverRests(t *testing.T) {
 	storetest.Write(t, filepath.Join(storage, "tasks", "calm-2"), roofmt.UIName, storetest.Array(storetest.UIRow(1, "calm")))
 	s := storetest.Open(t, t.TempDir())
 	n := 0
-	r := bring(t, s, storage, importer.Options{Progress: func(p importer.Progress) {
+	r := bring(t, s, storage, importer.Options{Progress: func(p api.ImportProgress) {
 		if p.Tasks == 0 {
 			n++
 			storetest.Write(t, dir, roofmt.UIName, storetest.Array(storetest.UIRow(1, strings.Repeat("x", n))))
 		}
 	}})
-	if d := cmp.Diff(map[string]string{"busy-1": importer.Failed, "calm-2": importer.Imported}, outcomes(r)); d != "" {
+	if d := cmp.Diff(map[string]string{"busy-1": api.TaskFailed, "calm-2": api.TaskImported}, outcomes(r)); d != "" {
 		t.Error(d)
 	}
 	if !strings.Contains(r.Items[0].Problem, "keeps changing while it is copied") || storetest.Exists(s.TasksDir(), "busy-1") || storetest.Exists(s.TasksDir(), importer.StagesName) {
@@ -68,17 +69,17 @@ func TestImportOfTaskThatNeverRests(t *testing.T) {
 
 // Somebody makes a task of the same id while ours is copied: theirs stays.
 func TestImportMeetsNewTask(t *testing.T) {
-	for _, how := range []string{importer.ConflictSkip, importer.ConflictFork} {
+	for _, how := range []string{api.ConflictSkip, api.ConflictFork} {
 		storage, _ := storetest.RooStorage(t, "met-1")
 		s := storetest.Open(t, t.TempDir())
 		made := false
-		r := bring(t, s, storage, importer.Options{OnConflict: how, Progress: func(importer.Progress) {
+		r := bring(t, s, storage, importer.Options{OnConflict: how, Progress: func(api.ImportProgress) {
 			if !made {
 				made = true
 				storetest.Close(t, storetest.Create(t, s, "met-1"))
 			}
 		}})
-		want := map[string]string{importer.ConflictSkip: importer.Conflict, importer.ConflictFork: importer.Forked}[how]
+		want := map[string]string{api.ConflictSkip: api.TaskConflict, api.ConflictFork: api.TaskForked}[how]
 		if got := outcomes(r)["met-1"]; got != want {
 			t.Errorf("%s: %s, want %s: %s", how, got, want, r.Items[0].Problem)
 		}
@@ -108,7 +109,7 @@ func TestImportStops(t *testing.T) {
 	s := storetest.Open(t, t.TempDir())
 	ctx, cancel := context.WithCancel(context.Background())
 	list := storetest.Must[[]importer.Original](t)(importer.FindPath(ctx, s, storage))
-	r, err := importer.Run(ctx, s, list, importer.Options{Progress: func(p importer.Progress) {
+	r, err := importer.Run(ctx, s, list, importer.Options{Progress: func(p api.ImportProgress) {
 		if p.Tasks == 1 && p.Files == 5 {
 			cancel()
 		}
@@ -161,19 +162,19 @@ func TestImportsTakeTurns(t *testing.T) {
 func TestImportGoesOn(t *testing.T) {
 	storage, dir := storetest.RooStorage(t, "fine-1")
 	s := storetest.Open(t, t.TempDir())
-	r := storetest.Must[importer.Report](t)(importer.Run(context.Background(), s, []importer.Original{
+	r := storetest.Must[api.Import](t)(importer.Run(context.Background(), s, []importer.Original{
 		{Name: "gone", Dir: filepath.Join(storage, "gone")},
 		{Name: "file", Dir: filepath.Join(dir, roofmt.UIName)},
 		{Name: "self", Dir: filepath.Join(s.TasksDir(), "self")},
 		{Name: "around", Dir: filepath.Dir(s.Root())},
 		{Name: "fine-1", Dir: dir},
 	}, importer.Options{}))
-	want := map[string]string{"gone": importer.Failed, "file": importer.Failed, "self": importer.Failed, "around": importer.Failed, "fine-1": importer.Imported}
+	want := map[string]string{"gone": api.TaskFailed, "file": api.TaskFailed, "self": api.TaskFailed, "around": api.TaskFailed, "fine-1": api.TaskImported}
 	if d := cmp.Diff(want, outcomes(r)); d != "" {
 		t.Error(d)
 	}
 	for _, item := range r.Items {
-		if (item.Problem == "") != (item.Outcome == importer.Imported) {
+		if (item.Problem == "") != (item.Outcome == api.TaskImported) {
 			t.Errorf("%+v", item)
 		}
 	}
@@ -248,24 +249,24 @@ func TestImportProvesArchive(t *testing.T) {
 		list []importer.ArchiveFile
 		want string
 	}{
-		"whole":         {[]importer.ArchiveFile{good, file(filepath.Join("a", "b"), text, sum, len(text))}, importer.Imported},
-		"other bytes":   {[]importer.ArchiveFile{file(roofmt.UIName, text+" ", sum, len(text)+1)}, importer.Failed},
-		"longer":        {[]importer.ArchiveFile{file(roofmt.UIName, text, sum, len(text)-1)}, importer.Failed},
-		"shorter":       {[]importer.ArchiveFile{file(roofmt.UIName, text, sum, len(text)+1)}, importer.Failed},
-		"leads out":     {[]importer.ArchiveFile{good, file(filepath.Join("..", "x"), text, sum, len(text))}, importer.Failed},
-		"absolute":      {[]importer.ArchiveFile{good, file("/tmp/x", text, sum, len(text))}, importer.Failed},
-		"twice":         {[]importer.ArchiveFile{good, file(roofmt.UIName, "{}", sumText("{}"), 2)}, importer.Imported},
-		"file is a dir": {[]importer.ArchiveFile{good, file(filepath.Join(roofmt.UIName, "x"), text, sum, len(text))}, importer.Failed},
-		"nothing":       {[]importer.ArchiveFile{}, importer.Empty},
-		"deep":          {[]importer.ArchiveFile{good, file(strings.Repeat("d"+string(filepath.Separator), importer.MaxDepth)+"x", text, sum, len(text))}, importer.Imported},
-		"too deep":      {[]importer.ArchiveFile{good, file(strings.Repeat("d"+string(filepath.Separator), importer.MaxDepth+1)+"x", text, sum, len(text))}, importer.Failed},
+		"whole":         {[]importer.ArchiveFile{good, file(filepath.Join("a", "b"), text, sum, len(text))}, api.TaskImported},
+		"other bytes":   {[]importer.ArchiveFile{file(roofmt.UIName, text+" ", sum, len(text)+1)}, api.TaskFailed},
+		"longer":        {[]importer.ArchiveFile{file(roofmt.UIName, text, sum, len(text)-1)}, api.TaskFailed},
+		"shorter":       {[]importer.ArchiveFile{file(roofmt.UIName, text, sum, len(text)+1)}, api.TaskFailed},
+		"leads out":     {[]importer.ArchiveFile{good, file(filepath.Join("..", "x"), text, sum, len(text))}, api.TaskFailed},
+		"absolute":      {[]importer.ArchiveFile{good, file("/tmp/x", text, sum, len(text))}, api.TaskFailed},
+		"twice":         {[]importer.ArchiveFile{good, file(roofmt.UIName, "{}", sumText("{}"), 2)}, api.TaskImported},
+		"file is a dir": {[]importer.ArchiveFile{good, file(filepath.Join(roofmt.UIName, "x"), text, sum, len(text))}, api.TaskFailed},
+		"nothing":       {[]importer.ArchiveFile{}, api.TaskEmpty},
+		"deep":          {[]importer.ArchiveFile{good, file(strings.Repeat("d"+string(filepath.Separator), importer.MaxDepth)+"x", text, sum, len(text))}, api.TaskImported},
+		"too deep":      {[]importer.ArchiveFile{good, file(strings.Repeat("d"+string(filepath.Separator), importer.MaxDepth+1)+"x", text, sum, len(text))}, api.TaskFailed},
 	} {
 		s := storetest.Open(t, t.TempDir())
-		r := storetest.Must[importer.Report](t)(importer.Run(context.Background(), s, []importer.Original{{Name: "packed-1", Dir: "x.zip:tasks/packed-1", Files: tt.list}}, importer.Options{}))
-		if r.Items[0].Outcome != tt.want || storetest.Exists(s.TasksDir(), "packed-1") != (tt.want == importer.Imported) {
+		r := storetest.Must[api.Import](t)(importer.Run(context.Background(), s, []importer.Original{{Name: "packed-1", Dir: "x.zip:tasks/packed-1", Files: tt.list}}, importer.Options{}))
+		if r.Items[0].Outcome != tt.want || storetest.Exists(s.TasksDir(), "packed-1") != (tt.want == api.TaskImported) {
 			t.Errorf("%s: %+v", name, r.Items[0])
 		}
-		if tt.want == importer.Imported && storetest.Read(t, r.Items[0].Path, roofmt.UIName) != text {
+		if tt.want == api.TaskImported && storetest.Read(t, r.Items[0].Path, roofmt.UIName) != text {
 			t.Errorf("%s: another file", name)
 		}
 	}

@@ -29,7 +29,7 @@ func TestSessionsAreImported(t *testing.T) {
 		t.Fatalf("%+v %v %v", list, away, err)
 	}
 	for _, dry := range []bool{true, false} {
-		report := storetest.Must[importer.Report](t)(importer.Run(ctx, s, list, importer.Options{DryRun: dry, Map: []importer.PathMap{{"/shed", "/barn"}}}))
+		report := storetest.Must[api.Import](t)(importer.Run(ctx, s, list, importer.Options{DryRun: dry, Map: []importer.PathMap{{"/shed", "/barn"}}}))
 		if report.Imported != 2 || report.Failed+report.Empty+report.Conflicts != 0 {
 			t.Fatalf("dry %v: %+v", dry, report)
 		}
@@ -55,7 +55,7 @@ func TestSessionsAreImported(t *testing.T) {
 	if both := byID(storetest.List(t, s, store.Filter{})); len(both) != 2 || both[storetest.SessionID].Source != store.OwnSource || len(both[storetest.SubagentID].Copies) != 1 {
 		t.Errorf("%+v", both)
 	}
-	if again := storetest.Must[importer.Report](t)(importer.Run(ctx, s, list, importer.Options{})); again.Same != 2 {
+	if again := storetest.Must[api.Import](t)(importer.Run(ctx, s, list, importer.Options{})); again.Same != 2 {
 		t.Errorf("%+v", again)
 	}
 	// They go on in their place, with the transcript left as it is.
@@ -79,8 +79,8 @@ func TestASessionInConflict(t *testing.T) {
 	storetest.Write(t, dir, roofmt.TranscriptName(storetest.SessionID), strings.Replace(storetest.Read(t, dir, roofmt.TranscriptName(storetest.SessionID)), "mend the gate", "mend the fence", 1))
 	storetest.Write(t, dir, storetest.SessionID+".json", strings.Replace(storetest.Read(t, dir, storetest.SessionID+".json"), "mend the gate", "mend the fence", 1))
 	storetest.Check(t, os.Remove(filepath.Join(data, "db", "sessions.db")))
-	report := bring(t, storetest.Open(t, root), dir, importer.Options{OnConflict: importer.ConflictFork})
-	forked := slices.IndexFunc(report.Items, func(i importer.Item) bool { return i.Outcome == importer.Forked })
+	report := bring(t, storetest.Open(t, root), dir, importer.Options{OnConflict: api.ConflictFork})
+	forked := slices.IndexFunc(report.Items, func(i api.ImportedTask) bool { return i.Outcome == api.TaskForked })
 	if report.Forked != 1 || report.Same != 1 {
 		t.Fatalf("%+v", report)
 	}

@@ -152,7 +152,7 @@ func (im *importer) chooseID(ctx context.Context, from fileSet, tree taskTree, i
 			id, outcome = newID(item.Name, item.SHA256), api.TaskForked
 			continue
 		}
-		return "", Conflict, nil
+		return "", api.TaskConflict, nil
 	}
 	return id, outcome, nil
 }

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/testing/storetest"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
@@ -33,16 +34,16 @@ func TestImportTellsWhatCannotBeReadFromEmpty(t *testing.T) {
 	}
 	s := storetest.Open(t, filepath.Join(t.TempDir(), "root"), filepath.Dir(tasks))
 	list := storetest.Must[[]importer.Original](t)(importer.FindPath(context.Background(), s, filepath.Dir(tasks)))
-	report := storetest.Must[importer.Report](t)(importer.Run(context.Background(), s, list, importer.Options{}))
+	report := storetest.Must[api.Import](t)(importer.Run(context.Background(), s, list, importer.Options{}))
 	shown := storetest.Must[store.Listing](t)(s.List(context.Background(), store.Filter{Damaged: true}))
 	damaged := map[string]bool{}
 	for _, item := range shown.Items {
 		damaged[item.ID] = true
 	}
 	for _, item := range report.Items {
-		want, why := importer.Empty, ""
+		want, why := api.TaskEmpty, ""
 		if damaged[item.Name] {
-			want, why = importer.Failed, "its messages are missing: ui_messages.json is "
+			want, why = api.TaskFailed, "its messages are missing: ui_messages.json is "
 		}
 		if item.Outcome != want || !strings.Contains(item.Problem, why) {
 			t.Errorf("%s: %s (%s), want %s", item.Name, item.Outcome, item.Problem, want)

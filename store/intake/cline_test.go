@@ -11,12 +11,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/internal/testing/storetest"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/importer"
 	"github.com/roost-dev/roost/store/intake"
-	"github.com/roost-dev/roost/internal/testing/storetest"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -234,7 +235,7 @@ func TestAnImportSendsWhatClineSent(t *testing.T) {
 	_, dir := deletedStorage(t, id, 10, 5)
 	s := storetest.Open(t, t.TempDir())
 	list := storetest.Must[[]importer.Original](t)(importer.FindPath(t.Context(), s, dir))
-	if r := storetest.Must[importer.Report](t)(importer.Run(t.Context(), s, list, importer.Options{})); r.Imported != 1 || !r.Items[0].ByteEqual {
+	if r := storetest.Must[api.Import](t)(importer.Run(t.Context(), s, list, importer.Options{})); r.Imported != 1 || !r.Items[0].ByteEqual {
 		t.Fatalf("got %+v, want one byte equal task", r)
 	}
 	want := sentByCline(bytesOf(turns(10, true)), 5)
