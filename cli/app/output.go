@@ -1,6 +1,9 @@
 package app
 
 import (
+	"encoding/json"
+	"fmt"
+
 	"errors"
 	"io"
 	"os"
@@ -48,3 +51,16 @@ func ReaderGone(err error) bool {
 // reader. It is caught and not ignored: commands that a run starts would
 // inherit a signal that is ignored, and `yes | head` would not end.
 func SurviveBrokenPipes() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
+
+// Encode writes v as JSON without HTML escapes.
+func Encode(w interface{ Write([]byte) (int, error) }, v any, indent bool) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	if indent {
+		enc.SetIndent("", "  ")
+	}
+	if err := enc.Encode(v); err != nil {
+		return fmt.Errorf("write the result: %w", err)
+	}
+	return nil
+}

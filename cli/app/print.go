@@ -2,7 +2,6 @@ package app
 
 import (
 	"bufio"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -16,19 +15,6 @@ import (
 func (a *App) Println(text string) error {
 	if _, err := fmt.Fprintln(a.Out, a.Result(text)); err != nil {
 		return fmt.Errorf("print the result: %w", err)
-	}
-	return nil
-}
-
-// Encode writes v as JSON without HTML escapes.
-func Encode(w interface{ Write([]byte) (int, error) }, v any, indent bool) error {
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	if indent {
-		enc.SetIndent("", "  ")
-	}
-	if err := enc.Encode(v); err != nil {
-		return fmt.Errorf("write the result: %w", err)
 	}
 	return nil
 }

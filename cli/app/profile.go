@@ -58,3 +58,6 @@ func limitsOf(text func(string) string) (l api.RunLimits) {
 	l.IdleTimeoutMS, l.TotalTimeoutMS = span("idle_timeout"), span("total_timeout")
 	return l
 }
+
+// millis rounds up to milliseconds: a small limit must not become 0, which means none.
+func millis(d time.Duration) int64 { return (d + time.Millisecond - 1).Milliseconds() }

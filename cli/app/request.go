@@ -184,9 +184,6 @@ func (a *App) Prompt(words []string) (string, error) {
 	return text, nil
 }
 
-// millis rounds up to milliseconds: a small limit must not become 0, which means none.
-func millis(d time.Duration) int64 { return (d + time.Millisecond - 1).Milliseconds() }
-
 // Limits is nil when no limit was given: the task keeps what it has. A flag of 0 removes a
 // limit; the engine takes a negative number for that.
 func (r *RunFlags) Limits(cmd *cobra.Command) (*api.RunLimits, error) {
