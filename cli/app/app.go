@@ -23,7 +23,7 @@ type App struct {
 	Width                 int // of the terminal, 0 when there is none
 
 	Flags  global
-	Loaded *settings
+	Loaded *Settings
 	Screen *display.Display
 	Asker  *display.Prompter
 	Muted  bool   // no message may be printed: a shell completes

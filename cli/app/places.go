@@ -18,7 +18,7 @@ func ImportedModes(settings string) string {
 }
 
 // modeProfiles maps modes to the profiles that answer in them.
-func modeProfiles(s *settings) map[string]string {
+func modeProfiles(s *Settings) map[string]string {
 	var out map[string]string
 	for name, v := range s.Values {
 		if slug, ok := strings.CutPrefix(name, config.ModeProfiles+"."); ok && v.Value.Text != "" {
@@ -84,7 +84,7 @@ func (a *App) modeFiles(settings string) []string {
 }
 
 // sourceProfiles is what was remembered for sources.
-func sourceProfiles(s *settings) map[string]string {
+func sourceProfiles(s *Settings) map[string]string {
 	var out map[string]string
 	for name, v := range s.Values {
 		if source, ok := strings.CutPrefix(name, config.SourceProfiles+"."); ok {

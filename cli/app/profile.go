@@ -11,7 +11,7 @@ import (
 )
 
 // profiles are the profiles of the settings file, each with its own key if it has one.
-func (a *App) profiles(s *settings, kept *Secrets) map[string]setup.Profile {
+func (a *App) profiles(s *Settings, kept *Secrets) map[string]setup.Profile {
 	names, fields := config.Profiles(s.Values, s.File)
 	if len(names) == 0 {
 		return nil

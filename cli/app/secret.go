@@ -181,7 +181,7 @@ func (a *App) KeyVariable(provider string) string {
 
 // ProviderKey finds a provider's key: variable, keyring, file of keys, settings. The
 // keyring is not opened: for a key in it only the origin is given.
-func (a *App) ProviderKey(provider string, kept *Secrets, s *settings) (key, origin string) {
+func (a *App) ProviderKey(provider string, kept *Secrets, s *Settings) (key, origin string) {
 	if v := a.KeyVariable(provider); v != "" {
 		return a.Env(v), v
 	}

@@ -24,16 +24,16 @@ import (
 	"github.com/roost-dev/roost/money"
 )
 
-// settings are the values of the settings file and the environment. A command reads them
+// Settings are the values of the settings file and the environment. A command reads them
 // when it needs them: `help` and `config path` work with a broken file, too.
-type settings struct {
+type Settings struct {
 	path   string
 	File   *config.File
 	Values map[string]config.Setting
 }
 
 // Text is a setting's value, "" when it is not set.
-func (s *settings) Text(key string) string { return s.Values[key].Value.Text }
+func (s *Settings) Text(key string) string { return s.Values[key].Value.Text }
 
 // ConfigPath is the settings file, which need not exist.
 func (a *App) ConfigPath() (string, error) {
@@ -68,7 +68,7 @@ func (a *App) ConfigFile() (string, *config.File, error) {
 }
 
 // Settings reads file and environment once. It warns of lines that no setting reads.
-func (a *App) Settings() (*settings, error) {
+func (a *App) Settings() (*Settings, error) {
 	if a.Loaded != nil {
 		return a.Loaded, nil
 	}
@@ -93,7 +93,7 @@ func (a *App) Settings() (*settings, error) {
 		}
 		a.Warn(fmt.Sprintf("%s:%d: nothing is called %s%s", path, w.Line, w.Key, hint))
 	}
-	a.Loaded = &settings{path: path, File: f, Values: values}
+	a.Loaded = &Settings{path: path, File: f, Values: values}
 	return a.Loaded, nil
 }
 
@@ -127,7 +127,7 @@ func Fills(cmd *cobra.Command, k config.Key) bool {
 // address belong to the provider that is set, and not to another one. A profile that a
 // flag or variable names overrides each setting that it covers. named reports whether the
 // request or the environment names the provider.
-func (a *App) defaults(s *settings, r setup.Choice) (filled setup.Choice, named bool) {
+func (a *App) defaults(s *Settings, r setup.Choice) (filled setup.Choice, named bool) {
 	fromEnv := func(keys ...string) bool {
 		return slices.ContainsFunc(keys, func(key string) bool { return s.Values[key].Origin == s.Values[key].Key.Env })
 	}

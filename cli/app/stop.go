@@ -230,6 +230,7 @@ func SignalExit(sig os.Signal) int {
 // StopChoice is what the user wants to stop while a subtask works.
 type StopChoice int
 
+// What the user can choose.
 const (
 	StopNothing StopChoice = iota
 	StopOne                // the task alone: its subtasks go on
