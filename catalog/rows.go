@@ -172,6 +172,49 @@ type SourceRows struct {
 	Rows []Row
 }
 
+// Reading is a catalogue whose rows are being read.
+type Reading struct {
+	done    chan struct{}
+	db      *DB
+	sources []SourceRows
+}
+
+// ReadRows opens the catalogue of a cache folder and begins to read its rows, see DB.Rows; nil without a folder. A
+// catalogue that cannot be used costs time and is no error; a damaged one is set aside and replaced.
+func ReadRows(ctx context.Context, folder string, build uint64, summaries bool) *Reading {
+	if folder == "" {
+		return nil
+	}
+	r := &Reading{done: make(chan struct{})}
+	go func() {
+		defer close(r.done)
+		for range 2 { // a damaged catalogue is set aside, and a new one opened
+			db, err := Open(ctx, folder)
+			if err != nil {
+				return
+			}
+			sources, err := db.Rows(ctx, build, summaries)
+			switch {
+			case err == nil:
+				r.db, r.sources = db, sources
+				return
+			case !Damaged(err):
+				_ = db.Close() // it was only read
+				return
+			case db.SetAside() != nil:
+				return
+			}
+		}
+	}()
+	return r
+}
+
+// Wait returns the catalogue, which the caller closes, and the rows that were read; nil when it cannot be used.
+func (r *Reading) Wait() (*DB, []SourceRows) {
+	<-r.done
+	return r.db, r.sources
+}
+
 // Rows reads all sources and rows that this build of the program derived, with summaries or without. Another build may
 // derive other things. A damaged row is left out.
 func (db *DB) Rows(ctx context.Context, build uint64, summaries bool) ([]SourceRows, error) {

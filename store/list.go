@@ -53,7 +53,7 @@ func (s *Store) List(ctx context.Context, f Filter) (Listing, error) {
 	if err != nil {
 		return Listing{}, err
 	}
-	known := s.openListCache(ctx, f.Limit <= 0)
+	known := s.newListCache(catalog.ReadRows(ctx, s.opt.Cache, build(), f.Limit <= 0))
 	defer known.close()
 	l, err := s.lines(ctx, known, f.closely)
 	if err != nil {

@@ -19,11 +19,9 @@ import (
 // listCache is the catalogue as one list uses it: the rows that earlier lists kept. A
 // nil cache knows nothing.
 type listCache struct {
-	s       *Store
-	build   uint64
-	read    chan struct{} // closed when the rest has been read
-	db      *catalog.DB   // nil: it cannot be used
-	sources []catalog.SourceRows
+	s     *Store
+	build uint64
+	rows  *catalog.Reading
 }
 
 // rowsVersion is raised when rows are derived in another way. The program's file is
@@ -45,35 +43,12 @@ var build = sync.OnceValue(func() uint64 {
 	return digest
 })
 
-// openListCache begins to read what earlier lists kept, while the list looks for tasks.
-// A catalogue that cannot be used costs time and is no error; a damaged one is set
-// aside and replaced.
-func (s *Store) openListCache(ctx context.Context, summaries bool) *listCache {
-	if s.opt.Cache == "" {
+// newListCache is the list cache of rows that are being read; nil when there is no cache folder.
+func (s *Store) newListCache(rows *catalog.Reading) *listCache {
+	if rows == nil {
 		return nil
 	}
-	c := &listCache{s: s, build: build(), read: make(chan struct{})}
-	go func() {
-		defer close(c.read)
-		for range 2 { // a damaged catalogue is set aside, and a new one opened
-			db, err := catalog.Open(ctx, s.opt.Cache)
-			if err != nil {
-				return
-			}
-			sources, err := db.Rows(ctx, c.build, summaries)
-			switch {
-			case err == nil:
-				c.db, c.sources = db, sources
-				return
-			case !catalog.Damaged(err):
-				_ = db.Close() // it was only read
-				return
-			case db.SetAside() != nil:
-				return
-			}
-		}
-	}()
-	return c
+	return &listCache{s, build(), rows}
 }
 
 // known are the sources that the catalogue has.
@@ -81,18 +56,24 @@ func (c *listCache) known() []catalog.SourceRows {
 	if c == nil {
 		return nil
 	}
-	<-c.read
-	return c.sources
+	_, sources := c.rows.Wait()
+	return sources
 }
 
-func (c *listCache) usable() bool {
-	c.known()
-	return c != nil && c.db != nil
+func (c *listCache) usable() bool { return c.db() != nil }
+
+// db is the catalogue; nil when it cannot be used.
+func (c *listCache) db() *catalog.DB {
+	if c == nil {
+		return nil
+	}
+	db, _ := c.rows.Wait()
+	return db
 }
 
 func (c *listCache) close() {
 	if c.usable() {
-		_ = c.db.Close() // what was kept is kept
+		_ = c.db().Close() // what was kept is kept
 	}
 }
 
@@ -152,9 +133,9 @@ func (l *lines) keep(ctx context.Context) {
 		return
 	}
 	forget := l.s.opt.Now() - forgottenAfter.Milliseconds()
-	err := l.known.db.Keep(context.WithoutCancel(ctx), l.known.build, changes, forget, min(wait, 5*time.Second))
+	err := l.known.db().Keep(context.WithoutCancel(ctx), l.known.build, changes, forget, min(wait, 5*time.Second))
 	if catalog.Damaged(err) {
-		_ = l.known.db.SetAside() // the next list begins a new one
+		_ = l.known.db().SetAside() // the next list begins a new one
 	}
 }
 

@@ -188,13 +188,13 @@ func (w *world) change(cache string) string {
 		}
 		_ = os.WriteFile(rows, b, 0o600)
 	case "other program":
-		if known := w.s.openListCache(ctx, true); known.usable() {
+		if known := w.s.newListCache(catalog.ReadRows(ctx, w.s.opt.Cache, build(), true)); known.usable() {
 			for _, src := range known.known() {
 				ch := catalog.Change{Source: src.Source, Reset: true}
 				for i := range src.Rows {
 					ch.Put = append(ch.Put, &src.Rows[i])
 				}
-				if err := known.db.Keep(ctx, known.build+1, []catalog.Change{ch}, 0, time.Second); err != nil {
+				if err := known.db().Keep(ctx, known.build+1, []catalog.Change{ch}, 0, time.Second); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -92,7 +92,7 @@ func TestOnlyWhatStandsStillIsKept(t *testing.T) {
 // knownSources is what the cache holds.
 func knownSources(t testing.TB, s *Store) []catalog.SourceRows {
 	t.Helper()
-	known := s.openListCache(context.Background(), true)
+	known := s.newListCache(catalog.ReadRows(context.Background(), s.opt.Cache, build(), true))
 	if !known.usable() {
 		t.Fatal("there is no cache")
 	}
@@ -160,7 +160,7 @@ func TestStoragesAreKeptApart(t *testing.T) {
 	if n := knownRows(t, first); n != 5 {
 		t.Errorf("%d of 5 rows are known", n)
 	}
-	l := fixture.Must[*lines](t)(first.lines(context.Background(), first.openListCache(context.Background(), false), false))
+	l := fixture.Must[*lines](t)(first.lines(context.Background(), first.newListCache(catalog.ReadRows(context.Background(), first.opt.Cache, build(), false)), false))
 	defer l.known.close()
 	write(t, filepath.Join(two, "tasks", "more"), roofmt.UIName, array(uiRow(9, "more")))
 	pageBy(t, second, Filter{})

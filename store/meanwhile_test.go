@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/catalog"
 	"github.com/roost-dev/roost/internal/progress"
 	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/roofmt"
@@ -76,7 +77,7 @@ func TestIndexThatChangesMeanwhile(t *testing.T) {
 	ctx := context.Background()
 	for name, meanwhile := range map[string]func(t *testing.T, s *Store, change func()){
 		"while a list is made": func(t *testing.T, s *Store, change func()) {
-			known := s.openListCache(ctx, true)
+			known := s.newListCache(catalog.ReadRows(ctx, s.opt.Cache, build(), true))
 			defer known.close()
 			l := fixture.Must[*lines](t)(s.lines(ctx, known, false))
 			change()

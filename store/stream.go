@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/catalog"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store/infer"
@@ -29,7 +30,7 @@ const streamChunk = 16
 // copies put together. Nothing is written but the cache.
 func (s *Store) Stream(ctx context.Context, first int) iter.Seq2[api.ListPart, error] {
 	return func(yield func(api.ListPart, error) bool) {
-		cache := s.openListCache(ctx, true)
+		cache := s.newListCache(catalog.ReadRows(ctx, s.opt.Cache, build(), true))
 		defer cache.close()
 		l, err := s.linesKnown(ctx, cache)
 		if err != nil {

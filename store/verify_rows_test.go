@@ -40,7 +40,7 @@ func TestVerifyFindsWrongRows(t *testing.T) {
 // listLies changes the title that the list keeps of a task.
 func listLies(t *testing.T, s *Store) {
 	t.Helper()
-	known, done := s.openListCache(context.Background(), true), false
+	known, done := s.newListCache(catalog.ReadRows(context.Background(), s.opt.Cache, build(), true)), false
 	for _, src := range known.known() {
 		ch := catalog.Change{Source: src.Source}
 		for i := range src.Rows {
@@ -50,7 +50,7 @@ func listLies(t *testing.T, s *Store) {
 				ch.Put = append(ch.Put, row)
 			}
 		}
-		fixture.NoError(t, known.db.Keep(context.Background(), known.build, []catalog.Change{ch}, 0, time.Second))
+		fixture.NoError(t, known.db().Keep(context.Background(), known.build, []catalog.Change{ch}, 0, time.Second))
 	}
 	known.close()
 	for _, sum := range fixture.Must[Listing](t)(s.List(context.Background(), Filter{})).Items {

@@ -50,7 +50,7 @@ func (a *App) Pages(ctx context.Context, c *client.Client, path string, query ur
 			Names map[string]string
 			Found *api.Found
 		}
-		if _, err := c.Do(ctx, "GET", path, query, nil, &p); err != nil {
+		if _, err := c.Ask(ctx, client.Request{Path: path, Query: query}, &p); err != nil {
 			return out, err
 		}
 		out.Items = append(out.Items, p.Items...)
