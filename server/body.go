@@ -14,6 +14,7 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/report"
+	"github.com/roost-dev/roost/server/schema"
 )
 
 const patchMedia = "application/merge-patch+json"
@@ -92,12 +93,5 @@ func rightMedia(a *asked) error {
 	return nil
 }
 
-// read decodes the body strictly into the target of a pointer. An empty body means an empty object. The error is a
-// *Problem that lists every fault by its JSON pointer.
-func (a *asked) read(into any) error {
-	body := a.body
-	if len(body) == 0 {
-		body = []byte("{}")
-	}
-	return strictly(body, into)
-}
+// read decodes the body strictly into the target of a pointer.
+func (a *asked) read(into any) error { return schema.Read(a.body, into) }

@@ -39,7 +39,7 @@
 //
 // Ending. The program refuses new runs, finishes working ones while requests are still answered, interrupts the rest,
 // ends the streams, closes the engine, and releases its lock. Counters and logs of runs come from their durable events
-// (watch.go); labels have values that are known beforehand, because anyone may have made a journal. The token lies in
+// (package metrics); labels have values that are known beforehand, because anyone may have made a journal. The token lies in
 // the root, so clients come back after a restart. A log-in is a cookie that proves itself with the token; the server
 // keeps none, and a new token ends all.
 //

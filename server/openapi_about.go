@@ -4,10 +4,12 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/roost-dev/roost/server/schema"
 )
 
 // tags are the groups of operations in the OpenAPI document.
-var tags = []object{
+var tags = []schema.Object{
 	{"name": "tasks", "description": "Tasks of all tools: find, make, label, export and delete them."},
 	{"name": "messages", "description": "The messages of a task, as the user saw them and as the model did."},
 	{"name": "runs", "description": "Work on a task: start, continue and stop it, and give it words."},

@@ -12,6 +12,7 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/internal/testing/fixture"
+	"github.com/roost-dev/roost/server/schema"
 )
 
 // lastRun is the newest run of the ground's task.
@@ -70,19 +71,19 @@ func TestBodiesAreThoseThatAreDescribed(t *testing.T) {
 		if rt.verb() == "PATCH" {
 			media = patchMedia
 		}
-		schema := described.Content[media].Schema
-		if schema == nil {
+		shape := described.Content[media].Schema
+		if shape == nil {
 			t.Errorf("%s: the body is not described", name)
 			continue
 		}
 		text := fixture.Must[[]byte](t)(json.Marshal(full(reflect.TypeOf(rt.body)).Interface()))
-		for _, why := range d.check(schema, decoded(t, string(text)), name) {
+		for _, why := range d.check(shape, decoded(t, string(text)), name) {
 			t.Errorf("%s\n%s", why, text)
 		}
-		if err := strictly(text, reflect.New(reflect.TypeOf(rt.body)).Interface()); err != nil {
+		if err := schema.Read(text, reflect.New(reflect.TypeOf(rt.body)).Interface()); err != nil {
 			t.Errorf("%s: what is described is not taken: %v\n%s", name, err, text)
 		}
-		to := d.Components.Schemas[strings.TrimPrefix(fmt.Sprint(schema["$ref"]), "#/components/schemas/")]
+		to := d.Components.Schemas[strings.TrimPrefix(fmt.Sprint(shape["$ref"]), "#/components/schemas/")]
 		for member := range to["properties"].(map[string]any) {
 			if !strings.Contains(string(text), fmt.Sprintf("%q:", member)) {
 				t.Errorf("%s: the member %s is described, and nothing has it", name, member)

@@ -41,7 +41,7 @@ func New(o Options) (*Server, error) {
 	s.begun, s.counted = o.Now(), metrics.NewRequests()
 	s.routes = routes()
 	s.mux = s.muxOf(s.routes)
-	s.document = sync.OnceValues(func() ([]byte, error) { return openAPI(s.routes, o.Version, s.door.cookieName()) })
+	s.document = sync.OnceValues(func() ([]byte, error) { return describedRoutes(s.routes, o.Version, s.door.cookieName()) })
 	return s, nil
 }
 

@@ -1,4 +1,4 @@
-package server
+package schema
 
 import (
 	"bytes"
@@ -73,7 +73,7 @@ func TestBodiesAreReadStrictly(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got sample
-			err := (&asked{body: []byte(c.body)}).read(&got)
+			err := Read([]byte(c.body), &got)
 			if c.code == "" {
 				if err != nil || got.Name != "a" {
 					t.Fatalf("%v: %+v", err, got)
@@ -101,7 +101,7 @@ func TestBodiesAreReadStrictly(t *testing.T) {
 // However much is wrong, the answer is small.
 func TestManyMistakesAreCut(t *testing.T) {
 	body := "{" + strings.TrimSuffix(strings.Repeat(`"`+strings.Repeat("k", 5000)+`":1,`, 1000), ",") + "}"
-	err := strictly([]byte(body), &sample{})
+	err := Read([]byte(body), &sample{})
 	var p *api.Problem
 	if !errors.As(err, &p) || len(p.Errors) != mostWrong {
 		t.Fatalf("%v", err)
@@ -149,7 +149,7 @@ func comesThrough[T any](t *rapid.T, v T) {
 		t.Fatal(err)
 	}
 	var back T
-	if err := strictly(data, &back); err != nil {
+	if err := Read(data, &back); err != nil {
 		t.Fatalf("%s: %v", data, err)
 	}
 	again, err := json.Marshal(back)
@@ -172,7 +172,7 @@ func FuzzBody(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		var got sample
-		err := strictly(body, &got)
+		err := Read(body, &got)
 		var p *api.Problem
 		if err != nil && (!errors.As(err, &p) || p.Status != 400 && p.Status != 422) {
 			t.Fatalf("%v", err)

@@ -1,4 +1,4 @@
-package server
+package schema
 
 import (
 	"bytes"
@@ -18,19 +18,20 @@ import (
 	"github.com/roost-dev/roost/report"
 )
 
-// Bodies are decoded by hand: encoding/json accepts a member in any case of letters, keeps the last of two with one name,
-// and stops at the first fault without its position.
-
 const (
 	deepest   = 32 // bound of nested objects and arrays
 	mostWrong = 20 // bound of reported faults
 )
 
-// strictly decodes one JSON value into the target of a pointer. Members without omitempty are required. Unknown and
-// repeated members, other types, and null for a field that is not a pointer are faults. The error is a *Problem.
-func strictly(body []byte, into any) error {
+// Read decodes one JSON value into the target of a pointer. Nothing means an empty object. Members without omitempty
+// are required. Unknown and repeated members, other types, and null for a field that is not a pointer are faults. The error
+// is an *api.Problem that lists every fault by its JSON pointer.
+func Read(body []byte, into any) error {
+	if len(body) == 0 {
+		body = []byte("{}")
+	}
 	if !utf8.Valid(body) {
-		return problem(http.StatusBadRequest, "malformed_json", "The body is no JSON", "it is not UTF-8")
+		return api.NewProblem(http.StatusBadRequest, "malformed_json", "The body is no JSON", "it is not UTF-8")
 	}
 	b := &binder{d: json.NewDecoder(bytes.NewReader(body))}
 	b.d.UseNumber()
@@ -38,7 +39,7 @@ func strictly(body []byte, into any) error {
 		return err
 	}
 	if err := b.value(reflect.ValueOf(into).Elem(), "", 0); err != nil {
-		return problem(http.StatusBadRequest, "malformed_json", "The body is no JSON", err.Error())
+		return api.NewProblem(http.StatusBadRequest, "malformed_json", "The body is no JSON", err.Error())
 	}
 	if len(b.wrong) == 0 {
 		return nil
@@ -52,7 +53,8 @@ func invalid(wrong ...api.Wrong) *api.Problem {
 	if at == "" {
 		at = "the body"
 	}
-	p := problem(http.StatusUnprocessableEntity, "validation_failed", "Something in the body is wrong", at+": "+wrong[0].Detail)
+	p := api.NewProblem(http.StatusUnprocessableEntity, "validation_failed", "Something in the body is wrong",
+		at+": "+wrong[0].Detail)
 	p.Errors = wrong
 	return p
 }
@@ -74,7 +76,7 @@ func wellFormed(body []byte) error {
 	if errors.As(err, &syntax) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		why = fmt.Sprintf("%s, at byte %d", syntax.Error(), syntax.Offset)
 	}
-	return problem(http.StatusBadRequest, "malformed_json", "The body is no JSON", why)
+	return api.NewProblem(http.StatusBadRequest, "malformed_json", "The body is no JSON", why)
 }
 
 // binder puts tokens into values, and collects faults.

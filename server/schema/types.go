@@ -1,4 +1,4 @@
-package server
+package schema
 
 import (
 	"encoding/json"
@@ -10,7 +10,7 @@ import (
 )
 
 // schemas are JSON schemas of Go types, each named once.
-type schemas struct{ all object }
+type schemas struct{ all Object }
 
 // hit is the JSON of a api.Hit, which encodes itself.
 type hit struct {
@@ -34,12 +34,12 @@ type hitTask struct {
 
 // of is the schema of a type; of a struct, a reference to it. Unlisted members are absent, so that a test finds a
 // forgotten one.
-func (b *schemas) of(t reflect.Type) object {
+func (b *schemas) of(t reflect.Type) Object {
 	switch t {
 	case reflect.TypeFor[money.USD]():
-		return object{"type": "string", "description": "US dollars, decimal"}
+		return Object{"type": "string", "description": "US dollars, decimal"}
 	case reflect.TypeFor[json.RawMessage]():
-		return object{}
+		return Object{}
 	case reflect.TypeFor[api.Hit]():
 		return b.of(reflect.TypeFor[hit]())
 	}
@@ -52,32 +52,32 @@ func (b *schemas) of(t reflect.Type) object {
 		if len(inner) == 0 { // anything, null too
 			return inner
 		}
-		return object{"anyOf": []object{inner, {"type": "null"}}}
+		return Object{"anyOf": []Object{inner, {"type": "null"}}}
 	case reflect.Slice:
-		return object{"type": "array", "items": b.of(t.Elem())}
+		return Object{"type": "array", "items": b.of(t.Elem())}
 	case reflect.Map:
-		return object{"type": "object", "additionalProperties": b.of(t.Elem())}
+		return Object{"type": "object", "additionalProperties": b.of(t.Elem())}
 	case reflect.String:
-		return object{"type": "string"}
+		return Object{"type": "string"}
 	case reflect.Bool:
-		return object{"type": "boolean"}
+		return Object{"type": "boolean"}
 	case reflect.Int, reflect.Int64, reflect.Uint64, reflect.Int32, reflect.Uint32:
-		return object{"type": "integer"}
+		return Object{"type": "integer"}
 	case reflect.Struct:
 		return b.named(t)
 	}
-	return object{}
+	return Object{}
 }
 
-func (b *schemas) named(t reflect.Type) object {
+func (b *schemas) named(t reflect.Type) Object {
 	name := schemaName(t)
-	ref := object{"$ref": "#/components/schemas/" + name}
+	ref := Object{"$ref": "#/components/schemas/" + name}
 	if _, ok := b.all[name]; ok {
 		return ref
 	}
-	out := object{"type": "object", "additionalProperties": false}
+	out := Object{"type": "object", "additionalProperties": false}
 	b.all[name] = out // before its members: a type may contain itself
-	members, required := object{}, []string{}
+	members, required := Object{}, []string{}
 	for _, m := range membersOf(t) {
 		members[m.name] = b.of(t.FieldByIndex(m.index).Type)
 		if m.required {
@@ -88,7 +88,7 @@ func (b *schemas) named(t reflect.Type) object {
 	return ref
 }
 
-// member is one member of the JSON object of a struct.
+// member is one member of the JSON Object of a struct.
 type member struct {
 	name     string
 	index    []int // of the field, for reflect
