@@ -3,10 +3,12 @@ package server
 import (
 	"errors"
 	"io/fs"
+	"mime"
 	"net/http"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/client"
@@ -126,4 +128,33 @@ func respond(w http.ResponseWriter, r *http.Request, status int, doc any) error 
 		_, _ = w.Write(body) // it fails when the client has disconnected
 	}
 	return nil
+}
+
+// accepts reports whether an Accept header allows a media type; no header allows all.
+func accepts(headers []string, media string) bool {
+	all := strings.Join(headers, ",")
+	if strings.TrimSpace(all) == "" {
+		return true
+	}
+	family, _, _ := strings.Cut(media, "/")
+	best, taken := -1, false
+	for _, one := range strings.Split(all, ",") {
+		name, params, err := mime.ParseMediaType(one)
+		if err != nil {
+			continue
+		}
+		how := slices.Index([]string{"*/*", family + "/*", media}, name) // the most specific one counts
+		if how < 0 || how < best {
+			continue
+		}
+		q, err := strconv.ParseFloat(params["q"], 64)
+		best, taken = how, err != nil || q > 0
+	}
+	return taken
+}
+
+// wantsStream reports whether an Accept header prefers events to a document.
+func wantsStream(headers []string) bool {
+	all := strings.Join(headers, ",")
+	return strings.Contains(all, streamMedia) && accepts(headers, streamMedia) && !strings.Contains(all, jsonMedia)
 }
