@@ -70,6 +70,9 @@ func named(temp, path string, err error) error {
 	return SyncDir(filepath.Dir(path))
 }
 
+// syncFile makes a file or the names in a folder durable. Tests watch it, and make it fail.
+var syncFile = (*os.File).Sync
+
 // writeTemp writes a temporary file beside path.
 func writeTemp(path, pattern string, data []byte, sync bool) (temp string, err error) {
 	if pattern == "" {
@@ -81,7 +84,7 @@ func writeTemp(path, pattern string, data []byte, sync bool) (temp string, err e
 	}
 	_, err = f.Write(data)
 	if err == nil && sync {
-		err = f.Sync()
+		err = syncFile(f)
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
 		return "", errors.Join(err, os.Remove(f.Name()))

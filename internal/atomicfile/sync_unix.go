@@ -14,7 +14,7 @@ func SyncDir(dir string) error {
 	if err != nil {
 		return err
 	}
-	err = f.Sync()
+	err = syncFile(f)
 	if errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOTSUP) {
 		err = nil // this file system has no sync for folders
 	}
