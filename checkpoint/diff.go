@@ -28,30 +28,16 @@ type DiffOptions struct {
 	MaxPatch int   // bytes of all patches together: 16 MiB; what comes after is not written
 }
 
-// FileDiff is what differs at one path.
-type FileDiff struct {
-	Path     string
-	Change   string // added, deleted, changed, mode
-	Old, New api.FileVersion
-	Added    int    // lines; those of a file that is not compared by lines are not counted
-	Removed  int    // lines
-	Why      string // why it is not compared by lines, "" when it is: binary, too large, content not kept, ...
-
-	// Patch is a unified diff with git's headers. The content in it is what the files
-	// hold, byte for byte: secrets too.
-	Patch string
-}
-
 // Diff compares two states of files, by path. A path that is in one of them only is compared where that is possible:
 // the other state does not know it.
-func (k *Keeper) Diff(ctx context.Context, from, to map[string]api.FileVersion, o DiffOptions) ([]FileDiff, error) {
+func (k *Keeper) Diff(ctx context.Context, from, to map[string]api.FileVersion, o DiffOptions) ([]api.FileDiff, error) {
 	if o.MaxFile == 0 {
 		o.MaxFile = maxMerge
 	}
 	if o.MaxPatch == 0 {
 		o.MaxPatch = 16 << 20
 	}
-	var out []FileDiff
+	var out []api.FileDiff
 	room := o.MaxPatch
 	for _, p := range slices.Sorted(maps.Keys(from)) {
 		a := from[p]
@@ -59,7 +45,7 @@ func (k *Keeper) Diff(ctx context.Context, from, to map[string]api.FileVersion, 
 		if !ok || !asked(p, o.Paths) || a.Same(b) || !present(a) && !present(b) {
 			continue
 		}
-		d := FileDiff{Path: p, Old: a, New: b, Change: changeOf(a, b)}
+		d := api.FileDiff{Path: p, From: a, To: b, Change: changeOf(a, b)}
 		if err := k.fill(ctx, &d, o, &room); err != nil {
 			return nil, fmt.Errorf("compare %s: %w", p, err)
 		}
@@ -81,16 +67,16 @@ func changeOf(a, b api.FileVersion) string {
 }
 
 // fill compares the contents of one path.
-func (k *Keeper) fill(ctx context.Context, d *FileDiff, o DiffOptions, room *int) error {
+func (k *Keeper) fill(ctx context.Context, d *api.FileDiff, o DiffOptions, room *int) error {
 	var out bytes.Buffer
 	if d.Change == api.FileMode {
 		headers(&out, *d)
 	} else {
-		a, why, err := k.side(ctx, d.Path, d.Old, o.MaxFile, false)
+		a, why, err := k.side(ctx, d.Path, d.From, o.MaxFile, false)
 		if err != nil {
 			return err
 		}
-		b, whyNew, err := k.side(ctx, d.Path, d.New, o.MaxFile, o.Now)
+		b, whyNew, err := k.side(ctx, d.Path, d.To, o.MaxFile, o.Now)
 		if err != nil {
 			return err
 		}
@@ -101,13 +87,13 @@ func (k *Keeper) fill(ctx context.Context, d *FileDiff, o DiffOptions, room *int
 			why = "binary"
 		}
 		d.Why = why
-		if gone := (api.FileVersion{Kind: api.KindGone}); present(d.Old) && present(d.New) && d.Old.Kind != d.New.Kind {
+		if gone := (api.FileVersion{Kind: api.KindGone}); present(d.From) && present(d.To) && d.From.Kind != d.To.Kind {
 			err = errors.Join(
-				d.body(&out, FileDiff{Path: d.Path, Change: api.FileDeleted, Old: d.Old, New: gone}, a, nil),
-				d.body(&out, FileDiff{Path: d.Path, Change: api.FileAdded, Old: gone, New: d.New}, nil, b),
+				diffBody(&out, d, api.FileDiff{Path: d.Path, Change: api.FileDeleted, From: d.From, To: gone}, a, nil),
+				diffBody(&out, d, api.FileDiff{Path: d.Path, Change: api.FileAdded, From: gone, To: d.To}, nil, b),
 			)
 		} else {
-			err = d.body(&out, *d, a, b)
+			err = diffBody(&out, d, *d, a, b)
 		}
 		if err != nil {
 			return err
@@ -126,23 +112,23 @@ func (k *Keeper) fill(ctx context.Context, d *FileDiff, o DiffOptions, room *int
 }
 
 // body writes one part of the patch: a link that became a file is two.
-func (d *FileDiff) body(out *bytes.Buffer, part FileDiff, a, b []byte) error {
+func diffBody(out *bytes.Buffer, d *api.FileDiff, part api.FileDiff, a, b []byte) error {
 	headers(out, part)
 	old, made := named("a/", d.Path), named("b/", d.Path)
-	if !present(part.Old) {
+	if !present(part.From) {
 		old = "/dev/null"
 	}
-	if !present(part.New) {
+	if !present(part.To) {
 		made = "/dev/null"
 	}
 	if d.Why != "" {
 		fmt.Fprintf(out, "Binary files %s and %s differ\n", old, made)
 		return nil
 	}
-	return d.lines(out, a, b, old, made)
+	return diffText(out, d, a, b, old, made)
 }
 
-func (d *FileDiff) lines(out *bytes.Buffer, a, b []byte, old, made string) error {
+func diffText(out *bytes.Buffer, d *api.FileDiff, a, b []byte, old, made string) error {
 	x, y := splitLines(a), splitLines(b)
 	edits := diffLines(x, y)
 	for _, e := range edits {
@@ -163,12 +149,12 @@ func tab(name string) string {
 }
 
 // headers are git's: they describe what lines cannot.
-func headers(out *bytes.Buffer, d FileDiff) {
-	a, b := gitMode(d.Old), gitMode(d.New)
-	finer := d.Old.Kind == api.KindFile && d.New.Kind == api.KindFile && a == b && d.Old.Mode != d.New.Mode
+func headers(out *bytes.Buffer, d api.FileDiff) {
+	a, b := gitMode(d.From), gitMode(d.To)
+	finer := d.From.Kind == api.KindFile && d.To.Kind == api.KindFile && a == b && d.From.Mode != d.To.Mode
 	if finer {
 		// Git knows two file modes only. Programs that apply a patch skip text before a header.
-		fmt.Fprintf(out, "permissions of %s: %03o before, %03o after\n", named("", d.Path), d.Old.Mode, d.New.Mode)
+		fmt.Fprintf(out, "permissions of %s: %03o before, %03o after\n", named("", d.Path), d.From.Mode, d.To.Mode)
 	}
 	if finer && d.Change == api.FileMode {
 		return

@@ -12,11 +12,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/task"
 )
 
 // differences compares two states, and what each line says of them.
-func (l *lab) differences(list []task.CheckpointSaved, from, to int, o DiffOptions) []FileDiff {
+func (l *lab) differences(list []task.CheckpointSaved, from, to int, o DiffOptions) []api.FileDiff {
 	l.Helper()
 	got, err := l.k.Diff(l.Context(), StateAt(list, from), StateAt(list, to), o)
 	l.must(err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/content"
+	"github.com/roost-dev/roost/workspace"
 )
 
 // inMemory is the size up to which a file is read once, in bytes; larger files are read twice, for their names and for
@@ -108,7 +109,7 @@ func put(ctx context.Context, b *content.Batch, g *openRoot, p string, c *fileCo
 		return err == nil, err
 	}
 	for range tries {
-		f, err := g.OpenFile(OnDisk(p), os.O_RDONLY|openNonblock, 0)
+		f, err := g.OpenFile(OnDisk(p), os.O_RDONLY|workspace.OpenNonblock, 0)
 		if err != nil {
 			return false, nil //nolint:nilerr // gone or closed since it was read: not kept, and so reported
 		}
@@ -128,7 +129,7 @@ func putFrom(ctx context.Context, b *content.Batch, f *os.File, c *fileContent) 
 	}
 	r := newReader(0)
 	r.begin(info.Size())
-	src := &source{r: &cancelReader{ctx, io.LimitReader(f, info.Size())}}
+	src := &source{r: workspace.NewContextReader(ctx, io.LimitReader(f, info.Size()))}
 	id, err := b.AddFrom(io.TeeReader(src, io.MultiWriter(r.sha1, r.sha2)), info.Size())
 	switch {
 	case errors.Is(err, content.ErrLength):

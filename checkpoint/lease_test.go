@@ -62,7 +62,7 @@ func TestAPreviewNeedsNoWriting(t *testing.T) {
 		if rule == Keep {
 			want = 1
 		}
-		if c := p.Counts(); c.Changed != want || c.Lost != 0 {
+		if c := countsOf(p); c.Changed != want || c.Lost != 0 {
 			t.Errorf("%s: %+v", rule, c)
 		}
 	}
@@ -85,7 +85,7 @@ func TestWhatCannotBeHeldIsNotLost(t *testing.T) {
 	mend := l.unholdable()
 	p, err := other.Resolve(t.Context(), PlanMoment(list, Moment{Number: 1}, now, nil, Keep), true)
 	l.must(err)
-	if c := p.Counts(); c.Changed != 1 || c.Lost != 0 {
+	if c := countsOf(p); c.Changed != 1 || c.Lost != 0 {
 		t.Errorf("%+v", c)
 	}
 	// That it is to be written then fails, and says why.

@@ -52,17 +52,10 @@ type Item struct {
 // Change is what happens to the file, in a word: added, changed, deleted, mode, or ""
 // when nothing does.
 func (i Item) Change() string {
-	switch {
-	case !i.Act.Changes():
+	if !i.Act.Changes() {
 		return ""
-	case !present(i.Now):
-		return api.FileAdded
-	case !present(i.Target):
-		return api.FileDeleted
-	case i.Now.Kind == i.Target.Kind && i.Now.Hash == i.Target.Hash:
-		return api.FileMode
 	}
-	return api.FileChanged
+	return changeOf(i.Now, i.Target)
 }
 
 func present(v api.FileVersion) bool { return v.Kind == api.KindFile || v.Kind == api.KindLink }
@@ -74,57 +67,20 @@ type Plan struct {
 	Items []Item // by path
 }
 
-// Counts sum a plan up.
-type Counts struct {
-	Added, Changed, Deleted int
-	Conflicts               int   // of which those that are kept
-	Kept                    int   // are
-	Lost                    int   // files whose content is missing
-	Bytes                   int64 // that are written
-}
-
-// Counts sums the plan up. A mode that changes is a change.
-func (p Plan) Counts() Counts {
-	var c Counts
+// Bytes is how many bytes the plan writes.
+func (p Plan) Bytes() (n int64) {
 	for _, i := range p.Items {
-		if i.Conflict {
-			c.Conflicts++
-		}
-		switch i.Act {
-		case ActKeep:
-			c.Kept++
-		case ActLost:
-			c.Lost++
-		}
-		switch i.Change() {
-		case api.FileAdded:
-			c.Added++
-			c.Bytes += i.Target.Size
-		case api.FileChanged:
-			c.Changed++
-			c.Bytes += i.Target.Size
-		case api.FileMode:
-			c.Changed++
-		case api.FileDeleted:
-			c.Deleted++
+		if change := i.Change(); change == api.FileAdded || change == api.FileChanged {
+			n += i.Target.Size
 		}
 	}
-	return c
+	return n
 }
 
-// Paths are the files that will change: what the safety checkpoint holds.
-func (p Plan) Paths() []string { return p.paths(Act.Changes) }
-
-// Kept are the conflicts that stay as they are.
-func (p Plan) Kept() []string { return p.paths(func(a Act) bool { return a == ActKeep }) }
-
-// Lost are the files whose content is missing.
-func (p Plan) Lost() []string { return p.paths(func(a Act) bool { return a == ActLost }) }
-
-func (p Plan) paths(which func(Act) bool) []string {
-	var out []string
+// Paths are the files that the plan changes.
+func (p Plan) Paths() (out []string) {
 	for _, i := range p.Items {
-		if which(i.Act) {
+		if i.Act.Changes() {
 			out = append(out, i.Path)
 		}
 	}

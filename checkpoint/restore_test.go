@@ -77,9 +77,6 @@ func (l *lab) looked(paths ...string) []task.CheckpointFile {
 			l.must(err)
 			v = now[p]
 		}
-		if v.Kind == api.KindGone {
-			v.Dirs = l.k.w.MissingParents(OnDisk(p))
-		}
 		out = append(out, task.CheckpointFile{Path: p, Now: v})
 	}
 	return out
@@ -430,7 +427,7 @@ func TestMergingRestores(t *testing.T) {
 			want := c.want
 			if want == "" {
 				want = c.others
-				if len(p.Kept()) != 1 || p.Items[0].Why == "" {
+				if countsOf(p).Kept != 1 || p.Items[0].Why == "" {
 					t.Errorf("%+v", p.Items)
 				}
 			}
@@ -454,7 +451,7 @@ func TestAPreviewKeepsNothing(t *testing.T) {
 	l.must(err)
 	p, err := l.k.Resolve(t.Context(), PlanMoment(list, Moment{Number: 1}, now, nil, Merge), false)
 	l.must(err)
-	if c := p.Counts(); c.Changed != 1 || c.Bytes != int64(len("1\n2\nTHREE\n")) || c.Conflicts != 1 {
+	if c := countsOf(p); c.Changed != 1 || c.Bytes != int64(len("1\n2\nTHREE\n")) || c.Conflicts != 1 {
 		t.Errorf("%+v", c)
 	}
 	if after, err := l.k.Size(); err != nil || after != size {

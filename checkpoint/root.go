@@ -182,7 +182,7 @@ func (r *reader) once(ctx context.Context, g *openRoot, p string) (c fileContent
 		return c, errVanished
 	}
 	c.read = time.Now().UnixNano()
-	f, err := g.OpenFile(OnDisk(p), os.O_RDONLY|openNonblock, 0)
+	f, err := g.OpenFile(OnDisk(p), os.O_RDONLY|workspace.OpenNonblock, 0)
 	if absent(err) {
 		return c, errVanished
 	}
@@ -216,7 +216,7 @@ func (r *reader) fill(ctx context.Context, f io.Reader, c *fileContent) error {
 		if int64(cap(r.buf)) < c.size {
 			r.buf = make([]byte, c.size+c.size/4)
 		}
-		n, err := io.ReadFull(&cancelReader{ctx, f}, r.buf[:c.size])
+		n, err := io.ReadFull(workspace.NewContextReader(ctx, f), r.buf[:c.size])
 		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 			return err
 		}
@@ -229,7 +229,7 @@ func (r *reader) fill(ctx context.Context, f io.Reader, c *fileContent) error {
 		return nil
 	}
 	r.begin(c.size)
-	n, err := io.Copy(io.MultiWriter(r.sha1, r.sha2), io.LimitReader(&cancelReader{ctx, f}, c.size))
+	n, err := io.Copy(io.MultiWriter(r.sha1, r.sha2), io.LimitReader(workspace.NewContextReader(ctx, f), c.size))
 	if err != nil {
 		return err
 	}
@@ -258,19 +258,6 @@ func (r *reader) pause() {
 	if r.interrupted != nil {
 		r.interrupted()
 	}
-}
-
-// cancelReader stops a long read when the caller gives up.
-type cancelReader struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-func (p *cancelReader) Read(b []byte) (int, error) {
-	if err := p.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return p.r.Read(b)
 }
 
 // linkTo is a link's target as a content.

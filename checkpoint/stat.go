@@ -3,6 +3,8 @@ package checkpoint
 import (
 	"io/fs"
 	"time"
+
+	"github.com/roost-dev/roost/workspace"
 )
 
 // stat is what is cheap to see of a file. While it stays the same, and had settled when the file was read, the content
@@ -16,7 +18,7 @@ type stat struct {
 
 func statOf(info fs.FileInfo) stat {
 	s := stat{mode: info.Mode(), size: info.Size(), mtime: info.ModTime().UnixNano()}
-	s.ctime, s.inode, s.device = identity(info)
+	s.ctime, s.inode, s.device = workspace.Identity(info)
 	return s
 }
 

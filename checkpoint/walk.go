@@ -340,7 +340,7 @@ func (w *walker) rules(dir *os.Root, name, key string) *compiled {
 	if have, ok := w.k.rules[key]; ok && have.stat == now && now.settled(have.read) {
 		return &have
 	}
-	f, err := dir.OpenFile(name, os.O_RDONLY|openNonblock, 0)
+	f, err := dir.OpenFile(name, os.O_RDONLY|workspace.OpenNonblock, 0)
 	if err != nil {
 		return nil
 	}

@@ -119,7 +119,7 @@ func (w *world) remove() {
 // back takes the newest move back, forth does it again.
 func (w *world) back() {
 	if len(w.done) == 0 {
-		if d := w.s.Actions.Done; len(d) > 0 && d[len(d)-1].Move && !w.s.WentOn(d[len(d)-1].Then) {
+		if d := w.s.Actions.Done; len(d) > 0 && d[len(d)-1].Move && w.s.Moved <= d[len(d)-1].Then {
 			w.Fatalf("%+v could be taken back, although the task went on", d[len(d)-1])
 		}
 		return

@@ -3,8 +3,6 @@ package task
 import (
 	"fmt"
 	"io"
-	"strconv"
-	"strings"
 )
 
 // Kept is the whole output of a command, as it was kept when it was more than its
@@ -47,25 +45,4 @@ func (k Kept) ReadAt(p []byte, off int64) (int, error) {
 		return n, io.EOF
 	}
 	return n, nil
-}
-
-// OutputsLeft are those of the names of kept outputs that still belong to a visible
-// message, by Roo's rule: cmd-<ts>.txt goes with the message of that time. A name of
-// another form stays.
-func (s *State) OutputsLeft(names []string) []string {
-	times := map[string]bool{}
-	for _, list := range [][]*Message{s.ui, s.api} {
-		for _, m := range list {
-			times[strconv.FormatInt(m.TS(), 10)] = true
-		}
-	}
-	var left []string
-	for _, name := range names {
-		digits, ok := strings.CutPrefix(name, "cmd-")
-		digits, is := strings.CutSuffix(digits, ".txt")
-		if !ok || !is || digits == "" || strings.Trim(digits, "0123456789") != "" || times[digits] {
-			left = append(left, name)
-		}
-	}
-	return left
 }

@@ -58,9 +58,6 @@ func moves(e Event) bool {
 	return false
 }
 
-// WentOn reports whether the histories grew after a commit that moved the head.
-func (s *State) WentOn(then uint64) bool { return s.Moved > then }
-
 func (s *State) rewind(e Rewound, c journal.Commit) error {
 	for i, r := range e.Hide {
 		if r[0] == 0 || r[1] < r[0] || i > 0 && r[0] <= e.Hide[i-1][1] {

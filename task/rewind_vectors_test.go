@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -245,7 +246,7 @@ func TestVectorsRewind(t *testing.T) {
 		if c.Want.Has("artifacts") && !choice {
 			left := c.Input.Get("artifacts").Strings()
 			if !c.Input.Bool("skip_cleanup", false) {
-				left = w.OutputsLeft(left)
+				left = outputsLeft(w.UI(), w.API(), left)
 			}
 			slices.Sort(left)
 			text, err := json.Marshal(append([]string{}, slices.Compact(left)...))
@@ -335,4 +336,22 @@ func stored(t testing.TB, s *task.State, list []*task.Message) [][]byte {
 		out[i] = raw
 	}
 	return out
+}
+
+// outputsLeft are those of the names of kept outputs that still belong to a visible message, by Roo's rule:
+// cmd-<ts>.txt goes with the message of that time. A name of another form stays.
+func outputsLeft(ui, api []*task.Message, names []string) []string {
+	times := map[string]bool{}
+	for _, m := range slices.Concat(ui, api) {
+		times[strconv.FormatInt(m.TS(), 10)] = true
+	}
+	var left []string
+	for _, name := range names {
+		digits, ok := strings.CutPrefix(name, "cmd-")
+		digits, is := strings.CutSuffix(digits, ".txt")
+		if !ok || !is || digits == "" || strings.Trim(digits, "0123456789") != "" || times[digits] {
+			left = append(left, name)
+		}
+	}
+	return left
 }

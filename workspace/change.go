@@ -194,7 +194,7 @@ func (s *changeStep) keep(ctx context.Context) error {
 	spare.discard() // only its name is wanted
 	if dir.Link(s.name, link.name) == nil {
 		s.kept = link
-		if link.f, err = dir.OpenFile(link.name, os.O_RDONLY|openNonblock, 0); err != nil {
+		if link.f, err = dir.OpenFile(link.name, os.O_RDONLY|OpenNonblock, 0); err != nil {
 			return err
 		}
 		if info, err := link.f.Stat(); err != nil || !os.SameFile(info, s.old) {
@@ -203,7 +203,7 @@ func (s *changeStep) keep(ctx context.Context) error {
 		_, _ = lockFile(link.f) // so that no sweep takes it for a leftover
 		return nil
 	}
-	f, err := dir.OpenFile(s.name, os.O_RDONLY|openNonblock, 0)
+	f, err := dir.OpenFile(s.name, os.O_RDONLY|OpenNonblock, 0)
 	if err != nil {
 		return err
 	}

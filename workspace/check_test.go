@@ -9,8 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/roost-dev/roost/internal/testing/fixture"
 	"pgregory.net/rapid"
+
+	"github.com/roost-dev/roost/internal/testing/fixture"
 )
 
 // A look at a file is judged by the content, whatever its stat says; a stat that is the

@@ -45,7 +45,7 @@ func (d *Dir) Open(name string) (*os.File, int64, error) {
 	if !want.Mode().IsRegular() {
 		return nil, 0, ErrNotRegular
 	}
-	f, err := d.root.OpenFile(name, os.O_RDONLY|openNonblock, 0)
+	f, err := d.root.OpenFile(name, os.O_RDONLY|OpenNonblock, 0)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -8,8 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/roost-dev/roost/internal/testing/fixture"
 	"pgregory.net/rapid"
+
+	"github.com/roost-dev/roost/internal/testing/fixture"
 )
 
 // The rules are read again when they may have changed, and not when they cannot

@@ -11,8 +11,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/roost-dev/roost/internal/testing/fixture"
 	"pgregory.net/rapid"
+
+	"github.com/roost-dev/roost/internal/testing/fixture"
 )
 
 // The judge of where a path leads is the standard library, for paths that exist.

@@ -78,27 +78,6 @@ func (w *Workspace) NewRestorer() *Restorer {
 	return &Restorer{w: w, touched: map[string]bool{}, swept: map[string]bool{}}
 }
 
-// Restore puts the entry to at a path, relative to the root, if the path holds from.
-// It follows no link, neither on the way nor at the end, and touches nothing that git
-// keeps for itself: the error wraps ErrPath for such a path. data gives the content of
-// a file, or where a link leads; it is called only when needed. A file is
-// replaced whole and synced; one that differs in its mode only gets the mode. Folders
-// are made as needed. With an entry that was absent together with folders above it,
-// these go too, as far as they are empty. A foreign entry is never restored: Restore removes
-// what the path holds. When from is foreign, the path must hold nothing.
-//
-// It may be done again after a kill: what is half done is then done, or was not begun.
-// A file that may not be written to is replaced none the less, as its mode is part of
-// what is put back.
-func (b *Restorer) Restore(ctx context.Context, rel string, from, to Entry, data func() ([]byte, error)) (RestoreResult, error) {
-	if !restorable(rel) {
-		return 0, fmt.Errorf("put back %s: %w", filepath.ToSlash(rel), ErrPath)
-	}
-	var got RestoreResult
-	_, err := b.RestoreAll(ctx, []RestoreStep{{rel, from, to, data}}, func(_ int, put RestoreResult) { got = put })
-	return got, err
-}
-
 // prepare does everything for one step that changes nothing at its path. When it returns no
 // pendingRestore there is nothing more to do, and put is the result.
 func (b *Restorer) prepare(ctx context.Context, o RestoreStep) (c *pendingRestore, put RestoreResult, err error) {
@@ -273,7 +252,7 @@ func setMode(dir *os.Root, name string, mode fs.FileMode) error {
 	if err != nil {
 		return err
 	}
-	f, err := dir.OpenFile(name, os.O_RDONLY|openNonblock, 0)
+	f, err := dir.OpenFile(name, os.O_RDONLY|OpenNonblock, 0)
 	if err != nil {
 		return err
 	}
@@ -421,7 +400,7 @@ func entryIn(ctx context.Context, dir *os.Root, name string) (Entry, error) {
 	case !info.Mode().IsRegular():
 		return Entry{Kind: Foreign}, nil
 	}
-	f, err := dir.OpenFile(name, os.O_RDONLY|openNonblock, 0)
+	f, err := dir.OpenFile(name, os.O_RDONLY|OpenNonblock, 0)
 	if err != nil {
 		return Entry{}, err
 	}
@@ -435,18 +414,6 @@ func entryIn(ctx context.Context, dir *os.Root, name string) (Entry, error) {
 		return Entry{}, err
 	}
 	return Entry{Kind: File, Mode: got.Mode().Perm(), Hash: hex.EncodeToString(h.Sum(nil))}, nil
-}
-
-// EntryAt returns what a path, relative to the root, holds. It follows no link.
-func (w *Workspace) EntryAt(ctx context.Context, rel string) (Entry, error) {
-	if !restorable(rel) {
-		return Entry{}, fmt.Errorf("look at %q: %w", rel, ErrPath)
-	}
-	t, err := w.entryAtAbs(ctx, filepath.Join(w.root, rel))
-	if err != nil {
-		return Entry{}, fmt.Errorf("look at %s: %w", filepath.ToSlash(rel), err)
-	}
-	return t, nil
 }
 
 // ReadEntry reads what a path holds, relative to the root: a file's content, if it is
@@ -473,19 +440,6 @@ func (w *Workspace) ReadEntry(ctx context.Context, rel string, limit int64) ([]b
 		return nil, &TooLargeError{Path: filepath.ToSlash(rel), Size: size, Limit: limit}
 	}
 	return io.ReadAll(NewContextReader(ctx, f))
-}
-
-// MissingParents is how many of the folders above a path, relative to the root, do not exist.
-func (w *Workspace) MissingParents(rel string) int {
-	base, rest, err := w.deepestExisting(filepath.Join(w.root, filepath.Dir(rel)))
-	if err != nil || base == "" {
-		t, err := w.entryBelow(filepath.Join(w.root, filepath.Dir(rel)))
-		if err != nil || t.Kind == Foreign {
-			return 0
-		}
-		return t.MissingParents
-	}
-	return len(rest)
 }
 
 // ownerAndMode is the mode and, where one is known, the owner that a new file gets.

@@ -6,11 +6,11 @@ import (
 )
 
 const (
-	openNonblock = syscall.O_NONBLOCK // a pipe must not block the open
+	OpenNonblock = syscall.O_NONBLOCK // a pipe must not block the open
 	openNoLink   = syscall.O_NOFOLLOW
 )
 
-func identity(info fs.FileInfo) (ctime int64, inode, device uint64) {
+func Identity(info fs.FileInfo) (ctime int64, inode, device uint64) {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		return st.Ctimespec.Nano(), st.Ino, uint64(uint32(st.Dev))
 	}

@@ -5,10 +5,10 @@ package workspace
 import "io/fs"
 
 const (
-	openNonblock = 0
+	OpenNonblock = 0
 	openNoLink   = 0
 )
 
-func identity(fs.FileInfo) (ctime int64, inode, device uint64) { return 0, 0, 0 }
+func Identity(fs.FileInfo) (ctime int64, inode, device uint64) { return 0, 0, 0 }
 
 func owner(fs.FileInfo) (uid, gid int, ok bool) { return 0, 0, false }

@@ -138,7 +138,7 @@ func (w *Workspace) openRegular(p Path) (*os.File, fs.FileInfo, error) {
 		if !info.Mode().IsRegular() {
 			return nil, nil, ErrNotRegular
 		}
-		f, err := os.OpenFile(p.Real, os.O_RDONLY|openNonblock|openNoLink, 0)
+		f, err := os.OpenFile(p.Real, os.O_RDONLY|OpenNonblock|openNoLink, 0)
 		if errors.Is(err, syscall.ELOOP) {
 			continue // a link since the look
 		}
@@ -159,7 +159,7 @@ func (w *Workspace) openRegular(p Path) (*os.File, fs.FileInfo, error) {
 
 func stateOf(path string, info fs.FileInfo, hash string) FileState {
 	s := FileState{Path: path, Hash: hash, Size: info.Size(), MTime: info.ModTime().UnixNano()}
-	s.CTime, s.Inode, s.Device = identity(info)
+	s.CTime, s.Inode, s.Device = Identity(info)
 	return s
 }
 

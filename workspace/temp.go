@@ -238,7 +238,7 @@ func removeLeftover(dir *os.Root, name string) bool {
 		return false
 	}
 	awaitLock(dir, name, info)
-	f, err := dir.OpenFile(name, os.O_RDONLY|openNonblock, 0)
+	f, err := dir.OpenFile(name, os.O_RDONLY|OpenNonblock, 0)
 	if err != nil {
 		return false
 	}

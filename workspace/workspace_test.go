@@ -13,8 +13,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/roost-dev/roost/internal/testing/fixture"
 	"pgregory.net/rapid"
+
+	"github.com/roost-dev/roost/internal/testing/fixture"
 )
 
 func open(t *testing.T) (*Workspace, string) {

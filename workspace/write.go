@@ -111,7 +111,7 @@ func checkReplaceable(dir *os.Root, name string) (fs.FileInfo, error) {
 	case old.Mode().Perm()&0o222 == 0:
 		return nil, fmt.Errorf("the file is read-only: %w", fs.ErrPermission)
 	}
-	f, err := dir.OpenFile(name, os.O_WRONLY|openNonblock, 0)
+	f, err := dir.OpenFile(name, os.O_WRONLY|OpenNonblock, 0)
 	if errors.Is(err, fs.ErrPermission) {
 		return nil, err
 	}
@@ -133,7 +133,7 @@ func hashAt(ctx context.Context, dir *os.Root, name string) (string, error) {
 	if !want.Mode().IsRegular() {
 		return "", ErrChanged
 	}
-	f, err := dir.OpenFile(name, os.O_RDONLY|openNonblock, 0)
+	f, err := dir.OpenFile(name, os.O_RDONLY|OpenNonblock, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", ErrChanged
 	}

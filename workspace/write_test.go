@@ -15,8 +15,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/roost-dev/roost/internal/testing/fixture"
 	"pgregory.net/rapid"
+
+	"github.com/roost-dev/roost/internal/testing/fixture"
 )
 
 // resolve is Resolve for paths that are fine.

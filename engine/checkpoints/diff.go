@@ -115,10 +115,6 @@ func (svc *Service) diff(ctx context.Context, v *store.View, o DiffOptions, out 
 		return err
 	}
 	diffs, err := f.keeper.Diff(ctx, checkpoint.StateAt(list, from), now, options)
-	for _, d := range diffs {
-		out.Files = append(out.Files, api.FileDiff{
-			Path: d.Path, Change: d.Change, From: d.Old, To: d.New, Added: d.Added, Removed: d.Removed, Why: d.Why, Patch: d.Patch,
-		})
-	}
+	out.Files = append(out.Files, diffs...)
 	return err
 }

@@ -85,7 +85,7 @@ func (svc *Service) planRestore(ctx context.Context, ref store.Ref, s *task.Stat
 func (p *plannedRestore) fillResult() {
 	r := &p.result
 	r.Files, r.Conflicts, r.Lost, r.Left, r.Bytes = []api.RestoreItem{}, []api.RestoreItem{}, []api.RestoreItem{},
-		[]string{}, p.plan.Counts().Bytes
+		[]string{}, p.plan.Bytes()
 	for _, i := range p.plan.Items {
 		item := api.RestoreItem{Path: i.Path, Change: i.Change(), Why: i.Why, Doubt: i.Doubt}
 		if i.Act.Changes() {
