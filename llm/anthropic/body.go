@@ -11,8 +11,6 @@ import (
 )
 
 const (
-	mark = `"cache_control":{"type":"ephemeral"}`
-
 	// fallbackMaxTokens is for models the catalogue does not know: every model of
 	// the Messages API takes it.
 	fallbackMaxTokens = 8192
@@ -151,18 +149,4 @@ func appendTools(b []byte, ts []llm.ToolSpec) []byte {
 		}
 	}
 	return b
-}
-
-// markedMessages returns the indexes of the last two user messages, -1 for none.
-// The second one is the end of what the turn before sent: it makes the cache hit
-// even when the new turn adds more blocks than the API looks back over.
-func markedMessages(ms []llm.Message) [2]int {
-	out, n := [2]int{-1, -1}, 0
-	for i := len(ms) - 1; i >= 0 && n < 2; i-- {
-		if ms[i].Role == "user" {
-			out[n] = i
-			n++
-		}
-	}
-	return out
 }

@@ -4,7 +4,11 @@ import (
 	"bytes"
 
 	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/llm"
 )
+
+// mark is the member of a block that asks for a place in the cache.
+const mark = `"cache_control":{"type":"ephemeral"}`
 
 // withMark gives content with a cache mark on its last block that can carry one, in pieces:
 // content is not copied. A string becomes an array of one text block, because a string
@@ -58,4 +62,18 @@ func markPosition(array []byte) int {
 func isType(block []byte, want string) bool {
 	typ, _ := esjson.GetString(block, "type")
 	return typ == want
+}
+
+// markedMessages returns the indexes of the last two user messages, -1 for none.
+// The second one is the end of what the turn before sent: it makes the cache hit
+// even when the new turn adds more blocks than the API looks back over.
+func markedMessages(ms []llm.Message) [2]int {
+	out, n := [2]int{-1, -1}, 0
+	for i := len(ms) - 1; i >= 0 && n < 2; i-- {
+		if ms[i].Role == "user" {
+			out[n] = i
+			n++
+		}
+	}
+	return out
 }

@@ -3,7 +3,6 @@ package anthropic
 import (
 	"bytes"
 	"encoding/json"
-	"strings"
 
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/llm"
@@ -68,21 +67,4 @@ func compact(raw []byte) json.RawMessage {
 		return nil
 	}
 	return buf.Bytes()
-}
-
-// SafeID replaces every character that a tool call id may not have by an
-// underscore, as Roo does (by UTF-16 unit, so that ids agree).
-func SafeID(id string) string {
-	var b strings.Builder
-	for _, r := range id {
-		switch {
-		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '_', r == '-':
-			b.WriteRune(r)
-		case r > 0xFFFF:
-			b.WriteString("__")
-		default:
-			b.WriteByte('_')
-		}
-	}
-	return b.String()
 }
