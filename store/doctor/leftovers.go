@@ -202,3 +202,7 @@ func exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
 }
+
+func blobFile(h journal.Hash) string {
+	return filepath.Join("blobs", string(h[:2]), string(h))
+}

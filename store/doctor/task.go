@@ -108,10 +108,6 @@ func journalFindings(ref store.Ref, h journal.Health) []finding {
 	return out
 }
 
-func blobFile(h journal.Hash) string {
-	return filepath.Join("blobs", string(h[:2]), string(h))
-}
-
 // unpairedCalls describes what is wrong between the tool calls of a task and their results; "" when nothing is. A call
 // that nothing follows is in order: its task was interrupted or waits. Ids alone decide which result belongs to which
 // call, over the whole history: Roo puts a user's message or a summary between the two.
