@@ -110,3 +110,7 @@ func unsent(err error) bool {
 	var dns *net.DNSError
 	return errors.As(err, &dns) || errors.As(err, &op) && op.Op == "dial"
 }
+
+// local calls a handler as a network would. The handler runs in a goroutine that the body of the answer owns: closing
+// the body ends the request and waits for the handler.
+type local struct{ handler http.Handler }

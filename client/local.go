@@ -10,10 +10,6 @@ import (
 	"sync"
 )
 
-// local calls a handler as a network would. The handler runs in a goroutine that the body of the answer owns: closing
-// the body ends the request and waits for the handler.
-type local struct{ handler http.Handler }
-
 // IsLocal reports whether the server is in this process.
 func (c *Client) IsLocal() bool { return c.local != nil }
 
