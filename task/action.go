@@ -199,17 +199,3 @@ func (e Changed) Against(title string, tags []string, pinned bool) Changed {
 	}
 	return before
 }
-
-// note records a change of labels as an action, before the change is folded.
-func (s *State) note(e Changed, seq uint64, at int64) {
-	switch {
-	case e.Undoes != 0:
-		s.Actions.Undo(e.Undoes, seq, 0)
-	case e.Redoes != 0:
-		s.Actions.Redo(e.Redoes, seq, 0)
-	case e.Kind() != "":
-		after := e
-		after.Settings = nil
-		s.Actions.Do(Action{Kind: e.Kind(), Seq: seq, At: at, Before: e.Against(s.Title, s.Tags, s.Pinned), After: after})
-	}
-}

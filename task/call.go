@@ -6,26 +6,6 @@ import (
 	"slices"
 )
 
-// Call is one tool call of the model and what became of it.
-type Call struct {
-	ID       string
-	Name     string
-	Message  uint64 // the assistant message that made it
-	Started  bool
-	Replay   string
-	Before   map[string]string // hashes of the files it was to replace
-	UI       uint64            // its row for the person
-	Process  *ToolProcess
-	Finished *ToolFinished // its Result may not be in memory: use Call.Result
-	Answered bool          // the API history holds its result
-	Foreign  bool          // another program's run made it: whether it started is not known
-	Rewound  bool          // it had finished, and a rewind took that back
-
-	state    *State
-	finished place // of Finished
-	away     bool  // Finished.Result is not in memory
-}
-
 // FinishedSeq is the commit with the call's outcome, 0 when it has none.
 func (c *Call) FinishedSeq() uint64 { return c.finished.Seq }
 

@@ -4,71 +4,8 @@ import (
 	"encoding/json"
 	"slices"
 
-	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
 )
-
-// HistoryCondensed records that a summary replaces older messages in what is sent. The summary and the row that shows
-// it are in the same commit. The event does not change the messages themselves: Raw adds Roo's tag to them as long as
-// the summary is part of the history. So a rewind over the summary, or an undo, brings them back by itself, and
-// condensing a long task writes little.
-type HistoryCondensed struct {
-	Run      string  `json:"run,omitempty"`
-	Condense string  `json:"condense,omitempty"` // the summary's condenseId
-	Summary  uint64  `json:"summary,omitempty"`  // the message that holds it
-	Row      uint64  `json:"row,omitempty"`      // the person's row
-	Covers   []Run64 `json:"covers,omitempty"`   // messages of the API history
-	Messages int     `json:"messages,omitempty"` // how many are covered
-	Before   int64   `json:"tokens_before,omitempty"`
-	After    int64   `json:"tokens_after,omitempty"` // estimated
-
-	// The commit whose summary this takes back, or gives again. Nothing else is set then.
-	Undoes uint64 `json:"undoes,omitempty"`
-	Redoes uint64 `json:"redoes,omitempty"`
-}
-
-// HistoryTruncated records that older messages are not sent any more, because the request had become too long. A
-// marker follows the last of them; the marker and its UI row are in the same commit. In logs of older versions the
-// messages' new content is in that commit as well, and Covers is empty.
-type HistoryTruncated struct {
-	Run        string  `json:"run,omitempty"`
-	Truncation string  `json:"truncation,omitempty"` // the marker's truncationId
-	Marker     uint64  `json:"marker,omitempty"`
-	Row        uint64  `json:"row,omitempty"`
-	Covers     []Run64 `json:"covers,omitempty"`
-	Messages   int     `json:"messages,omitempty"` // how many are hidden by it
-	Before     int64   `json:"tokens_before,omitempty"`
-	After      int64   `json:"tokens_after,omitempty"` // estimated
-
-	Undoes uint64 `json:"undoes,omitempty"`
-	Redoes uint64 `json:"redoes,omitempty"`
-}
-
-// Cover is a summary or a marker, and how many messages it stands for.
-type Cover struct {
-	Kind     string // Condense, Truncate
-	ID       string // condenseId, truncationId
-	Message  uint64 // the summary, the marker
-	Row      uint64
-	Seq      uint64 // of the commit that made it
-	At       int64  // Unix milliseconds
-	Messages int
-	Before   int64 // tokens of the next request, about
-	After    int64
-
-	// While it is undone: the messages that followed its message and its row; 0 = the end.
-	Off     bool   `json:",omitempty"`
-	Next    uint64 `json:",omitempty"`
-	NextRow uint64 `json:",omitempty"`
-}
-
-// key is the tag of the messages that a cover stands for.
-func (c *Cover) key() string {
-	if c.Kind == api.ActionTruncate {
-		return "truncationParent"
-	}
-	return "condenseParent"
-}
 
 // shown returns what Raw gives for a message that is stored as raw: it adds the tags of the summaries and markers
 // that cover the message and are part of the history.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/roost-dev/roost/esjson"
@@ -74,14 +73,6 @@ func (s *State) attachSpans(f Original, h History, seq uint64) error {
 	return first
 }
 
-// windowBytes is how much of an original is read in one go: its elements lie side
-// by side, and the whole may be larger than memory.
-const windowBytes = 4 << 20
-
-// sane reports whether there can be bytes with these bounds. The log may be damaged, or made by another program:
-// nothing adds up bounds before this check.
-func sane(off, n int64) bool { return off >= 0 && n > 0 && off <= math.MaxInt64-n }
-
 // window is how many of the bounds one reading takes: elements that follow each
 // other.
 func window(spans []int64) int {
@@ -136,18 +127,6 @@ func (s *State) attachEach(f Original, h History, seq uint64, spans []int64) err
 		}
 	}
 	return first
-}
-
-// elements reads bytes of a foreign file.
-func (s *State) elements(blob string, off, n int64) ([]byte, error) {
-	if !sane(off, n) {
-		return nil, fmt.Errorf("no element can lie at %d+%d", off, n)
-	}
-	data, err := s.blobs.Range(blob, off, n)
-	if err == nil && int64(len(data)) != n {
-		err = fmt.Errorf("%d bytes at %d of %s are only %d", n, off, blob, len(data))
-	}
-	return data, err
 }
 
 // importForeign makes one history equal to another program's file. It hides the messages that the file no longer has;
@@ -233,4 +212,15 @@ func (s *State) unspill(blob string, list any) error {
 		return fmt.Errorf("list %s: %w", blob, err)
 	}
 	return nil
+}
+
+// Adopt makes of a new state what adopting the files would make, for a reader of a folder without a journal. noted
+// has the notes of files, by their names; of those files no byte is read until a caller reads a message. The other
+// files are read. The state's problems name what cannot be read.
+func (s *State) Adopt(e Adopted, noted map[string]*Notes) {
+	s.UpdatedAt = max(s.UpdatedAt, e.CreatedAt)
+	if err := s.adoptNoted(e, journal.Commit{At: e.CreatedAt}, noted); err != nil {
+		s.Problems = append(s.Problems, Problem{Reason: "adopt the files: " + err.Error()})
+	}
+	s.trim()
 }

@@ -1,17 +1,5 @@
 package task
 
-import "errors"
-
-// ErrNoSource is the error of a state that must keep no bytes and has no log to read them from.
-var ErrNoSource = errors.New("task: no log to read messages from")
-
-// held is something whose bytes are in memory.
-type held struct {
-	message *Message
-	call    *Call
-	size    int
-}
-
 func heldMessage(m *Message) held { return held{message: m, size: m.size()} }
 func heldResult(c *Call) held     { return held{call: c, size: len(c.Finished.Result)} }
 

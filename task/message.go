@@ -8,32 +8,6 @@ import (
 	"github.com/roost-dev/roost/usage"
 )
 
-// Message is one element of a history, at its newest state.
-type Message struct {
-	ID      uint64
-	History History
-	Seq     uint64 // the commit that added it
-	Hidden  string // why it is out of its history; "" while it is in it
-	Missing bool   // its bytes are gone: the blob that held them is missing or damaged
-	Foreign bool   // another program wrote it
-
-	facts  facts.Facts
-	lifted lifted // tags that the bytes hold and that count no more
-	state  *State // loads what is not in memory
-
-	raw    json.RawMessage
-	saved  []byte // streamed text that raw does not hold yet
-	covers []int  // the summaries that cover it, by their places in State.Covers
-	text   []byte // all text that was saved for it; what Piece.TextOf means
-
-	// The places of the same bytes in the log. away: they are not in memory.
-	rawAway, textAway bool
-	body              place     // of raw
-	pieces            [][]place // of what a composed raw refers to, piece by piece
-	texts             []place   // of text
-	savedFrom         int       // texts[savedFrom:] is saved
-}
-
 // Raw is the message's JSON as Roo would store it. Do not modify it. Each call inserts the text that was streamed so
 // far and does not keep the result, so that reading a state never changes it. A message that is not in memory is read
 // from the log each time. State.Raws reads many in one pass and returns an error for what it cannot read; here the
@@ -135,4 +109,15 @@ func toolUse(raw json.RawMessage, id string) (input json.RawMessage) {
 		}
 	})
 	return input
+}
+
+// LastTS is the newest time stamp of the visible histories, 0 when there is none.
+func (s *State) LastTS() int64 {
+	var last int64
+	for _, list := range [][]*Message{s.ui, s.api} {
+		if len(list) > 0 {
+			last = max(last, list[len(list)-1].TS())
+		}
+	}
+	return last
 }

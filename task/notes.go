@@ -5,7 +5,6 @@ import (
 	"sync"
 
 	"github.com/roost-dev/roost/esjson"
-	"github.com/roost-dev/roost/journal"
 )
 
 // Notes are what a state keeps of the messages of one foreign file, taken while the file is read: going through half a gigabyte
@@ -21,9 +20,6 @@ type Notes struct {
 // NewNotes are for a file that holds the given history.
 func NewNotes(h History) *Notes { return &Notes{history: h, kinds: map[string]string{}} }
 
-// noteMemory is for so many messages. It is lent: see State.Release.
-type noteMemory [64]Message
-
 var noteMemories = sync.Pool{New: func() any { return new(noteMemory) }}
 
 // Note takes the next message of the file, with three levels. Nothing of it is kept.
@@ -36,17 +32,6 @@ func (n *Notes) Note(message *esjson.Index) {
 	n.free = n.free[1:]
 	m.facts.Read(n.history == API, message, n.kinds)
 	n.list = append(n.list, m)
-}
-
-// Adopt makes of a new state what adopting the files would make, for a reader of a folder without a journal. noted
-// has the notes of files, by their names; of those files no byte is read until a caller reads a message. The other
-// files are read. The state's problems name what cannot be read.
-func (s *State) Adopt(e Adopted, noted map[string]*Notes) {
-	s.UpdatedAt = max(s.UpdatedAt, e.CreatedAt)
-	if err := s.adoptNoted(e, journal.Commit{At: e.CreatedAt}, noted); err != nil {
-		s.Problems = append(s.Problems, Problem{Reason: "adopt the files: " + err.Error()})
-	}
-	s.trim()
 }
 
 // attachNoted makes the messages of a file from notes. It reports false when they

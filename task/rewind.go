@@ -8,45 +8,6 @@ import (
 	"github.com/roost-dev/roost/journal"
 )
 
-// Rewound moves the head of both histories in one commit. The messages that it hides stay on a branch, which this
-// commit names: undo returns to it, and a fork can start from it.
-type Rewound struct {
-	Why  string  `json:"why"`            // rewind, edit, remove, branch; fork, where a new task leaves the rest out
-	By   string  `json:"tool,omitempty"` // the other program that did it, when this event takes its change in
-	To   uint64  `json:"to,omitempty"`   // the first hidden row
-	Hide []Run64 `json:"hide,omitempty"` // the hidden messages of both histories, in order
-
-	// Lift names hidden summaries and markers: the messages that they covered are sent again.
-	Lift []string `json:"lift,omitempty"`
-	// Calls are calls of replies that stay, whose outcome came later: it does not count any more. A call that had
-	// started then has an unknown outcome, because its effects happened.
-	Calls     []string `json:"calls,omitempty"`
-	Questions []string `json:"questions,omitempty"`
-	Inputs    []string `json:"inputs,omitempty"`
-	Files     uint64   `json:"files,omitempty"` // file records from this commit on do not count any more; 0 = all count
-
-	// Unmatched is how many messages of another program could not be matched to rows: it is a guess whether they go
-	// or stay.
-	Unmatched int `json:"unmatched,omitempty"`
-
-	// Branch is the branch that becomes the head. Then nothing else is set.
-	Branch uint64 `json:"branch,omitempty"`
-}
-
-// Undone undoes or redoes a move of the head, which it names by its commit: everything is exactly as it was before or
-// after that move.
-type Undone struct {
-	Undoes uint64 `json:"undoes,omitempty"`
-	Redoes uint64 `json:"redoes,omitempty"`
-}
-
-// EventType is the name in the journal and in the event stream.
-func (Rewound) EventType() string { return "history.rewound" }
-func (Undone) EventType() string  { return "history.undone" }
-
-// Gone is how many messages of each history a move of the head hid. It is for display.
-type Gone struct{ UI, API int }
-
 // moves reports whether an event adds to the histories, so that an earlier move of the head cannot be undone any
 // more.
 func moves(e Event) bool {

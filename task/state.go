@@ -1,21 +1,12 @@
 package task
 
 import (
-	"errors"
-	"slices"
+	"encoding/json"
+
+	"github.com/roost-dev/roost/task/facts"
 
 	"github.com/roost-dev/roost/api"
-	"github.com/roost-dev/roost/journal"
 )
-
-// Blobs gives the payloads that events name.
-type Blobs interface {
-	// Range returns length bytes of a blob from off; length < 0 means to its end.
-	Range(hash string, off, length int64) ([]byte, error)
-}
-
-// ErrNoBlobs is the error of a state without Blobs for each payload.
-var ErrNoBlobs = errors.New("task: no blobs to load from")
 
 // State is the fold of a task's log up to a commit.
 type State struct {
@@ -90,15 +81,6 @@ type State struct {
 	fileAt   []int        // the indexes of Files in it
 }
 
-// Completes reports whether the model's side ends in a reply whose last call completes the task.
-func (s *State) Completes() bool {
-	if len(s.api) == 0 {
-		return false
-	}
-	uses := s.api[len(s.api)-1].facts.Uses
-	return len(uses) > 0 && uses[len(uses)-1].Name == "attempt_completion"
-}
-
 // Question is one thing only the person can decide.
 type Question struct {
 	api.QuestionOpened
@@ -106,37 +88,6 @@ type Question struct {
 	Seq    uint64   // of the commit that opened it
 	Asked  Position `json:",omitzero"`  // the newest event that asked it: a run that continues may ask it again
 	Run    string   `json:",omitempty"` // the run that asked it then
-}
-
-func (s *State) openQuestion(e api.QuestionOpened, c journal.Commit, at Position) {
-	s.Answered = slices.DeleteFunc(s.Answered, func(a Answered) bool { return a.Question == e.Question })
-	delete(s.Runs.Answers, e.Question)
-	q := s.Question(e.Question)
-	if q == nil {
-		q = &Question{QuestionOpened: e, Opened: c.At, Seq: c.Seq}
-		s.Questions = append(s.Questions, q)
-	}
-	q.Asked, q.Run = at, ""
-	if s.Run != nil {
-		q.Run = s.Run.ID
-	}
-}
-
-func (s *State) closeQuestion(e api.QuestionClosed, c journal.Commit, at Position) {
-	asker := ""
-	if q := s.Question(e.Question); q != nil {
-		asker = q.Run
-		if q.Call != "" && e.Reason == "" {
-			s.Answered = append(s.Answered, Answered{QuestionOpened: q.QuestionOpened, Answer: e, Seq: c.Seq})
-		}
-	}
-	if e.Reason == "" {
-		s.Runs.answer(e, asker, at)
-	}
-	s.Questions = slices.DeleteFunc(s.Questions, func(q *Question) bool { return q.Question == e.Question })
-	if s.Run != nil && s.Run.Waiting == e.Question {
-		s.Run.Waiting = ""
-	}
 }
 
 // Answered is a question and its answer while the call that asked has no
@@ -147,26 +98,84 @@ type Answered struct {
 	Seq    uint64 // of the commit with the answer
 }
 
-// Answer is the unused answer to a question that a call asked. It answers that
-// question only as it was asked: consent to one change is none to another.
-func (s *State) Answer(q api.QuestionOpened) (api.QuestionClosed, bool) {
-	for _, a := range s.Answered {
-		if a.Question == q.Question && a.QuestionOpened.Same(q) {
-			return a.Answer, true
-		}
-	}
-	return api.QuestionClosed{}, false
-}
-
 // Problem is a part of the log that the fold cannot use: a commit that is lost, a message whose bytes are gone.
 type Problem struct {
 	Seq    uint64
 	Reason string
 }
 
-// Doubtful reports whether the fold could not open a payload, perhaps for want of file descriptors. The next fold may
-// find it, so no caller should keep this state.
-func (s *State) Doubtful() bool { return s.doubtful }
+// Message is one element of a history, at its newest state.
+type Message struct {
+	ID      uint64
+	History History
+	Seq     uint64 // the commit that added it
+	Hidden  string // why it is out of its history; "" while it is in it
+	Missing bool   // its bytes are gone: the blob that held them is missing or damaged
+	Foreign bool   // another program wrote it
+
+	facts  facts.Facts
+	lifted lifted // tags that the bytes hold and that count no more
+	state  *State // loads what is not in memory
+
+	raw    json.RawMessage
+	saved  []byte // streamed text that raw does not hold yet
+	covers []int  // the summaries that cover it, by their places in State.Covers
+	text   []byte // all text that was saved for it; what Piece.TextOf means
+
+	// The places of the same bytes in the log. away: they are not in memory.
+	rawAway, textAway bool
+	body              place     // of raw
+	pieces            [][]place // of what a composed raw refers to, piece by piece
+	texts             []place   // of text
+	savedFrom         int       // texts[savedFrom:] is saved
+}
+
+// Call is one tool call of the model and what became of it.
+type Call struct {
+	ID       string
+	Name     string
+	Message  uint64 // the assistant message that made it
+	Started  bool
+	Replay   string
+	Before   map[string]string // hashes of the files it was to replace
+	UI       uint64            // its row for the person
+	Process  *ToolProcess
+	Finished *ToolFinished // its Result may not be in memory: use Call.Result
+	Answered bool          // the API history holds its result
+	Foreign  bool          // another program's run made it: whether it started is not known
+	Rewound  bool          // it had finished, and a rewind took that back
+
+	state    *State
+	finished place // of Finished
+	away     bool  // Finished.Result is not in memory
+}
+
+// held is something whose bytes are in memory.
+type held struct {
+	message *Message
+	call    *Call
+	size    int
+}
+
+// noteMemory is for so many messages. It is lent: see State.Release.
+type noteMemory [64]Message
+
+// Child is a task that this one started.
+type Child struct {
+	ID      string
+	Call    string // the call that started it; "" when another program did
+	Message uint64 `json:",omitempty"` // the reply that made the call
+	Mode    string `json:",omitempty"`
+	Remark  string `json:",omitempty"` // the user's remark with their yes
+	Pending int    `json:",omitempty"` // inputs that waited when it was started; later ones are about it
+	Ended   bool
+	Outcome string `json:",omitempty"`
+	Result  string
+}
+
+// lifted are the tags that a message has lost although its bytes hold them: what they name is rewound. Rewriting the
+// messages would cost as much as their bytes.
+type lifted uint8
 
 // New is the state before the first commit. Without blobs, messages that lie in
 // one are marked missing.
@@ -187,6 +196,30 @@ func (s *State) With(blobs Blobs) *State {
 	s.blobs = blobs
 	return s
 }
+
+// Completes reports whether the model's side ends in a reply whose last call completes the task.
+func (s *State) Completes() bool {
+	if len(s.api) == 0 {
+		return false
+	}
+	uses := s.api[len(s.api)-1].facts.Uses
+	return len(uses) > 0 && uses[len(uses)-1].Name == "attempt_completion"
+}
+
+// Answer is the unused answer to a question that a call asked. It answers that
+// question only as it was asked: consent to one change is none to another.
+func (s *State) Answer(q api.QuestionOpened) (api.QuestionClosed, bool) {
+	for _, a := range s.Answered {
+		if a.Question == q.Question && a.QuestionOpened.Same(q) {
+			return a.Answer, true
+		}
+	}
+	return api.QuestionClosed{}, false
+}
+
+// Doubtful reports whether the fold could not open a payload, perhaps for want of file descriptors. The next fold may
+// find it, so no caller should keep this state.
+func (s *State) Doubtful() bool { return s.doubtful }
 
 // UI is the visible history that the person sees. Do not modify it.
 func (s *State) UI() []*Message { return s.ui }
@@ -219,15 +252,4 @@ func (s *State) Question(id string) *Question {
 		}
 	}
 	return nil
-}
-
-// LastTS is the newest time stamp of the visible histories, 0 when there is none.
-func (s *State) LastTS() int64 {
-	var last int64
-	for _, list := range [][]*Message{s.ui, s.api} {
-		if len(list) > 0 {
-			last = max(last, list[len(list)-1].TS())
-		}
-	}
-	return last
 }

@@ -15,19 +15,6 @@ import (
 // SubtaskTool is the tool that starts a child, in Roo's words.
 const SubtaskTool = "new_task"
 
-// Child is a task that this one started.
-type Child struct {
-	ID      string
-	Call    string // the call that started it; "" when another program did
-	Message uint64 `json:",omitempty"` // the reply that made the call
-	Mode    string `json:",omitempty"`
-	Remark  string `json:",omitempty"` // the user's remark with their yes
-	Pending int    `json:",omitempty"` // inputs that waited when it was started; later ones are about it
-	Ended   bool
-	Outcome string `json:",omitempty"`
-	Result  string
-}
-
 // child finds a child, or notes one: its start may be lost, its end is not.
 func (s *State) child(id string) *Child {
 	for i := range s.Children {

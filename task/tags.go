@@ -7,10 +7,6 @@ import (
 	"github.com/roost-dev/roost/task/facts"
 )
 
-// lifted are the tags that a message has lost although its bytes hold them: what they name is rewound. Rewriting the
-// messages would cost as much as their bytes.
-type lifted uint8
-
 const (
 	noSummary lifted = 1 << iota // its condenseParent counts no more
 	noMarker                     // its truncationParent counts no more

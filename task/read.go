@@ -1,0 +1,360 @@
+package task
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+	"slices"
+
+	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/journal"
+)
+
+// wanted is the place of an event that is to be read.
+type wanted struct {
+	seq   uint64
+	event int
+}
+
+// inOrder compares places in the log.
+func inOrder(a, b wanted) int {
+	return cmp.Or(cmp.Compare(a.seq, b.seq), cmp.Compare(a.event, b.event))
+}
+
+// eventsAt returns the events at places of the log.
+func eventsAt(places []place) []wanted {
+	return appendPlaces(make([]wanted, 0, len(places)), places)
+}
+
+func appendPlaces(list []wanted, places []place) []wanted {
+	for _, p := range places {
+		if p.Seq != 0 {
+			list = append(list, wanted{seq: p.Seq, event: p.Event})
+		}
+	}
+	return list
+}
+
+// fetched are events by their places. They are asked for nearly in the order of the log,
+// so that a place is mostly the next one.
+type fetched struct {
+	wanted []wanted          // in order
+	found  []json.RawMessage // of the first ones, until all are read
+	next   int
+}
+
+// at is the event at a place, nil when it was not fetched.
+func (f *fetched) at(p place) json.RawMessage {
+	at := wanted{p.Seq, p.Event}
+	if f.next >= len(f.wanted) || f.wanted[f.next] != at {
+		i, ok := slices.BinarySearchFunc(f.wanted, at, inOrder)
+		if !ok {
+			return nil
+		}
+		f.next = i
+	}
+	f.next++
+	return f.found[f.next-1]
+}
+
+// fetch reads the events that are wanted, each stretch of the log once.
+func (s *State) fetch(list []wanted) (*fetched, error) {
+	slices.SortFunc(list, inOrder)
+	list = slices.Compact(list)
+	f := &fetched{wanted: list, found: make([]json.RawMessage, 0, len(list))}
+	if len(list) > 0 && s.source == nil {
+		return nil, fmt.Errorf("commit %d: %w", list[0].seq, ErrNoSource)
+	}
+	for len(f.found) < len(list) {
+		if err := f.fetchStretch(s.source.Commits(list[len(f.found)].seq)); err != nil {
+			return nil, err
+		}
+	}
+	return f, nil
+}
+
+// fetchStretch reads from the first event on that is not read yet, while the next is near.
+func (f *fetched) fetchStretch(log iter.Seq2[journal.Commit, error]) error {
+	for c, err := range log {
+		first := f.wanted[len(f.found)].seq
+		var damage *journal.DamageError
+		if errors.As(err, &damage) && damage.Seq != first {
+			continue // not what is wanted
+		}
+		if err == nil {
+			err = f.take(c)
+		}
+		if err != nil {
+			return fmt.Errorf("commit %d: %w", first, err)
+		}
+		if c.Seq > first {
+			return fmt.Errorf("commit %d is not in the log", first)
+		}
+		if len(f.found) == len(f.wanted) || f.wanted[len(f.found)].seq > c.Seq+apart {
+			return nil
+		}
+	}
+	return fmt.Errorf("commit %d is not in the log", f.wanted[len(f.found)].seq)
+}
+
+// take copies the wanted events of a commit: an event itself would keep its whole commit in memory.
+func (f *fetched) take(c journal.Commit) error {
+	for len(f.found) < len(f.wanted) && f.wanted[len(f.found)].seq == c.Seq {
+		w := f.wanted[len(f.found)]
+		if w.event >= len(c.Events) {
+			return fmt.Errorf("it has no event %d", w.event)
+		}
+		f.found = append(f.found, bytes.Clone(c.Events[w.event]))
+	}
+	return nil
+}
+
+// Raws are messages as their files hold them, in one reading of the log.
+func (s *State) Raws(list []*Message) ([]json.RawMessage, error) {
+	return s.read(list, func(m *Message, raw json.RawMessage) json.RawMessage { return m.shown(bare(raw, m.lifted)) })
+}
+
+// stored is Raws without the tags of summaries.
+func (s *State) stored(list []*Message) ([]json.RawMessage, error) {
+	return s.read(list, func(_ *Message, raw json.RawMessage) json.RawMessage { return raw })
+}
+
+// read returns messages from their bytes, each passed through as. It is one loop, because a second pass over all
+// messages of a long task costs as much as fetching them from memory.
+func (s *State) read(list []*Message, as func(*Message, json.RawMessage) json.RawMessage) ([]json.RawMessage, error) {
+	need := make([]wanted, 0, len(list))
+	for _, m := range list {
+		if m.rawAway {
+			need = m.wants(need)
+		}
+	}
+	events, err := s.fetch(need)
+	if err != nil {
+		return nil, fmt.Errorf("read messages: %w", err)
+	}
+	out := make([]json.RawMessage, len(list))
+	var near stretch
+	for i, m := range list {
+		if !m.rawAway {
+			out[i] = as(m, withText(m.raw, m.saved))
+			continue
+		}
+		if m.savedFrom == len(m.texts) && m.body.Seq != 0 {
+			if raw := plainBody(events.at(m.body)); raw != nil {
+				out[i] = as(m, raw)
+				continue
+			}
+		}
+		if m.body.Blob != "" && !near.has(m.body) {
+			near = s.stretch(list[i:])
+		}
+		raw, err := m.read(events, &near)
+		if err != nil {
+			return nil, fmt.Errorf("read message %d: %w", m.ID, err)
+		}
+		out[i] = as(m, raw)
+	}
+	return out, nil
+}
+
+// Stored is how many bytes of a file reading the message takes, as far as that is known. It is 0 also for a message
+// in the log, which holds no large ones.
+func (m *Message) Stored() int64 {
+	if !m.rawAway || m.body.Blob == "" {
+		return 0
+	}
+	return m.body.Len
+}
+
+// stretch is a part of a blob that was read in one go.
+type stretch struct {
+	at   place
+	data []byte
+}
+
+func (r *stretch) has(p place) bool {
+	return r.data != nil && sane(p.Off, p.Len) && p.Blob == r.at.Blob && p.Off >= r.at.Off && p.Len <= r.at.Off+r.at.Len-p.Off
+}
+
+// take returns the bytes at a place that the stretch contains.
+func (r *stretch) take(p place) []byte {
+	from := p.Off - r.at.Off
+	return r.data[from : from+p.Len : from+p.Len]
+}
+
+// stretch reads the first message and those that follow it in the same file in one call: one by one, each would cost
+// a call of its own. When it cannot read them, it returns none, and the caller reads each message alone.
+func (s *State) stretch(list []*Message) stretch {
+	at := list[0].body
+	if !sane(at.Off, at.Len) || at.Len > windowBytes {
+		return stretch{}
+	}
+	n := 1
+	for ; n < len(list); n++ {
+		p := list[n].body
+		if !list[n].rawAway || p.Blob != at.Blob || !sane(p.Off, p.Len) || p.Off < at.Off+at.Len || p.Off+p.Len-at.Off > windowBytes {
+			break
+		}
+		at.Len = p.Off + p.Len - at.Off
+	}
+	if n == 1 {
+		return stretch{}
+	}
+	data, err := s.elements(at.Blob, at.Off, at.Len)
+	if err != nil {
+		return stretch{}
+	}
+	return stretch{at: at, data: data}
+}
+
+// wants adds the events of the log that hold a message's bytes.
+func (m *Message) wants(list []wanted) []wanted {
+	if m.body.Seq != 0 {
+		list = append(list, wanted{m.body.Seq, m.body.Event})
+	}
+	for _, p := range m.pieces {
+		list = appendPlaces(list, p)
+	}
+	return appendPlaces(list, m.texts[m.savedFrom:])
+}
+
+// read assembles a message from the events that hold it.
+func (m *Message) read(events *fetched, near *stretch) (json.RawMessage, error) {
+	raw := json.RawMessage("{}")
+	var err error
+	switch {
+	case m.body.Blob != "":
+		if near.has(m.body) {
+			raw = near.take(m.body)
+		} else {
+			raw, err = m.state.elements(m.body.Blob, m.body.Off, m.body.Len)
+		}
+		if err == nil && !esjson.Valid(raw) {
+			err = fmt.Errorf("bytes %d+%d of %s are not JSON", m.body.Off, m.body.Len, m.body.Blob)
+		}
+	case m.body.Seq != 0:
+		raw, err = m.readBody(events)
+	}
+	if err != nil {
+		return nil, err
+	}
+	saved, err := texts(m.texts[m.savedFrom:], events)
+	return withText(raw, saved), err
+}
+
+func (m *Message) readBody(events *fetched) (json.RawMessage, error) {
+	if raw := plainBody(events.at(m.body)); raw != nil {
+		return raw, nil
+	}
+	var body Body
+	switch e, err := Decode(events.at(m.body)); e := e.(type) {
+	case MessageAdded:
+		body = e.Body
+	case MessageChanged:
+		body = e.Body
+	default:
+		return nil, fmt.Errorf("commit %d, event %d holds no message (%v)", m.body.Seq, m.body.Event, err)
+	}
+	next := 0
+	raw, _, err := body.json(m.state.blobs, func(p Piece) (out []byte, err error) {
+		if next >= len(m.pieces) {
+			return nil, fmt.Errorf("commit %d, event %d: a piece too many", m.body.Seq, m.body.Event)
+		}
+		at := m.pieces[next]
+		next++
+		if p.Result == "" {
+			text, err := texts(at, events)
+			return esjson.Quote(nil, string(text)), err
+		}
+		return m.state.result(at, events)
+	})
+	return raw, err
+}
+
+// plainBody is the message that an event of the log holds as it is, nil where it has to be
+// put together. The log has checked that its events are JSON.
+func plainBody(event []byte) (raw []byte) {
+	known := false
+	for key, val := range esjson.Members(event) {
+		switch key {
+		case "type":
+			known = string(val) == `"message.added"` || string(val) == `"message.changed"`
+		case "raw":
+			raw = val
+		}
+	}
+	if !known {
+		return nil
+	}
+	return raw
+}
+
+// texts returns the streamed text at the places.
+func texts(places []place, events *fetched) ([]byte, error) {
+	var out []byte
+	for _, p := range places {
+		e, err := Decode(events.at(p))
+		saved, ok := e.(MessageTextSaved)
+		if !ok {
+			return nil, fmt.Errorf("commit %d, event %d holds no text (%v)", p.Seq, p.Event, err)
+		}
+		out = append(out, saved.Text...)
+	}
+	return out, nil
+}
+
+// result returns the result block at the place.
+func (s *State) result(at []place, events *fetched) (json.RawMessage, error) {
+	if len(at) == 0 {
+		return nil, nil
+	}
+	e, err := Decode(events.at(at[0]))
+	done, ok := e.(ToolFinished)
+	if !ok {
+		return nil, fmt.Errorf("commit %d, event %d holds no result (%v)", at[0].Seq, at[0].Event, err)
+	}
+	return done.result(s.blobs)
+}
+
+// result returns the result block from the event or its blob.
+func (e ToolFinished) result(blobs Blobs) (json.RawMessage, error) {
+	if e.Blob == "" {
+		return bytes.Clone(e.Result), nil
+	}
+	raw, err := blobs.Range(e.Blob, 0, -1)
+	if err == nil && !esjson.Valid(raw) {
+		err = fmt.Errorf("blob %s holds no JSON", e.Blob)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return raw, nil
+}
+
+// apart is how many commits are read over to get to the next one that is wanted;
+// with more in between, the log finds it by its index.
+const apart = 64
+
+// windowBytes is how much of an original is read in one go: its elements lie side
+// by side, and the whole may be larger than memory.
+const windowBytes = 4 << 20
+
+// sane reports whether there can be bytes with these bounds. The log may be damaged, or made by another program:
+// nothing adds up bounds before this check.
+func sane(off, n int64) bool { return off >= 0 && n > 0 && off <= math.MaxInt64-n }
+
+// elements reads bytes of a foreign file.
+func (s *State) elements(blob string, off, n int64) ([]byte, error) {
+	if !sane(off, n) {
+		return nil, fmt.Errorf("no element can lie at %d+%d", off, n)
+	}
+	data, err := s.blobs.Range(blob, off, n)
+	if err == nil && int64(len(data)) != n {
+		err = fmt.Errorf("%d bytes at %d of %s are only %d", n, off, blob, len(data))
+	}
+	return data, err
+}
