@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/roost-dev/roost/contextwindow"
 	"github.com/roost-dev/roost/esjson"
 )
 
@@ -121,37 +120,6 @@ func part(block []byte, text Class) Item {
 		it.Title, it.Body = it.Kind, indented(block)
 	}
 	return it
-}
-
-// ResultText is the text of a tool_result block and how many images it holds.
-func ResultText(block []byte) (text string, images int) {
-	content, ok := esjson.Get(block, "content")
-	if !ok {
-		return "", 0
-	}
-	if s, err := esjson.Unquote(content); err == nil {
-		return s, 0
-	}
-	var texts []string
-	for _, b := range contextwindow.ResultParts(content) {
-		if str(b, "type") == "text" {
-			texts = append(texts, str(b, "text"))
-		} else {
-			images++
-		}
-	}
-	return strings.Join(texts, "\n"), images
-}
-
-// resultPictures describes the images of a tool_result block, and returns the data of those that are there.
-func resultPictures(block []byte) (named, data []string) {
-	content, _ := esjson.Get(block, "content")
-	for _, b := range contextwindow.ResultParts(content) {
-		if str(b, "type") == "image" {
-			named, data = append(named, blockPicture(b)), append(data, dataURL(b))
-		}
-	}
-	return named, whole(data)
 }
 
 // ToolResult reads a tool_result block for display below its call.

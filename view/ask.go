@@ -6,11 +6,15 @@ import (
 	"github.com/roost-dev/roost/esjson"
 )
 
+// changesFlag is what Cline appends to a result when files changed.
+const changesFlag = "HAS_CHANGES"
+
 // askTitles are the questions with a fixed title; their text, if any, is the body.
 var askTitles = map[string]struct {
 	class Class
 	title string
 }{
+
 	"command_output":                {Output, ""},
 	"completion_result":             {Note, "waiting for the next word"},
 	"api_req_failed":                {Failure, "the request to the model failed"},

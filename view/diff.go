@@ -1,8 +1,6 @@
 package view
 
-import (
-	"strings"
-)
+import "strings"
 
 // change makes a diff of the change that a call asks for, if text is one: a unified diff and a patch stay as they are,
 // SEARCH/REPLACE blocks become a diff.

@@ -183,12 +183,6 @@ func calm(lines []string) []string {
 	return out
 }
 
-// lineEnds are the ways to end a line. A single carriage return is one, too: the output of progress bars is full of them,
-// and a terminal would overwrite the line.
-var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
-
-func unixEnds(text string) string { return lineEnds.Replace(text) }
-
 // DiffStyle is the style of a line of a unified diff.
 func DiffStyle(line string) Style {
 	switch {
@@ -225,13 +219,4 @@ func bodyStyle(c Class) Style {
 		return Dim
 	}
 	return Plain
-}
-
-func joinWords(a, b string) string { return strings.TrimSpace(a + " " + b) }
-
-func plural(n int) string {
-	if n == 1 {
-		return ""
-	}
-	return "s"
 }

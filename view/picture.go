@@ -99,3 +99,16 @@ func placeholder(it Item) string {
 	}
 	return " [" + text + "]"
 }
+
+// addresses are the images of a row; "" for one that is not text.
+func addresses(raw []byte) (out []string) {
+	list, _ := esjson.Get(raw, "images")
+	for el := range esjson.Array(list) {
+		url, err := esjson.Unquote(el)
+		if err != nil {
+			url = ""
+		}
+		out = append(out, url)
+	}
+	return out
+}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/roost-dev/roost/esjson"
 )
@@ -14,6 +13,7 @@ var plain = map[string]struct {
 	class Class
 	title string
 }{
+
 	"task":                       {User, ""},
 	"reasoning":                  {Reasoning, ""},
 	"user_feedback":              {User, ""},
@@ -115,9 +115,6 @@ func say(it *Item, kind, text string, raw []byte) bool {
 	payload(it, kind, text)
 	return true
 }
-
-// changesFlag is what Cline appends to a result when files changed.
-const changesFlag = "HAS_CHANGES"
 
 // request is the cost of one request to the model. The text of old rows also holds the whole prompt, which is left out.
 func request(it *Item, text string) {
@@ -224,29 +221,4 @@ func truncated(it *Item, raw []byte) {
 	if n, ok := esjson.GetInt(info, "messagesRemoved"); ok {
 		it.Title = fmt.Sprintf("older history is no longer sent: %d messages", n)
 	}
-}
-
-// Count writes a number of tokens for people, cut and not rounded: 950, 1.2k, 34k,
-// 1.2M.
-func Count(n int64) string {
-	switch {
-	case n < 1000:
-		return fmt.Sprint(n)
-	case n < 10_000:
-		return fmt.Sprintf("%d.%dk", n/1000, n%1000/100)
-	case n < 1_000_000:
-		return fmt.Sprintf("%dk", n/1000)
-	}
-	return fmt.Sprintf("%d.%dM", n/1_000_000, n%1_000_000/100_000)
-}
-
-// short is the beginning of s, n bytes at most, without half a character.
-func short(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n]
 }

@@ -1,7 +1,6 @@
 package view
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/roost-dev/roost/esjson"
@@ -283,46 +282,6 @@ func (m *uiMaker) toolText(id, name string, input []byte) string {
 	return string(o.Bytes())
 }
 
-// blocksOf are the blocks of a message; one whose content is a string has one.
-func blocksOf(raw []byte) func(yield func([]byte) bool) {
-	return func(yield func([]byte) bool) {
-		if esjson.TypeOf(raw) != esjson.TypeObject || !esjson.Valid(raw) {
-			return
-		}
-		content, _ := esjson.Get(raw, "content")
-		if text, err := esjson.Unquote(content); err == nil {
-			var o esjson.Object
-			o.String("type", "text")
-			o.String("text", text)
-			yield(o.Bytes())
-			return
-		}
-		for block := range esjson.Array(content) {
-			if esjson.TypeOf(block) == esjson.TypeObject && !yield(block) {
-				return
-			}
-		}
-	}
-}
-
-// plainText is the text blocks of a message.
-func plainText(raw []byte) string {
-	var out []string
-	for block := range blocksOf(raw) {
-		if text := str(block, "text"); text != "" {
-			out = append(out, text)
-		}
-	}
-	return strings.Join(out, "\n\n")
-}
-
-// xmlResult reports whether a text block begins the result of a tool in the form before results had blocks:
-// "[read_file for 'a'] Result:".
-func xmlResult(text string) bool {
-	first, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
-	return strings.HasPrefix(first, "[") && strings.HasSuffix(strings.TrimSpace(first), "] Result:")
-}
-
 // unwrapped is the part of a text block that the user wrote: without the tags around it and without additions of the
 // program. own means that there were such tags.
 func unwrapped(text string) (words string, own bool) {
@@ -339,18 +298,4 @@ func unwrapped(text string) (words string, own bool) {
 		}
 	}
 	return text, false
-}
-
-func dataURL(block []byte) string {
-	if data := str(block, "data"); data != "" {
-		return fmt.Sprintf("data:%s;base64,%s", str(block, "mediaType"), data)
-	}
-	source, _ := esjson.Get(block, "source")
-	if esjson.TypeOf(source) != esjson.TypeObject {
-		return ""
-	}
-	if data := str(source, "data"); data != "" {
-		return fmt.Sprintf("data:%s;base64,%s", str(source, "media_type"), data)
-	}
-	return str(source, "url")
 }

@@ -80,19 +80,6 @@ func (m *apiMaker) row(raw []byte, i int) {
 	}
 }
 
-// addresses are the images of a row; "" for one that is not text.
-func addresses(raw []byte) (out []string) {
-	list, _ := esjson.Get(raw, "images")
-	for el := range esjson.Array(list) {
-		url, err := esjson.Unquote(el)
-		if err != nil {
-			url = ""
-		}
-		out = append(out, url)
-	}
-	return out
-}
-
 func one(key, text string) []byte {
 	var o esjson.Object
 	o.String(key, text)

@@ -14,14 +14,6 @@ var xmlTools = set("read_file write_to_file replace_in_file apply_diff insert_co
 	"switch_mode new_task fetch_instructions update_todo_list codebase_search plan_mode_respond load_mcp_documentation web_fetch " +
 	"run_slash_command generate_image new_rule condense report_bug use_skill edit_file")
 
-func set(names string) map[string]bool {
-	out := map[string]bool{}
-	for name := range strings.FieldsSeq(names) {
-		out[name] = true
-	}
-	return out
-}
-
 // words splits the text of a block. class is the class of its speaker.
 func words(text string, class Class) []Item {
 	if class == Model {
@@ -334,4 +326,11 @@ func unwrappedLine(s string, names map[string]bool) (shown []string, ok bool) {
 		s, ok = rest, true
 	}
 	return shown, ok
+}
+
+// xmlResult reports whether a text block begins the result of a tool in the form before results had blocks:
+// "[read_file for 'a'] Result:".
+func xmlResult(text string) bool {
+	first, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	return strings.HasPrefix(first, "[") && strings.HasSuffix(strings.TrimSpace(first), "] Result:")
 }
