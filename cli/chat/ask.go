@@ -6,25 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync/atomic"
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/view"
 )
-
-// ask is an open question for the user. The chat shows it, and reads its answer, as roost run does.
-type ask struct {
-	id     string // as answers name it
-	task   string
-	q      api.QuestionOpened
-	seen   string // the event that opened it, "" when it was open before the chat began
-	cancel context.CancelFunc
-	done   chan struct{}
-	said   atomic.Bool // the person answered
-	again  bool        // the answer was not taken, and the question is open; read behind done
-}
 
 // opened begins to ask when a user is present; otherwise it only shows the question.
 func (t *talk) opened(in incoming) {
@@ -132,70 +119,6 @@ func (t *talk) stillOpen(a *ask, err error) bool {
 	}
 	list, err := t.s.backend.Questions(t.ctx, a.task)
 	return err != nil || slices.ContainsFunc(list, func(q api.Question) bool { return q.ID == a.id })
-}
-
-// answered continues after a question.
-func (t *talk) answered(a *ask) {
-	<-a.done
-	t.ask = nil
-	if !a.again {
-		t.closed[a.id] = true
-	}
-	t.release()
-	if a.again && t.ask == nil {
-		t.put(a.task, a.q, a.seen)
-	}
-	t.s.change(func(st *state) {
-		if t.ask == nil || t.ask.id != a.id {
-			st.keep(st.Retype)
-			st.Retype = ""
-		}
-	})
-}
-
-// ends reports whether an event closes the present question: another client answered it, or the run is over. Then the
-// chat stops asking.
-func (t *talk) ends(in incoming) bool {
-	a := t.ask
-	if a.said.Load() {
-		return false
-	}
-	e := in.read()
-	elsewhere := in.Type == "question.closed" && in.task+"."+e.Question == a.id
-	if !elsewhere && (in.Type != "run.ended" || in.task != t.id && in.task != a.task) {
-		return false
-	}
-	a.cancel()
-	<-a.done
-	<-t.asked
-	t.ask = nil
-	ours := false
-	t.s.change(func(st *state) {
-		ours = t.s.own == a.id
-		st.keep(st.Retype) // an answer that crossed the other one, and answers no other question
-		st.Retype = ""
-	})
-	if elsewhere && !ours && !a.said.Load() {
-		text := "· answered elsewhere"
-		if e.By != "" {
-			text = "· answered by " + e.By + " elsewhere"
-		}
-		if e.Reason != "" {
-			text = "· the question is closed: " + e.Reason
-		}
-		t.s.tell("%s", text)
-	}
-	held := t.held
-	t.held = nil
-	for i, h := range held { // what came before
-		t.show(h)
-		if t.ask != nil {
-			t.held = append(t.held, held[i+1:]...)
-			t.held = append(t.held, in)
-			return false
-		}
-	}
-	return true
 }
 
 // open asks what was open before the chat came to the task.

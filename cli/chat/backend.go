@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"iter"
+	"time"
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/client"
@@ -60,3 +61,11 @@ const (
 
 // Word is one that may be meant.
 type Word struct{ Text, About string }
+
+// Ran is how a command line ended.
+type Ran struct {
+	Exit      int
+	Cancelled bool
+	Ended     int // processes it left behind, which were ended
+	Took      time.Duration
+}

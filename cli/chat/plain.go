@@ -3,35 +3,11 @@ package chat
 import (
 	"bufio"
 	"context"
-	"errors"
 	"io"
 	"strings"
 
 	"github.com/roost-dev/roost/cli/term"
 )
-
-// WaitingError: the task waits for an answer, and no user is present who could be asked.
-type WaitingError struct{ Task string }
-
-func (e *WaitingError) Error() string { return "task " + e.Task + " waits for an answer" }
-
-// LineError: a line came to nothing, and those behind it were written for its success.
-type LineError struct {
-	Line string
-	Err  error
-}
-
-func (e *LineError) Error() string { return e.Line + ": " + e.Err.Error() }
-func (e *LineError) Unwrap() error { return e.Err }
-
-// Exit is the exit code of the command of roost that failed; 0 when it was none.
-func (e *LineError) Exit() int {
-	var f *failed
-	if errors.As(e.Err, &f) {
-		return f.said.Code
-	}
-	return 0
-}
 
 // lineBytes bounds a line that is read.
 const lineBytes = 16 << 20

@@ -5,13 +5,9 @@ import (
 	"errors"
 	"net/http"
 	"reflect"
-	"slices"
-	"strings"
 
 	"github.com/roost-dev/roost/api"
-	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
-	"github.com/roost-dev/roost/view"
 )
 
 // prompt gives words to the task: as its first ones, into the queue of the run that
@@ -108,75 +104,16 @@ func (s *Session) queue(ctx context.Context, id, text string) error {
 	return nil
 }
 
-// started records that a run works on the task, unless its events have reported its state: it may be over already, or
-// ask.
-func (s *Session) started(run string) {
-	s.change(func(st *state) {
-		if !s.ended[run] && (s.run != run || run == "") {
-			st.Working, st.Waiting = true, false
-			s.run = run
-		}
-	})
-}
-
-// goesOn records that a question was answered and which run continues with it, unless later events, perhaps of
-// another question, have reported the state. before is how many runs had ended when the answer was given.
-func (s *Session) goesOn(question, run string, before int) {
-	s.change(func(st *state) {
-		if s.shut[question] {
-			return
-		}
-		st.Waiting = false
-		if s.ended[run] || s.ends != before {
-			return
-		}
-		if st.Working = true; strings.HasPrefix(question, st.Task+".") { // else a subtask's: its task's run is another one
-			s.run = run
-		}
-	})
-}
-
-// over is how many runs have ended.
-func (s *Session) over() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.ends
-}
-
-// shown records words that are on the screen already, so that the chat does not show them again when the run takes
-// them.
-func (s *Session) shown(text string) {
-	s.mu.Lock()
-	s.said = append(s.said, text)
-	s.mu.Unlock()
-}
-
-// unshown forgets such words, and reports whether there were some.
-func (s *Session) unshown(text string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	i := slices.Index(s.said, text)
-	if i >= 0 {
-		s.said = slices.Delete(s.said, i, i+1)
+// once sends words that may be those that are owed. Other words, or another task, clear the debt: a user who types
+// something else does not mean to repeat.
+func (s *Session) once(ctx context.Context, task, words string, send func(context.Context) error) error {
+	o := s.owed
+	if o == nil || o.task != task || o.words != words {
+		o = &owed{task: task, words: words, key: client.NewKey(), send: send}
 	}
-	return i >= 0
-}
-
-// complain prints what went wrong and what helps.
-func (s *Session) complain(err error) {
-	text := display.OneLine(err.Error())
-	if errors.Is(err, context.Canceled) {
-		text = "stopped"
+	err := o.send(client.Keyed(ctx, o.key))
+	if s.owed = nil; client.Lost(err) {
+		s.owed = o
 	}
-	lines := s.style.Paint(view.Bad, "✗ "+text)
-	var p *client.Problem
-	if errors.As(err, &p) {
-		for _, w := range p.Errors {
-			lines += "\n" + s.style.Paint(view.Dim, "  "+display.OneLine(w.Parameter+": "+w.Detail))
-		}
-		for _, try := range p.Suggestions {
-			lines += "\n" + s.style.Paint(view.Dim, "  "+display.OneLine(try))
-		}
-	}
-	s.out.block(lines)
+	return err
 }

@@ -189,3 +189,48 @@ func limitsText(l api.Limits) string {
 	}
 	return "limits " + strings.Join(parts, " ")
 }
+
+// cycle is Shift+Tab: the next policy of approvals, for the next run. It reaches "all" only when the user named that
+// before: one key too many must not allow everything.
+func (s *Session) cycle() (note string) {
+	st := s.state()
+	list := policies
+	if !st.Loose {
+		list = policies[:len(policies)-1]
+	}
+	return s.allow(list[(slices.Index(list, st.Policy)+1)%len(list)])
+}
+
+// about describes what each policy leaves unasked.
+var about = map[string]string{
+	"ask":   "reading in the workspace",
+	"read":  "reading everywhere",
+	"edits": "reading everywhere and writing in the workspace",
+	"all":   "every tool and command",
+}
+
+// allow sets the policy of the next run, and returns a line about it.
+func (s *Session) allow(policy string) (note string) {
+	note = "unasked: " + policy + ", " + about[policy]
+	s.change(func(st *state) {
+		if st.Task == "" {
+			s.o.New.Approve = policy
+		} else {
+			s.again.Approve = policy
+		}
+		st.Policy = policy
+		st.Loose = st.Loose || policy == "all"
+		if st.Working {
+			note += "; from the next run on"
+		}
+	})
+	return note
+}
+
+// unasked is the row above the editor about the policy; "" when it is the usual one.
+func (st state) unasked() string {
+	if st.Policy == "" || st.Policy == policies[0] {
+		return ""
+	}
+	return "· unasked: " + st.Policy + " (Shift+Tab changes it)"
+}

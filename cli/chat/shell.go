@@ -25,14 +25,6 @@ const (
 	carriedChars = 16 << 10
 )
 
-// Ran is how a command line ended.
-type Ran struct {
-	Exit      int
-	Cancelled bool
-	Ended     int // processes it left behind, which were ended
-	Took      time.Duration
-}
-
 // isShell reports whether a text is a command line for a shell: one line after a "!". A pasted text of many lines is
 // not, so that no user runs by mistake what they copied. A blank before the "!" makes it words.
 func isShell(text string) bool { return strings.HasPrefix(text, "!") && !strings.Contains(text, "\n") }
@@ -95,9 +87,6 @@ func ending(r Ran) []string {
 	}
 	return how
 }
-
-// carriedOutput is a command line, and what a message holds about it.
-type carriedOutput struct{ line, text string }
 
 // carry is what the model gets of a command line and its output. Secrets are hidden as in the output of a tool. What
 // reads as a mention or a slash command is none there: the user has not typed it.

@@ -2,51 +2,15 @@ package chat
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/roost-dev/roost/api"
 	display "github.com/roost-dev/roost/cli/term"
-	"github.com/roost-dev/roost/client"
-	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/view"
 )
-
-// talk follows one task while the chat is about it: its events and those of its subtasks come in here, one after the
-// other. All but its channels belongs to the goroutine of run.
-type talk struct {
-	s      *Session
-	id     string
-	ctx    context.Context //nolint:containedctx // ends when the chat turns to another task
-	cancel context.CancelFunc
-	busy   sync.WaitGroup // the streams
-	done   chan struct{}
-	in     chan incoming
-	synced chan error // gets one value when the stream is open; nil = no goroutine waits for that
-
-	screens map[string]*display.Display // of each task
-	depth   map[string]int
-	last    *display.Display // that showed something
-	titles  map[string]string
-	began   string // the run that the displays are of
-	gone    bool   // the user knows that no process works on the run any more
-
-	ask    *ask
-	asked  chan *ask
-	held   []incoming      // events that came while the chat asks a question
-	closed map[string]bool // questions that are answered
-}
-
-// incoming is an event of a task, or why there are no more.
-type incoming struct {
-	client.Event
-	task string
-	err  error
-}
 
 // nowhere is a cursor that no task has: the server answers it with a snapshot, and no event after it is missed. A
 // request for "all from now on" could not know when "now" was.
@@ -201,33 +165,6 @@ func (t *talk) lost(in incoming) {
 	t.s.change(func(st *state) { st.Working = false })
 }
 
-// said are the members of events that a chat reads.
-type said struct {
-	Run      string `json:"run"`
-	Outcome  string `json:"outcome"`
-	Code     string `json:"code"`
-	Reason   string `json:"reason"`
-	Question string `json:"question"`
-	By       string `json:"by"`
-	Input    string `json:"input"`
-	Text     string `json:"text"`
-	Dropped  bool   `json:"dropped"`
-	Child    string `json:"child"`
-	Kind     string `json:"kind"`
-	Task     struct {
-		Status string `json:"status"`
-	} `json:"task"`
-}
-
-func (in incoming) read() (e said) {
-	switch in.Type {
-	case "run.started", "run.queued", "run.waiting", "run.ended", "question.closed", "input.queued", "input.taken",
-		"subtask.started", "stream.snapshot", "notice":
-		_ = json.Unmarshal(in.Data, &e) // what cannot be read changes nothing
-	}
-	return e
-}
-
 // note applies an event to the state.
 func (t *talk) note(in incoming) {
 	e := in.read()
@@ -352,45 +289,6 @@ func (t *talk) show(in incoming) {
 	t.screen(in.task).Show(display.Event{Type: in.Type, At: at(in.Data), Data: in.Data})
 }
 
-// at is when an event was.
-func at(data []byte) int64 {
-	text, _ := esjson.GetString(data, "at")
-	when, err := time.Parse(time.RFC3339Nano, text)
-	if err != nil {
-		return 0
-	}
-	return when.UnixMilli()
-}
-
-// screen is where a task's events are shown: each has a display of its own, because
-// message numbers and call ids are a task's own.
-func (t *talk) screen(task string) *display.Display {
-	d := t.screens[task]
-	if d == nil {
-		o := t.s.o.Display
-		if t.s.o.Width != nil {
-			o.Width = t.s.o.Width()
-		}
-		d = display.New(t.s.out, o)
-		for range t.depth[task] {
-			d = d.Below()
-		}
-		t.screens[task] = d
-	}
-	if t.last != nil && t.last != d {
-		t.last.Flush()
-	}
-	t.last = d
-	return d
-}
-
-func (t *talk) flush() {
-	if t.last != nil {
-		t.last.Flush()
-		t.last = nil
-	}
-}
-
 // ended shows how a run ended: its result, and what it took.
 func (t *talk) ended(e said) {
 	t.flush()
@@ -455,4 +353,68 @@ func took(outcome string, u display.Totals) []string {
 		parts = append(parts, display.Duration(time.Duration(d)*time.Millisecond))
 	}
 	return parts
+}
+
+// answered continues after a question.
+func (t *talk) answered(a *ask) {
+	<-a.done
+	t.ask = nil
+	if !a.again {
+		t.closed[a.id] = true
+	}
+	t.release()
+	if a.again && t.ask == nil {
+		t.put(a.task, a.q, a.seen)
+	}
+	t.s.change(func(st *state) {
+		if t.ask == nil || t.ask.id != a.id {
+			st.keep(st.Retype)
+			st.Retype = ""
+		}
+	})
+}
+
+// ends reports whether an event closes the present question: another client answered it, or the run is over. Then the
+// chat stops asking.
+func (t *talk) ends(in incoming) bool {
+	a := t.ask
+	if a.said.Load() {
+		return false
+	}
+	e := in.read()
+	elsewhere := in.Type == "question.closed" && in.task+"."+e.Question == a.id
+	if !elsewhere && (in.Type != "run.ended" || in.task != t.id && in.task != a.task) {
+		return false
+	}
+	a.cancel()
+	<-a.done
+	<-t.asked
+	t.ask = nil
+	ours := false
+	t.s.change(func(st *state) {
+		ours = t.s.own == a.id
+		st.keep(st.Retype) // an answer that crossed the other one, and answers no other question
+		st.Retype = ""
+	})
+	if elsewhere && !ours && !a.said.Load() {
+		text := "· answered elsewhere"
+		if e.By != "" {
+			text = "· answered by " + e.By + " elsewhere"
+		}
+		if e.Reason != "" {
+			text = "· the question is closed: " + e.Reason
+		}
+		t.s.tell("%s", text)
+	}
+	held := t.held
+	t.held = nil
+	for i, h := range held { // what came before
+		t.show(h)
+		if t.ask != nil {
+			t.held = append(t.held, held[i+1:]...)
+			t.held = append(t.held, in)
+			return false
+		}
+	}
+	return true
 }
