@@ -5,67 +5,15 @@ import (
 	"errors"
 	"io"
 	"slices"
-	"sync"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
 )
 
-// question is what the next key answers.
-type question string
-
-const (
-	noQuestion question = ""
-	askDelete  question = "delete"
-	askForm    question = "form"
-	askImport  question = "import" // the offer: any other key does what it does
-)
-
-// action is what is done to tasks, one thing at a time.
-type action struct {
-	ask     question
-	of      Task // that the question is about
-	offered bool
-	foreign int // tasks that the offer is about
-
-	doing    string // "" = nothing
-	cancel   context.CancelFunc
-	progress *progress
-	deleted  []deletion
-	changed  bool // something was done here
-
-	note string // what came of the last one
-	bad  bool
-}
-
-// deletion is one that can be taken back.
-type deletion struct {
-	task  Task
-	token string
-}
-
 type doneMsg struct {
 	note   string
 	err    error
 	change func(*Model) tea.Cmd // what is different now; nil = nothing, or it failed
-}
-
-// progress is the newest report of an import.
-type progress struct {
-	mu   sync.Mutex
-	text string
-}
-
-func (p *progress) say(text string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.text = text
-}
-
-func (p *progress) read() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.text
 }
 
 type tickMsg struct{}
@@ -230,26 +178,4 @@ func name(t Task) string {
 		return cut(title, 40)
 	}
 	return clean(t.ID)
-}
-
-// said is the line that shows the present action or question, "" when there is none.
-func (m *Model) said() string {
-	a := &m.act
-	switch {
-	case a.ask == askDelete, a.ask == askForm:
-		return m.question()
-	case a.doing != "":
-		text := a.doing
-		if a.progress != nil {
-			if more := a.progress.read(); more != "" {
-				text += ": " + more
-			}
-		}
-		return text + " ...  esc stops it"
-	case a.note != "":
-		return a.note
-	case a.ask == askImport:
-		return m.question()
-	}
-	return ""
 }

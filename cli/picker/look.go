@@ -16,22 +16,11 @@ import (
 // causes no reads.
 const settle = 60 * time.Millisecond
 
+// withPreview are the columns below which the list has the screen for itself.
+const withPreview = 70
+
 // keptPreviews is how many previews are remembered.
 const keptPreviews = 24
-
-// preview is the end of the task under the cursor.
-type preview struct {
-	want   string // what it is of; "" = of nothing
-	turn   int
-	cancel context.CancelFunc
-	kept   map[string]string // what was read, by what it is of
-	up     int               // lines that it was scrolled up from its end
-	full   bool              // it has the whole screen
-
-	lines   []string // of the one that is shown, as wide as that is
-	linesOf string
-	columns int
-}
 
 type (
 	previewMsg   struct{ turn int }
@@ -69,14 +58,6 @@ func (m *Model) wantPreview() tea.Cmd {
 func (m *Model) previewOf(t Task) string {
 	h := m.query.hits[t.Key]
 	return fmt.Sprintf("%s\x00%d\x00%d\x00%s\x00%d", t.Key, t.TS, t.Messages, h.History, h.Number)
-}
-
-// hit is what a search found in a task, nil when it found nothing in its messages.
-func (m *Model) hit(t Task) *Hit {
-	if h, ok := m.query.hits[t.Key]; ok {
-		return &h
-	}
-	return nil
 }
 
 func (m *Model) readPreview(msg previewMsg) tea.Cmd {
@@ -181,4 +162,19 @@ func tags(list []string) string {
 		out = append(out, "#"+t)
 	}
 	return strings.Join(out, " ")
+}
+
+// previewWidth is how many columns the preview has, 0 when there is no room for one.
+func (m *Model) previewWidth() int {
+	if m.width < withPreview {
+		return 0
+	}
+	return m.width - m.listWidth() - 3
+}
+
+func (m *Model) listWidth() int {
+	if m.width < withPreview {
+		return m.width
+	}
+	return min(max(m.width*2/5, 32), 70)
 }

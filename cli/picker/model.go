@@ -2,11 +2,10 @@ package picker
 
 import (
 	"context"
-	"iter"
 	"strings"
+	"sync"
 	"time"
 
-	tea "charm.land/bubbletea/v2"
 	"github.com/roost-dev/roost/cli/term"
 )
 
@@ -60,60 +59,6 @@ type Model struct {
 	helpAt int // the first line of the help that is seen, where it has no room for all
 	choice Choice
 	failed any // what the model or a command panicked with
-}
-
-// New makes a model. Its commands end with ctx; Close waits for them.
-func New(ctx context.Context, backend Backend, o Options) *Model {
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	m := &Model{backend: backend, o: o, crew: term.NewCrew(ctx), gone: map[string]bool{}, width: 80, height: 24}
-	m.look.kept = map[string]string{}
-	return m
-}
-
-// Close ends the work in the background and waits for it.
-func (m *Model) Close() {
-	m.crew.Close()
-	m.load.end()
-}
-
-// Init begins to read the list.
-func (m *Model) Init() tea.Cmd { return m.reload() }
-
-// Update takes one message in.
-func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
-	var cmd tea.Cmd
-	switch msg := msg.(type) {
-	case tea.WindowSizeMsg:
-		m.width, m.height = msg.Width, msg.Height
-	case tea.KeyPressMsg:
-		cmd = m.key(msg)
-	case tea.PasteMsg:
-		if m.query.typing {
-			cmd = m.setQuery(m.query.text + clean(msg.Content))
-		}
-	case foundMsg:
-		cmd = m.found(msg)
-	case searchMsg:
-		cmd = m.search(msg)
-	case hitsMsg:
-		m.hits(msg)
-	case previewMsg:
-		cmd = m.readPreview(msg)
-	case previewedMsg:
-		m.previewed(msg)
-	case doneMsg:
-		cmd = m.done(msg)
-	case offerMsg:
-		if m.act.ask == noQuestion {
-			m.act.ask = askImport
-		}
-	case tickMsg:
-		cmd = m.tick()
-	}
-	m.keepInView()
-	return m, tea.Batch(cmd, m.wantPreview())
 }
 
 // current is the task under the cursor.
@@ -170,17 +115,6 @@ func (m *Model) move(to int) {
 	m.moved = m.at > 0
 }
 
-func (m *Model) keepInView() {
-	n := max(m.listHeight(), 1)
-	m.top = max(min(m.top, len(m.rows)-n), 0)
-	if m.at < m.top {
-		m.top = m.at
-	}
-	if m.at >= m.top+n {
-		m.top = m.at - n + 1
-	}
-}
-
 // loading is the list while it is read.
 type loading struct {
 	next     func() (Found, error, bool)
@@ -201,61 +135,86 @@ func (l *loading) end() {
 	}
 }
 
-type foundMsg struct {
-	found Found
-	err   error
-	more  bool
+// query is what is searched for.
+type query struct {
+	text   string
+	typing bool
+	turn   int // counts the changes of text: what belongs to an older one is outdated
+	cancel context.CancelFunc
+	busy   bool
+	hits   map[string]Hit // the first of each task, by its key
+	err    error
 }
 
-// reload reads the list again; the one that is shown stays until then.
-func (m *Model) reload() tea.Cmd {
-	if m.load.stop != nil { // its last word comes, and then the next reading begins
-		m.load.again = true
-		m.load.cancel()
-		return nil
-	}
-	ctx, cancel := context.WithCancel(m.crew.Ctx)
-	m.load.next, m.load.stop = iter.Pull2(m.backend.Tasks(ctx))
-	m.load.cancel, m.load.again, m.load.err = cancel, false, nil
-	return m.nextFound()
+// preview is the end of the task under the cursor.
+type preview struct {
+	want   string // what it is of; "" = of nothing
+	turn   int
+	cancel context.CancelFunc
+	kept   map[string]string // what was read, by what it is of
+	up     int               // lines that it was scrolled up from its end
+	full   bool              // it has the whole screen
+
+	lines   []string // of the one that is shown, as wide as that is
+	linesOf string
+	columns int
 }
 
-func (m *Model) nextFound() tea.Cmd {
-	next := m.load.next
-	return m.crew.Do(func() tea.Msg {
-		found, err, ok := next()
-		return foundMsg{found, err, ok}
-	})
+// hit is what a search found in a task, nil when it found nothing in its messages.
+func (m *Model) hit(t Task) *Hit {
+	if h, ok := m.query.hits[t.Key]; ok {
+		return &h
+	}
+	return nil
 }
 
-func (m *Model) found(msg foundMsg) tea.Cmd {
-	l := &m.load
-	if !msg.more || msg.err != nil || l.again {
-		l.end()
-		if l.again {
-			return m.reload()
-		}
-		if msg.err != nil {
-			l.err = msg.err
-		}
-		return nil
-	}
-	f := msg.found
-	for i, t := range f.Tasks {
-		f.Tasks[i].row = strings.ToLower(t.Title + "\n" + t.ID + "\n" + t.Workspace + "\n" + strings.Join(t.Tags, "\n"))
-	}
-	l.read, l.of, l.sources = f.Read, f.Of, f.Sources
-	switch {
-	case f.Whole:
-		l.whole = true
-		m.all = f.Tasks
-		m.arrange()
-	case !l.whole: // else the list that is shown is better than a part of the next
-		m.all = sorted(append(m.all, f.Tasks...))
-		m.arrange()
-	}
-	if f.Whole {
-		return tea.Batch(m.nextFound(), m.offer(), m.searchAgain())
-	}
-	return m.nextFound()
+// question is what the next key answers.
+type question string
+
+const (
+	noQuestion question = ""
+	askDelete  question = "delete"
+	askForm    question = "form"
+	askImport  question = "import" // the offer: any other key does what it does
+)
+
+// action is what is done to tasks, one thing at a time.
+type action struct {
+	ask     question
+	of      Task // that the question is about
+	offered bool
+	foreign int // tasks that the offer is about
+
+	doing    string // "" = nothing
+	cancel   context.CancelFunc
+	progress *progress
+	deleted  []deletion
+	changed  bool // something was done here
+
+	note string // what came of the last one
+	bad  bool
+}
+
+// deletion is one that can be taken back.
+type deletion struct {
+	task  Task
+	token string
+}
+
+// progress is the newest report of an import.
+type progress struct {
+	mu   sync.Mutex
+	text string
+}
+
+func (p *progress) say(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.text = text
+}
+
+func (p *progress) read() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.text
 }

@@ -18,17 +18,6 @@ const pause = 200 * time.Millisecond
 // least is how many letters a word has that messages are searched for.
 const least = 3
 
-// query is what is searched for.
-type query struct {
-	text   string
-	typing bool
-	turn   int // counts the changes of text: what belongs to an older one is outdated
-	cancel context.CancelFunc
-	busy   bool
-	hits   map[string]Hit // the first of each task, by its key
-	err    error
-}
-
 type (
 	searchMsg struct{ turn int }
 	hitsMsg   struct {

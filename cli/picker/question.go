@@ -45,3 +45,25 @@ func (m *Model) fitted(spellings ...string) string {
 	}
 	return spellings[len(spellings)-1]
 }
+
+// said is the line that shows the present action or question, "" when there is none.
+func (m *Model) said() string {
+	a := &m.act
+	switch {
+	case a.ask == askDelete, a.ask == askForm:
+		return m.question()
+	case a.doing != "":
+		text := a.doing
+		if a.progress != nil {
+			if more := a.progress.read(); more != "" {
+				text += ": " + more
+			}
+		}
+		return text + " ...  esc stops it"
+	case a.note != "":
+		return a.note
+	case a.ask == askImport:
+		return m.question()
+	}
+	return ""
+}

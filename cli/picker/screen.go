@@ -12,7 +12,6 @@ import (
 )
 
 const (
-	withPreview  = 70 // columns below which the list has the screen for itself
 	leastColumns = 20 // columns and lines below which there is nothing to show
 	leastLines   = 5
 )
@@ -139,21 +138,6 @@ func (m *Model) searchLine() string {
 
 // listHeight is how many rows are seen.
 func (m *Model) listHeight() int { return max(m.height-len(m.head())-2, 1) }
-
-// previewWidth is how many columns the preview has, 0 when there is no room for one.
-func (m *Model) previewWidth() int {
-	if m.width < withPreview {
-		return 0
-	}
-	return m.width - m.listWidth() - 3
-}
-
-func (m *Model) listWidth() int {
-	if m.width < withPreview {
-		return m.width
-	}
-	return min(max(m.width*2/5, 32), 70)
-}
 
 func (m *Model) body() []string {
 	height, columns := m.listHeight(), m.listWidth()
