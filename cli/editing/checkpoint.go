@@ -153,7 +153,9 @@ func (a *commands) checkpointGCCommand() *cobra.Command {
 		Args: failure.Arguments(0, 0, "roost checkpoint gc"), ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.WithEngine(cmd.Context(), func(s *local.Roost) error {
-				found, err := s.Engine().Checkpoints().Collect(cmd.Context(), dry)
+				all := s.Service()
+				defer all.Close()
+				found, err := all.Collect(cmd.Context(), dry)
 				if err != nil {
 					return err
 				}
