@@ -66,6 +66,7 @@ func (o *owner) put(d journal.Draft) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
+	o.fresh = append(o.fresh, handover(c, q[len(o.queue):]))
 	o.queue = q
 	o.next++
 	if empty {
@@ -217,7 +218,7 @@ func (o *owner) Close() error {
 		}
 		_ = o.lock.Truncate(int64(recordLen)) // our name: the next owner is another
 		o.release()
-		theHub.own(o.key, -1)
+		theHub.own(o.key, nil, -1)
 	})
 	return o.end
 }

@@ -29,6 +29,9 @@ func (o *owner) flush() error {
 		o.stuck = append(o.stuck, o.queue...)
 		o.queue = o.queue[:0]
 	}
+	o.pending = append(o.pending, o.fresh...)
+	clear(o.fresh)
+	o.fresh = o.fresh[:0]
 	o.stuckLast = o.next - 1
 	o.held = len(o.stuck)
 	o.mu.Unlock()
@@ -38,6 +41,9 @@ func (o *owner) flush() error {
 	fatal, err := o.write(o.stuck)
 	published := false
 	if err == nil {
+		o.tail.add(o.pending)
+		clear(o.pending)
+		o.pending = o.pending[:0]
 		published = o.publish()
 		failpoint.Hit("journal.synced")
 	}

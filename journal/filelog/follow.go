@@ -9,8 +9,9 @@ import (
 	"github.com/roost-dev/roost/journal"
 )
 
-// Follow implements journal.Reader. While the log's owner lives in this process, the owner wakes the followers after
-// each sync.
+// Follow implements journal.Reader. While the log's owner lives in this process,
+// a follower that has caught up takes the commits from its memory, once they are
+// synced; else it reads the file. Both give the same commits.
 func (r *reader) Follow(ctx context.Context, from uint64) iter.Seq2[journal.Commit, error] {
 	return func(yield func(journal.Commit, error) bool) {
 		// First subscribe, then look: what is committed between wakes us.
@@ -37,11 +38,18 @@ func (r *reader) follow(ctx context.Context, from uint64, wake <-chan struct{}, 
 	defer timer.Stop()
 	for pause := pollFirst; ; {
 		at := c.off
-		if limit, head, err = r.ahead(); err != nil {
-			return err
-		}
-		if limit > c.off && !r.emit(ctx, &c, limit, head, yield) {
-			return nil
+		list, near := r.handed(c.off)
+		if near {
+			if !c.take(list, yield) {
+				return nil
+			}
+		} else {
+			if limit, head, err = r.ahead(); err != nil {
+				return err
+			}
+			if limit > c.off && !r.emit(ctx, &c, limit, head, yield) {
+				return nil
+			}
 		}
 		if c.off > at {
 			pause = pollFirst
@@ -56,6 +64,32 @@ func (r *reader) follow(ctx context.Context, from uint64, wake <-chan struct{}, 
 			return err
 		}
 	}
+}
+
+// handed gives the next commits from the memory of an owner in this process. ok
+// is false when there is none, or it does not go back as far.
+func (r *reader) handed(off int64) (list []entry, ok bool) {
+	if t := theHub.tail(r.key, r.ino); t != nil {
+		return t.from(off)
+	}
+	return nil, false
+}
+
+// take is what emit does, with commits that need not be read.
+func (c *cursor) take(list []entry, yield func(journal.Commit, error) bool) bool {
+	for _, e := range list {
+		v := c.order.place(e.commit.Epoch, journal.Damage{Seq: e.commit.Seq, Offset: e.start, Length: e.size})
+		c.off = e.start + e.size
+		for _, d := range v.lost {
+			if d.Seq >= c.from && !yield(journal.Commit{}, &journal.DamageError{Damage: d}) {
+				return false
+			}
+		}
+		if v.commit && v.seq >= c.from && !yield(e.commit, nil) {
+			return false
+		}
+	}
+	return true
 }
 
 // sleep waits until there may be more.

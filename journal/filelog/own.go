@@ -91,6 +91,7 @@ type owner struct {
 	attempted int64         // how far a failed attempt may have written
 	stuck     []byte        // taken from the queue, not saved yet
 	stuckLast uint64
+	pending   []entry // what is in stuck
 
 	proof journal.Proof // of the log as it was taken over
 
@@ -99,6 +100,7 @@ type owner struct {
 	next    uint64         // sequence of the next commit
 	synced  uint64
 	queue   []byte
+	fresh   []entry   // what is in queue
 	held    int       // bytes in stuck and on the way
 	since   time.Time // when the oldest in queue came
 	waiters []waiter
@@ -108,6 +110,7 @@ type owner struct {
 	backoff time.Duration
 	room    chan struct{} // closed when memory becomes free
 
+	tail  tail        // for followers in this process
 	crowd atomic.Bool // there are many of them: the flusher wakes them
 	wake  chan struct{}
 	clock *time.Timer // wakes the flusher when the oldest in queue is due
@@ -172,7 +175,7 @@ func own(ctx context.Context, dir string, opt Options) (_ *owner, err error) {
 		return nil, err
 	}
 	o.reader.synced = &o.bytes
-	theHub.own(o.key, +1)
+	theHub.own(o.key, o, +1)
 	go o.run()
 	return o, nil
 }
@@ -226,6 +229,7 @@ func (o *owner) takeOver(ctx context.Context) error {
 	o.proof = x.proof(witness, o.opt.Seal)
 	o.chain.Hold(o.proof.Cut) // else the next owner would find nothing missing
 	o.good = x.off
+	o.tail.begin(o.good)
 	o.bytes.Store(o.good)
 	o.epoch = max(x.order.epoch, rec.Epoch) + 1
 	o.next = max(x.order.last, x.order.reported) + 1

@@ -140,9 +140,13 @@ func TestHubWithoutWatches(t *testing.T) {
 	if told.Load() {
 		t.Error("followers are told that they will be told")
 	}
-	h.own("/x", +1)
+	o := &owner{reader: &reader{ino: 7}}
+	h.own("/x", o, +1)
 	if !told.Load() {
 		t.Error("an owner in this process tells its followers itself")
+	}
+	if h.tail("/x", 7) != &o.tail || h.tail("/x", 8) != nil || h.tail("/y", 7) != nil {
+		t.Error("the tail belongs to one log")
 	}
 	if !h.notify("/x", few) {
 		t.Error("one follower is few")
@@ -152,13 +156,13 @@ func TestHubWithoutWatches(t *testing.T) {
 	default:
 		t.Error("not woken")
 	}
-	h.own("/x", -1)
+	h.own("/x", nil, -1)
 	select {
 	case <-wake: // the last commits may not have been told
 	default:
 		t.Error("not woken by the owner's end")
 	}
-	if told.Load() {
+	if told.Load() || h.tail("/x", 7) != nil {
 		t.Error("the owner is gone")
 	}
 	cancel()
@@ -207,9 +211,9 @@ func TestSlowWatchesHoldNoOwnerUp(t *testing.T) {
 	saved := make(chan struct{})
 	go func() {
 		defer close(saved)
-		h.own("/x", +1)
+		h.own("/x", &owner{reader: &reader{ino: 7}}, +1)
 		h.notify("/x", few)
-		h.own("/x", -1)
+		h.own("/x", nil, -1)
 	}()
 	select {
 	case <-saved:

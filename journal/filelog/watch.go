@@ -42,6 +42,7 @@ type hub struct {
 type dirSubs struct {
 	chans    map[chan struct{}]struct{}
 	owners   int         // owners in this process: they notify directly
+	owner    *owner      // the newest of them
 	notified atomic.Bool // followers are notified
 }
 
@@ -80,10 +81,11 @@ func (h *hub) drop(key string) {
 // own counts an owner of the folder in this process in or out. While there is one, it notifies the followers itself,
 // and the system's events, two for each sync, would only be dropped. When it ends, the next owner may be another
 // process.
-func (h *hub) own(key string, by int) {
+func (h *hub) own(key string, o *owner, by int) {
 	h.mu.Lock()
 	d := h.dir(key)
 	d.owners += by
+	d.owner = o
 	followed := len(d.chans) > 0
 	h.drop(key)
 	h.mu.Unlock()
@@ -140,6 +142,17 @@ func (h *hub) notify(key string, most int) bool {
 	}
 	h.wake(d)
 	return true
+}
+
+// tail is what the folder's owner has in memory, if that is in this process and
+// writes the very log that is meant; else nil.
+func (h *hub) tail(key string, ino uint64) *tail {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if d := h.dirs[key]; d != nil && d.owner != nil && d.owner.ino == ino {
+		return &d.owner.tail
+	}
+	return nil
 }
 
 func (h *hub) wake(d *dirSubs) {
