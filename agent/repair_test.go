@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/agent"
+	"github.com/roost-dev/roost/internal/testing/llmtest"
 	"github.com/roost-dev/roost/llm"
 	"github.com/roost-dev/roost/llm/anthropic"
 	"github.com/roost-dev/roost/llm/google"
-	"github.com/roost-dev/roost/internal/testing/llmtest"
 	"github.com/roost-dev/roost/llm/openai"
 	"github.com/roost-dev/roost/llm/wire"
 	"github.com/roost-dev/roost/tool"

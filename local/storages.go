@@ -32,5 +32,5 @@ func FindStorage(ctx context.Context, dir string) (Storage, error) {
 	if err != nil {
 		return Storage{}, err
 	}
-	return Storage{Tool: string(found.Tool), Shape: string(found.Shape), Tasks: len(found.Tasks)}, nil
+	return Storage{Tool: string(found.Tool), Shape: found.Shape.String(), Tasks: len(found.Tasks)}, nil
 }

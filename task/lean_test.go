@@ -213,14 +213,6 @@ func FuzzRestore(f *testing.F) {
 	})
 }
 
-func texts(list [][]byte) []string {
-	out := []string{}
-	for _, raw := range list {
-		out = append(out, string(raw))
-	}
-	return out
-}
-
 func snapped(t *rapid.T, s *task.State, src task.Source) *task.State {
 	data, err := s.Snapshot()
 	if err != nil {

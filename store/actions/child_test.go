@@ -15,8 +15,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/roost-dev/roost/internal/failpoint"
-	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/internal/testing/storetest"
+	"github.com/roost-dev/roost/store"
 )
 
 func TestMain(m *testing.M) {

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roost-dev/roost/internal/testing/storetest"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/labels"
-	"github.com/roost-dev/roost/internal/testing/storetest"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"

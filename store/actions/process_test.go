@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/internal/testing/storetest"
+	"github.com/roost-dev/roost/store"
 
 	"github.com/roost-dev/roost/task"
 )

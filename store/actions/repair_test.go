@@ -7,10 +7,10 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/roost-dev/roost/internal/testing/storetest"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/actions"
 	"github.com/roost-dev/roost/store/overlay"
-	"github.com/roost-dev/roost/internal/testing/storetest"
 	"github.com/roost-dev/roost/store/trash"
 )
 

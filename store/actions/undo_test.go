@@ -11,10 +11,10 @@ import (
 	"testing"
 
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/internal/testing/storetest"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/actions"
 	"github.com/roost-dev/roost/store/labels"
-	"github.com/roost-dev/roost/internal/testing/storetest"
 	"github.com/roost-dev/roost/store/trash"
 	"github.com/roost-dev/roost/task"
 

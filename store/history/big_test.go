@@ -12,11 +12,11 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/internal/testing/storetest"
 	"github.com/roost-dev/roost/journal/filelog"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/actions"
 	"github.com/roost-dev/roost/store/history"
-	"github.com/roost-dev/roost/internal/testing/storetest"
 	"github.com/roost-dev/roost/task"
 )
 

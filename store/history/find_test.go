@@ -8,10 +8,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/internal/testing/storetest"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/history"
-	"github.com/roost-dev/roost/internal/testing/storetest"
 )
 
 // What was committed under a name is found by it, and says what it did as it did then.

@@ -16,10 +16,10 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/catalog"
+	"github.com/roost-dev/roost/internal/testing/storetest"
 	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
-	"github.com/roost-dev/roost/internal/testing/storetest"
 )
 
 // Whatever happens to the tasks and to the catalogue, a search gives what one without

@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/catalog"
+	"github.com/roost-dev/roost/internal/testing/storetest"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/intake"
-	"github.com/roost-dev/roost/internal/testing/storetest"
 )
 
 // However long messages are, each of both histories is given once, in its place: they are

@@ -16,9 +16,9 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/catalog"
 	"github.com/roost-dev/roost/internal/testing/conformance"
+	"github.com/roost-dev/roost/internal/testing/storetest"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
-	"github.com/roost-dev/roost/internal/testing/storetest"
 )
 
 // searching is a store with a catalogue of its own.

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/roost-dev/roost/catalog"
-	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/internal/testing/storetest"
+	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
 )
 

@@ -4,9 +4,9 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/roost-dev/roost/internal/testing/storetest"
 	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/store/spend"
-	"github.com/roost-dev/roost/internal/testing/storetest"
 )
 
 // A tree is every task from its first parent down, whoever asks; a circle is counted

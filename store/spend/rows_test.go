@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/internal/testing/storetest"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/spend"
-	"github.com/roost-dev/roost/internal/testing/storetest"
 )
 
 // requestRow is Roo's row of one request.

@@ -10,10 +10,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/internal/testing/storetest"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/spend"
-	"github.com/roost-dev/roost/internal/testing/storetest"
 )
 
 // family is a storage with a parent, its child and grandchild, a circle of two and a

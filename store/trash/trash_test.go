@@ -13,9 +13,9 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/store/overlay"
 
+	"github.com/roost-dev/roost/internal/testing/storetest"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/labels"
-	"github.com/roost-dev/roost/internal/testing/storetest"
 	"github.com/roost-dev/roost/store/trash"
 
 	"github.com/google/go-cmp/cmp"
