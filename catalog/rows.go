@@ -360,7 +360,7 @@ func keep(ctx context.Context, c *sql.Conn, build uint64, ch *Change) error {
 	if len(ch.Put) == 0 {
 		return nil
 	}
-	query := "INSERT INTO row(source, " + rowColumns + ", checksum) VALUES" + marks(len(new(Row).columns())+2)
+	query := "INSERT INTO row(source, " + rowColumns + ", checksum) VALUES" + marks(len(new(Row).columns())+2) //nolint:gosec // constants
 	insert, err := c.PrepareContext(ctx, query)
 	if err != nil {
 		return err
