@@ -2,6 +2,8 @@ package engine
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"iter"
@@ -9,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/roost-dev/roost/agent"
 	"github.com/roost-dev/roost/agent/spool"
 	"github.com/roost-dev/roost/engine/budget"
@@ -364,3 +367,28 @@ func (r *Run) head() (seq uint64) {
 
 // mode is the current mode of the run's task. Only the agent may call it: the agent changes the mode.
 func (r *Run) mode() string { return r.agent.Task.Settings.Mode }
+
+// settle waits until a run has released its task and the run that follows it is known.
+func (r *Run) settle(ctx context.Context) error {
+	select {
+	case <-r.after.settled:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// runID makes an id for a run of a task. It ends in digits that follow from the task's id, so that the run's task is found
+// from the id alone, among the ids of all tasks, without an index that could be outdated.
+func runID(task string) string {
+	id := uuid.NewString()
+	return id[:len(id)-taskDigitCount] + taskDigits(task)
+}
+
+const taskDigitCount = 8
+
+// taskDigits are the digits that the ids of a task's runs end in.
+func taskDigits(task string) string {
+	sum := sha256.Sum256([]byte(task))
+	return hex.EncodeToString(sum[:taskDigitCount/2])
+}

@@ -2,15 +2,11 @@ package engine
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/google/uuid"
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/journal"
@@ -353,19 +349,4 @@ func (e *Engine) cancelRun(ctx context.Context, ref store.Ref) (RunInfo, bool, e
 	}
 	info, err := e.infoOf(ctx, ref, run.ID)
 	return info, true, err
-}
-
-// runID makes an id for a run of a task. It ends in digits that follow from the task's id, so that the run's task is found
-// from the id alone, among the ids of all tasks, without an index that could be outdated.
-func runID(task string) string {
-	id := uuid.NewString()
-	return id[:len(id)-taskDigitCount] + taskDigits(task)
-}
-
-const taskDigitCount = 8
-
-// taskDigits are the digits that the ids of a task's runs end in.
-func taskDigits(task string) string {
-	sum := sha256.Sum256([]byte(task))
-	return hex.EncodeToString(sum[:taskDigitCount/2])
 }

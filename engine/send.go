@@ -70,16 +70,6 @@ func (e *Engine) Send(ctx context.Context, ref string, m Message) (Sent, error) 
 	}
 }
 
-// settle waits until a run has released its task and the run that follows it is known.
-func (r *Run) settle(ctx context.Context) error {
-	select {
-	case <-r.after.settled:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
 // send is one try of Send. The caller holds the task's lock.
 func (e *Engine) send(ctx context.Context, ref store.Ref, m Message) (Sent, error) {
 	sent := Sent{Ref: ref}
