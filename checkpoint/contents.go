@@ -243,17 +243,6 @@ func (c *Contents) Owners() (map[string]time.Time, error) {
 	return out, err
 }
 
-// Forget takes contents from an owner; the next Collect removes them, as far as no other task has them. An owner without
-// contents is no error.
-func (c *Contents) Forget(owner string) error {
-	ForgetCalls(c.dir, owner)
-	err := c.store.RemoveName(owner)
-	if c.old != nil {
-		err = errors.Join(err, c.old.RemoveRef(owner))
-	}
-	return err
-}
-
 // Share gives an owner what a saved checkpoint of another one names, which is what Save returned.
 func (c *Contents) Share(ctx context.Context, commit, from, owner string) error {
 	if err := c.prepare(ctx); err != nil {
@@ -275,30 +264,6 @@ func (c *Contents) Share(ctx context.Context, commit, from, owner string) error 
 	return err
 }
 
-// Collect removes contents that no task owns. With surveys, those stay that the newest survey of the workspace and the
-// surveys of running or interrupted commands rely on. A dry run treats the owners in without as removed, and does not
-// look into a store that is not carried over yet.
-func (c *Contents) Collect(ctx context.Context, dry, surveys bool, without ...string) (done content.Collected, err error) {
-	carried := int64(0)
-	if gitstore.Open(c.dir) != nil {
-		carried = c.old.Size()
-		if !dry {
-			if err := c.carryOver(ctx); err != nil {
-				return done, err
-			}
-		}
-	}
-	o := content.CollectOptions{DryRun: dry, Without: without}
-	if surveys {
-		o.Keep = func() ([]content.Hash, error) { return append(surveyed(c.dir), relied(c.dir)...), nil }
-	}
-	done, err = c.store.Collect(ctx, o)
-	if carried > 0 && err == nil && dry {
-		done.Before, done.After = done.Before+carried, done.After+carried
-	}
-	return done, err
-}
-
 // carryFirst carries the store of an earlier version over when there is one. Without one it creates nothing.
 func (c *Contents) carryFirst(ctx context.Context) error {
 	if info, err := os.Stat(filepath.Join(c.dir, markFile)); err != nil || !info.IsDir() {
@@ -309,3 +274,6 @@ func (c *Contents) carryFirst(ctx context.Context) error {
 
 // UsedByEarlier reports whether a process of an earlier version works with the contents now.
 func (c *Contents) UsedByEarlier() (bool, error) { return c.old.InUse() }
+
+// ErrDamaged: a kept content differs from its record.
+var ErrDamaged = content.ErrDamaged

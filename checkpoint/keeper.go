@@ -19,7 +19,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -103,34 +102,6 @@ type Keeper struct {
 	git     userGit
 }
 
-// Open opens the keeper of a workspace, whose store is a folder in dir, which is the
-// program's own (<root>/checkpoints) and is made when absent. The error wraps ErrRefused for the root
-// of a disk, a home folder or what holds one, and for folders that hold the program's
-// own data, or lie in it.
-func Open(dir string, w *workspace.Workspace, o Options) (*Keeper, error) {
-	o = o.filled()
-	dir, err := filepath.Abs(dir)
-	if err != nil {
-		return nil, fmt.Errorf("open the checkpoints of %s: %w", w.Root(), err)
-	}
-	if why := refused(w.Root(), filepath.Dir(dir), o.Home); why != "" {
-		return nil, fmt.Errorf("%w: %s", ErrRefused, why)
-	}
-	name := NameOf(w.Root())
-	c, err := OpenContents(dir, name)
-	if err != nil {
-		return nil, fmt.Errorf("open the checkpoints of %s: %w", w.Root(), err)
-	}
-	k := &Keeper{
-		w: w, name: name, o: o, Contents: c,
-		known: map[string]bool{}, sound: map[content.Hash]bool{}, saved: map[string]saved{}, unsaved: map[string]int64{},
-		turn: make(chan struct{}, 1), rules: map[string]compiled{},
-		tracked: map[string]bool{},
-	}
-	k.git.program = o.Git
-	return k, nil
-}
-
 // Name is the name of the store's folder. It follows from the workspace's path, so a workspace that moved has another
 // one.
 func (k *Keeper) Name() string { return k.name }
@@ -212,4 +183,57 @@ func (k *Keeper) Know(paths ...string) {
 			k.known[p] = true
 		}
 	}
+}
+
+// expand returns the recorded paths of a path that a tool was given: the path where a write to it would end, and the
+// link that leads there. None when it is outside the workspace, or git's own.
+func (k *Keeper) expand(given string) ([]string, error) {
+	name := OnDisk(given)
+	if name != given {
+		// A recorded path most likely; or else a file that really has such a name.
+		if _, err := os.Lstat(filepath.Join(k.w.Root(), given)); err == nil {
+			name = given
+		}
+	}
+	p, err := k.w.Resolve(name)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	add := func(abs string) {
+		rel, err := filepath.Rel(k.w.Root(), abs)
+		if err != nil {
+			return
+		}
+		if rel = Recorded(rel); plain(rel) {
+			out = append(out, rel)
+		}
+	}
+	add(p.Real)
+	// The folder with links followed, the last name as it is: a link itself.
+	if p.Abs != p.Real {
+		dir, err := k.w.Resolve(filepath.Dir(p.Abs))
+		if err != nil {
+			return nil, err
+		}
+		at := filepath.Join(dir.Real, filepath.Base(p.Abs))
+		if info, err := os.Lstat(at); err == nil && info.Mode()&os.ModeSymlink != 0 {
+			add(at)
+		}
+	}
+	return out, nil
+}
+
+// saved is the newest manifest that a Keeper saved for a task, and the contents that it is known to reach.
+type saved struct {
+	commit string
+	named  map[string]bool
+}
+
+// compiled are the rules of one file, as it was when it was read.
+type compiled struct {
+	stat  stat
+	read  int64
+	text  string
+	rules *workspace.Ignore
 }

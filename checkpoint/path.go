@@ -1,7 +1,6 @@
 package checkpoint
 
 import (
-	"os"
 	"path"
 	"path/filepath"
 	"strings"
@@ -73,42 +72,3 @@ func plain(p string) bool {
 
 // gitName ignores letter case, because some disks do.
 func gitName(name string) bool { return strings.EqualFold(name, ".git") }
-
-// expand returns the recorded paths of a path that a tool was given: the path where a write to it would end, and the
-// link that leads there. None when it is outside the workspace, or git's own.
-func (k *Keeper) expand(given string) ([]string, error) {
-	name := OnDisk(given)
-	if name != given {
-		// A recorded path most likely; or else a file that really has such a name.
-		if _, err := os.Lstat(filepath.Join(k.w.Root(), given)); err == nil {
-			name = given
-		}
-	}
-	p, err := k.w.Resolve(name)
-	if err != nil {
-		return nil, err
-	}
-	var out []string
-	add := func(abs string) {
-		rel, err := filepath.Rel(k.w.Root(), abs)
-		if err != nil {
-			return
-		}
-		if rel = Recorded(rel); plain(rel) {
-			out = append(out, rel)
-		}
-	}
-	add(p.Real)
-	// The folder with links followed, the last name as it is: a link itself.
-	if p.Abs != p.Real {
-		dir, err := k.w.Resolve(filepath.Dir(p.Abs))
-		if err != nil {
-			return nil, err
-		}
-		at := filepath.Join(dir.Real, filepath.Base(p.Abs))
-		if info, err := os.Lstat(at); err == nil && info.Mode()&os.ModeSymlink != 0 {
-			add(at)
-		}
-	}
-	return out, nil
-}

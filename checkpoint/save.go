@@ -109,12 +109,6 @@ func (k *Keeper) save(ctx context.Context, s Snapshot) (string, error) {
 	return string(done), nil
 }
 
-// saved is the newest manifest that a Keeper saved for a task, and the contents that it is known to reach.
-type saved struct {
-	commit string
-	named  map[string]bool
-}
-
 func (k *Keeper) reachedBy(owner, commit string) map[string]bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -10,9 +10,6 @@ import (
 	"github.com/roost-dev/roost/content"
 )
 
-// ErrDamaged: a kept content differs from its record.
-var ErrDamaged = content.ErrDamaged
-
 // Verifier reads what is kept in the store of a workspace, which need not exist any more, and compares it with the
 // records. Each content is read once. It writes nothing.
 type Verifier struct {

@@ -18,14 +18,6 @@ import (
 	"github.com/roost-dev/roost/workspace"
 )
 
-// compiled are the rules of one file, as it was when it was read.
-type compiled struct {
-	stat  stat
-	read  int64
-	text  string
-	rules *workspace.Ignore
-}
-
 // layer are the rules below a folder: the current ones, and those at the survey before.
 type layer struct {
 	dir      string // "" or ending in "/"
