@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 
 	"github.com/roost-dev/roost/esjson"
 )
@@ -31,37 +30,6 @@ func (r *Rows) Row(id string) []byte { return r.rows[id] }
 
 // Len returns the number of tasks that have a row.
 func (r *Rows) Len() int { return len(r.rows) }
-
-// RowPrints are the fingerprints that ReadRows would give, without reading.
-func RowPrints(tasksDir string) RowsPrint {
-	var prints RowsPrint
-	there := false
-	for i, f := range rowFiles(tasksDir) {
-		if f.late && there {
-			break
-		}
-		prints[i] = f.print()
-		there = there || prints[i].Exists
-	}
-	return prints
-}
-
-// ReadRows reads the indexes of a tasks directory. Missing indexes give no rows. Of a damaged one it returns every
-// whole row of the list, and the error describes the damage: the returned rows can be used all the same. It reads a
-// database that another program has open in its present state, without a lock.
-func ReadRows(tasksDir string) (*Rows, error) {
-	r := &Rows{rows: map[string][]byte{}, extension: filepath.Base(filepath.Dir(tasksDir)), Prints: RowPrints(tasksDir)}
-	var errs []error
-	for _, f := range rowFiles(tasksDir) {
-		if f.late && len(r.rows) > 0 {
-			break
-		}
-		if err := r.read(f); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			errs = append(errs, fmt.Errorf("reading the history rows in %s: %w", f.path, err))
-		}
-	}
-	return r, errors.Join(errs...)
-}
 
 // take adds the rows of one file: a list, or an object that holds one.
 func (r *Rows) take(raw []byte) error {

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -74,3 +75,17 @@ func orphanRecord(file string) bool {
 	}
 	return recordDead(ownerPath(file))
 }
+
+// isLeft reports whether the process that made a temporary file has ended.
+func isLeft(e os.DirEntry, m []string) bool {
+	pid, _ := strconv.Atoi(m[2])
+	maker := self{m[1], pid, m[3]}
+	if maker.domain == me().domain {
+		return maker.dead()
+	}
+	info, err := e.Info()
+	return err == nil && time.Since(info.ModTime()) > foreignTempAge
+}
+
+// foreignTempAge is when a temporary file of another machine or container, whose process we can not see, counts as left.
+const foreignTempAge = time.Hour

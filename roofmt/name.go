@@ -58,3 +58,5 @@ func isTaskFile(name string) bool {
 
 // isLock reports whether a directory of this name is a lock of Roo's.
 func isLock(name string) bool { return strings.HasSuffix(name, ".json.lock") }
+
+var ourTemp = regexp.MustCompile(`^\.roost-tmp_([0-9a-f]+)_(\d+)_(\d+)_[0-9a-f]+_`)

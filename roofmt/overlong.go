@@ -3,8 +3,6 @@ package roofmt
 import (
 	"fmt"
 	"strings"
-
-	"github.com/roost-dev/roost/esjson"
 )
 
 // messageRoom is the longest message, in bytes. Reading one takes several times its length of memory, a model takes
@@ -21,22 +19,6 @@ type overlong struct {
 
 // some reports whether any message was left out.
 func (o overlong) some() bool { return o.count+o.crowded > 0 }
-
-// take adds a message that was found; false when it is too long to be looked at, or has too
-// many parts.
-func (s *scan) take(e esjson.Element) bool {
-	if e.Len > messageRoom {
-		s.overlong.count++
-		s.overlong.longest = max(s.overlong.longest, e.Len)
-		return false
-	}
-	if crowded(s.file, e) {
-		s.overlong.crowded++
-		return false
-	}
-	s.spans = append(s.spans, e)
-	return true
-}
 
 func (o overlong) String() string {
 	var said []string

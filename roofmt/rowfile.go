@@ -229,3 +229,34 @@ func lastTwo(path string) (dir, name string) {
 	}
 	return parts[len(parts)-2], parts[len(parts)-1]
 }
+
+// RowPrints are the fingerprints that ReadRows would give, without reading.
+func RowPrints(tasksDir string) RowsPrint {
+	var prints RowsPrint
+	there := false
+	for i, f := range rowFiles(tasksDir) {
+		if f.late && there {
+			break
+		}
+		prints[i] = f.print()
+		there = there || prints[i].Exists
+	}
+	return prints
+}
+
+// ReadRows reads the indexes of a tasks directory. Missing indexes give no rows. Of a damaged one it returns every
+// whole row of the list, and the error describes the damage: the returned rows can be used all the same. It reads a
+// database that another program has open in its present state, without a lock.
+func ReadRows(tasksDir string) (*Rows, error) {
+	r := &Rows{rows: map[string][]byte{}, extension: filepath.Base(filepath.Dir(tasksDir)), Prints: RowPrints(tasksDir)}
+	var errs []error
+	for _, f := range rowFiles(tasksDir) {
+		if f.late && len(r.rows) > 0 {
+			break
+		}
+		if err := r.read(f); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, fmt.Errorf("reading the history rows in %s: %w", f.path, err))
+		}
+	}
+	return r, errors.Join(errs...)
+}

@@ -7,69 +7,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"slices"
 	"time"
 
 	"github.com/roost-dev/roost/esjson"
 )
-
-// scan is what one file of messages gave.
-type scan struct {
-	name     string
-	file     *os.File
-	print    Fingerprint
-	spans    []esjson.Element
-	tail     esjson.Tail
-	state    State
-	unstable bool
-	extra    int // elements found behind damage
-	overlong overlong
-	notes    Noter // of all spans, nil when the caller wants none or not all could be read
-	err      error
-}
-
-// noteLevels is how deep into a message notes look: its content's blocks, and their members.
-const noteLevels = 3
-
-// noteRoom is how long a message may be to be noted while its file is split; longer ones are read again.
-const noteRoom = 1 << 20
-
-// note shows an element to the one who takes notes. x is nil when its bytes are not at hand.
-func (s *scan) note(e esjson.Element, x *esjson.Index) {
-	if s.notes == nil {
-		return
-	}
-	if x != nil {
-		s.notes.Note(x)
-		return
-	}
-	valid := false
-	err := lookAt(s.file, e, func(raw []byte) {
-		x := new(esjson.Index)
-		if valid = x.Read(raw, noteLevels); valid {
-			s.notes.Note(x)
-		}
-	})
-	if err != nil || !valid {
-		s.notes = nil // it is being changed
-	}
-}
-
-// ContextReader ends a long read when its context does.
-func ContextReader(ctx context.Context, r io.Reader) io.Reader { return contextReader{ctx, r} }
-
-type contextReader struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-func (c contextReader) Read(p []byte) (int, error) {
-	if err := c.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return c.r.Read(p)
-}
 
 // begin opens a file for scanned.
 func (r *reader) begin(name string) scan {
@@ -432,61 +374,4 @@ func (r *reader) legacy() {
 	if s.state == Damaged {
 		r.lose(LegacyName, describe(s), wholeMessages(len(s.spans)))
 	}
-}
-
-// small reads a file that holds one object, or the newest leftover of it.
-func (r *reader) small(name string) ([]byte, Fingerprint) {
-	raw, print, problem := r.object(name)
-	if problem == "" {
-		return raw, print
-	}
-	for _, l := range r.leftovers {
-		if l.Target != name {
-			continue
-		}
-		if raw, _, p := r.object(l.Name); p == "" && raw != nil {
-			r.lose(name, problem, "whole, from "+l.Name)
-			return raw, print
-		}
-	}
-	if print.Exists || problem != "missing" {
-		r.lose(name, problem, "nothing")
-	}
-	return nil, print
-}
-
-func (r *reader) object(name string) (raw []byte, print Fingerprint, problem string) {
-	f, print, err := r.open(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		if !r.links(name) {
-			return nil, print, "missing"
-		}
-		err = errNothingThere
-	}
-	if err != nil {
-		r.unread(name, err)
-		return nil, Fingerprint{Exists: true}, "can not be read: " + Reason(err)
-	}
-	defer f.Close()
-	if print.Size > maxSmall {
-		return nil, print, fmt.Sprintf("larger than %d bytes", maxSmall)
-	}
-	all := bytes.NewBuffer(make([]byte, 0, print.Size+bytes.MinRead)) // of one piece, unless it grows
-	if _, err = all.ReadFrom(ContextReader(r.ctx, f)); err != nil {
-		r.unread(name, err)
-		return nil, print, "can not be read: " + Reason(err)
-	}
-	raw = all.Bytes()
-	sound := esjson.Valid(raw)
-	if !sound { // a sound file is given byte for byte, with the newline some writers end it with
-		raw = bytes.Trim(bytes.TrimPrefix(raw, []byte("\xEF\xBB\xBF")), " \t\r\n\x00")
-		sound = esjson.Valid(raw)
-	}
-	switch {
-	case len(raw) == 0:
-		return nil, print, "empty"
-	case !sound || esjson.TypeOf(raw) != esjson.TypeObject:
-		return nil, print, "not a JSON object"
-	}
-	return raw, print, ""
 }

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/roost-dev/roost/esjson"
 )
@@ -18,35 +17,6 @@ import (
 // It is read as an API history, and the manifest's facts about the task become Folder.Row. Transcripts of subagents
 // in the same folder are among the Others. Cline writes the file in place, whole, at every step, so a kill leaves a
 // torn one: all whole messages of it come back.
-
-// transcriptEnd is how the name of a transcript ends. The rest is the id of its session.
-const transcriptEnd = ".messages.json"
-
-// TranscriptName is the name of the transcript in a session's folder.
-func TranscriptName(id string) string { return id + transcriptEnd }
-
-// IsTranscript reports whether a file of this name is a transcript of Cline's.
-func IsTranscript(name string) bool { return strings.HasSuffix(name, transcriptEnd) }
-
-// PlaceOf splits what Read takes into the folder that the tasks lie in, and the id of this one there. Transcripts of subagents
-// lie in the folder of the session that started them; they are tasks of their own all the same.
-func PlaceOf(dir string) (tasksDir, id string) {
-	tasksDir, id = filepath.Split(filepath.Clean(dir))
-	tasksDir = filepath.Clean(tasksDir)
-	if stem, ok := strings.CutSuffix(id, transcriptEnd); ok {
-		root := filepath.Base(tasksDir)
-		return filepath.Dir(tasksDir), root + subagentMark + stem
-	}
-	return tasksDir, id
-}
-
-// FolderOf is the folder of what Read takes: the path itself, but for the transcript of a subagent.
-func FolderOf(dir string) string {
-	if strings.HasSuffix(dir, transcriptEnd) {
-		return filepath.Dir(dir)
-	}
-	return dir
-}
 
 // SessionsDir is where Cline keeps sessions below its data folder, "" when it keeps none there.
 func SessionsDir(data string) string {
@@ -310,12 +280,4 @@ func (r *reader) sessionRow(manifest []byte, d *Document) []byte {
 		item.cost, item.priced = cost, true
 	}
 	return item.bytes()
-}
-
-func stampMS(text string) int64 {
-	t, err := time.Parse(time.RFC3339Nano, text)
-	if err != nil {
-		return 0
-	}
-	return t.UnixMilli()
 }

@@ -2,6 +2,7 @@ package roofmt
 
 import (
 	"strings"
+	"time"
 
 	"github.com/roost-dev/roost/esjson"
 )
@@ -175,4 +176,11 @@ func MergeRow(own, index []byte) []byte {
 		own = esjson.Set(own, key, value)
 	}
 	return own
+}
+func stampMS(text string) int64 {
+	t, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		return 0
+	}
+	return t.UnixMilli()
 }

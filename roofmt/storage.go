@@ -46,16 +46,6 @@ type Listing struct {
 	Tasks    []Found
 }
 
-// IsFolder reports whether dir holds a file of a task. Errors count as no.
-func IsFolder(dir string) bool {
-	entries, err := os.ReadDir(dir)
-	return err == nil && (hasTaskFile(entries) || isSession(dir, entries))
-}
-
-func hasTaskFile(entries []fs.DirEntry) bool {
-	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return !e.IsDir() && isTaskFile(e.Name()) })
-}
-
 // unborn are the folders in which Roost makes tasks before it gives them their names.
 var unborn = regexp.MustCompile(`^\.(import|fork-[A-Za-z0-9][A-Za-z0-9._-]{0,127}-[0-9]+)$`)
 

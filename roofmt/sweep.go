@@ -6,16 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
-	"strconv"
 	"strings"
-	"time"
 )
-
-var ourTemp = regexp.MustCompile(`^\.roost-tmp_([0-9a-f]+)_(\d+)_(\d+)_[0-9a-f]+_`)
-
-// foreignTempAge is when a temporary file of another machine or container, whose process we can not see, counts as left.
-const foreignTempAge = time.Hour
 
 // Sweep removes what dead processes of ours left in a task folder: temporary files, and Roo's locks, in whose way a live
 // editor would lose its saves for half a minute. Replace does it first; after a crash it is worth doing at once. Nothing of
@@ -56,15 +48,4 @@ func Sweep(ctx context.Context, dir string) error {
 		}
 	}
 	return errors.Join(unlockDir(d), d.Close())
-}
-
-// isLeft reports whether the process that made a temporary file has ended.
-func isLeft(e os.DirEntry, m []string) bool {
-	pid, _ := strconv.Atoi(m[2])
-	maker := self{m[1], pid, m[3]}
-	if maker.domain == me().domain {
-		return maker.dead()
-	}
-	info, err := e.Info()
-	return err == nil && time.Since(info.ModTime()) > foreignTempAge
 }
