@@ -20,15 +20,6 @@ import (
 // Name is the file's name in the cache folder.
 const Name = "catalog.db"
 
-// version is of the tables and of everything that is derived into them. A file of
-// another version is emptied: it is derived.
-const version = 8
-
-const schema = `
-CREATE TABLE task(id INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL UNIQUE, stamp TEXT NOT NULL, ts INTEGER NOT NULL, summary BLOB NOT NULL);
-` + rowSchema + textSchema + `
-PRAGMA user_version = %d;`
-
 // DB is an open catalogue. Methods may be called from several goroutines.
 type DB struct {
 	path string

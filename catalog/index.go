@@ -10,26 +10,6 @@ import (
 	"strings"
 )
 
-// A search reads the part of every candidate, and the body of a few. SQLite's full-text table has one document a part: the part's distinct
-// words and joints, already folded and cut, with no places (detail=none) and no copy of
-// them. Its ascii tokenizer then cuts at line breaks only. The vocabulary has the words
-// in sorted lists, because a term may be a part of a word, and to scan the full-text
-// table's own vocabulary takes seconds.
-const textSchema = `
-CREATE TABLE part(id INTEGER PRIMARY KEY AUTOINCREMENT, task INTEGER NOT NULL, first INTEGER NOT NULL);
-CREATE INDEX part_task ON part(task);
-CREATE TABLE body(part INTEGER PRIMARY KEY, text BLOB NOT NULL);
-CREATE VIRTUAL TABLE feature USING fts5(words, content='', contentless_delete=1, detail=none, tokenize='ascii');
-INSERT INTO feature(feature, rank) VALUES('hashsize', 8388608);
-CREATE TABLE vocabulary(id INTEGER PRIMARY KEY, words BLOB NOT NULL);
-CREATE TRIGGER part_gone AFTER DELETE ON part BEGIN
-	DELETE FROM body WHERE part = old.id;
-	DELETE FROM feature WHERE rowid = old.id;
-END;`
-
-const dropText = `DROP TABLE IF EXISTS segment; DROP TABLE IF EXISTS post;
-DROP TABLE IF EXISTS part; DROP TABLE IF EXISTS body; DROP TABLE IF EXISTS feature; DROP TABLE IF EXISTS vocabulary;`
-
 // mostLists is how many lists of words the vocabulary has before they become one: every
 // search reads all of them.
 const mostLists = 16

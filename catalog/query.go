@@ -84,11 +84,6 @@ func Touched(path string) Query {
 	return q
 }
 
-// toolName spells the name of a tool as it is kept.
-func toolName(s string) string {
-	return strings.NewReplacer("_", "", "-", "", " ", "").Replace(fold(s))
-}
-
 // Hit is a message that holds a query.
 type Hit struct {
 	History string

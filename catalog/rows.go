@@ -3,27 +3,11 @@ package catalog
 import (
 	"context"
 	"database/sql"
-	"database/sql/driver"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 )
-
-// A list reads every row, and the summaries of one page: those have a table of their own, so that a scan does not read
-// their pages. The columns are those of Source.columns and Row.columns.
-const (
-	sourceColumns = "name, tool, by_path, path, tasks, problem, indexes, seen, compared"
-	rowColumns    = "name, title, digest, folders, written, item, indexes, sizes, files, ts, cost, tokens, size, " +
-		"tool, status, workspace, model, parent, tags, content, flags"
-	rowSchema = "CREATE TABLE source(id INTEGER PRIMARY KEY, build, " + sourceColumns + ", checksum, UNIQUE(name));" +
-		"CREATE TABLE row(id INTEGER PRIMARY KEY, source INTEGER, " + rowColumns + ", checksum, UNIQUE(source, name));" + `
-CREATE TABLE summary(row INTEGER PRIMARY KEY, body BLOB NOT NULL, checksum INTEGER NOT NULL);
-CREATE TRIGGER row_gone AFTER DELETE ON row BEGIN DELETE FROM summary WHERE row = old.id; END;`
-)
-
-const dropRows = "DROP TABLE IF EXISTS source; DROP TABLE IF EXISTS row; DROP TABLE IF EXISTS summary;"
 
 // Source is a storage whose tasks have rows.
 type Source struct {
@@ -386,57 +370,6 @@ func keep(ctx context.Context, c *sql.Conn, build uint64, ch *Change) error {
 		if _, err := summary.ExecContext(ctx, row, r.Summary, r.pageChecksum()); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-// values are the columns of one row.
-type values []driver.Value
-
-func (v values) int(i int) int64 {
-	n, _ := v[i].(int64)
-	return n
-}
-
-func (v values) text(i int) string {
-	s, _ := v[i].(string)
-	return s
-}
-
-func (v values) blob(i int) []byte {
-	b, _ := v[i].([]byte)
-	return b
-}
-
-// scan calls f with each row of a query. It asks the driver itself: of ten thousand
-// rows, database/sql would take half of a list's time to convert columns.
-func scan(ctx context.Context, c *sql.Conn, query string, f func(values), args ...any) error {
-	named := make([]driver.NamedValue, len(args))
-	for i, a := range args {
-		named[i] = driver.NamedValue{Ordinal: i + 1, Value: a}
-	}
-	err := c.Raw(func(conn any) (err error) {
-		queryer, ok := conn.(driver.QueryerContext)
-		if !ok {
-			return errors.ErrUnsupported
-		}
-		rows, err := queryer.QueryContext(ctx, query, named)
-		if err != nil {
-			return err
-		}
-		v := make(values, len(rows.Columns()))
-		for err == nil {
-			if err = rows.Next(v); err == nil {
-				f(v)
-			}
-		}
-		if errors.Is(err, io.EOF) {
-			err = nil
-		}
-		return errors.Join(err, rows.Close())
-	})
-	if err != nil {
-		return fmt.Errorf("read the catalogue: %w", err)
 	}
 	return nil
 }

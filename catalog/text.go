@@ -333,3 +333,8 @@ func (m members) int(name string) int64 {
 }
 
 func str(raw []byte, key string) string { s, _ := esjson.GetString(raw, key); return s }
+
+// toolName spells the name of a tool as it is kept.
+func toolName(s string) string {
+	return strings.NewReplacer("_", "", "-", "", " ", "").Replace(fold(s))
+}
