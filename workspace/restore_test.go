@@ -223,8 +223,8 @@ func TestThingsAndMissingFolders(t *testing.T) {
 		"file/b":   absent(1),
 		"file/b/c": absent(2),
 		"l":        linkOf("d"),
-		"l/a":      Entry{Kind: Foreign},
-		"l/n/a":    Entry{Kind: Foreign},
+		"l/a":      {Kind: Foreign},
+		"l/n/a":    {Kind: Foreign},
 	} {
 		got, err := w.EntryAt(t.Context(), rel)
 		if err != nil || got != want {

@@ -6,10 +6,13 @@ import (
 )
 
 const (
-	OpenNonblock = syscall.O_NONBLOCK // a pipe must not block the open
+	// OpenNonblock is a flag of os.OpenFile: opening a pipe without a writer does not block.
+	OpenNonblock = syscall.O_NONBLOCK
 	openNoLink   = syscall.O_NOFOLLOW
 )
 
+// Identity is what tells one file of a disk from another, and when the system last noted a change of it, in nanoseconds.
+// All are zero where that is unknown.
 func Identity(info fs.FileInfo) (ctime int64, inode, device uint64) {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		return st.Ctim.Nano(), st.Ino, uint64(st.Dev)
