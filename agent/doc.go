@@ -13,9 +13,10 @@
 //     reply (rows, cost, turn.ended, message) is one commit.
 //  4. A call: plan, decide, ask if needed, tool.started, barrier, run, tool.finished with the file records. When all
 //     calls of the reply are closed, one user turn refers to their results. The request that sends it makes it durable.
-//  5. The run goes on until attempt_completion, a question that no one can answer, a limit, a failure or a cancel.
+//  5. The loop ends with attempt_completion, a question that cannot be answered, a limit, a failure or a cancel.
 //
-// While the disk refuses, the agent waits at the barrier and tells the user: no request goes out and no tool starts.
+// While the disk refuses writes, the agent waits at the barrier and shows a notice. It sends no request and starts no
+// tool.
 //
 // # Repairs
 //
@@ -27,9 +28,9 @@
 //     message.withheld is in one commit with the failure.
 //   - 400 without a place: what came after the last accepted request is left out on trial. The log gets it only with
 //     the reply that proves the guess. Refusals about keys, money, models and settings cost no guess.
-//   - Too long, or about to be: a summary of the older part (condense.go), asked for with the same request and one more
-//     text, or with the history told as a text. If no summary comes, the older half goes behind Roo's marker. One
-//     result or call that is most of the request goes alone.
+//   - Too long, or about to be: the agent asks the model for a summary of the older part (condense.go), with the same
+//     request and one more text, or with the history written as a text. Without a summary it hides the older half
+//     behind Roo's marker. It hides a single result or call that is most of the request alone.
 //   - Come back in more than two minutes: nothing is sent until then. turn.failed holds the time, the task shows it as
 //     waiting_until, and a resume asks at once.
 //

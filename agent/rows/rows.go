@@ -21,7 +21,7 @@ func Say(ts int64, kind, text string, images []string) json.RawMessage {
 	return o.Bytes()
 }
 
-// say begins a row of the kind "say".
+// say returns a row of the type "say" with its first members; the caller adds the rest.
 func say(ts int64, kind, text string) (o esjson.Object) {
 	o.Int("ts", ts)
 	o.String("type", "say")

@@ -38,7 +38,7 @@ func TestTexts(t *testing.T) {
 	}
 }
 
-// A folder that is gone, and a file that was cut, cost the contents and nothing else.
+// When the folder of kept contents is removed, or its file is cut, only the kept contents are lost.
 func TestTextsOfALostFolder(t *testing.T) {
 	big := bytes.Repeat([]byte("x"), contentLimit)
 	gone := contents{dir: t.TempDir() + "/gone"}

@@ -14,9 +14,9 @@
 // log would make a task many times as large, and in memory the copies cost a long run a sixth of it.
 //
 // While a run waits for an answer, a quota or a long command, a change becomes a notice for the person and no event.
-// The event is committed with the turn that tells the model. An event before that would count as told, and after a kill
-// the model would never learn of the change, or a second event would have to tell when it did; and a file that is back
-// by then never changed. Which other task made a change is looked up only after one was found, by content, in the
+// The agent commits the event with the turn that reports the change to the model. Rejected: committing it earlier. The
+// change would count as reported, and after a kill the model would never learn of it. A file that has its old content
+// back by that turn causes no event. Which other task made a change is looked up only after one was found, by content, in the
 // journals that were written last.
 //
 // Limits: one check stops after two seconds, and the next one begins where it stopped. A file larger than
