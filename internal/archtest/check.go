@@ -86,7 +86,9 @@ func (c *checker) visit(name string, entry fs.DirEntry, err error) error {
 	switch {
 	case err != nil:
 		return err
-	case entry.IsDir() && entry.Name() == ".git":
+	case entry.Name() == ".git" && !entry.IsDir(): // a work tree's pointer to its repository
+		return nil
+	case entry.Name() == ".git":
 		return fs.SkipDir
 	case entry.IsDir():
 		if _, err := fs.Stat(c.tree, path.Join(name, "go.mod")); err == nil && name != "." {

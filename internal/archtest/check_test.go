@@ -92,6 +92,7 @@ func TestCheckReports(t *testing.T) {
 			"README.md":    "one\nsee " + machinePath + "\n",
 			"tools/go.mod": "module tools\n// " + machinePath + "\n",
 			".git/config":  machinePath,
+			"work/.git":    machinePath,
 		}, []string{
 			"README.md:2: names \"" + machinePath[:10] + "\", a folder of the machine it was written on",
 			"tools/go.mod:2: names \"" + machinePath[:10] + "\", a folder of the machine it was written on",
