@@ -13,7 +13,7 @@ import (
 // workspace/terminal is separate from workspace: it is text in, text out, and touches no file. A package that is not
 // in the tree yet costs nothing here.
 var layers = [][]string{
-	{"cmd/roost", "bench", "internal/testing/crashloop", "internal/testing/crashtest", "internal/testing/checkpointtest"},
+	{"cmd/roost", "bench", "internal/testing/crashloop", "internal/testing/crashtest", "internal/testing/checkpointtest", "internal/testing/mutate"},
 	{"cli"},
 	{"cli/tasks", "cli/running", "cli/editing", "cli/hosting", "cli/settings", "cli/try", "internal/testing/clitest"},
 	{"cli/app"},
