@@ -2,12 +2,17 @@ package store
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/journal"
+	"github.com/roost-dev/roost/journal/filelog"
 	"github.com/roost-dev/roost/store/overlay"
 )
 
@@ -145,4 +150,165 @@ func (s *Store) FindDeleted(ctx context.Context, given string) (DeletedTask, err
 // still there. Then it is not a task of that storage any more.
 func vanished(ref Ref) bool {
 	return !exists(ref.Dir, "") && !HasJournal(ref.Log) && exists(filepath.Dir(ref.Dir), "")
+}
+
+// OverlayDir is the folder of the overlay: the journal of labels and deletions that no task's own journal holds.
+func (s *Store) OverlayDir() string { return filepath.Join(s.opt.Root, "overlay") }
+
+// Overlay reads the overlay. It writes nothing.
+func (s *Store) Overlay(ctx context.Context) (overlay.Table, error) {
+	return overlay.Read(ctx, s.OverlayDir())
+}
+
+// ApplyLabels puts the title, tags and pin that the overlay has of a task into its row. It may be done again.
+func ApplyLabels(t *api.Summary, table overlay.Table) {
+	have, ok := table[overlay.Key{Source: t.Source, ID: t.ID}]
+	if !ok || t.Source == OwnSource {
+		return
+	}
+	if have.Title != nil && *have.Title != "" {
+		t.Title = *have.Title
+		t.Inferred = slices.DeleteFunc(slices.Clone(t.Inferred), func(f string) bool { return f == "title" })
+	}
+	if have.Tags != nil {
+		t.Tags = slices.Clone(*have.Tags)
+	}
+	if have.Pinned != nil {
+		t.Pinned = *have.Pinned
+	}
+}
+
+// overlayWait bounds how long a change waits for another process that holds the overlay. That process holds it for one
+// change.
+const overlayWait = 10 * time.Second
+
+// ChangeOverlay calls f with the overlay locked and read, and a function that appends to it. Everything that moves
+// tasks into or out of the trash goes through here, so it happens one at a time on a root.
+func (s *Store) ChangeOverlay(ctx context.Context, f func(overlay.Table, overlay.Append) error) error {
+	if err := s.Prepare(); err != nil {
+		return err
+	}
+	log, err := ownLog(ctx, s.OverlayDir(), filelog.Options{
+		FS:          s.opt.FS,
+		Clock:       s.opt.Now,
+		By:          s.opt.Program,
+		WaitForLock: overlayWait,
+		Synced:      s.overlaySynced(),
+		Seal:        s.Seal("overlay"),
+	})
+	if err != nil {
+		return fmt.Errorf("open the overlay: %w", err)
+	}
+	add := func(entries ...overlay.Entry) error {
+		draft := journal.Draft{At: s.opt.Now(), By: s.opt.Program}
+		for _, e := range entries {
+			raw, err := json.Marshal(e)
+			if err != nil {
+				return fmt.Errorf("write the overlay: %w", err)
+			}
+			draft.Events = append(draft.Events, raw)
+		}
+		if _, err := log.Append(ctx, draft); err != nil {
+			return fmt.Errorf("write the overlay: %w", err)
+		}
+		return log.Barrier(ctx)
+	}
+	table, err := overlay.Fold(ctx, log)
+	if err == nil {
+		err = s.repairDeletions(ctx, table, log.Epoch(), add)
+	}
+	if err == nil {
+		err = f(table, add)
+	}
+	return errors.Join(err, log.Close())
+}
+
+// The feed names the overlay like a task, with a source and an id that no source and no task can have.
+const (
+	overlaySource = "~"
+	overlayID     = "overlay"
+)
+
+// IsOverlay reports whether a reference of LogRef is the overlay.
+func IsOverlay(ref Ref) bool { return ref.Source == overlaySource }
+
+func (s *Store) overlayRef() Ref {
+	return Ref{ID: overlayID, Source: overlaySource, Dir: s.OverlayDir(), Log: s.OverlayDir()}
+}
+
+// overlaySynced reports the first and the last sync of a change of the overlay to the feed. The first one shows that a
+// process holds the overlay; the last one follows all that the process did, so a task that the feed reports as deleted
+// has moved. When the process is killed in between, a server with followers reports the rest: see Announce.
+func (s *Store) overlaySynced() func(epoch, head uint64, last bool) {
+	report := s.announcer(s.overlayRef())
+	begun := false
+	return func(epoch, head uint64, last bool) {
+		if last || !begun {
+			begun = true
+			report(epoch, head, last)
+		}
+	}
+}
+
+// A deletion of an own task is recorded, and then its folder moves; a restore moves the folder first. A kill in between
+// leaves an entry that is not true. The place of the folder decides, so nothing that looks for a task is misled. But
+// the followers of all tasks got the event that the task was deleted, and would never get one that it is there.
+//
+// So the next holder of the overlay records it. To move first and then record was the alternative: then a kill makes a
+// deletion that no follower ever gets, and finding it means comparing the whole trash with the overlay each time.
+
+// untrueDeletions are the entries of own tasks that are recorded as deleted and are in their place. epoch is that of
+// the overlay's holder.
+func (s *Store) untrueDeletions(table overlay.Table, epoch uint64) (list []overlay.Entry) {
+	for key, e := range table {
+		if key.Source != OwnSource || e.Deleted == nil || !*e.Deleted || e.IsPurged() {
+			continue
+		}
+		id, _, _ := strings.Cut(key.ID, "~") // ids hold none
+		if exists(s.TrashDir(), key.ID) || !HasJournal(s.OwnRef(id).Log) {
+			continue
+		}
+		// When the previous owner recorded the deletion, the folder never moved. When an earlier owner did, others
+		// followed that owner, so the folder came back out of the trash, which also undoes the deletion.
+		kind := overlay.Kept
+		if e.Epoch+1 < epoch {
+			kind = overlay.Deleted
+		}
+		list = append(list, overlay.Entry{
+			Type:    kind,
+			Source:  OwnSource,
+			ID:      id,
+			Name:    key.ID,
+			Deleted: new(false),
+		})
+	}
+	return list
+}
+
+// repairDeletions records what became of deletions and restores that were killed half way. The caller holds the
+// overlay.
+func (s *Store) repairDeletions(ctx context.Context, table overlay.Table, epoch uint64, add overlay.Append) error {
+	list := s.untrueDeletions(table, epoch)
+	if len(list) == 0 {
+		return nil
+	}
+	for i := range list {
+		list[i].Head = HeadOf(ctx, s.OwnRef(list[i].ID).Log)
+	}
+	if err := add(list...); err != nil {
+		return err
+	}
+	for _, e := range list {
+		table.Add(e, s.opt.Now())
+	}
+	return nil
+}
+
+// repairAfterKill is repairDeletions for a server that looks after killed owners.
+func (s *Store) repairAfterKill(ctx context.Context) error {
+	table, err := s.Overlay(ctx)
+	if err != nil || len(s.untrueDeletions(table, 0)) == 0 {
+		return err
+	}
+	return s.ChangeOverlay(ctx, func(overlay.Table, overlay.Append) error { return nil })
 }

@@ -1,13 +1,24 @@
 package store
 
 import (
+	"cmp"
 	"context"
+	"encoding/base64"
+	"fmt"
+	"iter"
+	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/catalog"
+	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/money"
+	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/store/infer"
 )
 
 // Filter narrows and orders a list. Zero members do not filter.
@@ -151,4 +162,373 @@ func holds(text, query string) bool {
 		}
 	}
 	return true
+}
+
+// position is where a task is in the order of a list. No two tasks have the same one, so a
+// cursor that names a position stays right when tasks before it come or go.
+type position struct {
+	pinned     bool
+	ts         int64
+	amount     int64 // what an order by cost or tokens compares
+	source, id string
+}
+
+func (l *lines) position(f Filter, ln *entry) position {
+	p := position{pinned: ln.row.Pinned, ts: ln.row.TS, source: l.srcs[ln.src].Name, id: ln.row.ID}
+	switch f.Sort {
+	case "cost":
+		p.amount = ln.row.Cost
+	case "tokens":
+		p.amount = ln.row.Tokens
+	}
+	return p
+}
+
+// order compares two positions: by what the list is sorted by, then the newest first, then by
+// source and id.
+func (f Filter) order(a, b position) int {
+	return cmp.Or(f.compare(a, b), cmp.Compare(b.ts, a.ts), strings.Compare(a.source, b.source), strings.Compare(a.id, b.id))
+}
+
+func (f Filter) compare(a, b position) int {
+	switch f.Sort {
+	case "oldest":
+		return cmp.Compare(a.ts, b.ts)
+	case "cost", "tokens":
+		return cmp.Compare(b.amount, a.amount)
+	}
+	switch { // an order by cost or age is strict, this one is for people
+	case a.pinned && !b.pinned:
+		return -1
+	case b.pinned && !a.pinned:
+		return 1
+	}
+	return cmp.Compare(b.ts, a.ts)
+}
+
+// sortName is what a cursor calls the order of a list. In a tree a place means another thing.
+func (f Filter) sortName() string {
+	name := cmp.Or(f.Sort, "newest")
+	if f.Tree {
+		name += "-tree"
+	}
+	return name
+}
+
+// cursor names a position: the order, what the order compares, and the task, whose name may
+// hold any byte. It has only letters, digits and -_. in it.
+func (f Filter) cursor(p position) string {
+	pinned := 0
+	if p.pinned {
+		pinned = 1
+	}
+	task := base64.RawURLEncoding.EncodeToString([]byte(p.source + "\x00" + p.id))
+	return fmt.Sprintf("%s.%d.%d.%d.%s", f.sortName(), pinned, p.ts, p.amount, task)
+}
+
+// ValidCursor reports whether the cursor is none, or one that a list in this order gave.
+func (f Filter) ValidCursor() bool {
+	_, err := f.after()
+	return err == nil
+}
+
+// after reads the cursor. It is nil when there is none.
+func (f Filter) after() (*position, error) {
+	if f.Cursor == "" {
+		return nil, nil
+	}
+	bad := fmt.Errorf("cursor %q: no list sorted by %q gave it", f.Cursor, f.sortName())
+	fields := strings.Split(f.Cursor, ".")
+	if len(fields) != 5 || fields[0] != f.sortName() {
+		return nil, bad
+	}
+	var n [3]int64
+	for i := range n {
+		var err error
+		if n[i], err = strconv.ParseInt(fields[i+1], 10, 64); err != nil {
+			return nil, bad
+		}
+	}
+	task, err := base64.RawURLEncoding.DecodeString(fields[4])
+	if err != nil {
+		return nil, bad
+	}
+	p := &position{pinned: n[0] != 0, ts: n[1], amount: n[2]}
+	p.source, p.id, _ = strings.Cut(string(task), "\x00")
+	return p, nil
+}
+
+// fewLines is up to how many lines are found without ordering all others.
+const fewLines = 256
+
+// sorted orders lines, and gives the first so many, or more; 0 is all.
+func (l *lines) sorted(f Filter, list []*entry, first int) []*entry {
+	type placed struct {
+		position
+		ln *entry
+	}
+	order := func(a, b placed) int { return f.order(a.position, b.position) }
+	var places []placed
+	if first > 0 && first <= fewLines && first < len(list) {
+		places = make([]placed, 0, first+1)
+		for _, ln := range list {
+			p := placed{l.position(f, ln), ln}
+			if len(places) == first && order(p, places[first-1]) > 0 {
+				continue
+			}
+			at, _ := slices.BinarySearchFunc(places, p, order)
+			places = slices.Insert(places, at, p)
+			places = places[:min(first, len(places))]
+		}
+	} else {
+		places = make([]placed, len(list))
+		for i, ln := range list {
+			places[i] = placed{l.position(f, ln), ln}
+		}
+		slices.SortFunc(places, order)
+	}
+	out := make([]*entry, len(places))
+	for i, p := range places {
+		out[i] = p.ln
+	}
+	return out
+}
+
+// asTree puts subtasks below their parents, as far as those are listed. Where damaged folders
+// name each other as parents, the one that comes first in the order is the parent. The first
+// task of each family keeps its place in the order.
+func asTree(list []*entry) ([]*entry, []int) {
+	listed := make(map[string]bool, len(list))
+	for _, ln := range list {
+		listed[ln.row.ID] = true
+	}
+	top := func(ln *entry) bool { return !listed[ln.row.Parent] || ln.row.Parent == ln.row.ID }
+	children := map[string][]*entry{}
+	for _, ln := range list {
+		if !top(ln) {
+			children[ln.row.Parent] = append(children[ln.row.Parent], ln)
+		}
+	}
+	reached := make(map[*entry]bool, len(list)) // from a task that has no parent here
+	var reach func(ln *entry)
+	reach = func(ln *entry) {
+		if !reached[ln] {
+			reached[ln] = true
+			for _, child := range children[ln.row.ID] {
+				reach(child)
+			}
+		}
+	}
+	for _, ln := range list {
+		if top(ln) {
+			reach(ln)
+		}
+	}
+	out, depths := make([]*entry, 0, len(list)), make([]int, 0, len(list))
+	seen := make(map[*entry]bool, len(list))
+	var add func(ln *entry, depth int)
+	add = func(ln *entry, depth int) {
+		if seen[ln] {
+			return
+		}
+		seen[ln] = true
+		out, depths = append(out, ln), append(depths, depth)
+		for _, child := range children[ln.row.ID] {
+			add(child, depth+1)
+		}
+	}
+	for _, ln := range list {
+		if top(ln) || !reached[ln] {
+			add(ln, 0)
+		}
+	}
+	return out, depths
+}
+
+// pageOf orders the lines of a list and takes one page of them: what is behind a position. A
+// page of a tree has whole families, so a subtask is never on another page than its parent.
+// next is the cursor of the next page, "" when there is none.
+func (l *lines) pageOf(f Filter, all []*entry, after *position) (rows []*entry, depths []int, next string) {
+	behind := func(ln *entry) bool { return after == nil || f.order(l.position(f, ln), *after) > 0 }
+	if f.Tree {
+		rows, depths = asTree(l.sorted(f, all, 0))
+		from, last := len(rows), 0 // where the page begins, and the first task of its last family
+		for i, ln := range rows {
+			switch {
+			case depths[i] > 0:
+				continue
+			case from == len(rows) && behind(ln):
+				from = i
+			case from < i && f.Limit > 0 && i-from >= f.Limit:
+				return rows[from:i], depths[from:i:i], f.cursor(l.position(f, rows[last]))
+			}
+			last = i
+		}
+		return rows[from:], depths[from:], ""
+	}
+	if after != nil {
+		all = slices.DeleteFunc(slices.Clone(all), func(ln *entry) bool { return !behind(ln) })
+	}
+	rows = l.sorted(f, all, f.Limit)
+	if f.Limit > 0 && len(all) > f.Limit {
+		rows = rows[:f.Limit]
+		next = f.cursor(l.position(f, rows[f.Limit-1]))
+	}
+	return rows, nil, next
+}
+
+// streamEvery is how often a Stream tells what it has read meanwhile: a person does
+// not see more.
+const streamEvery = 150 * time.Millisecond
+
+// streamChunk is how many tasks are read between two looks at the clock.
+const streamChunk = 16
+
+// Stream is List for a person who waits: it gives how many tasks there are before
+// one is opened, then the newest of those that the cache knows, reads those first
+// that were probably changed last, and gives rows as they come: once when the first
+// so many are there, else from time to time. The last partial is the whole list, with
+// copies put together. Nothing is written but the cache.
+func (s *Store) Stream(ctx context.Context, first int) iter.Seq2[api.ListPart, error] {
+	return func(yield func(api.ListPart, error) bool) {
+		cache := s.newListCache(catalog.ReadRows(ctx, s.opt.Cache, build(), true))
+		defer cache.close()
+		l, err := s.linesKnown(ctx, cache)
+		if err != nil {
+			yield(api.ListPart{}, err)
+			return
+		}
+		defer l.closeDirs()
+		defer l.keep(ctx) // also when the caller has left: what was read need not be read again
+		if !yield(api.ListPart{Sources: slices.Clone(l.states), Of: len(l.all)}, nil) {
+			return
+		}
+		known, stale := l.parted()
+		left := false // the caller has left
+		give := func(places []int) bool {
+			if ctx.Err() != nil {
+				return false
+			}
+			left = !yield(l.partial(ctx, places, len(l.all)-len(stale)), nil)
+			return !left
+		}
+		if n := min(first, len(known)); n > 0 && !give(known[:n]) {
+			return
+		}
+		if len(stale) > 0 && len(known) > first && !give(known[first:]) {
+			return
+		}
+		for given := 0; len(stale) > 0; {
+			var rows []int
+			for from := time.Now(); len(stale) > 0 && time.Since(from) < streamEvery; {
+				n := min(streamChunk, len(stale))
+				l.read(ctx, stale[:n])
+				rows, stale = append(rows, stale[:n]...), stale[n:]
+				if given < first && given+len(rows) >= first {
+					break
+				}
+			}
+			if given += len(rows); !give(rows) {
+				break
+			}
+		}
+		if left {
+			return // also when the context has ended by now
+		}
+		if err := ctx.Err(); err != nil {
+			yield(api.ListPart{}, err)
+			return
+		}
+		l.mark()
+		var f Filter
+		m := f.matcher()
+		all := l.sorted(f, l.united(ctx, func(ln *entry) bool { return m.keeps(ln.row, l.srcs[ln.src].Name) }), 0)
+		out := api.ListPart{Sources: l.tally(), Read: len(l.all), Of: len(l.all), Whole: true}
+		for _, ln := range all {
+			out.Items = append(out.Items, l.summary(ctx, ln))
+		}
+		yield(out, ctx.Err())
+	}
+}
+
+// parted are the places of the tasks that are known as they are now, the newest
+// first, and of those that must be read, in the order in which that is best done.
+func (l *lines) parted() (known, stale []int) {
+	stale = l.stale()
+	read := make(map[int]bool, len(stale))
+	for _, i := range stale {
+		read[i] = true
+	}
+	for i := range l.all {
+		if !read[i] && !l.all[i].hidden {
+			known = append(known, i)
+		}
+	}
+	slices.SortStableFunc(known, func(a, b int) int { return cmp.Compare(l.all[b].row.TS, l.all[a].row.TS) })
+	l.byChange(stale)
+	return known, stale
+}
+
+// partial are the rows of some places, and the counts as far as tasks are known.
+func (l *lines) partial(ctx context.Context, places []int, read int) api.ListPart {
+	out := api.ListPart{Sources: slices.Clone(l.states), Read: read, Of: len(l.all)}
+	for i := range l.all {
+		ln := &l.all[i]
+		src := &out.Sources[ln.src]
+		switch {
+		case ln.hidden || ln.sum == nil && !ln.row.Known:
+		case ln.row.Empty:
+			src.Empty++
+			src.Tasks--
+		case ln.row.Damaged && !ln.lost:
+			src.Damaged++
+		}
+	}
+	for _, i := range places {
+		if ln := &l.all[i]; !ln.hidden && !ln.row.Empty {
+			out.Items = append(out.Items, l.summary(ctx, ln))
+		}
+	}
+	return out
+}
+
+// byChange orders places by when their tasks probably changed last, the newest first.
+// It is a guess for the price of one file for each storage: what its index says, else
+// the time that is in an id, and only without both the folder's own time. Looking at
+// each file would be surer; on a cold disk it takes seconds. Where the guess is wrong
+// rows only come in another order.
+func (l *lines) byChange(places []int) {
+	indexes := map[string]*roofmt.Rows{} // by tasks folder
+	changed := make(map[int]int64, len(places))
+	for _, i := range places {
+		ref := l.ref(&l.all[i])
+		tasks := filepath.Dir(ref.Dir)
+		rows := indexes[tasks]
+		if rows == nil {
+			rows, _ = roofmt.ReadRows(tasks) // of a damaged one there is what is whole
+			indexes[tasks] = rows
+		}
+		ts, _ := esjson.GetInt(rows.Row(filepath.Base(ref.Dir)), "ts")
+		if ts <= 0 {
+			ts = infer.TimeOfID(ref.ID)
+		}
+		if ts <= 0 {
+			ts = changedAt(ref.Dir)
+		}
+		if dirs := l.dirs[l.all[i].src]; dirs != nil && dirs.has[ref.ID] { // it was continued here
+			ts = max(ts, changedAt(filepath.Join(ref.Log, "journal.jsonl")))
+		}
+		changed[i] = ts
+	}
+	slices.SortStableFunc(places, func(a, b int) int { return cmp.Compare(changed[b], changed[a]) })
+}
+
+// changedAt is when a file or folder was written, in Unix milliseconds; 0 when that
+// is unknown.
+func changedAt(path string) int64 {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return 0
+	}
+	return info.ModTime().UnixMilli()
 }

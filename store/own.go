@@ -6,10 +6,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
+	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/internal/failpoint"
+	proc "github.com/roost-dev/roost/internal/process"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/journal/filelog"
 	"github.com/roost-dev/roost/roofmt"
@@ -231,4 +235,322 @@ func (s *Store) takeWith(ctx context.Context, ref Ref, existing, lean bool) (*Ta
 		SaveSnapshot: t.saveSnapshot,
 	})
 	return t, nil
+}
+
+// BranchName is the name of the branch that a commit left.
+func BranchName(seq uint64) string { return fmt.Sprintf("b%d", seq) }
+
+// OwnLean owns a task like Own, but reads no more than it must: the log from its snapshot on, and Roo's files only where
+// another program may have changed them. The next owner compares everything.
+func (s *Store) OwnLean(ctx context.Context, ref Ref) (*Owned, error) {
+	v := &View{Ref: ref}
+	if linked(ref.Dir) || !HasJournal(ref.Log) || !v.asWritten() {
+		return s.Own(ctx, ref)
+	}
+	if err := s.Prepare(); err != nil {
+		return nil, err
+	}
+	t, err := s.takeWith(ctx, ref, ref.Own, true)
+	if err != nil {
+		return nil, err
+	}
+	if t.damaged() || empty(t.state) || !v.asWritten() || !t.proj.ReadUnchanged() {
+		if err := t.release(); err != nil {
+			return nil, err
+		}
+		return s.Own(ctx, ref)
+	}
+	return &Owned{Task: t}, nil
+}
+
+// OwnMade owns a task of the root that the caller has just made. No other program can have changed its files, so it
+// compares nothing.
+func (s *Store) OwnMade(ctx context.Context, ref Ref) (*Task, error) {
+	return s.takeWith(ctx, ref, true, true)
+}
+
+// CommitDurably commits events and makes them durable. what begins the names of the failpoints at which tests kill the process.
+func (t *Task) CommitDurably(ctx context.Context, what string, events ...task.Event) error {
+	failpoint.Hit(what + ".before")
+	err := t.Commit(ctx, events...)
+	if err == nil {
+		failpoint.Hit(what + ".committed")
+		err = t.Barrier(ctx)
+	}
+	if err == nil {
+		failpoint.Hit(what + ".synced")
+	}
+	return err
+}
+
+// release gives up an owned task to which nothing was done.
+func (t *Task) release() error {
+	t.proj.Stop()
+	t.wants.moved(t.state.Seq)
+	return t.log.Close()
+}
+
+// forkSpace keeps ids of forks apart from all other name-based ids.
+var forkSpace = uuid.MustParse("7d0a1f5e-1f5b-5c1e-9a35-6f0f7a6f2c11")
+
+// forkID is the id under which a foreign task is continued. It follows from the task's place: continuing it again, also
+// from two processes at the same moment, leads to the same fork. A random id would make a new fork each time.
+func forkID(from Ref) string {
+	return uuid.NewSHA1(forkSpace, []byte(from.Source+"\x00"+from.ID)).String()
+}
+
+// Continued is the task in Roost's own root that continues a foreign one, if there is one: its settings and messages are
+// the newer ones. Owning either of the two owns that task.
+func (s *Store) Continued(ref Ref) (Ref, bool) {
+	if ref.Own {
+		return Ref{}, false
+	}
+	fork := s.OwnRef(forkID(ref))
+	return fork, HasJournal(fork.Log)
+}
+
+// Latest is the task that continues a foreign one, or the task itself.
+func (s *Store) Latest(ref Ref) Ref {
+	if fork, ok := s.Continued(ref); ok {
+		return fork
+	}
+	return ref
+}
+
+// FindLatest is Find, and Latest of what it finds.
+func (s *Store) FindLatest(ctx context.Context, given string) (Ref, error) {
+	ref, err := s.Find(ctx, given)
+	if err != nil {
+		return ref, err
+	}
+	return s.Latest(ref), nil
+}
+
+// fork continues a task whose format has no proven writer as a task of Roost's own root: first as a new one, then always
+// as that one.
+func (s *Store) fork(ctx context.Context, from Ref, folder *roofmt.Folder) (*Owned, error) {
+	t, err := s.take(ctx, s.OwnRef(forkID(from)))
+	if err != nil {
+		return nil, err
+	}
+	t.Ref.Tool = from.toolOf(folder)
+	owned := &Owned{Task: t, Forked: from.Source + ":" + from.ID}
+	if empty(t.state) {
+		err = t.adopt(ctx, folder)
+	} else {
+		owned.Again = true
+		err = s.forkAgain(ctx, owned, folder)
+	}
+	if err != nil {
+		return nil, errors.Join(err, t.Close(ctx))
+	}
+	return owned, nil
+}
+
+// forkAgain continues an existing fork. It takes in what other programs changed in the fork's folder and in the
+// original.
+func (s *Store) forkAgain(ctx context.Context, o *Owned, original *roofmt.Folder) error {
+	t := o.Task
+	from := t.state.Adopted
+	if from == nil || clean(from.Dir) != clean(original.Dir) {
+		return fmt.Errorf("task %s: it is no continuation of %s; move it out of %s to continue that one", t.Ref.ID, original.Dir, s.TasksDir())
+	}
+	folder, err := t.readFolder(ctx)
+	if err != nil {
+		return err
+	}
+	if folder != nil {
+		defer folder.Close()
+	}
+	if err := s.adoptOrTakeIn(ctx, o, folder); err != nil {
+		return err
+	}
+	changes, err := t.takeInOriginal(ctx, original)
+	o.Intakes = append(o.Intakes, changes...)
+	return err
+}
+
+// takeInOriginalOf does for a fork that is owned by its own id what owning it by the original's id does. It skips an
+// original that cannot be read now.
+func (s *Store) takeInOriginalOf(ctx context.Context, o *Owned) error {
+	t := o.Task
+	from := t.state.Adopted
+	if !t.Ref.Own || from == nil || from.Dir == "" {
+		return nil
+	}
+	tasks, id := roofmt.PlaceOf(from.Dir)
+	if forkID(Ref{Source: SourceName(tasks), ID: id}) != t.Ref.ID {
+		return nil
+	}
+	folder, err := intake.ReadSettled(ctx, from.Dir, intake.Originals(from), s.wait)
+	if err != nil {
+		return ctx.Err()
+	}
+	defer folder.Close()
+	changes, err := t.takeInOriginal(ctx, folder)
+	o.Intakes = append(o.Intakes, changes...)
+	return err
+}
+
+// CreateOnce makes a task in Roost's own root, or owns the one that an earlier call made under the same id; made reports
+// which. When a kill cuts off the first call, the second one finishes its work.
+func (s *Store) CreateOnce(ctx context.Context, created task.Created, events ...task.Event) (owned *Owned, made bool, err error) {
+	if err := s.Prepare(); err != nil {
+		return nil, false, err
+	}
+	ref := s.OwnRef(created.Task)
+	if err := CheckID(ref); err != nil {
+		return nil, false, err
+	}
+	if linked(ref.Dir) {
+		return nil, false, fmt.Errorf("task %s: %s is a symbolic link: %w", ref.ID, ref.Dir, ErrLinked)
+	}
+	if roofmt.IsFolder(ref.Dir) && !HasJournal(ref.Log) { // another program put it there
+		owned, err := s.Own(ctx, ref)
+		return owned, false, err
+	}
+	t, err := s.take(ctx, ref)
+	if err != nil {
+		return nil, false, err
+	}
+	if !empty(t.state) {
+		if err := t.Close(ctx); err != nil {
+			return nil, false, err
+		}
+		owned, err := s.Own(ctx, ref)
+		return owned, false, err
+	}
+	if t, err = t.begin(ctx, created, events); err != nil {
+		return nil, false, err
+	}
+	return &Owned{Task: t}, true, nil
+}
+
+// FindChild finds a child of a task by its whole id, in Roost's own root or in the parent's storage. Otherwise the error
+// is ErrNotFound.
+func (s *Store) FindChild(ctx context.Context, parent Ref, id string) (Ref, error) {
+	if !api.ValidTaskID(id) {
+		return Ref{}, fmt.Errorf("%w: %q", ErrNotFound, id)
+	}
+	if own := s.OwnRef(id); exists(own.Dir, "") {
+		return own, nil
+	}
+	all, _, err := s.refs(ctx)
+	if err != nil {
+		return Ref{}, err
+	}
+	for _, r := range all {
+		if r.ID == id && r.Source == parent.Source {
+			return r, nil
+		}
+	}
+	if t, err := s.FindDeleted(ctx, id); err == nil {
+		return Ref{}, &TrashedError{Given: id, Name: t.Name}
+	}
+	return Ref{}, fmt.Errorf("%w: %q", ErrNotFound, id)
+}
+
+// holderWait bounds how long ownLog waits for a lock whose holder is dead. On a busy machine, a child may need that
+// long to reach its exec.
+const holderWait = 10 * time.Second
+
+// ownLog locks and opens a log for writing. A process that was killed while it started a command leaves a child that
+// has the lock open until the command's exec: the holder is dead, and the lock is not free yet.
+func ownLog(ctx context.Context, dir string, o filelog.Options) (journal.Owner, error) {
+	o.Known = max(o.Known, projection.Read(dir).Seq) // before the lock is taken: then it is not newer than the log
+	for end := time.Now().Add(holderWait); ; {
+		log, err := filelog.Own(ctx, dir, o)
+		var busy *journal.BusyError
+		if err == nil || !errors.As(err, &busy) || !filelog.Here(busy.Holder) || proc.Alive(busy.Holder.PID) || time.Now().After(end) {
+			return log, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// A caller that changes a task it has read wants the task to be as it read it. Another process may have changed the
+// task since. So the heads are compared once the lock is held and before anything is written: a refused change leaves
+// the task as it was.
+
+// ErrMoved: the task changed since the caller read it.
+var ErrMoved = errors.New("the task changed since it was read")
+
+type expectKey struct{}
+
+// expectation is the head that a caller expects a task's journal to have.
+type expectation struct {
+	log string
+
+	mu   sync.Mutex
+	seq  uint64
+	over bool
+}
+
+// Expecting is a context in which a task is only taken over, deleted or labelled while its journal ends with commit
+// seq, 0 meaning that it has no journal; otherwise the error is ErrMoved. Changes made in the context itself move the
+// expected commit forward. It holds until done is called.
+func Expecting(ctx context.Context, ref Ref, seq uint64) (_ context.Context, done func()) {
+	e := &expectation{log: ref.Log, seq: seq}
+	return context.WithValue(ctx, expectKey{}, e), func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.over = true
+	}
+}
+
+// expected is the expectation that a context has of a task; nil when there is none.
+func expected(ctx context.Context, ref Ref) *expectation {
+	e, _ := ctx.Value(expectKey{}).(*expectation)
+	if e == nil || e.log != ref.Log {
+		return nil
+	}
+	return e
+}
+
+// MeetsExpectation is an ErrMoved when the context expects the task's journal to end with another commit than it
+// does. It is for a change that takes no lock on the journal.
+func MeetsExpectation(ctx context.Context, ref Ref) error {
+	if wants := expected(ctx, ref); wants != nil {
+		return wants.meets(HeadOf(ctx, ref.Log))
+	}
+	return nil
+}
+
+// MeetsExpectationAt is MeetsExpectation for a caller that has read the task up to a commit.
+func MeetsExpectationAt(ctx context.Context, ref Ref, head uint64) error {
+	return expected(ctx, ref).meets(head)
+}
+
+// meets is an ErrMoved when the journal's head is not the expected one.
+func (e *expectation) meets(last uint64) error {
+	if e == nil {
+		return nil
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.over || e.seq == last {
+		return nil
+	}
+	return fmt.Errorf("its newest commit is %d, not %d: %w", last, e.seq, ErrMoved)
+}
+
+// check is meets for filelog.Options; nil when nothing is expected.
+func (e *expectation) check() func(head uint64) error {
+	if e == nil {
+		return nil
+	}
+	return e.meets
+}
+
+// moved records that a change in the context moved the journal's head.
+func (e *expectation) moved(last uint64) {
+	if e != nil {
+		e.mu.Lock()
+		e.seq = last
+		e.mu.Unlock()
+	}
 }

@@ -4,14 +4,19 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/roofmt/sqlitefile"
 )
 
 // Source is one storage with task folders.
@@ -209,4 +214,95 @@ func SourceName(tasks string) string {
 		base = "source"
 	}
 	return base + "-" + hex.EncodeToString(sum[:3])
+}
+
+// rowCache keeps the entries of other tools' indexes of their tasks, as long as the
+// files do not change: one list holds the rows of all tasks, and is read once for
+// all of them.
+type rowCache struct {
+	mu  sync.Mutex
+	dir map[string]rowsRead // by tasks folder
+}
+
+// row is what an index beside a task folder keeps of it, nil when there is none.
+// Salvage needs it: a task whose own files have no title has it there, and
+// classic Cline keeps workspaces nowhere else. A damaged index gives what is whole
+// of it; that it is damaged is no damage of the task.
+func (c *rowCache) row(folder string) []byte {
+	tasks, id := roofmt.PlaceOf(folder)
+	return c.of(tasks).Row(id)
+}
+
+// rowsRead are rows and why there are no more of them.
+type rowsRead struct {
+	*roofmt.Rows
+	err error
+}
+
+func (c *rowCache) of(tasks string) rowsRead {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	got, ok := c.dir[tasks]
+	if !ok || got.Prints != roofmt.RowPrints(tasks) {
+		got.Rows, got.err = roofmt.ReadRows(tasks)
+		if c.dir == nil {
+			c.dir = map[string]rowsRead{}
+		}
+		c.dir[tasks] = got
+	}
+	return got
+}
+
+// problem is what is wrong with the indexes of a folder of tasks, "" when nothing is. One
+// that is being written just now is not damaged.
+func (c *rowCache) problem(tasks string) string {
+	err := c.of(tasks).err
+	if err == nil || errors.Is(err, sqlitefile.ErrRestless) {
+		return ""
+	}
+	return strings.ReplaceAll(err.Error(), "\n", "; ")
+}
+
+// withRow fills in a folder's row. One that has an item of its own needs none; that
+// of a session, made from its manifest and messages, gets what only the index knows.
+func (s *Store) withRow(folder *roofmt.Folder) {
+	if folder != nil && len(folder.Item) == 0 {
+		folder.Row = roofmt.MergeRow(folder.Row, s.rows.row(folder.Dir))
+	}
+}
+
+// IndexRow is what the index beside a task folder holds of the task; nil when there is none.
+func (s *Store) IndexRow(folder string) []byte { return s.rows.row(folder) }
+
+// The states of a source. An unreachable one has a reason behind the colon, and is never just empty: what it holds is
+// unknown, not gone.
+const (
+	readable    = api.SourceReadable
+	partly      = api.SourcePartlyDamaged
+	unreachable = api.SourceUnreachable
+)
+
+// judge sets the state that follows from the counts.
+func judge(src *api.SourceState) {
+	if src.State != readable || src.Damaged == 0 && src.Problem == "" {
+		return
+	}
+	if src.State = partly; src.Damaged == 0 {
+		return
+	}
+	// A disk that was just removed looks like damage of all its tasks.
+	if _, err := os.ReadDir(src.Folder); err != nil && src.Folder != "" {
+		src.State = unreachable + "it went away while it was read: " + err.Error()
+	}
+}
+
+// ReadProblem describes why a task that was listed cannot be read.
+func ReadProblem(ref Ref, err error) string {
+	if !linked(ref.Dir) {
+		return err.Error()
+	}
+	if _, broken := os.Stat(ref.Dir); broken != nil {
+		return "a link that cannot be followed: " + broken.Error()
+	}
+	return err.Error()
 }

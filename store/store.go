@@ -1,10 +1,40 @@
+// Package store opens, creates, adopts and lists tasks under Roost's own root and
+// under the storages of other tools, and keeps Roo's JSON files behind each
+// task's journal.
+//
+// Reading never writes. A task without a journal is read from its JSON files as
+// if it had just been adopted: the same event is folded, in memory only. Owning a
+// task takes its lock, adopts it if it has no journal yet, and takes in what
+// another program changed.
+//
+// # Trust
+//
+// Standing is what follows from the proof of a log (see journal). One event draws the line: task.received ends the run,
+// the queue, questions, unused answers and open calls, and removes policy, address and limits; it adds no message. An
+// import writes it into each copied journal before the task becomes visible, and the first commit of a fork draws the
+// same line. What follows it, signed, counts again. Repairing, rebuilding, adopting and forking sign only what they
+// write themselves. A reader that acts on a snapshot requires its MAC; a reader that shows a task accepts any.
+//
+// # Changes by several processes
+//
+// What a caller expects of a task (If-Match) is compared before a change, and again with the lock held by whoever takes
+// the task over, before anything is written (Expecting, filelog.Options.Meets). A change that commits under the name of
+// a caller's key (Acting) is found again by that name. A note beside the log was rejected: a kill leaves the note
+// without the change, or the change without the note.
+//
+// The files beside a journal witness how far it went: the record in journal.lock, journal.idx, the commit in
+// projection.json, payloads. A copied or restored folder that lacks the end of its journal is damaged, and its next
+// owner continues after the lost numbers.
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -134,3 +164,94 @@ func (s *Store) Once(name string) bool {
 
 // background removes the deadline from work that must be finished once it began.
 func background(ctx context.Context) context.Context { return context.WithoutCancel(ctx) }
+
+// ReachedAt sets the address at which other processes reach this one. The store calls f each time that it owns a task,
+// and writes the address into the task's lock file: a process that wants something of the task finds it there. "" is no
+// address. Call ReachedAt before the store is used.
+func (s *Store) ReachedAt(f func() string) { s.reached = f }
+
+// Holder reports whether a process owns a task, and its record in the lock file. It takes no lock that the process would
+// notice, and creates nothing.
+func (s *Store) Holder(ref Ref) (journal.OwnerInfo, bool) { return filelog.Holder(ref.Log) }
+
+// owner is this process's record for lock files.
+func (s *Store) owner() journal.OwnerInfo {
+	o := journal.OwnerInfo{PID: os.Getpid(), Program: cmp.Or(s.opt.Program, "roost")}
+	if s.reached != nil {
+		o.Address = s.reached()
+		s.address.Store(&o.Address)
+	}
+	return o
+}
+
+// Address is this process's address in lock files; "" while no lock file has one.
+func (s *Store) Address() string {
+	if at := s.address.Load(); at != nil {
+		return *at
+	}
+	return ""
+}
+
+// names lists the entries of a folder; a folder that does not exist has none.
+func names(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list %s: %w", dir, err)
+	}
+	var out []string
+	for _, e := range entries {
+		name := e.Name()
+		if name[0] == '_' || name[0] == '.' {
+			continue
+		}
+		isDir := e.IsDir()
+		if e.Type()&os.ModeSymlink != 0 { // a stat for each entry would take longer than all else
+			info, err := os.Stat(filepath.Join(dir, name))
+			isDir = err == nil && info.IsDir()
+		}
+		if isDir {
+			out = append(out, name)
+		}
+	}
+	return out, nil
+}
+
+// exists reports whether a folder has an entry of a name; with the name "", whether the folder exists.
+func exists(dir, name string) bool {
+	_, err := os.Lstat(filepath.Join(dir, name))
+	return err == nil
+}
+
+// linked reports whether a task folder is a symbolic link. Roost reads its target and never writes it.
+func linked(dir string) bool {
+	info, err := os.Lstat(dir)
+	return err == nil && info.Mode()&os.ModeSymlink != 0
+}
+
+// ErrLinked: the task folder leads out of its storage. Roost reads it and does not write it.
+var ErrLinked = projection.ErrLinked
+
+// clean is a path with all links resolved; a path that does not exist is only cleaned.
+func clean(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return filepath.Clean(path)
+}
+
+// Within reports whether a path is a folder or below it, with all links resolved.
+func Within(dir, path string) bool {
+	rel, err := filepath.Rel(clean(dir), clean(path))
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+}
+
+// inFolder is filepath.Join for a clean folder and the name of one in it.
+func inFolder(dir, name string) string {
+	if dir == "" || os.IsPathSeparator(dir[len(dir)-1]) {
+		return filepath.Join(dir, name)
+	}
+	return dir + string(filepath.Separator) + name
+}

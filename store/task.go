@@ -4,10 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"os"
+	"slices"
 	"sync"
+	"time"
 
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/store/fold"
 	"github.com/roost-dev/roost/store/intake"
 	"github.com/roost-dev/roost/store/payload"
 	"github.com/roost-dev/roost/store/projection"
@@ -181,4 +186,330 @@ func (t *Task) reconcile(ctx context.Context) error {
 		return err
 	}
 	return t.proj.Saw(folder, false)
+}
+
+// ErrForeignBusy: another program is writing the task's files just now.
+var ErrForeignBusy = intake.ErrBusy
+
+// SkipWaits makes the store take files as settled at once. It is for tests whose files do not change by themselves.
+func (s *Store) SkipWaits() { s.wait.Settle, s.wait.Pause, s.wait.Still = 0, time.Millisecond, 0 }
+
+// TrustTimesAfter sets how long a file must be unchanged before its times are trusted. It is for tests that know the
+// clock of their file system.
+func (s *Store) TrustTimesAfter(d time.Duration) { s.calmIn = d }
+
+// target is the task as the target of what another program wrote in a folder.
+func (t *Task) target(folder *roofmt.Folder) intake.Target {
+	return intake.Target{Journal: t, ID: t.Ref.ID, Tool: t.Ref.Tool, Tag: t.Ref.tags(folder)}
+}
+
+// adopt makes a folder of JSON files the beginning of the task's journal.
+func (t *Task) adopt(ctx context.Context, folder *roofmt.Folder) error {
+	t.store.withRow(folder)
+	target := t.target(folder)
+	target.Tool = t.Ref.toolOf(folder)
+	return target.Adopt(ctx, folder)
+}
+
+// takeIn commits what another program changed in the task's folder.
+func (t *Task) takeIn(ctx context.Context, folder *roofmt.Folder) ([]intake.Change, error) {
+	changes, err := t.target(folder).TakeIn(ctx, folder, projection.Read(t.Ref.Log))
+	t.record(changes)
+	return changes, err
+}
+
+// takeInOriginal commits what the other tool added to the task that this one is a fork of.
+func (t *Task) takeInOriginal(ctx context.Context, folder *roofmt.Folder) ([]intake.Change, error) {
+	target := t.target(folder)
+	changes, err := target.TakeInOriginal(ctx, folder)
+	t.record(changes)
+	if err != nil {
+		return changes, err
+	}
+	if slices.ContainsFunc(changes, func(c intake.Change) bool { return c.Event != nil }) {
+		t.store.withRow(folder)
+		return changes, target.TagAgain(ctx, folder)
+	}
+	return changes, nil
+}
+
+func (t *Task) record(changes []intake.Change) {
+	t.takenMu.Lock()
+	defer t.takenMu.Unlock()
+	t.taken = append(t.taken, changes...)
+}
+
+// Intakes are all changes of other programs since the task was taken over: those that Own found, and those that came
+// while the task was owned, which Close takes in. Call it after Close to get the last ones.
+func (t *Task) Intakes() []intake.Change {
+	t.takenMu.Lock()
+	defer t.takenMu.Unlock()
+	return slices.Clone(t.taken)
+}
+
+// damaged reports whether the journal lost something.
+func (t *Task) damaged() bool { return len(t.state.Problems) > 0 }
+
+// Load reads the histories into memory.
+func (t *Task) Load() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.state.Load()
+}
+
+// PutBlobFrom stores what a reader gives beside the journal.
+func (t *Task) PutBlobFrom(ctx context.Context, r io.Reader) (string, int64, error) {
+	h, n, err := t.log.PutBlobFrom(ctx, r)
+	return string(h), n, err
+}
+
+// PutBlobFile stores a file's bytes beside the journal.
+func (t *Task) PutBlobFile(ctx context.Context, path string) (string, int64, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", 0, err
+	}
+	defer f.Close()
+	return t.PutBlobFrom(ctx, f)
+}
+
+// Why an input cannot be added or changed during a run.
+var (
+	ErrInputTaken = errors.New("the input is no longer queued") // the model has it, or is about to get it
+	ErrLetGo      = errors.New("the task was released")         // by its owner: own the task again
+)
+
+// pendingInputs are the commits of other goroutines than the run's. They are in the log at once. The run's goroutine
+// folds them into the state when it next commits or calls TakeIn: it reads the state without a lock, so no other
+// goroutine may change it.
+type pendingInputs struct {
+	commits []pendingCommit
+	claimed map[string]bool // inputs that the run is using
+	closed  bool
+}
+
+type pendingCommit struct {
+	commit journal.Commit
+	events []task.Event
+}
+
+// ChangeInput changes the task's queue during a run, from any goroutine: a task.InputQueued adds a user's input or
+// replaces the one of the same name, a task.InputTaken removes it. The change is on disk when ChangeInput returns.
+// ErrInputTaken: the run has that input already, or it is not queued.
+func (t *Task) ChangeInput(ctx context.Context, e task.Event) error {
+	var input string
+	dropping := false
+	switch e := e.(type) {
+	case task.InputQueued:
+		input = e.Input
+	case task.InputTaken:
+		input, dropping = e.Input, true
+	}
+	err := func() error {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		switch queued := t.queued(input); {
+		case t.pending.closed:
+			return ErrLetGo
+		case t.pending.claimed[input], dropping && queued == nil:
+			return ErrInputTaken
+		}
+		c, folded, err := t.append(ctx, []task.Event{e})
+		if err != nil {
+			return err
+		}
+		t.pending.commits = append(t.pending.commits, pendingCommit{c, folded})
+		return nil
+	}()
+	if err == nil {
+		err = t.log.Barrier(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("task %s: put input %s into the queue: %w", t.Ref.ID, input, err)
+	}
+	return nil
+}
+
+// queued is an input of the queue, pending changes included; nil when it is not queued. The caller holds mu.
+func (t *Task) queued(input string) *task.InputQueued {
+	var found *task.InputQueued
+	if i := slices.IndexFunc(t.state.Queue, func(q task.InputQueued) bool { return q.Input == input }); i >= 0 {
+		q := t.state.Queue[i]
+		found = &q
+	}
+	for _, c := range t.pending.commits {
+		for _, e := range c.events {
+			switch e := e.(type) {
+			case task.InputQueued:
+				if e.Input == input {
+					found = &e
+				}
+			case task.InputTaken:
+				if e.Input == input {
+					found = nil
+				}
+			}
+		}
+	}
+	return found
+}
+
+// Inputs are the queued inputs, pending changes included. Large images stay in their blobs; see LoadInput.
+func (t *Task) Inputs() []task.InputQueued {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var out []task.InputQueued
+	seen := map[string]bool{}
+	add := func(input string) {
+		if q := t.queued(input); q != nil && !seen[input] {
+			seen[input] = true
+			out = append(out, *q)
+		}
+	}
+	for _, q := range t.state.Queue {
+		add(q.Input)
+	}
+	for _, c := range t.pending.commits {
+		for _, e := range c.events {
+			if q, ok := e.(task.InputQueued); ok {
+				add(q.Input)
+			}
+		}
+	}
+	return out
+}
+
+// TakeIn folds pending commits into the state. It is for the run's goroutine.
+func (t *Task) TakeIn() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.foldPending()
+}
+
+// Claim gives a queued input to the run, as it is now, with its images; after that it cannot be changed. false: it was
+// removed from the queue. An input whose images cannot be read comes without them (task.InputQueued.Load): a damaged
+// image must not hold up the user's text. It is for the run's goroutine.
+func (t *Task) Claim(input string) (task.InputQueued, bool) {
+	q, ok := t.claim(input)
+	if !ok {
+		return task.InputQueued{}, false
+	}
+	if whole, err := t.LoadInput(q); err == nil { // read without the lock
+		q = whole
+	}
+	return q, true
+}
+
+func (t *Task) claim(input string) (task.InputQueued, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	q := t.queued(input)
+	if q == nil {
+		return task.InputQueued{}, false
+	}
+	if t.pending.claimed == nil {
+		t.pending.claimed = map[string]bool{}
+	}
+	t.pending.claimed[input] = true
+	return *q, true
+}
+
+// LoadInput gives a queued input with its images, from any goroutine.
+func (t *Task) LoadInput(q task.InputQueued) (task.InputQueued, error) {
+	whole, err := q.Load(fold.Payloads(t.log))
+	if err != nil {
+		return q, fmt.Errorf("task %s: %w", t.Ref.ID, err)
+	}
+	return whole, nil
+}
+
+// foldPending folds pending commits into the state. The caller holds mu.
+func (t *Task) foldPending() error {
+	for len(t.pending.commits) > 0 {
+		c := t.pending.commits[0]
+		if err := t.state.ApplyOwn(c.commit, c.events); err != nil {
+			return fmt.Errorf("task %s: %w", t.Ref.ID, err)
+		}
+		t.pending.commits = t.pending.commits[1:]
+		t.proj.Wake()
+	}
+	return nil
+}
+
+// closePending folds pending commits into the state and refuses further ones.
+func (t *Task) closePending() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.pending.closed = true
+	return t.foldPending()
+}
+
+// A client repeats a request that a kill cut off, and the request must not do its work twice. So its commits carry its
+// name, in the same write: of two writes, a note and a commit, a kill could leave one without the other.
+
+type actorKey struct{}
+
+// Acting names the author of commits made under a context, in the place of the run. "" changes nothing.
+func Acting(ctx context.Context, name string) context.Context {
+	if name == "" {
+		return ctx
+	}
+	return context.WithValue(ctx, actorKey{}, name)
+}
+
+func actor(ctx context.Context, run string) string {
+	if name, ok := ctx.Value(actorKey{}).(string); ok {
+		return name
+	}
+	return run
+}
+
+// CommitsBy are the commits of a task made under a name (see Acting) since a time in Unix milliseconds, oldest first. The
+// end of a restore that the last of them began follows, if another process has finished it.
+func (s *Store) CommitsBy(ctx context.Context, ref Ref, name string, since int64) ([]journal.Commit, error) {
+	log, err := s.Follow(s.Latest(ref))
+	if errors.Is(err, journal.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	var own []journal.Commit
+	ends := map[uint64]journal.Commit{} // of restores, by the commit that began them
+	for c, err := range log.ReadBackward(ctx, 0) {
+		var lost *journal.DamageError
+		if errors.As(err, &lost) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("task %s: read journal: %w", ref.ID, err)
+		}
+		if c.At < since {
+			break
+		}
+		if c.By == name {
+			own = append(own, c)
+		} else if e, ok := lastEvent(c).(task.RestoreEnded); ok {
+			ends[e.Begun] = c
+		}
+	}
+	slices.Reverse(own)
+	if n := len(own); n > 0 {
+		if end, ok := ends[own[n-1].Seq]; ok {
+			own = append(own, end)
+		}
+	}
+	return own, nil
+}
+
+func lastEvent(c journal.Commit) task.Event {
+	if len(c.Events) == 0 {
+		return nil
+	}
+	e, err := task.Decode(c.Events[len(c.Events)-1])
+	if err != nil {
+		return nil
+	}
+	return e
 }

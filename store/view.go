@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store/fold"
@@ -293,4 +295,69 @@ func notes(kind roofmt.Kind) roofmt.Noter {
 		return task.NewNotes(task.API)
 	}
 	return task.NewNotes(task.UI)
+}
+
+// Sent is the part of a task's API history that a request sends, as far as the journal holds it without the messages'
+// bytes: of a long condensed task, it reads little. at are the indexes of these messages in the whole history. For a
+// task of Cline's that was never continued in Roost it is the whole history, with the tags that it would get.
+func (v *View) Sent() (history [][]byte, at []int, err error) {
+	if v.State.Seq > 0 {
+		list := v.State.Sent()
+		raws, err := v.State.Raws(list)
+		if err != nil {
+			return nil, nil, err
+		}
+		i := 0
+		history, at = make([][]byte, 0, len(list)), make([]int, 0, len(list))
+		for place, m := range v.State.API() {
+			if i < len(list) && list[i] == m {
+				history, at = append(history, raws[i]), append(at, place)
+				i++
+			}
+		}
+		return history, at, nil
+	}
+	if history, err = v.wholeHistory(); err != nil {
+		return nil, nil, err
+	}
+	for i := range history {
+		at = append(at, i)
+	}
+	return history, at, nil
+}
+
+// wholeHistory is the API history of a task without a journal, tagged.
+func (v *View) wholeHistory() ([][]byte, error) {
+	history, err := v.State.RawAPI()
+	if err != nil || v.Folder == nil || len(history) != v.Folder.API.Len() || !v.Ref.tags(v.Folder) {
+		return history, err
+	}
+	return intake.SentByCline(v.Folder, history), nil
+}
+
+// maxKnownFiles bounds, in bytes, the task_metadata.json that FilesKnownElsewhere reads: the file is held in memory.
+const maxKnownFiles = 256 << 20
+
+// FilesKnownElsewhere is what another tool recorded of the files of a task: its entries of task_metadata.json, from the
+// task's folder or, when that file is unreadable, from the adoption. It leaves out Roost's own entries: a fork derives
+// those from its history.
+func (v *View) FilesKnownElsewhere() []byte {
+	var data []byte
+	if f, err := roofmt.OpenFile(v.Ref.Dir, roofmt.MetadataName); err == nil {
+		data, err = io.ReadAll(io.LimitReader(f, maxKnownFiles+1))
+		if err = errors.Join(err, f.Close()); err != nil || len(data) > maxKnownFiles || !esjson.Valid(data) {
+			data = nil
+		}
+	}
+	if data == nil {
+		if blob := projection.MetadataBlob(v.State); blob != "" && v.Log != nil {
+			data, _ = fold.Payloads(v.Log).Range(blob, 0, -1) // a payload that is lost counts as none
+		}
+	}
+	return projection.WithoutRecords(data, v.State.FilesEver())
+}
+
+// RenderItem is the history item that Roost would write for the task. size is the size of the task's files in bytes.
+func (v *View) RenderItem(now, size int64) ([]byte, error) {
+	return projection.RenderItem(v.State, now, size)
 }

@@ -7,11 +7,20 @@ package doctor
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/progress"
+	"github.com/roost-dev/roost/journal"
+	"github.com/roost-dev/roost/journal/filelog"
+	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/projection"
 )
 
 // Check verifies tasks: every commit, every payload, every file, and that derived data agrees. Without ids it verifies
@@ -79,4 +88,214 @@ func (d *doctor) mayRepair(ref store.Ref, found []finding, named bool) bool {
 		return false
 	}
 	return ours || ref.Own || named && ref.CanAdopt()
+}
+
+// Options are the options of Check. The zero value changes nothing.
+type Options struct {
+	// Repair repairs what can be repaired without losing a byte: it sets an unfinished last line of a journal aside and
+	// writes a damaged file of Roo's again from the journal. Finding.Copy names the replaced bytes. A task of another
+	// tool that has no journal yet is repaired only when it is named, because that makes it a task of ours. Repair also
+	// removes what dead processes of ours left half written and nothing can need.
+	Repair bool
+	// Rebuild makes derived data again where it is missing, behind or wrong. Correct data stays as it is.
+	Rebuild bool
+
+	// SpillDir, when not "", is a folder besides root and cache in which exports may have left unfinished files: the
+	// current folder.
+	SpillDir string
+}
+
+// finding is one thing that is wrong, and what a repair does about it.
+type finding struct {
+	api.Finding
+	kind       kind
+	repairable bool
+	rewrite    string // the derived file that a repair writes again
+	remove     string // the leftover that a repair removes
+}
+
+// kind is the list of the report that a finding belongs to.
+type kind uint8
+
+const (
+	damaged kind = iota
+	stale
+	leftover
+	untrusted
+)
+
+// aboutTask begins a finding about a task.
+func aboutTask(ref store.Ref, file, problem, recovered, lost string) finding {
+	f := about(ref.Dir, file, problem, recovered, lost)
+	f.ID = ref.ID
+	return f
+}
+
+// about begins a finding about what is kept for all tasks.
+func about(path, file, problem, recovered, lost string) finding {
+	return finding{Finding: api.Finding{
+		Path:      path,
+		File:      file,
+		Problem:   problem,
+		Recovered: recovered,
+		Lost:      lost,
+	}}
+}
+
+// documents are findings without what only a repair needs.
+func documents(list []finding) []api.Finding {
+	out := make([]api.Finding, len(list))
+	for i, f := range list {
+		out[i] = f.Finding
+	}
+	return out
+}
+
+func (f finding) withRepair() finding     { f.repairable = true; return f }
+func (f finding) withKind(k kind) finding { f.kind = k; return f }
+
+// fromMismatch is the finding that derived data differs.
+func fromMismatch(m store.Mismatch) finding {
+	f := about(m.Path, m.File, m.Problem, "", "")
+	f.ID, f.rewrite, f.repairable = m.ID, m.Rewrite, !m.Unrepairable
+	if m.Stale {
+		f.kind = stale
+	}
+	if m.Source != "" {
+		f.Recovered = "it is derived from " + m.Source
+	}
+	return f
+}
+
+func fromMismatches(list []store.Mismatch) []finding {
+	var out []finding
+	for _, m := range list {
+		out = append(out, fromMismatch(m))
+	}
+	return out
+}
+
+// add sorts findings into the lists of a report.
+func add(r *api.Checkup, list []finding) {
+	for _, f := range list {
+		to := &r.Damaged
+		switch f.kind {
+		case stale:
+			to = &r.Stale
+		case leftover:
+			to = &r.Leftovers
+		case untrusted:
+			to = &r.Untrusted
+		}
+		*to = append(*to, f.Finding)
+	}
+}
+
+func anyDamaged(list []finding) bool {
+	return slices.ContainsFunc(list, func(f finding) bool { return f.kind == damaged })
+}
+
+// doctor is one check.
+type doctor struct {
+	store *store.Store
+	opt   Options
+}
+
+// repairedFindings are the findings that a repair removed, with the copies of what it replaced.
+func repairedFindings(before, after []finding, copies map[string]string) []finding {
+	var out []finding
+	for _, f := range before {
+		if f.kind != leftover && !slices.Contains(after, f) {
+			f.Copy = copies[filepath.Base(f.File)]
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// repair takes the task over. That sets a torn tail aside, takes in what is whole, and writes Roo's files again from
+// the journal. It returns the copies of the replaced bytes by file name.
+func (d *doctor) repair(ctx context.Context, ref store.Ref, found []finding) (map[string]string, error) {
+	if err := d.removeDerived(ref, found); err != nil {
+		return nil, err
+	}
+	before := tornTails(ref.Log)
+	owned, err := d.store.Own(ctx, ref)
+	if err != nil {
+		return nil, fmt.Errorf("repair task %s: %w", ref.ID, err)
+	}
+	t := owned.Task
+	if ref.Own {
+		if err := roofmt.Sweep(ctx, ref.Dir); err != nil {
+			return nil, errors.Join(err, t.Close(ctx))
+		}
+	}
+	copies := map[string]string{}
+	keep := func(name, blob string) {
+		if len(blob) > 2 {
+			copies[name] = filepath.Join(t.Ref.Log, blobFile(journal.Hash(blob)))
+		}
+	}
+	for _, f := range found {
+		if f.rewrite == "" || f.rewrite == "journal.idx" {
+			continue
+		}
+		blob, err := t.Distrust(ctx, f.rewrite, f.Problem)
+		if err != nil {
+			return nil, errors.Join(err, t.Close(ctx))
+		}
+		keep(f.rewrite, blob)
+	}
+	adopted := t.State().Adopted
+	if err := t.Close(ctx); err != nil {
+		return nil, fmt.Errorf("repair task %s: %w", ref.ID, err)
+	}
+	if adopted != nil {
+		for _, f := range adopted.Files {
+			if copies[f.Name] == "" {
+				keep(f.Name, f.Blob)
+			}
+		}
+	}
+	for _, change := range t.Intakes() {
+		keep(change.File, change.Kept)
+	}
+	for _, name := range tornTails(ref.Log) {
+		if !slices.Contains(before, name) {
+			copies[journalName] = filepath.Join(ref.Log, name)
+		}
+	}
+	return copies, nil
+}
+
+// removeDerived removes what the next owner makes again from journal and blobs.
+func (d *doctor) removeDerived(ref store.Ref, found []finding) error {
+	for _, f := range found {
+		name := filepath.Base(f.File)
+		if name != "journal.idx" && name != projection.Name || !d.opt.Rebuild && f.rewrite == "" {
+			continue
+		}
+		if holder, held := filelog.Holder(ref.Log); held {
+			return &journal.BusyError{Dir: ref.Log, Holder: holder}
+		}
+		if err := os.Remove(filepath.Join(ref.Log, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("rebuild %s of task %s: %w", name, ref.ID, err)
+		}
+	}
+	return nil
+}
+
+// tornTails are the files of unfinished lines that owners set aside.
+func tornTails(logDir string) []string {
+	entries, err := os.ReadDir(logDir)
+	if err != nil {
+		return nil
+	}
+	var out []string
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), "journal.torn-") {
+			out = append(out, e.Name())
+		}
+	}
+	return out
 }

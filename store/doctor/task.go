@@ -2,7 +2,13 @@ package doctor
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -11,7 +17,9 @@ import (
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/fold"
+	"github.com/roost-dev/roost/store/projection"
 	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/usage"
 )
 
 // journalName is the file of a task's journal.
@@ -175,4 +183,185 @@ func unpairedCalls(ctx context.Context, s *task.State) (string, error) {
 		text += fmt.Sprintf("%d "+n.what, n.n, plural)
 	}
 	return text, nil
+}
+
+// verifyDerived compares what was derived from a task's journal with the journal: its snapshot and Roo's files. The
+// view must come from ReadWhole. journalDamaged: the journal itself is damaged, so its projections may hold what it
+// lost and are no evidence.
+func verifyDerived(ctx context.Context, v *store.View, journalDamaged bool) []store.Mismatch {
+	var out []store.Mismatch
+	if m, ok := verifySnapshot(ctx, v); ok && !journalDamaged {
+		out = append(out, m)
+	}
+	if len(v.Pending) > 0 || v.Unborn() {
+		return out // another program's files; the row shows what Roost makes of them
+	}
+	mark := projection.Read(v.Ref.Log)
+	if len(mark.Files) == 0 {
+		return append(out, store.Mismatch{File: projection.Name, Problem: "it is missing or not a record", Source: "the files", Stale: true})
+	}
+	for _, name := range []string{roofmt.UIName, roofmt.APIName, roofmt.ItemName, roofmt.MetadataName} {
+		m, wrong, err := verifyProjection(ctx, v, name, mark)
+		if err != nil {
+			m, wrong = store.Mismatch{File: name, Problem: err.Error(), Unrepairable: true}, true
+		}
+		if wrong && !journalDamaged {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// verifyProjection compares the bytes of one of Roo's files with what was written. A fingerprint does not do: a bad
+// disk changes bytes and leaves size and time.
+func verifyProjection(ctx context.Context, v *store.View, name string, mark projection.Watermark) (store.Mismatch, bool, error) {
+	path := filepath.Join(v.Ref.Dir, name)
+	last, known := mark.Files[name]
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		if !known || last.Absent || !v.Ref.Own && !exists(v.Ref.Dir) {
+			return store.Mismatch{}, false, nil
+		}
+		return store.Mismatch{File: path, Problem: "it is missing", Source: "the journal", Stale: true}, true, nil
+	case err != nil:
+		return store.Mismatch{}, false, err
+	case !known || !info.Mode().IsRegular():
+		return store.Mismatch{}, false, nil
+	}
+	prints, err := roofmt.Prints(v.Ref.Dir)
+	if err != nil || prints[name] != last.Print() || len(last.SHA256) != 2*sha256.Size {
+		return store.Mismatch{}, false, err // another program changed it; that is compared message by message
+	}
+	sum, err := sumOf(ctx, path)
+	if err != nil {
+		return store.Mismatch{}, false, err
+	}
+	if sum != last.SHA256 && !holdsObject(v, name, last.SHA256) {
+		const problem = "its bytes are not those that were written, though its size and time are"
+		return store.Mismatch{File: path, Problem: problem, Source: "the journal", Rewrite: name}, true, nil
+	}
+	if name != roofmt.UIName && name != roofmt.APIName || last.Absent {
+		return store.Mismatch{}, false, nil
+	}
+	list, waiting := v.State.UI(), json.RawMessage(nil)
+	if name == roofmt.APIName {
+		list = v.State.API()
+		if waiting, err = v.State.ResultsSoFar(); err != nil {
+			return store.Mismatch{}, false, err
+		}
+	}
+	want, err := renderSum(ctx, v.State, list, waiting)
+	if err != nil || want == last.SHA256 || want == last.Shows {
+		return store.Mismatch{}, false, err
+	}
+	m := store.Mismatch{File: path, Problem: "it differs from what the journal gives", Source: "the journal", Rewrite: name}
+	if mark.Seq < v.State.Seq { // the process that would have written it was killed
+		m.Problem, m.Stale = fmt.Sprintf("it shows commit %d of %d", mark.Seq, v.State.Seq), true
+	}
+	return m, true, nil
+}
+
+// holdsObject reports whether a small file holds an object with a digest. The watermark notes the object, not the file,
+// when another tool wrote the file.
+func holdsObject(v *store.View, name, want string) bool {
+	if name != roofmt.ItemName && name != roofmt.MetadataName {
+		return false
+	}
+	folder, err := roofmt.Read(context.Background(), v.Ref.Dir)
+	if err != nil {
+		return false
+	}
+	defer folder.Close()
+	return name == roofmt.ItemName && projection.FileOf(folder.Item).SHA256 == want ||
+		name == roofmt.MetadataName && projection.FileOf(folder.Metadata).SHA256 == want
+}
+
+func sumOf(ctx context.Context, path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, roofmt.ContextReader(ctx, f)); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// renderSum is the digest of what a history is projected to. waiting is the user turn that follows the history while
+// the task waits for a subtask; nil otherwise.
+func renderSum(ctx context.Context, s *task.State, list []*task.Message, waiting []byte) (string, error) {
+	h := sha256.New()
+	err := roofmt.WriteArray(h, func(yield func(roofmt.Element, error) bool) {
+		i := 0
+		for raw, err := range fold.Raws(ctx, s, list) {
+			if err == nil && raw == nil {
+				err = fmt.Errorf("message %d cannot be read", i+1)
+			}
+			if err != nil {
+				yield(roofmt.Element{}, err)
+				return
+			}
+			if !yield(roofmt.Element{Raw: raw, Made: !list[i].Foreign}, nil) {
+				return
+			}
+			i++
+		}
+		if waiting != nil {
+			yield(roofmt.Element{Raw: waiting, Made: true}, nil)
+		}
+	})
+	return hex.EncodeToString(h.Sum(nil)), err
+}
+
+// verifySnapshot compares what readers see, who start from the saved snapshot, with what the whole journal gives.
+func verifySnapshot(ctx context.Context, v *store.View) (store.Mismatch, bool) {
+	const file = "journal.idx"
+	head, err := v.Log.Head(ctx)
+	if err != nil || head == 0 {
+		return store.Mismatch{}, false
+	}
+	snap, err := v.Log.Snapshot(ctx)
+	if errors.Is(err, journal.ErrNoSnapshot) {
+		const problem = "it is missing or unusable; every read folds the whole journal"
+		return store.Mismatch{File: file, Problem: problem, Source: "the journal", Stale: true}, true
+	}
+	if err != nil {
+		return store.Mismatch{File: file, Problem: err.Error(), Source: "the journal", Unrepairable: true}, true
+	}
+	quick, err := task.Restore(snap.Data, fold.FromLog(ctx, v.Log), fold.MessageMemory)
+	if err != nil {
+		const problem = "its snapshot is unusable; every read folds the whole journal"
+		return store.Mismatch{File: file, Problem: problem, Source: "the journal", Stale: true}, true
+	}
+	if err := fold.Into(ctx, quick, v.Log, quick.Seq+1); err != nil || v.State.Seq != quick.Seq {
+		return store.Mismatch{}, false // the journal grew since, or the state includes pending changes
+	}
+	if len(v.Pending) == 0 && stateDigest(quick) != stateDigest(v.State) {
+		return store.Mismatch{File: file, Problem: "its snapshot differs from the journal", Source: "the journal", Rewrite: file}, true
+	}
+	return store.Mismatch{}, false
+}
+
+// stateDigest is a digest of a state, for comparing.
+func stateDigest(s *task.State) string {
+	h := sha256.New()
+	for _, list := range [][]*task.Message{s.UI(), s.API()} {
+		var sum usage.Tokens
+		for _, m := range list {
+			if spent, ok := m.Spent(); ok {
+				spent.AddTo(&sum)
+			}
+			fmt.Fprintf(h, "%d %d %s %v %v\n", m.ID, m.TS(), m.Kind(), m.Partial(), m.Missing)
+		}
+		fmt.Fprintln(h, sum)
+	}
+	data, err := json.Marshal([]any{s.ID, s.Title, s.Tags, s.Pinned, s.Number, s.Settings, s.Run, s.Queue, s.Files, s.Children, s.Usage})
+	if err != nil {
+		return err.Error()
+	}
+	h.Write(data)
+	return hex.EncodeToString(h.Sum(nil))
 }

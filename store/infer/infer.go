@@ -6,12 +6,14 @@ package infer
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/google/uuid"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/task"
@@ -116,4 +118,83 @@ func TimeOfID(id string) int64 {
 		return sec*1000 + nsec/1_000_000
 	}
 	return 0
+}
+
+// requestsTried bounds how many requests at either end of a history are read for their environment. Nearly always the
+// first one has it; each further one costs a read.
+const requestsTried = 3
+
+// Environment sets the folder, mode and model of another tool's task that no index names: its folder from the first
+// request that names one, mode and model from the last.
+func Environment(t *api.Summary, s *task.State) {
+	if s.Adopted == nil || t.Workspace != "" && t.Mode != "" && t.Model != "" {
+		return
+	}
+	var first, last roofmt.Environment
+	if t.Workspace == "" {
+		first = environmentIn(s, false, func(e roofmt.Environment) bool { return e.Workspace != "" })
+	}
+	if t.Mode == "" || t.Model == "" {
+		last = environmentIn(s, true, func(e roofmt.Environment) bool { return e.Mode != "" || e.Model != "" })
+	}
+	for _, f := range []struct {
+		name  string
+		to    *string
+		value string
+	}{{"workspace", &t.Workspace, first.Workspace}, {"mode", &t.Mode, last.Mode}, {"model", &t.Model, last.Model}} {
+		if *f.to == "" && f.value != "" {
+			*f.to = f.value
+			t.Inferred = append(t.Inferred, f.name)
+		}
+	}
+}
+
+// environmentIn reads a task's requests from one end until one has what is wanted: first the API messages, then the UI
+// rows of requests. Cline's rows name the model in a field of their own.
+func environmentIn(s *task.State, fromEnd bool, enough func(roofmt.Environment) bool) (e roofmt.Environment) {
+	for _, list := range [][]*task.Message{s.API(), s.UI()} {
+		tried := 0
+		for i := range list {
+			m := list[i]
+			if fromEnd {
+				m = list[len(list)-1-i]
+			}
+			if m.Missing || TooLong(m) || m.History == task.UI && m.Kind() != "say:api_req_started" || m.History == task.API && m.Kind() != "user" {
+				continue
+			}
+			if tried++; tried > requestsTried {
+				break
+			}
+			raws, err := s.Raws([]*task.Message{m})
+			if err != nil {
+				continue
+			}
+			if e = roofmt.EnvironmentOf(raws[0]); e.Model == "" && m.History == task.UI {
+				info, _ := esjson.Get(raws[0], "modelInfo")
+				e.Model, _ = esjson.GetString(info, "modelId")
+			}
+			if enough(e) {
+				return e
+			}
+		}
+	}
+	return roofmt.Environment{}
+}
+
+// LongMessage is the length in bytes from which on a message is not read for a list: several times that would be in
+// memory at once, for each task that is read just then.
+const LongMessage = 8 << 20
+
+// TooLong reports whether a message is too long to be read for a row of a list; see LongMessage. Its place, time
+// and kind are known without its bytes, and showing the task reads all of it.
+func TooLong(m *task.Message) bool { return m.Stored() > LongMessage }
+
+// titleOfLong replaces the title of a task whose first message is too long to be read for one.
+func titleOfLong(s *task.State) string {
+	for _, list := range [][]*task.Message{s.UI(), s.API()} {
+		if len(list) > 0 && !list[0].Missing && TooLong(list[0]) {
+			return fmt.Sprintf("(a first message of %d MB)", list[0].Stored()>>20)
+		}
+	}
+	return ""
 }

@@ -1,12 +1,36 @@
+// Package intake takes what other programs wrote in a task's folder into the task's journal.
+//
+// Roo, its relatives and Cline write a task as JSON files: two histories and two small files. A task of theirs is
+// adopted: its first commit names the originals. After that, each owner compares the files with what Roost wrote last
+// and takes in the difference: new and changed messages, a rewind, an answer. A change that Roost cannot apply is kept
+// as a blob and reported; Roost's own messages are never given up for it.
+//
+// Other tools' folders hold nothing of Roost but the JSON files, because an editor's "delete" removes the folder. A
+// task whose format has no writer continues as a fork whose id follows from its source and id, so there is one fork.
+// What Cline keeps beside a history about messages that it no longer sends becomes tags in the commit that adopts
+// (cline.go).
+//
+// The two histories are judged as one state: between a program's write of one and of the other they disagree. If one is
+// refused, so is the other.
+//
+// The programs write at any time, one file after the other. So ReadSettled waits until the two histories agree, and
+// for no longer than a few seconds.
+//
+// Readers use the same functions without a journal: they fold the changes in memory only.
 package intake
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
 
+	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/store/infer"
 	"github.com/roost-dev/roost/store/projection"
 	"github.com/roost-dev/roost/task"
 )
@@ -221,4 +245,104 @@ func KeepFile(ctx context.Context, j Journal, dir, name string) (hash string, si
 	}
 	defer f.Close()
 	return j.PutBlobFrom(ctx, f)
+}
+
+// Adoption is the event that makes a folder of JSON files a task with a journal. It names files in the place of blobs;
+// Adopt replaces them by hashes.
+func Adoption(id, tool string, folder *roofmt.Folder) task.Adopted {
+	e := task.Adopted{Task: id, Tool: tool, Dir: folder.Dir, Item: Item(folder)}
+	for _, doc := range []*roofmt.Document{folder.UI, folder.API} {
+		if doc.Source == "" {
+			continue
+		}
+		h := task.UI
+		if doc.Kind == roofmt.API {
+			h = task.API
+		}
+		f := task.Original{Name: doc.Source, Blob: doc.Source, Size: doc.SourcePrint.Size, History: h}
+		f.Spans = make([]int64, 0, 2*len(doc.Spans))
+		for _, span := range doc.Spans {
+			f.Spans = append(f.Spans, span.Off, span.Len)
+		}
+		for _, loss := range folder.Losses {
+			if loss.File == doc.Source || loss.File == doc.Name {
+				f.Lost = append(f.Lost, loss.Problem)
+			}
+		}
+		e.Files = append(e.Files, f)
+	}
+	var ok bool
+	if e.Settings.Workspace, ok = esjson.GetString(e.Item, "workspace"); !ok {
+		e.Settings.Workspace, _ = esjson.GetString(e.Item, "cwdOnTaskInitialization") // Cline's name for it
+	}
+	e.Settings.Mode, _ = esjson.GetString(e.Item, "mode")
+	e.Settings.Profile, _ = esjson.GetString(e.Item, "apiConfigName")
+	e.CreatedAt = firstTS(folder)
+	return e
+}
+
+// Item is a folder's history item, or the task's entry in an index.
+func Item(folder *roofmt.Folder) []byte {
+	if len(folder.Item) > 0 {
+		return folder.Item
+	}
+	return folder.Row
+}
+
+// firstTS is the time of the oldest message that has one, 0 when none has.
+func firstTS(folder *roofmt.Folder) int64 {
+	for _, doc := range []*roofmt.Document{folder.UI, folder.API} {
+		for i := range min(doc.Len(), 3) {
+			if doc.Spans[i].Len > infer.LongMessage {
+				continue
+			}
+			raw, err := doc.Raw(i)
+			if err != nil {
+				continue
+			}
+			if ts, ok := esjson.GetInt(raw, "ts"); ok && ts > 0 {
+				return ts
+			}
+		}
+	}
+	ts, _ := esjson.GetInt(Item(folder), "ts")
+	return ts
+}
+
+// Adopt commits the adoption of a folder: first the originals as blobs, then one event.
+func (t Target) Adopt(ctx context.Context, folder *roofmt.Folder) error {
+	e := Adoption(t.ID, t.Tool, folder)
+	for i := range e.Files {
+		doc := folder.UI
+		if e.Files[i].History == task.API {
+			doc = folder.API
+		}
+		hash, size, err := t.keepDocument(ctx, doc)
+		if err != nil {
+			return fmt.Errorf("task %s: keep the original %s: %w", t.ID, e.Files[i].Name, err)
+		}
+		e.Files[i].Blob, e.Files[i].Size = hash, size
+	}
+	for _, name := range []string{roofmt.MetadataName, roofmt.ItemName} {
+		if _, err := os.Lstat(filepath.Join(folder.Dir, name)); err != nil {
+			continue
+		}
+		hash, size, err := KeepFile(ctx, t, folder.Dir, name)
+		if errors.Is(err, os.ErrNotExist) || errors.Is(err, roofmt.ErrNotRegular) {
+			continue // it went just now, or it is a pipe or a folder
+		}
+		if err != nil {
+			return fmt.Errorf("task %s: keep the original %s: %w", t.ID, name, err)
+		}
+		e.Files = append(e.Files, task.Original{Name: name, Blob: hash, Size: size, Leaf: true})
+	}
+	events := []task.Event{e}
+	tags, err := t.tagAdopted(ctx, folder)
+	if err != nil {
+		return err
+	}
+	if tags != nil {
+		events = append(events, *tags)
+	}
+	return t.commit(ctx, events)
 }

@@ -1,0 +1,471 @@
+// Package actions lists what users did to tasks, and undoes and redoes it.
+//
+// An action is in one of two logs: in the task's own journal, or in the overlay when the folder is not ours or moves
+// away. Each entry of the overlay names the commit at which the task's journal was (overlay.Entry.Head), so the actions
+// of both logs have one order that does not depend on clocks. A third log of all actions was the alternative: a kill
+// between two writes would make it wrong.
+//
+// Undoing appends to the log that holds the action, so it loses nothing. The action is chosen again once that log is
+// locked: when another process did something in between, Undo fails with a *ConflictError and that action stays.
+package actions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/journal"
+	"github.com/roost-dev/roost/journal/filelog"
+	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/labels"
+	"github.com/roost-dev/roost/store/overlay"
+	"github.com/roost-dev/roost/task"
+)
+
+// deletion is the kind of an action that deleted a task.
+const deletion = "delete"
+
+// ErrFiles: the action restored files, and the caller cannot restore files.
+var ErrFiles = errors.New("it restored files, and undoing it must restore files, too")
+
+// restoresFiles reports whether an action restored files.
+func restoresFiles(d task.Action) bool { return d.Kind == api.ActionRestore || len(d.Files) > 0 }
+
+// loggedAction is an action and the log that holds it.
+type loggedAction struct {
+	task.Action
+	inOverlay bool
+}
+
+func (a loggedAction) id() string {
+	switch {
+	case a.inOverlay && a.Seq == 0:
+		return "trash"
+	case a.inOverlay:
+		return fmt.Sprintf("overlay-%d", a.Seq)
+	}
+	return fmt.Sprintf("journal-%d", a.Seq)
+}
+
+// moment orders the actions of both logs: an entry of the overlay follows the commit that it names.
+type moment [3]uint64
+
+func (a loggedAction) moment() moment {
+	if a.inOverlay {
+		return moment{a.Head, 1, a.Then}
+	}
+	return moment{a.Then}
+}
+
+func (m moment) before(o moment) bool { return slices.Compare(m[:], o[:]) < 0 }
+
+// actionList are actions in their order.
+type actionList []loggedAction
+
+func (l actionList) newest() (loggedAction, bool) {
+	if len(l) == 0 {
+		return loggedAction{}, false
+	}
+	return l[len(l)-1], true
+}
+
+// describe gives the actions for a caller, the newest first. moved is the newest commit that continued the histories.
+func (l actionList) describe(moved uint64) []api.Action {
+	out := make([]api.Action, 0, len(l))
+	for _, a := range slices.Backward(l) {
+		d := a.describe()
+		d.WentOn = a.Move && moved > a.Then
+		out = append(out, d)
+	}
+	return out
+}
+
+func (a loggedAction) describe() api.Action {
+	d := api.Action{ID: a.id(), Kind: a.Kind, At: store.Timestamp(a.At)}
+	if a.Kind == deletion {
+		d.From.Deleted, d.To.Deleted = new(false), new(true)
+		return d
+	}
+	if restoresFiles(a.Action) {
+		d.Files, d.Checkpoint, d.Safety = len(a.Action.Files), new(a.Action.To), a.Action.Safety
+	}
+	if a.Move {
+		d.Gone, d.Branch, d.By = &api.MessageCounts{UI: a.Gone.UI, API: a.Gone.API}, store.BranchName(a.Seq), a.By
+		return d
+	}
+	if a.Cover > 0 {
+		d.Covered = a.Cover
+		return d
+	}
+	d.From = api.ActionLabels{Title: a.Before.Title, Tags: a.Before.Tags, Pinned: a.Before.Pinned}
+	d.To = api.ActionLabels{Title: a.After.Title, Tags: a.After.Tags, Pinned: a.After.Pinned}
+	return d
+}
+
+// merge puts the actions of both logs in order. What was undone in one log cannot be redone once something new was done
+// in the other.
+func merge(journal, overlay task.Actions) (done, redo actionList) {
+	last := map[bool]moment{false: {journal.Last}, true: {overlay.Head, 1, overlay.Last}}
+	if overlay.Last == 0 {
+		last[true] = moment{}
+	}
+	for _, of := range []struct {
+		task.Actions
+		inOverlay bool
+	}{{journal, false}, {overlay, true}} {
+		for _, d := range of.Done {
+			done = append(done, loggedAction{d, of.inOverlay})
+		}
+		for _, d := range of.Undone {
+			if a := (loggedAction{d, of.inOverlay}); last[!of.inOverlay].before(a.moment()) {
+				redo = append(redo, a)
+			}
+		}
+	}
+	for _, l := range []actionList{done, redo} {
+		slices.SortStableFunc(l, func(a, b loggedAction) int {
+			x, y := a.moment(), b.moment()
+			return slices.Compare(x[:], y[:])
+		})
+	}
+	return done, redo
+}
+
+// taskActions are the actions of a task, with what undo needs to perform them.
+type taskActions struct {
+	api.TaskActions
+	ref    store.Ref
+	folder string // in the trash
+	done   actionList
+	redo   actionList
+	moved  uint64 // the newest commit that continued the histories
+}
+
+// qualifiedName names the task so that it fits no other.
+func (t *taskActions) qualifiedName() string {
+	switch {
+	case t.folder != "":
+		return store.OwnSource + ":" + t.folder
+	case t.ref.Own:
+		return store.OwnSource + ":" + t.ref.ID
+	}
+	return t.Name
+}
+
+// Find lists what can be undone and redone of one task, also of one in the trash. It changes nothing.
+func Find(ctx context.Context, s *store.Store, given string) (api.TaskActions, error) {
+	t, err := find(ctx, s, given)
+	return t.TaskActions, err
+}
+
+func find(ctx context.Context, s *store.Store, given string) (taskActions, error) {
+	ref, err := s.Find(ctx, given)
+	var trashed *store.TrashedError
+	if errors.As(err, &trashed) {
+		d, err := s.FindDeleted(ctx, trashed.Name)
+		if err != nil {
+			return taskActions{}, err
+		}
+		return ofDeleted(ctx, s, d)
+	} else if err != nil {
+		return taskActions{}, err
+	}
+	t, err := ofTask(ctx, s, ref)
+	if err != nil || strings.Contains(given, ":") {
+		return t, err
+	}
+	return preferDeletedCopy(ctx, s, t)
+}
+
+// preferDeletedCopy returns a deleted copy of a task in another source when its deletion is the newest action: a user
+// who deletes one of two copies and then undoes means that one.
+func preferDeletedCopy(ctx context.Context, s *store.Store, t taskActions) (taskActions, error) {
+	d, err := s.FindDeleted(ctx, t.ref.ID)
+	if err != nil || d.Ref.ID != t.ref.ID || d.Ref.Source == t.ref.Source {
+		return t, nil //nolint:nilerr // there is none, or the name fits several
+	}
+	copied, err := ofDeleted(ctx, s, d)
+	if err != nil {
+		return t, err
+	}
+	last, ok := copied.done.newest()
+	if own, some := t.done.newest(); !ok || some && own.At >= last.At {
+		return t, nil
+	}
+	return copied, nil
+}
+
+// newDeleted begins the actions of a deleted task.
+func newDeleted(d store.DeletedTask) taskActions {
+	t := taskActions{TaskActions: api.TaskActions{Trashed: true, Name: d.Name}, ref: d.Ref}
+	if !d.Hidden {
+		t.folder = d.Name
+	}
+	return t
+}
+
+// newPresent begins the actions of a task in its place.
+func newPresent(ref store.Ref) taskActions {
+	t := taskActions{TaskActions: api.TaskActions{Name: ref.ID}, ref: ref}
+	if !ref.Own {
+		t.Name = ref.Source + ":" + ref.ID
+	}
+	return t
+}
+
+func ofDeleted(ctx context.Context, s *store.Store, d store.DeletedTask) (taskActions, error) {
+	t := newDeleted(d)
+	table, err := s.Overlay(ctx)
+	if err != nil {
+		return t, err
+	}
+	t.Task = s.SummaryOfDeleted(ctx, d, table)
+	all, err := readOverlay(ctx, s)
+	if err != nil {
+		return t, err
+	}
+	return t, t.readJournal(ctx, all)
+}
+
+// ofTask are the actions of a task in its place. It reads the task once.
+func ofTask(ctx context.Context, s *store.Store, ref store.Ref) (taskActions, error) {
+	t := newPresent(ref)
+	v, err := s.Read(ctx, ref)
+	if err != nil {
+		return t, err
+	}
+	t.Task = v.Summary
+	if err := v.Close(); err != nil {
+		return t, err
+	}
+	all, err := readOverlay(ctx, s)
+	if err != nil {
+		return t, err
+	}
+	if v.Log == nil || len(v.Pending) > 0 { // a change of another program is no action until it is taken in
+		return t, t.readJournal(ctx, all)
+	}
+	t.fill(v.State, all)
+	return t, nil
+}
+
+// readJournal fills in the actions of one task from its journal.
+func (t *taskActions) readJournal(ctx context.Context, all map[overlay.Key]*overlayActions) error {
+	state, err := store.FoldJournal(ctx, t.ref.Log)
+	if err != nil {
+		return err
+	}
+	t.fill(state, all)
+	return nil
+}
+
+// fill fills in the actions. state is nil when the task has no journal.
+func (t *taskActions) fill(state *task.State, all map[overlay.Key]*overlayActions) {
+	var own task.Actions
+	if t.moved = 0; state != nil {
+		own, t.moved = state.Actions, state.Moved
+	}
+	key := overlay.Key{Source: t.ref.Source, ID: t.ref.ID}
+	t.done, t.redo = merge(own, all[key].of(t.ref, t.folder))
+	t.redo = slices.DeleteFunc(t.redo, func(a loggedAction) bool { return a.Move && t.moved > a.Then })
+	t.Undo, t.Redo = t.done.describe(t.moved), t.redo.describe(t.moved)
+}
+
+// maxReaders bounds how many tasks FindAll reads at the same time.
+const maxReaders = 2
+
+// FindAll lists the tasks of which something can be undone or redone, the one with the newest action first. It leaves
+// out tasks that cannot be read.
+func FindAll(ctx context.Context, s *store.Store, limit int) ([]api.TaskActions, error) {
+	refs, err := s.Refs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	deleted, err := s.Deleted(ctx)
+	if err != nil {
+		return nil, err
+	}
+	table, err := s.Overlay(ctx)
+	if err != nil {
+		return nil, err
+	}
+	filed, err := readOverlay(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	var all []taskActions
+	for _, d := range deleted {
+		t := newDeleted(d)
+		t.Task = s.SummaryOfDeleted(ctx, d, table)
+		all = append(all, t)
+	}
+	for _, ref := range refs {
+		if ref.Own || filed[overlay.Key{Source: ref.Source, ID: ref.ID}] != nil || store.HasJournal(ref.Log) {
+			all = append(all, newPresent(ref))
+		}
+	}
+	next := make(chan *taskActions)
+	var readers sync.WaitGroup
+	for range maxReaders {
+		readers.Go(func() {
+			for t := range next {
+				if t.readJournal(ctx, filed) != nil {
+					t.done, t.redo = nil, nil
+				}
+			}
+		})
+	}
+	for i := range all {
+		next <- &all[i]
+	}
+	close(next)
+	readers.Wait()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	all = slices.DeleteFunc(all, func(t taskActions) bool { return len(t.done)+len(t.redo) == 0 })
+	slices.SortStableFunc(all, func(a, b taskActions) int { return int(min(max(b.newest()-a.newest(), -1), 1)) })
+	if limit > 0 && len(all) > limit {
+		all = all[:limit]
+	}
+	for i := range all {
+		if t := &all[i]; !t.Trashed {
+			if t.Task, err = labels.Row(ctx, s, t.ref); err != nil {
+				t.Task = s.SummaryOf(ctx, t.ref)
+			}
+		}
+	}
+	out := make([]api.TaskActions, len(all))
+	for i, t := range all {
+		out[i] = t.TaskActions
+	}
+	return out, nil
+}
+
+// newest is the time of the newest action.
+func (t taskActions) newest() (at int64) {
+	for _, a := range slices.Concat(t.done, t.redo) {
+		at = max(at, a.At)
+	}
+	return at
+}
+
+// overlayActions are the overlay's actions of one task, and the labels that its entries give.
+type overlayActions struct {
+	actions task.Actions
+	folders map[uint64]string // of deletions of our own tasks: the folder in the trash
+	title   string
+	tags    []string
+	pinned  bool
+}
+
+// readOverlay folds the overlay into the actions of each task.
+func readOverlay(ctx context.Context, s *store.Store) (map[overlay.Key]*overlayActions, error) {
+	out := map[overlay.Key]*overlayActions{}
+	log, err := filelog.OpenReader(s.OverlayDir())
+	if errors.Is(err, journal.ErrNotFound) {
+		return out, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open the overlay %s: %w", s.OverlayDir(), err)
+	}
+	defer log.Close()
+	err = overlay.Each(ctx, log, func(c journal.Commit, e overlay.Entry) {
+		key := overlay.Key{Source: e.Source, ID: e.ID}
+		if out[key] == nil {
+			out[key] = &overlayActions{folders: map[uint64]string{}}
+		}
+		out[key].fold(e, c.Seq, c.At)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (o *overlayActions) fold(e overlay.Entry, seq uint64, at int64) {
+	switch {
+	case e.Type == overlay.Changed:
+		o.foldLabels(e, seq, at)
+	case e.Type != overlay.Deleted || e.Deleted == nil:
+	case !*e.Deleted:
+		if i := o.findDeletion(e.Name); i >= 0 {
+			o.actions.Undo(o.actions.Done[i].Seq, seq, e.Head)
+		}
+	case e.Redoes != 0:
+		o.folders[e.Redoes] = e.Name
+		o.actions.Redo(e.Redoes, seq, e.Head)
+	default:
+		o.folders[seq] = e.Name
+		o.actions.Do(task.Action{Kind: deletion, Seq: seq, Head: e.Head, At: at})
+	}
+}
+
+func (o *overlayActions) foldLabels(e overlay.Entry, seq uint64, at int64) {
+	change := task.Changed{Title: e.Title, Tags: e.Tags, Pinned: e.Pinned}
+	switch {
+	case e.Undoes != 0:
+		o.actions.Undo(e.Undoes, seq, e.Head)
+	case e.Redoes != 0:
+		o.actions.Redo(e.Redoes, seq, e.Head)
+	case change.Kind() != "":
+		o.actions.Do(task.Action{
+			Kind:   change.Kind(),
+			Seq:    seq,
+			Head:   e.Head,
+			At:     at,
+			Before: change.Against(o.title, o.tags, o.pinned),
+			After:  change,
+		})
+	}
+	if e.Title != nil {
+		o.title = *e.Title
+	}
+	if e.Tags != nil {
+		o.tags = *e.Tags
+	}
+	if e.Pinned != nil {
+		o.pinned = *e.Pinned
+	}
+}
+
+// findDeletion is the index of the newest deletion into a folder of the trash; the folder is "" for another tool's
+// task.
+func (o *overlayActions) findDeletion(folder string) int {
+	for i, d := range slices.Backward(o.actions.Done) {
+		if d.Kind == deletion && o.folders[d.Seq] == folder {
+			return i
+		}
+	}
+	return -1
+}
+
+// of are the actions of one task. folder is its folder in the trash, "" when it is not there. The place of an own task
+// decides whether it is deleted, and not the entry that was written before it moved.
+func (o *overlayActions) of(ref store.Ref, folder string) task.Actions {
+	if !ref.Own {
+		if o == nil {
+			return task.Actions{}
+		}
+		return o.actions
+	}
+	var out task.Actions
+	if folder != "" {
+		deleted := task.Action{Kind: deletion, Head: ^uint64(0)} // of a deletion that no entry records
+		if o != nil {
+			if i := o.findDeletion(folder); i >= 0 {
+				deleted = o.actions.Done[i]
+			}
+		}
+		return task.Actions{Done: []task.Action{deleted}, Last: deleted.Seq, Head: deleted.Head}
+	}
+	if o != nil {
+		out = o.actions
+		out.Done = nil
+	}
+	return out
+}

@@ -1,0 +1,254 @@
+// Package feed is a root's log of the order in which the commits of all its tasks became durable. The stream of all
+// tasks is made from it.
+//
+// A line names a task and how far its journal is synced; the events stay in the journal. The process that syncs a
+// journal adds the line. Nothing here is synced: the log is derived and may be deleted. A lost line costs nothing,
+// because a reader counts what is new in a line from the task's line before it, not from what the writer believes. So
+// two writers may add the same line, any process may add a line for an owner that was killed, and all readers find the
+// same events after the same place, whenever they read.
+//
+// Segments follow each other, 16 MiB each; eight are kept. A segment begins with a table of how far the log before it
+// announces each task, so that no reader needs an older segment. A place is a line with its checksum. A place that the
+// log does not have, because the log was made again or dropped the segment, is ErrUnknown.
+//
+// For a task that the log never named, the commits since the log began are new. Older commits were not meant for
+// followers of this log.
+//
+// Rejected: one counter for all tasks, as an id in each event. Every sync would wait for all others, and restored copies
+// would repeat numbers.
+//
+// Limits: a kernel lock on the newest segment orders its writers; where there are no such locks (see journal/filelog)
+// nothing is written and no reader gets anything. Tasks never leave the table, which takes about 90 bytes for each.
+package feed
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Line announces how far a task's journal is synced.
+type Line struct {
+	Source, Task string // as store.Ref has them
+	Epoch        uint64 // of the newest of the commits
+	From, To     uint64 // the commits that its writer has not announced before
+	End          bool   // its owner releases it
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+const sealBytes = len(`,"crc":"00000000"}`)
+
+// seal ends a JSON object that lacks its brace with its checksum.
+func seal(b []byte) []byte {
+	sum := crc32.Checksum(b, castagnoli)
+	b = append(b, `,"crc":"`...)
+	b = appendSum(b, sum)
+	return append(b, '"', '}', '\n')
+}
+
+func appendSum(b []byte, sum uint32) []byte {
+	for shift := 28; shift >= 0; shift -= 4 {
+		b = append(b, "0123456789abcdef"[sum>>shift&15])
+	}
+	return b
+}
+
+// unseal splits a line into its content and its checksum; ok is false when the line is damaged.
+func unseal(b []byte) (body []byte, sum uint32, ok bool) {
+	at := len(b) - sealBytes
+	if at < 0 || !bytes.HasPrefix(b[at:], []byte(`,"crc":"`)) || !bytes.HasSuffix(b, []byte(`"}`)) {
+		return nil, 0, false
+	}
+	sum = crc32.Checksum(b[:at], castagnoli)
+	var want [8]byte // not parsed: a capital letter there is damage, too
+	return b[:at], sum, bytes.Equal(appendSum(want[:0], sum), b[at+8:at+16])
+}
+
+// append adds the line to b.
+func (l Line) append(b []byte) []byte {
+	at := len(b)
+	b = append(append(b, `{"source":"`...), l.Source...)
+	b = append(append(b, `","task":"`...), l.Task...)
+	b = strconv.AppendUint(append(b, `","epoch":`...), l.Epoch, 10)
+	b = strconv.AppendUint(append(b, `,"from":`...), l.From, 10)
+	b = strconv.AppendUint(append(b, `,"to":`...), l.To, 10)
+	if l.End {
+		b = append(b, `,"end":true`...)
+	}
+	return append(b[:at], seal(b[at:])...)
+}
+
+// parse reads a line without its newline. It accepts only the spelling of append: a line with a right checksum is from
+// append.
+func parse(b []byte) (l Line, sum uint32, ok bool) {
+	b, sum, ok = unseal(b)
+	if !ok {
+		return l, sum, false
+	}
+	text := func(prefix string) (out string) {
+		var found bool
+		if b, found = bytes.CutPrefix(b, []byte(prefix)); !found {
+			ok = false
+			return ""
+		}
+		end := bytes.IndexByte(b, '"')
+		if end < 0 {
+			ok = false
+			return ""
+		}
+		out, b = string(b[:end]), b[end+1:]
+		return out
+	}
+	number := func(prefix string) (n uint64) {
+		var found bool
+		b, found = bytes.CutPrefix(b, []byte(prefix))
+		end := 0
+		for ; end < len(b) && b[end] >= '0' && b[end] <= '9'; end++ {
+			n = n*10 + uint64(b[end]-'0')
+		}
+		ok = ok && found && end > 0 && end <= 19 && (b[0] != '0' || end == 1)
+		b = b[end:]
+		return n
+	}
+	l.Source, l.Task = text(`{"source":"`), text(`,"task":"`)
+	l.Epoch, l.From, l.To = number(`,"epoch":`), number(`,"from":`), number(`,"to":`)
+	l.End = bytes.Equal(b, []byte(`,"end":true`))
+	return l, sum, ok && (l.End || len(b) == 0) && plain(l.Source) && plain(l.Task)
+}
+
+// plain reports whether a name may be part of a line and of a path. Readers make no path of any other name.
+func plain(name string) bool {
+	if name == "" || len(name) > 255 || name[0] == '.' {
+		return false
+	}
+	for _, c := range []byte(name) {
+		if c < ' ' || c == '"' || c == '\\' || c == '/' || c == ':' || c == 0x7f {
+			return false
+		}
+	}
+	return true
+}
+
+const (
+	segmentBytes = 16 << 20 // of lines, behind the table
+	keepSegments = 8
+	headBytes    = 512 // more than any head has
+)
+
+// head is the first line of a segment.
+type head struct {
+	Feed    string `json:"feed"` // names the log; another one begins with another name
+	Segment uint64 `json:"segment"`
+	Birth   int64  `json:"birth"` // when the log was begun, in Unix milliseconds
+	Rows    int64  `json:"rows"`  // bytes of the table behind this line
+
+	sum  uint32
+	body int64 // where lines begin: behind head and table
+	size int64 // of the head alone
+}
+
+func (h head) line() []byte {
+	b, _ := json.Marshal(h) // texts and numbers
+	return seal(b[:len(b)-1])
+}
+
+// readHead reads the head of a segment; ok is false while it has none, or its table is
+// not whole.
+func readHead(f *os.File) (h head, ok bool, err error) {
+	b := make([]byte, headBytes)
+	n, err := f.ReadAt(b, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return h, false, fmt.Errorf("read %s: %w", f.Name(), err)
+	}
+	line, _, whole := bytes.Cut(b[:n], []byte("\n"))
+	body, sum, good := unseal(line)
+	if !whole || !good || json.Unmarshal(append(bytes.Clone(body), '}'), &h) != nil {
+		return h, false, nil
+	}
+	h.sum, h.size = sum, int64(len(line)+1)
+	h.body = h.size + h.Rows
+	info, err := f.Stat()
+	if err != nil {
+		return h, false, fmt.Errorf("look at %s: %w", f.Name(), err)
+	}
+	return h, h.Rows >= 0 && info.Size() >= h.body && plain(h.Feed), nil
+}
+
+func segmentPath(dir string, n uint64) string {
+	return filepath.Join(dir, strconv.FormatUint(n, 10)+".log")
+}
+
+// segments are the numbers of the segments in a folder, ascending. No folder has none.
+func segments(dir string) ([]uint64, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("list the feed %s: %w", dir, err)
+	}
+	var out []uint64
+	for _, e := range entries {
+		name, isLog := strings.CutSuffix(e.Name(), ".log")
+		n, err := strconv.ParseUint(name, 10, 63)
+		if isLog && err == nil && n > 0 && strconv.FormatUint(n, 10) == name && e.Type().IsRegular() {
+			out = append(out, n)
+		}
+	}
+	slices.Sort(out)
+	return out, nil
+}
+
+// Task names a task of a root.
+type Task struct{ Source, ID string }
+
+// announced is how far the log announces a task.
+type announced struct {
+	epoch, to uint64
+	open      bool // the log has no line in which its owner releases it
+}
+
+// table is how far the log announces each task at some place: the fold of all lines before.
+type table map[Task]announced
+
+// add folds a line and gives the commits that it announces first; none when to is less than from. from 0 stands for the
+// first commit since the log began, or the line's own From if that comes first.
+func (t table) add(l Line) (from, to uint64) {
+	key := Task{l.Source, l.Task}
+	k, known := t[key]
+	switch {
+	case !known && l.From > 1:
+		from = 0
+	case !known:
+		from = 1
+	case l.Epoch < k.epoch: // of an earlier owner: a later owner announces what it left
+		return 1, 0
+	case l.Epoch > k.epoch && l.From > 0 && l.From <= k.to:
+		from = l.From // an older copy of the journal was restored, and continued
+	default:
+		from = k.to + 1
+	}
+	t[key] = announced{epoch: l.Epoch, to: max(l.To, from-min(from, 1)), open: !l.End}
+	return from, l.To
+}
+
+// rows are lines that fold into the table again.
+func (t table) rows() []byte {
+	keys := slices.SortedFunc(maps.Keys(t), func(a, b Task) int {
+		return cmp.Or(cmp.Compare(a.Source, b.Source), cmp.Compare(a.ID, b.ID))
+	})
+	var b []byte
+	for _, k := range keys {
+		row := t[k]
+		b = Line{Source: k.Source, Task: k.ID, Epoch: row.epoch, From: row.to, To: row.to, End: !row.open}.append(b)
+	}
+	return b
+}
