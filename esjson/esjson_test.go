@@ -24,9 +24,13 @@ func TestQuote(t *testing.T) {
 		{"lone high surrogate", "a\xed\xa0\xbdb", `"a\ud83db"`},
 		{"lone low surrogate", "\xed\xb0\x80", `"\udc00"`},
 		{"halves that meet", "\xed\xa0\xbd" + "\xed\xba\x80", `"🚀"`},
+		{"the lowest halves that meet", "\xed\xa0\x80" + "\xed\xb0\x80", `"𐀀"`},
 		{"halves the wrong way round", "\xed\xba\x80\xed\xa0\xbd", `"\ude80\ud83d"`},
 		{"bad byte", "a\xffb", "\"a\uFFFDb\""},
 		{"truncated sequence is one", "\xe2\x82", "\"\uFFFD\""},
+		{"truncated lowest of four bytes is one", "\xf0\x90x", "\"\uFFFDx\""},
+		{"truncated highest of four bytes is one", "\xf4\x8fx", "\"\uFFFDx\""},
+		{"too high is two", "\xf4\x90", "\"\uFFFD\uFFFD\""},
 		{"overlong is two", "\xc0\xaf", "\"\uFFFD\uFFFD\""},
 		{"cut surrogate is two", "\xed\xa0", "\"\uFFFD\uFFFD\""},
 	} {

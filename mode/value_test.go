@@ -2,6 +2,7 @@ package mode
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -63,4 +64,19 @@ func TestJSONAndYAMLSayTheSame(t *testing.T) {
 			}
 		}
 	})
+}
+
+// The bound of nesting is the same for both forms of a file: what is as deep as it is read, and one level more is not.
+func TestFilesNestAsDeepAsTheBound(t *testing.T) {
+	for _, read := range []struct {
+		name string
+		file func(string) (*value, error)
+	}{{"JSON", readJSON}, {"YAML", readYAML}} {
+		for depth, want := range map[int]error{maxDepth: nil, maxDepth + 1: errDeep} {
+			_, err := read.file(strings.Repeat("[", depth) + "1" + strings.Repeat("]", depth))
+			if !errors.Is(err, want) {
+				t.Errorf("%s, %d levels: got %v, want %v", read.name, depth, err, want)
+			}
+		}
+	}
 }

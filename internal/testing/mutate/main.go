@@ -4,7 +4,8 @@
 //
 //	go run ./internal/testing/mutate [-n 100] [-seed 1] [PACKAGE...]
 //
-// Each change runs the tests of its own package, with ROOST_VECTORS and ROOST_CORPUS as they are set. The command
+// Each change runs the tests of its package, and of the package that this one is a part of (task for task/rewind), with
+// ROOST_VECTORS and ROOST_CORPUS as they are set. The command
 // prints every change that survives, with its place. Changes that keep the meaning are listed in explained.txt with a
 // reason; they are counted apart. The command ends with 1 if a survivor is not explained.
 //

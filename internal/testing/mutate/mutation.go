@@ -11,6 +11,7 @@ import (
 	"go/token"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -192,8 +193,8 @@ func (m Mutation) Test(ctx context.Context) (Result, error) {
 	}
 	ctx, done := context.WithTimeout(ctx, 2*patience)
 	defer done()
-	//nolint:gosec // the arguments are this program's own
-	cmd := exec.CommandContext(ctx, "go", "test", "-vet=off", "-failfast", "-timeout", patience.String(), "-overlay", overlay, "./"+m.Package)
+	args := append([]string{"test", "-vet=off", "-failfast", "-timeout", patience.String(), "-overlay", overlay}, provers(m.Package)...)
+	cmd := exec.CommandContext(ctx, "go", args...) //nolint:gosec // the arguments are this program's own
 	cmd.Env = append(slices.Clone(os.Environ()), "TMPDIR="+scratch)
 	out, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
@@ -208,13 +209,24 @@ func (m Mutation) Test(ctx context.Context) (Result, error) {
 	return NotBuilt, fmt.Errorf("test the change of %s: %w", m.Place(), err)
 }
 
+// provers are the packages whose tests prove a package: its own, and those of the package that it is a part of.
+func provers(pkg string) []string {
+	out := []string{"./" + pkg}
+	if of := path.Dir(pkg); of != "." {
+		if tests, _ := filepath.Glob(filepath.Join(of, "*_test.go")); len(tests) > 0 {
+			out = append(out, "./"+of)
+		}
+	}
+	return out
+}
+
 // overlay writes the changed file and the file that has the compiler read it, and returns the latter's path.
 func (m Mutation) overlay(dir string) (string, error) {
 	source, err := os.ReadFile(m.File)
 	if err != nil {
 		return "", err
 	}
-	path, err := filepath.Abs(m.File)
+	name, err := filepath.Abs(m.File)
 	if err != nil {
 		return "", err
 	}
@@ -222,7 +234,7 @@ func (m Mutation) overlay(dir string) (string, error) {
 	if err := os.WriteFile(changed, slices.Concat(source[:m.from], []byte(m.text), source[m.to:]), 0o600); err != nil {
 		return "", err
 	}
-	data, err := json.Marshal(map[string]map[string]string{"Replace": {path: changed}})
+	data, err := json.Marshal(map[string]map[string]string{"Replace": {name: changed}})
 	if err != nil {
 		return "", err
 	}
