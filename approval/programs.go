@@ -5,6 +5,134 @@ import (
 	"strings"
 )
 
+// usage describes what is harmless of a program, or of one of its subcommands. Everything else asks, including an
+// option that this table missed.
+type usage struct {
+	free   bool           // every option is harmless: it can only read and print
+	short  string         // letters of harmless options, alone or in a cluster
+	valued string         // letters that take the rest of their cluster as a value
+	long   string         // names of harmless options, with or without "=value"
+	single bool           // long options have one dash, as those of go and find
+	verbs  string         // the only first operands that are harmless
+	words  *regexp.Regexp // what operands must look like, nil = anything
+	most   int            // the largest number of operands, 0 = any
+	first  *regexp.Regexp // what the first operand must look like
+	bundle bool           // the first word may be options without a dash
+	hands  bool           // the words after "--" go to another program
+	hooks  bool           // of git: it may run hooks, or contact another repository
+}
+
+// program is a known program: one usage, or one for each subcommand.
+type program struct {
+	usage
+	before string // options before the subcommand
+	subs   map[string]usage
+}
+
+var (
+	// plainFile is a file in the workspace by its plain name, or another harmless word.
+	plainFile = regexp.MustCompile(`^[\pL\pN_./][\pL\pN_./,:%@+-]*$`)
+	// inside is any word except one that may be an option or outside the workspace.
+	inside = regexp.MustCompile(`^[^-+@=~/:][^=~]*$|^$`)
+	never  = regexp.MustCompile(`^\b$`)
+)
+
+// leadsOut reports whether a word names a file above the workspace, or a hidden one,
+// which may steer programs.
+func leadsOut(word string) bool {
+	for name := range strings.SplitSeq(word, "/") {
+		if strings.HasPrefix(name, ".") && name != "." && name != "..." {
+			return true
+		}
+	}
+	return strings.HasPrefix(word, "/") || strings.Contains(word, ":/")
+}
+
+// fits reports whether an operand is harmless.
+func (u usage) fits(word string) bool {
+	switch u.words {
+	case nil:
+		return true
+	case plainFile, inside:
+		return u.words.MatchString(word) && !leadsOut(word)
+	}
+	return u.words.MatchString(word)
+}
+
+// unknown is the usage of every other program.
+var unknown = usage{words: plainFile}
+
+func hasWord(list, word string) bool {
+	return word != "" && !strings.Contains(word, " ") && strings.Contains(" "+list+" ", " "+word+" ")
+}
+
+// beyondUsage is why not all words after the first are harmless, "" when they are. A word after "--" is judged like any
+// other: an option's value, and what a program hands on, may be something else than it seems. Words of the pattern
+// itself are covered unless they are options of a known program.
+func (u usage) beyondUsage(name string, words []string, own int, ownOptions bool) string {
+	operands, handed := 0, false
+	for i, w := range words {
+		if i == 0 {
+			continue
+		}
+		if ownOptions && isStream(w) {
+			return w + " is what another command writes"
+		}
+		if ownOptions && i < own {
+			if i == own-1 && i < len(words)-1 && strings.HasPrefix(w, "-") {
+				return "the pattern must name what follows " + w
+			}
+			continue
+		}
+		if u.bundle && i == 1 && !strings.HasPrefix(w, "-") {
+			w = "-" + w
+		}
+		if len(w) > 1 && w[0] == '-' {
+			if w == "--" && !ownOptions {
+				handed = u.hands
+				continue
+			}
+			if handed || !u.isHarmlessOption(w) {
+				return "the option " + w + " of " + name + " is not known to be harmless"
+			}
+			continue
+		}
+		if operands++; u.most > 0 && operands > u.most {
+			return "so many words after " + name + " are not known to be harmless"
+		}
+		if operands == 1 && (u.verbs != "" && !hasWord(u.verbs, w) || u.first != nil && !u.first.MatchString(w)) || i >= own && !u.fits(w) {
+			return "the word " + w + " after " + name + " is not known to be harmless"
+		}
+	}
+	return ""
+}
+
+// isHarmlessOption reports whether an option is harmless: by its whole name, or each letter of a cluster.
+func (u usage) isHarmlessOption(w string) bool {
+	if u.free {
+		return true
+	}
+	name, _, _ := strings.Cut(w, "=")
+	if strings.HasPrefix(w, "--") {
+		return hasWord(u.long, name[2:])
+	}
+	if u.single {
+		return hasWord(u.long, name[1:]) || strings.Trim(name[1:], digits) == "" // find -mtime -1
+	}
+	for i := 1; i < len(w); i++ {
+		if strings.IndexByte(u.valued, w[i]) >= 0 {
+			return true
+		}
+		if strings.IndexByte(u.short, w[i]) < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// digits are short options of programs that take a count (head -20).
+const digits = "0123456789"
+
 // knownPrograms are all families of programs.
 var knownPrograms = families(gitPrograms, readers, goPrograms, nodePrograms, builders)
 

@@ -8,10 +8,15 @@
 package tool
 
 import (
+	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"io"
+	"slices"
 
+	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/workspace"
 	"github.com/roost-dev/roost/workspace/shell"
 )
@@ -203,4 +208,114 @@ type Inspector interface {
 	// was started; it may be nil or lack paths, and then fewer cases can be
 	// distinguished.
 	Inspect(ctx context.Context, env Env, input json.RawMessage, before map[string]string) (Finding, error)
+}
+
+// made is a tool that is no more than its specification and what plans a call of it.
+type made struct {
+	spec Spec
+	plan func(ctx context.Context, env Env, in Input) (Plan, error)
+}
+
+// Make makes a tool of a specification and a function that plans a call with an input that is a JSON object.
+func Make(s Spec, plan func(ctx context.Context, env Env, in Input) (Plan, error)) Tool {
+	return made{s, plan}
+}
+
+func (m made) Spec() Spec { return m.spec }
+
+func (m made) Plan(ctx context.Context, env Env, raw json.RawMessage) (Plan, error) {
+	in, err := ReadInput(m.spec.Name, raw)
+	if err != nil {
+		required, _ := esjson.Get(m.spec.Schema, "required")
+		keys := bytes.ReplaceAll(bytes.Trim(required, "[]"), []byte(","), []byte(", "))
+		return nil, in.Wrong("the input must be a JSON object with the keys %s", keys)
+	}
+	return m.plan(ctx, env, in)
+}
+
+// Known is a plan whose result is known beforehand: a refusal, or what was read to be able to ask.
+type Known struct {
+	Of     Ask
+	Result Result
+}
+
+// Ask implements Plan.
+func (k Known) Ask() Ask { return k.Of }
+
+// Run implements Plan.
+func (k Known) Run(ctx context.Context, _ Output) (Result, error) {
+	if ctx.Err() != nil {
+		return Result{}, context.Cause(ctx)
+	}
+	return k.Result, nil
+}
+
+// ImageBlock is an image as a block of content.
+func ImageBlock(media string, data []byte) json.RawMessage {
+	var source, block esjson.Object
+	source.String("type", "base64")
+	source.String("media_type", media)
+	source.String("data", base64.StdEncoding.EncodeToString(data))
+	block.String("type", "image")
+	block.Raw("source", source.Bytes())
+	return block.Bytes()
+}
+
+// MCP is the class of what MCP servers offer: what such a call reads, writes or sends
+// is known to the server alone.
+const MCP Class = "mcp"
+
+// Seen is what the model last saw or made of a file.
+type Seen struct {
+	Hash string // SHA-256 of the content, hex; "" when it knows that there is no file
+	Data []byte // the content, nil when it is not at hand
+}
+
+// StaleError: a call would overwrite a file that the user or another program changed after
+// the model saw it. It is not the model's mistake; Reason describes what changed.
+type StaleError struct {
+	Now    FileTouch // the file as it is; its Source is not set
+	Reason string    // in words the model can act on, with the difference where it is small
+	Shown  bool      // Reason holds all that changed: the model knows the content now
+}
+
+func (e *StaleError) Error() string { return e.Reason }
+
+// Offer is which tools a request describes to a model, by their names or older names. The zero
+// value is all that are not opt-in.
+type Offer struct {
+	Include []string // the user wants them offered
+	Exclude []string // the user has switched them off: a call is refused, too
+	Wants   []string // the model does better with them
+	Spares  []string // the model does without them; a call runs
+}
+
+// Excludes reports whether the user has switched a tool off.
+func (o Offer) Excludes(s Spec) bool { return o.Exclude != nil && named(o.Exclude, s) }
+
+// Offers reports whether a request describes a tool to the model. The user's choice goes before
+// what is known of the model.
+func (o Offer) Offers(s Spec) bool {
+	switch {
+	case o.Excludes(s):
+		return false
+	case named(o.Include, s):
+		return true
+	case named(o.Spares, s):
+		return false
+	}
+	return !s.OptIn || named(o.Wants, s)
+}
+
+func named(list []string, s Spec) bool {
+	return slices.Contains(list, s.Name) || slices.ContainsFunc(s.Aliases, func(alias string) bool { return slices.Contains(list, alias) })
+}
+
+// ContextError returns err if it is the context's, else nil: a tool that was stopped reports
+// that, and turns any other failure into words for the model.
+func ContextError(err error) error {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return nil
 }

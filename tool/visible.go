@@ -2,6 +2,7 @@ package tool
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -78,4 +79,42 @@ func foreign(out *strings.Builder, s string) int {
 func rightToLeft(r rune) bool {
 	return r >= 0x590 && r <= 0x8ff || r >= 0xfb1d && r <= 0xfdff || r >= 0xfe70 && r <= 0xfeff ||
 		r >= 0x10800 && r <= 0x10fff || r >= 0x1e800 && r <= 0x1efff
+}
+
+// SafeName is a file name as it is put into lines of text, for the model and for a person. A
+// name with line ends, escape sequences, characters that turn text around or bytes that are
+// no UTF-8 is quoted: otherwise it could pass for other lines, or act on the terminal on which
+// a person decides.
+func SafeName(name string) string {
+	if utf8.ValidString(name) && !strings.ContainsFunc(name, misleading) {
+		return name
+	}
+	return strconv.Quote(name)
+}
+
+// SafeNames is SafeName for several names, with commas between them.
+func SafeNames(names []string) string {
+	out := make([]string, len(names))
+	for i, n := range names {
+		out[i] = SafeName(n)
+	}
+	return strings.Join(out, ", ")
+}
+
+// misleading reports whether a character acts on a terminal or turns text around.
+func misleading(r rune) bool {
+	return unicode.IsControl(r) || r == 0x2028 || r == 0x2029 || unicode.Is(unicode.Bidi_Control, r)
+}
+
+// OneLine makes text from a model fit for Ask.Title: the first line that is not
+// blank, in which characters that act on a terminal or turn text around are
+// replaced by U+FFFD. A person decides by this line.
+func OneLine(s string) string {
+	line, _, _ := strings.Cut(strings.TrimLeft(s, "\r\n"), "\n")
+	return strings.Map(func(r rune) rune {
+		if misleading(r) {
+			return '\uFFFD'
+		}
+		return r
+	}, strings.ToValidUTF8(strings.TrimRight(line, "\r"), "\uFFFD"))
 }

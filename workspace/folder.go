@@ -138,3 +138,148 @@ func (w *Workspace) resolveLinks(abs string) (string, fs.FileInfo, error) {
 	vol := filepath.VolumeName(abs)
 	return followLinks(abs, vol+sep, strings.Split(strings.TrimPrefix(abs[len(vol):], sep), sep))
 }
+
+// Dir is a folder that is held open to read many of its files: OpenDir checks once, not for
+// each file, that the path leads to it and through no link. It is not safe for
+// concurrent use.
+type Dir struct {
+	root *os.Root
+	path string
+}
+
+// OpenDir opens a folder at an absolute path without links, as Path.Real has it. It
+// makes nothing.
+func (w *Workspace) OpenDir(path string) (*Dir, error) {
+	root, err := os.OpenRoot(path)
+	if err != nil {
+		return nil, err
+	}
+	info, err := root.Stat(".")
+	if err == nil && !w.leadsTo(path, info) {
+		err = fmt.Errorf("%w: the path now leads elsewhere than %s", ErrChanged, path)
+	}
+	if err != nil {
+		root.Close()
+		return nil, err
+	}
+	return &Dir{root: root, path: path}, nil
+}
+
+// Path is what the folder was opened as.
+func (d *Dir) Path() string { return d.path }
+
+// Open opens a regular file of the folder for reading and returns its size in bytes.
+// Links are not followed; folders, devices and pipes are refused with ErrNotRegular.
+func (d *Dir) Open(name string) (*os.File, int64, error) {
+	want, err := d.root.Lstat(name)
+	if err != nil {
+		return nil, 0, err
+	}
+	if !want.Mode().IsRegular() {
+		return nil, 0, ErrNotRegular
+	}
+	f, err := d.root.OpenFile(name, os.O_RDONLY|OpenNonblock, 0)
+	if err != nil {
+		return nil, 0, err
+	}
+	got, err := f.Stat()
+	if err != nil || !os.SameFile(want, got) {
+		f.Close()
+		return nil, 0, errors.Join(ErrChanged, err)
+	}
+	return f, got.Size(), nil
+}
+
+// Close lets go of the folder; files that are open stay so.
+func (d *Dir) Close() error { return d.root.Close() }
+
+// maxLinks is how many links one path may lead through; Linux gives up at 40.
+const maxLinks = 40
+
+// followLinks resolves every symbolic link in a clean absolute path, of which done
+// needs no more looking at and todo are the names behind it. Unlike
+// filepath.EvalSymlinks it continues where nothing exists yet, also behind a
+// dangling link: the place where a new file would appear is what counts. The
+// info is that of the end, nil when nothing is there.
+//
+// A path that leads through a file is given back as it is; nothing can be there.
+func followLinks(abs, done string, todo []string) (string, fs.FileInfo, error) {
+	sep := string(filepath.Separator)
+	links := 0
+	var last fs.FileInfo
+	looked := false // last is what there is at done
+	for len(todo) > 0 {
+		part := todo[0]
+		todo = todo[1:]
+		switch part {
+		case "", ".":
+			continue
+		case "..":
+			done, looked = filepath.Dir(done), false
+			continue
+		}
+		if len(part) > 255 {
+			return "", nil, fmt.Errorf("%w: a name longer than 255 bytes", ErrPath)
+		}
+		next := join(done, part)
+		info, err := os.Lstat(next)
+		if errors.Is(err, fs.ErrNotExist) {
+			// Go on: the rest may hold ".." from a link's target.
+			done, last, looked = next, nil, true
+			continue
+		}
+		if err != nil {
+			if isNotDir(err) {
+				return abs, nil, nil
+			}
+			return "", nil, err
+		}
+		if info.Mode()&fs.ModeSymlink == 0 {
+			if len(todo) > 0 && !info.IsDir() {
+				return abs, nil, nil
+			}
+			done, last, looked = next, info, true
+			continue
+		}
+		if links++; links > maxLinks {
+			return "", nil, fmt.Errorf("%w: more than %d symbolic links", ErrPath, maxLinks)
+		}
+		target, err := os.Readlink(next)
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.EINVAL) {
+			todo = append([]string{part}, todo...) // removed or replaced since the look: look again
+			continue
+		}
+		if err != nil {
+			return "", nil, err
+		}
+		if filepath.IsAbs(target) {
+			vol := filepath.VolumeName(target)
+			done, looked = vol+sep, false
+			target = target[len(vol):]
+		}
+		todo = append(strings.Split(filepath.FromSlash(target), sep), todo...)
+	}
+	if !looked {
+		var err error
+		if last, err = os.Lstat(done); err != nil {
+			last = nil
+		}
+	}
+	return done, last, nil
+}
+
+// join is filepath.Join for a clean folder and a name.
+func join(dir, name string) string {
+	if os.IsPathSeparator(dir[len(dir)-1]) {
+		return dir + name
+	}
+	return dir + string(filepath.Separator) + name
+}
+
+// namesOf gives the names in a clean path.
+func namesOf(path string) []string {
+	if path == "." {
+		return nil
+	}
+	return strings.FieldsFunc(path, func(r rune) bool { return r == filepath.Separator })
+}

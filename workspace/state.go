@@ -178,3 +178,136 @@ func (c *contextReader) Read(p []byte) (int, error) {
 	}
 	return c.r.Read(p)
 }
+
+// FileStatus is how a file differs from its record.
+type FileStatus string
+
+// The verdicts.
+const (
+	Unchanged FileStatus = "fresh"   // the same content, or still no file
+	Changed   FileStatus = "changed" // another content, or no longer a regular file
+	Missing   FileStatus = "missing"
+)
+
+// statSettleMS is how far a file's times must lie before the moment of recording for its
+// stat to be trusted, in milliseconds: file systems keep times as coarse as two seconds,
+// and a second change within one step would leave no trace in them.
+const statSettleMS = 2000
+
+// Observation is a look at a file. State.Hash is empty when the content was not looked at,
+// or there is no file.
+type Observation struct {
+	Status FileStatus
+	State  FileState
+	Data   []byte // the content, if it was read and is not larger than Look.Keep
+	Read   bool   // the content was looked at
+}
+
+// CheckOptions are a file's record and how far CheckFile reads.
+type CheckOptions struct {
+	Recorded   FileState // as it was recorded; the zero times and hash mean that there was no file
+	RecordedAt int64     // when that was, Unix milliseconds
+	MaxRead    int64     // a file of more bytes is judged by its size alone; 0 = none is
+	MaxData    int64     // Data is given up to that many bytes; 0 = never
+	NeedData   bool      // read the file even where its stat is unchanged, to fill Data
+	TrustStat  bool      // the content was read after the file's last change and will be read again once its times are settled: trust the stat until then
+}
+
+// afterStat is called between the look at a file's stat and the one at its content: tests
+// change it there.
+var afterStat func(path string)
+
+// CheckFile reports whether the file at p is the one that was recorded, by its content. Stat is the fast path,
+// trusted only for "unchanged". A touch, another mode, another inode with the same bytes are no change. A file
+// recorded without a hash is judged by its size, which is all that is known of its content.
+//
+// The limits are those of stat: a program that keeps a file mapped and writes to it again before the system took
+// notice of the first write is seen a little later.
+func (w *Workspace) CheckFile(ctx context.Context, p Path, l CheckOptions) (Observation, error) {
+	was := l.Recorded
+	existed := was.Hash != "" || was.MTime != 0
+	info, err := os.Lstat(p.Real)
+	missing := errors.Is(err, fs.ErrNotExist) || err != nil && isNotDir(err)
+	switch {
+	case missing:
+		return absentFile(p, existed, Missing), nil
+	case err != nil:
+		return Observation{}, err
+	case !info.Mode().IsRegular():
+		return absentFile(p, existed, Changed), nil
+	}
+	now := stateOf(p.Readable, info, "")
+	s := Observation{Status: Changed, State: now}
+	known := was.Hash != ""
+	if l.MaxRead > 0 && now.Size > l.MaxRead || existed && !known {
+		if existed && now.Size == was.Size {
+			s.Status = Unchanged
+		}
+		return s, nil
+	}
+	sure := known && was.SameStat(now) && (l.TrustStat || max(was.MTime, was.CTime)/1e6 <= l.RecordedAt-statSettleMS)
+	small := now.Size <= l.MaxData && l.MaxData > 0
+	if sure && (!l.NeedData || !small) {
+		return Observation{Status: Unchanged, State: was}, nil
+	}
+	s.Read = true
+	if afterStat != nil {
+		afterStat(p.Real)
+	}
+	if small {
+		s.Data, s.State, err = w.Read(ctx, p, l.MaxData)
+		var grown *TooLargeError
+		if errors.As(err, &grown) {
+			s.State, err = w.StatPath(ctx, p)
+		}
+	} else {
+		s.State, err = w.StatPath(ctx, p)
+	}
+	switch {
+	case err != nil && (errors.Is(err, fs.ErrNotExist) || isNotDir(err)), err == nil && !s.State.Exists(): // since the look
+		return absentFile(p, existed, Missing), nil
+	case errors.Is(err, ErrNotRegular):
+		return absentFile(p, existed, Changed), nil
+	case err != nil:
+		return Observation{}, err
+	}
+	if known && s.State.Hash == was.Hash {
+		s.Status = Unchanged
+	}
+	return s, nil
+}
+
+// absentFile is the observation of a path without a file. It is a change only if there was one.
+func absentFile(p Path, existed bool, v FileStatus) Observation {
+	if !existed {
+		v = Unchanged
+	}
+	return Observation{Status: v, State: FileState{Path: p.Readable}}
+}
+
+// Unsettled reports whether a file's times lie so little before now, in Unix
+// milliseconds, that its stat alone does not prove it unchanged; past reports that
+// they are at least over, in steps as file systems on a disk of one's own keep them.
+func (s FileState) Unsettled(now int64) (unsettled, past bool) {
+	age := now - max(s.MTime, s.CTime)/1e6
+	return age < statSettleMS, age >= 50
+}
+
+// CheckDate judges a file of which only a date is known, in Unix milliseconds: it has changed when it was written to
+// later than that. Two seconds are allowed for file systems that keep coarse times, and for programs that recorded
+// the date a little early. It is a guess: a checkout writes the same bytes at a new time, and a copy may keep an old
+// one. State.Path is empty when there is no file.
+func (w *Workspace) CheckDate(p Path, date int64) (FileStatus, FileState) {
+	info, err := os.Lstat(p.Real)
+	if err != nil {
+		return Missing, FileState{}
+	}
+	s := stateOf(p.Readable, info, "")
+	if !info.Mode().IsRegular() {
+		return Changed, FileState{}
+	}
+	if s.MTime/1e6-statSettleMS > date { // dates of others may be any number
+		return Changed, s
+	}
+	return Unchanged, s
+}

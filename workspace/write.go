@@ -11,7 +11,9 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 
+	"github.com/roost-dev/roost/internal/atomicfile"
 	"github.com/roost-dev/roost/internal/failpoint"
 )
 
@@ -164,4 +166,266 @@ func syncFolder(dir *os.Root) error {
 	}
 	defer f.Close()
 	return syncFile(f)
+}
+
+// ErrPartly: a set of changes failed half-way, and not all of what was done could be
+// taken back. The error names the files.
+var ErrPartly = errors.New("some files are changed and could not be changed back")
+
+// Change is one file of a set that Apply changes.
+type Change struct {
+	Path   Path
+	Data   []byte // the new content
+	Remove bool   // take the file away; Data means nothing then
+	Expect string // the hash that the file must still have; "" for "there is no file"
+	Like   *Path  // a new file gets the mode and the owner of this one, as after a move
+}
+
+// Apply makes all of the changes or none, as far as a file system allows: every new
+// content is written and synced to a temporary file, and every file is compared with
+// Expect, before the first one is replaced; if a step fails after that, the files that were
+// changed get their old content back, the same file on disk where it can be linked
+// to. What Write promises holds for each file. The states come in the order of the
+// changes; that of a removed file has no hash. No file may occur twice.
+//
+// Files are taken away last. A kill between two renames leaves a part of the set done:
+// each file is the old one or the new one, one that is moved is in one place at least,
+// and what is left beside them is swept as after Write. The alternative, a log of what
+// is to be done, would have to be replayed by whoever starts next, over files that a
+// person may have edited since.
+func (w *Workspace) Apply(ctx context.Context, changes []Change) (states []FileState, err error) {
+	var steps []*changeStep
+	defer func() {
+		for _, s := range slices.Backward(steps) {
+			s.close(err == nil)
+		}
+	}()
+	seen := map[string]bool{}
+	for _, c := range changes {
+		if seen[c.Path.Real] {
+			return nil, fmt.Errorf("change %s: it is named twice", c.Path.Readable)
+		}
+		seen[c.Path.Real] = true
+		s := &changeStep{Change: c}
+		steps = append(steps, s)
+		if err := w.prepare(ctx, s); err != nil {
+			return nil, fmt.Errorf("change %s: %w", c.Path.Readable, err)
+		}
+	}
+	w.replaceMu.Lock()
+	defer w.replaceMu.Unlock()
+	for _, s := range steps {
+		if err := s.check(ctx); err != nil {
+			return nil, fmt.Errorf("change %s: %w", s.Path.Readable, err)
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	failpoint.Hit("tool.write.before")
+	order, added := replaceOrder(steps)
+	for i, s := range order {
+		if i == added && i > 0 { // a new place is on the disk before an old one is emptied
+			for _, s := range order[:added] {
+				if err := syncFolder(s.dir.Root); err != nil {
+					return nil, rollBack(order, fmt.Errorf("change %s: %w", s.Path.Readable, err))
+				}
+			}
+		}
+		if err := s.apply(); err != nil {
+			return nil, rollBack(order, fmt.Errorf("change %s: %w", s.Path.Readable, err))
+		}
+		failpoint.Hit("tool.write.after")
+	}
+	for _, s := range steps {
+		if err := syncFolder(s.dir.Root); err != nil {
+			return nil, rollBack(order, fmt.Errorf("change %s: %w", s.Path.Readable, err))
+		}
+		if s.Remove {
+			states = append(states, FileState{Path: s.Path.Readable})
+			continue
+		}
+		states = append(states, stateOf(s.Path.Readable, s.placed, HashOf(s.Data)))
+	}
+	return states, nil
+}
+
+// replaceOrder is the order in which steps are done: files are taken away when all others
+// have their new content; added is how many those are. A file that is moved is
+// two steps, and a kill between them must not leave it nowhere.
+func replaceOrder(steps []*changeStep) (order []*changeStep, added int) {
+	for _, s := range steps {
+		if !s.Remove {
+			order = append(order, s)
+		}
+	}
+	added = len(order)
+	for _, s := range steps {
+		if s.Remove {
+			order = append(order, s)
+		}
+	}
+	return order, added
+}
+
+// changeStep is a change on its way.
+type changeStep struct {
+	Change
+	dir    *folder
+	name   string
+	old    fs.FileInfo // nil when there was no file
+	tmp    *temp       // the new content
+	kept   *temp       // the old content, until all is done
+	done   bool
+	placed fs.FileInfo
+}
+
+// prepare does all that leaves the file itself alone.
+func (w *Workspace) prepare(ctx context.Context, s *changeStep) error {
+	now, err := w.Resolve(s.Path.Given)
+	if err != nil {
+		return err
+	}
+	if now.Real != s.Path.Real {
+		return fmt.Errorf("%w: the path now leads to %s", ErrChanged, now.Real)
+	}
+	if s.Path.Real == w.root {
+		return ErrNotRegular
+	}
+	if s.dir, err = w.pinFolder(filepath.Dir(s.Path.Real)); err != nil {
+		return err
+	}
+	w.sweepOnce(filepath.Dir(s.Path.Real), s.dir.Root)
+	s.name = filepath.Base(s.Path.Real)
+	if s.old, err = checkReplaceable(s.dir.Root, s.name); err != nil {
+		return err
+	}
+	if (s.old != nil) != (s.Expect != "") {
+		return ErrChanged
+	}
+	if s.Remove {
+		if s.old == nil {
+			return fs.ErrNotExist
+		}
+		return nil
+	}
+	like := s.old
+	if like == nil && s.Like != nil {
+		if like, err = os.Lstat(s.Like.Real); err != nil {
+			return err
+		}
+	}
+	s.tmp, err = newTemp(ctx, s.dir.Root, s.name, s.Data, like)
+	return err
+}
+
+// check holds on to the old content and looks whether it is the expected one.
+func (s *changeStep) check(ctx context.Context) error {
+	if s.old != nil {
+		if err := s.keep(ctx); err != nil {
+			return err
+		}
+	}
+	hash, err := hashAt(ctx, s.dir.Root, s.name)
+	if err != nil {
+		return err
+	}
+	if hash != s.Expect {
+		return ErrChanged
+	}
+	return nil
+}
+
+// keep gives the old file a second name; where that is not possible, its content a
+// second file.
+func (s *changeStep) keep(ctx context.Context) error {
+	dir := s.dir.Root
+	spare, err := createTemp(dir, s.name, true)
+	if err != nil {
+		return err
+	}
+	link := &temp{dir: dir, name: spare.name}
+	spare.discard() // only its name is wanted
+	if dir.Link(s.name, link.name) == nil {
+		s.kept = link
+		if link.f, err = dir.OpenFile(link.name, os.O_RDONLY|OpenNonblock, 0); err != nil {
+			return err
+		}
+		if info, err := link.f.Stat(); err != nil || !os.SameFile(info, s.old) {
+			return errors.Join(ErrChanged, err)
+		}
+		_, _ = lockFile(link.f) // so that no sweep takes it for a leftover
+		return nil
+	}
+	f, err := dir.OpenFile(s.name, os.O_RDONLY|OpenNonblock, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(NewContextReader(ctx, f))
+	if err != nil {
+		return err
+	}
+	s.kept, err = newTemp(ctx, dir, s.name, data, s.old)
+	return err
+}
+
+func (s *changeStep) apply() (err error) {
+	if s.Remove {
+		err = s.dir.Remove(s.name)
+	} else {
+		s.placed, err = s.tmp.rename(s.name, s.Expect == "")
+	}
+	s.done = err == nil
+	return err
+}
+
+// rollBack undoes what was done of the steps, the last one first, and gives err with
+// what could not be undone.
+func rollBack(steps []*changeStep, err error) error {
+	for _, s := range slices.Backward(steps) {
+		if !s.done {
+			continue
+		}
+		if bad := s.undo(); bad != nil {
+			err = fmt.Errorf("%w; %w: %s: %w", err, ErrPartly, s.Path.Readable, bad)
+		}
+		_ = syncFolder(s.dir.Root)
+	}
+	return err
+}
+
+// undo restores the old file, if the path still holds what this step wrote.
+func (s *changeStep) undo() error {
+	now, err := s.dir.Lstat(s.name)
+	if s.Remove {
+		if !errors.Is(err, fs.ErrNotExist) {
+			return errors.Join(ErrChanged, err)
+		}
+	} else if err != nil || !os.SameFile(now, s.placed) {
+		return errors.Join(ErrChanged, err)
+	}
+	if s.kept == nil {
+		return s.dir.Remove(s.name)
+	}
+	if s.kept.f != nil && !heldWhileOpen {
+		s.kept.f.Close()
+	}
+	if err := atomicfile.RenameIn(s.dir.Root, s.kept.name, s.name); err != nil {
+		return err
+	}
+	s.kept.name = ""
+	return nil
+}
+
+// close lets go of everything; keep is whether folders that were made stay.
+func (s *changeStep) close(keep bool) {
+	for _, t := range []*temp{s.tmp, s.kept} {
+		if t != nil {
+			t.discard()
+		}
+	}
+	if s.dir != nil {
+		s.dir.release(keep)
+	}
 }

@@ -1,3 +1,19 @@
+// Package commandtool is execute_command: the tool that runs a command line.
+//
+// The command runs through package workspace/shell: no terminal, no stdin, a time limit, and nothing left behind when
+// it ends. Two deviations from Roo: a time-out ends the command (Roo moves it to the background, where no process
+// owns it after a restart), and a zero time-out means that there is none.
+//
+// Memory is bounded for any output. Output up to the preview size becomes the result's text whole. Beyond it all raw
+// bytes go to a file in Env.SpoolDir, which the caller takes over as Result.Full, and the text shows head and tail,
+// cut at line ends where one is near. The text is cleaned for the model: colours and other escape sequences removed,
+// overwritten lines resolved. The caller, who knows the secrets, masks them.
+//
+// The plan refuses a command that cannot run (a missing folder, a line over the system's limit) or would show a file
+// that .rooignore hides, so that the user gets no question about it; Run judges the folder again when the command
+// starts.
+//
+// A cancelled Run returns both a Result, with the output so far, and the context's cause as error.
 package commandtool
 
 import (
@@ -13,8 +29,11 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/tool"
 	"github.com/roost-dev/roost/workspace"
+	"github.com/roost-dev/roost/workspace/shell"
+	"github.com/roost-dev/roost/workspace/terminal"
 	"github.com/roost-dev/roost/workspace/usergit"
 )
 
@@ -134,4 +153,183 @@ func seconds(s float64) time.Duration {
 		return 0 // 30 years: no limit
 	}
 	return time.Duration(s * float64(time.Second))
+}
+
+type plan struct {
+	options Options
+	env     tool.Env
+	line    string
+	where   workspace.Path
+	limit   time.Duration
+	git     usergit.Standing
+}
+
+func (p *plan) Ask() tool.Ask {
+	return tool.Ask{
+		Tool: Name, Kind: "command", Text: p.line, Command: p.line, Dir: p.where.Real, Title: p.title(),
+		Paths: []string{p.where.Abs}, Outside: p.where.Outside, Ignored: p.where.Ignored,
+		Protected: p.env.Workspace.ProtectedWord(p.line, p.where.Real) != "",
+		Git:       p.git.Any, GitHooks: p.git.Hooks,
+	}
+}
+
+// longLine is the longest command of one line, in characters, that is shown after the tool's name.
+const longLine = 400
+
+// title shows the whole command, and the folder where it is not the workspace. A command of several lines is shown
+// below the tool's name, indented: none of its lines can pass for one of Roost's.
+func (p *plan) title() string {
+	title := Name
+	if root, err := p.env.Workspace.Resolve("."); err != nil || root.Real != p.where.Real {
+		title += " «in " + tool.OneLine(p.where.Real) + "»"
+	}
+	shown := strings.TrimRight(tool.Visible(p.line), "\n")
+	if len(shown) <= longLine && !strings.Contains(shown, "\n") {
+		return title + " " + shown
+	}
+	const indent = "\n    "
+	return title + indent + strings.ReplaceAll(shown, "\n", indent)
+}
+
+// Run runs the command. A command that fails, or that the time limit ends, is a result; so is a folder that has
+// disappeared, since the model can repair that.
+func (p *plan) Run(ctx context.Context, out tool.Output) (tool.Result, error) {
+	now, err := p.env.Workspace.Resolve(p.where.Given)
+	if err != nil {
+		return tool.Result{}, fmt.Errorf("%s: %w", Name, err)
+	}
+	why := notFolder(now)
+	if now.Real != p.where.Real {
+		why = fmt.Sprintf("\"cwd\" %s leads elsewhere than when the command was asked for", p.where.Readable)
+	}
+	if why != "" {
+		return tool.Result{Text: "Error: nothing was run: " + why + ".", IsError: true}, nil
+	}
+	kept := &capture{dir: p.env.SpoolDir, limit: p.options.PreviewBytes}
+	ran, err := shell.Run(ctx, shell.Command{
+		Line: p.line, Dir: p.where.Real, Timeout: p.limit, Mark: p.env.Mark,
+		Output: both{kept, out},
+		Started: func(proc shell.Process) {
+			out.Started(proc)
+			failpoint.Hit("tool.command.started")
+		},
+	})
+	full, spoolErr := kept.close(err != nil)
+	if err != nil {
+		return tool.Result{}, fmt.Errorf("%s: %w", Name, err)
+	}
+	if spoolErr != nil {
+		return tool.Result{}, fmt.Errorf("%s: %w", Name, spoolErr)
+	}
+	exit := ran.Exit
+	res := tool.Result{Text: p.text(ran, kept, full), Full: full, Exit: &exit, TimedOut: ran.TimedOut}
+	if ran.Cancelled {
+		return res, context.Cause(ctx)
+	}
+	return res, nil
+}
+
+// both keeps first and shows second.
+type both struct {
+	keep *capture
+	show tool.Output
+}
+
+func (b both) Write(p []byte) (int, error) {
+	if _, err := b.keep.Write(p); err != nil {
+		return 0, err
+	}
+	return b.show.Write(p)
+}
+
+// text is what the model reads. The first line has Roo's form.
+func (p *plan) text(ran shell.Result, kept *capture, full *tool.Spool) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Command executed in terminal within working directory '%s'. %s\n", p.where.Real, p.outcome(ran))
+	for _, note := range notes(ran) {
+		b.WriteString(note + "\n")
+	}
+	head, tail := kept.parts()
+	if full == nil {
+		b.WriteString("Output:\n" + clean(head))
+		return b.String()
+	}
+	fmt.Fprintf(&b, "Output (%s) persisted.", size(full.Size))
+	id := ""
+	if p.env.ArtifactID != nil {
+		id = p.env.ArtifactID()
+	}
+	if id != "" {
+		fmt.Fprintf(&b, " Artifact ID: %s", id)
+	}
+	left := full.Size - int64(len(head)) - int64(len(tail))
+	fmt.Fprintf(&b, "\nOutput:\n%s\n[...%d bytes omitted...]\n%s", strings.TrimSuffix(clean(head), "\n"), left, clean(tail))
+	if id != "" {
+		fmt.Fprintf(&b, "\nThe rest can be read with read_command_output and this artifact id.")
+	}
+	return b.String()
+}
+
+func (p *plan) outcome(ran shell.Result) string {
+	switch {
+	case ran.TimedOut:
+		return fmt.Sprintf("It was ended after %v, its time limit. Exit code: %d", p.limit, ran.Exit)
+	case ran.Cancelled:
+		return fmt.Sprintf("The user cancelled it before it was done. Exit code: %d", ran.Exit)
+	case ran.Signal != "":
+		return fmt.Sprintf("A signal (%s) ended it. Exit code: %d", ran.Signal, ran.Exit)
+	default:
+		return fmt.Sprintf("Exit code: %d", ran.Exit)
+	}
+}
+
+func notes(ran shell.Result) []string {
+	var out []string
+	if ran.Exit != 0 && !ran.TimedOut && !ran.Cancelled {
+		out = append(out, "The command did not succeed: find out why before you continue.")
+	}
+	if len(ran.Ended) > 0 {
+		out = append(out, "When the shell exited it left these running in the background; they were ended: "+list(ran.Ended)+".")
+	}
+	if len(ran.Survivors) > 0 {
+		out = append(out, "These would not end and are still there: "+list(ran.Survivors)+".")
+	}
+	if ran.PipeHeld {
+		out = append(out, "A process outside the command still holds its output; what it writes is not shown.")
+	}
+	return out
+}
+
+func list(ms []shell.Member) string {
+	const most = 5
+	var names []string
+	for i, m := range ms {
+		if i == most {
+			names = append(names, fmt.Sprintf("%d more", len(ms)-most))
+			break
+		}
+		names = append(names, fmt.Sprintf("%s (%d)", m.Name, m.PID))
+	}
+	return strings.Join(names, ", ")
+}
+
+func size(n int64) string {
+	switch {
+	case n < 1<<10:
+		return fmt.Sprintf("%dB", n)
+	case n < 1<<20:
+		return fmt.Sprintf("%.1fKB", float64(n)/(1<<10))
+	case n < 1<<30:
+		return fmt.Sprintf("%.1fMB", float64(n)/(1<<20))
+	default:
+		return fmt.Sprintf("%.1fGB", float64(n)/(1<<30))
+	}
+}
+
+// clean makes raw output readable: escape sequences go, overwritten lines are
+// resolved, other control characters and bad bytes are dropped or replaced.
+func clean(raw []byte) string {
+	s := strings.ToValidUTF8(string(raw), "\uFFFD")
+	s = terminal.Plain(s)
+	return terminal.FoldRepeats(terminal.Erase(terminal.Overwrite(s)))
 }

@@ -1,9 +1,14 @@
+// Package linetext measures, cuts, compares and numbers lines of text as Roo does, which is
+// JavaScript: lengths are UTF-16 code units, blanks are those of ECMAScript, and lone
+// surrogates (three bytes that are not UTF-8) count as one unit. It is pure.
 package linetext
 
 import (
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/roost-dev/roost/workspace/terminal"
 )
 
 // IsSpace is \s and trim() of ECMAScript. unicode.IsSpace differs: it takes
@@ -129,4 +134,24 @@ func WholeEnd(b []byte) []byte {
 		}
 	}
 	return b
+}
+
+// MaxLine is how much of a line is shown, in UTF-16 code units.
+const MaxLine = 2000
+
+// Numbered prefixes lines with their numbers, right-aligned, from first on.
+func Numbered(lines []string, first int) string {
+	short := make([]string, len(lines))
+	for i, l := range lines {
+		short[i] = Shorten(l)
+	}
+	return terminal.Number(short, first)
+}
+
+// Shorten cuts a line to MaxLine units, with an ellipsis at the end.
+func Shorten(line string) string {
+	if len(line) > MaxLine && Units(line) > MaxLine {
+		return Cut(line, MaxLine-3) + "..."
+	}
+	return line
 }

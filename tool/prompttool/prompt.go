@@ -6,11 +6,17 @@
 package prompttool
 
 import (
+	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/tool"
+	"github.com/roost-dev/roost/workspace/skill"
+	"github.com/roost-dev/roost/workspace/slash"
 )
 
 // fact is something about a text, in the row of the call and in what the model reads.
@@ -54,3 +60,96 @@ func missing(what, name string, there []string) tool.Result {
 }
 
 func failed(why string) tool.Result { return tool.Result{IsError: true, Text: "Error: " + why} }
+
+// SkillName is the name of the tool skill.
+const SkillName = "skill"
+
+// Skill returns skill. home is the folder with the user's own skills, "" for none.
+func Skill(home string) tool.Tool {
+	return tool.Make(skillSpec, func(_ context.Context, env tool.Env, in tool.Input) (tool.Plan, error) {
+		name, _ := in.Text("skill")
+		if name = strings.TrimSpace(name); name == "" {
+			return nil, in.Wrong(`"skill" is missing: give the name of a skill as a string`)
+		}
+		args, _ := in.Text("args")
+		set := skill.Set{Home: home}
+		if env.Workspace != nil {
+			set.Workspace = env.Workspace.Root()
+		}
+		k, text, err := set.Find(env.Mode, name)
+		facts := []fact{{"", "Description", k.Description}, {"args", "Provided arguments", args}, {"source", "Source", k.Source},
+			{"description", "", k.Description}}
+		p := tool.Known{Of: row(in, "skill", "skill", "", name, facts)}
+		switch {
+		case errors.Is(err, skill.ErrNone):
+			list, _ := set.In(env.Mode)
+			var names []string
+			for _, k := range list {
+				names = append(names, k.Name)
+			}
+			p.Result = missing("Skill", name, names)
+		case err != nil:
+			p.Result = failed(err.Error())
+		default:
+			// Roo puts the folder into the system prompt. Here it is how the model finds the files that the text names.
+			facts = append(facts, fact{"", "Folder", filepath.Dir(k.Path)})
+			p.Result = described("Skill: "+k.Name, facts, "Skill Instructions", text)
+		}
+		return p, nil
+	})
+}
+
+// skillSpec is built once: every turn needs it.
+var skillSpec = tool.Spec{
+	Name: SkillName,
+	Description: "Get the instructions of a skill before you do the kind of work that it is for. " +
+		"The system prompt lists the skills.",
+	Schema: json.RawMessage(`{"type":"object","properties":{` +
+		`"skill":{"type":"string","description":"The skill's name"},` +
+		`"args":{"type":["string","null"],"description":"What it is to be used for"}` +
+		`},"required":["skill","args"],"additionalProperties":false}`),
+	Class:  tool.Read,
+	Replay: tool.Again,
+}
+
+// SlashCommand returns run_slash_command. home is the folder with the user's own .roo folder,
+// "" for none.
+func SlashCommand(home string) tool.Tool {
+	return tool.Make(slashSpec, func(ctx context.Context, env tool.Env, in tool.Input) (tool.Plan, error) {
+		name, _ := in.Text("command")
+		name = strings.TrimPrefix(strings.TrimSpace(name), "/")
+		if name == "" {
+			return nil, in.Wrong(`"command" is missing: give the name of a command as a string`)
+		}
+		args, _ := in.Text("args")
+		set := slash.Set{Workspace: env.Workspace, Home: home}
+		c, err := set.Find(ctx, name)
+		facts := []fact{{"", "Description", c.Description}, {"", "Argument hint", c.Hint}, {"", "Mode", c.Mode},
+			{"args", "Provided arguments", args}, {"source", "Source", c.Source},
+			{"description", "", c.Description}, {"mode", "", c.Mode}}
+		p := tool.Known{Of: row(in, "runSlashCommand", "command", "/", name, facts)}
+		switch {
+		case errors.Is(err, slash.ErrNone):
+			p.Result = missing("Command", name, set.Names())
+		case err != nil:
+			p.Result = failed(err.Error())
+		default:
+			p.Of.Mode, p.Result = c.Mode, described("Command: /"+c.Name, facts, "Command Content", c.Content)
+			p.Result.Mode = c.Mode
+		}
+		return p, nil
+	})
+}
+
+// slashSpec is built once: every turn needs it.
+var slashSpec = tool.Spec{
+	Name: "run_slash_command",
+	Description: "Get the instructions of a slash command that the user has written down, e.g. to follow a procedure of this project. " +
+		"A name that does not exist is answered with those that do.",
+	Schema: json.RawMessage(`{"type":"object","properties":{` +
+		`"command":{"type":"string","description":"The command's name, without the slash"},` +
+		`"args":{"type":["string","null"],"description":"What to give to the command"}` +
+		`},"required":["command","args"],"additionalProperties":false}`),
+	Class:  tool.Read,
+	Replay: tool.Again,
+}

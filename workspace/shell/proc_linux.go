@@ -2,8 +2,14 @@ package shell
 
 import (
 	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"slices"
 	"strconv"
 	"strings"
+	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -149,4 +155,233 @@ func recorded(p Process) []Member {
 func (m Member) same() bool {
 	s, ok := readStat(m.PID)
 	return ok && s.started == m.started
+}
+
+// looks bounds how often a search scans all processes for those of a command, and lookAgain
+// is the pause between two scans. Where other processes start and end all the time no scan is
+// ever certain to be complete.
+const (
+	looks     = 50
+	lookAgain = 2 * time.Millisecond
+)
+
+// look is one scan of all processes. A scan takes time, and so it may miss a process: one that
+// ends during the scan may have started another, whose number was not listed yet, and one that
+// is in the middle of an exec shows no environment, and so no mark, for a moment.
+type look struct {
+	since  int64        // a process that began earlier does not belong to the command
+	before map[int]bool // seen by the scan before this one, and not the command's
+	seen   map[int]bool
+	unsure bool   // the scan may have missed a process
+	buf    []byte // for environments
+}
+
+// surely scans until it finds a process, or a scan is certain to have missed none.
+func surely(since int64, find func(*look) []Member) []Member {
+	l := &look{}
+	for n := 1; ; n++ {
+		l = &look{since: since, before: l.seen, seen: map[int]bool{}, buf: l.buf}
+		out := find(l)
+		if len(out) > 0 || !l.unsure || n == looks {
+			return out
+		}
+		time.Sleep(lookAgain)
+	}
+}
+
+// each goes through the living processes, zombies and threads of the kernel's apart.
+func (l *look) each(fn func(pid int, s stat)) {
+	for _, pid := range l.listed() {
+		l.at(pid, fn)
+	}
+}
+
+func (l *look) at(pid int, fn func(pid int, s stat)) {
+	s, ok := readStat(pid)
+	if ok && (s.started < l.since || s.kernel) {
+		return
+	}
+	if l.seen[pid] = ok; ok && !s.dead() {
+		fn(pid, s)
+	} else if !l.before[pid] {
+		l.unsure = true
+	}
+}
+
+// listed gives the numbers of all processes. They are listed by number, so a process
+// whose parent then ends comes later in the list, unless numbering wrapped around between the
+// two. That does not happen twice in so short a time, so listed lists twice.
+func (l *look) listed() []int {
+	var pids []int
+	for range 2 {
+		names, err := namesIn("/proc")
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			l.unsure = true
+		}
+		for _, name := range names {
+			if pid, err := strconv.Atoi(name); err == nil {
+				pids = append(pids, pid)
+			}
+		}
+	}
+	slices.Sort(pids)
+	return slices.Compact(pids)
+}
+
+func namesIn(folder string) ([]string, error) {
+	dir, err := os.Open(folder)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	return dir.Readdirnames(-1)
+}
+
+// FindMarked lists the living processes whose environment carries mark, and those
+// in a session that one of them leads or that lost its leader: such a session was
+// made by the command, and a member of it may have cleared its environment. This
+// process and those it descends from are never listed: a Roost that runs inside
+// a command of another one carries the outer mark itself.
+func FindMarked(mark string) []Member {
+	if !usableMark(mark) {
+		return nil
+	}
+	return surely(0, func(l *look) []Member { return l.carriers(mark) })
+}
+
+func (l *look) carriers(mark string) []Member {
+	own := lineage()
+	var all []Member
+	stats := map[int]stat{}
+	sessions := map[int]bool{}
+	hit := map[int]bool{}
+	l.each(func(pid int, s stat) {
+		stats[pid] = s
+		if own[pid] {
+			return
+		}
+		if l.carries(pid, mark) {
+			hit[pid] = true
+			sessions[s.session] = true
+		}
+		all = append(all, Member{PID: pid, Name: s.name, started: s.started})
+	})
+	for id := range sessions {
+		// An unmarked leader has let a stranger of ours in; the rest is not ours.
+		if leader, alive := stats[id]; id <= 1 || alive && !leader.dead() && !hit[id] {
+			delete(sessions, id)
+		}
+	}
+	out := all[:0]
+	for _, m := range all {
+		if hit[m.PID] || sessions[stats[m.PID].session] {
+			out = append(out, m)
+		}
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return out
+}
+
+// lineage is this process and what it descends from.
+func lineage() map[int]bool {
+	out := map[int]bool{}
+	for pid := os.Getpid(); pid > 0 && !out[pid]; {
+		out[pid] = true
+		s, ok := readStat(pid)
+		if !ok {
+			break
+		}
+		pid = s.parent
+	}
+	return out
+}
+
+// carries looks for the mark in the environment that a process was started with. Who may be
+// one of ours and does not show his environment is not seen: the next look asks him again.
+func (l *look) carries(pid int, mark string) bool {
+	if mark == "" {
+		return false
+	}
+	env, err := l.environ(pid)
+	if err == nil && len(env) > 0 {
+		return carried(env, mark)
+	}
+	if errors.Is(err, fs.ErrPermission) || l.before[pid] {
+		return false
+	}
+	// He has no environment, or is just becoming another program, or ends.
+	s, ok := readStat(pid)
+	if ok && s.bare {
+		return false
+	}
+	if ok && !s.dead() {
+		delete(l.seen, pid)
+	}
+	l.unsure = true
+	return false
+}
+
+func carried(env []byte, mark string) bool {
+	if !bytes.Contains(env, []byte(mark)) {
+		return false
+	}
+	for kv := range bytes.SplitSeq(env, []byte{0}) {
+		if marked(string(kv), mark) {
+			return true
+		}
+	}
+	return false
+}
+
+// environ reads a process's environment. Where its first thread has ended, the others have
+// it. The bytes are good until the next read.
+func (l *look) environ(pid int) ([]byte, error) {
+	proc := "/proc/" + strconv.Itoa(pid)
+	env, err := l.read(proc + "/environ")
+	if len(env) > 0 || errors.Is(err, fs.ErrPermission) {
+		return env, err
+	}
+	threads, _ := namesIn(proc + "/task")
+	for _, id := range threads {
+		if env, _ := l.read(proc + "/task/" + id + "/environ"); len(env) > 0 {
+			return env, nil
+		}
+	}
+	return nil, err
+}
+
+// read reads all of it in one go: of a process that becomes another program between two
+// reads there would be the first part, and then nothing, as if that were the end.
+func (l *look) read(name string) ([]byte, error) {
+	if l.buf == nil {
+		l.buf = make([]byte, 64<<10)
+	}
+	for {
+		n, err := readOnce(name, l.buf)
+		if n < len(l.buf) {
+			return l.buf[:n], err
+		}
+		l.buf = make([]byte, 4*len(l.buf))
+	}
+}
+
+// HideSelf keeps other processes of this user, above all the commands that this one runs, from
+// reading its environment and its memory, where the keys of providers are. Root and processes
+// with CAP_SYS_PTRACE read them all the same.
+//
+// A Roost that runs inside a command of another one stays readable: the outer one finds it by
+// the mark in its environment.
+func HideSelf() {
+	if os.Getenv(markVar) == "" {
+		// A kernel that refuses leaves things as they were before: no run ends for that.
+		_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
+	}
+}
+
+// serving is a session of its own, as for a command, and a signal should this
+// process die.
+func serving() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGTERM}
 }

@@ -52,3 +52,7 @@ func status(s *os.ProcessState) (int, string) {
 func Find(Process) (alive bool) { return false }
 
 func recorded(p Process) []Member { return members(p) } // Find has vouched for the leader
+
+func serving() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP, HideWindow: true}
+}

@@ -1,0 +1,411 @@
+package approval
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// Verdict is the result of judging a command line by patterns.
+type Verdict struct {
+	State  State  `json:"decision"`
+	Parts  []Part `json:"parts"` // as far as the line could be read; never nil
+	Reason string `json:"reason"`
+
+	unsure bool // a deny pattern may cover it
+}
+
+// rule names the pattern that decided; of an allowed chain, all of them.
+func (v Verdict) rule(s State) string {
+	var rules []string
+	for _, p := range v.Parts {
+		if p.State == s && !slices.Contains(rules, p.Rule) {
+			rules = append(rules, p.Rule)
+		}
+	}
+	if s == Deny && len(rules) > 1 {
+		return rules[0]
+	}
+	return strings.Join(rules, ", ")
+}
+
+// Command judges a command line by patterns alone.
+func Command(line string, allow, deny []string) Verdict {
+	denies, allows := patterns(deny), patterns(allow)
+	if strings.TrimSpace(line) == "" {
+		return Verdict{State: Ask, Parts: []Part{}, Reason: "the command line is empty"}
+	}
+	seen := scanDenied(line, denies)
+	v := Verdict{State: Ask, Parts: seen.parts, unsure: seen.unsure != "" && len(denies) > 0}
+	if v.Parts == nil {
+		v.Parts = []Part{}
+	}
+	if rule := v.rule(Deny); rule != "" {
+		v.State, v.Reason = Deny, fmt.Sprintf("the pattern %q denies it", rule)
+		return v
+	}
+	if v.unsure {
+		v.Reason = seen.unsure + ", so a deny pattern cannot be ruled out"
+		return v
+	}
+	list, why := plainCommands(line)
+	if why != "" {
+		v.Reason = why
+		return v
+	}
+	return judgeChain(v, list, allows)
+}
+
+// judgeChain judges the simple commands of a line, each on its own: all of them must be allowed. The reason is that of
+// the first one that is not.
+func judgeChain(v Verdict, list []simple, allows []pattern) Verdict {
+	parts := make([]Part, 0, len(list))
+	refused, allowed := "", ""
+	for _, c := range list {
+		part := Part{Text: c.text, State: Ask}
+		rule, why := allowedBy(c.words, allows)
+		switch {
+		case why == "":
+			part.Rule, part.State = rule, Allow
+			allowed = fmt.Sprintf("the pattern %q allows it", rule)
+		case refused == "" && len(list) > 1:
+			refused = fmt.Sprintf("%s: %s", c.text, why)
+		case refused == "":
+			refused = why
+		}
+		parts = append(parts, part)
+	}
+	v.Parts = parts
+	if refused != "" {
+		v.Reason = refused
+		return v
+	}
+	v.State, v.Reason = Allow, allowed
+	if len(list) > 1 {
+		v.Reason = "each of its commands is allowed"
+	}
+	return v
+}
+
+// allowedBy is the pattern that allows a simple command, or the reason why none does.
+func allowedBy(words []string, allows []pattern) (rule, why string) {
+	why = "no pattern allows it"
+	for _, p := range allows {
+		if !hasPrefix(words, p.words) {
+			continue
+		}
+		if not := unnamedProgram(words, p.words); not != "" {
+			why = not
+			continue
+		}
+		if not := beyondPattern(words, len(p.words)); not != "" {
+			why = not
+			continue
+		}
+		return p.text, ""
+	}
+	return "", why
+}
+
+func patterns(texts []string) []pattern {
+	var out []pattern
+	for _, t := range texts {
+		if w := strings.Fields(t); len(w) > 0 {
+			env := 0
+			for env < len(w) && assignment(w[env]) {
+				env++
+			}
+			out = append(out, pattern{t, w, env})
+		}
+	}
+	return out
+}
+
+func hasPrefix(words, p []string) bool {
+	return len(words) >= len(p) && slices.Equal(words[:len(p)], p)
+}
+
+// Pattern proposes the pattern that a person means by "always": the program, or the program and its subcommand where it
+// has some. "" when no pattern would ever match this line.
+func Pattern(line string) string {
+	list, why := plainCommands(line)
+	if why != "" || len(list) != 1 {
+		return ""
+	}
+	words := list[0].words
+	n := 1
+	if subcommands[words[0]] {
+		n = 2
+		if len(words) < 2 || strings.HasPrefix(words[1], "-") {
+			return ""
+		}
+		if len(words) > 2 && (words[1] == "run" || words[1] == "run-script") && !strings.HasPrefix(words[2], "-") {
+			n = 3
+		}
+	}
+	p := strings.Join(words[:n], " ")
+	if Command(line, []string{p}, nil).State != Allow {
+		return ""
+	}
+	return p
+}
+
+// subcommands are programs whose first word alone is not specific enough.
+var subcommands = wordSet("git", "go", "npm", "pnpm", "yarn", "bun", "cargo", "docker", "podman", "kubectl", "gh",
+	"apt", "apt-get", "brew", "pip", "pip3", "dotnet", "terraform", "systemctl", "make", "python", "python3", "node")
+
+// simple is one simple command of plain words.
+type simple struct {
+	text  string // as written in the line
+	words []string
+}
+
+const notSimple = "it is more than simple commands of plain words"
+
+// maxParts bounds a chain: no person reads a longer one.
+const maxParts = 32
+
+// plainCommands returns the simple commands of a line that is one of them, or a chain or pipe of nothing else; for any
+// other line it returns why not.
+func plainCommands(line string) (list []simple, why string) {
+	switch {
+	case otherShell:
+		return nil, "command patterns are not used with this system's shell"
+	case strings.Contains(line, "\n"):
+		return nil, "it has several lines"
+	case hasOddCharacter(line):
+		return nil, "it holds control or invisible characters"
+	}
+	for _, variant := range variants {
+		f, err := syntax.NewParser(syntax.Variant(variant), syntax.KeepComments(true)).Parse(strings.NewReader(line), "")
+		if err != nil {
+			return nil, "it cannot be read as a shell command"
+		}
+		if len(f.Last) != 0 || len(f.Stmts) == 0 {
+			return nil, notSimple
+		}
+		var got []simple
+		for i, s := range f.Stmts {
+			if s.Semicolon.IsValid() != (i < len(f.Stmts)-1) || !appendCommands(line, s, &got) {
+				return nil, notSimple
+			}
+		}
+		if list != nil && !sameCommands(list, got) {
+			return nil, notSimple
+		}
+		list = got
+	}
+	if len(list) > 1 {
+		for _, c := range list {
+			if c.words[0] == "cd" || c.words[0] == "pushd" || c.words[0] == "popd" {
+				return nil, c.words[0] + " changes where the other commands run"
+			}
+		}
+	}
+	return list, ""
+}
+
+func sameCommands(a, b []simple) bool {
+	return slices.EqualFunc(a, b, func(x, y simple) bool { return x.text == y.text && slices.Equal(x.words, y.words) })
+}
+
+// appendCommands appends the simple commands of a statement.
+func appendCommands(line string, s *syntax.Stmt, out *[]simple) bool {
+	if s.Negated || s.Background || s.Coprocess || s.Disown || len(s.Comments) > 0 || len(*out) >= maxParts {
+		return false
+	}
+	if two, ok := s.Cmd.(*syntax.BinaryCmd); ok {
+		if two.Op != syntax.AndStmt && two.Op != syntax.OrStmt && two.Op != syntax.Pipe || len(s.Redirs) > 0 {
+			return false
+		}
+		return !two.X.Semicolon.IsValid() && !two.Y.Semicolon.IsValid() && appendCommands(line, two.X, out) &&
+			appendCommands(line, two.Y, out)
+	}
+	call, ok := s.Cmd.(*syntax.CallExpr)
+	if !ok || len(call.Assigns) > 0 || len(call.Args) == 0 {
+		return false
+	}
+	for _, r := range s.Redirs {
+		if !makesNoFile(r) {
+			return false
+		}
+	}
+	words := make([]string, len(call.Args))
+	for i, w := range call.Args {
+		v, ok := plainWord(w)
+		if !ok {
+			return false
+		}
+		words[i] = v
+	}
+	if !programName(words[0]) {
+		return false
+	}
+	*out = append(*out, simple{line[s.Pos().Offset():statementEnd(s)], words})
+	return true
+}
+
+// programName reports a name in letters that cannot be mistaken for others. Jobs (%1) and words that begin with a dash
+// are no names.
+func programName(s string) bool {
+	if s == "" || strings.Contains(s, "=") || s[0] == '-' || s[0] == '%' {
+		return false
+	}
+	for i := range len(s) {
+		if s[i] >= 0x80 {
+			return false
+		}
+	}
+	return true
+}
+
+// statementEnd is where a statement's own text ends, without the separator after it.
+func statementEnd(s *syntax.Stmt) uint {
+	if s.Semicolon.IsValid() {
+		return s.Semicolon.Offset()
+	}
+	return s.End().Offset()
+}
+
+// makesNoFile reports a redirection that joins the two outputs, or leads to /dev/null.
+func makesNoFile(r *syntax.Redirect) bool {
+	if r.Hdoc != nil || r.Word == nil || r.N != nil && r.N.Value != "0" && r.N.Value != "1" && r.N.Value != "2" {
+		return false
+	}
+	to := r.Word.Lit()
+	switch r.Op {
+	case syntax.DplOut:
+		return to == "1" || to == "2"
+	case syntax.RdrOut, syntax.AppOut:
+		return to == "/dev/null" && (r.N == nil || r.N.Value != "0")
+	case syntax.RdrIn:
+		return to == "/dev/null" && (r.N == nil || r.N.Value == "0")
+	}
+	return false
+}
+
+var variants = []syntax.LangVariant{syntax.LangBash, syntax.LangPOSIX}
+
+// special are characters that any shell may expand outside quotes.
+const special = "*?[]{}~!#^$`\\<>|&;()=%\"'"
+
+// plainWord evaluates a word made of letters and simple quotes only.
+func plainWord(w *syntax.Word) (string, bool) {
+	var b strings.Builder
+	for _, part := range w.Parts {
+		switch part := part.(type) {
+		case *syntax.Lit:
+			// "=" and "%" are harmless after the first character, as in --a=b.
+			if strings.ContainsAny(strings.NewReplacer("=", "", "%", "").Replace(part.Value), special) ||
+				b.Len() == 0 && strings.HasPrefix(part.Value, "=") {
+				return "", false
+			}
+			b.WriteString(part.Value)
+		case *syntax.SglQuoted:
+			if part.Dollar {
+				return "", false
+			}
+			b.WriteString(part.Value)
+		case *syntax.DblQuoted:
+			if part.Dollar {
+				return "", false
+			}
+			for _, inner := range part.Parts {
+				lit, ok := inner.(*syntax.Lit)
+				if !ok || strings.ContainsAny(lit.Value, "\\`$!") {
+					return "", false
+				}
+				b.WriteString(lit.Value)
+			}
+		default:
+			return "", false
+		}
+	}
+	return b.String(), true
+}
+
+// beyondPattern is why a command of plain words is more than a pattern covers, "" when it is not. The pattern names the
+// first own words.
+func beyondPattern(words []string, own int) string {
+	name := path.Base(words[0])
+	if wrappers[name] || wrappers[strings.ToLower(name)] || isLoader(name) {
+		return name + " can run other commands"
+	}
+	if strings.HasPrefix(name, "python") && len(words) > 2 && words[1] == "-m" && pythonTools[words[2]] {
+		return beyondPattern(words[2:], max(own-2, 0))
+	}
+	p, known := knownPrograms[words[0]]
+	if !known {
+		return unknown.beyondUsage(name, words, own, true)
+	}
+	if p.subs == nil {
+		return p.beyondUsage(name, words, own, false)
+	}
+	at := 1
+	for at < len(words) && hasWord(p.before, words[at]) {
+		at++
+	}
+	if at == len(words) {
+		if at > 1 && words[at-1] == "--version" {
+			return ""
+		}
+		return name + " without a subcommand is not known to be harmless"
+	}
+	if strings.HasPrefix(words[at], "-") {
+		return "options before " + name + "'s subcommand can change what it runs"
+	}
+	u, ok := p.subs[words[at]]
+	if !ok {
+		return name + " " + words[at] + " is not known to be harmless"
+	}
+	return u.beyondUsage(name+" "+words[at], words[at:], max(own-at, 0), false)
+}
+
+// changesRepository reports whether a line has a git command that may run the repository's hooks, or contact another
+// repository; any reports whether it has a git command.
+func changesRepository(list []simple) (changes, any bool) {
+	p := knownPrograms["git"]
+	for _, c := range list {
+		if c.words[0] != "git" {
+			continue
+		}
+		any = true
+		for _, w := range c.words[1:] {
+			if !hasWord(p.before, w) {
+				changes = changes || p.subs[w].hooks
+				break
+			}
+		}
+	}
+	return changes, any
+}
+
+// pythonTools are modules that "python3 -m" runs as programs of the same name.
+var pythonTools = wordSet("pytest", "mypy", "black", "flake8", "ruff")
+
+// unnamedProgram: python -m runs any module, and uv run any program, so the pattern must name it.
+func unnamedProgram(words, p []string) string {
+	name := path.Base(words[0])
+	if sub := launchers[name]; sub != nil {
+		for i, w := range words[1:] {
+			if sub[w] && len(p) < i+3 {
+				return "the pattern must name what " + strings.Join(words[:i+2], " ") + " runs"
+			}
+		}
+	}
+	if !interpreters[name] || knownPrograms[name].subs != nil {
+		return ""
+	}
+	for _, w := range p[1:] {
+		if !strings.HasPrefix(w, "-") {
+			return ""
+		}
+	}
+	if len(words) > 1 {
+		return "the pattern must name what " + words[0] + " runs"
+	}
+	return words[0] + " without a program reads it from its input"
+}

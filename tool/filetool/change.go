@@ -1,0 +1,300 @@
+package filetool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	udiff "github.com/aymanbagabas/go-udiff"
+
+	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/tool"
+	"github.com/roost-dev/roost/tool/linetext"
+	"github.com/roost-dev/roost/workspace"
+)
+
+// planned is what the journal keeps of a file that a call is to change: its hash
+// before and after, as one value of tool.Ask.Before. An edit cannot be made again on
+// the new content to see what would come of it; with both hashes there is nothing to
+// guess.
+func planned(before, after string) string { return before + " " + after }
+
+// inspectPlanned judges a call by the hashes that were kept when it was planned. ok is
+// false when they were not, or when a file is neither the old nor the planned one:
+// another program changed it since, and its content must be examined.
+func inspectPlanned(ctx context.Context, env tool.Env, before map[string]string) (found tool.Finding, ok bool, err error) {
+	var done, open []string
+	strange := len(before) == 0
+	for path, hashes := range before {
+		old, fresh, both := strings.Cut(hashes, " ")
+		p, err := env.Workspace.Resolve(path)
+		if err != nil {
+			return tool.Unclear, true, err
+		}
+		state, err := look(ctx, env, p)
+		if err != nil {
+			return tool.Unclear, true, err
+		}
+		switch {
+		case both && state.Hash == fresh:
+			done = append(done, tool.SafeName(path))
+		case state.Hash == old:
+			open = append(open, tool.SafeName(path))
+		default:
+			strange = true
+		}
+	}
+	if strange {
+		return tool.Unclear, false, nil
+	}
+	found, err = verdict(done, open, nil)
+	return found, true, err
+}
+
+// verdict is the finding over all files of a call. For a part of several files it
+// comes with an error that names them: the model has to do the rest.
+func verdict(done, open, other []string) (tool.Finding, error) {
+	switch len(done) + len(open) + len(other) {
+	case len(done):
+		return tool.Done, nil
+	case len(open):
+		return tool.NotDone, nil
+	case 1:
+		return tool.Unclear, nil
+	}
+	return tool.Unclear, partly(done, open, other)
+}
+
+func partly(done, open, other []string) error {
+	var parts []string
+	for _, p := range []struct {
+		what  string
+		files []string
+	}{{"Changed: ", done}, {"Not changed: ", open}, {"Not clear: ", other}} {
+		if len(p.files) > 0 {
+			slices.Sort(p.files)
+			parts = append(parts, p.what+strings.Join(p.files, ", ")+".")
+		}
+	}
+	return errors.New(strings.Join(parts, " "))
+}
+
+// look sweeps what a killed write may have left beside a file, and records the file.
+func look(ctx context.Context, env tool.Env, p workspace.Path) (workspace.FileState, error) {
+	_, _ = env.Workspace.Sweep(p) // a leftover that stays does not change the finding
+	return env.Workspace.StatPath(ctx, p)
+}
+
+// inspectText judges a call by the hashes that were kept when it was planned. Without them, for a call that another
+// program left, it judges by the file's text: whether it is what the call makes, or what the call was made for.
+func inspectText(ctx context.Context, env tool.Env, p workspace.Path, before map[string]string,
+	judge func(text string) (done, open bool)) (tool.Finding, error) {
+	if found, ok, err := inspectPlanned(ctx, env, before); ok || err != nil {
+		return found, err
+	}
+	if _, err := look(ctx, env, p); err != nil {
+		return tool.Unclear, err
+	}
+	s, err := editable(ctx, env, p)
+	if err != nil {
+		return tool.Unclear, tool.ContextError(err)
+	}
+	return finding(judge(s.text)), nil
+}
+
+func finding(done, open bool) tool.Finding {
+	switch {
+	case done:
+		return tool.Done
+	case open:
+		return tool.NotDone
+	}
+	return tool.Unclear
+}
+
+// source is a file that is to be changed by lines: its text without a byte order mark,
+// and the mark, which belongs to the file and not to its first line.
+type source struct {
+	path       workspace.Path
+	mark, text string
+	coding     coding
+	state      workspace.FileState
+}
+
+// editable reads a file that is to be changed; one that cannot be is refused.
+func editable(ctx context.Context, env tool.Env, p workspace.Path) (s source, err error) {
+	s.path = p
+	data, state, err := env.Workspace.Read(ctx, p, MaxEdit)
+	if s.state = state; err != nil {
+		return s, explain(p, err)
+	}
+	var ok bool
+	if s.text, s.coding, ok = decodeText(data); !ok {
+		return s, notText(p)
+	}
+	if rest, marked := strings.CutPrefix(s.text, byteOrderMark); marked {
+		s.mark, s.text = byteOrderMark, rest
+	}
+	return s, nil
+}
+
+// whole is the text with its mark.
+func (s source) whole() string { return s.mark + s.text }
+
+const byteOrderMark = "\ufeff"
+
+// maxChangeText bounds in bytes the difference, or the file, that a result shows when the model
+// changes a file that is not the one it saw.
+const maxChangeText = 8 << 10
+
+// Difference is what changed in a file, as a unified diff. whole is false, and the text
+// empty, when that has more than limit bytes or one of the contents is no text.
+func Difference(path string, old, now []byte, limit int) (text string, whole bool) {
+	before, _, ok := decodeText(old)
+	if !ok {
+		return "", false
+	}
+	after, _, ok := decodeText(now)
+	if !ok {
+		return "", false
+	}
+	if before == after || !isText(before) || !isText(after) || len(before)+len(after) > maxDiff {
+		return "", false
+	}
+	if text = unified(path, before, after, false); len(text) > limit {
+		return "", false
+	}
+	return text, true
+}
+
+// changedSince reports whether a file is another one than the model saw.
+func changedSince(env tool.Env, p workspace.Path, now workspace.FileState) (tool.Seen, bool) {
+	if env.Seen == nil || !now.Exists() {
+		return tool.Seen{}, false // making a file that is not there loses nothing
+	}
+	seen, ok := env.Seen(p.Readable)
+	return seen, ok && seen.Hash != now.Hash
+}
+
+// deletedSince is a notice in the result of making a file that the model believes to exist:
+// nothing was lost, but the user or another program deleted it.
+func deletedSince(env tool.Env, p workspace.Path) string {
+	if env.Seen == nil {
+		return ""
+	}
+	if seen, ok := env.Seen(p.Readable); !ok || seen.Hash == "" {
+		return ""
+	}
+	return fmt.Sprintf("\n<notice>%s had been deleted since you last saw it. It was created again.</notice>", tool.SafeName(p.Readable))
+}
+
+// describeChange describes for the model what is different now: the difference, or else the whole
+// file if that is small. A file outside the workspace or a protected one is not shown,
+// as the user has not agreed to its being read.
+func describeChange(p workspace.Path, seen tool.Seen, data []byte) (text string, whole bool) {
+	if data == nil || p.Outside || p.Protected {
+		return "", false
+	}
+	if seen.Data != nil {
+		if diff, ok := Difference(p.Readable, seen.Data, data, maxChangeText); ok {
+			return "What changed:\n" + diff, true
+		}
+	}
+	now, _, ok := decodeText(data)
+	if len(data) > maxChangeText || !ok || !isText(now) {
+		return "", false
+	}
+	return "It is now:\n" + linetext.Numbered(strings.Split(strings.TrimSuffix(now, "\n"), "\n"), 1) + "\n", true
+}
+
+// notOverwritten is why a file is not replaced, or removed, as a whole; nil when it is
+// the one that the model saw.
+func notOverwritten(env tool.Env, p workspace.Path, now workspace.FileState, data []byte) error {
+	seen, changed := changedSince(env, p, now)
+	if !changed {
+		return nil
+	}
+	e := &tool.StaleError{Now: touchOf(now, "")}
+	what := "has changed since you last saw it"
+	if seen.Hash == "" {
+		what = "was created again after it had been deleted"
+	}
+	text, whole := describeChange(p, seen, data)
+	e.Shown, e.Reason = whole, fmt.Sprintf("%s %s, so it was left as it is. ", tool.SafeName(p.Readable), what)
+	if whole {
+		e.Reason += "Make your change so that nothing of that is lost. " + text
+	} else {
+		e.Reason += "Read it, and make your change so that nothing of that is lost."
+	}
+	return e
+}
+
+// othersChanged is the notice of changes by others in the result of a change of some lines,
+// "" when the file is the one that the model saw.
+func othersChanged(env tool.Env, p workspace.Path, now workspace.FileState, data []byte) string {
+	seen, changed := changedSince(env, p, now)
+	if !changed {
+		return ""
+	}
+	text, whole := describeChange(p, seen, data)
+	if !whole {
+		text = "Read it before you change more of it."
+	}
+	return fmt.Sprintf("\n<notice>%s had changed since you last saw it. Your change was made in what was there. "+
+		"%s</notice>", tool.SafeName(p.Readable), text)
+}
+
+// maxDiff is the size of two texts together, in bytes, up to which differences
+// are worked out; what a person could not read anyway is only counted.
+const maxDiff = 4 << 20
+
+// unified gives a unified diff with file headers, "" when nothing differs.
+func unified(path, old, content string, creates bool) string {
+	path = tool.SafeName(path)
+	switch {
+	case !isText(old) || !isText(content):
+		return fmt.Sprintf("--- a/%s\n+++ b/%s\n@@ not text: %d bytes before, %d after @@\n", path, path, len(old), len(content))
+	case len(old)+len(content) > maxDiff:
+		return fmt.Sprintf("--- a/%s\n+++ b/%s\n@@ the file is too large for a diff: %d bytes before, %d after @@\n", path,
+			path, len(old), len(content))
+	}
+	from := "a/" + path
+	if creates {
+		from = "/dev/null"
+	}
+	return udiff.Unified(from, "b/"+path, old, content)
+}
+
+// isText distinguishes text from bytes that would fill a terminal with rubbish.
+func isText(s string) bool { return utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 }
+
+// hunks is a unified diff without its file headers, as Roo stores it.
+func hunks(diff string) string {
+	if i := strings.Index(diff, "@@"); i >= 0 {
+		return strings.TrimSuffix(diff[i:], "\n")
+	}
+	return ""
+}
+
+// addStats counts the lines of hunks, if there are any.
+func addStats(o *esjson.Object, hunks string) {
+	added, removed := int64(0), int64(0)
+	for l := range strings.Lines(hunks) {
+		switch l[0] {
+		case '+':
+			added++
+		case '-':
+			removed++
+		}
+	}
+	if added+removed == 0 {
+		return
+	}
+	var s esjson.Object
+	s.Int("added", added)
+	s.Int("removed", removed)
+	o.Raw("diffStats", s.Bytes())
+}

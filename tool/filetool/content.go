@@ -1,0 +1,424 @@
+package filetool
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/tool"
+	"github.com/roost-dev/roost/tool/linetext"
+	"github.com/roost-dev/roost/workspace"
+)
+
+// opened is a file that is shown.
+type opened struct {
+	path  workspace.Path
+	state workspace.FileState
+	media string    // of a picture; its text is not read
+	text  io.Reader // nil when the file is no text
+	wide  bool      // it begins like UTF-16
+	note  string    // precedes the text
+	sum   hash.Hash // of what was read
+	file  io.Closer
+}
+
+// openFile opens a file whose path was judged. What is wrong with it is a refusal.
+func openFile(ctx context.Context, w *workspace.Workspace, p workspace.Path) (_ *opened, err error) {
+	f, state, err := w.Open(p)
+	if err != nil {
+		return nil, explain(p, err)
+	}
+	c := &opened{path: p, state: state, sum: sha256.New(), file: f}
+	defer func() {
+		if err != nil {
+			f.Close()
+			err = explain(p, err)
+		}
+	}()
+	head := make([]byte, 8192)
+	n, err := io.ReadFull(f, head)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil, err
+	}
+	head = head[:n]
+	if c.media = imageType(p.Real, head); c.media != "" {
+		return c, nil
+	}
+	// One pass hashes the file and picks the lines out of it.
+	body := io.TeeReader(io.MultiReader(bytes.NewReader(head), workspace.NewContextReader(ctx, f)), c.sum)
+	coded := wideCoding(head)
+	if state.Size > MaxEdit {
+		coded = codedUTF8
+	}
+	switch {
+	case coded != codedUTF8:
+		c.wide, c.note = true, wideNote
+		c.text, err = decodeBody(body, coded)
+		if errors.Is(err, errNoText) {
+			return c, nil
+		}
+		return c, err
+	case bytes.IndexByte(head, 0) >= 0:
+		return c, nil
+	case isNotebook(p.Real) && state.Size <= MaxEdit:
+		all, err := io.ReadAll(body)
+		if err != nil {
+			return nil, err
+		}
+		body = bytes.NewReader(all)
+		if cells, ok := notebookText(all); ok {
+			c.note, body = notebookNote, strings.NewReader(cells)
+		}
+	}
+	c.text = body
+	return c, nil
+}
+
+// touch records the file when its text was read.
+func (c *opened) touch(source string) tool.FileTouch {
+	c.state.Hash = hex.EncodeToString(c.sum.Sum(nil))
+	return touchOf(c.state, source)
+}
+
+// picture reads the file as an image.
+func (c *opened) picture(ctx context.Context, w *workspace.Workspace) (block json.RawMessage, state workspace.FileState, err error) {
+	data, state, err := w.Read(ctx, c.path, MaxImage)
+	if err != nil {
+		return nil, state, explain(c.path, err)
+	}
+	return tool.ImageBlock(c.media, data), state, nil
+}
+
+// imageType goes by name and first bytes: a text file called x.png stays text.
+func imageType(name string, head []byte) string {
+	var media, magic string
+	switch strings.ToLower(filepath.Ext(name)) {
+	case ".png":
+		media, magic = "image/png", "\x89PNG"
+	case ".jpg", ".jpeg":
+		media, magic = "image/jpeg", "\xff\xd8\xff"
+	case ".gif":
+		media, magic = "image/gif", "GIF8"
+	case ".webp":
+		media, magic = "image/webp", "RIFF"
+	}
+	if media != "" && bytes.HasPrefix(head, []byte(magic)) {
+		return media
+	}
+	return ""
+}
+
+// coding is how a file keeps its text. It belongs to the file: a model sees and
+// writes characters, and what it changes is written as the rest of the file is.
+type coding int
+
+const (
+	codedUTF8 coding = iota
+	codedUTF16LE
+	codedUTF16BE
+	codedSingle // one byte a character, taken for Windows-1252
+)
+
+// singleNote precedes the lines of a file of one byte a character: the bytes do not show which
+// set of characters it is.
+const singleNote = "Note: this file is not UTF-8; it is shown, and will be written, as Windows-1252.\n\n"
+
+const wideNote = "Note: this file is UTF-16, and stays so when it is changed.\n\n"
+
+// high are the characters of the bytes 0x80 to 0x9F. The five that have none map to
+// themselves, so that every byte comes back as it was in any file.
+var high = [32]rune{
+	'€', 0x81, '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', 0x8D, 'Ž', 0x8F,
+	0x90, '‘', '’', '“', '”', '•', '–', '—', '˜', '™', 'š', '›', 'œ', 0x9D, 'ž', 'Ÿ',
+}
+
+// decodeText gives the text of a file, its byte order mark first if it has one. ok is
+// false for what is no text, or is one that would not come back the same: NUL bytes,
+// halves of characters, UTF-8 with stray bytes in it.
+func decodeText(data []byte) (text string, c coding, ok bool) {
+	if c = wideCoding(data); c != codedUTF8 {
+		return decodeWide(data, c)
+	}
+	s := string(data)
+	switch {
+	case strings.IndexByte(s, 0) >= 0:
+		return "", codedUTF8, false
+	case utf8.ValidString(s):
+		return s, codedUTF8, true
+	case single(s):
+		return decodeSingle(s), codedSingle, true
+	}
+	return "", codedUTF8, false
+}
+
+// wideCoding goes by the byte order mark. Without one UTF-16 is only likely, and stays what
+// it always was here: no text.
+func wideCoding(head []byte) coding {
+	switch {
+	case len(head) < 2 || len(head) >= 4 && head[0] == 0xFF && head[2] == 0 && head[3] == 0:
+		return codedUTF8 // the last is UTF-32
+	case head[0] == 0xFF && head[1] == 0xFE:
+		return codedUTF16LE
+	case head[0] == 0xFE && head[1] == 0xFF:
+		return codedUTF16BE
+	}
+	return codedUTF8
+}
+
+func (c coding) order() binary.AppendByteOrder {
+	if c == codedUTF16BE {
+		return binary.BigEndian
+	}
+	return binary.LittleEndian
+}
+
+func decodeWide(data []byte, c coding) (string, coding, bool) {
+	if len(data)%2 != 0 {
+		return "", c, false
+	}
+	order := c.order().(binary.ByteOrder)
+	var b strings.Builder
+	b.Grow(len(data))
+	for i := 0; i < len(data); i += 2 {
+		r := rune(order.Uint16(data[i:]))
+		if utf16.IsSurrogate(r) {
+			low := rune(0)
+			if i += 2; i < len(data) {
+				low = rune(order.Uint16(data[i:]))
+			}
+			if r = utf16.DecodeRune(r, low); r == utf8.RuneError {
+				return "", c, false
+			}
+		}
+		if r == 0 {
+			return "", c, false
+		}
+		b.WriteRune(r)
+	}
+	return b.String(), c, true
+}
+
+// single reports whether bytes look like text of one byte a character: no control
+// characters, and nothing that is a character of UTF-8. A file that has those too is
+// UTF-8 with an error in it, and reading it otherwise would spoil them.
+func single(s string) bool {
+	for i := 0; i < len(s); {
+		r, size := utf8.DecodeRuneInString(s[i:])
+		if size > 1 || r < ' ' && !strings.ContainsRune("\t\n\v\f\r\x1b", r) {
+			return false
+		}
+		i += size
+	}
+	return true
+}
+
+func decodeSingle(s string) string {
+	var b strings.Builder
+	b.Grow(len(s) + len(s)/8)
+	for i := range len(s) {
+		if c := s[i]; c >= 0x80 && c < 0xA0 {
+			b.WriteRune(high[c-0x80])
+		} else {
+			b.WriteRune(rune(c))
+		}
+	}
+	return b.String()
+}
+
+var errNoText = errors.New("not text")
+
+// decodeBody reads all of a file that begins with the mark of UTF-16 and gives its
+// text without the mark; errNoText when it is none.
+func decodeBody(body io.Reader, c coding) (io.Reader, error) {
+	all, err := io.ReadAll(body)
+	if err != nil {
+		return nil, err
+	}
+	text, _, ok := decodeWide(all, c)
+	if !ok {
+		return nil, errNoText
+	}
+	return strings.NewReader(strings.TrimPrefix(text, byteOrderMark)), nil
+}
+
+// shownText is a part of a file as a model is shown it, with a note for what is not
+// UTF-8. Bytes that are neither are replaced.
+func shownText(part string) (text, note string) {
+	switch {
+	case utf8.ValidString(part):
+		return part, ""
+	case single(part):
+		return decodeSingle(part), singleNote
+	}
+	return strings.ToValidUTF8(part, "\uFFFD"), ""
+}
+
+// encode is the way back. A character that the file cannot hold is given back, with
+// ok false.
+func (c coding) encode(text string) (data []byte, missing rune, ok bool) {
+	switch c {
+	case codedUTF16LE, codedUTF16BE:
+		data = make([]byte, 0, 2*len(text))
+		for _, u := range utf16.Encode([]rune(text)) {
+			data = c.order().AppendUint16(data, u)
+		}
+		return data, 0, true
+	case codedSingle:
+		data = make([]byte, 0, len(text))
+		for _, r := range text {
+			b, ok := singleByte(r)
+			if !ok {
+				return nil, r, false
+			}
+			data = append(data, b)
+		}
+		return data, 0, true
+	}
+	return []byte(text), 0, true
+}
+
+func singleByte(r rune) (byte, bool) {
+	if r < 0x80 || r >= 0xA0 && r <= 0xFF {
+		return byte(r), true
+	}
+	for i, h := range high {
+		if h == r {
+			return byte(0x80 + i), true
+		}
+	}
+	return 0, false
+}
+
+// inexpressible is the answer for a change by lines that the file cannot hold. The
+// rest of it is not turned into UTF-8 for that: if it is not what it was taken for, that
+// would spoil lines that the model never saw.
+func inexpressible(p workspace.Path, missing rune) error {
+	return refuse("%s is not UTF-8; it is kept as Windows-1252, which has no %q (%U). Use other characters, or write "+
+		"the whole file with write_to_file, which makes it UTF-8.", tool.SafeName(p.Readable), missing, missing)
+}
+
+// notText is the answer for a file that cannot be changed by lines.
+func notText(p workspace.Path) error {
+	return refuse("%s is not text in UTF-8, UTF-16 with a byte order mark, or one byte a character, so it cannot be "+
+		"changed by lines.", tool.SafeName(p.Readable))
+}
+
+// maxCellOutput is how much of a cell's output is shown, in UTF-16 units. A notebook
+// is read for its code; what it printed is often most of the file.
+const maxCellOutput = 2000
+
+// notebookNote precedes the lines of a notebook.
+const notebookNote = "Note: this is a notebook; the lines below are those of its cells, not of the file, which is JSON.\n\n"
+
+func isNotebook(name string) bool { return strings.EqualFold(filepath.Ext(name), ".ipynb") }
+
+// notebookText gives the cells of a Jupyter notebook (format 4) as text: a heading for
+// each, its source, and what it printed. Pictures are only named. ok is false for what
+// is no such notebook.
+func notebookText(data []byte) (text string, ok bool) {
+	if !esjson.Valid(data) || esjson.TypeOf(data) != esjson.TypeObject {
+		return "", false
+	}
+	cells, ok := esjson.Get(data, "cells")
+	if !ok || esjson.TypeOf(cells) != esjson.TypeArray {
+		return "", false
+	}
+	var b strings.Builder
+	n := 0
+	for cell := range esjson.Array(cells) {
+		if esjson.TypeOf(cell) != esjson.TypeObject {
+			continue
+		}
+		n++
+		kind, _ := esjson.GetString(cell, "cell_type")
+		heading(&b, fmt.Sprintf("# %%%% cell %d [%s]", n, tool.SafeName(kind)), member(cell, "source"))
+		if out := cellOutput(cell); out != "" {
+			heading(&b, fmt.Sprintf("# %%%% output of cell %d", n), out)
+		}
+	}
+	return b.String(), true
+}
+
+func heading(b *strings.Builder, head, body string) {
+	b.WriteString(head + "\n")
+	if body = strings.TrimSuffix(body, "\n"); body != "" {
+		b.WriteString(body + "\n")
+	}
+	b.WriteString("\n")
+}
+
+// member is text that a notebook holds as one string or as a list of lines.
+func member(obj []byte, key string) string {
+	raw, ok := esjson.Get(obj, key)
+	if !ok {
+		return ""
+	}
+	if esjson.TypeOf(raw) == esjson.TypeString {
+		s, _ := esjson.Unquote(raw)
+		return s
+	}
+	var b strings.Builder
+	if esjson.TypeOf(raw) == esjson.TypeArray {
+		for l := range esjson.Array(raw) {
+			if s, err := esjson.Unquote(l); err == nil {
+				b.WriteString(s)
+			}
+		}
+	}
+	return b.String()
+}
+
+func cellOutput(cell []byte) string {
+	list, ok := esjson.Get(cell, "outputs")
+	if !ok || esjson.TypeOf(list) != esjson.TypeArray {
+		return ""
+	}
+	var parts []string
+	for out := range esjson.Array(list) {
+		if esjson.TypeOf(out) == esjson.TypeObject {
+			parts = append(parts, outputText(out))
+		}
+	}
+	parts = slices.DeleteFunc(parts, func(s string) bool { return s == "" })
+	all := strings.Join(parts, "\n")
+	if short := linetext.Cut(all, maxCellOutput); short != all {
+		return fmt.Sprintf("%s\n[... %d more characters]", short, linetext.Units(all)-linetext.Units(short))
+	}
+	return all
+}
+
+func outputText(out []byte) string {
+	if kind, _ := esjson.GetString(out, "output_type"); kind == "error" {
+		return strings.TrimSuffix(member(out, "ename")+": "+member(out, "evalue"), ": ")
+	}
+	if text := member(out, "text"); text != "" {
+		return strings.TrimSuffix(text, "\n")
+	}
+	data, ok := esjson.Get(out, "data")
+	if !ok || esjson.TypeOf(data) != esjson.TypeObject {
+		return ""
+	}
+	var named []string
+	for media := range esjson.Members(data) {
+		if media != "text/plain" && media != "text/html" {
+			named = append(named, "["+tool.SafeName(media)+", not shown]")
+		}
+	}
+	if text := member(data, "text/plain"); text != "" {
+		named = append([]string{strings.TrimSuffix(text, "\n")}, named...)
+	}
+	return strings.Join(named, "\n")
+}

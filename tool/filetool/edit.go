@@ -1,0 +1,528 @@
+package filetool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/tool"
+	"github.com/roost-dev/roost/tool/patch"
+	"github.com/roost-dev/roost/workspace"
+)
+
+// WriteToFile gives the tool write_to_file.
+func WriteToFile() tool.Tool { return writing{reading(writeFileSpec, planWrite), inspectWrite} }
+
+// writeFileSpec is built once: every turn needs it.
+var writeFileSpec = tool.Spec{
+	Name:    "write_to_file",
+	Aliases: []string{"write_file"},
+	Description: "Write a whole file: make a new one, with the folders it needs, or replace an existing one. Give the " +
+		"complete content; nothing of the old content stays. For changes to an existing file apply_diff is quicker and safer.",
+	Schema: schema([]string{"path", "content"},
+		"path", property("string", "File to write, relative to the workspace."),
+		"content", property("string", "The complete content, without line numbers and without anything left out.")),
+	Class:  tool.Write,
+	Replay: tool.Inspect,
+}
+
+func readWrite(env tool.Env, in tool.Input) (p workspace.Path, content string, err error) {
+	path, err := in.Need(false, "path", "file_path")
+	if err != nil {
+		return p, "", err
+	}
+	if content, err = in.Need(true, "content"); err != nil {
+		return p, "", err
+	}
+	p, err = resolve(env, path)
+	return p, strings.ToValidUTF8(stripFence(content), "\uFFFD"), err
+}
+
+func planWrite(ctx context.Context, env tool.Env, in tool.Input) (tool.Plan, error) {
+	p, content, err := readWrite(env, in)
+	if err != nil {
+		return nil, err
+	}
+	e := &edit{env: env, path: p, ask: asks(in.Tool, p)}
+	if p.Ignored {
+		e.ask.Text = editText("editedExistingFile", p, "")
+		return e, nil
+	}
+	old, state, err := env.Workspace.Read(ctx, p, MaxEdit)
+	var large *workspace.TooLargeError
+	if errors.As(err, &large) {
+		// Replaced without being shown; its hash is all that is needed of it.
+		state, err = env.Workspace.StatPath(ctx, p)
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		e.creates, e.note = true, deletedSince(env, p)
+	case err != nil:
+		return nil, explain(p, err)
+	}
+	if stale := notOverwritten(env, p, state, old); stale != nil && state.Hash != workspace.HashOf([]byte(content)) {
+		return nil, stale
+	}
+	e.expect = state.Hash
+	before, c, ok := decodeText(old)
+	if !ok {
+		before, c = string(old), codedUTF8
+	}
+	content = likeBefore(content, before)
+	data, missing, ok := c.encode(content)
+	if !ok {
+		// The whole file is new, so nothing of the old text is spoiled by this.
+		data = []byte(content)
+		e.note += fmt.Sprintf("\n<notice>The file was not UTF-8 (read as Windows-1252), which has no %q (%U). It is UTF-8 "+
+			"now.</notice>", missing, missing)
+		e.ask.Title += ", which becomes UTF-8"
+	}
+	e.content = string(data)
+	e.ask.Before = map[string]string{p.Readable: planned(state.Hash, workspace.HashOf(data))}
+	kind := "editedExistingFile"
+	if e.creates {
+		kind = "newFileCreated"
+	}
+	e.ask.Diff = unified(p.Readable, before, content, e.creates)
+	if large != nil {
+		e.ask.Diff = fmt.Sprintf("--- a/%[1]s\n+++ b/%[1]s\n@@ too large for a diff: %d bytes before, %d after @@\n",
+			tool.SafeName(p.Readable), state.Size, len(content))
+	}
+	e.ask.Text = editText(kind, p, hunks(e.ask.Diff))
+	return e, nil
+}
+
+// likeBefore gives a new text the byte order mark and the line ends of the old one:
+// a model sees neither, and writes plain line feeds. A file with both kinds of line
+// ends gets those of the content.
+func likeBefore(content, old string) string {
+	if ends := strings.Count(old, "\n"); ends > 0 && strings.Count(old, "\r\n") == ends && !strings.Contains(content, "\r") {
+		content = strings.ReplaceAll(content, "\n", "\r\n")
+	}
+	if strings.HasPrefix(old, byteOrderMark) && !strings.HasPrefix(content, byteOrderMark) {
+		content = byteOrderMark + content
+	}
+	return content
+}
+
+// stripFence takes off the code fence that models like to put around a file. Only a
+// fence on the first line goes, and only one on the last line.
+func stripFence(s string) string {
+	if strings.HasPrefix(s, "```") {
+		_, rest, _ := strings.Cut(s, "\n")
+		s = rest
+	}
+	if body := strings.TrimRight(s, "\r\n"); strings.HasSuffix(body, "\n```") || body == "```" {
+		s = strings.TrimSuffix(body, "```")
+	}
+	return s
+}
+
+func inspectWrite(ctx context.Context, env tool.Env, in tool.Input, before map[string]string) (tool.Finding, error) {
+	p, content, err := readWrite(env, in)
+	if err != nil {
+		return tool.Unclear, err
+	}
+	if found, ok, err := inspectPlanned(ctx, env, before); ok || err != nil {
+		return found, err
+	}
+	state, err := look(ctx, env, p)
+	if err != nil {
+		return tool.Unclear, err
+	}
+	hashes, known := before[p.Readable]
+	if strings.Contains(hashes, " ") {
+		return tool.Unclear, nil // it is neither what it was nor what it was to be
+	}
+	for _, like := range []string{"", "\r\n", byteOrderMark, byteOrderMark + "\r\n"} {
+		for c := codedUTF8; c <= codedSingle; c++ {
+			data, _, ok := c.encode(likeBefore(content, like))
+			if ok && state.Hash == workspace.HashOf(data) {
+				return tool.Done, nil
+			}
+		}
+	}
+	return finding(false, !known && !state.Exists()), nil
+}
+
+// edit is a planned replacement of one file.
+type edit struct {
+	env     tool.Env
+	path    workspace.Path
+	content string
+	expect  string // hash that the file must still have
+	creates bool
+	note    string           // added to the result
+	other   []tool.FileTouch // what others had changed before
+	ask     tool.Ask
+}
+
+func (e *edit) Ask() tool.Ask { return e.ask }
+
+func (e *edit) Run(ctx context.Context, _ tool.Output) (tool.Result, error) {
+	if e.path.Ignored {
+		return denied(e.path.Readable), nil
+	}
+	now, err := e.env.Workspace.Resolve(e.path.Given)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	if now.Ignored {
+		return denied(now.Readable), nil
+	}
+	state, err := e.env.Workspace.Write(ctx, e.path, []byte(e.content), e.expect)
+	switch {
+	case errors.Is(err, workspace.ErrChanged):
+		return failed("%s was changed by someone else after this change was prepared; nothing was written. Read the file again "+
+			"and make the change on what is there now.", tool.SafeName(e.path.Readable)), nil
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, workspace.ErrNotRegular):
+		return failed("nothing was written: %v", err), nil
+	case err != nil:
+		return tool.Result{}, err
+	}
+	operation := "modified"
+	if e.creates {
+		operation = "created"
+	}
+	var o esjson.Object
+	o.String("path", e.path.Readable)
+	o.String("operation", operation)
+	o.String("notice", "The file is written. There is no need to read it again; go on with the task.")
+	return tool.Result{Text: string(o.Bytes()) + e.note, Files: append(e.other, touchOf(state, editedSource))}, nil
+}
+
+// change plans another text for a file.
+func (e *edit) change(s source, text string) error {
+	data, missing, ok := s.coding.encode(s.mark + text)
+	if !ok {
+		return inexpressible(s.path, missing)
+	}
+	e.content, e.expect, e.creates = string(data), s.state.Hash, !s.state.Exists()
+	if text := othersChanged(e.env, s.path, s.state, []byte(s.whole())); text != "" {
+		e.note += text
+		e.other = append(e.other, touchOf(s.state, otherSource))
+	}
+	e.ask.Before = map[string]string{s.path.Readable: planned(s.state.Hash, workspace.HashOf(data))}
+	e.ask.Diff = unified(s.path.Readable, s.whole(), s.mark+text, e.creates)
+	return nil
+}
+
+func editText(kind string, p workspace.Path, diff string) string {
+	var o esjson.Object
+	o.String("tool", kind)
+	o.String("path", p.Readable)
+	o.String("content", diff)
+	o.Bool("isOutsideWorkspace", p.Outside)
+	o.Bool("isProtected", p.Protected)
+	addStats(&o, diff)
+	return string(o.Bytes())
+}
+
+// ApplyDiff gives the tool apply_diff.
+func ApplyDiff() tool.Tool { return writing{reading(applyDiffSpec, planDiff), inspectDiff} }
+
+// applyDiffSpec is built once: every turn needs it.
+var applyDiffSpec = tool.Spec{
+	Name: "apply_diff",
+	Description: "Change parts of an existing file. Each block names the lines as they are now and the lines that replace " +
+		"them; put all changes of a file into one call. " +
+		"Copy the lines to be replaced exactly. Give :start_line: so that the right place is found when text repeats.\n\n" +
+		patch.BlockForm,
+	Schema: schema([]string{"path", "diff"},
+		"path", property("string", "File to change, relative to the workspace."),
+		"diff", property("string", "One or more SEARCH/REPLACE blocks.")),
+	Class:  tool.Write,
+	Replay: tool.Inspect,
+}
+
+func readDiff(env tool.Env, in tool.Input) (p workspace.Path, diff string, err error) {
+	path, err := in.Need(false, "path", "file_path")
+	if err != nil {
+		return p, "", err
+	}
+	if diff, err = in.Need(false, "diff"); err != nil {
+		return p, "", err
+	}
+	p, err = resolve(env, path)
+	return p, diff, err
+}
+
+func planDiff(ctx context.Context, env tool.Env, in tool.Input) (tool.Plan, error) {
+	p, diff, err := readDiff(env, in)
+	if err != nil {
+		return nil, err
+	}
+	e := &edit{env: env, path: p, ask: asks(in.Tool, p)}
+	if p.Ignored {
+		e.ask.Text = diffText(p, diff, "", "")
+		return e, nil
+	}
+	s, err := editable(ctx, env, p)
+	if err != nil {
+		return nil, err
+	}
+	res, bad, err := patch.ApplyDiff(ctx, s.text, diff, patch.Exact)
+	switch {
+	case err != nil:
+		return nil, err
+	case bad != nil:
+		return nil, refusal(bad.Reason)
+	case res.Applied == 0:
+		return nil, refuse("nothing in %s was changed.\n\n%s", tool.SafeName(p.Readable), failures(res.Failures))
+	}
+	if len(res.Failures) > 0 {
+		e.note = fmt.Sprintf("\n<notice>%d of %d blocks were applied. These failed:\n\n%s</notice>", res.Applied,
+			res.Applied+len(res.Failures), failures(res.Failures))
+	}
+	if err := e.change(s, strings.ToValidUTF8(res.Content, "\uFFFD")); err != nil {
+		return nil, err
+	}
+	e.ask.Text = diffText(p, diff, hunks(e.ask.Diff), s.whole())
+	return e, nil
+}
+
+func failures(fails []patch.BlockFailure) string {
+	var parts []string
+	for _, f := range fails {
+		parts = append(parts, f.Message)
+	}
+	return strings.Join(parts, "\n\n")
+}
+
+func diffText(p workspace.Path, diff, content, old string) string {
+	var o esjson.Object
+	o.String("tool", "appliedDiff")
+	o.String("path", p.Readable)
+	o.String("diff", diff)
+	o.String("content", content)
+	o.String("originalContent", old)
+	addStats(&o, content)
+	o.Bool("isProtected", p.Protected)
+	return string(o.Bytes())
+}
+
+// inspectDiff looks whether the replacements are there and the searched lines gone; with the hash
+// from before, all that older journals hold, there is no doubt about "not done".
+func inspectDiff(ctx context.Context, env tool.Env, in tool.Input, before map[string]string) (tool.Finding, error) {
+	p, diff, err := readDiff(env, in)
+	if err != nil {
+		return tool.Unclear, err
+	}
+	blocks, bad := patch.ParseDiff(diff)
+	if bad != nil {
+		return tool.NotDone, nil // it never came to a change
+	}
+	return inspectText(ctx, env, p, before, func(text string) (done, open bool) {
+		olds, news := patch.DiffState(text, blocks)
+		return news == len(blocks), olds == len(blocks)
+	})
+}
+
+// Edit gives the tool edit: one place, or all of them. Roo has three tools that put a text in
+// the place of another.
+func Edit() tool.Tool { return replacing(editSpec) }
+
+// EditFile gives the tool edit_file: as many places as are expected, found by their
+// words where the blanks are other ones; no old text makes a new file.
+func EditFile() tool.Tool { return replacing(editFileSpec) }
+
+// SearchReplace gives the tool search_replace: one place.
+func SearchReplace() tool.Tool { return replacing(searchReplaceSpec) }
+
+func replacing(s tool.Spec) tool.Tool { return writing{reading(s, planReplace), inspectReplace} }
+
+const copyExactly = " Copy the old text exactly, with its blanks, and enough lines of it that there is no second place like it."
+
+// The specifications are made once: they are asked for at every turn.
+var (
+	editSpec = replaceSpec("edit", []string{"search_and_replace"},
+		"Replace a text in a file by another one, at its only place or, with replace_all, everywhere."+copyExactly,
+		"replace_all", property("boolean", "Replace every occurrence; false if not given."))
+	editFileSpec = replaceSpec("edit_file", nil,
+		"Replace a text in a file by another one. With an empty old_string a new file is made."+copyExactly,
+		"expected_replacements", property("integer", "How often the old text occurs; 1 if not given."))
+	searchReplaceSpec = replaceSpec("search_replace", nil,
+		"Replace a text that occurs once in a file by another one."+copyExactly)
+)
+
+func replaceSpec(name string, aliases []string, description string, more ...string) tool.Spec {
+	return tool.Spec{
+		Name: name, Aliases: aliases, Description: description, OptIn: true,
+		Schema: schema([]string{"file_path", "old_string", "new_string"}, append([]string{
+			"file_path", property("string", "File to change, relative to the workspace."),
+			"old_string", property("string", "The text as it is now."),
+			"new_string", property("string", "The text that takes its place."),
+		}, more...)...),
+		Class: tool.Write, Replay: tool.Inspect,
+	}
+}
+
+func readReplace(env tool.Env, in tool.Input) (p workspace.Path, list []patch.Replacement, err error) {
+	path, err := in.Need(false, "file_path", "path")
+	if err != nil {
+		return p, nil, err
+	}
+	// The old search_and_replace could do more. What it meant is not guessed at.
+	for _, name := range []string{"use_regex", "ignore_case", "start_line", "end_line"} {
+		if v, ok := in.Raw(name); ok && string(v) != "false" {
+			return p, nil, refuse("the parameter %q is not understood; give the exact text as old_string", name)
+		}
+	}
+	if steps, ok := in.Raw("operations"); ok && esjson.TypeOf(steps) == esjson.TypeArray {
+		list, err = operations(in, steps)
+	} else {
+		list = make([]patch.Replacement, 1)
+		list[0], err = replacement(in)
+	}
+	if err != nil {
+		return p, nil, err
+	}
+	p, err = resolve(env, path)
+	return p, list, err
+}
+
+func operations(in tool.Input, steps []byte) ([]patch.Replacement, error) {
+	var list []patch.Replacement
+	for raw := range esjson.Array(steps) {
+		step, err := tool.ReadInput(in.Tool, raw)
+		if err != nil {
+			return nil, err
+		}
+		one, err := replacement(step)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, one)
+	}
+	if len(list) == 0 {
+		return nil, in.Wrong("the parameter \"operations\" is empty")
+	}
+	return list, nil
+}
+
+func replacement(in tool.Input) (r patch.Replacement, err error) {
+	if r.Old, err = in.Need(in.Tool == editFileSpec.Name, "old_string", "old_str", "search"); err != nil {
+		return
+	}
+	if r.New, err = in.Need(true, "new_string", "new_str", "replace"); err != nil {
+		return
+	}
+	r.Old, r.New = patch.PlainEnds(r.Old), patch.PlainEnds(strings.ToValidUTF8(r.New, "\uFFFD"))
+	r.Old = strings.TrimPrefix(r.Old, byteOrderMark)
+	if r.Old == r.New && r.Old != "" {
+		return r, in.Wrong("the old and the new text are the same")
+	}
+	r.Times = 1
+	if in.Tool == editSpec.Name {
+		all, err := in.Boolean(false, "replace_all")
+		if all {
+			r.Times = 0
+		}
+		return r, err
+	}
+	if in.Tool == editFileSpec.Name {
+		r.Tolerant = true
+		if r.Times, err = in.Number(1, "expected_replacements"); err == nil && r.Times < 1 {
+			err = in.Wrong("the parameter \"expected_replacements\" must be at least 1")
+		}
+	}
+	return r, err
+}
+
+func planReplace(ctx context.Context, env tool.Env, in tool.Input) (tool.Plan, error) {
+	p, list, err := readReplace(env, in)
+	if err != nil {
+		return nil, err
+	}
+	e := &edit{env: env, path: p, ask: asks(in.Tool, p)}
+	e.ask.Text = string(changeRow("appliedDiff", p, "").Bytes())
+	if p.Ignored {
+		return e, nil
+	}
+	name, s := tool.SafeName(p.Readable), source{path: p}
+	if list[0].Old == "" {
+		s.state, err = env.Workspace.StatPath(ctx, p)
+		if s.state.Size > 0 {
+			return nil, refuse("%s exists already; an empty old_string makes a new file only", name)
+		}
+		if err != nil {
+			err = explain(p, err)
+		}
+	} else {
+		s, err = editable(ctx, env, p)
+	}
+	if err != nil {
+		return nil, err
+	}
+	text := s.text
+	for _, step := range list {
+		before, why := text, ""
+		if text, why = step.Apply(text, name); why != "" {
+			return nil, refuse("%s Nothing was changed.", why)
+		}
+		if step.Tolerant && step.Old != "" && !strings.Contains(patch.PlainEnds(before), step.Old) {
+			e.note = "\n<notice>The old text is in the file with other blanks or line ends than given. It was replaced, with " +
+				"the file's indentation.</notice>"
+		}
+	}
+	if text == s.text && s.state.Exists() {
+		return nil, refuse("nothing would change in %s", name)
+	}
+	if err := e.change(s, text); err != nil {
+		return nil, err
+	}
+	kind := "appliedDiff"
+	if e.creates {
+		kind = "newFileCreated"
+	}
+	e.ask.Text = string(changeRow(kind, p, hunks(e.ask.Diff)).Bytes())
+	return e, nil
+}
+
+// changeRow is the row that Roo writes for a file that is changed by these tools.
+func changeRow(kind string, p workspace.Path, diff string) *esjson.Object {
+	var o esjson.Object
+	o.String("tool", kind)
+	o.String("path", p.Readable)
+	o.String("diff", diff)
+	o.Bool("isOutsideWorkspace", p.Outside)
+	o.String("content", diff)
+	o.Bool("isProtected", p.Protected)
+	addStats(&o, diff)
+	return &o
+}
+
+// inspectReplace looks which of the texts is there.
+func inspectReplace(ctx context.Context, env tool.Env, in tool.Input, before map[string]string) (tool.Finding, error) {
+	p, list, err := readReplace(env, in)
+	if err != nil {
+		return tool.Unclear, err
+	}
+	if list[0].Old == "" {
+		if found, ok, err := inspectPlanned(ctx, env, before); ok || err != nil {
+			return found, err
+		}
+		state, err := look(ctx, env, p)
+		if err != nil {
+			return tool.Unclear, err
+		}
+		return finding(state.Hash == workspace.HashOf([]byte(list[0].New)), !state.Exists()), nil
+	}
+	return inspectText(ctx, env, p, before, func(text string) (done, open bool) {
+		text = patch.PlainEnds(text)
+		olds, news := 0, 0
+		for _, step := range list {
+			hasOld, hasNew := strings.Contains(text, step.Old), step.New != "" && strings.Contains(text, step.New)
+			switch {
+			case hasNew && !hasOld:
+				news++
+			case hasOld && !hasNew:
+				olds++
+			}
+		}
+		return news == len(list), olds == len(list)
+	})
+}

@@ -1,0 +1,258 @@
+package filetool
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+
+	"github.com/roost-dev/roost/tool/linetext"
+)
+
+// excerpt is a part of a file, ready to be shown.
+type excerpt struct {
+	text      string
+	ranges    [][2]int // lines shown, 1-based, inclusive
+	total     int      // lines in the file; a final line feed counts as one more, empty
+	returned  int
+	truncated bool // more could be read
+	reason    string
+}
+
+// defaultLines is how many lines are shown when the call gives no limit.
+const defaultLines = 2000
+
+// maxShown is how many bytes of a file one answer holds: no model takes more, and
+// the limit on lines is the model's to choose.
+const maxShown = 1 << 20
+
+// lineReaders are used again: their buffers are larger than most files.
+var lineReaders = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 16<<10) }}
+
+// sliceLines reads lines offset (from 0) to offset+limit and counts the rest. It
+// keeps no more than it shows; a line's bytes past what is shown are dropped. When
+// the lines would be more than maxShown bytes it shows fewer.
+func sliceLines(r io.Reader, offset, limit int) (excerpt, error) {
+	offset, limit = max(0, offset), max(0, limit)
+	var kept []string
+	n := 0 // complete lines so far
+	var line []byte
+	br, _ := lineReaders.Get().(*bufio.Reader)
+	br.Reset(r)
+	defer func() { br.Reset(nil); lineReaders.Put(br) }()
+	size := 0
+	wanted := func() bool { return n >= offset && n-offset < limit && size < maxShown }
+	for {
+		part, err := br.ReadSlice('\n')
+		ended := err == nil
+		if ended {
+			part = part[:len(part)-1]
+		}
+		// Four bytes hold at least one unit of UTF-16, so this always suffices.
+		if wanted() && len(line) < 4*linetext.MaxLine+8 {
+			line = append(line, part...)
+		}
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) && !errors.Is(err, io.EOF) {
+			return excerpt{}, err
+		}
+		atEnd := errors.Is(err, io.EOF)
+		if ended || atEnd {
+			if wanted() {
+				kept = append(kept, linetext.Shorten(string(line)))
+				size += len(kept[len(kept)-1])
+			}
+			line = line[:0]
+			n++
+		}
+		if atEnd {
+			break
+		}
+	}
+	if offset >= n {
+		return excerpt{total: n, text: fmt.Sprintf("Error: offset %d is beyond file end (%d lines)", offset, n), reason: "past_end"}, nil
+	}
+	end := min(n, offset+limit, offset+len(kept))
+	return excerpt{
+		text:      linetext.Numbered(kept, offset+1),
+		ranges:    [][2]int{{offset + 1, end}},
+		total:     n,
+		returned:  len(kept),
+		truncated: end < n,
+	}, nil
+}
+
+// rangeText is an excerpt that was asked for as the range g of lines: what is not
+// shown of it was not wanted, unless it was too much.
+func (e excerpt) rangeText(g [2]int) string {
+	if e.reason != "" {
+		return e.toolText(false, g[0], 0)
+	}
+	if shownTo := e.ranges[0][1]; shownTo < min(g[1], e.total) {
+		return fmt.Sprintf("%s\n[... too long to be shown at once: go on with line %d of %d]", e.text, shownTo+1, e.total)
+	}
+	return e.text
+}
+
+// toolText is an excerpt with what a model needs to know to read on.
+func (e excerpt) toolText(indentation bool, offset, limit int) string {
+	switch {
+	case e.reason == "past_end":
+		return fmt.Sprintf("Note: line %d is past the end of the file, which has %d lines.", offset, e.total)
+	case e.reason == "bad_anchor":
+		return e.text
+	case e.truncated && len(e.ranges) > 0 && e.returned > 0:
+		first, last := e.ranges[0][0], e.ranges[len(e.ranges)-1][1]
+		return fmt.Sprintf("IMPORTANT: File content truncated.\nStatus: Showing lines %d-%d of %d total lines.\nTo read "+
+			"more: Use the read_file tool with offset=%d and limit=%d.\n\n%s",
+			first, last, e.total, last+1, limit, e.text)
+	case indentation && len(e.ranges) > 0:
+		var parts []string
+		for _, r := range e.ranges {
+			parts = append(parts, fmt.Sprintf("%d-%d", r[0], r[1]))
+		}
+		return fmt.Sprintf("%s\n\nIncluded ranges: %s (total: %d lines)", e.text, strings.Join(parts, ", "), e.total)
+	}
+	return e.text
+}
+
+// indentOptions choose the block around a line.
+type indentOptions struct {
+	anchor   int // 1-based line
+	levels   int // how many levels outwards, 0 = all
+	siblings bool
+	header   bool // comments above the block
+	limit    int
+	maxLines int // 0 = none
+}
+
+// levelWidth is how many blanks make a level; a tab is one level.
+const levelWidth = 4
+
+var commentStarts = []string{"#", "//", "--", "/*", "*", "'''", `"""`}
+
+// indentLines shows the block that holds the anchor line: it grows from there in
+// both directions while lines are indented deeply enough, and beyond the first
+// line at the outermost level only when siblings are wanted.
+func indentLines(text string, o indentOptions) excerpt {
+	lines := strings.Split(text, "\n")
+	total := len(lines)
+	if o.anchor < 1 || o.anchor > total {
+		return excerpt{total: total, reason: "bad_anchor", text: fmt.Sprintf("Error: anchor_line %d is out of range (1-%d)",
+			o.anchor, total)}
+	}
+	depth := depths(lines)
+	at := o.anchor - 1
+	floor := 0
+	if o.levels != 0 {
+		floor = max(0, depth[at]-o.levels)
+	}
+	limit := min(o.limit, total)
+	if o.maxLines != 0 {
+		limit = min(limit, o.maxLines)
+	}
+	if limit == 1 {
+		return excerpt{text: linetext.Numbered(lines[at:at+1], o.anchor), ranges: [][2]int{{o.anchor, o.anchor}},
+			total: total, returned: 1, truncated: total > 1}
+	}
+	// lo..hi is what is taken; up and down are the lines looked at next.
+	lo, hi := at, at
+	up, down := at-1, at+1
+	outerUp, outerDown := 0, 0
+	for hi-lo+1 < limit {
+		moved := false
+		if up >= 0 && depth[up] >= floor {
+			take := true
+			if depth[up] == floor && !o.siblings {
+				take = outerUp == 0 || o.header && isComment(lines[up])
+				outerUp++
+			}
+			if take {
+				lo, moved = up, true
+				up--
+			} else {
+				up = -1
+			}
+		} else {
+			up = -1
+		}
+		if hi-lo+1 >= limit {
+			break
+		}
+		if down < total && depth[down] >= floor {
+			take := true
+			if depth[down] == floor && !o.siblings {
+				take = outerDown == 0
+				outerDown++
+			}
+			if take {
+				hi, moved = down, true
+				down++
+			} else {
+				// As in Roo, refusing downwards also ends a step that only grew upwards.
+				moved = false
+				down = total
+			}
+		} else {
+			down = total
+		}
+		if !moved {
+			break
+		}
+	}
+	first, last := lo, hi
+	for first <= last && isBlank(lines[first]) {
+		first++
+	}
+	for last >= first && isBlank(lines[last]) {
+		last--
+	}
+	full := false
+	for i, size := first, 0; i <= last; i++ {
+		if size += min(len(lines[i]), 4*linetext.MaxLine); size > maxShown && i > first {
+			last, full = i-1, true
+		}
+	}
+	n := last - first + 1
+	e := excerpt{total: total, returned: n}
+	e.truncated = full || (n >= limit || up >= 0 || down < total) && n < total
+	if n > 0 {
+		e.ranges = [][2]int{{first + 1, last + 1}}
+		e.text = linetext.Numbered(lines[first:last+1], first+1)
+	}
+	return e
+}
+
+// depths gives each line's level; blank lines have that of the line before.
+func depths(lines []string) []int {
+	out := make([]int, len(lines))
+	before := 0
+	for i, l := range lines {
+		if !isBlank(l) {
+			w := 0
+			for _, r := range l[:len(l)-len(linetext.TrimLeft(l))] {
+				if r == '\t' {
+					w += levelWidth
+				} else {
+					w++
+				}
+			}
+			before = w / levelWidth
+		}
+		out[i] = before
+	}
+	return out
+}
+
+func isBlank(line string) bool { return linetext.Trim(line) == "" }
+
+func isComment(line string) bool {
+	line = linetext.Trim(line)
+	for _, p := range commentStarts {
+		if strings.HasPrefix(line, p) {
+			return true
+		}
+	}
+	return false
+}

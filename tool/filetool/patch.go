@@ -1,0 +1,556 @@
+package filetool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/tool"
+	"github.com/roost-dev/roost/tool/patch"
+	"github.com/roost-dev/roost/workspace"
+)
+
+// maxPatchFiles bounds how many files one patch may touch: each is held open while
+// the patch is applied.
+const maxPatchFiles = 100
+
+// ApplyPatch gives the tool apply_patch.
+func ApplyPatch() tool.Tool { return writing{reading(applyPatchSpec, planPatch), inspectPatch} }
+
+const patchForm = `*** Begin Patch
+*** Update File: src/a.go
+@@ func a() {
+ 	x := 1
+-	y := 2
++	y := 3
+*** Add File: src/b.go
++package src
+*** Delete File: src/c.go
+*** Update File: src/d.go
+*** Move to: src/e.go
+@@
+-old line
++new line
+*** End Patch`
+
+// applyPatchSpec is built once: every turn needs it.
+var applyPatchSpec = tool.Spec{
+	Name: "apply_patch",
+	Description: "Change, make, delete and rename several files in one step: all of it happens or nothing. In an updated " +
+		"file each place begins with @@, after which a line above it may be named; " +
+		"lines that stay begin with a blank, lines that go with -, lines that come with +. Give some lines that stay around " +
+		"each change, exactly as they are, and the places of a file in the order of the file. *** End of File after a place " +
+		"says that it is the file's end.\n\n" + patchForm,
+	Schema: schema([]string{"patch"},
+		"patch", property("string", "The whole patch, from *** Begin Patch to *** End Patch.")),
+	Class:  tool.Write,
+	Replay: tool.Inspect,
+}
+
+func readPatch(in tool.Input) ([]patch.Section, error) {
+	text, err := in.Need(false, "patch", "input")
+	if err != nil {
+		return nil, err
+	}
+	sections, bad := patch.ParsePatch(strings.ToValidUTF8(text, "\uFFFD"))
+	switch {
+	case bad != nil:
+		return nil, refusal(bad.Error())
+	case len(sections) == 0:
+		return nil, refusal("the patch is empty")
+	case len(sections) > maxPatchFiles:
+		return nil, refuse("the patch has %d sections; give at most %d at once", len(sections), maxPatchFiles)
+	}
+	return sections, nil
+}
+
+func planPatch(ctx context.Context, env tool.Env, in tool.Input) (tool.Plan, error) {
+	sections, err := readPatch(in)
+	if err != nil {
+		return nil, err
+	}
+	set := &patchSet{env: env, files: map[string]*patchedFile{}}
+	// All paths are judged before the first file is read.
+	for _, sec := range sections {
+		if err := set.name(sec.Path); err != nil {
+			return nil, err
+		}
+		if sec.MoveTo == "" {
+			continue
+		}
+		if err := set.name(sec.MoveTo); err != nil {
+			return nil, err
+		}
+	}
+	for _, f := range set.order {
+		if f.path.Ignored {
+			return tool.Known{Of: set.ask(), Result: denied(f.path.Readable)}, nil
+		}
+	}
+	for _, s := range sections {
+		if err := set.apply(ctx, s); err != nil {
+			return nil, err
+		}
+	}
+	return set.plan()
+}
+
+// patchSet is the files of a patch as they are after the sections so far. A section
+// sees what those before it did: a file that is named twice is changed twice.
+type patchSet struct {
+	env    tool.Env
+	files  map[string]*patchedFile // by Path.Real
+	order  []*patchedFile
+	loaded int64 // bytes
+}
+
+type patchedFile struct {
+	path    workspace.Path
+	known   bool // it was looked at
+	state   workspace.FileState
+	old     string // the text on disk, "" if it is too large to be shown; the bytes of what is none
+	text    string // the text to be
+	coding  coding // of both
+	noText  bool
+	exists  bool
+	from    *patchedFile // what was moved here
+	movedTo *patchedFile
+}
+
+func (s *patchSet) name(path string) error {
+	if path == "" {
+		return refuse("a section names no file")
+	}
+	p, err := resolve(s.env, path)
+	if err != nil {
+		return err
+	}
+	if s.files[p.Real] == nil {
+		f := &patchedFile{path: p}
+		s.files[p.Real] = f
+		s.order = append(s.order, f)
+	}
+	return nil
+}
+
+// file gives a file that was named, as it is now.
+func (s *patchSet) file(ctx context.Context, path string, whole bool) (*patchedFile, error) {
+	p, err := resolve(s.env, path)
+	if err != nil {
+		return nil, err
+	}
+	f := s.files[p.Real]
+	if f == nil {
+		return nil, refuse("%s leads elsewhere than a moment ago; try again", tool.SafeName(p.Readable))
+	}
+	if f.known {
+		return f, nil
+	}
+	data, state, err := s.env.Workspace.Read(ctx, f.path, MaxEdit)
+	var large *workspace.TooLargeError
+	if errors.As(err, &large) && !whole {
+		state, err = s.env.Workspace.StatPath(ctx, f.path) // it is only taken away
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, explain(f.path, err)
+	}
+	f.known, f.exists, f.state = true, err == nil, state
+	text, c, ok := decodeText(data)
+	if f.noText = !ok; f.noText {
+		text, c = string(data), codedUTF8
+	}
+	f.old, f.text, f.coding = text, text, c
+	if s.loaded += int64(len(data)); s.loaded > 2*MaxEdit {
+		return nil, refuse("the files of this patch have more than %d bytes together; give fewer at once", 2*MaxEdit)
+	}
+	return f, nil
+}
+
+func (s *patchSet) apply(ctx context.Context, sec patch.Section) error {
+	f, err := s.file(ctx, sec.Path, sec.Kind == patch.UpdateFile)
+	if err != nil {
+		return err
+	}
+	name := tool.SafeName(f.path.Readable)
+	if sec.Kind == patch.AddFile {
+		if f.exists {
+			return refuse("%s exists already; use *** Update File to change it. Nothing was changed.", name)
+		}
+		f.exists, f.text, f.from = true, sec.Content, nil
+		f.coding, f.noText = codedUTF8, false
+		return nil
+	}
+	if !f.exists {
+		return refuse("%s does not exist. Use list_files to see what is there. Nothing was changed.", name)
+	}
+	if sec.Kind == patch.DeleteFile || sec.MoveTo != "" {
+		if info, err := os.Lstat(f.path.Abs); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+			return refuse("%s is a link; a patch does not delete or move what it leads to. Nothing was changed.", name)
+		}
+	}
+	if sec.Kind == patch.DeleteFile {
+		if stale := notOverwritten(s.env, f.path, f.state, f.data()); stale != nil {
+			return stale
+		}
+		f.exists, f.text = false, ""
+		return nil
+	}
+	if f.noText {
+		return notText(f.path)
+	}
+	text, marked := strings.CutPrefix(f.text, byteOrderMark)
+	text, bad, err := patch.ApplyChunks(ctx, text, sec.Chunks)
+	if err != nil {
+		return err
+	}
+	if bad != nil {
+		return refuse("%s Nothing was changed.", bad.Reason(name))
+	}
+	if marked {
+		text = byteOrderMark + text
+	}
+	if _, missing, ok := f.coding.encode(text); !ok {
+		return refuse("%v Nothing was changed.", inexpressible(f.path, missing))
+	}
+	if f.text = text; sec.MoveTo == "" {
+		return nil
+	}
+	to, err := s.file(ctx, sec.MoveTo, false)
+	if err != nil {
+		return err
+	}
+	if to == f {
+		return nil
+	}
+	if to.exists {
+		return refuse("%s exists already, so nothing can be moved there. Nothing was changed.", tool.SafeName(to.path.Readable))
+	}
+	to.exists, to.text, to.coding = true, f.text, f.coding
+	f.exists, f.text = false, ""
+	// After several moves, from is the file that is on disk, if there is one.
+	if to.from = f; !f.state.Exists() {
+		to.from = f.from
+	}
+	if to.from != nil {
+		to.from.movedTo = to
+	}
+	return nil
+}
+
+// changes are the files that differ from those on disk.
+func (s *patchSet) changes() []*patchedFile {
+	var out []*patchedFile
+	for _, f := range s.order {
+		if !f.known || f.exists == f.state.Exists() && f.text == f.old {
+			continue
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+func inspectPatch(ctx context.Context, env tool.Env, in tool.Input, before map[string]string) (tool.Finding, error) {
+	sections, err := readPatch(in)
+	if err != nil {
+		return tool.Unclear, err
+	}
+	if found, ok, err := inspectPlanned(ctx, env, before); ok || err != nil {
+		return found, err
+	}
+	// A call that another program left: its sections are looked at one by one.
+	var done, open, other []string
+	for _, s := range sections {
+		found, err := inspectSection(ctx, env, s)
+		if err != nil {
+			return tool.Unclear, err
+		}
+		switch found {
+		case tool.Done:
+			done = append(done, tool.SafeName(s.Path))
+		case tool.NotDone:
+			open = append(open, tool.SafeName(s.Path))
+		default:
+			other = append(other, tool.SafeName(s.Path))
+		}
+	}
+	return verdict(done, open, other)
+}
+
+func inspectSection(ctx context.Context, env tool.Env, s patch.Section) (tool.Finding, error) {
+	p, err := resolve(env, s.Path)
+	if err != nil {
+		return tool.Unclear, err
+	}
+	state, err := look(ctx, env, p)
+	if err != nil {
+		return tool.Unclear, err
+	}
+	switch s.Kind {
+	case patch.DeleteFile:
+		return finding(!state.Exists(), state.Exists()), nil
+	case patch.AddFile:
+		return finding(state.Hash == workspace.HashOf([]byte(s.Content)), !state.Exists()), nil
+	}
+	moved := s.MoveTo != "" && !state.Exists()
+	if moved {
+		if p, err = resolve(env, s.MoveTo); err != nil {
+			return tool.Unclear, err
+		}
+	}
+	src, err := editable(ctx, env, p)
+	if err != nil {
+		return tool.Unclear, tool.ContextError(err)
+	}
+	olds, news := patch.ChunksState(src.text, s.Chunks)
+	return finding(news && !olds && (s.MoveTo == "" || moved), olds && !news && !moved), nil
+}
+
+// operation is what becomes of a file, in the words of the result.
+func (f *patchedFile) operation() string {
+	switch {
+	case f.source() != nil:
+		return "moved"
+	case !f.exists:
+		return "deleted"
+	case !f.state.Exists():
+		return "created"
+	}
+	return "modified"
+}
+
+// source is the file that was moved here, if all of it is: the old place is empty
+// now, and the new one was.
+func (f *patchedFile) source() *patchedFile {
+	if f.exists && !f.state.Exists() && f.from != nil && f.from.movedTo == f && !f.from.exists {
+		return f.from
+	}
+	return nil
+}
+
+// data is the content on disk as text, nil when it is too large to be shown.
+func (f *patchedFile) data() []byte {
+	if f.old == "" && f.state.Size > 0 {
+		return nil
+	}
+	return []byte(f.old)
+}
+
+// movedAway reports whether the row of the new place covers this file too.
+func (f *patchedFile) movedAway() bool { return f.movedTo != nil && f.movedTo.source() == f }
+
+// diff is the difference that a plan makes in a file. It compares a moved file with the file at its old path.
+func (f *patchedFile) diff() string {
+	path := f.path.Readable
+	switch {
+	case f.source() != nil:
+		from := f.source()
+		if from.old == f.text {
+			return fmt.Sprintf("--- a/%s\n+++ b/%s\n", tool.SafeName(from.path.Readable), tool.SafeName(path))
+		}
+		_, body, _ := strings.Cut(unified(path, from.old, f.text, false), "\n")
+		return "--- a/" + tool.SafeName(from.path.Readable) + "\n" + body
+	case !f.exists && f.state.Size > int64(len(f.old)):
+		return fmt.Sprintf("--- a/%s\n+++ /dev/null\n@@ too large for a diff: %d bytes before @@\n", tool.SafeName(path), f.state.Size)
+	case !f.exists:
+		d := unified(path, f.old, "", false)
+		if d == "" {
+			return fmt.Sprintf("--- a/%s\n+++ /dev/null\n@@ an empty file @@\n", tool.SafeName(path))
+		}
+		return strings.Replace(d, "\n+++ b/"+tool.SafeName(path)+"\n", "\n+++ /dev/null\n", 1)
+	case !f.state.Exists() && f.text == "":
+		return fmt.Sprintf("--- /dev/null\n+++ b/%s\n@@ an empty file @@\n", tool.SafeName(path))
+	}
+	return unified(path, f.old, f.text, !f.state.Exists())
+}
+
+// row is the file's part of what a person sees, as Roo's rows have it.
+func (f *patchedFile) row() *esjson.Object {
+	kind := "appliedDiff"
+	if f.operation() == "created" {
+		kind = "newFileCreated"
+	}
+	text := hunks(f.diff())
+	if from := f.source(); from != nil {
+		text = strings.TrimSuffix("Moved from "+tool.SafeName(from.path.Readable)+"\n"+text, "\n")
+	}
+	return changeRow(kind, f.path, text)
+}
+
+// shownFiles are the changes that a person sees: a move is one of them.
+func shownFiles(changes []*patchedFile) []*patchedFile {
+	var out []*patchedFile
+	for _, f := range changes {
+		if !f.movedAway() {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// ask describes the files that were named, without what changes in them.
+func (s *patchSet) ask() tool.Ask {
+	paths := make([]workspace.Path, len(s.order))
+	for i, f := range s.order {
+		paths[i] = f.path
+	}
+	a := asks("apply_patch", paths...)
+	a.Text = s.text(a, nil, "")
+	return a
+}
+
+// text is the row of the call: that of the file for one, and for several one with the
+// files in it, as Roo's rows for several diffs have them.
+func (s *patchSet) text(a tool.Ask, files []*patchedFile, diff string) string {
+	if len(files) == 1 {
+		o := files[0].row()
+		if f := files[0]; f.operation() == "modified" && len(f.old) <= maxDiff {
+			o.String("originalContent", strings.ToValidUTF8(f.old, "\uFFFD"))
+		}
+		return string(o.Bytes())
+	}
+	var o esjson.Object
+	o.String("tool", "appliedDiff")
+	o.String("path", strings.TrimPrefix(a.Title, a.Tool+" "))
+	o.String("diff", diff)
+	o.Bool("isOutsideWorkspace", a.Outside)
+	o.String("content", diff)
+	o.Bool("isProtected", a.Protected)
+	addFileStats(&o, files)
+	var batch [][]byte
+	for _, f := range files {
+		text := hunks(f.diff())
+		var d, e esjson.Object
+		d.String("content", text)
+		e.String("path", f.path.Readable)
+		e.Int("changeCount", 1)
+		e.String("key", f.path.Readable+" (1 change)")
+		e.String("content", text)
+		addStats(&e, text)
+		e.Raw("diffs", array(d.Bytes()))
+		batch = append(batch, e.Bytes())
+	}
+	if len(files) > 0 {
+		o.Raw("batchDiffs", array(batch...))
+	}
+	return string(o.Bytes())
+}
+
+// addFileStats counts the lines of all files; the headers between them are none.
+func addFileStats(o *esjson.Object, files []*patchedFile) {
+	var all strings.Builder
+	for _, f := range files {
+		all.WriteString(hunks(f.diff()) + "\n")
+	}
+	addStats(o, all.String())
+}
+
+func (s *patchSet) plan() (tool.Plan, error) {
+	changes := s.changes()
+	if len(changes) == 0 {
+		return nil, refusal("the patch changes nothing: all files are as it wants them")
+	}
+	files := shownFiles(changes)
+	p := &patchPlan{env: s.env, files: files, ask: s.ask()}
+	p.ask.Before = map[string]string{}
+	var diff strings.Builder
+	for _, f := range files {
+		diff.WriteString(f.diff())
+	}
+	for _, f := range changes {
+		data, _, _ := f.coding.encode(f.text) // each section saw that it can be
+		c := workspace.Change{Path: f.path, Data: data, Expect: f.state.Hash}
+		after := ""
+		if c.Remove = !f.exists; f.exists {
+			after = workspace.HashOf(c.Data)
+		}
+		if from := f.source(); from != nil {
+			c.Like = &from.path
+		}
+		p.ask.Before[f.path.Readable] = planned(f.state.Hash, after)
+		p.changes = append(p.changes, c)
+	}
+	for _, f := range s.order {
+		if !f.known || f.state.Hash == "" || f.text == f.old && f.exists {
+			continue
+		}
+		if text := othersChanged(s.env, f.path, f.state, f.data()); text != "" {
+			p.note += text
+			p.other = append(p.other, touchOf(f.state, otherSource))
+		}
+	}
+	p.ask.Diff = diff.String()
+	p.ask.Text = s.text(p.ask, files, strings.TrimSuffix(p.ask.Diff, "\n"))
+	return p, nil
+}
+
+// patchPlan is a patch whose every file is known before and after.
+type patchPlan struct {
+	env     tool.Env
+	files   []*patchedFile // in the order of the patch, a move once
+	changes []workspace.Change
+	note    string           // added to the result
+	other   []tool.FileTouch // what others had changed before
+	ask     tool.Ask
+}
+
+func (p *patchPlan) Ask() tool.Ask { return p.ask }
+
+func (p *patchPlan) Run(ctx context.Context, _ tool.Output) (tool.Result, error) {
+	for _, c := range p.changes {
+		now, err := p.env.Workspace.Resolve(c.Path.Given)
+		if err != nil {
+			return tool.Result{}, err
+		}
+		if now.Ignored {
+			return denied(now.Readable), nil
+		}
+	}
+	states, err := p.env.Workspace.Apply(ctx, p.changes)
+	switch {
+	case errors.Is(err, workspace.ErrPartly):
+		return failed("the patch was applied to some of its files only: %v. Read the files before you go on.", err), nil
+	case errors.Is(err, workspace.ErrChanged):
+		return failed("%v, after this patch was prepared; none of its files was changed. Read the file again and make the "+
+			"patch for what is there now.", err), nil
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, workspace.ErrNotRegular), errors.Is(err, fs.ErrNotExist):
+		return failed("none of the files was changed: %v", err), nil
+	case err != nil:
+		return tool.Result{}, err
+	}
+	res := tool.Result{Text: p.result() + p.note, Files: p.other}
+	for _, s := range states {
+		res.Files = append(res.Files, touchOf(s, editedSource))
+	}
+	return res, nil
+}
+
+func (p *patchPlan) result() string {
+	const notice = "There is no need to read what was written again; go on with the task."
+	var o esjson.Object
+	if len(p.files) == 1 {
+		p.files[0].tell(&o)
+		o.String("notice", notice)
+		return string(o.Bytes())
+	}
+	var list [][]byte
+	for _, f := range p.files {
+		var e esjson.Object
+		f.tell(&e)
+		list = append(list, e.Bytes())
+	}
+	o.Raw("files", array(list...))
+	o.String("notice", notice)
+	return string(o.Bytes())
+}
+
+func (f *patchedFile) tell(o *esjson.Object) {
+	o.String("path", f.path.Readable)
+	o.String("operation", f.operation())
+	if from := f.source(); from != nil {
+		o.String("from", from.path.Readable)
+	}
+}

@@ -1,0 +1,475 @@
+package filetool
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/tool"
+	"github.com/roost-dev/roost/workspace"
+)
+
+// ReadFile gives the tool read_file.
+func ReadFile() tool.Tool { return reading(readFileSpec, planRead) }
+
+// readFileSpec is built once: every turn needs it.
+var readFileSpec = tool.Spec{
+	Name: "read_file",
+	Description: "Read a text file or a notebook, or look at an image. Lines come with their numbers. Mode \"slice\" reads " +
+		"up to limit lines from offset on. Mode \"indentation\" reads the whole block of code around anchor_line: use it when " +
+		"you know a line, from a search or an error, and want the function or class it belongs to.",
+	Schema: schema([]string{"path"},
+		"path", property("string", "File to read, relative to the workspace."),
+		"mode", `{"type":"string","enum":["slice","indentation"],"description":"How to choose lines; slice if not given."}`,
+		"offset", property("integer", "First line to read, from 1. Slice mode."),
+		"limit", property("integer", "How many lines at most; 2000 if not given."),
+		"indentation", string(schema(nil,
+			"anchor_line", property("integer", "A line, from 1, in the block that is wanted."),
+			"max_levels", property("integer", "How many levels outwards; 0 for all."),
+			"include_siblings", property("boolean", "Also read the other blocks at the outermost level."),
+			"include_header", property("boolean", "Also read the comments above the block."),
+			"max_lines", property("integer", "How many lines at most, beside limit.")))),
+	Class:  tool.Read,
+	Replay: tool.Again,
+}
+
+func planRead(_ context.Context, env tool.Env, in tool.Input) (tool.Plan, error) {
+	reqs, err := readRequests(in)
+	if err != nil {
+		return nil, err
+	}
+	plan := &readPlan{env: env, reqs: reqs}
+	for _, r := range reqs {
+		p, err := resolve(env, r.path)
+		if err != nil {
+			return nil, err
+		}
+		plan.paths = append(plan.paths, p)
+	}
+	plan.ask = asks(in.Tool, plan.paths...)
+	plan.ask.Text = plan.askText()
+	return plan, nil
+}
+
+type readPlan struct {
+	env   tool.Env
+	reqs  []request
+	paths []workspace.Path
+	ask   tool.Ask
+}
+
+func (r *readPlan) askText() string {
+	var o esjson.Object
+	o.String("tool", "readFile")
+	if len(r.reqs) == 1 {
+		p := r.paths[0]
+		o.String("path", p.Readable)
+		o.Bool("isOutsideWorkspace", p.Outside)
+		o.String("content", p.Abs)
+		o.String("reason", r.reqs[0].snippet())
+		if n := r.reqs[0].first(); n > 0 {
+			o.Int("startLine", int64(n))
+		}
+		return string(o.Bytes())
+	}
+	var batch [][]byte
+	for i, p := range r.paths {
+		var f esjson.Object
+		key, snippet := p.Readable, r.reqs[i].snippet()
+		if snippet != "" {
+			key += " (" + snippet + ")"
+		}
+		f.String("path", p.Readable)
+		f.String("lineSnippet", snippet)
+		f.Bool("isOutsideWorkspace", p.Outside)
+		f.String("key", key)
+		f.String("content", p.Abs)
+		batch = append(batch, f.Bytes())
+	}
+	o.Raw("batchFiles", array(batch...))
+	return string(o.Bytes())
+}
+
+func (r *readPlan) Ask() tool.Ask { return r.ask }
+
+func (r *readPlan) Run(ctx context.Context, _ tool.Output) (tool.Result, error) {
+	if len(r.paths) == 1 && r.paths[0].Ignored {
+		return denied(r.paths[0].Readable), nil
+	}
+	var res tool.Result
+	var texts []string
+	bad := 0
+	for i, p := range r.paths {
+		// Judged again: what a path leads to may have changed since it was asked for.
+		now, err := r.env.Workspace.Resolve(p.Given)
+		if err != nil {
+			return tool.Result{}, err
+		}
+		text := ""
+		switch {
+		case now.Ignored:
+			err = refusal(denied(now.Readable).Text)
+		case now.Outside && !p.Outside:
+			err = refusal("the path now leads out of the workspace. Call the tool again.")
+		default:
+			text, err = r.read(ctx, r.reqs[i], now, &res)
+		}
+		var why refusal
+		if errors.As(err, &why) {
+			text = "Error: " + string(why)
+			bad++
+		} else if err != nil {
+			return tool.Result{}, err
+		}
+		texts = append(texts, "File: "+tool.SafeName(p.Readable)+"\n"+text)
+	}
+	res.Text = strings.Join(texts, "\n\n---\n\n")
+	res.IsError = bad == len(r.paths)
+	return res, nil
+}
+
+func (r *readPlan) read(ctx context.Context, req request, p workspace.Path, res *tool.Result) (string, error) {
+	c, err := openFile(ctx, r.env.Workspace, p)
+	if err != nil {
+		return "", err
+	}
+	defer c.file.Close()
+	name := tool.SafeName(p.Readable)
+	switch {
+	case c.media != "" && c.state.Size > MaxImage:
+		return fmt.Sprintf("Note: %s is an image of %d bytes; images over %d bytes are not shown.", name, c.state.Size, MaxImage), nil
+	case c.media != "":
+		block, state, err := c.picture(ctx, r.env.Workspace)
+		if err != nil {
+			return "", err
+		}
+		res.Images = append(res.Images, block)
+		res.Files = append(res.Files, touchOf(state, readSource))
+		return fmt.Sprintf("Note: image (%s, %d bytes) follows.", c.media, state.Size), nil
+	case c.text == nil && c.wide:
+		return "", refuse("%s begins like UTF-16 and is none; it cannot be shown as text.", name)
+	case c.text == nil:
+		return "", refuse("%s is a binary file of %d bytes and cannot be shown as text. Use a command that "+
+			"understands its format.", name, c.state.Size)
+	case (req.indentation || len(req.ranges) > 1) && c.state.Size > MaxEdit:
+		return "", refuse("%s has %d bytes, too many to be read as a whole. Read parts of it with offset and "+
+			"limit.", name, c.state.Size)
+	}
+	text, err := req.choose(c.text)
+	if err != nil {
+		return "", explain(p, err)
+	}
+	res.Files = append(res.Files, c.touch(readSource))
+	text, odd := shownText(text)
+	return c.note + odd + text, nil
+}
+
+// choose gives the wanted lines of a text.
+func (r request) choose(body io.Reader) (string, error) {
+	switch {
+	case !r.indentation && len(r.ranges) == 0:
+		e, err := sliceLines(body, r.offset-1, r.limit)
+		return e.toolText(false, r.offset, r.limit), err
+	case !r.indentation && len(r.ranges) == 1:
+		return rangeOf(body, r.ranges[0])
+	}
+	all, err := io.ReadAll(body)
+	if err != nil {
+		return "", err
+	}
+	if r.indentation {
+		return indentLines(string(all), r.options).toolText(true, r.offset, r.limit), nil
+	}
+	return rangesText(all, r.ranges)
+}
+
+func rangesText(all []byte, ranges [][2]int) (string, error) {
+	var parts []string
+	for _, g := range ranges {
+		text, err := rangeOf(bytes.NewReader(all), g)
+		if err != nil {
+			return "", err
+		}
+		parts = append(parts, text)
+	}
+	return strings.Join(parts, "\n\n"), nil
+}
+
+func rangeOf(body io.Reader, g [2]int) (string, error) {
+	e, err := sliceLines(body, g[0]-1, g[1]-g[0]+1)
+	if err != nil {
+		return "", err
+	}
+	return e.rangeText(g), nil
+}
+
+// request is one file that a call of read_file asks for.
+type request struct {
+	path        string
+	indentation bool
+	offset      int // 1-based
+	limit       int
+	hasLimit    bool
+	options     indentOptions
+	ranges      [][2]int // older calls ask for several ranges of a file
+}
+
+// snippet names the wanted part in a few words, as the approval shows it.
+func (r request) snippet() string {
+	switch {
+	case len(r.ranges) > 0:
+		s := ""
+		for i, g := range r.ranges {
+			if i > 0 {
+				s += ", "
+			}
+			s += fmt.Sprintf("lines %d-%d", g[0], g[1])
+		}
+		return s
+	case r.indentation:
+		return fmt.Sprintf("indentation mode at line %d", r.options.anchor)
+	case r.offset > 1:
+		return fmt.Sprintf("lines %d-%d", r.offset, r.offset+r.limit-1)
+	case r.hasLimit:
+		return fmt.Sprintf("up to %d lines", r.limit)
+	}
+	return ""
+}
+
+// first is the line to open an editor at, 0 when it does not matter.
+func (r request) first() int {
+	switch {
+	case len(r.ranges) > 0:
+		return r.ranges[0][0]
+	case r.indentation:
+		return r.options.anchor
+	case r.offset > 1:
+		return r.offset
+	}
+	return 0
+}
+
+// requests understands today's shape {path, mode, ...}, {files: [...]},
+// {path, start_line, end_line} and the XML text in args.
+func readRequests(in tool.Input) ([]request, error) {
+	if raw, ok := in.Raw("files"); ok && esjson.TypeOf(raw) == esjson.TypeArray {
+		var all []request
+		for f := range esjson.Array(raw) {
+			if esjson.TypeOf(f) == esjson.TypeString {
+				path, _ := esjson.Unquote(f)
+				all = append(all, request{path: path, offset: 1, limit: defaultLines})
+				continue
+			}
+			r, err := readRequest(tool.Input{Tool: in.Tool, Object: f})
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, r)
+		}
+		if len(all) == 0 {
+			return nil, in.Wrong("\"files\" names no file")
+		}
+		return all, nil
+	}
+	if args, ok := in.Text("args"); ok {
+		if all := xmlRequests(args); len(all) > 0 {
+			return all, nil
+		}
+		return nil, in.Wrong("\"args\" names no file; call with {\"path\": ...} instead")
+	}
+	r, err := readRequest(in)
+	if err != nil {
+		return nil, err
+	}
+	return []request{r}, nil
+}
+
+func readRequest(in tool.Input) (r request, err error) {
+	if esjson.TypeOf(in.Object) != esjson.TypeObject {
+		return r, in.Wrong("each file must be an object with a \"path\"")
+	}
+	if r.path, err = in.Need(false, "path", "file_path"); err != nil {
+		return r, err
+	}
+	if r.offset, err = in.Number(1, "offset"); err != nil {
+		return r, err
+	}
+	if r.limit, err = in.Number(defaultLines, "limit"); err != nil {
+		return r, err
+	}
+	_, r.hasLimit = in.Raw("limit")
+	if r.offset < 1 || r.limit < 1 {
+		return r, in.Wrong("offset and limit count from 1")
+	}
+	if mode, _ := in.Text("mode"); mode == "indentation" {
+		r.indentation = true
+		if err := r.readIndentation(in); err != nil {
+			return r, err
+		}
+	}
+	return r, r.readOlderRanges(in)
+}
+
+func (r *request) readIndentation(in tool.Input) (err error) {
+	// The options are nested today and were beside "mode" before.
+	from := in
+	if raw, ok := in.Raw("indentation"); ok && esjson.TypeOf(raw) == esjson.TypeObject {
+		from = tool.Input{Tool: in.Tool, Object: raw}
+	}
+	o := &r.options
+	o.limit = r.limit
+	if o.anchor, err = from.Number(r.offset, "anchor_line"); err != nil {
+		return err
+	}
+	if o.levels, err = from.Number(0, "max_levels"); err != nil {
+		return err
+	}
+	if o.maxLines, err = from.Number(0, "max_lines"); err != nil {
+		return err
+	}
+	if o.siblings, err = from.Boolean(false, "include_siblings"); err != nil {
+		return err
+	}
+	if o.header, err = from.Boolean(true, "include_header"); err != nil {
+		return err
+	}
+	if o.levels < 0 || o.maxLines < 0 {
+		return in.Wrong("max_levels and max_lines cannot be negative")
+	}
+	return nil
+}
+
+var rangePattern = regexp.MustCompile(`(\d+)\s*-\s*(\d+)`)
+
+func (r *request) readOlderRanges(in tool.Input) error {
+	if raw, ok := in.Raw("lineRanges", "line_ranges"); ok {
+		for g := range esjson.Array(raw) {
+			start, end := 0, 0
+			switch esjson.TypeOf(g) {
+			case esjson.TypeObject:
+				o := tool.Input{Tool: in.Tool, Object: g}
+				start, _ = o.Number(0, "start")
+				end, _ = o.Number(0, "end")
+			case esjson.TypeArray:
+				for n := range esjson.Array(g) {
+					v, _ := strconv.Atoi(string(n))
+					start, end = end, v
+				}
+			case esjson.TypeString:
+				s, _ := esjson.Unquote(g)
+				if m := rangePattern.FindStringSubmatch(s); m != nil {
+					start, _ = strconv.Atoi(m[1])
+					end, _ = strconv.Atoi(m[2])
+				}
+			}
+			r.ranges = append(r.ranges, [2]int{start, end})
+		}
+	}
+	start, err := in.Number(0, "start_line")
+	if err != nil {
+		return err
+	}
+	end, err := in.Number(0, "end_line")
+	if err != nil {
+		return err
+	}
+	if start > 0 && end > 0 {
+		r.ranges = append(r.ranges, [2]int{start, end})
+	} else if start > 0 {
+		r.offset = start
+	}
+	for _, g := range r.ranges {
+		if g[0] < 1 || g[1] < g[0] {
+			return in.Wrong("the line range %d-%d of %s is not one; lines count from 1 and the end is not before "+
+				"the start", g[0], g[1], r.path)
+		}
+	}
+	return nil
+}
+
+var (
+	filePattern = regexp.MustCompile(`(?s)<file>(.*?)</file>`)
+	pathPattern = regexp.MustCompile(`(?s)<path>\s*(.*?)\s*</path>`)
+	linePattern = regexp.MustCompile(`<line_range>\s*(\d+)\s*-\s*(\d+)\s*</line_range>`)
+)
+
+func xmlRequests(args string) []request {
+	var all []request
+	for _, f := range filePattern.FindAllStringSubmatch(args, -1) {
+		p := pathPattern.FindStringSubmatch(f[1])
+		if p == nil || p[1] == "" {
+			continue
+		}
+		r := request{path: p[1], offset: 1, limit: defaultLines}
+		for _, m := range linePattern.FindAllStringSubmatch(f[1], -1) {
+			start, _ := strconv.Atoi(m[1])
+			end, _ := strconv.Atoi(m[2])
+			if start >= 1 && end >= start {
+				r.ranges = append(r.ranges, [2]int{start, end})
+			}
+		}
+		all = append(all, r)
+	}
+	return all
+}
+
+// ShowSource is what a file is recorded as that a person showed to the model.
+const ShowSource = "file_mentioned"
+
+// Shown is the beginning of a file as read_file shows it, for those who show a file
+// without being asked by the model.
+type Shown struct {
+	Text      string // Numbered lines; "" when it is no text
+	Lines     int    // of the file; a final line feed counts as one more, empty
+	Returned  int    // of them in Text, from the first
+	Truncated bool
+	Binary    bool            // neither text nor a picture that is shown
+	Image     json.RawMessage // its block, when it is a picture
+	Media     string
+	Touch     tool.FileTouch
+}
+
+// Show reads the beginning of a file whose path was judged. Problem is why it is
+// not shown, in words for the model and the person; an error is the context's.
+func Show(ctx context.Context, w *workspace.Workspace, p workspace.Path) (s Shown, problem string, err error) {
+	s, err = show(ctx, w, p)
+	var why refusal
+	if errors.As(err, &why) {
+		return s, string(why), nil
+	}
+	return s, "", err
+}
+
+func show(ctx context.Context, w *workspace.Workspace, p workspace.Path) (Shown, error) {
+	c, err := openFile(ctx, w, p)
+	if err != nil {
+		return Shown{}, err
+	}
+	defer c.file.Close()
+	switch {
+	case c.media != "" && c.state.Size <= MaxImage:
+		block, state, err := c.picture(ctx, w)
+		return Shown{Image: block, Media: c.media, Touch: touchOf(state, ShowSource)}, err
+	case c.text == nil:
+		return Shown{Binary: true, Touch: touchOf(c.state, ShowSource)}, nil
+	}
+	e, err := sliceLines(c.text, 0, defaultLines)
+	if err != nil {
+		return Shown{}, explain(p, err)
+	}
+	text, odd := shownText(e.text)
+	return Shown{
+		Text:      c.note + odd + text,
+		Lines:     e.total,
+		Returned:  e.returned,
+		Truncated: e.truncated,
+		Touch:     c.touch(ShowSource),
+	}, nil
+}

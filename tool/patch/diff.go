@@ -1,0 +1,722 @@
+package patch
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+
+	"github.com/roost-dev/roost/tool/linetext"
+	"github.com/roost-dev/roost/workspace/terminal"
+)
+
+// Why a block fails.
+const (
+	failIdentical = "identical"
+	failEmpty     = "empty_search"
+	failNoMatch   = "no_match"
+	failAmbiguous = "ambiguous"
+)
+
+// margin is how many lines around its line hint a block may be found.
+const margin = 40
+
+// workBudget bounds the search for the nearest text of a block that has no
+// match, in words of the distance table. It only serves the error message.
+const workBudget = 128 << 20
+
+// BlockFailure is a block that was not applied: its reason, and a message for the model.
+type BlockFailure struct {
+	Reason  string
+	Message string
+}
+
+// DiffResult is a text after a diff. Content is empty when no block was applied.
+type DiffResult struct {
+	Content  string
+	Applied  int
+	Failures []BlockFailure // in the order of work
+}
+
+// ApplyDiff changes a text by SEARCH/REPLACE blocks. threshold is the
+// similarity that a place must have, 1 for equal but for blanks and typography.
+// The *DiffError refuses the diff as a whole; the other error is the context's.
+//
+// Where it differs from Roo: an empty replacement line stays empty, the blanks at
+// the end of replacement lines stay, among equally similar places one that
+// is equal byte for byte goes first, and without a line hint several equal places
+// are a failure instead of a pick by their distance from the middle of the file;
+// in a file with both kinds of line ends each line keeps its own, and new lines
+// get that of the first one they replace.
+func ApplyDiff(ctx context.Context, text, diff string, threshold float64) (DiffResult, *DiffError, error) {
+	blocks, bad := ParseDiff(diff)
+	if bad != nil {
+		return DiffResult{}, bad, nil
+	}
+	res := DiffResult{}
+	d := newDocument(linetext.SplitLines(text))
+	d.ends = lineEnds(text)
+	shift := 0
+	for _, b := range blocks {
+		before := len(d.lines)
+		fail, err := d.apply(ctx, b, shift, threshold)
+		if err != nil {
+			return DiffResult{}, nil, err
+		}
+		if fail != nil {
+			res.Failures = append(res.Failures, *fail)
+			continue
+		}
+		shift += len(d.lines) - before
+		res.Applied++
+	}
+	if res.Applied > 0 {
+		res.Content = d.text()
+	}
+	return res, nil, nil
+}
+
+// document is the text under change, with its normalised lines kept along.
+type document struct {
+	lines  []string
+	normal []string
+	ends   []string // of each line: "\n", "\r\n", "" for the last; nil when only looked into
+}
+
+func newDocument(lines []string) *document {
+	d := &document{lines: lines, normal: make([]string, len(lines))}
+	for i, l := range lines {
+		d.normal[i] = linetext.NormalLine(l)
+	}
+	return d
+}
+
+func (d *document) apply(ctx context.Context, b Block, shift int, threshold float64) (*BlockFailure, error) {
+	start := b.start
+	if start != 0 {
+		start += shift
+	}
+	search, replace := unescape(b.search), unescape(b.replace)
+	// Numbers that are in the file itself, as in a table, are no line numbers.
+	if allNumbered(search) && (allNumbered(replace) || linetext.Trim(replace) == "") && !d.holds(linetext.SplitLines(search)) {
+		if start == 0 {
+			start, _, _ = numberPrefix(linetext.SplitLines(search)[0])
+		}
+		search, replace = terminal.StripNumbers(search, false), terminal.StripNumbers(replace, false)
+	}
+	if search == replace {
+		return &BlockFailure{failIdentical, "The search and replacement parts are identical, so nothing would change."}, nil
+	}
+	if search == "" {
+		return &BlockFailure{failEmpty, "The search part is empty. To insert, search for a neighbouring line and repeat it " +
+			"in the replacement."}, nil
+	}
+	searchLines := linetext.SplitLines(search)
+	replaceLines := linesOf(replace)
+
+	lo, hi := 0, len(d.lines)
+	at, score, ties := -1, 0.0, 0
+	if start != 0 {
+		i := start - 1
+		if i >= 0 && i < len(d.lines) {
+			if s := d.similarityAt(i, newNeedle(searchLines), 0); s >= threshold {
+				at, score = i, s
+			}
+		}
+		if at < 0 {
+			lo = max(0, start-(margin+1))
+			hi = min(len(d.lines), start+len(searchLines)+margin)
+		}
+	}
+	if at < 0 {
+		var err error
+		if at, score, ties, err = d.find(ctx, searchLines, lo, hi, threshold); err != nil {
+			return nil, err
+		}
+	}
+	if at < 0 || score < threshold {
+		bare := terminal.StripNumbers(search, true)
+		bareLines := linesOf(bare)
+		bareAt, bareScore := -1, 0.0
+		if bare != search && len(bareLines) > 0 {
+			var err error
+			var t int
+			if bareAt, bareScore, t, err = d.find(ctx, bareLines, lo, hi, threshold); err != nil {
+				return nil, err
+			}
+			ties = t
+		}
+		if bareAt < 0 || bareScore < threshold {
+			return d.noMatch(b, start, searchLines, at, score, threshold), nil
+		}
+		at, searchLines, replaceLines = bareAt, bareLines, linesOf(terminal.StripNumbers(replace, true))
+	}
+	if start == 0 && ties > 1 {
+		return &BlockFailure{failAmbiguous, fmt.Sprintf("The search part fits at %d places. Add :start_line: with the line "+
+			"of the one that is meant, or more of the lines around it.\n\nSearch part:\n%s", ties, search)}, nil
+	}
+	n := min(len(searchLines), len(d.lines)-at)
+	fresh := reindent(replaceLines, indentOf(d.lines[at]), len(indentOf(searchLines[0])))
+	d.splice(at, n, fresh)
+	return nil, nil
+}
+
+func linesOf(s string) []string {
+	if s == "" {
+		return nil
+	}
+	return linetext.SplitLines(s)
+}
+
+// lineEnds gives the end of each line that SplitLines gives.
+func lineEnds(text string) []string {
+	ends := make([]string, 0, strings.Count(text, "\n")+1)
+	for l := range strings.SplitAfterSeq(text, "\n") {
+		switch {
+		case strings.HasSuffix(l, "\r\n"):
+			ends = append(ends, "\r\n")
+		case strings.HasSuffix(l, "\n"):
+			ends = append(ends, "\n")
+		default:
+			ends = append(ends, "")
+		}
+	}
+	return ends
+}
+
+func (d *document) text() string {
+	var b strings.Builder
+	for i, l := range d.lines {
+		b.WriteString(l)
+		b.WriteString(d.ends[i])
+	}
+	return b.String()
+}
+
+// splice replaces n lines by fresh ones.
+func (d *document) splice(at, n int, fresh []string) {
+	end := d.ends[at]
+	switch {
+	case end != "":
+	case at > 0:
+		end = d.ends[at-1]
+	default:
+		end = "\n"
+	}
+	ends := make([]string, len(fresh))
+	for i := range ends {
+		ends[i] = end
+	}
+	ends = slices.Concat(d.ends[:at], ends, d.ends[at+n:])
+	if len(ends) > 0 {
+		ends[len(ends)-1] = ""
+	}
+	*d = *newDocument(slices.Concat(d.lines[:at], fresh, d.lines[at+n:]))
+	d.ends = ends
+}
+
+// needle is the searched text, prepared once.
+type needle struct {
+	lines  []string
+	normal string
+	wide   []uint16
+}
+
+func newNeedle(lines []string) needle {
+	n := needle{lines: lines, normal: linetext.NormalText(lines)}
+	n.wide = linetext.UTF16(n.normal)
+	return n
+}
+
+// find looks for the most similar place in [lo, hi), outwards from the middle.
+// ties counts the places that fit equally well among those with a full score.
+func (d *document) find(ctx context.Context, lines []string, lo, hi int, threshold float64) (at int, score float64, ties int, err error) {
+	n := newNeedle(lines)
+	at = -1
+	left := (lo + hi) / 2
+	right := left + 1
+	atExact, exact := -1, 0
+	budget := int64(workBudget)
+	try := func(i int) {
+		s := 0.0
+		if d.equalAt(i, n) {
+			s = 1
+			ties++
+			if d.exactAt(i, lines) {
+				if exact++; atExact < 0 {
+					atExact = i
+				}
+			}
+		} else if score < 1 && (threshold < 1 || budget > 0) {
+			s = d.similarityAt(i, n, score)
+			budget -= int64(len(n.wide)) * int64(len(n.wide)) / 64
+		}
+		if s > score {
+			at, score = i, s
+		}
+	}
+	for step := 0; left >= lo || right <= hi-len(lines); step++ {
+		if step%64 == 0 {
+			if err := ctx.Err(); err != nil {
+				return -1, 0, 0, err
+			}
+		}
+		if left >= lo {
+			if left < len(d.lines) {
+				try(left)
+			}
+			left--
+		}
+		if right <= hi-len(lines) {
+			try(right)
+			right++
+		}
+	}
+	if atExact >= 0 && score == 1 {
+		return atExact, 1, exact, nil
+	}
+	return at, score, ties, nil
+}
+
+func (d *document) equalAt(i int, n needle) bool {
+	rest := n.normal
+	first := true
+	for _, l := range d.normal[i:min(i+len(n.lines), len(d.normal))] {
+		if l == "" {
+			continue
+		}
+		if !first {
+			if !strings.HasPrefix(rest, " ") {
+				return false
+			}
+			rest = rest[1:]
+		}
+		first = false
+		if !strings.HasPrefix(rest, l) {
+			return false
+		}
+		rest = rest[len(l):]
+	}
+	return rest == ""
+}
+
+func (d *document) exactAt(i int, lines []string) bool {
+	if i+len(lines) > len(d.lines) {
+		return false
+	}
+	for k, l := range lines {
+		if d.lines[i+k] != l {
+			return false
+		}
+	}
+	return true
+}
+
+func (d *document) similarityAt(i int, n needle, atLeast float64) float64 {
+	if d.equalAt(i, n) {
+		return 1
+	}
+	var b strings.Builder
+	for _, l := range d.normal[i:min(i+len(n.lines), len(d.normal))] {
+		if l == "" {
+			continue
+		}
+		if b.Len() > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(l)
+	}
+	return similarity(linetext.UTF16(b.String()), n.wide, atLeast)
+}
+
+func indentOf(s string) string { return s[:len(s)-len(strings.TrimLeft(s, "\t "))] }
+
+// reindent moves replacement lines to the indentation of the matched place: base
+// is that of its first line, own the length of the first search line's.
+func reindent(lines []string, base string, own int) []string {
+	out := make([]string, len(lines))
+	for i, l := range lines {
+		body := linetext.TrimLeft(l)
+		if body == "" {
+			continue
+		}
+		indent := indentOf(l)
+		if extra := len(indent) - own; extra < 0 {
+			indent = base[:max(0, len(base)+extra)]
+		} else {
+			indent = base + indent[own:]
+		}
+		out[i] = indent + body
+	}
+	return out
+}
+
+func (d *document) noMatch(b Block, start int, search []string, at int, score, threshold float64) *BlockFailure {
+	where := ""
+	if start != 0 {
+		where = fmt.Sprintf(" near line %d", start)
+	}
+	var msg strings.Builder
+	fmt.Fprintf(&msg, "The search part was not found%s (best place is %d%% similar, %d%% is needed). Read the file again and "+
+		"copy its lines exactly.\n\nSearch part:\n%s\n", where, int(score*100), int(threshold*100), strings.Join(search, "\n"))
+	if at >= 0 {
+		fmt.Fprintf(&msg, "\nMost similar place:\n%s\n", linetext.Numbered(d.lines[at:min(at+len(search), len(d.lines))], at+1))
+	}
+	if start > 0 && start <= len(d.lines) {
+		lo, hi := max(0, start-6), min(len(d.lines), start+len(search)+5)
+		fmt.Fprintf(&msg, "\nThe file around line %d:\n%s\n", start, linetext.Numbered(d.lines[lo:hi], lo+1))
+	}
+	return &BlockFailure{failNoMatch, strings.TrimSuffix(msg.String(), "\n")}
+}
+
+// Exact is the similarity that apply_diff asks for: equal but for blanks and typography.
+const Exact = 1.0
+
+// wanted gives the lines of a block as a file holds them before and after it is
+// applied: without line numbers, unless the file has them itself.
+func (d *document) wanted(b Block) (search, replace []string) {
+	from, to := unescape(b.search), unescape(b.replace)
+	search, replace = linesOf(from), linesOf(to)
+	if allNumbered(from) && (allNumbered(to) || linetext.Trim(to) == "") && !d.holds(search) && !d.holds(replace) {
+		search, replace = linesOf(terminal.StripNumbers(from, false)), linesOf(terminal.StripNumbers(to, false))
+	}
+	return search, replace
+}
+
+// holds reports whether the document holds lines, blanks and typography apart.
+func (d *document) holds(lines []string) bool {
+	if len(lines) == 0 {
+		return false
+	}
+	n := newNeedle(lines)
+	for i := range d.lines {
+		if d.equalAt(i, n) {
+			return true
+		}
+	}
+	return false
+}
+
+// contains reports whether the new lines hold the old ones, so that those remain in
+// the file after the change too.
+func contains(lines, part []string) bool { return newDocument(lines).holds(part) }
+
+// DiffState counts the blocks whose lines a text holds as they are before the diff is applied
+// (olds) and as they are after it (news). A block whose both sides are there counts for neither,
+// unless its replacement repeats the searched lines.
+func DiffState(text string, blocks []Block) (olds, news int) {
+	d := newDocument(linetext.SplitLines(text))
+	for _, b := range blocks {
+		search, replace := d.wanted(b)
+		hasOld, hasNew := d.holds(search), len(replace) > 0 && d.holds(replace)
+		switch {
+		case hasNew && (!hasOld || contains(replace, search)):
+			news++
+		case len(replace) == 0 && !hasOld:
+			news++ // a deletion leaves nothing but the gap
+		case hasOld && !hasNew:
+			olds++
+		}
+	}
+	return olds, news
+}
+
+// Block is one SEARCH/REPLACE pair of a diff.
+type Block struct {
+	start           int // line hint, 1-based, 0 = none
+	search, replace string
+}
+
+// Why a whole diff is refused.
+const (
+	unescapedMarker = "unescaped_marker"
+	malformed       = "malformed"
+	unterminated    = "unterminated"
+	lineMarker      = "line_marker_in_replace"
+	noBlocks        = "no_blocks"
+)
+
+// DiffError refuses a whole diff.
+type DiffError struct {
+	Kind   string
+	Reason string
+}
+
+const (
+	searchMark  = "<<<<<<< SEARCH"
+	middleMark  = "======="
+	replaceMark = ">>>>>>> REPLACE"
+)
+
+// BlockForm shows the model how a block of a diff is written.
+const BlockForm = "Each block must be:\n" + searchMark +
+	"\n:start_line:N\n-------\n(exact lines of the file)\n" + middleMark + "\n(new lines)\n" + replaceMark
+
+// checkMarkers walks the lines of a diff and refuses markers out of order, so
+// that a file's own conflict markers are never taken for the diff's.
+func checkMarkers(diff string) *DiffError {
+	lines := strings.Split(diff, "\n")
+	var searches, middles, replaces int
+	for _, l := range lines {
+		switch m := linetext.Trim(l); {
+		case isSearchMark(m):
+			searches++
+		case m == middleMark:
+			middles++
+		case m == replaceMark:
+			replaces++
+		}
+	}
+	// When the counts do not add up, a "=======" is a slip of the block itself
+	// rather than a line of the file that ought to be escaped.
+	middleKind := unescapedMarker
+	if searches != replaces || middles < searches {
+		middleKind = malformed
+	}
+	const (
+		outside = iota
+		inSearch
+		inReplace
+	)
+	wants := [...]string{searchMark, middleMark, replaceMark}
+	state := outside
+	for i, l := range lines {
+		m := linetext.Trim(l)
+		refuse := func(kind string) *DiffError {
+			reason := fmt.Sprintf("The diff is malformed: line %d is %q where %q was expected. %s", i+1, m, wants[state], BlockForm)
+			if kind == unescapedMarker {
+				reason = fmt.Sprintf("Line %d of the diff is the marker %q. If it belongs to the file's text, escape it with "+
+					"a backslash: %q. Otherwise mend the order of the markers. %s", i+1, m, `\`+m, BlockForm)
+			}
+			return &DiffError{kind, reason}
+		}
+		if state == inReplace && (strings.HasPrefix(m, ":start_line:") || strings.HasPrefix(m, ":end_line:")) {
+			return &DiffError{lineMarker, fmt.Sprintf("Line %d of the diff holds the line marker %q in a replacement. Line "+
+				"markers belong right after %q; escape it with a backslash if it is text of the file.", i+1, m, searchMark)}
+		}
+		switch {
+		case isSearchMark(m):
+			if state != outside {
+				return refuse(malformed)
+			}
+			state = inSearch
+		case strings.HasPrefix(m, "<<<<<<<"):
+			return refuse(unescapedMarker)
+		case m == replaceMark:
+			if state != inReplace {
+				return refuse(malformed)
+			}
+			state = outside
+		case strings.HasPrefix(m, ">>>>>>>"):
+			return refuse(unescapedMarker)
+		case m == middleMark:
+			if state != inSearch {
+				return refuse(middleKind)
+			}
+			state = inReplace
+		}
+	}
+	if state != outside {
+		return &DiffError{unterminated, fmt.Sprintf("The diff ends before %q. %s", wants[state], BlockForm)}
+	}
+	return nil
+}
+
+func isSearchMark(m string) bool { return m == searchMark || m == searchMark+">" }
+
+// blank is \s of ECMAScript as a class.
+const blank = `[\t\n\v\f\r \x{A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}\x{FEFF}]`
+
+// blockPattern cuts blocks out of a diff. Markers count only at the very start
+// of a line. Blank lines right after a marker belong to the marker.
+var blockPattern = regexp.MustCompile(`(?:^|\n)<<<<<<< SEARCH>?` + blank + `*\n` +
+	`(?::start_line:` + blank + `*(\d+)` + blank + `*\n)?` +
+	`(?::end_line:` + blank + `*\d+` + blank + `*\n)?` +
+	`(?:-------` + blank + `*\n)?` +
+	`(?:|((?s:.)*?)\n)=======` + blank + `*\n` +
+	`(?:|((?s:.)*?)\n)>>>>>>> REPLACE(?:\n|$)`)
+
+// ParseDiff gives the blocks by line hint, those without a hint first.
+func ParseDiff(diff string) ([]Block, *DiffError) {
+	if err := checkMarkers(diff); err != nil {
+		return nil, err
+	}
+	var blocks []Block
+	for pos := 0; pos < len(diff); {
+		m := blockPattern.FindStringSubmatchIndex(diff[pos:])
+		if m == nil {
+			break
+		}
+		group := func(n int) string {
+			if m[2*n] < 0 {
+				return ""
+			}
+			return diff[pos+m[2*n] : pos+m[2*n+1]]
+		}
+		b := Block{search: group(2), replace: group(3)}
+		if hint := group(1); hint != "" {
+			n, err := strconv.Atoi(hint)
+			if err != nil || n > math.MaxInt32 {
+				n = math.MaxInt32
+			}
+			b.start = n
+		}
+		blocks = append(blocks, b)
+		end := pos + m[1]
+		if diff[end-1] == '\n' {
+			end-- // the line end also opens the next block
+		}
+		pos = end
+	}
+	if len(blocks) == 0 {
+		return nil, &DiffError{noBlocks, "The diff has no complete block, with every marker at the start of its line. " + BlockForm}
+	}
+	sort.SliceStable(blocks, func(i, j int) bool { return blocks[i].start < blocks[j].start })
+	return blocks, nil
+}
+
+var escaped = []string{"<<<<<<<", "=======", ">>>>>>>", "-------", ":end_line:", ":start_line:"}
+
+// unescape takes the backslash from escaped markers at line starts, where a
+// line may also start after \r, U+2028 and U+2029.
+func unescape(s string) string {
+	if !strings.Contains(s, `\`) {
+		return s
+	}
+	var b strings.Builder
+	start := true
+	for i := 0; i < len(s); {
+		r, size := linetext.DecodeRune(s[i:])
+		if start && r == '\\' {
+			for _, m := range escaped {
+				if strings.HasPrefix(s[i+1:], m) {
+					i++
+					r, size = linetext.DecodeRune(s[i:])
+					break
+				}
+			}
+		}
+		b.WriteString(s[i : i+size])
+		i += size
+		start = r == '\n' || r == '\r' || r == 0x2028 || r == 0x2029
+	}
+	return b.String()
+}
+
+// numberPrefix returns the number and the rest of a line such as "12 | x".
+func numberPrefix(line string) (int, string, bool) {
+	s := linetext.TrimLeft(line)
+	n := 0
+	for n < len(s) && s[n] >= '0' && s[n] <= '9' {
+		n++
+	}
+	rest := linetext.TrimLeft(s[n:])
+	if n == 0 || len(rest) == len(s)-n || !strings.HasPrefix(rest, "|") || strings.HasPrefix(rest, "||") {
+		return 0, "", false
+	}
+	num, err := strconv.Atoi(s[:n])
+	if err != nil || num > math.MaxInt32 {
+		num = math.MaxInt32
+	}
+	rest = rest[1:]
+	if r, size := linetext.DecodeRune(rest); size > 0 && linetext.IsSpace(r) {
+		rest = rest[size:]
+	}
+	return num, rest, true
+}
+
+func allNumbered(s string) bool {
+	for _, l := range linetext.SplitLines(s) {
+		if _, _, ok := numberPrefix(l); !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// distance is the Levenshtein distance in UTF-16 code units, by Myers' bit
+// vectors in blocks of 64: a column of the table costs one machine word per 64
+// units instead of 64 cells.
+func distance(a, b []uint16) int {
+	if len(a) < len(b) {
+		a, b = b, a
+	}
+	// Ends in common change nothing, and are most of it in near misses.
+	for len(b) > 0 && a[len(a)-1] == b[len(b)-1] {
+		a, b = a[:len(a)-1], b[:len(b)-1]
+	}
+	for len(b) > 0 && a[0] == b[0] {
+		a, b = a[1:], b[1:]
+	}
+	if len(b) == 0 {
+		return len(a)
+	}
+	words := (len(b) + 63) / 64
+	masks := map[uint16][]uint64{}
+	for i, c := range b {
+		m := masks[c]
+		if m == nil {
+			m = make([]uint64, words)
+			masks[c] = m
+		}
+		m[i/64] |= 1 << (i % 64)
+	}
+	none := make([]uint64, words)
+	vp := make([]uint64, words)
+	vn := make([]uint64, words)
+	for i := range vp {
+		vp[i] = ^uint64(0)
+	}
+	score := len(b)
+	last := uint64(1) << ((len(b) - 1) % 64)
+	for _, c := range a {
+		m := masks[c]
+		if m == nil {
+			m = none
+		}
+		// Going one column on adds one at the top.
+		inP, inN := uint64(1), uint64(0)
+		for w := range words {
+			p, n := vp[w], vn[w]
+			eq := m[w]
+			xv := eq | n
+			eq |= inN
+			xh := (((eq & p) + p) ^ p) | eq
+			hp := n | ^(xh | p)
+			hn := p & xh
+			if w == words-1 {
+				if hp&last != 0 {
+					score++
+				}
+				if hn&last != 0 {
+					score--
+				}
+			}
+			outP, outN := hp>>63, hn>>63
+			hp = hp<<1 | inP
+			hn = hn<<1 | inN
+			vp[w] = hn | ^(xv | hp)
+			vn[w] = hp & xv
+			inP, inN = outP, outN
+		}
+	}
+	return score
+}
+
+// similarity is 1 for equal texts and falls to 0, judged on normalised texts.
+// When it cannot be over atLeast it gives 0 without working it out.
+func similarity(a, b []uint16, atLeast float64) float64 {
+	longer := max(len(a), len(b))
+	if longer == 0 {
+		return 1
+	}
+	gap := max(len(a), len(b)) - min(len(a), len(b))
+	if 1-float64(gap)/float64(longer) <= atLeast {
+		return 0
+	}
+	return 1 - float64(distance(a, b))/float64(longer)
+}

@@ -1,0 +1,295 @@
+package patch
+
+import (
+	"fmt"
+	"sort"
+	"strings"
+
+	"github.com/roost-dev/roost/tool/linetext"
+)
+
+// plainText is a text with plain line feeds, and the way back to the bytes of the file.
+// A model writes line feeds for any file.
+type plainText struct {
+	raw  string
+	text string
+	cuts []int // places in text of line feeds that had a carriage return before them
+}
+
+func flatten(raw string) plainText {
+	f := plainText{raw: raw, text: raw}
+	if !strings.Contains(raw, "\r\n") {
+		return f
+	}
+	var b strings.Builder
+	for i := 0; i < len(raw); i++ {
+		if raw[i] == '\r' && i+1 < len(raw) && raw[i+1] == '\n' {
+			f.cuts = append(f.cuts, b.Len())
+			continue
+		}
+		b.WriteByte(raw[i])
+	}
+	f.text = b.String()
+	return f
+}
+
+// at is the place in raw of a place in text. A place before a line feed is before its
+// carriage return too.
+func (f plainText) at(i int) int { return i + sort.SearchInts(f.cuts, i) }
+
+// occurrences are the places of old in the text, overlapping ones too: "aa" is in
+// "aaa" twice, and nothing shows which of them is meant.
+func (f plainText) occurrences(old string) []int {
+	var out []int
+	for from := 0; ; {
+		i := strings.Index(f.text[from:], old)
+		if i < 0 {
+			return out
+		}
+		out = append(out, from+i)
+		from += i + 1
+	}
+}
+
+// replace puts fresh in the place of old at the given places, those that overlap the
+// one before them left out. Its line ends are those of what it replaces, else those
+// of the file.
+func (f plainText) replace(old, fresh string, places []int) string {
+	var b strings.Builder
+	end, done := 0, 0
+	for _, p := range places {
+		if p < end {
+			continue
+		}
+		from, to := f.at(p), f.at(p+len(old))
+		b.WriteString(f.raw[done:from])
+		b.WriteString(withEnds(fresh, f.raw[from:to], f.raw))
+		end, done = p+len(old), to
+	}
+	return b.String() + f.raw[done:]
+}
+
+func withEnds(fresh, replaced, file string) string {
+	like := file
+	if strings.Contains(replaced, "\n") {
+		like = replaced
+	}
+	if lineEnd(like) == "\r\n" {
+		return strings.ReplaceAll(fresh, "\n", "\r\n")
+	}
+	return fresh
+}
+
+// separate is how many of the places do not overlap.
+func separate(places []int, size int) int {
+	n, end := 0, 0
+	for _, p := range places {
+		if p >= end {
+			n, end = n+1, p+size
+		}
+	}
+	return n
+}
+
+// PlainEnds writes line feeds for line ends.
+func PlainEnds(s string) string { return strings.ReplaceAll(s, "\r\n", "\n") }
+
+// Replacement is one text for another.
+type Replacement struct {
+	Old, New string
+	Times    int  // how many places there are to be; 0 = one or more
+	Tolerant bool // other blanks will do where the text is not there as given
+}
+
+// Apply makes one replacement. why is the reason when it cannot be made.
+func (r Replacement) Apply(text, name string) (out, why string) {
+	if r.Old == "" {
+		if text != "" {
+			return "", "old_string is empty."
+		}
+		return r.New, ""
+	}
+	f := flatten(text)
+	places := f.occurrences(r.Old)
+	n := len(places)
+	if r.Times != 1 {
+		n = separate(places, len(r.Old)) // for one place an overlapping second one is a doubt too
+	}
+	if n == 0 && r.Tolerant {
+		text, places, ok := r.replaceTolerantly(f)
+		if ok {
+			return text, ""
+		}
+		n = places
+	}
+	switch {
+	case n == 0:
+		return "", fmt.Sprintf("the old text was not found in %s. It must be there as given, with the same blanks. Read the "+
+			"file and copy it.", name)
+	case r.Times == 1 && n > 1:
+		return "", fmt.Sprintf("the old text occurs %d times in %s, so it is not clear which place is meant. Give more of "+
+			"the lines around it, or ask for all of them.", n, name)
+	case r.Times > 1 && n != r.Times:
+		return "", fmt.Sprintf("the old text occurs %d times in %s and not %d times as expected.", n, name, r.Times)
+	}
+	return f.replace(r.Old, r.New, places), ""
+}
+
+// maxTolerant is the largest text that is searched with other blanks, in bytes, and
+// maxTolerantSteps how many words are compared at most: a text of nothing but one
+// word would take for ever.
+const (
+	maxTolerant      = 4 << 20
+	maxTolerantSteps = 1 << 24
+)
+
+// span is a stretch of a text.
+type span struct{ from, to int }
+
+// How much blanks may differ.
+const (
+	sameLines = iota // runs of blanks in a line differ, and how many line ends are between lines
+	anyBlanks        // any blanks match any others, and those around the text do not count
+)
+
+// findTolerant gives the places where a text occurs with other blanks, overlapping
+// ones too, at most one more than limit: words (what is between blanks) are the
+// same, and where one has blanks the other has some. The first word may be the end of
+// a longer one and the last the beginning of one, as in an exact search. Models forget how a
+// file is indented, or write blanks for tabs; they hardly ever get a word wrong that they
+// have seen.
+func findTolerant(text, old string, how, limit int) []span {
+	want := splitWords(old)
+	if len(want) == 0 || len(text) > maxTolerant {
+		return nil
+	}
+	words := splitWords(text)
+	var out []span
+	steps := 0
+next:
+	for i := 0; i+len(want) <= len(words) && len(out) <= limit; i++ {
+		for j, w := range want {
+			if steps++; steps > maxTolerantSteps {
+				return nil
+			}
+			has, wants := text[words[i+j].from:words[i+j].to], old[w.from:w.to]
+			switch {
+			case has == wants:
+			case len(want) == 1: // a single word that is not there exactly
+				continue next
+			case j == 0 && strings.HasSuffix(has, wants):
+			case j == len(want)-1 && strings.HasPrefix(has, wants):
+			default:
+				continue next
+			}
+			if j > 0 && how == sameLines {
+				a := text[words[i+j-1].to:words[i+j].from]
+				b := old[want[j-1].to:w.from]
+				if strings.Contains(a, "\n") != strings.Contains(b, "\n") {
+					continue next
+				}
+			}
+		}
+		first, last := want[0], want[len(want)-1]
+		s := span{words[i].to - (first.to - first.from), words[i+len(want)-1].from + (last.to - last.from)}
+		if len(want) == 1 {
+			s.to = s.from + (first.to - first.from)
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// splitWords are the stretches without blanks.
+func splitWords(s string) []span {
+	var out []span
+	from := -1
+	for i, r := range s {
+		switch blank := linetext.IsSpace(r); {
+		case blank && from >= 0:
+			out, from = append(out, span{from, i}), -1
+		case !blank && from < 0:
+			from = i
+		}
+	}
+	if from >= 0 {
+		out = append(out, span{from, len(s)})
+	}
+	return out
+}
+
+// replaceTolerantly makes a replacement where the text occurs with other blanks. n is how
+// many places there are, when ok is false.
+func (r Replacement) replaceTolerantly(f plainText) (out string, n int, ok bool) {
+	for how := sameLines; how <= anyBlanks; how++ {
+		places := findTolerant(f.text, r.Old, how, r.Times)
+		if len(places) == 0 {
+			continue
+		}
+		if len(places) != r.Times {
+			return "", len(places), false
+		}
+		var b strings.Builder
+		done, end := 0, 0
+		for _, p := range places {
+			if p.from < end {
+				return "", len(places), false // two that overlap: it is not clear which is meant
+			}
+			end = p.to
+			place, fresh := r.refit(f.text, p)
+			from, to := f.at(place.from), f.at(place.to)
+			b.WriteString(f.raw[done:from])
+			b.WriteString(withEnds(fresh, f.raw[from:to], f.raw))
+			done = to
+		}
+		return b.String() + f.raw[done:], len(places), true
+	}
+	return "", 0, false
+}
+
+// refit gives what to put where for a place that was found with other blanks. Those
+// around it are the file's, and lines are indented as the file indents the lines that
+// the model gave: to take the model's would spoil what goes by indentation.
+func (r Replacement) refit(text string, p span) (place span, fresh string) {
+	fresh = r.New
+	if linetext.TrimRight(r.Old) != r.Old {
+		fresh = linetext.TrimRight(fresh)
+	}
+	start := strings.LastIndexByte(text[:p.from], '\n') + 1
+	lead := text[start:p.from]
+	if linetext.Trim(lead) != "" { // in the middle of a line
+		if linetext.TrimLeft(r.Old) != r.Old {
+			fresh = linetext.TrimLeft(fresh)
+		}
+		return p, fresh
+	}
+	if linetext.Trim(fresh) == "" && strings.HasSuffix(r.Old, "\n") {
+		if rest, _, ended := strings.Cut(text[p.to:], "\n"); ended && linetext.Trim(rest) == "" {
+			return span{start, p.to + len(rest) + 1}, "" // whole lines go with their ends
+		}
+	}
+	old := r.Old[len(r.Old)-len(linetext.TrimLeft(r.Old)):]
+	model := r.Old[:len(r.Old)-len(old)]
+	if strings.Contains(model, "\n") {
+		fresh = strings.TrimLeft(fresh, "\n")
+	}
+	indents := map[string]string{model[strings.LastIndexByte(model, '\n')+1:]: lead}
+	was, is := strings.Split(old, "\n"), strings.Split(text[p.from:p.to], "\n")
+	for i := 1; i < min(len(was), len(is)) && linetext.NormalLine(was[i]) == linetext.NormalLine(is[i]); i++ {
+		model, file := indentOf(was[i]), indentOf(is[i])
+		if _, known := indents[model]; !known && linetext.Trim(was[i]) != "" {
+			indents[model] = file
+		}
+	}
+	lines := strings.Split(fresh, "\n")
+	for i, l := range lines {
+		has := indentOf(l)
+		for n := len(has); n >= 0 && len(l) > len(has); n-- {
+			if to, ok := indents[has[:n]]; ok {
+				lines[i] = to + l[n:]
+				break
+			}
+		}
+	}
+	return span{start, p.to}, strings.Join(lines, "\n")
+}

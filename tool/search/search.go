@@ -1,0 +1,553 @@
+// Package search walks the folders of a workspace: it finds the lines that match a regular
+// expression, as search_files shows them, and lists files and folders, as list_files does.
+//
+// A walk never follows a link to a folder, so it ends and stays below its base. It obeys
+// .rooignore and the .gitignore files on its way. Answers are the same however many
+// goroutines search.
+//
+// Limits: files are searched as UTF-8; a file with a zero byte gives nothing; of a line
+// the first megabyte is searched.
+package search
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"regexp/syntax"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"unicode/utf8"
+
+	"github.com/roost-dev/roost/tool"
+	"github.com/roost-dev/roost/tool/linetext"
+	"github.com/roost-dev/roost/workspace"
+)
+
+const (
+	// searchBatch is how many files are searched at once before their answers are put
+	// in order. What a search goes over its limit by is bounded by it.
+	searchBatch = 256
+	// maxWhole is the size in bytes up to which a file is read as a whole, to see
+	// whether it is worth going through its lines.
+	maxWhole = 4 << 20
+	// maxSearchers is how many files are open at a time.
+	maxSearchers = 8
+)
+
+// fileSearch is a search on its way: what was found so far, in the order of the files.
+type fileSearch struct {
+	ws     *workspace.Workspace
+	finder matcher
+	found  []foundFile
+	groups int
+	lines  int
+}
+
+func (q *fileSearch) full() bool { return q.groups >= maxResults || q.lines >= maxFoundLines }
+
+// text is the answer. It notes when it ends early although it has few groups.
+func (q *fileSearch) text() string {
+	text := formatFound(q.found)
+	if q.groups >= maxResults || q.lines < maxFoundLines {
+		return text
+	}
+	return fmt.Sprintf("%s\n\n(Cut after %d lines. Use a more specific search.)", text, maxFoundLines)
+}
+
+// files searches some files on all cores. The answer is the one that going through
+// them one after the other would give.
+func (q *fileSearch) files(ctx context.Context, names []string) error {
+	found := make([][]foundLine, len(names))
+	errs := make([]error, len(names))
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	var broken atomic.Pointer[any]
+	for range min(len(names), runtime.GOMAXPROCS(0), maxSearchers) {
+		wg.Go(func() {
+			var s fileSearcher
+			defer s.close()
+			defer func() {
+				if what := recover(); what != nil {
+					broken.Store(&what)
+				}
+			}()
+			for i := next.Add(1) - 1; i < int64(len(names)); i = next.Add(1) - 1 {
+				found[i], errs[i] = s.file(ctx, q, names[i], maxResults-q.groups, maxFoundLines-q.lines)
+			}
+		})
+	}
+	wg.Wait()
+	if what := broken.Load(); what != nil {
+		panic(*what) // in the goroutine of the caller, which recovers
+	}
+	for i, lines := range found {
+		if q.full() {
+			return nil
+		}
+		if errs[i] != nil {
+			return errs[i]
+		}
+		q.add(names[i], lines)
+	}
+	return nil
+}
+
+// add takes what was found in a file, as much as the files before it have left room for.
+func (q *fileSearch) add(abs string, lines []foundLine) {
+	for i, l := range lines {
+		begins := i == 0 || l.number > lines[i-1].number+1
+		if q.lines == maxFoundLines || begins && q.groups == maxResults {
+			lines = lines[:i]
+			break
+		}
+		if q.lines++; begins {
+			q.groups++
+		}
+	}
+	if len(lines) > 0 {
+		q.found = append(q.found, foundFile{slashRel(q.ws.Root(), abs), lines})
+	}
+}
+
+// fileSearcher goes through one file after the other, with the same memory and, as long as
+// they lie in one, the same folder.
+type fileSearcher struct {
+	dir          *workspace.Dir
+	whole, lower []byte
+}
+
+func (s *fileSearcher) close() {
+	if s.dir != nil {
+		_ = s.dir.Close() // it was only read from
+	}
+	s.dir = nil
+}
+
+// open passes over what became a link or a pipe since it was listed.
+func (s *fileSearcher) open(ws *workspace.Workspace, abs string) (*os.File, int64, error) {
+	folder, name := filepath.Split(abs)
+	if folder = filepath.Clean(folder); s.dir == nil || s.dir.Path() != folder {
+		s.close()
+		dir, err := ws.OpenDir(folder)
+		if err != nil {
+			return nil, 0, err
+		}
+		s.dir = dir
+	}
+	return s.dir.Open(name)
+}
+
+// file gives the lines of one file; one that cannot be read has none.
+func (s *fileSearcher) file(ctx context.Context, q *fileSearch, abs string, want, most int) ([]foundLine, error) {
+	f, size, err := s.open(q.ws, abs)
+	if err != nil {
+		return nil, tool.ContextError(err)
+	}
+	defer f.Close()
+	var from io.Reader = f
+	if q.finder.texts != nil && size <= maxWhole {
+		if s.whole, err = readAll(s.whole[:0], workspace.NewContextReader(ctx, f), int(size)); err != nil {
+			return nil, tool.ContextError(err)
+		}
+		if !q.finder.possible(s.whole, &s.lower) {
+			return nil, nil
+		}
+		from = io.MultiReader(bytes.NewReader(s.whole), f) // it may have grown
+	}
+	lines, err := searchFile(ctx, from, q.finder, want, most)
+	if err != nil {
+		return nil, tool.ContextError(err)
+	}
+	return lines, nil
+}
+
+// readAll appends what a reader gives, up to its end or to the expected size.
+func readAll(to []byte, r io.Reader, size int) ([]byte, error) {
+	if cap(to) < size {
+		to = make([]byte, 0, max(size, 64<<10))
+	}
+	for len(to) < size {
+		n, err := r.Read(to[len(to):size])
+		to = to[:len(to)+n]
+		if errors.Is(err, io.EOF) {
+			return to, nil
+		}
+		if err != nil {
+			return to, err
+		}
+	}
+	return to, nil
+}
+
+// Files goes through a folder, or one file.
+func Files(ctx context.Context, ws *workspace.Workspace, base string, re *regexp.Regexp, names func(rel string) bool) (string, error) {
+	rules, err := ws.Ignore()
+	if err != nil {
+		return "", err
+	}
+	info, err := os.Stat(base)
+	if err != nil {
+		return "", err
+	}
+	q := &fileSearch{ws: ws, finder: newMatcher(re)}
+	if info.Mode().IsRegular() {
+		if err := q.files(ctx, []string{base}); err != nil {
+			return "", err
+		}
+		return q.text(), nil
+	}
+	if !info.IsDir() {
+		return "", workspace.ErrNotRegular
+	}
+	if tooWide(base) && base != ws.Root() {
+		return "", errors.New("it is a home or root folder; name the folder below it that is meant")
+	}
+	var failure error
+	var batch []string
+	w := walker{base: base, root: ws.Root(), enter: func(name string) bool { return name[0] != '.' && name != "node_modules" }}
+	err = w.walk(ctx, func(abs string, d fs.DirEntry) bool {
+		if !d.Type().IsRegular() || d.Name()[0] == '.' || !names(slashRel(base, abs)) {
+			return true
+		}
+		if rel, ok := insideRel(ws.Root(), abs); ok && rules.Hides(rel, false) {
+			return true
+		}
+		if batch = append(batch, abs); len(batch) < searchBatch {
+			return true
+		}
+		failure = q.files(ctx, batch)
+		batch = batch[:0]
+		return failure == nil && !q.full()
+	})
+	if err == nil && failure == nil && !q.full() {
+		failure = q.files(ctx, batch)
+	}
+	if err = errors.Join(err, failure); err != nil {
+		return "", err
+	}
+	return q.text(), nil
+}
+
+// maxSearchLine is how much of a line is searched, in bytes.
+const maxSearchLine = 1 << 20
+
+// searchFile gives matching lines and one line around each, up to want groups and
+// most lines. A zero byte makes a file binary, and then it gives nothing.
+func searchFile(ctx context.Context, f io.Reader, re matcher, want, most int) ([]foundLine, error) {
+	br := bufio.NewReaderSize(workspace.NewContextReader(ctx, f), 64<<10)
+	var out []foundLine
+	var before foundLine
+	var beforeText, lower []byte // kept as bytes: few lines are shown
+	groups := 0
+	after := false // the line before matched
+	for n := 1; ; n++ {
+		if len(out) >= most {
+			return out[:most], nil
+		}
+		line, err := readLine(br)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return nil, err
+		}
+		if len(line) == 0 && err != nil {
+			return out, nil
+		}
+		if bytes.IndexByte(line, 0) >= 0 {
+			return nil, nil
+		}
+		text := line[:min(len(line), 4*maxFoundLine+8)] // as much as can be shown
+		body := bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))
+		hit, matchErr := false, error(nil)
+		if re.possible(body, &lower) {
+			hit, matchErr = match(ctx, re.re, body)
+		}
+		switch {
+		case matchErr != nil:
+			return nil, matchErr
+		case hit:
+			first := n
+			if before.number > 0 {
+				first = before.number
+			}
+			if len(out) == 0 || out[len(out)-1].number < first-1 {
+				if groups++; groups > want {
+					return out, nil
+				}
+			}
+			if before.number > 0 {
+				before.text = string(beforeText)
+				out = append(out, before)
+			}
+			out = append(out, foundLine{n, string(text)})
+			after, before = true, foundLine{}
+		case after:
+			out = append(out, foundLine{n, string(text)})
+			after, before = false, foundLine{}
+		default:
+			before.number, beforeText = n, append(beforeText[:0], text...)
+		}
+		if err != nil {
+			return out, nil
+		}
+	}
+}
+
+// longLine is from how many bytes on a line is matched so that it can be stopped.
+const longLine = 4 << 10
+
+// match is re.Match for lines of any length. RE2 takes time in proportion to the
+// line, but also to the pattern, and the two can be chosen to make minutes.
+func match(ctx context.Context, re *regexp.Regexp, line []byte) (bool, error) {
+	if len(line) < longLine {
+		return re.Match(line), nil
+	}
+	r := &runes{ctx: ctx, line: line}
+	hit := re.MatchReader(r)
+	return hit && r.err == nil, r.err
+}
+
+// runes gives a line to a regular expression, until the context ends.
+type runes struct {
+	ctx  context.Context //nolint:containedctx // lives as long as one match
+	line []byte
+	n    int
+	err  error
+}
+
+func (r *runes) ReadRune() (rune, int, error) {
+	if r.n++; r.n%64 == 0 && r.err == nil {
+		r.err = r.ctx.Err()
+	}
+	if r.err != nil {
+		return 0, 0, r.err
+	}
+	if len(r.line) == 0 {
+		return 0, 0, io.EOF
+	}
+	c, size := utf8.DecodeRune(r.line)
+	r.line = r.line[size:]
+	return c, size, nil
+}
+
+// readLine gives a line with its end, at most maxSearchLine bytes of it, until the next
+// one is read.
+func readLine(br *bufio.Reader) ([]byte, error) {
+	part, err := br.ReadSlice('\n')
+	if !errors.Is(err, bufio.ErrBufferFull) {
+		return part, err
+	}
+	line := bytes.Clone(part)
+	for {
+		part, err := br.ReadSlice('\n')
+		if len(line) < maxSearchLine {
+			line = append(line, part...)
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line, err
+		}
+	}
+}
+
+// Limits of an answer to search_files.
+const (
+	maxResults   = 300 // groups of adjacent lines
+	maxFoundLine = 500 // UTF-16 code units, line end included
+	// maxFoundLines bounds answers in which every line matches: one group.
+	maxFoundLines = 5 * maxResults
+)
+
+// foundLine is a matching line or one beside it.
+type foundLine struct {
+	number int    // 1-based
+	text   string // with its line end
+}
+
+// foundFile holds the lines of one file in order.
+type foundFile struct {
+	path  string // as shown
+	lines []foundLine
+}
+
+// groups counts the runs of adjacent lines.
+func (f foundFile) groups() int {
+	n := 0
+	for i, l := range f.lines {
+		if i == 0 || l.number > f.lines[i-1].number+1 {
+			n++
+		}
+	}
+	return n
+}
+
+// formatFound writes the answer of search_files.
+func formatFound(files []foundFile) string {
+	total := 0
+	for _, f := range files {
+		total += f.groups()
+	}
+	var b strings.Builder
+	switch {
+	case total >= maxResults:
+		fmt.Fprintf(&b, "Showing first %d of %d+ results. Use a more specific search if necessary.\n\n", maxResults, maxResults)
+	case total == 1:
+		b.WriteString("Found 1 result.\n\n")
+	default:
+		fmt.Fprintf(&b, "Found %d results.\n\n", total)
+	}
+	for _, f := range files[:min(len(files), maxResults)] {
+		fmt.Fprintf(&b, "# %s\n", tool.SafeName(f.path))
+		for i, l := range f.lines {
+			if i > 0 && l.number > f.lines[i-1].number+1 {
+				b.WriteString("----\n")
+			}
+			fmt.Fprintf(&b, "%3d | %s\n", l.number, foundText(l.text))
+		}
+		if len(f.lines) > 0 {
+			b.WriteString("----\n")
+		}
+		b.WriteByte('\n')
+	}
+	return linetext.Trim(b.String())
+}
+
+func foundText(s string) string {
+	if len(s) > maxFoundLine && linetext.Units(s) > maxFoundLine {
+		s = linetext.Cut(s, maxFoundLine) + " [truncated...]"
+	}
+	return strings.ToValidUTF8(linetext.TrimRight(s), "\uFFFD")
+}
+
+// matcher is a pattern with texts of which every match holds one. Most files hold none
+// of them, and that is found out many times faster than by asking the pattern line by
+// line.
+type matcher struct {
+	re    *regexp.Regexp
+	texts [][]byte // nil = nothing is known
+	fold  bool     // the texts are lower case, and upper case is as good
+}
+
+// maxTexts bounds how many texts are looked for: each costs a look at the file.
+const maxTexts = 8
+
+func newMatcher(re *regexp.Regexp) matcher {
+	f := matcher{re: re}
+	tree, err := syntax.Parse(re.String(), syntax.Perl)
+	if err != nil {
+		return f
+	}
+	n := requiredBy(tree.Simplify())
+	if len(n.texts) == 0 || len(n.texts) > maxTexts || n.shortest() < 2 {
+		return f
+	}
+	f.fold = n.fold
+	for _, t := range n.texts {
+		f.texts = append(f.texts, []byte(t))
+	}
+	return f
+}
+
+// possible reports whether some line of the text may match. lower is scratch space.
+func (f matcher) possible(text []byte, lower *[]byte) bool {
+	if f.texts == nil {
+		return true
+	}
+	if f.fold {
+		*lower = lowered((*lower)[:0], text)
+		text = *lower
+	}
+	for _, t := range f.texts {
+		if bytes.Contains(text, t) {
+			return true
+		}
+	}
+	return false
+}
+
+// lowered appends the text with A to Z in lower case.
+func lowered(to, text []byte) []byte {
+	n := len(to)
+	to = append(to, text...)
+	for i, c := range to[n:] {
+		if c-'A' < 26 {
+			to[n+i] = c + 'a' - 'A'
+		}
+	}
+	return to
+}
+
+// requiredTexts is a set of texts of which every match holds one; no texts mean that none are known.
+type requiredTexts struct {
+	texts []string
+	fold  bool
+}
+
+func (n requiredTexts) shortest() int {
+	least := 1 << 20
+	for _, t := range n.texts {
+		least = min(least, len(t))
+	}
+	return least
+}
+
+func requiredBy(re *syntax.Regexp) requiredTexts {
+	switch re.Op {
+	case syntax.OpLiteral:
+		return requiredByLiteral(re)
+	case syntax.OpCapture, syntax.OpPlus:
+		return requiredBy(re.Sub[0])
+	case syntax.OpRepeat:
+		if re.Min > 0 {
+			return requiredBy(re.Sub[0])
+		}
+	case syntax.OpConcat:
+		var best requiredTexts
+		for _, sub := range re.Sub {
+			if n := requiredBy(sub); len(n.texts) > 0 && (len(best.texts) == 0 || n.shortest() > best.shortest()) {
+				best = n
+			}
+		}
+		return best
+	case syntax.OpAlternate:
+		var all requiredTexts
+		for i, sub := range re.Sub {
+			n := requiredBy(sub)
+			if len(n.texts) == 0 || i > 0 && n.fold != all.fold {
+				return requiredTexts{}
+			}
+			all.texts, all.fold = append(all.texts, n.texts...), n.fold
+		}
+		return all
+	}
+	return requiredTexts{}
+}
+
+// requiredByLiteral leaves out what the file may hold in other bytes: U+FFFD stands for bytes
+// that are no UTF-8, and where letter case does not count a k may be the sign for
+// kelvin and an s the long one.
+func requiredByLiteral(re *syntax.Regexp) requiredTexts {
+	text := string(re.Rune)
+	if re.Flags&syntax.FoldCase == 0 {
+		if strings.ContainsRune(text, utf8.RuneError) {
+			return requiredTexts{}
+		}
+		return requiredTexts{texts: []string{text}}
+	}
+	longest := ""
+	for _, part := range strings.FieldsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf || strings.ContainsRune("kKsS", r) }) {
+		if len(part) > len(longest) {
+			longest = part
+		}
+	}
+	if longest == "" {
+		return requiredTexts{}
+	}
+	return requiredTexts{texts: []string{strings.ToLower(longest)}, fold: true}
+}

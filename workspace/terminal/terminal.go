@@ -1,0 +1,434 @@
+// Package terminal turns what programs wrote for a terminal into text that a
+// model reads: overwritten lines are resolved, repeated lines folded, long output
+// cut in the middle. The functions are pure.
+//
+// Lengths and offsets are UTF-16 code units, as in the tasks that other tools
+// wrote; strings are UTF-8 in which a lone surrogate, where the input holds one,
+// has its three-byte form. No function makes a lone surrogate: where a cut
+// would fall inside a pair, the half is dropped too.
+package terminal
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// Overwrite resolves carriage returns: within a line, the text after one replaces the text before it, as far as it
+// reaches. An empty piece replaces nothing.
+func Overwrite(s string) string {
+	if strings.IndexByte(s, '\r') < 0 {
+		return s
+	}
+	var out strings.Builder
+	for i, line := range strings.Split(s, "\n") {
+		if i > 0 {
+			out.WriteByte('\n')
+		}
+		if strings.IndexByte(line, '\r') < 0 {
+			out.WriteString(line)
+			continue
+		}
+		out.WriteString(overwriteLine(line))
+	}
+	return out.String()
+}
+
+func overwriteLine(line string) string {
+	pieces := strings.Split(line, "\r")
+	if ascii(line) {
+		cur := []byte(pieces[0])
+		for _, p := range pieces[1:] {
+			if len(p) >= len(cur) {
+				cur = []byte(p)
+			} else {
+				copy(cur, p)
+			}
+		}
+		return string(cur)
+	}
+	cur := units(pieces[0])
+	for _, p := range pieces[1:] {
+		u := units(p)
+		n := len(u)
+		if n >= len(cur) {
+			cur = u
+			continue
+		}
+		// Half a pair cannot stay: a blank takes its place.
+		half := n > 0 && (high(u[n-1]) || low(cur[n]))
+		copy(cur, u)
+		if half {
+			cur[n] = ' '
+		}
+	}
+	return text(cur)
+}
+
+// Erase resolves backspaces: each removes the code unit before it, also across
+// lines. What is left of half a pair at the end is removed with it.
+func Erase(s string) string {
+	if strings.IndexByte(s, '\b') < 0 {
+		return s
+	}
+	u := units(s)
+	out := u[:0]
+	var halves []int // where in out a pair lost its second half
+	for _, c := range u {
+		if c != '\b' {
+			out = append(out, c)
+			continue
+		}
+		n := len(out) - 1
+		if n < 0 {
+			continue
+		}
+		if len(halves) > 0 && halves[len(halves)-1] == n {
+			halves = halves[:len(halves)-1]
+		}
+		if splits(out, n) {
+			halves = append(halves, n-1)
+		}
+		out = out[:n]
+	}
+	kept := out[:0]
+	for i, c := range out {
+		if len(halves) > 0 && halves[0] == i {
+			halves = halves[1:]
+			continue
+		}
+		kept = append(kept, c)
+	}
+	return text(kept)
+}
+
+// Plain removes escape sequences (colours, cursor movement, titles, links) and
+// control characters, except newline, tab, carriage return and backspace, which
+// Overwrite and Erase resolve. A sequence that the end of s cuts off is removed as
+// far as it goes.
+func Plain(s string) string {
+	if !controlled(s) {
+		return s
+	}
+	var out strings.Builder
+	out.Grow(len(s))
+	for i := 0; i < len(s); {
+		c := s[i]
+		switch {
+		case c == 0x1b:
+			i += Escape(s[i:])
+		case c == 0xC2 && i+1 < len(s) && s[i+1] >= 0x80 && s[i+1] < 0xA0: // a C1 control in UTF-8
+			i += 2
+		case c == '\n' || c == '\t' || c == '\r' || c == '\b' || c >= 0x20 && c != 0x7f:
+			out.WriteByte(c)
+			i++
+		default:
+			i++
+		}
+	}
+	return out.String()
+}
+
+func controlled(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < 0x20 && c != '\n' && c != '\t' || c == 0x7f || c == 0xC2 {
+			return true
+		}
+	}
+	return false
+}
+
+// Escape returns the length of the escape sequence that s begins with; s begins with ESC. Control strings (OSC, DCS,
+// APC, PM, SOS) end at BEL or ST, or before the next line: a sequence without an end must not swallow the text behind
+// it.
+func Escape(s string) int {
+	if len(s) < 2 {
+		return len(s)
+	}
+	switch s[1] {
+	case '[':
+		for i := 2; i < len(s); i++ {
+			if s[i] >= 0x40 && s[i] <= 0x7e {
+				return i + 1
+			}
+			if s[i] < 0x20 || s[i] > 0x7e {
+				return i
+			}
+		}
+		return len(s)
+	case ']', 'P', '_', '^', 'X':
+		for i := 2; i < len(s); i++ {
+			switch {
+			case s[i] == 0x07:
+				return i + 1
+			case s[i] == 0x1b && i+1 < len(s) && s[i+1] == '\\':
+				return i + 2
+			case s[i] == '\n' || s[i] == 0x1b:
+				return i
+			}
+		}
+		return len(s)
+	}
+	i := 1
+	for i < len(s) && s[i] >= 0x20 && s[i] <= 0x2f { // intermediate bytes
+		i++
+	}
+	if i < len(s) && s[i] >= 0x30 && s[i] <= 0x7e {
+		i++
+	}
+	return i
+}
+
+// FoldRepeats replaces runs of equal lines by the line and a note of how often it
+// was repeated, where the note is shorter than the run. With the line before it
+// that may still be a little longer; it is Roo's rule.
+func FoldRepeats(s string) string {
+	var out strings.Builder
+	for s != "" {
+		line := s
+		if i := strings.IndexByte(s, '\n'); i >= 0 {
+			line = s[:i+1]
+		}
+		n := 1
+		for strings.HasPrefix(s[n*len(line):], line) && strings.HasSuffix(line, "\n") {
+			n++
+		}
+		run := s[:n*len(line)]
+		s = s[len(run):]
+		note := fmt.Sprintf("<previous line repeated %d additional times>\n", n-1)
+		if n > 1 && len(note) < n*length(line) {
+			out.WriteString(line)
+			out.WriteString(note)
+			continue
+		}
+		out.WriteString(run)
+	}
+	return out.String()
+}
+
+// The share of a limit that goes to the beginning; errors are mostly at the end.
+const headShare = 0.2
+
+// Truncate cuts the middle out of s. The limit on characters comes first, and
+// when it cuts, the limit on lines is not looked at; 0 = no limit.
+func Truncate(s string, lines, chars int) string {
+	if chars > 0 {
+		if cut, ok := truncateChars(s, chars); ok {
+			return cut
+		}
+	}
+	if lines > 0 {
+		return truncateLines(s, lines)
+	}
+	return s
+}
+
+func head(limit int) int { return int(math.Floor(float64(limit) * headShare)) }
+
+func truncateChars(s string, limit int) (string, bool) {
+	if len(s) <= limit {
+		return "", false // never more units than bytes
+	}
+	u := units(s)
+	if len(u) <= limit {
+		return "", false
+	}
+	before := head(limit)
+	after := len(u) - (limit - before)
+	if splits(u, before) {
+		before--
+	}
+	if splits(u, after) {
+		after++
+	}
+	return text(u[:before]) + fmt.Sprintf("\n[...%d characters omitted...]\n", after-before) + text(u[after:]), true
+}
+
+func truncateLines(s string, limit int) string {
+	total := strings.Count(s, "\n") + 1
+	if total <= limit {
+		return s
+	}
+	before := head(limit)
+	start := 0
+	for range before {
+		start += strings.IndexByte(s[start:], '\n') + 1
+	}
+	end := len(s)
+	for n := limit - before; n > 0; n-- {
+		end = strings.LastIndexByte(s[:end], '\n')
+	}
+	return s[:start] + fmt.Sprintf("\n[...%d lines omitted...]\n\n", total-limit) + s[end+1:]
+}
+
+// Number puts "<number> | " before each line, right-aligned, counting from first. No
+// line end follows the last one.
+func Number(lines []string, first int) string {
+	if len(lines) == 0 {
+		return ""
+	}
+	width := len(strconv.Itoa(first + len(lines) - 1))
+	size := len(lines) * (width + len(" | \n"))
+	for _, l := range lines {
+		size += len(l)
+	}
+	var b strings.Builder
+	b.Grow(size)
+	for i, l := range lines {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		num := strconv.Itoa(first + i)
+		for range width - len(num) {
+			b.WriteByte(' ')
+		}
+		b.WriteString(num)
+		b.WriteString(" | ")
+		b.WriteString(l)
+	}
+	return b.String()
+}
+
+// StripNumbers removes what Number adds, from the lines that have it. The
+// aggressive form also takes a bare "| " and wants a blank behind the bar. Line
+// ends become CRLF when there is any CRLF.
+func StripNumbers(s string, aggressive bool) string {
+	end := "\n"
+	if strings.Contains(s, "\r\n") {
+		end = "\r\n"
+	}
+	lines := strings.Split(s, "\n")
+	for i, line := range lines {
+		if i < len(lines)-1 {
+			line = strings.TrimSuffix(line, "\r")
+		}
+		lines[i] = stripLine(line, aggressive)
+	}
+	return strings.Join(lines, end)
+}
+
+func stripLine(line string, aggressive bool) string {
+	rest := strings.TrimLeftFunc(line, blank)
+	digits := strings.TrimLeft(rest, "0123456789")
+	numbered := len(digits) < len(rest)
+	bar := strings.TrimLeftFunc(digits, blank)
+	spaced := len(bar) < len(digits)
+	body, ok := strings.CutPrefix(bar, "|")
+	if !ok {
+		return line
+	}
+	after, hasBlank := cutBlank(body)
+	if aggressive {
+		if numbered && (!spaced || !oneRune(digits[:len(digits)-len(bar)])) || !hasBlank {
+			return line
+		}
+		body = after
+	} else {
+		if !numbered || !spaced || strings.HasPrefix(body, "|") {
+			return line
+		}
+		if hasBlank {
+			body = after
+		}
+	}
+	if strings.ContainsAny(body, "\r\u2028\u2029") {
+		return line // these end a line in the pattern language this follows
+	}
+	return body
+}
+
+func cutBlank(s string) (string, bool) {
+	for i, r := range s {
+		if i == 0 && !blank(r) {
+			return s, false
+		}
+		if i > 0 {
+			return s[i:], true
+		}
+	}
+	return "", s != ""
+}
+
+func oneRune(s string) bool { return len([]rune(s)) == 1 }
+
+// blank is \s of ECMAScript.
+func blank(r rune) bool {
+	switch r {
+	case '\t', '\n', '\v', '\f', '\r', ' ', 0xA0, 0xFEFF, 0x2028, 0x2029:
+		return true
+	}
+	return unicode.Is(unicode.Zs, r)
+}
+
+func ascii(s string) bool {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
+// length is the number of UTF-16 code units in s.
+func length(s string) int {
+	if ascii(s) {
+		return len(s)
+	}
+	return len(units(s))
+}
+
+// units converts to UTF-16. The three-byte form of a surrogate becomes that
+// surrogate, any other bad byte U+FFFD.
+func units(s string) []uint16 {
+	out := make([]uint16, 0, len(s))
+	for i := 0; i < len(s); {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		if r == utf8.RuneError && n == 1 {
+			if u, ok := surrogate(s[i:]); ok {
+				out = append(out, u)
+				i += 3
+				continue
+			}
+		}
+		out = utf16.AppendRune(out, r)
+		i += n
+	}
+	return out
+}
+
+func surrogate(s string) (uint16, bool) {
+	if len(s) < 3 || s[0] != 0xED || s[1] < 0xA0 || s[1] > 0xBF || s[2]&0xC0 != 0x80 {
+		return 0, false
+	}
+	return 0xD000 | uint16(s[1]&0x3F)<<6 | uint16(s[2]&0x3F), true
+}
+
+// text is the reverse of units.
+func text(u []uint16) string {
+	out := make([]byte, 0, len(u))
+	for i := 0; i < len(u); i++ {
+		c := u[i]
+		switch {
+		case high(c) && i+1 < len(u) && low(u[i+1]):
+			out = utf8.AppendRune(out, utf16.DecodeRune(rune(c), rune(u[i+1])))
+			i++
+		case high(c) || low(c):
+			out = append(out, 0xED, 0x80|byte(c>>6)&0x3F, 0x80|byte(c)&0x3F)
+		default:
+			out = utf8.AppendRune(out, rune(c))
+		}
+	}
+	return string(out)
+}
+
+func high(c uint16) bool { return c >= 0xD800 && c < 0xDC00 }
+func low(c uint16) bool  { return c >= 0xDC00 && c < 0xE000 }
+
+// splits reports whether a cut before u[i] falls inside a pair.
+func splits(u []uint16, i int) bool {
+	return i > 0 && i < len(u) && high(u[i-1]) && low(u[i])
+}
