@@ -137,7 +137,7 @@ func Pattern(line string) string {
 	}
 	words := list[0].words
 	n := 1
-	if subcommands[words[0]] {
+	if listed("with-subcommands", words[0]) {
 		n = 2
 		if len(words) < 2 || strings.HasPrefix(words[1], "-") {
 			return ""
@@ -152,10 +152,6 @@ func Pattern(line string) string {
 	}
 	return p
 }
-
-// subcommands are programs whose first word alone is not specific enough.
-var subcommands = wordSet("git", "go", "npm", "pnpm", "yarn", "bun", "cargo", "docker", "podman", "kubectl", "gh",
-	"apt", "apt-get", "brew", "pip", "pip3", "dotnet", "terraform", "systemctl", "make", "python", "python3", "node")
 
 // simple is one simple command of plain words.
 type simple struct {
@@ -331,13 +327,13 @@ func plainWord(w *syntax.Word) (string, bool) {
 // first own words.
 func beyondPattern(words []string, own int) string {
 	name := path.Base(words[0])
-	if wrappers[name] || wrappers[strings.ToLower(name)] || isLoader(name) {
+	if listed("wrappers", name) || listed("wrappers", strings.ToLower(name)) || isLoader(name) {
 		return name + " can run other commands"
 	}
-	if strings.HasPrefix(name, "python") && len(words) > 2 && words[1] == "-m" && pythonTools[words[2]] {
+	if strings.HasPrefix(name, "python") && len(words) > 2 && words[1] == "-m" && listed("python-modules", words[2]) {
 		return beyondPattern(words[2:], max(own-2, 0))
 	}
-	p, known := knownPrograms[words[0]]
+	p, known := table().known[words[0]]
 	if !known {
 		return unknown.beyondUsage(name, words, own, true)
 	}
@@ -367,7 +363,7 @@ func beyondPattern(words []string, own int) string {
 // changesRepository reports whether a line has a git command that may run the repository's hooks, or contact another
 // repository; any reports whether it has a git command.
 func changesRepository(list []simple) (changes, any bool) {
-	p := knownPrograms["git"]
+	p := table().known["git"]
 	for _, c := range list {
 		if c.words[0] != "git" {
 			continue
@@ -383,20 +379,15 @@ func changesRepository(list []simple) (changes, any bool) {
 	return changes, any
 }
 
-// pythonTools are modules that "python3 -m" runs as programs of the same name.
-var pythonTools = wordSet("pytest", "mypy", "black", "flake8", "ruff")
-
 // unnamedProgram: python -m runs any module, and uv run any program, so the pattern must name it.
 func unnamedProgram(words, p []string) string {
 	name := path.Base(words[0])
-	if sub := launchers[name]; sub != nil {
-		for i, w := range words[1:] {
-			if sub[w] && len(p) < i+3 {
-				return "the pattern must name what " + strings.Join(words[:i+2], " ") + " runs"
-			}
+	for i, w := range words[1:] {
+		if hasWord(table().launchers[name], w) && len(p) < i+3 {
+			return "the pattern must name what " + strings.Join(words[:i+2], " ") + " runs"
 		}
 	}
-	if !interpreters[name] || knownPrograms[name].subs != nil {
+	if !listed("interpreters", name) || table().known[name].subs != nil {
 		return ""
 	}
 	for _, w := range p[1:] {

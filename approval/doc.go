@@ -11,7 +11,7 @@
 //
 //   - An allow pattern matches a simple command of plain words: no assignment, substitution, expansion, glob,
 //     redirection to a file or control character anywhere, and no program that runs other commands. Of a known program
-//     (the tables in programs_*.go) it covers the options and words that are known to be harmless; of any other program
+//     (see programs.txt) it covers the options and words that are known to be harmless; of any other program
 //     its own words, and plain names of files in the workspace. A chain (&&, ||, ;) or pipe of such commands is allowed
 //     when each of them is; any other line asks.
 //   - A deny pattern matches anywhere in the line: in chains, pipes, substitutions and functions, behind wrappers (env,

@@ -44,14 +44,6 @@ func blankLetter(r rune) bool {
 		r == 0x2800 || r >= 0xFE00 && r <= 0xFE0F || r >= 0xE0100 && r <= 0xE01EF
 }
 
-func wordSet(words ...string) map[string]bool {
-	m := make(map[string]bool, len(words))
-	for _, w := range words {
-		m[w] = true
-	}
-	return m
-}
-
 // word is a word as far as it is known before the line runs.
 type word struct {
 	text  string
