@@ -183,7 +183,7 @@ func TestTakingBack(t *testing.T) {
 		for _, c := range set {
 			s := &changeStep{Change: c}
 			steps = append(steps, s)
-			if err := errors.Join(w.prepare(t.Context(), s), s.check(t.Context())); err != nil {
+			if err := errors.Join(w.prepare(t.Context(), s), s.check(t.Context(), true)); err != nil {
 				r.Fatal(err)
 			}
 		}

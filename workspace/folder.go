@@ -34,15 +34,11 @@ func (w *Workspace) pinFolderSync(path string, sync bool) (*folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	root, err := os.OpenRoot(base)
+	root, err := w.openRoot(base)
 	if err != nil {
 		return nil, err
 	}
 	f := &folder{Root: root}
-	info, err := root.Stat(".")
-	if err == nil && !w.leadsTo(base, info) {
-		err = fmt.Errorf("%w: the path now leads elsewhere than %s", ErrChanged, base)
-	}
 	for i := 0; err == nil && i < len(rest); i++ {
 		err = f.enter(rest[i], sync)
 	}
@@ -150,6 +146,15 @@ type Dir struct {
 // OpenDir opens a folder at an absolute path without links, as Path.Real has it. It
 // makes nothing.
 func (w *Workspace) OpenDir(path string) (*Dir, error) {
+	root, err := w.openRoot(path)
+	if err != nil {
+		return nil, err
+	}
+	return &Dir{root: root, path: path}, nil
+}
+
+// openRoot opens a folder, and then checks that its path leads to it.
+func (w *Workspace) openRoot(path string) (*os.Root, error) {
 	root, err := os.OpenRoot(path)
 	if err != nil {
 		return nil, err
@@ -162,7 +167,7 @@ func (w *Workspace) OpenDir(path string) (*Dir, error) {
 		root.Close()
 		return nil, err
 	}
-	return &Dir{root: root, path: path}, nil
+	return root, nil
 }
 
 // Path is what the folder was opened as.
@@ -171,23 +176,32 @@ func (d *Dir) Path() string { return d.path }
 // Open opens a regular file of the folder for reading and returns its size in bytes.
 // Links are not followed; folders, devices and pipes are refused with ErrNotRegular.
 func (d *Dir) Open(name string) (*os.File, int64, error) {
-	want, err := d.root.Lstat(name)
+	f, info, err := openIn(d.root, name)
 	if err != nil {
 		return nil, 0, err
+	}
+	return f, info.Size(), nil
+}
+
+// openIn opens a regular file of an open folder for reading. It follows no link.
+func openIn(dir *os.Root, name string) (*os.File, fs.FileInfo, error) {
+	want, err := dir.Lstat(name)
+	if err != nil {
+		return nil, nil, err
 	}
 	if !want.Mode().IsRegular() {
-		return nil, 0, ErrNotRegular
+		return nil, nil, ErrNotRegular
 	}
-	f, err := d.root.OpenFile(name, os.O_RDONLY|OpenNonblock, 0)
+	f, err := dir.OpenFile(name, os.O_RDONLY|OpenNonblock, 0)
 	if err != nil {
-		return nil, 0, err
+		return nil, nil, err
 	}
 	got, err := f.Stat()
 	if err != nil || !os.SameFile(want, got) {
 		f.Close()
-		return nil, 0, errors.Join(ErrChanged, err)
+		return nil, nil, errors.Join(ErrChanged, err)
 	}
-	return f, got.Size(), nil
+	return f, got, nil
 }
 
 // Close lets go of the folder; files that are open stay so.

@@ -46,8 +46,7 @@ func (w *Workspace) guarded(real string) bool {
 }
 
 // gitNames are found beside HEAD in a folder that git takes for a repository of its own.
-var gitNames = map[string]bool{"config": true, "config.worktree": true, "objects": true, "refs": true, "hooks": true,
-	"commondir": true, "packed-refs": true, "info": true, "worktrees": true, "modules": true}
+var gitNames = names("config config.worktree objects refs hooks commondir packed-refs info worktrees modules")
 
 // inRepositoryFolder reports whether a path, relative to the root, belongs to a folder that holds a
 // HEAD and so may be taken for a repository, whose settings name programs.
@@ -96,22 +95,16 @@ func plainNames(rel string) string {
 }
 
 // fileChangers are programs that change, move or remove the files they are given.
-var fileChangers = map[string]bool{
-	"rm": true, "rmdir": true, "unlink": true, "shred": true, "mv": true, "cp": true, "ln": true, "install": true,
-	"tee": true, "truncate": true, "touch": true, "mkdir": true,
-	"chmod": true, "chown": true, "chgrp": true, "chattr": true, "setfacl": true, "dd": true, "rsync": true, "patch": true,
-	"ed": true, "ex": true, "vi": true, "vim": true, "nvim": true, "nano": true, "emacs": true,
-	"del": true, "erase": true, "rd": true, "move": true, "copy": true, "xcopy": true, "robocopy": true, "ren": true,
-	"remove-item": true, "move-item": true, "copy-item": true, "set-content": true, "add-content": true, "out-file": true, "new-item": true,
-}
+var fileChangers = names("rm rmdir unlink shred mv cp ln install tee truncate touch mkdir chmod chown chgrp chattr setfacl dd " +
+	"rsync patch ed ex vi vim nvim nano emacs del erase rd move copy xcopy robocopy ren remove-item " +
+	"move-item copy-item set-content add-content out-file new-item")
 
 // inPlaceEditors change files only when given the option named here.
 var inPlaceEditors = map[string]string{"sed": "-i", "gsed": "-i", "perl": "-i", "ruby": "-i", "awk": "-i", "gawk": "-i",
 	"yq": "-i", "sort": "-o"}
 
 // removers lose what they are given: a folder above a protected file is one, too.
-var removers = map[string]bool{"rm": true, "mv": true, "shred": true, "rd": true, "del": true, "rmdir": true,
-	"remove-item": true, "move": true}
+var removers = names("rm mv shred rd del rmdir remove-item move")
 
 // ProtectedWord gives the first word of a command line that names a protected file
 // in a position where the command would change it: behind a redirection, or behind a
@@ -271,10 +264,7 @@ func SteersAgents(name string) bool {
 }
 
 // readers are the programs whose arguments are taken as files to be read.
-var readers = map[string]bool{
-	"cat": true, "less": true, "more": true, "head": true, "tail": true, "grep": true, "awk": true, "sed": true,
-	"get-content": true, "gc": true, "type": true, "select-string": true, "sls": true,
-}
+var readers = names("cat less more head tail grep awk sed get-content gc type select-string sls")
 
 // BlockedWord gives the first word of a command line that names a file hidden by
 // .rooignore and handed to a program that shows files, "" when there is none.

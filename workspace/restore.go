@@ -1,9 +1,8 @@
 package workspace
 
 import (
+	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -16,7 +15,6 @@ import (
 	"strings"
 	"sync"
 	"syscall"
-	"time"
 
 	"github.com/roost-dev/roost/internal/atomicfile"
 	"github.com/roost-dev/roost/internal/failpoint"
@@ -63,7 +61,16 @@ func (c *pendingRestore) fill(ctx context.Context, content []byte) error {
 		}
 		return err
 	}
-	return c.tmp.fill(ctx, content, likeMode(old, c.to.Mode))
+	if err := c.tmp.fill(ctx, content); err != nil {
+		return err
+	}
+	mode := c.to.Mode.Perm()
+	if old != nil && old.Mode().IsRegular() {
+		mode |= old.Mode() & (fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky)
+	} else {
+		old = nil
+	}
+	return c.tmp.like(mode, old)
 }
 
 // discard cancels the restore of one file and leaves nothing behind.
@@ -92,23 +99,11 @@ func (b *Restorer) RestoreAll(ctx context.Context, orders []RestoreStep, done fu
 		return i, fmt.Errorf("put back %s: %w", filepath.ToSlash(orders[i].Path), err)
 	}
 	flush := func() (int, error) {
-		var first error
-		at := 0
-		var mu sync.Mutex
 		for _, c := range open {
 			writeback(c.tmp.f)
 		}
-		_ = forEachParallel(len(open), func(i int) error {
-			err := syncFile(open[i].tmp.f)
-			mu.Lock()
-			defer mu.Unlock()
-			if err != nil && first == nil {
-				first, at = err, open[i].at
-			}
-			return err
-		})
-		if first != nil {
-			return named(at, first)
+		if i, err := forEachParallel(len(open), func(i int) error { return syncFile(open[i].tmp.f) }); err != nil {
+			return named(open[i].at, err)
 		}
 		for len(open) > 0 {
 			c := open[0]
@@ -158,8 +153,8 @@ func (b *Restorer) RestoreAll(ctx context.Context, orders []RestoreStep, done fu
 	return flush()
 }
 
-// forEachParallel does n things, a few at a time, and gives their first error by number.
-func forEachParallel(n int, do func(i int) error) error {
+// forEachParallel does n things, a few at a time, and returns the first error by number, with the number.
+func forEachParallel(n int, do func(i int) error) (failed int, err error) {
 	errs := make([]error, n)
 	next := make(chan int)
 	var wg sync.WaitGroup
@@ -175,12 +170,8 @@ func forEachParallel(n int, do func(i int) error) error {
 	}
 	close(next)
 	wg.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	failed = max(0, slices.IndexFunc(errs, func(err error) bool { return err != nil }))
+	return failed, cmp.Or(errs...)
 }
 
 // Entry is what a path holds, or is to hold. A link is an entry of its own, not the file it
@@ -410,19 +401,12 @@ func (b *Restorer) removeLeftoverLinks(abs string, things ...Entry) {
 
 // setMode changes a file's permissions and nothing else.
 func setMode(dir *os.Root, name string, mode fs.FileMode) error {
-	want, err := dir.Lstat(name)
-	if err != nil {
-		return err
-	}
-	f, err := dir.OpenFile(name, os.O_RDONLY|OpenNonblock, 0)
+	f, old, err := openIn(dir, name)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	if got, err := f.Stat(); err != nil || !os.SameFile(got, want) {
-		return errors.Join(ErrChanged, err)
-	}
-	if err := f.Chmod(want.Mode()&^fs.ModePerm&(fs.ModeSetuid|fs.ModeSetgid|fs.ModeSticky) | mode.Perm()); err != nil {
+	if err := f.Chmod(old.Mode()&^fs.ModePerm&(fs.ModeSetuid|fs.ModeSetgid|fs.ModeSticky) | mode.Perm()); err != nil {
 		return err
 	}
 	return syncFile(f)
@@ -465,7 +449,7 @@ func (b *Restorer) removeEmptyParents(abs string, to Entry) error {
 // Sync makes the names durable that were changed.
 func (b *Restorer) Sync() error {
 	paths := slices.Sorted(maps.Keys(b.touched))
-	err := forEachParallel(len(paths), func(i int) error {
+	_, err := forEachParallel(len(paths), func(i int) error {
 		if info, err := os.Lstat(paths[i]); err != nil || !info.IsDir() {
 			return nil //nolint:nilerr // it went away itself: the folder above is touched too
 		}
@@ -562,20 +546,16 @@ func entryIn(ctx context.Context, dir *os.Root, name string) (Entry, error) {
 	case !info.Mode().IsRegular():
 		return Entry{Kind: Foreign}, nil
 	}
-	f, err := dir.OpenFile(name, os.O_RDONLY|OpenNonblock, 0)
+	f, info, err := openIn(dir, name)
+	if errors.Is(err, ErrNotRegular) {
+		err = ErrChanged // since the look above
+	}
 	if err != nil {
 		return Entry{}, err
 	}
 	defer f.Close()
-	got, err := f.Stat()
-	if err != nil || !os.SameFile(got, info) {
-		return Entry{}, errors.Join(ErrChanged, err)
-	}
-	h := sha256.New()
-	if _, err := io.Copy(h, NewContextReader(ctx, f)); err != nil {
-		return Entry{}, err
-	}
-	return Entry{Kind: File, Mode: got.Mode().Perm(), Hash: hex.EncodeToString(h.Sum(nil))}, nil
+	hash, err := hashOf(ctx, f)
+	return Entry{Kind: File, Mode: info.Mode().Perm(), Hash: hash}, err
 }
 
 // ReadEntry reads what a path holds, relative to the root: a file's content, if it is
@@ -603,25 +583,3 @@ func (w *Workspace) ReadEntry(ctx context.Context, rel string, limit int64) ([]b
 	}
 	return io.ReadAll(NewContextReader(ctx, f))
 }
-
-// ownerAndMode is the mode and, where one is known, the owner that a new file gets.
-type ownerAndMode struct {
-	mode fs.FileMode
-	sys  any
-}
-
-func likeMode(old fs.FileInfo, mode fs.FileMode) fs.FileInfo {
-	m := ownerAndMode{mode: mode.Perm()}
-	if old != nil && old.Mode().IsRegular() {
-		m.sys = old.Sys()
-		m.mode |= old.Mode() & (fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky)
-	}
-	return m
-}
-
-func (m ownerAndMode) Name() string       { return "" }
-func (m ownerAndMode) Size() int64        { return 0 }
-func (m ownerAndMode) Mode() fs.FileMode  { return m.mode }
-func (m ownerAndMode) ModTime() time.Time { return time.Time{} }
-func (m ownerAndMode) IsDir() bool        { return false }
-func (m ownerAndMode) Sys() any           { return m.sys }

@@ -137,7 +137,7 @@ func TestReadThingHasALimit(t *testing.T) {
 func TestTogether(t *testing.T) {
 	for _, n := range []int{0, 1, maxParallelSyncs, 10 * maxParallelSyncs} {
 		var did, now, most atomic.Int64
-		err := forEachParallel(n, func(i int) error {
+		_, err := forEachParallel(n, func(i int) error {
 			most.Store(max(most.Load(), now.Add(1)))
 			defer now.Add(-1)
 			did.Add(1)

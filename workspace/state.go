@@ -62,24 +62,20 @@ func (w *Workspace) StatPath(ctx context.Context, p Path) (FileState, error) {
 		return FileState{}, fmt.Errorf("read %s: %w", p.Readable, err)
 	}
 	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, NewContextReader(ctx, f)); err != nil {
+	hash, err := hashOf(ctx, f)
+	if err != nil {
 		return FileState{}, fmt.Errorf("read %s: %w", p.Readable, err)
 	}
-	return stateOf(p.Readable, info, hex.EncodeToString(h.Sum(nil))), nil
+	return stateOf(p.Readable, info, hash), nil
 }
 
-// StatOnly records a file without reading it: Hash stays empty, exists reports whether
-// it is there.
-func (w *Workspace) StatOnly(p Path) (s FileState, exists bool, err error) {
-	info, err := os.Stat(p.Real)
-	if errors.Is(err, fs.ErrNotExist) || isNotDir(err) {
-		return FileState{Path: p.Readable}, false, nil
+// hashOf is HashOf of what a reader gives.
+func hashOf(ctx context.Context, r io.Reader) (string, error) {
+	h := sha256.New()
+	if _, err := io.Copy(h, NewContextReader(ctx, r)); err != nil {
+		return "", err
 	}
-	if err != nil {
-		return FileState{}, false, err
-	}
-	return stateOf(p.Readable, info, ""), true, nil
+	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
 // Read returns a regular file's whole content and its state, if it is not larger

@@ -52,7 +52,11 @@ func newTemp(ctx context.Context, dir *os.Root, name string, data []byte, old fs
 	if err != nil {
 		return nil, err
 	}
-	if err = t.fill(ctx, data, old); err == nil {
+	err = t.fill(ctx, data)
+	if err == nil && old != nil {
+		err = t.like(old.Mode(), old)
+	}
+	if err == nil {
 		err = syncFile(t.f)
 	}
 	if err != nil {
@@ -93,8 +97,8 @@ func createTemp(dir *os.Root, name string, private bool) (*temp, error) {
 	return nil, errors.New("another program removed its temporary file each time")
 }
 
-// fill writes the content and sets the mode; it syncs nothing.
-func (t *temp) fill(ctx context.Context, data []byte, old fs.FileInfo) error {
+// fill writes the content; it syncs nothing.
+func (t *temp) fill(ctx context.Context, data []byte) error {
 	for rest := data; len(rest) > 0; {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -106,16 +110,18 @@ func (t *temp) fill(ctx context.Context, data []byte, old fs.FileInfo) error {
 		rest = rest[n:]
 	}
 	failpoint.Hit("tool.write.filled")
+	return nil
+}
+
+// like sets the mode and, where there is an old file, its owner.
+func (t *temp) like(mode fs.FileMode, old fs.FileInfo) error {
+	keep := fs.ModePerm | fs.ModeSticky
 	if old != nil {
-		keep := fs.ModePerm | fs.ModeSticky
 		if uid, gid, ok := owner(old); ok && t.f.Chown(uid, gid) == nil {
 			keep |= fs.ModeSetuid | fs.ModeSetgid // they mean "as the owner": only with the same one
 		}
-		if err := t.f.Chmod(old.Mode() & keep); err != nil {
-			return err
-		}
 	}
-	return nil
+	return t.f.Chmod(mode & keep)
 }
 
 // rename gives the file its name. With fresh the name must be free, and that is

@@ -3,6 +3,7 @@
 package workspace
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"syscall"
@@ -78,3 +79,5 @@ func interrupted(call func() error) (err error) {
 		}
 	}
 }
+
+func isNotDir(err error) bool { return errors.Is(err, syscall.ENOTDIR) }

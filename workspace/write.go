@@ -2,8 +2,6 @@ package workspace
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -35,65 +33,11 @@ const AnyContent = "any"
 // is the instant between the look at its content and the rename, in which another
 // program may change it.
 func (w *Workspace) Write(ctx context.Context, p Path, data []byte, expect string) (FileState, error) {
-	st, err := w.write(ctx, p, data, expect)
+	states, err := w.apply(ctx, "write", []Change{{Path: p, Data: data, Expect: expect}})
 	if err != nil {
-		return FileState{}, fmt.Errorf("write %s: %w", p.Readable, err)
+		return FileState{}, err
 	}
-	return st, nil
-}
-
-func (w *Workspace) write(ctx context.Context, p Path, data []byte, expect string) (st FileState, err error) {
-	now, err := w.Resolve(p.Given)
-	if err != nil {
-		return st, err
-	}
-	if now.Real != p.Real {
-		return st, fmt.Errorf("%w: the path now leads to %s", ErrChanged, now.Real)
-	}
-	if p.Real == w.root {
-		return st, ErrNotRegular
-	}
-	dir, err := w.pinFolder(filepath.Dir(p.Real))
-	if err != nil {
-		return st, err
-	}
-	defer func() { dir.release(err == nil) }()
-	w.sweepOnce(filepath.Dir(p.Real), dir.Root)
-	name := filepath.Base(p.Real)
-	old, err := checkReplaceable(dir.Root, name)
-	if err != nil {
-		return st, err
-	}
-	tmp, err := newTemp(ctx, dir.Root, name, data, old)
-	if err != nil {
-		return st, err
-	}
-	defer tmp.discard()
-	w.replaceMu.Lock() // between our own writers there is no such instant
-	defer w.replaceMu.Unlock()
-	if expect != AnyContent {
-		// Looked at as late as possible.
-		hash, err := hashAt(ctx, dir.Root, name)
-		if err != nil {
-			return st, err
-		}
-		if hash != expect {
-			return st, ErrChanged
-		}
-	}
-	if err := ctx.Err(); err != nil {
-		return st, err
-	}
-	failpoint.Hit("tool.write.before")
-	info, err := tmp.rename(name, expect == "")
-	if err != nil {
-		return st, err
-	}
-	failpoint.Hit("tool.write.after")
-	if err := syncFolder(dir.Root); err != nil {
-		return st, err
-	}
-	return stateOf(p.Readable, info, HashOf(data)), nil
+	return states[0], nil
 }
 
 // checkReplaceable returns the file at name, nil when there is none. It opens the file to learn
@@ -125,32 +69,17 @@ func checkReplaceable(dir *os.Root, name string) (fs.FileInfo, error) {
 
 // hashAt gives the hash of a file's content, "" when there is none.
 func hashAt(ctx context.Context, dir *os.Root, name string) (string, error) {
-	want, err := dir.Lstat(name)
-	if errors.Is(err, fs.ErrNotExist) {
+	f, _, err := openIn(dir, name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return "", nil
-	}
-	if err != nil {
-		return "", err
-	}
-	if !want.Mode().IsRegular() {
+	case errors.Is(err, ErrNotRegular):
 		return "", ErrChanged
-	}
-	f, err := dir.OpenFile(name, os.O_RDONLY|OpenNonblock, 0)
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", ErrChanged
-	}
-	if err != nil {
+	case err != nil:
 		return "", err
 	}
 	defer f.Close()
-	if got, err := f.Stat(); err != nil || !os.SameFile(got, want) {
-		return "", errors.Join(ErrChanged, err)
-	}
-	h := sha256.New()
-	if _, err := io.Copy(h, NewContextReader(ctx, f)); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
+	return hashOf(ctx, f)
 }
 
 // syncFile makes a file or a folder durable; tests look when.
@@ -194,6 +123,12 @@ type Change struct {
 // is to be done, would have to be replayed by whoever starts next, over files that a
 // person may have edited since.
 func (w *Workspace) Apply(ctx context.Context, changes []Change) (states []FileState, err error) {
+	return w.apply(ctx, "change", changes)
+}
+
+// apply makes changes; verb is for errors. Of a single one the old content is not kept: there is nothing to roll back.
+func (w *Workspace) apply(ctx context.Context, verb string, changes []Change) (states []FileState, err error) {
+	named := func(p Path, err error) error { return fmt.Errorf("%s %s: %w", verb, p.Readable, err) }
 	var steps []*changeStep
 	defer func() {
 		for _, s := range slices.Backward(steps) {
@@ -203,20 +138,20 @@ func (w *Workspace) Apply(ctx context.Context, changes []Change) (states []FileS
 	seen := map[string]bool{}
 	for _, c := range changes {
 		if seen[c.Path.Real] {
-			return nil, fmt.Errorf("change %s: it is named twice", c.Path.Readable)
+			return nil, named(c.Path, errors.New("it is named twice"))
 		}
 		seen[c.Path.Real] = true
 		s := &changeStep{Change: c}
 		steps = append(steps, s)
 		if err := w.prepare(ctx, s); err != nil {
-			return nil, fmt.Errorf("change %s: %w", c.Path.Readable, err)
+			return nil, named(c.Path, err)
 		}
 	}
 	w.replaceMu.Lock()
 	defer w.replaceMu.Unlock()
 	for _, s := range steps {
-		if err := s.check(ctx); err != nil {
-			return nil, fmt.Errorf("change %s: %w", s.Path.Readable, err)
+		if err := s.check(ctx, len(steps) > 1); err != nil {
+			return nil, named(s.Path, err)
 		}
 	}
 	if err := ctx.Err(); err != nil {
@@ -228,18 +163,18 @@ func (w *Workspace) Apply(ctx context.Context, changes []Change) (states []FileS
 		if i == added && i > 0 { // a new place is on the disk before an old one is emptied
 			for _, s := range order[:added] {
 				if err := syncFolder(s.dir.Root); err != nil {
-					return nil, rollBack(order, fmt.Errorf("change %s: %w", s.Path.Readable, err))
+					return nil, rollBack(order, named(s.Path, err))
 				}
 			}
 		}
 		if err := s.apply(); err != nil {
-			return nil, rollBack(order, fmt.Errorf("change %s: %w", s.Path.Readable, err))
+			return nil, rollBack(order, named(s.Path, err))
 		}
 		failpoint.Hit("tool.write.after")
 	}
 	for _, s := range steps {
 		if err := syncFolder(s.dir.Root); err != nil {
-			return nil, rollBack(order, fmt.Errorf("change %s: %w", s.Path.Readable, err))
+			return nil, rollBack(order, named(s.Path, err))
 		}
 		if s.Remove {
 			states = append(states, FileState{Path: s.Path.Readable})
@@ -300,7 +235,7 @@ func (w *Workspace) prepare(ctx context.Context, s *changeStep) error {
 	if s.old, err = checkReplaceable(s.dir.Root, s.name); err != nil {
 		return err
 	}
-	if (s.old != nil) != (s.Expect != "") {
+	if s.Expect != AnyContent && (s.old != nil) != (s.Expect != "") {
 		return ErrChanged
 	}
 	if s.Remove {
@@ -319,21 +254,21 @@ func (w *Workspace) prepare(ctx context.Context, s *changeStep) error {
 	return err
 }
 
-// check holds on to the old content and looks whether it is the expected one.
-func (s *changeStep) check(ctx context.Context) error {
-	if s.old != nil {
+// check holds on to the old content, if keep is set, and compares it with the expected one, as late as possible.
+func (s *changeStep) check(ctx context.Context, keep bool) error {
+	if keep && s.old != nil {
 		if err := s.keep(ctx); err != nil {
 			return err
 		}
 	}
+	if s.Expect == AnyContent {
+		return nil
+	}
 	hash, err := hashAt(ctx, s.dir.Root, s.name)
-	if err != nil {
-		return err
+	if err == nil && hash != s.Expect {
+		err = ErrChanged
 	}
-	if hash != s.Expect {
-		return ErrChanged
-	}
-	return nil
+	return err
 }
 
 // keep gives the old file a second name; where that is not possible, its content a
@@ -357,7 +292,7 @@ func (s *changeStep) keep(ctx context.Context) error {
 		_, _ = lockFile(link.f) // so that no sweep takes it for a leftover
 		return nil
 	}
-	f, err := dir.OpenFile(s.name, os.O_RDONLY|OpenNonblock, 0)
+	f, _, err := openIn(dir, s.name)
 	if err != nil {
 		return err
 	}
@@ -405,7 +340,10 @@ func (s *changeStep) undo() error {
 	} else if err != nil || !os.SameFile(now, s.placed) {
 		return errors.Join(ErrChanged, err)
 	}
-	if s.kept == nil {
+	switch {
+	case s.kept == nil && s.old != nil:
+		return nil // of a single change: its new content stays
+	case s.kept == nil:
 		return s.dir.Remove(s.name)
 	}
 	if s.kept.f != nil && !heldWhileOpen {

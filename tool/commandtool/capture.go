@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/roost-dev/roost/tool"
@@ -17,8 +18,7 @@ type capture struct {
 	dir   string
 	limit int // head and tail together
 	head  []byte
-	tail  []byte // ring, once full
-	next  int    // where the ring continues
+	tail  []byte // at least as much as is shown of the end
 	size  int64
 	file  *os.File
 	err   error
@@ -56,22 +56,13 @@ func (c *capture) Write(p []byte) (int, error) {
 }
 
 func (c *capture) keepTail(p []byte) {
-	limit := c.tailLimit()
-	if len(p) >= limit {
-		c.tail, c.next = append(c.tail[:0], p[len(p)-limit:]...), 0
-		return
-	}
-	if room := limit - len(c.tail); room > 0 {
-		take := min(room, len(p))
-		c.tail = append(c.tail, p[:take]...)
-		p = p[take:]
-	}
-	for len(p) > 0 {
-		n := copy(c.tail[c.next:], p)
-		c.next = (c.next + n) % limit
-		p = p[n:]
+	c.tail = append(c.tail, p...)
+	if len(c.tail) > 4*c.limit {
+		c.tail = append(c.tail[:0], c.lastOfTail()...)
 	}
 }
+
+func (c *capture) lastOfTail() []byte { return c.tail[max(0, len(c.tail)-c.tailLimit()):] }
 
 // spill begins the file with what is in memory, which is everything so far.
 func (c *capture) spill() error {
@@ -80,26 +71,23 @@ func (c *capture) spill() error {
 		return fmt.Errorf("keep long output in %s: %w", c.dir, err)
 	}
 	c.file = f
-	for _, part := range [][]byte{c.head, c.tail} {
-		if _, err := f.Write(part); err != nil {
-			return fmt.Errorf("keep output in %s: %w", f.Name(), err)
-		}
+	if _, err := f.Write(slices.Concat(c.head, c.tail)); err != nil {
+		return fmt.Errorf("keep output in %s: %w", f.Name(), err)
 	}
 	return nil
 }
 
 // whole reports whether memory holds everything.
-func (c *capture) whole() bool { return c.size <= int64(len(c.head)+len(c.tail)) }
+func (c *capture) whole() bool { return c.size <= int64(c.limit) }
 
 // parts returns the kept beginning and end. When bytes between them are missing they are cut back to whole lines,
 // where a line end is near, or else to whole characters: half a line may be half a secret, which masking does not
 // recognise.
 func (c *capture) parts() (head, tail []byte) {
-	tail = append(append([]byte(nil), c.tail[c.next:]...), c.tail[:c.next]...)
 	if c.whole() {
-		return append(append([]byte(nil), c.head...), tail...), nil
+		return slices.Concat(c.head, c.tail), nil
 	}
-	head = c.head
+	head, tail = c.head, c.lastOfTail()
 	if i := bytes.LastIndexByte(head, '\n'); i >= len(head)/2 {
 		head = head[:i+1]
 	} else {

@@ -21,6 +21,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math"
 	"os"
@@ -208,7 +209,7 @@ func (p *plan) Run(ctx context.Context, out tool.Output) (tool.Result, error) {
 	kept := &capture{dir: p.env.SpoolDir, limit: p.options.PreviewBytes}
 	ran, err := shell.Run(ctx, shell.Command{
 		Line: p.line, Dir: p.where.Real, Timeout: p.limit, Mark: p.env.Mark,
-		Output: both{kept, out},
+		Output: io.MultiWriter(kept, out),
 		Started: func(proc shell.Process) {
 			out.Started(proc)
 			failpoint.Hit("tool.command.started")
@@ -227,19 +228,6 @@ func (p *plan) Run(ctx context.Context, out tool.Output) (tool.Result, error) {
 		return res, context.Cause(ctx)
 	}
 	return res, nil
-}
-
-// both keeps first and shows second.
-type both struct {
-	keep *capture
-	show tool.Output
-}
-
-func (b both) Write(p []byte) (int, error) {
-	if _, err := b.keep.Write(p); err != nil {
-		return 0, err
-	}
-	return b.show.Write(p)
 }
 
 // text is what the model reads. The first line has Roo's form.

@@ -7,9 +7,11 @@
 package controltool
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/roost-dev/roost/esjson"
@@ -55,27 +57,17 @@ func planQuestion(_ context.Context, _ tool.Env, in tool.Input) (tool.Plan, erro
 		return nil, in.Wrong(`"follow_up" must be an array of {"text": "...", "mode": "..." or null}`)
 	}
 	result := tool.Result{Question: text}
-	suggest := []byte{'['}
-	for i, s := range list {
-		if i > 0 {
-			suggest = append(suggest, ',')
-		}
-		var o esjson.Object
-		o.String("answer", s.answer)
+	var suggest [][]byte
+	for _, s := range list {
+		suggest = append(suggest, tool.Row("answer", s.answer, "mode", s.mode))
 		choice := tool.Choice{Answer: s.answer}
-		if s.mode != nil {
-			o.Raw("mode", s.mode)
-			if esjson.TypeOf(s.mode) == esjson.TypeString {
-				choice.Mode, _ = esjson.Unquote(s.mode)
-			}
+		if s.mode != nil && esjson.TypeOf(s.mode) == esjson.TypeString {
+			choice.Mode, _ = esjson.Unquote(s.mode)
 		}
-		suggest = append(suggest, o.Bytes()...)
 		result.Choices = append(result.Choices, choice)
 	}
-	var o esjson.Object
-	o.String("question", text)
-	o.Raw("suggest", append(suggest, ']'))
-	ask := tool.Ask{Tool: QuestionName, Kind: "followup", Text: string(o.Bytes()),
+	array := slices.Concat([]byte{'['}, bytes.Join(suggest, []byte{','}), []byte{']'})
+	ask := tool.Ask{Tool: QuestionName, Kind: "followup", Text: string(tool.Row("question", text, "suggest", array)),
 		Title: QuestionName + " " + tool.OneLine(strings.TrimSpace(text))}
 	return tool.Known{Of: ask, Result: result}, nil
 }
@@ -208,15 +200,12 @@ func planSwitchMode(_ context.Context, _ tool.Env, in tool.Input) (tool.Plan, er
 		return nil, in.Wrong(`"mode_slug" is missing: give the slug of a mode as a string`)
 	}
 	reason, _ := in.Text("reason")
-	var o esjson.Object
-	o.String("tool", "switchMode")
-	o.String("mode", slug)
-	o.String("reason", reason)
 	title := SwitchModeName + " " + tool.OneLine(slug)
 	if reason := tool.OneLine(strings.TrimSpace(reason)); reason != "" {
 		title += ": " + reason
 	}
-	ask := tool.Ask{Tool: SwitchModeName, Kind: "tool", Text: string(o.Bytes()), Title: title}
+	row := tool.Row("tool", "switchMode", "mode", slug, "reason", reason)
+	ask := tool.Ask{Tool: SwitchModeName, Kind: "tool", Text: string(row), Title: title}
 	return tool.Known{Of: ask, Result: tool.Result{Mode: slug, Text: reason}}, nil
 }
 

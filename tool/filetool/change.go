@@ -10,7 +10,6 @@ import (
 
 	udiff "github.com/aymanbagabas/go-udiff"
 
-	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/tool"
 	"github.com/roost-dev/roost/tool/linetext"
 	"github.com/roost-dev/roost/workspace"
@@ -279,8 +278,8 @@ func hunks(diff string) string {
 	return ""
 }
 
-// addStats counts the lines of hunks, if there are any.
-func addStats(o *esjson.Object, hunks string) {
+// stats counts the lines of hunks, nil if there are none.
+func stats(hunks string) []byte {
 	added, removed := int64(0), int64(0)
 	for l := range strings.Lines(hunks) {
 		switch l[0] {
@@ -291,10 +290,7 @@ func addStats(o *esjson.Object, hunks string) {
 		}
 	}
 	if added+removed == 0 {
-		return
+		return nil
 	}
-	var s esjson.Object
-	s.Int("added", added)
-	s.Int("removed", removed)
-	o.Raw("diffStats", s.Bytes())
+	return tool.Row("added", added, "removed", removed)
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/roost-dev/roost/tool"
 	"github.com/roost-dev/roost/tool/linetext"
 	"github.com/roost-dev/roost/workspace"
+	"github.com/roost-dev/roost/workspace/terminal"
 )
 
 // opened is a file that is shown.
@@ -178,7 +179,10 @@ func wideCoding(head []byte) coding {
 	return codedUTF8
 }
 
-func (c coding) order() binary.AppendByteOrder {
+func (c coding) order() interface {
+	binary.ByteOrder
+	binary.AppendByteOrder
+} {
 	if c == codedUTF16BE {
 		return binary.BigEndian
 	}
@@ -186,29 +190,15 @@ func (c coding) order() binary.AppendByteOrder {
 }
 
 func decodeWide(data []byte, c coding) (string, coding, bool) {
-	if len(data)%2 != 0 {
+	units := make([]uint16, len(data)/2)
+	for i := range units {
+		units[i] = c.order().Uint16(data[2*i:])
+	}
+	text := utf16.Decode(units)
+	if len(data)%2 != 0 || slices.Contains(units, 0) || !slices.Equal(utf16.Encode(text), units) {
 		return "", c, false
 	}
-	order := c.order().(binary.ByteOrder)
-	var b strings.Builder
-	b.Grow(len(data))
-	for i := 0; i < len(data); i += 2 {
-		r := rune(order.Uint16(data[i:]))
-		if utf16.IsSurrogate(r) {
-			low := rune(0)
-			if i += 2; i < len(data) {
-				low = rune(order.Uint16(data[i:]))
-			}
-			if r = utf16.DecodeRune(r, low); r == utf8.RuneError {
-				return "", c, false
-			}
-		}
-		if r == 0 {
-			return "", c, false
-		}
-		b.WriteRune(r)
-	}
-	return b.String(), c, true
+	return string(text), c, true
 }
 
 // single reports whether bytes look like text of one byte a character: no control
@@ -294,12 +284,8 @@ func singleByte(r rune) (byte, bool) {
 	if r < 0x80 || r >= 0xA0 && r <= 0xFF {
 		return byte(r), true
 	}
-	for i, h := range high {
-		if h == r {
-			return byte(0x80 + i), true
-		}
-	}
-	return 0, false
+	i := slices.Index(high[:], r)
+	return byte(0x80 + i), i >= 0
 }
 
 // inexpressible is the answer for a change by lines that the file cannot hold. The
@@ -395,7 +381,7 @@ func cellOutput(cell []byte) string {
 	parts = slices.DeleteFunc(parts, func(s string) bool { return s == "" })
 	all := strings.Join(parts, "\n")
 	if short := linetext.Cut(all, maxCellOutput); short != all {
-		return fmt.Sprintf("%s\n[... %d more characters]", short, linetext.Units(all)-linetext.Units(short))
+		return fmt.Sprintf("%s\n[... %d more characters]", short, terminal.Units(all)-terminal.Units(short))
 	}
 	return all
 }

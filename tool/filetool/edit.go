@@ -1,6 +1,7 @@
 package filetool
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,15 +31,10 @@ var writeFileSpec = tool.Spec{
 }
 
 func readWrite(env tool.Env, in tool.Input) (p workspace.Path, content string, err error) {
-	path, err := in.Need(false, "path", "file_path")
-	if err != nil {
-		return p, "", err
-	}
-	if content, err = in.Need(true, "content"); err != nil {
-		return p, "", err
-	}
-	p, err = resolve(env, path)
-	return p, strings.ToValidUTF8(stripFence(content), "\uFFFD"), err
+	path, noPath := in.Need(false, "path", "file_path")
+	content, noContent := in.Need(true, "content")
+	p, bad := resolve(env, path)
+	return p, strings.ToValidUTF8(stripFence(content), "\uFFFD"), cmp.Or(noPath, noContent, bad)
 }
 
 func planWrite(ctx context.Context, env tool.Env, in tool.Input) (tool.Plan, error) {
@@ -187,11 +183,9 @@ func (e *edit) Run(ctx context.Context, _ tool.Output) (tool.Result, error) {
 	if e.creates {
 		operation = "created"
 	}
-	var o esjson.Object
-	o.String("path", e.path.Readable)
-	o.String("operation", operation)
-	o.String("notice", "The file is written. There is no need to read it again; go on with the task.")
-	return tool.Result{Text: string(o.Bytes()) + e.note, Files: append(e.other, touchOf(state, editedSource))}, nil
+	row := tool.Row("path", e.path.Readable, "operation", operation,
+		"notice", "The file is written. There is no need to read it again; go on with the task.")
+	return tool.Result{Text: string(row) + e.note, Files: append(e.other, touchOf(state, editedSource))}, nil
 }
 
 // change plans another text for a file.
@@ -211,14 +205,8 @@ func (e *edit) change(s source, text string) error {
 }
 
 func editText(kind string, p workspace.Path, diff string) string {
-	var o esjson.Object
-	o.String("tool", kind)
-	o.String("path", p.Readable)
-	o.String("content", diff)
-	o.Bool("isOutsideWorkspace", p.Outside)
-	o.Bool("isProtected", p.Protected)
-	addStats(&o, diff)
-	return string(o.Bytes())
+	return string(tool.Row("tool", kind, "path", p.Readable, "content", diff, "isOutsideWorkspace", p.Outside,
+		"isProtected", p.Protected, "diffStats", stats(diff)))
 }
 
 // ApplyDiff gives the tool apply_diff.
@@ -239,15 +227,10 @@ var applyDiffSpec = tool.Spec{
 }
 
 func readDiff(env tool.Env, in tool.Input) (p workspace.Path, diff string, err error) {
-	path, err := in.Need(false, "path", "file_path")
-	if err != nil {
-		return p, "", err
-	}
-	if diff, err = in.Need(false, "diff"); err != nil {
-		return p, "", err
-	}
-	p, err = resolve(env, path)
-	return p, diff, err
+	path, noPath := in.Need(false, "path", "file_path")
+	diff, noDiff := in.Need(false, "diff")
+	p, bad := resolve(env, path)
+	return p, diff, cmp.Or(noPath, noDiff, bad)
 }
 
 func planDiff(ctx context.Context, env tool.Env, in tool.Input) (tool.Plan, error) {
@@ -293,15 +276,8 @@ func failures(fails []patch.BlockFailure) string {
 }
 
 func diffText(p workspace.Path, diff, content, old string) string {
-	var o esjson.Object
-	o.String("tool", "appliedDiff")
-	o.String("path", p.Readable)
-	o.String("diff", diff)
-	o.String("content", content)
-	o.String("originalContent", old)
-	addStats(&o, content)
-	o.Bool("isProtected", p.Protected)
-	return string(o.Bytes())
+	return string(tool.Row("tool", "appliedDiff", "path", p.Readable, "diff", diff, "content", content,
+		"originalContent", old, "diffStats", stats(content), "isProtected", p.Protected))
 }
 
 // inspectDiff looks whether the replacements are there and the searched lines gone; with the hash
@@ -404,11 +380,11 @@ func operations(in tool.Input, steps []byte) ([]patch.Replacement, error) {
 }
 
 func replacement(in tool.Input) (r patch.Replacement, err error) {
-	if r.Old, err = in.Need(in.Tool == editFileSpec.Name, "old_string", "old_str", "search"); err != nil {
-		return
-	}
-	if r.New, err = in.Need(true, "new_string", "new_str", "replace"); err != nil {
-		return
+	var noOld, noNew error
+	r.Old, noOld = in.Need(in.Tool == editFileSpec.Name, "old_string", "old_str", "search")
+	r.New, noNew = in.Need(true, "new_string", "new_str", "replace")
+	if err := cmp.Or(noOld, noNew); err != nil {
+		return r, err
 	}
 	r.Old, r.New = patch.PlainEnds(r.Old), patch.PlainEnds(strings.ToValidUTF8(r.New, "\uFFFD"))
 	r.Old = strings.TrimPrefix(r.Old, byteOrderMark)
@@ -438,7 +414,7 @@ func planReplace(ctx context.Context, env tool.Env, in tool.Input) (tool.Plan, e
 		return nil, err
 	}
 	e := &edit{env: env, path: p, ask: asks(in.Tool, p)}
-	e.ask.Text = string(changeRow("appliedDiff", p, "").Bytes())
+	e.ask.Text = changeRow("appliedDiff", p, "")
 	if p.Ignored {
 		return e, nil
 	}
@@ -478,21 +454,14 @@ func planReplace(ctx context.Context, env tool.Env, in tool.Input) (tool.Plan, e
 	if e.creates {
 		kind = "newFileCreated"
 	}
-	e.ask.Text = string(changeRow(kind, p, hunks(e.ask.Diff)).Bytes())
+	e.ask.Text = changeRow(kind, p, hunks(e.ask.Diff))
 	return e, nil
 }
 
 // changeRow is the row that Roo writes for a file that is changed by these tools.
-func changeRow(kind string, p workspace.Path, diff string) *esjson.Object {
-	var o esjson.Object
-	o.String("tool", kind)
-	o.String("path", p.Readable)
-	o.String("diff", diff)
-	o.Bool("isOutsideWorkspace", p.Outside)
-	o.String("content", diff)
-	o.Bool("isProtected", p.Protected)
-	addStats(&o, diff)
-	return &o
+func changeRow(kind string, p workspace.Path, diff string, more ...any) string {
+	return string(tool.Row(append([]any{"tool", kind, "path", p.Readable, "diff", diff, "isOutsideWorkspace", p.Outside,
+		"content", diff, "isProtected", p.Protected, "diffStats", stats(diff)}, more...)...))
 }
 
 // inspectReplace looks which of the texts is there.

@@ -1,12 +1,10 @@
 package filetool
 
 import (
-	"bufio"
-	"errors"
+	"bytes"
 	"fmt"
 	"io"
 	"strings"
-	"sync"
 
 	"github.com/roost-dev/roost/tool/linetext"
 )
@@ -28,47 +26,30 @@ const defaultLines = 2000
 // the limit on lines is the model's to choose.
 const maxShown = 1 << 20
 
-// lineReaders are used again: their buffers are larger than most files.
-var lineReaders = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 16<<10) }}
-
 // sliceLines reads lines offset (from 0) to offset+limit and counts the rest. It
 // keeps no more than it shows; a line's bytes past what is shown are dropped. When
 // the lines would be more than maxShown bytes it shows fewer.
 func sliceLines(r io.Reader, offset, limit int) (excerpt, error) {
 	offset, limit = max(0, offset), max(0, limit)
 	var kept []string
-	n := 0 // complete lines so far
-	var line []byte
-	br, _ := lineReaders.Get().(*bufio.Reader)
-	br.Reset(r)
-	defer func() { br.Reset(nil); lineReaders.Put(br) }()
-	size := 0
-	wanted := func() bool { return n >= offset && n-offset < limit && size < maxShown }
-	for {
-		part, err := br.ReadSlice('\n')
-		ended := err == nil
-		if ended {
-			part = part[:len(part)-1]
+	n, size, ended := 0, 0, true // ended: the line before n has its end
+	take := func(line []byte) {
+		if n >= offset && n-offset < limit && size < maxShown {
+			kept = append(kept, linetext.Shorten(string(line)))
+			size += len(kept[len(kept)-1])
 		}
-		// Four bytes hold at least one unit of UTF-16, so this always suffices.
-		if wanted() && len(line) < 4*linetext.MaxLine+8 {
-			line = append(line, part...)
-		}
-		if err != nil && !errors.Is(err, bufio.ErrBufferFull) && !errors.Is(err, io.EOF) {
+		n++
+	}
+	// Four bytes hold at least one unit of UTF-16, so this always suffices.
+	for line, err := range linetext.Lines(r, 4*linetext.MaxLine+8) {
+		if err != nil {
 			return excerpt{}, err
 		}
-		atEnd := errors.Is(err, io.EOF)
-		if ended || atEnd {
-			if wanted() {
-				kept = append(kept, linetext.Shorten(string(line)))
-				size += len(kept[len(kept)-1])
-			}
-			line = line[:0]
-			n++
-		}
-		if atEnd {
-			break
-		}
+		line, ended = bytes.CutSuffix(line, []byte{'\n'})
+		take(line)
+	}
+	if ended {
+		take(nil)
 	}
 	if offset >= n {
 		return excerpt{total: n, text: fmt.Sprintf("Error: offset %d is beyond file end (%d lines)", offset, n), reason: "past_end"}, nil

@@ -117,13 +117,9 @@ func resolve(env tool.Env, path string) (workspace.Path, error) {
 
 // denied is the result for a path that .rooignore hides.
 func denied(path string) tool.Result {
-	var o esjson.Object
-	o.String("status", "error")
-	o.String("type", "access_denied")
-	o.String("message", "Access blocked by .rooignore")
-	o.String("path", path)
-	o.String("suggestion", "Go on without this file, or ask the user to change .rooignore.")
-	return tool.Result{Text: string(o.Bytes()), IsError: true}
+	return tool.Result{IsError: true, Text: string(tool.Row("status", "error", "type", "access_denied",
+		"message", "Access blocked by .rooignore", "path", path,
+		"suggestion", "Go on without this file, or ask the user to change .rooignore."))}
 }
 
 func failed(format string, args ...any) tool.Result {
@@ -173,7 +169,7 @@ func array(values ...[]byte) []byte {
 // schema builds a JSON schema in a fixed key order, so that requests keep the
 // same bytes. Properties come as name, JSON pairs.
 func schema(required []string, properties ...string) json.RawMessage {
-	var props, o esjson.Object
+	var props esjson.Object
 	for i := 0; i < len(properties); i += 2 {
 		props.Raw(properties[i], []byte(properties[i+1]))
 	}
@@ -181,20 +177,12 @@ func schema(required []string, properties ...string) json.RawMessage {
 	for i, r := range required {
 		names[i] = esjson.Quote(nil, r)
 	}
-	o.String("type", "object")
-	o.Raw("properties", props.Bytes())
-	o.Raw("required", array(names...))
-	o.Bool("additionalProperties", false)
-	return o.Bytes()
+	return tool.Row("type", "object", "properties", props.Bytes(), "required", array(names...), "additionalProperties", false)
 }
 
 func property(kind, description string) string {
-	var o esjson.Object
-	if kind[0] == '[' {
-		o.Raw("type", []byte(kind))
-	} else {
-		o.String("type", kind)
+	if kind[0] != '[' {
+		kind = string(esjson.Quote(nil, kind))
 	}
-	o.String("description", description)
-	return string(o.Bytes())
+	return string(tool.Row("type", []byte(kind), "description", description))
 }

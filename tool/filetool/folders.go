@@ -1,12 +1,12 @@
 package filetool
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"regexp"
 
-	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/tool"
 	"github.com/roost-dev/roost/tool/search"
 	"github.com/roost-dev/roost/workspace"
@@ -29,32 +29,24 @@ var listFilesSpec = tool.Spec{
 }
 
 func planList(ctx context.Context, env tool.Env, in tool.Input) (tool.Plan, error) {
-	path, err := in.Need(false, "path", "dir_path", "directory")
-	if err != nil {
-		return nil, err
-	}
-	recursive, err := in.Boolean(false, "recursive")
-	if err != nil {
-		return nil, err
-	}
-	p, err := resolve(env, path)
-	if err != nil {
+	path, noPath := in.Need(false, "path", "dir_path", "directory")
+	recursive, noBool := in.Boolean(false, "recursive")
+	p, bad := resolve(env, path)
+	if err := cmp.Or(noPath, noBool, bad); err != nil {
 		return nil, err
 	}
 	kind := "listFilesTopLevel"
 	if recursive {
 		kind = "listFilesRecursive"
 	}
-	var o esjson.Object
-	o.String("tool", kind)
-	o.String("path", p.Readable)
-	return planFolder(asks(in.Tool, p), p, &o, func() (string, error) {
+	row := []any{"tool", kind, "path", p.Readable}
+	return planFolder(asks(in.Tool, p), p, row, func() (string, error) {
 		return search.List(ctx, env.Workspace, p.Real, recursive)
 	})
 }
 
 // planFolder goes through a folder. The row of the call is complete with what it finds.
-func planFolder(ask tool.Ask, p workspace.Path, row *esjson.Object, find func() (string, error)) (tool.Plan, error) {
+func planFolder(ask tool.Ask, p workspace.Path, row []any, find func() (string, error)) (tool.Plan, error) {
 	ask.Protected = false // it is only looked at
 	k := tool.Known{Of: ask}
 	found := ""
@@ -68,9 +60,7 @@ func planFolder(ask tool.Ask, p workspace.Path, row *esjson.Object, find func() 
 	} else {
 		k.Result = failed("%s", explainFolder(p, err))
 	}
-	row.Bool("isOutsideWorkspace", p.Outside)
-	row.String("content", found)
-	k.Of.Text = string(row.Bytes())
+	k.Of.Text = string(tool.Row(append(row, "isOutsideWorkspace", p.Outside, "content", found)...))
 	return k, nil
 }
 
@@ -108,12 +98,9 @@ var searchFilesSpec = tool.Spec{
 }
 
 func planSearch(ctx context.Context, env tool.Env, in tool.Input) (tool.Plan, error) {
-	path, err := in.Need(false, "path", "dir_path", "directory")
-	if err != nil {
-		return nil, err
-	}
-	pattern, err := in.Need(false, "regex", "pattern")
-	if err != nil {
+	path, noPath := in.Need(false, "path", "dir_path", "directory")
+	pattern, noPattern := in.Need(false, "regex", "pattern")
+	if err := cmp.Or(noPath, noPattern); err != nil {
 		return nil, err
 	}
 	re, err := regexp.Compile(pattern)
@@ -132,14 +119,8 @@ func planSearch(ctx context.Context, env tool.Env, in tool.Input) (tool.Plan, er
 	}
 	ask := asks(in.Tool, p)
 	ask.Title += " /" + tool.SafeName(pattern) + "/"
-	var o esjson.Object
-	o.String("tool", "searchFiles")
-	o.String("path", p.Readable)
-	o.String("regex", pattern)
-	if glob != "" {
-		o.String("filePattern", glob)
-	}
-	return planFolder(ask, p, &o, func() (string, error) {
+	row := []any{"tool", "searchFiles", "path", p.Readable, "regex", pattern, "filePattern", tool.Given(glob)}
+	return planFolder(ask, p, row, func() (string, error) {
 		return search.Files(ctx, env.Workspace, p.Real, re, files)
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/roost-dev/roost/tool/linetext"
+	"github.com/roost-dev/roost/workspace/terminal"
 	"pgregory.net/rapid"
 )
 
@@ -148,7 +149,7 @@ func TestLongLinesAreShortened(t *testing.T) {
 		{"a" + strings.Repeat("😀", linetext.MaxLine), "a" + strings.Repeat("😀", linetext.MaxLine/2-2) + "..."},
 	} {
 		if got := linetext.Shorten(tt.line); got != tt.want {
-			t.Errorf("%d units become %d, want %d", linetext.Units(tt.line), linetext.Units(got), linetext.Units(tt.want))
+			t.Errorf("%d units become %d, want %d", terminal.Units(tt.line), terminal.Units(got), terminal.Units(tt.want))
 		}
 		e, err := sliceLines(strings.NewReader(tt.line+"\n"+tt.line), 0, 2)
 		if want := "1 | " + tt.want + "\n2 | " + tt.want; err != nil || e.text != want {

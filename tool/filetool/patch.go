@@ -8,7 +8,6 @@ import (
 	"os"
 	"strings"
 
-	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/tool"
 	"github.com/roost-dev/roost/tool/patch"
 	"github.com/roost-dev/roost/workspace"
@@ -368,7 +367,7 @@ func (f *patchedFile) diff() string {
 }
 
 // row is the file's part of what a person sees, as Roo's rows have it.
-func (f *patchedFile) row() *esjson.Object {
+func (f *patchedFile) row() string {
 	kind := "appliedDiff"
 	if f.operation() == "created" {
 		kind = "newFileCreated"
@@ -376,6 +375,9 @@ func (f *patchedFile) row() *esjson.Object {
 	text := hunks(f.diff())
 	if from := f.source(); from != nil {
 		text = strings.TrimSuffix("Moved from "+tool.SafeName(from.path.Readable)+"\n"+text, "\n")
+	}
+	if f.operation() == "modified" && len(f.old) <= maxDiff {
+		return changeRow(kind, f.path, text, "originalContent", strings.ToValidUTF8(f.old, "\uFFFD"))
 	}
 	return changeRow(kind, f.path, text)
 }
@@ -406,46 +408,23 @@ func (s *patchSet) ask() tool.Ask {
 // files in it, as Roo's rows for several diffs have them.
 func (s *patchSet) text(a tool.Ask, files []*patchedFile, diff string) string {
 	if len(files) == 1 {
-		o := files[0].row()
-		if f := files[0]; f.operation() == "modified" && len(f.old) <= maxDiff {
-			o.String("originalContent", strings.ToValidUTF8(f.old, "\uFFFD"))
-		}
-		return string(o.Bytes())
+		return files[0].row()
 	}
-	var o esjson.Object
-	o.String("tool", "appliedDiff")
-	o.String("path", strings.TrimPrefix(a.Title, a.Tool+" "))
-	o.String("diff", diff)
-	o.Bool("isOutsideWorkspace", a.Outside)
-	o.String("content", diff)
-	o.Bool("isProtected", a.Protected)
-	addFileStats(&o, files)
 	var batch [][]byte
+	var all strings.Builder // without the headers between the files
 	for _, f := range files {
 		text := hunks(f.diff())
-		var d, e esjson.Object
-		d.String("content", text)
-		e.String("path", f.path.Readable)
-		e.Int("changeCount", 1)
-		e.String("key", f.path.Readable+" (1 change)")
-		e.String("content", text)
-		addStats(&e, text)
-		e.Raw("diffs", array(d.Bytes()))
-		batch = append(batch, e.Bytes())
+		all.WriteString(text + "\n")
+		batch = append(batch, tool.Row("path", f.path.Readable, "changeCount", int64(1), "key", f.path.Readable+" (1 change)",
+			"content", text, "diffStats", stats(text), "diffs", array(tool.Row("content", text))))
 	}
+	var diffs []byte
 	if len(files) > 0 {
-		o.Raw("batchDiffs", array(batch...))
+		diffs = array(batch...)
 	}
-	return string(o.Bytes())
-}
-
-// addFileStats counts the lines of all files; the headers between them are none.
-func addFileStats(o *esjson.Object, files []*patchedFile) {
-	var all strings.Builder
-	for _, f := range files {
-		all.WriteString(hunks(f.diff()) + "\n")
-	}
-	addStats(o, all.String())
+	return string(tool.Row("tool", "appliedDiff", "path", strings.TrimPrefix(a.Title, a.Tool+" "), "diff", diff,
+		"isOutsideWorkspace", a.Outside, "content", diff, "isProtected", a.Protected, "diffStats", stats(all.String()),
+		"batchDiffs", diffs))
 }
 
 func (s *patchSet) plan() (tool.Plan, error) {
@@ -529,28 +508,19 @@ func (p *patchPlan) Run(ctx context.Context, _ tool.Output) (tool.Result, error)
 }
 
 func (p *patchPlan) result() string {
-	const notice = "There is no need to read what was written again; go on with the task."
-	var o esjson.Object
-	if len(p.files) == 1 {
-		p.files[0].tell(&o)
-		o.String("notice", notice)
-		return string(o.Bytes())
-	}
 	var list [][]byte
 	for _, f := range p.files {
-		var e esjson.Object
-		f.tell(&e)
-		list = append(list, e.Bytes())
+		from := any(nil)
+		if f.source() != nil {
+			from = f.source().path.Readable
+		}
+		row := []any{"path", f.path.Readable, "operation", f.operation(), "from", from}
+		if len(p.files) == 1 {
+			return string(tool.Row(append(row, "notice", writtenNotice)...))
+		}
+		list = append(list, tool.Row(row...))
 	}
-	o.Raw("files", array(list...))
-	o.String("notice", notice)
-	return string(o.Bytes())
+	return string(tool.Row("files", array(list...), "notice", writtenNotice))
 }
 
-func (f *patchedFile) tell(o *esjson.Object) {
-	o.String("path", f.path.Readable)
-	o.String("operation", f.operation())
-	if from := f.source(); from != nil {
-		o.String("from", from.path.Readable)
-	}
-}
+const writtenNotice = "There is no need to read what was written again; go on with the task."

@@ -2,6 +2,7 @@ package filetool
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -66,35 +67,25 @@ type readPlan struct {
 }
 
 func (r *readPlan) askText() string {
-	var o esjson.Object
-	o.String("tool", "readFile")
 	if len(r.reqs) == 1 {
 		p := r.paths[0]
-		o.String("path", p.Readable)
-		o.Bool("isOutsideWorkspace", p.Outside)
-		o.String("content", p.Abs)
-		o.String("reason", r.reqs[0].snippet())
+		line := any(nil)
 		if n := r.reqs[0].first(); n > 0 {
-			o.Int("startLine", int64(n))
+			line = int64(n)
 		}
-		return string(o.Bytes())
+		return string(tool.Row("tool", "readFile", "path", p.Readable, "isOutsideWorkspace", p.Outside, "content", p.Abs,
+			"reason", r.reqs[0].snippet(), "startLine", line))
 	}
 	var batch [][]byte
 	for i, p := range r.paths {
-		var f esjson.Object
 		key, snippet := p.Readable, r.reqs[i].snippet()
 		if snippet != "" {
 			key += " (" + snippet + ")"
 		}
-		f.String("path", p.Readable)
-		f.String("lineSnippet", snippet)
-		f.Bool("isOutsideWorkspace", p.Outside)
-		f.String("key", key)
-		f.String("content", p.Abs)
-		batch = append(batch, f.Bytes())
+		batch = append(batch, tool.Row("path", p.Readable, "lineSnippet", snippet, "isOutsideWorkspace", p.Outside, "key", key,
+			"content", p.Abs))
 	}
-	o.Raw("batchFiles", array(batch...))
-	return string(o.Bytes())
+	return string(tool.Row("tool", "readFile", "batchFiles", array(batch...)))
 }
 
 func (r *readPlan) Ask() tool.Ask { return r.ask }
@@ -178,7 +169,7 @@ func (r request) choose(body io.Reader) (string, error) {
 		e, err := sliceLines(body, r.offset-1, r.limit)
 		return e.toolText(false, r.offset, r.limit), err
 	case !r.indentation && len(r.ranges) == 1:
-		return rangeOf(body, r.ranges[0])
+		return sliceRange(body, r.ranges[0])
 	}
 	all, err := io.ReadAll(body)
 	if err != nil {
@@ -187,13 +178,9 @@ func (r request) choose(body io.Reader) (string, error) {
 	if r.indentation {
 		return indentLines(string(all), r.options).toolText(true, r.offset, r.limit), nil
 	}
-	return rangesText(all, r.ranges)
-}
-
-func rangesText(all []byte, ranges [][2]int) (string, error) {
 	var parts []string
-	for _, g := range ranges {
-		text, err := rangeOf(bytes.NewReader(all), g)
+	for _, g := range r.ranges {
+		text, err := sliceRange(bytes.NewReader(all), g)
 		if err != nil {
 			return "", err
 		}
@@ -202,7 +189,7 @@ func rangesText(all []byte, ranges [][2]int) (string, error) {
 	return strings.Join(parts, "\n\n"), nil
 }
 
-func rangeOf(body io.Reader, g [2]int) (string, error) {
+func sliceRange(body io.Reader, g [2]int) (string, error) {
 	e, err := sliceLines(body, g[0]-1, g[1]-g[0]+1)
 	if err != nil {
 		return "", err
@@ -225,14 +212,11 @@ type request struct {
 func (r request) snippet() string {
 	switch {
 	case len(r.ranges) > 0:
-		s := ""
-		for i, g := range r.ranges {
-			if i > 0 {
-				s += ", "
-			}
-			s += fmt.Sprintf("lines %d-%d", g[0], g[1])
+		var parts []string
+		for _, g := range r.ranges {
+			parts = append(parts, fmt.Sprintf("lines %d-%d", g[0], g[1]))
 		}
-		return s
+		return strings.Join(parts, ", ")
 	case r.indentation:
 		return fmt.Sprintf("indentation mode at line %d", r.options.anchor)
 	case r.offset > 1:
@@ -291,17 +275,15 @@ func readRequests(in tool.Input) ([]request, error) {
 	return []request{r}, nil
 }
 
-func readRequest(in tool.Input) (r request, err error) {
+func readRequest(in tool.Input) (r request, _ error) {
 	if esjson.TypeOf(in.Object) != esjson.TypeObject {
 		return r, in.Wrong("each file must be an object with a \"path\"")
 	}
-	if r.path, err = in.Need(false, "path", "file_path"); err != nil {
-		return r, err
-	}
-	if r.offset, err = in.Number(1, "offset"); err != nil {
-		return r, err
-	}
-	if r.limit, err = in.Number(defaultLines, "limit"); err != nil {
+	var bad [3]error
+	r.path, bad[0] = in.Need(false, "path", "file_path")
+	r.offset, bad[1] = in.Number(1, "offset")
+	r.limit, bad[2] = in.Number(defaultLines, "limit")
+	if err := cmp.Or(bad[:]...); err != nil {
 		return r, err
 	}
 	_, r.hasLimit = in.Raw("limit")
@@ -317,7 +299,7 @@ func readRequest(in tool.Input) (r request, err error) {
 	return r, r.readOlderRanges(in)
 }
 
-func (r *request) readIndentation(in tool.Input) (err error) {
+func (r *request) readIndentation(in tool.Input) error {
 	// The options are nested today and were beside "mode" before.
 	from := in
 	if raw, ok := in.Raw("indentation"); ok && esjson.TypeOf(raw) == esjson.TypeObject {
@@ -325,19 +307,13 @@ func (r *request) readIndentation(in tool.Input) (err error) {
 	}
 	o := &r.options
 	o.limit = r.limit
-	if o.anchor, err = from.Number(r.offset, "anchor_line"); err != nil {
-		return err
-	}
-	if o.levels, err = from.Number(0, "max_levels"); err != nil {
-		return err
-	}
-	if o.maxLines, err = from.Number(0, "max_lines"); err != nil {
-		return err
-	}
-	if o.siblings, err = from.Boolean(false, "include_siblings"); err != nil {
-		return err
-	}
-	if o.header, err = from.Boolean(true, "include_header"); err != nil {
+	var bad [5]error
+	o.anchor, bad[0] = from.Number(r.offset, "anchor_line")
+	o.levels, bad[1] = from.Number(0, "max_levels")
+	o.maxLines, bad[2] = from.Number(0, "max_lines")
+	o.siblings, bad[3] = from.Boolean(false, "include_siblings")
+	o.header, bad[4] = from.Boolean(true, "include_header")
+	if err := cmp.Or(bad[:]...); err != nil {
 		return err
 	}
 	if o.levels < 0 || o.maxLines < 0 {
@@ -372,12 +348,9 @@ func (r *request) readOlderRanges(in tool.Input) error {
 			r.ranges = append(r.ranges, [2]int{start, end})
 		}
 	}
-	start, err := in.Number(0, "start_line")
-	if err != nil {
-		return err
-	}
-	end, err := in.Number(0, "end_line")
-	if err != nil {
+	start, badStart := in.Number(0, "start_line")
+	end, badEnd := in.Number(0, "end_line")
+	if err := cmp.Or(badStart, badEnd); err != nil {
 		return err
 	}
 	if start > 0 && end > 0 {

@@ -8,22 +8,21 @@
 package historytool
 
 import (
-	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"os"
 	"path"
 	"regexp"
 	"strconv"
 	"strings"
 
-	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/tool"
 	"github.com/roost-dev/roost/tool/linetext"
+	"github.com/roost-dev/roost/workspace"
 )
 
 // ReadOutputName is the name of the tool that reads a command's kept output.
@@ -98,19 +97,13 @@ func (p *outputPlan) Ask() tool.Ask {
 	if p.search != "" {
 		from, to = 0, p.size
 	}
-	var o esjson.Object
-	o.String("tool", "readCommandOutput")
-	o.Int("readStart", from)
-	o.Int("readEnd", to)
-	o.Int("totalBytes", p.size)
-	if p.search != "" {
-		o.String("searchPattern", p.search)
-	}
+	row := tool.Row("tool", "readCommandOutput", "readStart", from, "readEnd", to, "totalBytes", p.size,
+		"searchPattern", tool.Given(p.search))
 	title := ReadOutputName + " " + p.id
 	if p.search != "" {
 		title += " " + tool.OneLine(p.search)
 	}
-	return tool.Ask{Tool: ReadOutputName, Kind: "tool", Text: string(o.Bytes()), Title: title}
+	return tool.Ask{Tool: ReadOutputName, Kind: "tool", Text: string(row), Title: title}
 }
 
 func (p *outputPlan) Run(ctx context.Context, _ tool.Output) (tool.Result, error) {
@@ -170,11 +163,7 @@ func (p *outputPlan) linesBefore(offset int64) (int, error) {
 	r := io.NewSectionReader(p.kept, 0, offset)
 	for {
 		k, err := r.Read(buf)
-		for _, c := range buf[:k] {
-			if c == '\n' {
-				n++
-			}
-		}
+		n += bytes.Count(buf[:k], []byte{'\n'})
 		if errors.Is(err, io.EOF) {
 			return n, nil
 		}
@@ -194,10 +183,12 @@ func (p *outputPlan) find(ctx context.Context) (string, error) {
 	size, total := 0, 0
 	full := false
 	number := 0
-	for line, err := range lines(ctx, io.NewSectionReader(p.kept, 0, p.size)) {
+	whole := workspace.NewContextReader(ctx, io.NewSectionReader(p.kept, 0, p.size))
+	for raw, err := range linetext.Lines(whole, maxLine) {
 		if err != nil {
 			return "", err
 		}
+		line := strings.TrimRight(strings.ToValidUTF8(string(raw), "\uFFFD"), "\r\n")
 		number++
 		if !pattern.MatchString(line) {
 			continue
@@ -223,42 +214,6 @@ func bytesText(n int64) string {
 		return fmt.Sprintf("%.1fKB", float64(n)/(1<<10))
 	}
 	return fmt.Sprintf("%.1fMB", float64(n)/(1<<20))
-}
-
-// lines yields the lines of a text without their ends; of a line over maxLine bytes
-// the first ones. It ends with an error that is not io.EOF, or with the context's.
-func lines(ctx context.Context, r io.Reader) iter.Seq2[string, error] {
-	return func(yield func(string, error) bool) {
-		br := bufio.NewReaderSize(r, 64<<10)
-		var line []byte
-		for {
-			if err := ctx.Err(); err != nil {
-				yield("", err)
-				return
-			}
-			part, err := br.ReadSlice('\n')
-			if room := maxLine - len(line); room > 0 {
-				line = append(line, part[:min(room, len(part))]...)
-			}
-			switch {
-			case errors.Is(err, bufio.ErrBufferFull):
-				continue
-			case err != nil && !errors.Is(err, io.EOF):
-				yield("", err)
-				return
-			}
-			if err == nil || len(line) > 0 {
-				text := strings.TrimRight(strings.ToValidUTF8(string(line), "\uFFFD"), "\r\n")
-				if !yield(text, nil) {
-					return
-				}
-			}
-			line = line[:0]
-			if err != nil {
-				return
-			}
-		}
-	}
 }
 
 // outputFolder is where Roo keeps the whole outputs of commands, in the task's folder.

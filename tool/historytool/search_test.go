@@ -1,21 +1,14 @@
 package historytool
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
-	"testing/iotest"
 
 	"pgregory.net/rapid"
-
-	"github.com/roost-dev/roost/esjson"
-	"github.com/roost-dev/roost/tool"
 )
 
 // found are the lines of an answer to a search, as "number|line", and the number of
@@ -101,80 +94,4 @@ func TestLinesOfAnyLength(t *testing.T) {
 			}
 		}
 	}
-}
-
-// However the bytes come, the lines are the same; and an error, or the end of the call's
-// context, ends them.
-func TestLinesComeInAnyPieces(t *testing.T) {
-	text := "one\n\ntwo\r\nthree\xff\n" + strings.Repeat("y", 70_000) + "\nend"
-	collect := func(ctx context.Context, r io.Reader) (out []string, err error) {
-		for line, e := range lines(ctx, r) {
-			if e != nil {
-				return out, e
-			}
-			out = append(out, line)
-		}
-		return out, nil
-	}
-	want, err := collect(t.Context(), strings.NewReader(text))
-	if err != nil || len(want) != 6 || want[3] != "three\uFFFD" || want[5] != "end" {
-		t.Fatalf("%.60q, %v", want, err)
-	}
-	for name, r := range map[string]io.Reader{
-		"bytes": iotest.OneByteReader(strings.NewReader(text)), "halves": iotest.HalfReader(strings.NewReader(text)), "the end with data": iotest.DataErrReader(strings.NewReader(text)),
-	} {
-		if got, err := collect(t.Context(), r); err != nil || strings.Join(got, "|") != strings.Join(want, "|") {
-			t.Errorf("%s: %.60q, %v", name, got, err)
-		}
-	}
-	gone := errors.New("the disk is gone")
-	got, err := collect(t.Context(), io.MultiReader(strings.NewReader("one\ntwo"), iotest.ErrReader(gone)))
-	if !errors.Is(err, gone) || strings.Join(got, "|") != "one" {
-		t.Errorf("%q, %v", got, err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	n := 0
-	for _, err := range lines(ctx, io.NewSectionReader(endless{"again\n"}, 0, 1<<50)) {
-		if n++; n == 10 {
-			cancel()
-		}
-		if err != nil {
-			break
-		}
-	}
-	if n != 11 {
-		t.Errorf("%d lines of an endless output, the call was over after 10", n)
-	}
-}
-
-// Other tasks are data: whatever their titles, ids and folders hold, they make no line
-// and no task of their own.
-func TestHostileTasksStayTheirLines(t *testing.T) {
-	nasty := rapid.SampledFrom([]string{"", "a", "two\nlines", "\r\n- forged | completed", "\x1b[2J", "\u2028- forged", "\u202e", `"quoted" \n`, "\xff", "\x00", strings.Repeat("x", 5000)})
-	rapid.Check(t, func(r *rapid.T) {
-		var list []Task
-		for range rapid.IntRange(1, 4).Draw(r, "tasks") {
-			list = append(list, Task{
-				ID: nasty.Draw(r, "id"), Title: nasty.Draw(r, "title"), Status: "idle", Workspace: nasty.Draw(r, "workspace"), Mode: nasty.Draw(r, "mode"),
-				Updated: "2026-01-01T00:00:00.000Z", Current: rapid.Bool().Draw(r, "current"),
-			})
-		}
-		in := []byte(`{"all_workspaces":true,"query":` + string(esjson.Quote(nil, nasty.Draw(r, "query"))) + `}`)
-		_, res := call(r, ListTasks(some{list: list}), tool.Env{}, string(in))
-		tasks := 0
-		for line := range strings.SplitSeq(res.Text, "\n") {
-			if strings.HasPrefix(line, "- ") {
-				tasks++
-			} else if line != "" && !strings.HasPrefix(line, "  ") && !strings.HasSuffix(line, "newest first:") {
-				r.Fatalf("%q is a line of its own in %q", line, res.Text)
-			}
-			if strings.ContainsAny(line, "\x1b\r\x00\u2028\u202e") {
-				r.Fatalf("%q works on a terminal", line)
-			}
-		}
-		if tasks != len(list) {
-			r.Fatalf("%d tasks are %d: %q", len(list), tasks, res.Text)
-		}
-	})
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/tool"
 )
 
@@ -96,22 +95,19 @@ type tasksPlan struct {
 }
 
 func (p *tasksPlan) Ask() tool.Ask {
-	var o esjson.Object
-	o.String("tool", "listTasks")
 	title := ListTasksName
 	if p.query.Words != "" {
-		o.String("query", p.query.Words)
 		title += " " + tool.OneLine(p.query.Words)
 	}
 	if p.query.Status != "" {
-		o.String("status", p.query.Status)
 		title += " (" + tool.OneLine(p.query.Status) + ")"
 	}
-	o.Bool("isOutsideWorkspace", p.all)
 	if p.all {
 		title += " of all workspaces"
 	}
-	return tool.Ask{Tool: ListTasksName, Kind: "tool", Text: string(o.Bytes()), Title: title, Outside: p.all}
+	row := tool.Row("tool", "listTasks", "query", tool.Given(p.query.Words), "status", tool.Given(p.query.Status),
+		"isOutsideWorkspace", p.all)
+	return tool.Ask{Tool: ListTasksName, Kind: "tool", Text: string(row), Title: title, Outside: p.all}
 }
 
 func (p *tasksPlan) Run(ctx context.Context, _ tool.Output) (tool.Result, error) {

@@ -4,8 +4,13 @@
 package linetext
 
 import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"iter"
+	"slices"
 	"strings"
-	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/roost-dev/roost/workspace/terminal"
@@ -30,26 +35,11 @@ func TrimLeft(s string) string { return strings.TrimLeftFunc(s, IsSpace) }
 // TrimRight removes blanks from the end.
 func TrimRight(s string) string { return strings.TrimRightFunc(s, IsSpace) }
 
-// Units gives the length in UTF-16 code units. A lone surrogate, three bytes
-// that are not UTF-8, is one.
-func Units(s string) int {
-	n := 0
-	for i := 0; i < len(s); {
-		r, size := DecodeRune(s[i:])
-		i += size
-		n++
-		if r > 0xFFFF {
-			n++
-		}
-	}
-	return n
-}
-
 // Cut keeps at most n UTF-16 code units, and never half of a character: a
 // JavaScript substring would leave a lone surrogate there.
 func Cut(s string, n int) string {
 	for i := 0; i < len(s); {
-		r, size := DecodeRune(s[i:])
+		r, size := terminal.DecodeRune(s[i:])
 		if n--; r > 0xFFFF {
 			n--
 		}
@@ -59,30 +49,6 @@ func Cut(s string, n int) string {
 		i += size
 	}
 	return s
-}
-
-// UTF16 returns the text as JavaScript holds it.
-func UTF16(s string) []uint16 {
-	out := make([]uint16, 0, len(s))
-	for i := 0; i < len(s); {
-		r, size := DecodeRune(s[i:])
-		i += size
-		if r >= 0xD800 && r < 0xE000 {
-			out = append(out, uint16(r))
-			continue
-		}
-		out = utf16.AppendRune(out, r)
-	}
-	return out
-}
-
-// DecodeRune is utf8.DecodeRuneInString that also takes lone surrogates.
-func DecodeRune(s string) (rune, int) {
-	r, size := utf8.DecodeRuneInString(s)
-	if r == utf8.RuneError && size == 1 && len(s) >= 3 && s[0] == 0xED && s[1]&0xE0 == 0xA0 && s[2]&0xC0 == 0x80 {
-		return 0xD000 | rune(s[1]&0x3F)<<6 | rune(s[2]&0x3F), 3
-	}
-	return r, size
 }
 
 // SplitLines cuts at \n or \r\n; the line ends are not kept.
@@ -110,17 +76,16 @@ func NormalLine(s string) string {
 
 // NormalText is NormalLine for lines joined with line feeds.
 func NormalText(lines []string) string {
-	var b strings.Builder
-	for _, l := range lines {
-		if l = NormalLine(l); l == "" {
-			continue
-		}
-		if b.Len() > 0 {
-			b.WriteByte(' ')
-		}
-		b.WriteString(l)
+	normal := make([]string, len(lines))
+	for i, l := range lines {
+		normal[i] = NormalLine(l)
 	}
-	return b.String()
+	return JoinNormal(normal)
+}
+
+// JoinNormal is NormalText for lines that NormalLine gave.
+func JoinNormal(lines []string) string {
+	return strings.Join(slices.DeleteFunc(slices.Clone(lines), func(l string) bool { return l == "" }), " ")
 }
 
 // WholeEnd is a text without the beginning of a character at its end.
@@ -150,8 +115,38 @@ func Numbered(lines []string, first int) string {
 
 // Shorten cuts a line to MaxLine units, with an ellipsis at the end.
 func Shorten(line string) string {
-	if len(line) > MaxLine && Units(line) > MaxLine {
+	if len(line) > MaxLine && terminal.Units(line) > MaxLine {
 		return Cut(line, MaxLine-3) + "..."
 	}
 	return line
+}
+
+// Lines yields the lines of a text with their ends, each until the next one is read. Of a line that is longer than limit
+// and 64 KB it yields the beginning and the end.
+func Lines(r io.Reader, limit int) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		br := bufio.NewReaderSize(r, 64<<10)
+		for {
+			line, err := br.ReadSlice('\n')
+			if errors.Is(err, bufio.ErrBufferFull) {
+				long := bytes.Clone(line)
+				for errors.Is(err, bufio.ErrBufferFull) {
+					line, err = br.ReadSlice('\n')
+					long = append(long, line[:min(len(line), max(0, limit-len(long)))]...)
+				}
+				if err == nil && long[len(long)-1] != '\n' {
+					long = append(long, '\n')
+				}
+				line = long
+			}
+			ended := errors.Is(err, io.EOF)
+			if err != nil && !ended {
+				yield(nil, err)
+				return
+			}
+			if len(line) > 0 && !yield(line, nil) || ended {
+				return
+			}
+		}
+	}
 }

@@ -1,8 +1,13 @@
 package linetext
 
 import (
+	"errors"
+	"github.com/roost-dev/roost/workspace/terminal"
+	"io"
+	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"unicode/utf16"
 	"unicode/utf8"
 
@@ -20,9 +25,9 @@ func wide() *rapid.Generator[string] {
 func TestUnitsAreThoseOfJavaScript(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		s := wide().Draw(r, "s")
-		u := UTF16(s)
-		if Units(s) != len(u) {
-			r.Fatalf("%q has %d units, as a slice %d", s, Units(s), len(u))
+		u := terminal.UTF16(s)
+		if terminal.Units(s) != len(u) {
+			r.Fatalf("%q has %d units, as a slice %d", s, terminal.Units(s), len(u))
 		}
 		if utf8.ValidString(s) {
 			if d := cmp.Diff(utf16.Encode([]rune(s)), u); d != "" && len(u) > 0 {
@@ -31,7 +36,7 @@ func TestUnitsAreThoseOfJavaScript(t *testing.T) {
 		}
 	})
 	for s, want := range map[string]int{"": 0, "é": 1, "😀": 2, "\xed\xa0\xbd": 1, "\xff": 1, "\xed\xa0": 2} {
-		if got := Units(s); got != want {
+		if got := terminal.Units(s); got != want {
 			t.Errorf("%q: %d units, want %d", s, got, want)
 		}
 	}
@@ -79,8 +84,41 @@ func TestCutKeepsCharactersWhole(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		s, n := rapid.String().Draw(r, "s"), rapid.IntRange(0, 40).Draw(r, "n")
 		got := Cut(s, n)
-		if !strings.HasPrefix(s, got) || Units(got) > n || got != s && Units(got) < n-1 {
+		if !strings.HasPrefix(s, got) || terminal.Units(got) > n || got != s && terminal.Units(got) < n-1 {
 			r.Fatalf("cut(%q, %d) = %q", s, n, got)
 		}
 	})
+}
+
+// However the bytes come, the lines are the same, with their ends; an error ends them, and of a line that is too long the
+// beginning comes, and the end.
+func TestLinesComeInAnyPieces(t *testing.T) {
+	const limit = 100 << 10
+	text := "one\n\ntwo\r\n" + strings.Repeat("y", 70<<10) + "\n" + strings.Repeat("z", 3*limit) + "\nend"
+	want := []string{"one\n", "\n", "two\r\n", strings.Repeat("y", 70<<10) + "\n", strings.Repeat("z", limit) + "\n", "end"}
+	collect := func(r io.Reader) (out []string, err error) {
+		for line, e := range Lines(r, limit) {
+			if e != nil {
+				return out, e
+			}
+			out = append(out, string(line))
+		}
+		return out, nil
+	}
+	for name, r := range map[string]io.Reader{
+		"whole": strings.NewReader(text), "bytes": iotest.OneByteReader(strings.NewReader(text)),
+		"halves": iotest.HalfReader(strings.NewReader(text)), "the end with data": iotest.DataErrReader(strings.NewReader(text)),
+	} {
+		if got, err := collect(r); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: got %d lines, %v, want %d", name, len(got), err, len(want))
+		}
+	}
+	gone := errors.New("the disk is gone")
+	got, err := collect(io.MultiReader(strings.NewReader("one\ntwo"), iotest.ErrReader(gone)))
+	if !errors.Is(err, gone) || !slices.Equal(got, []string{"one\n"}) {
+		t.Errorf("got %q, %v, want one line and the error", got, err)
+	}
+	for range Lines(strings.NewReader("a\nb\n"), limit) {
+		break
+	}
 }

@@ -201,13 +201,9 @@ func (p *plan) Ask() tool.Ask { return p.ask }
 const titleLimit = 200
 
 func askTool(o mcp.Offer, arguments json.RawMessage) tool.Ask {
-	var row esjson.Object
-	row.String("type", "use_mcp_tool")
-	row.String("serverName", o.Server)
-	row.String("toolName", o.Tool)
-	row.String("arguments", string(arguments))
+	row := tool.Row("type", "use_mcp_tool", "serverName", o.Server, "toolName", o.Tool, "arguments", string(arguments))
 	ask := tool.Ask{
-		Tool: UseName, Kind: "use_mcp_server", Text: string(row.Bytes()), Paths: []string{o.Server + "/" + o.Tool},
+		Tool: UseName, Kind: "use_mcp_server", Text: string(row), Paths: []string{o.Server + "/" + o.Tool},
 		Title: tool.OneLine(o.Name + " " + string(arguments)),
 	}
 	if o.Always {
@@ -228,12 +224,9 @@ func askTool(o mcp.Offer, arguments json.RawMessage) tool.Ask {
 }
 
 func askResource(server, uri string) tool.Ask {
-	var row esjson.Object
-	row.String("type", "access_mcp_resource")
-	row.String("serverName", server)
-	row.String("uri", uri)
+	row := tool.Row("type", "access_mcp_resource", "serverName", server, "uri", uri)
 	return tool.Ask{
-		Tool: AccessName, Kind: "use_mcp_server", Text: string(row.Bytes()), Paths: []string{server},
+		Tool: AccessName, Kind: "use_mcp_server", Text: string(row), Paths: []string{server},
 		Title: tool.OneLine(AccessName + " " + server + " " + uri),
 	}
 }

@@ -104,7 +104,7 @@ func (d *document) apply(ctx context.Context, b Block, shift int, threshold floa
 	// Numbers that are in the file itself, as in a table, are no line numbers.
 	if allNumbered(search) && (allNumbered(replace) || linetext.Trim(replace) == "") && !d.holds(linetext.SplitLines(search)) {
 		if start == 0 {
-			start, _, _ = numberPrefix(linetext.SplitLines(search)[0])
+			start = lineNumber(linetext.SplitLines(search)[0])
 		}
 		search, replace = terminal.StripNumbers(search, false), terminal.StripNumbers(replace, false)
 	}
@@ -123,7 +123,12 @@ func (d *document) apply(ctx context.Context, b Block, shift int, threshold floa
 	if start != 0 {
 		i := start - 1
 		if i >= 0 && i < len(d.lines) {
-			if s := d.similarityAt(i, newNeedle(searchLines), 0); s >= threshold {
+			n := newNeedle(searchLines)
+			s := 1.0
+			if text := d.normalText(i, len(n.lines)); text != n.normal {
+				s = similarity(terminal.UTF16(text), n.wide, 0)
+			}
+			if s >= threshold {
 				at, score = i, s
 			}
 		}
@@ -173,17 +178,9 @@ func linesOf(s string) []string {
 }
 
 // lineEnds gives the end of each line that SplitLines gives.
-func lineEnds(text string) []string {
-	ends := make([]string, 0, strings.Count(text, "\n")+1)
+func lineEnds(text string) (ends []string) {
 	for l := range strings.SplitAfterSeq(text, "\n") {
-		switch {
-		case strings.HasSuffix(l, "\r\n"):
-			ends = append(ends, "\r\n")
-		case strings.HasSuffix(l, "\n"):
-			ends = append(ends, "\n")
-		default:
-			ends = append(ends, "")
-		}
+		ends = append(ends, cutEnd(l).end)
 	}
 	return ends
 }
@@ -228,7 +225,7 @@ type needle struct {
 
 func newNeedle(lines []string) needle {
 	n := needle{lines: lines, normal: linetext.NormalText(lines)}
-	n.wide = linetext.UTF16(n.normal)
+	n.wide = terminal.UTF16(n.normal)
 	return n
 }
 
@@ -242,8 +239,8 @@ func (d *document) find(ctx context.Context, lines []string, lo, hi int, thresho
 	atExact, exact := -1, 0
 	budget := int64(workBudget)
 	try := func(i int) {
-		s := 0.0
-		if d.equalAt(i, n) {
+		s, text := 0.0, d.normalText(i, len(n.lines))
+		if text == n.normal {
 			s = 1
 			ties++
 			if d.exactAt(i, lines) {
@@ -252,7 +249,7 @@ func (d *document) find(ctx context.Context, lines []string, lo, hi int, thresho
 				}
 			}
 		} else if score < 1 && (threshold < 1 || budget > 0) {
-			s = d.similarityAt(i, n, score)
+			s = similarity(terminal.UTF16(text), n.wide, score)
 			budget -= int64(len(n.wide)) * int64(len(n.wide)) / 64
 		}
 		if s > score {
@@ -282,55 +279,13 @@ func (d *document) find(ctx context.Context, lines []string, lo, hi int, thresho
 	return at, score, ties, nil
 }
 
-func (d *document) equalAt(i int, n needle) bool {
-	rest := n.normal
-	first := true
-	for _, l := range d.normal[i:min(i+len(n.lines), len(d.normal))] {
-		if l == "" {
-			continue
-		}
-		if !first {
-			if !strings.HasPrefix(rest, " ") {
-				return false
-			}
-			rest = rest[1:]
-		}
-		first = false
-		if !strings.HasPrefix(rest, l) {
-			return false
-		}
-		rest = rest[len(l):]
-	}
-	return rest == ""
+// normalText is the normal text of n lines from line i on, or of as many as there are.
+func (d *document) normalText(i, n int) string {
+	return linetext.JoinNormal(d.normal[i:min(i+n, len(d.normal))])
 }
 
 func (d *document) exactAt(i int, lines []string) bool {
-	if i+len(lines) > len(d.lines) {
-		return false
-	}
-	for k, l := range lines {
-		if d.lines[i+k] != l {
-			return false
-		}
-	}
-	return true
-}
-
-func (d *document) similarityAt(i int, n needle, atLeast float64) float64 {
-	if d.equalAt(i, n) {
-		return 1
-	}
-	var b strings.Builder
-	for _, l := range d.normal[i:min(i+len(n.lines), len(d.normal))] {
-		if l == "" {
-			continue
-		}
-		if b.Len() > 0 {
-			b.WriteByte(' ')
-		}
-		b.WriteString(l)
-	}
-	return similarity(linetext.UTF16(b.String()), n.wide, atLeast)
+	return i+len(lines) <= len(d.lines) && slices.Equal(d.lines[i:i+len(lines)], lines)
 }
 
 func indentOf(s string) string { return s[:len(s)-len(strings.TrimLeft(s, "\t "))] }
@@ -392,9 +347,9 @@ func (d *document) holds(lines []string) bool {
 	if len(lines) == 0 {
 		return false
 	}
-	n := newNeedle(lines)
+	want := linetext.NormalText(lines)
 	for i := range d.lines {
-		if d.equalAt(i, n) {
+		if d.normalText(i, len(lines)) == want {
 			return true
 		}
 	}
@@ -528,16 +483,13 @@ func checkMarkers(diff string) *DiffError {
 
 func isSearchMark(m string) bool { return m == searchMark || m == searchMark+">" }
 
-// blank is \s of ECMAScript as a class.
-const blank = `[\t\n\v\f\r \x{A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}\x{FEFF}]`
-
 // blockPattern cuts blocks out of a diff. Markers count only at the very start
 // of a line. Blank lines right after a marker belong to the marker.
-var blockPattern = regexp.MustCompile(`(?:^|\n)<<<<<<< SEARCH>?` + blank + `*\n` +
-	`(?::start_line:` + blank + `*(\d+)` + blank + `*\n)?` +
-	`(?::end_line:` + blank + `*\d+` + blank + `*\n)?` +
-	`(?:-------` + blank + `*\n)?` +
-	`(?:|((?s:.)*?)\n)=======` + blank + `*\n` +
+var blockPattern = regexp.MustCompile(`(?:^|\n)<<<<<<< SEARCH>?` + terminal.Space + `*\n` +
+	`(?::start_line:` + terminal.Space + `*(\d+)` + terminal.Space + `*\n)?` +
+	`(?::end_line:` + terminal.Space + `*\d+` + terminal.Space + `*\n)?` +
+	`(?:-------` + terminal.Space + `*\n)?` +
+	`(?:|((?s:.)*?)\n)=======` + terminal.Space + `*\n` +
 	`(?:|((?s:.)*?)\n)>>>>>>> REPLACE(?:\n|$)`)
 
 // ParseDiff gives the blocks by line hint, those without a hint first.
@@ -559,11 +511,7 @@ func ParseDiff(diff string) ([]Block, *DiffError) {
 		}
 		b := Block{search: group(2), replace: group(3)}
 		if hint := group(1); hint != "" {
-			n, err := strconv.Atoi(hint)
-			if err != nil || n > math.MaxInt32 {
-				n = math.MaxInt32
-			}
-			b.start = n
+			b.start = bounded(hint)
 		}
 		blocks = append(blocks, b)
 		end := pos + m[1]
@@ -590,12 +538,12 @@ func unescape(s string) string {
 	var b strings.Builder
 	start := true
 	for i := 0; i < len(s); {
-		r, size := linetext.DecodeRune(s[i:])
+		r, size := terminal.DecodeRune(s[i:])
 		if start && r == '\\' {
 			for _, m := range escaped {
 				if strings.HasPrefix(s[i+1:], m) {
 					i++
-					r, size = linetext.DecodeRune(s[i:])
+					r, size = terminal.DecodeRune(s[i:])
 					break
 				}
 			}
@@ -607,31 +555,30 @@ func unescape(s string) string {
 	return b.String()
 }
 
-// numberPrefix returns the number and the rest of a line such as "12 | x".
-func numberPrefix(line string) (int, string, bool) {
-	s := linetext.TrimLeft(line)
-	n := 0
-	for n < len(s) && s[n] >= '0' && s[n] <= '9' {
-		n++
+// numberedLine is a line such as "12 | x".
+var numberedLine = regexp.MustCompile(`^` + terminal.Space + `*([0-9]+)` + terminal.Space + `+\|(?:$|[^|])`)
+
+// lineNumber is the number of a line such as "12 | x", 0 for any other.
+func lineNumber(line string) int {
+	m := numberedLine.FindStringSubmatch(line)
+	if m == nil {
+		return 0
 	}
-	rest := linetext.TrimLeft(s[n:])
-	if n == 0 || len(rest) == len(s)-n || !strings.HasPrefix(rest, "|") || strings.HasPrefix(rest, "||") {
-		return 0, "", false
+	return bounded(m[1])
+}
+
+// bounded is a number of decimal digits, or the largest of 32 bits.
+func bounded(digits string) int {
+	n, err := strconv.Atoi(digits)
+	if err != nil || n > math.MaxInt32 {
+		return math.MaxInt32
 	}
-	num, err := strconv.Atoi(s[:n])
-	if err != nil || num > math.MaxInt32 {
-		num = math.MaxInt32
-	}
-	rest = rest[1:]
-	if r, size := linetext.DecodeRune(rest); size > 0 && linetext.IsSpace(r) {
-		rest = rest[size:]
-	}
-	return num, rest, true
+	return n
 }
 
 func allNumbered(s string) bool {
 	for _, l := range linetext.SplitLines(s) {
-		if _, _, ok := numberPrefix(l); !ok {
+		if !numberedLine.MatchString(l) {
 			return false
 		}
 	}

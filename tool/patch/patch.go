@@ -23,19 +23,20 @@ import (
 // end of a file.
 type fileLine struct{ text, end string }
 
-func cutLines(text string) []fileLine {
-	var out []fileLine
+func cutLines(text string) (out []fileLine) {
 	for line := range strings.Lines(text) {
-		l := fileLine{text: line}
-		for _, end := range []string{"\r\n", "\n"} {
-			if body, ok := strings.CutSuffix(line, end); ok {
-				l = fileLine{body, end}
-				break
-			}
-		}
-		out = append(out, l)
+		out = append(out, cutEnd(line))
 	}
 	return out
+}
+
+func cutEnd(line string) fileLine {
+	for _, end := range []string{"\r\n", "\n"} {
+		if body, ok := strings.CutSuffix(line, end); ok {
+			return fileLine{body, end}
+		}
+	}
+	return fileLine{text: line}
 }
 
 // lineEnd is the line end that most lines of a text have, "\n" for one line.

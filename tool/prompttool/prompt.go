@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/tool"
 	"github.com/roost-dev/roost/workspace/skill"
 	"github.com/roost-dev/roost/workspace/slash"
@@ -24,20 +23,18 @@ type fact struct{ key, name, value string }
 
 // row is the row that Roo writes for a call. lead stands before the text's name in the title.
 func row(in tool.Input, kind, key, lead, name string, facts []fact) tool.Ask {
-	var o esjson.Object
-	o.String("tool", kind)
-	o.String(key, name)
+	pairs := []any{"tool", kind, key, name}
 	args := ""
 	for _, f := range facts {
 		if f.key == "args" {
 			args = f.value
 		}
-		if f.key != "" && f.value != "" {
-			o.String(f.key, f.value)
+		if f.key != "" {
+			pairs = append(pairs, f.key, tool.Given(f.value))
 		}
 	}
 	title := in.Tool + " " + lead + tool.OneLine(strings.TrimSpace(name+" "+args))
-	return tool.Ask{Tool: in.Tool, Kind: "tool", Text: string(o.Bytes()), Title: title}
+	return tool.Ask{Tool: in.Tool, Kind: "tool", Text: string(tool.Row(pairs...)), Title: title}
 }
 
 // described is what the model reads.

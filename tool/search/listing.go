@@ -63,37 +63,26 @@ func formatListing(entries []listEntry, limited, showIgnored, marks bool) string
 // for short lists, one run from the left and then binary insertion. Lists are
 // short by the limit on entries.
 func sortEntries(entries []listEntry) {
-	keys := make([]sortKey, len(entries))
-	for i, e := range entries {
-		keys[i] = sortKey{strings.Split(e.path, "/"), e}
-	}
-	less := func(a, b sortKey) bool { return comparePaths(a.parts, b.parts) < 0 }
-	run := min(1, len(keys))
-	if len(keys) > 1 {
-		falling := less(keys[1], keys[0])
-		for run = 2; run < len(keys) && less(keys[run], keys[run-1]) == falling; run++ {
+	less := func(a, b listEntry) bool { return comparePaths(a.path, b.path) < 0 }
+	run := min(1, len(entries))
+	if len(entries) > 1 {
+		falling := less(entries[1], entries[0])
+		for run = 2; run < len(entries) && less(entries[run], entries[run-1]) == falling; run++ {
 		}
 		if falling {
-			slices.Reverse(keys[:run])
+			slices.Reverse(entries[:run])
 		}
 	}
-	for ; run < len(keys); run++ {
-		k := keys[run]
-		at := sort.Search(run, func(i int) bool { return less(k, keys[i]) })
-		copy(keys[at+1:run+1], keys[at:run])
-		keys[at] = k
-	}
-	for i, k := range keys {
-		entries[i] = k.entry
+	for ; run < len(entries); run++ {
+		e := entries[run]
+		at := sort.Search(run, func(i int) bool { return less(e, entries[i]) })
+		copy(entries[at+1:run+1], entries[at:run])
+		entries[at] = e
 	}
 }
 
-type sortKey struct {
-	parts []string
-	entry listEntry
-}
-
-func comparePaths(a, b []string) int {
+func comparePaths(pathA, pathB string) int {
+	a, b := strings.Split(pathA, "/"), strings.Split(pathB, "/")
 	for i := range min(len(a), len(b)) {
 		if a[i] == b[i] {
 			continue
@@ -122,34 +111,18 @@ func newEntry(ws *workspace.Workspace, rules *workspace.Ignore, base, abs string
 	return e
 }
 
-// relBelow returns a clean path relative to a folder above it: filepath.Rel without splitting both
-// paths, a cost that shows when every file of a tree is judged.
-func relBelow(base, abs string) (string, bool) {
-	rest, ok := strings.CutPrefix(abs, base)
-	if !ok || len(rest) < 2 || rest[0] != filepath.Separator {
-		return "", false
-	}
-	return filepath.ToSlash(rest[1:]), true
-}
-
 func slashRel(base, abs string) string {
-	if rel, ok := relBelow(base, abs); ok {
-		return rel
-	}
 	rel, err := filepath.Rel(base, abs)
-	if err != nil {
+	switch {
+	case err != nil:
 		return filepath.ToSlash(abs)
-	}
-	if rel == "." {
+	case rel == ".":
 		return ""
 	}
 	return filepath.ToSlash(rel)
 }
 
 func insideRel(root, abs string) (string, bool) {
-	if rel, ok := relBelow(root, abs); ok {
-		return rel, true
-	}
 	rel, err := filepath.Rel(root, abs)
 	if err != nil || rel == "." || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
 		return "", false

@@ -10,7 +10,6 @@
 package search
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -22,6 +21,7 @@ import (
 	"regexp"
 	"regexp/syntax"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -30,6 +30,7 @@ import (
 	"github.com/roost-dev/roost/tool"
 	"github.com/roost-dev/roost/tool/linetext"
 	"github.com/roost-dev/roost/workspace"
+	"github.com/roost-dev/roost/workspace/terminal"
 )
 
 const (
@@ -121,8 +122,8 @@ func (q *fileSearch) add(abs string, lines []foundLine) {
 // fileSearcher goes through one file after the other, with the same memory and, as long as
 // they lie in one, the same folder.
 type fileSearcher struct {
-	dir          *workspace.Dir
-	whole, lower []byte
+	dir   *workspace.Dir
+	whole []byte
 }
 
 func (s *fileSearcher) close() {
@@ -158,7 +159,7 @@ func (s *fileSearcher) file(ctx context.Context, q *fileSearch, abs string, want
 		if s.whole, err = readAll(s.whole[:0], workspace.NewContextReader(ctx, f), int(size)); err != nil {
 			return nil, tool.ContextError(err)
 		}
-		if !q.finder.possible(s.whole, &s.lower) {
+		if !q.finder.possible(s.whole) {
 			return nil, nil
 		}
 		from = io.MultiReader(bytes.NewReader(s.whole), f) // it may have grown
@@ -243,30 +244,27 @@ const maxSearchLine = 1 << 20
 // searchFile gives matching lines and one line around each, up to want groups and
 // most lines. A zero byte makes a file binary, and then it gives nothing.
 func searchFile(ctx context.Context, f io.Reader, re matcher, want, most int) ([]foundLine, error) {
-	br := bufio.NewReaderSize(workspace.NewContextReader(ctx, f), 64<<10)
 	var out []foundLine
 	var before foundLine
-	var beforeText, lower []byte // kept as bytes: few lines are shown
+	var beforeText []byte // kept as bytes: few lines are shown
 	groups := 0
 	after := false // the line before matched
-	for n := 1; ; n++ {
+	n := 0
+	for line, err := range linetext.Lines(workspace.NewContextReader(ctx, f), maxSearchLine) {
+		if err != nil {
+			return nil, err
+		}
 		if len(out) >= most {
 			return out[:most], nil
 		}
-		line, err := readLine(br)
-		if err != nil && !errors.Is(err, io.EOF) {
-			return nil, err
-		}
-		if len(line) == 0 && err != nil {
-			return out, nil
-		}
+		n++
 		if bytes.IndexByte(line, 0) >= 0 {
 			return nil, nil
 		}
 		text := line[:min(len(line), 4*maxFoundLine+8)] // as much as can be shown
 		body := bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))
 		hit, matchErr := false, error(nil)
-		if re.possible(body, &lower) {
+		if re.possible(body) {
 			hit, matchErr = match(ctx, re.re, body)
 		}
 		switch {
@@ -294,10 +292,8 @@ func searchFile(ctx context.Context, f io.Reader, re matcher, want, most int) ([
 		default:
 			before.number, beforeText = n, append(beforeText[:0], text...)
 		}
-		if err != nil {
-			return out, nil
-		}
 	}
+	return out[:min(len(out), most)], nil
 }
 
 // longLine is from how many bytes on a line is matched so that it can be stopped.
@@ -335,25 +331,6 @@ func (r *runes) ReadRune() (rune, int, error) {
 	c, size := utf8.DecodeRune(r.line)
 	r.line = r.line[size:]
 	return c, size, nil
-}
-
-// readLine gives a line with its end, at most maxSearchLine bytes of it, until the next
-// one is read.
-func readLine(br *bufio.Reader) ([]byte, error) {
-	part, err := br.ReadSlice('\n')
-	if !errors.Is(err, bufio.ErrBufferFull) {
-		return part, err
-	}
-	line := bytes.Clone(part)
-	for {
-		part, err := br.ReadSlice('\n')
-		if len(line) < maxSearchLine {
-			line = append(line, part...)
-		}
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			return line, err
-		}
-	}
 }
 
 // Limits of an answer to search_files.
@@ -419,7 +396,7 @@ func formatFound(files []foundFile) string {
 }
 
 func foundText(s string) string {
-	if len(s) > maxFoundLine && linetext.Units(s) > maxFoundLine {
+	if len(s) > maxFoundLine && terminal.Units(s) > maxFoundLine {
 		s = linetext.Cut(s, maxFoundLine) + " [truncated...]"
 	}
 	return strings.ToValidUTF8(linetext.TrimRight(s), "\uFFFD")
@@ -454,33 +431,15 @@ func newMatcher(re *regexp.Regexp) matcher {
 	return f
 }
 
-// possible reports whether some line of the text may match. lower is scratch space.
-func (f matcher) possible(text []byte, lower *[]byte) bool {
+// possible reports whether some line of the text may match.
+func (f matcher) possible(text []byte) bool {
 	if f.texts == nil {
 		return true
 	}
 	if f.fold {
-		*lower = lowered((*lower)[:0], text)
-		text = *lower
+		text = bytes.ToLower(text)
 	}
-	for _, t := range f.texts {
-		if bytes.Contains(text, t) {
-			return true
-		}
-	}
-	return false
-}
-
-// lowered appends the text with A to Z in lower case.
-func lowered(to, text []byte) []byte {
-	n := len(to)
-	to = append(to, text...)
-	for i, c := range to[n:] {
-		if c-'A' < 26 {
-			to[n+i] = c + 'a' - 'A'
-		}
-	}
-	return to
+	return slices.ContainsFunc(f.texts, func(t []byte) bool { return bytes.Contains(text, t) })
 }
 
 // requiredTexts is a set of texts of which every match holds one; no texts mean that none are known.

@@ -1,10 +1,7 @@
 package search
 
 import (
-	"bufio"
 	"context"
-	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -74,33 +71,6 @@ func TestWhichNamesAGlobMeans(t *testing.T) {
 		if d := cmp.Diff(want, strings.Join(got, " ")); d != "" {
 			t.Errorf("%q: %s", glob, d)
 		}
-	}
-}
-
-// Lines come whole, with their ends, however long beside the buffer; of one that is too
-// long its beginning.
-func TestLinesAreReadWhole(t *testing.T) {
-	rapid.Check(t, func(r *rapid.T) {
-		var text strings.Builder
-		for range rapid.IntRange(0, 6).Draw(r, "lines") {
-			n := rapid.SampledFrom([]int{0, 1, 14, 15, 16, 17, 31, 32, 33, 100}).Draw(r, "bytes")
-			text.WriteString(strings.Repeat(rapid.SampledFrom([]string{"a", "b", "c"}).Draw(r, "of"), n) + rapid.SampledFrom([]string{"\n", "\r\n", "\n\n"}).Draw(r, "end"))
-		}
-		text.WriteString(rapid.SampledFrom([]string{"", "last", strings.Repeat("x", 16)}).Draw(r, "rest"))
-		br := bufio.NewReaderSize(strings.NewReader(text.String()), 16)
-		for want := range strings.SplitAfterSeq(text.String(), "\n") {
-			got, err := readLine(br)
-			if string(got) != want || errors.Is(err, io.EOF) == strings.HasSuffix(want, "\n") {
-				r.Fatalf("%q, %v; want %q", got, err, want)
-			}
-		}
-	})
-	br := bufio.NewReaderSize(strings.NewReader(strings.Repeat("x", 3*maxSearchLine)+"\nnext"), 1<<12)
-	if line, err := readLine(br); err != nil || len(line) < maxSearchLine || len(line) > maxSearchLine+1<<12 {
-		t.Errorf("%d bytes, %v", len(line), err)
-	}
-	if line, err := readLine(br); string(line) != "next" || !errors.Is(err, io.EOF) {
-		t.Errorf("%q, %v", line, err)
 	}
 }
 

@@ -81,9 +81,7 @@ func (w walker) walk(ctx context.Context, fn visit) error {
 			}
 		}
 		if !w.breadth {
-			for i := range len(sub) / 2 {
-				sub[i], sub[len(sub)-1-i] = sub[len(sub)-1-i], sub[i]
-			}
+			slices.Reverse(sub)
 		}
 		queue = append(queue, sub...)
 	}

@@ -101,8 +101,8 @@ func (s Set) project(ctx context.Context, file string) ([]byte, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	if _, exists, err := s.Workspace.StatOnly(p); !exists || err != nil {
-		return nil, "", errors.Join(err, fs.ErrNotExist)
+	if _, err := os.Stat(p.Real); err != nil {
+		return nil, "", fs.ErrNotExist
 	}
 	if p.Outside {
 		return nil, "", fmt.Errorf("%s leads out of the workspace", p.Readable)

@@ -1,6 +1,7 @@
 package slash
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -159,31 +160,15 @@ func scalar(value string, below []string) string {
 	case "true", "false", "null", "~":
 		return ""
 	}
-	if number(value) {
+	if number.MatchString(value) {
 		return ""
 	}
 	return value
 }
 
-// number reports whether YAML reads a plain word as a number: 1, -2.5e3, 0x1f, 1_000, .inf. A word that begins with a
-// letter is none, even where Go reads one: inf and nan are words.
-func number(word string) bool {
-	bare := strings.TrimLeft(word, "+-")
-	if len(word)-len(bare) > 1 || bare == "" {
-		return false
-	}
-	switch strings.ToLower(bare) {
-	case ".inf", ".nan":
-		return true
-	}
-	if c := bare[0]; c != '.' && (c < '0' || c > '9') {
-		return false
-	}
-	bare = strings.ReplaceAll(bare, "_", "")
-	_, whole := strconv.ParseInt(bare, 0, 64)
-	_, real := strconv.ParseFloat(bare, 64)
-	return whole == nil || real == nil
-}
+// number is what YAML reads as a number: 1, -2.5e3, 0x1f, 1_000, .inf. A word that begins with a letter is none, even
+// where Go reads one: inf and nan are words.
+var number = regexp.MustCompile(`(?i)^[-+]?(\.inf|\.nan|0x[0-9a-f_]+|0o[0-7_]+|0b[01_]+|([0-9][0-9_]*\.?[0-9_]*|\.[0-9][0-9_]*)(e[-+]?[0-9_]+)?)$`)
 
 // quoted is the text between quotes; "" when they are not closed.
 func quoted(value string) string {

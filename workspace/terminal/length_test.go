@@ -21,7 +21,7 @@ func TestTruncateAddsUp(t *testing.T) {
 		s := rapid.StringOfN(rapid.SampledFrom([]rune("abcdefg\né😀日")), 0, 200, -1).Draw(r, "s")
 		limit := rapid.IntRange(1, 120).Draw(r, "characters")
 		got := Truncate(s, 0, limit)
-		if length(s) <= limit {
+		if Units(s) <= limit {
 			if got != s {
 				r.Fatalf("%q fits %d and becomes %q", s, limit, got)
 			}
@@ -32,15 +32,15 @@ func TestTruncateAddsUp(t *testing.T) {
 			r.Fatalf("no note in %q", got)
 		}
 		missing, _ := strconv.Atoi(m[2])
-		if !strings.HasPrefix(s, m[1]) || !strings.HasSuffix(s, m[3]) || length(m[1])+length(m[3])+missing != length(s) {
+		if !strings.HasPrefix(s, m[1]) || !strings.HasSuffix(s, m[3]) || Units(m[1])+Units(m[3])+missing != Units(s) {
 			r.Fatalf("%q becomes %q", s, got)
 		}
 		// A pair that the cut falls into goes whole, at either end.
-		if kept := length(m[1]) + length(m[3]); kept > limit || kept < limit-2 {
+		if kept := Units(m[1]) + Units(m[3]); kept > limit || kept < limit-2 {
 			r.Fatalf("%d are kept of %d", kept, limit)
 		}
-		if length(m[1]) > limit/5 {
-			r.Fatalf("the beginning has %d of %d", length(m[1]), limit)
+		if Units(m[1]) > limit/5 {
+			r.Fatalf("the beginning has %d of %d", Units(m[1]), limit)
 		}
 	})
 }

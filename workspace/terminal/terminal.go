@@ -11,9 +11,9 @@ package terminal
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -51,9 +51,9 @@ func overwriteLine(line string) string {
 		}
 		return string(cur)
 	}
-	cur := units(pieces[0])
+	cur := UTF16(pieces[0])
 	for _, p := range pieces[1:] {
-		u := units(p)
+		u := UTF16(p)
 		n := len(u)
 		if n >= len(cur) {
 			cur = u
@@ -75,7 +75,7 @@ func Erase(s string) string {
 	if strings.IndexByte(s, '\b') < 0 {
 		return s
 	}
-	u := units(s)
+	u := UTF16(s)
 	out := u[:0]
 	var halves []int // where in out a pair lost its second half
 	for _, c := range u {
@@ -200,7 +200,7 @@ func FoldRepeats(s string) string {
 		run := s[:n*len(line)]
 		s = s[len(run):]
 		note := fmt.Sprintf("<previous line repeated %d additional times>\n", n-1)
-		if n > 1 && len(note) < n*length(line) {
+		if n > 1 && len(note) < n*Units(line) {
 			out.WriteString(line)
 			out.WriteString(note)
 			continue
@@ -233,7 +233,7 @@ func truncateChars(s string, limit int) (string, bool) {
 	if len(s) <= limit {
 		return "", false // never more units than bytes
 	}
-	u := units(s)
+	u := UTF16(s)
 	if len(u) <= limit {
 		return "", false
 	}
@@ -272,23 +272,12 @@ func Number(lines []string, first int) string {
 		return ""
 	}
 	width := len(strconv.Itoa(first + len(lines) - 1))
-	size := len(lines) * (width + len(" | \n"))
-	for _, l := range lines {
-		size += len(l)
-	}
 	var b strings.Builder
-	b.Grow(size)
 	for i, l := range lines {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
-		num := strconv.Itoa(first + i)
-		for range width - len(num) {
-			b.WriteByte(' ')
-		}
-		b.WriteString(num)
-		b.WriteString(" | ")
-		b.WriteString(l)
+		fmt.Fprintf(&b, "%*d | %s", width, first+i, l)
 	}
 	return b.String()
 }
@@ -311,103 +300,68 @@ func StripNumbers(s string, aggressive bool) string {
 	return strings.Join(lines, end)
 }
 
+var (
+	numbered = regexp.MustCompile(`^` + Space + `*[0-9]+` + Space + `+\|(?:` + Space + `(` + inLine + `*)|()|([^|` + lineEnds + `]` + inLine + `*))$`)
+	barred   = regexp.MustCompile(`^` + Space + `*(?:[0-9]+` + Space + `)?\|` + Space + `(` + inLine + `*)$`)
+)
+
+// Space is a character class: \s of ECMAScript.
+const Space = `[\t\n\v\f\r \x{A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}\x{FEFF}]`
+
+// inLine is its dot: lineEnds end a line in the pattern language that this follows.
+const (
+	lineEnds = `\n\r\x{2028}\x{2029}`
+	inLine   = `[^` + lineEnds + `]`
+)
+
 func stripLine(line string, aggressive bool) string {
-	rest := strings.TrimLeftFunc(line, blank)
-	digits := strings.TrimLeft(rest, "0123456789")
-	numbered := len(digits) < len(rest)
-	bar := strings.TrimLeftFunc(digits, blank)
-	spaced := len(bar) < len(digits)
-	body, ok := strings.CutPrefix(bar, "|")
-	if !ok {
-		return line
-	}
-	after, hasBlank := cutBlank(body)
+	form := numbered
 	if aggressive {
-		if numbered && (!spaced || !oneRune(digits[:len(digits)-len(bar)])) || !hasBlank {
-			return line
-		}
-		body = after
-	} else {
-		if !numbered || !spaced || strings.HasPrefix(body, "|") {
-			return line
-		}
-		if hasBlank {
-			body = after
-		}
+		form = barred
 	}
-	if strings.ContainsAny(body, "\r\u2028\u2029") {
-		return line // these end a line in the pattern language this follows
+	if m := form.FindStringSubmatch(line); m != nil {
+		return strings.Join(m[1:], "")
 	}
-	return body
-}
-
-func cutBlank(s string) (string, bool) {
-	for i, r := range s {
-		if i == 0 && !blank(r) {
-			return s, false
-		}
-		if i > 0 {
-			return s[i:], true
-		}
-	}
-	return "", s != ""
-}
-
-func oneRune(s string) bool { return len([]rune(s)) == 1 }
-
-// blank is \s of ECMAScript.
-func blank(r rune) bool {
-	switch r {
-	case '\t', '\n', '\v', '\f', '\r', ' ', 0xA0, 0xFEFF, 0x2028, 0x2029:
-		return true
-	}
-	return unicode.Is(unicode.Zs, r)
+	return line
 }
 
 func ascii(s string) bool {
-	for i := range len(s) {
-		if s[i] >= utf8.RuneSelf {
-			return false
-		}
-	}
-	return true
+	return !strings.ContainsFunc(s, func(r rune) bool { return r >= utf8.RuneSelf })
 }
 
-// length is the number of UTF-16 code units in s.
-func length(s string) int {
+// Units gives the length in UTF-16 code units.
+func Units(s string) int {
 	if ascii(s) {
 		return len(s)
 	}
-	return len(units(s))
+	return len(UTF16(s))
 }
 
-// units converts to UTF-16. The three-byte form of a surrogate becomes that
-// surrogate, any other bad byte U+FFFD.
-func units(s string) []uint16 {
+// UTF16 returns a text as JavaScript holds it. A byte that is no UTF-8 becomes U+FFFD.
+func UTF16(s string) []uint16 {
 	out := make([]uint16, 0, len(s))
 	for i := 0; i < len(s); {
-		r, n := utf8.DecodeRuneInString(s[i:])
-		if r == utf8.RuneError && n == 1 {
-			if u, ok := surrogate(s[i:]); ok {
-				out = append(out, u)
-				i += 3
-				continue
-			}
+		r, size := DecodeRune(s[i:])
+		i += size
+		if utf16.IsSurrogate(r) {
+			out = append(out, uint16(r))
+			continue
 		}
 		out = utf16.AppendRune(out, r)
-		i += n
 	}
 	return out
 }
 
-func surrogate(s string) (uint16, bool) {
-	if len(s) < 3 || s[0] != 0xED || s[1] < 0xA0 || s[1] > 0xBF || s[2]&0xC0 != 0x80 {
-		return 0, false
+// DecodeRune is utf8.DecodeRuneInString that also takes lone surrogates, in their three-byte form.
+func DecodeRune(s string) (rune, int) {
+	r, size := utf8.DecodeRuneInString(s)
+	if r == utf8.RuneError && size == 1 && len(s) >= 3 && s[0] == 0xED && s[1]&0xE0 == 0xA0 && s[2]&0xC0 == 0x80 {
+		return 0xD000 | rune(s[1]&0x3F)<<6 | rune(s[2]&0x3F), 3
 	}
-	return 0xD000 | uint16(s[1]&0x3F)<<6 | uint16(s[2]&0x3F), true
+	return r, size
 }
 
-// text is the reverse of units.
+// text is the reverse of UTF16.
 func text(u []uint16) string {
 	out := make([]byte, 0, len(u))
 	for i := 0; i < len(u); i++ {

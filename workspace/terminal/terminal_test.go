@@ -158,7 +158,7 @@ func TestProperties(t *testing.T) {
 		if got := StripNumbers(addNumbers(clean, 1), false); got != want {
 			t.Fatalf("numbered and stripped %q: %q", clean, got)
 		}
-		if text(units(s)) != s {
+		if text(UTF16(s)) != s {
 			t.Fatalf("round trip of %q", s)
 		}
 	})
