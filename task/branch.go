@@ -1,6 +1,14 @@
 package task
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/journal"
+)
 
 // Branch is a former head: the histories before a rewind, or before the head moved to another branch. All its
 // messages are kept.
@@ -101,3 +109,371 @@ func (e *End) UnmarshalJSON(data []byte) error {
 	}
 	return err
 }
+
+// runsOf packs a history into ranges. Numbers of the other history in between do not end a range; numbers of messages
+// that are not in the list, or lost, do.
+func (s *State) runsOf(list []*Message) []Run64 {
+	var out []Run64
+	for _, m := range list {
+		if n := len(out) - 1; n >= 0 && s.follows(out[n][1], m) {
+			out[n][1] = m.ID
+			continue
+		}
+		out = append(out, Run64{m.ID, m.ID})
+	}
+	return out
+}
+
+// follows reports whether a message is the next of its history after a number.
+func (s *State) follows(last uint64, m *Message) bool {
+	if m.ID <= last {
+		return false
+	}
+	for id := last + 1; id < m.ID; id++ {
+		if h := s.messages[id-1].History; h == m.History || h == "" {
+			return false
+		}
+	}
+	return true
+}
+
+// listOf unpacks a history. What the log lost is left out.
+func (s *State) listOf(h History, runs []Run64) []*Message {
+	var out []*Message
+	for _, r := range runs {
+		for id := max(r[0], 1); id <= r[1] && id < s.NextMessage(); id++ {
+			if m := s.messages[id-1]; m.History == h {
+				out = append(out, m)
+			}
+		}
+	}
+	return out
+}
+
+// History is a branch's list of one history, in order.
+func (s *State) History(l Leaf, h History) []*Message {
+	if h == UI {
+		return s.listOf(UI, l.UI)
+	}
+	return s.listOf(API, l.API)
+}
+
+// Branch finds a branch by its number; nil when there is none.
+func (s *State) Branch(seq uint64) *Branch {
+	for i := range s.Branches {
+		if s.Branches[i].Seq == seq {
+			return &s.Branches[i]
+		}
+	}
+	return nil
+}
+
+// leaf returns the present head.
+func (s *State) leaf() Leaf {
+	l := Leaf{
+		Seq: s.Seq, UI: s.runsOf(s.ui), API: s.runsOf(s.api),
+		Answered: slices.Clone(s.Answered), Queue: slices.Clone(s.Queue), QueuedAt: maps.Clone(s.QueuedAt),
+		Files: packed(s.fileAt), Failures: s.Failures,
+	}
+	var summaries, markers []*Message
+	for _, m := range s.api {
+		if m.lifted&noSummary != 0 {
+			summaries = append(summaries, m)
+		}
+		if m.lifted&noMarker != 0 {
+			markers = append(markers, m)
+		}
+	}
+	l.NoSummary, l.NoMarker = s.runsOf(summaries), s.runsOf(markers)
+	for _, q := range s.Questions {
+		one := *q
+		l.Questions = append(l.Questions, &one)
+	}
+	for _, i := range s.Touched {
+		l.Ends = append(l.Ends, s.end(i))
+	}
+	if s.Run != nil {
+		l.Run, l.Waiting, l.Rewound = s.Run.ID, s.Run.Waiting, s.Run.Rewound
+	}
+	return l
+}
+
+// end returns the present outcome of a call.
+func (s *State) end(i int) End {
+	c := s.order[i]
+	return End{
+		Call: i, Started: c.Started, Replay: c.Replay, Before: c.Before, UI: c.UI,
+		Process: c.Process, Finished: c.Finished, At: c.finished, away: c.away,
+	}
+}
+
+// touch marks calls whose outcome will differ between branches. On the existing branches they have their present
+// outcome: nothing has changed it since.
+func (s *State) touch(calls []*Call) {
+	for _, c := range calls {
+		i := slices.Index(s.order, c)
+		if i < 0 || slices.Contains(s.Touched, i) {
+			continue
+		}
+		s.Touched = append(s.Touched, i)
+		for b := range s.Branches {
+			s.Branches[b].Leaf.Ends = append(s.Branches[b].Leaf.Ends, s.end(i))
+		}
+	}
+}
+
+// leave keeps the head as a branch: it is about to move.
+func (s *State) leave(seq uint64, at int64, why, by string) {
+	if len(s.Branches) == 0 {
+		s.filed = slices.Clone(s.Files)
+		s.fileAt = upTo(len(s.filed))
+	}
+	s.touch(s.lastCalls())
+	s.Branches = append(s.Branches, Branch{Seq: seq, At: at, Why: why, By: by, Leaf: s.leaf()})
+}
+
+// lastCalls are the calls of the last reply: another branch may give them another outcome.
+func (s *State) lastCalls() []*Call {
+	m := s.lastReply()
+	if m == nil {
+		return nil
+	}
+	var out []*Call
+	for _, u := range m.facts.Uses {
+		if c := s.calls[u.ID]; c != nil && c.Message == m.ID {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// enter makes a leaf the head.
+func (s *State) enter(l Leaf) {
+	before := s.lastReply()
+	for _, list := range [][]*Message{s.ui, s.api} {
+		for _, m := range list {
+			m.Hidden, m.lifted = "rewind", 0
+		}
+	}
+	s.ui, s.api = s.listOf(UI, l.UI), s.listOf(API, l.API)
+	for _, list := range [][]*Message{s.ui, s.api} {
+		for _, m := range list {
+			m.Hidden, m.lifted = "", 0
+		}
+	}
+	for _, m := range s.listOf(API, l.NoSummary) {
+		m.lifted |= noSummary
+	}
+	for _, m := range s.listOf(API, l.NoMarker) {
+		m.lifted |= noMarker
+	}
+	s.liftLater(l.Seq)
+	for _, e := range l.Ends {
+		if e.Call < 0 || e.Call >= len(s.order) {
+			continue
+		}
+		c := s.order[e.Call]
+		c.Started, c.Replay, c.Before, c.UI, c.Process = e.Started, e.Replay, e.Before, e.UI, e.Process
+		c.Finished, c.finished = e.Finished, e.At
+		c.away = c.Finished != nil && (e.away || c.Finished.Result == nil)
+	}
+	s.Answered, s.Queue, s.QueuedAt = slices.Clone(l.Answered), slices.Clone(l.Queue), maps.Clone(l.QueuedAt)
+	s.Questions = nil
+	for _, q := range l.Questions {
+		one := *q
+		s.Questions = append(s.Questions, &one)
+	}
+	s.showFiles(unpacked(l.Files, len(s.filed)))
+	s.reindex(before)
+	s.Failures = l.Failures
+	if s.Run != nil && s.Run.ID == l.Run {
+		s.Run.Waiting, s.Run.Rewound = l.Waiting, l.Rewound
+	} else if s.Run != nil {
+		s.Run.Waiting, s.Run.Rewound = "", true
+	}
+}
+
+// liftLater removes the tags that messages got on another branch, after a commit, and whose summary or marker is not
+// on this one.
+func (s *State) liftLater(seq uint64) {
+	var living map[string]bool
+	for _, m := range s.api {
+		t := m.Tags()
+		if t.Condensed == "" && t.Truncated == "" || m.body.Seq <= seq {
+			continue
+		}
+		if living == nil {
+			living = s.tagIDs()
+		}
+		if t.Condensed != "" && !living[t.Condensed] {
+			m.lifted |= noSummary
+		}
+		if t.Truncated != "" && !living[t.Truncated] {
+			m.lifted |= noMarker
+		}
+	}
+}
+
+// tagIDs are the ids of the visible summaries and markers.
+func (s *State) tagIDs() map[string]bool {
+	ids := map[string]bool{}
+	for _, m := range s.api {
+		if t := m.Tags(); m.facts.Summary {
+			ids[t.Summary] = true
+		} else if t.Marks {
+			ids[t.Marker] = true
+		}
+	}
+	return ids
+}
+
+// swap exchanges the head and the version that a branch holds. Undo and redo are such exchanges.
+func (s *State) swap(seq uint64) bool {
+	b := s.Branch(seq)
+	if b == nil {
+		return false
+	}
+	s.touch(s.lastCalls())
+	now, then := s.leaf(), b.Leaf
+	s.enter(then)
+	b.Leaf = now
+	return true
+}
+
+// moves reports whether an event adds to the histories, so that an earlier move of the head cannot be undone any
+// more.
+func moves(e Event) bool {
+	switch e.(type) {
+	case MessageAdded, MessageChanged, MessageTextSaved, MessageHidden, ForeignImported,
+		ToolStarted, ToolFinished, api.QuestionOpened, api.QuestionClosed, InputQueued, InputTaken, FileChanged:
+		return true
+	}
+	return false
+}
+
+func (s *State) rewind(e Rewound, c journal.Commit) error {
+	for i, r := range e.Hide {
+		if r[0] == 0 || r[1] < r[0] || i > 0 && r[0] <= e.Hide[i-1][1] {
+			return fmt.Errorf("rewind that hides messages %d to %d out of order", r[0], r[1])
+		}
+	}
+	if s.Branch(c.Seq) != nil {
+		return fmt.Errorf("a second rewind in commit %d", c.Seq)
+	}
+	var to *Branch
+	if e.Branch != 0 {
+		if to = s.Branch(e.Branch); to == nil {
+			return fmt.Errorf("branch %d does not exist", e.Branch)
+		}
+	}
+	if e.Why == "fork" { // what the fork leaves out belongs to the other task
+		s.filed = slices.Clone(s.Files)
+		s.fileAt = upTo(len(s.filed))
+		s.cut(e)
+		return nil
+	}
+	before := Gone{len(s.ui), len(s.api)}
+	s.touch(s.callsNamed(e.Calls))
+	s.leave(c.Seq, c.At, e.Why, e.By)
+	if to != nil {
+		s.enter(s.Branch(e.Branch).Leaf)
+	} else {
+		s.cut(e)
+	}
+	s.Actions.Do(Action{Kind: e.Why, Seq: c.Seq, At: c.At, Move: true, By: e.By,
+		Gone: Gone{before.UI - len(s.ui), before.API - len(s.api)}})
+	return nil
+}
+
+// cut hides what a rewind names.
+func (s *State) cut(e Rewound) {
+	for _, r := range e.Hide {
+		for id := r[0]; id <= r[1] && id < s.NextMessage(); id++ {
+			if m := s.messages[id-1]; m.Hidden == "" && !m.lost() {
+				m.Hidden = e.Why
+			}
+		}
+	}
+	last := s.lastReply()
+	gone := func(m *Message) bool { return m.Hidden != "" }
+	s.ui = slices.DeleteFunc(slices.Clone(s.ui), gone)
+	s.api = slices.DeleteFunc(slices.Clone(s.api), gone)
+	lift := map[string]bool{}
+	for _, id := range e.Lift {
+		lift[id] = true
+	}
+	if len(lift) > 0 {
+		for _, m := range s.api {
+			m.lift(lift)
+		}
+	}
+	for _, c := range s.callsNamed(e.Calls) {
+		c.Finished, c.finished, c.away, c.Rewound = nil, place{}, false, true
+	}
+	s.Questions = slices.DeleteFunc(s.Questions, func(q *Question) bool { return slices.Contains(e.Questions, q.Question) })
+	s.Answered = slices.DeleteFunc(s.Answered, func(a Answered) bool { return slices.Contains(e.Questions, a.Question) })
+	s.Queue = slices.DeleteFunc(s.Queue, func(q InputQueued) bool { return slices.Contains(e.Inputs, q.Input) })
+	for _, id := range e.Inputs {
+		delete(s.QueuedAt, id)
+	}
+	if e.Files != 0 {
+		s.showFiles(slices.DeleteFunc(slices.Clone(s.fileAt), func(i int) bool { return s.filed[i].Seq >= e.Files }))
+	}
+	s.reindex(last)
+	if s.Run != nil {
+		s.Run.Rewound = true
+		if s.Question(s.Run.Waiting) == nil {
+			s.Run.Waiting = ""
+		}
+	}
+}
+
+func (s *State) callsNamed(ids []string) []*Call {
+	var out []*Call
+	for _, id := range ids {
+		if c := s.calls[id]; c != nil {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+func (m *Message) lost() bool { return m.History == "" }
+
+func (s *State) undone(e Undone, c journal.Commit) error {
+	seq := max(e.Undoes, e.Redoes)
+	if e.Undoes != 0 && e.Redoes != 0 || !s.swap(seq) {
+		return fmt.Errorf("commit %d holds no event that moved the head", seq)
+	}
+	if e.Undoes != 0 {
+		s.Actions.Undo(seq, c.Seq, 0)
+	} else {
+		s.Actions.Redo(seq, c.Seq, 0)
+	}
+	return nil
+}
+
+// fork makes the state that of a new task. Cost, runs and open questions belong to the other task. Both have the
+// checkpoints: those record what files held.
+func (s *State) fork(e Forked, c journal.Commit) {
+	s.Fork = &e
+	s.ID, s.Title, s.Tags, s.Pinned = e.Task, e.Title, nil, false
+	s.Origin, s.Number, s.Parent, s.RootTask = e.Origin, 1, "", ""
+	s.CreatedAt, s.UpdatedAt, s.Settings = e.CreatedAt, c.At, e.Settings
+	s.Adopted, s.Actions, s.Run, s.Runs, s.Turns = nil, Actions{}, nil, RunHistory{}, 0
+	s.WaitingUntil, s.Questions, s.Answered, s.Queue, s.QueuedAt = 0, nil, nil, nil, nil
+	s.Children, s.Usage, s.Refused, s.Restoring = nil, UsageTotals{}, nil, nil
+	if e.Branch != 0 {
+		if b := s.Branch(e.Branch); b != nil {
+			l := b.Leaf
+			l.Questions, l.Answered, l.Queue, l.QueuedAt = nil, nil, nil, nil
+			s.enter(l)
+		}
+	}
+	s.Branches, s.Touched, s.Moved = nil, nil, c.Seq
+	s.Received, s.Begins = nil, c.Seq
+}
+
+// Own reports whether a message was added by this task, and not by the one that it is
+// a fork of.
+func (s *State) Own(m *Message) bool { return s.Fork == nil || m.Seq > s.Fork.Seq }

@@ -2,8 +2,11 @@ package task
 
 import (
 	"encoding/json"
+	"fmt"
+	"slices"
 
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/journal"
 )
 
 // Reasons of a checkpoint.
@@ -116,4 +119,144 @@ func Swapped(files []RestoreFile) []RestoreFile {
 		out[i] = RestoreFile{Path: f.Path, From: f.To, To: f.From, How: f.How}
 	}
 	return out
+}
+
+// Saved are the checkpoints without their commits, as what looks into them wants them.
+func (s *State) Saved() []CheckpointSaved {
+	out := make([]CheckpointSaved, len(s.Checkpoints))
+	for i, c := range s.Checkpoints {
+		out[i] = c.CheckpointSaved
+	}
+	return out
+}
+
+// NextCheckpoint is the number that the next checkpoint gets.
+func (s *State) NextCheckpoint() int {
+	if n := len(s.Checkpoints); n > 0 {
+		return s.Checkpoints[n-1].Number + 1
+	}
+	return 1
+}
+
+// Checkpoint finds a checkpoint by its number; nil when there is none.
+func (s *State) Checkpoint(number int) *Checkpoint {
+	i, ok := slices.BinarySearchFunc(s.Checkpoints, number, func(c Checkpoint, n int) int { return c.Number - n })
+	if !ok {
+		return nil
+	}
+	return &s.Checkpoints[i]
+}
+
+// CheckpointAt is the number of the newest checkpoint that is not newer than a
+// message: what the files were before that message did anything. 0 = nothing was
+// changed before it. Messages of all branches count: files have one past only. What a
+// person did while the message was the newest comes after it.
+func (s *State) CheckpointAt(message uint64) int {
+	number := 0
+	for _, c := range s.Checkpoints {
+		if c.Message > message || c.Message == message && slices.Contains([]string{ReasonSafety, ReasonManual, ReasonRestored}, c.Reason) {
+			break
+		}
+		number = c.Number
+	}
+	return number
+}
+
+// RewoundCheckpoint reports whether the message that a checkpoint belongs to is not in
+// the visible history any more. It stays, and can be restored.
+func (s *State) RewoundCheckpoint(c Checkpoint) bool {
+	m := s.Message(c.Message)
+	return m != nil && m.Hidden != ""
+}
+
+// ChangedSince returns the newest checkpoint at which the task changed one of a restore's files after that restore
+// was last done, undone or redone, and that file; 0 when there is none. Such a restore cannot be undone as a whole
+// any more: later changes of the task would go with it, or half of the files would stay. The user can restore the
+// checkpoint of what it replaced instead, which asks about each such file. Changes of others are not part of the
+// answer: the restore finds them when it reads the files.
+func (s *State) ChangedSince(d Action) (checkpoint int, path string) {
+	mine := make(map[string]bool, len(d.Files))
+	for _, f := range d.Files {
+		mine[f.Path] = true
+	}
+	for _, c := range slices.Backward(s.Checkpoints) {
+		if c.Seq <= d.Then {
+			break
+		}
+		if c.Reason != ReasonBefore && c.Reason != ReasonCommand && c.Reason != ReasonTurn {
+			continue
+		}
+		if i := slices.IndexFunc(c.Files, func(f CheckpointFile) bool { return mine[f.Path] }); i >= 0 {
+			return c.Number, c.Files[i].Path
+		}
+	}
+	return 0, ""
+}
+
+// saveCheckpoint keeps a checkpoint. The list is in the order of the numbers.
+func (s *State) saveCheckpoint(e CheckpointSaved, c journal.Commit) error {
+	one := Checkpoint{CheckpointSaved: e, Seq: c.Seq, At: c.At}
+	if n := len(s.Checkpoints); n > 0 {
+		if last := &s.Checkpoints[n-1]; last.Number == e.Number && last.Seq == c.Seq && last.Reason == ReasonRestored &&
+			e.Reason == ReasonRestored {
+			*last = one
+			return nil
+		}
+	}
+	if e.Number < s.NextCheckpoint() || e.Number > s.NextCheckpoint()+maxGap {
+		return fmt.Errorf("checkpoint %d comes after checkpoint %d", e.Number, s.NextCheckpoint()-1)
+	}
+	s.Checkpoints = append(s.Checkpoints, one)
+	return nil
+}
+
+// beginRestore records that a restore begins. It replaces an earlier restore without an end in the log.
+func (s *State) beginRestore(e RestoreBegun, c journal.Commit) {
+	s.Restoring = &Restoring{RestoreBegun: e, Seq: c.Seq, At: c.At}
+}
+
+// endRestore notes what became of a restore, what it made of the files, and the action.
+func (s *State) endRestore(e RestoreEnded, c journal.Commit) {
+	r := s.Restoring
+	if r == nil || r.Restore != e.Restore {
+		r = &Restoring{} // its intent is lost, and with it which files it was
+	} else {
+		s.Restoring = nil
+	}
+	if e.Outcome != RestoreDone {
+		return
+	}
+	left := map[string]bool{}
+	for _, path := range e.Left {
+		left[path] = true
+	}
+	files := slices.DeleteFunc(slices.Clone(r.Files), func(f RestoreFile) bool { return left[f.Path] })
+	if n := len(s.Checkpoints); len(files) > 0 && (n == 0 || s.Checkpoints[n-1].Seq != c.Seq ||
+		s.Checkpoints[n-1].Reason != ReasonRestored) {
+		s.Checkpoints = append(s.Checkpoints, s.afterRestore(r, files, c))
+	}
+	switch {
+	case e.Undoes != 0:
+		s.Actions.Undo(e.Undoes, c.Seq, 0)
+		s.Actions.refile(e.Undoes, Swapped(files))
+	case e.Redoes != 0:
+		s.Actions.Redo(e.Redoes, c.Seq, 0)
+		s.Actions.refile(e.Redoes, files)
+	case len(files) > 0:
+		s.Actions.Do(Action{Kind: api.ActionRestore, Seq: c.Seq, At: c.At, Files: files, To: r.To, Safety: r.Safety})
+	}
+}
+
+// afterRestore returns the checkpoint that a restore makes. It has no event of its own, because the intent holds all
+// of it. Without it, a later check would take what the restore wrote for a change by another program.
+func (s *State) afterRestore(r *Restoring, files []RestoreFile, c journal.Commit) Checkpoint {
+	e := CheckpointSaved{Number: s.NextCheckpoint(), Reason: ReasonRestored, Title: fmt.Sprintf("after restoring c%d", r.To)}
+	if safety := s.Checkpoint(r.Safety); safety != nil {
+		e.Message, e.Store = safety.Message, safety.Store
+	}
+	for _, f := range files {
+		was := f.From
+		e.Files = append(e.Files, CheckpointFile{Path: f.Path, Was: &was, Now: f.To})
+	}
+	return Checkpoint{CheckpointSaved: e, Seq: c.Seq, At: c.At}
 }

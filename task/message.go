@@ -1,7 +1,10 @@
 package task
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
+	"slices"
 
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/task/facts"
@@ -121,3 +124,225 @@ func (s *State) LastTS() int64 {
 	}
 	return last
 }
+
+const (
+	noSummary lifted = 1 << iota // its condenseParent counts no more
+	noMarker                     // its truncationParent counts no more
+)
+
+// bare is a message without the tags that were lifted. The other one of two comes
+// last, as Roo puts it.
+func bare(raw json.RawMessage, l lifted) json.RawMessage {
+	if l == 0 {
+		return raw
+	}
+	condensed, isCondensed := esjson.Get(raw, "condenseParent")
+	truncated, isTruncated := esjson.Get(raw, "truncationParent")
+	out := esjson.Remove(esjson.Remove(raw, "condenseParent"), "truncationParent")
+	if isCondensed && l&noSummary == 0 {
+		out = esjson.Set(out, "condenseParent", condensed)
+	}
+	if isTruncated && l&noMarker == 0 {
+		out = esjson.Set(out, "truncationParent", truncated)
+	}
+	return out
+}
+
+// Tags are the message's tags, without those that a rewind lifted.
+func (m *Message) Tags() facts.Tags {
+	if m.facts.Tags == nil {
+		return facts.Tags{}
+	}
+	t := *m.facts.Tags
+	if m.lifted&noSummary != 0 {
+		t.Condensed = ""
+	}
+	if m.lifted&noMarker != 0 {
+		t.Truncated = ""
+	}
+	return t
+}
+
+// lift removes tags that name a rewound summary or marker.
+func (m *Message) lift(gone map[string]bool) {
+	t := m.Tags()
+	if t.Condensed != "" && gone[t.Condensed] {
+		m.lifted |= noSummary
+	}
+	if t.Truncated != "" && gone[t.Truncated] {
+		m.lifted |= noMarker
+	}
+}
+
+// FinishedSeq is the commit with the call's outcome, 0 when it has none.
+func (c *Call) FinishedSeq() uint64 { return c.finished.Seq }
+
+// Input is the call's input as the model wrote it; nil when no message holds the call any more.
+func (c *Call) Input() json.RawMessage {
+	m := c.state.Message(c.Message)
+	if m == nil {
+		return nil
+	}
+	return toolUse(m.Raw(), c.ID)
+}
+
+// Result is the tool_result block of a finished call, nil before.
+func (c *Call) Result() (json.RawMessage, error) {
+	switch {
+	case c.Finished == nil:
+		return nil, nil
+	case !c.away && c.Finished.Result != nil:
+		return c.Finished.Result, nil
+	case c.Finished.Blob != "":
+		return c.Finished.result(c.state.blobs)
+	case !c.away:
+		return nil, nil
+	}
+	at := []place{c.finished}
+	events, err := c.state.fetch(eventsAt(at))
+	if err != nil {
+		return nil, fmt.Errorf("read the result of call %s: %w", c.ID, err)
+	}
+	return c.state.result(at, events)
+}
+
+// Outcome is what a restart may do with a call.
+type Outcome string
+
+// The three outcomes of DESIGN's fifth law.
+const (
+	OutcomeFinished   Outcome = "finished"    // its result is used
+	OutcomeNotStarted Outcome = "not_started" // it may run
+	OutcomeUnknown    Outcome = "unknown"     // never run again by itself
+)
+
+// Outcome returns which of the three a call is.
+func (c *Call) Outcome() Outcome {
+	switch {
+	case c.Finished != nil || c.Answered:
+		return OutcomeFinished
+	case c.Started, c.Foreign:
+		return OutcomeUnknown
+	}
+	return OutcomeNotStarted
+}
+
+// OpenCalls are the calls of the last assistant message that the API history
+// has no result for, in order.
+func (s *State) OpenCalls() []*Call {
+	if len(s.api) == 0 {
+		return nil
+	}
+	var last *Message
+	for i := len(s.api) - 1; i >= 0 && last == nil; i-- {
+		if s.api[i].Kind() == "assistant" {
+			last = s.api[i]
+		}
+	}
+	if last == nil {
+		return nil
+	}
+	var open []*Call
+	for _, u := range last.facts.Uses {
+		c := s.calls[u.ID]
+		if c != nil && c.Message == last.ID && !c.Answered && !slices.Contains(open, c) {
+			open = append(open, c)
+		}
+	}
+	return open
+}
+
+// body returns a message's JSON, and the places of the pieces that it is composed of.
+func (s *State) body(b Body) (raw []byte, pieces [][]place, err error) {
+	raw, starts, err := b.json(s.blobs, func(p Piece) ([]byte, error) {
+		if p.Result != "" {
+			c := s.calls[p.Result]
+			if c == nil || c.Finished == nil {
+				return nil, fmt.Errorf("result of call %q, which has none", p.Result)
+			}
+			pieces = append(pieces, []place{c.finished})
+			raw, err := c.Result()
+			if err == nil && len(raw) == 0 {
+				err = fmt.Errorf("result of call %q, which is empty", p.Result)
+			}
+			return raw, err
+		}
+		m := s.Message(p.TextOf)
+		if m == nil {
+			return nil, fmt.Errorf("text of message %d, which does not exist", p.TextOf)
+		}
+		pieces = append(pieces, m.texts[:len(m.texts):len(m.texts)])
+		text := m.text
+		if m.textAway {
+			events, err := s.fetch(eventsAt(m.texts))
+			if err != nil {
+				return nil, err
+			}
+			if text, err = texts(m.texts, events); err != nil {
+				return nil, err
+			}
+		}
+		return esjson.Quote(nil, string(text)), nil
+	})
+	for i, at := range starts {
+		if p := b.Compose[i]; p.Result != "" && p.Blob == "" {
+			s.calls[p.Result].share(raw[at:])
+		}
+	}
+	return raw, pieces, err
+}
+
+// share keeps the result where a message has it, which begins with it: a long task is
+// mostly results, and would hold each twice.
+func (c *Call) share(message []byte) {
+	if n := len(c.Finished.Result); !c.away && n > 0 {
+		c.Finished.Result = message[:n:n]
+	}
+}
+
+// json assembles a body. piece returns each piece that is not literal. starts holds the offset at which each piece of
+// Compose begins.
+func (b Body) json(blobs Blobs, piece func(Piece) ([]byte, error)) (raw []byte, starts []int, err error) {
+	switch {
+	case len(b.Raw) > 0:
+		return bytes.Clone(b.Raw), nil, nil
+	case b.Blob != "":
+		raw, err := blobs.Range(b.Blob, 0, -1)
+		if err == nil && !esjson.Valid(raw) {
+			err = fmt.Errorf("blob %s holds no JSON", b.Blob)
+		}
+		return raw, nil, err
+	}
+	// First what there is to put together: it is kept for as long as the task is open,
+	// and made piece by piece it would be up to a quarter larger than it needs to be.
+	parts, size := make([][]byte, len(b.Compose)), 0
+	for i, p := range b.Compose {
+		switch {
+		case p.Blob != "":
+			parts[i], err = blobs.Range(p.Blob, 0, -1)
+		case !p.literal():
+			parts[i], err = piece(p)
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		size += len(parts[i])
+		if p.literal() {
+			size += len(p.Literal)
+		}
+	}
+	raw, starts = make([]byte, 0, size), make([]int, len(parts))
+	for i, part := range parts {
+		starts[i] = len(raw)
+		if raw = append(raw, part...); b.Compose[i].literal() {
+			raw = append(raw, b.Compose[i].Literal...)
+		}
+	}
+	if !esjson.Valid(raw) {
+		return nil, nil, fmt.Errorf("composed message is not JSON")
+	}
+	return raw, starts, nil
+}
+
+// literal reports whether the piece is text that it spells out.
+func (p Piece) literal() bool { return p.TextOf == 0 && p.Result == "" && p.Blob == "" }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"math"
 	"slices"
@@ -13,6 +14,37 @@ import (
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/journal"
 )
+
+// Blobs gives the payloads that events name.
+type Blobs interface {
+	// Range returns length bytes of a blob from off; length < 0 means to its end.
+	Range(hash string, off, length int64) ([]byte, error)
+}
+
+// ErrNoBlobs is the error of a state without Blobs for each payload.
+var ErrNoBlobs = errors.New("task: no blobs to load from")
+
+// ErrNoSource is the error of a state that must keep no bytes and has no log to read them from.
+var ErrNoSource = errors.New("task: no log to read messages from")
+
+// Source is where a state that holds no bytes reads them: the payloads that
+// events name, and the commits themselves.
+type Source interface {
+	Blobs
+	// Commits yields the commits from seq on, in order, and damage in its place.
+	Commits(from uint64) iter.Seq2[journal.Commit, error]
+}
+
+// place is the location of bytes: in an event of the log, or in a range of a blob. The zero value is no location.
+type place struct {
+	Seq   uint64
+	Event int
+
+	Blob     string
+	Off, Len int64
+}
+
+func (p place) nowhere() bool { return p == place{} }
 
 // wanted is the place of an event that is to be read.
 type wanted struct {
@@ -357,4 +389,140 @@ func (s *State) elements(blob string, off, n int64) ([]byte, error) {
 		err = fmt.Errorf("%d bytes at %d of %s are only %d", n, off, blob, len(data))
 	}
 	return data, err
+}
+
+func heldMessage(m *Message) held { return held{message: m, size: m.size()} }
+func heldResult(c *Call) held     { return held{call: c, size: len(c.Finished.Result)} }
+
+// Lean makes the state keep only about room bytes of messages, the newest, and
+// read the others from src when they are asked for. What is shown of a task is
+// mostly its end, and what a composed message refers to is nearly always recent.
+func (s *State) Lean(src Source, room int) *State {
+	s.blobs, s.source, s.room = src, src, room
+	for _, m := range s.messages {
+		if !m.rawAway {
+			s.hold(heldMessage(m))
+		}
+	}
+	for _, c := range s.order {
+		if c.Finished != nil && !c.away {
+			s.hold(heldResult(c))
+		}
+	}
+	s.trim()
+	return s
+}
+
+// hold notes what came into memory. Something that is held twice goes with its
+// first note: it can be read again.
+func (s *State) hold(h held) {
+	if s.source == nil || h.size <= 0 {
+		return
+	}
+	s.held = append(s.held, h)
+	s.holding += h.size
+}
+
+// grew notes what came into memory of a message that had before bytes there:
+// streamed text comes in many pieces, and each counts once.
+func (s *State) grew(m *Message, before int) {
+	s.hold(held{message: m, size: m.size() - before})
+}
+
+// trim lets the oldest bytes go until the rest fits.
+func (s *State) trim() {
+	gone := 0
+	for s.holding > s.room && gone < len(s.held) {
+		h := s.held[gone]
+		gone++
+		s.holding -= h.size
+		if h.message != nil {
+			h.message.drop()
+			continue
+		}
+		if h.call.Finished != nil {
+			h.call.Finished.Result, h.call.away = nil, true
+		}
+	}
+	// Moving the rest down each time would cost what is held for each commit.
+	s.held = s.held[gone:]
+}
+
+// Load brings every visible message into memory, for good: for comparing whole
+// histories, where reading one by one would take long.
+func (s *State) Load() error {
+	for _, list := range [][]*Message{s.ui, s.api} {
+		raws, err := s.stored(list)
+		if err != nil {
+			return err
+		}
+		for i, m := range list {
+			if m.rawAway {
+				// Text that was streamed since is part of it now.
+				m.raw, m.saved, m.rawAway = raws[i], nil, false
+			}
+		}
+	}
+	s.held, s.holding, s.room = nil, 0, int(^uint(0)>>1)
+	return nil
+}
+
+// RawUI is the visible UI history as its file holds it.
+func (s *State) RawUI() ([][]byte, error) { return s.bytes(s.ui) }
+
+// RawAPI is the visible API history as its file holds it.
+func (s *State) RawAPI() ([][]byte, error) { return s.bytes(s.api) }
+
+func (s *State) bytes(list []*Message) ([][]byte, error) {
+	raws, err := s.Raws(list)
+	if err != nil {
+		return nil, err
+	}
+	out := make([][]byte, len(raws))
+	for i, raw := range raws {
+		out[i] = raw
+	}
+	return out, nil
+}
+
+// Kept is the whole output of a command, as it was kept when it was more than its
+// result shows. It is an io.ReaderAt.
+type Kept struct {
+	Size  int64 // bytes
+	hash  string
+	blobs Blobs
+}
+
+// Kept finds the output of an earlier command by the artifact name that the result gave the model; false when there
+// is none.
+func (s *State) Kept(artifact string) (Kept, bool) {
+	for i := len(s.order) - 1; i >= 0; i-- {
+		f := s.order[i].Finished
+		if f != nil && f.Artifact == artifact && artifact != "" && f.Output != "" {
+			return Kept{Size: f.Size, hash: f.Output, blobs: s.blobs}, true
+		}
+	}
+	return Kept{}, false
+}
+
+// ReadAt reads from an offset in bytes.
+func (k Kept) ReadAt(p []byte, off int64) (int, error) {
+	if off < 0 {
+		return 0, fmt.Errorf("read a kept output: offset %d", off)
+	}
+	if off >= k.Size {
+		return 0, io.EOF
+	}
+	want := min(int64(len(p)), k.Size-off)
+	data, err := k.blobs.Range(k.hash, off, want)
+	n := copy(p, data)
+	switch {
+	case err != nil:
+		return n, fmt.Errorf("read a kept output: %w", err)
+	case int64(n) < want:
+		return n, fmt.Errorf("read a kept output: %w", io.ErrUnexpectedEOF)
+	case n < len(p):
+		return n, io.EOF
+	}
+	return n, nil
 }

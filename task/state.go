@@ -2,10 +2,11 @@ package task
 
 import (
 	"encoding/json"
-
-	"github.com/roost-dev/roost/task/facts"
+	"fmt"
+	"math"
 
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/task/facts"
 )
 
 // State is the fold of a task's log up to a commit.
@@ -252,4 +253,58 @@ func (s *State) Question(id string) *Question {
 		}
 	}
 	return nil
+}
+
+// Load returns queued words with their images, which are in a blob when they are large. When it cannot read them, it
+// returns the words without images and with the blob's name, so that the caller can report what is missing.
+func (e InputQueued) Load(blobs Blobs) (InputQueued, error) {
+	if e.ImagesBlob == "" {
+		return e, nil
+	}
+	raw, err := blobs.Range(e.ImagesBlob, 0, -1)
+	var images []string
+	if err == nil {
+		err = json.Unmarshal(raw, &images)
+	}
+	if err != nil {
+		return e, fmt.Errorf("images of input %s, in blob %s: %w", e.Input, e.ImagesBlob, err)
+	}
+	e.Images, e.ImagesBlob, e.ImageCount = images, "", 0
+	return e, nil
+}
+
+// LoadInput is InputQueued.Load for words of this state's queue.
+func (s *State) LoadInput(e InputQueued) (InputQueued, error) { return e.Load(s.blobs) }
+
+// UsageTotals is everything a task ever spent, rewound parts included. It only grows.
+type UsageTotals struct {
+	Requests    int64
+	Input       int64 // tokens, cache excluded
+	Output      int64
+	CacheRead   int64
+	CacheWrite  int64
+	CostMicros  int64 // of the requests whose price is known
+	CostUnknown bool  // at least one request had no known price
+}
+
+// Add adds what a request spent.
+func (l *UsageTotals) Add(e UsageChanged) {
+	if !e.More {
+		l.Requests++
+	}
+	grow(&l.Input, e.Input)
+	grow(&l.Output, e.Output)
+	grow(&l.CacheRead, e.CacheRead)
+	grow(&l.CacheWrite, e.CacheWrite)
+	if e.CostMicros == nil {
+		l.CostUnknown = true
+		return
+	}
+	grow(&l.CostMicros, *e.CostMicros)
+}
+
+// grow adds to a sum that only grows: what is less than nothing is nothing, and
+// what cannot be counted any more stays at the most that can.
+func grow(sum *int64, by int64) {
+	*sum += min(max(by, 0), math.MaxInt64-*sum)
 }
