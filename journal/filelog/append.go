@@ -3,8 +3,11 @@ package filelog
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"time"
 
+	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/journal"
 )
 
@@ -221,4 +224,179 @@ func (o *owner) Close() error {
 		theHub.own(o.key, nil, -1)
 	})
 	return o.end
+}
+
+// Pauses between attempts while the disk refuses. A Barrier does not wait for them.
+const (
+	firstPause = 50 * time.Millisecond
+	lastPause  = 2 * time.Second
+)
+
+// flush writes and syncs everything that is queued, and wakes the waiters. The caller holds turn.
+func (o *owner) flush() error {
+	o.mu.Lock()
+	if o.fatal != nil {
+		defer o.mu.Unlock()
+		return o.fatal
+	}
+	if len(o.stuck) == 0 {
+		o.stuck, o.queue = o.queue, o.stuck[:0]
+	} else {
+		o.stuck = append(o.stuck, o.queue...)
+		o.queue = o.queue[:0]
+	}
+	o.pending = append(o.pending, o.fresh...)
+	clear(o.fresh)
+	o.fresh = o.fresh[:0]
+	o.stuckLast = o.next - 1
+	o.held = len(o.stuck)
+	o.mu.Unlock()
+	if len(o.stuck) == 0 {
+		return nil
+	}
+	fatal, err := o.write(o.stuck)
+	published := false
+	if err == nil {
+		o.tail.add(o.pending)
+		clear(o.pending)
+		o.pending = o.pending[:0]
+		published = o.publish()
+		failpoint.Hit("journal.synced")
+	}
+	o.settle(fatal, err)
+	if err == nil && !theHub.notify(o.key, few) {
+		o.crowd.Store(true)
+		o.poke()
+	}
+	if published && o.opt.Synced != nil { // without a published length, a notified reader would find nothing
+		o.opt.Synced(o.epoch, o.stuckLast, false)
+	}
+	return err
+}
+
+// settle notes how an attempt ended.
+func (o *owner) settle(fatal bool, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	switch {
+	case fatal:
+		o.fatal = err
+		o.answer(o.next, err)
+	case err != nil:
+		o.trouble = err
+		o.backoff = min(max(2*o.backoff, firstPause), lastPause)
+		o.retryAt = time.Now().Add(o.backoff)
+		o.answer(o.stuckLast, err)
+		o.poke() // to wait until then
+	default:
+		o.trouble, o.backoff = nil, 0
+		o.synced = o.stuckLast
+		o.stuck = o.stuck[:0]
+		if cap(o.stuck) > 1<<20 {
+			o.stuck = nil // a big step need not hold its memory for good
+		}
+		o.held = 0
+		o.answer(o.synced, nil)
+	}
+	if len(o.waiters) > 0 {
+		o.poke()
+	}
+	close(o.room)
+	o.room = make(chan struct{})
+}
+
+// write puts b behind the last good length and syncs it. After an error nothing
+// of b counts as written. fatal means that the log is not ours any more.
+func (o *owner) write(b []byte) (fatal bool, err error) {
+	if o.dirty {
+		if fatal, err := o.reopen(); err != nil {
+			return fatal, err
+		}
+	}
+	if fatal, err := o.unchanged(o.good); err != nil {
+		return fatal, err
+	}
+	o.attempted = o.good + int64(len(b))
+	// Appended, not written at a place: should another owner have come in just now
+	// because a lock was lost, ours comes behind its commits, not over them.
+	n, err := o.file.Append(b)
+	if err != nil || n < len(b) {
+		return o.failed("write", orShort(err))
+	}
+	failpoint.Hit("journal.written")
+	if err := o.file.Datasync(); err != nil {
+		return o.failed("sync", err)
+	}
+	if fatal, err := o.unchanged(o.attempted); err != nil {
+		o.dirty = true
+		return fatal, err
+	}
+	o.good = o.attempted
+	o.bytes.Store(o.good)
+	return false, nil
+}
+
+// failed gets rid of a half-written attempt, at once if that can be done.
+func (o *owner) failed(op string, cause error) (bool, error) {
+	err := notSaved(o.fs, op, o.path, cause)
+	o.dirty = true
+	if fatal, rerr := o.reopen(); fatal {
+		return true, rerr
+	}
+	return false, err
+}
+
+// reopen cuts the log back to the last good length through a new descriptor: after a failed sync, the kernel may count
+// lost pages of the old descriptor as clean and report no error for them again.
+func (o *owner) reopen() (fatal bool, err error) {
+	f, err := o.fs.OpenFile(o.path, os.O_RDWR, 0)
+	if err != nil {
+		return false, notSaved(o.fs, "open", o.path, err)
+	}
+	defer f.Close() // what it wrote is synced with what follows, or cut again
+	fi, err := f.Stat()
+	if err == nil && (fileID(fi) != o.ino || fi.Size() < o.good || fi.Size() > o.attempted) {
+		return true, o.fenced("is not as it was left")
+	}
+	if err == nil {
+		err = f.Truncate(o.good)
+	}
+	if err != nil {
+		return false, notSaved(o.fs, "cut back", o.path, err)
+	}
+	g, err := o.fs.OpenFile(o.path, os.O_RDWR|os.O_APPEND, 0)
+	if err != nil {
+		return false, notSaved(o.fs, "open", o.path, err)
+	}
+	_ = o.file.Close() // its errors are those we are leaving behind
+	o.file, o.dirty = g, false
+	return false, nil
+}
+
+// unchanged checks that no other process wrote, cut or removed the log. A failure to check is no proof that another
+// process owns it: it counts as trouble, and the flusher tries again.
+func (o *owner) unchanged(size int64) (fatal bool, err error) {
+	fi, err := o.file.Stat()
+	switch {
+	case err != nil:
+		return false, notSaved(o.fs, "look at", o.path, err)
+	case unlinked(fi):
+		return true, o.fenced("was deleted")
+	case fi.Size() > size:
+		return true, o.fenced("grew by another program")
+	case fi.Size() < size:
+		return true, o.fenced("was cut by another program")
+	}
+	return false, nil
+}
+
+func (o *owner) fenced(what string) error {
+	return fmt.Errorf("%s %s while epoch %d owned it: %w", filepath.Base(o.path), what, o.epoch, journal.ErrFenced)
+}
+
+// publish shows other processes how far the log is synced. If it fails they see the commits with the next one, or
+// when the owner ends: late, but not wrong.
+func (o *owner) publish() bool {
+	_, err := o.lock.WriteAt(record{Synced: o.good, Head: o.stuckLast, Epoch: o.epoch, Ino: o.ino}.encode(o.opt.Seal), 0)
+	return err == nil
 }

@@ -1,6 +1,7 @@
 package filelog
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -8,8 +9,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strconv"
 
 	"github.com/roost-dev/roost/journal"
 )
@@ -80,4 +83,188 @@ func (b *blob) verify() error {
 		return journal.ErrBlobDamaged
 	}
 	return nil
+}
+
+const blobTemp = "tmp-"
+
+// PutBlob implements journal.Owner.
+func (o *owner) PutBlob(ctx context.Context, data []byte) (journal.Hash, error) {
+	sum := sha256.Sum256(data)
+	h := journal.Hash(hex.EncodeToString(sum[:]))
+	if there, err := o.haveBlob(ctx, h, int64(len(data))); there || err != nil {
+		return h, err
+	}
+	got, _, err := o.PutBlobFrom(ctx, bytes.NewReader(data))
+	return got, err
+}
+
+// haveBlob reports whether the payload is stored, and its name durable. A payload whose bytes were damaged since does
+// not count: the caller writes it again, which repairs all events that name it.
+func (o *owner) haveBlob(ctx context.Context, h journal.Hash, size int64) (bool, error) {
+	if err := o.usable(ctx); err != nil {
+		return false, err
+	}
+	path, err := blobPath(o.dir, h)
+	if err != nil {
+		return false, err
+	}
+	if fi, err := o.fs.Lstat(path); err != nil || fi.Size() != size || o.checkBlob(ctx, h) != nil {
+		return false, nil //nolint:nilerr // on any error the caller writes it again
+	}
+	o.blobMu.Lock()
+	known := o.durable[h]
+	o.blobMu.Unlock()
+	if known {
+		return true, nil
+	}
+	return true, o.nameBlob(h, path)
+}
+
+// nameBlob syncs the folder that contains a blob.
+func (o *owner) nameBlob(h journal.Hash, path string) error {
+	if err := o.fs.SyncDir(filepath.Dir(path)); err != nil {
+		return notSaved(o.fs, "sync folder", filepath.Dir(path), err)
+	}
+	o.blobMu.Lock()
+	defer o.blobMu.Unlock()
+	if len(o.durable) > 1<<16 { // forgetting costs a sync, no more
+		clear(o.durable)
+	}
+	o.durable[h] = true
+	return nil
+}
+
+func (o *owner) usable(ctx context.Context) error {
+	if err := o.check(ctx); err != nil {
+		return err
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.fatal
+}
+
+// PutBlobFrom implements journal.Owner.
+func (o *owner) PutBlobFrom(ctx context.Context, r io.Reader) (h journal.Hash, size int64, err error) {
+	if err := o.usable(ctx); err != nil {
+		return "", 0, err
+	}
+	root := filepath.Join(o.dir, blobsDir)
+	if err := ensureDir(o.fs, root); err != nil {
+		return "", 0, err
+	}
+	tmp := filepath.Join(root, blobTemp+strconv.FormatUint(rand.Uint64(), 36))
+	f, err := o.fs.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return "", 0, notSaved(o.fs, "write blob", tmp, err)
+	}
+	defer func() {
+		_ = o.fs.Remove(tmp) // after the rename there is nothing to remove
+	}()
+	h, size, err = o.fill(ctx, f, tmp, r)
+	if cerr := f.Close(); err == nil && cerr != nil {
+		err = notSaved(o.fs, "write blob", tmp, cerr)
+	}
+	if err != nil {
+		return "", 0, err
+	}
+	if there, err := o.haveBlob(ctx, h, size); there || err != nil {
+		return h, size, err
+	}
+	path, err := blobPath(o.dir, h)
+	if err != nil {
+		return "", 0, err
+	}
+	if err := ensureDir(o.fs, filepath.Dir(path)); err != nil {
+		return "", 0, err
+	}
+	if err := o.fs.Rename(tmp, path); err != nil {
+		return "", 0, notSaved(o.fs, "write blob", path, err)
+	}
+	return h, size, o.nameBlob(h, path)
+}
+
+// fill copies r into f and syncs it.
+func (o *owner) fill(ctx context.Context, f File, path string, r io.Reader) (journal.Hash, int64, error) {
+	sum, size, buf := sha256.New(), int64(0), make([]byte, chunk)
+	for {
+		if err := o.check(ctx); err != nil {
+			return "", 0, err
+		}
+		n, rerr := io.ReadFull(r, buf)
+		sum.Write(buf[:n])
+		if n > 0 {
+			if w, err := f.WriteAt(buf[:n], size); err != nil || w < n {
+				return "", 0, notSaved(o.fs, "write blob", path, orShort(err))
+			}
+		}
+		size += int64(n)
+		if errors.Is(rerr, io.EOF) || errors.Is(rerr, io.ErrUnexpectedEOF) {
+			break
+		}
+		if rerr != nil {
+			return "", 0, fmt.Errorf("read the payload of a blob: %w", rerr)
+		}
+	}
+	if err := f.Datasync(); err != nil {
+		return "", 0, notSaved(o.fs, "sync blob", path, err)
+	}
+	return journal.Hash(hex.EncodeToString(sum.Sum(nil))), size, nil
+}
+
+// SaveSnapshot implements journal.Owner. The commit must be synced.
+func (o *owner) SaveSnapshot(ctx context.Context, s journal.Snapshot) error {
+	if err := o.usable(ctx); err != nil {
+		return err
+	}
+	if len(s.Data) > snapMax {
+		return fmt.Errorf("save snapshot of %s: %d bytes are too many", o.dir, len(s.Data))
+	}
+	return o.saveIdx(ctx, s)
+}
+
+func (o *owner) saveIdx(ctx context.Context, s journal.Snapshot) error {
+	o.saveMu.Lock()
+	defer o.saveMu.Unlock()
+	limit := o.bytes.Load()
+	o.idx.Lock()
+	err := o.refresh(ctx, limit)
+	known := o.idx.index
+	o.idx.Unlock()
+	if err != nil {
+		return err
+	}
+	x := idxFile{ino: o.ino, headLen: uint32(min(limit, headMax)), spots: known.spots, chain: known.atSpot}
+	if x.headCRC, err = headSum(o.log, int64(x.headLen)); err != nil {
+		return o.reader.trouble(err)
+	}
+	if s.Seq > 0 {
+		sum, ok := o.commitSum(known, s.Seq, limit)
+		if !ok {
+			return fmt.Errorf("save snapshot of %s: there is no synced commit %d", o.dir, s.Seq)
+		}
+		x.snapSeq, x.snapLine, x.snapLen, x.snapSum = s.Seq, sum, int64(len(s.Data)), sha256.Sum256(s.Data)
+	}
+	if err := saveIndex(o.fs, filepath.Join(o.dir, idxName), x, o.opt.Seal, s.Data); err != nil {
+		return err
+	}
+	o.saved = len(x.spots)
+	return nil
+}
+
+// saveOnClose brings the offsets in journal.idx up to date if that is worth it. It costs speed only, so the caller
+// ignores a failure.
+func (o *owner) saveOnClose() {
+	ctx := context.Background()
+	o.idx.Lock()
+	err := o.refresh(ctx, o.bytes.Load())
+	n := len(o.idx.spots)
+	o.idx.Unlock()
+	if err != nil || n-o.saved < 4 {
+		return
+	}
+	s, err := o.reader.snapshot(o.bytes.Load())
+	if err != nil && !errors.Is(err, errNoIndex) && !errors.Is(err, fs.ErrNotExist) {
+		return // it is there, but cannot be read now: leave it
+	}
+	_ = o.saveIdx(ctx, s)
 }

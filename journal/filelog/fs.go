@@ -1,11 +1,17 @@
 package filelog
 
 import (
+	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
 
 	"github.com/roost-dev/roost/internal/atomicfile"
+	"github.com/roost-dev/roost/journal"
 )
 
 // FS is the file system under an owner. It is an interface so that tests can
@@ -70,3 +76,119 @@ func (f osFile) Datasync() error                         { return datasync(f.Fil
 
 // FileID distinguishes a file from one that takes its name later: its inode; 0 where a system has none.
 func FileID(fi fs.FileInfo) uint64 { return fileID(fi) }
+
+// EnsureDir makes a folder and what leads to it, each name durable before anything is made
+// in it. A folder that is there may have been made by a process that was killed before it
+// synced the name: its parent is synced once a process. The folders above that need no
+// sync, because their names were synced before anything was made in them.
+//
+// An error of a sync is journal.ErrNotSaved, one of making a folder is not.
+func EnsureDir(fsys FS, dir string) error {
+	parent, made := filepath.Dir(dir), false
+	fi, err := fsys.Lstat(dir)
+	if errors.Is(err, fs.ErrNotExist) && parent != dir {
+		if err := EnsureDir(fsys, parent); err != nil {
+			return err
+		}
+		if err = fsys.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		made = err == nil
+		fi, err = fsys.Lstat(dir)
+	}
+	if err == nil && fi.Mode().IsRegular() {
+		err = &fs.PathError{Op: "mkdir", Path: dir, Err: syscall.ENOTDIR}
+	}
+	if err != nil {
+		return err
+	}
+	key := namedDir{dir, fileID(fi)}
+	if _, known := named.Load(key); known && !made {
+		return nil
+	}
+	err = fsys.SyncDir(parent)
+	if err != nil && (made || !errors.Is(err, fs.ErrPermission)) { // in a folder that we may not open we made nothing
+		return notSaved(fsys, "sync folder", parent, err)
+	}
+	named.Store(key, true)
+	return nil
+}
+
+// named are the folders whose names this process knows to be durable.
+var named sync.Map
+
+type namedDir struct {
+	path  string
+	inode uint64
+}
+
+// ensureDir is EnsureDir for an owner: every failure means that the log is not saved.
+func ensureDir(fsys FS, dir string) error {
+	if err := EnsureDir(fsys, dir); err != nil {
+		return notSaved(fsys, "make folder", dir, err)
+	}
+	return nil
+}
+
+// saveError explains in plain words why a commit is not on disk. It is journal.ErrNotSaved and its cause at once.
+type saveError struct {
+	op, path string
+	cause    error
+	advice   string
+}
+
+func (e *saveError) Error() string {
+	return fmt.Sprintf("not saved: %s %s: %s (%v)", e.op, e.path, e.advice, e.cause)
+}
+
+func (e *saveError) Unwrap() []error { return []error{journal.ErrNotSaved, e.cause} }
+
+// notSaved explains a failed call.
+func notSaved(fsys FS, op, path string, cause error) error {
+	if cause == nil {
+		cause = io.ErrShortWrite
+	}
+	var old *saveError
+	if errors.As(cause, &old) {
+		return cause
+	}
+	return &saveError{op: op, path: path, cause: cause, advice: advice(fsys, path, cause)}
+}
+
+func advice(fsys FS, path string, cause error) string {
+	switch {
+	case errors.Is(cause, syscall.ENOSPC):
+		space := ""
+		if free, total, err := fsys.FreeSpace(filepath.Dir(path)); err == nil && total > 0 {
+			space = fmt.Sprintf(", %s of %s free", bytesText(free), bytesText(total))
+		}
+		return "the disk is full" + space + "; make room"
+	case errors.Is(cause, syscall.EDQUOT):
+		return "your disk quota is used up; delete files of yours or ask for more"
+	case errors.Is(cause, syscall.EROFS):
+		return "the file system is read-only; mount it writable"
+	case errors.Is(cause, syscall.EIO):
+		return "the disk reports an input/output error; look at its health (dmesg) and keep a copy of this folder"
+	case errors.Is(cause, syscall.EACCES), errors.Is(cause, syscall.EPERM):
+		return "permission denied; make the folder writable for this user"
+	case errors.Is(cause, syscall.EFBIG):
+		return "the file would exceed the size limit; raise it (ulimit -f)"
+	case errors.Is(cause, syscall.EMFILE), errors.Is(cause, syscall.ENFILE):
+		return "too many files are open; raise the limit (ulimit -n)"
+	case errors.Is(cause, io.ErrShortWrite):
+		return "the disk took only a part of it"
+	}
+	return "the disk refused"
+}
+
+func bytesText(n uint64) string {
+	switch {
+	case n >= 10<<30:
+		return fmt.Sprintf("%d GB", n>>30)
+	case n >= 10<<20:
+		return fmt.Sprintf("%d MB", n>>20)
+	case n >= 10<<10:
+		return fmt.Sprintf("%d KB", n>>10)
+	}
+	return fmt.Sprintf("%d bytes", n)
+}

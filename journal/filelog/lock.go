@@ -1,18 +1,147 @@
 package filelog
 
 import (
+	"bytes"
 	"context"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
+	"io"
 	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/roost-dev/roost/internal/filelock"
+	"github.com/roost-dev/roost/internal/process"
 	"github.com/roost-dev/roost/journal"
 )
+
+const (
+	logName  = "journal.jsonl"
+	idxName  = "journal.idx"
+	lockName = "journal.lock"
+	blobsDir = "blobs"
+	tornName = "journal.torn-"
+)
+
+// record is the first line of journal.lock: how far the log is synced.
+type record struct {
+	Synced int64  `json:"synced"` // bytes of the log
+	Head   uint64 `json:"head"`   // last sequence in them
+	Epoch  uint64 `json:"epoch"`
+	Ino    uint64 `json:"ino"`           // the log that is meant; a copied folder has another
+	MAC    string `json:"mac,omitempty"` // "<key>.<mac>"; "" in a log that is not signed
+	CRC    string `json:"crc"`
+}
+
+// The line always has the same length, so that one pwrite replaces it. A reader
+// that catches a half-written one sees it by the checksum and reads again. Programs
+// that did not sign wrote a shorter line, without "mac".
+const (
+	olderBody  = `{"synced":%-20d,"head":%-20d,"epoch":%-20d,"ino":%-20d`
+	recordBody = olderBody + `,"mac":%-*s`
+	olderLen   = len(`{"synced":,"head":,"epoch":,"ino":`) + 4*20 + len(`,"crc":"00000000"}`) + 1
+	recordLen  = olderLen + len(`,"mac":`) + macWidth
+	macWidth   = journal.KeyIDLen + len(`"."`) + 32
+	ownerMax   = 64 << 10
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// encode gives the line, signed when there is a key.
+func (r record) encode(s *journal.Seal) []byte {
+	id, mac := s.MAC("record", r.signed())
+	r.MAC = ""
+	if id != "" {
+		r.MAC = id + "." + hex.EncodeToString(mac[:16])
+	}
+	return r.line(recordLen)
+}
+
+// signed is what the MAC is about.
+func (r record) signed() []byte {
+	return fmt.Appendf(nil, olderBody, r.Synced, r.Head, r.Epoch, r.Ino)
+}
+
+func (r record) line(length int) []byte {
+	body := string(r.signed())
+	if length == recordLen {
+		body = fmt.Sprintf(recordBody, r.Synced, r.Head, r.Epoch, r.Ino, macWidth, `"`+r.MAC+`"`)
+	}
+	return fmt.Appendf(make([]byte, 0, length), "%s,\"crc\":\"%08x\"}\n", body, crc32.Checksum([]byte(body), castagnoli))
+}
+
+// proven reports whether this root wrote the record.
+func (r record) proven(s *journal.Seal) bool {
+	id, cut, ok := strings.Cut(r.MAC, ".")
+	if !ok || s == nil {
+		return false
+	}
+	short, err := hex.DecodeString(cut)
+	return err == nil && s.Proves(id, short, "record", r.signed())
+}
+
+// readRecord reads the record; false when there is none that holds.
+func readRecord(f io.ReaderAt) (record, bool) {
+	r, _, ok := readLine(f)
+	return r, ok
+}
+
+// readLine reads the record, and returns how long its line is.
+func readLine(f io.ReaderAt) (record, int, bool) {
+	var buf [recordLen]byte
+	for range 3 {
+		n, _ := f.ReadAt(buf[:], 0)
+		for _, length := range []int{recordLen, olderLen} {
+			var r record
+			if n >= length && json.Unmarshal(buf[:length], &r) == nil && bytes.Equal(r.line(length), buf[:length]) {
+				return r, length, true
+			}
+		}
+		if n < olderLen {
+			break
+		}
+	}
+	return record{}, recordLen, false
+}
+
+// encodeOwner gives the second line of journal.lock.
+func encodeOwner(o journal.OwnerInfo) []byte {
+	b, err := json.Marshal(o)
+	if err != nil {
+		b = []byte("{}")
+	}
+	return append(b, '\n')
+}
+
+// readHolder reads who holds the lock, which is held. Zero as well when whoever signed is
+// dead: that is not who holds it.
+func readHolder(f io.ReaderAt) journal.OwnerInfo {
+	o := readOwner(f)
+	if o.Boot != "" && o.Boot == process.System() && o.PID > 0 && !process.Alive(o.PID) {
+		return journal.OwnerInfo{}
+	}
+	return o
+}
+
+// readOwner reads who holds the lock, or held it last. Zero when unreadable.
+func readOwner(f io.ReaderAt) (o journal.OwnerInfo) {
+	_, length, _ := readLine(f)
+	b, err := io.ReadAll(io.NewSectionReader(f, int64(length), ownerMax))
+	if err != nil {
+		return o
+	}
+	line, _, _ := bytes.Cut(b, []byte("\n"))
+	if json.Unmarshal(line, &o) != nil {
+		return journal.OwnerInfo{}
+	}
+	return o
+}
 
 // acquire opens and locks journal.lock. Without a wait a held lock is a
 // *journal.BusyError at once.
@@ -115,3 +244,120 @@ func trusted(fsys FS, dir string) error {
 		return nil
 	}
 }
+
+// Holder reports whether an owner is alive in dir, and what its record holds. It takes no lock that an owner would
+// notice and creates nothing. An owner without a name, or with a dead process's name, is just coming or going: Holder
+// then looks again, some times.
+func Holder(dir string) (journal.OwnerInfo, bool) {
+	f, err := OS.OpenFile(filepath.Join(dir, lockName), os.O_RDWR, 0)
+	if err != nil {
+		return journal.OwnerInfo{}, false
+	}
+	defer f.Close()
+	for try := 0; ; try++ {
+		shared, err := filelock.Try(f, filelock.Shared)
+		if err != nil {
+			return journal.OwnerInfo{}, false
+		}
+		if shared {
+			_ = filelock.Unlock(f) // the caller closes it anyway
+			return journal.OwnerInfo{}, false
+		}
+		if who := readHolder(f); who.PID != 0 || try == 50 {
+			return who, true
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// Here reports whether a holder's process number is one of this system: of this boot, and of
+// this process's namespace. In a container or on a machine beside it means another process.
+func Here(o journal.OwnerInfo) bool { return o.Boot == process.System() }
+
+// The files next to a log show how far it went: the record in journal.lock, journal.idx, and payloads, which no
+// journal has before its first commit. They count whichever inode they name: a copied or restored folder has another
+// one, and may lack the end of its log.
+
+// Exists reports whether dir holds a journal, or the traces of one that was deleted.
+// Such a journal is damaged: OpenReader and Own find its commits lost.
+func Exists(dir string) bool {
+	_, err := OS.Lstat(filepath.Join(dir, logName))
+	return err == nil || errors.Is(err, fs.ErrNotExist) && deleted(OS, dir).Head > 0
+}
+
+// deleted is what is known of a log that is not there. Its head is 0 when there never was one.
+func deleted(fsys FS, dir string) record {
+	rec := recall(fsys, dir)
+	if rec.Head == 0 && holds(fsys, filepath.Join(dir, blobsDir)) {
+		rec.Head = 1 // how many commits there were is not known
+	}
+	return rec
+}
+
+// recall reads the newest record of a log: that of the lock file, else the one in the index.
+func recall(fsys FS, dir string) record {
+	if f, err := openRegular(fsys, filepath.Join(dir, lockName)); err == nil {
+		rec, _ := readRecord(f)
+		_ = f.Close() // read only: nothing to lose
+		if rec.Head > 0 {
+			return rec
+		}
+	}
+	return indexed(fsys, dir)
+}
+
+// indexed returns the record in journal.idx: it is only written for synced commits.
+func indexed(fsys FS, dir string) (rec record) {
+	f, err := openRegular(fsys, filepath.Join(dir, idxName))
+	if err != nil {
+		return rec
+	}
+	defer f.Close()
+	x, err := readIdx(f, nil)
+	if err != nil {
+		return rec
+	}
+	rec.Head = x.snapSeq
+	if n := len(x.spots); n > 0 {
+		rec.Head, rec.Epoch = max(rec.Head, x.spots[n-1].seq), x.spots[n-1].epoch
+	}
+	return rec
+}
+
+// openRegular opens a file for reading. A FIFO in its place would hang the open.
+func openRegular(fsys FS, path string) (File, error) {
+	fi, err := fsys.Lstat(path)
+	if err == nil && !fi.Mode().IsRegular() {
+		err = fs.ErrInvalid
+	}
+	if err != nil {
+		return nil, err
+	}
+	return fsys.OpenFile(path, os.O_RDONLY, 0)
+}
+
+// holds reports whether a folder has an entry that is not half written.
+func holds(fsys FS, dir string) bool {
+	list, err := fsys.ReadDir(dir)
+	if err != nil {
+		return false
+	}
+	for _, e := range list {
+		if !strings.HasPrefix(e.Name(), blobTemp) {
+			return true
+		}
+	}
+	return false
+}
+
+// absent stands for a log that was deleted: it has no bytes.
+type absent struct{ File }
+
+func (absent) ReadAt([]byte, int64) (int, error) { return 0, io.EOF }
+func (absent) Stat() (fs.FileInfo, error)        { return nothing{}, nil }
+func (absent) Datasync() error                   { return nil }
+func (absent) Close() error                      { return nil }
+
+type nothing struct{ fs.FileInfo }
+
+func (nothing) Size() int64 { return 0 }

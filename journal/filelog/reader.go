@@ -1,6 +1,7 @@
 package filelog
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -393,4 +394,167 @@ func (r *reader) open(ctx context.Context, from uint64) (c cursor, limit int64, 
 		return c, 0, 0, err
 	}
 	return r.start(from, limit), limit, head, nil
+}
+
+// ReadBackward implements journal.Reader. It takes the log in the stretches between known spots, from the end on.
+// Whether a line counts depends on the lines before it, so each stretch is walked forward and yielded backward; a
+// search for newlines from the end was rejected for that reason.
+func (r *reader) ReadBackward(ctx context.Context, before uint64) iter.Seq2[journal.Commit, error] {
+	return func(yield func(journal.Commit, error) bool) {
+		if err := r.backward(ctx, before, yield); err != nil {
+			yield(journal.Commit{}, err)
+		}
+	}
+}
+
+func (r *reader) backward(ctx context.Context, before uint64, yield func(journal.Commit, error) bool) error {
+	if err := r.check(ctx); err != nil {
+		return err
+	}
+	limit, head, err := r.visible()
+	if err != nil {
+		return err
+	}
+	r.idx.Lock()
+	err = r.refresh(ctx, limit)
+	spots := r.idx.spots // only ever appended to
+	i := len(spots) - 1
+	if before > 0 {
+		_, i = r.idx.before(before - 1)
+	}
+	r.idx.Unlock()
+	if err != nil {
+		return err
+	}
+	for ; i >= -1; i-- {
+		sp, end, next := spot{seq: 1}, limit, uint64(0)
+		if i >= 0 {
+			sp = spots[i]
+		}
+		if i+1 < len(spots) {
+			end, next = spots[i+1].off, spots[i+1].seq
+		}
+		if sp.off >= end && i < 0 && next <= 1 { // else the first commits are lost
+			return nil
+		}
+		steps, err := r.stretch(ctx, cursorAt(sp, i, 1), end, next, head)
+		if err != nil {
+			return err
+		}
+		for k := len(steps) - 1; k >= 0; k-- {
+			st := steps[k]
+			if before > 0 && st.seq >= before {
+				continue
+			}
+			if st.damage != nil {
+				if !yield(journal.Commit{}, &journal.DamageError{Damage: *st.damage}) {
+					return nil
+				}
+			} else if !yield(decode(st.line)) {
+				return nil
+			}
+		}
+	}
+	return nil
+}
+
+// step is a commit or a lost one.
+type step struct {
+	seq    uint64
+	line   rawLine
+	damage *journal.Damage
+}
+
+// stretch reads [c.off, end). next is the sequence of the commit at end, 0 if end
+// is the end of the log.
+func (r *reader) stretch(ctx context.Context, c cursor, end int64, next, head uint64) ([]step, error) {
+	var out []step
+	lost := func(ds []journal.Damage) {
+		for _, d := range ds {
+			out = append(out, step{seq: d.Seq, damage: &d})
+		}
+	}
+	err := r.walk(ctx, &c.off, &c.order, end, func(it item) bool {
+		lost(it.lost)
+		if it.commit {
+			it.raw.text = bytes.Clone(it.raw.text)
+			out = append(out, step{seq: it.seq, line: it.raw})
+		}
+		return true
+	})
+	if err != nil {
+		return nil, err
+	}
+	if next > 0 {
+		ds, _ := c.order.settle(next, end)
+		lost(ds)
+	} else {
+		lost(c.order.end(end, head))
+	}
+	return out, nil
+}
+
+// Health implements journal.Reader: it reads every line and every blob.
+func (r *reader) Health(ctx context.Context) (journal.Health, error) {
+	var h journal.Health
+	if err := r.check(ctx); err != nil {
+		return h, err
+	}
+	limit, head, err := r.visible()
+	if err != nil {
+		return h, err
+	}
+	var c cursor
+	blobs := map[journal.Hash]bool{}
+	err = r.walk(ctx, &c.off, &c.order, limit, func(it item) bool {
+		h.Damaged = append(h.Damaged, it.lost...)
+		h.SetAside = append(h.SetAside, it.rejected...)
+		if !it.commit {
+			return true
+		}
+		cm, err := decode(it.raw)
+		var d *journal.DamageError
+		if errors.As(err, &d) {
+			h.Damaged = append(h.Damaged, d.Damage)
+			return true
+		}
+		h.Commits++
+		for _, b := range cm.Blobs {
+			blobs[b] = true
+		}
+		return true
+	})
+	if err != nil {
+		return h, err
+	}
+	h.Head, h.Epoch = c.order.last, c.order.epoch
+	tail := journal.Damage{Seq: 0, Offset: c.off, Length: limit - c.off, Reason: "the last line is not finished"}
+	if c.order.zero {
+		at := c.order.bad[c.order.zeAt]
+		tail = journal.Damage{Offset: at.Offset, Length: limit - at.Offset, Reason: at.Reason}
+	}
+	if tail.Length > 0 {
+		h.TornTail = &tail
+	}
+	h.Damaged = append(h.Damaged, c.order.end(limit, head)...)
+	for b := range blobs {
+		switch err := r.checkBlob(ctx, b); {
+		case errors.Is(err, journal.ErrBlobMissing):
+			h.MissingBlobs = append(h.MissingBlobs, b)
+		case errors.Is(err, journal.ErrBlobDamaged):
+			h.DamagedBlobs = append(h.DamagedBlobs, b)
+		case err != nil:
+			return h, err
+		}
+	}
+	return h, nil
+}
+
+func (r *reader) checkBlob(ctx context.Context, h journal.Hash) error {
+	b, err := r.Blob(ctx, h)
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	return b.(*blob).verify()
 }
