@@ -1,6 +1,9 @@
 package redact
 
-import "strings"
+import (
+	"encoding/base64"
+	"strings"
+)
 
 // alphabet is a set of bytes.
 type alphabet [256]bool
@@ -66,4 +69,428 @@ func random(s string) bool {
 		number = number || s[i] >= '0' && s[i] <= '9'
 	}
 	return distinct >= 8 && (number || len(s) >= 40) && !strings.Contains(s, "EXAMPLE") && !strings.Contains(s, "example")
+}
+
+// rules are tried in this order at a keyword; the first that fits wins.
+var rules = []rule{
+	{kind: "anthropic-key", keyword: "sk-ant-", body: word, min: 20},
+	{kind: "openrouter-key", keyword: "sk-or-v1-", body: hex, min: 32},
+	{kind: "openai-key", keyword: "sk-proj-", body: word, min: 20},
+	{kind: "openai-key", keyword: "sk-svcacct-", body: word, min: 20},
+	{kind: "openai-key", keyword: "sk-admin-", body: word, min: 20},
+	{kind: "api-key", keyword: "sk-", body: alnum, min: 32, max: 64},
+	{kind: "stripe-key", keyword: "sk_live_", body: alnum, min: 20},
+	{kind: "stripe-key", keyword: "sk_test_", body: alnum, min: 20},
+	{kind: "stripe-key", keyword: "rk_live_", body: alnum, min: 20},
+	{kind: "stripe-webhook", keyword: "whsec_", body: base64s, min: 24},
+	{kind: "github-token", keyword: "ghp_", body: alnum, min: 36, max: 255},
+	{kind: "github-token", keyword: "gho_", body: alnum, min: 36, max: 255},
+	{kind: "github-token", keyword: "ghu_", body: alnum, min: 36, max: 255},
+	{kind: "github-token", keyword: "ghs_", body: wordDot, min: 36},
+	{kind: "github-token", keyword: "ghr_", body: alnum, min: 36, max: 255},
+	{kind: "github-token", keyword: "github_pat_", body: word, min: 40, max: 255},
+	{kind: "gitlab-token", keyword: "glpat-", body: wordDot, min: 20, max: 300},
+	{kind: "gitlab-token", keyword: "glrt-", body: wordDot, min: 20, max: 300},
+	{kind: "gitlab-token", keyword: "gldt-", body: wordDot, min: 20, max: 300},
+	{kind: "aws-key-id", keyword: "AKIA", body: capital, min: 16, max: 16},
+	{kind: "aws-key-id", keyword: "ASIA", body: capital, min: 16, max: 16},
+	{kind: "aws-secret", keyword: "aws_secret_access_key", special: assigned(base64s, 40, 40), free: true},
+	{kind: "aws-secret", keyword: "AWS_SECRET_ACCESS_KEY", special: assigned(base64s, 40, 40), free: true},
+	{kind: "aws-secret", keyword: "SecretAccessKey", special: assigned(base64s, 40, 40), free: true},
+	{kind: "slack-token", keyword: "xoxb-", body: word, min: 20},
+	{kind: "slack-token", keyword: "xoxp-", body: word, min: 20},
+	{kind: "slack-token", keyword: "xoxa-", body: word, min: 20},
+	{kind: "slack-token", keyword: "xoxr-", body: word, min: 20},
+	{kind: "slack-token", keyword: "xoxs-", body: word, min: 20},
+	{kind: "slack-token", keyword: "xoxe-", body: word, min: 20},
+	{kind: "slack-token", keyword: "xapp-", body: word, min: 20},
+	{kind: "slack-webhook", keyword: "hooks.slack.com/services/", body: letters(lower + upper + digits + "/"), min: 30, free: true},
+	{kind: "google-key", keyword: "AIza", body: word, min: 35, max: 35},
+	{kind: "google-token", keyword: "ya29.", body: wordDot, min: 20},
+	{kind: "google-secret", keyword: "GOCSPX-", body: word, min: 28, max: 28},
+	{kind: "groq-key", keyword: "gsk_", body: alnum, min: 40},
+	{kind: "xai-key", keyword: "xai-", body: alnum, min: 60},
+	{kind: "huggingface-token", keyword: "hf_", body: alnum, min: 30, max: 60},
+	{kind: "replicate-token", keyword: "r8_", body: alnum, min: 37, max: 40},
+	{kind: "perplexity-key", keyword: "pplx-", body: alnum, min: 40},
+	{kind: "npm-token", keyword: "npm_", body: alnum, min: 36, max: 36},
+	{kind: "pypi-token", keyword: "pypi-AgEI", body: word, min: 50},
+	{kind: "docker-token", keyword: "dckr_pat_", body: word, min: 24},
+	{kind: "digitalocean-token", keyword: "dop_v1_", body: hex, min: 64, max: 64},
+	{kind: "sendgrid-key", keyword: "SG.", body: wordDot, min: 60, max: 70},
+	{kind: "shopify-token", keyword: "shpat_", body: letters(digits + "abcdefABCDEF"), min: 32, max: 32},
+	{kind: "linear-key", keyword: "lin_api_", body: alnum, min: 40},
+	{kind: "vault-token", keyword: "hvs.", body: word, min: 24},
+	{kind: "databricks-token", keyword: "dapi", body: hex, min: 32, max: 32},
+	{kind: "telegram-token", keyword: ":AA", body: word, min: 33, max: 33, behind: letters(digits)},
+	{kind: "twilio-key", keyword: "SK", body: hex, min: 32, max: 32},
+	{kind: "twilio-key", keyword: "AC", body: hex, min: 32, max: 32},
+	{kind: "azure-key", keyword: "AccountKey=", special: follows(base64s, 86, 88), free: true},
+	{kind: "azure-key", keyword: "SharedAccessKey=", special: follows(base64s, 43, 44), free: true},
+	{kind: "doppler-token", keyword: "dp.pt.", body: alnum, min: 40, max: 44},
+	{kind: "doppler-token", keyword: "dp.ct.", body: alnum, min: 40, max: 44},
+	{kind: "doppler-token", keyword: "dp.st.", body: wordDot, min: 40, max: 100},
+	{kind: "doppler-token", keyword: "dp.sa.", body: alnum, min: 40, max: 44},
+	{kind: "doppler-token", keyword: "dp.scim.", body: alnum, min: 40, max: 44},
+	{kind: "doppler-token", keyword: "dp.audit.", body: alnum, min: 40, max: 44},
+	{kind: "google-key-id", keyword: "private_key_id", special: assigned(hex, 40, 40), free: true},
+	{kind: "npm-token", keyword: "_authToken=", special: follows(npmTokens, 16, maxToken), free: true},
+	{kind: "npm-token", keyword: ":_auth=", special: follows(base64s, 16, maxToken), free: true},
+	{kind: "npm-token", keyword: ":_password=", special: follows(base64s, 12, maxToken), free: true},
+	{kind: "password", keyword: "PASSWORD=", special: password, free: true},
+	{kind: "password", keyword: "machine ", special: netrc},
+	{kind: "session-cookie", keyword: "ookie", special: cookie, free: true},
+	{kind: "basic-login", keyword: "Basic ", special: basic},
+	{kind: "basic-login", keyword: "basic ", special: basic},
+	{kind: "age-key", keyword: "AGE-SECRET-KEY-1", body: capital, min: 58, max: 58},
+	{kind: "jwt", keyword: "eyJ", special: jwt},
+	{kind: "bearer-token", keyword: "Bearer ", special: bearer},
+	{kind: "bearer-token", keyword: "bearer ", special: bearer},
+	{kind: "private-key", keyword: "-----BEGIN ", special: privateKey, free: true},
+	{kind: "url-password", keyword: "://", special: urlPassword, free: true},
+}
+
+// A Discord bot's token begins with its number, in base64: with one of these.
+func init() {
+	for _, start := range []string{"MD", "MT", "Mj", "Mz", "ND", "NT", "Nj", "Nz", "OD", "OT"} {
+		rules = append(rules, rule{kind: "discord-token", keyword: start, special: discord})
+	}
+}
+
+// assigned wants name, an assignment and a value.
+func assigned(body *alphabet, least, most int) func(string, int, bool) (int, int, bool) {
+	between := letters(" \t:='\"\\>,")
+	return func(s string, at int, final bool) (int, int, bool) {
+		gap, more := run(s, at, between, 8, final)
+		if more || gap == 0 {
+			return 0, 0, more
+		}
+		n, more := run(s, at+gap, body, most+1, final)
+		if more || n < least || n > most || !random(s[at+gap:at+gap+n]) {
+			return 0, 0, more
+		}
+		return at + gap, at + gap + n, false
+	}
+}
+
+func bearer(s string, at int, final bool) (int, int, bool) {
+	n, more := run(s, at, bearers, 4096, final)
+	if more || n < 20 || !random(s[at:at+n]) {
+		return 0, 0, more
+	}
+	return at, at + n, false
+}
+
+// jwt: two JSON objects and a signature.
+func jwt(s string, at int, final bool) (int, int, bool) {
+	end := at
+	for part := range 3 {
+		if part == 1 && !strings.HasPrefix(s[end:], "eyJ") {
+			return 0, 0, !final && strings.HasPrefix("eyJ", s[end:])
+		}
+		n, more := run(s, end, word, 4096, final)
+		if more || n < 8 {
+			return 0, 0, more
+		}
+		end += n
+		if part == 2 {
+			return at - len("eyJ"), end, false
+		}
+		if end == len(s) {
+			return 0, 0, !final
+		}
+		if s[end] != '.' {
+			return 0, 0, false
+		}
+		end++
+	}
+	return 0, 0, false
+}
+
+const maxKey = 16 << 10
+
+var (
+	dash    = letters("-")
+	keyHead = letters(upper + digits + " ")
+	keyBody = letters(lower + upper + digits + "+/=-:,.;()\\ \t\r\n\"'|>")
+)
+
+// privateKey masks the block between its markers, or what there is of it.
+func privateKey(s string, at int, final bool) (int, int, bool) {
+	n, more := run(s, at, keyHead, 40, final)
+	if more || !strings.HasSuffix(s[at:at+n], "PRIVATE KEY") && !strings.HasSuffix(s[at:at+n], "PRIVATE KEY BLOCK") {
+		return 0, 0, more
+	}
+	start := at - len("-----BEGIN ")
+	rest := s[at+n:]
+	if len(rest) < 5 && !final {
+		return 0, 0, true
+	}
+	if !strings.HasPrefix(rest, "-----") {
+		return 0, 0, false
+	}
+	body := at + n + 5
+	// The search for the end stops where the body's characters stop: the mask must not depend on how much of the text
+	// has come.
+	k, more := run(s, body, keyBody, maxKey, final)
+	end := strings.Index(s[body:body+k], "-----END ")
+	if more || k < 64 && end < 0 {
+		return 0, 0, more
+	}
+	if end >= 0 {
+		if end < 64 && !keyed(s[body:body+end]) {
+			return 0, 0, false // code that speaks of keys
+		}
+		tail := body + end + len("-----END ")
+		n, more := run(s, tail, keyHead, 40, final)
+		if more {
+			return 0, 0, true
+		}
+		dashes, more := run(s, tail+n, dash, 5, final)
+		if more {
+			return 0, 0, true
+		}
+		return start, tail + n + dashes, false
+	}
+	return start, body + k, false
+}
+
+// keyed reports whether a short block holds a key and not code that puts one together.
+func keyed(block string) bool {
+	var found strings.Builder
+	for _, part := range strings.FieldsFunc(block, func(r rune) bool { return r > 127 || !base64s[r] }) {
+		if len(part) >= 16 {
+			found.WriteString(part)
+		}
+	}
+	return found.Len() >= 32 && random(found.String())
+}
+
+var (
+	userInfo = letters(lower + upper + digits + "-._~!$&()*+,;=:%#^|`")
+	shown    = []string{"password", "passwd", "pass", "pwd", "secret", "token", "user", "changeme", "postgres", "mysql",
+		"root", "admin", "test", "guest", "example"}
+)
+
+// urlPassword masks the password in scheme://user:password@host.
+func urlPassword(s string, at int, final bool) (int, int, bool) {
+	n, more := run(s, at, userInfo, 512, final)
+	if more {
+		return 0, 0, true
+	}
+	colon := strings.IndexByte(s[at:at+n], ':')
+	if colon < 0 || at+n >= len(s) || s[at+n] != '@' {
+		return 0, 0, false
+	}
+	from, to := at+colon+1, at+n
+	value := s[from:to]
+	if len(value) < 6 || strings.ContainsAny(value[:1], "$%*") || strings.Trim(value, "*x.X") == "" {
+		return 0, 0, false // short, a variable or already masked
+	}
+	bare := unescaped(value)
+	for _, w := range shown {
+		if strings.EqualFold(bare, w) {
+			return 0, 0, false
+		}
+	}
+	if !made(bare) {
+		return 0, 0, false
+	}
+	return from, to, false
+}
+
+// unescaped leaves percent escapes out: their digits are no sign of a password.
+func unescaped(s string) string {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '%' && i+2 < len(s) && alnum[s[i+1]] && alnum[s[i+2]] {
+			i += 2
+			continue
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
+
+// made: not a word that an example would use. Passwords of plain words go by; code that
+// speaks of addresses is full of those.
+func made(s string) bool {
+	small, big := 0, 0
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c >= '0' && c <= '9':
+			return true
+		case c >= 'a' && c <= 'z':
+			small++
+		case c >= 'A' && c <= 'Z':
+			big++
+		}
+	}
+	return len(s) >= 12 && small > 0 && big > 0
+}
+
+// follows wants a value right behind the keyword, perhaps in quotes, and masks it alone.
+func follows(body *alphabet, least, most int) func(string, int, bool) (int, int, bool) {
+	quote := letters("\"'")
+	return func(s string, at int, final bool) (int, int, bool) {
+		q, more := run(s, at, quote, 1, final)
+		if more {
+			return 0, 0, true
+		}
+		n, more := run(s, at+q, body, most+1, final)
+		if more || n < least || n > most || !random(s[at+q:at+q+n]) {
+			return 0, 0, more
+		}
+		return at + q, at + q + n, false
+	}
+}
+
+// secretive reports whether a password looks like a real one, and not like a word, a variable or a mask.
+func secretive(value string) bool {
+	if len(value) < 6 || strings.ContainsAny(value[:1], "$%*<{[(") || strings.Trim(value, "*x.X") == "" {
+		return false
+	}
+	for _, w := range shown {
+		if strings.EqualFold(value, w) {
+			return false
+		}
+	}
+	return made(value)
+}
+
+const passwordText = lower + upper + digits + "!#$%&*+-./:<=>?@^_`{|}~[]()"
+
+var (
+	passwords    = letters(passwordText)
+	netrcSecrets = letters(strings.NewReplacer("(", "", ")", "").Replace(passwordText)) // one may be in parentheses
+)
+
+// password masks the value of NAME_PASSWORD=value as files of variables and shells have it.
+func password(s string, at int, final bool) (int, int, bool) {
+	quote := letters("\"'")
+	q, more := run(s, at, quote, 1, final)
+	if more {
+		return 0, 0, true
+	}
+	n, more := run(s, at+q, passwords, 512, final)
+	if more {
+		return 0, 0, true
+	}
+	value := s[at+q : at+q+n]
+	if strings.ContainsAny(value, "()[]{}<>") || !secretive(value) { // a call, or what stands for a value
+		return 0, 0, false
+	}
+	return at + q, at + q + n, false
+}
+
+// netrc masks the password in: machine HOST login NAME password VALUE.
+func netrc(s string, at int, final bool) (int, int, bool) {
+	blank, field := letters(" \t\r\n"), passwords
+	for _, want := range []string{"", "login", "", "password"} {
+		n, more := run(s, at, field, 256, final)
+		if more || n == 0 || want != "" && s[at:at+n] != want {
+			return 0, 0, more
+		}
+		gap, more := run(s, at+n, blank, 32, final)
+		if more || gap == 0 {
+			return 0, 0, more
+		}
+		at += n + gap
+	}
+	n, more := run(s, at, netrcSecrets, 256, final)
+	if more || !secretive(s[at:at+n]) {
+		return 0, 0, more
+	}
+	return at, at + n, false
+}
+
+// basic masks a user's name and password in the header of a request.
+func basic(s string, at int, final bool) (int, int, bool) {
+	n, more := run(s, at, base64s, 1024, final)
+	if more || n < 8 {
+		return 0, 0, more
+	}
+	text, err := base64.StdEncoding.DecodeString(s[at : at+n])
+	if err != nil {
+		return 0, 0, false
+	}
+	for _, c := range text {
+		if c < ' ' || c == 0x7f {
+			return 0, 0, false
+		}
+	}
+	_, secret, ok := strings.Cut(string(text), ":")
+	if !ok || !secretive(secret) {
+		return 0, 0, false
+	}
+	return at, at + n, false
+}
+
+// discord wants the bot's number in base64, a time and a signature.
+func discord(s string, at int, final bool) (int, int, bool) {
+	from := at - len("MD")
+	n, more := run(s, from, alnum, 29, final)
+	if more || n < 23 || n > 28 {
+		return 0, 0, more
+	}
+	number, err := base64.RawStdEncoding.DecodeString(s[from : from+n])
+	if err != nil || strings.Trim(string(number), digits) != "" {
+		return 0, 0, false
+	}
+	end := from + n
+	for _, size := range [][2]int{{6, 7}, {27, 45}} {
+		dot, more := run(s, end, letters("."), 1, final)
+		if more || dot == 0 {
+			return 0, 0, more
+		}
+		n, more := run(s, end+1, word, size[1]+1, final)
+		if more || n < size[0] || n > size[1] {
+			return 0, 0, more
+		}
+		end += 1 + n
+	}
+	return from, end, false
+}
+
+var (
+	cookieGap  = letters(" \t:\"'\\")
+	cookieText = letters(lower + upper + digits + "!#$%&()*+-./:<=>?@[]^_`{|}~; ")
+)
+
+// cookie masks the values of cookies that represent a log-in, in the headers Cookie and Set-Cookie: from the first
+// one to the last one.
+func cookie(s string, at int, final bool) (int, int, bool) {
+	gap, more := run(s, at, cookieGap, 8, final)
+	if more || !strings.Contains(s[at:at+gap], ":") {
+		return 0, 0, more
+	}
+	at += gap
+	n, more := run(s, at, cookieText, 4096, final)
+	if more {
+		return 0, 0, true
+	}
+	from, to := 0, 0
+	for start, rest := at, s[at:at+n]; rest != ""; {
+		pair, behind, _ := strings.Cut(rest, ";")
+		name, value, ok := strings.Cut(pair, "=")
+		if value = strings.TrimRight(value, " "); ok && login(name) && len(value) >= 16 && random(value) {
+			if from == 0 {
+				from = start + len(name) + 1
+			}
+			to = start + len(name) + 1 + len(value)
+		}
+		start, rest = start+len(rest)-len(behind), behind
+	}
+	return from, to, false
+}
+
+// login reports whether a cookie of this name stands for a log-in.
+func login(name string) bool {
+	name = strings.ToLower(strings.TrimSpace(name))
+	for _, part := range []string{"sess", "auth", "token", "jwt"} {
+		if strings.Contains(name, part) {
+			return true
+		}
+	}
+	return strings.HasSuffix(name, "sid")
 }
