@@ -1,12 +1,22 @@
 package mode
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
+
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
+
+	"github.com/roost-dev/roost/esjson"
 )
 
 // maxFile bounds a file of modes, and maxText each text in it, in bytes: a mode's text is sent with every request.
@@ -225,4 +235,343 @@ func ReadFile(fsys fs.FS, name, source, path string) File {
 		return problem(err)
 	}
 	return Parse(string(data), source, path)
+}
+
+// value is the content of YAML or JSON text, as far as a file of modes needs it.
+type value struct {
+	kind kind
+	text string            // of a string, and of other scalars for messages
+	list []*value          // of a list
+	keys []string          // of a map, in order
+	of   map[string]*value // of a map
+}
+
+type kind string
+
+const (
+	aMap    kind = "a map"
+	aList   kind = "a list"
+	aString kind = "text"
+	aNumber kind = "a number"
+	aBool   kind = "true or false"
+	aNull   kind = "null"
+)
+
+// member is a member of a map; nil when there is none, or v is no map.
+func (v *value) member(key string) *value {
+	if v == nil || v.kind != aMap {
+		return nil
+	}
+	return v.of[key]
+}
+
+func (v *value) put(key string, member *value) {
+	if _, has := v.of[key]; !has {
+		v.keys = append(v.keys, key)
+	}
+	v.of[key] = member
+}
+
+// maxDepth bounds how deep a file may nest; modes need five levels.
+const maxDepth = 40
+
+var errDeep = errors.New("it nests too deeply")
+
+// readYAML reads one document of YAML 1.2 with its core schema.
+func readYAML(text string) (v *value, err error) {
+	defer func() {
+		if r := recover(); r != nil { // a defect of the parser must not end the program
+			v, err = nil, fmt.Errorf("it cannot be read as YAML: %v", r)
+		}
+	}()
+	file, err := parser.ParseBytes([]byte(text), 0)
+	if err != nil {
+		first, _, _ := strings.Cut(err.Error(), "\n")
+		return nil, fmt.Errorf("it is no YAML: %s", first)
+	}
+	if len(file.Docs) > 1 {
+		return nil, errors.New("it holds several YAML documents")
+	}
+	if len(file.Docs) == 0 || file.Docs[0].Body == nil {
+		return &value{kind: aNull}, nil
+	}
+	return (&yamlReader{anchors: map[string]*value{}}).read(file.Docs[0].Body, 0)
+}
+
+type yamlReader struct {
+	anchors map[string]*value
+}
+
+func (y *yamlReader) read(n ast.Node, level int) (*value, error) {
+	if level > maxDepth {
+		return nil, errDeep
+	}
+	switch n := n.(type) {
+	case nil:
+		return &value{kind: aNull}, nil
+	case *ast.MappingNode:
+		return y.mapping(n.Values, level)
+	case *ast.MappingValueNode:
+		return y.mapping([]*ast.MappingValueNode{n}, level)
+	case *ast.SequenceNode:
+		out := &value{kind: aList}
+		for _, el := range n.Values {
+			v, err := y.read(el, level+1)
+			if err != nil {
+				return nil, err
+			}
+			out.list = append(out.list, v)
+		}
+		return out, nil
+	case *ast.LiteralNode:
+		return &value{kind: aString, text: n.Value.Value}, nil
+	case *ast.AnchorNode:
+		v, err := y.read(n.Value, level+1)
+		if err == nil {
+			y.anchors[n.Name.GetToken().Value] = v
+		}
+		return v, err
+	case *ast.AliasNode:
+		name := n.Value.GetToken().Value
+		if v, ok := y.anchors[name]; ok {
+			return v, nil
+		}
+		return nil, fmt.Errorf("the alias *%s refers to no earlier anchor &%s", name, name)
+	case *ast.TagNode:
+		v, err := y.read(n.Value, level+1)
+		if err == nil && n.Start.Value == "!!str" && v.kind != aMap && v.kind != aList {
+			return &value{kind: aString, text: v.text}, nil
+		}
+		return v, err
+	}
+	t := n.GetToken()
+	if t.Type == token.SingleQuoteType || t.Type == token.DoubleQuoteType {
+		return &value{kind: aString, text: t.Value}, nil
+	}
+	if t.Type == token.ImplicitNullType {
+		return &value{kind: aNull}, nil
+	}
+	return plainScalar(t.Value), nil
+}
+
+func (y *yamlReader) mapping(members []*ast.MappingValueNode, level int) (*value, error) {
+	out := &value{kind: aMap, of: map[string]*value{}}
+	for _, m := range members {
+		k, err := y.read(m.Key, level+1)
+		if err != nil {
+			return nil, err
+		}
+		if _, twice := out.of[k.text]; twice {
+			return nil, fmt.Errorf("the key %q appears twice in one map", k.text)
+		}
+		v, err := y.read(m.Value, level+1)
+		if err != nil {
+			return nil, err
+		}
+		out.put(k.text, v)
+	}
+	return out, nil
+}
+
+// The core schema's scalars. The parser itself partly follows YAML 1.1.
+var (
+	coreNull   = regexp.MustCompile(`^(?:~|null|Null|NULL|)$`)
+	coreBool   = regexp.MustCompile(`^(?:true|True|TRUE|false|False|FALSE)$`)
+	coreNumber = regexp.MustCompile(`^(?:[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+|[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?` +
+		`|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$`)
+)
+
+func plainScalar(text string) *value {
+	v := &value{kind: aString, text: text}
+	switch {
+	case coreNull.MatchString(text):
+		v.kind = aNull
+	case coreBool.MatchString(text):
+		v.kind = aBool
+	case coreNumber.MatchString(text):
+		v.kind = aNumber
+	}
+	return v
+}
+
+// readJSON reads JSON text.
+func readJSON(text string) (*value, error) {
+	if !esjson.Valid([]byte(text)) {
+		return nil, errors.New("it is no JSON")
+	}
+	return fromJSON([]byte(text), 0)
+}
+
+func fromJSON(raw []byte, level int) (*value, error) {
+	if level > maxDepth {
+		return nil, errDeep
+	}
+	out := &value{text: string(raw)}
+	switch esjson.TypeOf(raw) {
+	case esjson.TypeObject:
+		out.kind, out.of = aMap, map[string]*value{}
+		for k, member := range esjson.Members(raw) {
+			v, err := fromJSON(member, level+1)
+			if err != nil {
+				return nil, err
+			}
+			out.put(k, v)
+		}
+	case esjson.TypeArray:
+		out.kind = aList
+		for el := range esjson.Array(raw) {
+			v, err := fromJSON(el, level+1)
+			if err != nil {
+				return nil, err
+			}
+			out.list = append(out.list, v)
+		}
+	case esjson.TypeString:
+		out.kind = aString
+		out.text, _ = esjson.Unquote(raw) // the text is valid, so reading cannot fail
+	case esjson.TypeNull:
+		out.kind = aNull
+	case esjson.TypeNumber:
+		out.kind = aNumber
+	default:
+		out.kind = aBool
+	}
+	return out, nil
+}
+
+// RuleFile is a file of rules that comes with an exported mode.
+type RuleFile struct {
+	Path string // in the folder of the mode's rules, with "/" between its parts
+	Text string
+}
+
+// Exported reads modes as Roo exports them, in YAML or JSON, with the files of rules that come with them, by slug. A
+// path that leads out of the mode's folder, or that no rule would be read from, is left out and listed in Problems.
+func Exported(text string) (File, map[string][]RuleFile) {
+	root, err := readJSON(strings.TrimPrefix(text, "\ufeff"))
+	if err != nil {
+		root, err = readRoot(text)
+	}
+	if err != nil {
+		return File{Problems: []string{err.Error()}}, nil
+	}
+	f := readModes(root, Global, "")
+	rules, problems := exportedRules(root.member("customModes"))
+	f.Problems = append(f.Problems, problems...)
+	return f, rules
+}
+
+func exportedRules(list *value) (rules map[string][]RuleFile, problems []string) {
+	rules = map[string][]RuleFile{}
+	if list == nil || list.kind != aList {
+		return rules, nil
+	}
+	for _, m := range list.list {
+		slug, files := m.member("slug"), m.member("rulesFiles")
+		if slug == nil || slug.kind != aString || !slugForm.MatchString(slug.text) || files == nil || files.kind != aList {
+			continue
+		}
+		if _, twice := rules[slug.text]; twice {
+			continue // the first mode with a slug counts
+		}
+		kept := []RuleFile{}
+		for i, el := range files.list {
+			f, err := ruleFile(el)
+			switch {
+			case err != nil:
+				problems = append(problems, fmt.Sprintf("file %d of the rules of mode %q is left out: %v", i+1, slug.text, err))
+			case slices.ContainsFunc(kept, func(have RuleFile) bool { return have.Path == f.Path }):
+				text := fmt.Sprintf("file %d of the rules of mode %q is left out: %q appears twice", i+1, slug.text, f.Path)
+				problems = append(problems, text)
+			case len(kept) == maxRuleFiles:
+				text := fmt.Sprintf("of the rules of mode %q only the first %d files are used", slug.text, maxRuleFiles)
+				problems = append(problems, text)
+			default:
+				kept = append(kept, f)
+				continue
+			}
+			if len(kept) == maxRuleFiles {
+				break
+			}
+		}
+		rules[slug.text] = kept
+	}
+	return rules, problems
+}
+
+// exportedFolder is what Roo puts before the path: the folder itself.
+var exportedFolder = regexp.MustCompile(`^(?:\.roo/)?rules-[^/]+/`)
+
+// ruleFile reads one file of an exported mode's rules.
+func ruleFile(v *value) (RuleFile, error) {
+	name, content := v.member("relativePath"), v.member("content")
+	switch {
+	case name == nil || name.kind != aString:
+		return RuleFile{}, errors.New("it has no path")
+	case content == nil || content.kind != aString || content.text == "":
+		return RuleFile{}, fmt.Errorf("%q has no text", name.text)
+	case len(content.text) > maxRuleFile:
+		return RuleFile{}, fmt.Errorf("%q has more than %d bytes", name.text, maxRuleFile)
+	case strings.ContainsRune(content.text, 0):
+		return RuleFile{}, fmt.Errorf("%q is no text", name.text)
+	}
+	f := RuleFile{Path: strings.ReplaceAll(name.text, `\`, "/"), Text: content.text}
+	if strings.HasPrefix(f.Path, "/") || strings.Contains(f.Path, ":") {
+		return RuleFile{}, fmt.Errorf("%q leads out of the folder of its mode's rules", name.text)
+	}
+	f.Path = exportedFolder.ReplaceAllString(path.Clean(f.Path), "")
+	switch {
+	case f.Path == "." || !fs.ValidPath(f.Path):
+		return RuleFile{}, fmt.Errorf("%q leads out of the folder of its mode's rules", name.text)
+	case len(f.Path) > 200 || strings.Count(f.Path, "/") >= maxRuleDepth ||
+		strings.ContainsFunc(f.Path, func(r rune) bool { return !unicode.IsPrint(r) }):
+		return RuleFile{}, fmt.Errorf("%q is no name for a file of rules", name.text)
+	case noRule(path.Base(f.Path)):
+		return RuleFile{}, fmt.Errorf("%q is a name that no rules are read from", name.text)
+	}
+	return f, nil
+}
+
+// Encode writes modes as a file of modes, in JSON. Parse reads the same modes back.
+func Encode(modes []Mode) []byte {
+	type options struct {
+		FileRegex   *string `json:"fileRegex,omitempty"`
+		Description *string `json:"description,omitempty"`
+	}
+	given := func(text string, empty bool) *string {
+		if text == "" && !empty {
+			return nil
+		}
+		return &text
+	}
+	type exported struct {
+		Slug               string `json:"slug"`
+		Name               string `json:"name"`
+		RoleDefinition     string `json:"roleDefinition"`
+		WhenToUse          string `json:"whenToUse,omitempty"`
+		Description        string `json:"description,omitempty"`
+		CustomInstructions string `json:"customInstructions,omitempty"`
+		Groups             []any  `json:"groups"`
+	}
+	file := struct {
+		CustomModes []exported `json:"customModes"`
+	}{[]exported{}}
+	for _, m := range modes {
+		e := exported{m.Slug, m.Name, m.RoleDefinition, m.WhenToUse, m.Description, m.CustomInstructions, []any{}}
+		for _, g := range m.Groups {
+			if g.limited || g.FileRegex != "" {
+				o := options{given(g.FileRegex, g.emptyRegex), given(g.Description, g.emptyDescription)}
+				e.Groups = append(e.Groups, []any{g.Name, o})
+			} else {
+				e.Groups = append(e.Groups, g.Name)
+			}
+		}
+		file.CustomModes = append(file.CustomModes, e)
+	}
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	_ = enc.Encode(file) // it holds only texts and lists of texts, which cannot fail
+	return out.Bytes()
 }

@@ -13,7 +13,13 @@
 // for the limits of rules.
 package mode
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"unicode"
+)
 
 // The sources of modes.
 const (
@@ -125,3 +131,238 @@ func (s Set) Redefined() []string {
 	}
 	return out
 }
+
+// UnknownError: there is no mode with that slug.
+type UnknownError struct {
+	Slug    string
+	Closest []string // similar slugs, the best first
+	Known   []string // all slugs
+}
+
+func (e *UnknownError) Error() string {
+	return fmt.Sprintf("there is no mode %q; there are %s", e.Slug, strings.Join(e.Known, ", "))
+}
+
+// Lookup is Find with a helpful error: an *UnknownError.
+func (s Set) Lookup(slug string) (Mode, error) {
+	if m, ok := s.Find(slug); ok {
+		return m, nil
+	}
+	return Mode{}, &UnknownError{Slug: slug, Closest: s.closestSlugs(slug), Known: s.Slugs()}
+}
+
+// closestSlugs returns the slugs of modes whose slug or name resembles the given one.
+func (s Set) closestSlugs(given string) []string {
+	type scored struct {
+		slug  string
+		score int
+	}
+	word := normalizeName(given)
+	var found []scored
+	for _, m := range s.All() {
+		score := min(distance(word, normalizeName(m.Slug)), distance(word, normalizeName(m.Name)))
+		if word != "" && (strings.HasPrefix(normalizeName(m.Slug), word) || strings.HasPrefix(word, normalizeName(m.Slug))) {
+			score = min(score, 1)
+		}
+		if score <= max(1, len(word)/3) {
+			found = append(found, scored{m.Slug, score})
+		}
+	}
+	slices.SortStableFunc(found, func(a, b scored) int { return a.score - b.score })
+	var out []string
+	for _, f := range found {
+		out = append(out, f.slug)
+	}
+	return out
+}
+
+// normalizeName reduces a name to its lower-case letters and digits.
+func normalizeName(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			return unicode.ToLower(r)
+		}
+		return -1
+	}, s[:min(len(s), 64)])
+}
+
+// distance is how many letters must be inserted, removed, changed or swapped with the next one.
+func distance(a, b string) int {
+	x, y := []rune(a), []rune(b)
+	rows := make([][]int, len(x)+1)
+	for i := range rows {
+		rows[i] = make([]int, len(y)+1)
+		rows[i][0] = i
+	}
+	for j := range y {
+		rows[0][j+1] = j + 1
+	}
+	for i := range x {
+		for j := range y {
+			d := rows[i][j]
+			if x[i] != y[j] {
+				d = 1 + min(d, rows[i][j+1], rows[i+1][j])
+			}
+			if i > 0 && j > 0 && x[i] == y[j-1] && x[i-1] == y[j] {
+				d = min(d, rows[i-1][j-1]+1)
+			}
+			rows[i+1][j+1] = d
+		}
+	}
+	return rows[len(x)][len(y)]
+}
+
+// Text is the part of the system prompt with the user's wishes for this mode: the mode's own instructions and the rules
+// of files. It is "" when there are none.
+func (r Rules) Text(m Mode) string {
+	var parts []string
+	if s := strings.TrimSpace(m.CustomInstructions); s != "" {
+		parts = append(parts, "Mode-specific Instructions:\n"+s)
+	}
+	var files []string
+	for _, s := range r.Sections {
+		files = append(files, fmt.Sprintf("# Rules from %s:\n%s", s.Title, s.Text))
+	}
+	if len(files) > 0 {
+		parts = append(parts, "Rules:\n\n"+strings.Join(files, "\n\n"))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "====\n\nUSER'S CUSTOM INSTRUCTIONS\n\n" +
+		"The user gives these instructions. Follow them as well as you can, " +
+		"as long as they do not contradict the rules above about tools.\n\n" +
+		strings.Join(parts, "\n\n")
+}
+
+// Text is the part of the system prompt that lists the modes.
+func (s Set) Text() string {
+	var b strings.Builder
+	b.WriteString("====\n\nMODES\n\n")
+	all := s.All()
+	for i, m := range all {
+		if i == maxListed {
+			fmt.Fprintf(&b, "(%d more modes are not listed.)\n", len(all)-i)
+			break
+		}
+		about := m.WhenToUse
+		if about == "" {
+			about = m.Description
+		}
+		if about == "" { // Roo uses the first sentence of the role
+			about, _, _ = strings.Cut(m.RoleDefinition, ".")
+		}
+		fmt.Fprintf(&b, "- %s (%s): %s\n", oneLine(m.Name, 100), m.Slug, oneLine(about, 400))
+	}
+	return strings.TrimRight(b.String(), "\n")
+}
+
+// maxListed is how many modes the system prompt lists.
+const maxListed = 60
+
+// oneLine puts a text on one line and cuts it after so many characters.
+func oneLine(s string, limit int) string {
+	s = strings.Join(strings.Fields(s), " ")
+	n := 0
+	for i := range s {
+		if n++; n > limit {
+			return s[:i] + "..."
+		}
+	}
+	return s
+}
+
+// builtIn returns Roo's modes: slugs, names, groups and order are Roo's, the texts are our own.
+func builtIn() []Mode { return slices.Clone(makeBuiltIn()) }
+
+var makeBuiltIn = sync.OnceValue(func() []Mode {
+	markdown, _ := compile(`\.md$`)
+	group := func(names ...string) []Group {
+		list := []Group{}
+		for _, n := range names {
+			list = append(list, Group{Name: n})
+		}
+		return list
+	}
+	all := group("read", "edit", "command", "mcp")
+	return []Mode{
+		{
+			Slug:        "architect",
+			Name:        "🏗️ Architect",
+			Source:      BuiltIn,
+			Description: "Plan and design before anything is built",
+			WhenToUse:   "For planning: taking a problem apart, comparing designs, writing a specification before the code.",
+			Groups: []Group{
+				{Name: "read"},
+				{
+					Name:        "edit",
+					FileRegex:   `\.md$`,
+					Description: "Markdown files only",
+					limited:     true,
+					files:       markdown,
+				},
+				{Name: "mcp"},
+			},
+			RoleDefinition: "You are Roost, a technical lead who finds out what is needed and how things are before making a " +
+				"plan. The plan is what the user reviews before anybody carries it out.",
+			CustomInstructions: "1. Gather what bears on the task with the tools for reading.\n" +
+				"2. Ask the user what only the user knows.\n" +
+				"3. Break the task into steps with update_todo_list. Each step has one clear outcome and can be done by a " +
+				"person that reads nothing but the step. Give no estimates of time.\n" +
+				"4. Bring the list up to date as you learn more.\n" +
+				"5. Ask the user whether the plan is right, and change it until it is.\n" +
+				"6. Then ask with switch_mode for the mode that carries it out.\n" +
+				"Prefer a short list to a long document. When a plan has to be a file, put it below plans/ unless the user " +
+				"wants another place.",
+		},
+		{
+			Slug:        "code",
+			Name:        "💻 Code",
+			Source:      BuiltIn,
+			Description: "Write, change and restructure code",
+			WhenToUse:   "For writing and changing code: features, fixes, refactoring, new files, in any language.",
+			Groups:      all,
+			RoleDefinition: "You are Roost, a software engineer who works in the user's workspace with the tools given here, " +
+				"and knows many languages, frameworks and designs.",
+		},
+		{
+			Slug:           "ask",
+			Name:           "❓ Ask",
+			Source:         BuiltIn,
+			Description:    "Answer and explain",
+			WhenToUse:      "For explanations and answers about code, concepts and technologies, without changing anything.",
+			Groups:         group("read", "mcp"),
+			RoleDefinition: "You are Roost, who answers questions about software, its technologies and the code in the user's workspace.",
+			CustomInstructions: "Answer thoroughly, from the code where the question is about it. Do not go on to change " +
+				"code unless the user asks for that. " +
+				"A Mermaid diagram is welcome where it makes something clear.",
+		},
+		{
+			Slug:           "debug",
+			Name:           "🪲 Debug",
+			Source:         BuiltIn,
+			Description:    "Find and mend what is wrong",
+			WhenToUse:      "For finding out why something fails: errors, traces, unexpected results, before they are mended.",
+			Groups:         all,
+			RoleDefinition: "You are Roost, who finds the causes of failures in software step by step.",
+			CustomInstructions: "Think of several possible causes, five or more, and choose the one or two that fit best. " +
+				"Prove them, by logging or a test, before you change anything else. " +
+				"Ask the user whether the diagnosis is right before you mend it.",
+		},
+		{
+			Slug:        "orchestrator",
+			Name:        "🪃 Orchestrator",
+			Source:      BuiltIn,
+			Description: "Coordinate work over several modes",
+			WhenToUse:   "For large work of many parts that belong to different modes.",
+			Groups:      []Group{},
+			RoleDefinition: "You are Roost, who coordinates large work by taking it apart and giving each part to the mode " +
+				"that fits it best.",
+			CustomInstructions: "1. Break the task into parts that can be done one by one. Give each part to the mode that " +
+				"fits it, with all that is needed to do it, what is to be done and what is not, and what to report at its end.\n" +
+				"2. Keep track of the parts, and decide what comes next from what they reported.\n" +
+				"3. Ask the user when you need to know more to divide the work.\n" +
+				"4. At the end, put the results together in one answer.",
+		},
+	}
+})
