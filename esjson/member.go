@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"unicode/utf8"
 )
 
 // Type is the kind of a JSON value.
@@ -95,8 +94,8 @@ func spans(p []byte, open byte) iter.Seq[span] {
 // obj must be valid; of broken text it yields some members, and never panics.
 func Members(obj []byte) iter.Seq2[string, []byte] {
 	return func(yield func(string, []byte) bool) {
-		for s := range spans(obj, '{') {
-			if !yield(nameOf(obj[s.key:s.keyEnd]), obj[s.val:s.valEnd:s.valEnd]) {
+		for name, val := range Fields(obj) {
+			if !yield(string(name), val) {
 				return
 			}
 		}
@@ -115,51 +114,30 @@ func Array(arr []byte) iter.Seq[[]byte] {
 }
 
 // Fields is Members with the names as bytes, for callers that only compare them: it copies a name only if the name
-// contains escapes. The names share memory with obj and are valid until the next step.
+// contains escapes. The names share memory with obj.
 func Fields(obj []byte) iter.Seq2[[]byte, []byte] {
 	return func(yield func([]byte, []byte) bool) {
 		for s := range spans(obj, '{') {
-			name, exact := inner(obj[s.key:s.keyEnd])
-			if !exact {
-				name = appendUnquoted(nil, name, false)
-			}
-			if !yield(name, obj[s.val:s.valEnd:s.valEnd]) {
+			if !yield(nameOf(obj[s.key:s.keyEnd]), obj[s.val:s.valEnd:s.valEnd]) {
 				return
 			}
 		}
 	}
 }
 
-// inner is the text between the quotes. exact means that it contains no escapes.
-func inner(lit []byte) (text []byte, exact bool) {
+// nameOf is the name that a literal spells. It shares memory with the literal if it can.
+func nameOf(lit []byte) []byte {
 	if len(lit) < 2 {
-		return nil, true
+		return nil
 	}
-	text = lit[1 : len(lit)-1]
-	for _, c := range text {
-		if c == '\\' || c >= utf8.RuneSelf {
-			return text, false
-		}
+	if text := lit[1 : len(lit)-1]; !plain(text) {
+		return appendUnquoted(nil, text)
 	}
-	return text, true
-}
-
-func nameOf(lit []byte) string {
-	text, exact := inner(lit)
-	if exact {
-		return string(text)
-	}
-	return string(appendUnquoted(nil, text, false))
+	return lit[1 : len(lit)-1]
 }
 
 // isName reports whether the name literal lit spells key.
-func isName(lit []byte, key string) bool {
-	text, exact := inner(lit)
-	if exact {
-		return len(lit) >= 2 && string(text) == key
-	}
-	return nameOf(lit) == key
-}
+func isName(lit []byte, key string) bool { return len(lit) > 1 && string(nameOf(lit)) == key }
 
 // Get returns the raw value of the member called key; of duplicates the last, as JSON.parse does. obj must be valid.
 // The result shares memory with obj.
@@ -192,17 +170,21 @@ func GetFloat(obj []byte, key string) (float64, bool) {
 	return f, err == nil || math.IsInf(f, 0)
 }
 
-// GetInt returns a member that is a whole number within int64, in any spelling (1e3 is 1000). Digits are exact even
-// where a double is not.
+// GetInt returns a member that is a whole number: see Int.
 func GetInt(obj []byte, key string) (int64, bool) {
-	v, ok := Get(obj, key)
-	if !ok || TypeOf(v) != TypeNumber {
+	v, _ := Get(obj, key)
+	return Int(v)
+}
+
+// Int reads a whole number within int64, in any spelling (1e3 is 1000). Digits are exact even where a double is not.
+func Int(raw []byte) (int64, bool) {
+	if TypeOf(raw) != TypeNumber {
 		return 0, false
 	}
-	if n, err := strconv.ParseInt(string(v), 10, 64); err == nil {
+	if n, err := strconv.ParseInt(string(raw), 10, 64); err == nil {
 		return n, true
 	}
-	f, err := strconv.ParseFloat(string(v), 64)
+	f, err := strconv.ParseFloat(string(raw), 64)
 	if err != nil || f != math.Trunc(f) || f < -(1<<63) || f >= 1<<63 {
 		return 0, false
 	}
@@ -257,31 +239,23 @@ func Set(obj []byte, key string, val []byte) []byte {
 // again. The other members keep their bytes. When there is none, or obj is no object, the copy is equal.
 func Remove(obj []byte, key string) []byte {
 	out := make([]byte, 0, len(obj))
-	done := 0        // obj[:done] has been copied or dropped
-	kept := false    // a member comes before this position
-	pending := false // the members dropped at the start took no comma yet
-	prevEnd := -1
+	done, kept := 0, 0 // obj[:done] is copied or dropped; kept is the end of the newest member that is not
 	for s := range spans(obj, '{') {
-		if !isName(obj[s.key:s.keyEnd], key) {
-			if pending && !kept {
-				done = s.key // drop the comma after the dropped first members
-				pending = false
+		switch goes := isName(obj[s.key:s.keyEnd], key); {
+		case !goes:
+			if kept == 0 && done > 0 {
+				done = s.key // the comma goes with the dropped first members
 			}
-			kept, prevEnd = true, s.valEnd
-			continue
-		}
-		if kept {
-			if prevEnd > done {
-				out = append(out, obj[done:prevEnd]...)
+			kept = s.valEnd
+		case kept > 0:
+			out = append(out, obj[done:kept]...)
+			done, kept = s.valEnd, s.valEnd
+		default:
+			if done == 0 {
+				out = append(out, obj[:s.key]...)
 			}
-			done, prevEnd = s.valEnd, s.valEnd
-			continue
+			done = s.valEnd
 		}
-		if !pending {
-			out = append(out, obj[done:s.key]...)
-		}
-		pending = true
-		done = s.valEnd
 	}
 	return append(out, obj[done:]...)
 }
@@ -308,7 +282,7 @@ func (o *Object) String(k, s string) {
 // Int adds a whole number, with all its digits.
 func (o *Object) Int(k string, n int64) {
 	o.name(k)
-	o.buf = appendInt(o.buf, n)
+	o.buf = strconv.AppendInt(o.buf, n, 10)
 }
 
 // Float adds a number in ECMAScript's spelling.
@@ -320,11 +294,7 @@ func (o *Object) Float(k string, f float64) {
 // Bool adds true or false.
 func (o *Object) Bool(k string, b bool) {
 	o.name(k)
-	if b {
-		o.buf = append(o.buf, "true"...)
-	} else {
-		o.buf = append(o.buf, "false"...)
-	}
+	o.buf = strconv.AppendBool(o.buf, b)
 }
 
 // Raw adds a member whose value is already JSON. It is not checked. A nil or empty value adds nothing, as

@@ -136,7 +136,7 @@ func (s *scanner) feed(p []byte, stop bool) int {
 				return i
 			}
 		case inHex:
-			if hexValue(c) < 0 {
+			if !isHex(c) {
 				s.st = broken
 				return i
 			}
@@ -265,54 +265,42 @@ func (s *scanner) token(c byte) bool {
 	return false
 }
 
+// number returns the state after one more byte in or behind a number; afterValue means that the byte is behind it.
 func (s *scanner) number(c byte) state {
-	digit := c >= '0' && c <= '9'
-	switch s.st {
-	case numMinus:
-		if c == '0' {
-			return numZero
-		}
-		if digit {
-			return numInt
-		}
-		return broken
-	case numZero, numInt:
-		switch {
-		case digit && s.st == numInt:
-			return numInt
-		case digit:
-			return broken
-		case c == '.':
-			return numDot
-		case c == 'e' || c == 'E':
-			return numE
-		}
-	case numDot, numFrac:
-		switch {
-		case digit:
-			return numFrac
-		case s.st == numDot:
-			return broken
-		case c == 'e' || c == 'E':
-			return numE
-		}
-	case numE, numESign, numExp:
-		switch {
-		case digit:
-			return numExp
-		case s.st == numE && (c == '+' || c == '-'):
-			return numESign
-		case s.st != numExp:
-			return broken
-		}
+	class := 5
+	switch {
+	case c == '0':
+		class = 0
+	case c >= '1' && c <= '9':
+		class = 1
+	case c == '.':
+		class = 2
+	case c == 'e' || c == 'E':
+		class = 3
+	case c == '+' || c == '-':
+		class = 4
 	}
-	return afterValue
+	return numberStates[s.st-numMinus][class]
+}
+
+// numberStates are the states from numMinus on, after 0, another digit, the point, an e, a sign, and any other byte.
+var numberStates = [...][6]state{
+	{numZero, numInt, broken, broken, broken, broken},                // numMinus
+	{broken, broken, numDot, numE, afterValue, afterValue},           // numZero
+	{numInt, numInt, numDot, numE, afterValue, afterValue},           // numInt
+	{numFrac, numFrac, broken, broken, broken, broken},               // numDot
+	{numFrac, numFrac, afterValue, numE, afterValue, afterValue},     // numFrac
+	{numExp, numExp, broken, broken, numESign, broken},               // numE
+	{numExp, numExp, broken, broken, broken, broken},                 // numESign
+	{numExp, numExp, afterValue, afterValue, afterValue, afterValue}, // numExp
 }
 
 // shortEscape is the meaning of a byte after a backslash; 0 = there is no such escape of two bytes.
 var shortEscape = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
 func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\r' || c == '\t' }
+
+func isHex(c byte) bool { return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F' }
 
 // Valid reports whether JSON.parse accepts src. It refuses a byte order mark, as JSON.parse does. Bytes that are not
 // UTF-8 are valid inside strings (Node reads them as U+FFFD before parsing) and nowhere else.

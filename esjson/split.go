@@ -66,7 +66,7 @@ var chunks = sync.Pool{New: func() any { b := make([]byte, chunkSize); return &b
 //
 // The error is r's or fn's own, with the Tail so far. Damage is not an error: see Tail.
 func Split(r io.Reader, fn func(e Element) error) (Tail, error) {
-	sp := splitter{report: func(e Element, _ int64) error { return fn(e) }}
+	sp := splitter{report: fn}
 	return sp.split(r)
 }
 
@@ -76,7 +76,7 @@ func Split(r io.Reader, fn func(e Element) error) (Tail, error) {
 // and the index.
 func SplitIndex(r io.Reader, levels, room int, fn func(e Element, x *Index) error) (Tail, error) {
 	sp := splitter{levels: levels, room: room, index: new(Index)}
-	sp.report = func(e Element, end int64) error { return fn(e, sp.indexed(end)) }
+	sp.report = func(e Element) error { return fn(e, sp.indexed(e.Off+e.Len)) }
 	return sp.split(r)
 }
 
@@ -119,7 +119,7 @@ const (
 )
 
 type splitter struct {
-	report func(e Element, end int64) error
+	report func(Element) error
 	tail   Tail
 	sc     scanner
 	phase  phase
@@ -294,7 +294,7 @@ func (sp *splitter) array(p []byte, at int64) (int, error) {
 			end := at + int64(i)
 			t.Elements++
 			t.Last = end
-			if err := sp.report(Element{sp.elem, end - sp.elem}, end); err != nil {
+			if err := sp.report(Element{sp.elem, end - sp.elem}); err != nil {
 				return i, err
 			}
 		}
@@ -376,40 +376,18 @@ func (x *Index) Raw(i int) []byte {
 }
 
 // Parts yields the members or elements of value i: their names, nil in an array, and their numbers. There are none
-// below the deepest level that was read. A name is valid until the next step.
+// below the deepest level that was read. A name is valid until the text changes.
 func (x *Index) Parts(i int) iter.Seq2[[]byte, int] {
 	return func(yield func([]byte, int) bool) {
-		for k, end := x.Within(i); k < end; k = x.Next(k) {
-			if !yield(x.Name(k), k) {
+		if i >= len(x.nodes) {
+			return
+		}
+		for k, end := i+1, x.nodes[i].next; k < end; k = x.nodes[k].next {
+			if !yield(nameOf(x.src[x.nodes[k].name[0]:x.nodes[k].name[1]]), k) {
 				return
 			}
 		}
 	}
-}
-
-// Within is Parts for loops that must not allocate: it returns the number of the first part of value i, from which Next
-// leads to the others, and the end. For a value without parts, first equals end.
-func (x *Index) Within(i int) (first, end int) {
-	if i >= len(x.nodes) {
-		return i + 1, i + 1
-	}
-	return i + 1, x.nodes[i].next
-}
-
-// Next is the number of the part after part k.
-func (x *Index) Next(k int) int { return x.nodes[k].next }
-
-// Name is the name of value k, nil for an element of an array. It is valid until the text changes.
-func (x *Index) Name(k int) []byte {
-	n := x.nodes[k].name
-	if n[1] == 0 {
-		return nil
-	}
-	name, exact := inner(x.src[n[0]:n[1]])
-	if !exact {
-		name = appendUnquoted(nil, name, false)
-	}
-	return name
 }
 
 // token is called with every byte that begins or ends something, before the scanner takes it.

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -29,9 +31,17 @@ func Stringify(dst, src []byte) ([]byte, error) {
 	if err := check(src); err != nil {
 		return dst, err
 	}
-	dst = slices.Grow(dst, len(src))
-	return appendTokens(dst, src, true), nil
+	return appendTokens(slices.Grow(dst, len(src)), src, lossless), nil
 }
+
+// spelling is how literals are written.
+type spelling uint8
+
+const (
+	asRead   spelling = iota // as they were
+	lossless                 // as ECMAScript does, where that loses nothing
+	asNode                   // as ECMAScript does
+)
 
 // Compact appends src without the blanks between tokens; strings and numbers keep their spelling. It is for unchanged
 // elements: it changes less than Stringify. Errors are those of Stringify.
@@ -39,22 +49,7 @@ func Compact(dst, src []byte) ([]byte, error) {
 	if err := check(src); err != nil {
 		return dst, err
 	}
-	dst = slices.Grow(dst, len(src))
-	for i := 0; i < len(src); {
-		c := src[i]
-		switch {
-		case isSpace(c):
-			i++
-		case c == '"':
-			end := StringEnd(src, i)
-			dst = append(dst, src[i:end]...)
-			i = end
-		default:
-			dst = append(dst, c)
-			i++
-		}
-	}
-	return dst, nil
+	return appendTokens(slices.Grow(dst, len(src)), src, asRead), nil
 }
 
 // check returns nil for text that JSON.parse accepts, else an error that names the offset.
@@ -69,42 +64,41 @@ func check(src []byte) error {
 	return nil
 }
 
-// appendTokens re-encodes valid text token by token, in the order it has.
-func appendTokens(dst, src []byte, keep bool) []byte {
+// appendTokens writes valid text again token by token, in the order it has.
+func appendTokens(dst, src []byte, how spelling) []byte {
 	for i := 0; i < len(src); {
-		c := src[i]
-		switch {
+		end := i + 1
+		switch c := src[i]; {
 		case isSpace(c):
-			i++
 		case c == '"':
-			end := StringEnd(src, i)
-			dst = appendString(dst, src[i:end], keep)
-			i = end
-		case c == '-' || c >= '0' && c <= '9':
-			end := skipValue(src, i)
-			dst = appendNumber(dst, src[i:end], keep)
-			i = end
+			end = StringEnd(src, i)
+			dst = appendString(dst, src[i:end], how)
+		case how != asRead && (c == '-' || c >= '0' && c <= '9'):
+			end = skipValue(src, i)
+			dst = appendNumber(dst, src[i:end], how)
 		default:
 			dst = append(dst, c)
-			i++
 		}
+		i = end
 	}
 	return dst
 }
 
-// appendString re-encodes a valid literal. It works on the spelling, not through Unquote, so that raw bytes which
+// appendString writes a valid literal again. It works on the spelling, not through Unquote, so that raw bytes which
 // only look like a surrogate are not taken for one.
-func appendString(dst, lit []byte, keep bool) []byte {
+func appendString(dst, lit []byte, how spelling) []byte {
+	if how == asRead {
+		return append(dst, lit...)
+	}
 	dst = append(dst, '"')
 	p := lit[1 : len(lit)-1]
 	for i := 0; i < len(p); {
-		c := p[i]
-		if c == '\\' {
+		if p[i] == '\\' {
 			r, n := escapedAt(p, i)
 			i += n
 			switch {
-			case r >= 0xD800 && r < 0xE000:
-				dst = appendHex(dst, uint16(r))
+			case utf16.IsSurrogate(r):
+				dst = fmt.Appendf(dst, `\u%04x`, r)
 			case r < 0x20 || r == '"' || r == '\\':
 				dst = appendEscape(dst, byte(r))
 			default:
@@ -113,10 +107,10 @@ func appendString(dst, lit []byte, keep bool) []byte {
 			continue
 		}
 		n := i + plainRun(p[i:])
-		if keep || utf8.Valid(p[i:n]) {
+		if how == lossless {
 			dst = append(dst, p[i:n]...)
 		} else {
-			dst = appendUnquoted(dst, p[i:n], false)
+			dst = appendPlain(dst, p[i:n])
 		}
 		i = n
 	}
@@ -149,12 +143,10 @@ func appendNode(dst, v []byte) ([]byte, error) {
 	switch TypeOf(v) {
 	case TypeArray:
 		dst = append(dst, '[')
-		first := true
-		for e := range Array(v) {
-			if !first {
+		for i, e := range slices.Collect(Array(v)) {
+			if i > 0 {
 				dst = append(dst, ',')
 			}
-			first = false
 			if dst, err = appendNode(dst, e); err != nil {
 				return dst, err
 			}
@@ -173,7 +165,7 @@ func appendNode(dst, v []byte) ([]byte, error) {
 		}
 		return append(dst, '}'), nil
 	}
-	return appendTokens(dst, v, false), nil
+	return appendTokens(dst, v, asNode), nil
 }
 
 type member struct {
@@ -219,8 +211,6 @@ func arrayIndex(name string) (uint32, bool) {
 	return uint32(n), err == nil && n < 1<<32-1
 }
 
-func appendInt(dst []byte, n int64) []byte { return strconv.AppendInt(dst, n, 10) }
-
 // Equal reports whether two texts are the same value for JSON.parse: members in any order, of duplicates the last,
 // strings by content, numbers as doubles (so 1 and 1.0 are equal, and integers that round to the same double).
 // Text that is not valid equals nothing. Below some 5000 levels, members must also be in the same order.
@@ -229,7 +219,7 @@ func Equal(a, b []byte) bool {
 		return false
 	}
 	if deep(a) || deep(b) {
-		return bytes.Equal(appendTokens(nil, a, true), appendTokens(nil, b, true))
+		return bytes.Equal(appendTokens(nil, a, lossless), appendTokens(nil, b, lossless))
 	}
 	return equal(a[skipSpace(a, 0):], b[skipSpace(b, 0):])
 }
@@ -244,30 +234,9 @@ func equal(a, b []byte) bool {
 	}
 	switch t {
 	case TypeObject:
-		ma, mb := lastMembers(a), lastMembers(b)
-		if len(ma) != len(mb) {
-			return false
-		}
-		for k, va := range ma {
-			vb, ok := mb[k]
-			if !ok || !equal(va, vb) {
-				return false
-			}
-		}
-		return true
+		return maps.EqualFunc(maps.Collect(Members(a)), maps.Collect(Members(b)), equal)
 	case TypeArray:
-		var list [][]byte
-		for e := range Array(b) {
-			list = append(list, e)
-		}
-		i := 0
-		for e := range Array(a) {
-			if i == len(list) || !equal(e, list[i]) {
-				return false
-			}
-			i++
-		}
-		return i == len(list)
+		return slices.EqualFunc(slices.Collect(Array(a)), slices.Collect(Array(b)), equal)
 	case TypeString:
 		sa, errA := Unquote(a)
 		sb, errB := Unquote(b)
@@ -278,12 +247,4 @@ func equal(a, b []byte) bool {
 		return fa == fb
 	}
 	return bytes.Equal(bytes.TrimSpace(a), bytes.TrimSpace(b))
-}
-
-func lastMembers(obj []byte) map[string][]byte {
-	m := map[string][]byte{}
-	for k, v := range Members(obj) {
-		m[k] = v
-	}
-	return m
 }

@@ -32,6 +32,7 @@
 package journal
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -224,7 +225,7 @@ func (e *BusyError) Error() string {
 
 // Who names an owner, with its machine or container when that is another one.
 func (o OwnerInfo) Who() string {
-	who := orElse(o.Program, "another program")
+	who := cmp.Or(o.Program, "another program")
 	if o.PID == 0 {
 		return who
 	}
@@ -265,11 +266,4 @@ type Health struct {
 // OK reports whether nothing acknowledged is lost or unreadable.
 func (h Health) OK() bool {
 	return len(h.Damaged) == 0 && len(h.MissingBlobs) == 0 && len(h.DamagedBlobs) == 0
-}
-
-func orElse(s, other string) string {
-	if s == "" {
-		return other
-	}
-	return s
 }

@@ -80,12 +80,11 @@ func readModes(root *value, source, path string) File {
 func readRoot(text string) (*value, error) {
 	root, err := readYAML(typography.Replace(strings.TrimPrefix(text, "\ufeff")))
 	if err != nil {
-		var other error
-		if root, other = readJSON(text); other != nil {
-			return nil, err
+		if other, failed := readJSON(text); failed == nil {
+			return other, nil
 		}
 	}
-	return root, nil
+	return root, err
 }
 
 // falsy reports whether JavaScript counts the value as false.
@@ -242,7 +241,6 @@ type value struct {
 	kind kind
 	text string            // of a string, and of other scalars for messages
 	list []*value          // of a list
-	keys []string          // of a map, in order
 	of   map[string]*value // of a map
 }
 
@@ -263,13 +261,6 @@ func (v *value) member(key string) *value {
 		return nil
 	}
 	return v.of[key]
-}
-
-func (v *value) put(key string, member *value) {
-	if _, has := v.of[key]; !has {
-		v.keys = append(v.keys, key)
-	}
-	v.of[key] = member
 }
 
 // maxDepth bounds how deep a file may nest; modes need five levels.
@@ -368,7 +359,7 @@ func (y *yamlReader) mapping(members []*ast.MappingValueNode, level int) (*value
 		if err != nil {
 			return nil, err
 		}
-		out.put(k.text, v)
+		out.of[k.text] = v
 	}
 	return out, nil
 }
@@ -415,7 +406,7 @@ func fromJSON(raw []byte, level int) (*value, error) {
 			if err != nil {
 				return nil, err
 			}
-			out.put(k, v)
+			out.of[k] = v
 		}
 	case esjson.TypeArray:
 		out.kind = aList
@@ -427,8 +418,7 @@ func fromJSON(raw []byte, level int) (*value, error) {
 			out.list = append(out.list, v)
 		}
 	case esjson.TypeString:
-		out.kind = aString
-		out.text, _ = esjson.Unquote(raw) // the text is valid, so reading cannot fail
+		out.kind, out.text = aString, esjson.Text(raw)
 	case esjson.TypeNull:
 		out.kind = aNull
 	case esjson.TypeNumber:
@@ -477,20 +467,14 @@ func exportedRules(list *value) (rules map[string][]RuleFile, problems []string)
 		kept := []RuleFile{}
 		for i, el := range files.list {
 			f, err := ruleFile(el)
-			switch {
-			case err != nil:
+			if err == nil && slices.ContainsFunc(kept, func(have RuleFile) bool { return have.Path == f.Path }) {
+				err = fmt.Errorf("%q appears twice", f.Path)
+			}
+			if err != nil {
 				problems = append(problems, fmt.Sprintf("file %d of the rules of mode %q is left out: %v", i+1, slug.text, err))
-			case slices.ContainsFunc(kept, func(have RuleFile) bool { return have.Path == f.Path }):
-				text := fmt.Sprintf("file %d of the rules of mode %q is left out: %q appears twice", i+1, slug.text, f.Path)
-				problems = append(problems, text)
-			case len(kept) == maxRuleFiles:
+			} else if kept = append(kept, f); len(kept) == maxRuleFiles && i+1 < len(files.list) {
 				text := fmt.Sprintf("of the rules of mode %q only the first %d files are used", slug.text, maxRuleFiles)
 				problems = append(problems, text)
-			default:
-				kept = append(kept, f)
-				continue
-			}
-			if len(kept) == maxRuleFiles {
 				break
 			}
 		}

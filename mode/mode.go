@@ -14,6 +14,7 @@
 package mode
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -101,19 +102,17 @@ func (s Set) All() []Mode {
 
 // Find returns the mode with a slug.
 func (s Set) Find(slug string) (Mode, bool) {
-	for _, list := range [][]Mode{s.custom, makeBuiltIn()} { // an earlier mode of a slug replaces later ones
-		for _, m := range slices.Backward(list) {
-			if m.Slug == slug {
-				return m, true
-			}
+	all := slices.Concat(makeBuiltIn(), s.custom) // a later mode of a slug replaces earlier ones
+	for _, m := range slices.Backward(all) {
+		if m.Slug == slug {
+			return m, true
 		}
 	}
 	return Mode{}, false
 }
 
 // Slugs returns the slugs of all modes, in order.
-func (s Set) Slugs() []string {
-	var out []string
+func (s Set) Slugs() (out []string) {
 	for _, m := range s.All() {
 		out = append(out, m.Slug)
 	}
@@ -245,13 +244,8 @@ func (s Set) Text() string {
 			fmt.Fprintf(&b, "(%d more modes are not listed.)\n", len(all)-i)
 			break
 		}
-		about := m.WhenToUse
-		if about == "" {
-			about = m.Description
-		}
-		if about == "" { // Roo uses the first sentence of the role
-			about, _, _ = strings.Cut(m.RoleDefinition, ".")
-		}
+		role, _, _ := strings.Cut(m.RoleDefinition, ".") // Roo uses the first sentence of the role
+		about := cmp.Or(m.WhenToUse, m.Description, role)
 		fmt.Fprintf(&b, "- %s (%s): %s\n", oneLine(m.Name, 100), m.Slug, oneLine(about, 400))
 	}
 	return strings.TrimRight(b.String(), "\n")

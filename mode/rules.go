@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -153,16 +154,10 @@ func (l *ruleLoader) listFiles(fsys fs.FS, dir, prefix string, within []fs.FileI
 }
 
 // noRule matches names of files that editors and systems leave.
-func noRule(name string) bool {
-	switch strings.ToLower(name) {
-	case ".ds_store", "thumbs.db", "desktop.ini", ".gitkeep", ".gitignore":
-		return true
-	}
-	ends := []string{"~", ".bak", ".swp", ".swo", ".tmp", ".temp", ".log", ".old", ".orig", ".cache"}
-	return slices.ContainsFunc(ends, func(end string) bool {
-		return strings.HasSuffix(strings.ToLower(name), end)
-	})
-}
+func noRule(name string) bool { return leftovers.MatchString(name) }
+
+var leftovers = regexp.MustCompile(`(?i)^(\.ds_store|thumbs\.db|desktop\.ini|\.gitkeep|\.gitignore)$|` +
+	`(~|\.(bak|sw[po]|te?mp|log|old|orig|cache))$`)
 
 // loadFile loads one file; false when it does not exist or holds no text.
 func (l *ruleLoader) loadFile(fsys fs.FS, name, title string) bool {
@@ -170,19 +165,17 @@ func (l *ruleLoader) loadFile(fsys fs.FS, name, title string) bool {
 		return false
 	}
 	info, err := fs.Stat(fsys, name)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return false
-	case err != nil:
-		l.note("the rules in %s cannot be read: %v", title, withoutPath(err))
-		return false
-	case info.IsDir():
-		return false
-	case !info.Mode().IsRegular(): // opening a pipe would block for ever
-		l.note("the rules in %s cannot be read: it is no regular file", title)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && info.IsDir() {
 		return false
 	}
-	data, err := readUpTo(fsys, name, maxRuleFile+1)
+	var data []byte
+	switch {
+	case err != nil:
+	case !info.Mode().IsRegular(): // opening a pipe would block for ever
+		err = errors.New("it is no regular file")
+	default:
+		data, err = readUpTo(fsys, name, maxRuleFile+1)
+	}
 	if err != nil {
 		l.note("the rules in %s cannot be read: %v", title, withoutPath(err))
 		return false

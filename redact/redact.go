@@ -13,8 +13,9 @@
 package redact
 
 import (
+	"cmp"
 	"io"
-	"sort"
+	"slices"
 	"strings"
 )
 
@@ -44,17 +45,13 @@ type probe struct{ rule, offset int }
 // New makes a redactor for the built-in rules and for known values.
 func New(known ...Known) *Redactor {
 	r := &Redactor{at: map[uint16][]probe{}}
-	longest := append([]Known(nil), known...)
-	sort.SliceStable(longest, func(i, j int) bool { return len(longest[i].Value) > len(longest[j].Value) })
+	longest := slices.Clone(known)
+	slices.SortStableFunc(longest, func(a, b Known) int { return len(b.Value) - len(a.Value) })
 	for _, k := range longest {
 		if len(k.Value) < minKnown {
 			continue
 		}
-		kind := k.Kind
-		if kind == "" {
-			kind = "key"
-		}
-		r.rules = append(r.rules, rule{kind: kind, keyword: k.Value, free: true})
+		r.rules = append(r.rules, rule{kind: cmp.Or(k.Kind, "key"), keyword: k.Value, free: true})
 	}
 	r.rules = append(r.rules, rules...)
 	for i, rule := range r.rules {
@@ -184,10 +181,7 @@ func (r *rule) match(s string, start int, final bool) (from, to int, more bool) 
 	if r.body == nil {
 		return start, at, false
 	}
-	most := r.max
-	if most == 0 {
-		most = maxToken
-	}
+	most := cmp.Or(r.max, maxToken)
 	n, more := run(s, at, r.body, most+1, final)
 	if more || n < r.min || n > most && r.max > 0 || !random(s[at:at+n]) {
 		return 0, 0, more

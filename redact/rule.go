@@ -1,7 +1,10 @@
 package redact
 
 import (
+	"bytes"
 	"encoding/base64"
+	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -60,50 +63,33 @@ func run(s string, at int, a *alphabet, limit int, final bool) (n int, more bool
 // random reports whether s looks like the output of a machine rather than of a writer of examples.
 func random(s string) bool {
 	var seen [256]bool
-	distinct, number := 0, false
+	distinct := 0
 	for i := range len(s) {
 		if !seen[s[i]] {
 			seen[s[i]] = true
 			distinct++
 		}
-		number = number || s[i] >= '0' && s[i] <= '9'
 	}
-	return distinct >= 8 && (number || len(s) >= 40) && !strings.Contains(s, "EXAMPLE") && !strings.Contains(s, "example")
+	return distinct >= 8 && (len(s) >= 40 || strings.ContainsAny(s, digits)) &&
+		!strings.Contains(s, "EXAMPLE") && !strings.Contains(s, "example")
 }
 
-// rules are tried in this order at a keyword; the first that fits wins.
-var rules = []rule{
+// rules are tried in this order at a keyword; the first that fits wins. A row may have several keywords.
+var rules = eachKeyword([]rule{
 	{kind: "anthropic-key", keyword: "sk-ant-", body: word, min: 20},
 	{kind: "openrouter-key", keyword: "sk-or-v1-", body: hex, min: 32},
-	{kind: "openai-key", keyword: "sk-proj-", body: word, min: 20},
-	{kind: "openai-key", keyword: "sk-svcacct-", body: word, min: 20},
-	{kind: "openai-key", keyword: "sk-admin-", body: word, min: 20},
+	{kind: "openai-key", keyword: "sk-proj-|sk-svcacct-|sk-admin-", body: word, min: 20},
 	{kind: "api-key", keyword: "sk-", body: alnum, min: 32, max: 64},
-	{kind: "stripe-key", keyword: "sk_live_", body: alnum, min: 20},
-	{kind: "stripe-key", keyword: "sk_test_", body: alnum, min: 20},
-	{kind: "stripe-key", keyword: "rk_live_", body: alnum, min: 20},
+	{kind: "stripe-key", keyword: "sk_live_|sk_test_|rk_live_", body: alnum, min: 20},
 	{kind: "stripe-webhook", keyword: "whsec_", body: base64s, min: 24},
-	{kind: "github-token", keyword: "ghp_", body: alnum, min: 36, max: 255},
-	{kind: "github-token", keyword: "gho_", body: alnum, min: 36, max: 255},
-	{kind: "github-token", keyword: "ghu_", body: alnum, min: 36, max: 255},
+	{kind: "github-token", keyword: "ghp_|gho_|ghu_|ghr_", body: alnum, min: 36, max: 255},
 	{kind: "github-token", keyword: "ghs_", body: wordDot, min: 36},
-	{kind: "github-token", keyword: "ghr_", body: alnum, min: 36, max: 255},
 	{kind: "github-token", keyword: "github_pat_", body: word, min: 40, max: 255},
-	{kind: "gitlab-token", keyword: "glpat-", body: wordDot, min: 20, max: 300},
-	{kind: "gitlab-token", keyword: "glrt-", body: wordDot, min: 20, max: 300},
-	{kind: "gitlab-token", keyword: "gldt-", body: wordDot, min: 20, max: 300},
-	{kind: "aws-key-id", keyword: "AKIA", body: capital, min: 16, max: 16},
-	{kind: "aws-key-id", keyword: "ASIA", body: capital, min: 16, max: 16},
-	{kind: "aws-secret", keyword: "aws_secret_access_key", special: assigned(base64s, 40, 40), free: true},
-	{kind: "aws-secret", keyword: "AWS_SECRET_ACCESS_KEY", special: assigned(base64s, 40, 40), free: true},
-	{kind: "aws-secret", keyword: "SecretAccessKey", special: assigned(base64s, 40, 40), free: true},
-	{kind: "slack-token", keyword: "xoxb-", body: word, min: 20},
-	{kind: "slack-token", keyword: "xoxp-", body: word, min: 20},
-	{kind: "slack-token", keyword: "xoxa-", body: word, min: 20},
-	{kind: "slack-token", keyword: "xoxr-", body: word, min: 20},
-	{kind: "slack-token", keyword: "xoxs-", body: word, min: 20},
-	{kind: "slack-token", keyword: "xoxe-", body: word, min: 20},
-	{kind: "slack-token", keyword: "xapp-", body: word, min: 20},
+	{kind: "gitlab-token", keyword: "glpat-|glrt-|gldt-", body: wordDot, min: 20, max: 300},
+	{kind: "aws-key-id", keyword: "AKIA|ASIA", body: capital, min: 16, max: 16},
+	{kind: "aws-secret", keyword: "aws_secret_access_key|AWS_SECRET_ACCESS_KEY|SecretAccessKey",
+		special: assigned(base64s, 40, 40), free: true},
+	{kind: "slack-token", keyword: "xoxb-|xoxp-|xoxa-|xoxr-|xoxs-|xoxe-|xapp-", body: word, min: 20},
 	{kind: "slack-webhook", keyword: "hooks.slack.com/services/", body: letters(lower + upper + digits + "/"), min: 30, free: true},
 	{kind: "google-key", keyword: "AIza", body: word, min: 35, max: 35},
 	{kind: "google-token", keyword: "ya29.", body: wordDot, min: 20},
@@ -123,16 +109,11 @@ var rules = []rule{
 	{kind: "vault-token", keyword: "hvs.", body: word, min: 24},
 	{kind: "databricks-token", keyword: "dapi", body: hex, min: 32, max: 32},
 	{kind: "telegram-token", keyword: ":AA", body: word, min: 33, max: 33, behind: letters(digits)},
-	{kind: "twilio-key", keyword: "SK", body: hex, min: 32, max: 32},
-	{kind: "twilio-key", keyword: "AC", body: hex, min: 32, max: 32},
+	{kind: "twilio-key", keyword: "SK|AC", body: hex, min: 32, max: 32},
 	{kind: "azure-key", keyword: "AccountKey=", special: follows(base64s, 86, 88), free: true},
 	{kind: "azure-key", keyword: "SharedAccessKey=", special: follows(base64s, 43, 44), free: true},
-	{kind: "doppler-token", keyword: "dp.pt.", body: alnum, min: 40, max: 44},
-	{kind: "doppler-token", keyword: "dp.ct.", body: alnum, min: 40, max: 44},
+	{kind: "doppler-token", keyword: "dp.pt.|dp.ct.|dp.sa.|dp.scim.|dp.audit.", body: alnum, min: 40, max: 44},
 	{kind: "doppler-token", keyword: "dp.st.", body: wordDot, min: 40, max: 100},
-	{kind: "doppler-token", keyword: "dp.sa.", body: alnum, min: 40, max: 44},
-	{kind: "doppler-token", keyword: "dp.scim.", body: alnum, min: 40, max: 44},
-	{kind: "doppler-token", keyword: "dp.audit.", body: alnum, min: 40, max: 44},
 	{kind: "google-key-id", keyword: "private_key_id", special: assigned(hex, 40, 40), free: true},
 	{kind: "npm-token", keyword: "_authToken=", special: follows(npmTokens, 16, maxToken), free: true},
 	{kind: "npm-token", keyword: ":_auth=", special: follows(base64s, 16, maxToken), free: true},
@@ -140,37 +121,45 @@ var rules = []rule{
 	{kind: "password", keyword: "PASSWORD=", special: password, free: true},
 	{kind: "password", keyword: "machine ", special: netrc},
 	{kind: "session-cookie", keyword: "ookie", special: cookie, free: true},
-	{kind: "basic-login", keyword: "Basic ", special: basic},
-	{kind: "basic-login", keyword: "basic ", special: basic},
+	{kind: "basic-login", keyword: "Basic |basic ", special: basic},
 	{kind: "age-key", keyword: "AGE-SECRET-KEY-1", body: capital, min: 58, max: 58},
 	{kind: "jwt", keyword: "eyJ", special: jwt},
-	{kind: "bearer-token", keyword: "Bearer ", special: bearer},
-	{kind: "bearer-token", keyword: "bearer ", special: bearer},
+	{kind: "bearer-token", keyword: "Bearer |bearer ", special: bearer},
 	{kind: "private-key", keyword: "-----BEGIN ", special: privateKey, free: true},
 	{kind: "url-password", keyword: "://", special: urlPassword, free: true},
-}
+	// A Discord bot's token begins with its number, in base64: with one of these.
+	{kind: "discord-token", keyword: "MD|MT|Mj|Mz|ND|NT|Nj|Nz|OD|OT", special: discord},
+})
 
-// A Discord bot's token begins with its number, in base64: with one of these.
-func init() {
-	for _, start := range []string{"MD", "MT", "Mj", "Mz", "ND", "NT", "Nj", "Nz", "OD", "OT"} {
-		rules = append(rules, rule{kind: "discord-token", keyword: start, special: discord})
+func eachKeyword(rows []rule) (out []rule) {
+	for _, r := range rows {
+		for keyword := range strings.SplitSeq(r.keyword, "|") {
+			r.keyword = keyword
+			out = append(out, r)
+		}
 	}
+	return out
 }
 
-// assigned wants name, an assignment and a value.
-func assigned(body *alphabet, least, most int) func(string, int, bool) (int, int, bool) {
-	between := letters(" \t:='\"\\>,")
+// behind masks a value of least to most bytes that follows the keyword, with some bytes of gap in between.
+func behind(gap *alphabet, gapLeast, gapMost int, body *alphabet, least, most int) func(string, int, bool) (int, int, bool) {
 	return func(s string, at int, final bool) (int, int, bool) {
-		gap, more := run(s, at, between, 8, final)
-		if more || gap == 0 {
+		n, more := run(s, at, gap, gapMost, final)
+		if more || n < gapLeast {
 			return 0, 0, more
 		}
-		n, more := run(s, at+gap, body, most+1, final)
-		if more || n < least || n > most || !random(s[at+gap:at+gap+n]) {
+		at += n
+		n, more = run(s, at, body, most+1, final)
+		if more || n < least || n > most || !random(s[at:at+n]) {
 			return 0, 0, more
 		}
-		return at + gap, at + gap + n, false
+		return at, at + n, false
 	}
+}
+
+// assigned wants a name, an assignment and a value.
+func assigned(body *alphabet, least, most int) func(string, int, bool) (int, int, bool) {
+	return behind(letters(" \t:='\"\\>,"), 1, 8, body, least, most)
 }
 
 func bearer(s string, at int, final bool) (int, int, bool) {
@@ -287,75 +276,31 @@ func urlPassword(s string, at int, final bool) (int, int, bool) {
 	if len(value) < 6 || strings.ContainsAny(value[:1], "$%*") || strings.Trim(value, "*x.X") == "" {
 		return 0, 0, false // short, a variable or already masked
 	}
-	bare := unescaped(value)
-	for _, w := range shown {
-		if strings.EqualFold(bare, w) {
-			return 0, 0, false
-		}
-	}
-	if !made(bare) {
+	if !made(escapes.ReplaceAllString(value, "")) { // the digits of an escape are no sign of a password
 		return 0, 0, false
 	}
 	return from, to, false
 }
 
-// unescaped leaves percent escapes out: their digits are no sign of a password.
-func unescaped(s string) string {
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		if s[i] == '%' && i+2 < len(s) && alnum[s[i+1]] && alnum[s[i+2]] {
-			i += 2
-			continue
-		}
-		b.WriteByte(s[i])
-	}
-	return b.String()
-}
+var escapes = regexp.MustCompile(`%[0-9A-Za-z]{2}`)
 
-// made: not a word that an example would use. Passwords of plain words go by; code that
+// made reports whether a password is none that an example would use. Passwords of plain words are left: code that
 // speaks of addresses is full of those.
 func made(s string) bool {
-	small, big := 0, 0
-	for i := range len(s) {
-		switch c := s[i]; {
-		case c >= '0' && c <= '9':
-			return true
-		case c >= 'a' && c <= 'z':
-			small++
-		case c >= 'A' && c <= 'Z':
-			big++
-		}
+	if slices.ContainsFunc(shown, func(word string) bool { return strings.EqualFold(s, word) }) {
+		return false
 	}
-	return len(s) >= 12 && small > 0 && big > 0
+	return strings.ContainsAny(s, digits) || len(s) >= 12 && strings.ContainsAny(s, lower) && strings.ContainsAny(s, upper)
 }
 
-// follows wants a value right behind the keyword, perhaps in quotes, and masks it alone.
+// follows wants a value right behind the keyword, perhaps in quotes.
 func follows(body *alphabet, least, most int) func(string, int, bool) (int, int, bool) {
-	quote := letters("\"'")
-	return func(s string, at int, final bool) (int, int, bool) {
-		q, more := run(s, at, quote, 1, final)
-		if more {
-			return 0, 0, true
-		}
-		n, more := run(s, at+q, body, most+1, final)
-		if more || n < least || n > most || !random(s[at+q:at+q+n]) {
-			return 0, 0, more
-		}
-		return at + q, at + q + n, false
-	}
+	return behind(letters("\"'"), 0, 1, body, least, most)
 }
 
 // secretive reports whether a password looks like a real one, and not like a word, a variable or a mask.
 func secretive(value string) bool {
-	if len(value) < 6 || strings.ContainsAny(value[:1], "$%*<{[(") || strings.Trim(value, "*x.X") == "" {
-		return false
-	}
-	for _, w := range shown {
-		if strings.EqualFold(value, w) {
-			return false
-		}
-	}
-	return made(value)
+	return len(value) >= 6 && !strings.ContainsAny(value[:1], "$%*<{[(") && strings.Trim(value, "*x.X") != "" && made(value)
 }
 
 const passwordText = lower + upper + digits + "!#$%&*+-./:<=>?@^_`{|}~[]()"
@@ -414,13 +359,8 @@ func basic(s string, at int, final bool) (int, int, bool) {
 	if err != nil {
 		return 0, 0, false
 	}
-	for _, c := range text {
-		if c < ' ' || c == 0x7f {
-			return 0, 0, false
-		}
-	}
 	_, secret, ok := strings.Cut(string(text), ":")
-	if !ok || !secretive(secret) {
+	if !ok || !secretive(secret) || bytes.ContainsFunc(text, func(c rune) bool { return c < ' ' || c == 0x7f }) {
 		return 0, 0, false
 	}
 	return at, at + n, false
@@ -473,7 +413,7 @@ func cookie(s string, at int, final bool) (int, int, bool) {
 	for start, rest := at, s[at:at+n]; rest != ""; {
 		pair, behind, _ := strings.Cut(rest, ";")
 		name, value, ok := strings.Cut(pair, "=")
-		if value = strings.TrimRight(value, " "); ok && login(name) && len(value) >= 16 && random(value) {
+		if value = strings.TrimRight(value, " "); ok && login.MatchString(name) && len(value) >= 16 && random(value) {
 			if from == 0 {
 				from = start + len(name) + 1
 			}
@@ -484,13 +424,5 @@ func cookie(s string, at int, final bool) (int, int, bool) {
 	return from, to, false
 }
 
-// login reports whether a cookie of this name stands for a log-in.
-func login(name string) bool {
-	name = strings.ToLower(strings.TrimSpace(name))
-	for _, part := range []string{"sess", "auth", "token", "jwt"} {
-		if strings.Contains(name, part) {
-			return true
-		}
-	}
-	return strings.HasSuffix(name, "sid")
-}
+// login matches the names of cookies that stand for a log-in.
+var login = regexp.MustCompile(`(?i)sess|auth|token|jwt|sid\s*$`)

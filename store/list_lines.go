@@ -355,7 +355,6 @@ func (s *Store) derive(ctx context.Context, ref Ref) (api.Summary, derivation) {
 		sum.Damaged = append(sum.Damaged, api.Damage{File: ref.Dir, Problem: err.Error()})
 		from.failed = true
 	}
-	v.State.Release() // the row has all that was wanted of it
 	if !from.held {
 		_, from.held = filelog.Holder(ref.Log)
 	}

@@ -1,7 +1,7 @@
 package task
 
 import (
-	"encoding/json"
+	"cmp"
 	"slices"
 
 	"github.com/roost-dev/roost/api"
@@ -36,56 +36,33 @@ type Action struct {
 
 // Back returns the event that undoes the action. For a restore of files it is only the intent: the caller first adds
 // its name and the safety checkpoint.
-func (d Action) Back() Event {
-	if d.restores() {
-		return RestoreBegun{To: d.Safety, Files: Swapped(d.Files), Rewind: d.moveLine(Undone{Undoes: d.Seq}), Undoes: d.Seq}
-	}
-	if d.Move {
-		return Undone{Undoes: d.Seq}
-	}
-	switch d.Kind {
-	case api.ActionCondense:
-		return HistoryCondensed{Undoes: d.Seq}
-	case api.ActionTruncate:
-		return HistoryTruncated{Undoes: d.Seq}
-	}
-	e := d.Before
-	e.Undoes = d.Seq
-	return e
-}
-
-// restores reports whether the action restored files, with the histories or without.
-func (d Action) restores() bool { return d.Kind == api.ActionRestore || len(d.Files) > 0 }
-
-// moveLine returns the line of e if the action moved the head, nil if it did not.
-func (d Action) moveLine(e Undone) json.RawMessage {
-	if !d.Move {
-		return nil
-	}
-	line, err := Encode(e)
-	if err != nil {
-		return nil // two numbers: it cannot fail
-	}
-	return line
-}
+func (d Action) Back() Event { return d.reversal(d.Seq, 0) }
 
 // Again returns the event that redoes the action; see Back.
-func (d Action) Again() Event {
-	if d.restores() {
-		return RestoreBegun{To: d.To, Files: slices.Clone(d.Files), Rewind: d.moveLine(Undone{Redoes: d.Seq}), Redoes: d.Seq}
+func (d Action) Again() Event { return d.reversal(0, d.Seq) }
+
+func (d Action) reversal(undoes, redoes uint64) Event {
+	to, files, labels := d.Safety, Swapped(d.Files), d.Before
+	if redoes != 0 {
+		to, files, labels = d.To, slices.Clone(d.Files), d.After
 	}
-	if d.Move {
-		return Undone{Redoes: d.Seq}
+	move := Undone{Undoes: undoes, Redoes: redoes}
+	switch {
+	case d.Kind == api.ActionRestore || len(d.Files) > 0: // files, with the histories or without
+		e := RestoreBegun{To: to, Files: files, Undoes: undoes, Redoes: redoes}
+		if d.Move {
+			e.Rewind, _ = Encode(move) // two numbers: it cannot fail
+		}
+		return e
+	case d.Move:
+		return move
+	case d.Kind == api.ActionCondense:
+		return HistoryCondensed{Undoes: undoes, Redoes: redoes}
+	case d.Kind == api.ActionTruncate:
+		return HistoryTruncated{Undoes: undoes, Redoes: redoes}
 	}
-	switch d.Kind {
-	case api.ActionCondense:
-		return HistoryCondensed{Redoes: d.Seq}
-	case api.ActionTruncate:
-		return HistoryTruncated{Redoes: d.Seq}
-	}
-	e := d.After
-	e.Redoes = d.Seq
-	return e
+	labels.Undoes, labels.Redoes = undoes, redoes
+	return labels
 }
 
 // actionsKept is how many actions can be undone: a state keeps all of them in memory and in its snapshot.
@@ -104,28 +81,26 @@ type Actions struct {
 func (l *Actions) Do(d Action) {
 	l.Undone, l.Last, l.Head = nil, d.Seq, d.Head
 	d.Then = d.Seq
-	if n := len(l.Done); n > 0 && l.Done[n-1].Seq == d.Seq && (d.Kind == api.ActionRestore) != (l.Done[n-1].Kind == api.ActionRestore) {
-		l.Done[n-1] = d.with(l.Done[n-1])
-		return
-	}
-	if n := len(l.Done); n > 0 && l.Done[n-1].Seq == d.Seq && !d.Move && !l.Done[n-1].Move {
-		l.Done[n-1].After = d.After.over(l.Done[n-1].After)
-		l.Done[n-1].Before = l.Done[n-1].Before.over(d.Before)
-		return
+	if n := len(l.Done); n > 0 && l.Done[n-1].Seq == d.Seq {
+		last := &l.Done[n-1]
+		switch restores := d.Kind == api.ActionRestore; {
+		case restores && last.Kind != api.ActionRestore:
+			last.Files, last.To, last.Safety = d.Files, d.To, d.Safety
+			return
+		case !restores && last.Kind == api.ActionRestore:
+			d.Files, d.To, d.Safety = last.Files, last.To, last.Safety
+			*last = d
+			return
+		case !d.Move && !last.Move:
+			last.After = d.After.over(last.After)
+			last.Before = last.Before.over(d.Before)
+			return
+		}
 	}
 	if len(l.Done) == actionsKept {
 		l.Done = slices.Delete(slices.Clone(l.Done), 0, 1)
 	}
 	l.Done = append(l.Done, d)
-}
-
-// with combines a restore with the other changes of its commit into one action.
-func (d Action) with(o Action) Action {
-	if d.Kind != api.ActionRestore {
-		d, o = o, d
-	}
-	o.Files, o.To, o.Safety = d.Files, d.To, d.Safety
-	return o
 }
 
 // refile records which files a restore changed when it was undone or redone.
@@ -144,6 +119,15 @@ func (l *Actions) Undo(seq, then, head uint64) { shift(&l.Done, &l.Undone, seq, 
 // Redo records that commit then redid the action of commit seq.
 func (l *Actions) Redo(seq, then, head uint64) { shift(&l.Undone, &l.Done, seq, then, head) }
 
+// turn is Undo or Redo, as the event in the log names the action.
+func (l *Actions) turn(undoes, redoes, then uint64) {
+	if undoes != 0 {
+		l.Undo(undoes, then, 0)
+	} else {
+		l.Redo(redoes, then, 0)
+	}
+}
+
 // shift moves an action from one list to the other. It does nothing when the action is in neither: its commit may be
 // lost.
 func shift(from, to *[]Action, seq, then, head uint64) {
@@ -159,15 +143,7 @@ func shift(from, to *[]Action, seq, then, head uint64) {
 
 // over returns e, with the members that e leaves out taken from below.
 func (e Changed) over(below Changed) Changed {
-	if e.Title == nil {
-		e.Title = below.Title
-	}
-	if e.Tags == nil {
-		e.Tags = below.Tags
-	}
-	if e.Pinned == nil {
-		e.Pinned = below.Pinned
-	}
+	e.Title, e.Tags, e.Pinned = cmp.Or(e.Title, below.Title), cmp.Or(e.Tags, below.Tags), cmp.Or(e.Pinned, below.Pinned)
 	return e
 }
 

@@ -1,7 +1,6 @@
 package task
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -32,7 +31,7 @@ type Leaf struct {
 	Answered  []Answered
 	Queue     []InputQueued
 	QueuedAt  map[string]uint64 `json:",omitempty"`
-	Files     []Run64           `json:",omitempty"` // indexes into the list of all records, from 1
+	Files     []Run64           `json:",omitempty"` // of the list of all records, from 1
 	Failures  int
 	Run       string `json:",omitempty"`
 	Waiting   string `json:",omitempty"`
@@ -44,31 +43,13 @@ type Run64 [2]uint64
 
 // End is the outcome of a call on one branch.
 type End struct {
-	Call     int // its place in State.Calls
-	Started  bool
-	Replay   string
-	Before   map[string]string `json:",omitempty"`
-	UI       uint64
-	Process  *ToolProcess  `json:",omitempty"`
-	Finished *ToolFinished `json:",omitempty"`
-	At       place
-
-	away bool // Finished.Result is not in memory
+	Call int // its place in State.Calls
+	Progress
 }
 
-func upTo(n int) []int {
-	out := make([]int, n)
-	for i := range out {
-		out[i] = i
-	}
-	return out
-}
-
-// packed returns indexes, from 1, as ranges.
-func packed(list []int) []Run64 {
-	var out []Run64
-	for _, i := range list {
-		at := uint64(i) + 1
+// Ranges returns numbers, which rise, as ranges.
+func Ranges(numbers []uint64) (out []Run64) {
+	for _, at := range numbers {
 		if n := len(out) - 1; n >= 0 && out[n][1]+1 == at {
 			out[n][1] = at
 			continue
@@ -78,41 +59,19 @@ func packed(list []int) []Run64 {
 	return out
 }
 
-func unpacked(runs []Run64, most int) []int {
-	var out []int
+// numbersIn is the reverse of Ranges, of numbers up to most.
+func numbersIn(runs []Run64, most int) (out []uint64) {
 	for _, r := range runs {
 		for at := max(r[0], 1); at <= r[1] && at <= uint64(most) && len(out) < most; at++ {
-			out = append(out, int(at)-1)
+			out = append(out, at)
 		}
 	}
 	return out
 }
 
-// plainEnd is End without its methods.
-type plainEnd End
-
-// MarshalJSON leaves the result out: Call.Result reads it from the log.
-func (e End) MarshalJSON() ([]byte, error) {
-	if e.Finished != nil {
-		done := *e.Finished
-		done.Result = nil
-		e.Finished = &done
-	}
-	return json.Marshal(plainEnd(e))
-}
-
-// UnmarshalJSON reads what MarshalJSON wrote.
-func (e *End) UnmarshalJSON(data []byte) error {
-	err := json.Unmarshal(data, (*plainEnd)(e))
-	if e.Finished != nil {
-		e.Finished.Result, e.away = nil, true // without the null that replaces it in the JSON
-	}
-	return err
-}
-
-// runsOf packs a history into ranges. Numbers of the other history in between do not end a range; numbers of messages
-// that are not in the list, or lost, do.
-func (s *State) runsOf(list []*Message) []Run64 {
+// RunsOf packs messages of one history into ranges. Numbers of the other history in between do not end a range;
+// numbers of messages that are not in the list, or lost, do.
+func (s *State) RunsOf(list []*Message) []Run64 {
 	var out []Run64
 	for _, m := range list {
 		if n := len(out) - 1; n >= 0 && s.follows(out[n][1], m) {
@@ -171,40 +130,31 @@ func (s *State) Branch(seq uint64) *Branch {
 // leaf returns the present head.
 func (s *State) leaf() Leaf {
 	l := Leaf{
-		Seq: s.Seq, UI: s.runsOf(s.ui), API: s.runsOf(s.api),
+		Seq: s.Seq, UI: s.RunsOf(s.ui), API: s.RunsOf(s.api),
 		Answered: slices.Clone(s.Answered), Queue: slices.Clone(s.Queue), QueuedAt: maps.Clone(s.QueuedAt),
-		Files: packed(s.fileAt), Failures: s.Failures,
+		Files: Ranges(s.fileAt), Failures: s.Failures,
 	}
 	var summaries, markers []*Message
 	for _, m := range s.api {
-		if m.lifted&noSummary != 0 {
+		if m.Lifted&noSummary != 0 {
 			summaries = append(summaries, m)
 		}
-		if m.lifted&noMarker != 0 {
+		if m.Lifted&noMarker != 0 {
 			markers = append(markers, m)
 		}
 	}
-	l.NoSummary, l.NoMarker = s.runsOf(summaries), s.runsOf(markers)
+	l.NoSummary, l.NoMarker = s.RunsOf(summaries), s.RunsOf(markers)
 	for _, q := range s.Questions {
 		one := *q
 		l.Questions = append(l.Questions, &one)
 	}
 	for _, i := range s.Touched {
-		l.Ends = append(l.Ends, s.end(i))
+		l.Ends = append(l.Ends, End{i, s.order[i].Progress})
 	}
 	if s.Run != nil {
 		l.Run, l.Waiting, l.Rewound = s.Run.ID, s.Run.Waiting, s.Run.Rewound
 	}
 	return l
-}
-
-// end returns the present outcome of a call.
-func (s *State) end(i int) End {
-	c := s.order[i]
-	return End{
-		Call: i, Started: c.Started, Replay: c.Replay, Before: c.Before, UI: c.UI,
-		Process: c.Process, Finished: c.Finished, At: c.finished, away: c.away,
-	}
 }
 
 // touch marks calls whose outcome will differ between branches. On the existing branches they have their present
@@ -217,7 +167,7 @@ func (s *State) touch(calls []*Call) {
 		}
 		s.Touched = append(s.Touched, i)
 		for b := range s.Branches {
-			s.Branches[b].Leaf.Ends = append(s.Branches[b].Leaf.Ends, s.end(i))
+			s.Branches[b].Leaf.Ends = append(s.Branches[b].Leaf.Ends, End{i, c.Progress})
 		}
 	}
 }
@@ -225,8 +175,7 @@ func (s *State) touch(calls []*Call) {
 // leave keeps the head as a branch: it is about to move.
 func (s *State) leave(seq uint64, at int64, why, by string) {
 	if len(s.Branches) == 0 {
-		s.filed = slices.Clone(s.Files)
-		s.fileAt = upTo(len(s.filed))
+		s.fileAll()
 	}
 	s.touch(s.lastCalls())
 	s.Branches = append(s.Branches, Branch{Seq: seq, At: at, Why: why, By: by, Leaf: s.leaf()})
@@ -239,7 +188,7 @@ func (s *State) lastCalls() []*Call {
 		return nil
 	}
 	var out []*Call
-	for _, u := range m.facts.Uses {
+	for _, u := range m.Facts.Uses {
 		if c := s.calls[u.ID]; c != nil && c.Message == m.ID {
 			out = append(out, c)
 		}
@@ -252,20 +201,20 @@ func (s *State) enter(l Leaf) {
 	before := s.lastReply()
 	for _, list := range [][]*Message{s.ui, s.api} {
 		for _, m := range list {
-			m.Hidden, m.lifted = "rewind", 0
+			m.Hidden, m.Lifted = "rewind", 0
 		}
 	}
 	s.ui, s.api = s.listOf(UI, l.UI), s.listOf(API, l.API)
 	for _, list := range [][]*Message{s.ui, s.api} {
 		for _, m := range list {
-			m.Hidden, m.lifted = "", 0
+			m.Hidden, m.Lifted = "", 0
 		}
 	}
 	for _, m := range s.listOf(API, l.NoSummary) {
-		m.lifted |= noSummary
+		m.Lifted |= noSummary
 	}
 	for _, m := range s.listOf(API, l.NoMarker) {
-		m.lifted |= noMarker
+		m.Lifted |= noMarker
 	}
 	s.liftLater(l.Seq)
 	for _, e := range l.Ends {
@@ -273,8 +222,7 @@ func (s *State) enter(l Leaf) {
 			continue
 		}
 		c := s.order[e.Call]
-		c.Started, c.Replay, c.Before, c.UI, c.Process = e.Started, e.Replay, e.Before, e.UI, e.Process
-		c.Finished, c.finished = e.Finished, e.At
+		c.Progress = e.Progress
 		c.away = c.Finished != nil && (e.away || c.Finished.Result == nil)
 	}
 	s.Answered, s.Queue, s.QueuedAt = slices.Clone(l.Answered), slices.Clone(l.Queue), maps.Clone(l.QueuedAt)
@@ -283,7 +231,7 @@ func (s *State) enter(l Leaf) {
 		one := *q
 		s.Questions = append(s.Questions, &one)
 	}
-	s.showFiles(unpacked(l.Files, len(s.filed)))
+	s.showFiles(numbersIn(l.Files, len(s.filed)))
 	s.reindex(before)
 	s.Failures = l.Failures
 	if s.Run != nil && s.Run.ID == l.Run {
@@ -298,19 +246,13 @@ func (s *State) enter(l Leaf) {
 func (s *State) liftLater(seq uint64) {
 	var living map[string]bool
 	for _, m := range s.api {
-		t := m.Tags()
-		if t.Condensed == "" && t.Truncated == "" || m.body.Seq <= seq {
+		if t := m.Tags(); t.Condensed == "" && t.Truncated == "" || m.Body.Seq <= seq {
 			continue
 		}
 		if living == nil {
 			living = s.tagIDs()
 		}
-		if t.Condensed != "" && !living[t.Condensed] {
-			m.lifted |= noSummary
-		}
-		if t.Truncated != "" && !living[t.Truncated] {
-			m.lifted |= noMarker
-		}
+		m.lift(func(id string) bool { return !living[id] })
 	}
 }
 
@@ -318,7 +260,7 @@ func (s *State) liftLater(seq uint64) {
 func (s *State) tagIDs() map[string]bool {
 	ids := map[string]bool{}
 	for _, m := range s.api {
-		if t := m.Tags(); m.facts.Summary {
+		if t := m.Tags(); m.Facts.Summary {
 			ids[t.Summary] = true
 		} else if t.Marks {
 			ids[t.Marker] = true
@@ -367,8 +309,7 @@ func (s *State) rewind(e Rewound, c journal.Commit) error {
 		}
 	}
 	if e.Why == "fork" { // what the fork leaves out belongs to the other task
-		s.filed = slices.Clone(s.Files)
-		s.fileAt = upTo(len(s.filed))
+		s.fileAll()
 		s.cut(e)
 		return nil
 	}
@@ -395,20 +336,16 @@ func (s *State) cut(e Rewound) {
 		}
 	}
 	last := s.lastReply()
-	gone := func(m *Message) bool { return m.Hidden != "" }
-	s.ui = slices.DeleteFunc(slices.Clone(s.ui), gone)
-	s.api = slices.DeleteFunc(slices.Clone(s.api), gone)
+	s.dropHidden()
 	lift := map[string]bool{}
 	for _, id := range e.Lift {
 		lift[id] = true
 	}
-	if len(lift) > 0 {
-		for _, m := range s.api {
-			m.lift(lift)
-		}
+	for _, m := range s.api {
+		m.lift(func(id string) bool { return lift[id] })
 	}
 	for _, c := range s.callsNamed(e.Calls) {
-		c.Finished, c.finished, c.away, c.Rewound = nil, place{}, false, true
+		c.Finished, c.At, c.away, c.Rewound = nil, place{}, false, true
 	}
 	s.Questions = slices.DeleteFunc(s.Questions, func(q *Question) bool { return slices.Contains(e.Questions, q.Question) })
 	s.Answered = slices.DeleteFunc(s.Answered, func(a Answered) bool { return slices.Contains(e.Questions, a.Question) })
@@ -417,7 +354,7 @@ func (s *State) cut(e Rewound) {
 		delete(s.QueuedAt, id)
 	}
 	if e.Files != 0 {
-		s.showFiles(slices.DeleteFunc(slices.Clone(s.fileAt), func(i int) bool { return s.filed[i].Seq >= e.Files }))
+		s.showFiles(slices.DeleteFunc(slices.Clone(s.fileAt), func(i uint64) bool { return s.filed[i-1].Seq >= e.Files }))
 	}
 	s.reindex(last)
 	if s.Run != nil {
@@ -445,11 +382,7 @@ func (s *State) undone(e Undone, c journal.Commit) error {
 	if e.Undoes != 0 && e.Redoes != 0 || !s.swap(seq) {
 		return fmt.Errorf("commit %d holds no event that moved the head", seq)
 	}
-	if e.Undoes != 0 {
-		s.Actions.Undo(seq, c.Seq, 0)
-	} else {
-		s.Actions.Redo(seq, c.Seq, 0)
-	}
+	s.Actions.turn(e.Undoes, e.Redoes, c.Seq)
 	return nil
 }
 

@@ -210,11 +210,6 @@ func (s *State) saveCheckpoint(e CheckpointSaved, c journal.Commit) error {
 	return nil
 }
 
-// beginRestore records that a restore begins. It replaces an earlier restore without an end in the log.
-func (s *State) beginRestore(e RestoreBegun, c journal.Commit) {
-	s.Restoring = &Restoring{RestoreBegun: e, Seq: c.Seq, At: c.At}
-}
-
 // endRestore notes what became of a restore, what it made of the files, and the action.
 func (s *State) endRestore(e RestoreEnded, c journal.Commit) {
 	r := s.Restoring
@@ -237,10 +232,10 @@ func (s *State) endRestore(e RestoreEnded, c journal.Commit) {
 	}
 	switch {
 	case e.Undoes != 0:
-		s.Actions.Undo(e.Undoes, c.Seq, 0)
+		s.Actions.turn(e.Undoes, 0, c.Seq)
 		s.Actions.refile(e.Undoes, Swapped(files))
 	case e.Redoes != 0:
-		s.Actions.Redo(e.Redoes, c.Seq, 0)
+		s.Actions.turn(0, e.Redoes, c.Seq)
 		s.Actions.refile(e.Redoes, files)
 	case len(files) > 0:
 		s.Actions.Do(Action{Kind: api.ActionRestore, Seq: c.Seq, At: c.At, Files: files, To: r.To, Safety: r.Safety})

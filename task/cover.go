@@ -11,7 +11,7 @@ import (
 // shown returns what Raw gives for a message that is stored as raw: it adds the tags of the summaries and markers
 // that cover the message and are part of the history.
 func (m *Message) shown(raw json.RawMessage) json.RawMessage {
-	for _, i := range m.covers {
+	for _, i := range m.Covers {
 		c := &m.state.Covers[i]
 		if by := m.state.Message(c.Message); by != nil && by.Hidden == "" {
 			raw = esjson.Set(raw, c.key(), esjson.Quote(nil, c.ID))
@@ -22,7 +22,7 @@ func (m *Message) shown(raw json.RawMessage) json.RawMessage {
 
 // CoveredBy are the summaries and markers that replace the message in what is sent now.
 func (m *Message) CoveredBy() (ids []uint64) {
-	for _, i := range m.covers {
+	for _, i := range m.Covers {
 		c := &m.state.Covers[i]
 		if by := m.state.Message(c.Message); by != nil && by.Hidden == "" {
 			ids = append(ids, c.Message)
@@ -31,9 +31,6 @@ func (m *Message) CoveredBy() (ids []uint64) {
 	return ids
 }
 
-// RunsOf packs messages of the API history for an event that covers them.
-func (s *State) RunsOf(list []*Message) []Run64 { return s.runsOf(list) }
-
 // cover notes what stands for messages from now on. What was out of the history at
 // that time is not covered: when a rewind is taken back, it comes back as it was.
 func (s *State) cover(c Cover, covers []Run64) {
@@ -41,7 +38,7 @@ func (s *State) cover(c Cover, covers []Run64) {
 	n := len(s.Covers) - 1
 	for _, m := range s.api {
 		if m.ID != c.Message && slices.ContainsFunc(covers, func(r Run64) bool { return m.ID >= r[0] && m.ID <= r[1] }) {
-			m.covers = append(m.covers, n)
+			m.Covers = append(m.Covers, n)
 		}
 	}
 	s.Actions.Do(Action{Kind: c.Kind, Seq: c.Seq, At: c.At, Cover: c.Messages})
@@ -59,7 +56,7 @@ func (s *State) uncover(undoes, redoes, seq uint64) {
 	if undoes != 0 {
 		c.Off, c.Next, c.NextRow = true, behind(s.api, message), behind(s.ui, row)
 		s.hide(MessageHidden{Messages: []uint64{c.Message, c.Row}, Reason: "undo"})
-		s.Actions.Undo(undoes, seq, 0)
+		s.Actions.turn(undoes, 0, seq)
 		return
 	}
 	if c.Off {
@@ -67,7 +64,7 @@ func (s *State) uncover(undoes, redoes, seq uint64) {
 		s.reindex(s.lastReply())
 	}
 	c.Off, c.Next, c.NextRow = false, 0, 0
-	s.Actions.Redo(redoes, seq, 0)
+	s.Actions.turn(0, redoes, seq)
 }
 
 // behind is the number of the message that follows one in a list; 0 at its end.
@@ -99,7 +96,7 @@ func (s *State) back(list []*Message, m *Message, next uint64) []*Message {
 func (s *State) Sent() []*Message {
 	from := 0
 	for i := len(s.api) - 1; i > 0; i-- {
-		if s.api[i].facts.Summary {
+		if s.api[i].Facts.Summary {
 			from = i
 			break
 		}
@@ -128,7 +125,7 @@ func (s *State) Sent() []*Message {
 
 // truncatedBy reports whether one of these markers hides the message.
 func (m *Message) truncatedBy(markers map[string]bool) bool {
-	for _, i := range m.covers {
+	for _, i := range m.Covers {
 		if c := &m.state.Covers[i]; c.Kind == api.ActionTruncate && markers[c.ID] {
 			return true
 		}

@@ -257,7 +257,7 @@ type ToolFinished struct {
 	Artifact string          `json:"artifact,omitempty"` // its name under command-output/
 	Approval *Approval       `json:"approval,omitempty"`
 	Blob     string          `json:"result_blob,omitempty"` // holds the result when it is large
-	Result   json.RawMessage `json:"result"`
+	Result   json.RawMessage `json:"result" codec:"-"`      // Call.Result reads it from the log
 }
 
 // Approval records who allowed or refused a call, and by which rule.
@@ -394,16 +394,11 @@ func encodePlain(v any) ([]byte, error) {
 
 // withType puts the type first, where a person reading the log looks for it.
 func withType(name string, object []byte) json.RawMessage {
-	out := make([]byte, 0, len(object)+len(name)+12)
-	out = append(out, `{"type":"`...)
-	out = append(out, name...)
-	out = append(out, '"')
+	head := `{"type":"` + name + `"`
 	if len(object) > 2 {
-		out = append(out, ',')
-		out = append(out, object[1:]...)
-		return out
+		head += ","
 	}
-	return append(out, '}')
+	return append([]byte(head), object[1:]...)
 }
 
 // HistoryCondensed records that a summary replaces older messages in what is sent. The summary and the row that shows

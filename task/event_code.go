@@ -65,45 +65,25 @@ func leadingType(raw []byte) string {
 }
 
 var decoders = map[string]func(json.RawMessage) (Event, error){
-	"task.created":       into[Created],
-	"task.adopted":       into[Adopted],
-	"foreign.imported":   into[ForeignImported],
-	"foreign.refused":    into[ForeignRefused],
-	"task.changed":       into[Changed],
-	"run.queued":         into[RunQueued],
-	"run.started":        into[RunStarted],
-	"run.waiting":        into[RunWaiting],
-	"run.ended":          into[RunEnded],
-	"turn.started":       into[TurnStarted],
-	"turn.failed":        into[TurnFailed],
-	"turn.ended":         into[TurnEnded],
-	"message.withheld":   into[MessageWithheld],
-	"history.truncated":  into[HistoryTruncated],
-	"history.condensed":  into[HistoryCondensed],
-	"tool.started":       into[ToolStarted],
-	"tool.process":       into[ToolProcess],
-	"tool.finished":      decodeToolFinished,
-	"question.opened":    into[api.QuestionOpened],
-	"question.closed":    into[api.QuestionClosed],
-	"input.queued":       into[InputQueued],
-	"input.taken":        into[InputTaken],
-	"usage.changed":      into[UsageChanged],
-	"file.changed":       into[FileChanged],
-	"subtask.started":    into[SubtaskStarted],
-	"subtask.ended":      into[SubtaskEnded],
-	"epoch.opened":       into[EpochOpened],
-	"message.added":      decodeMessageAdded,
-	"message.changed":    decodeMessageChanged,
-	"message.text_saved": decodeTextSaved,
-	"message.hidden":     into[MessageHidden],
-	"history.rewound":    into[Rewound],
-	"history.undone":     into[Undone],
-	"task.forked":        into[Forked],
-	"task.received":      into[Received],
+	"message.added": decodeMessageAdded, "message.changed": decodeMessageChanged,
+	"message.text_saved": decodeTextSaved, "tool.finished": decodeToolFinished,
+}
 
-	"checkpoint.saved":     into[CheckpointSaved],
-	"checkpoint.restoring": into[RestoreBegun],
-	"checkpoint.restored":  into[RestoreEnded],
+func init() {
+	for _, decode := range []func(json.RawMessage) (Event, error){
+		into[Created], into[Adopted], into[Forked], into[Received], into[Changed], into[EpochOpened],
+		into[ForeignImported], into[ForeignRefused],
+		into[RunQueued], into[RunStarted], into[RunWaiting], into[RunEnded],
+		into[TurnStarted], into[TurnFailed], into[TurnEnded], into[UsageChanged],
+		into[MessageHidden], into[MessageWithheld],
+		into[HistoryTruncated], into[HistoryCondensed], into[Rewound], into[Undone],
+		into[ToolStarted], into[ToolProcess], into[FileChanged], into[SubtaskStarted], into[SubtaskEnded],
+		into[api.QuestionOpened], into[api.QuestionClosed], into[InputQueued], into[InputTaken],
+		into[CheckpointSaved], into[RestoreBegun], into[RestoreEnded],
+	} {
+		e, _ := decode([]byte("{}"))
+		decoders[e.EventType()] = decode
+	}
 }
 
 func into[E Event](raw json.RawMessage) (Event, error) {
@@ -165,28 +145,22 @@ func (MessageHidden) EventType() string    { return "message.hidden" }
 
 func (e MessageAdded) encode() (json.RawMessage, error) {
 	var o esjson.Object
-	o.Grow(e.Body.room())
 	o.String("type", e.EventType())
 	o.String("history", string(e.History))
 	o.Int("message", int64(e.Message))
 	if e.Before != 0 {
 		o.Int("before", int64(e.Before))
 	}
-	if err := e.Body.encodeInto(&o); err != nil {
-		return nil, fmt.Errorf("encode message %d: %w", e.Message, err)
-	}
-	return o.Take(), nil
+	err := e.Body.encodeInto(&o, e.Message)
+	return o.Bytes(), err
 }
 
 func (e MessageChanged) encode() (json.RawMessage, error) {
 	var o esjson.Object
-	o.Grow(e.Body.room())
 	o.String("type", e.EventType())
 	o.Int("message", int64(e.Message))
-	if err := e.Body.encodeInto(&o); err != nil {
-		return nil, fmt.Errorf("encode message %d: %w", e.Message, err)
-	}
-	return o.Take(), nil
+	err := e.Body.encodeInto(&o, e.Message)
+	return o.Bytes(), err
 }
 
 func (e MessageTextSaved) encode() (json.RawMessage, error) {
@@ -205,64 +179,43 @@ func (e ToolFinished) encode() (json.RawMessage, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode %s: %w", e.EventType(), err)
 	}
-	if len(result) == 0 {
-		return withType(e.EventType(), body), nil
+	if len(result) > 0 {
+		body = esjson.Set(body, "result", result)
 	}
-	const placeholder = "null}" // result is the last member
-	body = body[1 : len(body)-len(placeholder)]
-	out := make([]byte, 0, len(e.EventType())+len(body)+len(result)+16)
-	out = append(append(append(out, `{"type":"`...), e.EventType()...), `",`...)
-	out = append(append(out, body...), result...)
-	return append(out, '}'), nil
+	return withType(e.EventType(), body), nil
 }
 
-// room is about what an event with the body takes: it is written once and kept.
-func (b Body) room() int {
-	n := 96 + len(b.Raw)
-	for _, p := range b.Compose {
-		n += 32 + len(p.Literal) + len(p.Literal)/8
-	}
-	return n
-}
-
-func (b Body) encodeInto(o *esjson.Object) error {
+func (b Body) encodeInto(o *esjson.Object, message uint64) error {
 	switch {
 	case len(b.Raw) > 0:
 		o.Raw("raw", b.Raw)
 	case b.Blob != "":
 		o.String("blob", b.Blob)
 	case len(b.Compose) > 0:
-		pieces, err := encodePieces(b.Compose)
-		if err != nil {
-			return err
+		pieces := make([][]byte, len(b.Compose))
+		for i, p := range b.Compose {
+			pieces[i] = p.encode()
 		}
-		o.Raw("compose", pieces)
+		o.Raw("compose", esjson.List(pieces))
 	default:
-		return fmt.Errorf("a message needs content")
+		return fmt.Errorf("encode message %d: a message needs content", message)
 	}
 	return nil
 }
 
-func encodePieces(pieces []Piece) ([]byte, error) {
-	out := []byte{'['}
-	for i, p := range pieces {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		var o esjson.Object
-		switch {
-		case p.TextOf != 0:
-			o.Int("text_of", int64(p.TextOf))
-		case p.Result != "":
-			o.String("result", p.Result)
-		case p.Blob != "":
-			o.String("blob", p.Blob)
-		default:
-			o.String("literal", p.Literal)
-		}
-		out = append(out, o.Bytes()...)
+func (p Piece) encode() []byte {
+	var o esjson.Object
+	switch {
+	case p.TextOf != 0:
+		o.Int("text_of", int64(p.TextOf))
+	case p.Result != "":
+		o.String("result", p.Result)
+	case p.Blob != "":
+		o.String("blob", p.Blob)
+	default:
+		o.String("literal", p.Literal)
 	}
-	return append(out, ']'), nil
+	return o.Bytes()
 }
 
 // The events that carry messages are most of a log's bytes. They are read here
@@ -291,15 +244,9 @@ func decodeMessageAdded(raw json.RawMessage) (Event, error) {
 }
 
 func decodeMessageChanged(raw json.RawMessage) (Event, error) {
-	var e MessageChanged
-	err := members(raw, func(key string, val []byte) (err error) {
-		if key == "message" {
-			e.Message, err = number(val)
-			return err
-		}
-		return e.Body.member(key, val)
-	})
-	return e, err
+	e, err := decodeMessageAdded(raw)
+	added, _ := e.(MessageAdded)
+	return MessageChanged{added.Message, added.Body}, err
 }
 
 func decodeTextSaved(raw json.RawMessage) (Event, error) {

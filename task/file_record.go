@@ -78,20 +78,26 @@ func (s *State) addFile(e FileChanged, seq uint64, at int64) {
 		MTime: e.MTime, CTime: e.CTime, Inode: e.Inode, Device: e.Device, RecordedAt: at, Seq: seq,
 	}
 	if len(s.Branches) > 0 {
-		s.fileAt = append(s.fileAt, len(s.filed))
 		s.filed = append(s.filed, next)
+		s.fileAt = append(s.fileAt, uint64(len(s.filed)))
 	}
 	s.addRecord(next)
+}
+
+// fileAll begins the list of all records.
+func (s *State) fileAll() {
+	s.filed = slices.Clone(s.Files)
+	s.fileAt = numbersIn([]Run64{{1, uint64(len(s.filed))}}, len(s.filed))
 }
 
 // FilesEver are all records, also those that a rewind took away. Some come twice.
 func (s *State) FilesEver() []FileRecord { return slices.Concat(s.filed, s.Files) }
 
-// showFiles makes the records at these places all that there are.
-func (s *State) showFiles(at []int) {
-	s.Files, s.records, s.fileAt = nil, nil, at
-	for _, i := range at {
-		s.addRecord(s.filed[i])
+// showFiles makes the records with these numbers all that there are.
+func (s *State) showFiles(numbers []uint64) {
+	s.Files, s.records, s.fileAt = nil, nil, numbers
+	for _, n := range numbers {
+		s.addRecord(s.filed[n-1])
 	}
 }
 

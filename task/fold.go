@@ -2,6 +2,7 @@ package task
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -84,9 +85,7 @@ func (s *State) apply(c journal.Commit, event func(i int) (Event, error)) error 
 			s.Problems = append(s.Problems, Problem{Seq: c.Seq, Reason: err.Error()})
 			var path *fs.PathError
 			s.doubtful = s.doubtful || errors.As(err, &path)
-			if first == nil {
-				first = err
-			}
+			first = cmp.Or(first, err)
 		}
 		s.last = Position{Epoch: c.Epoch, Seq: c.Seq, Index: i}
 	}
@@ -115,7 +114,7 @@ func (s *State) fold(e Event, c journal.Commit, at place) error {
 			s.ID, s.Settings = e.Task, e.Settings
 			return nil
 		}
-		return s.adopt(e, c)
+		return s.adopt(e, c, nil)
 	case ForeignImported:
 		return s.importForeign(e, c)
 	case ForeignRefused:
@@ -231,7 +230,7 @@ func (s *State) fold(e Event, c journal.Commit, at place) error {
 	case CheckpointSaved:
 		return s.saveCheckpoint(e, c)
 	case RestoreBegun:
-		s.beginRestore(e, c)
+		s.Restoring = &Restoring{RestoreBegun: e, Seq: c.Seq, At: c.At} // it replaces one without an end in the log
 	case RestoreEnded:
 		s.endRestore(e, c)
 	case SubtaskStarted:
@@ -247,10 +246,8 @@ func (s *State) fold(e Event, c journal.Commit, at place) error {
 // note records a change of labels as an action, before the change is folded.
 func (s *State) note(e Changed, seq uint64, at int64) {
 	switch {
-	case e.Undoes != 0:
-		s.Actions.Undo(e.Undoes, seq, 0)
-	case e.Redoes != 0:
-		s.Actions.Redo(e.Redoes, seq, 0)
+	case e.Undoes != 0 || e.Redoes != 0:
+		s.Actions.turn(e.Undoes, e.Redoes, seq)
 	case e.Kind() != "":
 		after := e
 		after.Settings = nil
@@ -272,7 +269,7 @@ func (s *State) call(id, name string) *Call {
 
 func (s *State) finishCall(e ToolFinished, at place) error {
 	call := s.call(e.Call, e.Name)
-	call.Finished, call.finished, call.away = &e, at, false
+	call.Finished, call.At, call.away = &e, at, false
 	s.Answered = slices.DeleteFunc(s.Answered, func(a Answered) bool { return a.Call == e.Call })
 	var err error
 	if e.Result, err = e.result(s.blobs); err != nil {
@@ -321,16 +318,20 @@ func (s *State) addMessage(e MessageAdded, c journal.Commit, at place) error {
 // message stays at the end: no added message is lost. The calls and replies of the history do not change: only
 // messages without calls and replies have a place other than the end.
 func (s *State) moveBefore(m *Message, before uint64) {
-	list := &s.api
-	if m.History == UI {
-		list = &s.ui
-	}
+	list := s.visible(m.History)
 	l := *list
 	at := slices.IndexFunc(l, func(o *Message) bool { return o.ID == before })
-	if at < 0 || l[len(l)-1] != m {
-		return
+	if at >= 0 && l[len(l)-1] == m {
+		*list = slices.Insert(slices.Clone(l[:len(l)-1]), at, m)
 	}
-	*list = slices.Insert(slices.Clone(l[:len(l)-1]), at, m)
+}
+
+// visible is the list of a history's visible messages.
+func (s *State) visible(h History) *[]*Message {
+	if h == UI {
+		return &s.ui
+	}
+	return &s.api
 }
 
 // skipTo leaves the numbers before next free: a lost commit took their messages.
@@ -355,19 +356,18 @@ func (s *State) newMessage(h History, seq uint64) *Message {
 func (s *State) attach(m *Message) {
 	s.messages = append(s.messages, m)
 	s.hold(heldMessage(m))
-	if m.History == UI {
-		s.ui = append(s.ui, m)
-		return
+	list := s.visible(m.History)
+	*list = append(*list, m)
+	if m.History == API {
+		s.index(m)
 	}
-	s.api = append(s.api, m)
-	s.index(m)
 }
 
 // index records the tool calls and replies of an API message.
 func (s *State) index(m *Message) {
 	switch m.Kind() {
 	case "assistant":
-		for _, u := range m.facts.Uses {
+		for _, u := range m.Facts.Uses {
 			if old := s.calls[u.ID]; old != nil && old.Message != 0 && old.Message != m.ID {
 				if s.made(old) {
 					continue // a provider used an id twice: the first call counts
@@ -379,17 +379,17 @@ func (s *State) index(m *Message) {
 			if call == nil {
 				call = s.call(u.ID, u.Name)
 				// Another program may also have put it into a reply of ours.
-				call.Foreign = m.Foreign || m.body.Blob != ""
+				call.Foreign = m.Foreign || m.Body.Blob != ""
 			}
 			call.Name, call.Message = u.Name, m.ID
 			call.Answered = false // a result before it is another call's
 		}
-		if !m.facts.Summary {
+		if !m.Facts.Summary {
 			s.Replies++
 			s.Failures = 0
 		}
 	case "user":
-		for _, id := range m.facts.Results {
+		for _, id := range m.Facts.Results {
 			if c := s.calls[id]; c != nil {
 				c.Answered = true
 			}
@@ -400,7 +400,7 @@ func (s *State) index(m *Message) {
 // made reports whether the visible history still has the reply that made a call.
 func (s *State) made(c *Call) bool {
 	m := s.Message(c.Message)
-	return m != nil && m.Hidden == "" && slices.ContainsFunc(m.facts.Uses, func(u facts.Use) bool { return u.ID == c.ID })
+	return m != nil && m.Hidden == "" && slices.ContainsFunc(m.Facts.Uses, func(u facts.Use) bool { return u.ID == c.ID })
 }
 
 // callOf is the call that a reply made before it went out of the history, nil when
@@ -423,7 +423,7 @@ func (s *State) changeMessage(e MessageChanged, at place) error {
 	if err != nil {
 		return err
 	}
-	before, last := m.facts, (*Message)(nil)
+	before, last := m.Facts, (*Message)(nil)
 	if m.History == API {
 		last = s.lastReply()
 	}
@@ -431,7 +431,7 @@ func (s *State) changeMessage(e MessageChanged, at place) error {
 	m.set(raw, at, pieces)
 	m.Missing = false
 	s.grew(m, size)
-	if m.History == API && !m.facts.SameCalls(before) {
+	if m.History == API && !m.Facts.SameCalls(before) {
 		s.reindex(last)
 	}
 	return nil
@@ -440,28 +440,24 @@ func (s *State) changeMessage(e MessageChanged, at place) error {
 // hide takes messages out of their histories, all in one go: one at a time, a
 // rewind of a long task would take the square of its length.
 func (s *State) hide(e MessageHidden) {
-	reason := e.Reason
-	if reason == "" {
-		reason = "hidden"
-	}
-	ui, api := false, false
+	last, reindex := s.lastReply(), false
 	for _, id := range e.Messages {
-		m := s.Message(id)
-		if m == nil || m.Hidden != "" {
-			continue
+		if m := s.Message(id); m != nil && m.Hidden == "" {
+			m.Hidden = cmp.Or(e.Reason, "hidden")
+			reindex = reindex || m.History == API
 		}
-		m.Hidden = reason
-		ui, api = ui || m.History == UI, api || m.History == API
 	}
-	gone := func(m *Message) bool { return m.Hidden != "" }
-	if ui {
-		s.ui = slices.DeleteFunc(s.ui, gone)
-	}
-	if api {
-		last := s.lastReply()
-		s.api = slices.DeleteFunc(s.api, gone)
+	s.dropHidden()
+	if reindex {
 		s.reindex(last)
 	}
+}
+
+// dropHidden takes the hidden messages out of the visible ones. A reader may still hold the old lists.
+func (s *State) dropHidden() {
+	hidden := func(m *Message) bool { return m.Hidden != "" }
+	s.ui = slices.DeleteFunc(slices.Clone(s.ui), hidden)
+	s.api = slices.DeleteFunc(slices.Clone(s.api), hidden)
 }
 
 // reindex computes the calls and replies of the visible API history again. When the last reply is another one than
@@ -485,7 +481,7 @@ func (s *State) reindex(before *Message) {
 // there is none.
 func (s *State) lastReply() *Message {
 	for _, m := range slices.Backward(s.api) {
-		if m.Kind() == "assistant" && !m.facts.Summary {
+		if m.Kind() == "assistant" && !m.Facts.Summary {
 			return m
 		}
 	}

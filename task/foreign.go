@@ -6,19 +6,15 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/task/facts"
 )
 
-// adopt makes the elements of another tool's files the task's first messages:
-// all UI messages, then all API messages.
-func (s *State) adopt(e Adopted, c journal.Commit) error { return s.adoptNoted(e, c, nil) }
-
-// adoptNoted is adopt with the notes of files, by their blobs.
-func (s *State) adoptNoted(e Adopted, c journal.Commit, noted map[string]*Notes) error {
+// adopt makes the elements of another tool's files the task's first messages: all UI messages, then all API messages.
+// noted are the notes of files, by their blobs.
+func (s *State) adopt(e Adopted, c journal.Commit, noted map[string]*Notes) error {
 	s.ID, s.Settings, s.CreatedAt = e.Task, e.Settings, e.CreatedAt
 	s.Origin = "extension"
 	brief := e
@@ -41,9 +37,7 @@ func (s *State) adoptNoted(e Adopted, c journal.Commit, noted map[string]*Notes)
 			if f.History != h || s.attachNoted(f, h, c.Seq, noted[f.Blob]) {
 				continue
 			}
-			if err := s.attachSpans(f, h, c.Seq); err != nil && first == nil {
-				first = err
-			}
+			first = cmp.Or(first, s.attachSpans(f, h, c.Seq))
 		}
 	}
 	for _, m := range s.messages {
@@ -67,9 +61,7 @@ func (s *State) attachSpans(f Original, h History, seq uint64) error {
 	var first error
 	for i := 0; i < len(f.Spans); {
 		n := window(f.Spans[i:])
-		if err := s.attachWindow(f, h, seq, f.Spans[i:i+n]); err != nil && first == nil {
-			first = err
-		}
+		first = cmp.Or(first, s.attachWindow(f, h, seq, f.Spans[i:i+n]))
 		i += n
 	}
 	return first
@@ -89,8 +81,12 @@ func window(spans []int64) int {
 func (s *State) attachWindow(f Original, h History, seq uint64, spans []int64) error {
 	start, end := spans[0], spans[len(spans)-2]+spans[len(spans)-1]
 	data, err := s.elements(f.Blob, start, end-start)
-	if err != nil && len(spans) > 2 {
-		return s.attachEach(f, h, seq, spans)
+	if err != nil && len(spans) > 2 { // one element at a time: those that are there are kept
+		var first error
+		for i := 0; i < len(spans); i += 2 {
+			first = cmp.Or(first, s.attachWindow(f, h, seq, spans[i:i+2]))
+		}
+		return first
 	}
 	first := err
 	for i := 0; i+1 < len(spans); i += 2 {
@@ -106,7 +102,7 @@ func (s *State) attachWindow(f Original, h History, seq uint64, spans []int64) e
 		case first == nil:
 			first = fmt.Errorf("bytes %d+%d are not JSON", spans[i], n)
 		}
-		if m.body.nowhere() {
+		if m.Body.nowhere() {
 			m.Missing = true
 			m.blank()
 		}
@@ -115,18 +111,6 @@ func (s *State) attachWindow(f Original, h History, seq uint64, spans []int64) e
 	}
 	if first != nil {
 		first = fmt.Errorf("original %s: %w", f.Name, first)
-	}
-	return first
-}
-
-// attachEach takes one element at a time where not all could be read together:
-// those that are there are kept.
-func (s *State) attachEach(f Original, h History, seq uint64, spans []int64) error {
-	var first error
-	for i := 0; i+1 < len(spans); i += 2 {
-		if err := s.attachWindow(f, h, seq, spans[i:i+2]); err != nil && first == nil {
-			first = err
-		}
 	}
 	return first
 }
@@ -150,19 +134,14 @@ func (s *State) importForeign(e ForeignImported, c journal.Commit) error {
 		var raw []byte
 		if row.Len > 0 {
 			var err error
-			raw, err = s.elements(e.Blob, row.Off, row.Len)
-			if err == nil && !esjson.Valid(raw) {
-				err = fmt.Errorf("bytes %d+%d of %s are not JSON", row.Off, row.Len, e.Blob)
-			}
-			if err != nil {
-				raw = nil
+			if raw, err = s.element(e.Blob, row.Off, row.Len); err != nil {
 				first = cmp.Or(first, fmt.Errorf("foreign %s history: %w", e.History, err))
 			}
 		}
 		m := s.Message(row.Message)
 		if m != nil && m.History == "" { // the commit that added it is lost
 			m.History = e.History
-			m.facts = facts.Of(m.History == API, m.Raw(), s.kinds)
+			m.Facts = facts.Of(m.History == API, m.Raw(), s.kinds)
 		}
 		if m != nil && (m.History != e.History || kept[m]) {
 			m = nil // it is no state of that message: not lost, but new
@@ -184,11 +163,7 @@ func (s *State) importForeign(e ForeignImported, c journal.Commit) error {
 		kept[m] = true
 		next = append(next, m)
 	}
-	list := &s.ui
-	if e.History == API {
-		list = &s.api
-	}
-	last := s.lastReply()
+	list, last := s.visible(e.History), s.lastReply()
 	for _, m := range *list {
 		if !kept[m] {
 			m.Hidden = "foreign"
@@ -221,36 +196,32 @@ func (s *State) unspill(blob string, list any) error {
 // files are read. The state's problems name what cannot be read.
 func (s *State) Adopt(e Adopted, noted map[string]*Notes) {
 	s.UpdatedAt = max(s.UpdatedAt, e.CreatedAt)
-	if err := s.adoptNoted(e, journal.Commit{At: e.CreatedAt}, noted); err != nil {
+	if err := s.adopt(e, journal.Commit{At: e.CreatedAt}, noted); err != nil {
 		s.Problems = append(s.Problems, Problem{Reason: "adopt the files: " + err.Error()})
 	}
 	s.trim()
 }
 
-// Notes are what a state keeps of the messages of one foreign file, taken while the file is read: going through half a gigabyte
-// twice would show. They are good for one state. To be used by one goroutine.
+// Notes are what a state keeps of the messages of one foreign file, taken while the file is read: going through half a
+// gigabyte twice would show. They are good for one state. To be used by one goroutine.
 type Notes struct {
 	history History
 	kinds   map[string]string
 	list    []*Message
-	free    []Message
-	lent    []*noteMemory
+	free    []Message // allocated, many at once
 }
 
 // NewNotes are for a file that holds the given history.
 func NewNotes(h History) *Notes { return &Notes{history: h, kinds: map[string]string{}} }
 
-var noteMemories = sync.Pool{New: func() any { return new(noteMemory) }}
-
 // Note takes the next message of the file, with three levels. Nothing of it is kept.
 func (n *Notes) Note(message *esjson.Index) {
 	if len(n.free) == 0 {
-		lent := noteMemories.Get().(*noteMemory) //nolint:errcheck,forcetypeassert // it holds no others
-		n.lent, n.free = append(n.lent, lent), lent[:]
+		n.free = make([]Message, 64)
 	}
 	m := &n.free[0]
 	n.free = n.free[1:]
-	m.facts.Read(n.history == API, message, n.kinds)
+	m.Facts.Read(n.history == API, message, n.kinds)
 	n.list = append(n.list, m)
 }
 
@@ -263,23 +234,10 @@ func (s *State) attachNoted(f Original, h History, seq uint64, n *Notes) bool {
 	maps.Copy(s.kinds, n.kinds)
 	for i, m := range n.list {
 		m.ID, m.History, m.Seq, m.Foreign, m.state = s.NextMessage(), h, seq, true, s
-		m.body = place{Blob: f.Blob, Off: f.Spans[2*i], Len: f.Spans[2*i+1]}
+		m.Body = place{Blob: f.Blob, Off: f.Spans[2*i], Len: f.Spans[2*i+1]}
 		m.rawAway, m.textAway = true, true
 		s.attach(m)
 	}
-	s.lent = append(s.lent, n.lent...)
 	*n = Notes{history: h}
 	return true
-}
-
-// Release ends a state that was made from notes, and gives the memory of its messages to the next notes. A reader of
-// ten thousand tasks, one after the other, would spend a quarter of its time on allocating and clearing memory.
-// Nothing may use the state or its messages afterwards; texts, times and sums that they returned stay valid. A caller
-// that does not call it loses nothing else.
-func (s *State) Release() {
-	for _, lent := range s.lent {
-		clear(lent[:])
-		noteMemories.Put(lent)
-	}
-	*s = State{}
 }

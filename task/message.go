@@ -23,7 +23,7 @@ func (m *Message) Raw() json.RawMessage {
 		}
 		return raws[0]
 	}
-	return m.shown(bare(withText(m.raw, m.saved), m.lifted))
+	return m.shown(bare(withText(m.raw, m.saved), m.Lifted))
 }
 
 // withText is a message with the text that was streamed since.
@@ -36,41 +36,41 @@ func withText(raw json.RawMessage, saved []byte) json.RawMessage {
 }
 
 // TS is Roo's time stamp in Unix milliseconds, 0 when the message has none.
-func (m *Message) TS() int64 { return m.facts.TS }
+func (m *Message) TS() int64 { return m.Facts.TS }
 
 // Kind is "say:text", "ask:tool" and so on for UI messages, the role for API messages.
-func (m *Message) Kind() string { return m.facts.Kind }
+func (m *Message) Kind() string { return m.Facts.Kind }
 
 // Text is a UI message's text.
 func (m *Message) Text() string { s, _ := esjson.GetString(m.Raw(), "text"); return s }
 
 // Summary reports whether the message is a summary of older ones and no reply.
-func (m *Message) Summary() bool { return m.facts.Summary }
+func (m *Message) Summary() bool { return m.Facts.Summary }
 
 // Uses are the tool calls that the message makes, in order.
-func (m *Message) Uses() []facts.Use { return m.facts.Uses }
+func (m *Message) Uses() []facts.Use { return m.Facts.Uses }
 
 // Results are the ids of the calls that the message answers, in order.
-func (m *Message) Results() []string { return m.facts.Results }
+func (m *Message) Results() []string { return m.Facts.Results }
 
 // Partial reports whether the message was still being streamed when it was
 // written last.
-func (m *Message) Partial() bool { return m.facts.Partial }
+func (m *Message) Partial() bool { return m.Facts.Partial }
 
 // Spent is what a UI message adds to Roo's sums, if it does.
-func (m *Message) Spent() (usage.Spent, bool) {
-	if m.facts.Spent == nil {
-		return usage.Spent{}, false
+func (m *Message) Spent() (usage.Tokens, bool) {
+	if m.Facts.Spent == nil {
+		return usage.Tokens{}, false
 	}
-	return *m.facts.Spent, true
+	return *m.Facts.Spent, true
 }
 
 // set gives a message its content.
 func (m *Message) set(raw json.RawMessage, body place, pieces [][]place) {
 	m.raw, m.saved, m.rawAway = raw, nil, false
-	m.body, m.pieces, m.savedFrom = body, pieces, len(m.texts)
-	m.lifted = 0
-	m.facts = facts.Of(m.History == API, raw, m.state.kinds)
+	m.Body, m.Pieces, m.SavedFrom = body, pieces, len(m.Texts)
+	m.Lifted = 0
+	m.Facts = facts.Of(m.History == API, raw, m.state.kinds)
 }
 
 // blank replaces a message whose bytes are missing.
@@ -81,7 +81,7 @@ var nothing = json.RawMessage("{}")
 
 // save appends streamed text.
 func (m *Message) save(text string, at place) {
-	m.texts = append(m.texts, at)
+	m.Texts = append(m.Texts, at)
 	if !m.rawAway {
 		m.saved = append(m.saved, text...)
 	}
@@ -136,46 +136,44 @@ func bare(raw json.RawMessage, l lifted) json.RawMessage {
 	if l == 0 {
 		return raw
 	}
-	condensed, isCondensed := esjson.Get(raw, "condenseParent")
-	truncated, isTruncated := esjson.Get(raw, "truncationParent")
 	out := esjson.Remove(esjson.Remove(raw, "condenseParent"), "truncationParent")
-	if isCondensed && l&noSummary == 0 {
-		out = esjson.Set(out, "condenseParent", condensed)
+	if tag, ok := esjson.Get(raw, "condenseParent"); ok && l&noSummary == 0 {
+		out = esjson.Set(out, "condenseParent", tag)
 	}
-	if isTruncated && l&noMarker == 0 {
-		out = esjson.Set(out, "truncationParent", truncated)
+	if tag, ok := esjson.Get(raw, "truncationParent"); ok && l&noMarker == 0 {
+		out = esjson.Set(out, "truncationParent", tag)
 	}
 	return out
 }
 
 // Tags are the message's tags, without those that a rewind lifted.
 func (m *Message) Tags() facts.Tags {
-	if m.facts.Tags == nil {
+	if m.Facts.Tags == nil {
 		return facts.Tags{}
 	}
-	t := *m.facts.Tags
-	if m.lifted&noSummary != 0 {
+	t := *m.Facts.Tags
+	if m.Lifted&noSummary != 0 {
 		t.Condensed = ""
 	}
-	if m.lifted&noMarker != 0 {
+	if m.Lifted&noMarker != 0 {
 		t.Truncated = ""
 	}
 	return t
 }
 
-// lift removes tags that name a rewound summary or marker.
-func (m *Message) lift(gone map[string]bool) {
+// lift removes tags that name a summary or a marker that is gone.
+func (m *Message) lift(gone func(id string) bool) {
 	t := m.Tags()
-	if t.Condensed != "" && gone[t.Condensed] {
-		m.lifted |= noSummary
+	if t.Condensed != "" && gone(t.Condensed) {
+		m.Lifted |= noSummary
 	}
-	if t.Truncated != "" && gone[t.Truncated] {
-		m.lifted |= noMarker
+	if t.Truncated != "" && gone(t.Truncated) {
+		m.Lifted |= noMarker
 	}
 }
 
 // FinishedSeq is the commit with the call's outcome, 0 when it has none.
-func (c *Call) FinishedSeq() uint64 { return c.finished.Seq }
+func (c *Call) FinishedSeq() uint64 { return c.At.Seq }
 
 // Input is the call's input as the model wrote it; nil when no message holds the call any more.
 func (c *Call) Input() json.RawMessage {
@@ -189,16 +187,14 @@ func (c *Call) Input() json.RawMessage {
 // Result is the tool_result block of a finished call, nil before.
 func (c *Call) Result() (json.RawMessage, error) {
 	switch {
-	case c.Finished == nil:
+	case c.Finished == nil || !c.away && c.Finished.Result == nil && c.Finished.Blob == "":
 		return nil, nil
 	case !c.away && c.Finished.Result != nil:
 		return c.Finished.Result, nil
 	case c.Finished.Blob != "":
 		return c.Finished.result(c.state.blobs)
-	case !c.away:
-		return nil, nil
 	}
-	at := []place{c.finished}
+	at := []place{c.At}
 	events, err := c.state.fetch(eventsAt(at))
 	if err != nil {
 		return nil, fmt.Errorf("read the result of call %s: %w", c.ID, err)
@@ -229,25 +225,18 @@ func (c *Call) Outcome() Outcome {
 
 // OpenCalls are the calls of the last assistant message that the API history
 // has no result for, in order.
-func (s *State) OpenCalls() []*Call {
-	if len(s.api) == 0 {
-		return nil
-	}
-	var last *Message
-	for i := len(s.api) - 1; i >= 0 && last == nil; i-- {
-		if s.api[i].Kind() == "assistant" {
-			last = s.api[i]
+func (s *State) OpenCalls() (open []*Call) {
+	for _, last := range slices.Backward(s.api) {
+		if last.Kind() != "assistant" {
+			continue
 		}
-	}
-	if last == nil {
-		return nil
-	}
-	var open []*Call
-	for _, u := range last.facts.Uses {
-		c := s.calls[u.ID]
-		if c != nil && c.Message == last.ID && !c.Answered && !slices.Contains(open, c) {
-			open = append(open, c)
+		for _, u := range last.Facts.Uses {
+			c := s.calls[u.ID]
+			if c != nil && c.Message == last.ID && !c.Answered && !slices.Contains(open, c) {
+				open = append(open, c)
+			}
 		}
+		break
 	}
 	return open
 }
@@ -260,7 +249,7 @@ func (s *State) body(b Body) (raw []byte, pieces [][]place, err error) {
 			if c == nil || c.Finished == nil {
 				return nil, fmt.Errorf("result of call %q, which has none", p.Result)
 			}
-			pieces = append(pieces, []place{c.finished})
+			pieces = append(pieces, []place{c.At})
 			raw, err := c.Result()
 			if err == nil && len(raw) == 0 {
 				err = fmt.Errorf("result of call %q, which is empty", p.Result)
@@ -271,14 +260,14 @@ func (s *State) body(b Body) (raw []byte, pieces [][]place, err error) {
 		if m == nil {
 			return nil, fmt.Errorf("text of message %d, which does not exist", p.TextOf)
 		}
-		pieces = append(pieces, m.texts[:len(m.texts):len(m.texts)])
+		pieces = append(pieces, m.Texts[:len(m.Texts):len(m.Texts)])
 		text := m.text
 		if m.textAway {
-			events, err := s.fetch(eventsAt(m.texts))
+			events, err := s.fetch(eventsAt(m.Texts))
 			if err != nil {
 				return nil, err
 			}
-			if text, err = texts(m.texts, events); err != nil {
+			if text, err = texts(m.Texts, events); err != nil {
 				return nil, err
 			}
 		}
@@ -307,10 +296,7 @@ func (b Body) json(blobs Blobs, piece func(Piece) ([]byte, error)) (raw []byte, 
 	case len(b.Raw) > 0:
 		return bytes.Clone(b.Raw), nil, nil
 	case b.Blob != "":
-		raw, err := blobs.Range(b.Blob, 0, -1)
-		if err == nil && !esjson.Valid(raw) {
-			err = fmt.Errorf("blob %s holds no JSON", b.Blob)
-		}
+		raw, err := blobJSON(blobs, b.Blob)
 		return raw, nil, err
 	}
 	// First what there is to put together: it is kept for as long as the task is open,

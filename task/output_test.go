@@ -25,7 +25,7 @@ func TestKeptOutputIsFoundByItsName(t *testing.T) {
 	for _, f := range []*ToolFinished{
 		nil, {}, {Output: "first", Size: 3}, {Output: "first", Size: 3, Artifact: "cmd-1.txt"}, {Artifact: "cmd-3.txt"}, {Output: "second", Size: 5, Artifact: "cmd-2.txt"}, {Output: "torn", Size: 8, Artifact: "cmd-4.txt"},
 	} {
-		s.order = append(s.order, &Call{Finished: f})
+		s.order = append(s.order, &Call{Progress: Progress{Finished: f}})
 	}
 	for name, want := range map[string]string{"cmd-1.txt": "one", "cmd-2.txt": "twice", "cmd-3.txt": "", "cmd-9.txt": "", "": ""} {
 		k, ok := s.Kept(name)

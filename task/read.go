@@ -46,44 +46,28 @@ type place struct {
 
 func (p place) nowhere() bool { return p == place{} }
 
-// wanted is the place of an event that is to be read.
-type wanted struct {
-	seq   uint64
-	event int
-}
-
 // inOrder compares places in the log.
-func inOrder(a, b wanted) int {
-	return cmp.Or(cmp.Compare(a.seq, b.seq), cmp.Compare(a.event, b.event))
+func inOrder(a, b place) int {
+	return cmp.Or(cmp.Compare(a.Seq, b.Seq), cmp.Compare(a.Event, b.Event))
 }
 
-// eventsAt returns the events at places of the log.
-func eventsAt(places []place) []wanted {
-	return appendPlaces(make([]wanted, 0, len(places)), places)
-}
-
-func appendPlaces(list []wanted, places []place) []wanted {
-	for _, p := range places {
-		if p.Seq != 0 {
-			list = append(list, wanted{seq: p.Seq, event: p.Event})
-		}
-	}
-	return list
+// eventsAt returns those of the places that lie in the log.
+func eventsAt(places []place) []place {
+	return slices.DeleteFunc(slices.Clone(places), func(p place) bool { return p.Seq == 0 })
 }
 
 // fetched are events by their places. They are asked for nearly in the order of the log,
 // so that a place is mostly the next one.
 type fetched struct {
-	wanted []wanted          // in order
+	wanted []place           // in order
 	found  []json.RawMessage // of the first ones, until all are read
 	next   int
 }
 
 // at is the event at a place, nil when it was not fetched.
 func (f *fetched) at(p place) json.RawMessage {
-	at := wanted{p.Seq, p.Event}
-	if f.next >= len(f.wanted) || f.wanted[f.next] != at {
-		i, ok := slices.BinarySearchFunc(f.wanted, at, inOrder)
+	if f.next >= len(f.wanted) || f.wanted[f.next] != p {
+		i, ok := slices.BinarySearchFunc(f.wanted, p, inOrder)
 		if !ok {
 			return nil
 		}
@@ -94,15 +78,15 @@ func (f *fetched) at(p place) json.RawMessage {
 }
 
 // fetch reads the events that are wanted, each stretch of the log once.
-func (s *State) fetch(list []wanted) (*fetched, error) {
+func (s *State) fetch(list []place) (*fetched, error) {
 	slices.SortFunc(list, inOrder)
 	list = slices.Compact(list)
 	f := &fetched{wanted: list, found: make([]json.RawMessage, 0, len(list))}
 	if len(list) > 0 && s.source == nil {
-		return nil, fmt.Errorf("commit %d: %w", list[0].seq, ErrNoSource)
+		return nil, fmt.Errorf("commit %d: %w", list[0].Seq, ErrNoSource)
 	}
 	for len(f.found) < len(list) {
-		if err := f.fetchStretch(s.source.Commits(list[len(f.found)].seq)); err != nil {
+		if err := f.fetchStretch(s.source.Commits(list[len(f.found)].Seq)); err != nil {
 			return nil, err
 		}
 	}
@@ -112,7 +96,7 @@ func (s *State) fetch(list []wanted) (*fetched, error) {
 // fetchStretch reads from the first event on that is not read yet, while the next is near.
 func (f *fetched) fetchStretch(log iter.Seq2[journal.Commit, error]) error {
 	for c, err := range log {
-		first := f.wanted[len(f.found)].seq
+		first := f.wanted[len(f.found)].Seq
 		var damage *journal.DamageError
 		if errors.As(err, &damage) && damage.Seq != first {
 			continue // not what is wanted
@@ -126,28 +110,28 @@ func (f *fetched) fetchStretch(log iter.Seq2[journal.Commit, error]) error {
 		if c.Seq > first {
 			return fmt.Errorf("commit %d is not in the log", first)
 		}
-		if len(f.found) == len(f.wanted) || f.wanted[len(f.found)].seq > c.Seq+apart {
+		if len(f.found) == len(f.wanted) || f.wanted[len(f.found)].Seq > c.Seq+apart {
 			return nil
 		}
 	}
-	return fmt.Errorf("commit %d is not in the log", f.wanted[len(f.found)].seq)
+	return fmt.Errorf("commit %d is not in the log", f.wanted[len(f.found)].Seq)
 }
 
 // take copies the wanted events of a commit: an event itself would keep its whole commit in memory.
 func (f *fetched) take(c journal.Commit) error {
-	for len(f.found) < len(f.wanted) && f.wanted[len(f.found)].seq == c.Seq {
-		w := f.wanted[len(f.found)]
-		if w.event >= len(c.Events) {
-			return fmt.Errorf("it has no event %d", w.event)
+	for len(f.found) < len(f.wanted) && f.wanted[len(f.found)].Seq == c.Seq {
+		event := f.wanted[len(f.found)].Event
+		if event < 0 || event >= len(c.Events) {
+			return fmt.Errorf("it has no event %d", event)
 		}
-		f.found = append(f.found, bytes.Clone(c.Events[w.event]))
+		f.found = append(f.found, bytes.Clone(c.Events[event]))
 	}
 	return nil
 }
 
 // Raws are messages as their files hold them, in one reading of the log.
 func (s *State) Raws(list []*Message) ([]json.RawMessage, error) {
-	return s.read(list, func(m *Message, raw json.RawMessage) json.RawMessage { return m.shown(bare(raw, m.lifted)) })
+	return s.read(list, func(m *Message, raw json.RawMessage) json.RawMessage { return m.shown(bare(raw, m.Lifted)) })
 }
 
 // stored is Raws without the tags of summaries.
@@ -158,7 +142,7 @@ func (s *State) stored(list []*Message) ([]json.RawMessage, error) {
 // read returns messages from their bytes, each passed through as. It is one loop, because a second pass over all
 // messages of a long task costs as much as fetching them from memory.
 func (s *State) read(list []*Message, as func(*Message, json.RawMessage) json.RawMessage) ([]json.RawMessage, error) {
-	need := make([]wanted, 0, len(list))
+	need := make([]place, 0, len(list))
 	for _, m := range list {
 		if m.rawAway {
 			need = m.wants(need)
@@ -169,24 +153,12 @@ func (s *State) read(list []*Message, as func(*Message, json.RawMessage) json.Ra
 		return nil, fmt.Errorf("read messages: %w", err)
 	}
 	out := make([]json.RawMessage, len(list))
-	var near stretch
 	for i, m := range list {
-		if !m.rawAway {
-			out[i] = as(m, withText(m.raw, m.saved))
-			continue
-		}
-		if m.savedFrom == len(m.texts) && m.body.Seq != 0 {
-			if raw := plainBody(events.at(m.body)); raw != nil {
-				out[i] = as(m, raw)
-				continue
+		raw := withText(m.raw, m.saved)
+		if m.rawAway {
+			if raw, err = m.read(events); err != nil {
+				return nil, fmt.Errorf("read message %d: %w", m.ID, err)
 			}
-		}
-		if m.body.Blob != "" && !near.has(m.body) {
-			near = s.stretch(list[i:])
-		}
-		raw, err := m.read(events, &near)
-		if err != nil {
-			return nil, fmt.Errorf("read message %d: %w", m.ID, err)
 		}
 		out[i] = as(m, raw)
 	}
@@ -196,107 +168,57 @@ func (s *State) read(list []*Message, as func(*Message, json.RawMessage) json.Ra
 // Stored is how many bytes of a file reading the message takes, as far as that is known. It is 0 also for a message
 // in the log, which holds no large ones.
 func (m *Message) Stored() int64 {
-	if !m.rawAway || m.body.Blob == "" {
+	if !m.rawAway || m.Body.Blob == "" {
 		return 0
 	}
-	return m.body.Len
-}
-
-// stretch is a part of a blob that was read in one go.
-type stretch struct {
-	at   place
-	data []byte
-}
-
-func (r *stretch) has(p place) bool {
-	return r.data != nil && sane(p.Off, p.Len) && p.Blob == r.at.Blob && p.Off >= r.at.Off && p.Len <= r.at.Off+r.at.Len-p.Off
-}
-
-// take returns the bytes at a place that the stretch contains.
-func (r *stretch) take(p place) []byte {
-	from := p.Off - r.at.Off
-	return r.data[from : from+p.Len : from+p.Len]
-}
-
-// stretch reads the first message and those that follow it in the same file in one call: one by one, each would cost
-// a call of its own. When it cannot read them, it returns none, and the caller reads each message alone.
-func (s *State) stretch(list []*Message) stretch {
-	at := list[0].body
-	if !sane(at.Off, at.Len) || at.Len > windowBytes {
-		return stretch{}
-	}
-	n := 1
-	for ; n < len(list); n++ {
-		p := list[n].body
-		if !list[n].rawAway || p.Blob != at.Blob || !sane(p.Off, p.Len) || p.Off < at.Off+at.Len || p.Off+p.Len-at.Off > windowBytes {
-			break
-		}
-		at.Len = p.Off + p.Len - at.Off
-	}
-	if n == 1 {
-		return stretch{}
-	}
-	data, err := s.elements(at.Blob, at.Off, at.Len)
-	if err != nil {
-		return stretch{}
-	}
-	return stretch{at: at, data: data}
+	return m.Body.Len
 }
 
 // wants adds the events of the log that hold a message's bytes.
-func (m *Message) wants(list []wanted) []wanted {
-	if m.body.Seq != 0 {
-		list = append(list, wanted{m.body.Seq, m.body.Event})
+func (m *Message) wants(list []place) []place {
+	list = append(list, eventsAt([]place{m.Body})...)
+	for _, p := range m.Pieces {
+		list = append(list, eventsAt(p)...)
 	}
-	for _, p := range m.pieces {
-		list = appendPlaces(list, p)
-	}
-	return appendPlaces(list, m.texts[m.savedFrom:])
+	return append(list, eventsAt(m.Texts[m.SavedFrom:])...)
 }
 
 // read assembles a message from the events that hold it.
-func (m *Message) read(events *fetched, near *stretch) (json.RawMessage, error) {
+func (m *Message) read(events *fetched) (json.RawMessage, error) {
 	raw := json.RawMessage("{}")
 	var err error
 	switch {
-	case m.body.Blob != "":
-		if near.has(m.body) {
-			raw = near.take(m.body)
-		} else {
-			raw, err = m.state.elements(m.body.Blob, m.body.Off, m.body.Len)
-		}
-		if err == nil && !esjson.Valid(raw) {
-			err = fmt.Errorf("bytes %d+%d of %s are not JSON", m.body.Off, m.body.Len, m.body.Blob)
-		}
-	case m.body.Seq != 0:
+	case m.Body.Blob != "":
+		raw, err = m.state.element(m.Body.Blob, m.Body.Off, m.Body.Len)
+	case m.Body.Seq != 0:
 		raw, err = m.readBody(events)
 	}
-	if err != nil {
-		return nil, err
+	if err != nil || m.SavedFrom == len(m.Texts) {
+		return raw, err
 	}
-	saved, err := texts(m.texts[m.savedFrom:], events)
+	saved, err := texts(m.Texts[m.SavedFrom:], events)
 	return withText(raw, saved), err
 }
 
 func (m *Message) readBody(events *fetched) (json.RawMessage, error) {
-	if raw := plainBody(events.at(m.body)); raw != nil {
+	if raw := plainBody(events.at(m.Body)); raw != nil {
 		return raw, nil
 	}
 	var body Body
-	switch e, err := Decode(events.at(m.body)); e := e.(type) {
+	switch e, err := Decode(events.at(m.Body)); e := e.(type) {
 	case MessageAdded:
 		body = e.Body
 	case MessageChanged:
 		body = e.Body
 	default:
-		return nil, fmt.Errorf("commit %d, event %d holds no message (%v)", m.body.Seq, m.body.Event, err)
+		return nil, fmt.Errorf("commit %d, event %d holds no message (%v)", m.Body.Seq, m.Body.Event, err)
 	}
 	next := 0
 	raw, _, err := body.json(m.state.blobs, func(p Piece) (out []byte, err error) {
-		if next >= len(m.pieces) {
-			return nil, fmt.Errorf("commit %d, event %d: a piece too many", m.body.Seq, m.body.Event)
+		if next >= len(m.Pieces) {
+			return nil, fmt.Errorf("commit %d, event %d: a piece too many", m.Body.Seq, m.Body.Event)
 		}
-		at := m.pieces[next]
+		at := m.Pieces[next]
 		next++
 		if p.Result == "" {
 			text, err := texts(at, events)
@@ -357,9 +279,14 @@ func (e ToolFinished) result(blobs Blobs) (json.RawMessage, error) {
 	if e.Blob == "" {
 		return bytes.Clone(e.Result), nil
 	}
-	raw, err := blobs.Range(e.Blob, 0, -1)
+	return blobJSON(blobs, e.Blob)
+}
+
+// blobJSON reads a blob that holds JSON.
+func blobJSON(blobs Blobs, hash string) ([]byte, error) {
+	raw, err := blobs.Range(hash, 0, -1)
 	if err == nil && !esjson.Valid(raw) {
-		err = fmt.Errorf("blob %s holds no JSON", e.Blob)
+		err = fmt.Errorf("blob %s holds no JSON", hash)
 	}
 	if err != nil {
 		return nil, err
@@ -389,6 +316,18 @@ func (s *State) elements(blob string, off, n int64) ([]byte, error) {
 		err = fmt.Errorf("%d bytes at %d of %s are only %d", n, off, blob, len(data))
 	}
 	return data, err
+}
+
+// element reads a message in a foreign file.
+func (s *State) element(blob string, off, n int64) ([]byte, error) {
+	raw, err := s.elements(blob, off, n)
+	if err == nil && !esjson.Valid(raw) {
+		err = fmt.Errorf("bytes %d+%d of %s are not JSON", off, n, blob)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return raw, nil
 }
 
 func heldMessage(m *Message) held { return held{message: m, size: m.size()} }

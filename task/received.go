@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/journal"
 )
 
@@ -50,11 +49,7 @@ type Reception struct {
 
 // Proposed returns the settings without those that another user may not decide: the provider, what is allowed, the
 // address that gets a key, and the limits.
-func (s Settings) Proposed() Settings {
-	s.BaseURL, s.Account, s.Limits = "", "", api.RunLimits{}
-	s.Approve, s.Allow, s.Deny, s.Tools, s.AskTools, s.DenyTools = "", nil, nil, nil, nil, nil
-	return s
-}
+func (s Settings) Proposed() Settings { return s.Trusting(Settings{}) }
 
 // Trusting are the settings with the policy, address and limits of had, which Proposed removes.
 func (s Settings) Trusting(had Settings) Settings {

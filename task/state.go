@@ -33,11 +33,11 @@ type State struct {
 	// commits before it: a fork's first, or a Received. 0 = there is none.
 	Begins uint64 `json:",omitempty"`
 
-	Run      *Run // the newest run; nil when there was none
-	Runs     RunHistory
-	Turns    int // requests to the model, ever
-	Replies  int // complete assistant messages in the visible API history
-	Failures int // failed attempts since the last of them
+	Run      *Run       `codec:"-"` // the newest run; nil when there was none
+	Runs     RunHistory `codec:"-"`
+	Turns    int        // requests to the model, ever
+	Replies  int        // complete assistant messages in the visible API history
+	Failures int        // failed attempts since the last of them
 
 	WaitingUntil int64             `json:",omitempty"` // Unix milliseconds: a quota is used up till then; 0 = it does not wait
 	Withheld     []MessageWithheld `json:",omitempty"` // what providers refused, oldest first
@@ -47,7 +47,7 @@ type State struct {
 	Questions []*Question
 	Answered  []Answered // answers that their calls have not used yet
 	Queue     []InputQueued
-	Files     []FileRecord
+	Files     []FileRecord `codec:"-"`
 	Children  []Child
 	Usage     UsageTotals
 	Refused   []ForeignRefused
@@ -55,8 +55,8 @@ type State struct {
 
 	// Checkpoints are in the order of their numbers, those of rewound messages too. Each completed restore adds one
 	// of reason "restored", which is derived from it: only a checkpoint that keeps contents has an event of its own.
-	Checkpoints []Checkpoint `json:"-"`
-	Restoring   *Restoring   `json:"-"` // files are being put back: nothing else may run
+	Checkpoints []Checkpoint `codec:"-"`
+	Restoring   *Restoring   `codec:"-"` // files are being put back: nothing else may run
 
 	QueuedAt map[string]uint64 `json:",omitempty"` // the commit of each queued input
 	Branches []Branch          `json:",omitempty"` // heads that were left, oldest first
@@ -74,12 +74,11 @@ type State struct {
 	kinds    map[string]string // each kind of message once
 	messages []*Message        // by number, from 1
 	ui, api  []*Message        // visible, in order
-	lent     []*noteMemory     // what holds those that were noted
 	calls    map[string]*Call
 	order    []*Call
 	records  map[string]*records
 	filed    []FileRecord // all that ever was, once there are branches
-	fileAt   []int        // the indexes of Files in it
+	fileAt   []uint64     // the numbers of Files in it, from 1
 }
 
 // Question is one thing only the person can decide.
@@ -113,22 +112,27 @@ type Message struct {
 	Hidden  string // why it is out of its history; "" while it is in it
 	Missing bool   // its bytes are gone: the blob that held them is missing or damaged
 	Foreign bool   // another program wrote it
+	kept
 
-	facts  facts.Facts
-	lifted lifted // tags that the bytes hold and that count no more
-	state  *State // loads what is not in memory
+	state *State // loads what is not in memory
+	raw   json.RawMessage
+	saved []byte // streamed text that raw does not hold yet
+	text  []byte // all text that was saved for it; what Piece.TextOf means
 
-	raw    json.RawMessage
-	saved  []byte // streamed text that raw does not hold yet
-	covers []int  // the summaries that cover it, by their places in State.Covers
-	text   []byte // all text that was saved for it; what Piece.TextOf means
+	rawAway, textAway bool // these bytes are not in memory
+}
 
-	// The places of the same bytes in the log. away: they are not in memory.
-	rawAway, textAway bool
-	body              place     // of raw
-	pieces            [][]place // of what a composed raw refers to, piece by piece
-	texts             []place   // of text
-	savedFrom         int       // texts[savedFrom:] is saved
+// kept is what else a snapshot keeps of a message: its facts, and the places of its bytes in the log. The members are
+// exported for the codec.
+type kept struct {
+	Facts  facts.Facts
+	Lifted lifted // tags that the bytes hold and that count no more
+	Covers []int  // the summaries that cover it, by their places in State.Covers
+
+	Body      place     // of raw
+	Pieces    [][]place // of what a composed raw refers to, piece by piece
+	Texts     []place   // of text
+	SavedFrom int       // Texts[SavedFrom:] is saved
 }
 
 // Call is one tool call of the model and what became of it.
@@ -136,19 +140,25 @@ type Call struct {
 	ID       string
 	Name     string
 	Message  uint64 // the assistant message that made it
+	Answered bool   // the API history holds its result
+	Foreign  bool   // another program's run made it: whether it started is not known
+	Rewound  bool   // it had finished, and a rewind took that back
+	Progress
+
+	state *State
+}
+
+// Progress is how far a call came. It may differ between branches.
+type Progress struct {
 	Started  bool
 	Replay   string
 	Before   map[string]string // hashes of the files it was to replace
 	UI       uint64            // its row for the person
 	Process  *ToolProcess
 	Finished *ToolFinished // its Result may not be in memory: use Call.Result
-	Answered bool          // the API history holds its result
-	Foreign  bool          // another program's run made it: whether it started is not known
-	Rewound  bool          // it had finished, and a rewind took that back
+	At       place         // of Finished
 
-	state    *State
-	finished place // of Finished
-	away     bool  // Finished.Result is not in memory
+	away bool // Finished.Result is not in memory
 }
 
 // held is something whose bytes are in memory.
@@ -157,9 +167,6 @@ type held struct {
 	call    *Call
 	size    int
 }
-
-// noteMemory is for so many messages. It is lent: see State.Release.
-type noteMemory [64]Message
 
 // Child is a task that this one started.
 type Child struct {
@@ -203,7 +210,7 @@ func (s *State) Completes() bool {
 	if len(s.api) == 0 {
 		return false
 	}
-	uses := s.api[len(s.api)-1].facts.Uses
+	uses := s.api[len(s.api)-1].Facts.Uses
 	return len(uses) > 0 && uses[len(uses)-1].Name == "attempt_completion"
 }
 

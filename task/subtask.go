@@ -67,7 +67,7 @@ func (s *State) HandedOver() (*Call, *Child) {
 	if i < 0 || n < 2 || s.api[n-1].Kind() != "user" || !s.api[n-1].Foreign || s.api[n-2].Kind() != "assistant" {
 		return nil, nil
 	}
-	for _, id := range s.api[n-1].facts.Results {
+	for _, id := range s.api[n-1].Facts.Results {
 		if c := s.calls[id]; c != nil && c.Message == s.api[n-2].ID && c.Name == SubtaskTool && c.Foreign && c.Finished == nil {
 			return c, &s.Children[i]
 		}

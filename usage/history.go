@@ -92,7 +92,7 @@ func rowsOf(messages [][]byte) (title string, ts []byte, sum Tokens) {
 	for i, m := range messages {
 		r := parseRow(m)
 		if i == 0 {
-			title, ts = trim(r.textString()), r.ts
+			title, ts = trim(esjson.Text(r.text)), r.ts
 		} else {
 			all.add(r)
 		}
@@ -137,7 +137,7 @@ type Todo struct {
 // a leading "-". Lines of any other form are skipped.
 func ParseTodos(text string) []Todo {
 	var out []Todo
-	for _, line := range strings.Split(text, "\n") {
+	for line := range strings.SplitSeq(text, "\n") {
 		// Roo splits at \r?\n; trimming takes the \r as well.
 		if t, ok := parseTodo(trim(line)); ok {
 			out = append(out, t)
@@ -215,7 +215,7 @@ func todosOf(r row) ([]byte, bool) {
 	if !r.isAsk("tool") && !r.isSay("user_edit_todos") {
 		return nil, false
 	}
-	text := []byte(r.textString())
+	text := []byte(esjson.Text(r.text))
 	if !esjson.Valid(text) || esjson.TypeOf(text) != esjson.TypeObject {
 		return nil, false
 	}

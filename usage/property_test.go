@@ -77,13 +77,13 @@ func TestHistoryItemSaysTheSums(t *testing.T) {
 func joinedSum(messages [][]byte) (sum Tokens) {
 	type request struct {
 		text     map[string]json.RawMessage
-		condense *Spent
+		condense *Tokens
 		finished bool
 	}
 	var list []*request
 	object := func(r row) map[string]json.RawMessage {
 		m := map[string]json.RawMessage{}
-		if json.Unmarshal([]byte(r.textString()), &m) != nil || m == nil { // null is no object
+		if json.Unmarshal([]byte(esjson.Text(r.text)), &m) != nil || m == nil { // null is no object
 			return map[string]json.RawMessage{}
 		}
 		return m

@@ -1,11 +1,11 @@
 package usage
 
 // SpentIn is SpentOf for a whole row.
-func SpentIn(message []byte) (Spent, bool) {
+func SpentIn(message []byte) (Tokens, bool) {
 	if r := parseRow(message); r.typ == "say" {
 		return SpentOf(r.say, r.text, r.condens)
 	}
-	return Spent{}, false
+	return Tokens{}, false
 }
 
 // Sum adds up the rows of a list.

@@ -15,13 +15,9 @@
 package usage
 
 import (
-	"encoding/binary"
-	"errors"
-	"math"
-	"math/bits"
+	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/roost-dev/roost/esjson"
 )
@@ -59,80 +55,47 @@ type entry struct {
 	context float64
 }
 
-func (e *entry) addTo(t *Tokens) {
-	t.In += e.val[tokensIn]
-	t.Out += e.val[tokensOut]
-	t.CacheWrites += e.val[cacheWrites]
-	t.CacheReads += e.val[cacheReads]
-	t.Cost += e.val[cost]
-	t.HasCacheWrites = t.HasCacheWrites || e.has[cacheWrites]
-	t.HasCacheReads = t.HasCacheReads || e.has[cacheReads]
-	if e.context != 0 {
-		t.ContextTokens = e.context
+// tokens is what the row adds to the sums.
+func (e *entry) tokens() Tokens {
+	return Tokens{
+		In: e.val[tokensIn], Out: e.val[tokensOut], CacheWrites: e.val[cacheWrites], CacheReads: e.val[cacheReads],
+		Cost: e.val[cost], ContextTokens: e.context, HasCacheWrites: e.has[cacheWrites], HasCacheReads: e.has[cacheReads],
 	}
 }
 
-// memory is lent for reading one row after the other: the text of a row is JSON inside of JSON, and in tasks of 2024 it holds the
-// whole request.
-type memory struct {
-	text  []byte
-	index esjson.Index
+// AddTo adds what one row adds to a sum. The order of rows counts: the sums are doubles.
+func (t Tokens) AddTo(sum *Tokens) {
+	sum.In += t.In
+	sum.Out += t.Out
+	sum.CacheWrites += t.CacheWrites
+	sum.CacheReads += t.CacheReads
+	sum.Cost += t.Cost
+	sum.HasCacheWrites = sum.HasCacheWrites || t.HasCacheWrites
+	sum.HasCacheReads = sum.HasCacheReads || t.HasCacheReads
+	if t.ContextTokens != 0 {
+		sum.ContextTokens = t.ContextTokens
+	}
 }
-
-var memories = sync.Pool{New: func() any { return new(memory) }}
 
 // textRoom is how long the text of a request row may be, in bytes, to be looked at: no model takes a quarter of that.
 const textRoom = 16 << 20
 
-// fields takes the members that count; false when the text is no object. A text that is too long for its memory to be
-// kept is scanned without an index, which for nothing but short members would be ten times as large.
-func (m *memory) fields(e *entry) bool {
-	if esjson.TypeOf(m.text) != esjson.TypeObject {
-		return false
+// read takes what counts from the text of a request row: a JSON string that holds JSON.
+func (e *entry) read(text []byte) {
+	if len(text) > textRoom {
+		return
 	}
-	if len(m.text) > lendable {
-		if !esjson.Valid(m.text) {
-			return false
-		}
-		for key, val := range esjson.Fields(m.text) {
-			e.field(key, val)
-		}
-		return true
+	inner := []byte(esjson.Text(text))
+	if esjson.TypeOf(inner) != esjson.TypeObject || !esjson.Valid(inner) {
+		return
 	}
-	if !m.index.Read(m.text, 1) {
-		return false
-	}
-	for key, i := range m.index.Parts(0) {
-		e.field(key, m.index.Raw(i))
-	}
-	return true
-}
-
-func (e *entry) field(key, val []byte) {
-	for f, name := range fieldNames {
-		if string(key) == name {
+	for key, val := range esjson.Fields(inner) {
+		if f := slices.Index(fieldNames[:], string(key)); f >= 0 {
 			e.set[f] = true
 			e.val[f], e.has[f] = numberOf(val)
 		}
 	}
-}
-
-// lendable is how large memory may be that is kept.
-const lendable = 1 << 20
-
-// read takes what counts from the text of a request row, a JSON string.
-func (e *entry) read(text []byte) {
-	if esjson.TypeOf(text) != esjson.TypeString || len(text) > textRoom {
-		return
-	}
-	m := memories.Get().(*memory)
-	var err error
-	if m.text, err = esjson.AppendUnquoted(m.text[:0], text); err == nil && m.fields(e) {
-		e.context = e.val[tokensIn] + e.val[tokensOut]
-	}
-	if cap(m.text) <= lendable {
-		memories.Put(m)
-	}
+	e.context = e.val[tokensIn] + e.val[tokensOut]
 }
 
 // merge is {...started, ...finished} for the members that count.
@@ -194,78 +157,24 @@ func (t *totals) add(r row) {
 
 func (t *totals) sum() (sum Tokens) {
 	for i := range t.entries {
-		t.entries[i].addTo(&sum)
+		t.entries[i].tokens().AddTo(&sum)
 	}
 	return sum
 }
 
-// Spent is what one row of a UI list adds to the list's Tokens. A long task keeps these
-// small records instead of its rows, and adds them up in list order.
-type Spent struct{ entry entry }
-
-// SpentOf reads a UI row of type "say" that was parsed already: its kind, and its members text and contextCondense as
-// raw JSON, nil when they are absent. It returns false for a row that adds nothing.
+// SpentOf returns what a UI row of type "say" adds to the sums, false for a row that adds nothing. The row was parsed
+// already: its kind, and its members text and contextCondense as raw JSON, nil when they are absent. A long task keeps
+// these small records instead of its rows.
 //
 // A task of 2024 has a second row for each finished request. It counts as a row of its own: the cost counts also
 // where the first one was lost. The two rows never held the same numbers.
-func SpentOf(kind string, text, contextCondense []byte) (Spent, bool) {
+func SpentOf(kind string, text, contextCondense []byte) (Tokens, bool) {
 	r := row{typ: "say", say: kind, text: text, condens: contextCondense}
 	if r.isSay("api_req_finished") {
-		var s Spent
-		s.entry.read(text)
-		return s, true
+		r.say = "api_req_started"
 	}
 	e, ok := entryOf(r)
-	return Spent{e}, ok
-}
-
-// AddTo adds it to a sum.
-func (s Spent) AddTo(t *Tokens) { s.entry.addTo(t) }
-
-// AppendBinary gives it as a few bytes, exactly.
-func (s Spent) AppendBinary(dst []byte) ([]byte, error) {
-	var has uint64
-	for f := range fields {
-		if s.entry.has[f] {
-			has |= 1 << f
-		}
-	}
-	dst = binary.AppendUvarint(dst, has)
-	for _, v := range append(s.entry.val[:], s.entry.context) {
-		// Small whole numbers end in zero bits: turned round, they are short.
-		dst = binary.AppendUvarint(dst, bits.Reverse64(math.Float64bits(v)))
-	}
-	return dst, nil
-}
-
-// ErrSpent: the bytes are none that AppendBinary gave.
-var ErrSpent = errors.New("usage: not a spent record")
-
-// ReadSpent reads what AppendBinary gave and returns the bytes behind it.
-func ReadSpent(src []byte) (Spent, []byte, error) {
-	var s Spent
-	number := func() (v uint64) {
-		n := 0
-		if v, n = binary.Uvarint(src); n <= 0 {
-			src = nil
-			return 0
-		}
-		src = src[n:]
-		return v
-	}
-	has := number()
-	if src == nil || has >= 1<<fields {
-		return s, nil, ErrSpent
-	}
-	for f := range fields {
-		s.entry.has[f] = has&(1<<f) != 0
-		s.entry.val[f] = math.Float64frombits(bits.Reverse64(number()))
-	}
-	s.entry.context = math.Float64frombits(bits.Reverse64(number()))
-	if src == nil {
-		return s, nil, ErrSpent
-	}
-	return s, src, nil
+	return e.tokens(), ok
 }
 
 // row is what the metrics need of a UI message. Strings are only decoded where a kind is compared; other text stays
@@ -287,11 +196,11 @@ func parseRow(raw []byte) row {
 	for key, val := range esjson.Members(raw) {
 		switch key {
 		case "type":
-			r.typ = stringOf(val)
+			r.typ = esjson.Text(val)
 		case "ask":
-			r.ask = stringOf(val)
+			r.ask = esjson.Text(val)
 		case "say":
-			r.say = stringOf(val)
+			r.say = esjson.Text(val)
 		case "text":
 			r.text = val
 		case "ts":
@@ -303,9 +212,6 @@ func parseRow(raw []byte) row {
 	return r
 }
 
-// textString is the decoded text, "" when it is absent or no string.
-func (r row) textString() string { return stringOf(r.text) }
-
 func (r row) isSay(kind string) bool { return r.typ == "say" && r.say == kind }
 
 func (r row) isAsk(kind string) bool { return r.typ == "ask" && r.ask == kind }
@@ -314,17 +220,6 @@ func (r row) isOutput() bool { return r.ask == "command_output" || r.say == "com
 
 // isResume reports whether the row only records that a task was opened again.
 func (r row) isResume() bool { return r.ask == "resume_task" || r.ask == "resume_completed_task" }
-
-func stringOf(raw []byte) string {
-	if esjson.TypeOf(raw) != esjson.TypeString {
-		return ""
-	}
-	s, err := esjson.Unquote(raw)
-	if err != nil {
-		return ""
-	}
-	return s
-}
 
 // isSpace is ECMAScript's \s, which is also what trim() removes.
 func isSpace(r rune) bool {
@@ -338,14 +233,11 @@ func isSpace(r rune) bool {
 
 func trim(s string) string { return strings.TrimFunc(s, isSpace) }
 
-// numberOf is the value of a raw JSON number; ok is false for any other value
-// and for what no double can hold.
-func numberOf(raw []byte) (f float64, ok bool) {
-	if esjson.TypeOf(raw) != esjson.TypeNumber {
-		return 0, false
-	}
+// numberOf is the value of a raw JSON number; ok is false for any other value and for what no double can hold:
+// JSON.parse makes it an infinity, which would swallow every sum.
+func numberOf(raw []byte) (float64, bool) {
 	f, err := strconv.ParseFloat(string(raw), 64)
-	if err != nil { // out of range: JSON.parse makes it an infinity, which would swallow every sum
+	if esjson.TypeOf(raw) != esjson.TypeNumber || err != nil {
 		return 0, false
 	}
 	return f, true

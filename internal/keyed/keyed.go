@@ -32,19 +32,10 @@ func (m *Mutex[K]) Lock(ctx context.Context, key K) (unlock func(), err error) {
 			return nil, context.Cause(ctx)
 		}
 	}
-	return m.release(key, one), nil
-}
-
-// TryLock locks the key if it is free.
-func (m *Mutex[K]) TryLock(key K) (unlock func(), ok bool) {
-	one := m.use(key)
-	select {
-	case one.held <- struct{}{}:
-		return m.release(key, one), true
-	default:
+	return sync.OnceFunc(func() {
+		<-one.held
 		m.drop(key, one)
-		return nil, false
-	}
+	}), nil
 }
 
 func (m *Mutex[K]) use(key K) *lock {
@@ -60,13 +51,6 @@ func (m *Mutex[K]) use(key K) *lock {
 	}
 	one.users++
 	return one
-}
-
-func (m *Mutex[K]) release(key K, one *lock) func() {
-	return sync.OnceFunc(func() {
-		<-one.held
-		m.drop(key, one)
-	})
 }
 
 func (m *Mutex[K]) drop(key K, one *lock) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/roost-dev/roost/internal/failpoint"
@@ -245,9 +246,6 @@ func (o *owner) flush() error {
 		o.stuck = append(o.stuck, o.queue...)
 		o.queue = o.queue[:0]
 	}
-	o.pending = append(o.pending, o.fresh...)
-	clear(o.fresh)
-	o.fresh = o.fresh[:0]
 	o.stuckLast = o.next - 1
 	o.held = len(o.stuck)
 	o.mu.Unlock()
@@ -257,9 +255,6 @@ func (o *owner) flush() error {
 	fatal, err := o.write(o.stuck)
 	published := false
 	if err == nil {
-		o.tail.add(o.pending)
-		clear(o.pending)
-		o.pending = o.pending[:0]
 		published = o.publish()
 		failpoint.Hit("journal.synced")
 	}
@@ -291,6 +286,12 @@ func (o *owner) settle(fatal bool, err error) {
 	default:
 		o.trouble, o.backoff = nil, 0
 		o.synced = o.stuckLast
+		synced := slices.IndexFunc(o.fresh, func(e entry) bool { return e.commit.Seq > o.synced })
+		if synced < 0 {
+			synced = len(o.fresh)
+		}
+		o.tail.add(o.fresh[:synced])
+		o.fresh = slices.Delete(o.fresh, 0, synced)
 		o.stuck = o.stuck[:0]
 		if cap(o.stuck) > 1<<20 {
 			o.stuck = nil // a big step need not hold its memory for good

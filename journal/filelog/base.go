@@ -224,16 +224,15 @@ func Own(ctx context.Context, dir string, opt Options) (journal.Owner, error) {
 	}
 	opt.Known = at.own(opt.Known)
 	o, err := own(ctx, dir, opt)
-	if base == nil || err != nil {
-		if base != nil {
-			err = errors.Join(err, base.Close())
-		}
-		if err != nil {
-			return nil, err
-		}
+	switch {
+	case err != nil && base != nil:
+		return nil, errors.Join(err, base.Close())
+	case err != nil:
+		return nil, err
+	case base == nil:
 		return o, nil
 	}
-	return &joinedOwner{joined: joined{Reader: o, base: base, at: at, verified: opt.Seal != nil}, Owner: o}, nil
+	return &joinedOwner{joined: joined{Reader: o, base: base, at: at, verified: opt.Seal != nil}, writer: o}, nil
 }
 
 // openBase opens what a log begins with; nil when it begins by itself.
@@ -373,7 +372,7 @@ func (j *joined) ReadBackward(ctx context.Context, before uint64) iter.Seq2[jour
 			}
 			before = j.at.Seq + 1
 		}
-		j.base.ReadBackward(ctx, min(before, j.at.Seq+1))(yield)
+		j.base.ReadBackward(ctx, before)(yield)
 	}
 }
 
@@ -443,18 +442,29 @@ func (j *joined) Health(ctx context.Context) (journal.Health, error) {
 // Close implements journal.Reader.
 func (j *joined) Close() error { return errors.Join(j.Reader.Close(), j.base.Close()) }
 
-// joinedOwner owns the part of a log that is its own.
+// joinedOwner owns the part of a log that is its own. Its reader's side is that of the whole log.
 type joinedOwner struct {
 	joined
-	journal.Owner
+	writer
+}
+
+// writer is what an owner has beside a reader's side.
+type writer interface {
+	Epoch() uint64
+	Append(ctx context.Context, d journal.Draft) (uint64, error)
+	Barrier(ctx context.Context) error
+	PutBlob(ctx context.Context, data []byte) (journal.Hash, error)
+	PutBlobFrom(ctx context.Context, r io.Reader) (journal.Hash, int64, error)
+	SaveSnapshot(ctx context.Context, s journal.Snapshot) error
+	Unsaved() error
 }
 
 // Epoch implements journal.Owner.
-func (o *joinedOwner) Epoch() uint64 { return o.Owner.Epoch() + o.at.Epoch }
+func (o *joinedOwner) Epoch() uint64 { return o.writer.Epoch() + o.at.Epoch }
 
 // Append implements journal.Owner.
 func (o *joinedOwner) Append(ctx context.Context, d journal.Draft) (uint64, error) {
-	seq, err := o.Owner.Append(ctx, d)
+	seq, err := o.writer.Append(ctx, d)
 	if err != nil {
 		return 0, err
 	}
@@ -467,41 +477,8 @@ func (o *joinedOwner) SaveSnapshot(ctx context.Context, s journal.Snapshot) erro
 		return nil // the base has one
 	}
 	s.Seq -= o.at.Seq
-	return o.Owner.SaveSnapshot(ctx, s)
+	return o.writer.SaveSnapshot(ctx, s)
 }
-
-// The reader's side is that of the whole log.
-
-func (o *joinedOwner) Head(ctx context.Context) (uint64, error) { return o.joined.Head(ctx) }
-
-func (o *joinedOwner) Read(ctx context.Context, from uint64) iter.Seq2[journal.Commit, error] {
-	return o.joined.Read(ctx, from)
-}
-
-func (o *joinedOwner) Follow(ctx context.Context, from uint64) iter.Seq2[journal.Commit, error] {
-	return o.joined.Follow(ctx, from)
-}
-
-func (o *joinedOwner) ReadBackward(ctx context.Context, before uint64) iter.Seq2[journal.Commit, error] {
-	return o.joined.ReadBackward(ctx, before)
-}
-
-func (o *joinedOwner) Blob(ctx context.Context, h journal.Hash) (journal.Blob, error) {
-	return o.joined.Blob(ctx, h)
-}
-
-func (o *joinedOwner) Snapshot(ctx context.Context) (journal.Snapshot, error) {
-	return o.joined.Snapshot(ctx)
-}
-
-func (o *joinedOwner) Health(ctx context.Context) (journal.Health, error) {
-	return o.joined.Health(ctx)
-}
-
-func (o *joinedOwner) Close() error { return errors.Join(o.Owner.Close(), o.base.Close()) }
-
-// Proof implements journal.Prover.
-func (o *joinedOwner) Proof(ctx context.Context) (journal.Proof, error) { return o.joined.Proof(ctx) }
 
 var (
 	_ journal.Prover = (*reader)(nil)

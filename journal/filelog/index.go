@@ -2,6 +2,7 @@ package filelog
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -251,10 +252,7 @@ func saveIndex(fs FS, path string, x idxFile, seal *journal.Seal, snap []byte) (
 	if err == nil && len(snap) > 0 {
 		_, err = f.WriteAt(snap, int64(len(head)))
 	}
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err == nil {
+	if err = cmp.Or(err, f.Close()); err == nil {
 		err = fs.Rename(tmp, path)
 	}
 	if err != nil {
@@ -268,10 +266,7 @@ const snapMax = 1 << 30
 
 // Snapshot implements journal.Reader.
 func (r *reader) Snapshot(ctx context.Context) (journal.Snapshot, error) {
-	if err := r.check(ctx); err != nil {
-		return journal.Snapshot{}, err
-	}
-	limit, _, err := r.visible()
+	limit, _, err := r.visible(ctx)
 	if err != nil {
 		return journal.Snapshot{}, err
 	}

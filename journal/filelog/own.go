@@ -1,6 +1,7 @@
 package filelog
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -47,18 +48,12 @@ type Options struct {
 }
 
 func (o Options) filled() Options {
-	if o.FS == nil {
-		o.FS = OS
-	}
+	o.FS = cmp.Or(o.FS, OS)
 	if o.Clock == nil {
 		o.Clock = func() int64 { return time.Now().UnixMilli() }
 	}
-	if o.Owner.PID == 0 {
-		o.Owner.PID = os.Getpid()
-	}
-	if o.Owner.Boot == "" {
-		o.Owner.Boot = process.System()
-	}
+	o.Owner.PID = cmp.Or(o.Owner.PID, os.Getpid())
+	o.Owner.Boot = cmp.Or(o.Owner.Boot, process.System())
 	if o.Owner.Host == "" {
 		o.Owner.Host, _ = os.Hostname() // without it the message is shorter
 	}
@@ -91,7 +86,6 @@ type owner struct {
 	attempted int64         // how far a failed attempt may have written
 	stuck     []byte        // taken from the queue, not saved yet
 	stuckLast uint64
-	pending   []entry // what is in stuck
 
 	proof journal.Proof // of the log as it was taken over
 
@@ -100,7 +94,7 @@ type owner struct {
 	next    uint64         // sequence of the next commit
 	synced  uint64
 	queue   []byte
-	fresh   []entry   // what is in queue
+	fresh   []entry   // what is in queue and stuck
 	held    int       // bytes in stuck and on the way
 	since   time.Time // when the oldest in queue came
 	waiters []waiter
@@ -311,10 +305,7 @@ func (o *owner) setAside(at, size int64) error {
 	if err == nil {
 		err = f.Datasync()
 	}
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err == nil {
+	if err = cmp.Or(err, f.Close()); err == nil {
 		err = o.fs.SyncDir(o.dir)
 	}
 	if err != nil {
@@ -323,10 +314,7 @@ func (o *owner) setAside(at, size int64) error {
 	}
 	w, err := o.fs.OpenFile(o.path, os.O_RDWR, 0)
 	if err == nil {
-		err = w.Truncate(at)
-		if cerr := w.Close(); err == nil {
-			err = cerr
-		}
+		err = cmp.Or(w.Truncate(at), w.Close())
 	}
 	if err != nil {
 		return notSaved(o.fs, "cut the torn end of", o.path, err)
@@ -340,10 +328,7 @@ func (o *owner) resync(from, to int64) error {
 	if n := to - from; n > 0 && n <= int64(o.opt.MaxUnsaved) {
 		w, err := o.fs.OpenFile(o.path, os.O_RDWR, 0)
 		if err == nil {
-			err = copyRange(w, from, w, from, to)
-			if cerr := w.Close(); err == nil {
-				err = cerr
-			}
+			err = cmp.Or(copyRange(w, from, w, from, to), w.Close())
 		}
 		if err != nil {
 			return notSaved(o.fs, "write", o.path, err)
@@ -371,12 +356,7 @@ func copyRange(dst io.WriterAt, at int64, src io.ReaderAt, from, to int64) error
 	return nil
 }
 
-func orShort(err error) error {
-	if err == nil {
-		return io.ErrShortWrite
-	}
-	return err
-}
+func orShort(err error) error { return cmp.Or(err, io.ErrShortWrite) }
 
 // dropTemps removes partial files that a killed owner left. We hold the lock, so no process is writing them. Best
 // effort.

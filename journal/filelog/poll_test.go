@@ -10,8 +10,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/fsnotify/fsnotify"
-
 	"github.com/roost-dev/roost/journal"
 )
 
@@ -88,7 +86,7 @@ func TestFollowWithoutNotifications(t *testing.T) {
 	}
 }
 
-// The pauses between looks start at 5 ms, grow to 250 ms, and start anew when
+// The pauses between looks start at 5 ms, grow to 40 ms, and start anew when
 // something came.
 func TestPollingSlowsDown(t *testing.T) {
 	dir := t.TempDir()
@@ -114,7 +112,7 @@ func TestPollingSlowsDown(t *testing.T) {
 		if !errors.Is(err, context.Canceled) {
 			t.Fatal(err)
 		}
-		want := "[0s 5ms 10ms 20ms 40ms 80ms 160ms 250ms 250ms 5ms 10ms 20ms]"
+		want := "[0s 5ms 10ms 20ms 40ms 40ms 40ms 40ms 40ms 5ms 10ms 20ms]"
 		if got := fmt.Sprint(looks); got != want {
 			t.Fatalf("pauses %s, want %s", got, want)
 		}
@@ -133,112 +131,50 @@ func appendTo(t *testing.T, dir string, b []byte) {
 	}
 }
 
-// A system that has no more watches to give is no reason to fail or to be late.
-func TestHubWithoutWatches(t *testing.T) {
-	h := newHub(func() (*fsnotify.Watcher, error) { return nil, errors.New("too many open files") })
-	wake, told, cancel := h.subscribe("/x")
-	if told.Load() {
-		t.Error("followers are told that they will be told")
-	}
+// Followers are woken by an owner in this process, and by its end.
+func TestHubWakesFollowers(t *testing.T) {
+	h := hub{dirs: map[string]*dirSubs{}}
+	wake, cancel := h.subscribe("/x")
 	o := &owner{reader: &reader{ino: 7}}
+	woken := func(by string) {
+		t.Helper()
+		select {
+		case <-wake:
+		default:
+			t.Errorf("%s did not wake the follower", by)
+		}
+	}
 	h.own("/x", o, +1)
-	if !told.Load() {
-		t.Error("an owner in this process tells its followers itself")
+	woken("the owner's beginning")
+	if got := h.tail("/x", 7); got != &o.tail || h.tail("/x", 8) != nil || h.tail("/y", 7) != nil {
+		t.Errorf("got tail %p, want %p, of one log alone", got, &o.tail)
 	}
-	if h.tail("/x", 7) != &o.tail || h.tail("/x", 8) != nil || h.tail("/y", 7) != nil {
-		t.Error("the tail belongs to one log")
-	}
-	if !h.notify("/x", few) {
+	if !h.notify("/x", few) || !h.notify("/x", few) { // nobody looked between the two
 		t.Error("one follower is few")
 	}
-	select {
-	case <-wake:
-	default:
-		t.Error("not woken")
-	}
+	woken("two commits")
 	h.own("/x", nil, -1)
-	select {
-	case <-wake: // the last commits may not have been told
-	default:
-		t.Error("not woken by the owner's end")
-	}
-	if told.Load() || h.tail("/x", 7) != nil {
-		t.Error("the owner is gone")
+	woken("the owner's end")
+	if got := h.tail("/x", 7); got != nil {
+		t.Errorf("got tail %p after the owner's end, want none", got)
 	}
 	cancel()
 	if len(h.dirs) != 0 {
-		t.Errorf("left behind: %v", h.dirs)
+		t.Errorf("got %v, want nothing left behind", h.dirs)
 	}
-}
-
-// Where the system tells of changes, followers hear of what another process synced.
-func TestTheSystemTellsOfOtherProcesses(t *testing.T) {
-	dir := t.TempDir()
-	h := newHub(fsnotify.NewWatcher)
-	wake, told, cancel := h.subscribe(dirKey(dir))
-	defer cancel()
-	if !told.Load() {
-		t.Skip("the system has no watch left for us")
-	}
-	for range 2 {
-		if err := os.WriteFile(filepath.Join(dir, lockName), []byte("a record"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		select {
-		case <-wake:
-		case <-time.After(time.Minute):
-			t.Fatal("notification does not work: followers are only polling")
-		}
-	}
-}
-
-// Setting a watch up takes the kernel a while now and then. An owner that saves
-// does not wait for that.
-func TestSlowWatchesHoldNoOwnerUp(t *testing.T) {
-	opening, open := make(chan struct{}), make(chan struct{})
-	h := newHub(func() (*fsnotify.Watcher, error) {
-		close(opening)
-		<-open
-		return nil, errors.New("none")
-	})
-	subscribed := make(chan struct{})
-	go func() {
-		defer close(subscribed)
-		_, _, cancel := h.subscribe("/elsewhere")
-		cancel()
-	}()
-	<-opening
-	saved := make(chan struct{})
-	go func() {
-		defer close(saved)
-		h.own("/x", &owner{reader: &reader{ino: 7}}, +1)
-		h.notify("/x", few)
-		h.own("/x", nil, -1)
-	}()
-	select {
-	case <-saved:
-	case <-time.After(time.Minute):
-		t.Error("an owner waits for somebody else's watch")
-	}
-	close(open)
-	<-subscribed
-	<-saved
 }
 
 // A crowd is not woken by whoever saved.
 func TestCrowdIsLeftToTheFlusher(t *testing.T) {
-	h := newHub(func() (*fsnotify.Watcher, error) { return nil, errors.New("none") })
+	h := hub{dirs: map[string]*dirSubs{}}
 	var wakes []<-chan struct{}
 	for range few + 1 {
-		wake, _, cancel := h.subscribe("/x")
+		wake, cancel := h.subscribe("/x")
 		defer cancel()
 		wakes = append(wakes, wake)
 	}
-	if h.notify("/x", few) {
-		t.Fatal("too many, and told all the same")
-	}
-	if len(wakes[0]) != 0 {
-		t.Fatal("some were woken")
+	if h.notify("/x", few) || len(wakes[0]) != 0 {
+		t.Fatalf("%d followers were woken, want none", few+1)
 	}
 	if !h.notify("/x", everyone) {
 		t.Fatal("everyone is not enough")

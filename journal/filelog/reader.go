@@ -2,6 +2,7 @@ package filelog
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -98,9 +99,7 @@ func (r *reader) Close() error {
 		if r.vis.lock != nil {
 			err = r.vis.lock.Close()
 		}
-		if cerr := r.log.Close(); err == nil {
-			err = cerr
-		}
+		err = cmp.Or(err, r.log.Close())
 	})
 	return err
 }
@@ -125,7 +124,10 @@ func (r *reader) trouble(err error) error {
 
 // visible returns the length of the log that may be shown, and the last
 // sequence recorded as synced (0 if unknown). See the package comment.
-func (r *reader) visible() (int64, uint64, error) {
+func (r *reader) visible(ctx context.Context) (int64, uint64, error) {
+	if err := r.check(ctx); err != nil {
+		return 0, 0, err
+	}
 	if r.synced != nil {
 		return r.synced.Load(), 0, nil
 	}
@@ -253,16 +255,8 @@ func cursorAt(sp spot, i int, from uint64) cursor {
 // caller wants more.
 func (r *reader) emit(ctx context.Context, c *cursor, limit int64, head uint64, yield func(journal.Commit, error) bool) bool {
 	goOn := true
-	lost := func(ds []journal.Damage) bool {
-		for _, d := range ds {
-			if d.Seq >= c.from && !yield(journal.Commit{}, &journal.DamageError{Damage: d}) {
-				return false
-			}
-		}
-		return true
-	}
 	err := r.walk(ctx, &c.off, &c.order, limit, func(it item) bool {
-		if goOn = lost(it.lost); !goOn || !it.commit || it.seq < c.from {
+		if goOn = c.report(it.lost, yield); !goOn || !it.commit || it.seq < c.from {
 			return goOn
 		}
 		goOn = yield(decode(it.raw))
@@ -275,7 +269,17 @@ func (r *reader) emit(ctx context.Context, c *cursor, limit int64, head uint64, 
 		yield(journal.Commit{}, err)
 		return false
 	}
-	return lost(c.order.end(limit, head))
+	return c.report(c.order.end(limit, head), yield)
+}
+
+// report yields the lost commits that the caller wants. It reports whether the caller wants more.
+func (c *cursor) report(lost []journal.Damage, yield func(journal.Commit, error) bool) bool {
+	for _, d := range lost {
+		if d.Seq >= c.from && !yield(journal.Commit{}, &journal.DamageError{Damage: d}) {
+			return false
+		}
+	}
+	return true
 }
 
 // decode reads a checked line.
@@ -313,10 +317,7 @@ func (r *reader) verify(s *journal.Seal) {
 
 // Proof implements journal.Prover.
 func (r *reader) Proof(ctx context.Context) (journal.Proof, error) {
-	if err := r.check(ctx); err != nil {
-		return journal.Proof{}, err
-	}
-	if _, _, err := r.visible(); err != nil { // opens the lock file
+	if _, _, err := r.visible(ctx); err != nil { // opens the lock file
 		return journal.Proof{}, err
 	}
 	rec := record{}
@@ -325,7 +326,7 @@ func (r *reader) Proof(ctx context.Context) (journal.Proof, error) {
 		rec, _ = readRecord(r.vis.lock)
 	}
 	r.vis.Unlock()
-	limit, _, err := r.visible() // behind the record: an owner may be at work
+	limit, _, err := r.visible(ctx) // behind the record: an owner may be at work
 	if err != nil {
 		return journal.Proof{}, err
 	}
@@ -339,10 +340,7 @@ func (r *reader) Proof(ctx context.Context) (journal.Proof, error) {
 
 // Head implements journal.Reader.
 func (r *reader) Head(ctx context.Context) (uint64, error) {
-	if err := r.check(ctx); err != nil {
-		return 0, err
-	}
-	limit, _, err := r.visible()
+	limit, _, err := r.visible(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -387,10 +385,7 @@ func (r *reader) Read(ctx context.Context, from uint64) iter.Seq2[journal.Commit
 }
 
 func (r *reader) open(ctx context.Context, from uint64) (c cursor, limit int64, head uint64, err error) {
-	if err = r.check(ctx); err != nil {
-		return c, 0, 0, err
-	}
-	if limit, head, err = r.visible(); err != nil {
+	if limit, head, err = r.visible(ctx); err != nil {
 		return c, 0, 0, err
 	}
 	return r.start(from, limit), limit, head, nil
@@ -408,10 +403,7 @@ func (r *reader) ReadBackward(ctx context.Context, before uint64) iter.Seq2[jour
 }
 
 func (r *reader) backward(ctx context.Context, before uint64, yield func(journal.Commit, error) bool) error {
-	if err := r.check(ctx); err != nil {
-		return err
-	}
-	limit, head, err := r.visible()
+	limit, head, err := r.visible(ctx)
 	if err != nil {
 		return err
 	}
@@ -497,10 +489,7 @@ func (r *reader) stretch(ctx context.Context, c cursor, end int64, next, head ui
 // Health implements journal.Reader: it reads every line and every blob.
 func (r *reader) Health(ctx context.Context) (journal.Health, error) {
 	var h journal.Health
-	if err := r.check(ctx); err != nil {
-		return h, err
-	}
-	limit, head, err := r.visible()
+	limit, head, err := r.visible(ctx)
 	if err != nil {
 		return h, err
 	}

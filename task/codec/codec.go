@@ -7,8 +7,10 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"math/bits"
 	"reflect"
 	"slices"
+	"sync"
 )
 
 // Writer appends to Out. Its zero value is not usable: see NewWriter.
@@ -140,8 +142,9 @@ func (u *Reader) Word() string {
 }
 
 // Value writes a value of plain data: numbers, strings, bytes, structs, pointers, slices, arrays, and maps with string
-// keys. Of a struct it writes the exported fields that are not empty, in their order and without their names: a field
-// that comes or goes makes a new form. An empty slice or map is read back as nil. A struct has at most 64 fields.
+// keys. Of a struct it writes the embedded and the exported fields that are not empty, in their order and without their
+// names: a field that comes or goes makes a new form. A field with the tag codec:"-" is left out. An empty slice or map
+// is read back as nil, but not behind a pointer. A struct has at most 64 fields.
 func (p *Writer) Value(v any) { p.value(reflect.ValueOf(v)) }
 
 func (p *Writer) value(v reflect.Value) {
@@ -154,11 +157,13 @@ func (p *Writer) value(v reflect.Value) {
 		p.Uint(v.Uint())
 	case reflect.String:
 		p.Word(v.String())
+	case reflect.Float64: // small whole numbers end in zero bits: turned round, they are short
+		p.Uint(bits.Reverse64(math.Float64bits(v.Float())))
 	case reflect.Struct:
-		var set uint64 // a bit for each field that is not empty
+		set := fieldsOf(v.Type()) // a bit for each field that is not empty
 		for i := range v.NumField() {
-			if v.Type().Field(i).IsExported() && !empty(v.Field(i)) {
-				set |= 1 << i
+			if set&(1<<i) != 0 && empty(v.Field(i)) {
+				set &^= 1 << i
 			}
 		}
 		p.Uint(set)
@@ -218,21 +223,25 @@ func (u *Reader) value(v reflect.Value) {
 		v.SetUint(n)
 	case reflect.String:
 		v.SetString(u.Word())
+	case reflect.Float64:
+		v.SetFloat(math.Float64frombits(bits.Reverse64(u.Uint())))
 	case reflect.Struct:
 		set := u.Uint()
+		if set&^fieldsOf(v.Type()) != 0 {
+			u.Fail()
+		}
 		for i := range v.NumField() {
-			switch {
-			case set&(1<<i) == 0:
-			case v.Type().Field(i).IsExported():
+			if set&(1<<i) != 0 && !u.Bad {
 				u.value(v.Field(i))
-			default:
-				u.Fail()
 			}
 		}
 	case reflect.Pointer:
 		var set bool
 		if u.Flags(&set); set {
 			v.Set(reflect.New(v.Type().Elem()))
+			if v.Elem().Kind() == reflect.Slice { // what is absent is nil, and what is empty is not
+				v.Elem().Set(reflect.MakeSlice(v.Type().Elem(), 0, 0))
+			}
 			u.value(v.Elem())
 		}
 	case reflect.Slice:
@@ -274,8 +283,9 @@ func empty(v reflect.Value) bool {
 	case reflect.Slice, reflect.Map:
 		return v.Len() == 0
 	case reflect.Struct:
+		set := fieldsOf(v.Type())
 		for i := range v.NumField() {
-			if v.Type().Field(i).IsExported() && !empty(v.Field(i)) {
+			if set&(1<<i) != 0 && !empty(v.Field(i)) {
 				return false
 			}
 		}
@@ -283,5 +293,21 @@ func empty(v reflect.Value) bool {
 	}
 	return v.IsZero()
 }
+
+// fieldsOf has a bit for each field of a struct that is written.
+func fieldsOf(t reflect.Type) (set uint64) {
+	if known, ok := fieldSets.Load(t); ok {
+		return known.(uint64) //nolint:errcheck,forcetypeassert // it holds no others
+	}
+	for i := range t.NumField() {
+		if f := t.Field(i); (f.IsExported() || f.Anonymous) && f.Tag.Get("codec") != "-" {
+			set |= 1 << i
+		}
+	}
+	fieldSets.Store(t, set)
+	return set
+}
+
+var fieldSets sync.Map // of reflect.Type
 
 func isBytes(v reflect.Value) bool { return v.Type().Elem().Kind() == reflect.Uint8 }

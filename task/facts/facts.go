@@ -4,10 +4,8 @@ package facts
 
 import (
 	"encoding/json"
-	"math"
-	"strconv"
+	"slices"
 	"strings"
-	"sync"
 
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/usage"
@@ -22,7 +20,7 @@ type Facts struct {
 	Uses    []Use    // the tool calls it makes, in order
 	Results []string // the ids of the calls it answers, in order
 	Tags    *Tags    // nil when it has none, as nearly all have
-	Spent   *usage.Spent
+	Spent   *usage.Tokens
 }
 
 // Use is one tool call of a message: its id and the name of its tool.
@@ -41,17 +39,11 @@ type Tags struct {
 // factsLevels is how many levels of a message are indexed: the deepest facts are members of its content's blocks.
 const factsLevels = 3
 
-// indexes lends memory for reading one message after the other.
-var indexes = sync.Pool{New: func() any { return new(esjson.Index) }}
-
 // Of reads a message once. api selects the rules of the API history, otherwise those of the UI history count.
-func Of(api bool, raw []byte, kinds Kinds) Facts {
-	x := indexes.Get().(*esjson.Index)
+func Of(api bool, raw []byte, kinds Kinds) (f Facts) {
+	x := new(esjson.Index)
 	x.Read(raw, factsLevels)
-	var f Facts
 	f.Read(api, x, kinds)
-	x.Read(nil, 0) // it must not keep the message
-	indexes.Put(x)
 	return f
 }
 
@@ -60,39 +52,39 @@ func (f *Facts) Read(api bool, x *esjson.Index, kinds Kinds) {
 	var typ, role, ask, say, text, condense []byte
 	content := -1
 	var marked Tags
-	for i, end := within(x, 0); i < end; i = x.Next(i) {
-		switch string(x.Name(i)) {
+	for name, i := range x.Parts(0) {
+		switch val := x.Raw(i); string(name) {
 		case "ts":
-			f.TS = intOf(x.Raw(i))
+			f.TS, _ = esjson.Int(val)
 		case "type":
-			typ = x.Raw(i)
+			typ = val
 		case "ask":
-			ask = x.Raw(i)
+			ask = val
 		case "say":
-			say = x.Raw(i)
+			say = val
 		case "text":
-			text = x.Raw(i)
+			text = val
 		case "contextCondense":
-			condense = x.Raw(i)
-			marked.Summary = memberAt(x, i, "condenseId")
+			condense = val
+			marked.Summary = esjson.Text(member(x, i, "condenseId"))
 		case "contextTruncation":
-			marked.Marker = memberAt(x, i, "truncationId")
+			marked.Marker = esjson.Text(member(x, i, "truncationId"))
 		case "condenseParent":
-			marked.Condensed = stringOf(x.Raw(i))
+			marked.Condensed = esjson.Text(val)
 		case "truncationParent":
-			marked.Truncated = stringOf(x.Raw(i))
+			marked.Truncated = esjson.Text(val)
 		case "condenseId":
-			marked.Summary = stringOf(x.Raw(i))
+			marked.Summary = esjson.Text(val)
 		case "truncationId":
-			marked.Marker = stringOf(x.Raw(i))
+			marked.Marker = esjson.Text(val)
 		case "isTruncationMarker":
-			marked.Marks = string(x.Raw(i)) == "true"
+			marked.Marks = string(val) == "true"
 		case "partial":
-			f.Partial = string(x.Raw(i)) == "true"
+			f.Partial = string(val) == "true"
 		case "isSummary":
-			f.Summary = string(x.Raw(i)) == "true"
+			f.Summary = string(val) == "true"
 		case "role":
-			role = x.Raw(i)
+			role = val
 		case "content":
 			content = i
 		}
@@ -115,7 +107,7 @@ func (f *Facts) Read(api bool, x *esjson.Index, kinds Kinds) {
 			f.Spent = &s
 		}
 	default:
-		f.Kind = kinds.word(typ+":", memberOf(x, typ))
+		f.Kind = kinds.word(typ+":", member(x, 0, typ))
 	}
 }
 
@@ -123,46 +115,23 @@ func (f *Facts) Read(api bool, x *esjson.Index, kinds Kinds) {
 type Kinds map[string]string
 
 // word joins the prefix and the string that a JSON literal stands for; of a literal that is no string it is the prefix
-// alone. A known word costs no memory.
+// alone.
 func (w Kinds) word(prefix string, lit []byte) string {
-	var room [64]byte
-	text := append(room[:0], prefix...)
-	if esjson.TypeOf(lit) == esjson.TypeString {
-		text, _ = esjson.AppendUnquoted(text, lit)
-	}
-	if known, ok := w[string(text)]; ok {
+	word := prefix + esjson.Text(lit)
+	if known, ok := w[word]; ok {
 		return known
 	}
-	word := string(text)
 	if w != nil {
 		w[word] = word
 	}
 	return word
 }
 
-// within is Index.Within of an object; anything else has no members.
-func within(x *esjson.Index, i int) (first, end int) {
-	if esjson.TypeOf(x.Raw(i)) != esjson.TypeObject {
-		return 0, 0
-	}
-	return x.Within(i)
-}
-
-// memberOf is a member as raw JSON, nil when there is none.
-func memberOf(x *esjson.Index, key string) (val []byte) {
-	for i, end := within(x, 0); i < end; i = x.Next(i) {
-		if string(x.Name(i)) == key {
-			val = x.Raw(i)
-		}
-	}
-	return val
-}
-
-// memberAt is a string in an object that is a member itself, "" when there is none.
-func memberAt(x *esjson.Index, object int, key string) (val string) {
-	for i, end := within(x, object); i < end; i = x.Next(i) {
-		if string(x.Name(i)) == key {
-			val = stringOf(x.Raw(i))
+// member is a member of object i as raw JSON, nil when there is none.
+func member(x *esjson.Index, i int, key string) (val []byte) {
+	for name, k := range x.Parts(i) {
+		if name != nil && string(name) == key {
+			val = x.Raw(k)
 		}
 	}
 	return val
@@ -172,10 +141,10 @@ func (f *Facts) blocks(x *esjson.Index, content int, kinds Kinds) {
 	if content < 0 || esjson.TypeOf(x.Raw(content)) != esjson.TypeArray {
 		return
 	}
-	for block, last := x.Within(content); block < last; block = x.Next(block) {
+	for _, block := range x.Parts(content) {
 		var typ, id, name, answers []byte
-		for i, end := within(x, block); i < end; i = x.Next(i) {
-			switch string(x.Name(i)) {
+		for key, i := range x.Parts(block) {
+			switch string(key) {
 			case "type":
 				typ = x.Raw(i)
 			case "id":
@@ -188,9 +157,9 @@ func (f *Facts) blocks(x *esjson.Index, content int, kinds Kinds) {
 		}
 		switch kinds.word("", typ) {
 		case "tool_use":
-			f.Uses = append(f.Uses, Use{stringOf(id), kinds.word("", name)})
+			f.Uses = append(f.Uses, Use{esjson.Text(id), kinds.word("", name)})
 		case "tool_result":
-			f.Results = append(f.Results, stringOf(answers))
+			f.Results = append(f.Results, esjson.Text(answers))
 		}
 	}
 }
@@ -198,43 +167,7 @@ func (f *Facts) blocks(x *esjson.Index, content int, kinds Kinds) {
 // SameCalls reports whether two states of a message make the same calls and hold the same results. Then the rest of
 // the history needs no new look.
 func (f Facts) SameCalls(g Facts) bool {
-	if f.Kind != g.Kind || f.Summary != g.Summary || len(f.Uses) != len(g.Uses) || len(f.Results) != len(g.Results) {
-		return false
-	}
-	for i := range f.Uses {
-		if f.Uses[i] != g.Uses[i] {
-			return false
-		}
-	}
-	for i := range f.Results {
-		if f.Results[i] != g.Results[i] {
-			return false
-		}
-	}
-	return true
-}
-
-func stringOf(val []byte) string {
-	if esjson.TypeOf(val) != esjson.TypeString {
-		return ""
-	}
-	s, _ := esjson.Unquote(val)
-	return s
-}
-
-// intOf reads a whole number in any spelling, as esjson.GetInt does.
-func intOf(val []byte) int64 {
-	if esjson.TypeOf(val) != esjson.TypeNumber {
-		return 0
-	}
-	if n, err := strconv.ParseInt(string(val), 10, 64); err == nil {
-		return n
-	}
-	f, err := strconv.ParseFloat(string(val), 64)
-	if err != nil || f != math.Trunc(f) || f < -(1<<63) || f >= 1<<63 {
-		return 0
-	}
-	return int64(f)
+	return f.Kind == g.Kind && f.Summary == g.Summary && slices.Equal(f.Uses, g.Uses) && slices.Equal(f.Results, g.Results)
 }
 
 // Blocks calls visit for each block of a message's content. A content that is a plain string has none.

@@ -6,13 +6,13 @@
 package rewind
 
 import (
-	"cmp"
 	"errors"
 	"math"
 	"slices"
 	"strings"
 
 	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/task/facts"
 )
 
 // ErrNothingToCut: no message follows the place that a rewind should go to.
@@ -81,14 +81,11 @@ func As(s *task.State, row int, gone []*task.Message, by string) (task.Rewound, 
 	if err != nil {
 		return e, err
 	}
-	took := map[*task.Message]bool{}
-	for _, m := range gone {
-		took[m] = true
-	}
-	c := cutting{state: s, rows: s.UI()[row:], since: s.UI()[row].Seq, gone: func(_ int, m *task.Message) bool { return took[m] }}
-	for _, m := range s.API() {
+	c := cuttingOf(s, s.UI()[row:], gone)
+	c.since = s.UI()[row].Seq
+	for i, m := range s.API() {
 		goes := slices.ContainsFunc(e.Hide, func(r task.Run64) bool { return m.ID >= r[0] && m.ID <= r[1] })
-		if took[m] && !goes || goes && !took[m] && m.TS() != 0 && m.Kind() != "assistant" && !m.Summary() {
+		if took := c.gone(i, m); took && !goes || goes && !took && m.TS() != 0 && m.Kind() != "assistant" && !m.Summary() {
 			return task.Rewound{}, ErrNoRewind
 		}
 	}
@@ -100,14 +97,11 @@ func As(s *task.State, row int, gone []*task.Message, by string) (task.Rewound, 
 // ModelAs returns the rewind that another program, or a user's editor, made in the API history alone: every row of
 // the UI history is still there.
 func ModelAs(s *task.State, gone []*task.Message, by string) (task.Rewound, error) {
-	took := map[*task.Message]bool{}
-	for _, m := range gone {
-		took[m] = true
-	}
-	if len(took) == 0 {
+	if len(gone) == 0 {
 		return task.Rewound{}, ErrNothingToCut
 	}
-	c := cutting{state: s, since: gone[0].Seq, gone: func(_ int, m *task.Message) bool { return took[m] }}
+	c := cuttingOf(s, nil, gone)
+	c.since = gone[0].Seq
 	if gone[0].Foreign {
 		c.since++ // another program's messages all came in one commit
 	}
@@ -165,20 +159,12 @@ func requestOf(s *task.State, reply *task.Message) int {
 	if a != nil {
 		a.whole = true
 	}
-	return sortedSearch(len(s.UI()), func(i int) bool {
-		row := s.UI()[i]
-		return a != nil && row.Foreign && row.Seq == reply.Seq && a.place(s, row).at >= at || row.Seq > reply.Seq
-	})
-}
-
-// sortedSearch is the first i below n for which f holds, n when there is none.
-func sortedSearch(n int, f func(int) bool) int {
-	for i := range n {
-		if f(i) {
+	for i, row := range s.UI() {
+		if row.Seq > reply.Seq || a != nil && row.Foreign && row.Seq == reply.Seq && a.place(s, row).at >= at {
 			return i
 		}
 	}
-	return n
+	return len(s.UI())
 }
 
 // cutting collects what a rewind hides.
@@ -189,6 +175,15 @@ type cutting struct {
 	since uint64                            // calls, questions, inputs and file records from this commit on go too
 
 	unmatched int // see cutPlace
+}
+
+// cuttingOf is the cutting of rows and of these messages of the API history.
+func cuttingOf(s *task.State, rows, gone []*task.Message) cutting {
+	goes := map[*task.Message]bool{}
+	for _, m := range gone {
+		goes[m] = true
+	}
+	return cutting{state: s, rows: rows, since: math.MaxUint64, gone: func(_ int, m *task.Message) bool { return goes[m] }}
 }
 
 func (c cutting) event(why string) (task.Rewound, error) {
@@ -315,16 +310,8 @@ func runs(set map[*task.Message]bool) []task.Run64 {
 	for m := range set {
 		ids = append(ids, m.ID)
 	}
-	slices.SortFunc(ids, func(a, b uint64) int { return cmp.Compare(a, b) })
-	var out []task.Run64
-	for _, id := range ids {
-		if n := len(out) - 1; n >= 0 && out[n][1]+1 == id {
-			out[n][1] = id
-			continue
-		}
-		out = append(out, task.Run64{id, id})
-	}
-	return out
+	slices.Sort(ids)
+	return task.Ranges(ids)
 }
 
 // Lifts is how many remaining messages are sent again after a rewind, because it hides the summary or the marker that
@@ -359,32 +346,26 @@ func Message(s *task.State, row int) (task.Rewound, error) {
 	if row == 0 {
 		return task.Rewound{}, ErrFirstMessage
 	}
-	gone := map[*task.Message]bool{}
-	c := cutting{state: s, since: math.MaxUint64, gone: func(_ int, m *task.Message) bool { return gone[m] }}
-	if s.UI()[row].Kind() == "say:user_feedback" {
+	rows := s.UI()[row : row+1]
+	var gone []*task.Message
+	if rows[0].Kind() == "say:user_feedback" {
 		said, err := saidIn(s, row)
 		if err != nil {
 			return task.Rewound{}, err
 		}
 		if said != nil {
-			gone[said] = true
+			gone = append(gone, said)
 		}
-		c.rows = s.UI()[row : row+1]
-		return c.event("remove")
-	}
-	from, to := turnOf(s, row)
-	if from < 0 {
-		c.rows = s.UI()[row : row+1]
-		return c.event("remove")
-	}
-	c.rows = s.UI()[from:to]
-	if reply := replyBetween(s, from, to); reply >= 0 {
-		gone[s.API()[reply]] = true
-		if next := reply + 1; next < len(s.API()) && answersOnly(s, s.API()[next], s.API()[reply]) && !wordsAt(s, to) {
-			gone[s.API()[next]] = true
+	} else if from, to := turnOf(s, row); from >= 0 {
+		rows = s.UI()[from:to]
+		if reply := replyBetween(s, from, to); reply >= 0 {
+			gone = append(gone, s.API()[reply])
+			if next := reply + 1; next < len(s.API()) && answersOnly(s.API()[next], s.API()[reply]) && !wordsAt(s, to) {
+				gone = append(gone, s.API()[next])
+			}
 		}
 	}
-	return c.event("remove")
+	return cuttingOf(s, rows, gone).event("remove")
 }
 
 // turnOf returns the rows of the turn that a row belongs to: from its request to the row before the next request or
@@ -442,20 +423,11 @@ func replyBetween(s *task.State, from, to int) int {
 }
 
 // answersOnly reports whether a user turn has results of a reply's calls, and no other results.
-func answersOnly(s *task.State, m, reply *task.Message) bool {
-	if m.Kind() != "user" || m.Summary() || len(m.Results()) == 0 {
-		return false
+func answersOnly(m, reply *task.Message) bool {
+	other := func(id string) bool {
+		return !slices.ContainsFunc(reply.Uses(), func(u facts.Use) bool { return u.ID == id })
 	}
-	made := map[string]bool{}
-	for _, u := range reply.Uses() {
-		made[u.ID] = true
-	}
-	for _, id := range m.Results() {
-		if !made[id] {
-			return false
-		}
-	}
-	return true
+	return m.Kind() == "user" && !m.Summary() && len(m.Results()) > 0 && !slices.ContainsFunc(m.Results(), other)
 }
 
 // saidIn returns the user turn that holds the user's words in a row, nil when none does.

@@ -125,7 +125,7 @@ func TestCheckHistories(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	ran := crashtest.Look{Calls: []crashtest.Made{{Call: task.Call{ID: "c", Name: "act", Started: true}}}, Shown: map[string]bool{}}
+	ran := crashtest.Look{Calls: []crashtest.Made{{Call: task.Call{ID: "c", Name: "act", Progress: task.Progress{Started: true}}}}, Shown: map[string]bool{}}
 	if err := crashtest.CheckHistories(ran); err == nil {
 		t.Error("a call ran and no row shows it")
 	}
