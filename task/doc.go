@@ -66,10 +66,7 @@
 // A folded state does not hold the bytes of the histories. For each message it keeps the facts that folding, counting
 // and listing need, and the place of its JSON: an event of a commit, a range of a blob, or its pieces. Bytes are read
 // on demand, each stretch of the log once. The newest few megabytes stay in memory during a fold, because a reader
-// mostly wants the end of a task. A fold saw the very bytes of a message that its event spells out, so the state also
-// knows their position among the events of the line (span.go): a line whose checksum holds, and whose events have the
-// same length, still has them there. So a long history is copied from checked lines (journal.LineReader) without
-// parsing.
+// mostly wants the end of a task.
 //
 // A folder without a journal is read once: the pass that finds where a message ends also makes an index of its upper
 // levels (esjson.SplitIndex), and Notes keep from it what a state keeps. A file that changes meanwhile gives no notes

@@ -13,6 +13,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -285,25 +286,20 @@ func Exists(dir string) bool {
 	return err == nil || errors.Is(err, fs.ErrNotExist) && deleted(OS, dir).Head > 0
 }
 
-// deleted is what is known of a log that is not there. Its head is 0 when there never was one.
-func deleted(fsys FS, dir string) record {
-	rec := recall(fsys, dir)
+// deleted is what the files beside a log that is not there show of it: the lock file, else the index, else payloads. Its
+// head is 0 when there never was a log.
+func deleted(fsys FS, dir string) (rec record) {
+	if f, err := openRegular(fsys, filepath.Join(dir, lockName)); err == nil {
+		rec, _ = readRecord(f)
+		_ = f.Close() // read only: nothing to lose
+	}
+	if rec.Head == 0 {
+		rec = indexed(fsys, dir)
+	}
 	if rec.Head == 0 && holds(fsys, filepath.Join(dir, blobsDir)) {
 		rec.Head = 1 // how many commits there were is not known
 	}
 	return rec
-}
-
-// recall reads the newest record of a log: that of the lock file, else the one in the index.
-func recall(fsys FS, dir string) record {
-	if f, err := openRegular(fsys, filepath.Join(dir, lockName)); err == nil {
-		rec, _ := readRecord(f)
-		_ = f.Close() // read only: nothing to lose
-		if rec.Head > 0 {
-			return rec
-		}
-	}
-	return indexed(fsys, dir)
 }
 
 // indexed returns the record in journal.idx: it is only written for synced commits.
@@ -339,15 +335,7 @@ func openRegular(fsys FS, path string) (File, error) {
 // holds reports whether a folder has an entry that is not half written.
 func holds(fsys FS, dir string) bool {
 	list, err := fsys.ReadDir(dir)
-	if err != nil {
-		return false
-	}
-	for _, e := range list {
-		if !strings.HasPrefix(e.Name(), blobTemp) {
-			return true
-		}
-	}
-	return false
+	return err == nil && slices.ContainsFunc(list, func(e fs.DirEntry) bool { return !strings.HasPrefix(e.Name(), blobTemp) })
 }
 
 // absent stands for a log that was deleted: it has no bytes.
