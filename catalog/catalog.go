@@ -1,11 +1,49 @@
+// Package catalog keeps what can be derived of tasks in one SQLite file in the cache
+// folder: rows, from which lists are made, and the text of messages for search.
+//
+// Nothing in it is truth. What is kept of a task carries the stamp of what it was
+// derived from; the caller compares the stamp and reads the task itself when it
+// differs. The file may be deleted at any time. A damaged one is set aside and
+// replaced, one of another version is emptied. Several processes may use it at once: a
+// reader sees one state and never waits, writers take turns.
+//
+// Search filters, then judges. Texts lie in compressed parts of some tens of kilobytes.
+// SQLite's full-text table knows for each part its words and its joints: pairs of ends
+// of adjacent words. Characters of Chinese, Japanese and Korean
+// count as words, alone and in pairs. A term may be a part of a word, so it is
+// first looked up in the list of all words; joints find paths, identifiers and phrases.
+// The index names the parts that may hold a query and Query.Match decides: a task that
+// is not in the catalogue yet, whose messages go to the same Match, has the same hits.
+//
+// Rejected: one full-text row a message with trigrams, which needs several times the
+// text's size and cannot find two Chinese characters; places of words in the text,
+// which take as much room as the text; the full-text table's own vocabulary, which
+// reads the whole index; rows in a file of their own, which saves 30 ms a list.
+//
+// A text that several messages have of a task is kept and indexed once, as long as
+// they are not megabytes apart. The details of the environment that an editor adds to
+// each message are left out.
+//
+// A task may have more text than memory: what is closed of it is put into the file ahead
+// of the rest, where no snapshot shows it until the task is whole. Of a task with more
+// than 256 MB of text nothing is kept; every search reads it.
+//
+// Limits: terms are compared without case, rune by rune; composed and decomposed
+// accents differ. A phrase whose first and last words have one or two letters, and
+// whose words are all common but rarely adjacent, reads many parts, and so does
+// a term that is a part of more than manyWords different words. Words of removed
+// tasks stay in the list of words until the file is replaced.
 package catalog
 
 import (
 	"context"
+	"crypto/sha256"
 	"database/sql"
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -173,6 +211,180 @@ func (db *DB) SetAside() error {
 		if err := atomicfile.Rename(db.path+end, db.path+".damaged"+end); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("set the damaged catalogue aside: %w", err)
 		}
+	}
+	return nil
+}
+
+// version is of the tables and of everything that is derived into them. A file of
+// another version is emptied: it is derived.
+const version = 8
+
+const schema = `
+CREATE TABLE task(id INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL UNIQUE, stamp TEXT NOT NULL, ts INTEGER NOT NULL, summary BLOB NOT NULL);
+` + rowSchema + textSchema + `
+PRAGMA user_version = %d;`
+
+// A list reads every row, and the summaries of one page: those have a table of their own, so that a scan does not read
+// their pages. The columns are those of Source.columns and Row.columns.
+const (
+	sourceColumns = "name, tool, by_path, path, tasks, problem, indexes, seen, compared"
+	rowColumns    = "name, title, digest, folders, written, item, indexes, sizes, files, ts, cost, tokens, size, " +
+		"tool, status, workspace, model, parent, tags, content, flags"
+	rowSchema = "CREATE TABLE source(id INTEGER PRIMARY KEY, build, " + sourceColumns + ", checksum, UNIQUE(name));" +
+		"CREATE TABLE row(id INTEGER PRIMARY KEY, source INTEGER, " + rowColumns + ", checksum, UNIQUE(source, name));" + `
+CREATE TABLE summary(row INTEGER PRIMARY KEY, body BLOB NOT NULL, checksum INTEGER NOT NULL);
+CREATE TRIGGER row_gone AFTER DELETE ON row BEGIN DELETE FROM summary WHERE row = old.id; END;`
+)
+
+const dropRows = "DROP TABLE IF EXISTS source; DROP TABLE IF EXISTS row; DROP TABLE IF EXISTS summary;"
+
+// A search reads the part of every candidate, and the body of a few. SQLite's full-text table has one document a part: the part's distinct
+// words and joints, already folded and cut, with no places (detail=none) and no copy of
+// them. Its ascii tokenizer then cuts at line breaks only. The vocabulary has the words
+// in sorted lists, because a term may be a part of a word, and to scan the full-text
+// table's own vocabulary takes seconds.
+const textSchema = `
+CREATE TABLE part(id INTEGER PRIMARY KEY AUTOINCREMENT, task INTEGER NOT NULL, first INTEGER NOT NULL);
+CREATE INDEX part_task ON part(task);
+CREATE TABLE body(part INTEGER PRIMARY KEY, text BLOB NOT NULL);
+CREATE VIRTUAL TABLE feature USING fts5(words, content='', contentless_delete=1, detail=none, tokenize='ascii');
+INSERT INTO feature(feature, rank) VALUES('hashsize', 8388608);
+CREATE TABLE vocabulary(id INTEGER PRIMARY KEY, words BLOB NOT NULL);
+CREATE TRIGGER part_gone AFTER DELETE ON part BEGIN
+	DELETE FROM body WHERE part = old.id;
+	DELETE FROM feature WHERE rowid = old.id;
+END;`
+
+const dropText = `DROP TABLE IF EXISTS segment; DROP TABLE IF EXISTS post;
+DROP TABLE IF EXISTS part; DROP TABLE IF EXISTS body; DROP TABLE IF EXISTS feature; DROP TABLE IF EXISTS vocabulary;`
+
+// Verify opens the catalogue of a cache folder to look at it, and reads it wholly. It
+// makes none, changes no row and sets nothing aside. nil without an error: there is
+// none, or it is of another version and the next Open empties it. An error that Damaged knows
+// comes with the DB, so that it can be set aside.
+func Verify(ctx context.Context, dir string) (*DB, error) {
+	path := filepath.Join(dir, Name)
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open the catalogue: %w", err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("open the catalogue %s: it is no plain file", path)
+	}
+	options := url.Values{"mode": {"rw"}, "_pragma": {"busy_timeout(5000)"}}
+	handle, err := sql.Open("sqlite", (&url.URL{Scheme: "file", Path: filepath.ToSlash(path), RawQuery: options.Encode()}).String())
+	if err != nil {
+		return nil, fmt.Errorf("open the catalogue %s: %w", path, err)
+	}
+	db := &DB{path: path, file: info, sql: handle}
+	var have int
+	if err := handle.QueryRowContext(ctx, "PRAGMA user_version").Scan(&have); err != nil {
+		return db, fmt.Errorf("read the catalogue %s: %w", path, err)
+	}
+	if have != version {
+		return nil, db.Close()
+	}
+	var said string
+	if err := handle.QueryRowContext(ctx, "PRAGMA integrity_check(1)").Scan(&said); err != nil {
+		return db, fmt.Errorf("read the catalogue %s: %w", path, err)
+	}
+	if said != "ok" {
+		return db, fmt.Errorf("%w: %s", ErrDamaged, said)
+	}
+	return db, nil
+}
+
+// Digest is one of the entry's text, to be compared with that of what was kept.
+func (e Entry) Digest() []byte {
+	h := e.shed
+	if h == nil {
+		h = sha256.New()
+	}
+	for _, p := range e.parts {
+		h.Write(p.body)
+	}
+	return h.Sum(nil)
+}
+
+// Shed lets go of what is closed, when the builder holds much: its entry is good for
+// a Digest from then on, and for nothing else.
+func (b *Builder) Shed() {
+	if !b.Heavy() {
+		return
+	}
+	if b.shed == nil {
+		b.shed = sha256.New()
+	}
+	for _, p := range b.parts {
+		b.shed.Write(p.body)
+	}
+	b.parts, b.held = nil, 0
+}
+
+// Digest is that of the text which was kept of a task.
+func (s *Snapshot) Digest(ctx context.Context, id int64) ([]byte, error) {
+	h := sha256.New()
+	err := s.each(ctx, func(rows *sql.Rows) error {
+		var body []byte
+		if err := rows.Scan(&body); err != nil {
+			return err
+		}
+		h.Write(body)
+		return nil
+	}, "SELECT text FROM body JOIN part ON part.id = part WHERE task = ? ORDER BY part", id)
+	return h.Sum(nil), err
+}
+
+// values are the columns of one row.
+type values []driver.Value
+
+func (v values) int(i int) int64 {
+	n, _ := v[i].(int64)
+	return n
+}
+
+func (v values) text(i int) string {
+	s, _ := v[i].(string)
+	return s
+}
+
+func (v values) blob(i int) []byte {
+	b, _ := v[i].([]byte)
+	return b
+}
+
+// scan calls f with each row of a query. It asks the driver itself: of ten thousand
+// rows, database/sql would take half of a list's time to convert columns.
+func scan(ctx context.Context, c *sql.Conn, query string, f func(values), args ...any) error {
+	named := make([]driver.NamedValue, len(args))
+	for i, a := range args {
+		named[i] = driver.NamedValue{Ordinal: i + 1, Value: a}
+	}
+	err := c.Raw(func(conn any) (err error) {
+		queryer, ok := conn.(driver.QueryerContext)
+		if !ok {
+			return errors.ErrUnsupported
+		}
+		rows, err := queryer.QueryContext(ctx, query, named)
+		if err != nil {
+			return err
+		}
+		v := make(values, len(rows.Columns()))
+		for err == nil {
+			if err = rows.Next(v); err == nil {
+				f(v)
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			err = nil
+		}
+		return errors.Join(err, rows.Close())
+	})
+	if err != nil {
+		return fmt.Errorf("read the catalogue: %w", err)
 	}
 	return nil
 }

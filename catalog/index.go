@@ -6,9 +6,223 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"hash"
+	"hash/maphash"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 )
+
+// Entry is a task as it is put into the catalogue.
+type Entry struct {
+	Key     string
+	Stamp   string // of what it was derived from
+	TS      int64
+	Summary []byte
+
+	parts []part
+	text  int   // of parts
+	ahead int64 // the row that has the parts before these, 0 = there are none
+	shed  hash.Hash
+}
+
+// Entry is the task whose messages were added. The builder is empty afterwards.
+func (b *Builder) Entry(key, stamp string, ts int64, summary []byte) Entry {
+	e := Entry{Key: key, Stamp: stamp, TS: ts, Summary: summary, ahead: b.ahead, shed: b.shed}
+	e.parts = b.take()
+	for _, p := range e.parts {
+		e.text += p.text
+	}
+	return e
+}
+
+// Text is how many bytes of text the entry holds in memory.
+func (e Entry) Text() int { return e.text }
+
+// Put replaces tasks, all or none. Many at once cost less than one by one. Of entries
+// with one key the last stays.
+func (db *DB) Put(ctx context.Context, list []Entry) error {
+	last := map[string]int{}
+	for i, e := range list {
+		last[e.Key] = i
+	}
+	err := db.write(ctx, func(c *sql.Conn) error {
+		w := indexWriter{c: c}
+		for i, e := range list {
+			if last[e.Key] != i {
+				continue
+			}
+			if err := drop(ctx, c, e.Key); err != nil {
+				return err
+			}
+			task, err := row(ctx, c, e)
+			if err != nil {
+				return err
+			}
+			for _, p := range e.parts {
+				if err := w.part(ctx, task, p); err != nil {
+					return err
+				}
+			}
+		}
+		return w.end(ctx)
+	})
+	if err != nil {
+		return fmt.Errorf("keep %d tasks in the catalogue: %w", len(list), err)
+	}
+	return nil
+}
+
+// Drop removes tasks that are no more.
+func (db *DB) Drop(ctx context.Context, keys []string) error {
+	err := db.write(ctx, func(c *sql.Conn) error {
+		for _, key := range keys {
+			if err := drop(ctx, c, key); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("remove %d tasks from the catalogue: %w", len(keys), err)
+	}
+	return nil
+}
+
+func drop(ctx context.Context, c *sql.Conn, key string) error {
+	for _, text := range []string{
+		"DELETE FROM part WHERE task IN (SELECT id FROM task WHERE key = ?)",
+		"DELETE FROM task WHERE key = ?",
+	} {
+		if _, err := c.ExecContext(ctx, text, key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// row makes an entry's row, or finds the one that was made ahead.
+func row(ctx context.Context, c *sql.Conn, e Entry) (task int64, err error) {
+	if e.ahead == 0 {
+		return insert(ctx, c, e)
+	}
+	done, err := c.ExecContext(ctx, "UPDATE task SET key = ?, stamp = ?, ts = ?, summary = ? WHERE id = ?", e.Key, e.Stamp, e.TS, e.Summary, e.ahead)
+	if err != nil {
+		return 0, err
+	}
+	if n, err := done.RowsAffected(); err != nil || n != 1 {
+		return 0, errors.Join(err, errAheadGone)
+	}
+	return e.ahead, nil
+}
+
+func insert(ctx context.Context, c *sql.Conn, e Entry) (task int64, err error) {
+	done, err := c.ExecContext(ctx, "INSERT INTO task(key, stamp, ts, summary) VALUES(?, ?, ?, ?)", e.Key, e.Stamp, e.TS, e.Summary)
+	if err != nil {
+		return 0, err
+	}
+	return done.LastInsertId()
+}
+
+// A task may have more text than should be in memory. What is closed of it is put into
+// the file ahead of the rest, below a row that no snapshot shows. The task's Entry makes
+// it the task's row. What a killed process put ahead is removed by a later one.
+
+const (
+	// heavyText is how much text of one task is held. With what the index keeps of it,
+	// memory is about four times that.
+	heavyText = 5 << 20
+
+	aheadMark = "\x01ahead " // keys of tasks begin with a source's name
+	aheadStay = time.Hour    // that a row without additions is left alone
+)
+
+// errAheadGone: another process took the beginning of a task for a leftover.
+var errAheadGone = errors.New("what was put ahead is gone")
+
+// Heavy reports whether the builder holds so much that it should be put ahead.
+func (b *Builder) Heavy() bool { return b.held > heavyText/max(b.small, 1) }
+
+// Ahead puts the closed parts of a builder into the catalogue, and lets go of them.
+// now is the time of day; it separates unfinished leftovers from work in progress.
+// Whoever does not put the builder's Entry calls Abandon.
+func (db *DB) Ahead(ctx context.Context, b *Builder, now time.Time) error {
+	task := b.ahead
+	err := db.write(ctx, func(c *sql.Conn) error {
+		if task == 0 {
+			if err := dropStale(ctx, c, now); err != nil {
+				return err
+			}
+			var err error
+			// The key is the row's number, to be one of its own.
+			if task, err = insert(ctx, c, Entry{Key: aheadMark, TS: now.UnixMilli(), Summary: []byte{}}); err != nil {
+				return err
+			}
+			if _, err := c.ExecContext(ctx, "UPDATE task SET key = ? WHERE id = ?", aheadKey(task), task); err != nil {
+				return err
+			}
+		} else if done, err := c.ExecContext(ctx, "UPDATE task SET ts = ? WHERE key = ?", now.UnixMilli(), aheadKey(task)); err != nil {
+			return err
+		} else if n, err := done.RowsAffected(); err != nil || n != 1 {
+			return errors.Join(err, errAheadGone)
+		}
+		w := indexWriter{c: c}
+		for _, p := range b.parts {
+			if err := w.part(ctx, task, p); err != nil {
+				return err
+			}
+		}
+		return w.end(ctx)
+	})
+	if err != nil {
+		return fmt.Errorf("keep the beginning of a long task in the catalogue: %w", err)
+	}
+	b.ahead, b.parts, b.held = task, nil, 0
+	return nil
+}
+
+// Abandon removes what was put ahead of a builder's task.
+func (db *DB) Abandon(ctx context.Context, b *Builder) error {
+	if b.ahead == 0 {
+		return nil
+	}
+	key := aheadKey(b.ahead)
+	b.ahead = 0
+	return db.Drop(ctx, []string{key})
+}
+
+func aheadKey(task int64) string { return aheadMark + strconv.FormatInt(task, 10) }
+
+// dropStale removes what was put ahead and not finished. Times of a clock that was set back
+// count as old.
+func dropStale(ctx context.Context, c *sql.Conn, now time.Time) error {
+	rows, err := c.QueryContext(ctx, "SELECT key, ts FROM task WHERE key LIKE ?", aheadMark+"%")
+	if err != nil {
+		return err
+	}
+	defer rows.Close() //nolint:errcheck // Err below reports what ended them
+	var old []string
+	for rows.Next() {
+		var key string
+		var ts int64
+		if err := rows.Scan(&key, &ts); err != nil {
+			return err
+		}
+		if now.Sub(time.UnixMilli(ts)).Abs() > aheadStay {
+			old = append(old, key)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	for _, key := range old {
+		if err := drop(ctx, c, key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // mostLists is how many lists of words the vocabulary has before they become one: every
 // search reads all of them.
@@ -156,4 +370,169 @@ func (w wanted) expression(lists [][]byte) (text string, none bool) {
 		all = append(all, `"`+jointToken(j)+`"`)
 	}
 	return strings.Join(all, " AND "), false
+}
+
+const (
+	partText = 32 << 10  // a part is closed when it holds so much text
+	mostText = 256 << 20 // of one task; a larger one is not kept, and always read
+	repeat   = 200       // bytes; shorter texts are not looked for among earlier ones
+	openMost = 256       // parts that later messages can still be put into
+)
+
+// part is some messages, compressed, and what the index keeps of them.
+type part struct {
+	first  int // place of its first message in the task's order
+	text   int
+	body   []byte
+	words  []byte // each with a line break behind it
+	joints []uint32
+}
+
+// Builder makes the parts of one task's text. To be used by one goroutine.
+//
+// A text that several messages have, as a file that was read again or what a
+// command printed to both histories, is kept and indexed once: the later message goes
+// into the part that has it. A text more than openMost parts back is kept again.
+type Builder struct {
+	found features // of the part that is being filled
+	more  features // of a message that goes into an earlier part
+	open  []*draft // the last one is being filled
+	known map[uint64]place
+	parts []part
+	size  int   // of all text, also of what was put ahead
+	ahead int64 // the row that has the parts which are not held any more
+	held  int   // text of parts
+	shed  hash.Hash
+	small int // divides heavyText and openMost, for tests; 0 is 1
+}
+
+// place is where a text is.
+type place struct {
+	draft *draft
+	text  int
+}
+
+var seed = maphash.MakeSeed()
+
+// Add appends a message. One without text is left out. Places rise.
+func (b *Builder) Add(m Message) {
+	if len(m.Pieces) == 0 || b.TooLarge() {
+		return
+	}
+	earlier := b.earlier(m)
+	if earlier != nil {
+		b.more.reset()
+		b.put(earlier, m, &b.more)
+		earlier.words = append(earlier.words, b.more.words...)
+		earlier.joints = append(earlier.joints, b.more.joints...)
+		return
+	}
+	if b.filling() == nil {
+		b.open = append(b.open, &draft{first: m.Place})
+	}
+	d := b.filling()
+	b.put(d, m, &b.found)
+	if len(d.texts) >= partText {
+		b.full()
+	}
+}
+
+// filling is the part that is being filled, nil when the last one is full.
+func (b *Builder) filling() *draft {
+	if len(b.open) == 0 || b.open[len(b.open)-1].full {
+		return nil
+	}
+	return b.open[len(b.open)-1]
+}
+
+// earlier is the part that has most of a message's text already, nil when none has.
+func (b *Builder) earlier(m Message) *draft {
+	var best *draft
+	all, most := 0, 0
+	for _, p := range m.Pieces {
+		all += len(p.Text)
+		if len(p.Text) < repeat || len(p.Text) <= most {
+			continue
+		}
+		if at, ok := b.where(p.Text); ok && at.draft != b.filling() {
+			best, most = at.draft, len(p.Text)
+		}
+	}
+	if most*2 < all || best != nil && len(best.texts)+all-most > 2*partText {
+		return nil
+	}
+	return best
+}
+
+// where finds a text in the parts that are open.
+func (b *Builder) where(text string) (place, bool) {
+	at, ok := b.known[maphash.String(seed, text)]
+	return at, ok && string(at.draft.textAt(at.text)) == text
+}
+
+// put adds a message to a part, and what is new of it to its features.
+func (b *Builder) put(d *draft, m Message, f *features) {
+	texts := make([]int, len(m.Pieces))
+	for i, p := range m.Pieces {
+		if len(p.Text) >= repeat {
+			if at, ok := b.where(p.Text); ok && at.draft == d {
+				texts[i] = at.text
+				continue
+			}
+		}
+		texts[i] = len(d.ends)
+		d.texts = append(d.texts, p.Text...)
+		d.ends = append(d.ends, len(d.texts))
+		b.size += len(p.Text)
+		f.text(fold(p.Text))
+		if len(p.Text) >= repeat {
+			if b.known == nil {
+				b.known = map[uint64]place{}
+			}
+			b.known[maphash.String(seed, p.Text)] = place{d, texts[i]}
+		}
+	}
+	d.message(m, texts)
+}
+
+// TooLarge reports whether the task has more text than the catalogue keeps of one.
+func (b *Builder) TooLarge() bool { return b.size > mostText }
+
+// full ends the filling of a part. The oldest of too many is closed.
+func (b *Builder) full() {
+	d := b.filling()
+	if d == nil {
+		return
+	}
+	d.full, d.words, d.joints = true, bytes.Clone(b.found.words), slices.Clone(b.found.joints)
+	b.found.reset()
+	if len(b.open) > openMost/max(b.small, 1) {
+		b.close(b.open[0])
+		b.open = b.open[1:]
+	}
+}
+
+func (b *Builder) close(d *draft) {
+	for i := range d.ends {
+		if text := d.textAt(i); len(text) >= repeat {
+			if h := maphash.Bytes(seed, text); b.known[h].draft == d {
+				delete(b.known, h)
+			}
+		}
+	}
+	b.held += len(d.texts)
+	b.parts = append(b.parts, part{
+		first: d.first, text: len(d.texts), words: d.words, joints: d.joints, body: coders().enc.EncodeAll(d.body(), nil),
+	})
+}
+
+// take returns the parts and empties the builder.
+func (b *Builder) take() []part {
+	b.full()
+	for _, d := range b.open {
+		b.close(d)
+	}
+	parts := b.parts
+	*b = Builder{small: b.small}
+	return parts
 }

@@ -1,13 +1,95 @@
 package catalog
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"database/sql"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/roost-dev/roost/api"
 )
+
+// Task is a row without its text.
+type Task struct {
+	ID    int64
+	Stamp string
+	TS    int64 // as it was given: what lists are ordered by
+}
+
+// Snapshot is the catalogue at one moment: later writes of other processes are
+// not seen. To be used by one goroutine, and closed.
+type Snapshot struct {
+	conn *sql.Conn
+}
+
+// Snapshot begins reading.
+func (db *DB) Snapshot(ctx context.Context) (*Snapshot, error) {
+	c, err := db.sql.Conn(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read the catalogue: %w", err)
+	}
+	if _, err := c.ExecContext(ctx, "BEGIN"); err != nil {
+		return nil, errors.Join(fmt.Errorf("read the catalogue: %w", err), c.Close())
+	}
+	return &Snapshot{conn: c}, nil
+}
+
+// Close ends reading.
+func (s *Snapshot) Close() {
+	rollback(context.Background(), s.conn)
+	_ = s.conn.Close() // it is given back; that fails when it was thrown away
+}
+
+// Tasks are all rows by their keys, without those that are not whole yet.
+func (s *Snapshot) Tasks(ctx context.Context) (map[string]Task, error) {
+	out := map[string]Task{}
+	err := s.each(ctx, func(rows *sql.Rows) error {
+		var key string
+		var t Task
+		if err := rows.Scan(&t.ID, &key, &t.Stamp, &t.TS); err != nil {
+			return err
+		}
+		out[key] = t
+		return nil
+	}, "SELECT id, key, stamp, ts FROM task WHERE key NOT LIKE ?", aheadMark+"%")
+	return out, err
+}
+
+// Summary is what was kept of a task.
+func (s *Snapshot) Summary(ctx context.Context, id int64) ([]byte, error) {
+	var out []byte
+	if err := s.conn.QueryRowContext(ctx, "SELECT summary FROM task WHERE id = ?", id).Scan(&out); err != nil {
+		return nil, fmt.Errorf("read the catalogue: %w", err)
+	}
+	return out, nil
+}
+
+func (s *Snapshot) each(ctx context.Context, f func(*sql.Rows) error, query string, args ...any) error {
+	rows, err := s.conn.QueryContext(ctx, query, args...)
+	if err != nil {
+		return fmt.Errorf("read the catalogue: %w", err)
+	}
+	defer rows.Close() //nolint:errcheck // Err below reports what ended them
+	for rows.Next() {
+		if err := f(rows); err != nil {
+			return fmt.Errorf("read the catalogue: %w", err)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return fmt.Errorf("read the catalogue: %w", err)
+	}
+	return nil
+}
 
 // Part is where some messages of a task lie.
 type Part struct {
@@ -96,4 +178,457 @@ func enough(hits []Hit, place, most int) bool {
 		}
 	}
 	return n >= most
+}
+
+// ErrQuery is wrapped by errors about a query that cannot be looked for.
+var ErrQuery = errors.New("nothing to look for")
+
+// Scopes are the places that a query can be narrowed to: the two histories, what
+// tools were given and gave back, and paths of files.
+var Scopes = api.Scopes
+
+// Query is what a search looks for: a message must have every term, in any case, also
+// as a part of a word.
+type Query struct {
+	terms  []string // folded
+	plain  [][]byte // those of terms that a text's bytes have as they are, save for ASCII's case
+	phrase string   // all of it, folded
+	scopes []string
+	names  bool // terms are names of tools, and are one whole
+}
+
+// Parse reads a query: words between blanks, or in double quotes a phrase. in narrows
+// it to a union of Scopes; none is all of them.
+func Parse(text string, in ...string) (Query, error) {
+	q := Query{scopes: in}
+	for _, s := range in {
+		if !slices.Contains(Scopes, s) {
+			return q, fmt.Errorf("%w in %q: there are %s", ErrQuery, s, strings.Join(Scopes, ", "))
+		}
+	}
+	text = fold(text)
+	for rest := strings.TrimSpace(text); rest != ""; rest = strings.TrimSpace(rest) {
+		var term string
+		end := -1
+		if rest[0] == '"' {
+			end = strings.IndexByte(rest[1:], '"')
+		}
+		if end > 0 {
+			term, rest = rest[1:1+end], rest[2+end:]
+		} else if i := strings.IndexFunc(rest, unicode.IsSpace); i >= 0 {
+			term, rest = rest[:i], rest[i:]
+		} else {
+			term, rest = rest, ""
+		}
+		if !slices.Contains(q.terms, term) {
+			q.terms = append(q.terms, term)
+			if !strings.ContainsFunc(term, cased) {
+				q.plain = append(q.plain, []byte(term))
+			}
+		}
+	}
+	q.phrase = strings.Join(q.terms, " ")
+	if strings.TrimSpace(q.phrase) == "" {
+		return q, fmt.Errorf("%w: the query is empty", ErrQuery)
+	}
+	return q, nil
+}
+
+// Used is the query for messages that call a tool, by whichever spelling of its name:
+// read_file and readFile are one.
+func Used(tool string) Query {
+	name := toolName(tool)
+	return Query{terms: []string{name}, phrase: name, names: true}
+}
+
+// Touched is the query for messages that ask a tool for a file whose path holds this.
+func Touched(path string) Query {
+	path = fold(path)
+	q := Query{terms: []string{path}, phrase: path, scopes: []string{"path"}}
+	if !strings.ContainsFunc(path, cased) {
+		q.plain = [][]byte{[]byte(path)}
+	}
+	return q
+}
+
+// Hit is a message that holds a query.
+type Hit struct {
+	History string
+	Number  int
+	TS      int64
+	Kind    string
+	Snippet string // one line around the first term
+	Score   int    // among the hits of one task; more is better, at most bestScore
+	Place   int    // of its message
+}
+
+// What makes a hit better than another of its task.
+const (
+	wholePhrase = 4 // it has the query as typed
+	wholeWord   = 2 // its first word is not the part of a longer one
+	saidWords   = 1 // it is from the person or the model, not from a tool
+	bestScore   = wholePhrase + wholeWord + saidWords
+)
+
+// Rank is the order of the hits of one task: the better first, then in the order of the task.
+func Rank(a, b Hit) int { return cmp.Or(b.Score-a.Score, a.Place-b.Place) }
+
+// Match judges a message.
+func (q Query) Match(m Message) (Hit, bool) {
+	hit := Hit{History: m.History, Number: m.Number, TS: m.TS, Place: m.Place}
+	var folded []string
+	for _, p := range m.Pieces {
+		text := ""
+		if q.looksInto(m, p) {
+			text = fold(p.Text)
+		}
+		folded = append(folded, text)
+	}
+	for i, term := range q.terms {
+		at := slices.IndexFunc(folded, func(s string) bool { return strings.Contains(s, term) && (!q.names || s == term) })
+		if at < 0 {
+			return Hit{}, false
+		}
+		if i > 0 {
+			continue
+		}
+		// A piece that holds all of it is shown before one that holds its first word.
+		if whole := slices.IndexFunc(folded, func(s string) bool { return strings.Contains(s, q.phrase) }); whole >= 0 {
+			at, term = whole, q.phrase
+			hit.Score += wholePhrase
+		}
+		p := m.Pieces[at]
+		place := strings.Index(folded[at], term)
+		if wordAt(folded[at], place, len(term)) {
+			hit.Score += wholeWord
+		}
+		if p.Class == Words {
+			hit.Score += saidWords
+		}
+		hit.Kind, hit.Snippet = p.Kind, snippet(p.Text, folded[at], place, len(term))
+	}
+	return hit, true
+}
+
+// holding has a bit for each of some terms that a text has; its ASCII letters are small.
+func holding(lower []byte, terms [][]byte) (has uint64) {
+	for i, term := range terms {
+		if bytes.Contains(lower, term) {
+			has |= 1 << i
+		}
+	}
+	return has
+}
+
+// cased reports whether a rune may be spelled in other bytes in a text that holds it.
+func cased(c rune) bool {
+	return c >= utf8.RuneSelf && (c == utf8.RuneError || unicode.SimpleFold(c) != c)
+}
+
+func (q Query) looksInto(m Message, p Piece) bool {
+	if q.names || p.Class == Called {
+		return q.names && p.Class == Called
+	}
+	if len(q.scopes) == 0 {
+		return true
+	}
+	for _, s := range q.scopes {
+		if s == m.History || s == "tool" && p.Class != Words || s == "path" && p.Class == Path {
+			return true
+		}
+	}
+	return false
+}
+
+// wanted is what a part must have to hold the query.
+func (q Query) wanted() wanted {
+	var w wanted
+	for _, term := range q.terms {
+		w.want(term)
+	}
+	return w
+}
+
+// wordAt reports whether no letter or digit touches a stretch of a text.
+func wordAt(s string, at, n int) bool {
+	before, _ := utf8.DecodeLastRuneInString(s[:at])
+	after, _ := utf8.DecodeRuneInString(s[at+n:])
+	letter := func(c rune) bool { return unicode.IsLetter(c) || unicode.IsDigit(c) || c == '_' }
+	return !letter(before) && !letter(after)
+}
+
+// snippet is one line of text around a place, which is given in the folded text.
+func snippet(text, folded string, at, n int) string {
+	const before, after = 50, 110
+	runes := utf8.RuneCountInString(folded[:at])
+	if len(text) != len(folded) { // some rune's lower case is longer or shorter
+		at = byteOf(text, runes)
+		n = byteOf(text[at:], utf8.RuneCountInString(folded[byteOf(folded, runes):][:n]))
+	}
+	from, to := at, at+n
+	for i := 0; i < before && from > 0; i++ {
+		_, size := utf8.DecodeLastRuneInString(text[:from])
+		from -= size
+	}
+	for i := 0; i < after && to < len(text); i++ {
+		_, size := utf8.DecodeRuneInString(text[to:])
+		to += size
+	}
+	to = min(to, from+4000) // a term may be very long
+	out := strings.Join(strings.Fields(strings.ToValidUTF8(text[from:to], "\uFFFD")), " ")
+	if from > 0 {
+		out = "…" + out
+	}
+	if to < len(text) {
+		out += "…"
+	}
+	return out
+}
+
+// byteOf is where rune n of a text begins.
+func byteOf(s string, n int) int {
+	for i := range s {
+		if n == 0 {
+			return i
+		}
+		n--
+	}
+	return len(s)
+}
+
+// ErrDamaged is wrapped when the file does not hold what was written into it.
+var ErrDamaged = errors.New("the catalogue is damaged")
+
+// draft is a part that is being filled: texts, each once, and messages that name
+// theirs by number.
+type draft struct {
+	first    int
+	full     bool // words and joints are those of its texts
+	kinds    []string
+	ends     []int // of each text
+	texts    []byte
+	messages []byte
+	words    []byte
+	joints   []uint32
+}
+
+func (d *draft) textAt(i int) []byte {
+	from := 0
+	if i > 0 {
+		from = d.ends[i-1]
+	}
+	return d.texts[from:d.ends[i]]
+}
+
+func (d *draft) kind(name string) int {
+	for i, k := range d.kinds {
+		if k == name {
+			return i
+		}
+	}
+	d.kinds = append(d.kinds, name)
+	return len(d.kinds) - 1
+}
+
+// body spells a part: its kinds, the lengths of its texts, the texts, the messages.
+// Counts and lengths come before what they count.
+func (d *draft) body() []byte {
+	out := make([]byte, 0, len(d.texts)+len(d.messages)+4*len(d.ends)+256)
+	out = binary.AppendUvarint(out, uint64(len(d.kinds)))
+	for _, k := range d.kinds {
+		out = append(binary.AppendUvarint(out, uint64(len(k))), k...)
+	}
+	out = binary.AppendUvarint(out, uint64(len(d.ends)))
+	from := 0
+	for _, end := range d.ends {
+		out = binary.AppendUvarint(out, uint64(end-from))
+		from = end
+	}
+	return append(append(out, d.texts...), d.messages...)
+}
+
+// message appends a message: history, number, place in the task's order, time, and of
+// each piece class, kind and text.
+func (d *draft) message(m Message, texts []int) {
+	to := append(d.messages, m.History[0])
+	to = binary.AppendUvarint(to, uint64(m.Number))
+	to = binary.AppendUvarint(to, uint64(m.Place))
+	to = binary.AppendVarint(to, m.TS)
+	to = binary.AppendUvarint(to, uint64(len(m.Pieces)))
+	for i, p := range m.Pieces {
+		to = append(to, byte(p.Class))
+		to = binary.AppendUvarint(to, uint64(d.kind(p.Kind)))
+		to = binary.AppendUvarint(to, uint64(texts[i]))
+	}
+	d.messages = to
+}
+
+type coder struct {
+	enc *zstd.Encoder
+	dec *zstd.Decoder
+}
+
+// coders are shared: both calls in use here keep no state between texts.
+var coders = sync.OnceValue(func() coder {
+	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(2), zstd.WithEncoderLevel(zstd.SpeedDefault))
+	if err != nil {
+		panic("catalog: " + err.Error()) // only wrong options fail
+	}
+	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(2), zstd.WithDecoderMaxMemory(1<<30))
+	if err != nil {
+		panic("catalog: " + err.Error())
+	}
+	return coder{enc, dec}
+})
+
+// reader reads parts for one query. Each text is searched once, however many
+// messages have it, and most messages are passed over without being put together.
+type reader struct {
+	q           Query
+	data, lower []byte
+	kinds       []string
+	texts       [][]byte
+	holds       []uint64 // of each text, which plain terms it has
+}
+
+// open takes a part apart, up to its messages, which it returns.
+func (r *reader) open(body []byte) (decoder, error) {
+	var err error
+	if r.data, err = coders().dec.DecodeAll(body, r.data[:0]); err != nil {
+		return decoder{}, fmt.Errorf("%w: %v", ErrDamaged, err)
+	}
+	d := decoder{data: r.data}
+	r.kinds, r.texts = r.kinds[:0], r.texts[:0]
+	for n := d.uvarint(); n > 0 && !d.bad; n-- {
+		r.kinds = append(r.kinds, string(d.bytes()))
+	}
+	var lengths []uint64
+	for n := d.uvarint(); n > 0 && !d.bad; n-- {
+		lengths = append(lengths, d.uvarint())
+	}
+	for _, n := range lengths {
+		r.texts = append(r.texts, d.take(n))
+	}
+	if d.bad {
+		return d, fmt.Errorf("%w: a part ends early", ErrDamaged)
+	}
+	return d, nil
+}
+
+// hits appends the hits of a part.
+func (r *reader) hits(to []Hit, body []byte) ([]Hit, error) {
+	d, err := r.open(body)
+	if err != nil {
+		return nil, err
+	}
+	all := r.mark()
+	for len(d.data) > 0 {
+		before := d
+		var has uint64
+		d.skip(1)
+		d.uvarint()
+		d.uvarint()
+		d.varint()
+		for n := d.uvarint(); n > 0 && !d.bad; n-- {
+			d.skip(1)
+			kind, text := d.uvarint(), d.uvarint()
+			if kind >= uint64(len(r.kinds)) || text >= uint64(len(r.texts)) {
+				d.bad = true
+				break
+			}
+			has |= r.holds[text]
+		}
+		if d.bad {
+			return nil, fmt.Errorf("%w: a message ends early", ErrDamaged)
+		}
+		if has&all != all {
+			continue
+		}
+		if hit, ok := r.q.Match(r.message(&before)); ok {
+			to = append(to, hit)
+		}
+	}
+	return to, nil
+}
+
+// mark looks for the plain terms in each text; all has a bit for each term.
+func (r *reader) mark() (all uint64) {
+	plain := r.q.plain[:min(len(r.q.plain), 64)]
+	for i := range plain {
+		all |= 1 << i
+	}
+	r.holds = r.holds[:0]
+	for _, text := range r.texts {
+		r.lower = append(r.lower[:0], text...)
+		for i, c := range r.lower {
+			if c-'A' < 26 {
+				r.lower[i] = c + 'a' - 'A'
+			}
+		}
+		r.holds = append(r.holds, holding(r.lower, plain))
+	}
+	return all
+}
+
+// message puts a message together. That it can be done was seen before.
+func (r *reader) message(d *decoder) Message {
+	m := Message{History: HistoryUI}
+	if d.byte() == HistoryAPI[0] {
+		m.History = HistoryAPI
+	}
+	m.Number, m.Place, m.TS = int(d.uvarint()), int(d.uvarint()), d.varint()
+	for n := d.uvarint(); n > 0; n-- {
+		class := Class(d.byte())
+		kind, text := d.uvarint(), d.uvarint()
+		m.Pieces = append(m.Pieces, Piece{Class: class, Kind: r.kinds[kind], Text: string(r.texts[text])})
+	}
+	return m
+}
+
+type decoder struct {
+	data []byte
+	bad  bool
+}
+
+func (d *decoder) byte() byte {
+	if len(d.data) == 0 {
+		d.bad = true
+		return 0
+	}
+	c := d.data[0]
+	d.data = d.data[1:]
+	return c
+}
+
+func (d *decoder) uvarint() uint64 {
+	v, n := binary.Uvarint(d.data)
+	d.skip(n)
+	return v
+}
+
+func (d *decoder) varint() int64 {
+	v, n := binary.Varint(d.data)
+	d.skip(n)
+	return v
+}
+
+func (d *decoder) skip(n int) {
+	if n <= 0 || n > len(d.data) {
+		d.bad, d.data = true, nil
+		return
+	}
+	d.data = d.data[n:]
+}
+
+// bytes are some bytes with their length before them.
+func (d *decoder) bytes() []byte { return d.take(d.uvarint()) }
+
+func (d *decoder) take(n uint64) []byte {
+	if n > uint64(len(d.data)) {
+		d.bad, d.data = true, nil
+		return nil
+	}
+	out := d.data[:n]
+	d.data = d.data[n:]
+	return out
 }

@@ -16,14 +16,19 @@
 package checkpoint
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
+	"github.com/roost-dev/roost/checkpoint/gitstore"
 	"github.com/roost-dev/roost/content"
 	"github.com/roost-dev/roost/workspace"
 )
@@ -236,4 +241,175 @@ type compiled struct {
 	read  int64
 	text  string
 	rules *workspace.Ignore
+}
+
+// Open opens the keeper of a workspace, whose store is a folder in dir, which is the
+// program's own (<root>/checkpoints) and is made when absent. The error wraps ErrRefused for the root
+// of a disk, a home folder or what holds one, and for folders that hold the program's
+// own data, or lie in it.
+func Open(dir string, w *workspace.Workspace, o Options) (*Keeper, error) {
+	o = o.filled()
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open the checkpoints of %s: %w", w.Root(), err)
+	}
+	if why := refused(w.Root(), filepath.Dir(dir), o.Home); why != "" {
+		return nil, fmt.Errorf("%w: %s", ErrRefused, why)
+	}
+	name := NameOf(w.Root())
+	c, err := OpenContents(dir, name)
+	if err != nil {
+		return nil, fmt.Errorf("open the checkpoints of %s: %w", w.Root(), err)
+	}
+	k := &Keeper{
+		w: w, name: name, o: o, Contents: c,
+		known: map[string]bool{}, sound: map[content.Hash]bool{}, saved: map[string]saved{}, unsaved: map[string]int64{},
+		turn: make(chan struct{}, 1), rules: map[string]compiled{},
+		tracked: map[string]bool{},
+	}
+	k.git.program = o.Git
+	return k, nil
+}
+
+// escapeBase is where bytes of a name that are not UTF-8 go in a recorded path: the byte 0x80 is escapeBase+0x80.
+// Journals are JSON, which holds no such bytes; leaving such files out was rejected, because they can be lost like any
+// other.
+const escapeBase = 0x10FF00
+
+// Recorded is a path (or a name) of the disk as it is recorded: "/" between names, and
+// valid UTF-8. OnDisk is its inverse.
+func Recorded(name string) string {
+	name = filepath.ToSlash(name)
+	if utf8.ValidString(name) && !strings.ContainsFunc(name, isStrange) {
+		return name
+	}
+	var b strings.Builder
+	for i := 0; i < len(name); {
+		r, n := utf8.DecodeRuneInString(name[i:])
+		if r == utf8.RuneError && n == 1 || isStrange(r) {
+			for _, c := range []byte(name[i : i+n]) {
+				b.WriteRune(escapeBase + rune(c))
+			}
+		} else {
+			b.WriteRune(r)
+		}
+		i += n
+	}
+	return b.String()
+}
+
+// OnDisk is a recorded path as the disk has it.
+func OnDisk(recorded string) string {
+	if !strings.ContainsFunc(recorded, isStrange) {
+		return filepath.FromSlash(recorded)
+	}
+	b := make([]byte, 0, len(recorded))
+	for _, r := range recorded {
+		if isStrange(r) {
+			b = append(b, byte(r-escapeBase))
+		} else {
+			b = utf8.AppendRune(b, r)
+		}
+	}
+	return filepath.FromSlash(string(b))
+}
+
+func isStrange(r rune) bool { return r >= escapeBase+0x80 && r <= escapeBase+0xFF }
+
+// plain reports whether a recorded path may be worked with: relative, clean, not the workspace itself, and without
+// names of git's own data.
+func plain(p string) bool {
+	if p == "" || p == "." || p != path.Clean(p) || strings.HasPrefix(p, "/") || p == ".." || strings.HasPrefix(p, "../") ||
+		strings.IndexByte(p, 0) >= 0 {
+		return false
+	}
+	if len(p) > 4096 || !filepath.IsLocal(OnDisk(p)) {
+		return false
+	}
+	for name := range strings.SplitSeq(p, "/") {
+		if gitName(name) {
+			return false
+		}
+	}
+	return true
+}
+
+// gitName ignores letter case, because some disks do.
+func gitName(name string) bool { return strings.EqualFold(name, ".git") }
+
+// Usage is how much checkpoints take.
+type Usage struct {
+	Objects int
+	Bytes   int64
+}
+
+// Usage is what the checkpoints of one task reach. What tasks share counts for each. Of a task whose checkpoints are
+// in the store of an earlier version, Bytes is the size of that store.
+func (k *Keeper) Usage(ctx context.Context, task string) (u Usage, err error) {
+	if task == "" {
+		return u, errNoTask
+	}
+	owner := OwnerOf(task)
+	u.Objects, u.Bytes, err = k.store.Reaches(ctx, owner)
+	if k.old == nil || !errors.Is(err, content.ErrMissing) {
+		return u, err
+	}
+	refs, bad := k.old.Refs()
+	if bad != nil || refs[owner] == "" {
+		return u, errors.Join(err, bad)
+	}
+	blobs, _, err := k.old.Reaches(ctx, refs[owner])
+	return Usage{Objects: len(blobs), Bytes: k.old.Size()}, err
+}
+
+var errNoTask = errors.New("a task without an id has no checkpoints")
+
+// Forget takes a task's checkpoints from the store; the next Collect removes their contents, as far as no other task has
+// them. A task that has none is no error.
+func (k *Keeper) Forget(task string) error {
+	if task == "" {
+		return errNoTask
+	}
+	return k.Contents.Forget(OwnerOf(task))
+}
+
+// Collect removes contents that no task owns, and on which neither the newest survey nor one of before a running or
+// interrupted command relies. A dry run treats the tasks in without, by OwnerOf, as removed.
+func (k *Keeper) Collect(ctx context.Context, dry bool, without ...string) (content.Collected, error) {
+	return k.Contents.Collect(ctx, dry, true, without...)
+}
+
+// Forget takes contents from an owner; the next Collect removes them, as far as no other task has them. An owner without
+// contents is no error.
+func (c *Contents) Forget(owner string) error {
+	ForgetCalls(c.dir, owner)
+	err := c.store.RemoveName(owner)
+	if c.old != nil {
+		err = errors.Join(err, c.old.RemoveRef(owner))
+	}
+	return err
+}
+
+// Collect removes contents that no task owns. With surveys, those stay that the newest survey of the workspace and the
+// surveys of running or interrupted commands rely on. A dry run treats the owners in without as removed, and does not
+// look into a store that is not carried over yet.
+func (c *Contents) Collect(ctx context.Context, dry, surveys bool, without ...string) (done content.Collected, err error) {
+	carried := int64(0)
+	if gitstore.Open(c.dir) != nil {
+		carried = c.old.Size()
+		if !dry {
+			if err := c.carryOver(ctx); err != nil {
+				return done, err
+			}
+		}
+	}
+	o := content.CollectOptions{DryRun: dry, Without: without}
+	if surveys {
+		o.Keep = func() ([]content.Hash, error) { return append(surveyed(c.dir), relied(c.dir)...), nil }
+	}
+	done, err = c.store.Collect(ctx, o)
+	if carried > 0 && err == nil && dry {
+		done.Before, done.After = done.Before+carried, done.After+carried
+	}
+	return done, err
 }

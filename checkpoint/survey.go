@@ -2,9 +2,18 @@ package checkpoint
 
 import (
 	"context"
+	"crypto/sha1" //nolint:gosec // git's names of contents, not a protection
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -12,7 +21,10 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/content"
+	"github.com/roost-dev/roost/internal/atomicfile"
 	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/task/codec"
+	"github.com/roost-dev/roost/workspace"
 )
 
 // Survey is the state of the workspace before a command.
@@ -341,4 +353,339 @@ func (k *Keeper) fetch(ctx context.Context, changed []change) error {
 		}
 	}
 	return nil
+}
+
+// location is where a content can be read again.
+type location byte
+
+const (
+	nowhere location = iota
+	ours             // in the store
+	theirs           // in the user's own git objects
+)
+
+// entry is one file as a survey saw it.
+type entry struct {
+	path  string // recorded
+	stat  stat
+	named bool  // blob, sum and size are those of its content
+	read  int64 // when the reading began; Unix nanoseconds
+	size  int64 // of the content: a file that grew since has another size
+	blob  [sha1.Size]byte
+	sum   [sha256.Size]byte
+	held  location
+}
+
+func (e *entry) kind() string {
+	switch {
+	case e.stat.mode&fs.ModeSymlink != 0:
+		return api.KindLink
+	case e.stat.mode.IsRegular():
+		return api.KindFile
+	}
+	return api.KindOther
+}
+
+// hash is the name of the content in the store.
+func (e *entry) hash() content.Hash { return content.Hash(hex.EncodeToString(e.sum[:])) }
+
+// sure reports that its stat alone proves it unchanged.
+func (e *entry) sure() bool { return e.named && e.stat.settled(e.read) }
+
+// take notes a content that was read.
+func (e *entry) take(c *fileContent) {
+	e.named, e.blob, e.sum, e.size, e.read = c.named, c.blob, c.sum, c.size, c.read
+	if c.at.mode != 0 {
+		e.stat = c.at
+	}
+	if !c.stable {
+		e.read = 0 // never settled: it is read again each time
+	}
+}
+
+// version is how the entry is recorded.
+func (e *entry) version() api.FileVersion {
+	v := api.FileVersion{Kind: e.kind()}
+	switch v.Kind {
+	case api.KindOther:
+		return v
+	case api.KindFile:
+		v.Mode = uint32(e.stat.mode.Perm())
+	}
+	v.Size = e.stat.size
+	if e.named {
+		v.Size, v.Hash = e.size, hex.EncodeToString(e.sum[:])
+		if e.held == ours {
+			v.Blob = string(e.hash())
+		}
+	}
+	return v
+}
+
+// differs reports whether a file is another one than before. Where a content was not
+// read, its times must do.
+func (e *entry) differs(o *entry) bool {
+	if e.kind() != o.kind() {
+		return true
+	}
+	if e.kind() == api.KindOther {
+		return e.stat.mode.Type() != o.stat.mode.Type()
+	}
+	if e.kind() == api.KindFile && e.stat.mode.Perm() != o.stat.mode.Perm() {
+		return true
+	}
+	if e.named && o.named {
+		return e.sum != o.sum
+	}
+	a, b := e.stat, o.stat
+	a.ctime, b.ctime = 0, 0 // a changed owner does not concern us
+	return a != b
+}
+
+// scan is what a walk found.
+type scan struct {
+	list   []entry  // by path
+	end    string   // the first path that was not visited any more; "" = all were
+	closed []string // folders that could not be read, as recorded, with "/" at the end
+	repos  []string // folders with a .git, as recorded; "." is the workspace itself
+	known  []string // sorted: visited although rules hide them
+	rules  map[string]*compiled
+	dirs   []string  // folders, each with "/" at the end, in order
+	made   time.Time // when a survey for a call was done
+	full   bool      // the store cannot take everything that should be kept
+	veiled []string  // the first paths that rules hide and no task knows, folders with "/" at the end
+}
+
+// gone is the record that nothing was at a path.
+func (s *scan) gone(p string) api.FileVersion {
+	v := api.FileVersion{Kind: api.KindGone}
+	for dir := path.Dir(p); dir != "."; dir = path.Dir(dir) {
+		if _, ok := slices.BinarySearch(s.dirs, dir+"/"); ok {
+			break
+		}
+		v.Dirs++
+	}
+	return v
+}
+
+// find is where a path is in the list, or would be.
+func (s *scan) find(p string) (int, bool) {
+	return slices.BinarySearchFunc(s.list, p, func(e entry, p string) int { return strings.Compare(e.path, p) })
+}
+
+// has reports whether a path is in the list, or a folder that holds one.
+func (s *scan) has(p string, dir bool) bool {
+	if !dir {
+		_, ok := s.find(p)
+		return ok
+	}
+	i, _ := s.find(p + "/")
+	return i < len(s.list) && strings.HasPrefix(s.list[i].path, p+"/")
+}
+
+// blind reports whether the walk could not see what was at a path.
+func (s *scan) blind(p string) bool {
+	if s.end != "" && p >= s.end {
+		return true
+	}
+	for _, dir := range s.closed {
+		if strings.HasPrefix(p, dir) {
+			return true
+		}
+	}
+	return false
+}
+
+// The newest survey is stored with the objects, so that the first survey of the next process need not read every file
+// again. It is derived and may be deleted; a damaged one, or one of another version, counts as missing. The last one
+// written wins: its data on a file is used only while the file looks the same.
+const (
+	cacheName  = "survey"
+	cacheMagic = "roost survey 1\n"
+	maxCache   = 1 << 30
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+func nanosNow() int64 { return time.Now().UnixNano() }
+
+// load takes over the survey of an earlier process, once.
+func (k *Keeper) load() {
+	if k.loaded {
+		return
+	}
+	k.loaded = true
+	k.sweep()
+	name := filepath.Join(k.dir, cacheName)
+	info, err := os.Lstat(name)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > maxCache {
+		return
+	}
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return
+	}
+	if list, ok := decodeCache(data); ok {
+		k.last = &scan{list: list}
+		k.stored = cacheSum(data)
+	}
+}
+
+// sweep removes temporary files that killed processes left.
+func (k *Keeper) sweep() {
+	names, _ := filepath.Glob(filepath.Join(k.dir, cacheName+"-*.tmp")) // an odd path costs a file
+	more, _ := filepath.Glob(filepath.Join(k.dir, "."+beforeName+"*.tmp"))
+	for _, name := range append(names, more...) {
+		if info, err := os.Lstat(name); err == nil && time.Since(info.ModTime()) > time.Hour {
+			_ = os.Remove(name)
+		}
+	}
+}
+
+// remember stores the newest survey when it differs from the stored one. A failure costs time at the next start, and
+// nothing else.
+func (k *Keeper) remember() {
+	data := encodeCache(k.last.list)
+	sum := cacheSum(data)
+	if sum == k.stored {
+		return
+	}
+	k.stored = sum
+	if err := os.MkdirAll(k.dir, 0o700); err != nil {
+		return
+	}
+	_ = atomicfile.WriteDerived(filepath.Join(k.dir, cacheName), cacheName+"-*.tmp", data)
+}
+
+// surveyed are the contents in the store of a folder that the newest survey relies on.
+func surveyed(dir string) []content.Hash {
+	data, err := os.ReadFile(filepath.Join(dir, cacheName))
+	if err != nil {
+		return nil
+	}
+	list, _ := decodeCache(data)
+	return storedHere(list)
+}
+
+// storedHere are the contents of a list that are in the store.
+func storedHere(list []entry) (hashes []content.Hash) {
+	for i := range list {
+		if e := &list[i]; e.held == ours {
+			hashes = append(hashes, e.hash())
+		}
+	}
+	return hashes
+}
+
+// summed adds a checksum at the end.
+func summed(b []byte) []byte {
+	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+}
+
+// unsummed reads what begins with magic, and ends with its checksum.
+func unsummed(data []byte, magic string) (u codec.Reader, ok bool) {
+	n := len(data) - 4
+	if n < len(magic) || string(data[:len(magic)]) != magic || crc32.Checksum(data[:n], castagnoli) != cacheSum(data) {
+		return u, false
+	}
+	return codec.Reader{In: data[len(magic):n]}, true
+}
+
+// cacheSum is the checksum at the end of a survey. A checksum of the whole would be the same for every survey: that is
+// a property of data followed by its own checksum.
+func cacheSum(data []byte) uint32 { return binary.LittleEndian.Uint32(data[len(data)-4:]) }
+
+func encodeCache(list []entry) []byte {
+	w := codec.NewWriter([]byte(cacheMagic))
+	w.Uint(uint64(len(list)))
+	for i := range list {
+		e := &list[i]
+		w.Bytes([]byte(e.path))
+		w.Uint(uint64(e.stat.mode))
+		w.Int(e.stat.size)
+		w.Int(e.stat.mtime)
+		w.Int(e.stat.ctime)
+		w.Uint(e.stat.inode)
+		w.Uint(e.stat.device)
+		if !e.named {
+			w.Uint(0)
+			continue
+		}
+		w.Uint(1 + uint64(e.held))
+		w.Int(e.read)
+		w.Int(e.size)
+		w.Out = append(append(w.Out, e.blob[:]...), e.sum[:]...)
+	}
+	return summed(w.Out)
+}
+
+func decodeCache(data []byte) ([]entry, bool) {
+	u, ok := unsummed(data, cacheMagic)
+	if !ok {
+		return nil, false
+	}
+	n := u.Count()
+	list := make([]entry, 0, n/8) // an entry takes more than eight bytes
+	for range n {
+		e := entry{path: string(u.Bytes())}
+		e.stat = stat{
+			mode:   fs.FileMode(u.Uint()),
+			size:   u.Int(),
+			mtime:  u.Int(),
+			ctime:  u.Int(),
+			inode:  u.Uint(),
+			device: u.Uint(),
+		}
+		if held := u.Uint(); held > 0 {
+			e.named, e.held, e.read, e.size = true, location(held-1), u.Int(), u.Int()
+			copy(e.blob[:], take(&u, len(e.blob)))
+			copy(e.sum[:], take(&u, len(e.sum)))
+		}
+		if u.Bad || e.held > theirs || len(list) > 0 && list[len(list)-1].path >= e.path {
+			return nil, false
+		}
+		list = append(list, e)
+	}
+	return list, len(u.In) == 0
+}
+
+// take reads that many bytes.
+func take(u *codec.Reader, n int) []byte {
+	if n > len(u.In) {
+		u.Fail()
+		return nil
+	}
+	b := u.In[:n]
+	u.In = u.In[n:]
+	return b
+}
+
+// stat is what is cheap to see of a file. While it stays the same, and had settled when the file was read, the content
+// is unchanged.
+type stat struct {
+	mode          fs.FileMode
+	size          int64
+	mtime, ctime  int64 // Unix nanoseconds; ctime 0 where unknown
+	inode, device uint64
+}
+
+func statOf(info fs.FileInfo) stat {
+	s := stat{mode: info.Mode(), size: info.Size(), mtime: info.ModTime().UnixNano()}
+	s.ctime, s.inode, s.device = workspace.Identity(info)
+	return s
+}
+
+// settling is how much older than the read the times of a file must be to be trusted: some file systems keep them in
+// steps of two seconds, and a second change within one step would not show. Git calls such entries racy.
+const settling = int64(2 * time.Second)
+
+// settled reports whether a file with these times that was read at a moment (Unix nanoseconds) must show any later
+// change. The change time moves with every write and no program sets it; the modification time may be anything, also in
+// the future, and would then cause endless rereading.
+func (s stat) settled(read int64) bool {
+	at := s.ctime
+	if at == 0 {
+		at = s.mtime
+	}
+	return at < read-settling
 }

@@ -1,3 +1,23 @@
+// Package contextwindow decides what of a task's stored API history a model gets, and makes a valid request from it.
+//
+// All of it is pure functions over raw JSON messages, in three layers:
+//
+//   - Effective, CutOldest and PlanCondense read and write the tags by which Roo hides messages (condense, sliding
+//     window).
+//   - Withhold and Transcript give other forms of messages that a provider refuses as they are.
+//   - Build and Builder turn any stored history into messages that the Anthropic Messages API accepts. The stored
+//     history is never changed.
+//
+// The same history gives the same bytes, and a longer history begins with the same bytes, so that provider caches keep
+// hitting: blocks that need no repair are copied raw. Notes describe what was left out or changed.
+//
+// For holds what a provider accepts (images by number, bytes and sides; names; ids), from its documentation. Images are
+// judged by their headers and never made smaller: a text replaces one that is too large, and when there are too many
+// the oldest are left out, in steps.
+//
+// Limits: the bytes of a request as a whole are not bounded, and EstimateTokens is an estimate that needs calibration.
+// A thinking block is sent as it was stored: whether its signature belongs to the current model cannot be seen here, so
+// Options.DropThinking is for the caller who changed the model.
 package contextwindow
 
 import (
@@ -398,3 +418,114 @@ func (b *Builder) noteOrigin(c *checked, p contentPart) {
 }
 
 var added = Origin{-1, -1}
+
+// Trace returns where each block of each message of a request comes from: the request that Build makes from the same
+// history with the same options. It is for the rare case that a provider refuses a block, and reads all of the history.
+func Trace(history [][]byte, o Options) [][]Origin {
+	b := NewBuilder(o)
+	b.tracing = true
+	for _, m := range history {
+		b.Append(m)
+	}
+	_, _, _ = b.Messages() // a request without messages has no origins
+	return b.trace
+}
+
+// Withhold replaces a part of a stored message by a text, for sending: a block of its content, all of it (block -1),
+// or, with images, only the images in it. A message without such a part is returned unchanged. A call stays, with an
+// empty input: its result still answers it. A thought is left out.
+func Withhold(message []byte, block int, images bool, text string) []byte {
+	content, ok := esjson.Get(message, "content")
+	if !ok {
+		return message
+	}
+	list := blocks(content)
+	if block >= len(list) || len(list) == 0 {
+		return message
+	}
+	var keep [][]byte
+	for i, b := range list {
+		if block < 0 || i == block {
+			b = replacement(b, images, text)
+		}
+		if b != nil {
+			keep = append(keep, b)
+		}
+	}
+	if len(keep) == 0 {
+		keep = [][]byte{textOf(text)}
+	}
+	return esjson.Set(message, "content", array(keep))
+}
+
+// replacement is what is sent for a block; nil when nothing is.
+func replacement(block []byte, images bool, text string) []byte {
+	switch typ := blockType(block); {
+	case typ == "tool_result" && images:
+		content, _ := esjson.Get(block, "content")
+		if esjson.TypeOf(content) != esjson.TypeArray {
+			return block
+		}
+		var out [][]byte
+		for inner := range esjson.Array(content) {
+			if blockType(inner) == "image" {
+				inner = textOf(text)
+			}
+			out = append(out, inner)
+		}
+		return esjson.Set(block, "content", array(out))
+	case images && typ != "image":
+		return block
+	case typ == "tool_result":
+		return esjson.Set(block, "content", esjson.Quote(nil, text))
+	case typ == "tool_use":
+		return esjson.Set(block, "input", []byte("{}"))
+	case typ == "thinking", typ == "redacted_thinking", typ == "reasoning", typ == "thoughtSignature":
+		return nil
+	}
+	return textOf(text)
+}
+
+// gallery chooses the messages whose images are sent: those from one message on. When the images become too many it
+// moves on until half of the provider's limit is free, so that the earlier bytes change rarely and caches keep hitting.
+// It is a fold over the visible messages: the same history gives the same choice.
+type gallery struct {
+	seen int // messages that were folded
+	from int // the first message whose images are sent
+	load load
+}
+
+// fold takes in the messages that were appended to all. shows reports which of them are visible; moved reports that
+// images which were sent before no longer are.
+func (g *gallery) fold(all []*checked, l ImageLimits, shows func(*checked) bool) (moved bool) {
+	for ; g.seen < len(all); g.seen++ {
+		c := all[g.seen]
+		if c.load.count == 0 || !shows(c) {
+			continue
+		}
+		if g.load = g.load.plus(c.load); !l.over(g.load, 1) {
+			continue
+		}
+		for ; g.from < g.seen && l.over(g.load, 2); g.from++ {
+			if old := all[g.from]; shows(old) {
+				g.load = g.load.minus(old.load)
+				moved = moved || old.load.count > 0
+			}
+		}
+	}
+	return moved
+}
+
+// withoutImages is a message as it is placed: without its images when they are too many. x is room for parsing.
+func (g *gallery) withoutImages(x *esjson.Index, c *checked, o Options) *checked {
+	if c.load.count == 0 || c.index >= g.from {
+		return c
+	}
+	plain := &checked{tags: c.tags, index: c.index}
+	plain.notes = append(plain.notes, c.notes...)
+	plain.notes = append(plain.notes, "its images are not sent any more: there are more than the provider accepts in one request")
+	o.NoImages = true
+	x.Read(plain.content, 2)
+	plain.takeContent(x, 0, o)
+	return plain
+}

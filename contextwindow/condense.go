@@ -2,12 +2,105 @@ package contextwindow
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"regexp"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/roost-dev/roost/esjson"
 )
+
+// Effective is what of a stored history is sent: everything from the newest summary on, or, without one, everything
+// that no existing summary or truncation marker hides. Tool results whose calls come before the summary are left out,
+// and so are messages that become empty by that.
+func Effective(messages [][]byte) [][]byte {
+	all := readAll(messages)
+	from := lastSummary(all)
+	if from < 0 {
+		// Without a summary no condenseParent refers to one, so it hides nothing.
+		_, markers := tagIDs(all)
+		out := make([][]byte, 0, len(messages))
+		for i, t := range all {
+			if !markers[t.truncated] {
+				out = append(out, messages[i])
+			}
+		}
+		return out
+	}
+	calls := make(map[string]bool)
+	for _, t := range all[from:] {
+		if t.role == "assistant" {
+			for _, id := range toolUseIDs(t.content) {
+				calls[id] = id != ""
+			}
+		}
+	}
+	var out [][]byte
+	var kept []tags
+	for i := from; i < len(messages); i++ {
+		m, ok := dropOrphans(messages[i], all[i], calls)
+		if ok {
+			out, kept = append(out, m), append(kept, all[i])
+		}
+	}
+	_, markers := tagIDs(kept)
+	n := 0
+	for i, m := range out {
+		if !markers[kept[i].truncated] {
+			out[n] = m
+			n++
+		}
+	}
+	return out[:n]
+}
+
+// dropOrphans removes results of unknown calls from a user message; ok is false when nothing is left of it.
+func dropOrphans(raw []byte, t tags, calls map[string]bool) (out []byte, ok bool) {
+	if t.role != "user" || esjson.TypeOf(t.content) != esjson.TypeArray {
+		return raw, true
+	}
+	var keep [][]byte
+	n := 0
+	for b := range esjson.Array(t.content) {
+		n++
+		if blockType(b) != "tool_result" || calls[memberStr(b, "tool_use_id")] {
+			keep = append(keep, b)
+		}
+	}
+	switch len(keep) {
+	case 0:
+		return nil, false
+	case n:
+		return raw, true
+	}
+	return esjson.Set(raw, "content", array(keep)), true
+}
+
+func lastSummary(all []tags) int {
+	for i := len(all) - 1; i >= 0; i-- {
+		if all[i].summary {
+			return i
+		}
+	}
+	return -1
+}
+
+// tagIDs are the ids of the summaries and markers that exist. The empty id is in
+// neither set.
+func tagIDs(all []tags) (summaries, markers map[string]bool) {
+	summaries, markers = make(map[string]bool), make(map[string]bool)
+	for _, t := range all {
+		if t.summary && t.condenseID != "" {
+			summaries[t.condenseID] = true
+		}
+		if t.marker && t.truncationID != "" {
+			markers[t.truncationID] = true
+		}
+	}
+	return summaries, markers
+}
 
 // ErrTooShort: a history holds nothing that is worth a summary, only one message, or a summary and its answer.
 var ErrTooShort = errors.New("there is too little before the newest messages to condense")
@@ -172,4 +265,170 @@ func Commands(messages [][]byte) []string {
 		}
 	}
 	return out
+}
+
+// Cut is which messages a truncation hides, and the marker that replaces them.
+type Cut struct {
+	Hide   []int // indexes of the hidden messages, in order
+	At     int   // the marker goes before this message; the length of the list = at its end
+	ID     string
+	Marker []byte
+}
+
+// CutOldest chooses the given fraction of the visible messages, oldest first: an even number of them, never the first
+// one. id is the marker's truncationId; now (Unix milliseconds) is its ts when no message follows it. It hides nothing
+// when too few messages are left.
+//
+// Unlike Roo's, it counts only what is still sent as visible: after a condense, Roo hides messages that the summary
+// hides already, and the request stays as long as it was.
+func CutOldest(messages [][]byte, fraction float64, id string, now int64) Cut {
+	all := readAll(messages)
+	var visible []int
+	for i := max(0, lastSummary(all)); i < len(all); i++ {
+		if all[i].truncated == "" && !all[i].marker {
+			visible = append(visible, i)
+		}
+	}
+	removed := int(math.Floor(float64(len(visible)-1) * fraction))
+	removed -= removed % 2
+	if removed <= 0 || removed >= len(visible) {
+		return Cut{}
+	}
+	c := Cut{Hide: visible[1 : removed+1], At: len(messages), ID: id}
+	ts := float64(now) - 1
+	if removed+1 < len(visible) {
+		c.At = visible[removed+1]
+		if f, ok := num(all[c.At].ts); ok {
+			ts = f - 1
+		}
+	}
+	var marker esjson.Object
+	marker.String("role", "user")
+	marker.String("content", "[Sliding window truncation: "+strconv.Itoa(removed)+" messages hidden to reduce context]")
+	marker.Float("ts", ts)
+	marker.Bool("isTruncationMarker", true)
+	marker.String("truncationId", id)
+	c.Marker = marker.Bytes()
+	return c
+}
+
+// Transcript renders a history as one text, for a model that cannot be sent the history itself: the history is too long
+// for it, or holds calls of tools that it is not given. The text has at most about room bytes: calls and results are
+// cut in their middle first, all to the same length, then whole messages in the middle are left out.
+func Transcript(messages [][]byte, room int) string {
+	var parts []string
+	for limit := room; ; limit /= 2 {
+		parts = parts[:0]
+		total := 0
+		for _, m := range messages {
+			if t := messageText(m, max(limit, leastPart)); t != "" {
+				parts = append(parts, t)
+				total += len(t) + 2
+			}
+		}
+		if total <= room {
+			return strings.Join(parts, "\n\n")
+		}
+		if limit <= leastPart {
+			return strings.Join(dropMiddle(parts, room), "\n\n")
+		}
+	}
+}
+
+// leastPart is the shortest length to which a part of a message is cut, in bytes.
+const leastPart = 200
+
+// dropMiddle leaves out parts from the middle: the beginning holds the task, the end its current state.
+func dropMiddle(parts []string, room int) []string {
+	first := 0
+	size := 0
+	for first < len(parts) && size+len(parts[first]) <= room/4 {
+		size += len(parts[first]) + 2
+		first++
+	}
+	last := len(parts)
+	for last > first && size+len(parts[last-1]) <= room {
+		size += len(parts[last-1]) + 2
+		last--
+	}
+	if last == first {
+		return parts
+	}
+	out := append([]string{}, parts[:first]...)
+	out = append(out, fmt.Sprintf("[%d messages are left out here]", last-first))
+	return append(out, parts[last:]...)
+}
+
+// messageText is one message as text; "" when it has no content.
+func messageText(raw []byte, limit int) string {
+	t := readTags(raw)
+	who := "User"
+	if t.role == "assistant" {
+		who = "Assistant"
+	}
+	var parts []string
+	for _, b := range blocks(t.content) {
+		if text := blockText(b, limit); text != "" {
+			parts = append(parts, text)
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return who + ":\n" + strings.Join(parts, "\n")
+}
+
+func blockText(b []byte, limit int) string {
+	switch blockType(b) {
+	case "text":
+		return cutMiddle(memberStr(b, "text"), limit)
+	case "tool_use":
+		input, _ := esjson.Get(b, "input")
+		lines := []string{"[Tool Use: " + memberStr(b, "name") + "]"}
+		if esjson.TypeOf(input) == esjson.TypeObject {
+			for key, val := range esjson.Members(input) {
+				text := string(val)
+				if esjson.TypeOf(val) == esjson.TypeString {
+					text = str(val)
+				}
+				lines = append(lines, key+": "+cutMiddle(text, limit))
+			}
+		}
+		return strings.Join(lines, "\n")
+	case "tool_result":
+		head := "[Tool Result]"
+		if v, _ := esjson.Get(b, "is_error"); string(v) == "true" {
+			head = "[Tool Result (Error)]"
+		}
+		content, _ := esjson.Get(b, "content")
+		lines := []string{head}
+		parts := blocks(content)
+		if esjson.TypeOf(content) == esjson.TypeArray {
+			parts = ResultParts(content)
+		}
+		for _, inner := range parts {
+			if text := blockText(inner, limit); text != "" {
+				lines = append(lines, text)
+			}
+		}
+		return strings.Join(lines, "\n")
+	case "image", "image_url":
+		return "[image]"
+	}
+	return "" // thoughts are the model's own
+}
+
+// cutMiddle cuts a text in its middle.
+func cutMiddle(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	head, tail := limit/2, len(s)-limit/2
+	for head > 0 && !utf8.RuneStart(s[head]) {
+		head--
+	}
+	for tail < len(s) && !utf8.RuneStart(s[tail]) {
+		tail++
+	}
+	return fmt.Sprintf("%s\n[%d bytes left out]\n%s", s[:head], tail-head, s[tail:])
 }

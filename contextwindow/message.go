@@ -2,7 +2,11 @@ package contextwindow
 
 import (
 	"bytes"
+	"fmt"
+	"math"
 	"strconv"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/roost-dev/roost/esjson"
 )
@@ -184,4 +188,211 @@ func num(raw []byte) (float64, bool) {
 	}
 	f, err := strconv.ParseFloat(string(raw), 64)
 	return f, err == nil
+}
+
+// tidy makes valid JSON acceptable to strict parsers: lone surrogates, which Roo's files may hold as escapes, and bytes
+// that are not UTF-8 become U+FFFD. Text without any is returned unchanged.
+func tidy(raw []byte) (out []byte, changed bool) {
+	if !utf8.Valid(raw) {
+		raw, changed = bytes.ToValidUTF8(raw, []byte("\uFFFD")), true
+	}
+	if i := loneSurrogate(raw, 0); i >= 0 {
+		for i >= 0 {
+			out = append(append(out, raw[:i]...), `\ufffd`...)
+			raw = raw[i+6:]
+			i = loneSurrogate(raw, 0)
+		}
+		return append(out, raw...), true
+	}
+	return raw, changed
+}
+
+// loneSurrogate is the offset of the first escape of a surrogate without its
+// partner at or after i, or -1. In valid JSON a backslash is always an escape.
+func loneSurrogate(raw []byte, i int) int {
+	if !bytes.Contains(raw[i:], []byte(`\ud`)) && !bytes.Contains(raw[i:], []byte(`\uD`)) {
+		return -1
+	}
+	for {
+		n := bytes.IndexByte(raw[i:], '\\')
+		if n < 0 || i+n+1 >= len(raw) {
+			return -1
+		}
+		i += n
+		switch unit := surrogateAt(raw[i:]); {
+		case unit == 0:
+			i += 2
+		case unit < 0xDC00 && surrogateAt(raw[i+6:]) >= 0xDC00:
+			i += 12
+		default:
+			return i
+		}
+	}
+}
+
+// surrogateAt is the surrogate of an escape at the start of b, or 0.
+func surrogateAt(b []byte) int {
+	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
+		return 0
+	}
+	unit := 0
+	for _, c := range b[2:6] {
+		switch {
+		case c >= '0' && c <= '9':
+			unit = unit<<4 | int(c-'0')
+		case c|0x20 >= 'a' && c|0x20 <= 'f':
+			unit = unit<<4 | int(c|0x20-'a'+10)
+		default:
+			return 0
+		}
+	}
+	if unit < 0xD800 || unit > 0xDFFF {
+		return 0
+	}
+	return unit
+}
+
+// Other tools keep tool results in shapes that no provider knows, such as a list of {query, result, success, error}.
+// The stored form stays; the sent and shown form is text with the same content.
+
+// ResultParts are the parts of a tool result's content, an array, as texts and images: a part of any other shape
+// becomes its content as text.
+func ResultParts(content []byte) [][]byte { return parts(content, asText) }
+
+// parts returns the parts of an array; other converts those of an unknown shape.
+func parts(content []byte, other func([]byte) [][]byte) [][]byte {
+	var out [][]byte
+	for part := range esjson.Array(content) {
+		if isPart(part) {
+			out = append(out, part)
+		} else {
+			out = append(out, other(part)...)
+		}
+	}
+	return out
+}
+
+func isPart(part []byte) bool {
+	typ := blockType(part)
+	return typ == "text" || typ == "image"
+}
+
+// asText is a part of an unknown shape as texts and images.
+func asText(part []byte) [][]byte {
+	switch esjson.TypeOf(part) {
+	case esjson.TypeNull, esjson.TypeInvalid:
+		return nil
+	case esjson.TypeString:
+		return [][]byte{textBlock(part)}
+	case esjson.TypeObject:
+	default:
+		return [][]byte{textOf(string(part))}
+	}
+	switch blockType(part) {
+	case "thinking", "redacted_thinking", "reasoning", "thoughtSignature":
+		return nil // thoughts are the model's own
+	}
+	query, asked := esjson.GetString(part, "query")
+	result, given := esjson.Get(part, "result")
+	if _, typed := esjson.Get(part, "type"); typed || !asked || !given {
+		return [][]byte{textOf(readable(part))}
+	}
+	words := []string{query}
+	var rest [][]byte
+	switch esjson.TypeOf(result) {
+	case esjson.TypeString:
+		words = append(words, str(result))
+	case esjson.TypeArray:
+		// A result within a result becomes JSON: a part that nests over and over must not be read once for each level.
+		rest = parts(result, func(part []byte) [][]byte { return [][]byte{textOf(readable(part))} })
+	case esjson.TypeNull:
+	default:
+		words = append(words, readable(result))
+	}
+	if failure := memberStr(part, "error"); failure != "" {
+		words = append(words, "Error: "+failure)
+	} else if ok, said := esjson.GetBool(part, "success"); said && !ok {
+		words = append(words, "(failed)")
+	}
+	return append([][]byte{textOf(strings.Join(words, "\n"))}, rest...)
+}
+
+// dataSize is the length from which on a string without blanks counts as data that no person can read, in bytes.
+const dataSize = 1 << 10
+
+// readable is a value as JSON without white space, and without the data of files in it. It reads the text once, however
+// deep the value nests.
+func readable(value []byte) string {
+	out := make([]byte, 0, len(value))
+	for i := 0; i < len(value); {
+		switch value[i] {
+		case ' ', '\t', '\n', '\r':
+			i++
+			continue
+		case '"':
+		default:
+			out = append(out, value[i])
+			i++
+			continue
+		}
+		end := i + 1
+		for end < len(value) && value[end] != '"' {
+			if value[end] == '\\' {
+				end++
+			}
+			end++
+		}
+		end = min(end+1, len(value))
+		if text := value[i:end]; len(text) > dataSize && !bytes.ContainsAny(text, " \\\n") {
+			out = fmt.Appendf(out, `"[%d bytes of data]"`, len(text)-2)
+		} else {
+			out = append(out, text...)
+		}
+		i = end
+	}
+	return string(out)
+}
+
+// bytesPerToken is a cautious estimate for prose and code as JSON: it counts too many tokens rather than too few.
+const bytesPerToken = 3.5
+
+// Calibration is what a provider counted for a request of known size.
+type Calibration struct {
+	Bytes  int64 // bytes of the request's messages, without images
+	Tokens int64 // input tokens that the provider reported, cache included
+}
+
+// EstimateTokens estimates how many tokens so many bytes of JSON are. With a calibration it uses the provider's own
+// ratio, as far as that is plausible (1 to 8 bytes a token); the zero Calibration means none. The estimate is never
+// negative, and 0 only for 0 bytes.
+func EstimateTokens(bytes int64, c Calibration) int64 {
+	if bytes <= 0 {
+		return 0
+	}
+	ratio := bytesPerToken
+	if c.Bytes > 0 && c.Tokens > 0 {
+		ratio = min(max(float64(c.Bytes)/float64(c.Tokens), 1), 8)
+	}
+	return int64(math.Ceil(float64(bytes) / ratio))
+}
+
+// Weigh counts the bytes of JSON of a message or block without its images, and its images.
+func Weigh(raw []byte) (bytes, images int) {
+	bytes = len(raw)
+	content := raw
+	if esjson.TypeOf(raw) == esjson.TypeObject {
+		if source, ok := esjson.Get(raw, "source"); ok && blockType(raw) == "image" {
+			data, _ := esjson.Get(source, "data")
+			return bytes - len(data), 1
+		}
+		content, _ = esjson.Get(raw, "content")
+	}
+	if esjson.TypeOf(content) != esjson.TypeArray {
+		return bytes, 0
+	}
+	for b := range esjson.Array(content) {
+		less, n := Weigh(b)
+		bytes, images = bytes-len(b)+less, images+n
+	}
+	return bytes, images
 }

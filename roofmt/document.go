@@ -1,12 +1,15 @@
 package roofmt
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
 	"os"
+	"strings"
+	"sync"
 
 	"github.com/roost-dev/roost/esjson"
 )
@@ -154,4 +157,232 @@ func (d *Document) close() error {
 	err := d.file.Close()
 	d.file = nil
 	return err
+}
+
+// UIMessage is the raw JSON of one row of ui_messages.json. Its methods read what they need; nothing is decoded
+// before, and unknown fields stay. The bytes must be valid JSON.
+type UIMessage []byte
+
+// Text returns the text (WTF-8); ok is false when the row has none, which is not the same as an empty one.
+func (m UIMessage) Text() (s string, ok bool) { return esjson.GetString(m, "text") }
+
+// APIMessage is the raw JSON of one element of api_conversation_history.json. The bytes must be valid JSON.
+type APIMessage []byte
+
+// Role returns "user" or "assistant"; "" for stand-alone reasoning items of 2025.
+func (m APIMessage) Role() string { return text(m, "role") }
+
+// Block is the raw JSON of one content block.
+type Block []byte
+
+// Type returns the block's type: text, image, tool_use, tool_result, thinking, ...
+func (b Block) Type() string { return text(b, "type") }
+
+// Blocks yields the content blocks. Content that is a plain string comes as one text block made from it.
+func (m APIMessage) Blocks() iter.Seq[Block] {
+	return func(yield func(Block) bool) {
+		content, ok := esjson.Get(m, "content")
+		if !ok {
+			return
+		}
+		if esjson.TypeOf(content) == esjson.TypeString {
+			var o esjson.Object
+			o.String("type", "text")
+			o.Raw("text", content)
+			yield(o.Bytes())
+			return
+		}
+		for b := range esjson.Array(content) {
+			if !yield(b) {
+				return
+			}
+		}
+	}
+}
+
+// Text returns the texts of the text blocks, joined by newlines.
+func (m APIMessage) Text() string {
+	var parts []string
+	for b := range m.Blocks() {
+		if b.Type() == "text" {
+			parts = append(parts, text(b, "text"))
+		}
+	}
+	return strings.Join(parts, "\n")
+}
+
+// ToolUse is a call the model made.
+type ToolUse struct {
+	ID, Name string
+	Input    []byte // raw JSON; nil when absent
+}
+
+// ToolUses returns the calls in their order.
+func (m APIMessage) ToolUses() []ToolUse {
+	var list []ToolUse
+	for b := range m.Blocks() {
+		if b.Type() == "tool_use" {
+			input, _ := esjson.Get(b, "input")
+			list = append(list, ToolUse{text(b, "id"), text(b, "name"), input})
+		}
+	}
+	return list
+}
+
+// ToolResults returns the ids of the calls whose results the message holds, in order.
+func (m APIMessage) ToolResults() []string {
+	var list []string
+	for b := range m.Blocks() {
+		if b.Type() == "tool_result" {
+			list = append(list, text(b, "tool_use_id"))
+		}
+	}
+	return list
+}
+
+func text(obj []byte, key string) string {
+	s, _ := esjson.GetString(obj, key)
+	return s
+}
+
+// millis reads ts. Fractions, which no writer produces but a file may hold, are cut off.
+func millis(obj []byte) (int64, bool) {
+	if n, ok := esjson.GetInt(obj, "ts"); ok {
+		return n, true
+	}
+	f, ok := esjson.GetFloat(obj, "ts")
+	if !ok || f < -(1<<62) || f > 1<<62 {
+		return 0, false
+	}
+	return int64(f), true
+}
+
+// Environment is what a request records about the place where it was made. Every tool ends the words of a request
+// with such details, so they are in both histories, also when no index names the task. The zero value holds nothing.
+type Environment struct {
+	Workspace string // absolute, as the system of its tool spells it
+	Mode      string // its slug
+	Model     string
+}
+
+const environmentMark = "<environment_details>"
+
+// EnvironmentOf reads a message of either history. Only details that a block of their own
+// begins with count, and of those the last: a file that was read may hold the like.
+func EnvironmentOf(raw []byte) (e Environment) {
+	if !bytes.Contains(raw, []byte(environmentMark[1:len(environmentMark)-1])) { // brackets may be spelled as escapes
+		return e
+	}
+	if text, ok := UIMessage(raw).Text(); ok { // a row about a request holds it as JSON in its text
+		request, _ := esjson.GetString([]byte(text), "request")
+		return environmentIn(request)
+	}
+	m := APIMessage(raw)
+	if m.Role() != "user" {
+		return e
+	}
+	for b := range m.Blocks() {
+		text, _ := esjson.GetString(b, "text")
+		if b.Type() == "text" && strings.HasPrefix(strings.TrimSpace(text), environmentMark) {
+			e = environmentIn(text)
+		}
+	}
+	return e
+}
+
+// environmentIn reads the last details of a text. When a value occurs twice in them, the first one counts: a list of
+// files comes last.
+func environmentIn(text string) (e Environment) {
+	at := strings.LastIndex(text, environmentMark)
+	if at < 0 {
+		return e
+	}
+	text, _, _ = strings.Cut(text[at:], "</environment_details>")
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\r\n")
+		switch {
+		case e.Workspace == "" && strings.HasPrefix(line, "# Current Wor"):
+			for _, start := range []string{"# Current Workspace Directory (", "# Current Working Directory ("} {
+				if dir, ok := strings.CutPrefix(line, start); ok {
+					if dir, ok = strings.CutSuffix(dir, ") Files"); ok {
+						e.Workspace = nativePath(dir)
+					}
+				}
+			}
+		case e.Mode == "":
+			e.Mode = tagged(line, "slug")
+		case e.Model == "":
+			e.Model = tagged(line, "model")
+		}
+	}
+	return e
+}
+
+func tagged(line, tag string) string {
+	inner, ok := strings.CutPrefix(strings.TrimSpace(line), "<"+tag+">")
+	if inner, closed := strings.CutSuffix(inner, "</"+tag+">"); ok && closed && !strings.ContainsAny(inner, "<>") {
+		return inner
+	}
+	return ""
+}
+
+// nativePath spells a path as its system does: details have slashes everywhere, indexes
+// the backslashes of Windows. What is not absolute names no folder.
+func nativePath(dir string) string {
+	drive := len(dir) > 2 && dir[1] == ':' && dir[2] == '/' && (dir[0]|0x20) >= 'a' && (dir[0]|0x20) <= 'z'
+	switch {
+	case drive, strings.HasPrefix(dir, "//"):
+		return strings.ReplaceAll(dir, "/", `\`)
+	case strings.HasPrefix(dir, "/"):
+		return dir
+	}
+	return ""
+}
+
+// Messages of megabytes are read one at a time, however many folders are read at once, in memory that is reused: two
+// of the longest at once, or one and the rest of the last one, would be more than a whole list may take. The memory
+// is kept as long as a reader works. A sync.Pool keeps one for each core, and a weak pointer none when it is needed.
+var large struct {
+	sync.Mutex
+	room    []byte
+	readers int
+}
+
+// reading registers a reader of folders; done ends that.
+func reading() (done func()) {
+	large.Lock()
+	defer large.Unlock()
+	large.readers++
+	return func() {
+		large.Lock()
+		defer large.Unlock()
+		if large.readers--; large.readers == 0 {
+			large.room = nil
+		}
+	}
+}
+
+// lookAt reads an element and shows its bytes, which are good for the length of the call. The
+// error is that of reading; show must not look at another element.
+func lookAt(file io.ReaderAt, e esjson.Element, show func(raw []byte)) error {
+	if e.Len <= noteRoom {
+		raw := make([]byte, e.Len)
+		if _, err := file.ReadAt(raw, e.Off); err != nil {
+			return err
+		}
+		show(raw)
+		return nil
+	}
+	large.Lock()
+	defer large.Unlock()
+	if int64(len(large.room)) < e.Len {
+		large.room = nil // let go before the new one is made, with room for one that is a little longer
+		large.room = make([]byte, max(e.Len, min(2*e.Len, messageRoom)))
+	}
+	raw := large.room[:e.Len]
+	if _, err := file.ReadAt(raw, e.Off); err != nil {
+		return err
+	}
+	show(raw)
+	return nil
 }

@@ -2,6 +2,8 @@ package roofmt
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,10 +11,13 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/roost-dev/roost/internal/filelock"
+	"github.com/roost-dev/roost/internal/process"
 )
 
 // Numbers of Roo's lock (proper-lockfile 4): a lock directory whose mtime is older than staleAfter has no holder; a holder
@@ -319,3 +324,34 @@ func (s *lockSet) keep() error {
 }
 
 func (s *lockSet) release() error { return errors.Join(s.drop(), s.dir.Close()) }
+
+// self identifies this process among all that ever ran: a process id alone comes back.
+type self struct {
+	domain string // boot, machine and pid namespace: only within it do pid and start mean anything to us
+	pid    int
+	start  string // start time, see process.Start; "0" where the system does not report it
+}
+
+var me = sync.OnceValue(func() self {
+	host, _ := os.Hostname()
+	sum := sha256.Sum256([]byte(process.Boot() + "\x00" + host + "\x00" + process.Namespace()))
+	return self{hex.EncodeToString(sum[:6]), os.Getpid(), startTime(os.Getpid())}
+})
+
+// startTime is the start time of a process as self has it.
+func startTime(pid int) string { return strconv.FormatInt(process.Start(pid), 10) }
+
+// dead reports whether the process has certainly ended. Of another machine or container nothing is certain.
+func (s self) dead() bool {
+	if s.domain != me().domain || s.pid <= 0 {
+		return false
+	}
+	if s.pid == me().pid {
+		return s.before(me().start)
+	}
+	return !process.Alive(s.pid) || s.before(startTime(s.pid))
+}
+
+// before reports whether the process that has the id now, and began at start, came after s. Where the system does not
+// report when a process began, also because the process belongs to another user, that is not known.
+func (s self) before(start string) bool { return s.start != start && s.start != "0" && start != "0" }

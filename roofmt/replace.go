@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -277,3 +278,124 @@ func tempName(name string) string {
 	_, _ = rand.Read(b[:]) // never fails
 	return fmt.Sprintf("%stmp_%s_%d_%s_%s_%s", ourPrefix, me().domain, me().pid, me().start, hex.EncodeToString(b[:]), name)
 }
+
+// Sweep removes what dead processes of ours left in a task folder: temporary files, and Roo's locks, in whose way a live
+// editor would lose its saves for half a minute. Replace does it first; after a crash it is worth doing at once. Nothing of
+// other programs is touched. Failing to remove a file is not an error, failing to look is.
+func Sweep(ctx context.Context, dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return fmt.Errorf("looking for leftovers: %w", err)
+	}
+	var records []string
+	for _, e := range entries {
+		if name, ok := strings.CutPrefix(e.Name(), ourPrefix+"lock_"); ok {
+			records = append(records, name)
+		}
+		if m := ourTemp.FindStringSubmatch(e.Name()); m != nil && isLeft(e, m) {
+			_ = os.Remove(filepath.Join(dir, e.Name()))
+		}
+	}
+	if len(records) == 0 {
+		return nil
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		return fmt.Errorf("looking for leftovers: %w", err)
+	}
+	// Another writer of ours may hold these locks; with the folder locked none does.
+	if err := waitDir(ctx, d); err != nil {
+		return errors.Join(err, d.Close())
+	}
+	for _, name := range records {
+		file := filepath.Join(dir, name)
+		l := &fileLock{dir: file + ".lock", record: ownerPath(file)}
+		if info, err := os.Stat(l.dir); err == nil && l.ownDead(info.ModTime().UnixNano()) {
+			_ = os.Remove(l.dir)
+			_ = os.Remove(l.record)
+		} else if orphanRecord(file) {
+			_ = os.Remove(l.record)
+		}
+	}
+	return errors.Join(unlockDir(d), d.Close())
+}
+
+// Left is what interrupted work left in a task folder.
+type Left struct {
+	Name string
+	What string
+	Ours bool // of a dead process of ours: Sweep removes it
+}
+
+// leftAge is how old a temporary file of another program must be to be taken for left: a write takes well under a second.
+const leftAge = time.Minute
+
+// Leftovers lists what interrupted writes left in a folder: temporary files, and locks that no process holds. It does
+// not list what a living process may still use. It changes nothing. A missing folder has no leftovers.
+func Leftovers(dir string, now time.Time) ([]Left, error) {
+	entries, err := os.ReadDir(dir)
+	if os.IsNotExist(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("looking for leftovers: %w", err)
+	}
+	var out []Left
+	for _, e := range entries {
+		if l, ok := leftOf(dir, e, now); ok {
+			out = append(out, l)
+		}
+	}
+	return out, nil
+}
+
+func leftOf(dir string, e fs.DirEntry, now time.Time) (Left, bool) {
+	name := e.Name()
+	info, err := e.Info()
+	if err != nil {
+		return Left{}, false // it went just now
+	}
+	age := now.Sub(info.ModTime())
+	if m := ourTemp.FindStringSubmatch(name); m != nil {
+		return Left{name, "a temporary file of a Roost process that has ended", true}, isLeft(e, m)
+	}
+	if file, ok := strings.CutPrefix(name, ourPrefix+"lock_"); ok {
+		return Left{name, "the record of a lock whose process has ended", true}, orphanRecord(filepath.Join(dir, file))
+	}
+	if l, ok := parseLeftover(name); ok {
+		what := "what was to become "
+		if l.Backup {
+			what = "what had been "
+		}
+		return Left{name, what + l.Target + " when a write of it was interrupted", false}, age > leftAge
+	}
+	if !e.IsDir() || !isLock(name) {
+		return Left{}, false
+	}
+	if leftByDead(filepath.Join(dir, name)) {
+		return Left{name, "a lock of a Roost process that has ended", true}, true
+	}
+	return Left{name, "a lock that no process has renewed for " + age.Round(time.Second).String(), false}, age > staleAfter
+}
+
+// orphanRecord reports whether a file's lock record has no lock, and its process is dead.
+func orphanRecord(file string) bool {
+	if _, err := os.Lstat(file + ".lock"); !os.IsNotExist(err) {
+		return false // it goes with its lock
+	}
+	return recordDead(ownerPath(file))
+}
+
+// isLeft reports whether the process that made a temporary file has ended.
+func isLeft(e os.DirEntry, m []string) bool {
+	pid, _ := strconv.Atoi(m[2])
+	maker := self{m[1], pid, m[3]}
+	if maker.domain == me().domain {
+		return maker.dead()
+	}
+	info, err := e.Info()
+	return err == nil && time.Since(info.ModTime()) > foreignTempAge
+}
+
+// foreignTempAge is when a temporary file of another machine or container, whose process we can not see, counts as left.
+const foreignTempAge = time.Hour

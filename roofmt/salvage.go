@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/roost-dev/roost/esjson"
@@ -374,4 +376,207 @@ func (r *reader) legacy() {
 	if s.state == Damaged {
 		r.lose(LegacyName, describe(s), wholeMessages(len(s.spans)))
 	}
+}
+
+// scan is what one file of messages gave.
+type scan struct {
+	name     string
+	file     *os.File
+	print    Fingerprint
+	spans    []esjson.Element
+	tail     esjson.Tail
+	state    State
+	unstable bool
+	extra    int // elements found behind damage
+	overlong overlong
+	notes    Noter // of all spans, nil when the caller wants none or not all could be read
+	err      error
+}
+
+// noteLevels is how deep into a message notes look: its content's blocks, and their members.
+const noteLevels = 3
+
+// noteRoom is how long a message may be to be noted while its file is split; longer ones are read again.
+const noteRoom = 1 << 20
+
+// note shows an element to the one who takes notes. x is nil when its bytes are not at hand.
+func (s *scan) note(e esjson.Element, x *esjson.Index) {
+	if s.notes == nil {
+		return
+	}
+	if x != nil {
+		s.notes.Note(x)
+		return
+	}
+	valid := false
+	err := lookAt(s.file, e, func(raw []byte) {
+		x := new(esjson.Index)
+		if valid = x.Read(raw, noteLevels); valid {
+			s.notes.Note(x)
+		}
+	})
+	if err != nil || !valid {
+		s.notes = nil // it is being changed
+	}
+}
+
+// ContextReader ends a long read when its context does.
+func ContextReader(ctx context.Context, r io.Reader) io.Reader { return contextReader{ctx, r} }
+
+type contextReader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (c contextReader) Read(p []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return c.r.Read(p)
+}
+
+// take adds a message that was found; false when it is too long to be looked at, or has too
+// many parts.
+func (s *scan) take(e esjson.Element) bool {
+	if e.Len > messageRoom {
+		s.overlong.count++
+		s.overlong.longest = max(s.overlong.longest, e.Len)
+		return false
+	}
+	if crowded(s.file, e) {
+		s.overlong.crowded++
+		return false
+	}
+	s.spans = append(s.spans, e)
+	return true
+}
+
+// messageRoom is the longest message, in bytes. Reading one takes several times its length of memory, a model takes
+// half of that in a whole request, and no tool can read its own list when one message is eight times as long. A
+// longer one is damage: it is reported, the file stays as it is, and the rest of the task is read.
+const messageRoom = 64 << 20
+
+// overlong are the messages of a file that were left out because of their length, or because of how many parts they have.
+type overlong struct {
+	count   int
+	longest int64
+	crowded int // messages that are short enough, of too many parts
+}
+
+// some reports whether any message was left out.
+func (o overlong) some() bool { return o.count+o.crowded > 0 }
+
+func (o overlong) String() string {
+	var said []string
+	switch {
+	case o.count == 1:
+		said = append(said, fmt.Sprintf("a message of %d MB is left out: one may have %d", o.longest>>20, messageRoom>>20))
+	case o.count > 1:
+		said = append(said, fmt.Sprintf("%d messages of up to %d MB are left out: one may have %d", o.count, o.longest>>20,
+			messageRoom>>20))
+	}
+	switch {
+	case o.crowded == 1:
+		said = append(said, "a message is left out: it has more parts than one of its length may have")
+	case o.crowded > 1:
+		said = append(said, fmt.Sprintf("%d messages are left out: they have more parts than ones of their length may have", o.crowded))
+	}
+	return strings.Join(said, "; ")
+}
+
+// crowdRoom is how many parts a message may have in its first three levels (members, content
+// blocks, their members). To look at one takes some fifty bytes for each part, which for a
+// message of nothing but {"a":1,"a":1,...} is ten times its length. No program writes a
+// hundredth of that many.
+const crowdRoom = 512 << 10
+
+// crowdedLong is as crowdRoom, of a message of more than longFrom bytes: what it is itself is in
+// memory beside its parts.
+const (
+	crowdedLong = crowdRoom / 8
+	longFrom    = 8 << 20
+)
+
+// crowdFrom is from which length on, in bytes, the parts of a message are counted before it is
+// looked at: in a shorter one there is no room for too many that matter.
+const crowdFrom = noteRoom
+
+// crowded reports whether an element that is valid JSON has more parts than a message may have. It is false for an
+// element that cannot be read: reading it gives the reason.
+func crowded(file io.ReaderAt, e esjson.Element) bool {
+	if e.Len <= crowdFrom {
+		return false
+	}
+	room := crowdRoom
+	if e.Len > longFrom {
+		room = crowdedLong
+	}
+	var c crowd
+	buf := make([]byte, 64<<10)
+	for r := io.NewSectionReader(file, e.Off, e.Len); c.parts <= room; {
+		n, err := r.Read(buf)
+		c.feed(buf[:n])
+		if err != nil {
+			break
+		}
+	}
+	return c.parts > room
+}
+
+// crowd counts the parts of one value, piece by piece: each bracket and comma in its upper
+// levels begins one. The text is known to be valid, so nothing else need be looked at, and in
+// a string only its end.
+type crowd struct {
+	parts, depth    int
+	inside, escaped bool // of a string; behind a backslash in it
+}
+
+func (c *crowd) feed(p []byte) {
+	for len(p) > 0 {
+		if c.inside {
+			p = c.text(p)
+			continue
+		}
+		switch p[0] {
+		case '"':
+			c.inside = true
+		case '{', '[':
+			if c.depth++; c.depth <= noteLevels {
+				c.parts++
+			}
+		case '}', ']':
+			c.depth--
+		case ',':
+			if c.depth <= noteLevels {
+				c.parts++
+			}
+		}
+		p = p[1:]
+	}
+}
+
+// text skips to the end of the string, or of the piece.
+func (c *crowd) text(p []byte) []byte {
+	if c.escaped {
+		c.escaped = false
+		return p[1:]
+	}
+	switch i := bytes.IndexByte(p, '"'); {
+	case i == 0:
+		c.inside = false
+		return p[1:]
+	case i > 0:
+		end := i // an odd number of backslashes before it escapes it
+		for end > 0 && p[end-1] == '\\' {
+			end--
+		}
+		c.escaped = (i-end)%2 == 1
+		return p[i:]
+	}
+	end := len(p)
+	for end > 0 && p[end-1] == '\\' {
+		end--
+	}
+	c.escaped = (len(p)-end)%2 == 1
+	return nil
 }

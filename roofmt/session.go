@@ -2,13 +2,18 @@ package roofmt
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
 )
 
@@ -280,4 +285,319 @@ func (r *reader) sessionRow(manifest []byte, d *Document) []byte {
 		item.cost, item.priced = cost, true
 	}
 	return item.bytes()
+}
+
+// A subagent of a session of Cline's has a transcript of its own in the folder of the session that started it, and no folder. It is
+// a task all the same: its path is that of the file, and its id is the one that Cline's index has of it.
+
+// readSubagent reads the transcript of a subagent.
+func readSubagent(ctx context.Context, path string) (*Folder, error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading the transcript %s: %w", path, err)
+	}
+	root, err := os.OpenRoot(filepath.Dir(abs))
+	if err != nil {
+		return nil, fmt.Errorf("reading the transcript: %w", err)
+	}
+	defer root.Close()
+	_, id := PlaceOf(abs)
+	f := &Folder{Dir: abs, ID: id, UI: &Document{Kind: UI, Name: UIName}, API: &Document{Kind: API, Name: APIName}}
+	r := reader{ctx: ctx, root: root, folder: f}
+	r.readTranscript(filepath.Base(abs))
+	f.Row = r.sessionRow(nil, f.API)
+	manifest, _, _ := r.object(filepath.Base(filepath.Dir(abs)) + ".json") // it works where its session does
+	if dir := firstText(manifest, "cwd", "workspace_root"); dir != "" && len(f.Row) > 0 {
+		f.Row = esjson.Set(f.Row, "workspace", esjson.Quote(nil, dir))
+	}
+	if err := ctx.Err(); err != nil {
+		_ = f.Close()
+		return nil, fmt.Errorf("reading the transcript %s: %w", path, err)
+	}
+	f.Origin = inferOrigin(f, true)
+	return f, nil
+}
+
+// subagentsOf are the transcripts in a session's folder that are not its own.
+func subagentsOf(dir string, entries []fs.DirEntry) []Found {
+	var list []Found
+	own := filepath.Base(dir)
+	for _, e := range entries {
+		stem, ok := strings.CutSuffix(e.Name(), transcriptEnd)
+		if !ok || stem == "" || stem == own || !e.Type().IsRegular() {
+			continue
+		}
+		path := filepath.Join(dir, e.Name())
+		_, id := PlaceOf(path)
+		list = append(list, Found{id, path, api.ValidTaskID(id)})
+	}
+	return list
+}
+
+// sessionItem gives of a session what Roo's history item gives of a task. record is what Cline keeps of it: a row of
+// its index, or a manifest; both have the same members, and the index those of parents in addition.
+func sessionItem(id string, record []byte) *itemDraft {
+	meta := metadataOf(record)
+	d := &itemDraft{id: id, title: titleOfRecord(record, meta)}
+	for _, key := range [...]string{"updated_at", "ended_at", "started_at"} {
+		if d.ts = stampMS(recordText(record, key)); d.ts > 0 {
+			break
+		}
+	}
+	usage, ok := esjson.Get(meta, "usage")
+	if aggregate, has := esjson.Get(meta, "aggregateUsage"); has && !ok {
+		usage = aggregate
+	}
+	for _, n := range [...]struct {
+		to         *int64
+		key, inUse string
+	}{
+		{&d.in, "tokensIn", "inputTokens"}, {&d.out, "tokensOut", "outputTokens"},
+		{&d.reads, "cacheReads", "cacheReadTokens"}, {&d.writes, "cacheWrites", "cacheWriteTokens"},
+	} {
+		if v, ok := esjson.GetInt(meta, n.key); ok && v > 0 {
+			*n.to = v
+		} else if v, ok := esjson.GetInt(usage, n.inUse); ok && v > 0 {
+			*n.to = v
+		}
+	}
+	for _, from := range [...]struct {
+		object []byte
+		key    string
+	}{{meta, "totalCost"}, {usage, "totalCost"}} {
+		if c, ok := esjson.GetFloat(from.object, from.key); ok && c >= 0 {
+			d.cost, d.priced = c, true
+			break
+		}
+	}
+	d.workspace = firstText(record, "cwd", "workspace_root")
+	d.status = recordText(record, "status")
+	d.provider = recordText(record, "provider")
+	d.source = recordText(record, "source")
+	if d.model = text(meta, "modelId"); d.model == "" {
+		d.model = recordText(record, "model")
+	}
+	d.parent = recordText(record, "parent_session_id")
+	for _, key := range [...]string{"isFavorited", "is_favorited"} {
+		if on, _ := esjson.GetBool(meta, key); on {
+			d.favourite = true
+		}
+	}
+	return d
+}
+
+// itemDraft is an item in the making.
+type itemDraft struct {
+	id, title, workspace, status string
+	provider, model, parent      string
+	source                       string // from where it was begun: cli, vscode, jetbrains and so on
+	ts, in, out, reads, writes   int64
+	cost                         float64
+	priced, favourite            bool
+}
+
+func (d *itemDraft) bytes() []byte {
+	var o esjson.Object
+	o.String("id", d.id)
+	if d.ts > 0 {
+		o.Int("ts", d.ts)
+	}
+	if d.title != "" {
+		o.String("task", d.title)
+	}
+	o.Int("tokensIn", d.in)
+	o.Int("tokensOut", d.out)
+	o.Int("cacheReads", d.reads)
+	o.Int("cacheWrites", d.writes)
+	if d.priced {
+		o.Float("totalCost", d.cost)
+	}
+	root, _, child := strings.Cut(d.id, subagentMark)
+	for _, m := range [...]struct{ key, value string }{
+		{"workspace", d.workspace}, {"status", d.status}, {"provider", d.provider}, {"modelId", d.model}, {"source", d.source},
+	} {
+		if m.value != "" {
+			o.String(m.key, m.value)
+		}
+	}
+	if d.parent == "" && child {
+		d.parent = root
+	}
+	if d.parent != "" && d.parent != d.id {
+		o.String("parentTaskId", d.parent)
+		if !child {
+			root = d.parent
+		}
+		o.String("rootTaskId", root)
+	}
+	if d.favourite {
+		o.Bool("isFavorited", true)
+	}
+	return o.Bytes()
+}
+
+// subagentMark is, in a subagent's id, between the id of the first session and its own.
+const subagentMark = "__"
+
+// recordText reads a text of a record, which is spelled in one of two ways: started_at in manifests and tables, startedAt in what
+// programs hand each other.
+func recordText(record []byte, key string) string {
+	if s := text(record, key); s != "" {
+		return s
+	}
+	words := strings.Split(key, "_")
+	for i := range words[1:] {
+		words[i+1] = strings.ToUpper(words[i+1][:1]) + words[i+1][1:]
+	}
+	return text(record, strings.Join(words, ""))
+}
+
+func firstText(record []byte, keys ...string) string {
+	for _, key := range keys {
+		if s := recordText(record, key); s != "" {
+			return s
+		}
+	}
+	return ""
+}
+
+// metadataOf is an object in a manifest and a text in a table.
+func metadataOf(record []byte) []byte {
+	if meta, ok := esjson.Get(record, "metadata"); ok && esjson.TypeOf(meta) == esjson.TypeObject {
+		return meta
+	}
+	if meta := []byte(text(record, "metadata_json")); esjson.Valid(meta) && esjson.TypeOf(meta) == esjson.TypeObject {
+		return meta
+	}
+	return nil
+}
+
+// titleOfRecord is the prompt, of which Cline's own title is the beginning; another title was given by a person.
+func titleOfRecord(record, meta []byte) string {
+	title, prompt := text(meta, "title"), recordText(record, "prompt")
+	cut := strings.TrimRight(title, ". …\t\r\n")
+	if strings.TrimSpace(prompt) != "" && (title == "" || strings.HasPrefix(squeeze(prompt), squeeze(cut))) {
+		return prompt
+	}
+	return title
+}
+
+func squeeze(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// MergeRow adds an index's facts about a task to those of its own files. The files have the newer texts and costs;
+// the index has the task's end, its parent, and the title that the user gave it. Either may be nil.
+func MergeRow(own, index []byte) []byte {
+	if len(own) == 0 {
+		return index
+	}
+	for key, value := range esjson.Members(index) {
+		have, ok := esjson.Get(own, key)
+		switch {
+		case !ok:
+		case key == "status" || key == "parentTaskId" || key == "rootTaskId" || key == "isFavorited":
+		case key == "task" && !strings.HasPrefix(squeeze(text(own, key)), squeeze(text(index, key))):
+		case esjson.TypeOf(have) == esjson.TypeNumber && string(have) == "0":
+		default:
+			continue
+		}
+		own = esjson.Set(own, key, value)
+	}
+	return own
+}
+func stampMS(text string) int64 {
+	t, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		return 0
+	}
+	return t.UnixMilli()
+}
+
+// deletedKey is where classic Cline keeps which API messages it does not send any more: the first and the last index.
+const deletedKey = "conversationHistoryDeletedRange"
+
+// Deleted is the range of API messages, by index, that classic Cline left in the file but does not send any more; last is part
+// of it. The first question and the first reply are always sent. ok is false when all are sent, when the range makes no sense, or
+// when messages before it were lost, so that it is not known which ones it means.
+func (f *Folder) Deleted() (first, last int, ok bool) {
+	r, ok := esjson.Get(f.Item, deletedKey)
+	if !ok {
+		r, ok = esjson.Get(f.Row, deletedKey)
+	}
+	for i := f.UI.Len() - 1; !ok && i >= 0 && i >= f.UI.Len()-looked; i-- {
+		// Without a row in an index: each row of the task holds the range of its time.
+		if raw, err := f.UI.Raw(i); err == nil {
+			r, ok = esjson.Get(raw, deletedKey)
+		}
+	}
+	bounds := make([]int64, 0, 2)
+	for n := range esjson.Array(r) {
+		v, err := strconv.ParseInt(string(n), 10, 64)
+		if err != nil {
+			return 0, 0, false
+		}
+		bounds = append(bounds, v)
+	}
+	if len(bounds) != 2 || bounds[1] < 2 || bounds[1] >= int64(f.API.Len()-1) || !f.API.inOrder() {
+		return 0, 0, false
+	}
+	return 2, int(bounds[1]), true
+}
+
+// inOrder reports whether the elements are those that the file began with, so that an index keeps its meaning.
+func (d *Document) inOrder() bool {
+	own := d.Source == d.Name || strings.HasSuffix(d.Source, transcriptEnd)
+	return own && (d.Tail.End == esjson.EndComplete || d.Tail.End == esjson.EndTorn)
+}
+
+// compactionEnd is how the name of a session's working context ends: what is sent in place of the messages that it
+// was made of. The transcript keeps all of them.
+const compactionEnd = ".compaction.json"
+
+// Compacted returns what Cline sends of a session that it has condensed: these messages, in place of the first of the
+// transcript's. It is nil when Cline condensed nothing, or when the file does not fit the transcript.
+//
+// Cline compares a digest, too. Its versions compute that digest in different ways, and an old digest would fit
+// nothing; so only the count and the last message are compared. Transcripts only grow.
+func (f *Folder) Compacted() (messages [][]byte, replaced int) {
+	id, ok := strings.CutSuffix(f.API.Source, transcriptEnd)
+	if !ok || !f.API.inOrder() {
+		return nil, 0
+	}
+	file, err := OpenFile(FolderOf(f.Dir), id+compactionEnd)
+	if err != nil {
+		return nil, 0
+	}
+	defer file.Close()
+	raw, err := io.ReadAll(io.LimitReader(file, maxSmall))
+	if err != nil || !esjson.Valid(raw) {
+		return nil, 0
+	}
+	count, ok := esjson.GetInt(raw, "source_message_count")
+	if !ok || count < 1 || count > int64(f.API.Len()) {
+		return nil, 0
+	}
+	last, err := f.API.Raw(int(count - 1))
+	if err != nil || !isBoundary(text(raw, "source_last_message_key"), last) {
+		return nil, 0
+	}
+	list, _ := esjson.Get(raw, "messages")
+	for m := range esjson.Array(list) {
+		if role := text(m, "role"); role != "user" && role != "assistant" {
+			return nil, 0
+		}
+		messages = append(messages, m)
+	}
+	if len(messages) == 0 {
+		return nil, 0
+	}
+	return messages, int(count)
+}
+
+// isBoundary reports whether a message is the one that a key names: by its id, or else by role and time.
+func isBoundary(key string, raw []byte) bool {
+	if id := strings.TrimSpace(text(raw, "id")); id != "" {
+		return key == "id:"+id
+	}
+	ts, ok := esjson.Get(raw, "ts")
+	return ok && esjson.TypeOf(ts) == esjson.TypeNumber && key == "ts:"+text(raw, "role")+":"+string(ts)
 }

@@ -3,12 +3,15 @@ package roofmt
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/roost-dev/roost/api"
@@ -161,4 +164,130 @@ func folders(dir string, entries []fs.DirEntry) []Found {
 		list = append(list, Found{name, prefix + name, api.ValidTaskID(name)})
 	}
 	return list
+}
+
+// transcriptEnd is how the name of a transcript ends. The rest is the id of its session.
+const transcriptEnd = ".messages.json"
+
+// TranscriptName is the name of the transcript in a session's folder.
+func TranscriptName(id string) string { return id + transcriptEnd }
+
+// IsTranscript reports whether a file of this name is a transcript of Cline's.
+func IsTranscript(name string) bool { return strings.HasSuffix(name, transcriptEnd) }
+
+// PlaceOf splits what Read takes into the folder that the tasks lie in, and the id of this one there. Transcripts of subagents
+// lie in the folder of the session that started them; they are tasks of their own all the same.
+func PlaceOf(dir string) (tasksDir, id string) {
+	tasksDir, id = filepath.Split(filepath.Clean(dir))
+	tasksDir = filepath.Clean(tasksDir)
+	if stem, ok := strings.CutSuffix(id, transcriptEnd); ok {
+		root := filepath.Base(tasksDir)
+		return filepath.Dir(tasksDir), root + subagentMark + stem
+	}
+	return tasksDir, id
+}
+
+// FolderOf is the folder of what Read takes: the path itself, but for the transcript of a subagent.
+func FolderOf(dir string) string {
+	if strings.HasSuffix(dir, transcriptEnd) {
+		return filepath.Dir(dir)
+	}
+	return dir
+}
+
+// IsFolder reports whether dir holds a file of a task. Errors count as no.
+func IsFolder(dir string) bool {
+	entries, err := os.ReadDir(dir)
+	return err == nil && (hasTaskFile(entries) || isSession(dir, entries))
+}
+
+func hasTaskFile(entries []fs.DirEntry) bool {
+	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return !e.IsDir() && isTaskFile(e.Name()) })
+}
+
+// Names of the files in a task folder, and of the index beside the folders.
+const (
+	UIName       = "ui_messages.json"
+	APIName      = "api_conversation_history.json"
+	MetadataName = "task_metadata.json"
+	ItemName     = "history_item.json"
+	LegacyName   = "claude_messages.json" // 2024: UI list or API list; its shape decides
+	ContextName  = "context_history.json" // classic Cline: edits of the context
+	IndexName    = "_index.json"
+)
+
+// ourPrefix begins every name of ours in a task folder. Roo opens files by exact name and skips names with a dot when it
+// lists, so it never sees them.
+const ourPrefix = ".roost-"
+
+// leftover is a temporary file of an interrupted write by Roo or classic Cline.
+type leftover struct {
+	Name   string
+	Target string // the file it was to become, or had been
+	Backup bool
+	MS     int64 // time in its name
+}
+
+var (
+	rooTemp   = regexp.MustCompile(`^\.([A-Za-z_]+\.json)\.(bak|new)_(\d+)_[A-Za-z0-9]+\.tmp$`)
+	clineTemp = regexp.MustCompile(`^([A-Za-z_]+\.json)\.tmp\.(\d+)\.[A-Za-z0-9]+\.json$`)
+)
+
+func parseLeftover(name string) (leftover, bool) {
+	if m := rooTemp.FindStringSubmatch(name); m != nil {
+		ms, _ := strconv.ParseInt(m[3], 10, 64)
+		return leftover{name, m[1], m[2] == "bak", ms}, true
+	}
+	if m := clineTemp.FindStringSubmatch(name); m != nil {
+		ms, _ := strconv.ParseInt(m[2], 10, 64)
+		return leftover{name, m[1], false, ms}, true
+	}
+	return leftover{}, false
+}
+
+// isTaskFile reports whether a file of this name makes the folder that holds it a task folder.
+func isTaskFile(name string) bool {
+	switch name {
+	case UIName, APIName, MetadataName, ItemName, LegacyName, ContextName:
+		return true
+	}
+	l, ok := parseLeftover(name)
+	return ok && l.Target != IndexName && isTaskFile(l.Target)
+}
+
+// isLock reports whether a directory of this name is a lock of Roo's.
+func isLock(name string) bool { return strings.HasSuffix(name, ".json.lock") }
+
+var ourTemp = regexp.MustCompile(`^\.roost-tmp_([0-9a-f]+)_(\d+)_(\d+)_[0-9a-f]+_`)
+
+// Reach is whether a storage can be read.
+type Reach uint8
+
+// Absent: there is no such directory. Unreachable: it may be there, but it can not be read now (rights, a dead mount);
+// what is in it is unknown, not gone.
+const (
+	Absent Reach = iota
+	Reachable
+	Unreachable
+)
+
+// ErrUnreachable is wrapped by errors about a place that can not be looked into. Such a place is never "empty": a disk that is
+// not mounted must not look like deleted tasks.
+var ErrUnreachable = errors.New("can not be reached")
+
+// probe reports whether a directory can be listed.
+func probe(dir string) (Reach, error) {
+	d, err := os.Open(dir)
+	if err == nil {
+		_, err = d.Readdirnames(1)
+		_ = d.Close()
+		if err == nil || errors.Is(err, io.EOF) {
+			return Reachable, nil
+		}
+	}
+	// A link whose target is not there now is a disk that is not mounted, and not an absent place.
+	if _, there := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) && there != nil {
+		return Absent, nil
+	}
+	return Unreachable, fmt.Errorf("looking into %s: %w: %w", dir, ErrUnreachable, err)
 }

@@ -1,13 +1,17 @@
 package roofmt
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/roost-dev/roost/esjson"
@@ -259,4 +263,188 @@ func ReadRows(tasksDir string) (*Rows, error) {
 		}
 	}
 	return r, errors.Join(errs...)
+}
+
+// ClineHistory is where classic Cline keeps the rows of all its tasks: one list, beside the folder of task folders.
+const ClineHistory = "state/taskHistory.json"
+
+// Rows are what indexes keep of the tasks in one tasks directory: Roo's _index.json and classic Cline's list; without
+// these, the editor's own database, where both kept it before; of sessions, Cline's database. They are derived data
+// of another program: a task without a row is a task, and a row without a folder is none.
+type Rows struct {
+	// Prints of the places that were read. Equal prints give equal rows.
+	Prints RowsPrint
+
+	rows      map[string][]byte
+	extension string // the folder of the extension whose tasks these are
+}
+
+// Row returns the row of a task as the index holds it: a JSON object, nil when there is none.
+func (r *Rows) Row(id string) []byte { return r.rows[id] }
+
+// Len returns the number of tasks that have a row.
+func (r *Rows) Len() int { return len(r.rows) }
+
+// take adds the rows of one file: a list, or an object that holds one.
+func (r *Rows) take(raw []byte) error {
+	if esjson.Valid(raw) {
+		list := raw
+		if esjson.TypeOf(raw) == esjson.TypeObject {
+			list, _ = esjson.Get(raw, "entries")
+		}
+		if list == nil || esjson.TypeOf(list) != esjson.TypeArray {
+			return ErrIndex
+		}
+		for row := range esjson.Array(list) {
+			r.add(row)
+		}
+		return nil
+	}
+	if i := bytes.Index(raw, []byte(`"entries":[`)); i >= 0 && bytes.HasPrefix(raw, []byte{'{'}) {
+		raw = raw[i+len(`"entries":`):] // a cut index of Roo's: the list in it
+	}
+	tail, err := esjson.Split(bytes.NewReader(raw), func(e esjson.Element) error {
+		r.add(raw[e.Off : e.Off+e.Len])
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if tail.End == esjson.EndEmpty {
+		return fmt.Errorf("empty: %w", ErrIndex)
+	}
+	return fmt.Errorf("damaged at byte %d of %d: %w", tail.Off, tail.Size, ErrIndex)
+}
+
+// add takes a row; the first of an id counts.
+func (r *Rows) add(row []byte) {
+	if esjson.TypeOf(row) != esjson.TypeObject {
+		return
+	}
+	if id := text(row, "id"); id != "" && r.rows[id] == nil {
+		r.rows[id] = row
+	}
+}
+
+// readRegular reads a small file with its fingerprint, and neither waits for a pipe nor fills memory with what is no index.
+// Both are of the open file: asked by name afterwards, the print could be that of another file, and replacing that one
+// would lose what it holds.
+func readRegular(path string) ([]byte, Fingerprint, error) {
+	f, err := os.OpenFile(path, openFlags, 0)
+	if err != nil {
+		return nil, Fingerprint{}, err
+	}
+	defer f.Close()
+	info, err := f.Stat() // first: what changes in place while we read does not match later
+	if err != nil {
+		return nil, Fingerprint{}, err
+	}
+	print := fingerprintOf(info)
+	if !info.Mode().IsRegular() || info.Size() > maxSmall {
+		return nil, print, &fs.PathError{Op: "read", Path: path, Err: errors.New("not a regular file of a usual size")}
+	}
+	raw, err := io.ReadAll(f)
+	return raw, print, err
+}
+
+func printOf(path string) Fingerprint {
+	info, err := os.Stat(path)
+	if err != nil {
+		return Fingerprint{}
+	}
+	return fingerprintOf(info)
+}
+
+// Index is tasks/_index.json: Roo's list of history items. Entries are raw, so unknown members stay. It is not safe
+// for several goroutines at once.
+type Index struct {
+	Version   int64
+	UpdatedAt int64 // milliseconds
+	Entries   [][]byte
+	Print     Fingerprint // of the file it was read from
+	extra     []byte      // the object as it was read, for members we do not know
+}
+
+// ErrIndex is wrapped when an index file is no index: it is left as it is, and can be built again from the folders.
+var ErrIndex = errors.New("not a history index")
+
+// ReadIndex reads the index in a tasks directory. A missing one is an empty index and no error. Entries without an id are kept.
+// With an error that wraps ErrIndex the index holds nothing but Print: the broken file can be replaced as it was seen.
+func ReadIndex(tasksDir string) (*Index, error) {
+	path := filepath.Join(tasksDir, IndexName)
+	raw, print, err := readRegular(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return &Index{Version: 1}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the history index: %w", err)
+	}
+	x, err := ParseIndex(raw)
+	if err != nil {
+		return &Index{Version: 1, Print: print}, fmt.Errorf("reading %s: %w", path, err)
+	}
+	x.Print = print
+	return x, nil
+}
+
+// ParseIndex reads the text of an index.
+func ParseIndex(raw []byte) (*Index, error) {
+	if !esjson.Valid(raw) || esjson.TypeOf(raw) != esjson.TypeObject {
+		return nil, fmt.Errorf("not a JSON object: %w", ErrIndex)
+	}
+	x := &Index{extra: raw}
+	x.Version, _ = esjson.GetInt(raw, "version")
+	x.UpdatedAt, _ = esjson.GetInt(raw, "updatedAt")
+	list, ok := esjson.Get(raw, "entries")
+	if x.Version != 1 || !ok || esjson.TypeOf(list) != esjson.TypeArray {
+		return nil, fmt.Errorf("version %d, entries %v: %w", x.Version, esjson.TypeOf(list), ErrIndex)
+	}
+	for e := range esjson.Array(list) {
+		x.Entries = append(x.Entries, e)
+	}
+	return x, nil
+}
+
+// Get returns the entry of a task.
+func (x *Index) Get(id string) ([]byte, bool) {
+	for _, e := range x.Entries {
+		if text(e, "id") == id {
+			return e, true
+		}
+	}
+	return nil, false
+}
+
+// Remove removes the entries of a task, and reports whether there were any.
+func (x *Index) Remove(id string) bool {
+	n := len(x.Entries)
+	x.Entries = slices.DeleteFunc(x.Entries, func(e []byte) bool { return text(e, "id") == id })
+	return len(x.Entries) < n
+}
+
+// Bytes returns the text to be written: entries newest first (those without ts last, equal ones in their order), compact.
+// now is the time of the change in milliseconds.
+func (x *Index) Bytes(now int64) ([]byte, error) {
+	entries := slices.Clone(x.Entries)
+	slices.SortStableFunc(entries, func(a, b []byte) int {
+		ta, _ := esjson.GetFloat(a, "ts")
+		tb, _ := esjson.GetFloat(b, "ts")
+		return cmp.Compare(tb, ta)
+	})
+	for i, e := range entries {
+		var err error
+		if entries[i], err = esjson.Compact(nil, e); err != nil {
+			return nil, fmt.Errorf("writing entry %d of the history index: %w", i, err)
+		}
+	}
+	var o esjson.Object
+	o.Int("version", 1)
+	o.Int("updatedAt", now)
+	o.Raw("entries", esjson.List(entries))
+	for k, v := range esjson.Members(x.extra) {
+		if k != "version" && k != "updatedAt" && k != "entries" {
+			o.Raw(k, v)
+		}
+	}
+	return o.Bytes(), nil
 }
