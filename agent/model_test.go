@@ -7,7 +7,7 @@ import (
 	"iter"
 	"strings"
 
-	"github.com/roost-dev/roost/contextwindow/rules"
+	"github.com/roost-dev/roost/internal/testing/apirules"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/llm"
 )
@@ -61,7 +61,7 @@ func (m *model) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk
 	return func(yield func(llm.Chunk, error) bool) {
 		m.requests = append(m.requests, req)
 		m.b.note("request %d", req.Replies+1)
-		if err := rules.Validate(req.Messages); err != nil {
+		if err := apirules.Validate(req.Messages); err != nil {
 			m.b.t.Errorf("request %d: %v", len(m.requests), err)
 		}
 		if m.during != nil {

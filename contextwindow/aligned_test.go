@@ -15,7 +15,7 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/contextwindow"
-	"github.com/roost-dev/roost/contextwindow/rules"
+	"github.com/roost-dev/roost/internal/testing/apirules"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/task"
@@ -344,7 +344,7 @@ func (w *world) check() {
 	}
 	request, _, err := contextwindow.Build(raws, contextwindow.For("anthropic"))
 	if err == nil {
-		err = rules.Validate(request)
+		err = apirules.Validate(request)
 	}
 	if err != nil && !errors.Is(err, contextwindow.ErrEmpty) {
 		w.Fatalf("the next request: %v\n%s", err, raws)

@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/roost-dev/roost/contextwindow/rules"
+	"github.com/roost-dev/roost/internal/testing/apirules"
 	"github.com/roost-dev/roost/llm"
 )
 
@@ -29,7 +29,7 @@ func sent(t *testing.T, user, assistant string, o Options) (gotUser, gotAssistan
 		t.Fatal(err)
 	}
 	// With those in them they are for a provider with other rules.
-	if err := rules.Validate(messages); err != nil && !o.KeepReasoning && !o.KeepSignatures {
+	if err := apirules.Validate(messages); err != nil && !o.KeepReasoning && !o.KeepSignatures {
 		t.Errorf("%s %s: %v", user, assistant, err)
 	}
 	for _, n := range all {
@@ -235,7 +235,7 @@ func TestCallIDsThatComeAgain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := rules.Validate(messages); err != nil {
+		if err := apirules.Validate(messages); err != nil {
 			t.Errorf("%s: %v", tt.name, err)
 		}
 		var got []string

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/roost-dev/roost/contextwindow"
-	"github.com/roost-dev/roost/contextwindow/rules"
+	"github.com/roost-dev/roost/internal/testing/apirules"
 	"github.com/roost-dev/roost/esjson"
 )
 
@@ -186,7 +186,7 @@ func TestCondenseProperty(t *testing.T) {
 		if err != nil {
 			r.Fatal(err)
 		}
-		if err := rules.Validate(messages); err != nil {
+		if err := apirules.Validate(messages); err != nil {
 			r.Fatalf("%v in %s", err, list)
 		}
 	})

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/roost-dev/roost/contextwindow/rules"
+	"github.com/roost-dev/roost/internal/testing/apirules"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/internal/testing/conformance"
 	"github.com/roost-dev/roost/llm"
@@ -100,7 +100,7 @@ func TestBuildAlwaysValid(t *testing.T) {
 			if errors.Is(err, ErrEmpty) {
 				continue
 			}
-			if err := rules.Validate(got); err != nil {
+			if err := apirules.Validate(got); err != nil {
 				t.Fatalf("%v\nhistory %s\nbuilt %s", err, bytes.Join(h[:n], []byte("\n")), show(got))
 			}
 		}
@@ -182,7 +182,7 @@ func FuzzBuild(f *testing.F) {
 		}
 		got, _, err := Build(h, Options{})
 		if err == nil {
-			err = rules.Validate(got)
+			err = apirules.Validate(got)
 		}
 		if err != nil && !errors.Is(err, ErrEmpty) {
 			t.Fatalf("%v\n%s", err, show(got))

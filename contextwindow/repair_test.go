@@ -9,7 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/roost-dev/roost/contextwindow/rules"
+	"github.com/roost-dev/roost/internal/testing/apirules"
 	"github.com/roost-dev/roost/esjson"
 )
 
@@ -123,7 +123,7 @@ func TestNoResultIsLost(t *testing.T) {
 		}
 		messages, _, err := Build([][]byte{answersTo("begin"), callsOf(calls...), answersTo(words...)}, Options{})
 		if err == nil {
-			err = rules.Validate(messages)
+			err = apirules.Validate(messages)
 		}
 		if err != nil {
 			t.Fatal(err)

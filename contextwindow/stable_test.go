@@ -12,7 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/roost-dev/roost/contextwindow/rules"
+	"github.com/roost-dev/roost/internal/testing/apirules"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/internal/testing/conformance"
 	"github.com/roost-dev/roost/llm"
@@ -66,7 +66,7 @@ func TestRequestsArePrefixes(t *testing.T) {
 		for n := range rapid.IntRange(1, 8).Draw(t, "turns") {
 			messages, _, err := b.Messages()
 			if err == nil {
-				err = rules.Validate(messages)
+				err = apirules.Validate(messages)
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -218,7 +218,7 @@ func TestCorpusRequests(t *testing.T) {
 				continue
 			}
 			if messages, _, err = b.Messages(); err == nil {
-				err = rules.Validate(messages)
+				err = apirules.Validate(messages)
 			}
 			if err != nil && !errors.Is(err, ErrEmpty) {
 				t.Fatalf("after %d of %d messages: %v", i+1, len(h), err)

@@ -17,7 +17,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/roost-dev/roost/contextwindow/rules"
+	"github.com/roost-dev/roost/internal/testing/apirules"
 	"github.com/roost-dev/roost/internal/testing/llmtest"
 	"github.com/roost-dev/roost/llm"
 	"github.com/roost-dev/roost/llm/anthropic"
@@ -112,7 +112,7 @@ func takes(t *rapid.T, h [][]byte) {
 		if errors.Is(err, ErrEmpty) {
 			continue
 		}
-		if err := rules.Validate(anthropics(messages)); err != nil {
+		if err := apirules.Validate(anthropics(messages)); err != nil {
 			t.Fatalf("%s: %v", w.provider, err)
 		}
 		body, err := w.body(llm.Request{Model: w.model, System: "s", Messages: messages, Tools: []llm.ToolSpec{{Name: "f", Schema: []byte(`{"type":"object"}`)}}})

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/roost-dev/roost/contextwindow"
-	"github.com/roost-dev/roost/contextwindow/rules"
+	"github.com/roost-dev/roost/internal/testing/apirules"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/internal/testing/conformance"
 )
@@ -142,7 +142,7 @@ func requested(t *testing.T, api, blocks [][]byte) string {
 	}
 	built, _, err := contextwindow.Build(api, contextwindow.Options{})
 	if err == nil {
-		err = rules.Validate(built)
+		err = apirules.Validate(built)
 	}
 	if err != nil {
 		t.Fatal(err)

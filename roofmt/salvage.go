@@ -263,11 +263,7 @@ func (r *reader) report(d *Document, own, best scan) {
 	case Missing:
 		problem = "missing; a write was interrupted"
 	case Empty:
-		if own.print.Size == 0 {
-			problem = "empty (0 bytes)"
-		} else {
-			problem = fmt.Sprintf("no text in its %d bytes", own.print.Size)
-		}
+		problem = emptyProblem(own.print.Size)
 	case NotArray:
 		problem = "no list of messages in it"
 	case Unreadable:
@@ -281,21 +277,30 @@ func (r *reader) report(d *Document, own, best scan) {
 	if problem == "" {
 		return
 	}
-	recovered := "nothing"
-	if n := len(d.Spans); n > 0 {
-		recovered = wholeMessages(n)
-		if best.name != own.name {
-			recovered += " from " + best.name
-			if best.state == Damaged {
-				recovered += " (" + describe(best) + ")"
-			}
+	recovered := wholeMessages(len(d.Spans))
+	if len(d.Spans) > 0 && best.name != own.name {
+		recovered += " from " + best.name
+		if best.state == Damaged {
+			recovered += " (" + describe(best) + ")"
 		}
 	}
 	r.lose(own.name, problem, recovered)
 }
 
+// emptyProblem describes a file that holds no text.
+func emptyProblem(size int64) string {
+	if size == 0 {
+		return "empty (0 bytes)"
+	}
+	return fmt.Sprintf("no text in its %d bytes", size)
+}
+
+// wholeMessages describes what came back of a file.
 func wholeMessages(n int) string {
-	if n == 1 {
+	switch n {
+	case 0:
+		return "nothing"
+	case 1:
 		return "1 whole message"
 	}
 	return fmt.Sprintf("%d whole messages", n)
@@ -303,36 +308,29 @@ func wholeMessages(n int) string {
 
 func describe(s scan) string {
 	t := s.tail
-	text := ""
+	var parts []string
 	switch t.End {
 	case esjson.EndTorn:
-		text = fmt.Sprintf("cut at byte %d", t.Off)
+		cut := fmt.Sprintf("cut at byte %d", t.Off)
 		if t.InElem {
-			text += fmt.Sprintf(", inside the message that begins near byte %d", t.Last)
+			cut += fmt.Sprintf(", inside the message that begins near byte %d", t.Last)
 		}
+		parts = append(parts, cut)
 	case esjson.EndBroken:
-		text = fmt.Sprintf("damaged at byte %d of %d", t.Off, t.Size)
+		parts = append(parts, fmt.Sprintf("damaged at byte %d of %d", t.Off, t.Size))
 	case esjson.EndAfter:
-		text = fmt.Sprintf("something else follows the list at byte %d of %d", t.Off, t.Size)
-	default:
-		switch {
-		case !s.overlong.some():
-			return fmt.Sprintf("%d foreign bytes before the list", t.Lead)
-		case t.Lead == 0:
-			return s.overlong.String()
-		}
-		return fmt.Sprintf("%s; %d foreign bytes before the list", s.overlong, t.Lead)
+		parts = append(parts, fmt.Sprintf("something else follows the list at byte %d of %d", t.Off, t.Size))
 	}
 	if s.overlong.some() {
-		text += "; " + s.overlong.String()
+		parts = append(parts, s.overlong.String())
 	}
-	if t.Lead > 0 {
-		text += fmt.Sprintf("; %d foreign bytes before the list", t.Lead)
+	if t.Lead > 0 || len(parts) == 0 {
+		parts = append(parts, fmt.Sprintf("%d foreign bytes before the list", t.Lead))
 	}
 	if s.extra > 0 {
-		text += fmt.Sprintf("; %d messages follow that", s.extra)
+		parts = append(parts, fmt.Sprintf("%d messages follow that", s.extra))
 	}
-	return text
+	return strings.Join(parts, "; ")
 }
 
 // legacy reads claude_messages.json. Its name does not show which list it is; its messages do.
@@ -435,16 +433,11 @@ func (c contextReader) Read(p []byte) (int, error) {
 	return c.r.Read(p)
 }
 
-// take adds a message that was found; false when it is too long to be looked at, or has too
-// many parts.
+// take adds a message that was found; false when it is too long to be looked at.
 func (s *scan) take(e esjson.Element) bool {
 	if e.Len > messageRoom {
 		s.overlong.count++
 		s.overlong.longest = max(s.overlong.longest, e.Len)
-		return false
-	}
-	if crowded(s.file, e) {
-		s.overlong.crowded++
 		return false
 	}
 	s.spans = append(s.spans, e)
@@ -456,127 +449,18 @@ func (s *scan) take(e esjson.Element) bool {
 // longer one is damage: it is reported, the file stays as it is, and the rest of the task is read.
 const messageRoom = 64 << 20
 
-// overlong are the messages of a file that were left out because of their length, or because of how many parts they have.
+// overlong are the messages of a file that were left out because of their length.
 type overlong struct {
 	count   int
 	longest int64
-	crowded int // messages that are short enough, of too many parts
 }
 
 // some reports whether any message was left out.
-func (o overlong) some() bool { return o.count+o.crowded > 0 }
+func (o overlong) some() bool { return o.count > 0 }
 
 func (o overlong) String() string {
-	var said []string
-	switch {
-	case o.count == 1:
-		said = append(said, fmt.Sprintf("a message of %d MB is left out: one may have %d", o.longest>>20, messageRoom>>20))
-	case o.count > 1:
-		said = append(said, fmt.Sprintf("%d messages of up to %d MB are left out: one may have %d", o.count, o.longest>>20,
-			messageRoom>>20))
+	if o.count == 1 {
+		return fmt.Sprintf("a message of %d MB is left out: one may have %d", o.longest>>20, messageRoom>>20)
 	}
-	switch {
-	case o.crowded == 1:
-		said = append(said, "a message is left out: it has more parts than one of its length may have")
-	case o.crowded > 1:
-		said = append(said, fmt.Sprintf("%d messages are left out: they have more parts than ones of their length may have", o.crowded))
-	}
-	return strings.Join(said, "; ")
-}
-
-// crowdRoom is how many parts a message may have in its first three levels (members, content
-// blocks, their members). To look at one takes some fifty bytes for each part, which for a
-// message of nothing but {"a":1,"a":1,...} is ten times its length. No program writes a
-// hundredth of that many.
-const crowdRoom = 512 << 10
-
-// crowdedLong is as crowdRoom, of a message of more than longFrom bytes: what it is itself is in
-// memory beside its parts.
-const (
-	crowdedLong = crowdRoom / 8
-	longFrom    = 8 << 20
-)
-
-// crowdFrom is from which length on, in bytes, the parts of a message are counted before it is
-// looked at: in a shorter one there is no room for too many that matter.
-const crowdFrom = noteRoom
-
-// crowded reports whether an element that is valid JSON has more parts than a message may have. It is false for an
-// element that cannot be read: reading it gives the reason.
-func crowded(file io.ReaderAt, e esjson.Element) bool {
-	if e.Len <= crowdFrom {
-		return false
-	}
-	room := crowdRoom
-	if e.Len > longFrom {
-		room = crowdedLong
-	}
-	var c crowd
-	buf := make([]byte, 64<<10)
-	for r := io.NewSectionReader(file, e.Off, e.Len); c.parts <= room; {
-		n, err := r.Read(buf)
-		c.feed(buf[:n])
-		if err != nil {
-			break
-		}
-	}
-	return c.parts > room
-}
-
-// crowd counts the parts of one value, piece by piece: each bracket and comma in its upper
-// levels begins one. The text is known to be valid, so nothing else need be looked at, and in
-// a string only its end.
-type crowd struct {
-	parts, depth    int
-	inside, escaped bool // of a string; behind a backslash in it
-}
-
-func (c *crowd) feed(p []byte) {
-	for len(p) > 0 {
-		if c.inside {
-			p = c.text(p)
-			continue
-		}
-		switch p[0] {
-		case '"':
-			c.inside = true
-		case '{', '[':
-			if c.depth++; c.depth <= noteLevels {
-				c.parts++
-			}
-		case '}', ']':
-			c.depth--
-		case ',':
-			if c.depth <= noteLevels {
-				c.parts++
-			}
-		}
-		p = p[1:]
-	}
-}
-
-// text skips to the end of the string, or of the piece.
-func (c *crowd) text(p []byte) []byte {
-	if c.escaped {
-		c.escaped = false
-		return p[1:]
-	}
-	switch i := bytes.IndexByte(p, '"'); {
-	case i == 0:
-		c.inside = false
-		return p[1:]
-	case i > 0:
-		end := i // an odd number of backslashes before it escapes it
-		for end > 0 && p[end-1] == '\\' {
-			end--
-		}
-		c.escaped = (i-end)%2 == 1
-		return p[i:]
-	}
-	end := len(p)
-	for end > 0 && p[end-1] == '\\' {
-		end--
-	}
-	c.escaped = (len(p)-end)%2 == 1
-	return nil
+	return fmt.Sprintf("%d messages of up to %d MB are left out: one may have %d", o.count, o.longest>>20, messageRoom>>20)
 }

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -67,7 +68,7 @@ func (r *reader) session() {
 		r.lose(id+".json", problem, "nothing")
 	}
 	r.folder.Row = r.sessionRow(manifest, r.folder.API)
-	r.folder.Others = withoutFiles(r.folder.Others, name, id+".json")
+	r.folder.Others = slices.DeleteFunc(r.folder.Others, func(o Other) bool { return o.Name == name || o.Name == id+".json" })
 }
 
 // ownTranscript is the transcript of the session that the folder is: the one with the folder's name, or, in a copy that got another
@@ -100,35 +101,19 @@ func (r *reader) readTranscript(name string) {
 	d := r.folder.API
 	s := r.transcript(name)
 	d.use(s)
-	switch {
-	case s.state == Present:
-	case s.state == Empty && s.print.Size == 0:
-		r.lose(name, "empty (0 bytes)", "nothing")
-	case s.state == Empty:
-		r.lose(name, fmt.Sprintf("no text in its %d bytes", s.print.Size), "nothing")
-	case s.state == Unreadable:
+	switch s.state {
+	case Present:
+	case Empty:
+		r.lose(name, emptyProblem(s.print.Size), "nothing")
+	case Unreadable:
 		r.unread(name, s.err)
 		r.lose(name, "can not be read: "+Reason(s.err), "nothing")
 	default:
-		recovered := "nothing"
-		if len(s.spans) > 0 {
-			recovered = wholeMessages(len(s.spans))
-		}
-		r.lose(name, describe(s), recovered)
+		r.lose(name, describe(s), wholeMessages(len(s.spans)))
 	}
 	if len(s.spans) == 0 && s.state != Present {
 		d.State = s.state // it is not just a folder without messages
 	}
-}
-
-func withoutFiles(list []Other, names ...string) []Other {
-	var out []Other
-	for _, o := range list {
-		if o.Name != names[0] && o.Name != names[1] {
-			out = append(out, o)
-		}
-	}
-	return out
 }
 
 // transcript finds the messages in a transcript.

@@ -18,9 +18,9 @@ func TestATaskOfWhichMessagesAreLeftOutIsNotContinuedInPlace(t *testing.T) {
 	dir := t.TempDir()
 	folder := filepath.Join(dir, "storage", "tasks", "11111111-1111-4111-8111-111111111111")
 	fixture.NoError(t, os.MkdirAll(folder, 0o700))
-	crowded := `{"ts":2,"type":"say","say":"text","text":"x"` + strings.Repeat(`,"a":1`, 1<<20) + `}`
+	overlong := `{"ts":2,"type":"say","say":"text","text":"` + strings.Repeat("x", 65<<20) + `"}`
 	texts := map[string]string{
-		roofmt.UIName:  `[{"ts":1,"type":"say","say":"text","text":"do it"},` + crowded + `]`,
+		roofmt.UIName:  `[{"ts":1,"type":"say","say":"text","text":"do it"},` + overlong + `]`,
 		roofmt.APIName: `[{"role":"user","content":[{"type":"text","text":"do it"}],"ts":1}]`,
 	}
 	for name, text := range texts {

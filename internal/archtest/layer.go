@@ -28,7 +28,7 @@ var layers = [][]string{
 	{"view"},
 	{"engine"},
 	{"events"},
-	{"agent", "internal/testing/llmtest"},
+	{"agent", "internal/testing/llmtest", "internal/testing/apirules"},
 	{"llm", "tool", "contextwindow", "resume", "mode", "mention", "approval"},
 	{"mcp", "checkpoint"},
 	{"workspace", "internal/testing/storetest", "internal/testing/faultfs"},

@@ -1,3 +1,16 @@
+// Package sqlitefile reads a SQLite database that another program owns. That program may have it open, may be in the
+// middle of a transaction, or may have been killed in one; it never notices the reader: the reader takes no lock on its
+// files, makes no file beside them, and writes nothing.
+//
+// SQLite reads a database that has no log beside it where it lies, opened as immutable: it then takes no lock. To take
+// in a write-ahead log, or to undo what a rollback journal shows as unfinished, SQLite must write; so it gets a copy of
+// database and log in a temporary folder. In both cases the states of the files before and after the reading are
+// compared, so that pages of two transactions never mix.
+//
+// Limits: a database that changes under the reader is read again, some times; one that does not come to rest is an
+// error (ErrRestless). At most 256 MB are copied: a larger database is read without its write-ahead log, which lags
+// behind by the newest few megabytes of changes, and not at all with a rollback journal. Encrypted databases are no
+// databases here. (Assembling the pages here, from database and log, was rejected: it repeats what SQLite does.)
 package sqlitefile
 
 import (
@@ -5,16 +18,22 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
-	"path"
+	"net/url"
+	"os"
+	"path/filepath"
 	"time"
 
 	_ "modernc.org/sqlite" // the driver "sqlite"
-	"modernc.org/sqlite/vfs"
 )
 
-// inside is what SQLite knows the database as.
-const inside = "main.db"
+// Why a database cannot be read.
+var (
+	ErrNoDatabase = errors.New("not a SQLite database")
+	ErrRestless   = errors.New("it changes while it is read")
+	errTooLong    = errors.New("it is too long to be read beside an unfinished transaction")
+)
 
 // tries is how often a changing database is read. pause is the wait after the first time; it doubles each time.
 const (
@@ -31,54 +50,136 @@ func Read(ctx context.Context, file string, f func(context.Context, *sql.DB) err
 		if try > 0 {
 			select {
 			case <-ctx.Done():
-				return wrap(file, ctx.Err())
+				return fmt.Errorf("reading the database %s: %w", file, ctx.Err())
 			case <-time.After(pause << (try - 1)):
 			}
 		}
-		img, err := open(file)
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
-			return wrap(file, err)
+		before := stateOf(file)
+		last = readOnce(ctx, file, f)
+		if before == stateOf(file) || errors.Is(last, fs.ErrNotExist) || errors.Is(last, fs.ErrPermission) || ctx.Err() != nil {
+			if last != nil {
+				last = fmt.Errorf("reading the database %s: %w", file, last)
+			}
+			return last
 		}
-		rested := false
-		if err == nil {
-			err = img.with(ctx, f)
-			rested = img.rested()
-			err = errors.Join(err, img.file.Close())
-		} else {
-			rested = errors.Is(err, ErrNoDatabase) || errors.Is(err, errTooLong)
-		}
-		if rested || ctx.Err() != nil {
-			return wrap(file, err)
-		}
-		last = err
 	}
-	return wrap(file, errors.Join(ErrRestless, last))
+	return fmt.Errorf("reading the database %s: %w", file, errors.Join(ErrRestless, last))
 }
 
-// with opens the image in SQLite.
-func (img *image) with(ctx context.Context, f func(context.Context, *sql.DB) error) error {
-	if img.pages == 0 {
-		return fmt.Errorf("it is empty: %w", ErrNoDatabase)
+// stateOf identifies what a database and its logs hold. A write-ahead log only grows while the database stays the same;
+// its first bytes change when it starts over.
+func stateOf(file string) string {
+	state := ""
+	for _, suffix := range []string{"", "-journal"} {
+		if info, err := os.Stat(file + suffix); err == nil {
+			state += fmt.Sprint(info.Size(), info.ModTime().UnixNano())
+		}
+		state += "|"
 	}
-	name, system, err := vfs.New(one{img})
+	var head [32]byte
+	if log, err := open(file + "-wal"); err == nil {
+		n, _ := io.ReadFull(log, head[:]) // a shorter one holds nothing
+		state += string(head[:n])
+		log.Close()
+	}
+	return state
+}
+
+// open opens a regular file.
+func open(file string) (*os.File, error) {
+	f, err := os.OpenFile(file, openFlags, 0)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, errors.Join(err, f.Close(), fmt.Errorf("not a regular file: %w", ErrNoDatabase))
+	}
+	return f, nil
+}
+
+// sizeOf is the size of a file; 0 when there is none.
+func sizeOf(file string) int64 {
+	if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() {
+		return info.Size()
+	}
+	return 0
+}
+
+const (
+	magic   = "SQLite format 3\x00"
+	maxCopy = 256 << 20
+)
+
+// readOnce reads the database as it is now.
+func readOnce(ctx context.Context, file string, f func(context.Context, *sql.DB) error) (err error) {
+	db, err := open(file)
 	if err != nil {
 		return err
 	}
-	db, err := sql.Open("sqlite", "file:"+inside+"?vfs="+name+"&mode=ro&immutable=1&_pragma=query_only(1)&_pragma=cache_size(-2000)")
-	if err == nil {
-		db.SetMaxOpenConns(1) // an image has one place to read from
-		err = errors.Join(f(ctx, db), db.Close())
+	head := make([]byte, len(magic))
+	_, err = io.ReadFull(db, head)
+	db.Close()
+	whole, log, journal := sizeOf(file), sizeOf(file+"-wal"), sizeOf(file+"-journal")
+	if (err != nil || string(head) != magic) && (whole > 0 || log == 0) {
+		return fmt.Errorf("it begins otherwise: %w", ErrNoDatabase)
 	}
-	return errors.Join(err, system.Close())
+	options := "mode=ro&immutable=1"
+	if log+journal > 0 && whole+log+journal <= maxCopy {
+		dir, err := os.MkdirTemp("", "roost-database-*")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(dir) //nolint:errcheck // a copy in a folder for temporary files
+		for _, suffix := range []string{"", "-wal", "-journal"} {
+			if err := copyFile(filepath.Join(dir, "copy.db"+suffix), file+suffix); err != nil {
+				return err
+			}
+		}
+		file, options = filepath.Join(dir, "copy.db"), "mode=rw"
+	} else if journal > 0 {
+		return errTooLong
+	}
+	path, err := filepath.Abs(file)
+	if err != nil {
+		return err
+	}
+	address := url.URL{Scheme: "file", Path: filepath.ToSlash(path), RawQuery: options + "&_pragma=query_only(1)&_pragma=cache_size(-2000)"}
+	handle, err := sql.Open("sqlite", address.String())
+	if err != nil {
+		return err
+	}
+	handle.SetMaxOpenConns(1)
+	return errors.Join(f(ctx, handle), handle.Close())
 }
 
-// one is a file system with one file in it.
-type one struct{ img *image }
-
-// Open implements fs.FS.
-func (o one) Open(name string) (fs.File, error) {
-	if path.Base(name) != inside {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+// copyFile copies a regular file; one that is absent, or no file, is left out.
+func copyFile(to, from string) error {
+	in, err := open(from)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrNoDatabase) {
+		return nil
 	}
-	return o.img, nil
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
+}
+
+// Newest is when a database changed last, in nanoseconds since 1970, and how many bytes it and its log have: as long
+// as both stay the same, so does the content. Zeros mean no database.
+func Newest(path string) (changed, size int64) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0, 0
+	}
+	changed, size = info.ModTime().UnixNano(), info.Size()
+	if info, err := os.Stat(path + "-wal"); err == nil {
+		changed, size = max(changed, info.ModTime().UnixNano()), size+info.Size()
+	}
+	return changed, size
 }

@@ -1,4 +1,4 @@
-// Package rules checks a list of messages against what the Anthropic Messages
+// Package apirules checks a list of messages against what the Anthropic Messages
 // API documents, so that tests and loopback servers refuse what the real API
 // would refuse.
 //
@@ -7,7 +7,7 @@
 // stricter than the API in two places: the first and the last message must be
 // the user's, and adjacent messages must not have the same role (the API joins
 // them). It does not check sizes, numbers of images or signatures.
-package rules
+package apirules
 
 import (
 	"bytes"
