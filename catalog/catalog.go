@@ -24,9 +24,9 @@
 // they are not megabytes apart. The details of the environment that an editor adds to
 // each message are left out.
 //
-// A task may have more text than memory: what is closed of it is put into the file ahead
-// of the rest, where no snapshot shows it until the task is whole. Of a task with more
-// than 256 MB of text nothing is kept; every search reads it.
+// Of a task with more than 64 MB of text nothing is kept; every search reads it. (To put
+// parts of such a task into the file before the task is whole was rejected: a rare task
+// would cost rows that no reader may see, and their removal after a kill.)
 //
 // Limits: terms are compared without case, rune by rune; composed and decomposed
 // accents differ. A phrase whose first and last words have one or two letters, and
@@ -99,8 +99,9 @@ func open(ctx context.Context, path string) (*DB, error) {
 		return nil, err
 	}
 	// It is derived: what a power cut takes is read again, so nothing is synced.
-	options := url.Values{"_pragma": {"busy_timeout(5000)", "page_size(16384)", "journal_mode(WAL)", "synchronous(OFF)", "temp_store(MEMORY)", "cache_size(-16000)"}}
-	handle, err := sql.Open("sqlite", (&url.URL{Scheme: "file", Path: filepath.ToSlash(path), RawQuery: options.Encode()}).String())
+	handle, err := openFile(path, url.Values{"_pragma": {
+		"busy_timeout(5000)", "page_size(16384)", "journal_mode(WAL)", "synchronous(OFF)", "temp_store(MEMORY)", "cache_size(-16000)",
+	}})
 	if err != nil {
 		return nil, err
 	}
@@ -116,6 +117,11 @@ func open(ctx context.Context, path string) (*DB, error) {
 		}
 	}
 	return db, err
+}
+
+func openFile(path string, options url.Values) (*sql.DB, error) {
+	address := url.URL{Scheme: "file", Path: filepath.ToSlash(path), RawQuery: options.Encode()}
+	return sql.Open("sqlite", address.String())
 }
 
 // patience is how long a writer waits for another one.
@@ -217,7 +223,7 @@ func (db *DB) SetAside() error {
 
 // version is of the tables and of everything that is derived into them. A file of
 // another version is emptied: it is derived.
-const version = 8
+const version = 9
 
 const schema = `
 CREATE TABLE task(id INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL UNIQUE, stamp TEXT NOT NULL, ts INTEGER NOT NULL, summary BLOB NOT NULL);
@@ -274,8 +280,7 @@ func Verify(ctx context.Context, dir string) (*DB, error) {
 	if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("open the catalogue %s: it is no plain file", path)
 	}
-	options := url.Values{"mode": {"rw"}, "_pragma": {"busy_timeout(5000)"}}
-	handle, err := sql.Open("sqlite", (&url.URL{Scheme: "file", Path: filepath.ToSlash(path), RawQuery: options.Encode()}).String())
+	handle, err := openFile(path, url.Values{"mode": {"rw"}, "_pragma": {"busy_timeout(5000)"}})
 	if err != nil {
 		return nil, fmt.Errorf("open the catalogue %s: %w", path, err)
 	}
@@ -299,42 +304,18 @@ func Verify(ctx context.Context, dir string) (*DB, error) {
 
 // Digest is one of the entry's text, to be compared with that of what was kept.
 func (e Entry) Digest() []byte {
-	h := e.shed
-	if h == nil {
-		h = sha256.New()
-	}
+	h := sha256.New()
 	for _, p := range e.parts {
 		h.Write(p.body)
 	}
 	return h.Sum(nil)
 }
 
-// Shed lets go of what is closed, when the builder holds much: its entry is good for
-// a Digest from then on, and for nothing else.
-func (b *Builder) Shed() {
-	if !b.Heavy() {
-		return
-	}
-	if b.shed == nil {
-		b.shed = sha256.New()
-	}
-	for _, p := range b.parts {
-		b.shed.Write(p.body)
-	}
-	b.parts, b.held = nil, 0
-}
-
 // Digest is that of the text which was kept of a task.
 func (s *Snapshot) Digest(ctx context.Context, id int64) ([]byte, error) {
 	h := sha256.New()
-	err := s.each(ctx, func(rows *sql.Rows) error {
-		var body []byte
-		if err := rows.Scan(&body); err != nil {
-			return err
-		}
-		h.Write(body)
-		return nil
-	}, "SELECT text FROM body JOIN part ON part.id = part WHERE task = ? ORDER BY part", id)
+	query := "SELECT text FROM body JOIN part ON part.id = part WHERE task = ? ORDER BY part"
+	err := scan(ctx, s.conn, query, func(v values) { h.Write(v.blob(0)) }, id)
 	return h.Sum(nil), err
 }
 

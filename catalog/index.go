@@ -6,12 +6,10 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"hash"
 	"hash/maphash"
+	"maps"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 )
 
 // Entry is a task as it is put into the catalogue.
@@ -22,15 +20,12 @@ type Entry struct {
 	Summary []byte
 
 	parts []part
-	text  int   // of parts
-	ahead int64 // the row that has the parts before these, 0 = there are none
-	shed  hash.Hash
+	text  int // of parts
 }
 
 // Entry is the task whose messages were added. The builder is empty afterwards.
 func (b *Builder) Entry(key, stamp string, ts int64, summary []byte) Entry {
-	e := Entry{Key: key, Stamp: stamp, TS: ts, Summary: summary, ahead: b.ahead, shed: b.shed}
-	e.parts = b.take()
+	e := Entry{Key: key, Stamp: stamp, TS: ts, Summary: summary, parts: b.take()}
 	for _, p := range e.parts {
 		e.text += p.text
 	}
@@ -56,7 +51,7 @@ func (db *DB) Put(ctx context.Context, list []Entry) error {
 			if err := drop(ctx, c, e.Key); err != nil {
 				return err
 			}
-			task, err := row(ctx, c, e)
+			task, err := insert(ctx, c, e)
 			if err != nil {
 				return err
 			}
@@ -102,126 +97,12 @@ func drop(ctx context.Context, c *sql.Conn, key string) error {
 	return nil
 }
 
-// row makes an entry's row, or finds the one that was made ahead.
-func row(ctx context.Context, c *sql.Conn, e Entry) (task int64, err error) {
-	if e.ahead == 0 {
-		return insert(ctx, c, e)
-	}
-	done, err := c.ExecContext(ctx, "UPDATE task SET key = ?, stamp = ?, ts = ?, summary = ? WHERE id = ?", e.Key, e.Stamp, e.TS, e.Summary, e.ahead)
-	if err != nil {
-		return 0, err
-	}
-	if n, err := done.RowsAffected(); err != nil || n != 1 {
-		return 0, errors.Join(err, errAheadGone)
-	}
-	return e.ahead, nil
-}
-
 func insert(ctx context.Context, c *sql.Conn, e Entry) (task int64, err error) {
 	done, err := c.ExecContext(ctx, "INSERT INTO task(key, stamp, ts, summary) VALUES(?, ?, ?, ?)", e.Key, e.Stamp, e.TS, e.Summary)
 	if err != nil {
 		return 0, err
 	}
 	return done.LastInsertId()
-}
-
-// A task may have more text than should be in memory. What is closed of it is put into
-// the file ahead of the rest, below a row that no snapshot shows. The task's Entry makes
-// it the task's row. What a killed process put ahead is removed by a later one.
-
-const (
-	// heavyText is how much text of one task is held. With what the index keeps of it,
-	// memory is about four times that.
-	heavyText = 5 << 20
-
-	aheadMark = "\x01ahead " // keys of tasks begin with a source's name
-	aheadStay = time.Hour    // that a row without additions is left alone
-)
-
-// errAheadGone: another process took the beginning of a task for a leftover.
-var errAheadGone = errors.New("what was put ahead is gone")
-
-// Heavy reports whether the builder holds so much that it should be put ahead.
-func (b *Builder) Heavy() bool { return b.held > heavyText/max(b.small, 1) }
-
-// Ahead puts the closed parts of a builder into the catalogue, and lets go of them.
-// now is the time of day; it separates unfinished leftovers from work in progress.
-// Whoever does not put the builder's Entry calls Abandon.
-func (db *DB) Ahead(ctx context.Context, b *Builder, now time.Time) error {
-	task := b.ahead
-	err := db.write(ctx, func(c *sql.Conn) error {
-		if task == 0 {
-			if err := dropStale(ctx, c, now); err != nil {
-				return err
-			}
-			var err error
-			// The key is the row's number, to be one of its own.
-			if task, err = insert(ctx, c, Entry{Key: aheadMark, TS: now.UnixMilli(), Summary: []byte{}}); err != nil {
-				return err
-			}
-			if _, err := c.ExecContext(ctx, "UPDATE task SET key = ? WHERE id = ?", aheadKey(task), task); err != nil {
-				return err
-			}
-		} else if done, err := c.ExecContext(ctx, "UPDATE task SET ts = ? WHERE key = ?", now.UnixMilli(), aheadKey(task)); err != nil {
-			return err
-		} else if n, err := done.RowsAffected(); err != nil || n != 1 {
-			return errors.Join(err, errAheadGone)
-		}
-		w := indexWriter{c: c}
-		for _, p := range b.parts {
-			if err := w.part(ctx, task, p); err != nil {
-				return err
-			}
-		}
-		return w.end(ctx)
-	})
-	if err != nil {
-		return fmt.Errorf("keep the beginning of a long task in the catalogue: %w", err)
-	}
-	b.ahead, b.parts, b.held = task, nil, 0
-	return nil
-}
-
-// Abandon removes what was put ahead of a builder's task.
-func (db *DB) Abandon(ctx context.Context, b *Builder) error {
-	if b.ahead == 0 {
-		return nil
-	}
-	key := aheadKey(b.ahead)
-	b.ahead = 0
-	return db.Drop(ctx, []string{key})
-}
-
-func aheadKey(task int64) string { return aheadMark + strconv.FormatInt(task, 10) }
-
-// dropStale removes what was put ahead and not finished. Times of a clock that was set back
-// count as old.
-func dropStale(ctx context.Context, c *sql.Conn, now time.Time) error {
-	rows, err := c.QueryContext(ctx, "SELECT key, ts FROM task WHERE key LIKE ?", aheadMark+"%")
-	if err != nil {
-		return err
-	}
-	defer rows.Close() //nolint:errcheck // Err below reports what ended them
-	var old []string
-	for rows.Next() {
-		var key string
-		var ts int64
-		if err := rows.Scan(&key, &ts); err != nil {
-			return err
-		}
-		if now.Sub(time.UnixMilli(ts)).Abs() > aheadStay {
-			old = append(old, key)
-		}
-	}
-	if err := rows.Err(); err != nil {
-		return err
-	}
-	for _, key := range old {
-		if err := drop(ctx, c, key); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // mostLists is how many lists of words the vocabulary has before they become one: every
@@ -250,16 +131,15 @@ func (w *indexWriter) part(ctx context.Context, task int64, p part) error {
 	if w.words == nil {
 		w.words = map[string]struct{}{}
 	}
-	for rest := p.words; len(rest) > 0; {
+	if w.doc, err = coders().dec.DecodeAll(p.doc, w.doc[:0]); err != nil {
+		return err
+	}
+	for rest := w.doc; rest[0] != '\n'; { // an empty line ends the words
 		end := bytes.IndexByte(rest, '\n')
 		if _, ok := w.words[string(rest[:end])]; !ok {
 			w.words[string(rest[:end])] = struct{}{}
 		}
 		rest = rest[end+1:]
-	}
-	w.doc = append(w.doc[:0], p.words...)
-	for _, j := range p.joints {
-		w.doc = append(append(w.doc, jointToken(j)...), '\n')
 	}
 	_, err = w.c.ExecContext(ctx, "INSERT INTO feature(rowid, words) VALUES(?, ?)", id, string(w.doc))
 	return err
@@ -289,12 +169,7 @@ func (w *indexWriter) end(ctx context.Context) error {
 	if len(w.words) == 0 {
 		return nil
 	}
-	words := make([]string, 0, len(w.words))
-	for word := range w.words {
-		words = append(words, word)
-	}
-	slices.Sort(words)
-	list := []byte("\n" + strings.Join(words, "\n") + "\n")
+	list := []byte("\n" + strings.Join(slices.Sorted(maps.Keys(w.words)), "\n") + "\n")
 	if len(lists) >= mostLists {
 		for _, old := range lists {
 			list = append(list, old[1:]...)
@@ -373,19 +248,18 @@ func (w wanted) expression(lists [][]byte) (text string, none bool) {
 }
 
 const (
-	partText = 32 << 10  // a part is closed when it holds so much text
-	mostText = 256 << 20 // of one task; a larger one is not kept, and always read
-	repeat   = 200       // bytes; shorter texts are not looked for among earlier ones
-	openMost = 256       // parts that later messages can still be put into
+	partText = 32 << 10 // a part is closed when it holds so much text
+	mostText = 64 << 20 // of one task; a larger one is not kept, and always read. It bounds memory
+	repeat   = 200      // bytes; shorter texts are not looked for among earlier ones
+	openMost = 256      // parts that later messages can still be put into
 )
 
 // part is some messages, compressed, and what the index keeps of them.
 type part struct {
-	first  int // place of its first message in the task's order
-	text   int
-	body   []byte
-	words  []byte // each with a line break behind it
-	joints []uint32
+	first int // place of its first message in the task's order
+	text  int
+	body  []byte
+	doc   []byte // its words, an empty line and its joints, each with a line break behind it; compressed
 }
 
 // Builder makes the parts of one task's text. To be used by one goroutine.
@@ -399,11 +273,7 @@ type Builder struct {
 	open  []*draft // the last one is being filled
 	known map[uint64]place
 	parts []part
-	size  int   // of all text, also of what was put ahead
-	ahead int64 // the row that has the parts which are not held any more
-	held  int   // text of parts
-	shed  hash.Hash
-	small int // divides heavyText and openMost, for tests; 0 is 1
+	size  int // of all text
 }
 
 // place is where a text is.
@@ -506,7 +376,7 @@ func (b *Builder) full() {
 	}
 	d.full, d.words, d.joints = true, bytes.Clone(b.found.words), slices.Clone(b.found.joints)
 	b.found.reset()
-	if len(b.open) > openMost/max(b.small, 1) {
+	if len(b.open) > openMost {
 		b.close(b.open[0])
 		b.open = b.open[1:]
 	}
@@ -520,10 +390,12 @@ func (b *Builder) close(d *draft) {
 			}
 		}
 	}
-	b.held += len(d.texts)
-	b.parts = append(b.parts, part{
-		first: d.first, text: len(d.texts), words: d.words, joints: d.joints, body: coders().enc.EncodeAll(d.body(), nil),
-	})
+	doc := append(d.words, '\n')
+	for _, j := range d.joints {
+		doc = append(append(doc, jointToken(j)...), '\n')
+	}
+	enc := coders().enc
+	b.parts = append(b.parts, part{d.first, len(d.texts), enc.EncodeAll(d.body(), nil), enc.EncodeAll(doc, nil)})
 }
 
 // take returns the parts and empties the builder.
@@ -533,6 +405,6 @@ func (b *Builder) take() []part {
 		b.close(d)
 	}
 	parts := b.parts
-	*b = Builder{small: b.small}
+	*b = Builder{}
 	return parts
 }

@@ -50,18 +50,12 @@ func (s *Snapshot) Close() {
 	_ = s.conn.Close() // it is given back; that fails when it was thrown away
 }
 
-// Tasks are all rows by their keys, without those that are not whole yet.
+// Tasks are all rows by their keys.
 func (s *Snapshot) Tasks(ctx context.Context) (map[string]Task, error) {
 	out := map[string]Task{}
-	err := s.each(ctx, func(rows *sql.Rows) error {
-		var key string
-		var t Task
-		if err := rows.Scan(&t.ID, &key, &t.Stamp, &t.TS); err != nil {
-			return err
-		}
-		out[key] = t
-		return nil
-	}, "SELECT id, key, stamp, ts FROM task WHERE key NOT LIKE ?", aheadMark+"%")
+	err := scan(ctx, s.conn, "SELECT id, key, stamp, ts FROM task", func(v values) {
+		out[v.text(1)] = Task{ID: v.int(0), Stamp: v.text(2), TS: v.int(3)}
+	})
 	return out, err
 }
 
@@ -72,23 +66,6 @@ func (s *Snapshot) Summary(ctx context.Context, id int64) ([]byte, error) {
 		return nil, fmt.Errorf("read the catalogue: %w", err)
 	}
 	return out, nil
-}
-
-func (s *Snapshot) each(ctx context.Context, f func(*sql.Rows) error, query string, args ...any) error {
-	rows, err := s.conn.QueryContext(ctx, query, args...)
-	if err != nil {
-		return fmt.Errorf("read the catalogue: %w", err)
-	}
-	defer rows.Close() //nolint:errcheck // Err below reports what ended them
-	for rows.Next() {
-		if err := f(rows); err != nil {
-			return fmt.Errorf("read the catalogue: %w", err)
-		}
-	}
-	if err := rows.Err(); err != nil {
-		return fmt.Errorf("read the catalogue: %w", err)
-	}
-	return nil
 }
 
 // Part is where some messages of a task lie.
@@ -421,10 +398,8 @@ func (d *draft) textAt(i int) []byte {
 }
 
 func (d *draft) kind(name string) int {
-	for i, k := range d.kinds {
-		if k == name {
-			return i
-		}
+	if i := slices.Index(d.kinds, name); i >= 0 {
+		return i
 	}
 	d.kinds = append(d.kinds, name)
 	return len(d.kinds) - 1

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -103,7 +104,7 @@ func UI(raw []byte, number int) Message {
 	}
 	m.called(kind, rowTools[kind])
 	m.add(Words, kind, o.str("reasoning"))
-	if info := o.get("contextCondense"); esjson.TypeOf(info) == esjson.TypeObject {
+	if info := o["contextCondense"]; esjson.TypeOf(info) == esjson.TypeObject {
 		m.add(Words, kind, str(info, "summary"))
 	}
 	return m
@@ -124,12 +125,12 @@ func API(raw []byte, number int) Message {
 	if role == "" {
 		role = o.str("type") // reasoning in a message of its own
 		m.add(Words, role, o.str("text"))
-		if list := o.get("summary"); list != nil {
+		if list := o["summary"]; list != nil {
 			m.values(Words, role, "", list)
 		}
 	}
 	m.add(Words, "reasoning", o.str("reasoning_content"))
-	content := o.get("content")
+	content := o["content"]
 	if s, err := esjson.Unquote(content); err == nil {
 		m.said(role, s, false)
 	}
@@ -158,18 +159,18 @@ func (m *Message) block(role string, block []byte, result bool) bool {
 	case "thinking", "reasoning":
 		m.add(Words, kind, o.str("thinking"))
 		m.add(Words, kind, o.str("text"))
-		if list := o.get("summary"); list != nil {
+		if list := o["summary"]; list != nil {
 			m.values(Words, kind, "", list)
 		}
 	case "redacted_thinking", "image", "thoughtSignature":
 	case "tool_use":
 		m.add(Tool, kind, o.str("name"))
 		m.called(kind, o.str("name"))
-		if input := o.get("input"); input != nil {
+		if input := o["input"]; input != nil {
 			m.values(Tool, kind, "", input)
 		}
 	case "tool_result":
-		m.result(kind, o.get("content"))
+		m.result(kind, o["content"])
 	default:
 		m.values(Tool, kind, "", block)
 	}
@@ -295,34 +296,13 @@ func (m *Message) walk(all *[]string, kind, key string, raw []byte, depth int) {
 
 func object(raw []byte) bool { return esjson.TypeOf(raw) == esjson.TypeObject && esjson.Valid(raw) }
 
-// members are those of an object, looked through once.
-type members []member
+// members are those of an object: the last one of each name, as JSON.parse has it.
+type members map[string][]byte
 
-type member struct {
-	name string
-	val  []byte
-}
-
-func membersOf(obj []byte) members {
-	list := make(members, 0, 8)
-	for name, val := range esjson.Members(obj) {
-		list = append(list, member{name, val})
-	}
-	return list
-}
-
-// get is the last member of a name, as JSON.parse has it; nil when there is none.
-func (m members) get(name string) []byte {
-	for i := len(m) - 1; i >= 0; i-- {
-		if m[i].name == name {
-			return m[i].val
-		}
-	}
-	return nil
-}
+func membersOf(obj []byte) members { return maps.Collect(esjson.Members(obj)) }
 
 func (m members) str(name string) string {
-	s, err := esjson.Unquote(m.get(name))
+	s, err := esjson.Unquote(m[name])
 	if err != nil {
 		return ""
 	}
@@ -330,7 +310,7 @@ func (m members) str(name string) string {
 }
 
 func (m members) int(name string) int64 {
-	n, _ := esjson.GetInt(slices.Concat([]byte(`{"n":`), m.get(name), []byte("}")), "n")
+	n, _ := esjson.GetInt(slices.Concat([]byte(`{"n":`), m[name], []byte("}")), "n")
 	return n
 }
 

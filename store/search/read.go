@@ -113,8 +113,9 @@ func (f *search) read(ctx context.Context, c *candidate, k *keeper, from spot) {
 			continue
 		}
 		f.judge(c, m, from)
-		if text != nil {
-			text = f.add(ctx, c, k, text, m)
+		if text != nil && !c.large {
+			text.Add(m)
+			c.large = text.TooLarge()
 		}
 	}
 	// A damaged file stays as it is; one that changes during the search gets another stamp.
@@ -122,12 +123,11 @@ func (f *search) read(ctx context.Context, c *candidate, k *keeper, from spot) {
 	err = v.Close()
 	row, bad := json.Marshal(c.sum)
 	if text == nil || after != c.stamp || err != nil || bad != nil || !whole || ctx.Err() != nil {
-		f.abandon(ctx, k, text)
 		return
 	}
 	stamp := c.stamp
 	if c.large {
-		stamp = tooLarge + stamp
+		text, stamp = new(catalog.Builder), tooLarge+stamp
 	}
 	e := text.Entry(catalogKey(c.ref), stamp, c.ts, row)
 	k.mu.Lock()
@@ -155,44 +155,6 @@ func filesOf(ref store.Ref) (size int64) {
 // tooLarge is put before the stamp of a task of which nothing is kept but that it has too
 // much text. It is read each time.
 const tooLarge = "too large "
-
-// add gives a message to the builder of a task, and lets go of what that holds when it is
-// much: a task may have more text than memory. nil is given when nothing is to be kept.
-func (f *search) add(ctx context.Context, c *candidate, k *keeper, text *catalog.Builder, m catalog.Message) *catalog.Builder {
-	if c.large {
-		return text
-	}
-	text.Add(m)
-	switch {
-	case text.TooLarge():
-		c.large = true
-		f.abandon(ctx, k, text)
-		return new(catalog.Builder)
-	case text.Heavy():
-		k.writing.Lock()
-		if k.err == nil {
-			k.err = f.db.Ahead(ctx, text, time.Now())
-		}
-		failed := k.err != nil
-		k.writing.Unlock()
-		if failed {
-			return nil
-		}
-	}
-	return text
-}
-
-// abandon takes back what was put into the catalogue of a task that is not to be kept.
-func (f *search) abandon(ctx context.Context, k *keeper, text *catalog.Builder) {
-	if text == nil {
-		return
-	}
-	k.writing.Lock()
-	defer k.writing.Unlock()
-	if k.err == nil {
-		k.err = f.db.Abandon(context.WithoutCancel(ctx), text)
-	}
-}
 
 // judge matches a message of a task.
 func (f *search) judge(c *candidate, m catalog.Message, from spot) {

@@ -202,7 +202,6 @@ func compareText(ctx context.Context, v *store.View, snap *catalog.Snapshot, row
 			return "", ctx.Err() // a damaged task is not kept in the catalogue
 		}
 		fresh.Add(m)
-		fresh.Shed()
 	}
 	want := fresh.Entry("", "", 0, nil).Digest()
 	have, err := snap.Digest(ctx, row.ID)
