@@ -423,7 +423,7 @@ func (k *Keeper) noteHeld(versions ...api.FileVersion) {
 	defer k.mu.Unlock()
 	for _, v := range versions {
 		if v.Blob != "" {
-			k.unsaved[v.Blob] = nanosNow()
+			k.unsaved[v.Blob] = time.Now().UnixNano()
 		}
 	}
 }
@@ -433,7 +433,7 @@ func (k *Keeper) releaseHeld(s Snapshot) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for blob, at := range k.unsaved {
-		if nanosNow()-at > holdTimeout {
+		if time.Now().UnixNano()-at > holdTimeout {
 			delete(k.unsaved, blob)
 		}
 	}

@@ -16,6 +16,7 @@
 package checkpoint
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -60,23 +61,13 @@ type Options struct {
 }
 
 func (o Options) filled() Options {
-	whole := func(v *int64, n int64) {
-		if *v == 0 {
-			*v = n
-		}
-		*v = max(*v, 0)
-	}
-	whole(&o.MaxHold, 64<<20)
-	whole(&o.MaxFile, 2<<20)
-	whole(&o.MaxSurvey, 64<<20)
-	whole(&o.MaxRead, 512<<20)
-	whole(&o.MaxStore, 2<<30)
-	if o.MaxFiles == 0 {
-		o.MaxFiles = 20_000
-	}
-	if o.MaxWalk == 0 {
-		o.MaxWalk = 200_000
-	}
+	o.MaxHold = max(cmp.Or(o.MaxHold, 64<<20), 0)
+	o.MaxFile = max(cmp.Or(o.MaxFile, 2<<20), 0)
+	o.MaxSurvey = max(cmp.Or(o.MaxSurvey, 64<<20), 0)
+	o.MaxRead = max(cmp.Or(o.MaxRead, 512<<20), 0)
+	o.MaxStore = max(cmp.Or(o.MaxStore, 2<<30), 0)
+	o.MaxFiles = max(cmp.Or(o.MaxFiles, 20_000), 0)
+	o.MaxWalk = max(cmp.Or(o.MaxWalk, 200_000), 0)
 	if o.Home == "" {
 		o.Home, _ = os.UserHomeDir() // none: then no folder counts as the home folder
 	}
@@ -134,21 +125,12 @@ func Unfit(root, own, home string) string {
 	if home == "" {
 		home, _ = os.UserHomeDir()
 	}
-	return refused(root, own, home)
-}
-
-// refused returns why a folder gets no checkpoints, "" when it does. own is the folder of the program's data.
-func refused(root, own, home string) string {
-	if filepath.Dir(root) == root {
-		return "the workspace is the root of a disk"
-	}
-	if home != "" {
-		if holds(root, real(home)) {
-			return root + " is the home folder or holds it, and what a command may change there belongs to no project"
-		}
-	}
 	own = real(own)
 	switch {
+	case filepath.Dir(root) == root:
+		return "the workspace is the root of a disk"
+	case home != "" && holds(root, real(home)):
+		return root + " is the home folder or holds it, and what a command may change there belongs to no project"
 	case holds(root, own):
 		return root + " holds Roost's own data (" + own + ")"
 	case holds(own, root):
@@ -253,7 +235,7 @@ func Open(dir string, w *workspace.Workspace, o Options) (*Keeper, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the checkpoints of %s: %w", w.Root(), err)
 	}
-	if why := refused(w.Root(), filepath.Dir(dir), o.Home); why != "" {
+	if why := Unfit(w.Root(), filepath.Dir(dir), o.Home); why != "" {
 		return nil, fmt.Errorf("%w: %s", ErrRefused, why)
 	}
 	name := NameOf(w.Root())

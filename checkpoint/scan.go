@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -225,7 +224,7 @@ func (r *reading) one(rd *reader, g *openRoot, i int) {
 			return
 		}
 		c := linkTo(target)
-		c.read = nanosNow()
+		c.read = time.Now().UnixNano()
 		e.take(&c)
 		r.keep(e, i, &c)
 		return
@@ -461,10 +460,10 @@ func (w *walker) folder(ctx context.Context, dir *os.Root, prefix string, layers
 	slices.SortFunc(children, func(a, b child) int { return strings.Compare(a.key, b.key) })
 	if git {
 		w.out.repos = append(w.out.repos, strings.TrimSuffix("./"+prefix, "/"))
-		layers = w.exclude(dir, prefix, layers)
+		layers = w.addRules(layers, layer{dir: prefix}, dir, prefix, excludes)
 	}
 	if !hidden {
-		layers = w.layer(dir, prefix, layers)
+		layers = w.addRules(layers, layer{dir: prefix}, dir, prefix, ".gitignore")
 	}
 	for _, c := range children {
 		p := prefix + c.key
@@ -606,17 +605,6 @@ func (w *walker) hides(layers []layer, p string, dir bool) bool {
 	return false
 }
 
-// layer adds a folder's .gitignore.
-func (w *walker) layer(dir *os.Root, prefix string, layers []layer) []layer {
-	return w.push(layers, layer{dir: prefix}, prefix+".gitignore", w.rules(dir, ".gitignore", prefix+".gitignore"))
-}
-
-// exclude adds what a repository hides without a .gitignore. That of a worktree is elsewhere, and is left out.
-func (w *walker) exclude(dir *os.Root, prefix string, layers []layer) []layer {
-	return w.push(layers, layer{dir: prefix}, prefix+".git/info/exclude",
-		w.rules(dir, path.Join(".git", "info", "exclude"), prefix+".git/info/exclude"))
-}
-
 // outer are the rules above the workspace, of the repository around it.
 func (w *walker) outer(root string) (layers []layer) {
 	top, above := enclosing(root)
@@ -627,17 +615,22 @@ func (w *walker) outer(root string) (layers []layer) {
 		}
 		l := layer{above: strings.Join(above[i:], "/") + "/"}
 		if i == 0 {
-			layers = w.push(layers, l, top+"/.git/info/exclude",
-				w.rules(dir, path.Join(".git", "info", "exclude"), top+"/.git/info/exclude"))
+			layers = w.addRules(layers, l, dir, top+"/", excludes)
 		}
-		layers = w.push(layers, l, top+"/.gitignore", w.rules(dir, ".gitignore", top+"/.gitignore"))
+		layers = w.addRules(layers, l, dir, top+"/", ".gitignore")
 		dir.Close()
 		top = filepath.Join(top, above[i])
 	}
 	return layers
 }
 
-func (w *walker) push(layers []layer, l layer, key string, now *compiled) []layer {
+// excludes is what a repository hides without a .gitignore. That of a worktree is elsewhere, and is left out.
+const excludes = ".git/info/exclude"
+
+// addRules adds the rules in a file of a folder, whose path is at, as the nearest.
+func (w *walker) addRules(layers []layer, l layer, dir *os.Root, at, name string) []layer {
+	key := at + name
+	now := w.rules(dir, filepath.FromSlash(name), key)
 	if now != nil {
 		w.out.rules[key] = now
 		l.now = now.rules

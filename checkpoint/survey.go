@@ -507,8 +507,6 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-func nanosNow() int64 { return time.Now().UnixNano() }
-
 // load takes over the survey of an earlier process, once.
 func (k *Keeper) load() {
 	if k.loaded {

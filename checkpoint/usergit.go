@@ -26,7 +26,7 @@ var quiet = []string{"--no-replace-objects", "--literal-pathspecs", "-c", "core.
 const (
 	gitTime  = 30 * time.Second
 	maxRepos = 64      // repositories in one workspace that are asked
-	maxIndex = 1 << 28 // bytes that one index may be listed as
+	maxIndex = 1 << 28 // bytes of an index that is listed
 )
 
 // userGit are the user's repositories, as far as they were read.
@@ -114,7 +114,7 @@ func (u *userGit) refresh(ctx context.Context, root string, tops map[string]stri
 		}
 		index := indexOf(top)
 		info, err := os.Stat(index)
-		if index == "" || err != nil || !info.Mode().IsRegular() {
+		if index == "" || err != nil || !info.Mode().IsRegular() || info.Size() > maxIndex {
 			continue
 		}
 		now := statOf(info)
@@ -319,24 +319,9 @@ func stream(out *bufio.Reader, take func([20]byte, int64, io.Reader) error) erro
 func run(ctx context.Context, git, dir string, in io.Reader, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, gitTime)
 	defer cancel()
-	cmd := command(ctx, git, dir, args...)
+	cmd := command(ctx, git, dir, args...) // its WaitDelay ends the reading, should another process hold the pipe open
 	cmd.Stdin = in
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	defer context.AfterFunc(ctx, func() { _ = out.Close() })() // in case another process holds it open
-	data, err := io.ReadAll(io.LimitReader(out, maxIndex))
-	if err == nil && len(data) == maxIndex {
-		cancel()
-		err = errors.New("its output is too long")
-	}
-	if wait := cmd.Wait(); err == nil {
-		err = wait
-	}
+	data, err := cmd.Output()
 	if err != nil {
 		return nil, fmt.Errorf("git %s in %s: %w", args[0], dir, err)
 	}

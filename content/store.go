@@ -43,7 +43,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -453,29 +452,21 @@ func (s *Store) copyFrom(ctx context.Context, p position, limit int64, w io.Writ
 }
 
 // copies lists where a content is, copies known to be damaged last.
-func (s *Store) copies(k key) (list []position) {
+func (s *Store) copies(k key) []position {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	first, ok := s.known.find(k)
-	if !ok {
-		return nil
-	}
-	list = append(list, first)
+	var list, damaged []position
 	for _, b := range s.known.bundles {
-		if i, ok := b.find(k); ok && b != first.b {
-			list = append(list, position{b, i})
+		i, ok := b.find(k)
+		switch p := (position{b, i}); {
+		case !ok:
+		case s.known.damaged[p]:
+			damaged = append(damaged, p)
+		default:
+			list = append(list, p)
 		}
 	}
-	slices.SortStableFunc(list, func(a, b position) int {
-		switch x, y := s.known.damaged[a], s.known.damaged[b]; {
-		case x == y:
-			return 0
-		case x:
-			return 1
-		}
-		return -1
-	})
-	return list
+	return append(list, damaged...)
 }
 
 // Size is how many bytes the bundles take on disk.

@@ -15,8 +15,8 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/contextwindow"
-	"github.com/roost-dev/roost/internal/testing/apirules"
 	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/internal/testing/apirules"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/task"
 )

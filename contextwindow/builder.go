@@ -36,11 +36,15 @@ var ErrEmpty = errors.New("the history holds no message that can be sent: add a 
 
 // Build makes a request from a stored history; see Builder. It fails only with ErrEmpty.
 func Build(history [][]byte, o Options) ([]llm.Message, []Note, error) {
+	return builderOf(history, o).Messages()
+}
+
+func builderOf(history [][]byte, o Options) *Builder {
 	b := NewBuilder(o)
 	for _, m := range history {
 		b.Append(m)
 	}
-	return b.Messages()
+	return b
 }
 
 // Builder makes requests from a growing history. Each message is checked once, when it is appended; a request then
@@ -226,7 +230,10 @@ func (b *Builder) closeAssistant() (llm.Message, []call, []Note) {
 				}
 				if as != p.sent {
 					if same {
-						same, items = false, rawParts(c.parts[:i])
+						same = false
+						for _, before := range c.parts[:i] {
+							items = append(items, before.raw)
+						}
 					}
 					p.raw = esjson.Set(p.raw, "id", esjson.Quote(nil, as))
 					notes = append(notes, Note{c.index, "a tool call's id was used before: it is sent as " + as})
@@ -299,14 +306,6 @@ func (t *turn) details() []byte {
 	return array(all)
 }
 
-func rawParts(parts []contentPart) [][]byte {
-	var out [][]byte
-	for _, p := range parts {
-		out = append(out, p.raw)
-	}
-	return out
-}
-
 // answersAll reports that the message's first parts answer exactly the pending calls.
 func (b *Builder) answersAll(c *checked) bool {
 	if c.results != len(b.pending) || c.results > len(c.parts) {
@@ -351,7 +350,7 @@ func (b *Builder) closeUser() (llm.Message, []Note) {
 			case at >= 0:
 				r := p.raw
 				if p.sent != b.pending[at].as {
-					r = setID(r, b.pending[at].as)
+					r = esjson.Set(r, "tool_use_id", esjson.Quote(nil, b.pending[at].as))
 				}
 				results[at], origins[at] = r, Origin{c.index, p.at}
 			case twice:
@@ -378,10 +377,6 @@ func (b *Builder) closeUser() (llm.Message, []Note) {
 	}
 	b.origins = append(origins, b.origins...)
 	return llm.Message{Role: "user", Content: array(append(results, others...))}, notes
-}
-
-func setID(result []byte, id string) []byte {
-	return esjson.Set(result, "tool_use_id", esjson.Quote(nil, id))
 }
 
 // match finds the pending call that a result answers. twice reports that the call was answered before.
@@ -422,11 +417,8 @@ var added = Origin{-1, -1}
 // Trace returns where each block of each message of a request comes from: the request that Build makes from the same
 // history with the same options. It is for the rare case that a provider refuses a block, and reads all of the history.
 func Trace(history [][]byte, o Options) [][]Origin {
-	b := NewBuilder(o)
+	b := builderOf(history, o)
 	b.tracing = true
-	for _, m := range history {
-		b.Append(m)
-	}
 	_, _, _ = b.Messages() // a request without messages has no origins
 	return b.trace
 }

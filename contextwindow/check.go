@@ -105,7 +105,7 @@ func (c *checked) takeContent(x *esjson.Index, i int, o Options) {
 		for key, m := range x.Parts(k) {
 			f.set(key, x.Raw(m))
 		}
-		if o.KeepReasoningContent && c.role == "assistant" && typeName(f.typ) == "reasoning" && esjson.TypeOf(f.text) == esjson.TypeString {
+		if o.KeepReasoningContent && c.role == "assistant" && str(f.typ) == "reasoning" && esjson.TypeOf(f.text) == esjson.TypeString {
 			c.thought = joinStrings(c.thought, f.text)
 		}
 		p, keep, note := checkBlock(x.Raw(k), &f, c.role, o)
@@ -212,41 +212,22 @@ func (f *fields) set(key, val []byte) {
 	}
 }
 
-// typeName avoids a copy for each of the usual types.
-func typeName(raw []byte) string {
-	switch string(raw) {
-	case `"text"`:
-		return "text"
-	case `"tool_use"`:
-		return "tool_use"
-	case `"tool_result"`:
-		return "tool_result"
-	}
-	return str(raw)
-}
-
 // checkBlock makes a stored block sendable for a role. keep is false when the block is left out; note describes why it
 // was left out or changed. f are b's members.
 func checkBlock(b []byte, f *fields, role string, o Options) (p contentPart, keep bool, note string) {
 	if esjson.TypeOf(b) != esjson.TypeObject {
 		return p, false, "a content block that is no object was left out"
 	}
-	typ := typeName(f.typ)
+	typ := str(f.typ)
 	user := role == "user"
 	switch {
 	case typ == "text":
 		if isBlank(f.text) {
 			return p, false, ""
 		}
-		if f.count == 2 {
-			return contentPart{kind: text, raw: b, legacy: user && isLegacy(f.text)}, true, ""
-		}
-		return contentPart{
-			kind:     text,
-			raw:      textBlock(f.text),
-			legacy:   user && isLegacy(f.text),
-			repaired: true,
-		}, true, ""
+		p = f.sendable(text, b, typ, member{"text", f.text})
+		p.legacy = user && isLegacy(f.text)
+		return p, true, ""
 	case typ == "image" && user && f.source == nil && f.data != nil:
 		bare := sourced(b, f.data) // in Cline's form
 		inside := fieldsOf(bare)
@@ -263,25 +244,12 @@ func checkBlock(b []byte, f *fields, role string, o Options) (p contentPart, kee
 		if o.DropThinking || str(f.signature) == "" || esjson.TypeOf(f.thinking) != esjson.TypeString {
 			return p, false, ""
 		}
-		if f.count == 3 {
-			return contentPart{kind: thinking, raw: b}, true, ""
-		}
-		var out esjson.Object
-		out.String("type", "thinking")
-		out.Raw("thinking", f.thinking)
-		out.Raw("signature", f.signature)
-		return contentPart{kind: thinking, raw: out.Bytes(), repaired: true}, true, ""
+		return f.sendable(thinking, b, typ, member{"thinking", f.thinking}, member{"signature", f.signature}), true, ""
 	case typ == "redacted_thinking" && !user:
 		if o.DropThinking || str(f.data) == "" {
 			return p, false, ""
 		}
-		if f.count == 2 {
-			return contentPart{kind: thinking, raw: b}, true, ""
-		}
-		var out esjson.Object
-		out.String("type", "redacted_thinking")
-		out.Raw("data", f.data)
-		return contentPart{kind: thinking, raw: out.Bytes(), repaired: true}, true, ""
+		return f.sendable(thinking, b, typ, member{"data", f.data}), true, ""
 	case typ == "reasoning" && !user && o.KeepReasoning && str(f.encrypted) != "":
 		return contentPart{kind: thinking, raw: b}, true, ""
 	case typ == "thoughtSignature" && !user && o.KeepSignatures && str(f.thoughtSignature) != "":
@@ -290,6 +258,30 @@ func checkBlock(b []byte, f *fields, role string, o Options) (p contentPart, kee
 		return p, false, "" // other providers' own blocks
 	}
 	return p, false, "a " + cut(typ, 40) + " block in a message of the " + role + " was left out"
+}
+
+// member is a member of a block.
+type member struct {
+	key string
+	val []byte
+}
+
+// sendable is the part for a block of which only some members may be sent: the block itself when it has no others.
+func (f *fields) sendable(k kind, b []byte, typ string, members ...member) contentPart {
+	if f.count == len(members)+1 {
+		return contentPart{kind: k, raw: b}
+	}
+	var out esjson.Object
+	out.String("type", typ)
+	for _, m := range members {
+		out.Raw(m.key, m.val)
+	}
+	return contentPart{kind: k, raw: out.Bytes(), repaired: true}
+}
+
+// textInstead is a text that is sent in place of an image.
+func textInstead(s string) contentPart {
+	return contentPart{kind: text, raw: textOf(s), repaired: true}
 }
 
 // sourced is an image whose data is in the block itself, in the form that providers accept.
@@ -313,7 +305,7 @@ func imageBlock(media, data []byte) []byte {
 
 func checkImage(b []byte, f *fields, o Options) (contentPart, bool, string) {
 	if o.NoImages {
-		return contentPart{kind: text, raw: textOf(noImage), repaired: true}, true, ""
+		return textInstead(noImage), true, ""
 	}
 	typ, media, data := []byte(nil), []byte(nil), []byte(nil)
 	n := 0
@@ -336,14 +328,13 @@ func checkImage(b []byte, f *fields, o Options) (contentPart, bool, string) {
 		media = nil
 	}
 	if str(typ) != "base64" || media == nil || !isBase64(data) {
-		return contentPart{kind: text, raw: textOf(badImage), repaired: true}, true, "an image that cannot be sent was replaced by a text"
+		return textInstead(badImage), true, "an image that cannot be sent was replaced by a text"
 	}
 	fits := f.count == 2 && n == 3
 	if l := o.Images; l != (ImageLimits{}) {
 		p, ok := pictureOf(data)
 		if !ok {
-			shown := contentPart{kind: text, raw: textOf(badImage), repaired: true}
-			return shown, true, "an image that cannot be read was replaced by a text"
+			return textInstead(badImage), true, "an image that cannot be read was replaced by a text"
 		}
 		why := l.tooMuch(p, len(data)-2)
 		more := load{count: 1, size: len(data) - 2}
@@ -354,7 +345,7 @@ func checkImage(b []byte, f *fields, o Options) (contentPart, bool, string) {
 			why = "its message holds more images than this provider takes in one request"
 		}
 		if why != "" {
-			shown := contentPart{kind: text, raw: textOf("[An image stood here that cannot be sent: " + why + ".]"), repaired: true}
+			shown := textInstead("[An image stood here that cannot be sent: " + why + ".]")
 			return shown, true, "an image was replaced by a text: " + why
 		}
 		*o.left = o.left.plus(more)
@@ -373,12 +364,7 @@ func checkToolUse(b []byte, f *fields, o Options) (contentPart, bool, string) {
 	object := esjson.TypeOf(f.input) == esjson.TypeObject
 	asIs := object && isName(id, o.idLength()) && name != "" && name == o.name(name)
 	if f.count == 4 && asIs && esjson.TypeOf(f.id) == esjson.TypeString {
-		return contentPart{
-			kind: toolUse,
-			raw:  b,
-			id:   id,
-			sent: id,
-		}, true, ""
+		return contentPart{kind: toolUse, raw: b, id: id, sent: id}, true, ""
 	}
 	note, input := "", f.input
 	if !object {
@@ -389,22 +375,12 @@ func checkToolUse(b []byte, f *fields, o Options) (contentPart, bool, string) {
 		input, _ = tidy(in)
 	}
 	sent := safeName(id, "call", o.idLength())
-	return contentPart{
-		kind:     toolUse,
-		raw:      useBlock(sent, o.name(name), input),
-		id:       id,
-		sent:     sent,
-		repaired: true,
-	}, true, note
-}
-
-func useBlock(id, name string, input []byte) []byte {
-	var o esjson.Object
-	o.String("type", "tool_use")
-	o.String("id", id)
-	o.String("name", name)
-	o.Raw("input", input)
-	return o.Bytes()
+	var use esjson.Object
+	use.String("type", "tool_use")
+	use.String("id", sent)
+	use.String("name", o.name(name))
+	use.Raw("input", input)
+	return contentPart{kind: toolUse, raw: use.Bytes(), id: id, sent: sent, repaired: true}, true, note
 }
 
 func checkToolResult(b []byte, f *fields, o Options) (contentPart, bool, string) {

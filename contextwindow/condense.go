@@ -32,8 +32,10 @@ func Effective(messages [][]byte) [][]byte {
 	calls := make(map[string]bool)
 	for _, t := range all[from:] {
 		if t.role == "assistant" {
-			for _, id := range toolUseIDs(t.content) {
-				calls[id] = id != ""
+			for _, b := range blocks(t.content) {
+				if id := memberStr(b, "id"); id != "" && blockType(b) == "tool_use" {
+					calls[id] = true
+				}
 			}
 		}
 	}
@@ -123,8 +125,7 @@ func PlanCondense(messages [][]byte, keep int) (Condensation, error) {
 	all := readAll(messages)
 	at := tailStart(messages, all, keep)
 	from := max(0, lastSummary(all))
-	_, markers := tagIDs(all)
-	summaries := livingSummaries(all)
+	summaries, markers := tagIDs(all)
 	c := Condensation{At: at}
 	for i, t := range all[:at] {
 		if summaries[t.condensed] {
@@ -143,11 +144,6 @@ func PlanCondense(messages [][]byte, keep int) (Condensation, error) {
 		return Condensation{}, ErrTooShort
 	}
 	return c, nil
-}
-
-func livingSummaries(all []tags) map[string]bool {
-	summaries, _ := tagIDs(all)
-	return summaries
 }
 
 // tailStart is where the messages begin that stay.

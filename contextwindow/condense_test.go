@@ -11,8 +11,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/roost-dev/roost/contextwindow"
-	"github.com/roost-dev/roost/internal/testing/apirules"
 	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/internal/testing/apirules"
 )
 
 func said(text string, ts int) []byte {

@@ -37,7 +37,7 @@ func readTags(raw []byte) tags {
 func (t *tags) set(key, val []byte) {
 	switch string(key) {
 	case "role":
-		t.role = roleOf(val)
+		t.role = str(val)
 	case "content":
 		t.content = val
 	case "ts":
@@ -55,17 +55,6 @@ func (t *tags) set(key, val []byte) {
 	case "truncationParent":
 		t.truncated = str(val)
 	}
-}
-
-// roleOf avoids a copy for the two usual roles.
-func roleOf(raw []byte) string {
-	switch string(raw) {
-	case `"user"`:
-		return "user"
-	case `"assistant"`:
-		return "assistant"
-	}
-	return str(raw)
 }
 
 func readAll(messages [][]byte) []tags {
@@ -166,20 +155,6 @@ func resultBlock(id, content string) []byte {
 	o.String("tool_use_id", id)
 	o.String("content", content)
 	return o.Bytes()
-}
-
-// toolUseIDs are the ids of the tool_use blocks in a raw content array, in order.
-func toolUseIDs(content []byte) []string {
-	if esjson.TypeOf(content) != esjson.TypeArray {
-		return nil
-	}
-	var out []string
-	for b := range esjson.Array(content) {
-		if blockType(b) == "tool_use" {
-			out = append(out, memberStr(b, "id"))
-		}
-	}
-	return out
 }
 
 func num(raw []byte) (float64, bool) {

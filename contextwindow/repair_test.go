@@ -9,8 +9,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/roost-dev/roost/internal/testing/apirules"
 	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/internal/testing/apirules"
 )
 
 // callsOf is an assistant message that calls the ids.
@@ -193,4 +193,13 @@ func TestTidyProperties(t *testing.T) {
 			t.Fatalf("%s became %s, then %s", raw.String(), got, again)
 		}
 	})
+}
+
+func useBlock(id, name string, input []byte) []byte {
+	var o esjson.Object
+	o.String("type", "tool_use")
+	o.String("id", id)
+	o.String("name", name)
+	o.Raw("input", input)
+	return o.Bytes()
 }

@@ -362,3 +362,13 @@ func resultText(b []byte) string {
 	}
 	return strings.Join(words, "\n")
 }
+
+// toolUseIDs are the ids of the calls in a message's content, in order.
+func toolUseIDs(content []byte) (ids []string) {
+	for _, b := range blocks(content) {
+		if blockType(b) == "tool_use" {
+			ids = append(ids, memberStr(b, "id"))
+		}
+	}
+	return ids
+}

@@ -2,8 +2,8 @@
 // each workspace, in the folder that holds the workspace's content store now. It exists so that their checkpoints can
 // be undone and restored, and carried over; it never adds anything. A later release removes it.
 //
-// It reads what they wrote (packs of whole objects) and what a git that a user ran there may have made of it:
-// loose objects, differences, packed refs. Every object is compared with its name.
+// It reads what they wrote: packs of whole objects. What a git that a user ran there made of it (loose objects,
+// differences) that git reads for it. Every object is compared with its name.
 //
 // What an earlier version left in the folder:
 //
@@ -23,17 +23,15 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
-
-	"github.com/klauspost/compress/zlib"
 
 	"github.com/roost-dev/roost/content"
 	"github.com/roost-dev/roost/internal/atomicfile"
@@ -141,22 +139,25 @@ func (s *Store) object(ctx context.Context, id objectID) (kind string, data []by
 	first := content.ErrMissing
 	for _, again := range []bool{false, true} {
 		packs, bad := s.list(again)
+		_, err := os.Stat(s.loosePath(id))
+		rewritten := err == nil
 		for _, p := range packs {
 			i, ok := p.find(id)
 			if !ok {
 				continue
 			}
-			if kind, data, err = s.packed(ctx, p, i); err == nil && nameOf(kind, data) == id {
+			if kind, data, err = p.read(i); err == nil && nameOf(kind, data) == id {
 				return kind, data, nil
 			}
+			rewritten = rewritten || errors.Is(err, errDifference)
 			if !errors.Is(err, fs.ErrNotExist) {
 				first = errors.Join(content.ErrDamaged, err)
 			}
 		}
-		if kind, data, err = s.loose(id); err == nil && nameOf(kind, data) == id {
-			return kind, data, nil
-		}
-		if !errors.Is(err, fs.ErrNotExist) {
+		if rewritten {
+			if kind, data, err = s.askGit(ctx, id); err == nil && nameOf(kind, data) == id {
+				return kind, data, nil
+			}
 			first = errors.Join(content.ErrDamaged, err)
 		}
 		if bad != nil && errors.Is(first, content.ErrMissing) {
@@ -176,42 +177,20 @@ func nameOf(kind string, data []byte) objectID {
 	return objectID(h.Sum(nil))
 }
 
-func (s *Store) packed(ctx context.Context, p *pack, i int) (string, []byte, error) {
-	f, err := os.Open(p.path)
+// askGit reads an object that a git which a user ran in the store has rewritten.
+func (s *Store) askGit(ctx context.Context, id objectID) (kind string, data []byte, err error) {
+	cmd := exec.CommandContext(ctx, "git", "--git-dir="+s.dir, "cat-file", "--batch")
+	cmd.Stdin = strings.NewReader(id.String() + "\n")
+	cmd.WaitDelay = time.Second
+	out, err := cmd.Output()
 	if err != nil {
-		return "", nil, err
+		return "", nil, fmt.Errorf("a git rewrote it, and git cat-file failed: %w", err)
 	}
-	defer f.Close()
-	return p.read(f, p.offset(i), func(base objectID) (string, []byte, error) { // git leaves none such on disk
-		if base == p.id(i) {
-			return "", nil, damaged("a difference is its own base")
-		}
-		return s.loose(base)
-	})
-}
-
-// loose reads an object that a git has put into a file of its own.
-func (s *Store) loose(id objectID) (kind string, data []byte, err error) {
-	f, err := os.Open(s.loosePath(id))
-	if err != nil {
-		return "", nil, err
+	head, data, _ := bytes.Cut(out, []byte{'\n'})
+	if fields := strings.Fields(string(head)); len(fields) == 3 { // ID KIND SIZE
+		kind = fields[1]
 	}
-	defer f.Close()
-	z, err := zlib.NewReader(f)
-	if err != nil {
-		return "", nil, damaged(err.Error())
-	}
-	defer z.Close()
-	raw, err := io.ReadAll(io.LimitReader(z, maxObject+64))
-	if err != nil {
-		return "", nil, damaged(err.Error())
-	}
-	head, data, ok := bytes.Cut(raw, []byte{0})
-	kind, size, _ := strings.Cut(string(head), " ")
-	if !ok || size != strconv.Itoa(len(data)) {
-		return "", nil, damaged("a loose object has a wrong head")
-	}
-	return kind, data, nil
+	return kind, bytes.TrimSuffix(data, []byte{'\n'}), nil
 }
 
 // Blobs calls use with every file content that the store holds, whether a ref reaches it or not. unread are those that

@@ -1,9 +1,11 @@
 package gitstore
 
 import (
+	"bufio"
 	"bytes"
 	"crypto/sha1" //nolint:gosec // git's names of objects, not a protection
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -82,119 +84,46 @@ func (p *pack) offset(i int) int64 {
 	return int64(binary.BigEndian.Uint64(p.big[at:]) & (1<<62 - 1))
 }
 
-// Kinds of entries as a pack numbers them.
-const (
-	packOffset = 6 // the difference to an earlier entry of the same pack
-	packRef    = 7 // the difference to an object by its name
-)
-
+// packKinds are the kinds of whole objects as a pack numbers them; 6 and 7 are differences to another object.
 var packKinds = [8]string{1: "commit", 2: "tree", 3: "blob", 4: "tag"}
-
-// maxChain is how many differences may depend on each other; git makes at most 4095.
-const maxChain = 4096
 
 // maxObject bounds what is read into memory, in bytes. Earlier versions kept files of at most 64 MiB.
 const maxObject = 256 << 20
 
-// read reads the entry at off. other finds an object outside of the pack.
-func (p *pack) read(f io.ReaderAt, off int64, other func(objectID) (string, []byte, error)) (kind string, data []byte, err error) {
-	var deltas [][]byte
-	for range maxChain {
-		if off < packHead || off >= p.size-sha1.Size {
-			return "", nil, damaged("an entry is outside of its pack")
-		}
-		var b [48]byte
-		n, err := f.ReadAt(b[:], off)
-		if n == 0 {
-			return "", nil, err
-		}
-		h, err := parseHeader(b[:n], off)
-		if err != nil {
-			return "", nil, err
-		}
-		part, err := inflate(io.NewSectionReader(f, h.data, p.size-h.data), h.size)
-		if err != nil {
-			return "", nil, err
-		}
-		switch h.kind {
-		case packOffset:
-			deltas, off = append(deltas, part), h.back
-			continue
-		case packRef:
-			deltas = append(deltas, part)
-			if i, ok := p.find(h.base); ok {
-				off = p.offset(i)
-				continue
-			}
-			if kind, data, err = other(h.base); err != nil {
-				return "", nil, err
-			}
-		default:
-			kind, data = packKinds[h.kind], part
-		}
-		for i := len(deltas) - 1; i >= 0; i-- {
-			if data, err = applyDelta(data, deltas[i]); err != nil {
-				return "", nil, err
-			}
-		}
-		return kind, data, nil
-	}
-	return "", nil, damaged("differences depend on each other without end")
-}
+// errDifference: an entry is not a whole object. Earlier versions wrote none such.
+var errDifference = errors.New("it is the difference to another object")
 
-// header precedes an entry's compressed bytes.
-type header struct {
-	kind byte
-	size int64
-	data int64    // where the compressed bytes begin
-	back int64    // packOffset: where the base begins
-	base objectID // packRef
-}
-
-func parseHeader(b []byte, off int64) (h header, err error) {
-	short := damaged("an entry is cut off")
-	at := 0
-	next := func() byte {
-		if at < len(b) {
-			at++
-			return b[at-1]
-		}
-		err = short
-		return 0
+// read reads entry i.
+func (p *pack) read(i int) (kind string, data []byte, err error) {
+	off := p.offset(i)
+	if off < packHead || off >= p.size-sha1.Size {
+		return "", nil, damaged("an entry is outside of its pack")
 	}
-	c := next()
-	h.kind, h.size = c>>4&7, int64(c&15)
-	for shift := 4; c&0x80 != 0 && err == nil; shift += 7 {
-		if shift > 53 {
-			return h, damaged("the size of an entry is impossible")
-		}
-		c = next()
-		h.size |= int64(c&0x7f) << shift
+	f, err := os.Open(p.path)
+	if err != nil {
+		return "", nil, err
 	}
-	switch h.kind {
-	case packOffset:
-		c = next()
-		back := int64(c & 0x7f)
-		for c&0x80 != 0 && err == nil && back < 1<<50 {
-			c = next()
-			back = (back+1)<<7 | int64(c&0x7f)
-		}
-		h.back = off - back
-		if back == 0 {
-			return h, damaged("a difference is its own base")
-		}
-	case packRef:
-		if at+len(h.base) > len(b) {
-			return h, short
-		}
-		at += copy(h.base[:], b[at:])
-	default:
-		if packKinds[h.kind] == "" {
-			return h, damaged("an entry has an unknown kind")
-		}
+	defer f.Close()
+	in := bufio.NewReader(io.NewSectionReader(f, off, p.size-off))
+	c, err := in.ReadByte()
+	if err != nil {
+		return "", nil, err
 	}
-	h.data = off + int64(at)
-	return h, err
+	number, size := c>>4&7, int64(c&15)
+	for shift := 4; c&0x80 != 0; shift += 7 {
+		if c, err = in.ReadByte(); err != nil || shift > 53 {
+			return "", nil, damaged("an entry is cut off")
+		}
+		size |= int64(c&0x7f) << shift
+	}
+	switch {
+	case number == 6 || number == 7:
+		return "", nil, errDifference
+	case packKinds[number] == "":
+		return "", nil, damaged("an entry has an unknown kind")
+	}
+	data, err = inflate(in, size)
+	return packKinds[number], data, err
 }
 
 // inflate decompresses exactly size bytes.
@@ -216,65 +145,4 @@ func inflate(r io.Reader, size int64) ([]byte, error) {
 		return nil, damaged("an object does not have the size in its header")
 	}
 	return out.Bytes(), nil
-}
-
-// applyDelta makes an object from its base and a difference.
-func applyDelta(base, delta []byte) ([]byte, error) {
-	bad := damaged("a difference does not fit its base")
-	number := func() (n int64) {
-		for shift := 0; len(delta) > 0 && shift < 56; shift += 7 {
-			c := delta[0]
-			delta = delta[1:]
-			n |= int64(c&0x7f) << shift
-			if c&0x80 == 0 {
-				return n
-			}
-		}
-		return -1
-	}
-	from, size := number(), number()
-	if from != int64(len(base)) || size < 0 || size > maxObject {
-		return nil, bad
-	}
-	out := make([]byte, 0, min(size, int64(len(base)+len(delta))+4096))
-	for len(delta) > 0 {
-		op := delta[0]
-		delta = delta[1:]
-		if op&0x80 == 0 { // bytes of its own
-			if op == 0 || int(op) > len(delta) {
-				return nil, bad
-			}
-			out, delta = append(out, delta[:op]...), delta[op:]
-		} else { // a copy of a part of the base; only bytes with a bit in op are present
-			at, n := 0, 0
-			for i := range 7 {
-				if op&(1<<i) == 0 {
-					continue
-				}
-				if len(delta) == 0 {
-					return nil, bad
-				}
-				if i < 4 {
-					at |= int(delta[0]) << (8 * i)
-				} else {
-					n |= int(delta[0]) << (8 * (i - 4))
-				}
-				delta = delta[1:]
-			}
-			if n == 0 {
-				n = 0x10000
-			}
-			if at > len(base) || n > len(base)-at {
-				return nil, bad
-			}
-			out = append(out, base[at:at+n]...)
-		}
-		if int64(len(out)) > size {
-			return nil, bad
-		}
-	}
-	if int64(len(out)) != size {
-		return nil, bad
-	}
-	return out, nil
 }
