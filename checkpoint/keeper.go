@@ -328,9 +328,6 @@ type Usage struct {
 // Usage is what the checkpoints of one task reach. What tasks share counts for each. Of a task whose checkpoints are
 // in the store of an earlier version, Bytes is the size of that store.
 func (k *Keeper) Usage(ctx context.Context, task string) (u Usage, err error) {
-	if task == "" {
-		return u, errNoTask
-	}
 	owner := OwnerOf(task)
 	u.Objects, u.Bytes, err = k.store.Reaches(ctx, owner)
 	if k.old == nil || !errors.Is(err, content.ErrMissing) {
@@ -348,12 +345,7 @@ var errNoTask = errors.New("a task without an id has no checkpoints")
 
 // Forget takes a task's checkpoints from the store; the next Collect removes their contents, as far as no other task has
 // them. A task that has none is no error.
-func (k *Keeper) Forget(task string) error {
-	if task == "" {
-		return errNoTask
-	}
-	return k.Contents.Forget(OwnerOf(task))
-}
+func (k *Keeper) Forget(task string) error { return k.Contents.Forget(OwnerOf(task)) }
 
 // Collect removes contents that no task owns, and on which neither the newest survey nor one of before a running or
 // interrupted command relies. A dry run treats the tasks in without, by OwnerOf, as removed.

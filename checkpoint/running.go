@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path"
@@ -213,17 +214,11 @@ func short(id string) string {
 
 // befores are the files whose names begin with something.
 func befores(dir, want string) []string {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return nil
+	names, _ := fs.Glob(os.DirFS(dir), want+"*") // a folder that cannot be read has none
+	for i, name := range names {
+		names[i] = filepath.Join(dir, name)
 	}
-	var out []string
-	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), want) {
-			out = append(out, filepath.Join(dir, e.Name()))
-		}
-	}
-	return out
+	return names
 }
 
 // SweepCalls removes the interrupted commands of tasks that are not among the living owners from a store's folder.

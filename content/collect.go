@@ -363,42 +363,33 @@ func (s *Store) scratchFile() (*os.File, error) {
 	return os.CreateTemp(s.path(tempDir), "collect-*")
 }
 
-// Each batch leaves a bundle. So that there are never many, the bundles of one size class are merged into one of the
-// next when mergeCount of them exist: a content is copied once for each class.
+// Each batch leaves a bundle. So that there are never many, the small ones are merged into one when mergeCount of them
+// exist. A merged bundle that is not large by then is merged again.
 const mergeCount = 50
-
-// mergeSizes are the upper bounds of the size classes, in bytes; larger bundles are left to Collect.
-var mergeSizes = [...]int64{256 << 10, largeBundle}
 
 // mergeSmall merges small bundles when there are many. It waits for no process, and a failure leaves all as before: the
 // next batch tries again, and only speed is lost.
 func (s *Store) mergeSmall() {
-	for class := range mergeSizes {
-		if len(s.inClass(class)) >= mergeCount && s.merge(context.Background(), class) != nil {
-			return
-		}
+	if len(s.small()) >= mergeCount {
+		_ = s.merge(context.Background())
 	}
 }
 
-// inClass lists the bundles of a size class.
-func (s *Store) inClass(class int) (list []*bundle) {
-	least := int64(0)
-	if class > 0 {
-		least = mergeSizes[class-1]
-	}
+// small lists the bundles that are not large.
+func (s *Store) small() (list []*bundle) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	for _, b := range s.known.bundles {
-		if b.size >= least && b.size < mergeSizes[class] {
+		if b.size < largeBundle {
 			list = append(list, b)
 		}
 	}
 	return list
 }
 
-// merge puts the bundles of a size class into one; no content is dropped. Bundles that a living Store relies on stay.
+// merge puts the small bundles into one; no content is dropped. Bundles that a living Store relies on stay.
 // (Rewriting the leases of others was rejected: a lease then names what its owner never wrote or found.)
-func (s *Store) merge(ctx context.Context, class int) error {
+func (s *Store) merge(ctx context.Context) error {
 	free, ok, err := s.tryLock(lockCollect, filelock.Exclusive)
 	if !ok {
 		return err
@@ -419,7 +410,7 @@ func (s *Store) merge(ctx context.Context, class int) error {
 	if err != nil {
 		return err
 	}
-	list := slices.DeleteFunc(s.inClass(class), func(b *bundle) bool { return leased(leases, b.name) })
+	list := slices.DeleteFunc(s.small(), func(b *bundle) bool { return leased(leases, b.name) })
 	if len(list) < mergeCount/2 {
 		return nil
 	}

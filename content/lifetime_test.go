@@ -326,8 +326,8 @@ func TestSmallBundlesAreMerged(t *testing.T) {
 	}
 }
 
-// Merging has size classes, leaves large bundles and waits for no process.
-func TestMergingHasSizeClasses(t *testing.T) {
+// Merging takes all small bundles that no Store holds, and waits for no process.
+func TestMergingWaitsForNoProcess(t *testing.T) {
 	s := openStore(t, filepath.Join(quickDir(t), "store"))
 	want := map[Hash]string{}
 	put := func(n, size int) {
@@ -342,21 +342,21 @@ func TestMergingHasSizeClasses(t *testing.T) {
 			t.Errorf("got %d bundles, want %d", got, want)
 		}
 	}
-	put(1000, 600<<10) // over the first class
-	for i := range mergeCount - 1 {
+	put(1000, 600<<10)
+	for i := range mergeCount - 2 {
 		put(i, 100)
 	}
-	count(mergeCount)
+	count(mergeCount - 1)
 	put(mergeCount, 100) // its own bundle is held while it merges the others
-	count(3)
+	count(2)
 	free := fixture.Must[func()](t)(s.lock(context.Background(), lockCollect, filelock.Exclusive))
 	for i := range mergeCount + 5 {
 		put(2000+i, 100)
 	}
 	free()
-	count(mergeCount + 5 + 3)
+	count(mergeCount + 5 + 2)
 	put(3000, 100)
-	count(3)
+	count(2)
 	for h, c := range want {
 		if read(t, s, h) != c {
 			t.Errorf("content %s changed", h)

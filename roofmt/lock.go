@@ -138,12 +138,6 @@ func (l *fileLock) ownDead(mtime int64) bool {
 	return ok && (o.MTime == mtime || unstamped(o.MTime, mtime)) && o.dead()
 }
 
-// recordDead reports whether the process that wrote a record is dead. The lock itself does not matter.
-func recordDead(record string) bool {
-	o, ok := recordOf(record)
-	return ok && o.dead()
-}
-
 func recordOf(record string) (o owner, ok bool) {
 	b, err := os.ReadFile(record)
 	return o, err == nil && json.Unmarshal(b, &o) == nil

@@ -15,6 +15,7 @@ package roofmt
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,7 +61,6 @@ func ReadNoting(ctx context.Context, dir string, noter func(Kind) Noter) (*Folde
 	}
 	defer root.Close()
 	f := &Folder{Dir: abs, ID: filepath.Base(abs)}
-	defer reading()()
 	r := reader{ctx: ctx, root: root, folder: f, noter: noter}
 	if err := r.list(); err != nil {
 		return nil, fmt.Errorf("reading task folder %s: %w", dir, err)
@@ -204,17 +204,9 @@ func (r *reader) list() error {
 	}
 	slices.SortFunc(r.folder.Others, func(a, b Other) int { return strings.Compare(a.Name, b.Name) })
 	slices.Sort(r.folder.Locks)
-	// Newest first; of one write the backup before the new file, because it was read back once.
+	// Newest first; of one write the backup (.bak) before the new file (.new), because it was read back once.
 	slices.SortFunc(r.leftovers, func(a, b leftover) int {
-		switch {
-		case a.MS != b.MS:
-			return int(min(max(b.MS-a.MS, -1), 1))
-		case a.Backup != b.Backup && a.Backup:
-			return -1
-		case a.Backup != b.Backup:
-			return 1
-		}
-		return strings.Compare(a.Name, b.Name)
+		return cmp.Or(cmp.Compare(b.MS, a.MS), strings.Compare(a.Name, b.Name))
 	})
 	return nil
 }

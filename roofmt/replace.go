@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -137,11 +136,7 @@ func createDir(dir string) error {
 
 // commit takes the locks, compares, and renames.
 func commit(ctx context.Context, dir string, files []pending, wait []time.Duration) (err error) {
-	names := make([]string, len(files))
-	for i, p := range files {
-		names[i] = p.Name
-	}
-	set, err := lockAll(ctx, dir, names, wait)
+	set, err := lockAll(ctx, dir, namesOf(files), wait)
 	if err != nil {
 		return err
 	}
@@ -182,11 +177,14 @@ func partly(done []pending, err error) error {
 	if len(done) == 0 {
 		return err
 	}
-	names := make([]string, len(done))
-	for i, p := range done {
-		names[i] = p.Name
+	return fmt.Errorf("%w (%s): %w", ErrPartly, strings.Join(namesOf(done), ", "), err)
+}
+
+func namesOf(files []pending) (names []string) {
+	for _, p := range files {
+		names = append(names, p.Name)
 	}
-	return fmt.Errorf("%w (%s): %w", ErrPartly, strings.Join(names, ", "), err)
+	return names
 }
 
 // compare checks that the target is what the caller expects, and a file that a rename may replace.
@@ -276,7 +274,7 @@ func (p *pending) age() error {
 func tempName(name string) string {
 	var b [6]byte
 	_, _ = rand.Read(b[:]) // never fails
-	return fmt.Sprintf("%stmp_%s_%d_%s_%s_%s", ourPrefix, me().domain, me().pid, me().start, hex.EncodeToString(b[:]), name)
+	return fmt.Sprintf("%stmp_%s_%d_%s_%x_%s", ourPrefix, me().domain, me().pid, me().start, b, name)
 }
 
 // Sweep removes what dead processes of ours left in a task folder: temporary files, and Roo's locks, in whose way a live
@@ -383,7 +381,8 @@ func orphanRecord(file string) bool {
 	if _, err := os.Lstat(file + ".lock"); !os.IsNotExist(err) {
 		return false // it goes with its lock
 	}
-	return recordDead(ownerPath(file))
+	o, ok := recordOf(ownerPath(file)) // the lock itself does not matter
+	return ok && o.dead()
 }
 
 // isLeft reports whether the process that made a temporary file has ended.

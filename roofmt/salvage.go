@@ -31,27 +31,16 @@ func (r *reader) scan(name string, kind Kind) scan { return r.scanned(r.begin(na
 
 // scanned reads a file that was opened.
 func (r *reader) scanned(s scan, kind Kind) scan {
-	for try := range 3 { // a file that is written in place may change under us; a file that is replaced can not
-		if try > 0 {
-			_ = s.file.Close()
-			s = r.begin(s.name)
-		}
-		if s.err != nil {
-			return s
-		}
+	s = r.steady(s, func(s *scan) (err error) {
 		s.spans, s.notes, s.overlong = nil, nil, overlong{}
 		if r.noter != nil {
 			s.notes = r.noter(kind)
 		}
-		s.tail, s.err = r.split(&s)
-		if s.err != nil {
-			s.state = Unreadable
-			return s
-		}
-		info, err := s.file.Stat()
-		if s.unstable = err != nil || fingerprintOf(info) != s.print; !s.unstable {
-			break
-		}
+		s.tail, err = r.split(s)
+		return err
+	})
+	if s.err != nil {
+		return s
 	}
 	switch s.tail.End {
 	case esjson.EndEmpty:
@@ -74,6 +63,29 @@ func (r *reader) scanned(s scan, kind Kind) scan {
 	}
 	if s.unstable {
 		s.notes = nil // what was seen of it may be there no more
+	}
+	return s
+}
+
+// steady splits a file that was opened, again when it changes meanwhile: a file that is written in place may change
+// under us; a file that is replaced can not.
+func (r *reader) steady(s scan, split func(*scan) error) scan {
+	for try := range 3 {
+		if try > 0 {
+			_ = s.file.Close()
+			s = r.begin(s.name)
+		}
+		if s.err != nil {
+			return s
+		}
+		if s.err = split(&s); s.err != nil {
+			s.state = Unreadable
+			return s
+		}
+		info, err := s.file.Stat()
+		if s.unstable = err != nil || fingerprintOf(info) != s.print; !s.unstable {
+			break
+		}
 	}
 	return s
 }

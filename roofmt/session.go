@@ -26,14 +26,8 @@ import (
 
 // SessionsDir is where Cline keeps sessions below its data folder, "" when it keeps none there.
 func SessionsDir(data string) string {
-	dir := filepath.Join(data, "sessions")
-	for i, name := range children(dir) {
-		if i == looked {
-			break
-		}
-		if IsFolder(filepath.Join(dir, name)) {
-			return dir
-		}
+	if dir := filepath.Join(data, sessionsName); anyTask(dir) {
+		return dir
 	}
 	return ""
 }
@@ -118,23 +112,9 @@ func (r *reader) readTranscript(name string) {
 
 // transcript finds the messages in a transcript.
 func (r *reader) transcript(name string) scan {
-	s := scan{name: name}
-	for range 3 { // it is written in place and may change under us
-		if s.file != nil {
-			_ = s.file.Close()
-		}
-		if s.file, s.print, s.err = r.open(name); s.err != nil {
-			s.state = Unreadable
-			return s
-		}
-		if s.err = r.splitTranscript(&s); s.err != nil {
-			s.state = Unreadable
-			return s
-		}
-		info, err := s.file.Stat()
-		if s.unstable = err != nil || fingerprintOf(info) != s.print; !s.unstable {
-			break
-		}
+	s := r.steady(r.begin(name), r.splitTranscript)
+	if s.err != nil {
+		s.state = Unreadable // it was listed
 	}
 	return s
 }

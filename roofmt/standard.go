@@ -212,16 +212,13 @@ func (f *finder) programs() {
 // holdsTasks reports whether an unknown extension keeps tasks: a fork of a known one, under a name of its own. It
 // samples a few folders.
 func holdsTasks(dir string) bool {
-	tasks := filepath.Join(dir, "tasks")
-	for i, name := range children(tasks) {
-		if i == looked {
-			break
-		}
-		if IsFolder(filepath.Join(tasks, name)) {
-			return true
-		}
-	}
-	return false
+	return anyTask(filepath.Join(dir, "tasks"))
+}
+
+// anyTask reports whether one of the first folders in a folder is a task folder.
+func anyTask(dir string) bool {
+	names := children(dir)
+	return slices.ContainsFunc(names[:min(len(names), looked)], func(name string) bool { return IsFolder(filepath.Join(dir, name)) })
 }
 
 // children are the names of the folders in a folder, in order; none when it cannot be listed.
@@ -232,7 +229,7 @@ func children(dir string) []string {
 	}
 	var list []string
 	for _, e := range entries {
-		if isDir(dir, e) {
+		if isDir(dir, e, false) {
 			list = append(list, e.Name())
 		}
 	}

@@ -76,7 +76,7 @@ func Find(ctx context.Context, dir string) (Listing, error) {
 		}
 		return l, nil
 	}
-	if i := slices.IndexFunc(entries, func(e fs.DirEntry) bool { return e.Name() == "tasks" }); i >= 0 && mayBeDir(abs, entries[i]) {
+	if i := slices.IndexFunc(entries, func(e fs.DirEntry) bool { return e.Name() == "tasks" }); i >= 0 && isDir(abs, entries[i], true) {
 		tasks := filepath.Join(abs, "tasks")
 		l.TasksDir = tasks
 		siblings := entries
@@ -133,21 +133,14 @@ func readDir(ctx context.Context, dir string) ([]fs.DirEntry, error) {
 	return entries, nil
 }
 
-func isDir(parent string, e fs.DirEntry) bool {
+// isDir reports whether an entry is a folder, or a link to one. What a link that can not be followed leads to is unknown,
+// not gone: the caller says how it counts.
+func isDir(parent string, e fs.DirEntry, unknown bool) bool {
 	if e.Type()&fs.ModeSymlink == 0 {
 		return e.IsDir()
 	}
 	info, err := os.Stat(filepath.Join(parent, e.Name()))
-	return err == nil && info.IsDir()
-}
-
-// mayBeDir is isDir, but a link that can not be followed counts, too: what it leads to is unknown, not gone.
-func mayBeDir(parent string, e fs.DirEntry) bool {
-	if e.Type()&fs.ModeSymlink == 0 {
-		return e.IsDir()
-	}
-	info, err := os.Stat(filepath.Join(parent, e.Name()))
-	return err != nil || info.IsDir()
+	return err != nil && unknown || err == nil && info.IsDir()
 }
 
 // folders are the task folders among the entries of a directory. A link that leads nowhere, or round in a circle, is
@@ -158,7 +151,7 @@ func folders(dir string, entries []fs.DirEntry) []Found {
 	list := make([]Found, 0, len(entries))
 	for _, e := range entries {
 		name := e.Name()
-		if isLock(name) || !mayBeDir(dir, e) || (name[0] == '_' || name[0] == '.') && (unborn.MatchString(name) || !IsFolder(prefix+name)) {
+		if isLock(name) || !isDir(dir, e, true) || (name[0] == '_' || name[0] == '.') && (unborn.MatchString(name) || !IsFolder(prefix+name)) {
 			continue
 		}
 		list = append(list, Found{name, prefix + name, api.ValidTaskID(name)})
