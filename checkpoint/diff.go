@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -85,10 +86,7 @@ func (k *Keeper) fill(ctx context.Context, d *api.FileDiff, o DiffOptions, room 
 		if err != nil {
 			return err
 		}
-		if why == "" {
-			why = whyNew
-		}
-		if why == "" && (!isText(a) || !isText(b)) {
+		if why = cmp.Or(why, whyNew); why == "" && (!isText(a) || !isText(b)) {
 			why = "binary"
 		}
 		d.Why = why
@@ -234,18 +232,7 @@ type edit struct{ from, to, newFrom, newTo int }
 
 // splitLines gives the lines of a text with their ends. A text that ends without one has
 // a last line without one, which differs from the same line with one.
-func splitLines(text []byte) [][]byte {
-	var out [][]byte
-	for len(text) > 0 {
-		n := bytes.IndexByte(text, '\n') + 1
-		if n == 0 {
-			n = len(text)
-		}
-		out = append(out, text[:n])
-		text = text[n:]
-	}
-	return out
-}
+func splitLines(text []byte) [][]byte { return slices.Collect(bytes.Lines(text)) }
 
 // diffEffort bounds the work of a diff: the edits of a stretch that takes more are one
 // replacement. Texts with so little in common are not read line by line.
@@ -423,7 +410,7 @@ const maxMerge = 4 << 20
 //
 // Touching lines count as the same: two adjacent changes are seldom independent, and no person checks this merge before
 // it is written.
-func MergeText(base, mine, theirs []byte) (merged []byte, ok bool) {
+func MergeText(base, mine, theirs []byte) (result []byte, ok bool) {
 	switch {
 	case bytes.Equal(mine, theirs), bytes.Equal(base, theirs):
 		return mine, true
@@ -437,32 +424,24 @@ func MergeText(base, mine, theirs []byte) (merged []byte, ok bool) {
 	}
 	b, m, t := splitLines(base), splitLines(mine), splitLines(theirs)
 	left, right := diffLines(b, m), diffLines(b, t)
+	var merged [][]byte
 	at := 0 // in base
 	for len(left) > 0 || len(right) > 0 {
 		switch {
 		case len(right) == 0 || len(left) > 0 && left[0].before(right[0]):
-			merged = apply(merged, b[at:left[0].from], m[left[0].newFrom:left[0].newTo])
+			merged = append(append(merged, b[at:left[0].from]...), m[left[0].newFrom:left[0].newTo]...)
 			at, left = left[0].to, left[1:]
 		case len(left) == 0 || right[0].before(left[0]):
-			merged = apply(merged, b[at:right[0].from], t[right[0].newFrom:right[0].newTo])
+			merged = append(append(merged, b[at:right[0].from]...), t[right[0].newFrom:right[0].newTo]...)
 			at, right = right[0].to, right[1:]
 		case left[0].same(right[0], m, t):
-			merged = apply(merged, b[at:left[0].from], m[left[0].newFrom:left[0].newTo])
+			merged = append(append(merged, b[at:left[0].from]...), m[left[0].newFrom:left[0].newTo]...)
 			at, left, right = left[0].to, left[1:], right[1:]
 		default:
 			return nil, false
 		}
 	}
-	return apply(merged, b[at:], nil), true
-}
-
-func apply(out []byte, kept, added [][]byte) []byte {
-	for _, list := range [][][]byte{kept, added} {
-		for _, l := range list {
-			out = append(out, l...)
-		}
-	}
-	return out
+	return bytes.Join(append(merged, b[at:]...), nil), true
 }
 
 // before: the edit ends before the other begins, with a line between them.

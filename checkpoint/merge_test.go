@@ -206,3 +206,8 @@ func FuzzMergeText(f *testing.F) {
 		}
 	})
 }
+
+// apply adds lines to a text.
+func apply(out []byte, kept, added [][]byte) []byte {
+	return append(append(out, bytes.Join(kept, nil)...), bytes.Join(added, nil)...)
+}

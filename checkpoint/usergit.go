@@ -154,17 +154,23 @@ func (r *repo) list(ctx context.Context, git, root string) error {
 		if !ok || len(fields) != 3 || bytes.Equal(fields[0], []byte("160000")) {
 			continue
 		}
-		var id [20]byte
-		if len(fields[1]) != 2*len(id) {
+		id, ok := parseID(fields[1])
+		if !ok {
 			continue // a repository with SHA-256 names is no help
-		}
-		if _, err := hex.Decode(id[:], fields[1]); err != nil {
-			continue
 		}
 		r.blobs[id] = true
 		r.tracked[path.Join(below, Recorded(string(name)))] = true
 	}
 	return nil
+}
+
+// parseID reads git's name of an object.
+func parseID(text []byte) (id [20]byte, ok bool) {
+	if len(text) != 2*len(id) {
+		return id, false
+	}
+	_, err := hex.Decode(id[:], text)
+	return id, err == nil
 }
 
 // has reports whether an index names a content.
@@ -202,11 +208,7 @@ func (u *userGit) check(ctx context.Context, ids [][20]byte) (lost map[[20]byte]
 		}
 		for line := range bytes.SplitSeq(out, []byte{'\n'}) {
 			name, kind, _ := bytes.Cut(line, []byte{' '})
-			var id [20]byte
-			if len(name) != 40 || string(kind) != "blob" {
-				continue
-			}
-			if _, err := hex.Decode(id[:], name); err == nil {
+			if id, ok := parseID(name); ok && string(kind) == "blob" {
 				delete(lost, id)
 			}
 		}
@@ -290,16 +292,14 @@ func stream(out *bufio.Reader, take func([20]byte, int64, io.Reader) error) erro
 		if len(fields) == 2 && fields[1] == "missing" {
 			continue
 		}
-		var id [20]byte
-		if len(fields) != 3 || len(fields[0]) != 40 {
-			return fmt.Errorf("git cat-file printed %.80q", line)
+		bad := fmt.Errorf("git cat-file printed %.80q", line)
+		if len(fields) != 3 {
+			return bad
 		}
-		if _, err := hex.Decode(id[:], []byte(fields[0])); err != nil {
-			return err
-		}
+		id, ok := parseID([]byte(fields[0]))
 		size, err := strconv.ParseInt(fields[2], 10, 64)
-		if err != nil || size < 0 {
-			return fmt.Errorf("git cat-file printed %.80q", line)
+		if !ok || err != nil || size < 0 {
+			return bad
 		}
 		body := &io.LimitedReader{R: out, N: size}
 		if fields[1] == "blob" {

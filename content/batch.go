@@ -18,6 +18,7 @@ import (
 
 	"github.com/roost-dev/roost/internal/atomicfile"
 	"github.com/roost-dev/roost/internal/failpoint"
+	"github.com/roost-dev/roost/internal/inputfile"
 )
 
 // Batch is a set of contents that become durable together. It belongs to one goroutine.
@@ -96,7 +97,7 @@ func (b *Batch) AddFrom(r io.Reader, size int64) (Hash, error) {
 	if size < 0 {
 		return "", fmt.Errorf("write to the content store: %w: it cannot be %d", ErrLength, size)
 	}
-	r = &contextReader{b.ctx, r}
+	r = inputfile.ContextReader(b.ctx, r)
 	if size > inMemory {
 		k, err := b.w.stream(r, size, func(k key) bool { return b.stored(k, false) })
 		if err != nil {

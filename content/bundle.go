@@ -15,6 +15,8 @@ import (
 	"sync"
 
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/roost-dev/roost/internal/inputfile"
 )
 
 // A bundle file is a head, zstd frames (one for each content), the index, and a tail. An index row is a hash, where
@@ -165,7 +167,7 @@ func (b *bundle) copyTo(ctx context.Context, f io.ReaderAt, r row, w io.Writer) 
 	defer dec.Close()
 	sum := sha256.New()
 	out := &outlet{w: w}
-	n, err := io.Copy(io.MultiWriter(out, sum), &contextReader{ctx, io.LimitReader(dec, r.size+1)})
+	n, err := io.Copy(io.MultiWriter(out, sum), inputfile.ContextReader(ctx, io.LimitReader(dec, r.size+1)))
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
@@ -200,19 +202,6 @@ func (o *outlet) Write(p []byte) (int, error) {
 		o.err = err
 	}
 	return n, err
-}
-
-// contextReader reads until its context ends.
-type contextReader struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-func (c *contextReader) Read(p []byte) (int, error) {
-	if err := c.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return c.r.Read(p)
 }
 
 // bundleWriter writes one bundle. A small one stays in memory until the end.

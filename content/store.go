@@ -43,6 +43,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -456,10 +457,13 @@ func (s *Store) copies(k key) []position {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	var list, damaged []position
+	first, _ := s.known.find(k) // the same one each time
 	for _, b := range s.known.bundles {
 		i, ok := b.find(k)
 		switch p := (position{b, i}); {
 		case !ok:
+		case p == first && !s.known.damaged[p]:
+			list = slices.Insert(list, 0, p)
 		case s.known.damaged[p]:
 			damaged = append(damaged, p)
 		default:

@@ -27,8 +27,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 
 	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/internal/inputfile"
 )
 
 // Read reads a task folder. It changes nothing on disk. Damage is not an error but part of the answer (Losses,
@@ -232,6 +234,9 @@ func (r *reader) links(name string) bool {
 	return err == nil && info.Mode()&fs.ModeSymlink != 0
 }
 
+// openFlags keep an open of a named pipe from waiting for its other end.
+const openFlags = os.O_RDONLY | syscall.O_NONBLOCK
+
 // open opens a regular file inside the folder.
 func (r *reader) open(name string) (*os.File, Fingerprint, error) {
 	f, err := r.root.OpenFile(name, openFlags, 0)
@@ -299,7 +304,7 @@ func (r *reader) object(name string) (raw []byte, print Fingerprint, problem str
 		return nil, print, fmt.Sprintf("larger than %d bytes", maxSmall)
 	}
 	all := bytes.NewBuffer(make([]byte, 0, print.Size+bytes.MinRead)) // of one piece, unless it grows
-	if _, err = all.ReadFrom(ContextReader(r.ctx, f)); err != nil {
+	if _, err = all.ReadFrom(inputfile.ContextReader(r.ctx, f)); err != nil {
 		r.unread(name, err)
 		return nil, print, "can not be read: " + Reason(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/internal/inputfile"
 )
 
 // begin opens a file for scanned.
@@ -92,7 +93,7 @@ func (r *reader) steady(s scan, split func(*scan) error) scan {
 
 // split finds a file's messages, and shows them to the one who takes notes.
 func (r *reader) split(s *scan) (esjson.Tail, error) {
-	file := ContextReader(r.ctx, s.file)
+	file := inputfile.ContextReader(r.ctx, s.file)
 	if s.notes == nil {
 		return esjson.Split(file, func(e esjson.Element) error {
 			s.take(e)
@@ -428,21 +429,6 @@ func (s *scan) note(e esjson.Element, x *esjson.Index) {
 	if err != nil || !valid {
 		s.notes = nil // it is being changed
 	}
-}
-
-// ContextReader ends a long read when its context does.
-func ContextReader(ctx context.Context, r io.Reader) io.Reader { return contextReader{ctx, r} }
-
-type contextReader struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-func (c contextReader) Read(p []byte) (int, error) {
-	if err := c.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return c.r.Read(p)
 }
 
 // take adds a message that was found; false when it is too long to be looked at.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/internal/inputfile"
 )
 
 // Cline since 2026 keeps a task as sessions/<id>/ with a manifest <id>.json and one transcript <id>.messages.json: an
@@ -134,7 +135,7 @@ func (r *reader) splitTranscript(s *scan) error {
 		return nil
 	}
 	list := io.NewSectionReader(s.file, off, s.print.Size-off)
-	tail, err := esjson.Split(ContextReader(r.ctx, list), func(e esjson.Element) error {
+	tail, err := esjson.Split(inputfile.ContextReader(r.ctx, list), func(e esjson.Element) error {
 		s.take(esjson.Element{Off: e.Off + off, Len: e.Len})
 		return nil
 	})

@@ -2,11 +2,6 @@
 
 package roofmt
 
-import (
-	"io/fs"
-	"os"
-)
+import "io/fs"
 
 func inodeOf(fs.FileInfo) uint64 { return 0 }
-
-const openFlags = os.O_RDONLY

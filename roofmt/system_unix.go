@@ -4,7 +4,6 @@ package roofmt
 
 import (
 	"io/fs"
-	"os"
 	"syscall"
 )
 
@@ -14,6 +13,3 @@ func inodeOf(info fs.FileInfo) uint64 {
 	}
 	return 0
 }
-
-// openFlags keep an open of a named pipe from waiting for its other end.
-const openFlags = os.O_RDONLY | syscall.O_NONBLOCK

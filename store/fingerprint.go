@@ -18,6 +18,7 @@ import (
 
 	"github.com/roost-dev/roost/catalog"
 	"github.com/roost-dev/roost/internal/dirstat"
+	"github.com/roost-dev/roost/internal/inputfile"
 	"github.com/roost-dev/roost/journal/filelog"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store/intake"
@@ -437,7 +438,7 @@ func hashFile(ctx context.Context, h hash.Hash, path string, size int64) (int64,
 	}
 	defer f.Close()
 	h.Write(binary.AppendVarint([]byte{1}, size))
-	n, err := io.Copy(h, roofmt.ContextReader(ctx, f))
+	n, err := io.Copy(h, inputfile.ContextReader(ctx, f))
 	if err != nil {
 		return n, err
 	}

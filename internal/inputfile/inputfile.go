@@ -6,6 +6,7 @@
 package inputfile
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -72,4 +73,19 @@ func judge(path string, info fs.FileInfo) error {
 // passed reports whether a name stands for a file that this process was given open.
 func passed(path string) bool {
 	return path == "/dev/stdin" || strings.HasPrefix(path, "/dev/fd/") || strings.HasPrefix(path, "/proc/self/fd/")
+}
+
+// ContextReader ends a long read when its context does.
+func ContextReader(ctx context.Context, r io.Reader) io.Reader { return contextReader{ctx, r} }
+
+type contextReader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (c contextReader) Read(p []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return c.r.Read(p)
 }

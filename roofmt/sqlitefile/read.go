@@ -26,6 +26,8 @@ import (
 	"time"
 
 	_ "modernc.org/sqlite" // the driver "sqlite"
+
+	"github.com/roost-dev/roost/internal/inputfile"
 )
 
 // Why a database cannot be read.
@@ -87,14 +89,11 @@ func stateOf(file string) string {
 
 // open opens a regular file.
 func open(file string) (*os.File, error) {
-	f, err := os.OpenFile(file, openFlags, 0)
-	if err != nil {
-		return nil, err
+	f, err := inputfile.Open(file)
+	if errors.Is(err, inputfile.ErrIrregular) {
+		err = fmt.Errorf("%w: %w", ErrNoDatabase, err)
 	}
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, errors.Join(err, f.Close(), fmt.Errorf("not a regular file: %w", ErrNoDatabase))
-	}
-	return f, nil
+	return f, err
 }
 
 // sizeOf is the size of a file; 0 when there is none.

@@ -1,7 +1,0 @@
-//go:build !unix
-
-package sqlitefile
-
-import "os"
-
-const openFlags = os.O_RDONLY
