@@ -2,6 +2,7 @@ package roofmt
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -273,7 +274,7 @@ func readSubagent(ctx context.Context, path string) (*Folder, error) {
 	r.readTranscript(filepath.Base(abs))
 	f.Row = r.sessionRow(nil, f.API)
 	manifest, _, _ := r.object(filepath.Base(filepath.Dir(abs)) + ".json") // it works where its session does
-	if dir := firstText(manifest, "cwd", "workspace_root"); dir != "" && len(f.Row) > 0 {
+	if dir := recordText(manifest, "cwd", "workspace_root"); dir != "" && len(f.Row) > 0 {
 		f.Row = esjson.Set(f.Row, "workspace", esjson.Quote(nil, dir))
 	}
 	if err := ctx.Err(); err != nil {
@@ -327,28 +328,20 @@ func sessionItem(id string, record []byte) *itemDraft {
 			*n.to = v
 		}
 	}
-	for _, from := range [...]struct {
-		object []byte
-		key    string
-	}{{meta, "totalCost"}, {usage, "totalCost"}} {
-		if c, ok := esjson.GetFloat(from.object, from.key); ok && c >= 0 {
+	for _, object := range [][]byte{usage, meta} { // meta counts more
+		if c, ok := esjson.GetFloat(object, "totalCost"); ok && c >= 0 {
 			d.cost, d.priced = c, true
-			break
 		}
 	}
-	d.workspace = firstText(record, "cwd", "workspace_root")
+	d.workspace = recordText(record, "cwd", "workspace_root")
 	d.status = recordText(record, "status")
 	d.provider = recordText(record, "provider")
 	d.source = recordText(record, "source")
-	if d.model = text(meta, "modelId"); d.model == "" {
-		d.model = recordText(record, "model")
-	}
+	d.model = cmp.Or(text(meta, "modelId"), recordText(record, "model"))
 	d.parent = recordText(record, "parent_session_id")
-	for _, key := range [...]string{"isFavorited", "is_favorited"} {
-		if on, _ := esjson.GetBool(meta, key); on {
-			d.favourite = true
-		}
-	}
+	camel, _ := esjson.GetBool(meta, "isFavorited")
+	snake, _ := esjson.GetBool(meta, "is_favorited")
+	d.favourite = camel || snake
 	return d
 }
 
@@ -405,22 +398,15 @@ func (d *itemDraft) bytes() []byte {
 // subagentMark is, in a subagent's id, between the id of the first session and its own.
 const subagentMark = "__"
 
-// recordText reads a text of a record, which is spelled in one of two ways: started_at in manifests and tables, startedAt in what
-// programs hand each other.
-func recordText(record []byte, key string) string {
-	if s := text(record, key); s != "" {
-		return s
-	}
-	words := strings.Split(key, "_")
-	for i := range words[1:] {
-		words[i+1] = strings.ToUpper(words[i+1][:1]) + words[i+1][1:]
-	}
-	return text(record, strings.Join(words, ""))
-}
-
-func firstText(record []byte, keys ...string) string {
+// recordText reads the first text of a record that is not empty. A key is spelled in one of two ways: started_at in
+// manifests and tables, startedAt in what programs hand each other.
+func recordText(record []byte, keys ...string) string {
 	for _, key := range keys {
-		if s := recordText(record, key); s != "" {
+		words := strings.Split(key, "_")
+		for i := range words[1:] {
+			words[i+1] = strings.ToUpper(words[i+1][:1]) + words[i+1][1:]
+		}
+		if s := cmp.Or(text(record, key), text(record, strings.Join(words, ""))); s != "" {
 			return s
 		}
 	}

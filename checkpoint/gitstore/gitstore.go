@@ -34,7 +34,6 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/content"
-	"github.com/roost-dev/roost/internal/atomicfile"
 	"github.com/roost-dev/roost/internal/filelock"
 )
 
@@ -399,17 +398,11 @@ func (s *Store) tryLock() (free func(), ok bool, err error) {
 		}
 	}()
 	for _, name := range []string{"collect", "lock", "refs"} {
-		f, err := os.OpenFile(s.path(ownDir, name), os.O_RDWR|os.O_CREATE, 0o600)
-		if err != nil {
-			return nil, false, ignoreGone(err)
+		f, err := filelock.TryOpen(s.path(ownDir, name), filelock.Exclusive)
+		if err != nil || f == nil {
+			return nil, false, ignoreGone(err) // gone: another process carried the store over
 		}
 		files = append(files, f)
-		if ok, err := filelock.Try(f, filelock.Exclusive); err != nil || !ok {
-			return nil, false, err
-		}
-		if _, err := os.Stat(f.Name()); err != nil {
-			return nil, false, ignoreGone(err) // another process carried the store over
-		}
 	}
 	used, err := s.InUse()
 	if used && err == nil {
@@ -470,25 +463,12 @@ func (s *Store) Changed(task string) time.Time {
 
 // RemoveRef takes a task out of the store.
 func (s *Store) RemoveRef(task string) error {
-	// The table of packed refs first: a ref that is still in it would come back.
-	packed, err := os.ReadFile(s.path("packed-refs"))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	var rest []byte
-	for line := range bytes.Lines(packed) {
-		if _, name, _ := bytes.Cut(bytes.TrimSpace(line), []byte{' '}); string(name) != refsDir+"/"+task {
-			rest = append(rest, line...)
+	if _, err := os.Stat(s.path("packed-refs")); err == nil { // of the git that a user ran there
+		cmd := exec.Command("git", "--git-dir="+s.dir, "update-ref", "-d", refsDir+"/"+task)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("git update-ref: %w: %s", err, out)
 		}
-	}
-	if len(rest) < len(packed) {
-		temp := s.path("packed-refs.new")
-		if err := os.WriteFile(temp, rest, 0o600); err != nil {
-			return err
-		}
-		if err := atomicfile.Rename(temp, s.path("packed-refs")); err != nil {
-			return err
-		}
+		return nil
 	}
 	return ignoreGone(os.Remove(s.path(filepath.FromSlash(refsDir), task)))
 }
