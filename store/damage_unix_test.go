@@ -102,7 +102,7 @@ func TestWithoutPermission(t *testing.T) {
 func TestARootThatVanishesInTheMiddle(t *testing.T) {
 	storage, dir := rooStorage(t, "aaa-1")
 	s := open(t, t.TempDir(), storage)
-	_, states, err := s.refs(t.Context())
+	_, states, err := s.RefsAndSources(t.Context())
 	fixture.NoError(t, err)
 	ref := foreignRef(t, s, "aaa-1")
 	fixture.NoError(t, os.RemoveAll(storage))

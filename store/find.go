@@ -84,13 +84,14 @@ func CheckID(r Ref) error {
 
 // OwnRef is a task in Roost's own root.
 func (s *Store) OwnRef(id string) Ref {
-	dir := inFolder(s.TasksDir(), id)
+	dir := filepath.Join(s.TasksDir(), id)
 	return Ref{ID: id, Source: OwnSource, Tool: "roost", Dir: dir, Log: dir, Own: true}
 }
 
-// refs lists the task folders of every source, without those that were deleted in Roost. An overlay that cannot be read
-// hides nothing.
-func (s *Store) refs(ctx context.Context) ([]Ref, []api.SourceState, error) {
+// RefsAndSources names every task folder of every source, also empty and damaged ones, without those that were deleted
+// in Roost, and the state of each source. It opens no task: names cost one look into each source. An overlay that cannot
+// be read hides nothing.
+func (s *Store) RefsAndSources(ctx context.Context) ([]Ref, []api.SourceState, error) {
 	all, states, err := s.everyRef(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -123,7 +124,6 @@ func (s *Store) everyRef(ctx context.Context) ([]Ref, []api.SourceState, error) 
 		if src.err != nil {
 			state.State = unreachable + src.err.Error()
 		}
-		src.logs = s.AdoptedDir(src.Name)
 		out = slices.Grow(out, len(src.ids))
 		for _, id := range src.ids {
 			out = append(out, s.ref(src, id))
@@ -138,17 +138,12 @@ func (s *Store) ref(src Source, id string) Ref {
 	if r, ok := src.gone[id]; ok {
 		return r
 	}
-	r := Ref{ID: id, Source: src.Name, Tool: src.Tool, Dir: inFolder(src.Tasks, id), Own: src.Own}
+	r := Ref{ID: id, Source: src.Name, Tool: src.Tool, Dir: filepath.Join(src.Tasks, id), Own: src.Own}
 	if dir, ok := src.at[id]; ok {
 		r.Dir = dir
 	}
-	r.Log = r.Dir
-	switch {
-	case src.Own:
-	case src.logs != "":
-		r.Log = inFolder(src.logs, id)
-	default:
-		r.Log = inFolder(s.AdoptedDir(src.Name), id)
+	if r.Log = r.Dir; !src.Own {
+		r.Log = filepath.Join(s.AdoptedDir(src.Name), id)
 	}
 	return r
 }
@@ -165,8 +160,7 @@ func (s *Store) Find(ctx context.Context, given string) (Ref, error) {
 // FindAll resolves several names; all tasks when there are none.
 func (s *Store) FindAll(ctx context.Context, ids []string) ([]Ref, error) {
 	if len(ids) == 0 {
-		refs, _, err := s.refs(ctx)
-		return refs, err
+		return s.Refs(ctx)
 	}
 	var out []Ref
 	for _, id := range ids {
@@ -208,7 +202,7 @@ func (s *Store) FindWithCopies(ctx context.Context, given string) (Ref, []string
 // find gives the places of the task that a user named, the best one first, and all tasks. With a source in the name there
 // is one place.
 func (s *Store) find(ctx context.Context, given string) (found, all []Ref, err error) {
-	all, states, err := s.refs(ctx)
+	all, states, err := s.RefsAndSources(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -270,21 +264,11 @@ func (s *Store) distinct(ctx context.Context, found []Ref) [][]Ref {
 	var out [][]Ref
 	done := map[string]bool{}
 	for _, r := range found {
-		if done[r.ID] {
-			continue
+		if !done[r.ID] {
+			done[r.ID] = true
+			places := slices.DeleteFunc(slices.Clone(found), func(o Ref) bool { return o.ID != r.ID })
+			out = append(out, s.Groups(ctx, places)...)
 		}
-		done[r.ID] = true
-		var places []Ref
-		for _, o := range found {
-			if o.ID == r.ID {
-				places = append(places, o)
-			}
-		}
-		if len(places) == 1 {
-			out = append(out, places)
-			continue
-		}
-		out = append(out, s.Groups(ctx, places)...)
 	}
 	return out
 }
@@ -320,16 +304,10 @@ func (s *Store) UnlistedTasks(ctx context.Context, listed []Ref) ([]Ref, error) 
 	return out, err
 }
 
-// Refs names every task folder of every source, also empty and damaged ones. No
-// task is opened: names cost one look into each source.
+// Refs is RefsAndSources without the sources.
 func (s *Store) Refs(ctx context.Context) ([]Ref, error) {
-	refs, _, err := s.refs(ctx)
+	refs, _, err := s.RefsAndSources(ctx)
 	return refs, err
-}
-
-// RefsAndSources is Refs, with the state of each source.
-func (s *Store) RefsAndSources(ctx context.Context) ([]Ref, []api.SourceState, error) {
-	return s.refs(ctx)
 }
 
 // Recent are the tasks with a journal of ours that was written to since a time, in Unix

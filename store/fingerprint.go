@@ -329,18 +329,18 @@ func (c *rowCache) once() func(folder string) []byte {
 // Groups sorts the places of one id into those with the same content, the best
 // place of each first.
 func (s *Store) Groups(ctx context.Context, places []Ref) [][]Ref {
-	places = slices.Clone(places)
-	slices.SortStableFunc(places, func(a, b Ref) int { return rank(a) - rank(b) })
-	var out [][]Ref
-next:
-	for _, r := range places {
-		for i, group := range out {
-			if sameTask(ctx, group[0], r) {
-				out[i] = append(group, r)
-				continue next
-			}
+	return grouped(slices.Clone(places), rank, func(a, b Ref) bool { return sameTask(ctx, a, b) })
+}
+
+// grouped sorts a list by rank, and puts what is the same into one group.
+func grouped[T any](list []T, rank func(T) int, same func(a, b T) bool) (out [][]T) {
+	slices.SortStableFunc(list, func(a, b T) int { return rank(a) - rank(b) })
+	for _, x := range list {
+		if i := slices.IndexFunc(out, func(group []T) bool { return same(group[0], x) }); i >= 0 {
+			out[i] = append(out[i], x)
+		} else {
+			out = append(out, []T{x})
 		}
-		out = append(out, []Ref{r})
 	}
 	return out
 }

@@ -73,7 +73,7 @@ func (s *Store) List(ctx context.Context, f Filter) (Listing, error) {
 	}
 	l.mark()
 	m := f.matcher()
-	all := l.united(ctx, func(ln *entry) bool { return m.keeps(ln.row, l.srcs[ln.src].Name) })
+	all := l.united(ctx, m)
 	out := Listing{Sources: l.tally()}
 	for _, ln := range all {
 		out.Copies += len(l.copies[ln])
@@ -117,7 +117,6 @@ func (f Filter) Keeps(t api.Summary) bool {
 }
 
 func (f *matcher) keeps(t *catalog.Row, source string) bool {
-	usd := costOf(t)
 	switch {
 	case t.Empty && !f.Empty, !t.Empty && f.Empty && f.Damaged:
 		return false
@@ -135,7 +134,7 @@ func (f *matcher) keeps(t *catalog.Row, source string) bool {
 		return false
 	case f.Since != 0 && t.TS < f.Since, f.Until != 0 && t.TS >= f.Until:
 		return false
-	case f.MinCost != nil && (usd == nil || *usd < *f.MinCost), f.MaxCost != nil && (usd == nil || *usd > *f.MaxCost):
+	case f.MinCost != nil && (!t.Priced || t.Cost < int64(*f.MinCost)), f.MaxCost != nil && (!t.Priced || t.Cost > int64(*f.MaxCost)):
 		return false
 	}
 	return holds(t.Model, f.Model) && (f.Query == "" || holds(t.Title+" "+t.ID, f.Query))
@@ -258,40 +257,9 @@ func (f Filter) after() (*position, error) {
 	return p, nil
 }
 
-// fewLines is up to how many lines are found without ordering all others.
-const fewLines = 256
-
-// sorted orders lines, and gives the first so many, or more; 0 is all.
-func (l *lines) sorted(f Filter, list []*entry, first int) []*entry {
-	type placed struct {
-		position
-		ln *entry
-	}
-	order := func(a, b placed) int { return f.order(a.position, b.position) }
-	var places []placed
-	if first > 0 && first <= fewLines && first < len(list) {
-		places = make([]placed, 0, first+1)
-		for _, ln := range list {
-			p := placed{l.position(f, ln), ln}
-			if len(places) == first && order(p, places[first-1]) > 0 {
-				continue
-			}
-			at, _ := slices.BinarySearchFunc(places, p, order)
-			places = slices.Insert(places, at, p)
-			places = places[:min(first, len(places))]
-		}
-	} else {
-		places = make([]placed, len(list))
-		for i, ln := range list {
-			places[i] = placed{l.position(f, ln), ln}
-		}
-		slices.SortFunc(places, order)
-	}
-	out := make([]*entry, len(places))
-	for i, p := range places {
-		out[i] = p.ln
-	}
-	return out
+// sort orders lines.
+func (l *lines) sort(f Filter, list []*entry) {
+	slices.SortFunc(list, func(a, b *entry) int { return f.order(l.position(f, a), l.position(f, b)) })
 }
 
 // asTree puts subtasks below their parents, as far as those are listed. Where damaged folders
@@ -351,7 +319,8 @@ func asTree(list []*entry) ([]*entry, []int) {
 func (l *lines) pageOf(f Filter, all []*entry, after *position) (rows []*entry, depths []int, next string) {
 	behind := func(ln *entry) bool { return after == nil || f.order(l.position(f, ln), *after) > 0 }
 	if f.Tree {
-		rows, depths = asTree(l.sorted(f, all, 0))
+		l.sort(f, all)
+		rows, depths = asTree(all)
 		from, last := len(rows), 0 // where the page begins, and the first task of its last family
 		for i, ln := range rows {
 			switch {
@@ -366,11 +335,9 @@ func (l *lines) pageOf(f Filter, all []*entry, after *position) (rows []*entry, 
 		}
 		return rows[from:], depths[from:], ""
 	}
-	if after != nil {
-		all = slices.DeleteFunc(slices.Clone(all), func(ln *entry) bool { return !behind(ln) })
-	}
-	rows = l.sorted(f, all, f.Limit)
-	if f.Limit > 0 && len(all) > f.Limit {
+	rows = slices.DeleteFunc(all, func(ln *entry) bool { return !behind(ln) })
+	l.sort(f, rows)
+	if f.Limit > 0 && len(rows) > f.Limit {
 		rows = rows[:f.Limit]
 		next = f.cursor(l.position(f, rows[f.Limit-1]))
 	}
@@ -440,14 +407,11 @@ func (s *Store) Stream(ctx context.Context, first int) iter.Seq2[api.ListPart, e
 			return
 		}
 		l.mark()
-		var f Filter
-		m := f.matcher()
-		all := l.sorted(f, l.united(ctx, func(ln *entry) bool { return m.keeps(ln.row, l.srcs[ln.src].Name) }), 0)
-		out := api.ListPart{Sources: l.tally(), Read: len(l.all), Of: len(l.all), Whole: true}
-		for _, ln := range all {
-			out.Items = append(out.Items, l.summary(ctx, ln))
-		}
-		yield(out, ctx.Err())
+		all := l.united(ctx, Filter{}.matcher())
+		l.sort(Filter{}, all)
+		yield(api.ListPart{
+			Items: l.summaries(ctx, all), Sources: l.tally(), Read: len(l.all), Of: len(l.all), Whole: true,
+		}, ctx.Err())
 	}
 }
 

@@ -1,17 +1,13 @@
 package store
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/catalog"
 	"github.com/roost-dev/roost/roofmt"
 )
@@ -192,15 +188,4 @@ func (s *Store) indexDigest(tasks string) uint64 {
 // itemDigest is a digest of a task's entry in an index.
 func (s *Store) itemDigest(dir string) uint64 {
 	return catalog.MixText(1, string(s.rows.row(dir))) | 1
-}
-
-// encodeSummary is a row as the catalogue keeps it.
-func encodeSummary(t api.Summary) ([]byte, error) {
-	var out bytes.Buffer
-	enc := json.NewEncoder(&out)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(t); err != nil {
-		return nil, fmt.Errorf("write the row of task %s: %w", t.ID, err)
-	}
-	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), nil
 }

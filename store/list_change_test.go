@@ -10,13 +10,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
 
 	"github.com/roost-dev/roost/catalog"
 	"github.com/roost-dev/roost/internal/dirstat"
@@ -351,24 +349,4 @@ func TestChangesAreAdded(t *testing.T) {
 			t.Errorf("the row of %s: number %d, was %d; changed: %v", name, after[name], before[name], changed)
 		}
 	}
-}
-
-// The first lines are those that a whole order begins with.
-func TestFirstLinesOfAnOrder(t *testing.T) {
-	rapid.Check(t, func(r *rapid.T) {
-		l := &lines{srcs: []Source{{Name: "roo"}}}
-		var list []*entry
-		for i := range rapid.IntRange(1, 60).Draw(r, "lines") {
-			list = append(list, &entry{row: &catalog.Row{
-				ID: strconv.Itoa(i), TS: rapid.Int64Range(0, 5).Draw(r, "ts"), Cost: rapid.Int64Range(0, 3).Draw(r, "cost"),
-				Pinned: rapid.IntRange(0, 9).Draw(r, "pin") == 0,
-			}})
-		}
-		f := Filter{Sort: rapid.SampledFrom([]string{"", "oldest", "cost", "tokens"}).Draw(r, "sort")}
-		n := rapid.IntRange(0, len(list)+2).Draw(r, "first")
-		got, want := l.sorted(f, list, n), l.sorted(f, list, 0)
-		if len(got) < min(n, len(list)) || n == 0 && len(got) != len(list) || !slices.Equal(got, want[:len(got)]) {
-			r.Errorf("the first %d differ", n)
-		}
-	})
 }

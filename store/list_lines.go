@@ -2,14 +2,12 @@ package store
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"reflect"
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -18,7 +16,6 @@ import (
 	"github.com/roost-dev/roost/internal/dirstat"
 	"github.com/roost-dev/roost/internal/progress"
 	"github.com/roost-dev/roost/journal/filelog"
-	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store/overlay"
 	"github.com/roost-dev/roost/store/projection"
@@ -53,7 +50,7 @@ type lines struct {
 	indexes []uint64            // digests of the indexes of each source; nil until stale
 	filled  int                 // sources that have any tasks
 	copies  map[*entry][]string // other places of a task
-	cold    atomic.Bool         // the task that was read last came from the disk
+	cold    atomic.Bool         // tasks come from the disk, and not from memory
 }
 
 // lines looks for the tasks of every source and reads those that changed since the
@@ -154,9 +151,6 @@ func (l *lines) place(i int, src Source) {
 	l.states = append(l.states, state)
 }
 
-// comparedAtOnce is how many tasks one core compares with their rows before it takes more.
-const comparedAtOnce = 256
-
 // stale are the indexes in all of lines whose rows are not those of the tasks as they are now.
 func (l *lines) stale() []int {
 	l.begun = time.Now()
@@ -165,27 +159,17 @@ func (l *lines) stale() []int {
 		l.index(i, src)
 		l.close[i] = l.compareClosely(i, len(l.of(i)))
 	}
-	found := make([][]int, (len(l.all)+comparedAtOnce-1)/comparedAtOnce)
-	var next atomic.Int64 // a core that is busy with something else gets less of it
-	var all sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(found)) {
-		all.Go(func() {
-			for {
-				some := int(next.Add(1)) - 1
-				if some >= len(found) {
-					return
-				}
-				for i := some * comparedAtOnce; i < min((some+1)*comparedAtOnce, len(l.all)); i++ {
-					ln := &l.all[i]
-					if ln.stale = !ln.hidden && !ln.lost && !l.holds(ln); ln.stale {
-						found[some] = append(found[some], i)
-					}
-				}
-			}
-		})
+	Parallel(context.Background(), runtime.GOMAXPROCS(0), len(l.all), func(i int) {
+		ln := &l.all[i]
+		ln.stale = !ln.hidden && !ln.lost && !l.holds(ln)
+	})
+	var out []int
+	for i := range l.all {
+		if l.all[i].stale {
+			out = append(out, i)
+		}
 	}
-	all.Wait()
-	return slices.Concat(found...)
+	return out
 }
 
 // index finds out what is wrong with the indexes of a source. Doctor checks those of
@@ -239,30 +223,13 @@ const tasksAhead = 4
 
 // read reads tasks on all cores. It ends early when ctx does.
 func (l *lines) read(ctx context.Context, places []int) {
-	jobs := make(chan int)
-	var workers sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(places)) {
-		workers.Go(func() {
-			for i := range jobs {
-				l.readOne(ctx, &l.all[i])
-			}
-		})
-	}
-	asked, worth := 0, false // up to which place tasks were asked for, and whether that was of use
-	for n, i := range places {
-		if ctx.Err() != nil {
-			break
-		}
+	Parallel(ctx, runtime.GOMAXPROCS(0), len(places), func(n int) {
 		progress.Report(ctx, progress.State{What: "reading", Done: n, Of: len(places)})
-		jobs <- i
-		if worth || l.cold.Load() {
-			for asked = max(asked, n+1); asked < min(n+1+tasksAhead, len(places)); asked++ {
-				worth = roofmt.Ahead(l.ref(&l.all[places[asked]]).Dir)
-			}
+		if ahead := n + tasksAhead; l.cold.Load() && ahead < len(places) {
+			l.cold.Store(roofmt.Ahead(l.ref(&l.all[places[ahead]]).Dir))
 		}
-	}
-	close(jobs)
-	workers.Wait()
+		l.readOne(ctx, &l.all[places[n]])
+	})
 	for _, i := range places {
 		ln := &l.all[i]
 		if ln.sum != nil && ln.sum.Gone {
@@ -286,7 +253,9 @@ func (l *lines) readOne(ctx context.Context, ln *entry) {
 		before, item = dirs.fingerprint(ref.ID, files, true), l.s.itemDigest(ref.Dir)
 	}
 	sum, from := l.s.derive(ctx, ref)
-	l.cold.Store(from.cold)
+	if from.cold {
+		l.cold.Store(true)
+	}
 	row := rowOf(&sum)
 	row.Logged = from.logged
 	ln.row, ln.sum = &row, &sum
@@ -309,7 +278,7 @@ func (l *lines) readOne(ctx context.Context, ln *entry) {
 	if !keep || after != before || !l.s.calm(before.newest, begun) {
 		return
 	}
-	whole, err := encodeSummary(sum)
+	whole, err := json.Marshal(sum)
 	if err != nil {
 		return
 	}
@@ -394,16 +363,7 @@ func (l *lines) mark() {
 func (l *lines) summaries(ctx context.Context, list []*entry) []api.Summary {
 	l.load(ctx, list)
 	out := make([]api.Summary, len(list))
-	var next atomic.Int64
-	var all sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), (len(list)+3)/4) {
-		all.Go(func() {
-			for i := next.Add(1); i <= int64(len(list)); i = next.Add(1) {
-				out[i-1] = l.summary(ctx, list[i-1])
-			}
-		})
-	}
-	all.Wait()
+	Parallel(ctx, runtime.GOMAXPROCS(0), len(list), func(i int) { out[i] = l.summary(ctx, list[i]) })
 	return out
 }
 
@@ -474,7 +434,8 @@ func (l *lines) tally() []api.SourceState {
 
 // united puts the copies of a task into one line, see groups. The line is that of the
 // first place by rank that the filter keeps.
-func (l *lines) united(ctx context.Context, keeps func(*entry) bool) []*entry {
+func (l *lines) united(ctx context.Context, m *matcher) []*entry {
+	keeps := func(ln *entry) bool { return m.keeps(ln.row, l.srcs[ln.src].Name) }
 	out := make([]*entry, 0, len(l.all))
 	at := map[string][]int{}
 	if l.filled > 1 { // in one folder names are unique
@@ -486,10 +447,7 @@ func (l *lines) united(ctx context.Context, keeps func(*entry) bool) []*entry {
 	}
 	for i := range l.all {
 		ln := &l.all[i]
-		var places []int
-		if len(at) > 0 {
-			places = at[ln.row.ID]
-		}
+		places := at[ln.row.ID]
 		switch {
 		case ln.hidden:
 		case len(places) < 2:
@@ -530,19 +488,7 @@ func (l *lines) groups(ctx context.Context, places []int) [][]*entry {
 	for i, at := range places {
 		list[i] = &l.all[at]
 	}
-	slices.SortStableFunc(list, func(a, b *entry) int { return cmp.Compare(l.rank(a), l.rank(b)) })
-	var out [][]*entry
-next:
-	for _, ln := range list {
-		for i, group := range out {
-			if l.equal(ctx, group[0], ln) {
-				out[i] = append(group, ln)
-				continue next
-			}
-		}
-		out = append(out, []*entry{ln})
-	}
-	return out
+	return grouped(list, l.rank, func(a, b *entry) bool { return l.equal(ctx, a, b) })
 }
 
 func (l *lines) rank(ln *entry) int {
@@ -587,15 +533,6 @@ func (ln *entry) kept() *catalog.Row {
 		return ln.base
 	}
 	return ln.row
-}
-
-// costOf is what a filter compares; unknown is not zero.
-func costOf(row *catalog.Row) *money.USD {
-	if !row.Priced {
-		return nil
-	}
-	usd := money.USD(row.Cost)
-	return &usd
 }
 
 // Ten thousand tasks have fifty thousand files. To stat each of them takes 30 to 70 ms,

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -435,14 +436,12 @@ func (s *Store) FindChild(ctx context.Context, parent Ref, id string) (Ref, erro
 	if own := s.OwnRef(id); exists(own.Dir, "") {
 		return own, nil
 	}
-	all, _, err := s.refs(ctx)
+	all, err := s.Refs(ctx)
 	if err != nil {
 		return Ref{}, err
 	}
-	for _, r := range all {
-		if r.ID == id && r.Source == parent.Source {
-			return r, nil
-		}
+	if i := slices.IndexFunc(all, func(r Ref) bool { return r.ID == id && r.Source == parent.Source }); i >= 0 {
+		return all[i], nil
 	}
 	if t, err := s.FindDeleted(ctx, id); err == nil {
 		return Ref{}, &TrashedError{Given: id, Name: t.Name}

@@ -30,7 +30,6 @@ type Source struct {
 
 	ids    []string          // names of the task folders
 	byPath string            // the tool, by the path alone
-	logs   string            // the folder of its tasks' journals, where it is known; not for Roost's own root
 	at     map[string]string // the files of tasks without a folder: transcripts of subagents
 	gone   map[string]Ref    // continued tasks of a storage that is no longer configured
 	err    error             // why it cannot be read

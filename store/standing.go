@@ -142,7 +142,7 @@ func (s *Store) Trust(ctx context.Context, dry bool) (api.TrustedRoot, error) {
 		}
 		out.Keys = n
 	}
-	refs, _, err := s.refs(ctx)
+	refs, err := s.Refs(ctx)
 	if err != nil {
 		return out, err
 	}

@@ -35,6 +35,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -248,10 +249,16 @@ func Within(dir, path string) bool {
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
-// inFolder is filepath.Join for a clean folder and the name of one in it.
-func inFolder(dir, name string) string {
-	if dir == "" || os.IsPathSeparator(dir[len(dir)-1]) {
-		return filepath.Join(dir, name)
+// Parallel calls f with each number below n, from at most so many goroutines, and waits. It ends early when ctx does.
+func Parallel(ctx context.Context, goroutines, n int, f func(int)) {
+	var next atomic.Int64
+	var all sync.WaitGroup
+	for range min(goroutines, n) {
+		all.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
+				f(i)
+			}
+		})
 	}
-	return dir + string(filepath.Separator) + name
+	all.Wait()
 }

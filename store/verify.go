@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"github.com/roost-dev/roost/api"
@@ -111,27 +112,12 @@ func (s *Store) VerifyRows(ctx context.Context) []Mismatch {
 	if err == nil && len(found) > 0 { // a change between the two lists is no mismatch
 		var again []Mismatch
 		again, err = s.wrongRows(ctx)
-		found = inBoth(found, again)
+		found = slices.DeleteFunc(found, func(m Mismatch) bool { return !slices.Contains(again, m) })
 	}
 	if err != nil {
 		return []Mismatch{{Path: s.opt.Cache, File: path, Problem: err.Error()}}
 	}
 	return found
-}
-
-// inBoth are the mismatches that two checks found.
-func inBoth(a, b []Mismatch) []Mismatch {
-	in := map[Mismatch]bool{}
-	for _, f := range b {
-		in[f] = true
-	}
-	var out []Mismatch
-	for _, f := range a {
-		if in[f] {
-			out = append(out, f)
-		}
-	}
-	return out
 }
 
 // wrongRows are the tasks of which a list shows something else than their folders give.
@@ -146,41 +132,32 @@ func (s *Store) wrongRows(ctx context.Context) ([]Mismatch, error) {
 	if err != nil {
 		return nil, err
 	}
-	there := map[string][]byte{}
+	key := func(t api.Summary) string { return t.Source + "\x00" + t.Path }
+	there := map[string]api.Summary{}
 	for _, t := range fresh.Items {
-		if there[t.Source+"\x00"+t.Path], err = json.Marshal(t); err != nil {
-			return nil, err
-		}
+		there[key(t)] = t
 	}
 	var out []Mismatch
-	seen := map[string]bool{}
 	about := func(t api.Summary, problem string) {
-		out = append(out, Mismatch{
-			ID:      t.ID,
-			Path:    t.Path,
-			File:    filepath.Join(s.opt.Cache, catalog.Name),
-			Problem: problem,
-			Source:  "the tasks",
-		})
+		file := filepath.Join(s.opt.Cache, catalog.Name)
+		out = append(out, Mismatch{ID: t.ID, Path: t.Path, File: file, Problem: problem, Source: "the tasks"})
 	}
-	for _, t := range cached.Items {
-		key := t.Source + "\x00" + t.Path
-		seen[key] = true
-		want, ok := there[key]
-		have, err := json.Marshal(t)
+	for _, have := range cached.Items {
+		want, ok := there[key(have)]
+		delete(there, key(have))
+		a, errA := json.Marshal(have)
+		b, errB := json.Marshal(want)
 		switch {
-		case err != nil:
-			return nil, err
-		case !ok && exists(t.Path, ""):
-			about(t, "the list shows it, but there is no such task")
-		case ok && !bytes.Equal(have, want):
-			about(t, "the list differs from its folder")
+		case errA != nil || errB != nil:
+			return nil, errors.Join(errA, errB)
+		case !ok && exists(have.Path, ""):
+			about(have, "the list shows it, but there is no such task")
+		case ok && !bytes.Equal(a, b):
+			about(have, "the list differs from its folder")
 		}
 	}
-	for _, t := range fresh.Items {
-		if !seen[t.Source+"\x00"+t.Path] {
-			about(t, "the list does not show it")
-		}
+	for _, t := range there {
+		about(t, "the list does not show it")
 	}
 	return out, nil
 }
@@ -202,7 +179,7 @@ func (s *Store) RebuildRows(ctx context.Context) error {
 // killed, or the disk refused. Owning such a task and closing it writes them. Behind leaves out tasks that a process
 // owns, and damaged ones, which wait for a user's decision.
 func (s *Store) Behind(ctx context.Context) ([]Ref, error) {
-	refs, _, err := s.refs(ctx)
+	refs, err := s.Refs(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -37,12 +37,14 @@ import (
 	"strings"
 )
 
-// Line announces how far a task's journal is synced.
+// Line announces how far a task's journal is synced. Source and Task are as store.Ref has them.
 type Line struct {
-	Source, Task string // as store.Ref has them
-	Epoch        uint64 // of the newest of the commits
-	From, To     uint64 // the commits that its writer has not announced before
-	End          bool   // its owner releases it
+	Source string `json:"source"`
+	Task   string `json:"task"`
+	Epoch  uint64 `json:"epoch"` // of the newest of the commits
+	From   uint64 `json:"from"`  // From to To are the commits that its writer has not announced before
+	To     uint64 `json:"to"`
+	End    bool   `json:"end,omitempty"` // its owner releases it
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -51,80 +53,30 @@ const sealBytes = len(`,"crc":"00000000"}`)
 
 // seal ends a JSON object that lacks its brace with its checksum.
 func seal(b []byte) []byte {
-	sum := crc32.Checksum(b, castagnoli)
-	b = append(b, `,"crc":"`...)
-	b = appendSum(b, sum)
-	return append(b, '"', '}', '\n')
-}
-
-func appendSum(b []byte, sum uint32) []byte {
-	for shift := 28; shift >= 0; shift -= 4 {
-		b = append(b, "0123456789abcdef"[sum>>shift&15])
-	}
-	return b
+	return fmt.Appendf(b, ",\"crc\":\"%08x\"}\n", crc32.Checksum(b, castagnoli))
 }
 
 // unseal splits a line into its content and its checksum; ok is false when the line is damaged.
 func unseal(b []byte) (body []byte, sum uint32, ok bool) {
 	at := len(b) - sealBytes
-	if at < 0 || !bytes.HasPrefix(b[at:], []byte(`,"crc":"`)) || !bytes.HasSuffix(b, []byte(`"}`)) {
+	if at < 0 {
 		return nil, 0, false
 	}
 	sum = crc32.Checksum(b[:at], castagnoli)
-	var want [8]byte // not parsed: a capital letter there is damage, too
-	return b[:at], sum, bytes.Equal(appendSum(want[:0], sum), b[at+8:at+16])
+	return b[:at], sum, string(b[at:]) == fmt.Sprintf(`,"crc":"%08x"}`, sum)
 }
 
 // append adds the line to b.
 func (l Line) append(b []byte) []byte {
-	at := len(b)
-	b = append(append(b, `{"source":"`...), l.Source...)
-	b = append(append(b, `","task":"`...), l.Task...)
-	b = strconv.AppendUint(append(b, `","epoch":`...), l.Epoch, 10)
-	b = strconv.AppendUint(append(b, `,"from":`...), l.From, 10)
-	b = strconv.AppendUint(append(b, `,"to":`...), l.To, 10)
-	if l.End {
-		b = append(b, `,"end":true`...)
-	}
-	return append(b[:at], seal(b[at:])...)
+	text, _ := json.Marshal(l) // texts and numbers
+	return append(b, seal(text[:len(text)-1])...)
 }
 
-// parse reads a line without its newline. It accepts only the spelling of append: a line with a right checksum is from
-// append.
+// parse reads a line without its newline.
 func parse(b []byte) (l Line, sum uint32, ok bool) {
-	b, sum, ok = unseal(b)
-	if !ok {
-		return l, sum, false
-	}
-	text := func(prefix string) (out string) {
-		var found bool
-		if b, found = bytes.CutPrefix(b, []byte(prefix)); !found {
-			ok = false
-			return ""
-		}
-		end := bytes.IndexByte(b, '"')
-		if end < 0 {
-			ok = false
-			return ""
-		}
-		out, b = string(b[:end]), b[end+1:]
-		return out
-	}
-	number := func(prefix string) (n uint64) {
-		var found bool
-		b, found = bytes.CutPrefix(b, []byte(prefix))
-		end := 0
-		for ; end < len(b) && b[end] >= '0' && b[end] <= '9'; end++ {
-			n = n*10 + uint64(b[end]-'0')
-		}
-		ok = ok && found && end > 0 && end <= 19 && (b[0] != '0' || end == 1)
-		b = b[end:]
-		return n
-	}
-	l.Source, l.Task = text(`{"source":"`), text(`,"task":"`)
-	l.Epoch, l.From, l.To = number(`,"epoch":`), number(`,"from":`), number(`,"to":`)
-	l.End = bytes.Equal(b, []byte(`,"end":true`))
-	return l, sum, ok && (l.End || len(b) == 0) && plain(l.Source) && plain(l.Task)
+	body, sum, ok := unseal(b)
+	ok = ok && json.Unmarshal(append(bytes.Clone(body), '}'), &l) == nil
+	return l, sum, ok && plain(l.Source) && plain(l.Task)
 }
 
 // plain reports whether a name may be part of a line and of a path. Readers make no path of any other name.

@@ -346,78 +346,47 @@ const (
 
 // Watch sends when the log in a folder may have grown. stop ends it and waits.
 func Watch(dir string) (wake <-chan struct{}, stop func()) {
-	w := &watch{dir: dir, wake: make(chan struct{}, 1), quit: make(chan struct{})}
-	var wait sync.WaitGroup
-	wait.Go(w.run)
-	return w.wake, sync.OnceFunc(func() {
-		close(w.quit)
-		wait.Wait()
+	c, quit, done := make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		watch(filepath.Clean(dir), c, quit)
+	}()
+	return c, sync.OnceFunc(func() {
+		close(quit)
+		<-done
 	})
 }
 
-type watch struct {
-	dir  string
-	wake chan struct{}
-	quit chan struct{}
-}
-
-func (w *watch) run() {
+func watch(dir string, wake chan<- struct{}, quit <-chan struct{}) {
+	var events chan fsnotify.Event // nil where the system has no watcher left for the user
+	var failures chan error
 	sys, err := fsnotify.NewWatcher()
-	if err != nil {
-		w.poll(pollBare) // the system limits the watchers of a user
-		return
+	if err == nil {
+		defer func() { _ = sys.Close() }()
+		events, failures = sys.Events, sys.Errors
 	}
-	defer func() { _ = sys.Close() }()
 	for watched := false; ; {
+		pause := pollWatched
 		if !watched {
-			if _, err := os.Stat(w.dir); err == nil && sys.Add(w.dir) != nil {
-				w.poll(pollBare)
-				return
-			} else if watched = err == nil; watched {
-				w.notify() // lines may have come before the folder was watched
+			_, none := os.Stat(dir)
+			if watched = none == nil && err == nil && sys.Add(dir) == nil; !watched {
+				pause = pollBare
+			}
+			if none != nil {
+				pause = pollNone
 			}
 		}
-		timer := time.NewTimer(pollNone)
-		if watched {
-			timer.Reset(pollWatched)
+		select { // also at once: lines may have come before the folder was watched
+		case wake <- struct{}{}:
+		default: // a notification is waiting already
 		}
 		select {
-		case ev, ok := <-sys.Events:
-			if ok && (ev.Op&(fsnotify.Remove|fsnotify.Rename) == 0 || filepath.Clean(ev.Name) != filepath.Clean(w.dir)) {
-				w.notify()
-				break
-			}
-			watched = false // the folder itself was removed
-		case _, ok := <-sys.Errors: // something may have been missed
-			if ok {
-				w.notify()
-			}
-		case <-timer.C:
-			w.notify()
-		case <-w.quit:
-			timer.Stop()
+		case ev := <-events:
+			watched = !ev.Has(fsnotify.Remove|fsnotify.Rename) || filepath.Clean(ev.Name) != dir // else the folder itself went
+		case <-failures: // something may have been missed
+		case <-time.After(pause):
+		case <-quit:
 			return
 		}
-		timer.Stop()
-	}
-}
-
-func (w *watch) poll(every time.Duration) {
-	tick := time.NewTicker(every)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-			w.notify()
-		case <-w.quit:
-			return
-		}
-	}
-}
-
-func (w *watch) notify() {
-	select {
-	case w.wake <- struct{}{}:
-	default: // a notification is waiting already
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -75,7 +76,7 @@ func (w *Writer) Append(l Line) error {
 // open opens the newest segment and takes its lock. The first one is made.
 func (w *Writer) open(until time.Time) (*os.File, error) {
 	if w.n > 0 {
-		f, err := openFile(segmentPath(w.dir, w.n), os.O_RDWR|os.O_APPEND, 0)
+		f, err := os.OpenFile(segmentPath(w.dir, w.n), os.O_RDWR|os.O_APPEND, 0)
 		if err == nil {
 			return locked(f, until)
 		}
@@ -211,8 +212,8 @@ func (w *Writer) rotate(until time.Time) error {
 	if err != nil {
 		return err
 	}
-	if len(list) > 0 && list[len(list)-1] > w.n { // other writers began newer segments
-		w.n = list[len(list)-1]
+	if newest := slices.Max(append(list, w.n)); newest > w.n { // other writers began newer segments
+		w.n = newest
 		return nil
 	}
 	next, err := create(w.dir, w.n+1, until)
@@ -228,19 +229,10 @@ func (w *Writer) rotate(until time.Time) error {
 	if _, err := w.checkHead(next, info); err != nil { // another writer may have begun it
 		return err
 	}
-	w.drop()
-	return nil
-}
-
-// drop removes the segments that are too old.
-func (w *Writer) drop() {
-	list, err := segments(w.dir)
-	if err != nil {
-		return
-	}
 	for _, n := range list {
 		if n+keepSegments <= w.n {
 			_ = os.Remove(segmentPath(w.dir, n)) // else the next one removes it
 		}
 	}
+	return nil
 }
