@@ -15,7 +15,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/journal"
@@ -61,7 +60,7 @@ func (a loggedAction) moment() moment {
 	return moment{a.Then}
 }
 
-func (m moment) before(o moment) bool { return slices.Compare(m[:], o[:]) < 0 }
+func (m moment) compare(o moment) int { return slices.Compare(m[:], o[:]) }
 
 // actionList are actions in their order.
 type actionList []loggedAction
@@ -113,24 +112,18 @@ func merge(journal, overlay task.Actions) (done, redo actionList) {
 	if overlay.Last == 0 {
 		last[true] = moment{}
 	}
-	for _, of := range []struct {
-		task.Actions
-		inOverlay bool
-	}{{journal, false}, {overlay, true}} {
+	for inOverlay, of := range map[bool]task.Actions{false: journal, true: overlay} {
 		for _, d := range of.Done {
-			done = append(done, loggedAction{d, of.inOverlay})
+			done = append(done, loggedAction{d, inOverlay})
 		}
 		for _, d := range of.Undone {
-			if a := (loggedAction{d, of.inOverlay}); last[!of.inOverlay].before(a.moment()) {
+			if a := (loggedAction{d, inOverlay}); last[!inOverlay].compare(a.moment()) < 0 {
 				redo = append(redo, a)
 			}
 		}
 	}
-	for _, l := range []actionList{done, redo} {
-		slices.SortStableFunc(l, func(a, b loggedAction) int {
-			x, y := a.moment(), b.moment()
-			return slices.Compare(x[:], y[:])
-		})
+	for _, l := range []actionList{done, redo} { // no two actions have one moment
+		slices.SortStableFunc(l, func(a, b loggedAction) int { return a.moment().compare(b.moment()) })
 	}
 	return done, redo
 }
@@ -225,10 +218,10 @@ func ofDeleted(ctx context.Context, s *store.Store, d store.DeletedTask) (taskAc
 	}
 	t.Task = s.SummaryOfDeleted(ctx, d, table)
 	all, err := readOverlay(ctx, s)
-	if err != nil {
-		return t, err
+	if err == nil {
+		err = t.readJournal(ctx, all)
 	}
-	return t, t.readJournal(ctx, all)
+	return t, err
 }
 
 // ofTask are the actions of a task in its place. It reads the task once.
@@ -308,22 +301,11 @@ func FindAll(ctx context.Context, s *store.Store, limit int) ([]api.TaskActions,
 			all = append(all, newPresent(ref))
 		}
 	}
-	next := make(chan *taskActions)
-	var readers sync.WaitGroup
-	for range maxReaders {
-		readers.Go(func() {
-			for t := range next {
-				if t.readJournal(ctx, filed) != nil {
-					t.done, t.redo = nil, nil
-				}
-			}
-		})
-	}
-	for i := range all {
-		next <- &all[i]
-	}
-	close(next)
-	readers.Wait()
+	store.Parallel(ctx, maxReaders, len(all), func(i int) {
+		if all[i].readJournal(ctx, filed) != nil {
+			all[i].done, all[i].redo = nil, nil
+		}
+	})
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}

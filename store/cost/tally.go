@@ -54,20 +54,9 @@ func (t Tally) Usage() api.Usage {
 // a new message counts once: Roo keeps a row's ts.
 func ForeignRows(s *task.State) []*task.Message {
 	var out []*task.Message
-	shown := map[int64]bool{}
-	var last uint64
-	plain := true // no row is hidden or moved: the usual case
-	for _, m := range s.UI() {
-		plain, last = plain && m.ID > last, m.ID
-	}
-	for id := uint64(1); id < s.NextMessage() && plain; id++ {
-		m := s.Message(id)
-		plain = m == nil || m.Hidden == ""
-	}
-	if !plain {
-		for _, m := range s.UI() {
-			shown[m.TS()] = true
-		}
+	shown, place := map[int64]bool{}, map[uint64]int{}
+	for i, m := range s.UI() {
+		shown[m.TS()], place[m.ID] = true, i+1
 	}
 	for id := uint64(1); id < s.NextMessage(); id++ {
 		m := s.Message(id)
@@ -82,14 +71,7 @@ func ForeignRows(s *task.State) []*task.Message {
 		}
 		out = append(out, m)
 	}
-	if plain {
-		return out
-	}
 	// Rows that another program reordered are summed in the new order.
-	place := map[uint64]int{}
-	for i, m := range s.UI() {
-		place[m.ID] = i + 1
-	}
 	slices.SortStableFunc(out, func(a, b *task.Message) int { return cmp.Compare(place[a.ID], place[b.ID]) })
 	return out
 }

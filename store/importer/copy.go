@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/roost-dev/roost/api"
@@ -151,32 +150,16 @@ const maxSyncs = 16
 
 // syncFiles makes the contents of copies durable.
 func syncFiles(to *os.Root, list []treeFile) error {
-	next := make(chan string)
-	errs := make([]error, min(maxSyncs, len(list)))
-	var all sync.WaitGroup
-	for i := range errs {
-		all.Go(func() {
-			for path := range next {
-				if errs[i] == nil {
-					errs[i] = syncFile(to, path)
-				}
-			}
-		})
-	}
-	for _, f := range list {
-		next <- f.Path
-	}
-	close(next)
-	all.Wait()
+	errs := make([]error, len(list))
+	store.Parallel(context.Background(), maxSyncs, len(list), func(i int) {
+		f, err := to.OpenFile(list[i].Path, os.O_WRONLY, 0)
+		if err != nil {
+			errs[i] = fmt.Errorf("sync the copy: %w", err)
+			return
+		}
+		errs[i] = errors.Join(f.Sync(), f.Close())
+	})
 	return errors.Join(errs...)
-}
-
-func syncFile(to *os.Root, path string) error {
-	f, err := to.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
-		return fmt.Errorf("sync the copy: %w", err)
-	}
-	return errors.Join(f.Sync(), f.Close())
 }
 
 // read copies a file to a writer and returns its digest and size.
@@ -187,23 +170,11 @@ func (im *importer) read(ctx context.Context, from fileSet, path string, to io.W
 	}
 	defer f.Close()
 	h := sha256.New()
-	for {
-		if err := ctx.Err(); err != nil {
-			return sum, n, err
-		}
-		k, err := f.Read(im.buf)
-		h.Write(im.buf[:k])
-		if _, werr := to.Write(im.buf[:k]); werr != nil {
-			return sum, n, werr
-		}
-		n += int64(k)
-		if err == io.EOF {
-			return [32]byte(h.Sum(nil)), n, nil
-		}
-		if err != nil {
-			return sum, n, err
-		}
+	n, err = io.CopyBuffer(io.MultiWriter(h, to), roofmt.ContextReader(ctx, f), im.buf)
+	if err != nil {
+		return sum, n, err
 	}
+	return [32]byte(h.Sum(nil)), n, nil
 }
 
 // syncTree makes the names of a copy durable.

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/roost-dev/roost/api"
@@ -31,23 +30,11 @@ const (
 // scan reads tasks, finds their hits, and adds them to the catalogue as long as there
 // is patience for that.
 func (f *search) scan(ctx context.Context, list []*candidate, from spot) {
-	jobs := make(chan *candidate)
-	var workers sync.WaitGroup
 	var k keeper
-	var done atomic.Int64
-	for range min(scanners, len(list)) {
-		workers.Go(func() {
-			for c := range jobs {
-				f.read(ctx, c, &k, from)
-				progress.Report(ctx, progress.State{What: "reading for the search", Done: int(done.Add(1)), Of: len(list)})
-			}
-		})
-	}
-	for _, c := range list {
-		jobs <- c
-	}
-	close(jobs)
-	workers.Wait()
+	store.Parallel(ctx, scanners, len(list), func(i int) {
+		f.read(ctx, list[i], &k, from)
+		progress.Report(ctx, progress.State{What: "reading for the search", Done: i + 1, Of: len(list)})
+	})
 	f.keep(ctx, &k, true)
 	f.unkept = k.err
 }
@@ -88,9 +75,6 @@ func (f *search) patient() bool {
 
 // read looks through one task. A failure is reported and does not end the search.
 func (f *search) read(ctx context.Context, c *candidate, k *keeper, from spot) {
-	if ctx.Err() != nil {
-		return // the search ends with that error
-	}
 	if filesOf(c.ref) > largeFiles {
 		k.large.Lock()
 		defer k.large.Unlock()

@@ -16,8 +16,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/roost-dev/roost/api"
@@ -174,7 +172,7 @@ func (f *search) run(ctx context.Context, from spot) (out Result, err error) {
 		return out, err
 	}
 	out.Tasks, out.Sources = len(all), sources
-	f.stamps(all)
+	f.stamps(ctx, all)
 	var unknown []*candidate
 	for _, c := range all {
 		key := catalogKey(c.ref)
@@ -237,18 +235,9 @@ func (f *search) most(out Result, given int) int {
 }
 
 // stamps fills in what the tasks are now.
-func (f *search) stamps(all []*candidate) {
-	var workers sync.WaitGroup
-	var next atomic.Int64
+func (f *search) stamps(ctx context.Context, all []*candidate) {
 	stamp := f.s.Stamps()
-	for range scanners {
-		workers.Go(func() {
-			for i := next.Add(1) - 1; i < int64(len(all)); i = next.Add(1) - 1 {
-				all[i].stamp, all[i].calm = stamp(all[i].ref)
-			}
-		})
-	}
-	workers.Wait()
+	store.Parallel(ctx, scanners, len(all), func(i int) { all[i].stamp, all[i].calm = stamp(all[i].ref) })
 }
 
 // candidates are the tasks to look through, each in one place.
@@ -263,22 +252,13 @@ func (f *search) candidates(ctx context.Context) ([]*candidate, []api.SourceStat
 	}
 	var out []*candidate
 	for _, r := range refs {
-		places, ok := at[r.ID]
-		if !ok {
-			continue // with the first of its id
-		}
-		groups := [][]store.Ref{places}
-		if len(places) > 1 {
-			groups = f.s.Groups(ctx, places)
-			delete(at, r.ID)
-		}
+		groups := f.s.Groups(ctx, at[r.ID]) // none behind the first of its id
+		delete(at, r.ID)
 		for _, g := range groups {
 			if place := f.place(g); place >= 0 {
 				c := &candidate{ref: g[place]}
-				for i, r := range g {
-					if i != place {
-						c.copies = append(c.copies, r.Dir)
-					}
+				for _, r := range slices.Delete(slices.Clone(g), place, place+1) {
+					c.copies = append(c.copies, r.Dir)
 				}
 				out = append(out, c)
 			}

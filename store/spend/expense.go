@@ -15,6 +15,7 @@ import (
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/cost"
+	"github.com/roost-dev/roost/store/fold"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/usage"
 )
@@ -32,7 +33,7 @@ type Expense struct {
 // micro-dollar: what no request explains any more, because the journal lost a commit or the rows are gone, is an expense
 // of its own without a model.
 func Expenses(ctx context.Context, v *store.View) ([]Expense, error) {
-	list, err := foreignExpenses(v)
+	list, err := foreignExpenses(ctx, v)
 	if err != nil {
 		return nil, err
 	}
@@ -63,13 +64,13 @@ func Expenses(ctx context.Context, v *store.View) ([]Expense, error) {
 
 // foreignExpenses splits the sum of other programs' rows into the rows' shares. A sum of doubles that is rounded once
 // does not equal the sum of rounded doubles, so each row gets its step in the rounded sum.
-func foreignExpenses(v *store.View) ([]Expense, error) {
+func foreignExpenses(ctx context.Context, v *store.View) ([]Expense, error) {
 	var list []Expense
 	var sum usage.Tokens
 	var before api.Usage
 	var costBefore money.USD
 	rows := cost.ForeignRows(v.State)
-	models, err := models(v, rows)
+	models, err := models(ctx, v, rows)
 	if err != nil {
 		return nil, err
 	}
@@ -92,27 +93,27 @@ func foreignExpenses(v *store.View) ([]Expense, error) {
 
 // models gives the provider and the model of each row. Cline's rows name them, and Roo's when they hold the request;
 // for other rows they are the task's.
-func models(v *store.View, rows []*task.Message) ([][2]string, error) {
+func models(ctx context.Context, v *store.View, rows []*task.Message) ([][2]string, error) {
 	out := make([][2]string, len(rows))
-	const atOnce = 200
-	for from := 0; from < len(rows); from += atOnce {
-		part := rows[from:min(from+atOnce, len(rows))]
-		raws, err := v.State.Raws(part)
-		for i := range part {
-			at := &out[from+i]
-			*at = [2]string{v.State.Settings.Provider, cmp.Or(v.State.Settings.Model, v.Summary.Model)}
-			if err != nil {
-				continue // its bytes are gone; its cost is known
-			}
-			info, ok := esjson.Get(raws[i], "modelInfo")
-			if !ok || esjson.TypeOf(info) != esjson.TypeObject {
-				at[1] = cmp.Or(roofmt.EnvironmentOf(raws[i]).Model, at[1])
-				continue
-			}
-			if model, ok := esjson.GetString(info, "modelId"); ok && model != "" {
-				at[1] = model
-				at[0], _ = esjson.GetString(info, "providerId")
-			}
+	i := -1
+	for raw, err := range fold.Raws(ctx, v.State, rows) {
+		if err != nil {
+			return nil, err
+		}
+		i++
+		at := &out[i]
+		*at = [2]string{v.State.Settings.Provider, cmp.Or(v.State.Settings.Model, v.Summary.Model)}
+		if raw == nil {
+			continue // its bytes are gone; its cost is known
+		}
+		info, ok := esjson.Get(raw, "modelInfo")
+		if !ok || esjson.TypeOf(info) != esjson.TypeObject {
+			at[1] = cmp.Or(roofmt.EnvironmentOf(raw).Model, at[1])
+			continue
+		}
+		if model, ok := esjson.GetString(info, "modelId"); ok && model != "" {
+			at[1] = model
+			at[0], _ = esjson.GetString(info, "providerId")
 		}
 	}
 	return out, nil

@@ -183,7 +183,7 @@ func TestExpensesAddUpProperty(t *testing.T) {
 		}
 		v := &store.View{State: spentState(t, rows, ledger)}
 		v.Summary = api.Summary{TS: storetest.TS0, Usage: cost.TallyOf(v.State).Usage()}
-		list, err := foreignExpenses(v)
+		list, err := foreignExpenses(t.Context(), v)
 		if err != nil {
 			t.Fatal(err)
 		}

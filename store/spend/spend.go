@@ -11,8 +11,6 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/roost-dev/roost/api"
@@ -51,32 +49,39 @@ func Sum(ctx context.Context, s *store.Store, by api.Grouping, f Filter) (api.To
 	if f.Zone == nil {
 		f.Zone = time.UTC
 	}
-	listed, err := s.List(ctx, store.Filter{Source: f.Source, Workspace: f.Workspace})
+	listed, at, err := list(ctx, s, store.Filter{Source: f.Source, Workspace: f.Workspace})
 	if err != nil {
 		return api.Totals{}, err
-	}
-	refs, err := s.Refs(ctx)
-	if err != nil {
-		return api.Totals{}, err
-	}
-	at := make(map[string]store.Ref, len(refs))
-	for _, ref := range refs {
-		at[ref.Dir] = ref
 	}
 	sums := spendingSums{by: by, filter: f, groups: map[string]*api.SpendingGroup{}, last: map[*api.SpendingGroup]string{}}
 	const atOnce = 64
-	for from := 0; from < len(listed.Items); from += atOnce {
-		progress.Report(ctx, progress.State{What: "adding up", Done: from, Of: len(listed.Items)})
-		part := listed.Items[from:min(from+atOnce, len(listed.Items))]
+	done := 0
+	for part := range slices.Chunk(listed, atOnce) {
+		progress.Report(ctx, progress.State{What: "adding up", Done: done, Of: len(listed)})
 		bills, err := readBills(ctx, s, part, at)
 		if err != nil {
 			return api.Totals{}, fmt.Errorf("add up what was spent: %w", err)
 		}
-		for i := range part {
-			sums.task(bills[i].task, bills[i].list)
+		for _, b := range bills {
+			sums.task(b.task, b.list)
 		}
+		done += len(part)
 	}
-	return sums.spending(listed.Items), nil
+	return sums.spending(listed), nil
+}
+
+// list lists tasks. at has all tasks by their paths.
+func list(ctx context.Context, s *store.Store, f store.Filter) (tasks []api.Summary, at map[string]store.Ref, err error) {
+	listed, err := s.List(ctx, f)
+	if err != nil {
+		return nil, nil, err
+	}
+	refs, err := s.Refs(ctx)
+	at = make(map[string]store.Ref, len(refs))
+	for _, ref := range refs {
+		at[ref.Dir] = ref
+	}
+	return listed.Items, at, err
 }
 
 // bill holds what one task spent.
@@ -88,41 +93,29 @@ type bill struct {
 // readBills reads tasks, as many at a time as there are cores. It opens each task once: what a task spent is in its messages.
 func readBills(ctx context.Context, s *store.Store, tasks []api.Summary, at map[string]store.Ref) ([]bill, error) {
 	out := make([]bill, len(tasks))
-	var next atomic.Int64
-	var workers sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(tasks)) {
-		workers.Go(func() {
-			for i := int(next.Add(1)) - 1; i < len(tasks) && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
-				out[i] = readBill(ctx, s, tasks[i], at)
-			}
-		})
-	}
-	workers.Wait()
+	store.Parallel(ctx, runtime.GOMAXPROCS(0), len(tasks), func(i int) { out[i] = readBill(ctx, s, tasks[i], at) })
 	return out, ctx.Err()
 }
 
 func readBill(ctx context.Context, s *store.Store, t api.Summary, at map[string]store.Ref) bill {
-	if ref, ok := at[t.Path]; ok {
-		if list, sum, err := readExpenses(ctx, s, ref); err == nil {
-			sum.Title = t.Title // the list may have a newer one
-			return bill{sum, list}
-		}
-	}
 	b := bill{task: t}
 	if t.Usage.NonZero() {
 		b.list = []Expense{{At: t.TS, Usage: t.Usage}}
 	}
-	return b
-}
-
-// readExpenses reads one task, without its labels: they do not matter here.
-func readExpenses(ctx context.Context, s *store.Store, ref store.Ref) ([]Expense, api.Summary, error) {
+	ref, ok := at[t.Path]
+	if !ok {
+		return b
+	}
 	v, err := s.ReadUnlabelled(ctx, ref)
 	if err != nil {
-		return nil, api.Summary{}, err
+		return b
 	}
 	list, err := Expenses(ctx, v)
-	return list, v.Summary, errors.Join(err, v.Close())
+	if errors.Join(err, v.Close()) != nil {
+		return b
+	}
+	v.Summary.Title = t.Title // the list may have a newer one
+	return bill{v.Summary, list}
 }
 
 // spendingSums collects groups.
@@ -235,16 +228,9 @@ func (c *spendingSums) withChildren(tasks []api.Summary) {
 		if len(children[at]) == 0 {
 			continue
 		}
-		seen := map[taskKey]bool{at: true}
 		var sum api.Usage
-		for next := []taskKey{at}; len(next) > 0; next = next[1:] {
-			sum = sum.Plus(own[next[0]])
-			for _, child := range children[next[0]] {
-				if !seen[child] {
-					seen[child] = true
-					next = append(next, child)
-				}
-			}
+		for _, member := range family(at, children) {
+			sum = sum.Plus(own[member])
 		}
 		g.WithChildren = &sum
 	}
@@ -253,19 +239,11 @@ func (c *spendingSums) withChildren(tasks []api.Summary) {
 // Since adds up what all tasks spent from a moment on, in Unix milliseconds: own is the part of the task with that id, and
 // others that of all other tasks. A request whose price is unknown adds nothing. Since opens only tasks that changed since.
 func Since(ctx context.Context, s *store.Store, since int64, id string) (own, others money.USD, err error) {
-	listed, err := s.List(ctx, store.Filter{Since: since})
-	if err != nil {
-		return 0, 0, fmt.Errorf("add up what was spent: %w", err)
+	listed, at, err := list(ctx, s, store.Filter{Since: since})
+	var bills []bill
+	if err == nil {
+		bills, err = readBills(ctx, s, listed, at)
 	}
-	refs, err := s.Refs(ctx)
-	if err != nil {
-		return 0, 0, fmt.Errorf("add up what was spent: %w", err)
-	}
-	at := make(map[string]store.Ref, len(refs))
-	for _, ref := range refs {
-		at[ref.Dir] = ref
-	}
-	bills, err := readBills(ctx, s, listed.Items, at)
 	if err != nil {
 		return 0, 0, fmt.Errorf("add up what was spent: %w", err)
 	}
@@ -312,17 +290,24 @@ func ByFamily(ctx context.Context, s *store.Store, id, parent string) (money.USD
 		up[root] = true
 	}
 	var sum int64
-	seen := map[string]bool{root: true}
-	for next := []string{root}; len(next) > 0; next = next[1:] {
-		if next[0] != id {
-			sum = api.AddClamped(sum, cost[next[0]])
-		}
-		for _, child := range children[next[0]] {
-			if !seen[child] {
-				seen[child] = true
-				next = append(next, child)
-			}
+	for _, member := range family(root, children) {
+		if member != id {
+			sum = api.AddClamped(sum, cost[member])
 		}
 	}
 	return money.USD(sum), nil
+}
+
+// family is a task and all its descendants, each once: damaged folders may name each other as parents.
+func family[K comparable](root K, children map[K][]K) []K {
+	out, seen := []K{root}, map[K]bool{root: true}
+	for i := 0; i < len(out); i++ {
+		for _, child := range children[out[i]] {
+			if !seen[child] {
+				seen[child] = true
+				out = append(out, child)
+			}
+		}
+	}
+	return out
 }
