@@ -1,17 +1,30 @@
 package agent
 
 import (
+	"bytes"
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/roost-dev/roost/agent/checkpoints"
 	"github.com/roost-dev/roost/agent/rows"
 	"github.com/roost-dev/roost/agent/stale"
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/approval"
+	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/internal/failpoint"
+	"github.com/roost-dev/roost/mode"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/tool"
+	"github.com/roost-dev/roost/tool/controltool"
 	"github.com/roost-dev/roost/workspace/shell"
 )
 
@@ -265,4 +278,469 @@ func (b *batch) keepOutput(ctx context.Context, c *task.Call, full *tool.Spool, 
 		a.notice(fmt.Sprintf("the whole output of %s could not be kept: %v", c.Name, err))
 		v.text += "\n[The whole output could not be kept.]"
 	}
+}
+
+// settleUnknown decides about a call whose outcome a crash left unknown. It returns true when the call may simply run
+// (again).
+func (b *batch) settleUnknown(ctx context.Context, c *task.Call, t tool.Tool) (bool, error) {
+	a := b.agent
+	if c.Foreign {
+		switch {
+		case t != nil && t.Spec().Class == tool.Control:
+			return true, nil // without effects it can be shown again
+		default:
+			text := "Task was interrupted before this tool call could be completed."
+			return false, b.finishCall(ctx, c, callOutcome{state: "unknown", text: text})
+		}
+	}
+	if t == nil {
+		text := rows.Failure(fmt.Sprintf("there is no tool named %q any more", c.Name))
+		return false, b.finishCall(ctx, c, callOutcome{state: "unknown", text: text, isError: true})
+	}
+	switch replay := t.Spec().Replay; {
+	case replay == tool.Again:
+		return true, nil
+	case c.Rewound:
+		return false, b.settleRewound(ctx, c, t)
+	case replay == tool.Inspect:
+		return b.inspectWrite(ctx, c, t)
+	}
+	text := "The program was killed while this tool ran. It is not known whether, or how far, it took effect. " +
+		"It was not run again. Check the state of things before you decide to repeat it."
+	a.notice(fmt.Sprintf("%s was interrupted: its outcome is unknown, and it is not run again", c.Name))
+	v := callOutcome{state: "unknown", text: text, isError: true}
+	var guard checkpoints.Guard
+	if checkpoints.ChangesUnnamed(t.Spec().Class) {
+		var changed string
+		guard, v.changes, changed = a.checkpoints.Interrupted(ctx, c)
+		defer guard.Close()
+		v.text += changed
+	}
+	if err := b.finishCall(ctx, c, v); err != nil {
+		return false, err
+	}
+	a.checkpoints.Concluded(guard)
+	return false, nil
+}
+
+// inspectWrite inspects the files to find out whether a write took place.
+func (b *batch) inspectWrite(ctx context.Context, c *task.Call, t tool.Tool) (bool, error) {
+	looker, ok := t.(tool.Inspector)
+	if !ok {
+		return false, b.finishCall(ctx, c, callOutcome{state: "unknown", text: unclearWrite, isError: true})
+	}
+	input := c.Input()
+	found, err := runBounded(ctx, c.Name, true, func(ctx context.Context) (tool.Finding, error) {
+		return looker.Inspect(ctx, b.toolEnv(""), input, c.Before)
+	})
+	if ctx.Err() != nil {
+		return false, context.Cause(ctx) // nothing was decided: the next run inspects again
+	}
+	if err != nil {
+		return false, b.finishCall(ctx, c, callOutcome{
+			state:   "unknown",
+			text:    unclearWrite + " " + err.Error(),
+			isError: true,
+			after:   b.wroteRecords(ctx, c),
+		})
+	}
+	switch found {
+	case tool.NotDone:
+		return true, nil
+	case tool.Done:
+		text := "The program was killed while this tool ran. The file shows that the change was made; it was not made again."
+		return false, b.finishCall(ctx, c, callOutcome{state: "ok", text: text, after: b.wroteRecords(ctx, c)})
+	}
+	return false, b.finishCall(ctx, c, callOutcome{state: "unknown", text: unclearWrite, isError: true})
+}
+
+const unclearWrite = "The program was killed while this tool ran, and the file does not show whether the change was made. " +
+	"It was not made again. Read the file before you go on."
+
+// wroteRecords returns the records of the files that a call changed, where only the files show that: the program was
+// killed before the call could record it.
+func (b *batch) wroteRecords(ctx context.Context, c *task.Call) []task.Event {
+	var out []task.Event
+	for _, path := range slices.Sorted(maps.Keys(c.Before)) {
+		_, want, planned := strings.Cut(c.Before[path], " ")
+		if !planned || b.agent.Host.Workspace == nil {
+			continue
+		}
+		s, err := b.agent.Host.Workspace.Stat(ctx, path)
+		if err != nil || s.Hash != want {
+			continue
+		}
+		out = append(out, task.FileChanged{
+			Path:   path,
+			Source: "roo_edited",
+			Hash:   s.Hash,
+			Size:   s.Size,
+			MTime:  s.MTime,
+			CTime:  s.CTime,
+			Inode:  s.Inode,
+			Device: s.Device,
+		})
+	}
+	return out
+}
+
+// settleRewound settles a call of a reply that stays, whose outcome a user undid. It does not run again, even where
+// its change was undone: the user undid that as well, and the next input holds what they want now. Later changes are
+// not the call's: it had ended, and its changes were recorded.
+func (b *batch) settleRewound(ctx context.Context, c *task.Call, t tool.Tool) error {
+	const took = "The user took the history back to before this call had ended. "
+	v := callOutcome{state: "unknown", isError: true, text: took + "Its changes may still exist, or may have been undone as well. " +
+		"It was not run again. Check the state of things before you decide to repeat it."}
+	if looker, is := t.(tool.Inspector); is && t.Spec().Replay == tool.Inspect {
+		found, err := runBounded(ctx, c.Name, true, func(ctx context.Context) (tool.Finding, error) {
+			return looker.Inspect(ctx, b.toolEnv(""), c.Input(), c.Before)
+		})
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx) // nothing was decided: the next run inspects again
+		case err == nil && found == tool.Done:
+			v = callOutcome{state: "ok", text: took + "The file holds its change; it was not made again.", after: b.wroteRecords(ctx, c)}
+		case err == nil && found == tool.NotDone:
+			v.text = took + "Its change was taken back as well: the file is as it was before. It was not made again."
+		default:
+			v.text = took + "The file is something else by now, and the change was not made again. Read the file before you go on."
+		}
+	}
+	b.agent.notice(fmt.Sprintf("the outcome of %s was taken back: it is not run again", c.Name))
+	return b.finishCall(ctx, c, v)
+}
+
+// leftoverWait bounds the wait for the end of a command that outlived its run.
+const leftoverWait = 5 * time.Second
+
+// endLeftovers ends commands that outlived a killed run, and notifies the person. Their output is lost and their
+// effects cannot be followed: left alone they would change files unknown to the model. A recorded process is found by
+// its record. A process that was killed between its start and that record is found by its mark, which is in the journal
+// before any process carries it.
+func (a *Agent) endLeftovers(ctx context.Context) {
+	for _, c := range a.state().Calls() {
+		if c.Process == nil || c.Finished != nil {
+			continue
+		}
+		ctx, cancel := context.WithTimeout(ctx, leftoverWait)
+		err := a.endLeftover(ctx, c.ID, *c.Process)
+		cancel()
+		if err != nil {
+			a.notice(fmt.Sprintf("a command of this task from before could not be ended: %v; end it by hand", err))
+		}
+	}
+}
+
+func (a *Agent) endLeftover(ctx context.Context, call string, r task.ToolProcess) error {
+	p := shell.Process{
+		PGID:    r.PGID,
+		Started: r.Started,
+		Boot:    r.Boot,
+		Mark:    r.Mark,
+	}
+	if shell.Find(p) {
+		a.checkpoints.Outlived(call)
+		a.notice(fmt.Sprintf("a command of this task still runs from before (process group %d): ending it", p.PGID))
+		if err := shell.End(ctx, p); err != nil {
+			return err
+		}
+	}
+	found, err := shell.EndMarked(ctx, r.Mark)
+	for _, m := range found {
+		a.checkpoints.Outlived(call)
+		a.notice(fmt.Sprintf("a process of this task still ran from before (%d, %s): it was ended", m.PID, m.Name))
+	}
+	return err
+}
+
+// batch is the calls of one reply while they are being closed. What it knows of earlier calls comes from their
+// outcomes, so a restart in the middle knows the same.
+type batch struct {
+	agent         *Agent
+	results       []string // the closed calls
+	last          bool     // no call comes after the current one
+	turnCommitted bool     // the user turn with the results is committed
+	delegated     bool     // this reply asked for a subtask: the calls after that are not run
+	rejected      bool     // the person refused a call of this reply
+	failed        bool     // a call of this reply failed
+	refused       int      // calls that the policy refused
+	wrong         bool     // the model called wrongly
+	rowTS         int64    // of the row that shows the current call
+}
+
+// noteOutcome takes a closed call into account for those after it.
+func (b *batch) noteOutcome(f *task.ToolFinished) {
+	if f == nil {
+		return
+	}
+	b.failed = b.failed || f.Outcome != "ok"
+	if f.Outcome == "denied" && f.Approval != nil {
+		switch f.Approval.By {
+		case "user":
+			b.rejected = true
+		case "policy":
+			b.refused++
+		}
+	}
+}
+
+// callOutcome is a call's outcome on its way into the journal.
+type callOutcome struct {
+	state    string
+	text     string
+	images   []json.RawMessage
+	isError  bool
+	approval *task.Approval
+	exit     *int
+	output   string
+	size     int64
+	artifact string
+	before   []task.Event // rows that belong before the outcome
+	after    []task.Event
+	changes  checkpoints.Attribution // of files, by a command
+}
+
+func (b *batch) finishCall(ctx context.Context, c *task.Call, v callOutcome) error {
+	if v.text == "" {
+		v.text = "(tool did not return anything)"
+	}
+	a := b.agent
+	d := a.draft(slices.Clone(v.before)...)
+	d.Put(task.ToolFinished{
+		Call:     c.ID,
+		Name:     c.Name,
+		Outcome:  v.state,
+		Exit:     v.exit,
+		Approval: v.approval,
+		Output:   v.output,
+		Size:     v.size,
+		Artifact: v.artifact,
+		Result:   rows.Result(c.ID, v.text, v.images, v.isError),
+	})
+	for _, q := range a.state().Questions {
+		if q.Call == c.ID { // a run that ended while it asked left the question open
+			d.Put(api.QuestionClosed{Question: q.Question, By: "roost", Reason: "superseded"})
+		}
+	}
+	d.Put(v.after...)
+	for _, f := range v.changes.Doubt {
+		a.stale.Doubt(f.Path)
+	}
+	a.checkpoints.Record(ctx, d, c.ID, v.changes)
+	if queued := a.queuedInputs(); b.last && ctx.Err() == nil && (a.Host.Mentions == nil || len(queued) == 0) {
+		// The turn with the results follows the last outcome at once, unless the person's words come in between:
+		// resolving their mentions takes time, and an outcome does not wait for that.
+		d.addUserTurn(append(b.results, c.ID), d.takeInputs(ctx, queued))
+		b.turnCommitted = true
+	}
+	return d.commit(ctx)
+}
+
+// toolEnv is what a call may touch. mark goes into the environment of a command. The name of a command's full output
+// comes from the row that asked for it, which is written after the call is planned.
+func (b *batch) toolEnv(mark string) tool.Env {
+	return tool.Env{
+		Workspace:  b.agent.Host.Workspace,
+		Mode:       cmp.Or(b.agent.Task.Settings.Mode, mode.Default),
+		SpoolDir:   b.agent.Host.SpoolDir,
+		Mark:       mark,
+		ArtifactID: func() string { return artifactName(b.rowTS) },
+		Kept: func(artifact string) (io.ReaderAt, int64, bool) {
+			k, ok := b.agent.state().Kept(artifact)
+			if !ok && b.agent.Tools.Outputs != nil {
+				return b.agent.Tools.Outputs(artifact)
+			}
+			return k, k.Size, ok
+		},
+		Seen: b.agent.stale.Seen(),
+	}
+}
+
+// artifactName is the name of a command's full output under command-output/.
+func artifactName(rowTS int64) string { return "cmd-" + strconv.FormatInt(rowTS, 10) + ".txt" }
+
+// addServerRow puts Roo's row with a server's answer before the outcome.
+func (v *callOutcome) addServerRow(a *Agent) {
+	d := a.draft(v.before...)
+	var images []string
+	for _, block := range v.images {
+		source, _ := esjson.Get(block, "source")
+		media, _ := esjson.GetString(source, "media_type")
+		if data, ok := esjson.GetString(source, "data"); ok {
+			images = append(images, "data:"+media+";base64,"+data)
+		}
+	}
+	d.addRow(rows.Say(a.stamp(), "mcp_server_response", v.text, images))
+	v.before = d.events
+}
+
+// maxRepeats is how often the same call may be made in a row. The next one is not run: a model in a loop spends money
+// until a person notices.
+//
+// The calls are counted in the history, so a restart counts the same. When a person was asked about it, the
+// count restarts, as in Roo. Without a person each further call fails and counts as a mistake of the model, and so the
+// run ends; Roo would wait for a person.
+const maxRepeats = 3
+
+// largestInput bounds inputs that are compared by their JSON values, in bytes; larger ones are compared byte by byte.
+const largestInput = 64 << 10
+
+// countRepeats is how many calls in a row, up to this one, are the same.
+func (a *Agent) countRepeats(c *task.Call) int {
+	s := a.state()
+	calls := s.Calls()
+	i := len(calls) - 1
+	for i >= 0 && calls[i] != c {
+		i--
+	}
+	n := 1
+	for i--; i >= 0 && n <= maxRepeats; i-- {
+		before := calls[i]
+		if m := s.Message(before.Message); m == nil || m.Hidden != "" {
+			continue // a rewind took it back
+		}
+		if before.Name != c.Name || wasAskedAbout(before) || !sameInput(before.Input(), c.Input()) {
+			break
+		}
+		n++
+	}
+	return n
+}
+
+// wasAskedAbout reports whether a person was asked about a call because it was made too often.
+func wasAskedAbout(c *task.Call) bool {
+	f := c.Finished
+	return f != nil && f.Outcome == "error" && f.Approval != nil && f.Approval.State == "denied"
+}
+
+// sameInput reports whether two inputs hold the same values, in any order.
+func sameInput(a, b json.RawMessage) bool {
+	if bytes.Equal(a, b) {
+		return true
+	}
+	if len(a) != len(b) || len(a) > largestInput { // a model repeats itself in the same form, at most in another order
+		return false
+	}
+	return sameJSON(a, b)
+}
+
+func sameJSON(a, b []byte) bool {
+	if esjson.TypeOf(a) != esjson.TypeObject || esjson.TypeOf(b) != esjson.TypeObject {
+		return bytes.Equal(a, b)
+	}
+	n := 0
+	for key, x := range esjson.Members(a) {
+		y, has := esjson.Get(b, key)
+		if !has || !sameJSON(x, y) {
+			return false
+		}
+		n++
+	}
+	for range esjson.Members(b) {
+		n--
+	}
+	return n == 0
+}
+
+// stopRepetition closes a call that was made too often; done is false when the call may run.
+func (b *batch) stopRepetition(ctx context.Context, c *task.Call, spec tool.Spec) (done bool, err error) {
+	switch spec.Name {
+	case controltool.QuestionName, controltool.CompletionName:
+		return false, nil // a person answers between two of them
+	}
+	if b.agent.countRepeats(c) <= maxRepeats {
+		return false, nil
+	}
+	v := callOutcome{
+		state: "error", isError: true,
+		text: rows.Failure(fmt.Sprintf("Tool call repetition limit reached for %s. Please try a different approach.", spec.Name)),
+	}
+	answer, answered, err := b.askAboutRepetition(ctx, c, spec)
+	if err != nil {
+		return true, err
+	}
+	b.wrong = b.wrong || !answered
+	if answered {
+		v.approval = &task.Approval{
+			State:    "denied",
+			By:       "user",
+			Via:      answer.By,
+			Feedback: answer.Text,
+		}
+		if answer.Text != "" {
+			v.text += "\n\n" + rows.Guidance(answer.Text)
+		}
+	}
+	return true, b.finishCall(ctx, c, v)
+}
+
+// askAboutRepetition asks the person about a repeated call; false when no person is there.
+func (b *batch) askAboutRepetition(ctx context.Context, c *task.Call, spec tool.Spec) (Answer, bool, error) {
+	a := b.agent
+	for _, q := range a.state().Answered {
+		if q.Call == c.ID && q.Kind == mistakeKind { // the answer was acknowledged, and the run ended before its use
+			return Answer{Approve: q.Answer.Approve, Text: q.Answer.Text, By: q.Answer.By}, true, nil
+		}
+	}
+	text := fmt.Sprintf("The model made the same call of %s %d times in a row, and it was not run again. "+
+		"What should it do instead?", spec.Name, maxRepeats+1)
+	return a.askAdvice(ctx, c.ID, text)
+}
+
+// askAdvice asks the person for words to a model that goes wrong; false when no person can answer right now. It never
+// waits: an unattended run ends by itself. The next run closes an open question of this kind, since its words are for
+// the model anyway.
+func (a *Agent) askAdvice(ctx context.Context, call, text string) (Answer, bool, error) {
+	if !a.User.Attended || a.User.Asker == nil {
+		return Answer{}, false, nil
+	}
+	d := a.draft()
+	row := d.addRow(rows.PlainAsk(a.stamp(), mistakeRow, &text))
+	if call == "" {
+		call = mistakeKind + ":" + questionID(row)
+	}
+	q := api.QuestionOpened{
+		Question: questionID(row),
+		Kind:     mistakeKind,
+		Message:  row,
+		Call:     call,
+		Text:     text,
+	}
+	if _, err := a.openQuestionFor(ctx, d, q); err != nil {
+		return Answer{}, false, err
+	}
+	answer, err := a.User.Asker.Ask(ctx, q)
+	switch {
+	case errors.Is(err, ErrUnattended):
+		return Answer{}, false, a.commit(ctx, api.QuestionClosed{Question: q.Question, By: "roost", Reason: "superseded"})
+	case err != nil:
+		return Answer{}, false, err
+	}
+	d = a.draft()
+	d.closeQuestion(q, answer)
+	if err := d.commit(ctx); err != nil {
+		return Answer{}, false, err
+	}
+	return answer, true, a.saveJournal(ctx) // the answer is input: saving acknowledges it
+}
+
+// checkMistakes asks what a model that went wrong too often should do instead. Without a person, or when the person
+// refuses to continue, the run ends.
+func (a *Agent) checkMistakes(ctx context.Context) (*Outcome, error) {
+	if a.loop.mistakes < mistakeLimit || !a.turnIsOpen() {
+		return nil, nil
+	}
+	end := &Outcome{State: "limit", Code: "mistakes", Reason: fmt.Sprintf("the model went wrong %d times in a row", a.loop.mistakes)}
+	text := fmt.Sprintf("The model went wrong %d times in a row: it called tools wrongly, or none. What should it do?", a.loop.mistakes)
+	answer, answered, err := a.askAdvice(ctx, "", text)
+	if err != nil || !answered || answer.Approve != nil && !*answer.Approve {
+		return end, err
+	}
+	a.loop.mistakes = 0
+	if answer.Text == "" {
+		return nil, nil
+	}
+	d := a.draft()
+	d.addUserTurn(nil, []task.Piece{{Literal: string(rows.Text(rows.Guidance(answer.Text)))}})
+	return nil, d.commit(ctx)
 }

@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/google/uuid"
 
+	"github.com/roost-dev/roost/agent/rows"
 	"github.com/roost-dev/roost/agent/shrink"
 	"github.com/roost-dev/roost/contextwindow"
 	"github.com/roost-dev/roost/esjson"
@@ -18,6 +20,131 @@ import (
 	"github.com/roost-dev/roost/llm"
 	"github.com/roost-dev/roost/task"
 )
+
+// defaultReply is the room for a reply of a model whose limit is not known, in tokens. It is Roo's.
+const defaultReply = 8192
+
+// minWithheld is the least size of a block that is worth leaving out, in bytes.
+const minWithheld = 4 << 10
+
+// fitWindow shortens the history while the next request is expected not to fit into the model's window: by a summary
+// where the settings allow it, else by hiding older messages. A task whose requests were never counted goes out as it
+// is, and the provider judges.
+func (a *Agent) fitWindow(ctx context.Context) error {
+	if a.Model.Entry.Context <= 0 {
+		return nil
+	}
+	allowed := int64(a.Model.Entry.Context)*9/10 - int64(a.replyRoom())
+	for {
+		tokens, _ := shrink.Tokens(a.state())
+		if shrink.SummaryDue(a.state(), tokens, allowed, a.Task.Settings.Condense, a.Model.Entry.Context) {
+			shorter, err := a.tryCondense(ctx, summaryOptions{auto: true, transcript: tokens > int64(a.Model.Entry.Context)})
+			if err != nil {
+				return err
+			}
+			if shorter {
+				continue
+			}
+		}
+		if tokens <= allowed {
+			return nil
+		}
+		d := a.draft()
+		hidden := a.truncate(d, tokens)
+		if hidden == 0 {
+			return nil
+		}
+		if err := d.commit(ctx); err != nil {
+			return err
+		}
+		a.notice(fmt.Sprintf("the next request would have about %d tokens, and %d are left for it: %s",
+			tokens, allowed, hiddenWords(hidden)))
+	}
+}
+
+func hiddenWords(n int) string {
+	return fmt.Sprintf("%d older messages are not sent any more (the task keeps them)", n)
+}
+
+// replyRoom is how many tokens of the window are kept free for the reply.
+func (a *Agent) replyRoom() int {
+	if n := a.Task.Settings.MaxTokens; n > 0 {
+		return n
+	}
+	if n := min(a.Model.Entry.MaxOutput, a.Model.Entry.Context/5); n > 0 {
+		return n
+	}
+	return defaultReply
+}
+
+// truncate hides the older half of what is sent. It returns how many messages it hides, 0 when too few are left.
+func (a *Agent) truncate(d *draft, tokens int64) int {
+	events, hidden := shrink.Truncate(a.state(), shrink.Truncation{
+		Run:         a.Task.RunID,
+		At:          a.stamp(),
+		NextMessage: d.NextMessage(),
+		Tokens:      tokens,
+	})
+	if hidden > 0 {
+		d.Put(events...)
+		a.sending.window = window{}
+	}
+	return hidden
+}
+
+// tryCondense makes a summary, unless one was made or failed a short while ago. It reports whether the request
+// became shorter. A summary that fails is shown to the person and is no error of the turn: truncation follows
+// where it must.
+func (a *Agent) tryCondense(ctx context.Context, o summaryOptions) (shorter bool, err error) {
+	count := len(a.state().API())
+	justFailed := a.sending.uncondensed > 0 && count < a.sending.uncondensed+shrink.SummaryRest
+	if a.Task.Settings.Condense <= 0 || justFailed || shrink.SummarySinceReply(a.state()) {
+		return false, nil
+	}
+	c, err := a.condense(ctx, o)
+	switch {
+	case err == nil:
+		a.sending.uncondensed = 0
+		a.notice(fmt.Sprintf("condensed: a summary stands for %d messages, about %d tokens are %d now; roost undo takes it back",
+			c.Messages, c.Before, c.After))
+		return c.After < c.Before, nil
+	case ctx.Err() != nil:
+		return false, err
+	}
+	a.sending.uncondensed = max(count, 1)
+	if errors.Is(err, ErrTooShort) {
+		return false, nil
+	}
+	a.notice(fmt.Sprintf("the history could not be condensed: %v", err))
+	d := a.draft()
+	d.addRow(rows.Say(a.stamp(), "condense_context_error", err.Error(), nil))
+	return false, d.commit(ctx)
+}
+
+// shorten makes a request shorter that the provider found too long. When one result or call is more than half of
+// it, that block is left out: hiding everything before it would cost the task its memory and not help.
+func (a *Agent) shorten(ctx context.Context, d *draft, refused *llm.Error) (*draft, string, bool) {
+	at, size, total := shrink.Largest(a.state(), a.sendableMessages())
+	if size*2 <= total {
+		if shorter, err := a.tryCondense(ctx, summaryOptions{auto: true, transcript: true}); err == nil && shorter {
+			return a.draft(), "the older part of the history is a summary now", true
+		}
+		tokens, _ := shrink.Tokens(a.state())
+		if n := a.truncate(d, tokens); n > 0 {
+			return d, hiddenWords(n), true
+		}
+	}
+	if size < minWithheld {
+		return nil, "", false
+	}
+	w := a.withhold(at, false, refused.Message)
+	if w == nil {
+		return nil, "", false
+	}
+	w.What += " (" + strconv.Itoa(size) + " bytes)"
+	d.Put(*w)
+	return d, "left out of what is sent: " + w.What, true
+}
 
 // Condensed describes a summary and what it stands for.
 type Condensed struct {
@@ -298,4 +425,104 @@ func condenseRow(ts int64, c Condensed) []byte {
 	o.String("say", "condense_context")
 	o.Raw("contextCondense", info.Bytes())
 	return o.Bytes()
+}
+
+// ContextUse breaks down the next request, in tokens. The parts add up to Used. Where the provider counted the request
+// before, its count is shared out by size; otherwise everything is estimated.
+type ContextUse struct {
+	Model    string
+	Window   int64 // 0 = not known
+	Reply    int64 // of the window, kept free for the reply
+	Used     int64
+	Free     int64 // 0 when the window is not known
+	Counted  bool  // by the provider
+	Messages int   // how many messages would be sent
+	Parts    []ContextPart
+}
+
+// ContextPart is one part of a request.
+type ContextPart struct {
+	Name   string // system, tools, summary, history, results, files, images
+	Tokens int64
+}
+
+// fileReaders are the tools whose results are files.
+var fileReaders = map[string]bool{"read_file": true}
+
+// Context breaks down the next request.
+func (a *Agent) Context() (ContextUse, error) {
+	a.setUp()
+	raws, err := a.state().RawAPI()
+	if err != nil {
+		return ContextUse{}, err
+	}
+	size := map[string]int64{"system": int64(len(a.systemPrompt()))}
+	for _, t := range a.toolSpecs() {
+		size["tools"] += int64(len(t.Name) + len(t.Description) + len(t.Schema))
+	}
+	sent := contextwindow.Effective(raws)
+	for _, raw := range sent {
+		a.addSizes(raw, size)
+	}
+	u := ContextUse{Model: a.Task.Settings.Model, Window: int64(a.Model.Entry.Context), Messages: len(sent)}
+	total := int64(0)
+	for _, n := range size {
+		total += n
+	}
+	u.Used, u.Counted = shrink.Tokens(a.state())
+	if u.Used == 0 {
+		u.Used = contextwindow.EstimateTokens(total, contextwindow.Calibration{})
+	}
+	left := u.Used
+	names := []string{"system", "tools", "summary", "history", "results", "files", "images"}
+	for i, name := range names {
+		n := u.Used * size[name] / max(total, 1)
+		if i == len(names)-1 || n > left {
+			n = left
+		}
+		left -= n
+		u.Parts = append(u.Parts, ContextPart{Name: name, Tokens: n})
+	}
+	// The rest from rounding goes to the history, unless there are images.
+	if last := &u.Parts[len(u.Parts)-1]; size["images"] == 0 && last.Tokens > 0 {
+		u.Parts[3].Tokens, last.Tokens = u.Parts[3].Tokens+last.Tokens, 0
+	}
+	if u.Window > 0 {
+		u.Reply = int64(a.replyRoom())
+		u.Free = max(u.Window-u.Reply-u.Used, 0)
+	}
+	return u, nil
+}
+
+// addSizes adds the parts of a message to the sizes.
+func (a *Agent) addSizes(raw []byte, size map[string]int64) {
+	name := "history"
+	if is, _ := esjson.Get(raw, "isSummary"); string(is) == "true" {
+		name = "summary"
+	}
+	content, _ := esjson.Get(raw, "content")
+	if esjson.TypeOf(content) != esjson.TypeArray {
+		size[name] += int64(len(content))
+		return
+	}
+	for b := range esjson.Array(content) {
+		bytes, images := contextwindow.Weigh(b)
+		size["images"] += int64(images) * shrink.ImageTokens * 7 / 2
+		typ, _ := esjson.GetString(b, "type")
+		text, _ := esjson.GetString(b, "text")
+		part := name
+		switch {
+		case typ == "image":
+			continue
+		case typ == "tool_result":
+			part = "results"
+			id, _ := esjson.GetString(b, "tool_use_id")
+			if c := a.state().Call(id); c != nil && fileReaders[c.Name] {
+				part = "files"
+			}
+		case strings.HasPrefix(text, "[read_file for "):
+			part = "files"
+		}
+		size[part] += int64(bytes)
+	}
 }

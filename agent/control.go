@@ -1,14 +1,21 @@
 package agent
 
 import (
+	"bytes"
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/roost-dev/roost/agent/rows"
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/approval"
 	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/tool"
+	"github.com/roost-dev/roost/tool/controltool"
+	"github.com/roost-dev/roost/usage"
 )
 
 // runControl closes calls of the tools that are about the conversation itself.
@@ -120,3 +127,357 @@ func (b *batch) replyToCompletion(ctx context.Context, c *task.Call) (bool, erro
 		before: d.events,
 	})
 }
+
+// A subtask is a task of its own with a journal of its own; the parent's call of new_task stays open while it runs. The
+// intent to start the child is saved before the child is created, under an id that follows from the call. So after a
+// kill the child is found, or created if it never was. The child's result is the outcome of the call: one commit in the
+// parent's journal, by the process that owns the parent. So the result is delivered exactly once, and a restart needs
+// no state but the open call.
+
+// maxDepth bounds how deep subtasks nest: otherwise a model that delegates instead of working would never end.
+const maxDepth = 8
+
+// delegateSubtask starts or continues the child that a call asks for, and closes the call with the child's result.
+func (b *batch) delegateSubtask(ctx context.Context, c *task.Call, spec tool.Spec, ask tool.Ask, want tool.Subtask) (*Outcome, error) {
+	a := b.agent
+	if a.Tools.Subtasks == nil {
+		return nil, b.finishCall(ctx, c, callOutcome{state: "error", text: rows.Failure("there are no subtasks here"), isError: true})
+	}
+	child, known := a.state().ChildOf(c), true
+	if child == nil {
+		known = false
+		out, err := b.proposeSubtask(ctx, c, spec, ask, want)
+		if out != nil || err != nil || c.Finished != nil {
+			return out, err
+		}
+		failpoint.Hit("subtask.started")
+		child = a.state().ChildOf(c)
+	}
+	id, about := child.ID, *child
+	if known {
+		if done, err := b.settleKnownSubtask(ctx, c, about); done || err != nil {
+			return nil, err
+		}
+	}
+	message := want.Message
+	if about.Remark != "" {
+		message += "\n\nThe user's remark on it: " + about.Remark
+	}
+	slug := about.Mode
+	if slug == "" {
+		slug = want.Mode
+	}
+	result, out, err := a.runChild(ctx, Subtask{
+		ID:       id,
+		Mode:     slug,
+		Message:  message,
+		Todos:    want.Todos,
+		Known:    about.Call == "",
+		Settings: a.Task.Settings,
+	})
+	if out != nil || err != nil {
+		return out, err
+	}
+	return nil, b.finishSubtask(ctx, c, id, result)
+}
+
+// runChild runs a child and returns its result, or how the parent's run ends because there is none.
+func (a *Agent) runChild(ctx context.Context, s Subtask) (result string, _ *Outcome, err error) {
+	out, err := a.Tools.Subtasks.Run(ctx, s)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return "", nil, context.Cause(ctx)
+	case err != nil:
+		return "", nil, fmt.Errorf("run subtask %s: %w", s.ID, err)
+	case out.State == "completed" && out.Err == nil:
+		failpoint.Hit("subtask.untold")
+		return out.Reason, nil, nil
+	case ctx.Err() != nil:
+		return "", nil, context.Cause(ctx)
+	}
+	why := out.Reason
+	if why == "" && out.Err != nil {
+		why = out.Err.Error()
+	}
+	out.Reason, out.Child = fmt.Sprintf("subtask %s (%s): %s", s.ID, out.State, why), s.ID
+	return "", &out, nil
+}
+
+// proposeSubtask shows the subtask, asks if need be, and saves the intent. A refused call is finished.
+func (b *batch) proposeSubtask(ctx context.Context, c *task.Call, spec tool.Spec, ask tool.Ask, want tool.Subtask) (*Outcome, error) {
+	a := b.agent
+	wrong := func(text string) (*Outcome, error) {
+		b.wrong = true
+		return nil, b.finishCall(ctx, c, callOutcome{state: "error", text: rows.Failure(text), isError: true})
+	}
+	if a.state().Number >= maxDepth {
+		return wrong(fmt.Sprintf("this is a subtask %d levels down, and it cannot start another one: do the work yourself", maxDepth))
+	}
+	slug, name := want.Mode, want.Mode
+	if a.User.Modes != nil {
+		m, err := a.User.Modes.Lookup(want.Mode)
+		if err != nil {
+			return wrong(fmt.Sprintf("Invalid mode: %s. There are %s", want.Mode, strings.Join(a.User.Modes.Slugs(), ", ")))
+		}
+		slug, name = m.Slug, m.Name
+	}
+	items := usage.ParseTodos(want.Todos)
+	if len(items) == 0 && strings.TrimSpace(want.Todos) != "" {
+		return wrong(`no line of "todos" is a step: write each as "[ ] step", "[-] step" or "[x] step"`)
+	}
+	var o esjson.Object
+	o.String("tool", "newTask")
+	o.String("mode", name)
+	o.String("content", want.Message)
+	o.Raw("todos", rows.TodoList(items))
+	ask.Text = string(o.Bytes())
+	decision := approval.Decide(a.Task.Policy, spec.Class, ask)
+	if decision.State == approval.Allow && a.Task.Policy.Mode != approval.ModeAll && !slices.Contains(a.Task.Policy.AllowTools, spec.Name) {
+		decision.State = approval.Ask // the cost of a subtask is unknown beforehand
+	}
+	granted, d, row, out, err := b.getConsent(ctx, c, spec, ask, decision)
+	if out != nil || err != nil || granted.State == "denied" {
+		return out, err
+	}
+	d.Put(
+		task.ToolStarted{
+			Call:     c.ID,
+			Name:     spec.Name,
+			Replay:   string(spec.Replay),
+			Message:  row,
+			Approval: granted,
+		},
+		task.SubtaskStarted{
+			Child:   task.ChildID(a.state(), c),
+			Call:    c.ID,
+			Message: c.Message,
+			Mode:    slug,
+			Title:   shorten(tool.OneLine(strings.TrimSpace(want.Message)), 120),
+			Remark:  granted.Feedback,
+		},
+	)
+	if err := d.commit(ctx); err != nil {
+		return nil, err
+	}
+	return nil, a.saveJournal(ctx)
+}
+
+// settleKnownSubtask closes the call of an existing child when there is nothing to run: the child has completed, it is
+// gone, or the person continues without it. It returns false when the child must run.
+func (b *batch) settleKnownSubtask(ctx context.Context, c *task.Call, child task.Child) (done bool, err error) {
+	a := b.agent
+	state, err := a.Tools.Subtasks.State(ctx, child.ID)
+	switch {
+	case err != nil:
+		return true, fmt.Errorf("look for subtask %s: %w", child.ID, err)
+	case state.Status == "completed":
+		return true, b.finishSubtask(ctx, c, child.ID, state.Result)
+	case state.Gone, child.Call == "" && state.Status == "":
+		return true, b.abandonSubtask(ctx, c, child.ID, fmt.Sprintf("Subtask %s is not there any more. There is no result.", child.ID))
+	case len(a.queuedInputs()) > child.Pending:
+		if state.Status == "" {
+			state.Status = "not started"
+		}
+		a.notice(fmt.Sprintf(
+			"subtask %s is not finished (%s); this task continues without it because of your message", child.ID, state.Status,
+		))
+		text := fmt.Sprintf("Subtask %s is not finished (%s); the user continues without it:", child.ID, state.Status)
+		return true, b.abandonSubtask(ctx, c, child.ID, text)
+	}
+	return false, nil
+}
+
+// finishSubtask closes the call with the child's result: the outcome, the row for the person and the end of the waiting
+// are one commit.
+func (b *batch) finishSubtask(ctx context.Context, c *task.Call, child, result string) error {
+	d := b.agent.draft()
+	d.addRow(rows.Subtask(b.agent.stamp(), result))
+	err := b.finishCall(ctx, c, callOutcome{
+		state:  "ok",
+		text:   subtaskResultText(child, result),
+		before: d.events,
+		after:  []task.Event{task.SubtaskEnded{Child: child, Outcome: "completed", Result: shorten(result, summaryBytes)}},
+	})
+	failpoint.Hit("subtask.ended")
+	return err
+}
+
+// subtaskResultText gives the model a child's result, in Roo's words.
+func subtaskResultText(child, result string) string {
+	return "Subtask " + child + " completed.\n\nResult:\n" + result
+}
+
+// abandonSubtask closes the call of a child that the task no longer waits for.
+func (b *batch) abandonSubtask(ctx context.Context, c *task.Call, child, text string) error {
+	return b.finishCall(ctx, c, callOutcome{
+		state:   "error",
+		text:    text,
+		isError: true,
+		after:   []task.Event{task.SubtaskEnded{Child: child, Outcome: "abandoned"}},
+	})
+}
+
+// refuseAfterSubtask closes a call that follows new_task in one reply: the model wrote it before it could know the
+// subtask's result.
+func (b *batch) refuseAfterSubtask(ctx context.Context, c *task.Call) error {
+	text := rows.Failure("This tool was not executed because " + controltool.NewTaskName +
+		" was called before it in the same reply. It must be the last call of a reply.")
+	return b.finishCall(ctx, c, callOutcome{state: "error", text: text, isError: true})
+}
+
+// summaryBytes bounds the child's result in the history row; the call's outcome has all of it.
+const summaryBytes = 32 << 10
+
+// shorten cuts a text after so many bytes and splits no character.
+func shorten(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	for most > 0 && s[most]&0xC0 == 0x80 {
+		most--
+	}
+	return s[:most] + "…"
+}
+
+// finishForeignSubtask continues with a subtask of another program whose call has a placeholder as its result: the
+// child's result replaces it, as it does in that program. That turn closed the call, and the call stays closed. The
+// turn, the row and the end of the waiting are one commit.
+func (a *Agent) finishForeignSubtask(ctx context.Context) (*Outcome, error) {
+	call, child := a.state().HandedOver()
+	if child == nil || a.Tools.Subtasks == nil {
+		return nil, nil
+	}
+	id := child.ID
+	state, err := a.Tools.Subtasks.State(ctx, id)
+	if err != nil {
+		return nil, fmt.Errorf("look for subtask %s: %w", id, err)
+	}
+	if state.Gone || state.Status == "" {
+		a.notice(fmt.Sprintf("subtask %s, which this task waits for, does not exist any more: it continues without it", id))
+		return nil, a.commit(ctx, task.SubtaskEnded{Child: id, Outcome: "abandoned"})
+	}
+	result := state.Result
+	if state.Status != "completed" {
+		var out *Outcome
+		if result, out, err = a.runChild(ctx, Subtask{ID: id, Known: true, Settings: a.Task.Settings}); out != nil || err != nil {
+			return out, err
+		}
+	}
+	api := a.state().API()
+	turn := api[len(api)-1]
+	d := a.draft()
+	d.addRow(rows.Subtask(a.stamp(), result))
+	d.changeMessage(turn.ID, withResult(turn.Raw(), call.ID, subtaskResultText(id, result)))
+	d.Put(task.SubtaskEnded{Child: id, Outcome: "completed", Result: shorten(result, summaryBytes)})
+	return nil, d.commit(ctx)
+}
+
+// withResult is a user turn with another text as the result of a call. Every other byte stays.
+func withResult(raw []byte, call, text string) []byte {
+	content, _ := esjson.Get(raw, "content")
+	out := []byte{'['}
+	for block := range esjson.Array(content) {
+		if id, _ := esjson.GetString(block, "tool_use_id"); id == call {
+			block = esjson.Set(esjson.Remove(block, "is_error"), "content", esjson.Quote(nil, text))
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(out, block...)
+	}
+	return esjson.Set(raw, "content", append(out, ']'))
+}
+
+// todoRows is how many steps of a list each turn shows the model.
+const todoRows = 100
+
+// todoList is the newest list in the task's rows, as Roo restores it.
+func (a *Agent) todoList() []byte {
+	ui := a.state().UI()
+	if a.todos.seen > len(ui) { // rows were hidden
+		a.todos = todos{}
+	}
+	for i := len(ui) - 1; i >= a.todos.seen; i-- {
+		if kind := ui[i].Kind(); kind != "ask:tool" && kind != "say:user_edit_todos" {
+			continue
+		}
+		raw := ui[i].Raw()
+		if !bytes.Contains(raw, []byte("updateTodoList")) {
+			continue
+		}
+		if list := usage.LastTodos([][]byte{raw}); list != nil {
+			a.todos.list = list
+			break
+		}
+	}
+	a.todos.seen = len(ui)
+	return a.todos.list
+}
+
+// updateTodos shows the model's new list. The row is what keeps it.
+func (b *batch) updateTodos(ctx context.Context, c *task.Call, spec tool.Spec, ask tool.Ask, text string) (*Outcome, error) {
+	a := b.agent
+	items := usage.ParseTodos(text)
+	if len(items) == 0 && strings.TrimSpace(text) != "" {
+		b.wrong = true
+		text := rows.Failure(`no line of "todos" is a step: write each as "[ ] step", "[-] step" or "[x] step"`)
+		return nil, b.finishCall(ctx, c, callOutcome{state: "error", text: text, isError: true})
+	}
+	list := rows.TodoList(items)
+	var o esjson.Object
+	o.String("tool", "updateTodoList")
+	o.Raw("todos", list)
+	ask.Text = string(o.Bytes())
+	granted, d, _, out, err := b.getConsent(ctx, c, spec, ask, approval.Decide(a.Task.Policy, spec.Class, ask))
+	if out != nil || err != nil || granted.State == "denied" {
+		return out, err
+	}
+	a.todoList() // rows before the new one must not count as newer
+	a.todos.list = list
+	answer := "Todo list updated successfully."
+	if granted.Feedback != "" {
+		answer = rows.Approved(granted.Feedback) + answer
+	}
+	return nil, b.finishCall(ctx, c, callOutcome{
+		state:    "ok",
+		text:     answer,
+		approval: granted,
+		before:   d.events,
+	})
+}
+
+// todoReminder is the part of the environment that shows the model its list, in Roo's table; "" when the model has no
+// tool for it.
+func (a *Agent) todoReminder() string {
+	if _, has := a.tools[controltool.TodoListName]; !has {
+		return ""
+	}
+	var b strings.Builder
+	n := 0
+	for item := range esjson.Array(a.todoList()) {
+		content, _ := esjson.GetString(item, "content")
+		status, _ := esjson.GetString(item, "status")
+		if n++; n > todoRows {
+			continue
+		}
+		if said, known := todoStatus[status]; known {
+			status = said
+		}
+		fmt.Fprintf(&b, "| %d | %s | %s |\n", n, todoCell.Replace(content), todoCell.Replace(status))
+	}
+	if n == 0 {
+		return "You have not created a todo list yet. Create one with `update_todo_list` " +
+			"if your task is complicated or involves multiple steps.\n"
+	}
+	if n > todoRows {
+		fmt.Fprintf(&b, "\n(%d more steps are not shown.)\n", n-todoRows)
+	}
+	return "====\n\nREMINDERS\n\nBelow is your current list of reminders for this task. Keep them updated as you progress.\n\n" +
+		"| # | Content | Status |\n|---|---------|--------|\n" + b.String() +
+		"\n\nIMPORTANT: When task status changes, remember to call the `update_todo_list` tool to update your progress.\n\n"
+}
+
+var todoStatus = map[string]string{usage.Pending: "Pending", usage.InProgress: "In Progress", usage.Completed: "Completed"}
+
+// todoCell escapes a step for its cell.
+var todoCell = strings.NewReplacer(`\`, `\\`, "|", `\|`, "\r", " ", "\n", " ")

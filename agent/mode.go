@@ -5,16 +5,19 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 
 	"github.com/roost-dev/roost/agent/rows"
 	"github.com/roost-dev/roost/approval"
 	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/llm/catalogue"
 	"github.com/roost-dev/roost/mode"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/tool"
 	"github.com/roost-dev/roost/tool/controltool"
+	"github.com/roost-dev/roost/tool/prompttool"
 )
 
 // currentMode is the mode that the task is in; false when there are no modes. A mode that does not exist has only the
@@ -251,4 +254,188 @@ func (a *Agent) useModeModel() {
 	if s.Note != "" {
 		a.notice(s.Note)
 	}
+}
+
+// systemPrompt is the system prompt: the model's role in the task's mode, how to work, the modes, and the user's rules.
+// It depends only on what stays the same over a task's turns, so that provider caches keep hitting, and changes when
+// the mode does.
+func (a *Agent) systemPrompt() string {
+	m, modes := a.currentMode()
+	if a.prompt.text != "" && a.prompt.slug == m.Slug {
+		return a.prompt.text
+	}
+	role := m.RoleDefinition
+	if role == "" {
+		role = "You are a software engineer who works in the user's workspace with the tools given here."
+	}
+	parts := []string{role, a.howToWork()}
+	if modes {
+		parts = append(parts, a.User.Modes.Text())
+		if text := a.skillText(m.Slug); text != "" {
+			parts = append(parts, text)
+		}
+		var rules mode.Rules
+		if a.User.Setup != nil {
+			rules = a.User.Setup.Rules(m.Slug)
+		}
+		for _, note := range rules.Notes {
+			a.notice(note)
+		}
+		if text := rules.Text(m); text != "" {
+			parts = append(parts, text)
+		}
+	}
+	a.prompt = modePrompt{m.Slug, strings.Join(parts, "\n\n")}
+	return a.prompt.text
+}
+
+// howToWork holds in every mode.
+func (a *Agent) howToWork() string {
+	root := ""
+	if a.Host.Workspace != nil {
+		root = a.Host.Workspace.Root()
+	}
+	return strings.Join([]string{
+		"How to work:",
+		"- Do what the user asks, in small steps. Look before you change: read a file before you edit it.",
+		"- Each reply calls at least one tool. Several calls in one reply run in order; later ones see the effects of earlier ones.",
+		"- A tool result is the only proof that something happened. A result with an unknown outcome means: check, do not assume.",
+		"- Paths are relative to the workspace unless they are absolute. Files outside it need the user's consent.",
+		"- The user may refuse a call. Then do not try the same again in another way; ask, or choose another course.",
+		"- When something is missing that only the user knows, call ask_followup_question.",
+		"- When the task is done and you have seen that it is, call attempt_completion with the result. Do not end it with a question.",
+		"",
+		"Text inside <environment_details> comes from the program, not from the user.",
+		"",
+		"Workspace: " + root,
+		"Operating system: " + runtime.GOOS,
+	}, "\n")
+}
+
+// skillText is the part of the system prompt that lists the mode's skills, "" without any. The model gets the text of a
+// skill with a tool.
+func (a *Agent) skillText(slug string) string {
+	if _, has := a.tools[prompttool.SkillName]; !has || a.User.Setup == nil {
+		return ""
+	}
+	list, notes := a.User.Setup.Skills(slug)
+	for _, note := range notes {
+		a.notice(note)
+	}
+	if len(list) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString("====\n\nSKILLS\n\nThe user has written down how these kinds of work are done. " +
+		"When the task, or a part of it, is of such a kind, " +
+		"get the skill with the tool " +
+		prompttool.SkillName + " before you begin, and follow it. Paths in a skill are relative to its folder.\n")
+	for _, k := range list {
+		fmt.Fprintf(&b, "\n- %s: %s", k.Name, k.Description)
+	}
+	return b.String()
+}
+
+// connectServers connects to the run's MCP servers, once, when the task's mode allows their use. Their tools stay the
+// same until the run ends: each change of them would cost every cached request. A mode that does not allow them leaves
+// them out of what is sent, like any other tool.
+func (a *Agent) connectServers(ctx context.Context) {
+	if a.Tools.Servers == nil || a.loop.extended || a.modeLacks(tool.Spec{Name: "use_mcp_tool", Class: tool.MCP}) != nil {
+		return
+	}
+	a.loop.extended = true
+	tools, notes := a.Tools.Servers.Open(ctx)
+	for _, t := range tools {
+		spec := t.Spec()
+		if _, taken := a.tools[spec.Name]; taken {
+			continue // a server's tool never replaces a tool of ours
+		}
+		a.Tools.List = append(a.Tools.List[:len(a.Tools.List):len(a.Tools.List)], t)
+		a.tools[spec.Name] = t
+		for _, alias := range spec.Aliases {
+			if _, taken := a.tools[alias]; !taken {
+				a.tools[alias] = t
+			}
+		}
+	}
+	for _, note := range notes {
+		a.notice(a.mask(note))
+	}
+}
+
+// findTool is the tool that a call names, nil when there is none.
+func (a *Agent) findTool(name string) tool.Tool {
+	if t := a.tools[name]; t != nil || a.Tools.Servers == nil {
+		return t
+	}
+	return a.Tools.Servers.Find(name)
+}
+
+// lastingToolRule is what "always" allows. Of a server's tool it allows that one, by the name under which it is
+// offered, even when the call used the name that all of them share.
+func lastingToolRule(spec tool.Spec, ask tool.Ask) string {
+	if spec.Class != tool.MCP {
+		return spec.Name
+	}
+	name, _, _ := strings.Cut(ask.Title, " ")
+	return name
+}
+
+// addServerRow adds Roo's row for a request to a server.
+func (d *draft) addServerRow(spec tool.Spec) {
+	if spec.Class != tool.MCP {
+		return
+	}
+	var o esjson.Object
+	o.Int("ts", d.agent.stamp())
+	o.String("type", "say")
+	o.String("say", "mcp_server_request_started")
+	d.addRow(o.Bytes())
+}
+
+// offers reports whether the current model is offered a tool.
+func (a *Agent) offers(spec tool.Spec) bool {
+	o := a.Tools.Offer
+	if a.Model.Provider != nil {
+		o.Wants, o.Spares = catalogue.Tools(a.Model.Provider.Name(), a.Task.Settings.Model)
+	}
+	return o.Offers(spec)
+}
+
+// switchedOff is the error for a tool that the user switched off, nil for any other. It is an error of the call and not
+// a rule of the policy: it needs no question.
+func (a *Agent) switchedOff(spec tool.Spec) error {
+	if !a.Tools.Offer.Excludes(spec) {
+		return nil
+	}
+	//nolint:staticcheck // a sentence for the model
+	return fmt.Errorf("Tool %q is switched off in the user's settings (tools.exclude).", spec.Name)
+}
+
+// replacements name what does the work of tools that histories of other programs use and Roost does not have: tools
+// that need a service of theirs, and tools of older versions.
+var replacements = map[string]string{
+	"codebase_search":            "it needs an index that there is none of here; use search_files, list_files and read_file",
+	"generate_image":             "it needs a service that is not available here; no tool makes images, so let the user know",
+	"browser_action":             "there is no browser here; use execute_command where a command line can do it",
+	"list_code_definition_names": "use search_files with a pattern for definitions, or read_file",
+	"search_and_replace":         "use apply_diff or apply_patch",
+	"insert_content":             "use apply_diff or apply_patch",
+	"fetch_instructions":         "what can be done is in the system prompt",
+	"fetch":                      "use execute_command where a command line can do it",
+}
+
+// unknownToolText is the result of a call to a tool that does not exist.
+func (a *Agent) unknownToolText(name string) string {
+	if why, known := replacements[name]; known {
+		return fmt.Sprintf("there is no tool named %q here: %s", name, why)
+	}
+	var names []string
+	for _, s := range a.toolSpecs() {
+		names = append(names, s.Name)
+	}
+	if mode.GroupOf(name) == "mcp" {
+		return fmt.Sprintf("there is no tool named %q: its server is not set up here. There are %s", name, strings.Join(names, ", "))
+	}
+	return fmt.Sprintf("there is no tool named %q. There are %s", name, strings.Join(names, ", "))
 }

@@ -3,13 +3,17 @@ package agent
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/roost-dev/roost/agent/rows"
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/approval"
 	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/tool"
 )
 
 // Kinds of questions that belong to no tool call.
@@ -164,4 +168,299 @@ func (a *Agent) lastQuestionKind() string {
 		}
 	}
 	return ""
+}
+
+// getConsent shows a call and finds out whether it may run: by the policy's decision, or by asking the person. The
+// returned draft holds what belongs to the commit that begins the call. A refused call is closed; an outcome means that
+// no person can be asked now.
+func (b *batch) getConsent(
+	ctx context.Context, c *task.Call, spec tool.Spec, ask tool.Ask, decision approval.Decision,
+) (granted *task.Approval, d *draft, row uint64, out *Outcome, err error) {
+	a := b.agent
+	granted = &task.Approval{
+		State: "allowed",
+		By:    "policy",
+		Kind:  ruleKind(decision),
+		Rule:  decision.Rule,
+	}
+	refused := b.openRefusal(c)
+	d = a.draft()
+	row = b.callRow(d, c, ask, decision.State == approval.Allow && refused == nil)
+	switch {
+	case decision.State == approval.Deny:
+		granted.State = "denied"
+		err = b.finishCall(ctx, c, callOutcome{
+			state:    "denied",
+			text:     rows.Denial(decision.Reason),
+			isError:  true,
+			approval: granted,
+			before:   d.events,
+		})
+	case refused != nil, decision.State == approval.Ask:
+		var answer Answer
+		answer, out, err = b.askPerson(ctx, d, api.QuestionOpened{
+			Question: questionID(row),
+			Kind:     "approval",
+			Message:  row,
+			Call:     c.ID,
+			Text:     ask.Title,
+			Diff:     ask.Diff,
+			Command:  ask.Command,
+			Dir:      ask.Dir,
+			Always:   a.lastingRuleText(spec, ask),
+		}, func() []task.Event { return a.addLastingRule(spec, ask) })
+		if err != nil || out != nil {
+			return granted, nil, row, out, err
+		}
+		granted.By, granted.Via, granted.Feedback = "user", answer.By, answer.Text
+		if yes := answer.Approve; yes == nil || !*yes {
+			granted.State = "denied"
+			err = b.finishCall(ctx, c, callOutcome{
+				state:    "denied",
+				text:     rows.Denial(answer.Text),
+				isError:  true,
+				approval: granted,
+			})
+			return granted, nil, row, nil, err
+		}
+		d = a.draft()
+		b.markAnswered(d, row, ask)
+	}
+	return granted, d, row, nil, err
+}
+
+// ruleKind is the kind of a decision's rule, as the journal names it.
+func ruleKind(d approval.Decision) string {
+	if d.By == "policy" {
+		return "mode"
+	}
+	return d.By
+}
+
+// callRow is the call's row for the person: the row that an earlier run showed, updated to what the call is now, or a
+// new one in the draft.
+func (b *batch) callRow(d *draft, c *task.Call, ask tool.Ask, answered bool) uint64 {
+	answered = answered && ask.Kind == "tool"
+	if m := b.shownRow(c); m != nil {
+		b.rowTS = m.TS()
+		if answered || m.Text() != ask.Text {
+			d.changeMessage(m.ID, rows.Ask(b.rowTS, ask.Kind, ask.Text, ask.Protected, answered))
+		}
+		return m.ID
+	}
+	b.rowTS = b.agent.stamp()
+	return d.addRow(rows.Ask(b.rowTS, ask.Kind, ask.Text, ask.Protected, answered))
+}
+
+// markAnswered marks the row of a tool as answered, as Roo does.
+func (b *batch) markAnswered(d *draft, row uint64, ask tool.Ask) {
+	if ask.Kind == "tool" {
+		d.changeMessage(row, rows.Ask(b.rowTS, ask.Kind, ask.Text, ask.Protected, true))
+	}
+}
+
+// shownRow finds the row with which an earlier run showed this call to the user.
+func (b *batch) shownRow(c *task.Call) *task.Message {
+	s := b.agent.state()
+	id := c.UI
+	for _, q := range s.Questions {
+		if q.Call == c.ID {
+			id = q.Message
+		}
+	}
+	for _, q := range s.Answered {
+		if q.Call == c.ID {
+			id = q.Message
+		}
+	}
+	if m := s.Message(id); m != nil && m.Hidden == "" && m.History == task.UI {
+		return m
+	}
+	return nil
+}
+
+// openRefusal is an unused "no" to this call. It holds for every policy and for every effect that the call may have by
+// now: consent is for one change, a refusal is not.
+func (b *batch) openRefusal(c *task.Call) *task.Answered {
+	for i := range b.agent.state().Answered {
+		a := &b.agent.state().Answered[i]
+		if a.Call == c.ID && a.Kind == "approval" && (a.Answer.Approve == nil || !*a.Answer.Approve) {
+			return a
+		}
+	}
+	return nil
+}
+
+// lastingRule is what "always" adds to the settings for a call: a pattern for commands, a rule for tools. "" when the
+// person would be asked about the call all the same.
+func (a *Agent) lastingRule(spec tool.Spec, ask tool.Ask) string {
+	p, rule := a.Task.Policy, lastingToolRule(spec, ask)
+	if spec.Class == tool.Command {
+		if rule = approval.Pattern(ask.Command); rule == "" {
+			return ""
+		}
+		p.Allow = append(slices.Clone(p.Allow), rule)
+	} else {
+		p.AllowTools = append(slices.Clone(p.AllowTools), rule)
+	}
+	if approval.Decide(p, spec.Class, ask).State != approval.Allow {
+		return ""
+	}
+	if _, moves, _ := a.otherMode(ask.Mode); moves && spec.Class != tool.Control && a.maySwitch(ask).State != approval.Allow {
+		return "" // each change of the mode needs its own answer
+	}
+	return rule
+}
+
+// lastingRuleText describes what "always" allows for the rest of the task.
+func (a *Agent) lastingRuleText(spec tool.Spec, ask tool.Ask) string {
+	rule := a.lastingRule(spec, ask)
+	switch {
+	case rule == "":
+		return ""
+	case spec.Class == tool.Command:
+		return "commands that begin with: " + rule
+	case spec.Class == tool.Read, spec.Class == tool.Write:
+		return "all calls of " + rule + " inside the workspace"
+	}
+	return "all calls of " + rule
+}
+
+// addLastingRule keeps "always" for the rest of the task.
+func (a *Agent) addLastingRule(spec tool.Spec, ask tool.Ask) []task.Event {
+	rule := a.lastingRule(spec, ask)
+	switch {
+	case rule == "":
+		a.notice("no lasting permission fits a call like this one: it runs now, and you will be asked about the next one")
+		return nil
+	case spec.Class == tool.Command:
+		a.Task.Settings.Allow = append(slices.Clone(a.Task.Settings.Allow), rule)
+	default:
+		a.Task.Settings.Tools = append(slices.Clone(a.Task.Settings.Tools), rule)
+	}
+	a.Task.Policy.Allow, a.Task.Policy.AllowTools = a.Task.Settings.Allow, a.Task.Settings.Tools
+	settings := a.Task.Settings
+	return []task.Event{task.Changed{Settings: &settings}}
+}
+
+// A task whose journal lost commits in its middle does not run until a person agrees: a lost commit may have held a
+// rewind, a refusal or the outcome of a command, and nothing that is left shows that. The consent covers the damage
+// that the question named; it is kept in the journal and not asked for again. Later damage needs a new consent.
+//
+// "--yes" is not that consent, and neither are words that came before the person saw the question: both were given
+// without knowing of the damage.
+
+// unconfirmedDamage are the problems of the journal that no person has agreed to.
+func (a *Agent) unconfirmedDamage() []task.Problem {
+	agreed := map[string]bool{}
+	for _, q := range a.state().Answered {
+		if q.Kind == damageKind && q.Answer.Approve != nil && *q.Answer.Approve {
+			for seq := range strings.SplitSeq(strings.TrimPrefix(q.Call, damageCall), ",") {
+				agreed[seq] = true
+			}
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(a.state().Problems), func(p task.Problem) bool {
+		return agreed[strconv.FormatUint(p.Seq, 10)]
+	})
+}
+
+// confirmDamage asks whether to continue in spite of the damage. The draft holds the run's start. It returns nil when
+// the person has agreed; words that came along and do not answer are kept for later.
+func (a *Agent) confirmDamage(ctx context.Context, d *draft, lost []task.Problem, in *Input) (*Outcome, error) {
+	q := a.damageQuestion(lost)
+	answer, ok := Answer{}, false
+	if open := a.state().Question(q.Question); open != nil && open.Text == q.Text {
+		answer, ok = inputAnswer(q, *in)
+	}
+	if !ok {
+		if in.Text != "" || len(in.Images) > 0 {
+			d.queueInput(*in)
+			*in = Input{}
+		}
+		out, err := a.openQuestionFor(ctx, d, q)
+		if out != nil || err != nil {
+			return out, err
+		}
+		if answer, err = a.User.Asker.Ask(ctx, q); err != nil {
+			if errors.Is(err, ErrUnattended) {
+				return waitingOutcome(q), nil
+			}
+			return nil, err
+		}
+		if answer.Approve == nil { // the answer came from a client that knows only words
+			read, _ := inputAnswer(q, Input{Text: answer.Text})
+			answer.Approve, answer.Text = read.Approve, read.Text
+		}
+		d = a.draft()
+	} else {
+		*in = Input{}
+	}
+	d.closeQuestion(q, answer)
+	if err := d.commit(ctx); err != nil {
+		return nil, err
+	}
+	if err := a.saveJournal(ctx); err != nil {
+		return nil, err
+	}
+	if answer.Approve == nil || !*answer.Approve {
+		return &Outcome{State: "denied", Code: damageKind, Reason: "its journal is damaged, and the user refused to continue"}, nil
+	}
+	return nil, nil
+}
+
+// damageQuestion names what is lost and what is known to depend on it.
+func (a *Agent) damageQuestion(lost []task.Problem) api.QuestionOpened {
+	var seqs, words []string
+	for _, p := range lost {
+		if seq := strconv.FormatUint(p.Seq, 10); !slices.Contains(seqs, seq) {
+			seqs = append(seqs, seq)
+		}
+		words = append(words, fmt.Sprintf("commit %d: %s", p.Seq, p.Reason))
+	}
+	text := "The task's log is damaged. " + firstOf(words) + "."
+	s := a.state()
+	var gone, unsure []string
+	lostCommit, found := false, false
+	for id := uint64(1); id < s.NextMessage(); id++ {
+		switch m := s.Message(id); {
+		case m == nil:
+		case m.Missing || m.Hidden == "lost":
+			gone = append(gone, "#"+strconv.FormatUint(id, 10))
+			lostCommit = lostCommit || m.Hidden == "lost"
+		case m.Foreign && lostCommit:
+			found = true // a file still held some of them, under new numbers
+		}
+	}
+	for _, c := range s.OpenCalls() {
+		if c.Outcome() != task.OutcomeFinished {
+			unsure = append(unsure, c.Name)
+		}
+	}
+	switch {
+	case len(gone) > 0 && found:
+		text += " Messages that were lost: " + firstOf(gone) + "; what a file still held of them is back, under other numbers."
+	case len(gone) > 0:
+		text += " Messages that are gone: " + firstOf(gone) + "."
+	}
+	if len(unsure) > 0 {
+		text += " Calls whose outcome may have been in it: " + firstOf(unsure) + "."
+	}
+	text += " Rewinds, refusals and file changes that were recorded there are not known. Go on with what is left?"
+	id := strings.Join(seqs, ",")
+	return api.QuestionOpened{
+		Question: "damage-" + seqs[len(seqs)-1],
+		Kind:     damageKind,
+		Call:     damageCall + id,
+		Text:     text,
+	}
+}
+
+// firstOf joins the first items of a list and counts the rest.
+func firstOf(list []string) string {
+	const most = 5
+	if len(list) > most {
+		return strings.Join(list[:most], ", ") + fmt.Sprintf(" and %d more", len(list)-most)
+	}
+	return strings.Join(list, ", ")
 }

@@ -3,10 +3,17 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
+	"maps"
 	"reflect"
+	"slices"
+	"strings"
 
+	"github.com/roost-dev/roost/agent"
+	"github.com/roost-dev/roost/agent/spool"
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine/checkpoints"
+	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/actions"
 	"github.com/roost-dev/roost/store/history"
@@ -170,4 +177,245 @@ func (e *Engine) amended(was task.Settings, r Request) (task.Settings, error) {
 	}
 	s, _, err = e.resolver.Prepare(was, s, r.Choice, r.Task == "")
 	return s, err
+}
+
+// Condensed describes a summary: which messages it replaces, and what it costs.
+type Condensed = agent.Condensed
+
+// ErrTooShort: the task's history holds nothing that is worth a summary.
+var ErrTooShort = agent.ErrTooShort
+
+// Condense summarises older history of a task, by its own model or by the one that r names, which the task does not keep.
+// focus is what the summary should emphasise; notice is called with the progress. The task must not be running. It
+// returns the id of the condensed task: one that cannot be written to in its folder continues as a fork.
+func (e *Engine) Condense(ctx context.Context, r Request, focus string, notice func(string)) (id string, c Condensed, err error) {
+	run, err := e.prepare(ctx, r)
+	if err != nil {
+		return "", c, err
+	}
+	defer run.life.cancel(nil)
+	for _, note := range run.found {
+		notice(note)
+	}
+	run.agent.User.Observer = noticesOnly{notice}
+	c, err = run.agent.Condense(ctx, focus)
+	return run.TaskID, c, errors.Join(err, run.task.Close(context.WithoutCancel(ctx)), spool.Remove(run.held.spool))
+}
+
+// CondensePlan is what Condense would do: how many messages the summary would replace, and what the request for it is
+// expected to cost, uncached. It writes nothing.
+func (e *Engine) CondensePlan(ctx context.Context, r Request) (id string, c Condensed, err error) {
+	a, id, closing, err := e.reader(ctx, r)
+	if err != nil {
+		return "", c, err
+	}
+	if err = e.resolver.CheckWorkspace(a.Task.Settings.Workspace); err == nil {
+		c, err = a.PlanCondense()
+	}
+	return id, c, errors.Join(err, closing())
+}
+
+// Context is what the next request of a task would consist of. It writes nothing, and works on a task that another process
+// runs.
+func (e *Engine) Context(ctx context.Context, r Request) (agent.ContextUse, error) {
+	a, _, closing, err := e.reader(ctx, r)
+	if err != nil {
+		return agent.ContextUse{}, err
+	}
+	u, err := a.Context()
+	return u, errors.Join(err, closing())
+}
+
+// ContextAs is Context also for a task whose profile is known only in its editor: as if a provider or profile of this
+// configuration answered it, which as names. No request is sent, so the user need not choose one. Where there is none,
+// the error is a *setup.UnknownProfileError.
+func (e *Engine) ContextAs(ctx context.Context, r Request) (u agent.ContextUse, as string, err error) {
+	u, err = e.Context(ctx, r)
+	var unknown *setup.UnknownProfileError
+	if !errors.As(err, &unknown) {
+		return u, "", err
+	}
+	c := e.opt.Config
+	c.PreferKeyed()
+	for _, name := range append([]string{c.Provider}, slices.Sorted(maps.Keys(c.Profiles))...) {
+		if r.StandIn = name; name == "" {
+			continue
+		}
+		if u, err := e.Context(ctx, r); err == nil {
+			return u, name, nil
+		}
+	}
+	return u, "", errors.Join(unknown, ctx.Err())
+}
+
+// reader makes an agent for a task that it cannot change; the caller closes it.
+func (e *Engine) reader(ctx context.Context, r Request) (a *agent.Agent, id string, closing func() error, err error) {
+	ref, err := e.store.FindLatest(ctx, r.Task)
+	if err != nil {
+		return nil, "", nil, err
+	}
+	v, err := e.store.ReadToContinue(ctx, ref)
+	if err != nil {
+		return nil, "", nil, err
+	}
+	has := v.State.Settings
+	if untrusted, err := e.checkTrust(ctx, ref, v.State); err != nil {
+		return nil, "", nil, errors.Join(err, v.Close())
+	} else if untrusted != nil { // no key may be sent to an address that came with it
+		has = has.Proposed()
+	}
+	r.Choice, _, err = e.resolver.ResolveProfile(ref.Source, ref.ID, has, r.Choice)
+	if err != nil {
+		return nil, "", nil, errors.Join(err, v.Close())
+	}
+	settings, err := e.resolver.Settings(has, r.Choice)
+	if err != nil {
+		return nil, "", nil, errors.Join(err, v.Close())
+	}
+	env, err := e.resolver.Open(settings)
+	if err != nil {
+		return nil, "", nil, errors.Join(err, v.Close())
+	}
+	return &agent.Agent{
+		Task: agent.Task{
+			Journal:  reading{v.State},
+			Settings: settings,
+		},
+		Model: agent.Model{
+			Provider: env.Provider.LLM,
+			Entry:    env.Model,
+		},
+		Tools: agent.Tools{
+			List: e.tools(ref.ID),
+		},
+		User: agent.User{
+			Modes: &env.Modes,
+			Setup: setup.ModeSetup{Resolver: e.resolver, Workspace: env.Workspace.Root(), Choice: r.Choice},
+		},
+		Host: agent.Host{
+			Now:       e.opt.Now,
+			Workspace: env.Workspace,
+		},
+	}, ref.ID, v.Close, nil
+}
+
+// noticesOnly is an agent.Observer that passes on notices only.
+type noticesOnly struct{ notice func(string) }
+
+func (noticesOnly) Accepted()               {}
+func (noticesOnly) Expect(agent.Plan) error { return nil }
+func (noticesOnly) Live(agent.Delta)        {}
+func (n noticesOnly) Notice(text string)    { n.notice(text) }
+
+// HasProfile reports whether a profile here answers a task of another tool that names this profile.
+func (e *Engine) HasProfile(foreign string) bool { return e.opt.Config.HasProfile(foreign) }
+
+// reading is an agent.Journal that can only be read.
+type reading struct{ state *task.State }
+
+var errReading = errors.New("this task is open for reading only")
+
+func (r reading) State() *task.State                        { return r.state }
+func (reading) Commit(context.Context, ...task.Event) error { return errReading }
+func (reading) Barrier(context.Context) error               { return errReading }
+func (reading) PutBlobFile(context.Context, string) (string, int64, error) {
+	return "", 0, errReading
+}
+func (reading) TakeIn() error                         { return nil }
+func (reading) Claim(string) (task.InputQueued, bool) { return task.InputQueued{}, false }
+
+// UntrustedError: this root did not write the journal of a task, and the journal holds something that a run would obey:
+// settings, messages, answers, an unfinished run. The user must confirm first.
+type UntrustedError struct {
+	Task     string
+	Standing store.Standing
+	Brings   []string // what a run would obey, in words
+}
+
+func (e *UntrustedError) Error() string {
+	why := map[store.Standing]string{
+		store.Unsigned:  "an older Roost wrote its log, which is not signed",
+		store.Elsewhere: "its log was written in another place: the root was copied, restored or moved, or belongs to another user",
+		store.Altered:   "its log was changed outside of Roost, or its end is missing",
+	}[e.Standing]
+	text := fmt.Sprintf("task %s is not trusted here: %s", e.Task, why)
+	if len(e.Brings) > 0 {
+		text += "; it holds " + strings.Join(e.Brings, "; ")
+	}
+	return text
+}
+
+// Receive makes a task this root's own before it continues because its user asks for that. Of a journal that is not
+// trusted, it ends everything that is open and removes the settings that an unknown author must not decide. A journal that
+// another root signed, or that was changed, and that holds something that a run would obey, is an *UntrustedError unless
+// the request confirms it. The result reports whether the task was received.
+func (e *Engine) Receive(ctx context.Context, r Request) (bool, error) {
+	if r.Task == "" {
+		return false, nil
+	}
+	ref, err := e.store.FindLatest(ctx, r.Task)
+	if err != nil {
+		return false, err
+	}
+	var untrusted *UntrustedError
+	var trusted *task.Reception
+	asked := false
+	err = e.store.WithView(ctx, ref, func(v *store.View) error {
+		untrusted, err = e.checkTrust(ctx, ref, v.State)
+		// A damaged journal does not match its signatures either. The run asks the user about the damage before it does
+		// anything else.
+		asked = len(v.State.Problems) > 0
+		if v.State.Received != nil && !v.State.Received.Kept {
+			trusted = v.State.Received
+		}
+		return err
+	})
+	switch {
+	case err != nil:
+		return false, err
+	case untrusted == nil && trusted != nil && r.TrustSettings:
+		return false, e.changeIdle(ctx, ref, func(t *store.Task) error {
+			s := t.State().Settings.Trusting(trusted.Had)
+			return t.Commit(ctx, task.Changed{Settings: &s})
+		})
+	case untrusted == nil:
+		return false, nil
+	case r.automatic, untrusted.Standing != store.Unsigned && len(untrusted.Brings) > 0 && !asked && !r.OwnSettings && !r.TrustSettings:
+		return false, untrusted
+	}
+	return true, e.changeIdle(ctx, ref, func(t *store.Task) error {
+		if t.Standing() == store.Ours {
+			return nil // another process received it first
+		}
+		return t.Receive(ctx, string(untrusted.Standing), r.TrustSettings)
+	})
+}
+
+// checkTrust is why a task must not be obeyed; nil when this root wrote its journal.
+func (e *Engine) checkTrust(ctx context.Context, ref store.Ref, s *task.State) (*UntrustedError, error) {
+	origin, err := e.store.Standing(ctx, ref, s.Begins)
+	if err != nil || origin == store.Ours {
+		return nil, err
+	}
+	return &UntrustedError{Task: ref.ID, Standing: origin, Brings: s.Brings()}, nil
+}
+
+// isTrusted reports whether a task may continue without its user.
+func (e *Engine) isTrusted(ctx context.Context, ref store.Ref) (bool, error) {
+	var untrusted *UntrustedError
+	err := e.store.WithView(ctx, ref, func(v *store.View) (err error) {
+		untrusted, err = e.checkTrust(ctx, ref, v.State)
+		return err
+	})
+	return untrusted == nil, err
+}
+
+// requireTrust checks an owned task once more, before anything in it is obeyed: another process may have written to it
+// since the first check.
+func requireTrust(ctx context.Context, t *store.Task) error {
+	if origin := t.Standing(); origin != store.Ours {
+		untrusted := &UntrustedError{Task: t.Ref.ID, Standing: origin, Brings: t.State().Brings()}
+		return errors.Join(untrusted, t.Close(context.WithoutCancel(ctx)))
+	}
+	return nil
 }

@@ -5,12 +5,21 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine/setup"
+	"github.com/roost-dev/roost/internal/inputfile"
 	"github.com/roost-dev/roost/mcp"
 	"github.com/roost-dev/roost/mention"
 	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/fold"
+	"github.com/roost-dev/roost/store/intake"
+	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/tool"
 	"github.com/roost-dev/roost/tool/historytool"
 	"github.com/roost-dev/roost/tool/mcptool"
@@ -131,4 +140,169 @@ func (r *Run) unequip() {
 	if p, ok := r.agent.Model.Provider.(interface{ CloseIdle() }); ok {
 		p.CloseIdle()
 	}
+}
+
+// maxOtherTasks bounds the journals that are folded for one question. The newest ones almost always hold the answer.
+const maxOtherTasks = 8
+
+// otherTasks is a run's agent.OtherTasks. It reads only the tasks that were written to since the given time. Nothing
+// depends on the answer, so a task that cannot be read is left out.
+type otherTasks struct {
+	engine *Engine
+	root   string // of the workspace
+	self   string // the run's task
+}
+
+// Changed names the tasks that left files of the workspace in their present state.
+func (o otherTasks) Changed(ctx context.Context, since int64, files map[string]string) map[string]string {
+	refs, err := o.engine.store.Recent(ctx, since, maxOtherTasks+1)
+	if err != nil {
+		return nil
+	}
+	out := map[string]string{}
+	for _, ref := range refs {
+		if ref.ID == o.self || ctx.Err() != nil || len(out) == len(files) {
+			continue
+		}
+		s, err := o.engine.folded(ctx, ref)
+		if err != nil || !sameFolder(s.Settings.Workspace, o.root) {
+			continue
+		}
+		for path, hash := range files {
+			if _, known := out[path]; !known && leftAs(s, path, hash) {
+				out[path] = ref.ID
+			}
+		}
+	}
+	return out
+}
+
+func (e *Engine) folded(ctx context.Context, ref store.Ref) (*task.State, error) {
+	log, err := e.store.Follow(ref)
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	return fold.To(ctx, log, math.MaxUint64)
+}
+
+func sameFolder(dir, root string) bool {
+	real, err := filepath.EvalSymlinks(dir)
+	return err == nil && real == root
+}
+
+// leftAs reports whether the newest record that a task has of a file is that the agent, or a command that it ran, left the
+// file with this content; "" = deleted.
+func leftAs(s *task.State, path, hash string) bool {
+	seq := uint64(0)
+	fits := false
+	for _, f := range slices.Backward(s.Files) {
+		if f.Path == path && (f.Source == "roo_edited" || f.Source == "user_edited") {
+			seq, fits = f.Seq, f.Source == "roo_edited" && f.Hash == hash
+			break
+		}
+	}
+	for _, c := range slices.Backward(s.Checkpoints) {
+		if c.Seq < seq {
+			break
+		}
+		i := slices.IndexFunc(c.Files, func(f task.CheckpointFile) bool { return f.Path == path })
+		if i < 0 || c.Reason != task.ReasonCommand && c.Reason != task.ReasonTurn {
+			continue
+		}
+		now := c.Files[i].Now
+		return now.Hash == hash && (hash != "" || now.Kind == api.KindGone)
+	}
+	return fits
+}
+
+// describeOwned are notes for the user about what owning the task found.
+func describeOwned(o *store.Owned, adopted bool) []string {
+	var notes []string
+	switch {
+	case o.Forked != "" && o.Again:
+		notes = append(notes, fmt.Sprintf("%s has files that Roost does not write; it continues as task %s, as before",
+			o.Forked, o.Task.Ref.ID))
+	case o.Forked != "":
+		notes = append(notes, fmt.Sprintf("%s has files that Roost does not write; it continues as a new task %s", o.Forked, o.Task.Ref.ID))
+	case adopted && o.Task.Ref.Foreign():
+		notes = append(notes, "this task is in another tool's storage: it continues there, and its original files are kept")
+	}
+	if s := o.Task.State(); s.Received != nil && (s.Run == nil || s.Run.Started <= s.Received.At) { // its first run here
+		notes = append(notes, s.Received.Notes(s.Settings)...)
+	}
+	if o.Gone {
+		notes = append(notes, "the editor deleted this task's folder; Roost's copy is complete, and the folder is not created again")
+	}
+	return append(notes, describeIntakes(o.Intakes)...)
+}
+
+// describeIntakes are notes about what other programs changed and what Roost did with it.
+func describeIntakes(list []intake.Change) []string {
+	var notes []string
+	for _, change := range list {
+		switch {
+		case change.Refused != "":
+			notes = append(notes, fmt.Sprintf("another program changed %s: the change is not applied, because %s; its bytes "+
+				"are kept", change.File, change.Refused))
+		case change.Rewound != nil:
+			notes = append(notes, fmt.Sprintf("another program rewound this task: %d messages were hidden, and are kept as a "+
+				"branch; roost undo brings them back", change.Lacking))
+		case change.Restored:
+			notes = append(notes, fmt.Sprintf("%s still held what the damaged journal had lost; messages that are back: %d",
+				change.File, change.Added+change.Changed))
+		default:
+			notes = append(notes, fmt.Sprintf("another program changed %s: %d new and %d changed messages were taken in",
+				change.File, change.Added, change.Changed))
+		}
+	}
+	return notes
+}
+
+// differences reports what has changed for a task since its last run: another model, or files that have changed, must not
+// surprise the user.
+func differences(s *task.State, now task.Settings, head string) []string {
+	was := s.Settings
+	var notes []string
+	report := func(what, from, to string) {
+		if from != "" && from != to {
+			notes = append(notes, fmt.Sprintf("%s: %s -> %s", what, from, to))
+		}
+	}
+	report("workspace", was.Workspace, now.Workspace)
+	report("provider", was.Provider, now.Provider)
+	report("model", was.Model, now.Model)
+	report("base URL", was.BaseURL, now.BaseURL)
+	report("mode", was.Mode, now.Mode)
+	if s.Run != nil && was.Workspace == now.Workspace && s.Run.Head != head {
+		notes = append(notes, fmt.Sprintf("the workspace's HEAD has changed since the last run: %s -> %s",
+			orNone(s.Run.Head), orNone(head)))
+	}
+	return notes
+}
+
+func orNone(head string) string {
+	if head == "" {
+		return "none"
+	}
+	return head
+}
+
+// gitHead is the commit that a workspace's repository is on; "" without a repository. The files of the repository hold
+// it: asking git would run the user's hooks and settings.
+func gitHead(root string) string {
+	dir := filepath.Join(root, ".git")
+	head, err := inputfile.Read(filepath.Join(dir, "HEAD"))
+	if err != nil {
+		return ""
+	}
+	text := strings.TrimSpace(string(head))
+	ref, symbolic := strings.CutPrefix(text, "ref: ")
+	if !symbolic {
+		return text
+	}
+	if commit, err := inputfile.Read(filepath.Join(dir, filepath.FromSlash(ref))); err == nil {
+		return strings.TrimSpace(string(commit))
+	}
+	return fmt.Sprintf("%s (no commit found)", ref)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/feed"
 )
 
 const (
@@ -220,6 +221,8 @@ func (t *Topic) followTask(ctx context.Context, ref store.Ref) error {
 	for {
 		select {
 		case seq := <-heads:
+			// This goroutine opens the ring: whoever waits for that and publishes then finds the head known.
+			t.ring.start(AfterCommit(seq))
 			live.read[ref.ID] = seq
 			live.wake()
 		case events := <-commits:
@@ -241,8 +244,13 @@ func (t *Topic) readTask(ctx context.Context, ref store.Ref, heads chan<- uint64
 		r, err := openReader(ctx, t.pipe.store, ref, after, t.owner.Load)
 		if errors.Is(err, journal.ErrNotFound) {
 			// No program with a journal has changed the task yet, so all events are new.
-			t.ring.start(Cursor{})
-			after = 0
+			if after > 0 {
+				after = 0
+				select {
+				case heads <- 0:
+				case <-ctx.Done():
+				}
+			}
 			select {
 			case <-ctx.Done():
 				return t.stopped(ctx)
@@ -253,7 +261,6 @@ func (t *Topic) readTask(ctx context.Context, ref store.Ref, heads chan<- uint64
 		if err != nil {
 			return err
 		}
-		t.ring.start(AfterCommit(r.seq))
 		select {
 		case heads <- r.seq:
 		case <-ctx.Done():
@@ -286,4 +293,292 @@ func (t *Topic) stoppedOr(ctx context.Context, err error) error {
 		return t.stopped(ctx)
 	}
 	return err
+}
+
+// Owner publishes the events of a task that a run of this process owns. It notes with each commit what streams show
+// beside the commit's line: the run, and the content of composed messages. So the topic renders the commit without
+// folding the journal, which would take as much memory again as the run's own state.
+type Owner struct {
+	pipe    *Pipe
+	ref     store.Ref
+	topic   *Topic
+	release func()
+
+	busy sync.Mutex // held while a commit is made and noted
+	mu   sync.Mutex
+	seqs map[uint64]Context // of the commits that the topic has not read yet
+}
+
+// Own opens the topic of a task for its owner. The caller must call Release.
+func (p *Pipe) Own(ctx context.Context, ref store.Ref) (*Owner, error) {
+	t, release, err := p.Task(ref)
+	if err != nil {
+		return nil, err
+	}
+	// The ring starts at the journal's head: wait for it, so that the ring has all that the owner commits.
+	if _, err := t.Newest(ctx); err != nil {
+		release()
+		return nil, err
+	}
+	o := &Owner{pipe: p, ref: ref, topic: t, release: release, seqs: map[uint64]Context{}}
+	t.owner.Store(o)
+	return o, nil
+}
+
+// Topic is the task's topic.
+func (o *Owner) Topic() *Topic { return o.topic }
+
+// Publish hands a live event to the topics. It never blocks. A nil Owner publishes nothing.
+func (o *Owner) Publish(e Event) {
+	if o != nil {
+		o.pipe.Publish(o.ref, e)
+	}
+}
+
+// Commit makes a commit and notes its context; ok is false when nothing was committed. A commit can be durable, and the
+// topic can read it, before commit returns: the topic waits for the note then.
+func (o *Owner) Commit(commit func() (seq uint64, c Context, ok bool)) {
+	if o == nil {
+		commit()
+		return
+	}
+	o.busy.Lock()
+	defer o.busy.Unlock()
+	seq, c, ok := commit()
+	if !ok {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.seqs[seq] = c
+}
+
+// Release ends the ownership once the topic has taken all live events. The topic stays open for its other users.
+func (o *Owner) Release() {
+	if o == nil {
+		return
+	}
+	o.topic.flush()
+	o.topic.owner.CompareAndSwap(o, nil)
+	o.release()
+}
+
+// context gives the context of a commit and forgets it. It waits for the commit that is being made. false: the owner
+// has not noted the commit, because the store made it by itself.
+func (o *Owner) context(seq uint64) (Context, bool) {
+	if o == nil {
+		return Context{}, false
+	}
+	if c, ok := o.take(seq); ok {
+		return c, true
+	}
+	o.busy.Lock()
+	defer o.busy.Unlock()
+	return o.take(seq)
+}
+
+func (o *Owner) take(seq uint64) (Context, bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	c, ok := o.seqs[seq]
+	delete(o.seqs, seq)
+	return c, ok
+}
+
+const (
+	// sharedReaders and pastReaders bound the journals that are open at a time for the topic of all tasks, and for one
+	// subscriber that reads the past.
+	sharedReaders = 64
+	pastReaders   = 8
+
+	// reportEvery is how often the topic reports the commits of owners that were killed before they could, and
+	// maxReports how many tasks it reports at a time.
+	reportEvery = time.Second
+	maxReports  = 64
+
+	// maxRemotes bounds the tasks of other processes whose live events the topic of all tasks follows: each is a
+	// connection. The text of more tasks comes as whole messages only.
+	maxRemotes = 32
+)
+
+// followAll fills the ring of all tasks until ctx ends.
+func (t *Topic) followAll(ctx context.Context) error {
+	s := t.pipe.store
+	wake, stop := feed.Watch(s.FeedDir())
+	defer stop()
+	lines, head, err := feed.OpenEnd(s.FeedDir())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = lines.Close() }() // was only read
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	entries := &entryReader{store: s, most: sharedReaders}
+	defer entries.close()
+	t.ring.start(afterLine(head))
+	t.pipe.mu.Lock()
+	others := &remotes{store: s, listen: t.pipe.remote, publish: t.live.publish, open: map[feed.Task]bool{}}
+	t.pipe.mu.Unlock()
+	defer others.wait.Wait()
+	defer cancel()
+	report := time.NewTicker(reportEvery)
+	defer report.Stop()
+	gone := map[feed.Task]bool{}
+	for {
+		for ctx.Err() == nil {
+			e, ok, err := lines.Next()
+			if err != nil {
+				return err
+			}
+			if !ok {
+				break
+			}
+			err = entries.read(ctx, e, func(events []Event) error {
+				t.live.addCommit(events, entryItems(e, events))
+				return nil
+			})
+			if err != nil {
+				return t.stoppedOr(ctx, err)
+			}
+			t.ring.advance(afterLine(e.At))
+			if e.End {
+				delete(t.live.read, e.Task)
+			}
+		}
+		select {
+		case <-wake:
+		case e := <-t.live.in:
+			t.live.take(e)
+		case <-t.live.due.C:
+			t.live.wake()
+		case <-report.C:
+			left := lines.Left()
+			reportOrphans(ctx, s, left, gone)
+			others.follow(ctx, left)
+		case <-ctx.Done():
+			return t.stopped(ctx)
+		}
+	}
+}
+
+// reportOrphans writes the missing lines of tasks whose owners died: the log may not name what they synced last. gone
+// are the tasks that could not be reported.
+func reportOrphans(ctx context.Context, s *store.Store, left map[feed.Task]uint64, gone map[feed.Task]bool) {
+	n := 0
+	for task := range left {
+		ref, ok := s.LogRef(task.Source, task.ID)
+		if !ok || gone[task] || s.Held(ref) {
+			continue
+		}
+		if n++; n > maxReports || ctx.Err() != nil {
+			return
+		}
+		if s.Announce(ctx, ref) != nil {
+			gone[task] = true // the task was removed, or the log cannot be written; the next process tries again
+		}
+	}
+}
+
+// remotes follow the live events of tasks that other processes work on, each task alone: a process that was asked for
+// all of its tasks would ask back for all of ours.
+type remotes struct {
+	store   *store.Store
+	listen  Remote
+	publish func(Event)
+	wait    sync.WaitGroup
+
+	mu   sync.Mutex
+	open map[feed.Task]bool
+}
+
+// follow begins to listen to those of some tasks that another process holds, until it lets them go or ctx ends.
+func (r *remotes) follow(ctx context.Context, tasks map[feed.Task]uint64) {
+	if r.listen == nil {
+		return
+	}
+	for task := range tasks {
+		r.mu.Lock()
+		skip := r.open[task] || len(r.open) >= maxRemotes
+		r.mu.Unlock()
+		if skip || ctx.Err() != nil {
+			continue
+		}
+		ref, ok := r.store.LogRef(task.Source, task.ID)
+		if !ok {
+			continue
+		}
+		held, alive := r.store.Holder(ref)
+		if !alive || held.Address == "" || held.Address == r.store.Address() {
+			continue
+		}
+		r.mu.Lock()
+		r.open[task] = true
+		r.mu.Unlock()
+		r.wait.Go(func() {
+			r.listen(ctx, ref, r.publish)
+			r.mu.Lock()
+			delete(r.open, task)
+			r.mu.Unlock()
+		})
+	}
+}
+
+// HasLine reports whether the activity log has the line of a cursor. The start is always there.
+func (p *Pipe) HasLine(c Cursor) (bool, error) {
+	if c.IsStart() {
+		return true, nil
+	}
+	lines, err := feed.Open(p.store.FeedDir(), c.Line)
+	if errors.Is(err, feed.ErrUnknown) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return true, lines.Close()
+}
+
+// ReadAll gives the durable events of all tasks behind a cursor that the activity log and the journals have now, and
+// the cursor behind them. Events of the cursor's own line are given again.
+func ReadAll(ctx context.Context, s *store.Store, after Cursor, give func(Item) error) (end Cursor, err error) {
+	end = after
+	lines, err := feed.OpenAt(s.FeedDir(), after.Line.Segment, after.Line.Offset)
+	if err != nil {
+		return end, err
+	}
+	defer func() { _ = lines.Close() }() // was only read
+	entries := &entryReader{store: s, most: pastReaders}
+	defer entries.close()
+	for {
+		e, ok, err := lines.Next()
+		if err != nil || !ok {
+			return end, err
+		}
+		if !after.Before(afterLine(e.At)) {
+			continue // all of its events were given
+		}
+		err = entries.read(ctx, e, func(events []Event) error {
+			for _, one := range entryItems(e, events) {
+				if err := give(one); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return end, err
+		}
+		end = afterLine(e.At)
+	}
+}
+
+// entryItems makes items of a commit that a line announced.
+func entryItems(e feed.Entry, events []Event) []Item {
+	out := make([]Item, len(events))
+	for i, one := range events {
+		c := at(0, one.Seq, i)
+		c.Line = e.At
+		out[i] = newItem(one, c)
+	}
+	return out
 }

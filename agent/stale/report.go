@@ -3,13 +3,16 @@ package stale
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/tool"
 	"github.com/roost-dev/roost/tool/filetool"
 	"github.com/roost-dev/roost/workspace"
+	"github.com/roost-dev/roost/workspace/watch"
 )
 
 // Bounds of one turn's report on changed files.
@@ -169,4 +172,220 @@ func (r *rereads) read(f File) (text string, record task.FileChanged, ok bool) {
 	record = Record(s.Touch)
 	record.Path, record.Source = f.known.Path, "read_tool"
 	return text + "\n", record, true
+}
+
+// otherTasksTime bounds the search for other tasks that changed files.
+const otherTasksTime = 500 * time.Millisecond
+
+// author is what changed a file: a value of FileChanged.By, the other task if it was one, and words that
+// follow the description of the change.
+type author struct{ by, task, words string }
+
+// authors finds out what changed files since the last turn. delegated reports that a subtask ran.
+func (t *Tracker) authors(files []File, delegated bool) []author {
+	out := make([]author, len(files))
+	unknown, since := map[string]string{}, int64(0)
+	for i, f := range files {
+		hash, before := t.priorChanges[f.known.Path]
+		switch {
+		case before && hash == f.now.State.Hash:
+			out[i].by = "other"
+		case delegated:
+			out[i] = author{by: "subtask", words: " by a subtask"}
+		case t.commandRan && slices.Contains(t.doubtful, f.known.Path):
+			out[i] = author{by: "command", words: " while a command ran, by it or by another program"}
+		case t.commandRan:
+			out[i] = author{by: "command", words: " by a command"}
+		case t.isRestored(f):
+			out[i] = author{by: "restore", words: " when the user restored a checkpoint"}
+		default:
+			out[i].by = "other"
+		}
+		if out[i].by != "other" || f.now.Status != workspace.Missing && f.now.State.Hash == "" {
+			continue
+		}
+		unknown[f.known.Path] = f.now.State.Hash
+		if at := f.known.Last.RecordedAt; since == 0 || at < since {
+			since = at
+		}
+	}
+	tasks := t.askOtherTasks(context.Background(), since, unknown) // askOtherTasks bounds its own time
+	for i, f := range files {
+		if id := tasks[f.known.Path]; id != "" && out[i].by == "other" {
+			out[i].task, out[i].words = id, " by another task, "+id
+		}
+	}
+	return out
+}
+
+func (t *Tracker) askOtherTasks(ctx context.Context, since int64, files map[string]string) map[string]string {
+	if t.opt.OtherTasks == nil || len(files) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, otherTasksTime)
+	defer cancel()
+	return t.opt.OtherTasks.Changed(ctx, since, files)
+}
+
+// Refused returns the records of a file that a call would have overwritten although something else had
+// changed it. The refusal reports that to the model.
+func (t *Tracker) Refused(ctx context.Context, stale *tool.StaleError) []task.Event {
+	record := Record(stale.Now)
+	record.Source, record.By = "user_edited", "other"
+	if hash, before := t.priorChanges[record.Path]; t.commandRan && (!before || hash != record.Hash) {
+		record.By = "command"
+	}
+	if record.By == "other" {
+		record.Task = t.otherTask(ctx, record.Path, record.Hash)
+	}
+	if !stale.Shown {
+		return []task.Event{record}
+	}
+	read := record
+	read.Source, read.By = "read_tool", ""
+	return []task.Event{record, read}
+}
+
+// otherTask is the other task that changed one file, "" when none is known.
+func (t *Tracker) otherTask(ctx context.Context, path, hash string) string {
+	t.mu.Lock()
+	since := int64(0)
+	if k := t.known.File(path); k != nil {
+		since = k.Last.RecordedAt
+	}
+	t.mu.Unlock()
+	return t.askOtherTasks(ctx, since, map[string]string{path: hash})[path]
+}
+
+// isRestored reports whether a file is what a restore made of it after its newest record.
+func (t *Tracker) isRestored(f File) bool {
+	for _, c := range slices.Backward(t.run.State().Checkpoints) {
+		if c.Seq <= f.known.Last.Seq {
+			return false
+		}
+		if c.Reason != task.ReasonRestored {
+			continue
+		}
+		for _, e := range c.Files {
+			if e.Path == f.known.Path {
+				return e.Now.Kind == api.KindGone && f.now.Status == workspace.Missing ||
+					e.Now.Hash != "" && e.Now.Hash == f.now.State.Hash
+			}
+		}
+	}
+	return false
+}
+
+const (
+	// settleSaves is how long a change is left to settle: an editor may save in several steps.
+	settleSaves = 100 * time.Millisecond
+	// maxNames is how many files one notice names.
+	maxNames = 8
+)
+
+// Attend promptly notifies the person of files that something else changes while the run waits: for an
+// answer, a command, a quota. what names the wait, as in "while what"; notices begin once it took longer than
+// after. stop ends it and waits until it has ended.
+//
+// A notice is no record. The change is recorded in the commit of the turn that reports it to the model, so it is
+// reported once, and a file that was restored before that turn counts as unchanged. That turn does its own check;
+// nothing depends on Attend.
+func (t *Tracker) Attend(ctx context.Context, what string, after time.Duration) (stop func()) {
+	if t.opt.Workspace == nil || !t.opt.Observed {
+		return func() {}
+	}
+	t.mu.Lock()
+	t.known.Follow(t.run.State().Files)
+	known := len(t.known.All())
+	t.mu.Unlock()
+	if known == 0 {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	done, begun, at := make(chan struct{}), time.Now(), t.run.Now()
+	go func() {
+		defer close(done)
+		t.notifyChanges(ctx, what, after, func() int64 { return at + time.Since(begun).Milliseconds() })
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
+func (t *Tracker) notifyChanges(ctx context.Context, what string, after time.Duration, now func() int64) {
+	if !pause(ctx, after) {
+		return
+	}
+	t.mu.Lock()
+	if t.watch == nil {
+		t.watch = watch.New(t.opt.Workspace.Root())
+	}
+	w := t.watch
+	t.mu.Unlock()
+	for {
+		// The first check also has the files watched.
+		if names := t.newlyChanged(ctx, now()); len(names) > 0 {
+			more := ""
+			if n := len(names) - maxNames; n > 0 {
+				more = fmt.Sprintf(" and %d more", n)
+			}
+			t.run.Notice(strings.Join(names[:min(len(names), maxNames)], ", ") + more + " while " + what +
+				"; the model gets to know it in its next turn")
+		}
+		if w.Wait(ctx) != nil || !pause(ctx, settleSaves) {
+			return
+		}
+	}
+}
+
+// pause waits for d. It returns false when ctx ended first.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+// newlyChanged checks the files that may have changed and describes the changes that no notice reported yet.
+func (t *Tracker) newlyChanged(ctx context.Context, at int64) (names []string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.takeHints() // an observation that lost its watcher is not current
+	ctx, cancel := context.WithTimeout(ctx, checkTime)
+	defer cancel()
+	for _, k := range t.known.All() {
+		if ctx.Err() != nil {
+			break
+		}
+		if !k.Last.Judgeable() || t.observations[k.Path].current(k.Last.Seq) {
+			continue
+		}
+		now, path, changed := t.judge(ctx, k, at)
+		hash, known := t.announced[k.Path]
+		switch f := (File{k, path, now}); {
+		case !changed:
+			delete(t.announced, k.Path)
+		case !known || hash != now.State.Hash:
+			if t.announced == nil {
+				t.announced = map[string]string{}
+			}
+			t.announced[k.Path] = now.State.Hash
+			names = append(names, tool.SafeName(k.Path)+": "+f.describe())
+		}
+	}
+	return names
+}
+
+// wasAnnounced reports whether a notice reported a change while the run waited, and forgets that.
+func (t *Tracker) wasAnnounced(f File) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	hash, known := t.announced[f.known.Path]
+	delete(t.announced, f.known.Path)
+	return known && hash == f.now.State.Hash
 }

@@ -26,10 +26,14 @@ package stale
 
 import (
 	"context"
+	"os"
+	"slices"
 	"sync"
+	"time"
 
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/task/known"
+	"github.com/roost-dev/roost/tool"
 	"github.com/roost-dev/roost/workspace"
 	"github.com/roost-dev/roost/workspace/watch"
 )
@@ -100,4 +104,336 @@ type OtherTasks interface {
 	// for a file that does not exist any more; since is a time before the changes, Unix milliseconds. A file that the
 	// answer leaves out was changed by another program, or by a task of which that is not known.
 	Changed(ctx context.Context, since int64, files map[string]string) (tasks map[string]string)
+}
+
+const (
+	checkTime  = 2 * time.Second // bounds one check of all known files
+	judgeLimit = 32 << 20        // bytes; a larger file is judged by its size alone
+)
+
+// File is a known file that something else changed since the newest record of it.
+type File struct {
+	known *known.File
+	path  workspace.Path
+	now   workspace.Observation
+}
+
+// Changed checks the files that the model knows and returns those that are stale, by the age of their
+// records. Files that pending events record are left out: the model just learned them.
+func (t *Tracker) Changed(ctx context.Context, pending []task.Event) []File {
+	if t.opt.Workspace == nil {
+		return nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.known.Follow(t.run.State().Files)
+	at := t.run.Now()
+	full := t.needsFullCheck(t.opt.Workspace.Root(), at)
+	ctx, cancel := context.WithTimeout(ctx, checkTime)
+	defer cancel()
+	recorded := map[string]bool{}
+	for _, e := range pending {
+		if f, ok := e.(task.FileChanged); ok {
+			recorded[f.Path] = true
+			t.unread = append(t.unread, f.Path)
+		}
+	}
+	files := t.known.All()
+	var out []File
+	for i := range files {
+		n := (t.next + i) % len(files)
+		if ctx.Err() != nil {
+			t.next = n
+			return out
+		}
+		k := files[n]
+		if recorded[k.Path] || !k.Last.Judgeable() || !full && t.observations[k.Path].current(k.Last.Seq) {
+			continue
+		}
+		if now, path, changed := t.judge(ctx, k, at); changed {
+			out = append(out, File{k, path, now})
+		}
+	}
+	if t.next = 0; full {
+		t.fullCheckAt = at
+	}
+	slices.SortStableFunc(out, func(x, y File) int { return int(x.known.Last.Seq) - int(y.known.Last.Seq) })
+	return out
+}
+
+// Learn returns a function that checks the files which the model got to know a moment ago and keeps their
+// contents. The caller runs it beside something that waits for the disk, on any goroutine. A change that it
+// finds is reported in the next turn, perhaps without the difference.
+func (t *Tracker) Learn(ctx context.Context) (learn func()) {
+	if len(t.unread) == 0 {
+		return func() {}
+	}
+	files, at := t.run.State().Files, t.run.Now()
+	return func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.known.Follow(files)
+		ctx, cancel := context.WithTimeout(ctx, checkTime)
+		defer cancel()
+		for _, name := range t.unread {
+			if k := t.known.File(name); k != nil && k.Last.Judgeable() && ctx.Err() == nil {
+				t.judge(ctx, k, at) // a stale file stays due
+			}
+		}
+		t.unread = nil
+	}
+}
+
+// judge checks one file against its newest record.
+func (t *Tracker) judge(ctx context.Context, k *known.File, at int64) (workspace.Observation, workspace.Path, bool) {
+	w, o := t.opt.Workspace, t.observations[k.Path]
+	readWhole := o == nil || o.seq != k.Last.Seq
+	if readWhole {
+		p, err := w.Resolve(k.Path)
+		if err != nil {
+			return workspace.Observation{}, p, false
+		}
+		r := k.Last
+		o = &observation{
+			seq:      r.Seq,
+			path:     p,
+			at:       r.RecordedAt,
+			checkDue: true,
+			state: workspace.FileState{
+				Path:   r.Path,
+				Hash:   r.Hash,
+				Size:   r.Size,
+				MTime:  r.MTime,
+				CTime:  r.CTime,
+				Inode:  r.Inode,
+				Device: r.Device,
+			},
+		}
+		if t.observations == nil {
+			t.observations = map[string]*observation{}
+		}
+		t.observations[k.Path] = o
+		readWhole = !t.contents.has(r.Hash)
+	}
+	if !o.watched || o.checkDue {
+		t.watchFile(o, o.path)
+	}
+	unsettled, settled := o.state.Unsettled(at)
+	look := workspace.CheckOptions{
+		Recorded:   o.state,
+		RecordedAt: o.at,
+		MaxRead:    judgeLimit,
+		MaxData:    contentLimit,
+		NeedData:   readWhole,
+		// A file that was written a moment ago is read once more when that moment is over and its times
+		// have settled. Reading it in each turn until then costs a quick model's turns more than all the
+		// rest.
+		TrustStat: unsettled && o.reread,
+	}
+	now, err := w.CheckFile(ctx, o.path, look)
+	if err != nil || now.Status != workspace.Unchanged {
+		// A folder above the file may have become a link, or a rule may hide the file now.
+		if p, bad := w.Resolve(k.Path); bad == nil {
+			moved := p.Real != o.path.Real
+			if t.watchFile(o, p); moved {
+				now, err = w.CheckFile(ctx, p, look)
+			}
+		}
+	}
+	o.checkDue = true
+	if err != nil || o.path.Ignored {
+		return now, o.path, false // hidden from the model, or unreadable for now
+	}
+	t.contents.keep(now.State.Hash, now.Data)
+	if now.Status != workspace.Unchanged {
+		return now, o.path, true
+	}
+	o.checkDue = false
+	if now.State.Hash != "" && now.State != o.state {
+		o.state, o.at = now.State, at
+	}
+	if now.Read {
+		o.at = at
+		_, o.reread = o.state.Unsettled(at)
+		o.reread = o.reread && settled
+	}
+	return now, o.path, false
+}
+
+// Seen returns a function that gives what the model last saw or made of a file, for tools that change it.
+func (t *Tracker) Seen() func(path string) (tool.Seen, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.known.Follow(t.run.State().Files)
+	return func(path string) (tool.Seen, bool) {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		k := t.known.File(path)
+		if k == nil || k.Seen.Hash == "" && !k.Seen.Gone() {
+			return tool.Seen{}, false
+		}
+		return tool.Seen{Hash: k.Seen.Hash, Data: t.contents.get(k.Seen.Hash)}, true
+	}
+}
+
+// BeforeCommand records what is stale before a command, to distinguish it from what the command changes.
+func (t *Tracker) BeforeCommand(ctx context.Context) {
+	for _, f := range t.Changed(ctx, nil) {
+		if t.priorChanges == nil {
+			t.priorChanges = map[string]string{}
+		}
+		t.priorChanges[f.known.Path] = f.now.State.Hash
+	}
+	t.commandRan = true
+}
+
+// Doubt records that a file changed while a command ran and that its author is unknown.
+func (t *Tracker) Doubt(path string) { t.doubtful = append(t.doubtful, path) }
+
+// describe names what happened to the file.
+func (f File) describe() string {
+	switch {
+	case f.now.Status == workspace.Missing:
+		return "deleted"
+	case f.now.State.MTime == 0:
+		return "no file any more"
+	case f.now.State.Hash != "" && f.now.State.Hash == f.known.Seen.Hash:
+		return "again as you last saw it"
+	}
+	return "changed"
+}
+
+// WatchFrom is the usual Options.WatchFrom: checking fewer files costs less than setting up a watcher.
+const WatchFrom = 32
+
+const (
+	// fullCheckEvery bounds how long the watcher's silence is believed: there are ways to change a file that
+	// no system reports. The silence counts only for files that the watcher promised to cover.
+	fullCheckEvery = time.Second
+)
+
+// needsFullCheck takes in the watcher's hints and reports whether every file must be checked, hints or not.
+// at is now, in Unix milliseconds.
+func (t *Tracker) needsFullCheck(root string, at int64) bool {
+	if t.watch == nil {
+		if len(t.known.All()) < t.opt.WatchFrom {
+			return true
+		}
+		t.watch = watch.New(root)
+		return true
+	}
+	return t.takeHints() || t.commandRan || at < t.fullCheckAt || at-t.fullCheckAt >= fullCheckEvery.Milliseconds()
+}
+
+// takeHints marks the files that may have changed since they were checked. lost reports that the watcher
+// missed changes.
+func (t *Tracker) takeHints() (lost bool) {
+	paths, lost := t.watch.Take()
+	hints := make(map[string]bool, len(paths))
+	for _, p := range paths {
+		hints[p] = true
+	}
+	if !lost && len(hints) == 0 {
+		return false
+	}
+	for _, o := range t.observations {
+		o.watched = o.watched && !lost
+		o.checkDue = o.checkDue || hints[o.path.Real]
+	}
+	return lost
+}
+
+// current reports whether an observation still holds: it is of the newest record, and nothing happened to
+// the file since.
+func (o *observation) current(seq uint64) bool {
+	return o != nil && o.seq == seq && o.watched && !o.checkDue
+}
+
+// watchFile has the watcher cover a file. It comes before the file is checked.
+func (t *Tracker) watchFile(o *observation, p workspace.Path) {
+	if o.path = p; t.watch != nil {
+		o.watched = t.watch.Watch(p.Real)
+	}
+}
+
+// observation is the newest thing known about a file on disk.
+type observation struct {
+	seq      uint64 // the record that it began with
+	path     workspace.Path
+	state    workspace.FileState
+	at       int64 // Unix milliseconds
+	reread   bool  // the content was read again after its time stamps had settled
+	watched  bool  // the watcher reports changes since the last check
+	checkDue bool  // the file must be checked
+}
+
+// Bounds of the file contents that are kept to compute differences.
+const (
+	contentLimit = 64 << 10 // bytes of one file; a larger content is not kept
+	spoolLimit   = 64 << 20 // bytes of all contents in the spool folder
+)
+
+// contents holds file contents by hash. It keeps them in a file of the run's private folder: little of them is
+// ever needed, and a long run's memory is scarce. A content that cannot be kept is
+// dropped; a change of that file is then reported without its difference.
+type contents struct {
+	dir    string
+	file   *os.File
+	broken bool // writing failed: nothing more is written
+	spans  map[string]span
+	size   int64
+}
+
+// span is a range of bytes in the file.
+type span struct{ at, size int64 }
+
+func (c *contents) has(hash string) bool {
+	_, kept := c.spans[hash]
+	return kept
+}
+
+// get returns a content, or nil when it is not kept.
+func (c *contents) get(hash string) []byte {
+	s, kept := c.spans[hash]
+	if !kept {
+		return nil
+	}
+	data := make([]byte, s.size)
+	if _, err := c.file.ReadAt(data, s.at); err != nil {
+		return nil // the folder was cleared on purpose
+	}
+	return data
+}
+
+// keep stores a content while there is room.
+func (c *contents) keep(hash string, data []byte) {
+	if data == nil || hash == "" || c.broken || c.has(hash) || c.size+int64(len(data)) > spoolLimit {
+		return
+	}
+	c.broken = !c.write(hash, data)
+}
+
+func (c *contents) write(hash string, data []byte) bool {
+	if c.file == nil {
+		f, err := os.CreateTemp(c.dir, "seen-*") // mode 0600
+		if err != nil {
+			return false
+		}
+		c.file, c.spans = f, map[string]span{}
+	}
+	if _, err := c.file.WriteAt(data, c.size); err != nil {
+		return false
+	}
+	c.spans[hash] = span{c.size, int64(len(data))}
+	c.size += int64(len(data))
+	return true
+}
+
+// close drops all contents. dir stays, so that keep works again afterwards.
+func (c *contents) close() {
+	if c.file != nil {
+		_ = c.file.Close() // it is not read again
+		_ = os.Remove(c.file.Name())
+	}
+	*c = contents{dir: c.dir}
 }

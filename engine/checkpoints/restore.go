@@ -1,11 +1,22 @@
 package checkpoints
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
 
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/checkpoint"
+	"github.com/roost-dev/roost/engine/setup"
+	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/task"
 )
 
 // RestoreOptions select which files are put back, and how.
@@ -76,4 +87,377 @@ func (svc *Service) requireCheckpoints(ctx context.Context, ref store.Ref) error
 		}
 		return nil
 	})
+}
+
+// plannedRestore is a restore before it is carried out.
+type plannedRestore struct {
+	*taskFiles
+	to     int
+	plan   checkpoint.Plan
+	files  []task.RestoreFile // what the safety checkpoint and the intent name
+	with   []task.Event       // move the histories in the same commit
+	undoes uint64
+	redoes uint64
+	result api.RestoreResult
+}
+
+func (p plannedRestore) close() error {
+	if p.taskFiles == nil {
+		return nil
+	}
+	return p.taskFiles.close()
+}
+
+// planRestore decides what a restore of a task does. to is the target of a rewind; nil = the options name it.
+func (svc *Service) planRestore(ctx context.Context, ref store.Ref, s *task.State, o RestoreOptions,
+	to *rewindTarget) (plannedRestore, error) {
+	p := plannedRestore{result: api.RestoreResult{ID: ref.ID, DryRun: o.DryRun}}
+	if to == nil {
+		n, err := resolve(s, o.To)
+		if err != nil {
+			return p, err
+		}
+		to = &rewindTarget{Moment: checkpoint.Moment{Number: n}}
+	}
+	p.to = to.first()
+	p.result.To = describeNumber(s, p.to)
+	rule := checkpoint.Rule(o.OnConflict)
+	switch rule {
+	case "":
+		rule = checkpoint.Keep
+	case checkpoint.Keep, checkpoint.Merge, checkpoint.Overwrite:
+	default:
+		return p, &setup.Error{
+			What: "restore with " + string(rule),
+			Why:  "there is no such rule for conflicts",
+			Try:  "use keep, merge or overwrite",
+		}
+	}
+	f, err := svc.openFilesOf(ref, s, p.to, o.Workspace)
+	if err != nil {
+		return p, err
+	}
+	p.taskFiles = f
+	list := checkpointsIn(s, f.keeper.Name())
+	paths := slices.Clone(o.Paths)
+	for i, given := range paths {
+		if paths[i], err = f.recordedPath(given); err != nil {
+			return p, err
+		}
+	}
+	now, err := f.keeper.Look(ctx, checkpoint.Tracked(list, paths))
+	if err != nil {
+		return p, fmt.Errorf("read the files of task %s: %w", ref.ID, err)
+	}
+	plan := checkpoint.PlanMoment(list, to.of(f), now, paths, rule)
+	if p.plan, err = f.keeper.Resolve(ctx, plan, !o.DryRun); err != nil {
+		return p, fmt.Errorf("plan to put back the files of task %s: %w", ref.ID, err)
+	}
+	p.fillResult()
+	return p, nil
+}
+
+// fillResult describes the plan for the user.
+func (p *plannedRestore) fillResult() {
+	r := &p.result
+	r.Files, r.Conflicts, r.Lost, r.Left, r.Bytes = []api.RestoreItem{}, []api.RestoreItem{}, []api.RestoreItem{},
+		[]string{}, p.plan.Bytes()
+	for _, i := range p.plan.Items {
+		item := api.RestoreItem{Path: i.Path, Change: i.Change(), Why: i.Why, Doubt: i.Doubt}
+		if i.Act.Changes() {
+			item.How = string(i.Act)
+			if item.Change == api.FileAdded || item.Change == api.FileChanged {
+				item.Size = i.Target.Size
+			}
+		} else {
+			would := i
+			would.Act = checkpoint.ActRestore
+			item.Change = would.Change()
+		}
+		switch {
+		case i.Act.Changes():
+			r.Files = append(r.Files, item)
+		case i.Act == checkpoint.ActLost:
+			r.Lost = append(r.Lost, item)
+		default:
+			r.Conflicts = append(r.Conflicts, item)
+		}
+	}
+	p.files = make([]task.RestoreFile, len(r.Files)) // their number; saveReplaced fills them in
+}
+
+// saveReplaced makes what the plan replaces durable, as a checkpoint, together with what replaces it. A file whose content
+// cannot be kept is not replaced.
+func (p *plannedRestore) saveReplaced(ctx context.Context, svc *Service, s *task.State) (task.CheckpointSaved, error) {
+	held, err := p.holdContents(ctx, p.plan.Paths())
+	if err != nil {
+		return task.CheckpointSaved{}, fmt.Errorf("keep what would be replaced: %w", err)
+	}
+	var left []checkpoint.Item
+	p.files, left = p.plan.Files(held)
+	for _, i := range left {
+		p.keepAsIs(i)
+	}
+	return svc.saveCheckpoint(ctx, p.taskFiles, s, task.ReasonSafety, held, p.files)
+}
+
+// keepAsIs moves a file of the plan to the conflicts.
+func (p *plannedRestore) keepAsIs(i checkpoint.Item) {
+	r := &p.result
+	at := slices.IndexFunc(r.Files, func(f api.RestoreItem) bool { return f.Path == i.Path })
+	if at < 0 {
+		return
+	}
+	item := r.Files[at]
+	r.Bytes -= item.Size
+	item.How, item.Size, item.Why = "", 0, i.Why
+	r.Files = slices.Delete(r.Files, at, at+1)
+	r.Conflicts = append(r.Conflicts, item)
+}
+
+// saveCheckpoint makes a checkpoint of the held contents durable, and returns its event. The contents of targets are kept
+// with it, because possibly no other checkpoint holds them.
+func (svc *Service) saveCheckpoint(ctx context.Context, f *taskFiles, s *task.State, reason string,
+	held map[string]api.FileVersion, targets []task.RestoreFile) (task.CheckpointSaved, error) {
+	known := checkpoint.StateAt(checkpointsIn(s, f.keeper.Name()), s.NextCheckpoint())
+	c := task.CheckpointSaved{Number: s.NextCheckpoint(), Reason: reason, Store: f.keeper.Name(), Message: newestMessage(s)}
+	for path, v := range held {
+		last, is := known[path]
+		if is && last.Same(v) && (last.Blob != "" || v.Blob == "") || !is && v.Kind == api.KindOther {
+			continue
+		}
+		if v.Kind == api.KindFile && v.Blob == "" {
+			c.Unkept++
+		}
+		c.Files = append(c.Files, task.CheckpointFile{Path: path, Now: v})
+		known[path] = v
+	}
+	slices.SortFunc(c.Files, func(x, y task.CheckpointFile) int { return strings.Compare(x.Path, y.Path) })
+	changed := slices.Clone(c.Files)
+	for _, t := range targets {
+		to := t.To
+		changed = append(changed, task.CheckpointFile{Path: t.Path, Was: &to, Now: t.From})
+	}
+	c.Title = titleOf(reason, targets, c.Files)
+	var err error
+	c.Commit, err = f.keeper.Save(ctx, checkpoint.Snapshot{
+		Task: nameInStore(f.ref), Number: c.Number, Title: c.Title, At: svc.now(), Parent: newestCommit(s, f.keeper.Name()),
+		Files: known, Changed: changed,
+	})
+	return c, err
+}
+
+// newestMessage is the newest message of the model's history. It never falls from one checkpoint to the next.
+func newestMessage(s *task.State) (message uint64) {
+	if api := s.API(); len(api) > 0 {
+		message = api[len(api)-1].ID
+	}
+	if n := len(s.Checkpoints); n > 0 {
+		message = max(message, s.Checkpoints[n-1].Message)
+	}
+	return message
+}
+
+// titleOf names a checkpoint after its files.
+func titleOf(reason string, targets []task.RestoreFile, files []task.CheckpointFile) string {
+	var names []string
+	for _, t := range targets {
+		names = append(names, t.Path)
+	}
+	for _, f := range files {
+		if len(targets) == 0 {
+			names = append(names, f.Path)
+		}
+	}
+	text := ""
+	switch n := len(names); {
+	case n == 0:
+		return "no file"
+	case n <= 2:
+		text = names[0]
+		if n == 2 {
+			text += " and " + names[1]
+		}
+	default:
+		text = fmt.Sprintf("%s, %s and %d more", names[0], names[1], n-2)
+	}
+	if reason == task.ReasonSafety {
+		return "before a restore of " + text
+	}
+	return text
+}
+
+// carryOut commits the intent of a planned restore, with the safety checkpoint, and applies it.
+func (svc *Service) carryOut(ctx context.Context, t *store.Task, p *plannedRestore) error {
+	if len(p.files) == 0 {
+		p.result.Outcome = "nothing"
+		if len(p.with) == 0 {
+			return nil
+		}
+		return commitDurably(ctx, t, p.with...)
+	}
+	safety, err := p.saveReplaced(ctx, svc, t.State())
+	if err != nil {
+		return err
+	}
+	line, err := encodeEvents(p.with)
+	if err != nil {
+		return err
+	}
+	begun := task.RestoreBegun{
+		Restore: uuid.NewString(), To: p.to, Safety: safety.Number, Files: p.files, Rewind: line,
+		Undoes: p.undoes, Redoes: p.redoes,
+	}
+	for _, c := range p.result.Conflicts {
+		begun.Kept = append(begun.Kept, c.Path)
+	}
+	failpoint.Hit("restore.before")
+	if err := commitDurably(ctx, t, safety, begun); err != nil {
+		return err
+	}
+	p.result.Safety = safety.Number
+	failpoint.Hit("restore.begun")
+	return svc.apply(ctx, t, p.keeper, &p.result)
+}
+
+// apply finishes the restore that a task is in: either all of it is done, or everything is as it was.
+func (svc *Service) apply(ctx context.Context, t *store.Task, k *checkpoint.Keeper, out *api.RestoreResult) error {
+	r := t.State().Restoring
+	ended := task.RestoreEnded{Restore: r.Restore, Begun: r.Seq, Outcome: task.RestoreDone, Undoes: r.Undoes, Redoes: r.Redoes}
+	// A restore that has begun is not interrupted, even when the caller gives up.
+	ctx = context.WithoutCancel(ctx)
+	did, failed := k.Apply(ctx, r.Files)
+	var events []task.Event
+	if failed == nil {
+		ended.Files, ended.Left = len(r.Files)-len(did.Left), did.Left
+		var err error
+		if events, err = decodeEvents(r.Rewind, t.State().NextMessage()); err != nil {
+			return &HalfwayError{Task: t.Ref.ID, Err: err}
+		}
+	} else {
+		if _, err := k.Apply(ctx, task.Swapped(r.Files)); err != nil && !nothingReplaced(ctx, k, r.Files) {
+			return &HalfwayError{Task: t.Ref.ID, Err: errors.Join(failed, err)}
+		}
+		ended.Outcome, ended.Undoes, ended.Redoes = task.RestoreRolledBack, 0, 0
+	}
+	failpoint.Hit("restore.applied")
+	// The move of the histories comes first: both are one action, which undo takes back together.
+	if err := commitDurably(ctx, t, append(events, ended)...); err != nil {
+		return &HalfwayError{Task: t.Ref.ID, Err: err}
+	}
+	failpoint.Hit("restore.ended")
+	out.Outcome, out.Left = ended.Outcome, append([]string{}, ended.Left...)
+	if failed != nil {
+		return &RolledBackError{failed}
+	}
+	return nil
+}
+
+// nothingReplaced reports whether no file of an intent has its new content: then there is nothing to revert.
+func nothingReplaced(ctx context.Context, k *checkpoint.Keeper, files []task.RestoreFile) bool {
+	var paths []string
+	for _, f := range files {
+		paths = append(paths, f.Path)
+	}
+	now, err := k.Look(ctx, paths)
+	return err == nil && !slices.ContainsFunc(files, func(f task.RestoreFile) bool { return now[f.Path].Same(f.To) && !f.From.Same(f.To) })
+}
+
+// FinishOwned finishes a restore of an owned task that a kill interrupted. The note describes what was done; "" when
+// there was nothing to do.
+func (svc *Service) FinishOwned(ctx context.Context, t *store.Task) (note string, err error) {
+	if t.State().Restoring != nil && t.Standing() != store.Ours {
+		// This root did not write the intent: it must not decide which files change.
+		if err := t.Receive(ctx, string(t.Standing()), false); err != nil {
+			return "", err
+		}
+	}
+	r := t.State().Restoring
+	if r == nil {
+		return "", nil
+	}
+	f, err := svc.openFilesOf(t.Ref, t.State(), r.Safety, "")
+	if err != nil {
+		return "", fmt.Errorf("finish the restore of files of task %s that was interrupted: %w", t.Ref.ID, err)
+	}
+	var out api.RestoreResult
+	err = svc.apply(ctx, t, f.keeper, &out)
+	var back *RolledBackError
+	if errors.As(err, &back) {
+		note = fmt.Sprintf("the interrupted restore to c%d could not be finished (%v): everything is as it was before", r.To, back.Err)
+		err = nil
+	} else if err == nil {
+		note = fmt.Sprintf("finished the interrupted restore of %d files to c%d", len(r.Files), r.To)
+	}
+	return note, errors.Join(err, f.close())
+}
+
+// encodeEvents encodes events as the intent of a restore keeps them: one event, or a list of them.
+func encodeEvents(events []task.Event) (json.RawMessage, error) {
+	var list []json.RawMessage
+	for _, e := range events {
+		line, err := task.Encode(e)
+		if err != nil {
+			return nil, fmt.Errorf("encode the events that move the histories: %w", err)
+		}
+		list = append(list, json.RawMessage(line))
+	}
+	switch len(list) {
+	case 0:
+		return nil, nil
+	case 1:
+		return list[0], nil
+	}
+	return json.Marshal(list)
+}
+
+// decodeEvents decodes them. A message among them gets the next free number.
+func decodeEvents(raw json.RawMessage, next uint64) ([]task.Event, error) {
+	if len(raw) == 0 {
+		return nil, nil
+	}
+	list := []json.RawMessage{raw}
+	if bytes.HasPrefix(raw, []byte("[")) {
+		if err := json.Unmarshal(raw, &list); err != nil {
+			return nil, fmt.Errorf("decode the events that move the histories: %w", err)
+		}
+	}
+	var out []task.Event
+	for _, line := range list {
+		e, err := task.Decode([]byte(line))
+		if err != nil {
+			return nil, fmt.Errorf("decode the events that move the histories: %w", err)
+		}
+		if m, is := e.(task.MessageAdded); is {
+			m.Message = next
+			e, next = m, next+1
+		}
+		out = append(out, e)
+	}
+	return slices.Clip(out), nil
+}
+
+// Finish finishes a restore that a kill interrupted, where a task is restoring. The note describes what was done; "" when
+// there was nothing to do.
+//
+// Errors are those of Restore.
+func (svc *Service) Finish(ctx context.Context, given string) (note string, err error) {
+	ref, err := svc.store.FindLatest(ctx, given)
+	if err != nil {
+		return "", err
+	}
+	isRestoring := false
+	err = svc.store.WithView(ctx, ref, func(v *store.View) error {
+		isRestoring = v.State.Restoring != nil
+		return nil
+	})
+	if err != nil || !isRestoring {
+		return "", err
+	}
+	owned, err := svc.store.OwnLean(ctx, ref)
+	if err != nil {
+		return "", err
+	}
+	note, err = svc.FinishOwned(ctx, owned.Task)
+	return note, errors.Join(err, owned.Task.Close(context.WithoutCancel(ctx)))
 }

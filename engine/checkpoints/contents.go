@@ -1,0 +1,596 @@
+package checkpoints
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/roost-dev/roost/agent/checkpoints"
+	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/checkpoint"
+	"github.com/roost-dev/roost/content"
+	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/workspace"
+)
+
+// RunStore is a run's agent/checkpoints.Store. It opens the store of contents, and creates it, before the first write or
+// command of the run.
+type RunStore struct {
+	service *Service
+	ws      *workspace.Workspace
+	task    *store.Task
+
+	mu   sync.Mutex
+	k    *checkpoint.Keeper
+	last string // the commit of the newest checkpoint that was saved here
+}
+
+// ForRun gives a run's agent what it keeps files by.
+func (svc *Service) ForRun(t *store.Task, w *workspace.Workspace) *RunStore {
+	return &RunStore{service: svc, ws: w, task: t}
+}
+
+// CheckFree refuses a run in a workspace with whose checkpoints a process of an earlier version works: both would
+// write, in two formats. The error wraps store.ErrForeignBusy.
+func (svc *Service) CheckFree(w *workspace.Workspace) error {
+	c, err := checkpoint.OpenContents(svc.dir(), checkpoint.NameOf(w.Root()))
+	if err != nil {
+		return nil //nolint:nilerr // the first write reports it
+	}
+	used, err := c.UsedByEarlier()
+	if err = errors.Join(err, c.Close()); err == nil && used {
+		err = inUse(checkpoint.ErrInUse)
+	}
+	return err
+}
+
+// inUse makes an error that wraps checkpoint.ErrInUse wrap store.ErrForeignBusy too: it is reported like another program
+// at work.
+func inUse(err error) error {
+	if errors.Is(err, checkpoint.ErrInUse) {
+		return fmt.Errorf("%w: %w", store.ErrForeignBusy, err)
+	}
+	return err
+}
+
+// refusal is why a workspace gets no checkpoints.
+type refusal struct{ error }
+
+func (r refusal) Is(target error) bool { return target == checkpoints.ErrNone }
+
+func (r refusal) Unwrap() error { return r.error }
+
+func (k *RunStore) open() (*checkpoint.Keeper, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.k != nil {
+		return k.k, nil
+	}
+	keeper, err := k.service.openKeeper(k.ws)
+	if errors.Is(err, checkpoint.ErrRefused) {
+		return nil, refusal{err}
+	}
+	if err != nil {
+		return nil, err
+	}
+	k.k = keeper
+	return keeper, nil
+}
+
+// Close closes what the run had open.
+func (k *RunStore) Close() error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.k == nil {
+		return nil
+	}
+	return k.k.Close()
+}
+
+// Name is the store that keeps the contents of this workspace.
+func (k *RunStore) Name() string { return checkpoint.NameOf(k.ws.Root()) }
+
+// Hold keeps the contents of files.
+func (k *RunStore) Hold(ctx context.Context, paths []string) (map[string]api.FileVersion, error) {
+	keeper, err := k.open()
+	if err != nil {
+		return nil, err
+	}
+	return keeper.Hold(ctx, paths)
+}
+
+// Survey observes the workspace before something changes it; call names the command that does, "" = none.
+func (k *RunStore) Survey(ctx context.Context, known []string, call string) (checkpoints.Survey, error) {
+	keeper, err := k.open()
+	if err != nil {
+		return nil, err
+	}
+	keeper.Know(known...)
+	var s *checkpoint.Survey
+	if call == "" {
+		s, err = keeper.Survey(ctx)
+	} else {
+		s, err = keeper.SurveyFor(ctx, nameInStore(k.task.Ref), call)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return survey{s}, nil
+}
+
+// Interrupted is the survey before a call whose run was killed; nil when there is none.
+func (k *RunStore) Interrupted(ctx context.Context, call string) (checkpoints.Survey, error) {
+	keeper, err := k.open()
+	if err != nil {
+		return nil, err
+	}
+	s, err := keeper.Interrupted(ctx, nameInStore(k.task.Ref), call)
+	if s == nil || err != nil {
+		return nil, err
+	}
+	return survey{s}, nil
+}
+
+// Save makes a checkpoint durable, and names its store and commit.
+func (k *RunStore) Save(ctx context.Context, c task.CheckpointSaved, files map[string]api.FileVersion) (name, commit string, err error) {
+	keeper, err := k.open()
+	if err != nil {
+		return "", "", err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.last == "" {
+		k.last = newestCommit(k.task.State(), keeper.Name())
+	}
+	commit, err = keeper.Save(ctx, checkpoint.Snapshot{
+		Task: nameInStore(k.task.Ref), Number: c.Number, Title: c.Title, At: k.service.now(), Parent: k.last, Files: files,
+		Changed: c.Files,
+	})
+	if err != nil {
+		return "", "", err
+	}
+	if k.last == "" {
+		k.service.noteRoot(keeper.Name(), k.ws.Root())
+	}
+	k.last = commit
+	return keeper.Name(), commit, nil
+}
+
+// survey is a checkpoint.Survey in the form of agent/checkpoints.Survey.
+type survey struct{ *checkpoint.Survey }
+
+func (s survey) Unheld() string {
+	u := s.Survey.Unheld()
+	if !u.Any() {
+		return ""
+	}
+	return u.String()
+}
+
+func (s survey) Hidden() string { return s.Survey.Unheld().HiddenText() }
+
+// Save makes a checkpoint of the present contents of a task's files. What others changed since the task's last checkpoint
+// is then distinct from what the task changes next. The second result is false, and there is no new checkpoint, when no
+// file differs from the newest one. The caller must call finish, which updates Roo's files of the task.
+//
+// Errors: ErrNone where the task has no checkpoint yet, *journal.BusyError while it runs, and those of Restore.
+func (svc *Service) Save(ctx context.Context, given string) (api.Checkpoint, bool, func(context.Context) error, error) {
+	none := func(context.Context) error { return nil }
+	ref, err := svc.store.Find(ctx, given)
+	if err != nil {
+		return api.Checkpoint{}, false, none, err
+	}
+	if err := svc.requireCheckpoints(ctx, ref); err != nil {
+		return api.Checkpoint{}, false, none, err
+	}
+	t, _, err := svc.own(ctx, ref)
+	if err != nil {
+		return api.Checkpoint{}, false, none, err
+	}
+	c, saved, err := svc.saveNow(ctx, t)
+	if err != nil {
+		return c, false, none, errors.Join(err, t.Close(context.WithoutCancel(ctx)))
+	}
+	return c, saved, t.Close, nil
+}
+
+func (svc *Service) saveNow(ctx context.Context, t *store.Task) (_ api.Checkpoint, saved bool, err error) {
+	s := t.State()
+	if len(s.Checkpoints) == 0 {
+		return api.Checkpoint{}, false, ErrNone
+	}
+	f, err := svc.openFiles(t.Ref, s.Settings.Workspace)
+	if err != nil {
+		return api.Checkpoint{}, false, err
+	}
+	defer func() { err = errors.Join(err, f.close()) }()
+	held, err := f.holdContents(ctx, checkpoint.Tracked(checkpointsIn(s, f.keeper.Name()), nil))
+	if err != nil {
+		return api.Checkpoint{}, false, fmt.Errorf("keep the files of task %s: %w", t.Ref.ID, err)
+	}
+	c, err := svc.saveCheckpoint(ctx, f, s, task.ReasonManual, held, nil)
+	if err != nil || len(c.Files) == 0 {
+		return api.Checkpoint{}, false, err
+	}
+	if err := commitDurably(ctx, t, c); err != nil {
+		return api.Checkpoint{}, false, err
+	}
+	return describeNumber(t.State(), c.Number), true, nil
+}
+
+// DiffOptions select the states to compare.
+type DiffOptions struct {
+	From  string   // a checkpoint, as for a restore; "" = before the newest change
+	To    string   // a checkpoint, or "now"; "" = now
+	Paths []string // files or folders; none = all
+	Patch bool     // with the difference by lines
+}
+
+// Diff compares two checkpoints, or one with the present files. It changes nothing.
+func (svc *Service) Diff(ctx context.Context, given string, o DiffOptions) (api.Diff, error) {
+	out := api.Diff{Files: []api.FileDiff{}}
+	ref, err := svc.store.FindLatest(ctx, given)
+	if err != nil {
+		return out, err
+	}
+	out.ID = ref.ID
+	err = svc.store.WithView(ctx, ref, func(v *store.View) error { return svc.diff(ctx, v, o, &out) })
+	return out, err
+}
+
+func (svc *Service) diff(ctx context.Context, v *store.View, o DiffOptions, out *api.Diff) (err error) {
+	s := v.State
+	from, err := resolve(s, o.From)
+	if err != nil {
+		return err
+	}
+	f, err := svc.openFilesOf(v.Ref, s, from, "")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.close()) }()
+	list := checkpointsIn(s, f.keeper.Name())
+	options := checkpoint.DiffOptions{Stat: !o.Patch}
+	for _, given := range o.Paths {
+		path, err := f.recordedPath(given)
+		if err != nil {
+			return err
+		}
+		options.Paths = append(options.Paths, path)
+	}
+	out.From = fmt.Sprintf("c%d", from)
+	var now map[string]api.FileVersion
+	if o.To == "" || o.To == "now" {
+		out.To, options.Now = "now", true
+		now, err = f.keeper.Look(ctx, checkpoint.Tracked(list, options.Paths))
+	} else {
+		var to int
+		if to, err = resolve(s, o.To); err == nil {
+			out.To, now = fmt.Sprintf("c%d", to), checkpoint.StateAt(list, to)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	diffs, err := f.keeper.Diff(ctx, checkpoint.StateAt(list, from), now, options)
+	out.Files = append(out.Files, diffs...)
+	return err
+}
+
+// newTaskGrace is the age from which contents of a task without a folder count as those of a removed task: a fork has
+// its contents before its folder exists. An hour is far longer than any fork takes.
+const newTaskGrace = time.Hour
+
+// Collect removes contents that no task needs from all stores. It never removes what a task needs, also one in the trash,
+// even when it is killed or tasks run at the same time. With dryRun it only reports what it would remove.
+func (svc *Service) Collect(ctx context.Context, dryRun bool) ([]api.CollectedStore, error) {
+	entries, err := os.ReadDir(svc.dir())
+	if errors.Is(err, os.ErrNotExist) {
+		return []api.CollectedStore{}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list the stores of checkpoints: %w", err)
+	}
+	live, err := svc.liveOwners()
+	if err != nil {
+		return nil, err
+	}
+	out := []api.CollectedStore{}
+	for _, entry := range entries {
+		if !entry.IsDir() || strings.HasPrefix(entry.Name(), ".") {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return out, err
+		}
+		c := api.CollectedStore{Store: entry.Name(), Removed: []string{}}
+		c.Err = inUse(svc.collectStore(ctx, &c, live, dryRun))
+		out = append(out, c)
+	}
+	return out, nil
+}
+
+func (svc *Service) collectStore(ctx context.Context, c *api.CollectedStore, live map[string]bool, dryRun bool) (err error) {
+	s, err := checkpoint.OpenContents(svc.dir(), c.Store)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	owners, err := s.Owners()
+	if err != nil {
+		return err
+	}
+	for owner, saved := range owners {
+		if live[owner] || time.Since(saved) < newTaskGrace {
+			c.Tasks++
+			continue
+		}
+		c.Removed = append(c.Removed, owner)
+		if dryRun {
+			continue
+		}
+		if err := s.Forget(owner); err != nil {
+			return err
+		}
+	}
+	if !dryRun {
+		checkpoint.SweepCalls(filepath.Join(svc.dir(), c.Store), live, newTaskGrace)
+	}
+	did, err := svc.removeUnused(ctx, s, c.Store, dryRun, c.Removed...)
+	c.Objects, c.Before, c.After = did.Removed, did.Before, did.After
+	return err
+}
+
+// removeUnused collects one store. What the newest survey of its workspace relies on stays, where the workspace still
+// exists. A dry run treats the owners in without as removed.
+func (svc *Service) removeUnused(ctx context.Context, s *checkpoint.Contents, name string, dryRun bool,
+	without ...string) (content.Collected, error) {
+	surveys := false
+	if data, err := os.ReadFile(filepath.Join(svc.dir(), name, rootFile)); err == nil {
+		ws, err := svc.resolver.OpenWorkspace(strings.TrimSpace(string(data)))
+		surveys = err == nil && checkpoint.NameOf(ws.Root()) == name
+	}
+	return s.Collect(ctx, dryRun, surveys, without...)
+}
+
+// liveOwners are the owners of contents of all tasks that exist, including those in the trash and those that are being created. When
+// they cannot be listed, nothing is collected.
+func (svc *Service) liveOwners() (map[string]bool, error) {
+	out := map[string]bool{}
+	root := svc.store.Root()
+	list := func(keep func(name string), at ...string) error {
+		entries, err := os.ReadDir(filepath.Join(append([]string{root}, at...)...))
+		if errors.Is(err, os.ErrNotExist) {
+			return nil
+		}
+		for _, entry := range entries {
+			keep(entry.Name())
+		}
+		return err
+	}
+	own := func(name string) {
+		id, _, _ := strings.Cut(name, "~")
+		if fork, ok := strings.CutPrefix(id, ".fork-"); ok { // a fork that is being created: see store.makeFork
+			id = fork[:max(strings.LastIndexByte(fork, '-'), 0)]
+		}
+		out[checkpoint.OwnerOf(nameInStore(store.Ref{ID: id, Own: true}))] = true
+	}
+	var sources []string
+	// Tasks are listed twice: one may come back from the trash between the first list of tasks and the list of the
+	// trash.
+	err := errors.Join(list(own, "tasks"), list(own, "trash"), list(own, "tasks"),
+		list(func(source string) { sources = append(sources, source) }, "adopted"))
+	for _, source := range sources {
+		err = errors.Join(err, list(func(id string) {
+			out[checkpoint.OwnerOf(nameInStore(store.Ref{ID: id,
+				Source: source}))] = true
+		}, "adopted", source))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list the tasks whose checkpoints stay: %w", err)
+	}
+	return out, nil
+}
+
+// Forget takes the contents of a purged task from it in all stores, unless another task has the same id. It returns the
+// stores that held checkpoints of it, for RemoveUnused. The task may have had several workspaces.
+func (svc *Service) Forget(purged store.Ref) (stores []string, err error) {
+	live, err := svc.liveOwners()
+	if err != nil {
+		return nil, nil //nolint:nilerr // the next collection removes them
+	}
+	owner := checkpoint.OwnerOf(nameInStore(purged))
+	if live[owner] {
+		return nil, nil
+	}
+	entries, err := os.ReadDir(svc.dir())
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	for _, entry := range entries {
+		if !entry.IsDir() {
+			continue
+		}
+		s, bad := checkpoint.OpenContents(svc.dir(), entry.Name())
+		if bad == nil {
+			owners, unread := s.Owners()
+			if _, has := owners[owner]; has {
+				stores = append(stores, entry.Name())
+			}
+			bad = errors.Join(unread, s.Forget(owner), s.Close())
+		}
+		err = errors.Join(err, bad)
+	}
+	if err != nil {
+		return stores, fmt.Errorf("the task is removed; its checkpoints could not be removed: %w", err)
+	}
+	return stores, nil
+}
+
+// RemoveUnused removes what no task needs from stores, after tasks were purged.
+func (svc *Service) RemoveUnused(ctx context.Context, stores []string) (err error) {
+	slices.Sort(stores)
+	for _, name := range slices.Compact(stores) {
+		s, bad := checkpoint.OpenContents(svc.dir(), name)
+		if bad == nil {
+			_, bad = svc.removeUnused(ctx, s, name, false)
+			bad = errors.Join(bad, s.Close())
+		}
+		err = errors.Join(err, bad)
+	}
+	if err != nil {
+		return fmt.Errorf("the task is removed; contents of its checkpoints remain until roost checkpoint gc removes them: %w", err)
+	}
+	return nil
+}
+
+// ShareWithFork keeps the checkpoints of a state of from for a new fork of it, before the fork exists, so that neither
+// task needs the other one.
+func (svc *Service) ShareWithFork(ctx context.Context, from store.Ref, id string, s *task.State) error {
+	newest := map[string]string{} // commits by store
+	for _, c := range s.Checkpoints {
+		if c.Commit != "" && c.Store != "" {
+			newest[c.Store] = c.Commit
+		}
+	}
+	for name, commit := range newest {
+		if _, err := os.Stat(filepath.Join(svc.dir(), name)); err != nil {
+			continue // its contents are lost already
+		}
+		c, err := checkpoint.OpenContents(svc.dir(), name)
+		if err != nil {
+			return err
+		}
+		err = c.Share(ctx, commit, checkpoint.OwnerOf(nameInStore(from)), checkpoint.OwnerOf(nameInStore(store.Ref{ID: id, Own: true})))
+		if err = errors.Join(inUse(err), c.Close()); err != nil {
+			return fmt.Errorf("keep the checkpoints that it shares: %w", err)
+		}
+	}
+	return nil
+}
+
+// VerifiedContents is the result of verifying the contents of checkpoints.
+type VerifiedContents struct {
+	Objects  int           `json:"objects"` // that were read
+	Bytes    int64         `json:"bytes"`
+	Damaged  []api.Finding `json:"-"`
+	Repaired []api.Finding `json:"-"`
+}
+
+// Verify reads every content that the checkpoints of tasks rely on, each once, and compares it with what the journals
+// record. With repair, a damaged content is kept again where the file in the workspace still has the same bytes. Nothing
+// else is written, and nothing is removed.
+func (svc *Service) Verify(ctx context.Context, ids []string, repair bool) (VerifiedContents, error) {
+	out := VerifiedContents{}
+	refs, err := svc.store.FindAll(ctx, ids)
+	if err != nil {
+		return out, err
+	}
+	stores := map[string]*checkpoint.Verifier{}
+	var closing []error
+	for _, ref := range refs {
+		err := svc.store.WithView(ctx, ref, func(v *store.View) error { return svc.verifyTask(ctx, ref, v.State, stores, repair, &out) })
+		if err != nil && ctx.Err() == nil {
+			continue // the task itself cannot be read, which the check of its journal reports
+		}
+		if err != nil {
+			break
+		}
+	}
+	for _, v := range stores {
+		out.Objects, out.Bytes = out.Objects+v.Objects, out.Bytes+v.Bytes
+		closing = append(closing, v.Close())
+	}
+	return out, errors.Join(append(closing, ctx.Err())...)
+}
+
+func (svc *Service) verifyTask(ctx context.Context, ref store.Ref, s *task.State, stores map[string]*checkpoint.Verifier,
+	repair bool, out *VerifiedContents) error {
+	seen := map[string]bool{}
+	for _, c := range s.Checkpoints {
+		if c.Store == "" {
+			continue
+		}
+		v := stores[c.Store]
+		if v == nil {
+			var err error
+			if v, err = checkpoint.OpenVerifier(svc.dir(), c.Store); err != nil {
+				return err
+			}
+			stores[c.Store] = v
+		}
+		for _, f := range c.Files {
+			versions := []api.FileVersion{f.Now}
+			if f.Was != nil {
+				versions = append(versions, *f.Was)
+			}
+			for _, version := range versions {
+				err := v.Verify(ctx, version)
+				if ctx.Err() != nil {
+					return ctx.Err()
+				}
+				if err == nil || errors.Is(err, checkpoint.ErrUnkept) && mayLackContents(s) || seen[f.Path+version.Blob] {
+					continue
+				}
+				seen[f.Path+version.Blob] = true
+				found := api.Finding{
+					ID: ref.ID, Path: ref.Dir, File: filepath.Join(svc.dir(), c.Store),
+					Problem:   fmt.Sprintf("checkpoint c%d: the content of %s: %v", c.Number, f.Path, err),
+					Recovered: "what the other checkpoints hold", Lost: "the content of " + f.Path + " at that time",
+				}
+				if repair && svc.repairContent(ctx, s, c.Store, f.Path, version) {
+					found.Recovered, found.Lost = "the file in the workspace has the same bytes, and they are kept again", ""
+					out.Repaired = append(out.Repaired, found)
+					continue
+				}
+				out.Damaged = append(out.Damaged, found)
+			}
+		}
+	}
+	return nil
+}
+
+// mayLackContents reports whether the contents of a task's checkpoints were possibly never in this root: an older archive
+// holds none, and those of a fork may have been removed with its base.
+func mayLackContents(s *task.State) bool { return s.Received != nil || s.Fork != nil }
+
+// repairContent keeps a damaged content again, where the file in the workspace still has it.
+func (svc *Service) repairContent(ctx context.Context, s *task.State, name, path string, v api.FileVersion) bool {
+	root := svc.rootOf(s, name)
+	if info, err := os.Stat(root); err != nil || !info.IsDir() {
+		return false
+	}
+	ws, err := svc.resolver.OpenWorkspace(root)
+	if err != nil {
+		return false
+	}
+	k, err := svc.openKeeper(ws)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = k.Close() }() // what it has kept is durable
+	if k.Name() != name {
+		return false
+	}
+	now, err := k.Look(ctx, []string{path})
+	if err != nil || now[path].Hash != v.Hash || v.Hash == "" {
+		return false
+	}
+	held, err := k.Hold(ctx, []string{checkpoint.OnDisk(path)})
+	if err != nil || held[path].Blob == "" || held[path].Hash != v.Hash {
+		return false
+	}
+	fresh, err := checkpoint.OpenVerifier(svc.dir(), name)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = fresh.Close() }() // it only reads
+	return fresh.Verify(ctx, v) == nil
+}

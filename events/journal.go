@@ -1,0 +1,485 @@
+package events
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/journal"
+	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/feed"
+	"github.com/roost-dev/roost/store/fold"
+	"github.com/roost-dev/roost/store/overlay"
+	"github.com/roost-dev/roost/task"
+)
+
+// reader reads a task's durable events off its journal, whichever process writes it. It is for one goroutine.
+type reader struct {
+	store *store.Store
+	ref   store.Ref
+	log   journal.Reader
+	seq   uint64         // the commit that was read last
+	state *task.State    // right behind commit seq: composed messages are read off it; nil until a commit needs it
+	under journal.Reader // what state loads its messages from
+	run   string         // the newest run at commit seq, while state is nil
+	owner func() *Owner
+}
+
+// openReader opens a task's journal behind a commit, or at its head when that comes first. owner gives the run of this
+// process that owns the task, if one does. openReader neither waits nor writes. journal.ErrNotFound: the task has no
+// journal, because no program with a journal has changed it yet.
+func openReader(ctx context.Context, s *store.Store, ref store.Ref, after uint64, owner func() *Owner) (*reader, error) {
+	log, err := s.Follow(ref)
+	if err != nil {
+		return nil, err
+	}
+	head, err := log.Head(ctx)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("task %s: %w", ref.ID, err), log.Close())
+	}
+	return &reader{store: s, ref: ref, log: log, seq: min(after, head), owner: owner}, nil
+}
+
+func (r *reader) close() error { return errors.Join(r.dropState(), r.log.Close()) }
+
+func (r *reader) dropState() error {
+	if r.state == nil {
+		return nil
+	}
+	r.state = nil
+	return r.under.Close()
+}
+
+// events yields the events of each commit behind the reader's position. A damaged commit has none.
+func (r *reader) events(commits iter.Seq2[journal.Commit, error]) iter.Seq2[[]Event, error] {
+	return func(yield func([]Event, error) bool) {
+		for c, err := range commits {
+			var lost *journal.DamageError
+			switch {
+			case errors.As(err, &lost):
+				if r.state != nil {
+					r.state.Lost(lost.Damage)
+				}
+				r.seq = max(r.seq, lost.Seq)
+				continue
+			case err != nil:
+				yield(nil, err)
+				return
+			}
+			events, err := r.render(c)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			r.seq = c.Seq
+			if !yield(events, nil) {
+				return
+			}
+		}
+	}
+}
+
+// render gives a commit's events. A commit that cannot be folded is shown as its line has it.
+func (r *reader) render(c journal.Commit) ([]Event, error) {
+	if known, ok := r.ownerContext(c); ok {
+		r.run = known.Run
+		return Render(r.ref.ID, c, known), r.dropState()
+	}
+	if err := r.fold(c.Seq - 1); err != nil {
+		return nil, err
+	}
+	_ = r.state.Apply(c)
+	events := make([]task.Event, len(c.Events))
+	for i, raw := range c.Events {
+		if e, err := task.Decode(raw); err == nil {
+			events[i] = e
+		}
+	}
+	return Render(r.ref.ID, c, ContextOf(r.state, events)), nil
+}
+
+// ownerContext is the context of a commit that the task's owner in this process made. The owner does not note the
+// commits that the store makes by itself, for example for a queued input; those have no messages, and start no run.
+func (r *reader) ownerContext(c journal.Commit) (Context, bool) {
+	if r.owner == nil {
+		return Context{}, false
+	}
+	owner := r.owner()
+	if known, ok := owner.context(c.Seq); ok {
+		return known, true
+	}
+	if owner == nil || r.run == "" || r.state != nil {
+		return Context{}, false
+	}
+	for _, raw := range c.Events {
+		if typ, _ := esjson.GetString(raw, "type"); strings.HasPrefix(typ, "message.") || strings.HasPrefix(typ, "run.") {
+			return Context{}, false
+		}
+	}
+	return Context{Run: r.run}, true
+}
+
+// fold makes the state right behind a commit, unless it is there. It reads the journal through a reader of its own,
+// because the caller is reading this one.
+func (r *reader) fold(seq uint64) error {
+	if r.state != nil {
+		return nil
+	}
+	log, err := r.store.Follow(r.ref)
+	if err != nil {
+		return err
+	}
+	state, err := fold.To(context.Background(), log, seq)
+	if err != nil {
+		return errors.Join(fmt.Errorf("task %s: %w", r.ref.ID, err), log.Close())
+	}
+	r.state, r.under = state, log
+	return nil
+}
+
+// ReadJournal gives the durable events of a task behind a cursor that its journal has now. journal.ErrNotFound: the
+// task has no journal.
+func ReadJournal(ctx context.Context, s *store.Store, ref store.Ref, after Cursor, give func(Item) error) error {
+	_, err := readJournal(ctx, s, ref, after, func(one Item) error {
+		if !after.Before(one.Cursor) {
+			return nil
+		}
+		return give(one)
+	})
+	return err
+}
+
+// readJournal gives the events of all commits of which a cursor has not all events, and the cursor behind them.
+func readJournal(ctx context.Context, s *store.Store, ref store.Ref, after Cursor, give func(Item) error) (Cursor, error) {
+	seq := after.Seq
+	if !after.IsWhole() {
+		seq-- // some events of this commit are behind the cursor
+	}
+	r, err := openReader(ctx, s, ref, seq, nil)
+	if err != nil {
+		return after, err
+	}
+	for events, err := range r.events(r.log.Read(ctx, r.seq+1)) {
+		if err != nil {
+			return after, errors.Join(err, r.close())
+		}
+		for _, one := range itemsOf(events) {
+			if err := give(one); err != nil {
+				return after, errors.Join(err, r.close())
+			}
+		}
+	}
+	// Damaged commits have no events.
+	if head := AfterCommit(r.seq); after.Before(head) {
+		after = head
+	}
+	return after, r.close()
+}
+
+// Newest is the cursor behind the newest event of a task's journal; ok is false while the journal has no event.
+func Newest(ctx context.Context, s *store.Store, ref store.Ref) (c Cursor, ok bool, err error) {
+	log, err := s.Follow(ref)
+	if errors.Is(err, journal.ErrNotFound) {
+		return Cursor{}, false, nil
+	}
+	if err != nil {
+		return Cursor{}, false, err
+	}
+	defer log.Close()
+	for c, err := range log.ReadBackward(ctx, 0) {
+		var lost *journal.DamageError
+		if errors.As(err, &lost) {
+			continue
+		}
+		if err != nil {
+			return Cursor{}, false, fmt.Errorf("task %s: %w", ref.ID, err)
+		}
+		return at(c.Epoch, c.Seq, len(c.Events)-1), true, nil
+	}
+	return Cursor{}, false, nil
+}
+
+// Exists reports whether a task's journal has the event that a cursor is behind. A commit that was damaged since
+// counts as present: the commits behind it can still be read.
+func Exists(ctx context.Context, s *store.Store, ref store.Ref, c Cursor) (bool, error) {
+	if c.IsWhole() {
+		newest, _, err := Newest(ctx, s, ref)
+		return c.Seq <= newest.Seq, err
+	}
+	log, err := s.Follow(ref)
+	if errors.Is(err, journal.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer log.Close()
+	for commit, err := range log.Read(ctx, c.Seq) {
+		var lost *journal.DamageError
+		switch {
+		case errors.As(err, &lost):
+			return true, nil
+		case err != nil:
+			return false, fmt.Errorf("task %s: %w", ref.ID, err)
+		}
+		return commit.Seq == c.Seq && commit.Epoch == c.Epoch && c.Index < len(commit.Events), nil
+	}
+	return false, nil
+}
+
+// maxRetries is how often the reader looks for commits that a line announced and the journal does not show yet;
+// retryDelay is the pause in between. An owner announces a commit after its sync, and readers see it at once unless
+// the owner writes its record at that very moment. The limit counts tries and not time: a process that was stopped
+// for a minute has not tried.
+const (
+	maxRetries = 400
+	retryDelay = 5 * time.Millisecond
+)
+
+// entryReader gives the events that lines of the activity log announce. They depend on the log and the journals
+// alone, so that every reader finds the same events behind a cursor. It keeps some journals open, because the lines of
+// a few tasks alternate. It is for one goroutine.
+type entryReader struct {
+	store   *store.Store
+	most    int
+	readers []*openTask // the one used last is the last
+	pause   func()      // between tries; nil: retryDelay
+}
+
+type openTask struct {
+	task feed.Task
+	*reader
+}
+
+// retries counts how often a journal was read that does not show yet what a line announced.
+type retries struct {
+	n    int
+	last bool
+}
+
+// again waits for a commit that is not visible, and reports whether to try once more. When the owner has let go of the
+// journal, one more try shows all that there will be: the try before may have come while the owner was still there.
+func (r *entryReader) again(ctx context.Context, ref store.Ref, n *retries) (bool, error) {
+	if n.n++; n.last || n.n >= maxRetries {
+		return false, nil
+	}
+	if r.pause != nil {
+		r.pause()
+	} else {
+		select {
+		case <-time.After(retryDelay):
+		case <-ctx.Done():
+			return false, ctx.Err()
+		}
+	}
+	n.last = !r.store.Held(ref)
+	return true, nil
+}
+
+// skipUnreadable is for a journal that cannot be read: the stream passes over one that is missing or damaged. It
+// returns an error when this process lacks files or memory: that will pass, and to continue would lose the journal's
+// events.
+func skipUnreadable(ctx context.Context, err error) error {
+	for _, temporary := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM} {
+		if errors.Is(err, temporary) {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// read returns the events of an entry, commit by commit. A journal that is missing or cannot be read has none: the
+// stream of its task reports why.
+func (r *entryReader) read(ctx context.Context, e feed.Entry, give func([]Event) error) error {
+	task := feed.Task{Source: e.Source, ID: e.Task}
+	if e.End {
+		defer r.drop(task)
+	}
+	ref, ok := r.store.LogRef(e.Source, e.Task)
+	if !ok || e.New.To < max(e.New.From, 1) {
+		return nil
+	}
+	from, err := r.firstCommit(ctx, ref, e)
+	if err != nil {
+		return skipUnreadable(ctx, err)
+	}
+	if store.IsOverlay(ref) {
+		return r.readOverlay(ctx, e, ref, from, give)
+	}
+	var tries retries
+	for reopen := true; ; {
+		log, err := r.reader(ctx, task, ref, from-1)
+		if err != nil {
+			return skipUnreadable(ctx, err)
+		}
+		replaced := false
+		for events, err := range log.events(log.log.Read(ctx, log.seq+1)) {
+			if err != nil {
+				r.drop(task)
+				if replaced = reopen && errors.Is(err, journal.ErrReplaced); replaced {
+					reopen = false // once: a journal that is replaced again and again must not hold up the others
+					break
+				}
+				return skipUnreadable(ctx, err)
+			}
+			if len(events) == 0 || events[0].Seq < from {
+				continue
+			}
+			if events[0].Seq > e.New.To {
+				break
+			}
+			from = events[0].Seq + 1
+			if err := give(events); err != nil {
+				return err
+			}
+			if from > e.New.To {
+				break
+			}
+		}
+		switch {
+		case replaced:
+			continue
+		case from > e.New.To || log.seq >= e.New.To:
+			return nil
+		}
+		if more, err := r.again(ctx, ref, &tries); err != nil || !more {
+			return err
+		}
+	}
+}
+
+// firstCommit is the first commit that an entry announces.
+func (r *entryReader) firstCommit(ctx context.Context, ref store.Ref, e feed.Entry) (uint64, error) {
+	if e.New.From > 0 {
+		return e.New.From, nil
+	}
+	log, err := r.store.Follow(ref)
+	if err != nil {
+		return 0, err
+	}
+	defer log.Close()
+	// A journal that does not show the announced commit yet looks younger than it is.
+	for tries := (retries{}); ; {
+		if head, err := log.Head(ctx); err != nil || head >= e.New.To {
+			break
+		}
+		if more, err := r.again(ctx, ref, &tries); err != nil {
+			return 0, err
+		} else if !more {
+			break
+		}
+	}
+	first, err := store.FirstSince(ctx, log, e.Birth)
+	return max(min(first, e.Line.From), 1), err
+}
+
+// reader is a task's reader behind a commit.
+func (r *entryReader) reader(ctx context.Context, task feed.Task, ref store.Ref, after uint64) (*reader, error) {
+	i := slices.IndexFunc(r.readers, func(one *openTask) bool { return one.task == task })
+	if i >= 0 && r.readers[i].seq == after {
+		one := r.readers[i]
+		r.readers = append(slices.Delete(r.readers, i, i+1), one)
+		return one.reader, nil
+	}
+	r.drop(task)
+	if len(r.readers) >= r.most {
+		r.drop(r.readers[0].task)
+	}
+	log, err := openReader(ctx, r.store, ref, after, nil)
+	if err == nil {
+		r.readers = append(r.readers, &openTask{task, log})
+	}
+	return log, err
+}
+
+func (r *entryReader) drop(task feed.Task) {
+	r.readers = slices.DeleteFunc(r.readers, func(one *openTask) bool {
+		if one.task == task {
+			_ = one.reader.close() // was only read
+		}
+		return one.task == task
+	})
+}
+
+func (r *entryReader) close() {
+	for _, one := range r.readers {
+		_ = one.reader.close() // was only read
+	}
+	r.readers = nil
+}
+
+// The overlay of the root has the labels of other tools' tasks and the moves of deleted tasks. No task's journal has
+// them, and in the stream of all tasks they are events of their tasks.
+
+// readOverlay gives the changes of the overlay that an entry announces.
+func (r *entryReader) readOverlay(ctx context.Context, e feed.Entry, ref store.Ref, from uint64, give func([]Event) error) error {
+	for tries := (retries{}); ; {
+		for c, err := range overlay.Commits(ctx, r.store.OverlayDir(), from) {
+			if err != nil {
+				return skipUnreadable(ctx, err)
+			}
+			if c.Seq > e.New.To {
+				return nil
+			}
+			from = c.Seq + 1
+			if events := overlayEvents(c); len(events) > 0 {
+				if err := give(events); err != nil {
+					return err
+				}
+			}
+		}
+		if from > e.New.To {
+			return nil
+		}
+		if more, err := r.again(ctx, ref, &tries); err != nil || !more {
+			return err
+		}
+	}
+}
+
+// overlayEvents renders a change. Like all events it depends on the journal alone. seq is the newest commit of the
+// task's own journal at that time; overlay numbers the changes.
+func overlayEvents(c overlay.Commit) []Event {
+	out := make([]Event, 0, len(c.Events))
+	for _, m := range c.Events {
+		var o esjson.Object
+		o.String("type", m.Type)
+		o.String("task_id", m.Task)
+		o.Int("seq", int64(m.Head)) //nolint:gosec // a count of commits
+		o.String("at", time.UnixMilli(c.At).UTC().Format("2006-01-02T15:04:05.000Z"))
+		o.String("source", m.Source)
+		o.Int("overlay", int64(c.Seq)) //nolint:gosec // a count of commits
+		if m.Title != nil {
+			o.String("title", *m.Title)
+		}
+		if m.Tags != nil {
+			tags, _ := json.Marshal(*m.Tags) // strings always succeed
+			o.Raw("tags", tags)
+		}
+		if m.Pinned != nil {
+			o.Bool("pinned", *m.Pinned)
+		}
+		if m.Deleted != nil {
+			o.Bool("deleted", *m.Deleted)
+		}
+		if m.Type == "task.deleted" {
+			o.Bool("hidden", m.Hidden)
+			o.Bool("purged", m.Purged)
+			if !m.Purged {
+				o.String("name", m.Name)
+			}
+		}
+		// The event names no task here: it belongs to no run, so no live event precedes or follows it.
+		out = append(out, Event{ID: strconv.FormatUint(c.Epoch, 10) + "." + strconv.FormatUint(c.Seq, 10), Type: m.Type,
+			Seq: c.Seq, At: c.At, Data: o.Bytes()})
+	}
+	return out
+}
