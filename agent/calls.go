@@ -432,12 +432,7 @@ func (a *Agent) endLeftovers(ctx context.Context) {
 }
 
 func (a *Agent) endLeftover(ctx context.Context, call string, r task.ToolProcess) error {
-	p := shell.Process{
-		PGID:    r.PGID,
-		Started: r.Started,
-		Boot:    r.Boot,
-		Mark:    r.Mark,
-	}
+	p := shell.Process{PGID: r.PGID, Started: r.Started, Boot: r.Boot, Mark: r.Mark}
 	if shell.Find(p) {
 		a.checkpoints.Outlived(call)
 		a.notice(fmt.Sprintf("a command of this task still runs from before (process group %d): ending it", p.PGID))
@@ -661,12 +656,7 @@ func (b *batch) stopRepetition(ctx context.Context, c *task.Call, spec tool.Spec
 	}
 	b.wrong = b.wrong || !answered
 	if answered {
-		v.approval = &task.Approval{
-			State:    "denied",
-			By:       "user",
-			Via:      answer.By,
-			Feedback: answer.Text,
-		}
+		v.approval = &task.Approval{State: "denied", By: "user", Via: answer.By, Feedback: answer.Text}
 		if answer.Text != "" {
 			v.text += "\n\n" + rows.Guidance(answer.Text)
 		}
@@ -699,13 +689,7 @@ func (a *Agent) askAdvice(ctx context.Context, call, text string) (Answer, bool,
 	if call == "" {
 		call = mistakeKind + ":" + questionID(row)
 	}
-	q := api.QuestionOpened{
-		Question: questionID(row),
-		Kind:     mistakeKind,
-		Message:  row,
-		Call:     call,
-		Text:     text,
-	}
+	q := api.QuestionOpened{Question: questionID(row), Kind: mistakeKind, Message: row, Call: call, Text: text}
 	if _, err := a.openQuestionFor(ctx, d, q); err != nil {
 		return Answer{}, false, err
 	}

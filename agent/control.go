@@ -70,12 +70,7 @@ func (b *batch) askFollowup(ctx context.Context, c *task.Call, ask tool.Ask, r t
 	d.changeMessage(row, esjson.Set(a.state().Message(row).Raw(), "isAnswered", []byte("true")))
 	d.enterChosenMode(r.Choices, answer.Text)
 	text, rest := splitResult(d.expandWords(ctx, answer.Text))
-	return nil, b.finishCall(ctx, c, callOutcome{
-		state:  "ok",
-		text:   text,
-		images: rest,
-		before: d.events,
-	})
+	return nil, b.finishCall(ctx, c, callOutcome{state: "ok", text: text, images: rest, before: d.events})
 }
 
 // completeTask shows the result and ends the run. Words that came with a resume are the person's reply to the result,
@@ -120,12 +115,7 @@ func (b *batch) replyToCompletion(ctx context.Context, c *task.Call) (bool, erro
 	if len(d.events) == 0 {
 		return false, nil
 	}
-	return true, b.finishCall(ctx, c, callOutcome{
-		state:  "ok",
-		text:   text,
-		images: rest,
-		before: d.events,
-	})
+	return true, b.finishCall(ctx, c, callOutcome{state: "ok", text: text, images: rest, before: d.events})
 }
 
 // A subtask is a task of its own with a journal of its own; the parent's call of new_task stays open while it runs. The

@@ -129,12 +129,7 @@ func (b *batch) switchMode(ctx context.Context, c *task.Call, spec tool.Spec, as
 	if granted.Feedback != "" {
 		text = rows.Approved(granted.Feedback) + text
 	}
-	return nil, b.finishCall(ctx, c, callOutcome{
-		state:    "ok",
-		text:     text,
-		approval: granted,
-		before:   d.events,
-	})
+	return nil, b.finishCall(ctx, c, callOutcome{state: "ok", text: text, approval: granted, before: d.events})
 }
 
 // A task switches to another mode for four reasons: the model asked for it, the person chose an answer that leads

@@ -177,12 +177,7 @@ func (b *batch) getConsent(
 	ctx context.Context, c *task.Call, spec tool.Spec, ask tool.Ask, decision approval.Decision,
 ) (granted *task.Approval, d *draft, row uint64, out *Outcome, err error) {
 	a := b.agent
-	granted = &task.Approval{
-		State: "allowed",
-		By:    "policy",
-		Kind:  ruleKind(decision),
-		Rule:  decision.Rule,
-	}
+	granted = &task.Approval{State: "allowed", By: "policy", Kind: ruleKind(decision), Rule: decision.Rule}
 	refused := b.openRefusal(c)
 	d = a.draft()
 	row = b.callRow(d, c, ask, decision.State == approval.Allow && refused == nil)

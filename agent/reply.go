@@ -101,13 +101,7 @@ func (r *reply) appendText(ctx context.Context, kind, text string) error {
 	if kind == "reasoning" {
 		typ = "reasoning.delta"
 	}
-	r.agent.live(Delta{
-		Type:    typ,
-		Message: row.message,
-		TS:      row.ts,
-		Offset:  row.text.Len(),
-		Text:    text,
-	})
+	r.agent.live(Delta{Type: typ, Message: row.message, TS: row.ts, Offset: row.text.Len(), Text: text})
 	row.text.WriteString(text)
 	if r.hasUnrecordedCost() || row.text.Len()-row.saved >= saveBytes || a.Host.Now()-row.savedAt >= saveMS {
 		if err := r.saveProgress(ctx); err != nil {

@@ -174,12 +174,7 @@ func (a *Agent) outcomeOf(ctx context.Context, err error) Outcome {
 		}
 		return Outcome{State: "cancelled", Reason: "cancelled"}
 	}
-	return Outcome{
-		State:  "failed",
-		Code:   failureCode(err),
-		Reason: err.Error(),
-		Err:    err,
-	}
+	return Outcome{State: "failed", Code: failureCode(err), Reason: err.Error(), Err: err}
 }
 
 // failureCode names the kind of a failure, for exit codes and events.

@@ -125,12 +125,7 @@ func (a *Agent) requestReply(ctx context.Context) (retries int, err error) {
 		return 0, err
 	}
 	failpoint.Hit("turn.requested")
-	r := &reply{
-		agent:     a,
-		turn:      turn,
-		request:   row,
-		requestTS: ts,
-	}
+	r := &reply{agent: a, turn: turn, request: row, requestTS: ts}
 	err = r.receive(ctx, chunks)
 	return r.retries, err
 }

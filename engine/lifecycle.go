@@ -277,25 +277,14 @@ func (e *Engine) reader(ctx context.Context, r Request) (a *agent.Agent, id stri
 		return nil, "", nil, errors.Join(err, v.Close())
 	}
 	return &agent.Agent{
-		Task: agent.Task{
-			Journal:  reading{v.State},
-			Settings: settings,
-		},
-		Model: agent.Model{
-			Provider: env.Provider.LLM,
-			Entry:    env.Model,
-		},
-		Tools: agent.Tools{
-			List: e.tools(ref.ID),
-		},
+		Task:  agent.Task{Journal: reading{v.State}, Settings: settings},
+		Model: agent.Model{Provider: env.Provider.LLM, Entry: env.Model},
+		Tools: agent.Tools{List: e.tools(ref.ID)},
 		User: agent.User{
 			Modes: &env.Modes,
 			Setup: setup.ModeSetup{Resolver: e.resolver, Workspace: env.Workspace.Root(), Choice: r.Choice},
 		},
-		Host: agent.Host{
-			Now:       e.opt.Now,
-			Workspace: env.Workspace,
-		},
+		Host: agent.Host{Now: e.opt.Now, Workspace: env.Workspace},
 	}, ref.ID, v.Close, nil
 }
 

@@ -583,10 +583,7 @@ func (e *Engine) newRun(t *store.Task, s task.Settings, p setup.Environment, r R
 			Policy:   setup.Policy(s),
 			Head:     gitHead(root),
 		},
-		Model: agent.Model{
-			Provider: p.Provider.LLM,
-			Entry:    p.Model,
-		},
+		Model: agent.Model{Provider: p.Provider.LLM, Entry: p.Model},
 		Tools: agent.Tools{
 			List:     e.tools(t.Ref.ID),
 			Offer:    e.opt.Config.Offer(),

@@ -58,11 +58,7 @@ const (
 
 // New makes a scheduler. Of more than maxRuns runs the rest waits in the queue, which holds at most maxQueue.
 func New(runs Runs, maxRuns, maxQueue int) *Scheduler {
-	return &Scheduler{
-		runs:     runs,
-		maxRuns:  maxRuns,
-		maxQueue: maxQueue,
-	}
+	return &Scheduler{runs: runs, maxRuns: maxRuns, maxQueue: maxQueue}
 }
 
 // Slot is the right of one run to work, reserved until the run is registered. nil is no slot.

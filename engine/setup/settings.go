@@ -148,11 +148,7 @@ func (r Resolver) CheckWorkspace(dir string) error {
 		return nil //nolint:nilerr // opening the folder reports why it fails
 	}
 	if why := checkpoint.Unfit(real, r.Root, r.Config.Home); why != "" {
-		return &Error{
-			What: "work in " + dir,
-			Why:  why,
-			Try:  "name the folder with -C DIR",
-		}
+		return &Error{What: "work in " + dir, Why: why, Try: "name the folder with -C DIR"}
 	}
 	return nil
 }
@@ -278,13 +274,7 @@ func (r Resolver) Open(s task.Settings) (Environment, error) {
 	}
 	model, _ := catalogue.Find(s.Provider, s.Model)
 	modes, notes := r.Config.Modes(ws.Root())
-	return Environment{
-		Provider:  provider,
-		Workspace: ws,
-		Model:     model,
-		Modes:     modes,
-		Notes:     notes,
-	}, nil
+	return Environment{Provider: provider, Workspace: ws, Model: model, Modes: modes, Notes: notes}, nil
 }
 
 // OpenWorkspace opens a folder and guards Roost's own data in it.
