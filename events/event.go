@@ -2,12 +2,14 @@ package events
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
-	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/store/feed"
@@ -59,13 +61,9 @@ func newLiveItem(e Event) Item {
 func framed(i Item, frame []byte) Item {
 	i.Frame = frame
 	end := len(frame) - 2
-	i.Data = frame[end-len(dataOf(frame)) : end : end]
+	_, data, _ := bytes.Cut(frame[:end:end], []byte("data: "))
+	i.Data = data
 	return i
-}
-
-func dataOf(frame []byte) []byte {
-	_, data, _ := bytes.Cut(frame[:len(frame)-2], []byte("data: "))
-	return data
 }
 
 // itemBytes is about what an item occupies in memory without its frame.
@@ -73,11 +71,17 @@ const itemBytes = 280
 
 func (i *Item) size() int { return len(i.Frame) + itemBytes }
 
-// itemsOf makes items of a commit's events in the stream of their task.
-func itemsOf(events []Event) []Item {
+// itemsOf makes items of a commit's events: in the stream of their task, or in that of all tasks for a commit that the
+// line of the activity log announced.
+func itemsOf(events []Event, line feed.Place) []Item {
 	out := make([]Item, len(events))
 	for i, e := range events {
-		out[i] = newItem(e, cursorOf(e))
+		c, _ := ParseCursor(e.ID)
+		if line != (feed.Place{}) {
+			c = at(0, e.Seq, i)
+			c.Line = line
+		}
+		out[i] = newItem(e, c)
 	}
 	return out
 }
@@ -161,7 +165,7 @@ func ContextOf(s *task.State, events []task.Event) Context {
 // Render gives a commit's events as streams show them. They depend on the journal alone: a context read off a state
 // that was folded from the journal gives the same bytes as one read off the owner's state.
 func Render(taskID string, c journal.Commit, context Context) []Event {
-	at := time.UnixMilli(c.At).UTC().Format("2006-01-02T15:04:05.000Z")
+	at := api.Stamp(c.At)
 	out := make([]Event, 0, len(c.Events))
 	prefix := strconv.FormatUint(c.Epoch, 10) + "." + strconv.FormatUint(c.Seq, 10) + "-"
 	for i, raw := range c.Events {
@@ -267,12 +271,6 @@ func afterLine(p feed.Place) Cursor {
 	return c
 }
 
-// cursorOf is the cursor behind an event in the stream of its task.
-func cursorOf(e Event) Cursor {
-	c, _ := ParseCursor(e.ID)
-	return c
-}
-
 // IsStart reports whether nothing is before the cursor.
 func (c Cursor) IsStart() bool { return c == Cursor{} }
 
@@ -281,15 +279,12 @@ func (c Cursor) IsWhole() bool { return c.Seq == 0 || c.Index == wholeCommit }
 
 // Before reports whether c comes before d in the same stream.
 func (c Cursor) Before(d Cursor) bool {
-	switch {
-	case c.Line.Segment != d.Line.Segment:
-		return c.Line.Segment < d.Line.Segment
-	case c.Line.Offset != d.Line.Offset:
-		return c.Line.Offset < d.Line.Offset
-	case c.Seq != d.Seq:
-		return c.Seq < d.Seq
-	}
-	return c.Index < d.Index
+	return cmp.Or(
+		cmp.Compare(c.Line.Segment, d.Line.Segment),
+		cmp.Compare(c.Line.Offset, d.Line.Offset),
+		cmp.Compare(c.Seq, d.Seq),
+		cmp.Compare(c.Index, d.Index),
+	) < 0
 }
 
 // same reports whether neither of two cursors comes before the other.
@@ -302,21 +297,15 @@ func (c Cursor) String() string {
 	case c.IsStart():
 		return "0"
 	case c.Line != feed.Place{}:
-		b := append([]byte(c.Line.Feed), '.')
-		b = append(strconv.AppendUint(b, c.Line.Segment, 10), '.')
-		b = append(strconv.AppendInt(b, c.Line.Offset, 10), '.')
-		b = append(strconv.AppendUint(b, uint64(c.Line.Sum), 16), '.')
 		if c.Seq == math.MaxUint64 {
-			return string(append(b, "0-0"...))
+			c.Seq, c.Index = 0, 0
 		}
-		b = append(strconv.AppendUint(b, c.Seq, 10), '-')
-		return string(strconv.AppendInt(b, int64(c.Index), 10))
+		l := c.Line
+		return fmt.Sprintf("%s.%d.%d.%x.%d-%d", l.Feed, l.Segment, l.Offset, l.Sum, c.Seq, c.Index)
 	case c.Index == wholeCommit:
 		return strconv.FormatUint(c.Seq, 10)
 	}
-	b := append(strconv.AppendUint(nil, c.Epoch, 10), '.')
-	b = append(strconv.AppendUint(b, c.Seq, 10), '-')
-	return string(strconv.AppendInt(b, int64(c.Index), 10))
+	return fmt.Sprintf("%d.%d-%d", c.Epoch, c.Seq, c.Index)
 }
 
 // ParseCursor reads the id of an event of a task, "0", or the number of a commit. It accepts an id only as String

@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/store"
@@ -171,7 +171,7 @@ func readJournal(ctx context.Context, s *store.Store, ref store.Ref, after Curso
 		if err != nil {
 			return after, errors.Join(err, r.close())
 		}
-		for _, one := range itemsOf(events) {
+		for _, one := range itemsOf(events, feed.Place{}) {
 			if err := give(one); err != nil {
 				return after, errors.Join(err, r.close())
 			}
@@ -188,23 +188,23 @@ func readJournal(ctx context.Context, s *store.Store, ref store.Ref, after Curso
 func Newest(ctx context.Context, s *store.Store, ref store.Ref) (c Cursor, ok bool, err error) {
 	log, err := s.Follow(ref)
 	if errors.Is(err, journal.ErrNotFound) {
-		return Cursor{}, false, nil
+		return c, false, nil
 	}
 	if err != nil {
-		return Cursor{}, false, err
+		return c, false, err
 	}
 	defer log.Close()
-	for c, err := range log.ReadBackward(ctx, 0) {
+	for commit, err := range log.ReadBackward(ctx, 0) {
 		var lost *journal.DamageError
 		if errors.As(err, &lost) {
 			continue
 		}
 		if err != nil {
-			return Cursor{}, false, fmt.Errorf("task %s: %w", ref.ID, err)
+			return c, false, fmt.Errorf("task %s: %w", ref.ID, err)
 		}
-		return at(c.Epoch, c.Seq, len(c.Events)-1), true, nil
+		return at(commit.Epoch, commit.Seq, len(commit.Events)-1), true, nil
 	}
-	return Cursor{}, false, nil
+	return c, false, nil
 }
 
 // Exists reports whether a task's journal has the event that a cursor is behind. A commit that was damaged since
@@ -250,13 +250,8 @@ const (
 type entryReader struct {
 	store   *store.Store
 	most    int
-	readers []*openTask // the one used last is the last
-	pause   func()      // between tries; nil: retryDelay
-}
-
-type openTask struct {
-	task feed.Task
-	*reader
+	readers map[feed.Task]*reader
+	pause   func() // between tries; nil: retryDelay
 }
 
 // retries counts how often a journal was read that does not show yet what a line announced.
@@ -383,37 +378,35 @@ func (r *entryReader) firstCommit(ctx context.Context, ref store.Ref, e feed.Ent
 
 // reader is a task's reader behind a commit.
 func (r *entryReader) reader(ctx context.Context, task feed.Task, ref store.Ref, after uint64) (*reader, error) {
-	i := slices.IndexFunc(r.readers, func(one *openTask) bool { return one.task == task })
-	if i >= 0 && r.readers[i].seq == after {
-		one := r.readers[i]
-		r.readers = append(slices.Delete(r.readers, i, i+1), one)
-		return one.reader, nil
+	if one := r.readers[task]; one != nil && one.seq == after {
+		return one, nil
 	}
 	r.drop(task)
 	if len(r.readers) >= r.most {
-		r.drop(r.readers[0].task)
+		r.close() // the lines of the tasks that alternate now open theirs again
 	}
 	log, err := openReader(ctx, r.store, ref, after, nil)
-	if err == nil {
-		r.readers = append(r.readers, &openTask{task, log})
+	if err != nil {
+		return nil, err
 	}
-	return log, err
+	if r.readers == nil {
+		r.readers = map[feed.Task]*reader{}
+	}
+	r.readers[task] = log
+	return log, nil
 }
 
 func (r *entryReader) drop(task feed.Task) {
-	r.readers = slices.DeleteFunc(r.readers, func(one *openTask) bool {
-		if one.task == task {
-			_ = one.reader.close() // was only read
-		}
-		return one.task == task
-	})
+	if one := r.readers[task]; one != nil {
+		_ = one.close() // was only read
+		delete(r.readers, task)
+	}
 }
 
 func (r *entryReader) close() {
-	for _, one := range r.readers {
-		_ = one.reader.close() // was only read
+	for task := range r.readers {
+		r.drop(task)
 	}
-	r.readers = nil
 }
 
 // The overlay of the root has the labels of other tools' tasks and the moves of deleted tasks. No task's journal has
@@ -454,7 +447,7 @@ func overlayEvents(c overlay.Commit) []Event {
 		o.String("type", m.Type)
 		o.String("task_id", m.Task)
 		o.Int("seq", int64(m.Head)) //nolint:gosec // a count of commits
-		o.String("at", time.UnixMilli(c.At).UTC().Format("2006-01-02T15:04:05.000Z"))
+		o.String("at", api.Stamp(c.At))
 		o.String("source", m.Source)
 		o.Int("overlay", int64(c.Seq)) //nolint:gosec // a count of commits
 		if m.Title != nil {

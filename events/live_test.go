@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/roost-dev/roost/store/feed"
 )
 
 // What is said behind a commit is told behind it, however late the log is read, within
@@ -36,7 +38,7 @@ func TestWhatIsSaidWaitsForWhatCameBefore(t *testing.T) {
 		v.wake()
 		is("behind 3", "of another")
 		one := Event{Type: "commit 5", Task: "a", Seq: 5, ID: "1.5-0"}
-		v.addCommit([]Event{one}, itemsOf([]Event{one}))
+		v.addCommit([]Event{one}, itemsOf([]Event{one}, feed.Place{}))
 		is("behind 3", "of another", "commit 5", "behind 5")
 		v.take(published{Event: Event{Type: "behind what never comes", Task: "a", Behind: 6}})
 		time.Sleep(maxHeldTime + time.Millisecond)

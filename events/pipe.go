@@ -62,6 +62,7 @@ type Topic struct {
 	users  int // guarded by Pipe.mu
 	cancel func()
 	past   readPast
+	remote Remote                // live events of other processes; nil: none
 	ended  chan struct{}         // closed when the topic's goroutine has returned
 	owner  atomic.Pointer[Owner] // the run of this process that owns the task; nil: none
 }
@@ -96,12 +97,12 @@ func (p *Pipe) open(key string, prepare func(*Topic) func(context.Context) error
 		return nil, nil, ErrClosed
 	}
 	t := p.topics[key]
-	if t != nil && t.ring.hasEnded() { // for example, because the task was deleted and made again
+	if t != nil && t.ring.view(Cursor{}, 0, nil).ended != nil { // for example, because the task was deleted and made again
 		t = nil
 	}
 	if t == nil {
 		ctx, cancel := context.WithCancel(context.Background())
-		t = &Topic{pipe: p, ring: newRing(), cancel: cancel, ended: make(chan struct{})}
+		t = &Topic{pipe: p, ring: newRing(), remote: p.remote, cancel: cancel, ended: make(chan struct{})}
 		t.live = newLiveOrder(t.ring)
 		follow := prepare(t)
 		p.topics[key] = t
@@ -160,9 +161,6 @@ func (p *Pipe) Size() (topics, bytes int) {
 	return len(p.topics), bytes
 }
 
-// Changed is closed when the topic has changed after the call.
-func (t *Topic) Changed() <-chan struct{} { return t.ring.changed() }
-
 // Newest waits until the topic is open and gives the cursor behind its newest durable event.
 func (t *Topic) Newest(ctx context.Context) (Cursor, error) {
 	for {
@@ -201,13 +199,10 @@ func (t *Topic) followTask(ctx context.Context, ref store.Ref) error {
 	defer cancel()
 	live := t.live
 	live.read[ref.ID] = 0 // hold all live events until the journal's head is known
-	t.pipe.mu.Lock()
-	remote := t.pipe.remote
-	t.pipe.mu.Unlock()
-	if remote != nil {
+	if t.remote != nil {
 		wait.Go(func() {
 			for ctx.Err() == nil { // the task may change hands any number of times
-				remote(ctx, ref, live.publish)
+				t.remote(ctx, ref, live.publish)
 				select {
 				case <-ctx.Done():
 				case <-time.After(holderPoll):
@@ -226,7 +221,7 @@ func (t *Topic) followTask(ctx context.Context, ref store.Ref) error {
 			live.read[ref.ID] = seq
 			live.wake()
 		case events := <-commits:
-			live.addCommit(events, itemsOf(events))
+			live.addCommit(events, itemsOf(events, feed.Place{}))
 		case e := <-live.in:
 			live.take(e)
 		case <-live.due.C:
@@ -253,7 +248,7 @@ func (t *Topic) readTask(ctx context.Context, ref store.Ref, heads chan<- uint64
 			}
 			select {
 			case <-ctx.Done():
-				return t.stopped(ctx)
+				return t.stopped(ctx, nil)
 			case <-time.After(journalPoll):
 				continue
 			}
@@ -267,32 +262,28 @@ func (t *Topic) readTask(ctx context.Context, ref store.Ref, heads chan<- uint64
 		}
 		for events, err := range r.events(r.log.Follow(ctx, r.seq+1)) { // journal.ErrNotFound: the journal has gone
 			if err != nil {
-				return errors.Join(t.stoppedOr(ctx, err), r.close())
+				return errors.Join(t.stopped(ctx, err), r.close())
 			}
 			select {
 			case commits <- events:
 			case <-ctx.Done():
 			}
 		}
-		return errors.Join(t.stopped(ctx), r.close())
+		return errors.Join(t.stopped(ctx, nil), r.close())
 	}
 }
 
-// stopped is why a topic whose context ended has no more events.
-func (t *Topic) stopped(ctx context.Context) error {
+// stopped is why a topic has no more events: its context ended, or err.
+func (t *Topic) stopped(ctx context.Context, err error) error {
+	if ctx.Err() == nil {
+		return err
+	}
 	t.pipe.mu.Lock()
 	defer t.pipe.mu.Unlock()
 	if t.pipe.closed {
 		return ErrClosed
 	}
 	return ctx.Err()
-}
-
-func (t *Topic) stoppedOr(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return t.stopped(ctx)
-	}
-	return err
 }
 
 // Owner publishes the events of a task that a run of this process owns. It notes with each commit what streams show
@@ -416,9 +407,7 @@ func (t *Topic) followAll(ctx context.Context) error {
 	entries := &entryReader{store: s, most: sharedReaders}
 	defer entries.close()
 	t.ring.start(afterLine(head))
-	t.pipe.mu.Lock()
-	others := &remotes{store: s, listen: t.pipe.remote, publish: t.live.publish, open: map[feed.Task]bool{}}
-	t.pipe.mu.Unlock()
+	others := &remotes{store: s, listen: t.remote, publish: t.live.publish, open: map[feed.Task]bool{}}
 	defer others.wait.Wait()
 	defer cancel()
 	report := time.NewTicker(reportEvery)
@@ -434,11 +423,11 @@ func (t *Topic) followAll(ctx context.Context) error {
 				break
 			}
 			err = entries.read(ctx, e, func(events []Event) error {
-				t.live.addCommit(events, entryItems(e, events))
+				t.live.addCommit(events, itemsOf(events, e.At))
 				return nil
 			})
 			if err != nil {
-				return t.stoppedOr(ctx, err)
+				return t.stopped(ctx, err)
 			}
 			t.ring.advance(afterLine(e.At))
 			if e.End {
@@ -456,7 +445,7 @@ func (t *Topic) followAll(ctx context.Context) error {
 			reportOrphans(ctx, s, left, gone)
 			others.follow(ctx, left)
 		case <-ctx.Done():
-			return t.stopped(ctx)
+			return t.stopped(ctx, nil)
 		}
 	}
 }
@@ -496,11 +485,10 @@ func (r *remotes) follow(ctx context.Context, tasks map[feed.Task]uint64) {
 	if r.listen == nil {
 		return
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	for task := range tasks {
-		r.mu.Lock()
-		skip := r.open[task] || len(r.open) >= maxRemotes
-		r.mu.Unlock()
-		if skip || ctx.Err() != nil {
+		if r.open[task] || len(r.open) >= maxRemotes || ctx.Err() != nil {
 			continue
 		}
 		ref, ok := r.store.LogRef(task.Source, task.ID)
@@ -511,14 +499,12 @@ func (r *remotes) follow(ctx context.Context, tasks map[feed.Task]uint64) {
 		if !alive || held.Address == "" || held.Address == r.store.Address() {
 			continue
 		}
-		r.mu.Lock()
 		r.open[task] = true
-		r.mu.Unlock()
 		r.wait.Go(func() {
 			r.listen(ctx, ref, r.publish)
 			r.mu.Lock()
+			defer r.mu.Unlock()
 			delete(r.open, task)
-			r.mu.Unlock()
 		})
 	}
 }
@@ -558,7 +544,7 @@ func ReadAll(ctx context.Context, s *store.Store, after Cursor, give func(Item) 
 			continue // all of its events were given
 		}
 		err = entries.read(ctx, e, func(events []Event) error {
-			for _, one := range entryItems(e, events) {
+			for _, one := range itemsOf(events, e.At) {
 				if err := give(one); err != nil {
 					return err
 				}
@@ -570,15 +556,4 @@ func ReadAll(ctx context.Context, s *store.Store, after Cursor, give func(Item) 
 		}
 		end = afterLine(e.At)
 	}
-}
-
-// entryItems makes items of a commit that a line announced.
-func entryItems(e feed.Entry, events []Event) []Item {
-	out := make([]Item, len(events))
-	for i, one := range events {
-		c := at(0, one.Seq, i)
-		c.Line = e.At
-		out[i] = newItem(one, c)
-	}
-	return out
 }

@@ -16,9 +16,16 @@ type Subscriber struct {
 	change <-chan struct{}
 }
 
+// Changed is closed when the topic has changed after the call.
+func (t *Topic) Changed() <-chan struct{} {
+	t.ring.mu.Lock()
+	defer t.ring.mu.Unlock()
+	return t.ring.change
+}
+
 // Subscribe begins to read behind a cursor.
 func (t *Topic) Subscribe(after Cursor) *Subscriber {
-	return &Subscriber{topic: t, after: after, change: t.ring.changed()}
+	return &Subscriber{topic: t, after: after, change: t.Changed()}
 }
 
 // Cursor is the cursor behind the newest durable event that was given.
@@ -161,19 +168,6 @@ func (r *ring) signal() {
 	r.change = make(chan struct{})
 }
 
-// changed is closed when the ring has changed after the call.
-func (r *ring) changed() <-chan struct{} {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.change
-}
-
-func (r *ring) hasEnded() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.ended != nil
-}
-
 // view is what the ring has for a subscriber at one moment.
 type view struct {
 	ready  bool
@@ -269,11 +263,7 @@ func (l *liveOrder) publish(e Event) {
 
 // take puts a live event into the ring, or holds it, and wakes subscribers wakeDelay later.
 func (l *liveOrder) take(p published) {
-	if p.taken != nil {
-		close(p.taken)
-		return
-	}
-	l.hold(p.Event)
+	l.hold(p)
 	l.ring.add(l.release("", 0)...)
 	if !l.set {
 		l.set = true
@@ -290,7 +280,14 @@ func (l *liveOrder) wake() {
 	l.ring.wake()
 }
 
-func (l *liveOrder) hold(e Event) { l.held = append(l.held, heldEvent{e, time.Now()}) }
+// hold takes in what was published.
+func (l *liveOrder) hold(p published) {
+	if p.taken != nil {
+		close(p.taken)
+		return
+	}
+	l.held = append(l.held, heldEvent{p.Event, time.Now()})
+}
 
 // release takes out the held events whose commit is in the ring. before is a commit of a task that is added next;
 // 0 means none.
@@ -326,11 +323,7 @@ func (l *liveOrder) drain() {
 	for {
 		select {
 		case p := <-l.in:
-			if p.taken != nil {
-				close(p.taken)
-			} else {
-				l.hold(p.Event)
-			}
+			l.hold(p)
 		default:
 			return
 		}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/roost-dev/roost/store/feed"
 )
 
 // A follower that is far behind does not get what is said only once more: the newest
@@ -18,7 +20,7 @@ func TestSlowFollowersMissDeltasFirst(t *testing.T) {
 	delta := Event{Type: "message.delta", Data: json.RawMessage(`{"text":"x"}`)}
 	for seq := 1; seq <= 500; seq++ {
 		f.add(newLiveItem(delta), newLiveItem(delta))
-		f.add(itemsOf([]Event{event(seq)})...)
+		f.add(itemsOf([]Event{event(seq)}, feed.Place{})...)
 	}
 	after, next, live, durable := (Cursor{}), uint64(0), 0, 0
 	for {
@@ -43,7 +45,7 @@ func TestSlowFollowersMissDeltasFirst(t *testing.T) {
 	// Of large ones only the newest are kept; who is further back reads the log.
 	big := event(501)
 	big.Data = json.RawMessage(`"` + strings.Repeat("x", ringBytes) + `"`)
-	f.add(itemsOf([]Event{big})...)
+	f.add(itemsOf([]Event{big}, feed.Place{})...)
 	if g := f.view(at(1, 400, 0), 10, nil); !g.behind {
 		t.Error("it has what it let go of")
 	}
