@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -82,13 +83,10 @@ func (b *batch) closeCall(ctx context.Context, c *task.Call) (*Outcome, error) {
 		}
 	}
 	if t == nil {
-		b.wrong = true
-		text := rows.Failure(a.unknownToolText(c.Name))
-		return nil, b.finishCall(ctx, c, callOutcome{state: "error", text: text, isError: true})
+		return nil, b.failWrong(ctx, c, a.unknownToolText(c.Name))
 	}
 	if err := a.forbidsCall(t.Spec(), c); err != nil {
-		b.wrong = true
-		return nil, b.finishCall(ctx, c, callOutcome{state: "error", text: rows.Failure(err.Error()), isError: true})
+		return nil, b.failWrong(ctx, c, err.Error())
 	}
 	mark := ""
 	if t.Spec().Class == tool.Command {
@@ -99,21 +97,19 @@ func (b *batch) closeCall(ctx context.Context, c *task.Call) (*Outcome, error) {
 	var outdated *tool.StaleError
 	switch {
 	case errors.As(err, &wrong):
-		b.wrong = true
-		return nil, b.finishCall(ctx, c, callOutcome{state: "error", text: a.mask(rows.Failure(wrong.Reason)), isError: true})
+		return nil, b.failWrong(ctx, c, wrong.Reason)
 	case err != nil && ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case errors.As(err, &outdated):
 		return nil, b.refuseStale(ctx, c, outdated)
 	case err != nil:
-		return nil, b.finishCall(ctx, c, callOutcome{state: "error", text: a.mask(rows.Failure(err.Error())), isError: true})
+		return nil, b.fail(ctx, c, err.Error())
 	}
 	if t.Spec().Class == tool.Control {
 		return b.runControl(ctx, c, t.Spec(), plan)
 	}
 	if err := a.mayEdit(t.Spec(), plan.Ask().Paths); err != nil {
-		b.wrong = true
-		return nil, b.finishCall(ctx, c, callOutcome{state: "error", text: rows.Failure(err.Error()), isError: true})
+		return nil, b.failWrong(ctx, c, err.Error())
 	}
 	return b.runEffect(ctx, c, t.Spec(), plan, mark)
 }
@@ -123,10 +119,8 @@ func (b *batch) refuseStale(ctx context.Context, c *task.Call, outdated *tool.St
 	b.agent.notice(fmt.Sprintf("%s: %s changed since the model saw it and was not overwritten; the model gets to know it now",
 		c.Name, tool.SafeName(outdated.Now.Path)))
 	return b.finishCall(ctx, c, callOutcome{
-		state:   "error",
-		text:    b.agent.mask("Error: " + outdated.Error()),
-		isError: true,
-		after:   b.agent.stale.Refused(ctx, outdated),
+		state: "error", text: b.agent.mask("Error: " + outdated.Error()), isError: true,
+		after: b.agent.stale.Refused(ctx, outdated),
 	})
 }
 
@@ -154,20 +148,13 @@ func (b *batch) runEffect(ctx context.Context, c *task.Call, spec tool.Spec, pla
 		return nil, context.Cause(ctx)
 	case refused != "":
 		return nil, b.finishCall(ctx, c, callOutcome{
-			state:    "error",
-			text:     a.mask(rows.Failure(refused)),
-			isError:  true,
-			approval: granted,
-			before:   d.events,
+			state: "error", text: a.mask(rows.Failure(refused)), isError: true, approval: granted,
+			before: d.events,
 		})
 	}
 	d.Put(task.ToolStarted{
-		Call:     c.ID,
-		Name:     spec.Name,
-		Replay:   string(spec.Replay),
-		Message:  row,
-		Approval: granted,
-		Before:   ask.Before,
+		Call: c.ID, Name: spec.Name, Replay: string(spec.Replay), Message: row, Approval: granted,
+		Before: ask.Before,
 	})
 	d.addServerRow(spec)
 	if mark != "" {
@@ -175,10 +162,7 @@ func (b *batch) runEffect(ctx context.Context, c *task.Call, spec tool.Spec, pla
 		// something to find it by.
 		d.Put(task.ToolProcess{Call: c.ID, Mark: mark})
 	}
-	if err := d.commit(ctx); err != nil {
-		return nil, err
-	}
-	if err := a.saveJournal(ctx); err != nil {
+	if err := d.save(ctx); err != nil {
 		return nil, err
 	}
 	failpoint.Hit("tool.started")
@@ -186,11 +170,8 @@ func (b *batch) runEffect(ctx context.Context, c *task.Call, spec tool.Spec, pla
 		a.stale.BeforeCommand(ctx)
 	}
 	shown := &output{
-		agent:   a,
-		ctx:     ctx,
-		call:    c.ID,
-		command: spec.Class == tool.Command,
-		server:  spec.Class == tool.MCP,
+		agent: a, ctx: ctx, call: c.ID, command: spec.Class == tool.Command,
+		server: spec.Class == tool.MCP,
 	}
 	result, err := a.runPlan(ctx, spec, plan, shown)
 	failpoint.Hit("tool.ran")
@@ -203,12 +184,8 @@ func (b *batch) commitResult(
 ) error {
 	a := b.agent
 	v := callOutcome{
-		state:    "ok",
-		text:     a.mask(r.Text),
-		images:   r.Images,
-		isError:  r.IsError,
-		approval: granted,
-		exit:     r.Exit,
+		state: "ok", text: a.mask(r.Text), images: r.Images, isError: r.IsError, approval: granted,
+		exit: r.Exit,
 	}
 	var wrong *tool.InputError
 	switch {
@@ -285,13 +262,11 @@ func (b *batch) keepOutput(ctx context.Context, c *task.Call, full *tool.Spool, 
 func (b *batch) settleUnknown(ctx context.Context, c *task.Call, t tool.Tool) (bool, error) {
 	a := b.agent
 	if c.Foreign {
-		switch {
-		case t != nil && t.Spec().Class == tool.Control:
+		if t != nil && t.Spec().Class == tool.Control {
 			return true, nil // without effects it can be shown again
-		default:
-			text := "Task was interrupted before this tool call could be completed."
-			return false, b.finishCall(ctx, c, callOutcome{state: "unknown", text: text})
 		}
+		text := "Task was interrupted before this tool call could be completed."
+		return false, b.finishCall(ctx, c, callOutcome{state: "unknown", text: text})
 	}
 	if t == nil {
 		text := rows.Failure(fmt.Sprintf("there is no tool named %q any more", c.Name))
@@ -305,10 +280,9 @@ func (b *batch) settleUnknown(ctx context.Context, c *task.Call, t tool.Tool) (b
 	case replay == tool.Inspect:
 		return b.inspectWrite(ctx, c, t)
 	}
-	text := "The program was killed while this tool ran. It is not known whether, or how far, it took effect. " +
-		"It was not run again. Check the state of things before you decide to repeat it."
+	v := callOutcome{state: "unknown", isError: true, text: "The program was killed while this tool ran. It is not known whether, " +
+		"or how far, it took effect. It was not run again. Check the state of things before you decide to repeat it."}
 	a.notice(fmt.Sprintf("%s was interrupted: its outcome is unknown, and it is not run again", c.Name))
-	v := callOutcome{state: "unknown", text: text, isError: true}
 	var guard checkpoints.Guard
 	if checkpoints.ChangesUnnamed(t.Spec().Class) {
 		var changed string
@@ -316,46 +290,43 @@ func (b *batch) settleUnknown(ctx context.Context, c *task.Call, t tool.Tool) (b
 		defer guard.Close()
 		v.text += changed
 	}
-	if err := b.finishCall(ctx, c, v); err != nil {
-		return false, err
+	err := b.finishCall(ctx, c, v)
+	if err == nil {
+		a.checkpoints.Concluded(guard)
 	}
-	a.checkpoints.Concluded(guard)
-	return false, nil
+	return false, err
+}
+
+// inspect inspects the files of a call to find out whether it took place; is is false when its tool cannot do that.
+func (b *batch) inspect(ctx context.Context, c *task.Call, t tool.Tool) (found tool.Finding, is bool, err error) {
+	inspector, is := t.(tool.Inspector)
+	if !is || t.Spec().Replay != tool.Inspect {
+		return found, false, nil
+	}
+	found, err = runBounded(ctx, c.Name, true, func(ctx context.Context) (tool.Finding, error) {
+		return inspector.Inspect(ctx, b.toolEnv(""), c.Input(), c.Before)
+	})
+	return found, true, err
 }
 
 // inspectWrite inspects the files to find out whether a write took place.
 func (b *batch) inspectWrite(ctx context.Context, c *task.Call, t tool.Tool) (bool, error) {
-	looker, ok := t.(tool.Inspector)
-	if !ok {
-		return false, b.finishCall(ctx, c, callOutcome{state: "unknown", text: unclearWrite, isError: true})
-	}
-	input := c.Input()
-	found, err := runBounded(ctx, c.Name, true, func(ctx context.Context) (tool.Finding, error) {
-		return looker.Inspect(ctx, b.toolEnv(""), input, c.Before)
-	})
-	if ctx.Err() != nil {
+	found, is, err := b.inspect(ctx, c, t)
+	v := callOutcome{state: "unknown", isError: true, text: "The program was killed while this tool ran, and the file does not show " +
+		"whether the change was made. It was not made again. Read the file before you go on."}
+	switch {
+	case ctx.Err() != nil:
 		return false, context.Cause(ctx) // nothing was decided: the next run inspects again
-	}
-	if err != nil {
-		return false, b.finishCall(ctx, c, callOutcome{
-			state:   "unknown",
-			text:    unclearWrite + " " + err.Error(),
-			isError: true,
-			after:   b.wroteRecords(ctx, c),
-		})
-	}
-	switch found {
-	case tool.NotDone:
+	case err != nil:
+		v.text, v.after = v.text+" "+err.Error(), b.wroteRecords(ctx, c)
+	case is && found == tool.NotDone:
 		return true, nil
-	case tool.Done:
+	case is && found == tool.Done:
 		text := "The program was killed while this tool ran. The file shows that the change was made; it was not made again."
-		return false, b.finishCall(ctx, c, callOutcome{state: "ok", text: text, after: b.wroteRecords(ctx, c)})
+		v = callOutcome{state: "ok", text: text, after: b.wroteRecords(ctx, c)}
 	}
-	return false, b.finishCall(ctx, c, callOutcome{state: "unknown", text: unclearWrite, isError: true})
+	return false, b.finishCall(ctx, c, v)
 }
-
-const unclearWrite = "The program was killed while this tool ran, and the file does not show whether the change was made. " +
-	"It was not made again. Read the file before you go on."
 
 // wroteRecords returns the records of the files that a call changed, where only the files show that: the program was
 // killed before the call could record it.
@@ -370,16 +341,7 @@ func (b *batch) wroteRecords(ctx context.Context, c *task.Call) []task.Event {
 		if err != nil || s.Hash != want {
 			continue
 		}
-		out = append(out, task.FileChanged{
-			Path:   path,
-			Source: "roo_edited",
-			Hash:   s.Hash,
-			Size:   s.Size,
-			MTime:  s.MTime,
-			CTime:  s.CTime,
-			Inode:  s.Inode,
-			Device: s.Device,
-		})
+		out = append(out, stale.RecordOf(path, "roo_edited", s))
 	}
 	return out
 }
@@ -391,20 +353,17 @@ func (b *batch) settleRewound(ctx context.Context, c *task.Call, t tool.Tool) er
 	const took = "The user took the history back to before this call had ended. "
 	v := callOutcome{state: "unknown", isError: true, text: took + "Its changes may still exist, or may have been undone as well. " +
 		"It was not run again. Check the state of things before you decide to repeat it."}
-	if looker, is := t.(tool.Inspector); is && t.Spec().Replay == tool.Inspect {
-		found, err := runBounded(ctx, c.Name, true, func(ctx context.Context) (tool.Finding, error) {
-			return looker.Inspect(ctx, b.toolEnv(""), c.Input(), c.Before)
-		})
-		switch {
-		case ctx.Err() != nil:
-			return context.Cause(ctx) // nothing was decided: the next run inspects again
-		case err == nil && found == tool.Done:
-			v = callOutcome{state: "ok", text: took + "The file holds its change; it was not made again.", after: b.wroteRecords(ctx, c)}
-		case err == nil && found == tool.NotDone:
-			v.text = took + "Its change was taken back as well: the file is as it was before. It was not made again."
-		default:
-			v.text = took + "The file is something else by now, and the change was not made again. Read the file before you go on."
-		}
+	found, is, err := b.inspect(ctx, c, t)
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx) // nothing was decided: the next run inspects again
+	case !is:
+	case err == nil && found == tool.Done:
+		v = callOutcome{state: "ok", text: took + "The file holds its change; it was not made again.", after: b.wroteRecords(ctx, c)}
+	case err == nil && found == tool.NotDone:
+		v.text = took + "Its change was taken back as well: the file is as it was before. It was not made again."
+	default:
+		v.text = took + "The file is something else by now, and the change was not made again. Read the file before you go on."
 	}
 	b.agent.notice(fmt.Sprintf("the outcome of %s was taken back: it is not run again", c.Name))
 	return b.finishCall(ctx, c, v)
@@ -495,10 +454,19 @@ type callOutcome struct {
 	changes  checkpoints.Attribution // of files, by a command
 }
 
+// fail closes a call with an error for the model.
+func (b *batch) fail(ctx context.Context, c *task.Call, reason string) error {
+	return b.finishCall(ctx, c, callOutcome{state: "error", text: b.agent.mask(rows.Failure(reason)), isError: true})
+}
+
+// failWrong is fail for a call that the model made wrongly.
+func (b *batch) failWrong(ctx context.Context, c *task.Call, reason string) error {
+	b.wrong = true
+	return b.fail(ctx, c, reason)
+}
+
 func (b *batch) finishCall(ctx context.Context, c *task.Call, v callOutcome) error {
-	if v.text == "" {
-		v.text = "(tool did not return anything)"
-	}
+	v.text = cmp.Or(v.text, "(tool did not return anything)")
 	a := b.agent
 	d := a.draft(slices.Clone(v.before)...)
 	d.Put(task.ToolFinished{
@@ -514,7 +482,7 @@ func (b *batch) finishCall(ctx context.Context, c *task.Call, v callOutcome) err
 	})
 	for _, q := range a.state().Questions {
 		if q.Call == c.ID { // a run that ended while it asked left the question open
-			d.Put(api.QuestionClosed{Question: q.Question, By: "roost", Reason: "superseded"})
+			d.Put(superseded(q.Question))
 		}
 	}
 	d.Put(v.after...)
@@ -610,31 +578,11 @@ func wasAskedAbout(c *task.Call) bool {
 
 // sameInput reports whether two inputs hold the same values, in any order.
 func sameInput(a, b json.RawMessage) bool {
-	if bytes.Equal(a, b) {
-		return true
+	if bytes.Equal(a, b) || len(a) != len(b) || len(a) > largestInput {
+		return bytes.Equal(a, b) // a model repeats itself in the same form, at most in another order
 	}
-	if len(a) != len(b) || len(a) > largestInput { // a model repeats itself in the same form, at most in another order
-		return false
-	}
-	return sameJSON(a, b)
-}
-
-func sameJSON(a, b []byte) bool {
-	if esjson.TypeOf(a) != esjson.TypeObject || esjson.TypeOf(b) != esjson.TypeObject {
-		return bytes.Equal(a, b)
-	}
-	n := 0
-	for key, x := range esjson.Members(a) {
-		y, has := esjson.Get(b, key)
-		if !has || !sameJSON(x, y) {
-			return false
-		}
-		n++
-	}
-	for range esjson.Members(b) {
-		n--
-	}
-	return n == 0
+	var x, y any
+	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
 }
 
 // stopRepetition closes a call that was made too often; done is false when the call may run.
@@ -668,7 +616,7 @@ func (b *batch) stopRepetition(ctx context.Context, c *task.Call, spec tool.Spec
 func (b *batch) askAboutRepetition(ctx context.Context, c *task.Call, spec tool.Spec) (Answer, bool, error) {
 	a := b.agent
 	for _, q := range a.state().Answered {
-		if q.Call == c.ID && q.Kind == mistakeKind { // the answer was acknowledged, and the run ended before its use
+		if q.Call == c.ID && q.Kind == KindMistake { // the answer was acknowledged, and the run ended before its use
 			return Answer{Approve: q.Answer.Approve, Text: q.Answer.Text, By: q.Answer.By}, true, nil
 		}
 	}
@@ -686,26 +634,13 @@ func (a *Agent) askAdvice(ctx context.Context, call, text string) (Answer, bool,
 	}
 	d := a.draft()
 	row := d.addRow(rows.PlainAsk(a.stamp(), mistakeRow, &text))
-	if call == "" {
-		call = mistakeKind + ":" + questionID(row)
+	call = cmp.Or(call, KindMistake+":"+questionID(row))
+	q := api.QuestionOpened{Question: questionID(row), Kind: KindMistake, Message: row, Call: call, Text: text}
+	answer, unattended, err := a.ask(ctx, d, q, nil)
+	if unattended != nil {
+		return Answer{}, false, a.commit(ctx, superseded(q.Question))
 	}
-	q := api.QuestionOpened{Question: questionID(row), Kind: mistakeKind, Message: row, Call: call, Text: text}
-	if _, err := a.openQuestionFor(ctx, d, q); err != nil {
-		return Answer{}, false, err
-	}
-	answer, err := a.User.Asker.Ask(ctx, q)
-	switch {
-	case errors.Is(err, ErrUnattended):
-		return Answer{}, false, a.commit(ctx, api.QuestionClosed{Question: q.Question, By: "roost", Reason: "superseded"})
-	case err != nil:
-		return Answer{}, false, err
-	}
-	d = a.draft()
-	d.closeQuestion(q, answer)
-	if err := d.commit(ctx); err != nil {
-		return Answer{}, false, err
-	}
-	return answer, true, a.saveJournal(ctx) // the answer is input: saving acknowledges it
+	return answer, err == nil, err
 }
 
 // checkMistakes asks what a model that went wrong too often should do instead. Without a person, or when the person

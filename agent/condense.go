@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -80,10 +80,7 @@ func (a *Agent) replyRoom() int {
 // truncate hides the older half of what is sent. It returns how many messages it hides, 0 when too few are left.
 func (a *Agent) truncate(d *draft, tokens int64) int {
 	events, hidden := shrink.Truncate(a.state(), shrink.Truncation{
-		Run:         a.Task.RunID,
-		At:          a.stamp(),
-		NextMessage: d.NextMessage(),
-		Tokens:      tokens,
+		Run: a.Task.RunID, At: a.stamp(), NextMessage: d.NextMessage(), Tokens: tokens,
 	})
 	if hidden > 0 {
 		d.Put(events...)
@@ -184,52 +181,44 @@ func (a *Agent) Condense(ctx context.Context, words string) (Condensed, error) {
 // PlanCondense returns what Condense would do now, and what asking for the summary is expected to cost, uncached.
 func (a *Agent) PlanCondense() (Condensed, error) {
 	a.setUp()
-	raws, err := a.state().RawAPI()
+	_, _, c, err := a.planSummary()
+	if err == nil {
+		c.CostMicro, c.CostKnown = a.cost(llm.Usage{Input: c.Before})
+	}
+	return c, err
+}
+
+// planSummary decides what a summary stands for. raws is the visible history.
+func (a *Agent) planSummary() (plan contextwindow.Condensation, raws [][]byte, c Condensed, err error) {
+	if raws, err = a.state().RawAPI(); err == nil {
+		plan, err = contextwindow.PlanCondense(raws, shrink.Keep(raws, a.Model.Entry.Context))
+	}
 	if err != nil {
-		return Condensed{}, err
+		return plan, raws, c, err
 	}
-	plan, err := contextwindow.PlanCondense(raws, shrink.Keep(raws, a.Model.Entry.Context))
-	if err != nil {
-		return Condensed{}, err
-	}
-	c := Condensed{
-		Messages: len(plan.Cover),
-		Sent:     plan.Sent,
-		Kept:     len(raws) - plan.At,
-		Before:   a.sizeNow(raws),
-	}
-	c.CostMicro, c.CostKnown = a.cost(llm.Usage{Input: c.Before})
-	return c, nil
+	c = Condensed{Messages: len(plan.Cover), Sent: plan.Sent, Kept: len(raws) - plan.At, Before: a.sizeNow(raws)}
+	return plan, raws, c, nil
 }
 
 // condense commits the summary in one commit, which is not saved yet when condense returns.
 func (a *Agent) condense(ctx context.Context, o summaryOptions) (Condensed, error) {
 	s := a.state()
 	api := s.API()
-	raws, err := s.RawAPI()
+	plan, raws, out, err := a.planSummary()
 	if err != nil {
 		return Condensed{}, err
 	}
-	plan, err := contextwindow.PlanCondense(raws, shrink.Keep(raws, a.Model.Entry.Context))
+	a.notice(fmt.Sprintf("condensing: %d older messages, about %d tokens in all", out.Sent, out.Before))
+	text, line, err := a.askSummary(ctx, o)
 	if err != nil {
+		if line.Input+line.Output+line.CacheRead+line.CacheWrite > 0 { // it was spent all the same
+			err = errors.Join(err, a.commit(ctx, line))
+		}
 		return Condensed{}, err
-	}
-	before := a.sizeNow(raws)
-	a.notice(fmt.Sprintf("condensing: %d older messages, about %d tokens in all", plan.Sent, before))
-	done, line, err := a.askSummary(ctx, o)
-	if err != nil {
-		return Condensed{}, errors.Join(err, a.recordSpend(ctx, line))
 	}
 	failpoint.Hit("condense.asked")
-	out := Condensed{
-		ID:       uuid.NewString(),
-		Messages: len(plan.Cover),
-		Sent:     plan.Sent,
-		Kept:     len(raws) - plan.At,
-		Before:   before,
-		Text:     done,
-	}
-	sum := contextwindow.Summary{ID: out.ID, Text: done}
+	out.ID, out.Text = uuid.NewString(), text
+	sum := contextwindow.Summary{ID: out.ID, Text: text}
 	for _, command := range contextwindow.Commands(raws) {
 		sum.Reminders = append(sum.Reminders, "The user began this task with a command. Its instructions still apply:\n"+command)
 	}
@@ -246,7 +235,7 @@ func (a *Agent) condense(ctx context.Context, o summaryOptions) (Condensed, erro
 		at.Before = api[plan.At].ID
 	}
 	d.Put(at)
-	out.After = a.scaleTokens(before, raws, plan.With(raws, summary))
+	out.After = max(out.Before*a.requestSize(plan.With(raws, summary))/max(a.requestSize(raws), 1), 1)
 	if line.CostMicros != nil {
 		out.CostMicro, out.CostKnown = *line.CostMicros, true
 	}
@@ -256,14 +245,8 @@ func (a *Agent) condense(ctx context.Context, o summaryOptions) (Condensed, erro
 		covered = append(covered, api[i])
 	}
 	d.Put(line, task.HistoryCondensed{
-		Run:      a.Task.RunID,
-		Condense: out.ID,
-		Summary:  at.Message,
-		Row:      row,
-		Covers:   s.RunsOf(covered),
-		Messages: out.Messages,
-		Before:   out.Before,
-		After:    out.After,
+		Run: a.Task.RunID, Condense: out.ID, Summary: at.Message, Row: row,
+		Covers: s.RunsOf(covered), Messages: out.Messages, Before: out.Before, After: out.After,
 	})
 	if err := d.commit(ctx); err != nil {
 		return Condensed{}, err
@@ -273,25 +256,12 @@ func (a *Agent) condense(ctx context.Context, o summaryOptions) (Condensed, erro
 	return out, nil
 }
 
-// recordSpend records what a failed summary cost.
-func (a *Agent) recordSpend(ctx context.Context, line task.UsageChanged) error {
-	if line.Input+line.Output+line.CacheRead+line.CacheWrite == 0 {
-		return nil
-	}
-	return a.commit(ctx, line)
-}
-
 // sizeNow is about how many tokens the next request has.
 func (a *Agent) sizeNow(raws [][]byte) int64 {
 	if n, _ := shrink.Tokens(a.state()); n > 0 {
 		return n
 	}
 	return contextwindow.EstimateTokens(a.requestSize(raws), contextwindow.Calibration{})
-}
-
-// scaleTokens estimates the tokens of a request after a change of the history, from those before it.
-func (a *Agent) scaleTokens(before int64, was, now [][]byte) int64 {
-	return max(before*a.requestSize(now)/max(a.requestSize(was), 1), 1)
 }
 
 // requestSize is the size of a request with these messages: system prompt, tools and all.
@@ -339,11 +309,8 @@ func (a *Agent) askSummary(ctx context.Context, o summaryOptions) (string, task.
 		if waits++; waits >= turnAttempts || wait > longWait {
 			return "", line(), err
 		}
-		a.notice(fmt.Sprintf("%v; trying again in %s", refused, wait.Round(100*time.Millisecond)))
-		select {
-		case <-ctx.Done():
-			return "", line(), context.Cause(ctx)
-		case <-time.After(wait):
+		if err := a.waitForProvider(ctx, refused, wait, false); err != nil {
+			return "", line(), err
 		}
 	}
 }
@@ -470,9 +437,7 @@ func (a *Agent) Context() (ContextUse, error) {
 		total += n
 	}
 	u.Used, u.Counted = shrink.Tokens(a.state())
-	if u.Used == 0 {
-		u.Used = contextwindow.EstimateTokens(total, contextwindow.Calibration{})
-	}
+	u.Used = cmp.Or(u.Used, contextwindow.EstimateTokens(total, contextwindow.Calibration{}))
 	left := u.Used
 	names := []string{"system", "tools", "summary", "history", "results", "files", "images"}
 	for i, name := range names {

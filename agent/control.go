@@ -2,9 +2,9 @@ package agent
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/roost-dev/roost/agent/rows"
@@ -28,7 +28,7 @@ func (b *batch) runControl(ctx context.Context, c *task.Call, spec tool.Spec, pl
 	case err != nil && ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case err != nil:
-		return nil, b.finishCall(ctx, c, callOutcome{state: "error", text: rows.Failure(err.Error()), isError: true})
+		return nil, b.fail(ctx, c, err.Error())
 	case result.Completed:
 		return b.completeTask(ctx, c, result)
 	case result.Todos != nil:
@@ -47,21 +47,21 @@ func (b *batch) askFollowup(ctx context.Context, c *task.Call, ask tool.Ask, r t
 	d := a.draft()
 	row := b.callRow(d, c, ask, false)
 	var choices, modes []string
+	leads := false // to another mode
 	for _, choice := range r.Choices {
 		choices = append(choices, choice.Answer)
-		modes = append(modes, a.otherModeSlug(choice.Mode))
+		slug := ""
+		if m, moves, _ := a.otherMode(choice.Mode); moves {
+			slug, leads = m.Slug, true
+		}
+		modes = append(modes, slug)
 	}
-	if !slices.ContainsFunc(modes, func(slug string) bool { return slug != "" }) {
+	if !leads {
 		modes = nil
 	}
 	answer, out, err := b.askPerson(ctx, d, api.QuestionOpened{
-		Question: questionID(row),
-		Kind:     "followup",
-		Message:  row,
-		Call:     c.ID,
-		Text:     r.Question,
-		Choices:  choices,
-		Modes:    modes,
+		Question: questionID(row), Kind: "followup", Message: row, Call: c.ID, Text: r.Question,
+		Choices: choices, Modes: modes,
 	}, nil)
 	if err != nil || out != nil {
 		return out, err
@@ -88,9 +88,8 @@ func (b *batch) completeTask(ctx context.Context, c *task.Call, r tool.Result) (
 		return nil, b.finishCall(ctx, c, callOutcome{state: "ok", text: continueText})
 	}
 	if b.failed && !shown {
-		text := rows.Failure("the task was not completed: a call before this one in the same reply did not succeed. " +
+		return nil, b.fail(ctx, c, "the task was not completed: a call before this one in the same reply did not succeed. "+
 			"Look at its result first")
-		return nil, b.finishCall(ctx, c, callOutcome{state: "error", text: text, isError: true})
 	}
 	if !shown {
 		empty := ""
@@ -131,11 +130,14 @@ const maxDepth = 8
 func (b *batch) delegateSubtask(ctx context.Context, c *task.Call, spec tool.Spec, ask tool.Ask, want tool.Subtask) (*Outcome, error) {
 	a := b.agent
 	if a.Tools.Subtasks == nil {
-		return nil, b.finishCall(ctx, c, callOutcome{state: "error", text: rows.Failure("there are no subtasks here"), isError: true})
+		return nil, b.fail(ctx, c, "there are no subtasks here")
 	}
-	child, known := a.state().ChildOf(c), true
-	if child == nil {
-		known = false
+	child := a.state().ChildOf(c)
+	if child != nil {
+		if done, err := b.settleKnownSubtask(ctx, c, *child); done || err != nil {
+			return nil, err
+		}
+	} else {
 		out, err := b.proposeSubtask(ctx, c, spec, ask, want)
 		if out != nil || err != nil || c.Finished != nil {
 			return out, err
@@ -143,27 +145,13 @@ func (b *batch) delegateSubtask(ctx context.Context, c *task.Call, spec tool.Spe
 		failpoint.Hit("subtask.started")
 		child = a.state().ChildOf(c)
 	}
-	id, about := child.ID, *child
-	if known {
-		if done, err := b.settleKnownSubtask(ctx, c, about); done || err != nil {
-			return nil, err
-		}
-	}
-	message := want.Message
-	if about.Remark != "" {
-		message += "\n\nThe user's remark on it: " + about.Remark
-	}
-	slug := about.Mode
-	if slug == "" {
-		slug = want.Mode
+	id, message := child.ID, want.Message
+	if child.Remark != "" {
+		message += "\n\nThe user's remark on it: " + child.Remark
 	}
 	result, out, err := a.runChild(ctx, Subtask{
-		ID:       id,
-		Mode:     slug,
-		Message:  message,
-		Todos:    want.Todos,
-		Known:    about.Call == "",
-		Settings: a.Task.Settings,
+		ID: id, Mode: cmp.Or(child.Mode, want.Mode), Message: message, Todos: want.Todos,
+		Known: child.Call == "", Settings: a.Task.Settings,
 	})
 	if out != nil || err != nil {
 		return out, err
@@ -196,10 +184,7 @@ func (a *Agent) runChild(ctx context.Context, s Subtask) (result string, _ *Outc
 // proposeSubtask shows the subtask, asks if need be, and saves the intent. A refused call is finished.
 func (b *batch) proposeSubtask(ctx context.Context, c *task.Call, spec tool.Spec, ask tool.Ask, want tool.Subtask) (*Outcome, error) {
 	a := b.agent
-	wrong := func(text string) (*Outcome, error) {
-		b.wrong = true
-		return nil, b.finishCall(ctx, c, callOutcome{state: "error", text: rows.Failure(text), isError: true})
-	}
+	wrong := func(reason string) (*Outcome, error) { return nil, b.failWrong(ctx, c, reason) }
 	if a.state().Number >= maxDepth {
 		return wrong(fmt.Sprintf("this is a subtask %d levels down, and it cannot start another one: do the work yourself", maxDepth))
 	}
@@ -207,13 +192,13 @@ func (b *batch) proposeSubtask(ctx context.Context, c *task.Call, spec tool.Spec
 	if a.User.Modes != nil {
 		m, err := a.User.Modes.Lookup(want.Mode)
 		if err != nil {
-			return wrong(fmt.Sprintf("Invalid mode: %s. There are %s", want.Mode, strings.Join(a.User.Modes.Slugs(), ", ")))
+			return wrong(a.unknownModeText(want.Mode))
 		}
 		slug, name = m.Slug, m.Name
 	}
 	items := usage.ParseTodos(want.Todos)
 	if len(items) == 0 && strings.TrimSpace(want.Todos) != "" {
-		return wrong(`no line of "todos" is a step: write each as "[ ] step", "[-] step" or "[x] step"`)
+		return wrong(noSteps)
 	}
 	var o esjson.Object
 	o.String("tool", "newTask")
@@ -221,20 +206,14 @@ func (b *batch) proposeSubtask(ctx context.Context, c *task.Call, spec tool.Spec
 	o.String("content", want.Message)
 	o.Raw("todos", rows.TodoList(items))
 	ask.Text = string(o.Bytes())
-	decision := approval.Decide(a.Task.Policy, spec.Class, ask)
-	if decision.State == approval.Allow && a.Task.Policy.Mode != approval.ModeAll && !slices.Contains(a.Task.Policy.AllowTools, spec.Name) {
-		decision.State = approval.Ask // the cost of a subtask is unknown beforehand
-	}
+	decision := a.decideStrictly(spec.Class, ask) // the cost of a subtask is unknown beforehand
 	granted, d, row, out, err := b.getConsent(ctx, c, spec, ask, decision)
 	if out != nil || err != nil || granted.State == "denied" {
 		return out, err
 	}
 	d.Put(
 		task.ToolStarted{
-			Call:     c.ID,
-			Name:     spec.Name,
-			Replay:   string(spec.Replay),
-			Message:  row,
+			Call: c.ID, Name: spec.Name, Replay: string(spec.Replay), Message: row,
 			Approval: granted,
 		},
 		task.SubtaskStarted{
@@ -242,14 +221,11 @@ func (b *batch) proposeSubtask(ctx context.Context, c *task.Call, spec tool.Spec
 			Call:    c.ID,
 			Message: c.Message,
 			Mode:    slug,
-			Title:   shorten(tool.OneLine(strings.TrimSpace(want.Message)), 120),
+			Title:   rows.Shorten(tool.OneLine(strings.TrimSpace(want.Message)), 120),
 			Remark:  granted.Feedback,
 		},
 	)
-	if err := d.commit(ctx); err != nil {
-		return nil, err
-	}
-	return nil, a.saveJournal(ctx)
+	return nil, d.save(ctx)
 }
 
 // settleKnownSubtask closes the call of an existing child when there is nothing to run: the child has completed, it is
@@ -265,13 +241,9 @@ func (b *batch) settleKnownSubtask(ctx context.Context, c *task.Call, child task
 	case state.Gone, child.Call == "" && state.Status == "":
 		return true, b.abandonSubtask(ctx, c, child.ID, fmt.Sprintf("Subtask %s is not there any more. There is no result.", child.ID))
 	case len(a.queuedInputs()) > child.Pending:
-		if state.Status == "" {
-			state.Status = "not started"
-		}
-		a.notice(fmt.Sprintf(
-			"subtask %s is not finished (%s); this task continues without it because of your message", child.ID, state.Status,
-		))
-		text := fmt.Sprintf("Subtask %s is not finished (%s); the user continues without it:", child.ID, state.Status)
+		about := fmt.Sprintf("%s is not finished (%s)", child.ID, cmp.Or(state.Status, "not started"))
+		a.notice("subtask " + about + "; this task continues without it because of your message")
+		text := "Subtask " + about + "; the user continues without it:"
 		return true, b.abandonSubtask(ctx, c, child.ID, text)
 	}
 	return false, nil
@@ -283,10 +255,8 @@ func (b *batch) finishSubtask(ctx context.Context, c *task.Call, child, result s
 	d := b.agent.draft()
 	d.addRow(rows.Subtask(b.agent.stamp(), result))
 	err := b.finishCall(ctx, c, callOutcome{
-		state:  "ok",
-		text:   subtaskResultText(child, result),
-		before: d.events,
-		after:  []task.Event{task.SubtaskEnded{Child: child, Outcome: "completed", Result: shorten(result, summaryBytes)}},
+		state: "ok", text: subtaskResultText(child, result), before: d.events,
+		after: []task.Event{task.SubtaskEnded{Child: child, Outcome: "completed", Result: rows.Shorten(result, summaryBytes)}},
 	})
 	failpoint.Hit("subtask.ended")
 	return err
@@ -300,34 +270,20 @@ func subtaskResultText(child, result string) string {
 // abandonSubtask closes the call of a child that the task no longer waits for.
 func (b *batch) abandonSubtask(ctx context.Context, c *task.Call, child, text string) error {
 	return b.finishCall(ctx, c, callOutcome{
-		state:   "error",
-		text:    text,
-		isError: true,
-		after:   []task.Event{task.SubtaskEnded{Child: child, Outcome: "abandoned"}},
+		state: "error", text: text, isError: true,
+		after: []task.Event{task.SubtaskEnded{Child: child, Outcome: "abandoned"}},
 	})
 }
 
 // refuseAfterSubtask closes a call that follows new_task in one reply: the model wrote it before it could know the
 // subtask's result.
 func (b *batch) refuseAfterSubtask(ctx context.Context, c *task.Call) error {
-	text := rows.Failure("This tool was not executed because " + controltool.NewTaskName +
+	return b.fail(ctx, c, "This tool was not executed because "+controltool.NewTaskName+
 		" was called before it in the same reply. It must be the last call of a reply.")
-	return b.finishCall(ctx, c, callOutcome{state: "error", text: text, isError: true})
 }
 
 // summaryBytes bounds the child's result in the history row; the call's outcome has all of it.
 const summaryBytes = 32 << 10
-
-// shorten cuts a text after so many bytes and splits no character.
-func shorten(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	for most > 0 && s[most]&0xC0 == 0x80 {
-		most--
-	}
-	return s[:most] + "…"
-}
 
 // finishForeignSubtask continues with a subtask of another program whose call has a placeholder as its result: the
 // child's result replaces it, as it does in that program. That turn closed the call, and the call stays closed. The
@@ -358,7 +314,7 @@ func (a *Agent) finishForeignSubtask(ctx context.Context) (*Outcome, error) {
 	d := a.draft()
 	d.addRow(rows.Subtask(a.stamp(), result))
 	d.changeMessage(turn.ID, withResult(turn.Raw(), call.ID, subtaskResultText(id, result)))
-	d.Put(task.SubtaskEnded{Child: id, Outcome: "completed", Result: shorten(result, summaryBytes)})
+	d.Put(task.SubtaskEnded{Child: id, Outcome: "completed", Result: rows.Shorten(result, summaryBytes)})
 	return nil, d.commit(ctx)
 }
 
@@ -404,14 +360,15 @@ func (a *Agent) todoList() []byte {
 	return a.todos.list
 }
 
+// noSteps is the error for a todo list that cannot be read.
+const noSteps = `no line of "todos" is a step: write each as "[ ] step", "[-] step" or "[x] step"`
+
 // updateTodos shows the model's new list. The row is what keeps it.
 func (b *batch) updateTodos(ctx context.Context, c *task.Call, spec tool.Spec, ask tool.Ask, text string) (*Outcome, error) {
 	a := b.agent
 	items := usage.ParseTodos(text)
 	if len(items) == 0 && strings.TrimSpace(text) != "" {
-		b.wrong = true
-		text := rows.Failure(`no line of "todos" is a step: write each as "[ ] step", "[-] step" or "[x] step"`)
-		return nil, b.finishCall(ctx, c, callOutcome{state: "error", text: text, isError: true})
+		return nil, b.failWrong(ctx, c, noSteps)
 	}
 	list := rows.TodoList(items)
 	var o esjson.Object
@@ -429,10 +386,7 @@ func (b *batch) updateTodos(ctx context.Context, c *task.Call, spec tool.Spec, a
 		answer = rows.Approved(granted.Feedback) + answer
 	}
 	return nil, b.finishCall(ctx, c, callOutcome{
-		state:    "ok",
-		text:     answer,
-		approval: granted,
-		before:   d.events,
+		state: "ok", text: answer, approval: granted, before: d.events,
 	})
 }
 

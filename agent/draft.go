@@ -112,7 +112,7 @@ func splitResult(blocks []json.RawMessage) (text string, rest []json.RawMessage)
 
 func userMessage(text string) string { return "<user_message>\n" + text + "\n</user_message>" }
 
-func literalPieces(blocks []json.RawMessage) []task.Piece {
+func literalPieces[Block ~[]byte](blocks []Block) []task.Piece {
 	var out []task.Piece
 	for _, b := range blocks {
 		out = append(out, task.Piece{Literal: string(b)})
@@ -316,6 +316,14 @@ func (d *draft) commit(ctx context.Context) error {
 		return nil
 	}
 	return d.agent.commit(ctx, d.events...)
+}
+
+// save commits the events and waits until they are on disk.
+func (d *draft) save(ctx context.Context) error {
+	if err := d.commit(ctx); err != nil {
+		return err
+	}
+	return d.agent.saveJournal(ctx)
 }
 
 // saveRetry is how long the agent waits between tries while the disk refuses.

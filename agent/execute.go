@@ -6,7 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"runtime/debug"
+	"path/filepath"
+	"runtime"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -122,29 +123,20 @@ func runGuarded[T any](ctx context.Context, name string, f func(context.Context)
 	defer func() {
 		if what := recover(); what != nil {
 			err = fmt.Errorf("%s failed inside after %.3f s, which is a defect of Roost: %v (%s). It may have done part of its work",
-				name, time.Since(begun).Seconds(), what, panicOrigin(debug.Stack()))
+				name, time.Since(begun).Seconds(), what, panicOrigin())
 		}
 	}()
 	return f(ctx)
 }
 
-// panicOrigin is the line of a stack that panicked: the first one after the runtime's.
-func panicOrigin(stack []byte) string {
-	_, rest, found := strings.Cut(string(stack), "\npanic(")
-	if !found {
-		rest = string(stack)
-	}
-	lines := strings.Split(rest, "\n")
-	for i := 2; i < len(lines); i++ {
-		at, isPlace := strings.CutPrefix(lines[i], "\t")
-		if !isPlace || strings.HasPrefix(lines[i-1], "runtime.") || strings.HasPrefix(lines[i-1], "panic(") {
-			continue
+// panicOrigin is the line that panicked: the first one of the stack below the runtime's. The deferred function calls it.
+func panicOrigin() string {
+	pcs := make([]uintptr, 32)
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs)])
+	for frame, more := frames.Next(); more; frame, more = frames.Next() {
+		if !strings.HasPrefix(frame.Function, "runtime.") {
+			return fmt.Sprintf("%s:%d", filepath.Base(frame.File), frame.Line)
 		}
-		at, _, _ = strings.Cut(at, " +0x")
-		if cut := strings.LastIndexByte(at, '/'); cut >= 0 {
-			at = at[cut+1:]
-		}
-		return at
 	}
 	return "at an unknown place"
 }
@@ -163,7 +155,6 @@ type output struct {
 	row     uint64
 	rowTS   int64
 	text    strings.Builder
-	pending []byte // bytes of an unfinished character
 	saved   int
 	savedAt int64
 	held    []byte // an unfinished word
@@ -177,11 +168,7 @@ func (o *output) Started(p tool.Process) {
 	}
 	failpoint.Hit("tool.spawned")
 	o.err = o.agent.commit(o.ctx, task.ToolProcess{
-		Call:    o.call,
-		PGID:    p.PGID,
-		Started: p.Started,
-		Boot:    p.Boot,
-		Mark:    p.Mark,
+		Call: o.call, PGID: p.PGID, Started: p.Started, Boot: p.Boot, Mark: p.Mark,
 	})
 	if o.err == nil {
 		o.err = o.agent.Task.Journal.Barrier(context.WithoutCancel(o.ctx))
@@ -203,25 +190,28 @@ func (o *output) Write(p []byte) (int, error) {
 	o.held = append(o.held, p...)
 	cut := bytes.LastIndexAny(o.held, " \t\r\n") + 1
 	if len(o.held)-cut > heldLimit {
-		cut = len(o.held)
+		cut = len(o.held) // but not in a character
+		for i := 1; i < utf8.UTFMax; i++ {
+			if last := o.held[cut-i:]; utf8.RuneStart(last[0]) {
+				if !utf8.FullRune(last) {
+					cut -= i
+				}
+				break
+			}
+		}
 	}
-	ready := append([]byte(nil), o.held[:cut]...)
+	o.show(o.held[:cut])
 	o.held = append(o.held[:0], o.held[cut:]...)
-	o.show(ready, false)
 	return len(p), o.err
 }
 
 // heldLimit is the longest word that waits, in bytes; no secret is longer.
 const heldLimit = 4 << 10
 
-// show shows whole characters. At the end, the rest of a split character is replaced.
-func (o *output) show(p []byte, end bool) {
+// show shows output that holds whole characters. Bytes that are none are replaced.
+func (o *output) show(p []byte) {
 	a := o.agent
-	text := o.wholeCharacters(p)
-	if end && len(o.pending) > 0 {
-		text, o.pending = text+"\uFFFD", nil
-	}
-	text = a.mask(text)
+	text := a.mask(strings.ToValidUTF8(string(p), "\uFFFD"))
 	if text == "" {
 		return
 	}
@@ -236,12 +226,8 @@ func (o *output) show(p []byte, end bool) {
 		o.err = d.commit(o.ctx)
 	}
 	a.live(Delta{
-		Type:    "message.delta",
-		Message: o.row,
-		Call:    o.call,
-		TS:      o.rowTS,
-		Offset:  o.text.Len(),
-		Text:    text,
+		Type: "message.delta", Message: o.row, Call: o.call, TS: o.rowTS, Offset: o.text.Len(),
+		Text: text,
 	})
 	if room := outputRowLimit - o.text.Len(); room > 0 {
 		if len(text) > room {
@@ -255,22 +241,6 @@ func (o *output) show(p []byte, end bool) {
 	failpoint.Hit("tool.output")
 }
 
-// wholeCharacters keeps back the bytes of an incomplete character.
-func (o *output) wholeCharacters(p []byte) string {
-	data := append(o.pending, p...)
-	cut := len(data)
-	for i := 1; i <= min(utf8.UTFMax, len(data)); i++ {
-		if b := data[len(data)-i]; utf8.RuneStart(b) {
-			if !utf8.FullRune(data[len(data)-i:]) {
-				cut = len(data) - i
-			}
-			break
-		}
-	}
-	o.pending = append([]byte(nil), data[cut:]...)
-	return strings.ToValidUTF8(string(data[:cut]), "\uFFFD")
-}
-
 func (o *output) saveText() error {
 	text := o.text.String()[o.saved:]
 	o.saved, o.savedAt = o.text.Len(), o.agent.Host.Now()
@@ -279,8 +249,8 @@ func (o *output) saveText() error {
 
 // finish returns the events that end the output's row.
 func (o *output) finish() []task.Event {
-	if len(o.held)+len(o.pending) > 0 && o.err == nil {
-		o.show(o.held, true)
+	if len(o.held) > 0 && o.err == nil {
+		o.show(o.held)
 		o.held = nil
 	}
 	if o.row == 0 {

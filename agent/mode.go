@@ -41,18 +41,12 @@ func (a *Agent) modeLacks(spec tool.Spec) error {
 	if !ok {
 		return nil
 	}
-	group := "mcp"
-	switch spec.Class {
-	case tool.Read:
-		group = "read"
-	case tool.Write:
-		group = "edit"
-	case tool.Command:
-		group = "command"
-	case tool.Control:
-		group = "always"
-	}
-	return m.Permits(spec.Name, group)
+	return m.Permits(spec.Name, cmp.Or(classGroups[spec.Class], "mcp"))
+}
+
+// classGroups are the groups of Roo that permission classes belong to.
+var classGroups = map[tool.Class]string{
+	tool.Read: "read", tool.Write: "edit", tool.Command: "command", tool.Control: "always",
 }
 
 // forbidsCall returns why the task's mode forbids a call, as far as its input shows: nil when it does not.
@@ -105,13 +99,11 @@ func (b *batch) switchMode(ctx context.Context, c *task.Call, spec tool.Spec, as
 	a := b.agent
 	now, ok := a.currentMode()
 	if !ok {
-		return nil, b.finishCall(ctx, c, callOutcome{state: "error", text: rows.Failure("there are no modes here"), isError: true})
+		return nil, b.fail(ctx, c, "there are no modes here")
 	}
 	m, err := a.User.Modes.Lookup(r.Mode)
 	if err != nil {
-		b.wrong = true
-		text := rows.Failure(fmt.Sprintf("Invalid mode: %s. There are %s", r.Mode, strings.Join(a.User.Modes.Slugs(), ", ")))
-		return nil, b.finishCall(ctx, c, callOutcome{state: "error", text: text, isError: true})
+		return nil, b.failWrong(ctx, c, a.unknownModeText(r.Mode))
 	}
 	if m.Slug == now.Slug {
 		return nil, b.finishCall(ctx, c, callOutcome{state: "ok", text: fmt.Sprintf("Already in %s mode.", m.Name)})
@@ -130,6 +122,10 @@ func (b *batch) switchMode(ctx context.Context, c *task.Call, spec tool.Spec, as
 		text = rows.Approved(granted.Feedback) + text
 	}
 	return nil, b.finishCall(ctx, c, callOutcome{state: "ok", text: text, approval: granted, before: d.events})
+}
+
+func (a *Agent) unknownModeText(slug string) string {
+	return fmt.Sprintf("Invalid mode: %s. There are %s", slug, strings.Join(a.User.Modes.Slugs(), ", "))
 }
 
 // A task switches to another mode for four reasons: the model asked for it, the person chose an answer that leads
@@ -160,8 +156,14 @@ func (a *Agent) otherMode(slug string) (m mode.Mode, moves bool, err error) {
 // the policy allows everything.
 func (a *Agent) maySwitch(ask tool.Ask) approval.Decision {
 	ask.Tool = controltool.SwitchModeName
-	d := approval.Decide(a.Task.Policy, tool.Control, ask)
-	if d.State == approval.Allow && a.Task.Policy.Mode != approval.ModeAll && !slices.Contains(a.Task.Policy.AllowTools, ask.Tool) {
+	return a.decideStrictly(tool.Control, ask)
+}
+
+// decideStrictly decides about a call that needs a consent of its own unless the policy allows everything, or its tool.
+func (a *Agent) decideStrictly(class tool.Class, ask tool.Ask) approval.Decision {
+	p := a.Task.Policy
+	d := approval.Decide(p, class, ask)
+	if d.State == approval.Allow && p.Mode != approval.ModeAll && !slices.Contains(p.AllowTools, ask.Tool) {
 		d.State = approval.Ask
 	}
 	return d
@@ -205,14 +207,6 @@ func (d *draft) enterUserMode(slug, what string) {
 	}
 }
 
-// otherModeSlug is the slug of a mode that a choice leads to, "" when it leads to no other mode.
-func (a *Agent) otherModeSlug(slug string) string {
-	if m, moves, err := a.otherMode(slug); err == nil && moves {
-		return m.Slug
-	}
-	return ""
-}
-
 // enterCallMode switches to the mode that a successful call leads to, as was agreed.
 func (b *batch) enterCallMode(slug string, v *callOutcome) {
 	if v.state != "ok" {
@@ -238,14 +232,10 @@ func (a *Agent) useModeModel() {
 		a.notice("the mode's own profile is not used: " + err.Error())
 		return
 	}
-	if !moves {
-		if s.Note != "" {
-			a.notice(s.Note)
-		}
-		return
+	if moves {
+		a.Task.Settings, a.Model = s.Settings, s.Model
+		a.sending.window, a.sending.trial, a.sending.unthinking = window{}, nil, false
 	}
-	a.Task.Settings, a.Model = s.Settings, s.Model
-	a.sending.window, a.sending.trial, a.sending.unthinking = window{}, nil, false
 	if s.Note != "" {
 		a.notice(s.Note)
 	}
@@ -259,10 +249,7 @@ func (a *Agent) systemPrompt() string {
 	if a.prompt.text != "" && a.prompt.slug == m.Slug {
 		return a.prompt.text
 	}
-	role := m.RoleDefinition
-	if role == "" {
-		role = "You are a software engineer who works in the user's workspace with the tools given here."
-	}
+	role := cmp.Or(m.RoleDefinition, "You are a software engineer who works in the user's workspace with the tools given here.")
 	parts := []string{role, a.howToWork()}
 	if modes {
 		parts = append(parts, a.User.Modes.Text())

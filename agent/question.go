@@ -16,14 +16,15 @@ import (
 	"github.com/roost-dev/roost/tool"
 )
 
-// Kinds of questions that belong to no tool call.
+// Kinds of questions that differ in what answers them; a question of any other kind asks for a text.
 const (
-	damageKind  = "damage"        // whether to continue in spite of a damaged journal
-	limitKind   = "limit"         // whether to continue after so many requests or so much money
-	mistakeKind = "mistake_limit" // what a model that keeps going wrong should do instead
+	KindApproval = "approval"      // of a tool call: yes or no
+	KindDamage   = "damage"        // whether to continue in spite of a damaged journal: yes or no
+	KindLimit    = "limit"         // whether to continue after so many requests or so much money: yes or no; a text is a yes
+	KindMistake  = "mistake_limit" // what a model that keeps going wrong should do instead: text, or no
 )
 
-// Rows and calls of those questions. The model's call ids never have such a form, so an answer stays in the state: it
+// Rows and calls of the questions that belong to no tool call. The model's call ids never have such a form, so an answer stays in the state: it
 // records which damage was accepted and from which row on the next count begins.
 const (
 	damageCall = "damage:"
@@ -41,79 +42,78 @@ func questionID(row uint64) string { return "q" + strconv.FormatUint(row, 10) }
 func (b *batch) askPerson(ctx context.Context, d *draft, q api.QuestionOpened, always func() []task.Event) (Answer, *Outcome, error) {
 	a := b.agent
 	kept, ok := a.state().Answer(q)
-	if r := b.openRefusal(&task.Call{ID: q.Call}); r != nil && q.Kind == "approval" {
+	if r := b.openRefusal(&task.Call{ID: q.Call}); r != nil && q.Kind == KindApproval {
 		kept, ok = r.Answer, true
 	}
 	if ok {
-		if a.loop.always == q.Question && kept.Approve != nil && *kept.Approve && always != nil {
+		if a.loop.always == q.Question && isYes(kept.Approve) && always != nil {
 			a.loop.always = ""
 			d.Put(always()...)
 		}
 		// The answer was acknowledged, and the run ended before its call used it.
 		return Answer{Approve: kept.Approve, Text: kept.Text, By: kept.By}, nil, d.commit(ctx)
 	}
-	out, err := a.openQuestionFor(ctx, d, q)
-	if out != nil || err != nil {
-		return Answer{}, out, err
+	return a.ask(ctx, d, q, always)
+}
+
+// ask opens a question, waits for the person's answer and records it. An outcome means that no person can be asked.
+func (a *Agent) ask(ctx context.Context, d *draft, q api.QuestionOpened, always func() []task.Event) (Answer, *Outcome, error) {
+	if err := a.openQuestionFor(ctx, d, q); err != nil {
+		return Answer{}, nil, err
+	}
+	waiting := &Outcome{State: "waiting", Question: q.Question, Reason: q.Text}
+	if a.User.Asker == nil {
+		return Answer{}, waiting, nil
 	}
 	stop := a.stale.Attend(ctx, "you are asked", attendQuestion)
 	answer, err := a.User.Asker.Ask(ctx, q)
 	stop()
 	if errors.Is(err, ErrUnattended) {
-		return Answer{}, waitingOutcome(q), nil
+		return Answer{}, waiting, nil
 	}
 	if err != nil {
 		return Answer{}, nil, err
 	}
+	if answer.Approve == nil && (q.Kind == KindDamage || q.Kind == KindLimit) { // from a client that knows only words
+		read, _ := inputAnswer(q, Input{Text: answer.Text})
+		answer.Approve, answer.Text = read.Approve, read.Text
+	}
 	d = a.draft()
 	d.closeQuestion(q, answer)
-	if answer.Always && answer.Approve != nil && *answer.Approve && always != nil {
+	if answer.Always && isYes(answer.Approve) && always != nil {
 		d.Put(always()...)
 	}
-	if err := d.commit(ctx); err != nil {
-		return Answer{}, nil, err
-	}
-	err = a.saveJournal(ctx) // the answer is input: saving acknowledges it
+	err = d.save(ctx) // the answer is input: saving acknowledges it
 	failpoint.Hit("question.closed")
 	return answer, nil, err
 }
 
-// openQuestionFor opens a question durably; a question that is open already and asks the same stays as it is. An
-// outcome means that no person can be asked.
-func (a *Agent) openQuestionFor(ctx context.Context, d *draft, q api.QuestionOpened) (*Outcome, error) {
+func isYes(approve *bool) bool { return approve != nil && *approve }
+
+// openQuestionFor opens a question durably; a question that is open already and asks the same stays as it is.
+func (a *Agent) openQuestionFor(ctx context.Context, d *draft, q api.QuestionOpened) error {
 	open := a.state().Question(q.Question)
 	if open == nil || !open.Same(q) {
-		if open != nil {
-			// The open question asks about something else: an answer to that does not answer this.
-			d.Put(api.QuestionClosed{Question: q.Question, By: "roost", Reason: "superseded"})
+		if open != nil { // it asks about something else: an answer to that does not answer this
+			d.Put(superseded(q.Question))
 		}
 		d.Put(q)
 	}
-	if err := d.commit(ctx); err != nil {
-		return nil, err
-	}
-	if err := a.saveJournal(ctx); err != nil {
-		return nil, err
-	}
+	err := d.save(ctx)
 	failpoint.Hit("question.opened")
-	if a.User.Asker == nil {
-		return waitingOutcome(q), nil
-	}
-	return nil, nil
+	return err
 }
 
-func waitingOutcome(q api.QuestionOpened) *Outcome {
-	return &Outcome{State: "waiting", Question: q.Question, Reason: q.Text}
+// superseded closes a question that no answer can be for any more.
+func superseded(question string) api.QuestionClosed {
+	return api.QuestionClosed{Question: question, By: "roost", Reason: "superseded"}
 }
 
 // closeQuestion records an answer, and shows its words.
 func (d *draft) closeQuestion(q api.QuestionOpened, answer Answer) {
 	d.Put(api.QuestionClosed{
-		Question: q.Question,
-		Approve:  answer.Approve,
-		Text:     answer.Text,
-		By:       answer.By,
-		Input:    answer.Input,
+		Question: q.Question, Approve: answer.Approve, Text: answer.Text, By: answer.By,
+		Input: answer.Input,
 	})
 	if answer.Text != "" {
 		d.addRow(rows.Say(d.agent.stamp(), "user_feedback", answer.Text, []string{}))
@@ -135,10 +135,10 @@ func inputAnswer(q api.QuestionOpened, in Input) (Answer, bool) {
 		return *in.Answer, in.Question == q.Question
 	}
 	answer := Answer{Text: in.Text, By: "resume"}
-	if q.Kind != "approval" && q.Kind != damageKind && q.Kind != limitKind {
+	if q.Kind != KindApproval && q.Kind != KindDamage && q.Kind != KindLimit {
 		return answer, in.Text != ""
 	}
-	if in.Text == "" && (!in.Yes || q.Kind == damageKind) {
+	if in.Text == "" && (!in.Yes || q.Kind == KindDamage) {
 		return answer, false
 	}
 	yes := false
@@ -177,7 +177,10 @@ func (b *batch) getConsent(
 	ctx context.Context, c *task.Call, spec tool.Spec, ask tool.Ask, decision approval.Decision,
 ) (granted *task.Approval, d *draft, row uint64, out *Outcome, err error) {
 	a := b.agent
-	granted = &task.Approval{State: "allowed", By: "policy", Kind: ruleKind(decision), Rule: decision.Rule}
+	granted = &task.Approval{State: "allowed", By: "policy", Kind: decision.By, Rule: decision.Rule}
+	if decision.By == "policy" {
+		granted.Kind = "mode" // its name in the journal
+	}
 	refused := b.openRefusal(c)
 	d = a.draft()
 	row = b.callRow(d, c, ask, decision.State == approval.Allow && refused == nil)
@@ -185,17 +188,14 @@ func (b *batch) getConsent(
 	case decision.State == approval.Deny:
 		granted.State = "denied"
 		err = b.finishCall(ctx, c, callOutcome{
-			state:    "denied",
-			text:     rows.Denial(decision.Reason),
-			isError:  true,
-			approval: granted,
-			before:   d.events,
+			state: "denied", text: rows.Denial(decision.Reason), isError: true, approval: granted,
+			before: d.events,
 		})
 	case refused != nil, decision.State == approval.Ask:
 		var answer Answer
 		answer, out, err = b.askPerson(ctx, d, api.QuestionOpened{
 			Question: questionID(row),
-			Kind:     "approval",
+			Kind:     KindApproval,
 			Message:  row,
 			Call:     c.ID,
 			Text:     ask.Title,
@@ -208,13 +208,10 @@ func (b *batch) getConsent(
 			return granted, nil, row, out, err
 		}
 		granted.By, granted.Via, granted.Feedback = "user", answer.By, answer.Text
-		if yes := answer.Approve; yes == nil || !*yes {
+		if !isYes(answer.Approve) {
 			granted.State = "denied"
 			err = b.finishCall(ctx, c, callOutcome{
-				state:    "denied",
-				text:     rows.Denial(answer.Text),
-				isError:  true,
-				approval: granted,
+				state: "denied", text: rows.Denial(answer.Text), isError: true, approval: granted,
 			})
 			return granted, nil, row, nil, err
 		}
@@ -222,14 +219,6 @@ func (b *batch) getConsent(
 		b.markAnswered(d, row, ask)
 	}
 	return granted, d, row, nil, err
-}
-
-// ruleKind is the kind of a decision's rule, as the journal names it.
-func ruleKind(d approval.Decision) string {
-	if d.By == "policy" {
-		return "mode"
-	}
-	return d.By
 }
 
 // callRow is the call's row for the person: the row that an earlier run showed, updated to what the call is now, or a
@@ -279,7 +268,7 @@ func (b *batch) shownRow(c *task.Call) *task.Message {
 func (b *batch) openRefusal(c *task.Call) *task.Answered {
 	for i := range b.agent.state().Answered {
 		a := &b.agent.state().Answered[i]
-		if a.Call == c.ID && a.Kind == "approval" && (a.Answer.Approve == nil || !*a.Answer.Approve) {
+		if a.Call == c.ID && a.Kind == KindApproval && !isYes(a.Answer.Approve) {
 			return a
 		}
 	}
@@ -349,7 +338,7 @@ func (a *Agent) addLastingRule(spec tool.Spec, ask tool.Ask) []task.Event {
 func (a *Agent) unconfirmedDamage() []task.Problem {
 	agreed := map[string]bool{}
 	for _, q := range a.state().Answered {
-		if q.Kind == damageKind && q.Answer.Approve != nil && *q.Answer.Approve {
+		if q.Kind == KindDamage && isYes(q.Answer.Approve) {
 			for seq := range strings.SplitSeq(strings.TrimPrefix(q.Call, damageCall), ",") {
 				agreed[seq] = true
 			}
@@ -362,46 +351,28 @@ func (a *Agent) unconfirmedDamage() []task.Problem {
 
 // confirmDamage asks whether to continue in spite of the damage. The draft holds the run's start. It returns nil when
 // the person has agreed; words that came along and do not answer are kept for later.
-func (a *Agent) confirmDamage(ctx context.Context, d *draft, lost []task.Problem, in *Input) (*Outcome, error) {
+func (a *Agent) confirmDamage(ctx context.Context, d *draft, lost []task.Problem, in *Input) (out *Outcome, err error) {
 	q := a.damageQuestion(lost)
-	answer, ok := Answer{}, false
+	answer, answered := Answer{}, false
 	if open := a.state().Question(q.Question); open != nil && open.Text == q.Text {
-		answer, ok = inputAnswer(q, *in)
+		answer, answered = inputAnswer(q, *in)
 	}
-	if !ok {
+	if answered {
+		d.closeQuestion(q, answer)
+		err = d.save(ctx)
+	} else {
 		if in.Text != "" || len(in.Images) > 0 {
 			d.queueInput(*in)
-			*in = Input{}
 		}
-		out, err := a.openQuestionFor(ctx, d, q)
-		if out != nil || err != nil {
-			return out, err
-		}
-		if answer, err = a.User.Asker.Ask(ctx, q); err != nil {
-			if errors.Is(err, ErrUnattended) {
-				return waitingOutcome(q), nil
-			}
-			return nil, err
-		}
-		if answer.Approve == nil { // the answer came from a client that knows only words
-			read, _ := inputAnswer(q, Input{Text: answer.Text})
-			answer.Approve, answer.Text = read.Approve, read.Text
-		}
-		d = a.draft()
-	} else {
+		answer, out, err = a.ask(ctx, d, q, nil)
+	}
+	if answered || in.Text != "" || len(in.Images) > 0 {
 		*in = Input{}
 	}
-	d.closeQuestion(q, answer)
-	if err := d.commit(ctx); err != nil {
-		return nil, err
+	if out == nil && err == nil && !isYes(answer.Approve) {
+		out = &Outcome{State: "denied", Code: KindDamage, Reason: "its journal is damaged, and the user refused to continue"}
 	}
-	if err := a.saveJournal(ctx); err != nil {
-		return nil, err
-	}
-	if answer.Approve == nil || !*answer.Approve {
-		return &Outcome{State: "denied", Code: damageKind, Reason: "its journal is damaged, and the user refused to continue"}, nil
-	}
-	return nil, nil
+	return out, err
 }
 
 // damageQuestion names what is lost and what is known to depend on it.
@@ -444,10 +415,8 @@ func (a *Agent) damageQuestion(lost []task.Problem) api.QuestionOpened {
 	text += " Rewinds, refusals and file changes that were recorded there are not known. Go on with what is left?"
 	id := strings.Join(seqs, ",")
 	return api.QuestionOpened{
-		Question: "damage-" + seqs[len(seqs)-1],
-		Kind:     damageKind,
-		Call:     damageCall + id,
-		Text:     text,
+		Question: "damage-" + seqs[len(seqs)-1], Kind: KindDamage, Call: damageCall + id,
+		Text: text,
 	}
 }
 

@@ -164,17 +164,12 @@ func (a *Agent) suspectBlocks(from int, pictures bool, reason string) []task.Mes
 			continue
 		}
 		content, _ := esjson.Get(m.Raw(), "content")
-		if esjson.TypeOf(content) != esjson.TypeArray {
-			continue
-		}
-		k := -1
-		for block := range esjson.Array(content) {
-			k++
+		for n, block := range slices.Collect(esjson.Array(content)) {
 			typ, _ := esjson.GetString(block, "type")
 			if typ != "image" && typ != "tool_result" || pictures && !hasImage(block) {
 				continue
 			}
-			if w := a.withhold(contextwindow.Origin{Message: i, Block: k}, pictures, reason); w != nil {
+			if w := a.withhold(contextwindow.Origin{Message: i, Block: n}, pictures, reason); w != nil {
 				found = append(found, *w)
 			}
 		}
@@ -214,7 +209,7 @@ func (a *Agent) withhold(o contextwindow.Origin, images bool, reason string) *ta
 		Images:   images,
 		Provider: a.Model.Provider.Name(),
 		What:     a.describeBlock(m, block, images),
-		Reason:   firstBytes(reason, 300),
+		Reason:   rows.Shorten(reason, 300),
 	}
 }
 
@@ -255,7 +250,7 @@ func (a *Agent) describeCall(id string) string {
 	}
 	for _, key := range []string{"path", "file_path", "command"} {
 		if v, _ := esjson.GetString(c.Input(), key); v != "" {
-			return c.Name + " for " + firstBytes(v, 120)
+			return c.Name + " for " + rows.Shorten(v, 120)
 		}
 	}
 	return c.Name
@@ -288,37 +283,20 @@ func blockAt(raw []byte, n int) []byte {
 	if esjson.TypeOf(content) == esjson.TypeString && n == 0 {
 		return rows.Text("")
 	}
-	if esjson.TypeOf(content) != esjson.TypeArray {
-		return nil
-	}
-	i := 0
-	for b := range esjson.Array(content) {
-		if i == n {
-			return b
-		}
-		i++
+	if blocks := slices.Collect(esjson.Array(content)); n >= 0 && n < len(blocks) {
+		return blocks[n]
 	}
 	return nil
 }
 
 func hasImage(block []byte) bool {
 	typ, _ := esjson.GetString(block, "type")
-	content, _ := esjson.Get(block, "content")
-	if typ != "tool_result" || esjson.TypeOf(content) != esjson.TypeArray {
-		return typ == "image"
+	if typ == "tool_result" {
+		content, _ := esjson.Get(block, "content")
+		return slices.ContainsFunc(slices.Collect(esjson.Array(content)), func(inner []byte) bool {
+			typ, _ := esjson.GetString(inner, "type")
+			return typ == "image"
+		})
 	}
-	for inner := range esjson.Array(content) {
-		if typ, _ := esjson.GetString(inner, "type"); typ == "image" {
-			return true
-		}
-	}
-	return false
-}
-
-// firstBytes is the beginning of s and splits no character.
-func firstBytes(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n], "") + "..."
+	return typ == "image"
 }

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -63,12 +64,8 @@ func (r *reply) receive(ctx context.Context, chunks iter.Seq2[llm.Chunk, error])
 		case llm.Retrying:
 			r.retries++
 			err = r.agent.commit(ctx, task.TurnFailed{
-				Run:    r.agent.Task.RunID,
-				Turn:   r.turn,
-				Kind:   string(c.Err.Kind),
-				Status: c.Err.Status,
-				Error:  c.Err.Message,
-				WaitMS: c.WaitMS,
+				Run: r.agent.Task.RunID, Turn: r.turn, Kind: string(c.Err.Kind),
+				Status: c.Err.Status, Error: c.Err.Message, WaitMS: c.WaitMS,
 			})
 			r.agent.notice(fmt.Sprintf("%v; trying again in %.1f s", c.Err, float64(c.WaitMS)/1000))
 		case llm.Done:
@@ -172,11 +169,8 @@ func (r *reply) finish(ctx context.Context, d llm.Done) error {
 		out.Put(r.usageRecord(d.Usage))
 	}
 	out.Put(task.TurnEnded{
-		Run:           a.Task.RunID,
-		Turn:          r.turn,
-		StopReason:    d.StopReason,
-		ReasoningFrom: d.ReasoningFrom,
-		WorkedMS:      a.workedMS(),
+		Run: a.Task.RunID, Turn: r.turn, StopReason: d.StopReason, ReasoningFrom: d.ReasoningFrom,
+		WorkedMS: a.workedMS(),
 	})
 	blocks, wrong := uniqueCallIDs(d.Blocks, d.Malformed, func(id string) bool { return a.state().Call(id) != nil })
 	if len(blocks) == 0 {
@@ -233,10 +227,7 @@ func closeMalformed(blocks []json.RawMessage, wrong map[string]string) []task.Ev
 		name, _ := esjson.GetString(block, "name")
 		text := rows.Failure("the call's input is not complete JSON, and the tool was not run; this was sent: " + sent)
 		events = append(events, task.ToolFinished{
-			Call:    id,
-			Name:    name,
-			Outcome: "error",
-			Result:  rows.Result(id, text, nil, true),
+			Call: id, Name: name, Outcome: "error", Result: rows.Result(id, text, nil, true),
 		})
 	}
 	return events
@@ -277,12 +268,8 @@ func (r *reply) usageRecord(u llm.Usage) task.UsageChanged {
 // usageInfo is a request row's text with what the request used.
 func (a *Agent) usageInfo(u llm.Usage) rows.RequestInfo {
 	info := rows.RequestInfo{
-		Protocol: a.protocol(),
-		Done:     true,
-		In:       u.Input + u.CacheRead + u.CacheWrite,
-		Out:      u.Output,
-		Write:    u.CacheWrite,
-		Read:     u.CacheRead,
+		Protocol: a.protocol(), Done: true, In: u.Input + u.CacheRead + u.CacheWrite, Out: u.Output,
+		Write: u.CacheWrite, Read: u.CacheRead,
 	}
 	if micros, ok := a.cost(u); ok {
 		info.Cost, info.CostKnown = float64(micros)/1e6, true
@@ -341,10 +328,7 @@ func uniqueCallIDs(blocks []json.RawMessage, wrong map[string]string, taken func
 			continue
 		}
 		old, _ := esjson.GetString(block, "id")
-		id := old
-		if id == "" {
-			id = "call_" + strconv.Itoa(i+1)
-		}
+		id := cmp.Or(old, "call_"+strconv.Itoa(i+1))
 		for base, n := id, 2; mine[id] || taken(id); n++ {
 			id = base + "_" + strconv.Itoa(n)
 		}
@@ -375,9 +359,6 @@ func hasEmptyInput(block []byte) bool {
 func callIDs(message []byte) []string {
 	var ids []string
 	content, _ := esjson.Get(message, "content")
-	if esjson.TypeOf(content) != esjson.TypeArray {
-		return nil
-	}
 	for block := range esjson.Array(content) {
 		if typ, _ := esjson.GetString(block, "type"); typ == "tool_use" {
 			id, _ := esjson.GetString(block, "id")

@@ -24,14 +24,10 @@ import (
 	"github.com/roost-dev/roost/usage"
 )
 
-// watchFrom is how many known files make a watcher worth its handle; tests lower it.
-var watchFrom = stale.WatchFrom
-
 // Run works on the task until it is completed, stopped or waits. The outcome is committed and saved before Run
 // returns, unless saving is what failed.
 func (a *Agent) Run(ctx context.Context, in Input) Outcome {
 	a.setUp()
-	defer a.stale.Close()
 	a.lastTS, a.loop.first = a.state().LastTS(), true
 	return a.endRun(ctx, a.run(ctx, in))
 }
@@ -40,9 +36,7 @@ func (a *Agent) Run(ctx context.Context, in Input) Outcome {
 func (a *Agent) setUp() {
 	a.stale = stale.New(hooks{a}, stale.Options{
 		Workspace:  a.Host.Workspace,
-		SpoolDir:   a.Host.SpoolDir,
 		OtherTasks: a.Host.OtherTasks,
-		WatchFrom:  watchFrom,
 		Observed:   a.User.Observer != nil,
 	})
 	a.checkpoints = checkpoints.New(hooks{a}, a.Host.Checkpoints, a.Task.RunID)
@@ -203,18 +197,12 @@ func failureCode(err error) string {
 func (a *Agent) endRun(ctx context.Context, out Outcome) Outcome {
 	bg := context.WithoutCancel(ctx)
 	var event task.Event = task.RunEnded{
-		Run:      a.Task.RunID,
-		Outcome:  out.State,
-		Reason:   out.Reason,
-		Code:     out.Code,
+		Run: a.Task.RunID, Outcome: out.State, Reason: out.Reason, Code: out.Code,
 		WorkedMS: a.workedMS(),
 	}
 	if out.State == "waiting" {
 		event = task.RunWaiting{
-			Run:      a.Task.RunID,
-			Question: out.Question,
-			Child:    out.Child,
-			WorkedMS: a.workedMS(),
+			Run: a.Task.RunID, Question: out.Question, Child: out.Child, WorkedMS: a.workedMS(),
 		}
 	}
 	d := a.draft()
@@ -264,8 +252,8 @@ func (a *Agent) start(ctx context.Context, in Input) (*Outcome, error) {
 	for _, q := range s.Questions {
 		// The question is about damage that was repaired or is named in other words, or about a model that went wrong:
 		// the person's new words answer it.
-		if q.Kind == damageKind || q.Kind == mistakeKind {
-			d.Put(api.QuestionClosed{Question: q.Question, By: "roost", Reason: "superseded"})
+		if q.Kind == KindDamage || q.Kind == KindMistake {
+			d.Put(superseded(q.Question))
 		}
 	}
 	if len(s.UI()) == 0 && len(s.API()) == 0 {
@@ -302,10 +290,7 @@ func (a *Agent) startNew(ctx context.Context, d *draft, in Input) error {
 	}
 	blocks := literalPieces(append(said, rows.Images(in.Images)...))
 	d.addUserTurn(nil, append(blocks, d.takeInputs(ctx, queued)...))
-	if err := d.commit(ctx); err != nil {
-		return err
-	}
-	return a.saveJournal(ctx)
+	return d.save(ctx)
 }
 
 // restart repairs the visible histories and asks how to continue. Roo's rules decide which rows disappear and which
@@ -354,14 +339,11 @@ func (a *Agent) restart(ctx context.Context, d *draft, in Input, before *task.Ru
 	a.loop.yes = in.Yes && !now && (before == nil || before.Outcome != "" || a.lastQuestionKind() != "completion_result")
 	switch {
 	case len(api) == 0:
-		d.addUserTurn(nil, append(firstPieces(resume.FirstWords(ui)), d.takeInputs(ctx, pending)...))
+		d.addUserTurn(nil, append(literalPieces(slices.Collect(esjson.Array(resume.FirstWords(ui)))), d.takeInputs(ctx, pending)...))
 	case now && len(pending) > 0, now && len(a.stale.Changed(ctx, nil)) > 0:
 		d.addUserTurn(nil, d.takeInputs(ctx, pending))
 	}
-	if err := d.commit(ctx); err != nil {
-		return err
-	}
-	if err := a.saveJournal(ctx); err != nil {
+	if err := d.save(ctx); err != nil {
 		return err
 	}
 	if answered {
@@ -399,7 +381,7 @@ func (d *draft) showCompletion() bool {
 // openQuestion is the question that a call of the task waits with; nil when none does.
 func (a *Agent) openQuestion() *api.QuestionOpened {
 	for _, q := range a.state().Questions {
-		if q.Kind != damageKind && q.Kind != mistakeKind {
+		if q.Kind != KindDamage && q.Kind != KindMistake {
 			return &q.QuestionOpened
 		}
 	}
@@ -414,29 +396,19 @@ func (a *Agent) answerWithInput(d *draft, q api.QuestionOpened, in *Input) bool 
 		return false
 	}
 	// Words are for the model, and giving them means to continue.
-	if q.Kind == limitKind && answer.Text != "" && (in.Answer == nil || *answer.Approve) {
+	if q.Kind == KindLimit && answer.Text != "" && (in.Answer == nil || *answer.Approve) {
 		yes := true
 		d.closeQuestion(q, Answer{Approve: &yes, By: answer.By, Input: answer.Input})
 		in.Text, in.Answer = answer.Text, nil
 		return true
 	}
-	a.loop.halt = q.Kind == limitKind && !*answer.Approve
+	a.loop.halt = q.Kind == KindLimit && !*answer.Approve
 	if answer.Always {
 		a.loop.always = q.Question
 	}
 	d.closeQuestion(q, answer)
 	*in = Input{Images: in.Images}
 	return true
-}
-
-// firstPieces replaces a history whose model side is lost: the task's first words, as the resume plan took them from
-// the person's side.
-func firstPieces(content []byte) []task.Piece {
-	var out []task.Piece
-	for b := range esjson.Array(content) {
-		out = append(out, task.Piece{Literal: string(b)})
-	}
-	return out
 }
 
 // mistakeLimit is how many turns in a row may go wrong, and refusalLimit how many replies in a row may ask only for
@@ -516,32 +488,11 @@ func (a *Agent) checkAskLimits(ctx context.Context) (*Outcome, error) {
 	}
 	d := a.draft()
 	q := a.limitQuestion(d, row, requests, micros)
-	out, err := a.openQuestionFor(ctx, d, q)
-	if out != nil || err != nil {
-		return out, err
+	answer, out, err := a.ask(ctx, d, q, nil)
+	if out == nil && err == nil && !isYes(answer.Approve) {
+		out = refusedLimit()
 	}
-	answer, err := a.User.Asker.Ask(ctx, q)
-	if err != nil {
-		if errors.Is(err, ErrUnattended) {
-			return waitingOutcome(q), nil
-		}
-		return nil, err
-	}
-	if answer.Approve == nil { // the answer came from a client that knows only words
-		answer, _ = inputAnswer(q, Input{Text: answer.Text})
-	}
-	d = a.draft()
-	d.closeQuestion(q, answer)
-	if err := d.commit(ctx); err != nil {
-		return nil, err
-	}
-	if err := a.saveJournal(ctx); err != nil {
-		return nil, err
-	}
-	if answer.Approve == nil || !*answer.Approve {
-		return refusedLimit(), nil
-	}
-	return nil, nil
+	return out, err
 }
 
 func refusedLimit() *Outcome {
@@ -551,22 +502,18 @@ func refusedLimit() *Outcome {
 // lastAgreedRow is the row of the last question of this kind that was answered with yes.
 func (a *Agent) lastAgreedRow() (row uint64) {
 	for _, q := range a.state().Answered {
-		if q.Kind == limitKind && q.Answer.Approve != nil && *q.Answer.Approve {
-			row = max(row, limitRowOf(q.Call))
+		if q.Kind == KindLimit && isYes(q.Answer.Approve) {
+			agreed, _ := strconv.ParseUint(strings.TrimPrefix(q.Call, limitCall), 10, 64)
+			row = max(row, agreed)
 		}
 	}
-	return row
-}
-
-func limitRowOf(call string) uint64 {
-	row, _ := strconv.ParseUint(strings.TrimPrefix(call, limitCall), 10, 64)
 	return row
 }
 
 // limitQuestion is the open question, or a new one with its row.
 func (a *Agent) limitQuestion(d *draft, row string, requests int, micros int64) api.QuestionOpened {
 	for _, q := range a.state().Questions {
-		if q.Kind == limitKind {
+		if q.Kind == KindLimit {
 			return q.QuestionOpened
 		}
 	}
@@ -577,10 +524,7 @@ func (a *Agent) limitQuestion(d *draft, row string, requests int, micros int64) 
 	}
 	text += fmt.Sprintf(" and cost $%.2f since the last permission to continue. Continue?", float64(micros)/1e6)
 	return api.QuestionOpened{
-		Question: questionID(id),
-		Kind:     limitKind,
-		Message:  id,
-		Call:     limitCall + strconv.FormatUint(id, 10),
-		Text:     text,
+		Question: questionID(id), Kind: KindLimit, Message: id,
+		Call: limitCall + strconv.FormatUint(id, 10), Text: text,
 	}
 }

@@ -113,40 +113,35 @@ func TestAnotherTaskIsNamed(t *testing.T) {
 // A change while the person is asked is told at once, by a notice that says when the model
 // is told, and not a second time; the model is told as ever.
 func TestAChangeWhileThePersonIsAsked(t *testing.T) {
-	for _, from := range []int{1, 1 << 30} {
-		t.Run(fmt.Sprint("watched from ", from), func(t *testing.T) {
-			agent.WatchFrom(t, from)
-			g := newGround(t, turn{calls: []call{read("r", "f")}}, turn{calls: []call{{"q", "ask_followup_question", `{"question":"which?","follow_up":[{"text":"this"}]}`}}})
-			g.put("f", "1\n")
-			told := make(chan string, 8)
-			g.shown.notice = func(s string) { told <- s }
-			g.agent.User.Asker = asks(func(ctx context.Context, _ api.QuestionOpened) (agent.Answer, error) {
-				// In one step: a file that is emptied and then written is two changes to
-				// whoever looks between them.
-				g.put("new", "2\n")
-				g.must(os.Rename(filepath.Join(g.dir, "new"), filepath.Join(g.dir, "f")))
-				select {
-				case s := <-told:
-					if s != "f: changed while you are asked; the model gets to know it in its next turn" {
-						t.Error(s)
-					}
-				case <-time.After(time.Minute):
-					t.Error("nothing was said")
-				}
-				return agent.Answer{Text: "this"}, nil
-			})
-			want(t, g.run("go"), "completed", "")
-			close(told)
-			for s := range told {
-				t.Errorf("also said: %s", s)
+	g := newGround(t, turn{calls: []call{read("r", "f")}}, turn{calls: []call{{"q", "ask_followup_question", `{"question":"which?","follow_up":[{"text":"this"}]}`}}})
+	g.put("f", "1\n")
+	told := make(chan string, 8)
+	g.shown.notice = func(s string) { told <- s }
+	g.agent.User.Asker = asks(func(ctx context.Context, _ api.QuestionOpened) (agent.Answer, error) {
+		// In one step: a file that is emptied and then written is two changes to
+		// whoever looks between them.
+		g.put("new", "2\n")
+		g.must(os.Rename(filepath.Join(g.dir, "new"), filepath.Join(g.dir, "f")))
+		select {
+		case s := <-told:
+			if s != "f: changed while you are asked; the model gets to know it in its next turn" {
+				t.Error(s)
 			}
-			if name, _, _ := strings.Cut(g.news(2), "\n"); name != "f" {
-				t.Errorf("the model was told %q", g.news(2))
-			}
-			if got := strings.Join(g.changes(), ", "); got != "f read_tool, f user_edited other, f read_tool" {
-				t.Error(got)
-			}
-		})
+		case <-time.After(time.Minute):
+			t.Error("nothing was said")
+		}
+		return agent.Answer{Text: "this"}, nil
+	})
+	want(t, g.run("go"), "completed", "")
+	close(told)
+	for s := range told {
+		t.Errorf("also said: %s", s)
+	}
+	if name, _, _ := strings.Cut(g.news(2), "\n"); name != "f" {
+		t.Errorf("the model was told %q", g.news(2))
+	}
+	if got := strings.Join(g.changes(), ", "); got != "f read_tool, f user_edited other, f read_tool" {
+		t.Error(got)
 	}
 }
 

@@ -223,10 +223,8 @@ func TestSecretsInChangesAreHidden(t *testing.T) {
 	}
 }
 
-// The agent's own writes are no news, however many and however quick they are, with a
-// watcher running.
+// The agent's own writes are no news, however many and however quick they are.
 func TestOwnWritesAreNoNews(t *testing.T) {
-	agent.WatchFrom(t, 1)
 	n := 60
 	if os.Getenv("ROOST_TEST_LARGE") != "" {
 		n = 10_000

@@ -145,24 +145,20 @@ func TestWaysOfChangingAFile(t *testing.T) {
 			line, _, _ := strings.Cut(g.news(n), "\n")
 			return line
 		}
-		for _, watched := range []int{1, 1 << 30} {
-			t.Run(fmt.Sprint("live, ", w.name, ", watched ", watched == 1), func(t *testing.T) {
-				agent.WatchFrom(t, watched)
-				// The third turn looks at f, if nothing else has: the watcher begins there at the latest.
-				g := sown(t, git, turn{calls: []call{use("k", "look", "x")}}, turn{calls: []call{use("l", "look", "x")}}, turn{calls: []call{use("m", "look", "x")}})
-				g.at(3, func() { w.do(g, filepath.Join(g.dir, "f")) })
-				want(t, g.run("go"), "completed", "")
-				if got := g.news(2); got != "" {
-					t.Errorf("told of nothing: %q", got)
-				}
-				if got := first(g, 3); got != w.told {
-					t.Errorf("told %q, want %q", got, w.told)
-				}
-				if got := g.news(4); got != "" {
-					t.Errorf("told again: %q", got)
-				}
-			})
-		}
+		t.Run("live, "+w.name, func(t *testing.T) {
+			g := sown(t, git, turn{calls: []call{use("k", "look", "x")}}, turn{calls: []call{use("l", "look", "x")}}, turn{calls: []call{use("m", "look", "x")}})
+			g.at(3, func() { w.do(g, filepath.Join(g.dir, "f")) })
+			want(t, g.run("go"), "completed", "")
+			if got := g.news(2); got != "" {
+				t.Errorf("told of nothing: %q", got)
+			}
+			if got := first(g, 3); got != w.told {
+				t.Errorf("told %q, want %q", got, w.told)
+			}
+			if got := g.news(4); got != "" {
+				t.Errorf("told again: %q", got)
+			}
+		})
 		t.Run("after a restart, "+w.name, func(t *testing.T) {
 			g := sown(t, git)
 			want(t, g.run("go"), "completed", "")

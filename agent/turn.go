@@ -36,11 +36,8 @@ func (a *Agent) runTurn(ctx context.Context) error {
 			return err
 		}
 		failed := task.TurnFailed{
-			Run:    a.Task.RunID,
-			Turn:   a.state().Turns,
-			Kind:   string(refused.Kind),
-			Status: refused.Status,
-			Error:  refused.Message,
+			Run: a.Task.RunID, Turn: a.state().Turns, Kind: string(refused.Kind),
+			Status: refused.Status, Error: refused.Message,
 		}
 		if !refused.Retryable() {
 			d, did, mended := a.repairRequest(ctx, &m, refused)
@@ -101,13 +98,8 @@ func (a *Agent) requestReply(ctx context.Context) (retries int, err error) {
 	row := d.addRow(rows.Request(ts, rows.RequestInfo{Protocol: a.protocol()}))
 	turn := s.Turns + 1
 	d.Put(task.TurnStarted{
-		Run:      a.Task.RunID,
-		Turn:     turn,
-		Request:  row,
-		Provider: a.Model.Provider.Name(),
-		Model:    req.Model,
-		Messages: len(req.Messages),
-		Bytes:    contentBytes(req.Messages),
+		Run: a.Task.RunID, Turn: turn, Request: row, Provider: a.Model.Provider.Name(),
+		Model: req.Model, Messages: len(req.Messages), Bytes: contentBytes(req.Messages),
 	})
 	if a.loop.first && a.User.Observer != nil {
 		if err := a.User.Observer.Expect(a.planRequest(req)); err != nil {
@@ -221,42 +213,20 @@ func (a *Agent) waitForProvider(ctx context.Context, refused *llm.Error, wait ti
 			refused, end.Format("Jan 2 15:04"), wait.Round(time.Second)))
 	}
 	for left := wait; left > 0; left = time.Until(end) {
-		if long && said-left >= reminderStep(said) {
+		if long && left > 30*time.Second && said-left >= min(max(said/4, time.Minute), 15*time.Minute) {
 			said = left
-			a.notice(fmt.Sprintf("still waiting for %s: %s left", refused.Provider, left.Round(time.Second)))
+			a.notice(fmt.Sprintf("still waiting for %s: %s left", refused.Provider, left.Round(time.Minute)))
 		}
 		if wait >= time.Second {
 			a.live(Delta{Type: "wait.delta", TS: end.UnixMilli(), Text: left.Round(time.Second).String()})
 		}
-		select {
+		select { // the last minute is counted down by seconds, an hour by minutes
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-time.After(min(left, countdownStep(left))):
+		case <-time.After(min(left, max(left/60, time.Second), time.Minute)):
 		}
 	}
 	return nil
-}
-
-// countdownStep is how often the remaining time is shown.
-func countdownStep(left time.Duration) time.Duration {
-	switch {
-	case left > time.Hour:
-		return time.Minute
-	case left > 2*time.Minute:
-		return 15 * time.Second
-	}
-	return time.Second
-}
-
-// reminderStep is how often a long wait is worth a notice: rarely while much is left.
-func reminderStep(left time.Duration) time.Duration {
-	switch {
-	case left > time.Hour:
-		return 15 * time.Minute
-	case left > 10*time.Minute:
-		return 5 * time.Minute
-	}
-	return time.Minute
 }
 
 // window keeps the checked messages of the visible API history, so that a turn costs what it appends. Any change but an

@@ -20,6 +20,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/roost-dev/roost/agent/rows"
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/task"
@@ -157,10 +158,7 @@ func (k *Keeper) newest() map[string]api.FileVersion {
 func (k *Keeper) save(ctx context.Context, d Draft, reason, call string, files []task.CheckpointFile) error {
 	known := k.newest()
 	e := task.CheckpointSaved{
-		Number:  k.run.State().NextCheckpoint(),
-		Reason:  reason,
-		Run:     k.runID,
-		Call:    call,
+		Number: k.run.State().NextCheckpoint(), Reason: reason, Run: k.runID, Call: call,
 		Message: k.messageOf(d, reason),
 	}
 	var pending []task.CheckpointFile
@@ -193,11 +191,11 @@ func (k *Keeper) save(ctx context.Context, d Draft, reason, call string, files [
 		return nil
 	}
 	slices.SortFunc(e.Files, func(x, y task.CheckpointFile) int { return strings.Compare(x.Path, y.Path) })
-	e.Title = title(e.Files)
-	all := maps.Clone(known)
+	all, paths := maps.Clone(known), []string{}
 	for _, f := range e.Files {
-		all[f.Path] = f.Now
+		all[f.Path], paths = f.Now, append(paths, f.Path)
 	}
+	e.Title = Title(paths)
 	var err error
 	if e.Store, e.Commit, err = k.store.Save(ctx, e, all); err != nil {
 		return err
@@ -233,16 +231,16 @@ func (k *Keeper) messageOf(d Draft, reason string) uint64 {
 	return message
 }
 
-// titleNames is how many files a title names.
-const titleNames = 2
-
-// title names a checkpoint after its files.
-func title(files []task.CheckpointFile) string {
+// Title names a checkpoint after the paths of its files.
+func Title(paths []string) string {
 	var names []string
-	for _, f := range files[:min(len(files), titleNames)] {
-		names = append(names, shortPath(f.Path))
+	for _, path := range paths[:min(len(paths), 2)] {
+		names = append(names, rows.Shorten(path, 80))
 	}
-	if more := len(files) - titleNames; more > 0 {
+	switch more := len(paths) - len(names); {
+	case len(names) == 0:
+		return "no file"
+	case more > 0:
 		return fmt.Sprintf("%s and %d more", strings.Join(names, ", "), more)
 	}
 	return strings.Join(names, " and ")
@@ -255,24 +253,12 @@ const listNames = 5
 func names(files []task.CheckpointFile) string {
 	var list []string
 	for _, f := range files[:min(len(files), listNames)] {
-		list = append(list, shortPath(f.Path))
+		list = append(list, rows.Shorten(f.Path, 80))
 	}
 	if len(files) > len(list) {
 		list = append(list, "...")
 	}
 	return strings.Join(list, ", ")
-}
-
-// shortPath cuts a path after 80 bytes and splits no character.
-func shortPath(path string) string {
-	at := 80
-	if len(path) <= at {
-		return path
-	}
-	for at > 0 && path[at]&0xC0 == 0x80 {
-		at--
-	}
-	return path[:at] + "…"
 }
 
 func countFiles(n int) string {

@@ -182,6 +182,14 @@ func Failure(reason string) string {
 	return string(o.Bytes())
 }
 
+// Shorten cuts a text after so many bytes and splits no character.
+func Shorten(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
+}
+
 // Denial is the result of a call that was refused, with the person's words if there are any.
 func Denial(feedback string) string {
 	if feedback == "" {

@@ -114,12 +114,10 @@ func Largest(s *task.State, messages [][]byte) (at contextwindow.Origin, size, t
 		}
 		total += int(messageSize(raw))
 		content, _ := esjson.Get(raw, "content")
-		if esjson.TypeOf(content) != esjson.TypeArray || len(content) <= size || m.Kind() == "" {
+		if len(content) <= size || m.Kind() == "" {
 			continue
 		}
-		block := -1
-		for b := range esjson.Array(content) {
-			block++
+		for block, b := range slices.Collect(esjson.Array(content)) {
 			typ, _ := esjson.GetString(b, "type")
 			if n, _ := contextwindow.Weigh(b); (typ == "tool_result" || typ == "tool_use") && n > size {
 				at, size = contextwindow.Origin{Message: i, Block: block}, n
@@ -294,14 +292,8 @@ func Truncate(s *task.State, t Truncation) (events []task.Event, hidden int) {
 		Body:    task.Body{Raw: truncationRow(t.At, cut.ID, len(cut.Hide), before, after)},
 	}
 	return []task.Event{marker, row, task.HistoryTruncated{
-		Run:        t.Run,
-		Truncation: cut.ID,
-		Marker:     marker.Message,
-		Row:        row.Message,
-		Covers:     s.RunsOf(covered),
-		Messages:   len(cut.Hide),
-		Before:     before,
-		After:      after,
+		Run: t.Run, Truncation: cut.ID, Marker: marker.Message, Row: row.Message,
+		Covers: s.RunsOf(covered), Messages: len(cut.Hide), Before: before, After: after,
 	}}, len(cut.Hide)
 }
 

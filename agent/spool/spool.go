@@ -10,6 +10,7 @@
 package spool
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -42,9 +43,7 @@ var (
 // 0700. dir "" is the system's folder for temporary files. What cannot be removed
 // is left for the next time: leftovers must not keep a run from starting.
 func Make(dir string) (string, error) {
-	if dir == "" {
-		dir = os.TempDir()
-	}
+	dir = cmp.Or(dir, os.TempDir())
 	sweep(dir, time.Now())
 	for range tries {
 		path, err := os.MkdirTemp(dir, prefix+"*")
@@ -136,9 +135,7 @@ func sweep(dir string, now time.Time) {
 // eachOurs visits the folders of our name and user. A folder that cannot be listed has none: making a folder there
 // reports the error.
 func eachOurs(dir string, visit func(path string, info fs.FileInfo)) {
-	if dir == "" {
-		dir = os.TempDir()
-	}
+	dir = cmp.Or(dir, os.TempDir())
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return

@@ -12,7 +12,6 @@ import (
 	"github.com/roost-dev/roost/tool"
 	"github.com/roost-dev/roost/tool/filetool"
 	"github.com/roost-dev/roost/workspace"
-	"github.com/roost-dev/roost/workspace/watch"
 )
 
 // Bounds of one turn's report on changed files.
@@ -99,31 +98,22 @@ func (t *Tracker) Report(turn Turn) (section string, records []task.Event) {
 }
 
 func (f File) record(source, by string) task.FileChanged {
-	s := f.now.State
-	return task.FileChanged{
-		Path:   f.known.Path,
-		Source: source,
-		By:     by,
-		Hash:   s.Hash,
-		Size:   s.Size,
-		MTime:  s.MTime,
-		CTime:  s.CTime,
-		Inode:  s.Inode,
-		Device: s.Device,
-	}
+	record := RecordOf(f.known.Path, source, f.now.State)
+	record.By = by
+	return record
 }
 
 // Record is the journal's record of a file that the model now knows.
 func Record(f tool.FileTouch) task.FileChanged {
+	return RecordOf(f.Path, f.Source, workspace.FileState{Hash: f.Hash, Size: f.Size, MTime: f.MTime, CTime: f.CTime,
+		Inode: f.Inode, Device: f.Device})
+}
+
+// RecordOf is the journal's record of what a file is like.
+func RecordOf(path, source string, s workspace.FileState) task.FileChanged {
 	return task.FileChanged{
-		Path:   f.Path,
-		Source: f.Source,
-		Hash:   f.Hash,
-		Size:   f.Size,
-		MTime:  f.MTime,
-		CTime:  f.CTime,
-		Inode:  f.Inode,
-		Device: f.Device,
+		Path: path, Source: source, Hash: s.Hash, Size: s.Size, MTime: s.MTime, CTime: s.CTime,
+		Inode: s.Inode, Device: s.Device,
 	}
 }
 
@@ -132,7 +122,7 @@ func Record(f tool.FileTouch) task.FileChanged {
 // needs a consent that was not asked for.
 func (t *Tracker) difference(f File) (text string, whole bool) {
 	t.mu.Lock()
-	old := t.contents.get(f.known.Seen.Hash)
+	old := t.contents.data[f.known.Seen.Hash]
 	t.mu.Unlock()
 	if old == nil || f.now.Data == nil || f.path.Outside || f.path.Protected || f.now.State.Hash == f.known.Seen.Hash {
 		return "", false
@@ -277,8 +267,8 @@ func (t *Tracker) isRestored(f File) bool {
 }
 
 const (
-	// settleSaves is how long a change is left to settle: an editor may save in several steps.
-	settleSaves = 100 * time.Millisecond
+	// attendPoll is how often Attend checks the files; many files, or slow ones, are checked less often.
+	attendPoll = 200 * time.Millisecond
 	// maxNames is how many files one notice names.
 	maxNames = 8
 )
@@ -317,14 +307,8 @@ func (t *Tracker) notifyChanges(ctx context.Context, what string, after time.Dur
 	if !pause(ctx, after) {
 		return
 	}
-	t.mu.Lock()
-	if t.watch == nil {
-		t.watch = watch.New(t.opt.Workspace.Root())
-	}
-	w := t.watch
-	t.mu.Unlock()
 	for {
-		// The first check also has the files watched.
+		began := time.Now()
 		if names := t.newlyChanged(ctx, now()); len(names) > 0 {
 			more := ""
 			if n := len(names) - maxNames; n > 0 {
@@ -333,7 +317,7 @@ func (t *Tracker) notifyChanges(ctx context.Context, what string, after time.Dur
 			t.run.Notice(strings.Join(names[:min(len(names), maxNames)], ", ") + more + " while " + what +
 				"; the model gets to know it in its next turn")
 		}
-		if w.Wait(ctx) != nil || !pause(ctx, settleSaves) {
+		if !pause(ctx, max(attendPoll, 20*time.Since(began))) {
 			return
 		}
 	}
@@ -355,14 +339,13 @@ func pause(ctx context.Context, d time.Duration) bool {
 func (t *Tracker) newlyChanged(ctx context.Context, at int64) (names []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.takeHints() // an observation that lost its watcher is not current
 	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
 	for _, k := range t.known.All() {
 		if ctx.Err() != nil {
 			break
 		}
-		if !k.Last.Judgeable() || t.observations[k.Path].current(k.Last.Seq) {
+		if !k.Last.Judgeable() {
 			continue
 		}
 		now, path, changed := t.judge(ctx, k, at)

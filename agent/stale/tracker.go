@@ -3,15 +3,18 @@
 //
 // A file is stale when its content differs from the newest record of it in the task's journal. The content
 // decides: touching a file, or changing it and changing it back, is no change. Each check costs one stat per
-// file; the content is read only where the stat differs or is too young to be trusted. With many known files
-// a watcher spares most of the stats, but its silence is never believed for long.
+// file; the content is read only where the stat differs or is too young to be trusted.
 //
 // What the tracker remembers can be rebuilt from the journal and the disk, and is after a restart. Which changes the
 // model knows is in the journal alone, in the commits of the turns that reported them, so each change is reported
 // once, over any kill.
 //
-// Contents that are needed to show differences lie in a file of the run's private folder. A copy of each file in the
-// log would make a task many times as large, and in memory the copies cost a long run a sixth of it.
+// Rejected: a watcher, which spares the stats of files that the system reports no change of. They cost milliseconds even
+// for a thousand files, and a watcher misses changes (hard links, network file systems), so it is only believed for a
+// second.
+//
+// Contents that are needed to show differences lie in memory, up to a bound. A copy of each file in the log would make a
+// task many times as large.
 //
 // While a run waits for an answer, a quota or a long command, a change becomes a notice for the person and no event.
 // The agent commits the event with the turn that reports the change to the model. Rejected: committing it earlier. The
@@ -26,7 +29,6 @@ package stale
 
 import (
 	"context"
-	"os"
 	"slices"
 	"sync"
 	"time"
@@ -35,7 +37,6 @@ import (
 	"github.com/roost-dev/roost/task/known"
 	"github.com/roost-dev/roost/tool"
 	"github.com/roost-dev/roost/workspace"
-	"github.com/roost-dev/roost/workspace/watch"
 )
 
 // Run is what the tracker needs of the run that it works for.
@@ -53,9 +54,7 @@ type Run interface {
 // Options configure a tracker.
 type Options struct {
 	Workspace  *workspace.Workspace // nil = no file is ever stale
-	SpoolDir   string               // for file contents
 	OtherTasks OtherTasks           // nil = other tasks are not consulted
-	WatchFrom  int                  // the number of known files that makes a watcher worth its handle
 	Observed   bool                 // a person sees the run's notices
 }
 
@@ -71,31 +70,15 @@ type Tracker struct {
 	next         int               // the index at which the next check begins
 	contents     contents          // of files as the model saw them
 	unread       []string          // files that the model got to know and that were not checked since
-	watch        *watch.Watcher    // nil while there are few files
-	fullCheckAt  int64             // when all files were last checked, Unix milliseconds
 	announced    map[string]string // changes that a notice reported and no turn yet: path, hash
 	commandRan   bool              // a command ran since the last turn
 	priorChanges map[string]string // files that had changed before that command ran: path, hash
 	doubtful     []string          // files that changed while a command ran, by an unknown author
 }
 
-// New makes a tracker. Close releases what it holds.
+// New makes a tracker.
 func New(run Run, o Options) *Tracker {
-	return &Tracker{run: run, opt: o, contents: contents{dir: o.SpoolDir}}
-}
-
-// Close releases the watcher and the kept contents.
-func (t *Tracker) Close() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.watch != nil {
-		t.watch.Close()
-		t.watch = nil
-	}
-	for _, o := range t.observations {
-		o.watched = false
-	}
-	t.contents.close()
+	return &Tracker{run: run, opt: o}
 }
 
 // OtherTasks knows what other tasks did to files of the same workspace.
@@ -128,7 +111,6 @@ func (t *Tracker) Changed(ctx context.Context, pending []task.Event) []File {
 	defer t.mu.Unlock()
 	t.known.Follow(t.run.State().Files)
 	at := t.run.Now()
-	full := t.needsFullCheck(t.opt.Workspace.Root(), at)
 	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
 	recorded := map[string]bool{}
@@ -147,16 +129,14 @@ func (t *Tracker) Changed(ctx context.Context, pending []task.Event) []File {
 			return out
 		}
 		k := files[n]
-		if recorded[k.Path] || !k.Last.Judgeable() || !full && t.observations[k.Path].current(k.Last.Seq) {
+		if recorded[k.Path] || !k.Last.Judgeable() {
 			continue
 		}
 		if now, path, changed := t.judge(ctx, k, at); changed {
 			out = append(out, File{k, path, now})
 		}
 	}
-	if t.next = 0; full {
-		t.fullCheckAt = at
-	}
+	t.next = 0
 	slices.SortStableFunc(out, func(x, y File) int { return int(x.known.Last.Seq) - int(y.known.Last.Seq) })
 	return out
 }
@@ -195,28 +175,19 @@ func (t *Tracker) judge(ctx context.Context, k *known.File, at int64) (workspace
 		}
 		r := k.Last
 		o = &observation{
-			seq:      r.Seq,
-			path:     p,
-			at:       r.RecordedAt,
-			checkDue: true,
+			seq:  r.Seq,
+			path: p,
+			at:   r.RecordedAt,
 			state: workspace.FileState{
-				Path:   r.Path,
-				Hash:   r.Hash,
-				Size:   r.Size,
-				MTime:  r.MTime,
-				CTime:  r.CTime,
-				Inode:  r.Inode,
-				Device: r.Device,
+				Path: r.Path, Hash: r.Hash, Size: r.Size, MTime: r.MTime, CTime: r.CTime,
+				Inode: r.Inode, Device: r.Device,
 			},
 		}
 		if t.observations == nil {
 			t.observations = map[string]*observation{}
 		}
 		t.observations[k.Path] = o
-		readWhole = !t.contents.has(r.Hash)
-	}
-	if !o.watched || o.checkDue {
-		t.watchFile(o, o.path)
+		readWhole = t.contents.data[r.Hash] == nil
 	}
 	unsettled, settled := o.state.Unsettled(at)
 	look := workspace.CheckOptions{
@@ -235,12 +206,11 @@ func (t *Tracker) judge(ctx context.Context, k *known.File, at int64) (workspace
 		// A folder above the file may have become a link, or a rule may hide the file now.
 		if p, bad := w.Resolve(k.Path); bad == nil {
 			moved := p.Real != o.path.Real
-			if t.watchFile(o, p); moved {
+			if o.path = p; moved {
 				now, err = w.CheckFile(ctx, p, look)
 			}
 		}
 	}
-	o.checkDue = true
 	if err != nil || o.path.Ignored {
 		return now, o.path, false // hidden from the model, or unreadable for now
 	}
@@ -248,7 +218,6 @@ func (t *Tracker) judge(ctx context.Context, k *known.File, at int64) (workspace
 	if now.Status != workspace.Unchanged {
 		return now, o.path, true
 	}
-	o.checkDue = false
 	if now.State.Hash != "" && now.State != o.state {
 		o.state, o.at = now.State, at
 	}
@@ -272,7 +241,7 @@ func (t *Tracker) Seen() func(path string) (tool.Seen, bool) {
 		if k == nil || k.Seen.Hash == "" && !k.Seen.Gone() {
 			return tool.Seen{}, false
 		}
-		return tool.Seen{Hash: k.Seen.Hash, Data: t.contents.get(k.Seen.Hash)}, true
+		return tool.Seen{Hash: k.Seen.Hash, Data: t.contents.data[k.Seen.Hash]}, true
 	}
 }
 
@@ -303,137 +272,35 @@ func (f File) describe() string {
 	return "changed"
 }
 
-// WatchFrom is the usual Options.WatchFrom: checking fewer files costs less than setting up a watcher.
-const WatchFrom = 32
-
-const (
-	// fullCheckEvery bounds how long the watcher's silence is believed: there are ways to change a file that
-	// no system reports. The silence counts only for files that the watcher promised to cover.
-	fullCheckEvery = time.Second
-)
-
-// needsFullCheck takes in the watcher's hints and reports whether every file must be checked, hints or not.
-// at is now, in Unix milliseconds.
-func (t *Tracker) needsFullCheck(root string, at int64) bool {
-	if t.watch == nil {
-		if len(t.known.All()) < t.opt.WatchFrom {
-			return true
-		}
-		t.watch = watch.New(root)
-		return true
-	}
-	return t.takeHints() || t.commandRan || at < t.fullCheckAt || at-t.fullCheckAt >= fullCheckEvery.Milliseconds()
-}
-
-// takeHints marks the files that may have changed since they were checked. lost reports that the watcher
-// missed changes.
-func (t *Tracker) takeHints() (lost bool) {
-	paths, lost := t.watch.Take()
-	hints := make(map[string]bool, len(paths))
-	for _, p := range paths {
-		hints[p] = true
-	}
-	if !lost && len(hints) == 0 {
-		return false
-	}
-	for _, o := range t.observations {
-		o.watched = o.watched && !lost
-		o.checkDue = o.checkDue || hints[o.path.Real]
-	}
-	return lost
-}
-
-// current reports whether an observation still holds: it is of the newest record, and nothing happened to
-// the file since.
-func (o *observation) current(seq uint64) bool {
-	return o != nil && o.seq == seq && o.watched && !o.checkDue
-}
-
-// watchFile has the watcher cover a file. It comes before the file is checked.
-func (t *Tracker) watchFile(o *observation, p workspace.Path) {
-	if o.path = p; t.watch != nil {
-		o.watched = t.watch.Watch(p.Real)
-	}
-}
-
 // observation is the newest thing known about a file on disk.
 type observation struct {
-	seq      uint64 // the record that it began with
-	path     workspace.Path
-	state    workspace.FileState
-	at       int64 // Unix milliseconds
-	reread   bool  // the content was read again after its time stamps had settled
-	watched  bool  // the watcher reports changes since the last check
-	checkDue bool  // the file must be checked
+	seq    uint64 // the record that it began with
+	path   workspace.Path
+	state  workspace.FileState
+	at     int64 // Unix milliseconds
+	reread bool  // the content was read again after its time stamps had settled
 }
 
 // Bounds of the file contents that are kept to compute differences.
 const (
-	contentLimit = 64 << 10 // bytes of one file; a larger content is not kept
-	spoolLimit   = 64 << 20 // bytes of all contents in the spool folder
+	contentLimit  = 64 << 10 // bytes of one file; a larger content is not kept
+	contentsLimit = 4 << 20  // bytes of all contents
 )
 
-// contents holds file contents by hash. It keeps them in a file of the run's private folder: little of them is
-// ever needed, and a long run's memory is scarce. A content that cannot be kept is
-// dropped; a change of that file is then reported without its difference.
+// contents holds file contents by hash, while there is room. A change of a file whose content is not kept is reported
+// without its difference.
 type contents struct {
-	dir    string
-	file   *os.File
-	broken bool // writing failed: nothing more is written
-	spans  map[string]span
-	size   int64
+	data map[string][]byte
+	size int
 }
 
-// span is a range of bytes in the file.
-type span struct{ at, size int64 }
-
-func (c *contents) has(hash string) bool {
-	_, kept := c.spans[hash]
-	return kept
-}
-
-// get returns a content, or nil when it is not kept.
-func (c *contents) get(hash string) []byte {
-	s, kept := c.spans[hash]
-	if !kept {
-		return nil
-	}
-	data := make([]byte, s.size)
-	if _, err := c.file.ReadAt(data, s.at); err != nil {
-		return nil // the folder was cleared on purpose
-	}
-	return data
-}
-
-// keep stores a content while there is room.
 func (c *contents) keep(hash string, data []byte) {
-	if data == nil || hash == "" || c.broken || c.has(hash) || c.size+int64(len(data)) > spoolLimit {
+	if _, kept := c.data[hash]; kept || data == nil || hash == "" || c.size+len(data) > contentsLimit {
 		return
 	}
-	c.broken = !c.write(hash, data)
-}
-
-func (c *contents) write(hash string, data []byte) bool {
-	if c.file == nil {
-		f, err := os.CreateTemp(c.dir, "seen-*") // mode 0600
-		if err != nil {
-			return false
-		}
-		c.file, c.spans = f, map[string]span{}
+	if c.data == nil {
+		c.data = map[string][]byte{}
 	}
-	if _, err := c.file.WriteAt(data, c.size); err != nil {
-		return false
-	}
-	c.spans[hash] = span{c.size, int64(len(data))}
-	c.size += int64(len(data))
-	return true
-}
-
-// close drops all contents. dir stays, so that keep works again afterwards.
-func (c *contents) close() {
-	if c.file != nil {
-		_ = c.file.Close() // it is not read again
-		_ = os.Remove(c.file.Name())
-	}
-	*c = contents{dir: c.dir}
+	c.data[hash] = data
+	c.size += len(data)
 }

@@ -1,5 +1,3 @@
-//go:build linux
-
 package agent_test
 
 import (
@@ -10,14 +8,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/roost-dev/roost/agent"
 	"github.com/roost-dev/roost/llm"
 )
 
-// watched is a ground whose model reads f and then goes on for some turns, with a watcher.
-func watched(t *testing.T, turns int, also ...call) *ground {
+// begun is a ground whose model reads f and then goes on for some turns.
+func begun(t *testing.T, turns int, also ...call) *ground {
 	t.Helper()
-	agent.WatchFrom(t, 1)
 	var list []turn
 	list = append(list, turn{calls: append([]call{read("r", "f")}, also...)})
 	for i := range turns {
@@ -29,39 +25,9 @@ func watched(t *testing.T, turns int, also ...call) *ground {
 	return g
 }
 
-// during does something while the model thinks about each reply, by its number.
-func (g *ground) during(do map[int]func()) {
-	g.model.during = func(_ context.Context, req llm.Request) {
-		if f := do[req.Replies+1]; f != nil {
-			f()
-		}
-	}
-}
-
-// A turn whose watcher saw nothing looks at nothing: what the system does not tell of, a
-// write through a hard link elsewhere, is found when a second is over and not before.
-func TestNothingIsLookedAtInVain(t *testing.T) {
-	g := watched(t, 5)
-	elsewhere := filepath.Join(t.TempDir(), "link")
-	g.during(map[int]func(){
-		3: func() {
-			g.must(os.Link(filepath.Join(g.dir, "f"), elsewhere))
-			g.must(os.WriteFile(elsewhere, []byte("other\n"), 0o644))
-		},
-		5: func() { g.clock += 1000 },
-	})
-	want(t, g.run("go"), "completed", "")
-	if g.news(3) != "" || g.news(4) != "" {
-		t.Error("it was looked at although nothing was told of it")
-	}
-	if g.news(5) == "" {
-		t.Error("it was not found when the second was over")
-	}
-}
-
-// After a command everything is looked at: it may do what no system tells of.
+// A command that changes a file through a hard link elsewhere is noticed.
 func TestACommandMayDoAnything(t *testing.T) {
-	g := watched(t, 1, use("k", "look", "k"))
+	g := begun(t, 1, use("k", "look", "k"))
 	elsewhere := filepath.Join(t.TempDir(), "link")
 	g.put("f", "three\n")
 	g.model.turns = append(g.model.turns, turn{calls: []call{use("c", "act", "make")}})
@@ -78,7 +44,6 @@ func TestACommandMayDoAnything(t *testing.T) {
 // Every change of many is told in the turn after it, while the run's own writes, in the
 // same folders and turns, are not.
 func TestOutsideChangesAmongOwnWrites(t *testing.T) {
-	agent.WatchFrom(t, 1)
 	const rounds = 40
 	turns := []turn{{calls: []call{read("r", "d/theirs")}}}
 	for i := range rounds {
