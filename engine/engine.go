@@ -71,14 +71,10 @@ func New(s *store.Store, o Options) *Engine {
 	}
 	resolver := setup.Resolver{Config: o.Config, Root: s.Root(), Confined: o.Confined}
 	e := &Engine{
-		store:       s,
-		opt:         o,
-		resolver:    resolver,
-		checkpoints: checkpoints.New(s, resolver, o.Now),
-		pipe:        events.New(s),
-		runs:        map[string]*Run{},
+		store: s, opt: o, resolver: resolver, checkpoints: checkpoints.New(s, resolver, o.Now),
+		pipe: events.New(s), runs: map[string]*Run{},
 	}
-	e.scheduler = scheduler.New(runTable{e}, cmp.Or(max(o.MaxRuns, 0), defaultMaxRuns), cmp.Or(max(o.MaxQueue, 0), defaultMaxQueue))
+	e.scheduler = scheduler.New(e.busy, cmp.Or(max(o.MaxRuns, 0), defaultMaxRuns), cmp.Or(max(o.MaxQueue, 0), defaultMaxQueue))
 	return e
 }
 

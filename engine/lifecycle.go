@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -114,16 +115,12 @@ func (e *Engine) Create(ctx context.Context, r Request) (store.Ref, error) {
 		}
 	}
 	r.Choice = e.resolver.Defaults(task.Settings{}, r.Choice, r.Task == "")
-	settings, _, err := e.prepareSettings(r)
+	settings, _, err := e.prepareSettings(task.Settings{}, r)
 	if err != nil {
 		return store.Ref{}, err
 	}
-	origin := r.Origin
-	if origin == "" {
-		origin = "api"
-	}
 	t, err := e.store.Create(ctx, task.Created{
-		Task: r.NewTask, Title: r.Title, Origin: origin, Number: 1, CreatedAt: e.opt.Now(), Settings: settings,
+		Task: r.NewTask, Title: r.Title, Origin: cmp.Or(r.Origin, "api"), Number: 1, CreatedAt: e.opt.Now(), Settings: settings,
 	})
 	if err != nil {
 		return store.Ref{}, err
@@ -145,7 +142,7 @@ func (e *Engine) Amend(ctx context.Context, ref store.Ref, r Request, check func
 	if err != nil {
 		return ref, err
 	}
-	_, err = e.amended(view.State.Settings, r) // a refusal must leave no trace
+	_, _, err = e.prepareSettings(view.State.Settings, r) // a refusal must leave no trace
 	if err = errors.Join(err, view.Close()); err != nil {
 		return ref, err
 	}
@@ -160,23 +157,13 @@ func (e *Engine) Amend(ctx context.Context, ref store.Ref, r Request, check func
 	}
 	if err == nil {
 		var now task.Settings
-		if now, err = e.amended(was, r); err == nil && !reflect.DeepEqual(was, now) {
+		if now, _, err = e.prepareSettings(was, r); err == nil && !reflect.DeepEqual(was, now) {
 			if err = t.Commit(ctx, task.Changed{Settings: &now}); err == nil {
 				err = t.Barrier(ctx)
 			}
 		}
 	}
 	return t.Ref, errors.Join(err, t.Close(context.WithoutCancel(ctx)))
-}
-
-// amended puts the settings of a request over those of a task, and checks the result as for a run.
-func (e *Engine) amended(was task.Settings, r Request) (task.Settings, error) {
-	s, err := e.resolver.Settings(was, r.Choice)
-	if err != nil {
-		return s, err
-	}
-	s, _, err = e.resolver.Prepare(was, s, r.Choice, r.Task == "")
-	return s, err
 }
 
 // Condensed describes a summary: which messages it replaces, and what it costs.
@@ -258,26 +245,30 @@ func (e *Engine) reader(ctx context.Context, r Request) (a *agent.Agent, id stri
 	if err != nil {
 		return nil, "", nil, err
 	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, v.Close())
+		}
+	}()
 	has := v.State.Settings
 	if untrusted, err := e.checkTrust(ctx, ref, v.State); err != nil {
-		return nil, "", nil, errors.Join(err, v.Close())
+		return nil, "", nil, err
 	} else if untrusted != nil { // no key may be sent to an address that came with it
 		has = has.Proposed()
 	}
-	r.Choice, _, err = e.resolver.ResolveProfile(ref.Source, ref.ID, has, r.Choice)
-	if err != nil {
-		return nil, "", nil, errors.Join(err, v.Close())
+	if r.Choice, _, err = e.resolver.ResolveProfile(ref.Source, ref.ID, has, r.Choice); err != nil {
+		return nil, "", nil, err
 	}
 	settings, err := e.resolver.Settings(has, r.Choice)
 	if err != nil {
-		return nil, "", nil, errors.Join(err, v.Close())
+		return nil, "", nil, err
 	}
 	env, err := e.resolver.Open(settings)
 	if err != nil {
-		return nil, "", nil, errors.Join(err, v.Close())
+		return nil, "", nil, err
 	}
 	return &agent.Agent{
-		Task:  agent.Task{Journal: reading{v.State}, Settings: settings},
+		Task:  agent.Task{Journal: reading{state: v.State}, Settings: settings},
 		Model: agent.Model{Provider: env.Provider.LLM, Entry: env.Model},
 		Tools: agent.Tools{List: e.tools(ref.ID)},
 		User: agent.User{
@@ -299,19 +290,13 @@ func (n noticesOnly) Notice(text string)    { n.notice(text) }
 // HasProfile reports whether a profile here answers a task of another tool that names this profile.
 func (e *Engine) HasProfile(foreign string) bool { return e.opt.Config.HasProfile(foreign) }
 
-// reading is an agent.Journal that can only be read.
-type reading struct{ state *task.State }
-
-var errReading = errors.New("this task is open for reading only")
-
-func (r reading) State() *task.State                        { return r.state }
-func (reading) Commit(context.Context, ...task.Event) error { return errReading }
-func (reading) Barrier(context.Context) error               { return errReading }
-func (reading) PutBlobFile(context.Context, string) (string, int64, error) {
-	return "", 0, errReading
+// reading is an agent.Journal for what only reads the state.
+type reading struct {
+	agent.Journal // nil: nothing is committed
+	state         *task.State
 }
-func (reading) TakeIn() error                         { return nil }
-func (reading) Claim(string) (task.InputQueued, bool) { return task.InputQueued{}, false }
+
+func (r reading) State() *task.State { return r.state }
 
 // UntrustedError: this root did not write the journal of a task, and the journal holds something that a run would obey:
 // settings, messages, answers, an unfinished run. The user must confirm first.
@@ -389,14 +374,13 @@ func (e *Engine) checkTrust(ctx context.Context, ref store.Ref, s *task.State) (
 	return &UntrustedError{Task: ref.ID, Standing: origin, Brings: s.Brings()}, nil
 }
 
-// isTrusted reports whether a task may continue without its user.
-func (e *Engine) isTrusted(ctx context.Context, ref store.Ref) (bool, error) {
-	var untrusted *UntrustedError
-	err := e.store.WithView(ctx, ref, func(v *store.View) (err error) {
+// untrusted is checkTrust for a task that is not open.
+func (e *Engine) untrusted(ctx context.Context, ref store.Ref) (untrusted *UntrustedError, err error) {
+	err = e.store.WithView(ctx, ref, func(v *store.View) (err error) {
 		untrusted, err = e.checkTrust(ctx, ref, v.State)
 		return err
 	})
-	return untrusted == nil, err
+	return untrusted, err
 }
 
 // requireTrust checks an owned task once more, before anything in it is obeyed: another process may have written to it

@@ -57,7 +57,7 @@ func TestANoToAMistakeThatNobodyWaitsWith(t *testing.T) {
 	s, ref := startedTask(t)
 	e := New(s, Options{Config: setup.Config{Keys: map[string]string{}}})
 	no := false
-	q := Asked{ID: ref.ID + ".q", Ref: ref, QuestionOpened: api.QuestionOpened{Question: "q", Kind: kindMistake}}
+	q := Asked{ID: ref.ID + ".q", Ref: ref, QuestionOpened: api.QuestionOpened{Question: "q", Kind: agent.KindMistake}}
 	if _, err := e.replyToReleased(t.Context(), q, Answer{Approve: &no}, Reply{}); !errors.Is(err, ErrAnswer) {
 		t.Error(err)
 	}

@@ -21,14 +21,6 @@ import (
 // ErrAnswer: the reply is no answer to that question. The question stays open.
 var ErrAnswer = errors.New("it does not answer that question")
 
-// Kinds of questions that differ in what answers them.
-const (
-	kindMistake  = "mistake_limit" // the model made too many mistakes: text, or no
-	kindApproval = "approval"      // yes or no
-	kindDamage   = "damage"        // yes or no, to continuing in spite of it
-	kindLimit    = "limit"         // yes or no, to continuing; a text is a yes
-)
-
 // Questions are the open questions of all tasks that Roost ran, the oldest first; of one task when ref is not "". They are
 // those that tasks count as open_questions, except the last messages of other tools. Those of runs that were cancelled
 // or failed while they asked are among them: an answer continues the task.
@@ -46,14 +38,9 @@ func (e *Engine) Questions(ctx context.Context, ref string) ([]Asked, error) {
 		if err != nil {
 			return nil, err
 		}
-		all = slices.DeleteFunc(all, func(t api.Summary) bool { return t.OpenQuestions == 0 && t.Status != "running" })
-		places, err := e.refsByKey(ctx, all)
-		if err != nil {
-			return nil, err
-		}
 		for _, t := range all {
-			if at, ok := places[t.Source+":"+t.ID]; ok { // else it was removed after the list was read
-				refs = append(refs, e.store.Latest(at))
+			if t.OpenQuestions > 0 || t.Status == "running" {
+				refs = append(refs, e.store.Latest(t.ref))
 			}
 		}
 	}
@@ -74,18 +61,15 @@ func (e *Engine) Questions(ctx context.Context, ref string) ([]Asked, error) {
 
 // openQuestions are the open questions of a task that Roost's runs asked.
 func (e *Engine) openQuestions(ctx context.Context, ref store.Ref) ([]Asked, error) {
-	v, err := e.store.Read(ctx, ref)
-	if err != nil {
+	var summary api.Summary
+	var questions []*task.Question
+	var run *task.Run
+	err := e.store.WithView(ctx, ref, func(v *store.View) error {
+		summary, questions, run = v.Summary, slices.Clone(v.State.Questions), v.State.Run
+		return nil
+	})
+	if err != nil || run == nil || len(questions) == 0 {
 		return nil, err
-	}
-	summary := v.Summary
-	questions := slices.Clone(v.State.Questions)
-	run := v.State.Run
-	if err := v.Close(); err != nil {
-		return nil, err
-	}
-	if run == nil || len(questions) == 0 {
-		return nil, nil
 	}
 	var out []Asked
 	err = e.withRuns(ctx, ref, func(s *task.State) {
@@ -128,15 +112,11 @@ func (e *Engine) Reply(ctx context.Context, question string, r Reply) (Replied, 
 	if dot < 0 {
 		return Replied{}, fmt.Errorf("question %q: want the task's id, a dot and the question's id: %w", question, ErrNoQuestion)
 	}
-	ref, err := e.store.FindLatest(ctx, question[:dot])
+	ref, unlock, err := e.lockLatest(ctx, question[:dot])
 	if err != nil {
 		return Replied{}, err
 	}
-	done, err := e.scheduler.LockTask(ctx, keyOf(ref))
-	if err != nil {
-		return Replied{}, err
-	}
-	defer done()
+	defer unlock()
 	return e.reply(ctx, ref, question[dot+1:], r)
 }
 
@@ -180,20 +160,15 @@ func (e *Engine) reply(ctx context.Context, ref store.Ref, question string, r Re
 		if err != nil && !errors.Is(err, ErrNoQuestion) {
 			return Replied{}, err
 		}
-		mine := err == nil
-		if mine && r.Stop {
-			if err := run.settle(ctx); err != nil {
-				return Replied{}, err
-			}
-			info, err := e.infoOf(ctx, ref, run.ID)
-			return Replied{Asked: q, Answer: answer, Run: info}, err
-		}
-		// Another answer is on its way to the journal, or the run is about to give the question up: the journal shows
-		// which.
-		var closed bool
-		if mine {
+		// Where another answer is on its way to the journal, or the run is about to give the question up, the journal
+		// shows which.
+		mine, closed := err == nil, true
+		switch {
+		case mine && r.Stop:
+			err = run.settle(ctx)
+		case mine:
 			closed, err = e.waitClosed(ctx, run, q)
-		} else {
+		default:
 			bounded, stop := context.WithTimeout(ctx, askRetryPause)
 			closed, err = e.waitClosed(bounded, run, q)
 			stop()
@@ -291,21 +266,15 @@ func (e *Engine) replyToReleased(ctx context.Context, q Asked, answer Answer, r 
 	if err := e.admitsAnswers(); err != nil {
 		return Replied{}, err
 	}
-	var untrusted *UntrustedError
-	err := e.store.WithView(ctx, q.Ref, func(v *store.View) (err error) {
-		untrusted, err = e.checkTrust(ctx, q.Ref, v.State)
-		return err
-	})
-	if err != nil {
+	if untrusted, err := e.untrusted(ctx, q.Ref); err != nil {
 		return Replied{}, err
-	}
-	if untrusted != nil { // another root asked
+	} else if untrusted != nil { // another root asked
 		return Replied{}, untrusted
 	}
 	req := r.Request
 	req.Task, req.NewTask, req.RunID, req.Yes = keyOf(q.Ref), "", "", false
 	req.Text, req.Images = "", nil
-	if q.Kind == kindMistake { // no tool call waits for it: a text is for the model, and a no ends the run
+	if q.Kind == agent.KindMistake { // no tool call waits for it: a text is for the model, and a no ends the run
 		if answer.Approve != nil && !*answer.Approve {
 			return Replied{}, fmt.Errorf("answer %s: no run works on the task that a no could end; a text continues it: %w",
 				q.ID, ErrAnswer)
@@ -314,7 +283,7 @@ func (e *Engine) replyToReleased(ctx context.Context, q Asked, answer Answer, r 
 	} else {
 		req.answer, req.question = &answer, q.Question
 	}
-	if err = e.withRuns(ctx, q.Ref, func(s *task.State) {
+	if err := e.withRuns(ctx, q.Ref, func(s *task.State) {
 		if s.Run.Rests() {
 			req.RunID = s.Run.ID
 		}
@@ -327,7 +296,7 @@ func (e *Engine) replyToReleased(ctx context.Context, q Asked, answer Answer, r 
 	}
 	failpoint.Hit("desk.answered")
 	out := Replied{Asked: q, Answer: answer, Run: ticket.RunInfo}
-	if q.Kind == kindMistake {
+	if q.Kind == agent.KindMistake {
 		return out, nil
 	}
 	// Another process may have owned the task after the question was read and before the run started.
@@ -336,7 +305,7 @@ func (e *Engine) replyToReleased(ctx context.Context, q Asked, answer Answer, r 
 	if err := e.withRuns(ctx, q.Ref, func(s *task.State) { earlier, ok, _ = s.AnswerTo(q.Question) }); err != nil {
 		return out, err
 	}
-	if ok && (earlier.By != answer.By || earlier.Text != answer.Text && q.Kind != kindLimit) {
+	if ok && (earlier.By != answer.By || earlier.Text != answer.Text && q.Kind != agent.KindLimit) {
 		return out, &AnsweredError{Question: q.Question, Task: q.Ref.ID, Answer: earlier}
 	}
 	return out, nil
@@ -360,7 +329,7 @@ func parseAnswer(q api.QuestionOpened, r Reply) (Answer, error) {
 		a.Text = q.Choices[r.Choice-1]
 	}
 	switch q.Kind {
-	case kindApproval, kindDamage, kindLimit:
+	case agent.KindApproval, agent.KindDamage, agent.KindLimit:
 		if a.Approve == nil {
 			read, ok := agent.Consent(q, a.Text)
 			if !ok {
@@ -368,7 +337,7 @@ func parseAnswer(q api.QuestionOpened, r Reply) (Answer, error) {
 			}
 			a.Approve, a.Text = read.Approve, read.Text
 		}
-	case kindMistake:
+	case agent.KindMistake:
 		if a.Text == "" && a.Approve == nil {
 			return wrong("it is empty")
 		}
@@ -380,7 +349,7 @@ func parseAnswer(q api.QuestionOpened, r Reply) (Answer, error) {
 			return wrong("it is empty")
 		}
 	}
-	if a.Always && (a.Approve == nil || !*a.Approve || q.Kind != kindApproval) {
+	if a.Always && (a.Approve == nil || !*a.Approve || q.Kind != agent.KindApproval) {
 		return wrong("only a yes to an approval can hold for the rest of the task")
 	}
 	return a, nil
@@ -406,7 +375,7 @@ func (a asker) Ask(ctx context.Context, q api.QuestionOpened) (Answer, error) {
 		r.mu.Unlock()
 		r.touch() // the idle timeout starts again: the wait for the user does not count
 	}()
-	r.accept() // what led to the question is on disk
+	r.life.accept() // what led to the question is on disk
 	r.engine.scheduler.Dispatch()
 	var over <-chan time.Time
 	if r.req.Hold > 0 {
@@ -466,21 +435,11 @@ type hearing struct {
 	open  chan struct{} // closed once the question is on disk; front doors see it only then
 }
 
-// isOpen reports whether the question is on disk.
-func (h *hearing) isOpen() bool {
-	select {
-	case <-h.open:
-		return true
-	default:
-		return false
-	}
-}
-
 // opened notes that a question is on disk.
 func (r *Run) opened(question string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if p := r.answers[question]; p != nil && !p.isOpen() {
+	if p := r.answers[question]; p != nil && !isClosed(p.open) {
 		close(p.open)
 	}
 }
@@ -488,11 +447,11 @@ func (r *Run) opened(question string) {
 // awaitQuestions waits until every question that the run, or a subtask below it, is about to ask is on disk. A reader
 // in between would see neither a working run nor its question.
 func (r *Run) awaitQuestions(ctx context.Context) error {
-	for ; r != nil; r = r.under() {
+	for ; r != nil; r = r.Subtask() {
 		r.mu.Lock()
 		var coming []*hearing
 		for _, p := range r.answers {
-			if !p.isOpen() {
+			if !isClosed(p.open) {
 				coming = append(coming, p)
 			}
 		}

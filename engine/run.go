@@ -64,14 +64,14 @@ type runEquipment struct {
 
 // runLife is how far a run is, and how it ended.
 type runLife struct {
-	ctx         context.Context //nolint:containedctx // the run's own life, not a caller's
-	cancel      context.CancelCauseFunc
-	accepted    chan struct{} // closed when its input is on disk
-	acceptOnce  sync.Once
-	released    chan struct{} // closed when the run waits for no user any more
-	releaseOnce sync.Once
-	done        chan struct{}
-	outcome     Outcome
+	ctx      context.Context //nolint:containedctx // the run's own life, not a caller's
+	cancel   context.CancelCauseFunc
+	accepted chan struct{} // closed by accept when its input is on disk
+	accept   func()
+	released chan struct{} // closed by release when the run waits for no user any more
+	release  func()
+	done     chan struct{}
+	outcome  Outcome
 }
 
 // runEvents is the part of its task's events that a run makes.
@@ -223,14 +223,20 @@ func (r *Run) Events(ctx context.Context) iter.Seq[events.Event] {
 func (r *Run) Wait(ctx context.Context) (Outcome, error) {
 	select {
 	case <-r.life.done:
-		return r.life.outcome, nil
 	case <-ctx.Done():
+		if !isClosed(r.life.done) { // a select takes any of two that are ready
+			return Outcome{}, ctx.Err()
+		}
 	}
+	return r.life.outcome, nil
+}
+
+func isClosed(c <-chan struct{}) bool {
 	select {
-	case <-r.life.done: // a select takes any of two that are ready
-		return r.life.outcome, nil
+	case <-c:
+		return true
 	default:
-		return Outcome{}, ctx.Err()
+		return false
 	}
 }
 
@@ -247,33 +253,27 @@ func (r *Run) interrupt() { r.life.cancel(agent.ErrDrained) }
 
 // Release lets the task go, as waiting, once the run waits for a person; one that does
 // already does so at once.
-func (r *Run) Release() { r.life.releaseOnce.Do(func() { close(r.life.released) }) }
+func (r *Run) Release() { r.life.release() }
 
 // Accepted returns when what the run was started with is on disk. An error is why it
 // never was: the run ended before.
 func (r *Run) Accepted(ctx context.Context) error {
 	select {
 	case <-r.life.accepted:
-		return nil
 	case <-r.life.done:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	select {
-	case <-r.life.accepted:
+	switch {
+	case isClosed(r.life.accepted):
 		return nil
-	default:
-	}
-	if r.life.outcome.Err != nil {
+	case r.life.outcome.Err != nil:
 		return r.life.outcome.Err
-	}
-	if r.life.outcome.State == "waiting" { // whether to begin at all
+	case r.life.outcome.State == "waiting": // whether to begin at all
 		return nil
 	}
 	return fmt.Errorf("start a run of task %s: it ended before it began: %s", r.TaskID, r.life.outcome.Reason)
 }
-
-func (r *Run) accept() { r.life.acceptOnce.Do(func() { close(r.life.accepted) }) }
 
 // Enqueue gives words to the run, which takes them in with its next user turn. They are
 // on disk when it returns. store.ErrLetGo: the run has ended. store.ErrInputTaken: words of
@@ -294,21 +294,16 @@ func (r *Run) Plan() *agent.Plan {
 }
 
 // observer is a run's agent.Observer.
-type observer struct{ run *Run }
+type observer struct{ *Run }
 
 // Accepted notes that the run's input is durable.
-func (o observer) Accepted() { o.run.accept() }
-
-// Expect shows what the first request sends and costs.
-func (o observer) Expect(p agent.Plan) error { return o.run.expect(p) }
-
-// Live broadcasts streamed text.
-func (o observer) Live(d agent.Delta) { o.run.live(d) }
+func (o observer) Accepted() { o.life.accept() }
 
 // Notice broadcasts a warning.
-func (o observer) Notice(text string) { o.run.notice(text) }
+func (o observer) Notice(text string) { o.notice(text) }
 
-func (r *Run) expect(p agent.Plan) error {
+// Expect shows what the first request sends and costs.
+func (r observer) Expect(p agent.Plan) error {
 	r.mu.Lock()
 	r.plan = &p
 	r.mu.Unlock()
@@ -328,38 +323,42 @@ func (r *Run) notice(text string) { r.publishNotice("warning", text) }
 
 // publishNotice publishes a notice of a kind: a client may leave out a plan, which is progress, but not a warning.
 func (r *Run) publishNotice(kind, text string) {
-	var o esjson.Object
-	o.String("type", "notice")
-	o.String("kind", kind)
-	o.String("task_id", r.TaskID)
-	o.String("run_id", r.ID)
-	o.String("text", text)
-	e := events.Event{Type: "notice", Task: r.TaskID, Run: r.ID, Behind: r.head(), At: r.engine.opt.Now(), Data: o.Bytes()}
+	e := r.liveEvent("notice", r.head(), func(o *esjson.Object) {
+		o.String("kind", kind)
+		o.String("text", text)
+	})
 	if r.stream.ended {
 		r.stream.late = append(r.stream.late, e)
 	}
 	r.stream.owner.Publish(e)
 }
 
-func (r *Run) live(d agent.Delta) {
+// liveEvent is a live event of the run that follows a commit; fill adds its payload.
+func (r *Run) liveEvent(typ string, behind uint64, fill func(*esjson.Object)) events.Event {
+	var o esjson.Object
+	o.String("type", typ)
+	o.String("task_id", r.TaskID)
+	o.String("run_id", r.ID)
+	fill(&o)
+	return events.Event{Type: typ, Task: r.TaskID, Run: r.ID, Behind: behind, At: r.engine.opt.Now(), Data: o.Bytes()}
+}
+
+// Live broadcasts streamed text.
+func (r observer) Live(d agent.Delta) {
 	if d.Type != "wait.delta" { // to wait is to be idle
 		r.touch()
 	}
-	var o esjson.Object
-	o.String("type", d.Type)
-	o.String("task_id", r.TaskID)
-	o.String("run_id", r.ID)
-	if d.Message != 0 {
-		o.Int("message", int64(d.Message))
-	}
-	if d.Call != "" {
-		o.String("call", d.Call)
-	}
-	o.Int("ts", d.TS)
-	o.Int("offset", int64(d.Offset))
-	o.String("text", d.Text)
-	r.stream.owner.Publish(events.Event{Type: d.Type, Task: r.TaskID, Run: r.ID, Behind: r.stream.lastStep.Load(),
-		At: r.engine.opt.Now(), Data: o.Bytes()})
+	r.stream.owner.Publish(r.liveEvent(d.Type, r.stream.lastStep.Load(), func(o *esjson.Object) {
+		if d.Message != 0 {
+			o.Int("message", int64(d.Message))
+		}
+		if d.Call != "" {
+			o.String("call", d.Call)
+		}
+		o.Int("ts", d.TS)
+		o.Int("offset", int64(d.Offset))
+		o.String("text", d.Text)
+	}))
 }
 
 // head is the newest commit, durable or not.
@@ -528,11 +527,9 @@ func (r *Run) watchTotal(ctx context.Context, limit time.Duration) {
 }
 
 // runBudget is a run's agent.Budget.
-type runBudget struct{ run *Run }
-
-// Reached names the shared limit that is used up.
-func (b runBudget) Reached(ctx context.Context) (code, reason string, err error) {
-	return b.run.held.budget.Reached(ctx)
+type runBudget struct {
+	*budget.Limit
+	run *Run
 }
 
 // WorkedMS is how long the run has worked, where its time is limited.

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/roost-dev/roost/agent"
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/store"
@@ -155,7 +156,7 @@ func (e *Engine) runInfo(ref store.Ref, s *task.State, run task.Run) RunInfo {
 			info.State = "running"
 		}
 		for _, q := range s.Questions {
-			if q.Run == info.ID && q.Kind != kindMistake {
+			if q.Run == info.ID && q.Kind != agent.KindMistake {
 				info.Question = info.Ref.ID + "." + q.Question
 			}
 		}
@@ -176,10 +177,10 @@ func waitingQuestion(ref store.Ref, run task.Run) string {
 
 // openQuestion is the question that the run, or a subtask below it, has open, as Reply takes it; "" for none.
 func (r *Run) openQuestion() string {
-	for ; r != nil; r = r.under() {
+	for ; r != nil; r = r.Subtask() {
 		r.mu.Lock()
 		for q, p := range r.answers {
-			if p.isOpen() {
+			if isClosed(p.open) {
 				r.mu.Unlock()
 				return r.TaskID + "." + q
 			}
@@ -206,7 +207,7 @@ func (e *Engine) AllRuns(ctx context.Context, f RunFilter) (runs []RunInfo, next
 		return nil, "", err
 	}
 	for i, ref := range refs {
-		if f.State == "" && i < from { // without a filter each task is one position
+		if i < from {
 			continue
 		}
 		var newest *RunInfo
@@ -221,16 +222,8 @@ func (e *Engine) AllRuns(ctx context.Context, f RunFilter) (runs []RunInfo, next
 			}
 			continue // a task that cannot be read must not break the list
 		}
-		if f.State != "" && from > 0 {
-			from--
-			continue
-		}
 		if f.Limit > 0 && len(runs) == f.Limit {
-			if f.State == "" {
-				return runs, strconv.Itoa(i), nil
-			}
-			start, _ := strconv.Atoi(f.Cursor)
-			return runs, strconv.Itoa(start + f.Limit), nil
+			return runs, strconv.Itoa(i), nil
 		}
 		runs = append(runs, *newest)
 	}
@@ -239,52 +232,74 @@ func (e *Engine) AllRuns(ctx context.Context, f RunFilter) (runs []RunInfo, next
 
 // tasksInOrder are the tasks that may have a run of that state, "" = any, in the order of AllRuns.
 func (e *Engine) tasksInOrder(ctx context.Context, state string) ([]store.Ref, error) {
-	every, err := e.store.Refs(ctx)
-	if err != nil {
-		return nil, err
-	}
-	byLog, byKey := make(map[string]store.Ref, len(every)), make(map[string]store.Ref, len(every))
-	for _, ref := range every {
-		byLog[ref.Log], byKey[keyOf(ref)] = ref, ref
-	}
 	var out []store.Ref
 	seen := map[string]bool{}
-	add := func(ref store.Ref, ok bool) {
-		if ok && !seen[ref.Log] {
+	add := func(ref store.Ref) {
+		if !seen[ref.Log] {
 			seen[ref.Log] = true
 			out = append(out, ref)
 		}
 	}
-	active, err := e.listTasks(ctx, append(slices.Clone(activeStates), "delegated")...)
+	statuses := append(slices.Clone(activeStates), "delegated")
+	active, err := e.listTasks(ctx, statuses...)
 	if err != nil {
 		return nil, err
 	}
-	for _, status := range append(slices.Clone(activeStates), "delegated") {
+	for _, status := range statuses {
 		for _, t := range active {
 			if t.Status == status {
-				ref, ok := byKey[t.Source+":"+t.ID]
-				add(ref, ok)
+				add(t.ref)
 			}
 		}
 	}
 	if slices.Contains(activeStates, state) {
 		return out, nil
 	}
+	every, err := e.store.Refs(ctx)
+	if err != nil {
+		return nil, err
+	}
 	recent, err := e.store.Recent(ctx, 0, len(every)+1)
 	if err != nil {
 		return nil, err
 	}
+	byLog := make(map[string]store.Ref, len(every))
+	for _, ref := range every {
+		byLog[ref.Log] = ref
+	}
 	for _, r := range recent {
-		ref, ok := byLog[r.Log]
-		add(ref, ok)
+		if ref, ok := byLog[r.Log]; ok {
+			add(ref)
+		}
 	}
 	return out, nil
 }
 
-// listTasks are the tasks of those statuses that have a journal.
-func (e *Engine) listTasks(ctx context.Context, statuses ...string) ([]api.Summary, error) {
+// listed is a task of a list.
+type listed struct {
+	api.Summary
+	ref store.Ref
+}
+
+// listTasks are the tasks of those statuses that have a journal. Finding each one by itself would read the folders once
+// for each.
+func (e *Engine) listTasks(ctx context.Context, statuses ...string) ([]listed, error) {
 	got, err := e.store.List(ctx, store.Filter{Statuses: statuses, Logged: true})
-	return got.Items, err
+	if err != nil || len(got.Items) == 0 {
+		return nil, err
+	}
+	refs, err := e.store.Refs(ctx)
+	byKey := make(map[string]store.Ref, len(refs))
+	for _, ref := range refs {
+		byKey[keyOf(ref)] = ref
+	}
+	var out []listed
+	for _, t := range got.Items {
+		if ref, ok := byKey[t.Source+":"+t.ID]; ok { // else it was removed after the list was read
+			out = append(out, listed{t, ref})
+		}
+	}
+	return out, err
 }
 
 // CancelTask stops the run of a task that works in this process, waits in its queue or waits for an answer. It returns

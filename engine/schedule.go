@@ -24,23 +24,11 @@ const (
 const maxInputs = 256
 
 // hold is how long a scheduled run waits for the user before it releases its task; 0 = until an answer comes.
-func (e *Engine) hold() time.Duration {
-	switch h := e.opt.Hold; {
-	case h < 0:
-		return 0
-	case h == 0:
-		return defaultHold
-	default:
-		return h
-	}
-}
+func (e *Engine) hold() time.Duration { return max(cmp.Or(e.opt.Hold, defaultHold), 0) }
 
-// runTable is the engine's runs as the scheduler counts them.
-type runTable struct{ engine *Engine }
-
-// Busy counts the runs that hold a slot, and those that returned it while they wait for the user.
-func (t runTable) Busy() (running, waiting int) {
-	for _, r := range t.engine.Runs() {
+// busy counts the runs that hold a slot, and those that returned it while they wait for the user.
+func (e *Engine) busy() (running, waiting int) {
+	for _, r := range e.Runs() {
 		switch {
 		case r.parent.Load() != nil:
 		case r.asking():
@@ -217,10 +205,6 @@ func (e *Engine) Recover(ctx context.Context, o RecoverOptions) error {
 	if err != nil {
 		return err
 	}
-	places, err := e.refsByKey(ctx, left)
-	if err != nil {
-		return err
-	}
 	var errs []error
 	var queued []RunInfo
 	var again []store.Ref
@@ -228,11 +212,7 @@ func (e *Engine) Recover(ctx context.Context, o RecoverOptions) error {
 		if err := ctx.Err(); err != nil {
 			return errors.Join(append(errs, err)...)
 		}
-		ref, ok := places[t.Source+":"+t.ID]
-		if !ok {
-			continue // it was removed after the list was read
-		}
-		ref = e.store.Latest(ref)
+		ref := e.store.Latest(t.ref)
 		var run RunInfo
 		lost := 0
 		err := e.withRuns(ctx, ref, func(s *task.State) {
@@ -257,10 +237,10 @@ func (e *Engine) Recover(ctx context.Context, o RecoverOptions) error {
 		if !unended && !resumes {
 			continue
 		}
-		if trusted, err := e.isTrusted(ctx, ref); err != nil {
+		if untrusted, err := e.untrusted(ctx, ref); err != nil {
 			errs = append(errs, err)
 			continue
-		} else if !trusted {
+		} else if untrusted != nil {
 			continue // it continues once its user confirms it
 		}
 		switch {
@@ -271,8 +251,7 @@ func (e *Engine) Recover(ctx context.Context, o RecoverOptions) error {
 			continue
 		case run.Outcome == "":
 			if err := e.recordEnd(ctx, ref, run); err != nil {
-				var busy *journal.BusyError
-				if !errors.As(err, &busy) {
+				if !isBusy(err) {
 					errs = append(errs, err)
 				}
 				continue
@@ -298,6 +277,12 @@ func (e *Engine) Recover(ctx context.Context, o RecoverOptions) error {
 	return errors.Join(append(errs, e.writeProjections(ctx))...)
 }
 
+// isBusy reports whether an act failed because another process holds the task, or another program works on its files.
+func isBusy(err error) bool {
+	var busy *journal.BusyError
+	return errors.As(err, &busy) || errors.Is(err, store.ErrForeignBusy)
+}
+
 // writeProjections writes Roo's files of tasks whose last owner was killed before it could write them.
 func (e *Engine) writeProjections(ctx context.Context) error {
 	list, err := e.store.Behind(ctx)
@@ -309,8 +294,7 @@ func (e *Engine) writeProjections(ctx context.Context) error {
 		}
 		err = e.changeIdle(ctx, ref, func(*store.Task) error { return nil })
 		done()
-		var busy *journal.BusyError
-		if err != nil && !errors.As(err, &busy) && !errors.Is(err, store.ErrForeignBusy) {
+		if err != nil && !isBusy(err) {
 			errs = append(errs, err)
 		}
 	}
@@ -352,9 +336,8 @@ func (e *Engine) resumeInterrupted(ctx context.Context, ref store.Ref) error {
 		return err
 	}
 	_, err = e.Submit(ctx, Request{Task: keyOf(ref), Origin: "api", Interactive: true, automatic: true})
-	var busy *journal.BusyError
 	var held *UntrustedError
-	if errors.As(err, &busy) || errors.Is(err, ErrRunning) || errors.As(err, &held) {
+	if isBusy(err) || errors.Is(err, ErrRunning) || errors.As(err, &held) {
 		return nil
 	}
 	return err

@@ -30,18 +30,12 @@ func (e *Engine) Send(ctx context.Context, ref string, m Message) (Sent, error) 
 			Try: "use auto, queue or interrupt"}
 	}
 	named := m.ID != ""
-	if !named {
-		m.ID = uuid.NewString()
-	}
-	at, err := e.store.FindLatest(ctx, ref)
+	m.ID, m.By = cmp.Or(m.ID, uuid.NewString()), cmp.Or(m.By, "api")
+	at, unlock, err := e.lockLatest(ctx, ref)
 	if err != nil {
 		return Sent{}, err
 	}
-	done, err := e.scheduler.LockTask(ctx, keyOf(at))
-	if err != nil {
-		return Sent{}, err
-	}
-	defer done()
+	defer unlock()
 	for {
 		// A run that has ended and still writes the task's files takes no message: the result would name a run that
 		// never uses it.
@@ -85,7 +79,7 @@ func (e *Engine) send(ctx context.Context, ref store.Ref, m Message) (Sent, erro
 	if n := len(run.task.Inputs()); n >= maxInputs {
 		return sent, fmt.Errorf("send a message to task %s: %d wait already: %w", ref.ID, n, ErrQueueFull)
 	}
-	err := run.Enqueue(ctx, task.InputQueued{Input: m.ID, Text: m.Text, Images: m.Images, By: cmp.Or(m.By, "api")})
+	err := run.Enqueue(ctx, task.InputQueued{Input: m.ID, Text: m.Text, Images: m.Images, By: m.By})
 	if err != nil {
 		return sent, err
 	}
@@ -193,7 +187,7 @@ func (e *Engine) answerOpenQuestion(ctx context.Context, ref store.Ref, run *Run
 		}
 		if what := run.openQuestion(); what != "" {
 			asker := run
-			for ; asker != nil && asker.ownQuestion() == ""; asker = asker.under() {
+			for ; asker != nil && asker.ownQuestion() == ""; asker = asker.Subtask() {
 			}
 			if asker != nil {
 				at, question = asker.task.Ref, asker.ownQuestion()
@@ -212,7 +206,7 @@ func (e *Engine) answerOpenQuestion(ctx context.Context, ref store.Ref, run *Run
 			return false, err
 		}
 		for _, q := range open {
-			if q.Kind != kindMistake {
+			if q.Kind != agent.KindMistake {
 				question = q.Question
 			}
 		}
@@ -220,7 +214,7 @@ func (e *Engine) answerOpenQuestion(ctx context.Context, ref store.Ref, run *Run
 	if question == "" {
 		return false, nil
 	}
-	reply := Reply{ID: m.ID, Text: m.Text, By: cmp.Or(m.By, "api"), Request: m.Request}
+	reply := Reply{ID: m.ID, Text: m.Text, By: m.By, Request: m.Request}
 	var got Replied
 	var err error
 	if keyOf(at) == keyOf(ref) {
@@ -240,7 +234,7 @@ func (r *Run) ownQuestion() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for q, p := range r.answers {
-		if !p.taken && p.isOpen() {
+		if !p.taken && isClosed(p.open) {
 			return q
 		}
 	}
@@ -305,7 +299,7 @@ func (e *Engine) sendToIdleTask(ctx context.Context, ref store.Ref, m Message) (
 			if n := len(t.State().Queue); n >= maxInputs {
 				return fmt.Errorf("send a message to task %s: %d wait already: %w", ref.ID, n, ErrQueueFull)
 			}
-			return t.Commit(ctx, task.InputQueued{Input: m.ID, Text: m.Text, Images: m.Images, By: cmp.Or(m.By, "api")})
+			return t.Commit(ctx, task.InputQueued{Input: m.ID, Text: m.Text, Images: m.Images, By: m.By})
 		})
 		if err != nil {
 			return sent, err
@@ -361,22 +355,23 @@ func (e *Engine) Inputs(ctx context.Context, ref string) ([]task.InputQueued, er
 // EditInput changes the text of a waiting input; nil removes it from the queue. ErrInput: it is not waiting any more, or
 // the history shows it already.
 func (e *Engine) EditInput(ctx context.Context, ref, input string, text *string) error {
-	at, err := e.store.FindLatest(ctx, ref)
+	at, unlock, err := e.lockLatest(ctx, ref)
 	if err != nil {
 		return err
 	}
-	done, err := e.scheduler.LockTask(ctx, keyOf(at))
-	if err != nil {
-		return err
-	}
-	defer done()
+	defer unlock()
 	none := fmt.Errorf("change input %s of task %s: %w", input, at.ID, ErrInput)
-	find := func(list []task.InputQueued) (task.InputQueued, bool) {
+	change := func(list []task.InputQueued) (change task.Event, waits bool) {
 		i := slices.IndexFunc(list, func(q task.InputQueued) bool { return q.Input == input && q.By != "" })
-		if i < 0 {
-			return task.InputQueued{}, false
+		switch {
+		case i < 0:
+			return nil, false
+		case text == nil:
+			return task.InputTaken{Input: input, Dropped: true}, true
 		}
-		return list[i], true
+		q := list[i]
+		q.Text = *text
+		return q, true
 	}
 	// When the run ends during this call, the next one may follow for an input that came at the last moment. The queue
 	// belongs to that one then.
@@ -387,16 +382,11 @@ func (e *Engine) EditInput(ctx context.Context, ref, input string, text *string)
 			}
 			continue
 		}
-		q, ok := find(run.task.Inputs())
-		switch {
-		case !ok:
+		event, waits := change(run.task.Inputs())
+		if !waits {
 			return none
-		case text == nil:
-			err = run.task.ChangeInput(ctx, task.InputTaken{Input: input, Dropped: true})
-		default:
-			q.Text = *text
-			err = run.task.ChangeInput(ctx, q)
 		}
+		err = run.task.ChangeInput(ctx, event)
 		if !errors.Is(err, store.ErrLetGo) {
 			if errors.Is(err, store.ErrInputTaken) {
 				return none
@@ -409,7 +399,7 @@ func (e *Engine) EditInput(ctx context.Context, ref, input string, text *string)
 	}
 	waits := false
 	if err := e.store.WithView(ctx, at, func(v *store.View) error {
-		_, waits = find(v.State.Queue)
+		_, waits = change(v.State.Queue)
 		return nil
 	}); err != nil {
 		return err
@@ -418,14 +408,10 @@ func (e *Engine) EditInput(ctx context.Context, ref, input string, text *string)
 		return none
 	}
 	return e.changeIdle(ctx, at, func(t *store.Task) error {
-		q, ok := find(t.State().Queue)
-		if !ok {
+		event, waits := change(t.State().Queue)
+		if !waits {
 			return none
 		}
-		if text == nil {
-			return t.Commit(ctx, task.InputTaken{Input: input, Dropped: true})
-		}
-		q.Text = *text
-		return t.Commit(ctx, q)
+		return t.Commit(ctx, event)
 	})
 }

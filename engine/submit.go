@@ -1,22 +1,22 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/roost-dev/roost/agent"
 	"github.com/roost-dev/roost/agent/spool"
-	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine/budget"
 	"github.com/roost-dev/roost/engine/scheduler"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/internal/failpoint"
-	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/tool/historytool"
@@ -30,37 +30,24 @@ func (e *Engine) Submit(ctx context.Context, r Request) (Ticket, error) {
 	if r.Task == "" {
 		return e.submitNew(ctx, r)
 	}
-	ref, err := e.store.FindLatest(ctx, r.Task)
+	ref, unlock, err := e.lockLatest(ctx, r.Task)
 	if err != nil {
 		return Ticket{}, err
 	}
-	done, err := e.scheduler.LockTask(ctx, keyOf(ref))
-	if err != nil {
-		return Ticket{}, err
-	}
-	defer done()
+	defer unlock()
 	return e.submit(ctx, ref, r, "")
+}
+
+// lockLatest finds a task. The caller alone then starts, queues or answers for it, until unlock is called.
+func (e *Engine) lockLatest(ctx context.Context, given string) (ref store.Ref, unlock func(), err error) {
+	if ref, err = e.store.FindLatest(ctx, given); err == nil {
+		unlock, err = e.scheduler.LockTask(ctx, keyOf(ref))
+	}
+	return ref, unlock, err
 }
 
 // keyOf is a task's key in the tables of this process, and a reference that Find takes.
 func keyOf(ref store.Ref) string { return ref.Source + ":" + ref.ID }
-
-// refsByKey are the references of all tasks, for a list of tasks: finding each one of the list by itself would read the
-// folders once for each. An empty list needs none.
-func (e *Engine) refsByKey(ctx context.Context, list []api.Summary) (map[string]store.Ref, error) {
-	if len(list) == 0 {
-		return nil, nil
-	}
-	refs, err := e.store.Refs(ctx)
-	if err != nil {
-		return nil, err
-	}
-	at := make(map[string]store.Ref, len(refs))
-	for _, r := range refs {
-		at[keyOf(r)] = r
-	}
-	return at, nil
-}
 
 func (e *Engine) submitNew(ctx context.Context, r Request) (Ticket, error) {
 	if r.NewTask == "" {
@@ -87,9 +74,7 @@ func (e *Engine) submitNew(ctx context.Context, r Request) (Ticket, error) {
 	if err := e.admits(); err != nil {
 		return Ticket{}, err
 	}
-	if r.RunID == "" {
-		r.RunID = runID(r.NewTask)
-	}
+	r.RunID = cmp.Or(r.RunID, runID(r.NewTask))
 	ticket, err := e.startOrQueue(ctx, r, "", false)
 	ticket.Made = err == nil
 	return ticket, err
@@ -145,12 +130,10 @@ func (e *Engine) submit(ctx context.Context, ref store.Ref, r Request, input str
 			if !run.isEnding() {
 				return Ticket{}, fmt.Errorf("task %s: %w", ref.ID, ErrRunning)
 			}
-			select {
-			case <-run.after.settled:
-				continue
-			case <-ctx.Done():
-				return Ticket{}, context.Cause(ctx)
+			if err := run.settle(ctx); err != nil {
+				return Ticket{}, err
 			}
+			continue
 		}
 		if err := e.admits(); err != nil {
 			return Ticket{}, err
@@ -169,15 +152,8 @@ func (e *Engine) submit(ctx context.Context, ref store.Ref, r Request, input str
 
 // isEnding reports whether a run has come to its end and only writes the task's files.
 func (r *Run) isEnding() (over bool) {
-	select {
-	case <-r.life.done:
-		return true
-	default:
-	}
-	select {
-	case <-r.life.accepted:
-	default:
-		return false
+	if isClosed(r.life.done) || !isClosed(r.life.accepted) {
+		return isClosed(r.life.done)
 	}
 	r.task.View(func(s *task.State) {
 		over = s.Run != nil && s.Run.ID == r.ID && (s.Run.Outcome != "" || s.Run.Waiting != "")
@@ -260,10 +236,8 @@ func (e *Engine) commitInputs(ctx context.Context, run *Run, input string, queue
 	words := &run.words.own
 	var events []task.Event
 	if (input != "" || queue) && (words.Text != "" || len(words.Images) > 0) {
-		if input == "" {
-			input = run.ID
-		}
-		events = append(events, task.InputQueued{Input: input, Text: words.Text, Images: words.Images, By: run.origin()})
+		input = cmp.Or(input, run.ID)
+		events = append(events, task.InputQueued{Input: input, Text: words.Text, Images: words.Images, By: cmp.Or(run.req.Origin, "api")})
 		words.Text, words.Images = "", nil
 	}
 	if queue {
@@ -276,14 +250,6 @@ func (e *Engine) commitInputs(ctx context.Context, run *Run, input string, queue
 		return err
 	}
 	return run.task.Barrier(ctx)
-}
-
-// origin is the door through which a run's text came.
-func (r *Run) origin() string {
-	if r.req.Origin != "" {
-		return r.req.Origin
-	}
-	return "api"
 }
 
 // enqueue puts a run into the queue. Its task's journal holds what it is to do; r adds what no task keeps.
@@ -328,29 +294,24 @@ func (e *Engine) startQueued(q *scheduler.Queued, r Request, slot *scheduler.Slo
 		return
 	}
 	_, err = e.start(ctx, r, slot)
-	var busy *journal.BusyError
 	var untrusted *UntrustedError
 	switch {
 	case err == nil, errors.Is(err, ErrClosed): // after a close it stays in the queue of its journal
 	case errors.As(err, &untrusted): // it stays there until its user confirms
 	case errors.Is(err, ErrDraining):
 		e.scheduler.Enqueue(q, true) // for Admit, or for the next process
-	case errors.As(err, &busy), errors.Is(err, store.ErrForeignBusy):
+	case isBusy(err):
 		e.scheduler.EnqueueLater(q, func() { time.Sleep(busyRetry) })
 	default:
 		// It would never start: it has failed, and its input waits for the next run.
+		code := "internal"
+		if config := (*setup.Error)(nil); errors.As(err, &config) {
+			code = "configuration"
+		}
 		_ = e.changeIdle(ctx, ref, func(t *store.Task) error {
-			return t.Commit(ctx, task.RunEnded{Run: q.Run, Outcome: "failed", Code: codeOf(err), Reason: err.Error()})
+			return t.Commit(ctx, task.RunEnded{Run: q.Run, Outcome: "failed", Code: code, Reason: err.Error()})
 		})
 	}
-}
-
-func codeOf(err error) string {
-	var config *setup.Error
-	if errors.As(err, &config) {
-		return "configuration"
-	}
-	return "internal"
 }
 
 // changeIdle lets f commit to a task that no run works on, durably.
@@ -365,13 +326,6 @@ func (e *Engine) changeIdle(ctx context.Context, ref store.Ref, f func(*store.Ta
 		err = t.Barrier(ctx)
 	}
 	return errors.Join(err, t.Close(context.WithoutCancel(ctx)))
-}
-
-func originOf(r Request) string {
-	if r.Origin == "" {
-		return "api"
-	}
-	return r.Origin
 }
 
 // Start starts or continues a task and returns once its input is durable or the
@@ -460,9 +414,6 @@ func (e *Engine) prepare(ctx context.Context, r Request) (*Run, error) {
 		return nil, err
 	}
 	settings, env, err := e.resolver.Prepare(has, settings, r.Choice, false)
-	if err == nil && e.takesCheckpoints(r) {
-		err = e.checkpoints.CheckFree(env.Workspace)
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -509,15 +460,12 @@ func (e *Engine) prepareNew(ctx context.Context, r Request) (*Run, error) {
 		return nil, &setup.Error{What: "start a task", Why: "there is no prompt", Try: `roost run "what to do"`}
 	}
 	r.Choice = e.resolver.Defaults(task.Settings{}, r.Choice, true)
-	settings, env, err := e.prepareSettings(r)
-	if err == nil && e.takesCheckpoints(r) {
-		err = e.checkpoints.CheckFree(env.Workspace)
-	}
+	settings, env, err := e.prepareSettings(task.Settings{}, r)
 	if err != nil {
 		return nil, err
 	}
 	owned, err := e.store.Create(ctx, task.Created{
-		Task: r.NewTask, Title: r.Title, Origin: originOf(r), Number: 1, CreatedAt: e.opt.Now(), Settings: settings,
+		Task: r.NewTask, Title: r.Title, Origin: cmp.Or(r.Origin, "api"), Number: 1, CreatedAt: e.opt.Now(), Settings: settings,
 	})
 	if err != nil {
 		return nil, err
@@ -527,23 +475,20 @@ func (e *Engine) prepareNew(ctx context.Context, r Request) (*Run, error) {
 	return run, nil
 }
 
-// prepareSettings decides the settings of a new task, and opens what its first run works with.
-func (e *Engine) prepareSettings(r Request) (task.Settings, setup.Environment, error) {
-	settings, err := e.resolver.Settings(task.Settings{}, r.Choice)
+// prepareSettings puts the settings of a request over those of a task, and opens what its next run works with.
+func (e *Engine) prepareSettings(was task.Settings, r Request) (task.Settings, setup.Environment, error) {
+	settings, err := e.resolver.Settings(was, r.Choice)
 	if err == nil {
 		err = e.resolver.CheckWorkspace(settings.Workspace)
 	}
 	if err != nil {
 		return settings, setup.Environment{}, err
 	}
-	return e.resolver.Prepare(task.Settings{}, settings, r.Choice, r.Task == "")
+	return e.resolver.Prepare(was, settings, r.Choice, r.Task == "")
 }
 
 func (e *Engine) newRun(t *store.Task, s task.Settings, p setup.Environment, r Request) *Run {
-	id := r.RunID
-	if id == "" {
-		id = runID(t.Ref.ID)
-	}
+	id := cmp.Or(r.RunID, runID(t.Ref.ID))
 	t.By(id)
 	below := r // what holds for subtasks
 	below.RunID, below.NewTask, below.answer = "", "", nil
@@ -561,34 +506,26 @@ func (e *Engine) newRun(t *store.Task, s task.Settings, p setup.Environment, r R
 	}
 	run.life.ctx, run.life.cancel = ctx, cancel
 	run.life.accepted, run.life.released, run.life.done = make(chan struct{}), make(chan struct{}), make(chan struct{})
+	run.life.accept = sync.OnceFunc(func() { close(run.life.accepted) })
+	run.life.release = sync.OnceFunc(func() { close(run.life.released) })
 	run.stream.from, run.stream.saved = events.AfterCommit(t.State().Seq), make(chan struct{})
 	run.after.settled = make(chan struct{})
 	spend := e.totals.Open(t.State().Usage.CostMicros)
 	run.held.budget = budget.New(budget.Options{
-		Store: e.store,
-		Now:   e.opt.Now,
-		Zone:  time.Local,
-		Task:  t.State,
-		Spend: spend,
-		Tree:  s.Limits.MaxTaskMicros,
-		Day:   e.resolver.DayLimit(r.Choice),
+		Store: e.store, Now: e.opt.Now, Zone: time.Local, Task: t.State, Spend: spend,
+		Tree: s.Limits.MaxTaskMicros, Day: e.resolver.DayLimit(r.Choice),
 	})
 	run.found = append(append(append(run.found, p.Notes...), e.resolver.UnknownPrice(s, p.Model, r.Choice)...), e.endOrphanLinter(t.Ref)...)
 	root := p.Workspace.Root()
 	run.agent = &agent.Agent{
 		Task: agent.Task{
-			Journal:  recorder{t, run, spend},
-			RunID:    id,
-			Settings: s,
-			Policy:   setup.Policy(s),
-			Head:     gitHead(root),
+			Journal: recorder{t, run, spend}, RunID: id, Settings: s, Policy: setup.Policy(s),
+			Head: gitHead(root),
 		},
 		Model: agent.Model{Provider: p.Provider.LLM, Entry: p.Model},
 		Tools: agent.Tools{
-			List:     e.tools(t.Ref.ID),
-			Offer:    e.opt.Config.Offer(),
-			Subtasks: &family{run, below},
-			Outputs:  historytool.ForeignOutputs(t.Ref.Dir),
+			List: e.tools(t.Ref.ID), Offer: e.opt.Config.Offer(), Subtasks: &family{run, below},
+			Outputs: historytool.ForeignOutputs(t.Ref.Dir),
 		},
 		User: agent.User{
 			Asker:    asker{run},
@@ -604,7 +541,7 @@ func (e *Engine) newRun(t *store.Task, s task.Settings, p setup.Environment, r R
 			Mentions:   e.world(t.Ref, p.Workspace, run.mode),
 			SpoolDir:   dir,
 			Masks:      p.Provider.Masks,
-			Budget:     runBudget{run},
+			Budget:     runBudget{run.held.budget, run},
 			OtherTasks: otherTasks{e, root, t.Ref.ID},
 		},
 	}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -203,10 +204,7 @@ func (f *family) create(ctx context.Context, sub agent.Subtask) (*Run, error) {
 		return nil, err
 	}
 	parent := f.run.task.State()
-	root := parent.RootTask
-	if root == "" {
-		root = parent.ID
-	}
+	root := cmp.Or(parent.RootTask, parent.ID)
 	created := task.Created{
 		Task: sub.ID, Origin: parent.Origin, Number: parent.Number + 1, Parent: parent.ID, RootTask: root,
 		CreatedAt: e.opt.Now(), Settings: s,
@@ -238,22 +236,18 @@ func (r *Run) adopt(child *Run) {
 	r.child = child
 }
 
-// under is the subtask that a run waits for, nil when it waits for none.
-func (r *Run) under() *Run {
+// Subtask is the run of the subtask that the task waits for; nil when it waits for none that is at work here.
+func (r *Run) Subtask() *Run {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.child
 }
 
-// Subtask is the run of the subtask that the task waits for, nil when it waits for none
-// that is at work here.
-func (r *Run) Subtask() *Run { return r.under() }
-
 // Of is the run of a task among a run and the subtasks that it waits for; nil when that
 // task does not run there. Events of all of them come in the first one's stream, and a
 // question is answered where it was asked.
 func (r *Run) Of(taskID string) *Run {
-	for ; r != nil; r = r.under() {
+	for ; r != nil; r = r.Subtask() {
 		if r.TaskID == taskID {
 			return r
 		}
@@ -273,13 +267,13 @@ func (e *Engine) divert(ctx context.Context, ref store.Ref, v *store.View, r Req
 	if !out.own.Given() {
 		return out, nil
 	}
-	if child := v.State.Awaited(); child != nil {
-		asks, err := e.asks(ctx, ref, child.ID, maxFamily)
+	if v.State.Awaited() != nil {
+		asking, err := e.askingSubtask(ctx, ref)
 		if err != nil {
 			return out, err
 		}
 		out.child.Yes = r.Yes
-		if asks {
+		if asking != nil {
 			out.child, out.own = out.own, agent.Input{Yes: r.Yes}
 		}
 		return out, nil
@@ -298,30 +292,6 @@ func (e *Engine) divert(ctx context.Context, ref store.Ref, v *store.View, r Req
 
 // maxFamily bounds a walk along tasks that may name each other in a circle.
 const maxFamily = 64
-
-// asks reports whether a subtask, or the one that it waits for, waits for a person.
-func (e *Engine) asks(ctx context.Context, parent store.Ref, id string, left int) (bool, error) {
-	ref, err := e.store.FindChild(ctx, parent, id)
-	if errors.Is(err, store.ErrNotFound) || left == 0 {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	asks, next := false, ""
-	err = e.store.WithView(ctx, ref, func(v *store.View) error {
-		if child := v.State.Awaited(); child != nil {
-			next = child.ID
-		} else {
-			asks = v.State.Run != nil && v.State.Run.Waiting != ""
-		}
-		return nil
-	})
-	if err != nil || next == "" {
-		return asks, err
-	}
-	return e.asks(ctx, ref, next, left-1)
-}
 
 // waits is the parent that waits for a task, nil when none does.
 func (e *Engine) waits(ctx context.Context, ref store.Ref, s *task.State) (*store.Ref, error) {
@@ -413,12 +383,10 @@ func (e *Engine) again(done *Run) bool {
 // or of the same task, for words that came at the last moment; nil when there is none.
 // It returns once that is known. The error is why there is none although there should be.
 func (r *Run) Next(ctx context.Context) (*Run, error) {
-	select {
-	case <-r.after.settled:
-		return r.after.next, r.after.nextErr
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	if err := r.settle(ctx); err != nil {
+		return nil, err
 	}
+	return r.after.next, r.after.nextErr
 }
 
 // launch starts a prepared run, unless the engine is closed.

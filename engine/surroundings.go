@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -276,16 +277,9 @@ func differences(s *task.State, now task.Settings, head string) []string {
 	report("mode", was.Mode, now.Mode)
 	if s.Run != nil && was.Workspace == now.Workspace && s.Run.Head != head {
 		notes = append(notes, fmt.Sprintf("the workspace's HEAD has changed since the last run: %s -> %s",
-			orNone(s.Run.Head), orNone(head)))
+			cmp.Or(s.Run.Head, "none"), cmp.Or(head, "none")))
 	}
 	return notes
-}
-
-func orNone(head string) string {
-	if head == "" {
-		return "none"
-	}
-	return head
 }
 
 // gitHead is the commit that a workspace's repository is on; "" without a repository. The files of the repository hold

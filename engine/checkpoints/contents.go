@@ -37,18 +37,13 @@ func (svc *Service) ForRun(t *store.Task, w *workspace.Workspace) *RunStore {
 	return &RunStore{service: svc, ws: w, task: t}
 }
 
-// CheckFree refuses a run in a workspace with whose checkpoints a process of an earlier version works: both would
-// write, in two formats. The error wraps store.ErrForeignBusy.
-func (svc *Service) CheckFree(w *workspace.Workspace) error {
-	c, err := checkpoint.OpenContents(svc.dir(), checkpoint.NameOf(w.Root()))
+// withContents opens the contents of a store for f.
+func (svc *Service) withContents(name string, f func(*checkpoint.Contents) error) error {
+	c, err := checkpoint.OpenContents(svc.dir(), name)
 	if err != nil {
-		return nil //nolint:nilerr // the first write reports it
+		return err
 	}
-	used, err := c.UsedByEarlier()
-	if err = errors.Join(err, c.Close()); err == nil && used {
-		err = inUse(checkpoint.ErrInUse)
-	}
-	return err
+	return errors.Join(f(c), c.Close())
 }
 
 // inUse makes an error that wraps checkpoint.ErrInUse wrap store.ErrForeignBusy too: it is reported like another program
@@ -181,24 +176,20 @@ func (s survey) Hidden() string { return s.Survey.Unheld().HiddenText() }
 // file differs from the newest one. The caller must call finish, which updates Roo's files of the task.
 //
 // Errors: ErrNone where the task has no checkpoint yet, *journal.BusyError while it runs, and those of Restore.
-func (svc *Service) Save(ctx context.Context, given string) (api.Checkpoint, bool, func(context.Context) error, error) {
-	none := func(context.Context) error { return nil }
+func (svc *Service) Save(ctx context.Context, given string) (
+	c api.Checkpoint, saved bool, finish func(context.Context) error, err error) {
 	ref, err := svc.store.Find(ctx, given)
+	if err == nil {
+		err = svc.requireCheckpoints(ctx, ref)
+	}
 	if err != nil {
-		return api.Checkpoint{}, false, none, err
+		return c, false, finished, err
 	}
-	if err := svc.requireCheckpoints(ctx, ref); err != nil {
-		return api.Checkpoint{}, false, none, err
-	}
-	t, _, err := svc.own(ctx, ref)
-	if err != nil {
-		return api.Checkpoint{}, false, none, err
-	}
-	c, saved, err := svc.saveNow(ctx, t)
-	if err != nil {
-		return c, false, none, errors.Join(err, t.Close(context.WithoutCancel(ctx)))
-	}
-	return c, saved, t.Close, nil
+	finish, err = svc.change(ctx, ref, func(t *store.Task, _ string) (err error) {
+		c, saved, err = svc.saveNow(ctx, t)
+		return err
+	})
+	return c, saved, finish, err
 }
 
 func (svc *Service) saveNow(ctx context.Context, t *store.Task) (_ api.Checkpoint, saved bool, err error) {
@@ -311,18 +302,16 @@ func (svc *Service) Collect(ctx context.Context, dryRun bool) ([]api.CollectedSt
 			return out, err
 		}
 		c := api.CollectedStore{Store: entry.Name(), Removed: []string{}}
-		c.Err = inUse(svc.collectStore(ctx, &c, live, dryRun))
+		c.Err = inUse(svc.withContents(c.Store, func(s *checkpoint.Contents) error {
+			return svc.collectStore(ctx, s, &c, live, dryRun)
+		}))
 		out = append(out, c)
 	}
 	return out, nil
 }
 
-func (svc *Service) collectStore(ctx context.Context, c *api.CollectedStore, live map[string]bool, dryRun bool) (err error) {
-	s, err := checkpoint.OpenContents(svc.dir(), c.Store)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, s.Close()) }()
+func (svc *Service) collectStore(ctx context.Context, s *checkpoint.Contents, c *api.CollectedStore, live map[string]bool,
+	dryRun bool) error {
 	owners, err := s.Owners()
 	if err != nil {
 		return err
@@ -418,15 +407,13 @@ func (svc *Service) Forget(purged store.Ref) (stores []string, err error) {
 		if !entry.IsDir() {
 			continue
 		}
-		s, bad := checkpoint.OpenContents(svc.dir(), entry.Name())
-		if bad == nil {
-			owners, unread := s.Owners()
+		err = errors.Join(err, svc.withContents(entry.Name(), func(s *checkpoint.Contents) error {
+			owners, err := s.Owners()
 			if _, has := owners[owner]; has {
 				stores = append(stores, entry.Name())
 			}
-			bad = errors.Join(unread, s.Forget(owner), s.Close())
-		}
-		err = errors.Join(err, bad)
+			return errors.Join(err, s.Forget(owner))
+		}))
 	}
 	if err != nil {
 		return stores, fmt.Errorf("the task is removed; its checkpoints could not be removed: %w", err)
@@ -438,12 +425,10 @@ func (svc *Service) Forget(purged store.Ref) (stores []string, err error) {
 func (svc *Service) RemoveUnused(ctx context.Context, stores []string) (err error) {
 	slices.Sort(stores)
 	for _, name := range slices.Compact(stores) {
-		s, bad := checkpoint.OpenContents(svc.dir(), name)
-		if bad == nil {
-			_, bad = svc.removeUnused(ctx, s, name, false)
-			bad = errors.Join(bad, s.Close())
-		}
-		err = errors.Join(err, bad)
+		err = errors.Join(err, svc.withContents(name, func(s *checkpoint.Contents) error {
+			_, err := svc.removeUnused(ctx, s, name, false)
+			return err
+		}))
 	}
 	if err != nil {
 		return fmt.Errorf("the task is removed; contents of its checkpoints remain until roost checkpoint gc removes them: %w", err)
@@ -464,13 +449,10 @@ func (svc *Service) ShareWithFork(ctx context.Context, from store.Ref, id string
 		if _, err := os.Stat(filepath.Join(svc.dir(), name)); err != nil {
 			continue // its contents are lost already
 		}
-		c, err := checkpoint.OpenContents(svc.dir(), name)
+		old, fork := checkpoint.OwnerOf(nameInStore(from)), checkpoint.OwnerOf(nameInStore(store.Ref{ID: id, Own: true}))
+		err := svc.withContents(name, func(c *checkpoint.Contents) error { return c.Share(ctx, commit, old, fork) })
 		if err != nil {
-			return err
-		}
-		err = c.Share(ctx, commit, checkpoint.OwnerOf(nameInStore(from)), checkpoint.OwnerOf(nameInStore(store.Ref{ID: id, Own: true})))
-		if err = errors.Join(inUse(err), c.Close()); err != nil {
-			return fmt.Errorf("keep the checkpoints that it shares: %w", err)
+			return fmt.Errorf("keep the checkpoints that it shares: %w", inUse(err))
 		}
 	}
 	return nil
@@ -484,6 +466,34 @@ type VerifiedContents struct {
 	Repaired []api.Finding `json:"-"`
 }
 
+// verifiers are open verifiers by store.
+type verifiers struct {
+	dir  string
+	open map[string]*checkpoint.Verifier
+}
+
+func (svc *Service) verifiers() *verifiers {
+	return &verifiers{svc.dir(), map[string]*checkpoint.Verifier{}}
+}
+
+func (v *verifiers) of(store string) (*checkpoint.Verifier, error) {
+	if v.open[store] == nil {
+		one, err := checkpoint.OpenVerifier(v.dir, store)
+		if err != nil {
+			return nil, err
+		}
+		v.open[store] = one
+	}
+	return v.open[store], nil
+}
+
+func (v *verifiers) close() (err error) {
+	for _, one := range v.open {
+		err = errors.Join(err, one.Close())
+	}
+	return err
+}
+
 // Verify reads every content that the checkpoints of tasks rely on, each once, and compares it with what the journals
 // record. With repair, a damaged content is kept again where the file in the workspace still has the same bytes. Nothing
 // else is written, and nothing is removed.
@@ -493,8 +503,7 @@ func (svc *Service) Verify(ctx context.Context, ids []string, repair bool) (Veri
 	if err != nil {
 		return out, err
 	}
-	stores := map[string]*checkpoint.Verifier{}
-	var closing []error
+	stores := svc.verifiers()
 	for _, ref := range refs {
 		err := svc.store.WithView(ctx, ref, func(v *store.View) error { return svc.verifyTask(ctx, ref, v.State, stores, repair, &out) })
 		if err != nil && ctx.Err() == nil {
@@ -504,27 +513,22 @@ func (svc *Service) Verify(ctx context.Context, ids []string, repair bool) (Veri
 			break
 		}
 	}
-	for _, v := range stores {
+	for _, v := range stores.open {
 		out.Objects, out.Bytes = out.Objects+v.Objects, out.Bytes+v.Bytes
-		closing = append(closing, v.Close())
 	}
-	return out, errors.Join(append(closing, ctx.Err())...)
+	return out, errors.Join(stores.close(), ctx.Err())
 }
 
-func (svc *Service) verifyTask(ctx context.Context, ref store.Ref, s *task.State, stores map[string]*checkpoint.Verifier,
+func (svc *Service) verifyTask(ctx context.Context, ref store.Ref, s *task.State, stores *verifiers,
 	repair bool, out *VerifiedContents) error {
 	seen := map[string]bool{}
 	for _, c := range s.Checkpoints {
 		if c.Store == "" {
 			continue
 		}
-		v := stores[c.Store]
-		if v == nil {
-			var err error
-			if v, err = checkpoint.OpenVerifier(svc.dir(), c.Store); err != nil {
-				return err
-			}
-			stores[c.Store] = v
+		v, err := stores.of(c.Store)
+		if err != nil {
+			return err
 		}
 		for _, f := range c.Files {
 			versions := []api.FileVersion{f.Now}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/roost-dev/roost/agent/checkpoints"
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/checkpoint"
 	"github.com/roost-dev/roost/engine/setup"
@@ -35,41 +36,34 @@ type RestoreOptions struct {
 // Errors: *ReferenceError and ErrNone for a checkpoint that does not exist, *StoreMovedError, one that is
 // checkpoint.ErrRefused, *journal.BusyError while the task runs, *setup.Error for a workspace that cannot be opened, or
 // an error of store.Find. After *RolledBackError nothing has changed; after *HalfwayError the task is restoring.
-func (svc *Service) Restore(ctx context.Context, given string, o RestoreOptions) (api.RestoreResult, func(context.Context) error, error) {
-	none := func(context.Context) error { return nil }
+func (svc *Service) Restore(ctx context.Context, given string, o RestoreOptions) (
+	out api.RestoreResult, finish func(context.Context) error, err error) {
 	ref, err := svc.store.Find(ctx, given)
 	if err != nil {
-		return api.RestoreResult{}, none, err
+		return out, finished, err
 	}
 	if o.DryRun {
-		var out api.RestoreResult
 		ref = svc.store.Latest(ref)
 		err := svc.store.WithView(ctx, ref, func(v *store.View) error {
 			p, err := svc.planRestore(ctx, ref, v.State, o, nil)
 			out = p.result
 			return errors.Join(err, p.close())
 		})
-		return out, none, err
+		return out, finished, err
 	}
 	if err := svc.requireCheckpoints(ctx, ref); err != nil {
-		return api.RestoreResult{}, none, err
+		return out, finished, err
 	}
-	t, forked, err := svc.own(ctx, ref)
-	if err != nil {
-		return api.RestoreResult{}, none, err
-	}
-	p, err := svc.planRestore(ctx, t.Ref, t.State(), o, nil)
-	p.result.Forked = forked
-	if err == nil && o.Planned != nil {
-		err = o.Planned(p.result)
-	}
-	if err == nil {
-		err = svc.carryOut(ctx, t, &p)
-	}
-	if err = errors.Join(err, p.close()); err != nil {
-		return p.result, none, errors.Join(err, t.Close(context.WithoutCancel(ctx)))
-	}
-	return p.result, t.Close, nil
+	finish, err = svc.change(ctx, ref, func(t *store.Task, forked string) error {
+		p, err := svc.planRestore(ctx, t.Ref, t.State(), o, nil)
+		p.result.Forked = forked
+		if err == nil {
+			err = svc.carryOut(ctx, t, &p, o.Planned)
+		}
+		out = p.result
+		return errors.Join(err, p.close())
+	})
+	return out, finish, err
 }
 
 // requireCheckpoints is ErrNone for a task of another tool without checkpoints, which are always ours: an operation that
@@ -260,35 +254,29 @@ func newestMessage(s *task.State) (message uint64) {
 
 // titleOf names a checkpoint after its files.
 func titleOf(reason string, targets []task.RestoreFile, files []task.CheckpointFile) string {
-	var names []string
+	var paths []string
 	for _, t := range targets {
-		names = append(names, t.Path)
+		paths = append(paths, t.Path)
 	}
 	for _, f := range files {
 		if len(targets) == 0 {
-			names = append(names, f.Path)
+			paths = append(paths, f.Path)
 		}
 	}
-	text := ""
-	switch n := len(names); {
-	case n == 0:
-		return "no file"
-	case n <= 2:
-		text = names[0]
-		if n == 2 {
-			text += " and " + names[1]
-		}
-	default:
-		text = fmt.Sprintf("%s, %s and %d more", names[0], names[1], n-2)
+	if reason == task.ReasonSafety && len(paths) > 0 {
+		return "before a restore of " + checkpoints.Title(paths)
 	}
-	if reason == task.ReasonSafety {
-		return "before a restore of " + text
-	}
-	return text
+	return checkpoints.Title(paths)
 }
 
-// carryOut commits the intent of a planned restore, with the safety checkpoint, and applies it.
-func (svc *Service) carryOut(ctx context.Context, t *store.Task, p *plannedRestore) error {
+// carryOut commits the intent of a planned restore, with the safety checkpoint, and applies it, unless planned refuses
+// the plan. planned may be nil.
+func (svc *Service) carryOut(ctx context.Context, t *store.Task, p *plannedRestore, planned func(api.RestoreResult) error) error {
+	if planned != nil {
+		if err := planned(p.result); err != nil {
+			return err
+		}
+	}
 	if len(p.files) == 0 {
 		p.result.Outcome = "nothing"
 		if len(p.with) == 0 {

@@ -18,49 +18,47 @@ import (
 // also where no file changes. o.To is ignored.
 //
 // Errors are those of history.Rewind and of Restore.
-func (svc *Service) RewindFiles(ctx context.Context, given string, r history.RewindOptions,
-	o RestoreOptions) (api.RewindResult, api.RestoreResult, func(context.Context) error, error) {
-	none := func(context.Context) error { return nil }
+func (svc *Service) RewindFiles(ctx context.Context, given string, r history.RewindOptions, o RestoreOptions) (
+	taken api.RewindResult, files api.RestoreResult, finish func(context.Context) error, err error) {
 	ref, err := svc.store.Find(ctx, given)
 	if err != nil {
-		return api.RewindResult{}, api.RestoreResult{}, none, err
+		return taken, files, finished, err
 	}
 	if r.DryRun = r.DryRun || o.DryRun; r.DryRun {
 		o.DryRun = true
 		ref = svc.store.Latest(ref)
-		var p plannedRestore
-		var taken api.RewindResult
-		err := svc.store.WithView(ctx, ref, func(v *store.View) (err error) {
+		err := svc.store.WithView(ctx, ref, func(v *store.View) error {
+			var p plannedRestore
+			var err error
 			taken, p, err = svc.planRewind(ctx, ref, v.State, r, o)
+			files = p.result
 			return errors.Join(err, p.close())
 		})
 		taken.DryRun = true
-		return taken, p.result, none, err
+		return taken, files, finished, err
 	}
 	if !ref.Own {
 		dry := r
 		dry.DryRun = true
 		if _, _, err := history.Rewind(ctx, svc.store, ref, dry); err != nil {
-			return api.RewindResult{}, api.RestoreResult{}, none, err // and the task was not taken over
+			return taken, files, finished, err // and the task was not taken over
 		}
 	}
-	t, forked, err := svc.own(ctx, ref)
-	if err != nil {
-		return api.RewindResult{}, api.RestoreResult{}, none, err
-	}
-	taken, p, err := svc.planRewind(ctx, t.Ref, t.State(), r, o)
-	taken.Forked, p.result.Forked = forked, forked
-	if err == nil && o.Planned != nil {
-		err = o.Planned(p.result)
-	}
-	if err == nil {
-		err = svc.carryOut(ctx, t, &p)
-	}
-	if err = errors.Join(err, p.close()); err != nil {
-		return taken, p.result, none, errors.Join(err, t.Close(context.WithoutCancel(ctx)))
-	}
-	taken.Branch = store.BranchName(t.State().Seq)
-	return taken, p.result, t.Close, nil
+	finish, err = svc.change(ctx, ref, func(t *store.Task, forked string) error {
+		var p plannedRestore
+		var err error
+		taken, p, err = svc.planRewind(ctx, t.Ref, t.State(), r, o)
+		taken.Forked, p.result.Forked = forked, forked
+		if err == nil {
+			err = svc.carryOut(ctx, t, &p, o.Planned)
+		}
+		files = p.result
+		if err = errors.Join(err, p.close()); err == nil {
+			taken.Branch = store.BranchName(t.State().Seq)
+		}
+		return err
+	})
+	return taken, files, finish, err
 }
 
 func (svc *Service) planRewind(ctx context.Context, ref store.Ref, s *task.State, r history.RewindOptions,
@@ -109,7 +107,7 @@ func (svc *Service) UndoFiles(ctx context.Context, t *store.Task, d task.Action,
 		p.with, err = decodeEvents(begun.Rewind, s.NextMessage())
 	}
 	if err == nil {
-		err = svc.carryOut(ctx, t, &p)
+		err = svc.carryOut(ctx, t, &p, nil)
 	}
 	return &p.result, errors.Join(err, f.close())
 }

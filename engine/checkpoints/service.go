@@ -11,6 +11,7 @@
 package checkpoints
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,7 +20,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/checkpoint"
@@ -86,9 +86,7 @@ func (svc *Service) openFiles(ref store.Ref, root string) (*taskFiles, error) {
 // openFilesOf opens the workspace that a checkpoint is of.
 func (svc *Service) openFilesOf(ref store.Ref, s *task.State, number int, root string) (*taskFiles, error) {
 	name := contentStore(s, number)
-	if root == "" {
-		root = svc.rootOf(s, name)
-	}
+	root = cmp.Or(root, svc.rootOf(s, name))
 	f, err := svc.openFiles(ref, root)
 	if err != nil {
 		return nil, err
@@ -188,17 +186,25 @@ func checkpointsIn(s *task.State, name string) []task.CheckpointSaved {
 	return out
 }
 
-// own takes a task over for writing, and finishes a restore that a kill interrupted.
-func (svc *Service) own(ctx context.Context, ref store.Ref) (t *store.Task, forked string, err error) {
+// change takes a task over, finishes a restore that a kill interrupted, and lets f change the task. The caller must call
+// finish, which updates Roo's files of the task; after an error the task is as it was, and finish does nothing.
+func (svc *Service) change(ctx context.Context, ref store.Ref, f func(t *store.Task, forked string) error) (
+	finish func(context.Context) error, err error) {
 	owned, err := svc.store.OwnLean(ctx, ref)
 	if err != nil {
-		return nil, "", err
+		return finished, err
 	}
-	if _, err := svc.FinishOwned(ctx, owned.Task); err != nil {
-		return nil, "", errors.Join(err, owned.Task.Close(context.WithoutCancel(ctx)))
+	if _, err = svc.FinishOwned(ctx, owned.Task); err == nil {
+		err = f(owned.Task, owned.Forked)
 	}
-	return owned.Task, owned.Forked, nil
+	if err != nil {
+		return finished, errors.Join(err, owned.Task.Close(context.WithoutCancel(ctx)))
+	}
+	return owned.Task.Close, nil
 }
+
+// finished is the finish of an operation that has changed nothing.
+func finished(context.Context) error { return nil }
 
 // commitDurably commits events and waits until they are on disk.
 func commitDurably(ctx context.Context, t *store.Task, events ...task.Event) error {
@@ -301,7 +307,10 @@ func (svc *Service) List(ctx context.Context, given string) (api.Checkpoints, er
 	out.Store = k.Name()
 	usage, err := k.Usage(ctx, nameInStore(ref))
 	out.Objects, out.Bytes = usage.Objects, usage.Bytes
-	if err = ignoreMissing(err); err != nil && ctx.Err() == nil {
+	if errors.Is(err, checkpoint.ErrUnkept) {
+		err = nil // its checkpoints were never kept here: it has no ref
+	}
+	if err != nil && ctx.Err() == nil {
 		// The list comes from the journal. Only reading all contents shows which ones are lost.
 		out.Damaged, err = err.Error(), svc.countDamaged(ctx, ref, &out)
 	}
@@ -310,12 +319,8 @@ func (svc *Service) List(ctx context.Context, given string) (api.Checkpoints, er
 
 // countDamaged counts the damaged files of each checkpoint.
 func (svc *Service) countDamaged(ctx context.Context, ref store.Ref, list *api.Checkpoints) error {
-	stores := map[string]*checkpoint.Verifier{}
-	defer func() {
-		for _, v := range stores {
-			_ = v.Close() // it only reads
-		}
-	}()
+	stores := svc.verifiers()
+	defer func() { _ = stores.close() }() // it only reads
 	return svc.store.WithView(ctx, ref, func(v *store.View) error {
 		for i := range list.Checkpoints {
 			c := &list.Checkpoints[i]
@@ -323,13 +328,9 @@ func (svc *Service) countDamaged(ctx context.Context, ref store.Ref, list *api.C
 			if saved == nil || saved.Store == "" {
 				continue
 			}
-			check := stores[saved.Store]
-			if check == nil {
-				var err error
-				if check, err = checkpoint.OpenVerifier(svc.dir(), saved.Store); err != nil {
-					return err
-				}
-				stores[saved.Store] = check
+			check, err := stores.of(saved.Store)
+			if err != nil {
+				return err
 			}
 			for _, f := range saved.Files {
 				if check.Verify(ctx, f.Now) != nil {
@@ -354,24 +355,10 @@ func checkpointsOf(s *task.State) []api.Checkpoint {
 	return out
 }
 
-// trackedFiles counts the files of which a task has recorded a state up to a checkpoint.
-func trackedFiles(s *task.State, number int) int {
-	paths := map[string]bool{}
-	for _, c := range s.Checkpoints {
-		if c.Number > number {
-			break
-		}
-		for _, f := range c.Files {
-			paths[f.Path] = true
-		}
-	}
-	return len(paths)
-}
-
 // describe is one checkpoint as a list shows it.
 func describe(s *task.State, c task.Checkpoint, tracked int) api.Checkpoint {
 	out := api.Checkpoint{
-		Number: c.Number, Reason: c.Reason, Title: c.Title, At: c.At, Time: time.UnixMilli(c.At).UTC().Format("2006-01-02T15:04:05.000Z"),
+		Number: c.Number, Reason: c.Reason, Title: c.Title, At: c.At, Time: api.Stamp(c.At),
 		Run: c.Run, Call: c.Call, Message: c.Message, Commit: c.Commit, Store: c.Store,
 		Files: len(c.Files), Tracked: tracked, Unkept: c.Unkept, Rewound: s.RewoundCheckpoint(c),
 	}
@@ -395,8 +382,10 @@ func initialState() api.Checkpoint {
 
 // describeNumber is the checkpoint of a number as a list shows it.
 func describeNumber(s *task.State, n int) api.Checkpoint {
-	if c := s.Checkpoint(n); c != nil {
-		return describe(s, *c, trackedFiles(s, c.Number))
+	for _, c := range checkpointsOf(s) {
+		if c.Number == n {
+			return c
+		}
 	}
 	return initialState()
 }
@@ -455,14 +444,6 @@ func resolve(s *task.State, given string) (int, error) {
 		return 0, bad(fmt.Sprintf("the task has the checkpoints c1 to c%d", last))
 	}
 	return 0, bad("want a checkpoint such as c3, the beginning of its commit, or a message such as #12")
-}
-
-// ignoreMissing drops the error of a task whose checkpoints were never kept here: it has no ref.
-func ignoreMissing(err error) error {
-	if errors.Is(err, checkpoint.ErrUnkept) {
-		return nil
-	}
-	return err
 }
 
 // mayBeCommit reports whether a word may be the beginning of a commit's name.

@@ -18,13 +18,6 @@ import (
 // ErrDraining: the scheduler starts no new runs.
 var ErrDraining = errors.New("no new runs are started")
 
-// Runs are the registered runs of the process.
-type Runs interface {
-	// Busy counts the runs that hold a slot, and those that wait for the user and hold none. It is called with the
-	// scheduler locked.
-	Busy() (running, waiting int)
-}
-
 // Queued is a run that waits for a slot. Its task's journal holds what it is to do.
 type Queued struct {
 	Task  string      // its key
@@ -34,7 +27,7 @@ type Queued struct {
 
 // Scheduler is safe for concurrent use.
 type Scheduler struct {
-	runs     Runs
+	busy     func() (running, waiting int)
 	maxRuns  int
 	maxQueue int
 
@@ -56,9 +49,10 @@ const (
 	draining              // nothing
 )
 
-// New makes a scheduler. Of more than maxRuns runs the rest waits in the queue, which holds at most maxQueue.
-func New(runs Runs, maxRuns, maxQueue int) *Scheduler {
-	return &Scheduler{runs: runs, maxRuns: maxRuns, maxQueue: maxQueue}
+// New makes a scheduler. busy counts the registered runs that hold a slot, and those that wait for the user and hold
+// none; it is called with the scheduler locked. Of more than maxRuns runs the rest waits in the queue, which holds at most maxQueue.
+func New(busy func() (running, waiting int), maxRuns, maxQueue int) *Scheduler {
+	return &Scheduler{busy: busy, maxRuns: maxRuns, maxQueue: maxQueue}
 }
 
 // Slot is the right of one run to work, reserved until the run is registered. nil is no slot.
@@ -100,7 +94,7 @@ func (s *Scheduler) reserve() *Slot {
 // hasRoom reports whether another run may start. The caller holds mu: two callers that counted first and locked then
 // would both get the last slot.
 func (s *Scheduler) hasRoom() bool {
-	running, _ := s.runs.Busy()
+	running, _ := s.busy()
 	return running+s.starting < s.maxRuns
 }
 
@@ -123,7 +117,7 @@ func (p *Slot) Release() {
 	p.scheduler.Dispatch()
 }
 
-// Register calls register, which adds a run to those that Busy counts, and ends the reservation of its slot where that
+// Register calls register, which adds a run to those that busy counts, and ends the reservation of its slot where that
 // succeeds. Both happen with the scheduler locked, so that the run never counts twice, nor not at all.
 func (s *Scheduler) Register(slot *Slot, register func() bool) bool {
 	s.mu.Lock()
@@ -147,7 +141,7 @@ func (s *Scheduler) Snapshot(f func(starting int)) {
 func (s *Scheduler) Load() (running, waiting, queued int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	running, waiting = s.runs.Busy()
+	running, waiting = s.busy()
 	return running + s.starting, waiting, len(s.queue)
 }
 

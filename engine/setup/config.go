@@ -171,11 +171,8 @@ func (c *Config) lateKey(s task.Settings) (string, error) {
 	}
 	key, err := get()
 	if err != nil {
-		return "", &Error{
-			What: "ask " + s.Provider,
-			Why:  "there is no key: " + err.Error(),
-			Try:  "roost auth set " + s.Provider + "  # or set " + providers[s.Provider].keys[0],
-		}
+		return "", &Error{"ask " + s.Provider, "there is no key: " + err.Error(),
+			"roost auth set " + s.Provider + "  # or set " + providers[s.Provider].keys[0]}
 	}
 	return key, nil
 }
@@ -202,12 +199,8 @@ func (c Config) MCPServers(workspace string) ([]mcp.Server, []string) {
 // their processes.
 func (c Config) Connect(servers []mcp.Server, workspace, mark string, masks *redact.Redactor) *mcp.Hub {
 	return mcp.NewHub(mcp.Options{
-		Servers:   servers,
-		Workspace: workspace,
-		Env:       c.getenv,
-		Mark:      mark,
-		Version:   version(),
-		Masks:     masks,
+		Servers: servers, Workspace: workspace, Env: c.getenv, Mark: mark, Version: version(),
+		Masks: masks,
 	})
 }
 

@@ -59,28 +59,14 @@ func (r Resolver) applyProfile(s task.Settings, name string) (task.Settings, err
 		if len(r.Config.Profiles) > 0 {
 			why += "; there are " + strings.Join(slices.Sorted(maps.Keys(r.Config.Profiles)), ", ")
 		}
-		return s, &Error{What: "use the profile " + name, Why: why, Try: "roost config set profiles." + name + ".provider anthropic"}
+		return s, &Error{"use the profile " + name, why, "roost config set profiles." + name + ".provider anthropic"}
 	}
 	if p.Provider == "" {
-		return s, &Error{What: "use the profile " + name, Why: "it names no provider",
-			Try: "roost config set profiles." + name + ".provider anthropic"}
+		return s, &Error{"use the profile " + name, "it names no provider",
+			"roost config set profiles." + name + ".provider anthropic"}
 	}
-	s.Profile = name
-	if p.Foreign != "" {
-		s.Profile = p.Foreign
-	}
-	s.Provider, s.Model, s.BaseURL, s.Effort, s.MaxTokens, s.Account = p.Provider, p.Model, p.BaseURL, p.Effort, p.MaxTokens, ""
-	if p.Key != "" {
-		s.Account = name
-	}
-	for _, m := range []struct {
-		to   *string
-		text string
-	}{{&s.Mode, p.Mode}, {&s.Approve, p.Approve}} {
-		if m.text != "" {
-			*m.to = m.text
-		}
-	}
+	s = p.answering(s, name)
+	s.Mode, s.Approve = cmp.Or(p.Mode, s.Mode), cmp.Or(p.Approve, s.Approve)
 	if p.Allow != nil {
 		s.Allow = p.Allow
 	}
@@ -89,6 +75,16 @@ func (r Resolver) applyProfile(s task.Settings, name string) (task.Settings, err
 	}
 	s.Limits = replaceLimits(s.Limits, p.Limits)
 	return s, nil
+}
+
+// answering are settings under which a profile answers.
+func (p Profile) answering(s task.Settings, name string) task.Settings {
+	s.Profile, s.Provider, s.Model, s.BaseURL = cmp.Or(p.Foreign, name), p.Provider, p.Model, p.BaseURL
+	s.Effort, s.MaxTokens, s.Account = p.Effort, p.MaxTokens, ""
+	if p.Key != "" {
+		s.Account = name
+	}
+	return s
 }
 
 // localProfile is the profile here that another tool calls by the given name.
@@ -177,55 +173,43 @@ func (r Resolver) EnterMode(before, s task.Settings, c Choice, isNew bool) (task
 	if !s.ByMode || before.Mode == s.Mode {
 		return s, nil
 	}
-	out, note, _ := r.Config.applyModeProfile(s)
+	out, notes, _ := r.Config.applyModeProfile(s)
 	out.Effort = cmp.Or(c.Effort, out.Effort)
 	if c.MaxTokens != 0 {
 		out.MaxTokens = max(c.MaxTokens, 0)
 	}
-	if note == "" {
-		return out, nil
-	}
-	return out, []string{note}
+	return out, notes
 }
 
 // EnterSubtaskMode lets the profile of a new subtask's mode answer there, if its parent follows those of its modes. The
 // notes report that.
-func (r Resolver) EnterSubtaskMode(s *task.Settings) []string {
-	if !s.ByMode {
-		return nil
+func (r Resolver) EnterSubtaskMode(s *task.Settings) (notes []string) {
+	if s.ByMode {
+		*s, notes, _ = r.Config.applyModeProfile(*s)
 	}
-	out, note, _ := r.Config.applyModeProfile(*s)
-	if *s = out; note == "" {
-		return nil
-	}
-	return []string{note}
+	return notes
 }
 
 // applyModeProfile gives the settings with the profile of their mode, a note about it, and whether that profile differs
 // from what the settings have. A mode without a profile changes nothing.
-func (c Config) applyModeProfile(s task.Settings) (out task.Settings, note string, changed bool) {
+func (c Config) applyModeProfile(s task.Settings) (out task.Settings, notes []string, changed bool) {
 	name := c.ModeProfiles[s.Mode]
 	if name == "" {
-		return s, "", false
+		return s, nil, false
 	}
 	p := c.Profiles[name]
 	if p.Provider == "" {
-		return s, fmt.Sprintf("mode_profiles.%s names the profile %s, which does not exist or names no provider: it is not "+
-			"used", s.Mode, name), false
+		return s, []string{fmt.Sprintf("mode_profiles.%s names the profile %s, which does not exist or names no provider: "+
+			"it is not used", s.Mode, name)}, false
 	}
-	out = s
-	out.Profile = cmp.Or(p.Foreign, name)
-	out.Provider, out.BaseURL, out.Effort, out.MaxTokens, out.Account = p.Provider, p.BaseURL, p.Effort, p.MaxTokens, ""
+	out = p.answering(s, name)
 	out.Model = cmp.Or(p.Model, providers[p.Provider].model)
-	if p.Key != "" {
-		out.Account = name
-	}
 	if out.Provider == s.Provider && out.Model == s.Model && out.BaseURL == s.BaseURL &&
 		out.Effort == s.Effort && out.MaxTokens == s.MaxTokens && out.Account == s.Account {
-		return out, "", false
+		return out, nil, false
 	}
-	return out, fmt.Sprintf("mode %s has a profile of its own: from now on %s %s answers (profile %s)", s.Mode,
-		out.Provider, out.Model, name), true
+	return out, []string{fmt.Sprintf("mode %s has a profile of its own: from now on %s %s answers (profile %s)", s.Mode,
+		out.Provider, out.Model, name)}, true
 }
 
 // ModeSetup is an agent.ModeSetup for runs in one workspace.
@@ -248,17 +232,19 @@ func (m ModeSetup) ModelFor(s task.Settings) (agent.ModeModel, bool, error) {
 	if !s.ByMode {
 		return agent.ModeModel{}, false, nil
 	}
-	now, note, changed := m.Resolver.Config.applyModeProfile(s)
+	now, notes, changed := m.Resolver.Config.applyModeProfile(s)
 	if !changed {
-		return agent.ModeModel{Settings: s, Note: note}, false, nil
+		return agent.ModeModel{Settings: s, Note: strings.Join(notes, "; ")}, false, nil
 	}
 	provider, err := m.Resolver.Provider(now)
 	if err != nil {
 		return agent.ModeModel{}, false, err
 	}
 	model, _ := catalogue.Find(now.Provider, now.Model)
-	for _, warning := range m.Resolver.UnknownPrice(now, model, m.Choice) {
-		note += "; " + warning
-	}
-	return agent.ModeModel{Settings: now, Model: agent.Model{Provider: provider.LLM, Entry: model}, Note: note}, true, nil
+	notes = append(notes, m.Resolver.UnknownPrice(now, model, m.Choice)...)
+	return agent.ModeModel{
+		Settings: now,
+		Model:    agent.Model{Provider: provider.LLM, Entry: model},
+		Note:     strings.Join(notes, "; "),
+	}, true, nil
 }

@@ -93,20 +93,17 @@ func (r Resolver) Provider(s task.Settings) (Provider, error) {
 	case "script":
 		model, err := loadScript(s.Model)
 		if err != nil {
-			return choice, &Error{What: "load the script " + s.Model, Why: err.Error(), Try: "name a YAML file with --model"}
+			return choice, &Error{"load the script " + s.Model, err.Error(), "name a YAML file with --model"}
 		}
 		choice.LLM = model
 		return choice, nil
 	}
 	p, is := providers[s.Provider]
 	if !is {
-		return choice, &Error{
-			What: "ask " + s.Provider,
-			Why:  "this version has no such provider",
-			Try:  "roost help run  # --provider is anthropic, openai, google, openai-compatible or script",
-		}
+		return choice, &Error{"ask " + s.Provider, "this version has no such provider",
+			"roost help run  # --provider is anthropic, openai, google, openai-compatible or script"}
 	}
-	key, base := cmp.Or(c.Keys[s.Provider], late), s.BaseURL
+	key, base := cmp.Or(c.Keys[s.Provider], late), cmp.Or(s.BaseURL, c.BaseURLs[s.Provider])
 	if s.Account != "" {
 		if key = c.Profiles[s.Account].Key; key == "" {
 			return choice, &Error{
@@ -116,9 +113,6 @@ func (r Resolver) Provider(s task.Settings) (Provider, error) {
 			}
 		}
 	}
-	if base == "" {
-		base = c.BaseURLs[s.Provider]
-	}
 	if err := checkAddress(base, "providers."+s.Provider+".base_url, or "+p.base); err != nil {
 		return choice, err
 	}
@@ -127,8 +121,8 @@ func (r Resolver) Provider(s task.Settings) (Provider, error) {
 	}
 	switch {
 	case key == "" && !p.free:
-		return choice, &Error{What: "ask " + s.Provider, Why: "there is no key",
-			Try: "roost auth set " + s.Provider + "  # or set " + p.keys[0]}
+		return choice, &Error{"ask " + s.Provider, "there is no key",
+			"roost auth set " + s.Provider + "  # or set " + p.keys[0]}
 	case base == "" && p.free:
 		return choice, &Error{
 			What: "ask " + s.Provider,
@@ -136,11 +130,8 @@ func (r Resolver) Provider(s task.Settings) (Provider, error) {
 			Try:  "roost config set providers." + s.Provider + ".base_url http://127.0.0.1:11434/v1  # or --base-url, or set " + p.base,
 		}
 	case s.Model == "" && p.model == "":
-		return choice, &Error{
-			What: "ask " + s.Provider,
-			Why:  "no model is named",
-			Try:  "roost models --provider " + s.Provider + "  # and name one with --model",
-		}
+		return choice, &Error{"ask " + s.Provider, "no model is named",
+			"roost models --provider " + s.Provider + "  # and name one with --model"}
 	}
 	choice.LLM = p.open(key, base, s)
 	return choice, nil
@@ -170,11 +161,8 @@ func CheckAddress(base string) error { return wire.CheckAddress(base) }
 // task would show it.
 func checkAddress(base, where string) error {
 	if err := wire.CheckAddress(base); err != nil {
-		return &Error{
-			What: "ask a model at its address",
-			Why:  err.Error(),
-			Try:  "name the address without it (" + where + "), and keep the key apart: roost auth set PROVIDER",
-		}
+		return &Error{"ask a model at its address", err.Error(),
+			"name the address without it (" + where + "), and keep the key apart: roost auth set PROVIDER"}
 	}
 	return nil
 }

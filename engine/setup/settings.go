@@ -22,11 +22,6 @@ const defaultCondense = 100
 
 // Settings puts the caller's choice over the settings that a task has. The task keeps the result for later runs.
 func (r Resolver) Settings(s task.Settings, c Choice) (task.Settings, error) {
-	replace := func(to *string, chosen string) {
-		if chosen != "" {
-			*to = chosen
-		}
-	}
 	if c.Profile != "" {
 		var err error
 		before := s.Profile
@@ -37,53 +32,34 @@ func (r Resolver) Settings(s task.Settings, c Choice) (task.Settings, error) {
 			s.Profile = before
 		}
 	}
-	replace(&s.Workspace, c.Workspace)
-	replace(&s.Mode, c.Mode)
-	replace(&s.Approve, c.Approve)
+	s.Workspace = cmp.Or(c.Workspace, s.Workspace)
+	s.Mode = cmp.Or(c.Mode, s.Mode)
+	s.Approve = cmp.Or(c.Approve, s.Approve)
 	if c.Provider != "" && c.Provider != s.Provider {
 		// Another provider's model and address mean nothing here.
 		s.Provider, s.Model, s.BaseURL, s.Account = c.Provider, "", "", ""
 	}
-	replace(&s.Effort, c.Effort)
-	replace(&s.Stale, c.Stale)
-	if c.Condense != 0 {
-		s.Condense = c.Condense
-	}
-	if s.Condense == 0 {
-		s.Condense = defaultCondense
-	}
+	s.Effort = cmp.Or(c.Effort, s.Effort)
+	s.Stale = cmp.Or(c.Stale, s.Stale)
+	s.Condense = cmp.Or(c.Condense, s.Condense, defaultCondense)
 	if c.MaxTokens != 0 {
 		s.MaxTokens = max(c.MaxTokens, 0)
 	}
-	replace(&s.Model, c.Model)
-	replace(&s.BaseURL, c.BaseURL)
+	s.Model = cmp.Or(c.Model, s.Model)
+	s.BaseURL = cmp.Or(c.BaseURL, s.BaseURL)
 	if err := checkAddress(s.BaseURL, "--base-url URL"); err != nil {
 		return s, err
 	}
 	if s.Provider == "" {
-		s.Provider = r.Config.Provider
-		if s.Model == "" {
-			s.Model = r.Config.Model
-		}
+		s.Provider, s.Model = r.Config.Provider, cmp.Or(s.Model, r.Config.Model)
 	}
-	if s.Model == "" {
-		s.Model = providers[s.Provider].model
-	}
-	if s.Mode == "" {
-		s.Mode = mode.Default
-	}
-	if s.Approve == "" {
-		s.Approve = approval.ModeAsk
-	}
+	s.Model = cmp.Or(s.Model, providers[s.Provider].model)
+	s.Mode, s.Approve = cmp.Or(s.Mode, mode.Default), cmp.Or(s.Approve, approval.ModeAsk)
 	if !approval.ValidMode(s.Approve) {
-		return s, &Error{
-			What: "approve " + s.Approve,
-			Why:  "there is no such policy",
-			Try:  "use ask, read, edits or all",
-		}
+		return s, &Error{"approve " + s.Approve, "there is no such policy", "use ask, read, edits or all"}
 	}
 	if !slices.Contains([]string{"", api.StaleTell, api.StaleRead}, s.Stale) {
-		return s, &Error{What: "set stale to " + s.Stale, Why: "there is no such value", Try: "use tell or read"}
+		return s, &Error{"set stale to " + s.Stale, "there is no such value", "use tell or read"}
 	}
 	if c.Allow != nil {
 		s.Allow = c.Allow
@@ -112,7 +88,8 @@ func replaceRules(s *task.Settings, c Choice) error {
 	}{{&s.Tools, c.AllowTools}, {&s.AskTools, c.AskTools}, {&s.DenyTools, c.DenyTools}} {
 		for _, text := range list.chosen {
 			if _, err := approval.ParseRule(text); err != nil {
-				return &Error{What: "use the rule " + text, Why: err.Error(), Try: `write it like write_to_file, read or "write(docs/**)"`}
+				return &Error{"use the rule " + text, err.Error(),
+					`write it like write_to_file, read or "write(docs/**)"`}
 			}
 		}
 		if list.chosen != nil {
@@ -123,8 +100,8 @@ func replaceRules(s *task.Settings, c Choice) error {
 }
 
 // ErrNoWorkspace: the task names no workspace, and neither does the caller.
-var ErrNoWorkspace = &Error{What: "open the task's workspace", Why: "the task does not record where it was",
-	Try: "name the folder with -C DIR"}
+var ErrNoWorkspace = &Error{"open the task's workspace", "the task does not record where it was",
+	"name the folder with -C DIR"}
 
 // NoWorkspace is ErrNoWorkspace for a task. Where its messages name a folder, the error shows it and the user decides:
 // anybody may have written the message.
@@ -148,7 +125,7 @@ func (r Resolver) CheckWorkspace(dir string) error {
 		return nil //nolint:nilerr // opening the folder reports why it fails
 	}
 	if why := checkpoint.Unfit(real, r.Root, r.Config.Home); why != "" {
-		return &Error{What: "work in " + dir, Why: why, Try: "name the folder with -C DIR"}
+		return &Error{"work in " + dir, why, "name the folder with -C DIR"}
 	}
 	return nil
 }
@@ -237,12 +214,8 @@ func replaceLimit[N int | int64](has, chosen N) N {
 // Policy is the approval policy that the settings describe.
 func Policy(s task.Settings) approval.Policy {
 	return approval.Policy{
-		Mode:       s.Approve,
-		Allow:      s.Allow,
-		Deny:       s.Deny,
-		AllowTools: s.Tools,
-		AskTools:   s.AskTools,
-		DenyTools:  s.DenyTools,
+		Mode: s.Approve, Allow: s.Allow, Deny: s.Deny, AllowTools: s.Tools, AskTools: s.AskTools,
+		DenyTools: s.DenyTools,
 	}
 }
 
@@ -258,11 +231,8 @@ type Environment struct {
 // Open opens the workspace, the provider and the modes that settings name.
 func (r Resolver) Open(s task.Settings) (Environment, error) {
 	if !filepath.IsAbs(s.Workspace) { // a path of another machine: here it would name some folder below the current one
-		return Environment{}, &Error{
-			What: "open the workspace " + s.Workspace,
-			Why:  "it is no absolute folder on this machine",
-			Try:  "name the folder with -C DIR",
-		}
+		return Environment{}, &Error{"open the workspace " + s.Workspace, "it is no absolute folder on this machine",
+			"name the folder with -C DIR"}
 	}
 	ws, err := r.OpenWorkspace(s.Workspace)
 	if err != nil {
@@ -281,7 +251,7 @@ func (r Resolver) Open(s task.Settings) (Environment, error) {
 func (r Resolver) OpenWorkspace(root string) (*workspace.Workspace, error) {
 	ws, err := workspace.Open(root)
 	if err != nil {
-		return nil, &Error{What: "open the workspace " + root, Why: err.Error(), Try: "name the folder with -C DIR"}
+		return nil, &Error{"open the workspace " + root, err.Error(), "name the folder with -C DIR"}
 	}
 	ws.Guard(append([]string{r.Root}, r.Config.Guarded...)...)
 	return ws, nil
