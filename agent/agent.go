@@ -132,12 +132,17 @@ type User struct {
 
 // Host is the machine and the program that the run works in.
 type Host struct {
-	Now         func() int64 // Unix milliseconds
-	Workspace   *workspace.Workspace
-	Mentions    mention.World     // resolves mentions in a person's words; nil leaves them as typed
-	SpoolDir    string            // for command output that does not fit in memory
-	Masks       *redact.Redactor  // hides secrets in new tool output; nil hides none
-	Budget      Budget            // nil = no limits beside those in the settings
+	Now       func() int64 // Unix milliseconds
+	Workspace *workspace.Workspace
+	Mentions  mention.World    // resolves mentions in a person's words; nil leaves them as typed
+	SpoolDir  string           // for command output that does not fit in memory
+	Masks     *redact.Redactor // hides secrets in new tool output; nil hides none
+	// Reached names the limit that the run shares with other tasks (its tree of tasks, all tasks of a day) and that is
+	// used up, "" for none; nil = there are no such limits. The agent asks before each request. An error stops the run: a
+	// sum that cannot be computed may be too large.
+	Reached func(ctx context.Context) (code, reason string, err error)
+	// WorkedMS is how long the run has worked, in milliseconds, where its time is limited, otherwise 0; nil = 0.
+	WorkedMS    func() int64
 	Checkpoints checkpoints.Store // keeps what files held before a change; nil = nothing is kept
 	OtherTasks  stale.OtherTasks  // nil = other tasks are not consulted
 }
@@ -288,16 +293,6 @@ type ModeSetup interface {
 	Skills(slug string) (list []skill.Skill, notes []string)
 	// ModelFor names the model for the mode in the settings, where that differs from the settings' own model.
 	ModelFor(s task.Settings) (served ModeModel, other bool, err error)
-}
-
-// Budget limits a run beyond its task's settings.
-type Budget interface {
-	// Reached names the limit that the run shares with other tasks (its tree of tasks, all tasks of a day)
-	// and that is used up, "" for none. The agent asks before each request. An error stops the run: a sum
-	// that cannot be computed may be too large.
-	Reached(ctx context.Context) (code, reason string, err error)
-	// WorkedMS is how long the run has worked, in milliseconds, where its time is limited; otherwise 0.
-	WorkedMS() int64
 }
 
 // Delta is streamed text before it is durable.

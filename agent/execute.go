@@ -101,9 +101,7 @@ func runBounded[T any](ctx context.Context, name string, abandon bool, f func(co
 	case <-limited.Done():
 		var grace <-chan time.Time
 		if abandon {
-			timer := time.NewTimer(runGrace)
-			defer timer.Stop()
-			grace = timer.C
+			grace = time.After(runGrace)
 		}
 		select {
 		case e = <-got:

@@ -99,18 +99,6 @@ func (o *observer) Expect(p agent.Plan) error { return o.expect(p) }
 func (o *observer) Live(d agent.Delta)        { o.live(d) }
 func (o *observer) Notice(text string)        { o.notice(text) }
 
-// budget is an agent.Budget of one function.
-type budget func(context.Context) (code, reason string, err error)
-
-func (b budget) Reached(ctx context.Context) (code, reason string, err error) { return b(ctx) }
-func (budget) WorkedMS() int64                                                { return 0 }
-
-// setup is an agent.ModeSetup of functions; nil = the user set up nothing of that.
-type setup struct {
-	rules func(slug string) mode.Rules
-	serve func(task.Settings) (agent.ModeModel, bool, error)
-}
-
 func (s setup) Rules(slug string) (r mode.Rules) {
 	if s.rules == nil {
 		return r
@@ -125,19 +113,6 @@ func (s setup) ModelFor(t task.Settings) (agent.ModeModel, bool, error) {
 		return agent.ModeModel{}, false, nil
 	}
 	return s.serve(t)
-}
-
-// others is an agent.OtherTasks of one function.
-type others func(ctx context.Context, since int64, files map[string]string) map[string]string
-
-func (o others) Changed(ctx context.Context, since int64, files map[string]string) map[string]string {
-	return o(ctx, since, files)
-}
-
-// start runs what prepare made, and prepares the next run.
-func (b *bench) start(in agent.Input) agent.Outcome {
-	b.t.Helper()
-	return b.startWith(context.Background(), in)
 }
 
 func (b *bench) startWith(ctx context.Context, in agent.Input) agent.Outcome {

@@ -38,12 +38,12 @@ func TestARunsLimitsHoldOverAKill(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := looks(t, 10, limits)
 			died := errors.New("killed")
-			b.agent.Host.Budget = budget(func(context.Context) (string, string, error) {
+			b.agent.Host.Reached = func(context.Context) (string, string, error) {
 				if n := len(b.model.requests); n == 2 {
 					return "", "", died // before the third request, nothing else is written
 				}
 				return "", "", nil
-			})
+			}
 			run := b.agent.Task.RunID
 			b.start(agent.Input{Text: "go"})
 			// What the log says of the end is what a killed process leaves: nothing.
@@ -68,13 +68,13 @@ func TestARunsLimitsHoldOverAKill(t *testing.T) {
 func TestSharedLimits(t *testing.T) {
 	b := looks(t, 4, api.RunLimits{})
 	var asked []int
-	b.agent.Host.Budget = budget(func(context.Context) (string, string, error) {
+	b.agent.Host.Reached = func(context.Context) (string, string, error) {
 		asked = append(asked, len(b.model.requests))
 		if len(b.model.requests) == 2 {
 			return "cost_day", "enough for today", nil
 		}
 		return "", "", nil
-	})
+	}
 	out := b.start(agent.Input{Text: "go"})
 	want(t, out, "limit", "cost_day")
 	if fmt.Sprint(asked) != "[0 1 2]" || out.Reason != "enough for today" {
@@ -83,7 +83,7 @@ func TestSharedLimits(t *testing.T) {
 	if n := len(b.disk.state.OpenCalls()); n != 0 {
 		t.Errorf("%d calls are left open", n)
 	}
-	b.agent.Host.Budget = budget(func(context.Context) (string, string, error) { return "", "", errors.New("cannot be added up") })
+	b.agent.Host.Reached = func(context.Context) (string, string, error) { return "", "", errors.New("cannot be added up") }
 	out = b.start(agent.Input{Yes: true})
 	if out.State != "failed" || !strings.Contains(out.Reason, "cannot be added up") || len(b.model.requests) != 2 {
 		t.Errorf("what cannot be added up may be too much: %+v after %d requests", out, len(b.model.requests))

@@ -440,10 +440,10 @@ func (a *Agent) checkLimits() *Outcome {
 
 // checkBudget ends the run when a limit that it shares with other tasks is used up.
 func (a *Agent) checkBudget(ctx context.Context) (*Outcome, error) {
-	if a.Host.Budget == nil || !a.turnIsOpen() {
+	if a.Host.Reached == nil || !a.turnIsOpen() {
 		return nil, nil
 	}
-	code, reason, err := a.Host.Budget.Reached(ctx)
+	code, reason, err := a.Host.Reached(ctx)
 	if err != nil || code == "" {
 		return nil, err
 	}
@@ -452,10 +452,10 @@ func (a *Agent) checkBudget(ctx context.Context) (*Outcome, error) {
 
 // workedMS is how long the run has worked, in milliseconds; 0 when that is not counted.
 func (a *Agent) workedMS() int64 {
-	if a.Host.Budget == nil {
+	if a.Host.WorkedMS == nil {
 		return 0
 	}
-	return a.Host.Budget.WorkedMS()
+	return a.Host.WorkedMS()
 }
 
 // checkAskLimits asks the person whether to continue when the limits of continuing unasked are reached. Requests and

@@ -93,13 +93,13 @@ func TestAnotherTaskIsNamed(t *testing.T) {
 		g.must(os.Remove(filepath.Join(g.dir, "c")))
 	})
 	asked := 0
-	g.agent.Host.OtherTasks = others(func(_ context.Context, since int64, files map[string]string) map[string]string {
+	g.agent.Host.OtherTasks = func(_ context.Context, since int64, files map[string]string) map[string]string {
 		asked++
 		if hash, there := files["c"]; len(files) != 3 || !there || hash != "" || files["a"] == "" || since == 0 {
 			t.Errorf("asked of %v since %d", files, since)
 		}
 		return map[string]string{"a": "task-2", "c": "task-3"}
-	})
+	}
 	want(t, g.run("go"), "completed", "")
 	lines := strings.SplitN(g.news(2), "\n", 4)
 	if asked != 1 || strings.Join(lines[:3], "|") != "a (changed by another task, task-2)|b|c (deleted by another task, task-3)" {

@@ -379,9 +379,7 @@ func (a asker) Ask(ctx context.Context, q api.QuestionOpened) (Answer, error) {
 	r.engine.scheduler.Dispatch()
 	var over <-chan time.Time
 	if r.req.Hold > 0 {
-		timer := time.NewTimer(r.req.Hold)
-		defer timer.Stop()
-		over = timer.C
+		over = time.After(r.req.Hold)
 	}
 	select {
 	case answer := <-ch:

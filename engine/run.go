@@ -525,12 +525,3 @@ func (r *Run) watchTotal(ctx context.Context, limit time.Duration) {
 		}
 	}
 }
-
-// runBudget is a run's agent.Budget.
-type runBudget struct {
-	*budget.Limit
-	run *Run
-}
-
-// WorkedMS is how long the run has worked, where its time is limited.
-func (b runBudget) WorkedMS() int64 { return b.run.worked().Milliseconds() }

@@ -541,8 +541,9 @@ func (e *Engine) newRun(t *store.Task, s task.Settings, p setup.Environment, r R
 			Mentions:   e.world(t.Ref, p.Workspace, run.mode),
 			SpoolDir:   dir,
 			Masks:      p.Provider.Masks,
-			Budget:     runBudget{run.held.budget, run},
-			OtherTasks: otherTasks{e, root, t.Ref.ID},
+			Reached:    run.held.budget.Reached,
+			WorkedMS:   func() int64 { return run.worked().Milliseconds() },
+			OtherTasks: otherTasks{e, root, t.Ref.ID}.changed,
 		},
 	}
 	if e.takesCheckpoints(r) {

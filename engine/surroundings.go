@@ -146,7 +146,7 @@ func (r *Run) unequip() {
 // maxOtherTasks bounds the journals that are folded for one question. The newest ones almost always hold the answer.
 const maxOtherTasks = 8
 
-// otherTasks is a run's agent.OtherTasks. It reads only the tasks that were written to since the given time. Nothing
+// otherTasks is the source of a run's stale.OtherTasks. It reads only the tasks that were written to since the given time. Nothing
 // depends on the answer, so a task that cannot be read is left out.
 type otherTasks struct {
 	engine *Engine
@@ -154,8 +154,8 @@ type otherTasks struct {
 	self   string // the run's task
 }
 
-// Changed names the tasks that left files of the workspace in their present state.
-func (o otherTasks) Changed(ctx context.Context, since int64, files map[string]string) map[string]string {
+// changed names the tasks that left files of the workspace in their present state.
+func (o otherTasks) changed(ctx context.Context, since int64, files map[string]string) map[string]string {
 	refs, err := o.engine.store.Recent(ctx, since, maxOtherTasks+1)
 	if err != nil {
 		return nil

@@ -214,7 +214,7 @@ func (t *Tracker) askOtherTasks(ctx context.Context, since int64, files map[stri
 	}
 	ctx, cancel := context.WithTimeout(ctx, otherTasksTime)
 	defer cancel()
-	return t.opt.OtherTasks.Changed(ctx, since, files)
+	return t.opt.OtherTasks(ctx, since, files)
 }
 
 // Refused returns the records of a file that a call would have overwritten although something else had
@@ -325,12 +325,10 @@ func (t *Tracker) notifyChanges(ctx context.Context, what string, after time.Dur
 
 // pause waits for d. It returns false when ctx ended first.
 func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
 	case <-ctx.Done():
 		return false
-	case <-timer.C:
+	case <-time.After(d):
 		return true
 	}
 }

@@ -81,13 +81,10 @@ func New(run Run, o Options) *Tracker {
 	return &Tracker{run: run, opt: o}
 }
 
-// OtherTasks knows what other tasks did to files of the same workspace.
-type OtherTasks interface {
-	// Changed names the tasks that left files as they are now. files maps each path to the hash of its content, ""
-	// for a file that does not exist any more; since is a time before the changes, Unix milliseconds. A file that the
-	// answer leaves out was changed by another program, or by a task of which that is not known.
-	Changed(ctx context.Context, since int64, files map[string]string) (tasks map[string]string)
-}
+// OtherTasks names the tasks that left files of the same workspace as they are now. files maps each path to the hash of its
+// content, "" for a file that does not exist any more; since is a time before the changes, Unix milliseconds. A file that
+// the answer leaves out was changed by another program, or by a task of which that is not known.
+type OtherTasks func(ctx context.Context, since int64, files map[string]string) (tasks map[string]string)
 
 const (
 	checkTime  = 2 * time.Second // bounds one check of all known files
