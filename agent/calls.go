@@ -280,8 +280,9 @@ func (b *batch) settleUnknown(ctx context.Context, c *task.Call, t tool.Tool) (b
 	case replay == tool.Inspect:
 		return b.inspectWrite(ctx, c, t)
 	}
-	v := callOutcome{state: "unknown", isError: true, text: "The program was killed while this tool ran. It is not known whether, " +
-		"or how far, it took effect. It was not run again. Check the state of things before you decide to repeat it."}
+	v := callOutcome{state: "unknown", isError: true, text: "The program was killed while this tool ran. " +
+		"It is not known whether, or how far, it took effect. It was not run again. " +
+		"Check the state of things before you decide to repeat it."}
 	a.notice(fmt.Sprintf("%s was interrupted: its outcome is unknown, and it is not run again", c.Name))
 	var guard checkpoints.Guard
 	if checkpoints.ChangesUnnamed(t.Spec().Class) {
@@ -312,8 +313,8 @@ func (b *batch) inspect(ctx context.Context, c *task.Call, t tool.Tool) (found t
 // inspectWrite inspects the files to find out whether a write took place.
 func (b *batch) inspectWrite(ctx context.Context, c *task.Call, t tool.Tool) (bool, error) {
 	found, is, err := b.inspect(ctx, c, t)
-	v := callOutcome{state: "unknown", isError: true, text: "The program was killed while this tool ran, and the file does not show " +
-		"whether the change was made. It was not made again. Read the file before you go on."}
+	v := callOutcome{state: "unknown", isError: true, text: "The program was killed while this tool ran, " +
+		"and the file does not show whether the change was made. It was not made again. Read the file before you go on."}
 	switch {
 	case ctx.Err() != nil:
 		return false, context.Cause(ctx) // nothing was decided: the next run inspects again

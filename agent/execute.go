@@ -127,7 +127,8 @@ func runGuarded[T any](ctx context.Context, name string, f func(context.Context)
 	return f(ctx)
 }
 
-// panicOrigin is the line that panicked: the first one of the stack below the runtime's. The deferred function calls it.
+// panicOrigin is the line that panicked: the first one of the stack below the runtime's. The deferred function calls
+// it.
 func panicOrigin() string {
 	pcs := make([]uintptr, 32)
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs)])

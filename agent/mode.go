@@ -249,7 +249,8 @@ func (a *Agent) systemPrompt() string {
 	if a.prompt.text != "" && a.prompt.slug == m.Slug {
 		return a.prompt.text
 	}
-	role := cmp.Or(m.RoleDefinition, "You are a software engineer who works in the user's workspace with the tools given here.")
+	role := cmp.Or(m.RoleDefinition,
+		"You are a software engineer who works in the user's workspace with the tools given here.")
 	parts := []string{role, a.howToWork()}
 	if modes {
 		parts = append(parts, a.User.Modes.Text())

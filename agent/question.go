@@ -20,12 +20,12 @@ import (
 const (
 	KindApproval = "approval"      // of a tool call: yes or no
 	KindDamage   = "damage"        // whether to continue in spite of a damaged journal: yes or no
-	KindLimit    = "limit"         // whether to continue after so many requests or so much money: yes or no; a text is a yes
+	KindLimit    = "limit"         // whether to continue after so many requests or so much money: as above; a text is a yes
 	KindMistake  = "mistake_limit" // what a model that keeps going wrong should do instead: text, or no
 )
 
-// Rows and calls of the questions that belong to no tool call. The model's call ids never have such a form, so an answer stays in the state: it
-// records which damage was accepted and from which row on the next count begins.
+// Rows and calls of the questions that belong to no tool call. The model's call ids never have such a form, so an
+// answer stays in the state: it records which damage was accepted and from which row on the next count begins.
 const (
 	damageCall = "damage:"
 	limitCall  = "limit:"
@@ -57,7 +57,9 @@ func (b *batch) askPerson(ctx context.Context, d *draft, q api.QuestionOpened, a
 }
 
 // ask opens a question, waits for the person's answer and records it. An outcome means that no person can be asked.
-func (a *Agent) ask(ctx context.Context, d *draft, q api.QuestionOpened, always func() []task.Event) (Answer, *Outcome, error) {
+func (a *Agent) ask(
+	ctx context.Context, d *draft, q api.QuestionOpened, always func() []task.Event,
+) (Answer, *Outcome, error) {
 	if err := a.openQuestionFor(ctx, d, q); err != nil {
 		return Answer{}, nil, err
 	}

@@ -339,7 +339,8 @@ func (a *Agent) restart(ctx context.Context, d *draft, in Input, before *task.Ru
 	a.loop.yes = in.Yes && !now && (before == nil || before.Outcome != "" || a.lastQuestionKind() != "completion_result")
 	switch {
 	case len(api) == 0:
-		d.addUserTurn(nil, append(literalPieces(slices.Collect(esjson.Array(resume.FirstWords(ui)))), d.takeInputs(ctx, pending)...))
+		first := literalPieces(slices.Collect(esjson.Array(resume.FirstWords(ui))))
+		d.addUserTurn(nil, append(first, d.takeInputs(ctx, pending)...))
 	case now && len(pending) > 0, now && len(a.stale.Changed(ctx, nil)) > 0:
 		d.addUserTurn(nil, d.takeInputs(ctx, pending))
 	}

@@ -74,7 +74,8 @@ func New(s *store.Store, o Options) *Engine {
 		store: s, opt: o, resolver: resolver, checkpoints: checkpoints.New(s, resolver, o.Now),
 		pipe: events.New(s), runs: map[string]*Run{},
 	}
-	e.scheduler = scheduler.New(e.busy, cmp.Or(max(o.MaxRuns, 0), defaultMaxRuns), cmp.Or(max(o.MaxQueue, 0), defaultMaxQueue))
+	runs, queue := cmp.Or(max(o.MaxRuns, 0), defaultMaxRuns), cmp.Or(max(o.MaxQueue, 0), defaultMaxQueue)
+	e.scheduler = scheduler.New(e.busy, runs, queue)
 	return e
 }
 

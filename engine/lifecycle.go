@@ -120,7 +120,8 @@ func (e *Engine) Create(ctx context.Context, r Request) (store.Ref, error) {
 		return store.Ref{}, err
 	}
 	t, err := e.store.Create(ctx, task.Created{
-		Task: r.NewTask, Title: r.Title, Origin: cmp.Or(r.Origin, "api"), Number: 1, CreatedAt: e.opt.Now(), Settings: settings,
+		Task: r.NewTask, Title: r.Title, Origin: cmp.Or(r.Origin, "api"), Number: 1,
+		CreatedAt: e.opt.Now(), Settings: settings,
 	})
 	if err != nil {
 		return store.Ref{}, err

@@ -237,7 +237,8 @@ func (e *Engine) commitInputs(ctx context.Context, run *Run, input string, queue
 	var events []task.Event
 	if (input != "" || queue) && (words.Text != "" || len(words.Images) > 0) {
 		input = cmp.Or(input, run.ID)
-		events = append(events, task.InputQueued{Input: input, Text: words.Text, Images: words.Images, By: cmp.Or(run.req.Origin, "api")})
+		by := cmp.Or(run.req.Origin, "api")
+		events = append(events, task.InputQueued{Input: input, Text: words.Text, Images: words.Images, By: by})
 		words.Text, words.Images = "", nil
 	}
 	if queue {
@@ -465,7 +466,8 @@ func (e *Engine) prepareNew(ctx context.Context, r Request) (*Run, error) {
 		return nil, err
 	}
 	owned, err := e.store.Create(ctx, task.Created{
-		Task: r.NewTask, Title: r.Title, Origin: cmp.Or(r.Origin, "api"), Number: 1, CreatedAt: e.opt.Now(), Settings: settings,
+		Task: r.NewTask, Title: r.Title, Origin: cmp.Or(r.Origin, "api"), Number: 1,
+		CreatedAt: e.opt.Now(), Settings: settings,
 	})
 	if err != nil {
 		return nil, err

@@ -146,8 +146,8 @@ func (r *Run) unequip() {
 // maxOtherTasks bounds the journals that are folded for one question. The newest ones almost always hold the answer.
 const maxOtherTasks = 8
 
-// otherTasks is the source of a run's stale.OtherTasks. It reads only the tasks that were written to since the given time. Nothing
-// depends on the answer, so a task that cannot be read is left out.
+// otherTasks is the source of a run's stale.OtherTasks. It reads only the tasks that were written to since the given
+// time. Nothing depends on the answer, so a task that cannot be read is left out.
 type otherTasks struct {
 	engine *Engine
 	root   string // of the workspace

@@ -9,12 +9,12 @@
 // model knows is in the journal alone, in the commits of the turns that reported them, so each change is reported
 // once, over any kill.
 //
-// Rejected: a watcher, which spares the stats of files that the system reports no change of. They cost milliseconds even
-// for a thousand files, and a watcher misses changes (hard links, network file systems), so it is only believed for a
-// second.
+// Rejected: a watcher, which spares the stats of files that the system reports no change of. They cost milliseconds
+// even for a thousand files, and a watcher misses changes (hard links, network file systems), so it is only believed
+// for a second.
 //
-// Contents that are needed to show differences lie in memory, up to a bound. A copy of each file in the log would make a
-// task many times as large.
+// Contents that are needed to show differences lie in memory, up to a bound. A copy of each file in the log would make
+// a task many times as large.
 //
 // While a run waits for an answer, a quota or a long command, a change becomes a notice for the person and no event.
 // The agent commits the event with the turn that reports the change to the model. Rejected: committing it earlier. The
@@ -81,9 +81,9 @@ func New(run Run, o Options) *Tracker {
 	return &Tracker{run: run, opt: o}
 }
 
-// OtherTasks names the tasks that left files of the same workspace as they are now. files maps each path to the hash of its
-// content, "" for a file that does not exist any more; since is a time before the changes, Unix milliseconds. A file that
-// the answer leaves out was changed by another program, or by a task of which that is not known.
+// OtherTasks names the tasks that left files of the same workspace as they are now. files maps each path to the hash of
+// its content, "" for a file that does not exist any more; since is a time before the changes, Unix milliseconds. A
+// file that the answer leaves out was changed by another program, or by a task of which that is not known.
 type OtherTasks func(ctx context.Context, since int64, files map[string]string) (tasks map[string]string)
 
 const (

@@ -310,8 +310,8 @@ func (svc *Service) Collect(ctx context.Context, dryRun bool) ([]api.CollectedSt
 	return out, nil
 }
 
-func (svc *Service) collectStore(ctx context.Context, s *checkpoint.Contents, c *api.CollectedStore, live map[string]bool,
-	dryRun bool) error {
+func (svc *Service) collectStore(ctx context.Context, s *checkpoint.Contents, c *api.CollectedStore,
+	live map[string]bool, dryRun bool) error {
 	owners, err := s.Owners()
 	if err != nil {
 		return err

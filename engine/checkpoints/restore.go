@@ -271,7 +271,8 @@ func titleOf(reason string, targets []task.RestoreFile, files []task.CheckpointF
 
 // carryOut commits the intent of a planned restore, with the safety checkpoint, and applies it, unless planned refuses
 // the plan. planned may be nil.
-func (svc *Service) carryOut(ctx context.Context, t *store.Task, p *plannedRestore, planned func(api.RestoreResult) error) error {
+func (svc *Service) carryOut(ctx context.Context, t *store.Task, p *plannedRestore,
+	planned func(api.RestoreResult) error) error {
 	if planned != nil {
 		if err := planned(p.result); err != nil {
 			return err

@@ -186,8 +186,8 @@ func checkpointsIn(s *task.State, name string) []task.CheckpointSaved {
 	return out
 }
 
-// change takes a task over, finishes a restore that a kill interrupted, and lets f change the task. The caller must call
-// finish, which updates Roo's files of the task; after an error the task is as it was, and finish does nothing.
+// change takes a task over, finishes a restore that a kill interrupted, and lets f change the task. The caller must
+// call finish, which updates Roo's files of the task; after an error the task is as it was, and finish does nothing.
 func (svc *Service) change(ctx context.Context, ref store.Ref, f func(t *store.Task, forked string) error) (
 	finish func(context.Context) error, err error) {
 	owned, err := svc.store.OwnLean(ctx, ref)

@@ -50,7 +50,8 @@ const (
 )
 
 // New makes a scheduler. busy counts the registered runs that hold a slot, and those that wait for the user and hold
-// none; it is called with the scheduler locked. Of more than maxRuns runs the rest waits in the queue, which holds at most maxQueue.
+// none; it is called with the scheduler locked. Of more than maxRuns runs the rest waits in the queue, which holds at
+// most maxQueue.
 func New(busy func() (running, waiting int), maxRuns, maxQueue int) *Scheduler {
 	return &Scheduler{busy: busy, maxRuns: maxRuns, maxQueue: maxQueue}
 }
