@@ -415,6 +415,9 @@ func (e *Engine) prepare(ctx context.Context, r Request) (*Run, error) {
 		return nil, err
 	}
 	settings, env, err := e.resolver.Prepare(has, settings, r.Choice, false)
+	if err == nil && e.takesCheckpoints(r) {
+		err = e.checkpoints.CheckFree(env.Workspace)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -462,6 +465,9 @@ func (e *Engine) prepareNew(ctx context.Context, r Request) (*Run, error) {
 	}
 	r.Choice = e.resolver.Defaults(task.Settings{}, r.Choice, true)
 	settings, env, err := e.prepareSettings(task.Settings{}, r)
+	if err == nil && e.takesCheckpoints(r) {
+		err = e.checkpoints.CheckFree(env.Workspace)
+	}
 	if err != nil {
 		return nil, err
 	}

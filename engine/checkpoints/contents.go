@@ -37,6 +37,20 @@ func (svc *Service) ForRun(t *store.Task, w *workspace.Workspace) *RunStore {
 	return &RunStore{service: svc, ws: w, task: t}
 }
 
+// CheckFree refuses a run in a workspace with whose checkpoints a process of an earlier version works: both would
+// write, in two formats. The error wraps store.ErrForeignBusy.
+func (svc *Service) CheckFree(w *workspace.Workspace) error {
+	used := false
+	err := svc.withContents(checkpoint.NameOf(w.Root()), func(c *checkpoint.Contents) (err error) {
+		used, err = c.UsedByEarlier()
+		return err
+	})
+	if err != nil || !used {
+		return nil //nolint:nilerr // the first write reports it
+	}
+	return inUse(checkpoint.ErrInUse)
+}
+
 // withContents opens the contents of a store for f.
 func (svc *Service) withContents(name string, f func(*checkpoint.Contents) error) error {
 	c, err := checkpoint.OpenContents(svc.dir(), name)
