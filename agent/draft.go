@@ -58,7 +58,11 @@ func (d *draft) takeBlocks(ctx context.Context, items []task.InputQueued) []json
 		if slices.Contains(d.events, task.Event(task.InputTaken{Input: item.Input})) {
 			continue
 		}
-		if !d.queuesInput(item.Input) {
+		queued := func(e task.Event) bool {
+			q, is := e.(task.InputQueued)
+			return is && q.Input == item.Input
+		}
+		if !slices.ContainsFunc(d.events, queued) { // else this draft adds it to the queue
 			var ok bool
 			if item, ok = d.agent.Task.Journal.Claim(item.Input); !ok {
 				continue // the person took them back
@@ -88,14 +92,6 @@ func lostImages(q task.InputQueued) string {
 	}
 	return fmt.Sprintf("[%d image(s) that came with these words cannot be read any more: "+
 		"their file beside the journal is damaged or gone.]", q.ImageCount)
-}
-
-// queuesInput reports whether this draft is what adds an input to the queue.
-func (d *draft) queuesInput(input string) bool {
-	return slices.ContainsFunc(d.events, func(e task.Event) bool {
-		q, ok := e.(task.InputQueued)
-		return ok && q.Input == input
-	})
 }
 
 // splitResult splits blocks for a call's result: the text that it begins with, and the rest.

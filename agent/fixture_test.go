@@ -99,6 +99,12 @@ func (o *observer) Expect(p agent.Plan) error { return o.expect(p) }
 func (o *observer) Live(d agent.Delta)        { o.live(d) }
 func (o *observer) Notice(text string)        { o.notice(text) }
 
+// setup is an agent.ModeSetup of functions; nil = the user set up nothing of that.
+type setup struct {
+	rules func(slug string) mode.Rules
+	serve func(task.Settings) (agent.ModeModel, bool, error)
+}
+
 func (s setup) Rules(slug string) (r mode.Rules) {
 	if s.rules == nil {
 		return r
@@ -113,6 +119,12 @@ func (s setup) ModelFor(t task.Settings) (agent.ModeModel, bool, error) {
 		return agent.ModeModel{}, false, nil
 	}
 	return s.serve(t)
+}
+
+// start runs what prepare made, and prepares the next run.
+func (b *bench) start(in agent.Input) agent.Outcome {
+	b.t.Helper()
+	return b.startWith(context.Background(), in)
 }
 
 func (b *bench) startWith(ctx context.Context, in agent.Input) agent.Outcome {

@@ -336,23 +336,12 @@ func uniqueCallIDs(blocks []json.RawMessage, wrong map[string]string, taken func
 		if id != old {
 			out[i] = esjson.Set(block, "id", esjson.Quote(nil, id))
 		}
-		if sent, is := wrong[old]; is && hasEmptyInput(block) {
+		input, _ := esjson.Get(block, "input")
+		if sent, is := wrong[old]; is && (input == nil || string(input) == "{}") {
 			renamed[id] = sent
 		}
 	}
 	return out, renamed
-}
-
-// hasEmptyInput reports whether a call has the input {}.
-func hasEmptyInput(block []byte) bool {
-	input, ok := esjson.Get(block, "input")
-	if !ok {
-		return true
-	}
-	for range esjson.Members(input) {
-		return false
-	}
-	return esjson.TypeOf(input) == esjson.TypeObject
 }
 
 // callIDs are the ids of the calls in an assistant message.

@@ -470,7 +470,13 @@ func (a *Agent) checkAskLimits(ctx context.Context) (*Outcome, error) {
 		return nil, nil
 	}
 	s := a.state()
-	since := a.lastAgreedRow()
+	since := uint64(0) // the row of the last question of this kind that was answered with yes
+	for _, q := range s.Answered {
+		if q.Kind == KindLimit && isYes(q.Answer.Approve) {
+			row, _ := strconv.ParseUint(strings.TrimPrefix(q.Call, limitCall), 10, 64)
+			since = max(since, row)
+		}
+	}
 	requests, micros := 0, int64(0)
 	for _, m := range s.UI() {
 		if m.ID <= since || m.Kind() != "say:api_req_started" {
@@ -498,17 +504,6 @@ func (a *Agent) checkAskLimits(ctx context.Context) (*Outcome, error) {
 
 func refusedLimit() *Outcome {
 	return &Outcome{State: "limit", Code: "asked", Reason: "a person was asked whether to continue, and refused"}
-}
-
-// lastAgreedRow is the row of the last question of this kind that was answered with yes.
-func (a *Agent) lastAgreedRow() (row uint64) {
-	for _, q := range a.state().Answered {
-		if q.Kind == KindLimit && isYes(q.Answer.Approve) {
-			agreed, _ := strconv.ParseUint(strings.TrimPrefix(q.Call, limitCall), 10, 64)
-			row = max(row, agreed)
-		}
-	}
-	return row
 }
 
 // limitQuestion is the open question, or a new one with its row.

@@ -145,7 +145,8 @@ func (a *Agent) protocol() string {
 // planRequest describes what is about to be sent.
 func (a *Agent) planRequest(req llm.Request) Plan {
 	p := Plan{Messages: len(req.Messages), Model: req.Model, Provider: a.Model.Provider.Name()}
-	p.Tokens = estimateTokens(contentBytes(req.Messages) + len(req.System))
+	bytes := int64(contentBytes(req.Messages) + len(req.System))
+	p.Tokens = contextwindow.EstimateTokens(bytes, contextwindow.Calibration{})
 	if cost, ok := a.cost(llm.Usage{Input: p.Tokens}); ok {
 		p.CostMicro, p.CostKnown = cost, true
 	}
@@ -314,8 +315,4 @@ func (a *Agent) toolSpecs() []llm.ToolSpec {
 		specs = append(specs, llm.ToolSpec{Name: spec.Name, Description: spec.Description, Schema: spec.Schema})
 	}
 	return specs
-}
-
-func estimateTokens(bytes int) int64 {
-	return contextwindow.EstimateTokens(int64(bytes), contextwindow.Calibration{})
 }

@@ -383,13 +383,3 @@ func (e *Engine) untrusted(ctx context.Context, ref store.Ref) (untrusted *Untru
 	})
 	return untrusted, err
 }
-
-// requireTrust checks an owned task once more, before anything in it is obeyed: another process may have written to it
-// since the first check.
-func requireTrust(ctx context.Context, t *store.Task) error {
-	if origin := t.Standing(); origin != store.Ours {
-		untrusted := &UntrustedError{Task: t.Ref.ID, Standing: origin, Brings: t.State().Brings()}
-		return errors.Join(untrusted, t.Close(context.WithoutCancel(ctx)))
-	}
-	return nil
-}

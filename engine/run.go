@@ -125,7 +125,13 @@ func (r *Run) work(in agent.Input) {
 		r.life.outcome = r.agent.Run(r.life.ctx, in)
 	}
 	r.stream.ended = true
-	r.unequip()
+	// The next run opens its own connections; a server of many short runs would keep one of each for a minute and a half.
+	if r.held.hub != nil {
+		r.held.hub.Close()
+	}
+	if p, ok := r.agent.Model.Provider.(interface{ CloseIdle() }); ok {
+		p.CloseIdle()
+	}
 	if r.held.checkpoints != nil {
 		if err := r.held.checkpoints.Close(); err != nil {
 			r.notice(err.Error())

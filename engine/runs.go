@@ -142,7 +142,10 @@ func (e *Engine) runInfo(ref store.Ref, s *task.State, run task.Run) RunInfo {
 	case s.Run.ID != run.ID:
 		info.State = "interrupted"
 	case run.Waiting != "":
-		info.State, info.Question = "waiting", waitingQuestion(ref, run)
+		info.State, info.Question = "waiting", ref.ID+"."+run.Waiting
+		if run.ChildQuestion != "" {
+			info.Question = run.Waiting + "." + run.ChildQuestion
+		}
 	case asked != "":
 		info.State, info.Question = "waiting", asked
 	case here != nil:
@@ -165,14 +168,6 @@ func (e *Engine) runInfo(ref store.Ref, s *task.State, run task.Run) RunInfo {
 		}
 	}
 	return info
-}
-
-// waitingQuestion is the question that a run waits for, as Reply takes it.
-func waitingQuestion(ref store.Ref, run task.Run) string {
-	if run.ChildQuestion != "" {
-		return run.Waiting + "." + run.ChildQuestion
-	}
-	return ref.ID + "." + run.Waiting
 }
 
 // openQuestion is the question that the run, or a subtask below it, has open, as Reply takes it; "" for none.

@@ -425,10 +425,13 @@ func (e *Engine) prepare(ctx context.Context, r Request) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := requireTrust(ctx, owned.Task); err != nil {
-		return nil, err
+	finished := ""
+	if origin := owned.Task.Standing(); origin != store.Ours {
+		// Another process may have written to it since the first check, and nothing in it may be obeyed then.
+		err = &UntrustedError{Task: owned.Task.Ref.ID, Standing: origin, Brings: owned.Task.State().Brings()}
+	} else {
+		finished, err = e.checkpoints.FinishOwned(ctx, owned.Task)
 	}
-	finished, err := e.checkpoints.FinishOwned(ctx, owned.Task)
 	if err != nil {
 		return nil, errors.Join(err, owned.Task.Close(context.WithoutCancel(ctx)))
 	}

@@ -132,17 +132,6 @@ func (r *Run) equip(p setup.Environment, t *store.Task) {
 	r.agent.Tools.Servers = mcptool.NewBox(r.held.hub)
 }
 
-// unequip closes the connections to MCP servers and to the model: the next run opens its own, and a server of many short
-// runs would keep one of each for a minute and a half.
-func (r *Run) unequip() {
-	if r.held.hub != nil {
-		r.held.hub.Close()
-	}
-	if p, ok := r.agent.Model.Provider.(interface{ CloseIdle() }); ok {
-		p.CloseIdle()
-	}
-}
-
 // maxOtherTasks bounds the journals that are folded for one question. The newest ones almost always hold the answer.
 const maxOtherTasks = 8
 
@@ -166,7 +155,10 @@ func (o otherTasks) changed(ctx context.Context, since int64, files map[string]s
 			continue
 		}
 		s, err := o.engine.folded(ctx, ref)
-		if err != nil || !sameFolder(s.Settings.Workspace, o.root) {
+		if err != nil {
+			continue
+		}
+		if dir, err := filepath.EvalSymlinks(s.Settings.Workspace); err != nil || dir != o.root {
 			continue
 		}
 		for path, hash := range files {
@@ -185,11 +177,6 @@ func (e *Engine) folded(ctx context.Context, ref store.Ref) (*task.State, error)
 	}
 	defer log.Close()
 	return fold.To(ctx, log, math.MaxUint64)
-}
-
-func sameFolder(dir, root string) bool {
-	real, err := filepath.EvalSymlinks(dir)
-	return err == nil && real == root
 }
 
 // leftAs reports whether the newest record that a task has of a file is that the agent, or a command that it ran, left the

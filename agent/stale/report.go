@@ -226,7 +226,13 @@ func (t *Tracker) Refused(ctx context.Context, stale *tool.StaleError) []task.Ev
 		record.By = "command"
 	}
 	if record.By == "other" {
-		record.Task = t.otherTask(ctx, record.Path, record.Hash)
+		since := int64(0)
+		t.mu.Lock()
+		if k := t.known.File(record.Path); k != nil {
+			since = k.Last.RecordedAt
+		}
+		t.mu.Unlock()
+		record.Task = t.askOtherTasks(ctx, since, map[string]string{record.Path: record.Hash})[record.Path]
 	}
 	if !stale.Shown {
 		return []task.Event{record}
@@ -234,17 +240,6 @@ func (t *Tracker) Refused(ctx context.Context, stale *tool.StaleError) []task.Ev
 	read := record
 	read.Source, read.By = "read_tool", ""
 	return []task.Event{record, read}
-}
-
-// otherTask is the other task that changed one file, "" when none is known.
-func (t *Tracker) otherTask(ctx context.Context, path, hash string) string {
-	t.mu.Lock()
-	since := int64(0)
-	if k := t.known.File(path); k != nil {
-		since = k.Last.RecordedAt
-	}
-	t.mu.Unlock()
-	return t.askOtherTasks(ctx, since, map[string]string{path: hash})[path]
 }
 
 // isRestored reports whether a file is what a restore made of it after its newest record.

@@ -204,12 +204,6 @@ func (c Config) Connect(servers []mcp.Server, workspace, mark string, masks *red
 	})
 }
 
-// serverSecrets are the values in servers' definitions that must never be shown.
-func (c Config) serverSecrets(workspace string) []redact.Known {
-	servers, _ := c.MCPServers(workspace)
-	return mcp.Secrets(servers, workspace, c.getenv)
-}
-
 func (c Config) getenv(name string) string {
 	if c.Env == nil {
 		return os.Getenv(name)

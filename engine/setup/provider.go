@@ -11,6 +11,7 @@ import (
 	"github.com/roost-dev/roost/llm/openai"
 	"github.com/roost-dev/roost/llm/script"
 	"github.com/roost-dev/roost/llm/wire"
+	"github.com/roost-dev/roost/mcp"
 	"github.com/roost-dev/roost/redact"
 	"github.com/roost-dev/roost/task"
 )
@@ -73,7 +74,8 @@ func (r Resolver) Provider(s task.Settings) (Provider, error) {
 			known = append(known, redact.Known{Kind: p.Provider + "-key", Value: p.Key})
 		}
 	}
-	known = append(known, c.serverSecrets(s.Workspace)...)
+	servers, _ := c.MCPServers(s.Workspace)
+	known = append(known, mcp.Secrets(servers, s.Workspace, c.getenv)...)
 	late, lateErr := c.lateKey(s)
 	if late != "" {
 		known = append(known, redact.Known{Kind: s.Provider + "-key", Value: late})
@@ -91,11 +93,14 @@ func (r Resolver) Provider(s task.Settings) (Provider, error) {
 				"GEMINI_API_KEY. roost try needs no key",
 		}
 	case "script":
-		model, err := loadScript(s.Model)
-		if err != nil {
-			return choice, &Error{"load the script " + s.Model, err.Error(), "name a YAML file with --model"}
+		choice.LLM = script.Default()
+		if s.Model != "" && s.Model != "demo" {
+			model, err := script.Load(s.Model)
+			if err != nil {
+				return choice, &Error{"load the script " + s.Model, err.Error(), "name a YAML file with --model"}
+			}
+			choice.LLM = model
 		}
-		choice.LLM = model
 		return choice, nil
 	}
 	p, is := providers[s.Provider]
@@ -145,13 +150,6 @@ func leaksKey(key, base string) bool {
 	}
 	u, err := url.Parse(base)
 	return err != nil || u.Hostname() != "openrouter.ai" && !strings.HasSuffix(u.Hostname(), ".openrouter.ai")
-}
-
-func loadScript(name string) (llm.Provider, error) {
-	if name == "" || name == "demo" {
-		return script.Default(), nil
-	}
-	return script.Load(name)
 }
 
 // CheckAddress refuses a provider's address that holds a name or password.
