@@ -44,7 +44,7 @@
 //     unknown one the Replay of its tool decides: again (reads) runs it again, inspect (file writes) examines the file,
 //     never (commands) gives the model a result with an unknown outcome. Calls of another program's run count as
 //     unknown.
-//   - A log that lost commits in its middle first asks the user (damage.go); the log keeps the consent.
+//   - A log that lost commits in its middle first asks the user (question.go); the log keeps the consent.
 //   - The mark of a command is in the log before a process carries it. Processes that still carry it are ended.
 //     One look at all processes proves nothing, so workspace/shell looks until a look is sure, up to a bound.
 //   - A plan is made again, because the files may differ now. An unused answer counts if the question is the same.

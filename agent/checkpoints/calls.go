@@ -95,10 +95,16 @@ func (k *Keeper) Warn(ctx context.Context, call string, spec tool.Spec, ask *too
 	}
 	// A question that was asked, and perhaps answered, keeps its words: which files could be lost is not what
 	// it asks.
-	for _, text := range k.questionsAbout(call) {
-		if text == title || strings.HasPrefix(text, title+"\n") {
-			ask.Title = text
+	keep := func(q api.QuestionOpened) {
+		if q.Call == call && q.Kind == "approval" && (q.Text == title || strings.HasPrefix(q.Text, title+"\n")) {
+			ask.Title = q.Text
 		}
+	}
+	for _, q := range k.run.State().Questions {
+		keep(q.QuestionOpened)
+	}
+	for _, q := range k.run.State().Answered {
+		keep(q.QuestionOpened)
 	}
 }
 
@@ -109,22 +115,6 @@ func (k *Keeper) noticeHidden(spec tool.Spec, s Survey) {
 		k.hiddenShown = true
 		k.run.Notice(fmt.Sprintf("%s may change what .gitignore hides, which no checkpoint keeps: %s", spec.Name, hidden))
 	}
-}
-
-// questionsAbout returns the texts of the questions about a call.
-func (k *Keeper) questionsAbout(call string) (texts []string) {
-	s := k.run.State()
-	for _, q := range s.Questions {
-		if q.Call == call && q.Kind == "approval" {
-			texts = append(texts, q.Text)
-		}
-	}
-	for _, q := range s.Answered {
-		if q.Call == call && q.Kind == "approval" {
-			texts = append(texts, q.Text)
-		}
-	}
-	return texts
 }
 
 func askPaths(ask tool.Ask) []string { return slices.Sorted(maps.Keys(ask.Before)) }
@@ -254,19 +244,10 @@ func (k *Keeper) After(ctx context.Context, c *task.Call, g Guard) Attribution {
 	return changes
 }
 
-// attribute divides what changed since a survey by author. ran reports that an interrupted command ran until
-// now.
+// attribute divides what changed since a survey by author. ran reports that an interrupted command ran until now.
 func (k *Keeper) attribute(ctx context.Context, g Guard, ran bool) (c Attribution) {
-	changes := k.changedSince(ctx, g)
-	if len(changes) > 0 {
-		c.Own, c.Doubt, c.Since = g.survey.Whose(changes, ran)
-	}
-	return c
-}
-
-func (k *Keeper) changedSince(ctx context.Context, g Guard) []task.CheckpointFile {
 	if g.survey == nil || !k.enabled() {
-		return nil
+		return c
 	}
 	ctx, cancel := extended(ctx)
 	defer cancel()
@@ -277,9 +258,12 @@ func (k *Keeper) changedSince(ctx context.Context, g Guard) []task.CheckpointFil
 		k.run.Notice(fmt.Sprintf("a part of what the command changed could not be kept, and no checkpoint brings it back: %v", err))
 	default:
 		k.run.Notice(fmt.Sprintf("what the command changed could not be recorded, and no checkpoint brings it back: %v", err))
-		return k.recordedDiffers(ctx)
+		files = k.recordedDiffers(ctx)
 	}
-	return files
+	if len(files) > 0 {
+		c.Own, c.Doubt, c.Since = g.survey.Whose(files, ran)
+	}
+	return c
 }
 
 // extended is a context for the work that remains when the run is cancelled.
@@ -322,19 +306,19 @@ func (k *Keeper) recordedDiffers(ctx context.Context) []task.CheckpointFile {
 // changes count as its change. The other checkpoints only observe: a restore keeps those files unless the
 // user wants otherwise, and what they held before can be brought back.
 func (k *Keeper) Record(ctx context.Context, d Draft, call string, c Attribution) {
-	k.recordAs(ctx, d, task.ReasonOthers, call, c.Since)
-	k.recordAs(ctx, d, task.ReasonDoubt, call, c.Doubt)
-	k.recordAs(ctx, d, task.ReasonCommand, call, c.Own)
-}
-
-func (k *Keeper) recordAs(ctx context.Context, d Draft, reason, call string, files []task.CheckpointFile) {
-	if len(files) == 0 || !k.enabled() {
-		return
-	}
-	ctx, cancel := extended(ctx)
-	defer cancel()
-	if err := k.save(ctx, d, reason, call, slices.Clone(files)); err != nil && !k.disabled(err) {
-		k.run.Notice(fmt.Sprintf("a checkpoint of what changed with the command could not be saved, and it cannot be put back: %v", err))
+	for _, part := range []struct {
+		reason string
+		files  []task.CheckpointFile
+	}{{task.ReasonOthers, c.Since}, {task.ReasonDoubt, c.Doubt}, {task.ReasonCommand, c.Own}} {
+		if len(part.files) == 0 || !k.enabled() {
+			continue
+		}
+		ctx, cancel := extended(ctx)
+		err := k.save(ctx, d, part.reason, call, slices.Clone(part.files))
+		cancel()
+		if err != nil && !k.disabled(err) {
+			k.run.Notice(fmt.Sprintf("a checkpoint of what changed with the command could not be saved, and it cannot be put back: %v", err))
+		}
 	}
 }
 
