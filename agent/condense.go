@@ -439,19 +439,12 @@ func (a *Agent) Context() (ContextUse, error) {
 	u.Used, u.Counted = shrink.Tokens(a.state())
 	u.Used = cmp.Or(u.Used, contextwindow.EstimateTokens(total, contextwindow.Calibration{}))
 	left := u.Used
-	names := []string{"system", "tools", "summary", "history", "results", "files", "images"}
-	for i, name := range names {
-		n := u.Used * size[name] / max(total, 1)
-		if i == len(names)-1 || n > left {
-			n = left
-		}
-		left -= n
-		u.Parts = append(u.Parts, ContextPart{Name: name, Tokens: n})
+	for _, name := range []string{"system", "tools", "summary", "results", "files", "images"} {
+		part := ContextPart{Name: name, Tokens: u.Used * size[name] / max(total, 1)}
+		u.Parts = append(u.Parts, part)
+		left -= part.Tokens
 	}
-	// The rest from rounding goes to the history, unless there are images.
-	if last := &u.Parts[len(u.Parts)-1]; size["images"] == 0 && last.Tokens > 0 {
-		u.Parts[3].Tokens, last.Tokens = u.Parts[3].Tokens+last.Tokens, 0
-	}
+	u.Parts = slices.Insert(u.Parts, 3, ContextPart{Name: "history", Tokens: left}) // also what rounding leaves
 	if u.Window > 0 {
 		u.Reply = int64(a.replyRoom())
 		u.Free = max(u.Window-u.Reply-u.Used, 0)
