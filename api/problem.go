@@ -1,6 +1,11 @@
 package api
 
-import "net/http"
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
 
 // Problem is an error for a client: an RFC 9457 object with suggestions.
 type Problem struct {
@@ -53,4 +58,62 @@ func Invalid(wrong ...Wrong) *Problem {
 	p := NewProblem(http.StatusUnprocessableEntity, "validation_failed", "Something in the body is wrong", at+": "+wrong[0].Detail)
 	p.Errors = wrong
 	return p
+}
+
+// The first and the last millisecond that RFC 3339 can write.
+var (
+	firstMoment = time.Date(0, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli()
+	lastMoment  = time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli() - 1
+)
+
+// Stamp writes a time, in Unix milliseconds, as all JSON of roost does: in RFC 3339. A time beyond its years, which a
+// damaged task may hold, becomes the last one that RFC 3339 can write.
+func Stamp(ms int64) string {
+	return time.UnixMilli(min(max(ms, firstMoment), lastMoment)).UTC().Format("2006-01-02T15:04:05.000Z")
+}
+
+// date is Stamp; nil for an unknown time.
+func Date(ms int64) *string {
+	if ms <= 0 {
+		return nil
+	}
+	text := Stamp(ms)
+	return &text
+}
+
+// Page is a part of a list that continues at a cursor.
+type Page[T any] struct {
+	Items []T     `json:"items"`
+	Next  *string `json:"next_cursor"` // null at the end
+}
+
+// PageOf is a page of some items; next is "" at the end.
+func PageOf[T any](items []T, next string) Page[T] {
+	out := Page[T]{Items: items}
+	if out.Items == nil {
+		out.Items = []T{} // JSON shows [] and not null
+	}
+	if next != "" {
+		out.Next = &next
+	}
+	return out
+}
+
+// Moment reads a time that a user wrote, in Unix milliseconds: 2026-01-31, RFC 3339, or an age such as 7d or 2h before
+// now. A time without a zone is local. An age of more than ten thousand years is refused.
+func Moment(text string, now time.Time) (int64, bool) {
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02 15:04", "2006-01-02"} {
+		if t, err := time.ParseInLocation(layout, text, time.Local); err == nil {
+			return t.UnixMilli(), true
+		}
+	}
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		if n, err := strconv.Atoi(days); err == nil && n >= 0 && n <= 10_000*366 {
+			return now.AddDate(0, 0, -n).UnixMilli(), true
+		}
+	}
+	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
+		return now.Add(-d).UnixMilli(), true
+	}
+	return 0, false
 }

@@ -2,6 +2,8 @@ package api
 
 import (
 	"math"
+	"runtime"
+	"runtime/debug"
 
 	"github.com/roost-dev/roost/money"
 )
@@ -222,4 +224,239 @@ func ValidTaskID(id string) bool {
 		}
 	}
 	return true
+}
+
+// DeletedTask is a deleted task as lists show it.
+type DeletedTask struct {
+	Summary
+	Name      string  `json:"name"`       // restores it
+	DeletedAt *string `json:"deleted_at"` // RFC 3339; null when unknown
+	Hidden    bool    `json:"hidden"`     // its folder is untouched in the storage of another tool
+}
+
+// QualifiedName names the deleted task so that it fits no other.
+func (t DeletedTask) QualifiedName() string {
+	if t.Hidden {
+		return t.Name
+	}
+	return OwnSource + ":" + t.Name
+}
+
+// By is what spending is grouped by.
+type Grouping string
+
+// What spending can be grouped by.
+const (
+	ByDay       Grouping = "day"       // when the request was sent, in the caller's time zone
+	ByModel     Grouping = "model"     // provider/model
+	ByWorkspace Grouping = "workspace" // the task's folder
+	ByTask      Grouping = "task"
+	ByTool      Grouping = "tool" // the tools that the reply called; its calls share the cost of a request
+)
+
+// Groupings are all of them.
+var Groupings = []Grouping{ByDay, ByModel, ByWorkspace, ByTask, ByTool}
+
+// Totals are what was spent, in groups that add up to the total: a subtask counts
+// once, with itself.
+type Totals struct {
+	By    Grouping        `json:"by"`
+	Items []SpendingGroup `json:"items"`
+	Total SpendingGroup   `json:"total"`
+}
+
+// Group is one group.
+type SpendingGroup struct {
+	Key      string `json:"key"`             // a day, provider/model, folder, task id or tool; "" = not known
+	Title    string `json:"title,omitempty"` // of a task
+	Source   string `json:"source,omitempty"`
+	ParentID string `json:"parent_id,omitempty"`
+	Tasks    int    `json:"tasks"`    // that spent something in this group
+	Requests int    `json:"requests"` // a request that called two tools counts for both
+	Unpriced int    `json:"unpriced"` // requests whose price is unknown
+	Usage    Usage  `json:"usage"`
+
+	// WithChildren is a task's own usage and that of all its descendants. These
+	// overlap and do not add up to the total.
+	WithChildren *Usage `json:"with_children,omitempty"`
+}
+
+// What to do with a task whose id belongs to a task with other content.
+const (
+	ConflictSkip = "skip" // leave it out; the import names it
+	ConflictFork = "fork" // import it under an id that follows from its content
+)
+
+// What became of a task of an import.
+const (
+	TaskImported = "imported" // under its own id, or under a new one if its folder's name cannot be an id
+	TaskForked   = "forked"   // under a new id, because other content has its own id
+	TaskSame     = "same"     // the root already had the same content
+	TaskConflict = "conflict" // other content has its id; left out
+	TaskEmpty    = "empty"    // it has no byte of a message; left out
+	TaskFailed   = "failed"   // see Problem; nothing of it is in the root
+)
+
+// Import is what an import did or, for a dry run, would do.
+type Import struct {
+	DryRun    bool           `json:"dry_run"`
+	Tasks     int            `json:"tasks"`
+	Imported  int            `json:"imported"`
+	Forked    int            `json:"forked"`
+	Same      int            `json:"same"`
+	Conflicts int            `json:"conflicts"`
+	Empty     int            `json:"empty"`
+	Failed    int            `json:"failed"`
+	Files     int            `json:"files"`
+	Bytes     int64          `json:"bytes"`
+	Items     []ImportedTask `json:"items"`
+}
+
+// ImportedTask is one task of an import. ByteEqual: every file of the copy was read back and equals the original byte
+// for byte, except for those in Differs.
+type ImportedTask struct {
+	ID        string     `json:"id"` // in Roost's own root; "" when the task is not there
+	Name      string     `json:"name"`
+	From      string     `json:"from"`
+	Path      string     `json:"path"`
+	Outcome   string     `json:"outcome"`
+	Files     int        `json:"files"`
+	Bytes     int64      `json:"bytes"`
+	SHA256    string     `json:"sha256"` // of the list of the original's files and their digests
+	ByteEqual bool       `json:"byte_equal"`
+	Differs   []FileNote `json:"differs"`
+	LeftOut   []FileNote `json:"left_out"`
+	Notes     []string   `json:"notes"`
+	Problem   string     `json:"problem"`
+}
+
+// FileNote is a remark about a file.
+type FileNote struct {
+	File string `json:"file"`
+	What string `json:"what"`
+}
+
+// ImportProgress is how far an import has come.
+type ImportProgress struct {
+	Tasks, Of int
+	Files     int
+	Bytes     int64 // copied so far
+}
+
+// Checkup is what a check of tasks found and repaired.
+type Checkup struct {
+	Tasks    int       `json:"tasks"`
+	OK       int       `json:"ok"`
+	Damaged  []Finding `json:"damaged"`
+	Repaired []Finding `json:"repaired"` // repaired, removed or rebuilt; Damaged holds the rest
+
+	// These lose nothing: derived data that is missing or behind, and what interrupted work left.
+	Stale     []Finding `json:"stale"`
+	Leftovers []Finding `json:"leftovers"`
+
+	// Tasks that hold something open or settings of their own, and whose journals are not proven to be this root's own:
+	// they do not continue by themselves.
+	Untrusted []Finding `json:"untrusted"`
+
+	// Contents of checkpoints that were read and compared, and their bytes.
+	Contents     int   `json:"contents"`
+	ContentBytes int64 `json:"content_bytes"`
+}
+
+// Finding is one thing that is wrong, with one task or, when it has no ID, with what is kept for all tasks.
+type Finding struct {
+	ID        string `json:"id"`
+	Path      string `json:"path"`
+	File      string `json:"file"`
+	Problem   string `json:"problem"`
+	Recovered string `json:"recovered"`
+	Lost      string `json:"lost"`
+	Copy      string `json:"copy,omitempty"` // the bytes that a repair replaced
+}
+
+// TrustedRoot is a root that its user declared their own, or would.
+type TrustedRoot struct {
+	Root  string        `json:"root"`
+	Keys  int           `json:"keys"` // that count here from now on
+	Tasks []TrustedTask `json:"tasks"`
+}
+
+// TrustedTask is a task that may go on since its root is trusted, and what it holds.
+type TrustedTask struct {
+	ID       string   `json:"id"`
+	Source   string   `json:"source"`
+	Standing string   `json:"standing"`
+	Holds    []string `json:"holds"`
+	Problem  string   `json:"problem,omitempty"` // why it could not be done
+}
+
+// Server describes a running server.
+type Server struct {
+	PID       int    `json:"pid"`
+	StartedAt string `json:"started_at"`
+	URL       string `json:"url"` // "" = it is reached by a socket only
+	Version   string `json:"version"`
+	Draining  bool   `json:"draining"` // no new runs are started
+	Stopping  bool   `json:"stopping"` // it ends when its runs have
+	Recovery  string `json:"recovery"` // of what an earlier process left: none, going_on, done, failed
+	Runs      Load   `json:"runs"`
+	Streams   int    `json:"streams"` // that are followed
+	Limits    Bounds `json:"limits"`
+}
+
+// Load counts the runs of a process.
+type Load struct {
+	Running int `json:"running"`
+	Waiting int `json:"waiting"` // for a person
+	Queued  int `json:"queued"`
+}
+
+// Bounds are how much a server does at a time.
+type Bounds struct {
+	MaxRuns      int    `json:"max_runs"`
+	MaxStreams   int    `json:"max_streams"`
+	MaxBody      int64  `json:"max_body"` // bytes of one request
+	Hold         string `json:"hold"`     // how long a run waits for a user before it releases its task; 0s = until there is an answer
+	DrainTimeout string `json:"drain_timeout"`
+}
+
+// Stop asks a server to end.
+type Stop struct {
+	Now bool `json:"now,omitempty"` // runs are not finished, but interrupted and saved
+}
+
+// Version is what this program is.
+type Version struct {
+	Version  string `json:"version"`
+	Commit   string `json:"commit"`
+	Date     string `json:"build_date"`
+	Modified bool   `json:"modified"`
+	Go       string `json:"go"`
+	OS       string `json:"os"`
+	Arch     string `json:"arch"`
+}
+
+// VersionOf is the version of this program: the one that was set when a release was built, else that of the build
+// information.
+func VersionOf(set string) Version {
+	v := Version{Version: set, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		if v.Version == "" {
+			v.Version = info.Main.Version
+		}
+		for _, s := range info.Settings {
+			switch s.Key {
+			case "vcs.revision":
+				v.Commit = s.Value
+			case "vcs.time":
+				v.Date = s.Value
+			case "vcs.modified":
+				v.Modified = s.Value == "true"
+			}
+		}
+	}
+	if v.Version == "" || v.Version == "(devel)" {
+		v.Version = "dev"
+	}
+	return v
 }

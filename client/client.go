@@ -1,14 +1,35 @@
+// Package client is the one interface to Roost: over http and https, over the unix socket of a process that runs
+// tasks, and to a server in the same process without a network. A caller cannot see the difference. It has one method
+// for each act; Do, Ask and Open serve routes that have none, and callers that want the bytes of an answer. Documents
+// are those of package api.
+//
+// Every POST carries an Idempotency-Key. When the answer to a POST is lost, the client sends it again under the same
+// key, and it takes effect once. It sends other changes once, unless the request is Repeatable. It sends a read again.
+//
+// Events follows tasks. It connects again when the connection breaks, and yields each durable event once and in
+// order.
+//
+// Errors are *Problem, when a server refused, and *Unreachable, when no server of Roost answered.
 package client
 
 import (
+	"bytes"
 	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"mime"
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
+
+	"github.com/roost-dev/roost/esjson"
 )
 
 // Options are what a client needs besides the address.
@@ -114,3 +135,297 @@ func unsent(err error) bool {
 // local calls a handler as a network would. The handler runs in a goroutine that the body of the answer owns: closing
 // the body ends the request and waits for the handler.
 type local struct{ handler http.Handler }
+
+// Request is a request. Path begins with a slash and is already escaped.
+type Request struct {
+	Method, Path string
+	Query        url.Values
+	Header       http.Header
+	Body         any    // sent as JSON, a json.RawMessage as it is; nil = none
+	Key          string // Idempotency-Key of a POST; "" = that of the context (see Keyed), or a new one
+	Repeatable   bool   // a PATCH or DELETE that may take effect twice: it is sent again as a read is
+
+	attempt int // from 1; 0 = not sent yet
+}
+
+// AttemptHeader counts, from 2, how often a request was sent.
+const AttemptHeader = "Roost-Attempt"
+
+// tries bounds how often a request is sent, and answerBytes the size of a document.
+const (
+	tries       = 6
+	answerBytes = 1 << 30
+)
+
+// Do sends a request and reads the answer into a value: nil ignores it, a *json.RawMessage gets its bytes.
+func (c *Client) Do(ctx context.Context, method, path string, query url.Values, body, into any) (http.Header, error) {
+	return c.Ask(ctx, Request{Method: method, Path: path, Query: query, Body: body}, into)
+}
+
+// Ask is Do for a request with headers or a key.
+func (c *Client) Ask(ctx context.Context, r Request, into any) (http.Header, error) {
+	var head http.Header
+	err := c.again(ctx, &r, func() error {
+		resp, err := c.send(ctx, r)
+		if err != nil {
+			return err
+		}
+		defer resp.Body.Close()
+		head = resp.Header
+		return c.read(resp, into)
+	})
+	return head, err
+}
+
+// Open sends a request. The caller reads the answer and closes it.
+func (c *Client) Open(ctx context.Context, r Request) (*http.Response, error) {
+	var resp *http.Response
+	err := c.again(ctx, &r, func() (err error) {
+		resp, err = c.send(ctx, r) //nolint:bodyclose // the caller does
+		return err
+	})
+	return resp, err
+}
+
+// read reads a document.
+func (c *Client) read(resp *http.Response, into any) error {
+	body, err := io.ReadAll(io.LimitReader(resp.Body, answerBytes+1))
+	switch {
+	case err != nil:
+		return err
+	case len(body) > answerBytes:
+		return &Unreachable{c.base, fmt.Errorf("the answer has more than %d bytes", answerBytes)}
+	case into == nil || resp.StatusCode == http.StatusNoContent:
+		return nil
+	}
+	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if media != "application/json" || !esjson.Valid(body) {
+		return &Unreachable{c.base, errors.New("this is not a server of roost: its answer is not a JSON document")}
+	}
+	if raw, ok := into.(*json.RawMessage); ok {
+		*raw = body
+		return nil
+	}
+	if err := json.Unmarshal(body, into); err != nil {
+		return fmt.Errorf("read the answer of the server %s: %w", c.base, err)
+	}
+	return nil
+}
+
+// again sends a request until there is an answer, at most tries times. A first request that certainly did not reach
+// a server is not repeated: nothing listens there, and a user waits. After a request that may have taken effect, the
+// answer matters.
+func (c *Client) again(ctx context.Context, r *Request, ask func() error) error {
+	post := r.Method == http.MethodPost
+	if post && r.Key == "" {
+		if r.Key = KeyOf(ctx); r.Key == "" {
+			r.Key = NewKey()
+		}
+	}
+	repeatable := post || r.Method == "" || r.Method == http.MethodGet || r.Method == http.MethodHead || r.Repeatable
+	sent := false
+	wait := 100 * time.Millisecond
+	for n := 1; ; n++ {
+		r.attempt = n
+		err := ask()
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return fmt.Errorf("ask the server %s: %w", c.base, context.Cause(ctx))
+		}
+		var (
+			p  *Problem
+			un *Unreachable
+		)
+		switch {
+		case errors.As(err, &p):
+			// 409 means that the server still works on the first request under this key. The caller judges other
+			// refusals, except those of a server that is stopping or overloaded.
+			busy := p.Code == "idempotency_in_flight" || p.Retryable && (p.Status == http.StatusServiceUnavailable ||
+				p.Status == http.StatusTooManyRequests) && p.after > 0
+			if !busy || n >= tries || !repeatable {
+				return p
+			}
+			if err := c.sleep(ctx, max(wait, min(p.after, 5*time.Second))); err != nil {
+				return fmt.Errorf("ask the server %s: %w", c.base, err)
+			}
+			wait *= 2
+			sent = true
+			continue
+		case errors.As(err, &un):
+			return un
+		}
+		var syntax *json.SyntaxError
+		var kind *json.UnmarshalTypeError
+		if errors.As(err, &syntax) || errors.As(err, &kind) {
+			return err
+		}
+		if un = (&Unreachable{c.base, plainly(err)}); !repeatable || n >= tries || !sent && unsent(err) || c.local != nil {
+			return un
+		}
+		sent = true
+		if c.sleep(ctx, wait) != nil {
+			return un
+		}
+		wait = min(2*wait, 3*time.Second)
+	}
+}
+
+// plainly removes what net/http puts around an error: the method and the whole URL.
+func plainly(err error) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		return u.Err
+	}
+	return err
+}
+
+// send sends a request once; an answer is one of 2xx or 304.
+func (c *Client) send(ctx context.Context, r Request) (*http.Response, error) {
+	method := r.Method
+	if method == "" {
+		method = http.MethodGet
+	}
+	var body io.Reader
+	if r.Body != nil {
+		raw, ok := r.Body.(json.RawMessage)
+		if !ok {
+			var buf bytes.Buffer
+			enc := json.NewEncoder(&buf)
+			enc.SetEscapeHTML(false)
+			if err := enc.Encode(r.Body); err != nil {
+				return nil, fmt.Errorf("write the request: %w", err)
+			}
+			raw = buf.Bytes()
+		}
+		body = bytes.NewReader(raw)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, c.url.String()+r.Path, body)
+	if err != nil {
+		return nil, fmt.Errorf("ask the server %s: %w", c.base, err)
+	}
+	req.URL.RawQuery = r.Query.Encode()
+	for name, values := range r.Header {
+		req.Header[name] = values
+	}
+	if c.opt.Token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.opt.Token)
+	}
+	req.Header.Set("User-Agent", "roost")
+	if body != nil && req.Header.Get("Content-Type") == "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if r.Key != "" {
+		req.Header.Set("Idempotency-Key", r.Key)
+	}
+	if r.attempt > 1 {
+		req.Header.Set(AttemptHeader, strconv.Itoa(r.attempt))
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode/100 != 2 && resp.StatusCode != http.StatusNotModified {
+		return nil, c.refusal(resp)
+	}
+	return resp, nil
+}
+
+// taskPath is the path of a task, or of a resource below it.
+func taskPath(id string, rest ...string) string {
+	return "/v1/tasks/" + strings.Join(append([]string{url.PathEscape(id)}, rest...), "/")
+}
+
+type keyed struct{}
+
+// NewKey makes a unique idempotency key.
+func NewKey() string {
+	key := make([]byte, 16)
+	_, _ = rand.Read(key) // never fails
+	return hex.EncodeToString(key)
+}
+
+// Keyed gives the requests of a context an idempotency key: a server carries out POSTs with one key, path and body
+// once, however often clients send them. It is for callers that repeat a request after an error for which Lost is
+// true. Different requests must have different keys.
+func Keyed(ctx context.Context, key string) context.Context {
+	return context.WithValue(ctx, keyed{}, key)
+}
+
+// KeyOf is the key of a context, "" when it has none.
+func KeyOf(ctx context.Context) string {
+	key, _ := ctx.Value(keyed{}).(string)
+	return key
+}
+
+// Lost reports whether the answer to a request was lost, so that the request may have taken effect. Sent again under
+// the same key, it takes effect once.
+func Lost(err error) bool {
+	var un *Unreachable
+	var p *Problem
+	return errors.As(err, &un) || errors.As(err, &p) && (p.Code == "holder_gone" || p.Code == "idempotency_in_flight")
+}
+
+// Problem is a refusal: the RFC 9457 problem object that the server sent.
+type Problem struct {
+	Status      int      `json:"status"`
+	Code        string   `json:"code"`
+	Title       string   `json:"title"`
+	Detail      string   `json:"detail"`
+	Request     string   `json:"request_id"`
+	Task        string   `json:"task_id"`
+	Suggestions []string `json:"suggestions"`
+	Retryable   bool     `json:"retryable"`
+	Errors      []Wrong  `json:"errors"`
+
+	Raw   json.RawMessage `json:"-"` // the object's own bytes
+	after time.Duration   // Retry-After
+}
+
+// Wrong is one thing that is wrong with a request.
+type Wrong struct {
+	Parameter string `json:"parameter"`
+	Detail    string `json:"detail"`
+}
+
+func (p *Problem) Error() string {
+	if p.Detail == "" {
+		return p.Title
+	}
+	return p.Title + ": " + p.Detail
+}
+
+// Unreachable is an error on the way to a server: nothing listens there, the connection broke too often, or
+// something else than a server of Roost answers.
+type Unreachable struct {
+	Base string // the server's address
+	Err  error
+}
+
+func (e *Unreachable) Error() string { return "reach the server " + e.Base + ": " + e.Err.Error() }
+
+func (e *Unreachable) Unwrap() error { return e.Err }
+
+// problemBytes bounds how much of a refusal the client reads.
+const problemBytes = 4 << 20
+
+// refusal reads an answer with a status other than 2xx, and closes it.
+func (c *Client) refusal(resp *http.Response) error {
+	body, err := io.ReadAll(io.LimitReader(resp.Body, problemBytes))
+	resp.Body.Close()
+	if err != nil {
+		return err
+	}
+	p := &Problem{}
+	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if media != "application/problem+json" || json.Unmarshal(body, p) != nil || p.Code == "" {
+		return &Unreachable{c.base, fmt.Errorf("this is not a server of roost: it answers %s", resp.Status)}
+	}
+	p.Status = resp.StatusCode
+	p.Raw = body
+	if n, err := strconv.Atoi(strings.TrimSpace(resp.Header.Get("Retry-After"))); err == nil && n >= 0 && n < 3600 {
+		p.after = time.Duration(n) * time.Second
+	}
+	return p
+}

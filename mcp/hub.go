@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -206,4 +209,307 @@ func (h *Hub) Close() {
 		wait.Go(c.close)
 	}
 	wait.Wait()
+}
+
+// Bounds of a tool's description and schema, in bytes.
+const (
+	maxDescription = 4 << 10
+	maxSchema      = 64 << 10
+)
+
+// Offer describes a server's tool to a model.
+type Offer struct {
+	Server      string
+	Tool        string // the server's name for it
+	Name        string // the model's name for it
+	Description string
+	Schema      json.RawMessage
+	ReadOnly    bool // according to the server, the tool changes nothing
+	Always      bool // its definition lets it run unasked
+}
+
+// offersOf are a server's tools by name. notes has the tools that cannot be offered, and why.
+func offersOf(s Server, tools []*sdk.Tool) (list []Offer, notes []string) {
+	seen := map[string]bool{}
+	for _, t := range tools {
+		if t == nil || slices.Contains(s.Off, t.Name) {
+			continue
+		}
+		out := func(why string) {
+			notes = append(notes, fmt.Sprintf("its tool %s is left out: %s", cut(printable(t.Name), 100), why))
+		}
+		o := Offer{Server: s.Name, Tool: t.Name, Name: ToolName(s.Name, t.Name), Always: slices.Contains(s.Always, t.Name)}
+		if t.Name == "" || !isPlainName(t.Name) {
+			out("its name cannot be shown")
+			continue
+		}
+		if seen[o.Name] {
+			out("another tool has the same name, " + o.Name)
+			continue
+		}
+		raw, err := json.Marshal(t.InputSchema)
+		if err == nil {
+			o.Schema, err = repairedSchema(raw)
+		}
+		if err != nil {
+			out(err.Error())
+			continue
+		}
+		o.Description = t.Description
+		if t.Annotations != nil {
+			o.ReadOnly = t.Annotations.ReadOnlyHint
+		}
+		if o.Description == "" {
+			o.Description = t.Title
+		}
+		o.Description = cut(printable(o.Description), maxDescription)
+		seen[o.Name] = true
+		list = append(list, o)
+	}
+	slices.SortFunc(list, func(a, b Offer) int { return strings.Compare(a.Name, b.Name) })
+	return list, notes
+}
+
+// repairedSchema is a schema that every provider accepts: an object, with its properties, and
+// without members that some providers refuse at the top. The server checks its input itself,
+// so a schema that demands less risks only a mistake of the model. Members are in a fixed
+// order, so that the same schema gives the same bytes.
+func repairedSchema(raw []byte) (json.RawMessage, error) {
+	if len(raw) > maxSchema {
+		return nil, fmt.Errorf("its schema has %d bytes, more than %d", len(raw), maxSchema)
+	}
+	var schema map[string]any
+	if err := json.Unmarshal(raw, &schema); err != nil {
+		return nil, errors.New("its schema is not a JSON object")
+	}
+	if schema == nil {
+		schema = map[string]any{}
+	}
+	switch kind := schema["type"].(type) {
+	case nil:
+	case string:
+		if kind != "object" {
+			return nil, fmt.Errorf("its schema describes %q, not an object", cut(printable(kind), 40))
+		}
+	default:
+		return nil, errors.New("the type in its schema is not a string")
+	}
+	schema["type"] = "object"
+	if properties, ok := schema["properties"].(map[string]any); !ok || properties == nil {
+		schema["properties"] = map[string]any{}
+	}
+	for _, name := range []string{"anyOf", "oneOf", "allOf", "not", "enum", "if", "then", "else", "$schema", "$id"} {
+		delete(schema, name)
+	}
+	if _, ok := schema["required"].([]any); !ok {
+		delete(schema, "required")
+	}
+	return json.Marshal(schema)
+}
+
+// printable is a server's text without characters that control a terminal or the direction of text.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n', r == '\t':
+			return r
+		case unicode.IsControl(r), unicode.Is(unicode.Bidi_Control, r), r == 0x2028, r == 0x2029:
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(text, "\uFFFD"))
+}
+
+// Resource is something that a server offers for reading.
+type Resource struct {
+	URI         string
+	Name        string
+	Description string
+	Template    bool // URI has variables in braces
+}
+
+// resources are the resources that a server lists, none when it does not answer.
+func resources(ctx context.Context, s *session) (list []Resource) {
+	for r, err := range s.Resources(ctx, nil) {
+		if err != nil || len(list) == maxResources {
+			break
+		}
+		list = append(list, Resource{URI: printable(r.URI), Name: cut(printable(r.Name), 100),
+			Description: cut(printable(r.Description), 300)})
+	}
+	for r, err := range s.ResourceTemplates(ctx, nil) {
+		if err != nil || len(list) == maxResources {
+			break
+		}
+		list = append(list, Resource{
+			URI:         printable(r.URITemplate),
+			Name:        cut(printable(r.Name), 100),
+			Description: cut(printable(r.Description), 300),
+			Template:    true,
+		})
+	}
+	slices.SortFunc(list, func(a, b Resource) int { return strings.Compare(a.URI, b.URI) })
+	return list
+}
+
+// Bounds of the images of one result.
+const (
+	maxImages = 20
+	maxImage  = 5 << 20
+	maxTotal  = 20 << 20
+)
+
+// Result is what a server answered.
+type Result struct {
+	Text   string
+	Images []Image
+	Failed bool // the tool reported a failure
+}
+
+// Image is a picture of a kind that models take.
+type Image struct {
+	Media string
+	Data  []byte
+}
+
+// resultBuilder collects the parts of a result.
+type resultBuilder struct {
+	texts []string
+	res   Result
+	total int
+}
+
+func (p *resultBuilder) note(format string, args ...any) {
+	p.texts = append(p.texts, fmt.Sprintf(format, args...))
+}
+
+func (p *resultBuilder) text(text string) {
+	if text != "" {
+		p.texts = append(p.texts, strings.ToValidUTF8(text, "\uFFFD"))
+	}
+}
+
+// image adds an image under the media type that its first bytes show: a provider refuses a
+// request with an image of another type than its name.
+func (p *resultBuilder) image(media string, data []byte) {
+	kind := pictureOf(data)
+	switch {
+	case kind == "":
+		p.note("[an image (%s, %d bytes) of a kind that is not shown]", cut(printable(media), 60), len(data))
+	case len(data) > maxImage || len(p.res.Images) == maxImages || p.total+len(data) > maxTotal:
+		p.note("[an image (%s, %d bytes) that is over the limits and not shown]", kind, len(data))
+	default:
+		p.res.Images = append(p.res.Images, Image{kind, data})
+		p.total += len(data)
+	}
+}
+
+func pictureOf(data []byte) string {
+	switch {
+	case bytes.HasPrefix(data, []byte("\x89PNG\r\n\x1a\n")):
+		return "image/png"
+	case bytes.HasPrefix(data, []byte("\xff\xd8\xff")):
+		return "image/jpeg"
+	case bytes.HasPrefix(data, []byte("GIF8")):
+		return "image/gif"
+	case len(data) > 12 && bytes.HasPrefix(data, []byte("RIFF")) && string(data[8:12]) == "WEBP":
+		return "image/webp"
+	}
+	return ""
+}
+
+func (p *resultBuilder) resource(r *sdk.ResourceContents, named bool) {
+	switch {
+	case r == nil:
+	case len(r.Blob) > 0 && (pictureOf(r.Blob) != "" || strings.HasPrefix(r.MIMEType, "image/")):
+		p.image(r.MIMEType, r.Blob)
+	case len(r.Blob) > 0 && utf8.Valid(r.Blob) && strings.HasPrefix(r.MIMEType, "text/"):
+		p.text(string(r.Blob))
+	case len(r.Blob) > 0:
+		p.note("[%s: %s, %d bytes that are no text]", cut(printable(r.URI), 300), cut(printable(r.MIMEType), 60), len(r.Blob))
+	case named:
+		p.note("[%s]\n%s", cut(printable(r.URI), 300), strings.ToValidUTF8(r.Text, "\uFFFD"))
+	default:
+		p.text(r.Text)
+	}
+}
+
+func (p *resultBuilder) done(empty string) Result {
+	p.res.Text = strings.Join(p.texts, "\n\n")
+	if p.res.Text == "" && len(p.res.Images) == 0 {
+		p.res.Text = empty
+	}
+	return p.res
+}
+
+func resultOf(r *sdk.CallToolResult) Result {
+	p := resultBuilder{}
+	for _, c := range r.Content {
+		switch c := c.(type) {
+		case *sdk.TextContent:
+			p.text(c.Text)
+		case *sdk.ImageContent:
+			p.image(c.MIMEType, c.Data)
+		case *sdk.AudioContent:
+			p.note("[a sound (%s, %d bytes) that is not passed on]", cut(printable(c.MIMEType), 60), len(c.Data))
+		case *sdk.ResourceLink:
+			p.note("[resource %s: %s]", cut(printable(c.URI), 300), cut(printable(c.Name+" "+c.Description), 300))
+		case *sdk.EmbeddedResource:
+			p.resource(c.Resource, true)
+		default:
+			p.note("[content of a kind that is not known]")
+		}
+	}
+	if len(p.texts) == 0 && r.StructuredContent != nil {
+		if raw, err := json.Marshal(r.StructuredContent); err == nil {
+			p.text(withoutData(raw, len(r.Content) > 0))
+		}
+	}
+	p.res.Failed = r.IsError
+	return p.done("(No response)")
+}
+
+// dataSize is the length in bytes from which a string without blanks counts as data.
+const dataSize = 1 << 10
+
+// withoutData is structured content as text. When the result has other content too, the
+// images are in it a second time: as text they would fill the model's window.
+func withoutData(raw []byte, beside bool) string {
+	var value any
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	if !beside || len(raw) <= dataSize || dec.Decode(&value) != nil {
+		return string(raw)
+	}
+	short, err := json.Marshal(shortenStrings(value))
+	if err != nil {
+		return string(raw)
+	}
+	return string(short)
+}
+
+func shortenStrings(value any) any {
+	switch v := value.(type) {
+	case string:
+		if len(v) > dataSize && !strings.ContainsAny(v, " \t\n") {
+			return fmt.Sprintf("[%d bytes of data]", len(v))
+		}
+	case []any:
+		for i := range v {
+			v[i] = shortenStrings(v[i])
+		}
+	case map[string]any:
+		for key := range v {
+			v[key] = shortenStrings(v[key])
+		}
+	}
+	return value
+}
+
+func contentsOf(list []*sdk.ResourceContents) Result {
+	p := resultBuilder{}
+	for _, r := range list {
+		p.resource(r, false)
+	}
+	return p.done("(Empty response)")
 }

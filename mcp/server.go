@@ -1,10 +1,42 @@
+// Package mcp holds the connections to MCP servers that a task works with: which
+// servers there are, which of them the user has agreed to, and calling them.
+//
+// Settings are Roo's: a JSON file with `mcpServers`, one in the workspace
+// (`.roo/mcp.json`), the user's own next to Roost's settings, and those of editors.
+// The first file that defines a name counts, in this order. A definition that a
+// repository or another tool wrote starts nothing by itself: the user agrees to each one
+// once (Choices), by a hash of all that it runs, sends or may do unasked. The hash covers
+// the command line, not the content of the program that it names.
+//
+// A Hub has the connections of one run. It opens them in parallel within a time limit.
+// The tools that the servers offer then stay the run's tools until its end: a list of
+// tools that changes invalidates every cached request before it. A server that cannot be
+// reached is an error for the call that needs it. A call whose connection was already dead
+// connects once more; a call whose connection dies while it runs is not repeated, because
+// it may have taken effect.
+//
+// All processes of a task's servers carry one mark, the same in every run: the next run ends what a killed one left. They
+// end when their stdin closes, and on Linux by SIGTERM when Roost dies.
+//
+// Texts of servers are not trusted: they are bounded and lose their control characters,
+// and a schema that a provider would refuse is repaired or its tool left out.
+//
+// Limits: servers get no roots, no sampling and no questions to the user. OAuth is not
+// supported; a token goes into headers. The protocol version is 2025-11-25, which
+// servers of all ages know; the newer version's greeting makes some of them hang up.
 package mcp
 
 import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
+	"maps"
 	"net/url"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -145,4 +177,166 @@ func keysOf(raw string) (list []string) {
 		}
 	}
 	return list
+}
+
+// variables are Roo's: ${env:NAME}, and ${workspaceFolder}.
+var variables = regexp.MustCompile(`\$\{(env:[^}]*|workspaceFolder)\}`)
+
+// expanded is the definition with its variables replaced. A variable that is not set is
+// an error: a server with an incomplete key would only fail later.
+func (s Server) expanded(workspace string, env func(string) string) (Server, error) {
+	var missing []string
+	fill := func(text string) string {
+		return variables.ReplaceAllStringFunc(text, func(v string) string {
+			name, isEnv := strings.CutPrefix(v[2:len(v)-1], "env:")
+			if !isEnv {
+				return workspace
+			}
+			value := env(name)
+			if value == "" && !slices.Contains(missing, name) {
+				missing = append(missing, name)
+			}
+			return value
+		})
+	}
+	fillAll := func(m map[string]string) map[string]string {
+		out := make(map[string]string, len(m))
+		for _, k := range slices.Sorted(maps.Keys(m)) {
+			out[k] = fill(m[k])
+		}
+		return out
+	}
+	s.Command, s.Dir, s.URL = fill(s.Command), fill(s.Dir), fill(s.URL)
+	s.Args = slices.Clone(s.Args)
+	for i, arg := range s.Args {
+		s.Args[i] = fill(arg)
+	}
+	s.Env, s.Headers = fillAll(s.Env), fillAll(s.Headers)
+	if len(missing) > 0 {
+		return s, fmt.Errorf("the variable %s is not set", strings.Join(missing, ", "))
+	}
+	if s.Dir == "" {
+		s.Dir = workspace
+	} else if !filepath.IsAbs(s.Dir) {
+		s.Dir = filepath.Join(workspace, s.Dir)
+	}
+	return s, nil
+}
+
+// inherited are the variables that a server gets from our environment. A server is another
+// author's program: it gets other variables, tokens among them, only when its definition
+// names them.
+var inherited = []string{
+	"HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR",
+	"XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR", "DOCKER_HOST", "NVM_DIR", "PYENV_ROOT",
+	"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR",
+	"NODE_EXTRA_CA_CERTS",
+}
+
+var inheritedWindows = []string{
+	"APPDATA", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATHEXT", "PROCESSOR_ARCHITECTURE", "PROGRAMDATA", "PROGRAMFILES",
+	"PROGRAMFILES(X86)",
+	"SYSTEMDRIVE", "SYSTEMROOT", "TEMP", "TMP", "USERNAME", "USERPROFILE", "WINDIR", "COMSPEC",
+}
+
+// environment is the environment of a server's process, the definition's own variables last.
+func (s Server) environment(env func(string) string) []string {
+	names := inherited
+	if runtime.GOOS == "windows" {
+		names = append(slices.Clone(inherited), inheritedWindows...)
+	}
+	var out []string
+	for _, name := range names {
+		if _, own := s.Env[name]; !own && env(name) != "" {
+			out = append(out, name+"="+env(name))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
+		out = append(out, name+"="+s.Env[name])
+	}
+	return out
+}
+
+var (
+	secretName  = regexp.MustCompile(`(?i)key|token|secret|passw|credential|auth|cookie|session|_pat$|^pat$|_dsn$|private`)
+	plainHeader = regexp.MustCompile(`(?i)^(accept.*|content-.*|user-agent|host|origin|referer|mcp-.*|cache-control)$`)
+)
+
+// Secrets are the values in the definitions that must never be shown: those of headers, of
+// variables with the names of secrets, and the keys in addresses. Others stay: masking a
+// folder or a word like "production" everywhere would blind the model.
+func Secrets(servers []Server, workspace string, env func(string) string) []redact.Known {
+	var out []redact.Known
+	add := func(kind, value string) {
+		if value = strings.TrimSpace(value); value != "" {
+			out = append(out, redact.Known{Kind: kind, Value: value})
+		}
+	}
+	for _, s := range servers {
+		s, _ = s.expanded(workspace, env) // a missing variable holds no secret
+		for _, name := range slices.Sorted(maps.Keys(s.Env)) {
+			if secretName.MatchString(name) {
+				add("mcp-env", s.Env[name])
+			}
+		}
+		for _, part := range keysOf(s.URL) {
+			add("mcp-url", part)
+		}
+		for _, name := range slices.Sorted(maps.Keys(s.Headers)) {
+			if plainHeader.MatchString(name) {
+				continue
+			}
+			add("mcp-header", s.Headers[name])
+			if _, value, two := strings.Cut(s.Headers[name], " "); two { // "Bearer ..."
+				add("mcp-header", value)
+			}
+		}
+	}
+	return out
+}
+
+// maxTool is the longest name that all providers take.
+const maxTool = 64
+
+var (
+	foreign = regexp.MustCompile(`[^A-Za-z0-9_-]`)
+	dashes  = regexp.MustCompile(`--+`)
+)
+
+// Sanitise makes a name fit for providers as Roo does: blanks become "_", and characters
+// other than letters, digits, "_" and "-" are removed. Repeated dashes are removed too,
+// because two of them separate a tool's name from its server's. The result begins with a
+// letter or "_".
+func Sanitise(name string) string {
+	name = strings.ReplaceAll(name, " ", "_")
+	name = dashes.ReplaceAllString(foreign.ReplaceAllString(name, ""), "-")
+	if name == "" || !(name[0] == '_' || 'a' <= name[0] && name[0] <= 'z' || 'A' <= name[0] && name[0] <= 'Z') {
+		name = "_" + name
+	}
+	return name
+}
+
+// ToolName is the name by which a model calls a server's tool. A name that is too long is
+// cut, and ends in a hash of the whole.
+func ToolName(server, tool string) string {
+	name := "mcp--" + Sanitise(server) + "--" + Sanitise(tool)
+	if len(name) > maxTool {
+		sum := sha256.Sum256([]byte(name))
+		name = name[:maxTool-9] + "_" + hex.EncodeToString(sum[:4])
+	}
+	return name
+}
+
+// Canonical is the name under which a tool is offered, given a name with "__" where
+// the offered one has "--". ok reports whether it is the name of a server's tool at all.
+func Canonical(name string) (canonical string, ok bool) {
+	if strings.HasPrefix(name, "mcp--") {
+		return name, true
+	}
+	server, found := strings.CutPrefix(name, "mcp__")
+	if !found {
+		return name, false
+	}
+	server, tool, found := strings.Cut(server, "__")
+	return "mcp--" + server + "--" + tool, found
 }

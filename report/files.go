@@ -4,14 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/journal"
+	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/task/foreign"
 	"github.com/roost-dev/roost/task/known"
+	"github.com/roost-dev/roost/view"
 	"github.com/roost-dev/roost/workspace"
 )
 
@@ -171,4 +175,120 @@ func author(by map[string]maker, r task.FileRecord) (who *string, task string) {
 		m.by = map[string]string{"roo_edited": "agent", "user_edited": "other"}[r.Source]
 	}
 	return &m.by, m.task
+}
+
+// fileHistory is all that a task ever recorded about a file, the oldest first: records of another tool, records of rewound
+// messages, and the checkpoints that hold the file.
+func fileHistory(ctx context.Context, v *store.View, path string) ([]api.FileRecord, error) {
+	out := []api.FileRecord{}
+	for _, r := range recordedElsewhere(v) {
+		if r.Path == path && !ownRecord(v.State.Files, r) {
+			who, _ := author(nil, r)
+			out = append(out, api.FileRecord{At: api.Date(r.RecordedAt), Source: r.Source, By: who})
+		}
+	}
+	if v.Log == nil {
+		return out, nil
+	}
+	type key struct {
+		seq          uint64
+		source, hash string
+	}
+	kept := map[key]bool{}
+	for _, r := range v.State.Files {
+		if r.Path == path {
+			kept[key{r.Seq, r.Source, r.Hash}] = true
+		}
+	}
+	for c, err := range v.Log.Read(ctx, 1) {
+		var lost *journal.DamageError
+		if errors.As(err, &lost) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read the journal of task %s: %w", v.Ref.ID, err)
+		}
+		for _, raw := range c.Events {
+			e, err := task.Decode(raw)
+			f, is := e.(task.FileChanged)
+			if err != nil || !is || f.Path != path {
+				continue
+			}
+			r := api.FileRecord{Seq: c.Seq, At: api.Date(c.At), Source: f.Source, Task: f.Task,
+				Rewound: !kept[key{c.Seq, f.Source, f.Hash}]}
+			r.By, _ = author(nil, task.FileRecord{Source: f.Source})
+			if f.By != "" {
+				r.By = &f.By
+			}
+			if f.Hash != "" {
+				r.Hash, r.Size = &f.Hash, &f.Size
+			}
+			out = append(out, r)
+		}
+	}
+	for _, c := range v.State.Checkpoints {
+		for _, f := range c.Files {
+			if f.Path != path {
+				continue
+			}
+			r := api.FileRecord{Seq: c.Seq, At: api.Date(c.At), Source: "checkpoint", Checkpoint: c.Number,
+				Reason: c.Reason, Rewound: v.State.RewoundCheckpoint(c)}
+			if f.Now.Hash != "" {
+				r.Hash, r.Size = &f.Now.Hash, &f.Now.Size
+			}
+			out = append(out, r)
+		}
+	}
+	slices.SortStableFunc(out, func(x, y api.FileRecord) int { return int(int64(x.Seq) - int64(y.Seq)) })
+	return out, nil
+}
+
+// ownRecord reports whether Roost wrote a record of a task_metadata.json.
+func ownRecord(files []task.FileRecord, r task.FileRecord) bool {
+	return slices.ContainsFunc(files, func(f task.FileRecord) bool {
+		return f.Path == r.Path && f.RooRead == r.RooRead && f.RooEdit == r.RooEdit && f.UserEdit == r.UserEdit
+	})
+}
+
+// maxMetadata bounds how much of a file of another program is read, in bytes.
+const maxMetadata = 256 << 20
+
+// recordedElsewhere are the file records that another tool left in a task's folder, for a task whose own records are
+// incomplete. A file that is missing, unreadable or not a regular file has no records.
+func recordedElsewhere(v *store.View) []task.FileRecord {
+	if v.Log != nil && v.State.Adopted == nil && v.State.Fork == nil {
+		return nil
+	}
+	if v.Folder != nil {
+		return foreign.Records(v.Folder.Metadata)
+	}
+	f, err := roofmt.OpenFile(v.Ref.Dir, roofmt.MetadataName)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	raw, err := io.ReadAll(io.LimitReader(f, maxMetadata))
+	if err != nil {
+		return nil
+	}
+	return foreign.Records(raw)
+}
+
+// NoticesOf returns the notices behind some messages of the user's history.
+func NoticesOf(s *task.State, numbers []int) []api.Notice {
+	var out []api.Notice
+	byRow := view.ByRow(view.Notices(s))
+	for _, number := range numbers {
+		for _, n := range byRow[number] {
+			one := api.Notice{Behind: number, At: api.Date(n.At), Kind: "files_changed", Text: n.Text()}
+			if c := n.Checkpoint; c != nil {
+				one.Kind, one.Checkpoint, one.Reason = "checkpoint", c.Number, c.Reason
+			}
+			for _, f := range n.Files {
+				one.Files = append(one.Files, api.FileOfNotice{Path: f.Path, By: f.By, Task: f.Task, Gone: f.Gone()})
+			}
+			out = append(out, one)
+		}
+	}
+	return out
 }

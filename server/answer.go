@@ -1,10 +1,17 @@
 package server
 
 import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"mime"
 	"net/http"
+	"net/url"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -12,7 +19,10 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/client"
+	"github.com/roost-dev/roost/events"
+	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/server/legacy"
+	"github.com/roost-dev/roost/service"
 )
 
 // lament writes a problem, and logs those that are the server's own.
@@ -157,4 +167,232 @@ func accepts(headers []string, media string) bool {
 func wantsStream(headers []string) bool {
 	all := strings.Join(headers, ",")
 	return strings.Contains(all, streamMedia) && accepts(headers, streamMedia) && !strings.Contains(all, jsonMedia)
+}
+
+// tagOf is the ETag of a document: the same bytes at the same position have the same one. The tag of a task has two
+// parts. If-Match compares the first, which covers the task itself. The second covers its size on disk, which changes
+// while Roo's files are written behind an unchanged journal, and its copies: a change of a task does not depend on them.
+// A tag without the second part was rejected: two different bodies would have one tag.
+func tagOf(doc any, body []byte) string {
+	t, ok := doc.(tagged)
+	row, isRow := t.doc.(api.Summary)
+	if !ok || !isRow {
+		return `"` + digest(body, t.head) + `"`
+	}
+	extra := strconv.FormatInt(row.Size, 36)
+	if len(row.Copies) > 0 {
+		extra += "." + digest([]byte(strings.Join(row.Copies, "\x00")), events.Cursor{})
+	}
+	row.Size, row.Copies = 0, nil
+	shown, err := bytesOf(row)
+	if err != nil { // it was just encoded
+		return `"` + digest(body, t.head) + `"`
+	}
+	return `"` + digest(shown, t.head) + "." + extra + `"`
+}
+
+func digest(body []byte, head events.Cursor) string {
+	sum := sha256.New()
+	sum.Write(body)
+	if head != (events.Cursor{}) {
+		sum.Write([]byte(head.String()))
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:16])
+}
+
+// guards is the part of a tag that If-Match compares.
+func guards(tag string) string {
+	if before, _, ok := strings.Cut(tag, "."); ok {
+		return before + `"`
+	}
+	return tag
+}
+
+// matches reports whether an If-None-Match header holds a tag; weak tags count, as the standard requires.
+func matches(headers []string, tag string) bool {
+	for _, header := range headers {
+		for _, one := range strings.Split(header, ",") {
+			one = strings.TrimPrefix(strings.TrimSpace(one), "W/")
+			if one == "*" || one == tag {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// matchesStrongly is matches for If-Match: weak tags do not count, and neither does the second part of a tag.
+func matchesStrongly(headers []string, tag string) bool {
+	for _, header := range headers {
+		for _, one := range strings.Split(header, ",") {
+			if one = strings.TrimSpace(one); one == "*" || !strings.HasPrefix(one, "W/") && guards(one) == guards(tag) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// guarded checks If-Match, and keeps other changes with If-Match out until the returned function is called. Another
+// process can still change the task in between, so the code that takes the lock of the task compares again
+// (service.Task.Expecting); a patch compares the members that it changes, see service.Call.
+func (s *Server) guarded(a *asked) (unlock func(), err error) {
+	want := a.Header.Values("If-Match")
+	if len(want) == 0 || a.id == "" {
+		return func() {}, nil
+	}
+	t, err := s.service.Find(a.Context(), a.id)
+	if err != nil {
+		return nil, err
+	}
+	free, err := s.guards.Lock(a.Context(), t.Name())
+	if err != nil {
+		return nil, err
+	}
+	doc, err := documentOf(a, t, nil)
+	if err == nil {
+		var body []byte
+		if body, err = bytesOf(doc); err == nil && !matchesStrongly(want, tagOf(doc, body)) {
+			if t.ChangedBy(a.Context(), a.call()) { // this request itself changed the task
+				return free, nil
+			}
+			err = report.MovedProblem(a.id)
+		}
+	}
+	if err != nil {
+		free()
+		return nil, err
+	}
+	a.seen = &doc
+	ctx, done := t.Expecting(a.Context(), doc.head)
+	was := a.Request
+	a.Request = a.WithContext(ctx)
+	return func() {
+		a.Request = was
+		done()
+		free()
+	}, nil
+}
+
+// This file makes the parts of answers.
+
+// bytesOf are the bytes of a document.
+func bytesOf(doc any) ([]byte, error) {
+	if t, ok := doc.(tagged); ok {
+		doc = t.doc
+	}
+	if body, ok := doc.(raw); ok {
+		return body, nil
+	}
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(doc); err != nil {
+		return nil, fmt.Errorf("write the answer: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+func taskPath(id string) string { return "/v1/tasks/" + url.PathEscape(id) }
+
+func runPath(id string) string { return "/v1/runs/" + url.PathEscape(id) }
+
+// aboutTask are the headers that name the task and run of an answer.
+func aboutTask(task, run string) http.Header {
+	h := http.Header{"Roost-Task-Id": {task}}
+	if run != "" {
+		h.Set("Roost-Run-Id", run)
+	}
+	return h
+}
+
+// headOf are the headers that name the task and run of a document.
+func headOf(doc any) http.Header {
+	switch d := doc.(type) {
+	case api.Run:
+		return aboutTask(d.Task, d.ID)
+	case api.Sent:
+		return aboutTask(d.Task, d.Run)
+	case api.Answered:
+		return aboutTask(d.Task, d.Run)
+	case api.Started:
+		return aboutTask(d.Task, d.RunID)
+	case api.Deleted:
+		return aboutTask(d.ID, "")
+	case api.DeletedTask:
+		return aboutTask(d.ID, "")
+	case api.Restored:
+		return aboutTask(d.ID, "")
+	case api.ForkResult:
+		return aboutTask(d.ID, "")
+	}
+	return nil
+}
+
+// located adds the address of what a change made.
+func located(head http.Header, path string) http.Header {
+	head.Set("Location", path)
+	return head
+}
+
+// pageOf is a page of a list that is whole: the cursor is how many were shown.
+func pageOf[T any](a *asked, all []T) (any, error) {
+	from, ok := countIn(a.text["cursor"])
+	if !ok {
+		return nil, service.BadCursor("list")
+	}
+	from = min(from, len(all))
+	to := len(all)
+	if limit := a.number["limit"]; limit > 0 {
+		to = min(to, from+limit)
+	}
+	next := ""
+	if to < len(all) {
+		next = strconv.Itoa(to)
+	}
+	return api.PageOf(all[from:to], next), nil
+}
+
+// countIn reads the cursor of a list, the number of items that were shown; "" is its start.
+func countIn(cursor string) (n int, ok bool) {
+	if cursor == "" {
+		return 0, true
+	}
+	n, err := strconv.Atoi(cursor)
+	return n, err == nil && n >= 0 && strconv.Itoa(n) == cursor
+}
+
+func problem(status int, code, title, detail string, suggestions ...string) *api.Problem {
+	return api.NewProblem(status, code, title, detail, suggestions...)
+}
+
+// problemOf is the problem of an error about a task.
+func (s *Server) problemOf(ctx context.Context, err error, id string) *api.Problem {
+	return s.service.Problem(ctx, err, id)
+}
+
+// fail writes a problem.
+func fail(w http.ResponseWriter, r *http.Request, p *api.Problem) {
+	out := *p
+	out.Type, out.Instance, out.Request = "about:blank#"+p.Code, r.URL.EscapedPath(), w.Header().Get(requestID)
+	if out.Suggestions == nil {
+		out.Suggestions = []string{}
+	}
+	h := w.Header()
+	h.Set("Content-Type", "application/problem+json")
+	if p.Allow != "" {
+		h.Set("Allow", p.Allow)
+	}
+	if p.After != "" {
+		h.Set("Retry-After", p.After)
+	}
+	if p.Status == http.StatusUnauthorized {
+		h.Set("WWW-Authenticate", `Bearer realm="roost"`)
+	}
+	w.WriteHeader(p.Status)
+	if r.Method != http.MethodHead {
+		enc := json.NewEncoder(w)
+		enc.SetEscapeHTML(false)
+		_ = enc.Encode(out) // it fails when the client has disconnected
+	}
 }

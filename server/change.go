@@ -6,12 +6,15 @@ import (
 	"net/http"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/server/idempotency"
+	"github.com/roost-dev/roost/server/metrics"
 	"github.com/roost-dev/roost/service"
 )
 
@@ -227,3 +230,119 @@ func keyedRequests(s *service.Service, now func() time.Time) *idempotency.Reques
 
 // keep is a context for work that must not stop when its client goes away.
 func keep(ctx context.Context) context.Context { return context.WithoutCancel(ctx) }
+
+// A task has one owner at a time. This file serialises the changes of one task in this process. A change also waits for a
+// run that has ended but is still writing Roo's files, because a client may change the task as soon as it knows of the
+// end. Waiting is by channel, not polling.
+
+// changeWait is how long a change waits for other changes of its task; some of them wait for a model.
+const changeWait = 3 * time.Second
+
+// changeGate holds the changes of each task that are under way in this process.
+type changeGate struct {
+	mu  sync.Mutex
+	all map[string]*changing
+}
+
+type changing struct {
+	users int
+	ended chan struct{} // closed when one of them ends, and then another one
+}
+
+// enter counts a change of a task; leave must be called.
+func (b *changeGate) enter(task string) (leave func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	one := b.all[task]
+	if one == nil {
+		one = &changing{ended: make(chan struct{})}
+		b.all[task] = one
+	}
+	one.users++
+	return func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		close(one.ended)
+		one.ended = make(chan struct{})
+		if one.users--; one.users == 0 {
+			delete(b.all, task)
+		}
+	}
+}
+
+// others is closed when another change of the task ends; nil when there is none. The caller's own change is under way,
+// too.
+func (b *changeGate) others(task string) <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if one := b.all[task]; one != nil && one.users > 1 {
+		return one.ended
+	}
+	return nil
+}
+
+// inTurn makes a change of a task, and tries again when the task was only held by a change or run that was about to
+// release it. The zero task means that the change is about no task.
+func (b *changeGate) inTurn(ctx context.Context, about service.Task, change func() (*reply, error)) (*reply, error) {
+	if about == (service.Task{}) {
+		return change()
+	}
+	task := about.Name()
+	defer b.enter(task)()
+	late := time.NewTimer(changeWait)
+	defer late.Stop()
+	for looked := false; ; {
+		other := b.others(task) // before the try, so that an end during the try is not missed
+		out, err := change()
+		if err == nil || !busyHere(err) {
+			return out, err
+		}
+		free, failed := about.WaitForRelease(ctx)
+		switch {
+		case failed != nil:
+			return nil, err
+		case free && !looked:
+			looked = true
+			continue
+		case other == nil:
+			return nil, err
+		}
+		select {
+		case <-other:
+			late.Reset(changeWait) // others make progress
+		case <-late.C:
+			return nil, err
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// busyHere reports whether an error means that this process holds the task.
+func busyHere(err error) bool {
+	p := report.BusyProblem(err)
+	var own *api.Problem
+	return p != nil && p.Code == "task_busy" || errors.As(err, &own) && own.Code == "task_busy"
+}
+
+// audit logs what a request changed, the door that it came through, and its origin. It never logs text of users: of an
+// answer it logs the decision.
+func (s *Server) audit(a *asked, doc any) {
+	about := []any{"method", a.Method, "route", a.route.path, "task", a.id}
+	words := "changed"
+	switch done := doc.(type) {
+	case api.Answered:
+		words = "answered"
+		about = append(about[:len(about)-1], done.Task, "run", done.Run, "question", done.Question, "decision", metrics.Decision(done.Approve))
+	case api.Sent:
+		about = append(about, "run", done.Run, "delivered", done.Delivered)
+		if done.Question != "" {
+			words = "answered"
+			about = append(about, "question", done.Question, "decision", "answered")
+		}
+	case api.Run:
+		about = append(about[:len(about)-1], done.Task, "run", done.ID, "state", done.State)
+	}
+	about = append(about, "door", entrance(a.Request), "from", addressOf(a.Request), "request_id", idOf(a.Request))
+	s.opt.Log.Info(words, about...)
+}

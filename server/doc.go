@@ -17,7 +17,7 @@
 // Events. A task's journal is its event log, so a follower needs no buffer here: who
 // reconnects with the last id it saw gets the rest from the journal, the same bytes as
 // live, whoever writes the task and however often this process was restarted. A
-// follower that does not read is cut off by a write deadline. See feed.go.
+// follower that does not read is cut off by a write deadline. See stream.go.
 //
 // Routes. One table (routes.go) gives handlers, the strict reading of parameters and the OpenAPI document, so that none
 // knows what another does not. A request passes one gate (guard.go): host, origin, token, path, body. The server reads
@@ -27,15 +27,15 @@
 // (service.Call), so the log shows what was done. A fork's id follows from the key.
 //
 // Other processes. The lock file of a task names the socket of the process that works on it (package peer). The server
-// passes a change of that task on to it as it came (elsewhere.go), before idempotency keys, which mean the same
+// passes a change of that task on to it as it came (holder.go), before idempotency keys, which mean the same
 // everywhere in a root. It does not pass streams on: it reads durable events from the journal, and fetches only deltas
-// (live_remote.go), once for all followers. So the death of that process costs a follower nothing but deltas. A process
+// (holder.go), once for all followers. So the death of that process costs a follower nothing but deltas. A process
 // that ends with its task starts no other one (Options.Guest). A registry of running processes was rejected: the lock
 // is the one place that cannot be out of date.
 //
 // Changes of one task that come at once take turns, and a change behind a run's end waits until the run has released
-// the task (change_gate.go). A task's ETag covers its size on disk and its copies; If-Match ignores those, because
-// files are written behind a journal that stands still (etag.go).
+// the task (change.go). A task's ETag covers its size on disk and its copies; If-Match ignores those, because
+// files are written behind a journal that stands still (answer.go).
 //
 // Ending. The program refuses new runs, finishes working ones while requests are still answered, interrupts the rest,
 // ends the streams, closes the engine, and releases its lock. Counters and logs of runs come from their durable events

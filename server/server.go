@@ -1,16 +1,24 @@
 package server
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
+	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
+	"slices"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/keyed"
+	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/server/idempotency"
 	"github.com/roost-dev/roost/server/metrics"
 	"github.com/roost-dev/roost/service"
@@ -104,4 +112,138 @@ type Server struct {
 	guards   keyed.Mutex[string] // of tasks, for changes with If-Match
 	changes  changeGate
 	document func() ([]byte, error) // the OpenAPI document; built for the first request
+}
+
+// New makes a server. It opens nothing and changes nothing on disk.
+func New(o Options) (*Server, error) {
+	o.fill()
+	key, err := random()
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{
+		opt: o, service: o.Service, door: &doorkeeper{token: o.Token, now: o.Now, key: key}, stop: make(chan struct{}),
+		hosts:    map[string]bool{"localhost": true, "127.0.0.1": true, "::1": true},
+		readings: make(chan struct{}, o.MaxReadings), bodies: make(chan struct{}, maxBodies),
+	}
+	if o.Token == "" {
+		return nil, errors.New("start the server: there is no token")
+	}
+	for _, host := range o.Hosts {
+		s.hosts[hostName(host)] = true
+	}
+	s.service.FollowHolders(s.liveOfHolder)
+	s.streams.total, s.streams.each, s.streams.by = o.MaxStreams, o.MaxPerClient, map[string]int{}
+	s.keyed, s.changes.all = keyedRequests(o.Service, o.Now), map[string]*changing{}
+	s.room() // notes whether the root exists
+	s.begun, s.counted = o.Now(), metrics.NewRequests()
+	s.routes = routes()
+	s.mux = s.muxOf(s.routes)
+	s.document = sync.OnceValues(func() ([]byte, error) { return describedRoutes(s.routes, o.Version, s.door.cookieName()) })
+	return s, nil
+}
+
+// LoginPath is the path and query of the log-in link, which works once.
+func (s *Server) LoginPath() string {
+	s.door.mu.Lock()
+	defer s.door.mu.Unlock()
+	return "/login?key=" + s.door.key
+}
+
+// Handler answers requests; see Serve for a server with all limits.
+func (s *Server) Handler() http.Handler { return http.HandlerFunc(s.guard) }
+
+// Serve answers requests on a listener until ctx ends. Then it accepts no more, ends the streams, finishes open requests
+// within the grace, and returns nil. It cuts off the others and returns that as an error.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	web := &http.Server{
+		Handler: s.Handler(), ReadHeaderTimeout: s.opt.HeaderTimeout, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10,
+		ConnContext: ofConn, ErrorLog: slog.NewLogLogger(s.opt.Log.Handler(), slog.LevelDebug),
+	}
+	served := make(chan error, 1)
+	bounded := limited(l, s.opt.MaxConns, s.opt.MaxStrangers)
+	go func() {
+		if web.TLSConfig = s.opt.TLS; s.opt.TLS != nil {
+			served <- web.ServeTLS(bounded, "", "")
+			return
+		}
+		served <- web.Serve(bounded)
+	}()
+	var err error
+	select {
+	case err = <-served:
+		s.End()
+		return fmt.Errorf("serve on %s: %w", l.Addr(), err)
+	case <-ctx.Done():
+	}
+	s.halt()
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.opt.Grace)
+	defer cancel()
+	if err = web.Shutdown(grace); err != nil {
+		err = fmt.Errorf("stop the server: requests were cut off after %s: %w", s.opt.Grace, errors.Join(err, web.Close()))
+	}
+	if ended := <-served; !errors.Is(ended, http.ErrServerClosed) {
+		err = errors.Join(err, ended)
+	}
+	s.service.Close()
+	return err
+}
+
+// End ends the server for callers that use Handler without Serve.
+func (s *Server) End() {
+	s.halt()
+	s.service.Close()
+}
+
+// halt marks the server as stopping, which ends its streams.
+func (s *Server) halt() {
+	if !s.stopping.Swap(true) {
+		close(s.stop)
+	}
+}
+
+// muxOf leads requests to their routes. A request without a route gets a problem.
+func (s *Server) muxOf(list []route) *http.ServeMux {
+	mux := http.NewServeMux()
+	methods := map[string][]string{} // by path
+	for i := range list {
+		rt := &list[i]
+		methods[rt.path] = append(methods[rt.path], rt.verb())
+		mux.HandleFunc(rt.verb()+" "+rt.path, func(w http.ResponseWriter, r *http.Request) {
+			if p := s.answer(rt, w, r); p != nil {
+				s.lament(w, r, p)
+			}
+		})
+	}
+	for path, list := range methods {
+		allow := allowed(list)
+		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) { // any other method
+			if r.Method == http.MethodOptions {
+				w.Header().Set("Allow", allow)
+				w.WriteHeader(http.StatusNoContent)
+				return
+			}
+			p := problem(http.StatusMethodNotAllowed, "method_not_allowed", "That cannot be asked that way", "this path takes "+allow)
+			for _, method := range list {
+				p.Suggestions = append(p.Suggestions, method+" "+path)
+			}
+			p.Allow = allow
+			fail(w, r, p)
+		})
+	}
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		fail(w, r, problem(http.StatusNotFound, "no_such_route", "There is no such route",
+			"nothing is served at "+report.Clip(r.URL.Path), "GET /openapi.json"))
+	})
+	return mux
+}
+
+// allowed is the Allow header of a path with these methods.
+func allowed(methods []string) string {
+	all := append(slices.Clone(methods), http.MethodOptions)
+	if slices.Contains(methods, http.MethodGet) {
+		all = append(all, http.MethodHead)
+	}
+	slices.Sort(all)
+	return strings.Join(all, ", ")
 }

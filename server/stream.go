@@ -1,17 +1,375 @@
 package server
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/events"
+	"github.com/roost-dev/roost/server/idempotency"
+	"github.com/roost-dev/roost/service"
 )
+
+// given is the cursor that a client sent. A browser that comes back asks the same
+// address, so the header goes before the parameter.
+func (a *asked) given() string {
+	if last := a.Header.Get("Last-Event-ID"); last != "" {
+		return last
+	}
+	return a.text["after"]
+}
+
+// enter takes a place among the streams; leave must be called.
+func (s *Server) enter(a *asked) (leave func(), p *api.Problem) {
+	if s.stopping.Load() {
+		return nil, s.problemOf(a.Context(), context.Canceled, a.id)
+	}
+	leave, ok := s.streams.enter(addressOf(a.Request))
+	if !ok {
+		p = tooManyStreams()
+	}
+	return leave, p
+}
+
+// events streams a task's events: those behind the cursor, then new ones. Everything that can be refused is refused
+// before the head of the answer.
+func (s *Server) events(w http.ResponseWriter, a *asked) *api.Problem {
+	given := a.given()
+	from, ok := events.ParseCursor(given)
+	if given != "" && !ok {
+		return problem(http.StatusBadRequest, "bad_cursor", "The cursor cannot be read",
+			"want the id of an event such as 1.7-0, or 0 for the start", "after=0")
+	}
+	wants, p := a.wanted()
+	if p != nil {
+		return p
+	}
+	t, err := s.service.Find(a.Context(), a.id)
+	if err != nil {
+		p := s.problemOf(a.Context(), err, a.id)
+		p.Task = a.id
+		return p
+	}
+	return s.streamTask(w, a, t, func(ctx context.Context, f *eventStream) (events.Cursor, error) {
+		f.wants = wants
+		if given != "" {
+			return from, f.check(ctx, t, from)
+		}
+		newest, ok, err := t.Newest(ctx)
+		if ok {
+			f.start = newest.String()
+		}
+		return events.AfterCommit(newest.Seq), err
+	})
+}
+
+// streamTask streams a task's events; prepare sets how, and gives the cursor from which the stream starts.
+func (s *Server) streamTask(w http.ResponseWriter, a *asked, t service.Task,
+	prepare func(context.Context, *eventStream) (events.Cursor, error)) *api.Problem {
+	leave, p := s.enter(a)
+	if p != nil {
+		return p
+	}
+	defer leave()
+	topic, release, err := t.Topic()
+	if err != nil {
+		return s.problemOf(a.Context(), context.Canceled, a.id)
+	}
+	defer release()
+	f := &eventStream{s: s, task: t.ID(), w: w, ctl: http.NewResponseController(w), snapshot: s.snapshotOfTask(t)}
+	// The topic opens before the journal is read for the cursor, so that no event is lost between the two.
+	_, err = topic.Newest(a.Context())
+	var from events.Cursor
+	if err == nil {
+		from, err = prepare(a.Context(), f)
+	}
+	if err != nil {
+		return s.problemOf(a.Context(), err, t.ID())
+	}
+	f.subscriber = topic.Subscribe(from)
+	f.serve(a)
+	return nil
+}
+
+// check notes whether a cursor names no event of the task.
+func (f *eventStream) check(ctx context.Context, t service.Task, from events.Cursor) error {
+	if from.IsStart() {
+		return nil
+	}
+	known, err := t.HasEvent(ctx, from)
+	f.unknown = !known
+	return err
+}
+
+// snapshotOfTask describes a task to a client whose cursor is unknown.
+func (s *Server) snapshotOfTask(t service.Task) snapshotOf {
+	return func(ctx context.Context) (data []byte, at events.Cursor, id string, err error) {
+		newest, ok, err := t.Newest(ctx)
+		if err != nil {
+			return nil, at, "", err
+		}
+		doc, _, err := t.Document(ctx) // after the cursor was read, so that it is not older
+		if err != nil {
+			return nil, at, "", err
+		}
+		row, err := rowOf(doc)
+		if err != nil {
+			return nil, at, "", err
+		}
+		var o esjson.Object
+		o.String("type", "stream.snapshot")
+		o.String("task_id", t.ID())
+		o.Int("seq", int64(newest.Seq))
+		o.String("at", api.Stamp(s.opt.Now().UnixMilli()))
+		o.String("reason", "unknown_cursor")
+		o.Raw("task", row)
+		if ok {
+			id = newest.String()
+		}
+		return o.Bytes(), events.AfterCommit(newest.Seq), id, nil
+	}
+}
+
+// rowOf is a task's summary as lists have it.
+func rowOf(t api.Summary) ([]byte, error) {
+	var row bytes.Buffer
+	enc := json.NewEncoder(&row)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(t)
+	return bytes.TrimSpace(row.Bytes()), err
+}
+
+// streamRoutes are the streams beside those of single tasks.
+func streamRoutes() []route {
+	return []route{
+		{path: "/v1/events", summary: "The events of all tasks, as they became durable", media: streamMedia,
+			fails: []int{400, 429}, serve: (*Server).allEvents,
+			params: []param{{name: "after", kind: "text", doc: "0: from the oldest that is kept; the id of an event of this " +
+				"stream: what comes behind it. Last-Event-ID goes before it. Neither: only what comes from now on"}, typesParam}},
+		{path: "/v1/runs/{rid}/events", summary: "The events of a run, until it has ended; 204 for a client that has seen the end",
+			media: streamMedia, fails: []int{429}, serve: (*Server).runEvents,
+			params: []param{{name: "after", kind: "text", doc: "the id of an event of the task: what comes behind it; else " +
+				"all of the run. Last-Event-ID goes before it"}, typesParam}},
+	}
+}
+
+// allEvents streams the events of all tasks.
+func (s *Server) allEvents(w http.ResponseWriter, a *asked) *api.Problem {
+	given := a.given()
+	from, ok := events.ParseAllCursor(given)
+	if given != "" && !ok {
+		return problem(http.StatusBadRequest, "bad_cursor", "The cursor cannot be read",
+			"want the id of an event of this stream, or 0 for the oldest that is kept", "after=0")
+	}
+	wants, p := a.wanted()
+	if p != nil {
+		return p
+	}
+	leave, p := s.enter(a)
+	if p != nil {
+		return p
+	}
+	defer leave()
+	topic, release, err := s.service.AllTopic()
+	if err != nil {
+		return s.problemOf(a.Context(), context.Canceled, "")
+	}
+	defer release()
+	defer s.lists.use(s, topic)()
+	f := &eventStream{s: s, w: w, ctl: http.NewResponseController(w), wants: wants, snapshot: s.snapshotOfAll(topic)}
+	newest, err := topic.Newest(a.Context())
+	if err == nil && given == "" {
+		from, f.start = newest, newest.String()
+	} else if err == nil {
+		var known bool
+		known, err = s.service.HasLine(from)
+		f.unknown = !known
+	}
+	if err != nil {
+		return s.problemOf(a.Context(), err, "")
+	}
+	f.subscriber = topic.Subscribe(from)
+	f.serve(a)
+	return nil
+}
+
+// activeStates are the states of tasks in which a run works, or waits for a person or a subtask.
+var activeStates = []string{"queued", "running", "waiting", "delegated"}
+
+// snapshotOfAll sends the active tasks to a client whose cursor is unknown.
+func (s *Server) snapshotOfAll(topic *events.Topic) snapshotOf {
+	return func(ctx context.Context) ([]byte, events.Cursor, string, error) {
+		newest, err := topic.Newest(ctx)
+		if err != nil {
+			return nil, events.Cursor{}, "", err
+		}
+		l, _, err := s.service.List(ctx, api.TaskFilter{}) // after the cursor was read, so that it is not older
+		if err != nil {
+			return nil, events.Cursor{}, "", err
+		}
+		rows := []byte{'['}
+		for _, t := range l.Items {
+			if !slices.Contains(activeStates, t.Status) {
+				continue
+			}
+			row, err := rowOf(t)
+			if err != nil {
+				return nil, events.Cursor{}, "", err
+			}
+			if len(rows) > 1 {
+				rows = append(rows, ',')
+			}
+			rows = append(rows, row...)
+		}
+		var o esjson.Object
+		o.String("type", "stream.snapshot")
+		o.String("at", api.Stamp(s.opt.Now().UnixMilli()))
+		o.String("reason", "unknown_cursor")
+		o.Raw("tasks", append(rows, ']'))
+		return o.Bytes(), newest, newest.String(), nil
+	}
+}
+
+// listRefresh is the pause between two lists of a listRefresher.
+const listRefresh = 2 * time.Second
+
+// listRefresher lists the tasks now and then while a client follows all of them. A list derives again what changed
+// since the previous one, so a person who opens the list later waits for the last two seconds only.
+type listRefresher struct {
+	mu    sync.Mutex
+	users int
+	stop  func()
+}
+
+// use keeps the lists fresh until done is called.
+func (l *listRefresher) use(s *Server, topic *events.Topic) (done func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.users++; l.users == 1 {
+		ctx, cancel := context.WithCancel(context.Background())
+		var wait sync.WaitGroup
+		wait.Go(func() { s.refreshLists(ctx, topic) })
+		l.stop = func() { cancel(); wait.Wait() }
+	}
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.users--; l.users == 0 {
+			l.stop()
+		}
+	}
+}
+
+func (s *Server) refreshLists(ctx context.Context, topic *events.Topic) {
+	seen, err := topic.Newest(ctx)
+	for err == nil {
+		change := topic.Changed()
+		newest, failed := topic.Newest(ctx)
+		if err = failed; err == nil && newest != seen {
+			seen = newest
+			_ = s.service.Refresh(ctx) // a user who lists the tasks sees the error
+			select {
+			case <-ctx.Done():
+			case <-time.After(listRefresh):
+			}
+			continue
+		}
+		select {
+		case <-change:
+		case <-ctx.Done():
+		}
+		err = errors.Join(err, ctx.Err())
+	}
+}
+
+// streamRun answers with the events of a task behind a place, until one of its runs has
+// ended; a run that waits for a person has not. Then stream.end says so. Who comes back
+// with Last-Event-ID goes on there.
+func (s *Server) streamRun(w http.ResponseWriter, a *asked, t service.Task, from events.Cursor, run string) *api.Problem {
+	if last := a.Header.Get("Last-Event-ID"); last != "" {
+		var ok bool
+		if from, ok = events.ParseCursor(last); !ok {
+			return problem(http.StatusBadRequest, "bad_cursor", "The cursor cannot be read", "want the id of an event such as 1.7-0")
+		}
+	}
+	w.Header().Set("Roost-Run-Id", run)
+	return s.streamTask(w, a, t, func(ctx context.Context, f *eventStream) (events.Cursor, error) {
+		f.last, f.runEnded = service.EndsRun(run), s.over(run)
+		return from, f.check(ctx, t, from)
+	})
+}
+
+// over reports whether a run has ended, also one that was killed.
+func (s *Server) over(run string) func() bool {
+	return func() bool { return s.service.RunOver(context.Background(), run) }
+}
+
+// runEvents streams the events of a run alone.
+func (s *Server) runEvents(w http.ResponseWriter, a *asked) *api.Problem {
+	if s.service.ReadOnly() != nil {
+		return problem(http.StatusServiceUnavailable, "read_only", "This server only reads", "it does not know runs", "GET /v1/tasks")
+	}
+	wants, p := a.wanted()
+	if p != nil {
+		return p
+	}
+	run := a.PathValue("rid")
+	t, doc, err := s.service.RunTask(a.Context(), run)
+	if err != nil {
+		return s.problemOf(a.Context(), err, run)
+	}
+	from := events.Cursor{}
+	if given := a.given(); given != "" {
+		var ok bool
+		if from, ok = events.ParseCursor(given); !ok {
+			return problem(http.StatusBadRequest, "bad_cursor", "The cursor cannot be read", "want the id of an event such as 1.7-0")
+		}
+		seen, err := t.SawEnd(a.Context(), doc, from)
+		if err != nil {
+			return s.problemOf(a.Context(), err, run)
+		}
+		if seen {
+			w.Header().Del("Content-Type")
+			w.WriteHeader(http.StatusNoContent) // it makes a browser's EventSource stop
+			return nil
+		}
+	}
+	w.Header().Set("Roost-Run-Id", run)
+	return s.streamTask(w, a, t, func(ctx context.Context, f *eventStream) (events.Cursor, error) {
+		f.last, f.runEnded = service.EndsRun(run), s.over(run)
+		f.wants = func(i events.Item) bool { return i.Run == run && (wants == nil || wants(i)) }
+		return from, f.check(ctx, t, from)
+	})
+}
+
+func followedOf(f service.Follow) *idempotency.Followed {
+	if f.Run == "" {
+		return nil
+	}
+	out := &idempotency.Followed{Task: f.Task, Run: f.Run}
+	if !f.From.IsStart() {
+		out.From = f.From.String()
+	}
+	return out
+}
+
+// followed streams the events of a run, the same ones to a client that repeats the request.
+func (s *Server) followed(w http.ResponseWriter, a *asked, f idempotency.Followed) *api.Problem {
+	t, err := s.service.FindOwn(a.Context(), f.Task)
+	if err != nil {
+		return s.problemFor(a, err)
+	}
+	at, _ := events.ParseCursor(f.From)
+	return s.streamRun(w, a, t, at, f.Run)
+}
 
 // batchBytes is about how many bytes are written to a client at a time.
 const batchBytes = 64 << 10
@@ -217,4 +575,38 @@ func (a *asked) wanted() (func(events.Item) bool, *api.Problem) {
 			return one == i.Type || open && strings.HasPrefix(i.Type, begin)
 		})
 	}, nil
+}
+
+// streams counts the open streams.
+type streams struct {
+	mu          sync.Mutex
+	total, each int
+	now         int
+	by          map[string]int
+}
+
+// enter takes one of the streams that are allowed, in total and for one client; ok is false when there is none left.
+func (s *streams) enter(client string) (leave func(), ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.now >= s.total || s.by[client] >= s.each {
+		return nil, false
+	}
+	s.now++
+	s.by[client]++
+	return sync.OnceFunc(func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.now--
+		if s.by[client]--; s.by[client] == 0 {
+			delete(s.by, client)
+		}
+	}), true
+}
+
+// open counts the open streams.
+func (s *streams) open() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.now
 }

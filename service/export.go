@@ -3,17 +3,269 @@ package service
 import (
 	"archive/tar"
 	"context"
+	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/export"
+	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/redact"
+	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/task"
 )
+
+// windowBytes bounds the messages in one window, in bytes; one message may have more.
+const windowBytes = 4 << 20
+
+// Span is the part of a list that a window shows: its newest items where neither Before nor After is set.
+type Span struct {
+	Before int // items before this number, the newest of those; 0 = not given
+	After  int // items from this number on, the oldest of those; 0 = not given
+	Limit  int
+}
+
+// places are the indexes of a span in a history of n messages, in reading order: from the requested end.
+func (s Span) places(n int) (list []int, forward bool) {
+	from, to := 0, n
+	if s.Before > 0 {
+		to = min(n, s.Before-1)
+	}
+	if forward = s.After > 0; forward {
+		from = min(s.After-1, to)
+		to = min(to, from+s.Limit)
+	} else {
+		from = max(0, to-s.Limit)
+	}
+	for i := from; i < to; i++ {
+		list = append(list, i)
+	}
+	if !forward {
+		slices.Reverse(list)
+	}
+	return list, forward
+}
+
+// edges are where a window of n items continues; places are in order.
+func (s Span) edges(places []int, n int) (before, after *int) {
+	low, high := 0, 0
+	switch {
+	case len(places) > 0:
+		low, high = places[0], places[len(places)-1]+1
+	case s.After > 0:
+		low, high = min(s.After-1, n), min(s.After-1, n)
+	case s.Before > 0:
+		low, high = min(s.Before-1, n), min(s.Before-1, n)
+	}
+	if low > 0 {
+		low++
+		before = &low
+	}
+	if high < n {
+		after = &high
+	}
+	return before, after
+}
+
+// Messages is a window of what the user saw.
+func (s *Service) Messages(ctx context.Context, id string, span Span) (api.Window, error) {
+	return s.window(ctx, id, task.UI, false, span)
+}
+
+// History is a window of what the model saw; effective: of what would be sent to it now.
+func (s *Service) History(ctx context.Context, id string, effective bool, span Span) (api.Window, error) {
+	return s.window(ctx, id, task.API, effective, span)
+}
+
+// part is a history to show: messages made for it, or stored ones.
+type part struct {
+	made   []json.RawMessage
+	isMade bool
+	list   []*task.Message
+	notes  []string // of messages that would be sent
+	why    string   // why the history was reconstructed from the other one; "" = it was not
+}
+
+func partOf(v *store.View, h task.History, effective bool) (p part, err error) {
+	p.list = v.State.UI()
+	if h == task.API {
+		p.list = v.State.API()
+	}
+	if effective {
+		p.made, p.notes, err = report.Effective(v)
+		p.isMade = true
+		return p, err
+	}
+	p.made, p.why, err = report.StandIn(v, h)
+	p.isMade = p.made != nil || p.why != ""
+	return p, err
+}
+
+func (p part) size() int {
+	if p.isMade {
+		return len(p.made)
+	}
+	return len(p.list)
+}
+
+// read is a message of the part; m is nil where it was made.
+func (p part) read(v *store.View, i int) (raw json.RawMessage, m *task.Message, err error) {
+	if p.isMade {
+		return p.made[i], nil, nil
+	}
+	raws, err := v.State.Raws(p.list[i : i+1])
+	if err != nil {
+		return nil, nil, err
+	}
+	return raws[0], p.list[i], nil
+}
+
+func unread(i int, err error) string {
+	return "message " + strconv.Itoa(i+1) + " cannot be read: " + err.Error()
+}
+
+func (s *Service) window(ctx context.Context, id string, h task.History, effective bool, span Span) (api.Window, error) {
+	return read(ctx, s, id, func(v *store.View) (w api.Window, err error) {
+		w = api.Window{Task: v.Ref.ID, History: string(h)}
+		p, err := partOf(v, h, effective)
+		if err != nil {
+			return w, err
+		}
+		if w.Notes = p.notes; p.why != "" {
+			w.Notes = []string{p.why}
+		}
+		fill(&w, span, p.size(), func(i int) (json.RawMessage, error) {
+			raw, _, err := p.read(v, i)
+			return raw, err
+		})
+		if h == task.UI && !p.isMade {
+			w.Notices = report.NoticesOf(v.State, w.Numbers)
+		}
+		return w, nil
+	})
+}
+
+// fill reads the messages of a span, as many as fit. It leaves out an unreadable one with a note: the rest of a damaged
+// task stays visible.
+func fill(w *api.Window, span Span, n int, read func(i int) (json.RawMessage, error)) {
+	w.Total = n
+	places, forward := span.places(n)
+	size, taken := 0, 0
+	for _, i := range places {
+		item, err := read(i)
+		if err == nil && size > 0 && size+len(item) > windowBytes {
+			break
+		}
+		if taken++; err != nil {
+			w.Notes = append(w.Notes, unread(i, err))
+			continue
+		}
+		size += len(item) + 1
+		w.Items, w.Numbers = append(w.Items, item), append(w.Numbers, i+1)
+	}
+	places = places[:taken]
+	if !forward {
+		slices.Reverse(w.Items)
+		slices.Reverse(w.Numbers)
+		slices.Reverse(places)
+	}
+	w.Before, w.After = span.edges(places, n)
+}
+
+// linesBytes bounds the messages that are rendered at a time, and the text of an answer that goes forward. One
+// message may have more.
+const linesBytes = 1 << 20
+
+// LinesOptions are which messages are shown, and how.
+type LinesOptions = export.LinesOptions
+
+// Lines are messages as a terminal shows them.
+func (s *Service) Lines(ctx context.Context, id string, o LinesOptions, span Span) (api.Lines, error) {
+	return read(ctx, s, id, func(v *store.View) (api.Lines, error) { return linesOf(ctx, v, o, span) })
+}
+
+func linesOf(ctx context.Context, v *store.View, o export.LinesOptions, span Span) (api.Lines, error) {
+	out := api.Lines{Task: v.Ref.ID, Items: []api.ShownMessage{}, Notes: []string{}, Questions: []string{}}
+	for _, q := range v.State.Questions {
+		out.Questions = append(out.Questions, q.Text)
+	}
+	h := task.UI
+	if o.API {
+		h = task.API
+	}
+	p, err := partOf(v, h, o.Effective)
+	if err != nil {
+		return out, err
+	}
+	out.Notes, out.StandIn, out.Total = append(out.Notes, p.notes...), p.why, p.size()
+	places, forward := span.places(out.Total)
+	shown := slices.Clone(places)
+	if !forward {
+		slices.Reverse(places)
+	}
+	lines := export.NewLines(v, o)
+	size, taken := 0, 0
+	for taken < len(places) && ctx.Err() == nil && !(forward && size > linesBytes) {
+		held := 0
+		batch := make([]export.Element, 0, export.Together)
+		for n := 0; n < export.Together && taken < len(places) && held < linesBytes; n++ {
+			i := places[taken]
+			taken++
+			raw, m, err := p.read(v, i)
+			if err != nil {
+				out.Notes = append(out.Notes, unread(i, err))
+				continue
+			}
+			held += len(raw)
+			batch = append(batch, export.Element{Number: i + 1, Raw: raw, Message: m})
+		}
+		for i, rendered := range lines.Of(batch) {
+			m := api.ShownMessage{Number: batch[i].Number, Lines: []api.Line{}}
+			for _, l := range rendered {
+				m.Lines = append(m.Lines, api.Line{Style: string(l.Style), Text: strings.ToValidUTF8(l.Text, "\ufffd")})
+				size += len(l.Text)
+			}
+			out.Items = append(out.Items, m)
+		}
+	}
+	slices.Sort(shown)
+	if forward {
+		shown = shown[:taken]
+	}
+	out.Before, out.After = span.edges(shown, out.Total)
+	return out, ctx.Err()
+}
+
+// Commits is a window of the commits of a task's journal.
+func (s *Service) Commits(ctx context.Context, id string, span Span) (api.Commits, error) {
+	return read(ctx, s, id, func(v *store.View) (api.Commits, error) {
+		all, err := report.CommitsOf(ctx, v)
+		if errors.Is(err, journal.ErrNotFound) {
+			return api.Commits{}, problem(http.StatusNotFound, "no_journal", "The task has no journal",
+				"no program with a journal has changed it", "roost show "+v.Ref.ID+" --ui")
+		}
+		if err != nil {
+			return api.Commits{}, err
+		}
+		out := api.Commits{Task: v.Ref.ID, Total: len(all), Items: []api.Commit{}}
+		places, forward := span.places(len(all))
+		if !forward {
+			slices.Reverse(places)
+		}
+		for _, i := range places {
+			out.Items = append(out.Items, all[i])
+		}
+		out.Before, out.After = span.edges(places, len(all))
+		return out, nil
+	})
+}
 
 // Export is tasks as a file, ready to be written.
 type Export struct {

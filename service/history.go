@@ -2,14 +2,20 @@ package service
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/checkpoints"
 	"github.com/roost-dev/roost/engine/setup"
+	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/actions"
@@ -300,4 +306,234 @@ func (s *Service) Condense(ctx, until context.Context, c Call, id string, n api.
 		s.opt.Log.Debug("condense", "task_id", ref.ID, "notice", text)
 	})
 	return report.CondensedOf(id, made, false), err
+}
+
+// Checkpoints are the states of files that a task changed, the oldest first.
+func (s *Service) Checkpoints(ctx context.Context, id string) (api.Checkpoints, error) {
+	if err := s.writable(); err != nil {
+		return api.Checkpoints{}, err
+	}
+	l, err := s.engine.Checkpoints().List(ctx, id)
+	if l.Checkpoints == nil {
+		l.Checkpoints = []api.Checkpoint{}
+	}
+	return l, err
+}
+
+// DiffQuery names what is compared.
+type DiffQuery struct {
+	From  string   // a checkpoint; "" = the one before the newest change
+	To    string   // another one, or now; "" = now
+	Paths []string // only these files and folders; none = all
+	Lines bool     // also the differences by lines
+}
+
+// Diff is what differs between a checkpoint of a task and another one, or now.
+func (s *Service) Diff(ctx context.Context, id string, q DiffQuery) (api.Diff, error) {
+	if err := s.writable(); err != nil {
+		return api.Diff{}, err
+	}
+	d, err := s.engine.Checkpoints().Diff(ctx, id, checkpoints.DiffOptions{From: q.From, To: q.To, Paths: q.Paths, Patch: q.Lines})
+	if d.Files == nil {
+		d.Files = []api.FileDiff{}
+	}
+	return d, err
+}
+
+// SaveCheckpoint saves a checkpoint of the files as they are now. It saves none when nothing differs from the newest
+// one, so a repeated call needs no key.
+func (s *Service) SaveCheckpoint(ctx context.Context, c Call, id string) (api.SavedCheckpoint, error) {
+	ref, err := s.idle(ctx, id)
+	if err != nil {
+		return api.SavedCheckpoint{}, err
+	}
+	made, saved, finish, err := s.engine.Checkpoints().Save(c.acting(ctx), id)
+	if err != nil {
+		return api.SavedCheckpoint{}, err
+	}
+	s.finish(ctx, id, finish)
+	if !saved {
+		return api.SavedCheckpoint{Task: ref.ID}, nil
+	}
+	return api.SavedCheckpoint{Task: ref.ID, Saved: true, Checkpoint: &made}, nil
+}
+
+// Restore puts the files that a task changed back as they were at a checkpoint; "" is the one before the newest change.
+func (s *Service) Restore(ctx context.Context, c Call, id, checkpoint string, n api.NewRestore) (api.RestoreResult, error) {
+	err := conflictRule(n.OnConflict)
+	if err == nil {
+		err = folder("/workspace", n.Workspace)
+	}
+	if err != nil {
+		return api.RestoreResult{}, err
+	}
+	ref, err := s.idle(ctx, id)
+	if err != nil {
+		return api.RestoreResult{}, err
+	}
+	ctx = c.acting(ctx)
+	if !n.DryRun {
+		done, err := s.before(ctx, c, ref, id)
+		if err != nil {
+			return api.RestoreResult{}, err
+		}
+		if r := restoredBy(ref.ID, done); r != nil {
+			return *r, nil
+		}
+	}
+	r, finish, err := s.engine.Checkpoints().Restore(ctx, id, checkpoints.RestoreOptions{
+		To:         checkpoint,
+		Paths:      n.Paths,
+		OnConflict: n.OnConflict,
+		Workspace:  n.Workspace,
+		DryRun:     n.DryRun,
+		Planned: func(r api.RestoreResult) error {
+			if err := agreed(n.Plan, r); err != nil {
+				return err
+			}
+			if n.OnConflict == "" && len(r.Files) == 0 && len(r.Conflicts) > 0 {
+				return report.ConflictProblem(r) // the call names no rule for conflicts, and nothing else would change
+			}
+			return nil
+		},
+	})
+	if err != nil {
+		return api.RestoreResult{}, err
+	}
+	s.finish(ctx, id, finish)
+	if r.DryRun {
+		r.Plan = planOf(r)
+	}
+	return r, nil
+}
+
+// planOf is a hash of what a restore would do.
+func planOf(r api.RestoreResult) string {
+	doc, _ := json.Marshal(struct { // strings and numbers: it cannot fail
+		To                     int
+		Files, Conflicts, Lost []api.RestoreItem
+	}{r.To.Number, slices.Concat([]api.RestoreItem{}, r.Files), slices.Concat([]api.RestoreItem{}, r.Conflicts),
+		slices.Concat([]api.RestoreItem{}, r.Lost)})
+	return hash(string(doc))
+}
+
+func hash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+// agreed refuses a restore that would not do what the plan of a dry run names. An empty plan accepts anything.
+func agreed(plan string, now api.RestoreResult) error {
+	if plan == "" || plan == planOf(now) {
+		return nil
+	}
+	p := problem(http.StatusConflict, "changed_meanwhile", "The files changed since the dry run",
+		"files changed while it was asked; nothing was changed", "the same request with dry_run, then with its new plan")
+	p.Task, p.Retryable = now.ID, true
+	return p
+}
+
+// When a kill kept an answer from a caller, the journal shows what the call did: the same call, made again, gets that
+// answer and changes nothing.
+
+// before returns the commits of an earlier attempt of a call, after it has finished an interrupted restore.
+func (s *Service) before(ctx context.Context, c Call, ref store.Ref, id string) ([]journal.Commit, error) {
+	if !c.Again || c.Key == "" {
+		return nil, nil
+	}
+	if _, err := s.engine.Checkpoints().Finish(ctx, id); err != nil {
+		return nil, err
+	}
+	return s.store.CommitsBy(ctx, ref, c.Key, s.since())
+}
+
+// eventsOf are the events of commits, in order.
+func eventsOf(commits []journal.Commit) (out []task.Event) {
+	for _, c := range commits {
+		for _, raw := range c.Events {
+			if e, err := task.Decode(raw); err == nil {
+				out = append(out, e)
+			}
+		}
+	}
+	return out
+}
+
+// restoredBy is the restore in commits; nil when they hold no finished one.
+func restoredBy(id string, commits []journal.Commit) *api.RestoreResult {
+	r := noRestore(id)
+	for _, e := range eventsOf(commits) {
+		switch e := e.(type) {
+		case task.RestoreBegun:
+			r.To.Number, r.Safety = e.To, e.Safety
+			for _, f := range e.Files {
+				r.Files = append(r.Files, api.RestoreItem{Path: f.Path, Change: changeOf(f), How: f.How, Size: f.To.Size})
+				r.Bytes += f.To.Size
+			}
+			for _, path := range e.Kept {
+				r.Conflicts = append(r.Conflicts, api.RestoreItem{Path: path})
+			}
+		case task.RestoreEnded:
+			if r.Outcome = e.Outcome; e.Left != nil {
+				r.Left = e.Left
+			}
+		}
+	}
+	if r.Outcome != task.RestoreDone {
+		return nil // it was rolled back, and changed nothing
+	}
+	return r
+}
+
+// noRestore is a restore that found nothing to do.
+func noRestore(id string) *api.RestoreResult {
+	return &api.RestoreResult{ID: id, Files: []api.RestoreItem{}, Conflicts: []api.RestoreItem{}, Lost: []api.RestoreItem{},
+		Left: []string{}, Outcome: "nothing"}
+}
+
+func changeOf(f task.RestoreFile) string {
+	switch {
+	case f.From.Kind == api.KindGone:
+		return "added"
+	case f.To.Kind == api.KindGone:
+		return "deleted"
+	}
+	return "changed"
+}
+
+// condensedBy is the summary in commits.
+func condensedBy(id string, commits []journal.Commit) (api.Condensed, bool) {
+	for _, e := range eventsOf(commits) {
+		if c, ok := e.(task.HistoryCondensed); ok {
+			return api.Condensed{Task: id, Condense: c.Condense, Messages: c.Messages, Before: c.Before, After: c.After}, true
+		}
+	}
+	return api.Condensed{}, false
+}
+
+// undoneBy is the action that commits undid or redid.
+func (s *Service) undoneBy(ctx context.Context, id string, o actions.Options, commits []journal.Commit) (api.Undone, bool, error) {
+	var seq uint64
+	for _, c := range commits {
+		for _, raw := range c.Events {
+			var e struct{ Undoes, Redoes uint64 }
+			if json.Unmarshal(raw, &e) == nil {
+				seq = max(seq, e.Undoes, e.Redoes)
+			}
+		}
+	}
+	if seq == 0 {
+		return api.Undone{}, false, nil
+	}
+	now, err := actions.Find(ctx, s.store, id)
+	if err != nil {
+		return api.Undone{}, false, err
+	}
+	action := api.Action{ID: fmt.Sprintf("journal-%d", seq)}
+	for _, d := range append(append([]api.Action{}, now.Redo...), now.Undo...) {
+		if d.ID == action.ID {
+			action = d
+		}
+	}
+	return report.UndoneOf(action, now, restoredBy(now.Task.ID, commits), o), true, nil
 }

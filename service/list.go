@@ -1,17 +1,26 @@
 package service
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"iter"
 	"net/http"
+	"path/filepath"
 	"time"
 
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/engine/setup"
+	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/actions"
 	"github.com/roost-dev/roost/store/search"
 	"github.com/roost-dev/roost/store/spend"
+	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/workspace"
 )
 
 // Sources are the storages that tasks are read from.
@@ -175,4 +184,139 @@ func read[T any](ctx context.Context, s *Service, id string, f func(*store.View)
 		err = closed
 	}
 	return doc, err
+}
+
+// KnownFiles are the files that the model of a task knows. A workspace takes the place of the task's own, "" = that; with
+// path only that file is listed, with its records.
+func (s *Service) KnownFiles(ctx context.Context, id, dir string, path *string) (api.KnownFiles, error) {
+	if err := folder("workspace", dir); err != nil {
+		return api.KnownFiles{}, err
+	}
+	return read(ctx, s, id, func(v *store.View) (api.KnownFiles, error) {
+		records := report.Records(v)
+		w, why := openWorkspace(cmp.Or(dir, v.Summary.Workspace))
+		if path != nil {
+			records = ofFile(records, w, *path)
+		}
+		switch {
+		case path != nil && len(records) == 0:
+			return api.KnownFiles{}, problem(http.StatusNotFound, "file_not_known", "The model does not know that file",
+				"it neither read nor changed a file of that path", "GET /v1/tasks/"+id+"/files")
+		case len(records) > 0 && w == nil:
+			return api.KnownFiles{}, problem(http.StatusUnprocessableEntity, "workspace_missing",
+				"The task's workspace is not there", why,
+				"POST /v1/tasks/"+v.Ref.ID+"/runs, with \"workspace\", the folder of today", "roost files "+v.Ref.ID+" -C DIR")
+		}
+		items, err := report.Files(ctx, v, w, records, path != nil)
+		return api.KnownFiles{Items: items, Task: v.Ref.ID}, err
+	})
+}
+
+// openWorkspace opens the folder of a task; nil, with the reason, when it cannot be opened.
+func openWorkspace(dir string) (*workspace.Workspace, string) {
+	if dir == "" {
+		return nil, "its workspace is not recorded"
+	}
+	w, err := workspace.Open(dir)
+	if err != nil {
+		return nil, err.Error()
+	}
+	return w, ""
+}
+
+// ofFile keeps the records of one file, however its path is spelled.
+func ofFile(records []task.FileRecord, w *workspace.Workspace, path string) []task.FileRecord {
+	names := []string{path, filepath.ToSlash(filepath.Clean(path))}
+	if w != nil {
+		if p, err := w.Resolve(path); err == nil {
+			names = append(names, p.Readable, p.RealReadable)
+		}
+	}
+	for _, name := range names {
+		var out []task.FileRecord
+		for _, r := range records {
+			if r.Path == name {
+				out = append(out, r)
+			}
+		}
+		if len(out) > 0 {
+			return out
+		}
+	}
+	return nil
+}
+
+// Context is what the next request of a task is made of, in tokens. The workspace is for a task that records none.
+func (s *Service) Context(ctx context.Context, id, workspace string) (api.ContextUse, error) {
+	if s.engine == nil {
+		return api.ContextUse{}, problem(http.StatusServiceUnavailable, "read_only", "This server runs no tasks",
+			"a server that runs tasks knows what would be sent", "roost show "+id+" --context")
+	}
+	ref, err := s.store.Find(ctx, id)
+	if err != nil {
+		return api.ContextUse{}, err
+	}
+	req := engine.Request{Task: ref.Source + ":" + ref.ID, Choice: setup.Choice{Workspace: workspace}}
+	use, who, err := s.engine.ContextAs(ctx, req)
+	if err != nil {
+		return api.ContextUse{}, err
+	}
+	out := report.ContextUseOf(ref.ID, use, who)
+	if who == "" {
+		return out, nil
+	}
+	var unknown *setup.UnknownProfileError
+	if _, err := s.engine.Context(ctx, req); errors.As(err, &unknown) {
+		out.Unknown = &api.UnknownProfile{Name: unknown.Profile, Source: unknown.Source}
+	}
+	return out, nil
+}
+
+// Evidence is what is durable of a task at one moment, in a form that can be compared byte for byte with a later one.
+type Evidence struct {
+	Folder  string
+	Status  string
+	Commits []string // the events of each, joined
+	UI, API []string
+	Calls   map[string]string // by the ids of calls: the outcome that is recorded or, of an open call, that follows
+	Results map[string]int    // by the ids of calls: how often the model was given the result
+}
+
+// Evidence reads a task's journal and the state that follows from it.
+func (s *Service) Evidence(ctx context.Context, id string) (Evidence, error) {
+	return read(ctx, s, id, func(v *store.View) (Evidence, error) {
+		e := Evidence{Folder: v.Ref.Dir, Status: v.Summary.Status, Calls: map[string]string{}, Results: map[string]int{}}
+		if v.Log == nil {
+			return e, problem(http.StatusNotFound, "no_journal", "The task has no journal", "Roost has not worked on it")
+		}
+		for c, err := range v.Log.Read(ctx, 1) {
+			if err != nil {
+				return e, fmt.Errorf("read the journal: %w", err)
+			}
+			text := fmt.Sprint(c.Seq, c.Epoch, c.At)
+			for _, event := range c.Events {
+				text += string(event)
+			}
+			e.Commits = append(e.Commits, text)
+		}
+		for _, m := range v.State.UI() {
+			e.UI = append(e.UI, string(m.Raw()))
+		}
+		for _, m := range v.State.API() {
+			e.API = append(e.API, string(m.Raw()))
+			content, _ := esjson.Get(m.Raw(), "content")
+			for block := range esjson.Array(content) {
+				if id, ok := esjson.GetString(block, "tool_use_id"); ok {
+					e.Results[id]++
+				}
+			}
+		}
+		for _, c := range v.State.Calls() {
+			e.Calls[c.ID] = string(c.Outcome())
+			if c.Finished != nil {
+				e.Calls[c.ID] = c.Finished.Outcome
+			}
+		}
+		return e, nil
+	})
 }

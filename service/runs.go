@@ -2,17 +2,260 @@ package service
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/report"
+	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/task"
 )
+
+// Follow is a run that a call started, and the event behind which its events begin.
+type Follow struct {
+	Task string
+	Run  string
+	From events.Cursor
+}
+
+func followOf(t engine.Ticket) Follow { return Follow{t.Ref.ID, t.ID, t.From} }
+
+// Start makes a task. With a message it runs at once, else it only exists and Follow is zero.
+func (s *Service) Start(ctx context.Context, c Call, n api.NewTask) (api.Started, Follow, error) {
+	r, err := newTask(n, c)
+	if err == nil {
+		err = s.writable()
+	}
+	if err != nil {
+		return api.Started{}, Follow{}, err
+	}
+	if r.Text == "" && len(r.Images) == 0 {
+		ref, err := s.engine.Create(keep(ctx), r)
+		if err != nil {
+			return api.Started{}, Follow{}, err
+		}
+		doc, err := s.started(ctx, ref, nil)
+		return doc, Follow{}, err
+	}
+	t, err := s.engine.Submit(keep(ctx), r)
+	if err != nil {
+		return api.Started{}, Follow{}, err
+	}
+	run := report.RunOf(t.RunInfo)
+	doc, err := s.started(ctx, t.Ref, &run)
+	return doc, followOf(t), err
+}
+
+// started is the document of a task that was just made.
+func (s *Service) started(ctx context.Context, ref store.Ref, run *api.Run) (out api.Started, err error) {
+	v, err := s.store.Read(keep(ctx), ref)
+	if err != nil {
+		return out, err
+	}
+	out = api.Started{Summary: v.Summary, Task: ref.ID, Run: run}
+	if run != nil {
+		out.RunID = run.ID
+	}
+	return out, v.Close()
+}
+
+// Continue starts a run of a task, or continues the run that waits.
+func (s *Service) Continue(ctx context.Context, c Call, id string, n api.NewRun) (api.Run, Follow, error) {
+	r, err := newRun(id, n)
+	if err == nil {
+		err = s.writable()
+	}
+	if err == nil {
+		err = s.mayRestart(ctx, c, id)
+	}
+	if err != nil {
+		return api.Run{}, Follow{}, err
+	}
+	t, err := s.submit(ctx, c, id, r)
+	return report.RunOf(t.RunInfo), followOf(t), err
+}
+
+// submit starts a run under the id that follows from the call's key, so that it starts once. A run that waits continues
+// under its own id: there the message has the call's key, and arrives once.
+func (s *Service) submit(ctx context.Context, c Call, id string, r engine.Request) (engine.Ticket, error) {
+	if c.Key == "" {
+		return s.engine.Submit(keep(ctx), r)
+	}
+	ref, err := s.store.FindLatest(ctx, id)
+	if err != nil {
+		return engine.Ticket{}, err
+	}
+	runs, err := s.engine.RunsOf(ctx, ref.Source+":"+ref.ID)
+	if err != nil {
+		return engine.Ticket{}, err
+	}
+	name := c.runFor(ref.ID)
+	started := slices.ContainsFunc(runs, func(i engine.RunInfo) bool { return i.ID == name })
+	waits := len(runs) > 0 && runs[0].State == "waiting"
+	switch words := r.Text != "" || len(r.Images) > 0; {
+	case !started && words && (waits || c.Again):
+		from, _, err := events.Newest(ctx, s.store, ref)
+		if err != nil {
+			return engine.Ticket{}, err
+		}
+		sent, err := s.engine.Send(keep(ctx), ref.Source+":"+ref.ID,
+			engine.Message{ID: c.Key, Text: r.Text, Images: r.Images, By: c.Door, Request: r})
+		if err != nil {
+			return engine.Ticket{}, err
+		}
+		info, err := s.engine.RunByID(ctx, sent.Run)
+		return engine.Ticket{RunInfo: info, From: from}, err
+	case started || !waits:
+		r.RunID = name
+	}
+	return s.engine.Submit(keep(ctx), r)
+}
+
+// Restart is which tasks requests may restart, that is begin another run of. Input or an answer for a live run is not a
+// restart, and neither is the first run of a new task. The zero value has the defaults.
+type Restart struct {
+	Off         bool          // requests restart no task
+	OwnOnly     bool          // only tasks that were made over the API
+	MaxAttempts int           // consecutive restarts of a task without progress; 0 = 3, negative = no bound
+	LoadTimeout time.Duration // to find and load a task; 0 = 10 s
+	Workspace   string        // of new tasks; "" = the current folder of the process
+}
+
+func (r Restart) attempts() int {
+	if r.MaxAttempts == 0 {
+		return 3
+	}
+	return r.MaxAttempts
+}
+
+func (r Restart) patience() time.Duration {
+	if r.LoadTimeout <= 0 {
+		return 10 * time.Second
+	}
+	return r.LoadTimeout
+}
+
+// mayRestart is the problem of a request that may not begin another run of its task; nil when it may, or begins none.
+func (s *Service) mayRestart(ctx context.Context, c Call, id string) error {
+	o := s.opt.Restart
+	if !o.Off && !o.OwnOnly && o.attempts() < 0 {
+		return nil
+	}
+	ref, err := s.store.FindLatest(ctx, id)
+	if err != nil {
+		return err
+	}
+	runs, err := s.engine.RunsOf(ctx, ref.Source+":"+ref.ID)
+	if err != nil {
+		return err
+	}
+	if len(runs) == 0 && ref.Own || len(runs) > 0 && (moving(runs[0]) || runs[0].State == "waiting") {
+		return nil
+	}
+	var sum api.Summary
+	if o.OwnOnly {
+		if _, sum, err = s.load(ctx, ref.Source+":"+ref.ID); err != nil {
+			return err
+		}
+	}
+	return o.refuses(ref, sum, runs, c.runFor(ref.ID))
+}
+
+// refuses is the problem of a restart that the settings forbid: runs are newest first, and run is the one to begin. A
+// request that has begun its run before is not refused.
+func (r Restart) refuses(ref store.Ref, sum api.Summary, runs []engine.RunInfo, run string) error {
+	if run != "" && slices.ContainsFunc(runs, func(i engine.RunInfo) bool { return i.ID == run }) {
+		return nil
+	}
+	if r.Off {
+		return restartsOff(ref.ID)
+	}
+	if made := sum.Origin == "api" || sum.Origin == "web"; r.OwnOnly && !(ref.Own && made) {
+		p := problem(http.StatusForbidden, "restart_denied", "That task was not made here",
+			"the setting restart.cross_context lets only tasks go on that were made over the API", "roost resume "+ref.ID,
+			"roost config set restart.cross_context true")
+		p.Task = ref.ID
+		return p
+	}
+	in := 0
+	for i, one := range runs {
+		if i == len(runs)-1 || one.OwnTurns > 0 || one.State != "failed" && one.State != "interrupted" {
+			break // the first run is not a restart
+		}
+		in++
+	}
+	if most := r.attempts(); most < 0 || in < most {
+		return nil
+	}
+	p := problem(http.StatusConflict, "too_many_restarts", "The task was restarted too often",
+		fmt.Sprintf("its last %d restarts ended before the model replied; the setting restart.max_attempts allows %d", in, r.attempts()),
+		"roost show "+ref.ID, "roost resume "+ref.ID+"  # is not bounded",
+		"roost config set restart.max_attempts "+strconv.Itoa(r.attempts()+3))
+	p.Task = ref.ID
+	return p
+}
+
+func restartsOff(id string) *api.Problem {
+	p := problem(http.StatusForbidden, "restart_disabled", "Tasks are not restarted here",
+		"the setting restart.enabled is false", "roost resume "+id, "roost config set restart.enabled true")
+	p.Task = id
+	return p
+}
+
+// restarts finds and reads the task to continue, and returns why it may not continue. It changes nothing.
+func (s *Service) restarts(caller context.Context, c Call, given string, r *engine.Request) error {
+	o := s.opt.Restart
+	if o.Off {
+		return restartsOff(given)
+	}
+	ctx, stop := context.WithTimeout(caller, o.patience())
+	defer stop()
+	ref, sum, err := s.load(ctx, given)
+	if errors.Is(err, context.DeadlineExceeded) && caller.Err() == nil {
+		p := problem(http.StatusGatewayTimeout, "load_timeout", "The task took too long to load",
+			"it was not found and read within "+o.patience().String(), "ask again", "roost config set restart.load_timeout 60s")
+		p.Task, p.Retryable = given, true
+		return p
+	}
+	if err != nil {
+		return s.about(caller, given, err)
+	}
+	if len(sum.Damaged) > 0 {
+		d := sum.Damaged[0]
+		p := problem(http.StatusUnprocessableEntity, "history_corrupt", "Task data is damaged", d.File+": "+d.Problem,
+			"roost doctor "+ref.ID, "roost doctor --repair "+ref.ID, "roost resume "+ref.ID+"  # continues with what is whole")
+		p.Task = ref.ID
+		return p
+	}
+	r.Task, r.RunID = ref.Source+":"+ref.ID, c.runFor(ref.ID)
+	runs, err := s.engine.RunsOf(ctx, r.Task)
+	if err != nil {
+		return s.about(caller, ref.ID, err)
+	}
+	return o.refuses(ref, sum, runs, r.RunID)
+}
+
+// load finds a task and reads it.
+func (s *Service) load(ctx context.Context, given string) (store.Ref, api.Summary, error) {
+	ref, err := s.store.FindLatest(ctx, given)
+	if err != nil {
+		return ref, api.Summary{}, err
+	}
+	v, err := s.store.Read(ctx, ref)
+	if err != nil {
+		return ref, api.Summary{}, err
+	}
+	return ref, v.Summary, errors.Join(v.Unread(), v.Close(), ctx.Err())
+}
 
 // RunsOf are the runs of a task, newest first.
 func (s *Service) RunsOf(ctx context.Context, id string) ([]api.Run, error) {
@@ -201,3 +444,245 @@ func (s *Service) Undrain() {
 
 // Draining reports whether the service starts no more runs.
 func (s *Service) Draining() bool { return s.engine != nil && s.engine.Draining() }
+
+// deliveries are the ways in which a message reaches a task.
+var deliveries = []string{"auto", "queue", "interrupt"}
+
+// Send sends a message to a task: it answers the open question, waits until the run takes it, or starts a run.
+func (s *Service) Send(ctx context.Context, c Call, id string, m api.Message) (api.Sent, error) {
+	var w wrongs
+	checkWords(m.Text, m.Images, "", &w)
+	if m.Delivery != "" && !slices.Contains(deliveries, m.Delivery) {
+		w.add("/delivery", "want one of auto, queue, interrupt")
+	}
+	err := w.err()
+	if err == nil {
+		err = s.writable()
+	}
+	if err == nil {
+		err = s.mayRestart(ctx, c, id)
+	}
+	if err != nil {
+		return api.Sent{}, err
+	}
+	sent, err := s.engine.Send(keep(ctx), id, engine.Message{
+		ID:       c.Key,
+		Text:     m.Text,
+		Images:   m.Images,
+		Delivery: m.Delivery,
+		By:       c.Door,
+		Request:  engine.Request{Interactive: true},
+	})
+	return report.SentOf(sent), err
+}
+
+// Queue is the input that a task has not used yet.
+func (s *Service) Queue(ctx context.Context, id string) ([]api.Queued, error) {
+	if err := s.writable(); err != nil {
+		return nil, err
+	}
+	all, err := s.engine.Inputs(ctx, id)
+	out := make([]api.Queued, len(all))
+	for i, q := range all {
+		out[i] = s.queued(ctx, id, q)
+	}
+	return out, err
+}
+
+// queued is the document of input that waits. Images that cannot be read are left out of it: doctor reports the damage,
+// and the input can still be changed or removed.
+func (s *Service) queued(ctx context.Context, id string, q task.InputQueued) api.Queued {
+	q, _ = s.engine.LoadInput(ctx, id, q)
+	return report.QueuedOf(q)
+}
+
+// EditInput replaces the text of input that a task has not used yet.
+func (s *Service) EditInput(ctx context.Context, id, input string, p api.InputPatch) (api.Queued, error) {
+	var w wrongs
+	checkWords(p.Text, nil, "", &w)
+	err := w.err()
+	if err == nil {
+		err = s.writable()
+	}
+	if err == nil {
+		err = s.engine.EditInput(ctx, id, input, &p.Text)
+	}
+	if err != nil {
+		return api.Queued{}, err
+	}
+	all, err := s.engine.Inputs(ctx, id)
+	if err != nil {
+		return api.Queued{}, err
+	}
+	for _, q := range all {
+		if q.Input == input {
+			return s.queued(ctx, id, q), nil
+		}
+	}
+	return api.Queued{ID: input, Text: p.Text, Images: []string{}}, nil // the run has taken it since
+}
+
+// DropInput removes input that a task has not used yet.
+func (s *Service) DropInput(ctx context.Context, id, input string) error {
+	if err := s.writable(); err != nil {
+		return err
+	}
+	return s.engine.EditInput(ctx, id, input, nil)
+}
+
+// ValidName reports whether a text can name a task: an id, or a source and an id.
+func ValidName(text string) bool {
+	source, id, named := strings.Cut(text, ":")
+	if !named {
+		source, id = "", text
+	}
+	return api.ValidTaskID(id) && (!named || api.ValidTaskID(source))
+}
+
+// Questions are the open questions and approvals of a task, or of all tasks when id is "", the oldest first.
+func (s *Service) Questions(ctx context.Context, id string) ([]api.Question, error) {
+	if err := s.writable(); err != nil {
+		return nil, err
+	}
+	if id != "" && !ValidName(id) {
+		return nil, api.Invalid(api.Wrong{Parameter: "task", Detail: "want a task's id"})
+	}
+	all, err := s.engine.Questions(ctx, id)
+	out := make([]api.Question, len(all))
+	for i, q := range all {
+		out[i] = report.QuestionOf(q)
+	}
+	return out, err
+}
+
+// Question is an open question.
+func (s *Service) Question(ctx context.Context, id string) (api.Question, error) {
+	q, err := s.openQuestion(ctx, id)
+	return report.QuestionOf(q), err
+}
+
+// TaskOfQuestion is the task in the id of a question; "" when there is none.
+func TaskOfQuestion(id string) string {
+	if dot := strings.LastIndexByte(id, '.'); dot > 0 && ValidName(id[:dot]) {
+		return id[:dot]
+	}
+	return ""
+}
+
+// openQuestion finds an open question.
+func (s *Service) openQuestion(ctx context.Context, id string) (engine.Asked, error) {
+	if err := s.writable(); err != nil {
+		return engine.Asked{}, err
+	}
+	none := problem(http.StatusNotFound, "question_not_found", "No such question is open",
+		"no open question has the id "+report.Clip(id), "GET /v1/questions")
+	of := TaskOfQuestion(id)
+	if of == "" {
+		return engine.Asked{}, none
+	}
+	all, err := s.engine.Questions(ctx, of)
+	if err != nil {
+		return engine.Asked{}, err
+	}
+	for _, q := range all {
+		if q.ID == id {
+			return q, nil
+		}
+	}
+	none.Task = of
+	return engine.Asked{}, none
+}
+
+// Answer answers a question. The first answer wins: a later one gets a problem that names the first.
+func (s *Service) Answer(ctx context.Context, c Call, id string, n api.Answer) (api.Answered, error) {
+	q, err := s.openQuestion(ctx, id)
+	open := err == nil
+	if err != nil && !isProblem(err, "question_not_found") {
+		return api.Answered{}, err
+	}
+	r, err := replyOf(n, q, open)
+	if err != nil {
+		return api.Answered{}, err
+	}
+	r.ID, r.By, r.Request = c.Key, c.Door, engine.Request{Interactive: true}
+	done, err := s.engine.Reply(keep(ctx), id, r)
+	var late *engine.AnsweredError
+	if errors.As(err, &late) {
+		// this call gave that answer
+		if c.Again && late.Answer.By == r.By && late.Answer.Text == r.Text && sameBool(late.Answer.Approve, r.Approve) {
+			return report.FirstAnswer(late), nil
+		}
+		return api.Answered{}, report.AnsweredProblem(late)
+	}
+	if err != nil {
+		return api.Answered{}, err
+	}
+	return report.AnsweredOf(done), nil
+}
+
+func isProblem(err error, code string) bool {
+	var p *api.Problem
+	return errors.As(err, &p) && p.Code == code
+}
+
+func sameBool(a, b *bool) bool { return (a == nil) == (b == nil) && (a == nil || *a == *b) }
+
+// replyOf checks an answer against its question, while that is open: it refuses an answer that does not fit.
+func replyOf(n api.Answer, q engine.Asked, open bool) (r engine.Reply, err error) {
+	var w wrongs
+	r = engine.Reply{Text: n.Text, Approve: n.Approve, Always: n.Always}
+	if n.Seen != "" {
+		at, ok := events.ParseCursor(n.Seen)
+		if !ok || at.IsWhole() {
+			w.add("/seen", "want the id of an event, such as 1.7-0")
+		}
+		r.Seen = &at
+	}
+	approval := q.Kind == "approval"
+	switch {
+	case n.Choice == nil && n.Approve == nil && strings.TrimSpace(n.Text) == "":
+		w.add("", "it answers nothing: want choice, text or approve")
+	case n.Choice != nil && (n.Approve != nil || n.Text != ""):
+		w.add("/choice", "one of choice, text and approve answers")
+	case open && approval && n.Approve == nil:
+		w.add("/approve", "it is a request for an approval: want true or false; text beside it is for the model")
+	case open && n.Always && (n.Approve == nil || !*n.Approve):
+		w.add("/always", "only what is approved can be allowed from then on")
+	}
+	if n.Choice != nil {
+		r.Choice = choiceOf(*n.Choice, q, open, &w)
+	}
+	return r, w.err()
+}
+
+// choiceOf reads a choice: its number from 1, or its text.
+func choiceOf(raw json.RawMessage, q engine.Asked, open bool, w *wrongs) int {
+	var n int
+	var words string
+	switch {
+	case json.Unmarshal(raw, &n) == nil:
+		if n < 1 || open && n > len(q.Choices) {
+			w.add("/choice", "%s", choicesText(q))
+		}
+		return n
+	case json.Unmarshal(raw, &words) != nil:
+		w.add("/choice", "want a choice's number from 1, or its words")
+		return 0
+	}
+	for i, one := range q.Choices {
+		if one == words {
+			return i + 1
+		}
+	}
+	if open {
+		w.add("/choice", "%s", choicesText(q))
+	}
+	return 1 // the question is closed, so the choice does not matter
+}
+
+func choicesText(q engine.Asked) string {
+	if len(q.Choices) == 0 {
+		return "the question has no choices: answer with text"
+	}
+	return fmt.Sprintf("there is no such choice; there are %d: %s", len(q.Choices), strings.Join(q.Choices, " | "))
+}

@@ -1,7 +1,13 @@
+// Package legacy speaks the older restart call, for programs that were written for it: one POST starts a task or
+// continues one, and its answer is a stream of flat JSON; questions and answers have shapes of their own. Everything
+// that the call does is done by the same service as all other routes: this package translates.
+//
+// The stream shows only durable events. Its end, whatever ends it, touches no run.
 package legacy
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -351,4 +357,82 @@ func (st *stream) flush() error {
 		err = st.ctl.Flush()
 	}
 	return err
+}
+
+// The questions of the call are those of every other route; a job is a run.
+
+// Questions are the open questions of a job and of its subtasks; none of those in the state answered, which the task has.
+func Questions(ctx context.Context, s *service.Service, job, state string, now time.Time) (api.OlderQuestions, error) {
+	out := api.OlderQuestions{Questions: []api.OlderQuestion{}, Timestamp: api.Stamp(now.UnixMilli())}
+	if job == "" {
+		return out, api.NewProblem(http.StatusBadRequest, "bad_query", "Bad Request", "jobId is missing",
+			"GET /api/questions?jobId=JOB")
+	}
+	open, err := s.QuestionsOfRun(ctx, job)
+	if err != nil {
+		return out, err
+	}
+	for _, q := range open {
+		if state != "answered" {
+			out.Questions = append(out.Questions, questionOf(q, job))
+		}
+	}
+	out.Total = len(out.Questions)
+	return out, nil
+}
+
+func questionOf(q api.Question, job string) api.OlderQuestion {
+	return api.OlderQuestion{
+		ID: q.ID, Job: cmp.Or(job, q.Run), Task: q.Task, Question: q.Text, Kind: q.Kind,
+		Suggestions: service.OlderChoices(q.QuestionOpened), State: "pending", CreatedAt: q.At,
+	}
+}
+
+// Question is an open question, or the questions of a job: clients of the call ask for both at one address.
+func Question(ctx context.Context, s *service.Service, name string, now time.Time) (any, error) {
+	if !strings.Contains(name, ".") {
+		return Questions(ctx, s, name, "", now)
+	}
+	q, err := s.OlderQuestion(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return questionOf(q, ""), nil
+}
+
+// The paths of the call. Both do the same.
+const (
+	ChatPath    = "/chat/stream"
+	ExecutePath = "/execute/stream"
+)
+
+// IsPath reports whether a path is of the call.
+func IsPath(path string) bool {
+	return path == ChatPath || path == ExecutePath || strings.HasPrefix(path, "/api/")
+}
+
+// Fail answers with a problem in the shape of the call.
+func Fail(w http.ResponseWriter, r *http.Request, p *api.Problem, now time.Time) {
+	out := api.OlderFailure{Error: p.Title, Message: p.Detail, Code: p.Code, Suggestions: p.Suggestions,
+		Timestamp: api.Stamp(now.UnixMilli())}
+	if p.Code == "task_not_found" {
+		out.Error = "Task not found"
+	}
+	if p.Task != "" {
+		out.Task = &p.Task
+	}
+	if out.Suggestions == nil {
+		out.Suggestions = []string{}
+	}
+	h := w.Header()
+	h.Set("Content-Type", "application/json")
+	if p.After != "" {
+		h.Set("Retry-After", p.After)
+	}
+	w.WriteHeader(p.Status)
+	if r.Method != http.MethodHead {
+		enc := json.NewEncoder(w)
+		enc.SetEscapeHTML(false)
+		_ = enc.Encode(out) // it fails when the client has disconnected
+	}
 }

@@ -1,10 +1,18 @@
+// Package metrics counts what a server and the runs of its process do, and prints the counts in the text format of
+// Prometheus (version 0.0.4). The format is written by hand: the library of that name would add more code than all of
+// this.
+//
+// No label holds text of a user, a model or a file: each has a few fixed values. Counts begin at zero with the process.
+// Everything here is safe for concurrent use, except Text.
 package metrics
 
 import (
 	"encoding/json"
 	"io"
 	"log/slog"
+	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -228,3 +236,39 @@ func among(value string, all []string) string {
 }
 
 func provider(name string) string { return among(name, append(setup.Providers(), "script")) }
+
+// Requests counts requests by route, method and status.
+type Requests struct {
+	all  *tally
+	took *spread
+}
+
+// NewRequests makes one that has counted nothing.
+func NewRequests() Requests {
+	return Requests{
+		all:  newTally("roost_http_requests_total", "Requests by route, method and status.", "route", "method", "status"),
+		took: newSpread("roost_http_request_seconds", "How long answers took, streams aside.", "route", quick),
+	}
+}
+
+// Count counts an answered request. The route is the pattern, never the path, which names tasks.
+func (c Requests) Count(r *http.Request, h http.Header, status int, took time.Duration) {
+	route := r.Pattern[strings.Index(r.Pattern, " ")+1:]
+	if route == "" {
+		route = "refused"
+	}
+	method := "other"
+	if slices.Contains([]string{"GET", "HEAD", "POST", "PATCH", "PUT", "DELETE", "OPTIONS"}, r.Method) {
+		method = r.Method
+	}
+	c.all.add(1, route, method, strconv.Itoa(status))
+	if !strings.HasPrefix(h.Get("Content-Type"), "text/event-stream") {
+		c.took.add(took, route)
+	}
+}
+
+// Write prints the counts.
+func (c Requests) Write(b *Text) {
+	c.all.write(b)
+	c.took.write(b)
+}

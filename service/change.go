@@ -1,0 +1,450 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/roost-dev/roost/agent/spool"
+	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/export"
+	"github.com/roost-dev/roost/report"
+	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/doctor"
+	"github.com/roost-dev/roost/store/importer"
+	"github.com/roost-dev/roost/store/labels"
+	"github.com/roost-dev/roost/store/trash"
+	"github.com/roost-dev/roost/task"
+)
+
+// Patch changes title, tags, pin or settings of a task. It returns the task with its copies.
+func (s *Service) Patch(ctx context.Context, c Call, id string, p api.TaskPatch) (Task, []string, error) {
+	var w wrongs
+	r := engine.Request{Interactive: true}
+	settle(p.Settings, &r, &w)
+	err := w.err()
+	if err == nil {
+		err = s.writable()
+	}
+	if err != nil {
+		return Task{}, nil, err
+	}
+	ref, copies, err := s.store.FindWithCopies(ctx, id)
+	if err != nil {
+		return Task{}, nil, err
+	}
+	l, filed, err := s.labels(ctx, c, ref, p)
+	if err != nil {
+		return Task{}, nil, err
+	}
+	// Settings come first: they can be refused for more reasons than labels.
+	if !reflect.DeepEqual(p.Settings, api.Settings{}) {
+		if ref, err = s.engine.Amend(ctx, ref, r, c.stillSet(id)); err != nil {
+			return Task{}, nil, err
+		}
+	}
+	if filed {
+		if _, err = labels.Set(ctx, s.store, ref, l); err != nil {
+			return Task{}, nil, labelProblem(err)
+		}
+	}
+	return Task{s, ref}, copies, nil
+}
+
+// labels are title, tags and pin of a patch; filed is false when it has none of them.
+func (s *Service) labels(ctx context.Context, c Call, ref store.Ref, p api.TaskPatch) (l labels.Change, filed bool, err error) {
+	if p.Title.Given {
+		if l.Title, filed = p.Title.Value, true; l.Title == nil {
+			l.Untitled = true
+		} else {
+			*l.Title = strings.TrimSpace(*l.Title)
+		}
+	}
+	if p.Pinned.Given {
+		pinned := p.Pinned.Value != nil && *p.Pinned.Value
+		l.Pinned, filed = &pinned, true
+	}
+	if p.Tags.Given {
+		filed = true
+		var want []string
+		if p.Tags.Value != nil {
+			want = *p.Tags.Value
+		}
+		sum, _, err := Task{s, ref}.Document(ctx)
+		if err != nil {
+			return l, false, err
+		}
+		l.Add = want
+		for _, tag := range sum.Tags {
+			if !slices.Contains(want, tag) {
+				l.Remove = append(l.Remove, tag)
+			}
+		}
+	}
+	if len(p.AddTags)+len(p.RemoveTags) > 0 {
+		if p.Tags.Given {
+			return l, false, api.Invalid(api.Wrong{Parameter: "/add_tags",
+				Detail: "tags replaces all tags, and goes without add_tags and remove_tags"})
+		}
+		l.Add, l.Remove, filed = p.AddTags, p.RemoveTags, true
+	}
+	l.Check = c.stillFiled(ref.ID)
+	return l, filed, nil
+}
+
+// stillFiled compares the labels of a task with those that the caller saw; nil when it did not look.
+func (c Call) stillFiled(id string) func(title string, tags []string, pinned bool) error {
+	if c.Seen == nil {
+		return nil
+	}
+	return func(title string, tags []string, pinned bool) error {
+		if title != "" && title != c.Seen.Title || !slices.Equal(tags, c.Seen.Tags) || pinned != c.Seen.Pinned {
+			return report.MovedProblem(id)
+		}
+		return nil
+	}
+}
+
+// stillSet compares the settings of a task with those that the caller saw; nil when it did not look.
+func (c Call) stillSet(id string) func(task.Settings) error {
+	if c.Seen == nil {
+		return nil
+	}
+	return func(now task.Settings) error {
+		if now.Mode != c.Seen.Mode || now.Provider != c.Seen.Provider || now.Model != c.Seen.Model {
+			return report.MovedProblem(id)
+		}
+		return nil
+	}
+}
+
+func labelProblem(err error) error {
+	if !errors.Is(err, labels.ErrInvalid) {
+		return err
+	}
+	at := "/title"
+	if strings.Contains(err.Error(), "tag") {
+		at = "/tags"
+	}
+	return api.Invalid(api.Wrong{Parameter: at, Detail: err.Error()})
+}
+
+// What happens to the subtasks of a task that is deleted.
+const (
+	KeepSubtasks   = "keep"
+	DeleteSubtasks = "delete"
+)
+
+// Delete moves a task into the trash. A task with subtasks is only deleted when subtasks names what happens to them.
+func (s *Service) Delete(ctx context.Context, id, subtasks string) (api.Deleted, error) {
+	if err := s.writable(); err != nil {
+		return api.Deleted{}, err
+	}
+	ref, err := s.store.Find(ctx, id)
+	if err != nil {
+		return api.Deleted{}, err
+	}
+	below, err := s.below(ctx, ref)
+	if err != nil {
+		return api.Deleted{}, err
+	}
+	if len(below) > 0 && subtasks == "" {
+		path := "DELETE /v1/tasks/" + url.PathEscape(id)
+		return api.Deleted{}, problem(http.StatusConflict, "has_subtasks", "The task has subtasks",
+			"they hold work of their own: choose what happens to them; nothing was deleted",
+			path+"?subtasks=keep", path+"?subtasks=delete")
+	}
+	done, err := trash.Delete(ctx, s.store, ref)
+	if err != nil {
+		return api.Deleted{}, err
+	}
+	out := api.Deleted{DeletedTask: done, Restore: "POST /v1/trash/" + url.PathEscape(done.Name) + "/restore", Subtasks: []string{}}
+	if subtasks != DeleteSubtasks {
+		return out, nil
+	}
+	for _, one := range below {
+		gone, err := trash.DeleteSubtask(ctx, s.store, one, ref)
+		if err != nil {
+			return out, err
+		}
+		out.Subtasks, out.With = append(out.Subtasks, gone.Name), append(out.With, gone)
+	}
+	return out, nil
+}
+
+// below are a task's subtasks, to the last one, parents first.
+func (s *Service) below(ctx context.Context, ref store.Ref) ([]store.Ref, error) {
+	family, err := report.FamilyOf(ctx, s.store, ref)
+	if err != nil {
+		return nil, err
+	}
+	var out []store.Ref
+	for _, t := range family.Tasks[1:] {
+		one, err := s.store.Find(ctx, t.Source+":"+t.ID)
+		if errors.Is(err, store.ErrNotFound) { // it was deleted since
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, one)
+	}
+	return out, nil
+}
+
+// Trash are the deleted tasks, newest first.
+func (s *Service) Trash(ctx context.Context) ([]api.DeletedTask, error) {
+	return trash.List(ctx, s.store)
+}
+
+// Trashed finds a deleted task, also by an end of its name, and also one that was purged and whose folder another tool
+// keeps.
+func (s *Service) Trashed(ctx context.Context, name string) (api.DeletedTask, error) {
+	return trash.Find(ctx, s.store, name)
+}
+
+// trashed finds a deleted task by its whole name or id: a task to restore or purge is not guessed.
+func (s *Service) trashed(ctx context.Context, name string) (api.DeletedTask, error) {
+	t, err := trash.Find(ctx, s.store, name)
+	if errors.Is(err, store.ErrNotFound) || err == nil && name != t.Name && name != t.ID && name != t.QualifiedName() {
+		return t, problem(http.StatusNotFound, "task_not_found", "It is not in the trash",
+			"nothing there goes by "+report.Clip(name), "GET /v1/trash")
+	}
+	return t, err
+}
+
+// Untrash puts a deleted task back.
+func (s *Service) Untrash(ctx context.Context, c Call, name string) (api.Restored, error) {
+	if err := s.writable(); err != nil {
+		return api.Restored{}, err
+	}
+	t, err := s.trashed(ctx, name)
+	if c.Again && err != nil { // the first attempt may have put it back
+		if ref, found := s.store.Find(ctx, name); found == nil {
+			return untrashed(ref), nil
+		}
+	}
+	if err != nil {
+		return api.Restored{}, err
+	}
+	ref, err := trash.Restore(ctx, s.store, t.QualifiedName())
+	if errors.Is(err, trash.ErrTaken) {
+		p := report.SetupProblem(err)
+		p.Task = t.ID
+		return api.Restored{}, p
+	}
+	return untrashed(ref), err
+}
+
+func untrashed(ref store.Ref) api.Restored {
+	return api.Restored{ID: ref.ID, Source: ref.Source, Path: ref.Dir}
+}
+
+// PurgeAll removes deleted tasks for good. All are found before one is removed.
+func (s *Service) PurgeAll(ctx context.Context, names []string) (api.Purged, error) {
+	out := api.Purged{Items: []api.DeletedTask{}}
+	if err := s.writable(); err != nil {
+		return out, err
+	}
+	found := make([]string, len(names))
+	for i, name := range names {
+		t, err := s.trashed(ctx, name)
+		if err != nil {
+			return out, err
+		}
+		found[i] = t.QualifiedName()
+	}
+	err := s.engine.PurgeAll(ctx, found, func(t api.DeletedTask) error {
+		out.Items = append(out.Items, t)
+		return nil
+	})
+	return out, err
+}
+
+// Purge removes a deleted task for good.
+func (s *Service) Purge(ctx context.Context, name string) (api.DeletedTask, error) {
+	if err := s.writable(); err != nil {
+		return api.DeletedTask{}, err
+	}
+	t, err := s.trashed(ctx, name)
+	if err != nil {
+		return t, err
+	}
+	return s.engine.Purge(ctx, t.QualifiedName())
+}
+
+// Import says what is copied into the root, and how.
+type Import struct {
+	Paths   []string    // task folders, storages and archives; absolute
+	Sources []string    // names of sources or tools, or all
+	DryRun  bool        // compare only; nothing is created
+	Fork    bool        // copy a task whose id other content has under a new id; otherwise it is left out
+	Map     [][2]string // workspaces below the first folder lie below the second one here
+	Trust   bool        // keep the policy, address and limits that tasks of Roost come with
+
+	Unread   func(api.SourceState)    // gets each source that cannot be read; the others are imported. nil: no one
+	Progress func(api.ImportProgress) // nil: no one
+}
+
+// Import copies tasks into the root, verified; originals are only read. An error without items means that nothing was
+// imported; with items, that the rest was not.
+func (s *Service) Import(ctx context.Context, o Import) (api.Import, error) {
+	opt := importer.Options{DryRun: o.DryRun, Trust: o.Trust, Progress: o.Progress}
+	if o.Fork {
+		opt.OnConflict = api.ConflictFork
+	}
+	for _, m := range o.Map {
+		opt.Map = append(opt.Map, importer.PathMap{Old: m[0], New: m[1]})
+	}
+	var list []importer.Original
+	for _, path := range o.Paths {
+		found, opened, err := s.originals(ctx, path)
+		if err != nil {
+			return api.Import{}, importProblem(path, err)
+		}
+		if opened != nil {
+			defer opened.Close()
+		}
+		list = append(list, found...)
+	}
+	for _, name := range o.Sources {
+		found, unread, err := importer.FindSource(ctx, s.store, name)
+		if err != nil {
+			return api.Import{}, importProblem(name, err)
+		}
+		for _, state := range unread {
+			if o.Unread != nil {
+				o.Unread(state)
+			}
+		}
+		list = append(list, found...)
+	}
+	done, err := importer.Run(ctx, s.store, list, opt)
+	if errors.Is(err, importer.ErrRunning) {
+		p := problem(0, "import_busy", "import", err.Error(), "roost import again when it is done")
+		p.Retryable = true
+		return done, p
+	}
+	return done, err
+}
+
+// originals are the tasks at a path. The caller closes what was opened for them.
+func (s *Service) originals(ctx context.Context, path string) ([]importer.Original, io.Closer, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !info.IsDir() {
+		return export.Unpack(path)
+	}
+	found, err := importer.FindPath(ctx, s.store, path)
+	return found, nil, err
+}
+
+// importProblem is the problem when there is nothing to import. It has a status only where HTTP would give one.
+func importProblem(what string, err error) *api.Problem {
+	p := problem(0, "import_failed", "import "+what, err.Error(), "roost sources").Because(err)
+	switch {
+	case errors.Is(err, store.ErrNotFound) || errors.Is(err, os.ErrNotExist):
+		p.Status, p.Code = http.StatusNotFound, "not_found"
+		p.Detail = strings.TrimPrefix(strings.TrimSuffix(p.Detail, ": "+store.ErrNotFound.Error()), "import from "+what+": ")
+	case errors.Is(err, importer.ErrInOwnRoot):
+		p.Code, p.Suggestions = "usage", []string{"roost list"}
+	case errors.Is(err, export.ErrArchive):
+		p.Code, p.Suggestions = "damaged", []string{"another copy of the archive"}
+	}
+	return p
+}
+
+// Checkup says what a check looks at besides the root, and what it may change. The zero value changes nothing.
+type Checkup struct {
+	Repair  bool // repair what can be repaired, and keep what is replaced
+	Rebuild bool // make derived data again where it is missing, behind or wrong
+
+	Folder string // in which exports may have left unfinished files; "" = none
+	Temp   string // the folder of temporary files, in which killed runs left output; "" = the system's
+}
+
+// Check verifies tasks: their journals, Roo's files, and the contents of their checkpoints. Without ids it verifies all
+// tasks, and what is kept for all of them.
+func (s *Service) Check(ctx context.Context, ids []string, o Checkup) (api.Checkup, error) {
+	found, err := doctor.Check(ctx, s.store, ids, doctor.Options{Repair: o.Repair, Rebuild: o.Rebuild, SpillDir: o.Folder})
+	if err != nil {
+		return found, err
+	}
+	e := s.engine
+	if e == nil {
+		e = engine.New(s.store, engine.Options{Now: func() int64 { return s.opt.Now().UnixMilli() }})
+		defer func() { _ = e.Close(ctx) }() // no run began
+	}
+	kept, err := e.Checkpoints().Verify(ctx, ids, o.Repair)
+	if err != nil {
+		return found, err
+	}
+	bad := map[string]bool{}
+	for _, f := range found.Damaged {
+		bad[f.ID] = true
+	}
+	for _, f := range kept.Damaged {
+		if !bad[f.ID] {
+			bad[f.ID] = true
+			found.OK--
+		}
+	}
+	found.Damaged, found.Repaired = append(found.Damaged, kept.Damaged...), append(found.Repaired, kept.Repaired...)
+	found.Contents, found.ContentBytes = kept.Objects, kept.Bytes
+	if len(ids) == 0 {
+		checkSpools(&found, o.Temp, o.Repair)
+	}
+	return found, nil
+}
+
+// checkSpools adds the folders for command output that killed runs left.
+func checkSpools(r *api.Checkup, dir string, remove bool) {
+	left := spool.Left(dir)
+	if remove && len(left) > 0 {
+		spool.Sweep(dir)
+	}
+	still := map[string]bool{}
+	for _, path := range spool.Left(dir) {
+		still[path] = true
+	}
+	for _, path := range left {
+		f := api.Finding{
+			Path:      path,
+			File:      path,
+			Problem:   "output of commands of a killed run",
+			Recovered: "the task holds what was recorded of it",
+		}
+		if still[path] {
+			r.Leftovers = append(r.Leftovers, f)
+		} else {
+			f.Recovered = "removed"
+			r.Repaired = append(r.Repaired, f)
+		}
+	}
+}
+
+// Collect removes contents of checkpoints that no task needs any more. With dry it only reports what would go.
+func (s *Service) Collect(ctx context.Context, dry bool) ([]api.CollectedStore, error) {
+	if err := s.writable(); err != nil {
+		return nil, err
+	}
+	return s.engine.Checkpoints().Collect(ctx, dry)
+}
+
+// TrustRoot declares the root its user's own in this place: keys of other places count here, and tasks that hold
+// something open, or settings of their own, go on with those. With dry it only reports which tasks would.
+func (s *Service) TrustRoot(ctx context.Context, dry bool) (api.TrustedRoot, error) {
+	return s.store.Trust(ctx, dry)
+}
+
+// Once reports whether something that is offered once for each root is to be offered now, and records it.
+func (s *Service) Once(name string) bool { return s.store.Once(name) }
