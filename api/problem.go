@@ -1,6 +1,9 @@
 package api
 
 import (
+	"bytes"
+	"cmp"
+	"encoding/json"
 	"net/http"
 	"strconv"
 	"strings"
@@ -34,13 +37,39 @@ type Wrong struct {
 	Detail    string `json:"detail"`
 }
 
-func (p *Problem) Error() string { return p.Title + ": " + p.Detail }
+func (p *Problem) Error() string {
+	if p.Detail == "" {
+		return p.Title
+	}
+	return p.Title + ": " + p.Detail
+}
 
 func (p *Problem) Unwrap() error { return p.Cause }
+
+// Encode writes a document as JSON with a line feed behind it. It escapes no HTML: a document is no page.
+func Encode(doc any) ([]byte, error) {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(doc)
+	return buf.Bytes(), err
+}
 
 // NewProblem makes a problem.
 func NewProblem(status int, code, title, detail string, suggestions ...string) *Problem {
 	return &Problem{Status: status, Code: code, Title: title, Detail: detail, Suggestions: suggestions}
+}
+
+// Later marks the problem as one that may pass: the same request may succeed after so many seconds; "" = some time.
+func (p *Problem) Later(after string) *Problem {
+	p.Retryable, p.After = true, after
+	return p
+}
+
+// About names the task that the problem is about.
+func (p *Problem) About(task string) *Problem {
+	p.Task = task
+	return p
 }
 
 // Because sets the cause.
@@ -51,10 +80,7 @@ func (p *Problem) Because(err error) *Problem {
 
 // Invalid is the problem of a document, with everything that is wrong with it.
 func Invalid(wrong ...Wrong) *Problem {
-	at := wrong[0].Parameter
-	if at == "" {
-		at = "the body"
-	}
+	at := cmp.Or(wrong[0].Parameter, "the body")
 	p := NewProblem(http.StatusUnprocessableEntity, "validation_failed", "Something in the body is wrong", at+": "+wrong[0].Detail)
 	p.Errors = wrong
 	return p

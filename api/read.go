@@ -8,6 +8,7 @@
 package api
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/url"
 	"strings"
@@ -198,10 +199,7 @@ type Branch struct {
 // Branch is the family as one document.
 func (f Family) Branch() Branch {
 	all := CostsBelow(f.Tasks, f.Depths)
-	b := Branch{Task: f.Tasks[0], Cost: all[0], Children: []Branch{}}
-	if b.Cost == nil {
-		b.Cost = f.Tasks[0].Usage.Cost
-	}
+	b := Branch{Task: f.Tasks[0], Cost: cmp.Or(all[0], f.Tasks[0].Usage.Cost), Children: []Branch{}}
 	for i := 1; i < len(f.Tasks); {
 		to := i + 1
 		for to < len(f.Tasks) && f.Depths[to] > f.Depths[i] {
@@ -249,16 +247,25 @@ type KnownFiles struct {
 
 // Hit is a message that holds a query. Its JSON has only the members of the task that identify it.
 type Hit struct {
-	Task    Summary
-	History string // ui or api
-	Number  int    // its place in the visible history, from 1
-	TS      int64  // Unix milliseconds, 0 when the message has none
-	Snippet string // one line
-	Kind    string
+	Task    Summary `json:"task"`
+	History string  `json:"history"` // ui or api
+	Number  int     `json:"number"`  // its place in the visible history, from 1
+	TS      int64   `json:"ts"`      // Unix milliseconds, 0 when the message has none
+	Snippet string  `json:"snippet"` // one line
+	Kind    string  `json:"kind"`
 }
 
-// shortTask is the task of a hit. All of it would be many times the hit.
-type taskOfHit struct {
+// hit is the JSON of a Hit. All of its task would be many times the hit.
+type hit struct {
+	Task    hitTask `json:"task"`
+	History string  `json:"history"`
+	Number  int     `json:"number"`
+	TS      int64   `json:"ts"`
+	Snippet string  `json:"snippet"`
+	Kind    string  `json:"kind"`
+}
+
+type hitTask struct {
 	ID        string  `json:"id"`
 	Source    string  `json:"source"`
 	Title     string  `json:"title"`
@@ -268,40 +275,14 @@ type taskOfHit struct {
 	TS        int64   `json:"ts"`
 }
 
-// MarshalJSON gives the contract's shape.
-func (h Hit) MarshalJSON() ([]byte, error) {
+// Form is the shape of its JSON, also for the OpenAPI document.
+func (h Hit) Form() any {
 	t := h.Task
-	return json.Marshal(struct {
-		Task    taskOfHit `json:"task"`
-		History string    `json:"history"`
-		Number  int       `json:"number"`
-		TS      int64     `json:"ts"`
-		Snippet string    `json:"snippet"`
-		Kind    string    `json:"kind"`
-	}{taskOfHit{t.ID, t.Source, t.Title, t.Workspace, t.Status, t.UpdatedAt, t.TS}, h.History, h.Number, h.TS, h.Snippet, h.Kind})
+	return hit{hitTask{t.ID, t.Source, t.Title, t.Workspace, t.Status, t.UpdatedAt, t.TS}, h.History, h.Number, h.TS, h.Snippet, h.Kind}
 }
 
-// UnmarshalJSON reads what MarshalJSON wrote: of the task, what that has of it.
-func (h *Hit) UnmarshalJSON(data []byte) error {
-	in := struct {
-		Task    *taskOfHit `json:"task"`
-		History *string    `json:"history"`
-		Number  *int       `json:"number"`
-		TS      *int64     `json:"ts"`
-		Snippet *string    `json:"snippet"`
-		Kind    *string    `json:"kind"`
-	}{&taskOfHit{}, &h.History, &h.Number, &h.TS, &h.Snippet, &h.Kind}
-	if err := json.Unmarshal(data, &in); err != nil {
-		return err
-	}
-	if t := in.Task; t != nil {
-		h.Task = Summary{
-			ID: t.ID, Source: t.Source, Title: t.Title, Workspace: t.Workspace,
-			Status: t.Status, UpdatedAt: t.UpdatedAt, TS: t.TS,
-		}
-	}
-	return nil
-}
+// MarshalJSON gives the contract's shape. Decoding needs no counterpart: what is absent stays empty.
+func (h Hit) MarshalJSON() ([]byte, error) { return json.Marshal(h.Form()) }
 
 // The two histories of a task.
 const (

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/cli/failure"
 	"github.com/roost-dev/roost/cli/running"
 	"github.com/roost-dev/roost/client"
@@ -81,7 +82,7 @@ func TestAnAnswerThatDoesNotArriveIsAskedForAgain(t *testing.T) {
 func TestAModeThatIsNotThereAtAServer(t *testing.T) {
 	t.Parallel()
 	const why = `there is no mode "x"; there are code, ask`
-	f := failure.OfServer(&client.Problem{Status: 422, Code: "unknown_mode", Title: "There is no such mode", Detail: why, Errors: []client.Wrong{{Parameter: "/mode", Detail: why}}})
+	f := failure.OfServer(&client.Problem{Status: 422, Code: "unknown_mode", Title: "There is no such mode", Detail: why, Errors: []api.Wrong{{Parameter: "/mode", Detail: why}}})
 	if f.Exit != failure.ExitUsage || f.Why != why || f.Try != "roost modes" {
 		t.Errorf("%+v", f)
 	}

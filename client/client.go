@@ -1,7 +1,6 @@
 // Package client is the one interface to Roost: over http and https, over the unix socket of a process that runs
-// tasks, and to a server in the same process without a network. A caller cannot see the difference. It has one method
-// for each act; Do, Ask and Open serve routes that have none, and callers that want the bytes of an answer. Documents
-// are those of package api.
+// tasks, and to a server in the same process without a network. A caller cannot see the difference. Get, Post,
+// Do, Ask and Open serve every route; the acts that programs use most have methods. Documents are those of package api.
 //
 // Every POST carries an Idempotency-Key. When the answer to a POST is lost, the client sends it again under the same
 // key, and it takes effect once. It sends other changes once, unless the request is Repeatable. It sends a read again.
@@ -27,8 +26,10 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
 )
 
@@ -115,10 +116,8 @@ func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse
 
 // sleep waits for a time, or until ctx ends.
 func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
 	select {
-	case <-t.C:
+	case <-time.After(d):
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
@@ -243,11 +242,11 @@ func (c *Client) again(ctx context.Context, r *Request, ask func() error) error 
 			// 409 means that the server still works on the first request under this key. The caller judges other
 			// refusals, except those of a server that is stopping or overloaded.
 			busy := p.Code == "idempotency_in_flight" || p.Retryable && (p.Status == http.StatusServiceUnavailable ||
-				p.Status == http.StatusTooManyRequests) && p.after > 0
+				p.Status == http.StatusTooManyRequests) && after(p) > 0
 			if !busy || n >= tries || !repeatable {
 				return p
 			}
-			if err := c.sleep(ctx, max(wait, min(p.after, 5*time.Second))); err != nil {
+			if err := c.sleep(ctx, max(wait, min(after(p), 5*time.Second))); err != nil {
 				return fmt.Errorf("ask the server %s: %w", c.base, err)
 			}
 			wait *= 2
@@ -283,25 +282,18 @@ func plainly(err error) error {
 
 // send sends a request once; an answer is one of 2xx or 304.
 func (c *Client) send(ctx context.Context, r Request) (*http.Response, error) {
-	method := r.Method
-	if method == "" {
-		method = http.MethodGet
-	}
 	var body io.Reader
 	if r.Body != nil {
 		raw, ok := r.Body.(json.RawMessage)
 		if !ok {
-			var buf bytes.Buffer
-			enc := json.NewEncoder(&buf)
-			enc.SetEscapeHTML(false)
-			if err := enc.Encode(r.Body); err != nil {
+			var err error
+			if raw, err = api.Encode(r.Body); err != nil {
 				return nil, fmt.Errorf("write the request: %w", err)
 			}
-			raw = buf.Bytes()
 		}
 		body = bytes.NewReader(raw)
 	}
-	req, err := http.NewRequestWithContext(ctx, method, c.url.String()+r.Path, body)
+	req, err := http.NewRequestWithContext(ctx, r.Method, c.url.String()+r.Path, body)
 	if err != nil {
 		return nil, fmt.Errorf("ask the server %s: %w", c.base, err)
 	}
@@ -368,32 +360,14 @@ func Lost(err error) bool {
 }
 
 // Problem is a refusal: the RFC 9457 problem object that the server sent.
-type Problem struct {
-	Status      int      `json:"status"`
-	Code        string   `json:"code"`
-	Title       string   `json:"title"`
-	Detail      string   `json:"detail"`
-	Request     string   `json:"request_id"`
-	Task        string   `json:"task_id"`
-	Suggestions []string `json:"suggestions"`
-	Retryable   bool     `json:"retryable"`
-	Errors      []Wrong  `json:"errors"`
+type Problem = api.Problem
 
-	Raw   json.RawMessage `json:"-"` // the object's own bytes
-	after time.Duration   // Retry-After
-}
-
-// Wrong is one thing that is wrong with a request.
-type Wrong struct {
-	Parameter string `json:"parameter"`
-	Detail    string `json:"detail"`
-}
-
-func (p *Problem) Error() string {
-	if p.Detail == "" {
-		return p.Title
+// after is when the server wants to be asked again; 0 = it does not say.
+func after(p *Problem) time.Duration {
+	if n, err := strconv.Atoi(strings.TrimSpace(p.After)); err == nil && n >= 0 && n < 3600 {
+		return time.Duration(n) * time.Second
 	}
-	return p.Title + ": " + p.Detail
+	return 0
 }
 
 // Unreachable is an error on the way to a server: nothing listens there, the connection broke too often, or
@@ -422,10 +396,222 @@ func (c *Client) refusal(resp *http.Response) error {
 	if media != "application/problem+json" || json.Unmarshal(body, p) != nil || p.Code == "" {
 		return &Unreachable{c.base, fmt.Errorf("this is not a server of roost: it answers %s", resp.Status)}
 	}
-	p.Status = resp.StatusCode
-	p.Raw = body
-	if n, err := strconv.Atoi(strings.TrimSpace(resp.Header.Get("Retry-After"))); err == nil && n >= 0 && n < 3600 {
-		p.after = time.Duration(n) * time.Second
-	}
+	p.Status, p.After = resp.StatusCode, resp.Header.Get("Retry-After")
 	return p
+}
+
+// IsLocal reports whether the server is in this process.
+func (c *Client) IsLocal() bool { return c.local != nil }
+
+// LocalPeer is the address that a handler sees of a client of its own process.
+const LocalPeer = "local"
+
+func (l *local) RoundTrip(r *http.Request) (*http.Response, error) {
+	ctx, cancel := context.WithCancel(r.Context())
+	in := r.Clone(ctx)
+	in.RemoteAddr, in.RequestURI = LocalPeer, r.URL.RequestURI()
+	if in.Host == "" {
+		in.Host = r.URL.Host
+	}
+	if in.Body == nil {
+		in.Body = http.NoBody
+	}
+	out, w := io.Pipe()
+	a := &answer{head: http.Header{}, begun: make(chan struct{}), w: w}
+	gone, trailer := make(chan struct{}), http.Header{} // the trailer is complete when the body ends
+	go func() {
+		defer close(gone)
+		defer func() {
+			err := error(nil)
+			if p := recover(); p != nil { // as in net/http, the request fails and not the process
+				err = errBroken
+				if why, ok := p.(error); ok && !errors.Is(why, http.ErrAbortHandler) {
+					err = fmt.Errorf("%w: %w", errBroken, why)
+				}
+			}
+			a.begin(http.StatusOK)
+			for _, name := range strings.Split(a.sent.Get("Trailer"), ",") {
+				if name = http.CanonicalHeaderKey(strings.TrimSpace(name)); a.head[name] != nil {
+					trailer[name] = a.head[name]
+				}
+			}
+			_ = w.CloseWithError(err) // never fails
+		}()
+		l.handler.ServeHTTP(a, in)
+	}()
+	// a handler that writes must not wait after its reader has gone
+	stop := context.AfterFunc(ctx, func() { _ = w.CloseWithError(context.Cause(ctx)) })
+	end := sync.OnceFunc(func() {
+		cancel()
+		_ = out.Close() // never fails
+		<-gone
+		stop()
+		if r.Body != nil {
+			_ = r.Body.Close() // was read from memory
+		}
+	})
+	select {
+	case <-a.begun:
+	case <-ctx.Done():
+		end()
+		return nil, context.Cause(ctx)
+	}
+	return &http.Response{
+		Status: http.StatusText(a.status), StatusCode: a.status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: a.sent, Body: &body{out, end}, ContentLength: -1, Request: r, Trailer: trailer,
+	}, nil
+}
+
+var errBroken = errors.New("the answer was broken off")
+
+type body struct {
+	io.Reader
+	end func()
+}
+
+func (b *body) Close() error {
+	b.end()
+	return nil
+}
+
+// answer is the ResponseWriter of the handler.
+type answer struct {
+	head, sent http.Header
+	status     int
+	once       sync.Once
+	begun      chan struct{}
+	w          *io.PipeWriter
+}
+
+func (a *answer) Header() http.Header { return a.head }
+
+func (a *answer) begin(status int) {
+	a.once.Do(func() {
+		a.status, a.sent = status, a.head.Clone()
+		close(a.begun)
+	})
+}
+
+func (a *answer) WriteHeader(status int) {
+	if status >= 200 { // lower ones are hints
+		a.begin(status)
+	}
+}
+
+func (a *answer) Write(p []byte) (int, error) {
+	a.begin(http.StatusOK)
+	return a.w.Write(p)
+}
+
+// Flush sends the header; the reader gets the rest as the handler writes it.
+func (a *answer) Flush() { a.begin(http.StatusOK) }
+
+// Get reads a document of any route.
+func Get[T any](ctx context.Context, c *Client, path string, query url.Values) (doc T, err error) {
+	_, err = c.Do(ctx, http.MethodGet, path, query, nil, &doc)
+	return doc, err
+}
+
+// Post makes a change by any route, and reads the document that answers it.
+func Post[T any](ctx context.Context, c *Client, path string, body any) (doc T, err error) {
+	_, err = c.Do(ctx, http.MethodPost, path, nil, body, &doc)
+	return doc, err
+}
+
+// all reads every page of a list.
+func all[T any](ctx context.Context, c *Client, path string, query url.Values) ([]T, error) {
+	var items []T
+	if query == nil {
+		query = url.Values{}
+	}
+	for {
+		p, err := Get[api.Page[T]](ctx, c, path, query)
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, p.Items...)
+		if p.Next == nil || *p.Next == query.Get("cursor") {
+			return items, nil
+		}
+		query.Set("cursor", *p.Next)
+	}
+}
+
+// Task returns a task.
+func (c *Client) Task(ctx context.Context, id string) (api.Summary, error) {
+	return Get[api.Summary](ctx, c, taskPath(id), nil)
+}
+
+// Tasks returns a page of tasks; the query is that of GET /v1/tasks, see api.TaskFilter.Query.
+func (c *Client) Tasks(ctx context.Context, query url.Values) (api.Page[api.Summary], error) {
+	return Get[api.Page[api.Summary]](ctx, c, "/v1/tasks", query)
+}
+
+// Start makes a task and runs it when it has a message. Without a message the ID of the run is "".
+func (c *Client) Start(ctx context.Context, t api.NewTask) (api.Run, error) {
+	made, err := Post[api.Started](ctx, c, "/v1/tasks", t)
+	if err != nil {
+		return api.Run{}, err
+	}
+	if made.Run == nil {
+		return api.Run{Task: made.Task, State: made.Status, Mode: made.Mode, Provider: made.Provider, Model: made.Model}, nil
+	}
+	return *made.Run, nil
+}
+
+// Resume continues a task, with or without a message.
+func (c *Client) Resume(ctx context.Context, id string, n api.NewRun) (api.Run, error) {
+	return Post[api.Run](ctx, c, taskPath(id, "runs"), n)
+}
+
+// Send sends a message to a task, in any state.
+func (c *Client) Send(ctx context.Context, id string, m api.Message) (api.Sent, error) {
+	return Post[api.Sent](ctx, c, taskPath(id, "messages"), m)
+}
+
+// Cancel stops the run of a task, and returns when the run has ended.
+func (c *Client) Cancel(ctx context.Context, id string) (api.Run, error) {
+	return Post[api.Run](ctx, c, taskPath(id, "cancel"), nil)
+}
+
+// Questions returns the open questions of a task, or of all tasks when task is "".
+func (c *Client) Questions(ctx context.Context, task string) ([]api.Question, error) {
+	query := url.Values{}
+	if task != "" {
+		query.Set("task", task)
+	}
+	return all[api.Question](ctx, c, "/v1/questions", query)
+}
+
+// Answer answers a question. The first answer wins: a later one gets a *Problem with status 409, which holds the
+// first.
+func (c *Client) Answer(ctx context.Context, question string, a api.Answer) (api.Answered, error) {
+	return Post[api.Answered](ctx, c, "/v1/questions/"+url.PathEscape(question)+"/answer", a)
+}
+
+// Run returns a run.
+func (c *Client) Run(ctx context.Context, rid string) (api.Run, error) {
+	return Get[api.Run](ctx, c, "/v1/runs/"+url.PathEscape(rid), nil)
+}
+
+// Await returns a run when it has ended or waits for a user, or when the time is over. A server may answer earlier.
+func (c *Client) Await(ctx context.Context, rid string, most time.Duration) (r api.Run, err error) {
+	wait := strconv.Itoa(int(max(most, time.Second) / time.Second))
+	_, err = c.Ask(ctx, Request{Path: "/v1/runs/" + url.PathEscape(rid), Header: http.Header{"Prefer": {"wait=" + wait}}}, &r)
+	return r, err
+}
+
+// RunsOf returns the newest runs of a task, the newest first.
+func (c *Client) RunsOf(ctx context.Context, id string) (api.Page[api.Run], error) {
+	return Get[api.Page[api.Run]](ctx, c, taskPath(id, "runs"), nil)
+}
+
+// Rewind takes both histories of a task back to a message, edits a message, or removes one.
+func (c *Client) Rewind(ctx context.Context, id string, n api.NewRewind) (api.Rewound, error) {
+	return Post[api.Rewound](ctx, c, taskPath(id, "rewinds"), n)
+}
+
+// Undo undoes what was last done to a task.
+func (c *Client) Undo(ctx context.Context, id string, n api.NewUndo) (api.Undone, error) {
+	return Post[api.Undone](ctx, c, taskPath(id, "undo"), n)
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"maps"
 	"mime"
 	"net/http"
 	"net/url"
@@ -129,7 +130,7 @@ func (f *following) run(ctx context.Context) {
 				return
 			}
 			f.fails++
-			wait = max(wait, p.after)
+			wait = max(wait, after(p))
 		case errors.As(err, &un):
 			// A proxy answers while its server starts again.
 			if f.fails++; f.fails > 20 {
@@ -169,7 +170,10 @@ func (f *following) connect(ctx context.Context) error {
 	case f.last != "":
 		r.Header.Set("Last-Event-ID", f.last)
 	case f.after != "":
-		r.Query = clone(r.Query)
+		r.Query = maps.Clone(r.Query)
+		if r.Query == nil {
+			r.Query = url.Values{}
+		}
 		r.Query.Set("after", f.after)
 	}
 	quiet := time.AfterFunc(silence, cancel)
@@ -253,14 +257,6 @@ func (a *awake) Read(p []byte) (int, error) {
 		a.quiet.Reset(silence)
 	}
 	return n, err
-}
-
-func clone(v url.Values) url.Values {
-	out := url.Values{}
-	for name, values := range v {
-		out[name] = values
-	}
-	return out
 }
 
 // Mark is the ID of the newest durable event of a task, for Events; "0" when it has none.

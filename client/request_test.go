@@ -138,7 +138,7 @@ func TestRefusals(t *testing.T) {
 		{"too many", 429, Problem{Code: "too_many", Retryable: true}, "1", tries},
 		{"busy, to be tried later by whoever wants", 409, Problem{Code: "task_busy", Retryable: true}, "1", 1},
 		{"stopping", 503, Problem{Code: "stopping", Retryable: true}, "1", tries},
-		{"wrong", 422, Problem{Code: "validation_failed", Errors: []Wrong{{"/text", "missing"}}}, "", 1},
+		{"wrong", 422, Problem{Code: "validation_failed", Errors: []api.Wrong{{Parameter: "/text", Detail: "missing"}}}, "", 1},
 	} {
 		var n counter
 		c := served(t, func(w http.ResponseWriter, r *http.Request) {
@@ -150,7 +150,7 @@ func TestRefusals(t *testing.T) {
 		})
 		_, err := c.Send(soon(t), "x", api.Message{Text: "x"})
 		var p *Problem
-		if !errors.As(err, &p) || p.Code != tt.p.Code || p.Status != tt.status || len(p.Errors) != len(tt.p.Errors) || !json.Valid(p.Raw) || n.n.Load() != int64(tt.asked) {
+		if !errors.As(err, &p) || p.Code != tt.p.Code || p.Status != tt.status || len(p.Errors) != len(tt.p.Errors) || n.n.Load() != int64(tt.asked) {
 			t.Errorf("%s: %#v after %d requests, want %d", tt.name, err, n.n.Load(), tt.asked)
 		}
 	}

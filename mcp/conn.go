@@ -138,37 +138,32 @@ func (c *conn) connect(ctx context.Context) (*session, error) {
 		&sdk.Implementation{Name: "roost", Version: c.hub.opt.Version},
 		&sdk.ClientOptions{Capabilities: &sdk.ClientCapabilities{}},
 	)
-	type connected struct {
-		session *sdk.ClientSession
-		err     error
-	}
-	done := make(chan connected, 1)
+	done := make(chan error, 1)
 	go func() {
-		session, err := client.Connect(life, transport, &sdk.ClientSessionOptions{ProtocolVersion: protocol})
-		done <- connected{session, err}
+		var err error
+		s.ClientSession, err = client.Connect(life, transport, &sdk.ClientSessionOptions{ProtocolVersion: protocol})
+		done <- err
 	}()
-	var g connected
 	select {
-	case g = <-done:
+	case err = <-done:
 	case <-ctx.Done():
 		cancel()
 		s.cut()
-		if g = <-done; g.err == nil {
-			_ = g.session.Close()
+		if err = <-done; err == nil {
+			_ = s.Close()
 		}
-		g.err = context.Cause(ctx)
+		err = context.Cause(ctx)
 	}
-	if g.err != nil {
+	if err != nil {
 		cancel()
 		s.cut()
 		return nil, &CallError{
 			Server:  c.server.Name,
-			Reason:  "it cannot be reached: " + s.describe(c.hub, g.err),
-			Timeout: errors.Is(g.err, errNoAnswer),
-			Err:     g.err,
+			Reason:  "it cannot be reached: " + s.describe(c.hub, err),
+			Timeout: errors.Is(err, errNoAnswer),
+			Err:     err,
 		}
 	}
-	s.ClientSession = g.session
 	go func() {
 		defer close(s.dead)
 		_ = s.Wait()
@@ -335,12 +330,8 @@ func (c *conn) drop(s *session) {
 // no such session. A connection that was closed before took no call; a pipe without a reader
 // took no whole one.
 func undelivered(err error) bool {
-	for _, one := range []error{sdk.ErrSessionMissing, sdk.ErrConnectionClosed, syscall.ECONNREFUSED, syscall.EPIPE} {
-		if errors.Is(err, one) {
-			return true
-		}
-	}
-	return false
+	return errors.Is(err, sdk.ErrSessionMissing) || errors.Is(err, sdk.ErrConnectionClosed) ||
+		errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.EPIPE)
 }
 
 // run calls f and returns when f does. When ctx ends and f does not return, for example
@@ -452,12 +443,8 @@ func (l *jsonLines) Close() error { return l.from.Close() }
 
 func (l *jsonLines) Read(p []byte) (int, error) {
 	for len(l.rest) == 0 {
-		line, err := l.line()
-		if len(line) > 0 && err == nil {
-			l.rest = line
-			break
-		}
-		if err != nil {
+		var err error
+		if l.rest, err = l.line(); err != nil {
 			l.over.Store(!errors.Is(err, errLong))
 			return 0, err
 		}
@@ -508,14 +495,8 @@ const (
 func (t *tail) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if n := len(p); n > tailBytes {
-		t.data = append(t.data[:0], p[n-tailBytes:]...)
-		return n, nil
-	}
-	t.data = append(t.data, p...)
-	if over := len(t.data) - tailBytes; over > 0 {
-		t.data = append(t.data[:0], t.data[over:]...)
-	}
+	t.data = append(t.data, p[max(0, len(p)-tailBytes):]...)
+	t.data = append(t.data[:0], t.data[max(0, len(t.data)-tailBytes):]...)
 	return len(p), nil
 }
 
@@ -530,10 +511,7 @@ func (t *tail) lastLines() string {
 			keep = append(keep, cut(line, 300))
 		}
 	}
-	if len(keep) > tailLines {
-		keep = keep[len(keep)-tailLines:]
-	}
-	return strings.Join(keep, "\n")
+	return strings.Join(keep[max(0, len(keep)-tailLines):], "\n")
 }
 
 // cut shortens a text to so many bytes, at a character.

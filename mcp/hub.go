@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -69,11 +70,10 @@ func (h *Hub) clean(text string) string {
 
 // Server is the definition of a server that may be called.
 func (h *Hub) Server(name string) (Server, bool) {
-	c, ok := h.conns[name]
-	if !ok {
-		return Server{}, false
+	if c, ok := h.conns[name]; ok {
+		return c.server, true
 	}
-	return c.server, true
+	return Server{}, false
 }
 
 // Names are the servers that may be called, in order.
@@ -330,23 +330,20 @@ type Resource struct {
 
 // resources are the resources that a server lists, none when it does not answer.
 func resources(ctx context.Context, s *session) (list []Resource) {
+	add := func(uri, name, description string, template bool) {
+		list = append(list, Resource{printable(uri), cut(printable(name), 100), cut(printable(description), 300), template})
+	}
 	for r, err := range s.Resources(ctx, nil) {
 		if err != nil || len(list) == maxResources {
 			break
 		}
-		list = append(list, Resource{URI: printable(r.URI), Name: cut(printable(r.Name), 100),
-			Description: cut(printable(r.Description), 300)})
+		add(r.URI, r.Name, r.Description, false)
 	}
 	for r, err := range s.ResourceTemplates(ctx, nil) {
 		if err != nil || len(list) == maxResources {
 			break
 		}
-		list = append(list, Resource{
-			URI:         printable(r.URITemplate),
-			Name:        cut(printable(r.Name), 100),
-			Description: cut(printable(r.Description), 300),
-			Template:    true,
-		})
+		add(r.URITemplate, r.Name, r.Description, true)
 	}
 	slices.SortFunc(list, func(a, b Resource) int { return strings.Compare(a.URI, b.URI) })
 	return list
@@ -404,16 +401,11 @@ func (p *resultBuilder) image(media string, data []byte) {
 	}
 }
 
+// pictureOf is the media type of a picture of a kind that models take; "" for other bytes.
 func pictureOf(data []byte) string {
-	switch {
-	case bytes.HasPrefix(data, []byte("\x89PNG\r\n\x1a\n")):
-		return "image/png"
-	case bytes.HasPrefix(data, []byte("\xff\xd8\xff")):
-		return "image/jpeg"
-	case bytes.HasPrefix(data, []byte("GIF8")):
-		return "image/gif"
-	case len(data) > 12 && bytes.HasPrefix(data, []byte("RIFF")) && string(data[8:12]) == "WEBP":
-		return "image/webp"
+	switch kind := http.DetectContentType(data); kind {
+	case "image/png", "image/jpeg", "image/gif", "image/webp":
+		return kind
 	}
 	return ""
 }

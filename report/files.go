@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -80,35 +81,39 @@ func authors(ctx context.Context, v *store.View, records []task.FileRecord) (map
 	var from, to uint64
 	for _, r := range records {
 		if r.Source == "user_edited" && r.Seq > 0 {
-			if from == 0 {
-				from = r.Seq
-			}
-			from, to = min(from, r.Seq), max(to, r.Seq)
+			from, to = min(cmp.Or(from, r.Seq), r.Seq), max(to, r.Seq)
 		}
 	}
 	if to == 0 || v.Log == nil {
 		return out, nil
 	}
+	err := changesOf(ctx, v, from, func(c journal.Commit, f task.FileChanged) {
+		if c.Seq <= to && f.By != "" {
+			out[f.Source+recordKey(c.Seq, f.Path)] = maker{f.By, f.Task}
+		}
+	})
+	return out, err
+}
+
+// changesOf reads what a journal holds about files from a commit on, without damaged commits.
+func changesOf(ctx context.Context, v *store.View, from uint64, give func(journal.Commit, task.FileChanged)) error {
 	for c, err := range v.Log.Read(ctx, from) {
 		var lost *journal.DamageError
 		if errors.As(err, &lost) {
 			continue
 		}
 		if err != nil {
-			return nil, fmt.Errorf("read the journal of task %s: %w", v.Ref.ID, err)
-		}
-		if c.Seq > to {
-			break
+			return fmt.Errorf("read the journal of task %s: %w", v.Ref.ID, err)
 		}
 		for _, raw := range c.Events {
 			if e, err := task.Decode(raw); err == nil {
-				if f, ok := e.(task.FileChanged); ok && f.By != "" {
-					out[f.Source+recordKey(c.Seq, f.Path)] = maker{f.By, f.Task}
+				if f, ok := e.(task.FileChanged); ok {
+					give(c, f)
 				}
 			}
 		}
 	}
-	return out, nil
+	return nil
 }
 
 func recordKey(seq uint64, path string) string { return fmt.Sprint(seq, " ", path) }
@@ -200,31 +205,22 @@ func fileHistory(ctx context.Context, v *store.View, path string) ([]api.FileRec
 			kept[key{r.Seq, r.Source, r.Hash}] = true
 		}
 	}
-	for c, err := range v.Log.Read(ctx, 1) {
-		var lost *journal.DamageError
-		if errors.As(err, &lost) {
-			continue
+	err := changesOf(ctx, v, 1, func(c journal.Commit, f task.FileChanged) {
+		if f.Path != path {
+			return
 		}
-		if err != nil {
-			return nil, fmt.Errorf("read the journal of task %s: %w", v.Ref.ID, err)
+		r := api.FileRecord{Seq: c.Seq, At: api.Date(c.At), Source: f.Source, Task: f.Task,
+			Rewound: !kept[key{c.Seq, f.Source, f.Hash}]}
+		if r.By, _ = author(nil, task.FileRecord{Source: f.Source}); f.By != "" {
+			r.By = &f.By
 		}
-		for _, raw := range c.Events {
-			e, err := task.Decode(raw)
-			f, is := e.(task.FileChanged)
-			if err != nil || !is || f.Path != path {
-				continue
-			}
-			r := api.FileRecord{Seq: c.Seq, At: api.Date(c.At), Source: f.Source, Task: f.Task,
-				Rewound: !kept[key{c.Seq, f.Source, f.Hash}]}
-			r.By, _ = author(nil, task.FileRecord{Source: f.Source})
-			if f.By != "" {
-				r.By = &f.By
-			}
-			if f.Hash != "" {
-				r.Hash, r.Size = &f.Hash, &f.Size
-			}
-			out = append(out, r)
+		if f.Hash != "" {
+			r.Hash, r.Size = &f.Hash, &f.Size
 		}
+		out = append(out, r)
+	})
+	if err != nil {
+		return nil, err
 	}
 	for _, c := range v.State.Checkpoints {
 		for _, f := range c.Files {

@@ -70,35 +70,26 @@ func StandIn(v *store.View, h task.History) (made []json.RawMessage, why string,
 		return nil, "", nil
 	}
 	gone, own, other := v.Folder.UI, v.State.UI(), v.State.API()
-	from, make := "the model's history", view.UIFromAPI
+	from, rebuild := "the model's history", view.UIFromAPI
 	if h == task.API {
 		gone, own, other = v.Folder.API, v.State.API(), v.State.UI()
-		from, make = "what the user saw", view.APIFromUI
+		from, rebuild = "what the user saw", view.APIFromUI
 	}
 	if len(own) > 0 || len(other) == 0 || gone.Len() > 0 || gone.State == roofmt.Present || gone.State == roofmt.Unreadable {
 		return nil, "", nil
 	}
-	raws, err := v.State.Raws(readable(other))
+	raws, err := v.State.Raws(slices.DeleteFunc(slices.Clone(other), func(m *task.Message) bool { return m.Missing }))
 	if err != nil {
 		return nil, "", fmt.Errorf("make a history of task %s from %s: %w", v.Ref.ID, from, err)
 	}
-	bytes := [][]byte{}
-	for _, raw := range raws {
-		bytes = append(bytes, raw)
+	bytes := make([][]byte, len(raws))
+	for i, raw := range raws {
+		bytes[i] = raw
 	}
-	for _, raw := range make(bytes) {
+	for _, raw := range rebuild(bytes) {
 		made = append(made, raw)
 	}
 	return made, fmt.Sprintf("reconstructed from %s, as far as possible: %s is %s", from, gone.Name, gone.State), nil
-}
-
-func readable(list []*task.Message) (out []*task.Message) {
-	for _, m := range list {
-		if !m.Missing {
-			out = append(out, m)
-		}
-	}
-	return out
 }
 
 // ShortNames gives each of some tasks, by SOURCE:ID, the shortest name that finds it among all tasks: a beginning
@@ -193,8 +184,6 @@ func fits(sorted []string, start string) (first string, n int) {
 
 func reverse(s string) string {
 	b := []byte(s)
-	for i, j := 0, len(b)-1; i < j; i, j = i+1, j-1 {
-		b[i], b[j] = b[j], b[i]
-	}
+	slices.Reverse(b)
 	return string(b)
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sort"
 	"strings"
 	"syscall"
 
@@ -45,6 +45,7 @@ func ProblemOf(ctx context.Context, st *store.Store, err error, id string) *api.
 		unread    *roofmt.UnreadError
 	)
 	edited := editProblem(err, id)
+	work := cmp.Or(BusyProblem(err), runProblem(err), SetupProblem(err), diskProblem(err))
 	switch {
 	case errors.As(err, &own):
 		return own
@@ -52,8 +53,8 @@ func ProblemOf(ctx context.Context, st *store.Store, err error, id string) *api.
 		return MovedProblem(id)
 	case edited != nil:
 		return edited
-	case workProblem(err) != nil:
-		return workProblem(err)
+	case work != nil:
+		return work
 	case errors.As(err, &trashed):
 		return api.NewProblem(http.StatusNotFound, "task_not_found", "No such task", trashed.Error(), "roost trash restore "+trashed.Name)
 	case errors.As(err, &ambiguous):
@@ -79,10 +80,8 @@ func ProblemOf(ctx context.Context, st *store.Store, err error, id string) *api.
 	case errors.Is(err, os.ErrPermission):
 		return forbidden(err)
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		p := api.NewProblem(http.StatusServiceUnavailable, "stopping", "The answer was not finished",
-			"the server is stopping, or the client went away").Because(err)
-		p.Retryable, p.After = true, "1"
-		return p
+		return api.NewProblem(http.StatusServiceUnavailable, "stopping", "The answer was not finished",
+			"the server is stopping, or the client went away").Because(err).Later("1")
 	}
 	return api.NewProblem(http.StatusInternalServerError, "internal", "It failed",
 		"the server's log has the reason, under the request's id").Because(err)
@@ -120,51 +119,15 @@ func closest(ctx context.Context, st *store.Store, id string) []string {
 	if !named {
 		want = id
 	}
-	type near struct {
-		id    string
-		share int
-	}
-	var found []near
-	seen := map[string]bool{}
+	share := func(id string) int { return max(common(id, want), common(reverse(id), reverse(want))) }
+	var found []string
 	for _, r := range refs {
-		share := max(shared(r.ID, want), sharedEnd(r.ID, want))
-		if share >= 4 && 2*share >= len(want) && !seen[r.ID] {
-			seen[r.ID] = true
-			found = append(found, near{r.ID, share})
+		if n := share(r.ID); n >= 4 && 2*n >= len(want) && !slices.Contains(found, r.ID) {
+			found = append(found, r.ID)
 		}
 	}
-	sort.SliceStable(found, func(i, j int) bool { return found[i].share > found[j].share })
-	var out []string
-	for _, n := range found[:min(len(found), 3)] {
-		out = append(out, n.id)
-	}
-	return out
-}
-
-func shared(a, b string) int {
-	n := 0
-	for n < len(a) && n < len(b) && a[n] == b[n] {
-		n++
-	}
-	return n
-}
-
-func sharedEnd(a, b string) int {
-	n := 0
-	for n < len(a) && n < len(b) && a[len(a)-1-n] == b[len(b)-1-n] {
-		n++
-	}
-	return n
-}
-
-// workProblem is the problem of an error of working on a task; nil for other errors.
-func workProblem(err error) *api.Problem {
-	for _, say := range []func(error) *api.Problem{BusyProblem, runProblem, SetupProblem, diskProblem} {
-		if p := say(err); p != nil {
-			return p
-		}
-	}
-	return nil
+	slices.SortStableFunc(found, func(a, b string) int { return share(b) - share(a) })
+	return found[:min(len(found), 3)]
 }
 
 // BusyProblem is about tasks that another run or process works on; nil for other errors.
@@ -172,24 +135,16 @@ func BusyProblem(err error) *api.Problem {
 	var busy *journal.BusyError
 	switch {
 	case errors.Is(err, engine.ErrRunning), errors.As(err, &busy) && busy.Holder.PID == os.Getpid() && filelog.Here(busy.Holder):
-		p := api.NewProblem(http.StatusConflict, "task_busy", "A run works on the task",
-			"it has to end, or to be cancelled, first", "POST /v1/tasks/{id}/messages, which reaches the run", "POST /v1/tasks/{id}/cancel")
-		p.Retryable, p.After = true, "1"
-		return p
+		return api.NewProblem(http.StatusConflict, "task_busy", "A run works on the task",
+			"it has to end, or to be cancelled, first", "POST /v1/tasks/{id}/messages, which reaches the run", "POST /v1/tasks/{id}/cancel").Later("1")
 	case errors.As(err, &busy):
-		p := api.NewProblem(http.StatusConflict, "task_locked", "Another program works on the task",
-			"it is held by "+Clip(busy.Holder.Who()), "wait until that has ended")
-		p.Retryable, p.After = true, "1"
-		return p
+		return api.NewProblem(http.StatusConflict, "task_locked", "Another program works on the task",
+			"it is held by "+Clip(busy.Holder.Who()), "wait until that has ended").Later("1")
 	case errors.Is(err, store.ErrForeignBusy):
-		p := api.NewProblem(http.StatusConflict, "task_locked", "Another program works on the task",
-			"it writes the task's files just now", "wait until that has ended")
-		p.Retryable, p.After = true, "1"
-		return p
+		return api.NewProblem(http.StatusConflict, "task_locked", "Another program works on the task",
+			"it writes the task's files just now", "wait until that has ended").Later("1")
 	case errors.Is(err, journal.ErrFenced):
-		p := api.NewProblem(http.StatusConflict, "task_locked", "Another program works on the task", "it has taken the task over")
-		p.Retryable = true
-		return p
+		return api.NewProblem(http.StatusConflict, "task_locked", "Another program works on the task", "it has taken the task over").Later("")
 	}
 	return nil
 }
@@ -225,15 +180,11 @@ func runProblem(err error) *api.Problem {
 		return api.NewProblem(http.StatusNotFound, "input_not_found", "No such words wait",
 			"the run has taken them, or they were never there", "GET /v1/tasks/{id}/queue")
 	case errors.Is(err, engine.ErrQueueFull):
-		p := api.NewProblem(http.StatusServiceUnavailable, "queue_full", "Too much waits already", err.Error())
-		p.Retryable, p.After = true, "5"
-		return p
+		return api.NewProblem(http.StatusServiceUnavailable, "queue_full", "Too much waits already", err.Error()).Later("5")
 	case errors.Is(err, engine.ErrDraining), errors.Is(err, engine.ErrClosed):
 		// No Retry-After: a drain may last for hours, and a client should not wait for its end.
-		p := api.NewProblem(http.StatusServiceUnavailable, "draining", "No new runs are started",
-			"the server drains, or is about to stop", "roost server status", "roost server drain --off")
-		p.Retryable = true
-		return p
+		return api.NewProblem(http.StatusServiceUnavailable, "draining", "No new runs are started",
+			"the server drains, or is about to stop", "roost server status", "roost server drain --off").Later("")
 	}
 	return nil
 }
@@ -279,15 +230,11 @@ func SetupProblem(err error) *api.Problem {
 func diskProblem(err error) *api.Problem {
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		p := api.NewProblem(http.StatusInsufficientStorage, "disk_full", "The disk is full",
-			"nothing can be kept until there is room").Because(err)
-		p.Retryable = true
-		return p
+		return api.NewProblem(http.StatusInsufficientStorage, "disk_full", "The disk is full",
+			"nothing can be kept until there is room").Because(err).Later("")
 	case errors.Is(err, journal.ErrNotSaved), errors.Is(err, syscall.EROFS):
-		p := api.NewProblem(http.StatusServiceUnavailable, "store_unavailable", "The disk refused",
-			"what was asked could not be kept").Because(err)
-		p.Retryable = true
-		return p
+		return api.NewProblem(http.StatusServiceUnavailable, "store_unavailable", "The disk refused",
+			"what was asked could not be kept").Because(err).Later("")
 	case errors.Is(err, journal.ErrUntrustedLocks):
 		return api.NewProblem(http.StatusServiceUnavailable, "store_unavailable", "The tasks cannot be changed here",
 			"their file system keeps no locks").Because(err)
@@ -349,10 +296,8 @@ func editProblem(err error, id string) *api.Problem {
 		return api.NewProblem(http.StatusInternalServerError, "rolled_back", "It failed, and everything is as it was",
 			back.Error(), "GET "+at+"/checkpoints").Because(err)
 	case errors.As(err, &half):
-		p := api.NewProblem(http.StatusInternalServerError, "restoring", "It failed halfway", half.Error(),
-			"the same request again, after the cause is removed").Because(err)
-		p.Retryable = true
-		return p
+		return api.NewProblem(http.StatusInternalServerError, "restoring", "It failed halfway", half.Error(),
+			"the same request again, after the cause is removed").Because(err).Later("")
 	}
 	return nil
 }
@@ -428,17 +373,12 @@ func ConflictProblem(r api.RestoreResult) *api.Problem {
 		names = append(names, fmt.Sprintf("%d more", n))
 	}
 	why := "another program or the user changed it since"
-	if same := func(i api.RestoreItem) bool {
-		return i.Doubt && i.Why != "" &&
-			i.Why == items[0].Why
-	}; !slices.ContainsFunc(items, func(i api.RestoreItem) bool { return !same(i) }) {
-		why = items[0].Why
+	if first := items[0].Why; first != "" && !slices.ContainsFunc(items, func(i api.RestoreItem) bool { return !i.Doubt || i.Why != first }) {
+		why = first
 	}
-	p := api.NewProblem(http.StatusConflict, "checkpoint_conflict", "Every file changed since and was kept",
+	return api.NewProblem(http.StatusConflict, "checkpoint_conflict", "Every file changed since and was kept",
 		strings.Join(names, ", ")+": "+why+", so that it was kept", `{"on_conflict":"merge"}`, `{"on_conflict":"overwrite"}`,
-		"roost checkpoint restore "+r.ID+" "+r.To.Name()+" --on-conflict merge  # or overwrite")
-	p.Task = r.ID
-	return p
+		"roost checkpoint restore "+r.ID+" "+r.To.Name()+" --on-conflict merge  # or overwrite").About(r.ID)
 }
 
 // MovedProblem refuses a change of a task that changed since If-Match saw it.
@@ -485,8 +425,8 @@ func AnsweredProblem(e *engine.AnsweredError) *api.Problem {
 		p.Detail = "the run does not wait for it any more: " + e.Answer.Reason
 	}
 	won := FirstAnswer(e)
-	p.Task, p.Answer = e.Task, &won
-	return p
+	p.Answer = &won
+	return p.About(e.Task)
 }
 
 // Cause is what an error of the packages below means to a front door that words its own messages. Code is "" for an

@@ -14,7 +14,6 @@ import (
 	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/actions"
-	"github.com/roost-dev/roost/task"
 )
 
 // RunOf is a run's document.
@@ -66,20 +65,6 @@ func QuestionOf(q engine.Asked) api.Question {
 		out.At = *at
 	}
 	return out
-}
-
-// QueuedOf is the document of words that wait.
-func QueuedOf(q task.InputQueued) api.Queued {
-	out := api.Queued{ID: q.Input, Text: q.Text, Images: q.Images}
-	if out.Images == nil {
-		out.Images = []string{}
-	}
-	return out
-}
-
-// SentOf is the document of what happened to a message.
-func SentOf(s engine.Sent) api.Sent {
-	return api.Sent{Delivered: s.How, Task: s.Ref.ID, Run: s.Run, Question: s.Question, Input: s.Input}
 }
 
 // AnsweredOf is the document of what an answer did.

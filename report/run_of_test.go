@@ -49,11 +49,6 @@ func TestDocumentsOfRuns(t *testing.T) {
 			`{"id":"t1.q3","task_id":"t1","title":"a task","run_id":"r1","opened_at":"1970-01-01T00:00:01.000Z","event":"2.7-1","here":false,` +
 				`"question":"q3","kind":"followup","text":"Which?","choices":["this"]}`,
 		},
-		"words": {report.QueuedOf(task.InputQueued{Input: "m1", Text: "hi", By: "api"}), `{"id":"m1","text":"hi","images":[]}`},
-		"sent": {
-			report.SentOf(engine.Sent{How: "queued", Ref: ref, Run: "r1", Input: "m1"}),
-			`{"delivered":"queued","task_id":"t1","run_id":"r1","question":"","input":"m1"}`,
-		},
 		"answered": {
 			report.AnsweredOf(engine.Replied{Asked: engine.Asked{ID: "t1.q3", Ref: ref}, Answer: engine.Answer{Approve: &yes, By: "api"}, Run: engine.RunInfo{Run: task.Run{ID: "r1"}}}),
 			`{"question":"t1.q3","task_id":"t1","run_id":"r1","approve":true,"text":"","by":"api"}`,

@@ -1,11 +1,10 @@
 package server
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -21,7 +20,6 @@ import (
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/report"
-	"github.com/roost-dev/roost/server/legacy"
 	"github.com/roost-dev/roost/service"
 )
 
@@ -30,8 +28,8 @@ func (s *Server) lament(w http.ResponseWriter, r *http.Request, p *api.Problem) 
 	if p.Cause != nil && r.Context().Err() == nil {
 		s.opt.Log.Warn("failed", "path", r.URL.Path, "request_id", w.Header().Get(requestID), "error", p.Cause.Error())
 	}
-	if legacy.IsPath(r.URL.Path) {
-		legacy.Fail(w, r, p, s.opt.Now())
+	if isOlderPath(r.URL.Path) {
+		failOlder(w, r, p, s.opt.Now())
 		return
 	}
 	fail(w, r, p)
@@ -39,16 +37,16 @@ func (s *Server) lament(w http.ResponseWriter, r *http.Request, p *api.Problem) 
 
 // answer answers a request of a route.
 func (s *Server) answer(rt *route, w http.ResponseWriter, r *http.Request) *api.Problem {
-	media := rt.media
-	if media == "" {
-		media = jsonMedia
-	}
+	media := cmp.Or(rt.media, jsonMedia)
 	if accept := r.Header.Values("Accept"); !accepts(accept, media) && !(rt.stream && accepts(accept, streamMedia)) &&
 		!slices.ContainsFunc(rt.forms, func(form string) bool { return accepts(accept, form) }) {
 		return problem(http.StatusNotAcceptable, "not_acceptable", "There is no such form of it", "this route gives "+media,
 			"Accept: "+media)
 	}
 	if p := badName(rt, r); p != nil {
+		return p
+	}
+	if p := s.service.ReadOnly(); p != nil && rt.engine {
 		return p
 	}
 	a := &asked{Request: r, route: rt, id: r.PathValue("id")}
@@ -210,24 +208,18 @@ func guards(tag string) string {
 
 // matches reports whether an If-None-Match header holds a tag; weak tags count, as the standard requires.
 func matches(headers []string, tag string) bool {
-	for _, header := range headers {
-		for _, one := range strings.Split(header, ",") {
-			one = strings.TrimPrefix(strings.TrimSpace(one), "W/")
-			if one == "*" || one == tag {
-				return true
-			}
-		}
-	}
-	return false
+	return anyTag(headers, func(one string) bool { return strings.TrimPrefix(one, "W/") == tag })
 }
 
 // matchesStrongly is matches for If-Match: weak tags do not count, and neither does the second part of a tag.
 func matchesStrongly(headers []string, tag string) bool {
-	for _, header := range headers {
-		for _, one := range strings.Split(header, ",") {
-			if one = strings.TrimSpace(one); one == "*" || !strings.HasPrefix(one, "W/") && guards(one) == guards(tag) {
-				return true
-			}
+	return anyTag(headers, func(one string) bool { return !strings.HasPrefix(one, "W/") && guards(one) == guards(tag) })
+}
+
+func anyTag(headers []string, fits func(string) bool) bool {
+	for one := range strings.SplitSeq(strings.Join(headers, ","), ",") {
+		if one = strings.TrimSpace(one); one == "*" || fits(one) {
+			return true
 		}
 	}
 	return false
@@ -284,55 +276,66 @@ func bytesOf(doc any) ([]byte, error) {
 	if body, ok := doc.(raw); ok {
 		return body, nil
 	}
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(doc); err != nil {
+	body, err := api.Encode(doc)
+	if err != nil {
 		return nil, fmt.Errorf("write the answer: %w", err)
 	}
-	return buf.Bytes(), nil
+	return body, nil
 }
 
 func taskPath(id string) string { return "/v1/tasks/" + url.PathEscape(id) }
 
 func runPath(id string) string { return "/v1/runs/" + url.PathEscape(id) }
 
-// aboutTask are the headers that name the task and run of an answer.
-func aboutTask(task, run string) http.Header {
-	h := http.Header{"Roost-Task-Id": {task}}
-	if run != "" {
-		h.Set("Roost-Run-Id", run)
+// aboutTask are the headers that name the task and run of an answer, and the address of what a change made.
+func aboutTask(task, run, location string) http.Header {
+	h := http.Header{}
+	for name, value := range map[string]string{"Roost-Task-Id": task, "Roost-Run-Id": run, "Location": location} {
+		if value != "" {
+			h.Set(name, value)
+		}
 	}
 	return h
 }
 
-// headOf are the headers that name the task and run of a document.
+// headOf are the headers that follow from a document.
 func headOf(doc any) http.Header {
 	switch d := doc.(type) {
+	case tagged:
+		return headOf(d.doc)
+	case api.Summary:
+		return aboutTask(d.ID, "", "")
 	case api.Run:
-		return aboutTask(d.Task, d.ID)
+		return aboutTask(d.Task, d.ID, "")
 	case api.Sent:
-		return aboutTask(d.Task, d.Run)
+		return aboutTask(d.Task, d.Run, "")
 	case api.Answered:
-		return aboutTask(d.Task, d.Run)
+		return aboutTask(d.Task, d.Run, "")
 	case api.Started:
-		return aboutTask(d.Task, d.RunID)
+		return aboutTask(d.Task, d.RunID, taskPath(d.Task))
 	case api.Deleted:
-		return aboutTask(d.ID, "")
+		return aboutTask(d.ID, "", "")
 	case api.DeletedTask:
-		return aboutTask(d.ID, "")
+		return aboutTask(d.ID, "", "")
 	case api.Restored:
-		return aboutTask(d.ID, "")
+		return aboutTask(d.ID, "", taskPath(d.ID))
 	case api.ForkResult:
-		return aboutTask(d.ID, "")
+		if !d.DryRun {
+			return aboutTask(d.ID, "", taskPath(d.ID))
+		}
 	}
-	return nil
+	return http.Header{}
 }
 
-// located adds the address of what a change made.
-func located(head http.Header, path string) http.Header {
-	head.Set("Location", path)
-	return head
+// madeNothing reports whether a change that makes something had nothing to make.
+func madeNothing(doc any) bool {
+	switch d := doc.(type) {
+	case api.ForkResult:
+		return d.DryRun
+	case api.SavedCheckpoint:
+		return !d.Saved
+	}
+	return false
 }
 
 // pageOf is a page of a list that is whole: the cursor is how many were shown.
@@ -391,8 +394,7 @@ func fail(w http.ResponseWriter, r *http.Request, p *api.Problem) {
 	}
 	w.WriteHeader(p.Status)
 	if r.Method != http.MethodHead {
-		enc := json.NewEncoder(w)
-		enc.SetEscapeHTML(false)
-		_ = enc.Encode(out) // it fails when the client has disconnected
+		body, _ := api.Encode(out) // texts and numbers
+		_, _ = w.Write(body)       // it fails when the client has disconnected
 	}
 }

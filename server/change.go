@@ -46,14 +46,14 @@ func (s *Server) change(w http.ResponseWriter, a *asked) *api.Problem {
 		}
 		key = ""
 	}
-	if key == "" {
-		out, err := s.act(a)
-		if err != nil {
-			return s.refused(w, a, err)
-		}
-		return s.done(w, a, *out)
+	if key != "" {
+		return s.once(w, a, key)
 	}
-	return s.once(w, a, key)
+	out, err := s.act(a)
+	if err != nil {
+		return s.refused(w, a, err)
+	}
+	return s.done(w, a, *out)
 }
 
 // keyOf is the idempotency key of a request, "" when it has none or needs none.
@@ -82,10 +82,8 @@ func (s *Server) once(w http.ResponseWriter, a *asked, key string) *api.Problem 
 	one, done, err := s.keyed.Begin(a.Context(), key, a.Method+" "+a.URL.Path, idempotency.Fingerprint(a.Request, a.body))
 	switch {
 	case errors.Is(err, idempotency.ErrInFlight):
-		p := problem(http.StatusConflict, "idempotency_in_flight", "It is being done", idempotency.ErrInFlight.Error(),
-			"ask again in a second, with the same key")
-		p.Retryable, p.After, p.Task = true, "1", a.id
-		return p
+		return problem(http.StatusConflict, "idempotency_in_flight", "It is being done", idempotency.ErrInFlight.Error(),
+			"ask again in a second, with the same key").Later("1").About(a.id)
 	case errors.Is(err, idempotency.ErrOther):
 		p := problem(http.StatusUnprocessableEntity, "idempotency_mismatch", "The key was used for something else",
 			idempotency.ErrOther.Error()+": method, path, query or body differ", "use a new key")
@@ -146,12 +144,14 @@ func (s *Server) act(a *asked) (*idempotency.Answer, error) {
 		return nil, err
 	}
 	s.audit(a, out.doc)
-	done := idempotency.Answer{Status: out.status, Head: map[string]string{}, Follow: out.follow}
-	if done.Status == 0 {
-		done.Status = a.route.success()
+	done := idempotency.Answer{Status: a.route.success(), Head: map[string]string{}, Follow: out.follow}
+	if a.route.also != 0 && madeNothing(out.doc) {
+		done.Status = a.route.also
 	}
-	for name := range out.head {
-		done.Head[name] = out.head.Get(name)
+	for _, head := range []http.Header{headOf(out.doc), out.head} {
+		for name := range head {
+			done.Head[name] = head.Get(name)
+		}
 	}
 	if out.doc != nil {
 		body, err := bytesOf(out.doc)
@@ -207,13 +207,9 @@ func (s *Server) done(w http.ResponseWriter, a *asked, out idempotency.Answer) *
 	return nil
 }
 
-// key is the durable id that follows from the idempotency key of a request: a UUID that the same key gives again. ""
-// without a key. All callers are one user, the owner of the root.
-func (a *asked) key() string { return a.identity }
-
 // call is the request as the service sees it.
 func (a *asked) call() service.Call {
-	c := service.Call{Key: a.key(), Again: a.again, Door: a.door()}
+	c := service.Call{Key: a.identity, Again: a.again, Door: a.door()}
 	if a.seen != nil {
 		if row, ok := a.seen.doc.(api.Summary); ok {
 			c.Seen = &row
@@ -227,9 +223,6 @@ func keyedRequests(s *service.Service, now func() time.Time) *idempotency.Reques
 	return idempotency.New(filepath.Join(s.Root(), "server", "idempotency"), now,
 		func() idempotency.Seal { return s.IdempotencySeal() })
 }
-
-// keep is a context for work that must not stop when its client goes away.
-func keep(ctx context.Context) context.Context { return context.WithoutCancel(ctx) }
 
 // A task has one owner at a time. This file serialises the changes of one task in this process. A change also waits for a
 // run that has ended but is still writing Roo's files, because a client may change the task as soon as it knows of the
@@ -289,8 +282,7 @@ func (b *changeGate) inTurn(ctx context.Context, about service.Task, change func
 	}
 	task := about.Name()
 	defer b.enter(task)()
-	late := time.NewTimer(changeWait)
-	defer late.Stop()
+	late := time.After(changeWait)
 	for looked := false; ; {
 		other := b.others(task) // before the try, so that an end during the try is not missed
 		out, err := change()
@@ -309,8 +301,8 @@ func (b *changeGate) inTurn(ctx context.Context, about service.Task, change func
 		}
 		select {
 		case <-other:
-			late.Reset(changeWait) // others make progress
-		case <-late.C:
+			late = time.After(changeWait) // others make progress
+		case <-late:
 			return nil, err
 		case <-ctx.Done():
 			return nil, ctx.Err()

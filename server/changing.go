@@ -19,7 +19,10 @@ func taskRoutes() []route {
 			body: api.NewTask{}, answer: api.Started{}, status: http.StatusCreated, stream: true, act: (*Server).startTask},
 		{method: "PATCH", path: "/v1/tasks/{id}", summary: "Change title, tags, pin or settings: a merge patch",
 			body: api.TaskPatch{}, answer: api.Summary{}, act: (*Server).patchTask},
-		{method: "DELETE", path: "/v1/tasks/{id}", summary: "Put a task into the trash", answer: api.Deleted{}, act: (*Server).deleteTask,
+		{method: "DELETE", path: "/v1/tasks/{id}", summary: "Put a task into the trash", answer: api.Deleted{},
+			act: does(func(s *service.Service, a *asked) (any, error) {
+				return s.Delete(a.Context(), a.id, a.text["subtasks"])
+			}),
 			params: []param{{name: "subtasks", kind: "word", words: []string{service.KeepSubtasks, service.DeleteSubtasks},
 				doc: "what happens to the task's subtasks; required when there are some"}}},
 	}
@@ -31,10 +34,7 @@ func (s *Server) startTask(a *asked) (*reply, error) {
 		return nil, err
 	}
 	doc, follow, err := s.service.Start(a.Context(), a.call(), n)
-	if err != nil {
-		return nil, err
-	}
-	return &reply{head: located(headOf(doc), taskPath(doc.Task)), doc: doc, follow: followedOf(follow)}, nil
+	return &reply{doc: doc, follow: followedOf(follow)}, err
 }
 
 func (s *Server) patchTask(a *asked) (*reply, error) {
@@ -47,55 +47,27 @@ func (s *Server) patchTask(a *asked) (*reply, error) {
 		return nil, err
 	}
 	doc, err := documentOf(a, t, copies)
-	return &reply{doc: doc, head: aboutTask(t.ID(), "")}, err
-}
-
-func (s *Server) deleteTask(a *asked) (*reply, error) {
-	doc, err := s.service.Delete(a.Context(), a.id, a.text["subtasks"])
-	return &reply{doc: doc, head: headOf(doc)}, err
+	return &reply{doc: doc}, err
 }
 
 func trashRoutes() []route {
 	return []route{
 		{path: "/v1/trash", summary: "Deleted tasks, newest first", answer: api.Page[api.DeletedTask]{},
-			params: []param{limitParam, cursorParam}, document: listed(deleted)},
+			params: []param{limitParam, cursorParam}, document: lists(func(s *service.Service, a *asked) ([]api.DeletedTask, error) { return s.Trash(a.Context()) })},
 		{path: "/v1/trash/{name}", summary: "A deleted task, also one that was purged and whose folder another tool keeps",
-			answer: api.DeletedTask{}, document: (*Server).trashedTask},
+			answer:   api.DeletedTask{},
+			document: func(s *Server, a *asked) (any, error) { return s.service.Trashed(a.Context(), a.PathValue("name")) }},
 		{method: "POST", path: "/v1/trash/{name}/restore", summary: "Put a deleted task back", answer: api.Restored{},
-			act: (*Server).restoreTask},
+			act: does(func(s *service.Service, a *asked) (any, error) {
+				return s.Untrash(a.Context(), a.call(), a.PathValue("name"))
+			})},
 		{method: "POST", path: "/v1/purges", summary: "Remove deleted tasks for good", body: api.NewPurge{},
-			answer: api.Purged{}, act: (*Server).purgeTasks},
+			answer: api.Purged{}, act: takes(func(s *service.Service, a *asked, n api.NewPurge) (any, error) {
+				return s.PurgeAll(a.Context(), n.Names)
+			})},
 		{method: "DELETE", path: "/v1/trash/{name}", summary: "Remove a deleted task for good", answer: api.DeletedTask{},
-			act: (*Server).purgeTask},
+			act: does(func(s *service.Service, a *asked) (any, error) { return s.Purge(a.Context(), a.PathValue("name")) })},
 	}
-}
-
-func deleted(s *Server, a *asked) ([]api.DeletedTask, error) { return s.service.Trash(a.Context()) }
-
-func (s *Server) trashedTask(a *asked) (any, error) {
-	return s.service.Trashed(a.Context(), a.PathValue("name"))
-}
-
-func (s *Server) restoreTask(a *asked) (*reply, error) {
-	doc, err := s.service.Untrash(a.Context(), a.call(), a.PathValue("name"))
-	if err != nil {
-		return nil, err
-	}
-	return &reply{head: located(headOf(doc), taskPath(doc.ID)), doc: doc}, nil
-}
-
-func (s *Server) purgeTasks(a *asked) (*reply, error) {
-	var body api.NewPurge
-	if err := a.read(&body); err != nil {
-		return nil, err
-	}
-	doc, err := s.service.PurgeAll(a.Context(), body.Names)
-	return &reply{doc: doc}, err
-}
-
-func (s *Server) purgeTask(a *asked) (*reply, error) {
-	doc, err := s.service.Purge(a.Context(), a.PathValue("name"))
-	return &reply{doc: doc, head: headOf(doc)}, err
 }
 
 // runStates are those that a run can have.
@@ -107,18 +79,22 @@ const waitMost = 600 * time.Second
 func runRoutes() []route {
 	return []route{
 		{path: "/v1/tasks/{id}/runs", summary: "The task's runs, newest first", answer: api.Page[api.Run]{},
-			params: []param{limitParam, cursorParam}, document: listed(runsOf)},
+			params: []param{limitParam, cursorParam}, engine: true,
+			document: lists(func(s *service.Service, a *asked) ([]api.Run, error) { return s.RunsOf(a.Context(), a.id) })},
 		{method: "POST", path: "/v1/tasks/{id}/runs", summary: "Start, resume or continue the task; as an event stream: the " +
 			"events of that run", body: api.NewRun{}, answer: api.Run{},
 			status: http.StatusAccepted, stream: true, act: (*Server).startRun},
 		{path: "/v1/runs", summary: "Runs of all tasks: those that work or wait first, then newest first",
-			answer: api.Page[api.Run]{}, fails: []int{400}, document: (*Server).runs,
+			answer: api.Page[api.Run]{}, fails: []int{400}, engine: true, document: (*Server).runs,
 			params: []param{{name: "state", kind: "word", words: runStates, doc: "only runs in this state"}, limitParam, cursorParam}},
-		{path: "/v1/runs/{rid}", summary: "A run", answer: api.Run{}, waits: true, serve: (*Server).run},
+		{path: "/v1/runs/{rid}", summary: "A run", answer: api.Run{}, engine: true, waits: true, serve: (*Server).run},
 		{method: "POST", path: "/v1/runs/{rid}/cancel", summary: "Stop a run, saved, within two seconds", answer: api.Run{},
-			act: (*Server).cancelRun},
+			act: does(func(s *service.Service, a *asked) (any, error) {
+				return s.CancelRun(a.Context(), a.call(), a.PathValue("rid"))
+			})},
 		{method: "POST", path: "/v1/tasks/{id}/cancel", summary: "Stop what works on the task or waits in the queue, saved, " +
-			"within two seconds", answer: api.Run{}, act: (*Server).cancelTask},
+			"within two seconds", answer: api.Run{},
+			act: does(func(s *service.Service, a *asked) (any, error) { return s.Cancel(a.Context(), a.id) })},
 	}
 }
 
@@ -128,13 +104,8 @@ func (s *Server) startRun(a *asked) (*reply, error) {
 		return nil, err
 	}
 	doc, follow, err := s.service.Continue(a.Context(), a.call(), a.id, n)
-	if err != nil {
-		return nil, err
-	}
-	return &reply{head: located(headOf(doc), runPath(doc.ID)), doc: doc, follow: followedOf(follow)}, nil
+	return &reply{head: http.Header{"Location": {runPath(doc.ID)}}, doc: doc, follow: followedOf(follow)}, err
 }
-
-func runsOf(s *Server, a *asked) ([]api.Run, error) { return s.service.RunsOf(a.Context(), a.id) }
 
 func (s *Server) runs(a *asked) (any, error) {
 	if _, ok := countIn(a.text["cursor"]); !ok {
@@ -178,9 +149,8 @@ func waitOf(a *asked) (wait time.Duration, given bool, p *api.Problem) {
 			}
 			n, err := strconv.Atoi(strings.TrimSpace(value))
 			if err != nil || n < 0 {
-				p := problem(http.StatusBadRequest, "bad_header", "The preference cannot be read",
+				return 0, false, problem(http.StatusBadRequest, "bad_header", "The preference cannot be read",
 					"want Prefer: wait=N with N in seconds, up to 600")
-				return 0, false, p
 			}
 			return min(time.Duration(n)*time.Second, waitMost), true, nil
 		}
@@ -188,70 +158,41 @@ func waitOf(a *asked) (wait time.Duration, given bool, p *api.Problem) {
 	return 0, false, nil
 }
 
-func (s *Server) cancelTask(a *asked) (*reply, error) {
-	doc, err := s.service.Cancel(a.Context(), a.id)
-	return &reply{head: headOf(doc), doc: doc}, err
-}
-
-func (s *Server) cancelRun(a *asked) (*reply, error) {
-	doc, err := s.service.CancelRun(a.Context(), a.call(), a.PathValue("rid"))
-	return &reply{head: headOf(doc), doc: doc}, err
-}
-
 func wordRoutes() []route {
 	return []route{
 		{method: "POST", path: "/v1/tasks/{id}/messages", summary: "Words for the task: they answer the open question, wait " +
 			"until the run takes them, or start one",
-			body: api.Message{}, answer: api.Sent{}, status: http.StatusAccepted, act: change((*service.Service).Send)},
+			body: api.Message{}, answer: api.Sent{}, status: http.StatusAccepted, act: changes((*service.Service).Send)},
 		{path: "/v1/tasks/{id}/queue", summary: "Words that the task has not used yet", answer: api.Page[api.Queued]{},
-			params: []param{limitParam, cursorParam}, document: listed(queue)},
+			params: []param{limitParam, cursorParam}, engine: true,
+			document: lists(func(s *service.Service, a *asked) ([]api.Queued, error) { return s.Queue(a.Context(), a.id) })},
 		{method: "PATCH", path: "/v1/tasks/{id}/queue/{input}", summary: "Give words in the queue other words",
-			body: api.InputPatch{}, answer: api.Queued{}, act: (*Server).editInput},
-		{method: "DELETE", path: "/v1/tasks/{id}/queue/{input}", summary: "Take words out of the queue", act: (*Server).dropInput},
+			body: api.InputPatch{}, answer: api.Queued{},
+			act: takes(func(s *service.Service, a *asked, p api.InputPatch) (any, error) {
+				return s.EditInput(a.Context(), a.id, a.PathValue("input"), p)
+			})},
+		{method: "DELETE", path: "/v1/tasks/{id}/queue/{input}", summary: "Take words out of the queue",
+			act: does(func(s *service.Service, a *asked) (any, error) {
+				return nil, s.DropInput(a.Context(), a.id, a.PathValue("input"))
+			})},
 	}
-}
-
-func queue(s *Server, a *asked) ([]api.Queued, error) { return s.service.Queue(a.Context(), a.id) }
-
-func (s *Server) editInput(a *asked) (*reply, error) {
-	var p api.InputPatch
-	if err := a.read(&p); err != nil {
-		return nil, err
-	}
-	doc, err := s.service.EditInput(a.Context(), a.id, a.PathValue("input"), p)
-	return &reply{doc: doc}, err
-}
-
-func (s *Server) dropInput(a *asked) (*reply, error) {
-	return &reply{}, s.service.DropInput(a.Context(), a.id, a.PathValue("input"))
 }
 
 func questionRoutes() []route {
 	return []route{
 		{path: "/v1/questions", summary: "Open questions and approvals of all tasks, the oldest first",
-			answer: api.Page[api.Question]{}, fails: []int{400, 404}, document: listed(questions),
+			answer: api.Page[api.Question]{}, fails: []int{400, 404}, engine: true,
+			document: lists(func(s *service.Service, a *asked) ([]api.Question, error) {
+				return s.Questions(a.Context(), a.text["task"])
+			}),
 			params: []param{{name: "task", kind: "text", doc: "only of this task"}, limitParam, cursorParam}},
-		{path: "/v1/questions/{qid}", summary: "An open question", answer: api.Question{}, document: (*Server).question},
+		{path: "/v1/questions/{qid}", summary: "An open question", answer: api.Question{}, engine: true,
+			document: func(s *Server, a *asked) (any, error) { return s.service.Question(a.Context(), a.PathValue("qid")) }},
 		{method: "POST", path: "/v1/questions/{qid}/answer", summary: "Answer a question: the first answer wins",
-			body: api.Answer{}, answer: api.Answered{}, act: (*Server).answerQuestion},
+			body: api.Answer{}, answer: api.Answered{}, act: takes(func(s *service.Service, a *asked, n api.Answer) (any, error) {
+				return s.Answer(a.Context(), a.call(), a.PathValue("qid"), n)
+			})},
 	}
-}
-
-func questions(s *Server, a *asked) ([]api.Question, error) {
-	return s.service.Questions(a.Context(), a.text["task"])
-}
-
-func (s *Server) question(a *asked) (any, error) {
-	return s.service.Question(a.Context(), a.PathValue("qid"))
-}
-
-func (s *Server) answerQuestion(a *asked) (*reply, error) {
-	var n api.Answer
-	if err := a.read(&n); err != nil {
-		return nil, err
-	}
-	doc, err := s.service.Answer(a.Context(), a.call(), a.PathValue("qid"), n)
-	return &reply{head: headOf(doc), doc: doc}, err
 }
 
 // editRoutes are the routes that change histories and files of a task, and undo that.
@@ -260,61 +201,40 @@ func editRoutes() []route {
 	post := http.MethodPost
 	return []route{
 		{method: post, path: id + "/rewinds", summary: "Take both histories back to a message, edit a message, or take one " +
-			"out", body: api.NewRewind{}, answer: api.Rewound{}, act: change((*service.Service).Rewind)},
+			"out", body: api.NewRewind{}, answer: api.Rewound{}, act: changes((*service.Service).Rewind)},
 		{path: id + "/undo", summary: "What can be taken back of a task, and done again, the newest first",
-			answer: api.TaskActions{}, document: ofTask((*service.Service).Actions)},
+			answer: api.TaskActions{}, document: shows((*service.Service).Actions)},
 		{method: post, path: id + "/undo", summary: "Take back what was last done to a task", body: api.NewUndo{},
-			answer: api.Undone{}, act: change((*service.Service).Undo)},
+			answer: api.Undone{}, act: changes((*service.Service).Undo)},
 		{method: post, path: id + "/redo", summary: "Do again what was taken back last", body: api.NewUndo{},
-			answer: api.Undone{}, act: change((*service.Service).Redo)},
+			answer: api.Undone{}, act: changes((*service.Service).Redo)},
 		{method: post, path: id + "/forks", summary: "Make a new task with the history of this one; a dry run answers 200",
-			body: api.NewFork{}, answer: api.ForkResult{}, status: http.StatusCreated, also: http.StatusOK, act: (*Server).fork},
+			body: api.NewFork{}, answer: api.ForkResult{}, status: http.StatusCreated, also: http.StatusOK,
+			act: changes((*service.Service).Fork)},
 		{method: post, path: id + "/condense", summary: "Have older history summarised", body: api.NewCondense{},
 			answer: api.Condensed{}, act: (*Server).condense},
 		{path: id + "/branches", summary: "The branches of a task: what its histories were before they were moved",
-			answer: api.BranchTree{}, document: ofTask((*service.Service).Branches)},
+			answer: api.BranchTree{}, document: shows((*service.Service).Branches)},
 		{method: post, path: id + "/head", summary: "Make a branch the head of the histories; what was the head stays as a " +
 			"branch", body: api.NewHead{}, answer: api.Head{},
-			act: change((*service.Service).Switch)},
+			act: changes((*service.Service).Switch)},
 		{path: id + "/checkpoints", summary: "The states of files that the task changed, the oldest first",
-			answer: api.Checkpoints{}, document: ofTask((*service.Service).Checkpoints)},
+			answer: api.Checkpoints{}, engine: true, document: shows((*service.Service).Checkpoints)},
 		{method: post, path: id + "/checkpoints", summary: "Save a checkpoint of the files as they are now; 200 when nothing " +
 			"differs from the newest one", answer: api.SavedCheckpoint{}, status: http.StatusCreated, also: http.StatusOK,
-			act: (*Server).saveCheckpoint},
+			act: does(func(s *service.Service, a *asked) (any, error) { return s.SaveCheckpoint(a.Context(), a.call(), a.id) })},
 		{path: id + "/checkpoints/{c}/diff", summary: "What differs between a checkpoint and another one, or now",
-			answer: api.Diff{}, document: (*Server).diff, params: []param{
+			answer: api.Diff{}, engine: true, document: (*Server).diff, params: []param{
 				{name: "to", kind: "text", doc: "another checkpoint, or now (the default)"},
 				{name: "path", kind: "text", doc: "only this file or folder; several are separated by line breaks"},
 				{name: "stat", kind: "flag", doc: "without the differences by lines"},
 			}},
 		{method: post, path: id + "/checkpoints/{c}/restore",
 			summary: "Put the files that the task changed back as they were at a checkpoint", body: api.NewRestore{},
-			answer: api.RestoreResult{}, act: (*Server).restore},
+			answer: api.RestoreResult{}, act: takes(func(s *service.Service, a *asked, n api.NewRestore) (any, error) {
+				return s.Restore(a.Context(), a.call(), a.id, checkpointOf(a), n)
+			})},
 	}
-}
-
-// interrupted is closed when the user of this process gave up waiting. A client of another process
-// that goes away interrupts nothing: the channel is nil then.
-func (a *asked) interrupted() <-chan struct{} {
-	if a.RemoteAddr != client.LocalPeer {
-		return nil
-	}
-	return a.Context().Done()
-}
-
-func (s *Server) fork(a *asked) (*reply, error) {
-	var n api.NewFork
-	if err := a.read(&n); err != nil {
-		return nil, err
-	}
-	doc, err := s.service.Fork(a.Context(), a.call(), a.id, n)
-	if err != nil {
-		return nil, err
-	}
-	if doc.DryRun {
-		return &reply{status: http.StatusOK, doc: doc}, nil
-	}
-	return &reply{head: located(headOf(doc), taskPath(doc.ID)), doc: doc}, nil
 }
 
 func (s *Server) condense(a *asked) (*reply, error) {
@@ -322,24 +242,18 @@ func (s *Server) condense(a *asked) (*reply, error) {
 	if err := a.read(&n); err != nil {
 		return nil, err
 	}
-	// The request to the model may take minutes: it ends with the server.
-	until, end := context.WithCancel(keep(a.Context()))
+	ctx := a.Context()
+	if a.RemoteAddr != client.LocalPeer {
+		ctx = context.WithoutCancel(ctx) // a client of another process that goes away interrupts nothing
+	}
+	until, end := s.untilStop(ctx) // the request to the model may take minutes
 	defer end()
-	gone := a.interrupted()
-	go func() {
-		defer end()
-		select {
-		case <-s.stop:
-		case <-gone:
-		case <-until.Done():
-		}
-	}()
 	doc, err := s.service.Condense(a.Context(), until, a.call(), a.id, n)
 	return &reply{doc: doc}, err
 }
 
 func (s *Server) diff(a *asked) (any, error) {
-	q := service.DiffQuery{From: given(a.PathValue("c")), To: a.text["to"], Lines: !a.flag["stat"]}
+	q := service.DiffQuery{From: checkpointOf(a), To: a.text["to"], Patch: !a.flag["stat"]}
 	for _, path := range strings.Split(a.text["path"], "\n") {
 		if path = strings.TrimSpace(path); path != "" {
 			q.Paths = append(q.Paths, path)
@@ -348,29 +262,10 @@ func (s *Server) diff(a *asked) (any, error) {
 	return s.service.Diff(a.Context(), a.id, q)
 }
 
-func (s *Server) saveCheckpoint(a *asked) (*reply, error) {
-	doc, err := s.service.SaveCheckpoint(a.Context(), a.call(), a.id)
-	if err == nil && !doc.Saved {
-		return &reply{status: http.StatusOK, doc: doc}, nil
+// checkpointOf is the checkpoint in the path of a request; newest in a path, "" here: the one before the newest change.
+func checkpointOf(a *asked) string {
+	if c := a.PathValue("c"); c != "newest" {
+		return c
 	}
-	return &reply{doc: doc}, err
-}
-
-func (s *Server) restore(a *asked) (*reply, error) {
-	var n api.NewRestore
-	if err := a.read(&n); err != nil {
-		return nil, err
-	}
-	doc, err := s.service.Restore(a.Context(), a.call(), a.id, given(a.PathValue("c")), n)
-	return &reply{doc: doc}, err
-}
-
-// newest in a path means the checkpoint before the newest change.
-const newest = "newest"
-
-func given(c string) string {
-	if c == newest {
-		return ""
-	}
-	return c
+	return ""
 }

@@ -44,28 +44,16 @@ func (s *Server) subject(a *asked) (service.Task, bool) {
 		return t, err == nil
 	}
 	if qid := a.PathValue("qid"); qid != "" {
-		if dot := strings.LastIndexByte(qid, '.'); dot > 0 {
-			id = qid[:dot]
-		}
+		id = service.TaskOfQuestion(qid)
 	}
 	if id == "" {
 		id = a.named()
 	}
-	if id == "" || a.RemoteAddr != client.LocalPeer && !validRef(id) {
+	if id == "" || a.RemoteAddr != client.LocalPeer && !service.ValidName(id) {
 		return service.Task{}, false
 	}
 	t, err := s.service.FindLatest(ctx, id)
 	return t, err == nil
-}
-
-// holder is another process that works on a task; its address is "" when none does, or none
-// that can be asked.
-func (s *Server) holder(a *asked, t service.Task) service.Holder {
-	if hops(a.Request) >= mostHops {
-		return service.Holder{}
-	}
-	held, _ := t.Holder()
-	return held
 }
 
 func hops(r *http.Request) int {
@@ -90,8 +78,8 @@ func (s *Server) elsewhere(w http.ResponseWriter, a *asked) bool {
 	if !ok {
 		return false
 	}
-	held := s.holder(a, t)
-	if held.Address == "" {
+	held, _ := t.Holder()
+	if held.Address == "" || hops(a.Request) >= mostHops {
 		return false
 	}
 	conn, err := peer.Dial(a.Context(), held.Address)
@@ -125,18 +113,8 @@ func (s *Server) notHere(w http.ResponseWriter, a *asked, t service.Task, found 
 // meanwhile says so, and has done nothing.
 func (s *Server) passOn(w http.ResponseWriter, a *asked, conn net.Conn) (answered bool) {
 	answered = true
-	ctx, cancel := context.WithCancel(a.Context())
-	defer cancel()
-	ended := make(chan struct{})
-	defer func() { cancel(); <-ended }()
-	go func() {
-		defer close(ended)
-		select {
-		case <-s.stop: // a stream has no end of its own
-		case <-ctx.Done():
-		}
-		cancel()
-	}()
+	ctx, end := s.untilStop(a.Context()) // a stream has no end of its own
+	defer end()
 	used := make(chan net.Conn, 1)
 	used <- conn
 	one := &http.Transport{DisableKeepAlives: true, DisableCompression: true,
@@ -196,7 +174,22 @@ func (s *Server) passOn(w http.ResponseWriter, a *asked, conn net.Conn) (answere
 	return answered
 }
 
-// relayed gives each write its own time, as streams want it.
+// untilStop is a context that ends with the server, too; end must be called.
+func (s *Server) untilStop(ctx context.Context) (until context.Context, end func()) {
+	until, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		select {
+		case <-s.stop:
+		case <-until.Done():
+		}
+		cancel()
+	}()
+	return until, func() { cancel(); <-ended }
+}
+
+// relayed gives each write its own time, as streams and whole files want it.
 type relayed struct {
 	http.ResponseWriter
 	ctl   *http.ResponseController
@@ -204,7 +197,7 @@ type relayed struct {
 }
 
 func (p *relayed) Write(b []byte) (int, error) {
-	_ = p.ctl.SetWriteDeadline(time.Now().Add(p.limit)) // a recorder in tests has none
+	_ = p.ctl.SetWriteDeadline(time.Now().Add(p.limit)) // a client of this process has none
 	return p.ResponseWriter.Write(b)
 }
 

@@ -1,36 +1,53 @@
 package server
 
 import (
+	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
+	"strings"
+	"time"
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/server/idempotency"
-	"github.com/roost-dev/roost/server/legacy"
 	"github.com/roost-dev/roost/service"
 )
 
-// The older restart call; see package legacy. The server checks the request, finds the task, and has the run on disk
-// before the stream begins.
+// This file is the older restart call, in a shape of its own: its stream of flat JSON lines, its questions and its
+// failures. Each is one from the other routes in other words: a job is a run. The server checks the request, finds the
+// task, and has the run on disk before the stream begins.
+
+// The paths of the call. Both do the same.
+const (
+	chatPath    = "/chat/stream"
+	executePath = "/execute/stream"
+)
+
+func isOlderPath(path string) bool {
+	return path == chatPath || path == executePath || strings.HasPrefix(path, "/api/")
+}
 
 func olderRoutes() []route {
 	call := route{method: http.MethodPost, summary: "The older restart call: start a task, or go on with one, and follow " +
 		"it", older: true, media: streamMedia,
 		body: api.OlderRun{}, status: http.StatusOK, fails: []int{404, 409, 429}, act: (*Server).olderRun}
 	other := call
-	call.path, other.path = legacy.ChatPath, legacy.ExecutePath
+	call.path, other.path = chatPath, executePath
 	return []route{
 		call, other,
-		{path: "/api/questions", summary: "The open questions of a job of the older call", older: true,
+		{path: "/api/questions", summary: "The open questions of a job of the older call", older: true, engine: true,
 			answer: api.OlderQuestions{}, fails: []int{400, 404},
 			params: []param{
 				{name: "jobId", kind: "text", doc: "the job, which is a run; it must be there"},
 				{name: "state", kind: "word", words: []string{"pending", "answered"},
 					doc: "only pending ones exist: the task has the answered ones"},
-			}, document: (*Server).olderQuestions},
-		{path: "/api/questions/{qid}", summary: "An open question of the older call, or those of a job", older: true,
+			}, document: func(s *Server, a *asked) (any, error) {
+				return s.olderQuestions(a, a.text["jobId"], a.text["state"])
+			}},
+		{path: "/api/questions/{qid}", summary: "An open question of the older call, or those of a job", older: true, engine: true,
 			media: jsonMedia, fails: []int{400, 404}, document: (*Server).olderQuestion},
 		{method: http.MethodPost, path: "/api/questions/{qid}/answer", summary: "Answer a question of the older call", older: true,
 			body: api.OlderAnswer{}, answer: api.OlderAnswered{}, fails: []int{400, 404, 409}, act: (*Server).olderAnswer},
@@ -45,16 +62,16 @@ func (s *Server) olderRun(a *asked) (*reply, error) {
 	if err := service.CheckOlder(b); err != nil {
 		return nil, err
 	}
-	leave, ok := s.streams.enter(addressOf(a.Request)) // refused before anything is done
-	if !ok {
-		return nil, tooManyStreams()
+	leave, p := s.enter(a) // refused before anything is done
+	if p != nil {
+		return nil, p
 	}
 	leave()
 	f, err := s.service.Older(a.Context(), a.call(), b)
 	if err != nil {
 		return nil, err // where another process owns the task, the request is passed on to it
 	}
-	return &reply{head: aboutTask(f.Task, f.Run), follow: followedOf(f)}, nil
+	return &reply{head: aboutTask(f.Task, f.Run, ""), follow: followedOf(f)}, nil
 }
 
 // named is the task that the body of the older call names; "" for every other request.
@@ -71,12 +88,44 @@ func (a *asked) named() string {
 	return b.Task
 }
 
-func (s *Server) olderQuestions(a *asked) (any, error) {
-	return legacy.Questions(a.Context(), s.service, a.text["jobId"], a.text["state"], s.opt.Now())
+// olderQuestions are the open questions of a job and of its subtasks; none of those in the state answered, which the task
+// has.
+func (s *Server) olderQuestions(a *asked, job, state string) (any, error) {
+	out := api.OlderQuestions{Questions: []api.OlderQuestion{}, Timestamp: api.Stamp(s.opt.Now().UnixMilli())}
+	if job == "" {
+		return out, problem(http.StatusBadRequest, "bad_query", "Bad Request", "jobId is missing", "GET /api/questions?jobId=JOB")
+	}
+	open, err := s.service.QuestionsOfRun(a.Context(), job)
+	if err != nil {
+		return out, err
+	}
+	for _, q := range open {
+		if state != "answered" {
+			out.Questions = append(out.Questions, questionOf(q, job))
+		}
+	}
+	out.Total = len(out.Questions)
+	return out, nil
 }
 
+func questionOf(q api.Question, job string) api.OlderQuestion {
+	return api.OlderQuestion{
+		ID: q.ID, Job: cmp.Or(job, q.Run), Task: q.Task, Question: q.Text, Kind: q.Kind,
+		Suggestions: service.OlderChoices(q.QuestionOpened), State: "pending", CreatedAt: q.At,
+	}
+}
+
+// olderQuestion is an open question, or the questions of a job: clients of the call ask for both at one address.
 func (s *Server) olderQuestion(a *asked) (any, error) {
-	return legacy.Question(a.Context(), s.service, a.PathValue("qid"), s.opt.Now())
+	name := a.PathValue("qid")
+	if !strings.Contains(name, ".") {
+		return s.olderQuestions(a, name, "")
+	}
+	q, err := s.service.OlderQuestion(a.Context(), name)
+	if err != nil {
+		return nil, err
+	}
+	return questionOf(q, ""), nil
 }
 
 func (s *Server) olderAnswer(a *asked) (*reply, error) {
@@ -96,40 +145,313 @@ func (s *Server) olderAnswer(a *asked) (*reply, error) {
 
 // older answers with the stream of a run that the older call started.
 func (s *Server) older(w http.ResponseWriter, a *asked, at idempotency.Followed) *api.Problem {
-	o := legacy.Options{
-		Service:      s.service,
-		Follow:       service.Follow{Task: at.Task, Run: at.Run},
-		Stop:         s.stop,
-		Now:          s.opt.Now,
-		Heartbeat:    s.opt.Heartbeat,
-		WriteTimeout: s.opt.WriteTimeout,
+	from, _ := events.ParseCursor(at.From)
+	st := &olderStream{
+		eventStream: eventStream{s: s, w: w, ctl: http.NewResponseController(w)},
+		follow:      service.Follow{Task: at.Task, Run: at.Run, From: from},
+		shown:       map[uint64]bool{}, asked: map[string]bool{}, children: map[string]bool{},
 	}
-	if err := a.read(&o.Call); err != nil {
+	if err := a.read(&st.call); err != nil {
 		return s.problemFor(a, err)
 	}
-	var ok bool
-	if o.Follow.From, ok = events.ParseCursor(at.From); at.From != "" && !ok {
-		return s.problemFor(a, errors.New("the run's first event has no place: "+at.From))
-	}
-	leave, ok := s.streams.enter(addressOf(a.Request))
-	if !ok {
-		p := tooManyStreams()
-		p.Task = at.Task
-		return p
+	leave, p := s.enter(a)
+	if p != nil {
+		return p.About(at.Task)
 	}
 	defer leave()
-	serve, err := legacy.Open(a.Context(), o)
-	if err != nil {
+	if err := st.start(a.Context()); err != nil {
 		return s.problemOf(a.Context(), err, at.Task)
 	}
-	if err := serve(a.Context(), w); err != nil && a.Context().Err() == nil {
+	head(w)
+	w.WriteHeader(http.StatusOK)
+	if err := st.stream(a.Context()); err != nil && a.Context().Err() == nil {
 		s.opt.Log.Debug("stream ended", "path", a.URL.Path, "request_id", w.Header().Get(requestID), "error", err.Error())
 	}
 	return nil
 }
 
-func tooManyStreams() *api.Problem {
-	p := problem(http.StatusTooManyRequests, "too_many_streams", "Too many streams are open", "close some, or follow fewer tasks at a time")
-	p.Retryable, p.After = true, "5"
-	return p
+// olderStream is one client of the call.
+type olderStream struct {
+	eventStream
+	call   api.OlderRun   // the request
+	follow service.Follow // the run that it started
+	of     service.Task
+	when   int64     // of the event that is shown
+	beaten time.Time // when the last keep-alive was sent
+
+	usage    *service.Spent  // nil until the first request
+	shown    map[uint64]bool // messages
+	asked    map[string]bool // questions
+	children map[string]bool // subtasks that are at work
+}
+
+// start finds what the stream needs, and adds its first lines.
+func (st *olderStream) start(ctx context.Context) (err error) {
+	if st.of, err = st.s.service.Find(ctx, st.follow.Task); err != nil {
+		return err
+	}
+	begun, err := st.s.service.OlderStart(ctx, st.follow)
+	if err != nil {
+		return err
+	}
+	message := "Task started"
+	if st.call.Restart { // the line names the program that began the task
+		message = "Continuing task"
+		if origin, err := st.s.service.Origin(ctx, st.call.Task); err != nil {
+			return err
+		} else if origin != "" {
+			message += " from " + origin + " context"
+		}
+	}
+	st.when = begun.At
+	st.tell("", api.OlderEvent{Type: "start", Message: message, Text: st.call.Text})
+	if begun.Unknown != "" {
+		st.tell("", api.OlderEvent{Type: "progress", Message: fmt.Sprintf("The task's profile %q is not known here; %s with "+
+			"the model %s is used in its place", begun.Unknown, begun.Used.Provider, begun.Used.Model)})
+	}
+	return nil
+}
+
+// childPoll is how often the stream checks whether a subtask has an open question.
+const childPoll = 2 * time.Second
+
+// stream writes until the run has ended, or the client or the server goes; none of these touches the run.
+func (st *olderStream) stream(ctx context.Context) error {
+	topic, release, err := st.of.Topic()
+	if err != nil {
+		return errors.Join(err, st.flush())
+	}
+	defer release()
+	st.subscriber, st.beaten = topic.Subscribe(st.follow.From), time.Now()
+	err = st.loop(ctx, min(childPoll, st.s.opt.Heartbeat), func(e events.Item) error {
+		if !e.Live && st.show(ctx, e.Event) {
+			return errRunEnded
+		}
+		return nil
+	}, func() error {
+		st.askChildren(ctx)
+		if now := time.Now(); now.Sub(st.beaten) >= st.s.opt.Heartbeat {
+			st.buf, st.beaten = append(st.buf, ": keep-alive\n\n"...), now
+		}
+		return nil
+	})
+	switch {
+	case errors.Is(err, errRunEnded):
+		return st.flush()
+	case errors.Is(err, events.ErrClosed):
+		st.tell("", api.OlderEvent{Type: "stream_end", Message: "The server is stopping; the task goes on, or can be gone on " +
+			"with", Restart: st.command()})
+		return st.flush()
+	case ctx.Err() != nil:
+		return ctx.Err()
+	}
+	message := "The task cannot be followed any more"
+	if errors.Is(err, events.ErrGone) {
+		message = "The task was deleted"
+	}
+	st.tell("", api.OlderEvent{Type: "error", Message: message, Error: message})
+	st.tell("", api.OlderEvent{Type: "stream_end", Message: "Stream ending"})
+	return errors.Join(err, st.flush())
+}
+
+// count adds what a request spent to what the task had spent before it, and returns the sum.
+func (st *olderStream) count(ctx context.Context, e events.Event) (sum api.Usage, err error) {
+	if st.usage == nil {
+		if st.usage, err = st.of.SpentBefore(ctx, e.Seq); err != nil {
+			return sum, err
+		}
+	}
+	return st.usage.Add(e.Data)
+}
+
+// olderEventData is what of an event is shown.
+type olderEventData struct {
+	Run      string `json:"run"`
+	Outcome  string `json:"outcome"`
+	Reason   string `json:"reason"`
+	Code     string `json:"code"`
+	Child    string `json:"child"`
+	History  string `json:"history"`
+	Message  uint64 `json:"message"`
+	Question string `json:"question"`
+	By       string `json:"by"`
+	Content  json.RawMessage
+}
+
+// show sends an event; over is true behind the run's end.
+func (st *olderStream) show(ctx context.Context, e events.Event) (over bool) {
+	var d olderEventData
+	if json.Unmarshal(e.Data, &d) != nil {
+		return false
+	}
+	st.when = e.At
+	switch e.Type {
+	case "run.queued":
+		if d.Run == st.follow.Run {
+			st.tell(e.ID, api.OlderEvent{Type: "progress", Message: "Waiting until another task makes room"})
+		}
+	case "message.added", "message.changed":
+		st.row(e.ID, d)
+	case "usage.changed":
+		sum, err := st.count(ctx, e)
+		if err != nil {
+			return false // no sum is better than a wrong one; the next request counts again
+		}
+		u := &api.OlderUsage{In: sum.TokensIn, Out: sum.TokensOut, CacheWrites: sum.CacheWrites, CacheReads: sum.CacheReads}
+		if sum.Cost != nil {
+			cost := float64(*sum.Cost) / 1e6
+			u.Cost = &cost
+		}
+		st.tell(e.ID, api.OlderEvent{Type: "token_usage", Usage: u})
+	case "question.opened":
+		var q api.QuestionOpened
+		if json.Unmarshal(e.Data, &q) == nil {
+			st.ask(e.ID, st.of.ID(), q)
+		}
+	case "question.closed":
+		if d.Reason == "" {
+			st.tell(e.ID, api.OlderEvent{Type: "progress", Message: "Continuing after the answer by " + d.By})
+		}
+	case "run.waiting":
+		if d.Run == st.follow.Run && d.Child == "" {
+			st.tell(e.ID, api.OlderEvent{Type: "progress", Message: "Saved until there is an answer", Restart: st.command()})
+		}
+	case "subtask.started":
+		st.children[d.Child] = true
+	case "subtask.ended":
+		delete(st.children, d.Child)
+	case "run.ended":
+		if d.Run != st.follow.Run {
+			return false
+		}
+		st.ended(e.ID, d)
+		return true
+	}
+	return false
+}
+
+// row sends a row of the user's history once it is complete.
+func (st *olderStream) row(id string, d olderEventData) {
+	var row struct {
+		Ask     string `json:"ask"`
+		Say     string `json:"say"`
+		Text    string `json:"text"`
+		Partial bool   `json:"partial"`
+	}
+	if d.History != api.UI || st.shown[d.Message] || json.Unmarshal(d.Content, &row) != nil || row.Partial ||
+		strings.TrimSpace(row.Text) == "" {
+		return
+	}
+	text := row.Text
+	switch row.Ask + row.Say {
+	case "text", "completion_result", "error", "condense_context":
+	case "user_feedback", "user_feedback_diff", "api_req_started", "followup", "resume_task", "resume_completed_task":
+		return
+	case "command":
+		text = "$ " + text
+	case "tool", "use_mcp_server":
+		text = toolText(text)
+	default: // thoughts, the output of commands, and what only some want
+		if !st.call.Verbose {
+			return
+		}
+	}
+	if row.Say == "text" && d.Message == 1 {
+		return // the person's own words
+	}
+	st.shown[d.Message] = true
+	st.tell(id, api.OlderEvent{Type: "progress", Message: text, Say: row.Ask + row.Say})
+}
+
+// toolText describes a tool's row.
+func toolText(text string) string {
+	var t struct{ Tool, ToolName, Path, ServerName string }
+	if json.Unmarshal([]byte(text), &t) != nil {
+		return text
+	}
+	return strings.TrimSpace(strings.Join(strings.Fields(t.Tool+" "+t.ServerName+" "+t.ToolName+" "+t.Path), " "))
+}
+
+// ask sends a question, once.
+func (st *olderStream) ask(id, asker string, q api.QuestionOpened) {
+	name := asker + "." + q.Question
+	if st.asked[name] {
+		return
+	}
+	st.asked[name] = true
+	choices := service.OlderChoices(q)
+	st.tell(id, api.OlderEvent{Type: "question_ask", Question: name, Message: q.Text, Kind: q.Kind, Suggestions: &choices})
+}
+
+// askChildren sends the questions of subtasks, which have journals of their own.
+func (st *olderStream) askChildren(ctx context.Context) {
+	for child := range st.children {
+		list, err := st.s.service.Questions(ctx, child)
+		if err != nil {
+			continue // the next look finds it
+		}
+		for _, q := range list {
+			if at, err := time.Parse(time.RFC3339, q.At); err == nil {
+				st.when = at.UnixMilli()
+			}
+			st.ask("", q.Task, q.QuestionOpened)
+		}
+	}
+}
+
+// ended sends how the run ended.
+func (st *olderStream) ended(id string, d olderEventData) {
+	e := api.OlderEvent{Type: "completion", Message: d.Reason, Outcome: d.Outcome, Restart: st.command()}
+	if d.Outcome != "completed" {
+		e.Type, e.Error = "error", d.Outcome
+		if d.Code != "" {
+			e.Error = d.Code
+		}
+		if e.Message == "" {
+			e.Message = "The run ended: " + d.Outcome
+		}
+	}
+	st.tell(id, e)
+	st.tell("", api.OlderEvent{Type: "stream_end", Message: "Stream ending"})
+}
+
+// command is the command that continues the task.
+func (st *olderStream) command() string { return "roost run --stream --task " + st.of.ID() }
+
+// tell adds a line to the answer.
+func (st *olderStream) tell(id string, e api.OlderEvent) {
+	if e.Job, e.Task = st.follow.Run, st.of.ID(); st.when == 0 {
+		st.when = st.s.opt.Now().UnixMilli()
+	}
+	e.Timestamp = api.Stamp(st.when)
+	if id != "" {
+		st.buf = append(st.buf, "id: "+id+"\n"...)
+	}
+	line, _ := api.Encode(e) // texts and numbers; with the end of the line
+	st.buf = append(st.buf, "data: "+string(line)+"\n"...)
+}
+
+// failOlder answers with a problem in the shape of the call.
+func failOlder(w http.ResponseWriter, r *http.Request, p *api.Problem, now time.Time) {
+	out := api.OlderFailure{Error: p.Title, Message: p.Detail, Code: p.Code, Suggestions: p.Suggestions,
+		Timestamp: api.Stamp(now.UnixMilli())}
+	if p.Code == "task_not_found" {
+		out.Error = "Task not found"
+	}
+	if p.Task != "" {
+		out.Task = &p.Task
+	}
+	if out.Suggestions == nil {
+		out.Suggestions = []string{}
+	}
+	h := w.Header()
+	h.Set("Content-Type", jsonMedia)
+	if p.After != "" {
+		h.Set("Retry-After", p.After)
+	}
+	w.WriteHeader(p.Status)
+	if r.Method != http.MethodHead {
+		body, _ := api.Encode(out) // texts
+		_, _ = w.Write(body)       // it fails when the client has disconnected
+	}
 }

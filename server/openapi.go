@@ -1,58 +1,113 @@
 package server
 
 import (
+	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/server/schema"
 )
 
-// describedRoutes is the OpenAPI document of routes. cookie is the name of the cookie that the log-in link sets.
+// describedRoutes is the OpenAPI document of routes, version 3.1. cookie is the name of the cookie that the log-in link sets.
 func describedRoutes(list []route, v api.Version, cookie string) ([]byte, error) {
-	var all []schema.Route
+	types := schema.Types{}
+	problem := types.Of(api.Problem{})
+	paths := schema.Object{}
 	for _, rt := range list {
-		all = append(all, rt.described())
+		methods, ok := paths[rt.path].(schema.Object)
+		if !ok {
+			methods = schema.Object{}
+			paths[rt.path] = methods
+		}
+		methods[strings.ToLower(rt.verb())] = rt.described(types, problem)
 	}
-	return schema.Document(schema.Info{
-		Title:   "Roost",
-		About:   "The tasks of coding agents: read, searched, followed, run, answered and changed.",
-		Version: v.Version,
-		Cookie:  cookie,
-		Tags:    tags,
-	}, all)
+	data, err := json.MarshalIndent(schema.Object{
+		"openapi": "3.1.0",
+		"info": schema.Object{
+			"title":       "Roost",
+			"version":     v.Version,
+			"description": "The tasks of coding agents: read, searched, followed, run, answered and changed.",
+			"license":     schema.Object{"name": "Apache License 2.0", "identifier": "Apache-2.0"},
+		},
+		"servers":  []schema.Object{{"url": "/", "description": "the server that gave this description"}},
+		"tags":     tags,
+		"paths":    paths,
+		"security": []schema.Object{{"token": []string{}}, {"cookie": []string{}}},
+		"components": schema.Object{
+			"schemas": types,
+			"securitySchemes": schema.Object{
+				"token": schema.Object{"type": "http", "scheme": "bearer"},
+				"cookie": schema.Object{"type": "apiKey", "in": "cookie", "name": cookie,
+					"description": "set by the log-in link; its name follows from the server's token"},
+			},
+		},
+	}, "", " ")
+	if err != nil {
+		return nil, fmt.Errorf("describe the routes: %w", err)
+	}
+	return append(data, '\n'), nil
 }
 
-func (rt route) described() schema.Route {
-	out := schema.Route{
-		Method:    rt.verb(),
-		Path:      rt.path,
-		ID:        rt.operation(),
-		Summary:   rt.summary,
-		About:     rt.about(),
-		Tag:       rt.tag(),
-		Open:      rt.open,
-		Body:      rt.body,
-		BodyMedia: jsonMedia,
-		Answers:   rt.answers(),
-		Problems:  rt.problems(),
-	}
-	if rt.method == http.MethodPatch {
-		out.BodyMedia = patchMedia
-	}
-	if rt.older { // a refusal before the route is known has the common shape
-		out.OtherProblem, out.OtherProblemType = api.OlderFailure{}, jsonMedia
+// described is the operation object of a route.
+func (rt route) described(types schema.Types, problem schema.Object) schema.Object {
+	op := schema.Object{"summary": rt.summary, "description": rt.about(), "tags": []string{rt.tag()}, "operationId": rt.operation()}
+	var params []schema.Object
+	param := func(name, in, about string, shape schema.Object) {
+		params = append(params, schema.Object{"name": name, "in": in, "required": in == "path", "description": about, "schema": shape})
 	}
 	text := schema.Object{"type": "string"}
 	for _, name := range placesOf(rt.path) {
-		out.Params = append(out.Params, schema.Param{Name: name, In: "path", About: places[name], Schema: text})
+		param(name, "path", places[name], text)
 	}
 	for _, p := range rt.params {
-		out.Params = append(out.Params, schema.Param{Name: p.name, In: "query", About: p.doc, Schema: p.schema()})
+		param(p.name, "query", p.doc, p.schema())
 	}
 	for _, name := range rt.headers() {
-		out.Params = append(out.Params, schema.Param{Name: name, In: "header", About: headers[name], Schema: text})
+		param(name, "header", headers[name], text)
+	}
+	if params != nil {
+		op["parameters"] = params
+	}
+	if rt.body != nil {
+		media := jsonMedia
+		if rt.method == http.MethodPatch {
+			media = patchMedia
+		}
+		op["requestBody"] = schema.Object{"required": schema.Required(rt.body), "content": content(types, bodies{media: rt.body})}
+	}
+	if rt.open {
+		op["security"] = []schema.Object{}
+	}
+	failures := schema.Object{"application/problem+json": schema.Object{"schema": problem}}
+	if rt.older { // a refusal before the route is known has the common shape
+		failures[jsonMedia] = schema.Object{"schema": types.Of(api.OlderFailure{})}
+	}
+	responses := schema.Object{}
+	for _, status := range rt.problems() {
+		responses[strconv.Itoa(status)] = schema.Object{"description": "a problem", "content": failures}
+	}
+	rt.answers(func(status int, about string, documents bodies) {
+		answer := schema.Object{"description": about}
+		if documents != nil {
+			answer["content"] = content(types, documents)
+		}
+		responses[strconv.Itoa(status)] = answer
+	})
+	op["responses"] = responses
+	return op
+}
+
+// bodies are values of the types of some bodies, by media types; "" = a text, nil = any JSON.
+type bodies map[string]any
+
+func content(types schema.Types, all bodies) schema.Object {
+	out := schema.Object{}
+	for media, body := range all {
+		out[media] = schema.Object{"schema": types.Of(body)}
 	}
 	return out
 }
@@ -107,7 +162,7 @@ func (rt route) operation() string {
 	return strings.ToLower(rt.verb()) + "_" + name
 }
 
-// always are the statuses that every route can give, and those of routes with a token or an id.
+// problems are the statuses of the problems of a route: those of every route, of those with a token, of those with an id.
 func (rt route) problems() []int {
 	out := append([]int{403, 406, 413, 500}, rt.fails...)
 	if !rt.open || rt.path == "/login" {
@@ -122,55 +177,48 @@ func (rt route) problems() []int {
 	return append(out, 422, 503)
 }
 
-// answers are what a route answers besides problems.
-func (rt route) answers() []schema.Answer {
-	one := func(about, media string, body any) []schema.Answer {
-		return []schema.Answer{{Status: http.StatusOK, About: about, Bodies: map[string]any{media: body}}}
-	}
+// answers gives what a route answers besides problems.
+func (rt route) answers(give func(status int, about string, documents bodies)) {
 	switch {
 	case rt.path == "/login":
-		return []schema.Answer{
-			{Status: http.StatusNoContent, About: "logged in, and the cookie is set, for who accepts application/json"},
-			{Status: http.StatusSeeOther, About: "logged in, and the cookie is set: on to the tasks"},
-		}
+		give(http.StatusNoContent, "logged in, and the cookie is set, for who accepts application/json", nil)
+		give(http.StatusSeeOther, "logged in, and the cookie is set: on to the tasks", nil)
 	case rt.media == "text/plain":
-		return one("text", rt.media, "")
+		give(http.StatusOK, "text", bodies{rt.media: ""})
 	case rt.media == streamMedia:
-		return one("server-sent events", rt.media, "")
+		give(http.StatusOK, "server-sent events", bodies{rt.media: ""})
 	case rt.media != "" && rt.media != jsonMedia:
-		out := one("the file", rt.media, "")
+		files := bodies{rt.media: ""}
 		for _, form := range rt.forms {
-			out[0].Bodies[form] = ""
-			if form == jsonMedia {
-				out[0].Bodies[form] = nil
-			}
+			files[form] = ""
 		}
-		return out
+		if slices.Contains(rt.forms, jsonMedia) {
+			files[jsonMedia] = nil
+		}
+		give(http.StatusOK, "the file", files)
 	case rt.verb() != http.MethodGet:
-		done := schema.Answer{Status: rt.success(), About: "done"}
+		var done bodies
 		if rt.answer != nil {
-			done.Bodies = map[string]any{jsonMedia: rt.answer}
+			done = bodies{jsonMedia: rt.answer}
 			if rt.stream {
-				done.Bodies[streamMedia] = ""
+				done[streamMedia] = ""
 			}
 		}
-		out := []schema.Answer{done}
-		if done.Status = rt.also; rt.also != 0 {
-			out = append(out, done)
+		give(rt.success(), "done", done)
+		if rt.also != 0 {
+			give(rt.also, "done", done)
 		}
-		return out
+	default:
+		document := bodies{jsonMedia: rt.answer}
+		if rt.answer == nil {
+			document[jsonMedia] = schema.Object{}
+		}
+		give(http.StatusOK, "the document", document)
+		give(http.StatusNotModified, "it is the one that If-None-Match names", nil)
+		if rt.path == "/readyz" {
+			give(http.StatusServiceUnavailable, "tasks cannot be read, or the server is stopping", document)
+		}
 	}
-	var document any = schema.Object{}
-	if rt.answer != nil {
-		document = rt.answer
-	}
-	out := append(one("the document", jsonMedia, document),
-		schema.Answer{Status: http.StatusNotModified, About: "it is the one that If-None-Match names"})
-	if rt.path == "/readyz" {
-		out = append(out, schema.Answer{Status: http.StatusServiceUnavailable,
-			About: "tasks cannot be read, or the server is stopping", Bodies: map[string]any{jsonMedia: document}})
-	}
-	return out
 }
 
 func (p param) schema() schema.Object {

@@ -76,9 +76,13 @@ func decode(raw string, params []param, now time.Time) (values, error) {
 		return v, nil
 	}
 	slices.SortFunc(wrong, func(a, b api.Wrong) int { return strings.Compare(a.Parameter, b.Parameter) })
-	p := problem(http.StatusUnprocessableEntity, "validation_failed", "A parameter is wrong", wrong[0].Parameter+": "+wrong[0].Detail)
-	p.Errors = wrong
-	return v, p
+	return v, wrongParameters(wrong...)
+}
+
+func wrongParameters(wrong ...api.Wrong) *api.Problem {
+	p := api.Invalid(wrong...)
+	p.Title = "A parameter is wrong"
+	return p
 }
 
 // read reads one parameter; why is "" when it is well-formed.
@@ -86,10 +90,10 @@ func (v *values) read(p param, text string, now time.Time) (why string) {
 	switch p.kind {
 	case "number":
 		n, err := strconv.Atoi(text)
-		if err != nil || n < p.least || p.most > 0 && n > p.most {
-			if p.most > 0 {
-				return "want a whole number from " + strconv.Itoa(p.least) + " to " + strconv.Itoa(p.most)
-			}
+		switch {
+		case p.most > 0 && (err != nil || n < p.least || n > p.most):
+			return "want a whole number from " + strconv.Itoa(p.least) + " to " + strconv.Itoa(p.most)
+		case err != nil || n < p.least:
 			return "want a whole number from " + strconv.Itoa(p.least) + " on"
 		}
 		v.number[p.name] = n

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/service"
 )
 
 var everyKind = []param{
@@ -76,7 +77,7 @@ func FuzzID(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		if !validRef(text) {
+		if !service.ValidName(text) {
 			return
 		}
 		for _, part := range strings.Split(text, ":") {

@@ -1,9 +1,12 @@
 package server
 
 import (
-	"bytes"
+	"cmp"
 	"encoding/json"
+	"errors"
+	"mime"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -40,45 +43,31 @@ func (s *Server) tasks(a *asked) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return widen(s, a, page, page.Items, found)
+	return s.widen(a, page, page.Items, found)
 }
 
-// widened is a document with what the parameter with adds to it.
-type widened[T any] struct {
-	doc   T
-	Names map[string]string `json:"names,omitempty"`
-	Found *api.Found        `json:"found,omitempty"`
-}
-
-// MarshalJSON puts the added members behind those of the document. It escapes no HTML, as in all other documents: an
-// encoder keeps what a MarshalJSON escaped.
-func (w widened[T]) MarshalJSON() ([]byte, error) {
-	doc, err := bytesOf(w.doc)
-	if err != nil {
-		return nil, err
+// widen adds to a document what the parameter with asks for, behind its members.
+func (s *Server) widen(a *asked, doc any, items []api.Summary, found api.Found) (any, error) {
+	var more struct {
+		Names map[string]string `json:"names,omitempty"`
+		Found *api.Found        `json:"found,omitempty"`
 	}
-	type rest widened[T]
-	more, err := bytesOf(rest(w))
-	doc, more = bytes.TrimSpace(doc), bytes.TrimSpace(more)
-	if err != nil || len(more) == len("{}") {
-		return doc, err
-	}
-	return slices.Concat(doc[:len(doc)-1], []byte(","), more[1:]), nil
-}
-
-// widen adds to a document what the parameter with asks for.
-func widen[T any](s *Server, a *asked, doc T, items []api.Summary, found api.Found) (widened[T], error) {
-	out := widened[T]{doc: doc}
 	with := strings.Split(a.text["with"], ",")
 	if slices.Contains(with, "found") {
-		out.Found = &found
+		more.Found = &found
 	}
-	if !slices.Contains(with, "names") {
-		return out, nil
+	if slices.Contains(with, "names") {
+		var err error
+		if more.Names, err = s.service.ShortNames(a.Context(), items); err != nil {
+			return nil, err
+		}
 	}
-	var err error
-	out.Names, err = s.service.ShortNames(a.Context(), items)
-	return out, err
+	body, err := bytesOf(doc)
+	added, failed := bytesOf(more)
+	if err = errors.Join(err, failed); err != nil || len(added) <= len("{}\n") {
+		return raw(body), err
+	}
+	return raw(slices.Concat(body[:len(body)-len("}\n")], []byte(","), added[1:])), nil
 }
 
 // searchPatience is how long a search of a client of another process also adds to the index what it had to read.
@@ -101,7 +90,7 @@ func (s *Server) search(a *asked) (any, error) {
 	for i, h := range page.Items {
 		tasks[i] = h.Task
 	}
-	return widen(s, a, page, tasks, found)
+	return s.widen(a, page, tasks, found)
 }
 
 func (s *Server) spending(a *asked) (any, error) {
@@ -130,7 +119,7 @@ func (s *Server) tree(a *asked) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return widen(s, a, family.Branch(), family.Tasks, api.Found{})
+	return s.widen(a, family.Branch(), family.Tasks, api.Found{})
 }
 
 func (s *Server) files(a *asked) (any, error) {
@@ -146,28 +135,36 @@ func lookRoutes() []route {
 	const id = "/v1/tasks/{id}"
 	return []route{
 		{path: "/v1/names", summary: "The ids of all tasks and their folders, from which short names follow",
-			answer: api.Names{}, document: (*Server).names},
+			answer: api.Names{}, document: func(s *Server, a *asked) (any, error) {
+				items, err := s.service.Names(a.Context())
+				return api.Names{Items: items}, err
+			}},
 		{path: "/v1/undo", summary: "What can be taken back of all tasks, the newest first",
 			answer: api.Page[api.TaskActions]{}, document: (*Server).allActions,
 			params: []param{{name: "limit", kind: "number", doc: "at most this many tasks; 0 = all", most: 1000, deflt: 0}}},
 		{path: id + "/lines", summary: "Messages as lines of text: a window of them, the newest when none is named",
-			answer: api.Lines{}, document: (*Server).lines,
+			answer: api.Lines{}, document: windows(func(s *service.Service, a *asked, span service.Span) (any, error) {
+				o := service.LinesOptions{API: a.text["view"] == "api", Effective: a.text["view"] == "effective", Whole: a.flag["whole"]}
+				return s.Lines(a.Context(), a.id, o, span)
+			}),
 			params: with(windowParams,
 				param{name: "view", kind: "word", words: []string{"ui", "api", "effective"},
 					doc: "what the person saw (the default), what the model saw, or what would be sent"},
 				param{name: "whole", kind: "flag", doc: "thinking unfolded, and output not cut"})},
 		{path: id + "/journal", summary: "The commits of the task's journal: a window of them, the newest when none is " +
-			"named", answer: api.Commits{}, document: (*Server).journal, params: windowParams},
+			"named", answer: api.Commits{}, params: windowParams,
+			document: windows(func(s *service.Service, a *asked, span service.Span) (any, error) {
+				return s.Commits(a.Context(), a.id, span)
+			})},
 		{path: id + "/context", summary: "What the next request is made of, in tokens", answer: api.ContextUse{},
-			fails: []int{503}, document: (*Server).context, params: []param{
+			fails: []int{503},
+			document: func(s *Server, a *asked) (any, error) {
+				return s.service.Context(a.Context(), a.id, a.text["workspace"])
+			},
+			params: []param{
 				{name: "workspace", kind: "text", doc: "the folder to look from, for a task that records none"},
 			}},
 	}
-}
-
-func (s *Server) names(a *asked) (any, error) {
-	items, err := s.service.Names(a.Context())
-	return api.Names{Items: items}, err
 }
 
 func (s *Server) allActions(a *asked) (any, error) {
@@ -175,58 +172,23 @@ func (s *Server) allActions(a *asked) (any, error) {
 	return api.PageOf(all, ""), err
 }
 
-func (s *Server) context(a *asked) (any, error) {
-	return s.service.Context(a.Context(), a.id, a.text["workspace"])
-}
-
-func (s *Server) journal(a *asked) (any, error) {
-	span, err := a.span()
-	if err != nil {
-		return nil, err
-	}
-	return s.service.Commits(a.Context(), a.id, span)
-}
-
-func (s *Server) lines(a *asked) (any, error) {
-	span, err := a.span()
-	if err != nil {
-		return nil, err
-	}
-	o := service.LinesOptions{API: a.text["view"] == "api", Effective: a.text["view"] == "effective", Whole: a.flag["whole"]}
-	return s.service.Lines(a.Context(), a.id, o, span)
-}
-
-func (s *Server) messages(a *asked) (any, error) {
-	span, err := a.span()
-	if err != nil {
-		return nil, err
-	}
-	w, err := s.service.Messages(a.Context(), a.id, span)
+// messages and history show windows of the two histories.
+func messages(s *service.Service, a *asked, span service.Span) (any, error) {
+	w, err := s.Messages(a.Context(), a.id, span)
 	return windowBytes(w), err
 }
 
-func (s *Server) history(a *asked) (any, error) {
-	span, err := a.span()
-	if err != nil {
-		return nil, err
-	}
-	w, err := s.service.History(a.Context(), a.id, a.text["view"] == "effective", span)
+func history(s *service.Service, a *asked, span service.Span) (any, error) {
+	w, err := s.History(a.Context(), a.id, a.text["view"] == "effective", span)
 	return windowBytes(w), err
 }
 
 // windowBytes is a window as JSON. The items are copied: encoding them again would change their bytes.
 func windowBytes(w api.Window) raw {
-	items := []byte("[")
-	for i, item := range w.Items {
-		if i > 0 {
-			items = append(items, ',')
-		}
-		items = append(items, item...)
-	}
 	var o esjson.Object
 	o.String("task_id", w.Task)
 	o.String("history", w.History)
-	o.Raw("items", append(items, ']'))
+	o.Raw("items", esjson.List(w.Items))
 	put := func(key string, v any) {
 		text, _ := json.Marshal(v) // numbers and texts
 		o.Raw(key, text)
@@ -250,14 +212,79 @@ func (a *asked) span() (service.Span, error) {
 		}
 		n, err := strconv.Atoi(strings.TrimPrefix(text, "#"))
 		if err != nil || n < 0 || name == "before" && n == 0 {
-			p := problem(http.StatusUnprocessableEntity, "validation_failed", "A parameter is wrong",
-				name+": want a message's number such as 12")
-			p.Errors = []api.Wrong{{Parameter: name, Detail: "want a message's number such as 12"}}
-			return out, p
+			return out, wrongParameters(api.Wrong{Parameter: name, Detail: "want a message's number such as 12"})
 		}
 		if *to = n; name == "after" {
 			*to = n + 1 // the first one
 		}
 	}
 	return out, nil
+}
+
+// exportMedia are the forms of an export.
+var exportMedia = map[string]string{
+	"md": "text/markdown; charset=utf-8", "html": "text/html; charset=utf-8", "json": jsonMedia, "roo": "application/x-tar",
+	"archive": "application/zip",
+}
+
+// packed are the endings of forms that are not called as they end.
+var packed = map[string]string{"roo": "tar", "archive": "zip"}
+
+func exportRoutes() []route {
+	return []route{{
+		path: "/v1/tasks/{id}/export", summary: "The task as a file: md, html and json mask secrets, roo (a tar of Roo's " +
+			"files) and archive (a zip) are exact. The trailer Roost-Export names, percent-encoded, what was masked and what " +
+			"could not be read",
+		media: "application/octet-stream", forms: []string{"text/markdown", "text/html", jsonMedia, "application/x-tar",
+			"application/zip"}, serve: (*Server).export, params: []param{
+			{name: "format", kind: "word", words: []string{"md", "html", "json", "roo", "archive"}, doc: "the form; md when none is named"},
+			{name: "redact", kind: "word", words: []string{"true", "false"}, doc: "false leaves secrets as they are"},
+			{name: "also", kind: "text", doc: "ids of more tasks for an archive, joined by commas"},
+		},
+	}}
+}
+
+// export writes a task in another form, as it is made: memory does not grow with it.
+func (s *Server) export(w http.ResponseWriter, a *asked) *api.Problem {
+	select { // see answer
+	case s.readings <- struct{}{}:
+		defer func() { <-s.readings }()
+	case <-a.Context().Done():
+		return s.problemFor(a, a.Context().Err())
+	}
+	format := a.text["format"]
+	if format == "" {
+		format = "md"
+	}
+	ids := []string{a.id}
+	if also := a.text["also"]; also != "" {
+		if format != "archive" {
+			return problem(http.StatusUnprocessableEntity, "validation_failed", "A parameter is wrong",
+				"also: only an archive holds several tasks")
+		}
+		ids = append(ids, strings.Split(also, ",")...)
+	}
+	x, err := s.service.Export(a.Context(), ids, format, a.text["redact"] != "false")
+	if err != nil {
+		return s.problemFor(a, err)
+	}
+	defer func() { _ = x.Close() }() // it was only read
+	h := w.Header()
+	h.Set("Content-Type", exportMedia[format])
+	h.Set("Content-Disposition", mime.FormatMediaType("attachment",
+		map[string]string{"filename": x.Name + "." + cmp.Or(packed[format], format)}))
+	h.Set("Roost-Task-Id", x.Task)
+	h.Set("Trailer", "Roost-Export")
+	outcome, err := x.Write(a.Context(), &relayed{w, http.NewResponseController(w), s.opt.WriteTimeout})
+	if err != nil {
+		s.opt.Log.Warn("export failed", "path", a.URL.Path, "request_id", h.Get(requestID), "error", err.Error())
+		if a.RemoteAddr == client.LocalPeer {
+			panic(err) // the user of this process reads why
+		}
+		panic(http.ErrAbortHandler) // half a file must not look like a whole one
+	}
+	if doc, err := json.Marshal(outcome); err == nil {
+		h.Set("Roost-Export", url.QueryEscape(string(doc)))
+	}
+	return nil
 }

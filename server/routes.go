@@ -19,7 +19,7 @@ func routes() []route {
 		readRoutes(),
 		lookRoutes(),
 		exportRoutes(),
-		writeRoutes(),
+		taskRoutes(), runRoutes(), wordRoutes(), questionRoutes(), trashRoutes(),
 		serverRoutes(),
 		streamRoutes(),
 		editRoutes(),
@@ -29,7 +29,6 @@ func routes() []route {
 
 // readRoutes are the routes that only read.
 func readRoutes() []route {
-	words := func(names []string) []string { return names }
 	var groupings []string
 	for _, g := range api.Groupings {
 		groupings = append(groupings, string(g))
@@ -43,22 +42,22 @@ func readRoutes() []route {
 			params: []param{{name: "key", kind: "text", doc: "what the link that roost serve printed holds"}}, serve: (*Server).login},
 		{path: "/openapi.json", summary: "This description", media: jsonMedia, document: (*Server).describe},
 		{path: "/v1/openapi.json", summary: "This description", media: jsonMedia, document: (*Server).describe},
-		{path: "/v1/version", summary: "What the server is", answer: api.Version{}, document: (*Server).version},
+		{path: "/v1/version", summary: "What the server is", answer: api.Version{}, document: func(s *Server, _ *asked) (any, error) { return s.opt.Version, nil }},
 		{path: "/v1/sources", summary: "The storages that tasks are read from", answer: sources{}, document: (*Server).sources},
 		{path: "/v1/tasks", summary: "Tasks of all sources, newest first", answer: api.Page[api.Summary]{},
 			fails: []int{400}, document: (*Server).tasks,
 			params: with(taskParams,
 				param{name: "query", kind: "text", doc: "only tasks whose title or id holds these words"},
-				param{name: "sort", kind: "word", words: words([]string{"newest", "oldest", "cost", "tokens"}), doc: "the order"},
+				param{name: "sort", kind: "word", words: []string{"newest", "oldest", "cost", "tokens"}, doc: "the order"},
 				param{name: "tree", kind: "flag", doc: "subtasks behind their parents, and on one page with them"},
 				param{name: "damaged", kind: "flag", doc: "only damaged tasks"},
 				param{name: "empty", kind: "flag", doc: "also task folders without messages"}, withParam)},
 		{path: "/v1/tasks/{id}", summary: "A task", answer: api.Summary{}, document: (*Server).task},
 		{path: "/v1/tasks/{id}/messages", summary: "What the person saw: a window of it, the newest when none is named",
-			answer: api.Window{}, document: (*Server).messages, params: windowParams},
+			answer: api.Window{}, document: windows(messages), params: windowParams},
 		{path: "/v1/tasks/{id}/history", summary: "What the model saw, or what would be sent to it now", answer: api.Window{},
-			document: (*Server).history,
-			params: with(windowParams, param{name: "view", kind: "word", words: words([]string{"raw", "effective"}),
+			document: windows(history),
+			params: with(windowParams, param{name: "view", kind: "word", words: []string{"raw", "effective"},
 				doc: "raw: as it is stored (the default); effective: what would be sent"})},
 		{path: "/v1/tasks/{id}/files", summary: "The files that the model knows, each fresh, changed or missing",
 			answer: api.KnownFiles{}, fails: []int{422}, document: (*Server).files,
@@ -66,7 +65,7 @@ func readRoutes() []route {
 				{name: "path", kind: "text", doc: "only this file, with its records; however its path is spelled"},
 				{name: "workspace", kind: "text", doc: "the folder to look in; the task's own when none is named"},
 			}},
-		{path: "/v1/tasks/{id}/usage", summary: "What the task spent", answer: api.Usage{}, document: ofTask((*service.Service).Usage)},
+		{path: "/v1/tasks/{id}/usage", summary: "What the task spent", answer: api.Usage{}, document: shows((*service.Service).Usage)},
 		{path: "/v1/tasks/{id}/tree", summary: "The task and its subtasks", answer: api.Branch{}, document: (*Server).tree,
 			params: []param{withParam}},
 		{path: "/v1/tasks/{id}/events", summary: "The task's events: those of its journal, then those that come. Labels of " +
@@ -93,12 +92,6 @@ func readRoutes() []route {
 	}
 }
 
-// writeRoutes are those of tasks, runs, words, questions and the trash that change
-// something, or show what is being done.
-func writeRoutes() []route {
-	return slices.Concat(taskRoutes(), runRoutes(), wordRoutes(), questionRoutes(), trashRoutes())
-}
-
 // route is a method and path with its handler. Reading of parameters, refusals and the OpenAPI document all come from the
 // table of routes.
 type route struct {
@@ -110,13 +103,14 @@ type route struct {
 	answer  any  // a value of the type of the document, nil for other answers
 	media   string
 	forms   []string // other media types that its parameters select
+	engine  bool     // it needs an engine, as every act does
 	waits   bool     // it obeys Prefer: wait=N
 	stream  bool     // it can answer with an event stream; see reply.follow
 	older   bool     // of the older call: act answers with its own stream, and failures have their own shape
 	fails   []int    // besides those that every route can give
 	body    any      // a value of the type of the JSON body; nil = no body
 	status  int      // of success; 0 = 200
-	also    int      // another one, when nothing new was made; 0 = none
+	also    int      // another one, when nothing new was made; 0 = none; see madeNothing
 
 	// One of these answers. Around act, the server handles idempotency keys, If-Match and Origin.
 	document func(*Server, *asked) (any, error)                      // GET: answers with JSON
@@ -145,8 +139,7 @@ func (rt route) success() int {
 
 // reply is the answer to a change.
 type reply struct {
-	status int                   // 0 = the route's
-	head   http.Header           // besides those of every answer
+	head   http.Header           // besides those that follow from the document; see headOf
 	doc    any                   // nil = no body
 	follow *idempotency.Followed // the run for a client that wants a stream instead
 }
@@ -158,7 +151,7 @@ type asked struct {
 	values
 	route    *route
 	body     []byte       // the raw body, of unsafe methods
-	identity string       // the id that follows from the idempotency key; see key
+	identity string       // the UUID that follows from the idempotency key, "" without one: all callers are the root's owner
 	seen     *tagged      // the task that If-Match names; nil without one
 	again    bool         // an earlier attempt of this request may have taken effect
 	silent   string       // the process that works on the task and does not answer; "" = none
@@ -211,15 +204,15 @@ var statuses = []string{"queued", "running", "waiting", "delegated", "interrupte
 
 func with(list []param, more ...param) []param { return append(slices.Clone(list), more...) }
 
-// ofTask is the document of a route that shows something of a task.
-func ofTask[D any](verb func(*service.Service, context.Context, string) (D, error)) func(*Server, *asked) (any, error) {
+// shows is the document of a route that shows one thing of a task.
+func shows[D any](verb func(*service.Service, context.Context, string) (D, error)) func(*Server, *asked) (any, error) {
 	return func(s *Server, a *asked) (any, error) { return verb(s.service, a.Context(), a.id) }
 }
 
-// listed is the document of a route that pages through a list that is whole.
-func listed[D any](list func(*Server, *asked) ([]D, error)) func(*Server, *asked) (any, error) {
+// lists is the document of a route that pages through a list that is whole.
+func lists[D any](list func(*service.Service, *asked) ([]D, error)) func(*Server, *asked) (any, error) {
 	return func(s *Server, a *asked) (any, error) {
-		all, err := list(s, a)
+		all, err := list(s.service, a)
 		if err != nil {
 			return nil, err
 		}
@@ -227,16 +220,40 @@ func listed[D any](list func(*Server, *asked) ([]D, error)) func(*Server, *asked
 	}
 }
 
-// change is the act of a route whose body is a document that changes a task.
-func change[N, D any](verb func(*service.Service, context.Context, service.Call, string, N) (D, error)) func(*Server, *asked) (*reply, error) {
+// windows is the document of a route that shows a part of a history or journal.
+func windows(show func(*service.Service, *asked, service.Span) (any, error)) func(*Server, *asked) (any, error) {
+	return func(s *Server, a *asked) (any, error) {
+		span, err := a.span()
+		if err != nil {
+			return nil, err
+		}
+		return show(s.service, a, span)
+	}
+}
+
+// does is the act of a route without a body.
+func does(act func(*service.Service, *asked) (any, error)) func(*Server, *asked) (*reply, error) {
+	return func(s *Server, a *asked) (*reply, error) {
+		doc, err := act(s.service, a)
+		return &reply{doc: doc}, err
+	}
+}
+
+// takes is the act of a route with a body.
+func takes[N any](act func(*service.Service, *asked, N) (any, error)) func(*Server, *asked) (*reply, error) {
 	return func(s *Server, a *asked) (*reply, error) {
 		var n N
 		if err := a.read(&n); err != nil {
 			return nil, err
 		}
-		doc, err := verb(s.service, a.Context(), a.call(), a.id, n)
-		return &reply{doc: doc, head: headOf(doc)}, err
+		doc, err := act(s.service, a, n)
+		return &reply{doc: doc}, err
 	}
+}
+
+// changes is takes for a change of the task that the path names.
+func changes[N, D any](verb func(*service.Service, context.Context, service.Call, string, N) (D, error)) func(*Server, *asked) (*reply, error) {
+	return takes(func(s *service.Service, a *asked, n N) (any, error) { return verb(s, a.Context(), a.call(), a.id, n) })
 }
 
 // badName is the problem of a malformed name in the path of a request; nil when there is none.
@@ -247,7 +264,7 @@ func badName(rt *route, r *http.Request) *api.Problem {
 	for _, name := range placesOf(rt.path) {
 		text := r.PathValue(name)
 		switch {
-		case name == "id" && !validRef(text):
+		case name == "id" && !service.ValidName(text):
 			return problem(http.StatusBadRequest, "bad_id", "That can be no task's id",
 				"an id is a letter or digit, then up to 127 of A-Z a-z 0-9 . _ -, and may have a source and a colon before "+
 					"it", "GET /v1/tasks")
@@ -279,14 +296,4 @@ func validName(text string) bool {
 		}
 	}
 	return true
-}
-
-// validRef reports whether a text can name a task: an id, or a source and an id. The server only compares it with listed
-// tasks and never makes a path of it; it refuses malformed names before it looks anything up all the same.
-func validRef(text string) bool {
-	source, id, named := strings.Cut(text, ":")
-	if !named {
-		source, id = "", text
-	}
-	return api.ValidTaskID(id) && (!named || api.ValidTaskID(source))
 }

@@ -1,12 +1,12 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -58,32 +58,18 @@ type Options struct {
 }
 
 func (o *Options) fill() {
-	set := func(d *time.Duration, usual time.Duration) {
-		if *d == 0 {
-			*d = usual
-		}
-	}
-	count := func(n *int, usual int) {
-		if *n == 0 {
-			*n = usual
-		}
-	}
-	set(&o.HeaderTimeout, 10*time.Second)
-	set(&o.Heartbeat, 10*time.Second)
-	set(&o.WriteTimeout, 20*time.Second)
-	set(&o.BodyTimeout, time.Minute)
-	if o.MaxBody == 0 {
-		o.MaxBody = 32 << 20
-	}
-	set(&o.Grace, 10*time.Second)
-	count(&o.MaxStreams, 2000)
-	count(&o.MaxPerClient, 1500)
-	count(&o.MaxConns, 4096)
-	count(&o.MaxStrangers, min(1024, max(o.MaxConns/2, 1)))
-	count(&o.MaxReadings, 8)
-	if o.Log == nil {
-		o.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
-	}
+	o.HeaderTimeout = cmp.Or(o.HeaderTimeout, 10*time.Second)
+	o.Heartbeat = cmp.Or(o.Heartbeat, 10*time.Second)
+	o.WriteTimeout = cmp.Or(o.WriteTimeout, 20*time.Second)
+	o.BodyTimeout = cmp.Or(o.BodyTimeout, time.Minute)
+	o.MaxBody = cmp.Or(o.MaxBody, 32<<20)
+	o.Grace = cmp.Or(o.Grace, 10*time.Second)
+	o.MaxStreams = cmp.Or(o.MaxStreams, 2000)
+	o.MaxPerClient = cmp.Or(o.MaxPerClient, 1500)
+	o.MaxConns = cmp.Or(o.MaxConns, 4096)
+	o.MaxStrangers = cmp.Or(o.MaxStrangers, min(1024, max(o.MaxConns/2, 1)))
+	o.MaxReadings = cmp.Or(o.MaxReadings, 8)
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -103,8 +89,6 @@ type Server struct {
 	ending   atomic.Bool // the server is about to stop
 	begun    time.Time
 	counted  metrics.Requests
-	asked    questionCount // of open questions
-	lists    listRefresher
 	streams  streams
 	readings chan struct{} // slots for MaxReadings
 	bodies   chan struct{} // slots for large bodies

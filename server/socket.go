@@ -187,15 +187,12 @@ func (g *gate) next() (net.Conn, error) {
 			_ = idle.Close()
 			continue
 		}
-		again := time.NewTimer(strangerPatience / 4)
 		select {
 		case <-g.left:
-		case <-again.C:
+		case <-time.After(strangerPatience / 4):
 		case <-g.shut:
-			again.Stop()
 			return nil, net.ErrClosed
 		}
-		again.Stop()
 	}
 }
 

@@ -9,9 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/server/metrics"
@@ -135,8 +133,6 @@ func (s *Server) readyz(w http.ResponseWriter, a *asked) *api.Problem {
 	return nil
 }
 
-func (s *Server) version(*asked) (any, error) { return s.opt.Version, nil }
-
 func (s *Server) describe(*asked) (any, error) {
 	doc, err := s.document()
 	return raw(doc), err
@@ -169,8 +165,8 @@ func (s *Server) metrics(w http.ResponseWriter, a *asked) *api.Problem {
 		running, waiting, queued := s.service.Load()
 		b.Gauges("roost_runs", "Runs of this process by state.", "state",
 			map[string]float64{"running": float64(running), "waiting": float64(waiting), "queued": float64(queued)})
-		if n, ok := s.openQuestions(a); ok {
-			b.Gauge("roost_questions_open", "Open questions and approvals of all tasks.", float64(n))
+		if open, err := s.service.Questions(a.Context(), ""); err == nil { // an unknown value is left out
+			b.Gauge("roost_questions_open", "Open questions and approvals of all tasks.", float64(len(open)))
 		}
 	}
 	draining := 0.0
@@ -191,30 +187,6 @@ func (s *Server) metrics(w http.ResponseWriter, a *asked) *api.Problem {
 		_, _ = w.Write([]byte(b.String())) // it fails when the client has disconnected
 	}
 	return nil
-}
-
-// questionsFor is how long a count of open questions is reused: counting reads all tasks.
-const questionsFor = 5 * time.Second
-
-// questionCount keeps the newest count.
-type questionCount struct {
-	mu sync.Mutex
-	at time.Time
-	n  int
-}
-
-func (s *Server) openQuestions(a *asked) (int, bool) {
-	c := &s.asked
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if now := time.Now(); c.at.IsZero() || now.Sub(c.at) > questionsFor {
-		list, err := s.service.Questions(a.Context(), "")
-		if err != nil {
-			return 0, false // an unknown value is left out
-		}
-		c.at, c.n = now, len(list)
-	}
-	return c.n, true
 }
 
 // leastRoom is the free space that a disk must have, in bytes: with less it cannot store a turn.

@@ -2,8 +2,8 @@ package server
 
 import (
 	"bytes"
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"slices"
@@ -18,13 +18,29 @@ import (
 	"github.com/roost-dev/roost/service"
 )
 
-// given is the cursor that a client sent. A browser that comes back asks the same
-// address, so the header goes before the parameter.
-func (a *asked) given() string {
-	if last := a.Header.Get("Last-Event-ID"); last != "" {
-		return last
+// streamRoutes are the streams beside those of single tasks.
+func streamRoutes() []route {
+	return []route{
+		{path: "/v1/events", summary: "The events of all tasks, as they became durable", media: streamMedia,
+			fails: []int{400, 429}, serve: (*Server).allEvents,
+			params: []param{{name: "after", kind: "text", doc: "0: from the oldest that is kept; the id of an event of this " +
+				"stream: what comes behind it. Last-Event-ID goes before it. Neither: only what comes from now on"}, typesParam}},
+		{path: "/v1/runs/{rid}/events", summary: "The events of a run, until it has ended; 204 for a client that has seen the end",
+			media: streamMedia, fails: []int{429}, engine: true, serve: (*Server).runEvents,
+			params: []param{{name: "after", kind: "text", doc: "the id of an event of the task: what comes behind it; else " +
+				"all of the run. Last-Event-ID goes before it"}, typesParam}},
 	}
-	return a.text["after"]
+}
+
+// cursor is the cursor that a client sent, read by parse; given is false when it sent none. A browser that comes back
+// asks the same address, so the header goes before the parameter.
+func (a *asked) cursor(parse func(string) (events.Cursor, bool), want string) (at events.Cursor, given bool, p *api.Problem) {
+	text := cmp.Or(a.Header.Get("Last-Event-ID"), a.text["after"])
+	at, ok := parse(text)
+	if text != "" && !ok {
+		return at, true, problem(http.StatusBadRequest, "bad_cursor", "The cursor cannot be read", "want the id of an event "+want, "after=0")
+	}
+	return at, text != "", nil
 }
 
 // enter takes a place among the streams; leave must be called.
@@ -39,41 +55,82 @@ func (s *Server) enter(a *asked) (leave func(), p *api.Problem) {
 	return leave, p
 }
 
+const eventID = "such as 1.7-0, or 0 for the start"
+
 // events streams a task's events: those behind the cursor, then new ones. Everything that can be refused is refused
 // before the head of the answer.
 func (s *Server) events(w http.ResponseWriter, a *asked) *api.Problem {
-	given := a.given()
-	from, ok := events.ParseCursor(given)
-	if given != "" && !ok {
-		return problem(http.StatusBadRequest, "bad_cursor", "The cursor cannot be read",
-			"want the id of an event such as 1.7-0, or 0 for the start", "after=0")
-	}
-	wants, p := a.wanted()
+	from, given, p := a.cursor(events.ParseCursor, eventID)
 	if p != nil {
 		return p
 	}
 	t, err := s.service.Find(a.Context(), a.id)
 	if err != nil {
-		p := s.problemOf(a.Context(), err, a.id)
-		p.Task = a.id
-		return p
+		return s.problemFor(a, err)
 	}
-	return s.streamTask(w, a, t, func(ctx context.Context, f *eventStream) (events.Cursor, error) {
-		f.wants = wants
-		if given != "" {
-			return from, f.check(ctx, t, from)
-		}
-		newest, ok, err := t.Newest(ctx)
-		if ok {
-			f.start = newest.String()
-		}
-		return events.AfterCommit(newest.Seq), err
-	})
+	return s.streamTask(w, a, t, "", from, !given)
 }
 
-// streamTask streams a task's events; prepare sets how, and gives the cursor from which the stream starts.
-func (s *Server) streamTask(w http.ResponseWriter, a *asked, t service.Task,
-	prepare func(context.Context, *eventStream) (events.Cursor, error)) *api.Problem {
+// runEvents streams the events of a run alone.
+func (s *Server) runEvents(w http.ResponseWriter, a *asked) *api.Problem {
+	run := a.PathValue("rid")
+	t, doc, err := s.service.RunTask(a.Context(), run)
+	if err != nil {
+		return s.problemOf(a.Context(), err, run)
+	}
+	from, given, p := a.cursor(events.ParseCursor, eventID)
+	if p != nil {
+		return p
+	}
+	if given {
+		seen, err := t.SawEnd(a.Context(), doc, from)
+		if err != nil {
+			return s.problemOf(a.Context(), err, run)
+		}
+		if seen {
+			w.Header().Del("Content-Type")
+			w.WriteHeader(http.StatusNoContent) // it makes a browser's EventSource stop
+			return nil
+		}
+	}
+	return s.streamTask(w, a, t, run, from, false)
+}
+
+func followedOf(f service.Follow) *idempotency.Followed {
+	if f.Run == "" {
+		return nil
+	}
+	out := &idempotency.Followed{Task: f.Task, Run: f.Run}
+	if !f.From.IsStart() {
+		out.From = f.From.String()
+	}
+	return out
+}
+
+// followed streams the events of a task from the start of a run to its end, the same ones to a client that repeats the
+// request.
+func (s *Server) followed(w http.ResponseWriter, a *asked, f idempotency.Followed) *api.Problem {
+	t, err := s.service.FindOwn(a.Context(), f.Task)
+	if err != nil {
+		return s.problemFor(a, err)
+	}
+	from, given, p := a.cursor(events.ParseCursor, eventID)
+	if p != nil {
+		return p
+	}
+	if !given {
+		from, _ = events.ParseCursor(f.From)
+	}
+	return s.streamTask(w, a, t, f.Run, from, false)
+}
+
+// streamTask streams a task's events behind a cursor, or from now on; with a run, until that run has ended. A run that
+// waits for a person has not ended. A route of a run leaves out the events of others.
+func (s *Server) streamTask(w http.ResponseWriter, a *asked, t service.Task, run string, from events.Cursor, fromNow bool) *api.Problem {
+	wants, p := a.wanted()
+	if p != nil {
+		return p
+	}
 	leave, p := s.enter(a)
 	if p != nil {
 		return p
@@ -84,12 +141,29 @@ func (s *Server) streamTask(w http.ResponseWriter, a *asked, t service.Task,
 		return s.problemOf(a.Context(), context.Canceled, a.id)
 	}
 	defer release()
-	f := &eventStream{s: s, task: t.ID(), w: w, ctl: http.NewResponseController(w), snapshot: s.snapshotOfTask(t)}
+	f := &eventStream{s: s, task: t.ID(), run: run, w: w, ctl: http.NewResponseController(w), wants: wants, snapshot: s.snapshotOfTask(t)}
+	if run != "" {
+		w.Header().Set("Roost-Run-Id", run)
+		f.runEnded = func() bool { return s.service.RunOver(context.Background(), run) }
+	}
+	if a.PathValue("rid") != "" {
+		f.wants = func(i events.Item) bool { return i.Run == run && (wants == nil || wants(i)) }
+	}
 	// The topic opens before the journal is read for the cursor, so that no event is lost between the two.
 	_, err = topic.Newest(a.Context())
-	var from events.Cursor
-	if err == nil {
-		from, err = prepare(a.Context(), f)
+	switch {
+	case err != nil:
+	case fromNow:
+		var newest events.Cursor
+		var ok bool
+		if newest, ok, err = t.Newest(a.Context()); ok {
+			f.start = newest.String()
+		}
+		from = events.AfterCommit(newest.Seq)
+	case !from.IsStart():
+		var known bool
+		known, err = t.HasEvent(a.Context(), from)
+		f.unknown = !known
 	}
 	if err != nil {
 		return s.problemOf(a.Context(), err, t.ID())
@@ -97,16 +171,6 @@ func (s *Server) streamTask(w http.ResponseWriter, a *asked, t service.Task,
 	f.subscriber = topic.Subscribe(from)
 	f.serve(a)
 	return nil
-}
-
-// check notes whether a cursor names no event of the task.
-func (f *eventStream) check(ctx context.Context, t service.Task, from events.Cursor) error {
-	if from.IsStart() {
-		return nil
-	}
-	known, err := t.HasEvent(ctx, from)
-	f.unknown = !known
-	return err
 }
 
 // snapshotOfTask describes a task to a client whose cursor is unknown.
@@ -120,54 +184,32 @@ func (s *Server) snapshotOfTask(t service.Task) snapshotOf {
 		if err != nil {
 			return nil, at, "", err
 		}
-		row, err := rowOf(doc)
-		if err != nil {
-			return nil, at, "", err
-		}
 		var o esjson.Object
 		o.String("type", "stream.snapshot")
 		o.String("task_id", t.ID())
 		o.Int("seq", int64(newest.Seq))
-		o.String("at", api.Stamp(s.opt.Now().UnixMilli()))
-		o.String("reason", "unknown_cursor")
-		o.Raw("task", row)
 		if ok {
 			id = newest.String()
 		}
-		return o.Bytes(), events.AfterCommit(newest.Seq), id, nil
+		data, err = s.snapshot(&o, "task", doc)
+		return data, events.AfterCommit(newest.Seq), id, err
 	}
 }
 
-// rowOf is a task's summary as lists have it.
-func rowOf(t api.Summary) ([]byte, error) {
-	var row bytes.Buffer
-	enc := json.NewEncoder(&row)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(t)
-	return bytes.TrimSpace(row.Bytes()), err
-}
-
-// streamRoutes are the streams beside those of single tasks.
-func streamRoutes() []route {
-	return []route{
-		{path: "/v1/events", summary: "The events of all tasks, as they became durable", media: streamMedia,
-			fails: []int{400, 429}, serve: (*Server).allEvents,
-			params: []param{{name: "after", kind: "text", doc: "0: from the oldest that is kept; the id of an event of this " +
-				"stream: what comes behind it. Last-Event-ID goes before it. Neither: only what comes from now on"}, typesParam}},
-		{path: "/v1/runs/{rid}/events", summary: "The events of a run, until it has ended; 204 for a client that has seen the end",
-			media: streamMedia, fails: []int{429}, serve: (*Server).runEvents,
-			params: []param{{name: "after", kind: "text", doc: "the id of an event of the task: what comes behind it; else " +
-				"all of the run. Last-Event-ID goes before it"}, typesParam}},
-	}
+// snapshot ends the data of stream.snapshot with a document.
+func (s *Server) snapshot(o *esjson.Object, name string, doc any) ([]byte, error) {
+	body, err := bytesOf(doc)
+	o.String("at", api.Stamp(s.opt.Now().UnixMilli()))
+	o.String("reason", "unknown_cursor")
+	o.Raw(name, bytes.TrimSpace(body))
+	return o.Bytes(), err
 }
 
 // allEvents streams the events of all tasks.
 func (s *Server) allEvents(w http.ResponseWriter, a *asked) *api.Problem {
-	given := a.given()
-	from, ok := events.ParseAllCursor(given)
-	if given != "" && !ok {
-		return problem(http.StatusBadRequest, "bad_cursor", "The cursor cannot be read",
-			"want the id of an event of this stream, or 0 for the oldest that is kept", "after=0")
+	from, given, p := a.cursor(events.ParseAllCursor, "of this stream, or 0 for the oldest that is kept")
+	if p != nil {
+		return p
 	}
 	wants, p := a.wanted()
 	if p != nil {
@@ -183,10 +225,9 @@ func (s *Server) allEvents(w http.ResponseWriter, a *asked) *api.Problem {
 		return s.problemOf(a.Context(), context.Canceled, "")
 	}
 	defer release()
-	defer s.lists.use(s, topic)()
 	f := &eventStream{s: s, w: w, ctl: http.NewResponseController(w), wants: wants, snapshot: s.snapshotOfAll(topic)}
 	newest, err := topic.Newest(a.Context())
-	if err == nil && given == "" {
+	if err == nil && !given {
 		from, f.start = newest, newest.String()
 	} else if err == nil {
 		var known bool
@@ -206,169 +247,21 @@ var activeStates = []string{"queued", "running", "waiting", "delegated"}
 
 // snapshotOfAll sends the active tasks to a client whose cursor is unknown.
 func (s *Server) snapshotOfAll(topic *events.Topic) snapshotOf {
-	return func(ctx context.Context) ([]byte, events.Cursor, string, error) {
+	return func(ctx context.Context) (data []byte, at events.Cursor, id string, err error) {
 		newest, err := topic.Newest(ctx)
 		if err != nil {
-			return nil, events.Cursor{}, "", err
+			return nil, at, "", err
 		}
 		l, _, err := s.service.List(ctx, api.TaskFilter{}) // after the cursor was read, so that it is not older
 		if err != nil {
-			return nil, events.Cursor{}, "", err
+			return nil, at, "", err
 		}
-		rows := []byte{'['}
-		for _, t := range l.Items {
-			if !slices.Contains(activeStates, t.Status) {
-				continue
-			}
-			row, err := rowOf(t)
-			if err != nil {
-				return nil, events.Cursor{}, "", err
-			}
-			if len(rows) > 1 {
-				rows = append(rows, ',')
-			}
-			rows = append(rows, row...)
-		}
+		rows := slices.DeleteFunc(slices.Clone(l.Items), func(t api.Summary) bool { return !slices.Contains(activeStates, t.Status) })
 		var o esjson.Object
 		o.String("type", "stream.snapshot")
-		o.String("at", api.Stamp(s.opt.Now().UnixMilli()))
-		o.String("reason", "unknown_cursor")
-		o.Raw("tasks", append(rows, ']'))
-		return o.Bytes(), newest, newest.String(), nil
+		data, err = s.snapshot(&o, "tasks", rows)
+		return data, newest, newest.String(), err
 	}
-}
-
-// listRefresh is the pause between two lists of a listRefresher.
-const listRefresh = 2 * time.Second
-
-// listRefresher lists the tasks now and then while a client follows all of them. A list derives again what changed
-// since the previous one, so a person who opens the list later waits for the last two seconds only.
-type listRefresher struct {
-	mu    sync.Mutex
-	users int
-	stop  func()
-}
-
-// use keeps the lists fresh until done is called.
-func (l *listRefresher) use(s *Server, topic *events.Topic) (done func()) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.users++; l.users == 1 {
-		ctx, cancel := context.WithCancel(context.Background())
-		var wait sync.WaitGroup
-		wait.Go(func() { s.refreshLists(ctx, topic) })
-		l.stop = func() { cancel(); wait.Wait() }
-	}
-	return func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		if l.users--; l.users == 0 {
-			l.stop()
-		}
-	}
-}
-
-func (s *Server) refreshLists(ctx context.Context, topic *events.Topic) {
-	seen, err := topic.Newest(ctx)
-	for err == nil {
-		change := topic.Changed()
-		newest, failed := topic.Newest(ctx)
-		if err = failed; err == nil && newest != seen {
-			seen = newest
-			_ = s.service.Refresh(ctx) // a user who lists the tasks sees the error
-			select {
-			case <-ctx.Done():
-			case <-time.After(listRefresh):
-			}
-			continue
-		}
-		select {
-		case <-change:
-		case <-ctx.Done():
-		}
-		err = errors.Join(err, ctx.Err())
-	}
-}
-
-// streamRun answers with the events of a task behind a place, until one of its runs has
-// ended; a run that waits for a person has not. Then stream.end says so. Who comes back
-// with Last-Event-ID goes on there.
-func (s *Server) streamRun(w http.ResponseWriter, a *asked, t service.Task, from events.Cursor, run string) *api.Problem {
-	if last := a.Header.Get("Last-Event-ID"); last != "" {
-		var ok bool
-		if from, ok = events.ParseCursor(last); !ok {
-			return problem(http.StatusBadRequest, "bad_cursor", "The cursor cannot be read", "want the id of an event such as 1.7-0")
-		}
-	}
-	w.Header().Set("Roost-Run-Id", run)
-	return s.streamTask(w, a, t, func(ctx context.Context, f *eventStream) (events.Cursor, error) {
-		f.last, f.runEnded = service.EndsRun(run), s.over(run)
-		return from, f.check(ctx, t, from)
-	})
-}
-
-// over reports whether a run has ended, also one that was killed.
-func (s *Server) over(run string) func() bool {
-	return func() bool { return s.service.RunOver(context.Background(), run) }
-}
-
-// runEvents streams the events of a run alone.
-func (s *Server) runEvents(w http.ResponseWriter, a *asked) *api.Problem {
-	if s.service.ReadOnly() != nil {
-		return problem(http.StatusServiceUnavailable, "read_only", "This server only reads", "it does not know runs", "GET /v1/tasks")
-	}
-	wants, p := a.wanted()
-	if p != nil {
-		return p
-	}
-	run := a.PathValue("rid")
-	t, doc, err := s.service.RunTask(a.Context(), run)
-	if err != nil {
-		return s.problemOf(a.Context(), err, run)
-	}
-	from := events.Cursor{}
-	if given := a.given(); given != "" {
-		var ok bool
-		if from, ok = events.ParseCursor(given); !ok {
-			return problem(http.StatusBadRequest, "bad_cursor", "The cursor cannot be read", "want the id of an event such as 1.7-0")
-		}
-		seen, err := t.SawEnd(a.Context(), doc, from)
-		if err != nil {
-			return s.problemOf(a.Context(), err, run)
-		}
-		if seen {
-			w.Header().Del("Content-Type")
-			w.WriteHeader(http.StatusNoContent) // it makes a browser's EventSource stop
-			return nil
-		}
-	}
-	w.Header().Set("Roost-Run-Id", run)
-	return s.streamTask(w, a, t, func(ctx context.Context, f *eventStream) (events.Cursor, error) {
-		f.last, f.runEnded = service.EndsRun(run), s.over(run)
-		f.wants = func(i events.Item) bool { return i.Run == run && (wants == nil || wants(i)) }
-		return from, f.check(ctx, t, from)
-	})
-}
-
-func followedOf(f service.Follow) *idempotency.Followed {
-	if f.Run == "" {
-		return nil
-	}
-	out := &idempotency.Followed{Task: f.Task, Run: f.Run}
-	if !f.From.IsStart() {
-		out.From = f.From.String()
-	}
-	return out
-}
-
-// followed streams the events of a run, the same ones to a client that repeats the request.
-func (s *Server) followed(w http.ResponseWriter, a *asked, f idempotency.Followed) *api.Problem {
-	t, err := s.service.FindOwn(a.Context(), f.Task)
-	if err != nil {
-		return s.problemFor(a, err)
-	}
-	at, _ := events.ParseCursor(f.From)
-	return s.streamRun(w, a, t, at, f.Run)
 }
 
 // batchBytes is about how many bytes are written to a client at a time.
@@ -385,11 +278,11 @@ type eventStream struct {
 	ctl  *http.ResponseController
 	buf  []byte
 	task string // "" = all tasks
+	run  string // whose end ends the stream; "" = none
 
 	start    string                 // the id that the stream continues, for a client that sent none
 	unknown  bool                   // the cursor of the client names no event that exists
 	wants    func(events.Item) bool // nil: all events
-	last     func(events.Item) bool // whether an event ends the stream; nil: none does
 	runEnded func() bool            // whether the run has ended; nil: unknown
 	snapshot snapshotOf             // for a client whose cursor is unknown
 	skipped  string                 // the id of the newest event that the client did not want
@@ -409,10 +302,7 @@ type snapshotOf func(ctx context.Context) (data []byte, at events.Cursor, id str
 // serve answers with the stream until the client or the server stops, or the stream ends. A client that stops is no
 // failure: it comes back with its cursor.
 func (f *eventStream) serve(a *asked) {
-	h := f.w.Header()
-	h.Set("Content-Type", streamMedia)
-	h.Set("Cache-Control", "no-store, no-transform")
-	h.Set("X-Accel-Buffering", "no")
+	h := head(f.w)
 	if f.task != "" {
 		h.Set("Roost-Task-Id", f.task)
 	}
@@ -426,6 +316,15 @@ func (f *eventStream) serve(a *asked) {
 	if err := f.write(a.Context()); err != nil && a.Context().Err() == nil {
 		f.s.opt.Log.Debug("stream ended", "path", a.URL.Path, "request_id", h.Get(requestID), "error", err.Error())
 	}
+}
+
+// head sets the headers of a stream.
+func head(w http.ResponseWriter) http.Header {
+	h := w.Header()
+	h.Set("Content-Type", streamMedia)
+	h.Set("Cache-Control", "no-store, no-transform")
+	h.Set("X-Accel-Buffering", "no")
+	return h
 }
 
 func (f *eventStream) write(ctx context.Context) error {
@@ -446,34 +345,38 @@ func (f *eventStream) write(ctx context.Context) error {
 	if err := f.flush(); err != nil {
 		return err
 	}
-	beat := time.NewTicker(f.s.opt.Heartbeat)
-	defer beat.Stop()
+	return f.end(f.loop(ctx, f.s.opt.Heartbeat, f.give, func() error {
+		if f.runEnded != nil && f.runEnded() {
+			// The event that ended it may be in the journal and not in the topic yet.
+			return cmp.Or(f.ReadJournal(ctx, f.give), errRunEnded)
+		}
+		f.buf = append(f.buf, ": heartbeat\n\n"...)
+		if f.skipped != "" { // the client need not read again what it did not want
+			f.writeID(f.skipped)
+			f.skipped = ""
+		}
+		return nil
+	}))
+}
+
+// loop gives the events of the topic as they come, and calls beat at intervals, until one of them fails, the client does
+// not take what was added, or the client or the server stops.
+func (f *eventStream) loop(ctx context.Context, interval time.Duration, give func(events.Item) error, beat func() error) error {
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
 	for {
-		err := f.Read(ctx, f.give)
+		err := f.Read(ctx, give)
 		if err := errors.Join(err, f.flush()); err != nil {
-			return f.end(err)
+			return err
 		}
 		select {
 		case <-f.Changed():
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-f.s.stop:
-			return f.end(events.ErrClosed)
-		case <-beat.C:
-			if f.runEnded != nil && f.runEnded() {
-				// The event that ended it may be in the journal and not in the topic yet.
-				err := f.ReadJournal(ctx, f.give)
-				if err == nil {
-					err = errRunEnded
-				}
-				return f.end(err)
-			}
-			f.buf = append(f.buf, ": heartbeat\n\n"...)
-			if f.skipped != "" { // the client need not read again what it did not want
-				f.writeID(f.skipped)
-				f.skipped = ""
-			}
-			if err := f.flush(); err != nil {
+			return events.ErrClosed
+		case <-tick.C:
+			if err := beat(); err != nil {
 				return err
 			}
 		}
@@ -502,7 +405,7 @@ func (f *eventStream) give(one events.Item) error {
 		f.skipped = ""
 	}
 	f.buf = append(f.buf, one.Frame...)
-	if f.last != nil && f.last(one) {
+	if f.run != "" && service.EndsRun(f.run)(one) {
 		return errRunEnded
 	}
 	if len(f.buf) >= batchBytes {
@@ -563,10 +466,8 @@ func (a *asked) wanted() (func(events.Item) bool, *api.Problem) {
 	list := strings.Split(text, ",")
 	for _, one := range list {
 		if !events.PlainType(strings.TrimSuffix(one, "*")) && one != "*" || len(list) > 64 {
-			p := problem(http.StatusUnprocessableEntity, "validation_failed", "A parameter is wrong",
-				"types: want types of events such as run.ended or message.*, joined by commas")
-			p.Errors = []api.Wrong{{Parameter: "types", Detail: "want types of events such as run.ended or message.*, joined by commas"}}
-			return nil, p
+			return nil, wrongParameters(api.Wrong{Parameter: "types",
+				Detail: "want types of events such as run.ended or message.*, joined by commas"})
 		}
 	}
 	return func(i events.Item) bool {
@@ -609,4 +510,8 @@ func (s *streams) open() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.now
+}
+
+func tooManyStreams() *api.Problem {
+	return problem(http.StatusTooManyRequests, "too_many_streams", "Too many streams are open", "close some, or follow fewer tasks at a time").Later("5")
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/journal"
-	"github.com/roost-dev/roost/service"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
 )
@@ -84,7 +83,7 @@ func TestTheEndOfARunIsToldBeforeItsStreamEnds(t *testing.T) {
 				task:       "t",
 				w:          w,
 				ctl:        http.NewResponseController(w),
-				last:       service.EndsRun("r"),
+				run:        "r",
 				runEnded:   func() bool { return true },
 			}
 			_ = f.write(t.Context()) // the client gets the reason

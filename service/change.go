@@ -30,9 +30,6 @@ func (s *Service) Patch(ctx context.Context, c Call, id string, p api.TaskPatch)
 	r := engine.Request{Interactive: true}
 	settle(p.Settings, &r, &w)
 	err := w.err()
-	if err == nil {
-		err = s.writable()
-	}
 	if err != nil {
 		return Task{}, nil, err
 	}
@@ -144,9 +141,6 @@ const (
 
 // Delete moves a task into the trash. A task with subtasks is only deleted when subtasks names what happens to them.
 func (s *Service) Delete(ctx context.Context, id, subtasks string) (api.Deleted, error) {
-	if err := s.writable(); err != nil {
-		return api.Deleted{}, err
-	}
 	ref, err := s.store.Find(ctx, id)
 	if err != nil {
 		return api.Deleted{}, err
@@ -222,9 +216,6 @@ func (s *Service) trashed(ctx context.Context, name string) (api.DeletedTask, er
 
 // Untrash puts a deleted task back.
 func (s *Service) Untrash(ctx context.Context, c Call, name string) (api.Restored, error) {
-	if err := s.writable(); err != nil {
-		return api.Restored{}, err
-	}
 	t, err := s.trashed(ctx, name)
 	if c.Again && err != nil { // the first attempt may have put it back
 		if ref, found := s.store.Find(ctx, name); found == nil {
@@ -250,9 +241,6 @@ func untrashed(ref store.Ref) api.Restored {
 // PurgeAll removes deleted tasks for good. All are found before one is removed.
 func (s *Service) PurgeAll(ctx context.Context, names []string) (api.Purged, error) {
 	out := api.Purged{Items: []api.DeletedTask{}}
-	if err := s.writable(); err != nil {
-		return out, err
-	}
 	found := make([]string, len(names))
 	for i, name := range names {
 		t, err := s.trashed(ctx, name)
@@ -270,9 +258,6 @@ func (s *Service) PurgeAll(ctx context.Context, names []string) (api.Purged, err
 
 // Purge removes a deleted task for good.
 func (s *Service) Purge(ctx context.Context, name string) (api.DeletedTask, error) {
-	if err := s.writable(); err != nil {
-		return api.DeletedTask{}, err
-	}
 	t, err := s.trashed(ctx, name)
 	if err != nil {
 		return t, err
@@ -328,9 +313,7 @@ func (s *Service) Import(ctx context.Context, o Import) (api.Import, error) {
 	}
 	done, err := importer.Run(ctx, s.store, list, opt)
 	if errors.Is(err, importer.ErrRunning) {
-		p := problem(0, "import_busy", "import", err.Error(), "roost import again when it is done")
-		p.Retryable = true
-		return done, p
+		return done, problem(0, "import_busy", "import", err.Error(), "roost import again when it is done").Later("")
 	}
 	return done, err
 }
@@ -434,8 +417,8 @@ func checkSpools(r *api.Checkup, dir string, remove bool) {
 
 // Collect removes contents of checkpoints that no task needs any more. With dry it only reports what would go.
 func (s *Service) Collect(ctx context.Context, dry bool) ([]api.CollectedStore, error) {
-	if err := s.writable(); err != nil {
-		return nil, err
+	if p := s.ReadOnly(); p != nil {
+		return nil, p
 	}
 	return s.engine.Checkpoints().Collect(ctx, dry)
 }

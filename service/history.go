@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -25,9 +26,6 @@ import (
 
 // idle finds a task without a live run in this process.
 func (s *Service) idle(ctx context.Context, id string) (store.Ref, error) {
-	if err := s.writable(); err != nil {
-		return store.Ref{}, err
-	}
 	ref, err := s.store.Find(ctx, id)
 	if err != nil {
 		return ref, err
@@ -35,14 +33,24 @@ func (s *Service) idle(ctx context.Context, id string) (store.Ref, error) {
 	here := s.store.Latest(ref)
 	for _, run := range s.engine.Runs() {
 		if run.TaskID == here.ID && here.Own || run.TaskID == ref.ID {
-			p := problem(http.StatusConflict, "task_busy", "A run works on the task",
+			return ref, problem(http.StatusConflict, "task_busy", "A run works on the task",
 				"run "+run.ID+" works on it: no other change of its histories and files is possible until it ends",
-				"POST /v1/tasks/"+ref.ID+"/cancel")
-			p.Task, p.Retryable = ref.ID, true
-			return ref, p
+				"POST /v1/tasks/"+ref.ID+"/cancel").Later("").About(ref.ID)
 		}
 	}
 	return ref, nil
+}
+
+// begin finds a task to change. It returns the context of the change and, when it repeats, the commits of an earlier
+// attempt.
+func (s *Service) begin(ctx context.Context, c Call, id string, repeats bool) (context.Context, store.Ref, []journal.Commit, error) {
+	ref, err := s.idle(ctx, id)
+	ctx = c.acting(ctx)
+	if err != nil || !repeats {
+		return ctx, ref, nil, err
+	}
+	done, err := s.before(ctx, c, ref, id)
+	return ctx, ref, done, err
 }
 
 // finish writes Roo's files behind a durable change. If that fails, the change has not failed: the failure is logged.
@@ -79,11 +87,7 @@ func rewindOf(n api.NewRewind) (o history.RewindOptions, err error) {
 	if err := conflictRule(n.OnConflict); err != nil {
 		return o, err
 	}
-	o = history.RewindOptions{To: n.To, Keep: n.KeepTarget, Edit: n.Edit, Remove: n.Delete, DryRun: n.DryRun}
-	if o.To == "" {
-		o.To = "~1"
-	}
-	return o, w.err()
+	return history.RewindOptions{To: cmp.Or(n.To, "~1"), Keep: n.KeepTarget, Edit: n.Edit, Remove: n.Delete, DryRun: n.DryRun}, w.err()
 }
 
 // Rewind takes both histories of a task back to a message, edits a message, or removes one; with Files it also restores
@@ -93,23 +97,16 @@ func (s *Service) Rewind(ctx context.Context, c Call, id string, n api.NewRewind
 	if err != nil {
 		return api.Rewound{}, err
 	}
-	ref, err := s.idle(ctx, id)
+	ctx, ref, done, err := s.begin(ctx, c, id, !o.DryRun)
 	if err != nil {
 		return api.Rewound{}, err
 	}
-	ctx = c.acting(ctx)
-	if !o.DryRun {
-		done, err := s.before(ctx, c, ref, id)
-		if err != nil {
-			return api.Rewound{}, err
+	if r, was, err := history.FindRewind(ctx, s.store, ref, o, done); !o.DryRun && (err != nil || was) {
+		files := restoredBy(ref.ID, done)
+		if files == nil && n.Files {
+			files = noRestore(ref.ID)
 		}
-		if r, was, err := history.FindRewind(ctx, s.store, ref, o, done); err != nil || was {
-			files := restoredBy(ref.ID, done)
-			if files == nil && n.Files {
-				files = noRestore(ref.ID)
-			}
-			return api.Rewound{RewindResult: r, Restore: files}, err
-		}
+		return api.Rewound{RewindResult: r, Restore: files}, err
 	}
 	if n.Files {
 		return s.rewindFiles(ctx, id, n, o)
@@ -155,22 +152,12 @@ func (s *Service) Redo(ctx context.Context, c Call, id string, n api.NewUndo) (a
 }
 
 func (s *Service) undo(ctx context.Context, c Call, id string, o actions.Options) (api.Undone, error) {
-	ref, err := s.idle(ctx, id)
-	if errors.Is(err, store.ErrNotFound) { // the list of actions knows a deleted task
-		ref, err = store.Ref{}, nil
-	}
-	if err != nil {
+	ctx, _, done, err := s.begin(ctx, c, id, !o.DryRun)
+	if err != nil && !errors.Is(err, store.ErrNotFound) { // the list of actions knows a deleted task
 		return api.Undone{}, err
 	}
-	ctx = c.acting(ctx)
-	if ref.ID != "" && !o.DryRun {
-		done, err := s.before(ctx, c, ref, id)
-		if err != nil {
-			return api.Undone{}, err
-		}
-		if doc, was, err := s.undoneBy(ctx, id, o, done); err != nil || was {
-			return doc, err
-		}
+	if doc, was, err := s.undoneBy(ctx, id, o, done); err != nil || was {
+		return doc, err
 	}
 	action, now, files, err := s.engine.Undo(ctx, id, o)
 	if err != nil {
@@ -192,11 +179,10 @@ func (s *Service) Switch(ctx context.Context, c Call, id string, n api.NewHead) 
 	if n.Branch == "" {
 		return api.Head{}, api.Invalid(api.Wrong{Parameter: "/branch", Detail: "name a branch of the task"})
 	}
-	ref, err := s.idle(ctx, id)
+	ctx, ref, _, err := s.begin(ctx, c, id, false)
 	if err != nil {
 		return api.Head{}, err
 	}
-	ctx = c.acting(ctx)
 	task, finish, err := history.Switch(ctx, s.store, ref, n.Branch)
 	if err != nil {
 		return api.Head{}, err
@@ -208,9 +194,6 @@ func (s *Service) Switch(ctx context.Context, c Call, id string, n api.NewHead) 
 // Fork makes a new task with the history of another one.
 func (s *Service) Fork(ctx context.Context, c Call, id string, n api.NewFork) (api.ForkResult, error) {
 	if err := folder("/workspace", n.Workspace); err != nil {
-		return api.ForkResult{}, err
-	}
-	if err := s.writable(); err != nil {
 		return api.ForkResult{}, err
 	}
 	ref, err := s.store.Find(ctx, id)
@@ -310,9 +293,6 @@ func (s *Service) Condense(ctx, until context.Context, c Call, id string, n api.
 
 // Checkpoints are the states of files that a task changed, the oldest first.
 func (s *Service) Checkpoints(ctx context.Context, id string) (api.Checkpoints, error) {
-	if err := s.writable(); err != nil {
-		return api.Checkpoints{}, err
-	}
 	l, err := s.engine.Checkpoints().List(ctx, id)
 	if l.Checkpoints == nil {
 		l.Checkpoints = []api.Checkpoint{}
@@ -321,19 +301,11 @@ func (s *Service) Checkpoints(ctx context.Context, id string) (api.Checkpoints, 
 }
 
 // DiffQuery names what is compared.
-type DiffQuery struct {
-	From  string   // a checkpoint; "" = the one before the newest change
-	To    string   // another one, or now; "" = now
-	Paths []string // only these files and folders; none = all
-	Lines bool     // also the differences by lines
-}
+type DiffQuery = checkpoints.DiffOptions
 
 // Diff is what differs between a checkpoint of a task and another one, or now.
 func (s *Service) Diff(ctx context.Context, id string, q DiffQuery) (api.Diff, error) {
-	if err := s.writable(); err != nil {
-		return api.Diff{}, err
-	}
-	d, err := s.engine.Checkpoints().Diff(ctx, id, checkpoints.DiffOptions{From: q.From, To: q.To, Paths: q.Paths, Patch: q.Lines})
+	d, err := s.engine.Checkpoints().Diff(ctx, id, q)
 	if d.Files == nil {
 		d.Files = []api.FileDiff{}
 	}
@@ -360,26 +332,15 @@ func (s *Service) SaveCheckpoint(ctx context.Context, c Call, id string) (api.Sa
 
 // Restore puts the files that a task changed back as they were at a checkpoint; "" is the one before the newest change.
 func (s *Service) Restore(ctx context.Context, c Call, id, checkpoint string, n api.NewRestore) (api.RestoreResult, error) {
-	err := conflictRule(n.OnConflict)
-	if err == nil {
-		err = folder("/workspace", n.Workspace)
+	if err := errors.Join(conflictRule(n.OnConflict), folder("/workspace", n.Workspace)); err != nil {
+		return api.RestoreResult{}, err
 	}
+	ctx, ref, done, err := s.begin(ctx, c, id, !n.DryRun)
 	if err != nil {
 		return api.RestoreResult{}, err
 	}
-	ref, err := s.idle(ctx, id)
-	if err != nil {
-		return api.RestoreResult{}, err
-	}
-	ctx = c.acting(ctx)
-	if !n.DryRun {
-		done, err := s.before(ctx, c, ref, id)
-		if err != nil {
-			return api.RestoreResult{}, err
-		}
-		if r := restoredBy(ref.ID, done); r != nil {
-			return *r, nil
-		}
+	if r := restoredBy(ref.ID, done); r != nil {
+		return *r, nil
 	}
 	r, finish, err := s.engine.Checkpoints().Restore(ctx, id, checkpoints.RestoreOptions{
 		To:         checkpoint,
@@ -427,10 +388,8 @@ func agreed(plan string, now api.RestoreResult) error {
 	if plan == "" || plan == planOf(now) {
 		return nil
 	}
-	p := problem(http.StatusConflict, "changed_meanwhile", "The files changed since the dry run",
-		"files changed while it was asked; nothing was changed", "the same request with dry_run, then with its new plan")
-	p.Task, p.Retryable = now.ID, true
-	return p
+	return problem(http.StatusConflict, "changed_meanwhile", "The files changed since the dry run",
+		"files changed while it was asked; nothing was changed", "the same request with dry_run, then with its new plan").Later("").About(now.ID)
 }
 
 // When a kill kept an answer from a caller, the journal shows what the call did: the same call, made again, gets that
@@ -513,7 +472,7 @@ func condensedBy(id string, commits []journal.Commit) (api.Condensed, bool) {
 
 // undoneBy is the action that commits undid or redid.
 func (s *Service) undoneBy(ctx context.Context, id string, o actions.Options, commits []journal.Commit) (api.Undone, bool, error) {
-	var seq uint64
+	var seq uint64 // stays 0 without commits
 	for _, c := range commits {
 		for _, raw := range c.Events {
 			var e struct{ Undoes, Redoes uint64 }

@@ -73,12 +73,6 @@ func (s *Service) Stream(ctx context.Context, first int) iter.Seq2[api.ListPart,
 	return s.store.Stream(ctx, first)
 }
 
-// Refresh makes the next list cheap: it derives again what changed since the previous list.
-func (s *Service) Refresh(ctx context.Context) error {
-	_, err := s.store.List(ctx, store.Filter{Limit: 1})
-	return err
-}
-
 // Search is a page of the messages that hold a query, and what was looked through. Patience bounds how long the search
 // also adds to the index what it had to read; 0 is as long as it takes.
 func (s *Service) Search(ctx context.Context, query api.SearchQuery, patience time.Duration) (api.Page[api.Hit], api.Found, error) {
@@ -118,25 +112,12 @@ func (s *Service) Names(ctx context.Context) ([]api.Name, error) {
 }
 
 // SpendFilter narrows what is summed. Zero members do not filter.
-type SpendFilter struct {
-	Source    string
-	Workspace string
-	Since     int64 // Unix milliseconds
-	Until     int64
-}
+type SpendFilter = spend.Filter
 
 // Spending is what all tasks spent, in groups; by day when by is "".
 func (s *Service) Spending(ctx context.Context, by api.Grouping, f SpendFilter) (api.Totals, error) {
-	if by == "" {
-		by = "day"
-	}
-	return spend.Sum(ctx, s.store, by, spend.Filter{
-		Source:    f.Source,
-		Workspace: f.Workspace,
-		Since:     f.Since,
-		Until:     f.Until,
-		Zone:      s.opt.Now().Location(),
-	})
+	f.Zone = s.opt.Now().Location()
+	return spend.Sum(ctx, s.store, cmp.Or(by, "day"), f)
 }
 
 // Task is a task with its copies.

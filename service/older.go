@@ -51,9 +51,6 @@ func CheckOlder(n api.OlderRun) error {
 // Older does what the older restart call asks for: it starts a task, continues one, or sends the message to the run that
 // works on it.
 func (s *Service) Older(ctx context.Context, c Call, n api.OlderRun) (Follow, error) {
-	if err := s.writable(); err != nil {
-		return Follow{}, err
-	}
 	r := engine.Request{Text: n.Text, Choice: setup.Choice{Mode: n.Mode}, Interactive: true, Origin: "api"}
 	if n.IdleMS > 0 {
 		r.Limits = &api.RunLimits{IdleTimeoutMS: n.IdleMS}
@@ -130,7 +127,6 @@ func (s *Service) about(ctx context.Context, id string, err error) error {
 // OlderStart is what the older call's first event needs.
 type OlderStart struct {
 	At      int64  // Unix milliseconds of the first commit that the call led to
-	Origin  string // of the task; "" = unknown
 	Unknown string // a profile of the task that is not known here; "" = none
 	Used    api.Run
 }
@@ -159,11 +155,7 @@ func (s *Service) OlderStart(ctx context.Context, f Follow) (out OlderStart, err
 	}
 	for commit, err := range log.Read(ctx, first) {
 		if err == nil {
-			at := info.Queued
-			if at == 0 {
-				at = info.Started
-			}
-			out.At = max(commit.At, at)
+			out.At = max(commit.At, cmp.Or(info.Queued, info.Started))
 			break
 		}
 	}
@@ -225,9 +217,6 @@ func (s *Service) OlderQuestion(ctx context.Context, name string) (api.Question,
 }
 
 func (s *Service) olderQuestion(ctx context.Context, name string) (engine.Asked, error) {
-	if err := s.writable(); err != nil {
-		return engine.Asked{}, err
-	}
 	of := TaskOfQuestion(name)
 	var list []engine.Asked
 	if of != "" {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,9 +33,6 @@ func followOf(t engine.Ticket) Follow { return Follow{t.Ref.ID, t.ID, t.From} }
 // Start makes a task. With a message it runs at once, else it only exists and Follow is zero.
 func (s *Service) Start(ctx context.Context, c Call, n api.NewTask) (api.Started, Follow, error) {
 	r, err := newTask(n, c)
-	if err == nil {
-		err = s.writable()
-	}
 	if err != nil {
 		return api.Started{}, Follow{}, err
 	}
@@ -71,9 +69,6 @@ func (s *Service) started(ctx context.Context, ref store.Ref, run *api.Run) (out
 // Continue starts a run of a task, or continues the run that waits.
 func (s *Service) Continue(ctx context.Context, c Call, id string, n api.NewRun) (api.Run, Follow, error) {
 	r, err := newRun(id, n)
-	if err == nil {
-		err = s.writable()
-	}
 	if err == nil {
 		err = s.mayRestart(ctx, c, id)
 	}
@@ -180,11 +175,9 @@ func (r Restart) refuses(ref store.Ref, sum api.Summary, runs []engine.RunInfo, 
 		return restartsOff(ref.ID)
 	}
 	if made := sum.Origin == "api" || sum.Origin == "web"; r.OwnOnly && !(ref.Own && made) {
-		p := problem(http.StatusForbidden, "restart_denied", "That task was not made here",
+		return problem(http.StatusForbidden, "restart_denied", "That task was not made here",
 			"the setting restart.cross_context lets only tasks go on that were made over the API", "roost resume "+ref.ID,
-			"roost config set restart.cross_context true")
-		p.Task = ref.ID
-		return p
+			"roost config set restart.cross_context true").About(ref.ID)
 	}
 	in := 0
 	for i, one := range runs {
@@ -196,19 +189,15 @@ func (r Restart) refuses(ref store.Ref, sum api.Summary, runs []engine.RunInfo, 
 	if most := r.attempts(); most < 0 || in < most {
 		return nil
 	}
-	p := problem(http.StatusConflict, "too_many_restarts", "The task was restarted too often",
+	return problem(http.StatusConflict, "too_many_restarts", "The task was restarted too often",
 		fmt.Sprintf("its last %d restarts ended before the model replied; the setting restart.max_attempts allows %d", in, r.attempts()),
 		"roost show "+ref.ID, "roost resume "+ref.ID+"  # is not bounded",
-		"roost config set restart.max_attempts "+strconv.Itoa(r.attempts()+3))
-	p.Task = ref.ID
-	return p
+		"roost config set restart.max_attempts "+strconv.Itoa(r.attempts()+3)).About(ref.ID)
 }
 
 func restartsOff(id string) *api.Problem {
-	p := problem(http.StatusForbidden, "restart_disabled", "Tasks are not restarted here",
-		"the setting restart.enabled is false", "roost resume "+id, "roost config set restart.enabled true")
-	p.Task = id
-	return p
+	return problem(http.StatusForbidden, "restart_disabled", "Tasks are not restarted here",
+		"the setting restart.enabled is false", "roost resume "+id, "roost config set restart.enabled true").About(id)
 }
 
 // restarts finds and reads the task to continue, and returns why it may not continue. It changes nothing.
@@ -221,20 +210,16 @@ func (s *Service) restarts(caller context.Context, c Call, given string, r *engi
 	defer stop()
 	ref, sum, err := s.load(ctx, given)
 	if errors.Is(err, context.DeadlineExceeded) && caller.Err() == nil {
-		p := problem(http.StatusGatewayTimeout, "load_timeout", "The task took too long to load",
-			"it was not found and read within "+o.patience().String(), "ask again", "roost config set restart.load_timeout 60s")
-		p.Task, p.Retryable = given, true
-		return p
+		return problem(http.StatusGatewayTimeout, "load_timeout", "The task took too long to load",
+			"it was not found and read within "+o.patience().String(), "ask again", "roost config set restart.load_timeout 60s").Later("").About(given)
 	}
 	if err != nil {
 		return s.about(caller, given, err)
 	}
 	if len(sum.Damaged) > 0 {
 		d := sum.Damaged[0]
-		p := problem(http.StatusUnprocessableEntity, "history_corrupt", "Task data is damaged", d.File+": "+d.Problem,
-			"roost doctor "+ref.ID, "roost doctor --repair "+ref.ID, "roost resume "+ref.ID+"  # continues with what is whole")
-		p.Task = ref.ID
-		return p
+		return problem(http.StatusUnprocessableEntity, "history_corrupt", "Task data is damaged", d.File+": "+d.Problem,
+			"roost doctor "+ref.ID, "roost doctor --repair "+ref.ID, "roost resume "+ref.ID+"  # continues with what is whole").About(ref.ID)
 	}
 	r.Task, r.RunID = ref.Source+":"+ref.ID, c.runFor(ref.ID)
 	runs, err := s.engine.RunsOf(ctx, r.Task)
@@ -259,43 +244,30 @@ func (s *Service) load(ctx context.Context, given string) (store.Ref, api.Summar
 
 // RunsOf are the runs of a task, newest first.
 func (s *Service) RunsOf(ctx context.Context, id string) ([]api.Run, error) {
-	if err := s.writable(); err != nil {
-		return nil, err
-	}
 	all, err := s.engine.RunsOf(ctx, id)
-	return runsOf(all), err
+	return each(all, report.RunOf), err
 }
 
-func runsOf(all []engine.RunInfo) []api.Run {
-	out := make([]api.Run, len(all))
-	for i, r := range all {
-		out[i] = report.RunOf(r)
+func each[A, B any](all []A, of func(A) B) []B {
+	out := make([]B, len(all))
+	for i, one := range all {
+		out[i] = of(one)
 	}
 	return out
 }
 
 // RunFilter narrows a list of runs.
-type RunFilter struct {
-	State  string // "" = any
-	Limit  int
-	Cursor string
-}
+type RunFilter = engine.RunFilter
 
 // Runs is a page of the runs of all tasks: those that work or wait first, then newest first.
 func (s *Service) Runs(ctx context.Context, f RunFilter) (api.Page[api.Run], error) {
-	if err := s.writable(); err != nil {
-		return api.Page[api.Run]{}, err
-	}
-	found, next, err := s.engine.AllRuns(ctx, engine.RunFilter{State: f.State, Limit: f.Limit, Cursor: f.Cursor})
-	return api.PageOf(runsOf(found), next), err
+	found, next, err := s.engine.AllRuns(ctx, f)
+	return api.PageOf(each(found, report.RunOf), next), err
 }
 
 // Run is a run. Silent is the process that works on it and does not answer, for the document of a run that this process
 // does not work on; "" = there is none.
 func (s *Service) Run(ctx context.Context, id, silent string) (api.Run, error) {
-	if err := s.writable(); err != nil {
-		return api.Run{}, err
-	}
 	info, err := s.engine.RunByID(ctx, id)
 	doc := report.RunOf(info)
 	if moving(info) && !info.Here {
@@ -314,9 +286,6 @@ const settledPoll = 500 * time.Millisecond
 // Settled waits until a run has ended or waits for the user, until patience is over, or until stop is closed. The events
 // of the task wake it.
 func (s *Service) Settled(ctx context.Context, id string, patience time.Duration, stop <-chan struct{}) (api.Run, error) {
-	if err := s.writable(); err != nil {
-		return api.Run{}, err
-	}
 	info, err := s.engine.RunByID(ctx, id)
 	if err != nil || !moving(info) {
 		return report.RunOf(info), err
@@ -326,19 +295,18 @@ func (s *Service) Settled(ctx context.Context, id string, patience time.Duration
 		return report.RunOf(info), nil //nolint:nilerr // the pipe is closing: the state that is known is the answer
 	}
 	defer leave()
-	over := time.NewTimer(patience)
-	defer over.Stop()
+	over := time.After(patience)
 	tick := time.NewTicker(settledPoll)
 	defer tick.Stop()
-	for moving(info) {
+	for {
 		change := topic.Changed()
 		if info, err = s.engine.RunByID(ctx, id); err != nil || !moving(info) {
-			break
+			return report.RunOf(info), err
 		}
 		select {
 		case <-change:
 		case <-tick.C:
-		case <-over.C:
+		case <-over:
 			return report.RunOf(info), nil
 		case <-stop:
 			return report.RunOf(info), nil
@@ -346,14 +314,10 @@ func (s *Service) Settled(ctx context.Context, id string, patience time.Duration
 			return report.RunOf(info), ctx.Err()
 		}
 	}
-	return report.RunOf(info), err
 }
 
 // Cancel stops what works on a task or waits in the queue, saved.
 func (s *Service) Cancel(ctx context.Context, id string) (api.Run, error) {
-	if err := s.writable(); err != nil {
-		return api.Run{}, err
-	}
 	info, err := s.engine.CancelTask(ctx, id)
 	if errors.Is(err, engine.ErrNoRun) {
 		return api.Run{}, problem(http.StatusConflict, "run_not_active", "Nothing works on the task",
@@ -364,9 +328,6 @@ func (s *Service) Cancel(ctx context.Context, id string) (api.Run, error) {
 
 // CancelRun stops a run, saved.
 func (s *Service) CancelRun(ctx context.Context, c Call, id string) (api.Run, error) {
-	if err := s.writable(); err != nil {
-		return api.Run{}, err
-	}
 	info, err := s.engine.RunByID(ctx, id)
 	if err != nil {
 		return api.Run{}, err
@@ -375,10 +336,8 @@ func (s *Service) CancelRun(ctx context.Context, c Call, id string) (api.Run, er
 		return report.RunOf(info), nil
 	}
 	if !moving(info) && info.State != "waiting" {
-		p := problem(http.StatusConflict, "run_not_active", "The run has ended", "it is "+info.State,
-			"GET /v1/runs/"+url.PathEscape(info.ID))
-		p.Task = info.Ref.ID
-		return api.Run{}, p
+		return api.Run{}, problem(http.StatusConflict, "run_not_active", "The run has ended", "it is "+info.State,
+			"GET /v1/runs/"+url.PathEscape(info.ID)).About(info.Ref.ID)
 	}
 	done, err := s.engine.CancelTask(ctx, info.Ref.Source+":"+info.Ref.ID)
 	return report.RunOf(done), err
@@ -386,18 +345,12 @@ func (s *Service) CancelRun(ctx context.Context, c Call, id string) (api.Run, er
 
 // RunTask is the task of a run, and the run.
 func (s *Service) RunTask(ctx context.Context, run string) (Task, api.Run, error) {
-	if err := s.writable(); err != nil {
-		return Task{}, api.Run{}, err
-	}
 	info, err := s.engine.RunByID(ctx, run)
 	return Task{s, info.Ref}, report.RunOf(info), err
 }
 
 // RunOver reports whether a run has ended, also one that was killed. A run that waits for the user has not.
 func (s *Service) RunOver(ctx context.Context, run string) bool {
-	if s.engine == nil {
-		return false
-	}
 	info, err := s.engine.RunByID(ctx, run)
 	return err == nil && !moving(info) && info.State != "waiting"
 }
@@ -457,9 +410,6 @@ func (s *Service) Send(ctx context.Context, c Call, id string, m api.Message) (a
 	}
 	err := w.err()
 	if err == nil {
-		err = s.writable()
-	}
-	if err == nil {
 		err = s.mayRestart(ctx, c, id)
 	}
 	if err != nil {
@@ -473,27 +423,20 @@ func (s *Service) Send(ctx context.Context, c Call, id string, m api.Message) (a
 		By:       c.Door,
 		Request:  engine.Request{Interactive: true},
 	})
-	return report.SentOf(sent), err
+	return api.Sent{Delivered: sent.How, Task: sent.Ref.ID, Run: sent.Run, Question: sent.Question, Input: sent.Input}, err
 }
 
 // Queue is the input that a task has not used yet.
 func (s *Service) Queue(ctx context.Context, id string) ([]api.Queued, error) {
-	if err := s.writable(); err != nil {
-		return nil, err
-	}
 	all, err := s.engine.Inputs(ctx, id)
-	out := make([]api.Queued, len(all))
-	for i, q := range all {
-		out[i] = s.queued(ctx, id, q)
-	}
-	return out, err
+	return each(all, func(q task.InputQueued) api.Queued { return s.queued(ctx, id, q) }), err
 }
 
 // queued is the document of input that waits. Images that cannot be read are left out of it: doctor reports the damage,
 // and the input can still be changed or removed.
 func (s *Service) queued(ctx context.Context, id string, q task.InputQueued) api.Queued {
 	q, _ = s.engine.LoadInput(ctx, id, q)
-	return report.QueuedOf(q)
+	return api.Queued{ID: q.Input, Text: q.Text, Images: append([]string{}, q.Images...)}
 }
 
 // EditInput replaces the text of input that a task has not used yet.
@@ -501,9 +444,6 @@ func (s *Service) EditInput(ctx context.Context, id, input string, p api.InputPa
 	var w wrongs
 	checkWords(p.Text, nil, "", &w)
 	err := w.err()
-	if err == nil {
-		err = s.writable()
-	}
 	if err == nil {
 		err = s.engine.EditInput(ctx, id, input, &p.Text)
 	}
@@ -514,19 +454,14 @@ func (s *Service) EditInput(ctx context.Context, id, input string, p api.InputPa
 	if err != nil {
 		return api.Queued{}, err
 	}
-	for _, q := range all {
-		if q.Input == input {
-			return s.queued(ctx, id, q), nil
-		}
+	if i := slices.IndexFunc(all, func(q task.InputQueued) bool { return q.Input == input }); i >= 0 {
+		return s.queued(ctx, id, all[i]), nil
 	}
 	return api.Queued{ID: input, Text: p.Text, Images: []string{}}, nil // the run has taken it since
 }
 
 // DropInput removes input that a task has not used yet.
 func (s *Service) DropInput(ctx context.Context, id, input string) error {
-	if err := s.writable(); err != nil {
-		return err
-	}
 	return s.engine.EditInput(ctx, id, input, nil)
 }
 
@@ -541,18 +476,11 @@ func ValidName(text string) bool {
 
 // Questions are the open questions and approvals of a task, or of all tasks when id is "", the oldest first.
 func (s *Service) Questions(ctx context.Context, id string) ([]api.Question, error) {
-	if err := s.writable(); err != nil {
-		return nil, err
-	}
 	if id != "" && !ValidName(id) {
 		return nil, api.Invalid(api.Wrong{Parameter: "task", Detail: "want a task's id"})
 	}
 	all, err := s.engine.Questions(ctx, id)
-	out := make([]api.Question, len(all))
-	for i, q := range all {
-		out[i] = report.QuestionOf(q)
-	}
-	return out, err
+	return each(all, report.QuestionOf), err
 }
 
 // Question is an open question.
@@ -571,9 +499,6 @@ func TaskOfQuestion(id string) string {
 
 // openQuestion finds an open question.
 func (s *Service) openQuestion(ctx context.Context, id string) (engine.Asked, error) {
-	if err := s.writable(); err != nil {
-		return engine.Asked{}, err
-	}
 	none := problem(http.StatusNotFound, "question_not_found", "No such question is open",
 		"no open question has the id "+report.Clip(id), "GET /v1/questions")
 	of := TaskOfQuestion(id)
@@ -584,13 +509,10 @@ func (s *Service) openQuestion(ctx context.Context, id string) (engine.Asked, er
 	if err != nil {
 		return engine.Asked{}, err
 	}
-	for _, q := range all {
-		if q.ID == id {
-			return q, nil
-		}
+	if i := slices.IndexFunc(all, func(q engine.Asked) bool { return q.ID == id }); i >= 0 {
+		return all[i], nil
 	}
-	none.Task = of
-	return engine.Asked{}, none
+	return engine.Asked{}, none.About(of)
 }
 
 // Answer answers a question. The first answer wins: a later one gets a problem that names the first.
@@ -609,7 +531,7 @@ func (s *Service) Answer(ctx context.Context, c Call, id string, n api.Answer) (
 	var late *engine.AnsweredError
 	if errors.As(err, &late) {
 		// this call gave that answer
-		if c.Again && late.Answer.By == r.By && late.Answer.Text == r.Text && sameBool(late.Answer.Approve, r.Approve) {
+		if c.Again && late.Answer.By == r.By && late.Answer.Text == r.Text && reflect.DeepEqual(late.Answer.Approve, r.Approve) {
 			return report.FirstAnswer(late), nil
 		}
 		return api.Answered{}, report.AnsweredProblem(late)
@@ -624,8 +546,6 @@ func isProblem(err error, code string) bool {
 	var p *api.Problem
 	return errors.As(err, &p) && p.Code == code
 }
-
-func sameBool(a, b *bool) bool { return (a == nil) == (b == nil) && (a == nil || *a == *b) }
 
 // replyOf checks an answer against its question, while that is open: it refuses an answer that does not fit.
 func replyOf(n api.Answer, q engine.Asked, open bool) (r engine.Reply, err error) {
@@ -669,10 +589,8 @@ func choiceOf(raw json.RawMessage, q engine.Asked, open bool, w *wrongs) int {
 		w.add("/choice", "want a choice's number from 1, or its words")
 		return 0
 	}
-	for i, one := range q.Choices {
-		if one == words {
-			return i + 1
-		}
+	if i := slices.Index(q.Choices, words); i >= 0 {
+		return i + 1
 	}
 	if open {
 		w.add("/choice", "%s", choicesText(q))

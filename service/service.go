@@ -7,13 +7,14 @@
 // A Call names a change: a change with the same key has an effect once, also after a kill, because the commits that it
 // makes carry the key. A change does not stop when the context of its caller ends; reading does.
 //
-// A service without an engine only reads.
+// A service without an engine only reads: its methods that change something or are about runs, questions and checkpoints
+// must not be called. The server refuses the routes that need them with ReadOnly.
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"io"
 	"log/slog"
 	"net/http"
 	"time"
@@ -49,9 +50,7 @@ func New(st *store.Store, e *engine.Engine, o Options) *Service {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	s := &Service{store: st, engine: e, opt: o}
 	if e != nil {
 		s.pipe = e.Events()
@@ -75,14 +74,6 @@ func (s *Service) ReadOnly() *api.Problem {
 	}
 	return problem(http.StatusServiceUnavailable, "read_only", "This server only reads",
 		"it was started without what works on tasks", "roost serve")
-}
-
-// writable is ReadOnly as an error.
-func (s *Service) writable() error {
-	if p := s.ReadOnly(); p != nil {
-		return p
-	}
-	return nil
 }
 
 // Root is the folder of Roost's own tasks.
@@ -211,15 +202,6 @@ func (t Task) Holder() (h Holder, ok bool) {
 func (t Task) HeldHere() bool {
 	held, alive := t.of.store.Holder(t.ref)
 	return alive && held.Address == t.of.store.Address()
-}
-
-// Subject is the task that a run or question belongs to; the id of a question begins with its task's.
-func (s *Service) Subject(ctx context.Context, run string) (Task, bool) {
-	if s.engine == nil {
-		return Task{}, false
-	}
-	info, err := s.engine.RunByID(ctx, run)
-	return Task{s, info.Ref}, err == nil
 }
 
 // WaitForRelease waits until no run of this process that is about to end holds the task; free is whether it is free

@@ -87,7 +87,7 @@ func failureOfProblem(p *client.Problem) *Failure {
 	if f.Try == "" && p.Code == "ambiguous_id" && len(f.Suggestions) > 0 {
 		f.What, f.Try = "find the task", "roost show "+f.Suggestions[0]
 	}
-	if f.Try == "" && slices.ContainsFunc(p.Errors, func(e client.Wrong) bool { return e.Parameter == "/workspace" }) {
+	if f.Try == "" && slices.ContainsFunc(p.Errors, func(e api.Wrong) bool { return e.Parameter == "/workspace" }) {
 		f.Try = nameFolder
 	}
 	if p.Code == "internal" && len(p.Suggestions) > 0 {
@@ -108,20 +108,9 @@ func failureOfProblem(p *client.Problem) *Failure {
 
 // OfServer is the failure of a client's error; nil when it is none.
 func OfServer(err error) *Failure {
-	var p *client.Problem
+	var p *client.Problem // also of an act in this process
 	var un *client.Unreachable
-	var own *api.Problem // of an act in this process
 	switch {
-	case errors.As(err, &own):
-		return failureOfProblem(&client.Problem{
-			Status:      own.Status,
-			Code:        own.Code,
-			Title:       own.Title,
-			Detail:      own.Detail,
-			Task:        own.Task,
-			Suggestions: own.Suggestions,
-			Retryable:   own.Retryable,
-		})
 	case errors.As(err, &p):
 		return failureOfProblem(p)
 	case errors.As(err, &un):
