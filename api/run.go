@@ -272,7 +272,8 @@ type QuestionOpened struct {
 	Call     string   `json:"call,omitempty"`
 	Text     string   `json:"text"`
 	Choices  []string `json:"choices,omitempty"`
-	// Modes are the modes in which the choices continue, "" for the present one; absent when no choice changes the mode.
+	// Modes are the modes in which the choices continue, "" for the present one; absent when no choice changes the
+	// mode.
 	Modes []string `json:"modes,omitempty"`
 	Diff  string   `json:"diff,omitempty"`
 

@@ -182,8 +182,8 @@ func author(by map[string]maker, r task.FileRecord) (who *string, task string) {
 	return &m.by, m.task
 }
 
-// fileHistory is all that a task ever recorded about a file, the oldest first: records of another tool, records of rewound
-// messages, and the checkpoints that hold the file.
+// fileHistory is all that a task ever recorded about a file, the oldest first: records of another tool, records of
+// rewound messages, and the checkpoints that hold the file.
 func fileHistory(ctx context.Context, v *store.View, path string) ([]api.FileRecord, error) {
 	out := []api.FileRecord{}
 	for _, r := range recordedElsewhere(v) {

@@ -63,8 +63,8 @@ func Effective(v *store.View) (messages []json.RawMessage, notes []string, err e
 }
 
 // StandIn reconstructs a history of a task from the other one, when its own is missing: the file is missing or holds no
-// complete element. A valid empty file, and a file that is unreadable now, are not replaced. why is for people; "" = the
-// history is shown as it is.
+// complete element. A valid empty file, and a file that is unreadable now, are not replaced. why is for people; "" =
+// the history is shown as it is.
 func StandIn(v *store.View, h task.History) (made []json.RawMessage, why string, err error) {
 	if v.Folder == nil {
 		return nil, "", nil

@@ -136,7 +136,8 @@ func BusyProblem(err error) *api.Problem {
 	switch {
 	case errors.Is(err, engine.ErrRunning), errors.As(err, &busy) && busy.Holder.PID == os.Getpid() && filelog.Here(busy.Holder):
 		return api.NewProblem(http.StatusConflict, "task_busy", "A run works on the task",
-			"it has to end, or to be cancelled, first", "POST /v1/tasks/{id}/messages, which reaches the run", "POST /v1/tasks/{id}/cancel").Later("1")
+			"it has to end, or to be cancelled, first", "POST /v1/tasks/{id}/messages, which reaches the run",
+			"POST /v1/tasks/{id}/cancel").Later("1")
 	case errors.As(err, &busy):
 		return api.NewProblem(http.StatusConflict, "task_locked", "Another program works on the task",
 			"it is held by "+Clip(busy.Holder.Who()), "wait until that has ended").Later("1")
@@ -144,7 +145,8 @@ func BusyProblem(err error) *api.Problem {
 		return api.NewProblem(http.StatusConflict, "task_locked", "Another program works on the task",
 			"it writes the task's files just now", "wait until that has ended").Later("1")
 	case errors.Is(err, journal.ErrFenced):
-		return api.NewProblem(http.StatusConflict, "task_locked", "Another program works on the task", "it has taken the task over").Later("")
+		return api.NewProblem(http.StatusConflict, "task_locked", "Another program works on the task",
+			"it has taken the task over").Later("")
 	}
 	return nil
 }
@@ -373,7 +375,9 @@ func ConflictProblem(r api.RestoreResult) *api.Problem {
 		names = append(names, fmt.Sprintf("%d more", n))
 	}
 	why := "another program or the user changed it since"
-	if first := items[0].Why; first != "" && !slices.ContainsFunc(items, func(i api.RestoreItem) bool { return !i.Doubt || i.Why != first }) {
+	first := items[0].Why
+	other := func(i api.RestoreItem) bool { return !i.Doubt || i.Why != first }
+	if first != "" && !slices.ContainsFunc(items, other) {
 		why = first
 	}
 	return api.NewProblem(http.StatusConflict, "checkpoint_conflict", "Every file changed since and was kept",

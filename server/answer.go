@@ -169,8 +169,8 @@ func wantsStream(headers []string) bool {
 
 // tagOf is the ETag of a document: the same bytes at the same position have the same one. The tag of a task has two
 // parts. If-Match compares the first, which covers the task itself. The second covers its size on disk, which changes
-// while Roo's files are written behind an unchanged journal, and its copies: a change of a task does not depend on them.
-// A tag without the second part was rejected: two different bodies would have one tag.
+// while Roo's files are written behind an unchanged journal, and its copies: a change of a task does not depend on
+// them. A tag without the second part was rejected: two different bodies would have one tag.
 func tagOf(doc any, body []byte) string {
 	t, ok := doc.(tagged)
 	row, isRow := t.doc.(api.Summary)

@@ -119,8 +119,8 @@ func (s *Server) once(w http.ResponseWriter, a *asked, key string) *api.Problem 
 	return s.done(w, a, *out)
 }
 
-// nothingDone reports whether a problem means that a request changed nothing, so that its key may be used again. After a
-// failure of the server, or when the client went away, something may have changed.
+// nothingDone reports whether a problem means that a request changed nothing, so that its key may be used again. After
+// a failure of the server, or when the client went away, something may have changed.
 func nothingDone(p *api.Problem) bool {
 	return p.Status != http.StatusInternalServerError && p.Code != "stopping"
 }
@@ -224,9 +224,9 @@ func keyedRequests(s *service.Service, now func() time.Time) *idempotency.Reques
 		func() idempotency.Seal { return s.IdempotencySeal() })
 }
 
-// A task has one owner at a time. This file serialises the changes of one task in this process. A change also waits for a
-// run that has ended but is still writing Roo's files, because a client may change the task as soon as it knows of the
-// end. Waiting is by channel, not polling.
+// A task has one owner at a time. This file serialises the changes of one task in this process. A change also waits
+// for a run that has ended but is still writing Roo's files, because a client may change the task as soon as it knows
+// of the end. Waiting is by channel, not polling.
 
 // changeWait is how long a change waits for other changes of its task; some of them wait for a model.
 const changeWait = 3 * time.Second

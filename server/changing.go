@@ -53,7 +53,9 @@ func (s *Server) patchTask(a *asked) (*reply, error) {
 func trashRoutes() []route {
 	return []route{
 		{path: "/v1/trash", summary: "Deleted tasks, newest first", answer: api.Page[api.DeletedTask]{},
-			params: []param{limitParam, cursorParam}, document: lists(func(s *service.Service, a *asked) ([]api.DeletedTask, error) { return s.Trash(a.Context()) })},
+			params: []param{limitParam, cursorParam}, document: lists(func(s *service.Service, a *asked) ([]api.DeletedTask, error) {
+				return s.Trash(a.Context())
+			})},
 		{path: "/v1/trash/{name}", summary: "A deleted task, also one that was purged and whose folder another tool keeps",
 			answer:   api.DeletedTask{},
 			document: func(s *Server, a *asked) (any, error) { return s.service.Trashed(a.Context(), a.PathValue("name")) }},

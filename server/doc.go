@@ -1,9 +1,10 @@
 // Package server answers HTTP: the API over the tasks of a store and the runs of an
-// engine, and the events of tasks as server-sent events. It asks store, engine and report,
-// and decides nothing about tasks. Without an engine it only reads, and refuses changes with 503.
+// engine, and the events of tasks as server-sent events. A route calls one method of package service, and decides
+// nothing about tasks. Without an engine the server only reads: it refuses changes, and what only an engine knows,
+// with 503.
 //
 // Changing. A body is read whole, within bounds of size and time, and strictly: what is
-// wrong with it is told by JSON pointer, all at once, before anything is done. A POST with
+// wrong with it is reported by JSON pointer, all at once, before anything is done. A POST with
 // an Idempotency-Key is done once: its intent and its answer are on disk, and what it makes
 // has ids that follow from the key, so that a repeat after a crash finishes what the first
 // one began. If-Match wants the task as it was seen.
@@ -11,17 +12,20 @@
 // Who may ask. Every route but /healthz, /readyz and /login wants the token, as a bearer
 // or as the cookie that the log-in link sets. A request must name a host that the
 // server knows (against names that are made to point here), and an unsafe one must not
-// come from another site. No answer may be read by other sites: there is no CORS.
+// come from another site. Pages of other sites may read no answer, except those of Options.Origins.
 // Beyond loopback nothing is served without TLS.
 //
-// Events. A task's journal is its event log, so a follower needs no buffer here: who
+// Events. A task's journal is its event log, so a follower needs no buffer here: a client that
 // reconnects with the last id it saw gets the rest from the journal, the same bytes as
-// live, whoever writes the task and however often this process was restarted. A
-// follower that does not read is cut off by a write deadline. See stream.go.
+// live, whichever process writes the task and however often this process was restarted. A write deadline
+// disconnects a follower that does not read. See stream.go.
 //
 // Routes. One table (routes.go) gives handlers, the strict reading of parameters and the OpenAPI document, so that none
 // knows what another does not. A request passes one gate (guard.go): host, origin, token, path, body. The server reads
 // nothing before that.
+//
+// The older call. One POST starts or continues a task, and its answer is a stream of flat JSON; questions and failures
+// have shapes of their own (older.go). The same service does all of it.
 //
 // Retries. A change of histories or files whose answer a kill lost comes again under its key. Its commits carry the key
 // (service.Call), so the log shows what was done. A fork's id follows from the key.
@@ -39,9 +43,9 @@
 //
 // Ending. The program refuses new runs, finishes working ones while requests are still answered, interrupts the rest,
 // ends the streams, closes the engine, and releases its lock. Counters and logs of runs come from their durable events
-// (package metrics); labels have values that are known beforehand, because anyone may have made a journal. The token lies in
-// the root, so clients come back after a restart. A log-in is a cookie that proves itself with the token; the server
-// keeps none, and a new token ends all.
+// (package metrics); labels have values that are known beforehand, because anyone may have made a journal. The token
+// lies in the root, so clients come back after a restart. A log-in is a cookie that proves itself with the token; the
+// server keeps none, and a new token ends all.
 //
 // Limits. Headers 32 KB within ten seconds, bodies 32 MB within a minute, a bounded number of connections
 // (fewer of those that have not shown the token: the oldest idle one makes room),

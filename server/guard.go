@@ -30,8 +30,8 @@ import (
 
 const requestID = "X-Request-Id"
 
-// guard checks every request before a route gets it, the cheapest checks first: it looks up nothing for a client without
-// the token.
+// guard checks every request before a route gets it, the cheapest checks first: it looks up nothing for a client
+// without the token.
 func (s *Server) guard(w http.ResponseWriter, r *http.Request) {
 	begun := s.opt.Now()
 	rec := &recorder{ResponseWriter: w}
@@ -181,8 +181,6 @@ func (r *recorder) Write(p []byte) (int, error) {
 // Unwrap lets http.ResponseController reach the connection.
 func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
-// This file finds out who asks.
-
 type peerKey struct{}
 
 // isPeer reports whether a request came through the socket from the user who runs this process: that is as good as
@@ -246,8 +244,8 @@ func (s *Server) cors(w http.ResponseWriter, r *http.Request) (answered bool) {
 	return true
 }
 
-// ValidOrigin reports whether a text is an origin as browsers send it: a scheme, a host and a port that is not the default
-// one. A pattern is not an origin.
+// ValidOrigin reports whether a text is an origin as browsers send it: a scheme, a host and a port that is not the
+// default one. A pattern is not an origin.
 func ValidOrigin(text string) bool {
 	scheme, host, ok := strings.Cut(text, "://")
 	if !ok || scheme != "http" && scheme != "https" || host == "" || strings.ToLower(text) != text {
@@ -263,8 +261,8 @@ func TokenFile(root string) string { return filepath.Join(root, "server", "token
 // tokenBytes is the number of random bytes in a token.
 const tokenBytes = 32
 
-// Token returns the token of a root, and makes one when there is none or the caller wants a fresh one: 256 random bits in
-// a file that only its owner may read. It refuses a file that others may read: that token is no longer secret.
+// Token returns the token of a root, and makes one when there is none or the caller wants a fresh one: 256 random bits
+// in a file that only its owner may read. It refuses a file that others may read: that token is no longer secret.
 func Token(root string, fresh bool) (string, error) {
 	file := TokenFile(root)
 	if !fresh {
@@ -370,8 +368,8 @@ type doorkeeper struct {
 	key string // of the log-in link; "" when it was used
 }
 
-// cookieName contains a digest of the token: browsers do not separate cookies by port, and two servers on one machine must
-// not log each other out.
+// cookieName contains a digest of the token: browsers do not separate cookies by port, and two servers on one machine
+// must not log each other out.
 func (d *doorkeeper) cookieName() string {
 	sum := sha256.Sum256([]byte("cookie name " + d.token))
 	return "roost_" + hex.EncodeToString(sum[:4])

@@ -20,10 +20,9 @@ import (
 	"github.com/roost-dev/roost/service"
 )
 
-// A task may be worked on by another process of this user: roost run in a terminal, or
-// another server. Its lock file names that process's socket (see Socket), and what
-// concerns the task is passed on there, so that whoever asks need not know who works on
-// what. What a task's journal holds is read here.
+// Another process of this user may work on a task: roost run in a terminal, or another server. The task's lock file
+// names that process's socket (see Socket), and the server passes what concerns the task on to it, so that a client
+// need not know which process works on what. The server itself reads what a task's journal holds.
 
 const (
 	// hopHeader counts how often a request was passed on: tasks change hands, and two
@@ -64,9 +63,9 @@ func hops(r *http.Request) int {
 	return n
 }
 
-// elsewhere passes a request that changes something, or asks how a run stands just now, on
-// to the process that works on its task, and reports whether it was answered. If that
-// process cannot be reached, whoever wants the task here is told who has it.
+// elsewhere passes a request that changes something, or asks for the present state of a run, on to the process that
+// works on its task, and reports whether that process answered. When the process cannot be reached, the request fails
+// here, with a problem that names the process.
 func (s *Server) elsewhere(w http.ResponseWriter, a *asked) bool {
 	t, ok := s.subject(a)
 	if a.about = (service.Task{}); ok {
@@ -94,8 +93,8 @@ func (s *Server) elsewhere(w http.ResponseWriter, a *asked) bool {
 	return s.passOn(w, a, conn)
 }
 
-// notHere refuses what a process that lives as long as its own tasks must not begin: it
-// would end with it. Whoever passed it on does it then.
+// notHere refuses work on other tasks in a process that ends with its own tasks. The process that passed the request on
+// carries it out then.
 func (s *Server) notHere(w http.ResponseWriter, a *asked, t service.Task, found bool) bool {
 	if found && t.HeldHere() {
 		return false
@@ -108,9 +107,9 @@ func (s *Server) notHere(w http.ResponseWriter, a *asked, t service.Task, found 
 	return true
 }
 
-// passOn gives a request to the process at the other end of a connection, and its answer
-// to who asked. It reports whether there was one: a process that has let go of the task
-// meanwhile says so, and has done nothing.
+// passOn sends a request to the process at the other end of a connection, and its answer to the client. It reports
+// whether the process answered: one that has released the task meanwhile does nothing, and its answer has the header
+// notHere.
 func (s *Server) passOn(w http.ResponseWriter, a *asked, conn net.Conn) (answered bool) {
 	answered = true
 	ctx, end := s.untilStop(a.Context()) // a stream has no end of its own

@@ -88,8 +88,8 @@ func (a *asked) named() string {
 	return b.Task
 }
 
-// olderQuestions are the open questions of a job and of its subtasks; none of those in the state answered, which the task
-// has.
+// olderQuestions are the open questions of a job and of its subtasks; none of those in the state answered, which the
+// task has.
 func (s *Server) olderQuestions(a *asked, job, state string) (any, error) {
 	out := api.OlderQuestions{Questions: []api.OlderQuestion{}, Timestamp: api.Stamp(s.opt.Now().UnixMilli())}
 	if job == "" {

@@ -12,7 +12,8 @@ import (
 	"github.com/roost-dev/roost/server/schema"
 )
 
-// describedRoutes is the OpenAPI document of routes, version 3.1. cookie is the name of the cookie that the log-in link sets.
+// describedRoutes is the OpenAPI document of routes, version 3.1. cookie is the name of the cookie that the log-in
+// link sets.
 func describedRoutes(list []route, v api.Version, cookie string) ([]byte, error) {
 	types := schema.Types{}
 	problem := types.Of(api.Problem{})
@@ -162,7 +163,8 @@ func (rt route) operation() string {
 	return strings.ToLower(rt.verb()) + "_" + name
 }
 
-// problems are the statuses of the problems of a route: those of every route, of those with a token, of those with an id.
+// problems are the statuses of the problems of a route: those of every route, of those with a token, of those with an
+// id.
 func (rt route) problems() []int {
 	out := append([]int{403, 406, 413, 500}, rt.fails...)
 	if !rt.open || rt.path == "/login" {

@@ -152,8 +152,8 @@ const smallBody = 64 << 10
 // maxBodies bounds how many large bodies the server reads at a time.
 const maxBodies = 8
 
-// take reads the whole body of a request that changes something, within bounds of bytes and time. Nothing changes before
-// all of it has arrived.
+// take reads the whole body of a request that changes something, within bounds of bytes and time. Nothing changes
+// before all of it has arrived.
 func (s *Server) take(w http.ResponseWriter, a *asked) error {
 	if a.ContentLength == 0 {
 		return nil

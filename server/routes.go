@@ -42,7 +42,8 @@ func readRoutes() []route {
 			params: []param{{name: "key", kind: "text", doc: "what the link that roost serve printed holds"}}, serve: (*Server).login},
 		{path: "/openapi.json", summary: "This description", media: jsonMedia, document: (*Server).describe},
 		{path: "/v1/openapi.json", summary: "This description", media: jsonMedia, document: (*Server).describe},
-		{path: "/v1/version", summary: "What the server is", answer: api.Version{}, document: func(s *Server, _ *asked) (any, error) { return s.opt.Version, nil }},
+		{path: "/v1/version", summary: "What the server is", answer: api.Version{},
+			document: func(s *Server, _ *asked) (any, error) { return s.opt.Version, nil }},
 		{path: "/v1/sources", summary: "The storages that tasks are read from", answer: sources{}, document: (*Server).sources},
 		{path: "/v1/tasks", summary: "Tasks of all sources, newest first", answer: api.Page[api.Summary]{},
 			fails: []int{400}, document: (*Server).tasks,
@@ -92,8 +93,8 @@ func readRoutes() []route {
 	}
 }
 
-// route is a method and path with its handler. Reading of parameters, refusals and the OpenAPI document all come from the
-// table of routes.
+// route is a method and path with its handler. Reading of parameters, refusals and the OpenAPI document all come from
+// the table of routes.
 type route struct {
 	method  string // "" = GET
 	path    string
@@ -252,7 +253,9 @@ func takes[N any](act func(*service.Service, *asked, N) (any, error)) func(*Serv
 }
 
 // changes is takes for a change of the task that the path names.
-func changes[N, D any](verb func(*service.Service, context.Context, service.Call, string, N) (D, error)) func(*Server, *asked) (*reply, error) {
+func changes[N, D any](
+	verb func(*service.Service, context.Context, service.Call, string, N) (D, error),
+) func(*Server, *asked) (*reply, error) {
 	return takes(func(s *service.Service, a *asked, n N) (any, error) { return verb(s, a.Context(), a.call(), a.id, n) })
 }
 

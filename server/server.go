@@ -137,8 +137,8 @@ func (s *Server) LoginPath() string {
 // Handler answers requests; see Serve for a server with all limits.
 func (s *Server) Handler() http.Handler { return http.HandlerFunc(s.guard) }
 
-// Serve answers requests on a listener until ctx ends. Then it accepts no more, ends the streams, finishes open requests
-// within the grace, and returns nil. It cuts off the others and returns that as an error.
+// Serve answers requests on a listener until ctx ends. Then it accepts no more, ends the streams, finishes open
+// requests within the grace, and returns nil. It cuts off the others and returns that as an error.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	web := &http.Server{
 		Handler: s.Handler(), ReadHeaderTimeout: s.opt.HeaderTimeout, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10,

@@ -144,8 +144,8 @@ type gate struct {
 	strangers []*guest // the oldest first
 }
 
-// strangerPatience is how long a new stranger may be silent, however many others wait: a client under load needs a moment
-// between connecting and sending.
+// strangerPatience is how long a new stranger may be silent, however many others wait: a client under load needs a
+// moment between connecting and sending.
 const strangerPatience = 100 * time.Millisecond
 
 // strangerAge bounds how long a stranger may send a little at a time without a request.

@@ -90,8 +90,8 @@ func (s *Server) quit(a *asked) (*reply, error) {
 	return &reply{doc: s.state()}, nil
 }
 
-// Leave marks the server as ending: /readyz reports it, and the server refuses new runs. It answers requests until Serve
-// returns.
+// Leave marks the server as ending: /readyz reports it, and the server refuses new runs. It answers requests until
+// Serve returns.
 func (s *Server) Leave() {
 	s.ending.Store(true)
 	s.service.Drain()

@@ -359,8 +359,8 @@ func (f *eventStream) write(ctx context.Context) error {
 	}))
 }
 
-// loop gives the events of the topic as they come, and calls beat at intervals, until one of them fails, the client does
-// not take what was added, or the client or the server stops.
+// loop gives the events of the topic as they come, and calls beat at intervals, until one of them fails, the client
+// does not take what was added, or the client or the server stops.
 func (f *eventStream) loop(ctx context.Context, interval time.Duration, give func(events.Item) error, beat func() error) error {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()

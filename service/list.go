@@ -167,8 +167,8 @@ func read[T any](ctx context.Context, s *Service, id string, f func(*store.View)
 	return doc, err
 }
 
-// KnownFiles are the files that the model of a task knows. A workspace takes the place of the task's own, "" = that; with
-// path only that file is listed, with its records.
+// KnownFiles are the files that the model of a task knows. A workspace takes the place of the task's own, "" = that;
+// with path only that file is listed, with its records.
 func (s *Service) KnownFiles(ctx context.Context, id, dir string, path *string) (api.KnownFiles, error) {
 	if err := folder("workspace", dir); err != nil {
 		return api.KnownFiles{}, err

@@ -48,8 +48,8 @@ func CheckOlder(n api.OlderRun) error {
 	return w.err()
 }
 
-// Older does what the older restart call asks for: it starts a task, continues one, or sends the message to the run that
-// works on it.
+// Older does what the older restart call asks for: it starts a task, continues one, or sends the message to the run
+// that works on it.
 func (s *Service) Older(ctx context.Context, c Call, n api.OlderRun) (Follow, error) {
 	r := engine.Request{Text: n.Text, Choice: setup.Choice{Mode: n.Mode}, Interactive: true, Origin: "api"}
 	if n.IdleMS > 0 {

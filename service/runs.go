@@ -283,8 +283,8 @@ func moving(r engine.RunInfo) bool { return slices.Contains([]string{"queued", "
 // may have died.
 const settledPoll = 500 * time.Millisecond
 
-// Settled waits until a run has ended or waits for the user, until patience is over, or until stop is closed. The events
-// of the task wake it.
+// Settled waits until a run has ended or waits for the user, until patience is over, or until stop is closed. The
+// events of the task wake it.
 func (s *Service) Settled(ctx context.Context, id string, patience time.Duration, stop <-chan struct{}) (api.Run, error) {
 	info, err := s.engine.RunByID(ctx, id)
 	if err != nil || !moving(info) {

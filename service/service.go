@@ -7,8 +7,8 @@
 // A Call names a change: a change with the same key has an effect once, also after a kill, because the commits that it
 // makes carry the key. A change does not stop when the context of its caller ends; reading does.
 //
-// A service without an engine only reads: its methods that change something or are about runs, questions and checkpoints
-// must not be called. The server refuses the routes that need them with ReadOnly.
+// A service without an engine only reads: its methods that change something or are about runs, questions and
+// checkpoints must not be called. The server refuses the routes that need them with ReadOnly.
 package service
 
 import (
