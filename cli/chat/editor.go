@@ -1,11 +1,21 @@
 package chat
 
 import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"unicode"
 
 	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/internal/atomicfile"
 )
 
 // editor is the text that is being typed, of one or more lines, and the cursor in it.
@@ -249,4 +259,242 @@ func (e *editor) edit(key string) bool {
 		return false
 	}
 	return true
+}
+
+// wish is what Tab is to complete: the runes from a place up to the cursor.
+type wish struct {
+	kind  Kind
+	begun string // what is typed of it, without its mark
+	lead  string // the mark that goes before a word of it
+	from  int
+}
+
+// commandWords is the kind of the word that names a command.
+const commandWords Kind = "command"
+
+// wanted returns what the text before the cursor asks to complete; ok is false when nothing can be completed.
+func wanted(text []rune, at int) (w wish, ok bool) {
+	head := string(text[:at])
+	if isCommand(head) && !strings.ContainsFunc(head, unicode.IsSpace) {
+		return wish{commandWords, head[1:], "/", 0}, true
+	}
+	from := at
+	for from > 0 && (!unicode.IsSpace(text[from-1]) || from > 1 && text[from-2] == '\\') {
+		from--
+	}
+	word := string(text[from:at])
+	if isCommand(head) {
+		name, _ := split(head)
+		c, known := find(name)
+		if known && c.kind != "" && strings.TrimSpace(string(text[:from])) == "/"+name {
+			return wish{c.kind, word, "", from}, true
+		}
+		if known {
+			return w, false
+		}
+	}
+	switch {
+	case strings.HasPrefix(word, "@"):
+		return wish{Files, strings.ReplaceAll(strings.TrimPrefix(word[1:], "/"), `\ `, " "), "@/", from}, true
+	case strings.HasPrefix(word, "#"):
+		return wish{Tasks, word[1:], "", from}, true
+	}
+	return w, false
+}
+
+// words are the candidates for completing what was typed, each in the form in which it is inserted.
+func (s *Session) words(ctx context.Context, w wish) []Word {
+	var list []Word
+	if w.kind == commandWords {
+		for _, c := range commands() {
+			list = append(list, Word{c.name, c.about})
+		}
+		for _, p := range s.backend.Words(ctx, Prompts, s.workspace(ctx), w.begun) {
+			if _, own := find(p.Text); !own {
+				list = append(list, p)
+			}
+		}
+	} else {
+		dir := ""
+		if w.kind != Tasks {
+			dir = s.workspace(ctx)
+		}
+		list = s.backend.Words(ctx, w.kind, dir, w.begun)
+	}
+	var out []Word
+	for _, word := range list {
+		if !strings.HasPrefix(word.Text, w.begun) || Safe(word.Text) != word.Text || strings.Contains(word.Text, "\n") {
+			continue // a name that cannot be shown cannot be chosen
+		}
+		if w.kind == Files {
+			word.Text = strings.ReplaceAll(word.Text, " ", `\ `)
+		}
+		word.Text = w.lead + word.Text
+		out = append(out, word)
+	}
+	return out
+}
+
+// choice is the list that Tab goes through.
+type choice struct {
+	list []Word
+	at   int // the one that is in the text, -1 = none yet
+	from int
+}
+
+// offer puts in what is certain, and offers the rest.
+func (e *editor) offer(w wish, list []Word) choice {
+	if len(list) == 0 {
+		return choice{}
+	}
+	if len(list) == 1 {
+		text := list[0].Text
+		if !strings.HasSuffix(text, "/") {
+			text += " "
+		}
+		e.put(w.from, text)
+		return choice{}
+	}
+	common := list[0].Text
+	for _, word := range list[1:] {
+		for !strings.HasPrefix(word.Text, common) {
+			r := []rune(common)
+			common = string(r[:len(r)-1])
+		}
+	}
+	if n := len([]rune(common)); n > e.at-w.from {
+		e.put(w.from, common)
+	}
+	return choice{list: list, at: -1, from: w.from}
+}
+
+// put replaces the text from an index up to the cursor.
+func (e *editor) put(from int, text string) {
+	e.text = slices.Delete(e.text, from, e.at)
+	e.at = from
+	e.insert(text)
+}
+
+// next puts the next word of a choice in, or the one before.
+func (e *editor) next(c *choice, by int) {
+	n := len(c.list)
+	switch {
+	case c.at < 0 && by < 0:
+		c.at = n - 1
+	default:
+		c.at = (c.at + by + n) % n
+	}
+	e.put(c.from, c.list[c.at].Text)
+}
+
+// Most of what is kept of what was typed.
+const (
+	historyEntries = 1000
+	historyEntry   = 64 << 10 // bytes of one
+)
+
+// History is what a user typed, the oldest first. It is kept in a file for its owner alone, a JSON string a line;
+// several chats may add to it at once.
+type History struct {
+	path string // "" = it is not kept
+	all  []string
+}
+
+// OpenHistory reads the history. Lines that cannot be read are left out, so that a
+// damaged file costs no more than they do.
+func OpenHistory(path string) (*History, error) {
+	h := &History{path: path}
+	if path == "" {
+		return h, nil
+	}
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return h, nil
+	}
+	if err != nil {
+		return h, fmt.Errorf("read what was typed before: %w", err)
+	}
+	in := bufio.NewScanner(bytes.NewReader(data))
+	in.Buffer(nil, 8*historyEntry)
+	lines := 0
+	for in.Scan() {
+		var text string
+		if lines++; json.Unmarshal(in.Bytes(), &text) == nil && text != "" {
+			h.put(text)
+		}
+	}
+	if lines > 2*historyEntries { // a longer one was written by many chats
+		return h, h.rewrite()
+	}
+	return h, nil
+}
+
+// put adds an entry in memory. What was typed twice in a row is kept once.
+func (h *History) put(text string) {
+	if n := len(h.all); n > 0 && h.all[n-1] == text {
+		return
+	}
+	h.all = append(h.all, text)
+	if over := len(h.all) - historyEntries; over > 0 {
+		h.all = append([]string(nil), h.all[over:]...)
+	}
+}
+
+// Add keeps what was typed. What begins with a blank is not kept anywhere.
+func (h *History) Add(text string) error {
+	if strings.TrimSpace(text) == "" || text[0] == ' ' || text[0] == '\t' || len(text) > historyEntry {
+		return nil
+	}
+	last := len(h.all) > 0 && h.all[len(h.all)-1] == text
+	h.put(text)
+	if h.path == "" || last {
+		return nil
+	}
+	line, err := json.Marshal(text)
+	if err != nil {
+		return fmt.Errorf("keep what was typed: %w", err)
+	}
+	if err := os.MkdirAll(filepath.Dir(h.path), 0o700); err != nil {
+		return fmt.Errorf("keep what was typed: %w", err)
+	}
+	f, err := os.OpenFile(h.path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	if err != nil {
+		return fmt.Errorf("keep what was typed: %w", err)
+	}
+	_, err = f.Write(append(line, '\n')) // one write: lines of two chats do not mix
+	return errors.Join(err, f.Close())
+}
+
+// rewrite makes the file as short as it should be.
+func (h *History) rewrite() error {
+	var out bytes.Buffer
+	for _, text := range h.all {
+		line, err := json.Marshal(text)
+		if err != nil {
+			return fmt.Errorf("shorten what was typed: %w", err)
+		}
+		out.Write(append(line, '\n'))
+	}
+	if err := atomicfile.WriteDerived(h.path, ".chat-*", out.Bytes()); err != nil {
+		return fmt.Errorf("shorten what was typed: %w", err)
+	}
+	return nil
+}
+
+// Len is how many entries there are.
+func (h *History) Len() int { return len(h.all) }
+
+// At is an entry, the oldest at 0.
+func (h *History) At(i int) string { return h.all[i] }
+
+// Search finds the newest entry before place i that holds words, in any case of
+// letters; -1 when there is none.
+func (h *History) Search(words string, before int) int {
+	words = strings.ToLower(words)
+	for i := min(before, len(h.all)) - 1; i >= 0; i-- {
+		if strings.Contains(strings.ToLower(h.all[i]), words) {
+			return i
+		}
+	}
+	return -1
 }

@@ -1,15 +1,245 @@
 package chat
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
 	"strings"
+	"sync"
+	"syscall"
+	"time"
 
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/colorprofile"
 	"github.com/charmbracelet/x/ansi"
+	"golang.org/x/term"
 
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/view"
 )
+
+// ErrPanic: the screen failed by a mistake of ours. The terminal is as it was.
+var ErrPanic = errors.New("the chat's screen failed")
+
+// CanDraw reports whether a screen can be had here.
+func CanDraw(termVariable string) bool {
+	return runtime.GOOS != "windows" && termVariable != "" && termVariable != "dumb"
+}
+
+// Screen serves the user on a terminal until they leave, ctx ends, or it fails. It leaves the terminal as it found
+// it; later output of the chat goes to out.
+func (s *Session) Screen(ctx context.Context, in, out *os.File) error {
+	history, err := OpenHistory(s.o.History)
+	if err != nil {
+		s.complain(err)
+	}
+	before, err := term.MakeRaw(int(in.Fd()))
+	if err != nil {
+		return fmt.Errorf("take the terminal: %w", err)
+	}
+	s.mu.Lock()
+	s.echoes = true
+	s.mu.Unlock()
+	const pasteOn, pasteOff = "\x1b[?2004h", "\x1b[?2004l"
+	m := &model{
+		s: s, crew: display.NewCrew(s.ctx), ed: newEditor(history), paint: painter{w: out}, now: time.Now, in: in, tty: out,
+		size: func() (int, int) { return sizeOf(out) },
+	}
+	m.cook = func() {
+		_, _ = io.WriteString(out, pasteOff)
+		_ = term.Restore(int(in.Fd()), before)
+	}
+	m.raw = func() error {
+		if _, err := term.MakeRaw(int(in.Fd())); err != nil {
+			return fmt.Errorf("take the terminal: %w", err)
+		}
+		_, _ = io.WriteString(out, pasteOn)
+		m.paint.drawn = false
+		return nil
+	}
+	_, _ = io.WriteString(out, pasteOn) // a lost terminal is noticed at the next read
+	g := &display.Guard{Screen: m, Failed: m.fail}
+	p := tea.NewProgram(g, tea.WithInput(in), tea.WithOutput(out), tea.WithoutSignalHandler(), tea.WithoutRenderer(),
+		tea.WithColorProfile(colorprofile.ANSI))
+	// The context ends the screen as the user would: given the context, bubbletea would leave its reader of the
+	// terminal behind.
+	pumping, end := context.WithCancel(ctx)
+	var pump sync.WaitGroup
+	pump.Go(func() {
+		for {
+			select {
+			case <-s.out.wake:
+				p.Send(wakeMsg{})
+			case <-pumping.Done():
+				p.Quit() // it gives up when the program has ended
+				return
+			}
+		}
+	})
+	_, err = p.Run()
+	end()
+	pump.Wait()
+	m.crew.Close()
+	for _, text := range m.unsent() {
+		_ = history.Add(text) // for the next chat; the start of the chat warns when the history cannot be kept
+	}
+	width, _ := m.size()
+	m.paint.leave(width)
+	m.cook()
+	s.out.through(out)
+	switch {
+	case m.failed != nil:
+		return fmt.Errorf("%w: %v", ErrPanic, m.failed)
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.Is(err, tea.ErrProgramPanic):
+		return ErrPanic
+	case err != nil:
+		return fmt.Errorf("show the chat: %w", err)
+	}
+	return nil
+}
+
+// sizeOf is a terminal's size; one that does not report its size counts as an old one.
+func sizeOf(f *os.File) (width, height int) {
+	width, height, err := term.GetSize(int(f.Fd()))
+	if err != nil || width <= 0 || height <= 0 {
+		return 80, 24
+	}
+	return width, height
+}
+
+// composed is most of what an editor's file may hold, in bytes.
+const composed = 4 << 20
+
+// composedMsg is what came of writing in the person's own editor.
+type composedMsg struct {
+	text   string
+	err    error // the text is as it was
+	gone   error // the terminal could not be taken again
+	asking bool  // it was written for the question that was open
+}
+
+// compose is Ctrl-G: the user writes the message in an editor of their own. The chat draws nothing until the editor
+// has ended, and then prints what runs have written in that time.
+func (m *model) compose() tea.Cmd {
+	c := &composer{ctx: m.s.ctx, editor: m.s.o.Editor, in: m.in, out: m.tty, text: m.ed.String()}
+	if c.editor == "" {
+		m.hint = "set $VISUAL or $EDITOR to write in an editor"
+		return nil
+	}
+	var gone error
+	c.before = func() {
+		m.cook()
+		if m.s.o.Away != nil {
+			c.back = m.s.o.Away()
+		}
+	}
+	c.after = func() {
+		if c.back != nil {
+			c.back()
+		}
+		gone = m.raw()
+	}
+	m.paint.leave(m.paint.width)
+	m.away = true
+	asking := m.asking
+	return tea.Exec(c, func(err error) tea.Msg { return composedMsg{c.text, err, gone, asking} })
+}
+
+// wrote takes in what was written. It does not send it: checking it first costs an Enter. A question that came while
+// the editor was open is not what it answers.
+func (m *model) wrote(msg composedMsg) {
+	m.away = false
+	switch {
+	case msg.gone != nil:
+		m.failed = msg.gone
+	case msg.err != nil:
+		m.hint = msg.err.Error() + "; the text is as it was"
+	case m.asking && !msg.asking:
+		m.draft = msg.text
+		m.hint = "a question came: what you wrote comes back behind it"
+	default:
+		if msg.asking && !m.asking {
+			m.hint = "the question is answered; this was written for it"
+		}
+		if !msg.asking {
+			m.draft = "" // it was given to the editor
+		}
+		m.ed.set("")
+		m.ed.insert(msg.text)
+	}
+	m.due = true
+}
+
+// composer runs an editor on a text, in a file for its owner alone, and removes the file afterwards, with what
+// editors leave next to it.
+type composer struct {
+	ctx    context.Context //nolint:containedctx // of the chat: its end is the editor's
+	editor string          // a command of the shell, as $EDITOR is one
+	in     io.Reader
+	out    io.Writer
+	text   string // what is there, and then what was written
+
+	before, after, back func()
+}
+
+// SetStdin and the other setters are of tea.ExecCommand. The editor gets the chat's terminal, not bubbletea's
+// streams.
+func (c *composer) SetStdin(io.Reader)  {}
+func (c *composer) SetStdout(io.Writer) {}
+func (c *composer) SetStderr(io.Writer) {}
+
+// Run lets the person write.
+func (c *composer) Run() error {
+	c.before()
+	defer c.after()
+	text, err := c.write()
+	if err != nil {
+		return fmt.Errorf("write in %s: %w", c.editor, err)
+	}
+	c.text = text
+	return nil
+}
+
+func (c *composer) write() (text string, err error) {
+	dir, err := os.MkdirTemp("", "roost-chat-") // made 0700
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	name := filepath.Join(dir, "message.md")
+	if err := os.WriteFile(name, []byte(c.text), 0o600); err != nil {
+		return "", err
+	}
+	// The shell takes the editor's own arguments apart, as for git and crontab. The editor
+	// then takes its place, so that a signal for the one is for the other: env stands for
+	// assignments in front, which exec alone does not know.
+	cmd := exec.CommandContext(c.ctx, "/bin/sh", "-c", "exec env "+c.editor+` "$@"`, c.editor, name)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.in, c.out, c.out
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = 2 * time.Second
+	if err := cmd.Run(); err != nil {
+		return "", err
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return "", errors.New("the editor removed the file; type the message again")
+	}
+	data, err := io.ReadAll(io.LimitReader(f, composed+1))
+	if err = errors.Join(err, f.Close()); err != nil {
+		return "", err
+	}
+	if len(data) > composed {
+		return "", fmt.Errorf("more than %d MB were written", composed>>20)
+	}
+	return strings.TrimRight(strings.ToValidUTF8(string(data), "\uFFFD"), " \t\r\n"), nil
+}
 
 // row is one row below the printed lines. Its text may hold colours, and is narrower
 // than the terminal.

@@ -1,13 +1,279 @@
+// Package chat is `roost chat`: prompt after prompt in one task.
+//
+// A Session knows the task and talks to a Backend: it starts and continues runs, shows their events with cli/term,
+// asks their questions and carries out the commands. It has no terminal of its own. Two fronts give it lines: Screen,
+// an editor in the last rows of a terminal while output scrolls above it, and Plain, which reads lines and prints
+// lines.
+//
+// A line is a command only with a leading "/"; "//" is a "/" that is none. An unknown command is never sent to a
+// model. Where a user types, "!" runs a command line of theirs in the workspace; a line of a pipe does not.
+//
+// The screen never changes what was printed: each line is written once, whole, so that the terminal wraps, keeps and
+// copies it as any other. Only the rows below are drawn again: the line that is not finished yet, what is queued, and
+// the editor. cli/term and Safe make what models and tools wrote harmless before it gets there.
+//
+// Limits: a screen needs a terminal that knows a few ANSI sequences; Windows and TERM=dumb get Plain. A row that is
+// wrapped by a terminal which becomes narrower may be drawn twice.
 package chat
 
 import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
 
+	"github.com/roost-dev/roost/api"
 	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/client"
 )
+
+// Backend is what a chat needs of the world; a client of a server has most of it. A method that takes a context
+// returns soon after the context ends.
+type Backend interface {
+	// Start makes a task that runs at once.
+	Start(ctx context.Context, t api.NewTask) (api.Run, error)
+	Resume(ctx context.Context, id string, n api.NewRun) (api.Run, error)
+	Send(ctx context.Context, id string, m api.Message) (api.Sent, error)
+	Cancel(ctx context.Context, id string) (api.Run, error)
+	Questions(ctx context.Context, task string) ([]api.Question, error)
+	Answer(ctx context.Context, question string, a api.Answer) (api.Answered, error)
+	// EditQueued gives a waiting input other words; nil takes it out of the queue.
+	EditQueued(ctx context.Context, id, input string, text *string) error
+	// Events follows a task over any cut; see client.Client.Events.
+	Events(ctx context.Context, task, after string) iter.Seq2[client.Event, error]
+	Task(ctx context.Context, ref string) (api.Summary, error)
+
+	// Deed runs a command of roost, without asking anything.
+	Command(ctx context.Context, args ...string) Said
+	// Shell runs a command line of the user's own in a folder of this machine, without asking, and ends all processes
+	// that it started.
+	Shell(ctx context.Context, dir, line string, out io.Writer) (Ran, error)
+	// Mask hides the secrets in a text that a model is to get.
+	Mask(text string) string
+	// Words are the completions of begun, of a kind.
+	Words(ctx context.Context, kind Kind, workspace, begun string) []Word
+	// Passes reports whether /name is for the engine: a prompt or a skill of that name.
+	Passes(ctx context.Context, workspace, mode, name string) bool
+}
+
+// Said is what a command printed, and how it ended.
+type Said struct {
+	Out, Err string
+	Whole    string // both, in their order; "" = the one behind the other
+	Code     int
+}
+
+// Kind is a kind of words to complete.
+type Kind string
+
+// The kinds.
+const (
+	Files    Kind = "file" // of a workspace, a folder a time; folders end in "/"
+	Tasks    Kind = "task"
+	Modes    Kind = "mode"
+	Models   Kind = "model"
+	Prompts  Kind = "prompt" // that a person wrote down, and skills: /name
+	Policies Kind = "policy"
+)
+
+// Word is one that may be meant.
+type Word struct{ Text, About string }
+
+// Ran is how a command line ended.
+type Ran struct {
+	Exit      int
+	Cancelled bool
+	Ended     int // processes it left behind, which were ended
+	Took      time.Duration
+}
+
+// Options are the task, the settings and the look of a chat.
+type Options struct {
+	Task string      // to continue; "" = a new one
+	New  api.NewTask // how a new task is made; its message is what is typed
+	// Again holds the changed settings of the task that the chat continues, from its next run on.
+	Again api.NewRun
+
+	Display display.Options // of what runs show; its width is that of the moment
+	Width   func() int      // of the terminal, 0 = none
+	Ask     bool            // a user is present who can be asked
+	Result  io.Writer       // gets what runs and commands give; nil = they are shown like the rest
+	History string          // the file of what was typed; "" = none is kept
+	Editor  string          // the person's own, as $EDITOR has it; "" = none
+	// Away is called when another program gets the terminal, and what it returns when
+	// that has ended: between them Ctrl-C is not for the chat. May be nil.
+	Away func() (back func())
+}
+
+// state is what fronts show and decide by.
+type state struct {
+	Task    string
+	Working bool // a run works on the task, or is queued
+	Asking  bool // lines answer a question
+	Waiting bool // the last run waits for an answer
+	Busy    bool // a line is being seen to
+	Over    bool // the person wants to leave
+	Command bool // a command line of the person's runs
+	Queue   []api.Queued
+	Back    []string // words that could not be sent, for the editor
+	Retype  string   // the answer that was not taken, for the editor when the chat asks again
+	Mode    string
+	Policy  string // what the next run may do unasked; "" = as the task has it
+	Loose   bool   // the user chose the policy "all" once
+}
+
+// keep keeps words that could not be sent for the editor: nothing that a person typed is
+// lost.
+func (st *state) keep(text string) {
+	if strings.TrimSpace(text) != "" {
+		st.Back = append(st.Back[:len(st.Back):len(st.Back)], text)
+	}
+}
+
+// Session is one chat.
+type Session struct {
+	backend Backend
+	o       Options
+	style   display.Style
+	out     *scroll
+
+	ctx    context.Context //nolint:containedctx // the chat's own life
+	cancel context.CancelFunc
+	busy   sync.WaitGroup
+	answer chan string // lines for the question that is open
+
+	mu         sync.Mutex
+	st         state
+	changed    chan struct{} // closed and replaced when the state changes
+	todo       []string      // lines that were not carried out yet
+	more       chan struct{} // holds one token when there are some
+	cancelLine context.CancelFunc
+	command    context.CancelFunc // of the person's own; nil = none runs
+	talk       *talk              // about the present task
+	ended      map[string]bool    // runs that are over
+	shut       map[string]bool    // questions whose answer arrived
+	dirs       map[string]string  // the workspaces of tasks
+	run        string             // that works
+	ends       int                // how many runs of tasks it was about have ended
+	asks       string             // the open question, by the name that answers use; "" = none
+	came       bool               // to a first task
+	own        string             // the question that a command of this chat answers
+	last       Ending
+	wrong      *LineError        // why the line that was seen to last came to nothing
+	echoes     bool              // the screen shows what was typed, once it is seen to
+	said       []string          // words that were shown when they were sent, and are taken yet
+	carried    []carriedOutput   // that go along with the next words
+	brief      map[string]string // what was typed of words that were sent
+
+	again api.NewRun // what the next run changes
+	owed  *owed      // words whose answer was lost; nil = none. Of prompt alone
+}
+
+// Ending is how a run ended.
+type Ending struct{ Outcome, Code, Reason string }
+
+// Task is the task that the chat is about, "" before there is one.
+func (s *Session) Task() string { return s.state().Task }
+
+// Last is how the last run ended; zero before there was one.
+func (s *Session) Last() Ending {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.last
+}
+
+// Working reports whether a run works on the task.
+func (s *Session) Working() bool { return s.state().Working }
+
+func (s *Session) state() state {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st := s.st
+	st.Queue = append([]api.Queued(nil), st.Queue...)
+	return st
+}
+
+// change changes the state, and wakes those that wait for that.
+func (s *Session) change(f func(*state)) {
+	s.mu.Lock()
+	f(&s.st)
+	close(s.changed)
+	s.changed = make(chan struct{})
+	s.mu.Unlock()
+	s.out.poke()
+}
+
+// until waits for a state, or for the end of ctx.
+func (s *Session) until(ctx context.Context, ok func(state) bool) error {
+	for {
+		s.mu.Lock()
+		st, changed := s.st, s.changed
+		s.mu.Unlock()
+		if ok(st) {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// talk follows one task while the chat is about it: its events and those of its subtasks come in here, one after the
+// other. All but its channels belongs to the goroutine of run.
+type talk struct {
+	s      *Session
+	id     string
+	ctx    context.Context //nolint:containedctx // ends when the chat turns to another task
+	cancel context.CancelFunc
+	busy   sync.WaitGroup // the streams
+	done   chan struct{}
+	in     chan incoming
+	synced chan error // gets one value when the stream is open; nil = no goroutine waits for that
+
+	screens map[string]*display.Display // of each task
+	depth   map[string]int
+	last    *display.Display // that showed something
+	titles  map[string]string
+	began   string // the run that the displays are of
+	gone    bool   // the user knows that no process works on the run any more
+
+	ask    *ask
+	asked  chan *ask
+	held   []incoming      // events that came while the chat asks a question
+	closed map[string]bool // questions that are answered
+}
+
+// ask is an open question for the user. The chat shows it, and reads its answer, as roost run does.
+type ask struct {
+	id     string // as answers name it
+	task   string
+	q      api.QuestionOpened
+	seen   string // the event that opened it, "" when it was open before the chat began
+	cancel context.CancelFunc
+	done   chan struct{}
+	said   atomic.Bool // the person answered
+	again  bool        // the answer was not taken, and the question is open; read behind done
+}
+
+// owed are words that may or may not have arrived: the response to them was lost. The user has them in the editor
+// again, and most likely sends them once more. The chat then sends them in the same way, under the same key, so that
+// they are taken once: a task that took them works by now, and words for a task that works go by another request.
+type owed struct {
+	task, words, key string
+	send             func(context.Context) error
+}
+
+// carriedOutput is a command line, and what a message holds about it.
+type carriedOutput struct{ line, text string }
 
 // New makes a chat. Close ends it.
 func New(ctx context.Context, backend Backend, o Options) *Session {
@@ -145,3 +411,108 @@ func (s *Session) Interrupt() {
 	s.tell("· stopping and saving")
 	s.busy.Go(func() { s.stop(s.ctx, id) })
 }
+
+// started records that a run works on the task, unless its events have reported its state: it may be over already, or
+// ask.
+func (s *Session) started(run string) {
+	s.change(func(st *state) {
+		if !s.ended[run] && (s.run != run || run == "") {
+			st.Working, st.Waiting = true, false
+			s.run = run
+		}
+	})
+}
+
+// goesOn records that a question was answered and which run continues with it, unless later events, perhaps of
+// another question, have reported the state. before is how many runs had ended when the answer was given.
+func (s *Session) goesOn(question, run string, before int) {
+	s.change(func(st *state) {
+		if s.shut[question] {
+			return
+		}
+		st.Waiting = false
+		if s.ended[run] || s.ends != before {
+			return
+		}
+		if st.Working = true; strings.HasPrefix(question, st.Task+".") { // else a subtask's: its task's run is another one
+			s.run = run
+		}
+	})
+}
+
+// over is how many runs have ended.
+func (s *Session) over() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ends
+}
+
+// shown records words that are on the screen already, so that the chat does not show them again when the run takes
+// them.
+func (s *Session) shown(text string) {
+	s.mu.Lock()
+	s.said = append(s.said, text)
+	s.mu.Unlock()
+}
+
+// unshown forgets such words, and reports whether there were some.
+func (s *Session) unshown(text string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := slices.Index(s.said, text)
+	if i >= 0 {
+		s.said = slices.Delete(s.said, i, i+1)
+	}
+	return i >= 0
+}
+
+func (s *Session) stop(ctx context.Context, id string) {
+	if _, err := s.backend.Cancel(ctx, id); err != nil && ctx.Err() == nil {
+		s.complain(fmt.Errorf("stop the run: %w", err))
+	}
+}
+
+// LineError: a line came to nothing, and those behind it were written for its success.
+type LineError struct {
+	Line string
+	Err  error
+}
+
+func (e *LineError) Error() string { return e.Line + ": " + e.Err.Error() }
+
+func (e *LineError) Unwrap() error { return e.Err }
+
+// Exit is the exit code of the command of roost that failed; 0 when it was none.
+func (e *LineError) Exit() int {
+	var f *failed
+	if errors.As(e.Err, &f) {
+		return f.said.Code
+	}
+	return 0
+}
+
+// WaitingError: the task waits for an answer, and no user is present who could be asked.
+type WaitingError struct{ Task string }
+
+func (e *WaitingError) Error() string { return "task " + e.Task + " waits for an answer" }
+
+// failed is a command of roost that did not succeed and has printed its reason.
+type failed struct{ said Said }
+
+func (e *failed) Error() string {
+	why, _, _ := strings.Cut(strings.TrimSpace(e.said.Err), "\n")
+	return strings.TrimPrefix(why, "roost: ")
+}
+
+// UnknownError is a command that does not exist. The chat did not send it to a model.
+type UnknownError struct{ Name, Nearest string }
+
+func (e *UnknownError) Error() string {
+	text := "there is no command /" + e.Name
+	if e.Nearest != "" {
+		text += "; /" + e.Nearest + " is one"
+	}
+	return text + " (/help lists them; a line for the model that begins with / begins with //)"
+}
+
+func usage(text string) error { return fmt.Errorf("want %s", text) }

@@ -4,9 +4,19 @@
 package hosting
 
 import (
+	"bufio"
+	"context"
+	"fmt"
+	"strings"
+
 	"github.com/spf13/cobra"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/cli/app"
+	"github.com/roost-dev/roost/cli/failure"
+	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/local"
+	"github.com/roost-dev/roost/view"
 )
 
 // commands are the commands of this package with the invocation that they belong to.
@@ -21,4 +31,90 @@ func Commands(app *app.App) []*cobra.Command {
 		a.OnlyHere(a.serveCommand()),
 		a.serverCommand(),
 	}
+}
+
+func (a *commands) rootCommand() *cobra.Command {
+	parent := &cobra.Command{
+		Use:   "root",
+		Short: "Look after the folder that keeps your tasks",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return failure.UnknownCommand(cmd, args[0])
+			}
+			return cmd.Help()
+		},
+	}
+	var dry bool
+	trust := &cobra.Command{
+		Use:               "trust",
+		Short:             "Trust this root with its present content",
+		Args:              failure.Arguments(0, 0, "roost root trust"),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		Long: "Roost signs what it writes with a key outside of the root, in $XDG_STATE_HOME/roost. A\n" +
+			"root that was copied, restored, moved or unpacked, or that an older Roost wrote, has no key in its\n" +
+			"place: nothing of it runs by itself, and no recorded answer counts.\n\n" +
+			"This command declares the root yours: keys that you have for it from other places count here,\n" +
+			"and tasks that hold something open, or settings of their own, continue with those. Tasks that were\n" +
+			"imported stay as the import left them.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s, err := a.Open()
+			if err != nil {
+				return err
+			}
+			return a.trustRoot(cmd.Context(), s, dry)
+		},
+	}
+	trust.Flags().BoolVar(&dry, "dry-run", false, "show which tasks would continue, and change nothing")
+	parent.AddCommand(trust)
+	return parent
+}
+
+func (a *commands) trustRoot(ctx context.Context, s *local.Roost, dry bool) error {
+	all := s.Service()
+	defer all.Close()
+	watched, shown := a.Watched(ctx)
+	r, err := all.TrustRoot(watched, dry)
+	shown()
+	if err != nil {
+		return err
+	}
+	if a.Flags.JSON {
+		err = app.Encode(a.Out, r, false)
+	} else {
+		err = a.showTrust(r, dry)
+	}
+	failed := 0
+	for _, t := range r.Tasks {
+		if t.Problem != "" {
+			failed++
+		}
+	}
+	if err == nil && failed > 0 {
+		err = &failure.Failure{Exit: failure.ExitFailed, Code: "trust_incomplete", What: "trust the root " + r.Root,
+			Why: fmt.Sprintf("%d task%s could not be read or written", failed,
+				app.Plural(failed)), Try: "roost root trust  # again, when what is named above is mended"}
+	}
+	return err
+}
+
+func (a *commands) showTrust(r api.TrustedRoot, dry bool) error {
+	out := bufio.NewWriter(a.Out)
+	style := a.OutStyle()
+	for _, t := range r.Tasks {
+		paint, text := view.Plain, t.ID+": "+strings.Join(t.Holds, "; ")
+		if t.Problem != "" {
+			paint, text = view.Bad, t.ID+": "+t.Problem
+		}
+		fmt.Fprintln(out, style.Paint(paint, display.OneLineIndented(text)))
+	}
+	if err := out.Flush(); err != nil {
+		return fmt.Errorf("print the report: %w", err)
+	}
+	if dry {
+		a.Say("%d task%s would be trusted; nothing was changed", len(r.Tasks), app.Plural(len(r.Tasks)))
+		return nil
+	}
+	a.Say("the root %s is trusted here: %d key%s of other places count%s, and %d more task%s may go on",
+		r.Root, r.Keys, app.Plural(r.Keys), map[bool]string{true: "s"}[r.Keys == 1], len(r.Tasks), app.Plural(len(r.Tasks)))
+	return nil
 }

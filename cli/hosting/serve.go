@@ -6,17 +6,31 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/netip"
+	"os"
+	"runtime/debug"
+	runtimemetrics "runtime/metrics"
+	"sync"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/cli/app"
+	"github.com/roost-dev/roost/cli/config"
 	"github.com/roost-dev/roost/cli/failure"
+	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/internal/inputfile"
+	"github.com/roost-dev/roost/local"
+	"github.com/roost-dev/roost/redact"
 	"github.com/roost-dev/roost/server"
+	"github.com/roost-dev/roost/server/metrics"
 	"github.com/roost-dev/roost/server/presence"
+	"github.com/roost-dev/roost/service"
 )
 
 type serveFlags struct {
@@ -228,4 +242,334 @@ func (a *commands) greet(url, token string, srv *server.Server) error {
 	}
 	a.Say("programs find the token in server/token below the root; Ctrl-C ends the server")
 	return nil
+}
+
+// serving holds the parts of a server that runs.
+type serving struct {
+	stop     *app.Stopper
+	roost    *local.Roost
+	listener net.Listener
+	claim    *presence.Claim
+	tls      *tls.Config
+	cert     *x509.Certificate
+	host     string
+	flags    serveFlags
+}
+
+// serveOn runs the server. It ends in this order: no run starts any more and the runs
+// finish, while all requests are still answered; followers get the end; the engine closes.
+func (a *commands) serveOn(ctx context.Context, v serving) error {
+	c, err := a.EngineConfig()
+	if err != nil {
+		return errors.Join(err, v.listener.Close())
+	}
+	if v.flags.trust {
+		all := v.roost.Service()
+		_, err := all.TrustRoot(ctx, false)
+		if all.Close(); err != nil {
+			return errors.Join(err, v.listener.Close())
+		}
+	}
+	token, notice, err := v.roost.Token(v.flags.fresh)
+	if err != nil {
+		return errors.Join(&failure.Failure{
+			Exit: failure.ExitConfig,
+			Code: "configuration",
+			What: "get the server's token",
+			Why:  err.Error(),
+			Try:  "roost serve --new-token",
+		}, v.listener.Close())
+	}
+	if notice != "" {
+		a.Warn(notice)
+	}
+	url, err := address(v.listener.Addr().String(), v.host, v.tls != nil)
+	if err != nil {
+		return errors.Join(err, v.listener.Close())
+	}
+	restart, err := a.restarts()
+	if err != nil {
+		return errors.Join(err, v.listener.Close())
+	}
+	work := v.flags.work
+	log := a.log(token, c)
+	watch := metrics.NewWatch(log)
+	hold := work.hold
+	if hold == 0 {
+		hold = -1
+	}
+	e := v.roost.Start(engine.Options{
+		Config:   c,
+		MaxRuns:  work.maxRuns,
+		Hold:     hold,
+		Confined: true,
+		Observe:  watch.Observe,
+	}, false)
+	asked := newServeEnd(v.stop.Ctx)
+	defer asked.stop()
+	recovery := new(server.Recovery)
+	srv, err := server.New(server.Options{
+		Service: v.roost.ServiceWith(service.Options{
+			Log:     log,
+			Secrets: app.SecretsOf(c),
+			Restart: restart,
+		}),
+		Token:    token,
+		Hosts:    append([]string{v.host}, v.flags.hosts...),
+		TLS:      v.tls,
+		Cert:     v.cert,
+		Log:      log,
+		Now:      a.Now,
+		Version:  api.VersionOf(app.Version),
+		URL:      url,
+		Watch:    watch,
+		Recovery: recovery,
+		Origins:  work.origins,
+		Stop:     asked.take,
+		Limits:   api.Bounds{MaxRuns: work.maxRuns, Hold: work.hold.String(), DrainTimeout: work.drain.String()},
+	})
+	closed := func(err error) error {
+		return errors.Join(err, v.roost.Close(ctx))
+	}
+	if err != nil {
+		return closed(errors.Join(err, v.listener.Close()))
+	}
+	answering, hangUp := context.WithCancel(context.WithoutCancel(ctx))
+	served := make(chan error, 1)
+	go func() { served <- srv.Serve(answering, v.listener) }()
+	var background sync.WaitGroup
+	recovering, giveUp := context.WithCancel(answering)
+	bounded, unbind := context.WithCancel(context.WithoutCancel(ctx))
+	var memory sync.WaitGroup
+	memory.Go(func() { boundMemory(bounded) })
+	background.Go(func() { takeUp(recovering, e, work, recovery, log) })
+
+	err = v.claim.Tell(presence.Server{
+		URL:       url,
+		PID:       os.Getpid(),
+		StartedAt: api.Stamp(a.Millis()),
+		Version:   api.VersionOf(app.Version).Version,
+	})
+	if err == nil {
+		err = a.greet(url, token, srv)
+	}
+	log.Info("serving", "url", url, "pid", os.Getpid(), "max_runs", work.maxRuns)
+	ended := false
+	if err == nil {
+		select {
+		case <-asked.ctx.Done():
+		case err = <-served:
+			ended = true
+		}
+	}
+	srv.Leave()
+	giveUp()
+	background.Wait()
+	running, waiting, queued := e.Load()
+	log.Info("stopping", "running", running, "waiting", waiting, "queued", queued)
+	finishing, over := context.WithTimeout(context.WithoutCancel(ctx), work.drain)
+	go func() {
+		select {
+		case <-asked.now:
+			over()
+		case <-finishing.Done():
+		}
+	}()
+	err = errors.Join(err, e.Drain(finishing))
+	over()
+	hangUp()
+	if !ended {
+		err = errors.Join(err, <-served)
+	}
+	err = closed(err)
+	unbind()
+	memory.Wait()
+	log.Info("stopped")
+	return err
+}
+
+// serveEnd is how a request, other than a signal, ends a server.
+type serveEnd struct {
+	ctx  context.Context //nolint:containedctx // ends when the server is to end
+	stop context.CancelFunc
+	once sync.Once
+	now  chan struct{} // closed when runs are not to be finished
+}
+
+func newServeEnd(ctx context.Context) *serveEnd {
+	e := &serveEnd{now: make(chan struct{})}
+	e.ctx, e.stop = context.WithCancel(ctx)
+	return e
+}
+
+func (e *serveEnd) take(now bool) {
+	if now {
+		e.once.Do(func() { close(e.now) })
+	}
+	e.stop()
+}
+
+// takeUp takes up what an earlier server left. It works while requests are already
+// answered; a task that it cannot take up keeps no other from being taken up.
+func takeUp(ctx context.Context, e *engine.Engine, work workFlags, recovery *server.Recovery, log *slog.Logger) {
+	recovery.Set("going_on")
+	err := e.Recover(ctx, engine.RecoverOptions{Resume: work.resume, MaxAttempts: work.attempts})
+	if err != nil && ctx.Err() == nil {
+		recovery.Set("failed")
+		log.Warn("not all that an earlier server left was taken up", "error", err.Error())
+		return
+	}
+	recovery.Set("done")
+}
+
+// workFlags are how a server works on tasks. Each has a setting, too.
+type workFlags struct {
+	maxRuns, attempts int
+	resume            bool
+	hold, drain       time.Duration
+	origins           []string
+}
+
+func (w *workFlags) add(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.IntVar(&w.maxRuns, "max-runs", 8, "how many runs work at a time")
+	f.DurationVar(&w.hold, "hold", 10*time.Minute,
+		"how long a run waits for a person before it ends as waiting; 0: until it gets an answer")
+	f.DurationVar(&w.drain, "drain-timeout", 30*time.Second, "how long runs are finished before the server ends")
+	f.BoolVar(&w.resume, "auto-resume", false, "go on with runs that an earlier server was killed in")
+	f.IntVar(&w.attempts, "resume-attempts", 3, "how often in a row the server continues one task by itself")
+	f.StringArrayVar(&w.origins, "cors-origin", nil,
+		"an `ORIGIN` whose web pages may ask with the token, exactly as browsers send it (again for more)")
+	for _, name := range []string{"max-runs", "hold", "drain-timeout", "resume-attempts", "cors-origin"} {
+		app.Complete(cmd, name, cobra.NoFileCompletions)
+	}
+}
+
+func (w *workFlags) check() error {
+	switch {
+	case w.maxRuns < 1:
+		return failure.Usage("roost serve --max-runs", "at least one run at a time is needed", "roost serve --max-runs 8")
+	case w.hold < 0 || w.drain < 0 || w.attempts < 0:
+		return failure.Usage("roost serve", "a time or number cannot be negative", "roost serve --hold 10m --drain-timeout 30s")
+	}
+	for _, origin := range w.origins {
+		if !server.ValidOrigin(origin) {
+			return failure.Usage("roost serve --cors-origin "+origin,
+				"that is no origin as browsers send it: scheme and host in small letters, and a port that is not the usual one; no pattern",
+				"roost serve --cors-origin https://example.com")
+		}
+	}
+	return nil
+}
+
+// settle sets the flags of the command that were not given from the settings.
+func (a *commands) settle(cmd *cobra.Command) error {
+	s, err := a.Settings()
+	if err != nil {
+		return err
+	}
+	for _, k := range config.Keys {
+		v := s.Values[k.Name]
+		if !app.Fills(cmd, k) || cmd.Flags().Changed(k.Flag) || !v.Set() {
+			continue
+		}
+		texts := v.Value.List
+		if !v.Value.IsList {
+			texts = []string{v.Value.Text}
+		}
+		for _, text := range texts {
+			if err := cmd.Flags().Set(k.Flag, text); err != nil {
+				return &failure.Failure{Exit: failure.ExitConfig, Code: "configuration", What: "use the setting " + k.Name,
+					Why: v.Origin + ": " + err.Error(),
+					Try: "roost config set " + k.Name + " VALUE"}
+			}
+		}
+	}
+	return nil
+}
+
+// log is the server's log on stderr: runs and changes, with -v every request, with -q
+// trouble only; JSON with --json. Secrets are masked in every field: keys of
+// environment, settings and profiles by their values, others by what they look like.
+func (a *commands) log(token string, c setup.Config) *slog.Logger {
+	secrets := []redact.Known{{Kind: "token", Value: token}}
+	know := func(value string) {
+		if value != "" {
+			secrets = append(secrets, redact.Known{Value: value})
+		}
+	}
+	for _, p := range setup.Providers() {
+		know(c.Keys[p])
+		for _, name := range setup.KeyVariables(p) {
+			know(a.Env(name))
+		}
+	}
+	for _, p := range c.Profiles {
+		know(p.Key)
+	}
+	masks := redact.New(secrets...)
+	o := &slog.HandlerOptions{Level: slog.LevelInfo, ReplaceAttr: func(_ []string, at slog.Attr) slog.Attr {
+		switch at.Value.Kind() {
+		case slog.KindString, slog.KindAny:
+			if at.Key == slog.LevelKey {
+				return at // it has a form of its own
+			}
+			text, _ := masks.String(fmt.Sprint(at.Value.Any()))
+			at.Value = slog.StringValue(text)
+		}
+		return at
+	}}
+	switch {
+	case a.Flags.Verbose:
+		o.Level = slog.LevelDebug
+	case a.Flags.Quiet:
+		o.Level = slog.LevelWarn
+	}
+	if a.Flags.JSON {
+		return slog.New(slog.NewJSONHandler(a.Err, o))
+	}
+	return slog.New(slog.NewTextHandler(a.Err, o))
+}
+
+// draining prints that the first signal was understood.
+func (a *commands) draining() {
+	const text = "stopping: runs that work are finished for a while, then interrupted and saved; once more ends it at once"
+	if a.Flags.JSON {
+		a.Warn(text)
+		return
+	}
+	fmt.Fprintln(a.Err, "\n"+text)
+}
+
+// memoryFloor is how much memory a server may hold before the collector runs earlier than
+// usual. Runs come in bursts: without the limit, the garbage of a burst stays until as much
+// again has been allocated.
+const memoryFloor = 320 << 20
+
+// memoryFor is the soft limit for a server of which so many bytes are in use: the floor,
+// and where more than that is really needed, room enough that collecting is as rare as
+// it would be without a limit.
+func memoryFor(live uint64) int64 { return max(memoryFloor, int64(2*live)+64<<20) }
+
+// boundMemory sets the memory limit again and again until ctx ends. A limit that the user
+// set (GOMEMLIMIT) takes precedence.
+func boundMemory(ctx context.Context) {
+	if os.Getenv("GOMEMLIMIT") != "" {
+		return
+	}
+	was := debug.SetMemoryLimit(memoryFor(0))
+	defer debug.SetMemoryLimit(was)
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	read := []runtimemetrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if runtimemetrics.Read(read); read[0].Value.Kind() == runtimemetrics.KindUint64 {
+			debug.SetMemoryLimit(memoryFor(read[0].Value.Uint64()))
+		}
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/roost-dev/roost/cli/failure"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
+	"github.com/roost-dev/roost/service"
 )
 
 func (a *commands) serverCommand() *cobra.Command {
@@ -195,4 +197,24 @@ func (a *commands) serverDrain(ctx context.Context, c *client.Client, off, wait 
 		case <-time.After(serverLook):
 		}
 	}
+}
+
+// restarts are the settings for restarts by a server that was started here. They were checked when they were read.
+func (a *commands) restarts() (service.Restart, error) {
+	s, err := a.Settings()
+	if err != nil {
+		return service.Restart{}, err
+	}
+	out := service.Restart{
+		Off: s.Text("restart.enabled") == "false", OwnOnly: s.Text("restart.cross_context") == "false", Workspace: a.Dir,
+	}
+	if text := s.Text("restart.max_attempts"); text != "" {
+		if out.MaxAttempts, _ = strconv.Atoi(text); out.MaxAttempts == 0 {
+			out.MaxAttempts = -1
+		}
+	}
+	if text := s.Text("restart.load_timeout"); text != "" {
+		out.LoadTimeout, _ = time.ParseDuration(text)
+	}
+	return out, nil
 }

@@ -1,10 +1,16 @@
 package picker
 
 import (
+	"cmp"
 	"context"
+	"iter"
+	"slices"
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
+
+	tea "charm.land/bubbletea/v2"
 
 	"github.com/roost-dev/roost/cli/term"
 )
@@ -217,4 +223,232 @@ func (p *progress) read() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.text
+}
+
+// New makes a model. Its commands end with ctx; Close waits for them.
+func New(ctx context.Context, backend Backend, o Options) *Model {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	m := &Model{backend: backend, o: o, crew: term.NewCrew(ctx), gone: map[string]bool{}, width: 80, height: 24}
+	m.look.kept = map[string]string{}
+	return m
+}
+
+// Close ends the work in the background and waits for it.
+func (m *Model) Close() {
+	m.crew.Close()
+	m.load.end()
+}
+
+// Init begins to read the list.
+func (m *Model) Init() tea.Cmd { return m.reload() }
+
+// Update takes one message in.
+func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	var cmd tea.Cmd
+	switch msg := msg.(type) {
+	case tea.WindowSizeMsg:
+		m.width, m.height = msg.Width, msg.Height
+	case tea.KeyPressMsg:
+		cmd = m.key(msg)
+	case tea.PasteMsg:
+		if m.query.typing {
+			cmd = m.setQuery(m.query.text + clean(msg.Content))
+		}
+	case foundMsg:
+		cmd = m.found(msg)
+	case searchMsg:
+		cmd = m.search(msg)
+	case hitsMsg:
+		m.hits(msg)
+	case previewMsg:
+		cmd = m.readPreview(msg)
+	case previewedMsg:
+		m.previewed(msg)
+	case doneMsg:
+		cmd = m.done(msg)
+	case offerMsg:
+		if m.act.ask == noQuestion {
+			m.act.ask = askImport
+		}
+	case tickMsg:
+		cmd = m.tick()
+	}
+	m.keepInView()
+	return m, tea.Batch(cmd, m.wantPreview())
+}
+
+func (m *Model) keepInView() {
+	n := max(m.listHeight(), 1)
+	m.top = max(min(m.top, len(m.rows)-n), 0)
+	if m.at < m.top {
+		m.top = m.at
+	}
+	if m.at >= m.top+n {
+		m.top = m.at - n + 1
+	}
+}
+
+type foundMsg struct {
+	found Found
+	err   error
+	more  bool
+}
+
+// reload reads the list again; the one that is shown stays until then.
+func (m *Model) reload() tea.Cmd {
+	if m.load.stop != nil { // its last word comes, and then the next reading begins
+		m.load.again = true
+		m.load.cancel()
+		return nil
+	}
+	ctx, cancel := context.WithCancel(m.crew.Ctx)
+	m.load.next, m.load.stop = iter.Pull2(m.backend.Tasks(ctx))
+	m.load.cancel, m.load.again, m.load.err = cancel, false, nil
+	return m.nextFound()
+}
+
+func (m *Model) nextFound() tea.Cmd {
+	next := m.load.next
+	return m.crew.Do(func() tea.Msg {
+		found, err, ok := next()
+		return foundMsg{found, err, ok}
+	})
+}
+
+func (m *Model) found(msg foundMsg) tea.Cmd {
+	l := &m.load
+	if !msg.more || msg.err != nil || l.again {
+		l.end()
+		if l.again {
+			return m.reload()
+		}
+		if msg.err != nil {
+			l.err = msg.err
+		}
+		return nil
+	}
+	f := msg.found
+	for i, t := range f.Tasks {
+		f.Tasks[i].row = strings.ToLower(t.Title + "\n" + t.ID + "\n" + t.Workspace + "\n" + strings.Join(t.Tags, "\n"))
+	}
+	l.read, l.of, l.sources = f.Read, f.Of, f.Sources
+	switch {
+	case f.Whole:
+		l.whole = true
+		m.all = f.Tasks
+		m.arrange()
+	case !l.whole: // else the list that is shown is better than a part of the next
+		m.all = sorted(append(m.all, f.Tasks...))
+		m.arrange()
+	}
+	if f.Whole {
+		return tea.Batch(m.nextFound(), m.offer(), m.searchAgain())
+	}
+	return m.nextFound()
+}
+
+// pause is how long a person must have stopped typing before messages are searched:
+// rows are searched with every letter, for that costs nothing.
+const pause = 200 * time.Millisecond
+
+// least is how many letters a word has that messages are searched for.
+const least = 3
+
+type (
+	searchMsg struct{ turn int }
+	hitsMsg   struct {
+		turn int
+		hits []Hit
+		err  error
+	}
+)
+
+// setQuery searches for another text. What was found for the one before is forgotten.
+func (m *Model) setQuery(text string) tea.Cmd {
+	q := &m.query
+	if text == q.text {
+		return nil
+	}
+	if q.cancel != nil {
+		q.cancel()
+	}
+	q.text, q.cancel, q.hits, q.err, q.busy = text, nil, nil, nil, false
+	q.turn++
+	m.moved = false // the best row of a new search is its first
+	m.arrange()
+	if !slices.ContainsFunc(strings.Fields(text), func(w string) bool { return utf8.RuneCountInString(w) >= least }) {
+		return nil
+	}
+	q.busy = true
+	return m.after(pause, searchMsg{q.turn})
+}
+
+// searchAgain searches a list that was read again. The earlier hits stay until then.
+func (m *Model) searchAgain() tea.Cmd {
+	q := &m.query
+	if q.hits == nil && q.err == nil {
+		return nil // it was not searched, or still is
+	}
+	q.turn++
+	return m.search(searchMsg{q.turn})
+}
+
+// after gives a message later, or not at all when the screen closes before.
+func (m *Model) after(d time.Duration, msg tea.Msg) tea.Cmd {
+	return m.crew.Do(func() tea.Msg {
+		t := time.NewTimer(d)
+		defer t.Stop()
+		select {
+		case <-t.C:
+			return msg
+		case <-m.crew.Ctx.Done():
+			return nil
+		}
+	})
+}
+
+func (m *Model) search(msg searchMsg) tea.Cmd {
+	q := &m.query
+	if msg.turn != q.turn {
+		return nil
+	}
+	var ctx context.Context
+	ctx, q.cancel = context.WithCancel(m.crew.Ctx)
+	text := q.text
+	return m.crew.Do(func() tea.Msg {
+		hits, err := m.backend.Search(ctx, text)
+		return hitsMsg{msg.turn, hits, err}
+	})
+}
+
+func (m *Model) hits(msg hitsMsg) {
+	q := &m.query
+	if msg.turn != q.turn {
+		return
+	}
+	q.busy, q.err = false, msg.err
+	q.hits = map[string]Hit{}
+	for _, h := range msg.hits {
+		if _, ok := q.hits[h.Key]; !ok {
+			q.hits[h.Key] = h
+		}
+	}
+	m.moved = m.moved || len(m.rows) > 0 // rows that come late do not pull the cursor away
+	m.arrange()
+}
+
+// sorted puts tasks into the order of the list: pinned ones first, then the newest.
+func sorted(list []Task) []Task {
+	slices.SortStableFunc(list, func(a, b Task) int {
+		switch {
+		case a.Pinned && !b.Pinned:
+			return -1
+		case b.Pinned && !a.Pinned:
+			return 1
+		}
+		return cmp.Compare(b.TS, a.TS)
+	})
+	return list
 }

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -66,15 +67,19 @@ func pty(t *testing.T) *os.File {
 
 // A mistake of ours and an end from outside leave the terminal as it was.
 func TestTheTerminalIsGivenBack(t *testing.T) {
+	// A panic that reaches bubbletea leaves its reader at the terminal. Bubbletea prints such a panic.
 	stderr := os.Stderr
-	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	caught, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	os.Stderr = null // bubbletea prints where it was
+	os.Stderr = caught
 	t.Cleanup(func() {
 		os.Stderr = stderr
-		null.Close()
+		caught.Close()
+		if text, err := os.ReadFile(caught.Name()); err != nil || len(text) > 0 {
+			t.Errorf("bubbletea caught a panic, want none: %v %.500s", err, text)
+		}
 	})
 	for _, tt := range []struct {
 		name    string

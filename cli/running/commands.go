@@ -5,11 +5,18 @@ package running
 
 import (
 	"context"
+	"errors"
+	"net/http"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/cli/app"
+	"github.com/roost-dev/roost/cli/failure"
+	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
+	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/local"
 )
 
@@ -44,4 +51,234 @@ func Commands(app *app.App, parts Parts) []*cobra.Command {
 // Attach follows what a task does now, over the connection c. ask allows questions to the user.
 func Attach(ctx context.Context, a *app.App, c *client.Client, id string, ask bool) error {
 	return (&commands{App: a}).attach(ctx, c, id, ask)
+}
+
+func (a *commands) attachCommand() *cobra.Command {
+	var readOnly bool
+	cmd := &cobra.Command{
+		Use:   "attach ID",
+		Short: "Follow a task that runs, in another terminal or on a server",
+		Long: "Follow the run that works on a task, in whichever process: what it did so far, and what it\n" +
+			"does. On a terminal its questions can be answered here, too: the first answer wins.\n" +
+			"Ctrl-C only stops following; roost cancel stops the task.\n\n" +
+			"The exit code is that of the run; 14 when the process that works on it is there and does not\n" +
+			"answer. With --json the events are printed, as by roost run.",
+		Args: failure.Arguments(1, 1, "roost attach ID"), ValidArgsFunction: app.First(a.TaskIDs),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.WithClient(cmd.Context(), func(c *client.Client, e *engine.Engine) error {
+				return a.attach(cmd.Context(), c, args[0], a.Interactive() && !readOnly)
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&readOnly, "read-only", false, "answer nothing")
+	return cmd
+}
+
+// attach follows the newest run of a task.
+func (a *commands) attach(ctx context.Context, c *client.Client, id string, ask bool) error {
+	r, err := newestRun(ctx, c, id)
+	if err != nil {
+		return err
+	}
+	switch r.State {
+	case "queued", "running", "waiting":
+	default:
+		a.Say("nothing works on task %s now: its newest run is %s; go on with it: roost resume %s", r.Task, outcomeOf(r).State,
+			failure.ShellWord(r.Task))
+		return nil
+	}
+	// What led to the run may be of the same millisecond as its start.
+	w := watched{task: r.Task, run: r.ID, after: "0", ask: ask, fresh: true}
+	if r.StartedAt != nil {
+		w.since = *r.StartedAt
+	}
+	return a.watchOn(ctx, c, w)
+}
+
+func (a *commands) cancelCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "cancel ID",
+		Short: "Stop what works on a task, wherever it runs",
+		Long: "Stop the run that works on a task, or waits in a queue, in whichever process, with the\n" +
+			"commands that it started. All is saved: roost resume ID continues. It returns when the run\n" +
+			"has ended, and prints it.",
+		Args: failure.Arguments(1, 1, "roost cancel ID"), ValidArgsFunction: app.First(a.TaskIDs),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.WithClient(cmd.Context(), func(c *client.Client, _ *engine.Engine) error {
+				return app.Exchange(cmd.Context(), a.App, c, client.Request{
+					Method: http.MethodPost,
+					Path:   app.PathOf(args[0], "cancel"),
+				}, func(r api.Run) error {
+					if err := a.Println(display.OneLine(r.Task + "  " + r.State)); err != nil {
+						return err
+					}
+					a.Say("  go on with it: roost resume %s", failure.ShellWord(r.Task))
+					return nil
+				})
+			})
+		},
+	}
+}
+
+func (a *commands) waitCommand() *cobra.Command {
+	var most time.Duration
+	cmd := &cobra.Command{
+		Use:   "wait ID...",
+		Short: "Wait until the runs of tasks have ended",
+		Long: "Wait until the newest run of each task has ended, in whichever process it works, and print\n" +
+			"how. The exit code is that of the run: 0 when it completed, 11 when it waits for an\n" +
+			"answer. Of several tasks, the first one that did not complete decides it. ID may be a\n" +
+			"run's, too.\n\n" +
+			"--json: {items: [run...]} as roost runs has them.",
+		Example: "  roost wait 0199 && make release\n  roost wait 0199 01a2 --timeout 1h",
+		Args:    failure.Arguments(1, -1, "roost wait ID"), ValidArgsFunction: a.TaskIDs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if most < 0 {
+				return failure.Usage("roost wait --timeout", "a time cannot be negative", "roost wait ID --timeout 10m")
+			}
+			return a.WithClient(cmd.Context(), func(c *client.Client, _ *engine.Engine) error {
+				return a.wait(cmd.Context(), c, args, most)
+			})
+		},
+	}
+	cmd.Flags().DurationVar(&most, "timeout", 0, "wait no longer than this (0 = as long as it takes)")
+	app.Complete(cmd, "timeout", cobra.NoFileCompletions)
+	return cmd
+}
+
+func (a *commands) wait(ctx context.Context, c *client.Client, ids []string, most time.Duration) error {
+	stop := a.StopperWith(ctx, func() {})
+	defer stop.Undo()
+	ctx = stop.Ctx
+	if most > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, most, errWaited)
+		defer cancel()
+	}
+	runs := []api.Run{} // find all before waiting for the first
+	for _, id := range ids {
+		r, err := newestRun(ctx, c, id)
+		if err != nil {
+			return a.waitFailure(ctx, stop, id, err)
+		}
+		runs = append(runs, r)
+	}
+	var failed *failure.Failure
+	for i, r := range runs {
+		unanswered := 0
+		for wait := 200 * time.Millisecond; r.State == "queued" || r.State == "running" ||
+			r.State == "waiting" && r.Here && r.Question == ""; wait = min(2*wait, 2*time.Second) {
+			begun := time.Now()
+			next, err := c.Await(ctx, r.ID, 20*time.Second)
+			if err != nil {
+				return a.waitFailure(ctx, stop, r.Task, err)
+			}
+			if r = next; r.Silent == "" {
+				unanswered = 0
+			} else if unanswered++; unanswered == mostUnanswered {
+				return silentOwner("wait for task "+r.Task, r.Task, r.Silent)
+			}
+			if time.Since(begun) < wait { // it did not hold the request
+				if waitFor(ctx, wait) != nil {
+					return a.waitFailure(ctx, stop, r.Task, ctx.Err())
+				}
+			}
+		}
+		runs[i] = r
+		if !a.Flags.JSON {
+			if err := a.Println(display.OneLine(r.Task + "  " + outcomeOf(r).State)); err != nil {
+				return err
+			}
+		}
+		if f := failure.OfOutcome(r.Task, outcomeOf(r), 0); failed == nil && f != nil {
+			failed = f
+			if r.Question != "" {
+				f.Why, f.Try = a.askedOf(ctx, c, r)
+			}
+		}
+	}
+	if a.Flags.JSON {
+		if err := app.Encode(a.Out, struct {
+			Items []api.Run `json:"items"`
+		}{runs}, false); err != nil {
+			return err
+		}
+	}
+	if failed != nil {
+		return failed
+	}
+	return nil
+}
+
+var errWaited = errors.New("the time is over")
+
+func waitFor(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// waitFailure is why waiting ended before the run did.
+func (a *commands) waitFailure(ctx context.Context, stop *app.Stopper, id string, err error) error {
+	switch {
+	case errors.Is(context.Cause(ctx), errWaited):
+		return &failure.Failure{
+			Exit: failure.ExitTimeout,
+			Code: "timeout",
+			Task: id,
+			What: "wait for task " + id,
+			Why:  "it did not end within the given time",
+			Try:  "roost attach " + failure.ShellWord(id),
+		}
+	case stop.Exit() != 0:
+		return &failure.Failure{
+			Exit: stop.Exit(),
+			Code: "cancelled",
+			Task: id,
+			What: "wait for task " + id,
+			Why:  "it was interrupted; the task continues where it runs",
+			Try:  "roost wait " + failure.ShellWord(id),
+		}
+	}
+	return err
+}
+
+// newestRun is the newest run of a task, or the run of that very name.
+func newestRun(ctx context.Context, c *client.Client, id string) (api.Run, error) {
+	runs, err := c.RunsOf(ctx, id)
+	var p *client.Problem
+	if errors.As(err, &p) && p.Status/100 == 4 {
+		if r, other := c.Run(ctx, id); other == nil {
+			return r, nil
+		}
+	}
+	if err != nil {
+		return api.Run{}, err
+	}
+	if len(runs.Items) == 0 {
+		return api.Run{}, &failure.Failure{
+			Exit:   failure.ExitNotFound,
+			Code:   "run_not_found",
+			Status: http.StatusNotFound,
+			Task:   id,
+			What:   "find a run of task " + id,
+			Why:    "roost never ran it",
+			Try:    "roost resume " + failure.ShellWord(id),
+		}
+	}
+	return runs.Items[0], nil
+}
+
+// runsHere reports whether this process itself works on a task, or did.
+func runsHere(e *engine.Engine) bool {
+	if e == nil {
+		return false
+	}
+	running, waiting, queued := e.Load()
+	return e.Began() || running+waiting+queued > 0 // it may have ended by now
 }

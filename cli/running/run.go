@@ -4,16 +4,26 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
 	"strings"
+	"time"
 
+	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/cli/app"
+	"github.com/roost-dev/roost/cli/config"
 	"github.com/roost-dev/roost/cli/failure"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/local"
+	"github.com/roost-dev/roost/report"
+	"github.com/roost-dev/roost/server/peer"
 )
 
 func (a *commands) runCommand() *cobra.Command {
@@ -250,4 +260,259 @@ func (a *commands) start(ctx context.Context, s *local.Roost, req engine.Request
 		}
 	}
 	return nil
+}
+
+// farFlags refuses flags that a run on a server cannot have; see refuseLocalFlags.
+func (a *commands) farFlags(cmd *cobra.Command, r *app.RunFlags) error {
+	base, err := a.Global(a.Flags.Server, "server")
+	if err != nil {
+		return err
+	}
+	r.Far = base != ""
+	return r.RefuseLocalFlags(cmd)
+}
+
+// farRun starts a task on a server, or continues one there, and follows it. Ctrl-C
+// only stops following.
+func (a *commands) farRun(ctx context.Context, c *client.Client, req engine.Request) error {
+	w := watched{task: req.Task, after: "0", ask: req.Interactive}
+	var run api.Run
+	var err error
+	if req.Task == "" {
+		if req.Workspace == "" {
+			req.Workspace = a.Dir
+		}
+		if req, err = a.AsNew(req); err != nil {
+			return err
+		}
+		body := newTaskOf(req)
+		body.Unattended = !req.Interactive
+		w.fresh = true
+		run, err = c.Start(ctx, body)
+	} else {
+		if w.after, err = c.Mark(ctx, req.Task); err != nil {
+			return err
+		}
+		body := newRunOf(req)
+		body.Unattended = !req.Interactive
+		run, err = c.Resume(ctx, req.Task, body)
+	}
+	if err != nil {
+		return err
+	}
+	w.task, w.run = run.Task, run.ID
+	return a.watchOn(ctx, c, w)
+}
+
+// joinTries is how often join tries to reach a run whose owner is just changing.
+const joinTries = 20
+
+// resume continues a task: here, or where another process works on it.
+func (a *commands) resume(cmd *cobra.Command, r *app.RunFlags, s *local.Roost, req engine.Request) error {
+	joined, err := a.join(cmd.Context(), s, req)
+	if joined || err != nil {
+		return err
+	}
+	if req, err = a.receive(cmd.Context(), s.Engine(), req); err == nil {
+		err = a.resumeHere(cmd.Context(), r, s, req)
+	}
+	if report.CauseOf(err).Code == report.CauseBusy { // another process was faster
+		if joined, err := a.join(cmd.Context(), s, req); joined {
+			return err
+		}
+	}
+	return err
+}
+
+// join continues a task that another process works on: it sends the words there, and
+// follows the run here. joined is false when no other process works on the task, or it
+// cannot be reached: then the error names the process that owns the task.
+//
+// join runs before the setup of a run in this process: another process's run may have what
+// this one lacks, for example a key.
+func (a *commands) join(ctx context.Context, s *local.Roost, req engine.Request) (joined bool, err error) {
+	all := s.Service()
+	defer all.Close()
+	t, err := all.FindLatest(ctx, req.Task)
+	if err != nil {
+		return false, nil //nolint:nilerr // who starts the run finds it, too
+	}
+	held, alive := t.Holder()
+	if !alive || held.Address == "" {
+		return false, nil
+	}
+	conn, err := peer.Dial(ctx, held.Address)
+	if err != nil {
+		return false, nil //nolint:nilerr // it is as good as none; see above
+	}
+	if err := conn.Close(); err != nil {
+		return false, fmt.Errorf("reach the process that works on task %s: %w", t.ID(), err)
+	}
+	if !a.Flags.JSON {
+		a.Say("%s works on task %s; this follows it, and Ctrl-C only stops following", held.Who, t.ID())
+	}
+	if asksMore(req) {
+		a.Warn("mode, model, limits and approvals of a run that works already stay as they are")
+	}
+	c, end, err := a.Local(s)
+	if err != nil {
+		return false, err
+	}
+	defer end()
+	return true, a.follows(ctx, c, s.Engine(), t.ID(), req)
+}
+
+// asksMore reports whether the request is for another run than the one at work.
+func asksMore(r engine.Request) bool {
+	return r.Mode != "" || r.Provider != "" || r.Model != "" || r.Profile != "" || r.Approve != "" || r.Limits != nil
+}
+
+// follows sends the words of a request, if it has any, and follows the run that gets
+// them, or else the one that works on the task.
+func (a *commands) follows(ctx context.Context, c *client.Client, e *engine.Engine, id string, req engine.Request) error {
+	w := watched{task: id, ask: req.Interactive}
+	if strings.TrimSpace(req.Text) == "" && len(req.Images) == 0 {
+		r, err := newestRun(ctx, c, id)
+		if err != nil {
+			return err
+		}
+		w.fresh = true // what led to the run may be of the same millisecond
+		if w.run, w.after = r.ID, "0"; r.StartedAt != nil {
+			w.since = *r.StartedAt
+		}
+		return a.watchOn(ctx, c, w)
+	}
+	from, err := c.Mark(ctx, id)
+	if err != nil {
+		return err
+	}
+	var sent api.Sent
+	send := client.Request{
+		Method: http.MethodPost,
+		Path:   app.PathOf(id, "messages"),
+		Body:   api.Message{Text: req.Text, Images: req.Images},
+		Key:    uuid.NewString(),
+	}
+	for try := 1; ; try++ {
+		_, err = c.Ask(ctx, send, &sent) // the same key each time: it is taken once
+		var p *client.Problem
+		if !errors.As(err, &p) || !p.Retryable || try == joinTries {
+			break
+		}
+		if err := waitFor(ctx, 100*time.Millisecond); err != nil { // it is just coming or going
+			return err
+		}
+	}
+	if err != nil {
+		return err
+	}
+	w.run, w.after = sent.Run, from
+	w.here = sent.Delivered == "started" && runsHere(e) // the other run has just ended
+	return a.watchOn(ctx, c, w)
+}
+
+// receive lets a task continue that is not proven to be this root's own. If the task holds
+// open work or settings that would take effect, it first asks the user, on a terminal.
+func (a *commands) receive(ctx context.Context, e *engine.Engine, req engine.Request) (engine.Request, error) {
+	_, err := e.Receive(ctx, req)
+	var held *engine.UntrustedError
+	if !errors.As(err, &held) || !a.Interactive() {
+		return req, err
+	}
+	a.Say("%s", held.Error())
+	a.Say("  Continuing ends all that is open in it, and uses your own settings. If the root is yours, stop and")
+	a.Say("  run: roost root trust")
+	answer, err := a.Prompter().Read(ctx, "  go on with it? (y, or anything else) > ")
+	if err != nil {
+		return req, err
+	}
+	if strings.TrimSpace(answer) != "y" {
+		return req, held
+	}
+	req.OwnSettings = true
+	_, err = e.Receive(ctx, req)
+	return req, err
+}
+
+// askProfile asks which provider replaces a profile that is not known here, and
+// remembers it for the source.
+func (a *commands) askProfile(ctx context.Context, unknown *setup.UnknownProfileError, req engine.Request) (engine.Request, error) {
+	c, err := a.EngineConfig()
+	if err != nil {
+		return req, err
+	}
+	type choice struct{ name, text string }
+	var choices []choice
+	for _, name := range slices.Sorted(maps.Keys(c.Profiles)) {
+		p := c.Profiles[name]
+		choices = append(choices, choice{name, strings.TrimSpace("profile " + name + ": " + p.Provider + " " + p.Model)})
+	}
+	for _, name := range setup.Providers() {
+		if model := setup.DefaultModel(name); c.Keys[name] != "" && model != "" && c.Profiles[name].Provider == "" {
+			choices = append(choices, choice{name, name + " " + model})
+		}
+	}
+	if len(choices) == 0 {
+		return req, unknown
+	}
+	lines := fmt.Sprintf("? the task's profile %q is known only to its editor. "+
+		"Which provider answers tasks of %s whose profile is not known here?\n",
+		unknown.Profile, unknown.Source)
+	for i, one := range choices {
+		lines += fmt.Sprintf("  %d. %s\n", i+1, one.text)
+	}
+	a.Say("%s", strings.TrimRight(lines, "\n"))
+	for {
+		line, err := a.Prompter().Read(ctx, "  a number (q stops) > ")
+		if err != nil {
+			return req, errors.Join(unknown, err)
+		}
+		line = strings.TrimSpace(line)
+		n, err := strconv.Atoi(line)
+		for i, one := range choices {
+			if err == nil && n == i+1 || line == one.name {
+				return a.chosen(unknown, req, one.name), nil
+			}
+		}
+		if line == "q" || line == "quit" {
+			return req, unknown
+		}
+		a.Say("  one of the numbers, please; Enter alone is not an answer")
+	}
+}
+
+func (a *commands) chosen(unknown *setup.UnknownProfileError, req engine.Request, name string) engine.Request {
+	key := config.SourceProfiles + "." + unknown.Source
+	if err := a.ConfigSet(key, []string{name}); err != nil {
+		a.Warn("the answer is not remembered: " + err.Error())
+	} else {
+		a.Say("remembered; roost config set %s NAME changes it", key)
+	}
+	a.Loaded = nil
+	req.StandIn = name
+	return req
+}
+
+// askModel asks whether another tool's task continues with another model than it was made with.
+func (a *commands) askModel(ctx context.Context, other *setup.OtherModelError) error {
+	a.Say("? %s", other.Error())
+	answer, err := a.Prompter().Read(ctx, "  go on with "+other.Model+"? (y, or anything else) > ")
+	if err != nil {
+		return errors.Join(other, err)
+	}
+	if strings.TrimSpace(answer) != "y" {
+		return other
+	}
+	return nil
+}
+
+// switchBranch makes a branch of a task its head.
+func (a *commands) switchBranch(ctx context.Context, s *local.Roost, id, branch string) error {
+	c, end, err := a.Local(s)
+	if err != nil {
+		return err
+	}
+	defer end()
+	_, err = c.Do(ctx, http.MethodPost, app.PathOf(id, "head"), nil, api.NewHead{Branch: branch}, nil)
+	return err
 }

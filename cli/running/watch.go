@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -415,4 +417,249 @@ func (a *commands) concluded(in *Watcher, outcome engine.Outcome, err error) err
 		}
 	}
 	return nil
+}
+
+// waiting is a task above that is about to continue, and its state before.
+type waiting struct {
+	task, after string
+	run         api.Run
+}
+
+// mostAbove bounds how many ancestors of a task are read.
+const mostAbove = 32
+
+// above are the tasks that wait for this one, the nearest first: when a run of this process
+// completes it, each may be woken. They are read before the words are sent, which may
+// be enough for all of them.
+func (a *commands) above(ctx context.Context, c *client.Client, id string) (out []waiting) {
+	for len(out) < mostAbove {
+		t, err := c.Task(ctx, id)
+		if err != nil || t.ParentID == "" {
+			return out // the run that continues the task reports what is wrong with it
+		}
+		up := waiting{task: t.ParentID}
+		if up.after, err = c.Mark(ctx, up.task); err != nil {
+			return out
+		}
+		if up.run, err = newestRun(ctx, c, up.task); err != nil {
+			return out
+		}
+		out = append(out, up)
+		id = up.task
+	}
+	return out
+}
+
+// woken is the run of a task above that the end of one below it has started, if it has.
+func (u waiting) woken(ctx context.Context, c *client.Client) (string, bool) {
+	r, err := newestRun(ctx, c, u.task)
+	if err != nil {
+		return "", false
+	}
+	return r.ID, r.Here || r.ID != u.run.ID || r.State != u.run.State || r.Question != u.run.Question
+}
+
+// watchHere watches a run that this process works on since it was answered, and then that
+// of the task which its end wakes, as followAll does: it would be stopped if this process
+// ended now. The last one's outcome counts.
+func (a *commands) watchHere(ctx context.Context, c *client.Client, e *engine.Engine, w watched, above []waiting) error {
+	w.here = true
+	if !w.ask {
+		w.letGo = func() {
+			// Drain waits: the event of the question comes before the run waits for the answer.
+			_ = e.Drain(context.WithoutCancel(ctx))
+		}
+	}
+	for {
+		in, outcome, err := a.watch(ctx, c, w)
+		if err != nil || outcome.State != "completed" || len(above) == 0 {
+			return a.concluded(in, outcome, err)
+		}
+		if err := e.Settle(ctx, w.run); err != nil {
+			return fmt.Errorf("wait for what follows run %s: %w", w.run, err)
+		}
+		run, ok := above[0].woken(ctx, c)
+		if !ok {
+			return a.concluded(in, outcome, nil)
+		}
+		if !a.Flags.JSON {
+			a.Say("subtask %s is completed; task %s, which waited for it, continues", w.task, above[0].task)
+		}
+		w.task, w.run, w.after, w.fresh, w.since = above[0].task, run, above[0].after, false, ""
+		above = above[1:]
+	}
+}
+
+// A subtask may already work when a client begins to follow its task. Then no shown event
+// names it: it started in an earlier run, or before the words that were sent. The subtask
+// works and asks, so the watcher looks for it when its task sends no event.
+
+const (
+	soonBelow = 300 * time.Millisecond // of silence until the first look
+	mostBelow = 4                      // of a task's subtasks, the newest: it waits for one at a time
+)
+
+// Running is the run of a subtask that works, or waits for a person, and is not followed
+// yet; nil when there is none.
+func (w *Watcher) Running(ctx context.Context, id string) *api.Run {
+	t, err := w.C.Task(ctx, id)
+	if err != nil {
+		return nil // if the failure lasts, the events report it
+	}
+	for _, child := range slices.Backward(t.ChildIDs[max(0, len(t.ChildIDs)-mostBelow):]) {
+		runs, err := w.C.RunsOf(ctx, child)
+		if err != nil || len(runs.Items) == 0 || w.Followed[runs.Items[0].ID] {
+			continue
+		}
+		if r := runs.Items[0]; r.State == "queued" || r.State == "running" || r.State == "waiting" {
+			return &r
+		}
+	}
+	return nil
+}
+
+// below follows a subtask that already works, if there is one: from the start of its run, or,
+// if its task is followed from now on only, from now on. When its start was shown here and its
+// run came late, it is shown from the start of the run.
+func (w *Watcher) below(ctx context.Context, id string, depth int) error {
+	r := w.Running(ctx, id)
+	if r == nil {
+		return nil
+	}
+	after, since := "0", ""
+	if !w.here && w.after != "0" && !w.began[r.Task] {
+		mark, err := w.C.Mark(ctx, r.Task)
+		if err != nil {
+			return err
+		}
+		after = mark
+	} else if r.StartedAt != nil {
+		since = *r.StartedAt
+	}
+	w.Followed[r.ID] = true
+	_, err := w.one(ctx, r.Task, r.ID, after, since, depth+1)
+	return err
+}
+
+// questionReply is the outcome of asking a question on the terminal.
+type questionReply struct {
+	display.Reply
+	question string
+	err      error
+}
+
+// asking is the question of one task that is on the terminal now. Events are handled while
+// it is open: an answer from another client removes it.
+type asking struct {
+	w      *Watcher
+	id     string             // of the task
+	depth  int                // of the task below the one that is followed
+	now    string             // the question; "" = none
+	opened api.QuestionOpened // the newest that was asked, and where
+	d      *display.Display
+	quit   context.CancelFunc
+	out    chan questionReply
+	wait   sync.WaitGroup
+}
+
+// ask puts a question to the user, if it is still open: a stream also holds questions that
+// were answered long ago.
+func (q *asking) ask(ctx context.Context, opened api.QuestionOpened, d *display.Display) {
+	if !q.still(ctx, opened.Question) {
+		return
+	}
+	q.end()
+	ctx, q.quit = context.WithCancel(ctx)
+	q.now, q.out = opened.Question, make(chan questionReply, 1)
+	q.opened, q.d = opened, d
+	out := q.out
+	if q.w.own == nil {
+		q.w.prompter.Forget() // what was typed before does not answer a question of another process
+	}
+	q.wait.Go(func() {
+		r, err := q.w.prompter.On(d).Ask(ctx, opened)
+		out <- questionReply{r, opened.Question, err}
+	})
+}
+
+// pause takes the question off the terminal for another one, and asks it again after that if it is still open.
+func (q *asking) pause(other func()) {
+	opened, d := q.opened, q.d
+	open := q.open()
+	q.end()
+	other()
+	if open && q.w.stop.Ctx.Err() == nil {
+		q.ask(q.w.stop.Ctx, opened, d)
+	}
+}
+
+// askOpen asks a question that a run waits with, and whose event is before the first event that was shown: a run that
+// continues with an open question does not open it again.
+func (w *Watcher) askOpen(ctx context.Context, q *asking, run string) {
+	if w.prompter == nil || q.open() {
+		return
+	}
+	r, err := w.C.Run(ctx, run)
+	if err != nil || r.State != "waiting" || !strings.HasPrefix(r.Question, q.id+".") {
+		return
+	}
+	open, err := w.C.Questions(ctx, q.id)
+	if err != nil {
+		return // the next silence tries again
+	}
+	for _, one := range open {
+		if one.ID == r.Question {
+			q.ask(ctx, one.QuestionOpened, w.screen(shownEvent{task: q.id, depth: q.depth}))
+		}
+	}
+}
+
+// still reports whether a question is still open.
+func (q *asking) still(ctx context.Context, question string) bool {
+	open, err := q.w.C.Questions(ctx, q.id)
+	if err != nil {
+		return true // asking too much is better than not asking
+	}
+	for _, one := range open {
+		if one.Question == question {
+			return true
+		}
+	}
+	return false
+}
+
+// reply is the channel of the answer; nil while no question is open.
+func (q *asking) reply() <-chan questionReply { return q.out }
+
+func (q *asking) open() bool { return q.now != "" }
+
+// closed removes the question from the terminal after an answer came.
+func (q *asking) closed(e shownEvent) {
+	var c api.QuestionClosed
+	if json.Unmarshal(e.Data, &c) != nil {
+		return
+	}
+	mine := q.w.mine[c.Question]
+	if q.now == c.Question {
+		q.end()
+		if !mine {
+			q.w.prompter.Dismiss() // what is typed for it now answers no other
+		}
+		if !mine && !q.w.a.Flags.JSON {
+			by := display.OneLine(c.By)
+			if by == "" {
+				by = "somebody"
+			}
+			q.w.d.Line(view.Dim, "· answered by "+by+" elsewhere")
+		}
+	}
+}
+
+// end removes the question from the terminal.
+func (q *asking) end() {
+	if q.quit != nil {
+		q.quit()
+		q.wait.Wait()
+	}
+	q.now, q.quit, q.out = "", nil, nil
 }

@@ -1,8 +1,19 @@
+// Package term shows a run on a terminal, or on a plain stream, and asks the user.
+//
+// A Display gets a run's events, durable and live, and writes lines: streamed text as it comes, one line for each
+// tool with its outcome, questions, notices. It detects nothing itself: whether to use colours, and how wide the
+// terminal is, are options. It makes what models and tools wrote harmless for terminals before it writes it.
+//
+// Limits: a Display writes line after line and never moves the cursor, so it works in logs and in every terminal, and
+// it has no spinner. Progress rewrites one line, and is for terminals only.
 package term
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -409,4 +420,239 @@ func Age(d time.Duration) string {
 		return fmt.Sprintf("%dw", d/(7*day))
 	}
 	return fmt.Sprintf("%dy", d/(365*day))
+}
+
+// toolStarted remembers a call's row; a command is shown at once, for it may
+// take long and print.
+func (d *Display) toolStarted(e Event, f fields) {
+	c := call{started: e.At}
+	if it, ok := d.kinds[f.Message]; ok {
+		c.title = firstLine(it.Title)
+		if it.Kind == "ask:command" {
+			d.one(view.Head, firstLine(it.Title))
+		}
+	}
+	d.tools[f.Call] = c
+}
+
+// toolFinished shows a call's outcome in one line.
+func (d *Display) toolFinished(e Event, f fields) {
+	c := d.tools[f.Call]
+	mark, style := "✓", view.Plain
+	switch f.Outcome {
+	case "error":
+		mark, style = "✗", view.Bad
+	case "denied":
+		mark, style = "⊘", view.Asked
+	case "cancelled", "unknown":
+		mark, style = "?", view.Asked
+	}
+	var facts []string
+	if f.Outcome != "ok" {
+		facts = append(facts, f.Outcome)
+	}
+	if f.Rule != "" && f.Outcome == "denied" {
+		facts = append(facts, "rule "+f.Rule)
+	}
+	if f.Exit != nil {
+		facts = append(facts, fmt.Sprintf("exit %d", *f.Exit))
+		if *f.Exit != 0 {
+			mark, style = "✗", view.Bad
+		}
+	}
+	text, images := view.ResultText(f.Result)
+	if n := lineCount(text); n > 1 && f.Outcome == "ok" && f.Exit == nil {
+		facts = append(facts, fmt.Sprintf("%d lines", n))
+	}
+	if images > 0 {
+		facts = append(facts, fmt.Sprintf("%d images", images))
+	}
+	if took := e.At - c.started; c.started > 0 && took >= 100 {
+		facts = append(facts, Duration(time.Duration(took)*time.Millisecond))
+	}
+	line := mark + " " + f.Name
+	if target := targetOf(c.title); target != "" {
+		line += " " + target
+	}
+	tail := ""
+	if len(facts) > 0 {
+		tail = " (" + strings.Join(facts, ", ") + ")"
+	}
+	if d.o.Width > 0 { // the facts are worth more than the end of a long command
+		line = Cut(OneLine(line), max(d.o.Width-Columns(tail), 20))
+	}
+	d.one(style, line+tail)
+	if f.Outcome == "error" && d.o.Verbose {
+		d.some(indent(view.Dim, text, 10))
+	}
+}
+
+// targetOf drops the verb of a title: the tool's name has it already.
+func targetOf(title string) string {
+	if cmd, ok := strings.CutPrefix(title, "$ "); ok {
+		return cmd
+	}
+	_, rest, _ := strings.Cut(title, " ")
+	return rest
+}
+
+func indent(style view.Style, text string, most int) []view.Line {
+	all := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	var out []view.Line
+	for i, l := range all {
+		if i == most {
+			return append(out, view.Line{Style: view.Dim, Text: fmt.Sprintf("  ... %d more lines", len(all)-most)})
+		}
+		out = append(out, view.Line{Style: style, Text: "  " + l})
+	}
+	return out
+}
+
+func lineCount(text string) int {
+	text = strings.TrimSuffix(text, "\n")
+	if text == "" {
+		return 0
+	}
+	return strings.Count(text, "\n") + 1
+}
+
+func firstLine(s string) string {
+	first, rest, more := strings.Cut(s, "\n")
+	if more && strings.TrimSpace(rest) != "" {
+		return first + " …"
+	}
+	return first
+}
+
+// Event is one event of a run as every stream shows it: a type, and the whole
+// event as JSON.
+type Event struct {
+	Type string
+	At   int64 // Unix milliseconds
+	Data json.RawMessage
+}
+
+// fields are the members of all events that a display looks at. One struct for
+// all: the payloads are small and their names do not clash.
+type fields struct {
+	Message uint64
+	History string
+	Content []byte // the message itself
+	Text    string
+	Offset  int
+	Call    string
+	Name    string
+	Outcome string
+	Exit    *int
+	Result  []byte
+	Rule    string // of the approval
+	Input   int64  // tokens, those of the cache among them, as lists count them
+	Output  int64
+	Cost    *int64 // micro-dollars; nil when unknown
+	Reason  string
+	Child   string
+	Mode    string
+	Title   string
+}
+
+// names are the members of one type of event that a display reads.
+type names []string
+
+// members are the members that are read of each type that is shown. Events of other types may be large, and are not
+// even parsed.
+var members = map[string]names{
+	"message.added":      {"history", "message", "content"},
+	"message.changed":    {"history", "message", "content"},
+	"message.text_saved": {"message", "text"},
+	"message.delta":      {"message", "call", "offset", "text"},
+	"reasoning.delta":    {"message", "offset", "text"},
+	"tool.started":       {"call", "message"},
+	"tool.finished":      {"call", "name", "outcome", "exit", "result", "approval"},
+	"turn.started":       {},
+	"usage.changed":      {"input", "cache_read", "cache_write", "output", "cost_micros"},
+	"notice":             {"text"},
+	"wait.delta":         {"text"},
+	"subtask.started":    {"child", "mode", "title"},
+	"history.condensed":  {"reason"},
+	"foreign.imported":   {"reason"},
+	"foreign.refused":    {"reason"},
+}
+
+// read takes the members out of an event. It reports false when there is nothing
+// to show: the event is not an object, or a message of the model's history.
+func (n names) read(data []byte) (f fields, ok bool) {
+	if esjson.TypeOf(data) != esjson.TypeObject {
+		return f, false
+	}
+	left, seen := len(n), false
+	for key, val := range esjson.Members(data) {
+		seen = true
+		if left == 0 {
+			break
+		}
+		if !slices.Contains(n, key) {
+			continue
+		}
+		left--
+		if key == "history" && string(val) != `"ui"` {
+			return f, false
+		}
+		f.set(key, val)
+	}
+	return f, seen
+}
+
+func (f *fields) set(key string, val []byte) {
+	switch key {
+	case "message":
+		f.Message, _ = strconv.ParseUint(string(val), 10, 64)
+	case "history":
+		f.History = text(val)
+	case "content":
+		f.Content = val
+	case "text":
+		f.Text = text(val)
+	case "offset":
+		f.Offset, _ = strconv.Atoi(string(val))
+	case "call":
+		f.Call = text(val)
+	case "name":
+		f.Name = text(val)
+	case "outcome":
+		f.Outcome = text(val)
+	case "exit":
+		if n, err := strconv.Atoi(string(val)); err == nil {
+			f.Exit = &n
+		}
+	case "result":
+		f.Result = val
+	case "approval":
+		f.Rule, _ = esjson.GetString(val, "rule")
+	case "input", "cache_read", "cache_write":
+		n, _ := strconv.ParseInt(string(val), 10, 64)
+		f.Input += n
+	case "output":
+		f.Output, _ = strconv.ParseInt(string(val), 10, 64)
+	case "cost_micros":
+		if n, err := strconv.ParseInt(string(val), 10, 64); err == nil {
+			f.Cost = &n
+		}
+	case "reason":
+		f.Reason = text(val)
+	case "child":
+		f.Child = text(val)
+	case "mode":
+		f.Mode = text(val)
+	case "title":
+		f.Title = text(val)
+	}
+}
+
+// text reads a JSON string; anything else is empty.
+func text(val []byte) string {
+	if len(val) == 0 || val[0] != '"' {
+		return ""
+	}
+	s, _ := esjson.Unquote(val)
+	return s
 }

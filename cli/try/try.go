@@ -1,14 +1,23 @@
+// Package try runs Roost's own trial: a scripted task in a folder of its own, killed in the
+// middle and continued, with a check of what is on disk. It touches no task of the user's and
+// needs no model.
 package try
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	_ "embed"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -17,7 +26,10 @@ import (
 	"github.com/roost-dev/roost/cli/app"
 	"github.com/roost-dev/roost/cli/failure"
 	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/local"
+	"github.com/roost-dev/roost/service"
 	"github.com/roost-dev/roost/view"
 )
 
@@ -201,4 +213,174 @@ func (t *trial) verdict() error {
 	}
 	t.step("Start your own: roost run \"what to do\". Continue any task: roost resume.")
 	return nil
+}
+
+// onDisk is what a trial's folder holds at one moment.
+type onDisk struct {
+	service.Evidence
+	diary int // lines
+	note  string
+}
+
+func (t *trial) look(ctx context.Context, s *local.Roost, id string) (o onDisk, err error) {
+	all := s.Service()
+	defer all.Close()
+	if o.Evidence, err = all.Evidence(ctx, id); err != nil {
+		return o, err
+	}
+	diary, err := os.ReadFile(filepath.Join(t.workspace, "diary.txt"))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return o, fmt.Errorf("read the diary: %w", err)
+	}
+	o.diary = strings.Count(string(diary), "once")
+	note, err := os.ReadFile(filepath.Join(t.workspace, "note.txt"))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return o, fmt.Errorf("read the note: %w", err)
+	}
+	o.note = string(note)
+	return o, nil
+}
+
+func (t *trial) check(ok bool, name, detail string, args ...any) {
+	t.checks = append(t.checks, check{Name: name, OK: ok, Detail: fmt.Sprintf(detail, args...)})
+}
+
+// judge compares the state after the restart with what it must be.
+func (t *trial) judge(killed, resumed childRun, before, after onDisk) {
+	n := len(before.Commits)
+	t.check(killed.seq <= uint64(n), "all that was shown was on disk", "shown up to commit %d, %d on disk", killed.seq, n)
+	same := len(after.Commits) > n && slices.Equal(before.Commits, after.Commits[:min(n, len(after.Commits))])
+	t.check(same, "every commit is still there, byte for byte", "%d before, %d after", n, len(after.Commits))
+	api := len(after.API) >= len(before.API) && slices.Equal(before.API, after.API[:min(len(before.API), len(after.API))])
+	t.check(api, "every message of the model's history is still there", "%d before, %d after", len(before.API), len(after.API))
+	t.check(before.diary == 1 && after.diary == 1, "the command's effect happened once", "%d line before the restart, %d after",
+		before.diary, after.diary)
+	t.check(strings.Contains(after.note, "before the kill") && before.note == after.note,
+		"the file written before the kill is whole", "%d bytes", len(after.note))
+	open, reported := 0, 0
+	for id, was := range before.Calls {
+		if was == "unknown" {
+			open++
+			if after.Calls[id] == "unknown" && after.Results[id] == 1 {
+				reported++
+			}
+		}
+	}
+	t.check(open == 1 && reported == 1, "the model learned, once, that the command's outcome is unknown",
+		"%d interrupted, %d reported", open, reported)
+	twice := 0
+	for _, n := range after.Results {
+		if n != 1 {
+			twice++
+		}
+	}
+	t.check(twice == 0, "every tool result is there exactly once", "%d results", len(after.Results))
+	t.check(resumed.code == 0 && after.Status == "completed", "the task continued to its end", "%s", after.Status)
+	for _, name := range []string{"ui_messages.json", "api_conversation_history.json", "history_item.json"} {
+		data, err := os.ReadFile(filepath.Join(after.Folder, name))
+		t.check(err == nil && esjson.Valid(data), "Roo's "+name+" is whole", "%d bytes", len(data))
+	}
+}
+
+// killPoint is where the first process dies: a command runs and has printed
+// something, so what it did before that is done.
+const killPoint = "tool.output"
+
+// childRun is what one process of the trial did.
+type childRun struct {
+	task   string
+	seq    uint64 // the newest durable event it showed
+	end    string // how it ended, in words
+	code   int
+	killed bool
+}
+
+// child runs roost as a separate process and shows its events.
+func (t *trial) child(ctx context.Context, kill string, args ...string) (childRun, error) {
+	var r childRun
+	exe, err := os.Executable()
+	if err != nil {
+		return r, fmt.Errorf("find this program: %w", err)
+	}
+	cache := filepath.Join(t.dir, "cache")
+	args = append([]string{"--root", t.root, "--cache", cache, "--sources", "none", "--json", "--no-input"}, args...)
+	cmd := exec.CommandContext(ctx, exe, args...)
+	cmd.Args[0] = "roost"
+	// Stopped, it saves and ends its commands; killed, it could not.
+	cmd.Cancel, cmd.WaitDelay = func() error { return cmd.Process.Signal(os.Interrupt) }, 3*time.Second
+	for _, e := range os.Environ() {
+		if !strings.HasPrefix(e, "ROOST_") { // the user's settings do not apply here
+			cmd.Env = append(cmd.Env, e)
+		}
+	}
+	cmd.Env = append(cmd.Env, "ROOST_CONFIG="+filepath.Join(t.dir, "config.toml")) // which does not exist
+	cmd.Env = append(cmd.Env, "XDG_STATE_HOME="+filepath.Join(t.dir, "state"))     // the keys of the root go with it
+	cmd.Env = append(cmd.Env, "TMPDIR="+t.dir)                                     // what a killed process leaves there goes with the rest
+	if kill != "" {
+		cmd.Env = append(cmd.Env, failpoint.Env+"="+kill)
+	}
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	stdout, w, err := os.Pipe()
+	if err != nil {
+		return r, fmt.Errorf("start a second roost: %w", err)
+	}
+	defer stdout.Close()
+	cmd.Stdout = w
+	if err := cmd.Start(); err != nil {
+		w.Close()
+		return r, fmt.Errorf("start a second roost: %w", err)
+	}
+	w.Close()
+	read := t.events(stdout, &r)
+	err = cmd.Wait()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		return r, fmt.Errorf("wait for the second roost: %w", err)
+	}
+	r.end, r.code = cmd.ProcessState.String(), cmd.ProcessState.ExitCode()
+	r.killed = !cmd.ProcessState.Exited() || kill != "" && r.code == 1 && stderr.Len() == 0 // no signals on Windows
+	switch {
+	case read != nil:
+		return r, fmt.Errorf("read the second roost's events: %w", read)
+	case kill == "" && r.code != 0:
+		return r, t.broken(fmt.Sprintf("roost %s: %s: %s", args[7], r.end, stderr.String()))
+	case r.task == "":
+		return r, t.broken(fmt.Sprintf("no event came: %s: %s", r.end, stderr.String()))
+	}
+	return r, nil
+}
+
+// events shows a child's events until it ends. A line that the kill cut short is
+// no event.
+func (t *trial) events(r io.Reader, run *childRun) error {
+	in := bufio.NewReader(r)
+	for {
+		line, err := in.ReadBytes('\n')
+		if err == io.EOF {
+			t.d.Flush()
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		var head struct {
+			Type string    `json:"type"`
+			Task string    `json:"task_id"`
+			Seq  uint64    `json:"seq"`
+			At   time.Time `json:"at"`
+		}
+		if json.Unmarshal(line, &head) != nil {
+			continue
+		}
+		if run.task == "" {
+			run.task = head.Task
+		}
+		run.seq = max(run.seq, head.Seq)
+		at := int64(0)
+		if !head.At.IsZero() {
+			at = head.At.UnixMilli()
+		}
+		t.d.Show(display.Event{Type: head.Type, At: at, Data: line})
+	}
 }

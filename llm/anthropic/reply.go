@@ -3,6 +3,8 @@ package anthropic
 import (
 	"bytes"
 	"encoding/json"
+	"strconv"
+	"strings"
 
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/llm"
@@ -67,4 +69,197 @@ func compact(raw []byte) json.RawMessage {
 		return nil
 	}
 	return buf.Bytes()
+}
+
+// countUsage takes over the counts of a usage object. message_delta repeats only
+// some of them; the others keep their values.
+func countUsage(t *llm.Usage, usage []byte) (changed bool) {
+	for key, val := range esjson.Fields(usage) {
+		var to *int64
+		switch string(key) {
+		case "input_tokens":
+			to = &t.Input
+		case "output_tokens":
+			to = &t.Output
+		case "cache_read_input_tokens":
+			to = &t.CacheRead
+		case "cache_creation_input_tokens":
+			to = &t.CacheWrite
+		default:
+			continue
+		}
+		if n, err := strconv.ParseInt(string(val), 10, 64); err == nil && n >= 0 && n != *to {
+			*to, changed = n, true
+		}
+	}
+	return changed
+}
+
+// block is one content block as it grows.
+type block struct {
+	typ       string
+	raw       json.RawMessage // as it was started
+	text      []byte          // text, thinking or input JSON so far
+	signature []byte
+}
+
+// accumulator puts a reply together from its events. It has no clock and no
+// connection, and takes any bytes: what it cannot read is an error, never a panic.
+type accumulator struct {
+	call      wire.Call // reads the provider's errors
+	shown     bool      // a chunk was handed out
+	id, model string
+	stop      string
+	usage     llm.Usage
+	blocks    []*block
+	open      map[int64]*block
+	calls     wire.Calls
+}
+
+// add takes one event's data and returns what to show. done reports that the reply is complete.
+//
+// The counts of message_start are held back until there is something else to show:
+// an attempt that fails before that can still be repeated.
+func (a *accumulator) add(data []byte) (chunks []llm.Chunk, done bool, err error) {
+	chunk, done, err := a.addEvent(data)
+	if err != nil || chunk == nil {
+		return nil, done, err
+	}
+	if !a.shown {
+		a.shown = true
+		chunks = append(chunks, llm.UsageReport{Usage: a.usage})
+	}
+	return append(chunks, chunk), done, nil
+}
+
+// addEvent takes one event's data. chunk is what to show, nil for nothing.
+func (a *accumulator) addEvent(data []byte) (chunk llm.Chunk, done bool, err error) {
+	if !esjson.Valid(data) || esjson.TypeOf(data) != esjson.TypeObject {
+		return nil, false, wire.UnreadableEvent(Name, data)
+	}
+	switch typ, _ := esjson.GetString(data, "type"); typ {
+	case "message_start":
+		message, _ := esjson.Get(data, "message")
+		a.id, _ = esjson.GetString(message, "id")
+		a.model, _ = esjson.GetString(message, "model")
+		usage, _ := esjson.Get(message, "usage")
+		countUsage(&a.usage, usage)
+	case "content_block_start":
+		raw, _ := esjson.Get(data, "content_block")
+		return a.startBlock(blockIndex(data), raw), false, nil
+	case "content_block_delta":
+		delta, _ := esjson.Get(data, "delta")
+		return a.extendBlock(blockIndex(data), delta), false, nil
+	case "content_block_stop":
+		delete(a.open, blockIndex(data))
+	case "message_delta":
+		delta, _ := esjson.Get(data, "delta")
+		if reason, _ := esjson.GetString(delta, "stop_reason"); reason != "" {
+			a.stop = reason
+		}
+		usage, _ := esjson.Get(data, "usage")
+		if countUsage(&a.usage, usage) {
+			return llm.UsageReport{Usage: a.usage}, false, nil
+		}
+	case "message_stop":
+		return nil, true, nil
+	case "error":
+		return nil, false, a.call.ErrorOf(0, data)
+	}
+	return nil, false, nil // pings and events of newer versions
+}
+
+// blockIndex is the block that an event is about; servers that leave it out mean the
+// first.
+func blockIndex(event []byte) int64 {
+	n, _ := esjson.GetInt(event, "index")
+	return n
+}
+
+func (a *accumulator) startBlock(index int64, raw []byte) llm.Chunk {
+	typ, _ := esjson.GetString(raw, "type") // a block of another shape is kept raw
+	b := &block{typ: typ, raw: append(json.RawMessage(nil), raw...)}
+	if a.open == nil {
+		a.open = map[int64]*block{}
+	}
+	a.open[index] = b
+	a.blocks = append(a.blocks, b)
+	switch typ {
+	case "text":
+		if s, _ := esjson.GetString(raw, "text"); s != "" {
+			b.text = append(b.text, s...)
+			return llm.TextDelta{Text: s}
+		}
+	case "thinking":
+		signature, _ := esjson.GetString(raw, "signature")
+		b.signature = append(b.signature, signature...)
+		if s, _ := esjson.GetString(raw, "thinking"); s != "" {
+			b.text = append(b.text, s...)
+			return llm.ReasoningDelta{Text: s}
+		}
+	case "tool_use":
+		id, _ := esjson.GetString(raw, "id")
+		name, _ := esjson.GetString(raw, "name")
+		input, _ := esjson.Get(raw, "input")
+		return a.calls.Begin(index, SafeID(id), name, bytes.Clone(input))
+	}
+	return nil
+}
+
+func (a *accumulator) extendBlock(index int64, delta []byte) llm.Chunk {
+	b := a.open[index]
+	if b == nil {
+		return nil
+	}
+	switch typ, _ := esjson.GetString(delta, "type"); typ {
+	case "text_delta":
+		s, _ := esjson.GetString(delta, "text")
+		b.text = append(b.text, s...)
+		if s != "" && b.typ == "text" {
+			return llm.TextDelta{Text: s}
+		}
+	case "thinking_delta":
+		s, _ := esjson.GetString(delta, "thinking")
+		b.text = append(b.text, s...)
+		if s != "" && b.typ == "thinking" {
+			return llm.ReasoningDelta{Text: s}
+		}
+	case "signature_delta":
+		s, _ := esjson.GetString(delta, "signature")
+		b.signature = append(b.signature, s...)
+	case "input_json_delta":
+		s, _ := esjson.GetString(delta, "partial_json")
+		if b.typ == "tool_use" && s != "" {
+			return a.calls.Add(index, "", "", s)
+		}
+		b.text = append(b.text, s...)
+	}
+	return nil
+}
+
+// errorParts reads {"error":{"type","message"}}, in a body or an event.
+func errorParts(data []byte) (typ, message string) {
+	if esjson.Valid(data) { // a proxy's page is not JSON: both stay empty
+		inner, _ := esjson.Get(data, "error")
+		typ, _ = esjson.GetString(inner, "type")
+		message, _ = esjson.GetString(inner, "message")
+	}
+	return typ, message
+}
+
+// SafeID replaces every character that a tool call id may not have by an
+// underscore, as Roo does (by UTF-16 unit, so that ids agree).
+func SafeID(id string) string {
+	var b strings.Builder
+	for _, r := range id {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '_', r == '-':
+			b.WriteRune(r)
+		case r > 0xFFFF:
+			b.WriteString("__")
+		default:
+			b.WriteByte('_')
+		}
+	}
+	return b.String()
 }

@@ -14,9 +14,11 @@ package google
 
 import (
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
+	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/llm"
 	"github.com/roost-dev/roost/llm/wire"
 )
@@ -85,4 +87,197 @@ func kindOf(status int, code, message string) llm.Kind {
 		return llm.Server
 	}
 	return wire.KindOfStatus(status, message)
+}
+
+// unsigned is the signature that the API documents for calls that another model made.
+const unsigned = `"skip_thought_signature_validator"`
+
+// body builds the request.
+func (p *Provider) body(req llm.Request) *wire.Body {
+	b := []byte("{")
+	if req.System != "" {
+		b = append(b, `"systemInstruction":{"parts":[{"text":`...)
+		b = append(esjson.Quote(b, req.System), `}]},`...)
+	}
+	for i, t := range req.Tools {
+		if i == 0 {
+			b = append(b, `"tools":[{"functionDeclarations":[`...)
+		} else {
+			b = append(b, ',')
+		}
+		b = append(b, `{"name":`...)
+		b = append(esjson.Quote(b, t.Name), `,"description":`...)
+		b = esjson.Quote(b, t.Description)
+		if len(t.Schema) > 0 {
+			b = append(append(b, `,"parametersJsonSchema":`...), t.Schema...)
+		}
+		b = append(b, '}')
+	}
+	if len(req.Tools) > 0 {
+		b = append(b, `]}],`...)
+	}
+	b = append(b, `"generationConfig":{`...)
+	if req.MaxTokens > 0 {
+		b = append(b, `"maxOutputTokens":`...)
+		b = append(strconv.AppendInt(b, int64(req.MaxTokens), 10), ',')
+	}
+	if canThink(req.Model) {
+		b = append(b, `"thinkingConfig":{"includeThoughts":true`...)
+		b = append(appendEffort(b, p.Effort, req.Model), '}')
+	}
+	b = append([]byte(strings.TrimSuffix(string(b), ",")), `},"contents":[`...)
+	body := wire.NewBody(2*len(req.Messages) + 2)
+	body.Add(b)
+	names := map[string]string{} // of all calls, by id: a result names its tool
+	for _, m := range req.Messages {
+		if m.Role == "assistant" {
+			for _, b := range wire.Blocks(m.Content) {
+				if b.Type == "tool_use" {
+					names[string(b.ID)] = string(b.Name)
+				}
+			}
+		}
+	}
+	p.history.Add(body, req.Messages, func(m llm.Message) []byte { return translateMessage(m, names, needsSignature(req.Model)) })
+	body.Add([]byte(`]}`))
+	return body
+}
+
+// generationOf is the number in a model's name, 0 when there is none: gemini-2.5-pro
+// is 2.
+func generationOf(model string) int {
+	rest, ok := strings.CutPrefix(strings.TrimPrefix(model, "models/"), "gemini-")
+	if !ok {
+		return 0
+	}
+	end := strings.IndexFunc(rest, func(r rune) bool { return r < '0' || r > '9' })
+	if end < 0 {
+		end = len(rest)
+	}
+	n, err := strconv.Atoi(rest[:end])
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// canThink reports whether a model can show its thoughts; older models refuse requests
+// for them.
+func canThink(model string) bool {
+	return generationOf(model) >= 3 || strings.Contains(model, "gemini-2.5")
+}
+
+// budgets are the tokens that models of generation 2.5 may think for, as Google
+// documents them for the effort levels of other APIs.
+var budgets = map[string]int{"none": 0, "minimal": 1024, "low": 1024, "medium": 8192, "high": 24576, "xhigh": 24576, "max": 24576}
+
+// appendEffort adds how much to think: a level from generation 3 on, a budget before it.
+func appendEffort(b []byte, word, model string) []byte {
+	budget, known := budgets[word]
+	if !known {
+		return b
+	}
+	if generationOf(model) < 3 {
+		if strings.Contains(model, "pro") {
+			budget = max(budget, 128) // it cannot be kept from thinking
+		}
+		return strconv.AppendInt(append(b, `,"thinkingBudget":`...), int64(budget), 10)
+	}
+	switch word {
+	case "none", "minimal":
+		word = "low" // thinking cannot be switched off, and the least level is not everywhere
+	case "xhigh", "max":
+		word = "high"
+	}
+	return append(append(append(b, `,"thinkingLevel":"`...), strings.ToUpper(word)...), '"')
+}
+
+// needsSignature reports whether a model refuses a call without a signature.
+func needsSignature(model string) bool { return generationOf(model) >= 3 }
+
+// translateMessage is one stored message as Google writes it.
+func translateMessage(m llm.Message, names map[string]string, signed bool) []byte {
+	role := "user"
+	if m.Role == "assistant" {
+		role = "model"
+	}
+	out := append([]byte(`{"role":"`), role...)
+	out = append(out, `","parts":[`...)
+	head := len(out)
+	part := func(texts ...[]byte) {
+		if len(out) > head {
+			out = append(out, ',')
+		}
+		for _, t := range texts {
+			out = append(out, t...)
+		}
+	}
+	blocks := wire.Blocks(m.Content)
+	var signature []byte
+	last := -1 // the text that carries the signature of a reply without calls
+	for i, b := range blocks {
+		switch b.Type {
+		case "thoughtSignature":
+			signature = b.Signature
+		case "text":
+			last = i
+		case "tool_use":
+			last = len(blocks)
+		}
+	}
+	var pictures []wire.Block // of results: they go after all results
+	behind := func() {
+		for _, image := range pictures {
+			part(inlineData(image))
+		}
+		pictures = nil
+	}
+	for i, b := range blocks {
+		if b.Type != "tool_result" {
+			behind()
+		}
+		switch b.Type {
+		case "text":
+			if i == last && signature != nil {
+				part([]byte(`{"text":`), b.Text, []byte(`,"thoughtSignature":`), signature, []byte(`}`))
+			} else {
+				part([]byte(`{"text":`), b.Text, []byte(`}`))
+			}
+		case "image":
+			part(inlineData(b))
+		case "tool_use":
+			part([]byte(`{"functionCall":{"id":`), b.ID, []byte(`,"name":`), b.Name, []byte(`,"args":`), b.Object(), []byte(`}`))
+			if signature == nil && signed {
+				signature = []byte(unsigned)
+			}
+			if signature != nil {
+				out = append(append(out, `,"thoughtSignature":`...), signature...)
+			}
+			signature, signed = nil, false // the first call of a reply carries it
+			out = append(out, '}')
+		case "tool_result":
+			text, images := b.Result()
+			key := `"output"`
+			if b.IsError {
+				key = `"error"`
+			}
+			name := names[string(b.ID)]
+			if name == "" {
+				name = `"unknown_tool"`
+			}
+			part([]byte(`{"functionResponse":{"id":`), b.ID, []byte(`,"name":`+name+`,"response":{`+key+`:`), text, []byte(`}}}`))
+			pictures = append(pictures, images...)
+		}
+	}
+	behind()
+	if len(out) == head {
+		return nil
+	}
+	return append(out, `]}`...)
+}
+
+func inlineData(b wire.Block) []byte {
+	out := append([]byte(`{"inlineData":{"mimeType":`), esjson.Quote(nil, b.Media)...)
+	out = append(out, `,"data":`...)
+	return append(esjson.Quote(out, b.Data), `}}`...)
 }

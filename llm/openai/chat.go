@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"bytes"
 	"strconv"
 
 	"github.com/roost-dev/roost/esjson"
@@ -93,4 +94,139 @@ func chatAssistant(blocks []wire.Block, details, reasoning []byte) []byte {
 		out = append(append(out, `,"reasoning_content":`...), reasoning...)
 	}
 	return append(out, '}')
+}
+
+// chatReply puts a reply of chat completions together. Servers differ in what they
+// send; unknown events and members are ignored.
+type chatReply struct {
+	call   wire.Call
+	server string // the server and the model, as Done.ReasoningFrom has it
+
+	id, model, stop string
+	contents        bool // reasoning came as reasoning_content
+	text, thought   []byte
+	details         details
+	calls           wire.Calls
+	usage           llm.Usage
+}
+
+func (r *chatReply) add(data []byte) ([]llm.Chunk, bool, error) {
+	if bytes.Equal(bytes.TrimSpace(data), []byte("[DONE]")) {
+		if r.stop == "" && len(r.text) == 0 && r.calls.Len() == 0 {
+			return nil, false, &llm.Error{Provider: r.call.Provider, Kind: llm.Cut, Message: "the stream ended before the reply did"}
+		}
+		return nil, true, nil
+	}
+	if !esjson.Valid(data) {
+		return nil, false, wire.UnreadableEvent(r.call.Provider, data)
+	}
+	if failed, is := esjson.Get(data, "error"); is && esjson.TypeOf(failed) != esjson.TypeNull {
+		return nil, false, r.call.ErrorOf(0, data)
+	}
+	if id, _ := esjson.GetString(data, "id"); id != "" {
+		r.id = id
+	}
+	if model, _ := esjson.GetString(data, "model"); model != "" {
+		r.model = model
+	}
+	var chunks []llm.Chunk
+	choices, _ := esjson.Get(data, "choices")
+	for choice := range esjson.Array(choices) {
+		chunks = append(chunks, r.choice(choice)...)
+		break // one was asked for
+	}
+	if usage, is := esjson.Get(data, "usage"); is && r.count(usage) {
+		chunks = append(chunks, llm.UsageReport{Usage: r.usage})
+	}
+	return chunks, false, nil
+}
+
+func (r *chatReply) choice(choice []byte) []llm.Chunk {
+	var chunks []llm.Chunk
+	delta, _ := esjson.Get(choice, "delta")
+	sent, _ := esjson.Get(delta, "reasoning_details")
+	thought := r.details.add(sent)
+	for _, name := range []string{"reasoning_content", "reasoning"} {
+		if s, _ := esjson.GetString(delta, name); s != "" {
+			thought = s
+			r.contents = r.contents || name == "reasoning_content"
+			break // some servers write it twice, under both names
+		}
+	}
+	if thought != "" {
+		r.thought = append(r.thought, thought...)
+		chunks = append(chunks, llm.ReasoningDelta{Text: thought})
+	}
+	for _, name := range []string{"content", "refusal"} {
+		if s, _ := esjson.GetString(delta, name); s != "" {
+			r.text = append(r.text, s...)
+			chunks = append(chunks, llm.TextDelta{Text: s})
+			if name == "refusal" {
+				r.stop = "refusal"
+			}
+		}
+	}
+	list, _ := esjson.Get(delta, "tool_calls")
+	for call := range esjson.Array(list) {
+		index, indexed := esjson.GetInt(call, "index")
+		id, _ := esjson.GetString(call, "id")
+		f, _ := esjson.Get(call, "function")
+		name, _ := esjson.GetString(f, "name")
+		arguments, _ := esjson.GetString(f, "arguments")
+		if object, is := esjson.Get(f, "arguments"); is && esjson.TypeOf(object) == esjson.TypeObject {
+			arguments = string(object) // servers that forget the quotes
+		}
+		if !indexed {
+			index = r.calls.Guess(id, name)
+		}
+		chunks = append(chunks, r.calls.Add(index, id, name, arguments))
+	}
+	if reason, _ := esjson.GetString(choice, "finish_reason"); reason != "" && r.stop != "refusal" {
+		r.stop = reason
+	}
+	return chunks
+}
+
+// count takes over the counts.
+func (r *chatReply) count(usage []byte) bool {
+	if esjson.TypeOf(usage) != esjson.TypeObject {
+		return false
+	}
+	next := usageOf(usage)
+	changed := next != r.usage
+	r.usage = next
+	return changed
+}
+
+func (r *chatReply) done() llm.Done {
+	d := llm.Done{ID: r.id, Model: r.model, StopReason: stopReason(r.stop, r.calls.Len() > 0), Usage: r.usage}
+	if d.ReasoningDetails = r.details.array(); d.ReasoningDetails == nil && len(r.thought) > 0 {
+		d.Blocks = append(d.Blocks, wire.ReasoningBlock(string(r.thought)))
+		if r.contents {
+			d.ReasoningFrom = r.server
+		}
+	}
+	if len(r.text) > 0 {
+		d.Blocks = append(d.Blocks, wire.TextBlock(string(r.text)))
+	}
+	r.calls.Finish(&d)
+	return d
+}
+
+// stopReason translates OpenAI's stop reasons to llm's.
+func stopReason(word string, calls bool) string {
+	switch word {
+	case "tool_calls", "function_call":
+		return "tool_use"
+	case "stop", "", "completed":
+		if calls {
+			return "tool_use" // some servers always send "stop"
+		}
+		return "end_turn"
+	case "length", "max_output_tokens":
+		return "max_tokens"
+	case "content_filter", "refusal":
+		return "refusal"
+	}
+	return word
 }

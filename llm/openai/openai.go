@@ -15,8 +15,14 @@
 package openai
 
 import (
+	"cmp"
+	"encoding/json"
+	"net/url"
+	"strconv"
+	"sync/atomic"
 	"time"
 
+	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/llm"
 	"github.com/roost-dev/roost/llm/wire"
 )
@@ -80,4 +86,259 @@ func kindOf(status int, code, message string) llm.Kind {
 		return llm.Server
 	}
 	return wire.KindOfStatus(status, message)
+}
+
+// The providers' names.
+const (
+	Name       = "openai"            // OpenAI itself
+	Compatible = "openai-compatible" // a server that imitates chat completions
+)
+
+// Options configure a Provider. OpenAI itself needs a key; many other servers want none.
+type Options = wire.Options
+
+// Provider implements llm.Provider.
+type Provider struct {
+	*wire.Provider
+	history wire.History
+
+	thoughtless wire.History                 // the form for models that do not reason
+	last        atomic.Pointer[wire.History] // the history that made the last request of Responses
+	before      atomic.Int32                 // messages of chat completions before the history
+}
+
+var _ llm.Provider = (*Provider)(nil)
+
+// Server implements llm.Addressee. It leaves out the query of the address, which may hold a key.
+func (p *Provider) Server(model string) string {
+	at := p.BaseURL
+	if u, err := url.Parse(at); err == nil {
+		at = u.Scheme + "://" + u.Host + u.Path
+	}
+	return cmp.Or(model, p.Model) + " at " + at
+}
+
+// Locate implements llm.Locator.
+func (p *Provider) Locate(refusal string) (message, block int, ok bool) {
+	if p.Compatible {
+		return p.history.Locate(refusal, "messages", int(p.before.Load()))
+	}
+	if h := p.last.Load(); h != nil {
+		return h.Locate(refusal, "input", 0)
+	}
+	return 0, 0, false
+}
+
+func separator(i int, head string) string {
+	if i == 0 {
+		return head
+	}
+	return ","
+}
+
+// appendFunction describes a tool to a model, from its name on.
+func appendFunction(b []byte, t llm.ToolSpec, schema string) []byte {
+	b = esjson.Quote(b, t.Name)
+	if t.Description != "" {
+		b = append(b, `,"description":`...)
+		b = esjson.Quote(b, t.Description)
+	}
+	b = append(b, `,"`+schema+`":`...)
+	if len(t.Schema) == 0 {
+		return append(b, `{"type":"object","properties":{}}`...)
+	}
+	return append(b, t.Schema...)
+}
+
+// userForm is how one of the two APIs writes what a user's message holds: the JSON around it.
+type userForm struct {
+	text, image [2]string
+	result      [3]string // before, between and behind the call's id and the text
+	words       [2]string // around texts and images
+}
+
+// user writes results first, each by itself, then texts and images, those of results among them.
+func (f userForm) user(blocks []wire.Block) []byte {
+	var out, parts []byte
+	part := func(form [2]string, value []byte) {
+		parts = append(parts, separator(len(parts), "")...)
+		parts = append(append(append(parts, form[0]...), value...), form[1]...)
+	}
+	for _, b := range blocks {
+		switch b.Type {
+		case "tool_result":
+			text, images := b.Result()
+			out = append(append(out, separator(len(out), "")...), f.result[0]...)
+			out = append(append(out, b.ID...), f.result[1]...)
+			out = append(append(out, text...), f.result[2]...)
+			for _, image := range images {
+				part(f.image, image.DataURL())
+			}
+		case "text":
+			part(f.text, b.Text)
+		case "image":
+			part(f.image, b.DataURL())
+		}
+	}
+	if len(parts) > 0 {
+		out = append(append(out, separator(len(out), "")...), f.words[0]...)
+		out = append(append(out, parts...), f.words[1]...)
+	}
+	return out
+}
+
+// callArguments is a call's input as OpenAI wants it: a string that holds JSON.
+func callArguments(b wire.Block) []byte { return esjson.Quote(nil, string(b.Object())) }
+
+// joinStrings is two JSON strings as one.
+func joinStrings(a, b []byte) []byte {
+	if len(a) < 2 {
+		return b
+	}
+	return append(a[:len(a)-1:len(a)-1], b[1:]...)
+}
+
+// usageOf reads the token counts of a reply, of both APIs, whose names for the same counts
+// differ. Both count tokens read from and written to a cache as part of the input; usageOf
+// takes them out of it. Both count reasoning as part of the output; some servers that imitate
+// the API (xAI's) count it separately, which shows in their total.
+//
+// OpenAI reports tokens written to a cache for the models that charge for it. LiteLLM has
+// another name for that count, and DeepSeek another one for tokens read from a cache.
+//
+// A server's mistake must not make a cost negative: no part is larger than the whole.
+func usageOf(usage []byte) llm.Usage {
+	in, out := firstCount(usage, "prompt_tokens", "input_tokens"), firstCount(usage, "completion_tokens", "output_tokens")
+	ins := firstObject(usage, "prompt_tokens_details", "input_tokens_details")
+	outs := firstObject(usage, "completion_tokens_details", "output_tokens_details")
+	read, write := firstCount(ins, "cached_tokens"), firstCount(ins, "cache_write_tokens", "cache_creation_tokens")
+	if read == 0 {
+		read = firstCount(usage, "prompt_cache_hit_tokens")
+	}
+	if thought := firstCount(outs, "reasoning_tokens"); thought > 0 && firstCount(usage, "total_tokens") == in+out+thought {
+		out += thought
+	}
+	read = min(read, in)
+	write = min(write, in-read)
+	return llm.Usage{Input: in - read - write, CacheRead: read, CacheWrite: write, Output: out}
+}
+
+// firstCount is the first of these counts that is there and makes sense; 0 otherwise.
+func firstCount(object []byte, names ...string) int64 {
+	for _, name := range names {
+		// The bound keeps sums of a hostile server's counts from overflowing.
+		if n, ok := esjson.GetInt(object, name); ok && n > 0 {
+			return min(n, 1e15)
+		}
+	}
+	return 0
+}
+
+func firstObject(usage []byte, names ...string) []byte {
+	for _, name := range names {
+		if val, ok := esjson.Get(usage, name); ok && esjson.TypeOf(val) == esjson.TypeObject {
+			return val
+		}
+	}
+	return nil
+}
+
+// details puts reasoning_details together. They arrive in pieces: pieces with the same
+// type and index form one element. Its text grows, and its other members are those of
+// the newest piece. The server wants the elements back as they are, so members that this
+// package does not know are kept too.
+type details struct {
+	list []*detail
+	at   map[string]*detail
+}
+
+type detail struct {
+	keys   []string // in the order in which they came
+	values map[string][]byte
+	words  map[string][]byte // text, summary and data, unquoted
+}
+
+// isText reports whether pieces of a member continue its text. Other members are replaced.
+func isText(key string) bool { return key == "text" || key == "summary" || key == "data" }
+
+// add takes a delta's array and returns the readable text in it.
+func (d *details) add(array []byte) (text string) {
+	if esjson.TypeOf(array) != esjson.TypeArray {
+		return ""
+	}
+	for piece := range esjson.Array(array) {
+		if esjson.TypeOf(piece) != esjson.TypeObject {
+			continue
+		}
+		typ, _ := esjson.GetString(piece, "type")
+		index, indexed := esjson.GetInt(piece, "index")
+		if !indexed {
+			index = -1
+			// Without an index, only text continues the element before it.
+			if typ == "reasoning.encrypted" {
+				index = -2 - int64(len(d.list))
+			}
+		}
+		one := d.element(typ + "-" + strconv.FormatInt(index, 10))
+		for key, val := range esjson.Members(piece) {
+			if added := one.set(key, val); key != "data" {
+				text += added
+			}
+		}
+	}
+	return text
+}
+
+func (d *details) element(name string) *detail {
+	if one := d.at[name]; one != nil {
+		return one
+	}
+	if d.at == nil {
+		d.at = map[string]*detail{}
+	}
+	one := &detail{values: map[string][]byte{}, words: map[string][]byte{}}
+	d.at[name], d.list = one, append(d.list, one)
+	return one
+}
+
+// set takes a member over and returns the text that it added.
+func (e *detail) set(key string, val []byte) string {
+	has, known := e.values[key]
+	if !known {
+		e.keys = append(e.keys, key)
+	}
+	switch {
+	case isText(key) && esjson.TypeOf(val) == esjson.TypeString:
+		s, err := esjson.Unquote(val)
+		if err != nil {
+			return ""
+		}
+		e.values[key], e.words[key] = []byte(`""`), append(e.words[key], s...)
+		return s
+	case known && esjson.TypeOf(val) == esjson.TypeNull && esjson.TypeOf(has) != esjson.TypeNull:
+		// A later piece has null for members that an earlier one filled.
+	default:
+		e.values[key] = append([]byte(nil), val...)
+	}
+	return ""
+}
+
+// array is the JSON array to store with the message, nil when nothing arrived.
+func (d *details) array() json.RawMessage {
+	if len(d.list) == 0 {
+		return nil
+	}
+	out := []byte{'['}
+	for i, e := range d.list {
+		var o esjson.Object
+		for _, key := range e.keys {
+			if words, is := e.words[key]; is {
+				o.String(key, string(words))
+			} else {
+				o.Raw(key, e.values[key])
+			}
+		}
+		out = append(append(out, separator(i, "")...), o.Bytes()...)
+	}
+	return append(out, ']')
 }

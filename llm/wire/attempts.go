@@ -3,6 +3,9 @@ package wire
 import (
 	"context"
 	"errors"
+	"io"
+	"math/rand/v2"
+	"time"
 
 	"github.com/roost-dev/roost/llm"
 )
@@ -40,4 +43,136 @@ func Attempts(ctx context.Context, b Backoff, yield func(llm.Chunk, error) bool,
 			return
 		}
 	}
+}
+
+// Backoff is how often to try again and how long to wait before it. The zero value
+// is the default.
+type Backoff struct {
+	Retries int           // attempts after the first; 0 = 4, negative = none
+	Base    time.Duration // bound of the first wait; 0 = 1 s
+	Cap     time.Duration // longest wait, whoever asks for it; 0 = 60 s
+
+	// For tests; nil = the real ones.
+	Sleep func(ctx context.Context, d time.Duration) error
+	Rand  func() float64 // in [0,1)
+}
+
+// Limit is the number of attempts after the first.
+func (b Backoff) Limit() int {
+	switch {
+	case b.Retries < 0:
+		return 0
+	case b.Retries == 0:
+		return 4
+	}
+	return b.Retries
+}
+
+func (b Backoff) limit() time.Duration {
+	if b.Cap <= 0 {
+		return time.Minute
+	}
+	return b.Cap
+}
+
+// tooLong reports whether the provider asks for more than the longest wait.
+func (b Backoff) tooLong(err *llm.Error) bool { return err.RetryAfterMS > b.limit().Milliseconds() }
+
+// Delay is how long to wait after attempt n (from 1) failed with err. It is the wait that the
+// provider asks for, up to Cap. Without one, the wait is random between 0 and base*2^(n-1)
+// (full jitter): clients that were refused together would otherwise come back together.
+func (b Backoff) Delay(n int, err *llm.Error) time.Duration {
+	limit := b.limit()
+	if err != nil && err.RetryAfterMS > 0 {
+		if err.RetryAfterMS > limit.Milliseconds() {
+			return limit
+		}
+		return time.Duration(err.RetryAfterMS) * time.Millisecond
+	}
+	bound := b.Base
+	if bound <= 0 {
+		bound = time.Second
+	}
+	for i := 1; i < n && bound < limit; i++ {
+		bound *= 2
+	}
+	draw := b.Rand
+	if draw == nil {
+		draw = rand.Float64
+	}
+	return time.Duration(draw() * float64(min(bound, limit)))
+}
+
+// Wait waits, or returns the context's cause as soon as it ends.
+func (b Backoff) Wait(ctx context.Context, d time.Duration) error {
+	if b.Sleep != nil {
+		return b.Sleep(ctx, d)
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-t.C:
+		return nil
+	}
+}
+
+// ErrIdle is the cause of a call that was given up because nothing came for too
+// long.
+var ErrIdle = errors.New("the provider sent nothing for too long")
+
+// Idle ends a call when nothing arrives for a while. Waiting for the first byte
+// counts too. It needs no goroutine of its own: a timer cancels the context, and
+// with it the blocked read.
+type Idle struct {
+	limit time.Duration
+	timer *time.Timer
+}
+
+// WithIdle returns a context that is cancelled with the cause ErrIdle when limit
+// passes without a read through Reader. A limit of 0 or less never ends it. stop
+// must be called.
+func WithIdle(ctx context.Context, limit time.Duration) (_ context.Context, _ *Idle, stop context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	w := &Idle{limit: limit}
+	if limit > 0 {
+		w.timer = time.AfterFunc(limit, func() { cancel(ErrIdle) })
+	}
+	return ctx, w, func() {
+		if w.timer != nil {
+			w.timer.Stop()
+		}
+		cancel(context.Canceled)
+	}
+}
+
+// Pause stops the clock while the caller is busy with what came: a slow consumer
+// is not a stalled provider.
+func (w *Idle) Pause() {
+	if w.timer != nil {
+		w.timer.Stop()
+	}
+}
+
+// Resume restarts the clock from zero.
+func (w *Idle) Resume() {
+	if w.timer != nil {
+		w.timer.Reset(w.limit)
+	}
+}
+
+// Reader runs the clock only while a read waits.
+func (w *Idle) Reader(r io.Reader) io.Reader { return idleReader{w, r} }
+
+type idleReader struct {
+	w *Idle
+	r io.Reader
+}
+
+func (r idleReader) Read(p []byte) (int, error) {
+	r.w.Resume()
+	n, err := r.r.Read(p)
+	r.w.Pause()
+	return n, err
 }

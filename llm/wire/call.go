@@ -1,3 +1,10 @@
+// Package wire holds what all HTTP model providers share: making a call, reading
+// server-sent events, noticing a stalled stream, classifying errors by status and
+// wording, waiting between attempts, sending bodies of megabytes without copying them,
+// translating only the messages that are new, and keeping keys out of error texts.
+//
+// It reads Roo's stored blocks and no provider's messages. Only a History keeps state
+// between calls. Nothing here logs or starts a goroutine that outlives a call.
 package wire
 
 import (
@@ -6,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"regexp"
 	"strings"
@@ -216,4 +224,128 @@ func Join(base, version, path string) string {
 func endsInVersion(base string) bool {
 	last := base[strings.LastIndexByte(base, '/')+1:]
 	return len(last) > 1 && last[0] == 'v' && last[1] >= '0' && last[1] <= '9'
+}
+
+// Attempt is one call and what puts its reply together.
+type Attempt struct {
+	Call Call // with Ended, for an API whose streams simply end
+	// Add takes an event's data. done reports that the reply is complete.
+	Add func(data []byte) (chunks []llm.Chunk, done bool, err error)
+	// Done is the reply, once it is complete.
+	Done func() llm.Done
+}
+
+// Ask asks until a reply begins (see Attempts) and yields what comes of it, at last
+// the llm.Done. begin makes each attempt, with nothing of the one before.
+func Ask(ctx context.Context, b Backoff, yield func(llm.Chunk, error) bool, begin func() Attempt) {
+	Attempts(ctx, b, yield, func() (started bool, err error) {
+		a := begin()
+		delivered := false // the consumer has the reply: an error after it has no reader
+		err = a.Call.Stream(ctx, func(ev Event) (bool, error) {
+			chunks, done, err := a.Add(ev.Data)
+			for _, c := range chunks {
+				started = true
+				if !yield(c, nil) {
+					return false, ErrStop
+				}
+			}
+			if err == nil && done {
+				started, delivered = true, true
+				if !yield(a.Done(), nil) {
+					return true, ErrStop
+				}
+			}
+			return done, err
+		})
+		if err == nil && !delivered && !yield(a.Done(), nil) {
+			return true, ErrStop
+		}
+		return started, err
+	})
+}
+
+// NewTransport is the default transport, made for requests of megabytes. The
+// default write buffer of 4 KB would turn each into hundreds of writes. 16 KB, one TLS
+// record, are enough, since TLS sends record by record. On a connection without TLS (a
+// model or a gateway on this machine) a Body is sent without a copy through the buffer.
+// Each running task keeps a connection with its buffers: larger ones would be most of
+// the memory that a task takes.
+func NewTransport() http.RoundTripper {
+	t, ok := http.DefaultTransport.(*http.Transport)
+	if !ok {
+		return http.DefaultTransport // a program that embeds us has put its own there
+	}
+	t = t.Clone()
+	t.WriteBufferSize = 16 << 10
+	t.ReadBufferSize = 8 << 10
+	dial := (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext // as the default one has it
+	t.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		c, err := dial(ctx, network, addr)
+		if tcp, is := c.(*net.TCPConn); is && err == nil {
+			return gatherConn{tcp}, nil
+		}
+		return c, err
+	}
+	return t
+}
+
+// gatherConn sends a Body with as few system calls as there can be. The transport
+// asks connections for ReadFrom before it copies.
+type gatherConn struct{ *net.TCPConn }
+
+// ReadFrom sends what r has.
+func (c gatherConn) ReadFrom(r io.Reader) (int64, error) {
+	if limited, is := r.(*io.LimitedReader); is {
+		if body, is := limited.R.(*bodyReader); is && limited.N == body.left {
+			n, err := body.gather(c.TCPConn)
+			limited.N -= n
+			return n, err
+		}
+	}
+	return c.TCPConn.ReadFrom(r) //nolint:wrapcheck // the transport looks at the error
+}
+
+// maxRedirects is how many redirects a call follows.
+const maxRedirects = 3
+
+// redirectError is a refused redirect.
+type redirectError struct{ to string }
+
+func (e *redirectError) Error() string {
+	return "the address redirects to " + Shorten(e.to, 300) + ", and no key is sent there: if that is right, use it as the base URL"
+}
+
+// SameServer is a CheckRedirect for http.Client: a call follows a redirect only to the same
+// server and with the same method. Another server would receive the whole conversation and
+// the key: the standard client removes only the few headers that it knows.
+func SameServer(req *http.Request, via []*http.Request) error {
+	from := via[len(via)-1]
+	if len(via) > maxRedirects || req.Method != from.Method || req.URL.Host != from.URL.Host || req.URL.Scheme != from.URL.Scheme {
+		return &redirectError{req.URL.String()}
+	}
+	return nil
+}
+
+// refusedRedirect returns the redirect that err refused, nil when err is something else.
+func refusedRedirect(err error) *redirectError {
+	var e *redirectError
+	if !errors.As(err, &e) {
+		return nil
+	}
+	return e
+}
+
+// CheckAddress refuses an address that holds a user's name or password: addresses are kept and
+// shown in clear.
+func CheckAddress(base string) error {
+	if _, behind, ok := strings.Cut(base, "//"); ok {
+		base = behind
+	}
+	if host := strings.IndexAny(base, "/?#"); host >= 0 {
+		base = base[:host]
+	}
+	if !strings.Contains(base, "@") {
+		return nil
+	}
+	return errors.New("the address holds a name or password in front of its host, which would be kept and shown in clear: leave it out")
 }

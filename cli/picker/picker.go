@@ -1,9 +1,70 @@
+// Package picker is the screen on which a person looks through all tasks and
+// chooses one: a list that fills while it is read, a preview of the task under the
+// cursor, and search while one types.
+//
+// Model is pure: a message goes in, a screen comes out, and what takes time is a
+// command that runs beside it. It knows nothing of stores and files; what it needs
+// of them is the interface Backend. Run puts it on a terminal and gives the terminal
+// back as it was, whichever way it ends.
+//
+// Limits: no mouse. Below 70 columns there is no preview, below 20 columns or 5
+// lines no more than a request for room. What the Backend gives of titles and texts is
+// made harmless here; the order of right-to-left text is the terminal's business.
 package picker
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"iter"
+	"os"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/colorprofile"
+
+	"github.com/roost-dev/roost/cli/term"
 )
+
+// ErrPanic: the screen failed by a mistake of ours. The terminal is as it was.
+var ErrPanic = errors.New("the picker failed")
+
+// Run shows the screen until the person leaves it, ctx ends, or it fails. The
+// terminal is as it was, and everything that was begun has ended, when it returns.
+func Run(ctx context.Context, backend Backend, in, out *os.File, o Options) (Choice, error) {
+	m := New(ctx, backend, o)
+	defer m.Close()
+	profile := colorprofile.ANSI // our colours are the terminal's own sixteen
+	if !o.Colour {
+		profile = colorprofile.Ascii
+	}
+	// Signals are the caller's: it knows which exit code belongs to which. The context ends the screen as the user
+	// would: given the context, bubbletea would leave its reader of the terminal behind.
+	var p *tea.Program
+	g := &term.Guard{Screen: m, Failed: func(what any) { m.failed = what }, Quit: func() { p.Quit() }}
+	defer g.Wait()
+	p = tea.NewProgram(g, tea.WithInput(in), tea.WithOutput(out), tea.WithoutSignalHandler(), tea.WithColorProfile(profile))
+	ended := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(ended)
+		p.Quit()
+	})
+	_, err := p.Run()
+	if !stop() {
+		<-ended // it gives up when the program has ended
+	}
+	switch {
+	case ctx.Err() != nil:
+		return Choice{}, ctx.Err()
+	case m.failed != nil:
+		return Choice{}, fmt.Errorf("%w: %v", ErrPanic, m.failed)
+	case errors.Is(err, tea.ErrProgramPanic):
+		return Choice{}, ErrPanic
+	case err != nil:
+		return Choice{}, fmt.Errorf("show the picker: %w", err)
+	}
+	m.choice.Found = m.Sentence()
+	return m.choice, nil
+}
 
 // Backend is what the picker needs of the world. Everything that takes a context may
 // take its time, and ends soon after the context does.
