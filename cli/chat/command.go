@@ -149,9 +149,8 @@ func (s *Session) workspace(ctx context.Context) string {
 	if id == "" {
 		return s.o.New.Workspace
 	}
-	s.mu.Lock()
-	dir, known := s.dirs[id]
-	s.mu.Unlock()
+	dir, known := "", false
+	s.locked(func() { dir, known = s.dirs[id] })
 	if known {
 		return dir
 	}
@@ -159,22 +158,14 @@ func (s *Session) workspace(ctx context.Context) string {
 	if err != nil {
 		return s.o.New.Workspace
 	}
-	s.mu.Lock()
-	s.dirs[id] = t.Workspace
-	s.mu.Unlock()
+	s.locked(func() { s.dirs[id] = t.Workspace })
 	return t.Workspace
 }
 
 // behind is a command of roost about the task: its words, the task, and what was typed.
 func behind(words ...string) func(*Session, context.Context, string, string) error {
 	return func(s *Session, ctx context.Context, id, rest string) error {
-		args := append([]string{}, words...)
-		at := 1
-		if words[0] == "checkpoint" {
-			at = 2
-		}
-		args = slices.Insert(args, at, id)
-		return s.roost(ctx, append(args, fields(rest)...)...)
+		return s.roost(ctx, slices.Concat(words, []string{id}, fields(rest))...)
 	}
 }
 

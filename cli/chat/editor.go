@@ -120,37 +120,27 @@ func (e *editor) lineEnd(i int) int {
 
 func letter(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' }
 
-// wordLeft and wordRight are the next ends of a word.
-func (e *editor) wordLeft() int {
+func notBlank(r rune) bool { return !unicode.IsSpace(r) }
+
+// left is where the word before the cursor begins, right where the next one ends. in says what a word is made of.
+func (e *editor) left(in func(rune) bool) int {
 	i := e.at
-	for i > 0 && !letter(e.text[i-1]) {
+	for i > 0 && !in(e.text[i-1]) {
 		i--
 	}
-	for i > 0 && letter(e.text[i-1]) {
+	for i > 0 && in(e.text[i-1]) {
 		i--
 	}
 	return i
 }
 
-func (e *editor) wordRight() int {
+func (e *editor) right(in func(rune) bool) int {
 	i := e.at
-	for i < len(e.text) && !letter(e.text[i]) {
+	for i < len(e.text) && !in(e.text[i]) {
 		i++
 	}
-	for i < len(e.text) && letter(e.text[i]) {
+	for i < len(e.text) && in(e.text[i]) {
 		i++
-	}
-	return i
-}
-
-// blankLeft is where the word before the cursor begins. A word is what is between blanks.
-func (e *editor) blankLeft() int {
-	i := e.at
-	for i > 0 && unicode.IsSpace(e.text[i-1]) {
-		i--
-	}
-	for i > 0 && !unicode.IsSpace(e.text[i-1]) {
-		i--
 	}
 	return i
 }
@@ -213,9 +203,9 @@ func (e *editor) edit(key string) bool {
 	case "right", "ctrl+f":
 		e.move(e.at + e.after())
 	case "alt+left", "ctrl+left", "alt+b":
-		e.move(e.wordLeft())
+		e.move(e.left(letter))
 	case "alt+right", "ctrl+right", "alt+f":
-		e.move(e.wordRight())
+		e.move(e.right(letter))
 	case "home", "ctrl+a":
 		e.move(e.lineStart(e.at))
 	case "end", "ctrl+e":
@@ -229,12 +219,11 @@ func (e *editor) edit(key string) bool {
 	case "delete":
 		e.remove(e.at, e.at+e.after())
 	case "ctrl+w":
-		e.kill(e.blankLeft(), e.at)
+		e.kill(e.left(notBlank), e.at)
 	case "alt+backspace", "ctrl+backspace":
-		e.kill(e.wordLeft(), e.at)
+		e.kill(e.left(letter), e.at)
 	case "alt+d", "ctrl+delete":
-		at := e.at
-		e.kill(at, e.wordRight())
+		e.kill(e.at, e.right(letter))
 	case "ctrl+u":
 		e.kill(e.lineStart(e.at), e.at)
 	case "ctrl+k":

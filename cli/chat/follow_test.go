@@ -138,7 +138,7 @@ func TestWhatARunTook(t *testing.T) {
 		"done · 3 turns · $1.25 · 1.5s":           {Turns: 3, Cost: 1250000, Started: 1000, LastSeen: 2500},
 		"done · 1 turn · 1.2k in, 30 out · $0.00": {Turns: 1, In: 1200, Out: 30},
 	} {
-		if got := strings.Join(took("done", u), " · "); got != want {
+		if got := u.Text("done"); got != want {
 			t.Errorf("%+v: %q, want %q", u, got, want)
 		}
 	}

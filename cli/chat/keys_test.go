@@ -135,7 +135,7 @@ func TestCtrlLDrawsAnew(t *testing.T) {
 // not left behind.
 func TestAPanicEndsTheScreen(t *testing.T) {
 	m, _, _ := screened(t, newDesk(t))
-	g := &term.Guard{Screen: m, Failed: m.fail}
+	g := &term.Guard{Screen: m, Failed: func(what any) { m.failed = what }}
 	if g.Init() == nil {
 		t.Error("nobody looks at the size")
 	}
@@ -145,7 +145,7 @@ func TestAPanicEndsTheScreen(t *testing.T) {
 		t.Errorf("failed is %v", m.failed)
 	}
 	m, _, _ = screened(t, newDesk(t))
-	g = &term.Guard{Screen: m, Failed: m.fail}
+	g = &term.Guard{Screen: m, Failed: func(what any) { m.failed = what }}
 	got := m.crew.Do(func() tea.Msg { panic("no words") })()
 	if _, cmd := g.Update(got); cmd == nil || m.failed != "no words" {
 		t.Error("it goes on behind a command's panic")
@@ -156,7 +156,7 @@ func TestAPanicEndsTheScreen(t *testing.T) {
 func TestAnArrowInPiecesIsNoEsc(t *testing.T) {
 	d := newDesk(t)
 	m, c, out := screened(t, d)
-	g := &term.Guard{Screen: m, Failed: m.fail}
+	g := &term.Guard{Screen: m, Failed: func(what any) { m.failed = what }}
 	m.types(t, "begin", "enter")
 	c.did("start begin")
 	d.emit("t1", "run.started", `"run":"run1"`)

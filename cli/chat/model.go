@@ -78,9 +78,6 @@ type (
 	}
 )
 
-// fail notes what the screen panicked with.
-func (m *model) fail(what any) { m.failed = what }
-
 func (m *model) look() tea.Cmd {
 	return tea.Tick(400*time.Millisecond, func(time.Time) tea.Msg { return sizeMsg{} })
 }

@@ -55,10 +55,9 @@ func (s *Session) Plain(ctx context.Context, in io.Reader, out io.Writer, termin
 			return nil
 		}
 		if begun {
-			text += "\n" + line
-		} else {
-			text = line
+			line = text + "\n" + line
 		}
+		text = line
 		ours := isCommand(text) || s.o.Ask && isShell(text)
 		begun = more && !s.state().Asking && !ours && unfinished(text)
 		if begun {
@@ -74,13 +73,13 @@ func (s *Session) Plain(ctx context.Context, in io.Reader, out io.Writer, termin
 }
 
 // failure is what came of the line that was seen to last, when it came to nothing.
-func (s *Session) failure() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.wrong == nil {
-		return nil
-	}
-	return s.wrong
+func (s *Session) failure() (err error) {
+	s.locked(func() {
+		if s.wrong != nil {
+			err = s.wrong
+		}
+	})
+	return err
 }
 
 // still reports whether nothing works that the user waits for.

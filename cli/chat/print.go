@@ -53,9 +53,8 @@ func (s *Session) Note(text string) {
 // echo shows words of the person's that were typed here. A terminal that shows what is
 // typed by itself needs none.
 func (s *Session) echo(text string) {
-	s.mu.Lock()
-	echoes := s.echoes
-	s.mu.Unlock()
+	echoes := false
+	s.locked(func() { echoes = s.echoes })
 	if echoes {
 		s.quote(text)
 	}

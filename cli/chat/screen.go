@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -42,9 +43,7 @@ func (s *Session) Screen(ctx context.Context, in, out *os.File) error {
 	if err != nil {
 		return fmt.Errorf("take the terminal: %w", err)
 	}
-	s.mu.Lock()
-	s.echoes = true
-	s.mu.Unlock()
+	s.locked(func() { s.echoes = true })
 	const pasteOn, pasteOff = "\x1b[?2004h", "\x1b[?2004l"
 	m := &model{
 		s: s, crew: display.NewCrew(s.ctx), ed: newEditor(history), paint: painter{w: out}, now: time.Now, in: in, tty: out,
@@ -63,7 +62,7 @@ func (s *Session) Screen(ctx context.Context, in, out *os.File) error {
 		return nil
 	}
 	_, _ = io.WriteString(out, pasteOn) // a lost terminal is noticed at the next read
-	g := &display.Guard{Screen: m, Failed: m.fail}
+	g := &display.Guard{Screen: m, Failed: func(what any) { m.failed = what }}
 	p := tea.NewProgram(g, tea.WithInput(in), tea.WithOutput(out), tea.WithoutSignalHandler(), tea.WithoutRenderer(),
 		tea.WithColorProfile(colorprofile.ANSI))
 	// The context ends the screen as the user would: given the context, bubbletea would leave its reader of the
@@ -329,17 +328,7 @@ func wrapped(columns, width int) int {
 	return (columns + width - 1) / width
 }
 
-func same(a, b rows) bool {
-	if a.y != b.y || a.x != b.x || len(a.list) != len(b.list) {
-		return false
-	}
-	for i := range a.list {
-		if a.list[i] != b.list[i] {
-			return false
-		}
-	}
-	return true
-}
+func same(a, b rows) bool { return a.y == b.y && a.x == b.x && slices.Equal(a.list, b.list) }
 
 // hard breaks a line with colours into rows of less than width columns.
 func hard(line string, width int) []row {

@@ -16,22 +16,16 @@ import (
 // works, or to a new run.
 func (s *Session) prompt(ctx context.Context, text string) error {
 	st := s.state()
-	words, outputs := s.laden(text)
-	if err := s.once(ctx, st.Task, words, func(ctx context.Context) error {
-		switch {
-		case st.Task == "":
-			s.echo(text)
-			return s.begin(ctx, words)
-		case st.Working:
+	return s.deliver(ctx, st.Task, text, func(ctx context.Context, words string) error {
+		if st.Working {
 			return s.queue(ctx, st.Task, words)
 		}
 		s.echo(text)
+		if st.Task == "" {
+			return s.begin(ctx, words)
+		}
 		return s.goOn(ctx, st.Task, words)
-	}); err != nil {
-		return err
-	}
-	s.unladen(outputs)
-	return nil
+	})
 }
 
 // begin starts a task.
@@ -55,9 +49,8 @@ func (s *Session) begin(ctx context.Context, text string) error {
 
 // goOn continues a task that nothing works on, with the settings that were changed.
 func (s *Session) goOn(ctx context.Context, id, text string) error {
-	s.mu.Lock()
-	again := s.again
-	s.mu.Unlock()
+	var again api.NewRun
+	s.locked(func() { again = s.again })
 	s.shown(text)
 	run, err := "", error(nil)
 	if reflect.DeepEqual(again, api.NewRun{}) {
@@ -87,23 +80,36 @@ func (s *Session) resume(ctx context.Context, id string, n api.NewRun) (string, 
 	if err != nil {
 		return "", err
 	}
-	s.mu.Lock()
-	s.again = api.NewRun{}
-	s.mu.Unlock()
+	s.locked(func() { s.again = api.NewRun{} })
 	return run.ID, nil
 }
 
 // queue gives words to the run that works: it takes them with its next request.
 func (s *Session) queue(ctx context.Context, id, text string) error {
 	sent, err := s.backend.Send(ctx, id, api.Message{Text: text, Delivery: "queue"})
-	if err != nil {
-		return err
-	}
-	if sent.Delivered == "started" { // the run had ended
+	if err == nil && sent.Delivered == "started" { // the run had ended
 		s.started(sent.Run)
-		return nil
 	}
-	return nil
+	return err
+}
+
+// deliver sends what a person typed, and with it the outputs that go along. Those that came since wait for the next
+// words.
+func (s *Session) deliver(ctx context.Context, task, text string, send func(ctx context.Context, words string) error) error {
+	words, n := text, 0
+	s.locked(func() {
+		for _, c := range s.carried {
+			words += "\n\n" + c.text
+		}
+		if n = len(s.carried); n > 0 {
+			s.brief[words] = text
+		}
+	})
+	err := s.once(ctx, task, words, func(ctx context.Context) error { return send(ctx, words) })
+	if err == nil {
+		s.locked(func() { s.carried = s.carried[min(n, len(s.carried)):] })
+	}
+	return err
 }
 
 // once sends words that may be those that are owed. Other words, or another task, clear the debt: a user who types
@@ -132,12 +138,7 @@ func (s *Session) steer(ctx context.Context, id, rest string) error {
 		}
 		return s.prompt(ctx, rest)
 	}
-	words, outputs := s.laden(rest)
-	if err := s.once(ctx, id, words, func(ctx context.Context) error { return s.queue(ctx, id, words) }); err != nil {
-		return err
-	}
-	s.unladen(outputs)
-	return nil
+	return s.deliver(ctx, id, rest, func(ctx context.Context, words string) error { return s.queue(ctx, id, words) })
 }
 
 // interject saves and interrupts the run's present step, and continues with words at once.
@@ -152,18 +153,13 @@ func (s *Session) interject(ctx context.Context, id, rest string) error {
 	case !st.Working:
 		return s.prompt(ctx, rest)
 	}
-	words, outputs := s.laden(rest)
-	err := s.once(ctx, id, words, func(ctx context.Context) error {
+	return s.deliver(ctx, id, rest, func(ctx context.Context, words string) error {
 		sent, err := s.backend.Send(ctx, id, api.Message{Text: words, Delivery: "interrupt"})
 		if err == nil {
 			s.started(sent.Run)
 		}
 		return err
 	})
-	if err == nil {
-		s.unladen(outputs)
-	}
-	return err
 }
 
 // reject refuses what a run asks for; the model gets the reason.
@@ -175,8 +171,7 @@ func (s *Session) reject(ctx context.Context, id, rest string) error {
 	if !approves(q) {
 		return errors.New("the open question wants words, not a yes: /answer WORDS")
 	}
-	no := false
-	return s.decide(ctx, q, api.Answer{Approve: &no, Text: rest, Seen: q.Event})
+	return s.decide(ctx, q, api.Answer{Approve: new(false), Text: rest, Seen: q.Event})
 }
 
 // asked is the open question of the task: the one on the screen, or the newest.
@@ -188,9 +183,8 @@ func (s *Session) asked(ctx context.Context, id string) (api.Question, error) {
 	if len(list) == 0 {
 		return api.Question{}, errors.New("no question is open")
 	}
-	s.mu.Lock()
-	now := s.asks
-	s.mu.Unlock()
+	now := ""
+	s.locked(func() { now = s.asks })
 	for _, q := range list {
 		if q.ID == now {
 			return q, nil
@@ -206,15 +200,11 @@ func approves(q api.Question) bool {
 
 // decide gives an answer that was not typed at the question itself.
 func (s *Session) decide(ctx context.Context, q api.Question, a api.Answer) error {
-	s.mu.Lock()
-	s.own = q.ID
-	s.mu.Unlock()
+	s.locked(func() { s.own = q.ID })
 	ends := s.over()
 	done, err := s.backend.Answer(ctx, q.ID, a)
 	if err != nil {
-		s.mu.Lock()
-		s.own = ""
-		s.mu.Unlock()
+		s.locked(func() { s.own = "" })
 		return fmt.Errorf("answer: %w", err)
 	}
 	s.goesOn(q.ID, done.Run, ends)

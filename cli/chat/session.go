@@ -183,10 +183,9 @@ type Ending struct{ Outcome, Code, Reason string }
 func (s *Session) Task() string { return s.state().Task }
 
 // Last is how the last run ended; zero before there was one.
-func (s *Session) Last() Ending {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.last
+func (s *Session) Last() (last Ending) {
+	s.locked(func() { last = s.last })
+	return last
 }
 
 // Working reports whether a run works on the task.
@@ -304,10 +303,7 @@ func (s *Session) Close() {
 // Line takes a line of the person's: words or a command. They are seen to one after the
 // other, and answer no question: who typed them may not have seen it.
 func (s *Session) Line(text string) {
-	s.mu.Lock()
-	s.todo = append(s.todo, text)
-	s.st.Busy = true
-	s.mu.Unlock()
+	s.locked(func() { s.todo, s.st.Busy = append(s.todo, text), true })
 	select {
 	case s.more <- struct{}{}:
 	default:
@@ -334,15 +330,13 @@ func (s *Session) work() {
 		s.see("/resume " + s.o.Task)
 	}
 	for {
-		s.mu.Lock()
-		var line string
-		some := len(s.todo) > 0
-		if some {
-			line, s.todo = s.todo[0], s.todo[1:]
-		}
-		s.mu.Unlock()
-		if some {
-			s.see(line)
+		var line []string
+		s.locked(func() {
+			n := min(1, len(s.todo))
+			line, s.todo = s.todo[:n], s.todo[n:]
+		})
+		if len(line) > 0 {
+			s.see(line[0])
 			continue
 		}
 		s.change(func(st *state) { st.Busy = len(s.todo) > 0 })
@@ -358,9 +352,7 @@ func (s *Session) work() {
 func (s *Session) see(line string) {
 	ctx, cancel := context.WithCancel(s.ctx)
 	defer cancel()
-	s.mu.Lock()
-	s.cancelLine, s.st.Busy = cancel, true
-	s.mu.Unlock()
+	s.locked(func() { s.cancelLine, s.st.Busy = cancel, true })
 	text := whole(line)
 	words, err := true, error(nil)
 	switch {
@@ -374,20 +366,16 @@ func (s *Session) see(line string) {
 	default:
 		err = s.prompt(ctx, plainly(text))
 	}
-	s.mu.Lock()
-	s.cancelLine, s.wrong = nil, nil
-	if err != nil {
-		s.wrong = &LineError{Line: text, Err: err}
-		if words {
+	s.locked(func() {
+		if s.cancelLine, s.wrong = nil, nil; err != nil {
+			s.wrong = &LineError{Line: text, Err: err}
+		}
+		if err != nil && words {
 			s.st.keep(line)
 		}
-	}
-	s.mu.Unlock()
+	})
 	var printed *failed
-	if err == nil || s.ctx.Err() != nil || errors.As(err, &printed) {
-		return
-	}
-	if s.o.Ask { // otherwise it ends the chat, and the caller prints it
+	if err != nil && s.ctx.Err() == nil && !errors.As(err, &printed) && s.o.Ask { // else the caller prints it
 		s.complain(err)
 	}
 }
@@ -440,20 +428,22 @@ func (s *Session) goesOn(question, run string, before int) {
 	})
 }
 
-// over is how many runs have ended.
-func (s *Session) over() int {
+// locked runs f with the state.
+func (s *Session) locked(f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.ends
+	f()
+}
+
+// over is how many runs have ended.
+func (s *Session) over() (n int) {
+	s.locked(func() { n = s.ends })
+	return n
 }
 
 // shown records words that are on the screen already, so that the chat does not show them again when the run takes
 // them.
-func (s *Session) shown(text string) {
-	s.mu.Lock()
-	s.said = append(s.said, text)
-	s.mu.Unlock()
-}
+func (s *Session) shown(text string) { s.locked(func() { s.said = append(s.said, text) }) }
 
 // unshown forgets such words, and reports whether there were some.
 func (s *Session) unshown(text string) bool {

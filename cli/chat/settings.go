@@ -33,9 +33,8 @@ func (s *Session) set(of func(*api.NewTask), again func(*api.NewRun), note strin
 func (s *Session) mode(ctx context.Context, id, rest string) error {
 	known := s.backend.Words(ctx, Modes, s.workspace(ctx), "")
 	if rest == "" {
-		s.mu.Lock()
-		now := s.again.Mode
-		s.mu.Unlock()
+		now := ""
+		s.locked(func() { now = s.again.Mode })
 		if now == "" && id == "" {
 			now = s.o.New.Mode
 		} else if t, err := s.backend.Task(ctx, id); now == "" && err == nil {
@@ -71,12 +70,12 @@ func (s *Session) mode(ctx context.Context, id, rest string) error {
 
 func (s *Session) model(ctx context.Context, id, rest string) error {
 	if rest == "" {
-		s.mu.Lock()
-		now := s.again.Model
-		if id == "" {
-			now = s.o.New.Model
-		}
-		s.mu.Unlock()
+		now := ""
+		s.locked(func() {
+			if now = s.again.Model; id == "" {
+				now = s.o.New.Model
+			}
+		})
 		if now == "" && id != "" {
 			t, err := s.backend.Task(ctx, id)
 			if err != nil {
@@ -84,10 +83,7 @@ func (s *Session) model(ctx context.Context, id, rest string) error {
 			}
 			now = t.Model
 		}
-		if now == "" {
-			now = "from the settings"
-		}
-		s.tell("model %s", now)
+		s.tell("model %s", cmp.Or(now, "from the settings"))
 		return nil
 	}
 	s.set(func(n *api.NewTask) { n.Model = rest }, func(n *api.NewRun) { n.Model = rest }, "model "+rest)
@@ -109,23 +105,19 @@ func (s *Session) approve(_ context.Context, _, rest string) error {
 }
 
 func (s *Session) limits(_ context.Context, id, rest string) error {
-	s.mu.Lock()
-	l := s.again.Limits
-	if id == "" {
-		l = s.o.New.Limits
-	}
-	s.mu.Unlock()
-	if rest == "" {
-		if l == nil {
-			s.tell("limits as the task has them")
-			return nil
+	var next api.Limits
+	s.locked(func() {
+		l := s.again.Limits
+		if id == "" {
+			l = s.o.New.Limits
 		}
-		s.tell("%s", limitsText(*l))
+		if l != nil {
+			next = *l
+		}
+	})
+	if rest == "" {
+		s.tell("%s", limitsText(next))
 		return nil
-	}
-	next := api.Limits{}
-	if l != nil {
-		next = *l
 	}
 	for _, word := range fields(rest) {
 		if err := limit(&next, word); err != nil {
@@ -186,6 +178,9 @@ func limitsText(l api.Limits) string {
 	}
 	if l.TotalTimeout != nil {
 		parts = append(parts, "total="+*l.TotalTimeout)
+	}
+	if parts == nil {
+		return "limits as the task has them"
 	}
 	return "limits " + strings.Join(parts, " ")
 }

@@ -56,9 +56,8 @@ func (s *Session) shell(ctx context.Context, text string) error {
 		s.tell("· %s", strings.Join(how, ", "))
 		return nil
 	}
-	s.mu.Lock()
-	s.carried = append(s.carried, carriedOutput{line, s.carry(dir, line, out.text(), ran)})
-	s.mu.Unlock()
+	carried := carriedOutput{line, s.carry(dir, line, out.text(), ran)}
+	s.locked(func() { s.carried = append(s.carried, carried) })
 	s.tell("· %s", strings.Join(append(how, "goes along with your next words (!! leaves it out)"), ", "))
 	return nil
 }
@@ -70,14 +69,12 @@ func (s *Session) running(end context.CancelFunc) {
 
 // ending describes in words how a command line ended.
 func ending(r Ran) []string {
-	var how []string
+	how := []string{"done"}
 	switch {
 	case r.Cancelled:
-		how = append(how, "stopped")
+		how[0] = "stopped"
 	case r.Exit != 0:
-		how = append(how, fmt.Sprintf("exit code %d", r.Exit))
-	default:
-		how = append(how, "done")
+		how[0] = fmt.Sprintf("exit code %d", r.Exit)
 	}
 	if r.Ended > 0 {
 		how = append(how, fmt.Sprintf("%d of its processes were left behind and ended", r.Ended))
@@ -137,44 +134,19 @@ func literally(text string) string {
 
 // outputs lists what goes along with the next words, or drops it.
 func (s *Session) outputs(drop bool) {
-	s.mu.Lock()
-	list := s.carried
-	if drop {
-		s.carried = nil
-	}
-	s.mu.Unlock()
+	var list []carriedOutput
+	verb := "goes along"
+	s.locked(func() {
+		if list = s.carried; drop {
+			s.carried, verb = nil, "left out"
+		}
+	})
 	if len(list) == 0 {
 		s.tell("no output goes along with the next words; !COMMAND runs one in the workspace")
 	}
 	for _, c := range list {
-		if drop {
-			s.tell("left out: $ %s", c.line)
-		} else {
-			s.tell("goes along: $ %s", c.line)
-		}
+		s.tell("%s: $ %s", verb, c.line)
 	}
-}
-
-// laden is what is sent of words: they, and the outputs that go along with them. Those
-// that came since wait for the next ones.
-func (s *Session) laden(text string) (whole string, n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	whole = text
-	for _, c := range s.carried {
-		whole += "\n\n" + c.text
-	}
-	if n = len(s.carried); n > 0 {
-		s.brief[whole] = text
-	}
-	return whole, n
-}
-
-// unladen notes that so many outputs were sent.
-func (s *Session) unladen(n int) {
-	s.mu.Lock()
-	s.carried = s.carried[min(n, len(s.carried)):]
-	s.mu.Unlock()
 }
 
 // short is what the chat shows of words that were sent: those that the user typed. The output is on the screen
@@ -208,15 +180,9 @@ func (o *output) Write(p []byte) (int, error) {
 	o.keep(p)
 	var ready []string
 	for rest := p; len(rest) > 0; {
-		i := bytes.IndexByte(rest, '\n')
-		if i < 0 {
-			o.line = append(o.line, rest...)
-			rest = nil
-		} else {
-			o.line = append(o.line, rest[:i]...)
-			rest = rest[i+1:]
-		}
-		if i >= 0 || len(o.line) > lineLength {
+		line, more, whole := bytes.Cut(rest, []byte("\n"))
+		o.line, rest = append(o.line, line...), more
+		if whole || len(o.line) > lineLength {
 			if text, ok := o.next(); ok {
 				ready = append(ready, text)
 			}

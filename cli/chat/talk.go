@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/roost-dev/roost/api"
@@ -48,10 +47,8 @@ func (s *Session) follow(ctx context.Context, id, after string) error {
 
 // leave ends following the present task.
 func (s *Session) leave() {
-	s.mu.Lock()
-	t := s.talk
-	s.talk = nil
-	s.mu.Unlock()
+	var t *talk
+	s.locked(func() { t, s.talk = s.talk, nil })
 	if t != nil {
 		t.cancel()
 		<-t.done
@@ -198,18 +195,12 @@ func (t *talk) note(in incoming) {
 		s.change(func(st *state) { t.queued(st, e) })
 	case "input.taken":
 		s.change(func(st *state) {
-			for i, q := range st.Queue {
-				if q.ID == e.Input {
-					st.Queue = append(st.Queue[:i:i], st.Queue[i+1:]...)
-					break
-				}
-			}
+			st.Queue = slices.DeleteFunc(slices.Clone(st.Queue), func(q api.Queued) bool { return q.ID == e.Input })
 		})
 	case "stream.end":
 		s.change(func(st *state) { st.Working = false })
 	case "stream.snapshot":
-		switch e.Task.Status {
-		case "running", "queued", "delegated":
+		if slices.Contains([]string{"running", "queued", "delegated"}, e.Task.Status) {
 			s.change(func(st *state) { st.Working = true })
 		}
 	}
@@ -225,10 +216,8 @@ func (t *talk) queued(st *state, e said) {
 			return
 		}
 	}
-	for _, own := range t.s.said {
-		if own == e.Text {
-			return
-		}
+	if slices.Contains(t.s.said, e.Text) {
+		return
 	}
 	st.Queue = append(st.Queue[:len(st.Queue):len(st.Queue)], api.Queued{ID: e.Input, Text: e.Text})
 	t.titles["input "+e.Input] = e.Text
@@ -282,8 +271,7 @@ func (t *talk) show(in incoming) {
 			return // the end of the run shows what a request costs
 		}
 	case "subtask.started":
-		d := t.screen(in.task)
-		d.Show(display.Event{Type: in.Type, At: at(in.Data), Data: in.Data})
+		t.screen(in.task).Show(display.Event{Type: in.Type, At: at(in.Data), Data: in.Data})
 		if _, known := t.depth[e.Child]; !known && e.Child != "" {
 			t.depth[e.Child] = t.depth[in.task] + 1
 			t.listen(e.Child, "0")
@@ -302,15 +290,7 @@ func (t *talk) ended(e said) {
 	}
 	var u display.Totals
 	for _, d := range t.screens {
-		u.Turns += d.Usage.Turns
-		u.In += d.Usage.In
-		u.Out += d.Usage.Out
-		u.Cost += d.Usage.Cost
-		u.Unknown = u.Unknown || d.Usage.Unknown
-		if d.Usage.Started > 0 && (u.Started == 0 || d.Usage.Started < u.Started) {
-			u.Started = d.Usage.Started
-		}
-		u.LastSeen = max(u.LastSeen, d.Usage.LastSeen)
+		u.Add(d.Usage)
 	}
 	clear(t.screens)
 	reported := t.gone && e.Outcome == "interrupted"
@@ -322,41 +302,16 @@ func (t *talk) ended(e said) {
 	if e.Outcome == "completed" {
 		style = view.Dim
 	}
-	s.out.block(s.style.Paint(style, display.OneLine(strings.Join(took(e.Outcome, u), " · "))))
+	s.out.block(s.style.Paint(style, display.OneLine(u.Text(e.Outcome))))
 	if e.Outcome != "completed" && e.Reason != "" {
 		s.out.block(s.style.Paint(view.Bad, "  "+display.OneLine(e.Reason)))
 	}
-	switch e.Outcome {
-	case "failed":
-		s.tell("  /retry tries again")
-	case "interrupted":
-		s.tell("  /retry continues")
-	case "limit":
-		s.tell("  /limits turns=N cost=USD gives it more; then type how to continue, or /retry")
+	if more := map[string]string{
+		"failed": "/retry tries again", "interrupted": "/retry continues",
+		"limit": "/limits turns=N cost=USD gives it more; then type how to continue, or /retry",
+	}[e.Outcome]; more != "" {
+		s.tell("  %s", more)
 	}
-}
-
-// took describes in words what a run cost.
-func took(outcome string, u display.Totals) []string {
-	parts := []string{outcome}
-	if u.Turns > 0 {
-		parts = append(parts, display.Plural(u.Turns, "turn"))
-	}
-	if u.In+u.Out > 0 {
-		parts = append(parts, fmt.Sprintf("%s in, %s out", view.Count(u.In), view.Count(u.Out)))
-	}
-	switch {
-	case u.Unknown && u.Cost == 0:
-		parts = append(parts, "cost unknown")
-	case u.Unknown:
-		parts = append(parts, "$"+u.Cost.String()+" and more")
-	case u.Turns > 0:
-		parts = append(parts, "$"+u.Cost.String())
-	}
-	if d := u.LastSeen - u.Started; u.Started > 0 && d > 0 {
-		parts = append(parts, display.Duration(time.Duration(d)*time.Millisecond))
-	}
-	return parts
 }
 
 // answered continues after a question.
@@ -440,11 +395,7 @@ func (t *talk) put(of string, q api.QuestionOpened, seen string) {
 	d := t.screen(of)
 	d.Flush()
 	if !t.s.o.Ask {
-		lines := []view.Line{{Style: view.Asked, Text: "? " + q.Text}}
-		for i, c := range q.Choices {
-			lines = append(lines, view.Line{Style: view.Asked, Text: fmt.Sprintf("  %d. %s%s", i+1, c, display.InMode(q, i))})
-		}
-		d.Lines(lines)
+		d.Question(q)
 		t.s.change(func(st *state) { st.Waiting = true })
 		return
 	}
@@ -537,9 +488,8 @@ func (s *Session) open(ctx context.Context, id string) error {
 	if err != nil {
 		return fmt.Errorf("look for open questions: %w", err)
 	}
-	s.mu.Lock()
-	t := s.talk
-	s.mu.Unlock()
+	var t *talk
+	s.locked(func() { t = s.talk })
 	for _, q := range list {
 		data, err := json.Marshal(q.QuestionOpened)
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -168,12 +169,8 @@ func (s *Session) checkpoint(ctx context.Context, id, rest string) error {
 
 // restore puts nothing back before the user has confirmed: without --yes it only shows what it would do.
 func (s *Session) restore(ctx context.Context, id, rest string) error {
-	args, sure := []string{"checkpoint", "restore", id}, false
-	for _, w := range fields(rest) {
-		sure = sure || w == "--yes"
-		args = append(args, w)
-	}
-	if sure {
+	args := append([]string{"checkpoint", "restore", id}, fields(rest)...)
+	if slices.Contains(args, "--yes") {
 		if err := s.idle("/restore"); err != nil {
 			return err
 		}
@@ -187,14 +184,12 @@ func (s *Session) restore(ctx context.Context, id, rest string) error {
 }
 
 func (s *Session) export(ctx context.Context, id, rest string) error {
-	form, file := "md", ""
-	if words := fields(rest); len(words) > 2 {
+	words := fields(rest)
+	if len(words) > 2 {
 		return usage("/export [FORM] [FILE]")
-	} else if len(words) == 2 {
-		form, file = words[0], words[1]
-	} else if len(words) == 1 {
-		form = words[0]
 	}
+	words = append(words, "", "")
+	form, file := cmp.Or(words[0], "md"), words[1]
 	if file == "" {
 		ends := map[string]string{"roo": "", "archive": ".zip"}
 		end, other := ends[form]
@@ -214,9 +209,8 @@ func (s *Session) retry(ctx context.Context, id, _ string) error {
 	if s.state().Working {
 		return errors.New("a run works on the task already")
 	}
-	s.mu.Lock()
-	again := s.again
-	s.mu.Unlock()
+	var again api.NewRun
+	s.locked(func() { again = s.again })
 	again.Yes = true
 	run, err := s.resume(ctx, id, again)
 	if err != nil {
@@ -245,15 +239,11 @@ func (s *Session) reply(ctx context.Context, id, rest string) error {
 	a := api.Answer{Text: rest, Seen: q.Event}
 	if approves(q) {
 		word, words, _ := strings.Cut(rest, " ")
-		yes := false
-		switch strings.ToLower(word) {
-		case "y", "yes":
-			yes = true
-		case "n", "no":
-		default:
+		yes, plain := map[string]bool{"y": true, "yes": true, "n": false, "no": false}[strings.ToLower(word)]
+		if !plain {
 			return usage("/answer yes or /answer no, and words for the model behind it")
 		}
-		a.Approve, a.Text = &yes, strings.TrimSpace(words)
+		a.Approve, a.Text = new(yes), strings.TrimSpace(words)
 	} else if n, err := strconv.Atoi(rest); err == nil && n >= 1 && n <= len(q.Choices) {
 		a.Text = q.Choices[n-1]
 	}
@@ -288,9 +278,9 @@ func (s *Session) queued(ctx context.Context, id, rest string) error {
 	if n < 1 || n > len(st.Queue) {
 		return fmt.Errorf("nothing is queued in place %d", n)
 	}
-	q := st.Queue[n-1]
+	text := &words
 	if drop {
-		return s.backend.EditQueued(ctx, id, q.ID, nil)
+		text = nil
 	}
-	return s.backend.EditQueued(ctx, id, q.ID, &words)
+	return s.backend.EditQueued(ctx, id, st.Queue[n-1].ID, text)
 }

@@ -1,6 +1,8 @@
 package editing
 
 import (
+	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -76,7 +78,7 @@ func (a *commands) printCheckpoints(l api.Checkpoints) error {
 	for _, c := range l.Checkpoints {
 		name, reason = max(name, len(c.Name())), max(reason, len(reasonText(c.Reason)))
 	}
-	style, tracked := a.OutStyle(), 0
+	style, tracked, lines := a.OutStyle(), 0, []string(nil)
 	for _, c := range l.Checkpoints {
 		tracked = max(tracked, c.Tracked)
 		row := "     "
@@ -94,9 +96,10 @@ func (a *commands) printCheckpoints(l api.Checkpoints) error {
 		if c.Rewound {
 			line += style.Paint(view.Dim, "  (rewound)")
 		}
-		if err := a.Println(line); err != nil {
-			return err
-		}
+		lines = append(lines, line)
+	}
+	if err := a.Println(strings.Join(lines, "\n")); err != nil {
+		return err
 	}
 	if l.Damaged != "" {
 		a.Warn(fmt.Sprintf("the contents in %s are damaged: %s; roost doctor %s names what is lost", l.Store, l.Damaged, failure.ShellWord(l.ID)))
@@ -176,7 +179,7 @@ func (a *commands) tellCollected(found []api.CollectedStore, dry bool) error {
 		api.CollectedStore
 		Problem string `json:"error,omitempty"`
 	}
-	items, freed := []collected{}, int64(0)
+	items, lines, freed := []collected{}, []string(nil), int64(0)
 	var failed error
 	for _, s := range found {
 		c := collected{CollectedStore: s}
@@ -201,15 +204,14 @@ func (a *commands) tellCollected(found []api.CollectedStore, dry bool) error {
 		if n := len(s.Removed); n > 0 {
 			line += fmt.Sprintf("  of %d task%s that %s no more", n, app.Plural(n), map[bool]string{true: "is", false: "are"}[n == 1])
 		}
-		if err := a.Println(line); err != nil {
+		lines = append(lines, line)
+	}
+	if len(lines) > 0 {
+		if err := a.Println(strings.Join(lines, "\n")); err != nil {
 			return err
 		}
 	}
-	verb := "freed"
-	if dry {
-		verb = "would free"
-	}
-	a.Say("%d store%s; %s %s", len(items), app.Plural(len(items)), verb, app.BytesText(freed))
+	a.Say("%s; %s %s", display.Plural(len(items), "store"), map[bool]string{true: "would free", false: "freed"}[dry], app.BytesText(freed))
 	return failed
 }
 
@@ -327,49 +329,48 @@ func (a *commands) restore(ctx context.Context, id string, o checkpoints.Restore
 		if err != nil {
 			return err
 		}
-		shown := error(nil)
 		if a.Flags.JSON {
-			shown = a.PrintRaw(doc)
-		} else {
-			shown = a.tellRestore(r)
+			return errors.Join(a.PrintRaw(doc), restoreFailure(r))
 		}
-		return errors.Join(shown, restoreFailure(r))
+		return errors.Join(a.tellRestore(r), restoreFailure(r))
 	})
 }
 
 // agree shows the user what a restore would do, and asks. Only a yes counts as one.
 func (a *commands) agree(ctx context.Context, what string, r api.RestoreResult, try string) error {
-	for _, line := range a.restoreLines(r, display.Style{On: a.Colour()}) {
-		fmt.Fprintln(a.Err, line)
-	}
+	fmt.Fprintln(a.Err, strings.Join(a.restoreLines(r, display.Style{On: a.Colour()}), "\n"))
 	answer, err := a.Prompter().Read(ctx, fmt.Sprintf("put %d file%s back? (y, or anything else) > ", len(r.Files), app.Plural(len(r.Files))))
 	if answer = strings.ToLower(strings.TrimSpace(answer)); err != nil || answer != "y" && answer != "yes" {
-		return &failure.Failure{
-			Exit: failure.ExitCancelled,
-			Code: "cancelled",
-			Task: r.ID,
-			What: what,
-			Why:  "it was not confirmed; nothing was changed",
-			Try:  try + " --dry-run",
-		}
+		return failure.New(failure.ExitCancelled, "cancelled", what, "it was not confirmed; nothing was changed",
+			try+" --dry-run").OfTask(r.ID)
 	}
 	return nil
 }
 
 // tellRestore is the result of a restore.
 func (a *commands) tellRestore(r api.RestoreResult) error {
-	for _, line := range a.restoreLines(r, a.OutStyle()) {
-		if err := a.Println(line); err != nil {
-			return err
-		}
-	}
-	for _, path := range r.Left {
-		a.Warn("changed by others while files were put back, and left as it is: " + path)
+	if err := a.printRestored(r); err != nil {
+		return err
 	}
 	if !r.DryRun && r.Outcome == "done" {
 		a.Say("  back: roost undo %s", failure.ShellWord(r.ID))
 	}
 	return nil
+}
+
+// printRestored prints what was put back, and what others changed meanwhile.
+func (a *commands) printRestored(r api.RestoreResult) error {
+	if err := a.Println(strings.Join(a.restoreLines(r, a.OutStyle()), "\n")); err != nil {
+		return err
+	}
+	a.warnLeft(r)
+	return nil
+}
+
+func (a *commands) warnLeft(r api.RestoreResult) {
+	for _, path := range r.Left {
+		a.Warn("changed by others while files were put back, and left as it is: " + path)
+	}
 }
 
 // restoreLines are what a restore does, for people: the checkpoint, each file, the sum.
@@ -396,10 +397,10 @@ func (a *commands) restoreLines(r api.RestoreResult, style display.Style) []stri
 		item(looks[i.Change], i.Change, i, note)
 	}
 	for _, i := range r.Conflicts {
-		item(view.Asked, "conflict", i, "kept: "+whyText(i.Why, "others changed it since"))
+		item(view.Asked, "conflict", i, "kept: "+cmp.Or(display.OneLine(i.Why), "others changed it since"))
 	}
 	for _, i := range r.Lost {
-		item(view.Bad, "lost", i, "kept: "+whyText(i.Why, "its content at that time was not kept"))
+		item(view.Bad, "lost", i, "kept: "+cmp.Or(display.OneLine(i.Why), "its content at that time was not kept"))
 	}
 	sum := fmt.Sprintf("%d file%s, %s", len(r.Files), app.Plural(len(r.Files)), app.BytesText(r.Bytes))
 	if len(r.Files) == 0 {
@@ -414,26 +415,14 @@ func (a *commands) restoreLines(r api.RestoreResult, style display.Style) []stri
 	return append(lines, "  "+sum)
 }
 
-func whyText(why, otherwise string) string {
-	if why == "" {
-		return otherwise
-	}
-	return display.OneLine(why)
-}
-
 // restoreFailure is the failure that a finished restore reports through its exit code.
 func restoreFailure(r api.RestoreResult) error {
-	if !r.DryRun && len(r.Lost) > 0 {
-		return &failure.Failure{
-			Exit: failure.ExitDamaged,
-			Code: "content_lost",
-			Task: r.ID,
-			What: "restore all files of task " + r.ID,
-			Why:  namesText(r.Lost) + ": the content at that time was not kept, so that the file stays as it is",
-			Try:  "roost checkpoint diff " + failure.ShellWord(r.ID) + " " + r.To.Name(),
-		}
+	if r.DryRun || len(r.Lost) == 0 {
+		return nil
 	}
-	return nil
+	return failure.New(failure.ExitDamaged, "content_lost", "restore all files of task "+r.ID,
+		namesText(r.Lost)+": the content at that time was not kept, so that the file stays as it is",
+		"roost checkpoint diff "+failure.ShellWord(r.ID)+" "+r.To.Name()).OfTask(r.ID)
 }
 
 // namesText names a few files.
@@ -452,7 +441,7 @@ func namesText(items []api.RestoreItem) string {
 // filesText describes an action that put files back.
 func filesText(d api.Action) string {
 	text := fmt.Sprintf("%d file%s", d.Files, app.Plural(d.Files))
-	if d.Kind != kindRestore {
+	if d.Kind != api.ActionRestore {
 		return "with " + text
 	}
 	if d.Checkpoint != nil {
@@ -461,22 +450,18 @@ func filesText(d api.Action) string {
 	return "a restore of " + text
 }
 
-// kindRestore is an action that put files back and moved no history.
-const kindRestore = api.ActionRestore
-
 // printKept names the files that undo or redo left alone.
 func (a *commands) printKept(r *api.RestoreResult) error {
 	if r == nil {
 		return nil
 	}
 	for _, i := range r.Conflicts {
-		if err := a.Println("  kept: " + display.OneLine(i.Path) + "  (" + whyText(i.Why, "others changed it since") + ")"); err != nil {
+		why := cmp.Or(display.OneLine(i.Why), "others changed it since")
+		if err := a.Println("  kept: " + display.OneLine(i.Path) + "  (" + why + ")"); err != nil {
 			return err
 		}
 	}
-	for _, path := range r.Left {
-		a.Warn("changed by others while files were put back, and left as it is: " + path)
-	}
+	a.warnLeft(*r)
 	return nil
 }
 
@@ -506,18 +491,6 @@ func (f *withFiles) check(a *commands, cmd *cobra.Command, id string) error {
 			"roost rewind "+id+" --to MESSAGE --files")
 	}
 	return a.checkConflictRule(cmd, f.conflict)
-}
-
-func (a *commands) tellRewindFiles(r api.RewindResult, files api.RestoreResult) error {
-	for _, line := range a.restoreLines(files, a.OutStyle()) {
-		if err := a.Println(line); err != nil {
-			return err
-		}
-	}
-	for _, path := range files.Left {
-		a.Warn(fmt.Sprintf("changed by others while files were put back, and left as it is: %s", path))
-	}
-	return a.printRewind(r)
 }
 
 // barWidth is how many signs the longest bar of --stat has.
@@ -581,35 +554,24 @@ func (a *commands) showDiff(ctx context.Context, d api.Diff, stat bool) error {
 // printPatch prints what differs as a patch. Everything in it comes from files and
 // models, names included.
 func (a *commands) printPatch(files []api.FileDiff) error {
-	style := a.OutStyle()
+	style, out := a.OutStyle(), bufio.NewWriter(a.Out)
 	for _, f := range files {
 		if f.Patch == "" || f.Why != "" {
-			if err := a.Println(style.Paint(view.Head, f.Change+"  "+display.OneLine(f.Path)+"  ("+diffNote(f)+")")); err != nil {
-				return err
-			}
+			fmt.Fprintln(out, style.Paint(view.Head, f.Change+"  "+display.OneLine(f.Path)+"  ("+diffNote(f)+")"))
 			continue
 		}
-		for _, line := range strings.Split(strings.TrimSuffix(f.Patch, "\n"), "\n") {
-			if err := a.Println(style.Paint(lineStyle(line), display.Safe(line))); err != nil {
-				return err
-			}
+		for line := range strings.SplitSeq(strings.TrimSuffix(f.Patch, "\n"), "\n") {
+			fmt.Fprintln(out, style.Paint(lineStyle(line), display.Safe(line)))
 		}
 	}
-	return nil
+	return out.Flush()
 }
 
 func lineStyle(line string) view.Style {
-	switch {
-	case strings.HasPrefix(line, "diff "), strings.HasPrefix(line, "--- "), strings.HasPrefix(line, "+++ "):
+	if strings.HasPrefix(line, "diff ") || strings.HasPrefix(line, "--- ") || strings.HasPrefix(line, "+++ ") {
 		return view.Head
-	case strings.HasPrefix(line, "+"):
-		return view.Added
-	case strings.HasPrefix(line, "-"):
-		return view.Removed
-	case strings.HasPrefix(line, "@@"):
-		return view.Dim
 	}
-	return ""
+	return view.DiffStyle(line)
 }
 
 // diffNote is what a patch does not show.
@@ -628,10 +590,8 @@ func diffNote(f api.FileDiff) string {
 }
 
 func kindText(kind string) string {
-	if text := map[string]string{api.KindFile: "file", api.KindLink: "link", api.KindOther: "folder or device"}[kind]; text != "" {
-		return text
-	}
-	return display.OneLine(kind)
+	texts := map[string]string{api.KindFile: "file", api.KindLink: "link", api.KindOther: "folder or device"}
+	return cmp.Or(texts[kind], display.OneLine(kind))
 }
 
 // printStat prints a line with a bar for each file.
@@ -662,11 +622,6 @@ func bar(added, removed, most int) (plus, minus int) {
 	if most <= barWidth {
 		return added, removed
 	}
-	scale := func(n int) int {
-		if n == 0 {
-			return 0
-		}
-		return max(1, n*barWidth/most)
-	}
+	scale := func(n int) int { return max(min(n, 1), n*barWidth/most) }
 	return scale(added), scale(removed)
 }

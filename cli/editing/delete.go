@@ -66,7 +66,7 @@ func (a *commands) delete(cmd *cobra.Command, ids []string, how cascade) error {
 		}
 		subtasks := "keep"
 		if !how.keep {
-			with, err := how.decide(cmd, a, idsOf(chosen), idsOf(more))
+			with, err := how.decide(cmd, a, chosen, more)
 			if err != nil {
 				return err
 			}
@@ -74,45 +74,28 @@ func (a *commands) delete(cmd *cobra.Command, ids []string, how cascade) error {
 				subtasks = "delete"
 			}
 		}
-		done := []api.DeletedTask{}
-		err := a.deleteEach(ctx, c, chosen, subtasks, func(t api.DeletedTask) error {
-			if done = append(done, t); a.Flags.JSON {
-				return nil
+		done, gone := []api.DeletedTask{}, map[string]bool{}
+		for _, t := range chosen {
+			name := t.Source + ":" + t.ID
+			if gone[name] { // it went with one before it
+				continue
 			}
-			return a.deleted(ctx, c, t)
-		})
-		return errors.Join(a.printDone("deleted", done), err)
+			var d api.Deleted
+			if _, err := c.Do(ctx, http.MethodDelete, app.PathOf(name), url.Values{"subtasks": {subtasks}}, nil, &d); err != nil {
+				return errors.Join(a.printDone("deleted", done), err)
+			}
+			for _, one := range append([]api.DeletedTask{d.DeletedTask}, d.With...) {
+				gone[one.Source+":"+one.ID] = true
+				if done = append(done, one); a.Flags.JSON {
+					continue
+				}
+				if err := a.deleted(ctx, c, one); err != nil {
+					return err
+				}
+			}
+		}
+		return a.printDone("deleted", done)
 	})
-}
-
-// deleteEach deletes tasks in order. A task that went with one before it is deleted already.
-func (a *commands) deleteEach(ctx context.Context, c *client.Client, chosen []api.Summary, subtasks string,
-	show func(api.DeletedTask) error) error {
-	gone := map[string]bool{}
-	for _, t := range chosen {
-		if gone[t.Source+":"+t.ID] {
-			continue
-		}
-		var d api.Deleted
-		if _, err := c.Do(ctx, http.MethodDelete, app.PathOf(t.Source+":"+t.ID), url.Values{"subtasks": {subtasks}}, nil, &d); err != nil {
-			return err
-		}
-		for _, one := range append([]api.DeletedTask{d.DeletedTask}, d.With...) {
-			gone[one.Source+":"+one.ID] = true
-			if err := show(one); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-func idsOf(tasks []api.Summary) []string {
-	out := make([]string, len(tasks))
-	for i, t := range tasks {
-		out[i] = t.ID
-	}
-	return out
 }
 
 // printDone prints, with --json, the results for several tasks.
@@ -125,16 +108,6 @@ func (a *commands) printDone(what string, done any) error {
 
 // deleted prints one deleted task and how to get it back.
 func (a *commands) deleted(ctx context.Context, c *client.Client, t api.DeletedTask) error {
-	if err := a.tellDeleted(t); err != nil {
-		return err
-	}
-	if other, err := c.Task(ctx, t.ID); err == nil && other.ID == t.ID {
-		a.Say("%s has a task of that id too, which is listed: %s", other.Source, other.Path)
-	}
-	return nil
-}
-
-func (a *commands) tellDeleted(t api.DeletedTask) error {
 	line := "deleted " + display.OneLine(t.ID)
 	if title := display.Cut(display.OneLine(t.Title), 60); title != "" {
 		line += "  " + title
@@ -144,6 +117,9 @@ func (a *commands) tellDeleted(t api.DeletedTask) error {
 	}
 	if t.Hidden {
 		a.Say("its folder stays as it is, and Roost does not show it any more: %s", t.Path)
+	}
+	if other, err := c.Task(ctx, t.ID); err == nil && other.ID == t.ID {
+		a.Say("%s has a task of that id too, which is listed: %s", other.Source, other.Path)
 	}
 	return nil
 }
@@ -166,24 +142,29 @@ func (c cascade) check(cmd *cobra.Command) error {
 }
 
 // decide reports whether subtasks go with the tasks that are to be deleted.
-func (c cascade) decide(cmd *cobra.Command, a *commands, ids, more []string) (bool, error) {
+func (c cascade) decide(cmd *cobra.Command, a *commands, tasks, more []api.Summary) (bool, error) {
 	if len(more) == 0 || c.with {
 		return true, nil
 	}
-	what := fmt.Sprintf("delete %d task%s", len(ids), app.Plural(len(ids)))
-	if len(ids) == 1 {
-		what = "delete task " + ids[0]
+	first := tasks[0].ID
+	what := "delete " + display.Plural(len(tasks), "task")
+	if len(tasks) == 1 {
+		what = "delete task " + first
 	}
-	why := fmt.Sprintf("%d subtask%s belong%s to it: %s", len(more), app.Plural(len(more)),
-		map[bool]string{true: "s"}[len(more) == 1], strings.Join(more[:min(len(more), 3)], ", "))
+	var some []string
+	for _, t := range more[:min(len(more), 3)] {
+		some = append(some, t.ID)
+	}
+	why := fmt.Sprintf("%s belong%s to it: %s", display.Plural(len(more), "subtask"),
+		map[bool]string{true: "s"}[len(more) == 1], strings.Join(some, ", "))
 	if len(more) > 3 {
 		why += ", ..."
 	}
 	if !a.Interactive() {
 		return false, &failure.Failure{
 			Exit: failure.ExitInput, Code: "input_needed", What: what, Why: why + "; nothing was deleted",
-			Try:         cmd.CommandPath() + " --children " + ids[0],
-			Suggestions: []string{cmd.CommandPath() + " --children " + ids[0], cmd.CommandPath() + " --keep-children " + ids[0]},
+			Try:         cmd.CommandPath() + " --children " + first,
+			Suggestions: []string{cmd.CommandPath() + " --children " + first, cmd.CommandPath() + " --keep-children " + first},
 		}
 	}
 	a.Say("%s", why)
@@ -192,13 +173,8 @@ func (c cascade) decide(cmd *cobra.Command, a *commands, ids, more []string) (bo
 		word := strings.ToLower(strings.TrimSpace(answer))
 		switch {
 		case err != nil || word == "q":
-			return false, &failure.Failure{
-				Exit: failure.ExitCancelled,
-				Code: "cancelled",
-				What: what,
-				Why:  "it was not confirmed; nothing was deleted",
-				Try:  cmd.CommandPath() + " --keep-children " + ids[0],
-			}
+			return false, failure.New(failure.ExitCancelled, "cancelled", what,
+				"it was not confirmed; nothing was deleted", cmd.CommandPath()+" --keep-children "+first)
 		case word == "y" || word == "yes":
 			return true, nil
 		case word == "k" || word == "keep":
@@ -340,7 +316,11 @@ func (a *commands) purge(cmd *cobra.Command, names []string, yes bool) error {
 		}
 		return app.Exchange(ctx, a.App, c, client.Request{Method: http.MethodPost, Path: "/v1/purges", Body: body}, func(p api.Purged) error {
 			for _, t := range p.Items {
-				if err := a.tellPurged(t); err != nil {
+				line := "purged " + display.OneLine(t.Name) + "  " + display.Cut(display.OneLine(t.Title), 60)
+				if t.Hidden {
+					line += "  (its folder was not touched and stays hidden)"
+				}
+				if err := a.Println(line); err != nil {
 					return err
 				}
 			}
@@ -349,38 +329,20 @@ func (a *commands) purge(cmd *cobra.Command, names []string, yes bool) error {
 	})
 }
 
-func (a *commands) tellPurged(t api.DeletedTask) error {
-	line := "purged " + display.OneLine(t.Name) + "  " + display.Cut(display.OneLine(t.Title), 60)
-	if t.Hidden {
-		line += "  (its folder was not touched and stays hidden)"
-	}
-	return a.Println(line)
-}
-
 // consent asks before bytes are removed. Only a whole yes is one.
 func (a *commands) consent(cmd *cobra.Command, chosen []api.DeletedTask) error {
 	what := fmt.Sprintf("remove %d task%s for good", len(chosen), app.Plural(len(chosen)))
 	if !a.Interactive() {
-		return &failure.Failure{
-			Exit: failure.ExitInput,
-			Code: "input_needed",
-			What: what,
-			Why:  "this cannot be undone, and there is no terminal to ask on",
-			Try:  "roost trash purge ID --yes",
-		}
+		return failure.New(failure.ExitInput, "input_needed", what,
+			"this cannot be undone, and there is no terminal to ask on", "roost trash purge ID --yes")
 	}
 	for _, t := range chosen {
 		a.Say("  %s  %s", t.Name, t.Title)
 	}
 	answer, err := a.Prompter().Read(cmd.Context(), what+"? This cannot be undone (yes, or anything else) > ")
 	if err != nil || strings.TrimSpace(answer) != "yes" {
-		return &failure.Failure{
-			Exit: failure.ExitCancelled,
-			Code: "cancelled",
-			What: what,
-			Why:  "it was not confirmed; nothing was removed",
-			Try:  "roost trash list",
-		}
+		return failure.New(failure.ExitCancelled, "cancelled", what, "it was not confirmed; nothing was removed",
+			"roost trash list")
 	}
 	return nil
 }
@@ -409,10 +371,8 @@ func (a *commands) trashed(cmd *cobra.Command, c *client.Client, names []string)
 			f.Try = f.Suggestions[0]
 			return nil, f
 		case errors.As(err, &p) && p.Code == "task_not_found":
-			f := &failure.Failure{
-				Exit: failure.ExitNotFound, Code: "task_not_found", Status: 404,
-				What: "find " + name + " in the trash", Why: "no deleted task has that name", Try: "roost trash list",
-			}
+			f := failure.New(failure.ExitNotFound, "task_not_found", "find "+name+" in the trash",
+				"no deleted task has that name", "roost trash list")
 			if t, err := c.Task(ctx, name); err == nil {
 				f.Why, f.Try = "it is not deleted: it is task "+t.ID+" of "+t.Source, "roost show "+failure.ShellWord(t.Source+":"+t.ID)
 			}

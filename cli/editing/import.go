@@ -119,13 +119,12 @@ func importFailure(r api.Import, unreachable int) error {
 	}
 	switch {
 	case why != "":
-		return &failure.Failure{Exit: failure.ExitFailed, Code: "import_incomplete", What: "import everything", Why: why + "the rest " + verb + " imported",
-			Try: "the same command again, when what is named above is mended"}
+		return failure.New(failure.ExitFailed, "import_incomplete", "import everything",
+			why+"the rest "+verb+" imported", "the same command again, when what is named above is mended")
 	case r.Conflicts > 0:
-		return &failure.Failure{Exit: failure.ExitBusy, Code: "import_conflict", Status: 409, What: "import everything",
-			Why: fmt.Sprintf("%d of %d tasks have ids that other content has; they are left alone, the rest %s imported",
-				r.Conflicts, r.Tasks, verb),
-			Try: "roost import --on-conflict fork ..."}
+		return failure.New(failure.ExitBusy, "import_conflict", "import everything",
+			fmt.Sprintf("%d of %d tasks have ids that other content has; they are left alone, the rest %s imported", r.Conflicts, r.Tasks, verb),
+			"roost import --on-conflict fork ...")
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package editing
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -26,56 +27,27 @@ func (a *commands) renameCommand() *cobra.Command {
 			"itself; roost undo ID goes back to the one before.",
 		Example: "  roost rename 0199 \"paint the fence\"\n  roost rename 0199 --reset", ValidArgsFunction: app.First(a.TaskIDs),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			l := labels{untitled: reset}
+			want, try := 2, `roost rename ID "new title"`
 			if reset {
-				if err := failure.Arguments(1, 1, "roost rename ID --reset")(cmd, args); err != nil {
-					return err
-				}
-			} else {
-				if err := failure.Arguments(2, 2, `roost rename ID "new title"`)(cmd, args); err != nil {
-					return err
-				}
-				title := strings.TrimSpace(args[1])
-				l.title = &title
+				want, try = 1, "roost rename ID --reset"
 			}
-			return a.label(cmd.Context(), args[:1], l, func(t api.Summary) string { return t.Title })
+			if err := failure.Arguments(want, want, try)(cmd, args); err != nil {
+				return err
+			}
+			title := any(nil) // the one that the task has by itself
+			if !reset {
+				title = strings.TrimSpace(args[1])
+			}
+			return a.label(cmd.Context(), args[:1], map[string]any{"title": title}, func(t api.Summary) string { return t.Title })
 		},
 	}
 	cmd.Flags().BoolVar(&reset, "reset", false, "back to the title that the task has by itself")
 	return cmd
 }
 
-// labels are titles, tags and pins to change.
-type labels struct {
-	title       *string
-	untitled    bool // back to the title that the task has by itself
-	add, remove []string
-	pinned      *bool
-}
-
-func (l labels) patch() map[string]any {
-	body := map[string]any{}
-	if l.untitled {
-		body["title"] = nil
-	}
-	if l.title != nil {
-		body["title"] = *l.title
-	}
-	if l.pinned != nil {
-		body["pinned"] = *l.pinned
-	}
-	if len(l.add) > 0 {
-		body["add_tags"] = l.add
-	}
-	if len(l.remove) > 0 {
-		body["remove_tags"] = l.remove
-	}
-	return body
-}
-
-// label changes the labels of tasks and prints each. All tasks are found before one changes. show returns the
-// text of a task's line.
-func (a *commands) label(ctx context.Context, ids []string, l labels, show func(api.Summary) string) error {
+// label changes the labels of tasks and prints each; an empty patch only prints. All tasks are found before one
+// changes. show returns the text of a task's line.
+func (a *commands) label(ctx context.Context, ids []string, patch map[string]any, show func(api.Summary) string) error {
 	return a.Connect(ctx, func(c *client.Client) error {
 		found := make([]api.Summary, len(ids))
 		for i, id := range ids {
@@ -85,16 +57,15 @@ func (a *commands) label(ctx context.Context, ids []string, l labels, show func(
 			}
 			found[i] = t
 		}
-		body := l.patch()
 		seen := map[string]bool{}
 		for _, t := range found {
 			if seen[t.Path] {
 				continue
 			}
 			seen[t.Path] = true
-			if len(body) > 0 {
-				patch := client.Request{Method: http.MethodPatch, Path: app.PathOf(t.Source + ":" + t.ID), Body: body, Repeatable: true}
-				if _, err := c.Ask(ctx, patch, &t); err != nil {
+			if len(patch) > 0 {
+				r := client.Request{Method: http.MethodPatch, Path: app.PathOf(t.Source + ":" + t.ID), Body: patch, Repeatable: true}
+				if _, err := c.Ask(ctx, r, &t); err != nil {
 					return err
 				}
 			}
@@ -141,15 +112,22 @@ func (a *commands) tagCommand() *cobra.Command {
 		if err := failure.Arguments(1, -1, "roost tag ID +work")(cmd, args); err != nil {
 			return err
 		}
-		l := labels{remove: remove}
+		var add []string
 		for _, word := range args[1:] {
 			if tag, ok := strings.CutPrefix(word, "-"); ok { // behind --
-				l.remove = append(l.remove, tag)
+				remove = append(remove, tag)
 				continue
 			}
-			l.add = append(l.add, strings.TrimPrefix(word, "+"))
+			add = append(add, strings.TrimPrefix(word, "+"))
 		}
-		return a.label(cmd.Context(), args[:1], l, func(t api.Summary) string { return orDash(strings.Join(t.Tags, " ")) })
+		patch := map[string]any{}
+		if len(add) > 0 {
+			patch["add_tags"] = add
+		}
+		if len(remove) > 0 {
+			patch["remove_tags"] = remove
+		}
+		return a.label(cmd.Context(), args[:1], patch, func(t api.Summary) string { return cmp.Or(strings.Join(t.Tags, " "), "-") })
 	}
 	return cmd
 }
@@ -171,20 +149,13 @@ func removals(args []string) []string {
 	return out
 }
 
-func orDash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
-}
-
 // pinCommand is pin or unpin.
 func (a *commands) pinCommand(name, short, done string, pinned bool) *cobra.Command {
 	return &cobra.Command{
 		Use: name + " ID...", Short: short,
 		Args: failure.Arguments(1, -1, "roost "+name+" ID"), ValidArgsFunction: a.TaskIDs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.label(cmd.Context(), args, labels{pinned: &pinned}, func(api.Summary) string { return done })
+			return a.label(cmd.Context(), args, map[string]any{"pinned": pinned}, func(api.Summary) string { return done })
 		},
 	}
 }

@@ -105,7 +105,10 @@ func (a *commands) rewind(ctx context.Context, id string, body api.NewRewind, f 
 		if a.Flags.JSON {
 			return errors.Join(a.PrintRaw(doc), restoreFailure(files))
 		}
-		return errors.Join(a.tellRewindFiles(r.RewindResult, files), restoreFailure(files))
+		if err := a.printRestored(files); err != nil {
+			return errors.Join(err, restoreFailure(files))
+		}
+		return errors.Join(a.printRewind(r.RewindResult), restoreFailure(files))
 	})
 }
 
@@ -122,22 +125,14 @@ func (a *commands) printRewind(r api.RewindResult) error {
 			line = strings.Replace(line, "  from ", "  behind the kept message, from ", 1)
 		}
 	}
-	if err := a.Println(line); err != nil {
-		return err
-	}
 	for _, c := range r.Calls {
-		what := "  call "
-		if c.Stays {
-			what = "  outcome of "
-		}
-		if err := a.Println(what + display.OneLine(c.Name+"  "+c.Outcome)); err != nil {
-			return err
-		}
+		line += "\n  " + map[bool]string{true: "outcome of ", false: "call "}[c.Stays] + display.OneLine(c.Name+"  "+c.Outcome)
 	}
 	for _, f := range r.Files {
-		if err := a.Println("  not known any more: " + display.OneLine(f)); err != nil {
-			return err
-		}
+		line += "\n  not known any more: " + display.OneLine(f)
+	}
+	if err := a.Println(line); err != nil {
+		return err
 	}
 	if r.Forked != "" {
 		a.Say("  it continues %s, whose files cannot be written", r.Forked)
@@ -146,7 +141,7 @@ func (a *commands) printRewind(r api.RewindResult) error {
 		a.Say("  with %d question%s and %d queued input%s", r.Asked, app.Plural(r.Asked), r.Queued, app.Plural(r.Queued))
 	}
 	if r.Restored > 0 {
-		a.Say("  %d older message%s sent again", r.Restored, wereSent(r.Restored))
+		a.Say("  %d older message%s sent again", r.Restored, map[bool]string{true: " is", false: "s are"}[r.Restored == 1])
 	}
 	if r.Unmatched > 0 {
 		a.Say("  %d message%s could not be matched to rows: look with roost show %s --api", r.Unmatched, app.Plural(r.Unmatched),
@@ -164,13 +159,6 @@ func (a *commands) printRewind(r api.RewindResult) error {
 	}
 	a.Say("  back: roost undo %s", failure.ShellWord(r.ID))
 	return nil
-}
-
-func wereSent(n int) string {
-	if n == 1 {
-		return " is"
-	}
-	return "s are"
 }
 
 func (a *commands) condenseCommand() *cobra.Command {
@@ -243,8 +231,8 @@ func (a *commands) condense(ctx context.Context, id string, body api.NewCondense
 		return posted(stop.Ctx, a, c, id, "condense", body, a.printCondensed)
 	})
 	if err != nil && stop.Exit() != 0 {
-		return &failure.Failure{Exit: stop.Exit(), Code: "cancelled", Task: id, What: "condense task " + id,
-			Why: "it was stopped; the histories are as before", Try: "the same command again"}
+		return failure.New(stop.Exit(), "cancelled", "condense task "+id,
+			"it was stopped; the histories are as before", "the same command again").OfTask(id)
 	}
 	return err
 }
@@ -256,15 +244,14 @@ func (a *commands) printCondensed(out api.Condensed) error {
 			"the next request has about %d tokens, and to ask costs %s",
 			out.Task, out.Messages, out.Sent, out.Kept, out.Before, costWords(out.Cost)))
 	}
-	if err := a.Println(fmt.Sprintf("condensed %s: a summary stands for %d messages, %d stay as they are; "+
+	text := fmt.Sprintf("condensed %s: a summary stands for %d messages, %d stay as they are; "+
 		"about %d tokens are %d now; it cost %s",
-		out.Task, out.Messages, out.Kept, out.Before, out.After, costWords(out.Cost))); err != nil {
-		return err
-	}
+		out.Task, out.Messages, out.Kept, out.Before, out.After, costWords(out.Cost))
 	if a.Flags.Verbose {
-		if err := a.Println(display.Safe(out.Summary)); err != nil {
-			return err
-		}
+		text += "\n" + display.Safe(out.Summary)
+	}
+	if err := a.Println(text); err != nil {
+		return err
 	}
 	a.Say("  back: roost undo %s", failure.ShellWord(out.Task))
 	return nil

@@ -1,10 +1,12 @@
 package editing
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -79,14 +81,12 @@ func (a *commands) undoCommand(redo bool) *cobra.Command {
 func (a *commands) undo(cmd *cobra.Command, id string, o undoOptions) error {
 	ctx := cmd.Context()
 	return a.Connect(ctx, func(c *client.Client) error {
-		did, doing := "took back", "taking back: "
+		did, would, doing := "took back", "would take back", "taking back: "
 		if o.Redo {
-			did, doing = "did again", "doing again: "
+			did, would, doing = "did again", "would do again", "doing again: "
 		}
 		if o.DryRun {
-			if did = "would take back"; o.Redo {
-				did = "would do again"
-			}
+			did = would
 		} else if !a.Flags.JSON { // there it is in the result
 			var now api.TaskActions
 			if _, err := c.Do(ctx, http.MethodGet, app.PathOf(id, "undo"), nil, nil, &now); err != nil {
@@ -155,15 +155,13 @@ func (a *commands) listActions(cmd *cobra.Command, args []string, limit int) err
 }
 
 func (a *commands) showDeeds(all []api.TaskActions) error {
-	rows := 0
+	rows, lines := 0, []string(nil)
 	for _, d := range all {
 		title := display.Cut(display.OneLine(d.Task.Title), 60)
 		if d.Trashed {
 			title += "  (deleted)"
 		}
-		if err := a.Println(display.OneLine(d.Name) + "  " + title); err != nil {
-			return err
-		}
+		lines = append(lines, display.OneLine(d.Name)+"  "+title)
 		for _, l := range []struct {
 			what    string
 			actions []api.Action
@@ -174,10 +172,13 @@ func (a *commands) showDeeds(all []api.TaskActions) error {
 					word = strings.Repeat(" ", len(word))
 				}
 				rows++
-				if err := a.Println("  " + word + "  " + a.actionText(action, true)); err != nil {
-					return err
-				}
+				lines = append(lines, "  "+word+"  "+a.actionText(action, true))
 			}
+		}
+	}
+	if len(lines) > 0 {
+		if err := a.Println(strings.Join(lines, "\n")); err != nil {
+			return err
 		}
 	}
 	if rows == 0 {
@@ -204,11 +205,7 @@ func (a *commands) actionText(d api.Action, when bool) string {
 		parts = append(parts, "tag "+tagged(*d.From.Tags, *d.To.Tags))
 	}
 	if d.To.Pinned != nil {
-		if *d.To.Pinned {
-			parts = append(parts, "pin")
-		} else {
-			parts = append(parts, "unpin")
-		}
+		parts = append(parts, map[bool]string{true: "pin", false: "unpin"}[*d.To.Pinned])
 	}
 	if d.Gone != nil {
 		parts = append(parts, moveText(d))
@@ -220,10 +217,7 @@ func (a *commands) actionText(d api.Action, when bool) string {
 	if d.Files > 0 {
 		parts = append(parts, filesText(d))
 	}
-	text := strings.Join(parts, ", ")
-	if text == "" {
-		text = display.OneLine(d.Kind)
-	}
+	text := cmp.Or(strings.Join(parts, ", "), display.OneLine(d.Kind))
 	if when && d.At != nil {
 		text = fmt.Sprintf("%s, %s", text, a.When(d.At))
 	}
@@ -232,14 +226,10 @@ func (a *commands) actionText(d api.Action, when bool) string {
 
 // moveText describes an action that moved the histories.
 func moveText(d api.Action) string {
-	text := map[string]string{"edit": "an edit; it took ", "remove": "the deletion of ", "branch": "going to another branch"}[d.Kind]
-	switch {
-	case d.Kind == "branch":
-	case text == "":
-		text = "a " + display.OneLine(d.Kind) + " of "
-		fallthrough
-	default:
-		text += app.MessagesText(*d.Gone, 0)
+	text := "going to another branch"
+	if d.Kind != "branch" {
+		verb := map[string]string{"edit": "an edit; it took ", "remove": "the deletion of "}[d.Kind]
+		text = cmp.Or(verb, "a "+display.OneLine(d.Kind)+" of ") + app.MessagesText(*d.Gone, 0)
 	}
 	if d.By != "" {
 		text += " in " + display.OneLine(d.By)
@@ -252,19 +242,14 @@ func moveText(d api.Action) string {
 
 // tagged is how the tags differ.
 func tagged(from, to []string) string {
-	has := map[string]bool{}
-	for _, t := range from {
-		has[t] = true
-	}
 	var out []string
 	for _, t := range to {
-		if !has[t] {
+		if !slices.Contains(from, t) {
 			out = append(out, "+"+display.OneLine(t))
 		}
-		delete(has, t)
 	}
 	for _, t := range from {
-		if has[t] {
+		if !slices.Contains(to, t) {
 			out = append(out, "-"+display.OneLine(t))
 		}
 	}

@@ -3,6 +3,7 @@ package failure
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -26,6 +27,18 @@ type Failure struct {
 }
 
 func (f *Failure) Error() string { return f.What + ": " + f.Why }
+
+// New is a failure with the HTTP status that its exit code implies, if it implies one.
+func New(exit int, code, what, why, try string) *Failure {
+	status := map[int]int{ExitNotFound: http.StatusNotFound, ExitBusy: http.StatusConflict}[exit]
+	return &Failure{Exit: exit, Code: code, Status: status, What: what, Why: why, Try: try}
+}
+
+// OfTask names the task that the failure is about.
+func (f *Failure) OfTask(id string) *Failure {
+	f.Task = id
+	return f
+}
 
 // Problem is an RFC 9457 problem object.
 type Problem struct {
@@ -55,6 +68,14 @@ func UnknownCommand(cmd *cobra.Command, name string) error {
 		f.Try = f.Suggestions[0]
 	}
 	return f
+}
+
+// OnlySubcommands is what a command does that has only subcommands: it prints its help.
+func OnlySubcommands(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return UnknownCommand(cmd, args[0])
+	}
+	return cmd.Help()
 }
 
 // FlagError turns a flag that cobra cannot read into a Failure.

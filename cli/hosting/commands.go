@@ -37,12 +37,7 @@ func (a *commands) rootCommand() *cobra.Command {
 	parent := &cobra.Command{
 		Use:   "root",
 		Short: "Look after the folder that keeps your tasks",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return failure.UnknownCommand(cmd, args[0])
-			}
-			return cmd.Help()
-		},
+		RunE:  failure.OnlySubcommands,
 	}
 	var dry bool
 	trust := &cobra.Command{
@@ -90,9 +85,9 @@ func (a *commands) trustRoot(ctx context.Context, s *local.Roost, dry bool) erro
 		}
 	}
 	if err == nil && failed > 0 {
-		err = &failure.Failure{Exit: failure.ExitFailed, Code: "trust_incomplete", What: "trust the root " + r.Root,
-			Why: fmt.Sprintf("%d task%s could not be read or written", failed,
-				app.Plural(failed)), Try: "roost root trust  # again, when what is named above is mended"}
+		err = failure.New(failure.ExitFailed, "trust_incomplete", "trust the root "+r.Root,
+			fmt.Sprintf("%d task%s could not be read or written", failed, app.Plural(failed)),
+			"roost root trust  # again, when what is named above is mended")
 	}
 	return err
 }

@@ -1,6 +1,7 @@
 package hosting
 
 import (
+	"bufio"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -59,8 +60,9 @@ func (a *commands) doctorCommand() *cobra.Command {
 
 // damage is the error of a check that found damage. Its text depends on the options.
 func damage(r api.Checkup, o service.Checkup) *failure.Failure {
-	f := &failure.Failure{Exit: failure.ExitDamaged, Code: "damaged", What: damagedTasks(r),
-		Why: "nothing was changed; what can be read is shown and can be continued", Try: "roost doctor --repair  # or roost show ID"}
+	f := failure.New(failure.ExitDamaged, "damaged", damagedTasks(r),
+		"nothing was changed; what can be read is shown and can be continued",
+		"roost doctor --repair  # or roost show ID")
 	switch {
 	case o.Repair:
 		f.Why = "this cannot be repaired and was left as it is; what can be read is shown and can be continued"
@@ -72,11 +74,8 @@ func damage(r api.Checkup, o service.Checkup) *failure.Failure {
 }
 
 func damagedTasks(r api.Checkup) string {
-	n, verb := r.Tasks-r.OK, "are"
-	if n == 1 {
-		verb = "is"
-	}
-	text := fmt.Sprintf("%d of %d task%s %s damaged", n, r.Tasks, app.Plural(r.Tasks), verb)
+	n := r.Tasks - r.OK
+	text := fmt.Sprintf("%d of %s %s damaged", n, display.Plural(r.Tasks, "task"), map[bool]string{true: "is", false: "are"}[n == 1])
 	other := 0
 	for _, f := range r.Damaged {
 		if f.ID == "" {
@@ -96,27 +95,13 @@ func damagedTasks(r api.Checkup) string {
 
 func (a *commands) showReport(r api.Checkup) error {
 	style := a.OutStyle()
-	print := func(s view.Style, text string) error {
-		if _, err := fmt.Fprintln(a.Out, style.Paint(s, display.OneLineIndented(text))); err != nil {
-			return fmt.Errorf("print the report: %w", err)
-		}
-		return nil
-	}
+	out := bufio.NewWriter(a.Out)
+	print := func(s view.Style, text string) { fmt.Fprintln(out, style.Paint(s, display.OneLineIndented(text))) }
 	for _, d := range r.Damaged {
-		for _, l := range []struct {
-			style view.Style
-			text  string
-		}{
-			{view.Bad, where(d) + ": " + d.Problem},
-			{view.Dim, "  " + d.Path},
-			{view.Dim, fate(d)},
-		} {
-			if l.text == "" {
-				continue
-			}
-			if err := print(l.style, l.text); err != nil {
-				return err
-			}
+		print(view.Bad, where(d)+": "+d.Problem)
+		print(view.Dim, "  "+d.Path)
+		if text := fate(d); text != "" {
+			print(view.Dim, text)
 		}
 	}
 	for _, list := range []struct {
@@ -133,10 +118,11 @@ func (a *commands) showReport(r api.Checkup) error {
 			if d.Copy != "" {
 				line += "; as it was: " + d.Copy
 			}
-			if err := print(list.style, line); err != nil {
-				return err
-			}
+			print(list.style, line)
 		}
+	}
+	if err := out.Flush(); err != nil {
+		return fmt.Errorf("print the report: %w", err)
 	}
 	text := fmt.Sprintf("%d task%s checked, %d whole, %d damaged", r.Tasks, app.Plural(r.Tasks), r.OK, r.Tasks-r.OK)
 	if n := len(r.Untrusted); n > 0 {

@@ -1,6 +1,7 @@
 package hosting
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -119,13 +120,8 @@ func (a *commands) serve(cmd *cobra.Command, f serveFlags) error {
 		return err
 	}
 	if code := stop.Exit(); code != 0 {
-		return &failure.Failure{
-			Exit: code,
-			Code: "stopped",
-			What: "the server was stopped",
-			Why:  "a signal stopped it; nothing is lost",
-			Try:  "roost serve",
-		}
+		return failure.New(code, "stopped", "the server was stopped", "a signal stopped it; nothing is lost",
+			"roost serve")
 	}
 	return nil
 }
@@ -138,17 +134,12 @@ func (a *commands) listen(ctx context.Context, root, address string) (net.Listen
 		if p, there := presence.Find(root); there == nil {
 			return nil, serverRuns(&presence.TakenError{By: p})
 		}
-		return nil, &failure.Failure{Exit: failure.ExitBusy, Code: "address_in_use", Status: 409, What: "listen on " + address,
-			Why: "another program listens there, maybe another roost serve",
-			Try: "roost serve --listen 127.0.0.1:0  # any free port"}
+		return nil, failure.New(failure.ExitBusy, "address_in_use", "listen on "+address,
+			"another program listens there, maybe another roost serve",
+			"roost serve --listen 127.0.0.1:0  # any free port")
 	case err != nil:
-		return nil, &failure.Failure{
-			Exit: failure.ExitConfig,
-			Code: "configuration",
-			What: "listen on " + address,
-			Why:  err.Error(),
-			Try:  "roost serve --listen 127.0.0.1:7878",
-		}
+		return nil, failure.New(failure.ExitConfig, "configuration", "listen on "+address, err.Error(),
+			"roost serve --listen 127.0.0.1:7878")
 	}
 	return l, nil
 }
@@ -159,14 +150,8 @@ func serverRuns(err error) error {
 	if !errors.As(err, &taken) {
 		return err
 	}
-	return &failure.Failure{
-		Exit:   failure.ExitBusy,
-		Code:   "server_running",
-		Status: 409,
-		What:   "start the server",
-		Why:    taken.Error(),
-		Try:    "roost server status  # roost server stop ends it",
-	}
+	return failure.New(failure.ExitBusy, "server_running", "start the server", taken.Error(),
+		"roost server status  # roost server stop ends it")
 }
 
 // secure reads the certificate, and refuses settings that would send the token
@@ -184,13 +169,8 @@ func (f serveFlags) secure(host string) (*tls.Config, *x509.Certificate, error) 
 	}
 	pair, err := f.pair()
 	if err != nil {
-		return nil, nil, &failure.Failure{
-			Exit: failure.ExitConfig,
-			Code: "configuration",
-			What: "use the certificate " + f.cert,
-			Why:  err.Error(),
-			Try:  "roost serve --tls-cert FILE --tls-key FILE",
-		}
+		return nil, nil, failure.New(failure.ExitConfig, "configuration", "use the certificate "+f.cert,
+			err.Error(), "roost serve --tls-cert FILE --tls-key FILE")
 	}
 	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, pair.Leaf, nil
 }
@@ -206,18 +186,15 @@ func (f serveFlags) pair() (tls.Certificate, error) {
 
 // open is the refusal to serve in the clear where others are.
 func (f serveFlags) open() *failure.Failure {
-	return &failure.Failure{Exit: failure.ExitConfig, Code: "tls_needed", What: "listen on " + f.listen,
-		Why: "other machines can reach this address, and without TLS anyone in between could read the token and all tasks",
-		Try: "roost serve --listen " + f.listen + " --tls-cert FILE --tls-key FILE  # or listen on 127.0.0.1 and " +
-			"come by ssh -L 7878:127.0.0.1:7878"}
+	return failure.New(failure.ExitConfig, "tls_needed", "listen on "+f.listen,
+		"other machines can reach this address, and without TLS anyone in between could read the token and all tasks",
+		"roost serve --listen "+f.listen+" --tls-cert FILE --tls-key FILE  # or listen on 127.0.0.1 and "+
+			"come by ssh -L 7878:127.0.0.1:7878")
 }
 
 // address is the URL by which a server is reached.
 func address(addr, host string, secure bool) (string, error) {
-	scheme := "http://"
-	if secure {
-		scheme = "https://"
-	}
+	scheme := map[bool]string{false: "http://", true: "https://"}[secure]
 	_, port, err := net.SplitHostPort(addr)
 	if err != nil {
 		return "", fmt.Errorf("find the server's address: %w", err)
@@ -272,13 +249,8 @@ func (a *commands) serveOn(ctx context.Context, v serving) error {
 	}
 	token, notice, err := v.roost.Token(v.flags.fresh)
 	if err != nil {
-		return errors.Join(&failure.Failure{
-			Exit: failure.ExitConfig,
-			Code: "configuration",
-			What: "get the server's token",
-			Why:  err.Error(),
-			Try:  "roost serve --new-token",
-		}, v.listener.Close())
+		return errors.Join(failure.New(failure.ExitConfig, "configuration", "get the server's token", err.Error(),
+			"roost serve --new-token"), v.listener.Close())
 	}
 	if notice != "" {
 		a.Warn(notice)
@@ -294,14 +266,10 @@ func (a *commands) serveOn(ctx context.Context, v serving) error {
 	work := v.flags.work
 	log := a.log(token, c)
 	watch := metrics.NewWatch(log)
-	hold := work.hold
-	if hold == 0 {
-		hold = -1
-	}
 	e := v.roost.Start(engine.Options{
 		Config:   c,
 		MaxRuns:  work.maxRuns,
-		Hold:     hold,
+		Hold:     cmp.Or(work.hold, -1),
 		Confined: true,
 		Observe:  watch.Observe,
 	}, false)
@@ -328,11 +296,8 @@ func (a *commands) serveOn(ctx context.Context, v serving) error {
 		Stop:     asked.take,
 		Limits:   api.Bounds{MaxRuns: work.maxRuns, Hold: work.hold.String(), DrainTimeout: work.drain.String()},
 	})
-	closed := func(err error) error {
-		return errors.Join(err, v.roost.Close(ctx))
-	}
 	if err != nil {
-		return closed(errors.Join(err, v.listener.Close()))
+		return errors.Join(err, v.listener.Close(), v.roost.Close(ctx))
 	}
 	answering, hangUp := context.WithCancel(context.WithoutCancel(ctx))
 	served := make(chan error, 1)
@@ -381,7 +346,7 @@ func (a *commands) serveOn(ctx context.Context, v serving) error {
 	if !ended {
 		err = errors.Join(err, <-served)
 	}
-	err = closed(err)
+	err = errors.Join(err, v.roost.Close(ctx))
 	unbind()
 	memory.Wait()
 	log.Info("stopped")
@@ -479,9 +444,8 @@ func (a *commands) settle(cmd *cobra.Command) error {
 		}
 		for _, text := range texts {
 			if err := cmd.Flags().Set(k.Flag, text); err != nil {
-				return &failure.Failure{Exit: failure.ExitConfig, Code: "configuration", What: "use the setting " + k.Name,
-					Why: v.Origin + ": " + err.Error(),
-					Try: "roost config set " + k.Name + " VALUE"}
+				return failure.New(failure.ExitConfig, "configuration", "use the setting "+k.Name,
+					v.Origin+": "+err.Error(), "roost config set "+k.Name+" VALUE")
 			}
 		}
 	}

@@ -1,6 +1,7 @@
 package hosting
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -26,12 +27,7 @@ func (a *commands) serverCommand() *cobra.Command {
 		Long: "Look after a running server: the one that --server names, or else the one of this root, which\n" +
 			"roost serve wrote down in server/server.json below it. What a killed server left there is not\n" +
 			"believed.",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return failure.UnknownCommand(cmd, args[0])
-			}
-			return cmd.Help()
-		},
+		RunE: failure.OnlySubcommands,
 	}
 	var now, off, wait bool
 	status := &cobra.Command{
@@ -97,10 +93,7 @@ func (a *commands) serverStatus(ctx context.Context, c *client.Client, method, p
 
 // serverText is a server's status in lines.
 func serverText(s api.Server, now time.Time) string {
-	where := s.URL
-	if where == "" {
-		where = "a process with a socket"
-	}
+	where := cmp.Or(s.URL, "a process with a socket")
 	since := s.StartedAt
 	if at, err := time.Parse(time.RFC3339, s.StartedAt); err == nil {
 		since = at.Local().Format("2006-01-02 15:04:05") + ", for " + display.Duration(now.Sub(at).Round(time.Second))
@@ -134,33 +127,16 @@ func (a *commands) serverStop(ctx context.Context, c *client.Client, now bool) e
 	if _, err := c.Do(ctx, http.MethodPost, "/v1/server/stop", nil, api.Stop{Now: now}, nil); err != nil {
 		return err
 	}
-	stop := a.StopperWith(ctx, func() { fmt.Fprintln(a.Err, "\nthe server continues to stop") })
-	defer stop.Undo()
-	for {
-		one, cancel := context.WithTimeout(stop.Ctx, 2*time.Second)
+	return a.until(ctx, "stop", "wait for the server's end", func(ctx context.Context) (bool, error) {
+		one, cancel := context.WithTimeout(ctx, 2*time.Second)
+		defer cancel()
 		_, err := c.Do(one, http.MethodGet, "/healthz", nil, nil, nil)
-		late := one.Err() != nil
-		cancel()
 		var gone *client.Unreachable
-		switch {
-		case stop.Exit() != 0:
-			return &failure.Failure{
-				Exit: stop.Exit(),
-				Code: "stopped",
-				What: "wait for the server's end",
-				Why:  "a signal ended the waiting; the server continues to stop",
-				Try:  "roost server status",
-			}
-		case errors.As(err, &gone), err != nil && late: // no server answers there
-			return a.Println("stopped")
-		case err != nil:
-			return err
+		if errors.As(err, &gone) || err != nil && one.Err() != nil { // no server answers there
+			return true, a.Println("stopped")
 		}
-		select {
-		case <-stop.Ctx.Done():
-		case <-time.After(serverLook):
-		}
-	}
+		return false, err
+	})
 }
 
 func (a *commands) serverDrain(ctx context.Context, c *client.Client, off, wait bool) error {
@@ -173,24 +149,27 @@ func (a *commands) serverDrain(ctx context.Context, c *client.Client, off, wait 
 	if _, err := c.Do(ctx, http.MethodPost, "/v1/server/drain", nil, nil, nil); err != nil {
 		return err
 	}
-	stop := a.StopperWith(ctx, func() { fmt.Fprintln(a.Err, "\nthe server continues to drain") })
+	return a.until(ctx, "drain", "wait until no run works", func(ctx context.Context) (bool, error) {
+		var s api.Server
+		if _, err := c.Do(ctx, http.MethodGet, "/v1/server", nil, nil, &s); err != nil || s.Runs.Running > 0 {
+			return false, err
+		}
+		return true, a.serverStatus(ctx, c, http.MethodGet, "/v1/server", nil)
+	})
+}
+
+// until looks again and again whether a server has finished what it was asked for. A signal ends the waiting alone.
+func (a *commands) until(ctx context.Context, verb, what string, look func(context.Context) (done bool, err error)) error {
+	stop := a.StopperWith(ctx, func() { fmt.Fprintln(a.Err, "\nthe server continues to "+verb) })
 	defer stop.Undo()
 	for {
-		var s api.Server
-		_, err := c.Do(stop.Ctx, http.MethodGet, "/v1/server", nil, nil, &s)
-		switch {
-		case stop.Exit() != 0:
-			return &failure.Failure{
-				Exit: stop.Exit(),
-				Code: "stopped",
-				What: "wait until no run works",
-				Why:  "a signal ended the waiting; the server continues to drain",
-				Try:  "roost server status",
-			}
-		case err != nil:
+		done, err := look(stop.Ctx)
+		if stop.Exit() != 0 {
+			return failure.New(stop.Exit(), "stopped", what,
+				"a signal ended the waiting; the server continues to "+verb, "roost server status")
+		}
+		if done || err != nil {
 			return err
-		case s.Runs.Running == 0:
-			return a.serverStatus(ctx, c, http.MethodGet, "/v1/server", nil)
 		}
 		select {
 		case <-stop.Ctx.Done():

@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -84,19 +85,14 @@ func (m *Model) answer(key string) tea.Cmd {
 // travel moves the cursor. It works while one types, too.
 func (m *Model) travel(key string) (tea.Cmd, bool) {
 	page := max(m.listHeight()-1, 1)
+	if to, moves := map[string]int{
+		"up": m.at - 1, "ctrl+p": m.at - 1, "down": m.at + 1, "ctrl+n": m.at + 1,
+		"pgup": m.at - page, "pgdown": m.at + page, "home": 0, "end": len(m.rows) - 1,
+	}[key]; moves {
+		m.move(to)
+		return nil, true
+	}
 	switch key {
-	case "up", "ctrl+p":
-		m.move(m.at - 1)
-	case "down", "ctrl+n":
-		m.move(m.at + 1)
-	case "pgup":
-		m.move(m.at - page)
-	case "pgdown":
-		m.move(m.at + page)
-	case "home":
-		m.move(0)
-	case "end":
-		m.move(len(m.rows) - 1)
 	case "ctrl+b", "shift+up":
 		m.look.up += 5
 	case "ctrl+f", "shift+down":
@@ -118,23 +114,21 @@ func (m *Model) travel(key string) (tea.Cmd, bool) {
 
 // scroll takes a key while the preview has the whole screen.
 func (m *Model) scroll(key string) {
-	page := max(m.height-8, 1)
+	const all = 1 << 30
 	switch key {
-	case "up", "k":
-		m.look.up++
-	case "down", "j":
-		m.look.up--
-	case "pgup", "b":
-		m.look.up += page
-	case "pgdown", "space", " ":
-		m.look.up -= page
-	case "home", "g":
-		m.look.up = 1 << 30
-	case "end", "G":
-		m.look.up = 0
 	case "q", "esc", "enter", "o":
 		m.look.full, m.look.up = false, 0
+	default:
+		m.look.up += scrolled(key, max(m.height-8, 1), all)
 	}
+}
+
+// scrolled is how many lines up a key scrolls: by one, by a page, or over all.
+func scrolled(key string, page, all int) int {
+	return map[string]int{
+		"up": 1, "k": 1, "down": -1, "j": -1, "pgup": page, "b": page, "pgdown": -page, "space": -page, " ": -page,
+		"home": all, "g": all, "end": -all, "G": -all,
+	}[key]
 }
 
 func (m *Model) typed(key, text string) tea.Cmd {
@@ -178,17 +172,8 @@ func (m *Model) command(key string) tea.Cmd {
 	case "?":
 		m.help, m.helpAt = true, 0
 		return nil
-	case "k":
-		m.move(m.at - 1)
-		return nil
-	case "j":
-		m.move(m.at + 1)
-		return nil
-	case "g":
-		m.move(0)
-		return nil
-	case "G":
-		m.move(len(m.rows) - 1)
+	case "k", "j", "g", "G":
+		m.move(map[string]int{"k": m.at - 1, "j": m.at + 1, "g": 0, "G": len(m.rows) - 1}[key])
 		return nil
 	case "esc":
 		if m.act.cancel != nil {
@@ -276,7 +261,7 @@ func (m *Model) said() string {
 	case a.doing != "":
 		text := a.doing
 		if a.progress != nil {
-			if more := a.progress.read(); more != "" {
+			if more, _ := a.progress.Load().(string); more != "" {
 				text += ": " + more
 			}
 		}
@@ -369,10 +354,8 @@ func (m *Model) undo() tea.Cmd {
 				m.all = sorted(append(m.all, last.task)) // the list was read while it was away
 			}
 			m.arrange()
-			for i, t := range m.rows {
-				if t.Key == last.task.Key {
-					m.move(i)
-				}
+			if i := m.rowOf(last.task.Key); i >= 0 {
+				m.move(i)
 			}
 			if last.task.Copied {
 				return m.reload()
@@ -412,9 +395,9 @@ func (m *Model) offer() tea.Cmd {
 }
 
 func (m *Model) importAll() tea.Cmd {
-	report := new(progress)
+	report := new(atomic.Value)
 	cmd := m.begin("importing", func(ctx context.Context) doneMsg {
-		text, err := m.backend.Import(ctx, report.say)
+		text, err := m.backend.Import(ctx, func(text string) { report.Store(text) })
 		return doneMsg{note: text, err: err, change: (*Model).reload} // what was copied before it failed is there
 	})
 	m.act.progress = report

@@ -6,7 +6,7 @@ import (
 	"iter"
 	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -93,26 +93,21 @@ func (m *Model) arrange() {
 		m.at = 0
 		return
 	}
-	for i, t := range m.rows {
-		if t.Key == before.Key {
-			m.at = i
-			return
-		}
+	if i := m.rowOf(before.Key); i >= 0 {
+		m.at = i
+		return
 	}
 	m.at = max(min(m.at, len(m.rows)-1), 0)
 }
 
+// rowOf is the row of a task, -1 when it is not listed.
+func (m *Model) rowOf(key string) int {
+	return slices.IndexFunc(m.rows, func(t Task) bool { return t.Key == key })
+}
+
 // holds reports whether a task's row holds every word.
 func holds(t Task, words []string) bool {
-	if len(words) == 0 {
-		return true
-	}
-	for _, w := range words {
-		if !strings.Contains(t.row, w) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(t.row, w) })
 }
 
 // move puts the cursor on another row.
@@ -193,7 +188,7 @@ type action struct {
 
 	doing    string // "" = nothing
 	cancel   context.CancelFunc
-	progress *progress
+	progress *atomic.Value // the newest report of an import, a string; nil = none is shown
 	deleted  []deletion
 	changed  bool // something was done here
 
@@ -205,24 +200,6 @@ type action struct {
 type deletion struct {
 	task  Task
 	token string
-}
-
-// progress is the newest report of an import.
-type progress struct {
-	mu   sync.Mutex
-	text string
-}
-
-func (p *progress) say(text string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.text = text
-}
-
-func (p *progress) read() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.text
 }
 
 // New makes a model. Its commands end with ctx; Close waits for them.
@@ -442,11 +419,8 @@ func (m *Model) hits(msg hitsMsg) {
 // sorted puts tasks into the order of the list: pinned ones first, then the newest.
 func sorted(list []Task) []Task {
 	slices.SortStableFunc(list, func(a, b Task) int {
-		switch {
-		case a.Pinned && !b.Pinned:
-			return -1
-		case b.Pinned && !a.Pinned:
-			return 1
+		if a.Pinned != b.Pinned {
+			return map[bool]int{true: -1, false: 1}[a.Pinned]
 		}
 		return cmp.Compare(b.TS, a.TS)
 	})

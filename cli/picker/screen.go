@@ -1,6 +1,7 @@
 package picker
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -70,9 +71,12 @@ func (m *Model) head() []string {
 // Sentence sums up what was found, as far as it is known.
 func (m *Model) Sentence() string {
 	l := &m.load
+	if l.sources == nil {
+		return "Looking for tasks ..."
+	}
 	tasks, damaged, empty := 0, 0, 0
 	byName := map[string]int{}
-	var names []string
+	var names, parts, odd []string
 	for _, s := range l.sources {
 		tasks, damaged, empty = tasks+s.Tasks, damaged+s.Damaged, empty+s.Empty
 		if s.Tasks > 0 && !slices.Contains(names, s.Name) {
@@ -80,11 +84,7 @@ func (m *Model) Sentence() string {
 		}
 		byName[s.Name] += s.Tasks
 	}
-	if l.sources == nil {
-		return "Looking for tasks ..."
-	}
 	slices.SortStableFunc(names, func(a, b string) int { return byName[b] - byName[a] })
-	var parts []string
 	for _, name := range names {
 		parts = append(parts, fmt.Sprintf("%s %d", name, byName[name]))
 	}
@@ -96,7 +96,6 @@ func (m *Model) Sentence() string {
 	if len(parts) > 0 {
 		text += ": " + strings.Join(parts, ", ")
 	}
-	var odd []string
 	if damaged > 0 {
 		odd = append(odd, fmt.Sprintf("%d damaged", damaged))
 	}
@@ -189,12 +188,9 @@ var marks = map[string]string{
 // row is one task: cursor, age, state, title. What it is marked with besides colour
 // shows without colours, too.
 func (m *Model) row(t Task, here bool, columns int) string {
-	cursor, mark, flag := "  ", marks[t.Status], " "
+	cursor, mark, flag := "  ", cmp.Or(marks[t.Status], " "), " "
 	if here {
 		cursor = "> "
-	}
-	if mark == "" {
-		mark = " "
 	}
 	switch {
 	case len(t.Damaged) > 0:
@@ -202,10 +198,7 @@ func (m *Model) row(t Task, here bool, columns int) string {
 	case t.Pinned:
 		flag = "*"
 	}
-	title := clean(t.Title)
-	if title == "" {
-		title = "(no title) " + clean(t.ID)
-	}
+	title := cmp.Or(clean(t.Title), "(no title) "+clean(t.ID))
 	line := fit(cursor+fmt.Sprintf("%4s ", m.shortAge(t.TS))+mark+flag+" "+title, columns)
 	switch {
 	case here && m.o.Colour:
@@ -249,12 +242,7 @@ func (m *Model) keyLine() string {
 	return cut(strings.Join(last, " · "), m.width)
 }
 
-func (m *Model) enter() string {
-	if m.o.Purpose != "" {
-		return m.o.Purpose
-	}
-	return "open"
-}
+func (m *Model) enter() string { return cmp.Or(m.o.Purpose, "open") }
 
 // helpLines are all lines of the help, except the one that shows how to leave it.
 func (m *Model) helpLines() []string {
@@ -306,8 +294,7 @@ func (m *Model) helpScreen() []string {
 // scrollHelp takes a key that scrolls the help; false when it does not.
 func (m *Model) scrollHelp(key string) bool {
 	over, page := m.helpOver(), max(m.height-2, 1)
-	by := map[string]int{"up": -1, "k": -1, "down": 1, "j": 1, "pgup": -page, "b": -page, "pgdown": page, "space": page,
-		" ": page, "home": -over, "g": -over, "end": over, "G": over}[key]
+	by := -scrolled(key, page, over)
 	if over == 0 || by == 0 {
 		return false
 	}
@@ -398,9 +385,7 @@ func (m *Model) previewLines(columns, height int) []string {
 		return nil
 	}
 	out := m.facts(t, columns)
-	if len(out) > height/2 {
-		out = out[:height/2]
-	}
+	out = out[:min(len(out), height/2)]
 	out = append(out, m.paint(view.Dim, strings.Repeat("─", columns)))
 	room := height - len(out)
 	text, ok := m.look.kept[m.look.want]
@@ -420,18 +405,12 @@ func (m *Model) previewLines(columns, height int) []string {
 func (m *Model) facts(t Task, columns int) []string {
 	var out []string
 	add := func(style view.Style, text string, most int) {
-		for i, line := range wrap(clean(text), columns) {
-			if i == most {
-				break
-			}
+		lines := wrap(clean(text), columns)
+		for _, line := range lines[:min(len(lines), most)] {
 			out = append(out, m.paint(style, line))
 		}
 	}
-	title := t.Title
-	if clean(title) == "" {
-		title = "(no title)"
-	}
-	add(view.Head, title, 2)
+	add(view.Head, cmp.Or(clean(t.Title), "(no title)"), 2)
 	facts := []string{t.Status, m.age(t.TS), term.Plural(t.Messages, "message")}
 	if t.Cost != "" {
 		facts = append(facts, "$"+t.Cost)
@@ -445,26 +424,21 @@ func (m *Model) facts(t Task, columns int) []string {
 	if t.Workspace != "" {
 		add(view.Dim, t.Workspace, 1)
 	}
-	add(view.Dim, strings.TrimSpace(t.ID+" "+tags(t.Tags)), 1)
-	for i, d := range t.Damaged {
-		if i == 2 {
-			add(view.Bad, fmt.Sprintf("and %d more", len(t.Damaged)-i), 1)
-			break
-		}
+	id := t.ID
+	for _, tag := range t.Tags {
+		id += " #" + tag
+	}
+	add(view.Dim, id, 1)
+	for _, d := range t.Damaged[:min(len(t.Damaged), 2)] {
 		add(view.Bad, "damaged: "+d, 2)
+	}
+	if more := len(t.Damaged) - 2; more > 0 {
+		add(view.Bad, fmt.Sprintf("and %d more", more), 1)
 	}
 	if h := m.hit(t); h != nil {
 		add(view.Asked, fmt.Sprintf("#%d %s: %s", h.Number, h.History, h.Text), 3)
 	}
 	return out
-}
-
-func tags(list []string) string {
-	var out []string
-	for _, t := range list {
-		out = append(out, "#"+t)
-	}
-	return strings.Join(out, " ")
 }
 
 // previewWidth is how many columns the preview has, 0 when there is no room for one.

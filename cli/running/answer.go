@@ -69,19 +69,15 @@ func (a *commands) answerCommand() *cobra.Command {
 // answer is the answer that flags and words give.
 func (f answerFlags) answer(text string) (api.Answer, error) {
 	out := api.Answer{Text: text, Always: f.always}
-	yes, no := true, false
 	switch {
-	case f.yes:
-		out.Approve = &yes
-	case f.no:
-		out.Approve = &no
+	case f.yes, f.no:
+		out.Approve = new(f.yes)
 	case f.choice != 0:
 		if f.choice < 0 || text != "" {
 			return out, failure.Usage("roost answer --choice", "it takes the number of one suggestion, and no other words",
 				"roost answer ID --choice 1")
 		}
-		n := json.RawMessage(strconv.Itoa(f.choice))
-		out.Choice = &n
+		out.Choice = new(json.RawMessage(strconv.Itoa(f.choice)))
 	case strings.TrimSpace(text) == "":
 		return out, failure.Usage("roost answer", "no answer was given", "roost answer ID --yes  # or --no, --choice N, or words")
 	}
@@ -109,7 +105,7 @@ func (a *commands) answer(ctx context.Context, c *client.Client, e *engine.Engin
 	}
 	if answer.Approve == nil && answer.Choice == nil && consent(q) {
 		if yes, plain := consents[strings.ToLower(strings.TrimSpace(answer.Text))]; plain {
-			answer.Approve, answer.Text = &yes, ""
+			answer.Approve, answer.Text = new(yes), ""
 		}
 	}
 	r := client.Request{Method: http.MethodPost, Path: "/v1/questions/" + url.PathEscape(q.ID) + "/answer", Body: answer}
@@ -221,15 +217,8 @@ func (a *commands) questionOf(ctx context.Context, c *client.Client, id string) 
 	case 1:
 		return open[0], nil
 	case 0:
-		return api.Question{}, &failure.Failure{
-			Exit:   failure.ExitNotFound,
-			Code:   "question_not_found",
-			Status: 404,
-			Task:   id,
-			What:   "answer task " + id,
-			Why:    "it has no open question",
-			Try:    "roost questions",
-		}
+		return api.Question{}, failure.New(failure.ExitNotFound, "question_not_found", "answer task "+id,
+			"it has no open question", "roost questions").OfTask(id)
 	}
 	f := &failure.Failure{
 		Exit:   failure.ExitUsage,

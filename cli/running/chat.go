@@ -181,18 +181,12 @@ func (a *commands) chat(ctx context.Context, c *client.Client, e *engine.Engine,
 	var line *chat.LineError
 	switch {
 	case stop.Exit() != 0:
-		return &failure.Failure{
-			Exit: stop.Exit(),
-			Code: "cancelled",
-			Task: id,
-			What: "the chat was stopped",
-			Why:  "a signal stopped it; all is saved",
-			Try:  "roost chat " + id,
-		}
+		return failure.New(stop.Exit(), "cancelled", "the chat was stopped", "a signal stopped it; all is saved",
+			"roost chat "+id).OfTask(id)
 	case errors.As(err, &waiting):
-		return &failure.Failure{Exit: failure.ExitInput, Code: "input_needed", Task: id, What: "the run of task " + id + " waits for an answer",
-			Why: "there is no terminal to ask on, and the next input line is not an answer to it",
-			Try: "roost answer " + id + ` "your answer"  # in the chat: /answer WORDS`}
+		return failure.New(failure.ExitInput, "input_needed", "the run of task "+id+" waits for an answer",
+			"there is no terminal to ask on, and the next input line is not an answer to it",
+			"roost answer "+id+` "your answer"  # in the chat: /answer WORDS`).OfTask(id)
 	case errors.As(err, &line):
 		return failureOfLine(line, id)
 	case err != nil:
@@ -242,13 +236,11 @@ type chatBackend struct {
 
 func (d *chatBackend) EditQueued(ctx context.Context, id, input string, text *string) error {
 	at := "/v1/tasks/" + url.PathEscape(id) + "/queue/" + url.PathEscape(input)
-	if text == nil {
-		_, err := d.Do(ctx, http.MethodDelete, at, nil, nil, nil)
-		return err
+	method, body := http.MethodDelete, any(nil)
+	if text != nil {
+		method, body = http.MethodPatch, map[string]string{"text": *text}
 	}
-	_, err := d.Do(ctx, http.MethodPatch, at, nil, struct {
-		Text string `json:"text"`
-	}{*text}, nil)
+	_, err := d.Do(ctx, method, at, nil, body, nil)
 	return err
 }
 
@@ -308,7 +300,7 @@ func (d *chatBackend) Mask(text string) string {
 // wordsShown bounds the completions offered at a time.
 const wordsShown = 200
 
-func (d *chatBackend) Words(ctx context.Context, kind chat.Kind, dir, begun string) []chat.Word {
+func (d *chatBackend) Words(ctx context.Context, kind chat.Kind, dir, begun string) (out []chat.Word) {
 	switch kind {
 	case chat.Files:
 		return filesBelow(dir, begun)
@@ -317,11 +309,9 @@ func (d *chatBackend) Words(ctx context.Context, kind chat.Kind, dir, begun stri
 		if err != nil {
 			return nil // completion prints no error
 		}
-		var out []chat.Word
 		for _, t := range page.Items {
 			out = append(out, chat.Word{Text: t.ID, About: t.Title})
 		}
-		return out
 	case chat.Modes:
 		d.mu.Lock()
 		defer d.mu.Unlock()
@@ -330,29 +320,23 @@ func (d *chatBackend) Words(ctx context.Context, kind chat.Kind, dir, begun stri
 			return nil
 		}
 		set, _ := c.Modes(dir)
-		var out []chat.Word
 		for _, m := range set.All() {
 			out = append(out, chat.Word{Text: m.Slug, About: m.Name})
 		}
-		return out
 	case chat.Models:
-		var out []chat.Word
 		for _, m := range catalogue.Models() {
 			for _, id := range m.IDs {
 				out = append(out, chat.Word{Text: id, About: m.Provider})
 			}
 		}
-		return out
 	case chat.Policies:
-		var out []chat.Word
 		for _, p := range app.Policies {
 			out = append(out, chat.Word{Text: p})
 		}
-		return out
 	case chat.Prompts:
 		return d.prompts(ctx, dir)
 	}
-	return nil
+	return out
 }
 
 // prompts are the slash commands that a person wrote down, and the skills.

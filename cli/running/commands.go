@@ -87,12 +87,16 @@ func (a *commands) attach(ctx context.Context, c *client.Client, id string, ask 
 			failure.ShellWord(r.Task))
 		return nil
 	}
-	// What led to the run may be of the same millisecond as its start.
+	return a.watchOn(ctx, c, fromStart(r, ask))
+}
+
+// fromStart follows a run from its start. What led to the run may be of the same millisecond.
+func fromStart(r api.Run, ask bool) watched {
 	w := watched{task: r.Task, run: r.ID, after: "0", ask: ask, fresh: true}
 	if r.StartedAt != nil {
 		w.since = *r.StartedAt
 	}
-	return a.watchOn(ctx, c, w)
+	return w
 }
 
 func (a *commands) cancelCommand() *cobra.Command {
@@ -227,23 +231,12 @@ func waitFor(ctx context.Context, d time.Duration) error {
 func (a *commands) waitFailure(ctx context.Context, stop *app.Stopper, id string, err error) error {
 	switch {
 	case errors.Is(context.Cause(ctx), errWaited):
-		return &failure.Failure{
-			Exit: failure.ExitTimeout,
-			Code: "timeout",
-			Task: id,
-			What: "wait for task " + id,
-			Why:  "it did not end within the given time",
-			Try:  "roost attach " + failure.ShellWord(id),
-		}
+		return failure.New(failure.ExitTimeout, "timeout", "wait for task "+id,
+			"it did not end within the given time", "roost attach "+failure.ShellWord(id)).OfTask(id)
 	case stop.Exit() != 0:
-		return &failure.Failure{
-			Exit: stop.Exit(),
-			Code: "cancelled",
-			Task: id,
-			What: "wait for task " + id,
-			Why:  "it was interrupted; the task continues where it runs",
-			Try:  "roost wait " + failure.ShellWord(id),
-		}
+		return failure.New(stop.Exit(), "cancelled", "wait for task "+id,
+			"it was interrupted; the task continues where it runs",
+			"roost wait "+failure.ShellWord(id)).OfTask(id)
 	}
 	return err
 }
@@ -261,15 +254,8 @@ func newestRun(ctx context.Context, c *client.Client, id string) (api.Run, error
 		return api.Run{}, err
 	}
 	if len(runs.Items) == 0 {
-		return api.Run{}, &failure.Failure{
-			Exit:   failure.ExitNotFound,
-			Code:   "run_not_found",
-			Status: http.StatusNotFound,
-			Task:   id,
-			What:   "find a run of task " + id,
-			Why:    "roost never ran it",
-			Try:    "roost resume " + failure.ShellWord(id),
-		}
+		return api.Run{}, failure.New(failure.ExitNotFound, "run_not_found", "find a run of task "+id,
+			"roost never ran it", "roost resume "+failure.ShellWord(id)).OfTask(id)
 	}
 	return runs.Items[0], nil
 }

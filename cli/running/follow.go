@@ -109,52 +109,27 @@ func (f *follower) opened(d *display.Display, e shownEvent) {
 	if f.prompter != nil {
 		return
 	}
-	lines := []view.Line{{Style: view.Asked, Text: "? " + q.Text}}
-	for i, c := range q.Choices {
-		lines = append(lines, view.Line{Style: view.Asked, Text: fmt.Sprintf("  %d. %s%s", i+1, c, display.InMode(q, i))})
-	}
-	d.Lines(lines)
+	d.Question(q)
 }
 
 // close prints the last line: how the run ended, what it cost, how to continue.
 func (f *follower) close(o engine.Outcome) {
-	u := f.used()
-	parts := []string{o.State}
-	if u.Turns > 0 {
-		parts = append(parts, fmt.Sprintf("%d turn%s", u.Turns, app.Plural(u.Turns)))
-	}
-	if u.In+u.Out > 0 {
-		parts = append(parts, fmt.Sprintf("%s in, %s out", view.Count(u.In), view.Count(u.Out)))
-	}
-	switch {
-	case u.Unknown && u.Cost == 0:
-		parts = append(parts, "cost unknown")
-	case u.Unknown:
-		parts = append(parts, "$"+u.Cost.String()+" and more")
-	case u.Turns > 0:
-		parts = append(parts, "$"+u.Cost.String())
-	}
-	if took := u.LastSeen - u.Started; took > 0 {
-		parts = append(parts, display.Duration(time.Duration(took)*time.Millisecond))
-	}
 	style := view.Good
 	if o.State != "completed" {
 		style = view.Asked
 	}
-	f.d.Line(style, strings.Join(parts, " · "))
+	f.d.Line(style, f.used().Text(o.State))
 	f.d.Line(view.Dim, "resume: roost resume "+f.of)
 }
 
 func (f *follower) failure(o engine.Outcome) *failure.Failure {
 	failed := failure.OfOutcome(f.of, o, f.stop.Exit())
 	if failed != nil && failed.Exit == failure.ExitInput {
-		switch f.asked.Kind {
-		case "approval":
-			failed.Try = "roost resume " + f.of + " yes  # or no, or a reason against it"
-		case "limit":
-			failed.Try = "roost resume " + f.of + " yes"
-		case "damage":
-			failed.Try = "roost resume " + f.of + " yes  # look at it first: roost doctor " + f.of
+		more, known := map[string]string{
+			"approval": "  # or no, or a reason against it", "limit": "", "damage": "  # look at it first: roost doctor " + f.of,
+		}[f.asked.Kind]
+		if known {
+			failed.Try = "roost resume " + f.of + " yes" + more
 		}
 	}
 	return failed
@@ -166,9 +141,6 @@ func (f *follower) screen(e shownEvent) *display.Display {
 	d := f.d
 	if e.depth > 0 {
 		if d = f.screens[e.task]; d == nil {
-			if f.screens == nil {
-				f.screens = map[string]*display.Display{}
-			}
 			d = f.d
 			for i := range e.depth {
 				if i == e.depth-1 && !f.named[e.task] { // its start was shown in an earlier run
@@ -181,9 +153,6 @@ func (f *follower) screen(e shownEvent) *display.Display {
 	}
 	if e.Type == "subtask.started" {
 		child, _ := esjson.GetString(e.Data, "child")
-		if f.named == nil {
-			f.named = map[string]bool{}
-		}
 		f.named[child] = true
 	}
 	if f.last != nil && f.last != d {
@@ -197,11 +166,7 @@ func (f *follower) screen(e shownEvent) *display.Display {
 func (f *follower) used() display.Totals {
 	u := f.d.Usage
 	for _, d := range f.screens {
-		u.Turns += d.Usage.Turns
-		u.In += d.Usage.In
-		u.Out += d.Usage.Out
-		u.Cost += d.Usage.Cost
-		u.Unknown = u.Unknown || d.Usage.Unknown
+		u.Add(d.Usage)
 	}
 	return u
 }
@@ -224,22 +189,17 @@ func (a *commands) followRun(ctx context.Context, c *client.Client, run *engine.
 		if err != nil {
 			a.Warn(err.Error())
 		}
-		said := ""
+		said := "it continues with words that came at the last moment"
 		if next == nil {
 			next, said = run.After(ctx), "it continues with words from another client"
+		} else if next.TaskID != run.TaskID {
+			said = fmt.Sprintf("subtask %s is completed; task %s, which waited for it, continues", run.TaskID, next.TaskID)
 		}
 		if next == nil {
 			return in, outcome, nil
 		}
-		if said == "" && next.TaskID == run.TaskID {
-			said = "it continues with words that came at the last moment"
-		}
-		switch {
-		case a.Flags.JSON:
-		case said != "":
+		if !a.Flags.JSON {
 			a.Say("%s", said)
-		default:
-			a.Say("subtask %s is completed; task %s, which waited for it, continues", run.TaskID, next.TaskID)
 		}
 		run = next
 	}
@@ -339,9 +299,6 @@ func (f *follower) atWork() []view.Line {
 // title notes what a subtask is about.
 func (f *follower) title(e shownEvent) {
 	child, _ := esjson.GetString(e.Data, "child")
-	if f.titles == nil {
-		f.titles = map[string]string{}
-	}
 	f.titles[child], _ = esjson.GetString(e.Data, "title")
 }
 

@@ -45,8 +45,7 @@ func apiCount(n int) *int {
 	if n == 0 {
 		return nil
 	}
-	n = max(n, 0)
-	return &n
+	return new(max(n, 0))
 }
 
 func wordsOf(r engine.Request) *api.Words {
@@ -66,22 +65,19 @@ func apiLimits(l *api.RunLimits) *api.Limits {
 		if micros == 0 {
 			return nil
 		}
-		usd := money.USD(max(micros, 0))
-		return &usd
-	}
-	out := &api.Limits{
-		MaxTurns: apiCount(l.MaxTurns), MaxCost: amount(l.MaxCostMicros), MaxCostTask: amount(l.MaxTaskMicros),
-		AskAfterRequests: apiCount(l.AskRequests), AskAfterCost: amount(l.AskCostMicros),
+		return new(money.USD(max(micros, 0)))
 	}
 	span := func(ms int64) *string {
 		if ms == 0 {
 			return nil
 		}
-		text := (time.Duration(max(ms, 0)) * time.Millisecond).String()
-		return &text
+		return new((time.Duration(max(ms, 0)) * time.Millisecond).String())
 	}
-	out.IdleTimeout, out.TotalTimeout = span(l.IdleTimeoutMS), span(l.TotalTimeoutMS)
-	return out
+	return &api.Limits{
+		MaxTurns: apiCount(l.MaxTurns), MaxCost: amount(l.MaxCostMicros), MaxCostTask: amount(l.MaxTaskMicros),
+		AskAfterRequests: apiCount(l.AskRequests), AskAfterCost: amount(l.AskCostMicros),
+		IdleTimeout: span(l.IdleTimeoutMS), TotalTimeout: span(l.TotalTimeoutMS),
+	}
 }
 
 // detach starts a run at a server and prints its task's id. The task is then on the
@@ -143,6 +139,6 @@ func (a *commands) newestOf(ctx context.Context, folder string) (id string, err 
 func refOf(t api.Summary) string { return t.Source + ":" + t.ID }
 
 func noTaskOf(folder string) *failure.Failure {
-	return &failure.Failure{Exit: failure.ExitNotFound, Code: "task_not_found", Status: 404,
-		What: "find a task of " + folder, Why: "no task has this folder as its workspace", Try: "roost list"}
+	return failure.New(failure.ExitNotFound, "task_not_found", "find a task of "+folder,
+		"no task has this folder as its workspace", "roost list")
 }

@@ -1,6 +1,7 @@
 package running
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -90,10 +91,7 @@ func (a *commands) resumeCommand() *cobra.Command {
 			if len(args) == 0 && r.Task != "" {
 				args = []string{r.Task}
 			}
-			words := args
-			if len(words) > 0 {
-				words = words[1:]
-			}
+			words := args[min(1, len(args)):]
 			if err := a.farFlags(cmd, &r); err != nil {
 				return err
 			}
@@ -149,26 +147,17 @@ func (a *commands) continueCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			folder := a.Dir
-			if req.Workspace != "" {
-				folder = req.Workspace
-			}
-			if r.Detach {
-				if err := a.farFlags(cmd, &r); err != nil {
-					return err
-				}
-				if req.Task, err = a.newestOf(cmd.Context(), folder); err != nil {
-					return err
-				}
-				return a.detach(cmd.Context(), req)
-			}
+			folder := cmp.Or(req.Workspace, a.Dir)
 			if err := a.farFlags(cmd, &r); err != nil {
 				return err
 			}
-			if r.Far {
+			if r.Detach || r.Far {
 				if req.Task, err = a.newestOf(cmd.Context(), folder); err != nil {
 					return err
 				}
+			}
+			if r.Detach {
+				return a.detach(cmd.Context(), req)
 			}
 			if done, err := a.Remotely(func(c *client.Client) error { return a.farRun(cmd.Context(), c, req) }); done {
 				return err
@@ -179,8 +168,7 @@ func (a *commands) continueCommand() *cobra.Command {
 					return err
 				}
 				if len(found) == 0 {
-					return &failure.Failure{Exit: failure.ExitNotFound, Code: "task_not_found", Status: 404,
-						What: "find a task of " + folder, Why: "no task has this folder as its workspace", Try: "roost list"}
+					return noTaskOf(folder)
 				}
 				req.Task = found[0].Source + ":" + found[0].ID
 				return a.resume(cmd, &r, s, req)
@@ -231,13 +219,8 @@ func (a *commands) start(ctx context.Context, s *local.Roost, req engine.Request
 		}
 	}
 	if err != nil && stop.Exit() != 0 {
-		return &failure.Failure{
-			Exit: stop.Exit(),
-			Code: "cancelled",
-			What: "start the run",
-			Why:  "it was stopped before it began",
-			Try:  "the same command again",
-		}
+		return failure.New(stop.Exit(), "cancelled", "start the run", "it was stopped before it began",
+			"the same command again")
 	}
 	if err != nil {
 		return err
@@ -247,19 +230,7 @@ func (a *commands) start(ctx context.Context, s *local.Roost, req engine.Request
 		return err
 	}
 	defer end()
-	f, outcome, err := a.followRun(ctx, c, run, req.Interactive, stop)
-	if err != nil {
-		return err
-	}
-	if failure := f.failure(outcome); failure != nil {
-		return failure
-	}
-	if !a.Flags.JSON && outcome.Reason != "" {
-		if _, err := fmt.Fprintln(a.Out, a.Result(outcome.Reason)); err != nil {
-			return fmt.Errorf("print the result: %w", err)
-		}
-	}
-	return nil
+	return a.concluded(a.followRun(ctx, c, run, req.Interactive, stop))
 }
 
 // farFlags refuses flags that a run on a server cannot have; see refuseLocalFlags.
@@ -370,17 +341,12 @@ func asksMore(r engine.Request) bool {
 // follows sends the words of a request, if it has any, and follows the run that gets
 // them, or else the one that works on the task.
 func (a *commands) follows(ctx context.Context, c *client.Client, e *engine.Engine, id string, req engine.Request) error {
-	w := watched{task: id, ask: req.Interactive}
 	if strings.TrimSpace(req.Text) == "" && len(req.Images) == 0 {
 		r, err := newestRun(ctx, c, id)
 		if err != nil {
 			return err
 		}
-		w.fresh = true // what led to the run may be of the same millisecond
-		if w.run, w.after = r.ID, "0"; r.StartedAt != nil {
-			w.since = *r.StartedAt
-		}
-		return a.watchOn(ctx, c, w)
+		return a.watchOn(ctx, c, fromStart(r, req.Interactive))
 	}
 	from, err := c.Mark(ctx, id)
 	if err != nil {
@@ -406,9 +372,10 @@ func (a *commands) follows(ctx context.Context, c *client.Client, e *engine.Engi
 	if err != nil {
 		return err
 	}
-	w.run, w.after = sent.Run, from
-	w.here = sent.Delivered == "started" && runsHere(e) // the other run has just ended
-	return a.watchOn(ctx, c, w)
+	return a.watchOn(ctx, c, watched{
+		task: id, run: sent.Run, after: from, ask: req.Interactive,
+		here: sent.Delivered == "started" && runsHere(e), // the other run has just ended
+	})
 }
 
 // receive lets a task continue that is not proven to be this root's own. If the task holds

@@ -50,7 +50,11 @@ type Watcher struct {
 // watch shows a run until it ends or waits, and returns how. If another process owns the
 // run, Ctrl-C ends watching with errDetached.
 func (a *commands) watch(ctx context.Context, c *client.Client, w watched) (*Watcher, engine.Outcome, error) {
-	stop := a.stopperFor(ctx, w.here)
+	tell := func() {} // Ctrl-C only stops following
+	if w.here {
+		tell = a.Stopping
+	}
+	stop := a.StopperWith(ctx, tell)
 	defer stop.Undo()
 	return a.watchUntil(ctx, c, w, stop, nil)
 }
@@ -59,7 +63,10 @@ func (a *commands) watch(ctx context.Context, c *client.Client, w watched) (*Wat
 func (a *commands) watchUntil(ctx context.Context, c *client.Client, w watched, stop *app.Stopper,
 	run *engine.Run) (*Watcher, engine.Outcome, error) {
 	in := &Watcher{watched: w, C: c, mine: map[string]bool{}, Followed: map[string]bool{}, began: map[string]bool{}}
-	in.follower = &follower{a: a, d: a.Show(), of: w.task, own: run, stop: stop}
+	in.follower = &follower{
+		a: a, d: a.Show(), of: w.task, own: run, stop: stop,
+		screens: map[string]*display.Display{}, named: map[string]bool{}, titles: map[string]string{},
+	}
 	if w.ask {
 		in.prompter = a.Prompter()
 	}
@@ -103,15 +110,6 @@ func (w *Watcher) ended(ctx context.Context) (engine.Outcome, error) {
 		}
 	}
 	return out, w.closeLeft(ctx)
-}
-
-// stopperFor listens to signals: for a run of this process to stop it, for another process's
-// run only to stop following.
-func (a *commands) stopperFor(ctx context.Context, here bool) *app.Stopper {
-	if here {
-		return a.Stopper(ctx)
-	}
-	return a.StopperWith(ctx, func() {})
 }
 
 // quiet is how long a run may send no event before the watcher asks for its state: its
@@ -179,7 +177,7 @@ func (w *Watcher) one(ctx context.Context, id, run, after, since string, depth i
 			if over || err != nil {
 				return out, err
 			}
-		case reply := <-q.reply():
+		case reply := <-q.out: // nil while no question is open
 			if err := w.answer(lasting, q, reply); err != nil {
 				return engine.Outcome{}, err
 			}
@@ -225,8 +223,7 @@ func (w *Watcher) state(ctx context.Context, q *asking, run string) (out engine.
 	if err != nil {
 		return out, false, "" // if the failure lasts, the events report it
 	}
-	switch {
-	case r.State == "queued" || r.State == "running" || r.State == "waiting" && (q.open() || r.Here):
+	if r.State == "queued" || r.State == "running" || r.State == "waiting" && (q.open() || r.Here) {
 		return out, false, r.Silent
 	}
 	return outcomeOf(r), true, ""
@@ -272,15 +269,8 @@ func (w *Watcher) take(ctx context.Context, q *asking, got client.Event, id, run
 	}
 	switch e.Type {
 	case "stream.end":
-		return out, true, &failure.Failure{
-			Exit:   failure.ExitNotFound,
-			Code:   "task_not_found",
-			Status: 404,
-			Task:   id,
-			What:   "follow task " + id,
-			Why:    "it was deleted or moved",
-			Try:    "roost trash list",
-		}
+		return out, true, failure.New(failure.ExitNotFound, "task_not_found", "follow task "+id,
+			"it was deleted or moved", "roost trash list").OfTask(id)
 	case "stream.snapshot":
 		w.d.Notice("some of what happened was missed; roost show " + id + " shows all of it")
 		return out, false, nil
@@ -292,7 +282,7 @@ func (w *Watcher) take(ctx context.Context, q *asking, got client.Event, id, run
 	} else {
 		w.follower.show(ctx, w.screen(e), e)
 	}
-	mine, _ := esjson.GetString(e.Data, "run_id")
+	mine := e.run()
 	switch e.Type {
 	case "question.opened":
 		var opened api.QuestionOpened
@@ -337,10 +327,8 @@ func (w *Watcher) runOf(ctx context.Context, id string) (string, bool) {
 		if runs, err := w.C.RunsOf(ctx, id); err == nil && len(runs.Items) > 0 {
 			return runs.Items[0].ID, true
 		}
-		select {
-		case <-ctx.Done():
-			return "", false
-		case <-time.After(50 * time.Millisecond):
+		if waitFor(ctx, 50*time.Millisecond) != nil {
+			break
 		}
 	}
 	return "", false
@@ -367,14 +355,11 @@ func (w *Watcher) answer(ctx context.Context, q *asking, r questionReply) error 
 	id := q.id + "." + r.question
 	w.mine[r.question] = true
 	_, err := w.C.Answer(ctx, id, api.Answer{Approve: r.Approve, Text: r.Text, Always: r.Always})
-	var p *client.Problem
-	var un *client.Unreachable
-	switch {
-	case errors.As(err, &p):
+	if p, is := errors.AsType[*client.Problem](err); is {
 		w.d.Notice("the answer was not taken: " + p.Detail)
-	case errors.As(err, &un): // the connection of the events carries the question, too
+	} else if un, is := errors.AsType[*client.Unreachable](err); is { // the connection of the events carries the question, too
 		w.d.Notice("the answer was not taken: " + un.Error())
-	default:
+	} else {
 		return err
 	}
 	delete(w.mine, r.question)
@@ -384,20 +369,14 @@ func (w *Watcher) answer(ctx context.Context, q *asking, r questionReply) error 
 
 // detached is the failure of a follower that left: the run continues.
 func (w *Watcher) detached() *failure.Failure {
-	return &failure.Failure{
-		Exit: cmp.Or(w.stop.Exit(), failure.ExitInterrupt),
-		Code: "detached",
-		Task: w.of,
-		What: "stop following task " + w.of,
-		Why:  "the task continues where it runs",
-		Try:  "roost attach " + w.of + "  # or stop it: roost cancel " + w.of,
-	}
+	return failure.New(cmp.Or(w.stop.Exit(), failure.ExitInterrupt), "detached", "stop following task "+w.of,
+		"the task continues where it runs",
+		"roost attach "+w.of+"  # or stop it: roost cancel "+w.of).OfTask(w.of)
 }
 
 // watchOn watches a run and prints its result, as run and resume do.
 func (a *commands) watchOn(ctx context.Context, c *client.Client, w watched) error {
-	in, outcome, err := a.watch(ctx, c, w)
-	return a.concluded(in, outcome, err)
+	return a.concluded(a.watch(ctx, c, w))
 }
 
 // concluded prints the outcome of a run that was watched.
@@ -620,16 +599,8 @@ func (q *asking) still(ctx context.Context, question string) bool {
 	if err != nil {
 		return true // asking too much is better than not asking
 	}
-	for _, one := range open {
-		if one.Question == question {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(open, func(one api.Question) bool { return one.Question == question })
 }
-
-// reply is the channel of the answer; nil while no question is open.
-func (q *asking) reply() <-chan questionReply { return q.out }
 
 func (q *asking) open() bool { return q.now != "" }
 
@@ -639,19 +610,16 @@ func (q *asking) closed(e shownEvent) {
 	if json.Unmarshal(e.Data, &c) != nil {
 		return
 	}
-	mine := q.w.mine[c.Question]
-	if q.now == c.Question {
-		q.end()
-		if !mine {
-			q.w.prompter.Dismiss() // what is typed for it now answers no other
-		}
-		if !mine && !q.w.a.Flags.JSON {
-			by := display.OneLine(c.By)
-			if by == "" {
-				by = "somebody"
-			}
-			q.w.d.Line(view.Dim, "· answered by "+by+" elsewhere")
-		}
+	if q.now != c.Question {
+		return
+	}
+	q.end()
+	if q.w.mine[c.Question] {
+		return
+	}
+	q.w.prompter.Dismiss() // what is typed for it now answers no other
+	if !q.w.a.Flags.JSON {
+		q.w.d.Line(view.Dim, "· answered by "+cmp.Or(display.OneLine(c.By), "somebody")+" elsewhere")
 	}
 }
 

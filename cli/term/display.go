@@ -19,6 +19,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/view"
@@ -62,6 +63,42 @@ type Totals struct {
 	Unknown  bool // at least one request had no known price
 	Started  int64
 	LastSeen int64
+}
+
+// Add counts what another run used, too.
+func (u *Totals) Add(o Totals) {
+	u.Turns += o.Turns
+	u.In += o.In
+	u.Out += o.Out
+	u.Cost += o.Cost
+	u.Unknown = u.Unknown || o.Unknown
+	if u.Started == 0 || o.Started > 0 && o.Started < u.Started {
+		u.Started = o.Started
+	}
+	u.LastSeen = max(u.LastSeen, o.LastSeen)
+}
+
+// Text describes how a run ended, and what it used, in one line.
+func (u Totals) Text(outcome string) string {
+	parts := []string{outcome}
+	if u.Turns > 0 {
+		parts = append(parts, Plural(u.Turns, "turn"))
+	}
+	if u.In+u.Out > 0 {
+		parts = append(parts, fmt.Sprintf("%s in, %s out", view.Count(u.In), view.Count(u.Out)))
+	}
+	switch {
+	case u.Unknown && u.Cost == 0:
+		parts = append(parts, "cost unknown")
+	case u.Unknown:
+		parts = append(parts, "$"+u.Cost.String()+" and more")
+	case u.Turns > 0:
+		parts = append(parts, "$"+u.Cost.String())
+	}
+	if took := u.LastSeen - u.Started; u.Started > 0 && took > 0 {
+		parts = append(parts, Duration(time.Duration(took)*time.Millisecond))
+	}
+	return strings.Join(parts, " · ")
 }
 
 type call struct {
@@ -333,6 +370,15 @@ func (d *Display) wipe() {
 	}
 }
 
+// Question writes a question with its choices, where no prompt asks it.
+func (d *Display) Question(q api.QuestionOpened) {
+	lines := []view.Line{{Style: view.Asked, Text: "? " + q.Text}}
+	for i, c := range q.Choices {
+		lines = append(lines, view.Line{Style: view.Asked, Text: fmt.Sprintf("  %d. %s%s", i+1, OneLine(c), InMode(q, i))})
+	}
+	d.Lines(lines)
+}
+
 // Flush ends an unfinished line and writes everything.
 func (d *Display) Flush() { d.behind(d.flush) }
 
@@ -461,7 +507,7 @@ func (d *Display) toolFinished(e Event, f fields) {
 		}
 	}
 	text, images := view.ResultText(f.Result)
-	if n := lineCount(text); n > 1 && f.Outcome == "ok" && f.Exit == nil {
+	if n := strings.Count(strings.TrimSuffix(text, "\n"), "\n") + 1; n > 1 && f.Outcome == "ok" && f.Exit == nil {
 		facts = append(facts, fmt.Sprintf("%d lines", n))
 	}
 	if images > 0 {
@@ -506,14 +552,6 @@ func indent(style view.Style, text string, most int) []view.Line {
 		out = append(out, view.Line{Style: style, Text: "  " + l})
 	}
 	return out
-}
-
-func lineCount(text string) int {
-	text = strings.TrimSuffix(text, "\n")
-	if text == "" {
-		return 0
-	}
-	return strings.Count(text, "\n") + 1
 }
 
 func firstLine(s string) string {
@@ -603,48 +641,38 @@ func (n names) read(data []byte) (f fields, ok bool) {
 }
 
 func (f *fields) set(key string, val []byte) {
+	texts := map[string]*string{
+		"history": &f.History, "text": &f.Text, "call": &f.Call, "name": &f.Name, "outcome": &f.Outcome,
+		"reason": &f.Reason, "child": &f.Child, "mode": &f.Mode, "title": &f.Title,
+	}
+	if to := texts[key]; to != nil {
+		*to = text(val)
+		return
+	}
+	n, err := strconv.ParseInt(string(val), 10, 64)
 	switch key {
 	case "message":
 		f.Message, _ = strconv.ParseUint(string(val), 10, 64)
-	case "history":
-		f.History = text(val)
 	case "content":
 		f.Content = val
-	case "text":
-		f.Text = text(val)
-	case "offset":
-		f.Offset, _ = strconv.Atoi(string(val))
-	case "call":
-		f.Call = text(val)
-	case "name":
-		f.Name = text(val)
-	case "outcome":
-		f.Outcome = text(val)
-	case "exit":
-		if n, err := strconv.Atoi(string(val)); err == nil {
-			f.Exit = &n
-		}
 	case "result":
 		f.Result = val
 	case "approval":
 		f.Rule, _ = esjson.GetString(val, "rule")
+	case "offset":
+		f.Offset = int(n)
 	case "input", "cache_read", "cache_write":
-		n, _ := strconv.ParseInt(string(val), 10, 64)
 		f.Input += n
 	case "output":
-		f.Output, _ = strconv.ParseInt(string(val), 10, 64)
+		f.Output = n
+	case "exit":
+		if code := int(n); err == nil {
+			f.Exit = &code
+		}
 	case "cost_micros":
-		if n, err := strconv.ParseInt(string(val), 10, 64); err == nil {
+		if err == nil {
 			f.Cost = &n
 		}
-	case "reason":
-		f.Reason = text(val)
-	case "child":
-		f.Child = text(val)
-	case "mode":
-		f.Mode = text(val)
-	case "title":
-		f.Title = text(val)
 	}
 }
 

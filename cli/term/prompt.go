@@ -7,7 +7,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/roost-dev/roost/api"
@@ -37,20 +37,20 @@ var ErrNoInput = errors.New("the input ended")
 // that lives as long as the process; a prompt itself ends with its context.
 type Prompter struct {
 	d     *Display
-	typed *typed      // shared, as stale is, by all that ask here
-	lines chan string // when another reader has the terminal; typed is nil
-	stale *stale
+	typed *typed       // shared, as stale is, by all that ask here
+	lines chan string  // when another reader has the terminal; typed is nil
+	stale *atomic.Bool // what was typed may be meant for a question that has closed
 }
 
 // NewPrompter asks through d and reads answers from in.
 func NewPrompter(d *Display, in io.Reader) *Prompter {
-	return &Prompter{d: d, typed: newTyped(in), stale: &stale{}}
+	return &Prompter{d: d, typed: newTyped(in), stale: new(atomic.Bool)}
 }
 
 // LinePrompter asks through d; whoever reads the terminal gives it the answers. A line may
 // hold line breaks.
 func LinePrompter(d *Display, lines chan string) *Prompter {
-	return &Prompter{d: d, lines: lines, stale: &stale{}}
+	return &Prompter{d: d, lines: lines, stale: new(atomic.Bool)}
 }
 
 // On is the prompter for questions that are shown on another display.
@@ -79,13 +79,11 @@ func (p *Prompter) consent(ctx context.Context, q api.QuestionOpened) (Reply, er
 		if err != nil {
 			return Reply{}, err
 		}
-		yes := false
 		switch strings.ToLower(strings.TrimSpace(line)) {
 		case "y", "yes":
-			yes = true
-			return Reply{Approve: &yes}, nil
+			return Reply{Approve: new(true)}, nil
 		case "n", "no":
-			return Reply{Approve: &yes}, nil
+			return Reply{Approve: new(false)}, nil
 		case "q", "quit":
 			return Reply{Stop: true}, nil
 		case "":
@@ -107,7 +105,6 @@ func (p *Prompter) approval(ctx context.Context, q api.QuestionOpened) (Reply, e
 		p.say("  a = always allow " + q.Always)
 		prompt = strings.Replace(prompt, "once,", "once, a always,", 1)
 	}
-	yes, no := true, false
 	for {
 		line, err := p.Read(ctx, prompt)
 		if err != nil {
@@ -117,20 +114,20 @@ func (p *Prompter) approval(ctx context.Context, q api.QuestionOpened) (Reply, e
 		rest = strings.TrimSpace(rest)
 		switch strings.ToLower(word) {
 		case "y", "yes":
-			return Reply{Approve: &yes, Text: rest}, nil
+			return Reply{Approve: new(true), Text: rest}, nil
 		case "a", "always":
 			if q.Always == "" {
 				p.say("  nothing that always allows this would hold: y allows it once")
 				continue
 			}
-			return Reply{Approve: &yes, Always: true, Text: rest}, nil
+			return Reply{Approve: new(true), Always: true, Text: rest}, nil
 		case "n", "no":
 			if rest == "" {
 				if rest, err = p.Read(ctx, "  reason for the model (Enter for none) > "); err != nil {
 					return Reply{}, err
 				}
 			}
-			return Reply{Approve: &no, Text: strings.TrimSpace(rest)}, nil
+			return Reply{Approve: new(false), Text: strings.TrimSpace(rest)}, nil
 		case "d", "diff":
 			switch {
 			case q.Command != "":
@@ -211,10 +208,7 @@ func (p *Prompter) whole(text string) {
 
 // words asks for free text; a number stands for the suggestion beside it.
 func (p *Prompter) words(ctx context.Context, q api.QuestionOpened) (Reply, error) {
-	p.d.Lines([]view.Line{{Style: view.Asked, Text: "? " + q.Text}})
-	for i, c := range q.Choices {
-		p.d.Lines([]view.Line{{Style: view.Asked, Text: fmt.Sprintf("  %d. %s%s", i+1, OneLine(c), InMode(q, i))}})
-	}
+	p.d.Question(q)
 	prompt := "  your answer (q alone stops) > "
 	if len(q.Choices) > 0 {
 		prompt = "  a number or your own words (q alone stops) > "
@@ -284,7 +278,7 @@ func (p *Prompter) Read(ctx context.Context, prompt string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if p.stale.meant(time.Since(shown)) {
+		if !p.stale.Swap(false) || time.Since(shown) >= afterglow { // a later line is for this question
 			return line, nil
 		}
 		p.say("  that was typed for the earlier question; type it again if it is for this one")
@@ -326,44 +320,16 @@ func (p *Prompter) Forget() {
 // afterglow is how soon after a question comes a line that was begun for the one before.
 const afterglow = time.Second
 
-// stale means that the typed text may be meant for a question that has closed.
-type stale struct {
-	mu sync.Mutex
-	on bool
-}
-
-func (s *stale) set(on bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.on = on
-}
-
-func (s *stale) is() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.on
-}
-
-// meant reports whether a line that came so long after a question was shown is for that
-// question. The next one is.
-func (s *stale) meant(after time.Duration) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	was := s.on
-	s.on = false
-	return !was || after >= afterglow
-}
-
 // Dismiss marks a question that left the terminal before it was answered there. It drops what was typed by then, and
 // a line that comes right after the next question.
 func (p *Prompter) Dismiss() {
-	p.stale.set(true)
+	p.stale.Store(true)
 	p.Forget()
 }
 
 // settle drops input that the user typed between a dismissed question and the next one.
 func (p *Prompter) settle(ctx context.Context) {
-	if p.typed == nil || !p.stale.is() {
+	if p.typed == nil || !p.stale.Load() {
 		return
 	}
 	for {

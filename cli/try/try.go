@@ -83,13 +83,8 @@ func Command(app *app.App) *cobra.Command {
 			}
 			err = t.run(ctx)
 			if errors.Is(ctx.Err(), context.Canceled) { // the cause is the signal, not the error that it led to
-				err = &failure.Failure{
-					Exit: failure.ExitInterrupt,
-					Code: "cancelled",
-					What: "show that nothing is lost",
-					Why:  "it was stopped",
-					Try:  "roost try",
-				}
+				err = failure.New(failure.ExitInterrupt, "cancelled", "show that nothing is lost",
+					"it was stopped", "roost try")
 			}
 			return errors.Join(err, t.clean())
 		},
@@ -169,13 +164,8 @@ func (t *trial) run(ctx context.Context) error {
 }
 
 func (t *trial) broken(why string) error {
-	return &failure.Failure{
-		Exit: failure.ExitFailed,
-		Code: "try_failed",
-		What: "show that nothing is lost",
-		Why:  why,
-		Try:  "roost try --keep  # and look into the folder",
-	}
+	return failure.New(failure.ExitFailed, "try_failed", "show that nothing is lost", why,
+		"roost try --keep  # and look into the folder")
 }
 
 // verdict prints the checks and fails when one of them does not hold.

@@ -44,8 +44,7 @@ func New(o Options) *Provider {
 			reply := &accumulator{call: call}
 			return wire.Attempt{Call: call, Add: reply.add, Done: reply.done}
 		},
-		Refusal: errorParts,
-		Kind:    kindOf,
+		Kind: kindOf,
 	})
 	return p
 }

@@ -237,16 +237,6 @@ func (a *accumulator) extendBlock(index int64, delta []byte) llm.Chunk {
 	return nil
 }
 
-// errorParts reads {"error":{"type","message"}}, in a body or an event.
-func errorParts(data []byte) (typ, message string) {
-	if esjson.Valid(data) { // a proxy's page is not JSON: both stay empty
-		inner, _ := esjson.Get(data, "error")
-		typ, _ = esjson.GetString(inner, "type")
-		message, _ = esjson.GetString(inner, "message")
-	}
-	return typ, message
-}
-
 // SafeID replaces every character that a tool call id may not have by an
 // underscore, as Roo does (by UTF-16 unit, so that ids agree).
 func SafeID(id string) string {

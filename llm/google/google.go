@@ -47,9 +47,9 @@ func New(o Options) *Provider {
 		Idle:    10 * time.Minute,
 		Request: p.request,
 		Reply: func(call wire.Call, _ llm.Request) wire.Attempt {
-			r := &reply{call: call}
+			r := &reply{Reply: wire.Reply{Call: call}}
 			// The API has no end event: it sends a finish reason, and the stream ends.
-			call.Ended = func() bool { return r.stop != "" }
+			call.Ended = func() bool { return r.Stop != "" }
 			return wire.Attempt{Call: call, Add: r.add, Done: r.done}
 		},
 		Kind: kindOf,
@@ -154,10 +154,7 @@ func generationOf(model string) int {
 	if end < 0 {
 		end = len(rest)
 	}
-	n, err := strconv.Atoi(rest[:end])
-	if err != nil {
-		return 0
-	}
+	n, _ := strconv.Atoi(rest[:end])
 	return n
 }
 

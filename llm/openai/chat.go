@@ -99,50 +99,39 @@ func chatAssistant(blocks []wire.Block, details, reasoning []byte) []byte {
 // chatReply puts a reply of chat completions together. Servers differ in what they
 // send; unknown events and members are ignored.
 type chatReply struct {
-	call   wire.Call
-	server string // the server and the model, as Done.ReasoningFrom has it
-
-	id, model, stop string
-	contents        bool // reasoning came as reasoning_content
-	text, thought   []byte
-	details         details
-	calls           wire.Calls
-	usage           llm.Usage
+	wire.Reply
+	server   string // the server and the model, as Done.ReasoningFrom has it
+	contents bool   // reasoning came as reasoning_content
+	details  details
 }
 
 func (r *chatReply) add(data []byte) ([]llm.Chunk, bool, error) {
 	if bytes.Equal(bytes.TrimSpace(data), []byte("[DONE]")) {
-		if r.stop == "" && len(r.text) == 0 && r.calls.Len() == 0 {
-			return nil, false, &llm.Error{Provider: r.call.Provider, Kind: llm.Cut, Message: "the stream ended before the reply did"}
+		if r.Stop == "" && len(r.Text) == 0 && r.Calls.Len() == 0 {
+			return nil, false, &llm.Error{Provider: r.Call.Provider, Kind: llm.Cut, Message: "the stream ended before the reply did"}
 		}
 		return nil, true, nil
 	}
 	if !esjson.Valid(data) {
-		return nil, false, wire.UnreadableEvent(r.call.Provider, data)
+		return nil, false, wire.UnreadableEvent(r.Call.Provider, data)
 	}
-	if failed, is := esjson.Get(data, "error"); is && esjson.TypeOf(failed) != esjson.TypeNull {
-		return nil, false, r.call.ErrorOf(0, data)
+	if err := r.Failed(data); err != nil {
+		return nil, false, err
 	}
-	if id, _ := esjson.GetString(data, "id"); id != "" {
-		r.id = id
-	}
-	if model, _ := esjson.GetString(data, "model"); model != "" {
-		r.model = model
-	}
+	r.Note(data, "id", "model")
 	var chunks []llm.Chunk
 	choices, _ := esjson.Get(data, "choices")
 	for choice := range esjson.Array(choices) {
 		chunks = append(chunks, r.choice(choice)...)
 		break // one was asked for
 	}
-	if usage, is := esjson.Get(data, "usage"); is && r.count(usage) {
-		chunks = append(chunks, llm.UsageReport{Usage: r.usage})
+	if usage, is := esjson.Get(data, "usage"); is && esjson.TypeOf(usage) == esjson.TypeObject {
+		chunks = append(chunks, r.Count(usageOf(usage))...)
 	}
 	return chunks, false, nil
 }
 
 func (r *chatReply) choice(choice []byte) []llm.Chunk {
-	var chunks []llm.Chunk
 	delta, _ := esjson.Get(choice, "delta")
 	sent, _ := esjson.Get(delta, "reasoning_details")
 	thought := r.details.add(sent)
@@ -153,18 +142,12 @@ func (r *chatReply) choice(choice []byte) []llm.Chunk {
 			break // some servers write it twice, under both names
 		}
 	}
-	if thought != "" {
-		r.thought = append(r.thought, thought...)
-		chunks = append(chunks, llm.ReasoningDelta{Text: thought})
-	}
-	for _, name := range []string{"content", "refusal"} {
-		if s, _ := esjson.GetString(delta, name); s != "" {
-			r.text = append(r.text, s...)
-			chunks = append(chunks, llm.TextDelta{Text: s})
-			if name == "refusal" {
-				r.stop = "refusal"
-			}
-		}
+	chunks := r.Think(thought)
+	content, _ := esjson.GetString(delta, "content")
+	refusal, _ := esjson.GetString(delta, "refusal")
+	chunks = append(append(chunks, r.Say(content)...), r.Say(refusal)...)
+	if refusal != "" {
+		r.Stop = "refusal"
 	}
 	list, _ := esjson.Get(delta, "tool_calls")
 	for call := range esjson.Array(list) {
@@ -177,39 +160,25 @@ func (r *chatReply) choice(choice []byte) []llm.Chunk {
 			arguments = string(object) // servers that forget the quotes
 		}
 		if !indexed {
-			index = r.calls.Guess(id, name)
+			index = r.Calls.Guess(id, name)
 		}
-		chunks = append(chunks, r.calls.Add(index, id, name, arguments))
+		chunks = append(chunks, r.Calls.Add(index, id, name, arguments))
 	}
-	if reason, _ := esjson.GetString(choice, "finish_reason"); reason != "" && r.stop != "refusal" {
-		r.stop = reason
+	if reason, _ := esjson.GetString(choice, "finish_reason"); reason != "" && r.Stop != "refusal" {
+		r.Stop = reason
 	}
 	return chunks
 }
 
-// count takes over the counts.
-func (r *chatReply) count(usage []byte) bool {
-	if esjson.TypeOf(usage) != esjson.TypeObject {
-		return false
-	}
-	next := usageOf(usage)
-	changed := next != r.usage
-	r.usage = next
-	return changed
-}
-
 func (r *chatReply) done() llm.Done {
-	d := llm.Done{ID: r.id, Model: r.model, StopReason: stopReason(r.stop, r.calls.Len() > 0), Usage: r.usage}
-	if d.ReasoningDetails = r.details.array(); d.ReasoningDetails == nil && len(r.thought) > 0 {
-		d.Blocks = append(d.Blocks, wire.ReasoningBlock(string(r.thought)))
-		if r.contents {
-			d.ReasoningFrom = r.server
-		}
+	details, thoughts := r.details.array(), r.Thoughts()
+	if details != nil {
+		thoughts = nil
 	}
-	if len(r.text) > 0 {
-		d.Blocks = append(d.Blocks, wire.TextBlock(string(r.text)))
+	d := r.Done(stopReason(r.Stop, r.Calls.Len() > 0), thoughts...)
+	if d.ReasoningDetails = details; thoughts != nil && r.contents {
+		d.ReasoningFrom = r.server
 	}
-	r.calls.Finish(&d)
 	return d
 }
 

@@ -61,12 +61,12 @@ func (p *Provider) request(c *wire.Call, req llm.Request) error {
 
 func (p *Provider) reply(call wire.Call, req llm.Request) wire.Attempt {
 	if !p.Compatible {
-		r := &responsesReply{call: call}
+		r := &responsesReply{Reply: wire.Reply{Call: call}}
 		return wire.Attempt{Call: call, Add: r.add, Done: r.done}
 	}
-	r := &chatReply{call: call, server: p.Server(req.Model)}
+	r := &chatReply{Reply: wire.Reply{Call: call}, server: p.Server(req.Model)}
 	// Some servers send a finish reason and never [DONE].
-	call.Ended = func() bool { return r.stop != "" }
+	call.Ended = func() bool { return r.Stop != "" }
 	return wire.Attempt{Call: call, Add: r.add, Done: r.done}
 }
 

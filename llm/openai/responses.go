@@ -123,18 +123,13 @@ func reasoningItem(b wire.Block) []byte {
 
 // responsesReply puts a reply of the Responses API together.
 type responsesReply struct {
-	call wire.Call
-
-	id, model, stop string
-	text, thought   []byte
-	thoughts        []json.RawMessage // reasoning items, encrypted
-	calls           wire.Calls
-	usage           llm.Usage
+	wire.Reply
+	thoughts []json.RawMessage // reasoning items, encrypted
 }
 
 func (r *responsesReply) add(data []byte) ([]llm.Chunk, bool, error) {
 	if !esjson.Valid(data) {
-		return nil, false, wire.UnreadableEvent(r.call.Provider, data)
+		return nil, false, wire.UnreadableEvent(r.Call.Provider, data)
 	}
 	typ, _ := esjson.GetString(data, "type")
 	index, _ := esjson.GetInt(data, "output_index")
@@ -143,53 +138,41 @@ func (r *responsesReply) add(data []byte) ([]llm.Chunk, bool, error) {
 	switch typ {
 	case "response.created", "response.in_progress":
 		response, _ := esjson.Get(data, "response")
-		r.id, _ = esjson.GetString(response, "id")
-		r.model, _ = esjson.GetString(response, "model")
+		r.Note(response, "id", "model")
 	case "response.output_text.delta", "response.refusal.delta":
 		if typ == "response.refusal.delta" {
-			r.stop = "refusal"
+			r.Stop = "refusal"
 		}
-		if delta != "" {
-			r.text = append(r.text, delta...)
-			return []llm.Chunk{llm.TextDelta{Text: delta}}, false, nil
-		}
+		return r.Say(delta), false, nil
 	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
-		return r.showThought(delta), false, nil
+		return r.Think(delta), false, nil
 	case "response.reasoning_summary_part.added":
-		if len(r.thought) > 0 {
-			return r.showThought("\n\n"), false, nil
+		if len(r.Thought) > 0 {
+			return r.Think("\n\n"), false, nil
 		}
 	case "response.output_item.added":
 		if kind, _ := esjson.GetString(item, "type"); kind == "function_call" {
 			id, _ := esjson.GetString(item, "call_id")
 			name, _ := esjson.GetString(item, "name")
-			return []llm.Chunk{r.calls.Add(index, id, name, "")}, false, nil
+			return []llm.Chunk{r.Calls.Add(index, id, name, "")}, false, nil
 		}
 	case "response.function_call_arguments.delta":
-		if r.calls.Has(index) && delta != "" {
-			return []llm.Chunk{r.calls.Add(index, "", "", delta)}, false, nil
+		if r.Calls.Has(index) && delta != "" {
+			return []llm.Chunk{r.Calls.Add(index, "", "", delta)}, false, nil
 		}
 	case "response.output_item.done":
 		r.item(index, item)
 	case "response.completed", "response.incomplete":
 		response, _ := esjson.Get(data, "response")
 		r.end(response)
-		return []llm.Chunk{llm.UsageReport{Usage: r.usage}}, true, nil
+		return []llm.Chunk{llm.UsageReport{Usage: r.Usage}}, true, nil
 	case "response.failed":
 		response, _ := esjson.Get(data, "response")
-		return nil, false, r.call.ErrorOf(0, response)
+		return nil, false, r.Call.ErrorOf(0, response)
 	case "error":
-		return nil, false, r.call.ErrorOf(0, data)
+		return nil, false, r.Call.ErrorOf(0, data)
 	}
 	return nil, false, nil // other progress events, and events of newer versions
-}
-
-func (r *responsesReply) showThought(text string) []llm.Chunk {
-	if text == "" {
-		return nil
-	}
-	r.thought = append(r.thought, text...)
-	return []llm.Chunk{llm.ReasoningDelta{Text: text}}
 }
 
 // item takes a complete item: it is the truth where deltas were missed.
@@ -198,12 +181,12 @@ func (r *responsesReply) item(index int64, item []byte) {
 	case "function_call":
 		arguments, is := esjson.GetString(item, "arguments")
 		switch {
-		case r.calls.Has(index) && is:
-			r.calls.Replace(index, arguments)
-		case !r.calls.Has(index):
+		case r.Calls.Has(index) && is:
+			r.Calls.Replace(index, arguments)
+		case !r.Calls.Has(index):
 			id, _ := esjson.GetString(item, "call_id")
 			name, _ := esjson.GetString(item, "name")
-			r.calls.Add(index, id, name, arguments)
+			r.Calls.Add(index, id, name, arguments)
 		}
 	case "reasoning":
 		encrypted, is := esjson.Get(item, "encrypted_content")
@@ -222,29 +205,18 @@ func (r *responsesReply) item(index int64, item []byte) {
 }
 
 func (r *responsesReply) end(response []byte) {
-	if id, _ := esjson.GetString(response, "id"); id != "" {
-		r.id = id
-	}
-	if model, _ := esjson.GetString(response, "model"); model != "" {
-		r.model = model
-	}
+	r.Note(response, "id", "model")
 	details, _ := esjson.Get(response, "incomplete_details")
 	if reason, _ := esjson.GetString(details, "reason"); reason != "" {
-		r.stop = reason
+		r.Stop = reason
 	}
 	usage, _ := esjson.Get(response, "usage")
-	r.usage = usageOf(usage)
+	r.Usage = usageOf(usage)
 }
 
 func (r *responsesReply) done() llm.Done {
-	d := llm.Done{ID: r.id, Model: r.model, StopReason: stopReason(r.stop, r.calls.Len() > 0), Usage: r.usage}
-	d.Blocks = append(d.Blocks, r.thoughts...)
-	if len(r.thoughts) == 0 && len(r.thought) > 0 {
-		d.Blocks = append(d.Blocks, wire.ReasoningBlock(string(r.thought)))
+	if len(r.thoughts) == 0 {
+		r.thoughts = r.Thoughts()
 	}
-	if len(r.text) > 0 {
-		d.Blocks = append(d.Blocks, wire.TextBlock(string(r.text)))
-	}
-	r.calls.Finish(&d)
-	return d
+	return r.Done(stopReason(r.Stop, r.Calls.Len() > 0), r.thoughts...)
 }

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -26,12 +27,9 @@ func Attempts(ctx context.Context, b Backoff, yield func(llm.Chunk, error) bool,
 			return
 		}
 		var failed *llm.Error
-		if started || !errors.As(err, &failed) || !failed.Retryable() || n > b.Limit() {
+		if started || !errors.As(err, &failed) || !failed.Retryable() || n > b.Limit() ||
+			failed.RetryAfterMS > b.limit().Milliseconds() { // a used-up quota: the caller decides whether to wait for hours
 			yield(nil, err)
-			return
-		}
-		if b.tooLong(failed) {
-			yield(nil, err) // a used-up quota: the caller decides whether to wait for hours
 			return
 		}
 		wait := b.Delay(n, failed)
@@ -59,13 +57,7 @@ type Backoff struct {
 
 // Limit is the number of attempts after the first.
 func (b Backoff) Limit() int {
-	switch {
-	case b.Retries < 0:
-		return 0
-	case b.Retries == 0:
-		return 4
-	}
-	return b.Retries
+	return max(cmp.Or(b.Retries, 4), 0)
 }
 
 func (b Backoff) limit() time.Duration {
@@ -75,19 +67,13 @@ func (b Backoff) limit() time.Duration {
 	return b.Cap
 }
 
-// tooLong reports whether the provider asks for more than the longest wait.
-func (b Backoff) tooLong(err *llm.Error) bool { return err.RetryAfterMS > b.limit().Milliseconds() }
-
 // Delay is how long to wait after attempt n (from 1) failed with err. It is the wait that the
 // provider asks for, up to Cap. Without one, the wait is random between 0 and base*2^(n-1)
 // (full jitter): clients that were refused together would otherwise come back together.
 func (b Backoff) Delay(n int, err *llm.Error) time.Duration {
 	limit := b.limit()
 	if err != nil && err.RetryAfterMS > 0 {
-		if err.RetryAfterMS > limit.Milliseconds() {
-			return limit
-		}
-		return time.Duration(err.RetryAfterMS) * time.Millisecond
+		return time.Duration(min(err.RetryAfterMS, limit.Milliseconds())) * time.Millisecond
 	}
 	bound := b.Base
 	if bound <= 0 {

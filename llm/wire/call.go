@@ -8,6 +8,7 @@
 package wire
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -45,9 +46,6 @@ type Call struct {
 	// Ended reports whether a stream that ends without an end event has sent a whole reply.
 	// nil = every reply has an end event, and a stream without one was cut.
 	Ended func() bool
-	// Refusal reads the provider's error from a JSON body or event: its type or code
-	// and its message. nil = {"error":{"type"|"code","message"}}.
-	Refusal func(body []byte) (code, message string)
 	// Kind classifies a refusal; nil = KindOfStatus.
 	Kind func(status int, code, message string) llm.Kind
 }
@@ -123,21 +121,14 @@ func (c Call) readRefusal(res *http.Response, idle *Idle) error {
 // ErrorOf reads a provider's error from an error page (with its HTTP status) or from an
 // event of a stream (status 0).
 func (c Call) ErrorOf(status int, page []byte) *llm.Error {
-	read, kind := c.Refusal, c.Kind
-	if read == nil {
-		read = Refusal
+	code, message := Refusal(page)
+	// Redacted before it is cut: a part of a key would not be known any more.
+	message = cmp.Or(message, Shorten(Redact(string(page), c.Key), 500), http.StatusText(status))
+	kind := KindOfStatus(status, message)
+	if c.Kind != nil {
+		kind = c.Kind(status, code, message)
 	}
-	code, message := read(page)
-	if message == "" {
-		message = Shorten(Redact(string(page), c.Key), 500) // a cut key would not be known any more
-	}
-	if message == "" {
-		message = http.StatusText(status)
-	}
-	if kind == nil {
-		kind = func(status int, _, message string) llm.Kind { return KindOfStatus(status, message) }
-	}
-	err := c.newError(kind(status, code, message), status, message)
+	err := c.newError(kind, status, message)
 	if m := retryDelay.FindSubmatch(page); m != nil {
 		if d, ok := parseScaled(string(m[1]), time.Second); ok {
 			err.RetryAfterMS = d.Milliseconds()
@@ -328,10 +319,7 @@ func SameServer(req *http.Request, via []*http.Request) error {
 
 // refusedRedirect returns the redirect that err refused, nil when err is something else.
 func refusedRedirect(err error) *redirectError {
-	var e *redirectError
-	if !errors.As(err, &e) {
-		return nil
-	}
+	e, _ := errors.AsType[*redirectError](err)
 	return e
 }
 

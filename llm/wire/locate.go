@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -119,23 +120,13 @@ func blockOf(item []byte, m llm.Message, refusal string) int {
 
 // containsImage reports whether the item contains an image of the block.
 func containsImage(item []byte, b Block) bool {
-	if b.Type == "image" {
-		return b.Data != "" && bytes.Contains(item, []byte(b.Data))
+	images := []Block{b}
+	if b.Type == "tool_result" {
+		_, images = b.Result()
+	} else if b.Type != "image" {
+		return false
 	}
-	for _, image := range resultImages(b) {
-		if image.Data != "" && bytes.Contains(item, []byte(image.Data)) {
-			return true
-		}
-	}
-	return false
-}
-
-func resultImages(b Block) []Block {
-	if b.Type != "tool_result" {
-		return nil
-	}
-	_, images := b.Result()
-	return images
+	return slices.ContainsFunc(images, func(i Block) bool { return i.Data != "" && bytes.Contains(item, []byte(i.Data)) })
 }
 
 func contains(item []byte, b Block) bool {

@@ -43,8 +43,7 @@ type Dialect struct {
 	// Reply begins a reply to the call. It may set the call's Ended.
 	Reply func(call Call, req llm.Request) Attempt
 
-	Refusal func(page []byte) (code, message string)               // as in Call
-	Kind    func(status int, code, message string) (kind llm.Kind) // as in Call
+	Kind func(status int, code, message string) (kind llm.Kind) // as in Call
 }
 
 // Provider implements llm.Provider for a dialect.
@@ -110,7 +109,6 @@ func (p *Provider) call(req *llm.Request) (Call, error) {
 		Key:      p.APIKey,
 		Idle:     p.IdleTimeout,
 		Now:      p.Now,
-		Refusal:  p.dialect.Refusal,
 		Kind:     p.dialect.Kind,
 	}
 	req.Model = cmp.Or(req.Model, p.Model)

@@ -12,6 +12,78 @@ import (
 	"github.com/roost-dev/roost/llm"
 )
 
+// Reply is what the replies of all APIs hold while they grow.
+type Reply struct {
+	Call            Call // reads the provider's errors
+	ID, Model, Stop string
+	Text, Thought   []byte
+	Calls           Calls
+	Usage           llm.Usage
+}
+
+// Note takes over the reply's id and model, which servers repeat, leave out or send late.
+func (r *Reply) Note(data []byte, id, model string) {
+	if s, _ := esjson.GetString(data, id); s != "" {
+		r.ID = s
+	}
+	if s, _ := esjson.GetString(data, model); s != "" {
+		r.Model = s
+	}
+}
+
+// Say adds visible text, Think adds reasoning. Empty text gives no chunk.
+func (r *Reply) Say(text string) []llm.Chunk {
+	if text == "" {
+		return nil
+	}
+	r.Text = append(r.Text, text...)
+	return []llm.Chunk{llm.TextDelta{Text: text}}
+}
+
+// Think is described at Say.
+func (r *Reply) Think(text string) []llm.Chunk {
+	if text == "" {
+		return nil
+	}
+	r.Thought = append(r.Thought, text...)
+	return []llm.Chunk{llm.ReasoningDelta{Text: text}}
+}
+
+// Count takes over the counts, and reports those that changed.
+func (r *Reply) Count(u llm.Usage) []llm.Chunk {
+	if u == r.Usage {
+		return nil
+	}
+	r.Usage = u
+	return []llm.Chunk{llm.UsageReport{Usage: u}}
+}
+
+// Failed is the error that an event holds; nil when it holds none.
+func (r *Reply) Failed(event []byte) error {
+	if failed, is := esjson.Get(event, "error"); is && esjson.TypeOf(failed) != esjson.TypeNull {
+		return r.Call.ErrorOf(0, event)
+	}
+	return nil
+}
+
+// Done is the complete reply in Roo's order: thoughts, one text, calls.
+func (r *Reply) Done(stop string, thoughts ...json.RawMessage) llm.Done {
+	d := llm.Done{ID: r.ID, Model: r.Model, StopReason: stop, Usage: r.Usage, Blocks: thoughts}
+	if len(r.Text) > 0 {
+		d.Blocks = append(d.Blocks, TextBlock(string(r.Text)))
+	}
+	r.Calls.Finish(&d)
+	return d
+}
+
+// Thoughts is the plain reasoning as a block; nil when there is none.
+func (r *Reply) Thoughts() []json.RawMessage {
+	if len(r.Thought) == 0 {
+		return nil
+	}
+	return []json.RawMessage{ReasoningBlock(string(r.Thought))}
+}
+
 // TextBlock is text as it is stored.
 func TextBlock(text string) json.RawMessage { return block("text", "text", text).Bytes() }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -57,12 +58,7 @@ var overflow = []string{
 // long for the model.
 func IsOverflow(message string) bool {
 	m := strings.ToLower(message)
-	for _, s := range overflow {
-		if strings.Contains(m, s) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(overflow, func(s string) bool { return strings.Contains(m, s) })
 }
 
 // RetryAfter reads retry-after-ms (milliseconds) or retry-after (seconds, or a
