@@ -273,8 +273,10 @@ func (a *commands) serveOn(ctx context.Context, v serving) error {
 		Confined: true,
 		Observe:  watch.Observe,
 	}, false)
-	asked := newServeEnd(v.stop.Ctx)
-	defer asked.stop()
+	asked, ask := context.WithCancel(v.stop.Ctx) // ends when the server is to end
+	defer ask()
+	now, hurry := context.WithCancel(context.Background()) // ends when runs are not to be finished
+	defer hurry()
 	recovery := new(server.Recovery)
 	srv, err := server.New(server.Options{
 		Service: v.roost.ServiceWith(service.Options{
@@ -293,8 +295,13 @@ func (a *commands) serveOn(ctx context.Context, v serving) error {
 		Watch:    watch,
 		Recovery: recovery,
 		Origins:  work.origins,
-		Stop:     asked.take,
-		Limits:   api.Bounds{MaxRuns: work.maxRuns, Hold: work.hold.String(), DrainTimeout: work.drain.String()},
+		Stop: func(atOnce bool) {
+			if atOnce {
+				hurry()
+			}
+			ask()
+		},
+		Limits: api.Bounds{MaxRuns: work.maxRuns, Hold: work.hold.String(), DrainTimeout: work.drain.String()},
 	})
 	if err != nil {
 		return errors.Join(err, v.listener.Close(), v.roost.Close(ctx))
@@ -322,7 +329,7 @@ func (a *commands) serveOn(ctx context.Context, v serving) error {
 	ended := false
 	if err == nil {
 		select {
-		case <-asked.ctx.Done():
+		case <-asked.Done():
 		case err = <-served:
 			ended = true
 		}
@@ -333,13 +340,7 @@ func (a *commands) serveOn(ctx context.Context, v serving) error {
 	running, waiting, queued := e.Load()
 	log.Info("stopping", "running", running, "waiting", waiting, "queued", queued)
 	finishing, over := context.WithTimeout(context.WithoutCancel(ctx), work.drain)
-	go func() {
-		select {
-		case <-asked.now:
-			over()
-		case <-finishing.Done():
-		}
-	}()
+	defer context.AfterFunc(now, over)()
 	err = errors.Join(err, e.Drain(finishing))
 	over()
 	hangUp()
@@ -351,27 +352,6 @@ func (a *commands) serveOn(ctx context.Context, v serving) error {
 	memory.Wait()
 	log.Info("stopped")
 	return err
-}
-
-// serveEnd is how a request, other than a signal, ends a server.
-type serveEnd struct {
-	ctx  context.Context //nolint:containedctx // ends when the server is to end
-	stop context.CancelFunc
-	once sync.Once
-	now  chan struct{} // closed when runs are not to be finished
-}
-
-func newServeEnd(ctx context.Context) *serveEnd {
-	e := &serveEnd{now: make(chan struct{})}
-	e.ctx, e.stop = context.WithCancel(ctx)
-	return e
-}
-
-func (e *serveEnd) take(now bool) {
-	if now {
-		e.once.Do(func() { close(e.now) })
-	}
-	e.stop()
 }
 
 // takeUp takes up what an earlier server left. It works while requests are already

@@ -485,20 +485,20 @@ func (d *Display) toolStarted(e Event, f fields) {
 func (d *Display) toolFinished(e Event, f fields) {
 	c := d.tools[f.Call]
 	mark, style := "✓", view.Plain
+	var facts []string
+	if f.Outcome != "ok" {
+		facts = append(facts, f.Outcome)
+	}
 	switch f.Outcome {
 	case "error":
 		mark, style = "✗", view.Bad
 	case "denied":
 		mark, style = "⊘", view.Asked
+		if f.Rule != "" {
+			facts = append(facts, "rule "+f.Rule)
+		}
 	case "cancelled", "unknown":
 		mark, style = "?", view.Asked
-	}
-	var facts []string
-	if f.Outcome != "ok" {
-		facts = append(facts, f.Outcome)
-	}
-	if f.Rule != "" && f.Outcome == "denied" {
-		facts = append(facts, "rule "+f.Rule)
 	}
 	if f.Exit != nil {
 		facts = append(facts, fmt.Sprintf("exit %d", *f.Exit))
@@ -529,7 +529,7 @@ func (d *Display) toolFinished(e Event, f fields) {
 	}
 	d.one(style, line+tail)
 	if f.Outcome == "error" && d.o.Verbose {
-		d.some(indent(view.Dim, text, 10))
+		d.some(indented(text, 10, func(string) view.Style { return view.Dim }, ""))
 	}
 }
 
@@ -542,14 +542,14 @@ func targetOf(title string) string {
 	return rest
 }
 
-func indent(style view.Style, text string, most int) []view.Line {
+// indented are the lines of a text, at most so many of them; 0 = all. rest stands behind the number of the others.
+func indented(text string, most int, style func(line string) view.Style, rest string) (out []view.Line) {
 	all := strings.Split(strings.TrimRight(text, "\n"), "\n")
-	var out []view.Line
 	for i, l := range all {
-		if i == most {
-			return append(out, view.Line{Style: view.Dim, Text: fmt.Sprintf("  ... %d more lines", len(all)-most)})
+		if most > 0 && i == most {
+			return append(out, view.Line{Style: view.Dim, Text: fmt.Sprintf("  ... %d more lines%s", len(all)-most, rest)})
 		}
-		out = append(out, view.Line{Style: style, Text: "  " + l})
+		out = append(out, view.Line{Style: style(l), Text: "  " + l})
 	}
 	return out
 }

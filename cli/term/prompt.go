@@ -74,23 +74,37 @@ func (p *Prompter) Ask(ctx context.Context, q api.QuestionOpened) (Reply, error)
 // consent asks for a plain yes or no.
 func (p *Prompter) consent(ctx context.Context, q api.QuestionOpened) (Reply, error) {
 	p.whole(q.Text)
+	return p.until(ctx, "  y go on, n do not, q stop > ", func(line string) (r Reply, complaint string) {
+		switch strings.ToLower(line) {
+		case "y", "yes":
+			r.Approve = new(true)
+		case "n", "no":
+			r.Approve = new(false)
+		case "q", "quit":
+			r.Stop = true
+		default:
+			return r, "answer with one of the letters"
+		}
+		return r, ""
+	})
+}
+
+// until reads lines until one is an answer. take returns the answer, or else what is wrong with the line.
+func (p *Prompter) until(ctx context.Context, prompt string, take func(line string) (Reply, string)) (Reply, error) {
 	for {
-		line, err := p.Read(ctx, "  y go on, n do not, q stop > ")
+		line, err := p.Read(ctx, prompt)
 		if err != nil {
 			return Reply{}, err
 		}
-		switch strings.ToLower(strings.TrimSpace(line)) {
-		case "y", "yes":
-			return Reply{Approve: new(true)}, nil
-		case "n", "no":
-			return Reply{Approve: new(false)}, nil
-		case "q", "quit":
-			return Reply{Stop: true}, nil
-		case "":
+		if line = strings.TrimSpace(line); line == "" {
 			p.say("  Enter alone is not an answer")
-		default:
-			p.say("  answer with one of the letters")
+			continue
 		}
+		r, complaint := take(line)
+		if complaint == "" {
+			return r, nil
+		}
+		p.say("  " + complaint)
 	}
 }
 
@@ -213,23 +227,14 @@ func (p *Prompter) words(ctx context.Context, q api.QuestionOpened) (Reply, erro
 	if len(q.Choices) > 0 {
 		prompt = "  a number or your own words (q alone stops) > "
 	}
-	for {
-		line, err := p.Read(ctx, prompt)
-		if err != nil {
-			return Reply{}, err
+	return p.until(ctx, prompt, func(line string) (Reply, string) {
+		if n, err := strconv.Atoi(line); err == nil && n >= 1 && n <= len(q.Choices) {
+			line = q.Choices[n-1]
+		} else if line == "q" {
+			return Reply{Stop: true}, ""
 		}
-		line = strings.TrimSpace(line)
-		switch n, err := strconv.Atoi(line); {
-		case line == "":
-			p.say("  Enter alone is not an answer")
-		case line == "q":
-			return Reply{Stop: true}, nil
-		case err == nil && n >= 1 && n <= len(q.Choices):
-			return Reply{Text: q.Choices[n-1]}, nil
-		default:
-			return Reply{Text: line}, nil
-		}
-	}
+		return Reply{Text: line}, ""
+	})
 }
 
 // InMode is the note at a choice that continues in another mode.
@@ -245,19 +250,9 @@ func (p *Prompter) say(text string) {
 }
 
 func (p *Prompter) diff(diff string, most int) {
-	if diff == "" {
-		return
+	if diff != "" {
+		p.d.Lines(indented(diff, most, view.DiffStyle, ", d shows all"))
 	}
-	all := strings.Split(strings.TrimRight(diff, "\n"), "\n")
-	var out []view.Line
-	for i, l := range all {
-		if most > 0 && i == most {
-			out = append(out, view.Line{Style: view.Dim, Text: fmt.Sprintf("  ... %d more lines, d shows all", len(all)-most)})
-			break
-		}
-		out = append(out, view.Line{Style: view.DiffStyle(l), Text: "  " + l})
-	}
-	p.d.Lines(out)
 }
 
 // OneLineIndented is OneLine that keeps the blanks in front.

@@ -41,7 +41,7 @@ func New(o Options) *Provider {
 		Idle:    5 * time.Minute, // pings come while a model thinks, so such a silence is a dead connection
 		Request: p.request,
 		Reply: func(call wire.Call, _ llm.Request) wire.Attempt {
-			reply := &accumulator{call: call}
+			reply := &accumulator{Reply: wire.Reply{Call: call}}
 			return wire.Attempt{Call: call, Add: reply.add, Done: reply.done}
 		},
 		Kind: kindOf,

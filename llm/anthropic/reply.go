@@ -13,17 +13,15 @@ import (
 
 // done is the complete reply in Roo's stored order.
 func (a *accumulator) done() llm.Done {
-	d := llm.Done{ID: a.id, Model: a.model, StopReason: a.stop, Usage: a.usage}
-	var text []byte
-	var other []json.RawMessage
+	var thoughts, other []json.RawMessage
 	for _, b := range a.blocks {
 		switch b.typ {
 		case "thinking":
-			d.Blocks = append(d.Blocks, b.thinking())
+			thoughts = append(thoughts, b.thinking())
 		case "redacted_thinking":
-			d.Blocks = append(d.Blocks, compact(b.raw))
+			thoughts = append(thoughts, compact(b.raw))
 		case "text":
-			text = append(text, b.text...)
+			a.Text = append(a.Text, b.text...)
 		case "tool_use": // behind all others
 		default:
 			if raw := b.unknown(); raw != nil {
@@ -31,12 +29,7 @@ func (a *accumulator) done() llm.Done {
 			}
 		}
 	}
-	if len(text) > 0 {
-		d.Blocks = append(d.Blocks, wire.TextBlock(string(text)))
-	}
-	d.Blocks = append(d.Blocks, other...)
-	a.calls.Finish(&d)
-	return d
+	return a.Done(a.Stop, thoughts, other...)
 }
 
 // thinking is rebuilt from its deltas; text and signature are as they came.
@@ -106,14 +99,10 @@ type block struct {
 // accumulator puts a reply together from its events. It has no clock and no
 // connection, and takes any bytes: what it cannot read is an error, never a panic.
 type accumulator struct {
-	call      wire.Call // reads the provider's errors
-	shown     bool      // a chunk was handed out
-	id, model string
-	stop      string
-	usage     llm.Usage
-	blocks    []*block
-	open      map[int64]*block
-	calls     wire.Calls
+	wire.Reply
+	shown  bool // a chunk was handed out
+	blocks []*block
+	open   map[int64]*block
 }
 
 // add takes one event's data and returns what to show. done reports that the reply is complete.
@@ -127,7 +116,7 @@ func (a *accumulator) add(data []byte) (chunks []llm.Chunk, done bool, err error
 	}
 	if !a.shown {
 		a.shown = true
-		chunks = append(chunks, llm.UsageReport{Usage: a.usage})
+		chunks = append(chunks, llm.UsageReport{Usage: a.Usage})
 	}
 	return append(chunks, chunk), done, nil
 }
@@ -140,10 +129,9 @@ func (a *accumulator) addEvent(data []byte) (chunk llm.Chunk, done bool, err err
 	switch typ, _ := esjson.GetString(data, "type"); typ {
 	case "message_start":
 		message, _ := esjson.Get(data, "message")
-		a.id, _ = esjson.GetString(message, "id")
-		a.model, _ = esjson.GetString(message, "model")
+		a.Note(message, "id", "model")
 		usage, _ := esjson.Get(message, "usage")
-		countUsage(&a.usage, usage)
+		countUsage(&a.Usage, usage)
 	case "content_block_start":
 		raw, _ := esjson.Get(data, "content_block")
 		return a.startBlock(blockIndex(data), raw), false, nil
@@ -155,16 +143,16 @@ func (a *accumulator) addEvent(data []byte) (chunk llm.Chunk, done bool, err err
 	case "message_delta":
 		delta, _ := esjson.Get(data, "delta")
 		if reason, _ := esjson.GetString(delta, "stop_reason"); reason != "" {
-			a.stop = reason
+			a.Stop = reason
 		}
 		usage, _ := esjson.Get(data, "usage")
-		if countUsage(&a.usage, usage) {
-			return llm.UsageReport{Usage: a.usage}, false, nil
+		if countUsage(&a.Usage, usage) {
+			return llm.UsageReport{Usage: a.Usage}, false, nil
 		}
 	case "message_stop":
 		return nil, true, nil
 	case "error":
-		return nil, false, a.call.ErrorOf(0, data)
+		return nil, false, a.Call.ErrorOf(0, data)
 	}
 	return nil, false, nil // pings and events of newer versions
 }
@@ -201,7 +189,7 @@ func (a *accumulator) startBlock(index int64, raw []byte) llm.Chunk {
 		id, _ := esjson.GetString(raw, "id")
 		name, _ := esjson.GetString(raw, "name")
 		input, _ := esjson.Get(raw, "input")
-		return a.calls.Begin(index, SafeID(id), name, bytes.Clone(input))
+		return a.Calls.Begin(index, SafeID(id), name, bytes.Clone(input))
 	}
 	return nil
 }
@@ -230,7 +218,7 @@ func (a *accumulator) extendBlock(index int64, delta []byte) llm.Chunk {
 	case "input_json_delta":
 		s, _ := esjson.GetString(delta, "partial_json")
 		if b.typ == "tool_use" && s != "" {
-			return a.calls.Add(index, "", "", s)
+			return a.Calls.Add(index, "", "", s)
 		}
 		b.text = append(b.text, s...)
 	}

@@ -86,7 +86,7 @@ func usageOf(usage []byte) llm.Usage {
 }
 
 func (r *reply) done() llm.Done {
-	d := r.Done(r.stopReason(), r.Thoughts()...)
+	d := r.Done(r.stopReason(), r.Thoughts())
 	if r.signature != "" && len(d.Blocks) > 0 {
 		var o esjson.Object
 		o.String("type", "thoughtSignature")

@@ -175,7 +175,7 @@ func (r *chatReply) done() llm.Done {
 	if details != nil {
 		thoughts = nil
 	}
-	d := r.Done(stopReason(r.Stop, r.Calls.Len() > 0), thoughts...)
+	d := r.Done(stopReason(r.Stop, r.Calls.Len() > 0), thoughts)
 	if d.ReasoningDetails = details; thoughts != nil && r.contents {
 		d.ReasoningFrom = r.server
 	}

@@ -218,5 +218,5 @@ func (r *responsesReply) done() llm.Done {
 	if len(r.thoughts) == 0 {
 		r.thoughts = r.Thoughts()
 	}
-	return r.Done(stopReason(r.Stop, r.Calls.Len() > 0), r.thoughts...)
+	return r.Done(stopReason(r.Stop, r.Calls.Len() > 0), r.thoughts)
 }

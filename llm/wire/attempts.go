@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"math/rand/v2"
 	"time"
 
@@ -108,57 +109,31 @@ func (b Backoff) Wait(ctx context.Context, d time.Duration) error {
 // long.
 var ErrIdle = errors.New("the provider sent nothing for too long")
 
-// Idle ends a call when nothing arrives for a while. Waiting for the first byte
-// counts too. It needs no goroutine of its own: a timer cancels the context, and
-// with it the blocked read.
-type Idle struct {
-	limit time.Duration
-	timer *time.Timer
-}
-
-// WithIdle returns a context that is cancelled with the cause ErrIdle when limit
-// passes without a read through Reader. A limit of 0 or less never ends it. stop
-// must be called.
-func WithIdle(ctx context.Context, limit time.Duration) (_ context.Context, _ *Idle, stop context.CancelFunc) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	w := &Idle{limit: limit}
-	if limit > 0 {
-		w.timer = time.AfterFunc(limit, func() { cancel(ErrIdle) })
+// withIdle returns a context that ends with the cause ErrIdle when nothing arrives for so long: before the first read,
+// or during a read through the reader. A limit of 0 or less never ends it. stop must be called.
+func withIdle(ctx context.Context, limit time.Duration) (_ context.Context, r *idleReader, stop context.CancelFunc) {
+	if limit <= 0 {
+		limit = math.MaxInt64
 	}
-	return ctx, w, func() {
-		if w.timer != nil {
-			w.timer.Stop()
-		}
+	ctx, cancel := context.WithCancelCause(ctx)
+	r = &idleReader{limit: limit, timer: time.AfterFunc(limit, func() { cancel(ErrIdle) })}
+	return ctx, r, func() {
+		r.timer.Stop()
 		cancel(context.Canceled)
 	}
 }
 
-// Pause stops the clock while the caller is busy with what came: a slow consumer
-// is not a stalled provider.
-func (w *Idle) Pause() {
-	if w.timer != nil {
-		w.timer.Stop()
-	}
-}
-
-// Resume restarts the clock from zero.
-func (w *Idle) Resume() {
-	if w.timer != nil {
-		w.timer.Reset(w.limit)
-	}
-}
-
-// Reader runs the clock only while a read waits.
-func (w *Idle) Reader(r io.Reader) io.Reader { return idleReader{w, r} }
-
+// idleReader reads a reply and runs the clock of the call only while a read waits: a slow consumer is not a stalled
+// provider.
 type idleReader struct {
-	w *Idle
-	r io.Reader
+	io.Reader
+	timer *time.Timer // ends the call
+	limit time.Duration
 }
 
-func (r idleReader) Read(p []byte) (int, error) {
-	r.w.Resume()
-	n, err := r.r.Read(p)
-	r.w.Pause()
+func (r *idleReader) Read(p []byte) (int, error) {
+	r.timer.Reset(r.limit)
+	n, err := r.Reader.Read(p)
+	r.timer.Stop()
 	return n, err
 }

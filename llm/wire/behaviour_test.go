@@ -243,7 +243,7 @@ func TestShortenedTextsAreBeginnings(t *testing.T) {
 // and each byte that arrives resets it.
 func TestIdleClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ctx, idle, stop := WithIdle(context.Background(), time.Second)
+		ctx, idle, stop := withIdle(context.Background(), time.Second)
 		defer stop()
 		in, out := io.Pipe()
 		defer in.Close()
@@ -255,8 +255,9 @@ func TestIdleClock(t *testing.T) {
 			<-ctx.Done()
 			_ = out.CloseWithError(context.Cause(ctx))
 		}()
-		idle.Pause()
-		r := idle.Reader(in)
+		idle.timer.Stop()
+		r := idle
+		r.Reader = in
 		buf := make([]byte, 1)
 		for range 3 {
 			if _, err := r.Read(buf); err != nil {

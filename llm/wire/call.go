@@ -54,7 +54,7 @@ type Call struct {
 // the reply is complete. A stream that ends before that was cut. Errors are
 // *llm.Error without the key, ErrStop, or the context's cause.
 func (c Call) Stream(ctx context.Context, event func(Event) (done bool, err error)) error {
-	ctx, idle, stop := WithIdle(ctx, c.Idle)
+	ctx, body, stop := withIdle(ctx, c.Idle)
 	defer stop()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.URL, c.Body.Reader())
 	if err != nil {
@@ -76,11 +76,13 @@ func (c Call) Stream(ctx context.Context, event func(Event) (done bool, err erro
 		return c.redact(TransportError(ctx, c.Provider, err, false))
 	}
 	defer res.Body.Close()
-	idle.Pause()
+	body.timer.Stop()
+	body.Reader = res.Body
 	if res.StatusCode < 200 || res.StatusCode > 299 {
-		return c.readRefusal(res, idle)
+		page, _ := io.ReadAll(io.LimitReader(body, maxRefusal)) // what came of it will do
+		return c.timed(c.ErrorOf(res.StatusCode, page), res.Header)
 	}
-	events := NewEvents(idle.Reader(res.Body))
+	events := NewEvents(body)
 	for {
 		ev, err := events.Next()
 		if errors.Is(err, io.EOF) && c.Ended != nil && c.Ended() {
@@ -91,10 +93,7 @@ func (c Call) Stream(ctx context.Context, event func(Event) (done bool, err erro
 		}
 		done, err := event(ev)
 		if failed, is := err.(*llm.Error); is { //nolint:errorlint // ours, not wrapped
-			if failed.RetryAfterMS == 0 {
-				failed.RetryAfterMS = RetryAfter(res.Header, c.now()).Milliseconds()
-			}
-			return RedactError(failed, c.Key)
+			return RedactError(c.timed(failed, res.Header), c.Key)
 		}
 		if err != nil {
 			return err
@@ -108,12 +107,14 @@ func (c Call) Stream(ctx context.Context, event func(Event) (done bool, err erro
 	}
 }
 
-// readRefusal turns an error page into an error.
-func (c Call) readRefusal(res *http.Response, idle *Idle) error {
-	page, _ := io.ReadAll(io.LimitReader(idle.Reader(res.Body), maxRefusal)) // what came of it will do
-	err := c.ErrorOf(res.StatusCode, page)
+// timed adds the wait that the provider asks for in a header, where the error names none.
+func (c Call) timed(err *llm.Error, header http.Header) *llm.Error {
 	if err.RetryAfterMS == 0 {
-		err.RetryAfterMS = RetryAfter(res.Header, c.now()).Milliseconds()
+		now := time.Now
+		if c.Now != nil {
+			now = c.Now
+		}
+		err.RetryAfterMS = RetryAfter(header, now()).Milliseconds()
 	}
 	return err
 }
@@ -165,13 +166,6 @@ func Refusal(page []byte) (code, message string) {
 		}
 	}
 	return code, message
-}
-
-func (c Call) now() time.Time {
-	if c.Now != nil {
-		return c.Now()
-	}
-	return time.Now()
 }
 
 func (c Call) newError(kind llm.Kind, status int, message string) *llm.Error {

@@ -66,12 +66,13 @@ func (r *Reply) Failed(event []byte) error {
 	return nil
 }
 
-// Done is the complete reply in Roo's order: thoughts, one text, calls.
-func (r *Reply) Done(stop string, thoughts ...json.RawMessage) llm.Done {
+// Done is the complete reply in Roo's order: thoughts, one text, other blocks, calls.
+func (r *Reply) Done(stop string, thoughts []json.RawMessage, other ...json.RawMessage) llm.Done {
 	d := llm.Done{ID: r.ID, Model: r.Model, StopReason: stop, Usage: r.Usage, Blocks: thoughts}
 	if len(r.Text) > 0 {
 		d.Blocks = append(d.Blocks, TextBlock(string(r.Text)))
 	}
+	d.Blocks = append(d.Blocks, other...)
 	r.Calls.Finish(&d)
 	return d
 }

@@ -156,20 +156,20 @@ func TestIdleEndsWithItsCause(t *testing.T) {
 }
 
 func idleEndsWithItsCause(t *testing.T) {
-	ctx, idle, stop := WithIdle(t.Context(), 30*time.Millisecond)
+	ctx, idle, stop := withIdle(t.Context(), 30*time.Millisecond)
 	defer stop()
-	idle.Pause()
+	idle.timer.Stop()
 	time.Sleep(60 * time.Millisecond)
 	if ctx.Err() != nil {
 		t.Fatal("a paused clock ran")
 	}
-	idle.Resume()
+	idle.timer.Reset(idle.limit)
 	<-ctx.Done()
 	var e *llm.Error
 	if err := TransportError(ctx, "p", io.EOF, false); !errors.As(err, &e) || e.Kind != llm.Network || !errors.Is(err, ErrIdle) {
 		t.Errorf("got %v", err)
 	}
-	never, _, stop2 := WithIdle(t.Context(), 0)
+	never, _, stop2 := withIdle(t.Context(), 0)
 	defer stop2()
 	if never.Err() != nil {
 		t.Error("no limit means never")
