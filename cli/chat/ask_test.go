@@ -68,7 +68,7 @@ func TestAnswersOfManyLinesAndCommands(t *testing.T) {
 	d.emit("t1", "question.opened", `"question":"q2","kind":"followup","text":"how?"`)
 	c.when("asking", func(st state) bool { return st.Asking })
 	c.Line("/tree")
-	c.did("roost show t1 --tree")
+	c.did("roost show --tree t1")
 	c.Line("like this:\nfirst\nsecond")
 	c.did("answer t1.q2", `like this:\nfirst\nsecond`)
 }

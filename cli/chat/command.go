@@ -246,15 +246,15 @@ func nearest(name string, known []string) string {
 // unfinished reports whether more is to come behind what was typed: its last line ends
 // in a "\", or it has begun a ``` fence and not ended it.
 func unfinished(text string) bool {
-	fence := false
-	lines := strings.Split(text, "\n")
+	lines, fence := strings.Split(text, "\n"), false
 	for _, line := range lines {
-		if strings.HasPrefix(strings.TrimLeft(line, " "), "```") {
-			fence = !fence
-		}
+		fence = fence != fences(line)
 	}
 	return fence || continued(lines[len(lines)-1])
 }
+
+// fences reports whether a line begins or ends a fence.
+func fences(line string) bool { return strings.HasPrefix(strings.TrimLeft(line, " "), "```") }
 
 // continued reports whether a line ends in a "\" that is not itself behind one.
 func continued(line string) bool {
@@ -265,12 +265,9 @@ func continued(line string) bool {
 // whole is what a person meant with what was typed: the "\" at the ends of lines that
 // go on are no part of it. Inside of a fence a "\" is one.
 func whole(text string) string {
-	fence := false
-	lines := strings.Split(text, "\n")
+	lines, fence := strings.Split(text, "\n"), false
 	for i, line := range lines {
-		if strings.HasPrefix(strings.TrimLeft(line, " "), "```") {
-			fence = !fence
-		}
+		fence = fence != fences(line)
 		if !fence && i < len(lines)-1 && continued(line) {
 			lines[i] = line[:len(line)-1]
 		}

@@ -48,9 +48,9 @@ func TestCommandsAreThoseOfRoost(t *testing.T) {
 	for line, want := range map[string]string{
 		"/title The fence and the shed": "roost rename -- t1 The fence and the shed",
 		"/tag +a -b":                    "roost tag t1 +a -b",
-		"/tree":                         "roost show t1 --tree",
-		"/context":                      "roost show t1 --context",
-		"/cost":                         "roost show t1 --usage",
+		"/tree":                         "roost show --tree t1",
+		"/context":                      "roost show --context t1",
+		"/cost":                         "roost show --usage t1",
 		"/usage --by model":             "roost usage --by model",
 		"/undo":                         "roost undo t1",
 		"/redo":                         "roost redo t1",

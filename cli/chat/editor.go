@@ -52,12 +52,7 @@ func (e *editor) clear() {
 // picture only line breaks stay.
 func (e *editor) insert(text string) {
 	text = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\t", "    ").Replace(text)
-	var in []rune
-	for _, r := range display.Safe(text) {
-		if r == '\n' || !unicode.IsControl(r) {
-			in = append(in, r)
-		}
-	}
+	in := slices.DeleteFunc([]rune(display.Safe(text)), func(r rune) bool { return r != '\n' && unicode.IsControl(r) })
 	e.text = slices.Insert(e.text, e.at, in...)
 	e.at += len(in)
 	e.goal = -1
@@ -152,18 +147,12 @@ func (e *editor) vertical(by int) bool {
 	if goal < 0 {
 		goal = e.at - start
 	}
-	to := 0
-	if by < 0 {
-		if start == 0 {
-			return false
-		}
+	end := e.lineEnd(e.at)
+	to := end + 1
+	if by < 0 && start == 0 || by > 0 && end == len(e.text) {
+		return false
+	} else if by < 0 {
 		to = e.lineStart(start - 1)
-	} else {
-		end := e.lineEnd(e.at)
-		if end == len(e.text) {
-			return false
-		}
-		to = end + 1
 	}
 	e.at = min(to+goal, e.lineEnd(to))
 	e.goal = goal
@@ -187,12 +176,11 @@ func (e *editor) newer() {
 	if e.place >= e.history.Len() {
 		return
 	}
-	e.place++
-	if e.place == e.history.Len() {
+	if e.place++; e.place == e.history.Len() {
 		e.set(e.draft)
-		return
+	} else {
+		e.set(e.history.At(e.place))
 	}
-	e.set(e.history.At(e.place))
 }
 
 // edit applies a key to the text, and reports whether the key edits.
@@ -367,12 +355,10 @@ func (e *editor) put(from int, text string) {
 // next puts the next word of a choice in, or the one before.
 func (e *editor) next(c *choice, by int) {
 	n := len(c.list)
-	switch {
-	case c.at < 0 && by < 0:
-		c.at = n - 1
-	default:
-		c.at = (c.at + by + n) % n
+	if c.at < 0 && by < 0 {
+		c.at = 0 // the one before the first is the last
 	}
+	c.at = (c.at + by + n) % n
 	e.put(c.from, c.list[c.at].Text)
 }
 
@@ -424,9 +410,7 @@ func (h *History) put(text string) {
 		return
 	}
 	h.all = append(h.all, text)
-	if over := len(h.all) - historyEntries; over > 0 {
-		h.all = append([]string(nil), h.all[over:]...)
-	}
+	h.all = h.all[max(len(h.all)-historyEntries, 0):]
 }
 
 // Add keeps what was typed. What begins with a blank is not kept anywhere.
@@ -443,10 +427,10 @@ func (h *History) Add(text string) error {
 	if err != nil {
 		return fmt.Errorf("keep what was typed: %w", err)
 	}
-	if err := os.MkdirAll(filepath.Dir(h.path), 0o700); err != nil {
-		return fmt.Errorf("keep what was typed: %w", err)
+	var f *os.File
+	if err = os.MkdirAll(filepath.Dir(h.path), 0o700); err == nil {
+		f, err = os.OpenFile(h.path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
 	}
-	f, err := os.OpenFile(h.path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
 	if err != nil {
 		return fmt.Errorf("keep what was typed: %w", err)
 	}

@@ -179,41 +179,41 @@ func (m *model) draw() {
 func (m *model) rows(tail string, width, height int) rows {
 	st, style := m.s.state(), m.s.style
 	var r rows
+	dim := func(text string) {
+		if text != "" {
+			r.list = append(r.list, cut(style, view.Dim, text, width))
+		}
+	}
 	prompt, more := "› ", "  "
 	if m.find != nil {
 		prompt = style.Paint(view.Dim, "(search: "+display.Cut(m.find.words, max(width/2, 4))+") ")
 	}
 	if tail != "" {
 		list := hard(tail, width)
-		if over := len(list) - tailRows; over > 0 {
-			list = list[over:]
-		}
+		list = list[max(len(list)-tailRows, 0):]
 		if last := list[len(list)-1]; m.asking && m.find == nil && last.columns() < width-12 {
 			prompt, list = string(last), list[:len(list)-1]
 		}
 		r.list = append(r.list, list...)
 	}
-	for i, q := range st.Queue {
-		if i == queueRows {
-			r.list = append(r.list, cut(style, view.Dim, fmt.Sprintf("  and %d more", len(st.Queue)-i), width))
-			break
-		}
-		r.list = append(r.list, cut(style, view.Dim, fmt.Sprintf("  queued %d: %s", i+1, m.s.short(q.Text)), width))
+	for i, q := range st.Queue[:min(len(st.Queue), queueRows)] {
+		dim(fmt.Sprintf("  queued %d: %s", i+1, m.s.short(q.Text)))
 	}
-	if text := st.unasked(); text != "" && !m.asking {
-		r.list = append(r.list, cut(style, view.Dim, text, width))
+	if over := len(st.Queue) - queueRows; over > 0 {
+		dim(fmt.Sprintf("  and %d more", over))
 	}
-	if text := m.s.along(); text != "" {
-		r.list = append(r.list, cut(style, view.Dim, text, width))
+	if !m.asking {
+		dim(st.unasked())
 	}
+	dim(m.s.along())
 	switch {
 	case st.Command:
-		r.list = append(r.list, cut(style, view.Dim, "· your command runs; Esc stops it", width))
+		dim("· your command runs; Esc stops it")
 	case m.asking:
 	case st.Working:
-		r.list = append(r.list, cut(style, view.Dim, "· working; Esc stops it, words are queued", width))
+		dim("· working; Esc stops it, words are queued")
 	case st.Busy:
-		r.list = append(r.list, cut(style, view.Dim, "· one moment; Esc stops it", width))
+		dim("· one moment; Esc stops it")
 	}
 	below := m.below(width)
 	most := max(height-len(r.list)-len(below)-1, 3)
@@ -359,18 +359,13 @@ func (m *model) key(key, text string) tea.Cmd {
 		return nil
 	}
 	if len(m.choice.list) > 0 {
-		switch key {
-		case "tab":
-			m.ed.next(&m.choice, 1)
-			return nil
-		case "shift+tab":
-			m.ed.next(&m.choice, -1)
-			return nil
-		case "esc":
-			m.choice = choice{}
+		if by := map[string]int{"tab": 1, "shift+tab": -1}[key]; by != 0 {
+			m.ed.next(&m.choice, by)
 			return nil
 		}
-		m.choice = choice{}
+		if m.choice = (choice{}); key == "esc" {
+			return nil
+		}
 	}
 	switch key {
 	case "enter":
@@ -415,7 +410,8 @@ func (m *model) key(key, text string) tea.Cmd {
 // enter sends what was typed, or begins another line of it.
 func (m *model) enter() {
 	text := m.ed.String()
-	if m.asking && !isCommand(text) && !isShell(text) {
+	words := !isCommand(text) && !isShell(text)
+	if m.asking && words {
 		if !m.s.state().Asking {
 			return // it has closed, and what was typed for it is for nothing else
 		}
@@ -424,13 +420,13 @@ func (m *model) enter() {
 		m.s.Reply(text)
 		return
 	}
-	if m.late && !isCommand(text) && !isShell(text) && strings.TrimSpace(text) != "" {
+	if m.late && words && strings.TrimSpace(text) != "" {
 		m.late = false
 		m.hint = "the question has closed: Enter again sends this as words"
 		return
 	}
 	m.late = false
-	if !isCommand(text) && !isShell(text) && unfinished(text) {
+	if words && unfinished(text) {
 		m.ed.move(len(m.ed.text))
 		m.ed.insert("\n")
 		return
@@ -509,12 +505,10 @@ func (m *model) search(key, text string) bool {
 	case "esc", "ctrl+g", "ctrl+c":
 		m.ed.set(f.draft)
 		m.find = nil
-	case "enter":
-		m.take()
 	default:
-		if text == "" {
+		if key == "enter" || text == "" {
 			m.take()
-			return false // a key that edits the line that was found
+			return key == "enter" // another key edits the line that was found
 		}
 		f.words += Safe(text)
 		f.at = -1

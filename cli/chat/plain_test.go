@@ -30,7 +30,7 @@ func TestLinesFromAPipeAreSentOneAfterTheOther(t *testing.T) {
 	c.did("start one", `one \nand more`)
 	d.emit("t1", "run.started", `"run":"run1"`)
 	d.emit("t1", "run.ended", `"run":"run1","outcome":"completed","reason":"the first"`)
-	c.did("roost show t1 --tree")
+	c.did("roost show --tree t1")
 	c.did("send t1", "```\\nx\\n```")
 	d.emit("t1", "run.started", `"run":"run2"`)
 	d.emit("t1", "run.ended", `"run":"run2","outcome":"failed","reason":"no luck","code":"provider"`)

@@ -39,15 +39,16 @@ func (s *Session) tell(format string, args ...any) {
 
 // Note prints what is not of the chat: in dim lines above the editor.
 func (s *Session) Note(text string) {
-	text = strings.Trim(Safe(text), "\n")
-	if text == "" {
-		return
-	}
+	s.out.block(s.lines(view.Dim, strings.Trim(Safe(text), "\n")))
+}
+
+// lines paints each line of a text.
+func (s *Session) lines(style view.Style, text string) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
-		lines[i] = s.style.Paint(view.Dim, line)
+		lines[i] = s.style.Paint(style, line)
 	}
-	s.out.block(strings.Join(lines, "\n"))
+	return strings.Join(lines, "\n")
 }
 
 // echo shows words of the person's that were typed here. A terminal that shows what is
@@ -74,27 +75,16 @@ func (s *Session) quote(text string) {
 		lines = append(append(lines[:quoted-quotedEnd:quoted-quotedEnd], fmt.Sprintf("… %d more lines …", over)),
 			lines[len(lines)-quotedEnd:]...)
 	}
-	for i, line := range lines {
-		lead := "  "
-		if i == 0 {
-			lead = "› "
-		}
-		lines[i] = s.style.Paint(view.Head, lead+line)
-	}
-	s.out.block(strings.Join(lines, "\n"))
+	s.out.block(s.lines(view.Head, "› "+strings.Join(lines, "\n  ")))
 }
 
 // give prints a result: on a stream of its own where a program reads only that.
 func (s *Session) give(text string) {
-	text = strings.TrimRight(text, "\n")
-	if text == "" {
-		return
-	}
-	if s.o.Result == nil {
+	if text = strings.TrimRight(text, "\n"); s.o.Result == nil {
 		s.out.block(text)
-		return
+	} else if text != "" {
+		_, _ = io.WriteString(s.o.Result, text+"\n") // a reader that has closed it wants no result
 	}
-	_, _ = io.WriteString(s.o.Result, text+"\n") // a reader that has closed it wants no result
 }
 
 // scroll takes what goes above the editor: streamed text, of which the last line may be unfinished, and blocks of

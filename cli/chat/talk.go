@@ -356,22 +356,21 @@ func (t *talk) ends(in incoming) bool {
 		st.Retype = ""
 	})
 	if elsewhere && !ours && !a.said.Load() {
-		text := "· answered elsewhere"
-		if e.By != "" {
-			text = "· answered by " + e.By + " elsewhere"
+		switch {
+		case e.Reason != "":
+			t.s.tell("· the question is closed: %s", e.Reason)
+		case e.By != "":
+			t.s.tell("· answered by %s elsewhere", e.By)
+		default:
+			t.s.tell("· answered elsewhere")
 		}
-		if e.Reason != "" {
-			text = "· the question is closed: " + e.Reason
-		}
-		t.s.tell("%s", text)
 	}
 	held := t.held
 	t.held = nil
 	for i, h := range held { // what came before
 		t.show(h)
 		if t.ask != nil {
-			t.held = append(t.held, held[i+1:]...)
-			t.held = append(t.held, in)
+			t.held = slices.Concat(t.held, held[i+1:], []incoming{in})
 			return false
 		}
 	}

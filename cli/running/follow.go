@@ -19,23 +19,6 @@ import (
 	"github.com/roost-dev/roost/view"
 )
 
-// follower shows the events of a run and of its subtasks.
-type follower struct {
-	a        *commands
-	of       string      // the task
-	own      *engine.Run // the run of this process that is followed; nil: another process runs it, or a question of it was answered here
-	d        *display.Display
-	prompter *display.Prompter
-	asked    api.QuestionOpened // the newest question
-	out      error              // why stdout could not be written
-	stop     *app.Stopper
-	screens  map[string]*display.Display // of the subtasks
-	named    map[string]bool             // subtasks whose start was shown
-	last     *display.Display            // that showed something
-	titles   map[string]string           // of subtasks
-	left     *engine.Run                 // a subtask that continues although its parent was stopped
-}
-
 // shownEvent is an event of a task that is followed, or of a subtask depth levels below it.
 type shownEvent struct {
 	client.Event
@@ -61,30 +44,31 @@ func (e shownEvent) run() string {
 
 // print writes an event as a line of NDJSON. When stdout is closed the run continues:
 // a reader's end never touches a task.
-func (f *follower) print(e shownEvent) {
-	if f.out != nil {
+func (w *Watcher) print(e shownEvent) {
+	if w.out != nil {
 		return
 	}
 	if e.Type == "notice" {
-		if !f.isProgress(e) {
-			fmt.Fprintln(f.a.ErrJSON(), string(e.Data))
+		if !w.isProgress(e) {
+			fmt.Fprintln(w.a.ErrJSON(), string(e.Data))
 		}
 		return
 	}
 	line := append(bytes.TrimRight(e.Data, "\n"), '\n')
-	if _, err := f.a.Out.Write(line); err != nil {
-		f.out = fmt.Errorf("print the events: %w", err)
+	if _, err := w.a.Out.Write(line); err != nil {
+		w.out = fmt.Errorf("print the events: %w", err)
 	}
 }
 
-func (f *follower) show(ctx context.Context, d *display.Display, e shownEvent) {
+func (w *Watcher) show(ctx context.Context, d *display.Display, e shownEvent) {
 	switch e.Type {
 	case "subtask.started":
-		f.title(e)
+		child, _ := esjson.GetString(e.Data, "child")
+		w.titles[child], _ = esjson.GetString(e.Data, "title")
 	case "question.opened":
-		f.opened(d, e)
+		w.opened(d, e)
 	case "notice":
-		if f.isProgress(e) {
+		if w.isProgress(e) {
 			return
 		}
 	}
@@ -92,44 +76,44 @@ func (f *follower) show(ctx context.Context, d *display.Display, e shownEvent) {
 }
 
 // isProgress reports whether a notice is one that -q leaves out. Warnings are not.
-func (f *follower) isProgress(e shownEvent) bool {
+func (w *Watcher) isProgress(e shownEvent) bool {
 	var notice struct {
 		Kind string `json:"kind"`
 	}
-	return f.a.Flags.Quiet && json.Unmarshal(e.Data, &notice) == nil && notice.Kind == "plan"
+	return w.a.Flags.Quiet && json.Unmarshal(e.Data, &notice) == nil && notice.Kind == "plan"
 }
 
 // opened notes a question, and shows it when no user can answer here.
-func (f *follower) opened(d *display.Display, e shownEvent) {
+func (w *Watcher) opened(d *display.Display, e shownEvent) {
 	var q api.QuestionOpened
 	if json.Unmarshal(e.Data, &q) != nil {
 		return
 	}
-	f.asked = q
-	if f.prompter != nil {
+	w.asked = q
+	if w.prompter != nil {
 		return
 	}
 	d.Question(q)
 }
 
 // close prints the last line: how the run ended, what it cost, how to continue.
-func (f *follower) close(o engine.Outcome) {
+func (w *Watcher) close(o engine.Outcome) {
 	style := view.Good
 	if o.State != "completed" {
 		style = view.Asked
 	}
-	f.d.Line(style, f.used().Text(o.State))
-	f.d.Line(view.Dim, "resume: roost resume "+f.of)
+	w.d.Line(style, w.used().Text(o.State))
+	w.d.Line(view.Dim, "resume: roost resume "+w.of)
 }
 
-func (f *follower) failure(o engine.Outcome) *failure.Failure {
-	failed := failure.OfOutcome(f.of, o, f.stop.Exit())
+func (w *Watcher) failure(o engine.Outcome) *failure.Failure {
+	failed := failure.OfOutcome(w.of, o, w.stop.Exit())
 	if failed != nil && failed.Exit == failure.ExitInput {
 		more, known := map[string]string{
-			"approval": "  # or no, or a reason against it", "limit": "", "damage": "  # look at it first: roost doctor " + f.of,
-		}[f.asked.Kind]
+			"approval": "  # or no, or a reason against it", "limit": "", "damage": "  # look at it first: roost doctor " + w.of,
+		}[w.asked.Kind]
 		if known {
-			failed.Try = "roost resume " + f.of + " yes" + more
+			failed.Try = "roost resume " + w.of + " yes" + more
 		}
 	}
 	return failed
@@ -137,35 +121,32 @@ func (f *follower) failure(o engine.Outcome) *failure.Failure {
 
 // screen is the display of an event's task: each subtask has its own, because
 // message numbers and call ids are unique in one task only.
-func (f *follower) screen(e shownEvent) *display.Display {
-	d := f.d
+func (w *Watcher) screen(e shownEvent) *display.Display {
+	d := w.d
 	if e.depth > 0 {
-		if d = f.screens[e.task]; d == nil {
-			d = f.d
-			for i := range e.depth {
-				if i == e.depth-1 && !f.named[e.task] { // its start was shown in an earlier run
-					d.Line(view.Head, "· subtask "+e.task)
-				}
-				d = d.Below()
+		d = w.screens[e.task]
+	}
+	if d == nil {
+		d = w.d
+		for i := range e.depth {
+			if i == e.depth-1 && !w.began[e.task] { // its start was shown in an earlier run
+				d.Line(view.Head, "· subtask "+e.task)
 			}
-			f.screens[e.task] = d
+			d = d.Below()
 		}
+		w.screens[e.task] = d
 	}
-	if e.Type == "subtask.started" {
-		child, _ := esjson.GetString(e.Data, "child")
-		f.named[child] = true
+	if w.last != nil && w.last != d {
+		w.last.Flush()
 	}
-	if f.last != nil && f.last != d {
-		f.last.Flush()
-	}
-	f.last = d
+	w.last = d
 	return d
 }
 
 // used is what the run and its subtasks used.
-func (f *follower) used() display.Totals {
-	u := f.d.Usage
-	for _, d := range f.screens {
+func (w *Watcher) used() display.Totals {
+	u := w.d.Usage
+	for _, d := range w.screens {
 		u.Add(d.Usage)
 	}
 	return u
@@ -206,7 +187,7 @@ func (a *commands) followRun(ctx context.Context, c *client.Client, run *engine.
 }
 
 // working reports whether a subtask is at work, so that a Ctrl-C has to ask.
-func (f *follower) working() bool { return f.own.Subtask() != nil }
+func (w *Watcher) working() bool { return w.own.Subtask() != nil }
 
 // cancel stops the run and, when it runs alone, the subtask.
 func (w *Watcher) cancel(ctx context.Context) {
@@ -222,45 +203,45 @@ func (w *Watcher) cancel(ctx context.Context) {
 
 // askWhat asks what should stop. The run continues while the question is open, and its events wait. When the run ends
 // before the answer, nothing else begins.
-func (f *follower) askWhat() {
-	if f.stop.Ctx.Err() != nil {
+func (w *Watcher) askWhat() {
+	if w.stop.Ctx.Err() != nil {
 		return
 	}
-	ctx, done := context.WithCancel(f.stop.Ctx)
+	ctx, done := context.WithCancel(w.stop.Ctx)
 	var wait sync.WaitGroup
 	defer wait.Wait()
 	defer done()
 	wait.Go(func() {
-		_, _ = f.own.Wait(ctx) // only that it ended counts
+		_, _ = w.own.Wait(ctx) // only that it ended counts
 		done()
 	})
-	choice := f.choice(ctx)
-	child := f.own.Subtask()
+	choice := w.choice(ctx)
+	child := w.own.Subtask()
 	if choice == app.StopOne && child != nil {
-		f.left = child
-		f.own.CancelAlone()
-		f.stop.AskFirst(nil) // what is left is one thing to stop
+		w.left = child
+		w.own.CancelAlone()
+		w.stop.AskFirst(nil) // what is left is one thing to stop
 	} else if choice == app.StopOne {
 		choice = app.StopBoth // the subtask has ended
 	}
-	f.stop.Answered(choice) // before the line is printed: after reading it the user may press Ctrl-C again
+	w.stop.Answered(choice) // before the line is printed: after reading it the user may press Ctrl-C again
 	switch choice {
 	case app.StopNothing:
-		f.d.Line(view.Dim, "· nothing is stopped")
+		w.d.Line(view.Dim, "· nothing is stopped")
 	case app.StopOne:
-		f.d.Line(view.Dim, "· stopping the task alone and saving; the subtask continues here until Ctrl-C")
+		w.d.Line(view.Dim, "· stopping the task alone and saving; the subtask continues here until Ctrl-C")
 	}
 }
 
-func (f *follower) choice(ctx context.Context) app.StopChoice {
-	if f.last != nil {
-		f.last.Flush()
+func (w *Watcher) choice(ctx context.Context) app.StopChoice {
+	if w.last != nil {
+		w.last.Flush()
 	}
-	fmt.Fprintln(f.a.Err) // behind the terminal's own ^C
-	f.prompter.Forget()
-	f.d.Lines(f.atWork())
+	fmt.Fprintln(w.a.Err) // behind the terminal's own ^C
+	w.prompter.Forget()
+	w.d.Lines(w.atWork())
 	for {
-		line, err := f.prompter.On(f.d).Read(ctx, "  y all of it, n only the task (its subtasks continue), Enter nothing > ")
+		line, err := w.prompter.On(w.d).Read(ctx, "  y all of it, n only the task (its subtasks continue), Enter nothing > ")
 		if err != nil {
 			return app.StopBoth // the terminal is closed, or the run ended
 		}
@@ -272,18 +253,18 @@ func (f *follower) choice(ctx context.Context) app.StopChoice {
 		case "":
 			return app.StopNothing
 		}
-		f.d.Line(view.Dim, "  answer y or n, or with Enter alone")
+		w.d.Line(view.Dim, "  answer y or n, or with Enter alone")
 	}
 }
 
 // atWork names the subtasks that a Ctrl-C is about.
-func (f *follower) atWork() []view.Line {
+func (w *Watcher) atWork() []view.Line {
 	lines := []view.Line{{Style: view.Asked, Text: ""}}
 	n := 0
-	for run := f.own.Subtask(); run != nil; run = run.Subtask() {
+	for run := w.own.Subtask(); run != nil; run = run.Subtask() {
 		n++
 		text := strings.Repeat("  ", n) + run.TaskID
-		if title := f.titles[run.TaskID]; title != "" {
+		if title := w.titles[run.TaskID]; title != "" {
 			text += ": " + display.OneLine(title)
 		}
 		lines = append(lines, view.Line{Style: view.Dim, Text: text})
@@ -296,28 +277,22 @@ func (f *follower) atWork() []view.Line {
 	return lines
 }
 
-// title notes what a subtask is about.
-func (f *follower) title(e shownEvent) {
-	child, _ := esjson.GetString(e.Data, "child")
-	f.titles[child], _ = esjson.GetString(e.Data, "title")
-}
-
 // closeLeft waits for the subtask that continued after its parent stopped, and shows how it ended.
-func (f *follower) closeLeft(ctx context.Context) error {
-	if f.left == nil {
+func (w *Watcher) closeLeft(ctx context.Context) error {
+	if w.left == nil {
 		return nil
 	}
-	o, err := f.left.Wait(ctx)
+	o, err := w.left.Wait(ctx)
 	if err != nil {
-		return fmt.Errorf("wait for subtask %s: %w", f.left.TaskID, err)
+		return fmt.Errorf("wait for subtask %s: %w", w.left.TaskID, err)
 	}
-	if f.last != nil {
-		f.last.Flush()
+	if w.last != nil {
+		w.last.Flush()
 	}
 	if o.State == "completed" {
-		f.d.Line(view.Dim, "· subtask "+f.left.TaskID+" is completed; resume its task for the result")
+		w.d.Line(view.Dim, "· subtask "+w.left.TaskID+" is completed; resume its task for the result")
 		return nil
 	}
-	f.d.Line(view.Dim, fmt.Sprintf("· subtask %s: %s", f.left.TaskID, o.State))
+	w.d.Line(view.Dim, fmt.Sprintf("· subtask %s: %s", w.left.TaskID, o.State))
 	return nil
 }

@@ -40,11 +40,23 @@ var errDetached = errors.New("detached")
 // Watcher follows a run by the events of its task.
 type Watcher struct {
 	watched
-	*follower
 	C        *client.Client
 	mine     map[string]bool // questions that were answered here
 	Followed map[string]bool // runs of subtasks
 	began    map[string]bool // subtasks whose start was shown
+
+	a        *commands
+	of       string      // the task
+	own      *engine.Run // the run of this process that is followed; nil: another process runs it, or a question of it was answered here
+	d        *display.Display
+	prompter *display.Prompter
+	asked    api.QuestionOpened // the newest question
+	out      error              // why stdout could not be written
+	stop     *app.Stopper
+	screens  map[string]*display.Display // of the subtasks
+	last     *display.Display            // that showed something
+	titles   map[string]string           // of subtasks
+	left     *engine.Run                 // a subtask that continues although its parent was stopped
 }
 
 // watch shows a run until it ends or waits, and returns how. If another process owns the
@@ -62,10 +74,10 @@ func (a *commands) watch(ctx context.Context, c *client.Client, w watched) (*Wat
 // watchUntil is watch with a stopper, and the run where this process started it.
 func (a *commands) watchUntil(ctx context.Context, c *client.Client, w watched, stop *app.Stopper,
 	run *engine.Run) (*Watcher, engine.Outcome, error) {
-	in := &Watcher{watched: w, C: c, mine: map[string]bool{}, Followed: map[string]bool{}, began: map[string]bool{}}
-	in.follower = &follower{
-		a: a, d: a.Show(), of: w.task, own: run, stop: stop,
-		screens: map[string]*display.Display{}, named: map[string]bool{}, titles: map[string]string{},
+	in := &Watcher{
+		watched: w, C: c, a: a, d: a.Show(), of: w.task, own: run, stop: stop,
+		mine: map[string]bool{}, Followed: map[string]bool{}, began: map[string]bool{},
+		screens: map[string]*display.Display{}, titles: map[string]string{},
 	}
 	if w.ask {
 		in.prompter = a.Prompter()
@@ -280,7 +292,7 @@ func (w *Watcher) take(ctx context.Context, q *asking, got client.Event, id, run
 	if w.a.Flags.JSON {
 		w.print(e)
 	} else {
-		w.follower.show(ctx, w.screen(e), e)
+		w.show(ctx, w.screen(e), e)
 	}
 	mine := e.run()
 	switch e.Type {
