@@ -20,8 +20,7 @@ func (s *Session) complain(err error) {
 		text = "stopped"
 	}
 	lines := s.style.Paint(view.Bad, "✗ "+text)
-	var p *client.Problem
-	if errors.As(err, &p) {
+	if p, is := errors.AsType[*client.Problem](err); is {
 		for _, w := range p.Errors {
 			lines += "\n" + s.style.Paint(view.Dim, "  "+display.OneLine(w.Parameter+": "+w.Detail))
 		}

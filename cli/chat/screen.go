@@ -148,7 +148,7 @@ func (m *model) compose() tea.Cmd {
 	m.paint.leave(m.paint.width)
 	m.away = true
 	asking := m.asking
-	return tea.Exec(c, func(err error) tea.Msg { return composedMsg{c.text, err, gone, asking} })
+	return tea.Exec(display.Alone(c.Run), func(err error) tea.Msg { return composedMsg{c.text, err, gone, asking} })
 }
 
 // wrote takes in what was written. It does not send it: checking it first costs an Enter. A question that came while
@@ -187,12 +187,6 @@ type composer struct {
 
 	before, after, back func()
 }
-
-// SetStdin and the other setters are of tea.ExecCommand. The editor gets the chat's terminal, not bubbletea's
-// streams.
-func (c *composer) SetStdin(io.Reader)  {}
-func (c *composer) SetStdout(io.Writer) {}
-func (c *composer) SetStderr(io.Writer) {}
 
 // Run lets the person write.
 func (c *composer) Run() error {

@@ -61,8 +61,7 @@ func (s *Session) goOn(ctx context.Context, id, text string) error {
 		again.Message = &api.Words{Text: text}
 		run, err = s.resume(ctx, id, again)
 	}
-	var busy *client.Problem
-	if errors.As(err, &busy) && busy.Status == http.StatusConflict && busy.Code == "task_busy" {
+	if busy, is := errors.AsType[*client.Problem](err); is && busy.Status == http.StatusConflict && busy.Code == "task_busy" {
 		s.unshown(text)
 		return s.queue(client.Keyed(ctx, client.KeyOf(ctx)+"-queued"), id, text) // another client was faster
 	}

@@ -474,8 +474,7 @@ func (e *LineError) Unwrap() error { return e.Err }
 
 // Exit is the exit code of the command of roost that failed; 0 when it was none.
 func (e *LineError) Exit() int {
-	var f *failed
-	if errors.As(e.Err, &f) {
+	if f, is := errors.AsType[*failed](e.Err); is {
 		return f.said.Code
 	}
 	return 0

@@ -11,7 +11,6 @@ import (
 	"github.com/roost-dev/roost/api"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
-	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/view"
 )
 
@@ -24,11 +23,11 @@ const nowhere = "9007199254740991"
 func (s *Session) follow(ctx context.Context, id, after string) error {
 	s.leave()
 	t := &talk{
-		s: s, id: id, done: make(chan struct{}), in: make(chan incoming), synced: make(chan error, 1), asked: make(chan *ask, 1),
+		s: s, id: id, done: make(chan struct{}), in: make(chan incoming), asked: make(chan *ask, 1),
 		screens: map[string]*display.Display{}, depth: map[string]int{id: 0}, titles: map[string]string{}, closed: map[string]bool{},
 	}
-	if after != nowhere {
-		t.synced = nil
+	if after == nowhere {
+		t.synced = make(chan error, 1)
 	}
 	t.ctx, t.cancel = context.WithCancel(s.ctx)
 	s.change(func(st *state) { s.talk, st.Task = t, id })
@@ -227,37 +226,9 @@ func (t *talk) queued(st *state, e said) {
 func (t *talk) show(in incoming) {
 	e := in.read()
 	switch in.Type {
-	case "stream.snapshot":
+	case "stream.snapshot", "stream.end", "run.started", "run.ended", "input.taken":
 		if in.task == t.id {
-			select {
-			case t.synced <- nil:
-			default:
-			}
-		}
-		return
-	case "stream.end":
-		if in.task == t.id {
-			t.flush()
-			t.s.complain(errors.New("follow the task: it was deleted or moved (/tasks lists what is there)"))
-		}
-		return
-	case "run.started":
-		if in.task == t.id && e.Run != t.began {
-			t.flush()
-			t.began, t.gone = e.Run, false
-			clear(t.screens)
-		}
-		return
-	case "run.ended":
-		if in.task == t.id {
-			t.ended(e)
-		}
-		return
-	case "input.taken":
-		if text, ok := t.titles["input "+e.Input]; ok && in.task == t.id && !e.Dropped {
-			delete(t.titles, "input "+e.Input)
-			t.flush()
-			t.s.quote(t.s.short(text))
+			t.showOwn(in.Type, e)
 		}
 		return
 	case "question.opened":
@@ -271,14 +242,42 @@ func (t *talk) show(in incoming) {
 			return // the end of the run shows what a request costs
 		}
 	case "subtask.started":
-		t.screen(in.task).Show(display.Event{Type: in.Type, At: at(in.Data), Data: in.Data})
+		t.screen(in.task).Show(display.EventOf(in.Type, in.Data))
 		if _, known := t.depth[e.Child]; !known && e.Child != "" {
 			t.depth[e.Child] = t.depth[in.task] + 1
 			t.listen(e.Child, "0")
 		}
 		return
 	}
-	t.screen(in.task).Show(display.Event{Type: in.Type, At: at(in.Data), Data: in.Data})
+	t.screen(in.task).Show(display.EventOf(in.Type, in.Data))
+}
+
+// showOwn shows an event that a chat shows of its own task, and not of subtasks.
+func (t *talk) showOwn(typ string, e said) {
+	switch typ {
+	case "stream.snapshot":
+		select {
+		case t.synced <- nil:
+		default:
+		}
+	case "stream.end":
+		t.flush()
+		t.s.complain(errors.New("follow the task: it was deleted or moved (/tasks lists what is there)"))
+	case "run.started":
+		if e.Run != t.began {
+			t.flush()
+			t.began, t.gone = e.Run, false
+			clear(t.screens)
+		}
+	case "run.ended":
+		t.ended(e)
+	case "input.taken":
+		if text, ok := t.titles["input "+e.Input]; ok && !e.Dropped {
+			delete(t.titles, "input "+e.Input)
+			t.flush()
+			t.s.quote(t.s.short(text))
+		}
+	}
 }
 
 // ended shows how a run ended: its result, and what it took.
@@ -567,14 +566,4 @@ func (in incoming) read() (e said) {
 		_ = json.Unmarshal(in.Data, &e) // what cannot be read changes nothing
 	}
 	return e
-}
-
-// at is when an event was.
-func at(data []byte) int64 {
-	text, _ := esjson.GetString(data, "at")
-	when, err := time.Parse(time.RFC3339Nano, text)
-	if err != nil {
-		return 0
-	}
-	return when.UnixMilli()
 }

@@ -61,11 +61,9 @@ func (a *commands) checkpointListCommand() *cobra.Command {
 			"one before, tracked how many it holds; bytes is what the task keeps in the store.",
 		Example: "  roost checkpoint list 0199",
 		Args:    failure.Arguments(1, 1, "roost checkpoint list ID"), ValidArgsFunction: app.First(a.TaskIDs),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.Connect(cmd.Context(), func(c *client.Client) error {
-				return app.DocumentOf(cmd.Context(), a.App, c, app.PathOf(args[0], "checkpoints"), nil, a.printCheckpoints)
-			})
-		},
+		RunE: a.connected(func(ctx context.Context, c *client.Client, args []string) error {
+			return app.DocumentOf(ctx, a.App, c, app.PathOf(args[0], "checkpoints"), nil, a.printCheckpoints)
+		}),
 	}
 }
 
@@ -134,17 +132,15 @@ func (a *commands) checkpointSaveCommand() *cobra.Command {
 			"--json: {task_id, saved, checkpoint: {...}} with the checkpoint as the list shows it; saved is\n" +
 			"false, and checkpoint null, when nothing differs from the newest one.",
 		Args: failure.Arguments(1, 1, "roost checkpoint save ID"), ValidArgsFunction: app.First(a.TaskIDs),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.Connect(cmd.Context(), func(c *client.Client) error {
-				return posted(cmd.Context(), a, c, args[0], "checkpoints", nil, func(s api.SavedCheckpoint) error {
-					if !s.Saved || s.Checkpoint == nil {
-						a.Say("nothing was saved: the files equal the newest checkpoint")
-						return nil
-					}
-					return a.Println("saved " + a.checkpointText(*s.Checkpoint))
-				})
+		RunE: a.connected(func(ctx context.Context, c *client.Client, args []string) error {
+			return posted(ctx, a, c, args[0], "checkpoints", nil, func(s api.SavedCheckpoint) error {
+				if !s.Saved || s.Checkpoint == nil {
+					a.Say("nothing was saved: the files equal the newest checkpoint")
+					return nil
+				}
+				return a.Println("saved " + a.checkpointText(*s.Checkpoint))
 			})
-		},
+		}),
 	}
 }
 
@@ -251,7 +247,6 @@ var conflictRules = []string{"keep", "merge", "overwrite"}
 func (a *commands) checkpointRestoreCommand() *cobra.Command {
 	var o checkpoints.RestoreOptions
 	var yes bool
-	var rule string
 	cmd := &cobra.Command{
 		Use:   "restore ID [C]",
 		Short: "Put the files that a task changed back as they were at a checkpoint",
@@ -277,10 +272,9 @@ func (a *commands) checkpointRestoreCommand() *cobra.Command {
 			if len(args) > 1 {
 				o.To = args[1]
 			}
-			if err := a.checkConflictRule(cmd, rule); err != nil {
+			if err := a.checkConflictRule(cmd, o.OnConflict); err != nil {
 				return err
 			}
-			o.OnConflict = rule
 			if o.Workspace != "" {
 				o.Workspace = a.Abs(o.Workspace)
 			}
@@ -288,7 +282,7 @@ func (a *commands) checkpointRestoreCommand() *cobra.Command {
 		},
 	}
 	fl := cmd.Flags()
-	conflictFlag(cmd, &rule)
+	conflictFlag(cmd, &o.OnConflict)
 	fl.BoolVar(&o.DryRun, "dry-run", false, "only show what would be done")
 	fl.BoolVar(&yes, "yes", false, "do not ask")
 	fl.StringArrayVar(&o.Paths, "path", nil, "only this `file` or folder (repeatable)")
@@ -465,39 +459,11 @@ func (a *commands) printKept(r *api.RestoreResult) error {
 	return nil
 }
 
-// withFiles are the flags of a rewind that takes files with it.
-type withFiles struct {
-	files, yes bool
-	conflict   string
-}
-
-func (f *withFiles) add(cmd *cobra.Command) {
-	fl := cmd.Flags()
-	fl.BoolVar(&f.files, "files", false, "put the files back as well that the task changed, as they were before that message")
-	conflictFlag(cmd, &f.conflict)
-	fl.BoolVar(&f.yes, "yes", false, "with --files: do not ask, also on a terminal")
-}
-
-func (f *withFiles) check(a *commands, cmd *cobra.Command, id string) error {
-	fl := cmd.Flags()
-	for _, name := range []string{"on-conflict", "yes"} {
-		if fl.Changed(name) && !f.files {
-			return failure.Usage("roost rewind --"+name, "the flag is for putting files back, and needs --files",
-				"roost rewind "+id+" --files --"+name)
-		}
-	}
-	if f.files && fl.Changed("delete") {
-		return failure.Usage("roost rewind --delete --files", "files can only return to an earlier moment, and removing one message names no moment",
-			"roost rewind "+id+" --to MESSAGE --files")
-	}
-	return a.checkConflictRule(cmd, f.conflict)
-}
-
 // barWidth is how many signs the longest bar of --stat has.
 const barWidth = 40
 
 func (a *commands) checkpointDiffCommand() *cobra.Command {
-	o := checkpoints.DiffOptions{}
+	var paths []string
 	var stat bool
 	cmd := &cobra.Command{
 		Use:   "diff ID [C [C2|now]]",
@@ -513,29 +479,22 @@ func (a *commands) checkpointDiffCommand() *cobra.Command {
 			"  roost checkpoint diff 0199 c2 c5 --stat\n" +
 			"  roost checkpoint diff 0199 0 now --path src/main.go",
 		Args: failure.Arguments(1, 3, "roost checkpoint diff ID C C2"), ValidArgsFunction: a.checkpointNames("now"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				o.From = args[1]
-			}
-			if len(args) > 2 {
-				o.To = args[2]
-			}
+		RunE: a.connected(func(ctx context.Context, c *client.Client, args []string) error {
+			args = append(args, "", "")
 			q := url.Values{}
-			app.SetQuery(q, "to", o.To)
-			app.SetQuery(q, "path", strings.Join(o.Paths, "\n"))
+			app.SetQuery(q, "to", args[2])
+			app.SetQuery(q, "path", strings.Join(paths, "\n"))
 			if stat {
 				q.Set("stat", "true")
 			}
-			return a.Connect(cmd.Context(), func(c *client.Client) error {
-				return app.DocumentOf(cmd.Context(), a.App, c, checkpointPath(args[0], o.From, "diff"), q, func(d api.Diff) error {
-					return a.showDiff(cmd.Context(), d, stat)
-				})
+			return app.DocumentOf(ctx, a.App, c, checkpointPath(args[0], args[1], "diff"), q, func(d api.Diff) error {
+				return a.showDiff(ctx, d, stat)
 			})
-		},
+		}),
 	}
 	fl := cmd.Flags()
 	fl.BoolVar(&stat, "stat", false, "only count lines, a bar a file")
-	fl.StringArrayVar(&o.Paths, "path", nil, "only this `file` or folder (repeatable)")
+	fl.StringArrayVar(&paths, "path", nil, "only this `file` or folder (repeatable)")
 	return cmd
 }
 

@@ -40,6 +40,13 @@ func Commands(app *app.App) []*cobra.Command {
 	}
 }
 
+// connected makes a command's RunE of a function that needs a connection.
+func (a *commands) connected(f func(ctx context.Context, c *client.Client, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		return a.Connect(cmd.Context(), func(c *client.Client) error { return f(cmd.Context(), c, args) })
+	}
+}
+
 // posted changes a task and shows the result.
 func posted[T any](ctx context.Context, a *commands, c *client.Client, id, what string, body any, show func(T) error) error {
 	return app.Exchange(ctx, a.App, c, client.Request{Method: http.MethodPost, Path: app.PathOf(id, what), Body: body}, show)

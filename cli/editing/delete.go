@@ -1,6 +1,7 @@
 package editing
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,9 +28,7 @@ func (a *commands) deleteCommand() *cobra.Command {
 			"stays there as it is; Roost does not show it any more.\n\n" +
 			"For a task with subtasks, delete asks what becomes of those; without a terminal a flag has to decide.",
 		Args: failure.Arguments(1, -1, "roost delete ID"), ValidArgsFunction: a.TaskIDs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.delete(cmd, args, c)
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return a.delete(cmd, args, c) },
 	}
 	c.add(cmd)
 	return cmd
@@ -193,7 +192,7 @@ func (a *commands) trashCommand() *cobra.Command {
 	cmd.AddCommand(
 		&cobra.Command{
 			Use: "list", Short: "List deleted tasks, newest first", Args: failure.Arguments(0, 0, "roost trash list"),
-			ValidArgsFunction: cobra.NoFileCompletions, RunE: a.trashList,
+			ValidArgsFunction: cobra.NoFileCompletions, RunE: a.connected(a.trashList),
 		},
 		&cobra.Command{
 			Use: "restore ID...", Short: "Put deleted tasks back", Args: failure.Arguments(1, -1, "roost trash restore ID"),
@@ -204,22 +203,19 @@ func (a *commands) trashCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *commands) trashList(cmd *cobra.Command, _ []string) error {
-	ctx := cmd.Context()
-	return a.Connect(ctx, func(c *client.Client) error {
-		got, err := a.Pages(ctx, c, "/v1/trash", url.Values{}, 0)
-		if err != nil {
-			return err
-		}
-		if a.Flags.JSON {
-			return a.PrintRaw(got.Doc())
-		}
-		found, err := app.Decoded[api.DeletedTask](got.Items)
-		if err != nil {
-			return err
-		}
-		return a.showTrash(found)
-	})
+func (a *commands) trashList(ctx context.Context, c *client.Client, _ []string) error {
+	got, err := a.Pages(ctx, c, "/v1/trash", url.Values{}, 0)
+	if err != nil {
+		return err
+	}
+	if a.Flags.JSON {
+		return a.PrintRaw(got.Doc())
+	}
+	found, err := app.Decoded[api.DeletedTask](got.Items)
+	if err != nil {
+		return err
+	}
+	return a.showTrash(found)
 }
 
 func (a *commands) showTrash(found []api.DeletedTask) error {
@@ -228,10 +224,7 @@ func (a *commands) showTrash(found []api.DeletedTask) error {
 		width = max(width, display.Columns(display.OneLine(t.Name)))
 	}
 	for _, t := range found {
-		title := display.Cut(display.OneLine(t.Title), 60)
-		if title == "" {
-			title = "(no title)"
-		}
+		title := cmp.Or(display.Cut(display.OneLine(t.Title), 60), "(no title)")
 		if t.Hidden {
 			title += "  (hidden; its folder is where it was)"
 		}

@@ -17,16 +17,10 @@ import (
 	"github.com/roost-dev/roost/view"
 )
 
-type importFlags struct {
-	from     []string
-	dryRun   bool
-	conflict string
-	maps     []string
-	trust    bool
-}
-
 func (a *commands) importCommand() *cobra.Command {
-	var f importFlags
+	var o service.Import
+	var conflict string
+	var maps []string
 	cmd := &cobra.Command{
 		Use:   "import PATH...|--from SOURCE",
 		Short: "Copy tasks of other tools, roots or archives into Roost's root, verified",
@@ -38,43 +32,40 @@ func (a *commands) importCommand() *cobra.Command {
 		Example: "  roost import ~/backup/rooveterinaryinc.roo-cline\n" +
 			"  roost import --from all --dry-run\n" +
 			"  roost import tasks.zip --map /home/old=/home/new",
-		RunE: func(cmd *cobra.Command, args []string) error { return a.importTasks(cmd.Context(), args, f) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.importTasks(cmd.Context(), args, o, conflict, maps)
+		},
 	}
 	fl := cmd.Flags()
-	fl.StringArrayVar(&f.from, "from", nil, "the tasks of a `source`: its name, a tool, or all; may be given again")
-	fl.BoolVar(&f.dryRun, "dry-run", false, "show what would be done, and create nothing")
-	fl.StringVar(&f.conflict, "on-conflict", api.ConflictSkip, "for an id that other content has: `skip` or fork (a new id)")
-	fl.BoolVar(&f.trust, "trust-settings", false, "take over the approvals, base URL and limits that Roost's tasks come with")
-	fl.StringArrayVar(&f.maps, "map", nil, "`OLD=NEW`: workspaces below OLD lie below NEW here; may be given again")
+	fl.StringArrayVar(&o.Sources, "from", nil, "the tasks of a `source`: its name, a tool, or all; may be given again")
+	fl.BoolVar(&o.DryRun, "dry-run", false, "show what would be done, and create nothing")
+	fl.StringVar(&conflict, "on-conflict", api.ConflictSkip, "for an id that other content has: `skip` or fork (a new id)")
+	fl.BoolVar(&o.Trust, "trust-settings", false, "take over the approvals, base URL and limits that Roost's tasks come with")
+	fl.StringArrayVar(&maps, "map", nil, "`OLD=NEW`: workspaces below OLD lie below NEW here; may be given again")
 	app.Complete(cmd, "from", a.SourceNames)
 	app.Complete(cmd, "on-conflict", app.Words(api.ConflictSkip, api.ConflictFork))
 	app.Complete(cmd, "map", cobra.NoFileCompletions)
 	return cmd
 }
 
-func (a *commands) importTasks(ctx context.Context, paths []string, f importFlags) error {
+func (a *commands) importTasks(ctx context.Context, paths []string, o service.Import, conflict string, maps []string) error {
 	const try = "roost import --from all --dry-run  # or roost import PATH..."
-	if len(paths)+len(f.from) == 0 {
+	if len(paths)+len(o.Sources) == 0 {
 		return failure.Usage("run roost import", "nothing to import was named", try)
 	}
 	unreachable := 0
-	o := service.Import{
-		Sources: f.from,
-		DryRun:  f.dryRun,
-		Fork:    f.conflict == api.ConflictFork,
-		Trust:   f.trust,
-		Unread: func(state api.SourceState) {
-			a.Warn(state.Path + " (" + state.Name + ") is " + state.State)
-			unreachable++
-		},
+	o.Fork = conflict == api.ConflictFork
+	o.Unread = func(state api.SourceState) {
+		a.Warn(state.Path + " (" + state.Name + ") is " + state.State)
+		unreachable++
 	}
 	for _, path := range paths {
 		o.Paths = append(o.Paths, a.Abs(path))
 	}
-	if f.conflict != api.ConflictSkip && f.conflict != api.ConflictFork {
-		return failure.Usage("roost import --on-conflict "+f.conflict, "a conflict is skipped or forked", "roost import --on-conflict skip|fork")
+	if conflict != api.ConflictSkip && conflict != api.ConflictFork {
+		return failure.Usage("roost import --on-conflict "+conflict, "a conflict is skipped or forked", "roost import --on-conflict skip|fork")
 	}
-	for _, text := range f.maps {
+	for _, text := range maps {
 		from, to, ok := strings.Cut(text, "=")
 		if !ok || from == "" || to == "" {
 			return failure.Usage("roost import --map "+text, "want OLD=NEW, two folders", "roost import --map /home/old=/home/new")

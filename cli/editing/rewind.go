@@ -20,7 +20,7 @@ import (
 func (a *commands) rewindCommand() *cobra.Command {
 	var o api.NewRewind
 	var remove string
-	var f withFiles
+	var yes bool
 	cmd := &cobra.Command{
 		Use:   "rewind ID",
 		Short: "Take a task's histories back to a message, edit a message or take one out",
@@ -53,11 +53,21 @@ func (a *commands) rewindCommand() *cobra.Command {
 				return failure.Usage("roost rewind --edit", "it needs the message to replace (--to) and the new words",
 					"roost rewind "+args[0]+" --to '#12' --edit \"new words\"")
 			}
-			if err := f.check(a, cmd, args[0]); err != nil {
+			for _, name := range []string{"on-conflict", "yes"} {
+				if fl.Changed(name) && !o.Files {
+					return failure.Usage("roost rewind --"+name, "the flag is for putting files back, and needs --files",
+						"roost rewind "+args[0]+" --files --"+name)
+				}
+			}
+			if o.Files && o.Delete {
+				return failure.Usage("roost rewind --delete --files",
+					"files can only return to an earlier moment, and removing one message names no moment",
+					"roost rewind "+args[0]+" --to MESSAGE --files")
+			}
+			if err := a.checkConflictRule(cmd, o.OnConflict); err != nil {
 				return err
 			}
-			o.Files, o.OnConflict = f.files, f.conflict
-			return a.rewind(cmd.Context(), args[0], o, f)
+			return a.rewind(cmd.Context(), args[0], o, yes)
 		},
 	}
 	fl := cmd.Flags()
@@ -66,17 +76,19 @@ func (a *commands) rewindCommand() *cobra.Command {
 	fl.StringVar(&o.Edit, "edit", "", "put this `TEXT` in its place, for the next run")
 	fl.StringVar(&remove, "delete", "", "take only this `MESSAGE` out, with what belongs to it")
 	fl.BoolVar(&o.DryRun, "dry-run", false, "only show what would go")
-	f.add(cmd)
+	fl.BoolVar(&o.Files, "files", false, "put the files back as well that the task changed, as they were before that message")
+	conflictFlag(cmd, &o.OnConflict)
+	fl.BoolVar(&yes, "yes", false, "with --files: do not ask, also on a terminal")
 	for _, name := range []string{"to", "edit", "delete"} {
 		app.Complete(cmd, name, cobra.NoFileCompletions)
 	}
 	return cmd
 }
 
-// rewind takes the histories of a task back, and with f its files too.
-func (a *commands) rewind(ctx context.Context, id string, body api.NewRewind, f withFiles) error {
+// rewind takes the histories of a task back, and its files too where the body wants that. yes: it does not ask.
+func (a *commands) rewind(ctx context.Context, id string, body api.NewRewind, yes bool) error {
 	return a.Connect(ctx, func(c *client.Client) error {
-		if !f.files {
+		if !body.Files {
 			return posted(ctx, a, c, id, "rewinds", body, func(r api.Rewound) error {
 				if r.Finished != "" {
 					a.Say("%s", r.Finished)
@@ -88,7 +100,7 @@ func (a *commands) rewind(ctx context.Context, id string, body api.NewRewind, f 
 			path: app.PathOf(id, "rewinds"),
 			what: "rewind task " + id,
 			try:  "roost rewind " + failure.ShellWord(id) + " --files",
-			ask:  !body.DryRun && !f.yes,
+			ask:  !body.DryRun && !yes,
 			body: func(dry bool, plan string) any {
 				b := body
 				b.DryRun, b.Plan = body.DryRun || dry, plan
@@ -162,9 +174,7 @@ func (a *commands) printRewind(r api.RewindResult) error {
 }
 
 func (a *commands) condenseCommand() *cobra.Command {
-	var r app.RunFlags
-	var keep string
-	var dry bool
+	body := api.NewCondense{Origin: "cli"}
 	cmd := &cobra.Command{
 		Use:   "condense ID",
 		Short: "Have older history of a task summarised",
@@ -181,32 +191,24 @@ func (a *commands) condenseCommand() *cobra.Command {
 		Args:              failure.Arguments(1, 1, "roost condense ID"),
 		ValidArgsFunction: app.First(a.TaskIDs),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := r.Address(); err != nil {
+			if err := (&app.RunFlags{BaseURL: body.BaseURL}).Address(); err != nil {
 				return err
 			}
-			body := api.NewCondense{
-				Keep:     keep,
-				Provider: r.Provider,
-				Model:    a.ModelName(r.Provider, r.Model),
-				BaseURL:  r.BaseURL,
-				Profile:  r.Profile,
-				Origin:   "cli",
-				DryRun:   dry,
-			}
-			if r.Dir != "" {
-				body.Workspace = a.Abs(r.Dir)
+			body.Model = a.ModelName(body.Provider, body.Model)
+			if body.Workspace != "" {
+				body.Workspace = a.Abs(body.Workspace)
 			}
 			return a.condense(cmd.Context(), args[0], body)
 		},
 	}
 	f := cmd.Flags()
-	f.StringVarP(&r.Dir, "workspace", "C", "", "the `folder` of the task, when it has moved")
-	f.StringVar(&keep, "keep", "", "what the summary is to look to, in your own `words`")
-	f.BoolVar(&dry, "dry-run", false, "only show what would be summarised")
-	f.StringVar(&r.Provider, "provider", "", "the provider that writes the summary (default: the task's)")
-	f.StringVar(&r.Model, "model", "", "the model that writes the summary (default: the task's)")
-	f.StringVar(&r.BaseURL, "base-url", "", "the provider's address")
-	f.StringVar(&r.Profile, "profile", "", "provider and model of this `NAME` in the settings file")
+	f.StringVarP(&body.Workspace, "workspace", "C", "", "the `folder` of the task, when it has moved")
+	f.StringVar(&body.Keep, "keep", "", "what the summary is to look to, in your own `words`")
+	f.BoolVar(&body.DryRun, "dry-run", false, "only show what would be summarised")
+	f.StringVar(&body.Provider, "provider", "", "the provider that writes the summary (default: the task's)")
+	f.StringVar(&body.Model, "model", "", "the model that writes the summary (default: the task's)")
+	f.StringVar(&body.BaseURL, "base-url", "", "the provider's address")
+	f.StringVar(&body.Profile, "profile", "", "provider and model of this `NAME` in the settings file")
 	app.Complete(cmd, "workspace", app.Folders)
 	app.Complete(cmd, "keep", cobra.NoFileCompletions)
 	app.Complete(cmd, "provider", app.Words(app.Providers...))
@@ -259,7 +261,6 @@ func (a *commands) printCondensed(out api.Condensed) error {
 
 func (a *commands) forkCommand() *cobra.Command {
 	o := api.NewFork{Origin: "cli"}
-	var r app.RunFlags
 	cmd := &cobra.Command{
 		Use:   "fork ID",
 		Short: "Make a new task with the history of another one, up to a message",
@@ -272,13 +273,13 @@ func (a *commands) forkCommand() *cobra.Command {
 		Example: "  roost fork 0199\n  roost fork 0199 --at '#12' --model claude-opus-4-1\n  roost fork 0199 --branch b41",
 		Args:    failure.Arguments(1, 1, "roost fork ID"), ValidArgsFunction: app.First(a.TaskIDs),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := r.Address(); err != nil {
+			if err := (&app.RunFlags{BaseURL: o.BaseURL}).Address(); err != nil {
 				return err
 			}
-			if r.Dir != "" {
-				o.Workspace = a.Abs(r.Dir)
+			if o.Workspace != "" {
+				o.Workspace = a.Abs(o.Workspace)
 			}
-			o.Mode, o.Provider, o.Model, o.BaseURL = r.Mode, r.Provider, a.ModelName(r.Provider, r.Model), r.BaseURL
+			o.Model = a.ModelName(o.Provider, o.Model)
 			return a.Connect(cmd.Context(), func(c *client.Client) error {
 				return posted(cmd.Context(), a, c, args[0], "forks", o, a.tellFork)
 			})
@@ -288,11 +289,11 @@ func (a *commands) forkCommand() *cobra.Command {
 	fl.StringVar(&o.At, "at", "", "the last `MESSAGE` that it has: #12, a ts, or ~2 (turns)")
 	fl.StringVar(&o.Branch, "branch", "", "the branch (`NAME`) that it starts from")
 	fl.StringVar(&o.Title, "title", "", "its title (default: that of the other one)")
-	fl.StringVarP(&r.Dir, "workspace", "C", "", "its `folder`")
-	fl.StringVar(&r.Mode, "mode", "", "its mode")
-	fl.StringVar(&r.Provider, "provider", "", "the model's provider")
-	fl.StringVar(&r.Model, "model", "", "the model; for script: the file to play")
-	fl.StringVar(&r.BaseURL, "base-url", "", "the provider's address")
+	fl.StringVarP(&o.Workspace, "workspace", "C", "", "its `folder`")
+	fl.StringVar(&o.Mode, "mode", "", "its mode")
+	fl.StringVar(&o.Provider, "provider", "", "the model's provider")
+	fl.StringVar(&o.Model, "model", "", "the model; for script: the file to play")
+	fl.StringVar(&o.BaseURL, "base-url", "", "the provider's address")
 	fl.BoolVar(&o.DryRun, "dry-run", false, "only show what it would have")
 	app.Complete(cmd, "workspace", app.Folders)
 	app.Complete(cmd, "mode", a.ModeNames)

@@ -11,8 +11,6 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"runtime/debug"
-	runtimemetrics "runtime/metrics"
 	"sync"
 	"syscall"
 	"time"
@@ -34,11 +32,15 @@ import (
 	"github.com/roost-dev/roost/service"
 )
 
+// serveFlags are the flags of serve. How a server works on tasks has settings, too.
 type serveFlags struct {
 	listen, cert, key string
-	hosts             []string
+	hosts, origins    []string
 	fresh, trust      bool
-	work              workFlags
+
+	maxRuns, attempts int
+	resume            bool
+	hold, drain       time.Duration
 }
 
 func (a *commands) serveCommand() *cobra.Command {
@@ -74,8 +76,17 @@ func (a *commands) serveCommand() *cobra.Command {
 	fl.StringVar(&f.key, "tls-key", "", "`file` with the certificate's key (PEM)")
 	fl.BoolVar(&f.trust, "trust-root", false, "first trust the root with its present content, as roost root trust does: for containers")
 	fl.BoolVar(&f.fresh, "new-token", false, "make a new token: the old token and all log-ins become invalid")
-	f.work.add(cmd)
-	for _, name := range []string{"listen", "host"} {
+	fl.IntVar(&f.maxRuns, "max-runs", 8, "how many runs work at a time")
+	fl.DurationVar(&f.hold, "hold", 10*time.Minute,
+		"how long a run waits for a person before it ends as waiting; 0: until it gets an answer")
+	fl.DurationVar(&f.drain, "drain-timeout", 30*time.Second, "how long runs are finished before the server ends")
+	fl.BoolVar(&f.resume, "auto-resume", false, "go on with runs that an earlier server was killed in")
+	fl.IntVar(&f.attempts, "resume-attempts", 3, "how often in a row the server continues one task by itself")
+	fl.StringArrayVar(&f.origins, "cors-origin", nil,
+		"an `ORIGIN` whose web pages may ask with the token, exactly as browsers send it (again for more)")
+	for _, name := range []string{
+		"listen", "host", "max-runs", "hold", "drain-timeout", "resume-attempts", "cors-origin",
+	} {
 		app.Complete(cmd, name, cobra.NoFileCompletions)
 	}
 	return cmd
@@ -94,7 +105,7 @@ func (a *commands) serve(cmd *cobra.Command, f serveFlags) error {
 	if err := a.settle(cmd); err != nil {
 		return err
 	}
-	if err := f.work.check(); err != nil {
+	if err := f.check(); err != nil {
 		return err
 	}
 	s, err := a.Open()
@@ -237,15 +248,13 @@ type serving struct {
 // finish, while all requests are still answered; followers get the end; the engine closes.
 func (a *commands) serveOn(ctx context.Context, v serving) error {
 	c, err := a.EngineConfig()
+	if err == nil && v.flags.trust {
+		all := v.roost.Service()
+		_, err = all.TrustRoot(ctx, false)
+		all.Close()
+	}
 	if err != nil {
 		return errors.Join(err, v.listener.Close())
-	}
-	if v.flags.trust {
-		all := v.roost.Service()
-		_, err := all.TrustRoot(ctx, false)
-		if all.Close(); err != nil {
-			return errors.Join(err, v.listener.Close())
-		}
 	}
 	token, notice, err := v.roost.Token(v.flags.fresh)
 	if err != nil {
@@ -256,14 +265,11 @@ func (a *commands) serveOn(ctx context.Context, v serving) error {
 		a.Warn(notice)
 	}
 	url, err := address(v.listener.Addr().String(), v.host, v.tls != nil)
-	if err != nil {
+	restart, other := a.restarts()
+	if err = errors.Join(err, other); err != nil {
 		return errors.Join(err, v.listener.Close())
 	}
-	restart, err := a.restarts()
-	if err != nil {
-		return errors.Join(err, v.listener.Close())
-	}
-	work := v.flags.work
+	work := v.flags
 	log := a.log(token, c)
 	watch := metrics.NewWatch(log)
 	e := v.roost.Start(engine.Options{
@@ -285,7 +291,7 @@ func (a *commands) serveOn(ctx context.Context, v serving) error {
 			Restart: restart,
 		}),
 		Token:    token,
-		Hosts:    append([]string{v.host}, v.flags.hosts...),
+		Hosts:    append([]string{v.host}, work.hosts...),
 		TLS:      v.tls,
 		Cert:     v.cert,
 		Log:      log,
@@ -311,9 +317,6 @@ func (a *commands) serveOn(ctx context.Context, v serving) error {
 	go func() { served <- srv.Serve(answering, v.listener) }()
 	var background sync.WaitGroup
 	recovering, giveUp := context.WithCancel(answering)
-	bounded, unbind := context.WithCancel(context.WithoutCancel(ctx))
-	var memory sync.WaitGroup
-	memory.Go(func() { boundMemory(bounded) })
 	background.Go(func() { takeUp(recovering, e, work, recovery, log) })
 
 	err = v.claim.Tell(presence.Server{
@@ -348,15 +351,13 @@ func (a *commands) serveOn(ctx context.Context, v serving) error {
 		err = errors.Join(err, <-served)
 	}
 	err = errors.Join(err, v.roost.Close(ctx))
-	unbind()
-	memory.Wait()
 	log.Info("stopped")
 	return err
 }
 
 // takeUp takes up what an earlier server left. It works while requests are already
 // answered; a task that it cannot take up keeps no other from being taken up.
-func takeUp(ctx context.Context, e *engine.Engine, work workFlags, recovery *server.Recovery, log *slog.Logger) {
+func takeUp(ctx context.Context, e *engine.Engine, work serveFlags, recovery *server.Recovery, log *slog.Logger) {
 	recovery.Set("going_on")
 	err := e.Recover(ctx, engine.RecoverOptions{Resume: work.resume, MaxAttempts: work.attempts})
 	if err != nil && ctx.Err() == nil {
@@ -367,37 +368,14 @@ func takeUp(ctx context.Context, e *engine.Engine, work workFlags, recovery *ser
 	recovery.Set("done")
 }
 
-// workFlags are how a server works on tasks. Each has a setting, too.
-type workFlags struct {
-	maxRuns, attempts int
-	resume            bool
-	hold, drain       time.Duration
-	origins           []string
-}
-
-func (w *workFlags) add(cmd *cobra.Command) {
-	f := cmd.Flags()
-	f.IntVar(&w.maxRuns, "max-runs", 8, "how many runs work at a time")
-	f.DurationVar(&w.hold, "hold", 10*time.Minute,
-		"how long a run waits for a person before it ends as waiting; 0: until it gets an answer")
-	f.DurationVar(&w.drain, "drain-timeout", 30*time.Second, "how long runs are finished before the server ends")
-	f.BoolVar(&w.resume, "auto-resume", false, "go on with runs that an earlier server was killed in")
-	f.IntVar(&w.attempts, "resume-attempts", 3, "how often in a row the server continues one task by itself")
-	f.StringArrayVar(&w.origins, "cors-origin", nil,
-		"an `ORIGIN` whose web pages may ask with the token, exactly as browsers send it (again for more)")
-	for _, name := range []string{"max-runs", "hold", "drain-timeout", "resume-attempts", "cors-origin"} {
-		app.Complete(cmd, name, cobra.NoFileCompletions)
-	}
-}
-
-func (w *workFlags) check() error {
+func (f *serveFlags) check() error {
 	switch {
-	case w.maxRuns < 1:
+	case f.maxRuns < 1:
 		return failure.Usage("roost serve --max-runs", "at least one run at a time is needed", "roost serve --max-runs 8")
-	case w.hold < 0 || w.drain < 0 || w.attempts < 0:
+	case f.hold < 0 || f.drain < 0 || f.attempts < 0:
 		return failure.Usage("roost serve", "a time or number cannot be negative", "roost serve --hold 10m --drain-timeout 30s")
 	}
-	for _, origin := range w.origins {
+	for _, origin := range f.origins {
 		if !server.ValidOrigin(origin) {
 			return failure.Usage("roost serve --cors-origin "+origin,
 				"that is no origin as browsers send it: scheme and host in small letters, and a port that is not the usual one; no pattern",
@@ -483,37 +461,4 @@ func (a *commands) draining() {
 		return
 	}
 	fmt.Fprintln(a.Err, "\n"+text)
-}
-
-// memoryFloor is how much memory a server may hold before the collector runs earlier than
-// usual. Runs come in bursts: without the limit, the garbage of a burst stays until as much
-// again has been allocated.
-const memoryFloor = 320 << 20
-
-// memoryFor is the soft limit for a server of which so many bytes are in use: the floor,
-// and where more than that is really needed, room enough that collecting is as rare as
-// it would be without a limit.
-func memoryFor(live uint64) int64 { return max(memoryFloor, int64(2*live)+64<<20) }
-
-// boundMemory sets the memory limit again and again until ctx ends. A limit that the user
-// set (GOMEMLIMIT) takes precedence.
-func boundMemory(ctx context.Context) {
-	if os.Getenv("GOMEMLIMIT") != "" {
-		return
-	}
-	was := debug.SetMemoryLimit(memoryFor(0))
-	defer debug.SetMemoryLimit(was)
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
-	read := []runtimemetrics.Sample{{Name: "/gc/heap/live:bytes"}}
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		if runtimemetrics.Read(read); read[0].Value.Kind() == runtimemetrics.KindUint64 {
-			debug.SetMemoryLimit(memoryFor(read[0].Value.Uint64()))
-		}
-	}
 }

@@ -1,10 +1,10 @@
 package picker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -422,22 +422,11 @@ func (m *Model) open(t Task) tea.Cmd {
 		return nil
 	}
 	hit := m.hit(t)
-	return tea.Exec(shown{func() error { return m.backend.Open(m.crew.Ctx, t, hit) }}, func(err error) tea.Msg {
+	return tea.Exec(term.Alone(func() error { return m.backend.Open(m.crew.Ctx, t, hit) }), func(err error) tea.Msg {
 		return doneMsg{err: err}
 	})
 }
 
-// shown makes a function of what bubbletea runs with the terminal to itself.
-type shown struct{ run func() error }
-
-func (s shown) Run() error        { return s.run() }
-func (shown) SetStdin(io.Reader)  {}
-func (shown) SetStdout(io.Writer) {}
-func (shown) SetStderr(io.Writer) {}
-
 func name(t Task) string {
-	if title := clean(t.Title); title != "" {
-		return cut(title, 40)
-	}
-	return clean(t.ID)
+	return cmp.Or(cut(clean(t.Title), 40), clean(t.ID))
 }

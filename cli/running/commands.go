@@ -244,8 +244,7 @@ func (a *commands) waitFailure(ctx context.Context, stop *app.Stopper, id string
 // newestRun is the newest run of a task, or the run of that very name.
 func newestRun(ctx context.Context, c *client.Client, id string) (api.Run, error) {
 	runs, err := c.RunsOf(ctx, id)
-	var p *client.Problem
-	if errors.As(err, &p) && p.Status/100 == 4 {
+	if p, is := errors.AsType[*client.Problem](err); is && p.Status/100 == 4 {
 		if r, other := c.Run(ctx, id); other == nil {
 			return r, nil
 		}

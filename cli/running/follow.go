@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/cli/app"
@@ -24,16 +23,6 @@ type shownEvent struct {
 	client.Event
 	task  string
 	depth int
-}
-
-// at is the time of the event in Unix milliseconds; 0 when it has none.
-func (e shownEvent) at() int64 {
-	text, _ := esjson.GetString(e.Data, "at")
-	at, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		return 0
-	}
-	return at.UnixMilli()
 }
 
 // run is the run that the event belongs to; "" = none.
@@ -72,7 +61,7 @@ func (w *Watcher) show(ctx context.Context, d *display.Display, e shownEvent) {
 			return
 		}
 	}
-	d.Show(display.Event{Type: e.Type, At: e.at(), Data: e.Data})
+	d.Show(display.EventOf(e.Type, e.Data))
 }
 
 // isProgress reports whether a notice is one that -q leaves out. Warnings are not.
@@ -103,17 +92,17 @@ func (w *Watcher) close(o engine.Outcome) {
 		style = view.Asked
 	}
 	w.d.Line(style, w.used().Text(o.State))
-	w.d.Line(view.Dim, "resume: roost resume "+w.of)
+	w.d.Line(view.Dim, "resume: roost resume "+w.task)
 }
 
 func (w *Watcher) failure(o engine.Outcome) *failure.Failure {
-	failed := failure.OfOutcome(w.of, o, w.stop.Exit())
+	failed := failure.OfOutcome(w.task, o, w.stop.Exit())
 	if failed != nil && failed.Exit == failure.ExitInput {
 		more, known := map[string]string{
-			"approval": "  # or no, or a reason against it", "limit": "", "damage": "  # look at it first: roost doctor " + w.of,
+			"approval": "  # or no, or a reason against it", "limit": "", "damage": "  # look at it first: roost doctor " + w.task,
 		}[w.asked.Kind]
 		if known {
-			failed.Try = "roost resume " + w.of + " yes" + more
+			failed.Try = "roost resume " + w.task + " yes" + more
 		}
 	}
 	return failed

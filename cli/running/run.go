@@ -46,21 +46,12 @@ func (a *commands) runCommand() *cobra.Command {
 			if strings.TrimSpace(req.Text) == "" && req.Task == "" {
 				return failure.Usage("roost run", "there is no prompt", `roost run "what to do"`)
 			}
-			if r.Detach {
-				if req.Task == "" && req.Workspace == "" {
-					req.Workspace = a.Dir
-				}
-				return a.detach(cmd.Context(), req)
+			if req.Task == "" {
+				req.Workspace = cmp.Or(req.Workspace, a.Dir)
 			}
-			if done, err := a.Remotely(func(c *client.Client) error { return a.farRun(cmd.Context(), c, req) }); done {
-				return err
-			}
-			return a.WithEngine(cmd.Context(), func(s *local.Roost) error {
+			return a.place(cmd.Context(), &r, req, func(s *local.Roost) error {
 				if req.Task != "" {
 					return a.resume(cmd, &r, s, req)
-				}
-				if req.Workspace == "" {
-					req.Workspace = a.Dir
 				}
 				return a.start(cmd.Context(), s, req)
 			})
@@ -99,25 +90,18 @@ func (a *commands) resumeCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if r.Detach {
-				if len(args) == 0 || branch != "" {
-					return failure.Usage("roost resume --detach", "name a task, and no branch", "roost resume --detach ID")
-				}
+			named := len(args) > 0
+			switch {
+			case named && (branch == "" || !r.Detach && !r.Far):
 				req.Task = args[0]
-				return a.detach(cmd.Context(), req)
+			case r.Detach:
+				return failure.Usage("roost resume --detach", "name a task, and no branch", "roost resume --detach ID")
+			case r.Far:
+				return failure.Usage("roost resume --server", "name a task, and no branch",
+					"roost resume ID  # roost fork ID --branch NAME makes a task of a branch")
 			}
-			if r.Far {
-				if len(args) == 0 || branch != "" {
-					return failure.Usage("roost resume --server", "name a task, and no branch",
-						"roost resume ID  # roost fork ID --branch NAME makes a task of a branch")
-				}
-				req.Task = args[0]
-			}
-			if done, err := a.Remotely(func(c *client.Client) error { return a.farRun(cmd.Context(), c, req) }); done {
-				return err
-			}
-			return a.WithEngine(cmd.Context(), func(s *local.Roost) error {
-				if len(args) > 0 {
+			return a.place(cmd.Context(), &r, req, func(s *local.Roost) error {
+				if named {
 					req.Task = args[0]
 				} else if req.Task, err = a.parts.Pick(cmd.Context(), a.App, s, "resume"); err != nil {
 					return err
@@ -156,13 +140,7 @@ func (a *commands) continueCommand() *cobra.Command {
 					return err
 				}
 			}
-			if r.Detach {
-				return a.detach(cmd.Context(), req)
-			}
-			if done, err := a.Remotely(func(c *client.Client) error { return a.farRun(cmd.Context(), c, req) }); done {
-				return err
-			}
-			return a.WithEngine(cmd.Context(), func(s *local.Roost) error {
+			return a.place(cmd.Context(), &r, req, func(s *local.Roost) error {
 				found, _, err := app.Newest(cmd.Context(), s, folder, 1)
 				if err != nil {
 					return err
@@ -177,6 +155,18 @@ func (a *commands) continueCommand() *cobra.Command {
 	}
 	a.AddRunFlags(cmd, &r)
 	return cmd
+}
+
+// place leaves a request to a server if that is wanted, follows it on a server that the person named, or else does it
+// in this process, as here says.
+func (a *commands) place(ctx context.Context, r *app.RunFlags, req engine.Request, here func(*local.Roost) error) error {
+	if r.Detach {
+		return a.detach(ctx, req)
+	}
+	if done, err := a.Remotely(func(c *client.Client) error { return a.farRun(ctx, c, req) }); done {
+		return err
+	}
+	return a.WithEngine(ctx, here)
 }
 
 // resumeHere continues a task, which keeps what was not given again. The path of a
@@ -205,14 +195,12 @@ func (a *commands) start(ctx context.Context, s *local.Roost, req engine.Request
 	stop := a.Stopper(ctx)
 	defer stop.Undo()
 	run, err := s.Engine().Start(stop.Ctx, req)
-	var unknown *setup.UnknownProfileError
-	if errors.As(err, &unknown) && a.Interactive() {
+	if unknown, is := errors.AsType[*setup.UnknownProfileError](err); is && a.Interactive() {
 		if req, err = a.askProfile(stop.Ctx, unknown, req); err == nil {
 			run, err = s.Engine().Start(stop.Ctx, req)
 		}
 	}
-	var other *setup.OtherModelError
-	if errors.As(err, &other) && a.Interactive() {
+	if other, is := errors.AsType[*setup.OtherModelError](err); is && a.Interactive() {
 		if err = a.askModel(stop.Ctx, other); err == nil {
 			req.Model = other.Model
 			run, err = s.Engine().Start(stop.Ctx, req)
@@ -250,9 +238,6 @@ func (a *commands) farRun(ctx context.Context, c *client.Client, req engine.Requ
 	var run api.Run
 	var err error
 	if req.Task == "" {
-		if req.Workspace == "" {
-			req.Workspace = a.Dir
-		}
 		if req, err = a.AsNew(req); err != nil {
 			return err
 		}

@@ -46,7 +46,6 @@ type Watcher struct {
 	began    map[string]bool // subtasks whose start was shown
 
 	a        *commands
-	of       string      // the task
 	own      *engine.Run // the run of this process that is followed; nil: another process runs it, or a question of it was answered here
 	d        *display.Display
 	prompter *display.Prompter
@@ -75,7 +74,7 @@ func (a *commands) watch(ctx context.Context, c *client.Client, w watched) (*Wat
 func (a *commands) watchUntil(ctx context.Context, c *client.Client, w watched, stop *app.Stopper,
 	run *engine.Run) (*Watcher, engine.Outcome, error) {
 	in := &Watcher{
-		watched: w, C: c, a: a, d: a.Show(), of: w.task, own: run, stop: stop,
+		watched: w, C: c, a: a, d: a.Show(), own: run, stop: stop,
 		mine: map[string]bool{}, Followed: map[string]bool{}, began: map[string]bool{},
 		screens: map[string]*display.Display{}, titles: map[string]string{},
 	}
@@ -381,9 +380,9 @@ func (w *Watcher) answer(ctx context.Context, q *asking, r questionReply) error 
 
 // detached is the failure of a follower that left: the run continues.
 func (w *Watcher) detached() *failure.Failure {
-	return failure.New(cmp.Or(w.stop.Exit(), failure.ExitInterrupt), "detached", "stop following task "+w.of,
+	return failure.New(cmp.Or(w.stop.Exit(), failure.ExitInterrupt), "detached", "stop following task "+w.task,
 		"the task continues where it runs",
-		"roost attach "+w.of+"  # or stop it: roost cancel "+w.of).OfTask(w.of)
+		"roost attach "+w.task+"  # or stop it: roost cancel "+w.task).OfTask(w.task)
 }
 
 // watchOn watches a run and prints its result, as run and resume do.

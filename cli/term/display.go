@@ -570,6 +570,16 @@ type Event struct {
 	Data json.RawMessage
 }
 
+// EventOf is an event whose time is in its data.
+func EventOf(typ string, data json.RawMessage) Event {
+	e := Event{Type: typ, Data: data}
+	text, _ := esjson.GetString(data, "at")
+	if at, err := time.Parse(time.RFC3339, text); err == nil {
+		e.At = at.UnixMilli()
+	}
+	return e
+}
+
 // fields are the members of all events that a display looks at. One struct for
 // all: the payloads are small and their names do not clash.
 type fields struct {

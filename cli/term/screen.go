@@ -2,6 +2,7 @@ package term
 
 import (
 	"context"
+	"io"
 	"strconv"
 	"strings"
 	"sync"
@@ -58,6 +59,15 @@ func (c *Crew) Close() {
 	c.cancel()
 	c.busy.Wait()
 }
+
+// Alone is a function that has the terminal to itself, as tea.Exec runs it. It uses none of the streams of bubbletea.
+type Alone func() error
+
+// Run implements tea.ExecCommand, as the setters do.
+func (a Alone) Run() error        { return a() }
+func (Alone) SetStdin(io.Reader)  {} //nolint:revive // see Run
+func (Alone) SetStdout(io.Writer) {} //nolint:revive // see Run
+func (Alone) SetStderr(io.Writer) {} //nolint:revive // see Run
 
 // Guard stands between the program and the model of a screen. It puts torn keys together (see Keys), and ends the
 // program when the model panics. After a panic bubbletea gives the terminal back while its reader still waits at it,

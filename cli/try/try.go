@@ -6,6 +6,7 @@ package try
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -218,16 +219,15 @@ func (t *trial) look(ctx context.Context, s *local.Roost, id string) (o onDisk, 
 	if o.Evidence, err = all.Evidence(ctx, id); err != nil {
 		return o, err
 	}
-	diary, err := os.ReadFile(filepath.Join(t.workspace, "diary.txt"))
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return o, fmt.Errorf("read the diary: %w", err)
+	var files [2]string
+	for i, name := range []string{"diary.txt", "note.txt"} {
+		data, err := os.ReadFile(filepath.Join(t.workspace, name))
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return o, fmt.Errorf("read the scratch workspace: %w", err)
+		}
+		files[i] = string(data)
 	}
-	o.diary = strings.Count(string(diary), "once")
-	note, err := os.ReadFile(filepath.Join(t.workspace, "note.txt"))
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return o, fmt.Errorf("read the note: %w", err)
-	}
-	o.note = string(note)
+	o.diary, o.note = strings.Count(files[0], "once"), files[1]
 	return o, nil
 }
 
@@ -258,13 +258,11 @@ func (t *trial) judge(killed, resumed childRun, before, after onDisk) {
 	}
 	t.check(open == 1 && reported == 1, "the model learned, once, that the command's outcome is unknown",
 		"%d interrupted, %d reported", open, reported)
-	twice := 0
+	once := true
 	for _, n := range after.Results {
-		if n != 1 {
-			twice++
-		}
+		once = once && n == 1
 	}
-	t.check(twice == 0, "every tool result is there exactly once", "%d results", len(after.Results))
+	t.check(once, "every tool result is there exactly once", "%d results", len(after.Results))
 	t.check(resumed.code == 0 && after.Status == "completed", "the task continued to its end", "%s", after.Status)
 	for _, name := range []string{"ui_messages.json", "api_conversation_history.json", "history_item.json"} {
 		data, err := os.ReadFile(filepath.Join(after.Folder, name))
@@ -303,9 +301,10 @@ func (t *trial) child(ctx context.Context, kill string, args ...string) (childRu
 			cmd.Env = append(cmd.Env, e)
 		}
 	}
-	cmd.Env = append(cmd.Env, "ROOST_CONFIG="+filepath.Join(t.dir, "config.toml")) // which does not exist
-	cmd.Env = append(cmd.Env, "XDG_STATE_HOME="+filepath.Join(t.dir, "state"))     // the keys of the root go with it
-	cmd.Env = append(cmd.Env, "TMPDIR="+t.dir)                                     // what a killed process leaves there goes with the rest
+	cmd.Env = append(cmd.Env,
+		"ROOST_CONFIG="+filepath.Join(t.dir, "config.toml"), // which does not exist
+		"XDG_STATE_HOME="+filepath.Join(t.dir, "state"),     // the keys of the root go with it
+		"TMPDIR="+t.dir) // what a killed process leaves there goes with the rest
 	if kill != "" {
 		cmd.Env = append(cmd.Env, failpoint.Env+"="+kill)
 	}
@@ -355,22 +354,15 @@ func (t *trial) events(r io.Reader, run *childRun) error {
 			return err
 		}
 		var head struct {
-			Type string    `json:"type"`
-			Task string    `json:"task_id"`
-			Seq  uint64    `json:"seq"`
-			At   time.Time `json:"at"`
+			Type string `json:"type"`
+			Task string `json:"task_id"`
+			Seq  uint64 `json:"seq"`
 		}
 		if json.Unmarshal(line, &head) != nil {
 			continue
 		}
-		if run.task == "" {
-			run.task = head.Task
-		}
+		run.task = cmp.Or(run.task, head.Task)
 		run.seq = max(run.seq, head.Seq)
-		at := int64(0)
-		if !head.At.IsZero() {
-			at = head.At.UnixMilli()
-		}
-		t.d.Show(display.Event{Type: head.Type, At: at, Data: line})
+		t.d.Show(display.EventOf(head.Type, line))
 	}
 }
