@@ -67,7 +67,7 @@ func (a *commands) serveCommand() *cobra.Command {
 		Example: "  roost serve\n  roost serve --listen 127.0.0.1:0 --json\n  roost serve --max-runs 4 --auto-resume\n" +
 			"  curl -N -H \"Authorization: Bearer $(cat ROOT/server/token)\" 'http://127.0.0.1:7878/v1/tasks/ID/events?after=0'",
 		Args: failure.Arguments(0, 0, "roost serve"), ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.serve(cmd, f) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.serve(cmd, &f) },
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&f.listen, "listen", "127.0.0.1:7878", "`address` and port; port 0 is any that is free")
@@ -93,7 +93,7 @@ func (a *commands) serveCommand() *cobra.Command {
 }
 
 // serve answers until a signal or a request ends it.
-func (a *commands) serve(cmd *cobra.Command, f serveFlags) error {
+func (a *commands) serve(cmd *cobra.Command, f *serveFlags) error {
 	host, _, err := net.SplitHostPort(f.listen)
 	if err != nil {
 		return failure.Usage("roost serve --listen "+f.listen, "want an address and a port", "roost serve --listen 127.0.0.1:7878")
@@ -102,7 +102,7 @@ func (a *commands) serve(cmd *cobra.Command, f serveFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := a.settle(cmd); err != nil {
+	if err := a.settle(cmd); err != nil { // it sets f
 		return err
 	}
 	if err := f.check(); err != nil {
@@ -126,7 +126,7 @@ func (a *commands) serve(cmd *cobra.Command, f serveFlags) error {
 	if err != nil {
 		return errors.Join(serverRuns(err), l.Close())
 	}
-	err = a.serveOn(cmd.Context(), serving{stop: stop, roost: s, listener: l, claim: claim, tls: config, cert: leaf, host: host, flags: f})
+	err = a.serveOn(cmd.Context(), serving{stop: stop, roost: s, listener: l, claim: claim, tls: config, cert: leaf, host: host, flags: *f})
 	if err = errors.Join(err, claim.Release()); err != nil {
 		return err
 	}

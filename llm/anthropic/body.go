@@ -24,14 +24,12 @@ const (
 func (p *Provider) body(req llm.Request) *wire.Body {
 	b := append([]byte(`{"model":`), esjson.Quote(nil, req.Model)...)
 	maxTokens := maxTokens(req)
-	b = append(b, `,"max_tokens":`...)
-	b = strconv.AppendInt(b, int64(maxTokens), 10)
+	b = strconv.AppendInt(append(b, `,"max_tokens":`...), int64(maxTokens), 10)
 	b = append(b, `,"stream":true`...)
 	b, budget := p.appendEffort(b, req.Model, maxTokens)
 	b = p.appendThinking(b, req, maxTokens, budget)
 	if req.System != "" {
-		b = append(b, `,"system":[{"type":"text","text":`...)
-		b = esjson.Quote(b, req.System)
+		b = esjson.Quote(append(b, `,"system":[{"type":"text","text":`...), req.System)
 		b = append(b, `,`+mark+`}]`...)
 	}
 	b = appendTools(b, req.Tools)
@@ -95,8 +93,7 @@ func (p *Provider) appendThinking(b []byte, req llm.Request, maxTokens, budget i
 	if budget <= 0 || max(budget, minBudget) >= maxTokens || !mayThink(req.Messages) {
 		return b
 	}
-	b = append(b, `,"thinking":{"type":"enabled","budget_tokens":`...)
-	b = strconv.AppendInt(b, int64(max(budget, minBudget)), 10)
+	b = strconv.AppendInt(append(b, `,"thinking":{"type":"enabled","budget_tokens":`...), int64(max(budget, minBudget)), 10)
 	return append(b, '}')
 }
 
@@ -124,31 +121,22 @@ func thinks(content []byte) bool {
 }
 
 func appendTools(b []byte, ts []llm.ToolSpec) []byte {
-	for i, t := range ts {
-		if i == 0 {
-			b = append(b, `,"tools":[`...)
-		} else {
-			b = append(b, ',')
-		}
-		b = append(b, `{"name":`...)
-		b = esjson.Quote(b, t.Name)
+	left := len(ts)
+	return wire.List(b, `,"tools":[`, ts, func(b []byte, t llm.ToolSpec) []byte {
+		b = esjson.Quote(append(b, `{"name":`...), t.Name)
 		if t.Description != "" {
-			b = append(b, `,"description":`...)
-			b = esjson.Quote(b, t.Description)
+			b = esjson.Quote(append(b, `,"description":`...), t.Description)
 		}
 		b = append(b, `,"input_schema":`...)
 		if len(t.Schema) == 0 {
 			b = append(b, `{"type":"object"}`...)
-		} else {
-			b = append(b, t.Schema...)
 		}
-		if i == len(ts)-1 {
-			b = append(b, `,`+mark+`}]`...)
-		} else {
-			b = append(b, '}')
+		b = append(b, t.Schema...)
+		if left--; left == 0 { // the last one
+			b = append(b, `,`+mark...)
 		}
-	}
-	return b
+		return append(b, '}')
+	}, `]`)
 }
 
 // mark is the member of a block that asks for a place in the cache.

@@ -99,23 +99,14 @@ func (p *Provider) body(req llm.Request) *wire.Body {
 		b = append(b, `"systemInstruction":{"parts":[{"text":`...)
 		b = append(esjson.Quote(b, req.System), `}]},`...)
 	}
-	for i, t := range req.Tools {
-		if i == 0 {
-			b = append(b, `"tools":[{"functionDeclarations":[`...)
-		} else {
-			b = append(b, ',')
-		}
-		b = append(b, `{"name":`...)
-		b = append(esjson.Quote(b, t.Name), `,"description":`...)
-		b = esjson.Quote(b, t.Description)
+	b = wire.List(b, `"tools":[{"functionDeclarations":[`, req.Tools, func(b []byte, t llm.ToolSpec) []byte {
+		b = esjson.Quote(append(b, `{"name":`...), t.Name)
+		b = esjson.Quote(append(b, `,"description":`...), t.Description)
 		if len(t.Schema) > 0 {
 			b = append(append(b, `,"parametersJsonSchema":`...), t.Schema...)
 		}
-		b = append(b, '}')
-	}
-	if len(req.Tools) > 0 {
-		b = append(b, `]}],`...)
-	}
+		return append(b, '}')
+	}, `]}],`)
 	b = append(b, `"generationConfig":{`...)
 	if req.MaxTokens > 0 {
 		b = append(b, `"maxOutputTokens":`...)

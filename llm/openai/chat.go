@@ -14,26 +14,17 @@ func (p *Provider) chatBody(req llm.Request) *wire.Body {
 	b := append([]byte(`{"model":`), esjson.Quote(nil, req.Model)...)
 	b = append(b, `,"stream":true,"stream_options":{"include_usage":true}`...)
 	if req.MaxTokens > 0 {
-		b = append(b, `,"max_tokens":`...)
-		b = strconv.AppendInt(b, int64(req.MaxTokens), 10)
+		b = strconv.AppendInt(append(b, `,"max_tokens":`...), int64(req.MaxTokens), 10)
 	}
 	if p.Effort != "" {
-		b = append(b, `,"reasoning_effort":`...)
-		b = esjson.Quote(b, p.Effort)
+		b = esjson.Quote(append(b, `,"reasoning_effort":`...), p.Effort)
 	}
-	for i, t := range req.Tools {
-		b = append(b, separator(i, `,"tools":[`)...)
-		b = append(b, `{"type":"function","function":{"name":`...)
-		b = appendFunction(b, t, "parameters")
-		b = append(b, `}}`...)
-	}
-	if len(req.Tools) > 0 {
-		b = append(b, ']')
-	}
+	b = wire.List(b, `,"tools":[`, req.Tools, func(b []byte, t llm.ToolSpec) []byte {
+		return append(appendFunction(append(b, `{"type":"function","function":{"name":`...), t), `}}`...)
+	}, `]`)
 	b = append(b, `,"messages":[`...)
 	if req.System != "" {
-		b = append(b, `{"role":"system","content":`...)
-		b = esjson.Quote(b, req.System)
+		b = esjson.Quote(append(b, `{"role":"system","content":`...), req.System)
 		b = append(b, `},`...)
 	}
 	p.before.Store(int32(min(len(req.System), 1)))
@@ -70,7 +61,7 @@ func chatAssistant(blocks []wire.Block, details, reasoning []byte) []byte {
 		case "text":
 			text = joinStrings(text, b.Text)
 		case "tool_use":
-			calls = append(calls, separator(len(calls), "")...)
+			calls = append(calls, separator(len(calls))...)
 			calls = append(append(calls, `{"id":`...), b.ID...)
 			calls = append(append(calls, `,"type":"function","function":{"name":`...), b.Name...)
 			calls = append(append(append(calls, `,"arguments":`...), callArguments(b)...), `}}`...)

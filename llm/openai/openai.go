@@ -129,21 +129,21 @@ func (p *Provider) Locate(refusal string) (message, block int, ok bool) {
 	return 0, 0, false
 }
 
-func separator(i int, head string) string {
-	if i == 0 {
-		return head
+// separator is the comma before what is not the first part of a list.
+func separator(written int) string {
+	if written == 0 {
+		return ""
 	}
 	return ","
 }
 
 // appendFunction describes a tool to a model, from its name on.
-func appendFunction(b []byte, t llm.ToolSpec, schema string) []byte {
+func appendFunction(b []byte, t llm.ToolSpec) []byte {
 	b = esjson.Quote(b, t.Name)
 	if t.Description != "" {
-		b = append(b, `,"description":`...)
-		b = esjson.Quote(b, t.Description)
+		b = esjson.Quote(append(b, `,"description":`...), t.Description)
 	}
-	b = append(b, `,"`+schema+`":`...)
+	b = append(b, `,"parameters":`...)
 	if len(t.Schema) == 0 {
 		return append(b, `{"type":"object","properties":{}}`...)
 	}
@@ -161,14 +161,14 @@ type userForm struct {
 func (f userForm) user(blocks []wire.Block) []byte {
 	var out, parts []byte
 	part := func(form [2]string, value []byte) {
-		parts = append(parts, separator(len(parts), "")...)
+		parts = append(parts, separator(len(parts))...)
 		parts = append(append(append(parts, form[0]...), value...), form[1]...)
 	}
 	for _, b := range blocks {
 		switch b.Type {
 		case "tool_result":
 			text, images := b.Result()
-			out = append(append(out, separator(len(out), "")...), f.result[0]...)
+			out = append(append(out, separator(len(out))...), f.result[0]...)
 			out = append(append(out, b.ID...), f.result[1]...)
 			out = append(append(out, text...), f.result[2]...)
 			for _, image := range images {
@@ -181,7 +181,7 @@ func (f userForm) user(blocks []wire.Block) []byte {
 		}
 	}
 	if len(parts) > 0 {
-		out = append(append(out, separator(len(out), "")...), f.words[0]...)
+		out = append(append(out, separator(len(out))...), f.words[0]...)
 		out = append(append(out, parts...), f.words[1]...)
 	}
 	return out
@@ -338,7 +338,7 @@ func (d *details) array() json.RawMessage {
 				o.Raw(key, e.values[key])
 			}
 		}
-		out = append(append(out, separator(i, "")...), o.Bytes()...)
+		out = append(append(out, separator(i)...), o.Bytes()...)
 	}
 	return append(out, ']')
 }

@@ -24,23 +24,15 @@ func (p *Provider) responsesBody(req llm.Request) *wire.Body {
 		b = append(b, `"summary":"auto"}`...)
 	}
 	if req.MaxTokens > 0 {
-		b = append(b, `,"max_output_tokens":`...)
-		b = strconv.AppendInt(b, int64(req.MaxTokens), 10)
+		b = strconv.AppendInt(append(b, `,"max_output_tokens":`...), int64(req.MaxTokens), 10)
 	}
 	if req.System != "" {
-		b = append(b, `,"instructions":`...)
-		b = esjson.Quote(b, req.System)
+		b = esjson.Quote(append(b, `,"instructions":`...), req.System)
 	}
-	for i, t := range req.Tools {
-		b = append(b, separator(i, `,"tools":[`)...)
+	b = wire.List(b, `,"tools":[`, req.Tools, func(b []byte, t llm.ToolSpec) []byte {
 		// Strict schemas demand that every member is required; ours have optional ones.
-		b = append(b, `{"type":"function","strict":false,"name":`...)
-		b = appendFunction(b, t, "parameters")
-		b = append(b, '}')
-	}
-	if len(req.Tools) > 0 {
-		b = append(b, ']')
-	}
+		return append(appendFunction(append(b, `{"type":"function","strict":false,"name":`...), t), '}')
+	}, `]`)
 	b = append(b, `,"input":[`...)
 	body := wire.NewBody(2*len(req.Messages) + 2)
 	body.Add(b)
@@ -80,7 +72,7 @@ func responsesItems(m llm.Message, thoughts bool) []byte {
 	}
 	var out, text []byte
 	item := func(parts ...[]byte) {
-		out = append(out, separator(len(out), "")...)
+		out = append(out, separator(len(out))...)
 		for _, p := range parts {
 			out = append(out, p...)
 		}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -108,9 +109,7 @@ func Parse(src []byte) (*Script, error) {
 		if y.Error.Times != nil {
 			times = *y.Error.Times
 		}
-		for range times {
-			g.failures = append(g.failures, t)
-		}
+		g.failures = append(g.failures, slices.Repeat([]*turn{t}, times)...)
 	}
 	part.groups = append(part.groups, g)
 	return s, nil

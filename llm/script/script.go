@@ -134,12 +134,10 @@ func (s *Script) Turns() int { return len(s.groups) - 1 }
 
 // partFor is the turns that a request's task has.
 func (s *Script) partFor(req llm.Request) *part {
-	if len(s.tasks) > 0 && len(req.Messages) > 0 {
-		first := llm.Request{Messages: req.Messages[:1]}
-		for _, t := range s.tasks {
-			if contains(first, t.text) {
-				return &t.part
-			}
+	first := llm.Request{Messages: req.Messages[:min(len(req.Messages), 1)]}
+	for _, t := range s.tasks {
+		if contains(first, t.text) {
+			return &t.part
 		}
 	}
 	return &s.part

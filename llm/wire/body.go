@@ -31,6 +31,22 @@ func (b *Body) Add(piece []byte) {
 	}
 }
 
+// List appends items with commas between them, between a head and a tail; nothing when there is no item.
+func List[T any](b []byte, head string, items []T, item func([]byte, T) []byte, tail string) []byte {
+	for i, it := range items {
+		if i == 0 {
+			b = append(b, head...)
+		} else {
+			b = append(b, ',')
+		}
+		b = item(b, it)
+	}
+	if len(items) > 0 {
+		b = append(b, tail...)
+	}
+	return b
+}
+
 // Size is the body's length in bytes.
 func (b *Body) Size() int64 { return b.size }
 
