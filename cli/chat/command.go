@@ -143,7 +143,7 @@ type command struct {
 	do                func(s *Session, ctx context.Context, id, rest string) error
 }
 
-// workspace is where files, modes and prompts are looked for.
+// workspace is the folder whose files, modes and prompts count.
 func (s *Session) workspace(ctx context.Context) string {
 	id := s.Task()
 	if id == "" {

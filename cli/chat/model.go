@@ -82,7 +82,7 @@ func (m *model) look() tea.Cmd {
 	return tea.Tick(400*time.Millisecond, func(time.Time) tea.Msg { return sizeMsg{} })
 }
 
-// news takes the state of the chat in, and reports whether it is over.
+// news applies the state of the chat, and reports whether the chat is over.
 func (m *model) news() bool {
 	st := m.s.state()
 	if st.Asking != m.asking {
@@ -112,7 +112,7 @@ func (m *model) news() bool {
 	return st.Over
 }
 
-// turned takes in that a question came, or went.
+// turned applies that a question was opened, or closed.
 func (m *model) turned(asking bool) {
 	m.asking = asking
 	if m.find != nil {
@@ -252,7 +252,7 @@ func (m *model) below(width int) (out []row) {
 // Init begins to poll the terminal's size: it sends no event when it changes.
 func (m *model) Init() tea.Cmd { return m.look() }
 
-// Update takes one message in, and draws.
+// Update applies one message, and draws.
 func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	var cmd tea.Cmd
 	m.news() // a key applies to what is on the screen now
@@ -287,7 +287,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 // View is not used: the painter draws.
 func (m *model) View() tea.View { return tea.NewView("") }
 
-// goesOn takes in a key of words in whose middle a question came: they were not typed for
+// goesOn handles a key of words in whose middle a question came: they were not typed for
 // it, and "a file" would allow it for good. It reports whether that was all.
 func (m *model) goesOn(key, text string) bool {
 	now := m.now()
@@ -316,7 +316,7 @@ func (m *model) goesOn(key, text string) bool {
 	return false
 }
 
-// typed takes a key in. What is typed behind a Tab waits for what that finds; Esc and
+// typed handles a key. What is typed behind a Tab waits for what that finds; Esc and
 // Ctrl-C do not.
 func (m *model) typed(k tea.KeyPressMsg) tea.Cmd {
 	if m.goesOn(k.String(), k.Text) {
@@ -332,7 +332,7 @@ func (m *model) typed(k tea.KeyPressMsg) tea.Cmd {
 	return m.key(k.String(), k.Text)
 }
 
-// found puts in what Tab found, and takes in what was typed since.
+// found inserts what Tab found, and then handles what was typed since.
 func (m *model) found(msg wordsMsg) tea.Cmd {
 	if msg.n != m.wish || !m.looking {
 		return nil
@@ -351,7 +351,7 @@ func (m *model) found(msg wordsMsg) tea.Cmd {
 	return tea.Batch(cmds...)
 }
 
-// key takes a key in.
+// key handles a key that nothing else waits for.
 func (m *model) key(key, text string) tea.Cmd {
 	m.hint = ""
 	m.wish++ // what was asked for before is of no use now
@@ -475,7 +475,7 @@ func (m *model) complete() tea.Cmd {
 	})
 }
 
-// search takes a key in while the history is searched, and reports whether that was all.
+// search handles a key while the history is searched, and reports whether the key needs no more.
 func (m *model) search(key, text string) bool {
 	f, h := m.find, m.ed.history
 	again := func(before int) {

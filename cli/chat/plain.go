@@ -72,7 +72,7 @@ func (s *Session) Plain(ctx context.Context, in io.Reader, out io.Writer, termin
 	}
 }
 
-// failure is what came of the line that was seen to last, when it came to nothing.
+// failure is the error of the last line that was carried out; nil when it succeeded.
 func (s *Session) failure() (err error) {
 	s.locked(func() {
 		if s.wrong != nil {

@@ -61,7 +61,7 @@ func (s *Session) echo(text string) {
 }
 
 // quoted is how many lines of a person's words are shown again, quotedEnd how many of
-// them are the last: who pastes a file wants to see that it was sent, not all of it.
+// them are the last: a user who pastes a file wants to see that it was sent, not all of it.
 const (
 	quoted    = 30
 	quotedEnd = 5

@@ -24,7 +24,7 @@ import (
 	"github.com/roost-dev/roost/view"
 )
 
-// ErrPanic: the screen failed by a mistake of ours. The terminal is as it was.
+// ErrPanic: a bug in Roost ended the screen. The terminal is as it was.
 var ErrPanic = errors.New("the chat's screen failed")
 
 // CanDraw reports whether a screen can be had here.
@@ -116,7 +116,7 @@ func sizeOf(f *os.File) (width, height int) {
 // composed is most of what an editor's file may hold, in bytes.
 const composed = 4 << 20
 
-// composedMsg is what came of writing in the person's own editor.
+// composedMsg is the text that the user wrote in their own editor, or why there is none.
 type composedMsg struct {
 	text   string
 	err    error // the text is as it was
@@ -151,7 +151,7 @@ func (m *model) compose() tea.Cmd {
 	return tea.Exec(display.Alone(c.Run), func(err error) tea.Msg { return composedMsg{c.text, err, gone, asking} })
 }
 
-// wrote takes in what was written. It does not send it: checking it first costs an Enter. A question that came while
+// wrote puts the written text into the editor of the chat. It does not send it: checking it first costs an Enter. A question that came while
 // the editor was open is not what it answers.
 func (m *model) wrote(msg composedMsg) {
 	m.away = false

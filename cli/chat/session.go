@@ -118,7 +118,7 @@ type state struct {
 	Working bool // a run works on the task, or is queued
 	Asking  bool // lines answer a question
 	Waiting bool // the last run waits for an answer
-	Busy    bool // a line is being seen to
+	Busy    bool // a line is being carried out
 	Over    bool // the person wants to leave
 	Command bool // a command line of the person's runs
 	Queue   []api.Queued
@@ -166,8 +166,8 @@ type Session struct {
 	came       bool               // to a first task
 	own        string             // the question that a command of this chat answers
 	last       Ending
-	wrong      *LineError        // why the line that was seen to last came to nothing
-	echoes     bool              // the screen shows what was typed, once it is seen to
+	wrong      *LineError        // why the last line that was carried out failed
+	echoes     bool              // the screen shows what was typed, once it is carried out
 	said       []string          // words that were shown when they were sent, and are taken yet
 	carried    []carriedOutput   // that go along with the next words
 	brief      map[string]string // what was typed of words that were sent
@@ -300,8 +300,8 @@ func (s *Session) Close() {
 	s.leave()
 }
 
-// Line takes a line of the person's: words or a command. They are seen to one after the
-// other, and answer no question: who typed them may not have seen it.
+// Line takes a line of the user's: words or a command. The chat carries out one line after the
+// other. A line answers no question: the user may not have seen the question when typing.
 func (s *Session) Line(text string) {
 	s.locked(func() { s.todo, s.st.Busy = append(s.todo, text), true })
 	select {
@@ -324,7 +324,7 @@ func (s *Session) Reply(text string) bool {
 	return true
 }
 
-// work sees to lines.
+// work carries out lines.
 func (s *Session) work() {
 	if s.o.Task != "" {
 		s.see("/resume " + s.o.Task)
@@ -348,7 +348,7 @@ func (s *Session) work() {
 	}
 }
 
-// see sees to one line. Esc ends what it takes its time with.
+// see carries out one line. Esc ends what takes long.
 func (s *Session) see(line string) {
 	ctx, cancel := context.WithCancel(s.ctx)
 	defer cancel()

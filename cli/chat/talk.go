@@ -127,7 +127,7 @@ func (t *talk) look() {
 	s.change(func(st *state) { st.Working = false })
 }
 
-// take takes an event in. It changes the state at once; its output waits while the chat asks the user.
+// take handles an event. It changes the state at once; its output waits while the chat asks the user.
 func (t *talk) take(in incoming) {
 	if in.err != nil {
 		t.lost(in)

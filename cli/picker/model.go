@@ -192,7 +192,7 @@ type action struct {
 	deleted  []deletion
 	changed  bool // something was done here
 
-	note string // what came of the last one
+	note string // the outcome of the last one
 	bad  bool
 }
 
@@ -221,7 +221,7 @@ func (m *Model) Close() {
 // Init begins to read the list.
 func (m *Model) Init() tea.Cmd { return m.reload() }
 
-// Update takes one message in.
+// Update applies one message.
 func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	var cmd tea.Cmd
 	switch msg := msg.(type) {

@@ -25,7 +25,7 @@ import (
 	"github.com/roost-dev/roost/cli/term"
 )
 
-// ErrPanic: the screen failed by a mistake of ours. The terminal is as it was.
+// ErrPanic: a bug in Roost ended the screen. The terminal is as it was.
 var ErrPanic = errors.New("the picker failed")
 
 // Run shows the screen until the person leaves it, ctx ends, or it fails. The

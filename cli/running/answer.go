@@ -220,14 +220,9 @@ func (a *commands) questionOf(ctx context.Context, c *client.Client, id string) 
 		return api.Question{}, failure.New(failure.ExitNotFound, "question_not_found", "answer task "+id,
 			"it has no open question", "roost questions").OfTask(id)
 	}
-	f := &failure.Failure{
-		Exit:   failure.ExitUsage,
-		Code:   "ambiguous_question",
-		Status: 409,
-		Task:   id,
-		What:   "answer task " + id,
-		Why:    "it has " + strconv.Itoa(len(open)) + " open questions: name the one that is meant",
-	}
+	f := failure.New(failure.ExitUsage, "ambiguous_question", "answer task "+id,
+		"it has "+strconv.Itoa(len(open))+" open questions: name the one that is meant", "").OfTask(id)
+	f.Status = http.StatusConflict
 	for _, q := range open {
 		f.Suggestions = append(f.Suggestions, "roost answer "+failure.ShellWord(q.ID)+"  # "+display.Cut(display.OneLine(q.Text), 60))
 	}

@@ -291,7 +291,7 @@ func (a *commands) join(ctx context.Context, s *local.Roost, req engine.Request)
 	defer all.Close()
 	t, err := all.FindLatest(ctx, req.Task)
 	if err != nil {
-		return false, nil //nolint:nilerr // who starts the run finds it, too
+		return false, nil //nolint:nilerr // the start of the run reports it, too
 	}
 	held, alive := t.Holder()
 	if !alive || held.Address == "" {

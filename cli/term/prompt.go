@@ -47,7 +47,7 @@ func NewPrompter(d *Display, in io.Reader) *Prompter {
 	return &Prompter{d: d, typed: newTyped(in), stale: new(atomic.Bool)}
 }
 
-// LinePrompter asks through d; whoever reads the terminal gives it the answers. A line may
+// LinePrompter asks through d; the reader of the terminal gives it the answers. A line may
 // hold line breaks.
 func LinePrompter(d *Display, lines chan string) *Prompter {
 	return &Prompter{d: d, lines: lines, stale: new(atomic.Bool)}

@@ -146,8 +146,8 @@ type Keys struct {
 // restMsg: nothing came for a while behind an Esc.
 type restMsg struct{ n int }
 
-// Take takes a message in, and gives those that the screen is to see now. What it begins
-// brings an Esc that is one, a moment later.
+// Take handles a message, and returns those that the screen gets now. begin gives the screen, a moment later, an Esc
+// that belongs to no other key.
 func (k *Keys) Take(msg tea.Msg) (out []tea.Msg, begin tea.Cmd) {
 	switch msg := msg.(type) {
 	case restMsg:
@@ -168,7 +168,7 @@ func (k *Keys) Take(msg tea.Msg) (out []tea.Msg, begin tea.Cmd) {
 	return []tea.Msg{msg}, nil
 }
 
-// press takes a key in.
+// press handles a key.
 func (k *Keys) press(key tea.KeyPressMsg) (out []tea.Msg, begin tea.Cmd) {
 	switch name := key.String(); {
 	case name == "esc":
@@ -204,13 +204,13 @@ func (k *Keys) free() (out []tea.Msg) {
 	return out
 }
 
-// plain takes in a key that is one.
+// plain handles a key that is whole.
 func (k *Keys) plain(key tea.KeyPressMsg) []tea.Msg {
 	if k.paste == nil {
 		return []tea.Msg{key}
 	}
 	switch name := key.String(); name {
-	case "ctrl+c": // whoever waits for an end that is lost
+	case "ctrl+c": // for a user who waits because the end of the paste was lost
 		return append(k.pasted(), key)
 	case "enter", "ctrl+j":
 		k.paste.WriteString("\n")

@@ -56,7 +56,7 @@ func (t *typed) next(ctx context.Context) (string, error) {
 func (t *typed) take() (line string, ok, over bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	defer t.tell() // whoever else waits
+	defer t.tell() // another goroutine that waits
 	whole, rest, ok := bytes.Cut(t.held, []byte("\n"))
 	if !ok && (!t.over || len(t.held) == 0) {
 		return "", false, t.over
@@ -123,7 +123,7 @@ func (t *typed) count() int {
 	return t.drops
 }
 
-// got takes in what was read, if nothing was dropped since the read began. It reports whether
+// got adds what was read, if nothing was dropped since the read began. It reports whether
 // it was the last.
 func (t *typed) got(drops int, read []byte, err error) (over bool) {
 	t.mu.Lock()

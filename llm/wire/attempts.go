@@ -49,7 +49,7 @@ func Attempts(ctx context.Context, b Backoff, yield func(llm.Chunk, error) bool,
 type Backoff struct {
 	Retries int           // attempts after the first; 0 = 4, negative = none
 	Base    time.Duration // bound of the first wait; 0 = 1 s
-	Cap     time.Duration // longest wait, whoever asks for it; 0 = 60 s
+	Cap     time.Duration // longest wait, also one that the provider asks for; 0 = 60 s
 
 	// For tests; nil = the real ones.
 	Sleep func(ctx context.Context, d time.Duration) error

@@ -79,7 +79,7 @@ func (c Call) Stream(ctx context.Context, event func(Event) (done bool, err erro
 	body.timer.Stop()
 	body.Reader = res.Body
 	if res.StatusCode < 200 || res.StatusCode > 299 {
-		page, _ := io.ReadAll(io.LimitReader(body, maxRefusal)) // what came of it will do
+		page, _ := io.ReadAll(io.LimitReader(body, maxRefusal)) // a part of the page is enough
 		return c.timed(c.ErrorOf(res.StatusCode, page), res.Header)
 	}
 	events := NewEvents(body)
