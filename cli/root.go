@@ -1,15 +1,30 @@
+// Package cli is the command line of Roost: it reads flags, puts the rooms of commands
+// together and answers with an exit code. It has no rules of its own; the engine and the
+// store decide what a command does.
+//
+// stdout is the result only: the final text of a run, a table, one JSON document,
+// or NDJSON where the command documents it. Progress, questions and warnings go to
+// stderr. No command asks without a terminal. Exit codes are decided in one
+// place, package failure.
+//
+// The rooms are tasks, running, editing, hosting, settings and try. They share package app
+// and do not import each other; where one needs another, this package passes a function in.
 package cli
 
 import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/cli/app"
+	"github.com/roost-dev/roost/cli/config"
 	"github.com/roost-dev/roost/cli/editing"
 	"github.com/roost-dev/roost/cli/failure"
 	"github.com/roost-dev/roost/cli/hosting"
@@ -17,6 +32,7 @@ import (
 	"github.com/roost-dev/roost/cli/settings"
 	"github.com/roost-dev/roost/cli/tasks"
 	"github.com/roost-dev/roost/cli/try"
+	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/redact"
 	"github.com/roost-dev/roost/workspace/shell"
 )
@@ -121,4 +137,125 @@ func rootCommand(a *app.App) *cobra.Command {
 	root.AddCommand(settings.Commands(a)...)
 	root.AddCommand(a.OnlyHere(try.Command(a)), c.versionCommand(), c.completionCommand())
 	return root
+}
+
+// topics are the help texts that belong to no command.
+var topics = map[string]func() string{
+	"exit-codes":  exitCodesTopic,
+	"environment": environmentTopic,
+}
+
+// helpCommand is cobra's, except that an unknown topic is an error and not the
+// whole help with exit code 0.
+func (a *commands) helpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND|TOPIC]",
+		Short: "Help about a command, or a topic: environment, exit-codes",
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			var out []string
+			at, _, err := cmd.Root().Find(args)
+			if err == nil {
+				for _, c := range at.Commands() {
+					if c.IsAvailableCommand() {
+						out = append(out, c.Name()+"\t"+c.Short)
+					}
+				}
+			}
+			if len(args) == 0 {
+				out = append(out, "environment", "exit-codes")
+			}
+			return out, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 && topics[args[0]] != nil {
+				return a.Println(topics[args[0]]())
+			}
+			at, rest, err := cmd.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return failure.Usage("help about "+strings.Join(args, " "), "there is no such command or topic", "roost help")
+			}
+			at.InitDefaultHelpFlag()
+			return at.Help()
+		},
+	}
+}
+
+func exitCodesTopic() string {
+	var b strings.Builder
+	b.WriteString("Exit codes:\n")
+	for _, c := range failure.Codes {
+		fmt.Fprintf(&b, "  %3d  %s\n", c.Code, c.Meaning)
+	}
+	return strings.TrimRight(b.String(), "\n")
+}
+
+func environmentTopic() string {
+	var b strings.Builder
+	b.WriteString("Variables override the settings file, and flags override both:\n")
+	row := func(name, doc string) { fmt.Fprintf(&b, "  %-27s %s\n", name, doc) }
+	row("ROOST_CONFIG", "the settings file")
+	for _, k := range config.Keys {
+		row(k.Env, k.Doc)
+	}
+	for _, p := range setup.Providers() {
+		for _, name := range setup.KeyVariables(p) {
+			if !slices.ContainsFunc(config.Keys, func(k config.Key) bool { return k.Env == name }) {
+				row(name, "the key for "+p+", too")
+			}
+		}
+	}
+	row("NO_COLOR", "no colours")
+	return strings.TrimRight(b.String(), "\n")
+}
+
+func (a *commands) versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Args:  failure.Arguments(0, 0, "roost version"), ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(*cobra.Command, []string) error {
+			v := api.VersionOf(app.Version)
+			if a.Flags.JSON {
+				return app.Encode(a.Out, v, false)
+			}
+			line := "roost " + v.Version
+			if v.Commit != "" {
+				line += " " + v.Commit[:min(12, len(v.Commit))]
+			}
+			if _, err := fmt.Fprintf(a.Out, "%s (%s, %s/%s)\n", line, v.Go, v.OS, v.Arch); err != nil {
+				return fmt.Errorf("print the version: %w", err)
+			}
+			return nil
+		},
+	}
+}
+
+func (a *commands) completionCommand() *cobra.Command {
+	shells := []string{"bash", "zsh", "fish", "powershell"}
+	return &cobra.Command{
+		Use:       "completion bash|zsh|fish|powershell",
+		Short:     "Print a completion script for a shell",
+		Example:   "  source <(roost completion bash)\n  roost completion fish > ~/.config/fish/completions/roost.fish",
+		Args:      failure.Arguments(1, 1, "roost completion bash"),
+		ValidArgs: shells,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var err error
+			switch root := cmd.Root(); args[0] {
+			case "bash":
+				err = root.GenBashCompletionV2(a.Out, true)
+			case "zsh":
+				err = root.GenZshCompletion(a.Out)
+			case "fish":
+				err = root.GenFishCompletion(a.Out, true)
+			case "powershell":
+				err = root.GenPowerShellCompletionWithDesc(a.Out)
+			default:
+				return failure.Usage("roost completion "+args[0], "there is no script for that shell", "roost completion bash|zsh|fish|powershell")
+			}
+			if err != nil {
+				return fmt.Errorf("print the completion script: %w", err)
+			}
+			return nil
+		},
+	}
 }

@@ -2,6 +2,8 @@ package export
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -9,8 +11,12 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
+	"time"
 
 	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/internal/atomicfile"
+	"github.com/roost-dev/roost/internal/filelock"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/projection"
@@ -207,4 +213,174 @@ func (o *originals) copyOf(name string) (there bool, copied roofmt.Replacement, 
 		_, err := io.Copy(w, io.NewSectionReader(f, 0, math.MaxInt64))
 		return err
 	}}, nil
+}
+
+// ToFile writes a file, readable by its owner only, and replaces an existing one by one rename when all of it is on
+// disk: neither a reader nor a failure leaves half a file. check, if not nil, verifies the finished file before the
+// rename. ToFile writes directly to anything but a regular file, such as a pipe or /dev/null.
+func ToFile(path string, write func(io.Writer) error, check func(*os.File) error) (err error) {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		out, err := os.OpenFile(path, os.O_WRONLY, 0)
+		if err != nil {
+			return fmt.Errorf("write %s: %w", path, err)
+		}
+		if err := write(out); err != nil {
+			out.Close() //nolint:errcheck // the write error matters
+			return err
+		}
+		return out.Close()
+	}
+	real, err := target(path)
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	path = real // a link stays one
+	sweep(filepath.Dir(path))
+	temp, err := unfinished(filepath.Dir(path))
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	open := true
+	defer func() {
+		if open {
+			temp.Close() //nolint:errcheck // the first error matters
+		}
+		if err != nil {
+			os.Remove(temp.Name()) //nolint:errcheck // the first error matters
+		}
+	}()
+	if err := write(temp); err != nil {
+		return err
+	}
+	if check != nil {
+		if err := check(temp); err != nil {
+			return fmt.Errorf("check %s: %w", path, err)
+		}
+	}
+	if err := temp.Sync(); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	open = false
+	if err := temp.Close(); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	if err := atomicfile.Rename(temp.Name(), path); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	_ = atomicfile.SyncDir(filepath.Dir(path)) // the file is whole; a folder that may not be read cannot be synced
+	return nil
+}
+
+// links bounds how many links lead to a file.
+const links = 40
+
+// target is the file that a path leads to; it need not exist yet.
+func target(path string) (string, error) {
+	at := path
+	for range links {
+		folder, name := filepath.Split(at)
+		dir, err := filepath.EvalSymlinks(filepath.FromSlash(folder + ".")) // ".." is relative to the target of a link
+		if err != nil && at == path {
+			return path, nil //nolint:nilerr // the write reports it
+		}
+		if err != nil {
+			return "", err
+		}
+		at = filepath.Join(dir, name)
+		to, err := os.Readlink(at)
+		if err != nil {
+			return at, nil //nolint:nilerr // it is not a link, or the write reports why it is unreadable
+		}
+		if at = to; !filepath.IsAbs(to) {
+			at = dir + string(filepath.Separator) + to
+		}
+	}
+	return "", errors.New("its links form a loop")
+}
+
+// prefix begins the names of unfinished files.
+const prefix = ".roost-export-"
+
+// unfinished makes a file to write into and locks it, so that other exports do not take it for a leftover. One may remove
+// it in the moment before the lock; then unfinished makes another one. On a file system without locks it stays unlocked.
+func unfinished(dir string) (*os.File, error) {
+	for {
+		f, err := os.CreateTemp(dir, prefix+"*")
+		if err != nil {
+			return nil, err
+		}
+		ok, err := filelock.Try(f, filelock.Exclusive)
+		if (ok || err != nil) && filelock.Same(f, f.Name()) {
+			return f, nil
+		}
+		f.Close()
+	}
+}
+
+// sweep removes what killed exports left in a folder: unfinished files that no process holds. The next export tries
+// again to remove a file that stays.
+func sweep(dir string) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), prefix) || !e.Type().IsRegular() {
+			continue
+		}
+		name := filepath.Join(dir, e.Name())
+		f, err := os.OpenFile(name, os.O_RDWR, 0)
+		if err != nil {
+			continue
+		}
+		ok, err := filelock.Try(f, filelock.Exclusive)
+		if os.PathSeparator == '\\' { // it removes no open file
+			f.Close()
+		}
+		if ok && err == nil {
+			os.Remove(name) //nolint:errcheck // the next export tries again
+		}
+		f.Close()
+	}
+}
+
+// MarkdownName is the file name that Roo proposes for a task with that time, in Unix milliseconds, in the zone loc:
+// roo_task_apr-14-2026_8-53-20-pm.md.
+func MarkdownName(ts int64, loc *time.Location) string {
+	t := time.UnixMilli(ts).In(loc)
+	half, hour := "am", t.Hour()
+	if hour >= 12 {
+		half = "pm"
+	}
+	if hour %= 12; hour == 0 {
+		hour = 12
+	}
+	return fmt.Sprintf("roo_task_%s-%d-%d_%d-%02d-%02d-%s.md",
+		strings.ToLower(t.Month().String()[:3]), t.Day(), t.Year(), hour, t.Minute(), t.Second(), half)
+}
+
+// nameMost bounds a name, in bytes, so that an extension and a number fit behind it in the 255 bytes that file systems
+// take.
+const nameMost = 255 - len(".archive~9999")
+
+// FileName turns an id that another program chose into a file name for every system: it writes a character other than
+// a letter, digit, dot, dash or underscore as %XX, and a leading dot too. It cuts a name that is too long and adds a
+// digest, so that ids with the same beginning differ.
+func FileName(id string) string {
+	var out strings.Builder
+	for i := range len(id) {
+		c := id[i]
+		switch {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '-', c == '_', c == '.' && i > 0:
+			out.WriteByte(c)
+		default:
+			fmt.Fprintf(&out, "%%%02X", c)
+		}
+	}
+	name := out.String()
+	if len(name) <= nameMost {
+		return name
+	}
+	sum := sha256.Sum256([]byte(id))
+	return name[:nameMost-9] + "~" + hex.EncodeToString(sum[:4])
 }

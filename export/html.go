@@ -2,14 +2,19 @@ package export
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	_ "embed"
+	"encoding/base64"
 	"fmt"
 	"html"
 	"io"
 	"iter"
 	"strings"
+	"sync"
 	"time"
+
+	"github.com/alecthomas/chroma/v2"
 
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/store"
@@ -241,4 +246,189 @@ func resultsByRow(s *task.State) map[uint64]*task.Call {
 		}
 	}
 	return out
+}
+
+// Bounds on the pictures in a page, in bytes. A phone could not open a page with more.
+const (
+	maxPicture  = 4 << 20
+	maxPictures = 32 << 20
+)
+
+// kinds are the pictures that a page shows, by their first bytes: the type in a task is untrusted. SVG is left out, as it
+// may hold scripts and links.
+var kinds = []struct{ media, begins, has string }{
+	{"image/png", "\x89PNG\r\n\x1a\n", ""},
+	{"image/jpeg", "\xff\xd8\xff", ""},
+	{"image/gif", "GIF8", ""},
+	{"image/webp", "RIFF", "WEBP"},
+}
+
+// pictures shows the pictures of an item, or describes them.
+func (p *page) pictures(it view.Item) {
+	for n := range it.Images {
+		name := "image"
+		if n < len(it.Pictures) && it.Pictures[n] != "" {
+			name = "image: " + it.Pictures[n]
+		}
+		why := ""
+		if n < len(it.Data) && it.Data[n] != "" {
+			var address string
+			if address, why = p.picture(it.Data[n]); why == "" {
+				p.print("<p><img alt=\"%s\" src=\"%s\"></p>\n", p.set.plain(name), address)
+				continue
+			}
+			why = " (" + why + ")"
+		}
+		p.print("<p class=\"image\">[%s]</p>\n", p.set.plain(name+why))
+	}
+}
+
+// picture is a data: address that is built from the bytes of a picture, or the reason why there is none.
+func (p *page) picture(address string) (fresh, why string) {
+	_, data, ok := strings.Cut(address, ";base64,")
+	if !ok {
+		return "", "not shown: it is not a picture that is known"
+	}
+	if len(data) > maxPicture*4/3+4 {
+		return "", fmt.Sprintf("not shown: more than %s", view.Bytes(maxPicture))
+	}
+	raw, err := base64.StdEncoding.DecodeString(strings.TrimSpace(data))
+	if err != nil {
+		return "", "not shown: it is damaged"
+	}
+	for _, k := range kinds {
+		if !bytes.HasPrefix(raw, []byte(k.begins)) || k.has != "" && (len(raw) < 12 || string(raw[8:12]) != k.has) {
+			continue
+		}
+		if p.shown += len(raw); p.shown > maxPictures {
+			p.shown -= len(raw)
+			return "", fmt.Sprintf("not shown: the page holds %s of pictures", view.Bytes(maxPictures))
+		}
+		return "data:" + k.media + ";base64," + base64.StdEncoding.EncodeToString(raw), ""
+	}
+	return "", "not shown: it is not a picture that is known"
+}
+
+// Importing the library's languages costs 6 ms and some megabytes at every start of the program. A page of a task only
+// has to separate comments, strings, numbers and keywords, and languages write those in a few ways.
+
+// family is the syntax of a group of languages.
+type family struct {
+	names    string
+	comments []string // patterns
+	strings  []string
+}
+
+const (
+	doubleQuoted = `"(?:\\.|[^"\\\n])*"`
+	singleQuoted = `'(?:\\.|[^'\\\n])*'`
+	backQuoted   = "`[^`]*`"
+	tripleQuoted = `"""[\s\S]*?"""|'''[\s\S]*?'''`
+)
+
+var families = []family{
+	{
+		"go js javascript jsx ts typescript tsx mjs java c h cpp c++ cc hpp cs csharp " +
+			"rs rust swift kotlin kt php scala dart groovy json jsonc json5 css scss less proto zig",
+		[]string{`//[^\n]*`, `/\*[\s\S]*?\*/`}, []string{doubleQuoted, singleQuoted, backQuoted},
+	},
+	{
+		"py python rb ruby sh bash shell zsh fish console yaml yml toml ini perl pl r make makefile " +
+			"dockerfile docker elixir ex nix tf hcl conf",
+		[]string{`#[^\n]*`}, []string{tripleQuoted, doubleQuoted, singleQuoted},
+	},
+	{"sql lua hs haskell elm ada", []string{`--[^\n]*`}, []string{doubleQuoted, singleQuoted}},
+	{"html xml svg vue svelte xhtml", []string{`<!--[\s\S]*?-->`}, []string{doubleQuoted, singleQuoted}},
+}
+
+// keywords are the words that carry structure in most languages. A keyword of another language is coloured too, which
+// does no harm.
+const keywords = `abstract and as assert async await begin break case catch class const continue def default defer del do done echo ` +
+	`elif else ` +
+	`elsif end enum esac except export extends extern false fi final finally fn for foreach from func function global go goto if impl ` +
+	`implements import in include instanceof interface internal is lambda let local loop map match mod module mut namespace new nil none ` +
+	`not null of operator or override package pass private protected pub public raise range readonly record require return select self ` +
+	`static struct super switch then this throw throws trait true try type typedef typeof union unless until use using val var void ` +
+	`volatile when where while with yield`
+
+var languages = sync.OnceValue(func() map[string]chroma.Lexer {
+	all := map[string]chroma.Lexer{}
+	for _, f := range families {
+		lexer := f.lexer()
+		for name := range strings.FieldsSeq(f.names) {
+			all[name] = lexer
+		}
+	}
+	diff := diffLexer()
+	all["diff"], all["patch"] = diff, diff
+	return all
+})
+
+// lexerOf is nil for an unknown language.
+func lexerOf(language string) chroma.Lexer {
+	return languages()[strings.ToLower(language)]
+}
+
+func (f family) lexer() chroma.Lexer {
+	var rules []chroma.Rule
+	for _, p := range f.comments {
+		rules = append(rules, chroma.Rule{Pattern: p, Type: chroma.Comment})
+	}
+	for _, p := range f.strings {
+		rules = append(rules, chroma.Rule{Pattern: p, Type: chroma.String})
+	}
+	rules = append(rules,
+		chroma.Rule{Pattern: `</?[A-Za-z][\w:-]*`, Type: chroma.NameTag},
+		chroma.Rule{Pattern: `(?:` + strings.ReplaceAll(keywords, " ", "|") + `)\b`, Type: chroma.Keyword},
+		chroma.Rule{Pattern: `0[xX][0-9a-fA-F_]+|\d[\d_]*(?:\.\d+)?(?:[eE][+-]?\d+)?`, Type: chroma.Number},
+		chroma.Rule{Pattern: `[A-Za-z_$][\w$]*(?=\()`, Type: chroma.NameFunction},
+		chroma.Rule{Pattern: `[A-Za-z_$][\w$]*`, Type: chroma.Text},
+		chroma.Rule{Pattern: `[^\w$"'/#<` + "`" + `-]+|[\s\S]`, Type: chroma.Text},
+	)
+	return newLexer(f.names, rules)
+}
+
+func diffLexer() chroma.Lexer {
+	return newLexer("diff", []chroma.Rule{
+		{Pattern: `(?:@@|diff |index |--- |\+\+\+ )[^\n]*\n?`, Type: chroma.GenericHeading},
+		{Pattern: `\+[^\n]*\n?`, Type: chroma.GenericInserted},
+		{Pattern: `-[^\n]*\n?`, Type: chroma.GenericDeleted},
+		{Pattern: `[^\n]*\n|[^\n]+`, Type: chroma.Text},
+	})
+}
+
+func newLexer(name string, rules []chroma.Rule) chroma.Lexer {
+	return chroma.MustNewLexer(&chroma.Config{Name: name}, func() chroma.Rules { return chroma.Rules{"root": rules} })
+}
+
+// The colours of code, on a light and on a dark page. They are our own: importing the library's styles would cost time
+// at every start of the program, for every command.
+var (
+	onLight = sync.OnceValue(func() *chroma.Style {
+		return colours("light", "#1f2328", "#59636e", "#0a3069", "#cf222e", "#8250df", "#0550ae", "#116329", "#82071e")
+	})
+	onDark = sync.OnceValue(func() *chroma.Style {
+		return colours("dark", "#e6edf3", "#9198a1", "#a5d6ff", "#ff7b72", "#d2a8ff", "#79c0ff", "#aff5b4", "#ffdcd7")
+	})
+)
+
+func colours(name, text, comment, str, keyword, function, number, added, removed string) *chroma.Style {
+	return chroma.MustNewStyle(name, chroma.StyleEntries{
+		chroma.Text:            text,
+		chroma.Comment:         "italic " + comment,
+		chroma.CommentPreproc:  keyword,
+		chroma.String:          str,
+		chroma.Keyword:         keyword,
+		chroma.Operator:        keyword,
+		chroma.NameFunction:    function,
+		chroma.NameClass:       function,
+		chroma.NameTag:         added,
+		chroma.NameAttribute:   number,
+		chroma.NameBuiltin:     number,
+		chroma.NameConstant:    number,
+		chroma.Number:          number,
+		chroma.GenericInserted: added,
+		chroma.GenericDeleted:  removed,
+		chroma.GenericHeading:  "bold " + number,
+	})
 }

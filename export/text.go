@@ -1,8 +1,14 @@
 package export
 
 import (
+	"bufio"
 	"bytes"
+	"encoding/json"
+	"fmt"
 	"html"
+	"io"
+	"iter"
+	"net/url"
 	"slices"
 	"strings"
 	"unicode"
@@ -17,7 +23,12 @@ import (
 	"github.com/yuin/goldmark/renderer"
 	"github.com/yuin/goldmark/util"
 
+	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/redact"
+	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/view"
 )
 
 // Bounds on text that is rendered as Markdown or highlighted; beyond them it is shown as it is. Both libraries take more
@@ -290,4 +301,305 @@ func outward(to string) bool {
 
 func anchor(to string) string {
 	return `<a rel="noopener noreferrer nofollow" href="` + html.EscapeString(string(util.URLEscape([]byte(to), true))) + `">`
+}
+
+// mask masks text and JSON, and counts the secrets.
+type mask struct {
+	by    *redact.Redactor
+	count int
+}
+
+func (m *mask) text(s string) string {
+	if m.by == nil {
+		return s
+	}
+	s, n := m.by.String(s)
+	m.count += n
+	return s
+}
+
+// nesting bounds how deep JSON in strings of JSON is parsed: the text of a row is JSON, and may hold a tool's input,
+// which is JSON again.
+const nesting = 4
+
+// json masks the strings and names of a JSON text. It decodes them first, because an escape would hide the line breaks
+// of a private key. A string without a secret keeps its bytes, and so does everything between strings. raw must be
+// valid.
+func (m *mask) json(raw []byte) []byte {
+	if m.by == nil {
+		return raw
+	}
+	return m.strings(raw, nesting)
+}
+
+func (m *mask) strings(raw []byte, depth int) []byte {
+	var out []byte
+	done := 0
+	for at := bytes.IndexByte(raw, '"'); at >= 0; {
+		end := esjson.StringEnd(raw, at)
+		if to, changed := m.literal(raw[at:end], depth); changed {
+			out = append(append(out, raw[done:at]...), to...)
+			done = end
+		}
+		next := bytes.IndexByte(raw[end:], '"')
+		if next < 0 {
+			break
+		}
+		at = end + next
+	}
+	if out == nil {
+		return raw
+	}
+	return append(out, raw[done:]...)
+}
+
+func (m *mask) literal(raw []byte, depth int) ([]byte, bool) {
+	s, err := esjson.Unquote(raw)
+	if err != nil {
+		return nil, false
+	}
+	masked, before := s, m.count
+	if inner := []byte(s); depth > 0 && nested(inner) {
+		masked = string(m.strings(inner, depth-1))
+	}
+	masked = m.text(masked)
+	if m.count == before {
+		return nil, false
+	}
+	return esjson.Quote(nil, masked), true
+}
+
+// nested reports whether a string is itself an object or array.
+func nested(s []byte) bool {
+	switch esjson.TypeOf(s) {
+	case esjson.TypeObject, esjson.TypeArray:
+		return esjson.Valid(s)
+	}
+	return false
+}
+
+// Element is one message of a history to show. Message is nil when the bytes belong to no stored message: what would be
+// sent is built for the request.
+type Element struct {
+	Number  int // from 1
+	Raw     json.RawMessage
+	Message *task.Message
+}
+
+// LinesOptions are how messages are shown.
+type LinesOptions struct {
+	API       bool // the history that the model sees
+	Effective bool // what would be sent
+	Whole     bool // reasoning unfolded, output not cut
+}
+
+// bodyLines bounds the lines of each tool output.
+const bodyLines = 12
+
+// Lines renders messages of a task as lines, with the results of calls below the rows that they answer. A terminal adds
+// colours and wraps.
+type Lines struct {
+	options LinesOptions
+	state   *task.State
+	item    func([]byte, int) view.Item
+	results map[uint64]*task.Call
+	answers func([]Element) map[int]view.Item // of rows of another tool
+	notices map[int][]view.Notice             // by the number of the message before them
+}
+
+// NewLines renders messages of a task, which must stay open.
+func NewLines(v *store.View, o LinesOptions) *Lines {
+	l := &Lines{options: o, state: v.State, item: view.UI, results: resultsByRow(v.State), answers: answersTo(v)}
+	if o.API || o.Effective {
+		l.item = view.API
+	} else {
+		l.notices = view.ByRow(view.Notices(v.State))
+	}
+	return l
+}
+
+// Together is how many messages Of takes at most: it looks for their answers among them. Each may hold megabytes.
+const Together = 16
+
+// Of yields the lines of consecutive messages, one message at a time, as each may hold megabytes.
+func (l *Lines) Of(batch []Element) iter.Seq2[int, []view.Line] {
+	return func(yield func(int, []view.Line) bool) {
+		var answers map[int]view.Item
+		if l.notices != nil { // the history that the user sees
+			answers = l.answers(batch)
+		}
+		for i, one := range batch {
+			answer, ok := answers[i]
+			if !yield(i, l.one(one, answer, ok)) {
+				return
+			}
+		}
+	}
+}
+
+func (l *Lines) one(one Element, answer view.Item, answered bool) []view.Line {
+	it := l.item(one.Raw, one.Number)
+	if l.options.API {
+		nameResults(it.Parts, l.state)
+	}
+	lines := view.Fold(it, l.room)
+	switch {
+	case one.Message != nil && !l.options.API && l.results[one.Message.ID] != nil:
+		lines = append(lines, l.result(l.results[one.Message.ID])...)
+	case answered:
+		lines = append(lines, below(view.Fold(answer, l.room))...)
+	}
+	if one.Message != nil {
+		for _, n := range l.notices[one.Number] {
+			lines = append(lines, view.Fold(n.Item(), l.room)...)
+		}
+	}
+	return lines
+}
+
+// room bounds the lines of a body: 0 = all of them, -1 = folded.
+func (l *Lines) room(c view.Class) int {
+	if l.options.Whole {
+		return 0
+	}
+	switch c {
+	case view.Reasoning, view.Appended:
+		return -1
+	case view.User, view.Model, view.Result, view.Question, view.Failure:
+		return 0
+	}
+	return bodyLines
+}
+
+func (l *Lines) result(c *task.Call) []view.Line {
+	result, err := c.Result()
+	if err != nil {
+		return []view.Line{{Style: view.Bad, Text: "  its result cannot be read: " + err.Error()}}
+	}
+	it := view.ToolResult(result)
+	it.Title = c.Finished.Outcome
+	if c.Finished.Outcome != "ok" {
+		it.Class = view.Failure
+	}
+	if c.Finished.Exit != nil {
+		it.Title += fmt.Sprintf(", exit %d", *c.Finished.Exit)
+	}
+	return below(view.Lines(it, l.room(view.Output)))
+}
+
+// below are lines below the row that they answer.
+func below(lines []view.Line) []view.Line {
+	for i := range lines {
+		lines[i].Text = "  " + lines[i].Text
+	}
+	return lines
+}
+
+// nameResults adds to each result the name of its tool.
+func nameResults(parts []view.Item, s *task.State) {
+	for i := range parts {
+		p := &parts[i]
+		if p.Kind != "tool_result" || strings.Contains(p.Title, " of ") {
+			continue
+		}
+		if c := s.Call(p.Call); c != nil && c.Name != "" {
+			p.Title = strings.Replace(p.Title, "result", "result of "+c.Name, 1)
+		}
+	}
+}
+
+// Page is the page of one task in a folder of pages.
+type Page struct {
+	File string // its name in the folder
+	Task api.Summary
+}
+
+// Index writes the page that links to the others in its folder. It returns how many secrets it masked.
+func Index(w io.Writer, pages []Page, o Options) (masked int, err error) {
+	p := &page{out: bufio.NewWriter(w), set: newTypesetter(o.Mask)}
+	if err := p.begin(fmt.Sprintf("%d tasks", len(pages))); err != nil {
+		return 0, fmt.Errorf("write the index: %w", err)
+	}
+	for _, one := range pages {
+		t := one.Task
+		title := p.set.title(t.Title)
+		if title == "" {
+			title = p.set.plain(t.ID)
+		}
+		p.print("<section><a href=\"%s\">%s</a>\n", html.EscapeString(url.PathEscape(one.File)), title)
+		p.facts(&store.View{Summary: t})
+		p.print("</section>\n")
+	}
+	p.print("</body></html>\n")
+	if err := p.out.Flush(); err != nil {
+		return 0, fmt.Errorf("write the index: %w", err)
+	}
+	return p.set.mask.count, nil
+}
+
+// answersTo looks up, for consecutive rows of a task, the results of tools that the rows lack, by index. It reads the
+// matching stretch of the model's history. Rows of our own runs do not need it: the journal has their results. An
+// unreadable message answers nothing.
+func answersTo(v *store.View) func(batch []Element) map[int]view.Item {
+	api := v.State.API()
+	times := make([]int64, len(api))
+	for i, m := range api {
+		times[i] = m.TS()
+	}
+	return func(batch []Element) map[int]view.Item {
+		if !slices.ContainsFunc(batch, func(e Element) bool { return e.Message != nil && e.Message.Foreign }) {
+			return nil
+		}
+		rows := make([][]byte, len(batch))
+		for i, e := range batch {
+			rows[i] = e.Raw
+		}
+		from, to := view.Stretch(rows, times)
+		if from >= to {
+			return nil
+		}
+		part := api[from:to]
+		if slices.ContainsFunc(part, func(m *task.Message) bool { return m.Missing }) {
+			return nil // the indexes would no longer match
+		}
+		raws, err := v.State.Raws(part)
+		if err != nil {
+			return nil
+		}
+		messages := make([][]byte, len(raws))
+		for i, raw := range raws {
+			messages[i] = raw
+		}
+		return view.Answers(rows, messages, from)
+	}
+}
+
+// upperCase holds the characters whose upper case is several characters (Unicode's
+// unconditional special casings).
+var upperCase = map[rune]string{
+	'\u00df': "SS", '\u0149': "\u02bcN", '\u01f0': "J\u030c", '\u0390': "\u0399\u0308\u0301",
+	'\u03b0': "\u03a5\u0308\u0301", '\u0587': "\u0535\u0552", '\u1e96': "H\u0331", '\u1e97': "T\u0308", '\u1e98': "W\u030a",
+	'\u1e99': "Y\u030a", '\u1e9a': "A\u02be", '\u1f50': "\u03a5\u0313", '\u1f52': "\u03a5\u0313\u0300",
+	'\u1f54': "\u03a5\u0313\u0301", '\u1f56': "\u03a5\u0313\u0342", '\u1f80': "\u1f08\u0399", '\u1f81': "\u1f09\u0399",
+	'\u1f82': "\u1f0a\u0399", '\u1f83': "\u1f0b\u0399", '\u1f84': "\u1f0c\u0399", '\u1f85': "\u1f0d\u0399",
+	'\u1f86': "\u1f0e\u0399", '\u1f87': "\u1f0f\u0399", '\u1f88': "\u1f08\u0399", '\u1f89': "\u1f09\u0399",
+	'\u1f8a': "\u1f0a\u0399", '\u1f8b': "\u1f0b\u0399", '\u1f8c': "\u1f0c\u0399", '\u1f8d': "\u1f0d\u0399",
+	'\u1f8e': "\u1f0e\u0399", '\u1f8f': "\u1f0f\u0399", '\u1f90': "\u1f28\u0399", '\u1f91': "\u1f29\u0399",
+	'\u1f92': "\u1f2a\u0399", '\u1f93': "\u1f2b\u0399", '\u1f94': "\u1f2c\u0399", '\u1f95': "\u1f2d\u0399",
+	'\u1f96': "\u1f2e\u0399", '\u1f97': "\u1f2f\u0399", '\u1f98': "\u1f28\u0399", '\u1f99': "\u1f29\u0399",
+	'\u1f9a': "\u1f2a\u0399", '\u1f9b': "\u1f2b\u0399", '\u1f9c': "\u1f2c\u0399", '\u1f9d': "\u1f2d\u0399",
+	'\u1f9e': "\u1f2e\u0399", '\u1f9f': "\u1f2f\u0399", '\u1fa0': "\u1f68\u0399", '\u1fa1': "\u1f69\u0399",
+	'\u1fa2': "\u1f6a\u0399", '\u1fa3': "\u1f6b\u0399", '\u1fa4': "\u1f6c\u0399", '\u1fa5': "\u1f6d\u0399",
+	'\u1fa6': "\u1f6e\u0399", '\u1fa7': "\u1f6f\u0399", '\u1fa8': "\u1f68\u0399", '\u1fa9': "\u1f69\u0399",
+	'\u1faa': "\u1f6a\u0399", '\u1fab': "\u1f6b\u0399", '\u1fac': "\u1f6c\u0399", '\u1fad': "\u1f6d\u0399",
+	'\u1fae': "\u1f6e\u0399", '\u1faf': "\u1f6f\u0399", '\u1fb2': "\u1fba\u0399", '\u1fb3': "\u0391\u0399",
+	'\u1fb4': "\u0386\u0399", '\u1fb6': "\u0391\u0342", '\u1fb7': "\u0391\u0342\u0399", '\u1fbc': "\u0391\u0399",
+	'\u1fc2': "\u1fca\u0399", '\u1fc3': "\u0397\u0399", '\u1fc4': "\u0389\u0399", '\u1fc6': "\u0397\u0342",
+	'\u1fc7': "\u0397\u0342\u0399", '\u1fcc': "\u0397\u0399", '\u1fd2': "\u0399\u0308\u0300",
+	'\u1fd3': "\u0399\u0308\u0301", '\u1fd6': "\u0399\u0342", '\u1fd7': "\u0399\u0308\u0342",
+	'\u1fe2': "\u03a5\u0308\u0300", '\u1fe3': "\u03a5\u0308\u0301", '\u1fe4': "\u03a1\u0313", '\u1fe6': "\u03a5\u0342",
+	'\u1fe7': "\u03a5\u0308\u0342", '\u1ff2': "\u1ffa\u0399", '\u1ff3': "\u03a9\u0399", '\u1ff4': "\u038f\u0399",
+	'\u1ff6': "\u03a9\u0342", '\u1ff7': "\u03a9\u0342\u0399", '\u1ffc': "\u03a9\u0399", '\ufb00': "FF", '\ufb01': "FI",
+	'\ufb02': "FL", '\ufb03': "FFI", '\ufb04': "FFL", '\ufb05': "ST", '\ufb06': "ST", '\ufb13': "\u0544\u0546",
+	'\ufb14': "\u0544\u0535", '\ufb15': "\u0544\u053b", '\ufb16': "\u054e\u0546", '\ufb17': "\u0544\u053d",
 }

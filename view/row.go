@@ -1,6 +1,59 @@
+// Package view turns stored messages into text for people.
+//
+// It is pure: the raw JSON of a message goes in, an Item comes out, and Lines cuts an Item into styled lines. It knows
+// no terminal, colour or HTML, so that a shell and a web page can show the same text. Nothing fails: a message of an
+// unknown kind, or one that is not an object, gives an Item of the class Unknown.
+//
+// Text stays as it is stored. The caller makes it safe for a terminal or a page.
 package view
 
-import "github.com/roost-dev/roost/esjson"
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/roost-dev/roost/esjson"
+)
+
+// Class is the role of an item for its reader.
+type Class string
+
+// The classes of items.
+const (
+	User      Class = "user"      // text of the user
+	Model     Class = "model"     // text of the model
+	Reasoning Class = "reasoning" // reasoning of the model
+	Tool      Class = "tool"      // a tool call, requested or finished
+	Output    Class = "output"    // the result of a command or a tool
+	Question  Class = "question"  // something that the user must decide
+	Result    Class = "result"    // the result of the task
+	Request   Class = "request"   // a request to the model and what it cost
+	Note      Class = "note"      // housekeeping: resumed, condensed, checkpoint
+	Failure   Class = "failure"   // something went wrong
+	Appended  Class = "aside"     // what the program added for the model
+	Unknown   Class = "unknown"   // a kind that this version does not know
+)
+
+// Item is one message, or one block of a message, for display.
+type Item struct {
+	Number  int    // number in its visible history, from 1; 0 for parts
+	TS      int64  // Unix milliseconds, 0 when the message has none
+	Kind    string // "say:text", "ask:tool", "assistant", "tool_use", ...
+	Class   Class
+	Title   string // one line; may be empty when there is a Body
+	Body    string // any number of lines
+	Diff    bool   // Body is a unified diff
+	Choices []string
+	Images  int
+	// Pictures describes each image: its kind and, if known, its size.
+	Pictures []string
+	// Data are the data: addresses of the images, "" for one without bytes; nil when none has bytes.
+	Data    []string
+	Partial bool // it was still being streamed when it was last written
+	Call    string
+	Parts   []Item // blocks of a model message, or the result of a tool call
+}
 
 // UI reads one element of the history that the user sees. number is its number, from 1: the first row of Roo is the
 // user's own.
@@ -31,4 +84,490 @@ func UI(raw []byte, number int) Item {
 		payload(&it, "", text)
 	}
 	return it
+}
+
+// plain are the kinds whose text is the body under a fixed title.
+var plain = map[string]struct {
+	class Class
+	title string
+}{
+
+	"task":                       {User, ""},
+	"reasoning":                  {Reasoning, ""},
+	"user_feedback":              {User, ""},
+	"completion_result":          {Result, ""},
+	"command_output":             {Output, ""},
+	"error":                      {Failure, "error"},
+	"api_req_retried":            {Note, "the request was tried again"},
+	"api_req_retry_delayed":      {Note, "waiting before the next try"},
+	"api_req_finished":           {Note, "the request ended"},
+	"api_req_rate_limit_wait":    {Note, "waiting for the rate limit"},
+	"api_req_deleted":            {Note, "requests were taken out by a restore"},
+	"shell_integration_warning":  {Note, "the editor's shell integration is missing"},
+	"mcp_server_request_started": {Note, "asking the MCP server"},
+	"mcp_server_response":        {Output, "the MCP server's answer"},
+	"mcp_notification":           {Note, "message of the MCP server"},
+	"subtask_result":             {Result, "the subtask's result"},
+	"rooignore_error":            {Failure, "hidden by .rooignore"},
+	"clineignore_error":          {Failure, "hidden by .clineignore"},
+	"diff_error":                 {Failure, "the change did not fit"},
+	"condense_context_error":     {Failure, "condensing failed"},
+	"command":                    {Tool, "command"},
+	"new_task":                   {Tool, "new task"},
+	"new_task_started":           {Note, "a subtask started"},
+	"browser_action":             {Tool, "browser"},
+	"browser_action_launch":      {Tool, "open a browser"},
+	"browser_action_result":      {Output, "browser"},
+	"browser_session_status":     {Note, "browser session"},
+	"too_many_tools_warning":     {Note, "many tools are switched on"},
+	"image":                      {Output, "an image"},
+	"checkpoint_created":         {Note, "checkpoint"},
+	"load_mcp_documentation":     {Note, "reading about MCP"},
+	"info":                       {Note, ""},
+	"task_progress":              {Note, "progress"},
+	"deleted_api_reqs":           {Note, "requests were taken out by a restore"},
+	"generate_explanation":       {Note, "explanation"},
+	"hook_status":                {Note, "hook"},
+	"hook_output_stream":         {Output, "hook"},
+	"use_subagents":              {Tool, "use subagents"},
+	"subagent":                   {Note, "a subagent"},
+	"subagent_usage":             {Note, "what subagents cost"},
+	"conditional_rules_applied":  {Note, "rules that apply now"},
+	"command_permission_denied":  {Failure, "the command is not permitted"},
+}
+
+func say(it *Item, kind, text string, raw []byte) bool {
+	it.Body = text
+	switch kind {
+	case "text":
+		it.Class = Model
+		if it.Number == 1 {
+			it.Class = User
+		}
+		return true
+	case "api_req_started":
+		request(it, text)
+		return true
+	case "tool", "user_edit_todos", "codebase_search_result":
+		tool(it, text)
+		payload(it, kind, text)
+		return true
+	case "user_feedback_diff":
+		feedbackDiff(it, text)
+		return true
+	case "use_mcp_server":
+		mcp(it, text)
+		return true
+	case "checkpoint_saved":
+		it.Class, it.Title = Note, "checkpoint"
+		if strings.Trim(text, "0123456789abcdef") == "" { // the hash of a commit
+			it.Title, it.Body = joinWords(it.Title, short(text, 10)), ""
+		}
+		payload(it, kind, text)
+		return true
+	case "error_retry":
+		retry(it, text)
+		return true
+	case "condense_context":
+		condensed(it, raw)
+		return true
+	case "sliding_window_truncation":
+		truncated(it, raw)
+		return true
+	}
+	known, ok := plain[kind]
+	if !ok {
+		return false
+	}
+	it.Class, it.Title = known.class, known.title
+	switch kind {
+	case "completion_result":
+		it.Body = strings.TrimSuffix(text, changesFlag)
+	case "error":
+		if words, ok := codes[text]; ok {
+			it.Body = words
+		}
+	case "api_req_retry_delayed":
+		it.Body = untimed(text)
+	}
+	payload(it, kind, text)
+	return true
+}
+
+// request is the cost of one request to the model. The text of old rows also holds the whole prompt, which is left out.
+func request(it *Item, text string) {
+	it.Class, it.Title, it.Body = Request, "request", ""
+	raw, ok := object(text)
+	if !ok {
+		return
+	}
+	in, okIn := esjson.GetInt(raw, "tokensIn")
+	out, _ := esjson.GetInt(raw, "tokensOut")
+	var facts []string
+	if okIn {
+		facts = append(facts, fmt.Sprintf("%s tokens in, %s out", Count(in), Count(out)))
+	}
+	if read, _ := esjson.GetInt(raw, "cacheReads"); read > 0 {
+		facts = append(facts, Count(read)+" from cache")
+	}
+	cost, okCost := esjson.GetFloat(raw, "cost")
+	if okCost && cost != 0 && !math.IsInf(cost, 0) { // 0 means that no price is known
+		facts = append(facts, fmt.Sprintf("$%.4f", cost))
+	}
+	reason := str(raw, "cancelReason")
+	if reason != "" {
+		facts = append(facts, strings.ReplaceAll(reason, "_", " "))
+		it.Body = plainly(str(raw, "streamingFailedMessage"))
+	}
+	if !okIn && !okCost && reason == "" {
+		facts = append(facts, "nothing is recorded of it")
+	}
+	it.Title = "request: " + strings.Join(facts, ", ")
+}
+
+// retry is a row of Cline: the number and time of an attempt.
+func retry(it *Item, text string) {
+	it.Class, it.Title = Note, "the request failed; trying again"
+	raw, ok := object(text)
+	if !ok {
+		return
+	}
+	l := leftOf(raw)
+	attempt, tried := l.count("attempt")
+	most, bounded := l.count("maxAttempts")
+	wait, waits := l.count("delaySeconds")
+	if tried {
+		it.Title = fmt.Sprintf("the request failed; try %d", attempt)
+		if bounded {
+			it.Title += fmt.Sprintf(" of %d", most)
+		}
+		if waits {
+			it.Title += fmt.Sprintf(" in %d s", wait)
+		}
+	}
+	if failed, _ := esjson.GetBool(raw, "failed"); failed {
+		if it.Class, it.Title = Failure, "the request failed"; bounded {
+			it.Title = fmt.Sprintf("the request failed %d times", most)
+		}
+	}
+	it.Body = plainly(l.words("errorMessage"))
+	l.drop("failed")
+	l.onto(it)
+}
+
+func feedbackDiff(it *Item, text string) {
+	it.Class = User
+	raw, ok := object(text)
+	if !ok {
+		it.Title = "changed the file before approving"
+		return
+	}
+	l := leftOf(raw)
+	l.drop("tool") // the tool that was about to change it
+	path := l.words("path")
+	if path == "" {
+		path = "the file"
+	}
+	it.Title = "changed " + path + " before approving"
+	it.Body = l.words("diff")
+	it.Diff = it.Body != ""
+	l.onto(it)
+}
+
+func condensed(it *Item, raw []byte) {
+	it.Class, it.Title = Note, "older history was condensed"
+	info, ok := esjson.Get(raw, "contextCondense")
+	if !ok || esjson.TypeOf(info) != esjson.TypeObject {
+		return
+	}
+	from, okFrom := esjson.GetInt(info, "prevContextTokens")
+	to, okTo := esjson.GetInt(info, "newContextTokens")
+	if okFrom && okTo {
+		it.Title = fmt.Sprintf("older history was condensed: %s -> %s tokens", Count(from), Count(to))
+	}
+	if summary := str(info, "summary"); summary != "" {
+		it.Body = summary
+	}
+}
+
+func truncated(it *Item, raw []byte) {
+	it.Class, it.Title = Note, "older history is no longer sent"
+	info, ok := esjson.Get(raw, "contextTruncation")
+	if !ok || esjson.TypeOf(info) != esjson.TypeObject {
+		return
+	}
+	if n, ok := esjson.GetInt(info, "messagesRemoved"); ok {
+		it.Title = fmt.Sprintf("older history is no longer sent: %d messages", n)
+	}
+}
+
+// changesFlag is what Cline appends to a result when files changed.
+const changesFlag = "HAS_CHANGES"
+
+// askTitles are the questions with a fixed title; their text, if any, is the body.
+var askTitles = map[string]struct {
+	class Class
+	title string
+}{
+
+	"command_output":                {Output, ""},
+	"completion_result":             {Note, "waiting for the next word"},
+	"api_req_failed":                {Failure, "the request to the model failed"},
+	"resume_task":                   {Note, "resumed"},
+	"resume_completed_task":         {Note, "resumed after completion"},
+	"mistake_limit_reached":         {Question, "too many mistakes in a row"},
+	"auto_approval_max_req_reached": {Question, "the limit for automatic approvals is reached"},
+	"request_limit_reached":         {Question, "the limit of requests is reached"},
+	"browser_action_launch":         {Tool, "open a browser"},
+	"plan_mode_respond":             {Question, "plan"},
+	"plan_mode_response":            {Question, "plan"},
+	"act_mode_respond":              {Model, ""},
+	"new_task":                      {Tool, "new task"},
+	"condense":                      {Question, "condense the conversation"},
+	"summarize_task":                {Question, "summarise the task"},
+	"report_bug":                    {Question, "report a bug"},
+	"use_subagents":                 {Tool, "use subagents"},
+}
+
+func ask(it *Item, kind, text string) bool {
+	it.Class = Question
+	switch kind {
+	case "followup", "plan_mode_respond", "plan_mode_response":
+		var rest *left
+		if it.Body, it.Choices, rest = followup(text); rest != nil {
+			rest.onto(it)
+		}
+		return true
+	case "command":
+		it.Class, it.Title = Tool, "$ "+text
+		return true
+	case "tool":
+		tool(it, text)
+		return true
+	case "use_mcp_server":
+		mcp(it, text)
+		return true
+	}
+	known, ok := askTitles[kind]
+	it.Class, it.Title, it.Body = known.class, known.title, text
+	if kind == "completion_result" {
+		it.Body = strings.TrimSuffix(text, changesFlag)
+	}
+	if kind == "command_output" && text == "" {
+		it.Class, it.Title = Note, "the command is running"
+	}
+	if !ok {
+		it.Class = Unknown
+	}
+	payload(it, kind, text)
+	return ok
+}
+
+// followup is the question and its suggested answers. While it is streamed, the text is the bare question. rest are its
+// other members; nil for a bare question.
+func followup(text string) (question string, choices []string, rest *left) {
+	raw, ok := object(text)
+	if !ok {
+		return text, nil, nil
+	}
+	rest = leftOf(raw)
+	question = rest.words("question")
+	if question == "" {
+		question = rest.words("response") // plans of Cline
+	}
+	for _, key := range []string{"suggest", "options"} {
+		list, _ := esjson.Get(raw, key)
+		if esjson.TypeOf(list) == esjson.TypeArray {
+			rest.drop(key)
+		}
+		for el := range esjson.Array(list) {
+			choices = append(choices, choice(el))
+		}
+	}
+	return question, choices, rest
+}
+
+// choice is a suggested answer; one of another shape is shown as JSON.
+func choice(el []byte) string {
+	if s, err := esjson.Unquote(el); err == nil {
+		return s
+	}
+	if esjson.TypeOf(el) == esjson.TypeObject {
+		if s := str(el, "answer"); s != "" {
+			return s
+		}
+	}
+	return string(el)
+}
+
+func mcp(it *Item, text string) {
+	it.Class = Tool
+	raw, ok := object(text)
+	if !ok {
+		it.Title, it.Body = "use an MCP server", text
+		return
+	}
+	l := leftOf(raw)
+	l.drop("type") // the other members imply it
+	server, what := l.words("serverName"), l.words("toolName")
+	if what == "" {
+		what = l.words("uri")
+	}
+	if it.Title = strings.TrimSpace("mcp " + server + " " + what); server+what == "" {
+		it.Title = "use an MCP server"
+	}
+	it.Body = l.words("arguments")
+	if args, ok := object(it.Body); ok {
+		it.Body = fields(args)
+	}
+	l.onto(it)
+}
+
+// payloads reads the JSON that some rows have as their text; members that a reader leaves are shown below as JSON. A row
+// whose text is not JSON is shown as it is.
+var payloads = map[string]func(it *Item, l *left){
+	"api_req_deleted": sums, "deleted_api_reqs": sums, "subagent_usage": sums,
+	"api_req_rate_limit_wait": func(it *Item, l *left) {
+		if seconds, ok := l.count("seconds"); ok {
+			it.Title = fmt.Sprintf("waiting %d s for the rate limit", seconds)
+		}
+	},
+	"auto_approval_max_req_reached": func(it *Item, l *left) {
+		count := l.words("count")
+		if n, ok := l.count("count"); ok {
+			count = fmt.Sprint(n)
+		}
+		if what := joinWords(count, l.words("type")); what != "" {
+			it.Title += ": " + what
+		}
+	},
+	"too_many_tools_warning": func(it *Item, l *left) {
+		l.drop("threshold")
+		tools, ok := l.count("toolCount")
+		servers, of := l.count("serverCount")
+		if ok {
+			it.Title += fmt.Sprintf(": %d", tools)
+		}
+		if of {
+			it.Title += fmt.Sprintf(" of %d servers", servers)
+		}
+	},
+	"image": func(it *Item, l *left) {
+		it.Title = joinWords(it.Title, l.words("imagePath"))
+		if uri := l.words("imageUri"); uri != "" {
+			it.Images, it.Pictures, it.Data = 1, []string{picture(uri)}, whole([]string{uri})
+		}
+	},
+	"browser_action": func(it *Item, l *left) {
+		it.Title = joinWords(joinWords(it.Title, l.words("action")), l.words("coordinate"))
+		it.Body = l.words("text")
+	},
+	"browser_action_result": func(it *Item, l *left) {
+		l.drop("currentMousePosition")
+		it.Title, it.Body = joinWords(it.Title, l.words("currentUrl")), l.words("logs")
+		if shot := l.words("screenshot"); shot != "" {
+			data := append(make([]string, 0, it.Images+1), it.Data...)
+			it.Data = whole(append(data[:len(it.Data)], append(make([]string, it.Images-len(it.Data)), shot)...))
+			it.Images, it.Pictures = it.Images+1, append(it.Pictures, picture(shot))
+		}
+	},
+	"codebase_search_result": func(it *Item, l *left) {
+		l.drop("tool")
+		it.Body = ""
+		content, ok := esjson.Get(l.raw, "content")
+		if !ok || esjson.TypeOf(content) != esjson.TypeObject {
+			return
+		}
+		l.drop("content")
+		found := leftOf(content)
+		it.Title = joinWords("found for", found.words("query"))
+		results, _ := esjson.Get(content, "results")
+		var lines []string
+		for el := range esjson.Array(results) {
+			if esjson.TypeOf(el) == esjson.TypeObject {
+				from, _ := esjson.GetInt(el, "startLine")
+				to, _ := esjson.GetInt(el, "endLine")
+				lines = append(lines, fmt.Sprintf("%s:%d-%d", str(el, "filePath"), from, to))
+			}
+		}
+		if it.Body = strings.Join(lines, "\n"); it.Body != "" {
+			found.drop("results")
+		}
+		found.onto(it)
+	},
+}
+
+// payload lets the reader of a kind replace the item that the bare text gave.
+func payload(it *Item, kind, text string) {
+	raw, ok := object(text)
+	switch {
+	case !ok:
+	case payloads[kind] != nil:
+		if it.Body == text {
+			it.Body = ""
+		}
+		l := leftOf(raw)
+		payloads[kind](it, l)
+		l.onto(it)
+	case it.Body == text && it.Class != User && it.Class != Model && it.Class != Result:
+		it.Body = fields(raw)
+	}
+}
+
+// plainly is an error that some programs write as an object.
+func plainly(text string) string {
+	if raw, ok := object(text); ok {
+		return fields(raw)
+	}
+	return text
+}
+
+// fields shows an object that no reader knows: its message and its other members, one a line.
+func fields(raw []byte) string {
+	list, ok := params(raw)
+	if !ok {
+		return string(raw)
+	}
+	var lead string
+	if i := firstOf(list, []string{"message", "error"}); i >= 0 && list[i].words {
+		lead = list[i].text
+		list = slices.Delete(list, i, i+1)
+	}
+	return strings.Trim(lead+"\n"+members(list), "\n")
+}
+
+// sums shows the cost of requests that are no longer shown, if known.
+func sums(it *Item, l *left) {
+	l.drop("cacheReads", "cacheWrites") // parts of the input tokens
+	var facts []string
+	if in, ok := l.count("tokensIn"); ok {
+		facts = append(facts, Count(in)+" tokens in")
+	}
+	if out, ok := l.count("tokensOut"); ok {
+		facts = append(facts, Count(out)+" out")
+	}
+	for _, key := range []string{"cost", "totalCost"} {
+		if cost, ok := esjson.GetFloat(l.raw, key); ok && !math.IsInf(cost, 0) && !math.IsNaN(cost) {
+			l.drop(key)
+			facts = append(facts, fmt.Sprintf("$%.4f", cost))
+			break
+		}
+	}
+	it.Body = strings.Join(facts, ", ")
+}
+
+// codes are errors that Roo writes as a word.
+var codes = map[string]string{
+	"MODEL_NO_TOOLS_USED":         "the model called no tool",
+	"MODEL_NO_ASSISTANT_MESSAGES": "the model's reply was empty",
+}
+
+// untimed removes the countdown from a waiting row: it is over by now.
+func untimed(text string) string {
+	before, rest, ok := strings.Cut(text, "<retry_timer>")
+	if !ok {
+		return text
+	}
+	_, after, _ := strings.Cut(rest, "</retry_timer>")
+	return strings.TrimRight(before, "\n") + after
 }

@@ -2,9 +2,11 @@ package view
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/roost-dev/roost/contextwindow"
 	"github.com/roost-dev/roost/esjson"
 )
 
@@ -66,3 +68,238 @@ func plural(n int) string {
 }
 
 func joinWords(a, b string) string { return strings.TrimSpace(a + " " + b) }
+
+// blocksOf are the blocks of a message; one whose content is a string has one.
+func blocksOf(raw []byte) func(yield func([]byte) bool) {
+	return func(yield func([]byte) bool) {
+		if esjson.TypeOf(raw) != esjson.TypeObject || !esjson.Valid(raw) {
+			return
+		}
+		content, _ := esjson.Get(raw, "content")
+		if text, err := esjson.Unquote(content); err == nil {
+			var o esjson.Object
+			o.String("type", "text")
+			o.String("text", text)
+			yield(o.Bytes())
+			return
+		}
+		for block := range esjson.Array(content) {
+			if esjson.TypeOf(block) == esjson.TypeObject && !yield(block) {
+				return
+			}
+		}
+	}
+}
+
+// plainText is the text blocks of a message.
+func plainText(raw []byte) string {
+	var out []string
+	for block := range blocksOf(raw) {
+		if text := str(block, "text"); text != "" {
+			out = append(out, text)
+		}
+	}
+	return strings.Join(out, "\n\n")
+}
+
+// ResultText is the text of a tool_result block and how many images it holds.
+func ResultText(block []byte) (text string, images int) {
+	content, ok := esjson.Get(block, "content")
+	if !ok {
+		return "", 0
+	}
+	if s, err := esjson.Unquote(content); err == nil {
+		return s, 0
+	}
+	var texts []string
+	for _, b := range contextwindow.ResultParts(content) {
+		if str(b, "type") == "text" {
+			texts = append(texts, str(b, "text"))
+		} else {
+			images++
+		}
+	}
+	return strings.Join(texts, "\n"), images
+}
+
+// resultPictures describes the images of a tool_result block, and returns the data of those that are there.
+func resultPictures(block []byte) (named, data []string) {
+	content, _ := esjson.Get(block, "content")
+	for _, b := range contextwindow.ResultParts(content) {
+		if str(b, "type") == "image" {
+			named, data = append(named, blockPicture(b)), append(data, dataURL(b))
+		}
+	}
+	return named, whole(data)
+}
+func dataURL(block []byte) string {
+	if data := str(block, "data"); data != "" {
+		return fmt.Sprintf("data:%s;base64,%s", str(block, "mediaType"), data)
+	}
+	source, _ := esjson.Get(block, "source")
+	if esjson.TypeOf(source) != esjson.TypeObject {
+		return ""
+	}
+	if data := str(source, "data"); data != "" {
+		return fmt.Sprintf("data:%s;base64,%s", str(source, "media_type"), data)
+	}
+	return str(source, "url")
+}
+
+// left are the members of an object that an item does not show yet. A reader takes what it shows in its own words; the
+// rest is shown below, so that nothing is lost that a later version of a program adds or writes in another shape.
+type left struct {
+	raw  []byte
+	list []param
+}
+
+func leftOf(raw []byte) *left {
+	list, _ := params(raw)
+	return &left{raw, list}
+}
+
+// words takes a text; "" when there is none.
+func (l *left) words(name string) (text string) {
+	l.list = slices.DeleteFunc(l.list, func(p param) bool {
+		if p.name != name || !p.words {
+			return false
+		}
+		text = p.text
+		return true
+	})
+	return text
+}
+
+// count takes a whole number.
+func (l *left) count(name string) (int64, bool) {
+	n, ok := esjson.GetInt(l.raw, name)
+	if ok {
+		l.drop(name)
+	}
+	return n, ok
+}
+
+// drop takes members that are shown already, or mean nothing to a reader.
+func (l *left) drop(names ...string) {
+	l.list = slices.DeleteFunc(l.list, func(p param) bool { return slices.Contains(names, p.name) })
+}
+
+// onto adds the remaining members to an item, one a line.
+func (l *left) onto(it *Item) {
+	list := slices.DeleteFunc(l.list, func(p param) bool {
+		return strings.TrimSpace(p.text) == "" || !p.words && (p.text == "[]" || p.text == "{}")
+	})
+	switch rest := members(list); {
+	case len(list) == 0:
+	case it.Diff || it.Body == "": // text behind a diff would look like a part of it
+		it.Body = strings.TrimSuffix(rest+"\n"+it.Body, "\n")
+	default:
+		it.Body = strings.TrimRight(it.Body, "\n") + "\n" + rest
+	}
+}
+
+// picture describes an image: its kind, and its size if the bytes are there.
+func picture(address string) string {
+	head, data, ok := strings.Cut(address, ",")
+	if !ok || !strings.HasPrefix(head, "data:") {
+		return short(address, 100) // a path or a link
+	}
+	return encoded(strings.TrimPrefix(head, "data:"), data)
+}
+
+// encoded is a picture whose base64 text is there.
+func encoded(media, data string) string {
+	media, _, _ = strings.Cut(media, ";")
+	media = strings.TrimPrefix(media, "image/")
+	n := int64(len(strings.TrimRight(data, "="))) * 3 / 4
+	return strings.TrimSpace(short(media, 40) + " " + Bytes(n))
+}
+
+// Bytes writes a size for people, cut and not rounded: 950 B, 34 KB, 1.2 MB.
+func Bytes(n int64) string {
+	switch {
+	case n < 1000:
+		return fmt.Sprintf("%d B", n)
+	case n < 1_000_000:
+		return fmt.Sprintf("%d KB", n/1000)
+	}
+	return fmt.Sprintf("%d.%d MB", n/1_000_000, n%1_000_000/100_000)
+}
+
+// pictures describes a row's images.
+func pictures(raw []byte) []string {
+	list, _ := esjson.Get(raw, "images")
+	var out []string
+	for el := range esjson.Array(list) {
+		if s, err := esjson.Unquote(el); err == nil {
+			out = append(out, picture(s))
+		} else {
+			out = append(out, "not an image")
+		}
+	}
+	return out
+}
+
+// blockPicture describes an image or document block, Anthropic's or Cline's.
+func blockPicture(block []byte) string {
+	if data := str(block, "data"); data != "" {
+		return encoded(str(block, "mediaType"), data)
+	}
+	source, ok := esjson.Get(block, "source")
+	if !ok || esjson.TypeOf(source) != esjson.TypeObject {
+		return "" // it has no description
+	}
+	if data := str(source, "data"); data != "" {
+		return encoded(str(source, "media_type"), data)
+	}
+	return strings.TrimSpace(short(str(source, "media_type")+" "+str(source, "url"), 100))
+}
+
+// whole are the addresses that hold the bytes of a picture; nil when none does.
+func whole(addresses []string) []string {
+	out, some := make([]string, len(addresses)), false
+	for i, a := range addresses {
+		if strings.HasPrefix(a, "data:image/") {
+			out[i], some = a, true
+		}
+	}
+	if !some {
+		return nil
+	}
+	return out
+}
+
+// placeholder represents the images of an item in its first line.
+func placeholder(it Item) string {
+	if it.Images == 0 {
+		return ""
+	}
+	const most = 4
+	var known []string
+	for _, p := range it.Pictures {
+		if p != "" {
+			known = append(known, p)
+		}
+	}
+	text := fmt.Sprintf("%d image%s", it.Images, plural(it.Images))
+	if len(known) > most {
+		known = append(known[:most], fmt.Sprintf("and %d more", len(known)-most))
+	}
+	if len(known) > 0 {
+		text += ": " + strings.Join(known, ", ")
+	}
+	return " [" + text + "]"
+}
+
+// addresses are the images of a row; "" for one that is not text.
+func addresses(raw []byte) (out []string) {
+	list, _ := esjson.Get(raw, "images")
+	for el := range esjson.Array(list) {
+		url, err := esjson.Unquote(el)
+		if err != nil {
+			url = ""
+		}
+		out = append(out, url)
+	}
+	return out
+}

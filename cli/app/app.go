@@ -1,12 +1,25 @@
+// Package app is the ground that all commands stand on: streams, flags, settings and keys,
+// connecting to a server or to this process, signals, tables, the pager and completion. It knows
+// no command; packages of commands embed App and do not import each other.
 package app
 
 import (
+	"bytes"
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+	"syscall"
 	"time"
 
+	"github.com/roost-dev/roost/cli/failure"
 	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/internal/progress"
 	"github.com/roost-dev/roost/redact"
 	"github.com/roost-dev/roost/view"
 )
@@ -100,3 +113,218 @@ var ErrNoTerminal = errors.New("there is no terminal to choose on")
 
 // Version is set when a release is built; otherwise the version comes from the build information.
 var Version = ""
+
+// Output is stdout. Its reader may close the pipe early, as in `roost list | head -1`; that
+// is no failure.
+type Output struct {
+	W      io.Writer
+	Screen *redact.Screen // in front of w where it is a terminal; for JSON
+	JSON   *bool          // whether what is written is JSON; nil = no
+	Gone   bool
+	Err    error // the first one of a write
+}
+
+func (o *Output) Write(p []byte) (int, error) {
+	w := o.W
+	if o.Screen != nil && *o.JSON {
+		w = o.Screen
+	}
+	n, err := w.Write(p)
+	o.Gone = o.Gone || ReaderGone(err)
+	if o.Err == nil {
+		o.Err = err
+	}
+	return n, err
+}
+
+// ReaderGone reports whether a write failed because the reader closed its end.
+func ReaderGone(err error) bool {
+	const noData, brokenPipe = syscall.Errno(232), syscall.Errno(109) // on Windows
+	var code syscall.Errno
+	if errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrClosedPipe) {
+		return true
+	}
+	return os.PathSeparator == '\\' && errors.As(err, &code) && (code == noData || code == brokenPipe)
+}
+
+// SurviveBrokenPipes makes writing to a pipe without a reader an error of the
+// write. By default the signal ends the process, and with it a run whose output has no
+// reader. It is caught and not ignored: commands that a run starts would
+// inherit a signal that is ignored, and `yes | head` would not end.
+func SurviveBrokenPipes() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
+
+// Encode writes v as JSON without HTML escapes.
+func Encode(w interface{ Write([]byte) (int, error) }, v any, indent bool) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	if indent {
+		enc.SetIndent("", "  ")
+	}
+	if err := enc.Encode(v); err != nil {
+		return fmt.Errorf("write the result: %w", err)
+	}
+	return nil
+}
+
+// Tell writes a failure to stderr.
+func (a *App) Tell(f *failure.Failure) {
+	if a.Flags.JSON {
+		p := failure.Problem{
+			Type: "about:blank#" + f.Code, Title: f.What, Status: f.Status, Code: f.Code, Detail: f.Why,
+			Task: f.Task, Suggestions: f.Suggestions, Retryable: f.Retryable,
+		}
+		if f.Try != "" {
+			p.Suggestions = append([]string{f.Try}, p.Suggestions...)
+		}
+		if p.Suggestions == nil {
+			p.Suggestions = []string{}
+		}
+		_ = Encode(a.ErrJSON(), p, false) // no other place is left for a message
+		return
+	}
+	style := display.Style{On: a.Colour()}
+	fmt.Fprintln(a.Err, style.Paint(view.Bad, "roost: "+display.OneLine(f.What)))
+	fmt.Fprintln(a.Err, "  "+display.OneLine(f.Why))
+	if f.Try != "" {
+		fmt.Fprintln(a.Err, "  try: "+display.Safe(f.Try))
+	}
+	for i, s := range f.Suggestions {
+		if i == 0 && len(f.Suggestions) == 1 && f.Try != "" {
+			break
+		}
+		fmt.Fprintln(a.Err, "    "+display.OneLine(s))
+	}
+}
+
+// Watched lets work under the context show its progress on the terminal. done removes the
+// progress again, before a result is printed. Logs and pipes get no progress.
+func (a *App) Watched(ctx context.Context) (_ context.Context, done func()) {
+	if a.Flags.Quiet || a.Muted || !a.ErrTTY || a.Env("TERM") == "dumb" {
+		return ctx, func() {}
+	}
+	p := display.NewProgress(a.Err, a.Width, a.Now)
+	return progress.With(ctx, func(at progress.State) { p.Show(at.What, at.Done, at.Of, counts(at)) }), p.Clear
+}
+
+// counts is the progress of work as text: tasks, files, bytes.
+func counts(p progress.State) string {
+	text := fmt.Sprintf("%d tasks", p.Done)
+	if p.Of > 0 {
+		text = fmt.Sprintf("%d of %d tasks", p.Done, p.Of)
+	}
+	if p.Files > 0 {
+		text += fmt.Sprintf(", %d files", p.Files)
+	}
+	if p.Bytes > 0 {
+		text += ", " + BytesText(p.Bytes)
+	}
+	return text
+}
+
+// Counting counts the bytes that go through it, for the progress.
+type Counting struct {
+	W    io.Writer
+	n    int64
+	Tell func(int64)
+}
+
+func (c *Counting) Write(p []byte) (int, error) {
+	n, err := c.W.Write(p)
+	c.n += int64(n)
+	c.Tell(c.n)
+	return n, err
+}
+
+// Pager is the command line of the user's pager for long output; "" = none. Only a
+// terminal gets one.
+func (a *App) Pager() string {
+	if !a.OutTTY || !a.InTTY || a.Flags.JSON || a.Flags.NoInput || a.Env("NO_PAGER") != "" || a.Env("TERM") == "dumb" {
+		return ""
+	}
+	line := strings.TrimSpace(a.Env("PAGER"))
+	switch {
+	case line == "cat":
+		return ""
+	case line != "":
+		return line
+	}
+	if _, err := exec.LookPath("less"); err != nil {
+		return ""
+	}
+	return "less"
+}
+
+// Paged runs f with its output in the user's pager, if there is one.
+// f's messages to stderr come after the pager has ended: the pager would overwrite them.
+// A user who leaves the pager early has seen enough; that is no error.
+func (a *App) Paged(ctx context.Context, f func() error) error {
+	line := a.Pager()
+	out, ok := a.Out.(*Output)
+	if line == "" || !ok {
+		return f()
+	}
+	cmd := pagerCommand(ctx, line)
+	cmd.Env = os.Environ()
+	less := a.Env("LESS")
+	if less == "" {
+		less = "FRX" // leave when it fits, keep colours, leave it on the screen
+	}
+	cmd.Env = append(cmd.Env, "LESS="+less+a.Less)
+	cmd.Stdout, cmd.Stderr = out.W, a.Err
+	in, err := cmd.StdinPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil { // a pager that cannot be had is no reason to show nothing
+		a.Say("no pager: %v", err)
+		return f()
+	}
+	// An interrupt is for the pager. It is caught and not ignored, and only now:
+	// the pager would inherit that.
+	interrupts := make(chan os.Signal, 1)
+	signal.Notify(interrupts, os.Interrupt)
+	defer signal.Stop(interrupts)
+
+	var said bytes.Buffer
+	stdout, stderr := a.Out, a.Err
+	pipe := &Output{W: in}
+	a.Out, a.Err = pipe, &said
+	err = f()
+	a.Out, a.Err = stdout, stderr
+	if pipe.Gone && ReaderGone(err) {
+		err = nil
+	}
+	closed := in.Close()
+	if ReaderGone(closed) || errors.Is(closed, os.ErrClosed) {
+		closed = nil
+	}
+	ended := cmd.Wait()
+	var exit *exec.ExitError
+	switch {
+	case errors.As(ended, &exit) && exit.ExitCode() == noCommand:
+		a.Warn("there is no pager " + line + "; NO_PAGER=1 goes without")
+		return f() // no user has seen its first output and messages
+	case exit != nil && pipe.Gone:
+		ended = nil
+	}
+	if _, werr := io.Copy(stderr, &said); err == nil {
+		err = werr
+	}
+	if err == nil && errors.Join(closed, ended) != nil {
+		return fmt.Errorf("show it in the pager %s (NO_PAGER=1 goes without): %w", line, errors.Join(closed, ended))
+	}
+	return err
+}
+
+// noCommand is how a shell ends that finds no such command.
+const noCommand = 127
+
+// pagerCommand runs a command line as git runs it: by the shell where there is
+// one.
+func pagerCommand(ctx context.Context, line string) *exec.Cmd {
+	if os.PathSeparator == '\\' {
+		words := strings.Fields(line)
+		return exec.CommandContext(ctx, words[0], words[1:]...) //nolint:gosec // the person's own choice
+	}
+	return exec.CommandContext(ctx, "sh", "-c", line) //nolint:gosec // the person's own choice
+}

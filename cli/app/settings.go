@@ -2,6 +2,7 @@ package app
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -20,7 +21,11 @@ import (
 	"github.com/roost-dev/roost/cli/failure"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
+	"github.com/roost-dev/roost/internal/atomicfile"
 	"github.com/roost-dev/roost/internal/inputfile"
+	"github.com/roost-dev/roost/local"
+	"github.com/roost-dev/roost/mcp"
+	"github.com/roost-dev/roost/mode"
 	"github.com/roost-dev/roost/money"
 )
 
@@ -305,4 +310,433 @@ func List(text string) []string {
 		}
 	}
 	return out
+}
+
+// KnownKey finds a setting by its name.
+func KnownKey(name string) (config.Key, error) {
+	k, ok := config.Find(name)
+	if !ok {
+		f := failure.Usage("use the setting "+name, "there is no such setting", "roost config list")
+		if near := config.Closest(name); near != "" {
+			f.Try, f.Suggestions = "roost config get "+near, []string{near}
+		}
+		return k, f
+	}
+	return k, nil
+}
+
+// ConfigSet changes a setting, or takes it out when there is no value. It works on the file alone: what is wrong
+// elsewhere in it must not keep the user from changing it.
+func (a *App) ConfigSet(name string, values []string) error {
+	k, known := KnownKey(name)
+	if known != nil && len(values) > 0 {
+		return known
+	}
+	v := config.Value{IsList: k.List, List: values}
+	if !k.List && len(values) > 1 {
+		return failure.Usage("roost config set "+name, "it takes one value", "roost config set "+name+" VALUE")
+	}
+	if !k.List && len(values) == 1 {
+		v.Text = values[0]
+	}
+	path, f, err := a.ConfigFile()
+	if err != nil {
+		return err
+	}
+	if _, there := f.Get(name); known != nil && !there {
+		return known // what nothing reads can still be taken out
+	}
+	text := f.Without(name)
+	if len(values) > 0 {
+		err := k.Check(v)
+		if err == nil && strings.HasSuffix(name, "base_url") {
+			err = setup.CheckAddress(v.Text) // a file with such an address is read; the request to it is refused
+		}
+		if err != nil {
+			return failure.Usage("roost config set "+name+" "+strings.Join(values, " "), err.Error(), "roost config set "+name+" VALUE")
+		}
+		if name == "root" && !filepath.IsAbs(v.Text) { // it would be another folder wherever roost is called
+			return failure.Usage("roost config set root "+v.Text, "the folder is not absolute", "roost config set root "+failure.ShellWord(a.Abs(v.Text)))
+		}
+		text = f.With(name, v)
+	}
+	if _, err := config.Parse(text); err != nil { // never leave a file that cannot be read
+		return fmt.Errorf("change the settings %s: the result cannot be read, so it was not written: %w", path, err)
+	}
+	if err := Replace(path, text); err != nil {
+		return fmt.Errorf("change the settings: %w", err)
+	}
+	if known == nil && a.Env(k.Env) != "" {
+		a.Warn(k.Env + " is set and overrides the file")
+	}
+	return nil
+}
+
+// Replace writes a file whole or not at all. It may hold keys, so only its owner may
+// read it. A link is followed: people keep their settings elsewhere.
+func Replace(path string, data []byte) error {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	return atomicfile.Write(path, data)
+}
+
+// profiles are the profiles of the settings file, each with its own key if it has one.
+func (a *App) profiles(s *Settings, kept *Secrets) map[string]setup.Profile {
+	names, fields := config.Profiles(s.Values, s.File)
+	if len(names) == 0 {
+		return nil
+	}
+	out := make(map[string]setup.Profile, len(names))
+	for _, name := range names {
+		set := fields[name]
+		text := func(field string) string { return set[field].Value.Text }
+		p := setup.Profile{
+			Provider: text("provider"), BaseURL: text("base_url"), Effort: text("effort"), Mode: text("mode"), Approve: text("approve"),
+			Allow: set["allow"].Value.List, Deny: set["deny"].Value.List, Foreign: text("roo_name"), Limits: limitsOf(text),
+		}
+		p.Model = a.ModelName(p.Provider, text("model"))
+		p.MaxTokens, _ = strconv.Atoi(text("max_tokens"))
+		p.Key, _ = ProfileKey(name, kept, set)
+		out[name] = p
+	}
+	return out
+}
+
+// limitsOf reads the limits of a profile; they were checked with the file. A 0 takes
+// a limit away.
+func limitsOf(text func(string) string) (l api.RunLimits) {
+	number := func(field string) int64 {
+		n, err := strconv.ParseInt(text(field), 10, 64)
+		if err == nil && n == 0 {
+			return -1
+		}
+		return n
+	}
+	span := func(field string) int64 {
+		d, err := time.ParseDuration(text(field))
+		if err == nil && d == 0 {
+			return -1
+		}
+		return millis(d)
+	}
+	l.MaxTurns = int(number("max_turns"))
+	if usd, err := money.Parse(text("max_cost")); err == nil {
+		if l.MaxCostMicros = int64(usd); usd == 0 {
+			l.MaxCostMicros = -1
+		}
+	}
+	l.IdleTimeoutMS, l.TotalTimeoutMS = span("idle_timeout"), span("total_timeout")
+	return l
+}
+
+// millis rounds up to milliseconds: a small limit must not become 0, which means none.
+func millis(d time.Duration) int64 { return (d + time.Millisecond - 1).Milliseconds() }
+
+// SumUp prints what was found to stderr, and, when nothing was, where it looked.
+func (a *App) SumUp(got api.Found, shown int) {
+	tasks, damaged, empty, sources := 0, 0, 0, 0
+	for _, src := range got.Sources {
+		tasks += src.Tasks
+		damaged += src.Damaged
+		empty += src.Empty
+		if src.Tasks > 0 {
+			sources++
+		}
+	}
+	if tasks == 0 {
+		a.Say("no tasks found; looked in:")
+		for _, src := range got.Sources {
+			line := fmt.Sprintf("  %s (%s)%s", src.Path, src.Name, Unreachable(src))
+			if src.Empty > 0 {
+				line += fmt.Sprintf(", %d empty", src.Empty)
+			}
+			a.Say("%s", line)
+		}
+		return
+	}
+	for _, src := range got.Sources {
+		if why := Unreachable(src); why != "" {
+			a.Warn(src.Path + " (" + src.Name + ")" + why)
+		}
+	}
+	line := fmt.Sprintf("%d task%s in %d source%s", tasks, Plural(tasks), sources, Plural(sources))
+	if got.Copies > 0 {
+		line += fmt.Sprintf(", %d of them %s", got.Copies, map[bool]string{
+			true:  "a copy of another",
+			false: "copies of others",
+		}[got.Copies == 1])
+	}
+	if damaged > 0 {
+		line += fmt.Sprintf(", %d damaged (details: roost doctor)", damaged)
+	}
+	if empty > 0 {
+		line += fmt.Sprintf(", %d empty", empty)
+	}
+	if shown < tasks {
+		line += fmt.Sprintf("; %d shown", shown)
+	}
+	a.Say("%s", line)
+}
+
+// BySource prints what each source holds, without the empty ones.
+func (a *App) BySource(sources []api.SourceState) {
+	for _, src := range sources {
+		if src.Tasks+src.Empty == 0 {
+			continue
+		}
+		line := fmt.Sprintf("%5d  %s", src.Tasks, src.Name)
+		if src.Tool != "" && src.Tool != src.Name {
+			line += " (" + src.Tool + ")"
+		}
+		line += "  " + src.Path
+		if src.Damaged > 0 {
+			line += fmt.Sprintf("  %d damaged", src.Damaged)
+		}
+		if src.Empty > 0 {
+			line += fmt.Sprintf("  %d empty", src.Empty)
+		}
+		a.Say("%s", line)
+	}
+}
+
+// ImportedModes is the file of the modes that were imported. It is of ours alone: the
+// user's own custom_modes.yaml is never written, and its modes count before these.
+func ImportedModes(settings string) string {
+	return filepath.Join(filepath.Dir(settings), "imported_modes.json")
+}
+
+// modeProfiles maps modes to the profiles that answer in them.
+func modeProfiles(s *Settings) map[string]string {
+	var out map[string]string
+	for name, v := range s.Values {
+		if slug, ok := strings.CutPrefix(name, config.ModeProfiles+"."); ok && v.Value.Text != "" {
+			if out == nil {
+				out = map[string]string{}
+			}
+			out[slug] = v.Value.Text
+		}
+	}
+	return out
+}
+
+// Files of MCP servers next to the settings: the user's own servers, and decisions about others.
+const (
+	serverFile   = "mcp.json"
+	choiceFolder = "mcp_allowed"
+)
+
+// mcpPlaces are the files that name servers, and the folder with the user's decisions about them.
+func (a *App) mcpPlaces(settings string) mcp.Files {
+	dir := filepath.Dir(settings)
+	return mcp.Files{
+		Own: filepath.Join(dir, serverFile), Editors: a.editorFiles("mcp_settings.json", "cline_mcp_settings.json"),
+		Choices: mcp.Choices{Dir: filepath.Join(dir, choiceFolder)},
+	}
+}
+
+// editorFiles are the files of such names in the settings folders of the editors'
+// storages that tasks are read from.
+func (a *App) editorFiles(names ...string) (files []string) {
+	sources, err := a.Global(a.Flags.Sources, "sources")
+	if err != nil {
+		return nil
+	}
+	add := func(dir string) {
+		for _, name := range names {
+			path := filepath.Join(dir, "settings", name)
+			if _, err := os.Stat(path); err == nil && !slices.Contains(files, path) {
+				files = append(files, path)
+			}
+		}
+	}
+	named := List(sources)
+	for _, dir := range named {
+		if dir != "auto" && dir != "none" {
+			add(a.Abs(dir))
+		}
+	}
+	if len(named) > 0 && !slices.Contains(named, "auto") {
+		return files
+	}
+	for _, dir := range local.EditorFolders() {
+		add(dir)
+	}
+	return files
+}
+
+// modeFiles are the files that may hold the user's own modes: one next to Roost's
+// settings, and those of the editors' storages that tasks are read from.
+func (a *App) modeFiles(settings string) []string {
+	const name = "custom_modes.yaml"
+	return append([]string{filepath.Join(filepath.Dir(settings), name), ImportedModes(settings)}, a.editorFiles(name)...)
+}
+
+// sourceProfiles is what was remembered for sources.
+func sourceProfiles(s *Settings) map[string]string {
+	var out map[string]string
+	for name, v := range s.Values {
+		if source, ok := strings.CutPrefix(name, config.SourceProfiles+"."); ok {
+			if out == nil {
+				out = map[string]string{}
+			}
+			out[source] = v.Value.Text
+		}
+	}
+	return out
+}
+
+// EngineConfig is what the engine needs in addition to a task's own settings. Keys and
+// addresses of providers may come from the file where the variables are unset.
+func (a *App) EngineConfig() (setup.Config, error) {
+	s, err := a.Settings()
+	if err != nil {
+		return setup.Config{}, err
+	}
+	kept, err := a.Secrets()
+	if err != nil {
+		return setup.Config{}, err
+	}
+	byEnv := map[string]string{}
+	for _, v := range s.Values {
+		if !v.Key.Secret {
+			byEnv[v.Key.Env] = v.Value.Text
+		}
+	}
+	var late []string
+	for _, p := range setup.Providers() {
+		switch key, origin := a.ProviderKey(p, kept, s); {
+		case key != "":
+			byEnv[setup.KeyVariables(p)[0]] = key
+		case origin == RingOrigin:
+			late = append(late, p)
+		}
+	}
+	c := setup.ConfigFromEnv(func(name string) string {
+		if text := byEnv[name]; text != "" {
+			return text
+		}
+		return a.Env(name)
+	})
+	c.LateKeys = a.ringKeys(kept, late)
+	c.PreferKeyed()
+	if provider := s.Text("provider"); provider != "" && provider != c.Provider {
+		c.Provider, c.Model = provider, "" // the default model is another provider's
+	}
+	if model := s.Text("model"); model != "" {
+		c.Model = a.ModelName(c.Provider, model)
+	}
+	if usd, err := money.Parse(s.Text("max_cost_day")); err == nil && usd > 0 {
+		c.MaxDayMicros = int64(usd)
+	}
+	// Not the folder: a file that ROOST_CONFIG names may lie among the user's own.
+	c.Guarded = []string{s.path, filepath.Join(filepath.Dir(s.path), SecretFile)}
+	c.ModeFiles = a.modeFiles(s.path)
+	if c.Home = a.Env("HOME"); c.Home == "" {
+		c.Home, _ = os.UserHomeDir() // without one there are no rules in it
+	}
+	c.Settings, c.ModeProfiles = filepath.Dir(s.path), modeProfiles(s)
+	c.Guarded = append(c.Guarded, filepath.Join(c.Settings, mode.ImportedRules))
+	// their content gives rights, and goes to every model
+	c.Guarded = append(c.Guarded, c.ModeFiles...)
+	// the root's keys, what was typed
+	for variable, fallback := range map[string]string{"XDG_STATE_HOME": ".local/state", "XDG_CACHE_HOME": ".cache"} {
+		if dir, err := a.Home(variable, fallback); err == nil {
+			c.Guarded = append(c.Guarded, dir)
+		}
+	}
+	if dir := a.Env("XDG_RUNTIME_DIR"); dir != "" {
+		c.Guarded = append(c.Guarded, filepath.Join(dir, "roost"))
+	}
+	if c.Home != "" {
+		c.Guarded = append(c.Guarded, filepath.Join(c.Home, ".roo"), filepath.Join(c.Home, ".agents"))
+	}
+	c.Servers, c.Env = a.mcpPlaces(s.path), a.Env
+	c.Guarded = append(append(c.Guarded, c.Servers.Own, c.Servers.Choices.Dir), c.Servers.Editors...) // what is in them is run
+	c.Linter = s.Text("linter")
+	c.NoCheckpoints = s.Text("checkpoints") == "off"
+	for key, to := range map[string]*int64{
+		"checkpoint_file":   &c.CheckpointFile,
+		"checkpoint_survey": &c.CheckpointSurvey,
+		"checkpoint_store":  &c.CheckpointStore,
+	} {
+		if text := s.Text(key); text != "" {
+			*to, _ = config.Bytes(text) // it was checked when it was read
+		}
+	}
+	c.IncludeTools, c.ExcludeTools = s.Values["tools.include"].Value.List, s.Values["tools.exclude"].Value.List
+	if name, problem := setup.CheckTools(c.IncludeTools, c.ExcludeTools); problem != "" {
+		return setup.Config{}, &failure.Failure{Exit: failure.ExitConfig, Code: "configuration",
+			What: "use the setting tools.include or tools.exclude", Why: fmt.Sprintf("%q: %s", name, problem),
+			Try: "roost config set tools.exclude NAME...  # tools are named as in Roo Code, e.g. apply_patch"}
+	}
+	if base := s.Text("base_url"); base != "" && c.Provider != "" {
+		c.BaseURLs[c.Provider] = base
+	}
+	c.Profiles, c.SourceProfiles = a.profiles(s, kept), sourceProfiles(s)
+	c.Defaults = func(c setup.Choice) (setup.Choice, bool) { return a.defaults(s, c) }
+	return c, nil
+}
+
+// Open opens the store that the global flags name.
+func (a *App) Open() (*local.Roost, error) {
+	o := local.Options{Env: a.Env, Now: a.Now, Version: api.VersionOf(Version)}
+	var server, sources string
+	for _, g := range []struct {
+		to        *string
+		flag, key string
+	}{{&o.Root, a.Flags.Root, "root"}, {&o.Cache, a.Flags.Cache, "cache"}, {&server, a.Flags.Server, "server"},
+		{&sources, a.Flags.Sources, "sources"}} {
+		var err error
+		if *g.to, err = a.Global(g.flag, g.key); err != nil {
+			return nil, err
+		}
+	}
+	if server != "" {
+		return nil, failure.Usage("use the server "+server, "this command works on this machine alone, or on other tasks than a server's",
+			"the same without --server, and without ROOST_SERVER and the setting server")
+	}
+	var err error
+	if o.Root == "" {
+		if o.Root, err = a.Home("XDG_DATA_HOME", ".local/share"); err != nil {
+			return nil, err
+		}
+	}
+	if o.Cache == "" {
+		if o.Cache, err = a.Home("XDG_CACHE_HOME", ".cache"); err != nil {
+			return nil, err
+		}
+	}
+	if o.State, err = a.Home("XDG_STATE_HOME", ".local/state"); err != nil {
+		return nil, err
+	}
+	o.AutoSources = sources == ""
+	for _, dir := range List(sources) {
+		switch dir {
+		case "auto":
+			o.AutoSources = true
+		case "none":
+		default:
+			o.Sources = append(o.Sources, a.Abs(dir))
+		}
+	}
+	return local.Open(o)
+}
+
+// WithEngine opens store and engine for one command and closes the engine,
+// saved, before it returns.
+func (a *App) WithEngine(ctx context.Context, f func(*local.Roost) error) error {
+	s, err := a.Open()
+	if err != nil {
+		return err
+	}
+	c, err := a.EngineConfig()
+	if err != nil {
+		return err
+	}
+	s.Start(engine.Options{Config: c}, true)
+	return errors.Join(f(s), s.Close(ctx))
 }

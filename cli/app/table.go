@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/roost-dev/roost/api"
 	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/view"
 )
 
@@ -143,4 +145,237 @@ func AsTree(items []api.Summary) ([]api.Summary, []int) {
 		}
 	}
 	return out, depths
+}
+
+// Println prints a line of the result to stdout.
+func (a *App) Println(text string) error {
+	if _, err := fmt.Fprintln(a.Out, a.Result(text)); err != nil {
+		return fmt.Errorf("print the result: %w", err)
+	}
+	return nil
+}
+
+// Result is the final text as stdout gets it: made harmless on a terminal, as it
+// is for programs.
+func (a *App) Result(text string) string {
+	if a.OutTTY {
+		return display.Safe(text)
+	}
+	return text
+}
+
+// Columns is the width of lines; 0 = do not break lines.
+func (a *App) Columns() int {
+	if !a.OutTTY {
+		return 0
+	}
+	return a.Width
+}
+
+// Flushed writes what is buffered of the result.
+func Flushed(w *bufio.Writer) error {
+	if err := w.Flush(); err != nil {
+		return fmt.Errorf("print the task: %w", err)
+	}
+	return nil
+}
+
+// BytesText is a size for people.
+func BytesText(n int64) string {
+	switch {
+	case n < 1000:
+		return fmt.Sprintf("%d B", n)
+	case n < 1000_000:
+		return fmt.Sprintf("%.1f kB", float64(n)/1e3)
+	case n < 1000_000_000:
+		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
+	}
+	return fmt.Sprintf("%.1f GB", float64(n)/1e9)
+}
+
+// MessagesText is the number of messages of both histories, in words.
+func MessagesText(n api.MessageCounts, turns int) string {
+	text := fmt.Sprintf("%d message%s, %d for the model", n.UI, Plural(n.UI), n.API)
+	if turns > 0 {
+		text += fmt.Sprintf(" (%d turn%s)", turns, Plural(turns))
+	}
+	return text
+}
+
+// RowText names a message.
+func RowText(r api.Row) string {
+	text := fmt.Sprintf("#%d %s", r.Number, display.OneLine(strings.TrimPrefix(strings.TrimPrefix(r.Kind, "say:"), "ask:")))
+	if r.Text != "" {
+		text += ` "` + display.Cut(display.OneLine(r.Text), 60) + `"`
+	}
+	return text
+}
+
+// MomentOf is the first time of some that is known, in Unix milliseconds; 0 = none is.
+func MomentOf(stamps ...*string) int64 {
+	for _, s := range stamps {
+		if s == nil {
+			continue
+		}
+		if at, err := time.Parse(time.RFC3339, *s); err == nil {
+			return at.UnixMilli()
+		}
+	}
+	return 0
+}
+
+// Unreachable is why a source cannot be read, "" when it can. Such a source is never just
+// shown as empty.
+func Unreachable(src api.SourceState) string {
+	if src.State == "" || src.State == "readable" {
+		return ""
+	}
+	if src.Problem != "" {
+		return " is " + src.State + ": " + src.Problem
+	}
+	if src.Damaged > 0 {
+		return "" // its damaged tasks are counted, and shown as such
+	}
+	return " is " + src.State
+}
+
+// Cents is an amount for people, "-" when it is not known.
+func Cents(usd *money.USD) string {
+	if usd == nil {
+		return "-"
+	}
+	return "$" + money.USD((int64(*usd)+5000)/10000*10000).String()
+}
+
+// Status is the state of a task in one word.
+func Status(t api.Summary) string {
+	switch {
+	case len(t.Damaged) > 0:
+		return t.Status + "!"
+	case t.Pending:
+		return t.Status + "*"
+	}
+	return t.Status
+}
+
+// Age is how long ago a time in Unix milliseconds was.
+func (a *App) Age(ts int64) string { return display.AgeOf(time.UnixMilli(a.Millis()), ts) }
+
+// Plural is the ending of a noun that n counts.
+func Plural(n int) string {
+	if n == 1 {
+		return ""
+	}
+	return "s"
+}
+
+// When is a day and a minute, for people.
+func (a *App) When(stamp *string) string {
+	if stamp == nil {
+		return "-               "
+	}
+	return strings.Replace((*stamp)[:16], "T", " ", 1)
+}
+
+// Dollars is a cost for people.
+func Dollars(cost *money.USD) string {
+	if cost == nil {
+		return "unknown"
+	}
+	return "$" + cost.String()
+}
+
+// Family is a task with its subtasks, as they are listed: each behind its parent.
+type Family struct {
+	Tasks  []api.Summary
+	Depths []int
+}
+
+// Lead is the part of the tree's drawing before a task.
+func (f Family) Lead(i int) string {
+	if i == 0 {
+		return ""
+	}
+	last := func(at, depth int) bool { // no task of that depth follows under the same parent
+		for j := at + 1; j < len(f.Depths) && f.Depths[j] >= depth; j++ {
+			if f.Depths[j] == depth {
+				return false
+			}
+		}
+		return true
+	}
+	var b strings.Builder
+	for d := f.Depths[0] + 1; d < f.Depths[i]; d++ {
+		if last(i, d) {
+			b.WriteString("   ")
+		} else {
+			b.WriteString("│  ")
+		}
+	}
+	if last(i, f.Depths[i]) {
+		return b.String() + "└─ "
+	}
+	return b.String() + "├─ "
+}
+
+// Wrap breaks a line for a terminal of that many columns, between words where it
+// can, and indents the continuation like the line. With 0 columns lines stay whole, for
+// grep. The terminal itself would break in the middle of words and without the indent.
+func Wrap(text string, columns int) []string {
+	if columns < 20 || display.Columns(text) <= columns && !strings.Contains(text, "\t") {
+		return []string{text}
+	}
+	text = strings.ReplaceAll(text, "\t", "    ")
+	indent := len(text) - len(strings.TrimLeft(text, " "))
+	if mark := listMark(text[indent:]); mark > 0 {
+		indent += mark
+	}
+	if indent > columns/2 {
+		indent = 2
+	}
+	var out []string
+	lead := ""
+	for {
+		cut, rest := fit(text, columns-len(lead), len(lead) == 0)
+		out = append(out, lead+cut)
+		if rest == "" {
+			return out
+		}
+		text, lead = rest, strings.Repeat(" ", indent)
+	}
+}
+
+// listMark is the width of the list mark at the beginning of a text, such as "- " or "1. "; 0 without one.
+func listMark(text string) int {
+	n := len(text) - len(strings.TrimLeft(text, "0123456789"))
+	if n > 0 && n < 4 && strings.HasPrefix(text[n:], ". ") {
+		return n + 2
+	}
+	if strings.HasPrefix(text, "- ") || strings.HasPrefix(text, "* ") {
+		return 2
+	}
+	return 0
+}
+
+// fit cuts a text so that the first part takes at most so many columns. keep retains the
+// blanks at its beginning.
+func fit(text string, columns int, keep bool) (first, rest string) {
+	used, space, seen := 0, -1, !keep
+	for i, r := range text {
+		if r == ' ' && seen {
+			space = i
+		}
+		seen = seen || r != ' '
+		if used += display.Columns(string(r)); used <= columns {
+			continue
+		}
+		switch {
+		case space > 0 && space >= i/2: // a word that fills the line is broken instead
+			return strings.TrimRight(text[:space], " "), strings.TrimLeft(text[space:], " ")
+		case i == 0:
+			return text[:len(string(r))], text[len(string(r)):]
+		}
+		return text[:i], text[i:]
+	}
+	return text, ""
 }

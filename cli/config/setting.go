@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -232,4 +233,177 @@ func unknown(f *File) []Warning {
 		out = append(out, Warning{Line: e.Line, Key: e.Key, Closest: Closest(e.Key)})
 	}
 	return out
+}
+
+// sizeUnits are what a size may end in, in bytes. A unit of ten is one of ten.
+var sizeUnits = []struct {
+	name  string
+	bytes int64
+}{
+	{"kib", 1 << 10}, {"mib", 1 << 20}, {"gib", 1 << 30}, {"kb", 1e3}, {"mb", 1e6}, {"gb", 1e9}, {"b", 1}, {"", 1},
+}
+
+// Bytes reads a size such as 2MiB, 64 MB or 1048576. 0 means none, and is returned as -1: where sizes are kept, 0
+// means "not set".
+func Bytes(text string) (int64, error) {
+	word := strings.ToLower(strings.TrimSpace(text))
+	for _, u := range sizeUnits {
+		digits, is := strings.CutSuffix(word, u.name)
+		if !is {
+			continue
+		}
+		n, err := strconv.ParseInt(strings.TrimSpace(digits), 10, 64)
+		switch {
+		case err != nil || n < 0 || n > (1<<60)/u.bytes:
+			return 0, fmt.Errorf("want a size such as 2MiB or 64MiB")
+		case n == 0:
+			return -1, nil
+		}
+		return n * u.bytes, nil
+	}
+	return 0, nil
+}
+
+func size(text string) error {
+	_, err := Bytes(text)
+	return err
+}
+
+// profileKeys are what [profiles.NAME] may hold. What a setting of its own has by
+// the same name means the same.
+var profileKeys = []Key{
+	{Name: "provider", Doc: "which provider answers"},
+	{Name: "model"},
+	{Name: "base_url", Doc: "the provider's address"},
+	{Name: "api_key", Doc: "a key of its own; better kept by roost auth set --profile", Secret: true},
+	{Name: "effort", check: oneOf(api.Efforts...)},
+	{Name: "max_tokens", check: count},
+	{Name: "mode"},
+	{Name: "approve", check: oneOf("ask", "read", "edits", "all")},
+	{Name: "allow", List: true},
+	{Name: "deny", List: true},
+	{Name: "max_turns", check: count},
+	{Name: "max_cost", check: amount},
+	{Name: "idle_timeout", check: span},
+	{Name: "total_timeout", check: span},
+	{Name: "roo_name", Doc: "what Roo Code calls the profile, where that is another name"},
+}
+
+// profileName is what a profile, or a source, may be called: a name that TOML takes
+// without quotes.
+var profileName = regexp.MustCompile(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$`)
+
+// ProfileFields are the names of what a profile may hold, in order.
+func ProfileFields() []string {
+	out := make([]string, len(profileKeys))
+	for i, k := range profileKeys {
+		out[i] = k.Name
+	}
+	return out
+}
+
+// ValidProfile reports whether a profile may go by a name.
+func ValidProfile(name string) bool { return profileName.MatchString(name) }
+
+// SourceProfiles is the table of what was remembered for the sources of tasks whose
+// own profile is not known.
+const SourceProfiles = "source_profiles"
+
+// ModeProfiles is the table of the profiles that answer in a mode.
+const ModeProfiles = "mode_profiles"
+
+var modeSlug = regexp.MustCompile(`^[a-zA-Z0-9-]+$`)
+
+// profileField takes the name of a setting in a profile apart.
+func profileField(name string) (profile, field string, ok bool) {
+	rest, ok := strings.CutPrefix(name, "profiles.")
+	i := strings.LastIndexByte(rest, '.')
+	if !ok || i < 0 || !ValidProfile(rest[:i]) {
+		return "", "", false
+	}
+	return rest[:i], rest[i+1:], true
+}
+
+// inProfile is the key of a setting in a profile, or of the profile of a source or of a
+// mode.
+func inProfile(name string) (Key, bool) {
+	if source, ok := strings.CutPrefix(name, SourceProfiles+"."); ok && ValidProfile(source) {
+		return Key{Name: name, Doc: "the profile of its tasks whose own is not known"}, true
+	}
+	if slug, ok := strings.CutPrefix(name, ModeProfiles+"."); ok && modeSlug.MatchString(slug) {
+		return Key{Name: name, Doc: "the profile that answers in that mode, for tasks without a provider of their own"}, true
+	}
+	_, field, ok := profileField(name)
+	if !ok {
+		return Key{}, false
+	}
+	for _, k := range profileKeys {
+		if k.Name == field {
+			k.Name = name
+			return k, true
+		}
+	}
+	return Key{}, false
+}
+
+// Profiles are the profiles of a file in its order, each with what it sets, by the
+// field's name.
+func Profiles(values map[string]Setting, f *File) (names []string, fields map[string]map[string]Setting) {
+	fields = map[string]map[string]Setting{}
+	for _, e := range f.Entries {
+		profile, field, ok := profileField(e.Key)
+		s, known := values[e.Key]
+		if !ok || !known {
+			continue
+		}
+		if fields[profile] == nil {
+			names, fields[profile] = append(names, profile), map[string]Setting{}
+		}
+		fields[profile][field] = s
+	}
+	return names, fields
+}
+
+// Closest is the key that a mistyped name most likely means, "" when none is near.
+func Closest(name string) string {
+	best, least := "", 3
+	if profile, field, ok := profileField(name); ok {
+		for _, k := range profileKeys {
+			if d := Distance(field, k.Name); d < least {
+				best, least = "profiles."+profile+"."+k.Name, d
+			}
+		}
+		return best
+	}
+	for _, k := range Keys {
+		if d := Distance(name, k.Name); d < least {
+			best, least = k.Name, d
+		}
+	}
+	return best
+}
+
+// Distance is how many letters must be put in, taken out, changed or swapped with
+// the next one to make b of a.
+func Distance(a, b string) int {
+	before, above := make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range above {
+		above[j] = j
+	}
+	for i := range len(a) {
+		row := make([]int, len(b)+1)
+		row[0] = i + 1
+		for j := range len(b) {
+			change := above[j]
+			if a[i] != b[j] {
+				change++
+			}
+			row[j+1] = min(change, above[j+1]+1, row[j]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				row[j+1] = min(row[j+1], before[j-1]+1)
+			}
+		}
+		before, above = above, row
+	}
+	return above[len(b)]
 }

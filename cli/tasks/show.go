@@ -3,7 +3,13 @@ package tasks
 import (
 	"bufio"
 	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"iter"
+	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,6 +20,7 @@ import (
 	"github.com/roost-dev/roost/cli/failure"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
+	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/view"
 )
 
@@ -162,4 +169,392 @@ func (a *commands) printUsage(u api.Usage) error {
 		return fmt.Errorf("print the usage: %w", err)
 	}
 	return nil
+}
+
+// showTask shows a task, or what the flags name of it.
+func (a *commands) showTask(ctx context.Context, c *client.Client, id string, f showFlags) error {
+	switch {
+	case f.tree:
+		if a.Flags.JSON {
+			return app.DocumentOf(ctx, a.App, c, app.PathOf(id, "tree"), nil, func(api.Branch) error { return nil })
+		}
+		return app.DocumentOf(ctx, a.App, c, app.PathOf(id, "tree"), url.Values{"with": {"names"}}, func(b struct {
+			api.Branch
+			Names map[string]string
+		}) error {
+			return a.drawTree(app.Flat(b.Branch, 0), b.Names)
+		})
+	case f.context:
+		if f.dir != "" {
+			f.dir = a.Abs(f.dir)
+		}
+		return app.DocumentOf(ctx, a.App, c, app.PathOf(id, "context"), workspaceQuery(f.dir), func(u api.ContextUse) error {
+			if u.AsIf != nil && u.Unknown != nil {
+				a.Warn(fmt.Sprintf("the task's profile %q is not known here; this is as if %s answered "+
+					"(roost config set source_profiles.%s NAME names one)",
+					u.Unknown.Name, *u.AsIf, u.Unknown.Source))
+			}
+			return a.printContext(u)
+		})
+	case f.branches:
+		return app.DocumentOf(ctx, a.App, c, app.PathOf(id, "branches"), nil, a.printBranches)
+	case f.usage:
+		return app.DocumentOf(ctx, a.App, c, app.PathOf(id, "usage"), nil, a.printUsage)
+	case f.journal:
+		return a.showJournal(ctx, c, id, f)
+	case a.Flags.JSON && (f.ui || f.api || f.effective):
+		return a.showElements(ctx, c, id, f)
+	case a.Flags.JSON:
+		return app.DocumentOf(ctx, a.App, c, app.PathOf(id), nil, func(api.Summary) error { return nil })
+	}
+	return a.Paged(ctx, func() error { return a.showHistory(ctx, c, id, f) })
+}
+
+// windows requests the part of a numbered list that the flags select: its newest items, or
+// all of it in parts from its beginning. get returns the total and where the part ended;
+// windows returns where the window begins and ends.
+func windows(f showFlags, get func(url.Values) (total int, before, after *int, err error)) (from, to int, err error) {
+	q := url.Values{}
+	total, _, _, err := get(url.Values{"limit": {"1"}, "peek": nil})
+	if err != nil {
+		return 0, 0, err
+	}
+	from, to = window(total, f)
+	for at := from; at < to; {
+		q.Set("after", strconv.Itoa(at))
+		q.Set("limit", strconv.Itoa(min(to-at, windowMost)))
+		_, _, after, err := get(q)
+		if err != nil {
+			return from, to, err
+		}
+		if after == nil {
+			break
+		}
+		if *after <= at {
+			return from, to, errors.New("read the history: the server gave the same messages again")
+		}
+		at = *after
+	}
+	return from, to, nil
+}
+
+// windowMost is how many messages of a history one request gets.
+const windowMost = 200
+
+// showElements prints a history byte for byte. What is damaged, or not as it is stored, is a warning.
+func (a *commands) showElements(ctx context.Context, c *client.Client, id string, f showFlags) error {
+	t, err := c.Task(ctx, id)
+	if err != nil {
+		return err
+	}
+	a.warnOfDamage(t)
+	path, q := app.PathOf(id, "messages"), url.Values{}
+	if f.api || f.effective {
+		path = app.PathOf(id, "history")
+	}
+	if f.effective {
+		q.Set("view", "effective")
+	}
+	out := bufio.NewWriter(a.Out)
+	sep, printed := "[", map[string]bool{}
+	_, _, err = windows(f, func(part url.Values) (int, *int, *int, error) {
+		var doc json.RawMessage
+		if _, err := c.Do(ctx, "GET", path, merged(q, part), nil, &doc); err != nil {
+			return 0, nil, nil, err
+		}
+		w, err := readWindow(doc)
+		if err != nil {
+			return 0, nil, nil, fmt.Errorf("read the answer of the server %s: %w", c.Base(), err)
+		}
+		for _, note := range w.Notes {
+			if !printed[note] {
+				printed[note] = true
+				a.Warn(note)
+			}
+		}
+		if _, peek := part["peek"]; peek {
+			return w.Total, w.Before, w.After, nil
+		}
+		for raw := range esjson.Array(w.items) {
+			fmt.Fprint(out, sep)
+			_, _ = out.Write(raw) // Flush returns the error
+			sep = ",\n"
+		}
+		return w.Total, w.Before, w.After, nil
+	})
+	if err != nil {
+		return err
+	}
+	if sep == "[" {
+		fmt.Fprint(out, sep)
+	}
+	fmt.Fprintln(out, "]")
+	return app.Flushed(out)
+}
+
+// elements is a window of a history. Its items keep their bytes: a message may be nested deeper
+// than encoding/json reads.
+type elements struct {
+	items  []byte // a JSON array
+	Total  int
+	Before *int `json:"next_before"`
+	After  *int `json:"next_after"`
+	Notes  []string
+}
+
+func readWindow(doc []byte) (w elements, err error) {
+	var rest esjson.Object
+	for key, value := range esjson.Members(doc) {
+		if key == "items" {
+			w.items = value
+			continue
+		}
+		rest.Raw(key, value)
+	}
+	return w, json.Unmarshal(rest.Bytes(), &w)
+}
+
+func merged(q, part url.Values) url.Values {
+	out := url.Values{}
+	for _, from := range []url.Values{q, part} {
+		for name, values := range from {
+			if name != "peek" {
+				out[name] = values
+			}
+		}
+	}
+	return out
+}
+
+// warnOfDamage names what is damaged of a task whose history is shown without the lines about the task.
+func (a *commands) warnOfDamage(t api.Summary) {
+	if len(t.Damaged) > 0 {
+		a.Warn(fmt.Sprintf("the task is damaged (details: roost doctor %s): %s", t.ID, t.Damaged[0].Text()))
+	}
+}
+
+// showJournal prints the commits of a task's journal.
+func (a *commands) showJournal(ctx context.Context, c *client.Client, id string, f showFlags) error {
+	var all []api.Commit
+	_, _, err := windows(f, func(part url.Values) (int, *int, *int, error) {
+		var w api.Commits
+		_, err := c.Do(ctx, "GET", app.PathOf(id, "journal"), merged(nil, part), nil, &w)
+		if _, peek := part["peek"]; !peek {
+			all = append(all, w.Items...)
+		}
+		return w.Total, w.Before, w.After, err
+	})
+	if err != nil {
+		return err
+	}
+	return a.printCommits(all)
+}
+
+// showHistory prints messages for people.
+func (a *commands) showHistory(ctx context.Context, c *client.Client, id string, f showFlags) error {
+	t, err := c.Task(ctx, id)
+	if err != nil {
+		return err
+	}
+	if f.ui || f.api || f.effective {
+		a.warnOfDamage(t)
+	}
+	q := url.Values{}
+	switch {
+	case f.api:
+		q.Set("view", "api")
+	case f.effective:
+		q.Set("view", "effective")
+	}
+	if a.Flags.Verbose {
+		q.Set("whole", "true")
+	}
+	out := bufio.NewWriter(a.Out)
+	first, printed := true, map[string]bool{}
+	from, to, err := windows(f, func(part url.Values) (int, *int, *int, error) {
+		var w api.Lines
+		_, err := c.Do(ctx, "GET", app.PathOf(id, "lines"), merged(q, part), nil, &w)
+		_, peek := part["peek"]
+		if err != nil {
+			return 0, nil, nil, err
+		}
+		if peek {
+			if first && !f.ui && !f.api && !f.effective {
+				if err := a.header(t, w.Questions); err != nil {
+					return 0, nil, nil, err
+				}
+			}
+			if w.StandIn != "" && first {
+				fmt.Fprintln(out, a.OutStyle().Paint(view.Bad, w.StandIn))
+			}
+			first = false
+			return w.Total, w.Before, w.After, nil
+		}
+		for _, note := range w.Notes {
+			if !printed[note] {
+				printed[note] = true
+				a.Say("%s", note)
+			}
+		}
+		var messages [][]view.Line
+		for _, m := range w.Items {
+			lines := make([]view.Line, len(m.Lines))
+			for i, l := range m.Lines {
+				lines[i] = view.Line{Style: view.Style(l.Style), Text: l.Text}
+			}
+			messages = append(messages, lines)
+		}
+		a.printLines(out, slices.All(messages))
+		return w.Total, w.Before, w.After, nil
+	})
+	if err != nil {
+		return err
+	}
+	if from == to {
+		a.Say("no messages")
+	}
+	if err := app.Flushed(out); err != nil || from == 0 {
+		return err
+	}
+	a.earlier(t.ID, from, f)
+	return nil
+}
+
+// earlier prints how to see the messages before.
+func (a *commands) earlier(id string, from int, f showFlags) {
+	again := fmt.Sprintf("roost show %s --before %d", id, from+1)
+	if f.tail > 0 && (f.tail != page || !a.OutTTY) {
+		again += fmt.Sprintf(" --tail %d", f.tail)
+	}
+	a.Say("%d earlier: %s", from, again)
+}
+
+// printLines prints what messages are shown as.
+func (a *commands) printLines(out *bufio.Writer, messages iter.Seq2[int, []view.Line]) {
+	style := a.OutStyle()
+	for _, lines := range messages {
+		for _, l := range lines {
+			for _, text := range app.Wrap(display.Safe(l.Text), a.Columns()) {
+				fmt.Fprintln(out, style.Paint(l.Style, text))
+			}
+		}
+	}
+}
+
+func (a *commands) printCommits(all []api.Commit) error {
+	out := bufio.NewWriter(a.Out)
+	if a.Flags.JSON {
+		if err := app.Encode(out, append([]api.Commit{}, all...), false); err != nil {
+			return err
+		}
+		return app.Flushed(out)
+	}
+	width := 200
+	if a.Flags.Verbose {
+		width = 0
+	}
+	for _, c := range all {
+		if c.Damage != "" {
+			fmt.Fprintf(out, "%6d damaged: %s\n", c.Seq, c.Damage)
+		}
+		for _, raw := range c.Events {
+			fmt.Fprintf(out, "%6d %3d %s\n", c.Seq, c.Epoch, display.Cut(display.OneLine(string(raw)), width))
+		}
+	}
+	return app.Flushed(out)
+}
+
+// printBranches draws the tree of a task's branches.
+func (a *commands) printBranches(tree api.BranchTree) error {
+	if f := tree.Forked; f != nil {
+		if err := a.Println(fmt.Sprintf("forked from %s at #%d of %s", display.OneLine(f.Source+":"+f.ID), f.At, f.Branch)); err != nil {
+			return err
+		}
+	}
+	return a.branchesBelow(tree.Items, "", 0)
+}
+
+// branchesBelow prints the branches that leave a branch and, indented, those that leave them.
+func (a *commands) branchesBelow(all []api.BranchRow, parent string, depth int) error {
+	for _, b := range all {
+		if b.Parent != parent {
+			continue
+		}
+		line := strings.Repeat("  ", depth) + display.OneLine(b.Name) + "  " + app.MessagesText(b.All, 0)
+		if b.Parent != "" {
+			line += fmt.Sprintf("; leaves %s behind #%d, %d of its own", b.Parent, b.From, b.Apart.UI)
+			if b.First != nil {
+				line += ", from " + app.RowText(*b.First)
+			}
+			line += "; left by " + leftBy(b)
+			if b.Left != nil {
+				line += " " + a.When(b.Left)
+			}
+		} else if b.Last != nil {
+			line += "; at " + app.RowText(*b.Last)
+		}
+		if err := a.Println(line); err != nil {
+			return err
+		}
+		if err := a.branchesBelow(all, b.Name, depth+1); err != nil {
+			return err
+		}
+	}
+	if depth == 0 && len(all) > 1 {
+		a.Say("go on with one: roost resume ID --branch NAME; a new task from one: roost fork ID --branch NAME")
+	}
+	return nil
+}
+
+func leftBy(b api.BranchRow) string {
+	text := map[string]string{"remove": "a deleted message", "branch": "going to another branch", "edit": "an edit"}[b.Why]
+	if text == "" {
+		text = "a " + display.OneLine(b.Why)
+	}
+	if b.By != "" {
+		text += " in " + display.OneLine(b.By)
+	}
+	return text
+}
+
+var partWords = map[string]string{
+	"system": "the system prompt", "tools": "the tools' descriptions", "summary": "the summary", "history": "the conversation",
+	"results": "results of tools", "files": "files that were read", "images": "images",
+}
+
+// workspaceQuery names a folder to a server; "" = the task's own.
+func workspaceQuery(dir string) url.Values {
+	if dir == "" {
+		return nil
+	}
+	return url.Values{"workspace": {dir}}
+}
+
+func (a *commands) printContext(c api.ContextUse) error {
+	whole := c.Used
+	if c.Window != nil {
+		whole = max(*c.Window, c.Used)
+	}
+	how := "estimated"
+	if c.Counted {
+		how = "as the provider counts"
+	}
+	lines := []string{fmt.Sprintf("%s: the next request has about %d tokens (%s), %d messages", display.OneLine(c.Model), c.Used,
+		how, c.Messages)}
+	row := func(name string, tokens int64) {
+		share := float64(tokens) / float64(max(whole, 1))
+		lines = append(lines, fmt.Sprintf("  %-24s %9d  %5.1f %%  %s", name, tokens, share*100, strings.Repeat("#", int(share*40+0.5))))
+	}
+	for _, p := range c.Parts {
+		if p.Tokens > 0 {
+			row(partWords[p.Name], p.Tokens)
+		}
+	}
+	if c.Window == nil {
+		lines = append(lines, "  the model's window is not known")
+	} else {
+		row("kept for the reply", *c.Reply)
+		row("free", *c.Free)
+	}
+	return a.Println(strings.Join(lines, "\n"))
 }

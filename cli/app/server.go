@@ -1,0 +1,444 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/cli/failure"
+	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/client"
+	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/engine/setup"
+	"github.com/roost-dev/roost/internal/inputfile"
+	"github.com/roost-dev/roost/local"
+	"github.com/roost-dev/roost/redact"
+	"github.com/roost-dev/roost/server"
+	"github.com/roost-dev/roost/server/presence"
+	"github.com/roost-dev/roost/view"
+)
+
+// far is a client of the server that the person named; nil when none is named, and this
+// process is to do it itself.
+func (a *App) far() (*client.Client, error) {
+	base, err := a.Global(a.Flags.Server, "server")
+	if base == "" || err != nil {
+		return nil, err
+	}
+	token := a.Env("ROOST_TOKEN")
+	if token == "" && Near(base) {
+		if token, err = a.ownToken(); err != nil {
+			return nil, err
+		}
+	}
+	c, err := client.New(base, client.Options{Token: token, Lost: a.Lost})
+	if err != nil {
+		return nil, failure.Usage("use the server "+base, err.Error(), "roost --server http://127.0.0.1:7878 ...  # as roost serve prints it")
+	}
+	return c, nil
+}
+
+// Near reports whether a server's address leads to this machine: no other one is given
+// the token of this machine's root.
+func Near(base string) bool {
+	if strings.HasPrefix(base, "unix:") {
+		return true
+	}
+	u, err := url.Parse(base)
+	return err == nil && Loopback(u.Hostname())
+}
+
+// ownToken is the token in this machine's root; "" when there is none, or it may not be read: the
+// server then answers that it wants one.
+func (a *App) ownToken() (string, error) {
+	root, err := a.Global(a.Flags.Root, "root")
+	if err == nil && root == "" {
+		root, err = a.Home("XDG_DATA_HOME", ".local/share")
+	}
+	if err != nil {
+		return "", err
+	}
+	data, err := inputfile.Read(server.TokenFile(root))
+	if err != nil {
+		return "", nil //nolint:nilerr // see above
+	}
+	return strings.TrimSpace(string(data)), nil
+}
+
+// Lost reports a stream that broke. While a run is followed, the display prints it between the
+// run's events: a question may be on the screen.
+func (a *App) Lost(err error, again time.Duration) {
+	if again < time.Second || err == nil {
+		return
+	}
+	text := fmt.Sprintf("the connection to the server is lost (%s); again in %s", err, display.Duration(again))
+	if a.Screen != nil && !a.Flags.JSON && !a.Flags.Quiet { // it was made before anything was followed
+		a.Screen.Lines([]view.Line{{Text: display.OneLine(text)}})
+		return
+	}
+	a.Say("%s", text)
+}
+
+// WithClient gives a client of the server that the person named, or else of a server in
+// this very process, with its engine: so a command that speaks to a server is written
+// once. The engine is nil when the server is another process.
+func (a *App) WithClient(ctx context.Context, f func(*client.Client, *engine.Engine) error) error {
+	c, err := a.far()
+	if err != nil {
+		return err
+	}
+	if c != nil {
+		defer c.Close()
+		return f(c, nil)
+	}
+	return a.WithEngine(ctx, func(s *local.Roost) error {
+		c, end, err := a.Local(s)
+		if err != nil {
+			return err
+		}
+		defer end()
+		return f(c, s.Engine())
+	})
+}
+
+// Connect gives a client of the server that the user named, or else of one in this process: a
+// command is written once. Settings that the engine refuses stop only what needs the engine: reading
+// works without it.
+func (a *App) Connect(ctx context.Context, f func(*client.Client) error) error {
+	c, err := a.far()
+	if err != nil {
+		return err
+	}
+	if c != nil {
+		defer c.Close()
+		return f(c)
+	}
+	s, err := a.Open()
+	if err != nil {
+		return err
+	}
+	settings, refused := a.EngineConfig()
+	if refused == nil {
+		s.Start(engine.Options{Config: settings}, true)
+	}
+	c, stop, err := a.Local(s)
+	if err == nil {
+		err = f(c)
+		stop()
+	}
+	var p *client.Problem
+	if refused != nil && errors.As(err, &p) && p.Code == "read_only" {
+		err = refused
+	}
+	return errors.Join(err, s.Close(ctx))
+}
+
+// Remotely does something on the server that the person named; done is false when none
+// is, and this process is to do it.
+func (a *App) Remotely(f func(*client.Client) error) (done bool, err error) {
+	c, err := a.far()
+	if err != nil || c == nil {
+		return err != nil, err
+	}
+	defer c.Close()
+	return true, f(c)
+}
+
+// alone refuses --server for a command that concerns this machine only. It ignores a server
+// from the environment or the settings: that one is for the commands that can use it.
+func (a *App) alone(cmd *cobra.Command, _ []string) error {
+	if a.Flags.Server == "" {
+		return nil
+	}
+	return failure.Usage(cmd.CommandPath()+" --server "+a.Flags.Server, "the command is for this machine only",
+		cmd.CommandPath()+" without --server")
+}
+
+// OnlyHere marks a command and its subcommands as ones that no server can run.
+func (a *App) OnlyHere(cmd *cobra.Command) *cobra.Command {
+	cmd.PersistentPreRunE = a.alone
+	return cmd
+}
+
+// Loopback reports whether only this machine reaches a host. A name may resolve to
+// any address; only localhost is known.
+func Loopback(host string) bool {
+	addr, err := netip.ParseAddr(host)
+	return err == nil && addr.Unmap().IsLoopback() || strings.EqualFold(host, "localhost")
+}
+
+// theServer is a client of the server that the user named, or else of the running server of
+// this root. Without one, the error names the command that starts one.
+func (a *App) theServer(what string) (*client.Client, error) {
+	c, err := a.far()
+	if c != nil || err != nil {
+		return c, err
+	}
+	root, err := a.rootFolder()
+	if err != nil {
+		return nil, err
+	}
+	p, err := presence.Find(root)
+	if errors.Is(err, presence.ErrAbsent) {
+		return nil, &failure.Failure{Exit: failure.ExitServer, Code: "no_server", What: what, Why: err.Error() + " (" + root + ")", Retryable: true,
+			Try: "roost serve  # in another terminal, or as a service; or name one with --server URL"}
+	}
+	if err != nil {
+		return nil, err
+	}
+	token, err := a.ownToken()
+	if err != nil {
+		return nil, err
+	}
+	return client.New(p.URL, client.Options{Token: token, Lost: a.Lost})
+}
+
+// rootFolder is Roost's own folder, which need not exist.
+func (a *App) rootFolder() (string, error) {
+	root, err := a.Global(a.Flags.Root, "root")
+	if err == nil && root == "" {
+		root, err = a.Home("XDG_DATA_HOME", ".local/share")
+	}
+	return root, err
+}
+
+// OnServer does something with the running server. what is for an error.
+func (a *App) OnServer(what string, f func(*client.Client) error) error {
+	c, err := a.theServer(what)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	return f(c)
+}
+
+// Local is a client of a server in this very process; end must be called.
+func (a *App) Local(s *local.Roost) (c *client.Client, end func(), err error) {
+	var secrets []redact.Known
+	if c, err := a.EngineConfig(); err == nil { // export refuses to mask without them
+		secrets = SecretsOf(c)
+	}
+	return s.Client(secrets...)
+}
+
+// SecretsOf are the keys that exports for readers mask.
+func SecretsOf(c setup.Config) (known []redact.Known) {
+	for name, key := range c.Keys {
+		known = append(known, redact.Known{Kind: name + "-key", Value: key})
+	}
+	return known
+}
+
+// PathOf is the path of something of a task.
+func PathOf(id string, rest ...string) string {
+	return "/v1/tasks/" + strings.Join(append([]string{url.PathEscape(id)}, rest...), "/")
+}
+
+// SetQuery puts a parameter into a query, unless it is empty.
+func SetQuery(query url.Values, name, value string) {
+	if value != "" {
+		query.Set(name, value)
+	}
+}
+
+// DocumentOf gets a document from a server: with --json it prints the server's bytes, else it
+// calls show.
+func DocumentOf[T any](ctx context.Context, a *App, c *client.Client, path string, query url.Values, show func(T) error) error {
+	return Exchange(ctx, a, c, client.Request{Method: http.MethodGet, Path: path, Query: query}, show)
+}
+
+// Exchange is documentOf for any request.
+func Exchange[T any](ctx context.Context, a *App, c *client.Client, r client.Request, show func(T) error) error {
+	var doc json.RawMessage
+	watched, shown := a.Watched(ctx)
+	_, err := c.Ask(watched, r, &doc)
+	shown()
+	if err != nil {
+		return err
+	}
+	if a.Flags.JSON {
+		return a.PrintRaw(doc)
+	}
+	var v T
+	if err := json.Unmarshal(doc, &v); err != nil {
+		return fmt.Errorf("read the answer of the server %s: %w", c.Base(), err)
+	}
+	return show(v)
+}
+
+// PrintRaw prints a document as it came.
+func (a *App) PrintRaw(doc []byte) error {
+	if n := len(doc); n == 0 || doc[n-1] != '\n' {
+		doc = append(doc, '\n')
+	}
+	if _, err := a.Out.Write(doc); err != nil {
+		return fmt.Errorf("print the result: %w", err)
+	}
+	return nil
+}
+
+// pageMost is how many rows a server gives at a time.
+const pageMost = 1000
+
+// Listed are the items of a list, each in the bytes that the server sent, and the other members of its answer.
+type Listed struct {
+	Items []json.RawMessage
+	Next  string
+	Names map[string]string // by SOURCE:ID
+	Found api.Found
+}
+
+// Doc is the list as a page.
+func (l Listed) Doc() []byte { return joined(l.Items, l.Next) }
+
+// Pages gets up to limit items of a list that continues at a cursor, all when limit is 0.
+func (a *App) Pages(ctx context.Context, c *client.Client, path string, query url.Values, limit int) (out Listed, err error) {
+	ctx, shown := a.Watched(ctx)
+	defer shown()
+	out = Listed{Items: []json.RawMessage{}, Next: query.Get("cursor"), Names: map[string]string{}}
+	for {
+		ask := pageMost
+		if c.IsLocal() {
+			ask = math.MaxInt32
+		}
+		if limit > 0 {
+			ask = min(limit-len(out.Items), ask)
+		}
+		query.Set("limit", strconv.Itoa(ask))
+		SetQuery(query, "cursor", out.Next)
+		var p struct {
+			api.Page[json.RawMessage]
+			Names map[string]string
+			Found *api.Found
+		}
+		if _, err := c.Ask(ctx, client.Request{Path: path, Query: query}, &p); err != nil {
+			return out, err
+		}
+		out.Items = append(out.Items, p.Items...)
+		maps.Copy(out.Names, p.Names)
+		if p.Found != nil {
+			out.Found = *p.Found
+		}
+		last := out.Next
+		if out.Next = ""; p.Next != nil {
+			out.Next = *p.Next
+		}
+		if out.Next == "" || out.Next == last || limit > 0 && len(out.Items) >= limit {
+			return out, nil
+		}
+	}
+}
+
+func joined(items []json.RawMessage, next string) []byte {
+	var b bytes.Buffer
+	b.WriteString(`{"items":[`)
+	for i, item := range items {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.Write(item)
+	}
+	cursor := []byte("null")
+	if next != "" {
+		cursor, _ = json.Marshal(next) // a text
+	}
+	b.WriteString(`],"next_cursor":` + string(cursor) + "}\n")
+	return b.Bytes()
+}
+
+// BadCursor reports whether a list was refused because of its cursor.
+func BadCursor(err error) bool {
+	var p *client.Problem
+	return errors.As(err, &p) && p.Code == "bad_cursor"
+}
+
+// Decoded decodes the items of a page.
+func Decoded[T any](items []json.RawMessage) ([]T, error) {
+	out := make([]T, len(items))
+	for i, raw := range items {
+		if err := json.Unmarshal(raw, &out[i]); err != nil {
+			return nil, fmt.Errorf("read the server's list: %w", err)
+		}
+	}
+	return out, nil
+}
+
+// DepthsOf are how far below its first parent each task of a tree is: parents come
+// before their subtasks, and those before the next family.
+func DepthsOf(items []api.Summary) []int {
+	out := make([]int, len(items))
+	var above []string // the ids of the task before and those above it
+	for i, t := range items {
+		for len(above) > 0 && above[len(above)-1] != t.ParentID {
+			above = above[:len(above)-1]
+		}
+		out[i] = len(above)
+		above = append(above, t.ID)
+	}
+	return out
+}
+
+// KeyOf is how names of tasks are found.
+func KeyOf(t api.Summary) string { return t.Source + ":" + t.ID }
+
+// Flat is a tree as a family: each task behind its parent.
+func Flat(b api.Branch, depth int) (f Family) {
+	f.Tasks, f.Depths = append(f.Tasks, b.Task), append(f.Depths, depth)
+	for _, child := range b.Children {
+		below := Flat(child, depth+1)
+		f.Tasks, f.Depths = append(f.Tasks, below.Tasks...), append(f.Depths, below.Depths...)
+	}
+	return f
+}
+
+// Newest are the newest tasks, of one folder unless it is "", and what was found in all.
+func Newest(ctx context.Context, s *local.Roost, folder string, limit int) ([]api.Summary, api.Found, error) {
+	all := s.Service()
+	defer all.Close()
+	page, found, err := all.List(ctx, api.TaskFilter{Workspace: folder, Sort: "newest", Limit: limit})
+	return page.Items, found, err
+}
+
+// NextPage is the command line that continues where a page ended: the given one,
+// with its flags, and the cursor.
+func NextPage(cmd *cobra.Command, cursor string) string {
+	line := []string{cmd.CommandPath()}
+	words, dashed := make([]string, 0, 1), false
+	for _, arg := range cmd.Flags().Args() {
+		words = append(words, failure.ShellWord(arg))
+		dashed = dashed || strings.HasPrefix(arg, "-")
+	}
+	if !dashed {
+		line = append(line, words...)
+	}
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		switch {
+		case f.Name == "cursor":
+		case f.NoOptDefVal == "":
+			line = append(line, "--"+f.Name, failure.ShellWord(f.Value.String()))
+		case f.Value.String() == f.NoOptDefVal:
+			line = append(line, "--"+f.Name)
+		default:
+			line = append(line, "--"+f.Name+"="+failure.ShellWord(f.Value.String()))
+		}
+	})
+	line = append(line, "--cursor", failure.ShellWord(cursor))
+	if dashed { // else they would be read as flags
+		line = append(append(line, "--"), words...)
+	}
+	return strings.Join(line, " ")
+}
