@@ -5,6 +5,7 @@ package app
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -166,6 +167,12 @@ func Encode(w interface{ Write([]byte) (int, error) }, v any, indent bool) error
 	return nil
 }
 
+// PrintJSON prints a document to stdout.
+func (a *App) PrintJSON(v any) error { return Encode(a.Out, v, false) }
+
+// Items prints the JSON document of a list.
+func (a *App) Items(items any) error { return a.PrintJSON(map[string]any{"items": items}) }
+
 // Tell writes a failure to stderr.
 func (a *App) Tell(f *failure.Failure) {
 	if a.Flags.JSON {
@@ -264,12 +271,8 @@ func (a *App) Paged(ctx context.Context, f func() error) error {
 		return f()
 	}
 	cmd := pagerCommand(ctx, line)
-	cmd.Env = os.Environ()
-	less := a.Env("LESS")
-	if less == "" {
-		less = "FRX" // leave when it fits, keep colours, leave it on the screen
-	}
-	cmd.Env = append(cmd.Env, "LESS="+less+a.Less)
+	less := cmp.Or(a.Env("LESS"), "FRX") // leave when it fits, keep colours, leave it on the screen
+	cmd.Env = append(os.Environ(), "LESS="+less+a.Less)
 	cmd.Stdout, cmd.Stderr = out.W, a.Err
 	in, err := cmd.StdinPipe()
 	if err == nil {

@@ -150,6 +150,13 @@ func Complete(cmd *cobra.Command, flag string, c Completer) {
 	}
 }
 
+// NoFiles are the flags of a command that take no file and have nothing to complete.
+func NoFiles(cmd *cobra.Command, flags ...string) {
+	for _, flag := range flags {
+		Complete(cmd, flag, cobra.NoFileCompletions)
+	}
+}
+
 // ModeNames completes the modes of the workspace that the command line names.
 func (a *App) ModeNames(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 	a.Muted = true

@@ -51,7 +51,7 @@ func (a *App) Secrets() (*Secrets, error) {
 	}
 	path := filepath.Join(filepath.Dir(settings), SecretFile)
 	refuse := func(why, try string) error {
-		return &failure.Failure{Exit: failure.ExitConfig, Code: "configuration", What: "read the keys in " + path, Why: why, Try: try}
+		return failure.Config("read the keys in "+path, why, try)
 	}
 	f, err := inputfile.Open(path)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
@@ -91,13 +91,7 @@ func (a *App) ReadKey(ctx context.Context, of string) (string, error) {
 	text, err := "", error(nil)
 	if a.InTTY {
 		if a.Flags.NoInput {
-			return "", &failure.Failure{
-				Exit: failure.ExitInput,
-				Code: "input_needed",
-				What: "read the key",
-				Why:  "--no-input is set, and stdin is a terminal",
-				Try:  try,
-			}
+			return "", failure.New(failure.ExitInput, "input_needed", "read the key", "--no-input is set, and stdin is a terminal", try)
 		}
 		text, err = a.hidden(ctx, "key for "+of+" (not shown): ")
 	} else {
@@ -133,33 +127,38 @@ func (a *App) hidden(ctx context.Context, prompt string) (string, error) {
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	type typed struct {
-		text []byte
-		err  error
-	}
-	done := make(chan typed, 1) // a read of a terminal cannot be cancelled
 	fmt.Fprint(a.Err, prompt)
+	text, err := await(ctx, func() ([]byte, error) { return term.ReadPassword(fd) })
+	if ctx.Err() != nil {
+		_ = term.Restore(fd, was)
+	}
+	fmt.Fprintln(a.Err)
+	switch {
+	case ctx.Err() != nil:
+		return "", failure.New(failure.ExitInterrupt, "cancelled", "read the key", "it was stopped; nothing was changed",
+			"the same command again")
+	case err != nil && !errors.Is(err, io.EOF):
+		return "", fmt.Errorf("read the key: %w", err)
+	}
+	return string(text), nil
+}
+
+// await waits for a call that cannot be cancelled, until ctx ends: the call's goroutine stays behind then.
+func await[T any](ctx context.Context, call func() (T, error)) (T, error) {
+	type outcome struct {
+		val T
+		err error
+	}
+	done := make(chan outcome, 1)
 	go func() {
-		text, err := term.ReadPassword(fd)
-		done <- typed{text, err}
+		val, err := call()
+		done <- outcome{val, err}
 	}()
 	select {
-	case t := <-done:
-		fmt.Fprintln(a.Err)
-		if t.err != nil && !errors.Is(t.err, io.EOF) {
-			return "", fmt.Errorf("read the key: %w", t.err)
-		}
-		return string(t.text), nil
+	case o := <-done:
+		return o.val, o.err
 	case <-ctx.Done():
-		_ = term.Restore(fd, was)
-		fmt.Fprintln(a.Err)
-		return "", &failure.Failure{
-			Exit: failure.ExitInterrupt,
-			Code: "cancelled",
-			What: "read the key",
-			Why:  "it was stopped; nothing was changed",
-			Try:  "the same command again",
-		}
+		return *new(T), context.Cause(ctx)
 	}
 }
 
@@ -232,32 +231,14 @@ func (s *Secrets) entry(name string) string { return name + " (" + filepath.Dir(
 
 var errNoKeyring = errors.New("this system has no keyring service that answers (no D-Bus session)")
 
-// InTime runs one call to the keyring. A call of the library cannot be cancelled: its goroutine
-// stays behind when the call hangs.
+// InTime runs one call to the keyring, and waits for it no longer than KeyringWait.
 func InTime[T any](ctx context.Context, call func() (T, error)) (T, error) {
-	type outcome struct {
-		val T
-		err error
-	}
-	var none T
 	if !keyringThere() {
-		return none, errNoKeyring
+		return *new(T), errNoKeyring
 	}
-	done := make(chan outcome, 1)
-	go func() {
-		val, err := call()
-		done <- outcome{val, err}
-	}()
-	late := time.NewTimer(KeyringWait)
-	defer late.Stop()
-	select {
-	case o := <-done:
-		return o.val, o.err
-	case <-late.C:
-		return none, fmt.Errorf("it did not answer in %s", KeyringWait)
-	case <-ctx.Done():
-		return none, ctx.Err()
-	}
+	ctx, cancel := context.WithTimeoutCause(ctx, KeyringWait, fmt.Errorf("it did not answer in %s", KeyringWait))
+	defer cancel()
+	return await(ctx, call)
 }
 
 // keyringThere keeps the library from searching where no keyring exists: the search would
@@ -292,7 +273,8 @@ func (a *App) RingSet(ctx context.Context, s *Secrets, name, of, key string) err
 		return true, err
 	})
 	if err != nil {
-		return ringFailure("keep the key for "+of+" in the system's keyring", err, "roost auth set "+of+" keeps it in a file for you alone")
+		return failure.New(failure.ExitConfig, "keyring", "keep the key for "+of+" in the system's keyring", err.Error(),
+			"roost auth set "+of+" keeps it in a file for you alone")
 	}
 	if s.Key(name) != "" { // the file must not hold it any more
 		if err := a.Rewrite(s, s.File.Without(name)); err != nil {
@@ -306,7 +288,7 @@ func (a *App) RingSet(ctx context.Context, s *Secrets, name, of, key string) err
 func (a *App) RingRemove(ctx context.Context, s *Secrets, name, of string) error {
 	_, err := InTime(ctx, func() (bool, error) { return true, keyring.Delete(KeyringService, s.entry(name)) })
 	if err != nil && !errors.Is(err, keyring.ErrNotFound) {
-		return ringFailure("forget the key for "+of+" in the system's keyring", err,
+		return failure.New(failure.ExitConfig, "keyring", "forget the key for "+of+" in the system's keyring", err.Error(),
 			"remove "+failure.ShellWord(s.entry(name))+" of "+KeyringService+" with your system's own program; roost auth set "+of+
 				" keeps another key in a file")
 	}
@@ -316,13 +298,13 @@ func (a *App) RingRemove(ctx context.Context, s *Secrets, name, of string) error
 // RingOrigin is the origin of such a key in a status.
 const RingOrigin = "the system's keyring"
 
-// ringKeys reads keys on first use, each once; nil for no names.
+// ringKeys read keys on first use, each once; nil for no names.
 func (a *App) ringKeys(s *Secrets, names []string) map[string]func() (string, error) {
-	if len(names) == 0 {
-		return nil
-	}
-	out := map[string]func() (string, error){}
+	var out map[string]func() (string, error)
 	for _, name := range names {
+		if out == nil {
+			out = map[string]func() (string, error){}
+		}
 		out[name] = a.ringKey(s, name)
 	}
 	return out
@@ -347,10 +329,6 @@ func (a *App) ringKey(s *Secrets, name string) func() (string, error) {
 		had = strings.TrimSpace(key)
 		return had, nil
 	}
-}
-
-func ringFailure(what string, err error, try string) error {
-	return &failure.Failure{Exit: failure.ExitConfig, Code: "keyring", What: what, Why: err.Error(), Try: try}
 }
 
 // Rewrite puts the file of keys in its place.

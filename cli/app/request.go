@@ -51,7 +51,6 @@ func (a *App) AddRunFlags(cmd *cobra.Command, r *RunFlags) {
 	f.IntVar(&r.maxTokens, "max-tokens", 0, "tokens of one reply (0 = the model's limit)")
 	Complete(cmd, "profile", a.ProfileNames)
 	Complete(cmd, "effort", Words(api.Efforts...))
-	Complete(cmd, "max-tokens", cobra.NoFileCompletions)
 	f.StringArrayVar(&r.images, "image", nil, "an image `file` to send along (again for more)")
 	f.StringVar(&r.Approve, "approve", "", "what is allowed without asking: ask, read, edits, all")
 	f.BoolVarP(&r.Yes, "yes", "y", false, "allow everything that is not denied or protected (--approve all); on a resume: go on")
@@ -76,9 +75,7 @@ func (a *App) AddRunFlags(cmd *cobra.Command, r *RunFlags) {
 	Complete(cmd, "image", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return []string{"png", "jpg", "jpeg", "gif", "webp"}, cobra.ShellCompDirectiveFilterFileExt
 	})
-	for _, name := range []string{"base-url", "allow", "deny", "max-turns", "max-cost", "idle-timeout", "total-timeout"} {
-		Complete(cmd, name, cobra.NoFileCompletions)
-	}
+	NoFiles(cmd, "max-tokens", "base-url", "allow", "deny", "max-turns", "max-cost", "idle-timeout", "total-timeout")
 }
 
 var idForm = regexp.MustCompile(`^([A-Za-z0-9._-]+:)?[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
@@ -114,6 +111,9 @@ func (a *App) Options(cmd *cobra.Command, r *RunFlags) (engine.Request, error) {
 		return req, err
 	}
 	path := cmd.CommandPath()
+	wrong := func(flag, why, try string) (engine.Request, error) {
+		return req, failure.Usage(path+" --"+flag, why, path+" --"+try)
+	}
 	if cmd.Flags().Changed("task") && !idForm.MatchString(r.Task) {
 		return req, failure.Usage(path+" --task", fmt.Sprintf("%q is not a task's id", r.Task), "roost list")
 	}
@@ -122,32 +122,30 @@ func (a *App) Options(cmd *cobra.Command, r *RunFlags) (engine.Request, error) {
 		req.Workspace = a.Abs(r.Dir)
 	}
 	if r.Approve != "" && !slices.Contains(Policies, r.Approve) {
-		return req, failure.Usage(path+" --approve "+r.Approve, "there is no such policy", path+" --approve "+strings.Join(Policies, "|"))
+		return wrong("approve "+r.Approve, "there is no such policy", "approve "+strings.Join(Policies, "|"))
 	}
 	if r.effort != "" && !slices.Contains(api.Efforts, r.effort) {
-		return req, failure.Usage(path+" --effort "+r.effort, "there is no such value", path+" --effort "+strings.Join(api.Efforts, "|"))
+		return wrong("effort "+r.effort, "there is no such value", "effort "+strings.Join(api.Efforts, "|"))
 	}
 	if !slices.Contains([]string{"", api.StaleTell, api.StaleRead}, r.stale) {
-		return req, failure.Usage(path+" --stale "+r.stale, "there is no such value", path+" --stale tell|read")
+		return wrong("stale "+r.stale, "there is no such value", "stale tell|read")
 	}
 	switch n, err := strconv.Atoi(r.condenseAt); {
 	case r.condenseAt == "never":
 		req.Condense = -1
 	case r.condenseAt != "" && (err != nil || n < 5 || n > 100):
-		return req, failure.Usage(path+" --condense-at "+r.condenseAt, "it is no percentage between 5 and 100", path+" --condense-at 75")
+		return wrong("condense-at "+r.condenseAt, "it is no percentage between 5 and 100", "condense-at 75")
 	default:
 		req.Condense = n
 	}
 	if cmd.Flags().Changed("max-tokens") {
-		if req.MaxTokens = r.maxTokens; r.maxTokens < 0 {
+		if req.MaxTokens = orNone(r.maxTokens); r.maxTokens < 0 { // without one, the model's own limit counts
 			return req, failure.Usage(path, "the number of tokens cannot be negative", path+" --max-tokens 32000")
-		} else if r.maxTokens == 0 {
-			req.MaxTokens = -1 // the model's own limit
 		}
 	}
 	if r.Yes {
 		if r.Approve != "" && r.Approve != "all" {
-			return req, failure.Usage(path+" --yes --approve "+r.Approve, "--yes means --approve all", path+" --approve "+r.Approve)
+			return wrong("yes --approve "+r.Approve, "--yes means --approve all", "approve "+r.Approve)
 		}
 		req.Approve = "all"
 	}
@@ -187,29 +185,23 @@ func (a *App) Prompt(words []string) (string, error) {
 // Limits is nil when no limit was given: the task keeps what it has. A flag of 0 removes a
 // limit; the engine takes a negative number for that.
 func (r *RunFlags) Limits(cmd *cobra.Command) (*api.RunLimits, error) {
-	var usd money.USD
-	path := cmd.CommandPath()
-	if r.MaxCost != "" {
-		var err error
-		if usd, err = money.Parse(r.MaxCost); err != nil || usd < 0 {
-			return nil, failure.Usage(path+" --max-cost "+r.MaxCost, "want an amount of US dollars such as 0.50", path+" --max-cost 0.50")
-		}
+	usd, err := micros(cmd, "max-cost", r.MaxCost)
+	if err != nil {
+		return nil, err
 	}
 	if r.MaxTurns < 0 || r.Idle < 0 || r.Total < 0 {
-		return nil, failure.Usage(path, "a limit cannot be negative", path+" --max-turns 20")
+		return nil, failure.Usage(cmd.CommandPath(), "a limit cannot be negative", cmd.CommandPath()+" --max-turns 20")
 	}
 	any := false
 	limit := func(flag string, n int64) int64 {
 		if !cmd.Flags().Changed(flag) {
 			return 0
 		}
-		if any = true; n == 0 {
-			return -1
-		}
-		return n
+		any = true
+		return orNone(n)
 	}
 	l := &api.RunLimits{
-		MaxTurns: int(limit("max-turns", int64(r.MaxTurns))), MaxCostMicros: limit("max-cost", int64(usd)),
+		MaxTurns: int(limit("max-turns", int64(r.MaxTurns))), MaxCostMicros: limit("max-cost", usd),
 		IdleTimeoutMS: limit("idle-timeout", millis(r.Idle)), TotalTimeoutMS: limit("total-timeout", millis(r.Total)),
 	}
 	if err := r.guard.limits(cmd, l, limit); err != nil {
@@ -286,10 +278,7 @@ func (g *guardFlags) add(cmd *cobra.Command) {
 	f.StringVar(&g.dayCost, "max-cost-day", "", "stop when all tasks together have spent this `AMOUNT` of US dollars today")
 	f.IntVar(&g.askRequests, "ask-after-requests", 0, "ask whether to go on after this many requests to the model")
 	f.StringVar(&g.askCost, "ask-after-cost", "", "ask whether to go on after this `AMOUNT` of US dollars")
-	for _, name := range []string{"allow-tool", "ask-tool", "deny-tool", "max-cost-task", "max-cost-day", "ask-after-requests",
-		"ask-after-cost"} {
-		Complete(cmd, name, cobra.NoFileCompletions)
-	}
+	NoFiles(cmd, "allow-tool", "ask-tool", "deny-tool", "max-cost-task", "max-cost-day", "ask-after-requests", "ask-after-cost")
 }
 
 // request puts the rules into what the engine takes.

@@ -65,10 +65,7 @@ func Near(base string) bool {
 // ownToken is the token in this machine's root; "" when there is none, or it may not be read: the
 // server then answers that it wants one.
 func (a *App) ownToken() (string, error) {
-	root, err := a.Global(a.Flags.Root, "root")
-	if err == nil && root == "" {
-		root, err = a.Home("XDG_DATA_HOME", ".local/share")
-	}
+	root, err := a.rootFolder()
 	if err != nil {
 		return "", err
 	}
@@ -93,10 +90,19 @@ func (a *App) Lost(err error, again time.Duration) {
 	a.Say("%s", text)
 }
 
-// WithClient gives a client of the server that the person named, or else of a server in
-// this very process, with its engine: so a command that speaks to a server is written
-// once. The engine is nil when the server is another process.
+// WithClient gives a client of the server that the person named, or else of one in this very process, with its engine:
+// a command is written once. The engine is nil when the server is another process.
 func (a *App) WithClient(ctx context.Context, f func(*client.Client, *engine.Engine) error) error {
+	return a.connect(ctx, true, f)
+}
+
+// Connect is WithClient for commands that need no engine. Settings that the engine refuses stop only what needs the
+// engine: reading works without it.
+func (a *App) Connect(ctx context.Context, f func(*client.Client) error) error {
+	return a.connect(ctx, false, func(c *client.Client, _ *engine.Engine) error { return f(c) })
+}
+
+func (a *App) connect(ctx context.Context, engineNeeded bool, f func(*client.Client, *engine.Engine) error) error {
 	c, err := a.far()
 	if err != nil {
 		return err
@@ -105,28 +111,6 @@ func (a *App) WithClient(ctx context.Context, f func(*client.Client, *engine.Eng
 		defer c.Close()
 		return f(c, nil)
 	}
-	return a.WithEngine(ctx, func(s *local.Roost) error {
-		c, end, err := a.Local(s)
-		if err != nil {
-			return err
-		}
-		defer end()
-		return f(c, s.Engine())
-	})
-}
-
-// Connect gives a client of the server that the user named, or else of one in this process: a
-// command is written once. Settings that the engine refuses stop only what needs the engine: reading
-// works without it.
-func (a *App) Connect(ctx context.Context, f func(*client.Client) error) error {
-	c, err := a.far()
-	if err != nil {
-		return err
-	}
-	if c != nil {
-		defer c.Close()
-		return f(c)
-	}
 	s, err := a.Open()
 	if err != nil {
 		return err
@@ -134,10 +118,12 @@ func (a *App) Connect(ctx context.Context, f func(*client.Client) error) error {
 	settings, refused := a.EngineConfig()
 	if refused == nil {
 		s.Start(engine.Options{Config: settings}, true)
+	} else if engineNeeded {
+		return refused
 	}
 	c, stop, err := a.Local(s)
 	if err == nil {
-		err = f(c)
+		err = f(c, s.Engine())
 		stop()
 	}
 	var p *client.Problem
@@ -158,19 +144,16 @@ func (a *App) Remotely(f func(*client.Client) error) (done bool, err error) {
 	return true, f(c)
 }
 
-// alone refuses --server for a command that concerns this machine only. It ignores a server
-// from the environment or the settings: that one is for the commands that can use it.
-func (a *App) alone(cmd *cobra.Command, _ []string) error {
-	if a.Flags.Server == "" {
-		return nil
-	}
-	return failure.Usage(cmd.CommandPath()+" --server "+a.Flags.Server, "the command is for this machine only",
-		cmd.CommandPath()+" without --server")
-}
-
-// OnlyHere marks a command and its subcommands as ones that no server can run.
+// OnlyHere marks a command and its subcommands as ones that no server can run: they refuse --server. They ignore a
+// server from the environment or the settings: that one is for the commands that can use it.
 func (a *App) OnlyHere(cmd *cobra.Command) *cobra.Command {
-	cmd.PersistentPreRunE = a.alone
+	cmd.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		if a.Flags.Server == "" {
+			return nil
+		}
+		return failure.Usage(cmd.CommandPath()+" --server "+a.Flags.Server, "the command is for this machine only",
+			cmd.CommandPath()+" without --server")
+	}
 	return cmd
 }
 
@@ -194,8 +177,10 @@ func (a *App) theServer(what string) (*client.Client, error) {
 	}
 	p, err := presence.Find(root)
 	if errors.Is(err, presence.ErrAbsent) {
-		return nil, &failure.Failure{Exit: failure.ExitServer, Code: "no_server", What: what, Why: err.Error() + " (" + root + ")", Retryable: true,
-			Try: "roost serve  # in another terminal, or as a service; or name one with --server URL"}
+		f := failure.New(failure.ExitServer, "no_server", what, err.Error()+" ("+root+")",
+			"roost serve  # in another terminal, or as a service; or name one with --server URL")
+		f.Retryable = true
+		return nil, f
 	}
 	if err != nil {
 		return nil, err
@@ -205,15 +190,6 @@ func (a *App) theServer(what string) (*client.Client, error) {
 		return nil, err
 	}
 	return client.New(p.URL, client.Options{Token: token, Lost: a.Lost})
-}
-
-// rootFolder is Roost's own folder, which need not exist.
-func (a *App) rootFolder() (string, error) {
-	root, err := a.Global(a.Flags.Root, "root")
-	if err == nil && root == "" {
-		root, err = a.Home("XDG_DATA_HOME", ".local/share")
-	}
-	return root, err
 }
 
 // OnServer does something with the running server. what is for an error.
@@ -303,7 +279,21 @@ type Listed struct {
 }
 
 // Doc is the list as a page.
-func (l Listed) Doc() []byte { return joined(l.Items, l.Next) }
+func (l Listed) Doc() []byte {
+	b := bytes.NewBufferString(`{"items":[`)
+	for i, item := range l.Items {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.Write(item)
+	}
+	cursor := []byte("null")
+	if l.Next != "" {
+		cursor, _ = json.Marshal(l.Next) // a text
+	}
+	b.WriteString(`],"next_cursor":` + string(cursor) + "}\n")
+	return b.Bytes()
+}
 
 // Pages gets up to limit items of a list that continues at a cursor, all when limit is 0.
 func (a *App) Pages(ctx context.Context, c *client.Client, path string, query url.Values, limit int) (out Listed, err error) {
@@ -341,23 +331,6 @@ func (a *App) Pages(ctx context.Context, c *client.Client, path string, query ur
 			return out, nil
 		}
 	}
-}
-
-func joined(items []json.RawMessage, next string) []byte {
-	var b bytes.Buffer
-	b.WriteString(`{"items":[`)
-	for i, item := range items {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		b.Write(item)
-	}
-	cursor := []byte("null")
-	if next != "" {
-		cursor, _ = json.Marshal(next) // a text
-	}
-	b.WriteString(`],"next_cursor":` + string(cursor) + "}\n")
-	return b.Bytes()
 }
 
 // BadCursor reports whether a list was refused because of its cursor.

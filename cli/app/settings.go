@@ -60,14 +60,12 @@ func (a *App) ConfigFile() (string, *config.File, error) {
 		data, err = nil, nil
 	}
 	if err != nil {
-		return path, nil, &failure.Failure{Exit: failure.ExitConfig, Code: "configuration", What: "read the settings " + path, Why: err.Error(),
-			Try: "mend the file, or name another one in ROOST_CONFIG"}
+		return path, nil, failure.Config("read the settings "+path, err.Error(), "mend the file, or name another one in ROOST_CONFIG")
 	}
 	f, err := config.Parse(data)
 	var syntax *config.SyntaxError
 	if errors.As(err, &syntax) {
-		return path, nil, &failure.Failure{Exit: failure.ExitConfig, Code: "configuration", What: "read the settings " + path,
-			Why: syntax.Error(), Try: fmt.Sprintf("mend line %d of %s", syntax.Line, path)}
+		return path, nil, failure.Config("read the settings "+path, syntax.Error(), fmt.Sprintf("mend line %d of %s", syntax.Line, path))
 	}
 	return path, f, err
 }
@@ -84,9 +82,8 @@ func (a *App) Settings() (*Settings, error) {
 	values, warnings, err := config.Resolve(f, path, a.Env)
 	var bad *config.ValueError
 	if errors.As(err, &bad) {
-		return nil, &failure.Failure{Exit: failure.ExitConfig, Code: "configuration", What: "use the setting " + bad.Key,
-			Why: bad.Origin + ": " + bad.Problem,
-			Try: "roost config set " + bad.Key + " VALUE, or unset " + bad.Origin}
+		return nil, failure.Config("use the setting "+bad.Key, bad.Origin+": "+bad.Problem,
+			"roost config set "+bad.Key+" VALUE, or unset "+bad.Origin)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the settings %s: %w", path, err)
@@ -278,8 +275,7 @@ func (a *App) Home(variable, fallback string) (string, error) {
 	if home == "" {
 		var err error
 		if home, err = os.UserHomeDir(); err != nil {
-			return "", &failure.Failure{Exit: failure.ExitConfig, Code: "no_home", What: "find Roost's folders", Why: err.Error(),
-				Try: "roost --root DIR ..."}
+			return "", failure.New(failure.ExitConfig, "no_home", "find Roost's folders", err.Error(), "roost --root DIR ...")
 		}
 	}
 	if runtime.GOOS == "darwin" {
@@ -392,45 +388,22 @@ func (a *App) profiles(s *Settings, kept *Secrets) map[string]setup.Profile {
 	}
 	out := make(map[string]setup.Profile, len(names))
 	for _, name := range names {
-		set := fields[name]
-		text := func(field string) string { return set[field].Value.Text }
-		p := setup.Profile{
-			Provider: text("provider"), BaseURL: text("base_url"), Effort: text("effort"), Mode: text("mode"), Approve: text("approve"),
-			Allow: set["allow"].Value.List, Deny: set["deny"].Value.List, Foreign: text("roo_name"), Limits: limitsOf(text),
+		r := setup.Choice{Limits: &api.RunLimits{}}
+		put := presets(&r)
+		for field, v := range fields[name] {
+			if put[field] != nil {
+				put[field](v.Value)
+			}
 		}
-		p.Model = a.ModelName(p.Provider, text("model"))
-		p.MaxTokens, _ = strconv.Atoi(text("max_tokens"))
-		p.Key, _ = ProfileKey(name, kept, set)
+		p := setup.Profile{
+			Provider: r.Provider, Model: a.ModelName(r.Provider, r.Model), BaseURL: r.BaseURL, Effort: r.Effort, Mode: r.Mode,
+			Approve: r.Approve, Allow: r.Allow, Deny: r.Deny, MaxTokens: max(r.MaxTokens, 0), Limits: *r.Limits,
+			Foreign: fields[name]["roo_name"].Value.Text,
+		}
+		p.Key, _ = ProfileKey(name, kept, fields[name])
 		out[name] = p
 	}
 	return out
-}
-
-// limitsOf reads the limits of a profile; they were checked with the file. A 0 takes
-// a limit away.
-func limitsOf(text func(string) string) (l api.RunLimits) {
-	number := func(field string) int64 {
-		n, err := strconv.ParseInt(text(field), 10, 64)
-		if err == nil && n == 0 {
-			return -1
-		}
-		return n
-	}
-	span := func(field string) int64 {
-		d, err := time.ParseDuration(text(field))
-		if err == nil && d == 0 {
-			return -1
-		}
-		return millis(d)
-	}
-	l.MaxTurns = int(number("max_turns"))
-	if usd, err := money.Parse(text("max_cost")); err == nil {
-		if l.MaxCostMicros = int64(usd); usd == 0 {
-			l.MaxCostMicros = -1
-		}
-	}
-	l.IdleTimeoutMS, l.TotalTimeoutMS = span("idle_timeout"), span("total_timeout")
-	return l
 }
 
 // millis rounds up to milliseconds: a small limit must not become 0, which means none.
@@ -509,43 +482,40 @@ func ImportedModes(settings string) string {
 	return filepath.Join(filepath.Dir(settings), "imported_modes.json")
 }
 
-// modeProfiles maps modes to the profiles that answer in them.
-func modeProfiles(s *Settings) map[string]string {
+// table are the settings of one table of the file, by their names in it: which profile belongs to a mode or a source.
+func (s *Settings) table(name string) map[string]string {
 	var out map[string]string
-	for name, v := range s.Values {
-		if slug, ok := strings.CutPrefix(name, config.ModeProfiles+"."); ok && v.Value.Text != "" {
+	for key, v := range s.Values {
+		if entry, ok := strings.CutPrefix(key, name+"."); ok && v.Value.Text != "" {
 			if out == nil {
 				out = map[string]string{}
 			}
-			out[slug] = v.Value.Text
+			out[entry] = v.Value.Text
 		}
 	}
 	return out
 }
 
-// Files of MCP servers next to the settings: the user's own servers, and decisions about others.
-const (
-	serverFile   = "mcp.json"
-	choiceFolder = "mcp_allowed"
-)
-
-// mcpPlaces are the files that name servers, and the folder with the user's decisions about them.
+// mcpPlaces are the files that name MCP servers, and the folder with the user's decisions about them.
 func (a *App) mcpPlaces(settings string) mcp.Files {
 	dir := filepath.Dir(settings)
 	return mcp.Files{
-		Own: filepath.Join(dir, serverFile), Editors: a.editorFiles("mcp_settings.json", "cline_mcp_settings.json"),
-		Choices: mcp.Choices{Dir: filepath.Join(dir, choiceFolder)},
+		Own: filepath.Join(dir, "mcp.json"), Editors: a.editorFiles("mcp_settings.json", "cline_mcp_settings.json"),
+		Choices: mcp.Choices{Dir: filepath.Join(dir, "mcp_allowed")},
 	}
 }
 
 // editorFiles are the files of such names in the settings folders of the editors'
 // storages that tasks are read from.
 func (a *App) editorFiles(names ...string) (files []string) {
-	sources, err := a.Global(a.Flags.Sources, "sources")
+	dirs, auto, err := a.sources()
 	if err != nil {
 		return nil
 	}
-	add := func(dir string) {
+	if auto {
+		dirs = append(dirs, local.EditorFolders()...)
+	}
+	for _, dir := range dirs {
 		for _, name := range names {
 			path := filepath.Join(dir, "settings", name)
 			if _, err := os.Stat(path); err == nil && !slices.Contains(files, path) {
@@ -553,19 +523,24 @@ func (a *App) editorFiles(names ...string) (files []string) {
 			}
 		}
 	}
-	named := List(sources)
-	for _, dir := range named {
-		if dir != "auto" && dir != "none" {
-			add(a.Abs(dir))
+	return files
+}
+
+// sources are the folders of other tools that the person named; auto reports whether those that this machine has are
+// read, too.
+func (a *App) sources() (dirs []string, auto bool, err error) {
+	text, err := a.Global(a.Flags.Sources, "sources")
+	auto = text == ""
+	for _, dir := range List(text) {
+		switch dir {
+		case "auto":
+			auto = true
+		case "none":
+		default:
+			dirs = append(dirs, a.Abs(dir))
 		}
 	}
-	if len(named) > 0 && !slices.Contains(named, "auto") {
-		return files
-	}
-	for _, dir := range local.EditorFolders() {
-		add(dir)
-	}
-	return files
+	return dirs, auto, err
 }
 
 // modeFiles are the files that may hold the user's own modes: one next to Roost's
@@ -573,20 +548,6 @@ func (a *App) editorFiles(names ...string) (files []string) {
 func (a *App) modeFiles(settings string) []string {
 	const name = "custom_modes.yaml"
 	return append([]string{filepath.Join(filepath.Dir(settings), name), ImportedModes(settings)}, a.editorFiles(name)...)
-}
-
-// sourceProfiles is what was remembered for sources.
-func sourceProfiles(s *Settings) map[string]string {
-	var out map[string]string
-	for name, v := range s.Values {
-		if source, ok := strings.CutPrefix(name, config.SourceProfiles+"."); ok {
-			if out == nil {
-				out = map[string]string{}
-			}
-			out[source] = v.Value.Text
-		}
-	}
-	return out
 }
 
 // EngineConfig is what the engine needs in addition to a task's own settings. Keys and
@@ -638,7 +599,7 @@ func (a *App) EngineConfig() (setup.Config, error) {
 	if c.Home = a.Env("HOME"); c.Home == "" {
 		c.Home, _ = os.UserHomeDir() // without one there are no rules in it
 	}
-	c.Settings, c.ModeProfiles = filepath.Dir(s.path), modeProfiles(s)
+	c.Settings, c.ModeProfiles = filepath.Dir(s.path), s.table(config.ModeProfiles)
 	c.Guarded = append(c.Guarded, filepath.Join(c.Settings, mode.ImportedRules))
 	// their content gives rights, and goes to every model
 	c.Guarded = append(c.Guarded, c.ModeFiles...)
@@ -669,61 +630,54 @@ func (a *App) EngineConfig() (setup.Config, error) {
 	}
 	c.IncludeTools, c.ExcludeTools = s.Values["tools.include"].Value.List, s.Values["tools.exclude"].Value.List
 	if name, problem := setup.CheckTools(c.IncludeTools, c.ExcludeTools); problem != "" {
-		return setup.Config{}, &failure.Failure{Exit: failure.ExitConfig, Code: "configuration",
-			What: "use the setting tools.include or tools.exclude", Why: fmt.Sprintf("%q: %s", name, problem),
-			Try: "roost config set tools.exclude NAME...  # tools are named as in Roo Code, e.g. apply_patch"}
+		return setup.Config{}, failure.Config("use the setting tools.include or tools.exclude", fmt.Sprintf("%q: %s", name, problem),
+			"roost config set tools.exclude NAME...  # tools are named as in Roo Code, e.g. apply_patch")
 	}
 	if base := s.Text("base_url"); base != "" && c.Provider != "" {
 		c.BaseURLs[c.Provider] = base
 	}
-	c.Profiles, c.SourceProfiles = a.profiles(s, kept), sourceProfiles(s)
+	c.Profiles, c.SourceProfiles = a.profiles(s, kept), s.table(config.SourceProfiles)
 	c.Defaults = func(c setup.Choice) (setup.Choice, bool) { return a.defaults(s, c) }
 	return c, nil
 }
 
 // Open opens the store that the global flags name.
 func (a *App) Open() (*local.Roost, error) {
-	o := local.Options{Env: a.Env, Now: a.Now, Version: api.VersionOf(Version)}
-	var server, sources string
-	for _, g := range []struct {
-		to        *string
-		flag, key string
-	}{{&o.Root, a.Flags.Root, "root"}, {&o.Cache, a.Flags.Cache, "cache"}, {&server, a.Flags.Server, "server"},
-		{&sources, a.Flags.Sources, "sources"}} {
-		var err error
-		if *g.to, err = a.Global(g.flag, g.key); err != nil {
-			return nil, err
-		}
+	server, err := a.Global(a.Flags.Server, "server")
+	if err != nil {
+		return nil, err
 	}
 	if server != "" {
 		return nil, failure.Usage("use the server "+server, "this command works on this machine alone, or on other tasks than a server's",
 			"the same without --server, and without ROOST_SERVER and the setting server")
 	}
-	var err error
-	if o.Root == "" {
-		if o.Root, err = a.Home("XDG_DATA_HOME", ".local/share"); err != nil {
-			return nil, err
-		}
+	o := local.Options{Env: a.Env, Now: a.Now, Version: api.VersionOf(Version)}
+	if o.Root, err = a.rootFolder(); err != nil {
+		return nil, err
 	}
-	if o.Cache == "" {
-		if o.Cache, err = a.Home("XDG_CACHE_HOME", ".cache"); err != nil {
-			return nil, err
-		}
+	if o.Cache, err = a.folder(a.Flags.Cache, "cache", "XDG_CACHE_HOME", ".cache"); err != nil {
+		return nil, err
 	}
 	if o.State, err = a.Home("XDG_STATE_HOME", ".local/state"); err != nil {
 		return nil, err
 	}
-	o.AutoSources = sources == ""
-	for _, dir := range List(sources) {
-		switch dir {
-		case "auto":
-			o.AutoSources = true
-		case "none":
-		default:
-			o.Sources = append(o.Sources, a.Abs(dir))
-		}
+	if o.Sources, o.AutoSources, err = a.sources(); err != nil {
+		return nil, err
 	}
 	return local.Open(o)
+}
+
+// rootFolder is Roost's own folder, which need not exist.
+func (a *App) rootFolder() (string, error) {
+	return a.folder(a.Flags.Root, "root", "XDG_DATA_HOME", ".local/share")
+}
+
+// folder is the folder that a flag or a setting names, or else Roost's under an XDG variable.
+func (a *App) folder(flag, key, variable, fallback string) (string, error) {
+	if dir, err := a.Global(flag, key); dir != "" || err != nil {
+		return dir, err
+	}
+	return a.Home(variable, fallback)
 }
 
 // WithEngine opens store and engine for one command and closes the engine,

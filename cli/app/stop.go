@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -54,11 +55,7 @@ func (a *App) Stopper(ctx context.Context) *Stopper { return a.StopperWith(ctx, 
 // StopperWith is stopper with another message for the first signal.
 func (a *App) StopperWith(ctx context.Context, tell func()) *Stopper {
 	s := NewStopper(ctx, tell)
-	ch := make(chan os.Signal, 2)
-	signal.Notify(ch, os.Interrupt, syscall.SIGTERM)
-	if !signal.Ignored(syscall.SIGHUP) { // under nohup it stays ignored
-		signal.Notify(ch, syscall.SIGHUP)
-	}
+	ch := signals()
 	quit, gone := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(gone)
@@ -74,6 +71,49 @@ func (a *App) StopperWith(ctx context.Context, tell func()) *Stopper {
 		s.Stop()
 	}
 	return s
+}
+
+// signals listens to what asks a process to end.
+func signals() chan os.Signal {
+	ch := make(chan os.Signal, 2)
+	signal.Notify(ch, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) { // under nohup it stays ignored
+		signal.Notify(ch, syscall.SIGHUP)
+	}
+	return ch
+}
+
+// UntilSignal returns a context that the first signal ends, so that its work can clean up. With a nil ignore the second
+// signal ends the process; else ignore decides which signals do not count. done returns the exit code of the signal, 0
+// without one.
+func UntilSignal(ctx context.Context, ignore func(os.Signal) bool) (_ context.Context, done func() int) {
+	ctx, cancel := context.WithCancel(ctx)
+	ch, code := signals(), 0
+	quit, gone := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(gone)
+		for {
+			select {
+			case <-quit:
+				return
+			case sig := <-ch:
+				if ignore == nil {
+					signal.Stop(ch)
+				} else if ignore(sig) {
+					continue
+				}
+				code = cmp.Or(code, SignalExit(sig))
+				cancel()
+			}
+		}
+	}()
+	return ctx, func() int {
+		signal.Stop(ch)
+		close(quit)
+		<-gone
+		cancel()
+		return code
+	}
 }
 
 // listen takes signals until quit is closed. A signal counts when it came: nothing that is

@@ -21,10 +21,7 @@ const leastTitle = 20
 // Table writes one line a task.
 func (a *App) Table(items []api.Summary, depths []int, names map[string]string) error {
 	style := a.OutStyle()
-	width := 0
-	if a.OutTTY {
-		width = a.Width
-	}
+	width := a.Columns()
 	idWidth, ageWidth, statusWidth := 2, 4, 6
 	for _, t := range items {
 		names[KeyOf(t)] = display.OneLine(names[KeyOf(t)])
@@ -76,18 +73,20 @@ func (a *App) Table(items []api.Summary, depths []int, names map[string]string) 
 		if width > 0 {
 			room = max(width-display.Columns(left)-min(display.Columns(right), besides), leastTitle)
 		}
-		s := view.Plain
-		if len(t.Damaged) > 0 {
-			s = view.Bad
-		} else if t.Status == "waiting" {
-			s = view.Asked
-		}
-		fmt.Fprintln(out, style.Paint(s, display.Cut(left+display.Cut(title, room)+right, width)))
+		fmt.Fprintln(out, style.Paint(StyleOf(t), display.Cut(left+display.Cut(title, room)+right, width)))
 	}
-	if err := out.Flush(); err != nil {
-		return fmt.Errorf("print the list: %w", err)
+	return Flushed(out)
+}
+
+// StyleOf is how the line of a task is shown.
+func StyleOf(t api.Summary) view.Style {
+	switch {
+	case len(t.Damaged) > 0:
+		return view.Bad
+	case t.Status == "waiting":
+		return view.Asked
 	}
-	return nil
+	return view.Plain
 }
 
 // columnsIn is how many of some columns, with their widths, fit into a terminal between
@@ -147,6 +146,47 @@ func AsTree(items []api.Summary) ([]api.Summary, []int) {
 	return out, depths
 }
 
+// Grid prints rows in columns, the first one as their head. The last column has no fixed width.
+func (a *App) Grid(rows [][]string) error {
+	for _, row := range rows {
+		for i := range row {
+			row[i] = display.OneLine(row[i])
+		}
+	}
+	out, style, widths := bufio.NewWriter(a.Out), a.OutStyle(), Widths(rows)
+	widths[len(widths)-1] = 0
+	for i, row := range rows {
+		s := view.Plain
+		if i == 0 {
+			s = view.Dim
+		}
+		fmt.Fprintln(out, style.Paint(s, Cells(row, widths, len(row), len(row))))
+	}
+	return Flushed(out)
+}
+
+// Widths are what the columns of a table need.
+func Widths(rows [][]string) []int {
+	widths := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for i, cell := range row {
+			widths[i] = max(widths[i], display.Columns(cell))
+		}
+	}
+	return widths
+}
+
+// Cells is a row of a table: its cells as wide as their columns. Those from right up to end are aligned right.
+func Cells(row []string, widths []int, right, end int) string {
+	cells := make([]string, len(row))
+	for i, cell := range row {
+		if cells[i] = display.Pad(cell, widths[i]); i >= right && i < end {
+			cells[i] = strings.Repeat(" ", max(widths[i]-display.Columns(cell), 0)) + cell
+		}
+	}
+	return strings.Join(cells, "  ")
+}
+
 // Println prints a line of the result to stdout.
 func (a *App) Println(text string) error {
 	if _, err := fmt.Fprintln(a.Out, a.Result(text)); err != nil {
@@ -175,7 +215,7 @@ func (a *App) Columns() int {
 // Flushed writes what is buffered of the result.
 func Flushed(w *bufio.Writer) error {
 	if err := w.Flush(); err != nil {
-		return fmt.Errorf("print the task: %w", err)
+		return fmt.Errorf("print the result: %w", err)
 	}
 	return nil
 }

@@ -1,9 +1,11 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -134,6 +136,7 @@ func rooProfile(name string, raw []byte) RooProfile {
 	}
 	provider := text("apiProvider")
 	known, ok := rooProviders[provider]
+	azure, _ := esjson.GetBool(raw, "openAiUseAzure")
 	switch {
 	case esjson.TypeOf(raw) != esjson.TypeObject:
 		p.Skipped = "it is no object"
@@ -141,7 +144,7 @@ func rooProfile(name string, raw []byte) RooProfile {
 		p.Skipped = "it names no provider"
 	case !ok:
 		p.Skipped = fmt.Sprintf("its provider %s is not spoken here", strconv.Quote(provider))
-	case provider == "openai" && isTrue(raw, "openAiUseAzure"):
+	case provider == "openai" && azure:
 		p.Skipped = "Azure's form of the protocol is not spoken here"
 	}
 	if p.Skipped != "" {
@@ -154,11 +157,7 @@ func rooProfile(name string, raw []byte) RooProfile {
 	}
 	set("provider", known.provider)
 	set("model", text(known.model))
-	base := text(known.base)
-	if base == "" {
-		base = known.address
-	}
-	set("base_url", base)
+	set("base_url", cmp.Or(text(known.base), known.address))
 	p.Key = text(known.key)
 	effort := text("reasoningEffort")
 	if on, is := esjson.GetBool(raw, "enableReasoningEffort"); is && !on {
@@ -167,12 +166,10 @@ func rooProfile(name string, raw []byte) RooProfile {
 	if effort == "disable" {
 		effort = "none"
 	}
-	if effort != "" {
-		if oneOf(api.Efforts...)(effort) == nil {
-			set("effort", effort)
-		} else {
-			p.Notes = append(p.Notes, "its reasoning effort "+strconv.Quote(effort)+" is not known here")
-		}
+	if effort == "" || slices.Contains(api.Efforts, effort) {
+		set("effort", effort)
+	} else {
+		p.Notes = append(p.Notes, "its reasoning effort "+strconv.Quote(effort)+" is not known here")
 	}
 	if n, ok := esjson.GetFloat(raw, "modelMaxTokens"); ok && n >= 1 && n < 1e9 {
 		set("max_tokens", strconv.FormatInt(int64(n), 10))
@@ -185,19 +182,11 @@ func rooProfile(name string, raw []byte) RooProfile {
 	return p
 }
 
-func isTrue(raw []byte, member string) bool {
-	on, _ := esjson.GetBool(raw, member)
-	return on
-}
-
 var notInNames = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
 
 // slug is a name that TOML takes without quotes.
 func slug(name string) string {
-	if s := strings.Trim(notInNames.ReplaceAllString(name, "-"), "-"); s != "" {
-		return s
-	}
-	return "profile"
+	return cmp.Or(strings.Trim(notInNames.ReplaceAllString(name, "-"), "-"), "profile")
 }
 
 func free(name string, taken map[string]bool) string {

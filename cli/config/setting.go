@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -69,24 +70,21 @@ func keys() []Key {
 		{Name: "checkpoint_file", Doc: "the largest file whose content is kept before a command, such as 2MiB", check: size},
 		{Name: "checkpoint_survey", Doc: "how much is kept before one command, such as 64MiB", check: size},
 		{Name: "checkpoint_store", Doc: "how much is kept of one workspace, such as 2GiB", check: size},
+		{Name: "tools.include", List: true,
+			Doc: "tools to offer beside the usual ones: edit, edit_file, search_replace, apply_patch, ..."},
+		{Name: "tools.exclude", Doc: "tools that are not offered, and whose calls are refused", List: true},
+		{Name: "restart.enabled", Doc: "of roost serve: whether requests may begin another run of a task: true or false; " +
+			"roost resume without --server is not bound", check: oneOf("true", "false")},
+		{Name: "restart.cross_context", Doc: "of roost serve: whether that may be tasks that were not made over the API: " +
+			"true or false", check: oneOf("true", "false")},
+		{Name: "restart.max_attempts", Doc: "of roost serve: how often in a row requests restart a task that gets nowhere; " +
+			"3 when not set, 0 = without bound", check: count},
+		{Name: "restart.load_timeout", Doc: "of roost serve: how long it may take to find and load a task to restart; " +
+			"10s when not set", check: span},
 	}
 	for i := range list {
-		list[i].Env = "ROOST_" + strings.ToUpper(list[i].Name)
+		list[i].Env = "ROOST_" + strings.ToUpper(strings.ReplaceAll(list[i].Name, ".", "_"))
 	}
-	list = append(list,
-		Key{Name: "tools.include", Env: "ROOST_TOOLS_INCLUDE",
-			Doc: "tools to offer beside the usual ones: edit, edit_file, search_replace, apply_patch, ...", List: true},
-		Key{Name: "tools.exclude", Env: "ROOST_TOOLS_EXCLUDE", Doc: "tools that are not offered, and whose calls are refused", List: true},
-		Key{Name: "restart.enabled", Env: "ROOST_RESTART_ENABLED",
-			Doc: "of roost serve: whether requests may begin another run of a task: true or false; roost resume without --server " +
-				"is not bound", check: oneOf("true", "false")},
-		Key{Name: "restart.cross_context", Env: "ROOST_RESTART_CROSS_CONTEXT",
-			Doc: "of roost serve: whether that may be tasks that were not made over the API: true or false", check: oneOf("true", "false")},
-		Key{Name: "restart.max_attempts", Env: "ROOST_RESTART_MAX_ATTEMPTS",
-			Doc: "of roost serve: how often in a row requests restart a task that gets nowhere; 3 when not set, 0 = without " +
-				"bound", check: count},
-		Key{Name: "restart.load_timeout", Env: "ROOST_RESTART_LOAD_TIMEOUT",
-			Doc: "of roost serve: how long it may take to find and load a task to restart; 10s when not set", check: span})
 	for _, p := range []string{"anthropic", "openai", "openai-compatible", "google"} {
 		env := strings.ToUpper(strings.ReplaceAll(p, "-", "_"))
 		list = append(list,
@@ -101,20 +99,21 @@ func Find(name string) (Key, bool) {
 	if k, ok := inProfile(name); ok {
 		return k, true
 	}
-	for _, k := range Keys {
-		if k.Name == name {
-			return k, true
-		}
+	return named(Keys, name)
+}
+
+func named(list []Key, name string) (k Key, ok bool) {
+	i := slices.IndexFunc(list, func(k Key) bool { return k.Name == name })
+	if i >= 0 {
+		k = list[i]
 	}
-	return Key{}, false
+	return k, i >= 0
 }
 
 func oneOf(words ...string) func(string) error {
 	return func(text string) error {
-		for _, w := range words {
-			if text == w {
-				return nil
-			}
+		if slices.Contains(words, text) {
+			return nil
 		}
 		return fmt.Errorf("want one of %s", strings.Join(words, ", "))
 	}
@@ -192,6 +191,16 @@ type Warning struct {
 // empty variable counts as not set. Path names the file in origins.
 func Resolve(f *File, path string, getenv func(string) string) (map[string]Setting, []Warning, error) {
 	out := map[string]Setting{}
+	var unknown []Warning
+	put := func(s Setting) error {
+		if s.Set() {
+			if err := s.Key.Check(s.Value); err != nil {
+				return &ValueError{Origin: s.Origin, Key: s.Key.Name, Problem: err.Error()}
+			}
+		}
+		out[s.Key.Name] = s
+		return nil
+	}
 	for _, k := range Keys {
 		s := Setting{Key: k, Origin: Default, Value: Value{IsList: k.List}}
 		if e, ok := f.Get(k.Name); ok {
@@ -203,36 +212,20 @@ func Resolve(f *File, path string, getenv func(string) string) (map[string]Setti
 				s.Value = Value{IsList: true, List: strings.FieldsFunc(text, func(r rune) bool { return r == '\n' })}
 			}
 		}
-		if s.Set() {
-			if err := k.Check(s.Value); err != nil {
-				return nil, nil, &ValueError{Origin: s.Origin, Key: k.Name, Problem: err.Error()}
+		if err := put(s); err != nil {
+			return nil, nil, err
+		}
+	}
+	for _, e := range f.Entries {
+		if k, ok := inProfile(e.Key); ok {
+			if err := put(Setting{Key: k, Value: e.Value, Origin: path + ":" + strconv.Itoa(e.Line)}); err != nil {
+				return nil, nil, err
 			}
+		} else if _, ok := named(Keys, e.Key); !ok {
+			unknown = append(unknown, Warning{Line: e.Line, Key: e.Key, Closest: Closest(e.Key)})
 		}
-		out[k.Name] = s
 	}
-	for _, e := range f.Entries {
-		k, ok := inProfile(e.Key)
-		if !ok {
-			continue
-		}
-		s := Setting{Key: k, Value: e.Value, Origin: path + ":" + strconv.Itoa(e.Line)}
-		if err := k.Check(s.Value); err != nil {
-			return nil, nil, &ValueError{Origin: s.Origin, Key: k.Name, Problem: err.Error()}
-		}
-		out[k.Name] = s
-	}
-	return out, unknown(f), nil
-}
-
-func unknown(f *File) []Warning {
-	var out []Warning
-	for _, e := range f.Entries {
-		if _, ok := Find(e.Key); ok {
-			continue
-		}
-		out = append(out, Warning{Line: e.Line, Key: e.Key, Closest: Closest(e.Key)})
-	}
-	return out
+	return out, unknown, nil
 }
 
 // sizeUnits are what a size may end in, in bytes. A unit of ten is one of ten.
@@ -333,17 +326,10 @@ func inProfile(name string) (Key, bool) {
 	if slug, ok := strings.CutPrefix(name, ModeProfiles+"."); ok && modeSlug.MatchString(slug) {
 		return Key{Name: name, Doc: "the profile that answers in that mode, for tasks without a provider of their own"}, true
 	}
-	_, field, ok := profileField(name)
-	if !ok {
-		return Key{}, false
-	}
-	for _, k := range profileKeys {
-		if k.Name == field {
-			k.Name = name
-			return k, true
-		}
-	}
-	return Key{}, false
+	_, field, _ := profileField(name)
+	k, ok := named(profileKeys, field)
+	k.Name = name
+	return k, ok
 }
 
 // Profiles are the profiles of a file in its order, each with what it sets, by the
@@ -366,18 +352,14 @@ func Profiles(values map[string]Setting, f *File) (names []string, fields map[st
 
 // Closest is the key that a mistyped name most likely means, "" when none is near.
 func Closest(name string) string {
-	best, least := "", 3
+	list, prefix := Keys, ""
 	if profile, field, ok := profileField(name); ok {
-		for _, k := range profileKeys {
-			if d := Distance(field, k.Name); d < least {
-				best, least = "profiles."+profile+"."+k.Name, d
-			}
-		}
-		return best
+		list, prefix, name = profileKeys, "profiles."+profile+".", field
 	}
-	for _, k := range Keys {
+	best, least := "", 3
+	for _, k := range list {
 		if d := Distance(name, k.Name); d < least {
-			best, least = k.Name, d
+			best, least = prefix+k.Name, d
 		}
 	}
 	return best

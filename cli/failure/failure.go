@@ -58,8 +58,21 @@ type Problem struct {
 }
 
 // Usage is the failure of a command line that has too little, too much or the wrong thing.
-func Usage(what, why, try string) *Failure {
-	return &Failure{Exit: ExitUsage, Code: "usage", What: what, Why: why, Try: try}
+func Usage(what, why, try string) *Failure { return New(ExitUsage, "usage", what, why, try) }
+
+// New is a failure with the advice what to do about it.
+func New(exit int, code, what, why, try string) *Failure {
+	return &Failure{Exit: exit, Code: code, What: what, Why: why, Try: try}
+}
+
+// Config is the failure of a setting, or of what this machine has to have.
+func Config(what, why, try string) *Failure { return New(ExitConfig, "configuration", what, why, try) }
+
+// NotFound is the failure of a name that nothing has.
+func NotFound(code, what, why, try string) *Failure {
+	f := New(ExitNotFound, code, what, why, try)
+	f.Status = 404
+	return f
 }
 
 // UnknownCommand is the failure of a command that does not exist, with the closest ones.
@@ -114,6 +127,18 @@ func wanted(kind string) string {
 		return "true or false"
 	}
 	return "a " + kind
+}
+
+// Group is a command that only holds others; alone it prints its help.
+func Group(cmd *cobra.Command, subs ...*cobra.Command) *cobra.Command {
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return UnknownCommand(cmd, args[0])
+		}
+		return cmd.Help()
+	}
+	cmd.AddCommand(subs...)
+	return cmd
 }
 
 // OneOf allows at most one of some flags: each asks for another answer.

@@ -16,32 +16,13 @@ import (
 )
 
 func (a *commands) authCommand() *cobra.Command {
-	parent := &cobra.Command{
-		Use:   "auth",
-		Short: "Keep the keys of providers",
-		Long: "Keys are taken from the provider's variable (ANTHROPIC_API_KEY), else from the file\n" +
-			"that `auth set` writes, for you alone to read, else from the settings file. A key is\n" +
-			"never shown and never an argument: it comes from a prompt or from stdin.\n\n" +
-			"With --keyring a provider's key is kept in the system's keyring (Secret Service, macOS\n" +
-			"Keychain, Windows Credential Manager). It is read when a task first needs it, and\n" +
-			"takes the place of one in the file.\n\n" +
-			"A profile may have a key of its own (--profile), which goes before the provider's:\n" +
-			"two services that speak the same protocol are two profiles.",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return failure.UnknownCommand(cmd, args[0])
-			}
-			return cmd.Help()
-		},
-	}
 	var profile string
 	var ring bool
-	names := app.Words(setup.Providers()...)
+	names := app.First(app.Words(setup.Providers()...))
 	set := &cobra.Command{
-		Use:               "set PROVIDER",
-		Short:             "Keep a key, from a prompt or stdin",
-		Args:              failure.Arguments(0, 1, "roost auth set anthropic"),
-		ValidArgsFunction: app.First(names),
+		Use:   "set PROVIDER",
+		Short: "Keep a key, from a prompt or stdin",
+		Args:  failure.Arguments(0, 1, "roost auth set anthropic"), ValidArgsFunction: names,
 		Example: "  roost auth set anthropic\n" +
 			"  roost auth set anthropic --keyring\n" +
 			"  pass show openai | roost auth set openai\n" +
@@ -59,10 +40,9 @@ func (a *commands) authCommand() *cobra.Command {
 		},
 	}
 	remove := &cobra.Command{
-		Use:               "remove PROVIDER",
-		Short:             "Forget a key that auth set kept",
-		Args:              failure.Arguments(0, 1, "roost auth remove anthropic"),
-		ValidArgsFunction: app.First(names),
+		Use:   "remove PROVIDER",
+		Short: "Forget a key that auth set kept",
+		Args:  failure.Arguments(0, 1, "roost auth remove anthropic"), ValidArgsFunction: names,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			name, of, err := a.account("remove", profile, args)
 			if err != nil {
@@ -76,14 +56,23 @@ func (a *commands) authCommand() *cobra.Command {
 		app.Complete(cmd, "profile", a.ProfileNames)
 	}
 	set.Flags().BoolVar(&ring, "keyring", false, "keep it in the system's keyring and not in a file")
-	parent.AddCommand(set, remove, &cobra.Command{
-		Use:               "status [PROVIDER]",
-		Short:             "Show where keys come from, and their last four characters",
-		Args:              failure.Arguments(0, 1, "roost auth status"),
-		ValidArgsFunction: app.First(names),
-		RunE:              func(_ *cobra.Command, args []string) error { return a.authStatus(args) },
+	return failure.Group(&cobra.Command{
+		Use:   "auth",
+		Short: "Keep the keys of providers",
+		Long: "Keys are taken from the provider's variable (ANTHROPIC_API_KEY), else from the file\n" +
+			"that `auth set` writes, for you alone to read, else from the settings file. A key is\n" +
+			"never shown and never an argument: it comes from a prompt or from stdin.\n\n" +
+			"With --keyring a provider's key is kept in the system's keyring (Secret Service, macOS\n" +
+			"Keychain, Windows Credential Manager). It is read when a task first needs it, and\n" +
+			"takes the place of one in the file.\n\n" +
+			"A profile may have a key of its own (--profile), which goes before the provider's:\n" +
+			"two services that speak the same protocol are two profiles.",
+	}, set, remove, &cobra.Command{
+		Use:   "status [PROVIDER]",
+		Short: "Show where keys come from, and their last four characters",
+		Args:  failure.Arguments(0, 1, "roost auth status"), ValidArgsFunction: names,
+		RunE: func(_ *cobra.Command, args []string) error { return a.authStatus(args) },
 	})
-	return parent
 }
 
 // account is the name that a key is kept under, and its name for people.
@@ -127,27 +116,20 @@ func (a *commands) authSet(cmd *cobra.Command, name, of string, ring bool) error
 		return err
 	}
 	place := s.Path
-	switch {
-	case ring:
+	if ring {
 		place = app.RingOrigin
-		if err := a.RingSet(cmd.Context(), s, name, of, key); err != nil {
-			return err
-		}
-	default:
-		if err := a.keep(s, name, key); err != nil {
-			return err
-		}
-		if s.InKeyring(name) { // the newest key counts
-			if err := a.RingRemove(cmd.Context(), s, name, of); err != nil {
-				a.Warn("an older key stays in the system's keyring and is not used any more: " + err.Error())
-				if err := a.Rewrite(s, s.File.Without(app.KeyringMark(name))); err != nil {
-					return err
-				}
-			}
+		err = a.RingSet(cmd.Context(), s, name, of, key)
+	} else if err = a.keep(s, name, key); err == nil && s.InKeyring(name) { // the newest key counts
+		if failed := a.RingRemove(cmd.Context(), s, name, of); failed != nil {
+			a.Warn("an older key stays in the system's keyring and is not used any more: " + failed.Error())
+			err = a.Rewrite(s, s.File.Without(app.KeyringMark(name)))
 		}
 	}
+	if err != nil {
+		return err
+	}
 	if a.Flags.JSON {
-		return app.Encode(a.Out, accountState{Provider: name, Set: true, Origin: place, Ends: app.Ends(key)}, false)
+		return a.PrintJSON(accountState{Provider: name, Set: true, Origin: place, Ends: app.Ends(key)})
 	}
 	a.Say("the key for %s is kept in %s", of, place)
 	if v := a.KeyVariable(name); v != "" {
@@ -187,14 +169,7 @@ func (a *commands) authRemove(ctx context.Context, name, of string) error {
 		}
 	}
 	if s.Key(name) == "" && !ring {
-		f := &failure.Failure{
-			Exit:   failure.ExitNotFound,
-			Code:   "not_set",
-			Status: 404,
-			What:   "forget the key for " + of,
-			Why:    "none is kept in " + s.Path,
-			Try:    "roost auth status",
-		}
+		f := failure.NotFound("not_set", "forget the key for "+of, "none is kept in "+s.Path, "roost auth status")
 		if v := a.KeyVariable(name); v != "" {
 			f.Why, f.Try = f.Why+"; there is one in "+v, "unset "+v
 		}
@@ -258,9 +233,7 @@ func (a *commands) authStatus(args []string) error {
 		}
 	}
 	if a.Flags.JSON {
-		return app.Encode(a.Out, struct {
-			Items []accountState `json:"items"`
-		}{items}, false)
+		return a.Items(items)
 	}
 	for _, i := range items {
 		name, line := i.Provider, "no key"

@@ -4,7 +4,7 @@
 package settings
 
 import (
-	"bufio"
+	"cmp"
 	"fmt"
 	"os"
 	"slices"
@@ -16,13 +16,12 @@ import (
 	"github.com/roost-dev/roost/approval"
 	"github.com/roost-dev/roost/cli/app"
 	"github.com/roost-dev/roost/cli/failure"
-	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/internal/inputfile"
 	"github.com/roost-dev/roost/llm/catalogue"
 	"github.com/roost-dev/roost/mode"
 	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/view"
-	"github.com/roost-dev/roost/workspace/skill"
 )
 
 // commands are the commands of this package with the invocation that they belong to.
@@ -44,16 +43,6 @@ func Commands(app *app.App) []*cobra.Command {
 }
 
 func (a *commands) approvalsCommand() *cobra.Command {
-	parent := &cobra.Command{
-		Use:   "approvals",
-		Short: "Try out what commands may run, and take over Roo's settings",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return failure.UnknownCommand(cmd, args[0])
-			}
-			return cmd.Help()
-		},
-	}
 	var allow, deny []string
 	test := &cobra.Command{
 		Use:     "test [--allow WORDS]... [--deny WORDS]... -- COMMAND",
@@ -63,19 +52,17 @@ func (a *commands) approvalsCommand() *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error {
 			v := approval.Command(args[0], allow, deny)
 			if a.Flags.JSON {
-				return app.Encode(a.Out, v, false)
+				return a.PrintJSON(v)
 			}
-			_, err := fmt.Fprintf(a.Out, "%s: %s\n", v.State, v.Reason)
+			lines := []string{string(v.State) + ": " + v.Reason}
 			for _, p := range v.Parts {
 				rule := ""
 				if p.Rule != "" {
 					rule = "  (" + p.Rule + ")"
 				}
-				if err == nil {
-					_, err = fmt.Fprintf(a.Out, "  %-5s %s%s\n", p.State, p.Text, rule)
-				}
+				lines = append(lines, fmt.Sprintf("  %-5s %s%s", p.State, p.Text, rule))
 			}
-			if err != nil {
+			if _, err := fmt.Fprintln(a.Out, strings.Join(lines, "\n")); err != nil {
 				return fmt.Errorf("print the decision: %w", err)
 			}
 			return nil
@@ -94,8 +81,10 @@ func (a *commands) approvalsCommand() *cobra.Command {
 		RunE:    func(_ *cobra.Command, args []string) error { return a.importApprovals(a.Abs(args[0]), dry) },
 	}
 	imports.Flags().BoolVar(&dry, "dry-run", false, "show what would be set, and set nothing")
-	parent.AddCommand(test, imports)
-	return parent
+	return failure.Group(&cobra.Command{
+		Use:   "approvals",
+		Short: "Try out what commands may run, and take over Roo's settings",
+	}, test, imports)
 }
 
 // importApprovals takes over the settings in Roo's file that are not set here.
@@ -167,57 +156,54 @@ func (a *commands) skillsCommand() *cobra.Command {
 }
 
 func (a *commands) skills(dir, slug string) error {
-	dir = a.Abs(dir)
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return &failure.Failure{
-			Exit: failure.ExitConfig,
-			Code: "configuration",
-			What: "look for the skills of " + dir,
-			Why:  "there is no such folder",
-			Try:  "roost skills -C DIR",
-		}
-	}
-	c, err := a.EngineConfig()
+	c, err := a.inFolder("skills", a.Abs(dir))
 	if err != nil {
 		return err
 	}
-	modes, _ := c.Modes(dir)
+	modes, _ := c.Modes(a.Abs(dir))
 	if _, err := modes.Lookup(slug); err != nil {
 		return failure.Usage("roost skills --mode "+slug, err.Error(), "roost modes")
 	}
-	list, problems := c.Skills(dir).In(slug)
+	list, problems := c.Skills(a.Abs(dir)).In(slug)
 	if a.Flags.JSON {
-		if list == nil {
-			list = []skill.Skill{}
-		}
+		list = notNil(list)
 		for i := range list {
-			if list[i].Modes == nil {
-				list[i].Modes = []string{}
-			}
+			list[i].Modes = notNil(list[i].Modes)
 		}
-		if problems == nil {
-			problems = []string{}
-		}
-		return app.Encode(a.Out, struct {
-			Items    []skill.Skill `json:"items"`
-			Problems []string      `json:"problems"`
-		}{list, problems}, false)
+		return a.PrintJSON(map[string]any{"items": list, "problems": notNil(problems)})
 	}
 	rows := [][]string{{"SKILL", "MODES", "FROM", "DESCRIPTION"}}
 	for _, k := range list {
-		only := strings.Join(k.Modes, ", ")
-		if only == "" {
-			only = "all"
-		}
-		rows = append(rows, []string{k.Name, only, k.Source, k.Description})
+		rows = append(rows, []string{k.Name, cmp.Or(strings.Join(k.Modes, ", "), "all"), k.Source, k.Description})
 	}
-	if err := a.inColumns(rows, "skills"); err != nil {
+	return a.grid(rows, problems)
+}
+
+// inFolder is what the engine is configured with, for what a task in a folder has.
+func (a *commands) inFolder(what, dir string) (setup.Config, error) {
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return setup.Config{}, failure.Config("look for the "+what+" of "+dir, "there is no such folder", "roost "+what+" -C DIR")
+	}
+	return a.EngineConfig()
+}
+
+// grid prints a table, then warns of what could not be used.
+func (a *commands) grid(rows [][]string, problems []string) error {
+	if err := a.Grid(rows); err != nil {
 		return err
 	}
 	for _, p := range problems {
 		a.Warn(p)
 	}
 	return nil
+}
+
+// notNil is a list that JSON writes as [] when it is empty.
+func notNil[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
 }
 
 func (a *commands) modesCommand() *cobra.Command {
@@ -238,79 +224,19 @@ func (a *commands) modesCommand() *cobra.Command {
 }
 
 func (a *commands) modes(dir string) error {
-	dir = a.Abs(dir)
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return &failure.Failure{
-			Exit: failure.ExitConfig,
-			Code: "configuration",
-			What: "look for the modes of " + dir,
-			Why:  "there is no such folder",
-			Try:  "roost modes -C DIR",
-		}
-	}
-	c, err := a.EngineConfig()
+	c, err := a.inFolder("modes", a.Abs(dir))
 	if err != nil {
 		return err
 	}
-	set, problems := c.Modes(dir)
+	set, problems := c.Modes(a.Abs(dir))
 	if a.Flags.JSON {
-		if problems == nil {
-			problems = []string{}
-		}
-		return app.Encode(a.Out, struct {
-			Items    []mode.Mode `json:"items"`
-			Problems []string    `json:"problems"`
-		}{set.All(), problems}, false)
+		return a.PrintJSON(map[string]any{"items": set.All(), "problems": notNil(problems)})
 	}
-	if err := a.modeTable(set.All()); err != nil {
-		return err
-	}
-	for _, p := range problems {
-		a.Warn(p)
-	}
-	return nil
-}
-
-// modeTable writes a line a mode.
-func (a *commands) modeTable(modes []mode.Mode) error {
 	rows := [][]string{{"MODE", "NAME", "TOOLS", "FROM"}}
-	for _, m := range modes {
-		from := m.Source
-		if m.Path != "" {
-			from += " " + m.Path
-		}
-		rows = append(rows, []string{m.Slug, m.Name, toolsOf(m), from})
+	for _, m := range set.All() {
+		rows = append(rows, []string{m.Slug, m.Name, toolsOf(m), strings.TrimSuffix(m.Source+" "+m.Path, " ")})
 	}
-	return a.inColumns(rows, "modes")
-}
-
-// inColumns writes rows under the first one, which is their head. what they are is for an
-// error.
-func (a *commands) inColumns(rows [][]string, what string) error {
-	style := a.OutStyle()
-	wide := make([]int, len(rows[0]))
-	for _, row := range rows {
-		for i, cell := range row {
-			row[i] = display.OneLine(cell)
-			wide[i] = max(wide[i], display.Columns(row[i]))
-		}
-	}
-	out := bufio.NewWriter(a.Out)
-	for i, row := range rows {
-		var line strings.Builder
-		for j, cell := range row[:len(row)-1] {
-			line.WriteString(cell + strings.Repeat(" ", wide[j]-display.Columns(cell)+2))
-		}
-		s := view.Plain
-		if i == 0 {
-			s = view.Dim
-		}
-		fmt.Fprintln(out, style.Paint(s, line.String()+row[len(row)-1]))
-	}
-	if err := out.Flush(); err != nil {
-		return fmt.Errorf("print the %s: %w", what, err)
-	}
-	return nil
+	return a.grid(rows, problems)
 }
 
 // toolsOf are the groups of a mode, with what limits them.
@@ -323,10 +249,7 @@ func toolsOf(m mode.Mode) string {
 		}
 		words = append(words, word)
 	}
-	if len(words) == 0 {
-		return "-"
-	}
-	return strings.Join(words, ", ")
+	return cmp.Or(strings.Join(words, ", "), "-")
 }
 
 // pricesItem are US dollars for a million tokens; null is unknown, or not sold.
@@ -415,10 +338,7 @@ func (a *commands) models(provider string) error {
 		}
 	}
 	if a.Flags.JSON {
-		return app.Encode(a.Out, struct {
-			Date  string      `json:"date"`
-			Items []modelItem `json:"items"`
-		}{catalogue.Date(), items}, false)
+		return a.PrintJSON(map[string]any{"date": catalogue.Date(), "items": items})
 	}
 	wide := len("model")
 	for _, i := range items {
@@ -427,24 +347,19 @@ func (a *commands) models(provider string) error {
 	line := func(name, window, reply, in, out, read, write, checked string) string {
 		return fmt.Sprintf("%-*s  %9s  %7s  %8s  %8s  %8s  %8s  %s", wide, name, window, reply, in, out, read, write, checked)
 	}
-	head := line("model", "window", "reply", "in", "out", "cached", "caching", "checked")
-	if _, err := fmt.Fprintln(a.Out, a.OutStyle().Paint(view.Head, head)); err != nil {
-		return fmt.Errorf("print the models: %w", err)
+	priced := func(name, window, reply string, p pricesItem, checked string) string {
+		return strings.TrimRight(line(name, window, reply, price(p.Input, "unknown"), price(p.Output, "unknown"),
+			price(p.CacheRead, "unknown"), price(p.CacheWrite, "-"), checked), " ")
 	}
+	lines := []string{a.OutStyle().Paint(view.Head, line("model", "window", "reply", "in", "out", "cached", "caching", "checked"))}
 	for _, i := range items {
-		rows := []string{line(i.Provider+" "+i.ID, strconv.Itoa(i.Context), strconv.Itoa(i.MaxOutput),
-			price(i.Prices.Input, "unknown"), price(i.Prices.Output, "unknown"), price(i.Prices.CacheRead, "unknown"),
-			price(i.Prices.CacheWrite, "-"), i.Checked)}
+		lines = append(lines, priced(i.Provider+" "+i.ID, strconv.Itoa(i.Context), strconv.Itoa(i.MaxOutput), i.Prices, i.Checked))
 		if l := i.Long; l != nil {
-			rows = append(rows, line("", fmt.Sprintf("> %d", l.Above), "", price(l.Prices.Input, "unknown"),
-				price(l.Prices.Output, "unknown"),
-				price(l.Prices.CacheRead, "unknown"), price(l.Prices.CacheWrite, "-"), ""))
+			lines = append(lines, priced("", fmt.Sprintf("> %d", l.Above), "", l.Prices, ""))
 		}
-		for _, row := range rows {
-			if err := a.Println(strings.TrimRight(row, " ")); err != nil {
-				return err
-			}
-		}
+	}
+	if _, err := fmt.Fprintln(a.Out, strings.Join(lines, "\n")); err != nil {
+		return fmt.Errorf("print the models: %w", err)
 	}
 	a.Say("US dollars for a million tokens: written, read from a cache, put into it (- is unknown or not sold). " +
 		"Above the tokens after > a request costs more.")

@@ -14,25 +14,18 @@ import (
 )
 
 func (a *commands) configCommand() *cobra.Command {
-	parent := &cobra.Command{
-		Use:   "config",
-		Short: "Show and change settings",
-		Long: "Settings are in a TOML file (`roost config path`), overridden by variables\n" +
-			"(ROOST_MODEL for model), overridden by flags (--model).",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return failure.UnknownCommand(cmd, args[0])
-			}
-			return cmd.Help()
-		},
-	}
 	var origin bool
 	show := &cobra.Command{
 		Use: "list", Short: "List all settings and what holds for each", Args: failure.Arguments(0, 0, "roost config list"),
 		RunE: func(*cobra.Command, []string) error { return a.configList(origin) },
 	}
 	show.Flags().BoolVar(&origin, "origin", false, "show where each comes from")
-	parent.AddCommand(show, a.configImportCommand(),
+	return failure.Group(&cobra.Command{
+		Use:   "config",
+		Short: "Show and change settings",
+		Long: "Settings are in a TOML file (`roost config path`), overridden by variables\n" +
+			"(ROOST_MODEL for model), overridden by flags (--model).",
+	}, show, a.configImportCommand(),
 		&cobra.Command{
 			Use: "get KEY", Short: "Print one setting", Args: failure.Arguments(1, 1, "roost config get model"), ValidArgsFunction: app.SettingKeys,
 			RunE: func(_ *cobra.Command, args []string) error { return a.configGet(args[0]) },
@@ -44,11 +37,9 @@ func (a *commands) configCommand() *cobra.Command {
 			RunE: func(_ *cobra.Command, args []string) error { return a.ConfigSet(args[0], args[1:]) },
 		},
 		&cobra.Command{
-			Use:               "unset KEY",
-			Short:             "Take one setting out of the file",
-			Args:              failure.Arguments(1, 1, "roost config unset model"),
-			ValidArgsFunction: app.SettingKeys,
-			RunE:              func(_ *cobra.Command, args []string) error { return a.ConfigSet(args[0], nil) },
+			Use: "unset KEY", Short: "Take one setting out of the file", ValidArgsFunction: app.SettingKeys,
+			Args: failure.Arguments(1, 1, "roost config unset model"),
+			RunE: func(_ *cobra.Command, args []string) error { return a.ConfigSet(args[0], nil) },
 		},
 		&cobra.Command{
 			Use: "path", Short: "Print where the file is", Args: failure.Arguments(0, 0, "roost config path"),
@@ -58,12 +49,11 @@ func (a *commands) configCommand() *cobra.Command {
 					return err
 				}
 				if a.Flags.JSON {
-					return app.Encode(a.Out, map[string]string{"path": path}, false)
+					return a.PrintJSON(map[string]string{"path": path})
 				}
 				return a.Println(path)
 			},
 		})
-	return parent
 }
 
 // item is a setting as --json shows it.
@@ -132,9 +122,7 @@ func (a *commands) configList(origin bool) error {
 		}
 	}
 	if a.Flags.JSON {
-		return app.Encode(a.Out, struct {
-			Items []item `json:"items"`
-		}{items}, false)
+		return a.Items(items)
 	}
 	for _, i := range items {
 		value := display.OneLine(shown(i))
@@ -167,11 +155,10 @@ func (a *commands) configGet(name string) error {
 	}
 	i := a.item(v)
 	if a.Flags.JSON {
-		return app.Encode(a.Out, i, false)
+		return a.PrintJSON(i)
 	}
 	if i.Value == nil {
-		return &failure.Failure{Exit: failure.ExitNotFound, Code: "not_set", Status: 404, What: "print the setting " + name, Why: "it is not set",
-			Try: "roost config set " + name + " VALUE"}
+		return failure.NotFound("not_set", "print the setting "+name, "it is not set", "roost config set "+name+" VALUE")
 	}
 	if list, ok := i.Value.([]string); ok {
 		return a.Println(strings.Join(list, "\n"))

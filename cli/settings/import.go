@@ -57,25 +57,13 @@ const mostImported = 16 << 20
 
 func (a *commands) configImport(path string, keys, force bool) error {
 	refuse := func(why string) error {
-		return &failure.Failure{
-			Exit: failure.ExitFailed,
-			Code: "failed",
-			What: "import the settings " + path,
-			Why:  why,
-			Try:  "name the JSON file that Roo Code's settings export",
-		}
+		return failure.New(failure.ExitFailed, "failed", "import the settings "+path, why,
+			"name the JSON file that Roo Code's settings export")
 	}
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return &failure.Failure{
-			Exit:   failure.ExitNotFound,
-			Code:   "not_found",
-			Status: 404,
-			What:   "import the settings " + path,
-			Why:    "there is no such file",
-			Try:    "roost config import FILE",
-		}
+		return failure.NotFound("not_found", "import the settings "+path, "there is no such file", "roost config import FILE")
 	case err != nil:
 		return refuse(err.Error())
 	case !info.Mode().IsRegular() || info.Size() > mostImported:
@@ -107,17 +95,13 @@ func (a *commands) configImport(path string, keys, force bool) error {
 	items := []importedItem{}
 	for _, p := range found.Profiles {
 		item := importedItem{Profile: p.Name, RooName: p.Roo, State: "imported", Key: "none", Notes: p.Notes}
+		takeKey := keys && p.Key != ""
 		switch {
 		case p.Skipped != "":
-			item.State, item.Reason = "skipped", p.Skipped
+			item.State, item.Reason, takeKey = "skipped", p.Skipped, false
 		case !force && has(f, p.Name):
 			item.State, item.Reason = "kept", "there is a profile of that name; --force replaces it"
-			if keys && p.Key != "" && kept.Key("profiles."+p.Name) == "" && sameService(f, p) {
-				if err := a.keep(kept, "profiles."+p.Name, p.Key); err != nil {
-					return err
-				}
-				item.Key = "imported"
-			}
+			takeKey = takeKey && kept.Key("profiles."+p.Name) == "" && sameService(f, p)
 		default:
 			if f, err = profileInto(f, p); err != nil {
 				return fmt.Errorf("import the profile %s: %w", p.Roo, err)
@@ -125,12 +109,12 @@ func (a *commands) configImport(path string, keys, force bool) error {
 			if p.Key != "" {
 				item.Key = "left"
 			}
-			if p.Key != "" && keys {
-				if err := a.keep(kept, "profiles."+p.Name, p.Key); err != nil {
-					return err
-				}
-				item.Key = "imported"
+		}
+		if takeKey {
+			if err := a.keep(kept, "profiles."+p.Name, p.Key); err != nil {
+				return err
 			}
+			item.Key = "imported"
 		}
 		items = append(items, item)
 	}
@@ -151,12 +135,7 @@ func (a *commands) configImport(path string, keys, force bool) error {
 
 // has reports whether a file holds a profile.
 func has(f *config.File, profile string) bool {
-	for _, e := range f.Entries {
-		if strings.HasPrefix(e.Key, "profiles."+profile+".") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(f.Entries, func(e config.Entry) bool { return strings.HasPrefix(e.Key, "profiles."+profile+".") })
 }
 
 // sameService reports whether the profile in a file uses the same service as the exported
@@ -175,13 +154,10 @@ func sameService(f *config.File, p config.RooProfile) bool {
 func profileInto(f *config.File, p config.RooProfile) (*config.File, error) {
 	var err error
 	prefix := "profiles." + p.Name + "."
-	for has(f, p.Name) {
-		for _, e := range f.Entries {
-			if strings.HasPrefix(e.Key, prefix) {
-				if f, err = config.Parse(f.Without(e.Key)); err != nil {
-					return nil, err
-				}
-				break
+	for _, e := range f.Entries { // of the file before the first change
+		if strings.HasPrefix(e.Key, prefix) {
+			if f, err = config.Parse(f.Without(e.Key)); err != nil {
+				return nil, err
 			}
 		}
 	}
@@ -197,11 +173,11 @@ func profileInto(f *config.File, p config.RooProfile) (*config.File, error) {
 
 func (a *commands) imported(items []importedItem, found config.RooExport, more importedMore, file string) error {
 	if a.Flags.JSON {
-		return app.Encode(a.Out, struct {
+		return a.PrintJSON(struct {
 			Items   []importedItem `json:"items"`
 			Current string         `json:"current,omitempty"`
 			importedMore
-		}{items, found.Current, more}, false)
+		}{items, found.Current, more})
 	}
 	left, current := 0, ""
 	for _, i := range items {
@@ -274,9 +250,8 @@ func (a *commands) importModes(text, settings string, force bool) (items []impor
 	}
 	have, _ := mode.Exported(string(had))
 	if len(have.Problems) > 0 && !force {
-		return nil, nil, &failure.Failure{Exit: failure.ExitConfig, Code: "configuration", What: "read the imported modes " + file,
-			Why: strings.Join(have.Problems, "; "),
-			Try: "mend or remove the file, or --force to leave out what cannot be read"}
+		return nil, nil, failure.Config("read the imported modes "+file, strings.Join(have.Problems, "; "),
+			"mend or remove the file, or --force to leave out what cannot be read")
 	}
 	own := mode.ReadFile(os.DirFS(dir), "custom_modes.yaml", mode.Global, "")
 	modes := have.Modes

@@ -1,8 +1,7 @@
 package settings
 
 import (
-	"bufio"
-	"fmt"
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -15,30 +14,11 @@ import (
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/mcp"
 	"github.com/roost-dev/roost/redact"
-	"github.com/roost-dev/roost/view"
 	"github.com/roost-dev/roost/workspace"
 	"github.com/roost-dev/roost/workspace/shell"
 )
 
 func (a *commands) mcpCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "mcp",
-		Short: "Show and allow the MCP servers whose tools a task may use",
-		Long: "Show and allow the MCP servers whose tools a task may use. They are named in Roo's format\n" +
-			"({\"mcpServers\":{NAME:{\"command\":...}}} or {\"type\":\"streamable-http\"|\"sse\",\"url\":...}) in\n" +
-			".roo/mcp.json of the workspace, in mcp.json beside Roost's settings, and in editors' storages;\n" +
-			"the first of these that has a name counts.\n\n" +
-			"Roost uses the servers in mcp.json next to the settings. It starts a server that a repository or\n" +
-			"an editor names only after you agreed with `roost mcp allow`, once for each definition:\n" +
-			"when its command, address, variables or alwaysAllow change, Roost asks again.",
-		Args: cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return failure.UnknownCommand(cmd, args[0])
-			}
-			return cmd.Help()
-		},
-	}
 	var dir string
 	var check bool
 	at := func(c *cobra.Command) *cobra.Command {
@@ -60,36 +40,32 @@ func (a *commands) mcpCommand() *cobra.Command {
 			RunE:              func(_ *cobra.Command, args []string) error { return a.mcpDecide(dir, args, allow) },
 		})
 	}
-	cmd.AddCommand(list,
+	return failure.Group(&cobra.Command{
+		Use:   "mcp",
+		Short: "Show and allow the MCP servers whose tools a task may use",
+		Long: "Show and allow the MCP servers whose tools a task may use. They are named in Roo's format\n" +
+			"({\"mcpServers\":{NAME:{\"command\":...}}} or {\"type\":\"streamable-http\"|\"sse\",\"url\":...}) in\n" +
+			".roo/mcp.json of the workspace, in mcp.json beside Roost's settings, and in editors' storages;\n" +
+			"the first of these that has a name counts.\n\n" +
+			"Roost uses the servers in mcp.json next to the settings. It starts a server that a repository or\n" +
+			"an editor names only after you agreed with `roost mcp allow`, once for each definition:\n" +
+			"when its command, address, variables or alwaysAllow change, Roost asks again.",
+	}, list,
 		say("allow", "Let tasks in this workspace use servers that a repository or an editor names", true),
 		say("deny", "Do not use servers, even when their definitions change", false))
-	return cmd
 }
 
-// mcpFolder is the workspace in the form that tasks use: decisions about its servers are
-// kept under this name.
-func (a *commands) mcpFolder(dir string) (string, error) {
+// servers reads the MCP servers of a workspace, and what is wrong with their files. root is the workspace in the form
+// that tasks use: decisions about its servers are kept under this name.
+func (a *commands) servers(dir string) (root string, servers []mcp.Server, problems []string, c setup.Config, err error) {
 	ws, err := workspace.Open(a.Abs(dir))
 	if err != nil {
-		return "", &failure.Failure{
-			Exit: failure.ExitConfig,
-			Code: "configuration",
-			What: "look for the MCP servers of " + a.Abs(dir),
-			Why:  err.Error(),
-			Try:  "roost mcp list -C DIR",
-		}
+		return "", nil, nil, c, failure.Config("look for the MCP servers of "+a.Abs(dir), err.Error(), "roost mcp list -C DIR")
 	}
-	return ws.Root(), nil
-}
-
-// servers reads the MCP servers of a workspace, and what is wrong with their files.
-func (a *commands) servers(dir string) (root string, servers []mcp.Server, problems []string, c setup.Config, err error) {
-	if root, err = a.mcpFolder(dir); err == nil {
-		if c, err = a.EngineConfig(); err == nil {
-			servers, problems = c.MCPServers(root)
-		}
+	if c, err = a.EngineConfig(); err == nil {
+		servers, problems = c.MCPServers(ws.Root())
 	}
-	return root, servers, problems, c, err
+	return ws.Root(), servers, problems, c, err
 }
 
 // mcpDecide records the user's decision about servers, and prints it.
@@ -106,35 +82,18 @@ func (a *commands) mcpDecide(dir string, names []string, allow bool) error {
 	for _, name := range names {
 		i := slices.IndexFunc(servers, func(s mcp.Server) bool { return s.Name == name })
 		if i < 0 {
-			return &failure.Failure{
-				Exit: failure.ExitNotFound,
-				Code: "not_found",
-				What: verb + " the MCP server " + name,
-				Why:  "no file that counts for " + root + " names it",
-				Try:  "roost mcp list -C " + failure.ShellWord(root),
-			}
+			return failure.New(failure.ExitNotFound, "not_found", verb+" the MCP server "+name,
+				"no file that counts for "+root+" names it", "roost mcp list -C "+failure.ShellWord(root))
 		}
 		if servers[i].State == mcp.Invalid && allow {
-			return &failure.Failure{
-				Exit: failure.ExitConfig,
-				Code: "configuration",
-				What: "allow the MCP server " + name,
-				Why:  servers[i].Problem,
-				Try:  "mend it in " + servers[i].File,
-			}
+			return failure.Config("allow the MCP server "+name, servers[i].Problem, "mend it in "+servers[i].File)
 		}
 		chosen = append(chosen, servers[i])
 	}
 	var items []mcpItem
 	for _, s := range chosen {
 		if err := c.Servers.Choices.Set(s, allow); err != nil {
-			return &failure.Failure{
-				Exit: failure.ExitConfig,
-				Code: "configuration",
-				What: verb + " the MCP server " + s.Name,
-				Why:  err.Error(),
-				Try:  "look at the folder of the settings: roost config path",
-			}
+			return failure.Config(verb+" the MCP server "+s.Name, err.Error(), "look at the folder of the settings: roost config path")
 		}
 		now, _ := c.MCPServers(root)
 		for _, n := range now {
@@ -149,7 +108,7 @@ func (a *commands) mcpDecide(dir string, names []string, allow bool) error {
 		}
 	}
 	if a.Flags.JSON {
-		return app.Encode(a.Out, map[string]any{"items": items}, false)
+		return a.Items(items)
 	}
 	return nil
 }
@@ -193,34 +152,6 @@ func (a *commands) serverNames(cmd *cobra.Command, given []string, _ string) ([]
 		}
 	}
 	return out, cobra.ShellCompDirectiveNoFileComp
-}
-
-// serverTable writes rows in columns. The first row is the head; the last column has no
-// fixed width.
-func (a *commands) serverTable(rows [][]string) error {
-	wide := make([]int, len(rows[0]))
-	for _, row := range rows {
-		for i, cell := range row {
-			row[i] = display.OneLine(cell)
-			wide[i] = max(wide[i], display.Columns(row[i]))
-		}
-	}
-	out, style := bufio.NewWriter(a.Out), a.OutStyle()
-	for i, row := range rows {
-		var line strings.Builder
-		for j, cell := range row[:len(row)-1] {
-			line.WriteString(display.Pad(cell, wide[j]) + "  ")
-		}
-		s := view.Plain
-		if i == 0 {
-			s = view.Dim
-		}
-		fmt.Fprintln(out, style.Paint(s, line.String()+row[len(row)-1]))
-	}
-	if err := out.Flush(); err != nil {
-		return fmt.Errorf("print the list: %w", err)
-	}
-	return nil
 }
 
 // mcpItem is a server as --json shows it. It holds no values of variables and headers,
@@ -283,13 +214,6 @@ func itemOf(s mcp.Server) mcpItem {
 
 func sortedKeys(m map[string]string) []string { return notNil(slices.Sorted(maps.Keys(m))) }
 
-func notNil(list []string) []string {
-	if list == nil {
-		return []string{}
-	}
-	return list
-}
-
 func (a *commands) mcpList(cmd *cobra.Command, dir string, check bool) error {
 	root, servers, problems, c, err := a.servers(dir)
 	if err != nil {
@@ -310,10 +234,7 @@ func (a *commands) mcpList(cmd *cobra.Command, dir string, check bool) error {
 		items = append(items, item)
 	}
 	if a.Flags.JSON {
-		return app.Encode(a.Out, struct {
-			Items    []mcpItem `json:"items"`
-			Problems []string  `json:"problems"`
-		}{items, notNil(problems)}, false)
+		return a.PrintJSON(map[string]any{"items": items, "problems": notNil(problems)})
 	}
 	for _, p := range problems {
 		a.Warn(p)
@@ -324,11 +245,7 @@ func (a *commands) mcpList(cmd *cobra.Command, dir string, check bool) error {
 	}
 	rows := [][]string{{"SERVER", "STATE", "FROM", "RUNS"}}
 	for _, i := range items {
-		runs := i.Line
-		if i.Problem != "" {
-			runs = i.Problem
-		}
-		rows = append(rows, []string{i.Name, strings.ReplaceAll(i.State, "_", " "), i.Scope + " " + i.File, runs})
+		rows = append(rows, []string{i.Name, strings.ReplaceAll(i.State, "_", " "), i.Scope + " " + i.File, cmp.Or(i.Problem, i.Line)})
 		if i.Check == nil {
 			continue
 		}
@@ -345,7 +262,7 @@ func (a *commands) mcpList(cmd *cobra.Command, dir string, check bool) error {
 			rows = append(rows, []string{"", "note", "", n})
 		}
 	}
-	if err := a.serverTable(rows); err != nil {
+	if err := a.Grid(rows); err != nil {
 		return err
 	}
 	for _, i := range items {

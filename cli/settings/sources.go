@@ -70,32 +70,14 @@ func (a *commands) sourceTable(sources []api.SourceState) error {
 			strconv.Itoa(src.Empty), sizeOf(src.Bytes), state,
 		})
 	}
-	wide := make([]int, len(rows[0]))
-	for _, row := range rows {
-		for i, cell := range row {
-			wide[i] = max(wide[i], display.Columns(cell))
-		}
-	}
-	all, below := 0, false
-	for _, w := range wide {
-		all += w + len("  ")
-	}
-	if a.OutTTY && a.Width > 0 { // a path that does not fit in the line gets a line of its own
-		below = slices.ContainsFunc(sources, func(src api.SourceState) bool {
-			return all+display.Columns(display.OneLine(src.Path)) > a.Width
-		})
-	}
+	wide := app.Widths(rows)
+	line := func(row []string) string { return app.Cells(row, wide, 2, 6) + "  " }
+	// A path that does not fit in the line gets a line of its own.
+	below := a.Columns() > 0 && slices.ContainsFunc(sources, func(src api.SourceState) bool {
+		return display.Columns(line(rows[0])+display.OneLine(src.Path)) > a.Width
+	})
 	out := bufio.NewWriter(a.Out)
 	for i, row := range rows {
-		var line strings.Builder
-		for j, cell := range row {
-			if gap := strings.Repeat(" ", wide[j]-display.Columns(cell)); j >= 2 && j <= 5 {
-				line.WriteString(gap + cell)
-			} else {
-				line.WriteString(cell + gap)
-			}
-			line.WriteString("  ")
-		}
 		s, path := view.Plain, "PATH"
 		if i == 0 {
 			s = view.Dim
@@ -105,14 +87,14 @@ func (a *commands) sourceTable(sources []api.SourceState) error {
 				s = view.Bad
 			}
 		}
-		text := line.String() + path
+		text := line(row) + path
 		if below && i > 0 {
-			text = strings.TrimRight(line.String(), " ") + "\n  " + path
+			text = strings.TrimRight(line(row), " ") + "\n  " + path
 		}
 		fmt.Fprintln(out, style.Paint(s, text))
 	}
-	if err := out.Flush(); err != nil {
-		return fmt.Errorf("print the sources: %w", err)
+	if err := app.Flushed(out); err != nil {
+		return err
 	}
 	for _, src := range sources {
 		if why := app.Unreachable(src); why != "" {
@@ -146,7 +128,7 @@ func (a *commands) sourcesAdd(ctx context.Context, given string) error {
 	}
 	found, err := local.FindStorage(ctx, dir)
 	if err != nil {
-		return &failure.Failure{Exit: failure.ExitNotFound, Code: "source_unreachable", Status: 404, What: what, Why: err.Error(), Try: "roost sources"}
+		return failure.NotFound("source_unreachable", what, err.Error(), "roost sources")
 	}
 	named, err := a.namedSources()
 	if err != nil {
@@ -192,14 +174,9 @@ func (a *commands) sourcesRemove(given string) error {
 	}
 	rest := slices.DeleteFunc(slices.Clone(named), isFolder(dir))
 	if len(rest) == len(named) {
-		f := &failure.Failure{
-			Exit:   failure.ExitNotFound,
-			Code:   "not_found",
-			Status: 404,
-			What:   "take out the source " + dir,
-			Why:    "the setting sources does not name it; to leave out a source that Roost finds, name the others",
-			Try:    "roost config set sources DIR,...",
-		}
+		f := failure.NotFound("not_found", "take out the source "+dir,
+			"the setting sources does not name it; to leave out a source that Roost finds, name the others",
+			"roost config set sources DIR,...")
 		for _, word := range named {
 			if word != "auto" && word != "none" {
 				f.Suggestions = append(f.Suggestions, "roost sources remove "+failure.ShellWord(word))
@@ -218,7 +195,7 @@ func (a *commands) sourcesRemove(given string) error {
 		return err
 	}
 	if a.Flags.JSON {
-		return app.Encode(a.Out, map[string]any{"path": dir, "removed": true}, false)
+		return a.PrintJSON(map[string]any{"path": dir, "removed": true})
 	}
 	return a.Println(display.OneLine(dir) + ": no source any more; nothing in it was changed")
 }
@@ -232,7 +209,7 @@ func (a *commands) addedSources(*cobra.Command, []string, string) ([]string, cob
 // sourceAdded prints what the folder holds.
 func (a *commands) sourceAdded(dir string, found local.Storage, added bool) error {
 	if a.Flags.JSON {
-		return app.Encode(a.Out, map[string]any{"path": dir, "tool": found.Tool, "tasks": found.Tasks, "added": added}, false)
+		return a.PrintJSON(map[string]any{"path": dir, "tool": found.Tool, "tasks": found.Tasks, "added": added})
 	}
 	if found.Tasks == 0 {
 		a.Warn("there is no task in " + dir + " yet; a storage has its task folders below tasks/")

@@ -11,13 +11,11 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -79,16 +77,11 @@ func (a *commands) export(ctx context.Context, args []string, f exportFlags) (er
 	// An export makes much garbage beside a task that stays in memory as a whole. To
 	// collect it sooner costs no time that can be measured, and saves a third of the memory.
 	defer debug.SetGCPercent(debug.SetGCPercent(30))
-	ctx, interrupted := untilSignal(ctx)
+	ctx, interrupted := app.UntilSignal(ctx, nil)
 	defer func() {
 		if code := interrupted(); code != 0 && errors.Is(err, context.Canceled) {
-			err = &failure.Failure{
-				Exit: code,
-				Code: "cancelled",
-				What: "export " + strings.Join(args, " "),
-				Why:  "it was interrupted; what was not finished is removed",
-				Try:  "roost export " + args[0],
-			}
+			err = failure.New(code, "cancelled", "export "+strings.Join(args, " "),
+				"it was interrupted; what was not finished is removed", "roost export "+args[0])
 		}
 	}()
 	if !slices.Contains(ExportFormats, f.format) {
@@ -178,9 +171,6 @@ func (x *exporter) find(ctx context.Context, c *client.Client, ids []string) err
 	return x.aim()
 }
 
-// masks reports whether the form is one for readers.
-func (x *exporter) masks() bool { return x.flags.format != "roo" && x.flags.format != "archive" }
-
 func (x *exporter) each(ctx context.Context, c *client.Client) error {
 	var pages []export.Page
 	names := map[string]bool{}
@@ -210,12 +200,12 @@ func (x *exporter) each(ctx context.Context, c *client.Client) error {
 			return err
 		}
 		x.done = append(x.done, x.result(&t.Summary, path, report))
-		pages = append(pages, export.Page{File: base(path), Task: t.Summary})
+		pages = append(pages, export.Page{File: filepath.Base(path), Task: t.Summary})
 	}
 	if x.flags.format != "html" || len(x.refs) < 2 || len(pages) == 0 {
 		return nil
 	}
-	path := join(x.folder, "index.html")
+	path := filepath.Join(x.folder, "index.html")
 	return export.ToFile(path, func(w io.Writer) error {
 		n, err := export.Index(w, pages, x.options)
 		x.done = append(x.done, x.result(nil, path, api.Exported{Masked: n}))
@@ -279,7 +269,10 @@ func (x *exporter) toStdout(write func(io.Writer) error) error {
 func (x *exporter) archive(ctx context.Context, c *client.Client) error {
 	path := x.file
 	if x.folder != "" {
-		path = join(x.folder, archiveName(x.refs))
+		path = filepath.Join(x.folder, "roost-tasks.zip")
+		if len(x.refs) == 1 {
+			path = filepath.Join(x.folder, export.FileName(x.refs[0].ID)+".zip")
+		}
 	}
 	var also []string
 	for _, t := range x.refs[1:] {
@@ -362,7 +355,8 @@ func (x *exporter) tell() error {
 			x.Warn("left out: " + name)
 		}
 	}
-	if x.masks() && !x.flags.plain && !x.App.Flags.JSON && wrote > 0 {
+	readers := x.flags.format != "roo" && x.flags.format != "archive"
+	if readers && !x.flags.plain && !x.App.Flags.JSON && wrote > 0 {
 		hint := ""
 		if masked > 0 {
 			hint = "; --no-redact leaves them as they are"
@@ -370,7 +364,7 @@ func (x *exporter) tell() error {
 		x.Say("%d secret%s masked%s", masked, app.Plural(masked), hint)
 	}
 	if x.App.Flags.JSON && x.file+x.folder != "" {
-		if err := app.Encode(x.Out, map[string]any{"items": x.done, "masked": masked}, false); err != nil {
+		if err := x.PrintJSON(map[string]any{"items": x.done, "masked": masked}); err != nil {
 			return err
 		}
 	}
@@ -383,10 +377,9 @@ func (x *exporter) tell() error {
 // unwhole is the failure of an export of which something is not whole.
 func (x *exporter) unwhole(broken []exported) error {
 	first := broken[0]
-	f := &failure.Failure{Exit: failure.ExitDamaged, Code: "damaged", Task: first.ID, What: "export " + first.ID + " as a whole",
-		Try: "roost doctor " + first.ID,
-		Why: "the readable part was written; the task is unchanged"}
-	if f.Task == "" {
+	f := failure.New(failure.ExitDamaged, "damaged", "export "+first.ID+" as a whole",
+		"the readable part was written; the task is unchanged", "roost doctor "+first.ID)
+	if f.Task = first.ID; f.Task == "" {
 		f.What, f.Try = "export the tasks as a whole", "roost doctor"
 	}
 	if len(broken) > 1 {
@@ -433,28 +426,23 @@ func untar(in io.Reader, dir string) error {
 	}
 }
 
-func base(path string) string { return filepath.Base(path) }
-
-func join(dir, name string) string { return filepath.Join(dir, name) }
-
 // aim decides, before anything is read, where to write: into one file, into a folder, or
 // to stdout.
 func (x *exporter) aim() error {
 	f, many := x.flags, len(x.refs) > 1
-	name := "roost export --format " + f.format
-	if f.output == "-" {
-		switch {
-		case f.format == "roo":
-			return failure.Usage(name, "it writes a folder", name+" -o DIR "+x.refs[0].ID)
-		case f.format == "archive" && x.OutTTY:
-			return failure.Usage(name, "an archive cannot be printed on a terminal", name+" -o tasks.zip "+x.refs[0].ID)
-		case f.format != "archive" && many:
-			return failure.Usage(name, "several tasks make several files", name+" -o DIR ID...")
-		}
+	name, first := "roost export --format "+f.format, x.refs[0].ID
+	switch {
+	case f.output == "":
+		return failure.Usage(name+" -o", "the file name is empty", name+" -o FILE "+first)
+	case f.output != "-":
+	case f.format == "roo":
+		return failure.Usage(name, "it writes a folder", name+" -o DIR "+first)
+	case f.format == "archive" && x.OutTTY:
+		return failure.Usage(name, "an archive cannot be printed on a terminal", name+" -o tasks.zip "+first)
+	case f.format != "archive" && many:
+		return failure.Usage(name, "several tasks make several files", name+" -o DIR ID...")
+	default:
 		return nil
-	}
-	if f.output == "" {
-		return failure.Usage(name+" -o", "the file name is empty", name+" -o FILE "+x.refs[0].ID)
 	}
 	path := x.Abs(f.output)
 	info, err := os.Stat(path)
@@ -472,11 +460,12 @@ func (x *exporter) aim() error {
 		return nil
 	}
 	x.folder = path
-	if f.format == "roo" {
-		for _, ref := range x.refs {
-			if err := x.outside(filepath.Join(path, export.FileName(ref.ID))); err != nil {
-				return err
-			}
+	for _, ref := range x.refs {
+		if f.format != "roo" {
+			break
+		}
+		if err := x.outside(filepath.Join(path, export.FileName(ref.ID))); err != nil {
+			return err
 		}
 	}
 	return os.MkdirAll(path, 0o700)
@@ -499,30 +488,21 @@ func (x *exporter) place(id string, ts int64, taken map[string]bool) string {
 	return filepath.Join(x.folder, full)
 }
 
-func archiveName(refs []chosen) string {
-	if len(refs) == 1 {
-		return export.FileName(refs[0].ID) + ".zip"
-	}
-	return "roost-tasks.zip"
-}
-
 // outside refuses a place within a task's own folder: exporting must not write to what
 // it reads, or to any other task.
 func (x *exporter) outside(path string) error {
+	dir := path
+	real, err := filepath.EvalSymlinks(dir)
+	for err != nil && dir != filepath.Dir(dir) { // what does not exist yet lies in a folder that does
+		dir = filepath.Dir(dir)
+		real, err = filepath.EvalSymlinks(dir)
+	}
 	above := map[string][]os.FileInfo{}
-	for dir := path; ; dir = filepath.Dir(dir) {
-		if real, err := filepath.EvalSymlinks(dir); err == nil {
-			for at := real; ; at = filepath.Dir(at) {
-				if info, err := os.Stat(at); err == nil {
-					above[filepath.Base(at)] = append(above[filepath.Base(at)], info)
-				}
-				if at == filepath.Dir(at) {
-					break
-				}
-			}
-			break
+	for at := real; err == nil; at = filepath.Dir(at) {
+		if info, err := os.Stat(at); err == nil {
+			above[filepath.Base(at)] = append(above[filepath.Base(at)], info)
 		}
-		if dir == filepath.Dir(dir) {
+		if at == filepath.Dir(at) {
 			break
 		}
 	}
@@ -536,33 +516,6 @@ func (x *exporter) outside(path string) error {
 		}
 	}
 	return nil
-}
-
-// untilSignal returns a context that the first signal ends, so that no unfinished file
-// remains. The second signal ends the process. done returns the exit code of the
-// signal, 0 without one.
-func untilSignal(ctx context.Context) (_ context.Context, done func() int) {
-	ctx, cancel := context.WithCancel(ctx)
-	ch := make(chan os.Signal, 1)
-	signal.Notify(ch, os.Interrupt, syscall.SIGTERM)
-	code, quit, gone := 0, make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(gone)
-		select {
-		case sig := <-ch:
-			signal.Stop(ch)
-			code = app.SignalExit(sig)
-			cancel()
-		case <-quit:
-			signal.Stop(ch)
-		}
-	}()
-	return ctx, func() int {
-		close(quit)
-		<-gone
-		cancel()
-		return code
-	}
 }
 
 // progress shows how far an export is; bytes are those of the written file.

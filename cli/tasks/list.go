@@ -2,7 +2,9 @@ package tasks
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
+	"io"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -24,10 +26,69 @@ var statuses = []string{"queued", "running", "waiting", "delegated", "restoring"
 // screenful is how many tasks a terminal gets when no limit was asked for.
 const screenful = 40
 
+// filter is how the flags of a command choose tasks.
+type filter struct {
+	*api.TaskFilter
+	since, until, minCost, maxCost string
+}
+
+// addTo adds the flags that list and search have in common.
+func (f *filter) addTo(a *commands, cmd *cobra.Command) {
+	fl := cmd.Flags()
+	fl.StringVar(&f.Workspace, "workspace", "", "only tasks of this `folder`")
+	fl.StringVar(&f.Status, "status", "", "only tasks with this `status`")
+	fl.StringVar(&f.Source, "source", "", "only tasks of this `source`")
+	fl.StringVar(&f.Model, "model", "", "only tasks whose model's name holds these `words`")
+	fl.StringVar(&f.minCost, "min-cost", "", "only tasks that cost this `AMOUNT` of US dollars or more")
+	fl.StringVar(&f.maxCost, "max-cost", "", "only tasks that cost this `AMOUNT` or less; one of unknown cost is in neither")
+	fl.StringVar(&f.Tag, "tag", "", "only tasks with this `tag`")
+	fl.StringVar(&f.since, "since", "", "only tasks changed after this `time`: 2026-01-31, RFC 3339, or an age such as 7d")
+	fl.StringVar(&f.until, "until", "", "only tasks changed before this `time`")
+	fl.StringVar(&f.Cursor, "cursor", "", "go on where the last page ended")
+	app.Complete(cmd, "status", app.Words(statuses...))
+	app.Complete(cmd, "source", a.SourceNames)
+	app.Complete(cmd, "workspace", app.Folders)
+	app.NoFiles(cmd, "tag", "model", "min-cost", "max-cost", "since", "until", "limit", "cursor")
+}
+
+// read checks the flags and puts them into the filter. what follows the flags in the command line of an advice.
+func (f *filter) read(a *commands, command, what string) (err error) {
+	if f.Since, f.Until, err = a.span(command, f.since, f.until); err != nil {
+		return err
+	}
+	f.Workspace = a.folder(f.Workspace)
+	for _, cost := range []struct {
+		to         **money.USD
+		flag, text string
+	}{{&f.MinCost, "min-cost", f.minCost}, {&f.MaxCost, "max-cost", f.maxCost}} {
+		if cost.text == "" {
+			continue
+		}
+		usd, err := money.Parse(strings.TrimPrefix(cost.text, "$"))
+		if err != nil || usd < 0 {
+			return failure.Usage(command+" --"+cost.flag+" "+cost.text, "want an amount of US dollars such as 0.50",
+				command+" --"+cost.flag+" 0.50"+what)
+		}
+		*cost.to = &usd
+	}
+	if f.Limit < 0 {
+		return failure.Usage(command+" --limit", "a limit cannot be negative", command+" --limit 20"+what)
+	}
+	return oneOf(command, "status", f.Status, "there is no such status", statuses, what)
+}
+
+// oneOf checks the value of a flag that takes one of some words, or nothing.
+func oneOf(command, flag, word, why string, words []string, what string) error {
+	if word == "" || slices.Contains(words, word) {
+		return nil
+	}
+	command += " --" + flag + " "
+	return failure.Usage(command+word, why, command+strings.Join(words, "|")+what)
+}
+
 func (a *commands) listCommand() *cobra.Command {
-	var f api.TaskFilter
-	var since, until string
-	var group, minCost, maxCost string
+	f := filter{TaskFilter: &api.TaskFilter{}}
+	var group string
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the tasks of all sources, newest first",
@@ -38,59 +99,31 @@ func (a *commands) listCommand() *cobra.Command {
 			"gets fewer columns; in a pipe and with --json none is left out.",
 		Args: failure.Arguments(0, 0, "roost list"), ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			var err error
-			if f.Since, f.Until, err = a.span("roost list", since, until); err != nil {
+			if err := f.read(a, "roost list", ""); err != nil {
 				return err
 			}
-			f.Workspace = a.folder(f.Workspace)
-			if f.MinCost, err = dollarsFlag("roost list", "min-cost", minCost); err != nil {
+			if err := oneOf("roost list", "sort", f.Sort, "there is no such order", app.Sorts, ""); err != nil {
 				return err
 			}
-			if f.MaxCost, err = dollarsFlag("roost list", "max-cost", maxCost); err != nil {
+			if err := oneOf("roost list", "group", group, "there is no such grouping", []string{"workspace"}, ""); err != nil {
 				return err
-			}
-			if f.Sort != "" && !slices.Contains(app.Sorts, f.Sort) {
-				return failure.Usage("roost list --sort "+f.Sort, "there is no such order", "roost list --sort "+strings.Join(app.Sorts, "|"))
-			}
-			if f.Limit < 0 {
-				return failure.Usage("roost list --limit", "a limit cannot be negative", "roost list --limit 20")
-			}
-			if f.Status != "" && !slices.Contains(statuses, f.Status) {
-				return failure.Usage("roost list --status "+f.Status, "there is no such status", "roost list --status "+strings.Join(statuses, "|"))
-			}
-			if group != "" && group != "workspace" {
-				return failure.Usage("roost list --group "+group, "there is no such grouping", "roost list --group workspace")
 			}
 			a.collectRarely()
-			return a.list(cmd, f, group != "")
+			return a.list(cmd, *f.TaskFilter, group != "")
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&f.Workspace, "workspace", "", "only tasks of this `folder`")
 	fl.StringVar(&f.Words, "query", "", "only tasks whose title holds these `words`")
-	fl.StringVar(&f.Status, "status", "", "only tasks with this `status`")
-	fl.StringVar(&f.Source, "source", "", "only tasks of this `source`")
-	fl.StringVar(&f.Model, "model", "", "only tasks whose model's name holds these `words`")
-	fl.StringVar(&minCost, "min-cost", "", "only tasks that cost at least so many `dollars`")
-	fl.StringVar(&maxCost, "max-cost", "", "only tasks that cost at most so many `dollars`; one of unknown cost is in neither")
-	fl.StringVar(&f.Tag, "tag", "", "only tasks with this `tag`")
-	fl.StringVar(&since, "since", "", "changed after this `time`: 2026-01-31, RFC 3339, or an age such as 7d")
-	fl.StringVar(&until, "until", "", "changed before this `time`")
 	fl.StringVar(&f.Sort, "sort", "newest", "`order`: newest, oldest, cost, tokens")
 	fl.IntVar(&f.Limit, "limit", 0, "at most this many (0 = all; on a terminal a screenful, without --group)")
-	fl.StringVar(&f.Cursor, "cursor", "", "go on where the last page ended")
 	fl.BoolVar(&f.Tree, "tree", false, "subtasks below their parents, and on one page with them")
 	fl.StringVar(&group, "group", "", "put the tasks of each `workspace` together")
 	fl.BoolVar(&f.Damaged, "damaged", false, "only damaged tasks")
 	fl.BoolVar(&f.Empty, "empty", false, "also task folders without messages")
+	f.addTo(a, cmd)
 	app.Complete(cmd, "group", app.Words("workspace"))
-	app.Complete(cmd, "status", app.Words(statuses...))
 	app.Complete(cmd, "sort", app.Words(app.Sorts...))
-	app.Complete(cmd, "source", a.SourceNames)
-	app.Complete(cmd, "workspace", app.Folders)
-	for _, name := range []string{"tag", "query", "model", "min-cost", "max-cost", "since", "until", "limit", "cursor"} {
-		app.Complete(cmd, name, cobra.NoFileCompletions)
-	}
+	app.NoFiles(cmd, "query")
 	return cmd
 }
 
@@ -124,27 +157,23 @@ func (a *commands) list(cmd *cobra.Command, f api.TaskFilter, group bool) error 
 
 // showList prints a list for people.
 func (a *commands) showList(cmd *cobra.Command, items []api.Summary, got app.Listed, f api.TaskFilter, group bool) error {
-	if len(items) > 0 {
-		depths := make([]int, len(items))
-		if f.Tree {
-			depths = app.DepthsOf(items)
-		}
-		var err error
-		if group {
-			err = a.grouped(items, f.Tree, got.Names)
-		} else {
-			err = a.Table(items, depths, got.Names)
-		}
-		if err != nil {
-			return err
-		}
+	var err error
+	switch {
+	case len(items) == 0:
+		defer a.noSource(f.Source, got.Found.Sources)
+	case group:
+		err = a.grouped(items, f.Tree, got.Names)
+	case f.Tree:
+		err = a.Table(items, app.DepthsOf(items), got.Names)
+	default:
+		err = a.Table(items, make([]int, len(items)), got.Names)
+	}
+	if err != nil {
+		return err
 	}
 	a.SumUp(got.Found, len(items))
 	if got.Next != "" {
 		a.Say("more: %s, or --limit 0 for all", app.NextPage(cmd, got.Next))
-	}
-	if len(items) == 0 {
-		a.noSource(f.Source, got.Found.Sources)
 	}
 	return nil
 }
@@ -159,19 +188,6 @@ func (a *commands) noSource(name string, sources []api.SourceState) {
 		names = append(names, s.Name)
 	}
 	a.Say("no source is called %s; there are: %s", name, strings.Join(names, ", "))
-}
-
-// dollarsFlag reads an amount of money that a flag of a command was given; nil when
-// text is empty.
-func dollarsFlag(command, flag, text string) (*money.USD, error) {
-	if text == "" {
-		return nil, nil
-	}
-	usd, err := money.Parse(strings.TrimPrefix(text, "$"))
-	if err != nil || usd < 0 {
-		return nil, failure.Usage(command+" --"+flag+" "+text, "want an amount of US dollars such as 0.50", command+" --"+flag+" 0.50")
-	}
-	return &usd, nil
 }
 
 // span parses the times of --since and --until.
@@ -240,17 +256,10 @@ func (a *commands) grouped(items []api.Summary, tree bool, names map[string]stri
 				cost = &sum
 			}
 		}
-		name := display.OneLine(group[0].Workspace)
-		if name == "" {
-			name = "(no folder)"
-		}
+		name := cmp.Or(display.OneLine(group[0].Workspace), "(no folder)")
 		line := fmt.Sprintf("%s  %d task%s, %s", name, len(group), app.Plural(len(group)), app.Dollars(cost))
-		if i > 0 {
-			line = "\n" + a.OutStyle().Paint(view.Head, line)
-		} else {
-			line = a.OutStyle().Paint(view.Head, line)
-		}
-		if _, err := fmt.Fprintln(a.Out, line); err != nil {
+		line = strings.Repeat("\n", min(i, 1)) + a.OutStyle().Paint(view.Head, line) + "\n"
+		if _, err := io.WriteString(a.Out, line); err != nil {
 			return fmt.Errorf("print the list: %w", err)
 		}
 		depths := make([]int, len(group))
@@ -266,10 +275,7 @@ func (a *commands) grouped(items []api.Summary, tree bool, names map[string]stri
 
 // drawTree prints a family.
 func (a *commands) drawTree(f app.Family, names map[string]string) error {
-	width, style := 0, a.OutStyle()
-	if a.OutTTY {
-		width = a.Width
-	}
+	width, style := a.Columns(), a.OutStyle()
 	all := api.CostsBelow(f.Tasks, f.Depths)
 	out := bufio.NewWriter(a.Out)
 	for i, t := range f.Tasks {
@@ -283,29 +289,20 @@ func (a *commands) drawTree(f app.Family, names map[string]string) error {
 		if all[i] != nil {
 			facts = append(facts, "$"+all[i].String()+" with its subtasks")
 		}
-		title := display.Cut(display.OneLine(t.Title), 60)
-		if title == "" {
-			title = "(no words yet)"
-		}
+		title := cmp.Or(display.Cut(display.OneLine(t.Title), 60), "(no words yet)")
 		line := f.Lead(i) + strings.Join(facts, " · ") + "  " + title
-		s := view.Plain
-		if len(t.Damaged) > 0 {
-			s = view.Bad
-		} else if t.Status == "waiting" {
-			s = view.Asked
-		}
-		fmt.Fprintln(out, style.Paint(s, display.Cut(line, width)))
+		fmt.Fprintln(out, style.Paint(app.StyleOf(t), display.Cut(line, width)))
 	}
 	return app.Flushed(out)
 }
 
-const (
-	firstHits = 100 // when no limit was asked for
-)
+// firstHits is how many hits a search prints when no limit was asked for.
+const firstHits = 100
 
 func (a *commands) searchCommand() *cobra.Command {
 	var q api.SearchQuery
-	var in, since, until, minCost, maxCost string
+	var in string
+	f := filter{TaskFilter: &q.Filter}
 	cmd := &cobra.Command{
 		Use:   "search QUERY",
 		Short: "Find words in the messages of all tasks",
@@ -321,32 +318,15 @@ func (a *commands) searchCommand() *cobra.Command {
 			"again, and added, by the next one.",
 		Args: failure.Arguments(1, -1, "roost search QUERY"), ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			q.Text = strings.Join(args, " ")
-			f := &q.Filter
-			var err error
-			if f.Since, f.Until, err = a.span("roost search", since, until); err != nil {
+			q.Text, q.In = strings.Join(args, " "), app.List(in)
+			if err := f.read(a, "roost search", " QUERY"); err != nil {
 				return err
 			}
-			f.Workspace = a.folder(f.Workspace)
-			q.In = app.List(in)
 			for _, scope := range q.In {
 				if !slices.Contains(api.Scopes, scope) {
 					return failure.Usage("roost search --in "+scope, "there is no such place",
 						"roost search --in "+strings.Join(api.Scopes, ",")+" QUERY")
 				}
-			}
-			if f.Limit < 0 {
-				return failure.Usage("roost search --limit", "a limit cannot be negative", "roost search --limit 20 QUERY")
-			}
-			if f.Status != "" && !slices.Contains(statuses, f.Status) {
-				return failure.Usage("roost search --status "+f.Status, "there is no such status",
-					"roost search --status "+strings.Join(statuses, "|")+" QUERY")
-			}
-			if f.MinCost, err = dollarsFlag("roost search QUERY", "min-cost", minCost); err != nil {
-				return err
-			}
-			if f.MaxCost, err = dollarsFlag("roost search QUERY", "max-cost", maxCost); err != nil {
-				return err
 			}
 			if a.OutTTY && !a.Flags.JSON && !cmd.Flags().Changed("limit") {
 				f.Limit = screenful
@@ -356,26 +336,12 @@ func (a *commands) searchCommand() *cobra.Command {
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&in, "in", "", "only in these `places`: ui, api, tool, path, joined by commas")
-	fl.StringVar(&q.Filter.Source, "source", "", "only tasks of this `source`")
-	fl.StringVar(&q.Filter.Workspace, "workspace", "", "only tasks of this `folder`")
-	fl.StringVar(&q.Filter.Status, "status", "", "only tasks with this `status`")
-	fl.StringVar(&since, "since", "", "only tasks changed after this `time`: 2026-01-31, RFC 3339, or an age such as 7d")
-	fl.StringVar(&until, "until", "", "only tasks changed before this `time`")
-	fl.StringVar(&q.Filter.Tag, "tag", "", "only tasks with this `tag`")
-	fl.StringVar(&q.Filter.Model, "model", "", "only tasks whose model's name holds these `words`")
-	fl.StringVar(&minCost, "min-cost", "", "only tasks that cost this `AMOUNT` of US dollars or more")
-	fl.StringVar(&maxCost, "max-cost", "", "only tasks that cost this `AMOUNT` or less")
 	fl.StringVar(&q.Tool, "tool", "", "only tasks in which this `tool` was called: read_file")
 	fl.StringVar(&q.File, "file", "", "only tasks in which a tool was asked for a `path` that holds this")
-	fl.IntVar(&q.Filter.Limit, "limit", firstHits, "at most this many hits (0 = all; on a terminal a screenful)")
-	fl.StringVar(&q.Filter.Cursor, "cursor", "", "go on where the last page ended")
+	fl.IntVar(&f.Limit, "limit", firstHits, "at most this many hits (0 = all; on a terminal a screenful)")
+	f.addTo(a, cmd)
 	app.Complete(cmd, "in", app.Words(api.Scopes...))
-	app.Complete(cmd, "status", app.Words(statuses...))
-	app.Complete(cmd, "source", a.SourceNames)
-	app.Complete(cmd, "workspace", app.Folders)
-	for _, name := range []string{"since", "until", "limit", "cursor", "tag", "model", "min-cost", "max-cost", "tool"} {
-		app.Complete(cmd, name, cobra.NoFileCompletions)
-	}
+	app.NoFiles(cmd, "tool")
 	return cmd
 }
 
@@ -422,42 +388,30 @@ func (a *commands) search(cmd *cobra.Command, q api.SearchQuery) error {
 
 // showHits prints hits below their tasks.
 func (a *commands) showHits(cmd *cobra.Command, hits []api.Hit, got app.Listed) error {
-	key := func(h api.Hit) string { return h.Task.Source + ":" + h.Task.ID }
-	var tasks []api.Summary
-	for i, h := range hits {
-		if i == 0 || key(hits[i-1]) != key(h) {
-			tasks = append(tasks, h.Task)
+	width, style, out := a.Columns(), a.OutStyle(), bufio.NewWriter(a.Out)
+	last, tasks := "", 0
+	for _, h := range hits {
+		if key := app.KeyOf(h.Task); key != last {
+			last = key
+			tasks++
+			head := fmt.Sprintf("%s  %s  %s", display.OneLine(got.Names[last]), a.Age(h.Task.TS),
+				display.Cut(display.OneLine(h.Task.Title), max(width, 60)))
+			fmt.Fprintln(out, style.Paint(view.Head, display.Cut(head, width)))
 		}
+		line := fmt.Sprintf("  #%d %s %s: %s", h.Number, h.History, h.Kind, h.Snippet)
+		fmt.Fprintln(out, display.Cut(display.OneLineIndented(line), width))
 	}
-	if len(tasks) > 0 {
-		width := 0
-		titleRoom := 60
-		if a.OutTTY {
-			width, titleRoom = a.Width, max(a.Width, 60)
-		}
-		style, out := a.OutStyle(), bufio.NewWriter(a.Out)
-		last := ""
-		for _, h := range hits {
-			if key(h) != last {
-				last = key(h)
-				head := fmt.Sprintf("%s  %s  %s", display.OneLine(got.Names[last]), a.Age(h.Task.TS),
-					display.Cut(display.OneLine(h.Task.Title), titleRoom))
-				fmt.Fprintln(out, style.Paint(view.Head, display.Cut(head, width)))
-			}
-			line := fmt.Sprintf("  #%d %s %s: %s", h.Number, h.History, h.Kind, h.Snippet)
-			fmt.Fprintln(out, display.Cut(display.OneLineIndented(line), width))
-		}
-		if err := out.Flush(); err != nil {
-			return fmt.Errorf("print the hits: %w", err)
-		}
-		first := hits[0]
-		flag := ""
+	if err := app.Flushed(out); err != nil {
+		return err
+	}
+	if len(hits) > 0 {
+		first, flag := hits[0], ""
 		if first.History == api.API {
 			flag = " --api"
 		}
-		a.Say("open one: roost show %s%s --tail 5 --before %d", got.Names[key(first)], flag, first.Number+3)
+		a.Say("open one: roost show %s%s --tail 5 --before %d", got.Names[app.KeyOf(first.Task)], flag, first.Number+3)
 	}
-	line := fmt.Sprintf("%d hit%s in %d of %d task%s", len(hits), app.Plural(len(hits)), len(tasks), got.Found.Tasks, app.Plural(got.Found.Tasks))
+	line := fmt.Sprintf("%d hit%s in %d of %d task%s", len(hits), app.Plural(len(hits)), tasks, got.Found.Tasks, app.Plural(got.Found.Tasks))
 	if got.Next != "" {
 		line += "; more: " + app.NextPage(cmd, got.Next)
 	}

@@ -9,13 +9,11 @@ import (
 	"iter"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -93,7 +91,7 @@ func trouble(src api.SourceState) string {
 
 func pickRow(t api.Summary, label string) picker.Task {
 	row := picker.Task{
-		Key: t.Source + ":" + t.ID, ID: t.ID, Title: t.Title, Status: t.Status, Source: label, Workspace: t.Workspace,
+		Key: app.KeyOf(t), ID: t.ID, Title: t.Title, Status: t.Status, Source: label, Workspace: t.Workspace,
 		Model: t.Model, TS: t.TS, Messages: t.Messages.UI, Tags: t.Tags, Pinned: t.Pinned,
 		Foreign: t.Source != api.OwnSource, Copied: len(t.Copies) > 0,
 	}
@@ -162,7 +160,7 @@ func (d *pickerBackend) Search(ctx context.Context, text string) ([]picker.Hit, 
 	}
 	hits := make([]picker.Hit, 0, len(found.Items))
 	for _, h := range found.Items {
-		hits = append(hits, picker.Hit{Key: h.Task.Source + ":" + h.Task.ID, History: h.History, Number: h.Number, Text: h.Snippet})
+		hits = append(hits, picker.Hit{Key: app.KeyOf(h.Task), History: h.History, Number: h.Number, Text: h.Snippet})
 	}
 	return hits, nil
 }
@@ -350,29 +348,27 @@ func (a *commands) pick(ctx context.Context, s *local.Roost, purpose string) (st
 		return "", err
 	}
 	if len(names) == 0 {
-		return "", &failure.Failure{
-			Exit: failure.ExitNotFound,
-			Code: "task_not_found",
-			What: purpose + " a task",
-			Why:  "there is none",
-			Try:  `roost run "what to do"`,
-		}
+		return "", failure.New(failure.ExitNotFound, "task_not_found", purpose+" a task", "there is none", `roost run "what to do"`)
 	}
 	if !a.canDraw() {
-		return a.plainPick(ctx, s, purpose)
+		page, _, err := app.Newest(ctx, s, "", pickable)
+		if err != nil {
+			return "", err
+		}
+		return a.ask(ctx, page, purpose)
 	}
 	choice, err := a.draw(ctx, s, purpose)
 	if err != nil {
 		return "", err
 	}
 	if choice.Verb == picker.Leave {
-		return "", notChosen(purpose)
+		return "", notChosen(purpose, "none was chosen")
 	}
 	return choice.Task.Key, nil
 }
 
-func notChosen(purpose string) error {
-	return &failure.Failure{Exit: failure.ExitCancelled, Code: "cancelled", What: "choose a task", Why: "none was chosen", Try: "roost " + purpose + " ID"}
+func notChosen(purpose, why string) error {
+	return failure.New(failure.ExitCancelled, "cancelled", "choose a task", why, "roost "+purpose+" ID")
 }
 
 // canDraw reports whether the terminal is one that a screen can be drawn on.
@@ -384,8 +380,6 @@ func (a *commands) canDraw() bool {
 
 // draw shows the picker on stderr: what stdout gets is the command's result.
 func (a *commands) draw(ctx context.Context, s *local.Roost, purpose string) (picker.Choice, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	if s.Engine() == nil { // it runs nothing here, and lets tasks be deleted
 		s.Start(engine.Options{}, true)
 		defer func() { _ = s.Close(ctx) }()
@@ -398,25 +392,18 @@ func (a *commands) draw(ctx context.Context, s *local.Roost, purpose string) (pi
 	all := s.Service()
 	defer all.Close()
 	d := &pickerBackend{commands: a, all: all, client: c}
-	ended, code := d.untilSignal(cancel)
+	running, interrupted := app.UntilSignal(ctx, d.ignores) // the end of the screen restores the terminal
 	in, _ := a.In.(*os.File)
 	out, _ := a.Err.(*os.File)
-	choice, err := picker.Run(ctx, d, in, out, picker.Options{
+	choice, err := picker.Run(running, d, in, out, picker.Options{
 		Colour: a.Colour(), Now: a.Now, Purpose: purpose, Pager: a.Pager() != "",
 	})
-	ended()
-	exit := int(code.Load())
+	exit := interrupted()
 	if choice.Interrupted {
 		exit = failure.ExitInterrupt
 	}
 	if exit != 0 {
-		return choice, &failure.Failure{
-			Exit: exit,
-			Code: "cancelled",
-			What: "choose a task",
-			Why:  "it was interrupted; nothing is lost",
-			Try:  "roost",
-		}
+		return choice, failure.New(exit, "cancelled", "choose a task", "it was interrupted; nothing is lost", "roost")
 	}
 	if errors.Is(err, picker.ErrPanic) {
 		return choice, fmt.Errorf("%w because of an error in the picker; use roost list and roost resume ID instead", err)
@@ -424,36 +411,10 @@ func (a *commands) draw(ctx context.Context, s *local.Roost, purpose string) (pi
 	return choice, err
 }
 
-// untilSignal ends the screen on a signal, which restores the terminal. While a pager has
-// the terminal, an interrupt goes to the pager.
-func (d *pickerBackend) untilSignal(end func()) (stop func(), code *atomic.Int32) {
-	ch := make(chan os.Signal, 2)
-	signal.Notify(ch, os.Interrupt, syscall.SIGTERM)
-	if !signal.Ignored(syscall.SIGHUP) {
-		signal.Notify(ch, syscall.SIGHUP)
-	}
-	code = new(atomic.Int32)
-	quit, gone := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(gone)
-		for {
-			select {
-			case <-quit:
-				return
-			case sig := <-ch:
-				if sig == os.Interrupt && (d.paging.Load() || time.Since(time.Unix(0, d.closed.Load())) < app.Bounce) {
-					continue // it also ends the pager, perhaps before this process gets it
-				}
-				code.CompareAndSwap(0, int32(app.SignalExit(sig)))
-				end()
-			}
-		}
-	}()
-	return func() {
-		signal.Stop(ch)
-		close(quit)
-		<-gone
-	}, code
+// ignores reports whether a signal does not end the screen: while a pager has the terminal, an interrupt is for the
+// pager, and perhaps comes before this process knows that the pager has ended.
+func (d *pickerBackend) ignores(sig os.Signal) bool {
+	return sig == os.Interrupt && (d.paging.Load() || time.Since(time.Unix(0, d.closed.Load())) < app.Bounce)
 }
 
 // editors are the folders of editors as people call them.
@@ -510,23 +471,6 @@ func (a *commands) plainWelcome(cmd *cobra.Command, s *local.Roost) error {
 	return again(cmd, "resume", id)
 }
 
-func (a *commands) plainPick(ctx context.Context, s *local.Roost, purpose string) (string, error) {
-	page, _, err := app.Newest(ctx, s, "", pickable)
-	if err != nil {
-		return "", err
-	}
-	if len(page) == 0 {
-		return "", &failure.Failure{
-			Exit: failure.ExitNotFound,
-			Code: "task_not_found",
-			What: purpose + " a task",
-			Why:  "there is none",
-			Try:  `roost run "what to do"`,
-		}
-	}
-	return a.ask(ctx, page, purpose)
-}
-
 // ask prints numbered tasks and reads a number.
 func (a *commands) ask(ctx context.Context, items []api.Summary, purpose string) (string, error) {
 	lines := make([]view.Line, len(items))
@@ -539,20 +483,14 @@ func (a *commands) ask(ctx context.Context, items []api.Summary, purpose string)
 	for {
 		line, err := p.Read(ctx, purpose+" which (number, or q) > ")
 		if err != nil {
-			return "", &failure.Failure{
-				Exit: failure.ExitCancelled,
-				Code: "cancelled",
-				What: "choose a task",
-				Why:  err.Error(),
-				Try:  "roost " + purpose + " ID",
-			}
+			return "", notChosen(purpose, err.Error())
 		}
 		line = strings.TrimSpace(line)
 		if line == "q" {
-			return "", notChosen(purpose)
+			return "", notChosen(purpose, "none was chosen")
 		}
 		if n, err := strconv.Atoi(line); err == nil && n >= 1 && n <= len(items) {
-			return items[n-1].Source + ":" + items[n-1].ID, nil
+			return app.KeyOf(items[n-1]), nil
 		}
 	}
 }

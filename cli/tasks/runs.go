@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"fmt"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -35,8 +34,8 @@ func (a *commands) runsCommand() *cobra.Command {
 		Example: "  roost runs --state running\n  roost runs 0199 --json",
 		Args:    failure.Arguments(0, 1, "roost runs"), ValidArgsFunction: app.First(a.TaskIDs),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if state != "" && !slices.Contains(runStates, state) {
-				return failure.Usage("roost runs --state "+state, "there is no such state", "roost runs --state "+strings.Join(runStates, "|"))
+			if err := oneOf("roost runs", "state", state, "there is no such state", runStates, ""); err != nil {
+				return err
 			}
 			if limit < 1 || limit > 1000 {
 				return failure.Usage("roost runs --limit", "want a number from 1 to 1000", "roost runs --limit 20")
@@ -68,17 +67,13 @@ func (a *commands) runsCommand() *cobra.Command {
 	fl.IntVar(&limit, "limit", 100, "at most this many")
 	fl.StringVar(&cursor, "cursor", "", "go on where the last page ended")
 	app.Complete(cmd, "state", app.Words(runStates...))
-	app.Complete(cmd, "limit", cobra.NoFileCompletions)
-	app.Complete(cmd, "cursor", cobra.NoFileCompletions)
+	app.NoFiles(cmd, "limit", "cursor")
 	return cmd
 }
 
 // showRuns prints a page of runs; more is the command for the next one, "" where this is the last.
 func (a *commands) showRuns(p api.Page[api.Run], more string) error {
-	style, width := a.OutStyle(), 0
-	if a.OutTTY {
-		width = a.Width
-	}
+	style, width := a.OutStyle(), a.Columns()
 	out := bufio.NewWriter(a.Out)
 	runWidth, taskWidth := 3, 4
 	for _, r := range p.Items {
@@ -118,14 +113,14 @@ func (a *commands) showRuns(p api.Page[api.Run], more string) error {
 	if err := app.Flushed(out); err != nil {
 		return err
 	}
-	switch {
-	case len(p.Items) == 0:
+	if len(p.Items) == 0 {
 		a.Say("no runs")
-	case more != "":
-		a.Say("%d run%s; more: %s", len(p.Items), app.Plural(len(p.Items)), more)
-	default:
-		a.Say("%d run%s", len(p.Items), app.Plural(len(p.Items)))
+		return nil
 	}
+	if more != "" {
+		more = "; more: " + more
+	}
+	a.Say("%d run%s%s", len(p.Items), app.Plural(len(p.Items)), more)
 	return nil
 }
 

@@ -7,9 +7,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
+	"maps"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -84,8 +83,7 @@ func (a *commands) showCommand() *cobra.Command {
 	fl.StringVar(&f.before, "before", "", "only messages before message `N`, as #12 or 12")
 	fl.StringVarP(&f.dir, "workspace", "C", "", "with --context: the `folder` of the task, when it has moved or is not known")
 	app.Complete(cmd, "workspace", app.Folders)
-	app.Complete(cmd, "tail", cobra.NoFileCompletions)
-	app.Complete(cmd, "before", cobra.NoFileCompletions)
+	app.NoFiles(cmd, "tail", "before")
 	return cmd
 }
 
@@ -159,12 +157,8 @@ func (a *commands) header(t api.Summary, questions []string) error {
 }
 
 func (a *commands) printUsage(u api.Usage) error {
-	cost := "unknown"
-	if u.Cost != nil {
-		cost = "$" + u.Cost.String()
-	}
 	_, err := fmt.Fprintf(a.Out, "tokens in     %d\ntokens out    %d\ncache writes  %d\ncache reads   %d\ncost          %s\n",
-		u.TokensIn, u.TokensOut, u.CacheWrites, u.CacheReads, cost)
+		u.TokensIn, u.TokensOut, u.CacheWrites, u.CacheReads, app.Dollars(u.Cost))
 	if err != nil {
 		return fmt.Errorf("print the usage: %w", err)
 	}
@@ -185,10 +179,9 @@ func (a *commands) showTask(ctx context.Context, c *client.Client, id string, f 
 			return a.drawTree(app.Flat(b.Branch, 0), b.Names)
 		})
 	case f.context:
-		if f.dir != "" {
-			f.dir = a.Abs(f.dir)
-		}
-		return app.DocumentOf(ctx, a.App, c, app.PathOf(id, "context"), workspaceQuery(f.dir), func(u api.ContextUse) error {
+		q := url.Values{}
+		app.SetQuery(q, "workspace", f.dir)
+		return app.DocumentOf(ctx, a.App, c, app.PathOf(id, "context"), q, func(u api.ContextUse) error {
 			if u.AsIf != nil && u.Unknown != nil {
 				a.Warn(fmt.Sprintf("the task's profile %q is not known here; this is as if %s answered "+
 					"(roost config set source_profiles.%s NAME names one)",
@@ -210,12 +203,13 @@ func (a *commands) showTask(ctx context.Context, c *client.Client, id string, f 
 	return a.Paged(ctx, func() error { return a.showHistory(ctx, c, id, f) })
 }
 
-// windows requests the part of a numbered list that the flags select: its newest items, or
-// all of it in parts from its beginning. get returns the total and where the part ended;
-// windows returns where the window begins and ends.
-func windows(f showFlags, get func(url.Values) (total int, before, after *int, err error)) (from, to int, err error) {
-	q := url.Values{}
-	total, _, _, err := get(url.Values{"limit": {"1"}, "peek": nil})
+// windows requests the part of a numbered list that the flags select: its newest items, or all of it in parts from its
+// beginning. get asks for a part by a query, which q begins, and returns the total and where the part ended; it prints
+// nothing of the first part, which only tells the total. windows returns where the window begins and ends.
+func windows(f showFlags, q url.Values, get func(q url.Values, first bool) (total int, after *int, err error)) (from, to int, err error) {
+	q = maps.Clone(q)
+	q.Set("limit", "1")
+	total, _, err := get(q, true)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -223,7 +217,7 @@ func windows(f showFlags, get func(url.Values) (total int, before, after *int, e
 	for at := from; at < to; {
 		q.Set("after", strconv.Itoa(at))
 		q.Set("limit", strconv.Itoa(min(to-at, windowMost)))
-		_, _, after, err := get(q)
+		_, after, err := get(q, false)
 		if err != nil {
 			return from, to, err
 		}
@@ -257,14 +251,14 @@ func (a *commands) showElements(ctx context.Context, c *client.Client, id string
 	}
 	out := bufio.NewWriter(a.Out)
 	sep, printed := "[", map[string]bool{}
-	_, _, err = windows(f, func(part url.Values) (int, *int, *int, error) {
+	_, _, err = windows(f, q, func(q url.Values, first bool) (int, *int, error) {
 		var doc json.RawMessage
-		if _, err := c.Do(ctx, "GET", path, merged(q, part), nil, &doc); err != nil {
-			return 0, nil, nil, err
+		if _, err := c.Do(ctx, "GET", path, q, nil, &doc); err != nil {
+			return 0, nil, err
 		}
 		w, err := readWindow(doc)
 		if err != nil {
-			return 0, nil, nil, fmt.Errorf("read the answer of the server %s: %w", c.Base(), err)
+			return 0, nil, fmt.Errorf("read the answer of the server %s: %w", c.Base(), err)
 		}
 		for _, note := range w.Notes {
 			if !printed[note] {
@@ -272,15 +266,15 @@ func (a *commands) showElements(ctx context.Context, c *client.Client, id string
 				a.Warn(note)
 			}
 		}
-		if _, peek := part["peek"]; peek {
-			return w.Total, w.Before, w.After, nil
-		}
 		for raw := range esjson.Array(w.items) {
+			if first {
+				break
+			}
 			fmt.Fprint(out, sep)
 			_, _ = out.Write(raw) // Flush returns the error
 			sep = ",\n"
 		}
-		return w.Total, w.Before, w.After, nil
+		return w.Total, w.After, nil
 	})
 	if err != nil {
 		return err
@@ -295,11 +289,10 @@ func (a *commands) showElements(ctx context.Context, c *client.Client, id string
 // elements is a window of a history. Its items keep their bytes: a message may be nested deeper
 // than encoding/json reads.
 type elements struct {
-	items  []byte // a JSON array
-	Total  int
-	Before *int `json:"next_before"`
-	After  *int `json:"next_after"`
-	Notes  []string
+	items []byte // a JSON array
+	Total int
+	After *int `json:"next_after"`
+	Notes []string
 }
 
 func readWindow(doc []byte) (w elements, err error) {
@@ -314,18 +307,6 @@ func readWindow(doc []byte) (w elements, err error) {
 	return w, json.Unmarshal(rest.Bytes(), &w)
 }
 
-func merged(q, part url.Values) url.Values {
-	out := url.Values{}
-	for _, from := range []url.Values{q, part} {
-		for name, values := range from {
-			if name != "peek" {
-				out[name] = values
-			}
-		}
-	}
-	return out
-}
-
 // warnOfDamage names what is damaged of a task whose history is shown without the lines about the task.
 func (a *commands) warnOfDamage(t api.Summary) {
 	if len(t.Damaged) > 0 {
@@ -335,19 +316,35 @@ func (a *commands) warnOfDamage(t api.Summary) {
 
 // showJournal prints the commits of a task's journal.
 func (a *commands) showJournal(ctx context.Context, c *client.Client, id string, f showFlags) error {
-	var all []api.Commit
-	_, _, err := windows(f, func(part url.Values) (int, *int, *int, error) {
+	all := []api.Commit{}
+	_, _, err := windows(f, url.Values{}, func(q url.Values, first bool) (int, *int, error) {
 		var w api.Commits
-		_, err := c.Do(ctx, "GET", app.PathOf(id, "journal"), merged(nil, part), nil, &w)
-		if _, peek := part["peek"]; !peek {
+		_, err := c.Do(ctx, "GET", app.PathOf(id, "journal"), q, nil, &w)
+		if !first {
 			all = append(all, w.Items...)
 		}
-		return w.Total, w.Before, w.After, err
+		return w.Total, w.After, err
 	})
 	if err != nil {
 		return err
 	}
-	return a.printCommits(all)
+	if a.Flags.JSON {
+		return a.PrintJSON(all)
+	}
+	width := 200
+	if a.Flags.Verbose {
+		width = 0
+	}
+	out := bufio.NewWriter(a.Out)
+	for _, c := range all {
+		if c.Damage != "" {
+			fmt.Fprintf(out, "%6d damaged: %s\n", c.Seq, c.Damage)
+		}
+		for _, raw := range c.Events {
+			fmt.Fprintf(out, "%6d %3d %s\n", c.Seq, c.Epoch, display.Cut(display.OneLine(string(raw)), width))
+		}
+	}
+	return app.Flushed(out)
 }
 
 // showHistory prints messages for people.
@@ -356,7 +353,8 @@ func (a *commands) showHistory(ctx context.Context, c *client.Client, id string,
 	if err != nil {
 		return err
 	}
-	if f.ui || f.api || f.effective {
+	alone := f.ui || f.api || f.effective // without the lines about the task
+	if alone {
 		a.warnOfDamage(t)
 	}
 	q := url.Values{}
@@ -369,26 +367,21 @@ func (a *commands) showHistory(ctx context.Context, c *client.Client, id string,
 	if a.Flags.Verbose {
 		q.Set("whole", "true")
 	}
-	out := bufio.NewWriter(a.Out)
-	first, printed := true, map[string]bool{}
-	from, to, err := windows(f, func(part url.Values) (int, *int, *int, error) {
+	out, style, printed := bufio.NewWriter(a.Out), a.OutStyle(), map[string]bool{}
+	from, to, err := windows(f, q, func(q url.Values, first bool) (int, *int, error) {
 		var w api.Lines
-		_, err := c.Do(ctx, "GET", app.PathOf(id, "lines"), merged(q, part), nil, &w)
-		_, peek := part["peek"]
+		_, err := c.Do(ctx, "GET", app.PathOf(id, "lines"), q, nil, &w)
 		if err != nil {
-			return 0, nil, nil, err
+			return 0, nil, err
 		}
-		if peek {
-			if first && !f.ui && !f.api && !f.effective {
-				if err := a.header(t, w.Questions); err != nil {
-					return 0, nil, nil, err
-				}
+		if first {
+			if !alone {
+				err = a.header(t, w.Questions)
 			}
-			if w.StandIn != "" && first {
-				fmt.Fprintln(out, a.OutStyle().Paint(view.Bad, w.StandIn))
+			if w.StandIn != "" {
+				fmt.Fprintln(out, style.Paint(view.Bad, w.StandIn))
 			}
-			first = false
-			return w.Total, w.Before, w.After, nil
+			return w.Total, nil, err
 		}
 		for _, note := range w.Notes {
 			if !printed[note] {
@@ -396,16 +389,14 @@ func (a *commands) showHistory(ctx context.Context, c *client.Client, id string,
 				a.Say("%s", note)
 			}
 		}
-		var messages [][]view.Line
 		for _, m := range w.Items {
-			lines := make([]view.Line, len(m.Lines))
-			for i, l := range m.Lines {
-				lines[i] = view.Line{Style: view.Style(l.Style), Text: l.Text}
+			for _, l := range m.Lines {
+				for _, text := range app.Wrap(display.Safe(l.Text), a.Columns()) {
+					fmt.Fprintln(out, style.Paint(view.Style(l.Style), text))
+				}
 			}
-			messages = append(messages, lines)
 		}
-		a.printLines(out, slices.All(messages))
-		return w.Total, w.Before, w.After, nil
+		return w.Total, w.After, nil
 	})
 	if err != nil {
 		return err
@@ -416,52 +407,12 @@ func (a *commands) showHistory(ctx context.Context, c *client.Client, id string,
 	if err := app.Flushed(out); err != nil || from == 0 {
 		return err
 	}
-	a.earlier(t.ID, from, f)
-	return nil
-}
-
-// earlier prints how to see the messages before.
-func (a *commands) earlier(id string, from int, f showFlags) {
-	again := fmt.Sprintf("roost show %s --before %d", id, from+1)
+	again := fmt.Sprintf("roost show %s --before %d", t.ID, from+1)
 	if f.tail > 0 && (f.tail != page || !a.OutTTY) {
 		again += fmt.Sprintf(" --tail %d", f.tail)
 	}
 	a.Say("%d earlier: %s", from, again)
-}
-
-// printLines prints what messages are shown as.
-func (a *commands) printLines(out *bufio.Writer, messages iter.Seq2[int, []view.Line]) {
-	style := a.OutStyle()
-	for _, lines := range messages {
-		for _, l := range lines {
-			for _, text := range app.Wrap(display.Safe(l.Text), a.Columns()) {
-				fmt.Fprintln(out, style.Paint(l.Style, text))
-			}
-		}
-	}
-}
-
-func (a *commands) printCommits(all []api.Commit) error {
-	out := bufio.NewWriter(a.Out)
-	if a.Flags.JSON {
-		if err := app.Encode(out, append([]api.Commit{}, all...), false); err != nil {
-			return err
-		}
-		return app.Flushed(out)
-	}
-	width := 200
-	if a.Flags.Verbose {
-		width = 0
-	}
-	for _, c := range all {
-		if c.Damage != "" {
-			fmt.Fprintf(out, "%6d damaged: %s\n", c.Seq, c.Damage)
-		}
-		for _, raw := range c.Events {
-			fmt.Fprintf(out, "%6d %3d %s\n", c.Seq, c.Epoch, display.Cut(display.OneLine(string(raw)), width))
-		}
-	}
-	return app.Flushed(out)
+	return nil
 }
 
 // printBranches draws the tree of a task's branches.
@@ -507,10 +458,8 @@ func (a *commands) branchesBelow(all []api.BranchRow, parent string, depth int) 
 }
 
 func leftBy(b api.BranchRow) string {
-	text := map[string]string{"remove": "a deleted message", "branch": "going to another branch", "edit": "an edit"}[b.Why]
-	if text == "" {
-		text = "a " + display.OneLine(b.Why)
-	}
+	text := cmp.Or(map[string]string{"remove": "a deleted message", "branch": "going to another branch", "edit": "an edit"}[b.Why],
+		"a "+display.OneLine(b.Why))
 	if b.By != "" {
 		text += " in " + display.OneLine(b.By)
 	}
@@ -520,14 +469,6 @@ func leftBy(b api.BranchRow) string {
 var partWords = map[string]string{
 	"system": "the system prompt", "tools": "the tools' descriptions", "summary": "the summary", "history": "the conversation",
 	"results": "results of tools", "files": "files that were read", "images": "images",
-}
-
-// workspaceQuery names a folder to a server; "" = the task's own.
-func workspaceQuery(dir string) url.Values {
-	if dir == "" {
-		return nil
-	}
-	return url.Values{"workspace": {dir}}
 }
 
 func (a *commands) printContext(c api.ContextUse) error {

@@ -2,6 +2,7 @@ package tasks
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -40,10 +41,10 @@ func (a *commands) usageCommand() *cobra.Command {
 			"by the tools that its reply called.",
 		Args: failure.Arguments(0, 0, "roost usage"), ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if !slices.Contains(groupings, by) {
-				return failure.Usage("roost usage --by "+by, "there is no such grouping", "roost usage --by "+strings.Join(groupings, "|"))
+			err := oneOf("roost usage", "by", by, "there is no such grouping", groupings, "")
+			if err != nil {
+				return err
 			}
-			var err error
 			if f.Since, f.Until, err = a.span("roost usage", since, until); err != nil {
 				return err
 			}
@@ -64,8 +65,7 @@ func (a *commands) usageCommand() *cobra.Command {
 	app.Complete(cmd, "by", app.Words(groupings...))
 	app.Complete(cmd, "source", a.SourceNames)
 	app.Complete(cmd, "workspace", app.Folders)
-	app.Complete(cmd, "since", cobra.NoFileCompletions)
-	app.Complete(cmd, "until", cobra.NoFileCompletions)
+	app.NoFiles(cmd, "since", "until")
 	return cmd
 }
 
@@ -91,23 +91,11 @@ func (a *commands) showSpending(s api.Totals) error {
 		rows = append(rows, spendingRow(s.By, g))
 	}
 	alignCosts(rows)
-	widths := make([]int, len(rows[0]))
-	for _, row := range rows {
-		for i, cell := range row {
-			widths[i] = max(widths[i], display.Columns(cell))
-		}
-	}
-	width := 0
-	if a.OutTTY {
-		width = a.Width
-	}
-	rows, widths = narrow(rows, widths, width)
+	width := a.Columns()
+	rows, widths := narrow(rows, app.Widths(rows), width)
 	out := bufio.NewWriter(a.Out)
 	for n, row := range rows {
-		line := display.Pad(row[0], widths[0])
-		for i, cell := range row[1:] {
-			line += "  " + strings.Repeat(" ", widths[i+1]-display.Columns(cell)) + cell
-		}
+		line := app.Cells(row, widths, 1, len(row))
 		if s.By == api.ByTask && n > 0 && n < len(rows)-1 {
 			line = display.Cut(line+taskNote(s.Items[n-1]), width)
 		}
@@ -173,12 +161,8 @@ func alignCosts(rows [][]string) {
 }
 
 func spendingRow(by api.Grouping, g api.SpendingGroup) []string {
-	name := display.OneLine(g.Key)
-	if name == "" {
-		name = unnamed[by]
-	}
 	u := g.Usage
-	return []string{name, fmt.Sprint(g.Tasks), fmt.Sprint(g.Requests), fmt.Sprint(u.TokensIn), fmt.Sprint(u.TokensOut),
+	return []string{cmp.Or(display.OneLine(g.Key), unnamed[by]), fmt.Sprint(g.Tasks), fmt.Sprint(g.Requests), fmt.Sprint(u.TokensIn), fmt.Sprint(u.TokensOut),
 		fmt.Sprint(u.CacheWrites), fmt.Sprint(u.CacheReads), app.Dollars(u.Cost)}
 }
 
@@ -226,15 +210,19 @@ func (a *commands) files(ctx context.Context, id, dir, path string, check bool) 
 			q.Set("workspace", a.Abs(dir))
 		}
 		app.SetQuery(q, "path", path)
-		doc, err := a.knownFiles(ctx, c, id, q)
+		known := func() (doc json.RawMessage, err error) {
+			_, err = c.Do(ctx, http.MethodGet, app.PathOf(id, "files"), q, nil, &doc)
+			return doc, err
+		}
+		doc, err := known()
 		var p *client.Problem
 		if errors.As(err, &p) && p.Code == "file_not_known" && !filepath.IsAbs(path) {
 			q.Set("path", a.Abs(path)) // a path from the current folder, and not from the workspace
-			if again, err := a.knownFiles(ctx, c, id, q); err == nil {
-				doc, p = again, nil
+			if again, failed := known(); failed == nil {
+				doc, err = again, nil
 			}
 		}
-		if err != nil && (p != nil || doc == nil) {
+		if err != nil {
 			return err
 		}
 		var got struct {
@@ -254,12 +242,6 @@ func (a *commands) files(ctx context.Context, id, dir, path string, check bool) 
 		}
 		return staleFailure(got.Task, got.Items)
 	})
-}
-
-// knownFiles asks for the files that the model of a task knows.
-func (a *commands) knownFiles(ctx context.Context, c *client.Client, id string, q url.Values) (doc json.RawMessage, err error) {
-	_, err = c.Do(ctx, http.MethodGet, app.PathOf(id, "files"), q, nil, &doc)
-	return doc, err
 }
 
 // staleFailure names the files that are not as the model knows them; nil when all are.
@@ -337,10 +319,7 @@ func (a *commands) printFiles(id string, items []api.KnownFile) error {
 }
 
 func (a *commands) knownText(source string, by *string, task string, ts int64) string {
-	text := howKnown[source]
-	if text == "" {
-		text = display.OneLine(source)
-	}
+	text := cmp.Or(howKnown[source], display.OneLine(source))
 	other := by != nil && (*by == "command" || *by == "subtask")
 	switch {
 	case source != "user_edited" || by == nil:
