@@ -41,7 +41,7 @@ func Answers(rows, messages [][]byte, first int) map[int]Item {
 		if denied(it.Body) {
 			it.Class, it.Title = Failure, "denied"
 		}
-		if it.Class != "" && (r.mute || it.Class == Failure || r.runs && !outputShown(rows[i+1:])) {
+		if it.Class != "" && (r.mute || it.Class == Failure || r.tool == "command" && !outputShown(rows[i+1:])) {
 			out[i] = it
 		}
 	}
@@ -70,19 +70,8 @@ func Stretch(rows [][]byte, times []int64) (from, to int) {
 	timed := slices.ContainsFunc(times, func(ts int64) bool { return ts != 0 })
 	switch {
 	case timed && first != 0:
-		from, to = len(times), len(times)
-		for i, ts := range times {
-			if ts >= first {
-				from = i
-				break
-			}
-		}
-		for i := from; i < len(times); i++ {
-			if times[i] > last {
-				to = i
-				break
-			}
-		}
+		from = indexOf(times, 0, func(ts int64) bool { return ts >= first })
+		to = indexOf(times, from, func(ts int64) bool { return ts > last })
 	case !timed && low >= 0:
 		from, to = int(min(low, int64(len(times)))), int(min(high, int64(len(times))))
 	default:
@@ -94,6 +83,14 @@ func Stretch(rows [][]byte, times []int64) (from, to int) {
 	return from, min(to, from+2*len(rows)+3*around)
 }
 
+// indexOf is where the first of some times is that fits, from an index on; their number when none does.
+func indexOf(times []int64, from int, fits func(int64) bool) int {
+	if i := slices.IndexFunc(times[from:], fits); i >= 0 {
+		return from + i
+	}
+	return len(times)
+}
+
 // asked is the call that a row shows.
 type asked struct {
 	tool   string
@@ -101,7 +98,6 @@ type asked struct {
 	ts     int64
 	behind int64 // Cline: the index of the last message when the row was written; -1 = unknown
 	mute   bool  // rows of its kind never hold the result
-	runs   bool  // it is a command
 }
 
 // muteRows are the tools whose rows hold no result.
@@ -110,7 +106,7 @@ var muteRows = set("readFile fetchInstructions skill useSkill readCommandOutput 
 // askedBy reads a row that shows a call.
 func askedBy(raw []byte) (asked, bool) {
 	r := asked{behind: -1}
-	if esjson.TypeOf(raw) != esjson.TypeObject || !esjson.Valid(raw) {
+	if !isObject(raw) {
 		return r, false
 	}
 	r.ts, _ = esjson.GetInt(raw, "ts")
@@ -120,7 +116,7 @@ func askedBy(raw []byte) (asked, bool) {
 	typ, text := str(raw, "type"), str(raw, "text")
 	switch kind := str(raw, typ); kind {
 	case "command":
-		r.tool, r.about, r.runs = kind, []string{strings.TrimSpace(text)}, true
+		r.tool, r.about = kind, []string{strings.TrimSpace(text)}
 		return r, true
 	case "tool":
 		inner, ok := object(text)
@@ -135,23 +131,21 @@ func askedBy(raw []byte) (asked, bool) {
 	return r, false
 }
 
-func aboutRow(inner []byte) (out []string) {
+func aboutRow(row []byte) (out []string) {
 	for _, key := range []string{"path", "command", "query", "regex", "skill"} {
-		if s := str(inner, key); s != "" {
+		if s := str(row, key); s != "" {
 			out = append(out, s)
 		}
 	}
-	list, _ := esjson.Get(inner, "batchFiles")
-	for f := range esjson.Array(list) {
-		if esjson.TypeOf(f) == esjson.TypeObject {
-			out = append(out, str(f, "path"))
-		}
+	for f := range objectsOf(row, "batchFiles") {
+		out = append(out, str(f, "path"))
 	}
 	return out
 }
 
 // called is a call of the model's history and its result.
 type called struct {
+	id            string // "" for a call by tags
 	tool          string
 	about         []string
 	before, after int64 // times of the messages around the reply, 0 when unknown
@@ -251,7 +245,7 @@ func calls(messages [][]byte, first int) []called {
 				} else {
 					open = len(out)
 				}
-				out = append(out, c.called)
+				out = append(out, c)
 			}
 		case "user":
 			for _, p := range it.Parts {
@@ -277,23 +271,18 @@ func calls(messages [][]byte, first int) []called {
 	return out
 }
 
-type identified struct {
-	called
-	id string
-}
-
 // callsOf are the calls of one reply.
-func callsOf(raw []byte) (out []identified) {
+func callsOf(raw []byte) (out []called) {
 	for block := range blocksOf(raw) {
 		switch str(block, "type") {
 		case "tool_use":
 			in, _ := esjson.Get(block, "input")
 			list, _ := params(in)
-			out = append(out, identified{called{tool: str(block, "name"), about: aboutCall(list)}, str(block, "id")})
+			out = append(out, called{id: str(block, "id"), tool: str(block, "name"), about: aboutCall(list)})
 		case "text":
 			for _, p := range pieces(str(block, "text")) {
 				if p.tag != "" && p.tag != "thinking" {
-					out = append(out, identified{called{tool: p.tag, about: aboutCall(tagParams(p.text))}, ""})
+					out = append(out, called{tool: p.tag, about: aboutCall(tagParams(p.text))})
 				}
 			}
 		}

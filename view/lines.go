@@ -34,7 +34,7 @@ const (
 // marks begin a head line.
 var marks = map[Class]string{
 	User: "you", Model: "model", Reasoning: "thinking", Tool: "tool", Output: "output", Question: "question",
-	Result: "result", Request: "request", Note: "note", Failure: "failed", Unknown: "?", Appended: "·",
+	Result: "result", Request: "", Note: "·", Failure: "failed", Unknown: "?", Appended: "·",
 }
 
 // Lines cuts an item into lines: a head with its number, then its body, at most
@@ -49,7 +49,8 @@ func Fold(it Item, limit func(Class) int) []Line {
 		head = fmt.Sprintf("#%d ", it.Number) + head
 	}
 	max := limit(it.Class)
-	if n := folded(it, max); n > 0 {
+	if text := strings.TrimRight(unixEnds(it.Body), "\n \t"); max < 0 && text != "" {
+		n := strings.Count(text, "\n") + 1
 		head += fmt.Sprintf(" (%d line%s folded)", n, plural(n))
 		it.Body = ""
 	}
@@ -79,13 +80,10 @@ func Fold(it Item, limit func(Class) int) []Line {
 // command does.
 func Headline(it Item) string {
 	head := it.Title
-	switch {
-	case it.Class == Request || it.Class == Note || it.Class == Tool:
-		head = joinWords(orName(it), head)
-	case it.Class == Failure && slices.ContainsFunc([]string{"fail", "error", "denied"}, func(s string) bool {
+	named := it.Class == Failure && slices.ContainsFunc([]string{"fail", "error", "denied"}, func(s string) bool {
 		return strings.Contains(head, s)
-	}): // the title contains it already
-	default:
+	})
+	if !named { // else the title contains it already
 		head = joinWords(marks[it.Class], head)
 	}
 	if silent(it) {
@@ -101,26 +99,6 @@ func Headline(it Item) string {
 func silent(it Item) bool {
 	return (it.Class == Model || it.Class == User) && it.Number > 0 && it.Title == "" && strings.TrimSpace(it.Body) == "" &&
 		it.Images+len(it.Parts)+len(it.Choices) == 0
-}
-
-// folded is the line that replaces a body that is left out.
-func folded(it Item, max int) int {
-	text := strings.TrimRight(unixEnds(it.Body), "\n \t")
-	if max >= 0 || text == "" {
-		return 0
-	}
-	return strings.Count(text, "\n") + 1
-}
-
-// orName leaves the mark out where the title implies it.
-func orName(it Item) string {
-	switch it.Class {
-	case Request:
-		return ""
-	case Note:
-		return "·"
-	}
-	return marks[it.Class]
 }
 
 func body(text string, style Style, diff bool, max int) []Line {
@@ -236,43 +214,41 @@ type Notice struct {
 // Notices returns those of a task's visible conversation, in order. It leaves out those of rewound turns, and
 // checkpoints of what a restore replaced: the checkpoint of the restore follows.
 func Notices(s *task.State) []Notice {
-	var out []Notice
-	var seqs []uint64
-	add := func(seq uint64, n Notice) { out, seqs = append(out, n), append(seqs, seq) }
+	type placed struct {
+		Notice
+		seq uint64
+	}
+	var all []placed
 	for i := range s.Checkpoints {
 		c := &s.Checkpoints[i]
 		person := c.Reason == task.ReasonManual || c.Reason == task.ReasonRestored
 		if c.Reason != task.ReasonSafety && (person || !s.RewoundCheckpoint(*c)) {
-			add(c.Seq, Notice{At: c.At, Checkpoint: c})
+			all = append(all, placed{Notice{At: c.At, Checkpoint: c}, c.Seq})
 		}
 	}
 	for _, f := range s.Files {
 		if f.Source != "user_edited" || f.Seq == 0 {
 			continue
 		}
-		if n := len(out); n > 0 && out[n-1].Checkpoint == nil && seqs[n-1] == f.Seq {
-			out[n-1].Files = append(out[n-1].Files, f)
+		if n := len(all); n > 0 && all[n-1].Checkpoint == nil && all[n-1].seq == f.Seq {
+			all[n-1].Files = append(all[n-1].Files, f)
 		} else {
-			add(f.Seq, Notice{At: f.RecordedAt, Files: []task.FileRecord{f}})
+			all = append(all, placed{Notice{At: f.RecordedAt, Files: []task.FileRecord{f}}, f.Seq})
 		}
 	}
+	slices.SortStableFunc(all, func(a, b placed) int { return cmp.Compare(a.seq, b.seq) })
 	rows := s.UI()
 	ahead := make([]uint64, len(rows)+1) // the oldest commit of each row and those behind it
 	ahead[len(rows)] = ^uint64(0)
 	for i, m := range slices.Backward(rows) {
 		ahead[i] = min(m.Seq, ahead[i+1])
 	}
-	order := make([]int, len(out))
-	for i := range out {
-		order[i] = i
-		out[i].Row, _ = slices.BinarySearch(ahead, seqs[i]+1)
+	out := make([]Notice, len(all))
+	for i, n := range all {
+		out[i] = n.Notice
+		out[i].Row, _ = slices.BinarySearch(ahead, n.seq+1)
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(seqs[a], seqs[b]) })
-	sorted := make([]Notice, len(out))
-	for i, at := range order {
-		sorted[i] = out[at]
-	}
-	return sorted
+	return out
 }
 
 // ByRow groups notices by the number of the message before them, at least the first one.
@@ -292,11 +268,7 @@ func (n Notice) Item() Item { return Item{TS: n.At, Kind: "notice", Class: Note,
 func (n Notice) Text() string {
 	if c := n.Checkpoint; c != nil {
 		text := fmt.Sprintf("checkpoint c%d", c.Number)
-		for _, more := range []string{CheckpointReason(c.Reason), CheckpointTitle(c.Title)} {
-			if more != "" {
-				text += " " + more
-			}
-		}
+		text = joinWords(joinWords(text, CheckpointReason(c.Reason)), CheckpointTitle(c.Title))
 		if c.Unkept > 0 {
 			text += fmt.Sprintf(" (%d not kept)", c.Unkept)
 		}
@@ -337,12 +309,7 @@ var checkpointReasons = map[string]string{
 }
 
 // CheckpointReason is the reason of a checkpoint in words.
-func CheckpointReason(reason string) string {
-	if text := checkpointReasons[reason]; text != "" {
-		return text
-	}
-	return reason
-}
+func CheckpointReason(reason string) string { return cmp.Or(checkpointReasons[reason], reason) }
 
 // CheckpointTitle is the title of a checkpoint without the words of its reason.
 func CheckpointTitle(title string) string {

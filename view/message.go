@@ -11,7 +11,7 @@ import (
 // results or additions of the program in tags gives a part for each.
 func API(raw []byte, number int) Item {
 	it := Item{Number: number, Class: Unknown}
-	if esjson.TypeOf(raw) != esjson.TypeObject || !esjson.Valid(raw) {
+	if !isObject(raw) {
 		it.Kind, it.Title, it.Body = "invalid", "not a message", string(raw)
 		return it
 	}
@@ -51,17 +51,18 @@ func API(raw []byte, number int) Item {
 // tags are why a message is not sent as it is stored.
 func tags(raw []byte) string {
 	var out []string
-	if v, _ := esjson.GetBool(raw, "isSummary"); v {
-		out = append(out, "summary")
-	}
-	if v, _ := esjson.GetBool(raw, "isTruncationMarker"); v {
-		out = append(out, "truncation marker")
-	}
-	if str(raw, "condenseParent") != "" {
-		out = append(out, "condensed away")
-	}
-	if str(raw, "truncationParent") != "" {
-		out = append(out, "truncated away")
+	summary, _ := esjson.GetBool(raw, "isSummary")
+	marker, _ := esjson.GetBool(raw, "isTruncationMarker")
+	for _, tag := range []struct {
+		is   bool
+		name string
+	}{
+		{summary, "summary"}, {marker, "truncation marker"},
+		{str(raw, "condenseParent") != "", "condensed away"}, {str(raw, "truncationParent") != "", "truncated away"},
+	} {
+		if tag.is {
+			out = append(out, tag.name)
+		}
 	}
 	if len(out) == 0 {
 		return ""
@@ -106,9 +107,7 @@ func part(block []byte, text Class) Item {
 		if bad, _ := esjson.GetBool(block, "is_error"); bad {
 			it.Class, it.Title = Failure, it.Title+" (error)"
 		}
-		it.Body, it.Images = ResultText(block)
-		it.Body = untagged(it.Body)
-		it.Pictures, it.Data = resultPictures(block)
+		it.result(block)
 	case "image", "document", "media":
 		it.Class, it.Images, it.Title, it.Pictures = text, 1, it.Kind, []string{blockPicture(block)}
 		it.Data = whole([]string{dataURL(block)})
@@ -124,13 +123,8 @@ func part(block []byte, text Class) Item {
 
 // ToolResult reads a tool_result block for display below its call.
 func ToolResult(block []byte) Item {
-	if esjson.TypeOf(block) != esjson.TypeObject {
-		return Item{Kind: "tool_result", Class: Output}
-	}
 	it := Item{Kind: "tool_result", Class: Output}
-	it.Body, it.Images = ResultText(block)
-	it.Body = untagged(it.Body)
-	it.Pictures, it.Data = resultPictures(block)
+	it.result(block)
 	return spelled(it)
 }
 

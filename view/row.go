@@ -8,6 +8,7 @@
 package view
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -59,16 +60,15 @@ type Item struct {
 // user's own.
 func UI(raw []byte, number int) Item {
 	it := Item{Number: number, Class: Unknown}
-	if esjson.TypeOf(raw) != esjson.TypeObject || !esjson.Valid(raw) {
+	if !isObject(raw) {
 		it.Kind, it.Title, it.Body = "invalid", "not a message", string(raw)
 		return it
 	}
 	it.TS, _ = esjson.GetInt(raw, "ts")
 	it.Partial, _ = esjson.GetBool(raw, "partial")
 	text, _ := esjson.GetString(raw, "text")
-	it.Pictures = pictures(raw)
-	it.Images = len(it.Pictures)
-	it.Data = whole(addresses(raw))
+	images := addresses(raw)
+	it.Images, it.Pictures, it.Data = len(images), pictures(images), whole(images)
 	typ, _ := esjson.GetString(raw, "type")
 	kind, _ := esjson.GetString(raw, typ)
 	it.Kind = typ + ":" + kind
@@ -264,11 +264,7 @@ func feedbackDiff(it *Item, text string) {
 	}
 	l := leftOf(raw)
 	l.drop("tool") // the tool that was about to change it
-	path := l.words("path")
-	if path == "" {
-		path = "the file"
-	}
-	it.Title = "changed " + path + " before approving"
+	it.Title = "changed " + cmp.Or(l.words("path"), "the file") + " before approving"
 	it.Body = l.words("diff")
 	it.Diff = it.Body != ""
 	l.onto(it)
@@ -276,27 +272,18 @@ func feedbackDiff(it *Item, text string) {
 
 func condensed(it *Item, raw []byte) {
 	it.Class, it.Title = Note, "older history was condensed"
-	info, ok := esjson.Get(raw, "contextCondense")
-	if !ok || esjson.TypeOf(info) != esjson.TypeObject {
-		return
-	}
+	info := inner(raw, "contextCondense")
 	from, okFrom := esjson.GetInt(info, "prevContextTokens")
 	to, okTo := esjson.GetInt(info, "newContextTokens")
 	if okFrom && okTo {
 		it.Title = fmt.Sprintf("older history was condensed: %s -> %s tokens", Count(from), Count(to))
 	}
-	if summary := str(info, "summary"); summary != "" {
-		it.Body = summary
-	}
+	it.Body = cmp.Or(str(info, "summary"), it.Body)
 }
 
 func truncated(it *Item, raw []byte) {
 	it.Class, it.Title = Note, "older history is no longer sent"
-	info, ok := esjson.Get(raw, "contextTruncation")
-	if !ok || esjson.TypeOf(info) != esjson.TypeObject {
-		return
-	}
-	if n, ok := esjson.GetInt(info, "messagesRemoved"); ok {
+	if n, ok := esjson.GetInt(inner(raw, "contextTruncation"), "messagesRemoved"); ok {
 		it.Title = fmt.Sprintf("older history is no longer sent: %d messages", n)
 	}
 }
@@ -371,8 +358,7 @@ func followup(text string) (question string, choices []string, rest *left) {
 		return text, nil, nil
 	}
 	rest = leftOf(raw)
-	question = rest.words("question")
-	if question == "" {
+	if question = rest.words("question"); question == "" {
 		question = rest.words("response") // plans of Cline
 	}
 	for _, key := range []string{"suggest", "options"} {
@@ -392,12 +378,7 @@ func choice(el []byte) string {
 	if s, err := esjson.Unquote(el); err == nil {
 		return s
 	}
-	if esjson.TypeOf(el) == esjson.TypeObject {
-		if s := str(el, "answer"); s != "" {
-			return s
-		}
-	}
-	return string(el)
+	return cmp.Or(str(el, "answer"), string(el))
 }
 
 func mcp(it *Item, text string) {
@@ -474,21 +455,18 @@ var payloads = map[string]func(it *Item, l *left){
 	"codebase_search_result": func(it *Item, l *left) {
 		l.drop("tool")
 		it.Body = ""
-		content, ok := esjson.Get(l.raw, "content")
-		if !ok || esjson.TypeOf(content) != esjson.TypeObject {
+		content := inner(l.raw, "content")
+		if content == nil {
 			return
 		}
 		l.drop("content")
 		found := leftOf(content)
 		it.Title = joinWords("found for", found.words("query"))
-		results, _ := esjson.Get(content, "results")
 		var lines []string
-		for el := range esjson.Array(results) {
-			if esjson.TypeOf(el) == esjson.TypeObject {
-				from, _ := esjson.GetInt(el, "startLine")
-				to, _ := esjson.GetInt(el, "endLine")
-				lines = append(lines, fmt.Sprintf("%s:%d-%d", str(el, "filePath"), from, to))
-			}
+		for el := range objectsOf(content, "results") {
+			from, _ := esjson.GetInt(el, "startLine")
+			to, _ := esjson.GetInt(el, "endLine")
+			lines = append(lines, fmt.Sprintf("%s:%d-%d", str(el, "filePath"), from, to))
 		}
 		if it.Body = strings.Join(lines, "\n"); it.Body != "" {
 			found.drop("results")

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,7 +21,7 @@ func UIFromAPI(messages [][]byte) [][]byte {
 		}
 	}
 	for _, raw := range messages {
-		if esjson.TypeOf(raw) == esjson.TypeObject && esjson.Valid(raw) {
+		if isObject(raw) {
 			m.message(raw)
 		}
 	}
@@ -35,8 +36,8 @@ type uiMaker struct {
 	said    bool              // the first message of the user is there
 }
 
-// row adds a row; extra adds members.
-func (m *uiMaker) row(typ, kind, text string, images []string, extra func(*esjson.Object)) {
+// row adds a row.
+func (m *uiMaker) row(typ, kind, text string, images ...string) {
 	var o esjson.Object
 	o.Int("ts", m.ts)
 	o.String("type", typ)
@@ -47,10 +48,7 @@ func (m *uiMaker) row(typ, kind, text string, images []string, extra func(*esjso
 	if len(images) > 0 {
 		o.Raw("images", esjson.Strings(images))
 	}
-	if extra != nil {
-		extra(&o)
-	}
-	o.Raw("inferred", []byte("true"))
+	o.Bool("inferred", true)
 	m.rows = append(m.rows, o.Bytes())
 }
 
@@ -59,15 +57,17 @@ func (m *uiMaker) message(raw []byte) {
 		m.ts = ts
 	}
 	if summary, _ := esjson.GetBool(raw, "isSummary"); summary {
-		m.row("say", "condense_context", "", nil, func(o *esjson.Object) {
-			var info esjson.Object
-			info.String("summary", plainText(raw))
-			o.Raw("contextCondense", info.Bytes())
-		})
+		var o esjson.Object
+		o.Int("ts", m.ts)
+		o.String("type", "say")
+		o.String("say", "condense_context")
+		o.Raw("contextCondense", built("summary", plainText(raw)))
+		o.Bool("inferred", true)
+		m.rows = append(m.rows, o.Bytes())
 		return
 	}
 	if marker, _ := esjson.GetBool(raw, "isTruncationMarker"); marker && str(raw, "role") == "user" { // a reply with the marker is a reply
-		m.row("say", "sliding_window_truncation", "", nil, nil)
+		m.row("say", "sliding_window_truncation", "")
 		return
 	}
 	if str(raw, "role") == "user" {
@@ -104,11 +104,11 @@ func (m *uiMaker) user(raw []byte) {
 		case "tool_result":
 			m.result(block)
 		default:
-			m.row("say", "unknown "+str(block, "type"), string(block), nil, nil)
+			m.row("say", "unknown "+str(block, "type"), string(block))
 		}
 	}
 	if len(output) > 0 {
-		m.row("say", "command_output", strings.TrimSpace(strings.Join(output, "\n")), nil, nil)
+		m.row("say", "command_output", strings.TrimSpace(strings.Join(output, "\n")))
 	}
 	if len(words)+len(images) == 0 {
 		return
@@ -118,7 +118,7 @@ func (m *uiMaker) user(raw []byte) {
 		kind = "text"
 	}
 	m.said = true
-	m.row("say", kind, strings.Join(words, "\n\n"), images, nil)
+	m.row("say", kind, strings.Join(words, "\n\n"), images...)
 }
 
 func (m *uiMaker) result(block []byte) {
@@ -126,18 +126,18 @@ func (m *uiMaker) result(block []byte) {
 	failed, _ := esjson.GetBool(block, "is_error")
 	switch name := m.names[str(block, "tool_use_id")]; {
 	case name == "execute_command":
-		m.row("say", "command_output", text, nil, nil)
+		m.row("say", "command_output", text)
 	case failed:
-		m.row("say", "error", text, nil, nil)
+		m.row("say", "error", text)
 	case name == "ask_followup_question":
 		words, _ := unwrapped(text)
-		m.row("say", "user_feedback", words, nil, nil)
+		m.row("say", "user_feedback", words)
 	case name == "new_task":
-		m.row("say", "subtask_result", text, nil, nil)
+		m.row("say", "subtask_result", text)
 	case strings.HasPrefix(name, "mcp--"), name == "use_mcp_tool", name == "access_mcp_resource":
-		m.row("say", "mcp_server_response", text, nil, nil)
+		m.row("say", "mcp_server_response", text)
 	case ownShape(block): // no row of Roo shows it
-		m.row("say", "command_output", text, nil, nil)
+		m.row("say", "command_output", text)
 	}
 }
 
@@ -160,16 +160,16 @@ func (m *uiMaker) assistant(block []byte) {
 	case "text":
 		m.words(str(block, "text"))
 	case "thinking":
-		m.row("say", "reasoning", str(block, "thinking"), nil, nil)
+		m.row("say", "reasoning", str(block, "thinking"))
 	case "reasoning":
 		if text := str(block, "text"); text != "" {
-			m.row("say", "reasoning", text, nil, nil)
+			m.row("say", "reasoning", text)
 		}
 	case "redacted_thinking", "thoughtSignature": // not for people
 	case "tool_use":
 		m.call(block)
 	default:
-		m.row("say", "unknown "+str(block, "type"), string(block), nil, nil)
+		m.row("say", "unknown "+str(block, "type"), string(block))
 	}
 }
 
@@ -178,17 +178,15 @@ func (m *uiMaker) words(text string) {
 	for _, p := range pieces(text) {
 		switch p.tag {
 		case "":
-			m.row("say", "text", p.text, nil, nil)
+			m.row("say", "text", p.text)
 		case "thinking":
-			m.row("say", "reasoning", strings.TrimSpace(p.text), nil, nil)
+			m.row("say", "reasoning", strings.TrimSpace(p.text))
 		default:
-			var o, input esjson.Object
+			var input []string
 			for _, one := range tagParams(p.text) {
-				input.String(one.name, one.text)
+				input = append(input, one.name, one.text)
 			}
-			o.String("name", p.tag)
-			o.Raw("input", input.Bytes())
-			m.call(o.Bytes())
+			m.call(builtWith("input", built(input...), "name", p.tag))
 		}
 	}
 }
@@ -197,31 +195,22 @@ func (m *uiMaker) words(text string) {
 func (m *uiMaker) call(block []byte) {
 	id, name := str(block, "id"), str(block, "name")
 	m.names[id] = name
-	input, ok := esjson.Get(block, "input")
-	if !ok || esjson.TypeOf(input) != esjson.TypeObject {
-		input = []byte("{}")
-	}
+	input := inner(block, "input")
 	switch name {
 	case "execute_command":
-		m.row("ask", "command", str(input, "command"), nil, nil)
+		m.row("ask", "command", str(input, "command"))
 	case "plan_mode_respond":
-		m.row("ask", "plan_mode_respond", str(input, "response"), nil, nil)
+		m.row("ask", "plan_mode_respond", str(input, "response"))
 	case "attempt_completion":
-		m.row("say", "completion_result", str(input, "result"), nil, nil)
-		m.row("ask", "completion_result", "", nil, nil)
+		m.row("say", "completion_result", str(input, "result"))
+		m.row("ask", "completion_result", "")
 	case "ask_followup_question":
-		var q esjson.Object
-		q.String("question", str(input, "question"))
-		m.row("ask", "followup", string(q.Bytes()), nil, nil)
+		m.row("ask", "followup", string(built("question", str(input, "question"))))
 	case "use_mcp_tool", "access_mcp_resource":
-		var call esjson.Object
-		call.String("type", name)
-		call.String("serverName", str(input, "server_name"))
-		call.String("toolName", str(input, "tool_name"))
-		call.String("uri", str(input, "uri"))
-		m.row("ask", "use_mcp_server", string(call.Bytes()), nil, nil)
+		m.row("ask", "use_mcp_server", string(built("type", name, "serverName", str(input, "server_name"),
+			"toolName", str(input, "tool_name"), "uri", str(input, "uri"))))
 	default:
-		m.row("ask", "tool", m.toolText(id, name, input), nil, nil)
+		m.row("ask", "tool", m.toolText(id, name, input))
 	}
 }
 
@@ -306,9 +295,9 @@ func unwrapped(text string) (words string, own bool) {
 // the output of commands. It replaces a missing history; each message has "inferred":true. It is for reading only:
 // the rows do not hold the real results of tools, and unknown results are marked as such.
 func APIFromUI(rows [][]byte) [][]byte {
-	m := apiMaker{}
+	m := apiMaker{results: map[string][]byte{}}
 	for i, raw := range rows {
-		if esjson.TypeOf(raw) == esjson.TypeObject && esjson.Valid(raw) {
+		if isObject(raw) {
 			m.row(raw, i)
 		}
 	}
@@ -346,18 +335,14 @@ func (m *apiMaker) row(raw []byte, i int) {
 		}
 	case "say:reasoning":
 		m.turn("assistant", ts)
-		var o esjson.Object
-		o.String("type", "reasoning")
-		o.String("text", text)
-		o.Raw("summary", []byte("[]"))
-		m.blocks = append(m.blocks, o.Bytes())
+		m.blocks = append(m.blocks, builtWith("summary", []byte("[]"), "type", "reasoning", "text", text))
 	case "ask:command", "say:command":
-		m.call(i, ts, "execute_command", one("command", text))
+		m.call(i, ts, "execute_command", built("command", text))
 	case "say:completion_result":
-		m.call(i, ts, "attempt_completion", one("result", text))
+		m.call(i, ts, "attempt_completion", built("result", text))
 	case "ask:followup":
 		question, _, _ := followup(text)
-		m.call(i, ts, "ask_followup_question", one("question", question))
+		m.call(i, ts, "ask_followup_question", built("question", question))
 	case "ask:use_mcp_server", "say:use_mcp_server":
 		m.call(i, ts, "use_mcp_tool", []byte(text))
 	case "ask:tool", "say:tool":
@@ -372,12 +357,6 @@ func (m *apiMaker) row(raw []byte, i int) {
 			m.results[id] = append(m.results[id], text...)
 		}
 	}
-}
-
-func one(key, text string) []byte {
-	var o esjson.Object
-	o.String(key, text)
-	return o.Bytes()
 }
 
 // apiTool is the name of the tool that a row of this name shows.
@@ -412,20 +391,12 @@ func (m *apiMaker) turn(role string, ts int64) {
 // its own message unless text came before it.
 func (m *apiMaker) call(i int, ts int64, name string, input []byte) {
 	m.turn("assistant", ts)
-	if esjson.TypeOf(input) != esjson.TypeObject || !esjson.Valid(input) {
+	if !isObject(input) {
 		input = []byte("{}")
 	}
 	id := fmt.Sprintf("row_%d", i+1)
-	var o esjson.Object
-	o.String("type", "tool_use")
-	o.String("id", id)
-	o.String("name", name)
-	o.Raw("input", input)
-	m.blocks = append(m.blocks, o.Bytes())
+	m.blocks = append(m.blocks, builtWith("input", input, "type", "tool_use", "id", id, "name", name))
 	m.open = append(m.open, id)
-	if m.results == nil {
-		m.results = map[string][]byte{}
-	}
 }
 
 // flush ends the message under way and answers its calls.
@@ -449,27 +420,16 @@ func (m *apiMaker) completes() bool {
 
 func (m *apiMaker) answer() {
 	for _, id := range m.open {
-		text := string(m.results[id])
-		if text == "" {
-			text = "(the result is not known)"
-		}
-		var o esjson.Object
-		o.String("type", "tool_result")
-		o.String("tool_use_id", id)
-		o.String("content", text)
-		m.blocks = append(m.blocks, o.Bytes())
+		text := cmp.Or(string(m.results[id]), "(the result is not known)")
+		m.blocks = append(m.blocks, built("type", "tool_result", "tool_use_id", id, "content", text))
 	}
 	m.open = nil
 }
 
 func (m *apiMaker) text(text string) {
-	if text == "" {
-		return
+	if text != "" {
+		m.blocks = append(m.blocks, built("type", "text", "text", text))
 	}
-	var o esjson.Object
-	o.String("type", "text")
-	o.String("text", text)
-	m.blocks = append(m.blocks, o.Bytes())
 }
 
 func (m *apiMaker) image(url string) {
@@ -479,13 +439,8 @@ func (m *apiMaker) image(url string) {
 		return
 	}
 	media, _, _ := strings.Cut(strings.TrimPrefix(head, "data:"), ";")
-	var source, o esjson.Object
-	source.String("type", "base64")
-	source.String("media_type", media)
-	source.String("data", data)
-	o.String("type", "image")
-	o.Raw("source", source.Bytes())
-	m.blocks = append(m.blocks, o.Bytes())
+	source := built("type", "base64", "media_type", media, "data", data)
+	m.blocks = append(m.blocks, builtWith("source", source, "type", "image"))
 }
 
 // end closes the message under way.
@@ -518,18 +473,10 @@ func editRow(name string, input []byte) (row, path, content string, ok bool) {
 	default:
 		return "", "", "", false
 	}
-	path = str(input, "file_path")
-	if path == "" {
-		path = str(input, "path")
-	}
+	path = cmp.Or(str(input, "file_path"), str(input, "path"))
 	steps := [][]byte{input}
-	if list, has := esjson.Get(input, "operations"); has && esjson.TypeOf(list) == esjson.TypeArray {
-		steps = nil
-		for step := range esjson.Array(list) {
-			if esjson.TypeOf(step) == esjson.TypeObject {
-				steps = append(steps, step)
-			}
-		}
+	if list, _ := esjson.Get(input, "operations"); esjson.TypeOf(list) == esjson.TypeArray {
+		steps = slices.Collect(objects(list))
 	}
 	var parts []string
 	for _, step := range steps {

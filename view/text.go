@@ -2,6 +2,7 @@ package view
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -13,10 +14,34 @@ import (
 // object reports whether text is a JSON object; the JSON in messages may be damaged.
 func object(text string) ([]byte, bool) {
 	raw := []byte(text)
-	if esjson.TypeOf(raw) != esjson.TypeObject || !esjson.Valid(raw) {
-		return nil, false
+	return raw, isObject(raw)
+}
+
+func isObject(raw []byte) bool { return esjson.TypeOf(raw) == esjson.TypeObject && esjson.Valid(raw) }
+
+// inner is a member that is an object; nil if there is none.
+func inner(raw []byte, key string) []byte {
+	if val, _ := esjson.Get(raw, key); esjson.TypeOf(val) == esjson.TypeObject {
+		return val
 	}
-	return raw, true
+	return nil
+}
+
+// objects are the objects in a list.
+func objects(list []byte) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		for el := range esjson.Array(list) {
+			if esjson.TypeOf(el) == esjson.TypeObject && !yield(el) {
+				return
+			}
+		}
+	}
+}
+
+// objectsOf are the objects in a member that is a list.
+func objectsOf(raw []byte, key string) iter.Seq[[]byte] {
+	list, _ := esjson.Get(raw, key)
+	return objects(list)
 }
 
 func str(raw []byte, key string) string { s, _ := esjson.GetString(raw, key); return s }
@@ -70,25 +95,33 @@ func plural(n int) string {
 func joinWords(a, b string) string { return strings.TrimSpace(a + " " + b) }
 
 // blocksOf are the blocks of a message; one whose content is a string has one.
-func blocksOf(raw []byte) func(yield func([]byte) bool) {
+func blocksOf(raw []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
-		if esjson.TypeOf(raw) != esjson.TypeObject || !esjson.Valid(raw) {
+		if !isObject(raw) {
 			return
 		}
 		content, _ := esjson.Get(raw, "content")
 		if text, err := esjson.Unquote(content); err == nil {
-			var o esjson.Object
-			o.String("type", "text")
-			o.String("text", text)
-			yield(o.Bytes())
+			yield(built("type", "text", "text", text))
 			return
 		}
-		for block := range esjson.Array(content) {
-			if esjson.TypeOf(block) == esjson.TypeObject && !yield(block) {
-				return
-			}
-		}
+		objects(content)(yield)
 	}
+}
+
+// built is an object of texts: names and values in turn.
+func built(members ...string) []byte { return builtWith("", nil, members...) }
+
+// builtWith is an object of texts, and one member of another kind behind them.
+func builtWith(name string, val []byte, members ...string) []byte {
+	var o esjson.Object
+	for i := 0; i < len(members); i += 2 {
+		o.String(members[i], members[i+1])
+	}
+	if name != "" {
+		o.Raw(name, val)
+	}
+	return o.Bytes()
 }
 
 // plainText is the text blocks of a message.
@@ -104,10 +137,7 @@ func plainText(raw []byte) string {
 
 // ResultText is the text of a tool_result block and how many images it holds.
 func ResultText(block []byte) (text string, images int) {
-	content, ok := esjson.Get(block, "content")
-	if !ok {
-		return "", 0
-	}
+	content, _ := esjson.Get(block, "content")
 	if s, err := esjson.Unquote(content); err == nil {
 		return s, 0
 	}
@@ -122,28 +152,34 @@ func ResultText(block []byte) (text string, images int) {
 	return strings.Join(texts, "\n"), images
 }
 
-// resultPictures describes the images of a tool_result block, and returns the data of those that are there.
-func resultPictures(block []byte) (named, data []string) {
+// result fills an item with what a tool_result block holds: its text, and descriptions and data of its images.
+func (it *Item) result(block []byte) {
+	text, images := ResultText(block)
+	it.Body, it.Images = untagged(text), images
 	content, _ := esjson.Get(block, "content")
 	for _, b := range contextwindow.ResultParts(content) {
 		if str(b, "type") == "image" {
-			named, data = append(named, blockPicture(b)), append(data, dataURL(b))
+			it.Pictures, it.Data = append(it.Pictures, blockPicture(b)), append(it.Data, dataURL(b))
 		}
 	}
-	return named, whole(data)
+	it.Data = whole(it.Data)
 }
+
+// imageOf are the type and the data of an image or document block, or its address, in the form of Anthropic or Cline.
+func imageOf(block []byte) (media, data, url string) {
+	if data = str(block, "data"); data != "" {
+		return str(block, "mediaType"), data, ""
+	}
+	source := inner(block, "source")
+	return str(source, "media_type"), str(source, "data"), str(source, "url")
+}
+
 func dataURL(block []byte) string {
-	if data := str(block, "data"); data != "" {
-		return fmt.Sprintf("data:%s;base64,%s", str(block, "mediaType"), data)
+	media, data, url := imageOf(block)
+	if data != "" {
+		return fmt.Sprintf("data:%s;base64,%s", media, data)
 	}
-	source, _ := esjson.Get(block, "source")
-	if esjson.TypeOf(source) != esjson.TypeObject {
-		return ""
-	}
-	if data := str(source, "data"); data != "" {
-		return fmt.Sprintf("data:%s;base64,%s", str(source, "media_type"), data)
-	}
-	return str(source, "url")
+	return url
 }
 
 // left are the members of an object that an item does not show yet. A reader takes what it shows in its own words; the
@@ -227,32 +263,23 @@ func Bytes(n int64) string {
 }
 
 // pictures describes a row's images.
-func pictures(raw []byte) []string {
-	list, _ := esjson.Get(raw, "images")
-	var out []string
-	for el := range esjson.Array(list) {
-		if s, err := esjson.Unquote(el); err == nil {
-			out = append(out, picture(s))
-		} else {
-			out = append(out, "not an image")
+func pictures(addresses []string) (out []string) {
+	for _, a := range addresses {
+		if a == "" {
+			a = "not an image"
 		}
+		out = append(out, picture(a))
 	}
 	return out
 }
 
-// blockPicture describes an image or document block, Anthropic's or Cline's.
+// blockPicture describes an image or document block.
 func blockPicture(block []byte) string {
-	if data := str(block, "data"); data != "" {
-		return encoded(str(block, "mediaType"), data)
+	media, data, url := imageOf(block)
+	if data != "" {
+		return encoded(media, data)
 	}
-	source, ok := esjson.Get(block, "source")
-	if !ok || esjson.TypeOf(source) != esjson.TypeObject {
-		return "" // it has no description
-	}
-	if data := str(source, "data"); data != "" {
-		return encoded(str(source, "media_type"), data)
-	}
-	return strings.TrimSpace(short(str(source, "media_type")+" "+str(source, "url"), 100))
+	return strings.TrimSpace(short(media+" "+url, 100))
 }
 
 // whole are the addresses that hold the bytes of a picture; nil when none does.
@@ -275,12 +302,7 @@ func placeholder(it Item) string {
 		return ""
 	}
 	const most = 4
-	var known []string
-	for _, p := range it.Pictures {
-		if p != "" {
-			known = append(known, p)
-		}
-	}
+	known := slices.DeleteFunc(slices.Clone(it.Pictures), func(p string) bool { return p == "" })
 	text := fmt.Sprintf("%d image%s", it.Images, plural(it.Images))
 	if len(known) > most {
 		known = append(known[:most], fmt.Sprintf("and %d more", len(known)-most))
@@ -295,10 +317,7 @@ func placeholder(it Item) string {
 func addresses(raw []byte) (out []string) {
 	list, _ := esjson.Get(raw, "images")
 	for el := range esjson.Array(list) {
-		url, err := esjson.Unquote(el)
-		if err != nil {
-			url = ""
-		}
+		url, _ := esjson.Unquote(el)
 		out = append(out, url)
 	}
 	return out

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -49,7 +50,9 @@ func tool(it *Item, text string) {
 		it.Body = str(raw, "content")
 	}
 	also(it, name, raw, shown)
-	if added, removed, ok := diffStats(raw); ok {
+	if stats := inner(raw, "diffStats"); stats != nil {
+		added, _ := esjson.GetInt(stats, "added")
+		removed, _ := esjson.GetInt(stats, "removed")
 		it.Title += fmt.Sprintf(" (+%d -%d)", added, removed)
 	}
 }
@@ -91,7 +94,7 @@ func also(it *Item, name string, raw []byte, shown []string) {
 // edited shows the change of a row, and returns the members that it shows. Roo's rows hold a diff as their content,
 // Cline's the blocks that the model wrote; a new file is there whole; a change of several files is a list.
 func edited(it *Item, name string, raw []byte) (shown []string) {
-	if list, ok := esjson.Get(raw, "batchDiffs"); ok && batch(it, list) {
+	if batch(it, objectsOf(raw, "batchDiffs")) {
 		return []string{"batchDiffs"}
 	}
 	for _, key := range []string{"content", "diff"} {
@@ -120,19 +123,12 @@ func edited(it *Item, name string, raw []byte) (shown []string) {
 }
 
 // batch shows the changes of several files; false when the list is empty.
-func batch(it *Item, list []byte) bool {
+func batch(it *Item, files iter.Seq[[]byte]) bool {
 	var body strings.Builder
-	for el := range esjson.Array(list) {
-		if esjson.TypeOf(el) != esjson.TypeObject {
-			continue
-		}
+	for el := range files {
 		texts := []string{str(el, "content"), str(el, "diff")}
-		if diffs, ok := esjson.Get(el, "diffs"); ok {
-			for d := range esjson.Array(diffs) {
-				if esjson.TypeOf(d) == esjson.TypeObject {
-					texts = append(texts, str(d, "content"))
-				}
-			}
+		for d := range objectsOf(el, "diffs") {
+			texts = append(texts, str(d, "content"))
 		}
 		fmt.Fprintln(&body, "@@ "+str(el, "path"))
 		for _, text := range texts {
@@ -159,27 +155,13 @@ func target(raw []byte) string {
 			parts = append(parts, s)
 		}
 	}
-	if list, ok := esjson.Get(raw, "batchFiles"); ok {
-		for f := range esjson.Array(list) {
-			if esjson.TypeOf(f) == esjson.TypeObject {
-				parts = append(parts, str(f, "path"))
-			}
-		}
+	for f := range objectsOf(raw, "batchFiles") {
+		parts = append(parts, str(f, "path"))
 	}
 	if reason := str(raw, "reason"); str(raw, "tool") == "readFile" && reason != "" {
 		parts = append(parts, "("+strings.TrimSpace(reason)+")")
 	}
 	return strings.Join(parts, " ")
-}
-
-func diffStats(raw []byte) (added, removed int64, ok bool) {
-	stats, ok := esjson.Get(raw, "diffStats")
-	if !ok || esjson.TypeOf(stats) != esjson.TypeObject {
-		return 0, 0, false
-	}
-	added, _ = esjson.GetInt(stats, "added")
-	removed, _ = esjson.GetInt(stats, "removed")
-	return added, removed, true
 }
 
 func todos(raw []byte) string {
@@ -191,10 +173,7 @@ func todos(raw []byte) string {
 		return s // while it is streamed
 	}
 	var b strings.Builder
-	for el := range esjson.Array(list) {
-		if esjson.TypeOf(el) != esjson.TypeObject {
-			continue
-		}
+	for el := range objects(list) {
 		mark := "[ ] "
 		switch str(el, "status") {
 		case "completed":
@@ -343,8 +322,8 @@ func indented(raw []byte) string {
 func pathsIn(text string) (out []string) {
 	raw := []byte(text)
 	if esjson.TypeOf(raw) == esjson.TypeArray && esjson.Valid(raw) {
-		for el := range esjson.Array(raw) {
-			if path := str(el, "path"); esjson.TypeOf(el) == esjson.TypeObject && path != "" {
+		for el := range objects(raw) {
+			if path := str(el, "path"); path != "" {
 				out = append(out, path)
 			}
 		}
@@ -396,14 +375,11 @@ func change(text string) (string, bool) {
 }
 
 // added is a new file as a diff.
-func added(text string) string { return prefixed("+", text) }
-
-func prefixed(mark, text string) string {
-	text = strings.TrimSuffix(unixEnds(text), "\n")
-	if text == "" {
+func added(text string) string {
+	if text = strings.TrimSuffix(unixEnds(text), "\n"); text == "" {
 		return ""
 	}
-	return mark + strings.ReplaceAll(text, "\n", "\n"+mark)
+	return "+" + strings.ReplaceAll(text, "\n", "\n+")
 }
 
 // replaced is a diff between two texts. Common lines at the beginning and the end stay.
