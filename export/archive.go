@@ -101,12 +101,11 @@ func (a *archiver) close() error {
 	if err != nil {
 		return err
 	}
-	enc := json.NewEncoder(out)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(a.manifest); err != nil {
-		return err
+	data, err := plain(a.manifest)
+	if err == nil {
+		_, err = out.Write(append(data, '\n'))
 	}
-	return a.zip.Close()
+	return errors.Join(err, a.zip.Close())
 }
 
 func (a *archiver) task(v *store.View) ([]string, error) {
@@ -183,14 +182,9 @@ func (a *archiver) folder(dir, to string) error {
 				return fs.SkipDir
 			}
 			return nil
-		case name == "." || name == journalName:
-			return nil
-		case passing(name):
-			if e.IsDir() {
-				return fs.SkipDir
-			}
-			return nil
-		case e.IsDir():
+		case passing(name) && e.IsDir():
+			return fs.SkipDir
+		case name == journalName, passing(name), e.IsDir():
 			return nil
 		case !e.Type().IsRegular():
 			a.skip(filepath.Join(dir, name), errors.New("it is a link or a device"))

@@ -61,10 +61,7 @@ func Folder(ctx context.Context, dir string, v *store.View) (Report, error) {
 		list        []*task.Message
 	}{{docs.UI, roofmt.UIName, "ui", v.State.UI()}, {docs.API, roofmt.APIName, "api", v.State.API()}} {
 		if h.doc != nil && h.doc.Intact() && (v.Log == nil || current(ctx, h.doc, v, h.list)) {
-			files = append(files, roofmt.Replacement{Name: h.name, Write: func(w io.Writer) error {
-				_, err := h.doc.WriteTo(w)
-				return err
-			}})
+			files = append(files, copyOf(h.name, h.doc))
 			continue
 		}
 		behind = behind || v.Log != nil
@@ -136,7 +133,11 @@ func history(ctx context.Context, v *store.View, from *originals, name, short st
 	}
 	there, kept, err := from.copyOf(name)
 	if there {
-		kept = held(v.Folder, kept)
+		for _, doc := range []*roofmt.Document{v.Folder.UI, v.Folder.API} {
+			if doc != nil && doc.Source == name { // from the open file that was read: the task may change meanwhile
+				kept = copyOf(name, doc)
+			}
+		}
 		kept.Name += ".damaged"
 		out = append(out, kept)
 	}
@@ -166,20 +167,6 @@ func made(ctx context.Context, v *store.View, name string, base []byte) []byte {
 	return projection.OverItem(base, item)
 }
 
-// held copies a history from the open file that was read, and not from the file that has its name by now: a task may
-// change during its export.
-func held(docs *roofmt.Folder, copied roofmt.Replacement) roofmt.Replacement {
-	for _, doc := range []*roofmt.Document{docs.UI, docs.API} {
-		if doc != nil && doc.Source == copied.Name {
-			copied.Write = func(w io.Writer) error {
-				_, err := doc.WriteTo(w)
-				return err
-			}
-		}
-	}
-	return copied
-}
-
 // originals are the files of a task that are copied unchanged. Each is opened when it is found: its name may be gone
 // when it is copied.
 type originals struct {
@@ -191,6 +178,14 @@ func (o *originals) close() {
 	for _, f := range o.open {
 		_ = f.Close() // opened for reading only
 	}
+}
+
+// copyOf is a file as it was read, byte for byte.
+func copyOf(name string, doc *roofmt.Document) roofmt.Replacement {
+	return roofmt.Replacement{Name: name, Write: func(w io.Writer) error {
+		_, err := doc.WriteTo(w)
+		return err
+	}}
 }
 
 // copyOf copies a regular file, if there is one.
@@ -240,11 +235,8 @@ func ToFile(path string, write func(io.Writer) error, check func(*os.File) error
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
-	open := true
 	defer func() {
-		if open {
-			temp.Close() //nolint:errcheck // the first error matters
-		}
+		temp.Close() //nolint:errcheck // the first error matters; after a success it is closed already
 		if err != nil {
 			os.Remove(temp.Name()) //nolint:errcheck // the first error matters
 		}
@@ -257,14 +249,13 @@ func ToFile(path string, write func(io.Writer) error, check func(*os.File) error
 			return fmt.Errorf("check %s: %w", path, err)
 		}
 	}
-	if err := temp.Sync(); err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
+	if err = temp.Sync(); err == nil {
+		err = temp.Close()
 	}
-	open = false
-	if err := temp.Close(); err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
+	if err == nil {
+		err = atomicfile.Rename(temp.Name(), path)
 	}
-	if err := atomicfile.Rename(temp.Name(), path); err != nil {
+	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	_ = atomicfile.SyncDir(filepath.Dir(path)) // the file is whole; a folder that may not be read cannot be synced

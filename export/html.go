@@ -6,6 +6,7 @@ import (
 	"context"
 	_ "embed"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"html"
 	"io"
@@ -107,15 +108,11 @@ func (p *page) begin(title string) error {
 <meta name="viewport" content="width=device-width, initial-scale=1"><meta name="referrer" content="no-referrer">
 <title>%s</title><style>
 %s`, policy, p.set.title(title), pageCSS)
-	if err := p.set.format.WriteCSS(p.out, onLight()); err != nil {
-		return err
-	}
+	light := p.set.format.WriteCSS(p.out, onLight())
 	p.print("@media (prefers-color-scheme: dark) {\n")
-	if err := p.set.format.WriteCSS(p.out, onDark()); err != nil {
-		return err
-	}
+	dark := p.set.format.WriteCSS(p.out, onDark())
 	p.print("}\n</style></head><body>\n<h1>%s</h1>\n", p.set.title(title))
-	return nil
+	return errors.Join(light, dark)
 }
 
 // short is a title that fits above a page; the first message has the whole text.
@@ -270,43 +267,39 @@ func (p *page) pictures(it view.Item) {
 		if n < len(it.Pictures) && it.Pictures[n] != "" {
 			name = "image: " + it.Pictures[n]
 		}
-		why := ""
 		if n < len(it.Data) && it.Data[n] != "" {
-			var address string
-			if address, why = p.picture(it.Data[n]); why == "" {
+			address, err := p.picture(it.Data[n])
+			if err == nil {
 				p.print("<p><img alt=\"%s\" src=\"%s\"></p>\n", p.set.plain(name), address)
 				continue
 			}
-			why = " (" + why + ")"
+			name += " (not shown: " + err.Error() + ")"
 		}
-		p.print("<p class=\"image\">[%s]</p>\n", p.set.plain(name+why))
+		p.print("<p class=\"image\">[%s]</p>\n", p.set.plain(name))
 	}
 }
 
 // picture is a data: address that is built from the bytes of a picture, or the reason why there is none.
-func (p *page) picture(address string) (fresh, why string) {
-	_, data, ok := strings.Cut(address, ";base64,")
-	if !ok {
-		return "", "not shown: it is not a picture that is known"
-	}
+func (p *page) picture(address string) (fresh string, err error) {
+	_, data, _ := strings.Cut(address, ";base64,")
 	if len(data) > maxPicture*4/3+4 {
-		return "", fmt.Sprintf("not shown: more than %s", view.Bytes(maxPicture))
+		return "", fmt.Errorf("more than %s", view.Bytes(maxPicture))
 	}
 	raw, err := base64.StdEncoding.DecodeString(strings.TrimSpace(data))
 	if err != nil {
-		return "", "not shown: it is damaged"
+		return "", errors.New("it is damaged")
 	}
 	for _, k := range kinds {
 		if !bytes.HasPrefix(raw, []byte(k.begins)) || k.has != "" && (len(raw) < 12 || string(raw[8:12]) != k.has) {
 			continue
 		}
-		if p.shown += len(raw); p.shown > maxPictures {
-			p.shown -= len(raw)
-			return "", fmt.Sprintf("not shown: the page holds %s of pictures", view.Bytes(maxPictures))
+		if p.shown+len(raw) > maxPictures {
+			return "", fmt.Errorf("the page holds %s of pictures", view.Bytes(maxPictures))
 		}
-		return "data:" + k.media + ";base64," + base64.StdEncoding.EncodeToString(raw), ""
+		p.shown += len(raw)
+		return "data:" + k.media + ";base64," + base64.StdEncoding.EncodeToString(raw), nil
 	}
-	return "", "not shown: it is not a picture that is known"
+	return "", errors.New("it is not a picture that is known")
 }
 
 // Importing the library's languages costs 6 ms and some megabytes at every start of the program. A page of a task only
@@ -365,9 +358,7 @@ var languages = sync.OnceValue(func() map[string]chroma.Lexer {
 })
 
 // lexerOf is nil for an unknown language.
-func lexerOf(language string) chroma.Lexer {
-	return languages()[strings.ToLower(language)]
-}
+func lexerOf(language string) chroma.Lexer { return languages()[strings.ToLower(language)] }
 
 func (f family) lexer() chroma.Lexer {
 	var rules []chroma.Rule

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"iter"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -27,58 +26,46 @@ import (
 func Markdown(ctx context.Context, w io.Writer, v *store.View, o Options) (Report, error) {
 	var r Report
 	m, out := mask{by: o.Mask}, bufio.NewWriter(w)
-	err := writeTurns(out, func(yield func(turn) bool) {
-		api := v.State.API()
-		for e := range elements(ctx, v, "api", api, &r) {
-			if !yield(turnOf(m.json(e.Raw))) {
-				return
-			}
+	page := turns{w: out}
+	api, rows := v.State.API(), v.State.UI()
+	if len(api) > 0 {
+		rows = nil
+	}
+	for e := range elements(ctx, v, "api", api, &r) {
+		page.message(m.json(e.Raw))
+	}
+	for e := range elements(ctx, v, "ui", rows, &r) {
+		it := view.UI(m.json(e.Raw), e.Number)
+		text := it.Body
+		if it.Title != "" {
+			text = strings.TrimSuffix("["+it.Title+"]\n"+it.Body, "\n")
 		}
-		if len(api) > 0 {
-			return
+		if text != "" {
+			page.turn(it.Class == view.User, text)
 		}
-		for e := range elements(ctx, v, "ui", v.State.UI(), &r) {
-			if t := turnOfRow(view.UI(m.json(e.Raw), e.Number)); t.text != "" && !yield(t) {
-				return
-			}
-		}
-	})
+	}
 	r.Masked = m.count
-	return r, trouble(v, "Markdown", err, ctx.Err(), out.Flush())
+	return r, trouble(v, "Markdown", ctx.Err(), out.Flush())
 }
 
-// turn is one message in Markdown.
-type turn struct {
-	user bool
-	text string
+// turns writes messages in Markdown. Its writer keeps an error until the end.
+type turns struct {
+	w   io.Writer
+	sep string
 }
 
-func turnOf(raw []byte) turn {
+func (t *turns) message(raw []byte) {
 	role, _ := esjson.GetString(raw, "role")
-	return turn{user: role == "user", text: markdownContent(raw)}
+	t.turn(role == "user", markdownContent(raw))
 }
 
-func turnOfRow(it view.Item) turn {
-	t := turn{user: it.Class == view.User, text: it.Body}
-	if it.Title != "" {
-		t.text = strings.TrimSuffix("["+it.Title+"]\n"+it.Body, "\n")
+func (t *turns) turn(user bool, text string) {
+	who := "**Assistant:**"
+	if user {
+		who = "**User:**"
 	}
-	return t
-}
-
-func writeTurns(w io.Writer, turns iter.Seq[turn]) error {
-	sep := ""
-	for t := range turns {
-		who := "**Assistant:**"
-		if t.user {
-			who = "**User:**"
-		}
-		if _, err := io.WriteString(w, wellFormed(sep+who+"\n\n"+t.text+"\n\n")); err != nil {
-			return err
-		}
-		sep = "---\n\n"
-	}
-	return nil
+	io.WriteString(t.w, wellFormed(t.sep+who+"\n\n"+text+"\n\n")) //nolint:errcheck // see above
+	t.sep = "---\n\n"
 }
 
 // markdownContent is the content of a message.
@@ -129,16 +116,11 @@ func markdownBlock(block []byte) string {
 			return head + "\n" + markdownBlocks(markdownResult(content))
 		}
 		return head
-	case "reasoning", "thinking":
-		key := "text"
-		if kind == "thinking" {
-			key = "thinking"
-		}
-		if text, ok := esjson.GetString(block, key); ok {
+	case "reasoning", "thinking", "redacted_thinking":
+		key := map[string]string{"reasoning": "text", "thinking": "thinking"}[kind]
+		if text, ok := esjson.GetString(block, key); ok && key != "" {
 			return "[Reasoning]\n" + text
 		}
-		return "[Reasoning]\n(encrypted)"
-	case "redacted_thinking":
 		return "[Reasoning]\n(encrypted)"
 	case "thoughtSignature":
 		return ""

@@ -100,7 +100,7 @@ func TestPicturesHaveASizeLimit(t *testing.T) {
 	one := address("image/png", pngBytes+strings.Repeat("x", maxPicture-len(pngBytes)))
 	shown := 0
 	for range 2 * maxPictures / maxPicture {
-		if _, why := p.picture(one); why == "" {
+		if _, err := p.picture(one); err == nil {
 			shown++
 		}
 	}
@@ -115,9 +115,9 @@ func TestNoPictureIsMarkup(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 1, 10).Draw(t, "address"), "")
 		p := &page{}
-		got, why := p.picture(text)
-		if (got == "") == (why == "") {
-			t.Fatalf("%q: %q, %q", text, got, why)
+		got, err := p.picture(text)
+		if (got == "") == (err == nil) {
+			t.Fatalf("%q gives both or neither of picture %q and error %v", text, got, err)
 		}
 		if got != "" && !regexp.MustCompile(`^data:image/(png|jpeg|gif|webp);base64,[A-Za-z0-9+/]+=*$`).MatchString(got) {
 			t.Fatalf("%q becomes %q", text, got)

@@ -79,14 +79,13 @@ func (t *typesetter) title(s string) string { return html.EscapeString(short(t.c
 // markdown is a text of a user or model, rendered as Markdown.
 func (t *typesetter) markdown(s string) string {
 	s = t.clean(s)
-	if len(s) > maxMarkdown || !utf8.ValidString(s) || hurts(s) {
-		return `<pre class="text">` + html.EscapeString(s) + "</pre>"
+	if len(s) <= maxMarkdown && utf8.ValidString(s) && !hurts(s) {
+		var out bytes.Buffer
+		if err := t.md.Convert([]byte(s), &out); err == nil && !cellsLost(s, out.String()) {
+			return out.String()
+		}
 	}
-	var out bytes.Buffer
-	if err := t.md.Convert([]byte(s), &out); err != nil || cellsLost(s, out.String()) {
-		return `<pre class="text">` + html.EscapeString(s) + "</pre>"
-	}
-	return out.String()
+	return `<pre class="text">` + html.EscapeString(s) + "</pre>"
 }
 
 // cellsLost reports whether a table would lose cells: Markdown drops the cells of a row behind the last column.
@@ -134,20 +133,17 @@ func hurts(s string) bool {
 
 // code is highlighted source code, if its language is known.
 func (t *typesetter) code(text, language string) string {
-	if language == "" || len(text) > maxHighlight || len(text) > t.left {
-		return html.EscapeString(text)
-	}
 	lexer := lexerOf(language)
-	if lexer == nil {
+	if lexer == nil || len(text) > min(maxHighlight, t.left) {
 		return html.EscapeString(text)
 	}
 	t.left -= len(text)
-	tokens, err := chroma.Coalesce(lexer).Tokenise(nil, text)
-	if err != nil {
-		return html.EscapeString(text)
-	}
 	var out strings.Builder
-	if err := t.format.Format(&out, onLight(), tokens); err != nil {
+	tokens, err := chroma.Coalesce(lexer).Tokenise(nil, text)
+	if err == nil {
+		err = t.format.Format(&out, onLight(), tokens)
+	}
+	if err != nil {
 		return html.EscapeString(text)
 	}
 	return out.String()
@@ -310,11 +306,11 @@ type mask struct {
 }
 
 func (m *mask) text(s string) string {
-	if m.by == nil {
-		return s
+	if m.by != nil {
+		masked, n := m.by.String(s)
+		m.count += n
+		return masked
 	}
-	s, n := m.by.String(s)
-	m.count += n
 	return s
 }
 
@@ -359,7 +355,8 @@ func (m *mask) literal(raw []byte, depth int) ([]byte, bool) {
 		return nil, false
 	}
 	masked, before := s, m.count
-	if inner := []byte(s); depth > 0 && nested(inner) {
+	inner := []byte(s)
+	if typ := esjson.TypeOf(inner); depth > 0 && (typ == esjson.TypeObject || typ == esjson.TypeArray) && esjson.Valid(inner) {
 		masked = string(m.strings(inner, depth-1))
 	}
 	masked = m.text(masked)
@@ -367,15 +364,6 @@ func (m *mask) literal(raw []byte, depth int) ([]byte, bool) {
 		return nil, false
 	}
 	return esjson.Quote(nil, masked), true
-}
-
-// nested reports whether a string is itself an object or array.
-func nested(s []byte) bool {
-	switch esjson.TypeOf(s) {
-	case esjson.TypeObject, esjson.TypeArray:
-		return esjson.Valid(s)
-	}
-	return false
 }
 
 // Element is one message of a history to show. Message is nil when the bytes belong to no stored message: what would be

@@ -50,15 +50,9 @@ func TestVectorsExportMarkdown(t *testing.T) {
 	conformance.Run(t, "export_markdown", func(t *testing.T, c conformance.Case) bool {
 		messages := c.Input.Get("messages").List()
 		var out bytes.Buffer
-		err := writeTurns(&out, func(yield func(turn) bool) {
-			for _, m := range messages {
-				if !yield(turnOf(m)) {
-					return
-				}
-			}
-		})
-		if err != nil {
-			t.Fatal(err)
+		page := turns{w: &out}
+		for _, m := range messages {
+			page.message(m)
 		}
 		want, changed := wanted(t, c.Want.Str("text"), messages)
 		if got, want := out.String(), wellFormed(want); got != want {
