@@ -13,17 +13,12 @@ import (
 
 func TestTreeSurvivesCircles(t *testing.T) {
 	t.Parallel()
-	items := []api.Summary{{ID: "a", Path: "1", ParentID: "b"}, {ID: "b", Path: "2", ParentID: "a"}, {ID: "c", Path: "3"}, {ID: "d", Path: "4", ParentID: "c"}}
-	out, depths := app.AsTree(items)
-	var ids []string
-	for _, t := range out {
-		ids = append(ids, t.ID)
+	items := []api.Summary{
+		{ID: "a", ParentID: "b"}, {ID: "b", ParentID: "a"}, {ID: "c"}, {ID: "d", ParentID: "c"}, {ID: "e", ParentID: "d"}, {ID: "f", ParentID: "c"},
+		{ID: "g", ParentID: "absent"}, {ID: "h", ParentID: "h"},
 	}
-	if diff := cmp.Diff([]string{"c", "d", "a", "b"}, ids); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff([]int{0, 1, 0, 0}, depths); diff != "" {
-		t.Error(diff)
+	if diff := cmp.Diff([]int{0, 1, 0, 1, 2, 1, 0, 0}, app.DepthsOf(items)); diff != "" {
+		t.Errorf("depths (-want +got): %s", diff)
 	}
 }
 

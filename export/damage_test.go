@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
@@ -69,7 +70,7 @@ func TestUnreadableRowIsNamed(t *testing.T) {
 			case "json":
 				var got struct {
 					UI     []json.RawMessage
-					Unread []Gap
+					Unread []api.Unread
 				}
 				fixture.NoError(t, json.Unmarshal(out.Bytes(), &got))
 				if len(got.UI) != rows-1 || len(got.Unread) != 1 {

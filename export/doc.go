@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"iter"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/redact"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
@@ -23,16 +24,9 @@ import (
 
 // Report is what an export left out and what it masked.
 type Report struct {
-	Masked  int   // secrets; each occurrence counts
-	Unread  []Gap // messages that could not be read
+	Masked  int          // secrets; each occurrence counts
+	Unread  []api.Unread // messages that could not be read
 	Skipped []string
-}
-
-// Gap is a message that could not be read.
-type Gap struct {
-	History string `json:"history"` // ui or api
-	Number  int    `json:"number"`  // from 1
-	Problem string `json:"problem"`
 }
 
 // Options are how a task is written for readers. The zero value masks nothing.
@@ -54,7 +48,7 @@ func elements(ctx context.Context, v *store.View, name string, list []*task.Mess
 				} else if alone, err := v.State.Raws(part[i : i+1]); err == nil {
 					one.Raw = alone[0]
 				} else {
-					r.Unread = append(r.Unread, Gap{History: name, Number: one.Number, Problem: err.Error()})
+					r.Unread = append(r.Unread, api.Unread{History: name, Number: one.Number, Problem: err.Error()})
 					continue
 				}
 				if !yield(one) {

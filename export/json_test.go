@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/redact"
 )
@@ -36,7 +37,7 @@ func TestJSONKeepsElementsByteForByte(t *testing.T) {
 			Usage struct{ Cost string }
 		}
 		UI, API []json.RawMessage
-		Unread  []Gap
+		Unread  []api.Unread
 		Masked  *int
 	}
 	fixture.NoError(t, json.Unmarshal(out.Bytes(), &got))

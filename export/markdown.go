@@ -11,6 +11,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/contextwindow"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/store"
@@ -237,7 +238,7 @@ func JSON(ctx context.Context, w io.Writer, v *store.View, o Options) (Report, e
 		}
 		fmt.Fprint(out, "]")
 	}
-	unread, err := plain(append([]Gap{}, r.Unread...))
+	unread, err := plain(append([]api.Unread{}, r.Unread...))
 	r.Masked = m.count
 	fmt.Fprintf(out, ",\n\"unread\":%s,\"masked\":%d}\n", unread, r.Masked)
 	return r, trouble(v, "JSON", err, ctx.Err(), out.Flush())

@@ -164,39 +164,35 @@ func Loopback(host string) bool {
 	return err == nil && addr.Unmap().IsLoopback() || strings.EqualFold(host, "localhost")
 }
 
-// theServer is a client of the server that the user named, or else of the running server of
-// this root. Without one, the error names the command that starts one.
-func (a *App) theServer(what string) (*client.Client, error) {
-	c, err := a.far()
-	if c != nil || err != nil {
-		return c, err
-	}
-	root, err := a.rootFolder()
-	if err != nil {
-		return nil, err
-	}
-	p, err := presence.Find(root)
-	if errors.Is(err, presence.ErrAbsent) {
-		f := failure.New(failure.ExitServer, "no_server", what, err.Error()+" ("+root+")",
-			"roost serve  # in another terminal, or as a service; or name one with --server URL")
-		f.Retryable = true
-		return nil, f
-	}
-	if err != nil {
-		return nil, err
-	}
-	token, err := a.ownToken()
-	if err != nil {
-		return nil, err
-	}
-	return client.New(p.URL, client.Options{Token: token, Lost: a.Lost})
-}
-
-// OnServer does something with the running server. what is for an error.
+// OnServer does something with the server that the user named, or else with the running one of this root. Without one,
+// the error names the command that starts one; what is for an error.
 func (a *App) OnServer(what string, f func(*client.Client) error) error {
-	c, err := a.theServer(what)
+	c, err := a.far()
 	if err != nil {
 		return err
+	}
+	if c == nil {
+		root, err := a.rootFolder()
+		if err != nil {
+			return err
+		}
+		p, err := presence.Find(root)
+		if errors.Is(err, presence.ErrAbsent) {
+			f := failure.New(failure.ExitServer, "no_server", what, err.Error()+" ("+root+")",
+				"roost serve  # in another terminal, or as a service; or name one with --server URL")
+			f.Retryable = true
+			return f
+		}
+		if err != nil {
+			return err
+		}
+		token, err := a.ownToken()
+		if err != nil {
+			return err
+		}
+		if c, err = client.New(p.URL, client.Options{Token: token, Lost: a.Lost}); err != nil {
+			return err
+		}
 	}
 	defer c.Close()
 	return f(c)
@@ -350,17 +346,15 @@ func Decoded[T any](items []json.RawMessage) ([]T, error) {
 	return out, nil
 }
 
-// DepthsOf are how far below its first parent each task of a tree is: parents come
-// before their subtasks, and those before the next family.
+// DepthsOf are how far below its first parent among them each task is; parents come before their subtasks. Damaged
+// folders may name each other as parents: the first of a circle is listed as if it had none.
 func DepthsOf(items []api.Summary) []int {
-	out := make([]int, len(items))
-	var above []string // the ids of the task before and those above it
+	out, depths := make([]int, len(items)), map[string]int{}
 	for i, t := range items {
-		for len(above) > 0 && above[len(above)-1] != t.ParentID {
-			above = above[:len(above)-1]
+		if above, listed := depths[t.ParentID]; listed {
+			out[i] = above + 1
 		}
-		out[i] = len(above)
-		above = append(above, t.ID)
+		depths[t.ID] = out[i]
 	}
 	return out
 }

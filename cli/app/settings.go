@@ -194,34 +194,19 @@ func presets(r *setup.Choice) map[string]func(config.Value) {
 			}
 		}
 	}
-	count := func(to *int) func(config.Value) {
-		return func(v config.Value) {
-			if n, err := strconv.Atoi(v.Text); err == nil && *to == 0 {
-				*to = orNone(n)
-			}
-		}
+	dollars := func(text string) (int64, error) {
+		usd, err := money.Parse(text)
+		return int64(usd), err
 	}
-	amount := func(to *int64) func(config.Value) {
-		return func(v config.Value) {
-			if usd, err := money.Parse(v.Text); err == nil && *to == 0 {
-				*to = orNone(int64(usd))
-			}
-		}
+	span := func(text string) (int64, error) {
+		d, err := time.ParseDuration(text)
+		return millis(d), err
 	}
-	span := func(to *int64) func(config.Value) {
-		return func(v config.Value) {
-			if d, err := time.ParseDuration(v.Text); err == nil && *to == 0 {
-				*to = orNone(millis(d))
-			}
+	percent := func(text string) (int, error) {
+		if text == "never" {
+			return 0, nil
 		}
-	}
-	never := func(to *int) func(config.Value) {
-		return func(v config.Value) {
-			if v.Text == "never" {
-				v.Text = "0"
-			}
-			count(to)(v)
-		}
+		return strconv.Atoi(text)
 	}
 	l := r.Limits
 	return map[string]func(config.Value){
@@ -231,21 +216,29 @@ func presets(r *setup.Choice) map[string]func(config.Value) {
 		"base_url":           word(&r.BaseURL),
 		"effort":             word(&r.Effort),
 		"stale":              word(&r.Stale),
-		"max_tokens":         count(&r.MaxTokens),
-		"condense_at":        never(&r.Condense),
+		"max_tokens":         number(&r.MaxTokens, strconv.Atoi),
+		"condense_at":        number(&r.Condense, percent),
 		"approve":            word(&r.Approve),
 		"allow":              words(&r.Allow),
 		"deny":               words(&r.Deny),
 		"allow_tools":        words(&r.AllowTools),
 		"ask_tools":          words(&r.AskTools),
 		"deny_tools":         words(&r.DenyTools),
-		"max_turns":          count(&l.MaxTurns),
-		"max_cost":           amount(&l.MaxCostMicros),
-		"max_cost_task":      amount(&l.MaxTaskMicros),
-		"ask_after_requests": count(&l.AskRequests),
-		"ask_after_cost":     amount(&l.AskCostMicros),
-		"idle_timeout":       span(&l.IdleTimeoutMS),
-		"total_timeout":      span(&l.TotalTimeoutMS),
+		"max_turns":          number(&l.MaxTurns, strconv.Atoi),
+		"max_cost":           number(&l.MaxCostMicros, dollars),
+		"max_cost_task":      number(&l.MaxTaskMicros, dollars),
+		"ask_after_requests": number(&l.AskRequests, strconv.Atoi),
+		"ask_after_cost":     number(&l.AskCostMicros, dollars),
+		"idle_timeout":       number(&l.IdleTimeoutMS, span),
+		"total_timeout":      number(&l.TotalTimeoutMS, span),
+	}
+}
+
+func number[N int | int64](to *N, read func(string) (N, error)) func(config.Value) {
+	return func(v config.Value) {
+		if n, err := read(v.Text); err == nil && *to == 0 {
+			*to = orNone(n)
+		}
 	}
 }
 

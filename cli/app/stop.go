@@ -144,17 +144,12 @@ const patience = time.Second
 // patiently calls say and waits for it, for patience at most. A terminal or pipe that takes
 // no output does not delay the stop; the blocked write ends with the process.
 func patiently(say func()) {
-	said := make(chan struct{})
-	go func() {
-		defer close(said)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	_, _ = await(ctx, func() (bool, error) {
 		say()
-	}()
-	late := time.NewTimer(patience)
-	defer late.Stop()
-	select {
-	case <-said:
-	case <-late.C:
-	}
+		return true, nil
+	})
 }
 
 // NewStopper is a stopper that listens to no signal yet. tell runs at the first one.

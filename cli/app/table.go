@@ -108,44 +108,6 @@ func costWidth(tree bool) int {
 	return 8
 }
 
-// AsTree puts subtasks below their parents, as far as those are listed.
-func AsTree(items []api.Summary) ([]api.Summary, []int) {
-	listed := map[string]bool{}
-	for _, t := range items {
-		listed[t.ID] = true
-	}
-	children := map[string][]api.Summary{}
-	for _, t := range items {
-		parent := t.ParentID
-		if !listed[parent] || parent == t.ID {
-			parent = ""
-		}
-		children[parent] = append(children[parent], t)
-	}
-	var out []api.Summary
-	var depths []int
-	seen := map[string]bool{} // by path: damaged folders may name each other as parents
-	var walk func(parent string, depth int)
-	walk = func(parent string, depth int) {
-		for _, t := range children[parent] {
-			if seen[t.Path] {
-				continue
-			}
-			seen[t.Path] = true
-			out, depths = append(out, t), append(depths, depth)
-			walk(t.ID, depth+1)
-		}
-	}
-	walk("", 0)
-	for _, t := range items { // those in a circle
-		if !seen[t.Path] {
-			seen[t.Path] = true
-			out, depths = append(out, t), append(depths, 0)
-		}
-	}
-	return out, depths
-}
-
 // Grid prints rows in columns, the first one as their head. The last column has no fixed width.
 func (a *App) Grid(rows [][]string) error {
 	for _, row := range rows {

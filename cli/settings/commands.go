@@ -103,7 +103,7 @@ func (a *commands) importApprovals(file string, dry bool) error {
 	}
 	p := roo.Policy()
 	requests, micros := roo.Limits()
-	number, amount := []string{}, []string{}
+	var number, amount []string
 	if requests > 0 {
 		number = []string{strconv.Itoa(requests)}
 	}
@@ -254,21 +254,14 @@ func toolsOf(m mode.Mode) string {
 
 // pricesItem are US dollars for a million tokens; null is unknown, or not sold.
 type pricesItem struct {
-	Input      *string `json:"input"`
-	Output     *string `json:"output"`
-	CacheRead  *string `json:"cache_read"`
-	CacheWrite *string `json:"cache_write"`
+	Input      *money.USD `json:"input"`
+	Output     *money.USD `json:"output"`
+	CacheRead  *money.USD `json:"cache_read"`
+	CacheWrite *money.USD `json:"cache_write"`
 }
 
 func pricesOf(p catalogue.Prices) pricesItem {
-	text := func(micro *int64) *string {
-		if micro == nil {
-			return nil
-		}
-		s := money.USD(*micro).String()
-		return &s
-	}
-	return pricesItem{text(p.Input), text(p.Output), text(p.CacheRead), text(p.CacheWrite)}
+	return pricesItem{(*money.USD)(p.Input), (*money.USD)(p.Output), (*money.USD)(p.CacheRead), (*money.USD)(p.CacheWrite)}
 }
 
 type longItem struct {
@@ -366,9 +359,9 @@ func (a *commands) models(provider string) error {
 	return nil
 }
 
-func price(usd *string, unknown string) string {
+func price(usd *money.USD, unknown string) string {
 	if usd == nil {
 		return unknown
 	}
-	return *usd
+	return usd.String()
 }

@@ -2,6 +2,8 @@ package settings
 
 import (
 	"cmp"
+	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -11,6 +13,7 @@ import (
 	"github.com/roost-dev/roost/cli/config"
 	"github.com/roost-dev/roost/cli/failure"
 	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/engine/setup"
 )
 
 func (a *commands) configCommand() *cobra.Command {
@@ -124,20 +127,17 @@ func (a *commands) configList(origin bool) error {
 	if a.Flags.JSON {
 		return a.Items(items)
 	}
-	for _, i := range items {
+	lines := make([]string, len(items))
+	for n, i := range items {
 		value := display.OneLine(shown(i))
 		if i.Value == nil {
 			value = "-"
 		}
-		line := display.Pad(i.Key, wide) + "  " + value
-		if origin {
-			line += "  (" + i.Origin + ")"
-		}
-		if err := a.Println(line); err != nil {
-			return err
+		if lines[n] = display.Pad(i.Key, wide) + "  " + value; origin {
+			lines[n] += "  (" + i.Origin + ")"
 		}
 	}
-	return nil
+	return a.Println(strings.Join(lines, "\n"))
 }
 
 func (a *commands) configGet(name string) error {
@@ -164,4 +164,241 @@ func (a *commands) configGet(name string) error {
 		return a.Println(strings.Join(list, "\n"))
 	}
 	return a.Println(shown(i))
+}
+
+func (a *commands) authCommand() *cobra.Command {
+	var profile string
+	var ring bool
+	names := app.First(app.Words(setup.Providers()...))
+	set := &cobra.Command{
+		Use:   "set PROVIDER",
+		Short: "Keep a key, from a prompt or stdin",
+		Args:  failure.Arguments(0, 1, "roost auth set anthropic"), ValidArgsFunction: names,
+		Example: "  roost auth set anthropic\n" +
+			"  roost auth set anthropic --keyring\n" +
+			"  pass show openai | roost auth set openai\n" +
+			"  roost auth set --profile work",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			name, of, err := a.account("set", profile, args)
+			if err != nil {
+				return err
+			}
+			if ring && profile != "" {
+				return failure.Usage("roost auth set --profile "+failure.ShellWord(profile)+" --keyring",
+					"only keys of providers are kept in the keyring", "roost auth set --profile "+failure.ShellWord(profile))
+			}
+			return a.authSet(cmd, name, of, ring)
+		},
+	}
+	remove := &cobra.Command{
+		Use:   "remove PROVIDER",
+		Short: "Forget a key that auth set kept",
+		Args:  failure.Arguments(0, 1, "roost auth remove anthropic"), ValidArgsFunction: names,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			name, of, err := a.account("remove", profile, args)
+			if err != nil {
+				return err
+			}
+			return a.authRemove(cmd.Context(), name, of)
+		},
+	}
+	for _, cmd := range []*cobra.Command{set, remove} {
+		cmd.Flags().StringVar(&profile, "profile", "", "the key of this profile alone")
+		app.Complete(cmd, "profile", a.ProfileNames)
+	}
+	set.Flags().BoolVar(&ring, "keyring", false, "keep it in the system's keyring and not in a file")
+	return failure.Group(&cobra.Command{
+		Use:   "auth",
+		Short: "Keep the keys of providers",
+		Long: "Keys are taken from the provider's variable (ANTHROPIC_API_KEY), else from the file\n" +
+			"that `auth set` writes, for you alone to read, else from the settings file. A key is\n" +
+			"never shown and never an argument: it comes from a prompt or from stdin.\n\n" +
+			"With --keyring a provider's key is kept in the system's keyring (Secret Service, macOS\n" +
+			"Keychain, Windows Credential Manager). It is read when a task first needs it, and\n" +
+			"takes the place of one in the file.\n\n" +
+			"A profile may have a key of its own (--profile), which goes before the provider's:\n" +
+			"two services that speak the same protocol are two profiles.",
+	}, set, remove, &cobra.Command{
+		Use:   "status [PROVIDER]",
+		Short: "Show where keys come from, and their last four characters",
+		Args:  failure.Arguments(0, 1, "roost auth status"), ValidArgsFunction: names,
+		RunE: func(_ *cobra.Command, args []string) error { return a.authStatus(args) },
+	})
+}
+
+// account is the name that a key is kept under, and its name for people.
+func (a *commands) account(verb, profile string, args []string) (name, of string, err error) {
+	what := "roost auth " + verb
+	switch {
+	case profile != "" && len(args) > 0:
+		return "", "", failure.Usage(what, "name either a provider or a profile", what+" --profile "+failure.ShellWord(profile))
+	case profile != "":
+		if !config.ValidProfile(profile) {
+			return "", "", failure.Usage(what+" --profile "+profile, "a profile's name has only letters, digits, - and _", "roost config list")
+		}
+		return "profiles." + profile, "--profile " + profile, nil
+	case len(args) == 0:
+		return "", "", failure.Usage(what, "no provider is named", what+" anthropic")
+	}
+	return args[0], args[0], knownProvider(what, args[0])
+}
+
+func knownProvider(what, name string) error {
+	all := setup.Providers()
+	if slices.Contains(all, name) {
+		return nil
+	}
+	f := failure.Usage(what+" "+name, "there is no provider of that name that takes a key; there are "+strings.Join(all, ", "), what+" "+all[0])
+	for _, p := range all {
+		if config.Distance(name, p) < 3 || strings.HasPrefix(p, name) {
+			f.Try, f.Suggestions = what+" "+p, []string{p}
+		}
+	}
+	return f
+}
+
+func (a *commands) authSet(cmd *cobra.Command, name, of string, ring bool) error {
+	s, err := a.Secrets()
+	if err != nil {
+		return err
+	}
+	key, err := a.ReadKey(cmd.Context(), of)
+	if err != nil {
+		return err
+	}
+	place := s.Path
+	if ring {
+		place = app.RingOrigin
+		err = a.RingSet(cmd.Context(), s, name, of, key)
+	} else if err = a.keep(s, name, key); err == nil && s.InKeyring(name) { // the newest key counts
+		if failed := a.RingRemove(cmd.Context(), s, name, of); failed != nil {
+			a.Warn("an older key stays in the system's keyring and is not used any more: " + failed.Error())
+			err = a.Rewrite(s, s.File.Without(app.KeyringMark(name)))
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if a.Flags.JSON {
+		return a.PrintJSON(accountState{Provider: name, Set: true, Origin: place, Ends: app.Ends(key)})
+	}
+	a.Say("the key for %s is kept in %s", of, place)
+	if v := a.KeyVariable(name); v != "" {
+		a.Warn(v + " is set and goes before it")
+	}
+	return nil
+}
+
+// keep replaces one key in the file and leaves the rest as it is.
+func (a *commands) keep(s *app.Secrets, name, key string) error {
+	text := s.File.With(name, config.Value{Text: key})
+	next, err := config.Parse(text)
+	if err == nil {
+		if e, ok := next.Get(name); !ok || e.Value.Text != key {
+			err = fmt.Errorf("it would not be read back")
+		}
+	}
+	if err == nil {
+		err = app.Replace(s.Path, text)
+	}
+	if err != nil {
+		return fmt.Errorf("keep the key in %s: %w", s.Path, err)
+	}
+	s.File = next
+	return nil
+}
+
+func (a *commands) authRemove(ctx context.Context, name, of string) error {
+	s, err := a.Secrets()
+	if err != nil {
+		return err
+	}
+	ring := s.InKeyring(name)
+	if ring {
+		if err := a.RingRemove(ctx, s, name, of); err != nil {
+			return err
+		}
+	}
+	if s.Key(name) == "" && !ring {
+		f := failure.NotFound("not_set", "forget the key for "+of, "none is kept in "+s.Path, "roost auth status")
+		if v := a.KeyVariable(name); v != "" {
+			f.Why, f.Try = f.Why+"; there is one in "+v, "unset "+v
+		}
+		return f
+	}
+	if err := app.Replace(s.Path, s.File.Without(name)); err != nil {
+		return fmt.Errorf("forget the key for %s: %w", of, err)
+	}
+	a.Say("the key for %s is removed from this machine; copies of it still work: revoke it at the provider too if that matters", of)
+	if v := a.KeyVariable(name); v != "" {
+		a.Warn(v + " is set and still holds one")
+	}
+	return nil
+}
+
+// accountState is what a status may show of a key.
+type accountState struct {
+	Provider string `json:"provider,omitempty"`
+	Profile  string `json:"profile,omitempty"`
+	Set      bool   `json:"set"`
+	Origin   string `json:"origin,omitempty"` // a variable, a file, the keyring, or PATH:LINE of the settings
+	Ends     string `json:"ends,omitempty"`   // the key's last four characters
+}
+
+func (a *commands) authStatus(args []string) error {
+	if len(args) > 0 {
+		if err := knownProvider("roost auth status", args[0]); err != nil {
+			return err
+		}
+	}
+	kept, err := a.Secrets()
+	if err != nil {
+		return err
+	}
+	s, err := a.Settings()
+	if err != nil {
+		return err
+	}
+	var items []accountState
+	add := func(state accountState, key, origin string) {
+		state.Set, state.Origin, state.Ends = key != "" || origin == app.RingOrigin, origin, app.Ends(key)
+		items = append(items, state)
+	}
+	for _, p := range setup.Providers() {
+		if len(args) == 0 || args[0] == p {
+			key, origin := a.ProviderKey(p, kept, s)
+			add(accountState{Provider: p}, key, origin)
+		}
+	}
+	if len(args) == 0 {
+		names, fields := config.Profiles(s.Values, s.File)
+		for _, e := range kept.File.Entries {
+			if name, ok := strings.CutPrefix(e.Key, "profiles."); ok && !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+		for _, name := range names {
+			if key, origin := app.ProfileKey(name, kept, fields[name]); key != "" {
+				add(accountState{Profile: name, Provider: fields[name]["provider"].Value.Text}, key, origin)
+			}
+		}
+	}
+	if a.Flags.JSON {
+		return a.Items(items)
+	}
+	lines := make([]string, len(items))
+	for n, i := range items {
+		name, line := i.Provider, "no key"
+		if i.Profile != "" {
+			name = "profile " + i.Profile
+		}
+		if i.Set {
+			line = "from " + i.Origin
+			if i.Ends != "" {
+				line += ", ends in " + i.Ends
+			}
+		}
+		lines[n] = display.Pad(name, 20) + "  " + display.OneLine(line)
+	}
+	return a.Println(strings.Join(lines, "\n"))
 }

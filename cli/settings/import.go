@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -122,9 +123,11 @@ func (a *commands) configImport(path string, keys, force bool) error {
 	if f, more.ModeProfiles, err = importModeProfiles(f, found.ModeProfiles, force); err != nil {
 		return err
 	}
-	if err := more.take(a.importModes(string(found.Custom), file, force)); err != nil {
+	modes, problems, err := a.importModes(string(found.Custom), file, force)
+	if err != nil {
 		return err
 	}
+	more.Modes, more.Problems = append(more.Modes, modes...), append(more.Problems, problems...)
 	if len(found.Profiles) > 0 {
 		if err := app.Replace(file, f.Text()); err != nil {
 			return fmt.Errorf("change the settings %s: %w", file, err)
@@ -372,27 +375,19 @@ type importedMore struct {
 	Problems     []string              `json:"problems"` // what of the modes could not be used, in words
 }
 
-func (m *importedMore) take(modes []importedMode, problems []string, err error) error {
-	m.Modes, m.Problems = append(m.Modes, modes...), append(m.Problems, problems...)
-	return err
-}
-
 // print writes a line for each.
 func (m *importedMore) print(a *commands) error {
-	line := func(state, what, reason string) error {
+	var lines []string
+	add := func(state, what, reason string) {
 		if reason != "" {
 			what += ": " + reason
 		}
-		return a.Println(display.OneLine(state + "  " + what))
+		lines = append(lines, display.OneLine(state+"  "+what)+"\n")
 	}
 	for _, i := range m.Modes {
-		if err := line(i.State, "mode "+i.Slug, i.Reason); err != nil {
-			return err
-		}
+		add(i.State, "mode "+i.Slug, i.Reason)
 		for _, r := range i.Rules {
-			if err := line(r.State, "rules of mode "+i.Slug+": "+r.Path, r.Reason); err != nil {
-				return err
-			}
+			add(r.State, "rules of mode "+i.Slug+": "+r.Path, r.Reason)
 		}
 	}
 	for _, p := range m.ModeProfiles {
@@ -400,12 +395,13 @@ func (m *importedMore) print(a *commands) error {
 		if p.Profile != "" {
 			what += " (" + p.Profile + ")"
 		}
-		if err := line(p.State, what, p.Reason); err != nil {
-			return err
-		}
+		add(p.State, what, p.Reason)
 	}
 	for _, why := range m.Problems {
 		a.Warn(why)
+	}
+	if _, err := io.WriteString(a.Out, a.Result(strings.Join(lines, ""))); err != nil {
+		return fmt.Errorf("print the result: %w", err)
 	}
 	return nil
 }

@@ -139,19 +139,16 @@ func agreement(s mcp.Server, allow bool) string {
 
 // serverNames completes names of servers.
 func (a *commands) serverNames(cmd *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {
-	a.Muted = true
-	dir, _ := cmd.Flags().GetString("workspace")
-	_, servers, _, _, err := a.servers(dir)
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	var out []string
-	for _, s := range servers {
-		if !slices.Contains(given, s.Name) {
-			out = append(out, s.Name+"\t"+string(s.State))
+	return a.Completing(func() (out []string, err error) {
+		dir, _ := cmd.Flags().GetString("workspace")
+		_, servers, _, _, err := a.servers(dir)
+		for _, s := range servers {
+			if !slices.Contains(given, s.Name) {
+				out = append(out, s.Name+"\t"+string(s.State))
+			}
 		}
-	}
-	return out, cobra.ShellCompDirectiveNoFileComp
+		return out, err
+	})
 }
 
 // mcpItem is a server as --json shows it. It holds no values of variables and headers,

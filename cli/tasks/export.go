@@ -44,7 +44,7 @@ type exported struct {
 	Path    string       `json:"path"`
 	Masked  int          `json:"masked"`
 	Damaged []api.Damage `json:"damaged"`
-	Unread  []export.Gap `json:"unread"`
+	Unread  []api.Unread `json:"unread"`
 	Skipped []string     `json:"skipped"`
 	Failed  string       `json:"failed,omitempty"` // why nothing was written
 }
@@ -315,14 +315,8 @@ func (x *exporter) archive(ctx context.Context, c *client.Client) error {
 
 func (x *exporter) result(t *api.Summary, path string, report api.Exported) exported {
 	e := exported{
-		Path:    path,
-		Masked:  report.Masked,
-		Damaged: append([]api.Damage{}, report.Damaged...),
-		Unread:  []export.Gap{},
-		Skipped: append([]string{}, report.Skipped...),
-	}
-	for _, g := range report.Unread {
-		e.Unread = append(e.Unread, export.Gap(g))
+		Path: path, Masked: report.Masked, Damaged: append([]api.Damage{}, report.Damaged...),
+		Unread: append([]api.Unread{}, report.Unread...), Skipped: append([]string{}, report.Skipped...),
 	}
 	if t != nil {
 		e.ID, e.Source = t.ID, t.Source

@@ -264,7 +264,7 @@ func (a *commands) grouped(items []api.Summary, tree bool, names map[string]stri
 		}
 		depths := make([]int, len(group))
 		if tree {
-			group, depths = app.AsTree(group)
+			depths = app.DepthsOf(group)
 		}
 		if err := a.Table(group, depths, names); err != nil {
 			return err

@@ -2,8 +2,10 @@ package tasks
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -186,4 +188,155 @@ func (a *commands) question(out *bufio.Writer, q api.Question) {
 	} else if q.Diff != "" {
 		line(view.Dim, "  it comes with a diff: roost questions -v "+failure.ShellWord(q.Task))
 	}
+}
+
+func (a *commands) usageCommand() *cobra.Command {
+	var f api.TaskFilter
+	var by, since, until string
+	var groupings []string
+	for _, g := range api.Groupings {
+		groupings = append(groupings, string(g))
+	}
+	cmd := &cobra.Command{
+		Use:   "usage",
+		Short: "Tokens and cost, by day, model, workspace, task or tool",
+		Long: "What all tasks spent, also in parts that were rewound, by day, model, workspace,\n" +
+			"task or tool. Subtasks count once, as tasks of their own. The groups add up to the\n" +
+			"total, and the total equals the costs in `list` and `show`, to the millionth of a dollar.\n\n" +
+			"--since and --until look at the request, not at the task. A request's cost is shared\n" +
+			"by the tools that its reply called.",
+		Args: failure.Arguments(0, 0, "roost usage"), ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			err := oneOf("roost usage", "by", by, "there is no such grouping", groupings, "")
+			if err != nil {
+				return err
+			}
+			if f.Since, f.Until, err = a.span("roost usage", since, until); err != nil {
+				return err
+			}
+			f.Workspace = a.folder(f.Workspace)
+			q := f.Query()
+			q.Set("by", by)
+			return a.Connect(cmd.Context(), func(c *client.Client) error {
+				return app.DocumentOf(cmd.Context(), a.App, c, "/v1/usage", q, a.showSpending)
+			})
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&by, "by", "day", "`group` by day, model, workspace, task or tool")
+	fl.StringVar(&since, "since", "", "requests from this `time` on: 2026-01-31, RFC 3339, or an age such as 7d")
+	fl.StringVar(&until, "until", "", "requests before this `time`")
+	fl.StringVar(&f.Source, "source", "", "only tasks of this `source`")
+	fl.StringVar(&f.Workspace, "workspace", "", "only tasks of this `folder`")
+	app.Complete(cmd, "by", app.Words(groupings...))
+	app.Complete(cmd, "source", a.SourceNames)
+	app.Complete(cmd, "workspace", app.Folders)
+	app.NoFiles(cmd, "since", "until")
+	return cmd
+}
+
+// unnamed is what a group without a key is called.
+var unnamed = map[api.Grouping]string{
+	api.ByDay:       "(no time)",
+	api.ByModel:     "(model not known)",
+	api.ByWorkspace: "(no folder)",
+	api.ByTask:      "(no id)",
+	api.ByTool:      "(no tool)",
+}
+
+// showSpending prints one line a group, then the total. Costs have all their
+// digits: rounded ones would not add up.
+func (a *commands) showSpending(s api.Totals) error {
+	if len(s.Items) == 0 {
+		a.Say("nothing was spent")
+		return nil
+	}
+	style := a.OutStyle()
+	rows := [][]string{{strings.ToUpper(string(s.By)), "TASKS", "REQUESTS", "IN", "OUT", "CACHE W", "CACHE R", "COST"}}
+	for _, g := range append(slices.Clone(s.Items), s.Total) {
+		rows = append(rows, spendingRow(s.By, g))
+	}
+	alignCosts(rows)
+	width := a.Columns()
+	rows, widths := narrow(rows, app.Widths(rows), width)
+	out := bufio.NewWriter(a.Out)
+	for n, row := range rows {
+		line := app.Cells(row, widths, 1, len(row))
+		if s.By == api.ByTask && n > 0 && n < len(rows)-1 {
+			line = display.Cut(line+taskNote(s.Items[n-1]), width)
+		}
+		how := view.Plain
+		switch n {
+		case 0:
+			how = view.Dim
+		case len(rows) - 1:
+			how = view.Head
+		}
+		fmt.Fprintln(out, style.Paint(how, line))
+	}
+	if s.Total.Unpriced > 0 {
+		a.Say("%d request%s without a known price: what they cost is not in the sums", s.Total.Unpriced, app.Plural(s.Total.Unpriced))
+	}
+	return app.Flushed(out)
+}
+
+// leastName is how many columns a group's name gets in a narrow terminal, as long as there is
+// something else to leave out.
+const leastName = 16
+
+// narrow fits a table of costs into a terminal: it leaves out the columns of the cache, and
+// cuts names. Width 0 means no terminal.
+func narrow(rows [][]string, widths []int, width int) ([][]string, []int) {
+	rest := func() (all int) {
+		for _, w := range widths[1:] {
+			all += len("  ") + w
+		}
+		return all
+	}
+	if width == 0 || widths[0]+rest() <= width {
+		return rows, widths
+	}
+	if min(widths[0], leastName)+rest() > width {
+		for i := range rows {
+			rows[i] = slices.Delete(rows[i], 5, 7)
+		}
+		widths = slices.Delete(widths, 5, 7)
+	}
+	widths[0] = min(widths[0], max(width-rest(), leastName))
+	for i := range rows {
+		rows[i][0] = display.Cut(rows[i][0], widths[0])
+	}
+	return rows, widths
+}
+
+// alignCosts gives the amounts in the last column as many digits as the longest has.
+func alignCosts(rows [][]string) {
+	digits := func(cell string) int {
+		_, fraction, _ := strings.Cut(cell, ".")
+		return len(fraction)
+	}
+	most := 0
+	for _, row := range rows[1:] {
+		most = max(most, digits(row[len(row)-1]))
+	}
+	for _, row := range rows[1:] {
+		if cell := &row[len(row)-1]; strings.HasPrefix(*cell, "$") {
+			*cell += strings.Repeat("0", most-digits(*cell))
+		}
+	}
+}
+
+func spendingRow(by api.Grouping, g api.SpendingGroup) []string {
+	u := g.Usage
+	return []string{cmp.Or(display.OneLine(g.Key), unnamed[by]), fmt.Sprint(g.Tasks), fmt.Sprint(g.Requests), fmt.Sprint(u.TokensIn), fmt.Sprint(u.TokensOut),
+		fmt.Sprint(u.CacheWrites), fmt.Sprint(u.CacheReads), app.Dollars(u.Cost)}
+}
+
+// taskNote is a task's title, and what it spent with its subtasks.
+func taskNote(g api.SpendingGroup) string {
+	note := "  " + display.Cut(display.OneLine(g.Title), 50)
+	if g.WithChildren != nil {
+		note += " (with subtasks " + app.Dollars(g.WithChildren.Cost) + ")"
+	}
+	return note
 }

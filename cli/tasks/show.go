@@ -8,7 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"net/url"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -21,6 +24,7 @@ import (
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/view"
+	"github.com/roost-dev/roost/workspace"
 )
 
 // page is how many messages a terminal gets when nothing else was asked for.
@@ -417,16 +421,19 @@ func (a *commands) showHistory(ctx context.Context, c *client.Client, id string,
 
 // printBranches draws the tree of a task's branches.
 func (a *commands) printBranches(tree api.BranchTree) error {
+	lines := a.branchesBelow(tree.Items, "", 0)
 	if f := tree.Forked; f != nil {
-		if err := a.Println(fmt.Sprintf("forked from %s at #%d of %s", display.OneLine(f.Source+":"+f.ID), f.At, f.Branch)); err != nil {
-			return err
-		}
+		origin := fmt.Sprintf("forked from %s at #%d of %s", display.OneLine(f.Source+":"+f.ID), f.At, f.Branch)
+		lines = append([]string{origin}, lines...)
 	}
-	return a.branchesBelow(tree.Items, "", 0)
+	if len(tree.Items) > 1 {
+		a.Say("go on with one: roost resume ID --branch NAME; a new task from one: roost fork ID --branch NAME")
+	}
+	return a.Println(strings.Join(lines, "\n"))
 }
 
-// branchesBelow prints the branches that leave a branch and, indented, those that leave them.
-func (a *commands) branchesBelow(all []api.BranchRow, parent string, depth int) error {
+// branchesBelow are the lines of the branches that leave a branch and, indented, of those that leave them.
+func (a *commands) branchesBelow(all []api.BranchRow, parent string, depth int) (lines []string) {
 	for _, b := range all {
 		if b.Parent != parent {
 			continue
@@ -444,17 +451,9 @@ func (a *commands) branchesBelow(all []api.BranchRow, parent string, depth int) 
 		} else if b.Last != nil {
 			line += "; at " + app.RowText(*b.Last)
 		}
-		if err := a.Println(line); err != nil {
-			return err
-		}
-		if err := a.branchesBelow(all, b.Name, depth+1); err != nil {
-			return err
-		}
+		lines = append(append(lines, line), a.branchesBelow(all, b.Name, depth+1)...)
 	}
-	if depth == 0 && len(all) > 1 {
-		a.Say("go on with one: roost resume ID --branch NAME; a new task from one: roost fork ID --branch NAME")
-	}
-	return nil
+	return lines
 }
 
 func leftBy(b api.BranchRow) string {
@@ -498,4 +497,166 @@ func (a *commands) printContext(c api.ContextUse) error {
 		row("free", *c.Free)
 	}
 	return a.Println(strings.Join(lines, "\n"))
+}
+
+func (a *commands) filesCommand() *cobra.Command {
+	var dir, path string
+	var check bool
+	cmd := &cobra.Command{
+		Use:   "files ID",
+		Short: "Show which files the model of a task knows, and which changed since",
+		Long: "Show which files the model of a task knows: those that it read or edited, and those that\n" +
+			"you mentioned. Each is fresh, changed or missing, by its content: touching a file, or\n" +
+			"changing it and back, is no change. For what another tool recorded, which keeps no\n" +
+			"content, the file's time decides; --json names that in `inferred`.\n\n" +
+			"Nothing is changed and nothing is sent. When the task continues, its model learns once\n" +
+			"of what changed.",
+		Example: "  roost files 0199\n" +
+			"  roost files 0199 --check && echo all as the model knows them\n" +
+			"  roost files 0199 --path src/main.go",
+		Args: failure.Arguments(1, 1, "roost files ID"), ValidArgsFunction: app.First(a.TaskIDs),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.files(cmd.Context(), args[0], dir, path, check)
+		},
+	}
+	fl := cmd.Flags()
+	fl.BoolVar(&check, "check", false, "exit with 15 when a file is changed or missing, and name it")
+	fl.StringVar(&path, "path", "", "all that this task ever recorded of one `file`, rewound or not, and the checkpoints that hold it")
+	fl.StringVarP(&dir, "workspace", "C", "", "the `folder` to look in (default: the task's workspace)")
+	app.Complete(cmd, "workspace", app.Folders)
+	return cmd
+}
+
+func (a *commands) files(ctx context.Context, id, dir, path string, check bool) error {
+	return a.Connect(ctx, func(c *client.Client) error {
+		q := url.Values{}
+		if dir != "" {
+			q.Set("workspace", a.Abs(dir))
+		}
+		app.SetQuery(q, "path", path)
+		known := func() (doc json.RawMessage, err error) {
+			_, err = c.Do(ctx, http.MethodGet, app.PathOf(id, "files"), q, nil, &doc)
+			return doc, err
+		}
+		doc, err := known()
+		var p *client.Problem
+		if errors.As(err, &p) && p.Code == "file_not_known" && !filepath.IsAbs(path) {
+			q.Set("path", a.Abs(path)) // a path from the current folder, and not from the workspace
+			if again, failed := known(); failed == nil {
+				doc, err = again, nil
+			}
+		}
+		if err != nil {
+			return err
+		}
+		var got struct {
+			Items []api.KnownFile `json:"items"`
+			Task  string          `json:"task_id"`
+		}
+		if err := json.Unmarshal(doc, &got); err != nil {
+			return fmt.Errorf("read the answer of the server %s: %w", c.Base(), err)
+		}
+		if a.Flags.JSON {
+			err = a.PrintRaw(doc)
+		} else {
+			err = a.printFiles(got.Task, got.Items)
+		}
+		if err != nil || !check {
+			return err
+		}
+		return staleFailure(got.Task, got.Items)
+	})
+}
+
+// staleFailure names the files that are not as the model knows them; nil when all are.
+func staleFailure(id string, items []api.KnownFile) error {
+	var stale []string
+	for _, item := range items {
+		if item.State != string(workspace.Unchanged) {
+			stale = append(stale, display.OneLine(item.Path)+" ("+item.State+")")
+		}
+	}
+	if len(stale) == 0 {
+		return nil
+	}
+	slices.Sort(stale)
+	names := strings.Join(stale[:min(len(stale), 20)], ", ")
+	if len(stale) > 20 {
+		names += fmt.Sprintf(" and %d more", len(stale)-20)
+	}
+	return &failure.Failure{Exit: failure.ExitDamaged, Code: "stale_files", Task: id,
+		What: fmt.Sprintf("%d of %d files are not as the model of task %s knows them", len(stale), len(items), id),
+		Why:  names, Try: "roost resume " + failure.ShellWord(id)}
+}
+
+// howKnown are the names of sources for people.
+var howKnown = map[string]string{
+	"read_tool":      "read",
+	"file_mentioned": "mentioned",
+	"roo_edited":     "edited by the agent",
+	"user_edited":    "changed by others",
+}
+
+func (a *commands) printFiles(id string, items []api.KnownFile) error {
+	style, width, counts := a.OutStyle(), 0, map[string]int{}
+	var lines []string
+	for _, f := range items {
+		width = max(width, display.Columns(display.OneLine(f.Path)))
+	}
+	width = min(width, 60)
+	for _, f := range items {
+		counts[f.State]++
+		state := fmt.Sprintf("%-7s", f.State)
+		if f.State != string(workspace.Unchanged) {
+			state = style.Paint(view.Bad, state)
+		}
+		line := state + "  " + display.Pad(display.OneLine(f.Path), width) + "  " + a.knownText(f.Source, f.By, f.Task, f.TS)
+		if len(f.Inferred) > 0 {
+			line += " (judged by its time)"
+		}
+		lines = append(lines, line)
+		for _, k := range f.History {
+			size, hash := "", ""
+			if k.Hash != nil {
+				size, hash = fmt.Sprintf("  %d bytes", *k.Size), "  "+(*k.Hash)[:min(12, len(*k.Hash))]
+			}
+			text := a.knownText(k.Source, k.By, k.Task, 0)
+			if k.Checkpoint > 0 {
+				text = fmt.Sprintf("in checkpoint c%d (%s)", k.Checkpoint, display.OneLine(k.Reason))
+			}
+			if k.Rewound {
+				text += " [rewound]"
+			}
+			lines = append(lines, "  "+a.When(k.At)+"  "+text+size+hash)
+		}
+	}
+	if len(items) == 0 {
+		a.Say("the model of task %s knows no files", id)
+		return nil
+	}
+	err := a.Println(strings.Join(lines, "\n"))
+	a.Say("%d file%s: %d fresh, %d changed, %d missing", len(items), app.Plural(len(items)), counts["fresh"], counts["changed"],
+		counts["missing"])
+	return err
+}
+
+func (a *commands) knownText(source string, by *string, task string, ts int64) string {
+	text := cmp.Or(howKnown[source], display.OneLine(source))
+	other := by != nil && (*by == "command" || *by == "subtask")
+	switch {
+	case source != "user_edited" || by == nil:
+	case other:
+		text = "changed while a " + *by + " ran"
+	case *by == "restore":
+		text = "put back by a restore"
+	case task != "":
+		text = "changed by task " + display.OneLine(task)
+	}
+	if ts > 0 {
+		text += " " + a.Age(ts)
+	}
+	if source != "user_edited" && other {
+		text += ", last changed while a " + *by + " ran"
+	}
+	return text
 }

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"encoding/base64"
 	"fmt"
 	"io"
@@ -14,10 +15,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/cli/config"
 	"github.com/roost-dev/roost/cli/failure"
+	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/internal/inputfile"
+	"github.com/roost-dev/roost/llm/catalogue"
 	"github.com/roost-dev/roost/llm/wire"
 	"github.com/roost-dev/roost/money"
 )
@@ -25,11 +29,11 @@ import (
 // RunFlags are the flags of run, resume and continue.
 type RunFlags struct {
 	Dir, Mode, Provider, Model, BaseURL, Profile, effort, Approve, MaxCost, condenseAt, stale, Task string
-	images, Allow, Deny                                                                             []string
+	taskCost, dayCost, askCost                                                                      string
+	images, Allow, Deny, allowTools, askTools, denyTools                                            []string
 	Yes, stream, Detach, unkept, Far, trust                                                         bool
-	MaxTurns, maxTokens                                                                             int
+	MaxTurns, maxTokens, askRequests                                                                int
 	Idle, Total                                                                                     time.Duration
-	guard                                                                                           guardFlags
 }
 
 // AddRunFlags adds the flags by which a command describes a run.
@@ -65,7 +69,14 @@ func (a *App) AddRunFlags(cmd *cobra.Command, r *RunFlags) {
 	f.BoolVar(&r.trust, "trust-settings", false, "take over the approvals, base URL and limits that a received task came with")
 	f.StringVar(&r.Task, "task", "", "continue this task (for users of the older client)")
 	f.BoolVar(&r.stream, "stream", false, "has no effect: output always streams (for users of the older client)")
-	r.guard.add(cmd)
+	f.StringArrayVar(&r.allowTools, "allow-tool", nil, "let a tool, or read or write, run unasked: "+
+		"`RULE` is write_to_file, \"write(docs/**)\", ...")
+	f.StringArrayVar(&r.askTools, "ask-tool", nil, "ask before what `RULE` covers, even where another rule allows it")
+	f.StringArrayVar(&r.denyTools, "deny-tool", nil, "refuse what `RULE` covers")
+	f.StringVar(&r.taskCost, "max-cost-task", "", "stop when the task and its subtasks have ever spent this `AMOUNT` of US dollars")
+	f.StringVar(&r.dayCost, "max-cost-day", "", "stop when all tasks together have spent this `AMOUNT` of US dollars today")
+	f.IntVar(&r.askRequests, "ask-after-requests", 0, "ask whether to go on after this many requests to the model")
+	f.StringVar(&r.askCost, "ask-after-cost", "", "ask whether to go on after this `AMOUNT` of US dollars")
 	Complete(cmd, "workspace", Folders)
 	Complete(cmd, "mode", a.ModeNames)
 	Complete(cmd, "provider", Words(Providers...))
@@ -75,7 +86,8 @@ func (a *App) AddRunFlags(cmd *cobra.Command, r *RunFlags) {
 	Complete(cmd, "image", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return []string{"png", "jpg", "jpeg", "gif", "webp"}, cobra.ShellCompDirectiveFilterFileExt
 	})
-	NoFiles(cmd, "max-tokens", "base-url", "allow", "deny", "max-turns", "max-cost", "idle-timeout", "total-timeout")
+	NoFiles(cmd, "max-tokens", "base-url", "allow", "deny", "max-turns", "max-cost", "idle-timeout", "total-timeout",
+		"allow-tool", "ask-tool", "deny-tool", "max-cost-task", "max-cost-day", "ask-after-requests", "ask-after-cost")
 }
 
 var idForm = regexp.MustCompile(`^([A-Za-z0-9._-]+:)?[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
@@ -104,6 +116,7 @@ func (a *App) Options(cmd *cobra.Command, r *RunFlags) (engine.Request, error) {
 		Choice: setup.Choice{
 			Mode: r.Mode, Provider: r.Provider, Model: r.Model, BaseURL: r.BaseURL, Profile: r.Profile,
 			Effort: r.effort, Stale: r.stale, Approve: r.Approve, Allow: r.Allow, Deny: r.Deny,
+			AllowTools: r.allowTools, AskTools: r.askTools, DenyTools: r.denyTools,
 		},
 		NoCheckpoints: r.unkept, Yes: r.Yes, Origin: "cli", Interactive: a.Interactive(), TrustSettings: r.trust,
 	}
@@ -153,8 +166,11 @@ func (a *App) Options(cmd *cobra.Command, r *RunFlags) (engine.Request, error) {
 	if req.Limits, err = r.Limits(cmd); err != nil {
 		return req, err
 	}
-	if err := r.guard.request(cmd, &req); err != nil {
+	if req.MaxDayMicros, err = micros(cmd, "max-cost-day", r.dayCost); err != nil {
 		return req, err
+	}
+	if cmd.Flags().Changed("max-cost-day") {
+		req.MaxDayMicros = orNone(req.MaxDayMicros)
 	}
 	for _, name := range r.images {
 		url, err := Image(a.Abs(name))
@@ -189,6 +205,17 @@ func (r *RunFlags) Limits(cmd *cobra.Command) (*api.RunLimits, error) {
 	if err != nil {
 		return nil, err
 	}
+	tree, err := micros(cmd, "max-cost-task", r.taskCost)
+	if err != nil {
+		return nil, err
+	}
+	ask, err := micros(cmd, "ask-after-cost", r.askCost)
+	if err != nil {
+		return nil, err
+	}
+	if r.askRequests < 0 {
+		return nil, failure.Usage(cmd.CommandPath()+" --ask-after-requests", "a limit cannot be negative", cmd.CommandPath()+" --ask-after-requests 20")
+	}
 	if r.MaxTurns < 0 || r.Idle < 0 || r.Total < 0 {
 		return nil, failure.Usage(cmd.CommandPath(), "a limit cannot be negative", cmd.CommandPath()+" --max-turns 20")
 	}
@@ -203,9 +230,8 @@ func (r *RunFlags) Limits(cmd *cobra.Command) (*api.RunLimits, error) {
 	l := &api.RunLimits{
 		MaxTurns: int(limit("max-turns", int64(r.MaxTurns))), MaxCostMicros: limit("max-cost", usd),
 		IdleTimeoutMS: limit("idle-timeout", millis(r.Idle)), TotalTimeoutMS: limit("total-timeout", millis(r.Total)),
-	}
-	if err := r.guard.limits(cmd, l, limit); err != nil {
-		return nil, err
+		MaxTaskMicros: limit("max-cost-task", tree), AskCostMicros: limit("ask-after-cost", ask),
+		AskRequests: int(limit("ask-after-requests", int64(r.askRequests))),
 	}
 	if !any {
 		return nil, nil
@@ -260,55 +286,6 @@ func (r *RunFlags) RefuseLocalFlags(cmd *cobra.Command) error {
 	return nil
 }
 
-// guardFlags are the flags of a run that decide what needs no question: rules of tools and
-// files, and limits in addition to the run's own.
-type guardFlags struct {
-	allow, ask, deny           []string
-	taskCost, dayCost, askCost string
-	askRequests                int
-}
-
-func (g *guardFlags) add(cmd *cobra.Command) {
-	f := cmd.Flags()
-	f.StringArrayVar(&g.allow, "allow-tool", nil, "let a tool, or read or write, run unasked: "+
-		"`RULE` is write_to_file, \"write(docs/**)\", ...")
-	f.StringArrayVar(&g.ask, "ask-tool", nil, "ask before what `RULE` covers, even where another rule allows it")
-	f.StringArrayVar(&g.deny, "deny-tool", nil, "refuse what `RULE` covers")
-	f.StringVar(&g.taskCost, "max-cost-task", "", "stop when the task and its subtasks have ever spent this `AMOUNT` of US dollars")
-	f.StringVar(&g.dayCost, "max-cost-day", "", "stop when all tasks together have spent this `AMOUNT` of US dollars today")
-	f.IntVar(&g.askRequests, "ask-after-requests", 0, "ask whether to go on after this many requests to the model")
-	f.StringVar(&g.askCost, "ask-after-cost", "", "ask whether to go on after this `AMOUNT` of US dollars")
-	NoFiles(cmd, "allow-tool", "ask-tool", "deny-tool", "max-cost-task", "max-cost-day", "ask-after-requests", "ask-after-cost")
-}
-
-// request puts the rules into what the engine takes.
-func (g *guardFlags) request(cmd *cobra.Command, req *engine.Request) error {
-	req.AllowTools, req.AskTools, req.DenyTools = g.allow, g.ask, g.deny
-	day, err := micros(cmd, "max-cost-day", g.dayCost)
-	if req.MaxDayMicros = day; day == 0 && cmd.Flags().Changed("max-cost-day") {
-		req.MaxDayMicros = -1 // a 0 that was given takes the limit away
-	}
-	return err
-}
-
-// limits adds what of them belongs to the task.
-func (g *guardFlags) limits(cmd *cobra.Command, l *api.RunLimits, limit func(flag string, n int64) int64) error {
-	tree, err := micros(cmd, "max-cost-task", g.taskCost)
-	if err != nil {
-		return err
-	}
-	ask, err := micros(cmd, "ask-after-cost", g.askCost)
-	if err != nil {
-		return err
-	}
-	if g.askRequests < 0 {
-		return failure.Usage(cmd.CommandPath()+" --ask-after-requests", "a limit cannot be negative", cmd.CommandPath()+" --ask-after-requests 20")
-	}
-	l.MaxTaskMicros, l.AskCostMicros = limit("max-cost-task", tree), limit("ask-after-cost", ask)
-	l.AskRequests = int(limit("ask-after-requests", int64(g.askRequests)))
-	return nil
-}
-
 // micros reads an amount in micro-dollars; "" is none.
 func micros(cmd *cobra.Command, flag, text string) (int64, error) {
 	if text == "" {
@@ -319,4 +296,183 @@ func micros(cmd *cobra.Command, flag, text string) (int64, error) {
 		return 0, failure.Usage(path+" --"+flag+" "+text, "want an amount of US dollars such as 0.50", path+" --"+flag+" 0.50")
 	}
 	return int64(usd), nil
+}
+
+// CompletionTime bounds how long a shell waits for ids with their titles. After
+// it, ids come without.
+const CompletionTime = 700 * time.Millisecond
+
+// Providers and policies are what their flags take.
+var (
+	Providers = []string{"anthropic", "openai", "openai-compatible", "google", "script"}
+	Policies  = []string{"ask", "read", "edits", "all"}
+	Sorts     = []string{"newest", "oldest", "cost", "tokens"}
+)
+
+// Completer completes an argument or the value of a flag.
+type Completer = cobra.CompletionFunc
+
+// Words completes one word of a list.
+func Words(list ...string) Completer {
+	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return list, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// First completes the first argument only.
+func First(c Completer) Completer {
+	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return c(cmd, args, begun)
+	}
+}
+
+// Folders completes names of folders.
+func Folders(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return nil, cobra.ShellCompDirectiveFilterDirs
+}
+
+// TaskIDs completes the ids of tasks, newest first, with their titles. What fails
+// completes nothing: a completion has no place for an error.
+func (a *App) TaskIDs(cmd *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+	const how = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+	a.Muted = true
+	s, err := a.Open()
+	if err != nil {
+		return nil, how
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), CompletionTime)
+	defer cancel()
+	var out []string
+	add := func(source, id, title string) {
+		if !api.ValidTaskID(id) { // the shell would run or split it
+			return
+		}
+		if strings.Contains(begun, ":") {
+			id = source + ":" + id
+		}
+		if !strings.HasPrefix(id, begun) {
+			return
+		}
+		if title = display.Cut(display.OneLine(title), 50); title != "" {
+			id += "\t" + title
+		}
+		out = append(out, id)
+	}
+	all := s.Service()
+	defer all.Close()
+	if found, _, err := all.List(ctx, api.TaskFilter{}); err == nil {
+		for _, t := range found.Items {
+			add(t.Source, t.ID, t.Title)
+		}
+		return out, how
+	}
+	names, err := all.Names(cmd.Context())
+	if err != nil {
+		return nil, how
+	}
+	for _, r := range names {
+		add(r.Source, r.ID, "")
+	}
+	return out, how
+}
+
+// SourceNames completes the names of storages and of tools.
+func (a *App) SourceNames(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	return a.Completing(func() (out []string, err error) {
+		s, err := a.Open()
+		if err != nil {
+			return nil, err
+		}
+		all := s.Service()
+		defer all.Close()
+		sources, err := all.Sources(cmd.Context())
+		for _, src := range sources {
+			out = append(out, src.Name+"\t"+display.OneLine(src.Path))
+		}
+		return out, err
+	})
+}
+
+// Completing completes what list returns. What fails completes nothing: a completion has no place for an error.
+func (a *App) Completing(list func() ([]string, error)) ([]string, cobra.ShellCompDirective) {
+	a.Muted = true
+	out, err := list()
+	if err != nil {
+		out = nil
+	}
+	return out, cobra.ShellCompDirectiveNoFileComp
+}
+
+// Models completes the known models of the provider; for provider script, files.
+func Models(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	provider, _ := cmd.Flags().GetString("provider")
+	if provider == "script" {
+		return []string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt
+	}
+	var out []string
+	for _, m := range catalogue.Models() {
+		if provider == "" || m.Provider == provider {
+			out = append(out, m.IDs...)
+		}
+	}
+	return out, cobra.ShellCompDirectiveNoFileComp
+}
+
+// SettingKeys completes a setting's name, then its value.
+func SettingKeys(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) == 0 {
+		var out []string
+		for _, k := range config.Keys {
+			out = append(out, k.Name+"\t"+k.Doc)
+		}
+		return out, cobra.ShellCompDirectiveNoFileComp
+	}
+	values := map[string][]string{"approve": Policies, "provider": Providers, "sources": {"auto", "none"}}
+	return values[args[0]], cobra.ShellCompDirectiveNoFileComp
+}
+
+// Complete sets how a flag's value is completed. Cobra fails for unknown flags only, and
+// this package defines the flag, so the error is impossible.
+func Complete(cmd *cobra.Command, flag string, c Completer) {
+	if err := cmd.RegisterFlagCompletionFunc(flag, c); err != nil {
+		panic("complete --" + flag + ": " + err.Error())
+	}
+}
+
+// NoFiles are the flags of a command that take no file and have nothing to complete.
+func NoFiles(cmd *cobra.Command, flags ...string) {
+	for _, flag := range flags {
+		Complete(cmd, flag, cobra.NoFileCompletions)
+	}
+}
+
+// ModeNames completes the modes of the workspace that the command line names.
+func (a *App) ModeNames(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	return a.Completing(func() (out []string, err error) {
+		dir, _ := cmd.Flags().GetString("workspace")
+		c, err := a.EngineConfig()
+		if err != nil {
+			return nil, err
+		}
+		set, _ := c.Modes(a.Abs(dir))
+		for _, m := range set.All() {
+			out = append(out, m.Slug+"\t"+display.Cut(display.OneLine(m.Description), 60))
+		}
+		return out, nil
+	})
+}
+
+// ProfileNames completes the profiles of the settings file.
+func (a *App) ProfileNames(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return a.Completing(func() ([]string, error) {
+		s, err := a.Settings()
+		if err != nil {
+			return nil, err
+		}
+		names, _ := config.Profiles(s.Values, s.File)
+		return names, nil
+	})
 }
