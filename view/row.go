@@ -87,11 +87,7 @@ func UI(raw []byte, number int) Item {
 }
 
 // plain are the kinds whose text is the body under a fixed title.
-var plain = map[string]struct {
-	class Class
-	title string
-}{
-
+var plain = map[string]heading{
 	"task":                       {User, ""},
 	"reasoning":                  {Reasoning, ""},
 	"user_feedback":              {User, ""},
@@ -136,6 +132,12 @@ var plain = map[string]struct {
 	"command_permission_denied":  {Failure, "the command is not permitted"},
 }
 
+// heading is how a row of a kind is shown.
+type heading struct {
+	class Class
+	title string
+}
+
 func say(it *Item, kind, text string, raw []byte) bool {
 	it.Body = text
 	switch kind {
@@ -144,37 +146,35 @@ func say(it *Item, kind, text string, raw []byte) bool {
 		if it.Number == 1 {
 			it.Class = User
 		}
-		return true
 	case "api_req_started":
 		request(it, text)
-		return true
 	case "tool", "user_edit_todos", "codebase_search_result":
 		tool(it, text)
 		payload(it, kind, text)
-		return true
 	case "user_feedback_diff":
 		feedbackDiff(it, text)
-		return true
 	case "use_mcp_server":
 		mcp(it, text)
-		return true
 	case "checkpoint_saved":
 		it.Class, it.Title = Note, "checkpoint"
 		if strings.Trim(text, "0123456789abcdef") == "" { // the hash of a commit
 			it.Title, it.Body = joinWords(it.Title, short(text, 10)), ""
 		}
 		payload(it, kind, text)
-		return true
 	case "error_retry":
 		retry(it, text)
-		return true
 	case "condense_context":
 		condensed(it, raw)
-		return true
 	case "sliding_window_truncation":
 		truncated(it, raw)
-		return true
+	default:
+		return headed(it, kind, text)
 	}
+	return true
+}
+
+// headed shows a row whose text is the body under a fixed title, if its kind is one of those.
+func headed(it *Item, kind, text string) bool {
 	known, ok := plain[kind]
 	if !ok {
 		return false
@@ -184,9 +184,7 @@ func say(it *Item, kind, text string, raw []byte) bool {
 	case "completion_result":
 		it.Body = strings.TrimSuffix(text, changesFlag)
 	case "error":
-		if words, ok := codes[text]; ok {
-			it.Body = words
-		}
+		it.Body = cmp.Or(codes[text], text)
 	case "api_req_retry_delayed":
 		it.Body = untimed(text)
 	}
@@ -292,11 +290,7 @@ func truncated(it *Item, raw []byte) {
 const changesFlag = "HAS_CHANGES"
 
 // askTitles are the questions with a fixed title; their text, if any, is the body.
-var askTitles = map[string]struct {
-	class Class
-	title string
-}{
-
+var askTitles = map[string]heading{
 	"command_output":                {Output, ""},
 	"completion_result":             {Note, "waiting for the next word"},
 	"api_req_failed":                {Failure, "the request to the model failed"},

@@ -587,16 +587,16 @@ func (a *App) EngineConfig() (setup.Config, error) {
 	if usd, err := money.Parse(s.Text("max_cost_day")); err == nil && usd > 0 {
 		c.MaxDayMicros = int64(usd)
 	}
-	// Not the folder: a file that ROOST_CONFIG names may lie among the user's own.
-	c.Guarded = []string{s.path, filepath.Join(filepath.Dir(s.path), SecretFile)}
-	c.ModeFiles = a.modeFiles(s.path)
 	if c.Home = a.Env("HOME"); c.Home == "" {
 		c.Home, _ = os.UserHomeDir() // without one there are no rules in it
 	}
-	c.Settings, c.ModeProfiles = filepath.Dir(s.path), s.table(config.ModeProfiles)
-	c.Guarded = append(c.Guarded, filepath.Join(c.Settings, mode.ImportedRules))
-	// their content gives rights, and goes to every model
-	c.Guarded = append(c.Guarded, c.ModeFiles...)
+	c.Settings, c.ModeFiles, c.ModeProfiles = filepath.Dir(s.path), a.modeFiles(s.path), s.table(config.ModeProfiles)
+	c.Servers, c.Env = a.mcpPlaces(s.path), a.Env
+	// Not the folder: a file that ROOST_CONFIG names may lie among the user's own. What the files of modes hold gives
+	// rights, and goes to every model; what the files of servers hold is run.
+	c.Guarded = slices.Concat([]string{
+		s.path, filepath.Join(c.Settings, SecretFile), filepath.Join(c.Settings, mode.ImportedRules), c.Servers.Own, c.Servers.Choices.Dir,
+	}, c.ModeFiles, c.Servers.Editors)
 	// the root's keys, what was typed
 	for variable, fallback := range map[string]string{"XDG_STATE_HOME": ".local/state", "XDG_CACHE_HOME": ".cache"} {
 		if dir, err := a.Home(variable, fallback); err == nil {
@@ -609,8 +609,6 @@ func (a *App) EngineConfig() (setup.Config, error) {
 	if c.Home != "" {
 		c.Guarded = append(c.Guarded, filepath.Join(c.Home, ".roo"), filepath.Join(c.Home, ".agents"))
 	}
-	c.Servers, c.Env = a.mcpPlaces(s.path), a.Env
-	c.Guarded = append(append(c.Guarded, c.Servers.Own, c.Servers.Choices.Dir), c.Servers.Editors...) // what is in them is run
 	c.Linter = s.Text("linter")
 	c.NoCheckpoints = s.Text("checkpoints") == "off"
 	for key, to := range map[string]*int64{

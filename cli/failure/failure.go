@@ -332,63 +332,62 @@ func Of(err error) *Failure {
 		other    *setup.OtherModelError
 		noMode   *mode.UnknownError
 	)
+	is := func(exit int, code string, status int, what, why, try string) {
+		f.Exit, f.Code, f.Status, f.What, f.Why, f.Try = exit, code, status, what, cmp.Or(why, f.Why), try
+	}
 	switch cause := report.CauseOf(err); {
 	case errors.As(err, &held):
-		f.Exit, f.Code, f.Status, f.Task = ExitInput, "untrusted_settings", 409, held.Task
-		f.What, f.Why = "go on with task "+held.Task, "it "+strings.TrimPrefix(held.Error(), "task "+held.Task+" ")
-		f.Try = "roost root trust  # if the root is yours; or roost resume " + held.Task + " on a terminal, which asks"
+		f.Task = held.Task
+		is(ExitInput, "untrusted_settings", 409, "go on with task "+f.Task, "it "+strings.TrimPrefix(held.Error(), "task "+f.Task+" "),
+			"roost root trust  # if the root is yours; or roost resume "+f.Task+" on a terminal, which asks")
 	case errors.As(err, &other):
-		f.Exit, f.Code, f.Status, f.Task = ExitInput, "other_model", 409, other.Task
-		f.What, f.Why = "go on with task "+other.Task, other.Error()
-		f.Try = "roost resume " + other.Task + " --model " + ShellWord(other.Model) + "  # or another model or --provider that has it"
+		f.Task = other.Task
+		is(ExitInput, "other_model", 409, "go on with task "+f.Task, other.Error(),
+			"roost resume "+f.Task+" --model "+ShellWord(other.Model)+"  # or another model or --provider that has it")
 	case cause.Code == report.CauseTrashed:
-		f.Exit, f.Code, f.Status, f.What = ExitNotFound, "task_not_found", 404, "find the task"
-		f.Why, f.Try = cause.Detail, "roost trash restore "+ShellWord(cause.Name)
+		is(ExitNotFound, "task_not_found", 404, "find the task", cause.Detail, "roost trash restore "+ShellWord(cause.Name))
 	case cause.Code == report.CauseAmbiguous:
-		f.Exit, f.Code, f.What, f.Why = ExitUsage, "ambiguous_id", "find task "+cause.Name, fmt.Sprintf("%q fits %d tasks",
-			cause.Name, len(cause.Names))
 		f.Suggestions = cause.Names
-		f.Try = "roost show SOURCE:ID"
-		if len(f.Suggestions) > 0 {
-			f.Try = "roost show " + f.Suggestions[0]
-		}
+		is(ExitUsage, "ambiguous_id", 0, "find task "+cause.Name, fmt.Sprintf("%q fits %d tasks", cause.Name, len(cause.Names)),
+			"roost show "+append(slices.Clone(cause.Names), "SOURCE:ID")[0])
 	case cause.Code == report.CauseNotFound:
-		f.Exit, f.Code, f.Status, f.What, f.Try = ExitNotFound, "task_not_found", 404, "find the task", "roost list"
+		is(ExitNotFound, "task_not_found", 404, "find the task", "", "roost list")
 	case cause.Code == report.CauseBusy, cause.Code == report.CauseForeignBusy:
-		f.Exit, f.Code, f.Status, f.Retryable = ExitBusy, "task_busy", 409, true
-		f.What, f.Try = "own the task", "roost show ID  # or wait until the other program is done"
+		f.Retryable = true
+		is(ExitBusy, "task_busy", 409, "own the task", "", "roost show ID  # or wait until the other program is done")
 	case cause.Code == report.CauseFenced:
-		f.Exit, f.Code, f.Status, f.What, f.Try = ExitBusy, "task_fenced", 409, "go on with the task", "roost list"
+		is(ExitBusy, "task_fenced", 409, "go on with the task", "", "roost list")
 	case cause.Code == report.CauseRoot:
-		f.Exit, f.Code, f.What, f.Why = ExitConfig, "root_unusable", "use the root "+cause.Path, cause.Detail
-		f.Try = "roost --root DIR ..."
+		is(ExitConfig, "root_unusable", 0, "use the root "+cause.Path, cause.Detail, "roost --root DIR ...")
 	case errors.As(err, &unknown):
-		f.Exit, f.Code, f.Task, f.What = ExitConfig, "unknown_profile", unknown.Task, "continue the task "+unknown.Task+" with its profile"
-		f.Why = unknown.Error() + "; the editor's settings hold it"
-		f.Try = "roost resume " + unknown.Task + " --profile NAME  # or --provider NAME; for all such tasks of its source: " +
-			"roost config set source_profiles." + unknown.Source + " NAME"
+		f.Task = unknown.Task
+		is(ExitConfig, "unknown_profile", 0, "continue the task "+f.Task+" with its profile",
+			unknown.Error()+"; the editor's settings hold it",
+			"roost resume "+f.Task+" --profile NAME  # or --provider NAME; for all such tasks of its source: "+
+				"roost config set source_profiles."+unknown.Source+" NAME")
 	case errors.As(err, &config):
-		f.Exit, f.Code, f.What, f.Why, f.Try = ExitConfig, "configuration", config.What, config.Why, config.Try
+		is(ExitConfig, "configuration", 0, config.What, config.Why, config.Try)
 	case errors.As(err, &noMode):
-		f.Exit, f.Code, f.Status, f.What, f.Suggestions = ExitUsage, "unknown_mode", 422, "use the mode "+noMode.Slug, noMode.Closest
-		if f.Try = "roost modes"; len(noMode.Closest) > 0 {
+		f.Suggestions = noMode.Closest
+		is(ExitUsage, "unknown_mode", 422, "use the mode "+noMode.Slug, "", "roost modes")
+		if len(noMode.Closest) > 0 {
 			f.Try += "  # or --mode " + noMode.Closest[0]
 		}
 	case cause.Code == report.CauseUntrustedLocks:
-		f.Exit, f.Code, f.What, f.Try = ExitConfig, "untrusted_locks", "own the task", "roost --root DIR ... on a local disk"
+		is(ExitConfig, "untrusted_locks", 0, "own the task", "", "roost --root DIR ... on a local disk")
 	case errors.As(err, &provider):
-		f.Exit, f.Code, f.What, f.Retryable = ExitProvider, "provider_error", "ask the model", provider.Retryable()
+		f.Retryable = provider.Retryable()
+		is(ExitProvider, "provider_error", 0, "ask the model", "", nothing)
 		if provider.Kind == llm.Auth {
 			f.Exit, f.Code = ExitConfig, "provider_auth"
 		}
 	case errors.Is(err, context.DeadlineExceeded):
-		f.Exit, f.Code, f.What = ExitTimeout, "timeout", "finish in time"
+		is(ExitTimeout, "timeout", 0, "finish in time", "", nothing)
 	case errors.Is(err, context.Canceled):
-		f.Exit, f.Code, f.What = ExitCancelled, "cancelled", "finish"
+		is(ExitCancelled, "cancelled", 0, "finish", "", nothing)
 	case cause.Code == report.CauseUnread:
-		f.Code, f.What, f.Why = "file_unreadable", "read "+cause.Path, cause.Detail+
-			"; the task does not continue without it, and nothing was changed"
-		f.Try = "ls -l " + ShellWord(cause.Path)
+		is(ExitFailed, "file_unreadable", 0, "read "+cause.Path,
+			cause.Detail+"; the task does not continue without it, and nothing was changed", "ls -l "+ShellWord(cause.Path))
 		if cause.Denied {
 			f.Code, f.Status = "permission_denied", 403
 			f.Try = "chmod u+r " + ShellWord(cause.Path) + "  # or chown it, or run roost as its owner"
