@@ -124,12 +124,7 @@ var wanted = map[string]string{"int": "a whole number such as 20", "duration": "
 
 // Group is a command that only holds others; alone it prints its help.
 func Group(cmd *cobra.Command, subs ...*cobra.Command) *cobra.Command {
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if len(args) > 0 {
-			return UnknownCommand(cmd, args[0])
-		}
-		return cmd.Help()
-	}
+	cmd.RunE = OnlySubcommands
 	cmd.AddCommand(subs...)
 	return cmd
 }
