@@ -151,8 +151,8 @@ func (m *model) compose() tea.Cmd {
 	return tea.Exec(display.Alone(c.Run), func(err error) tea.Msg { return composedMsg{c.text, err, gone, asking} })
 }
 
-// wrote puts the written text into the editor of the chat. It does not send it: checking it first costs an Enter. A question that came while
-// the editor was open is not what it answers.
+// wrote puts the written text into the editor of the chat. It does not send it: checking it first costs an Enter. A
+// question that came while the editor was open is not what it answers.
 func (m *model) wrote(msg composedMsg) {
 	m.away = false
 	switch {

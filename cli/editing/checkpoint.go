@@ -207,7 +207,8 @@ func (a *commands) tellCollected(found []api.CollectedStore, dry bool) error {
 			return err
 		}
 	}
-	a.Say("%s; %s %s", display.Plural(len(items), "store"), map[bool]string{true: "would free", false: "freed"}[dry], app.BytesText(freed))
+	verb := map[bool]string{true: "would free", false: "freed"}[dry]
+	a.Say("%s; %s %s", display.Plural(len(items), "store"), verb, app.BytesText(freed))
 	return failed
 }
 

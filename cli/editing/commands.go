@@ -40,8 +40,11 @@ func Commands(app *app.App) []*cobra.Command {
 	}
 }
 
+// runE is what cobra calls for a command.
+type runE = func(*cobra.Command, []string) error
+
 // connected makes a command's RunE of a function that needs a connection.
-func (a *commands) connected(f func(ctx context.Context, c *client.Client, args []string) error) func(*cobra.Command, []string) error {
+func (a *commands) connected(f func(ctx context.Context, c *client.Client, args []string) error) runE {
 	return func(cmd *cobra.Command, args []string) error {
 		return a.Connect(cmd.Context(), func(c *client.Client) error { return f(cmd.Context(), c, args) })
 	}

@@ -63,7 +63,8 @@ func (a *commands) importTasks(ctx context.Context, paths []string, o service.Im
 		o.Paths = append(o.Paths, a.Abs(path))
 	}
 	if conflict != api.ConflictSkip && conflict != api.ConflictFork {
-		return failure.Usage("roost import --on-conflict "+conflict, "a conflict is skipped or forked", "roost import --on-conflict skip|fork")
+		return failure.Usage("roost import --on-conflict "+conflict, "a conflict is skipped or forked",
+			"roost import --on-conflict skip|fork")
 	}
 	for _, text := range maps {
 		from, to, ok := strings.Cut(text, "=")
@@ -114,7 +115,8 @@ func importFailure(r api.Import, unreachable int) error {
 			why+"the rest "+verb+" imported", "the same command again, when what is named above is mended")
 	case r.Conflicts > 0:
 		return failure.New(failure.ExitBusy, "import_conflict", "import everything",
-			fmt.Sprintf("%d of %d tasks have ids that other content has; they are left alone, the rest %s imported", r.Conflicts, r.Tasks, verb),
+			fmt.Sprintf("%d of %d tasks have ids that other content has; they are left alone, the rest %s imported",
+				r.Conflicts, r.Tasks, verb),
 			"roost import --on-conflict fork ...")
 	}
 	return nil

@@ -38,7 +38,8 @@ func (a *commands) renameCommand() *cobra.Command {
 			if !reset {
 				title = strings.TrimSpace(args[1])
 			}
-			return a.label(cmd.Context(), args[:1], map[string]any{"title": title}, func(t api.Summary) string { return t.Title })
+			return a.label(cmd.Context(), args[:1], map[string]any{"title": title},
+				func(t api.Summary) string { return t.Title })
 		},
 	}
 	cmd.Flags().BoolVar(&reset, "reset", false, "back to the title that the task has by itself")
@@ -64,7 +65,8 @@ func (a *commands) label(ctx context.Context, ids []string, patch map[string]any
 			}
 			seen[t.Path] = true
 			if len(patch) > 0 {
-				r := client.Request{Method: http.MethodPatch, Path: app.PathOf(t.Source + ":" + t.ID), Body: patch, Repeatable: true}
+				path := app.PathOf(t.Source + ":" + t.ID)
+				r := client.Request{Method: http.MethodPatch, Path: path, Body: patch, Repeatable: true}
 				if _, err := c.Ask(ctx, r, &t); err != nil {
 					return err
 				}
@@ -127,7 +129,8 @@ func (a *commands) tagCommand() *cobra.Command {
 		if len(remove) > 0 {
 			patch["remove_tags"] = remove
 		}
-		return a.label(cmd.Context(), args[:1], patch, func(t api.Summary) string { return cmp.Or(strings.Join(t.Tags, " "), "-") })
+		return a.label(cmd.Context(), args[:1], patch,
+			func(t api.Summary) string { return cmp.Or(strings.Join(t.Tags, " "), "-") })
 	}
 	return cmd
 }

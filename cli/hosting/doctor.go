@@ -75,7 +75,8 @@ func damage(r api.Checkup, o service.Checkup) *failure.Failure {
 
 func damagedTasks(r api.Checkup) string {
 	n := r.Tasks - r.OK
-	text := fmt.Sprintf("%d of %s %s damaged", n, display.Plural(r.Tasks, "task"), map[bool]string{true: "is", false: "are"}[n == 1])
+	verb := map[bool]string{true: "is", false: "are"}[n == 1]
+	text := fmt.Sprintf("%d of %s %s damaged", n, display.Plural(r.Tasks, "task"), verb)
 	other := 0
 	for _, f := range r.Damaged {
 		if f.ID == "" {

@@ -126,7 +126,9 @@ func (a *commands) serve(cmd *cobra.Command, f *serveFlags) error {
 	if err != nil {
 		return errors.Join(serverRuns(err), l.Close())
 	}
-	err = a.serveOn(cmd.Context(), serving{stop: stop, roost: s, listener: l, claim: claim, tls: config, cert: leaf, host: host, flags: *f})
+	err = a.serveOn(cmd.Context(), serving{
+		stop: stop, roost: s, listener: l, claim: claim, tls: config, cert: leaf, host: host, flags: *f,
+	})
 	if err = errors.Join(err, claim.Release()); err != nil {
 		return err
 	}

@@ -100,7 +100,9 @@ func (w *Watcher) failure(o engine.Outcome) *failure.Failure {
 	failed := failure.OfOutcome(w.task, o, w.stop.Exit())
 	if failed != nil && failed.Exit == failure.ExitInput {
 		more, known := map[string]string{
-			"approval": "  # or no, or a reason against it", "limit": "", "damage": "  # look at it first: roost doctor " + w.task,
+			"approval": "  # or no, or a reason against it",
+			"limit":    "",
+			"damage":   "  # look at it first: roost doctor " + w.task,
 		}[w.asked.Kind]
 		if known {
 			failed.Try = "roost resume " + w.task + " yes" + more

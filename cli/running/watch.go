@@ -363,7 +363,7 @@ func (w *Watcher) answer(ctx context.Context, q *asking, r questionReply) error 
 	_, err := w.C.Answer(ctx, id, api.Answer{Approve: r.Approve, Text: r.Text, Always: r.Always})
 	if p, is := errors.AsType[*client.Problem](err); is {
 		w.d.Notice("the answer was not taken: " + p.Detail)
-	} else if un, is := errors.AsType[*client.Unreachable](err); is { // the connection of the events carries the question, too
+	} else if un, is := errors.AsType[*client.Unreachable](err); is { // the events' connection carries the question, too
 		w.d.Notice("the answer was not taken: " + un.Error())
 	} else {
 		return err

@@ -29,8 +29,8 @@ func Attempts(ctx context.Context, b Backoff, yield func(llm.Chunk, error) bool,
 		}
 		var failed *llm.Error
 		if started || !errors.As(err, &failed) || !failed.Retryable() || n > b.Limit() ||
-			failed.RetryAfterMS > b.limit().Milliseconds() { // a used-up quota: the caller decides whether to wait for hours
-			yield(nil, err)
+			failed.RetryAfterMS > b.limit().Milliseconds() {
+			yield(nil, err) // after a used-up quota the caller decides whether to wait for hours
 			return
 		}
 		wait := b.Delay(n, failed)
