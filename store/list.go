@@ -335,7 +335,7 @@ func (l *lines) pageOf(f Filter, all []*entry, after *position) (rows []*entry, 
 		}
 		return rows[from:], depths[from:], ""
 	}
-	rows = slices.DeleteFunc(all, func(ln *entry) bool { return !behind(ln) })
+	rows = slices.DeleteFunc(slices.Clone(all), func(ln *entry) bool { return !behind(ln) })
 	l.sort(f, rows)
 	if f.Limit > 0 && len(rows) > f.Limit {
 		rows = rows[:f.Limit]

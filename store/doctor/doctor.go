@@ -49,8 +49,7 @@ func Check(ctx context.Context, s *store.Store, ids []string, o Options) (api.Ch
 		if !anyDamaged(found) {
 			out.OK++
 		}
-		add(&out, found)
-		out.Repaired = append(out.Repaired, documents(repaired)...)
+		add(&out, found, repaired)
 	}
 	if len(ids) == 0 {
 		d.checkRoot(ctx, refs, &out)
@@ -68,7 +67,12 @@ func (d *doctor) checkTask(ctx context.Context, ref store.Ref, named bool) (foun
 			return append(found, aboutTask(ref, ref.Log, err.Error(), "", "")), nil
 		}
 		left := d.inspect(ctx, ref)
-		repaired = repairedFindings(found, left, copies)
+		for _, f := range missing(left, found) {
+			if f.kind != leftover {
+				f.Copy = copies[filepath.Base(f.File)]
+				repaired = append(repaired, f)
+			}
+		}
 		found = left
 	}
 	if d.opt.Repair {
@@ -142,15 +146,6 @@ func about(path, file, problem, recovered, lost string) finding {
 	}}
 }
 
-// documents are findings without what only a repair needs.
-func documents(list []finding) []api.Finding {
-	out := make([]api.Finding, len(list))
-	for i, f := range list {
-		out[i] = f.Finding
-	}
-	return out
-}
-
 func (f finding) withRepair() finding     { f.repairable = true; return f }
 func (f finding) withKind(k kind) finding { f.kind = k; return f }
 
@@ -167,27 +162,21 @@ func fromMismatch(m store.Mismatch) finding {
 	return f
 }
 
-func fromMismatches(list []store.Mismatch) []finding {
-	var out []finding
+func fromMismatches(list []store.Mismatch) (out []finding) {
 	for _, m := range list {
 		out = append(out, fromMismatch(m))
 	}
 	return out
 }
 
-// add sorts findings into the lists of a report.
-func add(r *api.Checkup, list []finding) {
-	for _, f := range list {
-		to := &r.Damaged
-		switch f.kind {
-		case stale:
-			to = &r.Stale
-		case leftover:
-			to = &r.Leftovers
-		case untrusted:
-			to = &r.Untrusted
-		}
-		*to = append(*to, f.Finding)
+// add sorts what is still wrong, and what was repaired, into the lists of a report.
+func add(r *api.Checkup, found, repaired []finding) {
+	lists := map[kind]*[]api.Finding{damaged: &r.Damaged, stale: &r.Stale, leftover: &r.Leftovers, untrusted: &r.Untrusted}
+	for _, f := range found {
+		*lists[f.kind] = append(*lists[f.kind], f.Finding)
+	}
+	for _, f := range repaired {
+		r.Repaired = append(r.Repaired, f.Finding)
 	}
 }
 
@@ -199,18 +188,6 @@ func anyDamaged(list []finding) bool {
 type doctor struct {
 	store *store.Store
 	opt   Options
-}
-
-// repairedFindings are the findings that a repair removed, with the copies of what it replaced.
-func repairedFindings(before, after []finding, copies map[string]string) []finding {
-	var out []finding
-	for _, f := range before {
-		if f.kind != leftover && !slices.Contains(after, f) {
-			f.Copy = copies[filepath.Base(f.File)]
-			out = append(out, f)
-		}
-	}
-	return out
 }
 
 // repair takes the task over. That sets a torn tail aside, takes in what is whole, and writes Roo's files again from
@@ -285,13 +262,9 @@ func (d *doctor) removeDerived(ref store.Ref, found []finding) error {
 	return nil
 }
 
-// tornTails are the files of unfinished lines that owners set aside.
-func tornTails(logDir string) []string {
-	entries, err := os.ReadDir(logDir)
-	if err != nil {
-		return nil
-	}
-	var out []string
+// tornTails are the names of the files of unfinished lines that owners set aside.
+func tornTails(logDir string) (out []string) {
+	entries, _ := os.ReadDir(logDir) // the check reports a folder that cannot be read
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), "journal.torn-") {
 			out = append(out, e.Name())

@@ -25,6 +25,7 @@ import (
 
 // checkRoot verifies what no list of tasks shows, and what is kept for all tasks.
 func (d *doctor) checkRoot(ctx context.Context, refs []store.Ref, out *api.Checkup) {
+	var catalogue *search.Check
 	steps := []struct {
 		inspect func() []finding
 		repair  func([]finding) error // nil: it cannot be repaired
@@ -41,53 +42,42 @@ func (d *doctor) checkRoot(ctx context.Context, refs []store.Ref, out *api.Check
 			func() []finding { return fromMismatches(d.store.VerifyRows(ctx)) },
 			func([]finding) error { return d.store.RebuildRows(ctx) },
 		},
+		{
+			func() []finding {
+				catalogue = search.Verify(ctx, d.store, refs)
+				return fromMismatches(catalogue.Mismatches)
+			},
+			func([]finding) error { return catalogue.Rebuild(ctx, d.store) },
+		},
 	}
 	for _, step := range steps {
 		if ctx.Err() != nil {
 			return
 		}
 		found := step.inspect()
+		var repaired []finding
 		if step.repair != nil && d.wantsRepair(found) {
 			if err := step.repair(found); err != nil {
 				found = append(found, about(d.store.Root(), d.store.Root(), err.Error(), "", ""))
 			} else {
 				left := step.inspect()
-				out.Repaired = append(out.Repaired, documents(missing(left, found))...)
-				found = left
+				found, repaired = left, missing(left, found)
 			}
 		}
-		add(out, found)
-	}
-	d.checkCatalog(ctx, refs, out)
-	left := d.rootLeftovers()
-	if d.opt.Repair {
-		var removed []finding
-		left, removed = removeLeftovers(left)
-		out.Repaired = append(out.Repaired, documents(removed)...)
-	}
-	add(out, left)
-}
-
-// checkCatalog compares the catalogue with the tasks.
-func (d *doctor) checkCatalog(ctx context.Context, refs []store.Ref, out *api.Checkup) {
-	check := search.Verify(ctx, d.store, refs)
-	found := fromMismatches(check.Mismatches)
-	if d.wantsRepair(found) {
-		if err := check.Rebuild(ctx, d.store); err != nil {
-			cache := d.store.CacheDir()
-			found = append(found, about(cache, cache, err.Error(), "", ""))
-		} else {
-			check = search.Verify(ctx, d.store, refs)
-			left := fromMismatches(check.Mismatches)
-			out.Repaired = append(out.Repaired, documents(missing(left, found))...)
-			found = left
+		if catalogue != nil && !d.opt.Rebuild { // every search fills the catalogue; that it is not full yet is no finding
+			found = slices.DeleteFunc(found, func(f finding) bool { return f.kind == stale })
 		}
+		add(out, found, repaired)
 	}
-	check.Close()
-	if !d.opt.Rebuild { // every search fills the catalogue; that it is not full yet is no finding
-		found = slices.DeleteFunc(found, func(f finding) bool { return f.kind == stale })
+	if catalogue != nil {
+		catalogue.Close()
 	}
-	add(out, found)
+	left := d.rootLeftovers()
+	var removed []finding
+	if d.opt.Repair {
+		left, removed = removeLeftovers(left)
+	}
+	add(out, left, removed)
 }
 
 // wantsRepair reports whether the options ask for the repair of a finding.

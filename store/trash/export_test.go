@@ -10,5 +10,5 @@ import (
 
 // Hide records the deletion of another tool's task while the caller holds the overlay.
 func Hide(ctx context.Context, s *store.Store, ref store.Ref, table overlay.Table, add overlay.Append) (api.DeletedTask, error) {
-	return hide(ctx, s, ref, table, 0, add)
+	return hide(ctx, s, ref, table, overlay.Entry{Type: overlay.Deleted, Source: ref.Source, ID: ref.ID, Deleted: new(true)}, add)
 }

@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/atomicfile"
@@ -74,58 +75,50 @@ func describe(ctx context.Context, s *store.Store, d store.DeletedTask, table ov
 // Delete takes a task out of every list so that it can be restored. It fails with a *journal.BusyError while a process
 // owns the task.
 func Delete(ctx context.Context, s *store.Store, ref store.Ref) (api.DeletedTask, error) {
-	return deleteWith(ctx, s, ref, "")
+	return deleteTask(ctx, s, ref, overlay.Entry{}, nothingToCheck)
 }
 
 // DeleteSubtask is Delete for a subtask of a task that was just deleted: undoing the deletion of the parent restores
 // the subtask, too.
 func DeleteSubtask(ctx context.Context, s *store.Store, ref, parent store.Ref) (api.DeletedTask, error) {
-	return deleteWith(ctx, s, ref, parent.Source+":"+parent.ID)
-}
-
-func deleteWith(ctx context.Context, s *store.Store, ref store.Ref, with string) (api.DeletedTask, error) {
-	var out api.DeletedTask
-	err := s.ChangeOverlay(ctx, func(table overlay.Table, add overlay.Append) error {
-		var err error
-		out, err = deleteLocked(ctx, s, ref, table, 0, func(list ...overlay.Entry) error {
-			for i := range list {
-				list[i].With = with
-			}
-			return add(list...)
-		})
-		return err
-	})
-	if err != nil {
-		return api.DeletedTask{}, fmt.Errorf("delete task %s: %w", ref.ID, err)
-	}
-	return out, nil
+	return deleteTask(ctx, s, ref, overlay.Entry{With: parent.Source + ":" + parent.ID}, nothingToCheck)
 }
 
 // DeleteAgain repeats a deletion that was undone; redoes is the overlay's commit of it. check is called with the
 // overlay locked, and its error leaves everything as it is.
 func DeleteAgain(ctx context.Context, s *store.Store, ref store.Ref, redoes uint64, check func() error) error {
-	return s.ChangeOverlay(ctx, func(table overlay.Table, add overlay.Append) error {
-		if err := check(); err != nil {
-			return err
-		}
-		_, err := deleteLocked(ctx, s, ref, table, redoes, add)
-		return err
-	})
+	_, err := deleteTask(ctx, s, ref, overlay.Entry{Redoes: redoes}, check)
+	return err
 }
 
-// deleteLocked deletes while the caller holds the overlay. redoes is the commit of the deletion that is repeated, 0 for
-// a new one.
-func deleteLocked(
-	ctx context.Context, s *store.Store, ref store.Ref, table overlay.Table, redoes uint64, add overlay.Append,
-) (api.DeletedTask, error) {
-	if ref.Own {
-		return moveToTrash(ctx, s, ref, redoes, add)
+func nothingToCheck() error { return nil }
+
+// deleteTask deletes a task with the entry of the overlay, of which it sets what all deletions have.
+func deleteTask(
+	ctx context.Context, s *store.Store, ref store.Ref, entry overlay.Entry, check func() error,
+) (out api.DeletedTask, err error) {
+	entry.Type, entry.Source, entry.ID, entry.Deleted = overlay.Deleted, ref.Source, ref.ID, new(true)
+	err = s.ChangeOverlay(ctx, func(table overlay.Table, add overlay.Append) error {
+		err := check()
+		switch {
+		case err != nil:
+		case ref.Own:
+			out, err = moveToTrash(ctx, s, ref, entry, add)
+		default:
+			out, err = hide(ctx, s, ref, table, entry, add)
+		}
+		return err
+	})
+	if err != nil && entry.Redoes == 0 {
+		err = fmt.Errorf("delete task %s: %w", ref.ID, err)
 	}
-	return hide(ctx, s, ref, table, redoes, add)
+	return out, err
 }
 
 // hide records that a task of another tool is deleted.
-func hide(ctx context.Context, s *store.Store, ref store.Ref, table overlay.Table, redoes uint64, add overlay.Append) (api.DeletedTask, error) {
+func hide(
+	ctx context.Context, s *store.Store, ref store.Ref, table overlay.Table, entry overlay.Entry, add overlay.Append,
+) (api.DeletedTask, error) {
 	now := s.Now()
 	if table.Hidden(ref.Source, ref.ID) {
 		now = table[overlay.Key{Source: ref.Source, ID: ref.ID}].At
@@ -134,16 +127,8 @@ func hide(ctx context.Context, s *store.Store, ref store.Ref, table overlay.Tabl
 		if table.Hidden(ref.Source, ref.ID) {
 			return nil
 		}
-		return add(overlay.Entry{
-			Type:    overlay.Deleted,
-			Source:  ref.Source,
-			ID:      ref.ID,
-			Deleted: new(true),
-			Purged:  new(false),
-			Dir:     ref.Dir,
-			Head:    store.HeadOf(ctx, ref.Log),
-			Redoes:  redoes,
-		})
+		entry.Purged, entry.Dir, entry.Head = new(false), ref.Dir, store.HeadOf(ctx, ref.Log)
+		return add(entry)
 	})
 	if err != nil {
 		return api.DeletedTask{}, err
@@ -178,7 +163,9 @@ func whileUnowned(ctx context.Context, s *store.Store, ref store.Ref, do func() 
 }
 
 // moveToTrash deletes a task of our own.
-func moveToTrash(ctx context.Context, s *store.Store, ref store.Ref, redoes uint64, add overlay.Append) (api.DeletedTask, error) {
+func moveToTrash(
+	ctx context.Context, s *store.Store, ref store.Ref, entry overlay.Entry, add overlay.Append,
+) (api.DeletedTask, error) {
 	if err := store.CheckID(ref); err != nil {
 		return api.DeletedTask{}, err
 	}
@@ -190,14 +177,7 @@ func moveToTrash(ctx context.Context, s *store.Store, ref store.Ref, redoes uint
 		name = ref.ID + "~" + strconv.Itoa(n)
 	}
 	to := filepath.Join(s.TrashDir(), name)
-	entry := overlay.Entry{
-		Type:    overlay.Deleted,
-		Source:  store.OwnSource,
-		ID:      ref.ID,
-		Name:    name,
-		Deleted: new(true),
-		Redoes:  redoes,
-	}
+	entry.Name = name
 	recorded := false
 	err := moveUnowned(ctx, s, ref, to, func() error {
 		entry.Head = store.HeadOf(ctx, ref.Log)
@@ -227,7 +207,7 @@ func moveToTrash(ctx context.Context, s *store.Store, ref store.Ref, redoes uint
 // not move a folder with an open file, so there the lock is released first; an owner that comes in between has files
 // open, and the move fails.
 func moveUnowned(ctx context.Context, s *store.Store, ref store.Ref, to string, record func() error) error {
-	var held journal.Owner
+	release := func() error { return nil }
 	if !isLink(ref.Dir) { // a link moves; its target is not written
 		log, err := s.LockJournal(ctx, ref, 0)
 		if errors.Is(err, os.ErrNotExist) {
@@ -236,15 +216,7 @@ func moveUnowned(ctx context.Context, s *store.Store, ref store.Ref, to string, 
 		if err != nil {
 			return err
 		}
-		held = log
-	}
-	release := func() error {
-		if held == nil {
-			return nil
-		}
-		log := held
-		held = nil
-		return log.Close()
+		release = sync.OnceValue(log.Close)
 	}
 	if err := record(); err != nil {
 		return errors.Join(err, release())
@@ -269,7 +241,7 @@ func rename(from, to string) error {
 
 // Restore puts a deleted task back where it was.
 func Restore(ctx context.Context, s *store.Store, given string) (store.Ref, error) {
-	return RestoreIf(ctx, s, given, func() error { return nil })
+	return RestoreIf(ctx, s, given, nothingToCheck)
 }
 
 // RestoreIf is Restore, with a check that is called with the overlay locked; its error leaves everything as it is.
@@ -406,14 +378,9 @@ func Purge(ctx context.Context, s *store.Store, given string) (api.DeletedTask, 
 		}
 		failpoint.Hit("purge.moved")
 		if !d.Hidden { // the missing folder is what counts; the entry is for followers
-			entry := overlay.Entry{
-				Type:   overlay.Deleted,
-				Source: store.OwnSource,
-				ID:     d.Ref.ID,
-				Name:   d.Name,
-				Purged: new(true),
-			}
-			if err := add(entry); err != nil {
+			purged := purgedEntry(d)
+			purged.Name = d.Name
+			if err := add(purged); err != nil {
 				return err
 			}
 		}
@@ -425,15 +392,12 @@ func Purge(ctx context.Context, s *store.Store, given string) (api.DeletedTask, 
 	return out, nil
 }
 
+func purgedEntry(d store.DeletedTask) overlay.Entry {
+	return overlay.Entry{Type: overlay.Deleted, Source: d.Ref.Source, ID: d.Ref.ID, Purged: new(true)}
+}
+
 func purgeHidden(ctx context.Context, s *store.Store, d store.DeletedTask, doomed string, add overlay.Append) error {
-	record := func() error {
-		return add(overlay.Entry{
-			Type:   overlay.Deleted,
-			Source: d.Ref.Source,
-			ID:     d.Ref.ID,
-			Purged: new(true),
-		})
-	}
+	record := func() error { return add(purgedEntry(d)) }
 	if !store.HasJournal(d.Ref.Log) {
 		return record()
 	}
