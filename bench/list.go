@@ -24,7 +24,7 @@ import (
 // with all in memory, where it shows what the program costs. The tasks were last
 // worked on long ago, as most are that somebody has so many of. One list in half a
 // minute, and one after the tool wrote its index, compares all of their files, not only
-// the folders (store/list_pace.go): that one is measured by itself, with a change that
+// the folders (store/list_lines.go): that one is measured by itself, with a change that
 // only such a list shows.
 func lists(ctx context.Context, o options) ([]row, error) {
 	tasks, each, rounds := 2000, 500<<10, 15

@@ -84,7 +84,7 @@ func TestCreateOnce(t *testing.T) {
 			fixture.NoError(t, os.MkdirAll(filepath.Join(s.TasksDir(), "kid"), 0o700))
 		},
 		"a log that says nothing yet": func(t *testing.T, s *Store) {
-			k := fixture.Must[*Task](t)(s.take(t.Context(), s.OwnRef("kid")))
+			k := fixture.Must[*Task](t)(s.takeWith(t.Context(), s.OwnRef("kid"), false, false))
 			fixture.NoError(t, k.Close(t.Context()))
 		},
 	} {

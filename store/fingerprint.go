@@ -30,7 +30,7 @@ import (
 // one that is written in place changes nothing but itself. So a list costs one stat
 // for each file of each task, and opens none. Linux has no cheaper way to ask, other
 // than a process that watches all the time. Where there are very many tasks, files that
-// a tool is unlikely to write in place are asked for less often: see list_pace.go.
+// a tool is unlikely to write in place are asked for less often: see the comment of pace.
 
 // mix adds the state of a file to a digest.
 func mix(digest uint64, s dirstat.File) uint64 {

@@ -181,7 +181,7 @@ func TestForkKilledBeforeItsAdoption(t *testing.T) {
 	if _, ok := s.Continued(ref); ok {
 		t.Error("it goes on before it did")
 	}
-	k := fixture.Must[*Task](t)(s.take(context.Background(), s.OwnRef(forkID(ref))))
+	k := fixture.Must[*Task](t)(s.takeWith(context.Background(), s.OwnRef(forkID(ref)), false, false))
 	fixture.NoError(t, k.log.Close())
 	k.proj.Stop()
 	o := fixture.Must[*Owned](t)(s.Own(context.Background(), ref))

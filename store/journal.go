@@ -80,28 +80,23 @@ func SavedCommit(ctx context.Context, log journal.Reader) (uint64, error) {
 // until the journal is closed. known is a commit that the journal is known to have had, 0 when nothing is known.
 // It fails with ErrMoved when the context expects another head; see Expecting.
 func (s *Store) LockJournal(ctx context.Context, ref Ref, known uint64) (journal.Owner, error) {
-	return ownLog(ctx, ref.Log, filelog.Options{
-		FS:       s.opt.FS,
-		Clock:    s.opt.Now,
-		By:       s.opt.Program,
-		Existing: true,
-		Known:    known,
-		Owner:    journal.OwnerInfo{PID: os.Getpid(), Program: s.opt.Program},
-		Meets:    expected(ctx, ref).check(),
-		Seal:     s.seal(ref),
-	})
+	o := s.logOptions(ref)
+	o.Existing, o.Known, o.Meets = true, known, expected(ctx, ref).check()
+	return ownLog(ctx, ref.Log, o)
+}
+
+// logOptions are the options of a task's journal for an owner that no process needs to reach.
+func (s *Store) logOptions(ref Ref) filelog.Options {
+	return filelog.Options{
+		FS: s.opt.FS, Clock: s.opt.Now, By: s.opt.Program, Seal: s.seal(ref),
+		Owner: journal.OwnerInfo{PID: os.Getpid(), Program: s.opt.Program},
+	}
 }
 
 // OwnNewJournal owns the journal in a folder that is about to become the folder of a new task. Its commits are sealed with
 // the task's key.
 func (s *Store) OwnNewJournal(ctx context.Context, ref Ref, dir string) (journal.Owner, error) {
-	return filelog.Own(ctx, dir, filelog.Options{
-		FS:    s.opt.FS,
-		Clock: s.opt.Now,
-		By:    s.opt.Program,
-		Owner: journal.OwnerInfo{PID: os.Getpid(), Program: s.opt.Program},
-		Seal:  s.seal(ref),
-	})
+	return filelog.Own(ctx, dir, s.logOptions(ref))
 }
 
 // adoptedFrom is the folder from which the task of a journal was adopted, and the tool that made it; "" when the first

@@ -52,7 +52,7 @@ func (s *Store) Create(ctx context.Context, created task.Created, events ...task
 	if linked(ref.Dir) || roofmt.IsFolder(ref.Dir) {
 		return nil, fmt.Errorf("task %s exists already", created.Task)
 	}
-	t, err := s.take(ctx, ref)
+	t, err := s.takeWith(ctx, ref, false, false)
 	if err != nil {
 		return nil, err
 	}
@@ -185,34 +185,27 @@ func (s *Store) adoptOrTakeIn(ctx context.Context, o *Owned, folder *roofmt.Fold
 	return t.proj.Saw(folder, adopted)
 }
 
-// take locks the journal and folds it. It creates what does not exist.
-func (s *Store) take(ctx context.Context, ref Ref) (*Task, error) {
-	return s.takeWith(ctx, ref, false, false)
-}
-
-// takeWith is take; existing means that the folder must exist: it may have moved into the trash since it was found. lean
-// means that it reads the log from its snapshot on.
+// takeWith locks the journal and folds it. It creates what does not exist, unless existing says that the folder must
+// exist: it may have moved into the trash since it was found. lean means that it reads the log from its snapshot on.
 func (s *Store) takeWith(ctx context.Context, ref Ref, existing, lean bool) (*Task, error) {
 	if err := s.EnsureDir(filepath.Dir(ref.Log), "cannot be written"); err != nil {
 		return nil, err
 	}
 	wants := expected(ctx, ref)
-	log, err := ownLog(ctx, ref.Log, filelog.Options{
-		FS: s.opt.FS, Clock: s.opt.Now, By: s.opt.Program, Existing: existing,
-		Owner: s.owner(), Synced: s.announcer(ref), Meets: wants.check(), Seal: s.seal(ref),
-	})
+	o := s.logOptions(ref)
+	o.Existing, o.Owner, o.Synced, o.Meets = existing, s.owner(), s.announcer(ref), wants.check()
+	log, err := ownLog(ctx, ref.Log, o)
 	if existing && errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("%w: %s no longer exists", ErrNotFound, ref.Dir)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("take task %s: %w", ref.ID, err)
 	}
-	var state *task.State
+	read := fold.All
 	if lean {
-		state, err = fold.Lean(ctx, log)
-	} else {
-		state, err = fold.All(ctx, log)
+		read = fold.Lean
 	}
+	state, err := read(ctx, log)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("task %s: %w", ref.ID, err), log.Close())
 	}
@@ -330,7 +323,7 @@ func (s *Store) FindLatest(ctx context.Context, given string) (Ref, error) {
 // fork continues a task whose format has no proven writer as a task of Roost's own root: first as a new one, then always
 // as that one.
 func (s *Store) fork(ctx context.Context, from Ref, folder *roofmt.Folder) (*Owned, error) {
-	t, err := s.take(ctx, s.OwnRef(forkID(from)))
+	t, err := s.takeWith(ctx, s.OwnRef(forkID(from)), false, false)
 	if err != nil {
 		return nil, err
 	}
@@ -410,7 +403,7 @@ func (s *Store) CreateOnce(ctx context.Context, created task.Created, events ...
 		owned, err := s.Own(ctx, ref)
 		return owned, false, err
 	}
-	t, err := s.take(ctx, ref)
+	t, err := s.takeWith(ctx, ref, false, false)
 	if err != nil {
 		return nil, false, err
 	}
