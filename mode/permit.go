@@ -51,46 +51,20 @@ func GroupOf(tool string) string {
 	return ""
 }
 
-// ForbiddenError: a mode does not have a tool.
-type ForbiddenError struct {
-	Tool, Mode string
-}
-
-func (e *ForbiddenError) Error() string {
-	return fmt.Sprintf("Tool %q is not allowed in %s mode.", e.Tool, e.Mode)
-}
-
-// FileError: a mode may not edit a file.
-type FileError struct {
-	Tool, Mode, Pattern, Description, Path string
-}
-
-func (e *FileError) Error() string {
-	about := ""
-	if e.Description != "" {
-		about = " (" + e.Description + ")"
-	}
-	return fmt.Sprintf("Tool '%s' in mode '%s' can only edit files matching pattern: %s%s. Got: %s",
-		e.Tool, e.Mode, e.Pattern, about, e.Path)
-}
-
-// Permits reports whether a mode has a tool: nil, or a *ForbiddenError. A tool that Roo does not know belongs to the
+// Permits returns nil if a mode has a tool, else an error in Roo's words. A tool that Roo does not know belongs to the
 // group that the caller names; "always" is permitted everywhere.
 func (m Mode) Permits(tool, group string) error {
 	if known := GroupOf(tool); known != "" {
 		group = known
 	}
-	if group == "always" {
-		return nil
-	}
-	if _, ok := m.group(group); !ok {
-		return &ForbiddenError{tool, m.Slug}
+	if _, ok := m.group(group); !ok && group != "always" {
+		return fmt.Errorf("Tool %q is not allowed in %s mode.", tool, m.Slug) //nolint:staticcheck // Roo's words
 	}
 	return nil
 }
 
-// PermitsFile reports whether a mode may edit a file with a tool: nil, or a *FileError. The path is relative to the
-// workspace with "/" between its parts. It does not check whether the mode has the tool: Permits does.
+// PermitsFile returns nil if a mode may edit a file with a tool, else an error in Roo's words. The path is relative to
+// the workspace with "/" between its parts. It does not check whether the mode has the tool: Permits does.
 func (m Mode) PermitsFile(tool, path string) error {
 	g, ok := m.group("edit")
 	if !ok || g.FileRegex == "" {
@@ -102,7 +76,12 @@ func (m Mode) PermitsFile(tool, path string) error {
 	if g.files != nil && g.files.match(path) {
 		return nil
 	}
-	return &FileError{tool, m.Name, g.FileRegex, g.Description, path}
+	about := ""
+	if g.Description != "" {
+		about = " (" + g.Description + ")"
+	}
+	return fmt.Errorf( //nolint:staticcheck // Roo's words
+		"Tool '%s' in mode '%s' can only edit files matching pattern: %s%s. Got: %s", tool, m.Name, g.FileRegex, about, path)
 }
 
 func (m Mode) group(name string) (Group, bool) {
