@@ -1,5 +1,7 @@
 package contextwindow
 
+import "cmp"
+
 // For are the options of a provider's own models, as far as its documentation sets limits. An unknown provider gets
 // nothing of the model's thinking.
 //
@@ -8,14 +10,7 @@ package contextwindow
 func For(provider string) Options {
 	switch provider {
 	case "anthropic":
-		return Options{Images: ImageLimits{
-			Count:    100,
-			Bytes:    5 << 20,
-			Total:    20 << 20,
-			Side:     8000,
-			Many:     20,
-			ManySide: 2000,
-		}}
+		return Options{Images: ImageLimits{Count: 100, Bytes: 5 << 20, Total: 20 << 20, Side: 8000, Many: 20, ManySide: 2000}}
 	case "openai":
 		return Options{
 			DropThinking:  true,
@@ -39,12 +34,7 @@ func For(provider string) Options {
 			KeepSignatures: true,
 			NameLength:     64,
 			NameLetter:     true,
-			Images: ImageLimits{
-				Count: 900,
-				Bytes: 7 << 20,
-				Total: 14 << 20,
-				NoGIF: true,
-			},
+			Images:         ImageLimits{Count: 900, Bytes: 7 << 20, Total: 14 << 20, NoGIF: true},
 		}
 	}
 	return Options{DropThinking: true}
@@ -74,23 +64,12 @@ type Options struct {
 
 // name turns a tool's name into one that can be sent.
 func (o Options) name(s string) string {
-	s = safeName(s, "unknown_tool", o.nameLength())
+	limit := cmp.Or(o.NameLength, 128)
+	s = safeName(s, "unknown_tool", limit)
 	if o.NameLetter && (s[0] == '-' || s[0] >= '0' && s[0] <= '9') {
-		s = cut("_"+s, o.nameLength())
+		s = cut("_"+s, limit)
 	}
 	return s
 }
 
-func (o Options) idLength() int {
-	if o.IDLength > 0 {
-		return o.IDLength
-	}
-	return 1 << 10
-}
-
-func (o Options) nameLength() int {
-	if o.NameLength > 0 {
-		return o.NameLength
-	}
-	return 128
-}
+func (o Options) idLength() int { return cmp.Or(o.IDLength, 1<<10) }

@@ -54,13 +54,7 @@ func (r *reader) scanned(s scan, kind Kind) scan {
 		}
 	}
 	if s.tail.End == esjson.EndBroken || s.tail.End == esjson.EndAfter {
-		more := resync(r.ctx, s.file, s.tail, s.print.Size, kind)
-		s.extra = len(more)
-		for _, e := range more {
-			if s.take(e) {
-				s.note(e, nil)
-			}
-		}
+		r.resync(&s, kind)
 	}
 	if s.unstable {
 		s.notes = nil // what was seen of it may be there no more
@@ -160,6 +154,17 @@ func resync(ctx context.Context, f io.ReaderAt, t esjson.Tail, size int64, kind 
 		i += end
 	}
 	return found
+}
+
+// resync takes whole messages behind damage.
+func (r *reader) resync(s *scan, kind Kind) {
+	more := resync(r.ctx, s.file, s.tail, s.print.Size, kind)
+	s.extra = len(more)
+	for _, e := range more {
+		if s.take(e) {
+			s.note(e, nil)
+		}
+	}
 }
 
 // pairedWithin is how far apart, in milliseconds, the two temporary names of one write can lie.

@@ -151,11 +151,7 @@ func (r *reader) splitTranscript(s *scan) error {
 	case tail.End == esjson.EndComplete: // the brace behind the list is missing
 		s.tail.End = esjson.EndTorn
 	case tail.End == esjson.EndBroken:
-		more := resync(r.ctx, s.file, tail, s.print.Size, API)
-		s.extra = len(more)
-		for _, e := range more {
-			s.take(e)
-		}
+		r.resync(s, API)
 	}
 	if s.overlong.some() && s.state == Present {
 		s.state = Damaged
