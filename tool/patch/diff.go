@@ -123,12 +123,7 @@ func (d *document) apply(ctx context.Context, b Block, shift int, threshold floa
 	if start != 0 {
 		i := start - 1
 		if i >= 0 && i < len(d.lines) {
-			n := newNeedle(searchLines)
-			s := 1.0
-			if text := d.normalText(i, len(n.lines)); text != n.normal {
-				s = similarity(terminal.UTF16(text), n.wide, 0)
-			}
-			if s >= threshold {
+			if s := d.similarityAt(i, newNeedle(searchLines), 0); s >= threshold {
 				at, score = i, s
 			}
 		}
@@ -239,8 +234,8 @@ func (d *document) find(ctx context.Context, lines []string, lo, hi int, thresho
 	atExact, exact := -1, 0
 	budget := int64(workBudget)
 	try := func(i int) {
-		s, text := 0.0, d.normalText(i, len(n.lines))
-		if text == n.normal {
+		s := 0.0
+		if d.equalAt(i, n) {
 			s = 1
 			ties++
 			if d.exactAt(i, lines) {
@@ -249,7 +244,7 @@ func (d *document) find(ctx context.Context, lines []string, lo, hi int, thresho
 				}
 			}
 		} else if score < 1 && (threshold < 1 || budget > 0) {
-			s = similarity(terminal.UTF16(text), n.wide, score)
+			s = d.similarityAt(i, n, score)
 			budget -= int64(len(n.wide)) * int64(len(n.wide)) / 64
 		}
 		if s > score {
@@ -282,6 +277,17 @@ func (d *document) find(ctx context.Context, lines []string, lo, hi int, thresho
 // normalText is the normal text of n lines from line i on, or of as many as there are.
 func (d *document) normalText(i, n int) string {
 	return linetext.JoinNormal(d.normal[i:min(i+n, len(d.normal))])
+}
+
+func (d *document) equalAt(i int, n needle) bool {
+	return strings.HasPrefix(n.normal, d.normal[i]) && d.normalText(i, len(n.lines)) == n.normal
+}
+
+func (d *document) similarityAt(i int, n needle, atLeast float64) float64 {
+	if d.equalAt(i, n) {
+		return 1
+	}
+	return similarity(terminal.UTF16(d.normalText(i, len(n.lines))), n.wide, atLeast)
 }
 
 func (d *document) exactAt(i int, lines []string) bool {
@@ -347,9 +353,9 @@ func (d *document) holds(lines []string) bool {
 	if len(lines) == 0 {
 		return false
 	}
-	want := linetext.NormalText(lines)
+	n := newNeedle(lines)
 	for i := range d.lines {
-		if d.normalText(i, len(lines)) == want {
+		if d.equalAt(i, n) {
 			return true
 		}
 	}
