@@ -114,33 +114,21 @@ func (u *usage) add(o usage) {
 
 // set reads one line of a usage.
 func (u *usage) set(key, value string) {
-	switch key {
-	case "short":
-		u.short += value
-	case "valued":
-		u.valued += value
-	case "long":
-		u.long = strings.TrimSpace(u.long + " " + value)
-	case "verbs":
-		u.verbs = strings.TrimSpace(u.verbs + " " + value)
-	case "before":
-		u.before = value
-	case "words":
-		u.words = form(value)
-	case "first":
-		u.first = form(value)
-	case "most":
+	letters := map[string]*string{"short": &u.short, "valued": &u.valued}
+	lists := map[string]*string{"long": &u.long, "verbs": &u.verbs, "before": &u.before}
+	shapes := map[string]**regexp.Regexp{"words": &u.words, "first": &u.first}
+	flags := map[string]*bool{"free": &u.free, "single": &u.single, "bundle": &u.bundle, "hands": &u.hands, "hooks": &u.hooks}
+	switch {
+	case letters[key] != nil:
+		*letters[key] += value
+	case lists[key] != nil:
+		*lists[key] = strings.TrimSpace(*lists[key] + " " + value)
+	case shapes[key] != nil:
+		*shapes[key] = form(value)
+	case flags[key] != nil:
+		*flags[key] = true
+	case key == "most":
 		u.most, _ = strconv.Atoi(value)
-	case "free":
-		u.free = true
-	case "single":
-		u.single = true
-	case "bundle":
-		u.bundle = true
-	case "hands":
-		u.hands = true
-	case "hooks":
-		u.hooks = true
 	default:
 		panic("programs.txt: what is " + key + "?")
 	}

@@ -1,13 +1,11 @@
 package workspace
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"strings"
-	"time"
 	"unicode"
 	"unicode/utf8"
 )
@@ -75,20 +73,6 @@ func (ig *Ignore) verdict(parts []string, dir bool) int {
 	return 0
 }
 
-// rulesFile is .rooignore as it was read last.
-type rulesFile struct {
-	rules *Ignore // nil = never read
-	text  []byte
-	state FileState // without hash; zero when there is no file
-	// statSettleMS: the file had been left alone for so long when it was read that a
-	// later change must show in its times.
-	settled bool
-}
-
-// settling is for how long after a change the times of a file are not trusted:
-// another change may get the same ones.
-const settling = 2 * time.Second
-
 // Ignore gives the rules of .rooignore as they are on disk now. No file or an
 // empty one means no rules; otherwise the file hides itself too. If the file is
 // there and cannot be read this is an error, because then it is unknown what the file hides.
@@ -103,49 +87,29 @@ func (w *Workspace) Ignore() (*Ignore, error) {
 func (w *Workspace) ignore() (*Ignore, error) {
 	name := join(w.root, IgnoreFile)
 	info, err := os.Stat(name)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return &Ignore{}, nil
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, ErrNotRegular
+	case info.Size() > maxIgnore:
+		return nil, fmt.Errorf("it is larger than %d bytes", maxIgnore)
+	}
+	text, err := os.ReadFile(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) || err == nil && len(text) == 0:
+		return &Ignore{}, nil
+	case err != nil:
 		return nil, err
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	last := &w.rules
-	if err != nil {
-		if last.rules == nil || last.state != (FileState{}) {
-			*last = rulesFile{rules: &Ignore{}}
-		}
-		return last.rules, nil
+	if w.rules == nil || w.rulesText != string(text) {
+		w.rules, w.rulesText = ParseIgnore(string(text)+"\n"+IgnoreFile, true), string(text)
 	}
-	state := stateOf("", info, "")
-	if last.rules != nil && last.settled && state.SameStat(last.state) {
-		return last.rules, nil
-	}
-	if !info.Mode().IsRegular() {
-		return nil, ErrNotRegular
-	}
-	if info.Size() > maxIgnore {
-		return nil, fmt.Errorf("it is larger than %d bytes", maxIgnore)
-	}
-	now := time.Now()
-	text, err := os.ReadFile(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		*last = rulesFile{rules: &Ignore{}}
-		return last.rules, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	changed := time.Unix(0, max(state.MTime, state.CTime))
-	fresh := rulesFile{text: text, state: state, settled: state.CTime != 0 && now.Sub(changed) > settling}
-	switch {
-	case last.rules != nil && last.state != (FileState{}) && bytes.Equal(last.text, text):
-		fresh.rules = last.rules
-	case len(text) == 0:
-		fresh.rules = &Ignore{}
-	default:
-		fresh.rules = ParseIgnore(string(text)+"\n"+IgnoreFile, true)
-	}
-	*last = fresh
-	return fresh.rules, nil
+	return w.rules, nil
 }
 
 var protected = ParseIgnore(".git\nHEAD\n.rooignore\n.roomodes\n.roorules*\n.clinerules*\n.roo/**\n.vscode/**\n*.code-workspace\n.rooprotected\nAGENTS.md\nAGENT.md\n.agents/**\n", true)

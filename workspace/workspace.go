@@ -57,9 +57,10 @@ type Workspace struct {
 
 	replaceMu sync.Mutex // held while a file is compared and replaced
 
-	mu    sync.Mutex
-	rules rulesFile
-	swept map[string]bool // folders looked through for leftovers
+	mu        sync.Mutex
+	rules     *Ignore // of .rooignore with rulesText, nil = none was read
+	rulesText string
+	swept     map[string]bool // folders looked through for leftovers
 }
 
 // Path is a path after judgement.

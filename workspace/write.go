@@ -189,18 +189,9 @@ func (w *Workspace) apply(ctx context.Context, verb string, changes []Change) (s
 // have their new content; added is how many those are. A file that is moved is
 // two steps, and a kill between them must not leave it nowhere.
 func replaceOrder(steps []*changeStep) (order []*changeStep, added int) {
-	for _, s := range steps {
-		if !s.Remove {
-			order = append(order, s)
-		}
-	}
-	added = len(order)
-	for _, s := range steps {
-		if s.Remove {
-			order = append(order, s)
-		}
-	}
-	return order, added
+	order = slices.DeleteFunc(slices.Clone(steps), func(s *changeStep) bool { return s.Remove })
+	removals := slices.DeleteFunc(slices.Clone(steps), func(s *changeStep) bool { return !s.Remove })
+	return slices.Concat(order, removals), len(order)
 }
 
 // changeStep is a change on its way.

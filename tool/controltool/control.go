@@ -36,8 +36,7 @@ var questionSpec = tool.Spec{
 	Description: "Ask the user a question when something needed for the task is missing and cannot be found out otherwise. " +
 		"Give one to four answers to choose from.",
 	Schema: json.RawMessage(questionSchema),
-	Class:  tool.Control,
-	Replay: tool.Again,
+	Class:  tool.Control, Replay: tool.Again,
 }
 
 // suggestion is one answer with the mode as the model gave it: absent, null or a
@@ -162,8 +161,7 @@ var completionSpec = tool.Spec{
 	Description: "End the task: give the final result to the user. Use it when the work is done and checked. Do not end the " +
 		"result with a question.",
 	Schema: json.RawMessage(`{"type":"object","properties":{"result":{"type":"string","description":"What was done, for the user"}},"required":["result"],"additionalProperties":false}`),
-	Class:  tool.Control,
-	Replay: tool.Again,
+	Class:  tool.Control, Replay: tool.Again,
 }
 
 func planCompletion(_ context.Context, _ tool.Env, in tool.Input) (tool.Plan, error) {
@@ -190,8 +188,7 @@ var switchModeSpec = tool.Spec{
 	Schema: json.RawMessage(`{"type":"object","properties":{` +
 		`"mode_slug":{"type":"string","description":"The slug of the mode, e.g. code, ask or architect"},` +
 		`"reason":{"type":"string","description":"Why, for the user"}},"required":["mode_slug","reason"],"additionalProperties":false}`),
-	Class:  tool.Control,
-	Replay: tool.Again,
+	Class: tool.Control, Replay: tool.Again,
 }
 
 func planSwitchMode(_ context.Context, _ tool.Env, in tool.Input) (tool.Plan, error) {
@@ -228,8 +225,7 @@ var newTaskSpec = tool.Spec{
 		`"message":{"type":"string","description":"What the subtask is to do, with all that it must know to do it"},` +
 		`"todos":{"type":["string","null"],"description":"Its first checklist as Markdown, one step a line, such as \"[ ] step\"; null for none"}},` +
 		`"required":["mode","message","todos"],"additionalProperties":false}`),
-	Class:  tool.Control,
-	Replay: tool.Again, // the child's id follows from the call: starting it again finds it
+	Class: tool.Control, Replay: tool.Again, // the child's id follows from the call: starting it again finds it
 }
 
 func planNewTask(_ context.Context, _ tool.Env, in tool.Input) (tool.Plan, error) {
@@ -267,8 +263,7 @@ var todoListSpec = tool.Spec{
 		"what turns up, and never drop an open step unless it has become pointless.",
 	Schema: json.RawMessage(`{"type":"object","properties":{"todos":{"type":"string",` +
 		`"description":"The whole checklist as Markdown, one step a line"}},"required":["todos"],"additionalProperties":false}`),
-	Class:  tool.Control,
-	Replay: tool.Again,
+	Class: tool.Control, Replay: tool.Again,
 }
 
 func planTodoList(_ context.Context, _ tool.Env, in tool.Input) (tool.Plan, error) {

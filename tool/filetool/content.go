@@ -105,21 +105,17 @@ func (c *opened) picture(ctx context.Context, w *workspace.Workspace) (block jso
 
 // imageType goes by name and first bytes: a text file called x.png stays text.
 func imageType(name string, head []byte) string {
-	var media, magic string
-	switch strings.ToLower(filepath.Ext(name)) {
-	case ".png":
-		media, magic = "image/png", "\x89PNG"
-	case ".jpg", ".jpeg":
-		media, magic = "image/jpeg", "\xff\xd8\xff"
-	case ".gif":
-		media, magic = "image/gif", "GIF8"
-	case ".webp":
-		media, magic = "image/webp", "RIFF"
-	}
-	if media != "" && bytes.HasPrefix(head, []byte(magic)) {
-		return media
+	image, known := images[strings.ToLower(filepath.Ext(name))]
+	if known && bytes.HasPrefix(head, []byte(image.magic)) {
+		return image.media
 	}
 	return ""
+}
+
+// images are the media that are shown, by the ending of a file, with the bytes that they begin with.
+var images = map[string]struct{ media, magic string }{
+	".png": {"image/png", "\x89PNG"}, ".gif": {"image/gif", "GIF8"}, ".webp": {"image/webp", "RIFF"},
+	".jpg": {"image/jpeg", "\xff\xd8\xff"}, ".jpeg": {"image/jpeg", "\xff\xd8\xff"},
 }
 
 // coding is how a file keeps its text. It belongs to the file: a model sees and

@@ -26,8 +26,7 @@ var writeFileSpec = tool.Spec{
 	Schema: schema([]string{"path", "content"},
 		"path", property("string", "File to write, relative to the workspace."),
 		"content", property("string", "The complete content, without line numbers and without anything left out.")),
-	Class:  tool.Write,
-	Replay: tool.Inspect,
+	Class: tool.Write, Replay: tool.Inspect,
 }
 
 func readWrite(env tool.Env, in tool.Input) (p workspace.Path, content string, err error) {
@@ -222,8 +221,7 @@ var applyDiffSpec = tool.Spec{
 	Schema: schema([]string{"path", "diff"},
 		"path", property("string", "File to change, relative to the workspace."),
 		"diff", property("string", "One or more SEARCH/REPLACE blocks.")),
-	Class:  tool.Write,
-	Replay: tool.Inspect,
+	Class: tool.Write, Replay: tool.Inspect,
 }
 
 func readDiff(env tool.Env, in tool.Input) (p workspace.Path, diff string, err error) {

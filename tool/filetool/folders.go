@@ -24,8 +24,7 @@ var listFilesSpec = tool.Spec{
 	Schema: schema([]string{"path", "recursive"},
 		"path", property("string", "Folder to list, relative to the workspace."),
 		"recursive", property("boolean", "true lists everything below the folder, false only what is directly in it.")),
-	Class:  tool.Read,
-	Replay: tool.Again,
+	Class: tool.Read, Replay: tool.Again,
 }
 
 func planList(ctx context.Context, env tool.Env, in tool.Input) (tool.Plan, error) {
@@ -93,8 +92,7 @@ var searchFilesSpec = tool.Spec{
 			"counts; start with (?i) to ignore it."),
 		"file_pattern", property(`["string","null"]`, "Glob that file names must match, such as *.go or **/*.{ts,tsx}. null "+
 			"means every file.")),
-	Class:  tool.Read,
-	Replay: tool.Again,
+	Class: tool.Read, Replay: tool.Again,
 }
 
 func planSearch(ctx context.Context, env tool.Env, in tool.Input) (tool.Plan, error) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/roost-dev/roost/tool"
@@ -46,8 +47,7 @@ var applyPatchSpec = tool.Spec{
 		"says that it is the file's end.\n\n" + patchForm,
 	Schema: schema([]string{"patch"},
 		"patch", property("string", "The whole patch, from *** Begin Patch to *** End Patch.")),
-	Class:  tool.Write,
-	Replay: tool.Inspect,
+	Class: tool.Write, Replay: tool.Inspect,
 }
 
 func readPatch(in tool.Input) ([]patch.Section, error) {
@@ -242,14 +242,9 @@ func (s *patchSet) apply(ctx context.Context, sec patch.Section) error {
 
 // changes are the files that differ from those on disk.
 func (s *patchSet) changes() []*patchedFile {
-	var out []*patchedFile
-	for _, f := range s.order {
-		if !f.known || f.exists == f.state.Exists() && f.text == f.old {
-			continue
-		}
-		out = append(out, f)
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(s.order), func(f *patchedFile) bool {
+		return !f.known || f.exists == f.state.Exists() && f.text == f.old
+	})
 }
 
 func inspectPatch(ctx context.Context, env tool.Env, in tool.Input, before map[string]string) (tool.Finding, error) {
@@ -261,22 +256,15 @@ func inspectPatch(ctx context.Context, env tool.Env, in tool.Input, before map[s
 		return found, err
 	}
 	// A call that another program left: its sections are looked at one by one.
-	var done, open, other []string
+	names := map[tool.Finding][]string{}
 	for _, s := range sections {
 		found, err := inspectSection(ctx, env, s)
 		if err != nil {
 			return tool.Unclear, err
 		}
-		switch found {
-		case tool.Done:
-			done = append(done, tool.SafeName(s.Path))
-		case tool.NotDone:
-			open = append(open, tool.SafeName(s.Path))
-		default:
-			other = append(other, tool.SafeName(s.Path))
-		}
+		names[found] = append(names[found], tool.SafeName(s.Path))
 	}
-	return verdict(done, open, other)
+	return verdict(names[tool.Done], names[tool.NotDone], names[tool.Unclear])
 }
 
 func inspectSection(ctx context.Context, env tool.Env, s patch.Section) (tool.Finding, error) {
@@ -382,17 +370,6 @@ func (f *patchedFile) row() string {
 	return changeRow(kind, f.path, text)
 }
 
-// shownFiles are the changes that a person sees: a move is one of them.
-func shownFiles(changes []*patchedFile) []*patchedFile {
-	var out []*patchedFile
-	for _, f := range changes {
-		if !f.movedAway() {
-			out = append(out, f)
-		}
-	}
-	return out
-}
-
 // ask describes the files that were named, without what changes in them.
 func (s *patchSet) ask() tool.Ask {
 	paths := make([]workspace.Path, len(s.order))
@@ -432,7 +409,7 @@ func (s *patchSet) plan() (tool.Plan, error) {
 	if len(changes) == 0 {
 		return nil, refusal("the patch changes nothing: all files are as it wants them")
 	}
-	files := shownFiles(changes)
+	files := slices.DeleteFunc(slices.Clone(changes), (*patchedFile).movedAway) // a move is one of them
 	p := &patchPlan{env: s.env, files: files, ask: s.ask()}
 	p.ask.Before = map[string]string{}
 	var diff strings.Builder

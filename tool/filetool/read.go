@@ -37,8 +37,7 @@ var readFileSpec = tool.Spec{
 			"include_siblings", property("boolean", "Also read the other blocks at the outermost level."),
 			"include_header", property("boolean", "Also read the comments above the block."),
 			"max_lines", property("integer", "How many lines at most, beside limit.")))),
-	Class:  tool.Read,
-	Replay: tool.Again,
+	Class: tool.Read, Replay: tool.Again,
 }
 
 func planRead(_ context.Context, env tool.Env, in tool.Input) (tool.Plan, error) {

@@ -49,8 +49,7 @@ var readOutputSpec = tool.Spec{
 		`"offset":{"type":["integer","null"],"description":"First byte to read, from 0"},` +
 		`"limit":{"type":["integer","null"],"description":"How many bytes at most; 40960 if not given"}` +
 		`},"required":["artifact_id"],"additionalProperties":false}`),
-	Class:  tool.Read,
-	Replay: tool.Again,
+	Class: tool.Read, Replay: tool.Again,
 }
 
 var artifactID = regexp.MustCompile(`^cmd-[0-9]+\.txt$`)

@@ -60,8 +60,7 @@ var listTasksSpec = tool.Spec{
 		`"all_workspaces":{"type":["boolean","null"],"description":"Also tasks of other workspaces"},` +
 		`"limit":{"type":["integer","null"],"description":"How many at most; 20 if not given, 200 at most"}` +
 		`},"required":[],"additionalProperties":false}`),
-	Class:  tool.Read,
-	Replay: tool.Again,
+	Class: tool.Read, Replay: tool.Again,
 }
 
 func planTasks(l Lister, env tool.Env, in tool.Input) (tool.Plan, error) {

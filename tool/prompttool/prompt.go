@@ -105,8 +105,7 @@ var skillSpec = tool.Spec{
 		`"skill":{"type":"string","description":"The skill's name"},` +
 		`"args":{"type":["string","null"],"description":"What it is to be used for"}` +
 		`},"required":["skill","args"],"additionalProperties":false}`),
-	Class:  tool.Read,
-	Replay: tool.Again,
+	Class: tool.Read, Replay: tool.Again,
 }
 
 // SlashCommand returns run_slash_command. home is the folder with the user's own .roo folder,
@@ -147,6 +146,5 @@ var slashSpec = tool.Spec{
 		`"command":{"type":"string","description":"The command's name, without the slash"},` +
 		`"args":{"type":["string","null"],"description":"What to give to the command"}` +
 		`},"required":["command","args"],"additionalProperties":false}`),
-	Class:  tool.Read,
-	Replay: tool.Again,
+	Class: tool.Read, Replay: tool.Again,
 }

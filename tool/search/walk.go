@@ -59,7 +59,7 @@ func (w walker) walk(ctx context.Context, fn visit) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		entries, err := readFolder(ctx, f.abs)
+		entries, err := readFolder(f.abs)
 		if err != nil {
 			if f.abs == w.base || tool.ContextError(err) != nil {
 				return err
@@ -152,9 +152,8 @@ func tooWide(abs string) bool {
 // all in memory, and a folder with more is no folder that people look into.
 const maxFolder = 200_000
 
-// readFolder is os.ReadDir that can be stopped and takes no more than maxFolder
-// names.
-func readFolder(ctx context.Context, name string) ([]fs.DirEntry, error) {
+// readFolder is os.ReadDir that takes no more than maxFolder names.
+func readFolder(name string) ([]fs.DirEntry, error) {
 	// Stat first: opening a pipe would wait for a writer.
 	info, err := os.Stat(name)
 	if err != nil {
@@ -168,19 +167,9 @@ func readFolder(ctx context.Context, name string) ([]fs.DirEntry, error) {
 		return nil, err
 	}
 	defer f.Close()
-	var all []fs.DirEntry
-	for len(all) < maxFolder {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		some, err := f.ReadDir(2048)
-		all = append(all, some...)
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
+	all, err := f.ReadDir(maxFolder)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
 	}
 	slices.SortFunc(all, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	return all, nil

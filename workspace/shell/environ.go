@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -79,15 +80,7 @@ func Environ(base []string) []string {
 
 func hidden(name string) bool {
 	upper := strings.ToUpper(name)
-	if strings.HasPrefix(upper, "ROOST_") {
-		return true
-	}
-	for _, s := range secretVars {
-		if upper == s {
-			return true
-		}
-	}
-	return false
+	return strings.HasPrefix(upper, "ROOST_") || slices.Contains(secretVars, upper)
 }
 
 // set replaces or appends one variable.
@@ -107,15 +100,7 @@ func set(env []string, kv string) []string {
 // marked reports whether one environment, cut from text that is separated by NUL or newline, carries mark.
 func marked(kv, mark string) bool {
 	v, ok := strings.CutPrefix(kv, markVar+"=")
-	if !ok || mark == "" {
-		return false
-	}
-	for m := range strings.SplitSeq(v, ",") {
-		if m == mark {
-			return true
-		}
-	}
-	return false
+	return ok && mark != "" && slices.Contains(strings.Split(v, ","), mark)
 }
 
 // NewMark makes a mark for Command.Mark: a unique word. A caller that

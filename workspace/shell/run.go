@@ -84,10 +84,8 @@ func Run(ctx context.Context, c Command) (Result, error) {
 	if ctx.Err() != nil {
 		return Result{Exit: -1, Cancelled: true}, nil
 	}
-	if fi, err := os.Stat(c.Dir); err != nil {
+	if err := checkFolder(c.Dir); err != nil {
 		return Result{Exit: -1}, fmt.Errorf("run command in %s: %w", c.Dir, err)
-	} else if !fi.IsDir() {
-		return Result{Exit: -1}, fmt.Errorf("run command in %s: not a directory", c.Dir)
 	}
 	if c.Mark != "" && !usableMark(c.Mark) {
 		return Result{Exit: -1}, fmt.Errorf("run command in %s: the mark %q cannot be found again", c.Dir, c.Mark)
@@ -121,6 +119,14 @@ func Run(ctx context.Context, c Command) (Result, error) {
 	res, err := follow(ctx, c, cmd, p, pump, exited)
 	res.Duration = time.Since(begin)
 	return res, err
+}
+
+func checkFolder(dir string) error {
+	info, err := os.Stat(dir)
+	if err == nil && !info.IsDir() {
+		err = errors.New("not a directory")
+	}
+	return err
 }
 
 func environ(c Command, mark string) []string {

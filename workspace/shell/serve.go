@@ -51,10 +51,8 @@ func Serve(p Program) (*Child, error) {
 	if !usableMark(p.Mark) {
 		return nil, fmt.Errorf("start %s: the mark %q cannot be found again", p.Path, p.Mark)
 	}
-	if fi, err := os.Stat(p.Dir); err != nil {
+	if err := checkFolder(p.Dir); err != nil {
 		return nil, fmt.Errorf("start %s in %s: %w", p.Path, p.Dir, err)
-	} else if !fi.IsDir() {
-		return nil, fmt.Errorf("start %s in %s: not a directory", p.Path, p.Dir)
 	}
 	var theirs, ours [3]*os.File
 	var err error

@@ -24,33 +24,17 @@ func Overwrite(s string) string {
 	if strings.IndexByte(s, '\r') < 0 {
 		return s
 	}
-	var out strings.Builder
-	for i, line := range strings.Split(s, "\n") {
-		if i > 0 {
-			out.WriteByte('\n')
+	lines := strings.Split(s, "\n")
+	for i, line := range lines {
+		if strings.IndexByte(line, '\r') >= 0 {
+			lines[i] = overwriteLine(line)
 		}
-		if strings.IndexByte(line, '\r') < 0 {
-			out.WriteString(line)
-			continue
-		}
-		out.WriteString(overwriteLine(line))
 	}
-	return out.String()
+	return strings.Join(lines, "\n")
 }
 
 func overwriteLine(line string) string {
 	pieces := strings.Split(line, "\r")
-	if ascii(line) {
-		cur := []byte(pieces[0])
-		for _, p := range pieces[1:] {
-			if len(p) >= len(cur) {
-				cur = []byte(p)
-			} else {
-				copy(cur, p)
-			}
-		}
-		return string(cur)
-	}
 	cur := UTF16(pieces[0])
 	for _, p := range pieces[1:] {
 		u := UTF16(p)
