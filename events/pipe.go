@@ -382,6 +382,10 @@ const (
 	sharedReaders = 64
 	pastReaders   = 8
 
+	// feedPoll is how often the topic of all tasks reads on in the feed. A poll that finds nothing costs one read;
+	// notifications of the system would save it, and need a poll beside them all the same.
+	feedPoll = 20 * time.Millisecond
+
 	// reportEvery is how often the topic reports the commits of owners that were killed before they could, and
 	// maxReports how many tasks it reports at a time.
 	reportEvery = time.Second
@@ -395,8 +399,8 @@ const (
 // followAll fills the ring of all tasks until ctx ends.
 func (t *Topic) followAll(ctx context.Context) error {
 	s := t.pipe.store
-	wake, stop := feed.Watch(s.FeedDir())
-	defer stop()
+	poll := time.NewTicker(feedPoll)
+	defer poll.Stop()
 	lines, head, err := feed.OpenEnd(s.FeedDir())
 	if err != nil {
 		return err
@@ -435,7 +439,7 @@ func (t *Topic) followAll(ctx context.Context) error {
 			}
 		}
 		select {
-		case <-wake:
+		case <-poll.C:
 		case e := <-t.live.in:
 			t.live.take(e)
 		case <-t.live.due.C:

@@ -6,11 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
-	"sync"
-	"time"
-
-	"github.com/fsnotify/fsnotify"
 )
 
 // Place is a line of the log. The zero Place is before all that is kept.
@@ -335,58 +330,4 @@ func (r *Reader) Close() error {
 		return nil
 	}
 	return r.seg.f.Close()
-}
-
-// How often Watch sends without a notification of the system.
-const (
-	pollWatched = time.Second            // a safety net while the system notifies
-	pollBare    = 20 * time.Millisecond  // where the system does not
-	pollNone    = 250 * time.Millisecond // for a folder that does not exist yet
-)
-
-// Watch sends when the log in a folder may have grown. stop ends it and waits.
-func Watch(dir string) (wake <-chan struct{}, stop func()) {
-	c, quit, done := make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(done)
-		watch(filepath.Clean(dir), c, quit)
-	}()
-	return c, sync.OnceFunc(func() {
-		close(quit)
-		<-done
-	})
-}
-
-func watch(dir string, wake chan<- struct{}, quit <-chan struct{}) {
-	var events chan fsnotify.Event // nil where the system has no watcher left for the user
-	var failures chan error
-	sys, err := fsnotify.NewWatcher()
-	if err == nil {
-		defer func() { _ = sys.Close() }()
-		events, failures = sys.Events, sys.Errors
-	}
-	for watched := false; ; {
-		pause := pollWatched
-		if !watched {
-			_, none := os.Stat(dir)
-			if watched = none == nil && err == nil && sys.Add(dir) == nil; !watched {
-				pause = pollBare
-			}
-			if none != nil {
-				pause = pollNone
-			}
-		}
-		select { // also at once: lines may have come before the folder was watched
-		case wake <- struct{}{}:
-		default: // a notification is waiting already
-		}
-		select {
-		case ev := <-events:
-			watched = !ev.Has(fsnotify.Remove|fsnotify.Rename) || filepath.Clean(ev.Name) != dir // else the folder itself went
-		case <-failures: // something may have been missed
-		case <-time.After(pause):
-		case <-quit:
-			return
-		}
-	}
 }
