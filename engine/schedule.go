@@ -77,9 +77,7 @@ func (e *Engine) register(run *Run) bool {
 			return false
 		}
 		e.runs[run.ID] = run
-		if e.opt.Begun != nil {
-			e.opt.Begun(run)
-		}
+		e.began = true
 		e.wait.Add(1)
 		return true
 	})

@@ -237,9 +237,8 @@ func newTask(n api.NewTask, c Call) (r engine.Request, err error) {
 	var w wrongs
 	checkFolder(n.Workspace, &w)
 	r = engine.Request{Choice: setup.Choice{Workspace: n.Workspace}, Title: strings.TrimSpace(n.Title), Origin: n.Origin,
-		NewTask: c.Key}
+		Interactive: !n.Unattended, NewTask: c.Key}
 	settle(n.Settings, &r, &w)
-	setOneRun(n.OneRun, &r, &w)
 	setInput(n.Message, "/message", &r, &w)
 	if len(n.Title) > titleBytes || !utf8.ValidString(n.Title) {
 		w.add("/title", "want at most %d bytes", titleBytes)
@@ -258,6 +257,7 @@ func newRun(id string, n api.NewRun) (r engine.Request, err error) {
 		Task:          id,
 		Yes:           n.Yes,
 		Choice:        setup.Choice{Workspace: n.Workspace},
+		Interactive:   !n.Unattended,
 		OwnSettings:   n.OwnSettings,
 		TrustSettings: n.TrustSettings,
 	}
@@ -265,18 +265,6 @@ func newRun(id string, n api.NewRun) (r engine.Request, err error) {
 		checkFolder(n.Workspace, &w)
 	}
 	settle(n.Settings, &r, &w)
-	setOneRun(n.OneRun, &r, &w)
 	setInput(n.Message, "/message", &r, &w)
 	return r, w.err()
-}
-
-func setOneRun(n api.OneRun, r *engine.Request, w *wrongs) {
-	r.Interactive, r.NoCheckpoints, r.StandIn = !n.Unattended, n.NoCheckpoints, n.StandIn
-	if n.MaxCostDay != nil {
-		if r.MaxDayMicros = int64(*n.MaxCostDay); r.MaxDayMicros == 0 {
-			r.MaxDayMicros = -1
-		} else if r.MaxDayMicros < 0 {
-			w.add("/max_cost_day", "want an amount from 0 on")
-		}
-	}
 }

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -672,14 +671,6 @@ func (a *App) folder(flag, key, variable, fallback string) (string, error) {
 	return a.Home(variable, fallback)
 }
 
-// FirstRun is the first run that began in this process: the one that the command asked for. nil when there was none.
-func (a *App) FirstRun() *engine.Run {
-	if a.first == nil {
-		return nil
-	}
-	return a.first.Load()
-}
-
 // WithEngine opens store and engine for one command and closes the engine,
 // saved, before it returns.
 func (a *App) WithEngine(ctx context.Context, f func(*local.Roost) error) error {
@@ -691,9 +682,6 @@ func (a *App) WithEngine(ctx context.Context, f func(*local.Roost) error) error 
 	if err != nil {
 		return err
 	}
-	first := &atomic.Pointer[engine.Run]{}
-	a.first = first
-	// A run waits for the user as long as its process lives.
-	s.Start(engine.Options{Config: c, Hold: -1, Begun: func(r *engine.Run) { first.CompareAndSwap(nil, r) }}, true)
+	s.Start(engine.Options{Config: c}, true)
 	return errors.Join(f(s), s.Close(ctx))
 }
