@@ -71,20 +71,11 @@ type Problem struct {
 // Usage is the failure of a command line that has too little, too much or the wrong thing.
 func Usage(what, why, try string) *Failure { return New(ExitUsage, "usage", what, why, try) }
 
-// New is a failure with the advice what to do about it.
-func New(exit int, code, what, why, try string) *Failure {
-	return &Failure{Exit: exit, Code: code, What: what, Why: why, Try: try}
-}
-
 // Config is the failure of a setting, or of what this machine has to have.
 func Config(what, why, try string) *Failure { return New(ExitConfig, "configuration", what, why, try) }
 
 // NotFound is the failure of a name that nothing has.
-func NotFound(code, what, why, try string) *Failure {
-	f := New(ExitNotFound, code, what, why, try)
-	f.Status = 404
-	return f
-}
+func NotFound(code, what, why, try string) *Failure { return New(ExitNotFound, code, what, why, try) }
 
 // UnknownCommand is the failure of a command that does not exist, with the closest ones.
 func UnknownCommand(cmd *cobra.Command, name string) error {

@@ -18,6 +18,7 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/atomicfile"
 	"github.com/roost-dev/roost/internal/failpoint"
+	"github.com/roost-dev/roost/internal/inputfile"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
@@ -170,7 +171,7 @@ func (im *importer) read(ctx context.Context, from fileSet, path string, to io.W
 	}
 	defer f.Close()
 	h := sha256.New()
-	n, err = io.CopyBuffer(io.MultiWriter(h, to), roofmt.ContextReader(ctx, f), im.buf)
+	n, err = io.CopyBuffer(io.MultiWriter(h, to), inputfile.ContextReader(ctx, f), im.buf)
 	if err != nil {
 		return sum, n, err
 	}
