@@ -54,8 +54,10 @@ func TestAnEditDuringALongCommandIsInDoubt(t *testing.T) {
 	if !strings.Contains(said.String(), "3 files changed while execute_command ran, by it or by something else; a restore asks about them: long.txt, mine.txt, x.txt") {
 		t.Error(said)
 	}
-	if !strings.Contains(said.String(), "x.txt changed while a command ran, by it or by another program; the model gets to know it now") {
-		t.Error(said)
+	// A command of more than five seconds, on a busy machine, gets its notice while it runs.
+	if !strings.Contains(said.String(), "x.txt changed while a command ran, by it or by another program; the model gets to know it now") &&
+		!strings.Contains(said.String(), "x.txt: changed while execute_command runs; the model gets to know it in its next turn") {
+		t.Errorf("got %s, want a notice of x.txt", said)
 	}
 	id := s.list()[0].ID
 

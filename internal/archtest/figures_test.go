@@ -14,17 +14,17 @@ var ceiling = []struct {
 	figure     func(Figures) int
 	today, bar int
 }{
-	{"code lines", func(f Figures) int { return f.CodeLines }, 117500, 102_000},
-	{"lines of the largest package", func(f Figures) int { return f.PackageLines }, 5785, 6000},
-	{"files of a package", func(f Figures) int { return f.PackageFiles }, 45, 45},
-	{"lines of the largest file", func(f Figures) int { return f.FileLines }, 600, 800},
+	{"code lines", func(f Figures) int { return f.CodeLines }, 106_000, 102_000},
+	{"lines of the largest package", func(f Figures) int { return f.PackageLines }, 5400, 6000},
+	{"files of a package", func(f Figures) int { return f.PackageFiles }, 19, 45},
+	{"lines of the largest file", func(f Figures) int { return f.FileLines }, 700, 800},
 	{"old words in 1,000 comments and messages", func(f Figures) int { return f.OldLanguage }, 10, 10},
 	{"private nouns in names", func(f Figures) int { return f.PrivateNouns }, 60, 60},
 	{"packages that call the kernel's file lock", func(f Figures) int { return f.LockPackages }, 1, 1},
 	{"files that rename files", func(f Figures) int { return f.RenamingFiles }, 1, 1},
 	{"files of front doors that import what is below the client", func(f Figures) int { return f.DoorFiles }, 0, 0},
 	{"lines over 140 columns", func(f Figures) int { return f.LongLines }, 200, 200},
-	{"direct dependencies", func(f Figures) int { return f.Dependencies }, 24, 30},
+	{"direct dependencies", func(f Figures) int { return f.Dependencies }, 23, 30},
 }
 
 func TestFiguresOnlyFall(t *testing.T) {
