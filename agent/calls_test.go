@@ -116,7 +116,7 @@ func TestWhatAToolsEndBecomes(t *testing.T) {
 			r := result(t, b.disk.state, "c1")
 			isError, _ := esjson.GetBool([]byte(r), "is_error")
 			if got := b.disk.state.Call("c1").Finished.Outcome; got != c.outcome || isError != c.isError {
-				t.Errorf("%s, %s", got, r)
+				t.Errorf("got %s, %s, want got = c.outcome and isError = c.isError", got, r)
 			}
 			for _, part := range c.says {
 				if !strings.Contains(r, part) {
@@ -186,7 +186,8 @@ func TestCompletionBesideOtherCalls(t *testing.T) {
 		out := b.start(agent.Input{Text: "go"})
 		want(t, out, "completed", "")
 		if out.Reason != "two" || !strings.Contains(b.model.last(), "the task was not completed") {
-			t.Errorf("%+v, %s", out, b.model.last())
+			t.Errorf(`got %+v, %s, want out.Reason = "two" and strings.Contains(b.model.last(), "the task was not completed")`,
+				out, b.model.last())
 		}
 		if got := kinds(b.disk.state); count(got, "ask:completion_result") != 1 {
 			t.Error(got)
@@ -335,7 +336,8 @@ func TestCommandOutputFloods(t *testing.T) {
 	}
 	f := b.disk.state.Call("c1").Finished
 	if string(b.disk.blobs[f.Output]) != "everything" || f.Size != 10 || !strings.HasPrefix(f.Artifact, "cmd-") {
-		t.Errorf("%+v", f)
+		t.Errorf(`got %+v, want string(b.disk.blobs[f.Output]) = "everything" and f.Size = 10 and strings.HasPrefix(f.Artifact, "cmd-")`,
+			f)
 	}
 }
 
@@ -386,7 +388,8 @@ func TestWholeOutputIsKeptWhenTheDiskTakesAgain(t *testing.T) {
 				want(t, b.start(agent.Input{Text: "go"}), "completed", "")
 				f := b.disk.state.Call("c1").Finished
 				if f.Outcome != "ok" || (f.Output == "") != (c.says != "") || !strings.Contains(result(t, b.disk.state, "c1"), c.says) {
-					t.Errorf("%+v %s", f, result(t, b.disk.state, "c1"))
+					t.Errorf(`got %+v %s, want f.Outcome = "ok" and (f.Output == "") = (c.says != "") and strings.Contains(result(t, b.disk.state, "c1"), c.says)`,
+						f, result(t, b.disk.state, "c1"))
 				}
 			})
 		})
@@ -405,7 +408,7 @@ func TestFileRecords(t *testing.T) {
 	}
 	want(t, b.start(agent.Input{Text: "go"}), "completed", "")
 	if files := b.disk.state.Files; len(files) != 1 || files[0].Path != "a.go" {
-		t.Errorf("%+v", files)
+		t.Errorf("got %+v, want len(files) = 1 and files[0].Path = \"a.go\"", files)
 	}
 }
 
@@ -425,7 +428,7 @@ func TestDeniedByPolicy(t *testing.T) {
 		t.Errorf("%+v %s", f, result(t, b.disk.state, "c1"))
 	}
 	if run := b.disk.state.Run; run.Outcome != "denied" {
-		t.Errorf("%+v", run)
+		t.Errorf("got %+v, want run.Outcome = \"denied\"", run)
 	}
 	checkHistories(t, b.disk.state)
 }

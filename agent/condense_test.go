@@ -58,7 +58,8 @@ func TestCondense(t *testing.T) {
 	b.must(err)
 	s := b.disk.state
 	if got.Text != "What happened: eight looks." || got.Messages < 10 || got.Kept == 0 || got.After >= got.Before || !got.CostKnown {
-		t.Errorf("%+v", got)
+		t.Errorf("got %+v, want got.Text = \"What happened: eight looks.\" and got.Messages >= 10 and got.Kept != 0 and got.After < got.Before and got.CostKnown",
+			got)
 	}
 	if s.Usage.CostMicros-spent != got.CostMicro || got.CostMicro == 0 {
 		t.Errorf("the summary cost %d, and the task %d more", got.CostMicro, s.Usage.CostMicros-spent)
@@ -190,7 +191,7 @@ func TestNoSummary(t *testing.T) {
 		got, err := b.agent.Condense(t.Context(), "")
 		b.must(err)
 		if asked := b.model.asks(); got.Text != "then" || len(asked) != 2 || len(asked[1].Tools) != 0 {
-			t.Errorf("%+v", got)
+			t.Errorf("got %+v, want got.Text = \"then\" and len(asked) = 2 and len(asked[1].Tools) = 0", got)
 		}
 	})
 }

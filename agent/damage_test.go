@@ -50,7 +50,8 @@ func TestDamageIsAskedAbout(t *testing.T) {
 	}
 	q := b.disk.state.Questions[0]
 	if q.Kind != "damage" || q.Question != out.Question || !strings.Contains(q.Text, "commit 6: its checksum is wrong") || !strings.Contains(q.Text, "Rewinds") {
-		t.Errorf("%+v", q)
+		t.Errorf(`got %+v, want q.Kind = "damage" and q.Question = out.Question and strings.Contains(q.Text, "commit 6: its checksum is wrong") and strings.Contains(q.Text, "Rewinds")`,
+			q)
 	}
 	// Neither the flag nor anything but a clear yes is consent.
 	want(t, b.start(agent.Input{Yes: true}), "waiting", "")
@@ -122,7 +123,7 @@ func TestDamageConfirmedAtTheTerminal(t *testing.T) {
 		b := damaged(t, 6)
 		b.agent.User.Asker = b.person(agent.Answer{Text: words}, nil)
 		if out := b.start(agent.Input{Yes: true}); out.State != state {
-			t.Errorf("%q: %+v", words, out)
+			t.Errorf("%q: got %+v, want out.State = state", words, out)
 		}
 	}
 	t.Run("stopped", func(t *testing.T) {
@@ -153,7 +154,7 @@ func TestLaterDamageIsAskedAboutAnew(t *testing.T) {
 		left := b.losing(lost...)
 		out := left.start(agent.Input{Yes: true})
 		if out.State != "waiting" || len(left.model.requests) > 0 {
-			t.Errorf("%s: %+v", name, out)
+			t.Errorf("%s: got %+v, want out.State = \"waiting\" and len(left.model.requests) <= 0", name, out)
 		}
 	}
 	// While the question is open more is lost: the yes was to less.

@@ -37,7 +37,8 @@ func TestACommandThatOutlivedItsRun(t *testing.T) {
 			left := b.after(at, 0)
 			mark := left.disk.state.Call("c1").Process.Mark
 			if mark == "" || left.disk.state.Call("c1").Process.PGID != 0 {
-				t.Fatalf("%+v", left.disk.state.Call("c1").Process)
+				t.Fatalf(`got %+v, want mark != "" and left.disk.state.Call("c1").Process.PGID = 0`,
+					left.disk.state.Call("c1").Process)
 			}
 			if c.finished {
 				left.commit(task.ToolFinished{Call: "c1", Name: "act", Outcome: "ok", Result: []byte(`{"type":"tool_result","tool_use_id":"c1","content":"x"}`)})

@@ -106,7 +106,7 @@ func TestAskedToGoOn(t *testing.T) {
 			b.agent.User.Asker = asks(func(_ context.Context, q api.QuestionOpened) (agent.Answer, error) {
 				at = append(at, len(b.model.requests))
 				if q.Kind != "limit" || !strings.Contains(q.Text, "2 requests") {
-					t.Errorf("%+v", q)
+					t.Errorf(`got %+v, want q.Kind = "limit" and strings.Contains(q.Text, "2 requests")`, q)
 				}
 				return agent.Answer{Approve: yes(), By: "terminal"}, nil
 			})
@@ -115,7 +115,7 @@ func TestAskedToGoOn(t *testing.T) {
 				t.Errorf("asked after %v requests", at)
 			}
 			if rows := uiOf(b, "ask:auto_approval_max_req_reached"); len(rows) != 3 || !strings.Contains(rows[0], c.row) {
-				t.Errorf("%q", rows)
+				t.Errorf("got %q, want len(rows) = 3 and strings.Contains(rows[0], c.row)", rows)
 			}
 			checkHistories(t, b.disk.state)
 		})

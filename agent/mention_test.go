@@ -163,7 +163,8 @@ func TestMentionedSecretsAreHidden(t *testing.T) {
 	want(t, b.start(agent.Input{Text: "mine is ghp_abcdefghijklmnopqrstuvwxyz0123456789, see @/a.go and @git-changes"}), "completed", "")
 	got := strings.Join(texts(t, b.model.requests[0]), "\n")
 	if strings.Count(got, "ghp_abcdefghijklmnopqrstuvwxyz0123456789") != 1 || !strings.Contains(got, "mine is ghp_") {
-		t.Errorf("%s", got)
+		t.Errorf(`got %s, want strings.Count(got, "ghp_abcdefghijklmnopqrstuvwxyz0123456789") = 1 and strings.Contains(got, "mine is ghp_")`,
+			got)
 	}
 }
 
@@ -171,7 +172,7 @@ func TestWhatCannotBeLookedUpIsTold(t *testing.T) {
 	b, _ := worldly(t, finish("done"))
 	want(t, b.start(agent.Input{Text: "mend @problems"}), "completed", "")
 	if len(b.notices) == 0 || b.notices[0] != "@problems: no linter" {
-		t.Errorf("%q", b.notices)
+		t.Errorf("got %q, want len(b.notices) != 0 and b.notices[0] = \"@problems: no linter\"", b.notices)
 	}
 }
 
@@ -225,7 +226,7 @@ func TestKeptOutputReachesTheTools(t *testing.T) {
 	b.agent.Tools.List = b.tools
 	want(t, b.start(agent.Input{Text: "go"}), "completed", "")
 	if seen != "the whole output" {
-		t.Errorf("%q", seen)
+		t.Errorf("got %q, want seen = \"the whole output\"", seen)
 	}
 }
 

@@ -228,6 +228,6 @@ func TestASwitchOutlivesAKill(t *testing.T) {
 	b.inMode("")
 	want(t, b.start(agent.Input{Text: "yes"}), "completed", "")
 	if b.disk.state.Settings.Mode != "code" {
-		t.Errorf("%q", b.disk.state.Settings.Mode)
+		t.Errorf("got %q, want b.disk.state.Settings.Mode = \"code\"", b.disk.state.Settings.Mode)
 	}
 }

@@ -45,7 +45,8 @@ func TestApprovals(t *testing.T) {
 			s := b.disk.state
 			f := s.Call("c1").Finished
 			if f.Outcome != c.outcome || f.Approval.By != "user" || f.Approval.Feedback != c.answer.Text && c.outcome == "ok" {
-				t.Errorf("%+v %+v", f, f.Approval)
+				t.Errorf(`got %+v %+v, want f.Outcome = c.outcome and f.Approval.By = "user" and (f.Approval.Feedback = c.answer.Text or c.outcome != "ok")`,
+					f, f.Approval)
 			}
 			for _, part := range c.says {
 				if !strings.Contains(result(t, s, "c1"), part) {
@@ -122,7 +123,8 @@ func TestAlways(t *testing.T) {
 	}
 	kept := b.disk.state.Settings
 	if !slices.Equal(kept.Allow, []string{"make test", "make clean"}) || !slices.Equal(kept.Tools, []string{"edit"}) {
-		t.Errorf("%+v", kept)
+		t.Errorf(`got %+v, want slices.Equal(kept.Allow, []string{"make test", "make clean"}) and slices.Equal(kept.Tools, []string{"edit"})`,
+			kept)
 	}
 	b.agent.Task.Policy = approval.Policy{Allow: kept.Allow, AllowTools: kept.Tools}
 	b.agent.User.Asker = nil
@@ -152,7 +154,8 @@ func TestFollowup(t *testing.T) {
 	}
 	for _, m := range s.UI() {
 		if m.Kind() == "ask:followup" && !strings.Contains(string(m.Raw()), `"isAnswered":true`) {
-			t.Errorf("%s", m.Raw())
+			t.Errorf("got %s, want m.Kind() != \"ask:followup\" or strings.Contains(string(m.Raw()), `\"isAnswered\":true`)",
+				m.Raw())
 		}
 	}
 	checkHistories(t, s)
@@ -341,7 +344,7 @@ func TestAnswerOfAKilledRun(t *testing.T) {
 		left.agent.User.Asker = nil
 		want(t, left.start(agent.Input{Yes: true}), "completed", "")
 		if f := left.disk.state.Call("c1").Finished; f.Outcome != "ok" || f.Approval.By != "user" {
-			t.Errorf("%+v", f)
+			t.Errorf(`got %+v, want f.Outcome = "ok" and f.Approval.By = "user"`, f)
 		}
 		return
 	}

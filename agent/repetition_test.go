@@ -100,11 +100,12 @@ func TestAPersonIsAskedAboutEqualCalls(t *testing.T) {
 	for _, id := range []string{"look4", "look8"} {
 		f := s.Call(id).Finished
 		if got := result(t, s, id); !strings.Contains(got, `{\"status\":\"guidance\",\"feedback\":\"look at b\"}`) || f.Outcome != "error" || f.Approval == nil || f.Approval.Via != "terminal" {
-			t.Errorf("%s: %+v %s", id, f, got)
+			t.Errorf("%s: got %+v %s, want strings.Contains(got, `{\\\"status\\\":\\\"guidance\\\",\\\"feedback\\\":\\\"look at b\\\"}`) and f.Outcome = \"error\" and f.Approval != nil and f.Approval.Via = \"terminal\"",
+				id, f, got)
 		}
 	}
 	if rows := uiOf(b, "ask:mistake_limit_reached"); len(rows) != 2 {
-		t.Errorf("%q", rows)
+		t.Errorf("got %q, want len(rows) = 2", rows)
 	}
 	if !shows(s, "look at b") || len(s.Questions)+len(s.Answered) != 0 {
 		t.Errorf("questions %v, answered %v", s.Questions, s.Answered)
@@ -115,7 +116,8 @@ func TestAPersonIsAskedAboutEqualCalls(t *testing.T) {
 	b.agent.User.Attended, b.agent.User.Asker = true, b.person(agent.Answer{}, agent.ErrUnattended)
 	want(t, b.start(agent.Input{Text: "go"}), "completed", "")
 	if len(b.disk.state.Questions) != 0 || outcomes(b.disk.state)[3] != "look4 error" {
-		t.Errorf("%v %v", outcomes(b.disk.state), b.disk.state.Questions)
+		t.Errorf("got %v %v, want len(b.disk.state.Questions) = 0 and outcomes(b.disk.state)[3] = \"look4 error\"",
+			outcomes(b.disk.state), b.disk.state.Questions)
 	}
 }
 
@@ -136,7 +138,7 @@ func TestWhatMayBeSaidAgain(t *testing.T) {
 	b = moded(t, "code", calls(append(same(3, "look", `{"what":"a"}`), same(4, "update_todo_list", `{"todos":"[ ] a"}`)...)...)...)
 	want(t, b.start(agent.Input{Text: "go"}), "completed", "")
 	if got := outcomes(b.disk.state); got[6] != "update_todo_list4 error" {
-		t.Errorf("%q", got)
+		t.Errorf("got %q, want got[6] = \"update_todo_list4 error\"", got)
 	}
 }
 
@@ -158,7 +160,7 @@ func TestRewoundCallsDoNotCount(t *testing.T) {
 	}
 	b.start(agent.Input{Text: "go"})
 	if c := b.disk.state.Call("z"); c == nil || c.Finished.Outcome != "ok" {
-		t.Errorf("%+v", c)
+		t.Errorf("got %+v, want c != nil and c.Finished.Outcome = \"ok\"", c)
 	}
 }
 
@@ -206,7 +208,7 @@ func TestAPersonIsAskedAboutMistakes(t *testing.T) {
 			}
 			if len(b.model.requests) > 3 {
 				if got := slices.Contains(texts(t, b.model.requests[3]), `{"status":"guidance","feedback":"name what"}`); got != c.sent {
-					t.Errorf("%q", texts(t, b.model.requests[3]))
+					t.Errorf("got %q, want got = c.sent", texts(t, b.model.requests[3]))
 				}
 			}
 			if shows(b.disk.state, "name what") != c.sent || len(uiOf(b, "ask:mistake_limit_reached")) != 1 {
@@ -272,7 +274,7 @@ func TestRepetitionAgainstAModel(t *testing.T) {
 		b := newBench(t, turn{calls: list}, finish("done"))
 		b.start(agent.Input{Text: "go"})
 		if d := cmp.Diff(ran, b.ran); d != "" {
-			r.Fatalf("%v: %s", whats, d)
+			r.Fatalf("%v: got %s, want d = \"\"", whats, d)
 		}
 	})
 }
@@ -288,7 +290,8 @@ func TestToolsOfElsewhere(t *testing.T) {
 		b.tools = slices.DeleteFunc(b.tools, func(t tool.Tool) bool { return t.Spec().Name == name })
 		want(t, b.start(agent.Input{Text: "go"}), "completed", "")
 		if got := result(t, b.disk.state, "c1"); !strings.Contains(got, says) || !strings.Contains(got, fmt.Sprintf("no tool named \\\\\\\"%s\\\\\\\"", name)) {
-			t.Errorf("%s: %s", name, got)
+			t.Errorf(`%s: got %s, want strings.Contains(got, says) and strings.Contains(got, fmt.Sprintf("no tool named \\\\\\\"%%s\\\\\\\"", name))`,
+				name, got)
 		}
 		if !strings.Contains(b.model.last(), name) {
 			t.Error("the call is not in the history any more")

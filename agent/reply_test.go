@@ -206,7 +206,7 @@ func TestToolInputIsLiveOnly(t *testing.T) {
 		found = found || d.Type == "tool.delta" && d.Call == "c1" && d.Text == `{"what":"a"}`
 	}
 	if !found {
-		t.Errorf("%+v", b.deltas)
+		t.Errorf("got %+v, want found", b.deltas)
 	}
 }
 

@@ -98,7 +98,8 @@ func TestLimits(t *testing.T) {
 			}
 			// The reply at the limit is not thrown away: its calls are closed.
 			if n := len(outcomes(b.disk.state)); n != c.requests || strings.Contains(fmt.Sprint(outcomes(b.disk.state)), "open") {
-				t.Errorf("%v", outcomes(b.disk.state))
+				t.Errorf("got %v, want n = c.requests and not strings.Contains(fmt.Sprint(outcomes(b.disk.state)), \"open\")",
+					outcomes(b.disk.state))
 			}
 			// A limit is one run's: the next one begins anew.
 			b.agent.Task.Settings.Limits = api.RunLimits{}
@@ -162,7 +163,8 @@ func TestAfterCompletion(t *testing.T) {
 		want(t, b.start(agent.Input{Text: "go"}), "completed", "")
 		out := b.start(agent.Input{Yes: true})
 		if want(t, out, "completed", ""); out.Reason != "two" || strings.Contains(history(b.disk.state), "<user_message>\\nThe user") {
-			t.Errorf("%+v %s", out, history(b.disk.state))
+			t.Errorf(`got %+v %s, want out.Reason = "two" and not strings.Contains(history(b.disk.state), "<user_message>\\nThe user")`,
+				out, history(b.disk.state))
 		}
 	})
 	t.Run("nothing", func(t *testing.T) {
@@ -201,7 +203,8 @@ func TestEndOfARun(t *testing.T) {
 	}
 	out := b.start(agent.Input{Text: "go"})
 	if out.State != "completed" || out.Code != "save" || !errors.Is(out.Err, journal.ErrNotSaved) {
-		t.Errorf("%+v", out)
+		t.Errorf(`got %+v, want out.State = "completed" and out.Code = "save" and errors.Is(out.Err, journal.ErrNotSaved)`,
+			out)
 	}
 }
 
@@ -229,7 +232,7 @@ func TestATimedRunEndsAsALimit(t *testing.T) {
 	b.model.turns[0].text = "some words"
 	want(t, b.startWith(ctx, agent.Input{Text: "go"}), "limit", "timeout")
 	if run := b.disk.state.Run; run.Outcome != "limit" || run.Code != "timeout" {
-		t.Errorf("%+v", run)
+		t.Errorf(`got %+v, want run.Outcome = "limit" and run.Code = "timeout"`, run)
 	}
 }
 
@@ -241,7 +244,8 @@ func TestRunsAreRecorded(t *testing.T) {
 	b.agent.Task.Settings.Approve = "all"
 	want(t, b.start(agent.Input{Text: "go"}), "completed", "")
 	if run := b.disk.state.Run; run.Head != "abc123" || run.Settings.Approve != "all" || b.disk.state.Settings.Approve != "all" {
-		t.Errorf("%+v", run)
+		t.Errorf(`got %+v, want run.Head = "abc123" and run.Settings.Approve = "all" and b.disk.state.Settings.Approve = "all"`,
+			run)
 	}
 	left := b.after(6, 0)
 	want(t, left.start(agent.Input{Yes: true}), "completed", "")

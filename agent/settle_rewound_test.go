@@ -26,7 +26,7 @@ func TestATakenBackCallIsNotDoneAgain(t *testing.T) {
 			saved, s := g.saved(), g.disk.state
 			e, err := rewind.At(s, slices.IndexFunc(kinds(s), func(kind string) bool { return strings.Contains(kind, "ask:tool") }), false)
 			if err != nil || !slices.Equal(e.Calls, []string{"w1", "c1"}) {
-				t.Fatalf("%+v, %v", e, err)
+				t.Fatalf(`got %+v, %v, want no error and slices.Equal(e.Calls, []string{"w1", "c1"})`, e, err)
 			}
 			g.must(g.disk.Commit(context.Background(), e))
 			g.put("a", tt.holds)

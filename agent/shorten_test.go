@@ -188,7 +188,7 @@ func TestTheEstimateSaysItBefore(t *testing.T) {
 					if cut, is := e.(task.HistoryTruncated); is {
 						hidden += cut.Messages
 						if cut.After >= cut.Before || cut.Before < 8000 {
-							t.Errorf("%+v", cut)
+							t.Errorf("got %+v, want cut.After < cut.Before and cut.Before >= 8000", cut)
 						}
 					}
 				}

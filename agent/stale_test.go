@@ -178,7 +178,7 @@ func TestChangesAreToldBeforeARequestIsMadeAgain(t *testing.T) {
 	g.agent.Host.Workspace = g.ws
 	want(t, g.start(agent.Input{Yes: true}), "completed", "")
 	if got := g.news(2); got != "a" { // what it held is not known any more
-		t.Errorf("%q", got)
+		t.Errorf("got %q, want got = \"a\"", got)
 	}
 }
 

@@ -185,7 +185,8 @@ func TestAParentEndsAsItsChild(t *testing.T) {
 			want(t, out, c.out.State, c.code)
 			id := n.ran[0]
 			if out.Child != id || !strings.Contains(out.Reason, "subtask "+id) || c.out.Err != nil && !strings.Contains(out.Reason, c.out.Err.Error()) && c.out.Reason == "" {
-				t.Errorf("%+v", out)
+				t.Errorf(`got %+v, want out.Child = id and strings.Contains(out.Reason, "subtask "+id) and (c.out.Err = nil or strings.Contains(out.Reason, c.out.Err.Error()) or c.out.Reason != "")`,
+					out)
 			}
 			if awaited := b.disk.state.Awaited(); awaited == nil || awaited.ID != id {
 				t.Fatalf("it waits for %+v", awaited)
@@ -341,6 +342,6 @@ func TestAChildOfAStoppedParent(t *testing.T) {
 	out := b.startWith(ctx, agent.Input{Text: "go"})
 	want(t, out, "interrupted", "parent")
 	if out.Reason != "its parent was stopped" {
-		t.Errorf("%+v", out)
+		t.Errorf("got %+v, want out.Reason = \"its parent was stopped\"", out)
 	}
 }

@@ -52,12 +52,14 @@ func TestTodoList(t *testing.T) {
 		t.Errorf("asked %+v", b.asked)
 	}
 	if !strings.Contains(seen[0], noList) || strings.Contains(seen[1], noList) {
-		t.Errorf("%q", seen[:2])
+		t.Errorf("got %q, want strings.Contains(seen[0], noList) and not strings.Contains(seen[1], noList)",
+			seen[:2])
 	}
 	table := "\n====\n\nREMINDERS\n\nBelow is your current list of reminders for this task. Keep them updated as you progress.\n\n" +
 		"| # | Content | Status |\n|---|---------|--------|\n| 1 | look | Completed |\n| 2 | a\\|b\\\\c | In Progress |\n| 3 | end | Pending |\n\n\nIMPORTANT: "
 	if !strings.Contains(seen[1], table) || !strings.Contains(seen[2], table) {
-		t.Errorf("%s\n%s", seen[1], seen[2])
+		t.Errorf("got %s\n%s, want strings.Contains(seen[1], table) and strings.Contains(seen[2], table)",
+			seen[1], seen[2])
 	}
 	if !strings.Contains(seen[3], "| 1 | end | Completed |\n\n") || strings.Contains(seen[3], "look") {
 		t.Error(seen[3])
@@ -83,7 +85,8 @@ func TestTodoListsThatAreOdd(t *testing.T) {
 		b := moded(t, "code", list("t1", c.todos), finish("done"))
 		want(t, b.start(agent.Input{Text: "go"}), "completed", "")
 		if got := outcomes(b.disk.state)[0]; got != "t1 "+c.outcome || !strings.Contains(b.environmentOf(), c.env) {
-			t.Errorf("%s: %s, %s", name, got, b.environmentOf())
+			t.Errorf("%s: got %s, %s, want got = \"t1 \"+c.outcome and strings.Contains(b.environmentOf(), c.env)",
+				name, got, b.environmentOf())
 		}
 	}
 }

@@ -166,7 +166,8 @@ func TestLedger(t *testing.T) {
 		want(t, b.start(agent.Input{Text: "go"}), "completed", "")
 		u := b.disk.state.Usage
 		if u.Requests != 2 || u.Input != 1500 || u.Output != 105 || u.CostMicros != 1500+75+3000+1500+3+4 {
-			t.Errorf("%+v", u)
+			t.Errorf("got %+v, want u.Requests = 2 and u.Input = 1500 and u.Output = 105 and u.CostMicros = 1500+75+3000+1500+3+4",
+				u)
 		}
 		var rows []string
 		for _, m := range b.disk.state.UI() {
@@ -202,7 +203,7 @@ func TestUnknownPrice(t *testing.T) {
 		}
 	}
 	if ledger.CostMicros != nil || ledger.Input != 1000 {
-		t.Errorf("%+v", ledger)
+		t.Errorf("got %+v, want ledger.CostMicros = nil and ledger.Input = 1000", ledger)
 	}
 	if row := b.disk.state.UI()[1].Text(); !strings.Contains(row, `"cost":0}`) {
 		t.Error(row)

@@ -19,12 +19,12 @@ func TestMoments(t *testing.T) {
 		"7d": now.AddDate(0, 0, -7), "0d": now, "90m": now.Add(-90 * time.Minute), "1h30m": now.Add(-90 * time.Minute),
 	} {
 		if got, ok := Moment(text, now); !ok || got != want.UnixMilli() {
-			t.Errorf("%s: %v %s", text, ok, Stamp(got))
+			t.Errorf("%s: got %v %s, want ok and got = want.UnixMilli()", text, ok, Stamp(got))
 		}
 	}
 	for _, text := range []string{"", "soon", "-1d", "-5m", "d", "2026-13-01", "7", "1.5d", "999999999999d", "9223372036854775807d", "9223372036854775808d", "9999999h"} {
 		if got, ok := Moment(text, now); ok {
-			t.Errorf("%q: %s", text, Stamp(got))
+			t.Errorf("%q: got %s, want not ok", text, Stamp(got))
 		}
 	}
 }

@@ -41,7 +41,7 @@ func TestChains(t *testing.T) {
 		v := Command(line, allow, nil)
 		if want == nil {
 			if v.State != Ask {
-				t.Errorf("%q: %+v", line, v)
+				t.Errorf("%q: got %+v, want v.State = Ask", line, v)
 			}
 			continue
 		}
@@ -60,7 +60,7 @@ func TestChains(t *testing.T) {
 	}
 	d := Decide(Policy{Allow: allow}, "command", askOf("git log | head; ls | head"))
 	if d.State != Allow || d.By != "allow" || d.Rule != "git log, head, ls" {
-		t.Errorf("%+v", d)
+		t.Errorf(`got %+v, want d.State = Allow and d.By = "allow" and d.Rule = "git log, head, ls"`, d)
 	}
 }
 

@@ -25,7 +25,7 @@ func TestAllowMatchesOnlyPlainWords(t *testing.T) {
 	}
 	for _, c := range allowed {
 		if v := Command(c, everything, nil); v.State != Allow {
-			t.Errorf("%q: %+v", c, v)
+			t.Errorf("%q: got %+v, want v.State = Allow", c, v)
 		}
 	}
 	asked := []string{
@@ -58,7 +58,7 @@ func TestAllowMatchesOnlyPlainWords(t *testing.T) {
 	}
 	for _, c := range asked {
 		if v := Command(c, everything, nil); v.State != Ask {
-			t.Errorf("%q: %+v", c, v)
+			t.Errorf("%q: got %+v, want v.State = Ask", c, v)
 		}
 	}
 }
@@ -87,7 +87,7 @@ func TestDenyMatchesAnywhere(t *testing.T) {
 	for _, c := range denied {
 		v := Command(c, []string{"rm", "git push", "ls"}, deny)
 		if v.State != Deny {
-			t.Errorf("%q: %+v", c, v)
+			t.Errorf("%q: got %+v, want v.State = Deny", c, v)
 		}
 		if v.State == Deny && v.rule(Deny) == "" {
 			t.Errorf("%q: no rule in %+v", c, v)
@@ -102,13 +102,13 @@ func TestDenyMatchesAnywhere(t *testing.T) {
 	}
 	for _, c := range unsure {
 		if v := Command(c, []string{"ls"}, append(deny, "A=1 make")); v.State != Ask || !v.unsure {
-			t.Errorf("%q: %+v", c, v)
+			t.Errorf("%q: got %+v, want v.State = Ask and v.unsure", c, v)
 		}
 	}
 	fine := []string{"ls", "ls -la", "echo rm", "git pull", "grep -rn 'git push' .", "ls; cat f | sort > g", "for i in *; do echo $i; done", "cat *.go", "curl u", "find . -name rm", "echo \"$x\""}
 	for _, c := range fine {
 		if v := Command(c, nil, deny); v.State != Ask || v.unsure {
-			t.Errorf("%q: %+v", c, v)
+			t.Errorf("%q: got %+v, want v.State = Ask and not v.unsure", c, v)
 		}
 	}
 	for _, c := range []string{"ls", "x | y", "export A=1"} {

@@ -54,7 +54,7 @@ func TestNoHostileLineIsAllowed(t *testing.T) {
 		if strings.HasPrefix(line, `"`) {
 			var err error
 			if line, err = strconv.Unquote(line); err != nil {
-				t.Fatalf("%s: %s: %v", group, text, err)
+				t.Fatalf("%s: got %s: %v, want no error", group, text, err)
 			}
 		}
 		if seen[line] {

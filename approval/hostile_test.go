@@ -132,7 +132,7 @@ func TestDeniedCommandsDoNotHide(t *testing.T) {
 			t.Fatalf("%q runs: %+v", line, d)
 		}
 		if v := Command(line, policy.Allow, policy.Deny); v.State == Allow || v.State == Ask && !v.unsure {
-			t.Fatalf("%q: %+v", line, v)
+			t.Fatalf("%q: got %+v, want v.State != Allow and (v.State != Ask or v.unsure)", line, v)
 		}
 	})
 }
@@ -242,7 +242,7 @@ func TestMorePatterns(t *testing.T) {
 		line := rapid.SampledFrom([]string{"git log", "git push", "git log -3", "ls", "ls | rm x", "rm -r -f x", "sh -c 'git push'", "npm run x", "A=1 ls", "$x", "ls 'a", "echo `rm x`"}).Draw(t, "line")
 		before := Command(line, allow, deny)
 		if before.Parts == nil || before.Reason == "" {
-			t.Fatalf("%q: %+v", line, before)
+			t.Fatalf("%q: got %+v, want before.Parts != nil and before.Reason != \"\"", line, before)
 		}
 		if after := Command(line, allow, append(deny[:len(deny):len(deny)], more)); strict[after.State] < strict[before.State] {
 			t.Fatalf("%q: the deny %q turns %+v into %+v", line, more, before, after)

@@ -46,7 +46,7 @@ func TestParts(t *testing.T) {
 			if p.State == Deny {
 				text += " (" + p.Rule + ")"
 			} else if p.Rule != "" || p.State != Ask {
-				t.Errorf("%q: %+v", line, p)
+				t.Errorf("%q: got %+v, want p.Rule = \"\" and p.State = Ask", line, p)
 			}
 			got = append(got, text)
 		}
@@ -95,7 +95,7 @@ m" x`,
 	} {
 		v := Command(line, []string{"rm", "git", "git push"}, []string{"rm", "git push"})
 		if v.State != Deny {
-			t.Errorf("%q: %+v", line, v)
+			t.Errorf("%q: got %+v, want v.State = Deny", line, v)
 		}
 	}
 	for _, line := range []string{

@@ -75,7 +75,8 @@ func TestDecideCommandPatterns(t *testing.T) {
 		p.Mode = tt.mode
 		got := Decide(p, tool.Command, tool.Ask{Command: tt.line, Outside: tt.outside})
 		if got.State != tt.want || got.By != tt.by || got.Rule != tt.rule {
-			t.Errorf("%s %q: %+v", tt.mode, tt.line, got)
+			t.Errorf("got %s %q: %+v, want got.State = %v and got.By = tt.by and got.Rule = tt.rule",
+				tt.mode, tt.line, got, tt.want)
 		}
 	}
 	if got := Decide(Policy{Mode: ModeAll}, tool.Command, tool.Ask{Command: "$x"}); got.State != Allow {
@@ -103,7 +104,7 @@ func TestAllowToolsStayInside(t *testing.T) {
 	}
 	for _, tt := range tests {
 		if got := Decide(p, tt.class, tt.ask); got.State != tt.want {
-			t.Errorf("%s %+v: %+v", tt.class, tt.ask, got)
+			t.Errorf("got %s %+v: %+v, want got.State = %v", tt.class, tt.ask, got, tt.want)
 		}
 	}
 }
@@ -150,7 +151,7 @@ func TestModesAreALadder(t *testing.T) {
 func TestValidMode(t *testing.T) {
 	for mode, want := range map[string]bool{ModeAsk: true, ModeRead: true, ModeEdits: true, ModeAll: true, "": false, "ALL": false, "all ": false, "yes": false} {
 		if ValidMode(mode) != want {
-			t.Errorf("%q: %v", mode, !want)
+			t.Errorf("%q: got %v, want ValidMode(mode) = %v", mode, !want, want)
 		}
 	}
 }
@@ -217,7 +218,7 @@ func TestRulesComeBeforeAServersSettings(t *testing.T) {
 		Deny:  {DenyTools: []string{"use_mcp_tool(s/t)"}, Mode: ModeAll},
 	} {
 		if d := Decide(p, tool.MCP, ask); d.State != want || want == Allow && d.Rule != ask.Agreed {
-			t.Errorf("%+v: %+v", p, d)
+			t.Errorf("got %+v: %+v, want d.State = %v and (want != Allow or d.Rule = ask.Agreed)", p, d, want)
 		}
 	}
 }

@@ -127,7 +127,7 @@ func TestReadRoo(t *testing.T) {
 	}
 	for _, text := range []string{"", "[]", "null", `{"globalSettings":3}`, `{"autoApprovalEnabled":"yes"}`, `{"providerProfiles":{}}`, `{`} {
 		if r, err := ReadRoo([]byte(text)); !errors.Is(err, ErrNoRoo) {
-			t.Errorf("%q: %+v, %v", text, r, err)
+			t.Errorf("%q: got %+v, %v, want errors.Is(err, ErrNoRoo)", text, r, err)
 		}
 	}
 }
@@ -149,7 +149,7 @@ func TestReached(t *testing.T) {
 		{1, 1, 1, 1e6, `{"count":1,"type":"requests"}`},
 	} {
 		if got := Reached(tt.maxRequests, tt.maxMicros, tt.requests, tt.micros); got != tt.want {
-			t.Errorf("%+v: %q", tt, got)
+			t.Errorf("got %+v: %q, want got = %v", tt, got, tt.want)
 		}
 	}
 }

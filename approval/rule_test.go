@@ -60,7 +60,7 @@ func TestRules(t *testing.T) {
 	} {
 		r, err := ParseRule(tt.rule)
 		if err != nil {
-			t.Errorf("%q: %v", tt.rule, err)
+			t.Errorf("%q: got %v, want no error", tt.rule, err)
 			continue
 		}
 		if got := r.coversAll(tt.class, tt.ask); got != tt.allows {

@@ -205,7 +205,7 @@ func TestSmoke(t *testing.T) {
 	var out bytes.Buffer
 	err := run(context.Background(), options{dir: t.TempDir(), parts: "123456", quick: true, size: 1 << 20, out: io.Writer(&out)})
 	if err != nil {
-		t.Fatalf("%v\n%s", err, out.String())
+		t.Fatalf("got %v\n%s, want no error", err, out.String())
 	}
 	for _, want := range []string{"1 commit", "2 journal bytes", "streamed", "3 overhead", "first request", "journal", "Roo's folder", "followers"} {
 		if !strings.Contains(out.String(), want) {
@@ -229,7 +229,7 @@ func TestPrefixShare(t *testing.T) {
 		{`{"a":1}`, `{"a":1` + mark + `}`, 100},
 	} {
 		if got := prefixShare([]byte(c.before), []byte(c.next)); got != c.want {
-			t.Errorf("%q, %q: %v", c.before, c.next, got)
+			t.Errorf("got %q, %q: %v, want got = %v", c.before, c.next, got, c.want)
 		}
 	}
 }

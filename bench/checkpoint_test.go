@@ -60,6 +60,7 @@ func TestLargeWorkspace(t *testing.T) {
 		t.Errorf("it is still there: %v", err)
 	}
 	if !strings.Contains(r.what, "stored for 4 edits") || r.ratio == "-" || r.got == "" || strings.HasPrefix(r.got, "0.0 kB") {
-		t.Errorf("%+v", r)
+		t.Errorf(`got %+v, want strings.Contains(r.what, "stored for 4 edits") and r.ratio != "-" and r.got != "" and not strings.HasPrefix(r.got, "0.0 kB")`,
+			r)
 	}
 }

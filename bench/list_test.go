@@ -53,7 +53,7 @@ func TestMadeStorage(t *testing.T) {
 	}
 	for list, ok := range map[string]bool{`{"items":[{"id":"a"},{"id":"b"}]}`: true, `{"items":[{"id":"b"}]}`: false, `{"items":[]}`: false, `x`: false} {
 		if err := newest([]byte(list), dirs[0]); (err == nil) != ok {
-			t.Errorf("%s: %v", list, err)
+			t.Errorf("%s: got %v, want (err == nil) = ok", list, err)
 		}
 	}
 }
@@ -65,7 +65,7 @@ func TestListPart(t *testing.T) {
 	}
 	var out bytes.Buffer
 	if err := run(context.Background(), options{dir: t.TempDir(), parts: "8", quick: true, out: &out}); err != nil {
-		t.Fatalf("%v\n%s", err, out.String())
+		t.Fatalf("got %v\n%s, want no error", err, out.String())
 	}
 	for _, want := range []string{"first list of 40 tasks", "from memory", "again", "half a minute", "has changed", "in place", "has come"} {
 		if !strings.Contains(out.String(), want) {

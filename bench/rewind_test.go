@@ -38,6 +38,7 @@ func TestRewindRows(t *testing.T) {
 	}
 	rows, err := rewinds(t.Context(), options{dir: t.TempDir(), quick: true})
 	if err != nil || len(rows) != 5 || !strings.Contains(rows[0].what, "2000 messages") || rows[4].bar != "< 20 ms" {
-		t.Errorf("%v, %+v", err, rows)
+		t.Errorf(`got %v, %+v, want no error and len(rows) = 5 and strings.Contains(rows[0].what, "2000 messages") and rows[4].bar = "< 20 ms"`,
+			err, rows)
 	}
 }

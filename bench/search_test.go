@@ -60,6 +60,7 @@ func TestSearchPart(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(rows) != 13 || !strings.Contains(rows[0].got, "MB of text/s") || !strings.HasPrefix(rows[11].got, "p95") || !strings.HasPrefix(rows[12].got, "p95") {
-		t.Errorf("%+v", rows)
+		t.Errorf(`got %+v, want len(rows) = 13 and strings.Contains(rows[0].got, "MB of text/s") and strings.HasPrefix(rows[11].got, "p95") and strings.HasPrefix(rows[12].got, "p95")`,
+			rows)
 	}
 }

@@ -113,7 +113,8 @@ func TestRowsKeepWhatTheyWereGiven(t *testing.T) {
 	summary, err := s.Summary(ctx, row.ID)
 	fixture.NoError(t, err)
 	if len(rows) != 2 || row.Stamp != "stamp of a" || row.TS != 2 || string(summary) != `"a"` {
-		t.Errorf("%+v, %s", rows, summary)
+		t.Errorf("got %+v, %s, want len(rows) = 2 and row.Stamp = \"stamp of a\" and row.TS = 2 and string(summary) = `\"a\"`",
+			rows, summary)
 	}
 }
 
@@ -134,7 +135,7 @@ func TestSnapshotStands(t *testing.T) {
 	hits, err := s.Hits(ctx, parts[rows["a"].ID], q, 0)
 	fixture.NoError(t, err)
 	if len(hits) != 1 || hits[0].Snippet != "first words" {
-		t.Errorf("%+v", hits)
+		t.Errorf("got %+v, want len(hits) = 1 and hits[0].Snippet = \"first words\"", hits)
 	}
 }
 

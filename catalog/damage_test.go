@@ -42,7 +42,7 @@ func looked(t *testing.T, db *DB, change, query string) {
 	fixture.NoError(t, err)
 	defer s.Close()
 	if _, err := s.conn.ExecContext(t.Context(), change); err != nil {
-		t.Fatalf("%s: %v", change, err)
+		t.Fatalf("%s: got %v, want no error", change, err)
 	}
 	q, err := Parse(query)
 	fixture.NoError(t, err)

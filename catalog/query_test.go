@@ -34,7 +34,7 @@ func TestMatch(t *testing.T) {
 			t.Errorf("%s in %v: %v %q, want %q", c.query, c.in, ok, hit.Kind, c.kind)
 		}
 		if ok && (hit.Number != 7 || hit.History != HistoryAPI) {
-			t.Errorf("%s: %+v", c.query, hit)
+			t.Errorf("%s: got %+v, want not ok or (hit.Number = 7 and hit.History = HistoryAPI)", c.query, hit)
 		}
 	}
 }

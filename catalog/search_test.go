@@ -118,7 +118,7 @@ func TestEnoughIsEnough(t *testing.T) {
 	q, err := Parse("needle")
 	fixture.NoError(t, err)
 	if got := db.hits(t, "long", q, 5); len(got) != 5 || got[4].Number != 5 {
-		t.Errorf("%+v", got)
+		t.Errorf("got %+v, want len(got) = 5 and got[4].Number = 5", got)
 	}
 	s, err := db.Snapshot(ctx)
 	fixture.NoError(t, err)
@@ -231,7 +231,7 @@ func TestUsedAndTouched(t *testing.T) {
 			looked = append(looked, h.Number)
 		}
 		if diff := cmp.Diff(c.want, got); diff != "" {
-			t.Errorf("%q: %s", c.q.phrase, diff)
+			t.Errorf("%q: got %s, want diff = \"\"", c.q.phrase, diff)
 		}
 		if diff := cmp.Diff(c.want, looked); diff != "" {
 			t.Errorf("%q, looking: %s", c.q.phrase, diff)

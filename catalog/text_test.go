@@ -101,7 +101,7 @@ func TestWithoutEnvironment(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		text := strings.Join(rapid.SliceOfN(piece, 0, 12).Draw(r, "text"), "")
 		if diff := cmp.Diff(block.ReplaceAllString(text, ""), withoutEnvironment(text)); diff != "" {
-			r.Errorf("%q: %s", text, diff)
+			r.Errorf("%q: got %s, want diff = \"\"", text, diff)
 		}
 	})
 }
@@ -150,7 +150,7 @@ func TestCallsInTheText(t *testing.T) {
 			}
 		}
 		if diff := cmp.Diff(c.want, got); diff != "" {
-			t.Errorf("%q: %s", c.text, diff)
+			t.Errorf("%q: got %s, want diff = \"\"", c.text, diff)
 		}
 	}
 }

@@ -77,7 +77,7 @@ func TestVerify(t *testing.T) {
 		}
 		db, err := catalog.Verify(ctx, dir)
 		if err == nil || db == nil || !catalog.Damaged(err) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: got %v, want an error and db != nil and catalog.Damaged(err)", name, err)
 		}
 		if db != nil {
 			_ = db.Close() // it was only looked at

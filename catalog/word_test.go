@@ -37,7 +37,7 @@ func TestWords(t *testing.T) {
 		slices.Sort(got)
 		slices.Sort(want)
 		if diff := cmp.Diff(want, got); diff != "" && len(got)+len(want) > 0 {
-			t.Errorf("%q: %s", c.text, diff)
+			t.Errorf("%q: got %s, want diff = \"\" or len(got)+len(want) <= 0", c.text, diff)
 		}
 	}
 }

@@ -61,7 +61,7 @@ func BenchmarkApply(b *testing.B) {
 		did, err := l.k.Apply(b.Context(), files)
 		l.must(err)
 		if did.Files != n || len(did.Left) > 0 {
-			b.Fatalf("%+v", did)
+			b.Fatalf("got %+v, want did.Files = n and len(did.Left) <= 0", did)
 		}
 		files = task.Swapped(files)
 	}

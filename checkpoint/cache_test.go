@@ -107,7 +107,7 @@ func TestWhenAStatIsBelieved(t *testing.T) {
 		{"the same, a moment ago", 99 * second, 0, false},
 	} {
 		if got := (stat{mtime: c.mtime, ctime: c.ctime}).settled(100 * second); got != c.want {
-			t.Errorf("%s: %v", c.name, got)
+			t.Errorf("%s: got %v, want got = %v", c.name, got, c.want)
 		}
 	}
 }

@@ -89,7 +89,7 @@ func TestDiffOfTwoCheckpoints(t *testing.T) {
 		"odd \"name\"": "--- \"a/odd \\\"name\\\"\"\t\n",
 	} {
 		if !strings.Contains(patches[path], want) {
-			t.Errorf("%s: %s", path, patches[path])
+			t.Errorf("%s: got %s, want strings.Contains(patches[path], want)", path, patches[path])
 		}
 	}
 }
@@ -116,7 +116,7 @@ func TestDiffIsBounded(t *testing.T) {
 		"what lies in one folder": {DiffOptions{Paths: []string{"d"}, Stat: true}, []string{"d/large false ", "d/one false "}},
 	} {
 		if d := cmp.Diff(c.want, say(c.o)); d != "" {
-			t.Errorf("%s: %s", name, d)
+			t.Errorf("%s: got %s, want d = \"\"", name, d)
 		}
 	}
 	unkept := StateAt(list, 2)
@@ -125,7 +125,8 @@ func TestDiffIsBounded(t *testing.T) {
 	unkept["two"] = v
 	got, err := l.k.Diff(t.Context(), StateAt(list, 1), unkept, DiffOptions{Paths: []string{"two"}})
 	if err != nil || len(got) != 1 || got[0].Why != "its content was not kept" {
-		t.Errorf("%+v %v", got, err)
+		t.Errorf("got %+v %v, want no error and len(got) = 1 and got[0].Why = \"its content was not kept\"",
+			got, err)
 	}
 }
 
@@ -143,7 +144,8 @@ func TestDiffWithWhatIsThereNow(t *testing.T) {
 	got, err := l.k.Diff(t.Context(), StateAt(list, 2), now, DiffOptions{Now: true})
 	l.must(err)
 	if len(got) != 2 || !strings.Contains(got[0].Patch, "-1\n+2\n") || got[0].Why != "" || got[1].Why == "" {
-		t.Errorf("%+v", got)
+		t.Errorf(`got %+v, want len(got) = 2 and strings.Contains(got[0].Patch, "-1\n+2\n") and got[0].Why = "" and got[1].Why != ""`,
+			got)
 	}
 }
 
@@ -187,10 +189,10 @@ func TestGitAppliesThePatches(t *testing.T) {
 		cmd.Dir, cmd.Stdin = l.root, strings.NewReader(patch.String())
 		cmd.Env = append(os.Environ(), "GIT_CEILING_DIRECTORIES="+filepath.Dir(l.root), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null")
 		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("%d: %v: %s\n%s", i, err, out, patch.String())
+			t.Fatalf("%d: got %v: %s\n%s, want no error", i, err, out, patch.String())
 		}
 		if d := cmp.Diff(after, onlyFiles(l.tree())); d != "" {
-			t.Fatalf("%d: %s\n%s", i, d, patch.String())
+			t.Fatalf("%d: got %s\n%s, want d = \"\"", i, d, patch.String())
 		}
 	}
 }

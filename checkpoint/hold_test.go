@@ -94,7 +94,7 @@ func TestHoldOfLinks(t *testing.T) {
 			got[p] = v.Kind
 		}
 		if d := cmp.Diff(c.want, got); d != "" {
-			t.Errorf("%s: %s", c.give, d)
+			t.Errorf("%s: got %s, want d = \"\"", c.give, d)
 		}
 	}
 	if v := l.hold("link")["link"]; l.content(v) != "real/f" || v.Mode != 0 {

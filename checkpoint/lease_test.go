@@ -56,14 +56,14 @@ func TestAPreviewNeedsNoWriting(t *testing.T) {
 	for _, rule := range []Rule{Keep, Merge, Overwrite} {
 		p, err := other.Resolve(t.Context(), PlanMoment(list, Moment{Number: 1}, now, nil, rule), false)
 		if err != nil {
-			t.Fatalf("%s: %v", rule, err)
+			t.Fatalf("%s: got %v, want no error", rule, err)
 		}
 		want := 2
 		if rule == Keep {
 			want = 1
 		}
 		if c := countsOf(p); c.Changed != want || c.Lost != 0 {
-			t.Errorf("%s: %+v", rule, c)
+			t.Errorf("%s: got %+v, want c.Changed = %v and c.Lost = 0", rule, c, want)
 		}
 	}
 	if d := cmp.Diff(before, l.stored()); d != "" {
@@ -86,7 +86,7 @@ func TestWhatCannotBeHeldIsNotLost(t *testing.T) {
 	p, err := other.Resolve(t.Context(), PlanMoment(list, Moment{Number: 1}, now, nil, Keep), true)
 	l.must(err)
 	if c := countsOf(p); c.Changed != 1 || c.Lost != 0 {
-		t.Errorf("%+v", c)
+		t.Errorf("got %+v, want c.Changed = 1 and c.Lost = 0", c)
 	}
 	// That it is to be written then fails, and says why.
 	if _, err := other.Hold(t.Context(), []string{"f"}); err == nil {

@@ -65,7 +65,7 @@ func TestMergeLaws(t *testing.T) {
 			"only theirs": {base, x, x}, "only mine": {x, base, x}, "both the same": {x, x, x},
 		} {
 			if got, ok := MergeText([]byte(base), []byte(c.mine), []byte(c.theirs)); !ok || string(got) != c.want {
-				t.Fatalf("%s: %q %t", name, got, ok)
+				t.Fatalf("%s: got %q %t, want ok and string(got) = %v", name, got, ok, c.want)
 			}
 		}
 		one, ok := MergeText([]byte(base), []byte(x), []byte(y))

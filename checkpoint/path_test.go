@@ -34,7 +34,7 @@ func TestPlain(t *testing.T) {
 		".git": false, "a/.git/b": false, ".GIT/x": false, "a\x00b": false,
 	} {
 		if plain(p) != want {
-			t.Errorf("%q: %v", p, !want)
+			t.Errorf("%q: got %v, want plain(p) = %v", p, !want, want)
 		}
 	}
 }

@@ -225,10 +225,12 @@ func TestThePlanGoesByWhatIsHeld(t *testing.T) {
 	held["d"] = v
 	got, left := p.Files(held)
 	if len(got) != 2 || got[0].Path != "a" || !got[0].To.Same(ver("a")) || got[0].From.Blob == "" || got[1].Path != "d" || got[0].How != task.HowRestore {
-		t.Errorf("%+v", got)
+		t.Errorf(`got %+v, want len(got) = 2 and got[0].Path = "a" and got[0].To.Same(ver("a")) and got[0].From.Blob != "" and got[1].Path = "d" and got[0].How = task.HowRestore`,
+			got)
 	}
 	if len(left) != 2 || left[0].Path != "b" || left[1].Path != "c" || left[0].Why == left[1].Why || left[0].Act != ActKeep {
-		t.Errorf("%+v", left)
+		t.Errorf(`got %+v, want len(left) = 2 and left[0].Path = "b" and left[1].Path = "c" and left[0].Why != left[1].Why and left[0].Act = ActKeep`,
+			left)
 	}
 }
 
@@ -264,7 +266,7 @@ func TestWhatARestoreToAMomentWouldDo(t *testing.T) {
 		for _, i := range p.Items {
 			got = append(got, fmt.Sprintf("%s>%.1s", i.Path, i.Target.Hash))
 			if i.Act != ActRestore || i.Conflict {
-				t.Errorf("%s: %+v", name, i)
+				t.Errorf("%s: got %+v, want i.Act = ActRestore and not i.Conflict", name, i)
 			}
 		}
 		if strings.Join(got, " ") != c.want || p.To != c.to {

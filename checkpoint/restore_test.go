@@ -128,7 +128,7 @@ func (l *lab) apply(files []task.RestoreFile) Applied {
 func (l *lab) wantTree(when string, want map[string]string) {
 	l.Helper()
 	if d := cmp.Diff(want, l.tree()); d != "" {
-		l.Errorf("%s: %s", when, d)
+		l.Errorf("%s: got %s, want d = \"\"", when, d)
 	}
 }
 
@@ -173,7 +173,7 @@ func TestRestoresAndTheirUndoOnDisk(t *testing.T) {
 			files := l.intent(l.plan(list, 1, Keep))
 			for range 2 {
 				if got := l.apply(files); got.Files != len(files) || len(got.Left) != 0 {
-					t.Errorf("%+v", got)
+					t.Errorf("got %+v, want got.Files = len(files) and len(got.Left) = 0", got)
 				}
 				l.wantTree("restored", before)
 			}
@@ -265,7 +265,7 @@ func TestWhatOthersChangeMeanwhileIsLeft(t *testing.T) {
 		want = slices.DeleteFunc(want, func(p string) bool { return p == "mode" })
 	}
 	if d := cmp.Diff(want, got.Left); d != "" || got.Files != 6-len(want) {
-		t.Errorf("%+v %s", got, d)
+		t.Errorf("got %+v %s, want d = \"\" and got.Files = 6-len(want)", got, d)
 	}
 	tree := l.tree()
 	for p, want := range map[string]string{"same": "644 old", "edited": "644 by others", "made": "644 by others", "folder/of others": "644 x"} {
@@ -294,7 +294,7 @@ func TestARestoreIsNotLedThroughALink(t *testing.T) {
 		t.Error(d)
 	}
 	if data, err := os.ReadFile(filepath.Join(out, "a")); err != nil || string(data) != "new" {
-		t.Errorf("%q %v", data, err)
+		t.Errorf("got %q %v, want no error and string(data) = \"new\"", data, err)
 	}
 	if _, err := os.Lstat(filepath.Join(out, "b")); err == nil {
 		t.Error("a file was made outside of the workspace")
@@ -308,7 +308,7 @@ func TestARestoreIsNotLedThroughALink(t *testing.T) {
 	for _, p := range []string{".git/hooks/pre-commit", "../escaped", filepath.ToSlash(filepath.Join(out, "abs")), "x/../../y", "a\x00b", ".GIT/config", ""} {
 		got := l.apply([]task.RestoreFile{{Path: p, From: ver(""), To: files[0].To}})
 		if len(got.Left) != 1 {
-			t.Errorf("%q: %+v", p, got)
+			t.Errorf("%q: got %+v, want len(got.Left) = 1", p, got)
 		}
 	}
 }
@@ -351,7 +351,8 @@ func TestNothingIsTouchedWithoutTheContents(t *testing.T) {
 			back = l.lose(bad[1].From.Hash)
 		}
 		if _, err := l.k.Apply(l.Context(), bad); !errors.Is(err, ErrUnkept) || name != "what would be lost 2" && !strings.Contains(err.Error(), "b:") {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf(`%s: got %v, want errors.Is(err, ErrUnkept) and (name = "what would be lost 2" or strings.Contains(err.Error(), "b:"))`,
+				name, err)
 		}
 		back()
 		l.wantTree(name, after)
@@ -369,7 +370,7 @@ func TestAFailedRestoreIsTakenBack(t *testing.T) {
 	i := slices.IndexFunc(files, func(f task.RestoreFile) bool { return f.Path == "z" })
 	files[i].To.Hash = strings.Repeat("0", 64) // the store holds something else
 	if _, err := l.k.Apply(l.Context(), files); err == nil || errors.Is(err, ErrStuck) {
-		t.Fatalf("%v", err)
+		t.Fatalf("got %v, want an error and not errors.Is(err, ErrStuck)", err)
 	}
 	l.wantTree("taken back", after)
 	// What a try before it did is not its own: who takes all of it back does so by the
@@ -377,12 +378,12 @@ func TestAFailedRestoreIsTakenBack(t *testing.T) {
 	l.apply(files[:i])
 	half := l.tree()
 	if _, err := l.k.Apply(l.Context(), files); err == nil || errors.Is(err, ErrStuck) {
-		t.Fatalf("%v", err)
+		t.Fatalf("got %v, want an error and not errors.Is(err, ErrStuck)", err)
 	}
 	l.wantTree("a second try", half)
 	files[i].To.Blob = ""
 	if _, err := l.k.Apply(l.Context(), files); !errors.Is(err, ErrUnkept) {
-		t.Fatalf("%v", err)
+		t.Fatalf("got %v, want errors.Is(err, ErrUnkept)", err)
 	}
 	l.apply(task.Swapped(files))
 	l.wantTree("the other way round", after)
@@ -428,12 +429,12 @@ func TestMergingRestores(t *testing.T) {
 			if want == "" {
 				want = c.others
 				if countsOf(p).Kept != 1 || p.Items[0].Why == "" {
-					t.Errorf("%+v", p.Items)
+					t.Errorf("got %+v, want countsOf(p).Kept = 1 and p.Items[0].Why != \"\"", p.Items)
 				}
 			}
 			l.apply(l.intent(p))
 			if data, err := os.ReadFile(l.at("f")); err != nil || string(data) != want {
-				t.Errorf("%q %v", data, err)
+				t.Errorf("got %q %v, want no error and string(data) = %v", data, err, want)
 			}
 		})
 	}
@@ -452,7 +453,7 @@ func TestAPreviewKeepsNothing(t *testing.T) {
 	p, err := l.k.Resolve(t.Context(), PlanMoment(list, Moment{Number: 1}, now, nil, Merge), false)
 	l.must(err)
 	if c := countsOf(p); c.Changed != 1 || c.Bytes != int64(len("1\n2\nTHREE\n")) || c.Conflicts != 1 {
-		t.Errorf("%+v", c)
+		t.Errorf("got %+v, want c.Changed = 1 and c.Bytes = int64(len(\"1\\n2\\nTHREE\\n\")) and c.Conflicts = 1", c)
 	}
 	if after, err := l.k.Size(); err != nil || after != size {
 		t.Errorf("the store took %d bytes: %v", after-size, err)
@@ -460,6 +461,6 @@ func TestAPreviewKeepsNothing(t *testing.T) {
 	p, err = l.k.Resolve(t.Context(), PlanMoment(list, Moment{Number: 1}, now, nil, Merge), true)
 	l.must(err)
 	if got := l.content(p.Items[0].Target); got != "1\n2\nTHREE\n" {
-		t.Errorf("%q", got)
+		t.Errorf("got %q, want got = \"1\\n2\\nTHREE\\n\"", got)
 	}
 }

@@ -183,7 +183,7 @@ func TestChangesSinceACommandWasInterrupted(t *testing.T) {
 	list, err := s.Changes(t.Context())
 	l.must(err)
 	if during, doubt, since := s.Whose(list, false); len(during) != 1 || doubt != nil || since != nil {
-		t.Errorf("%v, %v, %v", during, doubt, since)
+		t.Errorf("got %v, %v, %v, want len(during) = 1 and doubt = nil and since = nil", during, doubt, since)
 	}
 }
 

@@ -86,7 +86,8 @@ func TestAManifestTellsWhatACheckpointSaved(t *testing.T) {
 	}
 	for _, f := range m.Files {
 		if f.Path == "private" && (f.Mode != "600" || f.Kind != api.KindFile) || f.Path == "link" && (f.Mode != "" || f.Kind != api.KindLink) {
-			t.Errorf("%+v", f)
+			t.Errorf(`got %+v, want (f.Path != "private" or (f.Mode = "600" and f.Kind = api.KindFile)) and (f.Path != "link" or (f.Mode = "" and f.Kind = api.KindLink))`,
+				f)
 		}
 	}
 	m = l.manifest(second)

@@ -82,7 +82,7 @@ func TestFilesThatGoBeforeTheyAreRead(t *testing.T) {
 		}
 	}
 	if strings.Join(got, " ") != "b c link" {
-		t.Errorf("%v", got)
+		t.Errorf(`got %v, want strings.Join(got, " ") = "b c link"`, got)
 	}
 }
 
@@ -94,7 +94,7 @@ func TestAnIndexThatPromisesWhatWasNowhere(t *testing.T) {
 		l.write("a", "longer than what is kept")
 		l.k.Know("a")
 		if u := l.survey().Unheld(); u.Files != 1 {
-			t.Fatalf("%+v", u)
+			t.Fatalf("got %+v, want u.Files = 1", u)
 		}
 		l.commitAll(l.root)
 		id := strings.TrimSpace(gitIn(t, l.root, "rev-parse", ":a"))
@@ -125,7 +125,7 @@ func TestAnInterruptedSurveyPromisesWhatIsThere(t *testing.T) {
 	l.write("a", "2")
 	got := l.changes(s)
 	if f := got["a"]; len(got) != 1 || f.Was.Hash == "" || f.Was.Blob != "" || f.Now.Blob == "" {
-		t.Errorf("%+v", got)
+		t.Errorf(`got %+v, want len(got) = 1 and f.Was.Hash != "" and f.Was.Blob = "" and f.Now.Blob != ""`, got)
 	}
 }
 
@@ -140,7 +140,7 @@ func TestHoldingStopsWhereTheStoreIsFull(t *testing.T) {
 	l.write("b", strings.Repeat("b", 600))
 	l.k = l.open(Options{Git: "none", MaxStore: size + 1199})
 	if got := l.hold("a", "b"); got["a"].Blob == "" || got["b"].Blob != "" || got["b"].Hash == "" {
-		t.Errorf("%+v", got)
+		t.Errorf(`got %+v, want got["a"].Blob != "" and got["b"].Blob = "" and got["b"].Hash != ""`, got)
 	}
 }
 

@@ -158,7 +158,7 @@ func TestRepositoriesOfAllForms(t *testing.T) {
 		"worktree/ws/plain/x": "of the repository around the workspace",
 	} {
 		if f, ok := got[p]; !ok || l.content(*f.Was) != was {
-			t.Errorf("%s: %+v", p, f)
+			t.Errorf("%s: got %+v, want ok and l.content(*f.Was) = was", p, f)
 		}
 	}
 	if len(got) != 5 {

@@ -117,7 +117,8 @@ func TestRulesNeverMakeFilesComeOrGo(t *testing.T) {
 		got := l.changes(s)
 		for p, f := range got {
 			if filepath.Base(p) != ".gitignore" && (!changed[p] || l.content(*f.Was) != "before" || l.content(f.Now) != "after") {
-				rt.Errorf("%s: %+v", p, f)
+				rt.Errorf(`%s: got %+v, want filepath.Base(p) = ".gitignore" or (changed[p] and l.content(*f.Was) = "before" and l.content(f.Now) = "after")`,
+					p, f)
 			}
 		}
 		for _, p := range visible {

@@ -62,7 +62,7 @@ func TestCorpusAcceptance(t *testing.T) {
 			to := filepath.Join(base, "out."+format)
 			roost([]int{failure.ExitDone, failure.ExitDamaged}, "export", name, "--format", format, "-o", to)
 			if _, err := os.Stat(to); err != nil {
-				t.Errorf("%s: %v", format, err)
+				t.Errorf("%s: got %v, want no error", format, err)
 			}
 		}
 		exact(t, dir, filepath.Join(base, "out.roo", got.ID))

@@ -213,9 +213,10 @@ func TestChangesShowInTheNextList(t *testing.T) {
 		t.Errorf("%d tasks", len(got))
 	}
 	if got[two].Status != "completed" || got[two].TS != 1776200099000 || got["1776200100000"].Status != "completed" {
-		t.Errorf("%+v", got[two])
+		t.Errorf(`got %+v, want got[two].Status = "completed" and got[two].TS = 1776200099000 and got["1776200100000"].Status = "completed"`,
+			got[two])
 	}
 	if got[three].Title != "task 8 of MANY" {
-		t.Errorf("%+v", got[three].Title)
+		t.Errorf("got %+v, want got[three].Title = \"task 8 of MANY\"", got[three].Title)
 	}
 }

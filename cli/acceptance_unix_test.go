@@ -249,7 +249,7 @@ func (p *person) looks() {
 	for _, t := range list.Items {
 		seen[t.ID]++
 		if len(t.Damaged) > 0 {
-			p.t.Errorf("%s: %+v", t.ID, t.Damaged)
+			p.t.Errorf("%s: got %+v, want len(t.Damaged) <= 0", t.ID, t.Damaged)
 		}
 	}
 	for _, id := range p.ids {

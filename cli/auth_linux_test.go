@@ -156,7 +156,7 @@ func TestAProfilesKeyGoesToItsServer(t *testing.T) {
 	cmd := s.command("auth", "set", "--profile", "work")
 	cmd.Stdin = strings.NewReader("sk-of-work-0123456789")
 	if out, err := cmd.CombinedOutput(); err != nil || strings.Contains(string(out), "0123456789") {
-		t.Fatalf("%v %s", err, out)
+		t.Fatalf("got %v %s, want no error and not strings.Contains(string(out), \"0123456789\")", err, out)
 	}
 	r := s.roost("run", "--profile", "work", "hello")
 	if got := seenThere(); len(got) == 0 || got[0] != (asked{"sk-of-work-0123456789", "claude-opus-4-1", "/v1/messages"}) {

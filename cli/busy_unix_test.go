@@ -24,12 +24,12 @@ func TestARunningTaskIsNotMoved(t *testing.T) {
 	mark := filepath.Join(s.dir, "mark")
 	model := s.script(finish("one") + call("execute_command", fmt.Sprintf(`{command: "echo $$ > %s; exec sleep 60", cwd: null, timeout: null}`, mark)) + finish("done"))
 	if r := s.roost("run", "--provider", "script", "--model", model, "-C", s.ws, "--yes", "begin"); r.code != 0 {
-		t.Fatalf("%d: %s", r.code, r.err)
+		t.Fatalf("%d: got %s, want r.code = 0", r.code, r.err)
 	}
 	id := s.list()[0].ID
 	for _, args := range [][]string{{"rename", id, "first"}, {"rename", id, "second"}, {"undo", id}} {
 		if r := s.roost(args...); r.code != 0 {
-			t.Fatalf("%v: %d: %s", args, r.code, r.err)
+			t.Fatalf("%v: got %d: %s, want r.code = 0", args, r.code, r.err)
 		}
 	}
 	b := &background{s: s, cmd: s.command("resume", id, "--yes", "wait")}
@@ -48,7 +48,7 @@ func TestARunningTaskIsNotMoved(t *testing.T) {
 		if err := json.Unmarshal([]byte(r.err), &p); err != nil || r.code != failure.ExitBusy || r.out != "" {
 			t.Errorf("%v: exit %d, %v\n%s%s", args, r.code, err, r.out, r.err)
 		} else if p.Code != "task_busy" {
-			t.Errorf("%v: %+v", args, p)
+			t.Errorf("%v: got %+v, want p.Code = \"task_busy\"", args, p)
 		}
 	}
 	after, err := os.ReadFile(journal)

@@ -39,14 +39,15 @@ func TestRestoreOnATerminal(t *testing.T) {
 		x.press(answer)
 		screen := x.exits(failure.ExitCancelled)
 		if _, err := os.Stat(path); err != nil || !strings.Contains(screen, "nothing was changed") || !strings.Contains(screen, "deleted") || strings.Contains(screen, "\x1b[2J") {
-			t.Fatalf("%q: %v\n%s", answer, err, screen)
+			t.Fatalf("%q: got %v\n%s, want no error and strings.Contains(screen, \"nothing was changed\") and strings.Contains(screen, \"deleted\") and not strings.Contains(screen, \"\\x1b[2J\")",
+				answer, err, screen)
 		}
 	}
 	x := s.onTerminal("checkpoint", "restore", id, "0")
 	x.expect("put 2 files back?")
 	x.press("y\n")
 	if screen := x.exits(failure.ExitDone); !strings.Contains(screen, "roost undo "+id) {
-		t.Errorf("%q", screen)
+		t.Errorf("got %q, want strings.Contains(screen, \"roost undo \"+id)", screen)
 	}
 	if _, err := os.Stat(path); !os.IsNotExist(err) {
 		t.Error("the file is still there: ", err)
@@ -77,10 +78,10 @@ func TestRestoreOfWhatChangedMeanwhile(t *testing.T) {
 	}
 	x.press("y\n")
 	if screen := x.exits(failure.ExitBusy); !strings.Contains(screen, "nothing was changed") {
-		t.Errorf("%q", screen)
+		t.Errorf("got %q, want strings.Contains(screen, \"nothing was changed\")", screen)
 	}
 	if text, err := os.ReadFile(filepath.Join(s.ws, "a.txt")); err != nil || string(text) != "mine\n" {
-		t.Errorf("%q, %v", text, err)
+		t.Errorf("got %q, %v, want no error and string(text) = \"mine\\n\"", text, err)
 	}
 }
 
@@ -91,18 +92,19 @@ func TestCheckpointCompletion(t *testing.T) {
 	id := s.edited()
 	got, directive := s.complete("checkpoint", "restore", id, "")
 	if len(got) != 3 || !strings.HasPrefix(got[0], "c3\t") || got[2] != "c1\tbefore a.txt" || directive != inOrder {
-		t.Errorf("%q %s", got, directive)
+		t.Errorf(`got %q %s, want len(got) = 3 and strings.HasPrefix(got[0], "c3\t") and got[2] = "c1\tbefore a.txt" and directive = inOrder`,
+			got, directive)
 	}
 	if strings.Contains(strings.Join(got, ""), "\x1b") {
 		t.Errorf("a model's name gets into the shell raw: %q", got)
 	}
 	if got, _ := s.complete("checkpoint", "diff", id, "c1", ""); len(got) != 4 || got[3] != "now" {
-		t.Errorf("%q", got)
+		t.Errorf("got %q, want len(got) = 4 and got[3] = \"now\"", got)
 	}
 	if got, _ := s.complete("checkpoint", "restore", "1234", ""); len(got) != 0 {
 		t.Errorf("of a task that is none: %q", got)
 	}
 	if got, _ := s.complete("checkpoint", "list", ""); len(got) != 1 || !strings.HasPrefix(got[0], id) {
-		t.Errorf("%q", got)
+		t.Errorf("got %q, want len(got) = 1 and strings.HasPrefix(got[0], id)", got)
 	}
 }

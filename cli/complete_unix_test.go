@@ -117,7 +117,8 @@ func TestCompletionsAreSilent(t *testing.T) {
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := cmd.Run(); err != nil || !strings.HasPrefix(out.String(), "alpha-1\t") || strings.Contains(errs.String(), "mdel") {
-		t.Errorf("%v\n%s%s", err, &out, &errs)
+		t.Errorf("got %v\n%s%s, want no error and strings.HasPrefix(out.String(), \"alpha-1\\t\") and not strings.Contains(errs.String(), \"mdel\")",
+			err, &out, &errs)
 	}
 	must(t, app.Replace(file, []byte("mdel = \n")))
 	if got, _ := s.complete("show", ""); len(got) > 0 {

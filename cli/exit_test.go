@@ -51,7 +51,8 @@ func TestExitOfErrors(t *testing.T) {
 			t.Parallel()
 			f := failure.Of(tt.err)
 			if f.Exit != tt.exit || f.Code != tt.code || f.Status != tt.status || f.Retryable != tt.retryable {
-				t.Errorf("%+v", f)
+				t.Errorf("got %+v, want f.Exit = tt.exit and f.Code = tt.code and f.Status = tt.status and f.Retryable = tt.retryable",
+					f)
 			}
 			if f.What == "" || f.Try == "" && tt.code != "configuration" {
 				t.Errorf("a line is missing: %+v", f)

@@ -81,7 +81,7 @@ func TestSignalsDuringAnExportLeaveNothing(t *testing.T) {
 			t.Errorf("%v: exit code %d, want %d:\n%s", tt.sig, got, tt.exit, &b.err)
 		}
 		if d := cmp.Diff([]string{"page.html"}, s.files(dir)); d != "" {
-			t.Errorf("%v: %s", tt.sig, d)
+			t.Errorf("%v: got %s, want d = \"\"", tt.sig, d)
 		}
 		if page, err := os.ReadFile(filepath.Join(dir, "page.html")); err != nil || string(page) != "old" {
 			t.Errorf("%v: the page is %.20q, %v", tt.sig, page, err)
@@ -109,7 +109,7 @@ func TestAKilledExportIsSweptByTheNext(t *testing.T) {
 		t.Fatalf("after the kill: %v", got)
 	}
 	if r := s.roost("export", "small", "--format", "md", "-o", filepath.Join(dir, "small.md")); r.code != failure.ExitDone {
-		t.Fatalf("%+v", r)
+		t.Fatalf("got %+v, want r.code = failure.ExitDone", r)
 	}
 	if d := cmp.Diff([]string{"small.md"}, s.files(dir)); d != "" {
 		t.Error(d)

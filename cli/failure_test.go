@@ -66,7 +66,8 @@ func TestFailuresAsProblems(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, got); diff != "" || strings.Count(errs.String(), "\n") != 1 || strings.Contains(errs.String(), "\x1b") {
-		t.Errorf("%q: %s", errs, diff)
+		t.Errorf(`%q: got %s, want diff = "" and strings.Count(errs.String(), "\n") = 1 and not strings.Contains(errs.String(), "\x1b")`,
+			errs, diff)
 	}
 	errs.Reset()
 	a.Tell(&failure.Failure{Code: "x"})
@@ -132,7 +133,7 @@ func TestReaderGone(t *testing.T) {
 		{io.ErrClosedPipe, true}, {syscall.ENOSPC, false}, {errors.New("x"), false}, {nil, false},
 	} {
 		if got := app.ReaderGone(tt.err); got != tt.want {
-			t.Errorf("%v: %v", tt.err, got)
+			t.Errorf("%v: got %v, want got = %v", tt.err, got, tt.want)
 		}
 	}
 }
@@ -155,7 +156,7 @@ func TestHostileNamesAreHarmless(t *testing.T) {
 	a.Warn(evil)
 	for name, text := range map[string]string{"stdout": out.String(), "stderr": errs.String()} {
 		if strings.ContainsAny(text, "\x1b\a\u009b\u202e") {
-			t.Errorf("%s: %q", name, text)
+			t.Errorf("%s: got %q, want not strings.ContainsAny(text, \"\\x1b\\a\\u009b\\u202e\")", name, text)
 		}
 	}
 }

@@ -224,7 +224,7 @@ func TestHostileSize(t *testing.T) {
 	}
 	for _, task := range got.Items {
 		if want := task.ID == "hole"; want != (len(task.Damaged) > 0) {
-			t.Errorf("%s: %+v", task.ID, task.Damaged)
+			t.Errorf("%s: got %+v, want want = (len(task.Damaged) > 0)", task.ID, task.Damaged)
 		}
 	}
 	for _, id := range []string{"hole", "long"} {

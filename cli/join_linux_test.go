@@ -57,7 +57,7 @@ func TestAQuestionIsAnsweredFromAnotherNetworkNamespace(t *testing.T) {
 		cmd := s.command("send", id, answer)
 		cmd.Path, cmd.Args = unshared(t), append([]string{"unshare", "-rn", cmd.Path}, cmd.Args[1:]...)
 		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("%v\n%s", err, out)
+			t.Fatalf("got %v\n%s, want no error", err, out)
 		}
 	}
 	x.expect("all answered")

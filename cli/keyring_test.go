@@ -60,7 +60,7 @@ func TestAKeyInTheKeyring(t *testing.T) {
 		t.Fatal(code, out, errs, err)
 	}
 	if i := status.Items[0]; !i.Set || i.Origin != app.RingOrigin || i.Ends != "" {
-		t.Errorf("%+v", i)
+		t.Errorf("got %+v, want i.Set and i.Origin = app.RingOrigin and i.Ends = \"\"", i)
 	}
 }
 
@@ -74,7 +74,8 @@ func TestAKeyOfTheKeyringIsReadWhenItIsNeeded(t *testing.T) {
 	keyring.MockInitWithError(errors.New("locked"))
 	c, err := a.EngineConfig()
 	if err != nil || c.Provider != "openai" || c.Model == "" || len(c.Keys) != 0 || len(c.LateKeys) != 1 {
-		t.Fatalf("%+v, %v", c, err)
+		t.Fatalf(`got %+v, %v, want no error and c.Provider = "openai" and c.Model != "" and len(c.Keys) = 0 and len(c.LateKeys) = 1`,
+			c, err)
 	}
 	if _, err := c.LateKeys["openai"](); err == nil || !strings.Contains(err.Error(), "locked") {
 		t.Errorf("a locked keyring: %v", err)
@@ -88,7 +89,7 @@ func TestAKeyOfTheKeyringIsReadWhenItIsNeeded(t *testing.T) {
 	}
 	for range 2 {
 		if key, err := c.LateKeys["openai"](); key != ringTestKey || err != nil {
-			t.Errorf("%q, %v", key, err)
+			t.Errorf("got %q, %v, want key = ringTestKey and no error", key, err)
 		}
 		keyring.MockInitWithError(errors.New("asked a second time"))
 	}

@@ -26,7 +26,7 @@ func TestLists(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string][]string{"": nil, "a": {"a"}, " a , b,,": {"a", "b"}, ",": nil} {
 		if diff := cmp.Diff(want, app.List(text)); diff != "" {
-			t.Errorf("%q: %s", text, diff)
+			t.Errorf("%q: got %s, want diff = \"\"", text, diff)
 		}
 	}
 }

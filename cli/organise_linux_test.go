@@ -18,7 +18,8 @@ func TestPurgeOnATerminal(t *testing.T) {
 	id := s.list()[0].ID
 	folder := filepath.Join(s.root, "trash", id)
 	if screen := s.onTerminal("delete", id).exits(failure.ExitDone); !strings.Contains(screen, "roost trash restore "+id) || strings.Contains(screen, "\x1b[2J") {
-		t.Errorf("%q", screen)
+		t.Errorf(`got %q, want strings.Contains(screen, "roost trash restore "+id) and not strings.Contains(screen, "\x1b[2J")`,
+			screen)
 	}
 	for _, answer := range []string{"\n", "y\n", "no\n", "YES\n", "\x04"} {
 		x := s.onTerminal("trash", "purge", id)
@@ -26,7 +27,8 @@ func TestPurgeOnATerminal(t *testing.T) {
 		x.press(answer)
 		screen := x.exits(failure.ExitCancelled)
 		if _, err := os.Stat(folder); err != nil || !strings.Contains(screen, "nothing was removed") || strings.Contains(screen, "\x1b[2J") {
-			t.Fatalf("%q: %v\n%s", answer, err, screen)
+			t.Fatalf("%q: got %v\n%s, want no error and strings.Contains(screen, \"nothing was removed\") and not strings.Contains(screen, \"\\x1b[2J\")",
+				answer, err, screen)
 		}
 	}
 	s.onTerminal("trash", "purge", id, "--no-input").exits(failure.ExitInput)
@@ -51,7 +53,7 @@ func TestOrganisingARunningTask(t *testing.T) {
 		}
 	}
 	if got := s.task(id); got.Status != "running" || got.Pinned || len(got.Tags) > 0 {
-		t.Errorf("%+v", got)
+		t.Errorf("got %+v, want got.Status = \"running\" and not got.Pinned and len(got.Tags) <= 0", got)
 	}
 	must(t, b.cmd.Process.Signal(os.Interrupt))
 	_ = b.cmd.Wait()
@@ -71,12 +73,13 @@ func TestCompletionsOfTheTrash(t *testing.T) {
 	for _, command := range []string{"restore", "purge"} {
 		got, directive := s.complete("trash", command, "")
 		if len(got) != 1 || !strings.HasSuffix(got[0], ":alpha-1\tpaint the fence") || directive != inOrder {
-			t.Errorf("%s: %q %s", command, got, directive)
+			t.Errorf("%s: got %q %s, want len(got) = 1 and strings.HasSuffix(got[0], \":alpha-1\\tpaint the fence\") and directive = inOrder",
+				command, got, directive)
 		}
 	}
 	for _, command := range []string{"tag", "rename", "pin", "delete"} {
 		if got, _ := s.complete(command, ""); !slices.Equal(got, []string{"beta\tmow"}) {
-			t.Errorf("%s: %q", command, got)
+			t.Errorf("%s: got %q, want slices.Equal(got, []string{\"beta\\tmow\"})", command, got)
 		}
 	}
 }

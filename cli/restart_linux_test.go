@@ -48,6 +48,6 @@ func TestAQuestionOfAServerIsAnsweredFromAnotherNetworkNamespace(t *testing.T) {
 	apart(failure.ExitInput, "the second?", "answer", run.Task, "left")
 	apart(failure.ExitDone, "all answered", "answer", run.Task, "up")
 	if got := s.comes(run.Task, "completed"); got.ID != run.ID || got.Reason != "all answered" {
-		t.Errorf("%+v", got)
+		t.Errorf("got %+v, want got.ID = run.ID and got.Reason = \"all answered\"", got)
 	}
 }

@@ -145,7 +145,7 @@ func TestRestartGuide(t *testing.T) {
 	}
 	for _, more := range [][]string{{"and once more"}, nil} {
 		if r := s.roost(append(append([]string{}, command[1:]...), more...)...); r.code != 0 {
-			t.Errorf("%s %q: %d\n%s%s", end.RestartCommand, more, r.code, r.out, r.err)
+			t.Errorf("got %s %q: %d\n%s%s, want r.code = 0", end.RestartCommand, more, r.code, r.out, r.err)
 		}
 	}
 	must(t, os.WriteFile(model, []byte(strings.Repeat("- {text: x, expect: [nothing says this]}\n", 30)), 0o600))
@@ -197,13 +197,14 @@ func TestTheOlderCallGoesOnWithAnEditorsTask(t *testing.T) {
 	again := map[string]any{"task": "go on", "taskId": id, "restartTask": true}
 	lines, status := o.call(again, olderEnd)
 	if status != http.StatusOK || lines[0].Message != "Continuing task from extension context" || lines[0].TaskID != id {
-		t.Fatalf("%d %+v", status, lines)
+		t.Fatalf("got %d %+v, want status = http.StatusOK and lines[0].Message = \"Continuing task from extension context\" and lines[0].TaskID = id",
+			status, lines)
 	}
 	if said := lines[1]; said.Type != "progress" || !strings.Contains(said.Message, `"deepseek"`) || !strings.Contains(said.Message, "script") || !strings.Contains(said.Message, model) {
 		t.Errorf("it does not say who is asked: %+v", said)
 	}
 	if end := lines[len(lines)-2]; end.Type != "completion" || end.Message != "done" {
-		t.Errorf("%+v", lines)
+		t.Errorf(`got %+v, want end.Type = "completion" and end.Message = "done"`, lines)
 	}
 	spent := func(lines []olderLine) (out []int64) {
 		for _, l := range lines {

@@ -96,7 +96,8 @@ func TestNoInputNeverAsks(t *testing.T) {
 	for _, flag := range []string{"--no-input", "--json"} {
 		screen := s.onTerminal("run", flag, "--provider", "script", "--model", model, "-C", s.ws, "paint").exits(failure.ExitInput)
 		if strings.Contains(screen, "> ") || !strings.Contains(screen, "Which colour?") {
-			t.Errorf("%s:\n%s", flag, screen)
+			t.Errorf(`%s: got %s, want not strings.Contains(screen, "> ") and strings.Contains(screen, "Which colour?")`,
+				flag, screen)
 		}
 	}
 }

@@ -42,7 +42,8 @@ func cmpjson(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Check(json.Compact(&both[i], []byte(ts.ReadFile(name))))
 	}
 	if bytes.Equal(both[0].Bytes(), both[1].Bytes()) == neg {
-		ts.Fatalf("%s:\n%s\n%s:\n%s", args[0], &both[0], args[1], &both[1])
+		ts.Fatalf("%s: got %s\n%s:\n%s, want bytes.Equal(both[0].Bytes(), both[1].Bytes()) != neg",
+			args[0], &both[0], args[1], &both[1])
 	}
 }
 

@@ -35,7 +35,7 @@ func exits(ts *testscript.TestScript, _ bool, args []string) {
 	err := cmd.Run()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
-		ts.Fatalf("%s: %v", args[1], err)
+		ts.Fatalf("%s: got %v, want no error or errors.As(err, &exit)", args[1], err)
 	}
 	ts.Logf("[stdout]\n%s[stderr]\n%s", out.String(), errs.String())
 	write(ts, "out", out.Bytes())
@@ -57,7 +57,7 @@ func matches(ts *testscript.TestScript, neg bool, args []string) {
 	if err := json.Unmarshal([]byte(text), &v); err != nil {
 		text = text[strings.LastIndex(text, "\n")+1:]
 		if err := json.Unmarshal([]byte(text), &v); err != nil {
-			ts.Fatalf("%s: %v", args[0], err)
+			ts.Fatalf("%s: got %v, want no error", args[0], err)
 		}
 	}
 	for _, key := range strings.Split(args[1], ".") {

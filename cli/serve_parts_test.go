@@ -30,6 +30,6 @@ func TestServiceUnit(t *testing.T) {
 	cmd := exec.Command(verify, "--user", "verify", unit)
 	cmd.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+dir)
 	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s", err, out)
+		t.Errorf("got %v\n%s, want no error", err, out)
 	}
 }

@@ -193,7 +193,7 @@ func TestServerStatusDrainStop(t *testing.T) {
 	var got api.Server
 	r := s.roost("server", "status", "--json")
 	if must(t, json.Unmarshal([]byte(r.out), &got)); got.PID != d.cmd.Process.Pid || got.URL != d.url || got.Limits.MaxRuns != 8 {
-		t.Errorf("%+v", got)
+		t.Errorf("got %+v, want got.PID = d.cmd.Process.Pid and got.URL = d.url and got.Limits.MaxRuns = 8", got)
 	}
 	if r := s.roost("serve", "--listen", "127.0.0.1:0"); r.code != failure.ExitBusy || !strings.Contains(r.err, d.url) {
 		t.Errorf("a second server of the root: exit %d\n%s", r.code, r.err)
@@ -270,7 +270,7 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 	must(t, d.cmd.Process.Signal(syscall.SIGTERM))
 	d.exits(failure.ExitTerminated)
 	if got := s.runOf(run.Task); got.ID != run.ID || got.State != "interrupted" {
-		t.Errorf("%+v", got)
+		t.Errorf("got %+v, want got.ID = run.ID and got.State = \"interrupted\"", got)
 	}
 	// And what is not to be finished is interrupted, saved.
 	d = s.daemon("--drain-timeout", "10m")
@@ -281,6 +281,6 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 	}
 	d.exits(failure.ExitDone)
 	if got := s.runOf(again.Task); got.State != "interrupted" {
-		t.Errorf("%+v", got)
+		t.Errorf("got %+v, want got.State = \"interrupted\"", got)
 	}
 }

@@ -105,7 +105,7 @@ stale = "read"
 		t.Helper()
 		status, text := d.post(path, body)
 		if status != http.StatusOK && status != http.StatusCreated {
-			t.Fatalf("%s: %d %s", what, status, text)
+			t.Fatalf("%s: got %d %s, want status = http.StatusOK or status = http.StatusCreated", what, status, text)
 		}
 		id := s.list()[0].ID
 		if path == "/v1/tasks" && strings.Contains(body, "message") {
@@ -121,7 +121,7 @@ stale = "read"
 		ran(what)
 		got := s.firstSettings(id)
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s: %s", what, diff)
+			t.Errorf("%s: got %s, want diff = \"\"", what, diff)
 		}
 	}
 	id := begin("its own", "/v1/tasks", `{"workspace":"`+s.ws+`","mode":"code","deny_tools":["mcp"],"limits":{"max_turns":0,"max_cost_task":"3"},"message":{"text":"x"}}`)
@@ -144,7 +144,8 @@ stale = "read"
 		s.comes(id, "completed")
 		ran(strings.Join(args, " "))
 		if got := s.firstSettings(id); len(got.DenyTools) != 2 || len(got.AskTools) != 1 || len(got.Tools) != 1 || got.Approve != "all" {
-			t.Errorf("%v: %+v", args, got)
+			t.Errorf("%v: got %+v, want len(got.DenyTools) = 2 and len(got.AskTools) = 1 and len(got.Tools) = 1 and got.Approve = \"all\"",
+				args, got)
 		}
 	}
 }
@@ -163,7 +164,8 @@ func TestAServerRunsNoTaskAroundItsOwnData(t *testing.T) {
 		"/messages": `{"text":"red"}`, "/runs": `{"message":{"text":"red"}}`, "/forks": `{}`, "/condense": `{}`,
 	} {
 		if status, text := d.post("/v1/tasks/"+id+path, body); status != http.StatusUnprocessableEntity || !strings.Contains(text, `"configuration"`) || !strings.Contains(text, `\"workspace\"`) {
-			t.Errorf("%s: %d %s", path, status, text)
+			t.Errorf("%s: got %d %s, want status = http.StatusUnprocessableEntity and strings.Contains(text, `\"configuration\"`) and strings.Contains(text, `\\\"workspace\\\"`)",
+				path, status, text)
 		}
 	}
 	if status, text := d.post("/v1/tasks/"+id+"/runs", `{"message":{"text":"red"},"workspace":"`+s.ws+`"}`); status != http.StatusAccepted {

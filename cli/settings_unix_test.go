@@ -126,7 +126,7 @@ func TestEngineConfig(t *testing.T) {
 		a, _, _ := clitest.New(t, append(tt.env, "ROOST_CONFIG="+file)...)
 		got, err := a.EngineConfig()
 		if err != nil {
-			t.Errorf("%s: %v", tt.name, err)
+			t.Errorf("%s: got %v, want no error", tt.name, err)
 			continue
 		}
 		modes := filepath.Join(filepath.Dir(file), "custom_modes.yaml")
@@ -149,7 +149,7 @@ func TestEngineConfig(t *testing.T) {
 			tt.want.BaseURLs = map[string]string{}
 		}
 		if diff := cmp.Diff(tt.want, got); diff != "" {
-			t.Errorf("%s: %s", tt.name, diff)
+			t.Errorf("%s: got %s, want diff = \"\"", tt.name, diff)
 		}
 	}
 }

@@ -138,7 +138,7 @@ func TestNohupIsRespected(t *testing.T) {
 	must(t, cmd.Process.Signal(syscall.SIGHUP))
 	must(t, os.WriteFile(on, nil, 0o600))
 	if err := cmd.Wait(); err != nil || out.String() != "done\n" {
-		t.Errorf("%v: %q", err, out.String())
+		t.Errorf("%v: got %q, want no error and out.String() = \"done\\n\"", err, out.String())
 	}
 }
 

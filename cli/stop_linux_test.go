@@ -193,7 +193,7 @@ func TestWithoutATerminalAllStops(t *testing.T) {
 		pid := p.pid(p.mark)
 		must(t, cmd.Process.Signal(syscall.SIGINT))
 		if err := cmd.Wait(); cmd.ProcessState.ExitCode() != failure.ExitInterrupt {
-			t.Errorf("%v: %v\n%s", flags, err, &errs)
+			t.Errorf("%v: got %v\n%s, want cmd.ProcessState.ExitCode() = failure.ExitInterrupt", flags, err, &errs)
 		}
 		p.gone(pid)
 		p.want("delegated interrupted")

@@ -26,7 +26,8 @@ func TestUndoCompletions(t *testing.T) {
 	for _, command := range []string{"undo", "redo"} {
 		out, _ := run("__complete", command, "")
 		if !strings.Contains(out, "1776200001000\ttask 1 of many") || !strings.Contains(out, ":1776200000000\ttask 0 of many") {
-			t.Errorf("%s: %s", command, out)
+			t.Errorf(`%s: got %s, want strings.Contains(out, "1776200001000\ttask 1 of many") and strings.Contains(out, ":1776200000000\ttask 0 of many")`,
+				command, out)
 		}
 		if out, _ := run("__complete", command, "1776200001000", ""); strings.Contains(out, "many") {
 			t.Errorf("a second task: %s", out)

@@ -84,6 +84,6 @@ func TestAModeThatIsNotThereAtAServer(t *testing.T) {
 	const why = `there is no mode "x"; there are code, ask`
 	f := failure.OfServer(&client.Problem{Status: 422, Code: "unknown_mode", Title: "There is no such mode", Detail: why, Errors: []api.Wrong{{Parameter: "/mode", Detail: why}}})
 	if f.Exit != failure.ExitUsage || f.Why != why || f.Try != "roost modes" {
-		t.Errorf("%+v", f)
+		t.Errorf("got %+v, want f.Exit = failure.ExitUsage and f.Why = why and f.Try = \"roost modes\"", f)
 	}
 }

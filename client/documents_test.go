@@ -36,10 +36,10 @@ func TestDocuments(t *testing.T) {
 				first := written(t, v.Interface())
 				back := reflect.New(kind)
 				if err := json.Unmarshal(first, back.Interface()); err != nil {
-					t.Fatalf("%v\n%s", err, first)
+					t.Fatalf("got %v\n%s, want no error", err, first)
 				}
 				if again := written(t, back.Interface()); !bytes.Equal(first, again) {
-					t.Fatalf("\n%s\n%s", first, again)
+					t.Fatalf("got \n%s\n%s, want bytes.Equal(first, again)", first, again)
 				}
 			})
 		})

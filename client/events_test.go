@@ -130,7 +130,7 @@ func TestLiveOnlyMissesNothing(t *testing.T) {
 	})
 	for e, err := range c.Events(soon(t), "x", "") {
 		if err != nil || string(e.Data) != `"1.7-0"` {
-			t.Errorf("%s, %v", e.Data, err)
+			t.Errorf("got %s, %v, want no error and string(e.Data) = `\"1.7-0\"`", e.Data, err)
 		}
 		break
 	}
@@ -168,7 +168,8 @@ func TestEnds(t *testing.T) {
 		_, got, err := collect(soon(t), c, "x", "0", "")
 		var p *Problem
 		if errors.As(err, &p) != (tt.code != "") || p != nil && p.Code != tt.code || !slices.Equal(got, tt.want) {
-			t.Errorf("%s: %q, %v", tt.name, got, err)
+			t.Errorf("%s: got %q, %v, want errors.As(err, &p) = (tt.code != \"\") and (p = nil or p.Code = tt.code) and slices.Equal(got, tt.want)",
+				tt.name, got, err)
 		}
 	}
 }
@@ -234,7 +235,7 @@ func TestData(t *testing.T) {
 	})
 	for e, err := range c.Events(soon(t), "x", "0") {
 		if err != nil || string(e.Data) != data || !json.Valid(e.Data) {
-			t.Errorf("%s, %v", e.Data, err)
+			t.Errorf("got %s, %v, want no error and string(e.Data) = data and json.Valid(e.Data)", e.Data, err)
 		}
 		break
 	}
@@ -243,7 +244,7 @@ func TestData(t *testing.T) {
 func TestMarks(t *testing.T) {
 	for text, want := range map[string]position{"1.2-3": {2, 3}, "12.34-0": {34, 0}, "": {}, "0": {}, "7": {}, "1.2": {}, "a.b-c": {}, "1.-2": {}} {
 		if got := positionOf(text); got != want {
-			t.Errorf("%q: %v", text, got)
+			t.Errorf("%q: got %v, want got = %v", text, got, want)
 		}
 	}
 }

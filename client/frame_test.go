@@ -30,7 +30,7 @@ func TestFrames(t *testing.T) {
 		got, err := readFrame(bufio.NewReaderSize(strings.NewReader(tt.text), 16))
 		same := got.id == tt.want.id && got.hasID == tt.want.hasID && got.typ == tt.want.typ && bytes.Equal(got.data, tt.want.data) && got.event == tt.want.event && got.retry == tt.want.retry
 		if !same || err != tt.err { //nolint:errorlint // exactly these
-			t.Errorf("%s: %+v, %v", tt.name, got, err)
+			t.Errorf("%s: got %+v, %v, want same and err = tt.err", tt.name, got, err)
 		}
 	}
 }
@@ -60,7 +60,8 @@ func FuzzFrames(f *testing.F) {
 				return
 			}
 			if bytes.ContainsRune(got.data, 0) && !bytes.ContainsRune(text, 0) || strings.ContainsAny(got.id, "\n\x00") {
-				t.Fatalf("%+v", got)
+				t.Fatalf("got %+v, want (not bytes.ContainsRune(got.data, 0) or bytes.ContainsRune(text, 0)) and not strings.ContainsAny(got.id, \"\\n\\x00\")",
+					got)
 			}
 		}
 		t.Fatal("reading does not end")

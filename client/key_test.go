@@ -32,7 +32,8 @@ func TestKeyed(t *testing.T) {
 		}
 	}
 	if len(keys) != 6 || keys[0] != "k1" || keys[1] != "k1" || keys[2] != "k2" || len(keys[3]) != 32 || keys[4] != "" || keys[5] != "own" {
-		t.Errorf("%q", keys)
+		t.Errorf(`got %q, want len(keys) = 6 and keys[0] = "k1" and keys[1] = "k1" and keys[2] = "k2" and len(keys[3]) = 32 and keys[4] = "" and keys[5] = "own"`,
+			keys)
 	}
 	if one, two := NewKey(), NewKey(); one == two {
 		t.Error("two new keys are one")
@@ -56,7 +57,7 @@ func TestLost(t *testing.T) {
 		{&Problem{Status: 503, Code: "draining"}, false},
 	} {
 		if got := Lost(c.err); got != c.lost {
-			t.Errorf("%v: %v", c.err, got)
+			t.Errorf("%v: got %v, want got = c.lost", c.err, got)
 		}
 	}
 }

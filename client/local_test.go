@@ -16,7 +16,8 @@ func TestLocal(t *testing.T) {
 	c := Local(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		if r.Host != "localhost" || r.RemoteAddr != LocalPeer || r.RequestURI != "/v1/x?a=b" {
-			t.Errorf("%q %q %q", r.Host, r.RemoteAddr, r.RequestURI)
+			t.Errorf(`got %q %q %q, want r.Host = "localhost" and r.RemoteAddr = LocalPeer and r.RequestURI = "/v1/x?a=b"`,
+				r.Host, r.RemoteAddr, r.RequestURI)
 		}
 		w.Header().Set("X-Seen", "yes")
 		say(w, 201, map[string]string{"auth": r.Header.Get("Authorization"), "body": string(body)})
@@ -74,7 +75,7 @@ func TestLocalFailures(t *testing.T) {
 		t.Fatal(err)
 	}
 	if text, err := io.ReadAll(resp.Body); string(text) != "half" || !errors.Is(err, errBroken) {
-		t.Errorf("%q, %v", text, err)
+		t.Errorf("got %q, %v, want string(text) = \"half\" and errors.Is(err, errBroken)", text, err)
 	}
 	resp.Body.Close()
 

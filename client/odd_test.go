@@ -138,7 +138,7 @@ func TestRedirections(t *testing.T) {
 		})
 		var un *Unreachable
 		if _, err := c.Send(soon(t), "x", api.Message{Text: "secret words"}); !errors.As(err, &un) {
-			t.Errorf("%d: %v", status, err)
+			t.Errorf("%d: got %v, want errors.As(err, &un)", status, err)
 		}
 		for _, err := range c.Events(soon(t), "x", "") {
 			if !errors.As(err, &un) {

@@ -24,7 +24,7 @@ func TestBase(t *testing.T) {
 	} {
 		_, err := New(base, Options{})
 		if (err == nil) != ok {
-			t.Errorf("%q: %v", base, err)
+			t.Errorf("%q: got %v, want (err == nil) = ok", base, err)
 		}
 		if err != nil && strings.Contains(err.Error(), "secret") {
 			t.Errorf("the error tells a password: %v", err)
@@ -79,7 +79,7 @@ func TestRepeats(t *testing.T) {
 		_, err := c.Do(soon(t), tt.method, "/x", nil, nil, nil)
 		var un *Unreachable
 		if (err == nil) != tt.ok || err != nil && !errors.As(err, &un) {
-			t.Errorf("%s: %v", tt.method, err)
+			t.Errorf("%s: got %v, want (err == nil) = tt.ok and (no error or errors.As(err, &un))", tt.method, err)
 		}
 		if got := int(n.n.Load()); tt.method != "GET" && got != tt.asked || len(keys) != 1 {
 			t.Errorf("%s: asked %d times under %d keys, want %d", tt.method, got, len(keys), tt.asked)
@@ -178,7 +178,7 @@ func TestOthers(t *testing.T) {
 		_, err := served(t, answer).Task(soon(t), "x")
 		var un *Unreachable
 		if !errors.As(err, &un) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: got %v, want errors.As(err, &un)", name, err)
 		}
 	}
 }

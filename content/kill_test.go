@@ -105,7 +105,7 @@ func TestAFullDisk(t *testing.T) {
 				return err
 			}()
 			if err != nil && !errors.Is(err, full) {
-				t.Errorf("%s %d: %v", at, skip, err)
+				t.Errorf("got %s %d: %v, want no error or errors.Is(err, full)", at, skip, err)
 			}
 			if skip == 0 && err == nil {
 				t.Errorf("%s: nothing failed", at)
@@ -121,7 +121,7 @@ func TestAFullDisk(t *testing.T) {
 			}
 			s.fault = func(string) error { return nil }
 			if got := files(t, openStore(t, s.dir), fixture.Must[Hash](t)(s.Name("t"))); got["f"] != "old" && at != "syncdir" {
-				t.Errorf("%s %d: %v", at, skip, got)
+				t.Errorf(`got %s %d: %v, want got["f"] = "old" or at = "syncdir"`, at, skip, got)
 			}
 			fixture.NoError(t, s.SetName("t", commit(t, s, map[string]string{"f": "new"})))
 			s.Settle()

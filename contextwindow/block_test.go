@@ -30,7 +30,7 @@ func sent(t *testing.T, user, assistant string, o Options) (gotUser, gotAssistan
 	}
 	// With those in them they are for a provider with other rules.
 	if err := apirules.Validate(messages); err != nil && !o.KeepReasoning && !o.KeepSignatures {
-		t.Errorf("%s %s: %v", user, assistant, err)
+		t.Errorf("got %s %s: %v, want no error or o.KeepReasoning or o.KeepSignatures", user, assistant, err)
 	}
 	for _, n := range all {
 		if n.Index >= 2 {
@@ -236,7 +236,7 @@ func TestCallIDsThatComeAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := apirules.Validate(messages); err != nil {
-			t.Errorf("%s: %v", tt.name, err)
+			t.Errorf("%s: got %v, want no error", tt.name, err)
 		}
 		var got []string
 		for _, m := range messages[1:] {
@@ -247,7 +247,7 @@ func TestCallIDsThatComeAgain(t *testing.T) {
 			got = append(got, strings.Join(ids, " "))
 		}
 		if diff := cmp.Diff(tt.want, got); diff != "" {
-			t.Errorf("%s: %s", tt.name, diff)
+			t.Errorf("%s: got %s, want diff = \"\"", tt.name, diff)
 		}
 	}
 }

@@ -46,7 +46,7 @@ func TestBuild(t *testing.T) {
 	} {
 		got, notes, err := Build(tc.in, Options{})
 		if err != nil {
-			t.Errorf("%s: %v", tc.name, err)
+			t.Errorf("%s: got %v, want no error", tc.name, err)
 			continue
 		}
 		if s := strings.TrimSpace(show(got)); s != tc.want {

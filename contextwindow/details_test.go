@@ -37,7 +37,7 @@ func TestDetailsGoWithTheirMessage(t *testing.T) {
 			}
 			got, _, err := Build(lines(c.in...), For(provider))
 			if err != nil || len(got) != 3 {
-				t.Fatalf("%s: %v %d", c.name, err, len(got))
+				t.Fatalf("%s: got %v %d, want no error and len(got) = 3", c.name, err, len(got))
 			}
 			if d := cmp.Diff([]string{"", want, ""}, []string{string(got[0].ReasoningDetails), string(got[1].ReasoningDetails), string(got[2].ReasoningDetails)}); d != "" {
 				t.Errorf("%s for %s: %s", c.name, provider, d)
@@ -50,7 +50,8 @@ func TestDetailsGoWithTheirMessage(t *testing.T) {
 func TestDetailsAloneAreNotSent(t *testing.T) {
 	got, _, err := Build(lines(`{"role":"user","content":"a"}`, `{"role":"assistant","content":[],"reasoning_details":[`+detail+`]}`, `{"role":"user","content":"b"}`), For("openai-compatible"))
 	if want := `user [{"type":"text","text":"a"},{"type":"text","text":"b"}]`; err != nil || len(got) != 1 || fmt.Sprintf("%s %s", got[0].Role, got[0].Content) != want {
-		t.Errorf("%v %s", err, show(got))
+		t.Errorf("got %v %s, want no error and len(got) = 1 and fmt.Sprintf(\"%%s %%s\", got[0].Role, got[0].Content) = %v",
+			err, show(got), want)
 	}
 }
 

@@ -141,7 +141,7 @@ func TestCleanup(t *testing.T) {
 	} {
 		got := Cleaned(t, brief(t, in))
 		if diff := cmp.Diff(string(conformance.Array(brief(t, want))), string(conformance.Array(got))); diff != "" {
-			t.Errorf("%s: %s", in, diff)
+			t.Errorf("%s: got %s, want diff = \"\"", in, diff)
 		}
 		if again := Cleaned(t, got); !cmp.Equal(again, got) {
 			t.Errorf("%s: cleaned twice: %s", in, conformance.Array(again))
@@ -308,7 +308,7 @@ func TestBuildSendsWhatEffectiveShows(t *testing.T) {
 			}
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Fatalf("%s\n%s", conformance.Array(h), diff)
+			t.Fatalf("got %s\n%s, want diff = \"\"", conformance.Array(h), diff)
 		}
 	})
 }

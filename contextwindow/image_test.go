@@ -52,7 +52,7 @@ func TestHeadersOfImages(t *testing.T) {
 	} {
 		got, ok := pictureOf([]byte(`"` + c.data + `"`))
 		if ok != (c.want != picture{}) || ok && got != c.want {
-			t.Errorf("%s: %+v %t", name, got, ok)
+			t.Errorf("%s: got %+v %t, want ok = (c.want != picture{}) and (not ok or got = %v)", name, got, ok, c.want)
 		}
 	}
 }

@@ -185,7 +185,7 @@ func FuzzBuild(f *testing.F) {
 			err = apirules.Validate(got)
 		}
 		if err != nil && !errors.Is(err, ErrEmpty) {
-			t.Fatalf("%v\n%s", err, show(got))
+			t.Fatalf("got %v\n%s, want no error or errors.Is(err, ErrEmpty)", err, show(got))
 		}
 	})
 }

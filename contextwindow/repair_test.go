@@ -96,7 +96,7 @@ func TestHiddenCallsAreNotAnswered(t *testing.T) {
 		t.Fatal(messages, err)
 	}
 	if words := wordsOf(sentAs(messages)[0]); words != "a m Tool result:\n1" {
-		t.Errorf("%s", words)
+		t.Errorf("got %s, want words = \"a m Tool result:\\n1\"", words)
 	}
 }
 

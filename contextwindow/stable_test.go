@@ -94,7 +94,8 @@ func TestRequestsArePrefixes(t *testing.T) {
 		whole, _, err := Build(h, o)
 		last, _, err2 := b.Messages()
 		if err != nil || err2 != nil || show(whole) != show(last) {
-			t.Fatalf("%v %v\n%s\n%s", err, err2, show(whole), show(last))
+			t.Fatalf("got %v %v\n%s\n%s, want no error and err2 = nil and show(whole) = show(last)",
+				err, err2, show(whole), show(last))
 		}
 	})
 }
@@ -186,7 +187,7 @@ func TestNoHistoryNoRequest(t *testing.T) {
 	} {
 		messages, notes, err := Build(h, Options{})
 		if !errors.Is(err, ErrEmpty) || messages != nil {
-			t.Errorf("%s: %v %s", name, err, show(messages))
+			t.Errorf("%s: got %v %s, want errors.Is(err, ErrEmpty) and messages = nil", name, err, show(messages))
 		}
 		if name == "junk" && len(notes) != len(h) {
 			t.Errorf("%s: %d notes for %d messages", name, len(notes), len(h))

@@ -113,11 +113,11 @@ func takes(t *rapid.T, h [][]byte) {
 			continue
 		}
 		if err := apirules.Validate(anthropics(messages)); err != nil {
-			t.Fatalf("%s: %v", w.provider, err)
+			t.Fatalf("%s: got %v, want no error", w.provider, err)
 		}
 		body, err := w.body(llm.Request{Model: w.model, System: "s", Messages: messages, Tools: []llm.ToolSpec{{Name: "f", Schema: []byte(`{"type":"object"}`)}}})
 		if err != nil {
-			t.Fatalf("%s: %v", w.provider, err)
+			t.Fatalf("%s: got %v, want no error", w.provider, err)
 		}
 		if problem := w.check(header, body); problem != "" {
 			t.Fatalf("%s refuses: %s\nhistory %s\nbody %s", w.provider, problem, bytes.Join(h, []byte("\n")), body)

@@ -24,7 +24,7 @@ func TestCreate(t *testing.T) {
 		}
 	}
 	if _, err := b.engine.Create(t.Context(), engine.Request{NewTask: "0199aaaa-0000-8000-8000-0000000000c2", Choice: setup.Choice{Workspace: b.workspace, Provider: "script", Model: model, Mode: "cod"}}); !isUnknownMode(err) {
-		t.Errorf("%v", err)
+		t.Errorf("got %v, want isUnknownMode(err)", err)
 	}
 	if refs, err := b.store.Refs(t.Context()); err != nil || len(refs) != 1 {
 		t.Errorf("what was refused is there: %v %v", refs, err)
@@ -34,7 +34,7 @@ func TestCreate(t *testing.T) {
 		t.Error(o)
 	}
 	if s := b.settings(r.NewTask); s.Mode != "ask" || s.Model != model {
-		t.Errorf("%+v", s)
+		t.Errorf("got %+v, want s.Mode = \"ask\" and s.Model = model", s)
 	}
 }
 
@@ -72,10 +72,11 @@ func TestAmend(t *testing.T) {
 	}
 	want := b.settings(run.TaskID)
 	if want.Mode != "ask" || want.Approve != "read" || want.Limits.MaxTurns != 4 || want.Model != model {
-		t.Errorf("%+v", want)
+		t.Errorf(`got %+v, want want.Mode = "ask" and want.Approve = "read" and want.Limits.MaxTurns = 4 and want.Model = model`,
+			want)
 	}
 	if _, err := b.engine.Amend(t.Context(), ref, engine.Request{Choice: setup.Choice{Mode: "cod"}}, nil); !isUnknownMode(err) {
-		t.Errorf("%v", err)
+		t.Errorf("got %v, want isUnknownMode(err)", err)
 	}
 	changed := errors.New("it is another one")
 	saw := ""

@@ -33,7 +33,7 @@ func TestAnAnswerIsTakenOnce(t *testing.T) {
 		t.Error("two answers were taken")
 	}
 	if got := <-place; got.Text != "first" {
-		t.Errorf("%+v", got)
+		t.Errorf("got %+v, want got.Text = \"first\"", got)
 	}
 	if asks(false).await("q1") != nil {
 		t.Error("a place where nobody can answer")

@@ -115,12 +115,13 @@ func TestWordsWhileTheTaskIsCompleted(t *testing.T) {
 		t.Fatal(err)
 	}
 	if o := b.end(run); o.State != "completed" || o.Reason != "second" {
-		t.Errorf("%+v", o)
+		t.Errorf(`got %+v, want o.State = "completed" and o.Reason = "second"`, o)
 	}
 	s := b.state(run.TaskID)
 	checkHistory(t, s, true)
 	if rowsOf(s, "say:user_feedback", "one more thing") != 1 || rowsOf(s, "say:completion_result", "first") != 1 {
-		t.Errorf("%v", kinds(s))
+		t.Errorf(`got %v, want rowsOf(s, "say:user_feedback", "one more thing") = 1 and rowsOf(s, "say:completion_result", "first") = 1`,
+			kinds(s))
 	}
 }
 

@@ -39,7 +39,7 @@ func TestADaysLimitIsAllTasks(t *testing.T) {
 	}
 	// The words are saved; with more room, or none asked for, the task goes on.
 	if s := b.state(second.TaskID); len(s.API()) == 0 || s.Run.Code != "cost_day" {
-		t.Errorf("%+v", s.Run)
+		t.Errorf("got %+v, want len(s.API()) != 0 and s.Run.Code = \"cost_day\"", s.Run)
 	}
 	_, o, _ = b.run(engine.Request{Task: second.TaskID, Yes: true, Choice: setup.Choice{MaxDayMicros: spent + 1}})
 	want(t, o, "limit", "cost_day") // its own first request counts as well
@@ -96,7 +96,7 @@ func TestRulesOfTools(t *testing.T) {
 	script := b.script("- tools: [{name: write_to_file, input: {path: a, content: x}}]\n- tools: [{name: attempt_completion, input: {result: done}}]\n")
 	request := engine.Request{Text: "go", Choice: setup.Choice{Provider: "script", Model: script, DenyTools: []string{"write(a"}}}
 	if run, err := b.engine.Start(t.Context(), withWorkspace(b, request)); err == nil || run != nil {
-		t.Fatalf("%v, %v", run, err)
+		t.Fatalf("got %v, %v, want an error and run = nil", run, err)
 	}
 	request.DenyTools, request.AllowTools = []string{"write(b)"}, []string{"write_to_file"}
 	run, o, _ := b.run(request)

@@ -101,7 +101,7 @@ func TestSubtasksHaveTheirOwn(t *testing.T) {
 		t.Errorf("restoring the parent over its child's work: %+v", r)
 	}
 	if r := b.restore(s.Children[0].ID, checkpoints.RestoreOptions{To: "0"}); r.Outcome != "done" {
-		t.Errorf("%+v", r)
+		t.Errorf("got %+v, want r.Outcome = \"done\"", r)
 	}
 	b.is("the child's work is gone", files{"a.txt": "parent\n"})
 }
@@ -125,7 +125,7 @@ func TestManualCheckpoint(t *testing.T) {
 	}
 	b.put("a.txt", "by hand\n")
 	if c, saved := save(); !saved || c.Number != 4 || c.Reason != "manual" || c.Title != "a.txt" {
-		t.Errorf("%+v", c)
+		t.Errorf(`got %+v, want saved and c.Number = 4 and c.Reason = "manual" and c.Title = "a.txt"`, c)
 	}
 	b.put("a.txt", "by hand again\n")
 	b.restore(id, checkpoints.RestoreOptions{To: "c4", OnConflict: "overwrite"})
@@ -138,12 +138,14 @@ func TestListAndDiff(t *testing.T) {
 	b, id, _, _ := changed(t)
 	list, err := b.engine.Checkpoints().List(context.Background(), id)
 	if err != nil || len(list.Checkpoints) != 3 || list.Objects == 0 || list.Bytes == 0 || list.Store != b.stores()[0] {
-		t.Fatalf("%+v, %v", list, err)
+		t.Fatalf("got %+v, %v, want no error and len(list.Checkpoints) = 3 and list.Objects != 0 and list.Bytes != 0 and list.Store = b.stores()[0]",
+			list, err)
 	}
 	rows := 0
 	for _, c := range list.Checkpoints {
 		if c.Row < rows || c.Row == 0 || c.Commit == "" || c.Title == "" || c.Time == "" {
-			t.Errorf("%+v", c)
+			t.Errorf(`got %+v, want c.Row >= rows and c.Row != 0 and c.Commit != "" and c.Title != "" and c.Time != ""`,
+				c)
 		}
 		rows = c.Row
 	}
@@ -195,7 +197,7 @@ func TestForksPurgesAndCollecting(t *testing.T) {
 		t.Helper()
 		list, err := b.engine.Checkpoints().Collect(ctx, false)
 		if err != nil || len(list) != 1 || list[0].Err != nil {
-			t.Fatalf("%+v, %v", list, err)
+			t.Fatalf("got %+v, %v, want no error and len(list) = 1 and list[0].Err = nil", list, err)
 		}
 		return list[0]
 	}
@@ -259,7 +261,7 @@ func TestWhatIsCollectedIsOfNoTask(t *testing.T) {
 			}
 			list, err := b.engine.Checkpoints().Collect(context.Background(), false)
 			if err != nil || len(list) != 1 || list[0].Err != nil {
-				t.Fatalf("%+v, %v", list, err)
+				t.Fatalf("got %+v, %v, want no error and len(list) = 1 and list[0].Err = nil", list, err)
 			}
 			if len(dry) != 1 || dry[0].Objects != list[0].Objects || !slices.Equal(dry[0].Removed, list[0].Removed) {
 				t.Errorf("a dry run says %+v, and then %+v is done", dry, list)
@@ -328,7 +330,7 @@ func TestAPurgeRemovesContents(t *testing.T) {
 		}
 		bundles, err := filepath.Glob(filepath.Join(b.store.Root(), "checkpoints", "*", "bundles", "*.bundle"))
 		if err != nil || len(bundles) == 0 {
-			t.Fatalf("%q, %v", bundles, err)
+			t.Fatalf("got %q, %v, want no error and len(bundles) != 0", bundles, err)
 		}
 		if stuck { // as on a disk that may only be read: nobody may remove
 			lock := filepath.Join(filepath.Dir(bundles[0]), "..", "lock")
@@ -402,7 +404,8 @@ func TestAKilledRestoreIsFinishedFirst(t *testing.T) {
 			_, outcome, events := b.run(engine.Request{Task: id, Text: "on", Yes: true})
 			told := strings.Join(ofType(events, "notice"), "")
 			if outcome.State != "completed" || !strings.Contains(told, "finished the interrupted restore of 3 files to c1") {
-				b.t.Errorf("%+v: %s", outcome, told)
+				b.t.Errorf(`got %+v: %s, want outcome.State = "completed" and strings.Contains(told, "finished the interrupted restore of 3 files to c1")`,
+					outcome, told)
 			}
 			return nil
 		},

@@ -70,7 +70,8 @@ func TestWhatRunsCameToIsTakenFromTheSnapshot(t *testing.T) {
 	b.again(engine.Options{}) // ends the one that worked, which saves the snapshot
 	runs, said := look()
 	if len(runs) != 2 || runs[1].ID != one.ID || runs[1].State != "completed" || runs[1].Turns == 0 || said.How != "answered" || said.Run != one.ID {
-		t.Fatalf("%+v\n%+v", runs, said)
+		t.Fatalf("got %+v\n%+v, want len(runs) = 2 and runs[1].ID = one.ID and runs[1].State = \"completed\" and runs[1].Turns != 0 and said.How = \"answered\" and said.Run = one.ID",
+			runs, said)
 	}
 	idx := filepath.Join(one.Ref.Log, "journal.idx")
 	snapshot, err := os.ReadFile(idx)
@@ -127,7 +128,7 @@ func TestRunsOfAnotherTaskOfTheSameName(t *testing.T) {
 	settledStatus(b, two.Ref.ID)
 	want, err := there.RunsOf(t.Context(), "garden")
 	if err != nil || len(want) != 1 {
-		t.Fatalf("%+v, %v", want, err)
+		t.Fatalf("got %+v, %v, want no error and len(want) = 1", want, err)
 	}
 	b.engine = here
 	if got, err := here.RunsOf(t.Context(), "garden"); err != nil || !cmp.Equal(want, got) {

@@ -63,17 +63,19 @@ func TestCondenseATask(t *testing.T) {
 	b, s, r := asking(t, append(looking(5), llmtest.Call("done", "attempt_completion", `{"result":"fine"}`), llmtest.Text("All of it."))...)
 	run, out, _ := b.run(r)
 	if out.State != "completed" {
-		t.Fatalf("%+v", out)
+		t.Fatalf("got %+v, want out.State = \"completed\"", out)
 	}
 	id, plan, err := b.engine.CondensePlan(t.Context(), engine.Request{Task: run.TaskID})
 	if err != nil || id != run.TaskID || plan.Messages == 0 || plan.Before == 0 || len(s.Requests()) != 6 {
-		t.Fatalf("%+v, %v", plan, err)
+		t.Fatalf("got %+v, %v, want no error and id = run.TaskID and plan.Messages != 0 and plan.Before != 0 and len(s.Requests()) = 6",
+			plan, err)
 	}
 	was := b.state(run.TaskID)
 	var notices []string
 	id, got, err := b.engine.Condense(t.Context(), engine.Request{Task: run.TaskID, Choice: setup.Choice{Model: "claude-haiku-4-5"}}, "mind the gap", func(s string) { notices = append(notices, s) })
 	if err != nil || id != run.TaskID || got.Text != "All of it." || got.Messages != plan.Messages || len(notices) == 0 {
-		t.Fatalf("%+v, %v, %q", got, err, notices)
+		t.Fatalf("got %+v, %v, %q, want no error and id = run.TaskID and got.Text = \"All of it.\" and got.Messages = plan.Messages and len(notices) != 0",
+			got, err, notices)
 	}
 	var body struct{ Model string }
 	request := s.Requests()[6].Body
@@ -130,7 +132,7 @@ func TestContext(t *testing.T) {
 			t.Errorf("%+v", u)
 		}
 		if u.Counted == summary || u.Window > 0 && u.Free != u.Window-u.Reply-u.Used {
-			t.Errorf("%+v", u)
+			t.Errorf("got %+v, want u.Counted != summary and (u.Window <= 0 or u.Free = u.Window-u.Reply-u.Used)", u)
 		}
 	}
 	check(false)

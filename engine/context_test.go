@@ -37,7 +37,8 @@ func TestTheContextOfATaskWhoseProfileIsUnknown(t *testing.T) {
 			use, who, err := e.ContextAs(t.Context(), r)
 			var unknown *setup.UnknownProfileError
 			if who != c.who || (who == "") != errors.As(err, &unknown) || who != "" && (err != nil || use.Used == 0) {
-				t.Errorf("%q %+v %v", who, use, err)
+				t.Errorf(`got %q %+v %v, want who = c.who and (who == "") = errors.As(err, &unknown) and (who = "" or (no error and use.Used != 0))`,
+					who, use, err)
 			}
 			r.Text = "go on"
 			if _, err := e.Start(t.Context(), r); !errors.As(err, &unknown) {

@@ -106,7 +106,8 @@ func TestKilledBehindAQueuedRun(t *testing.T) {
 	b.killed("desk.queued", errand{Requests: []engine.Request{busy, queued}})
 	runs, err := b.engine.RunsOf(t.Context(), "queued-task")
 	if err != nil || len(runs) != 1 || runs[0].State != "queued" || runs[0].Here {
-		t.Fatalf("%+v %v", runs, err)
+		t.Fatalf("got %+v %v, want no error and len(runs) = 1 and runs[0].State = \"queued\" and not runs[0].Here",
+			runs, err)
 	}
 	if again := b.submit(queued); !again.Same || again.ID != runs[0].ID {
 		t.Errorf("the request again: %+v", again)
@@ -167,7 +168,7 @@ func TestKilledBehindWordsForARun(t *testing.T) {
 	b.killed("desk.sent", errand{Requests: []engine.Request{r}, Task: "works", Message: &m, Until: filepath.Join(r.Workspace, "here")})
 	words, err := b.engine.Inputs(t.Context(), "works")
 	if err != nil || len(words) != 1 || words[0].Text != m.Text {
-		t.Fatalf("%+v %v", words, err)
+		t.Fatalf("got %+v %v, want no error and len(words) = 1 and words[0].Text = m.Text", words, err)
 	}
 	touch(t, r.Workspace, "go")
 	if again := b.send("works", m); again.How != "queued" || again.Input != "m-1" {
@@ -178,13 +179,13 @@ func TestKilledBehindWordsForARun(t *testing.T) {
 	}
 	runs, err := b.engine.RunsOf(t.Context(), "works")
 	if err != nil || len(runs) != 2 {
-		t.Fatalf("%+v %v", runs, err)
+		t.Fatalf("got %+v %v, want no error and len(runs) = 2", runs, err)
 	}
 	b.comes(runs[0].ID, "completed")
 	s := b.state("works")
 	checkHistory(t, s, true)
 	if rowsOf(s, "say:user_feedback", m.Text) != 1 || len(s.Queue) != 0 {
-		t.Errorf("%v", kinds(s))
+		t.Errorf("got %v, want rowsOf(s, \"say:user_feedback\", m.Text) = 1 and len(s.Queue) = 0", kinds(s))
 	}
 }
 
@@ -209,10 +210,11 @@ func TestKilledBehindAnAnswer(t *testing.T) {
 			b.killed("desk.answered", what)
 			runs, err := b.engine.RunsOf(t.Context(), "asks")
 			if err != nil || len(runs) != 1 || runs[0].State != "interrupted" && runs[0].State != "completed" {
-				t.Fatalf("%+v %v", runs, err)
+				t.Fatalf(`got %+v %v, want no error and len(runs) = 1 and (runs[0].State = "interrupted" or runs[0].State = "completed")`,
+					runs, err)
 			}
 			if open, err := b.engine.Questions(t.Context(), "asks"); err != nil || len(open) != 0 {
-				t.Fatalf("%+v %v", open, err)
+				t.Fatalf("got %+v %v, want no error and len(open) = 0", open, err)
 			}
 			if err := b.engine.Recover(t.Context(), engine.RecoverOptions{Resume: true}); err != nil {
 				t.Fatal(err)
@@ -225,7 +227,7 @@ func TestKilledBehindAnAnswer(t *testing.T) {
 			s := b.state("asks")
 			checkAnswers(t, s)
 			if rowsOf(s, "say:user_feedback", "that one") != 1 {
-				t.Errorf("%v", kinds(s))
+				t.Errorf(`got %v, want rowsOf(s, "say:user_feedback", "that one") = 1`, kinds(s))
 			}
 		})
 	}
@@ -244,7 +246,8 @@ func TestKilledWhileItWaits(t *testing.T) {
 	for range 2 {
 		open, err := b.engine.Questions(t.Context(), "")
 		if err != nil || len(open) != 1 || open[0].Ref.ID != "asks" || open[0].Here {
-			t.Fatalf("%+v %v", open, err)
+			t.Fatalf("got %+v %v, want no error and len(open) = 1 and open[0].Ref.ID = \"asks\" and not open[0].Here",
+				open, err)
 		}
 		if err := b.engine.Recover(t.Context(), engine.RecoverOptions{Resume: true}); err != nil {
 			t.Fatal(err)
@@ -278,7 +281,7 @@ func TestKilledBeforeARunWasAcknowledged(t *testing.T) {
 			b.killed(at, errand{Requests: []engine.Request{r}})
 			ticket := b.submit(r)
 			if ticket.Same == (at == "desk.made") {
-				t.Errorf("%+v", ticket)
+				t.Errorf("got %+v, want ticket.Same != (at == \"desk.made\")", ticket)
 			}
 			if ticket.Same {
 				if err := b.engine.Recover(t.Context(), engine.RecoverOptions{Resume: true}); err != nil {
@@ -293,7 +296,7 @@ func TestKilledBeforeARunWasAcknowledged(t *testing.T) {
 			s := b.state("new-task")
 			checkHistory(t, s, true)
 			if rowsOf(s, "say:text", "go") != 1 {
-				t.Errorf("%v", kinds(s))
+				t.Errorf(`got %v, want rowsOf(s, "say:text", "go") = 1`, kinds(s))
 			}
 		})
 	}

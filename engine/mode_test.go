@@ -33,7 +33,8 @@ func TestWhereModesComeFrom(t *testing.T) {
 		}
 	}
 	if len(notes) != 2 || !strings.Contains(notes[0], `mode "odd" is left out`) || !strings.HasPrefix(notes[1], broken+": ") {
-		t.Errorf("%q", notes)
+		t.Errorf("got %q, want len(notes) = 2 and strings.Contains(notes[0], `mode \"odd\" is left out`) and strings.HasPrefix(notes[1], broken+\": \")",
+			notes)
 	}
 	if _, notes := (setup.Config{}).Modes(filepath.Join(ws, "gone")); len(notes) != 1 {
 		t.Errorf("a workspace that is gone: %q", notes)
@@ -59,7 +60,7 @@ func TestARunInAMode(t *testing.T) {
 	script := b.script(refusedThenWritten)
 	run, out, _ := b.run(engine.Request{Text: "go", Choice: setup.Choice{Mode: "docs", Provider: "script", Model: script, Approve: "all"}})
 	if out.State != "completed" {
-		t.Fatalf("%+v", out)
+		t.Fatalf("got %+v, want out.State = \"completed\"", out)
 	}
 	if _, err := os.Stat(filepath.Join(b.workspace, "a.go")); err == nil {
 		t.Error("a file was written that the mode closes")
@@ -74,10 +75,10 @@ func TestARunInAMode(t *testing.T) {
 	// A mode that a workspace redefines is told, and one that is gone.
 	_, _, events := b.run(engine.Request{Task: run.TaskID, Text: "more", Choice: setup.Choice{Mode: "ask"}})
 	if !told(events, "the mode ask is not the built-in one") {
-		t.Errorf("%s", texts(events))
+		t.Errorf("got %s, want told(events, \"the mode ask is not the built-in one\")", texts(events))
 	}
 	if _, _, events = b.run(engine.Request{Task: run.TaskID, Text: "more", Choice: setup.Choice{Mode: "docs"}}); told(events, "built-in") {
-		t.Errorf("%s", texts(events))
+		t.Errorf("got %s, want not told(events, \"built-in\")", texts(events))
 	}
 	if err := os.Remove(filepath.Join(b.workspace, ".roomodes")); err != nil {
 		t.Fatal(err)
@@ -108,9 +109,10 @@ func TestUnknownMode(t *testing.T) {
 	_, err := b.engine.Start(t.Context(), engine.Request{Text: "go", Choice: setup.Choice{Mode: "cod", Workspace: b.workspace, Provider: "script", Model: script}})
 	var unknown *mode.UnknownError
 	if !errors.As(err, &unknown) || len(unknown.Closest) == 0 || unknown.Closest[0] != "code" {
-		t.Errorf("%v", err)
+		t.Errorf("got %v, want errors.As(err, &unknown) and len(unknown.Closest) != 0 and unknown.Closest[0] = \"code\"",
+			err)
 	}
 	if found, err := b.store.List(t.Context(), store.Filter{}); err != nil || len(found.Items) > 0 {
-		t.Errorf("%v, %v", found.Items, err)
+		t.Errorf("got %v, %v, want no error and len(found.Items) <= 0", found.Items, err)
 	}
 }

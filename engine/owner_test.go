@@ -240,7 +240,7 @@ func TestRefusedStartLeavesNothing(t *testing.T) {
 		_, err := b.engine.Start(t.Context(), r)
 		var config *setup.Error
 		if !errors.As(err, &config) || config.Try == "" || config.What == "" {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf(`%s: got %v, want errors.As(err, &config) and config.Try != "" and config.What != ""`, name, err)
 		}
 	}
 	if _, err := b.engine.Start(t.Context(), engine.Request{Task: "nobody", Text: "go"}); !errors.Is(err, store.ErrNotFound) {
@@ -301,7 +301,7 @@ func TestFollowupIsAnsweredByResume(t *testing.T) {
 `)
 	want(t, o, "waiting", "")
 	if len(ofType(events, "question.opened")) != 1 || o.Question == "" {
-		t.Fatalf("%+v", o)
+		t.Fatalf(`got %+v, want len(ofType(events, "question.opened")) = 1 and o.Question != ""`, o)
 	}
 	_, o, _ = b.run(engine.Request{Task: run.TaskID}) // without words it waits on, for the same
 	want(t, o, "waiting", "")

@@ -147,7 +147,7 @@ func TestARunThatEndsWhileItIsLookedAtIsNotInterrupted(t *testing.T) {
 					t.Fatal(err)
 				}
 				if info := e.currentRun(t.Context(), ref, state, *state.Run); info.ID != "r" || info.State != c.want {
-					t.Errorf("%+v", info)
+					t.Errorf("got %+v, want info.ID = \"r\" and info.State = %v", info, c.want)
 				}
 			})
 			if err != nil {
@@ -259,7 +259,7 @@ func TestACancelAtTheEndOfARunIsOfTheNextOne(t *testing.T) {
 	e.ending = map[string]*Run{over.ID: over}
 	info, ok, err := e.cancelRun(t.Context(), ref)
 	if err != nil || !ok || info.ID != "r" || info.State != "cancelled" {
-		t.Errorf("%+v %v %v", info, ok, err)
+		t.Errorf(`got %+v %v %v, want no error and ok and info.ID = "r" and info.State = "cancelled"`, info, ok, err)
 	}
 }
 

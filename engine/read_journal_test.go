@@ -141,7 +141,7 @@ func TestWhichEventsAJournalHas(t *testing.T) {
 				m := cursor(epoch, seq, i)
 				got, err := events.Exists(t.Context(), s, ref, m)
 				if err != nil || got != known[m.String()] {
-					t.Errorf("%s: %v %v", m, got, err)
+					t.Errorf("%s: got %v %v, want no error and got = known[m.String()]", m, got, err)
 				}
 			}
 		}

@@ -104,7 +104,7 @@ func TestReasoningThatARefusalAsksFor(t *testing.T) {
 	r := engine.Request{Text: "go", Choice: setup.Choice{Workspace: b.workspace, Provider: "openai-compatible", Model: "other", BaseURL: plain.URL + "/v1", Approve: "all"}}
 	run, out, _ := b.run(r)
 	if out.State != "completed" {
-		t.Fatalf("%+v", out)
+		t.Fatalf("got %+v, want out.State = \"completed\"", out)
 	}
 	for i, requests := range []int{2, 3} {
 		b.restarted()

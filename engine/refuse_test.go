@@ -30,7 +30,7 @@ func TestAnswersAreTakenWhileRunsAreRefused(t *testing.T) {
 		t.Errorf("a new run: %v", err)
 	}
 	if got := b.reply(q.ID, engine.Reply{Choice: 1}); got.Run.ID != ticket.ID {
-		t.Errorf("%+v", got.Run)
+		t.Errorf("got %+v, want got.Run.ID = ticket.ID", got.Run)
 	}
 	b.comes(ticket.ID, "completed")
 }
@@ -41,7 +41,7 @@ func TestStopToARunThatWasLetGoBeginsNothing(t *testing.T) {
 	b := newDesk(t, engine.Options{})
 	ticket, q := b.parked()
 	if got := b.reply(q.ID, engine.Reply{Stop: true}); got.Asked.ID != q.ID || got.Run.ID != "" {
-		t.Errorf("%+v", got)
+		t.Errorf("got %+v, want got.Asked.ID = q.ID and got.Run.ID = \"\"", got)
 	}
 	if len(b.engine.Runs()) != 0 || b.comes(ticket.ID, "waiting").Question != q.ID {
 		t.Error("something was begun")
@@ -59,10 +59,10 @@ func TestAnswersOfRunsThatWereLetGoAreLeftToTheNextProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := b.engine.Reply(t.Context(), q.ID, engine.Reply{Choice: 1}); !errors.Is(err, engine.ErrDraining) {
-		t.Errorf("%v", err)
+		t.Errorf("got %v, want errors.Is(err, engine.ErrDraining)", err)
 	}
 	if again := b.asked(ticket.Ref.ID); again.ID != q.ID {
-		t.Errorf("%+v", again)
+		t.Errorf("got %+v, want again.ID = q.ID", again)
 	}
 	b.engine.Admit()
 	b.reply(q.ID, engine.Reply{Choice: 1})

@@ -83,7 +83,7 @@ func TestAnAnswerToARunThatWaitsAndToOneThatWasLetGo(t *testing.T) {
 				c.reply.By, c.reply.Request = "test", engine.Request{Interactive: true}
 				got := b.reply(q.ID, c.reply)
 				if got.Run.ID != ticket.ID || got.Answer.By != "test" {
-					t.Errorf("%+v", got)
+					t.Errorf("got %+v, want got.Run.ID = ticket.ID and got.Answer.By = \"test\"", got)
 				}
 				if c.script == asksForACommand && !c.reply.Always { // the second command asks, too
 					next := b.asked(ticket.Ref.ID)
@@ -149,7 +149,7 @@ func TestTheFirstAnswerWins(t *testing.T) {
 		}
 		b.comes(ticket.ID, "completed")
 		if got, err := b.engine.Questions(t.Context(), ""); err != nil || len(got) != 0 {
-			t.Errorf("%+v %v", got, err)
+			t.Errorf("got %+v %v, want no error and len(got) = 0", got, err)
 		}
 	}
 }
@@ -167,7 +167,7 @@ func TestTheSameAnswerAgain(t *testing.T) {
 	}
 	var late *engine.AnsweredError
 	if _, err := b.engine.Reply(t.Context(), q.ID, engine.Reply{ID: "key-2", Text: "that"}); !errors.As(err, &late) || late.Answer.Text != "this" {
-		t.Errorf("%v", err)
+		t.Errorf("got %v, want errors.As(err, &late) and late.Answer.Text = \"this\"", err)
 	}
 }
 
@@ -243,7 +243,7 @@ func TestWordsToTheTaskAboveAnswerItsSubtask(t *testing.T) {
 		m := engine.Message{ID: "m-1", Text: "that one", By: "test", Request: engine.Request{Interactive: true}}
 		sent := b.send(ticket.Ref.ID, m)
 		if sent.How != "answered" || sent.Question != q.ID {
-			t.Errorf("%+v", sent)
+			t.Errorf("got %+v, want sent.How = \"answered\" and sent.Question = q.ID", sent)
 		}
 		b.comes(ticket.ID, "completed")
 	}
@@ -256,7 +256,7 @@ func TestStopInsteadOfAnAnswer(t *testing.T) {
 	q := b.asked(ticket.Ref.ID)
 	got := b.reply(q.ID, engine.Reply{Stop: true})
 	if got.Run.State != "cancelled" {
-		t.Errorf("%+v", got.Run)
+		t.Errorf("got %+v, want got.Run.State = \"cancelled\"", got.Run)
 	}
 	if s := b.state(ticket.Ref.ID); s.Question(strings.TrimPrefix(q.ID, ticket.Ref.ID+".")) == nil {
 		t.Error("the question is gone")

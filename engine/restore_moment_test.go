@@ -96,12 +96,12 @@ func TestGoingOnAfterARewindIntoAReply(t *testing.T) {
 	for _, name := range []string{"call_1_2", "call_1_3"} {
 		c := s.Call(name)
 		if c == nil || c.Finished == nil || c.Finished.Outcome != "unknown" {
-			t.Errorf("%s: %+v", name, c)
+			t.Errorf("%s: got %+v, want c != nil and c.Finished != nil and c.Finished.Outcome = \"unknown\"", name, c)
 		}
 	}
 	kept := b.restore(id, checkpoints.RestoreOptions{To: "0"})
 	b.is("a restore leaves a person's files alone", stands)
 	if len(kept.Conflicts) != 2 || len(kept.Files) != 0 {
-		t.Errorf("%+v", kept)
+		t.Errorf("got %+v, want len(kept.Conflicts) = 2 and len(kept.Files) = 0", kept)
 	}
 }

@@ -83,7 +83,7 @@ func changed(t *testing.T) (b *bench, id string, before, after files) {
 func (b *bench) is(what string, want files) {
 	b.t.Helper()
 	if diff := cmp.Diff(want, b.files()); diff != "" {
-		b.t.Errorf("%s: %s", what, diff)
+		b.t.Errorf("%s: got %s, want diff = \"\"", what, diff)
 	}
 }
 
@@ -137,7 +137,8 @@ func TestRestoreUndoRedo(t *testing.T) {
 	r := b.restore(id, checkpoints.RestoreOptions{To: "c2"})
 	b.is("back to c2", middle)
 	if r.Outcome != "done" || r.Safety != 4 || r.To.Number != 2 || len(r.Conflicts)+len(r.Lost) != 0 {
-		t.Errorf("%+v", r)
+		t.Errorf("got %+v, want r.Outcome = \"done\" and r.Safety = 4 and r.To.Number = 2 and len(r.Conflicts)+len(r.Lost) = 0",
+			r)
 	}
 	b.restore(id, checkpoints.RestoreOptions{To: "c1"})
 	b.is("back to c1", before)
@@ -196,7 +197,7 @@ func TestUndoLeavesAloneWhatChangedSince(t *testing.T) {
 	b.put("a.txt", "by hand\n")
 	_, r := b.undo(id, false)
 	if len(r.Conflicts) != 1 || r.Conflicts[0].Path != "a.txt" {
-		t.Errorf("%+v", r)
+		t.Errorf("got %+v, want len(r.Conflicts) = 1 and r.Conflicts[0].Path = \"a.txt\"", r)
 	}
 	b.is("undone around it", files{"a.txt": "by hand\n", "b.txt": "b\n", "mine/own.txt": before["mine/own.txt"]})
 }
@@ -224,7 +225,8 @@ func TestRewindWithFiles(t *testing.T) {
 	rows := len(whole.UI())
 	first, r, finish, err := b.engine.Checkpoints().RewindFiles(context.Background(), id, history.RewindOptions{To: "~2"}, checkpoints.RestoreOptions{DryRun: true})
 	if err != nil || !first.DryRun || len(r.Files) != 3 || finish(context.Background()) != nil {
-		t.Fatalf("%+v %+v %v", first, r, err)
+		t.Fatalf("got %+v %+v %v, want no error and first.DryRun and len(r.Files) = 3 and finish(context.Background()) = nil",
+			first, r, err)
 	}
 	b.is("after a dry run", after)
 	for _, tt := range []struct {
@@ -286,7 +288,7 @@ func TestWrongCheckpoints(t *testing.T) {
 		_, _, err := b.engine.Checkpoints().Restore(context.Background(), id, checkpoints.RestoreOptions{To: word})
 		var bad *checkpoints.ReferenceError
 		if !errors.As(err, &bad) || len(bad.Candidates) != 3 {
-			t.Errorf("%s: %v", word, err)
+			t.Errorf("%s: got %v, want errors.As(err, &bad) and len(bad.Candidates) = 3", word, err)
 		}
 	}
 	commit := b.state(id).Checkpoints[1].Commit

@@ -18,7 +18,7 @@ func TestRewindToACheckpoint(t *testing.T) {
 	b, id, before, after := changed(t)
 	list, err := b.engine.Checkpoints().List(ctx, id)
 	if err != nil || len(list.Checkpoints) != 3 {
-		t.Fatalf("%+v, %v", list.Checkpoints, err)
+		t.Fatalf("got %+v, %v, want no error and len(list.Checkpoints) = 3", list.Checkpoints, err)
 	}
 	for _, c := range list.Checkpoints {
 		want := c.Row + 1 // the first row that goes
@@ -48,7 +48,8 @@ func TestRewindToACheckpoint(t *testing.T) {
 		_, _, _, err := b.engine.Checkpoints().RewindFiles(ctx, id, history.RewindOptions{To: given, DryRun: true}, checkpoints.RestoreOptions{DryRun: true})
 		var wrong *history.ReferenceError
 		if !errors.As(err, &wrong) || wrong.Malformed || len(wrong.Why) < len(want) || wrong.Why[:len(want)] != want {
-			t.Errorf("%s: %v", given, err)
+			t.Errorf("%s: got %v, want errors.As(err, &wrong) and not wrong.Malformed and len(wrong.Why) >= len(want) and wrong.Why[:len(want)] = %v",
+				given, err, want)
 		}
 	}
 }

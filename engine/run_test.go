@@ -106,7 +106,7 @@ func TestRowsAreWrittenAsRooWritesThem(t *testing.T) {
 	last := int64(0)
 	for _, m := range s.UI() {
 		if shape := shapes[m.Kind()]; shape != "" && !regexp.MustCompile(shape).Match(m.Raw()) {
-			t.Errorf("%s", m.Raw())
+			t.Errorf("got %s, want shape = \"\" or regexp.MustCompile(shape).Match(m.Raw())", m.Raw())
 		}
 		if m.TS() < last || m.Partial() {
 			t.Errorf("ts %d after %d, partial %t: %s", m.TS(), last, m.Partial(), m.Raw())
@@ -264,7 +264,8 @@ func TestCompletionThenMore(t *testing.T) {
 		s := b.state(run.TaskID)
 		checkHistory(t, s, true)
 		if o.Reason != "two" || !strings.Contains(string(s.API()[2].Raw()), r.Text) {
-			t.Fatalf("%+v %s", o, s.API()[2].Raw())
+			t.Fatalf("got %+v %s, want o.Reason = \"two\" and strings.Contains(string(s.API()[2].Raw()), r.Text)",
+				o, s.API()[2].Raw())
 		}
 	}
 }
@@ -515,7 +516,8 @@ func TestMalformedCallsDoNotRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	if c.Started || c.Finished == nil || c.Finished.Outcome != "error" || !strings.Contains(string(result), "recur") {
-		t.Fatalf("%+v", c)
+		t.Fatalf(`got %+v, want not c.Started and c.Finished != nil and c.Finished.Outcome = "error" and strings.Contains(string(result), "recur")`,
+			c)
 	}
 }
 

@@ -25,7 +25,7 @@ func TestRunsAreFoundByTheirNames(t *testing.T) {
 	b.comes(waits.ID, "waiting")
 	for _, id := range []string{"", "x", "no-such-run-of-any-task", one.ID[:len(one.ID)-1] + "x"} {
 		if info, err := b.engine.RunByID(t.Context(), id); !errors.Is(err, engine.ErrNoRun) {
-			t.Errorf("%q: %+v %v", id, info, err)
+			t.Errorf("%q: got %+v %v, want errors.Is(err, engine.ErrNoRun)", id, info, err)
 		}
 	}
 	look := func() (of, all, active []string, first engine.RunInfo) {
@@ -113,7 +113,8 @@ func TestATaskIsCancelledWhateverItDoes(t *testing.T) {
 		begun := time.Now()
 		info, err := b.engine.CancelTask(t.Context(), ticket.Ref.ID)
 		if err != nil || info.State != "cancelled" || info.ID != ticket.ID || info.Here {
-			t.Errorf("%+v %v", info, err)
+			t.Errorf("got %+v %v, want no error and info.State = \"cancelled\" and info.ID = ticket.ID and not info.Here",
+				info, err)
 		}
 		if took := time.Since(begun); took > time.Minute {
 			t.Errorf("it took %s", took)
@@ -136,7 +137,7 @@ func TestATaskIsCancelledWhateverItDoes(t *testing.T) {
 	next := b.submit(engine.Request{Task: queued.Ref.ID, Interactive: true})
 	b.comes(next.ID, "completed")
 	if s := b.state(queued.Ref.ID); rowsOf(s, "say:text", "go") != 1 {
-		t.Errorf("%v", kinds(s))
+		t.Errorf(`got %v, want rowsOf(s, "say:text", "go") = 1`, kinds(s))
 	}
 	ref, err := b.engine.Create(t.Context(), engine.Request{Choice: setup.Choice{Workspace: b.workspace, Provider: "script", Model: r.Model}})
 	if err != nil {
@@ -156,11 +157,12 @@ func TestCancellingATaskStopsItsSubtask(t *testing.T) {
 	b.asked(child)
 	info, err := b.engine.CancelTask(t.Context(), ticket.Ref.ID)
 	if err != nil || info.State != "cancelled" {
-		t.Fatalf("%+v %v", info, err)
+		t.Fatalf("got %+v %v, want no error and info.State = \"cancelled\"", info, err)
 	}
 	below, err := b.engine.RunsOf(t.Context(), child)
 	if err != nil || len(below) != 1 || below[0].State != "interrupted" || below[0].Code != "parent" {
-		t.Errorf("%+v %v", below, err)
+		t.Errorf(`got %+v %v, want no error and len(below) = 1 and below[0].State = "interrupted" and below[0].Code = "parent"`,
+			below, err)
 	}
 	if len(b.engine.Runs()) != 0 {
 		t.Error("something still runs")
@@ -177,7 +179,7 @@ func TestADrainLosesNothing(t *testing.T) {
 	until(t, filepath.Join(quick.Workspace, "here"))
 	queued := b.submit(b.ask(completesAtOnce))
 	if queued.State != "queued" {
-		t.Fatalf("%+v", queued)
+		t.Fatalf("got %+v, want queued.State = \"queued\"", queued)
 	}
 	patience, stop := context.WithCancel(t.Context())
 	defer stop()
@@ -199,7 +201,7 @@ func TestADrainLosesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	if info := b.comes(stuck.ID, "interrupted"); info.Code != "drained" {
-		t.Errorf("%+v", info)
+		t.Errorf("got %+v, want info.Code = \"drained\"", info)
 	}
 	b.comes(queued.ID, "queued")
 	b.comes(asks.ID, "waiting")
@@ -212,7 +214,7 @@ func TestADrainLosesNothing(t *testing.T) {
 	b.comes(queued.ID, "completed")
 	runs, err := b.engine.RunsOf(t.Context(), stuck.Ref.ID)
 	if err != nil || len(runs) != 2 {
-		t.Fatalf("%+v %v", runs, err)
+		t.Fatalf("got %+v %v, want no error and len(runs) = 2", runs, err)
 	}
 	b.comes(runs[0].ID, "completed")
 	q := b.asked(asks.Ref.ID)

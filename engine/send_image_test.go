@@ -45,7 +45,7 @@ func TestAScreenshotWaitsOutsideTheJournal(t *testing.T) {
 	for _, id := range []string{works.Ref.ID, queued.Ref.ID} {
 		m := engine.Message{ID: "m", Text: "look", Images: []string{screenshot}, By: "test", Request: engine.Request{Interactive: true}}
 		if sent := b.send(id, m); sent.How != "queued" {
-			t.Fatalf("%+v", sent)
+			t.Fatalf("got %+v, want sent.How = \"queued\"", sent)
 		}
 		if err := b.engine.EditInput(t.Context(), id, "m", &other); err != nil {
 			t.Fatal(err)

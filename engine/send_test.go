@@ -36,26 +36,26 @@ func TestWhatBecomesOfWords(t *testing.T) {
 	// To one whose run is in the queue: they go along.
 	queued := b.submit(b.ask(completesAtOnce))
 	if sent := b.send(queued.Ref.ID, engine.Message{Text: "and this", By: "test", Request: on}); sent.How != "queued" || sent.Run != queued.ID {
-		t.Errorf("%+v", sent)
+		t.Errorf("got %+v, want sent.How = \"queued\" and sent.Run = queued.ID", sent)
 	}
 	if words, err := b.engine.Inputs(t.Context(), queued.Ref.ID); err != nil || len(words) != 2 {
-		t.Errorf("%+v %v", words, err)
+		t.Errorf("got %+v %v, want no error and len(words) = 2", words, err)
 	}
 
 	touch(t, r.Workspace, "go")
 	b.comes(works.ID, "completed")
 	b.comes(queued.ID, "completed")
 	if s := b.state(works.Ref.ID); rowsOf(s, "say:user_feedback", "mind the gap") != 1 {
-		t.Errorf("%v", kinds(s))
+		t.Errorf(`got %v, want rowsOf(s, "say:user_feedback", "mind the gap") = 1`, kinds(s))
 	}
 	if s := b.state(queued.Ref.ID); rowsOf(s, "say:user_feedback", "and this") != 1 || len(s.Runs.All) != 1 {
-		t.Errorf("%v", kinds(s))
+		t.Errorf(`got %v, want rowsOf(s, "say:user_feedback", "and this") = 1 and len(s.Runs.All) = 1`, kinds(s))
 	}
 
 	// To one that rests: a run.
 	sent := b.send(queued.Ref.ID, engine.Message{ID: "m-2", Text: "once more", By: "test", Request: on})
 	if sent.How != "started" || sent.Run == queued.ID {
-		t.Errorf("%+v", sent)
+		t.Errorf("got %+v, want sent.How = \"started\" and sent.Run != queued.ID", sent)
 	}
 	b.comes(sent.Run, "completed")
 	again := b.send(queued.Ref.ID, engine.Message{ID: "m-2", Text: "once more", By: "test", Request: on})
@@ -81,12 +81,12 @@ func TestWordsAnswerAQuestionUnlessTheyAreForTheQueue(t *testing.T) {
 		}
 		later := b.send(ticket.Ref.ID, engine.Message{Text: "for later", Delivery: "queue", By: "test"})
 		if later.How != "queued" || b.comes(ticket.ID, "waiting").Question != q.ID {
-			t.Errorf("%+v", later)
+			t.Errorf(`got %+v, want later.How = "queued" and b.comes(ticket.ID, "waiting").Question = q.ID`, later)
 		}
 		now := engine.Message{ID: "m", Text: "that", Delivery: "interrupt", By: "test", Request: engine.Request{Interactive: true}}
 		sent := b.send(ticket.Ref.ID, now)
 		if sent.How != "answered" || sent.Question != q.ID || sent.Run != ticket.ID {
-			t.Errorf("%+v", sent)
+			t.Errorf("got %+v, want sent.How = \"answered\" and sent.Question = q.ID and sent.Run = ticket.ID", sent)
 		}
 		b.comes(ticket.ID, "completed")
 		if again := b.send(ticket.Ref.ID, now); again.How != "answered" || again.Question != q.ID {
@@ -108,20 +108,20 @@ func TestWordsThatInterrupt(t *testing.T) {
 	begun := time.Now()
 	sent := b.send(ticket.Ref.ID, engine.Message{Text: "stop that", Delivery: "interrupt", By: "test", Request: engine.Request{Interactive: true}})
 	if sent.How != "started" || sent.Run == ticket.ID {
-		t.Errorf("%+v", sent)
+		t.Errorf("got %+v, want sent.How = \"started\" and sent.Run != ticket.ID", sent)
 	}
 	if took := time.Since(begun); took > time.Minute {
 		t.Errorf("it took %s", took)
 	}
 	was := b.comes(ticket.ID, "interrupted")
 	if was.Code != "drained" {
-		t.Errorf("%+v", was)
+		t.Errorf("got %+v, want was.Code = \"drained\"", was)
 	}
 	b.comes(sent.Run, "completed")
 	s := b.state(ticket.Ref.ID)
 	checkHistory(t, s, true)
 	if rowsOf(s, "say:user_feedback", "stop that") != 1 || len(s.Queue) != 0 {
-		t.Errorf("%v", kinds(s))
+		t.Errorf(`got %v, want rowsOf(s, "say:user_feedback", "stop that") = 1 and len(s.Queue) = 0`, kinds(s))
 	}
 }
 
@@ -155,7 +155,8 @@ func TestWordsInTheQueueAreChanged(t *testing.T) {
 	for _, id := range []string{works.Ref.ID, rests.Ref.ID} {
 		s := b.state(id)
 		if rowsOf(s, "say:user_feedback", other) != 1 || rowsOf(s, "say:user_feedback", "words m-") != 0 || len(s.Queue) != 0 {
-			t.Errorf("%v", kinds(s))
+			t.Errorf(`got %v, want rowsOf(s, "say:user_feedback", other) = 1 and rowsOf(s, "say:user_feedback", "words m-") = 0 and len(s.Queue) = 0`,
+				kinds(s))
 		}
 		if err := b.engine.EditInput(t.Context(), id, "m-1", nil); !errors.Is(err, engine.ErrInput) {
 			t.Errorf("one that the model has: %v", err)
@@ -170,7 +171,7 @@ func TestWordsThatAreNone(t *testing.T) {
 	for _, m := range []engine.Message{{}, {Text: "hi", Delivery: "shout"}} {
 		var config *setup.Error
 		if _, err := b.engine.Send(t.Context(), ticket.Ref.ID, m); !errors.As(err, &config) {
-			t.Errorf("%+v: %v", m, err)
+			t.Errorf("got %+v: %v, want errors.As(err, &config)", m, err)
 		}
 	}
 }

@@ -30,7 +30,8 @@ func TestSkillsInARun(t *testing.T) {
 	b.engine = engine.New(b.store, engine.Options{Config: setup.Config{Keys: map[string]string{}, Home: home}})
 	run, out, events := b.run(engine.Request{Text: "go and /mine it", Choice: setup.Choice{Provider: "script", Model: b.script(skilled)}})
 	if out.State != "completed" || !told(events, "the skill .roo/skills/broken/SKILL.md is left out: ") {
-		t.Fatalf("%+v %s", out, texts(events))
+		t.Fatalf(`got %+v %s, want out.State = "completed" and told(events, "the skill .roo/skills/broken/SKILL.md is left out: ")`,
+			out, texts(events))
 	}
 	s := b.state(run.TaskID)
 	var said strings.Builder

@@ -105,7 +105,8 @@ func TestARunWaitsForAPlace(t *testing.T) {
 	until(t, filepath.Join(first.Workspace, "here"))
 	two, three := b.submit(second), b.submit(third)
 	if one.State != "running" || !one.Made || !one.Here || two.State != "queued" || two.Position != 1 || three.Position != 2 || !three.Here {
-		t.Fatalf("%+v\n%+v\n%+v", one, two, three)
+		t.Fatalf("got %+v\n%+v\n%+v, want one.State = \"running\" and one.Made and one.Here and two.State = \"queued\" and two.Position = 1 and three.Position = 2 and three.Here",
+			one, two, three)
 	}
 	if running, waiting, queued := b.engine.Load(); running != 1 || waiting != 0 || queued != 2 {
 		t.Errorf("load %d %d %d", running, waiting, queued)
@@ -115,7 +116,7 @@ func TestARunWaitsForAPlace(t *testing.T) {
 	}
 	words, err := b.engine.Inputs(t.Context(), two.Ref.ID)
 	if err != nil || len(words) != 1 || words[0].Text != "go" {
-		t.Errorf("%+v %v", words, err)
+		t.Errorf("got %+v %v, want no error and len(words) = 1 and words[0].Text = \"go\"", words, err)
 	}
 	if _, err := b.engine.Submit(t.Context(), engine.Request{Task: two.Ref.ID, Text: "more"}); !errors.Is(err, engine.ErrRunning) {
 		t.Errorf("a second run of a task that is in the queue: %v", err)
@@ -127,7 +128,8 @@ func TestARunWaitsForAPlace(t *testing.T) {
 	for _, run := range []string{one.ID, two.ID, three.ID} {
 		info := b.comes(run, "completed")
 		if info.Turns == 0 || info.Started == 0 || info.Ended < info.Started || run != one.ID && info.Queued > info.Started {
-			t.Errorf("%+v", info)
+			t.Errorf("got %+v, want info.Turns != 0 and info.Started != 0 and info.Ended >= info.Started and (run = one.ID or info.Queued <= info.Started)",
+				info)
 		}
 	}
 	s := b.state(two.Ref.ID)
@@ -148,11 +150,12 @@ func TestWhoWaitsForAPersonTakesNoPlace(t *testing.T) {
 	until(t, filepath.Join(busy.Workspace, "here"))
 	questions, err := b.engine.Questions(t.Context(), "")
 	if err != nil || len(questions) != 1 || !questions[0].Here || questions[0].Run != asks.ID || questions[0].Task.ID != asks.Ref.ID {
-		t.Fatalf("%+v %v", questions, err)
+		t.Fatalf("got %+v %v, want no error and len(questions) = 1 and questions[0].Here and questions[0].Run = asks.ID and questions[0].Task.ID = asks.Ref.ID",
+			questions, err)
 	}
 	got, err := b.engine.Reply(t.Context(), questions[0].ID, engine.Reply{Choice: 2, By: "test"})
 	if err != nil || got.Answer.Text != "that" || got.Run.ID != asks.ID {
-		t.Fatalf("%+v %v", got, err)
+		t.Fatalf("got %+v %v, want no error and got.Answer.Text = \"that\" and got.Run.ID = asks.ID", got, err)
 	}
 	b.comes(asks.ID, "completed")
 	touch(t, busy.Workspace, "go")
@@ -175,7 +178,8 @@ func TestTheSameRequestIsTakenOnce(t *testing.T) {
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil || ticket.ID != r.RunID || ticket.Ref.ID != r.NewTask || ticket.Made == ticket.Same {
-				t.Errorf("%+v %v", ticket, err)
+				t.Errorf("got %+v %v, want no error and ticket.ID = r.RunID and ticket.Ref.ID = r.NewTask and ticket.Made != ticket.Same",
+					ticket, err)
 			}
 			if !ticket.Same {
 				fresh++
@@ -203,7 +207,7 @@ func TestTheQueueIsBounded(t *testing.T) {
 	works := b.submit(busy)
 	queued := b.submit(b.ask(completesAtOnce))
 	if _, err := b.engine.Submit(t.Context(), b.ask(completesAtOnce)); !errors.Is(err, engine.ErrQueueFull) {
-		t.Errorf("%v", err)
+		t.Errorf("got %v, want errors.Is(err, engine.ErrQueueFull)", err)
 	}
 	list, err := b.store.List(t.Context(), store.Filter{})
 	if err != nil || len(list.Items) != 2 {
@@ -234,7 +238,7 @@ func TestARunThatCannotBegin(t *testing.T) {
 	b.comes(works.ID, "completed")
 	info := b.comes(queued.ID, "failed")
 	if info.Code != "configuration" || !strings.Contains(info.Reason, "workspace") {
-		t.Errorf("%+v", info)
+		t.Errorf(`got %+v, want info.Code = "configuration" and strings.Contains(info.Reason, "workspace")`, info)
 	}
 	if words, err := b.engine.Inputs(t.Context(), queued.Ref.ID); err != nil || len(words) != 1 {
 		t.Errorf("its words are lost: %+v %v", words, err)
@@ -265,7 +269,7 @@ func TestAQueuedRunKeepsItsSettings(t *testing.T) {
 		Interactive: true,
 	})
 	if ticket.State != "queued" {
-		t.Fatalf("%+v", ticket)
+		t.Fatalf("got %+v, want ticket.State = \"queued\"", ticket)
 	}
 	b.engine.Refuse()
 	touch(t, busy.Workspace, "go")
@@ -276,7 +280,7 @@ func TestAQueuedRunKeepsItsSettings(t *testing.T) {
 	}
 	info := b.comes(ticket.ID, "completed")
 	if info.Reason != "again" || info.Settings.Approve != "all" {
-		t.Errorf("%+v", info)
+		t.Errorf(`got %+v, want info.Reason = "again" and info.Settings.Approve = "all"`, info)
 	}
 	if _, err := os.Stat(filepath.Join(b.workspace, "ran.txt")); err != nil {
 		t.Errorf("the command was not run: %v", err)

@@ -34,7 +34,7 @@ func TestATreesLimitHoldsForAllOfIt(t *testing.T) {
 			want(t, out, "limit", "cost_task")
 			child := b.kid(run.TaskID)
 			if (out.Child == child.ID) != c.below {
-				t.Errorf("%+v", out)
+				t.Errorf("got %+v, want (out.Child == child.ID) = c.below", out)
 			}
 			_, out, _ = b.run(engine.Request{Task: run.TaskID, Choice: setup.Choice{Limits: &api.RunLimits{MaxTaskMicros: 100_000_000}}})
 			want(t, out, "completed", "")

@@ -75,7 +75,7 @@ func TestADelegatedTaskOfAnotherTool(t *testing.T) {
 			b.workspace = workspace
 			_, out, _ := b.run(engine.Request{Task: parent, Choice: setup.Choice{Provider: "script", Model: b.script(script), Approve: "all"}})
 			if out.State != "completed" || out.Reason != "All is done." {
-				t.Fatalf("%+v", out)
+				t.Fatalf(`got %+v, want out.State = "completed" and out.Reason = "All is done."`, out)
 			}
 			if n := b.told(parent, child); n != 1 {
 				t.Errorf("told %d times", n)
@@ -96,7 +96,7 @@ func TestADelegatedTaskOfAnotherTool(t *testing.T) {
 				}
 			}
 			if strings.Contains(string(item), "awaitingChildId") {
-				t.Errorf("%s", item)
+				t.Errorf("got %s, want not strings.Contains(string(item), \"awaitingChildId\")", item)
 			}
 		})
 	}
@@ -114,7 +114,8 @@ func TestADelegatedTaskWhoseChildIsGone(t *testing.T) {
 	_, out, _ := b.run(engine.Request{Task: parent, Choice: setup.Choice{Provider: "script", Model: b.script("- {}\n"), Approve: "all"}})
 	s := b.state(parent)
 	if got := s.Call("toolu_1"); out.State != "completed" || got.Finished == nil || got.Finished.Outcome != "error" || s.Awaited() != nil {
-		t.Fatalf("%+v, %+v", out, got.Finished)
+		t.Fatalf(`got %+v, %+v, want out.State = "completed" and got.Finished != nil and got.Finished.Outcome = "error" and s.Awaited() = nil`,
+			out, got.Finished)
 	}
 	if dirs, _ := os.ReadDir(filepath.Join(b.root, "tasks")); len(dirs) > 0 {
 		t.Errorf("made %v", dirs)

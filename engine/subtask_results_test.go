@@ -45,7 +45,7 @@ func TestResultsBesideASubtaskAreInRoosFile(t *testing.T) {
 			run, out, _ := b.run(engine.Request{Text: "go", Choice: setup.Choice{Provider: "script", Model: b.script(writesAndDelegates), Approve: "all"}})
 			child := b.kid(run.TaskID).ID
 			if out.State != "waiting" {
-				t.Fatalf("%+v", out)
+				t.Fatalf("got %+v, want out.State = \"waiting\"", out)
 			}
 			data := b.apiFile(run.TaskID)
 			last := data[bytes.LastIndex(data, []byte(`{"role":`)):]
@@ -75,7 +75,8 @@ func TestResultsBesideASubtaskAreInRoosFile(t *testing.T) {
 			}
 			v.Close()
 			if report, err := doctor.Check(t.Context(), b.store, []string{run.TaskID}, doctor.Options{}); err != nil || len(report.Damaged) > 0 && how == "answered here" {
-				t.Errorf("%+v, %v", report.Damaged, err)
+				t.Errorf("got %+v, %v, want no error and (len(report.Damaged) <= 0 or how != \"answered here\")",
+					report.Damaged, err)
 			}
 			words := "this one"
 			if how == "finished by Roo" {
@@ -83,7 +84,7 @@ func TestResultsBesideASubtaskAreInRoosFile(t *testing.T) {
 			}
 			_, out, _ = b.run(engine.Request{Task: run.TaskID, Text: words})
 			if out.State != "completed" || out.Reason != "All is done." {
-				t.Fatalf("%+v", out)
+				t.Fatalf(`got %+v, want out.State = "completed" and out.Reason = "All is done."`, out)
 			}
 			data = b.apiFile(run.TaskID)
 			if n := bytes.Count(data, []byte(standIn)); n != 0 || b.told(run.TaskID, child) != 1 {
@@ -93,7 +94,7 @@ func TestResultsBesideASubtaskAreInRoosFile(t *testing.T) {
 				t.Errorf("%d results in the file, want 3\n%s", n, data)
 			}
 			if text, err := os.ReadFile(filepath.Join(b.workspace, "one.txt")); err != nil || string(text) != "one\n" {
-				t.Errorf("%q, %v", text, err)
+				t.Errorf("got %q, %v, want no error and string(text) = \"one\\n\"", text, err)
 			}
 		})
 	}

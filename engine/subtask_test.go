@@ -103,7 +103,7 @@ func TestATreeOfTasksRunsAsOne(t *testing.T) {
 	b := newBench(t)
 	run, out, _ := b.run(engine.Request{Text: "go", Choice: setup.Choice{Provider: "script", Model: b.script(threeDeep), Approve: "all", Limits: &api.RunLimits{MaxTurns: 3}}})
 	if out.State != "completed" || out.Reason != "All is done." {
-		t.Fatalf("%+v", out)
+		t.Fatalf(`got %+v, want out.State = "completed" and out.Reason = "All is done."`, out)
 	}
 	root := run.TaskID
 	one := b.kid(root)
@@ -164,7 +164,7 @@ func TestASubtasksQuestionIsAnsweredThere(t *testing.T) {
 	})
 	out, err := run.Wait(t.Context())
 	if err != nil || out.State != "completed" {
-		t.Fatalf("%+v, %v", out, err)
+		t.Fatalf("got %+v, %v, want no error and out.State = \"completed\"", out, err)
 	}
 	if next, err := run.Next(t.Context()); next != nil || err != nil {
 		t.Errorf("woken: %v, %v", next, err)
@@ -180,7 +180,8 @@ func TestATreeThatWaitsForAnAnswer(t *testing.T) {
 			run, out, shown := b.run(engine.Request{Text: "go", Choice: setup.Choice{Provider: "script", Model: b.script(asksBelow), Approve: "all"}})
 			child := b.kid(run.TaskID)
 			if out.State != "waiting" || out.Child != child.ID || !strings.Contains(out.Reason, "Which one?") {
-				t.Fatalf("%+v", out)
+				t.Fatalf(`got %+v, want out.State = "waiting" and out.Child = child.ID and strings.Contains(out.Reason, "Which one?")`,
+					out)
 			}
 			if last := shown[len(shown)-1]; last.Type != "run.waiting" || last.Task != run.TaskID || !strings.Contains(string(last.Data), `"child":"`+child.ID) {
 				t.Errorf("last %s", last.Data)
@@ -193,7 +194,7 @@ func TestATreeThatWaitsForAnAnswer(t *testing.T) {
 			}
 			_, out, _ = b.run(engine.Request{Task: run.TaskID}) // nobody answers: it waits on
 			if out.State != "waiting" {
-				t.Fatalf("%+v", out)
+				t.Fatalf("got %+v, want out.State = \"waiting\"", out)
 			}
 			if name == "answered at the top" {
 				_, out, _ = b.run(engine.Request{Task: run.TaskID, Text: "this one"})
@@ -324,16 +325,17 @@ func TestCancelStopsTheWholeTree(t *testing.T) {
 	run.Cancel()
 	out, err := run.Wait(t.Context())
 	if err != nil || out.State != "cancelled" {
-		t.Fatalf("%+v, %v", out, err)
+		t.Fatalf("got %+v, %v, want no error and out.State = \"cancelled\"", out, err)
 	}
 	s := b.state(child)
 	if s.Run.Outcome != "interrupted" || s.Run.Reason != "its parent was stopped" || b.status(run.TaskID) != "delegated" {
-		t.Errorf("%+v, %s", s.Run, b.status(run.TaskID))
+		t.Errorf(`got %+v, %s, want s.Run.Outcome = "interrupted" and s.Run.Reason = "its parent was stopped" and b.status(run.TaskID) = "delegated"`,
+			s.Run, b.status(run.TaskID))
 	}
 	b.letGo()
 	_, out, _ = b.run(engine.Request{Task: run.TaskID})
 	if out.State != "completed" || b.told(run.TaskID, child) != 1 {
-		t.Fatalf("%+v", out)
+		t.Fatalf("got %+v, want out.State = \"completed\" and b.told(run.TaskID, child) = 1", out)
 	}
 }
 
@@ -344,7 +346,7 @@ func TestAStoppedSubtaskWakesNobody(t *testing.T) {
 	below := run.Of(child)
 	run.CancelAlone()
 	if out, err := run.Wait(t.Context()); err != nil || out.State != "cancelled" {
-		t.Fatalf("%+v, %v", out, err)
+		t.Fatalf("got %+v, %v, want no error and out.State = \"cancelled\"", out, err)
 	}
 	// Resumed by itself it would wake the one above with its end.
 	below.Cancel()
@@ -410,7 +412,7 @@ func TestCancelOfTheParentAlone(t *testing.T) {
 			below := run.Of(child)
 			run.CancelAlone()
 			if out, err := run.Wait(t.Context()); err != nil || out.State != "cancelled" {
-				t.Fatalf("%+v, %v", out, err)
+				t.Fatalf("got %+v, %v, want no error and out.State = \"cancelled\"", out, err)
 			}
 			b.letGo()
 			if out, err := below.Wait(t.Context()); err != nil || out.State != "completed" {
@@ -461,7 +463,8 @@ func TestAParentGoesOnWithoutItsChild(t *testing.T) {
 	_, out, _ := b.run(engine.Request{Task: run.TaskID, Text: "leave it"})
 	s := b.state(run.TaskID)
 	if out.State != "completed" || s.Children[0].Outcome != "abandoned" || b.status(run.TaskID) != "completed" {
-		t.Fatalf("%+v, %+v", out, s.Children)
+		t.Fatalf(`got %+v, %+v, want out.State = "completed" and s.Children[0].Outcome = "abandoned" and b.status(run.TaskID) = "completed"`,
+			out, s.Children)
 	}
 	b.letGo()
 	below, out, _ := b.run(engine.Request{Task: child}) // it can still be finished, for itself
@@ -484,7 +487,7 @@ func TestADeletedSubtask(t *testing.T) {
 	}
 	_, out, _ = b.run(engine.Request{Task: run.TaskID})
 	if got := b.state(run.TaskID).Call("call_1_1"); out.State != "completed" || got.Finished.Outcome != "error" {
-		t.Fatalf("%+v, %+v", out, got.Finished)
+		t.Fatalf(`got %+v, %+v, want out.State = "completed" and got.Finished.Outcome = "error"`, out, got.Finished)
 	}
 }
 
@@ -500,7 +503,7 @@ func TestSubtasksAreNotNestedForEver(t *testing.T) {
 	})
 	dirs, err := os.ReadDir(filepath.Join(b.root, "tasks"))
 	if err != nil || out.State != "completed" {
-		t.Fatalf("%+v, %v", out, err)
+		t.Fatalf("got %+v, %v, want no error and out.State = \"completed\"", out, err)
 	}
 	n := 0
 	for _, d := range dirs {

@@ -78,7 +78,7 @@ func TestTheWordsOfATasksOwnAreNotChanged(t *testing.T) {
 		}
 	}
 	if words, err := b.engine.Inputs(t.Context(), ticket.Ref.ID); err != nil || len(words) != 1 || words[0].Text != "do part one" {
-		t.Errorf("%+v %v", words, err)
+		t.Errorf("got %+v %v, want no error and len(words) = 1 and words[0].Text = \"do part one\"", words, err)
 	}
 }
 
@@ -98,7 +98,7 @@ func TestWordsThatAnsweredASubtaskAreTakenOnce(t *testing.T) {
 	m := engine.Message{ID: "m", Text: "this one", By: "test", Request: engine.Request{Interactive: true}}
 	first := b.send(ticket.Ref.ID, m)
 	if first.How != "answered" {
-		t.Fatalf("%+v", first)
+		t.Fatalf("got %+v, want first.How = \"answered\"", first)
 	}
 	b.comes(ticket.ID, "completed")
 	settledStatus(b, ticket.Ref.ID)

@@ -82,7 +82,7 @@ func TestIndexNoticesUnicodeEscapes(t *testing.T) {
 		var x esjson.Index
 		x.Read([]byte(src), 1)
 		if x.Unicode() != want {
-			t.Errorf("%s: %v", src, x.Unicode())
+			t.Errorf("%s: got %v, want x.Unicode() = %v", src, x.Unicode(), want)
 		}
 	}
 }

@@ -47,7 +47,7 @@ func TestGetNumbers(t *testing.T) {
 		g.Int, g.IsInt = esjson.GetInt(obj, "n")
 		g.Float, g.IsFloat = esjson.GetFloat(obj, "n")
 		if diff := cmp.Diff(want, g); diff != "" {
-			t.Errorf("%s: %s", src, diff)
+			t.Errorf("%s: got %s, want diff = \"\"", src, diff)
 		}
 	}
 	if _, ok := esjson.GetInt([]byte(`{}`), "n"); ok {
@@ -62,17 +62,17 @@ func TestGetBoolAndString(t *testing.T) {
 	obj := []byte(`{"t":true,"f":false,"n":null,"s":"a\u00e9","one":1,"quoted":"true","lone":"\udc00","list":["s"]}`)
 	for key, want := range map[string][2]bool{"t": {true, true}, "f": {false, true}, "n": {}, "s": {}, "one": {}, "quoted": {}, "list": {}, "none": {}} {
 		if v, ok := esjson.GetBool(obj, key); v != want[0] || ok != want[1] {
-			t.Errorf("%s: %v, %v", key, v, ok)
+			t.Errorf("%s: got %v, %v, want v = want[0] and ok = want[1]", key, v, ok)
 		}
 	}
 	for key, want := range map[string]string{"s": "aé", "quoted": "true", "lone": "\xed\xb0\x80"} {
 		if v, ok := esjson.GetString(obj, key); v != want || !ok {
-			t.Errorf("%s: %q, %v", key, v, ok)
+			t.Errorf("%s: got %q, %v, want v = %v and ok", key, v, ok, want)
 		}
 	}
 	for _, key := range []string{"t", "n", "one", "list", "none"} {
 		if v, ok := esjson.GetString(obj, key); v != "" || ok {
-			t.Errorf("%s: %q, %v", key, v, ok)
+			t.Errorf("%s: got %q, %v, want v = \"\" and not ok", key, v, ok)
 		}
 	}
 }
@@ -140,7 +140,8 @@ func TestCompact(t *testing.T) {
 		}
 	}
 	if got, err := esjson.Compact([]byte("kept"), []byte(`[1,]`)); !errors.Is(err, esjson.ErrSyntax) || string(got) != "kept" || !strings.Contains(err.Error(), "offset 3") {
-		t.Errorf("%s, %v", got, err)
+		t.Errorf(`got %s, %v, want errors.Is(err, esjson.ErrSyntax) and string(got) = "kept" and strings.Contains(err.Error(), "offset 3")`,
+			got, err)
 	}
 }
 
@@ -171,6 +172,6 @@ func TestEndString(t *testing.T) {
 		seen[e.String()] = true
 	}
 	if len(seen) != int(esjson.EndEmpty)+1 || esjson.End(99).String() != "unknown" {
-		t.Errorf("%v", seen)
+		t.Errorf("got %v, want len(seen) = int(esjson.EndEmpty)+1 and esjson.End(99).String() = \"unknown\"", seen)
 	}
 }

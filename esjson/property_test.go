@@ -145,13 +145,13 @@ func TestWritersKeepTheValue(t *testing.T) {
 			prefix := []byte("before")
 			out, err := write(prefix, src)
 			if err != nil || !bytes.HasPrefix(out, prefix) {
-				t.Fatalf("%s(%q) = %q, %v", name, src, out, err)
+				t.Fatalf("got %s(%q) = %q, %v, want no error and bytes.HasPrefix(out, prefix)", name, src, out, err)
 			}
 			out = out[len(prefix):]
 			got, _, ok := parse(out)
 			infinite := name == "Node" && bytes.Contains(src, []byte("1e400")) // null, as there
 			if !ok || !infinite && !sameValue(want, got) {
-				t.Fatalf("%s(%q) = %q", name, src, out)
+				t.Fatalf("got %s(%q) = %q, want ok and (infinite or sameValue(want, got))", name, src, out)
 			}
 			if again, err := write(nil, out); err != nil || !bytes.Equal(again, out) {
 				t.Fatalf("%s twice: %q, then %q, %v", name, out, again, err)
@@ -208,10 +208,11 @@ func TestSplitIsArray(t *testing.T) {
 			return nil
 		})
 		if diff := cmp.Diff(want, got); err != nil || diff != "" || tail.End != esjson.EndComplete || tail.Off != int64(len(src)) {
-			t.Fatalf("%q: %+v %v %s", src, tail, err, diff)
+			t.Fatalf("%q: got %+v %v %s, want no error and diff = \"\" and tail.End = esjson.EndComplete and tail.Off = int64(len(src))",
+				src, tail, err, diff)
 		}
 		if clean := lead == "" || lead == " \n"; tail.Clean() != clean || clean == (tail.Lead > 0) {
-			t.Fatalf("%q: %+v", src, tail)
+			t.Fatalf("%q: got %+v, want tail.Clean() = clean and clean != (tail.Lead > 0)", src, tail)
 		}
 	})
 }
@@ -294,7 +295,7 @@ func TestObjectProperties(t *testing.T) {
 			}
 			// Bytes may be called at any time, and the builder stays usable.
 			if !esjson.Valid(o.Bytes()) {
-				t.Fatalf("%s", o.Bytes())
+				t.Fatalf("got %s, want esjson.Valid(o.Bytes())", o.Bytes())
 			}
 		}
 		var got map[string]any

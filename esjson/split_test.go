@@ -58,7 +58,8 @@ func TestSplit(t *testing.T) {
 	} {
 		got, tail := split(t, strings.NewReader(c.in), []byte(c.in))
 		if strings.Join(got, "|") != c.want || tail.End != c.end || tail.Off != c.off || tail.Size != int64(len(c.in)) || tail.Elements != len(got) {
-			t.Errorf("%s: %q, %+v", c.name, got, tail)
+			t.Errorf("%s: got %q, %+v, want strings.Join(got, \"|\") = %v and tail.End = c.end and tail.Off = c.off and tail.Size = int64(len(c.in)) and tail.Elements = len(got)",
+				c.name, got, tail, c.want)
 		}
 		if c.lead != 0 && tail.Lead != c.lead {
 			t.Errorf("%s: lead %d, want %d", c.name, tail.Lead, c.lead)
@@ -109,11 +110,11 @@ func TestSplitEndsOnCallersError(t *testing.T) {
 	}
 	tail, err := esjson.Split(strings.NewReader(`[1,2,3]`), func(esjson.Element) error { return esjson.ErrStop })
 	if err != nil || tail.Elements != 1 {
-		t.Errorf("%v, %+v", err, tail)
+		t.Errorf("got %v, %+v, want no error and tail.Elements = 1", err, tail)
 	}
 	_, err = esjson.Split(iotest.ErrReader(boom), func(esjson.Element) error { return nil })
 	if !errors.Is(err, boom) {
-		t.Errorf("%v", err)
+		t.Errorf("got %v, want errors.Is(err, boom)", err)
 	}
 }
 
@@ -135,7 +136,7 @@ func TestSplitMemory(t *testing.T) {
 	tail, err := esjson.Split(r, func(esjson.Element) error { return nil })
 	runtime.ReadMemStats(&after)
 	if err != nil || tail.Elements != 20_001 {
-		t.Fatalf("%v %+v", err, tail)
+		t.Fatalf("got %v %+v, want no error and tail.Elements = 20_001", err, tail)
 	}
 	if used := after.TotalAlloc - before.TotalAlloc; used > 4<<20 {
 		t.Errorf("%d bytes allocated for a file of %d", used, tail.Size)

@@ -13,12 +13,12 @@ func TestPlacesInAStream(t *testing.T) {
 		m := at(rapid.Uint64Range(0, 1<<62).Draw(t, "epoch"), rapid.Uint64Range(1, 1<<62).Draw(t, "seq"), rapid.IntRange(0, 1<<30).Draw(t, "index"))
 		w, ok := ParseCursor(m.String())
 		if !ok || w != m || w.IsWhole() {
-			t.Fatalf("%s: %v %+v", m, ok, w)
+			t.Fatalf("%s: got %v %+v, want ok and w = m and not w.IsWhole()", m, ok, w)
 		}
 	})
 	for _, bad := range []string{"", "1.2", "1.0-0", "1.2-", ".2-0", "1.2-0 ", "+1.2-0", "1.02-0", "1.2--1", "1.2-0-0", "-1", "1e3", "0x1", "１", "1.2-9999999999", "99999999999999999999"} {
 		if w, ok := ParseCursor(bad); ok {
-			t.Errorf("%q: %+v", bad, w)
+			t.Errorf("%q: got %+v, want not ok", bad, w)
 		}
 	}
 	if w, ok := ParseCursor("0"); !ok || !w.IsStart() {
@@ -35,7 +35,7 @@ func TestCursorsOfAllTasks(t *testing.T) {
 	s.Line = feed.Place{Feed: "ab12", Segment: 3, Offset: 4096, Sum: 0xdeadbeef}
 	got, ok := ParseAllCursor(s.String())
 	if !ok || got != s {
-		t.Errorf("%s: %+v", s, got)
+		t.Errorf("%s: got %+v, want ok and got = s", s, got)
 	}
 	if !s.Before(afterLine(s.Line)) || !(Cursor{}).Before(s) {
 		t.Error("the event is not between the start and the place behind its line")

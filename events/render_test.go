@@ -114,7 +114,7 @@ func FuzzRender(f *testing.F) {
 		}
 		out := Render("t", lineOf(1, event), Context{Run: run, messages: []shownMessage{{content: []byte(content)}}})
 		if !esjson.Valid(out[0].Data) {
-			t.Fatalf("%q", out[0].Data)
+			t.Fatalf("got %q, want esjson.Valid(out[0].Data)", out[0].Data)
 		}
 		if strings.Contains(string(out[0].Data), "\n") && !strings.Contains(event+content, "\n") {
 			t.Fatalf("more than one line: %q", out[0].Data)

@@ -220,7 +220,7 @@ func TestVerifyArchive(t *testing.T) {
 		},
 	} {
 		if err := verify(remake(change)); !errors.Is(err, ErrArchive) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: got %v, want errors.Is(err, ErrArchive)", name, err)
 		}
 	}
 }

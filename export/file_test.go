@@ -39,13 +39,14 @@ func TestFileIsWholeOrAsItWas(t *testing.T) {
 		path := filepath.Join(dir, "a")
 		fixture.NoError(t, os.WriteFile(path, []byte("old"), 0o640))
 		if err := ToFile(path, tt.write, tt.check); !errors.Is(err, broken) || strings.Count(err.Error(), "broken") != 1 {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: got %v, want errors.Is(err, broken) and strings.Count(err.Error(), \"broken\") = 1",
+				name, err)
 		}
 		if got, err := os.ReadFile(path); err != nil || string(got) != "old" {
 			t.Errorf("%s: the file is %q, %v", name, got, err)
 		}
 		if d := cmp.Diff([]string{"a"}, names(t, dir)); d != "" {
-			t.Errorf("%s: %s", name, d)
+			t.Errorf("%s: got %s, want d = \"\"", name, d)
 		}
 	}
 }
@@ -111,7 +112,7 @@ func TestFileBehindALinkToNothing(t *testing.T) {
 	fixture.NoError(t, os.Symlink("nosuch/a", filepath.Join(dir, "lost")))
 	for link, want := range map[string]string{"round": "loop", "lost": "nosuch"} {
 		if err := ToFile(filepath.Join(dir, link), text, nil); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", link, err)
+			t.Errorf("%s: got %v, want an error and strings.Contains(err.Error(), want)", link, err)
 		}
 		if _, err := os.Readlink(filepath.Join(dir, link)); err != nil {
 			t.Errorf("%s is gone: %v", link, err)
@@ -143,7 +144,7 @@ func TestLeftoversAreSwept(t *testing.T) {
 		t.Error(d)
 	}
 	if got, err := os.ReadFile(path); err != nil || string(got) != "whole" {
-		t.Errorf("%q, %v", got, err)
+		t.Errorf("got %q, %v, want no error and string(got) = \"whole\"", got, err)
 	}
 }
 
@@ -159,7 +160,8 @@ func TestCancelledExportsFail(t *testing.T) {
 		"folder": second2(Folder(ctx, filepath.Join(t.TempDir(), "out"), v)),
 	} {
 		if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "t1") {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: got %v, want errors.Is(err, context.Canceled) and strings.Contains(err.Error(), \"t1\")",
+				name, err)
 		}
 	}
 }

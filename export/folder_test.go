@@ -36,7 +36,7 @@ func TestFolderIsExact(t *testing.T) {
 	r, err := Folder(t.Context(), to, s.open("t1"))
 	fixture.NoError(t, err)
 	if diff := cmp.Diff(in, files(t, to)); diff != "" || len(r.Unread) > 0 {
-		t.Errorf("%+v\n%s", r, diff)
+		t.Errorf("got %+v\n%s, want diff = \"\" and len(r.Unread) <= 0", r, diff)
 	}
 	if diff := cmp.Diff(before, tree(t, s.task)); diff != "" {
 		t.Errorf("exporting changed the folder: %s", diff)
@@ -172,7 +172,7 @@ func TestWhatIsCopiedIsHeldFromWhenItIsFound(t *testing.T) {
 	for range 2 { // a write may be made anew
 		var got strings.Builder
 		if err := copied.Write(&got); err != nil || got.String() != "[cut" {
-			t.Errorf("%q, %v", got.String(), err)
+			t.Errorf("got %q, %v, want no error and got.String() = \"[cut\"", got.String(), err)
 		}
 	}
 	for name, make := range map[string]func(string) error{
@@ -183,7 +183,7 @@ func TestWhatIsCopiedIsHeldFromWhenItIsFound(t *testing.T) {
 			t.Fatal(err)
 		}
 		if there, _, err := from.copyOf(name); there || err != nil {
-			t.Errorf("%s: %t, %v", name, there, err)
+			t.Errorf("%s: got %t, %v, want not there and no error", name, there, err)
 		}
 	}
 }

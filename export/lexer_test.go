@@ -40,7 +40,8 @@ func TestCodeIsToldApart(t *testing.T) {
 	} {
 		got, whole := seen(t, tt.language, tt.text)
 		if d := cmp.Diff(tt.want, got); d != "" || strings.TrimSuffix(whole, "\n") != tt.text {
-			t.Errorf("%s: %s\n%q", tt.language, d, whole)
+			t.Errorf("%s: got %s\n%q, want d = \"\" and strings.TrimSuffix(whole, \"\\n\") = tt.text",
+				tt.language, d, whole)
 		}
 	}
 	if lexerOf("brainfuck") != nil || lexerOf("") != nil {

@@ -64,7 +64,7 @@ func TestUnpack(t *testing.T) {
 	}
 	defer c.Close()
 	if len(list) != 1 || list[0].Name != "a b" || len(list[0].Files) != 4 {
-		t.Fatalf("%+v", list)
+		t.Fatalf("got %+v, want len(list) = 1 and list[0].Name = \"a b\" and len(list[0].Files) = 4", list)
 	}
 	want := map[string]string{
 		"journal.jsonl": names[2], filepath.Join("blobs", "aa", "bb"): names[3], "ui_messages.json": names[0], filepath.Join("odd", "\xff%"): names[1],
@@ -109,7 +109,7 @@ func TestUnpackRefuses(t *testing.T) {
 	} {
 		list, c, err := Unpack(packed(t, tt.m, tt.names...))
 		if !errors.Is(err, ErrArchive) {
-			t.Errorf("%s: %+v, %v", name, list, err)
+			t.Errorf("%s: got %+v, %v, want errors.Is(err, ErrArchive)", name, list, err)
 		}
 		if c != nil {
 			c.Close()
@@ -121,7 +121,7 @@ func TestUnpackRefuses(t *testing.T) {
 	}
 	for path, want := range map[string]error{plain: ErrArchive, t.TempDir(): ErrArchive, plain + "x": os.ErrNotExist} {
 		if _, _, err := Unpack(path); !errors.Is(err, want) {
-			t.Errorf("%s: %v", path, err)
+			t.Errorf("%s: got %v, want errors.Is(err, want)", path, err)
 		}
 	}
 }

@@ -22,12 +22,12 @@ func TestDecodeChecked(t *testing.T) {
 	}
 	got, err := DecodeChecked(line)
 	if d := cmp.Diff(want, got); err != nil || d != "" {
-		t.Errorf("%v: %s", err, d)
+		t.Errorf("%v: got %s, want no error and d = \"\"", err, d)
 	}
 	for _, wrong := range []string{"", "\n", "{}", `{"seq":0,"epoch":1` + strings.Repeat(" ", 40), string(line[:len(line)/2]), string(bytes.Replace(line, []byte(`"events":[`), []byte(`"events":{`), 1)), string(bytes.Replace(line, []byte(`},{`), []byte(`},3,{`), 1))} {
 		var damage *DamageError
 		if _, err := DecodeChecked([]byte(wrong)); !errors.As(err, &damage) {
-			t.Errorf("%q: %v", wrong, err)
+			t.Errorf("%q: got %v, want errors.As(err, &damage)", wrong, err)
 		}
 	}
 }

@@ -63,7 +63,8 @@ func TestEncodeRefusesOrFlattens(t *testing.T) {
 	}
 	line, err := journal.EncodeCommit(journal.Commit{Seq: 1, Epoch: 1, Events: []journal.Event{ev("{\n \"a\" : \"x\\ny\",\r\n\"b\":[1, 2]}")}})
 	if err != nil || !bytes.Contains(line, []byte(`[{"a":"x\ny","b":[1,2]}]`)) {
-		t.Fatalf("%s %v", line, err)
+		t.Fatalf("got %s %v, want no error and bytes.Contains(line, []byte(`[{\"a\":\"x\\ny\",\"b\":[1,2]}]`))",
+			line, err)
 	}
 	if bytes.Count(line, []byte("\n")) != 1 {
 		t.Fatal("more than one line")
@@ -121,10 +122,10 @@ func TestDecodeWithRightChecksumAndWrongContent(t *testing.T) {
 	} {
 		c, err := journal.DecodeCommit(sealed(body))
 		if (err == nil) != good {
-			t.Errorf("%s: %v", body, err)
+			t.Errorf("%s: got %v, want (err == nil) = good", body, err)
 		}
 		if good && (c.Seq != 1 || len(c.Events) == 0) {
-			t.Errorf("%s: %+v", body, c)
+			t.Errorf("%s: got %+v, want not good or (c.Seq = 1 and len(c.Events) != 0)", body, c)
 		}
 	}
 }
@@ -179,7 +180,7 @@ func FuzzDecodeCommit(f *testing.F) {
 			}
 			back, err := journal.DecodeCommit(again)
 			if err != nil || back.Seq != c.Seq || len(back.Events) != len(c.Events) {
-				t.Fatalf("%q: %v", again, err)
+				t.Fatalf("%q: got %v, want no error and back.Seq = c.Seq and len(back.Events) = len(c.Events)", again, err)
 			}
 		}
 		// The scanner agrees with encoding/json about every object.
@@ -197,7 +198,7 @@ func FuzzScan(f *testing.F) {
 		event := append(append([]byte(`{"v":`), b...), '}')
 		_, err := journal.EncodeCommit(journal.Commit{Seq: 1, Epoch: 1, Events: []journal.Event{event}})
 		if (err == nil) != json.Valid(event) {
-			t.Fatalf("%q: %v", event, err)
+			t.Fatalf("%q: got %v, want (err == nil) = json.Valid(event)", event, err)
 		}
 	})
 }

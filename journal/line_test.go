@@ -76,7 +76,7 @@ func TestUnknownMembersAreSkipped(t *testing.T) {
 		for _, at := range []int{strings.Index(body, `,"by":`), len(body)} {
 			got, err := journal.DecodeCommit(sealed(body[:at] + extra + body[at:]))
 			if err != nil {
-				t.Fatalf("%s: %v", extra, err)
+				t.Fatalf("%s: got %v, want no error", extra, err)
 			}
 			if diff := cmp.Diff(c, got); diff != "" {
 				t.Fatal(diff)
@@ -102,7 +102,7 @@ func TestCheckSaysWhatDecodeSays(t *testing.T) {
 		}
 		seq, epoch, err := journal.CheckCommit(line)
 		if err != nil || seq != c.Seq || epoch != c.Epoch {
-			t.Fatalf("%d %d %v", seq, epoch, err)
+			t.Fatalf("got %d %d %v, want no error and seq = c.Seq and epoch = c.Epoch", seq, epoch, err)
 		}
 		bad := bytes.Clone(line)
 		bad[rapid.IntRange(0, len(bad)-1).Draw(t, "at")] ^= byte(rapid.IntRange(1, 255).Draw(t, "mask"))
@@ -162,7 +162,7 @@ func TestAppendIntoABufferWithRoom(t *testing.T) {
 	}
 	alone, err := journal.EncodeCommit(c)
 	if err != nil || string(got) != "###"+string(alone) {
-		t.Fatalf("%q %v", got, err)
+		t.Fatalf("got %q %v, want no error and string(got) = \"###\"+string(alone)", got, err)
 	}
 	if behind := room[len(got):]; bytes.Count(behind, []byte("#")) != len(behind) {
 		t.Fatal("something was written behind the line")
@@ -230,7 +230,8 @@ func TestMembersInAnotherOrder(t *testing.T) {
 func TestMembersThatStandTwice(t *testing.T) {
 	c, err := journal.DecodeCommit(sealed(`{"seq":1,"epoch":1,"at":1,"at":2,"by":"a","by":"b","events":[{}],"events":[{"x":1}]`))
 	if err != nil || c.At != 2 || c.By != "b" || len(c.Events) != 1 || string(c.Events[0]) != `{"x":1}` {
-		t.Errorf("%+v %v", c, err)
+		t.Errorf("got %+v %v, want no error and c.At = 2 and c.By = \"b\" and len(c.Events) = 1 and string(c.Events[0]) = `{\"x\":1}`",
+			c, err)
 	}
 	for _, twice := range []string{`"seq":1`, `"epoch":1`, `"crc":"00000000"`} {
 		if _, err := journal.DecodeCommit(sealed(`{"seq":1,"epoch":1,"at":1,"by":"","events":[{}],` + twice)); err == nil {
@@ -265,11 +266,12 @@ func TestDamageIsNamed(t *testing.T) {
 		_, err := journal.DecodeCommit(c.line)
 		var d *journal.DamageError
 		if !errors.As(err, &d) {
-			t.Errorf("%s: %v", c.name, err)
+			t.Errorf("%s: got %v, want errors.As(err, &d)", c.name, err)
 			continue
 		}
 		if d.Reason != c.reason || d.Seq != c.seq || d.Length != int64(len(bytes.TrimSuffix(c.line, []byte("\n")))) {
-			t.Errorf("%s: %+v", c.name, d.Damage)
+			t.Errorf("%s: got %+v, want d.Reason = c.reason and d.Seq = c.seq and d.Length = int64(len(bytes.TrimSuffix(c.line, []byte(\"\\n\"))))",
+				c.name, d.Damage)
 		}
 	}
 }
@@ -292,7 +294,7 @@ func TestBlobNames(t *testing.T) {
 		strings.Repeat("0", 65): false, "": false, strings.Repeat("0", 63) + "/": false, "../" + strings.Repeat("0", 61): false, strings.Repeat("0", 63) + "\x00": false,
 	} {
 		if got := journal.Hash(name).Valid(); got != valid {
-			t.Errorf("%q: %v", name, got)
+			t.Errorf("%q: got %v, want got = valid", name, got)
 		}
 	}
 }
@@ -329,7 +331,7 @@ func TestHealthIsOKWhenNothingAcknowledgedIsLost(t *testing.T) {
 		{"a damaged payload", journal.Health{DamagedBlobs: []journal.Hash{sha}}, false},
 	} {
 		if got := c.h.OK(); got != c.ok {
-			t.Errorf("%s: %v", c.name, got)
+			t.Errorf("%s: got %v, want got = c.ok", c.name, got)
 		}
 	}
 }
@@ -364,11 +366,11 @@ func FuzzRoundTrip(f *testing.F) {
 			return
 		}
 		if bytes.Count(line, []byte("\n")) != 1 || !json.Valid(line) {
-			t.Fatalf("%q", line)
+			t.Fatalf("got %q, want bytes.Count(line, []byte(\"\\n\")) = 1 and json.Valid(line)", line)
 		}
 		c, err := journal.DecodeCommit(line)
 		if err != nil || c.Seq != seq || c.Epoch != epoch || c.At != at {
-			t.Fatalf("%+v %v", c, err)
+			t.Fatalf("got %+v %v, want no error and c.Seq = seq and c.Epoch = epoch and c.At = at", c, err)
 		}
 		again, err := journal.EncodeCommit(c)
 		if err != nil {

@@ -25,7 +25,7 @@ func TestCallsSideBySide(t *testing.T) {
 			wait.Go(func() {
 				r, err := h.Call(t.Context(), "s", "echo", json.RawMessage(fmt.Sprintf(`{"text":"%d"}`, i)))
 				if err != nil || r.Text != fmt.Sprintf("echo: %d", i) {
-					t.Errorf("%d: %+v, %v", i, r, err)
+					t.Errorf("%d: got %+v, %v, want no error and r.Text = fmt.Sprintf(\"echo: %%d\", i)", i, r, err)
 				}
 				r, err = h.Call(t.Context(), "s", "pid", nil)
 				mu.Lock()

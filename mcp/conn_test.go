@@ -27,7 +27,7 @@ func TestWhatDidNotReachTheServer(t *testing.T) {
 		context.Canceled:        false,
 	} {
 		if got := undelivered(fmt.Errorf("calling: %w", err)); got != want {
-			t.Errorf("%v: %v", err, got)
+			t.Errorf("%v: got %v, want got = %v", err, got, want)
 		}
 	}
 }
@@ -44,7 +44,7 @@ func TestWaitingOnABusyMachine(t *testing.T) {
 		done <- io.EOF
 		begun = time.Now()
 		if got, ok := waitWithin(done, time.Second); !ok || !errors.Is(got, io.EOF) || time.Since(begun) != 0 {
-			t.Errorf("%v %v", got, ok)
+			t.Errorf("got %v %v, want ok and errors.Is(got, io.EOF) and time.Since(begun) = 0", got, ok)
 		}
 		closed := make(chan struct{})
 		time.AfterFunc(900*time.Millisecond, func() { close(closed) })
@@ -66,7 +66,7 @@ func TestARefusalAtTheLastMoment(t *testing.T) {
 	})
 	var failed *CallError
 	if !errors.As(err, &failed) || failed.Unknown || failed.Reason != "no" {
-		t.Errorf("%+v", err)
+		t.Errorf("got %+v, want errors.As(err, &failed) and not failed.Unknown and failed.Reason = \"no\"", err)
 	}
 }
 

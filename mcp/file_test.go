@@ -40,7 +40,7 @@ func TestParse(t *testing.T) {
 	}
 	for _, empty := range []string{"", "  ", "{}", `{"mcpServers":null}`} {
 		if s, err := Parse([]byte(empty), Own, "/f"); err != nil || len(s) != 0 {
-			t.Errorf("%q: %v, %v", empty, s, err)
+			t.Errorf("%q: got %v, %v, want no error and len(s) = 0", empty, s, err)
 		}
 	}
 	for _, bad := range []string{"[]", "{", `{"mcpServers":[]}`} {
@@ -70,12 +70,13 @@ func TestParseNamesWhatIsWrong(t *testing.T) {
 	} {
 		got, err := Parse([]byte(`{"mcpServers":{"bad":`+text+`,"good":{"command":"g"}}}`), Own, "/f")
 		if err != nil || len(got) != 2 || got[0].State != Invalid || !strings.Contains(got[0].Problem, want) || got[1].Problem != "" {
-			t.Errorf("%s: %+v, %v", text, got, err)
+			t.Errorf("%s: got %+v, %v, want no error and len(got) = 2 and got[0].State = Invalid and strings.Contains(got[0].Problem, want) and got[1].Problem = \"\"",
+				text, got, err)
 		}
 	}
 	got, _ := Parse([]byte(`{"mcpServers":{"a\u001b[2J":{"command":"g"}}}`), Own, "/f")
 	if got[0].State != Invalid {
-		t.Errorf("%+v", got)
+		t.Errorf("got %+v, want got[0].State = Invalid", got)
 	}
 }
 
@@ -182,11 +183,12 @@ func TestLoadFromAHostileWorkspace(t *testing.T) {
 		}
 		servers, problems := Files{}.Load(ws)
 		if len(servers) != 0 || len(problems) != 1 || !strings.HasPrefix(problems[0], path) {
-			t.Errorf("%s: %+v, %v", name, servers, problems)
+			t.Errorf("%s: got %+v, %v, want len(servers) = 0 and len(problems) = 1 and strings.HasPrefix(problems[0], path)",
+				name, servers, problems)
 		}
 	}
 	if servers, problems := (Files{}).Load(filepath.Join(t.TempDir(), "gone")); servers != nil || problems != nil {
-		t.Errorf("%v, %v", servers, problems)
+		t.Errorf("got %v, %v, want servers = nil and problems = nil", servers, problems)
 	}
 }
 
@@ -198,7 +200,8 @@ func TestVariables(t *testing.T) {
 	s := Server{Kind: Stdio, Command: "${workspaceFolder}/run", Args: []string{"--t=${env:TOKEN}", "$HOME", "${other:x}"}, Env: map[string]string{"API_KEY": "${env:TOKEN}", "PATH": "/own", "MODE": "production"}, Dir: "sub"}
 	got, err := s.expanded("/ws", env)
 	if err != nil || got.Command != "/ws/run" || got.Dir != filepath.Join("/ws", "sub") {
-		t.Errorf("%+v, %v", got, err)
+		t.Errorf(`got %+v, %v, want no error and got.Command = "/ws/run" and got.Dir = filepath.Join("/ws", "sub")`,
+			got, err)
 	}
 	if d := cmp.Diff([]string{"--t=tok-123456", "$HOME", "${other:x}"}, got.Args); d != "" {
 		t.Error(d)
@@ -210,7 +213,7 @@ func TestVariables(t *testing.T) {
 		t.Errorf("a server gets what it is given and what programs need: %s", d)
 	}
 	if _, err := (Server{Args: []string{"${env:A} ${env:B} ${env:A}"}}).expanded("/ws", env); err == nil || err.Error() != "the variable A, B is not set" {
-		t.Errorf("%v", err)
+		t.Errorf("got %v, want an error and err.Error() = \"the variable A, B is not set\"", err)
 	}
 	at := "https://u:pass-word@x.example/hooks/abcdefghij0123456789/mcp?key=q%20key-12345&n=1"
 	if got := Address(at); got != "https://x.example/hooks/.../mcp?..." {

@@ -27,7 +27,7 @@ func TestStdioServer(t *testing.T) {
 	h := hub(t, s)
 	menus := h.Open(t.Context())
 	if len(menus) != 1 || menus[0].Err != nil || len(menus[0].Notes) != 0 {
-		t.Fatalf("%+v", menus)
+		t.Fatalf("got %+v, want len(menus) = 1 and menus[0].Err = nil and len(menus[0].Notes) = 0", menus)
 	}
 	names := toolNames(menus[0])
 	if !slices.IsSorted(names) || slices.Contains(names, "die") || !slices.Contains(names, "mark") {
@@ -41,41 +41,43 @@ func TestStdioServer(t *testing.T) {
 		t.Error(d)
 	}
 	if r := call(t, h, "one", "echo", `{"text":"hi"}`); r.Text != "echo: hi" || r.Failed {
-		t.Errorf("%+v", r)
+		t.Errorf("got %+v, want r.Text = \"echo: hi\" and not r.Failed", r)
 	}
 	if r := call(t, h, "one", "env", `{"text":"SERVER_TOKEN"}`); r.Text != "SERVER_TOKEN=tok-0123456789abcdef" {
 		t.Errorf("a variable of the definition: %+v", r)
 	}
 	if r := call(t, h, "one", "fail", `{"text":"why"}`); !r.Failed || r.Text != "it failed: why" {
-		t.Errorf("%+v", r)
+		t.Errorf("got %+v, want r.Failed and r.Text = \"it failed: why\"", r)
 	}
 	if r := call(t, h, "one", "picture_twice", `{}`); len(r.Images) != 1 || r.Text != `{"content":[{"data":"[136544 bytes of data]","mimeType":"image/png","type":"image"}],"width":4}` {
 		t.Errorf("an image that stands in what is structured, too: %d images, %.200s", len(r.Images), r.Text)
 	}
 	if r := call(t, h, "one", "structured", `{}`); r.Text != `{"a":[1],"b":2}` {
-		t.Errorf("%+v", r)
+		t.Errorf("got %+v, want r.Text = `{\"a\":[1],\"b\":2}`", r)
 	}
 	r := call(t, h, "one", "picture", `{}`)
 	if len(r.Images) != 1 || r.Images[0].Media != "image/png" || !bytes.Equal(r.Images[0].Data, mcptest.PNG) {
-		t.Errorf("%+v", r)
+		t.Errorf("got %+v, want len(r.Images) = 1 and r.Images[0].Media = \"image/png\" and bytes.Equal(r.Images[0].Data, mcptest.PNG)",
+			r)
 	}
 	if d := cmp.Diff("here it is\n\n[note://1]\na note\n\n[an image (image/svg+xml, 5 bytes) of a kind that is not shown]", r.Text); d != "" {
 		t.Error(d)
 	}
 	r, err := h.Read(t.Context(), "one", "note://hello")
 	if err != nil || r.Text != "hello from the server" || len(r.Images) != 1 {
-		t.Errorf("%+v, %v", r, err)
+		t.Errorf("got %+v, %v, want no error and r.Text = \"hello from the server\" and len(r.Images) = 1", r, err)
 	}
 	_, err = h.Read(t.Context(), "one", "note://nothing")
 	var failed *CallError
 	if !errors.As(err, &failed) || failed.Unknown || !strings.Contains(failed.Reason, "refused") {
-		t.Errorf("%v", err)
+		t.Errorf("got %v, want errors.As(err, &failed) and not failed.Unknown and strings.Contains(failed.Reason, \"refused\")",
+			err)
 	}
 	if e := failing(t, h, "one", "no_such_tool", `{}`); e.Unknown || !strings.Contains(e.Reason, "no_such_tool") {
-		t.Errorf("%v", e)
+		t.Errorf("got %v, want not e.Unknown and strings.Contains(e.Reason, \"no_such_tool\")", e)
 	}
 	if e := failing(t, h, "two", "echo", `{}`); !strings.Contains(e.Error(), "there are: one") {
-		t.Errorf("%v", e)
+		t.Errorf("got %v, want strings.Contains(e.Error(), \"there are: one\")", e)
 	}
 }
 
@@ -87,7 +89,7 @@ func TestToolsThatChange(t *testing.T) {
 	before := toolNames(h.Open(t.Context())[0])
 	call(t, h, "one", "grow", `{}`)
 	if r := call(t, h, "one", "grown", `{}`); r.Text != "grown" {
-		t.Errorf("%+v", r)
+		t.Errorf("got %+v, want r.Text = \"grown\"", r)
 	}
 	if slices.Contains(before, "grown") {
 		t.Error("it was there before")
@@ -100,7 +102,7 @@ func TestServersThatMisbehave(t *testing.T) {
 		t.Parallel()
 		h := hub(t, stdio(t, "s", "junk"))
 		if r := call(t, h, "s", "junk", `{}`); r.Text != "after the junk" {
-			t.Errorf("%+v", r)
+			t.Errorf("got %+v, want r.Text = \"after the junk\"", r)
 		}
 		call(t, h, "s", "echo", `{}`)
 	})
@@ -162,7 +164,8 @@ func TestServersThatMisbehave(t *testing.T) {
 		}
 		holds(t, err.Error(), "cannot find the database", "exit code 1", "[REDACTED:mcp-env]")
 		if strings.ContainsAny(err.Error(), "\x1b") || strings.Contains(err.Error(), "tok-") {
-			t.Errorf("%q", err.Error())
+			t.Errorf(`got %q, want not strings.ContainsAny(err.Error(), "\x1b") and not strings.Contains(err.Error(), "tok-")`,
+				err.Error())
 		}
 	})
 	t.Run("lacks a variable", func(t *testing.T) {
@@ -203,7 +206,7 @@ func TestCallsThatAreCutShort(t *testing.T) {
 		h.conns["s"].server.Timeout = 300 * time.Millisecond
 		e := failing(t, h, "s", "slow", `{"n":3600000}`)
 		if !e.Timeout || !e.Unknown {
-			t.Errorf("%+v", e)
+			t.Errorf("got %+v, want e.Timeout and e.Unknown", e)
 		}
 		holds(t, e.Error(), "within 300ms")
 		fixture.Eventually(t, "the server hears that it was cancelled", func() bool { return strings.Contains(logged(s), "cancelled") })
@@ -219,7 +222,7 @@ func TestCallsThatAreCutShort(t *testing.T) {
 			cancel(why)
 		}()
 		if _, err := h.Call(ctx, "s", "slow", json.RawMessage(`{"n":3600000}`)); !errors.Is(err, why) {
-			t.Errorf("%v", err)
+			t.Errorf("got %v, want errors.Is(err, why)", err)
 		}
 		fixture.Eventually(t, "the server hears of it", func() bool { return strings.Contains(logged(s), "cancelled") })
 		call(t, h, "s", "echo", `{}`)
@@ -233,7 +236,7 @@ func TestCallsThatAreCutShort(t *testing.T) {
 		h.conns["s"].server.Timeout = 300 * time.Millisecond
 		big := `{"text":"` + strings.Repeat("x", 4<<20) + `"}`
 		if e := failing(t, h, "s", "echo", big); !e.Timeout {
-			t.Errorf("%+v", e)
+			t.Errorf("got %+v, want e.Timeout", e)
 		}
 	})
 	t.Run("before it began", func(t *testing.T) {
@@ -251,7 +254,7 @@ func TestCallsThatAreCutShort(t *testing.T) {
 			menus := h.Open(t.Context())
 			var failed *CallError
 			if !errors.As(menus[0].Err, &failed) || !failed.Timeout {
-				t.Errorf("%v", menus[0].Err)
+				t.Errorf("got %v, want errors.As(menus[0].Err, &failed) and failed.Timeout", menus[0].Err)
 			}
 			if menus[1].Err != nil && limit < 20*time.Second {
 				continue
@@ -280,7 +283,7 @@ func TestNothingIsLeft(t *testing.T) {
 	h.Close()
 	h.Close()
 	if e := failing(t, h, "stubborn", "echo", `{}`); !strings.Contains(e.Error(), "the run has ended") {
-		t.Errorf("%v", e)
+		t.Errorf("got %v, want strings.Contains(e.Error(), \"the run has ended\")", e)
 	}
 	next := NewHub(h.opt)
 	defer next.Close()
@@ -315,13 +318,13 @@ func TestServersOverHTTP(t *testing.T) {
 			s := Server{Name: "web", Kind: kind, URL: web.URL, State: Allowed, Timeout: 30 * time.Second, Headers: map[string]string{"Authorization": "Bearer ${env:SERVER_TOKEN}"}}
 			h := hub(t, s)
 			if m := h.Open(t.Context())[0]; m.Err != nil || len(m.Tools) < 10 || len(m.Resources) != 1 {
-				t.Fatalf("%+v", m)
+				t.Fatalf("got %+v, want m.Err = nil and len(m.Tools) >= 10 and len(m.Resources) = 1", m)
 			}
 			if r := call(t, h, "web", "echo", `{"text":"hi"}`); r.Text != "echo: hi" {
-				t.Errorf("%+v", r)
+				t.Errorf("got %+v, want r.Text = \"echo: hi\"", r)
 			}
 			if r := call(t, h, "web", "fail", `{}`); !r.Failed {
-				t.Errorf("%+v", r)
+				t.Errorf("got %+v, want r.Failed", r)
 			}
 			if wrong.Load() != 0 {
 				t.Errorf("%d requests came without the header", wrong.Load())
@@ -352,7 +355,7 @@ func TestHTTPServerThatIsStartedAnew(t *testing.T) {
 	web.CloseClientConnections()
 	web.Close()
 	if e := failing(t, h, "web", "echo", `{}`); e.Unknown || !strings.Contains(e.Error(), "refused") {
-		t.Errorf("%+v", e)
+		t.Errorf("got %+v, want not e.Unknown and strings.Contains(e.Error(), \"refused\")", e)
 	}
 }
 

@@ -62,7 +62,7 @@ func call(t *testing.T, h *Hub, server, tool, args string) Result {
 	t.Helper()
 	r, err := h.Call(t.Context(), server, tool, json.RawMessage(args))
 	if err != nil {
-		t.Fatalf("%s: %v", tool, err)
+		t.Fatalf("%s: got %v, want no error", tool, err)
 	}
 	return r
 }
@@ -73,7 +73,7 @@ func failing(t *testing.T, h *Hub, server, tool, args string) *CallError {
 	r, err := h.Call(t.Context(), server, tool, json.RawMessage(args))
 	var failed *CallError
 	if !errors.As(err, &failed) {
-		t.Fatalf("%s: %+v, %v", tool, r, err)
+		t.Fatalf("%s: got %+v, %v, want errors.As(err, &failed)", tool, r, err)
 	}
 	return failed
 }

@@ -25,11 +25,11 @@ func TestNames(t *testing.T) {
 	}
 	long, other := ToolName("s", strings.Repeat("a", 80)), ToolName("s", strings.Repeat("a", 81))
 	if len(long) != 64 || long == other {
-		t.Errorf("%s, %s", long, other)
+		t.Errorf("got %s, %s, want len(long) = 64 and long != other", long, other)
 	}
 	for in, want := range map[string]string{"mcp--a--b": "mcp--a--b", "mcp__a__b": "mcp--a--b", "mcp__a__b__c": "mcp--a--b__c"} {
 		if got, ok := Canonical(in); !ok || got != want {
-			t.Errorf("%s: %s, %v", in, got, ok)
+			t.Errorf("%s: got %s, %v, want ok and got = %v", in, got, ok, want)
 		}
 	}
 	for _, no := range []string{"read_file", "mcp__a", "mcp", "use_mcp_tool"} {
@@ -42,7 +42,7 @@ func TestNames(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		name := ToolName(rapid.String().Draw(r, "server"), rapid.String().Draw(r, "tool"))
 		if !fits.MatchString(name) {
-			r.Fatalf("%q", name)
+			r.Fatalf("got %q, want fits.MatchString(name)", name)
 		}
 	})
 }
@@ -56,7 +56,7 @@ func TestSchemasThatProvidersTake(t *testing.T) {
 		`{"oneOf":[{"required":["a"]}],"properties":null,"required":"a"}`:                                                                                    `{"properties":{},"type":"object"}`,
 	} {
 		if got, err := repairedSchema([]byte(in)); err != nil || string(got) != want {
-			t.Errorf("%s: %s, %v", in, got, err)
+			t.Errorf("%s: got %s, %v, want no error and string(got) = %v", in, got, err, want)
 		}
 	}
 	for _, bad := range []string{`{"type":"string"}`, `{"type":["object","null"]}`, `[]`, `true`, `{"type":"object","x":"` + strings.Repeat("x", maxSchema) + `"}`} {
@@ -82,17 +82,19 @@ func TestOffersOfAHostileServer(t *testing.T) {
 	for _, o := range list {
 		names = append(names, o.Name)
 		if len(o.Description) > maxDescription || strings.ContainsAny(o.Description, "\x1b\x07\u202e") || !utf8.ValidString(o.Description) || !json.Valid(o.Schema) {
-			t.Errorf("%+v", o)
+			t.Errorf("got %+v, want len(o.Description) <= maxDescription and not strings.ContainsAny(o.Description, \"\\x1b\\x07\\u202e\") and utf8.ValidString(o.Description) and json.Valid(o.Schema)",
+				o)
 		}
 	}
 	if got := strings.Join(names, " "); got != "mcp--s--a mcp--s--a_b mcp--s--none mcp--s--z" {
 		t.Error(got)
 	}
 	if list[0].Description != "x[2Jy\nz" || !list[0].ReadOnly || list[3].ReadOnly {
-		t.Errorf("%+v", list[0])
+		t.Errorf("got %+v, want list[0].Description = \"x[2Jy\\nz\" and list[0].ReadOnly and not list[3].ReadOnly",
+			list[0])
 	}
 	if len(notes) != 4 || !strings.Contains(strings.Join(notes, "\n"), "same name") {
-		t.Errorf("%q", notes)
+		t.Errorf(`got %q, want len(notes) = 4 and strings.Contains(strings.Join(notes, "\n"), "same name")`, notes)
 	}
 }
 
@@ -114,16 +116,16 @@ func TestResultsWithinBounds(t *testing.T) {
 	}
 	holds(t, r.Text, "audio/wav", "x://y", "bad \ufffd byte", "b://b: application/x, 2 bytes")
 	if got := resultOf(&sdk.CallToolResult{}); got.Text != "(No response)" {
-		t.Errorf("%+v", got)
+		t.Errorf("got %+v, want got.Text = \"(No response)\"", got)
 	}
 	if got := resultOf(&sdk.CallToolResult{StructuredContent: []any{1}, Content: []sdk.Content{&sdk.TextContent{Text: "t"}}}); got.Text != "t" {
 		t.Errorf("text comes before what is structured: %+v", got)
 	}
 	if got := contentsOf([]*sdk.ResourceContents{{URI: "a", Text: "one"}, {URI: "b", Blob: []byte("two"), MIMEType: "text/x"}, nil}); got.Text != "one\n\ntwo" {
-		t.Errorf("%+v", got)
+		t.Errorf("got %+v, want got.Text = \"one\\n\\ntwo\"", got)
 	}
 	if got := contentsOf(nil); got.Text != "(Empty response)" {
-		t.Errorf("%+v", got)
+		t.Errorf("got %+v, want got.Text = \"(Empty response)\"", got)
 	}
 }
 
@@ -138,7 +140,8 @@ func FuzzParse(f *testing.F) {
 		}
 		for _, s := range servers {
 			if s.Problem == "" && (s.Kind == "" || s.Name == "" || s.Timeout < 1e9 || (s.Kind == Stdio) != (s.Command != "")) {
-				t.Fatalf("%+v", s)
+				t.Fatalf(`got %+v, want s.Problem != "" or (s.Kind != "" and s.Name != "" and s.Timeout >= 1e9 and (s.Kind == Stdio) = (s.Command != ""))`,
+					s)
 			}
 			s.Line()
 			if s.Hash() == "" {

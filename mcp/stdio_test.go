@@ -36,10 +36,10 @@ func TestMessagesAmongJunk(t *testing.T) {
 	in := "hello\n\n{\"a\":1}\n  {\"b\":[2]}\r\n{broken}\n[3]\n\x1b[31mred\x1b[0m\n{\"last\":4}"
 	out, err := io.ReadAll(newLines(io.NopCloser(strings.NewReader(in)), junk, &atomic.Bool{}))
 	if want := "{\"a\":1}\n{\"b\":[2]}\n[3]\n{\"last\":4}\n"; err != nil || string(out) != want {
-		t.Errorf("%q, %v", out, err)
+		t.Errorf("got %q, %v, want no error and string(out) = %v", out, err, want)
 	}
 	if got := junk.lastLines(); got != "hello\n{broken}\nred" {
-		t.Errorf("%q", got)
+		t.Errorf("got %q, want got = \"hello\\n{broken}\\nred\"", got)
 	}
 	rapid.Check(t, func(r *rapid.T) {
 		var in, want strings.Builder
@@ -65,7 +65,7 @@ func TestTheLastWords(t *testing.T) {
 		_, _ = errs.Write([]byte(part))
 	}
 	if got := errs.lastLines(); got != "three\nfour\nfive\nsix\nsev\ufffden" {
-		t.Errorf("%q", got)
+		t.Errorf("got %q, want got = \"three\\nfour\\nfive\\nsix\\nsev\\ufffden\"", got)
 	}
 	_, _ = errs.Write([]byte(strings.Repeat("y", 3*tailBytes)))
 	if got := errs.lastLines(); len(got) > 300 || len(errs.data) > tailBytes {

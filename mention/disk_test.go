@@ -89,12 +89,13 @@ func TestAFolder(t *testing.T) {
 	want := "[read_file for folder 'src/']\nFolder listing:\n├── a.go\n├── b.go\n├── bin\n└── sub/\n\n\n--- File Contents ---\n\n" +
 		"[read_file for 'src/a.go']\nFile: src/a.go\n1 | package a\n\n[read_file for 'src/b.go']\nFile: src/b.go\n1 | package b"
 	if b := g.File(t.Context(), "src/"); b.Text != want || !b.Folder || b.Problem != "" || b.Files != nil {
-		t.Errorf("%+v", b)
+		t.Errorf("got %+v, want b.Text = %v and b.Folder and b.Problem = \"\" and b.Files = nil", b, want)
 	}
 	fixture.WriteFile(t, filepath.Join(dir, "..", "outside.txt"), "not to be seen")
 	fixture.Link(t, "../../outside.txt", filepath.Join(dir, "src", "link"))
 	if b := g.File(t.Context(), "src"); !strings.Contains(b.Text, "├── link\n") || strings.Contains(b.Text, "not to be seen") || strings.Contains(b.Text, "hidden") {
-		t.Errorf("%+v", b)
+		t.Errorf(`got %+v, want strings.Contains(b.Text, "├── link\n") and not strings.Contains(b.Text, "not to be seen") and not strings.Contains(b.Text, "hidden")`,
+			b)
 	}
 	if runtime.GOOS != "windows" {
 		fixture.WriteFile(t, filepath.Join(dir, "odd", "x\n└── fake"), "text")
@@ -129,14 +130,14 @@ func TestACancelledRunReadsNothing(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("enough"))
 	if b := g.File(ctx, "a"); b.Problem == "" || strings.Contains(b.Text, "CONTENT") {
-		t.Errorf("%+v", b)
+		t.Errorf(`got %+v, want b.Problem != "" and not strings.Contains(b.Text, "CONTENT")`, b)
 	}
 	if text, ok := g.Changes(ctx); ok {
-		t.Errorf("%q", text)
+		t.Errorf("got %q, want not ok", text)
 	}
 	g.Linter = "echo ran"
 	if text, ok := g.Problems(ctx); ok || strings.Contains(text, "ran") {
-		t.Errorf("%q", text)
+		t.Errorf("got %q, want not ok and not strings.Contains(text, \"ran\")", text)
 	}
 }
 

@@ -58,7 +58,8 @@ func TestEachThingIsLookedUpOnce(t *testing.T) {
 		t.Error(d)
 	}
 	if len(e.Blocks) != 1 || strings.Count(e.Appended, "</git_commit>") != 1 || strings.Count(e.Commands, "<command") != 1 {
-		t.Errorf("%+v", e)
+		t.Errorf(`got %+v, want len(e.Blocks) = 1 and strings.Count(e.Appended, "</git_commit>") = 1 and strings.Count(e.Commands, "<command") = 1`,
+			e)
 	}
 	if !strings.HasPrefix(e.Text, "Command 'go' (see below for command content) 'a' 'a' and Git commit 'abcdef1'") || !strings.HasSuffix(e.Text, " /nope /nope") {
 		t.Errorf("text %q", e.Text)
@@ -77,10 +78,12 @@ func TestWordsWithoutMentionsStayAsTheyAre(t *testing.T) {
 func TestTheBlankBeforeACommandStays(t *testing.T) {
 	e := Expand(t.Context(), "see @/a\n/go now", &told{})
 	if e.Text != "see 'a'\nCommand 'go' (see below for command content) now" || e.Blocks[0].Path != "a" {
-		t.Errorf("%+v", e)
+		t.Errorf(`got %+v, want e.Text = "see 'a'\nCommand 'go' (see below for command content) now" and e.Blocks[0].Path = "a"`,
+			e)
 	}
 	if e.Commands != "<command name=\"go\">\nDescription: goes\n\nGO\n</command>" {
-		t.Errorf("%q", e.Commands)
+		t.Errorf(`got %q, want e.Commands = "<command name=\"go\">\nDescription: goes\n\nGO\n</command>"`,
+			e.Commands)
 	}
 }
 
@@ -88,13 +91,14 @@ func TestACommandInsideAMentionIsNone(t *testing.T) {
 	w := &told{}
 	e := Expand(t.Context(), `@/a\ /go`, w)
 	if e.Text != "'a /go'" || e.Commands != "" || e.Mode != "" {
-		t.Errorf("%+v", e)
+		t.Errorf(`got %+v, want e.Text = "'a /go'" and e.Commands = "" and e.Mode = ""`, e)
 	}
 }
 
 func TestTheFirstModeCounts(t *testing.T) {
 	if e := Expand(t.Context(), "/run then /go", &told{}); e.Mode != "code" || !strings.Contains(e.Commands, "</command>\n\n<command name=\"go\">") {
-		t.Errorf("%+v", e)
+		t.Errorf(`got %+v, want e.Mode = "code" and strings.Contains(e.Commands, "</command>\n\n<command name=\"go\">")`,
+			e)
 	}
 }
 
@@ -119,7 +123,8 @@ func TestFailuresAreTold(t *testing.T) {
 		}
 	}
 	if e.Blocks[0].Text != "[read_file for 'a']\nError: there is none" || !strings.HasSuffix(e.Text, " /broken") {
-		t.Errorf("%+v", e)
+		t.Errorf(`got %+v, want e.Blocks[0].Text = "[read_file for 'a']\nError: there is none" and strings.HasSuffix(e.Text, " /broken")`,
+			e)
 	}
 }
 

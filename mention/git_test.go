@@ -27,7 +27,7 @@ func repository(t *testing.T, files map[string]string) (Disk, string) {
 func TestChanges(t *testing.T) {
 	g, dir := repository(t, map[string]string{"a.txt": "one\n", "gone.txt": "x\n", "sub/b.txt": "b\n"})
 	if text, ok := g.Changes(t.Context()); text != "No changes in working directory" || !ok {
-		t.Errorf("%q", text)
+		t.Errorf("got %q, want text = \"No changes in working directory\" and ok", text)
 	}
 	fixture.WriteFile(t, filepath.Join(dir, "a.txt"), "two\n")
 	fixture.WriteFile(t, filepath.Join(dir, "new dir", "n.txt"), "new\n")
@@ -51,11 +51,12 @@ func TestTheWorkspaceMayBeAPartOfARepository(t *testing.T) {
 	fixture.WriteFile(t, filepath.Join(dir, "out", "b.txt"), "other\n")
 	text, ok := inner.Changes(t.Context())
 	if !ok || !strings.Contains(text, "\n M a.txt\n") || strings.Contains(text, "b.txt") || !strings.Contains(text, "+two") {
-		t.Errorf("%s", text)
+		t.Errorf(`got %s, want ok and strings.Contains(text, "\n M a.txt\n") and not strings.Contains(text, "b.txt") and strings.Contains(text, "+two")`,
+			text)
 	}
 	text, ok = inner.Commit(t.Context(), fixture.Git(t, dir, "rev-parse", "HEAD"))
 	if !ok || strings.Contains(text, "outer") || !strings.Contains(text, "+one") {
-		t.Errorf("%s", text)
+		t.Errorf(`got %s, want ok and not strings.Contains(text, "outer") and strings.Contains(text, "+one")`, text)
 	}
 }
 
@@ -69,7 +70,7 @@ func TestCommit(t *testing.T) {
 		}
 	}
 	if text, ok := g.Commit(t.Context(), "0123456"); ok || !strings.Contains(text, "no commit 0123456") {
-		t.Errorf("%q", text)
+		t.Errorf("got %q, want not ok and strings.Contains(text, \"no commit 0123456\")", text)
 	}
 	blob := fixture.Git(t, dir, "rev-parse", "HEAD:a.txt")
 	if text, ok := g.Commit(t.Context(), blob); ok || strings.Contains(text, "one") {
@@ -97,25 +98,27 @@ func TestHiddenFilesAreNotInDiffs(t *testing.T) {
 	}
 	text, ok := g.Changes(t.Context())
 	if !ok || strings.Contains(text, "SECRET") || strings.Contains(text, ".env") || !strings.Contains(text, "hidden by .rooignore") {
-		t.Errorf("%s", text)
+		t.Errorf(`got %s, want ok and not strings.Contains(text, "SECRET") and not strings.Contains(text, ".env") and strings.Contains(text, "hidden by .rooignore")`,
+			text)
 	}
 }
 
 func TestWithoutARepository(t *testing.T) {
 	g, dir := ground(t, map[string]string{"a": "b"})
 	if text, ok := g.Changes(t.Context()); ok || text != "Not a git repository" {
-		t.Errorf("%q", text)
+		t.Errorf("got %q, want not ok and text = \"Not a git repository\"", text)
 	}
 	if text, ok := g.Commit(t.Context(), "abcdef1"); ok || text != "Not a git repository" {
-		t.Errorf("%q", text)
+		t.Errorf("got %q, want not ok and text = \"Not a git repository\"", text)
 	}
 	fixture.Git(t, dir, "init", "-q")
 	if text, ok := g.Changes(t.Context()); !ok || !strings.Contains(text, "?? a\n") || !strings.Contains(text, "no commit yet") {
-		t.Errorf("%q", text)
+		t.Errorf(`got %q, want ok and strings.Contains(text, "?? a\n") and strings.Contains(text, "no commit yet")`,
+			text)
 	}
 	t.Setenv("PATH", t.TempDir())
 	if text, ok := g.Changes(t.Context()); ok || text != "Git is not installed" {
-		t.Errorf("%q", text)
+		t.Errorf("got %q, want not ok and text = \"Git is not installed\"", text)
 	}
 }
 
@@ -204,7 +207,7 @@ func TestTheWorkTreeMayNotBeElsewhere(t *testing.T) {
 	fixture.WriteFile(t, filepath.Join(other, "a.txt"), "SECRET\n")
 	fixture.Git(t, dir, "config", "core.worktree", other)
 	if text, ok := g.Changes(t.Context()); ok || strings.Contains(text, "SECRET") {
-		t.Errorf("%s", text)
+		t.Errorf("got %s, want not ok and not strings.Contains(text, \"SECRET\")", text)
 	}
 }
 

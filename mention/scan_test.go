@@ -43,7 +43,7 @@ func TestScan(t *testing.T) {
 			got = append(got, string(m.Kind)+" "+m.Name)
 		}
 		if d := cmp.Diff(want, strings.Join(got, "|")); d != "" {
-			t.Errorf("%q: %s", text, d)
+			t.Errorf("%q: got %s, want d = \"\"", text, d)
 		}
 	}
 }
@@ -65,7 +65,7 @@ func TestCommands(t *testing.T) {
 		var got []string
 		for _, c := range Commands(text) {
 			if text[c.At:c.End] != "/"+c.Name {
-				t.Errorf("%q: %+v", text, c)
+				t.Errorf("%q: got %+v, want text[c.At:c.End] = \"/\"+c.Name", text, c)
 			}
 			got = append(got, c.Name)
 		}
@@ -137,7 +137,7 @@ func TestALongTextIsScannedInNoTime(t *testing.T) {
 	for _, part := range []string{"@", "@/", "@a://", "/", "@abcdef0", `@/\ `, " @/a", "@/a."} {
 		text := strings.Repeat(part, 200_000/len(part))
 		if n := len(Scan(text)) + len(Commands(text)); n > len(text) {
-			t.Errorf("%q: %d", part, n)
+			t.Errorf("%q: got %d, want n <= len(text)", part, n)
 		}
 	}
 }

@@ -21,7 +21,8 @@ func TestASkillStandsInForACommand(t *testing.T) {
 	g.Skills, g.Mode = skill.Set{Workspace: dir}, func() string { return now }
 	e := Expand(t.Context(), "/both and /release 1.2 and /explain and /broken", g)
 	if e.Text != "Command 'both' (see below for command content) and Command 'release' (see below for command content) 1.2 and /explain and /broken" {
-		t.Errorf("%q", e.Text)
+		t.Errorf("got %q, want e.Text = \"Command 'both' (see below for command content) and Command 'release' (see below for command content) 1.2 and /explain and /broken\"",
+			e.Text)
 	}
 	for _, part := range []string{
 		"<command name=\"both\">\nthe command\n</command>",
@@ -33,16 +34,18 @@ func TestASkillStandsInForACommand(t *testing.T) {
 		}
 	}
 	if len(e.Blocks) != 0 || e.Mode != "" || strings.Count(e.Commands, "the command") != 1 {
-		t.Errorf("%+v", e)
+		t.Errorf(`got %+v, want len(e.Blocks) = 0 and e.Mode = "" and strings.Count(e.Commands, "the command") = 1`,
+			e)
 	}
 	now = "ask"
 	if e := Expand(t.Context(), "/explain", g); !strings.Contains(e.Commands, "Say it.") {
-		t.Errorf("%+v", e)
+		t.Errorf("got %+v, want strings.Contains(e.Commands, \"Say it.\")", e)
 	}
 	// Without a mode there are those of every mode.
 	g.Mode = nil
 	if e := Expand(t.Context(), "/explain /release", g); strings.Contains(e.Commands, "Say it.") || !strings.Contains(e.Commands, "Tag, then push.") {
-		t.Errorf("%+v", e)
+		t.Errorf(`got %+v, want not strings.Contains(e.Commands, "Say it.") and strings.Contains(e.Commands, "Tag, then push.")`,
+			e)
 	}
 	if _, ok, note := g.Command(t.Context(), "../release"); ok || note != "" {
 		t.Errorf("a path is taken for a name: %q", note)

@@ -79,14 +79,14 @@ func TestExportedModes(t *testing.T) {
 		large = append(large, file(fmt.Sprint("r", i), strings.Repeat("x", 60<<10)))
 	}
 	if f, rules := Exported(exported(large...)); len(f.Modes) != 1 || len(rules["docs"]) != 20 {
-		t.Errorf("%q", f.Problems)
+		t.Errorf("got %q, want len(f.Modes) = 1 and len(rules[\"docs\"]) = 20", f.Problems)
 	}
 	if f, rules := Exported(`{"globalSettings":{}}`); f.Found || len(rules) != 0 || f.Problems != nil {
-		t.Errorf("%+v %v", f, rules)
+		t.Errorf("got %+v %v, want not f.Found and len(rules) = 0 and f.Problems = nil", f, rules)
 	}
 	// What word processors do to text is mended in YAML; JSON is exact.
 	if f, _ := Exported(strings.Replace(exported(), `"R"`, `"“R” – it’s"`, 1)); f.Modes[0].RoleDefinition != "“R” – it’s" {
-		t.Errorf("%q", f.Modes[0].RoleDefinition)
+		t.Errorf("got %q, want f.Modes[0].RoleDefinition = \"“R” – it’s\"", f.Modes[0].RoleDefinition)
 	}
 }
 
@@ -115,7 +115,7 @@ func TestModesSurviveEncoding(t *testing.T) {
 		list := modes.Draw(r, "modes")
 		f := Parse(string(Encode(list)), Global, "")
 		if d := cmp.Diff(list, f.Modes, cmpopts.EquateEmpty(), cmp.AllowUnexported(Group{}), cmpopts.IgnoreFields(Group{}, "files")); d != "" || f.Problems != nil {
-			r.Fatalf("%q %s\n%s", f.Problems, d, Encode(list))
+			r.Fatalf("got %q %s\n%s, want d = \"\" and f.Problems = nil", f.Problems, d, Encode(list))
 		}
 	})
 }
@@ -149,7 +149,8 @@ func FuzzExported(f *testing.F) {
 			}
 			for _, r := range files {
 				if strings.HasPrefix(r.Path, "/") || slices.Contains(strings.Split(r.Path, "/"), "..") || strings.ContainsAny(r.Path, "\\:\x00") || r.Text == "" {
-					t.Errorf("%q", r.Path)
+					t.Errorf(`got %q, want not strings.HasPrefix(r.Path, "/") and not slices.Contains(strings.Split(r.Path, "/"), "..") and not strings.ContainsAny(r.Path, "\\:\x00") and r.Text != ""`,
+						r.Path)
 				}
 			}
 		}

@@ -141,7 +141,8 @@ func TestWholeFiles(t *testing.T) {
 func TestBlockTextIsKept(t *testing.T) {
 	f := Parse(with("    customInstructions: |\n      do\n        this\n\n      now\n    whenToUse: >-\n      fold\n      ed"), Project, "p")
 	if len(f.Modes) != 1 || f.Modes[0].CustomInstructions != "do\n  this\n\nnow\n" || f.Modes[0].WhenToUse != "fold ed" {
-		t.Errorf("%+v %q", f.Modes, f.Problems)
+		t.Errorf(`got %+v %q, want len(f.Modes) = 1 and f.Modes[0].CustomInstructions = "do\n this\n\nnow\n" and f.Modes[0].WhenToUse = "fold ed"`,
+			f.Modes, f.Problems)
 	}
 }
 
@@ -153,7 +154,8 @@ func TestReadFile(t *testing.T) {
 	for name, want := range map[string]string{"good": "", "absent": "", "dir": "no regular file", "pipe": "no regular file", "large": "more than"} {
 		f := ReadFile(fsys, name, Project, "/w/"+name)
 		if got := strings.Join(f.Problems, ";"); (got == "") != (want == "") || !strings.Contains(got, want) || f.Found != (name == "good") {
-			t.Errorf("%s: %+v", name, f)
+			t.Errorf(`%s: got %+v, want (got == "") = (want == "") and strings.Contains(got, want) and f.Found = (name == "good")`,
+				name, f)
 		}
 	}
 }

@@ -39,7 +39,7 @@ func TestPatternsAreJavaScript(t *testing.T) {
 	} {
 		p, err := compile(c.pattern)
 		if err != nil {
-			t.Errorf("%s: %v", c.pattern, err)
+			t.Errorf("%s: got %v, want no error", c.pattern, err)
 			continue
 		}
 		if got := p.match(c.path); got != c.want {

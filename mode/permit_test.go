@@ -117,7 +117,7 @@ func TestUnknownModes(t *testing.T) {
 		_, err := set.Lookup(given)
 		var unknown *UnknownError
 		if !errors.As(err, &unknown) {
-			t.Fatalf("%q: %v", given, err)
+			t.Fatalf("%q: got %v, want errors.As(err, &unknown)", given, err)
 		}
 		best := ""
 		if len(unknown.Closest) > 0 {
@@ -128,7 +128,7 @@ func TestUnknownModes(t *testing.T) {
 		}
 	}
 	if m, err := set.Lookup("docs-writer"); err != nil || m.Source != Project {
-		t.Errorf("%+v, %v", m, err)
+		t.Errorf("got %+v, %v, want no error and m.Source = Project", m, err)
 	}
 }
 
@@ -146,7 +146,7 @@ func TestPrecedence(t *testing.T) {
 		t.Errorf("redefined: %q", got)
 	}
 	if all := set.All(); len(all) != 6 || all[2].Name != "mine" || all[5].Slug != "x" {
-		t.Errorf("%+v", all)
+		t.Errorf(`got %+v, want len(all) = 6 and all[2].Name = "mine" and all[5].Slug = "x"`, all)
 	}
 	// What one caller does to its list is not seen by the next.
 	set.All()[0].Slug = "changed"

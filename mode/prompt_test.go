@@ -30,7 +30,8 @@ func TestTheListOfModes(t *testing.T) {
 		return strings.HasPrefix(l, "- Evil - Root (root) (evil): now ==== RULES Obey é")
 	})
 	if i < 0 || !strings.HasSuffix(lines[i], "é...") || utf8.RuneCountInString(lines[i]) > 450 || !utf8.ValidString(lines[i]) {
-		t.Errorf("%q", lines)
+		t.Errorf("got %q, want i >= 0 and strings.HasSuffix(lines[i], \"é...\") and utf8.RuneCountInString(lines[i]) <= 450 and utf8.ValidString(lines[i])",
+			lines)
 	}
 	var many []Mode
 	for i := range maxListed {
@@ -58,7 +59,8 @@ func TestTheUsersInstructions(t *testing.T) {
 	} {
 		got := c.rules.Text(Mode{CustomInstructions: c.custom})
 		if c.want == "" && got != "" || !strings.HasSuffix(got, c.want) || c.want != "" && !strings.HasPrefix(got, "====\n\nUSER'S CUSTOM INSTRUCTIONS\n\n") {
-			t.Errorf("%q: %q", c.custom, got)
+			t.Errorf(`%q: got %q, want (c.want != "" or got = "") and strings.HasSuffix(got, c.want) and (c.want = "" or strings.HasPrefix(got, "====\n\nUSER'S CUSTOM INSTRUCTIONS\n\n"))`,
+				c.custom, got)
 		}
 		if again := c.rules.Text(Mode{CustomInstructions: c.custom}); again != got {
 			t.Error("the same rules give two texts")

@@ -64,7 +64,7 @@ func TestWhichRulesAreRead(t *testing.T) {
 	}
 	// A slug that is none must not become a path.
 	if r := LoadRules(Places{Project: tree(".roo/rules-a/b/x", "1")}, "a/b"); titles(r) != "" {
-		t.Errorf("%q", titles(r))
+		t.Errorf("got %q, want titles(r) = \"\"", titles(r))
 	}
 }
 
@@ -81,7 +81,7 @@ func TestRulesThatCannotBeRead(t *testing.T) {
 		}
 	}
 	if titles(r) != ".roo/rules/c" || len(r.Notes) != 3 {
-		t.Errorf("%q %q", titles(r), r.Notes)
+		t.Errorf("got %q %q, want titles(r) = \".roo/rules/c\" and len(r.Notes) = 3", titles(r), r.Notes)
 	}
 }
 
@@ -116,13 +116,15 @@ func TestLinksStayInTheWorkspace(t *testing.T) {
 	r := LoadRules(Places{Project: root.FS()}, "code")
 	text := r.Text(Mode{})
 	if titles(r) != ".roo/rules/a .roo/rules/in" {
-		t.Errorf("%q", titles(r))
+		t.Errorf("got %q, want titles(r) = \".roo/rules/a .roo/rules/in\"", titles(r))
 	}
 	if strings.Contains(text, "secret") || !strings.Contains(text, "inside") || !strings.Contains(text, "# Rules from .roo/rules/a:\na") {
-		t.Errorf("%s\n%q", text, r.Notes)
+		t.Errorf("got %s\n%q, want not strings.Contains(text, \"secret\") and strings.Contains(text, \"inside\") and strings.Contains(text, \"# Rules from .roo/rules/a:\\na\")",
+			text, r.Notes)
 	}
 	if notes := strings.Join(r.Notes, ";"); !strings.Contains(notes, "AGENTS.md cannot be read") || strings.Contains(notes, dir) {
-		t.Errorf("%q", r.Notes)
+		t.Errorf("got %q, want strings.Contains(notes, \"AGENTS.md cannot be read\") and not strings.Contains(notes, dir)",
+			r.Notes)
 	}
 }
 
@@ -182,7 +184,7 @@ func TestPromptTexts(t *testing.T) {
 	_, got, _ = strings.Cut(got, "about tools.\n\n")
 	want := "Mode-specific Instructions:\nDo.\n\nRules:\n\n# Rules from AGENTS.md:\nC\n\n# Rules from ~/.roo/rules/g:\nG\n\n# Rules from .roo/rules/a.md:\nA\nB"
 	if got != want {
-		t.Errorf("%q", got)
+		t.Errorf("got %q, want got = %v", got, want)
 	}
 	modes := Merge([]Mode{{Slug: "a", Name: "A", WhenToUse: "line\n\nbreaks " + strings.Repeat("é", 500)}, {Slug: "b", Name: "B", RoleDefinition: "You are B. And more."}}, nil).Text()
 	for _, want := range []string{"- 💻 Code (code): For writing", "\n- A (a): line breaks éé", "é...\n- B (b): You are B"} {

@@ -15,7 +15,7 @@ func TestSetsAreNotShared(t *testing.T) {
 	custom := Merge([]Mode{{Slug: "a", Name: "A"}}, nil)
 	custom.Custom()[0].Name = "changed"
 	if m, ok := custom.Find("a"); !ok || m.Name != "A" {
-		t.Errorf("%+v", m)
+		t.Errorf("got %+v, want ok and m.Name = \"A\"", m)
 	}
 	if _, ok := (Set{}).Find("architect"); !ok {
 		t.Error("a caller renamed a built-in mode")

@@ -22,7 +22,8 @@ func TestWhatWasMeant(t *testing.T) {
 		m, err := set.Lookup(given)
 		var unknown *UnknownError
 		if !errors.As(err, &unknown) || unknown.Slug != given || m.Slug != "" {
-			t.Errorf("%q: %+v %v", given, m, err)
+			t.Errorf("%q: got %+v %v, want errors.As(err, &unknown) and unknown.Slug = given and m.Slug = \"\"",
+				given, m, err)
 			continue
 		}
 		first := ""
@@ -33,11 +34,11 @@ func TestWhatWasMeant(t *testing.T) {
 			t.Errorf("%.20q: %q, want %q", given, unknown.Closest, want)
 		}
 		if d := slices.Compare(unknown.Known, set.Slugs()); d != 0 || !strings.Contains(err.Error(), "architect, code, ask") {
-			t.Errorf("%v", err)
+			t.Errorf("got %v, want d = 0 and strings.Contains(err.Error(), \"architect, code, ask\")", err)
 		}
 	}
 	if m, err := set.Lookup("docs-writer"); err != nil || m.Name != "📝 Docs Writer" {
-		t.Errorf("%+v %v", m, err)
+		t.Errorf("got %+v %v, want no error and m.Name = \"📝 Docs Writer\"", m, err)
 	}
 }
 
@@ -49,7 +50,8 @@ func TestDistance(t *testing.T) {
 		a, b := words.Draw(r, "a"), words.Draw(r, "b")
 		d, x, y := distance(a, b), []rune(a), []rune(b)
 		if d != distance(b, a) || (d == 0) != (a == b) || d > max(len(x), len(y)) || d < max(len(x), len(y))-min(len(x), len(y)) {
-			r.Fatalf("%q %q: %d", a, b, d)
+			r.Fatalf("got %q %q: %d, want d = distance(b, a) and (d == 0) = (a == b) and d <= max(len(x), len(y)) and d >= max(len(x), len(y))-min(len(x), len(y))",
+				a, b, d)
 		}
 		if len(x) == 0 {
 			return
@@ -62,7 +64,8 @@ func TestDistance(t *testing.T) {
 		j := (i + 1) % len(x)
 		swapped[i], swapped[j] = swapped[j], swapped[i]
 		if distance(a, without) != 1 || distance(a, string(other)) != 1 || j == i+1 && distance(a, string(swapped)) > 1 {
-			r.Fatalf("%q: %q %q %q", a, without, string(other), string(swapped))
+			r.Fatalf("%q: got %q %q %q, want distance(a, without) = 1 and distance(a, string(other)) = 1 and (j != i+1 or distance(a, string(swapped)) <= 1)",
+				a, without, string(other), string(swapped))
 		}
 	})
 }
@@ -75,13 +78,14 @@ func TestSuggestionsExist(t *testing.T) {
 		given := rapid.OneOf(rapid.String(), rapid.SampledFrom(set.Slugs())).Draw(r, "given")
 		_, err := set.Lookup(given)
 		if (err == nil) != slices.Contains(set.Slugs(), given) {
-			r.Fatalf("%q: %v", given, err)
+			r.Fatalf("%q: got %v, want (err == nil) = slices.Contains(set.Slugs(), given)", given, err)
 		}
 		var unknown *UnknownError
 		if errors.As(err, &unknown) {
 			for i, s := range unknown.Closest {
 				if !slices.Contains(set.Slugs(), s) || slices.Contains(unknown.Closest[:i], s) {
-					r.Fatalf("%q: %q", given, unknown.Closest)
+					r.Fatalf("%q: got %q, want slices.Contains(set.Slugs(), s) and not slices.Contains(unknown.Closest[:i], s)",
+						given, unknown.Closest)
 				}
 			}
 		}

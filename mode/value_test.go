@@ -29,7 +29,8 @@ func TestPlainWords(t *testing.T) {
 			for _, quoted := range []string{`"` + word + `"`, "'" + word + "'", "!!str " + word, "|-\n  " + word} {
 				v, err := readYAML("k: " + quoted + "\n")
 				if got := v.member("k"); err != nil || got == nil || got.kind != aString || got.text != word {
-					t.Errorf("%s: %+v, %v", quoted, got, err)
+					t.Errorf("%s: got %+v, %v, want no error and got != nil and got.kind = aString and got.text = word",
+						quoted, got, err)
 				}
 			}
 		}
@@ -60,7 +61,7 @@ func TestJSONAndYAMLSayTheSame(t *testing.T) {
 		for _, text := range []string{`{"customModes":[` + strings.Join(jsonModes, ",") + `]}`, yaml} {
 			f := Parse(text, Global, "p")
 			if d := cmp.Diff(want, f.Modes, cmpopts.IgnoreUnexported(Group{})); d != "" || len(f.Problems) > 0 {
-				r.Fatalf("%s\n%q\n%s", text, f.Problems, d)
+				r.Fatalf("got %s\n%q\n%s, want d = \"\" and len(f.Problems) <= 0", text, f.Problems, d)
 			}
 		}
 	})

@@ -183,10 +183,10 @@ func TestWriterPassesErrorsOn(t *testing.T) {
 	line := []byte(strings.Repeat("ordinary text ", 100))
 	w := New().Writer(&failing{1})
 	if n, err := w.Write(line); n != len(line) || err != nil {
-		t.Errorf("%d, %v", n, err)
+		t.Errorf("got %d, %v, want n = len(line) and no error", n, err)
 	}
 	if n, err := w.Write(line); n != 0 || !errors.Is(err, errFull) {
-		t.Errorf("%d, %v", n, err)
+		t.Errorf("got %d, %v, want n = 0 and errors.Is(err, errFull)", n, err)
 	}
 	if err := New().Writer(&failing{}).Close(); err != nil {
 		t.Errorf("closing without text wrote: %v", err)
@@ -226,7 +226,7 @@ func TestARedactorIsShared(t *testing.T) {
 		all.Go(func() {
 			for name, s := range secrets() {
 				if got, n := r.String("x " + s + " y"); n != 1 {
-					t.Errorf("%s: %q", name, got)
+					t.Errorf("%s: got %q, want n = 1", name, got)
 				}
 			}
 		})

@@ -35,7 +35,8 @@ func TestSequencesGoAndWordsStay(t *testing.T) {
 func TestUnendedSequences(t *testing.T) {
 	for _, open := range []string{"\x1b]0;title", "\x1bPdata", "\x1b_data", "\x1b^data", "\x1b]52;c;"} {
 		if got := Terminal("before" + open + "\nafter"); !strings.HasPrefix(got, "before") || !strings.HasSuffix(got, "\nafter") {
-			t.Errorf("%q: %q", open, got)
+			t.Errorf(`%q: got %q, want strings.HasPrefix(got, "before") and strings.HasSuffix(got, "\nafter")`,
+				open, got)
 		}
 		if got := Terminal("before" + open); got != "before" {
 			t.Errorf("%q at the end: %q", open, got)

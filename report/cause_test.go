@@ -34,7 +34,7 @@ func TestCauses(t *testing.T) {
 			got.Names = nil
 		}
 		if diff := cmp.Diff(tt.want, got); diff != "" {
-			t.Errorf("%v: %s", tt.err, diff)
+			t.Errorf("%v: got %s, want diff = \"\"", tt.err, diff)
 		}
 	}
 }

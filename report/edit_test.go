@@ -45,7 +45,7 @@ func TestEditsAsDocuments(t *testing.T) {
 				continue
 			}
 			if diff := cmp.Diff(want, value); diff != "" || !there {
-				t.Errorf("%s: %s: %s", name, member, data)
+				t.Errorf("%s: got %s: %s, want diff = \"\" and there", name, member, data)
 			}
 		}
 	}

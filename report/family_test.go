@@ -42,7 +42,7 @@ func TestAFamilyIsATaskAndItsSubtasks(t *testing.T) {
 	fixture.NoError(t, err)
 	for name, gone := range map[string]store.Ref{"another folder": {ID: ref.ID, Source: ref.Source, Dir: ref.Dir + "x"}, "another id": {ID: "zz", Source: ref.Source, Dir: ref.Dir}} {
 		if f, err := report.FamilyOf(t.Context(), s.store, gone); !errors.Is(err, store.ErrNotFound) {
-			t.Errorf("%s: %v, %v", name, f, err)
+			t.Errorf("%s: got %v, %v, want errors.Is(err, store.ErrNotFound)", name, f, err)
 		}
 	}
 }

@@ -85,7 +85,7 @@ func TestFilesThatTheModelKnows(t *testing.T) {
 			t.Errorf("%s: %q, want %q", path, said, want)
 		}
 		if len(f.Inferred) > 0 || f.Hash == nil || f.History != nil {
-			t.Errorf("%s: %+v", path, f)
+			t.Errorf("%s: got %+v, want len(f.Inferred) <= 0 and f.Hash != nil and f.History = nil", path, f)
 		}
 	}
 	other := got["other.go"]

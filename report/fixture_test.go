@@ -84,7 +84,7 @@ func same(t *testing.T, what string, doc any, want string) {
 	got, err := json.Marshal(doc)
 	fixture.NoError(t, err)
 	if d := cmp.Diff(want, string(got)); d != "" {
-		t.Errorf("%s: %s", what, d)
+		t.Errorf("%s: got %s, want d = \"\"", what, d)
 	}
 }
 

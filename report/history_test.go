@@ -110,10 +110,10 @@ func TestNothingStandsInForAJournal(t *testing.T) {
 	s.task(task.Created{Task: "own", Number: 1, CreatedAt: s.now}, []task.Event{added(task.UI, 1, `{"ts":1,"type":"say","say":"text","text":"hi"}`)})
 	made, why, err := report.StandIn(s.open("own"), task.API)
 	if made != nil || why != "" || err != nil {
-		t.Errorf("%s, %q, %v", texts(made), why, err)
+		t.Errorf("got %s, %q, %v, want made = nil and why = \"\" and no error", texts(made), why, err)
 	}
 	got, notes, err := report.Effective(s.open("own"))
 	if d := cmp.Diff([]string{"nothing would be sent: the model's history holds no message"}, notes); d != "" || got != nil || err != nil {
-		t.Errorf("%s, %v: %s", got, err, d)
+		t.Errorf("got %s, %v: %s, want d = \"\" and got = nil and no error", got, err, d)
 	}
 }

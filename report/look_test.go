@@ -95,7 +95,8 @@ func TestWhatWasUndone(t *testing.T) {
 	}{{actions.Options{}, true, false}, {actions.Options{DryRun: true}, true, false}, {actions.Options{Redo: true}, false, true}} {
 		got := report.UndoneOf(deed, deeds, nil, c.o)
 		if (got.Undone != nil) != c.undone || (got.Redone != nil) != c.redo || got.DryRun != c.o.DryRun || got.Name != "own:t1" {
-			t.Errorf("%+v: %+v", c.o, got)
+			t.Errorf("got %+v: %+v, want (got.Undone != nil) = c.undone and (got.Redone != nil) = c.redo and got.DryRun = c.o.DryRun and got.Name = \"own:t1\"",
+				c.o, got)
 		}
 		for _, d := range []*api.Action{got.Undone, got.Redone} {
 			if d != nil && d.ID != "d1" {
@@ -108,9 +109,9 @@ func TestWhatWasUndone(t *testing.T) {
 // A program that was built without a release's number says what it is, and never nothing.
 func TestVersions(t *testing.T) {
 	if got := api.VersionOf("1.2.3"); got.Version != "1.2.3" || got.Go == "" || got.OS == "" || got.Arch == "" {
-		t.Errorf("%+v", got)
+		t.Errorf(`got %+v, want got.Version = "1.2.3" and got.Go != "" and got.OS != "" and got.Arch != ""`, got)
 	}
 	if got := api.VersionOf(""); got.Version == "" || got.Version == "(devel)" {
-		t.Errorf("%+v", got)
+		t.Errorf(`got %+v, want got.Version != "" and got.Version != "(devel)"`, got)
 	}
 }

@@ -59,7 +59,7 @@ func TestDocumentsOfRuns(t *testing.T) {
 			t.Fatal(err)
 		}
 		if d := cmp.Diff(c.want, string(got)); d != "" {
-			t.Errorf("%s: %s", name, d)
+			t.Errorf("%s: got %s, want d = \"\"", name, d)
 		}
 	}
 }

@@ -23,7 +23,8 @@ func TestRows(t *testing.T) {
 		t.Errorf("%v\n got %s\nwant %s", p.Hidden, got, want)
 	}
 	if words := FirstWords(ui); string(words) != `[{"type":"text","text":"<user_message>\ndo\n</user_message>"}]` {
-		t.Errorf("%s", words)
+		t.Errorf("got %s, want string(words) = `[{\"type\":\"text\",\"text\":\"<user_message>\\ndo\\n</user_message>\"}]`",
+			words)
 	}
 }
 

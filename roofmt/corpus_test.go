@@ -21,7 +21,7 @@ func TestCorpusRead(t *testing.T) {
 		before := listing(t, dir)
 		f, err := roofmt.Read(context.Background(), dir)
 		if err != nil {
-			t.Errorf("%s: %v", dir, err)
+			t.Errorf("%s: got %v, want no error", dir, err)
 			continue
 		}
 		tools[f.Origin.Tool]++

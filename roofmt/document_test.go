@@ -49,7 +49,7 @@ func TestADocumentStandsStill(t *testing.T) {
 			t.Errorf("%d bytes: %s (%v)", n, &all, err)
 		}
 		if sum, err := f.UI.SHA256(); err != nil || sum != sha256.Sum256([]byte(uiList(4))) {
-			t.Errorf("%x (%v)", sum, err)
+			t.Errorf("got %x (%v), want no error and sum = sha256.Sum256([]byte(uiList(4)))", sum, err)
 		}
 	}
 }
@@ -219,7 +219,8 @@ func TestFingerprintsTellReplacements(t *testing.T) {
 	before := read(t, dir)
 	all, err := roofmt.Prints(dir)
 	if err != nil || all[roofmt.UIName] != before.UI.Print || all[roofmt.ItemName] != before.ItemPrint || all[roofmt.APIName].Exists {
-		t.Errorf("%+v (%v)", all, err)
+		t.Errorf("got %+v (%v), want no error and all[roofmt.UIName] = before.UI.Print and all[roofmt.ItemName] = before.ItemPrint and not all[roofmt.APIName].Exists",
+			all, err)
 	}
 	path := filepath.Join(dir, roofmt.UIName)
 	info, err := os.Stat(path)

@@ -53,7 +53,7 @@ func TestARequestSaysWhereItWasMade(t *testing.T) {
 					continue
 				}
 				if diff := cmp.Diff(c.want, EnvironmentOf(raw)); diff != "" {
-					t.Errorf("%s: %s", raw, diff)
+					t.Errorf("%s: got %s, want diff = \"\"", raw, diff)
 				}
 			}
 		})
@@ -72,7 +72,7 @@ func TestOnlyDetailsOfARequestCount(t *testing.T) {
 		`"<environment_details>"`, `<environment_details>`,
 	} {
 		if got := EnvironmentOf([]byte(raw)); got != (Environment{}) {
-			t.Errorf("%s: %+v", raw, got)
+			t.Errorf("%s: got %+v, want got = (Environment{})", raw, got)
 		}
 	}
 }

@@ -27,14 +27,15 @@ func TestABrokenIndexCanBeReplaced(t *testing.T) {
 		write(t, dir, map[string]string{roofmt.IndexName: text})
 		x, err := roofmt.ReadIndex(dir)
 		if !errors.Is(err, roofmt.ErrIndex) || x == nil || len(x.Entries) != 0 || x.Print.Size != int64(len(text)) {
-			t.Fatalf("%q: %+v (%v)", text, x, err)
+			t.Fatalf("%q: got %+v (%v), want errors.Is(err, roofmt.ErrIndex) and x != nil and len(x.Entries) = 0 and x.Print.Size = int64(len(text))",
+				text, x, err)
 		}
 		seen := x.Print
 		put := func() error {
 			return roofmt.Replace(context.Background(), dir, []roofmt.Replacement{{Name: roofmt.IndexName, Bytes: []byte(`{"version":1,"entries":[]}`), Expect: &seen}}, roofmt.Options{})
 		}
 		if err := put(); err != nil {
-			t.Errorf("%q: %v", text, err)
+			t.Errorf("%q: got %v, want no error", text, err)
 		}
 		if err := put(); !errors.Is(err, roofmt.ErrChanged) {
 			t.Errorf("%q: replaced twice as it was seen once: %v", text, err)
@@ -127,7 +128,7 @@ func TestIndexKeepsWhatItDoesNotKnow(t *testing.T) {
 		}
 		again, err := roofmt.ParseIndex(raw)
 		if err != nil || again.UpdatedAt != 77 {
-			r.Fatalf("%s: %v", raw, err)
+			r.Fatalf("%s: got %v, want no error and again.UpdatedAt = 77", raw, err)
 		}
 		if more, _ := esjson.Get(raw, "more"); string(more) != `{"a": 1.50}` && string(more) != `{"a":1.50}` {
 			r.Fatalf("more is %s", more)
@@ -193,7 +194,7 @@ func TestFindBySigns(t *testing.T) {
 		for _, f := range l.Tasks {
 			ids = append(ids, f.ID)
 			if f.Safe != api.ValidTaskID(f.ID) {
-				t.Errorf("%s: %+v", c.name, f)
+				t.Errorf("%s: got %+v, want f.Safe = api.ValidTaskID(f.ID)", c.name, f)
 			}
 		}
 		want := c.ids
@@ -228,7 +229,7 @@ func TestFindFollowsLinks(t *testing.T) {
 		got = append(got, f.ID)
 	}
 	if want := []string{"dead", "itself", "there"}; err != nil || !slices.Equal(got, want) {
-		t.Errorf("%v (%v)", got, err)
+		t.Errorf("got %v (%v), want no error and slices.Equal(got, want)", got, err)
 	}
 	for _, id := range []string{"dead", "itself"} {
 		if _, err := roofmt.Read(context.Background(), filepath.Join(dir, "tasks", id)); err == nil {
@@ -246,7 +247,8 @@ func TestTasksBehindADeadLink(t *testing.T) {
 		t.Skip(err)
 	}
 	if l, err := roofmt.Find(context.Background(), storage); !errors.Is(err, roofmt.ErrUnreachable) || l.TasksDir != filepath.Join(storage, "tasks") {
-		t.Errorf("%+v (%v)", l, err)
+		t.Errorf("got %+v (%v), want errors.Is(err, roofmt.ErrUnreachable) and l.TasksDir = filepath.Join(storage, \"tasks\")",
+			l, err)
 	}
 	// The same for the storage itself.
 	other := filepath.Join(home, ".config", "Cursor", "User", "globalStorage")
@@ -259,6 +261,6 @@ func TestTasksBehindADeadLink(t *testing.T) {
 		reach = append(reach, s.Reach)
 	}
 	if want := []roofmt.Reach{roofmt.Reachable, roofmt.Unreachable}; !slices.Equal(reach, want) {
-		t.Errorf("%v", reach)
+		t.Errorf("got %v, want slices.Equal(reach, want)", reach)
 	}
 }

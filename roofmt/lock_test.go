@@ -73,7 +73,7 @@ func TestLocksThatNobodyHolds(t *testing.T) {
 			l := lockFile(t, file, c.mtime, c.by)
 			err := l.clear(now)
 			if (err == nil) != c.taken || err != nil && !errors.Is(err, errBusy) {
-				t.Errorf("%v", err)
+				t.Errorf("got %v, want (err == nil) = c.taken and (no error or errors.Is(err, errBusy))", err)
 			}
 			if there(l.dir) == c.taken {
 				t.Errorf("the lock is there: %v", there(l.dir))
@@ -194,7 +194,7 @@ func TestWaitingHoldsNothing(t *testing.T) {
 		}
 		cancel()
 		if err := <-done; !errors.Is(err, context.Canceled) {
-			t.Errorf("%v", err)
+			t.Errorf("got %v, want errors.Is(err, context.Canceled)", err)
 		}
 		if !there(busy) || !there(filepath.Join(dir, APIName+".lock")) {
 			t.Error("the editor's locks are gone")
@@ -281,7 +281,7 @@ func TestDead(t *testing.T) {
 		"an empty record of nowhere":   {self{}, false},
 	} {
 		if got := c.s.dead(); got != c.want {
-			t.Errorf("%s: %v", name, got)
+			t.Errorf("%s: got %v, want got = %v", name, got, c.want)
 		}
 	}
 }
@@ -356,7 +356,8 @@ func TestSweep(t *testing.T) {
 func TestTempNamesAreTold(t *testing.T) {
 	m := ourTemp.FindStringSubmatch(tempName(UIName))
 	if m == nil || m[1] != me().domain || m[2] != strconv.Itoa(me().pid) || m[3] != me().start {
-		t.Errorf("%v", m)
+		t.Errorf("got %v, want m != nil and m[1] = me().domain and m[2] = strconv.Itoa(me().pid) and m[3] = me().start",
+			m)
 	}
 	if l, ok := parseLeftover(tempName(UIName)); ok {
 		t.Errorf("our own temporary file counts as Roo's: %+v", l)
@@ -381,11 +382,11 @@ func TestParseLeftover(t *testing.T) {
 	} {
 		got, ok := parseLeftover(name)
 		if ok != (want != leftover{}) {
-			t.Errorf("%s: %v", name, ok)
+			t.Errorf("%s: got %v, want ok = (want != leftover{})", name, ok)
 			continue
 		}
 		if got.Name = ""; got != want {
-			t.Errorf("%s: %+v", name, got)
+			t.Errorf("%s: got %+v, want got = %v", name, got, want)
 		}
 	}
 }

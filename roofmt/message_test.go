@@ -48,7 +48,8 @@ func TestSignsOfPrograms(t *testing.T) {
 		dir := t.TempDir()
 		write(t, dir, c.files)
 		if o := read(t, dir).Origin; o.Tool != c.want || o.Inferred != (c.want != "") || (o.Evidence == "") != (c.want == "") {
-			t.Errorf("%v: %+v", c.files, o)
+			t.Errorf(`%v: got %+v, want o.Tool = %v and o.Inferred = (c.want != "") and (o.Evidence == "") = (c.want == "")`,
+				c.files, o, c.want)
 		}
 	}
 }
@@ -69,14 +70,14 @@ func TestThePathSpeaksFirst(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), filepath.FromSlash(path))
 		mkdirs(t, dir)
 		if o := read(t, dir).Origin; o.Tool != want {
-			t.Errorf("%s: %+v", path, o)
+			t.Errorf("%s: got %+v, want o.Tool = %v", path, o, want)
 		}
 	}
 	dir := filepath.Join(t.TempDir(), "saoudrizwan.claude-dev", "tasks", "1")
 	mkdirs(t, dir)
 	write(t, dir, map[string]string{roofmt.UIName: `[{"ts":1,"type":"say","say":"checkpoint_saved"}]`})
 	if o := read(t, dir).Origin; o.Tool != roofmt.Cline {
-		t.Errorf("%+v", o)
+		t.Errorf("got %+v, want o.Tool = roofmt.Cline", o)
 	}
 }
 

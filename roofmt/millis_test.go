@@ -12,7 +12,7 @@ func TestTimesOfMessages(t *testing.T) {
 		`{"ts":"5"}`: {0, false}, `{"ts":null}`: {0, false}, `{}`: {0, false}, `{"ts":1e3}`: {1000, true}, `[]`: {0, false},
 	} {
 		if ms, ok := millis([]byte(raw)); ms != want.ms || ok != want.ok {
-			t.Errorf("%s: %d, %v", raw, ms, ok)
+			t.Errorf("%s: got %d, %v, want ms = want.ms and ok = want.ok", raw, ms, ok)
 		}
 	}
 }

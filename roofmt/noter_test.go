@@ -116,7 +116,7 @@ func TestDoubtfulNotesAreDropped(t *testing.T) {
 		f := looking(t, dir, nil)
 		defer f.Close()
 		if f.UI.Notes != nil || f.API.Notes != nil || !f.Empty() {
-			t.Errorf("%+v %+v", f.UI, f.API)
+			t.Errorf("got %+v %+v, want f.UI.Notes = nil and f.API.Notes = nil and f.Empty()", f.UI, f.API)
 		}
 	})
 }

@@ -93,7 +93,7 @@ func TestReadStates(t *testing.T) {
 			}
 			for raw, err := range d.All() {
 				if err != nil || !esjson.Valid(raw) {
-					t.Errorf("%s (%v)", raw, err)
+					t.Errorf("got %s (%v), want no error and esjson.Valid(raw)", raw, err)
 				}
 			}
 			if after := listing(t, dir); after != before {
@@ -233,7 +233,8 @@ func TestOrigin(t *testing.T) {
 		}
 		write(t, dir, c.files)
 		if o := read(t, dir).Origin; o.Tool != c.tool || o.Era != c.era || o.Inferred != (c.tool != "" || c.era != "") {
-			t.Errorf("%s: %+v", c.name, o)
+			t.Errorf(`%s: got %+v, want o.Tool = c.tool and o.Era = c.era and o.Inferred = (c.tool != "" || c.era != "")`,
+				c.name, o)
 		}
 	}
 }
@@ -247,10 +248,12 @@ func TestMessages(t *testing.T) {
 	}
 	a := roofmt.APIMessage(`{"role":"user","content":[{"type":"text","text":"x"},{"type":"tool_result","tool_use_id":"r"},{"type":"tool_use","id":"i","name":"n","input":{"k":1}},{"type":"text","text":"y"}]}`)
 	if a.Text() != "x\ny" || a.Role() != "user" || len(a.ToolResults()) != 1 || a.ToolResults()[0] != "r" {
-		t.Errorf("%q %q %v", a.Text(), a.Role(), a.ToolResults())
+		t.Errorf(`got %q %q %v, want a.Text() = "x\ny" and a.Role() = "user" and len(a.ToolResults()) = 1 and a.ToolResults()[0] = "r"`,
+			a.Text(), a.Role(), a.ToolResults())
 	}
 	if uses := a.ToolUses(); len(uses) != 1 || uses[0].ID != "i" || uses[0].Name != "n" || string(uses[0].Input) != `{"k":1}` {
-		t.Errorf("%+v", uses)
+		t.Errorf("got %+v, want len(uses) = 1 and uses[0].ID = \"i\" and uses[0].Name = \"n\" and string(uses[0].Input) = `{\"k\":1}`",
+			uses)
 	}
 	if s := roofmt.APIMessage(`{"role":"user","content":"plain"}`).Text(); s != "plain" {
 		t.Errorf("string content: %q", s)

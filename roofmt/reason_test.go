@@ -42,7 +42,7 @@ func TestWhyMessagesCannotBeRead(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(f.Losses) != 1 || f.Losses[0].Problem != c.want {
-			t.Errorf("%s: %+v", c.name, f.Losses)
+			t.Errorf("%s: got %+v, want len(f.Losses) = 1 and f.Losses[0].Problem = %v", c.name, f.Losses, c.want)
 		}
 		if err := f.Close(); err != nil {
 			t.Error(err)
@@ -62,7 +62,7 @@ func TestReason(t *testing.T) {
 		{&fs.PathError{Op: "openat", Path: "x", Err: fs.ErrPermission}, "this user may not read it (permission denied)"},
 	} {
 		if got := roofmt.Reason(c.err); got != c.want || strings.Contains(got, "openat") {
-			t.Errorf("%v: %q", c.err, got)
+			t.Errorf("%v: got %q, want got = %v and not strings.Contains(got, \"openat\")", c.err, got, c.want)
 		}
 	}
 }

@@ -29,7 +29,7 @@ func database(t *testing.T, file string, statements ...string) *sql.DB {
 	})
 	for _, s := range statements {
 		if _, err := db.Exec(s); err != nil {
-			t.Fatalf("%s: %v", s, err)
+			t.Fatalf("%s: got %v, want no error", s, err)
 		}
 	}
 	return db
@@ -83,7 +83,8 @@ func TestRowsOfClinesDatabase(t *testing.T) {
 		t.Error("a change does not show")
 	}
 	if rows, err = roofmt.ReadRows(sessions); err != nil || !strings.Contains(string(rows.Row("s2")), `"status":"completed"`) {
-		t.Errorf("%s (%v)", rows.Row("s2"), err)
+		t.Errorf("got %s (%v), want no error and strings.Contains(string(rows.Row(\"s2\")), `\"status\":\"completed\"`)",
+			rows.Row("s2"), err)
 	}
 	if _, err := db.Exec("ROLLBACK"); err != nil {
 		t.Fatal(err)
@@ -138,10 +139,11 @@ func TestOtherTables(t *testing.T) {
 		t.Setenv("CLINE_DB_DATA_DIR", filepath.Join(data, "elsewhere"))
 		rows, err := roofmt.ReadRows(filepath.Join(data, "sessions"))
 		if (err != nil) != broken {
-			t.Errorf("%s: %v", statement, err)
+			t.Errorf("%s: got %v, want (err != nil) = broken", statement, err)
 		}
 		if strings.Contains(statement, "session_id") != strings.Contains(string(rows.Row("s1")), `"task":"mow"`) {
-			t.Errorf("%s: %s", statement, rows.Row("s1"))
+			t.Errorf("%s: got %s, want strings.Contains(statement, \"session_id\") = strings.Contains(string(rows.Row(\"s1\")), `\"task\":\"mow\"`)",
+				statement, rows.Row("s1"))
 		}
 	}
 }
@@ -187,7 +189,7 @@ func TestRowsOfTheEditorsDatabase(t *testing.T) {
 			tasks := filepath.Join(storage, "tasks")
 			rows, err := roofmt.ReadRows(tasks)
 			if (err != nil) != c.broken || err != nil && !errors.Is(err, roofmt.ErrIndex) {
-				t.Errorf("%v", err)
+				t.Errorf("got %v, want (err != nil) = c.broken and (no error or errors.Is(err, roofmt.ErrIndex))", err)
 			}
 			for id, want := range c.want {
 				got := ""
@@ -210,7 +212,7 @@ func TestRowsOfTheCommandLine(t *testing.T) {
 	mkdirs(t, filepath.Join(storage, "tasks"))
 	write(t, storage, map[string]string{"global-state.json": "{\n  \"taskHistory\": [\n    {\"id\": \"a\", \"task\": \"mow\"}\n  ]\n}\n"})
 	if rows, err := roofmt.ReadRows(filepath.Join(storage, "tasks")); err != nil || rows.Row("a") == nil {
-		t.Errorf("%s (%v)", rows.Row("a"), err)
+		t.Errorf("got %s (%v), want no error and rows.Row(\"a\") != nil", rows.Row("a"), err)
 	}
 	if err := os.Chmod(filepath.Join(storage, "global-state.json"), 0); err != nil || os.Geteuid() == 0 {
 		return // who may read everything learns nothing here

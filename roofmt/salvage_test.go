@@ -83,7 +83,7 @@ func elements(t fataler, d *roofmt.Document) []string {
 	var out []string
 	for raw, err := range d.All() {
 		if err != nil {
-			t.Fatalf("%s: %v", d.Name, err)
+			t.Fatalf("%s: got %v, want no error", d.Name, err)
 		}
 		out = append(out, string(raw))
 	}
@@ -98,17 +98,18 @@ func TestErasAreTold(t *testing.T) {
 		write(t, dir, map[string]string{e.ui: e.text(e.uiRows), e.api: e.text(e.apiRows)})
 		f := read(t, dir)
 		if f.Origin.Era != e.want || f.Origin.Tool != e.wantTool {
-			t.Errorf("%s: %+v", e.name, f.Origin)
+			t.Errorf("%s: got %+v, want f.Origin.Era = %v and f.Origin.Tool = %v", e.name, f.Origin, e.want, e.wantTool)
 		}
 		if f.Damaged() || f.UI.Source != e.ui || f.API.Source != e.api {
-			t.Errorf("%s: %q, %q, %+v", e.name, f.UI.Source, f.API.Source, f.Losses)
+			t.Errorf("%s: got %q, %q, %+v, want not f.Damaged() and f.UI.Source = e.ui and f.API.Source = e.api",
+				e.name, f.UI.Source, f.API.Source, f.Losses)
 		}
 		for _, d := range []struct {
 			doc  *roofmt.Document
 			rows []string
 		}{{f.UI, e.uiRows}, {f.API, e.apiRows}} {
 			if got := elements(t, d.doc); strings.Join(got, "\n") != strings.Join(d.rows, "\n") {
-				t.Errorf("%s: %q", e.name, got)
+				t.Errorf(`%s: got %q, want strings.Join(got, "\n") = strings.Join(d.rows, "\n")`, e.name, got)
 			}
 		}
 	}

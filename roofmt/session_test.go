@@ -53,7 +53,8 @@ func TestASessionOfCline(t *testing.T) {
 	write(t, dir, map[string]string{"helper.messages.json": transcript(2)})
 	f := read(t, dir)
 	if f.API.Len() != 4 || f.API.Source != roofmt.TranscriptName(sid) || f.UI.Len() != 0 || f.Empty() || f.Damaged() {
-		t.Fatalf("%+v %+v", f.API, f.Losses)
+		t.Fatalf("got %+v %+v, want f.API.Len() = 4 and f.API.Source = roofmt.TranscriptName(sid) and f.UI.Len() = 0 and not f.Empty() and not f.Damaged()",
+			f.API, f.Losses)
 	}
 	for i := range f.API.Len() {
 		raw, err := f.API.Raw(i)
@@ -62,7 +63,8 @@ func TestASessionOfCline(t *testing.T) {
 		}
 	}
 	if f.Origin.Tool != roofmt.Cline || len(f.Others) != 1 || f.Others[0].Name != "helper.messages.json" {
-		t.Errorf("%+v %+v", f.Origin, f.Others)
+		t.Errorf("got %+v %+v, want f.Origin.Tool = roofmt.Cline and len(f.Others) = 1 and f.Others[0].Name = \"helper.messages.json\"",
+			f.Origin, f.Others)
 	}
 	want := `{"id":"` + sid + `","ts":1776200000003,"task":"mow the lawn\nall of it","tokensIn":20,"tokensOut":4,"cacheReads":2,"cacheWrites":0,"totalCost":0.5,"workspace":"/w","status":"completed","provider":"p","modelId":"m","source":"cli"}`
 	if string(f.Row) != want {
@@ -76,11 +78,12 @@ func TestFindSessions(t *testing.T) {
 	write(t, sessions, map[string]string{"sessions.index.json": "{}"})
 	for path, want := range map[string]roofmt.Shape{dir: roofmt.TaskFolder, sessions: roofmt.TasksDir} {
 		if l, err := roofmt.Find(context.Background(), path); err != nil || l.Shape != want || len(l.Tasks) != 1 || l.Tasks[0].ID != sid {
-			t.Errorf("%s: %+v (%v)", path, l, err)
+			t.Errorf("%s: got %+v (%v), want no error and l.Shape = %v and len(l.Tasks) = 1 and l.Tasks[0].ID = sid",
+				path, l, err, want)
 		}
 	}
 	if got := roofmt.SessionsDir(filepath.Dir(sessions)); got != sessions {
-		t.Errorf("%q", got)
+		t.Errorf("got %q, want got = sessions", got)
 	}
 	if got := roofmt.SessionsDir(dir); got != "" {
 		t.Errorf("no sessions: %q", got)
@@ -89,7 +92,7 @@ func TestFindSessions(t *testing.T) {
 	mkdirs(t, filepath.Join(home, ".cline", "data", "sessions"))
 	for _, s := range roofmt.DefaultStorages(roofmt.Env{GOOS: "linux", Home: home}) {
 		if s.Tool != roofmt.Cline {
-			t.Errorf("%+v", s)
+			t.Errorf("got %+v, want s.Tool = roofmt.Cline", s)
 		}
 	}
 }
@@ -161,7 +164,7 @@ func TestOwnListsGoBeforeATranscript(t *testing.T) {
 	dir := session(t, transcript(1), manifest)
 	write(t, dir, map[string]string{roofmt.APIName: `[{"role":"user","content":"old"},{"role":"user","content":"old"}]`})
 	if f := read(t, dir); f.API.Len() != 2 || f.API.Source != roofmt.APIName {
-		t.Errorf("%+v", f.API)
+		t.Errorf("got %+v, want f.API.Len() = 2 and f.API.Source = roofmt.APIName", f.API)
 	}
 }
 

@@ -97,7 +97,7 @@ func TestCustomStorage(t *testing.T) {
 		t.Fatal(err)
 	}
 	if list := DefaultStorages(Env{GOOS: "linux", Home: home}); len(list) != 0 {
-		t.Errorf("%+v", list)
+		t.Errorf("got %+v, want len(list) = 0", list)
 	}
 	if _, err := os.Stat(filepath.Join(home, "moved")); err == nil {
 		t.Error("looking made a folder")
@@ -122,11 +122,11 @@ func TestWindowsAround(t *testing.T) {
 		for _, s := range DefaultStorages(Env{GOOS: "linux", Home: home, WindowsHomes: windows}) {
 			got = append(got, s.Dir)
 			if s.Tool != Roo || s.Reach != Reachable {
-				t.Errorf("%+v", s)
+				t.Errorf("got %+v, want s.Tool = Roo and s.Reach = Reachable", s)
 			}
 		}
 		if d := cmp.Diff(want, got); d != "" {
-			t.Errorf("%q: %s", windows, d)
+			t.Errorf("%q: got %s, want d = \"\"", windows, d)
 		}
 	}
 }
@@ -141,7 +141,8 @@ func TestSystemEnv(t *testing.T) {
 			t.Fatal(err)
 		}
 		if env.GOOS == "linux" && (env.WindowsHomes != want || env.Config != "/somewhere/config") {
-			t.Errorf("%q: %+v", distro, env)
+			t.Errorf(`%q: got %+v, want env.GOOS != "linux" or (env.WindowsHomes = %v and env.Config = "/somewhere/config")`,
+				distro, env, want)
 		}
 		if env.Getenv("WSL_DISTRO_NAME") != distro {
 			t.Error("the environment is not the process's")
@@ -182,7 +183,7 @@ func TestToolsOfTheEnvironment(t *testing.T) {
 		}
 		want := map[string]Tool{mock: Roo, agentz: Roo, c.cline: Cline, zoo: Zoo, server: Kilo}
 		if d := cmp.Diff(want, dirs); d != "" {
-			t.Errorf("%v: %s", c.env, d)
+			t.Errorf("%v: got %s, want d = \"\"", c.env, d)
 		}
 	}
 }

@@ -31,7 +31,7 @@ func found(t *testing.T, goos string, env map[string]string, dirs ...string) map
 	}}) {
 		rel, err := filepath.Rel(home, s.Dir)
 		if err != nil || s.Reach != roofmt.Reachable {
-			t.Fatalf("%+v (%v)", s, err)
+			t.Fatalf("got %+v (%v), want no error and s.Reach = roofmt.Reachable", s, err)
 		}
 		if _, twice := got[filepath.ToSlash(rel)]; twice {
 			t.Errorf("%s is found twice", rel)
@@ -123,7 +123,8 @@ func TestForksOfExtensions(t *testing.T) {
 	write(t, filepath.Join(storage, "somebody.fork", "tasks", "1"), map[string]string{roofmt.UIName: uiList(1)})
 	list := roofmt.DefaultStorages(roofmt.Env{GOOS: "linux", Home: home})
 	if len(list) != 1 || filepath.Base(list[0].Dir) != "somebody.fork" || list[0].Tool != roofmt.UnknownTool || list[0].Product != "Code" {
-		t.Errorf("%+v", list)
+		t.Errorf(`got %+v, want len(list) = 1 and filepath.Base(list[0].Dir) = "somebody.fork" and list[0].Tool = roofmt.UnknownTool and list[0].Product = "Code"`,
+			list)
 	}
 }
 
@@ -139,6 +140,7 @@ func TestAStorageThatCannotBeListed(t *testing.T) {
 	}
 	list := roofmt.DefaultStorages(roofmt.Env{GOOS: "linux", Home: home})
 	if len(list) != 1 || list[0].Product != "Code" || list[0].Reach != roofmt.Unreachable {
-		t.Errorf("%+v", list)
+		t.Errorf("got %+v, want len(list) = 1 and list[0].Product = \"Code\" and list[0].Reach = roofmt.Unreachable",
+			list)
 	}
 }

@@ -90,10 +90,10 @@ func TestToolThroughALink(t *testing.T) {
 		t.Skip(err)
 	}
 	if l, err := roofmt.Find(context.Background(), link); err != nil || l.Tool != roofmt.Cline {
-		t.Errorf("%+v (%v)", l, err)
+		t.Errorf("got %+v (%v), want no error and l.Tool = roofmt.Cline", l, err)
 	}
 	if o := read(t, filepath.Join(link, "tasks", "1")).Origin; o.Tool != roofmt.Cline {
-		t.Errorf("%+v", o)
+		t.Errorf("got %+v, want o.Tool = roofmt.Cline", o)
 	}
 }
 
@@ -102,7 +102,7 @@ func TestFindAnyDirectoryOfFolders(t *testing.T) {
 	mkdirs(t, filepath.Join(dir, "x"))
 	write(t, filepath.Join(dir, "x"), map[string]string{".api_conversation_history.json.bak_1_a.tmp": `[]`})
 	if l, err := roofmt.Find(context.Background(), dir); err != nil || l.Shape != roofmt.TasksDir || len(l.Tasks) != 1 {
-		t.Errorf("%+v (%v)", l, err)
+		t.Errorf("got %+v (%v), want no error and l.Shape = roofmt.TasksDir and len(l.Tasks) = 1", l, err)
 	}
 }
 
@@ -120,7 +120,7 @@ func TestDefaultStorages(t *testing.T) {
 		got := map[string]roofmt.Tool{}
 		for _, s := range list {
 			if s.Reach != roofmt.Reachable {
-				t.Errorf("%s: %+v", goos, s)
+				t.Errorf("%s: got %+v, want s.Reach = roofmt.Reachable", goos, s)
 			}
 			got[s.Dir] = s.Tool
 		}
@@ -138,10 +138,11 @@ func TestUnreachableIsNotEmpty(t *testing.T) {
 	write(t, filepath.Dir(bad), map[string]string{filepath.Base(bad): "x"})
 	list := roofmt.DefaultStorages(roofmt.Env{GOOS: "linux", Home: home})
 	if len(list) != 1 || list[0].Reach != roofmt.Unreachable || !errors.Is(list[0].Err, roofmt.ErrUnreachable) {
-		t.Errorf("%+v", list)
+		t.Errorf("got %+v, want len(list) = 1 and list[0].Reach = roofmt.Unreachable and errors.Is(list[0].Err, roofmt.ErrUnreachable)",
+			list)
 	}
 	if l, err := roofmt.Find(context.Background(), bad); !errors.Is(err, roofmt.ErrUnreachable) || len(l.Tasks) != 0 {
-		t.Errorf("%+v (%v)", l, err)
+		t.Errorf("got %+v (%v), want errors.Is(err, roofmt.ErrUnreachable) and len(l.Tasks) = 0", l, err)
 	}
 }
 
@@ -165,14 +166,14 @@ func TestIndex(t *testing.T) {
 	x.Entries = append(x.Entries, []byte(`{"id":"c","ts":2}`), []byte(`{"id":"a","ts":9}`))
 	got, err := x.Bytes(8)
 	if want := `{"version":1,"updatedAt":8,"entries":[{"id":"a","ts":9},{"id":"b","ts":3,"new":[1]},{"id":"c","ts":2},{"odd":true}],"more":7}`; err != nil || string(got) != want {
-		t.Errorf("%s (%v)", got, err)
+		t.Errorf("got %s (%v), want no error and string(got) = %v", got, err, want)
 	}
 	if !x.Remove("b") || x.Remove("b") {
 		t.Error("Remove")
 	}
 	for _, bad := range []string{``, `[]`, `{"version":2,"entries":[]}`, `{"version":1}`} {
 		if _, err := roofmt.ParseIndex([]byte(bad)); !errors.Is(err, roofmt.ErrIndex) {
-			t.Errorf("%s: %v", bad, err)
+			t.Errorf("%s: got %v, want errors.Is(err, roofmt.ErrIndex)", bad, err)
 		}
 	}
 	dir := t.TempDir()
@@ -190,7 +191,8 @@ func TestAnEmptyTasksFolderHidesNothing(t *testing.T) {
 	write(t, filepath.Join(dir, "a1"), map[string]string{roofmt.UIName: uiList(1)})
 	l, err := roofmt.Find(context.Background(), dir)
 	if err != nil || l.Shape != roofmt.TasksDir || len(l.Tasks) != 2 || l.Tasks[0].ID != "a1" {
-		t.Errorf("%+v (%v)", l, err)
+		t.Errorf("got %+v (%v), want no error and l.Shape = roofmt.TasksDir and len(l.Tasks) = 2 and l.Tasks[0].ID = \"a1\"",
+			l, err)
 	}
 	mkdirs(t, filepath.Join(dir, "tasks", "b2"))
 	if l, err = roofmt.Find(context.Background(), dir); err != nil || l.Shape != roofmt.StorageRoot || len(l.Tasks) != 1 {

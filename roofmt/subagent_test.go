@@ -43,14 +43,16 @@ func TestSubagentsAreTasks(t *testing.T) {
 	}
 	f := read(t, filepath.Join(dir, "bob.messages.json"))
 	if f.ID != sid+"__bob" || f.API.Len() != 2 || f.UI.Len() != 0 || f.Origin.Tool != roofmt.Cline || f.Empty() || f.Damaged() {
-		t.Errorf("%+v %+v", f, f.API)
+		t.Errorf("got %+v %+v, want f.ID = sid+\"__bob\" and f.API.Len() = 2 and f.UI.Len() = 0 and f.Origin.Tool = roofmt.Cline and not f.Empty() and not f.Damaged()",
+			f, f.API)
 	}
 	if want := `"parentTaskId":"` + sid + `","rootTaskId":"` + sid + `","workspace":"/w"`; !strings.Contains(string(f.Row), want) {
 		t.Errorf("%s lacks %s", f.Row, want)
 	}
 	prints, err := roofmt.Prints(f.Dir)
 	if err != nil || len(prints) != 1 || prints["bob.messages.json"] != f.API.SourcePrint {
-		t.Errorf("%+v (%v)", prints, err)
+		t.Errorf("got %+v (%v), want no error and len(prints) = 1 and prints[\"bob.messages.json\"] = f.API.SourcePrint",
+			prints, err)
 	}
 }
 
@@ -73,12 +75,12 @@ func TestSubagentsThatAreNotWhole(t *testing.T) {
 		}
 	}
 	if _, err := roofmt.Read(context.Background(), filepath.Join(dir, "gone.messages.json")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("%v", err)
+		t.Errorf("got %v, want errors.Is(err, fs.ErrNotExist)", err)
 	}
 	cancelled, cancel := context.WithCancel(context.Background())
 	cancel()
 	if _, err := roofmt.Read(cancelled, path); !errors.Is(err, context.Canceled) {
-		t.Errorf("%v", err)
+		t.Errorf("got %v, want errors.Is(err, context.Canceled)", err)
 	}
 }
 

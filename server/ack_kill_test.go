@@ -89,7 +89,7 @@ func TestEveryAcknowledgedPostOutlivesAKill(t *testing.T) {
 		status, _, first := k.try(c.path(), c.body, key)
 		k.kill()
 		if status/100 != 2 {
-			t.Fatalf("%s: %d %s", c.name, status, first)
+			t.Fatalf("%s: got %d %s, want status/100 = 2", c.name, status, first)
 		}
 		if now := c.effect(); now != was+1 {
 			t.Errorf("%s: behind its acknowledgement it was done %d times", c.name, now-was)

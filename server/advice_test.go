@@ -26,7 +26,8 @@ func TestAdviceFitsTheDoor(t *testing.T) {
 	} {
 		p := g.denied(422, c.code, c.method, g.path("%s", c.path), c.body)
 		if len(p.Suggestions) == 0 || !strings.Contains(p.Suggestions[0], c.want) {
-			t.Errorf("%s: %q", c.name, p.Suggestions)
+			t.Errorf("%s: got %q, want len(p.Suggestions) != 0 and strings.Contains(p.Suggestions[0], c.want)",
+				c.name, p.Suggestions)
 		}
 		for _, s := range p.Suggestions {
 			if !strings.HasPrefix(s, "roost ") && (strings.Contains(s, " -") || strings.HasPrefix(s, "-")) {

@@ -103,14 +103,14 @@ func TestLargeRequests(t *testing.T) {
 		conn := dial(t, addr)
 		fmt.Fprintf(conn, "GET /v1/tasks HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n%s\r\n\r\n", g.token, length)
 		if line, _ := bufio.NewReader(conn).ReadString('\n'); !strings.Contains(line, "413") {
-			t.Errorf("%s: %q", length, line)
+			t.Errorf("%s: got %q, want strings.Contains(line, \"413\")", length, line)
 		}
 	}
 	for _, raw := range []string{"GET / HTTP/1.1\r\n\r\n", "GET / HTTP/1.1\r\nHost: a\r\nHost: localhost\r\n\r\n", "\x00\x01\x02\r\n\r\n", "GET http://evil.example/v1/tasks HTTP/1.1\r\nHost: localhost\r\n\r\n", "GET /v1/tasks HTTP/1.0\r\n\r\n"} {
 		conn := dial(t, addr)
 		fmt.Fprint(conn, raw)
 		if line, _ := bufio.NewReader(conn).ReadString('\n'); !strings.Contains(line, " 400") && !strings.Contains(line, " 403") {
-			t.Errorf("%q: %q", raw, line)
+			t.Errorf(`%q: got %q, want strings.Contains(line, " 400") or strings.Contains(line, " 403")`, raw, line)
 		}
 	}
 }
@@ -213,6 +213,7 @@ func TestFailuresOfTheDisk(t *testing.T) {
 	}
 	p := g.refused(403, "permission_denied", "GET", g.path(""))
 	if strings.Contains(p.Detail, g.dir) || !strings.Contains(g.log.String(), "permission denied") {
-		t.Errorf("%s\n%s", p.Detail, g.log.String())
+		t.Errorf("got %s\n%s, want not strings.Contains(p.Detail, g.dir) and strings.Contains(g.log.String(), \"permission denied\")",
+			p.Detail, g.log.String())
 	}
 }

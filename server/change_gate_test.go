@@ -99,7 +99,8 @@ func TestEveryFailureHasItsCode(t *testing.T) {
 	} {
 		p := report.ProblemOf(t.Context(), g.opt.Store, fmt.Errorf("do it: %w", c.err), g.id)
 		if p.Status != c.status || p.Code != c.code || p.Retryable != c.again || p.Title == "" || p.Detail == "" {
-			t.Errorf("%v: %+v", c.err, p)
+			t.Errorf(`%v: got %+v, want p.Status = c.status and p.Code = c.code and p.Retryable = c.again and p.Title != "" and p.Detail != ""`,
+				c.err, p)
 		}
 		if p.Status == http.StatusInternalServerError && p.Detail == c.err.Error() {
 			t.Error("its words are told")

@@ -51,7 +51,7 @@ func TestClientFollows(t *testing.T) {
 		}
 		cancel()
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s: %s", name, diff)
+			t.Errorf("%s: got %s, want diff = \"\"", name, diff)
 		}
 	}
 	if mark, err := client.Local(g.srv.Handler(), g.token).Mark(t.Context(), g.id); err != nil || mark != want[len(want)-1].ID {
@@ -70,7 +70,8 @@ func TestLines(t *testing.T) {
 	}
 	whole := lines("after=0")
 	if whole.Total != len(whole.Items) || whole.Before != nil || whole.After != nil || !strings.Contains(whole.Items[0].Lines[1].Text, "paint the fence") {
-		t.Fatalf("%+v", whole)
+		t.Fatalf("got %+v, want whole.Total = len(whole.Items) and whole.Before = nil and whole.After = nil and strings.Contains(whole.Items[0].Lines[1].Text, \"paint the fence\")",
+			whole)
 	}
 	var parts []api.ShownMessage
 	for at := "after=0"; ; {
@@ -85,7 +86,8 @@ func TestLines(t *testing.T) {
 		t.Error(diff)
 	}
 	if last := lines("limit=1"); len(last.Items) != 1 || last.Items[0].Number != whole.Total || *last.Before != whole.Total {
-		t.Errorf("%+v", last)
+		t.Errorf("got %+v, want len(last.Items) = 1 and last.Items[0].Number = whole.Total and *last.Before = whole.Total",
+			last)
 	}
 	g.refused(422, "validation_failed", "GET", g.path("/lines?view=nonsense"))
 	g.refused(404, "task_not_found", "GET", "/v1/tasks/nothing/lines")
@@ -105,7 +107,7 @@ func TestExport(t *testing.T) {
 		var told api.Exported
 		text, _ := url.QueryUnescape(resp.Trailer.Get("Roost-Export"))
 		if err := json.Unmarshal([]byte(text), &told); err != nil || told.Masked != 0 || told.Damaged == nil {
-			t.Errorf("%s: %q, %v", format, text, err)
+			t.Errorf("%s: got %q, %v, want no error and told.Masked = 0 and told.Damaged != nil", format, text, err)
 		}
 		_, disposition, err := mime.ParseMediaType(resp.Header.Get("Content-Disposition"))
 		ending := map[string]string{"md": ".md", "html": ".html", "json": ".json", "archive": ".zip", "roo": ".tar"}[format]

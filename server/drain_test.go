@@ -20,7 +20,7 @@ func TestRuleB14Drain(t *testing.T) {
 	var s api.Server
 	g.did(200, &s, "POST", "/v1/server/drain", "")
 	if !s.Draining || s.Stopping || s.Runs.Waiting != 1 {
-		t.Errorf("%+v", s)
+		t.Errorf("got %+v, want s.Draining and not s.Stopping and s.Runs.Waiting = 1", s)
 	}
 	g.refusedSend(503, "draining", "POST", "/v1/tasks/"+g.id+"/runs", `{"message":{"text":"go on"}}`)
 	if resp := g.ask("GET", "/readyz", "Authorization: "); resp.StatusCode != http.StatusServiceUnavailable {
@@ -31,7 +31,7 @@ func TestRuleB14Drain(t *testing.T) {
 	}
 	g.did(200, &s, "DELETE", "/v1/server/drain", "")
 	if s.Draining {
-		t.Errorf("%+v", s)
+		t.Errorf("got %+v, want not s.Draining", s)
 	}
 	g.get("/readyz")
 	g.did(202, nil, "POST", "/v1/tasks/"+g.id+"/runs", `{"message":{"text":"go on"}}`)
@@ -57,12 +57,13 @@ func TestStopIsAskedOfTheProgram(t *testing.T) {
 	})
 	var s api.Server
 	if err := json.Unmarshal(g.get("/v1/server"), &s); err != nil || s.Stopping || s.PID == 0 || s.URL != "http://127.0.0.1:1" || s.Limits.MaxRuns != 3 || s.Limits.MaxBody == 0 || s.Recovery != "none" {
-		t.Errorf("%v %+v", err, s)
+		t.Errorf(`got %v %+v, want no error and not s.Stopping and s.PID != 0 and s.URL = "http://127.0.0.1:1" and s.Limits.MaxRuns = 3 and s.Limits.MaxBody != 0 and s.Recovery = "none"`,
+			err, s)
 	}
 	g.refusedSend(422, "validation_failed", "POST", "/v1/server/stop", `{"later":true}`)
 	g.did(202, &s, "POST", "/v1/server/stop", `{"now":true}`)
 	if !s.Stopping || !<-asked {
-		t.Errorf("%+v", s)
+		t.Errorf("got %+v, want s.Stopping and <-asked", s)
 	}
 	g.refusedSend(409, "stopping", "DELETE", "/v1/server/drain", "")
 	g.did(202, &s, "POST", "/v1/server/stop", "")
@@ -125,7 +126,7 @@ func TestPagesOfNamedOrigins(t *testing.T) {
 	} {
 		resp := g.send("POST", "/v1/server/drain", "", headers...)
 		if resp.StatusCode != http.StatusForbidden {
-			t.Errorf("%q: %s", headers, resp.Status)
+			t.Errorf("%q: got %s, want resp.StatusCode = http.StatusForbidden", headers, resp.Status)
 		}
 	}
 	if resp := g.ask("OPTIONS", "/v1/tasks", append(ahead, "Origin: https://other.example")...); resp.Header.Get("Access-Control-Allow-Origin") != "" {

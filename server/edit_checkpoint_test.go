@@ -23,12 +23,12 @@ func TestRewindToACheckpoint(t *testing.T) {
 	var list api.Checkpoints
 	g.did(200, &list, "GET", g.path("/checkpoints"), "")
 	if len(list.Checkpoints) < 2 {
-		t.Fatalf("%+v", list)
+		t.Fatalf("got %+v, want len(list.Checkpoints) >= 2", list)
 	}
 	second := list.Checkpoints[1]
 	for _, bad := range []string{"c77", "cx"} {
 		if resp := g.send("POST", g.path("/rewinds"), `{"to":"`+bad+`"}`); resp.StatusCode != 404 && resp.StatusCode != 422 {
-			t.Errorf("%s: %s", bad, resp.Status)
+			t.Errorf("%s: got %s, want resp.StatusCode = 404 or resp.StatusCode = 422", bad, resp.Status)
 		}
 	}
 	var dry, done api.Rewound
@@ -38,7 +38,7 @@ func TestRewindToACheckpoint(t *testing.T) {
 		t.Errorf("%+v, the dry run %+v", done.RewindResult, dry.RewindResult)
 	}
 	if text, err := os.ReadFile(file); err != nil || string(text) != "one\n" {
-		t.Errorf("%q %v", text, err)
+		t.Errorf("got %q %v, want no error and string(text) = \"one\\n\"", text, err)
 	}
 	g.did(200, nil, "POST", g.path("/undo"), `{}`)
 	if text, err := os.ReadFile(file); err != nil || string(text) != "two\n" {

@@ -95,7 +95,7 @@ func did[T any](w *workshop, status int, path, body string, headers ...string) (
 	}
 	d := json.NewDecoder(bytes.NewReader(data))
 	if err := d.Decode(&doc); err != nil {
-		w.Fatalf("%s: %v", data, err)
+		w.Fatalf("%s: got %v, want no error", data, err)
 	}
 	return doc
 }
@@ -317,7 +317,8 @@ func TestForksOverHTTP(t *testing.T) {
 	resp, data := w.send("POST", w.path("/forks"), `{"at":"#3","title":"another way","mode":"ask"}`)
 	made := fixture.Must[api.ForkResult](t)(decodeAs[api.ForkResult](data))
 	if resp.StatusCode != 201 || resp.Header.Get("Location") != "/v1/tasks/"+made.ID || resp.Header.Get("Roost-Task-Id") != made.ID || made.From.ID != w.id {
-		t.Fatalf("%s %v\n%s", resp.Status, resp.Header, data)
+		t.Fatalf("got %s %v\n%s, want resp.StatusCode = 201 and resp.Header.Get(\"Location\") = \"/v1/tasks/\"+made.ID and resp.Header.Get(\"Roost-Task-Id\") = made.ID and made.From.ID = w.id",
+			resp.Status, resp.Header, data)
 	}
 	sum := fixture.Must[api.Summary](t)(decodeAs[api.Summary](w.get("/v1/tasks/" + made.ID)))
 	if sum.Title != "another way" || sum.Origin != "api" || sum.Mode != "ask" || sum.Messages.UI != 3 {
@@ -352,7 +353,7 @@ func TestEditsWithAKeyAreDoneOnce(t *testing.T) {
 			key := "Idempotency-Key: once-" + strings.Map(func(r rune) rune { return max(r, '-') }, name)
 			first, one := w.send("POST", w.path("%s", c.path), c.body, key)
 			if first.StatusCode/100 != 2 {
-				t.Fatalf("%s\n%s", first.Status, one)
+				t.Fatalf("got %s\n%s, want first.StatusCode/100 = 2", first.Status, one)
 			}
 			tasks, histories := w.get("/v1/tasks"), w.histories()
 			again, two := w.send("POST", w.path("%s", c.path), c.body, key)
@@ -409,7 +410,7 @@ func TestARunningTaskIsNotMoved(t *testing.T) {
 	for _, path := range []string{"/rewinds", "/undo", "/redo", "/condense", "/checkpoints", "/checkpoints/0/restore"} {
 		p := w.refuses(409, "task_busy", w.path("%s", path), `{}`)
 		if !p.Retryable || len(p.Suggestions) == 0 {
-			t.Errorf("%s: %+v", path, p)
+			t.Errorf("%s: got %+v, want p.Retryable and len(p.Suggestions) != 0", path, p)
 		}
 	}
 	if f := did[api.ForkResult](w, 201, w.path("/forks"), `{}`); f.ID == "" {

@@ -351,7 +351,7 @@ func TestWhatIsPassedOn(t *testing.T) {
 	mu.Unlock()
 	p := g.denied(503, "holder_gone", "POST", "/v1/tasks/"+id+"/messages", `{"text":"x"}`)
 	if !p.Retryable {
-		t.Errorf("%+v", p)
+		t.Errorf("got %+v, want p.Retryable", p)
 	}
 	mu.Lock()
 	defer mu.Unlock()

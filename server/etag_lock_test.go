@@ -77,7 +77,7 @@ func TestIfMatchIsComparedWithTheLockHeld(t *testing.T) {
 		}
 	}
 	if sum := fixture.Must[api.Summary](t)(rowOfTask(g.store, ref)); sum.Title == "never" || sum.Mode == "ask" {
-		t.Errorf("%+v", sum)
+		t.Errorf(`got %+v, want sum.Title != "never" and sum.Mode != "ask"`, sum)
 	}
 	// As it was seen each of them is done, also one that takes the task over more than once.
 	tag := func() string { return "If-Match: " + g.did(200, nil, "GET", g.path(""), "").Get("ETag") }

@@ -109,7 +109,7 @@ func TestPlacesOfStreams(t *testing.T) {
 		t.Helper()
 		leave, ok := s.enter(client)
 		if ok != want {
-			t.Fatalf("%s: %v", client, ok)
+			t.Fatalf("%s: got %v, want ok = %v", client, ok, want)
 		}
 		return leave
 	}
@@ -124,7 +124,7 @@ func TestPlacesOfStreams(t *testing.T) {
 	enter("a", false)
 	last()
 	if len(s.by) != 2 || s.now != 2 { // nobody is remembered who has none
-		t.Errorf("%+v", s.by)
+		t.Errorf("got %+v, want len(s.by) = 2 and s.now = 2", s.by)
 	}
 }
 
@@ -155,7 +155,7 @@ func TestStreamsArePassedOnAtOnce(t *testing.T) {
 		want := map[string]string{"Content-Type": streamMedia, "Cache-Control": "no-store, no-transform", "X-Accel-Buffering": "no"}
 		for name, value := range want {
 			if got := s.resp.Header.Get(name); got != value {
-				t.Errorf("%s: %s: %q", path, name, got)
+				t.Errorf("%s: got %s: %q, want got = value", path, name, got)
 			}
 		}
 		first := make([]byte, len("retry: 2000\n"))

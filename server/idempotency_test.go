@@ -39,7 +39,7 @@ func TestOneKeyIsOneEffect(t *testing.T) {
 	wait.Wait()
 	for _, a := range answers {
 		if a != answers[0] || !strings.HasPrefix(a, "201") {
-			t.Fatalf("%s\n%s", answers[0], a)
+			t.Fatalf("got %s\n%s, want a = answers[0] and strings.HasPrefix(a, \"201\")", answers[0], a)
 		}
 	}
 	if n := g.count() - before; n != 1 {
@@ -63,7 +63,7 @@ func TestOneKeyIsOneEffect(t *testing.T) {
 			wait.Go(func() {
 				resp := g.send("POST", "/v1/tasks/"+r.Task+c.path, c.body, key)
 				if resp.StatusCode != 202 {
-					t.Errorf("%s: %s", c.path, resp.Status)
+					t.Errorf("%s: got %s, want resp.StatusCode = 202", c.path, resp.Status)
 				}
 			})
 		}
@@ -79,7 +79,7 @@ func TestOneKeyIsOneEffect(t *testing.T) {
 		}
 	}
 	if said["once more"] != 1 || said["and this"] != 1 {
-		t.Errorf("%v", said)
+		t.Errorf(`got %v, want said["once more"] = 1 and said["and this"] = 1`, said)
 	}
 }
 
@@ -95,7 +95,7 @@ func TestAKeyIsOfOneRequest(t *testing.T) {
 	for _, c := range [][2]string{{"/v1/tasks", g.task(sayDone, "other")}, {"/v1/tasks/" + r.Task + "/runs", body}, {"/v1/tasks/" + r.Task + "/cancel", ""}} {
 		p := g.denied(422, "idempotency_mismatch", "POST", c[0], c[1], key)
 		if p.Errors[0].Parameter != keyHeader {
-			t.Errorf("%+v", p)
+			t.Errorf("got %+v, want p.Errors[0].Parameter = keyHeader", p)
 		}
 	}
 	for _, bad := range []string{"a b", "é", strings.Repeat("k", 256)} {
@@ -104,7 +104,7 @@ func TestAKeyIsOfOneRequest(t *testing.T) {
 	g.did(201, nil, "POST", "/v1/tasks", g.task(sayDone, ""), keyHeader+": "+strings.Repeat("~", 255))
 	for _, file := range g.records() {
 		if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
-			t.Errorf("%v %v", info.Mode(), err)
+			t.Errorf("got %v %v, want no error and info.Mode().Perm() = 0o600", info.Mode(), err)
 		}
 		if data, _ := os.ReadFile(file); strings.Contains(string(data), g.token) || strings.Contains(string(data), "k1") {
 			t.Errorf("a record holds the token or the key: %s", data)

@@ -85,7 +85,7 @@ func TestDeltasAreLive(t *testing.T) {
 			s := f.said(t)
 			deltas++
 			if f.ID != "" || s.Task != idle.Task || s.Run == "" {
-				t.Errorf("%s: %+v", name, f)
+				t.Errorf(`%s: got %+v, want f.ID = "" and s.Task = idle.Task and s.Run != ""`, name, f)
 			}
 			if f.Type != "message.delta" && f.Type != "reasoning.delta" || s.Message == 0 {
 				continue
@@ -124,7 +124,8 @@ func TestStreamOfARun(t *testing.T) {
 	}
 	end := rest[len(rest)-2]
 	if end.Type != "run.ended" || !strings.Contains(rest[len(rest)-1].Data, `"reason":"run_ended"`) {
-		t.Errorf("%+v", rest)
+		t.Errorf("got %+v, want end.Type = \"run.ended\" and strings.Contains(rest[len(rest)-1].Data, `\"reason\":\"run_ended\"`)",
+			rest)
 	}
 	durable := func(list []frame) []frame {
 		return slices.DeleteFunc(slices.Clone(list), func(f frame) bool { return f.ID == "" })

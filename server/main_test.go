@@ -209,7 +209,8 @@ func (g *ground) follow(path string, headers ...string) *stream {
 	g.Helper()
 	resp := g.ask("GET", path, headers...)
 	if resp.StatusCode != http.StatusOK || resp.Header.Get("Content-Type") != streamMedia {
-		g.Fatalf("%s: %s %s", path, resp.Status, resp.Header.Get("Content-Type"))
+		g.Fatalf("%s: got %s %s, want resp.StatusCode = http.StatusOK and resp.Header.Get(\"Content-Type\") = streamMedia",
+			path, resp.Status, resp.Header.Get("Content-Type"))
 	}
 	return &stream{g, resp, bufio.NewReader(resp.Body)}
 }

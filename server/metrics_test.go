@@ -82,7 +82,8 @@ func TestMetricsTellWhatWasDone(t *testing.T) {
 		}
 	}
 	if got[`roost_http_request_seconds_count{route="/v1/tasks"}`] == "" || got["go_goroutines"] == "" {
-		t.Errorf("%v", got)
+		t.Errorf("got %v, want got[`roost_http_request_seconds_count{route=\"/v1/tasks\"}`] != \"\" and got[\"go_goroutines\"] != \"\"",
+			got)
 	}
 }
 

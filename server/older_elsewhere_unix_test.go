@@ -50,10 +50,11 @@ func TestOlderCallReachesAnotherProcess(t *testing.T) {
 	q := g.question(run.TaskID)
 	lines := g.restart(run.TaskID, "green", keyHeader+": green").lines()
 	if kinds := strings.Join(typesOf(lines), " "); !strings.HasPrefix(kinds, "start ") || !strings.HasSuffix(kinds, "completion stream_end") {
-		t.Errorf("%s", kinds)
+		t.Errorf(`got %s, want strings.HasPrefix(kinds, "start ") and strings.HasSuffix(kinds, "completion stream_end")`,
+			kinds)
 	}
 	if first := lines[0]; first.Task != run.TaskID || first.Job != run.ID {
-		t.Errorf("%+v", first)
+		t.Errorf("got %+v, want first.Task = run.TaskID and first.Job = run.ID", first)
 	}
 	x.ended(run, "completed")
 	id := g.id
@@ -70,7 +71,7 @@ func TestOlderCallReachesAnotherProcess(t *testing.T) {
 	}
 	// Again under its key it is told again, and nothing is said twice.
 	if again := g.restart(run.TaskID, "green", keyHeader+": green").lines(); len(again) == 0 || again[0].Job != run.ID {
-		t.Errorf("%+v", again)
+		t.Errorf("got %+v, want len(again) != 0 and again[0].Job = run.ID", again)
 	}
 }
 
@@ -84,7 +85,7 @@ func TestOlderCallIsNotPassedOnAgainstTheSettings(t *testing.T) {
 	body := `{"task":"go on","taskId":"` + run.TaskID + `","restartTask":true}`
 	var p api.OlderFailure
 	if g.did(403, &p, "POST", "/chat/stream", body); p.Code != "restart_disabled" {
-		t.Errorf("%+v", p)
+		t.Errorf("got %+v, want p.Code = \"restart_disabled\"", p)
 	}
 	o := g.opt
 	o.Restart.Off = false
@@ -93,7 +94,8 @@ func TestOlderCallIsNotPassedOnAgainstTheSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	if g.did(409, &p, "POST", "/chat/stream", body); p.Code != "task_locked" && p.Code != "task_busy" || p.Task == nil || *p.Task != run.TaskID {
-		t.Errorf("%+v", p)
+		t.Errorf(`got %+v, want (p.Code = "task_locked" or p.Code = "task_busy") and p.Task != nil and *p.Task = run.TaskID`,
+			p)
 	}
 	run.Cancel()
 	x.ended(run, "cancelled")
@@ -119,6 +121,7 @@ func TestOlderCallJoinsARunThatWorks(t *testing.T) {
 	g.did(200, nil, "POST", g.path("/cancel"), "")
 	lines := told.lines()
 	if len(lines) < 2 || lines[0].Job != run.ID || lines[len(lines)-1].Type != "stream_end" {
-		t.Errorf("%+v", lines)
+		t.Errorf("got %+v, want len(lines) >= 2 and lines[0].Job = run.ID and lines[len(lines)-1].Type = \"stream_end\"",
+			lines)
 	}
 }

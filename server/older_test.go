@@ -63,7 +63,8 @@ func (w *workshop) call(ctx context.Context, body string, headers ...string) *ol
 	resp := fixture.Must[*http.Response](w)((&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req))
 	w.Cleanup(func() { resp.Body.Close() })
 	if resp.StatusCode != 200 || resp.Header.Get("Content-Type") != streamMedia {
-		w.Fatalf("%s: %s %v", body, resp.Status, resp.Header)
+		w.Fatalf("%s: got %s %v, want resp.StatusCode = 200 and resp.Header.Get(\"Content-Type\") = streamMedia",
+			body, resp.Status, resp.Header)
 	}
 	return &olderCall{&stream{w, resp, bufio.NewReader(resp.Body)}, resp}
 }
@@ -170,7 +171,7 @@ func TestOlderCallAsksAndCompletes(t *testing.T) {
 			t.Errorf("of another job: %+v", e)
 		}
 		if e.Type == "token_usage" && e.Usage == nil {
-			t.Errorf("%+v", e)
+			t.Errorf("got %+v, want e.Type != \"token_usage\" or e.Usage != nil", e)
 		}
 	}
 	if seen["text looking around"] != 1 || seen["text going on"] != 1 || seen["text paint"] != 0 {
@@ -238,7 +239,8 @@ func TestOlderCallRefusesBeforeAnythingIsDone(t *testing.T) {
 	}
 	for path, code := range map[string]int{"/api/questions": 400, "/api/questions?jobId=nobody": 404, "/api/questions/nobody": 404, "/api/questions/" + id + ".q1": 404} {
 		if resp := w.ask("GET", path); resp.StatusCode != code || resp.Header.Get("Content-Type") != "application/json" {
-			t.Errorf("%s: %s %s", path, resp.Status, resp.Header.Get("Content-Type"))
+			t.Errorf(`%s: got %s %s, want resp.StatusCode = code and resp.Header.Get("Content-Type") = "application/json"`,
+				path, resp.Status, resp.Header.Get("Content-Type"))
 		}
 	}
 	w.fails(404, "question_not_found", "/api/questions/"+id+".q1/answer", `{"answer":"x"}`)
@@ -270,7 +272,8 @@ func TestOlderCallKeepsToItsSettings(t *testing.T) {
 		w := newChat(t, talk, func(o *testOptions) { o.Restart.Off = true })
 		f := w.fails(403, "restart_disabled", "/chat/stream", again(w))
 		if f.Task == nil || *f.Task != w.id || !strings.Contains(f.Message, "restart.enabled") {
-			t.Errorf("%+v", f)
+			t.Errorf("got %+v, want f.Task != nil and *f.Task = w.id and strings.Contains(f.Message, \"restart.enabled\")",
+				f)
 		}
 		w.refuses(403, "restart_disabled", "/v1/tasks/"+w.id+"/runs", `{"message":{"text":"go on"}}`)
 		w.refuses(403, "restart_disabled", "/v1/tasks/"+w.id+"/messages", `{"text":"go on"}`)
@@ -287,7 +290,7 @@ func TestOlderCallKeepsToItsSettings(t *testing.T) {
 		made := w.call(context.Background(), `{"task":"of the API"}`).until("stream_end")
 		w.id = made[0].Task
 		if end := w.call(context.Background(), again(w)).until("stream_end"); end[len(end)-2].Type != "completion" {
-			t.Errorf("%+v", end)
+			t.Errorf("got %+v, want end[len(end)-2].Type = \"completion\"", end)
 		}
 	})
 	t.Run("restart.max_attempts", func(t *testing.T) {
@@ -296,13 +299,14 @@ func TestOlderCallKeepsToItsSettings(t *testing.T) {
 		for range 2 {
 			end := w.call(context.Background(), again(w)).until("stream_end")
 			if e := end[len(end)-2]; e.Type != "error" || e.Restart == "" {
-				t.Fatalf("%+v", end)
+				t.Fatalf(`got %+v, want e.Type = "error" and e.Restart != ""`, end)
 			}
 		}
 		w.refuses(409, "too_many_restarts", "/v1/tasks/"+w.id+"/runs", `{"message":{"text":"go on"}}`)
 		f := w.fails(409, "too_many_restarts", "/chat/stream", again(w))
 		if !strings.Contains(f.Message, "restart.max_attempts") || len(f.Suggestions) == 0 {
-			t.Errorf("%+v", f)
+			t.Errorf("got %+v, want strings.Contains(f.Message, \"restart.max_attempts\") and len(f.Suggestions) != 0",
+				f)
 		}
 	})
 	t.Run("restart.load_timeout", func(t *testing.T) {
@@ -337,7 +341,8 @@ func TestOlderCallRefusesDamageAndNoAccess(t *testing.T) {
 	w = &workshop{ground: &other}
 	f := w.fails(422, "history_corrupt", "/chat/stream", `{"task":"x","taskId":"`+damaged+`","restartTask":true}`)
 	if f.Task == nil || *f.Task != damaged || !strings.Contains(strings.Join(f.Suggestions, "\n"), "roost doctor") {
-		t.Errorf("%+v", f)
+		t.Errorf(`got %+v, want f.Task != nil and *f.Task = damaged and strings.Contains(strings.Join(f.Suggestions, "\n"), "roost doctor")`,
+			f)
 	}
 	if os.Geteuid() == 0 || runtime.GOOS == "windows" {
 		return // nothing is shut there
@@ -384,7 +389,7 @@ func TestOlderCallIsMadeOnce(t *testing.T) {
 	behind := w.call(context.Background(), `{"task":"say hello"}`, key).until("stream_end")
 	for name, other := range map[string][]api.OlderEvent{"again": again, "behind a kill": behind} {
 		if diff := cmp.Diff(first, other); diff != "" {
-			t.Errorf("%s:\n%s", name, diff)
+			t.Errorf("%s: got %s, want diff = \"\"", name, diff)
 		}
 	}
 	w.fails(422, "idempotency_mismatch", "/chat/stream", `{"task":"say something else"}`, key)

@@ -112,7 +112,7 @@ func TestChangesAnswerAsDescribed(t *testing.T) {
 		resp := g.send(method, path, body)
 		data := fixture.Must[[]byte](t)(io.ReadAll(resp.Body))
 		if resp.StatusCode != status {
-			t.Fatalf("%s %s: %s\n%s", method, path, resp.Status, data)
+			t.Fatalf("got %s %s: %s\n%s, want resp.StatusCode = status", method, path, resp.Status, data)
 		}
 		described, ok := d.Paths[pattern][strings.ToLower(method)].Responses[fmt.Sprint(status)]
 		media, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")

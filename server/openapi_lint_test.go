@@ -54,7 +54,8 @@ func TestTheDescriptionKeepsLintersRules(t *testing.T) {
 		for method, op := range methods {
 			at := method + " " + path
 			if op.Summary == "" || len(op.Description) <= len(op.Summary) || op.OperationID == "" || len(op.Tags) != 1 {
-				t.Errorf("%s: %+v", at, op)
+				t.Errorf(`%s: got %+v, want op.Summary != "" and len(op.Description) > len(op.Summary) and op.OperationID != "" and len(op.Tags) = 1`,
+					at, op)
 			}
 			for _, tag := range op.Tags {
 				if _, told := used[tag]; !told {
@@ -141,7 +142,8 @@ func TestMetricsForAnyScraper(t *testing.T) {
 		resp := g.ask("GET", "/metrics", "Accept: "+accept)
 		body := string(fixture.Must[[]byte](t)(io.ReadAll(resp.Body)))
 		if resp.StatusCode != http.StatusOK || !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/plain") || !strings.Contains(body, "# TYPE ") {
-			t.Errorf("%s: %s %s", accept, resp.Status, resp.Header.Get("Content-Type"))
+			t.Errorf(`%s: got %s %s, want resp.StatusCode = http.StatusOK and strings.HasPrefix(resp.Header.Get("Content-Type"), "text/plain") and strings.Contains(body, "# TYPE ")`,
+				accept, resp.Status, resp.Header.Get("Content-Type"))
 		}
 	}
 	if resp := g.ask("GET", "/metrics", "Accept: image/png"); resp.StatusCode != http.StatusNotAcceptable {

@@ -26,7 +26,7 @@ func TestDecodingOfEachKind(t *testing.T) {
 	}
 	v, err = decode("", everyKind, now)
 	if err != nil || v.number["n"] != 5 || len(v.text) != 0 {
-		t.Errorf("%v %+v", err, v)
+		t.Errorf("got %v %+v, want no error and v.number[\"n\"] = 5 and len(v.text) = 0", err, v)
 	}
 	for query, want := range map[string]string{
 		"n=0": "want a whole number from 1 to 10", "n=1.5": "want a whole number from 1 to 10", "n=": "want a whole number from 1 to 10", "open=1": "want a whole number from 2 on", "b=maybe": "want true or false",
@@ -53,7 +53,7 @@ func FuzzQuery(f *testing.F) {
 		v, err := decode(query, everyKind, time.Unix(1e9, 0))
 		if err != nil {
 			if p, ok := err.(*api.Problem); !ok || p.Status/100 != 4 { //nolint:errorlint // it is made here
-				t.Fatalf("%v", err)
+				t.Fatalf("got %v, want ok and p.Status/100 = 4", err)
 			}
 			return
 		}
@@ -86,7 +86,8 @@ func FuzzID(f *testing.F) {
 			}
 		}
 		if strings.ContainsAny(text, "/\\ \x00\r\n") || strings.Contains(text, "..") && text[0] == '.' {
-			t.Fatalf("%q", text)
+			t.Fatalf(`got %q, want not strings.ContainsAny(text, "/\\ \x00\r\n") and (not strings.Contains(text, "..") or text[0] != '.')`,
+				text)
 		}
 	})
 }
@@ -97,7 +98,7 @@ func TestAccepts(t *testing.T) {
 		"*/*, application/json;q=0": false, "application/json;q=0.1, */*;q=0": true, "Application/JSON; charset=utf-8": true, "text/*": false, ";;;": false, "application/*;q=0, */*": false,
 	} {
 		if got := accepts([]string{header}, jsonMedia); got != want {
-			t.Errorf("%q: %v", header, got)
+			t.Errorf("%q: got %v, want got = %v", header, got, want)
 		}
 	}
 }

@@ -35,7 +35,7 @@ func TestRuleB04TheUsualPolicyAsks(t *testing.T) {
 	var r made
 	g.did(201, &r, "POST", "/v1/tasks", body+`,"message":{"text":"go"}}`)
 	if q := g.question(r.Task); q.Kind != "approval" {
-		t.Errorf("%+v", q)
+		t.Errorf("got %+v, want q.Kind = \"approval\"", q)
 	}
 	g.did(200, nil, "POST", "/v1/tasks/"+r.Task+"/cancel", "")
 	idle := func() string {
@@ -47,7 +47,7 @@ func TestRuleB04TheUsualPolicyAsks(t *testing.T) {
 		id := idle()
 		g.did(202, nil, "POST", "/v1/tasks/"+id+path, words)
 		if q := g.question(id); q.Kind != "approval" {
-			t.Errorf("%s: %+v", path, q)
+			t.Errorf("%s: got %+v, want q.Kind = \"approval\"", path, q)
 		}
 		g.did(200, nil, "POST", "/v1/tasks/"+id+"/cancel", "")
 	}
@@ -147,7 +147,8 @@ func TestRuleB10AQuestionIsAnEvent(t *testing.T) {
 			}
 			opened++
 			if q.ID != r.Task+"."+e.Question || q.Event != f.ID || e.Kind != c.kind || q.Kind != c.kind || string(e.Choices) != c.choices || e.Text != q.Text {
-				t.Errorf("%+v\n%s %s", q, f.ID, f.Data)
+				t.Errorf("got %+v\n%s %s, want q.ID = r.Task+\".\"+e.Question and q.Event = f.ID and e.Kind = c.kind and q.Kind = c.kind and string(e.Choices) = c.choices and e.Text = q.Text",
+					q, f.ID, f.Data)
 			}
 		}
 		if opened != 1 {
@@ -302,12 +303,12 @@ func TestDeliveriesOfWords(t *testing.T) {
 	var sent api.Sent
 	g.did(202, &sent, "POST", "/v1/tasks/"+r.Task+"/messages", `{"text":"stop that","delivery":"interrupt"}`)
 	if sent.Delivered != "started" || sent.Run == r.ID || sent.Run == "" {
-		t.Errorf("%+v", sent)
+		t.Errorf(`got %+v, want sent.Delivered = "started" and sent.Run != r.ID and sent.Run != ""`, sent)
 	}
 	g.state(r.ID, "interrupted")
 	var now api.Run
 	if g.did(200, &now, "GET", "/v1/runs/"+sent.Run, ""); now.EndedAt != nil || now.Task != r.Task {
-		t.Errorf("%+v", now)
+		t.Errorf("got %+v, want now.EndedAt = nil and now.Task = r.Task", now)
 	}
 	var page struct{ Items []json.RawMessage }
 	g.did(200, &page, "GET", "/v1/tasks/"+r.Task+"/messages", "")
@@ -318,13 +319,13 @@ func TestDeliveriesOfWords(t *testing.T) {
 	asks := g.started(askWhich)
 	q := g.question(asks.Task)
 	if g.did(202, &sent, "POST", "/v1/tasks/"+asks.Task+"/messages", `{"text":"for later","delivery":"queue"}`); sent.Delivered != "queued" || sent.Input == "" {
-		t.Errorf("%+v", sent)
+		t.Errorf(`got %+v, want sent.Delivered = "queued" and sent.Input != ""`, sent)
 	}
 	if still := g.question(asks.Task); still.ID != q.ID {
 		t.Errorf("%+v became %+v", q, still)
 	}
 	if g.did(202, &sent, "POST", "/v1/tasks/"+asks.Task+"/messages", `{"text":"green"}`); sent.Delivered != "answered" || sent.Question != q.ID || sent.Run != asks.ID {
-		t.Errorf("%+v", sent)
+		t.Errorf("got %+v, want sent.Delivered = \"answered\" and sent.Question = q.ID and sent.Run = asks.ID", sent)
 	}
 	g.idle(asks.Task)
 }
@@ -345,7 +346,7 @@ func TestTheUsualBounds(t *testing.T) {
 	r.ContentLength = 100 << 20
 	answer := httptest.NewRecorder()
 	if g.srv.Handler().ServeHTTP(answer, r); answer.Code != 413 {
-		t.Errorf("%d %s", answer.Code, answer.Body)
+		t.Errorf("got %d %s, want answer.Code = 413", answer.Code, answer.Body)
 	}
 }
 
@@ -368,7 +369,8 @@ func TestLinkedTasksAreNotWritten(t *testing.T) {
 		resp := g.send(c[0], "/v1/tasks/linked"+c[1], c[2])
 		only := c[1] == "/forks" || c[0] == "DELETE" // one reads, the other moves the link
 		if resp.StatusCode/100 == 2 && !only || resp.StatusCode >= 500 {
-			t.Errorf("%s %s: %s", c[0], c[1], resp.Status)
+			t.Errorf("got %s %s: %s, want (resp.StatusCode/100 != 2 or only) and resp.StatusCode < 500",
+				c[0], c[1], resp.Status)
 		}
 	}
 	if diff := len(fingerprint(t, away)) - len(before); diff != 0 {

@@ -49,7 +49,7 @@ func TestRuleB11SilenceIsNoConsent(t *testing.T) {
 	}
 	for _, body := range []string{`{}`, `{"text":""}`, `{"text":"maybe"}`, `{"choice":1}`} {
 		if resp := g.send("POST", "/v1/questions/"+q.ID+"/answer", body); resp.StatusCode != 422 {
-			t.Errorf("%s: %s", body, resp.Status)
+			t.Errorf("%s: got %s, want resp.StatusCode = 422", body, resp.Status)
 		}
 	}
 	g.did(200, nil, "POST", "/v1/tasks/"+r.Task+"/cancel", `{}`)

@@ -36,7 +36,7 @@ func TestRuleB02TheTaskIsNamed(t *testing.T) {
 			Seq  uint64 `json:"seq"`
 		}
 		if err := json.Unmarshal([]byte(f.Data), &e); err != nil || e.Task != g.id || e.Seq == 0 {
-			t.Errorf("%v: %s", err, f.Data)
+			t.Errorf("%v: got %s, want no error and e.Task = g.id and e.Seq != 0", err, f.Data)
 		}
 	}
 	if p := g.refused(404, "task_not_found", "GET", "/v1/tasks/nothing"); p.Task != "nothing" {
@@ -118,7 +118,8 @@ func TestRuleB07ReadsNeverCreateAndIDsAreNoPaths(t *testing.T) {
 		for _, rest := range []string{"", "/messages", "/history", "/files", "/usage", "/tree", "/events"} {
 			resp := g.ask("GET", "/v1/tasks/"+id+rest)
 			if resp.StatusCode != 400 && resp.StatusCode != 404 && resp.StatusCode != 405 || resp.Header.Get("Content-Type") != "application/problem+json" {
-				t.Errorf("%s%s: %s", id, rest, resp.Status)
+				t.Errorf(`got %s%s: %s, want (resp.StatusCode = 400 or resp.StatusCode = 404 or resp.StatusCode = 405) and resp.Header.Get("Content-Type") = "application/problem+json"`,
+					id, rest, resp.Status)
 			}
 			resp.Body.Close()
 		}
@@ -215,7 +216,8 @@ func TestRuleB22GuessesAreNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	if task.Inferred == nil || len(*task.Inferred) != 0 || task.Origin != "api" || task.Status != "completed" || task.Mode == "" || task.Workspace == "" {
-		t.Errorf("%+v", task)
+		t.Errorf(`got %+v, want task.Inferred != nil and len(*task.Inferred) = 0 and task.Origin = "api" and task.Status = "completed" and task.Mode != "" and task.Workspace != ""`,
+			task)
 	}
 }
 
@@ -311,7 +313,7 @@ func TestETags(t *testing.T) {
 func TestSuggestions(t *testing.T) {
 	g := newGround(t)
 	if p := g.refused(404, "task_not_found", "GET", "/v1/tasks/"+g.id[:30]+"zzzzzz"); len(p.Suggestions) < 2 || p.Suggestions[0] != g.id {
-		t.Errorf("%q", p.Suggestions)
+		t.Errorf("got %q, want len(p.Suggestions) >= 2 and p.Suggestions[0] = g.id", p.Suggestions)
 	}
 	second := g.run(engine.Request{Text: "second", Choice: setup.Choice{Workspace: filepath.Join(g.dir, "ws"), Provider: "script", Model: filepath.Join(g.dir, "model.yaml"), Approve: "all"}})
 	n := 0
@@ -320,7 +322,7 @@ func TestSuggestions(t *testing.T) {
 	}
 	p := g.refused(409, "ambiguous_id", "GET", "/v1/tasks/"+g.id[:max(n, 3)])
 	if !strings.Contains(strings.Join(p.Suggestions, " "), second) {
-		t.Errorf("%q", p.Suggestions)
+		t.Errorf("got %q, want strings.Contains(strings.Join(p.Suggestions, \" \"), second)", p.Suggestions)
 	}
 	g.get("/v1/tasks/" + g.id[len(g.id)-8:])
 	g.get("/v1/tasks/roost:" + g.id)

@@ -78,7 +78,8 @@ func TestTheSameUserNeedsNoTokenAtTheSocket(t *testing.T) {
 	}
 	status, body, err := through(t, path, "/v1/tasks/"+g.id)
 	if err != nil || status != http.StatusOK || !strings.Contains(body, g.id) {
-		t.Errorf("%d %v %s", status, err, body)
+		t.Errorf("got %d %v %s, want no error and status = http.StatusOK and strings.Contains(body, g.id)",
+			status, err, body)
 	}
 	if again := s.Address(); again != "unix:"+path {
 		t.Errorf("its address is now %s", again)

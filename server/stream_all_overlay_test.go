@@ -90,7 +90,7 @@ func TestWhatTheOverlaySaysIsAnEvent(t *testing.T) {
 		}
 		if want, is := fixture.Must[[]byte](t)(json.Marshal(c.want)), fixture.Must[[]byte](t)(json.Marshal(got)); c.want.Purged {
 			if !got.Purged || got.Task != g.id || got.Name != "" {
-				t.Errorf("%s: %s", c.name, is)
+				t.Errorf("%s: got %s, want got.Purged and got.Task = g.id and got.Name = \"\"", c.name, is)
 			}
 		} else if string(want) != string(is) {
 			t.Errorf("%s: %s, want %s", c.name, is, want)

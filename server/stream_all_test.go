@@ -182,7 +182,8 @@ func TestAllTasksUnknownCursor(t *testing.T) {
 		f := s.take(1)[0]
 		var data struct{ Tasks []api.Summary }
 		if err := json.Unmarshal([]byte(f.Data), &data); err != nil || f.Type != "stream.snapshot" || len(data.Tasks) != 1 || data.Tasks[0].ID != running.Ref.ID {
-			t.Errorf("%v: %v %+v", bad, err, f)
+			t.Errorf("%v: got %v %+v, want no error and f.Type = \"stream.snapshot\" and len(data.Tasks) = 1 and data.Tasks[0].ID = running.Ref.ID",
+				bad, err, f)
 		}
 		s.resp.Body.Close()
 		if again := g.follow("/v1/events", "Last-Event-ID: "+f.ID); again.resp.StatusCode != 200 {
@@ -211,11 +212,11 @@ func TestAllTasksWhenTheFeedIsDeleted(t *testing.T) {
 		t.Fatal(err)
 	}
 	if f, ok := s.next(); ok {
-		t.Errorf("%+v", f)
+		t.Errorf("got %+v, want not ok", f)
 	}
 	s = g.follow("/v1/events", "Last-Event-ID: "+got[len(got)-1].ID)
 	if f := s.take(1)[0]; f.Type != "stream.snapshot" {
-		t.Errorf("%+v", f)
+		t.Errorf("got %+v, want f.Type = \"stream.snapshot\"", f)
 	}
 	before := len(g.events())
 	g.run(engine.Request{Task: g.id, Text: "again"})
@@ -270,7 +271,7 @@ func TestTypesOfEvents(t *testing.T) {
 			got = append(got, f.Data)
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s: %s", path, diff)
+			t.Errorf("%s: got %s, want diff = \"\"", path, diff)
 		}
 		s = g.follow(path + "&types=task.created")
 		s.take(1)
@@ -283,7 +284,8 @@ func TestTypesOfEvents(t *testing.T) {
 				more := g.follow(base+"?types=run.*", "Last-Event-ID: "+id)
 				g.run(engine.Request{Task: g.id, Text: "again"})
 				if f := more.take(1)[0]; f.Type != "run.started" || strings.Contains(f.Data, `"seq":2,`) {
-					t.Errorf("%s: %+v", path, f)
+					t.Errorf("%s: got %+v, want f.Type = \"run.started\" and not strings.Contains(f.Data, `\"seq\":2,`)",
+						path, f)
 				}
 				break
 			}

@@ -95,7 +95,8 @@ func TestUnknownCursorGetsASnapshot(t *testing.T) {
 		s := g.follow(g.path("/events?after=%s", cursor))
 		f := s.take(1)[0]
 		if f.Type != "stream.snapshot" || f.ID != last.ID || !strings.Contains(f.Data, `"task":{"id":"`+g.id+`"`) {
-			t.Errorf("%s: %+v", cursor, f)
+			t.Errorf("%s: got %+v, want f.Type = \"stream.snapshot\" and f.ID = last.ID and strings.Contains(f.Data, `\"task\":{\"id\":\"`+g.id+`\"`)",
+				cursor, f)
 		}
 		s.resp.Body.Close()
 	}
@@ -229,7 +230,8 @@ func TestRuleB14StoppingEndsStreams(t *testing.T) {
 	cancel()
 	f, ok := s.next()
 	if !ok || f.Type != "stream.end" || f.ID != "" || !strings.Contains(f.Data, "server_stopping") {
-		t.Errorf("%v %+v", ok, f)
+		t.Errorf(`got %v %+v, want ok and f.Type = "stream.end" and f.ID = "" and strings.Contains(f.Data, "server_stopping")`,
+			ok, f)
 	}
 	if f, ok := s.next(); ok {
 		t.Errorf("behind the end: %+v", f)
@@ -264,7 +266,7 @@ func TestHeartbeatAndTheEndOfATask(t *testing.T) {
 		last = f
 	}
 	if last.Type != "stream.end" || !strings.Contains(last.Data, "task_gone") {
-		t.Errorf("%+v", last)
+		t.Errorf(`got %+v, want last.Type = "stream.end" and strings.Contains(last.Data, "task_gone")`, last)
 	}
 	g.refused(404, "task_not_found", "GET", g.path("/events"))
 }
@@ -353,7 +355,7 @@ func TestHostileLogs(t *testing.T) {
 	} {
 		got := events.AppendFrame(nil, "1.2-0", c.typ, []byte(c.data))
 		if diff := cmp.Diff(c.want, string(got)); diff != "" {
-			t.Errorf("%q %q:\n%s", c.typ, c.data, diff)
+			t.Errorf("got %q %q:\n%s, want diff = \"\"", c.typ, c.data, diff)
 		}
 	}
 	if events.PlainType(strings.Repeat("a", 3)+"\r") || !events.PlainType("run.ended") || events.PlainType("A") {

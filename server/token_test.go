@@ -37,7 +37,8 @@ func TestRuleB26TheTokenIsPrivate(t *testing.T) {
 	}
 	for path, want := range map[string]os.FileMode{TokenFile(root): 0o600, filepath.Dir(TokenFile(root)): 0o700 | os.ModeDir} {
 		if info, err := os.Stat(path); err != nil || runtime.GOOS != "windows" && info.Mode() != want {
-			t.Errorf("%s: %v %v", path, info.Mode(), err)
+			t.Errorf("%s: got %v %v, want no error and (runtime.GOOS = \"windows\" or info.Mode() = %v)",
+				path, info.Mode(), err, want)
 		}
 	}
 	if left := fixture.Must[[]os.DirEntry](t)(os.ReadDir(filepath.Dir(TokenFile(root)))); len(left) != 1 {
@@ -72,7 +73,7 @@ func TestTokensThatAreRefused(t *testing.T) {
 				t.Fatal(err)
 			}
 			if token, err := Token(root, false); err == nil || !strings.Contains(err.Error(), "--new-token") {
-				t.Errorf("%q, %v", token, err)
+				t.Errorf("got %q, %v, want an error and strings.Contains(err.Error(), \"--new-token\")", token, err)
 			}
 			fixture.Must[string](t)(Token(root, true))
 			fixture.Must[string](t)(Token(root, false))
@@ -97,7 +98,8 @@ func TestLogIn(t *testing.T) {
 	}
 	c := resp.Cookies()[0]
 	if !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Path != "/" || c.Secure {
-		t.Errorf("%+v", c)
+		t.Errorf("got %+v, want c.HttpOnly and c.SameSite = http.SameSiteStrictMode and c.Path = \"/\" and not c.Secure",
+			c)
 	}
 	g.refused(401, "login_used", "GET", link, "Authorization: ")
 	cookie := "Cookie: other=1; " + c.Name + "=" + c.Value

@@ -20,7 +20,8 @@ func TestWindowsOverHTTP(t *testing.T) {
 	}
 	whole := all(g.path("/messages"))
 	if whole.Task != g.id || whole.History != "ui" || whole.Total != len(whole.Items) || whole.Before != nil || whole.After != nil || len(whole.Notes) != 0 {
-		t.Fatalf("%+v", whole)
+		t.Fatalf("got %+v, want whole.Task = g.id and whole.History = \"ui\" and whole.Total = len(whole.Items) and whole.Before = nil and whole.After = nil and len(whole.Notes) = 0",
+			whole)
 	}
 	for _, c := range []struct {
 		query string
@@ -29,7 +30,7 @@ func TestWindowsOverHTTP(t *testing.T) {
 	}{{"?limit=2", whole.Total - 2, whole.Total}, {"?before=4&limit=2", 1, 3}, {"?before=%233", 0, 2}, {"?after=0&limit=3", 0, 3}, {"?after=2&before=5", 2, 4}, {"?after=999", whole.Total, whole.Total}, {"?before=1", 0, 0}} {
 		w := all(g.path("/messages") + c.query)
 		if diff := cmp.Diff(asTexts(whole.Items[c.from:c.to]), asTexts(w.Items)); diff != "" {
-			t.Errorf("%s:\n%s", c.query, diff)
+			t.Errorf("%s: got %s, want diff = \"\"", c.query, diff)
 		}
 		if (w.Before == nil) != (c.from == 0) || (w.After == nil) != (c.to == whole.Total) {
 			t.Errorf("%s: before %v, after %v", c.query, w.Before, w.After)

@@ -104,7 +104,7 @@ func (g *ground) did(status int, into any, method, path, body string, headers ..
 	}
 	if into != nil {
 		if err := json.Unmarshal(data, into); err != nil {
-			g.Fatalf("%s %s: %v\n%s", method, path, err, data)
+			g.Fatalf("got %s %s: %v\n%s, want no error", method, path, err, data)
 		}
 	}
 	return resp.Header

@@ -34,7 +34,7 @@ func TestAWorkspaceIsAProject(t *testing.T) {
 		}
 		p := g.denied(422, "configuration", "POST", "/v1/tasks", g.task(sayDone, "go", "workspace="+dir))
 		if !strings.Contains(strings.Join(p.Suggestions, " "), "workspace") {
-			t.Errorf("%s: %+v", dir, p)
+			t.Errorf(`%s: got %+v, want strings.Contains(strings.Join(p.Suggestions, " "), "workspace")`, dir, p)
 		}
 	}
 	if n := g.count(); n != before {
@@ -65,7 +65,7 @@ func TestNoRouteRunsATaskOutsideAProject(t *testing.T) {
 	for _, dir := range []string{"/", fixture.Must[string](t)(os.UserHomeDir()), root, filepath.Dir(root)} {
 		run := fixture.Must[*engine.Run](t)(shell.Start(t.Context(), engine.Request{Choice: setup.Choice{Workspace: dir, Provider: "script", Model: g.model(askWhich)}, Text: "paint", Origin: "cli"}))
 		if out := fixture.Must[engine.Outcome](t)(run.Wait(t.Context())); out.State != "waiting" {
-			t.Fatalf("%s: %+v", dir, out)
+			t.Fatalf("%s: got %+v, want out.State = \"waiting\"", dir, out)
 		}
 		asked := g.question(run.TaskID).ID
 		journal := filepath.Join(root, "tasks", run.TaskID, "journal.jsonl")

@@ -134,7 +134,7 @@ func TestKilledServerLosesAndDoublesNothing(t *testing.T) {
 		if round%4 < 2 { // right behind the acknowledgement
 			status, _, answer := k.try(r.path, r.body, r.key)
 			if status/100 != 2 {
-				t.Fatalf("%d %s", status, answer)
+				t.Fatalf("got %d %s, want status/100 = 2", status, answer)
 			}
 			acknowledged, first = true, answer
 			k.kill()
@@ -159,7 +159,7 @@ func TestKilledServerLosesAndDoublesNothing(t *testing.T) {
 			Task string `json:"task_id"`
 		}
 		if err := json.Unmarshal(answer, &doc); err != nil || doc.Task == "" {
-			t.Fatalf("%v: %s", err, answer)
+			t.Fatalf("%v: got %s, want no error and doc.Task != \"\"", err, answer)
 		}
 		newest = doc.Task
 		all = append(all, said{newest, r.words})
@@ -194,7 +194,7 @@ func TestKilledServerLosesAndDoublesNothing(t *testing.T) {
 	for task := range tasks { // each goes on
 		resp := g.send("POST", "/v1/tasks/"+task+"/runs", `{"yes":true}`)
 		if resp.StatusCode != 202 && resp.StatusCode != 409 {
-			t.Errorf("%s: %s", task, resp.Status)
+			t.Errorf("%s: got %s, want resp.StatusCode = 202 or resp.StatusCode = 409", task, resp.Status)
 		}
 		g.idle(task)
 	}
@@ -221,7 +221,7 @@ func TestAQuestionOutlivesKills(t *testing.T) {
 	path := "/v1/questions/" + first.ID + "/answer"
 	status, _, answer := k.try(path, `{"choice":2}`, "a")
 	if status != 200 {
-		t.Fatalf("%d %s", status, answer)
+		t.Fatalf("got %d %s, want status = 200", status, answer)
 	}
 	k.kill()
 	k.start(t)
@@ -231,7 +231,7 @@ func TestAQuestionOutlivesKills(t *testing.T) {
 		t.Errorf("%d, replayed %v\n%s\n%s", status, replayed, answer, again)
 	}
 	if p := g.denied(409, "question_answered", "POST", path, `{"choice":1}`); p.Answer == nil || p.Answer.Text != "green" {
-		t.Errorf("%+v", p.Answer)
+		t.Errorf("got %+v, want p.Answer != nil and p.Answer.Text = \"green\"", p.Answer)
 	}
 	if resp := g.send("POST", "/v1/tasks/"+r.Task+"/runs", `{"yes":true}`); resp.StatusCode != 202 && resp.StatusCode != 409 {
 		t.Error(resp.Status)

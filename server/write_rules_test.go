@@ -23,13 +23,15 @@ func TestRuleB02TaskAndRunAreNamed(t *testing.T) {
 	var r made
 	head := g.did(201, &r, "POST", "/v1/tasks", g.task(sayDone, "go"))
 	if r.ID == "" || r.Task == "" || head.Get("Roost-Task-Id") != r.Task || head.Get("Roost-Run-Id") != r.ID || head.Get("Location") != "/v1/tasks/"+r.Task {
-		t.Fatalf("%+v %v", r, head)
+		t.Fatalf(`got %+v %v, want r.ID != "" and r.Task != "" and head.Get("Roost-Task-Id") = r.Task and head.Get("Roost-Run-Id") = r.ID and head.Get("Location") = "/v1/tasks/"+r.Task`,
+			r, head)
 	}
 	g.state(r.ID, "completed")
 	var next api.Run
 	head = g.did(202, &next, "POST", "/v1/tasks/"+r.Task+"/runs", `{"message":{"text":"again"}}`)
 	if next.Task != r.Task || next.ID == r.ID || head.Get("Location") != "/v1/runs/"+next.ID || head.Get("Roost-Run-Id") != next.ID {
-		t.Errorf("%+v %v", next, head)
+		t.Errorf(`got %+v %v, want next.Task = r.Task and next.ID != r.ID and head.Get("Location") = "/v1/runs/"+next.ID and head.Get("Roost-Run-Id") = next.ID`,
+			next, head)
 	}
 	g.state(next.ID, "completed")
 	for _, f := range journalOf(t, g.store, r.Task) {
@@ -37,7 +39,7 @@ func TestRuleB02TaskAndRunAreNamed(t *testing.T) {
 			Task string `json:"task_id"`
 		}
 		if err := json.Unmarshal([]byte(f.Data), &e); err != nil || e.Task != r.Task {
-			t.Errorf("%v: %s", err, f.Data)
+			t.Errorf("%v: got %s, want no error and e.Task = r.Task", err, f.Data)
 		}
 	}
 	if p := g.denied(404, "task_not_found", "POST", "/v1/tasks/nothing/runs", `{}`); p.Task != "nothing" {
@@ -57,7 +59,7 @@ func TestRuleB03TheOutcomeIsDecidedOnce(t *testing.T) {
 	g.did(200, nil, "POST", "/v1/questions/"+q.ID+"/answer", `{"choice":1}`)
 	end := g.state(r.ID, "completed")
 	if end.Outcome != "completed" || end.EndedAt == nil || end.Reason != "done" {
-		t.Errorf("%+v", end)
+		t.Errorf(`got %+v, want end.Outcome = "completed" and end.EndedAt != nil and end.Reason = "done"`, end)
 	}
 	ends := 0
 	for _, f := range journalOf(t, g.store, r.Task) {
@@ -76,7 +78,7 @@ func TestRuleB04NothingIsApprovedByItself(t *testing.T) {
 	r := g.started(wantsCommand, "approve=ask")
 	q := g.question(r.Task)
 	if q.Kind != "approval" {
-		t.Fatalf("%+v", q)
+		t.Fatalf("got %+v, want q.Kind = \"approval\"", q)
 	}
 	effects := filepath.Join(g.dir, "ws", "effects.txt")
 	if _, err := os.Stat(effects); !os.IsNotExist(err) {
@@ -88,7 +90,7 @@ func TestRuleB04NothingIsApprovedByItself(t *testing.T) {
 	var done api.Answered
 	g.did(200, &done, "POST", "/v1/questions/"+q.ID+"/answer", `{"approve":false,"text":"not that"}`)
 	if done.Approve == nil || *done.Approve || done.Text != "not that" {
-		t.Errorf("%+v", done)
+		t.Errorf("got %+v, want done.Approve != nil and not *done.Approve and done.Text = \"not that\"", done)
 	}
 	g.state(r.ID, "completed")
 	if _, err := os.Stat(effects); !os.IsNotExist(err) {
@@ -118,11 +120,11 @@ func TestRuleB05BodiesAreReadStrictly(t *testing.T) {
 			at = append(at, e.Parameter)
 		}
 		if diff := cmp.Diff(want, at); diff != "" {
-			t.Errorf("%s\n%s", body, diff)
+			t.Errorf("got %s\n%s, want diff = \"\"", body, diff)
 		}
 	}
 	if p := g.denied(422, "unknown_mode", "POST", "/v1/tasks", g.task(sayDone, "go", "mode=cod")); len(p.Suggestions) == 0 || p.Suggestions[0] != "code" {
-		t.Errorf("%+v", p)
+		t.Errorf("got %+v, want len(p.Suggestions) != 0 and p.Suggestions[0] = \"code\"", p)
 	}
 	for _, c := range [][]string{
 		{"422", "validation_failed", "POST", g.path("/messages"), `{"text":"x","delivery":"slowly"}`},
@@ -203,7 +205,8 @@ func TestRuleB07IDsOfChangesAreNoPaths(t *testing.T) {
 			}
 			resp := g.send(c[0], fmt.Sprintf(c[1], id), body)
 			if resp.StatusCode != 400 && resp.StatusCode != 404 && resp.StatusCode != 405 || resp.Header.Get("Content-Type") != "application/problem+json" {
-				t.Errorf("%s %s: %s", c[0], fmt.Sprintf(c[1], id), resp.Status)
+				t.Errorf(`got %s %s: %s, want (resp.StatusCode = 400 or resp.StatusCode = 404 or resp.StatusCode = 405) and resp.Header.Get("Content-Type") = "application/problem+json"`,
+					c[0], fmt.Sprintf(c[1], id), resp.Status)
 			}
 		}
 	}
@@ -233,7 +236,7 @@ func TestRuleB12AnswersAreOfTheQuestion(t *testing.T) {
 		var done api.Answered
 		g.did(200, &done, "POST", "/v1/questions/"+q.ID+"/answer", c.answer)
 		if done.Text != c.want || done.Run != r.ID {
-			t.Errorf("%s: %+v", c.answer, done)
+			t.Errorf("%s: got %+v, want done.Text = %v and done.Run = r.ID", c.answer, done, c.want)
 		}
 		g.state(r.ID, "completed")
 	}
@@ -254,7 +257,7 @@ func TestLargeAndSlowBodies(t *testing.T) {
 		conn := dial(t, addr)
 		fmt.Fprintf(conn, "POST /v1/tasks HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAuthorization: Bearer %s\r\n%s", g.token, c[0])
 		if line, _ := bufio.NewReader(conn).ReadString('\n'); !strings.Contains(line, c[1]) {
-			t.Errorf("%s: %q", name, line)
+			t.Errorf("%s: got %q, want strings.Contains(line, c[1])", name, line)
 		}
 		conn.Close()
 	}

@@ -74,7 +74,7 @@ func (g *ground) cancelled(t *testing.T, script, path string, ready func(api.Run
 	g.did(200, &over, "POST", strings.Split(fmt.Sprintf(path+"|%[1]s%[2]s", r.Task, r.ID), "|")[0], "")
 	took := time.Since(begun)
 	if over.ID != r.ID || over.State != "cancelled" || over.EndedAt == nil {
-		t.Errorf("%+v", over)
+		t.Errorf("got %+v, want over.ID = r.ID and over.State = \"cancelled\" and over.EndedAt != nil", over)
 	}
 	g.denied(409, "run_not_active", "POST", "/v1/runs/"+r.ID+"/cancel", "")
 	return took
@@ -125,7 +125,8 @@ func TestTheFirstAnswerWins(t *testing.T) {
 	}
 	for _, p := range lost {
 		if p.Status != 409 || p.Code != "question_answered" || p.Answer == nil || p.Answer.Text != won[0] || p.Task != r.Task {
-			t.Errorf("%+v, %+v", p, p.Answer)
+			t.Errorf("got %+v, %+v, want p.Status = 409 and p.Code = \"question_answered\" and p.Answer != nil and p.Answer.Text = won[0] and p.Task = r.Task",
+				p, p.Answer)
 		}
 	}
 	g.state(r.ID, "completed")
@@ -143,7 +144,7 @@ func TestAnAnswerUnderAKey(t *testing.T) {
 		var done api.Answered
 		g.did(200, &done, "POST", "/v1/questions/"+q.ID+"/answer", `{"choice":2}`, keyHeader+": a")
 		if done.Text != "green" {
-			t.Errorf("%+v", done)
+			t.Errorf("got %+v, want done.Text = \"green\"", done)
 		}
 	}
 	g.state(r.ID, "completed")
@@ -155,19 +156,20 @@ func TestATaskHasOneRun(t *testing.T) {
 	r := g.started(hangs)
 	p := g.denied(409, "task_busy", "POST", "/v1/tasks/"+r.Task+"/runs", `{"message":{"text":"more"}}`)
 	if !p.Retryable || !strings.Contains(strings.Join(p.Suggestions, " "), "messages") {
-		t.Errorf("%+v", p)
+		t.Errorf(`got %+v, want p.Retryable and strings.Contains(strings.Join(p.Suggestions, " "), "messages")`, p)
 	}
 	g.denied(409, "task_busy", "PATCH", "/v1/tasks/"+r.Task, `{"title":"x"}`)
 	g.denied(409, "task_busy", "DELETE", "/v1/tasks/"+r.Task, "")
 	var sent api.Sent
 	g.did(202, &sent, "POST", "/v1/tasks/"+r.Task+"/messages", `{"text":"more"}`, keyHeader+": m")
 	if sent.Delivered != "queued" || sent.Run != r.ID || sent.Input == "" {
-		t.Errorf("%+v", sent)
+		t.Errorf(`got %+v, want sent.Delivered = "queued" and sent.Run = r.ID and sent.Input != ""`, sent)
 	}
 	var queue api.Page[api.Queued]
 	g.did(200, &queue, "GET", "/v1/tasks/"+r.Task+"/queue", "")
 	if len(queue.Items) != 1 || queue.Items[0].ID != sent.Input || queue.Items[0].Text != "more" {
-		t.Errorf("%+v", queue)
+		t.Errorf("got %+v, want len(queue.Items) = 1 and queue.Items[0].ID = sent.Input and queue.Items[0].Text = \"more\"",
+			queue)
 	}
 	g.did(200, nil, "POST", "/v1/tasks/"+r.Task+"/cancel", "")
 }
@@ -210,7 +212,7 @@ func TestRunsWaitForTheirTurn(t *testing.T) {
 	var page api.Page[api.Run]
 	g.did(200, &page, "GET", "/v1/runs?state=queued", "")
 	if len(page.Items) != 2 {
-		t.Errorf("%+v", page.Items)
+		t.Errorf("got %+v, want len(page.Items) = 2", page.Items)
 	}
 	g.did(200, nil, "POST", "/v1/runs/"+second.ID+"/cancel", "")
 	g.state(second.ID, "cancelled")
@@ -218,6 +220,6 @@ func TestRunsWaitForTheirTurn(t *testing.T) {
 	g.state(third.ID, "completed")
 	g.did(200, &page, "GET", "/v1/runs?limit=2", "")
 	if len(page.Items) != 2 || page.Next == nil {
-		t.Errorf("%+v", page)
+		t.Errorf("got %+v, want len(page.Items) = 2 and page.Next != nil", page)
 	}
 }

@@ -28,12 +28,14 @@ func TestATaskThatIsIdle(t *testing.T) {
 	var r made
 	head := g.did(201, &r, "POST", "/v1/tasks", g.task(sayDone, "", "title=the fence", "mode=ask"))
 	if r.ID != "" || r.State != "idle" || head.Get("Roost-Run-Id") != "" || head.Get("Location") != "/v1/tasks/"+r.Task {
-		t.Fatalf("%+v %v", r, head)
+		t.Fatalf(`got %+v %v, want r.ID = "" and r.State = "idle" and head.Get("Roost-Run-Id") = "" and head.Get("Location") = "/v1/tasks/"+r.Task`,
+			r, head)
 	}
 	var sum api.Summary
 	g.did(200, &sum, "GET", "/v1/tasks/"+r.Task, "")
 	if sum.Title != "the fence" || sum.Mode != "ask" || sum.Provider != "script" || sum.Origin != "api" {
-		t.Errorf("%+v", sum)
+		t.Errorf(`got %+v, want sum.Title = "the fence" and sum.Mode = "ask" and sum.Provider = "script" and sum.Origin = "api"`,
+			sum)
 	}
 	g.denied(409, "run_not_active", "POST", "/v1/tasks/"+r.Task+"/cancel", "")
 	var run api.Run
@@ -42,7 +44,7 @@ func TestATaskThatIsIdle(t *testing.T) {
 	var page api.Page[api.Run]
 	g.did(200, &page, "GET", "/v1/tasks/"+r.Task+"/runs", "")
 	if len(page.Items) != 1 || page.Items[0].ID != run.ID {
-		t.Errorf("%+v", page)
+		t.Errorf("got %+v, want len(page.Items) = 1 and page.Items[0].ID = run.ID", page)
 	}
 }
 
@@ -66,13 +68,13 @@ func TestPatches(t *testing.T) {
 	} {
 		is = api.Summary{}
 		if g.did(200, &is, "PATCH", g.path(""), c.patch); !c.check() {
-			t.Errorf("%s: %+v", c.patch, is)
+			t.Errorf("%s: got %+v, want c.check()", c.patch, is)
 		}
 	}
 	v := fixture.Must[*store.View](t)(g.store.Read(t.Context(), fixture.Must[refOf](t)(g.store.Find(t.Context(), g.id))))
 	defer v.Close()
 	if s := v.State.Settings; s.Approve != "read" || s.Limits.MaxTurns != 3 {
-		t.Errorf("%+v", s)
+		t.Errorf("got %+v, want s.Approve = \"read\" and s.Limits.MaxTurns = 3", s)
 	}
 	g.denied(422, "unknown_mode", "PATCH", g.path(""), `{"mode":"cod","title":"x"}`)
 	if g.did(200, &is, "GET", g.path(""), ""); is.Title == "x" {
@@ -98,7 +100,7 @@ func TestTwoPatchesWithOneETag(t *testing.T) {
 		wait.Wait()
 		slices.Sort(status)
 		if status[0] != 200 || status[1] != 412 || status[7] != 412 {
-			t.Fatalf("%v", status)
+			t.Fatalf("got %v, want status[0] = 200 and status[1] = 412 and status[7] = 412", status)
 		}
 	}
 	head := g.did(200, nil, "PATCH", g.path(""), `{"title":"fresh"}`, "If-Match: *")
@@ -156,7 +158,7 @@ func TestTheTrash(t *testing.T) {
 	var gone api.Deleted
 	g.did(200, &gone, "DELETE", g.path(""), "")
 	if gone.Restore != "POST /v1/trash/"+g.id+"/restore" || gone.ID != g.id {
-		t.Fatalf("%+v", gone)
+		t.Fatalf(`got %+v, want gone.Restore = "POST /v1/trash/"+g.id+"/restore" and gone.ID = g.id`, gone)
 	}
 	g.denied(404, "task_not_found", "DELETE", g.path(""), "")
 	g.denied(404, "task_not_found", "POST", g.path("/runs"), `{}`)
@@ -165,7 +167,7 @@ func TestTheTrash(t *testing.T) {
 	var back api.Restored
 	g.did(200, &back, method, path, "", key)
 	if back.ID != g.id {
-		t.Errorf("%+v", back)
+		t.Errorf("got %+v, want back.ID = g.id", back)
 	}
 	if h := g.did(200, nil, method, path, "", key); h.Get("Idempotent-Replayed") != "true" {
 		t.Error("the repeat was no repeat")
@@ -189,13 +191,13 @@ func TestDeletingWithSubtasks(t *testing.T) {
 	child := g.child(g.id)
 	p := g.denied(409, "has_subtasks", "DELETE", g.path(""), "")
 	if len(p.Suggestions) != 2 {
-		t.Errorf("%+v", p)
+		t.Errorf("got %+v, want len(p.Suggestions) = 2", p)
 	}
 	g.get("/v1/tasks/" + child)
 	var gone api.Deleted
 	g.did(200, &gone, "DELETE", g.path("?subtasks=delete"), "")
 	if !slices.Equal(gone.Subtasks, []string{child}) {
-		t.Errorf("%+v", gone.Subtasks)
+		t.Errorf("got %+v, want slices.Equal(gone.Subtasks, []string{child})", gone.Subtasks)
 	}
 	g.denied(404, "task_not_found", "GET", "/v1/tasks/"+child, "")
 	var back api.Undone
@@ -245,7 +247,7 @@ func TestATaskOfAnotherTool(t *testing.T) {
 	var sum api.Summary
 	w.did(200, &sum, "PATCH", "/v1/tasks/"+id, `{"title":"ours","tags":["t"]}`)
 	if sum.Title != "ours" || !strings.HasPrefix(sum.Source, "foreign-") {
-		t.Errorf("%+v", sum)
+		t.Errorf(`got %+v, want sum.Title = "ours" and strings.HasPrefix(sum.Source, "foreign-")`, sum)
 	}
 	if diff := len(fingerprint(t, dir)) - len(before); diff != 0 {
 		t.Error("the tool's folder was touched")

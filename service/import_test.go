@@ -28,7 +28,8 @@ func TestNothingToImport(t *testing.T) {
 	} {
 		p := importProblem("x", tt.err)
 		if p.Code != tt.code || p.Status != tt.status || p.Title != "import x" || len(p.Suggestions) != 1 {
-			t.Errorf("%v: %+v", tt.err, p)
+			t.Errorf("%v: got %+v, want p.Code = tt.code and p.Status = tt.status and p.Title = \"import x\" and len(p.Suggestions) = 1",
+				tt.err, p)
 		}
 	}
 }
@@ -58,7 +59,8 @@ func TestImportAndCheck(t *testing.T) {
 	}
 	found, err := s.Check(t.Context(), nil, Checkup{Temp: t.TempDir()})
 	if err != nil || found.Tasks != 1 || found.OK != 1 || len(found.Damaged) > 0 {
-		t.Errorf("%v, %+v", err, found)
+		t.Errorf("got %v, %+v, want no error and found.Tasks = 1 and found.OK = 1 and len(found.Damaged) <= 0",
+			err, found)
 	}
 	var p *api.Problem
 	if _, err := s.Import(t.Context(), Import{Paths: []string{filepath.Join(dir, "none")}}); !errors.As(err, &p) || p.Code != "not_found" {

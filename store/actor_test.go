@@ -28,6 +28,6 @@ func TestARestoreIsOneDeedWhoeverEndsIt(t *testing.T) {
 	commits, err := s.CommitsBy(ctx, fixture.Must[Ref](t)(s.Find(ctx, "mine")), "mine", 0)
 	fixture.NoError(t, err)
 	if len(commits) != 2 || commits[0].Seq != begun || commits[1].Seq != end {
-		t.Errorf("%+v", commits)
+		t.Errorf("got %+v, want len(commits) = 2 and commits[0].Seq = begun and commits[1].Seq = end", commits)
 	}
 }

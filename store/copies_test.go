@@ -37,7 +37,7 @@ func TestCopiesAreOneTask(t *testing.T) {
 		}
 	}
 	if ref := fixture.Must[Ref](t)(s.Find(context.Background(), "same")); ref.Dir != dir {
-		t.Errorf("%+v", ref)
+		t.Errorf("got %+v, want ref.Dir = dir", ref)
 	}
 	if ref := fixture.Must[Ref](t)(s.Find(context.Background(), one.Sources[2].Name+":same")); ref.Dir != other {
 		t.Errorf("by its source: %+v", ref)
@@ -45,7 +45,8 @@ func TestCopiesAreOneTask(t *testing.T) {
 	// Asked for one source only, its copy is the row, and names the other place.
 	only := listing(t, s, Filter{Source: one.Sources[2].Name})
 	if len(only.Items) != 1 || only.Items[0].Path != other || !slices.Equal(only.Items[0].Copies, []string{dir}) {
-		t.Errorf("%+v", only.Items)
+		t.Errorf("got %+v, want len(only.Items) = 1 and only.Items[0].Path = other and slices.Equal(only.Items[0].Copies, []string{dir})",
+			only.Items)
 	}
 	copies := func(name string) []string {
 		ref, copies, err := s.FindWithCopies(context.Background(), name)
@@ -66,7 +67,8 @@ func TestCopiesAreOneTask(t *testing.T) {
 	closeTask(t, k)
 	two := listing(t, s, Filter{})
 	if len(two.Items) != 2 || len(two.Items[0].Copies)+len(two.Items[1].Copies)+two.Copies != 0 {
-		t.Errorf("%+v", two.Items)
+		t.Errorf("got %+v, want len(two.Items) = 2 and len(two.Items[0].Copies)+len(two.Items[1].Copies)+two.Copies = 0",
+			two.Items)
 	}
 	for _, src := range two.Sources[1:] {
 		if got := copies(src.Name + ":same"); got == nil || len(got) > 0 {
@@ -75,7 +77,7 @@ func TestCopiesAreOneTask(t *testing.T) {
 	}
 	var many *AmbiguousError
 	if _, err := s.Find(context.Background(), "same"); !errors.As(err, &many) || len(many.Candidates) != 2 {
-		t.Errorf("%v", err)
+		t.Errorf("got %v, want errors.As(err, &many) and len(many.Candidates) = 2", err)
 	}
 }
 
@@ -92,7 +94,7 @@ func TestWhatIsNoCopy(t *testing.T) {
 				write(t, other, file, text)
 			}
 			if got := listing(t, open(t, t.TempDir(), first, second), Filter{}); len(got.Items) != 2 {
-				t.Errorf("%+v", got.Items)
+				t.Errorf("got %+v, want len(got.Items) = 2", got.Items)
 			}
 		})
 	}
@@ -102,7 +104,7 @@ func TestWhatIsNoCopy(t *testing.T) {
 		fixture.NoError(t, os.MkdirAll(filepath.Join(dir, "tasks", "same"), 0o700))
 	}
 	if got := listing(t, open(t, t.TempDir(), first, second), Filter{Empty: true}); len(got.Items) != 2 {
-		t.Errorf("%+v", got.Items)
+		t.Errorf("got %+v, want len(got.Items) = 2", got.Items)
 	}
 }
 
@@ -112,7 +114,7 @@ func TestCopiesMayDifferInTheirItems(t *testing.T) {
 	second, other := rooStorage(t, "same")
 	write(t, other, roofmt.ItemName, `{"id":"same","ts":5,"task":"renamed"}`)
 	if got := listing(t, open(t, t.TempDir(), first, second), Filter{}); len(got.Items) != 1 {
-		t.Errorf("%+v", got.Items)
+		t.Errorf("got %+v, want len(got.Items) = 1", got.Items)
 	}
 }
 
@@ -126,6 +128,7 @@ func TestOwnCopyGoesFirst(t *testing.T) {
 	}
 	got := listing(t, open(t, root, storage), Filter{})
 	if len(got.Items) != 1 || got.Items[0].Path != mine || !slices.Equal(got.Items[0].Copies, []string{dir}) {
-		t.Errorf("%+v", got.Items)
+		t.Errorf("got %+v, want len(got.Items) = 1 and got.Items[0].Path = mine and slices.Equal(got.Items[0].Copies, []string{dir})",
+			got.Items)
 	}
 }

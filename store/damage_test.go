@@ -37,7 +37,7 @@ func TestOwnersAreToldOfDamage(t *testing.T) {
 		k := own(t, s, "ill").Task
 		problems := k.State().Problems
 		if len(problems) == 0 || problems[0].Seq != 3 {
-			t.Errorf("%+v", problems)
+			t.Errorf("got %+v, want len(problems) != 0 and problems[0].Seq = 3", problems)
 		}
 		closeTask(t, k)
 	}

@@ -40,7 +40,8 @@ func TestLinksAndOddNames(t *testing.T) {
 	for _, item := range got.Items {
 		broken := item.ID == "itself" || item.ID == "away"
 		if broken != (len(item.Damaged) > 0) || broken && !strings.Contains(item.Damaged[0].Problem, "link that cannot be followed") {
-			t.Errorf("%q: %+v", item.ID, item.Damaged)
+			t.Errorf("%q: got %+v, want broken = (len(item.Damaged) > 0) and (not broken or strings.Contains(item.Damaged[0].Problem, \"link that cannot be followed\"))",
+				item.ID, item.Damaged)
 		}
 		if slices.Contains(odd, item.ID) {
 			if v := view(t, s, item.Source+":"+item.ID); len(v.State.UI()) != 1 {
@@ -67,7 +68,7 @@ func TestWithoutPermission(t *testing.T) {
 		cmd.Env = []string{"STORE_TEST_NOBODY=1", "TMPDIR=" + dir, "HOME=" + dir}
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("%v\n%s", err, out)
+			t.Fatalf("got %v\n%s, want no error", err, out)
 		}
 		return
 	}
@@ -86,11 +87,13 @@ func TestWithoutPermission(t *testing.T) {
 		t.Errorf("locked: %s", state)
 	}
 	if got.Sources[2].State != "partly damaged" || got.Sources[2].Damaged != 2 || len(got.Items) != 3 {
-		t.Errorf("%+v %+v", got.Sources, got.Items)
+		t.Errorf("got %+v %+v, want got.Sources[2].State = \"partly damaged\" and got.Sources[2].Damaged = 2 and len(got.Items) = 3",
+			got.Sources, got.Items)
 	}
 	for _, item := range got.Items {
 		if item.Path != fine && (len(item.Damaged) == 0 || !strings.Contains(item.Damaged[0].Problem, "permission denied")) {
-			t.Errorf("%s: %+v", item.ID, item.Damaged)
+			t.Errorf("%s: got %+v, want item.Path = fine or (len(item.Damaged) != 0 and strings.Contains(item.Damaged[0].Problem, \"permission denied\"))",
+				item.ID, item.Damaged)
 		}
 		if item.ID == "half" && (item.Messages.UI != 1 || item.Title != "half") {
 			t.Errorf("what can be read of it is not there: %+v", item)
@@ -108,12 +111,12 @@ func TestARootThatVanishesInTheMiddle(t *testing.T) {
 	fixture.NoError(t, os.RemoveAll(storage))
 	sum := s.SummaryOf(t.Context(), ref)
 	if len(sum.Damaged) != 1 || sum.Path != dir {
-		t.Errorf("%+v", sum)
+		t.Errorf("got %+v, want len(sum.Damaged) = 1 and sum.Path = dir", sum)
 	}
 	states[1].Damaged = 1
 	judge(&states[1])
 	if state := states[1].State; !strings.HasPrefix(state, "unreachable: it went away") {
-		t.Errorf("%s", state)
+		t.Errorf("got %s, want strings.HasPrefix(state, \"unreachable: it went away\")", state)
 	}
 }
 
@@ -134,7 +137,7 @@ func TestPipesInPlaceOfSmallFiles(t *testing.T) {
 	for _, id := range []string{"piped", "1730047571772"} {
 		o := fixture.Must[*Owned](t)(s.Own(context.Background(), foreignRef(t, s, id)))
 		if len(o.Task.State().UI()) != 2 {
-			t.Errorf("%s: %s", id, rows(o.Task.State()))
+			t.Errorf("%s: got %s, want len(o.Task.State().UI()) = 2", id, rows(o.Task.State()))
 		}
 		_ = o.Task.Close(context.Background()) // what stands there cannot be replaced, and that is said
 		fork, done, err := Rooms.Fork(context.Background(), s, o.Task.Ref, "")

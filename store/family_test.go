@@ -38,7 +38,8 @@ func kin(t *testing.T) *task.State {
 func TestHistoryRowOfAFamily(t *testing.T) {
 	s := kin(t)
 	if got := projection.HistoryRow(s); got.Status != "delegated" || got.Family.Awaiting != "kid" || got.Family.Delegated != "kid" {
-		t.Errorf("%+v", got)
+		t.Errorf(`got %+v, want got.Status = "delegated" and got.Family.Awaiting = "kid" and got.Family.Delegated = "kid"`,
+			got)
 	}
 	s.Children[0].Ended, s.Children[0].Outcome, s.Children[0].Result = true, "completed", "Did it."
 	want := usage.Family{Delegated: "kid", Children: []string{"kid"}, Completed: "kid", Result: "Did it."}
@@ -65,7 +66,7 @@ func TestRowOverAnItem(t *testing.T) {
 	row := usage.HistoryItem(nil, usage.Row{ID: "p", Status: "active", Family: usage.Family{Delegated: "a", Children: []string{"a", "b"}}})
 	out := projection.OverItem([]byte(`{"id":"p","zoo":[1],"status":"delegated","awaitingChildId":"b","childIds":["a"],"x":"y"}`), row)
 	if _, has := esjson.Get(out, "awaitingChildId"); has || !json.Valid(out) {
-		t.Errorf("%s", out)
+		t.Errorf("got %s, want not has and json.Valid(out)", out)
 	}
 	for _, part := range []string{`{"id":"p","zoo":[1],"status":"active","childIds":["a","b"],"x":"y"`, `"delegatedToId":"a"`} {
 		if !strings.Contains(string(out), part) {

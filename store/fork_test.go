@@ -34,7 +34,7 @@ func TestAForkIsFoundAgain(t *testing.T) {
 	before := tree(t, storage)
 	first := own(t, s, "saoudrizwan.claude-dev-"+sourceHash(t, s)+":1730047571772")
 	if first.Again || first.Forked == "" {
-		t.Errorf("%+v", first)
+		t.Errorf("got %+v, want not first.Again and first.Forked != \"\"", first)
 	}
 	commit(t, first.Task, task.UI, fourRows[2])
 	want := rows(first.Task.State())
@@ -44,10 +44,12 @@ func TestAForkIsFoundAgain(t *testing.T) {
 		ref := foreignRef(t, s, "1730047571772")
 		again := fixture.Must[*Owned](t)(s.Own(context.Background(), ref))
 		if !again.Again || again.Forked != first.Forked || again.Task.Ref.ID != first.Task.Ref.ID || len(again.Intakes) != 0 {
-			t.Errorf("%v: %+v", sources, again)
+			t.Errorf("%v: got %+v, want again.Again and again.Forked = first.Forked and again.Task.Ref.ID = first.Task.Ref.ID and len(again.Intakes) = 0",
+				sources, again)
 		}
 		if rows(again.Task.State()) != want || again.Task.Ref.Tool != "cline" {
-			t.Errorf("%v: %s", again.Task.Ref.Tool, rows(again.Task.State()))
+			t.Errorf("%v: got %s, want rows(again.Task.State()) = %v and again.Task.Ref.Tool = \"cline\"",
+				again.Task.Ref.Tool, rows(again.Task.State()), want)
 		}
 		closeTask(t, again.Task)
 	}
@@ -186,7 +188,7 @@ func TestForkKilledBeforeItsAdoption(t *testing.T) {
 	k.proj.Stop()
 	o := fixture.Must[*Owned](t)(s.Own(context.Background(), ref))
 	if o.Again || len(o.Task.State().UI()) != 2 {
-		t.Errorf("%+v: %s", o, rows(o.Task.State()))
+		t.Errorf("got %+v: %s, want not o.Again and len(o.Task.State().UI()) = 2", o, rows(o.Task.State()))
 	}
 	closeTask(t, o.Task)
 }
@@ -197,7 +199,7 @@ func TestATaskInTheForksPlace(t *testing.T) {
 	ref := foreignRef(t, s, "1730047571772")
 	closeTask(t, create(t, s, forkID(ref)))
 	if _, err := s.Own(context.Background(), ref); err == nil || !strings.Contains(err.Error(), "no continuation") {
-		t.Errorf("%v", err)
+		t.Errorf("got %v, want an error and strings.Contains(err.Error(), \"no continuation\")", err)
 	}
 	// It is let go of again.
 	closeTask(t, fixture.Must[*Owned](t)(s.Own(context.Background(), fixture.Must[Ref](t)(s.Find(context.Background(), forkID(ref))))).Task)
@@ -230,11 +232,12 @@ func TestGoneTasksOfStoragesNobodyNames(t *testing.T) {
 	fixture.NoError(t, os.RemoveAll(dir))
 	for name, s := range map[string]*Store{"the storage is not named": bare, "it is": s} {
 		if got := listed(s); !slices.Contains(got, "lost-one") || slices.Contains(got, "kept-one") == (s == bare) {
-			t.Errorf("%s: %v", name, got)
+			t.Errorf(`%s: got %v, want slices.Contains(got, "lost-one") and slices.Contains(got, "kept-one") != (s == bare)`,
+				name, got)
 		}
 		ref := fixture.Must[Ref](t)(s.Find(context.Background(), "lost-one"))
 		if ref.Tool != "roo" || ref.Own {
-			t.Errorf("%s: %+v", name, ref)
+			t.Errorf("%s: got %+v, want ref.Tool = \"roo\" and not ref.Own", name, ref)
 		}
 		o := fixture.Must[*Owned](t)(s.Own(context.Background(), ref))
 		if !o.Gone || rows(o.Task.State()) != want {

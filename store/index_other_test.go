@@ -73,7 +73,7 @@ func TestARooIndexThatAWindowHoldsIsLeft(t *testing.T) {
 	out := fixture.Must[io.ReadCloser](t)(window.StdoutPipe())
 	fixture.NoError(t, window.Start())
 	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "ready\n" {
-		t.Fatalf("%q, %v", line, err)
+		t.Fatalf("got %q, %v, want no error and line = \"ready\\n\"", line, err)
 	}
 	oneMore(t, s, 5)
 	if got := read(t, tasks, roofmt.IndexName); got != before {

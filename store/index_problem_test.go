@@ -41,7 +41,7 @@ func TestADamagedIndexIsSaid(t *testing.T) {
 		}
 		for _, item := range got.Items {
 			if len(item.Damaged) > 0 {
-				t.Errorf("%s: %s: %+v", when, item.ID, item.Damaged)
+				t.Errorf("%s: got %s: %+v, want len(item.Damaged) <= 0", when, item.ID, item.Damaged)
 			}
 		}
 		bad := map[string]bool{}
@@ -50,11 +50,12 @@ func TestADamagedIndexIsSaid(t *testing.T) {
 				bad[src.Path] = true
 			}
 			if file := files[src.Path]; bad[src.Path] != (src.Problem != "") || bad[src.Path] && (src.State != partly || !strings.Contains(src.Problem, file) || src.Damaged != 0) {
-				t.Errorf("%s: %+v", when, src)
+				t.Errorf("%s: got %+v, want bad[src.Path] = (src.Problem != \"\") and (not bad[src.Path] or (src.State = partly and strings.Contains(src.Problem, file) and src.Damaged = 0))",
+					when, src)
 			}
 		}
 		if diff := cmp.Diff(want, bad); diff != "" {
-			t.Errorf("%s: %s", when, diff)
+			t.Errorf("%s: got %s, want diff = \"\"", when, diff)
 		}
 	}
 	before := tree(t, global)
@@ -82,13 +83,15 @@ func TestNULsAreNotNothing(t *testing.T) {
 	write(t, filepath.Join(storage, "tasks", "lost"), roofmt.ItemName, `{"id":"lost","number":1,"ts":1776200000000,"task":"mend the gate","tokensIn":7,"tokensOut":1,"totalCost":0.5}`)
 	got := fixture.Must[Listing](t)(open(t, t.TempDir(), storage).List(context.Background(), Filter{Sort: "newest"}))
 	if len(got.Items) != 2 || got.Items[0].ID != "lost" || got.Items[1].ID != "cut" {
-		t.Fatalf("%+v", got.Items)
+		t.Fatalf(`got %+v, want len(got.Items) = 2 and got.Items[0].ID = "lost" and got.Items[1].ID = "cut"`,
+			got.Items)
 	}
 	lost := got.Items[0]
 	if lost.Title != "mend the gate" || lost.Empty || len(lost.Damaged) != 1 || lost.Usage.Cost == nil || *lost.Usage.Cost != 500_000 || lost.TS != 1776200000000 {
-		t.Errorf("%+v", lost)
+		t.Errorf("got %+v, want lost.Title = \"mend the gate\" and not lost.Empty and len(lost.Damaged) = 1 and lost.Usage.Cost != nil and *lost.Usage.Cost = 500_000 and lost.TS = 1776200000000",
+			lost)
 	}
 	if src := got.Sources[1]; src.Tasks != 2 || src.Damaged != 2 || src.Empty != 2 {
-		t.Errorf("%+v", src)
+		t.Errorf("got %+v, want src.Tasks = 2 and src.Damaged = 2 and src.Empty = 2", src)
 	}
 }

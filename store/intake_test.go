@@ -259,7 +259,7 @@ func TestKilledWhileProjecting(t *testing.T) {
 		}
 		closeTask(t, o.Task)
 		if got := read(t, filepath.Join(root, "tasks", "killed"), roofmt.UIName); !strings.Contains(got, "by a child") {
-			t.Errorf("%s: %s", point, got)
+			t.Errorf("%s: got %s, want strings.Contains(got, \"by a child\")", point, got)
 		}
 	}
 }

@@ -114,7 +114,7 @@ func TestEditorKilledBetweenItsRenames(t *testing.T) {
 				refused = refused || in.Refused != ""
 			}
 			if refused != c.refused {
-				t.Errorf("%+v", o.Intakes)
+				t.Errorf("got %+v, want refused = c.refused", o.Intakes)
 			}
 			closeTask(t, o.Task)
 			want := c.ui
@@ -188,7 +188,7 @@ func TestDamagedSmallFilesAreKept(t *testing.T) {
 	}
 	o := own(t, s, "live-one")
 	if len(o.Intakes) != 2 {
-		t.Fatalf("%+v", o.Intakes)
+		t.Fatalf("got %+v, want len(o.Intakes) = 2", o.Intakes)
 	}
 	for _, in := range o.Intakes {
 		blob, err := o.Task.log.Blob(context.Background(), journal.Hash(in.Kept))

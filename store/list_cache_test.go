@@ -133,7 +133,8 @@ func TestUnreachableStorageKeepsItsTasks(t *testing.T) {
 			}
 			src := got.Sources[1]
 			if src.Name != was.Sources[1].Name || !strings.HasPrefix(src.State, unreachable) || src.Tasks != 3 || src.Damaged != 0 {
-				t.Errorf("%+v", src)
+				t.Errorf("got %+v, want src.Name = was.Sources[1].Name and strings.HasPrefix(src.State, unreachable) and src.Tasks = 3 and src.Damaged = 0",
+					src)
 			}
 			if again := pageBy(t, s, Filter{Query: "do 1"}); len(again.Items) != 1 {
 				t.Errorf("a filter finds %d", len(again.Items))

@@ -164,7 +164,7 @@ func everyChange(t *testing.T, dirs []string, before func(), after func(file, wr
 				before()
 				time.Sleep(calmHere / 2)
 				if err := w.do(path, old); err != nil {
-					t.Fatalf("%s %s: %v", path, w.name, err)
+					t.Fatalf("got %s %s: %v, want no error", path, w.name, err)
 				}
 				after(path, w.name, w.folder)
 				_ = os.Remove(filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".new_1_a.tmp"))
@@ -262,7 +262,7 @@ func TestWarmTasksAreLookedAtClosely(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	if found := s.VerifyRows(context.Background()); len(found) > 0 {
-		t.Errorf("%+v", found)
+		t.Errorf("got %+v, want len(found) <= 0", found)
 	}
 	if got := titles(pageBy(t, s, Filter{}).Items); !cmp.Equal(got, []string{"DO 2", "DO 1", "DO 0"}) {
 		t.Errorf("after doctor compared: %q", got)

@@ -63,7 +63,7 @@ func TestAPageIsReadFromTheSnapshot(t *testing.T) {
 		t.Fatalf("the last page: %s %v", page, err)
 	}
 	if len(v.Summary.Damaged) != 0 || v.Summary.Messages.UI != 3001 {
-		t.Errorf("%+v", v.Summary)
+		t.Errorf("got %+v, want len(v.Summary.Damaged) = 0 and v.Summary.Messages.UI = 3001", v.Summary)
 	}
 	_, err = v.State.Raws(v.State.UI()[1000:1003])
 	var damage *journal.DamageError
@@ -107,10 +107,10 @@ func TestTheSnapshotIsDerived(t *testing.T) {
 		fixture.NoError(t, spoil(filepath.Join(dir, "journal.idx")))
 		v := view(t, s, "derived")
 		if d := cmp.Diff(want.Summary, v.Summary); d != "" {
-			t.Errorf("%s: %s", name, d)
+			t.Errorf("%s: got %s, want d = \"\"", name, d)
 		}
 		if d := cmp.Diff(rows, fixture.Must[[][]byte](t)(v.State.RawUI())); d != "" {
-			t.Errorf("%s: %s", name, d)
+			t.Errorf("%s: got %s, want d = \"\"", name, d)
 		}
 		o := own(t, s, "derived") // makes it anew
 		fixture.NoError(t, o.Task.Commit(context.Background(), task.Changed{}))
@@ -138,7 +138,8 @@ func TestCommitsBehindTheSnapshot(t *testing.T) {
 		t.Error(d)
 	}
 	if v.State.UI()[3].Text() != "row 2 and more" || v.State.Usage != k.State().Usage {
-		t.Errorf("%q %+v", v.State.UI()[3].Text(), v.State.Usage)
+		t.Errorf("got %q %+v, want v.State.UI()[3].Text() = \"row 2 and more\" and v.State.Usage = k.State().Usage",
+			v.State.UI()[3].Text(), v.State.Usage)
 	}
 	closeTask(t, k)
 }
@@ -168,7 +169,7 @@ func TestBigPayloadsLieInBlobs(t *testing.T) {
 	}
 	health := fixture.Must[journal.Health](t)(v.Log.Health(ctx))
 	if len(health.MissingBlobs)+len(health.DamagedBlobs) != 0 {
-		t.Errorf("%+v", health)
+		t.Errorf("got %+v, want len(health.MissingBlobs)+len(health.DamagedBlobs) = 0", health)
 	}
 }
 

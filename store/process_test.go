@@ -137,7 +137,7 @@ func TestReadOnlyRoot(t *testing.T) {
 	before := tree(t, base)
 	out, err := stranger(t, "look", "STORE_TEST_ROOT="+root).CombinedOutput()
 	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
+		t.Fatalf("got %v\n%s, want no error", err, out)
 	}
 	text := string(out)
 	if !strings.Contains(text, "row: 1 T readable 0") {
@@ -147,7 +147,8 @@ func TestReadOnlyRoot(t *testing.T) {
 		_, rest, _ := strings.Cut(text, did)
 		line, _, _ := strings.Cut(rest, "\n")
 		if !strings.Contains(line, root) || !strings.Contains(line, "cannot be written") || !strings.Contains(line, "permission denied") {
-			t.Errorf("%s%s", did, line)
+			t.Errorf(`got %s%s, want strings.Contains(line, root) and strings.Contains(line, "cannot be written") and strings.Contains(line, "permission denied")`,
+				did, line)
 		}
 	}
 	if d := cmp.Diff(before, tree(t, base)); d != "" {
@@ -168,7 +169,8 @@ func TestUnreadableTask(t *testing.T) {
 	fixture.NoError(t, os.Chmod(filepath.Join(root, "tasks", "other"), 0o000))
 	out, err := stranger(t, "look", "STORE_TEST_ROOT="+root).CombinedOutput()
 	if !strings.Contains(string(out), "row: 1 T mine 0") || !strings.Contains(string(out), "permission denied") {
-		t.Errorf("%v %s", err, out)
+		t.Errorf(`got %v %s, want strings.Contains(string(out), "row: 1 T mine 0") and strings.Contains(string(out), "permission denied")`,
+			err, out)
 	}
 }
 
@@ -195,7 +197,7 @@ func TestLeftoversOfTheKilled(t *testing.T) {
 	fixture.NoError(t, live.Start())
 	line := make([]byte, 6)
 	if _, err := io.ReadFull(out, line); err != nil || string(line) != "ready\n" {
-		t.Fatalf("%q %v", line, err)
+		t.Fatalf("got %q %v, want no error and string(line) = \"ready\\n\"", line, err)
 	}
 	for _, name := range fixture.Must[[]os.DirEntry](t)(os.ReadDir(dir)) {
 		if n := name.Name(); strings.HasPrefix(n, ".roost-tmp") || strings.HasPrefix(n, ".roost-lock") || strings.HasPrefix(n, projection.TempPrefix) || strings.HasSuffix(n, ".lock") && n != "journal.lock" {

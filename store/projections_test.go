@@ -26,7 +26,7 @@ func TestTheRecordMayBeAnything(t *testing.T) {
 		}
 		o := own(t, s, "live-one")
 		if len(o.Intakes) != 0 || rows(o.Task.State()) != want {
-			t.Errorf("%q: %+v", text, o.Intakes)
+			t.Errorf("%q: got %+v, want len(o.Intakes) = 0 and rows(o.Task.State()) = %v", text, o.Intakes, want)
 		}
 		commit(t, o.Task, task.UI, uiRow(9, "on"))
 		closeTask(t, o.Task)

@@ -77,7 +77,7 @@ func TestNothingAcknowledgedIsLost(t *testing.T) {
 		closeTask(t, k)
 		report := fixture.Must[CheckReport](t)(Rooms.Check(context.Background(), s, nil, false))
 		if report.OK != 1 {
-			r.Fatalf("%+v", report)
+			r.Fatalf("got %+v, want report.OK = 1", report)
 		}
 	})
 }

@@ -61,7 +61,8 @@ func TestALargeImageThatWaitsLiesBesideTheJournal(t *testing.T) {
 	v := view(t, s, id)
 	a, b := v.State.Queue[0], v.State.Queue[1]
 	if a.ImageCount != 2 || len(a.Images) != 0 || len(b.Images) != 1 || b.ImagesBlob != "" {
-		t.Errorf("%+v, %+v", a, b)
+		t.Errorf("got %+v, %+v, want a.ImageCount = 2 and len(a.Images) = 0 and len(b.Images) = 1 and b.ImagesBlob = \"\"",
+			a, b)
 	}
 	if whole, err := v.State.LoadInput(a); err != nil || cmp.Diff(images, whole.Images) != "" || whole.ImagesBlob != "" || whole.ImageCount != 0 {
 		t.Errorf("%d images: %v", len(whole.Images), err)
@@ -76,7 +77,7 @@ func TestALargeImageThatWaitsLiesBesideTheJournal(t *testing.T) {
 	}
 	for range 2 {
 		if r := checkWith(t, s); r.OK != 1 || len(r.Leftovers) > 0 || len(r.Damaged) > 0 {
-			t.Errorf("%+v", r)
+			t.Errorf("got %+v, want r.OK = 1 and len(r.Leftovers) <= 0 and len(r.Damaged) <= 0", r)
 		}
 		del(t, s, id)
 		fixture.Must[Ref](t)(Rooms.Restore(ctx, s, id))
@@ -136,10 +137,11 @@ func TestWordsWhoseImagesAreDamaged(t *testing.T) {
 			owned := own(t, s, k.Ref.ID)
 			q, ok := owned.Task.Claim("a")
 			if !ok || q.Text != "look" || len(q.Images) != 0 || q.ImagesBlob == "" || q.ImageCount != 1 {
-				t.Errorf("%t, %+v", ok, q)
+				t.Errorf(`got %t, %+v, want ok and q.Text = "look" and len(q.Images) = 0 and q.ImagesBlob != "" and q.ImageCount = 1`,
+					ok, q)
 			}
 			if _, err := owned.Task.LoadInput(q); err == nil || !strings.Contains(err.Error(), "images of input a") {
-				t.Errorf("%v", err)
+				t.Errorf("got %v, want an error and strings.Contains(err.Error(), \"images of input a\")", err)
 			}
 			closeTask(t, owned.Task)
 			if r := checkWith(t, s); len(r.Damaged) == 0 {
@@ -184,6 +186,6 @@ func TestWhatAComposedMessageSpellsOutMayBeLarge(t *testing.T) {
 	}
 	oldPayloads(t, k.Ref.Log)
 	if r := checkWith(t, s); r.OK != 1 || len(r.Leftovers) > 0 {
-		t.Errorf("%+v", r)
+		t.Errorf("got %+v, want r.OK = 1 and len(r.Leftovers) <= 0", r)
 	}
 }

@@ -80,7 +80,7 @@ func TestForeignRewinds(t *testing.T) {
 			}
 			o := own(t, s, "live-one")
 			if len(o.Intakes) != len(v.Pending) || o.Intakes[0].Rewound == nil {
-				t.Fatalf("%+v", o.Intakes)
+				t.Fatalf("got %+v, want len(o.Intakes) = len(v.Pending) and o.Intakes[0].Rewound != nil", o.Intakes)
 			}
 			if got := rows(o.Task.State()); got != rows(v.State) {
 				t.Errorf("taken in as\n%s\nand read before as\n%s", got, rows(v.State))
@@ -145,7 +145,8 @@ func TestForeignWritesThatAreNoRewind(t *testing.T) {
 			editor(t, dir, map[string]string{roofmt.UIName: newUI, roofmt.APIName: newAPI})
 			o := own(t, s, "live-one")
 			if got := rows(o.Task.State()); got != want || len(o.Intakes) == 0 || o.Intakes[0].Refused == "" {
-				t.Errorf("%+v\n%s", o.Intakes, got)
+				t.Errorf("got %+v\n%s, want got = %v and len(o.Intakes) != 0 and o.Intakes[0].Refused != \"\"",
+					o.Intakes, got, want)
 			}
 			closeTask(t, o.Task)
 			if got := bothFiles(t, dir); got != whole {
@@ -273,7 +274,8 @@ func TestARewindByAnotherProgramIsOneStep(t *testing.T) {
 	}
 	o := own(t, s, "live-one")
 	if len(o.Intakes) != 1 || o.Intakes[0].Rewound == nil || o.Intakes[0].Lacking != 3 {
-		t.Fatalf("%+v", o.Intakes)
+		t.Fatalf("got %+v, want len(o.Intakes) = 1 and o.Intakes[0].Rewound != nil and o.Intakes[0].Lacking = 3",
+			o.Intakes)
 	}
 	closeTask(t, o.Task)
 	if got := read(t, dir, roofmt.UIName); got != array(fourRows[:2]...) {

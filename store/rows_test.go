@@ -35,7 +35,8 @@ func TestAThousandFoldersWithoutTheirIndexes(t *testing.T) {
 	for i, item := range got.Items {
 		inferred := slices.Contains(item.Inferred, "title") && slices.Contains(item.Inferred, "ts")
 		if item.Title != fmt.Sprintf("task %d", i) || item.TS != int64(ts0+i) || inferred != (i%3 == 2) || (item.Workspace != "/w") != (i%3 == 2) {
-			t.Fatalf("%d: %+v", i, item)
+			t.Fatalf(`%d: got %+v, want item.Title = fmt.Sprintf("task %%d", i) and item.TS = int64(ts0+i) and inferred = (i%%3 == 2) and (item.Workspace != "/w") = (i%%3 == 2)`,
+				i, item)
 		}
 	}
 }
@@ -55,12 +56,13 @@ func TestRowsOfClassicCline(t *testing.T) {
 	row("mow")
 	got := listing(t, s, Filter{}).Items[0]
 	if got.Workspace != "/shed" || slices.Contains(got.Inferred, "title") {
-		t.Errorf("%+v", got)
+		t.Errorf(`got %+v, want got.Workspace = "/shed" and not slices.Contains(got.Inferred, "title")`, got)
 	}
 	// The fork that it goes on as keeps what the row said.
 	o := own(t, s, id)
 	if o.Forked == "" || o.Task.State().Settings.Workspace != "/shed" {
-		t.Errorf("%+v", o.Task.State().Settings)
+		t.Errorf(`got %+v, want o.Forked != "" and o.Task.State().Settings.Workspace = "/shed"`,
+			o.Task.State().Settings)
 	}
 	closeTask(t, o.Task)
 	// A list that is cut says nothing wrong, and a task of it is no damaged one.
@@ -70,7 +72,7 @@ func TestRowsOfClassicCline(t *testing.T) {
 			continue
 		}
 		if len(item.Damaged) != 0 || item.Workspace != "" {
-			t.Errorf("%+v", item)
+			t.Errorf("got %+v, want len(item.Damaged) = 0 and item.Workspace = \"\"", item)
 		}
 	}
 }
@@ -82,6 +84,7 @@ func TestTitleFromTheAPIHistory(t *testing.T) {
 		`{"role":"assistant","content":"hello"}`, `{"role":"user","content":[{"type":"image"},{"type":"text","text":"<environment_details>"},{"type":"text","text":"<task>dig</task>"}],"ts":7}`))
 	v := view(t, open(t, t.TempDir(), storage), "x")
 	if v.Summary.Title != "dig" || !slices.Contains(v.Summary.Inferred, "title") || v.Summary.TS != 7 {
-		t.Errorf("%+v", v.Summary)
+		t.Errorf(`got %+v, want v.Summary.Title = "dig" and slices.Contains(v.Summary.Inferred, "title") and v.Summary.TS = 7`,
+			v.Summary)
 	}
 }

@@ -68,7 +68,8 @@ func TestTheListKnowsWhatClinesIndexKnows(t *testing.T) {
 	fixture.Must[sql.Result](t)(db.Exec("UPDATE sessions SET status='completed', metadata_json='{\"title\":\"Gate and posts\"}' WHERE session_id='" + sessionID + "'"))
 	fixture.Must[sql.Result](t)(db.Exec("BEGIN EXCLUSIVE; UPDATE sessions SET status='failed'"))
 	if lead := byID(t, s)[sessionID]; lead.Title != "Gate and posts" || lead.Status != "completed" || lead.Pinned {
-		t.Errorf("%+v", lead)
+		t.Errorf(`got %+v, want lead.Title = "Gate and posts" and lead.Status = "completed" and not lead.Pinned`,
+			lead)
 	}
 	fixture.Must[sql.Result](t)(db.Exec("ROLLBACK"))
 }
@@ -105,7 +106,8 @@ func TestASubagentGoesOn(t *testing.T) {
 	before := tree(t, data)
 	o := own(t, s, subagentID)
 	if o.Forked == "" || len(o.Task.State().API()) != 2 || o.Task.State().Parent != sessionID {
-		t.Errorf("%+v", o)
+		t.Errorf("got %+v, want o.Forked != \"\" and len(o.Task.State().API()) = 2 and o.Task.State().Parent = sessionID",
+			o)
 	}
 	commit(t, o.Task, task.API, apiRow(9, "user", "count again"))
 	id := o.Task.Ref.ID

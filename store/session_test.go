@@ -41,7 +41,7 @@ func TestASessionIsATask(t *testing.T) {
 	for _, source := range []string{data, filepath.Dir(dir), dir} {
 		got := listing(t, open(t, t.TempDir(), source), Filter{})
 		if len(got.Items) != 1 {
-			t.Fatalf("%s: %+v", source, got)
+			t.Fatalf("%s: got %+v, want len(got.Items) = 1", source, got)
 		}
 		item := got.Items[0]
 		if item.Title != "mend the gate" || item.TS != 1776200000003 || item.Tool != "cline" || item.Status != "completed" || item.Workspace != "/shed" ||
@@ -49,7 +49,8 @@ func TestASessionIsATask(t *testing.T) {
 			t.Errorf("%s: %+v", source, item)
 		}
 		if u := item.Usage; u.TokensIn != 100 || u.TokensOut != 7 || u.CacheReads != 40 || u.Cost == nil || *u.Cost != 12300 {
-			t.Errorf("%s: %+v", source, u)
+			t.Errorf("%s: got %+v, want u.TokensIn = 100 and u.TokensOut = 7 and u.CacheReads = 40 and u.Cost != nil and *u.Cost = 12300",
+				source, u)
 		}
 	}
 	if d := cmp.Diff(before, tree(t, data)); d != "" {
@@ -66,7 +67,7 @@ func TestBothLayoutsInOneFolder(t *testing.T) {
 		got = append(got, r.ID)
 	}
 	if slices.Sort(got); !slices.Equal(got, []string{sessionID, "old"}) {
-		t.Errorf("%v", got)
+		t.Errorf("got %v, want slices.Equal(got, []string{sessionID, \"old\"})", got)
 	}
 }
 
@@ -78,7 +79,8 @@ func TestASessionGoesOnAsAFork(t *testing.T) {
 	s := open(t, root, data)
 	o := own(t, s, sessionID)
 	if o.Forked == "" || len(o.Task.State().API()) != 3 || o.Task.State().Settings.Workspace != "/shed" {
-		t.Errorf("%+v", o)
+		t.Errorf(`got %+v, want o.Forked != "" and len(o.Task.State().API()) = 3 and o.Task.State().Settings.Workspace = "/shed"`,
+			o)
 	}
 	commit(t, o.Task, task.API, apiRow(9, "assistant", "mended"))
 	id := o.Task.Ref.ID
@@ -94,7 +96,7 @@ func TestASessionGoesOnAsAFork(t *testing.T) {
 	// Without the original the fork is whole.
 	fixture.NoError(t, os.RemoveAll(dir))
 	if v := view(t, s, id); len(v.State.API()) != 4 || v.Summary.Usage.TokensIn != 100 {
-		t.Errorf("%+v", v.Summary)
+		t.Errorf("got %+v, want len(v.State.API()) = 4 and v.Summary.Usage.TokensIn = 100", v.Summary)
 	}
 }
 

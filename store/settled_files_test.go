@@ -54,7 +54,8 @@ func TestHalfAStepIsWaitedFor(t *testing.T) {
 			t.Errorf("taken after %v", took)
 		}
 		if len(o.Intakes) != 2 || o.Intakes[0].Added != 2 || o.Intakes[1].Added != 1 {
-			t.Errorf("%+v", o.Intakes)
+			t.Errorf("got %+v, want len(o.Intakes) = 2 and o.Intakes[0].Added = 2 and o.Intakes[1].Added = 1",
+				o.Intakes)
 		}
 		closeTask(t, o.Task)
 		if read(t, dir, roofmt.UIName) != ui || read(t, dir, roofmt.APIName) != api {
@@ -120,7 +121,8 @@ func TestHalfAStepThatStaysIsTaken(t *testing.T) {
 			t.Errorf("taken after %v", took)
 		}
 		if len(o.Intakes) != 1 || o.Intakes[0].Added != 2 || o.Intakes[0].Refused != "" {
-			t.Errorf("%+v", o.Intakes)
+			t.Errorf("got %+v, want len(o.Intakes) = 1 and o.Intakes[0].Added = 2 and o.Intakes[0].Refused = \"\"",
+				o.Intakes)
 		}
 		closeTask(t, o.Task)
 
@@ -182,7 +184,7 @@ func TestAFileUnderALockIsWaitedFor(t *testing.T) {
 		}()
 		o := own(t, s, "live-one")
 		if len(o.Intakes) != 2 {
-			t.Errorf("%+v", o.Intakes)
+			t.Errorf("got %+v, want len(o.Intakes) = 2", o.Intakes)
 		}
 		closeTask(t, o.Task)
 
@@ -250,7 +252,7 @@ func TestABrokenFileMayBeInTheMaking(t *testing.T) {
 		}()
 		o := own(t, s, "live-one")
 		if len(o.Intakes) != 2 || o.Intakes[0].Refused != "" {
-			t.Errorf("%+v", o.Intakes)
+			t.Errorf("got %+v, want len(o.Intakes) = 2 and o.Intakes[0].Refused = \"\"", o.Intakes)
 		}
 		closeTask(t, o.Task)
 	})

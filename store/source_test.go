@@ -61,11 +61,11 @@ func TestEachPlaceOnce(t *testing.T) {
 		for _, r := range fixture.Must[[]Ref](t)(s.Refs(context.Background())) {
 			got = append(got, r.Tool+" "+r.ID)
 			if r.Foreign() == (r.ID == "mine") {
-				t.Errorf("%v: %+v", sources, r)
+				t.Errorf("%v: got %+v, want r.Foreign() != (r.ID == \"mine\")", sources, r)
 			}
 		}
 		if d := cmp.Diff([]string{"roost mine", "roo aaa-1"}, got); d != "" {
-			t.Errorf("%v: %s", sources, d)
+			t.Errorf("%v: got %s, want d = \"\"", sources, d)
 		}
 	}
 }
@@ -98,12 +98,12 @@ func TestFoundSources(t *testing.T) {
 		t.Error(d)
 	}
 	if len(l.Sources) != 5 {
-		t.Errorf("%+v", l.Sources)
+		t.Errorf("got %+v, want len(l.Sources) = 5", l.Sources)
 	}
 	// Asked not to look, it does not.
 	s = fixture.Must[*Store](t)(Open(Options{Root: filepath.Join(home, "roost")}))
 	if l := fixture.Must[Listing](t)(s.List(context.Background(), Filter{})); len(l.Items) != 0 {
-		t.Errorf("%+v", l.Items)
+		t.Errorf("got %+v, want len(l.Items) = 0", l.Items)
 	}
 }
 
@@ -121,10 +121,11 @@ func TestUnreachableStorage(t *testing.T) {
 	fixture.NoError(t, os.Rename(storage, away))
 	l := fixture.Must[Listing](t)(s.List(context.Background(), Filter{}))
 	if len(l.Items) != 1 || l.Items[0].ID != "aaa-1" || !strings.HasPrefix(l.Sources[1].State, "unreachable") {
-		t.Errorf("%+v %+v", l.Items, l.Sources)
+		t.Errorf(`got %+v %+v, want len(l.Items) = 1 and l.Items[0].ID = "aaa-1" and strings.HasPrefix(l.Sources[1].State, "unreachable")`,
+			l.Items, l.Sources)
 	}
 	if v := view(t, s, "aaa-1"); rows(v.State) != want {
-		t.Errorf("%s", rows(v.State))
+		t.Errorf("got %s, want rows(v.State) = %v", rows(v.State), want)
 	}
 	fixture.NoError(t, os.Rename(away, storage))
 	o := own(t, s, "aaa-1")

@@ -29,7 +29,7 @@ func TestStampSeesChanges(t *testing.T) {
 	fixture.NoError(t, err)
 	last, calm := s.Stamp(ref)
 	if last == "" || !calm {
-		t.Fatalf("%q, %v", last, calm)
+		t.Fatalf("got %q, %v, want last != \"\" and calm", last, calm)
 	}
 	for _, c := range []struct {
 		name   string

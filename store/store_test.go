@@ -231,7 +231,7 @@ func TestRootErrors(t *testing.T) {
 	for _, root := range []string{"relative", filepath.Join(dir, "file"), filepath.Join(dir, "file", "below")} {
 		var bad *RootError
 		if _, err := Open(Options{Root: root}); !errors.As(err, &bad) {
-			t.Errorf("%s: %v", root, err)
+			t.Errorf("%s: got %v, want errors.As(err, &bad)", root, err)
 		}
 	}
 	root := filepath.Join(dir, "r")
@@ -259,7 +259,7 @@ func TestFind(t *testing.T) {
 	} {
 		ref, err := s.Find(ctx, given)
 		if err != nil || ref.ID != want {
-			t.Errorf("%s: %v %v", given, ref.ID, err)
+			t.Errorf("%s: got %v %v, want no error and ref.ID = %v", given, ref.ID, err, want)
 		}
 		if strings.HasPrefix(given, "roo:") != (ref.Dir == dir) {
 			t.Errorf("%s: wrong place %s", given, ref.Dir)
@@ -268,12 +268,12 @@ func TestFind(t *testing.T) {
 	var twice *AmbiguousError
 	for _, given := range []string{"abc", "abc-one-xyz"} {
 		if _, err := s.Find(ctx, given); !errors.As(err, &twice) || len(twice.Candidates) < 2 {
-			t.Errorf("%s: %v", given, err)
+			t.Errorf("%s: got %v, want errors.As(err, &twice) and len(twice.Candidates) >= 2", given, err)
 		}
 	}
 	for _, given := range []string{"", "ab", "roost:nope", "nope:abc-one-xyz", "../abc"} {
 		if _, err := s.Find(ctx, given); !errors.Is(err, ErrNotFound) {
-			t.Errorf("%q: %v", given, err)
+			t.Errorf("%q: got %v, want errors.Is(err, ErrNotFound)", given, err)
 		}
 	}
 }
@@ -304,7 +304,7 @@ func TestSourceShapes(t *testing.T) {
 		s := open(t, root, sources...)
 		ref, err := s.Find(context.Background(), "aaa-1")
 		if err != nil {
-			t.Fatalf("%v: %v", sources, err)
+			t.Fatalf("%v: got %v, want no error", sources, err)
 		}
 		logs[ref.Log] = true
 		if _, err := s.Find(context.Background(), "aaa-2"); (err == nil) == (len(sources) == 1 && sources[0] == dir) {

@@ -56,7 +56,8 @@ func TestActionsProperty(t *testing.T) {
 					r.Fatalf("%s: %s, want %s", how, got, was[len(was)-1])
 				}
 				if len(s.Actions.Done) != len(was)-1 || len(s.Actions.Undone) != len(again) {
-					r.Fatalf("%s: %+v", how, s.Actions)
+					r.Fatalf("%s: got %+v, want len(s.Actions.Done) = len(was)-1 and len(s.Actions.Undone) = len(again)",
+						how, s.Actions)
 				}
 			}
 		}
@@ -72,7 +73,8 @@ func TestAnActionOfSeveralLabels(t *testing.T) {
 	} {
 		w := tell(t, task.Created{Task: "t"}).then(events...)
 		if len(w.Actions.Done) != 1 || filed(w.State) != `"one" [a] true` {
-			t.Errorf("%s: %s %+v", name, filed(w.State), w.Actions)
+			t.Errorf("%s: got %s %+v, want len(w.Actions.Done) = 1 and filed(w.State) = `\"one\" [a] true`",
+				name, filed(w.State), w.Actions)
 			continue
 		}
 		action := w.Actions.Done[0]
@@ -92,11 +94,11 @@ func TestAnActionThatIsLost(t *testing.T) {
 	w := tell(t, task.Created{Task: "t", Title: "first"}).lose()
 	w.then(task.Changed{Title: &other, Undoes: 2})
 	if len(w.Actions.Done)+len(w.Actions.Undone) != 0 || w.Title != "first" {
-		t.Errorf("%+v", w.Actions)
+		t.Errorf("got %+v, want len(w.Actions.Done)+len(w.Actions.Undone) = 0 and w.Title = \"first\"", w.Actions)
 	}
 	w.then(task.Changed{Title: &title}).lose().then(task.Changed{Title: &other})
 	if got := w.Actions.Done; len(got) != 2 || *got[1].Before.Title != "named" {
-		t.Errorf("%+v", got)
+		t.Errorf("got %+v, want len(got) = 2 and *got[1].Before.Title = \"named\"", got)
 	}
 }
 

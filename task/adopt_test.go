@@ -43,7 +43,8 @@ func TestAdoptionTakesTheUIFilesFirst(t *testing.T) {
 		t.Errorf("ui %s, api %s", ids(w.UI()), ids(w.API()))
 	}
 	if w.ID != "t" || w.Number != 8 || w.Parent != "p" || w.RootTask != "r" || w.CreatedAt != 5 || w.Origin != "extension" {
-		t.Errorf("%s", dump(w.State))
+		t.Errorf(`got %s, want w.ID = "t" and w.Number = 8 and w.Parent = "p" and w.RootTask = "r" and w.CreatedAt = 5 and w.Origin = "extension"`,
+			dump(w.State))
 	}
 	if got := openIDs(w.State); got != "c1:unknown" {
 		t.Errorf("open %q", got)
@@ -136,7 +137,8 @@ func TestAnOriginalThatIsGoneKeepsThePlacesOfItsMessages(t *testing.T) {
 		t.Errorf("the error does not name the file: %v", err)
 	}
 	if ids(w.UI()) != "1 2" || ids(w.API()) != "3 4" || w.UI()[1].Missing || !w.API()[0].Missing {
-		t.Errorf("%s", dump(w.State))
+		t.Errorf(`got %s, want ids(w.UI()) = "1 2" and ids(w.API()) = "3 4" and not w.UI()[1].Missing and w.API()[0].Missing`,
+			dump(w.State))
 	}
 }
 

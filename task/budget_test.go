@@ -55,7 +55,7 @@ func TestSpendingWithoutARun(t *testing.T) {
 	n := int64(4)
 	w := tell(t, task.UsageChanged{CostMicros: &n}, task.TurnEnded{Run: "r"})
 	if w.Run != nil || w.Usage.CostMicros != 4 {
-		t.Errorf("%+v, %+v", w.Run, w.Usage)
+		t.Errorf("got %+v, %+v, want w.Run = nil and w.Usage.CostMicros = 4", w.Run, w.Usage)
 	}
 }
 
@@ -72,6 +72,7 @@ func TestASnapshotKeepsWhatARunUsedUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s.Run == nil || s.Run.CostMicros != 4 || s.Run.Turns != 1 || s.Run.WorkedMS != 70 {
-		t.Errorf("%+v", s.Run)
+		t.Errorf("got %+v, want s.Run != nil and s.Run.CostMicros = 4 and s.Run.Turns = 1 and s.Run.WorkedMS = 70",
+			s.Run)
 	}
 }

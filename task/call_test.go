@@ -67,7 +67,7 @@ func TestACallKnowsWhatTheModelWrote(t *testing.T) {
 		`{"type":"tool_use","id":"c1","name":"read_file","input":{"path":"a","n":1.0}},{"type":"tool_use","id":"c1","name":"twice","input":{}}]}`))
 	c := w.Call("c1")
 	if c == nil || string(c.Input()) != `{"path":"a","n":1.0}` || c.Message != 1 {
-		t.Fatalf("%+v", c)
+		t.Fatalf("got %+v, want c != nil and string(c.Input()) = `{\"path\":\"a\",\"n\":1.0}` and c.Message = 1", c)
 	}
 	if got := openIDs(w.State); got != "c1:not_started" {
 		t.Errorf("an id that one reply used twice is open as %q", got)
@@ -83,7 +83,8 @@ func TestACallWhoseReplyIsLostIsKept(t *testing.T) {
 	w.then(task.ToolStarted{Call: "c1", Name: "execute_command", Replay: "never"})
 	c := w.Call("c1")
 	if c == nil || c.Outcome() != task.OutcomeUnknown || c.Name != "execute_command" || c.Input() != nil {
-		t.Fatalf("%+v", c)
+		t.Fatalf("got %+v, want c != nil and c.Outcome() = task.OutcomeUnknown and c.Name = \"execute_command\" and c.Input() = nil",
+			c)
 	}
 	w.then(apiMessage(5, assistant("c1")))
 	if got := openIDs(w.State); got != "c1:unknown" {
@@ -100,7 +101,7 @@ func TestWhatStartedACallIsKept(t *testing.T) {
 		c := s.Call("c1")
 		want := &task.ToolProcess{Call: "c1", PGID: 9, Started: 5, Boot: "b", Mark: "m"}
 		if d := cmp.Diff(want, c.Process); d != "" || c.UI != 1 || c.Replay != "inspect" {
-			t.Errorf("%s: %+v %s", name, c, d)
+			t.Errorf(`%s: got %+v %s, want d = "" and c.UI = 1 and c.Replay = "inspect"`, name, c, d)
 		}
 	}
 }
@@ -163,7 +164,7 @@ func TestResultsThatCannotBeReadAreErrors(t *testing.T) {
 	w := tellWith(t, blobs, apiMessage(1, assistant("c1", "c2")))
 	w.then(task.ToolFinished{Call: "c1", Name: "n", Outcome: "ok", Blob: "r"})
 	if got, err := w.Call("c1").Result(); err != nil || string(got) != blobs["r"] {
-		t.Fatalf("%s %v", got, err)
+		t.Fatalf("got %s %v, want no error and string(got) = blobs[\"r\"]", got, err)
 	}
 	if err := w.try(task.ToolFinished{Call: "c2", Name: "n", Outcome: "ok", Blob: "gone"}); err == nil {
 		t.Error("a result without its blob was folded in silence")
@@ -180,7 +181,7 @@ func TestResultsThatCannotBeReadAreErrors(t *testing.T) {
 			t.Errorf("%s: a result that is gone was read", name)
 		}
 		if got, err := s.Call("c1").Result(); err != nil || string(got) != blobs["r"] {
-			t.Errorf("%s: %s %v", name, got, err)
+			t.Errorf("%s: got %s %v, want no error and string(got) = blobs[\"r\"]", name, got, err)
 		}
 	}
 }

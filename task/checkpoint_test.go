@@ -99,7 +99,7 @@ func TestCheckpointsAreListedInOrder(t *testing.T) {
 		}
 	}
 	if c := w.Checkpoint(2); c == nil || c.At != 1003 || w.Checkpoint(3) != nil || len(w.Saved()) != 3 {
-		t.Errorf("%+v", c)
+		t.Errorf("got %+v, want c != nil and c.At = 1003 and w.Checkpoint(3) = nil and len(w.Saved()) = 3", c)
 	}
 	if d := cmp.Diff(dump(w.State), dump(w.restored(0))); d != "" {
 		t.Error(d)
@@ -117,7 +117,7 @@ func TestARestoreEnds(t *testing.T) {
 	}
 	w := before()
 	if r := w.Restoring; r == nil || r.Seq != 4 || r.At != 1004 || len(r.Files) != 2 {
-		t.Fatalf("%+v", r)
+		t.Fatalf("got %+v, want r != nil and r.Seq = 4 and r.At = 1004 and len(r.Files) = 2", r)
 	}
 	if r := w.restored(0).Restoring; r == nil || r.Restore != "r" {
 		t.Fatalf("a snapshot forgets it: %+v", r)
@@ -132,11 +132,12 @@ func TestARestoreEnds(t *testing.T) {
 		t.Errorf("done: %s", checkpoints(w.State))
 	}
 	if d := w.Actions.Done; len(d) != 1 || d[0].Kind != "restore" || d[0].Move || d[0].Seq != 5 || len(d[0].Files) != 1 || d[0].To != 1 || d[0].Safety != 2 {
-		t.Errorf("%+v", d)
+		t.Errorf("got %+v, want len(d) = 1 and d[0].Kind = \"restore\" and not d[0].Move and d[0].Seq = 5 and len(d[0].Files) = 1 and d[0].To = 1 and d[0].Safety = 2",
+			d)
 	}
 	// An end without its beginning, which was lost, ends nothing and is no action.
 	if w = before().then(task.RestoreEnded{Restore: "another", Outcome: task.RestoreDone}); w.Restoring == nil || len(w.Actions.Done) != 0 {
-		t.Errorf("%+v", w.Restoring)
+		t.Errorf("got %+v, want w.Restoring != nil and len(w.Actions.Done) = 0", w.Restoring)
 	}
 }
 
@@ -166,21 +167,22 @@ func TestARestoreGoesBackAndForth(t *testing.T) {
 	action := w.Actions.Done[0]
 	back, ok := action.Back().(task.RestoreBegun)
 	if d := cmp.Diff(putBack("a=a>b", "b=c>b"), back.Files); !ok || d != "" || back.Undoes != 3 || back.Rewind != nil {
-		t.Fatalf("%+v %s", back, d)
+		t.Fatalf("got %+v %s, want ok and d = \"\" and back.Undoes = 3 and back.Rewind = nil", back, d)
 	}
 	back.Restore = "u"
 	w.then(back).then(task.RestoreEnded{Restore: "u", Outcome: task.RestoreDone, Undoes: 3, Left: []string{"b"}})
 	if len(w.Actions.Done) != 0 || len(w.Actions.Undone) != 1 {
-		t.Fatalf("%+v", w.Actions)
+		t.Fatalf("got %+v, want len(w.Actions.Done) = 0 and len(w.Actions.Undone) = 1", w.Actions)
 	}
 	again, ok := w.Actions.Undone[0].Again().(task.RestoreBegun)
 	if d := cmp.Diff(putBack("a=b>a"), again.Files); !ok || d != "" || again.Redoes != 3 {
-		t.Fatalf("%+v %s", again, d)
+		t.Fatalf("got %+v %s, want ok and d = \"\" and again.Redoes = 3", again, d)
 	}
 	again.Restore = "a"
 	w.then(again).then(task.RestoreEnded{Restore: "a", Outcome: task.RestoreDone, Redoes: 3})
 	if len(w.Actions.Done) != 1 || len(w.Actions.Undone) != 0 || w.Actions.Done[0].Then != 7 {
-		t.Errorf("%+v", w.Actions)
+		t.Errorf("got %+v, want len(w.Actions.Done) = 1 and len(w.Actions.Undone) = 0 and w.Actions.Done[0].Then = 7",
+			w.Actions)
 	}
 	if got := checkpoints(w.State); got != "c1 safety@1 a b; c2 restored@3 a b; c3 restored@5 a; c4 restored@7 a" {
 		t.Error(got)
@@ -191,7 +193,7 @@ func TestARestoreGoesBackAndForth(t *testing.T) {
 	// An undo that found nothing to change any more can still be done again, as nothing.
 	w.then(task.RestoreBegun{Restore: "x", Undoes: 3}).then(task.RestoreEnded{Restore: "x", Outcome: task.RestoreDone, Undoes: 3})
 	if e, ok := w.Actions.Undone[0].Again().(task.RestoreBegun); !ok || len(e.Files) != 0 {
-		t.Errorf("%+v", w.Actions.Undone[0].Again())
+		t.Errorf("got %+v, want ok and len(e.Files) = 0", w.Actions.Undone[0].Again())
 	}
 }
 
@@ -213,12 +215,13 @@ func TestARewindWithFilesIsOneAction(t *testing.T) {
 		w.then(events...)
 		d := w.Actions.Done
 		if len(d) != 1 || d[0].Kind != "rewind" || !d[0].Move || len(d[0].Files) != 1 || d[0].Safety != 1 || d[0].Gone.UI != 1 || w.Actions.Last != w.Seq {
-			t.Fatalf("%+v", d)
+			t.Fatalf("got %+v, want len(d) = 1 and d[0].Kind = \"rewind\" and d[0].Move and len(d[0].Files) = 1 and d[0].Safety = 1 and d[0].Gone.UI = 1 and w.Actions.Last = w.Seq",
+				d)
 		}
 		back := d[0].Back().(task.RestoreBegun)
 		move, err := task.Decode(back.Rewind)
 		if err != nil || move != (task.Undone{Undoes: d[0].Seq}) {
-			t.Fatalf("%s: %v", back.Rewind, err)
+			t.Fatalf("%s: got %v, want no error and move = (task.Undone{Undoes: d[0].Seq})", back.Rewind, err)
 		}
 		back.Restore = "u"
 		w.then(back).then(task.RestoreEnded{Restore: "u", Outcome: task.RestoreDone, Undoes: back.Undoes}, move)
@@ -293,7 +296,7 @@ func TestAForkKeepsCheckpoints(t *testing.T) {
 	w := tell(t, task.Created{Task: "t"}).then(saved(1, "turn", "a=a")).then(task.RestoreBegun{Restore: "r", Files: putBack("a=a>b")}).
 		then(task.Forked{Task: "f", From: "t", Seq: 3}).then(saved(2, "turn", "a=b"))
 	if got := checkpoints(w.State); w.Restoring != nil || got != "c1 turn@2 a; c2 turn@5 a" {
-		t.Errorf("%+v %s", w.Restoring, got)
+		t.Errorf("got %+v %s, want w.Restoring = nil and got = \"c1 turn@2 a; c2 turn@5 a\"", w.Restoring, got)
 	}
 }
 
@@ -314,7 +317,7 @@ func TestSameVersions(t *testing.T) {
 		"gone, a file":       {holds(""), file, false},
 	} {
 		if got := c.a.Same(c.b); got != c.want || c.b.Same(c.a) != got {
-			t.Errorf("%s: %t", name, got)
+			t.Errorf("%s: got %t, want got = %v and c.b.Same(c.a) = got", name, got, c.want)
 		}
 	}
 }

@@ -45,7 +45,7 @@ func TestWhatAMessageIsComposedOf(t *testing.T) {
 			w.then(task.MessageTextSaved{Message: 1, Text: "one\n"}, finished("c1", "r1"), finished("c2", "r2"), task.ToolStarted{Call: "open"})
 			err := w.try(composed(4, c.pieces...))
 			if (err == nil) != (c.want != "") {
-				t.Fatalf("%v", err)
+				t.Fatalf("got %v, want (err == nil) = (c.want != \"\")", err)
 			}
 			want := c.want
 			if want == "" {
@@ -74,7 +74,7 @@ func TestARowOfItsOwnText(t *testing.T) {
 	w.then(change).then(change)
 	for name, s := range map[string]*task.State{"folded": w.State, "lean": w.again(0), "restored": w.restored(0)} {
 		if got := string(s.Message(1).Raw()); got != `{"text":"ab"}` {
-			t.Errorf("%s: %s", name, got)
+			t.Errorf("%s: got %s, want got = `{\"text\":\"ab\"}`", name, got)
 		}
 	}
 }
@@ -106,7 +106,8 @@ func TestLargeContentLiesInABlob(t *testing.T) {
 	want := `{"role":"user","content":[` + blobs["r"] + `],"ts":6}`
 	for name, s := range map[string]*task.State{"folded": w.State, "lean": w.again(0), "restored": w.restored(0)} {
 		if string(s.API()[0].Raw()) != large || string(s.API()[1].Raw()) != want || !s.Call("c1").Answered {
-			t.Errorf("%s: %s", name, s.API()[1].Raw())
+			t.Errorf("%s: got %s, want string(s.API()[0].Raw()) = large and string(s.API()[1].Raw()) = %v and s.Call(\"c1\").Answered",
+				name, s.API()[1].Raw(), want)
 		}
 	}
 	blobs["m"] = large[1:] // damaged since
@@ -141,7 +142,7 @@ func TestAnOutcomeWithoutAResultComposesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := w.Call("c1").Result(); got != nil || err != nil {
-		t.Errorf("%s %v", got, err)
+		t.Errorf("got %s %v, want got = nil and no error", got, err)
 	}
 	if err := w.try(answers(2, "c1")); err == nil || !w.Message(2).Missing {
 		t.Errorf("composed %s", w.Message(2).Raw())

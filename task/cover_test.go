@@ -90,7 +90,7 @@ func TestCoverOfNothing(t *testing.T) {
 	w.then(w.Actions.Undone[len(w.Actions.Undone)-1].Again())
 	for how, s := range map[string]*task.State{"folded": w.State, "again": w.again(1 << 20), "restored": w.restored(1 << 20)} {
 		if d := cmp.Diff(before, both(t, s)); d != "" {
-			t.Errorf("%s: %s", how, d)
+			t.Errorf("%s: got %s, want d = \"\"", how, d)
 		}
 	}
 }
@@ -106,7 +106,8 @@ func TestASummaryNeverCoversItself(t *testing.T) {
 	for how, s := range map[string]*task.State{"folded": w.State, "again": w.again(1 << 20), "restored": w.restored(0)} {
 		got := both(t, s)
 		if !strings.Contains(got, `"content":"a","condenseParent":"one"}`) || strings.Count(got, "condenseParent") != 1 {
-			t.Errorf("%s: %s", how, got)
+			t.Errorf("%s: got %s, want strings.Contains(got, `\"content\":\"a\",\"condenseParent\":\"one\"}`) and strings.Count(got, \"condenseParent\") = 1",
+				how, got)
 		}
 	}
 }
@@ -152,7 +153,7 @@ func TestCoverProperty(t *testing.T) {
 			now := both(t, w.State)
 			for how, s := range map[string]*task.State{"again": w.again(1 << 20), "lean": w.again(0), "restored": w.restored(0)} {
 				if d := cmp.Diff(now, both(t, s)); d != "" {
-					r.Fatalf("%s: %s", how, d)
+					r.Fatalf("%s: got %s, want d = \"\"", how, d)
 				}
 				if !slices.Equal(s.Covers, w.Covers) {
 					r.Fatalf("%s: %+v, not %+v", how, s.Covers, w.Covers)

@@ -61,11 +61,11 @@ func TestOtherSpellingsOfAnEvent(t *testing.T) {
 	} {
 		got, err := task.Decode([]byte(line))
 		if err != nil {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: got %v, want no error", name, err)
 			continue
 		}
 		if d := cmp.Diff(task.Event(want), got); d != "" {
-			t.Errorf("%s: %s", name, d)
+			t.Errorf("%s: got %s, want d = \"\"", name, d)
 		}
 	}
 }
@@ -78,7 +78,7 @@ func TestWhatNobodyKnowsIsKeptToTheByte(t *testing.T) {
 	} {
 		e, err := task.Decode([]byte(line))
 		if err != nil {
-			t.Errorf("%s: %v", line, err)
+			t.Errorf("%s: got %v, want no error", line, err)
 			continue
 		}
 		if _, unknown := e.(task.Unknown); !unknown {
@@ -90,7 +90,7 @@ func TestWhatNobodyKnowsIsKeptToTheByte(t *testing.T) {
 		w := tell(t, ui(1, say(1, "a")))
 		before := dump(w.State)
 		if err := w.line(line); err != nil {
-			t.Errorf("%s: %v", line, err)
+			t.Errorf("%s: got %v, want no error", line, err)
 		}
 		w.Seq, w.UpdatedAt = 1, 1001
 		if dump(w.State) != before {

@@ -155,7 +155,7 @@ func TestSavedTextKeepsHalfCharacters(t *testing.T) {
 	}
 	got, err := task.Decode(line)
 	if err != nil || got.(task.MessageTextSaved).Text != want {
-		t.Fatalf("%q, %v", got, err)
+		t.Fatalf("got %q, %v, want no error and got.(task.MessageTextSaved).Text = %v", got, err, want)
 	}
 }
 
@@ -167,7 +167,7 @@ func TestUnknownEventsSurvive(t *testing.T) {
 	}
 	back, err := task.Encode(e)
 	if err != nil || string(back) != raw {
-		t.Fatalf("%s, %v", back, err)
+		t.Fatalf("got %s, %v, want no error and string(back) = raw", back, err)
 	}
 }
 

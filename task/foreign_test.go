@@ -73,7 +73,7 @@ func TestARowOfTheWrongMessageIsNew(t *testing.T) {
 		t.Errorf("ui %s, api %s", got, ids(w.API()))
 	}
 	if m := w.Message(3); m.Missing || m.Text() != "lost" { // the other program still had what we lost
-		t.Errorf("%+v", m)
+		t.Errorf("got %+v, want not m.Missing and m.Text() = \"lost\"", m)
 	}
 	if m := w.Message(2); m.Kind() != "user" || m.Hidden != "" {
 		t.Errorf("a message of the other history was touched: %s", m.Raw())
@@ -115,7 +115,7 @@ func TestForeignBytesThatAreGone(t *testing.T) {
 				t.Errorf("error %v", err)
 			}
 			if m := w.UI(); len(m) != 1 || m[0].Text() != c.text || m[0].Missing != c.missing {
-				t.Errorf("%s", dump(w.State))
+				t.Errorf("got %s, want len(m) = 1 and m[0].Text() = c.text and m[0].Missing = c.missing", dump(w.State))
 			}
 		})
 	}
@@ -148,7 +148,8 @@ func TestALostCommitShiftsNoForeignNumbers(t *testing.T) {
 	w := tellWith(t, blobMap{"f": p.data}, ui(1, say(1, "a"))).lose() // the lost one added message 2
 	w.then(e).then(task.MessageChanged{Message: 3, Body: body(say(9, "changed"))})
 	if got := ids(w.UI()); got != "1 3" || w.UI()[1].Text() != "changed" || w.Message(2).Hidden != "lost" {
-		t.Errorf("%s", dump(w.State))
+		t.Errorf(`got %s, want got = "1 3" and w.UI()[1].Text() = "changed" and w.Message(2).Hidden = "lost"`,
+			dump(w.State))
 	}
 	e.First = 1 << 50
 	if err := w.try(e); err == nil || ids(w.UI()) != "1 3" {
@@ -166,7 +167,8 @@ func TestAForeignListPlacesAMessageWhoseCommitIsLost(t *testing.T) {
 	w.then(task.ForeignImported{History: task.API, Rows: []task.ForeignRow{{Message: 1}, {Message: 2}, {Message: 3}}})
 	for name, s := range map[string]*task.State{"folded": w.State, "lean": w.again(0), "restored": w.restored(0)} {
 		if ids(s.API()) != "1 2 3" || string(s.Message(2).Raw()) != reply || s.Message(2).Kind() != "assistant" || s.Message(2).Missing {
-			t.Errorf("%s: %s", name, dump(s))
+			t.Errorf(`%s: got %s, want ids(s.API()) = "1 2 3" and string(s.Message(2).Raw()) = reply and s.Message(2).Kind() = "assistant" and not s.Message(2).Missing`,
+				name, dump(s))
 		}
 		if !s.Message(3).Missing || s.Replies != 1 || openIDs(s) != "c1:not_started" {
 			t.Errorf("%s: %d replies, open %q", name, s.Replies, openIDs(s))
@@ -256,6 +258,6 @@ func TestWhatWasRefusedIsKeptInWords(t *testing.T) {
 	no := task.ForeignRefused{Name: "ui_messages.json", Blob: "b", Size: 2, Reason: "it has become an empty list"}
 	w.then(no)
 	if r := w.restored(0); len(r.Refused) != 1 || r.Refused[0] != no || ids(r.UI()) != "1" {
-		t.Errorf("%+v", r.Refused)
+		t.Errorf("got %+v, want len(r.Refused) = 1 and r.Refused[0] = no and ids(r.UI()) = \"1\"", r.Refused)
 	}
 }

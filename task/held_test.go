@@ -206,7 +206,7 @@ func TestAStateWithoutALogSaysSo(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := s.RawUI(); !errors.Is(err, task.ErrNoSource) {
-		t.Errorf("%v", err)
+		t.Errorf("got %v, want errors.Is(err, task.ErrNoSource)", err)
 	}
 	if _, err := task.New(nil).RawUI(); err != nil {
 		t.Errorf("a state that has everything needs no log: %v", err)

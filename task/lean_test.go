@@ -165,7 +165,7 @@ func TestAPageReadsOnlyItsCommits(t *testing.T) {
 	}
 	page, err := s.Raws(s.UI()[4000:4020])
 	if err != nil || !strings.Contains(string(page[19]), `"4020"`) {
-		t.Fatalf("%s %v", page, err)
+		t.Fatalf("got %s %v, want no error and strings.Contains(string(page[19]), `\"4020\"`)", page, err)
 	}
 	if reads > 20 {
 		t.Errorf("20 messages took %d commits", reads)

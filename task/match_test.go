@@ -173,7 +173,7 @@ func TestTheSameWordsOfAnEarlierTurnCarryNothingOver(t *testing.T) {
 			t.Fatalf("%s: lacking %s", name, ids(m.Lacking))
 		}
 		if got := foreign.Expendable(m.Lacking[0], m.New(theirs)); got != c.want {
-			t.Errorf("%s: %t", name, got)
+			t.Errorf("%s: got %t, want got = %v", name, got, c.want)
 		}
 	}
 }

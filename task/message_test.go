@@ -50,7 +50,7 @@ func TestWhatAMessageSays(t *testing.T) {
 					t.Errorf("%s: kind %q, ts %d, text %q, partial %t", name, m.Kind(), m.TS(), m.Text(), m.Partial())
 				}
 				if got := string(m.Raw()); got != strings.TrimSpace(c.raw) {
-					t.Errorf("%s: %s", name, got)
+					t.Errorf("%s: got %s, want got = strings.TrimSpace(c.raw)", name, got)
 				}
 			}
 		})
@@ -63,7 +63,7 @@ func TestStreamedTextIsShownAsItCame(t *testing.T) {
 	want := "{\"text\":\"ab\u2028<\\\"\",\"ts\":1,\"type\":\"say\",\"say\":\"text\",\"partial\":true}"
 	for name, s := range map[string]*task.State{"folded": w.State, "lean": w.again(0), "restored": w.restored(0)} {
 		if got := string(s.Message(1).Raw()); got != want || !s.Message(1).Partial() {
-			t.Errorf("%s: %s", name, got)
+			t.Errorf("%s: got %s, want got = %v and s.Message(1).Partial()", name, got, want)
 		}
 	}
 	w.then(task.MessageChanged{Message: 1, Body: body(say(1, "whole"))})
@@ -132,7 +132,8 @@ func TestEventsOfMessagesThatDoNotExist(t *testing.T) {
 		}
 	}
 	if ids(w.UI()) != "1" || w.Message(1).Text() != "a" || w.NextMessage() != 2 || len(w.Problems) != 7 {
-		t.Errorf("%s", dump(w.State))
+		t.Errorf(`got %s, want ids(w.UI()) = "1" and w.Message(1).Text() = "a" and w.NextMessage() = 2 and len(w.Problems) = 7`,
+			dump(w.State))
 	}
 }
 

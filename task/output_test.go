@@ -30,13 +30,13 @@ func TestKeptOutputIsFoundByItsName(t *testing.T) {
 	for name, want := range map[string]string{"cmd-1.txt": "one", "cmd-2.txt": "twice", "cmd-3.txt": "", "cmd-9.txt": "", "": ""} {
 		k, ok := s.Kept(name)
 		if ok != (want != "") || k.Size != int64(len(want)) {
-			t.Errorf("%q: %+v, %v", name, k, ok)
+			t.Errorf("%q: got %+v, %v, want ok = (want != \"\") and k.Size = int64(len(want))", name, k, ok)
 		}
 		if !ok {
 			continue
 		}
 		if err := iotest.TestReader(io.NewSectionReader(k, 0, k.Size), []byte(want)); err != nil {
-			t.Errorf("%q: %v", name, err)
+			t.Errorf("%q: got %v, want no error", name, err)
 		}
 		buf := make([]byte, 100)
 		if n, err := k.ReadAt(buf, 1); n != len(want)-1 || !errors.Is(err, io.EOF) || !bytes.Equal(buf[:n], []byte(want[1:])) {

@@ -29,7 +29,7 @@ func TestAQuestionStaysOpenUntilItIsClosed(t *testing.T) {
 		Asked: task.Position{Epoch: 1, Seq: 3}}
 	for name, s := range map[string]*task.State{"folded": w.State, "restored": w.restored(0)} {
 		if d := cmp.Diff(want, s.Question("q1")); d != "" {
-			t.Errorf("%s: %s", name, d)
+			t.Errorf("%s: got %s, want d = \"\"", name, d)
 		}
 	}
 	w.then(api.QuestionClosed{Question: "q1", Text: "a", By: "http"}).then(api.QuestionClosed{Question: "q1", Text: "b", By: "terminal"})
@@ -86,7 +86,7 @@ func TestTheNewestAnswerCounts(t *testing.T) {
 	q := api.QuestionOpened{Question: "q", Call: "c1"}
 	w := tell(t, q, api.QuestionClosed{Question: "q", Approve: &yes}, q, api.QuestionClosed{Question: "q", Approve: &no, Text: "not this"})
 	if a, ok := w.Answer(q); !ok || *a.Approve || a.Text != "not this" {
-		t.Errorf("%+v", a)
+		t.Errorf("got %+v, want ok and not *a.Approve and a.Text = \"not this\"", a)
 	}
 }
 

@@ -32,7 +32,8 @@ func TestAQueuedRun(t *testing.T) {
 
 	s := folded(t, opened, RunStarted{Run: "a"}, ended, queued)
 	if r := s.Run; !r.Waits() || r.ID != "b" || r.Queued != 4000 || !r.Yes || r.Predecessor() == nil || r.Predecessor().Outcome != "completed" {
-		t.Errorf("%+v", r)
+		t.Errorf(`got %+v, want r.Waits() and r.ID = "b" and r.Queued = 4000 and r.Yes and r.Predecessor() != nil and r.Predecessor().Outcome = "completed"`,
+			r)
 	}
 	if len(s.Runs.All) != 2 {
 		t.Errorf("%d runs", len(s.Runs.All))
@@ -75,16 +76,16 @@ func TestARunThatGoesOnUnderItsNameKeepsWhatItSpent(t *testing.T) {
 	}
 	s := folded(t, append(first, RunWaiting{Run: "a", Question: "q1"}, RunStarted{Run: "a"})...)
 	if s.Run.Waiting != "" || s.Run.Started != 2000 {
-		t.Errorf("%+v", s.Run)
+		t.Errorf("got %+v, want s.Run.Waiting = \"\" and s.Run.Started = 2000", s.Run)
 	}
 }
 
 func TestWordsInTheQueueAreReplacedInTheirPlace(t *testing.T) {
 	s := folded(t, EpochOpened{}, InputQueued{Input: "a", Text: "1"}, InputQueued{Input: "b", Text: "2"}, InputQueued{Input: "a", Text: "other"})
 	if len(s.Queue) != 2 || s.Queue[0].Text != "other" || s.Queue[1].Text != "2" {
-		t.Errorf("%+v", s.Queue)
+		t.Errorf(`got %+v, want len(s.Queue) = 2 and s.Queue[0].Text = "other" and s.Queue[1].Text = "2"`, s.Queue)
 	}
 	if s = folded(t, EpochOpened{}, InputQueued{Input: "a"}, InputTaken{Input: "a", Dropped: true}); len(s.Queue) != 0 {
-		t.Errorf("%+v", s.Queue)
+		t.Errorf("got %+v, want len(s.Queue) = 0", s.Queue)
 	}
 }

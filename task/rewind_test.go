@@ -179,7 +179,8 @@ func TestAnOutcomeThatIsRewoundIsUnknown(t *testing.T) {
 	before := dump(w.State)
 	e, err := rewind.At(w.State, 2, false)
 	if err != nil || len(e.Calls) != 1 || e.Calls[0] != "c1" || len(e.Questions) != 1 {
-		t.Fatalf("%+v, %v", e, err)
+		t.Fatalf("got %+v, %v, want no error and len(e.Calls) = 1 and e.Calls[0] = \"c1\" and len(e.Questions) = 1",
+			e, err)
 	}
 	w.then(e)
 	if !w.Call("c1").Rewound || w.Call("c2").Rewound || !w.restored(0).Call("c1").Rewound {
@@ -231,7 +232,7 @@ func TestFilesAreKnownAsTheyWere(t *testing.T) {
 	w.then(task.Undone{Undoes: at})
 	for name, s := range map[string]*task.State{"folded": w.State, "restored": w.restored(0)} {
 		if d := cmp.Diff(two, known(s)); d != "" {
-			t.Errorf("%s: %s", name, d)
+			t.Errorf("%s: got %s, want d = \"\"", name, d)
 		}
 	}
 	w.then(task.FileChanged{Path: "b", Source: "user_edited"})
@@ -247,11 +248,11 @@ func TestASummaryGoesWithItsRow(t *testing.T) {
 	w := fromRoo(t, listed(say(1, "do it"), row, say(49, "on")), api)
 	e, err := rewind.At(w.State, 1, false)
 	if err != nil || rewind.Lifts(w.State, e) != 1 {
-		t.Fatalf("%+v, %v", e, err)
+		t.Fatalf("got %+v, %v, want no error and rewind.Lifts(w.State, e) = 1", e, err)
 	}
 	w.then(e)
 	if got := string(w.API()[0].Raw()); len(w.API()) != 1 || strings.Contains(got, "condenseParent") {
-		t.Errorf("%s", got)
+		t.Errorf("got %s, want len(w.API()) = 1 and not strings.Contains(got, \"condenseParent\")", got)
 	}
 }
 

@@ -16,7 +16,7 @@ func TestARunsLife(t *testing.T) {
 	check := func(what string, want *task.Run) {
 		t.Helper()
 		if d := cmp.Diff(want, w.Run, cmpopts.IgnoreFields(task.Run{}, "Before")); d != "" {
-			t.Errorf("%s: %s", what, d)
+			t.Errorf("%s: got %s, want d = \"\"", what, d)
 		}
 	}
 	check("nothing ran yet", nil)
@@ -47,7 +47,8 @@ func TestAnEndWhoseStartIsLost(t *testing.T) {
 	w := tell(t, task.Created{Task: "t"}).lose()
 	w.then(task.RunEnded{Run: "r1", Outcome: "completed"})
 	if w.Run == nil || w.Run.ID != "r1" || w.Run.Outcome != "completed" || len(w.Runs.All) != 1 {
-		t.Errorf("%+v", w.Run)
+		t.Errorf(`got %+v, want w.Run != nil and w.Run.ID = "r1" and w.Run.Outcome = "completed" and len(w.Runs.All) = 1`,
+			w.Run)
 	}
 	w.then(task.RunStarted{Run: "r2"}).lose()
 	w.then(task.RunWaiting{Run: "r3", Question: "q"})
@@ -95,7 +96,8 @@ func TestLabelsChangeOneByOne(t *testing.T) {
 	}
 	w.then(task.Changed{Title: &empty})
 	if w.Title != "" || w.Settings.Model != "n" || w.Number != 2 || w.Parent != "p" || w.RootTask != "r" || w.Origin != "cli" || w.CreatedAt != 5 {
-		t.Errorf("%s", dump(w.State))
+		t.Errorf(`got %s, want w.Title = "" and w.Settings.Model = "n" and w.Number = 2 and w.Parent = "p" and w.RootTask = "r" and w.Origin = "cli" and w.CreatedAt = 5`,
+			dump(w.State))
 	}
 }
 

@@ -94,7 +94,7 @@ func TestASnapshotOfAnotherVersionIsNotRead(t *testing.T) {
 	head, rest, _ := bytes.Cut(data, []byte("\n"))
 	for _, other := range []string{"", "roost state 0", "roost state 22", strings.ToUpper(string(head)), string(head) + " "} {
 		if _, err := task.Restore(append([]byte(other+"\n"), rest...), memory{}, 0); !errors.Is(err, task.ErrSnapshot) {
-			t.Errorf("%q: %v", other, err)
+			t.Errorf("%q: got %v, want errors.Is(err, task.ErrSnapshot)", other, err)
 		}
 	}
 	if _, err := task.Restore(nil, memory{}, 0); !errors.Is(err, task.ErrSnapshot) {
@@ -187,7 +187,7 @@ func TestADamagedCountTakesNoMemory(t *testing.T) {
 	_, err := task.Restore(data, memory{}, 0)
 	runtime.ReadMemStats(&after)
 	if !errors.Is(err, task.ErrSnapshot) {
-		t.Fatalf("%v", err)
+		t.Fatalf("got %v, want errors.Is(err, task.ErrSnapshot)", err)
 	}
 	if took := after.TotalAlloc - before.TotalAlloc; took > 64<<20 {
 		t.Errorf("%d bytes of damage took %d MB", len(data), took>>20)
@@ -212,7 +212,7 @@ func TestASnapshotIsStable(t *testing.T) {
 			}
 			again, err := s.Snapshot()
 			if err != nil || !bytes.Equal(first, again) {
-				t.Fatalf("%v\n%q\n%q", err, first, again)
+				t.Fatalf("got %v\n%q\n%q, want no error and bytes.Equal(first, again)", err, first, again)
 			}
 		}
 	})

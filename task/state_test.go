@@ -382,7 +382,8 @@ func TestMissingBlobsAreMarked(t *testing.T) {
 		task.MessageAdded{History: task.UI, Message: 1, Body: task.Body{Blob: "gone"}},
 		task.MessageAdded{History: task.UI, Message: 2, Body: task.Body{Blob: "have"}}))
 	if err == nil || len(s.UI()) != 2 || !s.UI()[0].Missing || s.UI()[1].Missing || s.UI()[1].TS() != 9 || len(s.Problems) != 1 {
-		t.Fatalf("%v, %s", err, dump(s))
+		t.Fatalf("got %v, %s, want an error and len(s.UI()) = 2 and s.UI()[0].Missing and not s.UI()[1].Missing and s.UI()[1].TS() = 9 and len(s.Problems) = 1",
+			err, dump(s))
 	}
 }
 
@@ -447,7 +448,7 @@ func TestMatchForeignFindsEveryMessageAgain(t *testing.T) {
 			got = append(got, r.Message)
 		}
 		if d := cmp.Diff(keep, append([]uint64{}, got...)); d != "" || len(m.Changed) != changed || len(m.Lacking) != lacking {
-			t.Fatalf("%s %+v", d, m)
+			t.Fatalf("got %s %+v, want d = \"\" and len(m.Changed) = changed and len(m.Lacking) = lacking", d, m)
 		}
 	})
 }

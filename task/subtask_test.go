@@ -100,7 +100,7 @@ func TestChildrenOfAnAdoptedTask(t *testing.T) {
 		blobs := blobMap{"api": file}
 		w := tellWith(t, blobs, task.Adopted{Task: "p", Item: json.RawMessage(item), Files: []task.Original{original(task.API, "api", spans...)}})
 		if d := cmp.Diff(want.children, w.Children); d != "" {
-			t.Errorf("%s: %s", item, d)
+			t.Errorf("%s: got %s, want d = \"\"", item, d)
 		}
 		if got := awaited(w.State); got != want.awaited {
 			t.Errorf("%s: it waits for %q", item, got)

@@ -38,7 +38,7 @@ func TestAMessageBeforeAnother(t *testing.T) {
 			t.Errorf("%s: %s, wanted %s", name, got, c.want)
 		}
 		if len(s.Problems) != 0 {
-			t.Errorf("%s: %v", name, s.Problems)
+			t.Errorf("%s: got %v, want len(s.Problems) = 0", name, s.Problems)
 		}
 	}
 }
@@ -82,7 +82,7 @@ func TestTruncationEventsComeBackAsTheyWere(t *testing.T) {
 		}
 		got, err := task.Decode(raw)
 		if d := cmp.Diff(e, got); d != "" || err != nil {
-			t.Errorf("%s: %v %s", raw, err, d)
+			t.Errorf("%s: got %v %s, want d = \"\" and no error", raw, err, d)
 		}
 	}
 }

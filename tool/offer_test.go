@@ -21,7 +21,7 @@ func TestOffer(t *testing.T) {
 		{"others", Offer{Exclude: []string{"read_file"}, Include: []string{"x"}, Spares: []string{"y"}}, true, false, false},
 	} {
 		if a, b, r := c.offer.Offers(usual), c.offer.Offers(silent), c.offer.Excludes(silent); a != c.usual || b != c.silent || r != c.refuse {
-			t.Errorf("%s: %v %v %v", c.name, a, b, r)
+			t.Errorf("%s: got %v %v %v, want a = c.usual and b = c.silent and r = c.refuse", c.name, a, b, r)
 		}
 	}
 }

@@ -55,7 +55,7 @@ func TestHistoryItemSaysTheSums(t *testing.T) {
 			return // its ts is passed through as it is
 		}
 		if !esjson.Valid(item) {
-			t.Fatalf("%s", item)
+			t.Fatalf("got %s, want esjson.Valid(item)", item)
 		}
 		sum := joinedSum(messages)
 		for key, want := range map[string]float64{"tokensIn": sum.In, "tokensOut": sum.Out, "totalCost": sum.Cost, "number": float64(r.Number)} {

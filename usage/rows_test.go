@@ -78,7 +78,7 @@ func TestSum(t *testing.T) {
 		{"an ask of that name is no request", []string{`{"type":"ask","ask":"api_req_started","text":"{\"cost\":9}"}`}, Tokens{}},
 	} {
 		if d := cmp.Diff(c.want, Sum(rows(c.rows...))); d != "" {
-			t.Errorf("%s: %s", c.name, d)
+			t.Errorf("%s: got %s, want d = \"\"", c.name, d)
 		}
 	}
 }
@@ -111,7 +111,7 @@ func TestHistoryItem(t *testing.T) {
 		{"half a character in the title", []string{`{"ts":1,"type":"say","say":"text","text":"a\ud800"}`}, Row{ID: "a"}, `{"id":"a","number":0,"ts":1,"task":"a\ud800","tokensIn":0,"tokensOut":0,"totalCost":0,"size":0}`},
 	} {
 		if got := string(HistoryItem(rows(c.rows...), c.row)); got != c.want {
-			t.Errorf("%s:\n%s\n%s", c.name, got, c.want)
+			t.Errorf("%s: got %s\n%s, want got = %v", c.name, got, c.want, c.want)
 		}
 	}
 }
@@ -132,13 +132,14 @@ func TestParseTodos(t *testing.T) {
 			got = append(got, todo.Status+" "+todo.Content)
 		}
 		if d := cmp.Diff(want, got); d != "" {
-			t.Errorf("%q: %s", text, d)
+			t.Errorf("%q: got %s, want d = \"\"", text, d)
 		}
 	}
 	// The id follows content and status, so that the same line is the same todo.
 	a, b := NewTodo("a", Pending), NewTodo("a", Completed)
 	if a.ID == b.ID || a != NewTodo("a", Pending) || len(a.ID) != 32 || strings.ToLower(a.ID) != a.ID {
-		t.Errorf("%+v %+v", a, b)
+		t.Errorf("got %+v %+v, want a.ID != b.ID and a = NewTodo(\"a\", Pending) and len(a.ID) = 32 and strings.ToLower(a.ID) = a.ID",
+			a, b)
 	}
 	if NewTodo("x\xed\xa0\x80", Pending).ID != NewTodo("x\uFFFD", Pending).ID {
 		t.Error("half a character is hashed as another one than Node writes")
@@ -167,7 +168,7 @@ func TestLastTodos(t *testing.T) {
 	} {
 		all := rows(c.rows...)
 		if got := string(LastTodos(all)); got != c.want {
-			t.Errorf("%s: %s", name, got)
+			t.Errorf("%s: got %s, want got = %v", name, got, c.want)
 		}
 	}
 }

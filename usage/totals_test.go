@@ -32,7 +32,7 @@ func FuzzHistoryItem(f *testing.F) {
 		item := HistoryItem(messages, Row{ID: "x"})
 		Sum(messages)
 		if esjson.Valid(a) && esjson.Valid(b) && !esjson.Valid(item) {
-			t.Fatalf("%s", item)
+			t.Fatalf("got %s, want not esjson.Valid(a) or not esjson.Valid(b) or esjson.Valid(item)", item)
 		}
 	})
 }

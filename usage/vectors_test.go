@@ -93,7 +93,7 @@ func inRow(t *testing.T, messages [][]byte) []byte {
 	t.Helper()
 	item := HistoryItem(append([][]byte{[]byte(talk)}, messages...), Row{ID: "x"})
 	if !esjson.Valid(item) {
-		t.Fatalf("%s", item)
+		t.Fatalf("got %s, want esjson.Valid(item)", item)
 	}
 	v := conformance.Value(item)
 	return withoutSize(Tokens{

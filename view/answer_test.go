@@ -74,7 +74,7 @@ func TestAnswers(t *testing.T) {
 		"what is no row and no message": {[][]byte{[]byte(`7`), []byte(`{"type":"ask","ask":"tool","text":"{"}`), read}, [][]byte{[]byte(`"x"`), user, []byte(`null`), callMessage(95, "c", "read_file", "src/a.go"), resultMessage(110, "c", "x")}, map[int]string{2: "output x"}},
 	} {
 		if d := cmp.Diff(tt.want, answersOf(tt.rows, tt.messages)); d != "" {
-			t.Errorf("%s: %s", name, d)
+			t.Errorf("%s: got %s, want d = \"\"", name, d)
 		}
 	}
 }
@@ -95,7 +95,7 @@ func TestAnswersOfCommands(t *testing.T) {
 		`{"ts":105,"type":"say","say":"text","text":"on it"}`:           {0: "output built"},
 	} {
 		if d := cmp.Diff(want, answersOf([][]byte{row, []byte(output), request}, messages)); d != "" {
-			t.Errorf("%s: %s", output, d)
+			t.Errorf("%s: got %s, want d = \"\"", output, d)
 		}
 	}
 	if got := answersOf([][]byte{row}, messages); len(got) != 0 { // what comes behind the page is not known

@@ -123,7 +123,7 @@ func TestEveryEditIsADiff(t *testing.T) {
 			got += "|" + strings.TrimPrefix(l.Text, "  ") + " " + string(l.Style)
 		}
 		if d := cmp.Diff(tt.want, got); d != "" {
-			t.Errorf("%s %s: %s", tt.name, tt.input, d)
+			t.Errorf("got %s %s: %s, want d = \"\"", tt.name, tt.input, d)
 		}
 	}
 }

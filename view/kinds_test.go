@@ -82,7 +82,7 @@ func TestWhatEveryRowLooksLike(t *testing.T) {
 			tt.want = strings.TrimPrefix(tt.want, "failed ") // it says so itself
 		}
 		if d := cmp.Diff(tt.want, looks(it)); d != "" {
-			t.Errorf("%s %s: %s", tt.kind, tt.text, d)
+			t.Errorf("got %s %s: %s, want d = \"\"", tt.kind, tt.text, d)
 		}
 	}
 }
@@ -113,7 +113,7 @@ func TestWhatEveryBlockLooksLike(t *testing.T) {
 	} {
 		it := API([]byte(`{"role":"assistant","content":[`+block+`]}`), 0)
 		if d := cmp.Diff("model\n"+want, looks(it)); d != "" {
-			t.Errorf("%s: %s", block, d)
+			t.Errorf("%s: got %s, want d = \"\"", block, d)
 		}
 	}
 }

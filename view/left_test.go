@@ -85,7 +85,7 @@ func TestRowsMakeUpNoNumbers(t *testing.T) {
 		it := UI(o.Bytes(), 2)
 		it.Number = 0
 		if d := cmp.Diff(tt.want, looks(it)); d != "" {
-			t.Errorf("%s %s: %s", tt.kind, tt.text, d)
+			t.Errorf("got %s %s: %s, want d = \"\"", tt.kind, tt.text, d)
 		}
 	}
 	for raw, want := range map[string]string{
@@ -97,7 +97,7 @@ func TestRowsMakeUpNoNumbers(t *testing.T) {
 		it := UI([]byte(raw), 2)
 		it.Number = 0
 		if d := cmp.Diff(want, looks(it)); d != "" {
-			t.Errorf("%s: %s", raw, d)
+			t.Errorf("%s: got %s, want d = \"\"", raw, d)
 		}
 	}
 }

@@ -64,7 +64,7 @@ func TestHeads(t *testing.T) {
 	for _, c := range []Class{User, Model, Reasoning, Tool, Output, Question, Result, Request, Note, Failure, Unknown} {
 		lines := Lines(Item{Class: c, Title: "T", Body: "B"}, 0)
 		if len(lines) != 2 {
-			t.Fatalf("%s: %v", c, lines)
+			t.Fatalf("%s: got %v, want len(lines) = 2", c, lines)
 		}
 		got[c] = lines[0]
 	}
@@ -113,7 +113,7 @@ func TestDiffStyle(t *testing.T) {
 	// The marks are looked for in diffs only: a list in prose is not coloured.
 	for _, l := range Lines(Item{Class: Model, Body: "- a point\n+ another\n@@ x"}, 0)[1:] {
 		if l.Style != Plain {
-			t.Errorf("%+v", l)
+			t.Errorf("got %+v, want l.Style = Plain", l)
 		}
 	}
 }

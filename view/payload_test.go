@@ -89,7 +89,7 @@ func TestBlocksOfOtherTools(t *testing.T) {
 			got = append(got, strings.TrimPrefix(l.Text, "  "))
 		}
 		if d := cmp.Diff(want, strings.Join(got, "|")); d != "" {
-			t.Errorf("%s: %s", block, d)
+			t.Errorf("%s: got %s, want d = \"\"", block, d)
 		}
 	}
 }

@@ -26,11 +26,11 @@ func TestRowsOfEditCalls(t *testing.T) {
 	} {
 		rows := UIFromAPI(raws(`{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"` + c.name + `","input":` + c.input + `}],"ts":1}`))
 		if d := cmp.Diff(c.want, readAll(rows, UI)); d != "" {
-			t.Errorf("%s %s: %s", c.name, c.input, d)
+			t.Errorf("got %s %s: %s, want d = \"\"", c.name, c.input, d)
 		}
 		text, _ := esjson.GetString(rows[0], "text")
 		if len(rows) != 1 || !esjson.Valid([]byte(text)) {
-			t.Errorf("%s", rows)
+			t.Errorf("got %s, want len(rows) = 1 and esjson.Valid([]byte(text))", rows)
 		}
 	}
 }

@@ -52,7 +52,7 @@ func TestCallsByTags(t *testing.T) {
 		"one call in another":  {"<new_task>\n<mode>code</mode>\n<message>say <read_file> </message>\n</new_task>", "#1 model\n  tool new_task code\n    say <read_file>"},
 	} {
 		if d := cmp.Diff(strings.TrimSuffix(tt.want, "\n"), said("assistant", tt.text)); d != "" {
-			t.Errorf("%s: %s", name, d)
+			t.Errorf("%s: got %s, want d = \"\"", name, d)
 		}
 	}
 }
@@ -79,7 +79,7 @@ func TestWordsAmongTags(t *testing.T) {
 		"not a result":        {[]string{"[x] is done", "go on"}, "#1 you\n  [x] is done\n  go on"},
 	} {
 		if d := cmp.Diff(tt.want, said("user", tt.texts...)); d != "" {
-			t.Errorf("%s: %s", name, d)
+			t.Errorf("%s: got %s, want d = \"\"", name, d)
 		}
 	}
 }
@@ -97,7 +97,7 @@ func TestResultsWithoutTheirTags(t *testing.T) {
 		"<>\n</>\n< >":                                                                                "<>\n</>\n< >",
 	} {
 		if d := cmp.Diff(want, untagged(text)); d != "" {
-			t.Errorf("%q: %s", text, d)
+			t.Errorf("%q: got %s, want d = \"\"", text, d)
 		}
 	}
 }

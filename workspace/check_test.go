@@ -194,7 +194,7 @@ func TestJudgeWhileAFileGoes(t *testing.T) {
 					t.Errorf("%s (kept up to %d, recorded: %v): %+v, %v; want %s", name, keep, existed, s, err, want)
 				}
 				if s.Status == Missing && s.State != (FileState{Path: "d/f"}) {
-					t.Errorf("%s: %+v", name, s.State)
+					t.Errorf("%s: got %+v, want s.Status != Missing or s.State = (FileState{Path: \"d/f\"})", name, s.State)
 				}
 			}
 		}

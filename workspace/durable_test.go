@@ -227,7 +227,7 @@ func TestWhatIsPutBackIsDurable(t *testing.T) {
 		b := w.NewRestorer()
 		_, err := b.RestoreAll(t.Context(), list, func(i int, put RestoreResult) {
 			if put != Restored {
-				t.Errorf("%s: %v", list[i].Path, put)
+				t.Errorf("%s: got %v, want put = Restored", list[i].Path, put)
 			}
 		})
 		if err == nil {

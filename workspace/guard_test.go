@@ -73,7 +73,7 @@ func TestHardLinkToAProtectedFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := os.ReadFile(filepath.Join(root, ".git", "config")); err != nil || string(got) != "x" {
-		t.Errorf("%q, %v", got, err)
+		t.Errorf("got %q, %v, want no error and string(got) = \"x\"", got, err)
 	}
 }
 
@@ -143,7 +143,7 @@ func TestWhatGitTakesForARepositoryIsProtected(t *testing.T) {
 	}
 	for name, want := range map[string]bool{"HEAD": true, "docs/HEAD": true, "docs/head": true, "docs/config": false, "refs/x": false, "docs/objects/x": false, "docs/HEADER": false} {
 		if got := judge(name); got != want {
-			t.Errorf("%s: %v", name, got)
+			t.Errorf("%s: got %v, want got = %v", name, got, want)
 		}
 	}
 	if err := os.MkdirAll(filepath.Join(dir, "docs"), 0o700); err != nil {

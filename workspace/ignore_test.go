@@ -20,7 +20,7 @@ func TestRulesAreReadWhenTheyMayHaveChanged(t *testing.T) {
 	fixture.WriteFile(t, name, "*.key\n")
 	first, err := w.Ignore()
 	if err != nil || !first.Hides("a.key", false) {
-		t.Fatalf("%v %v", first, err)
+		t.Fatalf("got %v %v, want no error and first.Hides(\"a.key\", false)", first, err)
 	}
 	// Changed at once, with the same size, and the time put back.
 	info, err := os.Stat(name)
@@ -66,7 +66,8 @@ func TestRulesThatCannotBeReadCloseEverything(t *testing.T) {
 		}
 		_, err := w.Resolve("x")
 		if err == nil || !strings.Contains(err.Error(), IgnoreFile) || errors.Is(err, ErrPath) {
-			t.Errorf("%s: %v", what, err)
+			t.Errorf("%s: got %v, want an error and strings.Contains(err.Error(), IgnoreFile) and not errors.Is(err, ErrPath)",
+				what, err)
 		}
 		if _, err := w.BlockedWord("cat x"); err == nil {
 			t.Errorf("%s: commands go through", what)

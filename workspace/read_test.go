@@ -104,7 +104,8 @@ func TestQuickSeesWhatStatSees(t *testing.T) {
 			file.Close()
 		}
 		if err != nil || quickErr != nil || !st.SameStat(quick) || quick.Hash != "" {
-			t.Errorf("%s: %+v %+v %v %v", change.what, st, quick, err, quickErr)
+			t.Errorf("%s: got %+v %+v %v %v, want no error and quickErr = nil and st.SameStat(quick) and quick.Hash = \"\"",
+				change.what, st, quick, err, quickErr)
 		}
 		if st.SameStat(last) {
 			t.Errorf("%s: not seen in %+v", change.what, st)
@@ -195,7 +196,8 @@ func TestOpenGivesTheContentThatWasThere(t *testing.T) {
 	}
 	data, err := io.ReadAll(f)
 	if err != nil || !bytes.Equal(data, []byte("first")) || st.Size != 5 || st.Path != "f" {
-		t.Errorf("%q %+v %v", data, st, err)
+		t.Errorf(`got %q %+v %v, want no error and bytes.Equal(data, []byte("first")) and st.Size = 5 and st.Path = "f"`,
+			data, st, err)
 	}
 }
 

@@ -259,13 +259,14 @@ func TestTheRootOfTheDisk(t *testing.T) {
 	}
 	p, err := w.Resolve(filepath.Join(dir, "f"))
 	if err != nil || p.Outside || p.Real != filepath.Join(dir, "f") || p.Readable != strings.TrimPrefix(p.Real, "/") {
-		t.Fatalf("%+v, %v", p, err)
+		t.Fatalf(`got %+v, %v, want no error and not p.Outside and p.Real = filepath.Join(dir, "f") and p.Readable = strings.TrimPrefix(p.Real, "/")`,
+			p, err)
 	}
 	if _, err := w.Write(t.Context(), p, []byte("x"), ""); err != nil {
 		t.Fatal(err)
 	}
 	if data, _, err := w.Read(t.Context(), p, 0); err != nil || string(data) != "x" {
-		t.Errorf("%q, %v", data, err)
+		t.Errorf("got %q, %v, want no error and string(data) = \"x\"", data, err)
 	}
 	if _, err := w.Write(t.Context(), resolve(t, w, "/"), nil, AnyContent); !errors.Is(err, ErrNotRegular) {
 		t.Errorf("the root itself: %v", err)

@@ -121,7 +121,7 @@ func TestReadThingHasALimit(t *testing.T) {
 	w, root := open(t)
 	mk(root, "a", "12345", 0o644)
 	if data, err := w.ReadEntry(t.Context(), "a", 5); err != nil || string(data) != "12345" {
-		t.Errorf("%q, %v", data, err)
+		t.Errorf("got %q, %v, want no error and string(data) = \"12345\"", data, err)
 	}
 	var large *TooLargeError
 	if _, err := w.ReadEntry(t.Context(), "a", 4); !errors.As(err, &large) || large.Size != 5 || large.Limit != 4 {

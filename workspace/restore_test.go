@@ -180,7 +180,7 @@ func TestPlaceIsAllOrNothing(t *testing.T) {
 				from = absent(2)
 			}
 			if _, err := w.NewRestorer().Restore(c.ctx, rel, from, fileOf("new", 0o644), c.data); err == nil || !strings.Contains(err.Error(), rel) {
-				t.Errorf("%s: %v", name, err)
+				t.Errorf("%s: got %v, want an error and strings.Contains(err.Error(), rel)", name, err)
 			}
 		}
 	}
@@ -228,12 +228,12 @@ func TestThingsAndMissingFolders(t *testing.T) {
 	} {
 		got, err := w.EntryAt(t.Context(), rel)
 		if err != nil || got != want {
-			t.Errorf("%s: %+v %v", rel, got, err)
+			t.Errorf("%s: got %+v %v, want no error and got = %v", rel, got, err, want)
 		}
 	}
 	for rel, want := range map[string]string{"d/a": "x", "l": "d"} {
 		if data, err := w.ReadEntry(t.Context(), rel, 1); err != nil || string(data) != want {
-			t.Errorf("%s: %q %v", rel, data, err)
+			t.Errorf("%s: got %q %v, want no error and string(data) = %v", rel, data, err, want)
 		}
 	}
 	var large *TooLargeError

@@ -84,11 +84,12 @@ func TestResolve(t *testing.T) {
 	for _, tt := range tests {
 		p, err := w.Resolve(tt.given)
 		if err != nil {
-			t.Errorf("%s: %v", tt.given, err)
+			t.Errorf("%s: got %v, want no error", tt.given, err)
 			continue
 		}
 		if p.Real != tt.real || p.Readable != tt.readable || p.Outside != tt.outside {
-			t.Errorf("%s: %+v", tt.given, p)
+			t.Errorf("%s: got %+v, want p.Real = tt.real and p.Readable = tt.readable and p.Outside = tt.outside",
+				tt.given, p)
 		}
 	}
 	fixture.Link(t, "loop", filepath.Join(root, "loop"))
@@ -109,7 +110,8 @@ func TestRootThroughLink(t *testing.T) {
 	}
 	p, err := w.Resolve(filepath.Join(filepath.Dir(root), "alias", "new.txt"))
 	if err != nil || w.Root() != root || p.Outside || p.Readable != "new.txt" {
-		t.Errorf("%+v %v", p, err)
+		t.Errorf("got %+v %v, want no error and w.Root() = root and not p.Outside and p.Readable = \"new.txt\"",
+			p, err)
 	}
 }
 
@@ -126,7 +128,7 @@ func TestRulesAreReloadedAndFailClosed(t *testing.T) {
 	for _, text := range []string{"", "*.key\n", "*.kez\n", "*.key\n"} {
 		fixture.WriteFile(t, name, text)
 		if got := ignored(); got != strings.Contains(text, ".key") {
-			t.Errorf("%q: %v", text, got)
+			t.Errorf("%q: got %v, want got = strings.Contains(text, \".key\")", text, got)
 		}
 	}
 	os.Remove(name)
@@ -153,7 +155,8 @@ func TestWrite(t *testing.T) {
 	}
 	st, err := write("x/y/z", "one", "")
 	if err != nil || st.Hash != HashOf([]byte("one")) || st.Path != "x/y/z" || st.Size != 3 {
-		t.Fatalf("%+v %v", st, err)
+		t.Fatalf(`got %+v %v, want no error and st.Hash = HashOf([]byte("one")) and st.Path = "x/y/z" and st.Size = 3`,
+			st, err)
 	}
 	again, err := w.Stat(ctx, "x/y/z")
 	if err != nil || again != st {
@@ -175,18 +178,18 @@ func TestWrite(t *testing.T) {
 	}
 	info, _ := os.Lstat(filepath.Join(root, "l"))
 	if data, _ := os.ReadFile(name); string(data) != "two" || info.Mode()&os.ModeSymlink == 0 {
-		t.Errorf("%q %v", data, info.Mode())
+		t.Errorf("got %q %v, want string(data) = \"two\" and info.Mode()&os.ModeSymlink != 0", data, info.Mode())
 	}
 	if info, _ := os.Stat(name); runtime.GOOS != "windows" && info.Mode().Perm() != 0o751 {
 		t.Errorf("mode %v", info.Mode())
 	}
 	for _, path := range []string{".", "x", "x/y"} {
 		if _, err := write(path, "no", AnyContent); !errors.Is(err, ErrNotRegular) {
-			t.Errorf("%s: %v", path, err)
+			t.Errorf("%s: got %v, want errors.Is(err, ErrNotRegular)", path, err)
 		}
 	}
 	if st, err := write("../out/new", "far", ""); err != nil || !filepath.IsAbs(st.Path) {
-		t.Errorf("%+v %v", st, err)
+		t.Errorf("got %+v %v, want no error and filepath.IsAbs(st.Path)", st, err)
 	}
 	if left, _ := filepath.Glob(filepath.Join(root, "x/y/.*")); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
@@ -252,7 +255,7 @@ func TestStat(t *testing.T) {
 	w, root := open(t)
 	ctx := context.Background()
 	if st, err := w.Stat(ctx, "no/such"); err != nil || st.Exists() {
-		t.Errorf("%+v %v", st, err)
+		t.Errorf("got %+v %v, want no error and not st.Exists()", st, err)
 	}
 	if _, err := w.Stat(ctx, "."); !errors.Is(err, ErrNotRegular) {
 		t.Error(err)

@@ -114,7 +114,7 @@ func TestWriteKeepsTheMode(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := w.Write(t.Context(), resolve(t, w, "f"), []byte("new"), HashOf([]byte("old"))); err != nil {
-			t.Errorf("%v: %v", mode, err)
+			t.Errorf("%v: got %v, want no error", mode, err)
 			continue
 		}
 		info, err := os.Stat(name)
@@ -172,7 +172,8 @@ func TestReadOnlyFilesStay(t *testing.T) {
 		unchanged(t, root, func() {
 			_, err := w.Write(t.Context(), resolve(t, w, "f"), []byte("x"), AnyContent)
 			if !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "read-only") {
-				t.Errorf("%v: %v", mode, err)
+				t.Errorf("%v: got %v, want errors.Is(err, fs.ErrPermission) and strings.Contains(err.Error(), \"read-only\")",
+					mode, err)
 			}
 		})
 	}
@@ -285,12 +286,13 @@ func TestNamesOfAllKinds(t *testing.T) {
 	} {
 		p, err := w.Resolve(name)
 		if err != nil || p.Outside || p.Real != filepath.Join(root, name) {
-			t.Errorf("%q: %+v, %v", name, p, err)
+			t.Errorf("%q: got %+v, %v, want no error and not p.Outside and p.Real = filepath.Join(root, name)",
+				name, p, err)
 			continue
 		}
 		st, err := w.Write(t.Context(), p, []byte(name), "")
 		if err != nil {
-			t.Errorf("%q: %v", name, err)
+			t.Errorf("%q: got %v, want no error", name, err)
 			continue
 		}
 		if data, now, err := w.Read(t.Context(), p, 0); err != nil || string(data) != name || now != st {
@@ -328,7 +330,7 @@ func FuzzResolveAndWrite(f *testing.F) {
 			return
 		}
 		if _, inside := within(root, p.Real); inside == p.Outside {
-			t.Fatalf("%q: %+v", path, p)
+			t.Fatalf("%q: got %+v, want inside != p.Outside", path, p)
 		}
 		if p.Outside {
 			return

@@ -101,7 +101,8 @@ func TestMakeAndRemove(t *testing.T) {
 	path := make1(t, dir)
 	info, err := os.Stat(path)
 	if err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o700 {
-		t.Fatalf("%v, %v", info, err)
+		t.Fatalf("got %v, %v, want no error and (runtime.GOOS = \"windows\" or info.Mode().Perm() = 0o700)",
+			info, err)
 	}
 	if err := os.WriteFile(filepath.Join(path, "out"), nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -260,7 +261,7 @@ func TestManyAtOnce(t *testing.T) {
 			t.Errorf("%s is gone", path)
 		}
 		if err := spool.Remove(path); err != nil || exists(path) {
-			t.Errorf("%s: %v", path, err)
+			t.Errorf("%s: got %v, want no error and not exists(path)", path, err)
 		}
 	}
 }

@@ -87,7 +87,7 @@ func brief(t *testing.T, lines []string) []string {
 	for _, line := range lines {
 		var a answer
 		if err := json.Unmarshal([]byte(line), &a); err != nil {
-			t.Fatalf("%q: %v", line, err)
+			t.Fatalf("%q: got %v, want no error", line, err)
 		}
 		text := "ok"
 		if !a.OK {
@@ -129,7 +129,7 @@ func TestAddedIsSynced(t *testing.T) {
 		{Op: "add", Task: "t1", UI: json.RawMessage(`{"ts":2,"type":"say","say":"text","text":"x"}`)},
 	} {
 		if _, err := s.do(ctx, r); err != nil {
-			t.Fatalf("%s: %v", r.Op, err)
+			t.Fatalf("%s: got %v, want no error", r.Op, err)
 		}
 	}
 	other, err := store.Open(store.Options{Root: dir, Program: "reader"})
@@ -164,7 +164,7 @@ func opened(t *testing.T) (*session, string) {
 	ui, api := files(t)
 	for _, r := range []request{{Op: "init", Dir: dir}, {Op: "import", Task: "t1", UI: quoted(ui), API: quoted(api)}} {
 		if _, err := s.do(t.Context(), r); err != nil {
-			t.Fatalf("%s: %v", r.Op, err)
+			t.Fatalf("%s: got %v, want no error", r.Op, err)
 		}
 	}
 	t.Cleanup(func() {
@@ -182,7 +182,7 @@ func TestFilesHoldWhatWasAdded(t *testing.T) {
 	const row, reply = `{"ts":2,"type":"say","say":"text","text":"é \ud800","custom":[1]}`, `{"role":"assistant","content":"yes","ts":3}`
 	for _, r := range []request{{Op: "add", Task: "t1", UI: json.RawMessage(row), API: json.RawMessage(reply)}, {Op: "flush"}} {
 		if _, err := s.do(t.Context(), r); err != nil {
-			t.Fatalf("%s: %v", r.Op, err)
+			t.Fatalf("%s: got %v, want no error", r.Op, err)
 		}
 	}
 	for name, want := range map[string]string{
@@ -247,7 +247,7 @@ func TestInitAgainLetsGo(t *testing.T) {
 	other := &session{}
 	for _, r := range []request{{Op: "init", Dir: dir}, {Op: "add", Task: "t1", UI: json.RawMessage(`{"ts":9,"type":"say","say":"text","text":"mine"}`)}} {
 		if _, err := other.do(t.Context(), r); err != nil {
-			t.Fatalf("%s: %v", r.Op, err)
+			t.Fatalf("%s: got %v, want no error", r.Op, err)
 		}
 	}
 	if err := other.release(t.Context()); err != nil {

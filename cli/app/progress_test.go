@@ -42,7 +42,8 @@ func TestWatched(t *testing.T) {
 		}
 		progress.Report(ctx, progress.State{What: "importing", Done: 2, Of: 4, Files: 9, Bytes: 1_500_000})
 		if got := errs.String(); strings.Contains(got, "[############............] importing 2 of 4 tasks, 9 files, 1.5 MB") != tt.shown || got != "" && !tt.shown {
-			t.Errorf("%s: %q", tt.name, got)
+			t.Errorf(`%s: got %q, want strings.Contains(got, "[############............] importing 2 of 4 tasks, 9 files, 1.5 MB") = tt.shown and (got = "" or tt.shown)`,
+				tt.name, got)
 		}
 		done()
 		if got := errs.String(); tt.shown && !strings.HasSuffix(got, "\r\x1b[K") || out.Len() > 0 {
@@ -57,10 +58,10 @@ func TestCountedBytes(t *testing.T) {
 	w := &app.Counting{W: io.Discard, Tell: func(n int64) { told = append(told, n) }}
 	for _, text := range []string{"four", "", "seven.."} {
 		if n, err := io.WriteString(w, text); n != len(text) || err != nil {
-			t.Errorf("%d, %v", n, err)
+			t.Errorf("got %d, %v, want n = len(text) and no error", n, err)
 		}
 	}
 	if len(told) != 3 || told[2] != 11 {
-		t.Errorf("%v", told)
+		t.Errorf("got %v, want len(told) = 3 and told[2] = 11", told)
 	}
 }

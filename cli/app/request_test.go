@@ -61,7 +61,7 @@ func TestLimits(t *testing.T) {
 		}
 		got, err := r.Limits(cmd)
 		if diff := cmp.Diff(tt.want, got); err != nil || diff != "" {
-			t.Errorf("%s: %v %s", tt.args, err, diff)
+			t.Errorf("%s: got %v %s, want no error and diff = \"\"", tt.args, err, diff)
 		}
 	}
 }

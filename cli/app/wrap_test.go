@@ -37,7 +37,7 @@ func TestWrap(t *testing.T) {
 			tt.want = tt.want[:1]
 		}
 		if d := cmp.Diff(tt.want, got); d != "" {
-			t.Errorf("%s: %s", name, d)
+			t.Errorf("%s: got %s, want d = \"\"", name, d)
 		}
 	}
 }

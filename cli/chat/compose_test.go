@@ -80,7 +80,8 @@ func TestAnEditorThatFailsChangesNothing(t *testing.T) {
 		c, said := writes(t, "as it was", line)
 		err := c.Run()
 		if err == nil || !strings.Contains(err.Error(), why) || c.text != "as it was" {
-			t.Errorf("%s: %q, %v", line, c.text, err)
+			t.Errorf("%s: got %q, %v, want an error and strings.Contains(err.Error(), why) and c.text = \"as it was\"",
+				line, c.text, err)
 		}
 		if len(*said) != 2 {
 			t.Errorf("%s: the terminal was given %v", line, *said)

@@ -23,7 +23,7 @@ func TestHistoryIsKept(t *testing.T) {
 	if runtime.GOOS != "windows" {
 		for name, want := range map[string]os.FileMode{path: 0o600, filepath.Dir(path): 0o700} {
 			if info, err := os.Stat(name); err != nil || info.Mode().Perm() != want {
-				t.Errorf("%s: %v, %v", name, info.Mode(), err)
+				t.Errorf("%s: got %v, %v, want no error and info.Mode().Perm() = %v", name, info.Mode(), err, want)
 			}
 		}
 	}

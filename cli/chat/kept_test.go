@@ -143,7 +143,8 @@ func TestAnAnswerIsNoPrompt(t *testing.T) {
 	c.when("gone", func(st state) bool { return !st.Asking })
 	m.types(t, "enter")
 	if m.ed.String() != "y" || !strings.Contains(m.seen(), "the question has closed") || m.s.state().Busy {
-		t.Fatalf("%q\n%s", m.ed.String(), m.seen())
+		t.Fatalf("got %q\n%s, want m.ed.String() = \"y\" and strings.Contains(m.seen(), \"the question has closed\") and not m.s.state().Busy",
+			m.ed.String(), m.seen())
 	}
 	m.types(t, "enter")
 	c.did("send t1", `"text":"y"`)
@@ -162,7 +163,8 @@ func TestWordsGoOnBesideAQuestion(t *testing.T) {
 	m.letters(t, " a filf")
 	m.types(t, "backspace", "e", "enter")
 	if !m.ed.empty() || !strings.Contains(m.seen(), "a question came") {
-		t.Fatalf("%q\n%s", m.ed.String(), m.seen())
+		t.Fatalf("got %q\n%s, want m.ed.empty() and strings.Contains(m.seen(), \"a question came\")",
+			m.ed.String(), m.seen())
 	}
 	pass(typing)
 	m.types(t, "n not it", "enter")

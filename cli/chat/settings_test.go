@@ -71,7 +71,7 @@ func TestLimitsThatAreNone(t *testing.T) {
 	for _, word := range []string{"turns", "turns=", "turns=x", "turns=-1", "turns=1.5", "cost=-1", "cost=much", "idle=10", "idle=-1s", "total=soon", "words=3", "=3", ""} {
 		var l api.Limits
 		if err := limit(&l, word); err == nil || !strings.Contains(err.Error(), "0 takes a limit away") {
-			t.Errorf("%q: %v", word, err)
+			t.Errorf("%q: got %v, want an error and strings.Contains(err.Error(), \"0 takes a limit away\")", word, err)
 		}
 		if l != (api.Limits{}) {
 			t.Errorf("%q changes %+v", word, l)
@@ -80,7 +80,7 @@ func TestLimitsThatAreNone(t *testing.T) {
 	var l api.Limits
 	for _, word := range []string{"turns=0", "cost=0", "idle=0", "total=0"} {
 		if err := limit(&l, word); err != nil {
-			t.Errorf("%q: %v", word, err)
+			t.Errorf("%q: got %v, want no error", word, err)
 		}
 	}
 	if got := limitsText(l); got != "limits turns=0 cost=0.00 idle=0s total=0s" {

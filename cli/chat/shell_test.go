@@ -161,7 +161,7 @@ func TestWhatIsACommandLine(t *testing.T) {
 		" !ls": false, "ls !": false, "": false, "!one\ntwo": false, "![a picture](x.png)\nand words": false, "//!": false,
 	} {
 		if got := isShell(text); got != want {
-			t.Errorf("%q: %v", text, got)
+			t.Errorf("%q: got %v, want got = %v", text, got, want)
 		}
 	}
 }

@@ -13,7 +13,7 @@ func parse(t *testing.T, text string) *File {
 	t.Helper()
 	f, err := Parse([]byte(text))
 	if err != nil {
-		t.Fatalf("%q: %v", text, err)
+		t.Fatalf("%q: got %v, want no error", text, err)
 	}
 	return f
 }
@@ -168,7 +168,7 @@ func TestListsOverLines(t *testing.T) {
 		{"added", string(f.With("c", text("3"))), before + "c = 3\n"},
 	} {
 		if diff := cmp.Diff(tt.want, tt.got); diff != "" {
-			t.Errorf("%s: %s", tt.name, diff)
+			t.Errorf("%s: got %s, want diff = \"\"", tt.name, diff)
 		}
 	}
 }

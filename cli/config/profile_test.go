@@ -18,7 +18,7 @@ func TestNamesInProfiles(t *testing.T) {
 	} {
 		k, ok := Find(name)
 		if ok != want || ok && k.Name != name {
-			t.Errorf("%s: %v %v", name, k, ok)
+			t.Errorf("%s: got %v %v, want ok = %v and (not ok or k.Name = name)", name, k, ok, want)
 		}
 	}
 	if k, _ := Find("profiles.work.api_key"); !k.Secret {
@@ -45,7 +45,8 @@ rooveterinaryinc.roo-cline-12ab = "work"
 `)
 	values, warnings, err := Resolve(f, "c", env())
 	if err != nil || len(warnings) != 1 || warnings[0] != (Warning{7, "profiles.gpt-4.1.mdel", "profiles.gpt-4.1.model"}) {
-		t.Fatalf("%v %+v", err, warnings)
+		t.Fatalf(`got %v %+v, want no error and len(warnings) = 1 and warnings[0] = (Warning{7, "profiles.gpt-4.1.mdel", "profiles.gpt-4.1.model"})`,
+			err, warnings)
 	}
 	names, fields := Profiles(values, f)
 	if diff := cmp.Diff([]string{"work", "gpt-4.1", "lone"}, names); diff != "" {
@@ -68,7 +69,8 @@ func TestAProfileIsChecked(t *testing.T) {
 		var bad *ValueError
 		_, _, err := Resolve(parse(t, "[profiles.w]\n"+line+"\n"), "c", env())
 		if !errors.As(err, &bad) || bad.Origin != "c:2" || !strings.Contains(bad.Problem, problem) {
-			t.Errorf("%s: %v", line, err)
+			t.Errorf("%s: got %v, want errors.As(err, &bad) and bad.Origin = \"c:2\" and strings.Contains(bad.Problem, problem)",
+				line, err)
 		}
 	}
 }
@@ -82,7 +84,7 @@ func TestTheFirstSetting(t *testing.T) {
 	} {
 		text := (&File{}).With(name, text("x"))
 		if string(text) != want {
-			t.Errorf("%s: %q", name, text)
+			t.Errorf("%s: got %q, want string(text) = %v", name, text, want)
 		}
 		if e, ok := parse(t, string(text)).Get(name); !ok || e.Value.Text != "x" {
 			t.Errorf("%s is not read back: %+v", name, e)

@@ -53,7 +53,7 @@ func TestRooProfiles(t *testing.T) {
 	} {
 		got, err := Roo(exported(c.members))
 		if err != nil || len(got.Profiles) != 1 {
-			t.Errorf("%s: %v %+v", c.name, err, got)
+			t.Errorf("%s: got %v %+v, want no error and len(got.Profiles) = 1", c.name, err, got)
 			continue
 		}
 		p := got.Profiles[0]
@@ -61,7 +61,7 @@ func TestRooProfiles(t *testing.T) {
 			t.Errorf("%s: %s, key %q, skipped %q", c.name, said(p), p.Key, p.Skipped)
 		}
 		if notes := strings.Join(p.Notes, "\n"); !strings.Contains(notes, c.note) || c.note == "" && notes != "" {
-			t.Errorf("%s: %q", c.name, notes)
+			t.Errorf(`%s: got %q, want strings.Contains(notes, c.note) and (c.note != "" or notes = "")`, c.name, notes)
 		}
 	}
 }
@@ -90,7 +90,7 @@ func TestWhatIsNoExport(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"", "[]", "null", "{", `{"providerProfiles":{}}`, `{"providerProfiles":{"apiConfigs":[]}}`, `{"apiConfigs":{}}`, "provider = 1"} {
 		if got, err := Roo([]byte(text)); !errors.Is(err, ErrNotRoo) {
-			t.Errorf("%q: %v %+v", text, err, got)
+			t.Errorf("%q: got %v %+v, want errors.Is(err, ErrNotRoo)", text, err, got)
 		}
 	}
 }
@@ -162,7 +162,8 @@ func FuzzRoo(f *testing.F) {
 		seen := map[string]bool{}
 		for _, p := range got.Profiles {
 			if err != nil || p.Skipped == "" && (!ValidProfile(p.Name) || seen[p.Name] || p.Values["provider"].Text == "") {
-				t.Errorf("%v %+v", err, p)
+				t.Errorf(`got %v %+v, want no error and (p.Skipped != "" or (ValidProfile(p.Name) and not seen[p.Name] and p.Values["provider"].Text != ""))`,
+					err, p)
 			}
 			seen[p.Name] = p.Skipped == ""
 		}

@@ -193,7 +193,7 @@ func TestEveryKeyCanBeSet(t *testing.T) {
 		}
 		values[k.Name] = v
 		if err := k.Check(v); err != nil {
-			t.Errorf("%s: %v", k.Name, err)
+			t.Errorf("%s: got %v, want no error", k.Name, err)
 		}
 		content = string(parse(t, content).With(k.Name, v))
 	}

@@ -14,7 +14,7 @@ func parsed(t *testing.T, text string) map[string]Value {
 	t.Helper()
 	f, err := Parse([]byte(text))
 	if err != nil {
-		t.Fatalf("%q: %v", text, err)
+		t.Fatalf("%q: got %v, want no error", text, err)
 	}
 	out := map[string]Value{}
 	for _, e := range f.Entries {
@@ -142,7 +142,8 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			var syntax *SyntaxError
 			if !errors.As(err, &syntax) || syntax.Line < 1 || syntax.Line > strings.Count(in, "\n")+1 {
-				t.Fatalf("%q: %v", in, err)
+				t.Fatalf("%q: got %v, want errors.As(err, &syntax) and syntax.Line >= 1 and syntax.Line <= strings.Count(in, \"\\n\")+1",
+					in, err)
 			}
 			return
 		}

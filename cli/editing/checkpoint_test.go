@@ -40,11 +40,12 @@ func TestCheckpointTextsAreSafe(t *testing.T) {
 	} {
 		a, out, errs := clitest.New(t)
 		if err := show(a); err != nil {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: got %v, want no error", name, err)
 		}
 		text := out.String() + errs.String()
 		if strings.ContainsAny(text, "\x1b\u202e") || !strings.Contains(text, "c.txt") {
-			t.Errorf("%s: %q", name, text)
+			t.Errorf(`%s: got %q, want not strings.ContainsAny(text, "\x1b\u202e") and strings.Contains(text, "c.txt")`,
+				name, text)
 		}
 		if name != "patch" && strings.Contains(text, "\nb") {
 			t.Errorf("%s: a name breaks its line: %q", name, text)
@@ -89,7 +90,7 @@ func TestBars(t *testing.T) {
 		{99_999, 1, 100_000, 39, 1},
 	} {
 		if plus, minus := bar(tt.added, tt.removed, tt.most); plus != tt.plus || minus != tt.minus {
-			t.Errorf("%+v: %d, %d", tt, plus, minus)
+			t.Errorf("got %+v: %d, %d, want plus = tt.plus and minus = tt.minus", tt, plus, minus)
 		}
 	}
 }

@@ -35,6 +35,6 @@ func TestDeedText(t *testing.T) {
 	}
 	hostile := api.Action{From: api.ActionLabels{Title: title("\x1b[2J\u202e"), Tags: tags("\x07")}, To: api.ActionLabels{Title: title(strings.Repeat("long ", 900)), Tags: tags()}}
 	if got := (&commands{App: a}).actionText(hostile, true); strings.ContainsAny(got, "\x1b\x07\u202e\n") || len(got) > 250 {
-		t.Errorf("%q", got)
+		t.Errorf("got %q, want not strings.ContainsAny(got, \"\\x1b\\x07\\u202e\\n\") and len(got) <= 250", got)
 	}
 }

@@ -43,7 +43,8 @@ func TestImportExitCodes(t *testing.T) {
 	} {
 		f := failure.Of(api.NewProblem(tt.status, tt.code, "import x", "why", "what to do"))
 		if f.Exit != tt.want || f.What != "import x" || f.Why != "why" || tt.status == 0 && f.Try != "what to do" {
-			t.Errorf("%s: %+v", tt.code, f)
+			t.Errorf(`%s: got %+v, want f.Exit = %v and f.What = "import x" and f.Why = "why" and (tt.status != 0 or f.Try = "what to do")`,
+				tt.code, f, tt.want)
 		}
 	}
 }

@@ -18,7 +18,8 @@ func TestABusyServerIsNotAFailure(t *testing.T) {
 		}
 		f := failureOfProblem(p)
 		if f.Exit != ExitBusy || !f.Retryable || !strings.HasPrefix(f.Try, try) || f.Code != code {
-			t.Errorf("%s: %+v", code, f)
+			t.Errorf("%s: got %+v, want f.Exit = ExitBusy and f.Retryable and strings.HasPrefix(f.Try, try) and f.Code = code",
+				code, f)
 		}
 	}
 	if f := failureOfProblem(&client.Problem{Status: 503, Code: "read_only"}); f.Exit != ExitFailed {

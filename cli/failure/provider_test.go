@@ -36,6 +36,6 @@ func TestProviderAdvice(t *testing.T) {
 		}
 	}
 	if f := OfOutcome("id", engine.Outcome{State: "failed", Err: errors.New("why")}, 0); f.Try != "roost resume id" || f.Why != "why" {
-		t.Errorf("%+v", f)
+		t.Errorf(`got %+v, want f.Try = "roost resume id" and f.Why = "why"`, f)
 	}
 }

@@ -21,6 +21,6 @@ func TestAReportOfHostileNamesIsHarmless(t *testing.T) {
 		t.Fatal(err)
 	}
 	if text := out.String() + errs.String(); strings.ContainsAny(text, "\x1b\a\u009b\u202e") {
-		t.Errorf("%q", text)
+		t.Errorf("got %q, want not strings.ContainsAny(text, \"\\x1b\\a\\u009b\\u202e\")", text)
 	}
 }

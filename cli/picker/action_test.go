@@ -97,7 +97,7 @@ func TestExportAsksForTheForm(t *testing.T) {
 		s.press("e", "x")
 		s.shows("not exported")
 		if got := d.did("export"); len(got) != len(Forms) {
-			t.Errorf("%q", got)
+			t.Errorf("got %q, want len(got) = len(Forms)", got)
 		}
 	})
 }

@@ -179,7 +179,7 @@ func TestPasteIsOneLine(t *testing.T) {
 		s.press("/")
 		s.send(tea.PasteMsg{Content: "the\x1b[2J\r\nfence"})
 		if s.m.query.text != "the fence" {
-			t.Errorf("%q", s.m.query.text)
+			t.Errorf("got %q, want s.m.query.text = \"the fence\"", s.m.query.text)
 		}
 		s.shows("paint the fence")
 	})

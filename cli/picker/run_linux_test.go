@@ -105,7 +105,7 @@ func TestTheTerminalIsGivenBack(t *testing.T) {
 		_, err = Run(ctx, tt.backend, terminal, terminal, tt.o)
 		cancel()
 		if !errors.Is(err, tt.want) {
-			t.Errorf("%s: %v", tt.name, err)
+			t.Errorf("%s: got %v, want errors.Is(err, tt.want)", tt.name, err)
 		}
 		after, err := unix.IoctlGetTermios(int(terminal.Fd()), unix.TCGETS)
 		if err != nil || *after != *before {

@@ -24,7 +24,7 @@ func TestWrap(t *testing.T) {
 		{"no room", "a", 0, nil},
 	} {
 		if diff := cmp.Diff(tt.want, wrap(tt.text, tt.columns)); diff != "" {
-			t.Errorf("%s: %s", tt.name, diff)
+			t.Errorf("%s: got %s, want diff = \"\"", tt.name, diff)
 		}
 	}
 }

@@ -41,7 +41,7 @@ func TestRequestsAsAServerTakesThem(t *testing.T) {
 		fixture.NoError(t, json.Unmarshal(got, &x))
 		fixture.NoError(t, json.Unmarshal([]byte(c.want), &y))
 		if diff := cmp.Diff(y, x); diff != "" {
-			t.Errorf("%s: %s", c.name, diff)
+			t.Errorf("%s: got %s, want diff = \"\"", c.name, diff)
 		}
 		again := newRunOf(c.req)
 		if diff := cmp.Diff(x.Limits, again.Limits); diff != "" || (again.Message == nil) != (x.Message == nil) || again.Approve != x.Approve {

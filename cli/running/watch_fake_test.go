@@ -269,7 +269,8 @@ func TestWhoFollowsIsPatientWithAQuietProcess(t *testing.T) {
 		<-w.ended
 		var f *failure.Failure
 		if !errors.As(w.err, &f) || f.Exit != failure.ExitBusy || !strings.Contains(f.Why, "roost run (pid 7)") || !strings.Contains(f.Try, "roost attach top") {
-			t.Errorf("%+v", w.err)
+			t.Errorf(`got %+v, want errors.As(w.err, &f) and f.Exit = failure.ExitBusy and strings.Contains(f.Why, "roost run (pid 7)") and strings.Contains(f.Try, "roost attach top")`,
+				w.err)
 		}
 		_ = w.typed.Close()
 	})

@@ -28,6 +28,6 @@ func TestAHeaderOfHostileNamesIsHarmless(t *testing.T) {
 		t.Fatal(err)
 	}
 	if text := out.String() + errs.String(); strings.ContainsAny(text, "\x1b\a\u009b\u202e") {
-		t.Errorf("%q", text)
+		t.Errorf("got %q, want not strings.ContainsAny(text, \"\\x1b\\a\\u009b\\u202e\")", text)
 	}
 }

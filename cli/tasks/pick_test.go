@@ -51,7 +51,7 @@ func TestEnding(t *testing.T) {
 	var short ending
 	fmt.Fprint(&short, "all of it")
 	if short.String() != "all of it" {
-		t.Errorf("%q", short.String())
+		t.Errorf("got %q, want short.String() = \"all of it\"", short.String())
 	}
 }
 
@@ -93,7 +93,7 @@ func TestRowOfATask(t *testing.T) {
 		t.Error(diff)
 	}
 	if own := pickRow(api.Summary{ID: "b", Source: api.OwnSource}, "Roost"); own.Foreign || own.Cost != "" || own.Copied {
-		t.Errorf("%+v", own)
+		t.Errorf("got %+v, want not own.Foreign and own.Cost = \"\" and not own.Copied", own)
 	}
 }
 

@@ -15,7 +15,7 @@ func TestWindow(t *testing.T) {
 	}{{showFlags{}, 0, 10}, {showFlags{tail: 3}, 7, 10}, {showFlags{to: 4}, 0, 3}, {showFlags{to: 4, tail: 2}, 1, 3}, {showFlags{to: 99}, 0, 10}, {showFlags{to: 1}, 0, 0}} {
 		from, to := window(10, tt.f)
 		if from != tt.from || to != tt.to {
-			t.Errorf("%+v: %d %d", tt.f, from, to)
+			t.Errorf("got %+v: %d %d, want from = tt.from and to = tt.to", tt.f, from, to)
 		}
 	}
 }

@@ -50,6 +50,7 @@ func TestASubtasksQuestion(t *testing.T) {
 		}
 	}
 	if got := strings.Count(out.String(), "│ ? which?"); got != 2 || !strings.HasPrefix(out.String(), "│ ? which?") || !strings.Contains(out.String(), "│ │ ? which?") {
-		t.Errorf("%q", out.String())
+		t.Errorf(`got %q, want got = 2 and strings.HasPrefix(out.String(), "│ ? which?") and strings.Contains(out.String(), "│ │ ? which?")`,
+			out.String())
 	}
 }

@@ -122,7 +122,7 @@ func TestEventsWhileSomebodyIsAsked(t *testing.T) {
 	r, err := p.Ask(t.Context(), api.QuestionOpened{Question: "q1", Kind: "approval", Text: "write a", Diff: "+one\n+two", Always: "all writes"})
 	all.Wait()
 	if err != nil || r.Approve == nil || !*r.Approve {
-		t.Errorf("%+v, %v", r, err)
+		t.Errorf("got %+v, %v, want no error and r.Approve != nil and *r.Approve", r, err)
 	}
 	// Whoever types ends the prompt's line, which a terminal shows and a pipe does not.
 	for line := range strings.Lines(strings.ReplaceAll(screen.text.String(), prompt, prompt+"\n")) {

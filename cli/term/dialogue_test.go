@@ -59,7 +59,7 @@ func TestPromptsReadOneLineEach(t *testing.T) {
 	go func() { _, _ = io.WriteString(ty.in, "one\r\ntwo\nthree") }()
 	for _, want := range []string{"one", "two"} {
 		if got, err := ty.p.Read(t.Context(), "> "); err != nil || got != want {
-			t.Fatalf("%q %v", got, err)
+			t.Fatalf("got %q %v, want no error and got = %v", got, err, want)
 		}
 	}
 	go ty.in.Close()
@@ -85,7 +85,7 @@ func TestPromptStartsOnALineOfItsOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	if want := "I would like to\n? write a\n"; !strings.HasPrefix(out.String(), want) {
-		t.Errorf("%q", out.String())
+		t.Errorf("got %q, want strings.HasPrefix(out.String(), want)", out.String())
 	}
 }
 
@@ -166,7 +166,8 @@ func TestConsentToDamage(t *testing.T) {
 	} {
 		got, out, err := ask(t, api.QuestionOpened{Kind: "damage", Text: "The log is damaged. Go on?"}, tt.in)
 		if d := cmp.Diff(tt.want, got); d != "" || err != nil || !strings.Contains(out, "? The log is damaged. Go on?") {
-			t.Errorf("%q: %v %s\n%s", tt.in, err, d, out)
+			t.Errorf("%q: got %v %s\n%s, want d = \"\" and no error and strings.Contains(out, \"? The log is damaged. Go on?\")",
+				tt.in, err, d, out)
 		}
 	}
 }

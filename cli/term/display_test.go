@@ -209,7 +209,8 @@ func TestCountDown(t *testing.T) {
 	} {
 		got := play(t, c.o, events...)
 		if !strings.HasPrefix(got, c.want) || strings.Contains(got, "\x1b[2J") || !strings.Contains(got, "! on\n") {
-			t.Errorf("%s: %q", name, got)
+			t.Errorf(`%s: got %q, want strings.HasPrefix(got, c.want) and not strings.Contains(got, "\x1b[2J") and strings.Contains(got, "! on\n")`,
+				name, got)
 		}
 		if c.o.Live && !c.o.Quiet && !strings.HasSuffix(got, " \r") {
 			t.Errorf("%s: something stays on the line: %q", name, got)

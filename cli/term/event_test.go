@@ -221,7 +221,7 @@ func FuzzShow(f *testing.F) {
 		show(d, typ, data)
 		d.Flush()
 		if out := b.String(); out != "" && !strings.HasSuffix(out, "\n") && !strings.HasSuffix(out, " \r") { // a count-down was wiped
-			t.Fatalf("%q", out)
+			t.Fatalf(`got %q, want out = "" or strings.HasSuffix(out, "\n") or strings.HasSuffix(out, " \r")`, out)
 		}
 	})
 }
@@ -269,7 +269,8 @@ func TestRowsThatNoOtherEventTells(t *testing.T) {
 	} {
 		got := play(t, Options{}, added(c.content))
 		if c.want == "" && got != "" || !strings.HasPrefix(got, c.want) || strings.Count(got, "\n") > 1 {
-			t.Errorf("%s: %q", c.name, got)
+			t.Errorf(`%s: got %q, want (c.want != "" or got = "") and strings.HasPrefix(got, c.want) and strings.Count(got, "\n") <= 1`,
+				c.name, got)
 		}
 	}
 }

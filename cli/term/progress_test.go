@@ -69,7 +69,8 @@ func TestProgressIsSafe(t *testing.T) {
 	at = at.Add(time.Minute)
 	p.Show("x", 1, 2, "a\x1b]0;title\x07\nb\rc")
 	if got := onScreen(b.String()); strings.ContainsAny(got, "\x1b\x07\n\r") || strings.Count(b.String(), "\x1b") != 1 {
-		t.Errorf("%q", b.String())
+		t.Errorf(`got %q, want not strings.ContainsAny(got, "\x1b\x07\n\r") and strings.Count(b.String(), "\x1b") = 1`,
+			b.String())
 	}
 }
 
@@ -82,7 +83,7 @@ func TestProgressOfSeveralWorks(t *testing.T) {
 	at = at.Add(time.Hour)
 	p.Show("second", 1, 2, "")
 	if got := onScreen(b.String()); strings.Contains(got, "left") || !strings.Contains(got, "second") {
-		t.Errorf("%q", got)
+		t.Errorf(`got %q, want not strings.Contains(got, "left") and strings.Contains(got, "second")`, got)
 	}
 }
 
@@ -101,6 +102,6 @@ func TestProgressFromManyGoroutines(t *testing.T) {
 	all.Wait()
 	p.Clear()
 	if onScreen(b.String()) != "" {
-		t.Errorf("%q", b.String())
+		t.Errorf("got %q, want onScreen(b.String()) = \"\"", b.String())
 	}
 }

@@ -53,12 +53,14 @@ func TestAlwaysIsOfferedWithItsPattern(t *testing.T) {
 	q := api.QuestionOpened{Kind: "approval", Text: "execute_command git log", Command: "git log", Always: "commands that begin with: git log"}
 	r, out, err := ask(t, q, "a\n")
 	if err != nil || !r.Always || !strings.Contains(out, "  a = always allow commands that begin with: git log\n") || !strings.Contains(out, "a always") {
-		t.Errorf("%+v, %v\n%s", r, err, out)
+		t.Errorf("got %+v, %v\n%s, want no error and r.Always and strings.Contains(out, \" a = always allow commands that begin with: git log\\n\") and strings.Contains(out, \"a always\")",
+			r, err, out)
 	}
 	q.Always = ""
 	r, out, err = ask(t, q, "a\nalways\ny\n")
 	if err != nil || r.Always || r.Approve == nil || !*r.Approve || strings.Contains(out, "a always") {
-		t.Errorf("%+v, %v\n%s", r, err, out)
+		t.Errorf("got %+v, %v\n%s, want no error and not r.Always and r.Approve != nil and *r.Approve and not strings.Contains(out, \"a always\")",
+			r, err, out)
 	}
 }
 
@@ -143,10 +145,11 @@ func TestAChoiceThatLeadsToAMode(t *testing.T) {
 	q := api.QuestionOpened{Kind: "followup", Text: "which?", Choices: []string{"stay", "build", "more"}, Modes: []string{"", "co\x1b[2Jde\n3. x"}}
 	got, shown, err := ask(t, q, "2\n")
 	if err != nil || got.Text != "build" {
-		t.Errorf("%+v %v", got, err)
+		t.Errorf("got %+v %v, want no error and got.Text = \"build\"", got, err)
 	}
 	if !strings.Contains(shown, "  1. stay\n") || !strings.Contains(shown, "  2. build (code 3. x)\n") || !strings.Contains(shown, "  3. more\n") {
-		t.Errorf("%q", shown)
+		t.Errorf(`got %q, want strings.Contains(shown, " 1. stay\n") and strings.Contains(shown, " 2. build (code 3. x)\n") and strings.Contains(shown, " 3. more\n")`,
+			shown)
 	}
 }
 

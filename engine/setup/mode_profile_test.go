@@ -72,7 +72,7 @@ func TestWhoAnswersInAMode(t *testing.T) {
 	}
 	// Without profiles for modes nothing is new.
 	if got, notes := withProfiles().EnterMode(task.Settings{}, mine, Choice{}, true); got.ByMode || notes != nil {
-		t.Errorf("%+v %q", got, notes)
+		t.Errorf("got %+v %q, want not got.ByMode and notes = nil", got, notes)
 	}
 }
 
@@ -87,7 +87,8 @@ func TestServeWhileARunGoesOn(t *testing.T) {
 	for _, slug := range []string{"orchestrator", "ask"} {
 		s, other, err := serve(task.Settings{Mode: slug, ByMode: true, Provider: "openai", Model: "m"})
 		if other || err != nil || (s.Note != "") != (slug == "ask") {
-			t.Errorf("%s: %+v %v %v", slug, s, other, err)
+			t.Errorf(`%s: got %+v %v %v, want not other and no error and (s.Note != "") = (slug == "ask")`,
+				slug, s, other, err)
 		}
 	}
 	s, other, err := serve(task.Settings{Mode: "architect", ByMode: true, Provider: "openai", Model: "m", Limits: api.RunLimits{MaxCostMicros: 1}})
@@ -99,7 +100,8 @@ func TestServeWhileARunGoesOn(t *testing.T) {
 	}
 	local, _, err := serve(task.Settings{Mode: "code", ByMode: true, Limits: api.RunLimits{MaxCostMicros: 1}})
 	if err != nil || !strings.Contains(local.Note, "the price of qwen is not known") {
-		t.Errorf("%+v %v", local, err)
+		t.Errorf("got %+v %v, want no error and strings.Contains(local.Note, \"the price of qwen is not known\")",
+			local, err)
 	}
 	p := e.Config.Profiles["plain"]
 	e.Config.Profiles["work"] = p
@@ -114,7 +116,8 @@ func TestASubtaskFollowsItsMode(t *testing.T) {
 	for _, byMode := range []bool{true, false} {
 		s := task.Settings{Mode: "code", ByMode: byMode, Provider: "openai", Model: "m"}
 		if notes := e.EnterSubtaskMode(&s); (s.Model == "qwen") != byMode || (len(notes) == 1) != byMode || s.ByMode != byMode {
-			t.Errorf("%+v %q", s, notes)
+			t.Errorf("got %+v %q, want (s.Model == \"qwen\") = byMode and (len(notes) == 1) = byMode and s.ByMode = byMode",
+				s, notes)
 		}
 	}
 }

@@ -68,7 +68,7 @@ func TestProfiles(t *testing.T) {
 	for name, words := range map[string]string{"nope": "there are half, my-local, plain, work", "half": "no provider"} {
 		var config *Error
 		if _, err := e.Settings(task.Settings{Workspace: "/w"}, Choice{Profile: name}); !errors.As(err, &config) || !strings.Contains(config.Why, words) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: got %v, want errors.As(err, &config) and strings.Contains(config.Why, words)", name, err)
 		}
 	}
 }
@@ -89,7 +89,8 @@ func TestAProfilesOwnKey(t *testing.T) {
 	for _, gone := range []string{"plain", "nope"} {
 		s.Account = gone
 		if _, err := e.Provider(s); !errors.As(err, &config) || !strings.Contains(config.Try, "auth set --profile "+gone) {
-			t.Errorf("%s: %v", gone, err)
+			t.Errorf("%s: got %v, want errors.As(err, &config) and strings.Contains(config.Try, \"auth set --profile \"+gone)",
+				gone, err)
 		}
 	}
 }
@@ -124,13 +125,14 @@ func TestTheProfileOfAnotherToolsTask(t *testing.T) {
 		got, told, err := e.ResolveProfile(c.source, "t", c.has, c.give)
 		var unknown *UnknownProfileError
 		if errors.As(err, &unknown) != c.unknown || c.unknown && (unknown.Profile != c.has.Profile || unknown.Source != c.source) {
-			t.Errorf("%s: %v", c.name, err)
+			t.Errorf("%s: got %v, want errors.As(err, &unknown) = c.unknown and (not c.unknown or (unknown.Profile = c.has.Profile and unknown.Source = c.source))",
+				c.name, err)
 		}
 		if c.unknown {
 			continue
 		}
 		if diff := cmp.Diff(c.want, got, cmp.AllowUnexported(Choice{})); diff != "" {
-			t.Errorf("%s: %s", c.name, diff)
+			t.Errorf("%s: got %s, want diff = \"\"", c.name, diff)
 		}
 		if text := strings.Join(told, "\n"); !strings.Contains(text, c.told) || c.told == "" && text != "" {
 			t.Errorf("%s: told %q", c.name, text)
@@ -139,7 +141,7 @@ func TestTheProfileOfAnotherToolsTask(t *testing.T) {
 	// A stand-in leaves the task its own name, which goes back into its files.
 	s, err := e.Settings(task.Settings{Workspace: "/w", Profile: "x"}, Choice{Profile: "work", keepName: true})
 	if err != nil || s.Profile != "x" || s.Account != "work" {
-		t.Errorf("%v %+v", err, s)
+		t.Errorf(`got %v %+v, want no error and s.Profile = "x" and s.Account = "work"`, err, s)
 	}
 	// What was remembered and is gone is told, not replaced.
 	if _, err := e.Settings(task.Settings{Workspace: "/w", Profile: "x"}, Choice{Profile: "gone", keepName: true}); err == nil {

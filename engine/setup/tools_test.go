@@ -17,7 +17,8 @@ func TestCheckTools(t *testing.T) {
 		{include: []string{"edit"}, exclude: []string{"edit"}, name: "edit"},
 	} {
 		if name, problem := CheckTools(c.include, c.exclude); name != c.name || (problem != "") != (c.name != "") {
-			t.Errorf("%q, %q: %q %q", c.include, c.exclude, name, problem)
+			t.Errorf(`got %q, %q: %q %q, want name = c.name and (problem != "") = (c.name != "")`,
+				c.include, c.exclude, name, problem)
 		}
 	}
 }

@@ -27,7 +27,8 @@ func TestOnlyFilesAreOpened(t *testing.T) {
 	defer l.Close()
 	for path, want := range map[string]string{at("fifo"): "a pipe", at("link"): "a pipe", "/dev/zero": "a device", at("s"): "a socket", dir: "a folder"} {
 		if _, err := Read(path); !errors.Is(err, ErrIrregular) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path) {
-			t.Errorf("%s: %v", path, err)
+			t.Errorf("%s: got %v, want errors.Is(err, ErrIrregular) and strings.Contains(err.Error(), want) and strings.Contains(err.Error(), path)",
+				path, err)
 		}
 	}
 	if _, err := Read(at("none")); !errors.Is(err, fs.ErrNotExist) {
@@ -35,7 +36,7 @@ func TestOnlyFilesAreOpened(t *testing.T) {
 	}
 	for _, path := range []string{at("file"), at("good")} {
 		if data, err := Read(path); err != nil || string(data) != "words" {
-			t.Errorf("%q, %v", data, err)
+			t.Errorf("got %q, %v, want no error and string(data) = \"words\"", data, err)
 		}
 	}
 }

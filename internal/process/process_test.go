@@ -46,7 +46,7 @@ func child(t *testing.T) (cmd *exec.Cmd, start int64, system string) {
 		t.Fatal(err)
 	}
 	if _, err := fmt.Sscanf(line, "%d %q\n", &start, &system); err != nil {
-		t.Fatalf("%q: %v", line, err)
+		t.Fatalf("%q: got %v, want no error", line, err)
 	}
 	return cmd, start, system
 }

@@ -112,7 +112,8 @@ func TestFailedSyncIsToldToAll(t *testing.T) {
 			failures++
 		case err := <-results:
 			if !errors.Is(err, journal.ErrNotSaved) || !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "make room") {
-				t.Fatalf("%v", err)
+				t.Fatalf("got %v, want errors.Is(err, journal.ErrNotSaved) and errors.Is(err, syscall.ENOSPC) and strings.Contains(err.Error(), \"make room\")",
+					err)
 			}
 			got++
 		case <-time.After(time.Minute):

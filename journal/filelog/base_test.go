@@ -180,7 +180,7 @@ func TestASnapshotOfTheBaseServesTheFork(t *testing.T) {
 	}
 	defer e.Close()
 	if s, err := e.Snapshot(ctx); !errors.Is(err, journal.ErrNoSnapshot) {
-		t.Errorf("%+v, %v", s, err)
+		t.Errorf("got %+v, %v, want errors.Is(err, journal.ErrNoSnapshot)", s, err)
 	}
 }
 
@@ -259,10 +259,10 @@ func TestWhoIsRefusedWritesNothing(t *testing.T) {
 	}
 	no := errors.New("it moved")
 	if _, err := filelog.Own(t.Context(), dir, filelog.Options{Meets: func(uint64) error { return no }}); !errors.Is(err, no) {
-		t.Errorf("%v", err)
+		t.Errorf("got %v, want errors.Is(err, no)", err)
 	}
 	if after, err := os.ReadFile(path); err != nil || string(after) != string(before) {
-		t.Errorf("%v\n%s\n%s", err, before, after)
+		t.Errorf("got %v\n%s\n%s, want no error and string(after) = string(before)", err, before, after)
 	}
 	wrote(t, dir, "c")
 }

@@ -39,13 +39,13 @@ func TestSameBlobByMany(t *testing.T) {
 	wait.Wait()
 	for _, name := range names {
 		if name != names[0] {
-			t.Fatalf("%v", names)
+			t.Fatalf("got %v, want name = names[0]", names)
 		}
 	}
 	files, err := filepath.Glob(filepath.Join(dir, "blobs", "*", "*"))
 	left, _ := filepath.Glob(filepath.Join(dir, "blobs", "tmp-*"))
 	if err != nil || len(files) != 1 || len(left) != 0 {
-		t.Fatalf("%v %v %v", files, left, err)
+		t.Fatalf("got %v %v %v, want no error and len(files) = 1 and len(left) = 0", files, left, err)
 	}
 }
 

@@ -186,7 +186,7 @@ func TestDamageUnderAnOpenReader(t *testing.T) {
 	}
 	got := shown(t, r.Read(t.Context(), 1))
 	if len(got) != 200 || got[2] != "-3" || got[3] != "4" {
-		t.Fatalf("%v", got[:5])
+		t.Fatalf(`got %v, want len(got) = 200 and got[2] = "-3" and got[3] = "4"`, got[:5])
 	}
 	back := shown(t, r.ReadBackward(t.Context(), 5))
 	if diff := cmp.Diff([]string{"4", "-3", "2", "1"}, back); diff != "" {
@@ -259,6 +259,6 @@ func TestIndexOfAnotherLog(t *testing.T) {
 		t.Fatalf("a stranger's snapshot: %v", err)
 	}
 	if got := shown(t, r.Read(t.Context(), 299)); strings.Join(got, " ") != "299 300" {
-		t.Fatalf("%v", got)
+		t.Fatalf(`got %v, want strings.Join(got, " ") = "299 300"`, got)
 	}
 }

@@ -150,13 +150,13 @@ func TestFilesThatAreNoLog(t *testing.T) {
 		d := t.TempDir()
 		put(t, d, "journal.jsonl", []byte(c.content))
 		if s, l := found(t, d); len(s)+len(l) > 0 {
-			t.Fatalf("%s: %v %v", name, s, l)
+			t.Fatalf("%s: got %v %v, want len(s)+len(l) <= 0", name, s, l)
 		}
 		r, _ := filelog.OpenReader(d)
 		h, err := r.Health(t.Context())
 		r.Close()
 		if err != nil || (h.TornTail != nil) != c.torn || !h.OK() {
-			t.Fatalf("%s: %+v %v", name, h, err)
+			t.Fatalf("%s: got %+v %v, want no error and (h.TornTail != nil) = c.torn and h.OK()", name, h, err)
 		}
 		if list, _ := os.ReadDir(d); len(list) != 1 {
 			t.Fatalf("%s: reading wrote something: %v", name, list)
@@ -177,7 +177,8 @@ func TestOlderEpochIsSetAside(t *testing.T) {
 	o := mustOwn(t, dir, filelog.Options{})
 	h, err := o.Health(t.Context())
 	if err != nil || h.Head != 5 || h.Epoch != 3 || len(h.SetAside) != 1 || !h.OK() || len(log) == 0 {
-		t.Fatalf("%+v %v", h, err)
+		t.Fatalf("got %+v %v, want no error and h.Head = 5 and h.Epoch = 3 and len(h.SetAside) = 1 and h.OK() and len(log) != 0",
+			h, err)
 	}
 }
 
@@ -283,7 +284,7 @@ func TestOwnWhileTheDiskRefuses(t *testing.T) {
 		ffs.Fail(faultfs.Ops(op, "", syscall.ENOSPC))
 		_, err := filelog.Own(t.Context(), dir, filelog.Options{FS: ffs})
 		if !errors.Is(err, journal.ErrNotSaved) || !errors.Is(err, syscall.ENOSPC) {
-			t.Fatalf("%s: %v", op, err)
+			t.Fatalf("%s: got %v, want errors.Is(err, journal.ErrNotSaved) and errors.Is(err, syscall.ENOSPC)", op, err)
 		}
 		ffs.Fail(nil)
 		o := mustOwn(t, dir, filelog.Options{FS: ffs})
@@ -299,7 +300,7 @@ func TestBlobFaults(t *testing.T) {
 	for _, op := range []string{"open", "write", "sync", "rename", "mkdir"} {
 		ffs.Fail(faultfs.Ops(op, "", syscall.EDQUOT))
 		if _, err := o.PutBlob(t.Context(), []byte("blob "+op)); !errors.Is(err, journal.ErrNotSaved) {
-			t.Fatalf("%s: %v", op, err)
+			t.Fatalf("%s: got %v, want errors.Is(err, journal.ErrNotSaved)", op, err)
 		}
 		ffs.Fail(nil)
 	}
@@ -327,7 +328,8 @@ func TestBlobFaults(t *testing.T) {
 	}
 	h, err := o.Health(t.Context())
 	if err != nil || len(h.MissingBlobs) != 1 || len(h.DamagedBlobs) != 1 || h.OK() {
-		t.Fatalf("%+v %v", h, err)
+		t.Fatalf("got %+v %v, want no error and len(h.MissingBlobs) = 1 and len(h.DamagedBlobs) = 1 and not h.OK()",
+			h, err)
 	}
 }
 
@@ -351,7 +353,7 @@ func TestFenced(t *testing.T) {
 		}
 		o.Append(t.Context(), journal.Draft{Events: []journal.Event{[]byte(`{}`)}})
 		if err := o.Barrier(t.Context()); !errors.Is(err, journal.ErrFenced) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: got %v, want errors.Is(err, journal.ErrFenced)", name, err)
 		}
 		if _, err := o.Append(t.Context(), journal.Draft{Events: []journal.Event{[]byte(`{}`)}}); !errors.Is(err, journal.ErrFenced) {
 			t.Errorf("%s: append: %v", name, err)

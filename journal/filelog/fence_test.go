@@ -96,7 +96,8 @@ func TestFencedBetweenLookAndWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	if h.Epoch != 3 || len(h.Damaged) > 0 || len(h.SetAside) != 1 || h.SetAside[0].Reason != "written by an owner that had been replaced" {
-		t.Fatalf("%+v", h)
+		t.Fatalf("got %+v, want h.Epoch = 3 and len(h.Damaged) <= 0 and len(h.SetAside) = 1 and h.SetAside[0].Reason = \"written by an owner that had been replaced\"",
+			h)
 	}
 	seqs, lost := found(t, dir)
 	if got := fmt.Sprint(seqs, lost); got != "[1 2 3 4 5 6 7 8] []" {

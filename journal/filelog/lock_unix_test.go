@@ -74,7 +74,7 @@ func TestALockOfAFolderThatMovedAway(t *testing.T) {
 	t.Run("none stands there", func(t *testing.T) {
 		dir, _ := made(t, 4)
 		if o, err := own(t, dir, true, func() {}); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("%v, %v", o, err)
+			t.Errorf("got %v, %v, want errors.Is(err, fs.ErrNotExist)", o, err)
 		}
 	})
 }

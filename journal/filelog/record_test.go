@@ -73,7 +73,7 @@ func TestRecordIsReadAgainWhenCaughtHalfWritten(t *testing.T) {
 	want := record{Synced: 5, Head: 1, Epoch: 1, Ino: 3}
 	got, ok := readRecord(&settling{bad: 2, b: want.encode(nil)})
 	if got.CRC = ""; !ok || got != want {
-		t.Fatalf("%+v %v", got, ok)
+		t.Fatalf("got %+v %v, want ok and got = %v", got, ok, want)
 	}
 	if _, ok := readRecord(&settling{bad: 1000, b: want.encode(nil)}); ok {
 		t.Fatal("a record that never holds was taken")

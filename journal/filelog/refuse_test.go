@@ -43,7 +43,7 @@ func TestRefusalsAreExplained(t *testing.T) {
 		err := o.Barrier(t.Context())
 		path := filepath.Join(dir, "journal.jsonl")
 		if !errors.Is(err, cause) || !errors.Is(err, journal.ErrNotSaved) {
-			t.Fatalf("%v: %v", cause, err)
+			t.Fatalf("%v: got %v, want errors.Is(err, cause) and errors.Is(err, journal.ErrNotSaved)", cause, err)
 		}
 		for _, part := range []string{"not saved: write " + path, words} {
 			if !strings.Contains(err.Error(), part) {
@@ -225,7 +225,7 @@ func TestZeroLengthBlob(t *testing.T) {
 	}
 	defer b.Close()
 	if data, err := b.ReadAll(); err != nil || string(data) != "payload" {
-		t.Fatalf("%q %v", data, err)
+		t.Fatalf("got %q %v, want no error and string(data) = \"payload\"", data, err)
 	}
 }
 
@@ -250,7 +250,7 @@ func TestIndexThatCannotBeSaved(t *testing.T) {
 			s, err := o.Snapshot(t.Context())
 			disk.Fail(faultfs.Ops(op, "journal.idx", syscall.ENOSPC))
 			if err != nil || s.Seq != 10 || string(s.Data) != "old" {
-				t.Fatalf("%+v %v", s, err)
+				t.Fatalf("got %+v %v, want no error and s.Seq = 10 and string(s.Data) = \"old\"", s, err)
 			}
 			add(t, o, 300)
 			if err := o.Close(); err != nil {
@@ -315,7 +315,7 @@ func TestTornEndsDoNotOverwriteEachOther(t *testing.T) {
 	for i := range 3 {
 		got, err := os.ReadFile(filepath.Join(dir, fmt.Sprintf("journal.torn-%d", 1000+i)))
 		if err != nil || string(got) != fmt.Sprintf("torn %d", i) {
-			t.Errorf("%d: %q %v", i, got, err)
+			t.Errorf("%d: got %q %v, want no error and string(got) = fmt.Sprintf(\"torn %%d\", i)", i, got, err)
 		}
 	}
 }
@@ -328,7 +328,7 @@ func TestTornEndThatCannotBeKept(t *testing.T) {
 		disk := faultfs.New()
 		disk.Fail(faultfs.Ops(op, "journal.torn-", syscall.ENOSPC))
 		if _, err := filelog.Own(t.Context(), dir, filelog.Options{FS: disk}); !errors.Is(err, journal.ErrNotSaved) {
-			t.Fatalf("%s: %v", op, err)
+			t.Fatalf("%s: got %v, want errors.Is(err, journal.ErrNotSaved)", op, err)
 		}
 		got, err := os.ReadFile(filepath.Join(dir, "journal.jsonl"))
 		if err != nil || string(got) != string(log)+"torn" {

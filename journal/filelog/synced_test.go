@@ -79,7 +79,7 @@ func TestASyncThatCannotBeShownIsNotToldYet(t *testing.T) {
 			err = o.Barrier(t.Context())
 		}
 		if err != nil {
-			t.Fatalf("%d: %v", i, err)
+			t.Fatalf("%d: got %v, want no error", i, err)
 		}
 		if shown {
 			want = append(want, c)

@@ -106,7 +106,8 @@ func TestThinking(t *testing.T) {
 		c.o.Model = c.model
 		got := body(t, c.o, llm.Request{MaxTokens: c.max, Messages: c.ms})
 		if has := strings.Contains(got, `,"thinking":`+c.want); c.want != "" && !has || c.want == "" && strings.Contains(got, `"budget_tokens"`) {
-			t.Errorf("%s: %s", c.name, got)
+			t.Errorf("%s: got %s, want (c.want = \"\" or has) and (c.want != \"\" or not strings.Contains(got, `\"budget_tokens\"`))",
+				c.name, got)
 		}
 	}
 }
@@ -119,7 +120,7 @@ func TestBadRequestsAreRefusedHere(t *testing.T) {
 	} {
 		var e *llm.Error
 		if _, err := anthropic.New(anthropic.Options{APIKey: key}).Body(req); !errors.As(err, &e) || e.Kind != llm.Invalid {
-			t.Errorf("%+v: %v", req, err)
+			t.Errorf("got %+v: %v, want errors.As(err, &e) and e.Kind = llm.Invalid", req, err)
 		}
 	}
 }
@@ -189,7 +190,7 @@ func TestBodyIsDeterministicAndSplicesRaw(t *testing.T) {
 		}
 		b, _ := anthropic.New(anthropic.Options{APIKey: key, Model: "m"}).Body(llm.Request{Messages: ms})
 		if !bytes.Equal(a, b) || !json.Valid(a) {
-			t.Fatalf("%s\n%s", a, b)
+			t.Fatalf("got %s\n%s, want bytes.Equal(a, b) and json.Valid(a)", a, b)
 		}
 		plain := bytes.ReplaceAll(a, []byte(mark), nil)
 		for _, m := range ms {

@@ -34,7 +34,7 @@ func TestEffort(t *testing.T) {
 		_, got, _ = strings.Cut(got, `"stream":true`)
 		got, _, _ = strings.Cut(got, `,"messages"`)
 		if got != c.want {
-			t.Errorf("%s %q: %s", c.model, c.effort, got)
+			t.Errorf("got %s %q: %s, want got = %v", c.model, c.effort, got, c.want)
 		}
 	}
 }
@@ -69,7 +69,7 @@ func TestMaxTokensIsWithinTheModel(t *testing.T) {
 	} {
 		got := body(t, anthropic.Options{}, llm.Request{Model: c.model, MaxTokens: c.asked, Messages: []llm.Message{{Role: "user", Content: json.RawMessage(`"hi"`)}}})
 		if !strings.Contains(got, c.want+",") {
-			t.Errorf("%s %d: %s", c.model, c.asked, got)
+			t.Errorf("got %s %d: %s, want strings.Contains(got, c.want+\",\")", c.model, c.asked, got)
 		}
 	}
 }

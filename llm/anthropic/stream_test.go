@@ -289,7 +289,7 @@ func TestRetryHonoursWhatIsAskedFor(t *testing.T) {
 			})
 			o := collect(t, p, t.Context(), ask("hi"))
 			if o.err != nil || o.text != "ok" {
-				t.Fatalf("%q, %v", o.text, o.err)
+				t.Fatalf("got %q, %v, want o.err = nil and o.text = \"ok\"", o.text, o.err)
 			}
 			if len(o.retries) != 1 || o.retries[0].WaitMS != c.want || o.retries[0].Attempt != 1 || o.retries[0].Err.Status != 429 {
 				t.Errorf("retries %+v, want a wait of %d ms", o.retries, c.want)

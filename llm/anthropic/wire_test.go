@@ -91,7 +91,8 @@ func TestHalfCharactersJoin(t *testing.T) {
 	o := collect(t, provider(t, s), t.Context(), ask("hi"))
 	var block struct{ Text string }
 	if o.err != nil || json.Unmarshal(o.done.Blocks[0], &block) != nil || block.Text != "a😀b" {
-		t.Errorf("%v %s", o.err, o.done.Blocks)
+		t.Errorf("got %v %s, want o.err = nil and json.Unmarshal(o.done.Blocks[0], &block) = nil and block.Text = \"a😀b\"",
+			o.err, o.done.Blocks)
 	}
 }
 
@@ -103,7 +104,8 @@ func TestUsageIsPutTogether(t *testing.T) {
 	o := collect(t, provider(t, s), t.Context(), ask("hi"))
 	want := llm.Usage{Input: 9, CacheRead: 4, CacheWrite: 5, Output: 80}
 	if o.err != nil || o.done.Usage != want || o.done.StopReason != "end_turn" {
-		t.Errorf("%v %+v", o.err, o.done)
+		t.Errorf("got %v %+v, want o.err = nil and o.done.Usage = %v and o.done.StopReason = \"end_turn\"",
+			o.err, o.done, want)
 	}
 	if n := len(o.usage); n != 3 || o.usage[0].Output != 1 || o.usage[n-1] != want {
 		t.Errorf("reports %+v", o.usage)
@@ -131,7 +133,8 @@ func TestAnswersThatAreNoStream(t *testing.T) {
 			o := collect(t, provider(t, s), t.Context(), ask("hi"))
 			var e *llm.Error
 			if !errors.As(o.err, &e) || e.Kind != c.kind || !strings.Contains(e.Message, c.says) || len(e.Message) > 600 || strings.Contains(o.err.Error(), key) {
-				t.Errorf("%v", o.err)
+				t.Errorf("got %v, want errors.As(o.err, &e) and e.Kind = c.kind and strings.Contains(e.Message, c.says) and len(e.Message) <= 600 and not strings.Contains(o.err.Error(), key)",
+					o.err)
 			}
 			if want := map[bool]int{true: 5, false: 1}[e.Retryable()]; *asked != want {
 				t.Errorf("asked %d times, wanted %d", *asked, want)
@@ -186,12 +189,12 @@ func TestWhatIsSentAlong(t *testing.T) {
 			o.BaseURL, o.APIKey = s.URL+suffix, " "+key+"\n"
 		})
 		if o := collect(t, p, t.Context(), ask("hi")); o.err != nil {
-			t.Errorf("%q: %v", suffix, o.err)
+			t.Errorf("%q: got %v, want o.err = nil", suffix, o.err)
 			continue
 		}
 		h := s.Requests()[0].Header
 		if h.Get("Anthropic-Version") == "" || h.Get("X-Api-Key") != key {
-			t.Errorf("%q: %v", suffix, h)
+			t.Errorf(`%q: got %v, want h.Get("Anthropic-Version") != "" and h.Get("X-Api-Key") = key`, suffix, h)
 		}
 		for _, shown := range []string{p.String(), fmt.Sprintf("%v %+v %#v", p, p, p)} {
 			if strings.Contains(shown, key) || !strings.Contains(shown, s.URL) {

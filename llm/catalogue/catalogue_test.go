@@ -44,7 +44,7 @@ func TestFind(t *testing.T) {
 	} {
 		m, ok := catalogue.Find(c.provider, c.model)
 		if ok != c.ok || m.MaxOutput != c.output {
-			t.Errorf("%s %q: %v %v", c.provider, c.model, m, ok)
+			t.Errorf("got %s %q: %v %v, want ok = c.ok and m.MaxOutput = c.output", c.provider, c.model, m, ok)
 		}
 	}
 }

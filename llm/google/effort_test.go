@@ -29,7 +29,8 @@ func TestEffort(t *testing.T) {
 		got := collect(t.Context(), p, ask("hi"))
 		sent := string(s.Requests()[0].Body)
 		if got.err != nil || !strings.Contains(sent, c.want) || c.want == "" && strings.Contains(sent, "thinkingConfig") {
-			t.Errorf("%s %q: %v %s", c.model, c.effort, got.err, sent)
+			t.Errorf(`got %s %q: %v %s, want got.err = nil and strings.Contains(sent, c.want) and (c.want != "" or not strings.Contains(sent, "thinkingConfig"))`,
+				c.model, c.effort, got.err, sent)
 		}
 	}
 }

@@ -114,10 +114,12 @@ func TestReply(t *testing.T) {
 			t.Error(d)
 		}
 		if got.text != "Because 😀." || got.thought != "I wonder." || len(got.calls) != 3 {
-			t.Errorf("%+v", got)
+			t.Errorf(`got %+v, want got.text = "Because 😀." and got.thought = "I wonder." and len(got.calls) = 3`,
+				got)
 		}
 		if d := got.done; d.ID != "r1" || d.Model != "m-2026" || d.StopReason != "tool_use" || d.Usage != (llm.Usage{Input: 90, CacheRead: 10, Output: 7}) {
-			t.Errorf("%+v", d)
+			t.Errorf(`got %+v, want d.ID = "r1" and d.Model = "m-2026" and d.StopReason = "tool_use" and d.Usage = (llm.Usage{Input: 90, CacheRead: 10, Output: 7})`,
+				d)
 		}
 	}
 }
@@ -158,7 +160,8 @@ func TestRequest(t *testing.T) {
 			t.Error(d)
 		}
 		if r.Model() != "gemini-3-pro" || r.Replies() != 3 || r.Header.Get("X-Goog-Api-Key") != key {
-			t.Errorf("%s %d", r.Path, r.Replies())
+			t.Errorf(`got %s %d, want r.Model() = "gemini-3-pro" and r.Replies() = 3 and r.Header.Get("X-Goog-Api-Key") = key`,
+				r.Path, r.Replies())
 		}
 	}
 }
@@ -182,7 +185,8 @@ func TestOlderModels(t *testing.T) {
 		got := collect(t.Context(), provider(t, s.URL), req)
 		has := [2]bool{bytes.Contains(body, []byte("includeThoughts")), bytes.Contains(body, []byte("thoughtSignature"))}
 		if got.err != nil || has != want || !bytes.Contains(body, []byte(`"generationConfig":{"maxOutputTokens":50`)) || !json.Valid(body) {
-			t.Errorf("%s: %v %v %s", model, got.err, has, body)
+			t.Errorf("%s: got %v %v %s, want got.err = nil and has = %v and bytes.Contains(body, []byte(`\"generationConfig\":{\"maxOutputTokens\":50`)) and json.Valid(body)",
+				model, got.err, has, body, want)
 		}
 		s.Close()
 	}
@@ -198,7 +202,7 @@ func TestStopReasons(t *testing.T) {
 		}
 		s.Add(r)
 		if got := collect(t.Context(), p, ask("hi")); got.err != nil || got.done.StopReason != reason {
-			t.Errorf("%s: %v %+v", reason, got.err, got.done)
+			t.Errorf("%s: got %v %+v, want got.err = nil and got.done.StopReason = reason", reason, got.err, got.done)
 		}
 	}
 }
@@ -276,7 +280,7 @@ func TestOddAnswers(t *testing.T) {
 			if c.kind != "" {
 				var e *llm.Error
 				if !errors.As(got.err, &e) || e.Kind != c.kind || e.RetryAfterMS != c.wait {
-					t.Errorf("%v", got.err)
+					t.Errorf("got %v, want errors.As(got.err, &e) and e.Kind = c.kind and e.RetryAfterMS = c.wait", got.err)
 				}
 				return
 			}
@@ -298,7 +302,7 @@ func TestWhatIsMissing(t *testing.T) {
 		"no message": {google.Options{APIKey: key, Model: "m"}, ask(), "no message"},
 	} {
 		if got := collect(t.Context(), google.New(c.o), c.req); got.err == nil || !strings.Contains(got.err.Error(), c.says) {
-			t.Errorf("%s: %v", name, got.err)
+			t.Errorf("%s: got %v, want got.err != nil and strings.Contains(got.err.Error(), c.says)", name, got.err)
 		}
 	}
 }

@@ -79,7 +79,8 @@ func TestThoughtsThatComeTwice(t *testing.T) {
 		chunk(`{"reasoning":"hm","reasoning_details":[{"type":"reasoning.text","text":"hm","index":0}]}`), chunk(`{"content":"hi"}`), finished))
 	got := collect(t.Context(), provider(t, url, dialects["chat"]), ask("hi"))
 	if got.thought != "hm" || string(got.done.ReasoningDetails) != `[{"type":"reasoning.text","text":"hm","index":0}]` {
-		t.Errorf("%q %s", got.thought, got.done.ReasoningDetails)
+		t.Errorf("got %q %s, want got.thought = \"hm\" and string(got.done.ReasoningDetails) = `[{\"type\":\"reasoning.text\",\"text\":\"hm\",\"index\":0}]`",
+			got.thought, got.done.ReasoningDetails)
 	}
 }
 
@@ -121,12 +122,13 @@ func TestDetailsGoBack(t *testing.T) {
 		}
 		has := strings.Contains(string(s.Requests()[0].Body), `"content":"there","reasoning_details":`+details+`}`)
 		if has != (p.Name() == "openai-compatible") {
-			t.Errorf("%s: %s", p.Name(), s.Requests()[0].Body)
+			t.Errorf("%s: got %s, want has = (p.Name() == \"openai-compatible\")", p.Name(), s.Requests()[0].Body)
 		}
 		// The same memory without them is another message.
 		req.Messages[1].ReasoningDetails = nil
 		if got := collect(t.Context(), p, req); got.err != nil || strings.Contains(string(s.Requests()[1].Body), "reasoning_details") {
-			t.Errorf("%v %s", got.err, s.Requests()[1].Body)
+			t.Errorf("got %v %s, want got.err = nil and not strings.Contains(string(s.Requests()[1].Body), \"reasoning_details\")",
+				got.err, s.Requests()[1].Body)
 		}
 	})
 }
@@ -143,12 +145,12 @@ func TestDetailsOverTurns(t *testing.T) {
 	req := ask("hi")
 	got := collect(t.Context(), p, req)
 	if got.err != nil || got.thought != "Let me see" {
-		t.Fatalf("%v %q", got.err, got.thought)
+		t.Fatalf("got %v %q, want got.err = nil and got.thought = \"Let me see\"", got.err, got.thought)
 	}
 	req = ask("hi", "["+strings.Join(got.blocks(), ",")+"]", `[{"type":"tool_result","tool_use_id":"c1","content":"seen"}]`)
 	req.Messages[1].ReasoningDetails = got.done.ReasoningDetails
 	if got := collect(t.Context(), p, req); got.err != nil || got.text != "done" {
-		t.Fatalf("%v %q", got.err, got.text)
+		t.Fatalf("got %v %q, want got.err = nil and got.text = \"done\"", got.err, got.text)
 	}
 	const want = `"reasoning_details":[{"index":0,"text":"Let me see","type":"reasoning.text","signature":"sig"}]`
 	if sent := string(s.Requests()[1].Body); !strings.Contains(sent, want) && !strings.Contains(sent, `"reasoning_details":[{"type":"reasoning.text","text":"Let me see","index":0,"signature":"sig"}]`) {
@@ -163,7 +165,8 @@ func TestEffortReachesTheModel(t *testing.T) {
 		o := dialects[name]
 		o.Effort = "high"
 		if got := collect(t.Context(), provider(t, s.URL, o), ask("hi")); got.err != nil || !strings.Contains(string(s.Requests()[0].Body), want) {
-			t.Errorf("%s: %v %s", name, got.err, s.Requests()[0].Body)
+			t.Errorf("%s: got %v %s, want got.err = nil and strings.Contains(string(s.Requests()[0].Body), want)",
+				name, got.err, s.Requests()[0].Body)
 		}
 	}
 }

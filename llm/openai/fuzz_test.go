@@ -72,7 +72,8 @@ func FuzzReply(f *testing.F) {
 			t.Fatalf("stored %q, shown %q", text, whole)
 		}
 		if u := d.Usage; u.Input < 0 || u.Output < 0 || u.CacheRead < 0 || u.CacheWrite < 0 || u.Input+u.CacheRead+u.CacheWrite < 0 {
-			t.Fatalf("%+v", u)
+			t.Fatalf("got %+v, want u.Input >= 0 and u.Output >= 0 and u.CacheRead >= 0 and u.CacheWrite >= 0 and u.Input+u.CacheRead+u.CacheWrite >= 0",
+				u)
 		}
 	})
 }

@@ -111,7 +111,8 @@ func TestMalformedInput(t *testing.T) {
 			url, _ := serve(t, 200, nil, stream)
 			got := collect(t.Context(), provider(t, url, dialects[name]), ask("hi"))
 			if got.err != nil || got.done.Malformed["a"] != sent || got.blocks()[0] != `{"type":"tool_use","id":"a","name":"f","input":{}}` {
-				t.Errorf("%s %s: %v %v %v", name, sent, got.err, got.blocks(), got.done)
+				t.Errorf("got %s %s: %v %v %v, want got.err = nil and got.done.Malformed[\"a\"] = sent and got.blocks()[0] = `{\"type\":\"tool_use\",\"id\":\"a\",\"name\":\"f\",\"input\":{}}`",
+					name, sent, got.err, got.blocks(), got.done)
 			}
 		}
 	}
@@ -137,6 +138,7 @@ func TestItemsWithoutDeltas(t *testing.T) {
 		t.Error(got.err, d)
 	}
 	if got.done.Usage != (llm.Usage{Input: 3, CacheRead: 2, Output: 1}) || got.done.ID != "r" {
-		t.Errorf("%+v", got.done)
+		t.Errorf("got %+v, want got.done.Usage = (llm.Usage{Input: 3, CacheRead: 2, Output: 1}) and got.done.ID = \"r\"",
+			got.done)
 	}
 }

@@ -45,7 +45,8 @@ func TestReply(t *testing.T) {
 			}
 			usage := llm.Usage{Input: 90, CacheRead: 10, Output: 7}
 			if d := got.done; d.ID != "r1" || d.Model != "m-2026" || d.StopReason != "tool_use" || d.Usage != usage || d.Malformed != nil {
-				t.Errorf("%+v", d)
+				t.Errorf(`got %+v, want d.ID = "r1" and d.Model = "m-2026" and d.StopReason = "tool_use" and d.Usage = usage and d.Malformed = nil`,
+					d)
 			}
 		})
 	}
@@ -60,7 +61,7 @@ func TestStopReasons(t *testing.T) {
 			}
 			s.Add(r)
 			if got := collect(t.Context(), p, ask("hi")); got.err != nil || got.done.StopReason != reason {
-				t.Errorf("%s: %v %+v", reason, got.err, got.done)
+				t.Errorf("%s: got %v %+v, want got.err = nil and got.done.StopReason = reason", reason, got.err, got.done)
 			}
 		}
 	})
@@ -125,7 +126,7 @@ func TestRefusals(t *testing.T) {
 				got := collect(t.Context(), p, ask("hi"))
 				var e *llm.Error
 				if !errors.As(got.err, &e) || e.Kind != c.kind || e.Provider != p.Name() {
-					t.Fatalf("%v", got.err)
+					t.Fatalf("got %v, want errors.As(got.err, &e) and e.Kind = c.kind and e.Provider = p.Name()", got.err)
 				}
 				if strings.Contains(e.Error(), "1234567890") {
 					t.Errorf("the key is shown: %v", e)
@@ -186,7 +187,7 @@ func TestSilenceAndCancelling(t *testing.T) {
 				continue // a busy machine is silent before the answer begins, but not for so long
 			}
 			if got.kind() != llm.Cut {
-				t.Errorf("%s: %v", name, got.err)
+				t.Errorf("%s: got %v, want got.kind() = llm.Cut", name, got.err)
 			}
 			break
 		}
@@ -230,7 +231,7 @@ func TestWhatIsMissing(t *testing.T) {
 		"bad address": {openai.Options{Compatible: true, BaseURL: "http://[::1", Model: "m"}, ask("hi"), "address"},
 	} {
 		if got := collect(t.Context(), openai.New(c.o), c.req); got.err == nil || !strings.Contains(got.err.Error(), c.says) {
-			t.Errorf("%s: %v", name, got.err)
+			t.Errorf("%s: got %v, want got.err != nil and strings.Contains(got.err.Error(), c.says)", name, got.err)
 		}
 	}
 }
@@ -257,7 +258,7 @@ func TestAnswersOfOthers(t *testing.T) {
 			o.Backoff.Retries = -1
 			got := collect(t.Context(), provider(t, url, o), ask("hi"))
 			if got.kind() != c.kind || !strings.Contains(got.err.Error(), c.says) {
-				t.Errorf("%v", got.err)
+				t.Errorf("got %v, want got.kind() = c.kind and strings.Contains(got.err.Error(), c.says)", got.err)
 			}
 		})
 	}

@@ -125,7 +125,7 @@ func TestRequest(t *testing.T) {
 			}
 			for _, r := range s.Requests() {
 				if !bytes.HasPrefix(r.Body, []byte(c.head)) {
-					t.Errorf("%s", r.Body)
+					t.Errorf("got %s, want bytes.HasPrefix(r.Body, []byte(c.head))", r.Body)
 				}
 				if got := r.Header.Get("Authorization"); got != "Bearer sk-test-1234567890abcdef" {
 					t.Error(got)
@@ -141,7 +141,8 @@ func TestNoKey(t *testing.T) {
 	url, _ := serve(t, 200, nil, events(chunk(`{"content":"hi"}`), finished))
 	p := openai.New(openai.Options{Compatible: true, BaseURL: url, Model: "m", HTTPClient: &http.Client{Transport: spy(&header)}})
 	if got := collect(t.Context(), p, ask("hi")); got.err != nil || header.Get("Authorization") != "" || got.text != "hi" {
-		t.Errorf("%v %v", got.err, header)
+		t.Errorf(`got %v %v, want got.err = nil and header.Get("Authorization") = "" and got.text = "hi"`,
+			got.err, header)
 	}
 }
 

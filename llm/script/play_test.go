@@ -74,12 +74,12 @@ func TestAScriptIsPlayedInOrder(t *testing.T) {
 		load := func() *script.Script {
 			s, err := script.Parse([]byte(text))
 			if err != nil {
-				t.Fatalf("%v\n%s", err, text)
+				t.Fatalf("got %v\n%s, want no error", err, text)
 			}
 			return s
 		}
 		if d := cmp.Diff(want, drive(t, load(), len(want), load)); d != "" {
-			t.Fatalf("%s\n%s", d, text)
+			t.Fatalf("got %s\n%s, want d = \"\"", d, text)
 		}
 	})
 }
@@ -125,7 +125,7 @@ func TestInputsReachTheTool(t *testing.T) {
 		}
 		s, err := script.Parse([]byte(`- tools: [{"name": "f", "input": ` + string(raw) + `}]`))
 		if err != nil {
-			t.Fatalf("%v\n%s", err, raw)
+			t.Fatalf("got %v\n%s, want no error", err, raw)
 		}
 		chunks, err := play(s, llm.Request{})
 		if err != nil {
@@ -135,12 +135,12 @@ func TestInputsReachTheTool(t *testing.T) {
 		for _, c := range chunks {
 			if d, ok := c.(llm.ToolDelta); ok {
 				if err := json.Unmarshal([]byte(d.Input), &got); err != nil {
-					t.Fatalf("%v: %s", err, d.Input)
+					t.Fatalf("%v: got %s, want no error", err, d.Input)
 				}
 			}
 		}
 		if d := cmp.Diff(in, got); d != "" {
-			t.Fatalf("%s\n%s", d, raw)
+			t.Fatalf("got %s\n%s, want d = \"\"", d, raw)
 		}
 	})
 }
@@ -155,12 +155,12 @@ func TestScalars(t *testing.T) {
 	} {
 		s, err := script.Parse([]byte("- tools:\n  - name: f\n    input: " + in + "\n"))
 		if err != nil {
-			t.Errorf("%s: %v", in, err)
+			t.Errorf("%s: got %v, want no error", in, err)
 			continue
 		}
 		chunks, err := play(s, llm.Request{})
 		if err != nil {
-			t.Errorf("%s: %v", in, err)
+			t.Errorf("%s: got %v, want no error", in, err)
 			continue
 		}
 		if got := chunks[0].(llm.ToolDelta).Input; got != want {
@@ -267,7 +267,7 @@ func TestACancelledScriptReturnsTheCause(t *testing.T) {
 	for _, err := range parse(t, "- text: a b c\n").Stream(ctx, llm.Request{}) {
 		if err != nil {
 			if !errors.Is(err, enough) {
-				t.Errorf("%v", err)
+				t.Errorf("got %v, want errors.Is(err, enough)", err)
 			}
 			break
 		}
@@ -306,7 +306,7 @@ func TestLoad(t *testing.T) {
 		}
 	}
 	if s, err := script.Load(good); err != nil || s.Turns() != 1 || s.Name() != "script" {
-		t.Errorf("%v, %v", s, err)
+		t.Errorf("got %v, %v, want no error and s.Turns() = 1 and s.Name() = \"script\"", s, err)
 	}
 	if _, err := script.Load(bad); !errors.Is(err, script.ErrScript) || !strings.Contains(err.Error(), bad) {
 		t.Errorf("a broken script: %v", err)

@@ -126,11 +126,12 @@ func TestEmptyScriptCompletes(t *testing.T) {
 	for _, src := range []string{"", "# nothing\n", "[]", "---\n"} {
 		chunks, err := play(parse(t, src), llm.Request{})
 		if err != nil {
-			t.Fatalf("%q: %v", src, err)
+			t.Fatalf("%q: got %v, want no error", src, err)
 		}
 		d := last(t, chunks)
 		if len(d.Blocks) != 1 || !strings.Contains(string(d.Blocks[0]), `"name":"attempt_completion","input":{"result":"`) {
-			t.Errorf("%q: %s", src, d.Blocks)
+			t.Errorf("%q: got %s, want len(d.Blocks) = 1 and strings.Contains(string(d.Blocks[0]), `\"name\":\"attempt_completion\",\"input\":{\"result\":\"`)",
+				src, d.Blocks)
 		}
 	}
 	if d := func() llm.Done { c, _ := play(parse(t, "- {}"), llm.Request{}); return last(t, c) }(); len(d.Blocks) != 0 || d.StopReason != "end_turn" {

@@ -77,7 +77,7 @@ func TestAnEntryWithTaskIsNoTurn(t *testing.T) {
 		"- {task: [x]}":                   "",
 	} {
 		if _, err := script.Parse([]byte(text)); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%s: %v", text, err)
+			t.Errorf("%s: got %v, want an error and strings.Contains(err.Error(), says)", text, err)
 		}
 	}
 }

@@ -8,7 +8,7 @@ func TestAnAddressHoldsNoPassword(t *testing.T) {
 		"http://u:p@h": false, "http://u@h/v1": false, "u:p@h": false, "//u:p@h": false, "http://u:p/w@h": true, "http://u:p w@h": false, "HTTPS://:p@h?x": false,
 	} {
 		if err := CheckAddress(base); (err == nil) != ok {
-			t.Errorf("%s: %v", base, err)
+			t.Errorf("%s: got %v, want (err == nil) = ok", base, err)
 		}
 	}
 }

@@ -45,7 +45,7 @@ func TestEventsSurviveAnyCutting(t *testing.T) {
 		n := rapid.IntRange(1, 9).Draw(t, "bytes a read")
 		got, err := read(pieces(text, n))
 		if d := cmp.Diff(want, got); d != "" || err != io.EOF {
-			t.Fatalf("%v %s\n%q", err, d, text)
+			t.Fatalf("got %v %s\n%q, want d = \"\" and err = io.EOF", err, d, text)
 		}
 	})
 }
@@ -69,7 +69,7 @@ func FuzzEvents(f *testing.F) {
 	f.Fuzz(func(t *testing.T, in []byte) {
 		got, err := read(bytes.NewReader(in))
 		if err != io.EOF {
-			t.Fatalf("%v", err)
+			t.Fatalf("got %v, want err = io.EOF", err)
 		}
 		total := 0
 		for _, e := range got {
@@ -88,7 +88,7 @@ func TestEventsEndWithTheReadersError(t *testing.T) {
 	r := io.MultiReader(strings.NewReader("data: 1\n\ndata: 2\n"), iotest.ErrReader(broken))
 	got, err := read(r)
 	if d := cmp.Diff([]string{"=1"}, got); d != "" || !errors.Is(err, broken) {
-		t.Errorf("%v %s", err, d)
+		t.Errorf("got %v %s, want d = \"\" and errors.Is(err, broken)", err, d)
 	}
 }
 
@@ -199,7 +199,8 @@ func TestTransportErrors(t *testing.T) {
 		err := TransportError(c.ctx, "p", c.err, c.started)
 		var e *llm.Error
 		if is := errors.As(err, &e); is != (c.kind != "") || is && (e.Kind != c.kind || e.Provider != "p" || !e.Retryable()) || !errors.Is(err, c.is) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf(`%s: got %v, want is = (c.kind != "") and (not is or (e.Kind = c.kind and e.Provider = "p" and e.Retryable())) and errors.Is(err, c.is)`,
+				name, err)
 		}
 	}
 }

@@ -111,7 +111,7 @@ func TestTransportSendsTheBodyAgain(t *testing.T) {
 	b := many(100, 1<<10)
 	said, err := post(t.Context(), client(t), first.URL, b)
 	if wanted := fmt.Sprintf("%d of %d %x <nil>", b.Size(), b.Size(), sha256.Sum256(b.Bytes())); err != nil || said != wanted {
-		t.Fatalf("%q, %v", said, err)
+		t.Fatalf("got %q, %v, want no error and said = %v", said, err, wanted)
 	}
 }
 

@@ -25,7 +25,7 @@ func TestJoin(t *testing.T) {
 		"https://x.example/deployments/vga": "https://x.example/deployments/vga/v1/responses",
 	} {
 		if got := wire.Join(base, "v1", "responses"); got != want {
-			t.Errorf("%s: %s", base, got)
+			t.Errorf("%s: got %s, want got = %v", base, got, want)
 		}
 	}
 }
@@ -103,7 +103,8 @@ func TestCall(t *testing.T) {
 			}
 			var failed *llm.Error
 			if errors.As(err, &failed) != (c.kind != "") || failed != nil && (failed.Kind != c.kind || failed.Message == "") {
-				t.Errorf("%v", err)
+				t.Errorf(`got %v, want errors.As(err, &failed) = (c.kind != "") and (failed = nil or (failed.Kind = c.kind and failed.Message != ""))`,
+					err)
 			}
 		})
 	}
@@ -119,11 +120,13 @@ func TestCallCleansErrors(t *testing.T) {
 	err := call.Stream(t.Context(), func(e wire.Event) (bool, error) { return false, call.ErrorOf(0, e.Data) })
 	var failed *llm.Error
 	if !errors.As(err, &failed) || failed.RetryAfterMS != 3000 || failed.Message != "[key] is busy" {
-		t.Errorf("%v", err)
+		t.Errorf("got %v, want errors.As(err, &failed) and failed.RetryAfterMS = 3000 and failed.Message = \"[key] is busy\"",
+			err)
 	}
 	call.URL = "http://127.0.0.1:1/sk-0123456789abcdef"
 	if err := call.Stream(t.Context(), nil); !errors.As(err, &failed) || failed.Kind != llm.Network || failed.Message != wire.Redact(failed.Message, call.Key) {
-		t.Errorf("%v", err)
+		t.Errorf("got %v, want errors.As(err, &failed) and failed.Kind = llm.Network and failed.Message = wire.Redact(failed.Message, call.Key)",
+			err)
 	}
 }
 
@@ -136,7 +139,8 @@ func TestCallGivesUpOnSilence(t *testing.T) {
 	call.Idle = time.Second // the first event has to come before, on a busy machine too
 	var failed *llm.Error
 	if got, err := ask(t.Context(), call); !errors.As(err, &failed) || failed.Kind != llm.Cut || !errors.Is(err, wire.ErrIdle) || len(got) != 1 {
-		t.Errorf("%v %v", got, err)
+		t.Errorf("got %v %v, want errors.As(err, &failed) and failed.Kind = llm.Cut and errors.Is(err, wire.ErrIdle) and len(got) = 1",
+			got, err)
 	}
 }
 

@@ -32,10 +32,10 @@ func TestPath(t *testing.T) {
 	} {
 		indexes, names := Path(c.refusal, c.list)
 		if d := cmp.Diff(c.indexes, indexes); d != "" {
-			t.Errorf("%s: %s", c.refusal, d)
+			t.Errorf("%s: got %s, want d = \"\"", c.refusal, d)
 		}
 		if d := cmp.Diff(c.names, names); d != "" {
-			t.Errorf("%s: %s", c.refusal, d)
+			t.Errorf("%s: got %s, want d = \"\"", c.refusal, d)
 		}
 	}
 }
@@ -134,7 +134,7 @@ func TestARefusalNamesItsPlace(t *testing.T) {
 		`{"error":{"type":"invalid_request_error","message":"messages.1.content.2: bad"}}`: "messages.1.content.2: bad",
 	} {
 		if _, message := Refusal([]byte(page)); message != want {
-			t.Errorf("%s: %q", page, message)
+			t.Errorf("%s: got %q, want message = %v", page, message, want)
 		}
 	}
 }

@@ -31,7 +31,8 @@ func TestAKeyIsNotSentToAnotherHost(t *testing.T) {
 		_, err := ask(context.Background(), c)
 		failed, is := err.(*llm.Error) //nolint:errorlint // ours, not wrapped
 		if !is || failed.Kind != llm.Invalid || failed.Retryable() || !strings.Contains(failed.Message, "localhost") {
-			t.Errorf("%d: %v", status, err)
+			t.Errorf("%d: got %v, want is and failed.Kind = llm.Invalid and not failed.Retryable() and strings.Contains(failed.Message, \"localhost\")",
+				status, err)
 		}
 	}
 	if asked.Load() > 0 {
@@ -49,7 +50,7 @@ func TestACallFollowsItsOwnHost(t *testing.T) {
 		said("data: end\n\n")(w, r)
 	})
 	if got, err := ask(context.Background(), c); err != nil || len(got) != 1 || got[0] != "end" {
-		t.Errorf("%q, %v", got, err)
+		t.Errorf("got %q, %v, want no error and len(got) = 1 and got[0] = \"end\"", got, err)
 	}
 }
 

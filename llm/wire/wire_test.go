@@ -54,7 +54,7 @@ func TestEvents(t *testing.T) {
 			for _, r := range []io.Reader{strings.NewReader(c.in), iotest.OneByteReader(strings.NewReader(c.in)), iotest.DataErrReader(strings.NewReader(c.in))} {
 				got, err := read(r)
 				if d := cmp.Diff(c.want, got); d != "" || err != io.EOF {
-					t.Errorf("%v\n%s", err, d)
+					t.Errorf("got %v\n%s, want d = \"\" and err = io.EOF", err, d)
 				}
 			}
 		})
@@ -135,19 +135,19 @@ func TestRetryAfter(t *testing.T) {
 func TestRedact(t *testing.T) {
 	e := RedactError(&llm.Error{Message: "key hunter2-key refused, also sk-ant-api03-abcdefghijkl", Err: fmt.Errorf("header hunter2-key")}, "hunter2-key")
 	if e.Message != "key [key] refused, also [key]" || e.Err != nil {
-		t.Errorf("%+v", e)
+		t.Errorf("got %+v, want e.Message = \"key [key] refused, also [key]\" and e.Err = nil", e)
 	}
 	if e := RedactError(&llm.Error{Message: "task-force", Err: io.EOF}, ""); e.Message != "task-force" || e.Err != io.EOF {
-		t.Errorf("%+v", e)
+		t.Errorf("got %+v, want e.Message = \"task-force\" and e.Err = io.EOF", e)
 	}
 }
 
 func TestShorten(t *testing.T) {
 	if got := Shorten(" a\n\n b ", 10); got != "a b" {
-		t.Errorf("%q", got)
+		t.Errorf("got %q, want got = \"a b\"", got)
 	}
 	if got := Shorten("ééé", 3); got != "é..." {
-		t.Errorf("%q", got)
+		t.Errorf("got %q, want got = \"é...\"", got)
 	}
 }
 

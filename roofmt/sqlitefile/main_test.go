@@ -81,7 +81,7 @@ func database(t testing.TB, statements ...string) (file string) {
 	db.SetMaxOpenConns(1)
 	for _, s := range statements {
 		if _, err := db.Exec(s); err != nil {
-			t.Fatalf("%s: %v", s, err)
+			t.Fatalf("%s: got %v, want no error", s, err)
 		}
 	}
 	if err := db.Close(); err != nil {

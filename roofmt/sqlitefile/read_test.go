@@ -273,7 +273,7 @@ func TestReadingIsCancelled(t *testing.T) {
 		return db.PingContext(ctx)
 	})
 	if !errors.Is(err, context.Canceled) {
-		t.Errorf("%v", err)
+		t.Errorf("got %v, want errors.Is(err, context.Canceled)", err)
 	}
 }
 

@@ -51,7 +51,7 @@ func TestWhatAKeysFileHolds(t *testing.T) {
 			t.Fatalf("cut at %d: %v", cut, err)
 		case cut == len(whole):
 			if got := fixture.Must[[]byte](t)(json.Marshal(done)); string(got) != string(fixture.Must[[]byte](t)(json.Marshal(want))) {
-				t.Fatalf("%s", got)
+				t.Fatalf("got %s, want string(got) = string(fixture.Must[[]byte](t)(json.Marshal(want)))", got)
 			}
 		case done != nil || one.Again != (cut >= intentEnd):
 			t.Fatalf("cut at %d: %+v %+v", cut, one, done)

@@ -82,7 +82,7 @@ func TestLabelsAreWrittenAsTheFormatWants(t *testing.T) {
 	var b Text
 	tl.write(&b)
 	if want := "# HELP x_total X.\n# TYPE x_total counter\nx_total{a=\"q\\\"b\\\\s\\nn\"} 2.5\n"; b.String() != want {
-		t.Errorf("%q", b.String())
+		t.Errorf("got %q, want b.String() = %v", b.String(), want)
 	}
 	s := newSpread("y_seconds", "Y.", "", []float64{1, 2})
 	for _, d := range []time.Duration{-time.Second, time.Second, 1500 * time.Millisecond, time.Hour} {

@@ -60,7 +60,7 @@ func TestStalePresence(t *testing.T) {
 		t.Fatal(err)
 	}
 	if p, err := Find(root); !errors.Is(err, ErrAbsent) || p.URL != "" {
-		t.Errorf("%+v, %v", p, err)
+		t.Errorf("got %+v, %v, want errors.Is(err, ErrAbsent) and p.URL = \"\"", p, err)
 	}
 	next := fixture.Must[*Claim](t)(NewClaim(root))
 	defer next.Release() //nolint:errcheck // the folder goes

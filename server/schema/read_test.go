@@ -76,7 +76,7 @@ func TestBodiesAreReadStrictly(t *testing.T) {
 			err := Read([]byte(c.body), &got)
 			if c.code == "" {
 				if err != nil || got.Name != "a" {
-					t.Fatalf("%v: %+v", err, got)
+					t.Fatalf("%v: got %+v, want no error and got.Name = \"a\"", err, got)
 				}
 				return
 			}
@@ -89,7 +89,7 @@ func TestBodiesAreReadStrictly(t *testing.T) {
 				at = append(at, w.Parameter)
 			}
 			if diff := cmp.Diff(c.at, at); diff != "" {
-				t.Errorf("%s\n%+v", diff, p.Errors)
+				t.Errorf("got %s\n%+v, want diff = \"\"", diff, p.Errors)
 			}
 			if len(p.Detail) > 600 {
 				t.Errorf("the body's own words fill the answer: %d bytes", len(p.Detail))
@@ -104,7 +104,7 @@ func TestManyMistakesAreCut(t *testing.T) {
 	err := Read([]byte(body), &sample{})
 	var p *api.Problem
 	if !errors.As(err, &p) || len(p.Errors) != mostWrong {
-		t.Fatalf("%v", err)
+		t.Fatalf("got %v, want errors.As(err, &p) and len(p.Errors) = mostWrong", err)
 	}
 	if text := fixture.Must[[]byte](t)(json.Marshal(p)); len(text) > 20_000 {
 		t.Errorf("the answer has %d bytes", len(text))
@@ -150,7 +150,7 @@ func comesThrough[T any](t *rapid.T, v T) {
 	}
 	var back T
 	if err := Read(data, &back); err != nil {
-		t.Fatalf("%s: %v", data, err)
+		t.Fatalf("%s: got %v, want no error", data, err)
 	}
 	again, err := json.Marshal(back)
 	if err != nil {
@@ -175,7 +175,7 @@ func FuzzBody(f *testing.F) {
 		err := Read(body, &got)
 		var p *api.Problem
 		if err != nil && (!errors.As(err, &p) || p.Status != 400 && p.Status != 422) {
-			t.Fatalf("%v", err)
+			t.Fatalf("got %v, want no error or (errors.As(err, &p) and (p.Status = 400 or p.Status = 422))", err)
 		}
 		if err != nil {
 			return

@@ -119,7 +119,7 @@ func TestLabelsThatCannotBe(t *testing.T) {
 		{Add: []string{"a"}, Remove: []string{"a"}},
 	} {
 		if _, err := labels.Set(context.Background(), s, ref, l); !errors.Is(err, labels.ErrInvalid) {
-			t.Errorf("%+v: %v", l, err)
+			t.Errorf("got %+v: %v, want errors.Is(err, labels.ErrInvalid)", l, err)
 		}
 	}
 	if d := cmp.Diff(before, storetest.Tree(t, root)); d != "" {

@@ -81,7 +81,7 @@ func TestKilledWhileMoving(t *testing.T) {
 			}
 			out, err := process(t, "organise", "STORE_TEST_ROOT="+root, "STORE_TEST_DO="+tt.then).CombinedOutput()
 			if err != nil {
-				t.Fatalf("%v %s", err, out)
+				t.Fatalf("got %v %s, want no error", err, out)
 			}
 			whole(tt.place)
 			storetest.Close(t, storetest.Create(t, s, "last")) // the index is behind by one writer at most
@@ -138,7 +138,7 @@ func TestOrganisedByManyProcesses(t *testing.T) {
 	}
 	for i := range 3 {
 		if got := storetest.Listed(t, s, fmt.Sprintf("task%d", i)); len(got.Tags) != 4 || len(got.Damaged) > 0 {
-			t.Errorf("%+v", got)
+			t.Errorf("got %+v, want len(got.Tags) = 4 and len(got.Damaged) <= 0", got)
 		}
 	}
 	if got := storetest.TrashNames(t, s); got != "trash.moved" {

@@ -130,7 +130,8 @@ func TestUndoDryRun(t *testing.T) {
 		before := storetest.Tree(t, root)
 		deed, d, err := actions.Undo(context.Background(), s, id, actions.Options{DryRun: true})
 		if err != nil || deed.Kind != "delete" || !d.Trashed || kinds(d.Undo) != "delete rename" {
-			t.Errorf("%s: %+v %v", id, deed, err)
+			t.Errorf(`%s: got %+v %v, want no error and deed.Kind = "delete" and d.Trashed and kinds(d.Undo) = "delete rename"`,
+				id, deed, err)
 		}
 		if _, _, err := actions.Undo(context.Background(), s, id, actions.Options{DryRun: true, Redo: true}); !errors.Is(err, actions.ErrNothing) {
 			t.Error(err)
@@ -161,10 +162,11 @@ func TestUndoMeanwhile(t *testing.T) {
 		storetest.Label(t, other, id, labels.Change{Title: new("two")})
 		var changed *actions.ConflictError
 		if _, _, err := actions.Undo(context.Background(), s, id, actions.Options{Only: seen}); !errors.As(err, &changed) || changed.Want != seen || changed.Next == "" {
-			t.Errorf("%s: %v", id, err)
+			t.Errorf("%s: got %v, want errors.As(err, &changed) and changed.Want = seen and changed.Next != \"\"",
+				id, err)
 		}
 		if got := storetest.View(t, s, id).Summary.Title; got != "two" {
-			t.Errorf("%s: %s", id, got)
+			t.Errorf("%s: got %s, want got = \"two\"", id, got)
 		}
 		// What was looked at is decided again once the log is held.
 		d := storetest.Must[actions.Found](t)(actions.Look(context.Background(), s, id))
@@ -172,7 +174,7 @@ func TestUndoMeanwhile(t *testing.T) {
 		storetest.Label(t, other, id, labels.Change{Pinned: new(true)})
 		o := actions.Options{Only: d.Undo[0].ID}
 		if err := actions.CheckNext(context.Background(), s, &d, o); !errors.As(err, &changed) {
-			t.Errorf("%s: %v", id, err)
+			t.Errorf("%s: got %v, want errors.As(err, &changed)", id, err)
 		}
 		if id == "mine" {
 			if err := actions.PerformInJournal(context.Background(), s, &d, o); !errors.As(err, &changed) {
@@ -180,14 +182,14 @@ func TestUndoMeanwhile(t *testing.T) {
 			}
 		}
 		if got := storetest.Labels(storetest.View(t, s, id).Summary); got != "one [] true" {
-			t.Errorf("%s: %s", id, got)
+			t.Errorf("%s: got %s, want got = \"one [] true\"", id, got)
 		}
 		// Two take back the same at once: one does, the other hears of it.
 		storetest.Delete(t, s, id)
 		gone := storetest.Must[api.TaskActions](t)(actions.Find(context.Background(), s, id))
 		storetest.Must[store.Ref](t)(trash.Restore(context.Background(), other, id))
 		if _, _, err := actions.Undo(context.Background(), s, id, actions.Options{Only: gone.Undo[0].ID}); !errors.As(err, &changed) {
-			t.Errorf("%s: %v", id, err)
+			t.Errorf("%s: got %v, want errors.As(err, &changed)", id, err)
 		}
 	}
 }
@@ -222,7 +224,7 @@ func TestUndoThatCannotBe(t *testing.T) {
 	storetest.Check(t, os.Remove(filepath.Join(dir, "kept")))
 	storetest.Must[store.Ref](t)(trash.Restore(context.Background(), s, "mine"))
 	if got := storetest.Must[api.TaskActions](t)(actions.Find(context.Background(), s, "mine")); kinds(got.Undo) != "rename" || kinds(got.Redo) != "delete" {
-		t.Errorf("%+v", got)
+		t.Errorf(`got %+v, want kinds(got.Undo) = "rename" and kinds(got.Redo) = "delete"`, got)
 	}
 	if _, err := actions.Find(context.Background(), s, "nobody"); !errors.Is(err, store.ErrNotFound) {
 		t.Error(err)
@@ -242,7 +244,7 @@ func TestRestoreOntoSomethingElse(t *testing.T) {
 		storetest.Delete(t, s, "mine")
 		storetest.Check(t, make(filepath.Join(root, "tasks", "mine")))
 		if _, err := trash.Restore(context.Background(), s, "roost:mine"); !errors.Is(err, trash.ErrTaken) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: got %v, want errors.Is(err, trash.ErrTaken)", name, err)
 		}
 		if !storetest.Exists(filepath.Join(root, "tasks"), "mine") || storetest.TrashNames(t, s) != "mine" {
 			t.Errorf("%s was removed", name)
@@ -261,16 +263,16 @@ func TestDeletionsAreToldByThePlace(t *testing.T) {
 	storetest.Delete(t, s, "mine")
 	storetest.Check(t, os.Rename(bin, dir)) // as if it had never moved
 	if got := storetest.Must[api.TaskActions](t)(actions.Find(context.Background(), s, "mine")); kinds(got.Undo) != "rename" || kinds(got.Redo) != "" || got.Trashed {
-		t.Errorf("%+v", got)
+		t.Errorf(`got %+v, want kinds(got.Undo) = "rename" and kinds(got.Redo) = "" and not got.Trashed`, got)
 	}
 	storetest.Check(t, os.Rename(dir, bin))
 	storetest.Check(t, os.RemoveAll(filepath.Join(root, "overlay")))
 	got := storetest.Must[api.TaskActions](t)(actions.Find(context.Background(), s, "mine"))
 	if kinds(got.Undo) != "delete rename" || got.Undo[0].At != nil || !got.Trashed {
-		t.Errorf("%+v", got)
+		t.Errorf("got %+v, want kinds(got.Undo) = \"delete rename\" and got.Undo[0].At = nil and got.Trashed", got)
 	}
 	if deed := storetest.Undo(t, s, "mine", false); deed.Kind != "delete" || !storetest.Exists(dir, "journal.jsonl") {
-		t.Errorf("%+v", deed)
+		t.Errorf(`got %+v, want deed.Kind = "delete" and storetest.Exists(dir, "journal.jsonl")`, deed)
 	}
 }
 

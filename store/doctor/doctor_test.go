@@ -86,7 +86,8 @@ func TestCheckOfWhatIsWhole(t *testing.T) {
 	for _, o := range []doctor.Options{{}, {Repair: true}, {Rebuild: true}, {Repair: true, Rebuild: true}} {
 		r := runDoctor(t, s, o)
 		if r.Tasks != 3 || r.OK != 3 || len(r.Damaged)+len(r.Repaired)+len(r.Stale)+len(r.Leftovers) > 0 {
-			t.Errorf("%+v: %+v", o, r)
+			t.Errorf("got %+v: %+v, want r.Tasks = 3 and r.OK = 3 and len(r.Damaged)+len(r.Repaired)+len(r.Stale)+len(r.Leftovers) <= 0",
+				o, r)
 		}
 	}
 	if d := cmp.Diff(before, []map[string]string{storetest.Tree(t, root), storetest.Tree(t, storage)}); d != "" {
@@ -223,11 +224,13 @@ func TestCheckOfADamagedCatalogue(t *testing.T) {
 	storetest.Write(t, cache, catalog.Name, strings.Repeat("no database ", 1000))
 	before := storetest.Tree(t, root)
 	if r := runDoctor(t, s, doctor.Options{}); len(r.Damaged) != 1 || r.OK != 3 || storetest.Read(t, cache, catalog.Name)[:11] != "no database" {
-		t.Fatalf("%+v", r)
+		t.Fatalf("got %+v, want len(r.Damaged) = 1 and r.OK = 3 and storetest.Read(t, cache, catalog.Name)[:11] = \"no database\"",
+			r)
 	}
 	r := runDoctor(t, s, doctor.Options{Repair: true})
 	if len(r.Repaired) != 1 || len(r.Damaged) != 0 || storetest.Read(t, cache, catalog.Name+".damaged")[:11] != "no database" {
-		t.Errorf("%+v", r)
+		t.Errorf(`got %+v, want len(r.Repaired) = 1 and len(r.Damaged) = 0 and storetest.Read(t, cache, catalog.Name+".damaged")[:11] = "no database"`,
+			r)
 	}
 	if got := search1(t, s, search.Query{Text: "hello"}); got.Read != 0 || len(got.Items) == 0 {
 		t.Errorf("after the repair %d tasks had to be read, %d hits", got.Read, len(got.Items))
@@ -277,7 +280,8 @@ func TestCheckOfLeftovers(t *testing.T) {
 			}
 			r := runDoctor(t, s, doctor.Options{})
 			if got := problems(r.Leftovers); (got != "") != (c.found != "") || !strings.Contains(got, c.found) || r.OK != 1 {
-				t.Errorf("%s\n%+v", got, r)
+				t.Errorf("got %s\n%+v, want (got != \"\") = (c.found != \"\") and strings.Contains(got, c.found) and r.OK = 1",
+					got, r)
 			}
 			r = runDoctor(t, s, doctor.Options{Repair: true})
 			if gone := !storetest.Exists(path, ""); gone != c.removed || (len(r.Repaired) > 0) != c.removed {
@@ -300,7 +304,8 @@ func TestCheckBesideAnOwner(t *testing.T) {
 	storetest.Check(t, os.Remove(filepath.Join(dir, "journal.idx")))
 	r := runDoctor(t, s, doctor.Options{Repair: true, Rebuild: true})
 	if r.OK != 1 || len(r.Damaged)+len(r.Repaired)+len(r.Leftovers) > 0 || !storetest.Exists(dir, ".projection-12") {
-		t.Errorf("%+v", r)
+		t.Errorf("got %+v, want r.OK = 1 and len(r.Damaged)+len(r.Repaired)+len(r.Leftovers) <= 0 and storetest.Exists(dir, \".projection-12\")",
+			r)
 	}
 	storetest.Close(t, k)
 }
@@ -316,10 +321,11 @@ func TestCheckOfStrays(t *testing.T) {
 	storetest.Write(t, here, ".roost-export-3", "somebody exports just now")
 	o := doctor.Options{Repair: true, SpillDir: here}
 	if r := runDoctor(t, s, doctor.Options{SpillDir: here}); len(r.Leftovers) != 3 {
-		t.Errorf("%+v", r)
+		t.Errorf("got %+v, want len(r.Leftovers) = 3", r)
 	}
 	if r := runDoctor(t, s, o); len(r.Repaired) != 3 || !storetest.Exists(here, ".roost-export-3") || storetest.Exists(root, ".probe-1") {
-		t.Errorf("%+v", r)
+		t.Errorf(`got %+v, want len(r.Repaired) = 3 and storetest.Exists(here, ".roost-export-3") and not storetest.Exists(root, ".probe-1")`,
+			r)
 	}
 	if r := runDoctor(t, s, o); len(r.Repaired)+len(r.Leftovers) != 0 {
 		t.Errorf("again: %+v", r)
@@ -362,7 +368,7 @@ func TestWorkTellsHowFarItIs(t *testing.T) {
 	ctx := progress.With(context.Background(), func(p progress.State) { told[p.What] = max(told[p.What], p.Of) })
 	storetest.Must[api.Checkup](t)(doctor.Check(ctx, s, nil, doctor.Options{}))
 	if told["checking"] != 3 || told["comparing the catalogue"] != 3 {
-		t.Errorf("%v", told)
+		t.Errorf(`got %v, want told["checking"] = 3 and told["comparing the catalogue"] = 3`, told)
 	}
 }
 

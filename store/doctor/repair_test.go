@@ -100,7 +100,7 @@ func TestRepairLeavesWhatItCannotMend(t *testing.T) {
 			before := storetest.Tree(t, dir)
 			r := runDoctor(t, s, doctor.Options{Repair: true}, "ill")
 			if r.OK != 0 || len(r.Damaged) == 0 || len(r.Repaired) != 0 {
-				t.Errorf("%+v", r)
+				t.Errorf("got %+v, want r.OK = 0 and len(r.Damaged) != 0 and len(r.Repaired) = 0", r)
 			}
 			if d := cmp.Diff(before, storetest.Tree(t, dir)); d != "" {
 				t.Error(d)
@@ -148,7 +148,7 @@ func TestRepairOfAnotherToolsTask(t *testing.T) {
 	before = storetest.Tree(t, storage)
 	r = runDoctor(t, s, doctor.Options{Repair: true}, "1730047571772")
 	if d := cmp.Diff(before, storetest.Tree(t, storage)); d != "" || len(r.Damaged) != 1 {
-		t.Errorf("%+v %s", r, d)
+		t.Errorf("got %+v %s, want d = \"\" and len(r.Damaged) = 1", r, d)
 	}
 	if forks, err := filepath.Glob(filepath.Join(root, "tasks", "*", "*")); err != nil || len(forks) > 0 {
 		t.Errorf("a repair made a fork: %v, %v", forks, err)
@@ -186,14 +186,14 @@ func TestRepairGoesOn(t *testing.T) {
 	storetest.Write(t, ref.Dir, roofmt.UIName, "{")
 	r := runDoctor(t, s, doctor.Options{Repair: true})
 	if r.Tasks != 2 || len(r.Repaired) != 1 || r.Repaired[0].ID != "ill" {
-		t.Errorf("%+v", r)
+		t.Errorf("got %+v, want r.Tasks = 2 and len(r.Repaired) = 1 and r.Repaired[0].ID = \"ill\"", r)
 	}
 	told := false
 	for _, f := range r.Damaged {
 		told = told || f.ID == "held" && strings.Contains(f.Problem, "repair task held")
 	}
 	if !told {
-		t.Errorf("%+v", r.Damaged)
+		t.Errorf("got %+v, want told", r.Damaged)
 	}
 	storetest.Close(t, log)
 }
@@ -217,6 +217,6 @@ func TestCheckOfPayloads(t *testing.T) {
 		found = found || f.Problem == journal.ErrBlobDamaged.Error() && strings.HasSuffix(blob, f.File)
 	}
 	if !found {
-		t.Errorf("%+v", r)
+		t.Errorf("got %+v, want found", r)
 	}
 }

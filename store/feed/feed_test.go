@@ -110,7 +110,7 @@ func TestWhatIsNew(t *testing.T) {
 		tell(t, writer(dir), c.lines...)
 		got, _ := rest(t, reader(t, dir, Place{}))
 		if diff := cmp.Diff(c.want, got); diff != "" {
-			t.Errorf("%s: %s", c.name, diff)
+			t.Errorf("%s: got %s, want diff = \"\"", c.name, diff)
 		}
 	}
 }
@@ -194,7 +194,7 @@ func TestUnknownPlaces(t *testing.T) {
 		p := good
 		change(&p)
 		if r, err := Open(dir, p); !errors.Is(err, ErrUnknown) {
-			t.Errorf("%s: %v %v", name, r, err)
+			t.Errorf("%s: got %v %v, want errors.Is(err, ErrUnknown)", name, r, err)
 		}
 	}
 	reader(t, dir, good)

@@ -77,17 +77,17 @@ func TestAForkThatCannotBeMadeTakesNothingOver(t *testing.T) {
 	before := storetest.Tree(t, root)
 	for _, o := range []history.ForkOptions{{At: "#99"}, {Branch: "b9"}} {
 		if out, _, err := history.Fork(context.Background(), s, ref, o); err == nil {
-			t.Errorf("%+v: %+v", o, out)
+			t.Errorf("got %+v: %+v, want an error", o, out)
 		}
 		if d := cmp.Diff(before, storetest.Tree(t, root)); d != "" {
-			t.Errorf("%+v: %s", o, d)
+			t.Errorf("got %+v: %s, want d = \"\"", o, d)
 		}
 	}
 	out, finish, err := history.Fork(context.Background(), s, ref, history.ForkOptions{At: "#1"})
 	storetest.Check(t, err)
 	storetest.Check(t, finish(context.Background()))
 	if out.ID == "" || out.Messages.UI != 1 {
-		t.Errorf("%+v", out)
+		t.Errorf("got %+v, want out.ID != \"\" and out.Messages.UI = 1", out)
 	}
 }
 

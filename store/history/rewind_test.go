@@ -80,7 +80,7 @@ func TestARewindGoesBackAndForthToTheByte(t *testing.T) {
 	}
 	short := bothFiles(t, ref.Dir)
 	if want := storetest.Array(storetest.UIRow(1, "hello mine"), `{"ts":1700000000010,"type":"say","say":"api_req_started","text":"{\"tokensIn\":10,\"cost\":0.5}"}`, storetest.UIRow(11, "reply 10")); !strings.HasPrefix(short, want) {
-		t.Errorf("%s", short)
+		t.Errorf("got %s, want strings.HasPrefix(short, want)", short)
 	}
 	if got := storetest.View(t, s, "mine").Summary.Usage; got.Cost.String() != spent.Cost.String() || got.TokensIn != spent.TokensIn {
 		t.Errorf("money fell from %v to %v", spent.Cost, got.Cost)
@@ -180,7 +180,8 @@ func TestWhatWasLeftIsABranch(t *testing.T) {
 	}
 	v := storetest.View(t, s, f.ID)
 	if v.Summary.Mode != "ask" || v.Summary.Usage.TokensIn != 0 || v.State.Fork.From != "mine" || history.Branches(v).Forked.Branch != left {
-		t.Errorf("%+v, %+v", v.Summary, v.State.Fork)
+		t.Errorf(`got %+v, %+v, want v.Summary.Mode = "ask" and v.Summary.Usage.TokensIn = 0 and v.State.Fork.From = "mine" and history.Branches(v).Forked.Branch = left`,
+			v.Summary, v.State.Fork)
 	}
 
 	head := bothFiles(t, ref.Dir)
@@ -195,7 +196,7 @@ func TestWhatWasLeftIsABranch(t *testing.T) {
 	}
 	var none *history.BranchError
 	if _, _, err := history.Switch(ctx, s, ref, "b1"); !errors.As(err, &none) || !slices.Contains(none.Candidates, left) {
-		t.Errorf("%v", err)
+		t.Errorf("got %v, want errors.As(err, &none) and slices.Contains(none.Candidates, left)", err)
 	}
 }
 
@@ -239,7 +240,8 @@ func TestAForkLivesByItself(t *testing.T) {
 	second := storetest.Must[store.Ref](t)(s.Find(ctx, again.ID))
 	rewind(t, s, second, history.RewindOptions{To: "#3"})
 	if d := storetest.Undo(t, s, again.ID, false); d.Kind != "rewind" || storetest.Rows(storetest.View(t, s, again.ID).State) != storetest.Rows(v.State) {
-		t.Errorf("%+v: %s", d, storetest.Rows(storetest.View(t, s, again.ID).State))
+		t.Errorf("got %+v: %s, want d.Kind = \"rewind\" and storetest.Rows(storetest.View(t, s, again.ID).State) = storetest.Rows(v.State)",
+			d, storetest.Rows(storetest.View(t, s, again.ID).State))
 	}
 	if _, _, err := actions.Undo(ctx, s, f.ID, actions.Options{}); !errors.Is(err, actions.ErrNothing) {
 		t.Errorf("a fork has something to take back: %v", err)
@@ -265,7 +267,7 @@ func TestAnEditorsTaskIsRewoundInPlace(t *testing.T) {
 	rewind(t, s, ref, history.RewindOptions{To: "#3"})
 	want := storetest.Array(storetest.UIRow(1, "do it"), storetest.UIRow(2, "done so far")) + "\n" + storetest.Array(storetest.APIRow(1, "user", "do it"), storetest.APIRow(2, "assistant", "done so far"))
 	if got := bothFiles(t, dir); got != want {
-		t.Errorf("%s", got)
+		t.Errorf("got %s, want got = %v", got, want)
 	}
 	for _, name := range []string{roofmt.UIName, roofmt.APIName, roofmt.ItemName} {
 		if !json.Valid([]byte(storetest.Read(t, dir, name))) {
@@ -309,7 +311,8 @@ func TestKilledWhileTheHeadMoves(t *testing.T) {
 				}
 				for _, item := range storetest.Must[store.Listing](t)(s.List(context.Background(), store.Filter{})).Items {
 					if v := storetest.View(t, s, item.ID); len(v.Summary.Damaged) > 0 || len(v.State.UI()) != 3 || len(v.State.API()) == 0 {
-						t.Errorf("%s: %+v, %s", item.ID, v.Summary.Damaged, storetest.Rows(v.State))
+						t.Errorf("%s: got %+v, %s, want len(v.Summary.Damaged) <= 0 and len(v.State.UI()) = 3 and len(v.State.API()) != 0",
+							item.ID, v.Summary.Damaged, storetest.Rows(v.State))
 					}
 				}
 				return

@@ -56,7 +56,7 @@ func TestAnImportedJournalThatLacksItsEndIsDamaged(t *testing.T) {
 			s := storetest.Open(t, t.TempDir())
 			item := bring(t, s, dir, importer.Options{}).Items[0]
 			if item.Outcome != api.TaskImported || !item.ByteEqual {
-				t.Fatalf("%+v", item)
+				t.Fatalf("got %+v, want item.Outcome = api.TaskImported and item.ByteEqual", item)
 			}
 			if notes := strings.Join(item.Notes, "\n"); (c.note == "") != (notes == "") || !strings.Contains(notes, c.note) {
 				t.Errorf("notes %q, want %q", item.Notes, c.note)

@@ -99,7 +99,7 @@ func TestImport(t *testing.T) {
 			delete(copied, roofmt.ItemName)
 		}
 		if d := cmp.Diff(storetest.Contents(t, item.From), copied); d != "" {
-			t.Errorf("%s: %s", item.Name, d)
+			t.Errorf("%s: got %s, want d = \"\"", item.Name, d)
 		}
 	}
 	dir := filepath.Join(s.TasksDir(), "whole-1")
@@ -160,7 +160,8 @@ func TestImportNames(t *testing.T) {
 	for _, item := range r.Items {
 		ids[item.ID] = true
 		if item.Outcome != api.TaskImported || !api.ValidTaskID(item.ID) || item.Path != filepath.Join(s.TasksDir(), item.ID) {
-			t.Errorf("%+v", item)
+			t.Errorf("got %+v, want item.Outcome = api.TaskImported and api.ValidTaskID(item.ID) and item.Path = filepath.Join(s.TasksDir(), item.ID)",
+				item)
 		}
 	}
 	if len(ids) != 6 || r.Imported != 6 {
@@ -251,7 +252,7 @@ func TestImportedTaskGoesOn(t *testing.T) {
 	storetest.Commit(t, k, task.UI, storetest.UIRow(9, "more"))
 	storetest.Close(t, k)
 	if got := outcomes(bring(t, s, storage, importer.Options{OnConflict: api.ConflictFork})); got["going-1"] != api.TaskSame {
-		t.Errorf("%v", got)
+		t.Errorf("got %v, want got[\"going-1\"] = api.TaskSame", got)
 	}
 	if !strings.Contains(storetest.Read(t, filepath.Join(s.TasksDir(), "going-1"), roofmt.UIName), "more") {
 		t.Error("what was done since is gone")
@@ -259,7 +260,7 @@ func TestImportedTaskGoesOn(t *testing.T) {
 	// When the original went on as well, they are two.
 	storetest.Write(t, dir, roofmt.UIName, storetest.Array(storetest.UIRow(1, "do it"), storetest.UIRow(3, "otherwise")))
 	if got := outcomes(bring(t, s, storage, importer.Options{})); got["going-1"] != api.TaskConflict {
-		t.Errorf("%v", got)
+		t.Errorf("got %v, want got[\"going-1\"] = api.TaskConflict", got)
 	}
 }
 
@@ -275,7 +276,7 @@ func TestImportAnotherRoot(t *testing.T) {
 	r := bring(t, s, other.Root(), importer.Options{Map: []importer.PathMap{{"/old", "/new"}}})
 	item := r.Items[0]
 	if item.Outcome != api.TaskImported || !item.ByteEqual {
-		t.Fatalf("%+v", item)
+		t.Fatalf("got %+v, want item.Outcome = api.TaskImported and item.ByteEqual", item)
 	}
 	if notes := strings.Join(item.Notes, "\n"); !strings.Contains(notes, "its workspace here is /new/w, not /old/w") || !strings.Contains(notes, "approve all") {
 		t.Errorf("notes %q", notes)
@@ -299,7 +300,7 @@ func TestImportAnotherRoot(t *testing.T) {
 		t.Errorf("the workspaces are %q, want /new/w", got)
 	}
 	if found := storetest.Must[api.Checkup](t)(doctor.Check(context.Background(), s, nil, doctor.Options{})); found.OK != 1 {
-		t.Errorf("%+v", found)
+		t.Errorf("got %+v, want found.OK = 1", found)
 	}
 	o := storetest.Own(t, s, "ours-1") // and it goes on
 	storetest.Commit(t, o.Task, task.UI, storetest.UIRow(3, "on"))
@@ -335,7 +336,8 @@ func TestImportMapsItem(t *testing.T) {
 	s := storetest.Open(t, t.TempDir())
 	item := bring(t, s, storage, importer.Options{Map: []importer.PathMap{{"/old", "/new"}}}).Items[0]
 	if item.ByteEqual || len(item.Differs) != 1 || item.Differs[0].File != roofmt.ItemName {
-		t.Errorf("%+v", item)
+		t.Errorf("got %+v, want not item.ByteEqual and len(item.Differs) = 1 and item.Differs[0].File = roofmt.ItemName",
+			item)
 	}
 	if got, want := storetest.Read(t, item.Path, roofmt.ItemName), strings.Replace(raw, `"\u002fold\/p"`, `"/new/p"`, 1); got != want {
 		t.Errorf("%s\nwant %s", got, want)
@@ -396,7 +398,7 @@ func TestImportStreams(t *testing.T) {
 	r := bring(t, s, dir, importer.Options{})
 	runtime.ReadMemStats(&is)
 	if r.Imported != 1 || r.Bytes < 96<<20 {
-		t.Fatalf("%+v", r)
+		t.Fatalf("got %+v, want r.Imported = 1 and r.Bytes >= 96<<20", r)
 	}
 	if n := is.TotalAlloc - was.TotalAlloc; n > 16<<20 {
 		t.Errorf("%d MB allocated for 96", n>>20)

@@ -88,7 +88,7 @@ func TestImportIsContinued(t *testing.T) {
 			t.Errorf("stopped after %d: index %v", stop, ids)
 		}
 		if third := bring(t, s, storage, importer.Options{}); third.Same != n {
-			t.Errorf("%+v", third)
+			t.Errorf("got %+v, want third.Same = n", third)
 		}
 	}
 	for path, sum := range storetest.Tree(t, storage) {
@@ -112,11 +112,11 @@ func TestImportBringsLabelsAlong(t *testing.T) {
 	storetest.Check(t, err)
 	r := storetest.Must[api.Import](t)(importer.Run(context.Background(), s, list, importer.Options{}))
 	if r.Imported != 2 {
-		t.Fatalf("%+v", r)
+		t.Fatalf("got %+v, want r.Imported = 2", r)
 	}
 	for _, item := range r.Items {
 		if !item.ByteEqual || (len(item.Notes) > 0) != (item.ID == "theirs") {
-			t.Errorf("%+v", item)
+			t.Errorf("got %+v, want item.ByteEqual and (len(item.Notes) > 0) = (item.ID == \"theirs\")", item)
 		}
 	}
 	mine := filepath.Join(s.TasksDir(), "theirs")
@@ -132,7 +132,8 @@ func TestImportBringsLabelsAlong(t *testing.T) {
 		t.Helper()
 		all := storetest.List(t, storetest.Open(t, root, storage), store.Filter{Query: "theirs"}).Items
 		if len(all) != 1 || all[0].Source != store.OwnSource || storetest.Labels(all[0]) != want {
-			t.Errorf("%+v", all)
+			t.Errorf("got %+v, want len(all) = 1 and all[0].Source = store.OwnSource and storetest.Labels(all[0]) = %v",
+				all, want)
 		}
 	}
 	say("named [x y] true")
@@ -152,7 +153,8 @@ func TestImportBringsLabelsAlong(t *testing.T) {
 	storetest.Close(t, k)
 	for _, item := range r.Items {
 		if item.Outcome != api.TaskSame || item.ID == "theirs" && !strings.Contains(strings.Join(item.Notes, ""), "could not be copied") {
-			t.Errorf("%+v", item)
+			t.Errorf(`got %+v, want item.Outcome = api.TaskSame and (item.ID != "theirs" or strings.Contains(strings.Join(item.Notes, ""), "could not be copied"))`,
+				item)
 		}
 	}
 }

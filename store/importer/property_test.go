@@ -39,7 +39,7 @@ func TestImportAnyFolder(t *testing.T) {
 		s := storetest.Open(t, filepath.Join(base, "root"))
 		r := bring(t, s, dir, importer.Options{})
 		if r.Imported != 1 || !r.Items[0].ByteEqual {
-			rt.Fatalf("%+v", r.Items)
+			rt.Fatalf("got %+v, want r.Imported = 1 and r.Items[0].ByteEqual", r.Items)
 		}
 		want, got := storetest.Contents(t, dir), storetest.Contents(t, r.Items[0].Path)
 		for path := range want {
@@ -84,11 +84,11 @@ func TestImportOfOwnedTask(t *testing.T) {
 	storetest.Commit(t, k, task.UI, storetest.UIRow(1, "acknowledged"))
 	s := storetest.Open(t, t.TempDir())
 	if r := bring(t, s, other.Root(), importer.Options{}); r.Imported != 1 {
-		t.Fatalf("%+v", r.Items)
+		t.Fatalf("got %+v, want r.Imported = 1", r.Items)
 	}
 	o := storetest.Own(t, s, "owned-1")
 	if text := storetest.Rows(o.Task.State()); !strings.Contains(text, "acknowledged") {
-		t.Errorf("%s", text)
+		t.Errorf("got %s, want strings.Contains(text, \"acknowledged\")", text)
 	}
 	storetest.Close(t, o.Task)
 	storetest.Commit(t, k, task.UI, storetest.UIRow(2, "and its owner goes on"))
@@ -101,7 +101,7 @@ func TestImportMeetsFile(t *testing.T) {
 	storetest.Write(t, s.TasksDir(), "file-1", "somebody's")
 	r := bring(t, s, storage, importer.Options{OnConflict: api.ConflictFork})
 	if r.Failed != 1 || storetest.Read(t, s.TasksDir(), "file-1") != "somebody's" {
-		t.Errorf("%+v", r.Items)
+		t.Errorf(`got %+v, want r.Failed = 1 and storetest.Read(t, s.TasksDir(), "file-1") = "somebody's"`, r.Items)
 	}
 }
 

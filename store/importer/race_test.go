@@ -40,7 +40,7 @@ func TestImportOfTaskThatChanges(t *testing.T) {
 		}
 	}})
 	if saves != 1 || r.Imported != 1 || !r.Items[0].ByteEqual {
-		t.Fatalf("%+v", r)
+		t.Fatalf("got %+v, want saves = 1 and r.Imported = 1 and r.Items[0].ByteEqual", r)
 	}
 	if d := cmp.Diff(storetest.Contents(t, dir), storetest.Contents(t, r.Items[0].Path)); d != "" {
 		t.Error(d)
@@ -95,7 +95,7 @@ func TestImportReplacesGhost(t *testing.T) {
 	s := storetest.Open(t, t.TempDir())
 	storetest.Check(t, os.MkdirAll(filepath.Join(s.TasksDir(), "ghost-1"), 0o700))
 	if r := bring(t, s, storage, importer.Options{}); r.Imported != 1 {
-		t.Errorf("%+v", r.Items)
+		t.Errorf("got %+v, want r.Imported = 1", r.Items)
 	}
 }
 
@@ -115,14 +115,15 @@ func TestImportStops(t *testing.T) {
 		}
 	}})
 	if !errors.Is(err, context.Canceled) || r.Imported != 1 || len(r.Items) != 1 {
-		t.Fatalf("%v, %+v", err, r)
+		t.Fatalf("got %v, %+v, want errors.Is(err, context.Canceled) and r.Imported = 1 and len(r.Items) = 1",
+			err, r)
 	}
 	entries := storetest.Must[[]fs.DirEntry](t)(os.ReadDir(s.TasksDir()))
 	if len(entries) != 2 { // the task and the index
 		t.Errorf("left: %v", entries)
 	}
 	if got := bring(t, s, storage, importer.Options{}); got.Same != 1 || got.Imported != 2 {
-		t.Errorf("%+v", got)
+		t.Errorf("got %+v, want got.Same = 1 and got.Imported = 2", got)
 	}
 }
 
@@ -136,7 +137,7 @@ func TestImportClearsLeftovers(t *testing.T) {
 		t.Errorf("a half copied task is shown: %+v", got.Items)
 	}
 	if r := bring(t, s, storage, importer.Options{}); r.Imported != 1 || storetest.Exists(s.TasksDir(), importer.StagesName) {
-		t.Errorf("%+v", r)
+		t.Errorf("got %+v, want r.Imported = 1 and not storetest.Exists(s.TasksDir(), importer.StagesName)", r)
 	}
 }
 
@@ -154,7 +155,7 @@ func TestImportsTakeTurns(t *testing.T) {
 	}
 	storetest.Check(t, filelock.Release(lock))
 	if r := bring(t, s, storage, importer.Options{}); r.Imported != 1 {
-		t.Errorf("%+v", r)
+		t.Errorf("got %+v, want r.Imported = 1", r)
 	}
 }
 
@@ -175,7 +176,7 @@ func TestImportGoesOn(t *testing.T) {
 	}
 	for _, item := range r.Items {
 		if (item.Problem == "") != (item.Outcome == api.TaskImported) {
-			t.Errorf("%+v", item)
+			t.Errorf("got %+v, want (item.Problem == \"\") = (item.Outcome == api.TaskImported)", item)
 		}
 	}
 }
@@ -189,7 +190,8 @@ func TestImportPlaces(t *testing.T) {
 	for _, from := range []string{name, "roo", "all"} {
 		list, dark, err := importer.FindSource(ctx, s, from)
 		if err != nil || len(list) != 1 || list[0].Name != "place-1" || list[0].Dir != dir {
-			t.Errorf("%s: %+v, %v", from, list, err)
+			t.Errorf("%s: got %+v, %v, want no error and len(list) = 1 and list[0].Name = \"place-1\" and list[0].Dir = dir",
+				from, list, err)
 		}
 		if from == "all" && len(dark) != 1 {
 			t.Errorf("the unreachable source is not named: %+v", dark)
@@ -197,7 +199,7 @@ func TestImportPlaces(t *testing.T) {
 	}
 	for from, want := range map[string]error{"nobody": store.ErrNotFound, store.OwnSource: importer.ErrInOwnRoot} {
 		if _, _, err := importer.FindSource(ctx, s, from); !errors.Is(err, want) {
-			t.Errorf("%s: %v", from, err)
+			t.Errorf("%s: got %v, want errors.Is(err, want)", from, err)
 		}
 	}
 	for path, want := range map[string]error{
@@ -264,7 +266,8 @@ func TestImportProvesArchive(t *testing.T) {
 		s := storetest.Open(t, t.TempDir())
 		r := storetest.Must[api.Import](t)(importer.Run(context.Background(), s, []importer.Original{{Name: "packed-1", Dir: "x.zip:tasks/packed-1", Files: tt.list}}, importer.Options{}))
 		if r.Items[0].Outcome != tt.want || storetest.Exists(s.TasksDir(), "packed-1") != (tt.want == api.TaskImported) {
-			t.Errorf("%s: %+v", name, r.Items[0])
+			t.Errorf("%s: got %+v, want r.Items[0].Outcome = %v and storetest.Exists(s.TasksDir(), \"packed-1\") = (tt.want == api.TaskImported)",
+				name, r.Items[0], tt.want)
 		}
 		if tt.want == api.TaskImported && storetest.Read(t, r.Items[0].Path, roofmt.UIName) != text {
 			t.Errorf("%s: another file", name)

@@ -27,7 +27,7 @@ func TestSessionsAreImported(t *testing.T) {
 	s := storetest.Open(t, root, data)
 	list, away, err := importer.FindSource(ctx, s, "cline")
 	if err != nil || len(away) != 0 || len(list) != 2 {
-		t.Fatalf("%+v %v %v", list, away, err)
+		t.Fatalf("got %+v %v %v, want no error and len(away) = 0 and len(list) = 2", list, away, err)
 	}
 	for _, dry := range []bool{true, false} {
 		report := storetest.Must[api.Import](t)(importer.Run(ctx, s, list, importer.Options{DryRun: dry, Map: []importer.PathMap{{"/shed", "/barn"}}}))
@@ -50,14 +50,16 @@ func TestSessionsAreImported(t *testing.T) {
 		t.Errorf("%+v", lead)
 	}
 	if sub.ParentID != storetest.SessionID || sub.Title != "count the posts" || sub.Messages.API != 2 || sub.Status != "failed" {
-		t.Errorf("%+v", sub)
+		t.Errorf(`got %+v, want sub.ParentID = storetest.SessionID and sub.Title = "count the posts" and sub.Messages.API = 2 and sub.Status = "failed"`,
+			sub)
 	}
 	// The copy and the original are one task, and a second import finds both there.
 	if both := byID(storetest.List(t, s, store.Filter{})); len(both) != 2 || both[storetest.SessionID].Source != store.OwnSource || len(both[storetest.SubagentID].Copies) != 1 {
-		t.Errorf("%+v", both)
+		t.Errorf("got %+v, want len(both) = 2 and both[storetest.SessionID].Source = store.OwnSource and len(both[storetest.SubagentID].Copies) = 1",
+			both)
 	}
 	if again := storetest.Must[api.Import](t)(importer.Run(ctx, s, list, importer.Options{})); again.Same != 2 {
-		t.Errorf("%+v", again)
+		t.Errorf("got %+v, want again.Same = 2", again)
 	}
 	// They go on in their place, with the transcript left as it is.
 	o := storetest.Own(t, alone, storetest.SessionID)
@@ -67,7 +69,7 @@ func TestSessionsAreImported(t *testing.T) {
 		t.Errorf("%+v", o)
 	}
 	if v := storetest.View(t, alone, storetest.SessionID); len(v.State.API()) != 4 || v.Summary.Usage.TokensIn != 100 {
-		t.Errorf("%+v", v.Summary)
+		t.Errorf("got %+v, want len(v.State.API()) = 4 and v.Summary.Usage.TokensIn = 100", v.Summary)
 	}
 }
 
@@ -83,11 +85,11 @@ func TestASessionInConflict(t *testing.T) {
 	report := bring(t, storetest.Open(t, root), dir, importer.Options{OnConflict: api.ConflictFork})
 	forked := slices.IndexFunc(report.Items, func(i api.ImportedTask) bool { return i.Outcome == api.TaskForked })
 	if report.Forked != 1 || report.Same != 1 {
-		t.Fatalf("%+v", report)
+		t.Fatalf("got %+v, want report.Forked = 1 and report.Same = 1", report)
 	}
 	item := byID(storetest.List(t, s, store.Filter{}))[report.Items[forked].ID]
 	if item.Title != "mend the fence" || item.Messages.API != 3 {
-		t.Errorf("%+v", item)
+		t.Errorf("got %+v, want item.Title = \"mend the fence\" and item.Messages.API = 3", item)
 	}
 }
 

@@ -273,7 +273,7 @@ func TestAForkOfACondensedSession(t *testing.T) {
 	storetest.Write(t, dir, roofmt.TranscriptName(storetest.SessionID), grown)
 	o = storetest.Own(t, s, storetest.SessionID)
 	if d := cmp.Diff(append(want, `assistant "more"`), said(storetest.Must[[][]byte](t)(o.Task.State().RawAPI()))); d != "" || len(o.Intakes) != 1 || o.Intakes[0].Refused != "" {
-		t.Errorf("%+v: %s", o.Intakes, d)
+		t.Errorf(`got %+v: %s, want d = "" and len(o.Intakes) = 1 and o.Intakes[0].Refused = ""`, o.Intakes, d)
 	}
 	storetest.Close(t, o.Task)
 }

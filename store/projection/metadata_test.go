@@ -29,7 +29,7 @@ func tracked(t fatal, touches ...touch) []task.FileRecord {
 			err = s.Apply(journal.Commit{Seq: uint64(i + 1), At: x.at, Events: []journal.Event{raw}})
 		}
 		if err != nil {
-			t.Fatalf("%+v: %v", x, err)
+			t.Fatalf("got %+v: %v, want no error", x, err)
 		}
 	}
 	return s.Files
@@ -86,7 +86,7 @@ func TestMergeMetadata(t *testing.T) {
 	} {
 		got := string(projection.MergeFiles([]byte(c.base), tracked(t, c.touches...)))
 		if d := cmp.Diff(c.want, got); d != "" {
-			t.Errorf("%s: %s", c.name, d)
+			t.Errorf("%s: got %s, want d = \"\"", c.name, d)
 		}
 	}
 }
@@ -131,7 +131,7 @@ func FuzzMergeMetadata(f *testing.F) {
 	f.Fuzz(func(t *testing.T, base []byte, path string) {
 		got := projection.MergeFiles(base, tracked(t, touch{path, "read_tool", 9}))
 		if !esjson.Valid(got) || esjson.TypeOf(got) != esjson.TypeObject {
-			t.Fatalf("%q", got)
+			t.Fatalf("got %q, want esjson.Valid(got) and esjson.TypeOf(got) = esjson.TypeObject", got)
 		}
 		var file struct {
 			Files []json.RawMessage `json:"files_in_context"`

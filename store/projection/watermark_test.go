@@ -52,7 +52,7 @@ func TestWhoseBytes(t *testing.T) {
 		storetest.Write(t, dir, roofmt.UIName, c.text)
 		f := storetest.Must[*roofmt.Folder](t)(roofmt.Read(context.Background(), dir))
 		if got := c.mark(f.UI.Print).Wrote(f.UI); got != c.want {
-			t.Errorf("%s: %v", name, got)
+			t.Errorf("%s: got %v, want got = %v", name, got, c.want)
 		}
 		storetest.Check(t, f.Close())
 	}

@@ -140,7 +140,7 @@ func TestSearchByWhatTasksDid(t *testing.T) {
 			{"tag", Query{Text: "pond", Filter: store.Filter{Tag: "garden"}}, []string{}},
 		} {
 			if diff := cmp.Diff(c.want, places(search1(t, s, c.q))); diff != "" {
-				t.Errorf("%s, %s: %s", round, c.name, diff)
+				t.Errorf("got %s, %s: %s, want diff = \"\"", round, c.name, diff)
 			}
 		}
 	}

@@ -79,7 +79,7 @@ func TestTooLargeIsRemembered(t *testing.T) {
 	}
 	first := search()
 	if len(first.Items) == 0 || first.Read != 1 || search().Read != 0 {
-		t.Fatalf("%+v", first)
+		t.Fatalf("got %+v, want len(first.Items) != 0 and first.Read = 1 and search().Read = 0", first)
 	}
 	db, err := openCatalog(context.Background(), s, true)
 	storetest.Check(t, err)

@@ -97,7 +97,7 @@ func TestSearchIsTheSameWithAnyCatalogue(t *testing.T) {
 	opts := cmp.AllowUnexported(api.SourceState{})
 	want := look(searching(t, root, "", storage))
 	if got := places(want[0]); len(got) != 3 || got[0] != "task2 ui#2" {
-		t.Fatalf("%v", got)
+		t.Fatalf("got %v, want len(got) = 3 and got[0] = \"task2 ui#2\"", got)
 	}
 	path := filepath.Join(cache, catalog.Name)
 	for _, state := range []struct {
@@ -196,7 +196,7 @@ func TestSearchFilters(t *testing.T) {
 			{"tool text", Query{Text: "read_file 0.md", In: []string{"tool"}}, []string{"task0 api#2"}},
 		} {
 			if diff := cmp.Diff(c.want, places(search1(t, s, c.q))); diff != "" {
-				t.Errorf("%s, %s: %s", round, c.name, diff)
+				t.Errorf("got %s, %s: %s, want diff = \"\"", round, c.name, diff)
 			}
 		}
 	}
@@ -242,7 +242,8 @@ func TestSearchBesideDamage(t *testing.T) {
 		t.Error(diff)
 	}
 	if len(r.Unread) != 1 || r.Unread[0].File != loop || len(r.Items[3].Task.Damaged) == 0 {
-		t.Errorf("%+v", r.Unread)
+		t.Errorf("got %+v, want len(r.Unread) = 1 and r.Unread[0].File = loop and len(r.Items[3].Task.Damaged) != 0",
+			r.Unread)
 	}
 	for _, id := range []string{"task0", "task1", "task2", "torn"} {
 		aged(t, filepath.Join(storage, "tasks", id))
@@ -253,7 +254,8 @@ func TestSearchBesideDamage(t *testing.T) {
 	storetest.Check(t, os.Symlink(storage, storage))
 	r = search1(t, s, Query{Text: "garden"})
 	if len(r.Items) != 0 || !strings.HasPrefix(r.Sources[1].State, "unreachable") {
-		t.Errorf("%v, %+v", places(r), r.Sources)
+		t.Errorf("got %v, %+v, want len(r.Items) = 0 and strings.HasPrefix(r.Sources[1].State, \"unreachable\")",
+			places(r), r.Sources)
 	}
 	storetest.Check(t, os.Remove(storage))
 	storetest.Check(t, os.Rename(away, storage))
@@ -300,7 +302,8 @@ func TestSearchesTogether(t *testing.T) {
 			for range 5 {
 				r, err := Run(context.Background(), s, Query{Text: "garden"})
 				if err != nil || len(r.Items) != 3 || len(r.Notes) > 0 {
-					t.Errorf("%v, %v, %v", places(r), r.Notes, err)
+					t.Errorf("got %v, %v, %v, want no error and len(r.Items) = 3 and len(r.Notes) <= 0",
+						places(r), r.Notes, err)
 				}
 			}
 		})

@@ -120,7 +120,7 @@ func TestWhatWasSpentStaysSpentAfterARewind(t *testing.T) {
 			t.Errorf("%s: %d requests: %s", when, len(list), d)
 		}
 		if last := list[len(list)-1]; last.Model != "m" || last.At != storetest.TS0+7 {
-			t.Errorf("%s: %+v", when, last)
+			t.Errorf("%s: got %+v, want last.Model = \"m\" and last.At = storetest.TS0+7", when, last)
 		}
 	}
 	storetest.Check(t, k.Barrier(context.Background()))

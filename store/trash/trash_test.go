@@ -63,7 +63,8 @@ func TestDeleteAndRestoreAnOwnTask(t *testing.T) {
 	before, said := content(t, dir), storetest.Rows(storetest.View(t, s, "one").State)
 	gone := storetest.Delete(t, s, "one")
 	if gone.Name != "one" || gone.Hidden || gone.Title != "T one" || gone.DeletedAt == nil || *gone.DeletedAt != "2023-11-14T22:15:00.000Z" {
-		t.Errorf("%+v", gone)
+		t.Errorf(`got %+v, want gone.Name = "one" and not gone.Hidden and gone.Title = "T one" and gone.DeletedAt != nil and *gone.DeletedAt = "2023-11-14T22:15:00.000Z"`,
+			gone)
 	}
 	if storetest.Exists(dir, "") || storetest.TrashNames(t, s) != "one" || indexIDs(t, root) != "two" {
 		t.Errorf("trash %s, index %s", storetest.TrashNames(t, s), indexIDs(t, root))
@@ -129,7 +130,8 @@ func TestDeleteAForeignTask(t *testing.T) {
 	before := storetest.Tree(t, storage)
 	gone := storetest.Delete(t, s, "theirs")
 	if !gone.Hidden || gone.Title != "named here" || gone.Path != dir || !strings.HasSuffix(gone.Name, ":theirs") {
-		t.Errorf("%+v", gone)
+		t.Errorf(`got %+v, want gone.Hidden and gone.Title = "named here" and gone.Path = dir and strings.HasSuffix(gone.Name, ":theirs")`,
+			gone)
 	}
 	l := storetest.Must[store.Listing](t)(s.List(context.Background(), store.Filter{Empty: true}))
 	if len(l.Items) > 0 || l.Sources[1].Tasks != 0 || storetest.TrashNames(t, s) != gone.Name {
@@ -144,14 +146,15 @@ func TestDeleteAForeignTask(t *testing.T) {
 	storetest.Write(t, dir, roofmt.UIName, storetest.Array(storetest.UIRow(1, "do it"), storetest.UIRow(2, "done so far"), storetest.UIRow(3, "the editor went on")))
 	storetest.Must[store.Ref](t)(trash.Restore(context.Background(), s, "theirs"))
 	if got := storetest.Listed(t, s, "theirs"); got.Messages.UI != 3 || got.Title != "named here" || storetest.TrashNames(t, s) != "" {
-		t.Errorf("%+v", got)
+		t.Errorf(`got %+v, want got.Messages.UI = 3 and got.Title = "named here" and storetest.TrashNames(t, s) = ""`,
+			got)
 	}
 	// It can be found in the trash when its storage is not named any more.
 	storetest.Delete(t, s, "theirs")
 	alone := storetest.Open(t, root)
 	found := storetest.Must[[]api.DeletedTask](t)(trash.List(context.Background(), alone))
 	if len(found) != 1 || found[0].Path != dir || found[0].Title != "named here" {
-		t.Fatalf("%+v", found)
+		t.Fatalf("got %+v, want len(found) = 1 and found[0].Path = dir and found[0].Title = \"named here\"", found)
 	}
 	storetest.Must[store.Ref](t)(trash.Restore(context.Background(), alone, found[0].QualifiedName()))
 	storetest.Listed(t, s, "theirs")
@@ -167,12 +170,13 @@ func TestDeleteABusyTask(t *testing.T) {
 		ref := storetest.Must[store.Ref](t)(s.Find(context.Background(), id))
 		var busy *journal.BusyError
 		if _, err := trash.Delete(context.Background(), s, ref); !errors.As(err, &busy) || busy.Holder.PID != os.Getpid() {
-			t.Errorf("%s: %v", id, err)
+			t.Errorf("%s: got %v, want errors.As(err, &busy) and busy.Holder.PID = os.Getpid()", id, err)
 		}
 		storetest.Commit(t, k, task.UI, storetest.UIRow(8, "it goes on"))
 		storetest.Close(t, k)
 		if got := storetest.Listed(t, s, id); !slices.Contains([]int{2, 3}, got.Messages.UI) || storetest.TrashNames(t, s) != before {
-			t.Errorf("%s: %+v", id, got)
+			t.Errorf("%s: got %+v, want slices.Contains([]int{2, 3}, got.Messages.UI) and storetest.TrashNames(t, s) = before",
+				id, got)
 		}
 		storetest.Delete(t, s, id)
 	}
@@ -263,7 +267,7 @@ func TestNamesInTheTrash(t *testing.T) {
 			name = "many"
 			for _, c := range many.Candidates { // each can be told apart
 				if _, err := trash.Find(context.Background(), s, c.Source+":"+c.ID); err != nil {
-					t.Errorf("%s: %v", given, err)
+					t.Errorf("%s: got %v, want no error", given, err)
 				}
 			}
 		} else if errors.Is(err, store.ErrNotFound) {
@@ -352,7 +356,7 @@ func TestPurge(t *testing.T) {
 	}
 	storetest.Must[store.Ref](t)(trash.Restore(context.Background(), s, "theirs"))
 	if got := storetest.Listed(t, s, "theirs"); got.Messages.UI != 2 {
-		t.Errorf("%+v", got)
+		t.Errorf("got %+v, want got.Messages.UI = 2", got)
 	}
 	if got := fmt.Sprint(storetest.Must[[]store.Ref](t)(s.Refs(context.Background()))); strings.Contains(got, "mine") {
 		t.Error(got)
@@ -370,12 +374,12 @@ func TestATaskThatGoesWhileItIsListed(t *testing.T) {
 	storetest.Check(t, os.RemoveAll(dir))
 	for _, ref := range []store.Ref{mine, theirs} {
 		if sum := s.SummaryOf(context.Background(), ref); !sum.Gone {
-			t.Errorf("%+v", sum)
+			t.Errorf("got %+v, want sum.Gone", sum)
 		}
 	}
 	storetest.Check(t, os.RemoveAll(storage))
 	if sum := s.SummaryOf(context.Background(), theirs); sum.Gone || len(sum.Damaged) != 1 {
-		t.Errorf("%+v", sum)
+		t.Errorf("got %+v, want not sum.Gone and len(sum.Damaged) = 1", sum)
 	}
 }
 

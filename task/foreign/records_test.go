@@ -32,7 +32,8 @@ func FuzzForeignRecords(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for _, r := range foreign.Records(data) {
 			if r.Path == "" || r.Hash != "" || r.RooRead < 0 || r.RooEdit < 0 || r.UserEdit < 0 {
-				t.Errorf("%+v", r)
+				t.Errorf(`got %+v, want r.Path != "" and r.Hash = "" and r.RooRead >= 0 and r.RooEdit >= 0 and r.UserEdit >= 0`,
+					r)
 			}
 		}
 	})

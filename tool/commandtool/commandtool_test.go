@@ -196,7 +196,7 @@ func TestFloodInBoundedMemory(t *testing.T) {
 	res := do(t, setup(t), &output{}, map[string]any{"command": "yes 'some line of output' | head -c 100000000"})
 	runtime.ReadMemStats(&after)
 	if res.Full == nil || res.Full.Size != 100_000_000 {
-		t.Fatalf("%+v", res.Full)
+		t.Fatalf("got %+v, want res.Full != nil and res.Full.Size = 100_000_000", res.Full)
 	}
 	grown := after.TotalAlloc - before.TotalAlloc
 	if grown > 16<<20 {
@@ -218,18 +218,19 @@ func TestAskAndMistakes(t *testing.T) {
 			title = strings.Replace(title, "\n", " «in "+p.Ask().Dir+"»\n", 1)
 		}
 		if a := p.Ask(); a.Outside != want || a.Kind != "command" || a.Text != "ls\nls" || a.Command != a.Text || a.Title != title || !filepath.IsAbs(a.Dir) {
-			t.Errorf("%q: %+v", cwd, a)
+			t.Errorf(`%q: got %+v, want a.Outside = %v and a.Kind = "command" and a.Text = "ls\nls" and a.Command = a.Text and a.Title = title and filepath.IsAbs(a.Dir)`,
+				cwd, a, want)
 		}
 	}
 	for _, in := range []string{``, `[]`, `{}`, `{"command":" "}`, `{"command":1}`, `{"command":"a\u0000b"}`, `{"command":"a","cwd":1}`, `{"command":"a","timeout":"1"}`, `{"command":"a","timeout":-1}`, `{"command":"a","cwd":"a\u0000"}`} {
 		_, err := New(Options{}).Plan(t.Context(), env, json.RawMessage(in))
 		var wrong *tool.InputError
 		if !errors.As(err, &wrong) || wrong.Reason == "" {
-			t.Errorf("%s: %v", in, err)
+			t.Errorf("%s: got %v, want errors.As(err, &wrong) and wrong.Reason != \"\"", in, err)
 		}
 	}
 	if s := New(Options{}).Spec(); s.Replay != tool.Never || s.Class != tool.Command || !esjson.Valid(s.Schema) {
-		t.Errorf("%+v", s)
+		t.Errorf("got %+v, want s.Replay = tool.Never and s.Class = tool.Command and esjson.Valid(s.Schema)", s)
 	}
 }
 

@@ -24,7 +24,7 @@ func TestPatternsDoNotRunWhatAFolderNames(t *testing.T) {
 		cmd := exec.Command("git", args...)
 		cmd.Dir = root
 		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, out)
+			t.Fatalf("%v: got %s, want no error", err, out)
 		}
 	}
 	run("init", "-q")

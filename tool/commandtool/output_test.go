@@ -215,6 +215,7 @@ func TestTheArtifactIsNamedOnceAndOnlyWhenNeeded(t *testing.T) {
 	}
 	data, err := os.ReadFile(res.Full.Path)
 	if err != nil || !bytes.Equal(data, bytes.Repeat([]byte("x"), 50000)) || filepath.Dir(res.Full.Path) != env.SpoolDir {
-		t.Errorf("%+v: %v", res.Full, err)
+		t.Errorf("got %+v: %v, want no error and bytes.Equal(data, bytes.Repeat([]byte(\"x\"), 50000)) and filepath.Dir(res.Full.Path) = env.SpoolDir",
+			res.Full, err)
 	}
 }

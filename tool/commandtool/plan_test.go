@@ -88,7 +88,8 @@ func TestTheFolderIsJudgedAgainWhenTheCommandStarts(t *testing.T) {
 			out := &output{}
 			res, err := p.Run(t.Context(), out)
 			if err != nil || !res.IsError || !strings.HasPrefix(res.Text, "Error: nothing was run: ") || out.process.PGID != 0 {
-				t.Errorf("%+v, %v", res, err)
+				t.Errorf("got %+v, %v, want no error and res.IsError and strings.HasPrefix(res.Text, \"Error: nothing was run: \") and out.process.PGID = 0",
+					res, err)
 			}
 			for _, place := range []string{outside, env.Workspace.Root()} {
 				if _, err := os.Stat(filepath.Join(place, "was-here")); err == nil {
@@ -120,7 +121,7 @@ func TestTitleShowsWhatIsThere(t *testing.T) {
 			t.Fatal(err)
 		}
 		if a := p.Ask(); a.Title != want || a.Command != line || a.Text != line || a.Dir == "" {
-			t.Errorf("%q: %+v", line, a)
+			t.Errorf("%q: got %+v, want a.Title = %v and a.Command = line and a.Text = line and a.Dir != \"\"", line, a, want)
 		}
 	}
 }

@@ -42,7 +42,7 @@ func TestQuestion(t *testing.T) {
 				t.Errorf("ask %q: %s", got.Kind, got.Text)
 			}
 			if diff := cmp.Diff(tt.choices, res.Choices); diff != "" || res.Question == "" || res.Completed {
-				t.Errorf("%+v\n%s", res, diff)
+				t.Errorf("got %+v\n%s, want diff = \"\" and res.Question != \"\" and not res.Completed", res, diff)
 			}
 		})
 	}
@@ -74,7 +74,8 @@ func TestMistakesOfTheModel(t *testing.T) {
 		_, err := tt.tool.Plan(t.Context(), tool.Env{}, json.RawMessage(tt.input))
 		var wrong *tool.InputError
 		if !errors.As(err, &wrong) || wrong.Reason == "" || wrong.Tool != tt.tool.Spec().Name {
-			t.Errorf("%s: %v", tt.input, err)
+			t.Errorf("%s: got %v, want errors.As(err, &wrong) and wrong.Reason != \"\" and wrong.Tool = tt.tool.Spec().Name",
+				tt.input, err)
 		}
 	}
 }
@@ -82,7 +83,7 @@ func TestMistakesOfTheModel(t *testing.T) {
 func TestSpecs(t *testing.T) {
 	for _, tl := range []tool.Tool{NewQuestion(), NewCompletion()} {
 		if s := tl.Spec(); !esjson.Valid(s.Schema) || s.Class != tool.Control || s.Description == "" {
-			t.Errorf("%+v", s)
+			t.Errorf("got %+v, want esjson.Valid(s.Schema) and s.Class = tool.Control and s.Description != \"\"", s)
 		}
 	}
 }

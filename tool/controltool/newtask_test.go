@@ -20,14 +20,15 @@ func TestNewTask(t *testing.T) {
 	} {
 		ask, res, wrong := planned(t, NewNewTask(), input)
 		if wrong != "" || res.Subtask == nil {
-			t.Errorf("%s: %q", input, wrong)
+			t.Errorf("%s: got %q, want wrong = \"\" and res.Subtask != nil", input, wrong)
 			continue
 		}
 		if d := cmp.Diff(want, *res.Subtask); d != "" {
-			t.Errorf("%s: %s", input, d)
+			t.Errorf("%s: got %s, want d = \"\"", input, d)
 		}
 		if ask.Tool != "new_task" || ask.Kind != "tool" || strings.ContainsAny(ask.Title, "\n\x1b") {
-			t.Errorf("%s: %+v", input, ask)
+			t.Errorf(`%s: got %+v, want ask.Tool = "new_task" and ask.Kind = "tool" and not strings.ContainsAny(ask.Title, "\n\x1b")`,
+				input, ask)
 		}
 	}
 	for input, says := range map[string]string{
@@ -37,11 +38,11 @@ func TestNewTask(t *testing.T) {
 		`{"mode":"code","message":"x","todos":[7]}`: "todos",
 	} {
 		if _, _, wrong := planned(t, NewNewTask(), input); !strings.Contains(wrong, says) {
-			t.Errorf("%s: %q", input, wrong)
+			t.Errorf("%s: got %q, want strings.Contains(wrong, says)", input, wrong)
 		}
 	}
 	ask, _, _ := planned(t, NewNewTask(), `{"mode":"code","message":"a\u001b[2K\u202eb\nsecond line"}`)
 	if ask.Title != "new_task code: a\ufffd[2K\ufffdb" {
-		t.Errorf("%q", ask.Title)
+		t.Errorf("got %q, want ask.Title = \"new_task code: a\\ufffd[2K\\ufffdb\"", ask.Title)
 	}
 }

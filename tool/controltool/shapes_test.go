@@ -20,7 +20,7 @@ func ask(t *testing.T, input string) (tool.Ask, tool.Result) {
 	t.Helper()
 	p, err := NewQuestion().Plan(t.Context(), tool.Env{}, json.RawMessage(input))
 	if err != nil {
-		t.Fatalf("%s: %v", input, err)
+		t.Fatalf("%s: got %v, want no error", input, err)
 	}
 	res, err := p.Run(t.Context(), nil)
 	if err != nil {
@@ -51,7 +51,7 @@ func TestAllShapesSayTheSame(t *testing.T) {
 				first = res
 			}
 			if d := cmp.Diff(first, res); d != "" {
-				r.Fatalf("%s: %s", follow, d)
+				r.Fatalf("%s: got %s, want d = \"\"", follow, d)
 			}
 			got, _ := esjson.GetString([]byte(a.Text), "question")
 			if got != question || len(res.Choices) != len(answers) {
@@ -80,7 +80,7 @@ func TestModesOfAnswers(t *testing.T) {
 	} {
 		a, res := ask(t, `{"question":"Q","follow_up":`+tt.follow+`}`)
 		if len(res.Choices) != 1 || res.Choices[0].Mode != tt.mode {
-			t.Errorf("%s: %+v", tt.follow, res.Choices)
+			t.Errorf("%s: got %+v, want len(res.Choices) = 1 and res.Choices[0].Mode = tt.mode", tt.follow, res.Choices)
 		}
 		if got, _ := esjson.Get([]byte(a.Text), "suggest"); string(got) != tt.shown {
 			t.Errorf("%s is shown as %s, want %s", tt.follow, got, tt.shown)
@@ -119,12 +119,12 @@ func TestNothingIsDoneForACallerWhoLeft(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := p.Run(ctx, nil); err != nil {
-			t.Errorf("%s: %v", tt.input, err)
+			t.Errorf("%s: got %v, want no error", tt.input, err)
 		}
 		cancelled, stop := context.WithCancelCause(ctx)
 		stop(why)
 		if _, err := p.Run(cancelled, nil); !errors.Is(err, why) {
-			t.Errorf("%s: %v", tt.input, err)
+			t.Errorf("%s: got %v, want errors.Is(err, why)", tt.input, err)
 		}
 	}
 	cancel(nil)

@@ -37,12 +37,13 @@ func TestSwitchMode(t *testing.T) {
 	} {
 		ask, res, wrong := planned(t, NewSwitchMode(), input)
 		if res.Mode != want.mode || res.Text != want.reason || ask.Title != want.title || want.text != "" && ask.Text != want.text || ask.Kind != "tool" || wrong != "" {
-			t.Errorf("%s: %+v %+v %q", input, ask, res, wrong)
+			t.Errorf(`%s: got %+v %+v %q, want res.Mode = want.mode and res.Text = want.reason and ask.Title = want.title and (want.text = "" or ask.Text = want.text) and ask.Kind = "tool" and wrong = ""`,
+				input, ask, res, wrong)
 		}
 	}
 	for _, input := range []string{``, `7`, `{}`, `{"mode_slug":7}`, `{"mode_slug":" "}`, `{"mode_slug":null,"reason":"x"}`} {
 		if _, _, wrong := planned(t, NewSwitchMode(), input); !strings.Contains(wrong, "mode_slug") {
-			t.Errorf("%s: %q", input, wrong)
+			t.Errorf("%s: got %q, want strings.Contains(wrong, \"mode_slug\")", input, wrong)
 		}
 	}
 }
@@ -59,12 +60,13 @@ func TestTodoList(t *testing.T) {
 	} {
 		ask, res, wrong := planned(t, NewTodoList(), input)
 		if res.Todos == nil || *res.Todos != want || ask.Kind != "tool" || ask.Title != TodoListName || wrong != "" {
-			t.Errorf("%s: %+v %+v %q", input, ask, res, wrong)
+			t.Errorf(`%s: got %+v %+v %q, want res.Todos != nil and *res.Todos = %v and ask.Kind = "tool" and ask.Title = TodoListName and wrong = ""`,
+				input, ask, res, wrong, want)
 		}
 	}
 	for _, input := range []string{``, `[]`, `{}`, `{"todos":null}`, `{"todos":7}`, `{"todos":[7]}`, `{"todos":[{"content":""}]}`, `{"todos":[{"content":"a","status":"lost"}]}`} {
 		if _, res, wrong := planned(t, NewTodoList(), input); !strings.Contains(wrong, "todos") || res.Todos != nil {
-			t.Errorf("%s: %q", input, wrong)
+			t.Errorf("%s: got %q, want strings.Contains(wrong, \"todos\") and res.Todos = nil", input, wrong)
 		}
 	}
 }

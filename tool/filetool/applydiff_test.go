@@ -70,7 +70,8 @@ func TestPartOfAChange(t *testing.T) {
 		}
 	}
 	if res.IsError || len(res.Files) != 1 || res.Files[0].Hash != workspace.HashOf([]byte("A\nb\nC\n")) {
-		t.Errorf("%+v", res)
+		t.Errorf("got %+v, want not res.IsError and len(res.Files) = 1 and res.Files[0].Hash = workspace.HashOf([]byte(\"A\\nb\\nC\\n\"))",
+			res)
 	}
 }
 

@@ -83,7 +83,7 @@ func TestRowsOfAPatch(t *testing.T) {
 	} {
 		ask := plan(t, env, ApplyPatch(), tt.in).Ask()
 		if got := strings.Join(keys(ask.Text), " "); got != tt.keys || str([]byte(ask.Text), "tool") != tt.kind {
-			t.Errorf("%s: %s", tt.in, ask.Text)
+			t.Errorf("%s: got %s, want got = tt.keys and str([]byte(ask.Text), \"tool\") = tt.kind", tt.in, ask.Text)
 		}
 		batch, _ := esjson.Get([]byte(ask.Text), "batchDiffs")
 		for e := range esjson.Array(batch) {
@@ -220,7 +220,7 @@ func TestAPatchForOtherContentDoesNothing(t *testing.T) {
 			before := fixture.Files(t, root)
 			res, err := p.Run(context.Background(), nil)
 			if err != nil || !res.IsError || len(res.Files) > 0 {
-				t.Errorf("%v %+v", err, res)
+				t.Errorf("got %v %+v, want no error and res.IsError and len(res.Files) <= 0", err, res)
 			}
 			if d := cmp.Diff(before, fixture.Files(t, root)); d != "" {
 				t.Error(d)
@@ -273,11 +273,13 @@ func TestALargeFileIsTakenAwayOnlyAsItWasSeen(t *testing.T) {
 	_, err := ApplyPatch().Plan(t.Context(), knowing(env, true, "f", "a\n"), patchCall(del+"f"))
 	var stale *tool.StaleError
 	if !errors.As(err, &stale) || stale.Shown || !strings.Contains(stale.Reason, "Read it") {
-		t.Errorf("%v", err)
+		t.Errorf("got %v, want errors.As(err, &stale) and not stale.Shown and strings.Contains(stale.Reason, \"Read it\")",
+			err)
 	}
 	ask, res := run(t, env, ApplyPatch(), patchCall(del+"f"))
 	if res.IsError || !strings.Contains(ask.Diff, "too large for a diff: 33554433 bytes before") {
-		t.Errorf("%q, %s", ask.Diff, res.Text)
+		t.Errorf("got %q, %s, want not res.IsError and strings.Contains(ask.Diff, \"too large for a diff: 33554433 bytes before\")",
+			ask.Diff, res.Text)
 	}
 }
 
@@ -288,7 +290,7 @@ func TestAPatchTellsOnlyOfWhatItChanges(t *testing.T) {
 	_, res := run(t, knowing(env, true, "a", "0\n", "b", "0\n", "c", "1\n"), ApplyPatch(), patchCall(update("a", "-1", "+1"), update("b", "-1", "+2"), update("c", "-1", "+2")))
 	for name, told := range map[string]bool{"a": false, "b": true, "c": false} {
 		if got := strings.Contains(res.Text, "<notice>"+name+" had changed"); got != told {
-			t.Errorf("%s: %s", name, res.Text)
+			t.Errorf("%s: got %s, want got = told", name, res.Text)
 		}
 	}
 	var files []string

@@ -71,7 +71,8 @@ func TestWhatAFileKeeps(t *testing.T) {
 						t.Errorf("%s: the diff is %q", where, ask.Diff)
 					}
 					if info, err := os.Stat(name); err != nil || runtime.GOOS != "windows" && info.Mode() != mode {
-						t.Errorf("%s: %v %v", where, info.Mode(), err)
+						t.Errorf("%s: got %v %v, want no error and (runtime.GOOS = \"windows\" or info.Mode() = mode)",
+							where, info.Mode(), err)
 					}
 					if found, err := tl.tl.(tool.Inspector).Inspect(context.Background(), env, in, before); found != tool.Done || err != nil {
 						t.Errorf("%s: after a crash it is %v, %v", where, found, err)
@@ -98,15 +99,17 @@ func TestWhatAFileCannotHold(t *testing.T) {
 		_, err := tt.tl.Plan(context.Background(), env, call(tt.in...))
 		var wrong *tool.InputError
 		if !errors.As(err, &wrong) || !strings.Contains(wrong.Reason, `f is not UTF-8; it is kept as Windows-1252, which has no '→' (U+2192)`) {
-			t.Errorf("%s: %v", tt.tl.Spec().Name, err)
+			t.Errorf("%s: got %v, want errors.As(err, &wrong) and strings.Contains(wrong.Reason, `f is not UTF-8; it is kept as Windows-1252, which has no '→' (U+2192)`)",
+				tt.tl.Spec().Name, err)
 		}
 	}
 	if got := fixture.ReadFile(t, filepath.Join(root, "f")); got != old {
-		t.Fatalf("%q", got)
+		t.Fatalf("got %q, want got = old", got)
 	}
 	ask, res := run(t, env, WriteToFile(), call("path", "f", "content", "café →\n"))
 	if got := fixture.ReadFile(t, filepath.Join(root, "f")); got != "café →\n" || !strings.Contains(res.Text, "It is UTF-8 now.") || !strings.Contains(ask.Title, "becomes UTF-8") {
-		t.Errorf("%q, %s, %s", got, res.Text, ask.Title)
+		t.Errorf(`got %q, %s, %s, want got = "café →\n" and strings.Contains(res.Text, "It is UTF-8 now.") and strings.Contains(ask.Title, "becomes UTF-8")`,
+			got, res.Text, ask.Title)
 	}
 }
 
@@ -118,16 +121,18 @@ func TestReadingOtherCodings(t *testing.T) {
 	} {
 		_, res := run(t, env, ReadFile(), call("path", name))
 		if _, text, _ := strings.Cut(res.Text, "\n"); !strings.HasPrefix(text, want) || res.IsError != strings.HasPrefix(want, "Error") {
-			t.Errorf("%s: %q", name, res.Text)
+			t.Errorf("%s: got %q, want strings.HasPrefix(text, want) and res.IsError = strings.HasPrefix(want, \"Error\")",
+				name, res.Text)
 		}
 	}
 	if _, res := run(t, env, ReadFile(), call("path", "long", "offset", 2999, "limit", 2)); !strings.Contains(res.Text, "2999 | x\n3000 | x") {
-		t.Errorf("%q", res.Text)
+		t.Errorf("got %q, want strings.Contains(res.Text, \"2999 | x\\n3000 | x\")", res.Text)
 	}
 	if p, err := env.Workspace.Resolve("le"); err != nil {
 		t.Error(err)
 	} else if s, problem, err := Show(t.Context(), env.Workspace, p); err != nil || problem != "" || s.Binary || s.Lines != 2 || s.Text != wideNote+"1 | a\r\n2 | €" {
-		t.Errorf("%+v %q %v", s, problem, err)
+		t.Errorf(`got %+v %q %v, want no error and problem = "" and not s.Binary and s.Lines = 2 and s.Text = wideNote+"1 | a\r\n2 | €"`,
+			s, problem, err)
 	}
 }
 

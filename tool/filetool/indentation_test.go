@@ -134,7 +134,8 @@ func TestSlices(t *testing.T) {
 	} {
 		e, err := sliceLines(strings.NewReader(tt.text), tt.offset, tt.limit)
 		if err != nil || e.text != tt.want || e.total != tt.total || e.truncated != tt.truncated || e.reason != tt.reason {
-			t.Errorf("%s: %+v, %v", tt.name, e, err)
+			t.Errorf("%s: got %+v, %v, want no error and e.text = %v and e.total = tt.total and e.truncated = tt.truncated and e.reason = tt.reason",
+				tt.name, e, err, tt.want)
 		}
 	}
 }

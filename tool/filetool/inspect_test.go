@@ -288,7 +288,8 @@ func TestInspectionThatCannotLook(t *testing.T) {
 			}
 			got, err := look.Inspect(c, env, call("path", path, "content", "y\n", "diff", diff), nil)
 			if got != tool.Unclear || (err != nil) != wantErr {
-				t.Errorf("%s %q: %s, %v", tl.Spec().Name, path, got, err)
+				t.Errorf("got %s %q: %s, %v, want got = tool.Unclear and (err != nil) = %v",
+					tl.Spec().Name, path, got, err, wantErr)
 			}
 		}
 		if got, err := look.Inspect(ctx, env, json.RawMessage(`{`), nil); got != tool.Unclear || err == nil {
@@ -297,7 +298,7 @@ func TestInspectionThatCannotLook(t *testing.T) {
 	}
 	// A diff that could not be read was never applied.
 	if got, err := ApplyDiff().(tool.Inspector).Inspect(context.Background(), env, call("path", "f", "diff", "rubbish"), nil); got != tool.NotDone || err != nil {
-		t.Errorf("%s, %v", got, err)
+		t.Errorf("got %s, %v, want got = tool.NotDone and no error", got, err)
 	}
 	if err := os.Truncate(filepath.Join(root, "f"), MaxEdit+1); err != nil {
 		t.Fatal(err)
@@ -320,19 +321,20 @@ func FuzzPlans(f *testing.F) {
 			if err != nil {
 				var wrong *tool.InputError
 				if !errors.As(err, &wrong) || wrong.Reason == "" {
-					t.Errorf("%s: %v", tl.Spec().Name, err)
+					t.Errorf("%s: got %v, want errors.As(err, &wrong) and wrong.Reason != \"\"", tl.Spec().Name, err)
 				}
 				continue
 			}
 			a := p.Ask()
 			if !json.Valid([]byte(a.Text)) || !utf8.ValidString(a.Title) || strings.ContainsAny(a.Title, "\n\x1b") || a.Kind != "tool" {
-				t.Errorf("%s: %+v", tl.Spec().Name, a)
+				t.Errorf(`%s: got %+v, want json.Valid([]byte(a.Text)) and utf8.ValidString(a.Title) and not strings.ContainsAny(a.Title, "\n\x1b") and a.Kind = "tool"`,
+					tl.Spec().Name, a)
 			}
 			if tl.Spec().Class != tool.Read || a.Outside {
 				continue
 			}
 			if res, err := p.Run(t.Context(), nil); err != nil || !utf8.ValidString(res.Text) {
-				t.Errorf("%s: %q, %v", tl.Spec().Name, res.Text, err)
+				t.Errorf("%s: got %q, %v, want no error and utf8.ValidString(res.Text)", tl.Spec().Name, res.Text, err)
 			}
 		}
 		if fixture.ReadFile(t, filepath.Join(root, "f")) != "x\n" {

@@ -42,7 +42,7 @@ func TestFoldersThatAreNotEntered(t *testing.T) {
 		"src/out":      {"o"},
 	} {
 		if d := cmp.Diff(want, listText(t, env, path, true)); d != "" {
-			t.Errorf("%s: %s", path, d)
+			t.Errorf("%s: got %s, want d = \"\"", path, d)
 		}
 	}
 }
@@ -77,10 +77,11 @@ func TestLinksAreListedAndNotFollowed(t *testing.T) {
 	}
 	ask, res := run(t, env, ListFiles(), call("path", "out", "recursive", true))
 	if !ask.Outside || res.Text != "secret" || raw(ask.Text, "isOutsideWorkspace") != "true" {
-		t.Errorf("%+v %q", ask, res.Text)
+		t.Errorf(`got %+v %q, want ask.Outside and res.Text = "secret" and raw(ask.Text, "isOutsideWorkspace") = "true"`,
+			ask, res.Text)
 	}
 	if ask, res = run(t, env, ListFiles(), call("path", "alias", "recursive", true)); ask.Outside || res.Text != "g" {
-		t.Errorf("%+v %q", ask, res.Text)
+		t.Errorf("got %+v %q, want not ask.Outside and res.Text = \"g\"", ask, res.Text)
 	}
 }
 
@@ -94,14 +95,14 @@ func TestListErrorsInWords(t *testing.T) {
 	} {
 		_, res := run(t, env, ListFiles(), call("path", path, "recursive", false))
 		if !res.IsError || !strings.HasPrefix(res.Text, want) {
-			t.Errorf("%q: %+v", path, res)
+			t.Errorf("%q: got %+v, want res.IsError and strings.HasPrefix(res.Text, want)", path, res)
 		}
 	}
 	if err := os.Mkdir(filepath.Join(env.Workspace.Root(), "empty"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	if _, res := run(t, env, ListFiles(), call("path", "empty", "recursive", true)); res.Text != "No files found." || res.IsError {
-		t.Errorf("%+v", res)
+		t.Errorf("got %+v, want res.Text = \"No files found.\" and not res.IsError", res)
 	}
 }
 

@@ -35,7 +35,7 @@ func TestReadNotebook(t *testing.T) {
 	}
 	for name, want := range map[string]string{"broken.ipynb": `1 | {"cells":[`, "other.IPYNB": `1 | {"cells":"none"}`, "latin.ipynb": "1 | café"} {
 		if _, res = run(t, env, ReadFile(), call("path", name)); !strings.HasSuffix(res.Text, "\n"+want) {
-			t.Errorf("%s: %q", name, res.Text)
+			t.Errorf("%s: got %q, want strings.HasSuffix(res.Text, \"\\n\"+want)", name, res.Text)
 		}
 	}
 }

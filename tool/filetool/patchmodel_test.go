@@ -75,7 +75,7 @@ func TestAPatchDoesWhatItsSectionsSay(t *testing.T) {
 			return
 		}
 		if err != nil {
-			r.Fatalf("%s: %v", in, err)
+			r.Fatalf("%s: got %v, want no error", in, err)
 		}
 		applied++
 		inspect := func(want tool.Finding) {
@@ -86,11 +86,11 @@ func TestAPatchDoesWhatItsSectionsSay(t *testing.T) {
 		inspect(tool.NotDone)
 		res, err := p.Run(context.Background(), nil)
 		if err != nil || res.IsError {
-			r.Fatalf("%v %+v", err, res)
+			r.Fatalf("got %v %+v, want no error and not res.IsError", err, res)
 		}
 		inspect(tool.Done)
 		if d := cmp.Diff(model, fixture.Files(t, root)); d != "" {
-			r.Fatalf("%s\n%s", d, in)
+			r.Fatalf("got %s\n%s, want d = \"\"", d, in)
 		}
 		// The files that are told of are those that changed.
 		told := map[string]bool{}

@@ -198,14 +198,14 @@ func TestRequestsOfEveryAge(t *testing.T) {
 	} {
 		got, err := readRequests(tool.Input{Tool: "read_file", Object: []byte(tt.in)})
 		if err != nil {
-			t.Errorf("%s: %v", tt.name, err)
+			t.Errorf("%s: got %v, want no error", tt.name, err)
 			continue
 		}
 		for i := range tt.want {
 			tt.want[i] = def(tt.want[i])
 		}
 		if d := cmp.Diff(tt.want, got, cmp.AllowUnexported(request{}, indentOptions{})); d != "" {
-			t.Errorf("%s: %s", tt.name, d)
+			t.Errorf("%s: got %s, want d = \"\"", tt.name, d)
 		}
 		if got[0].snippet() != tt.snippet || got[0].first() != tt.first {
 			t.Errorf("%s: shown as %q at %d", tt.name, got[0].snippet(), got[0].first())
@@ -260,7 +260,7 @@ func FuzzRequests(f *testing.F) {
 		}
 		for _, r := range reqs {
 			if err == nil && (r.offset < 1 && !r.indentation || r.limit < 1) {
-				t.Errorf("%s: %+v", in, r)
+				t.Errorf("%s: got %+v, want an error or ((r.offset >= 1 or r.indentation) and r.limit >= 1)", in, r)
 			}
 		}
 	})
@@ -291,7 +291,8 @@ func TestReadIsJudgedAgain(t *testing.T) {
 			}
 			res, err := p.Run(context.Background(), nil)
 			if err != nil || !strings.Contains(res.Text, tt.want) || strings.Contains(strings.ToLower(res.Text), "secret") {
-				t.Errorf("%+v, %v", res, err)
+				t.Errorf("got %+v, %v, want no error and strings.Contains(res.Text, tt.want) and not strings.Contains(strings.ToLower(res.Text), \"secret\")",
+					res, err)
 			}
 		})
 	}
@@ -325,7 +326,7 @@ func TestReadErrorOfARange(t *testing.T) {
 	broken := errors.New("broken")
 	for _, r := range []request{{offset: 1, limit: 9}, {ranges: [][2]int{{1, 2}}}, {ranges: [][2]int{{1, 2}, {4, 5}}}, {indentation: true}} {
 		if _, err := r.choose(iotest.ErrReader(broken)); !errors.Is(err, broken) {
-			t.Errorf("%+v: %v", r, err)
+			t.Errorf("got %+v: %v, want errors.Is(err, broken)", r, err)
 		}
 	}
 }

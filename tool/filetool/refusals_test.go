@@ -17,7 +17,7 @@ func TestRefusalInWords(t *testing.T) {
 	res := denied("secret/key")
 	want := `{"status":"error","type":"access_denied","message":"Access blocked by .rooignore","path":"secret/key","suggestion":"Go on without this file, or ask the user to change .rooignore."}`
 	if res.Text != want || !res.IsError || len(res.Files) > 0 {
-		t.Errorf("%+v", res)
+		t.Errorf("got %+v, want res.Text = %v and res.IsError and len(res.Files) <= 0", res, want)
 	}
 }
 
@@ -34,7 +34,7 @@ func TestFileErrorsInWords(t *testing.T) {
 		{workspace.ErrChanged, "src/a.go cannot be read: file has changed in the meantime"},
 	} {
 		if got := explain(p, tt.err); got != refusal(tt.want) {
-			t.Errorf("%v: %v", tt.err, got)
+			t.Errorf("%v: got %v, want got = refusal(tt.want)", tt.err, got)
 		}
 	}
 	for _, ours := range []error{context.Canceled, context.DeadlineExceeded} {
@@ -62,6 +62,7 @@ func TestAFolderThatCannotBeReadHidesOnlyItself(t *testing.T) {
 		t.Errorf("found %q", got)
 	}
 	if _, res := run(t, env, ReadFile(), call("path", "unread")); res.Text != "File: unread\nError: unread may not be opened: permission denied." {
-		t.Errorf("%q", res.Text)
+		t.Errorf("got %q, want res.Text = \"File: unread\\nError: unread may not be opened: permission denied.\"",
+			res.Text)
 	}
 }

@@ -74,7 +74,8 @@ func TestReplacing(t *testing.T) {
 				t.Error(ask.Text, d)
 			}
 			if ask.Diff == "" || str([]byte(ask.Text), "content") != hunks(ask.Diff) || ask.Title != tt.tl.Spec().Name+" f" {
-				t.Errorf("%+v", ask)
+				t.Errorf(`got %+v, want ask.Diff != "" and str([]byte(ask.Text), "content") = hunks(ask.Diff) and ask.Title = tt.tl.Spec().Name+" f"`,
+					ask)
 			}
 		})
 	}
@@ -195,7 +196,7 @@ func TestInspectionOfAnEdit(t *testing.T) {
 			fixture.WriteFile(t, filepath.Join(root, "f"), step.text)
 		}
 		if got, err := EditFile().(tool.Inspector).Inspect(context.Background(), env, in, nil); got != step.want || err != nil {
-			t.Errorf("%q: %s, %v", step.text, got, err)
+			t.Errorf("%q: got %s, %v, want got = %v and no error", step.text, got, err, step.want)
 		}
 	}
 }
@@ -220,7 +221,7 @@ func TestWritingKeepsMarkAndLineEnds(t *testing.T) {
 		}
 		for _, b := range []map[string]string{before, nil} {
 			if got, err := WriteToFile().(tool.Inspector).Inspect(context.Background(), env, in, b); got != tool.Done || err != nil {
-				t.Errorf("%q: %s, %v", tt[2], got, err)
+				t.Errorf("%q: got %s, %v, want got = tool.Done and no error", tt[2], got, err)
 			}
 		}
 	}

@@ -117,7 +117,7 @@ func TestWhatIsSearched(t *testing.T) {
 		}
 		slices.Sort(got)
 		if d := cmp.Diff(strings.Fields(tt.want), got); d != "" && (tt.want != "" || len(got) > 0) {
-			t.Errorf("%s %s: %s", tt.path, tt.glob, d)
+			t.Errorf(`got %s %s: %s, want d = "" or (tt.want = "" and len(got) <= 0)`, tt.path, tt.glob, d)
 		}
 	}
 	if text := searchText(t, env, "path", "latin1", "regex", "needle"); !strings.Contains(text, "1 | caf\ufffd needle") {
@@ -148,7 +148,7 @@ func TestSearchMistakes(t *testing.T) {
 		"/":       "Error: the folder / cannot be listed: it is a home or root folder; name the folder below it that is meant",
 	} {
 		if _, res := run(t, env, SearchFiles(), call("path", path, "regex", "x")); res.Text != want || !res.IsError {
-			t.Errorf("%s: %+v", path, res)
+			t.Errorf("%s: got %+v, want res.Text = %v and res.IsError", path, res, want)
 		}
 	}
 }
@@ -281,7 +281,7 @@ func TestTheAnswerDoesNotDependOnWhoSearched(t *testing.T) {
 		_, res := run(t, env, SearchFiles(), call("path", ".", "regex", pattern))
 		_, got, _ := strings.Cut(res.Text, "\n\n")
 		if d := cmp.Diff(want.String(), strings.ReplaceAll(got, "\n\n", "\n")+"\n"); d != "" {
-			t.Errorf("%s: %s", pattern, d)
+			t.Errorf("%s: got %s, want d = \"\"", pattern, d)
 		}
 	}
 }

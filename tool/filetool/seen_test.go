@@ -175,7 +175,7 @@ func TestDifference(t *testing.T) {
 	} {
 		text, whole := Difference("f", []byte(tt.old), []byte(tt.now), tt.limit)
 		if whole != tt.whole || whole != (text != "") {
-			t.Errorf("%s: %v %q", name, whole, text)
+			t.Errorf("%s: got %v %q, want whole = tt.whole and whole = (text != \"\")", name, whole, text)
 		}
 	}
 }

@@ -39,10 +39,12 @@ func TestShow(t *testing.T) {
 		}
 		s, problem, err := Show(t.Context(), w, p)
 		if err != nil || problem != "" || !strings.HasPrefix(s.Text, tt.want) || (s.Image != nil) != tt.image || s.Binary != tt.binary {
-			t.Errorf("%s: %+v, %q, %v", name, s, problem, err)
+			t.Errorf("%s: got %+v, %q, %v, want no error and problem = \"\" and strings.HasPrefix(s.Text, tt.want) and (s.Image != nil) = tt.image and s.Binary = tt.binary",
+				name, s, problem, err)
 		}
 		if s.Truncated != (name == "long") || s.Touch.Path != name || s.Touch.Source != ShowSource || !tt.binary && s.Touch.Hash != workspace.HashOf([]byte(tt.content)) {
-			t.Errorf("%s: %+v", name, s)
+			t.Errorf("%s: got %+v, want s.Truncated = (name == \"long\") and s.Touch.Path = name and s.Touch.Source = ShowSource and (tt.binary or s.Touch.Hash = workspace.HashOf([]byte(tt.content)))",
+				name, s)
 		}
 	}
 	for _, name := range []string{"none", "."} {
@@ -51,7 +53,7 @@ func TestShow(t *testing.T) {
 			t.Fatal(err)
 		}
 		if s, problem, err := Show(t.Context(), w, p); problem == "" || err != nil || s.Text != "" {
-			t.Errorf("%s: %+v, %v", name, s, err)
+			t.Errorf(`%s: got %+v, %v, want problem != "" and no error and s.Text = ""`, name, s, err)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -55,7 +55,7 @@ func plan(t *testing.T, env tool.Env, tl tool.Tool, in json.RawMessage) tool.Pla
 	t.Helper()
 	p, err := tl.Plan(context.Background(), env, in)
 	if err != nil {
-		t.Fatalf("%s: %v", tl.Spec().Name, err)
+		t.Fatalf("%s: got %v, want no error", tl.Spec().Name, err)
 	}
 	return p
 }
@@ -65,7 +65,7 @@ func run(t *testing.T, env tool.Env, tl tool.Tool, in json.RawMessage) (tool.Ask
 	p := plan(t, env, tl, in)
 	res, err := p.Run(context.Background(), nil)
 	if err != nil {
-		t.Fatalf("%s: %v", tl.Spec().Name, err)
+		t.Fatalf("%s: got %v, want no error", tl.Spec().Name, err)
 	}
 	return p.Ask(), res
 }
@@ -96,7 +96,7 @@ func TestInputMistakes(t *testing.T) {
 			_, err := tl.Plan(context.Background(), env, json.RawMessage(in))
 			var wrong *tool.InputError
 			if !errors.As(err, &wrong) {
-				t.Errorf("%s %s: %v", tl.Spec().Name, in, err)
+				t.Errorf("got %s %s: %v, want errors.As(err, &wrong)", tl.Spec().Name, in, err)
 			}
 		}
 	}
@@ -244,7 +244,7 @@ func TestWriteRefusesChangedFile(t *testing.T) {
 			}
 			res, err := p.Run(context.Background(), nil)
 			if err != nil || !res.IsError {
-				t.Fatalf("%v %+v", err, res)
+				t.Fatalf("got %v %+v, want no error and res.IsError", err, res)
 			}
 			if data, _ := os.ReadFile(name); string(data) == "ours" {
 				t.Error("it was overwritten")
@@ -331,7 +331,7 @@ func TestApplyDiffTool(t *testing.T) {
 		_, err := ApplyDiff().Plan(context.Background(), env, in)
 		var wrong *tool.InputError
 		if !errors.As(err, &wrong) {
-			t.Errorf("%s: %v", in, err)
+			t.Errorf("%s: got %v, want errors.As(err, &wrong)", in, err)
 		}
 	}
 }
@@ -380,7 +380,8 @@ func TestListFiles(t *testing.T) {
 	}
 	ask, res := run(t, env, ListFiles(), call("path", "A", "recursive", false))
 	if res.Text != ".gitignore\nx\n.hid/" || str([]byte(ask.Text), "tool") != "listFilesTopLevel" || str([]byte(ask.Text), "content") != res.Text {
-		t.Errorf("%q %s", res.Text, ask.Text)
+		t.Errorf(`got %q %s, want res.Text = ".gitignore\nx\n.hid/" and str([]byte(ask.Text), "tool") = "listFilesTopLevel" and str([]byte(ask.Text), "content") = res.Text`,
+			res.Text, ask.Text)
 	}
 	for i := range 250 {
 		fixture.WriteFile(t, filepath.Join(root, "many", fmt.Sprint("f", i)), "")
@@ -444,12 +445,12 @@ func TestCancel(t *testing.T) {
 	cancel()
 	for _, p := range plans {
 		if _, err := p.Run(ctx, nil); !errors.Is(err, context.Canceled) {
-			t.Errorf("%s: %v", p.Ask().Title, err)
+			t.Errorf("%s: got %v, want errors.Is(err, context.Canceled)", p.Ask().Title, err)
 		}
 	}
 	for _, tl := range []tool.Tool{ListFiles(), SearchFiles()} {
 		if _, err := tl.Plan(ctx, env, call("path", ".", "regex", "x")); !errors.Is(err, context.Canceled) {
-			t.Errorf("%s: %v", tl.Spec().Name, err)
+			t.Errorf("%s: got %v, want errors.Is(err, context.Canceled)", tl.Spec().Name, err)
 		}
 	}
 	if fixture.ReadFile(t, filepath.Join(root, "a")) != "x\n" {

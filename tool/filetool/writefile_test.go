@@ -45,7 +45,8 @@ func TestWriteGivesTheFileThatWasAskedFor(t *testing.T) {
 		}
 		operation := map[bool]string{true: "modified", false: "created"}[there]
 		if str([]byte(res.Text), "operation") != operation || res.IsError {
-			r.Fatalf("%s: %s", operation, res.Text)
+			r.Fatalf("%s: got %s, want str([]byte(res.Text), \"operation\") = operation and not res.IsError",
+				operation, res.Text)
 		}
 		before := ""
 		if there {
@@ -157,7 +158,7 @@ func TestWriteErrorsInWords(t *testing.T) {
 		case tt.mistake == "":
 			res, err := p.Run(context.Background(), nil)
 			if err != nil || !res.IsError || res.Text != tt.result {
-				t.Errorf("%s: %+v, %v", tt.path, res, err)
+				t.Errorf("%s: got %+v, %v, want no error and res.IsError and res.Text = tt.result", tt.path, res, err)
 			}
 		}
 	}
@@ -190,7 +191,7 @@ func TestWriteIsJudgedAgain(t *testing.T) {
 			}
 			res, err := w.Run(context.Background(), nil)
 			if err == nil && !res.IsError || len(res.Files) > 0 {
-				t.Errorf("%+v, %v", res, err)
+				t.Errorf("got %+v, %v, want (an error or res.IsError) and len(res.Files) <= 0", res, err)
 			}
 			for _, f := range []string{outside, filepath.Join(root, "d/f"), filepath.Join(root, ".roo/f")} {
 				if got := fixture.ReadFile(t, f); got != "x\n" {
@@ -254,7 +255,7 @@ func TestReplacingAHugeFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, res := run(t, env, WriteToFile(), call("path", "f", "content", "small\n")); res.IsError || fixture.ReadFile(t, name) != "small\n" {
-		t.Errorf("%+v", res)
+		t.Errorf("got %+v, want not res.IsError and fixture.ReadFile(t, name) = \"small\\n\"", res)
 	}
 }
 

@@ -60,11 +60,13 @@ func TestReadAPiece(t *testing.T) {
 	}
 	ask, _ := call(t, ReadOutput(), env, `{"artifact_id":"cmd-1.txt","offset":4,"limit":3}`)
 	if ask.Text != `{"tool":"readCommandOutput","readStart":4,"readEnd":7,"totalBytes":14}` || ask.Outside || ask.Protected {
-		t.Errorf("%+v", ask)
+		t.Errorf("got %+v, want ask.Text = `{\"tool\":\"readCommandOutput\",\"readStart\":4,\"readEnd\":7,\"totalBytes\":14}` and not ask.Outside and not ask.Protected",
+			ask)
 	}
 	ask, _ = call(t, ReadOutput(), env, `{"artifact_id":"cmd-1.txt","search":"x\u001b[2K"}`)
 	if !strings.Contains(ask.Text, `"readEnd":14,"totalBytes":14,"searchPattern":"x`) {
-		t.Errorf("%+v", ask)
+		t.Errorf("got %+v, want strings.Contains(ask.Text, `\"readEnd\":14,\"totalBytes\":14,\"searchPattern\":\"x`)",
+			ask)
 	}
 }
 
@@ -82,7 +84,8 @@ func TestMistakesOfTheModel(t *testing.T) {
 		_, err := tt.tool.Plan(t.Context(), kept("abc"), json.RawMessage(tt.input))
 		var wrong *tool.InputError
 		if !errors.As(err, &wrong) || wrong.Reason == "" || wrong.Tool != tt.tool.Spec().Name {
-			t.Errorf("%s: %v", tt.input, err)
+			t.Errorf("%s: got %v, want errors.As(err, &wrong) and wrong.Reason != \"\" and wrong.Tool = tt.tool.Spec().Name",
+				tt.input, err)
 		}
 	}
 	if _, r := call(t, ReadOutput(), tool.Env{}, `{"artifact_id":"cmd-1.txt"}`); !r.IsError {
@@ -182,7 +185,7 @@ func TestAnOutputThatCannotBeReadIsAnError(t *testing.T) {
 			t.Fatal(err)
 		}
 		if r, err := p.Run(t.Context(), nil); err == nil {
-			t.Errorf("%s: %+v", input, r)
+			t.Errorf("%s: got %+v, want an error", input, r)
 		}
 	}
 }

@@ -42,7 +42,7 @@ func TestListTasks(t *testing.T) {
 	}}
 	ask, r := call(t, ListTasks(s), env, `{"query":"tests","status":"running","limit":null}`)
 	if d := cmp.Diff(Query{Words: "tests", Status: "running", Workspace: ws.Root(), Limit: 20}, asked); d != "" || ask.Outside {
-		t.Errorf("%s%+v", d, ask)
+		t.Errorf("got %s%+v, want d = \"\" and not ask.Outside", d, ask)
 	}
 	want := "2 tasks, newest first:\n\n- 01a | running | 2026-01-02T03:04:05.000Z | mode code | $0.50 | this task\n  \"Fix the\uFFFD[2J tests\"\n\n" +
 		"- 01b | failed | 2026-01-01T00:00:00.000Z\n  \"" + strings.Repeat("é", 200) + "…\"\n\n(There are more: give a query, or a higher limit.)"
@@ -52,10 +52,11 @@ func TestListTasks(t *testing.T) {
 
 	ask, r = call(t, ListTasks(s), env, `{"all_workspaces":true,"limit":100000}`)
 	if asked.Workspace != "" || asked.Limit != maxTasks || !ask.Outside || !strings.Contains(ask.Title, "all workspaces") || !strings.Contains(r.Text, "\n  in /w2\n") {
-		t.Errorf("%+v %+v\n%s", asked, ask, r.Text)
+		t.Errorf("got %+v %+v\n%s, want asked.Workspace = \"\" and asked.Limit = maxTasks and ask.Outside and strings.Contains(ask.Title, \"all workspaces\") and strings.Contains(r.Text, \"\\n in /w2\\n\")",
+			asked, ask, r.Text)
 	}
 	if _, r = call(t, ListTasks(some{}), env, `{}`); r.Text != "No tasks found." || r.IsError {
-		t.Errorf("%+v", r)
+		t.Errorf("got %+v, want r.Text = \"No tasks found.\" and not r.IsError", r)
 	}
 	p, err := ListTasks(some{err: errors.New("the disk is gone")}).Plan(t.Context(), env, json.RawMessage(`{}`))
 	if err != nil {

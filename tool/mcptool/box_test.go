@@ -29,27 +29,28 @@ func TestOpen(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 	if len(notes) != 1 || !strings.Contains(notes[0], "MCP server dead") || !strings.Contains(notes[0], "cannot find the database") {
-		t.Errorf("%q", notes)
+		t.Errorf(`got %q, want len(notes) = 1 and strings.Contains(notes[0], "MCP server dead") and strings.Contains(notes[0], "cannot find the database")`,
+			notes)
 	}
 	for _, name := range []string{"mcp--a--echo", "mcp__a__echo"} {
 		if r := run(t, planned(t, b.Find(name), tool.Env{}, `{"text":"x"}`)); r.Text != "echo: x" {
-			t.Errorf("%s: %+v", name, r)
+			t.Errorf("%s: got %+v, want r.Text = \"echo: x\"", name, r)
 		}
 	}
 	for name, offer := range map[string]bool{"mcp--dead--anything": true, "mcp--a--grown": true, "mcp--a--flood": false, "mcp--other--x": false, "read_file": false, "mcp--a--": false} {
 		if found := b.Find(name); (found != nil) != offer {
-			t.Errorf("%s: %v", name, found)
+			t.Errorf("%s: got %v, want (found != nil) = offer", name, found)
 		} else if offer && !found.Spec().OptIn {
 			t.Errorf("%s is offered", name)
 		}
 	}
 	r := run(t, planned(t, b.Find("mcp--dead--anything"), tool.Env{}, `{}`))
 	if !r.IsError || !strings.Contains(r.Text, "cannot find the database") {
-		t.Errorf("%+v", r)
+		t.Errorf("got %+v, want r.IsError and strings.Contains(r.Text, \"cannot find the database\")", r)
 	}
 	use := tools[1]
 	if r := run(t, planned(t, use, tool.Env{}, `{"server_name":"b","tool_name":"echo","arguments":{"text":"y"}}`)); r.Text != "echo: y" {
-		t.Errorf("%+v", r)
+		t.Errorf("got %+v, want r.Text = \"echo: y\"", r)
 	}
 	if why := refused(t, use, `{"server_name":"b","tool_name":"flood"}`); !strings.Contains(why, "switched off") {
 		t.Error(why)
@@ -69,14 +70,15 @@ func TestServersWithTheSameName(t *testing.T) {
 	tools, notes := box(t, nil, "a b", "a_b").Open(t.Context())
 	got := names(tools)
 	if len(slices.Compact(slices.Clone(got))) != len(got) || len(notes) == 0 || !strings.Contains(notes[0], "same name") {
-		t.Errorf("%v, %q", got, notes)
+		t.Errorf("got %v, %q, want len(slices.Compact(slices.Clone(got))) = len(got) and len(notes) != 0 and strings.Contains(notes[0], \"same name\")",
+			got, notes)
 	}
 }
 
 func TestNoServers(t *testing.T) {
 	t.Parallel()
 	if tools, notes := box(t, nil).Open(t.Context()); tools != nil || notes != nil {
-		t.Errorf("%v, %v", tools, notes)
+		t.Errorf("got %v, %v, want tools = nil and notes = nil", tools, notes)
 	}
 }
 
@@ -89,7 +91,7 @@ func TestAlwaysAllowed(t *testing.T) {
 	agreed := func(tl tool.Tool, input string) bool { return planned(t, tl, tool.Env{}, input).Ask().Agreed != "" }
 	for name, want := range map[string]bool{"mcp--s--echo": true, "mcp--s--not_yet": true, "mcp--s--mark": false, "mcp--s--unknown": false} {
 		if got := agreed(b.Find(name), `{}`); got != want {
-			t.Errorf("%s: %v", name, got)
+			t.Errorf("%s: got %v, want got = %v", name, got, want)
 		}
 	}
 	if !agreed(tools[1], `{"server_name":"s","tool_name":"echo"}`) || agreed(tools[1], `{"server_name":"s","tool_name":"mark"}`) {

@@ -43,7 +43,7 @@ func planned(t *testing.T, tl tool.Tool, env tool.Env, input string) tool.Plan {
 	t.Helper()
 	p, err := tl.Plan(t.Context(), env, json.RawMessage(input))
 	if err != nil {
-		t.Fatalf("%s: %v", input, err)
+		t.Fatalf("%s: got %v, want no error", input, err)
 	}
 	return p
 }
@@ -63,7 +63,7 @@ func refused(t *testing.T, tl tool.Tool, input string) string {
 	_, err := tl.Plan(t.Context(), tool.Env{}, json.RawMessage(input))
 	var wrong *tool.InputError
 	if !errors.As(err, &wrong) {
-		t.Errorf("%s: %v", input, err)
+		t.Errorf("%s: got %v, want errors.As(err, &wrong)", input, err)
 		return ""
 	}
 	return wrong.Reason

@@ -22,7 +22,8 @@ func TestWhatIsDeclared(t *testing.T) {
 	c := &caller{}
 	s := New(c, search).Spec()
 	if s.Class != tool.MCP || s.Replay != tool.Never || s.OptIn || s.Description != "Searches." {
-		t.Errorf("%+v", s)
+		t.Errorf("got %+v, want s.Class = tool.MCP and s.Replay = tool.Never and not s.OptIn and s.Description = \"Searches.\"",
+			s)
 	}
 	if d := cmp.Diff([]string{"mcp__my_files__search"}, s.Aliases); d != "" {
 		t.Error(d)
@@ -35,7 +36,8 @@ func TestWhatIsDeclared(t *testing.T) {
 	none := Access(c, []mcp.Menu{{Server: mcp.Server{Name: "s"}}}).Spec()
 	some := Access(c, []mcp.Menu{{Server: mcp.Server{Name: "s"}, Resources: []mcp.Resource{{URI: "a://1", Name: "one", Description: "The\nfirst."}}}}).Spec()
 	if !none.OptIn || some.OptIn || !strings.Contains(some.Description, "\n- server_name s, uri a://1: one The first.") {
-		t.Errorf("%+v\n%+v", none, some)
+		t.Errorf("got %+v\n%+v, want none.OptIn and not some.OptIn and strings.Contains(some.Description, \"\\n- server_name s, uri a://1: one The first.\")",
+			none, some)
 	}
 	var many []mcp.Resource
 	for range 500 {
@@ -46,7 +48,8 @@ func TestWhatIsDeclared(t *testing.T) {
 		t.Errorf("%d bytes", len(long.Description))
 	}
 	if use := Use(c, nil).Spec(); !use.OptIn || use.Replay != tool.Never || !esjson.Valid(use.Schema) || !esjson.Valid(some.Schema) {
-		t.Errorf("%+v", use)
+		t.Errorf("got %+v, want use.OptIn and use.Replay = tool.Never and esjson.Valid(use.Schema) and esjson.Valid(some.Schema)",
+			use)
 	}
 }
 
@@ -69,7 +72,8 @@ func TestWhatIsAsked(t *testing.T) {
 	}
 	got = planned(t, Access(c, nil), tool.Env{}, `{"server_name":"s","uri":"a://b"}`).Ask()
 	if got.Text != `{"type":"access_mcp_resource","serverName":"s","uri":"a://b"}` || got.Title != "access_mcp_resource s a://b" || got.Agreed != "" {
-		t.Errorf("%+v", got)
+		t.Errorf("got %+v, want got.Text = `{\"type\":\"access_mcp_resource\",\"serverName\":\"s\",\"uri\":\"a://b\"}` and got.Title = \"access_mcp_resource s a://b\" and got.Agreed = \"\"",
+			got)
 	}
 }
 
@@ -105,20 +109,22 @@ func TestResults(t *testing.T) {
 	c := &caller{answer: mcp.Result{Text: "no", Failed: true, Images: []mcp.Image{{Media: "image/png", Data: []byte("abc")}}}}
 	r := run(t, planned(t, New(c, search), tool.Env{}, `{}`))
 	if r.Text != "Error:\nno" || !r.IsError || string(r.Images[0]) != `{"type":"image","source":{"type":"base64","media_type":"image/png","data":"YWJj"}}` {
-		t.Errorf("%+v", r)
+		t.Errorf("got %+v, want r.Text = \"Error:\\nno\" and r.IsError and string(r.Images[0]) = `{\"type\":\"image\",\"source\":{\"type\":\"base64\",\"media_type\":\"image/png\",\"data\":\"YWJj\"}}`",
+			r)
 	}
 	// That a server is dead is the call's failure and not the run's.
 	c.err = &mcp.CallError{Server: "s", Reason: "gone", Unknown: true, Timeout: true}
 	r = run(t, planned(t, New(c, search), tool.Env{}, `{}`))
 	if !r.IsError || !r.TimedOut || !strings.Contains(r.Text, "gone; it is not known whether") {
-		t.Errorf("%+v", r)
+		t.Errorf("got %+v, want r.IsError and r.TimedOut and strings.Contains(r.Text, \"gone; it is not known whether\")",
+			r)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	why := errors.New("stopped")
 	cancel(why)
 	c.err = why
 	if _, err := planned(t, New(c, search), tool.Env{}, `{}`).Run(ctx, nil); !errors.Is(err, why) {
-		t.Errorf("%v", err)
+		t.Errorf("got %v, want errors.Is(err, why)", err)
 	}
 }
 

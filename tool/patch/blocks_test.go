@@ -105,7 +105,7 @@ func TestAGeneratedDiffGivesTheIntendedText(t *testing.T) {
 		shuffled := rapid.Permutation(blocks).Draw(r, "order")
 		got, bad, err := ApplyDiff(context.Background(), text.String(), strings.Join(shuffled, ""), Exact)
 		if bad != nil || err != nil || len(got.Failures) > 0 {
-			r.Fatalf("%v %v %+v", bad, err, got.Failures)
+			r.Fatalf("got %v %v %+v, want bad = nil and no error and len(got.Failures) <= 0", bad, err, got.Failures)
 		}
 		if got.Content != intended {
 			r.Fatalf("%s", cmp.Diff(intended, got.Content))
@@ -130,7 +130,8 @@ func TestLinesThatAreNotReplacedKeepTheirBytes(t *testing.T) {
 	} {
 		got, bad, err := ApplyDiff(context.Background(), tt.text, diffBlock(0, tt.search, tt.replace), Exact)
 		if bad != nil || err != nil || len(got.Failures) > 0 {
-			t.Errorf("%s: %v %v %+v", tt.name, bad, err, got.Failures)
+			t.Errorf("%s: got %v %v %+v, want bad = nil and no error and len(got.Failures) <= 0",
+				tt.name, bad, err, got.Failures)
 			continue
 		}
 		if got.Content != tt.want {
@@ -203,11 +204,12 @@ func TestBlocksThatAreNoDiff(t *testing.T) {
 	} {
 		_, bad, err := ApplyDiff(context.Background(), "a\n", tt.diff, Exact)
 		if err != nil || bad == nil {
-			t.Errorf("%s: %v %v", tt.name, bad, err)
+			t.Errorf("%s: got %v %v, want no error and bad != nil", tt.name, bad, err)
 			continue
 		}
 		if bad.Kind != tt.kind || !strings.Contains(strings.ToLower(bad.Reason), strings.ToLower(tt.says)) {
-			t.Errorf("%s: %s: %s", tt.name, bad.Kind, bad.Reason)
+			t.Errorf("%s: got %s: %s, want bad.Kind = tt.kind and strings.Contains(strings.ToLower(bad.Reason), strings.ToLower(tt.says))",
+				tt.name, bad.Kind, bad.Reason)
 		}
 	}
 }
@@ -229,7 +231,7 @@ func TestParsedBlocks(t *testing.T) {
 	} {
 		got, bad := ParseDiff(tt.diff)
 		if bad != nil {
-			t.Errorf("%s: %v", tt.name, bad)
+			t.Errorf("%s: got %v, want bad = nil", tt.name, bad)
 			continue
 		}
 		if !slices.Equal(got, tt.want) {

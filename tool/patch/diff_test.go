@@ -62,7 +62,7 @@ func TestApplyDiffKeepsTheRest(t *testing.T) {
 		diff := searchMark + "\n" + strings.Join(lines[at:at+count], "\n") + "\n" + middleMark + "\n" + fresh + "\n\n" + fresh + "\n" + replaceMark
 		got, bad, err := ApplyDiff(context.Background(), strings.Join(lines, eol)+tail, diff, Exact)
 		if bad != nil || err != nil || got.Applied != 1 {
-			r.Fatalf("%+v %v %v", got, bad, err)
+			r.Fatalf("got %+v %v %v, want bad = nil and no error and got.Applied = 1", got, bad, err)
 		}
 		if n == 1 && tail == "" {
 			eol = "\n" // nothing shows which line end is meant
@@ -91,11 +91,12 @@ func TestApplyDiffChoices(t *testing.T) {
 	for _, tt := range tests {
 		got, bad, err := ApplyDiff(context.Background(), tt.text, tt.diff, Exact)
 		if bad != nil || err != nil {
-			t.Errorf("%s: %v %v", tt.name, bad, err)
+			t.Errorf("%s: got %v %v, want bad = nil and no error", tt.name, bad, err)
 			continue
 		}
 		if got.Content != tt.want || tt.fail != "" && (len(got.Failures) != 1 || got.Failures[0].Reason != tt.fail) {
-			t.Errorf("%s: %q %v", tt.name, got.Content, got.Failures)
+			t.Errorf("%s: got %q %v, want got.Content = %v and (tt.fail = \"\" or (len(got.Failures) = 1 and got.Failures[0].Reason = tt.fail))",
+				tt.name, got.Content, got.Failures, tt.want)
 		}
 	}
 }
@@ -110,7 +111,7 @@ func TestApplyDiffIsBounded(t *testing.T) {
 	start := time.Now()
 	got, bad, err := ApplyDiff(context.Background(), text, searchMark+"\n"+search+middleMark+"\nx\n"+replaceMark, Exact)
 	if bad != nil || err != nil || len(got.Failures) != 1 {
-		t.Fatalf("%+v %v %v", got.Failures, bad, err)
+		t.Fatalf("got %+v %v %v, want bad = nil and no error and len(got.Failures) = 1", got.Failures, bad, err)
 	}
 	t.Logf("40,000 lines, 60 searched: %v", time.Since(start))
 	if d := time.Since(start); d > 20*time.Second {

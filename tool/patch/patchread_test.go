@@ -81,10 +81,10 @@ func TestAPatchIsReadAsItWasWritten(t *testing.T) {
 		}
 		got, bad := ParsePatch(patch)
 		if bad != nil {
-			r.Fatalf("%v:\n%s", bad, patch)
+			r.Fatalf("%v: got %s, want bad = nil", bad, patch)
 		}
 		if d := cmp.Diff(want, got, cmp.AllowUnexported(Section{}, Chunk{}, patchLine{})); d != "" {
-			r.Fatalf("%s\n%s", d, patch)
+			r.Fatalf("got %s\n%s, want d = \"\"", d, patch)
 		}
 	})
 }

@@ -78,7 +78,8 @@ func TestUseOfASkill(t *testing.T) {
 		r, err := p.Run(t.Context(), nil)
 		got := strings.NewReplacer(e.Workspace.Root(), "$W", home, "$H", `\`, "/").Replace(r.Text)
 		if err != nil || !strings.HasPrefix(got, tt.want) || r.IsError != strings.HasPrefix(tt.want, "Error") {
-			t.Errorf("%s: %+v, %v", tt.input, r, err)
+			t.Errorf("%s: got %+v, %v, want no error and strings.HasPrefix(got, tt.want) and r.IsError = strings.HasPrefix(tt.want, \"Error\")",
+				tt.input, r, err)
 		}
 	}
 }
@@ -89,7 +90,8 @@ func TestWithoutSkills(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r, err := p.Run(t.Context(), nil); err != nil || r.Text != "Error: Skill 'x' not found. Available skills: (none)" {
-		t.Errorf("%+v %v", r, err)
+		t.Errorf("got %+v %v, want no error and r.Text = \"Error: Skill 'x' not found. Available skills: (none)\"",
+			r, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -103,15 +105,17 @@ func TestMistakesOfTheModel(t *testing.T) {
 		_, err := Skill("").Plan(t.Context(), tool.Env{}, json.RawMessage(input))
 		var wrong *tool.InputError
 		if !errors.As(err, &wrong) || wrong.Tool != SkillName || wrong.Reason == "" {
-			t.Errorf("%s: %v", input, err)
+			t.Errorf("%s: got %v, want errors.As(err, &wrong) and wrong.Tool = SkillName and wrong.Reason != \"\"",
+				input, err)
 		}
 	}
 	p, err := Skill("").Plan(t.Context(), tool.Env{}, json.RawMessage(`{"skill":"x\n\u001b[2J","args":"\u202e"}`))
 	if err != nil || strings.ContainsAny(p.Ask().Title, "\n\x1b\u202e") {
-		t.Errorf("%+v, %v", p, err)
+		t.Errorf("got %+v, %v, want no error and not strings.ContainsAny(p.Ask().Title, \"\\n\\x1b\\u202e\")",
+			p, err)
 	}
 	r, err := p.Run(t.Context(), nil)
 	if err != nil || strings.ContainsAny(r.Text, "\n\x1b") {
-		t.Errorf("%+v, %v", r, err)
+		t.Errorf("got %+v, %v, want no error and not strings.ContainsAny(r.Text, \"\\n\\x1b\")", r, err)
 	}
 }

@@ -54,7 +54,8 @@ func TestRunOfASlashCommand(t *testing.T) {
 		}
 		r, err := p.Run(t.Context(), nil)
 		if err != nil || !strings.HasPrefix(r.Text, tt.want) || r.IsError != strings.HasPrefix(tt.want, "Error") {
-			t.Errorf("%s: %+v, %v", tt.input, r, err)
+			t.Errorf("%s: got %+v, %v, want no error and strings.HasPrefix(r.Text, tt.want) and r.IsError = strings.HasPrefix(tt.want, \"Error\")",
+				tt.input, r, err)
 		}
 	}
 }
@@ -65,12 +66,14 @@ func TestMistakesInASlashCommand(t *testing.T) {
 		_, err := none.Plan(t.Context(), tool.Env{}, json.RawMessage(input))
 		var wrong *tool.InputError
 		if !errors.As(err, &wrong) || wrong.Tool != "run_slash_command" || wrong.Reason == "" {
-			t.Errorf("%s: %v", input, err)
+			t.Errorf(`%s: got %v, want errors.As(err, &wrong) and wrong.Tool = "run_slash_command" and wrong.Reason != ""`,
+				input, err)
 		}
 	}
 	p, err := none.Plan(t.Context(), tool.Env{}, json.RawMessage(`{"command":"x\n\u001b[2J","args":"\u202e"}`))
 	if err != nil || strings.ContainsAny(p.Ask().Title, "\n\x1b\u202e") {
-		t.Errorf("%+v, %v", p, err)
+		t.Errorf("got %+v, %v, want no error and not strings.ContainsAny(p.Ask().Title, \"\\n\\x1b\\u202e\")",
+			p, err)
 	}
 }
 
@@ -113,7 +116,8 @@ func TestWhoseCommandCounts(t *testing.T) {
 			t.Fatal(err)
 		}
 		if r, err := p.Run(t.Context(), nil); err != nil || !strings.Contains(r.Text, want) || strings.Contains(r.Text, "hidden-content") {
-			t.Errorf("%s: %+v %v", name, r, err)
+			t.Errorf("%s: got %+v %v, want no error and strings.Contains(r.Text, want) and not strings.Contains(r.Text, \"hidden-content\")",
+				name, r, err)
 		}
 	}
 	// A call that was cancelled in between says so.

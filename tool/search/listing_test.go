@@ -75,7 +75,8 @@ func TestCompareNamesIsAnOrder(t *testing.T) {
 			r.Fatalf("%q differs from itself", a)
 		}
 		if compareNames(a, b) <= 0 && compareNames(b, c) <= 0 && compareNames(a, c) > 0 {
-			r.Fatalf("%q, %q, %q", a, b, c)
+			r.Fatalf("got %q, %q, %q, want compareNames(a, b) > 0 or compareNames(b, c) > 0 or compareNames(a, c) <= 0",
+				a, b, c)
 		}
 	})
 }
@@ -89,7 +90,7 @@ func TestTooWide(t *testing.T) {
 	}
 	for path, want := range map[string]bool{"/": true, real: true, filepath.Join(real, "project"): false, filepath.Dir(real): false} {
 		if got := tooWide(path); got != want {
-			t.Errorf("%s: %v", path, got)
+			t.Errorf("%s: got %v, want got = %v", path, got, want)
 		}
 	}
 }

@@ -31,7 +31,7 @@ func TestGlobsAreWrittenOut(t *testing.T) {
 		"src/{x/**,y}/": {"src/x/**/", "src/y/"},
 	} {
 		if d := cmp.Diff(want, expandBraces(glob, 256)); d != "" {
-			t.Errorf("%s: %s", glob, d)
+			t.Errorf("%s: got %s, want d = \"\"", glob, d)
 		}
 	}
 	if got := expandBraces(strings.Repeat("{a,b}", 20), 256); got != nil {
@@ -69,7 +69,7 @@ func TestWhichNamesAGlobMeans(t *testing.T) {
 			}
 		}
 		if d := cmp.Diff(want, strings.Join(got, " ")); d != "" {
-			t.Errorf("%q: %s", glob, d)
+			t.Errorf("%q: got %s, want d = \"\"", glob, d)
 		}
 	}
 }
@@ -96,7 +96,7 @@ func FuzzSearch(f *testing.F) {
 	f.Add("x", "(?s).", "!{")
 	f.Fuzz(func(t *testing.T, text, pattern, glob string) {
 		if _, err := CompileGlob(glob); err != nil && !strings.Contains(err.Error(), "alternatives") {
-			t.Errorf("%q: %v", glob, err)
+			t.Errorf("%q: got %v, want no error or strings.Contains(err.Error(), \"alternatives\")", glob, err)
 		}
 		re, err := regexp.Compile(pattern)
 		if err != nil {
@@ -112,7 +112,7 @@ func FuzzSearch(f *testing.F) {
 		}
 		got, err := Files(t.Context(), ws, ws.Root(), re, func(string) bool { return true })
 		if err != nil || !utf8.ValidString(got) {
-			t.Errorf("%q %v", got, err)
+			t.Errorf("got %q %v, want no error and utf8.ValidString(got)", got, err)
 		}
 	})
 }

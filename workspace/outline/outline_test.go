@@ -36,7 +36,7 @@ func TestOf(t *testing.T) {
 		{"a.py", "", ""},
 	} {
 		if diff := cmp.Diff(c.want, outline.Of(c.name, c.text)); diff != "" {
-			t.Errorf("%s %q:\n%s", c.name, c.text, diff)
+			t.Errorf("got %s %q:\n%s, want diff = \"\"", c.name, c.text, diff)
 		}
 	}
 }

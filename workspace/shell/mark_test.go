@@ -120,7 +120,7 @@ func TestCommandInsideACommandBelongsToBoth(t *testing.T) {
 		cancel()
 	}}})
 	if err != nil || !res.Cancelled || !looked {
-		t.Errorf("%+v, %v", res, err)
+		t.Errorf("got %+v, %v, want no error and res.Cancelled and looked", res, err)
 	}
 }
 
@@ -158,7 +158,7 @@ func TestEndMarkedAndACallerWhoGivesUp(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(why)
 	if found, err := EndMarked(ctx, mark); !errors.Is(err, why) || len(found) == 0 {
-		t.Errorf("%+v, %v", found, err)
+		t.Errorf("got %+v, %v, want errors.Is(err, why) and len(found) != 0", found, err)
 	}
 	if left := FindMarked(mark); len(left) > 0 {
 		t.Errorf("what was begun was not finished: %+v", left)

@@ -58,7 +58,7 @@ func TestServeSpeaksBothWays(t *testing.T) {
 	for _, word := range []string{"one", "two"} {
 		fmt.Fprintln(c.In, word)
 		if line, err := r.ReadString('\n'); err != nil || line != "got "+word+"\n" {
-			t.Fatalf("%q, %v", line, err)
+			t.Fatalf(`got %q, %v, want no error and line = "got "+word+"\n"`, line, err)
 		}
 	}
 	if s := c.Status(); s != "" {
@@ -94,7 +94,7 @@ func TestServeEndsEverything(t *testing.T) {
 			line, err := bufio.NewReader(c.Out).ReadString('\n')
 			pid, _ := strconv.Atoi(strings.TrimSpace(line))
 			if err != nil || pid == 0 {
-				t.Fatalf("%q, %v", line, err)
+				t.Fatalf("got %q, %v, want no error and pid != 0", line, err)
 			}
 			if left := c.End(); left != nil {
 				t.Errorf("left: %v", left)
@@ -137,7 +137,7 @@ func TestServeThatCannotStart(t *testing.T) {
 		"no mark":         {Path: "sh", Dir: t.TempDir()},
 	} {
 		if c, err := Serve(p); err == nil || !strings.Contains(err.Error(), p.Path) {
-			t.Errorf("%s: %v, %v", name, c, err)
+			t.Errorf("%s: got %v, %v, want an error and strings.Contains(err.Error(), p.Path)", name, c, err)
 		}
 	}
 }
@@ -164,7 +164,7 @@ func TestServeWhenTheParentIsKilled(t *testing.T) {
 	out, _ := cmd.Output()
 	pids := strings.Fields(string(out))
 	if len(pids) != 2 {
-		t.Fatalf("%s", out)
+		t.Fatalf("got %s, want len(pids) = 2", out)
 	}
 	polite, _ := strconv.Atoi(pids[0])
 	fixture.Eventually(t, "the polite one is gone", func() bool { s, ok := readStat(polite); return !ok || s.dead() })

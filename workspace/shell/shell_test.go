@@ -252,7 +252,8 @@ func TestWhatCannotStart(t *testing.T) {
 		tt.c.Started = func(Process) { t.Errorf("%s: started", tt.name) }
 		res, err := Run(t.Context(), tt.c)
 		if err == nil || !strings.Contains(err.Error(), tt.why) || res.Exit != -1 {
-			t.Errorf("%s: %+v, %v", tt.name, res, err)
+			t.Errorf("%s: got %+v, %v, want an error and strings.Contains(err.Error(), tt.why) and res.Exit = -1",
+				tt.name, res, err)
 		}
 	}
 }
@@ -267,7 +268,8 @@ func TestCommandsSideBySideEndOnlyTheirOwn(t *testing.T) {
 			line := fmt.Sprintf("setsid sleep 300 >/dev/null 2>&1 & (sleep 0.%d; echo mine) & wait %%2; echo end", i+1)
 			res, err := Run(t.Context(), Command{Line: line, Dir: "/", Output: &out})
 			if err != nil || res.Exit != 0 || out.String() != "mine\nend\n" || len(res.Ended) == 0 {
-				t.Errorf("%q: %+v, %v", out.String(), res, err)
+				t.Errorf("%q: got %+v, %v, want no error and res.Exit = 0 and out.String() = \"mine\\nend\\n\" and len(res.Ended) != 0",
+					out.String(), res, err)
 			}
 		}()
 	}

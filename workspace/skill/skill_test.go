@@ -60,11 +60,11 @@ func TestWhichOneCounts(t *testing.T) {
 			t.Errorf("from %s on: %+v, %q, %v", order[first], k, body, err)
 		}
 		if list, notes := s.In("code"); len(list) != 1 || notes != nil {
-			t.Errorf("%v %q", list, notes)
+			t.Errorf("got %v %q, want len(list) = 1 and notes = nil", list, notes)
 		}
 	}
 	if list, notes := (Set{}).In("code"); list != nil || notes != nil {
-		t.Errorf("%v %q", list, notes)
+		t.Errorf("got %v %q, want list = nil and notes = nil", list, notes)
 	}
 	if _, _, err := (Set{}).Find("code", "one"); !errors.Is(err, ErrNone) {
 		t.Error(err)
@@ -139,7 +139,7 @@ func TestWhatCannotBeUsed(t *testing.T) {
 			t.Errorf("%s is not named", name)
 		}
 		if _, _, err := s.Find("code", name); !errors.Is(err, ErrNone) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: got %v, want errors.Is(err, ErrNone)", name, err)
 		}
 	}
 }
@@ -163,20 +163,20 @@ func TestLinks(t *testing.T) {
 	fixture.Link(t, filepath.Join(dir, "out"), filepath.Join(s.Home, ".roo", "skills"))
 	list, notes := s.In("code")
 	if d := cmp.Diff([]string{"evil: evil (global)", "in: inside (project)", "mine: mine (global)"}, told(list)); d != "" {
-		t.Errorf("%s %q", d, notes)
+		t.Errorf("got %s %q, want d = \"\"", d, notes)
 	}
 	if len(notes) != 4 {
-		t.Errorf("%q", notes)
+		t.Errorf("got %q, want len(notes) = 4", notes)
 	}
 	if _, body, err := s.Find("code", "in"); err != nil || body != "Body of inside" {
-		t.Errorf("%q %v", body, err)
+		t.Errorf("got %q %v, want no error and body = \"Body of inside\"", body, err)
 	}
 	// A whole folder of skills that leads out is none.
 	other := set(t, nil)
 	fixture.Link(t, filepath.Join(dir, "out"), filepath.Join(other.Workspace, ".roo"))
 	fixture.WriteFile(t, filepath.Join(dir, "out", "skills", "evil", "SKILL.md"), text("evil", "x", ""))
 	if list, notes := other.In("code"); list != nil || len(notes) == 0 {
-		t.Errorf("%v %q", list, notes)
+		t.Errorf("got %v %q, want list = nil and len(notes) != 0", list, notes)
 	}
 }
 
@@ -188,7 +188,8 @@ func TestAPipeIsNoSkill(t *testing.T) {
 	s := set(t, nil)
 	fixture.Link(t, "/dev/null", filepath.Join(s.Home, ".roo", "skills", "null", "SKILL.md"))
 	if list, notes := s.In("code"); list != nil || len(notes) != 1 || !strings.Contains(notes[0], "no regular file") {
-		t.Errorf("%v %q", list, notes)
+		t.Errorf("got %v %q, want list = nil and len(notes) = 1 and strings.Contains(notes[0], \"no regular file\")",
+			list, notes)
 	}
 }
 
@@ -208,7 +209,8 @@ func TestAnEditCountsAtOnce(t *testing.T) {
 	s := set(t, map[string]string{"w/.roo/skills/a/SKILL.md": text("a", "first", "")})
 	fixture.WriteFile(t, filepath.Join(s.Workspace, ".roo", "skills", "a", "SKILL.md"), text("a", "second", ""))
 	if k, body, err := s.Find("code", "a"); err != nil || k.Description != "second" || body != "Body of second" {
-		t.Errorf("%+v %q %v", k, body, err)
+		t.Errorf(`got %+v %q %v, want no error and k.Description = "second" and body = "Body of second"`,
+			k, body, err)
 	}
 }
 
@@ -217,7 +219,8 @@ func TestAWorkspaceThatIsGone(t *testing.T) {
 	s := set(t, map[string]string{"h/.roo/skills/a/SKILL.md": text("a", "x", "")})
 	s.Workspace += "-gone"
 	if list, notes := s.In("code"); len(list) != 1 || len(notes) != 1 || !strings.Contains(notes[0], "cannot be read") {
-		t.Errorf("%v %q", list, notes)
+		t.Errorf("got %v %q, want len(list) = 1 and len(notes) = 1 and strings.Contains(notes[0], \"cannot be read\")",
+			list, notes)
 	}
 }
 
@@ -232,11 +235,12 @@ func TestAnyFile(t *testing.T) {
 		fixture.WriteFile(t, at, strings.Join(rapid.SliceOf(line).Draw(r, "lines"), "\n"))
 		list, notes := s.In("code")
 		if len(list)+len(notes) > 1 {
-			r.Fatalf("%v %q", list, notes)
+			r.Fatalf("got %v %q, want len(list)+len(notes) <= 1", list, notes)
 		}
 		for _, k := range list {
 			if k.Name != "a" || k.Description == "" || strings.ContainsAny(k.Description, "\n\r") {
-				r.Fatalf("%+v", k)
+				r.Fatalf(`got %+v, want k.Name = "a" and k.Description != "" and not strings.ContainsAny(k.Description, "\n\r")`,
+					k)
 			}
 			if _, _, err := s.Find("code", "a"); err != nil {
 				r.Fatal(err)

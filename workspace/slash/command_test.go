@@ -43,11 +43,13 @@ func TestTheNearerCommandCounts(t *testing.T) {
 	} {
 		c, err := s.Find(t.Context(), name)
 		if err != nil || c.Source+": "+c.Content != want || c.Name != name {
-			t.Errorf("%s: %+v, %v", name, c, err)
+			t.Errorf("%s: got %+v, %v, want no error and c.Source+\": \"+c.Content = %v and c.Name = name",
+				name, c, err, want)
 		}
 	}
 	if c, err := (Set{}).Find(t.Context(), "init"); err != nil || c.Source != "built-in" || c.Content == "" || c.Description == "" {
-		t.Errorf("%+v, %v", c, err)
+		t.Errorf(`got %+v, %v, want no error and c.Source = "built-in" and c.Content != "" and c.Description != ""`,
+			c, err)
 	}
 	if d := cmp.Diff([]string{"both", "empty", "init", "mine"}, s.Names()); d != "" {
 		t.Error(d)
@@ -61,7 +63,7 @@ func TestAnEditCountsAtOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		if c, err := s.Find(t.Context(), "a"); err != nil || c.Content != want {
-			t.Errorf("%+v, %v", c, err)
+			t.Errorf("got %+v, %v, want no error and c.Content = %v", c, err, want)
 		}
 	}
 }
@@ -76,7 +78,7 @@ func TestWhatIsNoCommand(t *testing.T) {
 	}
 	for _, name := range []string{"", "none", "text", "odd name", "../../secret", "a.md/../a", "..", "a\x00", "é", strings.Repeat("a", 300)} {
 		if c, err := s.Find(t.Context(), name); !errors.Is(err, ErrNone) {
-			t.Errorf("%q: %+v, %v", name, c, err)
+			t.Errorf("%q: got %+v, %v, want errors.Is(err, ErrNone)", name, c, err)
 		}
 	}
 	if _, err := s.Find(t.Context(), "folder"); err == nil || errors.Is(err, ErrNone) {
@@ -98,7 +100,8 @@ func TestFilesThatAreRefused(t *testing.T) {
 	for _, name := range []string{"large", "huge", "out"} {
 		c, err := s.Find(t.Context(), name)
 		if err == nil || errors.Is(err, ErrNone) || c.Content != "" {
-			t.Errorf("%s: %+v, %v", name, c, err)
+			t.Errorf("%s: got %+v, %v, want an error and not errors.Is(err, ErrNone) and c.Content = \"\"",
+				name, c, err)
 		}
 	}
 	// A link inside the workspace, and one of the user's own, are followed.
@@ -113,7 +116,7 @@ func TestFilesThatAreRefused(t *testing.T) {
 	}
 	for name, want := range map[string]string{"in": "inner", "own": "hidden-content"} {
 		if c, err := s.Find(t.Context(), name); err != nil || c.Content != want {
-			t.Errorf("%s: %+v, %v", name, c, err)
+			t.Errorf("%s: got %+v, %v, want no error and c.Content = %v", name, c, err, want)
 		}
 	}
 }
@@ -135,7 +138,7 @@ func TestParse(t *testing.T) {
 		"caf\xe9": {Content: "caf\uFFFD"},
 	} {
 		if d := cmp.Diff(want, Parse(text)); d != "" {
-			t.Errorf("%q: %s", text, d)
+			t.Errorf("%q: got %s, want d = \"\"", text, d)
 		}
 	}
 }
@@ -178,7 +181,8 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		c := Parse(text)
 		if len(c.Content) > 3*len(text) || c.Content != strings.TrimSpace(c.Content) {
-			t.Fatalf("%q: %q", text, c.Content)
+			t.Fatalf("%q: got %q, want len(c.Content) <= 3*len(text) and c.Content = strings.TrimSpace(c.Content)",
+				text, c.Content)
 		}
 	})
 }

@@ -39,16 +39,18 @@ func TestFrontMatterLists(t *testing.T) {
 		f, body := Front("---\nlist: " + value + "\nname: x\n---\nbody")
 		if strings.Contains(value, "\n-b") { // no list of fields any more
 			if f != nil {
-				t.Errorf("%q: %v", value, f)
+				t.Errorf("%q: got %v, want f = nil", value, f)
 			}
 			continue
 		}
 		if d := cmp.Diff(want, f.List("list")); d != "" || f.Text("name") != "x" && f.Text("b") == "" || body != "body" {
-			t.Errorf("%q: %s (%v, %q)", value, d, f, body)
+			t.Errorf(`%q: got %s (%v, %q), want d = "" and (f.Text("name") = "x" or f.Text("b") != "") and body = "body"`,
+				value, d, f, body)
 		}
 	}
 	if f, body := Front("no fields"); f != nil || f.Text("x") != "" || f.List("x") != nil || body != "no fields" {
-		t.Errorf("%v %q", f, body)
+		t.Errorf(`got %v %q, want f = nil and f.Text("x") = "" and f.List("x") = nil and body = "no fields"`,
+			f, body)
 	}
 }
 

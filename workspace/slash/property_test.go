@@ -60,7 +60,7 @@ func TestNamesAndFilesAgree(t *testing.T) {
 		listed := s.Names()
 		for i, name := range listed {
 			if i > 0 && listed[i-1] >= name {
-				r.Fatalf("%q", listed)
+				r.Fatalf("got %q, want i <= 0 or listed[i-1] < name", listed)
 			}
 		}
 		for _, file := range []string{"a.md", "b.md", "init.md", "A-1_x.y.md", "odd name.md", ".md", "é.md", "c.md.md"} {
@@ -90,10 +90,11 @@ func TestNamesAndFilesAgree(t *testing.T) {
 func TestBuiltInCommands(t *testing.T) {
 	for name, c := range builtIn {
 		if !Valid(name) || c.Name != name || c.Content == "" || c.Description == "" || c.Source != "built-in" || c.Mode != "" || c.Path != "" {
-			t.Errorf("%s: %+v", name, c)
+			t.Errorf(`%s: got %+v, want Valid(name) and c.Name = name and c.Content != "" and c.Description != "" and c.Source = "built-in" and c.Mode = "" and c.Path = ""`,
+				name, c)
 		}
 		if found, err := (Set{}).Find(t.Context(), name); err != nil || found != c {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: got %v, want no error and found = c", name, err)
 		}
 	}
 }

@@ -85,7 +85,7 @@ func TestWhichLimitCounts(t *testing.T) {
 	}
 	for _, limits := range [][2]int{{0, 0}, {21, 0}, {0, 100}, {21, 100}, {-1, -1}} {
 		if got := Truncate(s, limits[0], limits[1]); got != s {
-			t.Errorf("%v: %q", limits, got)
+			t.Errorf("%v: got %q, want got = s", limits, got)
 		}
 	}
 }

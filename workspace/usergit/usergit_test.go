@@ -59,7 +59,7 @@ func TestAnOrdinaryRepositoryIsFine(t *testing.T) {
 	fixture.Git(t, dir, "config", "user.name", "Me")
 	for _, at := range []string{dir, filepath.Join(dir, "in")} {
 		if s := Judge(t.Context(), dir, at); s != (Standing{}) {
-			t.Errorf("%s: %+v", at, s)
+			t.Errorf("%s: got %+v, want s = (Standing{})", at, s)
 		}
 		if s := Judge(t.Context(), filepath.Join(dir, "in"), at); s != (Standing{}) {
 			t.Errorf("workspace in a repository, %s: %+v", at, s)
@@ -148,7 +148,7 @@ func TestWhatTheRepositoryRuns(t *testing.T) {
 				t.Error("looking at the repository ran its program")
 			}
 			if tt.hooks && (s.Any != "" || s.Hooks == "") || !tt.hooks && s.Any == "" {
-				t.Errorf("%+v", s)
+				t.Errorf(`got %+v, want (not tt.hooks or (s.Any = "" and s.Hooks != "")) and (tt.hooks or s.Any != "")`, s)
 			}
 		})
 	}
@@ -189,7 +189,7 @@ func TestAFolderThatLooksLikeARepository(t *testing.T) {
 				t.Fatal("plain git does not run the program: the test does nothing")
 			}
 			if s := Judge(t.Context(), root, dir); s.Any == "" {
-				t.Errorf("%+v", s)
+				t.Errorf("got %+v, want s.Any != \"\"", s)
 			}
 			for _, line := range []string{"git status", "git diff", "git log"} {
 				if _, err := shell.Run(t.Context(), shell.Command{Line: line, Dir: dir}); err != nil {
@@ -209,13 +209,13 @@ func TestAnotherRepositoryIsAskedFor(t *testing.T) {
 	other := workspace(t)
 	for _, at := range []string{filepath.Join(dir, "nested"), other, filepath.Join(dir, ".git"), t.TempDir()} {
 		if s := Judge(t.Context(), dir, at); s.Any == "" {
-			t.Errorf("%s: %+v", at, s)
+			t.Errorf("%s: got %+v, want s.Any != \"\"", at, s)
 		}
 	}
 	// The settings' working tree is elsewhere.
 	fixture.Git(t, dir, "config", "core.worktree", other)
 	if s := Judge(t.Context(), dir, dir); s.Any == "" {
-		t.Errorf("%+v", s)
+		t.Errorf("got %+v, want s.Any != \"\"", s)
 	}
 }
 
@@ -224,7 +224,7 @@ func TestOldGits(t *testing.T) {
 		"git version 2.39.5": true, "git version 2.38.0": true, "git version 2.37.9": false, "git version 1.99.0": false, "git version 3.0.1 (Apple Git-1)": true, "git version 2.38.1.windows.1": true, "nonsense": false, "": false,
 	} {
 		if recent(text) != want {
-			t.Errorf("%q: %v", text, !want)
+			t.Errorf("%q: got %v, want recent(text) = %v", text, !want, want)
 		}
 	}
 	if filepath.Separator != '/' {
@@ -234,6 +234,6 @@ func TestOldGits(t *testing.T) {
 	put(t, filepath.Join(bin, "git"), "#!/bin/sh\necho git version 2.37.1\n", 0o700)
 	t.Setenv("PATH", bin)
 	if s := Judge(t.Context(), bin, bin); !strings.Contains(s.Any, "older") {
-		t.Errorf("%+v", s)
+		t.Errorf("got %+v, want strings.Contains(s.Any, \"older\")", s)
 	}
 }

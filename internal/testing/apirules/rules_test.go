@@ -57,7 +57,7 @@ func TestValidate(t *testing.T) {
 		err := Validate(tc.in)
 		if tc.part == "" {
 			if err != nil {
-				t.Errorf("%s: %v", tc.name, err)
+				t.Errorf("%s: got %v, want no error", tc.name, err)
 			}
 			continue
 		}
@@ -81,7 +81,7 @@ func TestAnswersComeAtOnce(t *testing.T) {
 		"two of one":   conversation(`"hi"`, `[{"type":"tool_use","id":"a","name":"n","input":{}},{"type":"tool_use","id":"a","name":"n","input":{}}]`, res),
 	} {
 		if err := Validate(in); !errors.Is(err, ErrInvalid) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: got %v, want errors.Is(err, ErrInvalid)", name, err)
 		}
 	}
 }

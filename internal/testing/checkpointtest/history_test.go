@@ -55,7 +55,7 @@ func TestHistoryRestores(t *testing.T) {
 		h, now := story(t, tt.others)
 		p := h.Restore(tt.to, now, tt.rule)
 		if diff := cmp.Diff(tt.after, p.After); diff != "" {
-			t.Errorf("%s: %s", tt.name, diff)
+			t.Errorf("%s: got %s, want diff = \"\"", tt.name, diff)
 		}
 		if diff := cmp.Diff(tt.kept, p.Kept); diff != "" {
 			t.Errorf("%s: kept: %s", tt.name, diff)
@@ -97,7 +97,7 @@ func TestMerged(t *testing.T) {
 		{"permission only", lines("a"), Node{Mode: 0o755, Data: "a"}, lines("x"), Node{Mode: 0o755, Data: "x"}, true},
 	} {
 		if got, ok := merged(tt.base, tt.to, tt.ours); got != tt.want || ok != tt.ok {
-			t.Errorf("%s: %v, %t", tt.name, got, ok)
+			t.Errorf("%s: got %v, %t, want got = %v and ok = tt.ok", tt.name, got, ok, tt.want)
 		}
 	}
 }

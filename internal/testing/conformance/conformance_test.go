@@ -81,7 +81,7 @@ func TestFurtherCasesRun(t *testing.T) {
 		var seen []string
 		Run(t, family, func(_ *testing.T, c Case) bool { seen = append(seen, c.Name); return false })
 		if diff := cmp.Diff(want, seen); diff != "" {
-			t.Errorf("%s: %s", family, diff)
+			t.Errorf("%s: got %s, want diff = \"\"", family, diff)
 		}
 	}
 	if _, err := load(dir, "broken"); err == nil {

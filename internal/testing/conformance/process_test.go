@@ -101,7 +101,7 @@ func TestOneCaseByName(t *testing.T) {
 	dir := at(t, map[string]string{"family.jsonl": `{"name":"hand-a","input":{"end":"fail"},"want":{}}` + "\n" + `{"name":"hand-b","input":{},"want":{}}`})
 	line, failed, out := child(t, "vectors", dir, "-test.run=^TestChild$/^hand-b$")
 	if line != "vectors: family 1/1 (by choice 0)" || failed {
-		t.Errorf("%s\n%s", line, out)
+		t.Errorf("got %s\n%s, want line = \"vectors: family 1/1 (by choice 0)\" and not failed", line, out)
 	}
 }
 

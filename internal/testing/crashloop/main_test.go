@@ -96,7 +96,8 @@ func TestLinesAreHeldAgainstTheJournal(t *testing.T) {
 			}
 			_, err := v.lines(look(c.begun, c.outcome))
 			if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
-				t.Errorf("%v", err)
+				t.Errorf("got %v, want (err == nil) = (c.says == \"\") and (no error or strings.Contains(err.Error(), c.says))",
+					err)
 			}
 		})
 	}

@@ -54,7 +54,7 @@ func TestCheckPrefix(t *testing.T) {
 		"nothing is left": {nil, false},
 	} {
 		if err := crashtest.CheckPrefix(before, crashtest.Look{Commits: c.after}); (err == nil) != c.ok {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: got %v, want (err == nil) = c.ok", name, err)
 		}
 	}
 	moved := commits(`{"type":"a"}`, `{"type":"b"}`)
@@ -122,7 +122,8 @@ func TestCheckHistories(t *testing.T) {
 	} {
 		err := crashtest.CheckHistories(crashtest.Look{UI: raws(c.ui...), API: raws(c.api...)})
 		if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: got %v, want (err == nil) = (c.says == \"\") and (no error or strings.Contains(err.Error(), c.says))",
+				name, err)
 		}
 	}
 	ran := crashtest.Look{Calls: []crashtest.Made{{Call: task.Call{ID: "c", Name: "act", Progress: task.Progress{Started: true}}}}, Shown: map[string]bool{}}

@@ -22,7 +22,7 @@ func TestDamagedLogWaitsForAPerson(t *testing.T) {
 			b := newBench(t, provider, row{}.turns(""))
 			args := append(append([]string{"run"}, b.Model...), "--yes", "-C", b.Workspace, "the words")
 			if first := start(ctx, t, b, "reply.committed:2", args...); !first.Killed {
-				t.Fatalf("%d: %s", first.Code, first.Errors)
+				t.Fatalf("%d: got %s, want first.Killed", first.Code, first.Errors)
 			}
 			ids, err := b.Tasks()
 			if err != nil || len(ids) != 1 {
@@ -58,7 +58,7 @@ func TestDamagedLogWaitsForAPerson(t *testing.T) {
 			}
 			for _, words := range []string{"yes", "and now rest"} {
 				if c := start(ctx, t, b, "", "resume", ids[0], words); c.Code != 0 {
-					t.Fatalf("%q: %d: %s", words, c.Code, c.Errors)
+					t.Fatalf("%q: got %d: %s, want c.Code = 0", words, c.Code, c.Errors)
 				}
 			}
 		})
@@ -73,7 +73,7 @@ func TestDoctorTellsATornLineFromDamage(t *testing.T) {
 	b := newBench(t, "script", row{}.turns(""))
 	args := append(append([]string{"run"}, b.Model...), "--yes", "-C", b.Workspace, "the words")
 	if c := start(ctx, t, b, "", args...); c.Code != 0 {
-		t.Fatalf("%d: %s", c.Code, c.Errors)
+		t.Fatalf("%d: got %s, want c.Code = 0", c.Code, c.Errors)
 	}
 	ids, err := b.Tasks()
 	if err != nil || len(ids) != 1 {
@@ -97,7 +97,7 @@ func TestDoctorTellsATornLineFromDamage(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := b.Doctor(ctx); (err == nil) != c.ok {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: got %v, want (err == nil) = c.ok", name, err)
 		}
 	}
 }

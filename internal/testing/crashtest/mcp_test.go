@@ -45,7 +45,7 @@ func TestKilledDuringACallOfAServer(t *testing.T) {
 			args := append(append([]string{"run", "--yes"}, b.Model...), "-C", b.Workspace, "the words")
 			first, err := b.RunUntil(ctx, r.fail, written(ctx, log, r.fail == ""), args...)
 			if err != nil || !first.Killed {
-				t.Fatalf("%+v, %v", first, err)
+				t.Fatalf("got %+v, %v, want no error and first.Killed", first, err)
 			}
 			if r.how == "" {
 				if left := b.Gone(20 * time.Second); len(left) > 0 {

@@ -56,7 +56,7 @@ func standing(t *testing.T, b *crashtest.Bench) map[string]string {
 func stands(t *testing.T, b *crashtest.Bench, what string, want map[string]string) {
 	t.Helper()
 	if diff := cmp.Diff(want, standing(t, b)); diff != "" {
-		t.Errorf("%s: %s", what, diff)
+		t.Errorf("%s: got %s, want diff = \"\"", what, diff)
 	}
 }
 

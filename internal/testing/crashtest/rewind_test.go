@@ -50,7 +50,7 @@ func movedBack(ctx context.Context, t *testing.T, steps ...string) *moved {
 func (m *moved) must(ctx context.Context, t *testing.T, args ...string) {
 	t.Helper()
 	if c := start(ctx, t, m.b, "", args...); c.Code != 0 {
-		t.Fatalf("%v: %d: %s", args, c.Code, c.Errors)
+		t.Fatalf("%v: got %d: %s, want c.Code = 0", args, c.Code, c.Errors)
 	}
 }
 
@@ -188,7 +188,7 @@ func TestKilledWhileItForks(t *testing.T) {
 				end := look(ctx, t, m.b, id)
 				for _, err := range []error{crashtest.CheckHistories(end), end.CheckFiles()} {
 					if err != nil {
-						t.Errorf("%s: %v", id, err)
+						t.Errorf("%s: got %v, want no error", id, err)
 					}
 				}
 			}

@@ -169,7 +169,7 @@ func judgeTree(ctx context.Context, t *testing.T, b *crashtest.Bench, before []c
 		l := after[i]
 		for _, err := range []error{crashtest.CheckHistories(l), l.CheckFiles()} {
 			if err != nil {
-				t.Errorf("%s: %v", who, err)
+				t.Errorf("%s: got %v, want no error", who, err)
 			}
 		}
 		if n := l.Started("execute_command"); n != 1 {

@@ -89,7 +89,7 @@ func TestAReplyInEachDialect(t *testing.T) {
 	} {
 		status, body := answerIn(t, llmtest.New(t, reply), dialect)
 		if d := cmp.Diff(append(want, ""), strings.Split(body, "\n\n")); d != "" || status != http.StatusOK {
-			t.Errorf("%s: %d %s", dialect, status, d)
+			t.Errorf("%s: got %d %s, want d = \"\" and status = http.StatusOK", dialect, status, d)
 		}
 	}
 }
@@ -163,7 +163,7 @@ func TestErrorsInEachDialect(t *testing.T) {
 	}
 	for status, word := range map[int]string{403: "PERMISSION_DENIED", 404: "NOT_FOUND", 503: "UNAVAILABLE", 502: "INTERNAL"} {
 		if _, body := answerIn(t, llmtest.New(t, llmtest.Fail(status, "x")), "google"); !strings.Contains(body, `"status":"`+word+`"`) {
-			t.Errorf("%d: %s", status, body)
+			t.Errorf("%d: got %s, want strings.Contains(body, `\"status\":\"`+word+`\"`)", status, body)
 		}
 	}
 }
@@ -174,7 +174,8 @@ func TestBlocksThatADialectDoesNotKnow(t *testing.T) {
 		s := llmtest.New(t, llmtest.Blocks(map[string]any{"type": "redacted_thinking", "data": "x"}, map[string]any{"type": "text", "text": "words"}))
 		_, body := answerIn(t, s, dialect)
 		if !strings.Contains(body, "words") || strings.Contains(body, "redacted") || strings.Contains(body, `"item":{"id":"item_1_0"}`) {
-			t.Errorf("%s: %s", dialect, body)
+			t.Errorf("%s: got %s, want strings.Contains(body, \"words\") and not strings.Contains(body, \"redacted\") and not strings.Contains(body, `\"item\":{\"id\":\"item_1_0\"}`)",
+				dialect, body)
 		}
 	}
 }

@@ -40,7 +40,7 @@ func TestCheckGoogle(t *testing.T) {
 		"a tool twice":             {`{"tools":[{"functionDeclarations":[{"name":"x"},{"name":"x"}]}],"contents":[` + user + `]}`, "Duplicate"},
 	} {
 		if got := llmtest.CheckGoogle(jsonType, []byte(c.body)); (c.says == "") != (got == "") || !strings.Contains(got, c.says) {
-			t.Errorf("%s: %q", name, got)
+			t.Errorf(`%s: got %q, want (c.says == "") = (got == "") and strings.Contains(got, c.says)`, name, got)
 		}
 	}
 }

@@ -123,7 +123,8 @@ func TestViolationsFailTheTest(t *testing.T) {
 		f()
 	}
 	if len(r.errors) != 2 || !strings.Contains(r.errors[0], "no reply left") || !strings.Contains(r.errors[1], "at least one") {
-		t.Errorf("%q", r.errors)
+		t.Errorf(`got %q, want len(r.errors) = 2 and strings.Contains(r.errors[0], "no reply left") and strings.Contains(r.errors[1], "at least one")`,
+			r.errors)
 	}
 	if len(s.Requests()) != 3 {
 		t.Errorf("%d requests", len(s.Requests()))

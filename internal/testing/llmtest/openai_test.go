@@ -43,7 +43,7 @@ func TestCheckChat(t *testing.T) {
 		"tool of Anthropic": {ask(`,"tools":[{"name":"f","input_schema":{}}]`, user), "type"},
 	} {
 		if got := llmtest.CheckChat(jsonType, []byte(c.body)); (c.says == "") != (got == "") || !strings.Contains(got, c.says) {
-			t.Errorf("%s: %q", name, got)
+			t.Errorf(`%s: got %q, want (c.says == "") = (got == "") and strings.Contains(got, c.says)`, name, got)
 		}
 	}
 	if llmtest.CheckChat(http.Header{}, []byte(ask("", user))) == "" {
@@ -80,7 +80,7 @@ func TestCheckResponses(t *testing.T) {
 		"input no JSON":                     {ask(user, strings.Replace(call, `"{}"`, `"{"`, 1), result), "arguments"},
 	} {
 		if got := llmtest.CheckResponses(jsonType, []byte(c.body)); (c.says == "") != (got == "") || !strings.Contains(got, c.says) {
-			t.Errorf("%s: %q", name, got)
+			t.Errorf(`%s: got %q, want (c.says == "") = (got == "") and strings.Contains(got, c.says)`, name, got)
 		}
 	}
 }
@@ -94,7 +94,7 @@ func TestReplies(t *testing.T) {
 		`{`: 0,
 	} {
 		if got := (llmtest.Request{Body: []byte(body)}).Replies(); got != want {
-			t.Errorf("%s: %d", body, got)
+			t.Errorf("%s: got %d, want got = %v", body, got, want)
 		}
 	}
 }

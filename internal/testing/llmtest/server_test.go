@@ -41,7 +41,7 @@ func TestSoundRequestsAreTaken(t *testing.T) {
 		"members of tomorrow":     strings.Replace(messages(hi), `"stream"`, `"output_config":{"effort":"high"},"stream"`, 1),
 	} {
 		if problem := llmtest.Check(header(), []byte(body)); problem != "" {
-			t.Errorf("%s: %s", name, problem)
+			t.Errorf("%s: got %s, want problem = \"\"", name, problem)
 		}
 	}
 }
@@ -187,7 +187,8 @@ func TestRepliesAreValues(t *testing.T) {
 	_ = base.After("x", "2").CutEvent(2).Broken().Stall(1).Trickle(3, time.Second)
 	one, two := base.AndText("one"), base.AndText("two")
 	if len(base.Blocks) != 1 || base.Header.Get("x") != "1" || base.CutAtEvent != 0 || base.Abort || base.Piece != 0 {
-		t.Errorf("%+v", base)
+		t.Errorf(`got %+v, want len(base.Blocks) = 1 and base.Header.Get("x") = "1" and base.CutAtEvent = 0 and not base.Abort and base.Piece = 0`,
+			base)
 	}
 	if string(one.Blocks[1]) == string(two.Blocks[1]) {
 		t.Error("two replies made of one share their blocks")
@@ -233,7 +234,7 @@ func TestKeysAndPaths(t *testing.T) {
 	tr := &http.Transport{}
 	res, err := (&http.Client{Transport: tr}).Get(s.URL + "/v1/models")
 	if err != nil || res.StatusCode != 404 {
-		t.Fatalf("%v, %v", res, err)
+		t.Fatalf("got %v, %v, want no error and res.StatusCode = 404", res, err)
 	}
 	_ = res.Body.Close()
 	tr.CloseIdleConnections()
@@ -241,7 +242,7 @@ func TestKeysAndPaths(t *testing.T) {
 		f()
 	}
 	if len(r.errors) != 1 || !strings.Contains(r.errors[0], "GET /v1/models") {
-		t.Errorf("%q", r.errors)
+		t.Errorf("got %q, want len(r.errors) = 1 and strings.Contains(r.errors[0], \"GET /v1/models\")", r.errors)
 	}
 }
 
@@ -277,7 +278,8 @@ func TestManyClients(t *testing.T) {
 	for range 12 {
 		wait.Go(func() {
 			if res, body, err := post(t, s, messages(hi)); err != nil || res.StatusCode != 200 || !strings.Contains(body, "reply ") {
-				t.Errorf("%d %v", res.StatusCode, err)
+				t.Errorf("got %d %v, want no error and res.StatusCode = 200 and strings.Contains(body, \"reply \")",
+					res.StatusCode, err)
 			}
 		})
 	}

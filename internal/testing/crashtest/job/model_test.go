@@ -109,7 +109,7 @@ func TestAReplyFollowsFromTheRequest(t *testing.T) {
 			t.Errorf("%s: %q, wanted %q", c.name, got, c.want)
 		}
 		if p := m.Problems(); len(p) > 0 {
-			t.Errorf("%s: %v", c.name, p)
+			t.Errorf("%s: got %v, want len(p) <= 0", c.name, p)
 		}
 	}
 }
@@ -175,7 +175,8 @@ func TestWindow(t *testing.T) {
 		r := long.request()
 		r.Path = path
 		if reply := m.Answer(r); reply.Status != 400 || !strings.Contains(reply.Message, words) {
-			t.Errorf("%s: %d %q", path, reply.Status, reply.Message)
+			t.Errorf("%s: got %d %q, want reply.Status = 400 and strings.Contains(reply.Message, words)",
+				path, reply.Status, reply.Message)
 		}
 	}
 	if _, n, _ := m.Met(); n != 4 {
@@ -222,7 +223,7 @@ func TestARequestGoesOn(t *testing.T) {
 		}
 		answer(m, c.then)
 		if p := m.Problems(); (len(p) == 0) != c.ok {
-			t.Errorf("%s: %v", c.name, p)
+			t.Errorf("%s: got %v, want (len(p) == 0) = c.ok", c.name, p)
 		}
 	}
 }

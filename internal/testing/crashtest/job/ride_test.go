@@ -87,7 +87,7 @@ func TestAwaited(t *testing.T) {
 		r := pretend(1)
 		r.Main, r.Looks = "p", map[string]crashtest.Look{"p": c.parent, "c": c.child}
 		if d := cmp.Diff(c.want, r.awaited()); d != "" {
-			t.Errorf("%s: %s", c.name, d)
+			t.Errorf("%s: got %s, want d = \"\"", c.name, d)
 		}
 	}
 }
@@ -143,7 +143,8 @@ func TestQuestions(t *testing.T) {
 		r.Main = "p"
 		r.Looks = map[string]crashtest.Look{"p": asks(), "c": asks("Which side shall it be on?")}
 		if err := r.question(); err != nil || len(r.answer) != 2 || r.answer[1] != "the far side" {
-			t.Fatalf("%v, %v", r.answer, err)
+			t.Fatalf("got %v, %v, want no error and len(r.answer) = 2 and r.answer[1] = \"the far side\"",
+				r.answer, err)
 		}
 		to[r.answer[0]] = true
 	}

@@ -89,7 +89,7 @@ func shell(t *testing.T, dir, line string) string {
 	cmd.Dir = dir
 	out, err := cmd.CombinedOutput()
 	if err != nil {
-		t.Fatalf("%s: %v: %s", line, err, out)
+		t.Fatalf("%s: got %v: %s, want no error", line, err, out)
 	}
 	return string(out)
 }
