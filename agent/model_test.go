@@ -7,8 +7,8 @@ import (
 	"iter"
 	"strings"
 
-	"github.com/roost-dev/roost/internal/testing/apirules"
 	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/internal/testing/apirules"
 	"github.com/roost-dev/roost/llm"
 )
 

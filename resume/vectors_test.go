@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/roost-dev/roost/contextwindow"
-	"github.com/roost-dev/roost/internal/testing/apirules"
 	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/internal/testing/apirules"
 	"github.com/roost-dev/roost/internal/testing/conformance"
 )
 
