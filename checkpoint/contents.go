@@ -322,7 +322,7 @@ func (v *Verifier) Verify(ctx context.Context, f api.FileVersion) error {
 		return ctx.Err()
 	case errors.Is(err, content.ErrMissing):
 		err = fmt.Errorf("content %.12s: %w", f.Blob, ErrUnkept)
-	case err != nil:
+	default:
 		err = fmt.Errorf("content %.12s: %w", f.Blob, err)
 	}
 	v.Objects++

@@ -159,14 +159,14 @@ func (s *Survey) Unheld() Unheld { return s.unheld }
 // Close ends a survey whose command was not run. After Changes it does nothing.
 func (s *Survey) Close() { s.release() }
 
-func (sc *scan) unheld(trouble error) Unheld {
-	u := Unheld{Cut: sc.end != "", Full: sc.full, Trouble: trouble}
-	for _, dir := range sc.closed {
+func (s *scan) unheld(trouble error) Unheld {
+	u := Unheld{Cut: s.end != "", Full: s.full, Trouble: trouble}
+	for _, dir := range s.closed {
 		u.Folders = append(u.Folders, shown(strings.TrimSuffix(dir, "/")))
 	}
 	var large []*entry
-	for i := range sc.list {
-		e := &sc.list[i]
+	for i := range s.list {
+		e := &s.list[i]
 		if e.held != nowhere || e.kind() == api.KindOther {
 			continue
 		}
@@ -178,7 +178,7 @@ func (sc *scan) unheld(trouble error) Unheld {
 	for _, e := range large[:min(5, len(large))] {
 		u.Names = append(u.Names, shown(e.path))
 	}
-	hidden := slices.DeleteFunc(slices.Clone(sc.veiled), func(p string) bool { _, ok := sc.find(p); return ok }) // an index names it
+	hidden := slices.DeleteFunc(slices.Clone(s.veiled), func(p string) bool { _, ok := s.find(p); return ok }) // an index names it
 	slices.SortStableFunc(hidden, func(a, b string) int { return depth(a) - depth(b) })
 	for _, p := range hidden[:min(5, len(hidden))] {
 		u.Hidden = append(u.Hidden, shown(p))

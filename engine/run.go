@@ -303,10 +303,10 @@ func (r *Run) Plan() *agent.Plan {
 type observer struct{ *Run }
 
 // Accepted notes that the run's input is durable.
-func (o observer) Accepted() { o.life.accept() }
+func (r observer) Accepted() { r.life.accept() }
 
 // Notice broadcasts a warning.
-func (o observer) Notice(text string) { o.notice(text) }
+func (r observer) Notice(text string) { r.notice(text) }
 
 // Expect shows what the first request sends and costs.
 func (r observer) Expect(p agent.Plan) error {

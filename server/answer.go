@@ -395,6 +395,7 @@ func fail(w http.ResponseWriter, r *http.Request, p *api.Problem) {
 	w.WriteHeader(p.Status)
 	if r.Method != http.MethodHead {
 		body, _ := api.Encode(out) // texts and numbers
-		_, _ = w.Write(body)       // it fails when the client has disconnected
+		//nolint:gosec // the media type is JSON, with nosniff: no browser takes it for a page
+		_, _ = w.Write(body) // it fails when the client has disconnected
 	}
 }
