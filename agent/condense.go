@@ -188,7 +188,7 @@ func (a *Agent) PlanCondense() (Condensed, error) {
 	return c, err
 }
 
-// planSummary decides what a summary stands for. raws is the visible history.
+// planSummary decides which messages a summary replaces in requests. raws is the visible history.
 func (a *Agent) planSummary() (plan contextwindow.Condensation, raws [][]byte, c Condensed, err error) {
 	if raws, err = a.state().RawAPI(); err == nil {
 		plan, err = contextwindow.PlanCondense(raws, shrink.Keep(raws, a.Model.Entry.Context))

@@ -11,7 +11,7 @@ import (
 	"github.com/roost-dev/roost/llm"
 )
 
-// begun is a ground whose model reads f and then goes on for some turns.
+// begun is a fixture whose model reads f and then takes some more turns.
 func begun(t *testing.T, turns int, also ...call) *ground {
 	t.Helper()
 	var list []turn

@@ -115,7 +115,7 @@ func (g *ground) git(args ...string) {
 	}
 }
 
-// sown is a ground whose model reads f.
+// sown is a fixture whose model reads f.
 func sown(t *testing.T, git bool, turns ...turn) *ground {
 	g := newGround(t, append([]turn{{calls: []call{read("r", "f")}}}, turns...)...)
 	g.put("f", "three\n")

@@ -384,8 +384,8 @@ func nextRun(s string, at int) (r run, ok bool) {
 	return run{}, false
 }
 
-// features collects what the index keeps of a part: its words, and which ends of
-// words stand beside which. The bitmap makes the latter cheap.
+// features collects what the index keeps of a part: its words, and which pairs of words follow each other, by their
+// ends. A bitmap makes the pairs cheap.
 type features struct {
 	seen   map[string]struct{}
 	words  []byte // each with a line break behind it

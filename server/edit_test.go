@@ -30,7 +30,7 @@ const painter = `
 - tools: [{name: attempt_completion, input: {result: "painted"}}]
 `
 
-// workshop is a ground whose server has an engine, with a task that wrote a file twice.
+// workshop is a fixture whose server has an engine, with a task that wrote a file twice.
 type workshop struct {
 	*ground
 	engine *engine.Engine

@@ -21,7 +21,7 @@ import (
 	"github.com/roost-dev/roost/store"
 )
 
-// newWork is a ground whose server works on tasks.
+// newWork is a fixture whose server works on tasks.
 func newWork(t testing.TB, change ...func(*testOptions)) *ground {
 	t.Helper()
 	var e *engine.Engine

@@ -2,7 +2,7 @@
 // a summary is due, what a truncation hides, which block is too large to send.
 //
 // It reads the task's state and returns events or numbers; the agent asks the model, commits and sends. Nothing is
-// removed from the journal: a truncation hides messages and a summary stands for them, both as Roo does it.
+// removed from the journal: a truncation hides messages and a summary replaces them in requests, both as Roo does it.
 //
 // Sizes are what the provider counted for the newest request, and an estimate for what came since. A task whose
 // requests were never counted goes out whole, and the provider judges.
@@ -97,7 +97,7 @@ func messageSize(raw []byte) int64 {
 }
 
 // Largest finds the largest call or result among the messages that are sent. messages are the visible messages as
-// they are sent; size is that of the block, total that of all messages. Messages that a summary stands for, or
+// they are sent; size is that of the block, total that of all messages. Messages that a summary replaces, or
 // that a truncation hides, are not sent.
 func Largest(s *task.State, messages [][]byte) (at contextwindow.Origin, size, total int) {
 	sent := map[*task.Message]bool{}

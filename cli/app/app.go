@@ -1,4 +1,4 @@
-// Package app is the ground that all commands stand on: streams, flags, settings and keys,
+// Package app holds what all commands need: streams, flags, settings and keys,
 // connecting to a server or to this process, signals, tables, the pager and completion. It knows
 // no command; packages of commands embed App and do not import each other.
 package app
@@ -173,7 +173,7 @@ func (a *App) PrintJSON(v any) error { return Encode(a.Out, v, false) }
 // Items prints the JSON document of a list.
 func (a *App) Items(items any) error { return a.PrintJSON(map[string]any{"items": items}) }
 
-// Tell writes a failure to stderr.
+// Tell prints a failure on stderr.
 func (a *App) Tell(f *failure.Failure) {
 	if a.Flags.JSON {
 		p := failure.Problem{

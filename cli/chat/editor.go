@@ -117,7 +117,7 @@ func letter(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || r
 
 func notBlank(r rune) bool { return !unicode.IsSpace(r) }
 
-// left is where the word before the cursor begins, right where the next one ends. in says what a word is made of.
+// left is where the word before the cursor begins, right where the next one ends. in reports whether a word contains a character.
 func (e *editor) left(in func(rune) bool) int {
 	i := e.at
 	for i > 0 && !in(e.text[i-1]) {
