@@ -2,7 +2,10 @@
 // context carries the function that shows it, so no layer in between needs to know.
 package progress
 
-import "context"
+import (
+	"context"
+	"sync"
+)
 
 // State is how far a piece of work is.
 type State struct {
@@ -14,10 +17,15 @@ type State struct {
 
 type key struct{}
 
-// With makes work under a context call show after each task. Any goroutine may call it: show must be quick, and
-// decides how often it prints.
+// With makes work under a context call show after each task. Workers report from goroutines of their own, and With
+// makes one call at a time: show must be quick, and decides how often it prints.
 func With(ctx context.Context, show func(State)) context.Context {
-	return context.WithValue(ctx, key{}, show)
+	var one sync.Mutex
+	return context.WithValue(ctx, key{}, func(s State) {
+		one.Lock()
+		defer one.Unlock()
+		show(s)
+	})
 }
 
 // Report passes a state to the function of With, if there is one.
