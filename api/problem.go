@@ -24,7 +24,9 @@ type Problem struct {
 	Retryable   bool     `json:"retryable"`
 	Errors      []Wrong  `json:"errors,omitempty"`
 
-	Answer *Answered `json:"answer,omitempty"` // the first answer to a question
+	Answer  *Answered       `json:"answer,omitempty"`          // the first answer to a question
+	Model   string          `json:"model,omitempty"`           // of other_model: the one that would answer
+	Unknown *UnknownProfile `json:"unknown_profile,omitempty"` // of unknown_profile
 
 	Cause error  `json:"-"` // for the log, never for the client
 	Allow string `json:"-"` // of a 405

@@ -208,10 +208,17 @@ type NewTask struct {
 	Title   string `json:"title,omitempty"`
 	Message *Words `json:"message,omitempty"`
 	Origin  string `json:"origin,omitempty"` // api (the default), cli, web, editor
+	OneRun
+}
 
+// OneRun is what holds for one run: a task does not keep it.
+type OneRun struct {
 	// Unattended: no user is there to answer. A run that must ask ends at once, as waiting, instead of holding the
 	// task for a while.
-	Unattended bool `json:"unattended,omitempty"`
+	Unattended    bool       `json:"unattended,omitempty"`
+	NoCheckpoints bool       `json:"no_checkpoints,omitempty"` // keep nothing of the files that the run changes
+	MaxCostDay    *money.USD `json:"max_cost_day,omitempty"`   // for all tasks of a day together; 0: no limit
+	StandIn       string     `json:"stand_in,omitempty"`       // the profile or provider to use if the task's own profile is not known
 }
 
 // Started is a new task and its run.
@@ -228,8 +235,7 @@ type NewRun struct {
 	Yes       bool   `json:"yes,omitempty"` // continue without a message
 	Workspace string `json:"workspace,omitempty"`
 	Settings
-
-	Unattended bool `json:"unattended,omitempty"` // as of a new task
+	OneRun
 
 	// For a task that came from elsewhere: continue under the user's own settings although something is open in it,
 	// or accept the policy, address and limits that came with it.

@@ -197,7 +197,7 @@ func TestAHolderThatCannotBeReachedIsNamed(t *testing.T) {
 	id := s.list()[0].ID
 	r := s.roost("--json", "resume", id, "words")
 	var p failure.Problem
-	if err := json.Unmarshal([]byte(r.err), &p); err != nil || r.code != failure.ExitBusy || p.Code != "task_busy" || !strings.Contains(p.Detail, fmt.Sprintf("roost (pid %d)", b.cmd.Process.Pid)) {
+	if err := json.Unmarshal([]byte(r.err), &p); err != nil || r.code != failure.ExitBusy || p.Code != "task_locked" || !strings.Contains(p.Detail, fmt.Sprintf("roost (pid %d)", b.cmd.Process.Pid)) {
 		t.Errorf("exit %d, %v\n%s%s", r.code, err, r.out, r.err)
 	}
 	must(t, b.cmd.Process.Signal(syscall.SIGTERM))

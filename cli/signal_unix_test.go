@@ -177,7 +177,7 @@ func TestBusyTaskNamesItsHolder(t *testing.T) {
 	r = s.roost("--json", "resume", id, "me too")
 	var p failure.Problem
 	must(t, json.Unmarshal([]byte(r.err), &p))
-	if r.code != failure.ExitBusy || p.Code != "task_busy" || p.Status != 409 || !p.Retryable || !strings.Contains(p.Detail, holder) {
+	if r.code != failure.ExitBusy || p.Code != "task_locked" || p.Status != 409 || !p.Retryable || !strings.Contains(p.Detail, holder) {
 		t.Errorf("as a problem: exit %d, %+v", r.code, p)
 	}
 	if got := s.task(id); got.Status != "running" {

@@ -38,6 +38,8 @@ type Options struct {
 	// Observe gets each durable event of every run of this process, in the order of its run, before the run's
 	// subscribers. It must be quick. It may be nil.
 	Observe func(events.Event)
+	// Begun gets each run that begins in this process, before it works. It must be quick. It may be nil.
+	Begun func(*Run)
 }
 
 // Engine runs tasks. It is safe for concurrent use.
@@ -51,7 +53,6 @@ type Engine struct {
 	mu        sync.Mutex
 	runs      map[string]*Run
 	ending    map[string]*Run // runs of which it is not known yet what follows them
-	began     bool            // a run has begun
 	totals    budget.Totals
 	closed    bool
 	wait      sync.WaitGroup

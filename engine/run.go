@@ -277,8 +277,17 @@ func (r *Run) Accepted(ctx context.Context) error {
 		return r.life.outcome.Err
 	case r.life.outcome.State == "waiting": // whether to begin at all
 		return nil
+	case r.life.outcome.State == "denied":
+		return &DeniedError{Task: r.TaskID, Reason: r.life.outcome.Reason}
 	}
 	return fmt.Errorf("start a run of task %s: it ended before it began: %s", r.TaskID, r.life.outcome.Reason)
+}
+
+// DeniedError: the user refused what the run needs to begin.
+type DeniedError struct{ Task, Reason string }
+
+func (e *DeniedError) Error() string {
+	return fmt.Sprintf("the run of task %s was denied what it needs: %s", e.Task, e.Reason)
 }
 
 // Enqueue gives words to the run, which takes them in with its next user turn. They are

@@ -77,7 +77,9 @@ func (e *Engine) register(run *Run) bool {
 			return false
 		}
 		e.runs[run.ID] = run
-		e.began = true
+		if e.opt.Begun != nil {
+			e.opt.Begun(run)
+		}
 		e.wait.Add(1)
 		return true
 	})

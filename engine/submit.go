@@ -97,11 +97,11 @@ func (e *Engine) submitKnown(ctx context.Context, ref store.Ref, r Request) (Tic
 	return ticket, err
 }
 
-// submit is Submit for an existing task; the caller holds its lock. input is the id of the text, where it has an id of its
-// own.
+// submit is Submit for an existing task; the caller holds its lock. ref is the latest of the task that r names: a foreign
+// task may continue as a task of Roost's own, which then takes in what changed in the original. input is the id of the
+// text, where it has an id of its own.
 func (e *Engine) submit(ctx context.Context, ref store.Ref, r Request, input string) (Ticket, error) {
 	if e.working(keyOf(ref)) == nil {
-		r.Task = keyOf(ref)
 		if _, err := e.Receive(ctx, r); err != nil {
 			return Ticket{}, err
 		}
@@ -144,7 +144,6 @@ func (e *Engine) submit(ctx context.Context, ref store.Ref, r Request, input str
 		if (waits || queued) && r.RunID == "" {
 			r.RunID = newest
 		}
-		r.Task, r.NewTask = keyOf(ref), ""
 		// A run that continues with an answer does not wait for a slot: it had one.
 		return e.startOrQueue(ctx, r, input, asks)
 	}

@@ -419,28 +419,6 @@ func (e *Engine) launch(run *Run) error {
 	return nil
 }
 
-// Began reports whether this process ever worked on a task, however short.
-func (e *Engine) Began() bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.began
-}
-
-// Settle waits until a run of this process has ended and what follows it has begun: see
-// Run.Next. Of a run that is none of this process, or is settled, it returns at once.
-func (e *Engine) Settle(ctx context.Context, id string) error {
-	e.mu.Lock()
-	run := e.runs[id]
-	if run == nil {
-		run = e.ending[id]
-	}
-	e.mu.Unlock()
-	if run == nil {
-		return nil
-	}
-	return run.settle(ctx)
-}
-
 // catchUp writes Roo's files of a completed subtask that has a journal of ours. Its
 // process may have been killed between the end of its run and these files, and a
 // completed task is not resumed: without this the files would stay behind for ever. A failure to own it now does not

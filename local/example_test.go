@@ -50,10 +50,10 @@ func Example() {
 
 	ctx := context.Background()
 	run, err := c.Start(ctx, api.NewTask{
-		Workspace:  workspace,
-		Settings:   api.Settings{Provider: "script", Model: model, Approve: "all"},
-		Message:    &api.Words{Text: "Write a note."},
-		Unattended: true,
+		Workspace: workspace,
+		Settings:  api.Settings{Provider: "script", Model: model, Approve: "all"},
+		Message:   &api.Words{Text: "Write a note."},
+		OneRun:    api.OneRun{Unattended: true},
 	})
 	if err != nil {
 		log.Fatal(err)

@@ -156,14 +156,22 @@ func runProblem(err error) *api.Problem {
 	var late *engine.AnsweredError
 	var held *engine.UntrustedError
 	var other *setup.OtherModelError
+	var denied *engine.DeniedError
 	switch {
+	case errors.As(err, &denied):
+		return api.NewProblem(http.StatusForbidden, "denied", "The run was denied what it needs", denied.Reason,
+			"roost resume "+denied.Task).About(denied.Task)
 	case errors.As(err, &other):
-		return api.NewProblem(http.StatusConflict, "other_model", "Another model would answer", other.Error(),
+		p := api.NewProblem(http.StatusConflict, "other_model", "Another model would answer", other.Error(),
 			`"model": "`+other.Model+`" in POST /v1/tasks/`+other.Task+`/runs, or another provider and model`)
+		p.Task, p.Model = other.Task, other.Model
+		return p
 	case errors.As(err, &held):
-		return api.NewProblem(http.StatusConflict, "untrusted_settings", "The task is not trusted here", held.Error(),
+		p := api.NewProblem(http.StatusConflict, "untrusted_settings", "The task is not trusted here", held.Error(),
 			"roost root trust, if the root is yours", "roost serve --trust-root",
 			"own_settings: true in POST /v1/tasks/{id}/runs, which ends all that is open in it")
+		p.Task = held.Task
+		return p
 	case errors.As(err, &late):
 		return AnsweredProblem(late)
 	case errors.Is(err, engine.ErrStale):
@@ -209,6 +217,7 @@ func SetupProblem(err error) *api.Problem {
 			"give \"profile\", or \"provider\" and \"model\", as to POST /v1/tasks/{id}/runs",
 			"roost config set source_profiles."+unknown.Source+" NAME  # for all tasks of that source")
 		p.Errors = []api.Wrong{{Parameter: "/profile", Detail: unknown.Error()}}
+		p.Task, p.Unknown = unknown.Task, &api.UnknownProfile{Name: unknown.Profile, Source: unknown.Source}
 		return p
 	case errors.As(err, &config):
 		return api.NewProblem(http.StatusUnprocessableEntity, "configuration", "It cannot be done as things are set up",

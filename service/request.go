@@ -100,7 +100,7 @@ func settle(n api.Settings, r *engine.Request, w *wrongs) {
 		w.add("/approve", "want one of ask, read, edits, all")
 	}
 	if known := append(setup.Providers(), "script"); n.Provider != "" && !slices.Contains(known, n.Provider) {
-		w.add("/provider", "there is no such provider; there are: %s", strings.Join(known, ", "))
+		w.add("/provider", "this version has no such provider; it has %s", strings.Join(known, ", "))
 	}
 	if n.Provider == "script" && n.Model != "" && !filepath.IsAbs(n.Model) {
 		w.add("/model", "of the script provider it is a file: name it from the root on")
@@ -237,8 +237,9 @@ func newTask(n api.NewTask, c Call) (r engine.Request, err error) {
 	var w wrongs
 	checkFolder(n.Workspace, &w)
 	r = engine.Request{Choice: setup.Choice{Workspace: n.Workspace}, Title: strings.TrimSpace(n.Title), Origin: n.Origin,
-		Interactive: !n.Unattended, NewTask: c.Key}
+		NewTask: c.Key}
 	settle(n.Settings, &r, &w)
+	setOneRun(n.OneRun, &r, &w)
 	setInput(n.Message, "/message", &r, &w)
 	if len(n.Title) > titleBytes || !utf8.ValidString(n.Title) {
 		w.add("/title", "want at most %d bytes", titleBytes)
@@ -257,7 +258,6 @@ func newRun(id string, n api.NewRun) (r engine.Request, err error) {
 		Task:          id,
 		Yes:           n.Yes,
 		Choice:        setup.Choice{Workspace: n.Workspace},
-		Interactive:   !n.Unattended,
 		OwnSettings:   n.OwnSettings,
 		TrustSettings: n.TrustSettings,
 	}
@@ -265,6 +265,18 @@ func newRun(id string, n api.NewRun) (r engine.Request, err error) {
 		checkFolder(n.Workspace, &w)
 	}
 	settle(n.Settings, &r, &w)
+	setOneRun(n.OneRun, &r, &w)
 	setInput(n.Message, "/message", &r, &w)
 	return r, w.err()
+}
+
+func setOneRun(n api.OneRun, r *engine.Request, w *wrongs) {
+	r.Interactive, r.NoCheckpoints, r.StandIn = !n.Unattended, n.NoCheckpoints, n.StandIn
+	if n.MaxCostDay != nil {
+		if r.MaxDayMicros = int64(*n.MaxCostDay); r.MaxDayMicros == 0 {
+			r.MaxDayMicros = -1
+		} else if r.MaxDayMicros < 0 {
+			w.add("/max_cost_day", "want an amount from 0 on")
+		}
+	}
 }

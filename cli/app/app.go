@@ -15,11 +15,13 @@ import (
 	"os/exec"
 	"os/signal"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
 	"github.com/roost-dev/roost/cli/failure"
 	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/internal/progress"
 	"github.com/roost-dev/roost/redact"
 	"github.com/roost-dev/roost/view"
@@ -42,6 +44,8 @@ type App struct {
 	Asker  *display.Prompter
 	Muted  bool   // no message may be printed: a shell completes
 	Less   string // options of the pager less that come after the person's own
+
+	first *atomic.Pointer[engine.Run] // see FirstRun
 }
 
 // global are the flags that every command takes.

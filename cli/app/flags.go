@@ -31,7 +31,7 @@ type RunFlags struct {
 	Dir, Mode, Provider, Model, BaseURL, Profile, effort, Approve, MaxCost, condenseAt, stale, Task string
 	taskCost, dayCost, askCost                                                                      string
 	images, Allow, Deny, allowTools, askTools, denyTools                                            []string
-	Yes, stream, Detach, unkept, Far, trust                                                         bool
+	Yes, stream, Detach, unkept, trust                                                              bool
 	MaxTurns, maxTokens, askRequests                                                                int
 	Idle, Total                                                                                     time.Duration
 }
@@ -264,26 +264,6 @@ func Image(path string) (string, error) {
 		return "data:" + kind + ";base64," + base64.StdEncoding.EncodeToString(data), nil
 	}
 	return "", failure.Usage("send the image "+path, "it is "+kind+"; providers take png, jpeg, gif and webp", "convert it to png")
-}
-
-// OnlyHere are the flags of a run that no request to a server carries: they concern this
-// machine.
-var OnlyHere = []string{"no-checkpoints", "max-cost-day"}
-
-// RefuseLocalFlags refuses flags that a run on a server cannot have: a limit that was given and
-// does not hold is worse than none.
-func (r *RunFlags) RefuseLocalFlags(cmd *cobra.Command) error {
-	if !r.Detach && !r.Far {
-		return nil
-	}
-	for _, name := range OnlyHere {
-		if cmd.Flags().Changed(name) {
-			return failure.Usage(cmd.CommandPath()+" --"+name,
-				"a run on a server cannot have this flag: it is for a run of this process only",
-				cmd.CommandPath()+" without --server, --detach or --"+name)
-		}
-	}
-	return nil
 }
 
 // micros reads an amount in micro-dollars; "" is none.

@@ -117,7 +117,7 @@ func (a *App) connect(ctx context.Context, engineNeeded bool, f func(*client.Cli
 	}
 	settings, refused := a.EngineConfig()
 	if refused == nil {
-		s.Start(engine.Options{Config: settings}, true)
+		a.start(s, settings)
 	} else if engineNeeded {
 		return refused
 	}

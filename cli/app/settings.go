@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -671,6 +672,22 @@ func (a *App) folder(flag, key, variable, fallback string) (string, error) {
 	return a.Home(variable, fallback)
 }
 
+// start gives a store the engine of one command, and notes the first run that begins in it. A run waits for the user as
+// long as its process lives.
+func (a *App) start(s *local.Roost, settings setup.Config) {
+	first := &atomic.Pointer[engine.Run]{}
+	a.first = first
+	s.Start(engine.Options{Config: settings, Hold: -1, Begun: func(r *engine.Run) { first.CompareAndSwap(nil, r) }}, true)
+}
+
+// FirstRun is the first run that began in this process: the one that the command asked for. nil when there was none.
+func (a *App) FirstRun() *engine.Run {
+	if a.first == nil {
+		return nil
+	}
+	return a.first.Load()
+}
+
 // WithEngine opens store and engine for one command and closes the engine,
 // saved, before it returns.
 func (a *App) WithEngine(ctx context.Context, f func(*local.Roost) error) error {
@@ -682,6 +699,6 @@ func (a *App) WithEngine(ctx context.Context, f func(*local.Roost) error) error 
 	if err != nil {
 		return err
 	}
-	s.Start(engine.Options{Config: c}, true)
+	a.start(s, c)
 	return errors.Join(f(s), s.Close(ctx))
 }

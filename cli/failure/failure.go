@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -250,6 +251,9 @@ func failureOfProblem(p *client.Problem) *Failure {
 	}
 	if p.Code == "unknown_mode" {
 		f.What, f.Try = "use the mode", "roost modes"
+		if len(p.Suggestions) > 0 {
+			f.Try += "  # or --mode " + p.Suggestions[0]
+		}
 	}
 	if f.Try == "" && p.Code == "ambiguous_id" && len(f.Suggestions) > 0 {
 		f.What, f.Try = "find the task", "roost show "+f.Suggestions[0]
@@ -264,6 +268,18 @@ func failureOfProblem(p *client.Problem) *Failure {
 	}
 	if f.Try == "" {
 		f.Try = nothing
+	}
+	resume := "roost resume " + p.Task
+	switch p.Code { // those of a run, in the words of a command line
+	case "untrusted_settings":
+		f.What, f.Why = "go on with task "+p.Task, "it "+strings.TrimPrefix(f.Why, "task "+p.Task+" ")
+		f.Try = "roost root trust  # if the root is yours; or " + resume + " on a terminal, which asks"
+	case "other_model":
+		f.What = "go on with task " + p.Task
+		f.Try = resume + " --model " + ShellWord(p.Model) + "  # or another model or --provider that has it"
+	case "unknown_profile":
+		f.What, f.Why = "continue the task "+p.Task+" with its profile", f.Why+"; the editor's settings hold it"
+		f.Try = resume + " --profile NAME  # or --provider NAME; for all such tasks of its source: " + f.Try
 	}
 	if p.Code == "configuration" {
 		if what, why, ok := strings.Cut(f.Why, ": "); ok { // as the engine words it here
@@ -321,24 +337,13 @@ func Of(err error) *Failure {
 	f := &Failure{Exit: ExitFailed, Code: "failed", What: itFailed, Why: err.Error(), Try: nothing}
 	var (
 		config   *setup.Error
-		unknown  *setup.UnknownProfileError
 		provider *llm.Error
-		held     *engine.UntrustedError
-		other    *setup.OtherModelError
 		noMode   *mode.UnknownError
 	)
 	is := func(exit int, code string, status int, what, why, try string) {
 		f.Exit, f.Code, f.Status, f.What, f.Why, f.Try = exit, code, status, what, cmp.Or(why, f.Why), try
 	}
 	switch cause := report.CauseOf(err); {
-	case errors.As(err, &held):
-		f.Task = held.Task
-		is(ExitInput, "untrusted_settings", 409, "go on with task "+f.Task, "it "+strings.TrimPrefix(held.Error(), "task "+f.Task+" "),
-			"roost root trust  # if the root is yours; or roost resume "+f.Task+" on a terminal, which asks")
-	case errors.As(err, &other):
-		f.Task = other.Task
-		is(ExitInput, "other_model", 409, "go on with task "+f.Task, other.Error(),
-			"roost resume "+f.Task+" --model "+ShellWord(other.Model)+"  # or another model or --provider that has it")
 	case cause.Code == report.CauseTrashed:
 		is(ExitNotFound, "task_not_found", 404, "find the task", cause.Detail, "roost trash restore "+ShellWord(cause.Name))
 	case cause.Code == report.CauseAmbiguous:
@@ -354,12 +359,6 @@ func Of(err error) *Failure {
 		is(ExitBusy, "task_fenced", 409, "go on with the task", "", "roost list")
 	case cause.Code == report.CauseRoot:
 		is(ExitConfig, "root_unusable", 0, "use the root "+cause.Path, cause.Detail, "roost --root DIR ...")
-	case errors.As(err, &unknown):
-		f.Task = unknown.Task
-		is(ExitConfig, "unknown_profile", 0, "continue the task "+f.Task+" with its profile",
-			unknown.Error()+"; the editor's settings hold it",
-			"roost resume "+f.Task+" --profile NAME  # or --provider NAME; for all such tasks of its source: "+
-				"roost config set source_profiles."+unknown.Source+" NAME")
 	case errors.As(err, &config):
 		is(ExitConfig, "configuration", 0, config.What, config.Why, config.Try)
 	case errors.As(err, &noMode):
@@ -558,6 +557,9 @@ func (f *Failure) Advise(cmd *cobra.Command, args []string) {
 	if flags, ok := flagAdvice[f.Try]; ok {
 		if dir := cmd.Flags().Lookup("workspace"); f.Code == "validation_failed" && dir != nil { // a server does not repeat its input
 			f.What = "open the workspace " + dir.Value.String()
+			if whole, err := filepath.Abs(dir.Value.String()); err == nil {
+				f.What = "open the workspace " + whole
+			}
 		}
 		f.Try = retry(cmd, args, f.Task) + " " + flags
 		return
@@ -604,7 +606,7 @@ func retry(cmd *cobra.Command, args []string, task string) string {
 }
 
 // ofSettings are the members of a request's body whose fault is one of configuration.
-var ofSettings = []string{"/workspace", "/provider", "/model", "/base_url"}
+var ofSettings = regexp.MustCompile(`^/(workspace|provider|model|base_url|(allow|ask|deny)_tools/.*)$`)
 
 // against is the server's complaint about members of a request, without the pointer that
 // only programs read.
@@ -615,7 +617,7 @@ func against(p *client.Problem) (why string, settings bool) {
 		if p.Detail != e.Parameter+": "+e.Detail && p.Detail != e.Detail {
 			why += "; " + e.Detail
 		}
-		settings = settings || slices.Contains(ofSettings, e.Parameter)
+		settings = settings || ofSettings.MatchString(e.Parameter)
 	}
 	return strings.TrimPrefix(why, "; "), settings
 }

@@ -99,10 +99,6 @@ func (a *commands) answer(ctx context.Context, c *client.Client, e *engine.Engin
 	if err != nil {
 		return err
 	}
-	var above []waiting
-	if e != nil {
-		above = a.above(ctx, c, q.Task)
-	}
 	if answer.Approve == nil && answer.Choice == nil && consent(q) {
 		if yes, plain := consents[strings.ToLower(strings.TrimSpace(answer.Text))]; plain {
 			answer.Approve, answer.Text = new(yes), ""
@@ -113,8 +109,8 @@ func (a *commands) answer(ctx context.Context, c *client.Client, e *engine.Engin
 	if err := a.askAndPrint(ctx, c, r, &done); err != nil {
 		return err
 	}
-	if runsHere(e) {
-		return a.watchHere(ctx, c, e, watched{task: done.Task, run: done.Run, after: from, ask: a.Interactive()}, above)
+	if a.FirstRun() != nil {
+		return a.followFirst(ctx, c, e, from)
 	}
 	if !a.Flags.JSON {
 		a.Say("task %s continues with it; follow it: roost attach %s", done.Task, failure.ShellWord(done.Task))
@@ -287,16 +283,12 @@ func (a *commands) send(ctx context.Context, c *client.Client, e *engine.Engine,
 	if err != nil {
 		return err
 	}
-	var above []waiting
-	if e != nil {
-		above = a.above(ctx, c, id)
-	}
 	var sent api.Sent
 	if err := a.askAndPrint(ctx, c, client.Request{Method: http.MethodPost, Path: app.PathOf(id, "messages"), Body: m}, &sent); err != nil {
 		return err
 	}
-	if runsHere(e) {
-		return a.watchHere(ctx, c, e, watched{task: sent.Task, run: sent.Run, after: from, ask: a.Interactive()}, above)
+	if a.FirstRun() != nil {
+		return a.followFirst(ctx, c, e, from)
 	}
 	if a.Flags.JSON {
 		return nil

@@ -258,12 +258,3 @@ func newestRun(ctx context.Context, c *client.Client, id string) (api.Run, error
 	}
 	return runs.Items[0], nil
 }
-
-// runsHere reports whether this process itself works on a task, or did.
-func runsHere(e *engine.Engine) bool {
-	if e == nil {
-		return false
-	}
-	running, waiting, queued := e.Load()
-	return e.Began() || running+waiting+queued > 0 // it may have ended by now
-}

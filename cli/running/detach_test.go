@@ -2,15 +2,11 @@ package running
 
 import (
 	"encoding/json"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/spf13/cobra"
 
 	"github.com/roost-dev/roost/api"
-	"github.com/roost-dev/roost/cli/app"
-	"github.com/roost-dev/roost/cli/failure"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/internal/testing/fixture"
@@ -24,16 +20,19 @@ func TestRequestsAsAServerTakesThem(t *testing.T) {
 		req  engine.Request
 		want string
 	}{
-		{"words alone", engine.Request{Text: "do it", Choice: setup.Choice{Workspace: "/ws"}}, `{"workspace":"/ws","message":{"text":"do it"}}`},
-		{"an image alone", engine.Request{Images: []string{"data:x"}, Choice: setup.Choice{Workspace: "/ws"}}, `{"workspace":"/ws","message":{"text":"","images":["data:x"]}}`},
-		{"no words", engine.Request{Choice: setup.Choice{Workspace: "/ws"}}, `{"workspace":"/ws"}`},
+		{"words alone", engine.Request{Text: "do it", Choice: setup.Choice{Workspace: "/ws"}}, `{"workspace":"/ws","message":{"text":"do it"},"unattended":true}`},
+		{"an image alone", engine.Request{Images: []string{"data:x"}, Choice: setup.Choice{Workspace: "/ws"}}, `{"workspace":"/ws","message":{"text":"","images":["data:x"]},"unattended":true}`},
+		{"no words", engine.Request{Choice: setup.Choice{Workspace: "/ws"}}, `{"workspace":"/ws","unattended":true}`},
 		{"all", engine.Request{
 			Text:   "x",
 			Choice: setup.Choice{Workspace: "/ws", Mode: "ask", Provider: "openai", Model: "m", BaseURL: "http://b", Profile: "p", Approve: "read", Allow: []string{"git log"}, Deny: []string{"rm"}, Limits: &api.RunLimits{MaxTurns: 3, MaxCostMicros: 500000, IdleTimeoutMS: 90000, TotalTimeoutMS: 3600000}},
 			Origin: "cli",
-		}, `{"workspace":"/ws","mode":"ask","provider":"openai","model":"m","base_url":"http://b","profile":"p","message":{"text":"x"},"limits":{"max_turns":3,"max_cost":"0.50","idle_timeout":"1m30s","total_timeout":"1h0m0s"},"approve":"read","allow":["git log"],"deny":["rm"],"origin":"cli"}`},
+		}, `{"workspace":"/ws","mode":"ask","provider":"openai","model":"m","base_url":"http://b","profile":"p","message":{"text":"x"},"limits":{"max_turns":3,"max_cost":"0.50","idle_timeout":"1m30s","total_timeout":"1h0m0s"},"approve":"read","allow":["git log"],"deny":["rm"],"origin":"cli","unattended":true}`},
+		{"of one run", engine.Request{Interactive: true, NoCheckpoints: true, Choice: setup.Choice{Workspace: "/ws", MaxDayMicros: 2000000, StandIn: "p"}},
+			`{"workspace":"/ws","no_checkpoints":true,"max_cost_day":"2.00","stand_in":"p"}`},
+		{"a day without a limit", engine.Request{Choice: setup.Choice{Workspace: "/ws", MaxDayMicros: -1}}, `{"workspace":"/ws","unattended":true,"max_cost_day":"0.00"}`},
 		{"limits taken away", engine.Request{Choice: setup.Choice{Workspace: "/ws", Limits: &api.RunLimits{MaxTurns: -1, MaxCostMicros: -1, IdleTimeoutMS: -1}}},
-			`{"workspace":"/ws","limits":{"max_turns":0,"max_cost":"0.00","idle_timeout":"0s"}}`},
+			`{"workspace":"/ws","limits":{"max_turns":0,"max_cost":"0.00","idle_timeout":"0s"},"unattended":true}`},
 	} {
 		got, err := json.Marshal(newTaskOf(c.req))
 		fixture.NoError(t, err)
@@ -46,29 +45,6 @@ func TestRequestsAsAServerTakesThem(t *testing.T) {
 		again := newRunOf(c.req)
 		if diff := cmp.Diff(x.Limits, again.Limits); diff != "" || (again.Message == nil) != (x.Message == nil) || again.Approve != x.Approve {
 			t.Errorf("%s: going on is asked for otherwise: %+v", c.name, again)
-		}
-	}
-}
-
-// A flag that a server would not hear of is refused, and not left out in silence.
-func TestDetachRefusesWhatAServerIsNotTold(t *testing.T) {
-	t.Parallel()
-	for _, name := range app.OnlyHere {
-		r := app.RunFlags{}
-		cmd := &cobra.Command{Use: "run"}
-		(&app.App{}).AddRunFlags(cmd, &r)
-		f := cmd.Flags().Lookup(name)
-		if f == nil {
-			t.Errorf("no flag is called %s", name)
-			continue
-		}
-		f.Changed = true
-		if err := r.RefuseLocalFlags(cmd); err != nil {
-			t.Errorf("--%s without --detach: %v", name, err)
-		}
-		r.Detach = true
-		if err := r.RefuseLocalFlags(cmd); err == nil || !strings.Contains(failure.Of(err).Error(), name) {
-			t.Errorf("--%s with --detach: %v", name, err)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package running
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -145,15 +146,11 @@ func (w *Watcher) used() display.Totals {
 
 // followRun follows a run of this process, and then the run that starts when it ends: that of the task that waited for
 // it, or one of the same task for words that came at the last moment. The outcome is that of the last run.
-func (a *commands) followRun(ctx context.Context, c *client.Client, run *engine.Run, ask bool, stop *app.Stopper) (*Watcher, engine.Outcome, error) {
-	for {
-		in, outcome, err := a.watchUntil(ctx, c, watched{
-			task:  run.TaskID,
-			run:   run.ID,
-			after: run.Start(),
-			ask:   ask,
-			here:  true,
-		}, stop, run)
+func (a *commands) followRun(ctx context.Context, c *client.Client, run *engine.Run, w watched,
+	stop *app.Stopper) (*Watcher, engine.Outcome, error) {
+	for ; ; w.after = "" {
+		w.task, w.run, w.after = run.TaskID, run.ID, cmp.Or(w.after, run.Start())
+		in, outcome, err := a.watchUntil(ctx, c, w, stop, run)
 		if err != nil {
 			return in, outcome, fmt.Errorf("follow the run of task %s: %w", run.TaskID, err)
 		}

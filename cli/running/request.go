@@ -10,7 +10,6 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/cli/app"
-	"github.com/roost-dev/roost/cli/failure"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/money"
@@ -18,15 +17,29 @@ import (
 
 // newTaskOf is a request for a new task as a server takes it.
 func newTaskOf(r engine.Request) api.NewTask {
-	return api.NewTask{Workspace: r.Workspace, Settings: apiSettings(r), Message: wordsOf(r), Origin: r.Origin}
+	return api.NewTask{Workspace: r.Workspace, Settings: apiSettings(r), Message: wordsOf(r), Origin: r.Origin, OneRun: oneRunOf(r)}
 }
 
 // newRunOf is a request to go on with a task as a server takes it.
 func newRunOf(r engine.Request) api.NewRun {
 	return api.NewRun{
 		Message: wordsOf(r), Yes: r.Yes, Workspace: r.Workspace, Settings: apiSettings(r),
-		OwnSettings: r.OwnSettings, TrustSettings: r.TrustSettings,
+		OwnSettings: r.OwnSettings, TrustSettings: r.TrustSettings, OneRun: oneRunOf(r),
 	}
+}
+
+func oneRunOf(r engine.Request) api.OneRun {
+	return api.OneRun{
+		Unattended: !r.Interactive, NoCheckpoints: r.NoCheckpoints, StandIn: r.StandIn, MaxCostDay: apiAmount(r.MaxDayMicros),
+	}
+}
+
+// apiAmount is an amount of a request; nil when it was not given.
+func apiAmount(micros int64) *money.USD {
+	if micros == 0 {
+		return nil
+	}
+	return new(money.USD(max(micros, 0)))
 }
 
 // apiSettings are all settings of a request as a server takes them.
@@ -61,12 +74,6 @@ func apiLimits(l *api.RunLimits) *api.Limits {
 	if l == nil {
 		return nil
 	}
-	amount := func(micros int64) *money.USD {
-		if micros == 0 {
-			return nil
-		}
-		return new(money.USD(max(micros, 0)))
-	}
 	span := func(ms int64) *string {
 		if ms == 0 {
 			return nil
@@ -74,71 +81,40 @@ func apiLimits(l *api.RunLimits) *api.Limits {
 		return new((time.Duration(max(ms, 0)) * time.Millisecond).String())
 	}
 	return &api.Limits{
-		MaxTurns: apiCount(l.MaxTurns), MaxCost: amount(l.MaxCostMicros), MaxCostTask: amount(l.MaxTaskMicros),
-		AskAfterRequests: apiCount(l.AskRequests), AskAfterCost: amount(l.AskCostMicros),
+		MaxTurns: apiCount(l.MaxTurns), MaxCost: apiAmount(l.MaxCostMicros), MaxCostTask: apiAmount(l.MaxTaskMicros),
+		AskAfterRequests: apiCount(l.AskRequests), AskAfterCost: apiAmount(l.AskCostMicros),
 		IdleTimeout: span(l.IdleTimeoutMS), TotalTimeout: span(l.TotalTimeoutMS),
 	}
 }
 
 // detach starts a run at a server and prints its task's id. The task is then on the
 // server's disk, and continues without this process.
-func (a *commands) detach(ctx context.Context, req engine.Request) error {
-	return a.OnServer("leave the run to a server", func(c *client.Client) error {
-		if req.Task == "" {
-			var err error
-			if req, err = a.AsNew(req); err != nil {
-				return err
-			}
-		}
-		path, body := "/v1/tasks", any(newTaskOf(req))
-		if req.Task != "" {
-			path, body = app.PathOf(req.Task, "runs"), newRunOf(req)
-		}
-		var raw json.RawMessage
-		head, err := c.Ask(ctx, client.Request{Method: http.MethodPost, Path: path, Body: body}, &raw)
-		if err != nil {
+func (a *commands) detach(ctx context.Context, c *client.Client, req engine.Request) error {
+	path, body := "/v1/tasks", any(newTaskOf(req))
+	if req.Task != "" {
+		path, body = app.PathOf(req.Task, "runs"), newRunOf(req)
+	}
+	var raw json.RawMessage
+	head, err := c.Ask(ctx, client.Request{Method: http.MethodPost, Path: path, Body: body}, &raw)
+	if err != nil {
+		return err
+	}
+	var run api.Run
+	if rid := head.Get("Roost-Run-Id"); req.Task == "" && rid != "" { // a new task's answer is the task
+		raw = nil
+		if _, err := c.Do(ctx, http.MethodGet, "/v1/runs/"+url.PathEscape(rid), nil, nil, &raw); err != nil {
 			return err
 		}
-		var run api.Run
-		if rid := head.Get("Roost-Run-Id"); req.Task == "" && rid != "" { // a new task's answer is the task
-			raw = nil
-			if _, err := c.Do(ctx, http.MethodGet, "/v1/runs/"+url.PathEscape(rid), nil, nil, &raw); err != nil {
-				return err
-			}
-		}
-		if err := json.Unmarshal(raw, &run); err != nil {
-			return err
-		}
-		if a.Flags.JSON {
-			return a.Println(strings.TrimRight(string(raw), "\n"))
-		}
-		if err := a.Println("task " + run.Task + "\nrun " + run.ID + " " + run.State); err != nil {
-			return err
-		}
-		a.Say("follow it: roost attach %s  # its end: roost wait %s", run.Task, run.Task)
-		return nil
-	})
-}
-
-// newestOf is the newest task of a folder, as a server has it.
-func (a *commands) newestOf(ctx context.Context, folder string) (id string, err error) {
-	err = a.OnServer("find a task of "+folder, func(c *client.Client) error {
-		found, err := c.Tasks(ctx, url.Values{"workspace": {folder}, "sort": {"newest"}, "limit": {"1"}})
-		if err != nil {
-			return err
-		}
-		if len(found.Items) == 0 {
-			return noTaskOf(folder)
-		}
-		id = refOf(found.Items[0])
-		return nil
-	})
-	return id, err
-}
-
-func refOf(t api.Summary) string { return t.Source + ":" + t.ID }
-
-func noTaskOf(folder string) *failure.Failure {
-	return failure.New(failure.ExitNotFound, "task_not_found", "find a task of "+folder,
-		"no task has this folder as its workspace", "roost list")
+	}
+	if err := json.Unmarshal(raw, &run); err != nil {
+		return err
+	}
+	if a.Flags.JSON {
+		return a.Println(strings.TrimRight(string(raw), "\n"))
+	}
+	if err := a.Println("task " + run.Task + "\nrun " + run.ID + " " + run.State); err != nil {
+		return err
+	}
+	a.Say("follow it: roost attach %s  # its end: roost wait %s", run.Task, run.Task)
+	return nil
 }

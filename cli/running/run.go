@@ -4,12 +4,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -22,9 +23,6 @@ import (
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
-	"github.com/roost-dev/roost/local"
-	"github.com/roost-dev/roost/report"
-	"github.com/roost-dev/roost/server/peer"
 )
 
 func (a *commands) runCommand() *cobra.Command {
@@ -36,9 +34,6 @@ func (a *commands) runCommand() *cobra.Command {
 			"  git diff | roost run --approve read -\n" +
 			"  roost run --provider script --model demo.yaml hello",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := a.farFlags(cmd, &r); err != nil {
-				return err
-			}
 			req, err := a.Request(cmd, &r, args)
 			if err != nil {
 				return err
@@ -46,15 +41,10 @@ func (a *commands) runCommand() *cobra.Command {
 			if strings.TrimSpace(req.Text) == "" && req.Task == "" {
 				return failure.Usage("roost run", "there is no prompt", `roost run "what to do"`)
 			}
-			if req.Task == "" {
-				req.Workspace = cmp.Or(req.Workspace, a.Dir)
+			if req.Task == "" && req.Workspace == "" {
+				req.Workspace = a.Dir
 			}
-			return a.place(cmd.Context(), &r, req, func(s *local.Roost) error {
-				if req.Task != "" {
-					return a.resume(cmd, &r, s, req)
-				}
-				return a.start(cmd.Context(), s, req)
-			})
+			return a.begin(cmd, &r, func(*client.Client) (engine.Request, error) { return req, nil })
 		},
 	}
 	a.AddRunFlags(cmd, &r)
@@ -82,36 +72,25 @@ func (a *commands) resumeCommand() *cobra.Command {
 			if len(args) == 0 && r.Task != "" {
 				args = []string{r.Task}
 			}
-			words := args[min(1, len(args)):]
-			if err := a.farFlags(cmd, &r); err != nil {
-				return err
+			words := args
+			if len(words) > 0 {
+				words = words[1:]
 			}
 			req, err := a.Request(cmd, &r, words)
 			if err != nil {
 				return err
 			}
-			named := len(args) > 0
-			switch {
-			case named && (branch == "" || !r.Detach && !r.Far):
+			if len(args) > 0 {
 				req.Task = args[0]
-			case r.Detach:
-				return failure.Usage("roost resume --detach", "name a task, and no branch", "roost resume --detach ID")
-			case r.Far:
-				return failure.Usage("roost resume --server", "name a task, and no branch",
-					"roost resume ID  # roost fork ID --branch NAME makes a task of a branch")
+			} else if req.Task, err = a.pickTask(cmd.Context()); err != nil {
+				return err
 			}
-			return a.place(cmd.Context(), &r, req, func(s *local.Roost) error {
-				if named {
-					req.Task = args[0]
-				} else if req.Task, err = a.parts.Pick(cmd.Context(), a.App, s, "resume"); err != nil {
-					return err
+			return a.begin(cmd, &r, func(c *client.Client) (engine.Request, error) {
+				if branch == "" {
+					return req, nil
 				}
-				if branch != "" {
-					if err := a.switchBranch(cmd.Context(), s, req.Task, branch); err != nil {
-						return err
-					}
-				}
-				return a.resume(cmd, &r, s, req)
+				_, err := c.Do(cmd.Context(), http.MethodPost, app.PathOf(req.Task, "head"), nil, api.NewHead{Branch: branch}, nil)
+				return req, err
 			})
 		},
 	}
@@ -119,6 +98,15 @@ func (a *commands) resumeCommand() *cobra.Command {
 	cmd.Flags().StringVar(&branch, "branch", "", "go on from this branch (`NAME`, as roost show ID --branches prints it)")
 	app.Complete(cmd, "branch", cobra.NoFileCompletions)
 	return cmd
+}
+
+// pickTask lets the user choose the task to continue.
+func (a *commands) pickTask(ctx context.Context) (string, error) {
+	s, err := a.Open()
+	if err != nil {
+		return "", err
+	}
+	return a.parts.Pick(ctx, a.App, s, "resume")
 }
 
 func (a *commands) continueCommand() *cobra.Command {
@@ -131,25 +119,17 @@ func (a *commands) continueCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			folder := cmp.Or(req.Workspace, a.Dir)
-			if err := a.farFlags(cmd, &r); err != nil {
-				return err
-			}
-			if r.Detach || r.Far {
-				if req.Task, err = a.newestOf(cmd.Context(), folder); err != nil {
-					return err
+			return a.begin(cmd, &r, func(c *client.Client) (engine.Request, error) {
+				folder := cmp.Or(req.Workspace, a.Dir)
+				found, err := c.Tasks(cmd.Context(), url.Values{"workspace": {folder}, "sort": {"newest"}, "limit": {"1"}})
+				if err == nil && len(found.Items) == 0 {
+					err = failure.New(failure.ExitNotFound, "task_not_found", "find a task of "+folder,
+						"no task has this folder as its workspace", "roost list")
 				}
-			}
-			return a.place(cmd.Context(), &r, req, func(s *local.Roost) error {
-				found, _, err := app.Newest(cmd.Context(), s, folder, 1)
-				if err != nil {
-					return err
+				if err == nil {
+					req.Task = found.Items[0].Source + ":" + found.Items[0].ID
 				}
-				if len(found) == 0 {
-					return noTaskOf(folder)
-				}
-				req.Task = found[0].Source + ":" + found[0].ID
-				return a.resume(cmd, &r, s, req)
+				return req, err
 			})
 		},
 	}
@@ -157,197 +137,161 @@ func (a *commands) continueCommand() *cobra.Command {
 	return cmd
 }
 
-// place leaves a request to a server if that is wanted, follows it on a server that the person named, or else does it
-// in this process, as here says.
-func (a *commands) place(ctx context.Context, r *app.RunFlags, req engine.Request, here func(*local.Roost) error) error {
+// begin makes the request of a command and starts the run: on the server that the user named, in this process, or, with
+// --detach, on a server that continues it.
+func (a *commands) begin(cmd *cobra.Command, r *app.RunFlags, request func(*client.Client) (engine.Request, error)) error {
+	ctx := cmd.Context()
+	prepared := func(c *client.Client, near bool) (engine.Request, error) {
+		req, err := request(c)
+		switch {
+		case err != nil:
+		case req.Task == "" && !near:
+			req, err = a.AsNew(req)
+		case req.Task != "" && r.Model != "" && r.Provider == "" && r.Profile == "":
+			// The path of a scripted model's file is relative to the current folder, also where the task names the provider.
+			var t api.Summary
+			if t, err = c.Task(ctx, req.Task); err == nil {
+				req.Model = a.ModelName(t.Provider, r.Model)
+			}
+		}
+		return req, err
+	}
 	if r.Detach {
-		return a.detach(ctx, req)
+		return a.OnServer("leave the run to a server", func(c *client.Client) error {
+			req, err := prepared(c, false)
+			if err != nil {
+				return err
+			}
+			req.Interactive = true // a user may answer from elsewhere
+			return a.detach(ctx, c, req)
+		})
 	}
-	if done, err := a.Remotely(func(c *client.Client) error { return a.farRun(ctx, c, req) }); done {
-		return err
-	}
-	return a.WithEngine(ctx, here)
-}
-
-// resumeHere continues a task, which keeps what was not given again. The path of a
-// scripted model's file is relative to the current folder, also where the task names the
-// provider.
-func (a *commands) resumeHere(ctx context.Context, r *app.RunFlags, s *local.Roost, req engine.Request) error {
-	if r.Model == "" || r.Provider != "" || r.Profile != "" {
-		return a.start(ctx, s, req)
-	}
-	all := s.Service()
-	defer all.Close()
-	t, err := all.Find(ctx, req.Task)
-	if err != nil {
-		return err
-	}
-	row, _, err := t.Document(ctx)
-	if err != nil {
-		return err
-	}
-	req.Model = a.ModelName(row.Provider, r.Model)
-	return a.start(ctx, s, req)
-}
-
-// start runs a task, shows it until it ends or waits, and prints its result.
-func (a *commands) start(ctx context.Context, s *local.Roost, req engine.Request) error {
-	stop := a.Stopper(ctx)
-	defer stop.Undo()
-	run, err := s.Engine().Start(stop.Ctx, req)
-	if unknown, is := errors.AsType[*setup.UnknownProfileError](err); is && a.Interactive() {
-		if req, err = a.askProfile(stop.Ctx, unknown, req); err == nil {
-			run, err = s.Engine().Start(stop.Ctx, req)
-		}
-	}
-	if other, is := errors.AsType[*setup.OtherModelError](err); is && a.Interactive() {
-		if err = a.askModel(stop.Ctx, other); err == nil {
-			req.Model = other.Model
-			run, err = s.Engine().Start(stop.Ctx, req)
-		}
-	}
-	if err != nil && stop.Exit() != 0 {
-		return failure.New(stop.Exit(), "cancelled", "start the run", "it was stopped before it began",
-			"the same command again")
-	}
-	if err != nil {
-		return err
-	}
-	c, end, err := a.Local(s)
-	if err != nil {
-		return err
-	}
-	defer end()
-	return a.concluded(a.followRun(ctx, c, run, req.Interactive, stop))
-}
-
-// farFlags refuses flags that a run on a server cannot have; see refuseLocalFlags.
-func (a *commands) farFlags(cmd *cobra.Command, r *app.RunFlags) error {
-	base, err := a.Global(a.Flags.Server, "server")
-	if err != nil {
-		return err
-	}
-	r.Far = base != ""
-	return r.RefuseLocalFlags(cmd)
-}
-
-// farRun starts a task on a server, or continues one there, and follows it. Ctrl-C
-// only stops following.
-func (a *commands) farRun(ctx context.Context, c *client.Client, req engine.Request) error {
-	w := watched{task: req.Task, after: "0", ask: req.Interactive}
-	var run api.Run
-	var err error
-	if req.Task == "" {
-		if req, err = a.AsNew(req); err != nil {
+	return a.WithClient(ctx, func(c *client.Client, e *engine.Engine) error {
+		req, err := prepared(c, e != nil)
+		if err != nil {
 			return err
 		}
-		body := newTaskOf(req)
-		body.Unattended = !req.Interactive
-		w.fresh = true
-		run, err = c.Start(ctx, body)
-	} else {
+		return a.run(ctx, c, e != nil, req)
+	})
+}
+
+// run starts a run or continues a task, shows it until it ends or waits, and prints its result. Ctrl-C stops a run of
+// this process; of a run that another process works on, it only ends the following.
+func (a *commands) run(ctx context.Context, c *client.Client, near bool, req engine.Request) error {
+	w := watched{task: req.Task, after: "0", ask: req.Interactive, fresh: req.Task == ""}
+	var err error
+	if req.Task != "" {
 		if w.after, err = c.Mark(ctx, req.Task); err != nil {
 			return err
 		}
-		body := newRunOf(req)
-		body.Unattended = !req.Interactive
-		run, err = c.Resume(ctx, req.Task, body)
 	}
-	if err != nil {
+	tell := func() {} // of a run on a server, Ctrl-C only ends the following
+	if near {
+		tell = a.Stopping
+	}
+	stop := a.StopperWith(ctx, tell)
+	undo := sync.OnceFunc(stop.Undo)
+	defer undo()
+	run, err := a.start(stop.Ctx, c, req)
+	switch {
+	case err != nil && near && stop.Exit() != 0:
+		return failure.New(stop.Exit(), "cancelled", "start the run", "it was stopped before it began", "the same command again")
+	case err != nil && req.Task != "":
+		undo()
+		return a.join(ctx, c, req, err)
+	case err != nil:
 		return err
 	}
+	if own := a.FirstRun(); own != nil {
+		return a.concluded(a.followRun(ctx, c, own, watched{ask: req.Interactive}, stop))
+	}
+	undo()
 	w.task, w.run = run.Task, run.ID
 	return a.watchOn(ctx, c, w)
 }
 
-// joinTries is how often join tries to reach a run whose owner is just changing.
-const joinTries = 20
-
-// resume continues a task: here, or where another process works on it.
-func (a *commands) resume(cmd *cobra.Command, r *app.RunFlags, s *local.Roost, req engine.Request) error {
-	joined, err := a.join(cmd.Context(), s, req)
-	if joined || err != nil {
-		return err
-	}
-	if req, err = a.receive(cmd.Context(), s.Engine(), req); err == nil {
-		err = a.resumeHere(cmd.Context(), r, s, req)
-	}
-	if report.CauseOf(err).Code == report.CauseBusy { // another process was faster
-		if joined, err := a.join(cmd.Context(), s, req); joined {
-			return err
+// start asks for the run. Where that needs a decision of the user first (the task is not trusted, its profile is not
+// known, another model would answer), it asks on the terminal and then asks for the run again.
+func (a *commands) start(ctx context.Context, c *client.Client, req engine.Request) (run api.Run, err error) {
+	for {
+		if req.Task == "" {
+			run, err = c.Start(ctx, newTaskOf(req))
+		} else {
+			run, err = c.Resume(ctx, req.Task, newRunOf(req))
+		}
+		p, is := errors.AsType[*client.Problem](err)
+		if !is || !a.Interactive() {
+			return run, err
+		}
+		switch {
+		case p.Code == "untrusted_settings" && !req.OwnSettings:
+			err = a.askTrust(ctx, p)
+			req.OwnSettings = true
+		case p.Code == "unknown_profile" && p.Unknown != nil && req.StandIn == "":
+			req.StandIn, err = a.askProfile(ctx, p)
+		case p.Code == "other_model" && p.Model != "" && req.Model == "":
+			err = a.askModel(ctx, p)
+			req.Model = p.Model
+		default:
+			return run, err
+		}
+		if err != nil {
+			return run, err
 		}
 	}
-	return err
 }
 
-// join continues a task that another process works on: it sends the words there, and
-// follows the run here. joined is false when no other process works on the task, or it
-// cannot be reached: then the error names the process that owns the task.
-//
-// join runs before the setup of a run in this process: another process's run may have what
-// this one lacks, for example a key.
-func (a *commands) join(ctx context.Context, s *local.Roost, req engine.Request) (joined bool, err error) {
-	all := s.Service()
-	defer all.Close()
-	t, err := all.FindLatest(ctx, req.Task)
-	if err != nil {
-		return false, nil //nolint:nilerr // the start of the run reports it, too
+// followFirst follows the run that began in this process because of words or an answer that were sent.
+func (a *commands) followFirst(ctx context.Context, c *client.Client, e *engine.Engine, after string) error {
+	stop := a.Stopper(ctx)
+	defer stop.Undo()
+	w := watched{after: after, ask: a.Interactive()}
+	if !w.ask {
+		w.letGo = func() {
+			// Drain waits: the event of the question comes before the run waits for the answer.
+			_ = e.Drain(context.WithoutCancel(ctx))
+		}
 	}
-	held, alive := t.Holder()
-	if !alive || held.Address == "" {
-		return false, nil
+	return a.concluded(a.followRun(ctx, c, a.FirstRun(), w, stop))
+}
+
+// joinFor is how long join tries to reach a run whose owner is just changing.
+const joinFor = 2 * time.Second
+
+// join follows the run that works on a task already, in another process, and sends it the words of the request, if it
+// has any. refused is why no run began: the error if no run works on the task.
+func (a *commands) join(ctx context.Context, c *client.Client, req engine.Request, refused error) error {
+	var p *client.Problem
+	if !errors.As(refused, &p) || p.Code != "task_busy" { // of a locked task, the owner cannot be reached
+		return refused
 	}
-	conn, err := peer.Dial(ctx, held.Address)
-	if err != nil {
-		return false, nil //nolint:nilerr // it is as good as none; see above
-	}
-	if err := conn.Close(); err != nil {
-		return false, fmt.Errorf("reach the process that works on task %s: %w", t.ID(), err)
+	r, err := newestRun(ctx, c, req.Task)
+	if err != nil || r.State != "queued" && r.State != "running" && r.State != "waiting" {
+		return refused
 	}
 	if !a.Flags.JSON {
-		a.Say("%s works on task %s; this follows it, and Ctrl-C only stops following", held.Who, t.ID())
+		a.Say("a run works on task %s; this follows it, and Ctrl-C only stops following", r.Task)
 	}
-	if asksMore(req) {
+	if req.Mode != "" || req.Provider != "" || req.Model != "" || req.Profile != "" || req.Approve != "" || req.Limits != nil {
 		a.Warn("mode, model, limits and approvals of a run that works already stay as they are")
 	}
-	c, end, err := a.Local(s)
-	if err != nil {
-		return false, err
-	}
-	defer end()
-	return true, a.follows(ctx, c, s.Engine(), t.ID(), req)
-}
-
-// asksMore reports whether the request is for another run than the one at work.
-func asksMore(r engine.Request) bool {
-	return r.Mode != "" || r.Provider != "" || r.Model != "" || r.Profile != "" || r.Approve != "" || r.Limits != nil
-}
-
-// follows sends the words of a request, if it has any, and follows the run that gets
-// them, or else the one that works on the task.
-func (a *commands) follows(ctx context.Context, c *client.Client, e *engine.Engine, id string, req engine.Request) error {
 	if strings.TrimSpace(req.Text) == "" && len(req.Images) == 0 {
-		r, err := newestRun(ctx, c, id)
-		if err != nil {
-			return err
-		}
 		return a.watchOn(ctx, c, fromStart(r, req.Interactive))
 	}
-	from, err := c.Mark(ctx, id)
+	from, err := c.Mark(ctx, r.Task)
 	if err != nil {
 		return err
 	}
 	var sent api.Sent
 	send := client.Request{
 		Method: http.MethodPost,
-		Path:   app.PathOf(id, "messages"),
+		Path:   app.PathOf(r.Task, "messages"),
 		Body:   api.Message{Text: req.Text, Images: req.Images},
 		Key:    uuid.NewString(),
 	}
-	for try := 1; ; try++ {
+	for began := time.Now(); ; {
 		_, err = c.Ask(ctx, send, &sent) // the same key each time: it is taken once
-		var p *client.Problem
-		if !errors.As(err, &p) || !p.Retryable || try == joinTries {
+		if !errors.As(err, &p) || !p.Retryable || time.Since(began) > joinFor {
 			break
 		}
 		if err := waitFor(ctx, 100*time.Millisecond); err != nil { // it is just coming or going
@@ -357,41 +301,41 @@ func (a *commands) follows(ctx context.Context, c *client.Client, e *engine.Engi
 	if err != nil {
 		return err
 	}
-	return a.watchOn(ctx, c, watched{
-		task: id, run: sent.Run, after: from, ask: req.Interactive,
-		here: sent.Delivered == "started" && runsHere(e), // the other run has just ended
-	})
+	return a.watchOn(ctx, c, watched{task: r.Task, run: sent.Run, after: from, ask: req.Interactive})
 }
 
-// receive lets a task continue that is not proven to be this root's own. If the task holds
-// open work or settings that would take effect, it first asks the user, on a terminal.
-func (a *commands) receive(ctx context.Context, e *engine.Engine, req engine.Request) (engine.Request, error) {
-	_, err := e.Receive(ctx, req)
-	var held *engine.UntrustedError
-	if !errors.As(err, &held) || !a.Interactive() {
-		return req, err
-	}
-	a.Say("%s", held.Error())
+// askTrust asks whether a task continues that is not proven to be this root's own, and that holds open work or settings
+// that would take effect.
+func (a *commands) askTrust(ctx context.Context, held *client.Problem) error {
+	a.Say("%s", held.Detail)
 	a.Say("  Continuing ends all that is open in it, and uses your own settings. If the root is yours, stop and")
 	a.Say("  run: roost root trust")
-	answer, err := a.Prompter().Read(ctx, "  go on with it? (y, or anything else) > ")
-	if err != nil {
-		return req, err
-	}
-	if strings.TrimSpace(answer) != "y" {
-		return req, held
-	}
-	req.OwnSettings = true
-	_, err = e.Receive(ctx, req)
-	return req, err
+	return a.confirm(ctx, held, "  go on with it? (y, or anything else) > ")
 }
 
-// askProfile asks which provider replaces a profile that is not known here, and
-// remembers it for the source.
-func (a *commands) askProfile(ctx context.Context, unknown *setup.UnknownProfileError, req engine.Request) (engine.Request, error) {
+// askModel asks whether another tool's task continues with another model than it was made with.
+func (a *commands) askModel(ctx context.Context, other *client.Problem) error {
+	a.Say("? %s", other.Detail)
+	return a.confirm(ctx, other, "  go on with "+other.Model+"? (y, or anything else) > ")
+}
+
+// confirm returns refused unless the user answers y.
+func (a *commands) confirm(ctx context.Context, refused error, prompt string) error {
+	answer, err := a.Prompter().Read(ctx, prompt)
+	if err != nil {
+		return errors.Join(refused, err)
+	}
+	if strings.TrimSpace(answer) != "y" {
+		return refused
+	}
+	return nil
+}
+
+// askProfile asks which profile or provider replaces a profile that is not known here, and remembers it for the source.
+func (a *commands) askProfile(ctx context.Context, unknown *client.Problem) (string, error) {
 	c, err := a.EngineConfig()
 	if err != nil {
-		return req, err
+		return "", err
 	}
 	type choice struct{ name, text string }
 	var choices []choice
@@ -405,66 +349,40 @@ func (a *commands) askProfile(ctx context.Context, unknown *setup.UnknownProfile
 		}
 	}
 	if len(choices) == 0 {
-		return req, unknown
+		return "", unknown
 	}
-	lines := fmt.Sprintf("? the task's profile %q is known only to its editor. "+
-		"Which provider answers tasks of %s whose profile is not known here?\n",
-		unknown.Profile, unknown.Source)
+	source := unknown.Unknown.Source
+	a.Say("? the task's profile %q is known only to its editor. Which provider answers tasks of %s whose profile is not known here?",
+		unknown.Unknown.Name, source)
 	for i, one := range choices {
-		lines += fmt.Sprintf("  %d. %s\n", i+1, one.text)
+		a.Say("  %d. %s", i+1, one.text)
 	}
-	a.Say("%s", strings.TrimRight(lines, "\n"))
 	for {
 		line, err := a.Prompter().Read(ctx, "  a number (q stops) > ")
 		if err != nil {
-			return req, errors.Join(unknown, err)
+			return "", errors.Join(unknown, err)
 		}
 		line = strings.TrimSpace(line)
 		n, err := strconv.Atoi(line)
 		for i, one := range choices {
 			if err == nil && n == i+1 || line == one.name {
-				return a.chosen(unknown, req, one.name), nil
+				a.remember(config.SourceProfiles+"."+source, one.name)
+				return one.name, nil
 			}
 		}
 		if line == "q" || line == "quit" {
-			return req, unknown
+			return "", unknown
 		}
 		a.Say("  one of the numbers, please; Enter alone is not an answer")
 	}
 }
 
-func (a *commands) chosen(unknown *setup.UnknownProfileError, req engine.Request, name string) engine.Request {
-	key := config.SourceProfiles + "." + unknown.Source
+// remember keeps an answer in the settings.
+func (a *commands) remember(key, name string) {
 	if err := a.ConfigSet(key, []string{name}); err != nil {
 		a.Warn("the answer is not remembered: " + err.Error())
 	} else {
 		a.Say("remembered; roost config set %s NAME changes it", key)
 	}
 	a.Loaded = nil
-	req.StandIn = name
-	return req
-}
-
-// askModel asks whether another tool's task continues with another model than it was made with.
-func (a *commands) askModel(ctx context.Context, other *setup.OtherModelError) error {
-	a.Say("? %s", other.Error())
-	answer, err := a.Prompter().Read(ctx, "  go on with "+other.Model+"? (y, or anything else) > ")
-	if err != nil {
-		return errors.Join(other, err)
-	}
-	if strings.TrimSpace(answer) != "y" {
-		return other
-	}
-	return nil
-}
-
-// switchBranch makes a branch of a task its head.
-func (a *commands) switchBranch(ctx context.Context, s *local.Roost, id, branch string) error {
-	c, end, err := a.Local(s)
-	if err != nil {
-		return err
-	}
-	defer end()
-	_, err = c.Do(ctx, http.MethodPost, app.PathOf(id, "head"), nil, api.NewHead{Branch: branch}, nil)
-	return err
 }

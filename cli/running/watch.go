@@ -31,7 +31,6 @@ type watched struct {
 	since     string // durable events from before this time were seen; RFC 3339, "" = none
 	ask       bool   // a person answers its questions here
 	letGo     func() // makes a run of this process wait, saved, when no user can answer
-	here      bool   // this process works on it: Ctrl-C stops it. Else Ctrl-C only stops looking
 }
 
 // errDetached: the user stopped following; the run continues.
@@ -61,11 +60,7 @@ type Watcher struct {
 // watch shows a run until it ends or waits, and returns how. If another process owns the
 // run, Ctrl-C ends watching with errDetached.
 func (a *commands) watch(ctx context.Context, c *client.Client, w watched) (*Watcher, engine.Outcome, error) {
-	tell := func() {} // Ctrl-C only stops following
-	if w.here {
-		tell = a.Stopping
-	}
-	stop := a.StopperWith(ctx, tell)
+	stop := a.StopperWith(ctx, func() {})
 	defer stop.Undo()
 	return a.watchUntil(ctx, c, w, stop, nil)
 }
@@ -137,7 +132,7 @@ type receivedEvent struct {
 func (w *Watcher) one(ctx context.Context, id, run, after, since string, depth int) (out engine.Outcome, err error) {
 	lasting := ctx // for sending answers
 	ctx, done := context.WithCancel(ctx)
-	if !w.here { // a user who leaves does not wait for the server
+	if w.own == nil { // a user who leaves does not wait for the server
 		defer context.AfterFunc(w.stop.Ctx, done)()
 		defer func() {
 			if err != nil && w.stop.Ctx.Err() != nil {
@@ -195,7 +190,7 @@ func (w *Watcher) one(ctx context.Context, id, run, after, since string, depth i
 		case <-stopped:
 			stopped = nil
 			q.end()
-			if !w.here {
+			if w.own == nil {
 				return engine.Outcome{}, errDetached
 			}
 			pump.Go(func() { w.cancel(context.WithoutCancel(ctx)) })
@@ -352,7 +347,7 @@ func (w *Watcher) answer(ctx context.Context, q *asking, r questionReply) error 
 		if w.stop.Ctx.Err() != nil || errors.Is(r.err, context.Canceled) {
 			return nil // a signal, or an answer from another client
 		}
-		if !w.here {
+		if w.own == nil {
 			return errDetached
 		}
 		w.d.Line(view.Dim, "· stopping and saving")
@@ -409,77 +404,6 @@ func (a *commands) concluded(in *Watcher, outcome engine.Outcome, err error) err
 	return nil
 }
 
-// waiting is a task above that is about to continue, and its state before.
-type waiting struct {
-	task, after string
-	run         api.Run
-}
-
-// mostAbove bounds how many ancestors of a task are read.
-const mostAbove = 32
-
-// above are the tasks that wait for this one, the nearest first: when a run of this process
-// completes it, each may be woken. They are read before the words are sent, which may
-// be enough for all of them.
-func (a *commands) above(ctx context.Context, c *client.Client, id string) (out []waiting) {
-	for len(out) < mostAbove {
-		t, err := c.Task(ctx, id)
-		if err != nil || t.ParentID == "" {
-			return out // the run that continues the task reports what is wrong with it
-		}
-		up := waiting{task: t.ParentID}
-		if up.after, err = c.Mark(ctx, up.task); err != nil {
-			return out
-		}
-		if up.run, err = newestRun(ctx, c, up.task); err != nil {
-			return out
-		}
-		out = append(out, up)
-		id = up.task
-	}
-	return out
-}
-
-// woken is the run of a task above that the end of one below it has started, if it has.
-func (u waiting) woken(ctx context.Context, c *client.Client) (string, bool) {
-	r, err := newestRun(ctx, c, u.task)
-	if err != nil {
-		return "", false
-	}
-	return r.ID, r.Here || r.ID != u.run.ID || r.State != u.run.State || r.Question != u.run.Question
-}
-
-// watchHere watches a run that this process works on since it was answered, and then that
-// of the task which its end wakes, as followAll does: it would be stopped if this process
-// ended now. The last one's outcome counts.
-func (a *commands) watchHere(ctx context.Context, c *client.Client, e *engine.Engine, w watched, above []waiting) error {
-	w.here = true
-	if !w.ask {
-		w.letGo = func() {
-			// Drain waits: the event of the question comes before the run waits for the answer.
-			_ = e.Drain(context.WithoutCancel(ctx))
-		}
-	}
-	for {
-		in, outcome, err := a.watch(ctx, c, w)
-		if err != nil || outcome.State != "completed" || len(above) == 0 {
-			return a.concluded(in, outcome, err)
-		}
-		if err := e.Settle(ctx, w.run); err != nil {
-			return fmt.Errorf("wait for what follows run %s: %w", w.run, err)
-		}
-		run, ok := above[0].woken(ctx, c)
-		if !ok {
-			return a.concluded(in, outcome, nil)
-		}
-		if !a.Flags.JSON {
-			a.Say("subtask %s is completed; task %s, which waited for it, continues", w.task, above[0].task)
-		}
-		w.task, w.run, w.after, w.fresh, w.since = above[0].task, run, above[0].after, false, ""
-		above = above[1:]
-	}
-}
-
 // A subtask may already work when a client begins to follow its task. Then no shown event
 // names it: it started in an earlier run, or before the words that were sent. The subtask
 // works and asks, so the watcher looks for it when its task sends no event.
@@ -517,7 +441,7 @@ func (w *Watcher) below(ctx context.Context, id string, depth int) error {
 		return nil
 	}
 	after, since := "0", ""
-	if !w.here && w.after != "0" && !w.began[r.Task] {
+	if w.own == nil && w.after != "0" && !w.began[r.Task] {
 		mark, err := w.C.Mark(ctx, r.Task)
 		if err != nil {
 			return err

@@ -107,7 +107,7 @@ var ErrNoWorkspace = &Error{"open the task's workspace", "the task does not reco
 // anybody may have written the message.
 func NoWorkspace(id, named string) error {
 	e := *ErrNoWorkspace
-	e.Try = "name the folder: roost resume " + id + " -C DIR"
+	e.Try = "roost resume " + id + " -C DIR"
 	if named != "" {
 		e.Why += "; its messages name " + named
 	}
