@@ -133,17 +133,6 @@ func (a *App) connect(ctx context.Context, engineNeeded bool, f func(*client.Cli
 	return errors.Join(err, s.Close(ctx))
 }
 
-// Remotely does something on the server that the person named; done is false when none
-// is, and this process is to do it.
-func (a *App) Remotely(f func(*client.Client) error) (done bool, err error) {
-	c, err := a.far()
-	if err != nil || c == nil {
-		return err != nil, err
-	}
-	defer c.Close()
-	return true, f(c)
-}
-
 // OnlyHere marks a command and its subcommands as ones that no server can run: they refuse --server. They ignore a
 // server from the environment or the settings: that one is for the commands that can use it.
 func (a *App) OnlyHere(cmd *cobra.Command) *cobra.Command {

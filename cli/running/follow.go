@@ -178,11 +178,7 @@ func (a *commands) followRun(ctx context.Context, c *client.Client, run *engine.
 func (w *Watcher) working() bool { return w.own.Subtask() != nil }
 
 // cancel stops the run and, when it runs alone, the subtask.
-func (w *Watcher) cancel(ctx context.Context) {
-	if w.own == nil {
-		_, _ = w.C.Cancel(ctx, w.task) // the run's end shows how it went
-		return
-	}
+func (w *Watcher) cancel() {
 	w.own.Cancel()
 	if w.left != nil {
 		w.left.Cancel()

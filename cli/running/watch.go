@@ -193,7 +193,7 @@ func (w *Watcher) one(ctx context.Context, id, run, after, since string, depth i
 			if w.own == nil {
 				return engine.Outcome{}, errDetached
 			}
-			pump.Go(func() { w.cancel(context.WithoutCancel(ctx)) })
+			w.cancel()
 		case <-asking():
 			q.pause(w.askWhat)
 		case <-ask.C:
@@ -351,12 +351,8 @@ func (w *Watcher) answer(ctx context.Context, q *asking, r questionReply) error 
 			return errDetached
 		}
 		w.d.Line(view.Dim, "· stopping and saving")
-		if w.own != nil {
-			w.cancel(ctx)
-			return nil
-		}
-		_, err := w.C.Cancel(ctx, q.id)
-		return err
+		w.cancel()
+		return nil
 	}
 	id := q.id + "." + r.question
 	w.mine[r.question] = true
