@@ -295,7 +295,7 @@ func (a *App) RingRemove(ctx context.Context, s *Secrets, name, of string) error
 	return a.Rewrite(s, s.File.Without(KeyringMark(name)))
 }
 
-// RingOrigin is the origin of such a key in a status.
+// RingOrigin is how a status names the keyring as the origin of a key.
 const RingOrigin = "the system's keyring"
 
 // ringKeys read keys on first use, each once; nil for no names.

@@ -15,12 +15,12 @@ import (
 	"github.com/roost-dev/roost/money"
 )
 
-// newTaskOf is a request for a new task as a server takes it.
+// newTaskOf is the document that asks for a new task.
 func newTaskOf(r engine.Request) api.NewTask {
 	return api.NewTask{Workspace: r.Workspace, Settings: apiSettings(r), Message: wordsOf(r), Origin: r.Origin, OneRun: oneRunOf(r)}
 }
 
-// newRunOf is a request to go on with a task as a server takes it.
+// newRunOf is the document that asks for another run of a task.
 func newRunOf(r engine.Request) api.NewRun {
 	return api.NewRun{
 		Message: wordsOf(r), Yes: r.Yes, Workspace: r.Workspace, Settings: apiSettings(r),
@@ -42,7 +42,7 @@ func apiAmount(micros int64) *money.USD {
 	return new(money.USD(max(micros, 0)))
 }
 
-// apiSettings are all settings of a request as a server takes them.
+// apiSettings are the settings of a request as the API has them.
 func apiSettings(r engine.Request) api.Settings {
 	return api.Settings{
 		Mode: r.Mode, Provider: r.Provider, Model: r.Model, BaseURL: r.BaseURL, Profile: r.Profile,
@@ -52,8 +52,8 @@ func apiSettings(r engine.Request) api.Settings {
 	}
 }
 
-// apiCount is a number of a request. To remove a limit, the engine takes a negative
-// number and a server 0; nil when it was not given.
+// apiCount is a number of a request. To remove a limit, the engine takes a negative number and the API 0; nil when it
+// was not given.
 func apiCount(n int) *int {
 	if n == 0 {
 		return nil
@@ -68,8 +68,7 @@ func wordsOf(r engine.Request) *api.Words {
 	return &api.Words{Text: r.Text, Images: r.Images}
 }
 
-// apiLimits are limits as a server takes them: 0 removes a limit, where the engine takes
-// a negative number.
+// apiLimits are limits as the API has them: 0 removes a limit, where the engine takes a negative number.
 func apiLimits(l *api.RunLimits) *api.Limits {
 	if l == nil {
 		return nil

@@ -236,7 +236,7 @@ func (s *Scheduler) Refusing() bool {
 	return s.phase != open
 }
 
-// Draining reports whether not even answers continue runs.
+// Draining reports whether nothing continues a run, not even an answer.
 func (s *Scheduler) Draining() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
