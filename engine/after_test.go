@@ -12,10 +12,10 @@ import (
 // A process that started a run, and ends with it, goes on with the run that somebody's
 // words began in its place, at whatever moment it looks.
 func TestAfterARunThatWasInterruptedWithWords(t *testing.T) {
-	b := newDesk(t, engine.Options{})
+	b := newLimitedBench(t, engine.Options{})
 	r := b.ask(waitsForGo)
 	run := b.start(r)
-	until(t, filepath.Join(b.workspace, "here"))
+	waitForFile(t, filepath.Join(b.workspace, "here"))
 	var sent engine.Sent
 	var wait sync.WaitGroup
 	wait.Go(func() {

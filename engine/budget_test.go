@@ -21,10 +21,10 @@ func costly(id string) llmtest.Reply {
 // What all tasks spent today counts against the day, whoever spent it and in whichever
 // process; the limit is the machine's and no task keeps it.
 func TestADaysLimitIsAllTasks(t *testing.T) {
-	b, server := real(t, costly("toolu_1"), done, costly("toolu_2"), done)
+	b, server := newAPIBench(t, costly("toolu_1"), done, costly("toolu_2"), done)
 	request := engine.Request{Text: "go", Choice: setup.Choice{Approve: "all", Model: "claude-sonnet-4-5"}}
 	first, o, _ := b.run(request)
-	want(t, o, "completed", "")
+	wantOutcome(t, o, "completed", "")
 	spent := b.state(first.TaskID).Usage.CostMicros
 	if spent <= 0 {
 		t.Fatal("nothing was spent")
@@ -33,7 +33,7 @@ func TestADaysLimitIsAllTasks(t *testing.T) {
 
 	request.MaxDayMicros = spent
 	second, o, _ := b.run(request)
-	want(t, o, "limit", "cost_day")
+	wantOutcome(t, o, "limit", "cost_day")
 	if n := len(server.Requests()); n != asked || !strings.Contains(o.Reason, "today") {
 		t.Errorf("%d requests more: %s", n-asked, o.Reason)
 	}
@@ -42,32 +42,32 @@ func TestADaysLimitIsAllTasks(t *testing.T) {
 		t.Errorf("got %+v, want len(s.API()) != 0 and s.Run.Code = \"cost_day\"", s.Run)
 	}
 	_, o, _ = b.run(engine.Request{Task: second.TaskID, Yes: true, Choice: setup.Choice{MaxDayMicros: spent + 1}})
-	want(t, o, "limit", "cost_day") // its own first request counts as well
+	wantOutcome(t, o, "limit", "cost_day") // its own first request counts as well
 	_, o, _ = b.run(engine.Request{Task: second.TaskID, Yes: true})
-	want(t, o, "completed", "")
+	wantOutcome(t, o, "completed", "")
 }
 
 // A task's own limit counts all that it ever spent, over runs that ended and began anew.
 func TestATasksLimitIsForAllItsRuns(t *testing.T) {
-	b, server := real(t, costly("toolu_1"), costly("toolu_2"), done)
+	b, server := newAPIBench(t, costly("toolu_1"), costly("toolu_2"), done)
 	run, o, _ := b.run(engine.Request{Text: "go", Choice: setup.Choice{Approve: "all", Model: "claude-sonnet-4-5", Limits: &api.RunLimits{MaxTaskMicros: 1000}}})
-	want(t, o, "limit", "cost_task")
+	wantOutcome(t, o, "limit", "cost_task")
 	for range 2 { // each is a run of its own, and none may spend anything
 		_, o, _ = b.run(engine.Request{Task: run.TaskID, Yes: true})
-		want(t, o, "limit", "cost_task")
+		wantOutcome(t, o, "limit", "cost_task")
 	}
 	if n := len(server.Requests()); n != 1 {
 		t.Fatalf("%d requests", n)
 	}
 	_, o, _ = b.run(engine.Request{Task: run.TaskID, Yes: true, Choice: setup.Choice{Limits: &api.RunLimits{MaxTaskMicros: -1}}})
-	want(t, o, "completed", "")
+	wantOutcome(t, o, "completed", "")
 }
 
 // A subtask may not spend what its tree has spent already.
 func TestATreesLimitHoldsForAChild(t *testing.T) {
-	b, server := real(t, costly("toolu_1"), done, done)
+	b, server := newAPIBench(t, costly("toolu_1"), done, done)
 	parent, o, _ := b.run(engine.Request{Text: "go", Choice: setup.Choice{Approve: "all", Model: "claude-sonnet-4-5"}})
-	want(t, o, "completed", "")
+	wantOutcome(t, o, "completed", "")
 	spent := b.state(parent.TaskID).Usage.CostMicros
 	owned, err := b.store.Create(t.Context(), task.Created{
 		Origin: "cli", Number: 2, Parent: parent.TaskID, RootTask: parent.TaskID, CreatedAt: b.state(parent.TaskID).CreatedAt + 1,
@@ -82,12 +82,12 @@ func TestATreesLimitHoldsForAChild(t *testing.T) {
 	}
 	asked := len(server.Requests())
 	_, o, _ = b.run(engine.Request{Task: child, Text: "go on"})
-	want(t, o, "limit", "cost_task")
+	wantOutcome(t, o, "limit", "cost_task")
 	if n := len(server.Requests()); n != asked {
 		t.Errorf("%d requests more", n-asked)
 	}
 	_, o, _ = b.run(engine.Request{Task: child, Yes: true, Choice: setup.Choice{Limits: &api.RunLimits{MaxTaskMicros: 10 * spent}}})
-	want(t, o, "completed", "")
+	wantOutcome(t, o, "completed", "")
 }
 
 // Rules of tools are kept by the task, and one that cannot be read starts nothing.
@@ -100,7 +100,7 @@ func TestRulesOfTools(t *testing.T) {
 	}
 	request.DenyTools, request.AllowTools = []string{"write(b)"}, []string{"write_to_file"}
 	run, o, _ := b.run(request)
-	want(t, o, "completed", "")
+	wantOutcome(t, o, "completed", "")
 	s := b.state(run.TaskID).Settings
 	if len(s.Tools) != 1 || len(s.DenyTools) != 1 || s.DenyTools[0] != "write(b)" {
 		t.Errorf("the task keeps %+v", s)
@@ -118,5 +118,5 @@ func TestOnesOwnDataIsProtected(t *testing.T) {
 	inside := b.root + "/tasks/x"
 	script := b.script("- tools: [{name: write_to_file, input: {path: \"" + inside + "\", content: x}}]\n- tools: [{name: attempt_completion, input: {result: done}}]\n")
 	_, o, _ := b.run(engine.Request{Text: "go", Choice: setup.Choice{Provider: "script", Model: script, Approve: "all", AllowTools: []string{"write(/**)"}}})
-	want(t, o, "waiting", "")
+	wantOutcome(t, o, "waiting", "")
 }

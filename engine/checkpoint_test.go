@@ -45,14 +45,14 @@ func (b *bench) stores() []string {
 func TestNothingIsKeptWithoutNeed(t *testing.T) {
 	b := newBench(t)
 	b.put("a.txt", "a\n")
-	_, outcome, _ := b.play(looksOnly)
-	want(t, outcome, "completed", "")
+	_, outcome, _ := b.runScript(looksOnly)
+	wantOutcome(t, outcome, "completed", "")
 	if got := b.stores(); len(got) != 0 {
 		t.Errorf("a run that reads made %v", got)
 	}
 	b.put("gone.txt", "g\n")
-	run, outcome, _ := b.play(twoTurns, func(r *engine.Request) { r.NoCheckpoints = true })
-	want(t, outcome, "completed", "")
+	run, outcome, _ := b.runScript(twoTurns, func(r *engine.Request) { r.NoCheckpoints = true })
+	wantOutcome(t, outcome, "completed", "")
 	if got := b.stores(); len(got) != 0 || len(b.state(run.TaskID).Checkpoints) != 0 {
 		t.Errorf("a run without checkpoints made %v", got)
 	}
@@ -64,8 +64,8 @@ func TestRefusedWorkspace(t *testing.T) {
 	t.Setenv("HOME", b.workspace)
 	t.Setenv("USERPROFILE", b.workspace)
 	b.put("gone.txt", "g\n")
-	run, outcome, events := b.play(twoTurns)
-	want(t, outcome, "completed", "")
+	run, outcome, events := b.runScript(twoTurns)
+	wantOutcome(t, outcome, "completed", "")
 	told := 0
 	for _, n := range ofType(events, "notice") {
 		told += strings.Count(n, "no checkpoints")
@@ -80,7 +80,7 @@ func TestRefusedWorkspace(t *testing.T) {
 func TestSubtasksHaveTheirOwn(t *testing.T) {
 	b := newBench(t)
 	b.put("a.txt", "zero\n")
-	run, outcome, _ := b.play(`
+	run, outcome, _ := b.runScript(`
 - tools: [{name: write_to_file, input: {path: a.txt, content: "parent\n"}}]
 - tools: [{name: new_task, input: {mode: code, message: "child's work"}}]
 - tools: [{name: attempt_completion, input: {result: done}}]
@@ -88,7 +88,7 @@ func TestSubtasksHaveTheirOwn(t *testing.T) {
 - tools: [{name: execute_command, input: {command: "echo child >> a.txt"}}]
 - tools: [{name: attempt_completion, input: {result: child done}}]
 `)
-	want(t, outcome, "completed", "")
+	wantOutcome(t, outcome, "completed", "")
 	s := b.state(run.TaskID)
 	if len(s.Children) != 1 || len(s.Checkpoints) != 2 {
 		t.Fatalf("children %+v, checkpoints %v", s.Children, reasons(s))
@@ -103,12 +103,12 @@ func TestSubtasksHaveTheirOwn(t *testing.T) {
 	if r := b.restore(s.Children[0].ID, checkpoints.RestoreOptions{To: "0"}); r.Outcome != "done" {
 		t.Errorf("got %+v, want r.Outcome = \"done\"", r)
 	}
-	b.is("the child's work is gone", files{"a.txt": "parent\n"})
+	b.wantFiles("the child's work is gone", files{"a.txt": "parent\n"})
 }
 
 // A checkpoint by hand tells apart what others did.
 func TestManualCheckpoint(t *testing.T) {
-	b, id, _, _ := changed(t)
+	b, id, _, _ := afterTwoTurns(t)
 	save := func() (api.Checkpoint, bool) {
 		t.Helper()
 		c, saved, finish, err := b.engine.Checkpoints().Save(context.Background(), id)
@@ -135,7 +135,7 @@ func TestManualCheckpoint(t *testing.T) {
 }
 
 func TestListAndDiff(t *testing.T) {
-	b, id, _, _ := changed(t)
+	b, id, _, _ := afterTwoTurns(t)
 	list, err := b.engine.Checkpoints().List(context.Background(), id)
 	if err != nil || len(list.Checkpoints) != 3 || list.Objects == 0 || list.Bytes == 0 || list.Store != b.stores()[0] {
 		t.Fatalf("got %+v, %v, want no error and len(list.Checkpoints) = 3 and list.Objects != 0 and list.Bytes != 0 and list.Store = b.stores()[0]",
@@ -178,7 +178,7 @@ func TestListAndDiff(t *testing.T) {
 // and everything is collected; what nobody needs goes then.
 func TestForksPurgesAndCollecting(t *testing.T) {
 	ctx := context.Background()
-	b, id, before, _ := changed(t)
+	b, id, before, _ := afterTwoTurns(t)
 	ref, err := b.store.Find(ctx, id)
 	if err != nil {
 		t.Fatal(err)
@@ -211,7 +211,7 @@ func TestForksPurgesAndCollecting(t *testing.T) {
 		t.Errorf("with the fork alone: %+v", c)
 	}
 	b.restore(fork.ID, checkpoints.RestoreOptions{To: "c1"})
-	b.is("the fork's c1", before)
+	b.wantFiles("the fork's c1", before)
 	ref, err = b.store.Find(ctx, fork.ID)
 	if err != nil {
 		t.Fatal(err)
@@ -242,7 +242,7 @@ func TestWhatIsCollectedIsOfNoTask(t *testing.T) {
 		"not there yet":             {"elsewhere", time.Minute, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b, id, _, _ := changed(t)
+			b, id, _, _ := afterTwoTurns(t)
 			to := filepath.Join(b.root, filepath.FromSlash(strings.Replace(c.moved, "ID", id, 1)))
 			if err := errors.Join(os.MkdirAll(filepath.Dir(to), 0o700), os.Rename(filepath.Join(b.root, "tasks", id), to)); err != nil {
 				t.Fatal(err)
@@ -276,7 +276,7 @@ func TestWhatIsCollectedIsOfNoTask(t *testing.T) {
 // What is kept of a task that lies in another tool's storage has its source in the name:
 // it stays for as long as its journal is there.
 func TestWhatIsCollectedIsOfNoTaskOfAnotherTool(t *testing.T) {
-	b, id, _, _ := changed(t)
+	b, id, _, _ := afterTwoTurns(t)
 	stores, err := filepath.Glob(filepath.Join(b.root, "checkpoints", "*"))
 	if err != nil || len(stores) != 1 {
 		t.Fatal(stores, err)
@@ -320,7 +320,7 @@ func TestWhatIsCollectedIsOfNoTaskOfAnotherTool(t *testing.T) {
 func TestAPurgeRemovesContents(t *testing.T) {
 	ctx := context.Background()
 	for _, stuck := range []bool{false, true} {
-		b, id, _, _ := changed(t)
+		b, id, _, _ := afterTwoTurns(t)
 		ref, err := b.store.Find(ctx, id)
 		if err != nil {
 			t.Fatal(err)
@@ -357,9 +357,9 @@ func TestAPurgeRemovesContents(t *testing.T) {
 	}
 }
 
-// begin leaves a task as a kill in the middle of a restore to c1 does: the intent is
+// leaveHalfRestored leaves a task as a kill in the middle of a restore to c1 does: the intent is
 // durable, and done says which files were put back.
-func begin(t *testing.T, b *bench, id string, done ...string) {
+func leaveHalfRestored(t *testing.T, b *bench, id string, done ...string) {
 	t.Helper()
 	ctx := context.Background()
 	ref, err := b.store.Find(ctx, id)
@@ -426,15 +426,15 @@ func TestAKilledRestoreIsFinishedFirst(t *testing.T) {
 	} {
 		for _, done := range [][]string{nil, {"b.txt"}, {"a.txt", "b.txt"}} {
 			t.Run(name+" "+strings.Join(done, " "), func(t *testing.T) {
-				b, id, before, _ := changed(t)
-				begin(t, b, id, done...)
+				b, id, before, _ := afterTwoTurns(t)
+				leaveHalfRestored(t, b, id, done...)
 				if s := b.state(id); s.Restoring == nil {
 					t.Fatal("the task is not restoring")
 				}
 				if err := next(b, id); err != nil {
 					t.Fatal(err)
 				}
-				b.is("finished", before)
+				b.wantFiles("finished", before)
 				if s := b.state(id); s.Restoring != nil {
 					t.Error("the task is still restoring")
 				}
@@ -446,8 +446,8 @@ func TestAKilledRestoreIsFinishedFirst(t *testing.T) {
 // A restore that cannot go on, as what it needs is not in the store any more, does not
 // hold its task up for ever: untouched it ends as it was, half done it stays and says so.
 func TestARestoreThatCannotBeFinished(t *testing.T) {
-	b, id, _, after := changed(t)
-	begin(t, b, id)
+	b, id, _, after := afterTwoTurns(t)
+	leaveHalfRestored(t, b, id)
 	kept := filepath.Join(b.root, "checkpoints", b.stores()[0], "bundles")
 	if err := os.Rename(kept, kept+".away"); err != nil {
 		t.Fatal(err)
@@ -456,8 +456,8 @@ func TestARestoreThatCannotBeFinished(t *testing.T) {
 	if err != nil || !strings.Contains(told, "everything is as it was before") || b.state(id).Restoring != nil {
 		t.Errorf("untouched: %q, %v", told, err)
 	}
-	b.is("untouched", after)
-	begin(t, b, id, "b.txt")
+	b.wantFiles("untouched", after)
+	leaveHalfRestored(t, b, id, "b.txt")
 	var half *checkpoints.HalfwayError
 	if _, err := b.engine.Start(context.Background(), engine.Request{Task: id, Yes: true}); !errors.As(err, &half) || b.state(id).Restoring == nil {
 		t.Errorf("half done: %v", err)
@@ -474,7 +474,7 @@ func TestARestoreThatCannotBeFinished(t *testing.T) {
 // collected: both would write, in two formats.
 func TestARunWaitsForAnEarlierVersion(t *testing.T) {
 	ctx := context.Background()
-	b, id, _, _ := changed(t)
+	b, id, _, _ := afterTwoTurns(t)
 	dir := filepath.Join(b.root, "checkpoints", b.stores()[0])
 	lease := filepath.Join(dir, "roost", "leases", "1-1")
 	if err := errors.Join(os.Remove(filepath.Join(dir, "roost")), os.MkdirAll(filepath.Dir(lease), 0o700), os.Mkdir(filepath.Join(dir, "objects"), 0o700)); err != nil {

@@ -16,7 +16,7 @@ import (
 
 // A run leaves no connection to its model behind.
 func TestARunClosesItsConnections(t *testing.T) {
-	b, server := real(t, done)
+	b, server := newAPIBench(t, done)
 	behind, err := url.Parse(server.URL)
 	if err != nil {
 		t.Fatal(err)
@@ -38,7 +38,7 @@ func TestARunClosesItsConnections(t *testing.T) {
 	front.Start()
 	defer front.Close()
 	_, outcome, _ := b.run(engine.Request{Text: "go", Choice: setup.Choice{BaseURL: front.URL}})
-	want(t, outcome, "completed", "")
+	wantOutcome(t, outcome, "completed", "")
 	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
 		mu.Lock()
 		left, all := len(open), ever

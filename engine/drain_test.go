@@ -11,7 +11,7 @@ import (
 // A drain without any time left interrupts what works, and lets go what waits for a person:
 // that one waits on, whoever was faster.
 func TestADrainInAHurryInterruptsNobodyWhoWaits(t *testing.T) {
-	b := newDesk(t, engine.Options{MaxRuns: 20})
+	b := newLimitedBench(t, engine.Options{MaxRuns: 20})
 	var waiting []string
 	for range 8 {
 		waiting = append(waiting, b.submit(b.ask(asksWhich)).ID)

@@ -74,22 +74,24 @@ func TestARunInAMode(t *testing.T) {
 
 	// A mode that a workspace redefines is told, and one that is gone.
 	_, _, events := b.run(engine.Request{Task: run.TaskID, Text: "more", Choice: setup.Choice{Mode: "ask"}})
-	if !told(events, "the mode ask is not the built-in one") {
-		t.Errorf("got %s, want told(events, \"the mode ask is not the built-in one\")", texts(events))
+	if !mentions(events, "the mode ask is not the built-in one") {
+		t.Errorf("got %s, want mentions(events, \"the mode ask is not the built-in one\")", texts(events))
 	}
-	if _, _, events = b.run(engine.Request{Task: run.TaskID, Text: "more", Choice: setup.Choice{Mode: "docs"}}); told(events, "built-in") {
-		t.Errorf("got %s, want not told(events, \"built-in\")", texts(events))
+	if _, _, events = b.run(engine.Request{Task: run.TaskID, Text: "more", Choice: setup.Choice{Mode: "docs"}}); mentions(events, "built-in") {
+		t.Errorf("got %s, want not mentions(events, \"built-in\")", texts(events))
 	}
 	if err := os.Remove(filepath.Join(b.workspace, ".roomodes")); err != nil {
 		t.Fatal(err)
 	}
 	_, _, events = b.run(engine.Request{Task: run.TaskID, Text: "more"})
-	if s := b.state(run.TaskID); !told(events, "the task's mode docs does not exist any more: it continues in mode architect") || s.Settings.Mode != "architect" {
+	if s := b.state(run.TaskID); !mentions(events, "the task's mode docs does not exist any more: it continues in mode architect") || s.Settings.Mode != "architect" {
 		t.Errorf("mode %q, %s", s.Settings.Mode, texts(events))
 	}
 }
 
-func told(events []events.Event, words string) bool { return strings.Contains(texts(events), words) }
+func mentions(events []events.Event, words string) bool {
+	return strings.Contains(texts(events), words)
+}
 
 func texts(events []events.Event) string {
 	var b strings.Builder

@@ -112,7 +112,7 @@ func TestTwoProcessesOneTask(t *testing.T) {
 	}
 	_ = first.Wait()
 	_, o, _ := b.run(engine.Request{Task: id, Text: "mine", Choice: setup.Choice{Model: b.script("- text: x\n- tools: [{name: attempt_completion, input: {result: ok}}]\n")}})
-	want(t, o, "completed", "")
+	wantOutcome(t, o, "completed", "")
 	checkHistory(t, b.state(id), true)
 }
 
@@ -138,7 +138,7 @@ func TestOneRunOfATaskAtATime(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, o, _ := b.run(engine.Request{Task: run.TaskID, Text: "now", Choice: setup.Choice{Model: b.script("- tools: [{name: attempt_completion, input: {result: ok}}]\n- tools: [{name: attempt_completion, input: {result: ok}}]\n")}})
-	want(t, o, "completed", "")
+	wantOutcome(t, o, "completed", "")
 }
 
 // A Close that has returned leaves no run behind, whatever was starting meanwhile;
@@ -223,7 +223,7 @@ func TestWatcherThatLeavesDoesNotTouchTheRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want(t, o, "completed", "")
+	wantOutcome(t, o, "completed", "")
 }
 
 // A refused start leaves nothing behind: no task, no journal, no lock.
@@ -255,15 +255,15 @@ func TestRefusedStartLeavesNothing(t *testing.T) {
 func TestLimitsOfATaskAreKept(t *testing.T) {
 	b := newBench(t)
 	all := api.RunLimits{MaxTurns: 1, MaxCostMicros: 9_000_000, IdleTimeoutMS: 60_000, TotalTimeoutMS: 120_000}
-	run, o, _ := b.play(writeAndFinish, func(r *engine.Request) { r.Limits = &all })
-	want(t, o, "limit", "turns")
+	run, o, _ := b.runScript(writeAndFinish, func(r *engine.Request) { r.Limits = &all })
+	wantOutcome(t, o, "limit", "turns")
 	if got := b.state(run.TaskID).Settings.Limits; got != all {
 		t.Fatalf("kept %+v", got)
 	}
 	_, o, _ = b.run(engine.Request{Task: run.TaskID, Yes: true})
-	want(t, o, "limit", "turns")
+	wantOutcome(t, o, "limit", "turns")
 	_, o, _ = b.run(engine.Request{Task: run.TaskID, Yes: true, Choice: setup.Choice{Limits: &api.RunLimits{MaxTurns: 20}}})
-	want(t, o, "completed", "")
+	wantOutcome(t, o, "completed", "")
 	changed := all
 	changed.MaxTurns = 20
 	if got := b.state(run.TaskID).Settings.Limits; got != changed {
@@ -276,9 +276,9 @@ func TestLimitsOfATaskAreKept(t *testing.T) {
 func TestCostLimit(t *testing.T) {
 	dear := llmtest.Call("toolu_1", "list_files", `{"path":"."}`)
 	dear.Input, dear.Output = 100_000, 10_000 // some tens of cents on any model
-	b, server := real(t, dear, done)
+	b, server := newAPIBench(t, dear, done)
 	run, o, _ := b.run(engine.Request{Text: "go", Choice: setup.Choice{Approve: "all", Model: "claude-sonnet-4-5", Limits: &api.RunLimits{MaxCostMicros: 1000}}})
-	want(t, o, "limit", "cost")
+	wantOutcome(t, o, "limit", "cost")
 	if n := len(server.Requests()); n != 1 {
 		t.Fatalf("%d requests went out", n)
 	}
@@ -288,28 +288,28 @@ func TestCostLimit(t *testing.T) {
 	}
 	checkHistory(t, s, false)
 	_, o, _ = b.run(engine.Request{Task: run.TaskID, Yes: true, Choice: setup.Choice{Limits: &api.RunLimits{MaxCostMicros: -1}}})
-	want(t, o, "completed", "")
+	wantOutcome(t, o, "completed", "")
 }
 
 // A question that nobody could answer is answered by the words of the next run:
 // they are the answer to it, and not a new request beside it.
 func TestFollowupIsAnsweredByResume(t *testing.T) {
 	b := newBench(t)
-	run, o, events := b.play(`
+	run, o, events := b.runScript(`
 - tools: [{name: ask_followup_question, input: {question: "which one?", follow_up: [{text: "this", mode: null}, {text: "that", mode: null}]}}]
 - tools: [{name: attempt_completion, input: {result: ok}}]
 `)
-	want(t, o, "waiting", "")
+	wantOutcome(t, o, "waiting", "")
 	if len(ofType(events, "question.opened")) != 1 || o.Question == "" {
 		t.Fatalf(`got %+v, want len(ofType(events, "question.opened")) = 1 and o.Question != ""`, o)
 	}
 	_, o, _ = b.run(engine.Request{Task: run.TaskID}) // without words it waits on, for the same
-	want(t, o, "waiting", "")
+	wantOutcome(t, o, "waiting", "")
 	if n := len(b.state(run.TaskID).Questions); n != 1 {
 		t.Fatalf("%d questions are open", n)
 	}
 	_, o, _ = b.run(engine.Request{Task: run.TaskID, Text: "neither of them"})
-	want(t, o, "completed", "")
+	wantOutcome(t, o, "completed", "")
 	s := b.state(run.TaskID)
 	checkHistory(t, s, true)
 	if len(s.Questions) != 0 || strings.Count(string(s.API()[2].Raw()), "neither of them") != 1 || !strings.Contains(string(s.API()[2].Raw()), `"tool_use_id":"call_1_1"`) {
@@ -344,7 +344,7 @@ func TestAnswerAtOnce(t *testing.T) {
 	if err != nil || asked != 8 {
 		t.Fatal(asked, err)
 	}
-	want(t, o, "completed", "")
+	wantOutcome(t, o, "completed", "")
 }
 
 func between(s, before, after string) string {
@@ -375,12 +375,12 @@ func TestStopAtAQuestion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want(t, o, "cancelled", "stopped")
+	wantOutcome(t, o, "cancelled", "stopped")
 	if _, err := os.Stat(filepath.Join(b.workspace, "ran.txt")); err == nil {
 		t.Fatal("it ran")
 	}
 	_, o, _ = b.run(engine.Request{Task: run.TaskID, Text: "yes"})
-	want(t, o, "completed", "")
+	wantOutcome(t, o, "completed", "")
 	if _, err := os.Stat(filepath.Join(b.workspace, "ran.txt")); err != nil {
 		t.Fatal("the answer of the next run was not used:", err)
 	}

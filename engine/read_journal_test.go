@@ -18,8 +18,8 @@ import (
 	"github.com/roost-dev/roost/task"
 )
 
-// logd gives a store with a task that two runs made, and what a replay gives of it.
-func recorded(t *testing.T) (*store.Store, store.Ref, []events.Event) {
+// newRecordedTask gives a store with a task that two runs made, and what a replay gives of it.
+func newRecordedTask(t *testing.T) (*store.Store, store.Ref, []events.Event) {
 	t.Helper()
 	s, err := store.Open(store.Options{Root: t.TempDir(), Program: "test"})
 	if err != nil {
@@ -70,7 +70,7 @@ func TestAReaderGivesTheRestFromAnyCommit(t *testing.T) {
 	if testing.Short() {
 		t.Skip("does nothing at the same time, and is slow when watched for races")
 	}
-	s, ref, whole := recorded(t)
+	s, ref, whole := newRecordedTask(t)
 	head := whole[len(whole)-1].Seq
 	for _, snapshot := range []bool{true, false} {
 		if !snapshot {
@@ -95,7 +95,7 @@ func TestAReaderGivesTheRestFromAnyCommit(t *testing.T) {
 // A damaged commit has no events; those behind it come all the same, and a cursor into
 // it is still good.
 func TestAReaderPassesOverDamage(t *testing.T) {
-	s, ref, whole := recorded(t)
+	s, ref, whole := newRecordedTask(t)
 	file := filepath.Join(ref.Log, "journal.jsonl")
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -129,7 +129,7 @@ func TestAReaderPassesOverDamage(t *testing.T) {
 
 // A journal has each of its events and no other ones.
 func TestWhichEventsAJournalHas(t *testing.T) {
-	s, ref, whole := recorded(t)
+	s, ref, whole := newRecordedTask(t)
 	known := map[string]bool{}
 	for _, e := range whole {
 		known[e.ID] = true

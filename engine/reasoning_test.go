@@ -60,7 +60,7 @@ func simple(r llmtest.Request) llmtest.Reply {
 
 // restarted is the next process, which knows a key.
 func (b *bench) restarted() {
-	b.again(engine.Options{})
+	b.restart(engine.Options{})
 	b.engine = engine.New(b.store, engine.Options{Config: setup.Config{Keys: map[string]string{"openai-compatible": "k"}}})
 }
 

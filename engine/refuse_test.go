@@ -8,13 +8,13 @@ import (
 	"github.com/roost-dev/roost/engine"
 )
 
-// parked is a task that waits for an answer and was let go.
-func (b *bench) parked() (engine.Ticket, engine.Asked) {
+// releasedWaiting is a task that waits for an answer and was let go.
+func (b *bench) releasedWaiting() (engine.Ticket, engine.Asked) {
 	b.t.Helper()
 	r := b.ask(asksWhich)
 	r.Hold = time.Millisecond
 	ticket := b.submit(r)
-	b.comes(ticket.ID, "waiting")
+	b.waitForState(ticket.ID, "waiting")
 	q := b.asked(ticket.Ref.ID)
 	settledStatus(b, ticket.Ref.ID)
 	return ticket, q
@@ -23,8 +23,8 @@ func (b *bench) parked() (engine.Ticket, engine.Asked) {
 // While an engine refuses runs an answer goes on with the run that asked, also where that
 // let its task go; new runs are refused.
 func TestAnswersAreTakenWhileRunsAreRefused(t *testing.T) {
-	b := newDesk(t, engine.Options{})
-	ticket, q := b.parked()
+	b := newLimitedBench(t, engine.Options{})
+	ticket, q := b.releasedWaiting()
 	b.engine.Refuse()
 	if _, err := b.engine.Submit(t.Context(), b.ask(completesAtOnce)); !errors.Is(err, engine.ErrDraining) {
 		t.Errorf("a new run: %v", err)
@@ -32,29 +32,29 @@ func TestAnswersAreTakenWhileRunsAreRefused(t *testing.T) {
 	if got := b.reply(q.ID, engine.Reply{Choice: 1}); got.Run.ID != ticket.ID {
 		t.Errorf("got %+v, want got.Run.ID = ticket.ID", got.Run)
 	}
-	b.comes(ticket.ID, "completed")
+	b.waitForState(ticket.ID, "completed")
 }
 
 // Who says stop to a question whose run let its task go has it as it was: stopped, saved, and
 // the question open.
 func TestStopToARunThatWasLetGoBeginsNothing(t *testing.T) {
-	b := newDesk(t, engine.Options{})
-	ticket, q := b.parked()
+	b := newLimitedBench(t, engine.Options{})
+	ticket, q := b.releasedWaiting()
 	if got := b.reply(q.ID, engine.Reply{Stop: true}); got.Asked.ID != q.ID || got.Run.ID != "" {
 		t.Errorf("got %+v, want got.Asked.ID = q.ID and got.Run.ID = \"\"", got)
 	}
-	if len(b.engine.Runs()) != 0 || b.comes(ticket.ID, "waiting").Question != q.ID {
+	if len(b.engine.Runs()) != 0 || b.waitForState(ticket.ID, "waiting").Question != q.ID {
 		t.Error("something was begun")
 	}
 	b.reply(q.ID, engine.Reply{Choice: 1})
-	b.comes(ticket.ID, "completed")
+	b.waitForState(ticket.ID, "completed")
 	checkAnswers(t, b.state(ticket.Ref.ID))
 }
 
 // Behind a drain a question stays as it is, for the next process, or until runs are admitted.
 func TestAnswersOfRunsThatWereLetGoAreLeftToTheNextProcess(t *testing.T) {
-	b := newDesk(t, engine.Options{})
-	ticket, q := b.parked()
+	b := newLimitedBench(t, engine.Options{})
+	ticket, q := b.releasedWaiting()
 	if err := b.engine.Drain(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -66,20 +66,20 @@ func TestAnswersOfRunsThatWereLetGoAreLeftToTheNextProcess(t *testing.T) {
 	}
 	b.engine.Admit()
 	b.reply(q.ID, engine.Reply{Choice: 1})
-	b.comes(ticket.ID, "completed")
+	b.waitForState(ticket.ID, "completed")
 }
 
 // A question is listed as long as its task says that it is open, however its run ended, and
 // an answer goes on with the task.
 func TestOpenQuestionsAreListedHoweverTheRunEnded(t *testing.T) {
-	b := newDesk(t, engine.Options{})
+	b := newLimitedBench(t, engine.Options{})
 	waits := b.submit(b.ask(asksWhich))
-	b.comes(waits.ID, "waiting")
+	b.waitForState(waits.ID, "waiting")
 	q := b.asked(waits.Ref.ID)
 	if _, err := b.engine.CancelTask(t.Context(), waits.Ref.ID); err != nil {
 		t.Fatal(err)
 	}
-	parked, p := b.parked()
+	parked, p := b.releasedWaiting()
 	if _, err := b.engine.CancelTask(t.Context(), parked.Ref.ID); err != nil {
 		t.Fatal(err)
 	}
@@ -105,6 +105,6 @@ func TestOpenQuestionsAreListedHoweverTheRunEnded(t *testing.T) {
 			continue
 		}
 		got := b.reply(c.asked, engine.Reply{Choice: 1, Request: engine.Request{Interactive: true}})
-		b.comes(got.Run.ID, "completed")
+		b.waitForState(got.Run.ID, "completed")
 	}
 }

@@ -184,7 +184,7 @@ func (e *Engine) reply(ctx context.Context, ref store.Ref, question string, r Re
 			return Replied{}, err
 		}
 		if closed && mine {
-			failpoint.Hit("desk.answered")
+			failpoint.Hit("engine.answered")
 			info, err := e.infoOf(ctx, ref, run.ID)
 			return Replied{Asked: q, Answer: answer, Run: info}, err
 		}
@@ -294,7 +294,7 @@ func (e *Engine) replyToReleased(ctx context.Context, q Asked, answer Answer, r 
 	if err != nil {
 		return Replied{}, err
 	}
-	failpoint.Hit("desk.answered")
+	failpoint.Hit("engine.answered")
 	out := Replied{Asked: q, Answer: answer, Run: ticket.RunInfo}
 	if q.Kind == agent.KindMistake {
 		return out, nil

@@ -61,21 +61,21 @@ func TestAnAnswerToARunThatWaitsAndToOneThatWasLetGo(t *testing.T) {
 	} {
 		for _, parked := range []bool{false, true} {
 			t.Run(c.name+map[bool]string{false: ", live", true: ", let go"}[parked], func(t *testing.T) {
-				b := newDesk(t, engine.Options{})
+				b := newLimitedBench(t, engine.Options{})
 				r := b.ask(c.script)
 				r.Approve = "ask"
 				if parked {
 					r.Hold = time.Millisecond
 				}
 				ticket := b.submit(r)
-				info := b.comes(ticket.ID, "waiting")
+				info := b.waitForState(ticket.ID, "waiting")
 				q := b.asked(ticket.Ref.ID)
 				if parked {
 					if s := settledStatus(b, ticket.Ref.ID); s != "waiting" {
 						t.Fatalf("the task is %s", s)
 					}
-					b.again(engine.Options{})
-					info = b.comes(ticket.ID, "waiting")
+					b.restart(engine.Options{})
+					info = b.waitForState(ticket.ID, "waiting")
 				}
 				if info.Question != q.ID || q.Run != ticket.ID {
 					t.Errorf("run %+v, question %+v", info, q)
@@ -89,7 +89,7 @@ func TestAnAnswerToARunThatWaitsAndToOneThatWasLetGo(t *testing.T) {
 					next := b.asked(ticket.Ref.ID)
 					b.reply(next.ID, engine.Reply{Text: "no"})
 				}
-				b.comes(ticket.ID, "completed")
+				b.waitForState(ticket.ID, "completed")
 				s := b.state(ticket.Ref.ID)
 				checkHistory(t, s, true)
 				n := 0
@@ -116,7 +116,7 @@ func settledStatus(b *bench, id string) string {
 
 func TestTheFirstAnswerWins(t *testing.T) {
 	for _, hold := range []time.Duration{time.Hour, time.Millisecond} {
-		b := newDesk(t, engine.Options{})
+		b := newLimitedBench(t, engine.Options{})
 		r := b.ask(asksWhich)
 		r.Hold = hold
 		ticket := b.submit(r)
@@ -147,7 +147,7 @@ func TestTheFirstAnswerWins(t *testing.T) {
 		if len(won) != 1 || len(lost) != 3 || lost[0] != won[0] || lost[2] != won[0] {
 			t.Errorf("won %v, lost to %v", won, lost)
 		}
-		b.comes(ticket.ID, "completed")
+		b.waitForState(ticket.ID, "completed")
 		if got, err := b.engine.Questions(t.Context(), ""); err != nil || len(got) != 0 {
 			t.Errorf("got %+v %v, want no error and len(got) = 0", got, err)
 		}
@@ -156,11 +156,11 @@ func TestTheFirstAnswerWins(t *testing.T) {
 
 // The same answer again, by its name, gets what it got.
 func TestTheSameAnswerAgain(t *testing.T) {
-	b := newDesk(t, engine.Options{})
+	b := newLimitedBench(t, engine.Options{})
 	ticket := b.submit(b.ask(asksWhich))
 	q := b.asked(ticket.Ref.ID)
 	first := b.reply(q.ID, engine.Reply{ID: "key-1", Text: "this"})
-	b.again(engine.Options{})
+	b.restart(engine.Options{})
 	second := b.reply(q.ID, engine.Reply{ID: "key-1", Text: "this"})
 	if second.Answer.Text != "this" || second.Run.ID != first.Run.ID {
 		t.Errorf("%+v, then %+v", first, second)
@@ -172,7 +172,7 @@ func TestTheSameAnswerAgain(t *testing.T) {
 }
 
 func TestWhatIsNoAnswer(t *testing.T) {
-	b := newDesk(t, engine.Options{})
+	b := newLimitedBench(t, engine.Options{})
 	ticket := b.submit(b.ask(asksWhich))
 	q := b.asked(ticket.Ref.ID)
 	yes := true
@@ -199,19 +199,19 @@ func TestWhatIsNoAnswer(t *testing.T) {
 		}
 	}
 	b.reply(q.ID, engine.Reply{Text: "this", Seen: &q.From})
-	b.comes(ticket.ID, "completed")
+	b.waitForState(ticket.ID, "completed")
 }
 
 // A subtask's question has a name of its own: the task above waits, and goes on when the
 // subtask is through, whether both were let go or not.
 func TestASubtasksQuestion(t *testing.T) {
 	for _, hold := range []time.Duration{time.Hour, time.Millisecond} {
-		b := newDesk(t, engine.Options{})
+		b := newLimitedBench(t, engine.Options{})
 		r := b.ask(asksBelow)
 		r.Hold = hold
 		ticket := b.submit(r)
-		info := b.comes(ticket.ID, "waiting")
-		child := b.kid(ticket.Ref.ID).ID
+		info := b.waitForState(ticket.ID, "waiting")
+		child := b.onlyChild(ticket.Ref.ID).ID
 		q := b.asked(child)
 		if info.Question != q.ID || q.Ref.ID != child {
 			t.Fatalf("the run waits with %q, asked is %+v", info.Question, q)
@@ -220,9 +220,9 @@ func TestASubtasksQuestion(t *testing.T) {
 			settledStatus(b, ticket.Ref.ID)
 		}
 		b.reply(q.ID, engine.Reply{Text: "that one", Request: engine.Request{Interactive: true}})
-		b.comes(q.Run, "completed")
-		b.comes(ticket.ID, "completed")
-		if b.told(ticket.Ref.ID, child) != 1 {
+		b.waitForState(q.Run, "completed")
+		b.waitForState(ticket.ID, "completed")
+		if b.resultsGiven(ticket.Ref.ID, child) != 1 {
 			t.Errorf("hold %s: the task was not told of its subtask once", hold)
 		}
 	}
@@ -231,12 +231,12 @@ func TestASubtasksQuestion(t *testing.T) {
 // What is said to the task above answers its subtask's question.
 func TestWordsToTheTaskAboveAnswerItsSubtask(t *testing.T) {
 	for _, hold := range []time.Duration{time.Hour, time.Millisecond} {
-		b := newDesk(t, engine.Options{})
+		b := newLimitedBench(t, engine.Options{})
 		r := b.ask(asksBelow)
 		r.Hold = hold
 		ticket := b.submit(r)
-		b.comes(ticket.ID, "waiting")
-		q := b.asked(b.kid(ticket.Ref.ID).ID)
+		b.waitForState(ticket.ID, "waiting")
+		q := b.asked(b.onlyChild(ticket.Ref.ID).ID)
 		if hold == time.Millisecond {
 			settledStatus(b, ticket.Ref.ID)
 		}
@@ -245,13 +245,13 @@ func TestWordsToTheTaskAboveAnswerItsSubtask(t *testing.T) {
 		if sent.How != "answered" || sent.Question != q.ID {
 			t.Errorf("got %+v, want sent.How = \"answered\" and sent.Question = q.ID", sent)
 		}
-		b.comes(ticket.ID, "completed")
+		b.waitForState(ticket.ID, "completed")
 	}
 }
 
 // A person who said stop to a question has their task stopped, saved.
 func TestStopInsteadOfAnAnswer(t *testing.T) {
-	b := newDesk(t, engine.Options{})
+	b := newLimitedBench(t, engine.Options{})
 	ticket := b.submit(b.ask(asksWhich))
 	q := b.asked(ticket.Ref.ID)
 	got := b.reply(q.ID, engine.Reply{Stop: true})
@@ -263,7 +263,7 @@ func TestStopInsteadOfAnAnswer(t *testing.T) {
 	}
 	// It can be answered all the same.
 	again := b.reply(q.ID, engine.Reply{Text: "this", Request: engine.Request{Interactive: true}})
-	b.comes(again.Run.ID, "completed")
+	b.waitForState(again.Run.ID, "completed")
 	checkAnswers(t, b.state(ticket.Ref.ID))
 }
 

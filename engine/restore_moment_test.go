@@ -54,8 +54,8 @@ func TestRewindIntoAReplyWithFiles(t *testing.T) {
 	b.put("a.txt", "a\n")
 	b.put("mine.txt", "mine\n")
 	before := b.files()
-	run, outcome, _ := b.play(oneReply)
-	want(t, outcome, "completed", "")
+	run, outcome, _ := b.runScript(oneReply)
+	wantOutcome(t, outcome, "completed", "")
 	id, after := run.TaskID, b.files()
 	rows := b.rowsOf(id)
 	if len(rows) != 4 {
@@ -67,12 +67,12 @@ func TestRewindIntoAReplyWithFiles(t *testing.T) {
 	second["b.txt"] = "by the second\n"
 	for i, stands := range []files{before, first, second, after} {
 		r := b.rewindFiles(id, fmt.Sprintf("#%d", rows[i]))
-		b.is(fmt.Sprintf("before call %d", i+1), stands)
+		b.wantFiles(fmt.Sprintf("before call %d", i+1), stands)
 		if len(r.Conflicts)+len(r.Lost)+len(r.Left) > 0 {
 			t.Errorf("before call %d: %+v", i+1, r)
 		}
 		b.undo(id, false)
-		b.is("undone", after)
+		b.wantFiles("undone", after)
 	}
 }
 
@@ -81,8 +81,8 @@ func TestRewindIntoAReplyWithFiles(t *testing.T) {
 func TestGoingOnAfterARewindIntoAReply(t *testing.T) {
 	b := newBench(t)
 	b.put("a.txt", "a\n")
-	run, outcome, _ := b.play(oneReply)
-	want(t, outcome, "completed", "")
+	run, outcome, _ := b.runScript(oneReply)
+	wantOutcome(t, outcome, "completed", "")
 	id := run.TaskID
 	b.rewindFiles(id, fmt.Sprintf("#%d", b.rowsOf(id)[1])) // the second call and what follows
 	b.put("a.txt", "by a person\n")
@@ -90,8 +90,8 @@ func TestGoingOnAfterARewindIntoAReply(t *testing.T) {
 	stands := b.files()
 	more := "- text: played\n- tools: [{name: attempt_completion, input: {result: done}}]\n"
 	_, outcome, _ = b.run(engine.Request{Task: id, Text: "do something else", Yes: true, Choice: setup.Choice{Model: b.script(more)}})
-	want(t, outcome, "completed", "")
-	b.is("after the task went on", stands)
+	wantOutcome(t, outcome, "completed", "")
+	b.wantFiles("after the task went on", stands)
 	s := b.state(id)
 	for _, name := range []string{"call_1_2", "call_1_3"} {
 		c := s.Call(name)
@@ -100,7 +100,7 @@ func TestGoingOnAfterARewindIntoAReply(t *testing.T) {
 		}
 	}
 	kept := b.restore(id, checkpoints.RestoreOptions{To: "0"})
-	b.is("a restore leaves a person's files alone", stands)
+	b.wantFiles("a restore leaves a person's files alone", stands)
 	if len(kept.Conflicts) != 2 || len(kept.Files) != 0 {
 		t.Errorf("got %+v, want len(kept.Conflicts) = 2 and len(kept.Files) = 0", kept)
 	}

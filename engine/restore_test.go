@@ -63,16 +63,16 @@ func (b *bench) put(name, text string) {
 	}
 }
 
-// changed is a bench on which twoTurns ran, the task, and the files before and after.
-func changed(t *testing.T) (b *bench, id string, before, after files) {
+// afterTwoTurns is a bench on which twoTurns ran, the task, and the files before and after.
+func afterTwoTurns(t *testing.T) (b *bench, id string, before, after files) {
 	t.Helper()
 	b = newBench(t)
 	b.put("a.txt", "zero\n")
 	b.put("gone.txt", "g\n")
 	b.put("mine/own.txt", "mine\n")
 	before = b.files()
-	run, outcome, _ := b.play(twoTurns)
-	want(t, outcome, "completed", "")
+	run, outcome, _ := b.runScript(twoTurns)
+	wantOutcome(t, outcome, "completed", "")
 	after = b.files()
 	if after["a.txt"] != "one\ntwo\nthree\nfour\nfive\nsix\n" || after["b.txt"] != "b\n" || len(after) != 3 {
 		t.Fatalf("the run made %v", after)
@@ -80,7 +80,7 @@ func changed(t *testing.T) (b *bench, id string, before, after files) {
 	return b, run.TaskID, before, after
 }
 
-func (b *bench) is(what string, want files) {
+func (b *bench) wantFiles(what string, want files) {
 	b.t.Helper()
 	if diff := cmp.Diff(want, b.files()); diff != "" {
 		b.t.Errorf("%s: got %s, want diff = \"\"", what, diff)
@@ -122,7 +122,7 @@ func reasons(s *task.State) (out []string) {
 // A run's checkpoints tell what each step did; each can be restored, and undo and redo
 // go back and forth between the states, byte for byte.
 func TestRestoreUndoRedo(t *testing.T) {
-	b, id, before, after := changed(t)
+	b, id, before, after := afterTwoTurns(t)
 	if diff := cmp.Diff([]string{"before a.txt", "turn a.txt", "command a.txt,b.txt,gone.txt"}, reasons(b.state(id))); diff != "" {
 		t.Fatal(diff)
 	}
@@ -130,29 +130,29 @@ func TestRestoreUndoRedo(t *testing.T) {
 	middle["a.txt"] = "one\ntwo\nthree\nfour\nfive\n"
 
 	preview := b.restore(id, checkpoints.RestoreOptions{DryRun: true})
-	b.is("after a dry run", after)
+	b.wantFiles("after a dry run", after)
 	if len(preview.Files) != 3 || preview.Bytes != int64(len(middle["a.txt"])+len("g\n")) || preview.Outcome != "" {
 		t.Errorf("the preview is %+v", preview)
 	}
 	r := b.restore(id, checkpoints.RestoreOptions{To: "c2"})
-	b.is("back to c2", middle)
+	b.wantFiles("back to c2", middle)
 	if r.Outcome != "done" || r.Safety != 4 || r.To.Number != 2 || len(r.Conflicts)+len(r.Lost) != 0 {
 		t.Errorf("got %+v, want r.Outcome = \"done\" and r.Safety = 4 and r.To.Number = 2 and len(r.Conflicts)+len(r.Lost) = 0",
 			r)
 	}
 	b.restore(id, checkpoints.RestoreOptions{To: "c1"})
-	b.is("back to c1", before)
+	b.wantFiles("back to c1", before)
 	for range 2 {
 		if d, r := b.undo(id, false); d.Kind != "restore" || r == nil || r.Outcome != "done" {
 			t.Errorf("undid %+v, %+v", d, r)
 		}
-		b.is("undone", middle)
+		b.wantFiles("undone", middle)
 		b.undo(id, true)
-		b.is("done again", before)
+		b.wantFiles("done again", before)
 	}
 	b.undo(id, false)
 	b.undo(id, false)
-	b.is("both undone", after)
+	b.wantFiles("both undone", after)
 	if n := len(b.restore(id, checkpoints.RestoreOptions{To: "c3"}).Files); n != 0 {
 		t.Errorf("nothing differs from c3, and %d files were put back", n)
 	}
@@ -174,43 +174,43 @@ func TestConflicts(t *testing.T) {
 		{checkpoint.Overwrite, "other\n", "one\ntwo\nthree\nfour\nfive\n", 0},
 	} {
 		t.Run(string(tt.rule)+" "+tt.theirs, func(t *testing.T) {
-			b, id, before, _ := changed(t)
+			b, id, before, _ := afterTwoTurns(t)
 			b.put("a.txt", tt.theirs)
 			b.put("mine/own.txt", "mine too\n")
 			present := b.files()
 			r := b.restore(id, checkpoints.RestoreOptions{To: "c2", OnConflict: string(tt.rule)})
 			wanted := files{"a.txt": tt.want, "gone.txt": before["gone.txt"], "mine/own.txt": "mine too\n"}
-			b.is("restored", wanted)
+			b.wantFiles("restored", wanted)
 			if len(r.Conflicts) != tt.conflicts || tt.conflicts > 0 && r.Conflicts[0].Why == "" {
 				t.Errorf("conflicts %+v", r.Conflicts)
 			}
 			b.undo(id, false)
-			b.is("undone", present)
+			b.wantFiles("undone", present)
 		})
 	}
 }
 
 // What somebody changes between a restore and its undo is left alone.
 func TestUndoLeavesAloneWhatChangedSince(t *testing.T) {
-	b, id, before, _ := changed(t)
+	b, id, before, _ := afterTwoTurns(t)
 	b.restore(id, checkpoints.RestoreOptions{To: "c1"})
 	b.put("a.txt", "by hand\n")
 	_, r := b.undo(id, false)
 	if len(r.Conflicts) != 1 || r.Conflicts[0].Path != "a.txt" {
 		t.Errorf("got %+v, want len(r.Conflicts) = 1 and r.Conflicts[0].Path = \"a.txt\"", r)
 	}
-	b.is("undone around it", files{"a.txt": "by hand\n", "b.txt": "b\n", "mine/own.txt": before["mine/own.txt"]})
+	b.wantFiles("undone around it", files{"a.txt": "by hand\n", "b.txt": "b\n", "mine/own.txt": before["mine/own.txt"]})
 }
 
 // A task that changed a file again after a restore says where what it replaced is kept.
 func TestUndoAfterTheTaskWentOn(t *testing.T) {
-	b, id, _, _ := changed(t)
+	b, id, _, _ := afterTwoTurns(t)
 	b.restore(id, checkpoints.RestoreOptions{To: "c1"})
 	// The first write is refused, and tells the model what the restore made of the file.
 	again := strings.Repeat("- tools: [{name: attempt_completion, input: {result: done}}]\n", 3) +
 		strings.Repeat("- tools: [{name: write_to_file, input: {path: a.txt, content: \"new\\n\"}}]\n", 2) + "- tools: [{name: attempt_completion, input: {result: done}}]\n"
 	_, outcome, _ := b.run(engine.Request{Task: id, Text: "more", Choice: setup.Choice{Model: b.script(again)}})
-	want(t, outcome, "completed", "")
+	wantOutcome(t, outcome, "completed", "")
 	_, _, _, err := b.engine.Undo(context.Background(), id, actions.Options{})
 	var since *checkpoints.ChangedSinceError
 	if !errors.As(err, &since) || since.Path != "a.txt" || since.Safety != 4 {
@@ -220,7 +220,7 @@ func TestUndoAfterTheTaskWentOn(t *testing.T) {
 
 // Both histories and the files go back in one deed, and come back in one.
 func TestRewindWithFiles(t *testing.T) {
-	b, id, before, after := changed(t)
+	b, id, before, after := afterTwoTurns(t)
 	whole := b.state(id)
 	rows := len(whole.UI())
 	first, r, finish, err := b.engine.Checkpoints().RewindFiles(context.Background(), id, history.RewindOptions{To: "~2"}, checkpoints.RestoreOptions{DryRun: true})
@@ -228,7 +228,7 @@ func TestRewindWithFiles(t *testing.T) {
 		t.Fatalf("got %+v %+v %v, want no error and first.DryRun and len(r.Files) = 3 and finish(context.Background()) = nil",
 			first, r, err)
 	}
-	b.is("after a dry run", after)
+	b.wantFiles("after a dry run", after)
 	for _, tt := range []struct {
 		to   string
 		want files
@@ -244,18 +244,18 @@ func TestRewindWithFiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b.is("rewound to "+tt.to, tt.want)
+		b.wantFiles("rewound to "+tt.to, tt.want)
 		s := b.state(id)
 		if len(s.UI()) != taken.Left.UI || taken.Gone.UI+taken.Left.UI != rows || s.Restoring != nil || r.Outcome != "done" {
 			t.Errorf("%s: %d rows, %+v, %+v", tt.to, len(s.UI()), taken, r)
 		}
 		d, _ := b.undo(id, false)
-		b.is("undone", after)
+		b.wantFiles("undone", after)
 		if s := b.state(id); len(s.UI()) != rows || d.Kind != "rewind" || d.Files == 0 {
 			t.Errorf("undo of %s left %d rows: %+v", tt.to, len(s.UI()), d)
 		}
 		b.undo(id, true)
-		b.is("done again", tt.want)
+		b.wantFiles("done again", tt.want)
 		b.undo(id, false)
 	}
 	if got := b.state(id); !slices.Equal(kinds(got), kinds(whole)) {
@@ -265,7 +265,7 @@ func TestRewindWithFiles(t *testing.T) {
 
 // An edited message waits for the next run, also when the files went back with it.
 func TestEditWithFiles(t *testing.T) {
-	b, id, before, _ := changed(t)
+	b, id, before, _ := afterTwoTurns(t)
 	_, _, finish, err := b.engine.Checkpoints().RewindFiles(context.Background(), id, history.RewindOptions{To: "#1", Edit: "other words"}, checkpoints.RestoreOptions{})
 	if err == nil {
 		err = finish(context.Background())
@@ -273,17 +273,17 @@ func TestEditWithFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.is("rewound", before)
+	b.wantFiles("rewound", before)
 	if s := b.state(id); len(s.Queue) != 1 || s.Queue[0].Text != "other words" || len(s.API()) != 0 {
 		t.Errorf("queue %+v, %d messages", s.Queue, len(s.API()))
 	}
 	_, outcome, _ := b.run(engine.Request{Task: id, Yes: true})
-	want(t, outcome, "completed", "")
+	wantOutcome(t, outcome, "completed", "")
 }
 
 // A wrong reference names what there is; a task without checkpoints says so.
 func TestWrongCheckpoints(t *testing.T) {
-	b, id, _, _ := changed(t)
+	b, id, _, _ := afterTwoTurns(t)
 	for _, word := range []string{"c9", "9", "#999", "zebra", "ffffffff"} {
 		_, _, err := b.engine.Checkpoints().Restore(context.Background(), id, checkpoints.RestoreOptions{To: word})
 		var bad *checkpoints.ReferenceError
@@ -297,7 +297,7 @@ func TestWrongCheckpoints(t *testing.T) {
 			t.Errorf("%q is c%d", word, r.To.Number)
 		}
 	}
-	run, _, _ := b.play("- tools: [{name: attempt_completion, input: {result: done}}]\n")
+	run, _, _ := b.runScript("- tools: [{name: attempt_completion, input: {result: done}}]\n")
 	if _, _, err := b.engine.Checkpoints().Restore(context.Background(), run.TaskID, checkpoints.RestoreOptions{}); !errors.Is(err, checkpoints.ErrNone) {
 		t.Errorf("a task without checkpoints: %v", err)
 	}

@@ -15,7 +15,7 @@ import (
 // are then as the checkpoint says.
 func TestRewindToACheckpoint(t *testing.T) {
 	ctx := context.Background()
-	b, id, before, after := changed(t)
+	b, id, before, after := afterTwoTurns(t)
 	list, err := b.engine.Checkpoints().List(ctx, id)
 	if err != nil || len(list.Checkpoints) != 3 {
 		t.Fatalf("got %+v, %v, want no error and len(list.Checkpoints) = 3", list.Checkpoints, err)
@@ -37,13 +37,13 @@ func TestRewindToACheckpoint(t *testing.T) {
 			t.Errorf("%s puts the files of c%d back", c.Name(), restored.To.Number)
 		}
 	}
-	b.is("after dry runs", after)
+	b.wantFiles("after dry runs", after)
 
 	_, _, finish, err := b.engine.Checkpoints().RewindFiles(ctx, id, history.RewindOptions{To: "c1"}, checkpoints.RestoreOptions{})
 	if err != nil || finish(ctx) != nil {
 		t.Fatal(err)
 	}
-	b.is("after the rewind to c1", before)
+	b.wantFiles("after the rewind to c1", before)
 	for given, want := range map[string]string{"c1": "no message follows c1", "c99": "the task has the checkpoints c1 to"} {
 		_, _, _, err := b.engine.Checkpoints().RewindFiles(ctx, id, history.RewindOptions{To: given, DryRun: true}, checkpoints.RestoreOptions{DryRun: true})
 		var wrong *history.ReferenceError

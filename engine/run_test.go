@@ -26,7 +26,7 @@ import (
 	"github.com/roost-dev/roost/task"
 )
 
-func (b *bench) play(script string, change ...func(*engine.Request)) (*engine.Run, engine.Outcome, []events.Event) {
+func (b *bench) runScript(script string, change ...func(*engine.Request)) (*engine.Run, engine.Outcome, []events.Event) {
 	b.t.Helper()
 	r := engine.Request{Text: "go", Choice: setup.Choice{Provider: "script", Model: b.script(script), Approve: "all"}}
 	for _, f := range change {
@@ -51,7 +51,7 @@ func ofType(events []events.Event, typ string) (out []string) {
 	return out
 }
 
-func want(t *testing.T, o engine.Outcome, state, code string) {
+func wantOutcome(t *testing.T, o engine.Outcome, state, code string) {
 	t.Helper()
 	if o.State != state || code != "" && o.Code != code {
 		t.Fatalf("outcome %+v, want %s %s", o, state, code)
@@ -85,8 +85,8 @@ func checkHistory(t *testing.T, s *task.State, mayEndOpen bool) {
 
 func TestRowsAreWrittenAsRooWritesThem(t *testing.T) {
 	b := newBench(t)
-	run, o, _ := b.play(writeAndFinish)
-	want(t, o, "completed", "")
+	run, o, _ := b.runScript(writeAndFinish)
+	wantOutcome(t, o, "completed", "")
 	s := b.state(run.TaskID)
 	checkHistory(t, s, true)
 	wantKinds := []string{
@@ -123,8 +123,8 @@ cat ` + b.root + `/tasks/*/journal.jsonl | grep -c '"raw":{"role":"assistant".*"
 	if err := os.WriteFile(filepath.Join(b.workspace, "look.sh"), []byte(look), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	run, o, _ := b.play("- tools: [{name: execute_command, input: {command: sh look.sh}}]\n")
-	want(t, o, "completed", "")
+	run, o, _ := b.runScript("- tools: [{name: execute_command, input: {command: sh look.sh}}]\n")
+	wantOutcome(t, o, "completed", "")
 	if got := string(b.state(run.TaskID).API()[2].Raw()); !strings.Contains(got, `1\n1`) {
 		t.Fatalf("the log held neither call nor intent: %s", got)
 	}
@@ -132,14 +132,14 @@ cat ` + b.root + `/tasks/*/journal.jsonl | grep -c '"raw":{"role":"assistant".*"
 
 func TestCallsThatCannotRun(t *testing.T) {
 	b := newBench(t)
-	run, o, _ := b.play(`
+	run, o, _ := b.runScript(`
 - tools:
     - {name: no_such_tool, input: {}}
     - {name: read_file, input: {nonsense: 1}}
     - {name: execute_command, input: {command: "rm -rf x"}}
     - {name: execute_command, input: {command: "echo fine"}}
 `, func(r *engine.Request) { r.Deny = []string{"rm"} })
-	want(t, o, "completed", "")
+	wantOutcome(t, o, "completed", "")
 	s := b.state(run.TaskID)
 	checkHistory(t, s, true)
 	var got []string
@@ -153,8 +153,8 @@ func TestCallsThatCannotRun(t *testing.T) {
 
 func TestThreeMistakesEndTheRun(t *testing.T) {
 	b := newBench(t)
-	_, o, _ := b.play("- text: a\n- text: b\n- text: c\n- text: d\n")
-	want(t, o, "limit", "mistakes")
+	_, o, _ := b.runScript("- text: a\n- text: b\n- text: c\n- text: d\n")
+	wantOutcome(t, o, "limit", "mistakes")
 }
 
 func TestWaitingWithoutAPerson(t *testing.T) {
@@ -176,8 +176,8 @@ func TestWaitingWithoutAPerson(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := newBench(t)
-			run, o, events := b.play(ask, func(r *engine.Request) { r.Approve = "ask" })
-			want(t, o, "waiting", "")
+			run, o, events := b.runScript(ask, func(r *engine.Request) { r.Approve = "ask" })
+			wantOutcome(t, o, "waiting", "")
 			if len(ofType(events, "question.opened")) != 1 || events[len(events)-1].Type != "run.waiting" {
 				t.Fatalf("last event %s", events[len(events)-1].Data)
 			}
@@ -246,7 +246,7 @@ func TestAnswersOfAPerson(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want(t, o, "completed", "")
+	wantOutcome(t, o, "completed", "")
 	s := b.state(run.TaskID)
 	if asked != 2 || len(s.Settings.Allow) != 1 || !strings.Contains(string(s.API()[4].Raw()), "the second") {
 		t.Fatalf("asked %d times, allow %v, %s", asked, s.Settings.Allow, s.API()[4].Raw())
@@ -256,11 +256,11 @@ func TestAnswersOfAPerson(t *testing.T) {
 func TestCompletionThenMore(t *testing.T) {
 	for _, r := range []engine.Request{{Text: "add a test"}, {Yes: true}} {
 		b := newBench(t)
-		run, o, _ := b.play("- tools: [{name: attempt_completion, input: {result: one}}]\n- tools: [{name: attempt_completion, input: {result: two}}]\n")
-		want(t, o, "completed", "")
+		run, o, _ := b.runScript("- tools: [{name: attempt_completion, input: {result: one}}]\n- tools: [{name: attempt_completion, input: {result: two}}]\n")
+		wantOutcome(t, o, "completed", "")
 		r.Task = run.TaskID
 		_, o, _ = b.run(r)
-		want(t, o, "completed", "")
+		wantOutcome(t, o, "completed", "")
 		s := b.state(run.TaskID)
 		checkHistory(t, s, true)
 		if o.Reason != "two" || !strings.Contains(string(s.API()[2].Raw()), r.Text) {
@@ -296,7 +296,7 @@ func TestCancel(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want(t, o, "cancelled", "")
+			wantOutcome(t, o, "cancelled", "")
 			if took := time.Since(begin); took > 30*time.Second {
 				t.Errorf("it took %s", took)
 			}
@@ -335,8 +335,8 @@ func TestLimits(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			b := newBench(t)
 			begin := time.Now()
-			run, o, _ := b.play(c.script, func(r *engine.Request) { r.Limits = &c.limits })
-			want(t, o, "limit", c.code)
+			run, o, _ := b.runScript(c.script, func(r *engine.Request) { r.Limits = &c.limits })
+			wantOutcome(t, o, "limit", c.code)
 			if took := time.Since(begin); took > 60*time.Second {
 				t.Errorf("it took %s", took)
 			}
@@ -351,31 +351,31 @@ func TestIdleTimeDoesNotRunWhileSomethingHappens(t *testing.T) {
 	b := newBench(t)
 	// A busy machine may be silent for so long on its own account: it is given longer then.
 	for idle := int64(2000); ; idle *= 4 {
-		_, o, _ := b.play(fmt.Sprintf("- {text: a b c d e f g h, delay: %dms, tools: [{name: attempt_completion, input: {result: x}}]}\n", idle*3/20),
+		_, o, _ := b.runScript(fmt.Sprintf("- {text: a b c d e f g h, delay: %dms, tools: [{name: attempt_completion, input: {result: x}}]}\n", idle*3/20),
 			func(r *engine.Request) { r.Limits = &api.RunLimits{IdleTimeoutMS: idle} })
 		if o.State == "limit" && idle < 10_000 {
 			continue
 		}
-		want(t, o, "completed", "")
+		wantOutcome(t, o, "completed", "")
 		return
 	}
 }
 
 func TestScriptedFailures(t *testing.T) {
 	b := newBench(t)
-	run, o, _ := b.play("- {error: {status: 529, message: busy, times: 2}}\n- tools: [{name: attempt_completion, input: {result: done}}]\n")
-	want(t, o, "completed", "")
+	run, o, _ := b.runScript("- {error: {status: 529, message: busy, times: 2}}\n- tools: [{name: attempt_completion, input: {result: done}}]\n")
+	wantOutcome(t, o, "completed", "")
 	s := b.state(run.TaskID)
 	if s.Turns != 3 || s.Replies != 1 || s.Failures != 0 || o.Reason != "done" {
 		t.Fatalf("turns %d, replies %d, failures %d, %+v", s.Turns, s.Replies, s.Failures, o)
 	}
-	_, o, _ = b.play("- {error: {status: 401, message: no}}\n")
-	want(t, o, "failed", "auth")
+	_, o, _ = b.runScript("- {error: {status: 401, message: no}}\n")
+	wantOutcome(t, o, "failed", "auth")
 }
 
 func TestChangesAreSaidBeforeTheFirstRequest(t *testing.T) {
 	b := newBench(t)
-	run, _, _ := b.play(writeAndFinish)
+	run, _, _ := b.runScript(writeAndFinish)
 	_, _, events := b.run(engine.Request{Task: run.TaskID, Text: "more", Choice: setup.Choice{Mode: "architect", Model: b.script(writeAndFinish)}})
 	notes := strings.Join(ofType(events, "notice"), "\n")
 	for _, say := range []string{"mode: code -> architect", "model: "} {
@@ -422,7 +422,7 @@ func TestFullDiskHoldsTheRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want(t, o, "completed", "")
+	wantOutcome(t, o, "completed", "")
 	if _, err := os.Stat(filepath.Join(b.workspace, "two.txt")); err != nil {
 		t.Fatal(err)
 	}
@@ -431,8 +431,8 @@ func TestFullDiskHoldsTheRun(t *testing.T) {
 	}
 }
 
-// real is a bench that asks a Messages API on loopback.
-func real(t *testing.T, replies ...llmtest.Reply) (*bench, *llmtest.Server) {
+// newAPIBench is a bench that asks a Messages API on loopback.
+func newAPIBench(t *testing.T, replies ...llmtest.Reply) (*bench, *llmtest.Server) {
 	b, server := newBench(t), llmtest.New(t, replies...)
 	b.engine = engine.New(b.store, engine.Options{Config: setup.Config{
 		Provider: "anthropic", Model: "claude-sonnet-4-5",
@@ -462,9 +462,9 @@ func TestProviderTroubles(t *testing.T) {
 		{"cut", []llmtest.Reply{llmtest.Text("some words that are long enough").CutEvent(4), done}, "completed", "", 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			b, server := real(t, c.replies...)
+			b, server := newAPIBench(t, c.replies...)
 			run, o, _ := b.run(engine.Request{Text: "go", Choice: setup.Choice{Approve: "all"}})
-			want(t, o, c.state, c.code)
+			wantOutcome(t, o, c.state, c.code)
 			if n := len(server.Requests()); n != c.requests {
 				t.Errorf("%d requests", n)
 			}
@@ -484,10 +484,10 @@ func TestProviderTroubles(t *testing.T) {
 
 func TestSecretsAreMaskedBeforeBothHistories(t *testing.T) {
 	const key = "sk-ant-test-0123456789abcdef"
-	b, server := real(t,
+	b, server := newAPIBench(t,
 		llmtest.Call("toolu_1", "execute_command", `{"command":"printf sk-ant-test-; sleep 0.3; echo 0123456789abcdef"}`), done)
 	run, o, events := b.run(engine.Request{Text: "go", Choice: setup.Choice{Approve: "all"}})
-	want(t, o, "completed", "")
+	wantOutcome(t, o, "completed", "")
 	s := b.state(run.TaskID)
 	for _, m := range append(slices.Clone(s.UI()), s.API()...) {
 		if strings.Contains(string(m.Raw()), key) {
@@ -507,9 +507,9 @@ func TestSecretsAreMaskedBeforeBothHistories(t *testing.T) {
 func TestMalformedCallsDoNotRun(t *testing.T) {
 	bad := llmtest.Call("toolu_1", "list_files", `{}`)
 	bad.InputPieces = []string{`{"path": "."`, `, "recur`}
-	b, _ := real(t, bad, done)
+	b, _ := newAPIBench(t, bad, done)
 	run, o, _ := b.run(engine.Request{Text: "go", Choice: setup.Choice{Approve: "all"}})
-	want(t, o, "completed", "")
+	wantOutcome(t, o, "completed", "")
 	c := b.state(run.TaskID).Call("toolu_1")
 	result, err := c.Result()
 	if err != nil {
@@ -523,7 +523,7 @@ func TestMalformedCallsDoNotRun(t *testing.T) {
 
 func TestReadersSeeTheSameBytes(t *testing.T) {
 	b := newBench(t)
-	run, _, first := b.play(writeAndFinish)
+	run, _, first := b.runScript(writeAndFinish)
 	durable := func(events []events.Event) (out []string) {
 		for _, e := range events {
 			if e.ID != "" {

@@ -16,13 +16,13 @@ import (
 )
 
 func TestRunsAreFoundByTheirNames(t *testing.T) {
-	b := newDesk(t, engine.Options{})
+	b := newLimitedBench(t, engine.Options{})
 	one := b.submit(b.ask(completesAtOnce))
-	b.comes(one.ID, "completed")
+	b.waitForState(one.ID, "completed")
 	two := b.submit(engine.Request{Task: one.Ref.ID, Text: "again", Interactive: true})
-	b.comes(two.ID, "completed")
+	b.waitForState(two.ID, "completed")
 	waits := b.submit(b.ask(asksWhich))
-	b.comes(waits.ID, "waiting")
+	b.waitForState(waits.ID, "waiting")
 	for _, id := range []string{"", "x", "no-such-run-of-any-task", one.ID[:len(one.ID)-1] + "x"} {
 		if info, err := b.engine.RunByID(t.Context(), id); !errors.Is(err, engine.ErrNoRun) {
 			t.Errorf("%q: got %+v %v, want errors.Is(err, engine.ErrNoRun)", id, info, err)
@@ -70,7 +70,7 @@ func TestRunsAreFoundByTheirNames(t *testing.T) {
 	if err := b.engine.Drain(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	b.again(engine.Options{})
+	b.restart(engine.Options{})
 	of2, all2, active2, first2 := look()
 	if d := cmp.Diff([]any{of, all, active, first}, []any{of2, all2, active2, first2}); d != "" {
 		t.Error(d)
@@ -98,13 +98,13 @@ func TestRunsAreFoundByTheirNames(t *testing.T) {
 }
 
 func TestATaskIsCancelledWhateverItDoes(t *testing.T) {
-	b := newDesk(t, engine.Options{MaxRuns: 1})
+	b := newLimitedBench(t, engine.Options{MaxRuns: 1})
 	r := b.ask(`
 - tools: [{name: execute_command, input: {command: "touch here; sleep 600"}}]
 - tools: [{name: attempt_completion, input: {result: done}}]
 `)
 	works := b.submit(r)
-	until(t, filepath.Join(r.Workspace, "here"))
+	waitForFile(t, filepath.Join(r.Workspace, "here"))
 	queued := b.submit(b.ask(completesAtOnce))
 	asks := b.ask(asksWhich)
 	asks.Hold = time.Millisecond
@@ -125,7 +125,7 @@ func TestATaskIsCancelledWhateverItDoes(t *testing.T) {
 		}
 	}
 	parked := b.submit(asks)
-	b.comes(parked.ID, "waiting")
+	b.waitForState(parked.ID, "waiting")
 	settledStatus(b, parked.Ref.ID)
 	if info, err := b.engine.CancelTask(t.Context(), parked.Ref.ID); err != nil || info.State != "cancelled" {
 		t.Errorf("one that was let go: %+v %v", info, err)
@@ -135,7 +135,7 @@ func TestATaskIsCancelledWhateverItDoes(t *testing.T) {
 	}
 	// What was said to the queued one is not lost: it begins with that.
 	next := b.submit(engine.Request{Task: queued.Ref.ID, Interactive: true})
-	b.comes(next.ID, "completed")
+	b.waitForState(next.ID, "completed")
 	if s := b.state(queued.Ref.ID); rowsOf(s, "say:text", "go") != 1 {
 		t.Errorf(`got %v, want rowsOf(s, "say:text", "go") = 1`, kinds(s))
 	}
@@ -150,10 +150,10 @@ func TestATaskIsCancelledWhateverItDoes(t *testing.T) {
 
 // Who stops a task stops the subtask that it waits for.
 func TestCancellingATaskStopsItsSubtask(t *testing.T) {
-	b := newDesk(t, engine.Options{})
+	b := newLimitedBench(t, engine.Options{})
 	ticket := b.submit(b.ask(asksBelow))
-	b.comes(ticket.ID, "waiting")
-	child := b.kid(ticket.Ref.ID).ID
+	b.waitForState(ticket.ID, "waiting")
+	child := b.onlyChild(ticket.Ref.ID).ID
 	b.asked(child)
 	info, err := b.engine.CancelTask(t.Context(), ticket.Ref.ID)
 	if err != nil || info.State != "cancelled" {
@@ -170,13 +170,13 @@ func TestCancellingATaskStopsItsSubtask(t *testing.T) {
 }
 
 func TestADrainLosesNothing(t *testing.T) {
-	b := newDesk(t, engine.Options{MaxRuns: 2})
+	b := newLimitedBench(t, engine.Options{MaxRuns: 2})
 	slow, quick := b.ask(waitsForGo), b.ask(waitsForGo)
 	asks := b.submit(b.ask(asksWhich))
-	b.comes(asks.ID, "waiting")
+	b.waitForState(asks.ID, "waiting")
 	stuck, works := b.submit(slow), b.submit(quick)
-	until(t, filepath.Join(slow.Workspace, "here"))
-	until(t, filepath.Join(quick.Workspace, "here"))
+	waitForFile(t, filepath.Join(slow.Workspace, "here"))
+	waitForFile(t, filepath.Join(quick.Workspace, "here"))
 	queued := b.submit(b.ask(completesAtOnce))
 	if queued.State != "queued" {
 		t.Fatalf("got %+v, want queued.State = \"queued\"", queued)
@@ -189,7 +189,7 @@ func TestADrainLosesNothing(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	touch(t, quick.Workspace, "go") // and its place is given to nobody
-	b.comes(works.ID, "completed")
+	b.waitForState(works.ID, "completed")
 	if _, err := b.engine.Submit(t.Context(), b.ask(completesAtOnce)); !errors.Is(err, engine.ErrDraining) {
 		t.Errorf("a new task: %v", err)
 	}
@@ -200,26 +200,26 @@ func TestADrainLosesNothing(t *testing.T) {
 	if err := <-drained; err != nil {
 		t.Fatal(err)
 	}
-	if info := b.comes(stuck.ID, "interrupted"); info.Code != "drained" {
+	if info := b.waitForState(stuck.ID, "interrupted"); info.Code != "drained" {
 		t.Errorf("got %+v, want info.Code = \"drained\"", info)
 	}
-	b.comes(queued.ID, "queued")
-	b.comes(asks.ID, "waiting")
+	b.waitForState(queued.ID, "queued")
+	b.waitForState(asks.ID, "waiting")
 	touch(t, slow.Workspace, "go")
 
-	b.again(engine.Options{})
+	b.restart(engine.Options{})
 	if err := b.engine.Recover(t.Context(), engine.RecoverOptions{Resume: true}); err != nil {
 		t.Fatal(err)
 	}
-	b.comes(queued.ID, "completed")
+	b.waitForState(queued.ID, "completed")
 	runs, err := b.engine.RunsOf(t.Context(), stuck.Ref.ID)
 	if err != nil || len(runs) != 2 {
 		t.Fatalf("got %+v %v, want no error and len(runs) = 2", runs, err)
 	}
-	b.comes(runs[0].ID, "completed")
+	b.waitForState(runs[0].ID, "completed")
 	q := b.asked(asks.Ref.ID)
 	b.reply(q.ID, engine.Reply{Text: "this", Request: engine.Request{Interactive: true}})
-	b.comes(asks.ID, "completed")
+	b.waitForState(asks.ID, "completed")
 	for _, ticket := range []engine.Ticket{asks, stuck, works, queued} {
 		checkHistory(t, b.state(ticket.Ref.ID), true)
 	}
@@ -227,7 +227,7 @@ func TestADrainLosesNothing(t *testing.T) {
 
 // A drain can be taken back: the queue goes on.
 func TestADrainIsTakenBack(t *testing.T) {
-	b := newDesk(t, engine.Options{MaxRuns: 1})
+	b := newLimitedBench(t, engine.Options{MaxRuns: 1})
 	r := b.ask(waitsForGo)
 	works := b.submit(r)
 	queued := b.submit(b.ask(completesAtOnce))
@@ -241,13 +241,13 @@ func TestADrainIsTakenBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	touch(t, r.Workspace, "go")
-	b.comes(works.ID, "completed")
-	b.comes(queued.ID, "completed")
+	b.waitForState(works.ID, "completed")
+	b.waitForState(queued.ID, "completed")
 }
 
 // An interrupted task is gone on with so often and not more.
 func TestRecoveryHasABound(t *testing.T) {
-	b := newDesk(t, engine.Options{})
+	b := newLimitedBench(t, engine.Options{})
 	r := b.ask(`
 - tools: [{name: execute_command, input: {command: "touch here; sleep 600"}}]
 - tools: [{name: execute_command, input: {command: "touch here; sleep 600"}}]
@@ -265,7 +265,7 @@ func TestRecoveryHasABound(t *testing.T) {
 		if err := b.engine.Drain(over); err != nil {
 			t.Fatal(err)
 		}
-		b.again(engine.Options{})
+		b.restart(engine.Options{})
 		if err := b.engine.Recover(t.Context(), engine.RecoverOptions{Resume: true, MaxAttempts: 2}); err != nil {
 			t.Fatal(err)
 		}
@@ -278,7 +278,7 @@ func TestRecoveryHasABound(t *testing.T) {
 }
 
 func TestATopicHasTextThatIsNotDurableYet(t *testing.T) {
-	b := newDesk(t, engine.Options{})
+	b := newLimitedBench(t, engine.Options{})
 	all, release, err := b.engine.Events().All()
 	if err != nil {
 		t.Fatal(err)

@@ -83,7 +83,7 @@ func (e *Engine) send(ctx context.Context, ref store.Ref, m Message) (Sent, erro
 	if err != nil {
 		return sent, err
 	}
-	failpoint.Hit("desk.sent")
+	failpoint.Hit("engine.sent")
 	sent.How, sent.Run, sent.Input = "queued", run.ID, m.ID
 	if m.Delivery != "interrupt" {
 		return sent, nil
@@ -304,7 +304,7 @@ func (e *Engine) sendToIdleTask(ctx context.Context, ref store.Ref, m Message) (
 		if err != nil {
 			return sent, err
 		}
-		failpoint.Hit("desk.sent")
+		failpoint.Hit("engine.sent")
 		sent.How, sent.Run, sent.Input = "queued", newest, m.ID
 		return sent, nil
 	}

@@ -25,12 +25,12 @@ func TestWordsAreChangedUntilTheyAreTaken(t *testing.T) {
 `,
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newDesk(t, engine.Options{})
+			b := newLimitedBench(t, engine.Options{})
 			for range 3 {
 				r := b.ask(script)
 				ticket := b.submit(r)
 				id := ticket.Ref.ID
-				until(t, filepath.Join(r.Workspace, "here"))
+				waitForFile(t, filepath.Join(r.Workspace, "here"))
 				b.send(id, engine.Message{ID: "m", Text: "words 0.", By: "test", Request: engine.Request{Interactive: true}})
 				touch(t, r.Workspace, "go")
 				newest := 0
@@ -45,12 +45,12 @@ func TestWordsAreChangedUntilTheyAreTaken(t *testing.T) {
 					}
 					newest++
 				}
-				b.comes(ticket.ID, "completed")
+				b.waitForState(ticket.ID, "completed")
 				runs, err := b.engine.RunsOf(t.Context(), id)
 				if err != nil {
 					t.Fatal(err)
 				}
-				b.comes(runs[0].ID, "completed")
+				b.waitForState(runs[0].ID, "completed")
 				s := b.state(id)
 				got := []string{}
 				for _, m := range s.UI() {

@@ -15,8 +15,8 @@ import (
 // screenshot is a data URL of a picture that no line of a journal holds.
 var screenshot = "data:image/png;base64," + strings.Repeat("QUJD", 100_000)
 
-// tape is all that is in a task's log, as streams show it.
-func (b *bench) tape(ref store.Ref) (out []events.Event) {
+// allEvents is all that is in a task's log, as streams show it.
+func (b *bench) allEvents(ref store.Ref) (out []events.Event) {
 	b.t.Helper()
 	err := events.ReadJournal(b.t.Context(), b.store, ref, events.Cursor{}, func(e events.Item) error {
 		out = append(out, e.Event)
@@ -32,14 +32,14 @@ func (b *bench) tape(ref store.Ref) (out []events.Event) {
 // the journals: through a change of their words and through a restart, until the model gets
 // them.
 func TestAScreenshotWaitsOutsideTheJournal(t *testing.T) {
-	b := newDesk(t, engine.Options{MaxRuns: 1})
+	b := newLimitedBench(t, engine.Options{MaxRuns: 1})
 	sees := `
 - expect: ["the other one"]
   tools: [{name: attempt_completion, input: {result: done}}]
 `
 	r := b.ask(strings.Replace(waitsForGo, "- tools: [{name: attempt_completion, input: {result: done}}]\n", "", 1) + sees)
 	works := b.submit(r)
-	until(t, filepath.Join(r.Workspace, "here"))
+	waitForFile(t, filepath.Join(r.Workspace, "here"))
 	queued := b.submit(b.ask(sees))
 	other := "the other one"
 	for _, id := range []string{works.Ref.ID, queued.Ref.ID} {
@@ -74,14 +74,14 @@ func TestAScreenshotWaitsOutsideTheJournal(t *testing.T) {
 			t.Errorf("%s: %q, %d images", id, q.Text, len(q.Images))
 		}
 	}
-	for _, e := range b.tape(works.Ref) {
+	for _, e := range b.allEvents(works.Ref) {
 		if e.Type == "input.queued" && (len(e.Data) > 1000 || !strings.Contains(string(e.Data), `"image_count":1`) || strings.Contains(string(e.Data), "images_blob")) {
 			t.Errorf("the event has %d bytes: %.300s", len(e.Data), e.Data)
 		}
 	}
 	touch(t, r.Workspace, "go")
-	b.comes(works.ID, "completed")
-	b.comes(queued.ID, "completed")
+	b.waitForState(works.ID, "completed")
+	b.waitForState(queued.ID, "completed")
 
 	// What waits when the process ends is there for the next one.
 	rests := b.submit(b.ask(asksWhich))
@@ -90,12 +90,12 @@ func TestAScreenshotWaitsOutsideTheJournal(t *testing.T) {
 	if err := b.engine.Drain(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	b.again(engine.Options{})
+	b.restart(engine.Options{})
 	if q := waits(rests.Ref.ID); q.Text != other || len(q.Images) != 1 || q.Images[0] != screenshot {
 		t.Errorf("in the next process: %q, %d images", q.Text, len(q.Images))
 	}
 	b.reply(b.asked(rests.Ref.ID).ID, engine.Reply{Text: "this", By: "test"})
-	b.comes(rests.ID, "completed")
+	b.waitForState(rests.ID, "completed")
 
 	_, data, _ := strings.Cut(screenshot, ",")
 	for _, ticket := range []engine.Ticket{works, queued, rests} {

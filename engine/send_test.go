@@ -20,13 +20,13 @@ func (b *bench) send(id string, m engine.Message) engine.Sent {
 }
 
 func TestWhatBecomesOfWords(t *testing.T) {
-	b := newDesk(t, engine.Options{MaxRuns: 1})
+	b := newLimitedBench(t, engine.Options{MaxRuns: 1})
 	on := engine.Request{Interactive: true}
 
 	// To one that works: into its queue, once, and with its next turn.
 	r := b.ask(waitsForGo)
 	works := b.submit(r)
-	until(t, filepath.Join(r.Workspace, "here"))
+	waitForFile(t, filepath.Join(r.Workspace, "here"))
 	m := engine.Message{ID: "m-1", Text: "mind the gap", By: "test", Request: on}
 	first, second := b.send(works.Ref.ID, m), b.send(works.Ref.ID, m)
 	if first.How != "queued" || first.Run != works.ID || first.Input != "m-1" || first != second {
@@ -43,8 +43,8 @@ func TestWhatBecomesOfWords(t *testing.T) {
 	}
 
 	touch(t, r.Workspace, "go")
-	b.comes(works.ID, "completed")
-	b.comes(queued.ID, "completed")
+	b.waitForState(works.ID, "completed")
+	b.waitForState(queued.ID, "completed")
 	if s := b.state(works.Ref.ID); rowsOf(s, "say:user_feedback", "mind the gap") != 1 {
 		t.Errorf(`got %v, want rowsOf(s, "say:user_feedback", "mind the gap") = 1`, kinds(s))
 	}
@@ -57,7 +57,7 @@ func TestWhatBecomesOfWords(t *testing.T) {
 	if sent.How != "started" || sent.Run == queued.ID {
 		t.Errorf("got %+v, want sent.How = \"started\" and sent.Run != queued.ID", sent)
 	}
-	b.comes(sent.Run, "completed")
+	b.waitForState(sent.Run, "completed")
 	again := b.send(queued.Ref.ID, engine.Message{ID: "m-2", Text: "once more", By: "test", Request: on})
 	if again.Run != sent.Run {
 		t.Errorf("%+v, again %+v", sent, again)
@@ -71,7 +71,7 @@ func TestWhatBecomesOfWords(t *testing.T) {
 
 func TestWordsAnswerAQuestionUnlessTheyAreForTheQueue(t *testing.T) {
 	for _, hold := range []time.Duration{time.Hour, time.Millisecond} {
-		b := newDesk(t, engine.Options{})
+		b := newLimitedBench(t, engine.Options{})
 		r := b.ask(asksWhich)
 		r.Hold = hold
 		ticket := b.submit(r)
@@ -80,15 +80,15 @@ func TestWordsAnswerAQuestionUnlessTheyAreForTheQueue(t *testing.T) {
 			settledStatus(b, ticket.Ref.ID)
 		}
 		later := b.send(ticket.Ref.ID, engine.Message{Text: "for later", Delivery: "queue", By: "test"})
-		if later.How != "queued" || b.comes(ticket.ID, "waiting").Question != q.ID {
-			t.Errorf(`got %+v, want later.How = "queued" and b.comes(ticket.ID, "waiting").Question = q.ID`, later)
+		if later.How != "queued" || b.waitForState(ticket.ID, "waiting").Question != q.ID {
+			t.Errorf(`got %+v, want later.How = "queued" and b.waitForState(ticket.ID, "waiting").Question = q.ID`, later)
 		}
 		now := engine.Message{ID: "m", Text: "that", Delivery: "interrupt", By: "test", Request: engine.Request{Interactive: true}}
 		sent := b.send(ticket.Ref.ID, now)
 		if sent.How != "answered" || sent.Question != q.ID || sent.Run != ticket.ID {
 			t.Errorf("got %+v, want sent.How = \"answered\" and sent.Question = q.ID and sent.Run = ticket.ID", sent)
 		}
-		b.comes(ticket.ID, "completed")
+		b.waitForState(ticket.ID, "completed")
 		if again := b.send(ticket.Ref.ID, now); again.How != "answered" || again.Question != q.ID {
 			t.Errorf("again: %+v", again)
 		}
@@ -101,10 +101,10 @@ func TestWordsAnswerAQuestionUnlessTheyAreForTheQueue(t *testing.T) {
 }
 
 func TestWordsThatInterrupt(t *testing.T) {
-	b := newDesk(t, engine.Options{MaxRuns: 1})
+	b := newLimitedBench(t, engine.Options{MaxRuns: 1})
 	r := b.ask(waitsForGo)
 	ticket := b.submit(r)
-	until(t, filepath.Join(r.Workspace, "here"))
+	waitForFile(t, filepath.Join(r.Workspace, "here"))
 	begun := time.Now()
 	sent := b.send(ticket.Ref.ID, engine.Message{Text: "stop that", Delivery: "interrupt", By: "test", Request: engine.Request{Interactive: true}})
 	if sent.How != "started" || sent.Run == ticket.ID {
@@ -113,11 +113,11 @@ func TestWordsThatInterrupt(t *testing.T) {
 	if took := time.Since(begun); took > time.Minute {
 		t.Errorf("it took %s", took)
 	}
-	was := b.comes(ticket.ID, "interrupted")
+	was := b.waitForState(ticket.ID, "interrupted")
 	if was.Code != "drained" {
 		t.Errorf("got %+v, want was.Code = \"drained\"", was)
 	}
-	b.comes(sent.Run, "completed")
+	b.waitForState(sent.Run, "completed")
 	s := b.state(ticket.Ref.ID)
 	checkHistory(t, s, true)
 	if rowsOf(s, "say:user_feedback", "stop that") != 1 || len(s.Queue) != 0 {
@@ -126,10 +126,10 @@ func TestWordsThatInterrupt(t *testing.T) {
 }
 
 func TestWordsInTheQueueAreChanged(t *testing.T) {
-	b := newDesk(t, engine.Options{MaxRuns: 1})
+	b := newLimitedBench(t, engine.Options{MaxRuns: 1})
 	r := b.ask(waitsForGo)
 	works := b.submit(r)
-	until(t, filepath.Join(r.Workspace, "here"))
+	waitForFile(t, filepath.Join(r.Workspace, "here"))
 	rests := b.submit(b.ask(completesAtOnce))
 	other := "other words"
 	for _, id := range []string{works.Ref.ID, rests.Ref.ID} {
@@ -150,8 +150,8 @@ func TestWordsInTheQueueAreChanged(t *testing.T) {
 		}
 	}
 	touch(t, r.Workspace, "go")
-	b.comes(works.ID, "completed")
-	b.comes(rests.ID, "completed")
+	b.waitForState(works.ID, "completed")
+	b.waitForState(rests.ID, "completed")
 	for _, id := range []string{works.Ref.ID, rests.Ref.ID} {
 		s := b.state(id)
 		if rowsOf(s, "say:user_feedback", other) != 1 || rowsOf(s, "say:user_feedback", "words m-") != 0 || len(s.Queue) != 0 {
@@ -165,7 +165,7 @@ func TestWordsInTheQueueAreChanged(t *testing.T) {
 }
 
 func TestWordsThatAreNone(t *testing.T) {
-	b := newDesk(t, engine.Options{})
+	b := newLimitedBench(t, engine.Options{})
 	ticket := b.submit(b.ask(asksWhich))
 	b.asked(ticket.Ref.ID)
 	for _, m := range []engine.Message{{}, {Text: "hi", Delivery: "shout"}} {

@@ -29,8 +29,8 @@ func TestSkillsInARun(t *testing.T) {
 	fixture.WriteFile(t, filepath.Join(home, ".roo", "skills", "mine", "SKILL.md"), front("mine"))
 	b.engine = engine.New(b.store, engine.Options{Config: setup.Config{Keys: map[string]string{}, Home: home}})
 	run, out, events := b.run(engine.Request{Text: "go and /mine it", Choice: setup.Choice{Provider: "script", Model: b.script(skilled)}})
-	if out.State != "completed" || !told(events, "the skill .roo/skills/broken/SKILL.md is left out: ") {
-		t.Fatalf(`got %+v %s, want out.State = "completed" and told(events, "the skill .roo/skills/broken/SKILL.md is left out: ")`,
+	if out.State != "completed" || !mentions(events, "the skill .roo/skills/broken/SKILL.md is left out: ") {
+		t.Fatalf(`got %+v %s, want out.State = "completed" and mentions(events, "the skill .roo/skills/broken/SKILL.md is left out: ")`,
 			out, texts(events))
 	}
 	s := b.state(run.TaskID)

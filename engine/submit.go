@@ -194,7 +194,7 @@ func (e *Engine) startOrQueue(ctx context.Context, r Request, input string, now 
 	if err != nil {
 		return Ticket{}, err
 	}
-	failpoint.Hit("desk.made")
+	failpoint.Hit("engine.made")
 	ref := run.task.Ref
 	if !placed && (run.words.child.Text != "" || len(run.words.child.Images) > 0) {
 		if at, err = e.scheduler.Acquire(); err != nil {
@@ -214,12 +214,12 @@ func (e *Engine) startOrQueue(ctx context.Context, r Request, input string, now 
 		if err := run.Accepted(ctx); err != nil {
 			return Ticket{}, err
 		}
-		failpoint.Hit("desk.started")
+		failpoint.Hit("engine.started")
 	} else {
 		if err := run.abandon(); err != nil {
 			return Ticket{}, err
 		}
-		failpoint.Hit("desk.queued")
+		failpoint.Hit("engine.queued")
 		e.enqueue(ref, run.ID, r)
 	}
 	info, err := e.infoOf(ctx, ref, run.ID)

@@ -32,8 +32,8 @@ const asksWhich = `
 - tools: [{name: attempt_completion, input: {result: done}}]
 `
 
-// desk is a bench whose engine gives places to so many runs.
-func newDesk(t *testing.T, o engine.Options) *bench {
+// newLimitedBench is a bench whose engine has so many slots.
+func newLimitedBench(t *testing.T, o engine.Options) *bench {
 	t.Helper()
 	b := newBench(t)
 	o.Config = setup.Config{Keys: map[string]string{}}
@@ -44,8 +44,8 @@ func newDesk(t *testing.T, o engine.Options) *bench {
 	return b
 }
 
-// again is the next process: an engine over the same root.
-func (b *bench) again(o engine.Options) {
+// restart is the next process: an engine over the same root.
+func (b *bench) restart(o engine.Options) {
 	b.t.Helper()
 	if err := b.engine.Close(context.Background()); err != nil {
 		b.t.Fatal(err)
@@ -77,8 +77,8 @@ func (b *bench) submit(r engine.Request) engine.Ticket {
 	return ticket
 }
 
-// comes waits until a run is in a state.
-func (b *bench) comes(run, state string) engine.RunInfo {
+// waitForState waits until a run is in a state.
+func (b *bench) waitForState(run, state string) engine.RunInfo {
 	b.t.Helper()
 	for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
 		info, err := b.engine.RunByID(b.t.Context(), run)
@@ -99,10 +99,10 @@ func touch(t *testing.T, dir, name string) {
 }
 
 func TestARunWaitsForAPlace(t *testing.T) {
-	b := newDesk(t, engine.Options{MaxRuns: 1})
+	b := newLimitedBench(t, engine.Options{MaxRuns: 1})
 	first, second, third := b.ask(waitsForGo), b.ask(completesAtOnce), b.ask(completesAtOnce)
 	one := b.submit(first)
-	until(t, filepath.Join(first.Workspace, "here"))
+	waitForFile(t, filepath.Join(first.Workspace, "here"))
 	two, three := b.submit(second), b.submit(third)
 	if one.State != "running" || !one.Made || !one.Here || two.State != "queued" || two.Position != 1 || three.Position != 2 || !three.Here {
 		t.Fatalf("got %+v\n%+v\n%+v, want one.State = \"running\" and one.Made and one.Here and two.State = \"queued\" and two.Position = 1 and three.Position = 2 and three.Here",
@@ -126,7 +126,7 @@ func TestARunWaitsForAPlace(t *testing.T) {
 	}
 	touch(t, first.Workspace, "go")
 	for _, run := range []string{one.ID, two.ID, three.ID} {
-		info := b.comes(run, "completed")
+		info := b.waitForState(run, "completed")
 		if info.Turns == 0 || info.Started == 0 || info.Ended < info.Started || run != one.ID && info.Queued > info.Started {
 			t.Errorf("got %+v, want info.Turns != 0 and info.Started != 0 and info.Ended >= info.Started and (run = one.ID or info.Queued <= info.Started)",
 				info)
@@ -141,13 +141,13 @@ func TestARunWaitsForAPlace(t *testing.T) {
 
 // A run that waits for a person takes no place; who answers takes none from others.
 func TestWhoWaitsForAPersonTakesNoPlace(t *testing.T) {
-	b := newDesk(t, engine.Options{MaxRuns: 1})
+	b := newLimitedBench(t, engine.Options{MaxRuns: 1})
 	asks := b.submit(b.ask(asksWhich))
-	b.comes(asks.ID, "waiting")
+	b.waitForState(asks.ID, "waiting")
 	busy := b.ask(waitsForGo)
 	works := b.submit(busy)
-	b.comes(works.ID, "running")
-	until(t, filepath.Join(busy.Workspace, "here"))
+	b.waitForState(works.ID, "running")
+	waitForFile(t, filepath.Join(busy.Workspace, "here"))
 	questions, err := b.engine.Questions(t.Context(), "")
 	if err != nil || len(questions) != 1 || !questions[0].Here || questions[0].Run != asks.ID || questions[0].Task.ID != asks.Ref.ID {
 		t.Fatalf("got %+v %v, want no error and len(questions) = 1 and questions[0].Here and questions[0].Run = asks.ID and questions[0].Task.ID = asks.Ref.ID",
@@ -157,14 +157,14 @@ func TestWhoWaitsForAPersonTakesNoPlace(t *testing.T) {
 	if err != nil || got.Answer.Text != "that" || got.Run.ID != asks.ID {
 		t.Fatalf("got %+v %v, want no error and got.Answer.Text = \"that\" and got.Run.ID = asks.ID", got, err)
 	}
-	b.comes(asks.ID, "completed")
+	b.waitForState(asks.ID, "completed")
 	touch(t, busy.Workspace, "go")
-	b.comes(works.ID, "completed")
+	b.waitForState(works.ID, "completed")
 }
 
 // Fifty askers for the same run get the same one, also those that come later.
 func TestTheSameRequestIsTakenOnce(t *testing.T) {
-	b := newDesk(t, engine.Options{})
+	b := newLimitedBench(t, engine.Options{})
 	r := b.ask(waitsForGo)
 	r.NewTask = "0198c0de-0000-7000-8000-000000000001"
 	sum := sha256.Sum256([]byte(r.NewTask))
@@ -188,21 +188,21 @@ func TestTheSameRequestIsTakenOnce(t *testing.T) {
 	}
 	wg.Wait()
 	touch(t, r.Workspace, "go")
-	b.comes(r.RunID, "completed")
+	b.waitForState(r.RunID, "completed")
 	late := b.submit(r)
 	s := b.state(r.NewTask)
 	if fresh != 1 || !late.Same || len(s.Runs.All) != 1 || rowsOf(s, "say:text", "go") != 1 || late.State != "completed" {
 		t.Errorf("%d began, %d runs, %+v", fresh, len(s.Runs.All), late)
 	}
 	// The next process knows it, too, and what the run did comes behind the same place.
-	b.again(engine.Options{})
+	b.restart(engine.Options{})
 	if again := b.submit(r); !again.Same || again.From != late.From {
 		t.Errorf("%+v, was %+v", again, late)
 	}
 }
 
 func TestTheQueueIsBounded(t *testing.T) {
-	b := newDesk(t, engine.Options{MaxRuns: 1, MaxQueue: 1})
+	b := newLimitedBench(t, engine.Options{MaxRuns: 1, MaxQueue: 1})
 	busy := b.ask(waitsForGo)
 	works := b.submit(busy)
 	queued := b.submit(b.ask(completesAtOnce))
@@ -214,14 +214,14 @@ func TestTheQueueIsBounded(t *testing.T) {
 		t.Errorf("a refusal left something: %d tasks, %v", len(list.Items), err)
 	}
 	touch(t, busy.Workspace, "go")
-	b.comes(works.ID, "completed")
-	b.comes(queued.ID, "completed")
+	b.waitForState(works.ID, "completed")
+	b.waitForState(queued.ID, "completed")
 }
 
 // What cannot begin is refused before anything is written; what cannot begin any more
 // when its turn comes has failed, and says why.
 func TestARunThatCannotBegin(t *testing.T) {
-	b := newDesk(t, engine.Options{MaxRuns: 1})
+	b := newLimitedBench(t, engine.Options{MaxRuns: 1})
 	busy := b.ask(waitsForGo)
 	works := b.submit(busy)
 	bad := b.ask(completesAtOnce)
@@ -235,8 +235,8 @@ func TestARunThatCannotBegin(t *testing.T) {
 		t.Fatal(err)
 	}
 	touch(t, busy.Workspace, "go")
-	b.comes(works.ID, "completed")
-	info := b.comes(queued.ID, "failed")
+	b.waitForState(works.ID, "completed")
+	info := b.waitForState(queued.ID, "failed")
 	if info.Code != "configuration" || !strings.Contains(info.Reason, "workspace") {
 		t.Errorf(`got %+v, want info.Code = "configuration" and strings.Contains(info.Reason, "workspace")`, info)
 	}
@@ -247,9 +247,9 @@ func TestARunThatCannotBegin(t *testing.T) {
 
 // A task goes on with the settings that it was queued with, whoever starts it.
 func TestAQueuedRunKeepsItsSettings(t *testing.T) {
-	b := newDesk(t, engine.Options{MaxRuns: 1})
+	b := newLimitedBench(t, engine.Options{MaxRuns: 1})
 	_, out, _ := b.run(engine.Request{Text: "go", Choice: setup.Choice{Provider: "script", Model: b.script(completesAtOnce), Approve: "ask"}})
-	want(t, out, "completed", "")
+	wantOutcome(t, out, "completed", "")
 	list, err := b.store.List(t.Context(), store.Filter{})
 	if err != nil || len(list.Items) != 1 {
 		t.Fatal(err)
@@ -257,7 +257,7 @@ func TestAQueuedRunKeepsItsSettings(t *testing.T) {
 	id := list.Items[0].ID
 	busy := b.ask(waitsForGo)
 	works := b.submit(busy)
-	until(t, filepath.Join(busy.Workspace, "here"))
+	waitForFile(t, filepath.Join(busy.Workspace, "here"))
 	ticket := b.submit(engine.Request{
 		Task: id,
 		Text: "now write",
@@ -273,12 +273,12 @@ func TestAQueuedRunKeepsItsSettings(t *testing.T) {
 	}
 	b.engine.Refuse()
 	touch(t, busy.Workspace, "go")
-	b.comes(works.ID, "completed")
-	b.again(engine.Options{})
+	b.waitForState(works.ID, "completed")
+	b.restart(engine.Options{})
 	if err := b.engine.Recover(t.Context(), engine.RecoverOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	info := b.comes(ticket.ID, "completed")
+	info := b.waitForState(ticket.ID, "completed")
 	if info.Reason != "again" || info.Settings.Approve != "all" {
 		t.Errorf(`got %+v, want info.Reason = "again" and info.Settings.Approve = "all"`, info)
 	}
@@ -288,7 +288,7 @@ func TestAQueuedRunKeepsItsSettings(t *testing.T) {
 }
 
 func TestManyAtOnceShareThePlaces(t *testing.T) {
-	b := newDesk(t, engine.Options{MaxRuns: 2})
+	b := newLimitedBench(t, engine.Options{MaxRuns: 2})
 	var asks [12]engine.Request
 	for i := range asks {
 		asks[i] = b.ask(waitsForGo)

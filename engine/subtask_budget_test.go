@@ -29,16 +29,16 @@ func TestATreesLimitHoldsForAllOfIt(t *testing.T) {
 		"the parent finds it used up": {[]llmtest.Reply{delegate("toolu_1"), dear(done), done}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b, _ := real(t, c.replies...)
+			b, _ := newAPIBench(t, c.replies...)
 			run, out, _ := b.run(engine.Request{Text: "go", Choice: setup.Choice{Approve: "all", Model: "claude-sonnet-4-5", Limits: &api.RunLimits{MaxTaskMicros: 200_000}}})
-			want(t, out, "limit", "cost_task")
-			child := b.kid(run.TaskID)
+			wantOutcome(t, out, "limit", "cost_task")
+			child := b.onlyChild(run.TaskID)
 			if (out.Child == child.ID) != c.below {
 				t.Errorf("got %+v, want (out.Child == child.ID) = c.below", out)
 			}
 			_, out, _ = b.run(engine.Request{Task: run.TaskID, Choice: setup.Choice{Limits: &api.RunLimits{MaxTaskMicros: 100_000_000}}})
-			want(t, out, "completed", "")
-			if b.told(run.TaskID, child.ID) != 1 {
+			wantOutcome(t, out, "completed", "")
+			if b.resultsGiven(run.TaskID, child.ID) != 1 {
 				t.Error("the result is not told once")
 			}
 			sum := b.state(run.TaskID).Usage.CostMicros + b.state(child.ID).Usage.CostMicros

@@ -77,7 +77,7 @@ func TestADelegatedTaskOfAnotherTool(t *testing.T) {
 			if out.State != "completed" || out.Reason != "All is done." {
 				t.Fatalf(`got %+v, want out.State = "completed" and out.Reason = "All is done."`, out)
 			}
-			if n := b.told(parent, child); n != 1 {
+			if n := b.resultsGiven(parent, child); n != 1 {
 				t.Errorf("told %d times", n)
 			}
 			if c.parent == callBehind {

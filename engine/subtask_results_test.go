@@ -43,7 +43,7 @@ func TestResultsBesideASubtaskAreInRoosFile(t *testing.T) {
 		t.Run(how, func(t *testing.T) {
 			b := newBench(t)
 			run, out, _ := b.run(engine.Request{Text: "go", Choice: setup.Choice{Provider: "script", Model: b.script(writesAndDelegates), Approve: "all"}})
-			child := b.kid(run.TaskID).ID
+			child := b.onlyChild(run.TaskID).ID
 			if out.State != "waiting" {
 				t.Fatalf("got %+v, want out.State = \"waiting\"", out)
 			}
@@ -53,7 +53,7 @@ func TestResultsBesideASubtaskAreInRoosFile(t *testing.T) {
 				t.Fatalf("the last turn of the file has %d results, want 3 with one stand-in: %s", got, last)
 			}
 			dir := filepath.Join(b.root, "tasks", run.TaskID)
-			b.again(engine.Options{})
+			b.restart(engine.Options{})
 			switch how {
 			case "without the record of what was written":
 				if err := os.Remove(filepath.Join(dir, "projection.json")); err != nil {
@@ -87,8 +87,8 @@ func TestResultsBesideASubtaskAreInRoosFile(t *testing.T) {
 				t.Fatalf(`got %+v, want out.State = "completed" and out.Reason = "All is done."`, out)
 			}
 			data = b.apiFile(run.TaskID)
-			if n := bytes.Count(data, []byte(standIn)); n != 0 || b.told(run.TaskID, child) != 1 {
-				t.Errorf("%d stand-ins are left, want none; the result is told %d times, want once\n%s", n, b.told(run.TaskID, child), data)
+			if n := bytes.Count(data, []byte(standIn)); n != 0 || b.resultsGiven(run.TaskID, child) != 1 {
+				t.Errorf("%d stand-ins are left, want none; the result is told %d times, want once\n%s", n, b.resultsGiven(run.TaskID, child), data)
 			}
 			if n := bytes.Count(data, []byte(`"type":"tool_result"`)); n != 3 {
 				t.Errorf("%d results in the file, want 3\n%s", n, data)

@@ -51,8 +51,8 @@ const asksBelow = `
 - tools: [{name: attempt_completion, input: {result: "One is done."}}]
 `
 
-// told counts how often a task's model was told of a child's result.
-func (b *bench) told(id, child string) (n int) {
+// resultsGiven counts how often a task's model was told of a child's result.
+func (b *bench) resultsGiven(id, child string) (n int) {
 	b.t.Helper()
 	for _, m := range b.state(id).API() {
 		n += strings.Count(string(m.Raw()), "Subtask "+child+" completed.")
@@ -60,8 +60,8 @@ func (b *bench) told(id, child string) (n int) {
 	return n
 }
 
-// kid is the only child of a task.
-func (b *bench) kid(id string) task.Child {
+// onlyChild is the only child of a task.
+func (b *bench) onlyChild(id string) task.Child {
 	b.t.Helper()
 	s := b.state(id)
 	if len(s.Children) != 1 {
@@ -106,8 +106,8 @@ func TestATreeOfTasksRunsAsOne(t *testing.T) {
 		t.Fatalf(`got %+v, want out.State = "completed" and out.Reason = "All is done."`, out)
 	}
 	root := run.TaskID
-	one := b.kid(root)
-	two := b.kid(one.ID)
+	one := b.onlyChild(root)
+	two := b.onlyChild(one.ID)
 	var order, seen []string
 	b.tree(t.Context(), root, run.ID, func(e events.Item) bool {
 		if e.ID != "" && slices.Contains(seen, e.Task+e.ID) {
@@ -137,7 +137,7 @@ func TestATreeOfTasksRunsAsOne(t *testing.T) {
 	if s.Settings.Mode != "ask" || s.Settings.Approve != "all" || s.Settings.Limits.MaxTurns != 3 || s.Settings.Workspace != b.workspace {
 		t.Errorf("settings %+v", s.Settings)
 	}
-	if b.told(root, one.ID) != 1 || b.told(one.ID, two.ID) != 1 {
+	if b.resultsGiven(root, one.ID) != 1 || b.resultsGiven(one.ID, two.ID) != 1 {
 		t.Error("a result is not told exactly once")
 	}
 }
@@ -178,7 +178,7 @@ func TestATreeThatWaitsForAnAnswer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
 			run, out, shown := b.run(engine.Request{Text: "go", Choice: setup.Choice{Provider: "script", Model: b.script(asksBelow), Approve: "all"}})
-			child := b.kid(run.TaskID)
+			child := b.onlyChild(run.TaskID)
 			if out.State != "waiting" || out.Child != child.ID || !strings.Contains(out.Reason, "Which one?") {
 				t.Fatalf(`got %+v, want out.State = "waiting" and out.Child = child.ID and strings.Contains(out.Reason, "Which one?")`,
 					out)
@@ -212,8 +212,8 @@ func TestATreeThatWaitsForAnAnswer(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if out.State != "completed" || out.Reason != "All is done." || b.told(run.TaskID, child.ID) != 1 {
-				t.Fatalf("%+v, told %d times", out, b.told(run.TaskID, child.ID))
+			if out.State != "completed" || out.Reason != "All is done." || b.resultsGiven(run.TaskID, child.ID) != 1 {
+				t.Fatalf("%+v, told %d times", out, b.resultsGiven(run.TaskID, child.ID))
 			}
 			if got := b.status(run.TaskID) + " " + b.status(child.ID); got != "completed completed" || strings.Contains(b.item(run.TaskID), "awaiting") {
 				t.Error(got, b.item(run.TaskID))
@@ -311,7 +311,7 @@ func (b *bench) started() (run *engine.Run, child string) {
 	return nil, ""
 }
 
-func (b *bench) letGo() {
+func (b *bench) release() {
 	b.t.Helper()
 	if err := os.WriteFile(filepath.Join(b.workspace, "go.txt"), nil, 0o600); err != nil {
 		b.t.Fatal(err)
@@ -332,10 +332,10 @@ func TestCancelStopsTheWholeTree(t *testing.T) {
 		t.Errorf(`got %+v, %s, want s.Run.Outcome = "interrupted" and s.Run.Reason = "its parent was stopped" and b.status(run.TaskID) = "delegated"`,
 			s.Run, b.status(run.TaskID))
 	}
-	b.letGo()
+	b.release()
 	_, out, _ = b.run(engine.Request{Task: run.TaskID})
-	if out.State != "completed" || b.told(run.TaskID, child) != 1 {
-		t.Fatalf("got %+v, want out.State = \"completed\" and b.told(run.TaskID, child) = 1", out)
+	if out.State != "completed" || b.resultsGiven(run.TaskID, child) != 1 {
+		t.Fatalf("got %+v, want out.State = \"completed\" and b.resultsGiven(run.TaskID, child) = 1", out)
 	}
 }
 
@@ -380,8 +380,8 @@ func TestATreeIsTakenUpAtItsTop(t *testing.T) {
 	if err := b.engine.Drain(over); err != nil {
 		t.Fatal(err)
 	}
-	b.again(engine.Options{})
-	b.letGo()
+	b.restart(engine.Options{})
+	b.release()
 	if err := b.engine.Recover(t.Context(), engine.RecoverOptions{Resume: true}); err != nil {
 		t.Fatal(err)
 	}
@@ -390,10 +390,10 @@ func TestATreeIsTakenUpAtItsTop(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b.comes(runs[0].ID, "completed")
+		b.waitForState(runs[0].ID, "completed")
 	}
-	if settledStatus(b, run.TaskID) != "completed" || b.told(run.TaskID, child) != 1 {
-		t.Errorf("%s, told %d times", b.status(run.TaskID), b.told(run.TaskID, child))
+	if settledStatus(b, run.TaskID) != "completed" || b.resultsGiven(run.TaskID, child) != 1 {
+		t.Errorf("%s, told %d times", b.status(run.TaskID), b.resultsGiven(run.TaskID, child))
 	}
 	for _, id := range []string{run.TaskID, child} {
 		if runs, err := b.engine.RunsOf(t.Context(), id); err != nil || len(runs) != 2 {
@@ -414,7 +414,7 @@ func TestCancelOfTheParentAlone(t *testing.T) {
 			if out, err := run.Wait(t.Context()); err != nil || out.State != "cancelled" {
 				t.Fatalf("got %+v, %v, want no error and out.State = \"cancelled\"", out, err)
 			}
-			b.letGo()
+			b.release()
 			if out, err := below.Wait(t.Context()); err != nil || out.State != "completed" {
 				t.Fatalf("the child: %+v, %v", out, err)
 			}
@@ -436,15 +436,15 @@ func TestCancelOfTheParentAlone(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if out.State != "completed" || out.Reason != "All is done." || b.told(run.TaskID, child) != 1 {
-				t.Fatalf("%+v, told %d times", out, b.told(run.TaskID, child))
+			if out.State != "completed" || out.Reason != "All is done." || b.resultsGiven(run.TaskID, child) != 1 {
+				t.Fatalf("%+v, told %d times", out, b.resultsGiven(run.TaskID, child))
 			}
 			if data, _ := os.ReadFile(filepath.Join(b.workspace, "ran.txt")); string(data) != "begun\nended\n" {
 				t.Errorf("it ran %q", data)
 			}
 			for range 2 { // neither is told a second time
 				b.run(engine.Request{Task: child})
-				if b.told(run.TaskID, child) != 1 {
+				if b.resultsGiven(run.TaskID, child) != 1 {
 					t.Error("told again")
 				}
 			}
@@ -466,9 +466,9 @@ func TestAParentGoesOnWithoutItsChild(t *testing.T) {
 		t.Fatalf(`got %+v, %+v, want out.State = "completed" and s.Children[0].Outcome = "abandoned" and b.status(run.TaskID) = "completed"`,
 			out, s.Children)
 	}
-	b.letGo()
+	b.release()
 	below, out, _ := b.run(engine.Request{Task: child}) // it can still be finished, for itself
-	if next, err := below.Next(t.Context()); out.State != "completed" || next != nil || err != nil || b.told(run.TaskID, child) != 0 {
+	if next, err := below.Next(t.Context()); out.State != "completed" || next != nil || err != nil || b.resultsGiven(run.TaskID, child) != 0 {
 		t.Fatalf("%+v, woken %v, %v", out, next, err)
 	}
 }
@@ -477,7 +477,7 @@ func TestAParentGoesOnWithoutItsChild(t *testing.T) {
 func TestADeletedSubtask(t *testing.T) {
 	b := newBench(t)
 	run, out, _ := b.run(engine.Request{Text: "go", Choice: setup.Choice{Provider: "script", Model: b.script(asksBelow), Approve: "all"}})
-	child := b.kid(run.TaskID)
+	child := b.onlyChild(run.TaskID)
 	ref, err := b.store.Find(t.Context(), child.ID)
 	if err == nil {
 		_, err = trash.Delete(t.Context(), b.store, ref)

@@ -16,10 +16,10 @@ import (
 
 // So many words wait for a task and not one more, whether a run works on it or is queued.
 func TestTheWordsThatWaitAreBounded(t *testing.T) {
-	b := newDesk(t, engine.Options{MaxRuns: 1})
+	b := newLimitedBench(t, engine.Options{MaxRuns: 1})
 	r := b.ask(waitsForGo)
 	works := b.submit(r)
-	until(t, filepath.Join(r.Workspace, "here"))
+	waitForFile(t, filepath.Join(r.Workspace, "here"))
 	queued := b.submit(b.ask(completesAtOnce))
 	var wait sync.WaitGroup
 	for i := range 256 {
@@ -66,9 +66,9 @@ func (b *bench) commits(ref store.Ref, event func(int) task.Event, n int) {
 
 // The words that a task begins with are no person's to change.
 func TestTheWordsOfATasksOwnAreNotChanged(t *testing.T) {
-	b := newDesk(t, engine.Options{})
+	b := newLimitedBench(t, engine.Options{})
 	ticket := b.submit(b.ask(completesAtOnce))
-	b.comes(ticket.ID, "completed")
+	b.waitForState(ticket.ID, "completed")
 	settledStatus(b, ticket.Ref.ID)
 	b.commits(ticket.Ref, func(int) task.Event { return task.InputQueued{Input: "new_task", Text: "do part one"} }, 1)
 	other := "do nothing"
@@ -85,7 +85,7 @@ func TestTheWordsOfATasksOwnAreNotChanged(t *testing.T) {
 // Words for a task that answered its subtask are taken once, under their name: also when that
 // one has gone on, and ended, since.
 func TestWordsThatAnsweredASubtaskAreTakenOnce(t *testing.T) {
-	b := newDesk(t, engine.Options{})
+	b := newLimitedBench(t, engine.Options{})
 	r := b.ask(`
 - tools: [{name: new_task, input: {mode: code, message: "do part ONE", todos: null}}]
 - tools: [{name: attempt_completion, input: {result: "All is done."}}]
@@ -94,13 +94,13 @@ func TestWordsThatAnsweredASubtaskAreTakenOnce(t *testing.T) {
 - tools: [{name: attempt_completion, input: {result: "One is done."}}]
 `)
 	ticket := b.submit(r)
-	b.comes(ticket.ID, "waiting")
+	b.waitForState(ticket.ID, "waiting")
 	m := engine.Message{ID: "m", Text: "this one", By: "test", Request: engine.Request{Interactive: true}}
 	first := b.send(ticket.Ref.ID, m)
 	if first.How != "answered" {
 		t.Fatalf("got %+v, want first.How = \"answered\"", first)
 	}
-	b.comes(ticket.ID, "completed")
+	b.waitForState(ticket.ID, "completed")
 	settledStatus(b, ticket.Ref.ID)
 	again := b.send(ticket.Ref.ID, m)
 	if again != first {
@@ -114,17 +114,17 @@ func TestWordsThatAnsweredASubtaskAreTakenOnce(t *testing.T) {
 // A queued run whose task somebody else holds just then is not lost: it starts when that one
 // has let go.
 func TestAQueuedRunWhoseTaskIsHeldStartsLater(t *testing.T) {
-	b := newDesk(t, engine.Options{MaxRuns: 1})
+	b := newLimitedBench(t, engine.Options{MaxRuns: 1})
 	r := b.ask(waitsForGo)
 	works := b.submit(r)
-	until(t, filepath.Join(r.Workspace, "here"))
+	waitForFile(t, filepath.Join(r.Workspace, "here"))
 	queued := b.submit(b.ask(completesAtOnce))
 	held, err := b.store.Own(t.Context(), queued.Ref)
 	if err != nil {
 		t.Fatal(err)
 	}
 	touch(t, r.Workspace, "go")
-	b.comes(works.ID, "completed")
+	b.waitForState(works.ID, "completed")
 	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
 		if _, _, waits := b.engine.Load(); waits == 0 {
 			break // its turn has come
@@ -135,5 +135,5 @@ func TestAQueuedRunWhoseTaskIsHeldStartsLater(t *testing.T) {
 	if err := held.Task.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	b.comes(queued.ID, "completed")
+	b.waitForState(queued.ID, "completed")
 }

@@ -24,7 +24,7 @@ func TestARunThatLooksBack(t *testing.T) {
 	fixture.WriteFile(t, filepath.Join(b.workspace, ".roo", "commands", "ship.md"), "Ship it.")
 	fixture.WriteFile(t, filepath.Join(home, ".roo", "commands", "mine.md"), "My own way.")
 	other, o, _ := b.run(engine.Request{Text: "an other task", Choice: setup.Choice{Provider: "script", Model: b.script("- {text: x}"), Workspace: t.TempDir(), Approve: "all"}})
-	want(t, o, "completed", "")
+	wantOutcome(t, o, "completed", "")
 
 	run, o, events := b.run(engine.Request{
 		Text: "explain @/main.go to /ship it, @problems",
@@ -37,7 +37,7 @@ func TestARunThatLooksBack(t *testing.T) {
   tools: [{name: attempt_completion, input: {result: done}}]
 `)},
 	})
-	want(t, o, "completed", "")
+	wantOutcome(t, o, "completed", "")
 	s := b.state(run.TaskID)
 	checkHistory(t, s, true)
 	if len(s.Files) != 1 || s.Files[0].Path != "main.go" || s.Files[0].Source != "file_mentioned" || len(ofType(events, "file.changed")) != 1 {
@@ -75,5 +75,5 @@ func TestARunThatLooksBack(t *testing.T) {
   tools: [{name: attempt_completion, input: {result: done}}]
 `)},
 	})
-	want(t, o, "completed", "")
+	wantOutcome(t, o, "completed", "")
 }

@@ -54,7 +54,7 @@ func TestEveryAcknowledgedPostOutlivesAKill(t *testing.T) {
 		body        string
 		effect      func() int // how often it was had
 	}{
-		{"a task", "desk.made", nil, func() string { return "/v1/tasks" }, w.task(sayDone, "go"), folders},
+		{"a task", "engine.made", nil, func() string { return "/v1/tasks" }, w.task(sayDone, "go"), folders},
 		{"a task that does nothing yet", "", nil, func() string { return "/v1/tasks" }, w.task(sayDone, ""), folders},
 		{"condense", "condense.committed", nil, func() string { return w.path("/condense") }, `{}`, event(&id, "history.condensed", "")},
 		{"a rewind", "journal.synced:2", nil, func() string { return w.path("/rewinds") }, `{}`, event(&id, "history.rewound", "")},
@@ -62,10 +62,10 @@ func TestEveryAcknowledgedPostOutlivesAKill(t *testing.T) {
 		{"redo", "", nil, func() string { return w.path("/redo") }, `{}`, event(&id, "history.undone", `"redoes"`)},
 		{"a fork", "fork.made", nil, func() string { return w.path("/forks") }, `{}`, folders},
 		{"a restore", "restore.applied-all", nil, func() string { return w.path("/checkpoints/0/restore") }, `{}`, event(&id, "checkpoint.restored", `"done"`)},
-		{"a run", "desk.started", nil, func() string { return w.path("/runs") }, `{"message":{"text":"words of a run"}}`, event(&id, "message.added", `"say":"user_feedback","text":"words of a run"`)},
-		{"words", "desk.sent", func() { busy = w.started(hangs).Task }, func() string { return "/v1/tasks/" + busy + "/messages" }, `{"text":"for the queue"}`, event(&busy, "input.queued", "for the queue")},
+		{"a run", "engine.started", nil, func() string { return w.path("/runs") }, `{"message":{"text":"words of a run"}}`, event(&id, "message.added", `"say":"user_feedback","text":"words of a run"`)},
+		{"words", "engine.sent", func() { busy = w.started(hangs).Task }, func() string { return "/v1/tasks/" + busy + "/messages" }, `{"text":"for the queue"}`, event(&busy, "input.queued", "for the queue")},
 		{"cancel", "", func() { busy = w.started(hangs).Task }, func() string { return "/v1/tasks/" + busy + "/cancel" }, ``, event(&busy, "run.ended", `"cancelled"`)},
-		{"an answer", "desk.answered", func() {
+		{"an answer", "engine.answered", func() {
 			asks = w.started(askWhich).Task
 			question = w.question(asks).ID
 		}, func() string { return "/v1/questions/" + question + "/answer" }, `{"choice":2}`, event(&asks, "question.closed", "green")},

@@ -18,7 +18,7 @@ import (
 
 const deskChildEnv = "ENGINE_TEST_DESK"
 
-// errand is what a child process does at a desk before it is killed.
+// errand is what a child process does with an engine before it is killed.
 type errand struct {
 	Root     string
 	Requests []engine.Request // submitted one after the other
@@ -43,7 +43,7 @@ func deskMain() {
 		}
 	}
 	fail(json.Unmarshal([]byte(text), &what))
-	s, err := store.Open(store.Options{Root: what.Root, State: what.Root + ".state", Program: "child desk"})
+	s, err := store.Open(store.Options{Root: what.Root, State: what.Root + ".state", Program: "child engine"})
 	fail(err)
 	e := engine.New(s, engine.Options{MaxRuns: 1, Config: setup.Config{Keys: map[string]string{}}})
 	ctx := context.Background()
@@ -100,10 +100,10 @@ func TestKilledBehindAQueuedRun(t *testing.T) {
 	if testing.Short() {
 		t.Skip("what it kills is a program of its own")
 	}
-	b := newDesk(t, engine.Options{})
+	b := newLimitedBench(t, engine.Options{})
 	busy, queued := b.ask(waitsForGo), b.ask(completesAtOnce)
 	busy.NewTask, queued.NewTask = "busy-task", "queued-task"
-	b.killed("desk.queued", errand{Requests: []engine.Request{busy, queued}})
+	b.killed("engine.queued", errand{Requests: []engine.Request{busy, queued}})
 	runs, err := b.engine.RunsOf(t.Context(), "queued-task")
 	if err != nil || len(runs) != 1 || runs[0].State != "queued" || runs[0].Here {
 		t.Fatalf("got %+v %v, want no error and len(runs) = 1 and runs[0].State = \"queued\" and not runs[0].Here",
@@ -115,7 +115,7 @@ func TestKilledBehindAQueuedRun(t *testing.T) {
 	if err := b.engine.Recover(t.Context(), engine.RecoverOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	b.comes(runs[0].ID, "completed")
+	b.waitForState(runs[0].ID, "completed")
 	s := b.state("queued-task")
 	checkHistory(t, s, true)
 	if len(s.Runs.All) != 1 || rowsOf(s, "say:text", "go") != 1 {
@@ -133,10 +133,10 @@ func TestAQueuedRunOfTheDeadIsTakenOver(t *testing.T) {
 	if testing.Short() {
 		t.Skip("what it kills is a program of its own")
 	}
-	b := newDesk(t, engine.Options{})
+	b := newLimitedBench(t, engine.Options{})
 	busy, queued := b.ask(waitsForGo), b.ask(completesAtOnce)
 	busy.NewTask, queued.NewTask = "busy-task", "queued-task"
-	b.killed("desk.queued", errand{Requests: []engine.Request{busy, queued}})
+	b.killed("engine.queued", errand{Requests: []engine.Request{busy, queued}})
 	before, err := b.engine.RunsOf(t.Context(), "queued-task")
 	if err != nil || len(before) != 1 {
 		t.Fatal(before, err)
@@ -145,7 +145,7 @@ func TestAQueuedRunOfTheDeadIsTakenOver(t *testing.T) {
 	if sent.Run != before[0].ID {
 		t.Errorf("%+v, was %+v", sent, before[0])
 	}
-	b.comes(before[0].ID, "completed")
+	b.waitForState(before[0].ID, "completed")
 	s := b.state("queued-task")
 	if rowsOf(s, "say:text", "go") != 1 || rowsOf(s, "say:user_feedback", "and more") != 1 || len(s.Runs.All) != 1 {
 		t.Errorf("%d runs: %v", len(s.Runs.All), kinds(s))
@@ -157,7 +157,7 @@ func TestKilledBehindWordsForARun(t *testing.T) {
 	if testing.Short() {
 		t.Skip("what it kills is a program of its own")
 	}
-	b := newDesk(t, engine.Options{})
+	b := newLimitedBench(t, engine.Options{})
 	r := b.ask(`
 - tools: [{name: read_file, input: {path: here}}]
 - tools: [{name: execute_command, input: {command: "touch here; while [ ! -e go ] && [ -e here ]; do sleep 0.01; done"}}]
@@ -165,7 +165,7 @@ func TestKilledBehindWordsForARun(t *testing.T) {
 `)
 	r.NewTask = "works"
 	m := engine.Message{ID: "m-1", Text: "mind the gap", By: "test", Request: engine.Request{Interactive: true}}
-	b.killed("desk.sent", errand{Requests: []engine.Request{r}, Task: "works", Message: &m, Until: filepath.Join(r.Workspace, "here")})
+	b.killed("engine.sent", errand{Requests: []engine.Request{r}, Task: "works", Message: &m, Until: filepath.Join(r.Workspace, "here")})
 	words, err := b.engine.Inputs(t.Context(), "works")
 	if err != nil || len(words) != 1 || words[0].Text != m.Text {
 		t.Fatalf("got %+v %v, want no error and len(words) = 1 and words[0].Text = m.Text", words, err)
@@ -181,7 +181,7 @@ func TestKilledBehindWordsForARun(t *testing.T) {
 	if err != nil || len(runs) != 2 {
 		t.Fatalf("got %+v %v, want no error and len(runs) = 2", runs, err)
 	}
-	b.comes(runs[0].ID, "completed")
+	b.waitForState(runs[0].ID, "completed")
 	s := b.state("works")
 	checkHistory(t, s, true)
 	if rowsOf(s, "say:user_feedback", m.Text) != 1 || len(s.Queue) != 0 {
@@ -197,17 +197,17 @@ func TestKilledBehindAnAnswer(t *testing.T) {
 	}
 	for name, hold := range map[string]time.Duration{"live": time.Hour, "let go": time.Millisecond} {
 		t.Run(name, func(t *testing.T) {
-			b := newDesk(t, engine.Options{})
+			b := newLimitedBench(t, engine.Options{})
 			r := b.ask(asksWhich)
 			r.NewTask, r.Hold = "asks", hold
 			what := errand{Requests: []engine.Request{r}, Task: "asks", Question: "?", Reply: &engine.Reply{ID: "a-1", Text: "that one", By: "test"}}
 			if name == "let go" {
 				ticket := b.submit(r)
-				b.comes(ticket.ID, "waiting")
+				b.waitForState(ticket.ID, "waiting")
 				settledStatus(b, "asks")
 				what.Requests = nil
 			}
-			b.killed("desk.answered", what)
+			b.killed("engine.answered", what)
 			runs, err := b.engine.RunsOf(t.Context(), "asks")
 			if err != nil || len(runs) != 1 || runs[0].State != "interrupted" && runs[0].State != "completed" {
 				t.Fatalf(`got %+v %v, want no error and len(runs) = 1 and (runs[0].State = "interrupted" or runs[0].State = "completed")`,
@@ -223,7 +223,7 @@ func TestKilledBehindAnAnswer(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			b.comes(runs[0].ID, "completed")
+			b.waitForState(runs[0].ID, "completed")
 			s := b.state("asks")
 			checkAnswers(t, s)
 			if rowsOf(s, "say:user_feedback", "that one") != 1 {
@@ -239,7 +239,7 @@ func TestKilledWhileItWaits(t *testing.T) {
 	if testing.Short() {
 		t.Skip("what it kills is a program of its own")
 	}
-	b := newDesk(t, engine.Options{})
+	b := newLimitedBench(t, engine.Options{})
 	r := b.ask(asksWhich)
 	r.NewTask = "asks"
 	b.killed("question.opened", errand{Requests: []engine.Request{r}, Task: "asks", Question: "?"})
@@ -255,11 +255,11 @@ func TestKilledWhileItWaits(t *testing.T) {
 		if got := b.status("asks"); got != "waiting" {
 			t.Errorf("the task is %s", got)
 		}
-		b.again(engine.Options{})
+		b.restart(engine.Options{})
 	}
 	q := b.asked("asks")
 	got := b.reply(q.ID, engine.Reply{Text: "this", Request: engine.Request{Interactive: true}})
-	b.comes(got.Run.ID, "completed")
+	b.waitForState(got.Run.ID, "completed")
 	s := b.state("asks")
 	checkAnswers(t, s)
 	if len(s.Runs.All) != 1 {
@@ -273,15 +273,15 @@ func TestKilledBeforeARunWasAcknowledged(t *testing.T) {
 	if testing.Short() {
 		t.Skip("what it kills is a program of its own")
 	}
-	for _, at := range []string{"input.saved", "desk.started", "desk.made"} {
+	for _, at := range []string{"input.saved", "engine.started", "engine.made"} {
 		t.Run(at, func(t *testing.T) {
-			b := newDesk(t, engine.Options{})
+			b := newLimitedBench(t, engine.Options{})
 			r := b.ask(completesAtOnce)
 			r.NewTask = "new-task"
 			b.killed(at, errand{Requests: []engine.Request{r}})
 			ticket := b.submit(r)
-			if ticket.Same == (at == "desk.made") {
-				t.Errorf("got %+v, want ticket.Same != (at == \"desk.made\")", ticket)
+			if ticket.Same == (at == "engine.made") {
+				t.Errorf("got %+v, want ticket.Same != (at == \"engine.made\")", ticket)
 			}
 			if ticket.Same {
 				if err := b.engine.Recover(t.Context(), engine.RecoverOptions{Resume: true}); err != nil {
@@ -292,7 +292,7 @@ func TestKilledBeforeARunWasAcknowledged(t *testing.T) {
 			if err != nil || len(runs) == 0 {
 				t.Fatal(runs, err)
 			}
-			b.comes(runs[0].ID, "completed")
+			b.waitForState(runs[0].ID, "completed")
 			s := b.state("new-task")
 			checkHistory(t, s, true)
 			if rowsOf(s, "say:text", "go") != 1 {

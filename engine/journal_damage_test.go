@@ -17,9 +17,9 @@ import (
 	"github.com/roost-dev/roost/store"
 )
 
-// deface turns a byte of a log, and leaves its length and time: nothing but reading that
-// commit shows it.
-func deface(t *testing.T, ref store.Ref, where string) {
+// flipByte changes a byte of a log, and keeps its length and time: only reading that
+// commit shows the change.
+func flipByte(t *testing.T, ref store.Ref, where string) {
 	t.Helper()
 	path := filepath.Join(ref.Log, "journal.jsonl")
 	info, err := os.Stat(path)
@@ -43,20 +43,20 @@ func deface(t *testing.T, ref store.Ref, where string) {
 // What older runs came to, and who answered what, a new process takes from the snapshot; it
 // reads the log for that only when there is none, and says the same.
 func TestWhatRunsCameToIsTakenFromTheSnapshot(t *testing.T) {
-	b := newDesk(t, engine.Options{})
+	b := newLimitedBench(t, engine.Options{})
 	first := b.ask(asksWhich)
 	first.Text = strings.Repeat("long words ", 1000) // a log's beginning is always compared
 	one := b.submit(first)
-	b.comes(one.ID, "waiting")
+	b.waitForState(one.ID, "waiting")
 	q := b.asked(one.Ref.ID)
 	b.reply(q.ID, engine.Reply{ID: "m1", Text: "this"})
-	b.comes(one.ID, "completed")
+	b.waitForState(one.ID, "completed")
 	two := b.submit(engine.Request{Task: one.Ref.ID, Text: "again", Interactive: true})
-	b.comes(two.ID, "completed")
+	b.waitForState(two.ID, "completed")
 
 	look := func() (runs []engine.RunInfo, again engine.Sent) {
 		t.Helper()
-		b.again(engine.Options{})
+		b.restart(engine.Options{})
 		runs, err := b.engine.RunsOf(t.Context(), one.Ref.ID)
 		if err != nil {
 			t.Fatal(err)
@@ -67,7 +67,7 @@ func TestWhatRunsCameToIsTakenFromTheSnapshot(t *testing.T) {
 		}
 		return runs, again
 	}
-	b.again(engine.Options{}) // ends the one that worked, which saves the snapshot
+	b.restart(engine.Options{}) // ends the one that worked, which saves the snapshot
 	runs, said := look()
 	if len(runs) != 2 || runs[1].ID != one.ID || runs[1].State != "completed" || runs[1].Turns == 0 || said.How != "answered" || said.Run != one.ID {
 		t.Fatalf("got %+v\n%+v, want len(runs) = 2 and runs[1].ID = one.ID and runs[1].State = \"completed\" and runs[1].Turns != 0 and said.How = \"answered\" and said.Run = one.ID",
@@ -95,7 +95,7 @@ func TestWhatRunsCameToIsTakenFromTheSnapshot(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	deface(t, one.Ref, `{"type":"run.started","run":"`+two.ID)
+	flipByte(t, one.Ref, `{"type":"run.started","run":"`+two.ID)
 	if kept, _ := look(); cmp.Diff(runs, kept) != "" {
 		t.Errorf("the log was read: %+v", kept)
 	}
@@ -104,11 +104,11 @@ func TestWhatRunsCameToIsTakenFromTheSnapshot(t *testing.T) {
 // Another process purged a task and made one of the same name: what is told of its runs is the
 // new one's, however alike their journals are.
 func TestRunsOfAnotherTaskOfTheSameName(t *testing.T) {
-	b := newDesk(t, engine.Options{})
+	b := newLimitedBench(t, engine.Options{})
 	r := b.ask(completesAtOnce)
 	r.NewTask = "garden"
 	one := b.submit(r)
-	b.comes(one.ID, "completed")
+	b.waitForState(one.ID, "completed")
 	settledStatus(b, one.Ref.ID)
 	here := b.engine
 	if _, err := here.RunsOf(t.Context(), "garden"); err != nil { // all of it is known here
@@ -124,7 +124,7 @@ func TestRunsOfAnotherTaskOfTheSameName(t *testing.T) {
 		t.Fatal(err)
 	}
 	two := b.submit(r)
-	b.comes(two.ID, "completed")
+	b.waitForState(two.ID, "completed")
 	settledStatus(b, two.Ref.ID)
 	want, err := there.RunsOf(t.Context(), "garden")
 	if err != nil || len(want) != 1 {

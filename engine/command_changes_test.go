@@ -16,8 +16,8 @@ import (
 	"github.com/roost-dev/roost/task"
 )
 
-// until waits until a file is there: what a command of a script does shows where it is.
-func until(t *testing.T, path string) {
+// waitForFile waits until a file is there: what a command of a script does shows where it is.
+func waitForFile(t *testing.T, path string) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); ; time.Sleep(2 * time.Millisecond) {
 		if _, err := os.Stat(path); err == nil {
@@ -76,14 +76,14 @@ func TestWordsForARunThatWorks(t *testing.T) {
 	if err := run.Accepted(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	until(t, filepath.Join(b.workspace, "here"))
+	waitForFile(t, filepath.Join(b.workspace, "here"))
 	if err := run.Enqueue(t.Context(), task.InputQueued{Input: "k1", Text: "and mind the gap", By: "api"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(b.workspace, "go"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	want(t, b.end(run), "completed", "")
+	wantOutcome(t, b.end(run), "completed", "")
 	s := b.state(run.TaskID)
 	if n := rowsOf(s, "say:user_feedback", "mind the gap"); n != 1 || len(s.Queue) != 0 {
 		t.Errorf("%d rows of the words, %d left in the queue", n, len(s.Queue))
@@ -107,7 +107,7 @@ func TestWordsWhileTheTaskIsCompleted(t *testing.T) {
   tools: [{name: attempt_completion, input: {result: second}}]
 `)},
 	})
-	until(t, filepath.Join(b.workspace, "here"))
+	waitForFile(t, filepath.Join(b.workspace, "here"))
 	if err := run.Enqueue(t.Context(), task.InputQueued{Input: "k", Text: "one more thing", By: "api"}); err != nil {
 		t.Fatal(err)
 	}
@@ -144,12 +144,12 @@ func TestARunThatWaitsTooLongLetsItsTaskGo(t *testing.T) {
 			}
 			run := b.start(r)
 			let(run)
-			want(t, b.end(run), "waiting", "")
+			wantOutcome(t, b.end(run), "waiting", "")
 			if status := b.status(run.TaskID); status != "waiting" {
 				t.Errorf("status %s", status)
 			}
 			again := b.start(engine.Request{Task: run.TaskID, RunID: run.ID, Text: "yes", Choice: setup.Choice{Model: r.Model}})
-			want(t, b.end(again), "completed", "")
+			wantOutcome(t, b.end(again), "completed", "")
 			s := b.state(run.TaskID)
 			if again.ID != run.ID || s.Run.ID != run.ID || len(s.Runs.All) != 1 || s.Run.Turns != 2 {
 				t.Errorf("run %s, then %+v, %d runs", run.ID, s.Run, len(s.Runs.All))
@@ -169,7 +169,7 @@ func TestWaitingForAPersonStopsTheClock(t *testing.T) {
 		if o.State == "limit" && limit < 10*time.Second {
 			continue
 		}
-		want(t, o, "completed", "")
+		wantOutcome(t, o, "completed", "")
 		break
 	}
 	slow := b.start(engine.Request{
@@ -178,7 +178,7 @@ func TestWaitingForAPersonStopsTheClock(t *testing.T) {
 - tools: [{name: execute_command, input: {command: "sleep 60"}}]
 `)},
 	})
-	want(t, b.end(slow), "limit", "timeout")
+	wantOutcome(t, b.end(slow), "limit", "timeout")
 }
 
 // A run that was let go while it waited goes on with the time that it has worked: a limit
@@ -195,7 +195,7 @@ func TestTheTimeARunWorkedOutlivesItsQuestion(t *testing.T) {
 - {delay: 10m, text: "a word that never comes"}
 `), Approve: "all"},
 	})
-	want(t, b.end(run), "waiting", "")
+	wantOutcome(t, b.end(run), "waiting", "")
 	had := b.state(run.TaskID)
 	if had.Run.WorkedMS < 100 || had.Run.WorkedMS > time.Since(time.UnixMilli(had.Run.Started)).Milliseconds()+1 {
 		t.Errorf("it worked %d ms", had.Run.WorkedMS)
@@ -212,12 +212,12 @@ func TestTheTimeARunWorkedOutlivesItsQuestion(t *testing.T) {
 		t.Fatal(err)
 	}
 	again := b.start(engine.Request{Task: run.TaskID, RunID: run.ID, Text: "the left one"})
-	want(t, b.end(again), "limit", "timeout")
+	wantOutcome(t, b.end(again), "limit", "timeout")
 	if s := b.state(run.TaskID); s.Run.WorkedMS < limit.TotalTimeoutMS {
 		t.Errorf("it worked %d ms in all", s.Run.WorkedMS)
 	}
 	next := b.start(engine.Request{Task: run.TaskID, Text: "go on", Choice: setup.Choice{Model: b.script(completesAtOnce)}})
-	want(t, b.end(next), "completed", "")
+	wantOutcome(t, b.end(next), "completed", "")
 	if s := b.state(run.TaskID); s.Run.WorkedMS >= limit.TotalTimeoutMS {
 		t.Errorf("the next run took over %d ms", s.Run.WorkedMS)
 	}
