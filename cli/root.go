@@ -13,6 +13,7 @@ package cli
 
 import (
 	"context"
+	"embed"
 	"fmt"
 	"os"
 	"slices"
@@ -95,10 +96,8 @@ func Run(ctx context.Context, a *app.App, args []string) int {
 // rootCommand puts the rooms together: each has the commands of one subject.
 func rootCommand(a *app.App) *cobra.Command {
 	root := &cobra.Command{
-		Use:   "roost",
-		Short: "Run the tasks of coding agents, and keep them",
-		Long: "Roost runs the tasks of coding agents and keeps them: nothing is lost by a crash,\n" +
-			"and every task, also those of Roo Code and its relatives, can be continued.",
+		Use:           "roost",
+		Short:         "Run the tasks of coding agents, and keep them",
 		SilenceErrors: true, SilenceUsage: true,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -136,7 +135,24 @@ func rootCommand(a *app.App) *cobra.Command {
 	root.AddCommand(hosting.Commands(a)...)
 	root.AddCommand(settings.Commands(a)...)
 	root.AddCommand(a.OnlyHere(try.Command(a)), c.versionCommand(), c.completionCommand())
+	describe(root)
 	return root
+}
+
+//go:embed help
+var helpPages embed.FS
+
+// describe gives a command and those below it the texts of their pages. The page of `roost trash purge` is
+// help/roost-trash-purge.txt; its examples are behind a line of their own. A command without a page has its summary only.
+func describe(cmd *cobra.Command) {
+	page, err := helpPages.ReadFile("help/" + strings.ReplaceAll(cmd.CommandPath(), " ", "-") + ".txt")
+	if err == nil {
+		about, examples, _ := strings.Cut(string(page), "Examples:\n")
+		cmd.Long, cmd.Example = strings.TrimSpace(about), strings.TrimSuffix(examples, "\n")
+	}
+	for _, sub := range cmd.Commands() {
+		describe(sub)
+	}
 }
 
 // topics are the help texts that belong to no command.
@@ -235,7 +251,6 @@ func (a *commands) completionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:       "completion bash|zsh|fish|powershell",
 		Short:     "Print a completion script for a shell",
-		Example:   "  source <(roost completion bash)\n  roost completion fish > ~/.config/fish/completions/roost.fish",
 		Args:      failure.Arguments(1, 1, "roost completion bash"),
 		ValidArgs: shells,
 		RunE: func(cmd *cobra.Command, args []string) error {

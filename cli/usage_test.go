@@ -27,3 +27,21 @@ func TestOutputThatCannotBePrintedIsAFailure(t *testing.T) {
 		}
 	}
 }
+
+// A page whose name is that of no command is one that no user sees.
+func TestEachPageOfHelpBelongsToACommand(t *testing.T) {
+	t.Parallel()
+	a, _, _ := clitest.New(t)
+	root := rootCommand(a)
+	pages, err := helpPages.ReadDir("help")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range pages {
+		words := strings.Split(strings.TrimSuffix(page.Name(), ".txt"), "-")
+		cmd, rest, err := root.Find(words[1:])
+		if err != nil || len(rest) > 0 || cmd.Long+cmd.Example == "" {
+			t.Errorf("%s is the page of no command", page.Name())
+		}
+	}
+}

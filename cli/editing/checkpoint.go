@@ -28,17 +28,7 @@ func (a *commands) checkpointCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "checkpoint", Aliases: []string{"checkpoints"}, SuggestFor: []string{"diff", "restore", "snapshot", "snapshots"},
 		Short: "List, compare and restore the states of files that an agent changed",
-		Long: "A checkpoint is the content of the files that the agent of a task, or a command that it ran,\n" +
-			"changed: before a turn's first change, after each command that changed something, and after\n" +
-			"the turn. Files that only you touched are in none, and nothing here touches them. Your git\n" +
-			"repository is never written to: no commit, branch, stash or index of yours changes.\n\n" +
-			"C is c3 or 3; 0 for the files before the task changed anything; the beginning of a\n" +
-			"checkpoint's commit; or '#12', the state at that message as roost show numbers it.",
-		Example: "  roost checkpoint list 0199\n" +
-			"  roost checkpoint diff 0199 c3\n" +
-			"  roost checkpoint restore 0199 c3 --dry-run\n" +
-			"  roost checkpoint restore 0199 c3 --path src",
-		Args: failure.Arguments(0, 1, "roost checkpoint list ID"), ValidArgsFunction: app.First(a.TaskIDs),
+		Args:  failure.Arguments(0, 1, "roost checkpoint list ID"), ValidArgsFunction: app.First(a.TaskIDs),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return cmd.Help()
@@ -54,13 +44,7 @@ func (a *commands) checkpointListCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "list ID",
 		Short: "List the checkpoints of a task, oldest first",
-		Long: "List the checkpoints of a task, oldest first.\n\n" +
-			"--json: {task_id, title, status, workspace, store, objects, bytes, items: [{checkpoint,\n" +
-			"reason: before|command|turn|others|safety|restored|manual, title, at, run, call, message, row,\n" +
-			"commit, store, files, tracked, unkept, rewound}]}. files is how many it found other than the\n" +
-			"one before, tracked how many it holds; bytes is what the task keeps in the store.",
-		Example: "  roost checkpoint list 0199",
-		Args:    failure.Arguments(1, 1, "roost checkpoint list ID"), ValidArgsFunction: app.First(a.TaskIDs),
+		Args:  failure.Arguments(1, 1, "roost checkpoint list ID"), ValidArgsFunction: app.First(a.TaskIDs),
 		RunE: a.connected(func(ctx context.Context, c *client.Client, args []string) error {
 			return app.DocumentOf(ctx, a.App, c, app.PathOf(args[0], "checkpoints"), nil, a.printCheckpoints)
 		}),
@@ -127,11 +111,7 @@ func (a *commands) checkpointSaveCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "save ID",
 		Short: "Save a checkpoint of the files that a task changed, as they are now",
-		Long: "Save a checkpoint of the files that a task changed, as they are now, also as you changed them\n" +
-			"since.\n\n" +
-			"--json: {task_id, saved, checkpoint: {...}} with the checkpoint as the list shows it; saved is\n" +
-			"false, and checkpoint null, when nothing differs from the newest one.",
-		Args: failure.Arguments(1, 1, "roost checkpoint save ID"), ValidArgsFunction: app.First(a.TaskIDs),
+		Args:  failure.Arguments(1, 1, "roost checkpoint save ID"), ValidArgsFunction: app.First(a.TaskIDs),
 		RunE: a.connected(func(ctx context.Context, c *client.Client, args []string) error {
 			return posted(ctx, a, c, args[0], "checkpoints", nil, func(s api.SavedCheckpoint) error {
 				if !s.Saved || s.Checkpoint == nil {
@@ -149,11 +129,7 @@ func (a *commands) checkpointGCCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "gc",
 		Short: "Remove contents from the checkpoint stores that no task needs any more",
-		Long: "Remove contents from the checkpoint stores that no task needs any more: those of tasks that\n" +
-			"were purged. What a task's checkpoints hold is never removed, deleted tasks in the trash\n" +
-			"included.\n\n" +
-			"--json: {dry_run, items: [{store, removed: [TASK], objects, before, after, error}]}, bytes.",
-		Args: failure.Arguments(0, 0, "roost checkpoint gc"), ValidArgsFunction: cobra.NoFileCompletions,
+		Args:  failure.Arguments(0, 0, "roost checkpoint gc"), ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.WithEngine(cmd.Context(), func(s *local.Roost) error {
 				all := s.Service()
@@ -251,24 +227,7 @@ func (a *commands) checkpointRestoreCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "restore ID [C]",
 		Short: "Put the files that a task changed back as they were at a checkpoint",
-		Long: "Put the files that a task changed back as they were at a checkpoint; without C, as before\n" +
-			"the newest change. Only files go back: for the histories there is roost rewind ID, for\n" +
-			"both roost rewind ID --files.\n\n" +
-			"On a terminal what would be done is shown first, and asked. A checkpoint of what is replaced is saved, and\n" +
-			"roost undo ID gives everything back. A file that others changed since, or that changed\n" +
-			"while a command ran for longer than 3 seconds (by it or by another program), is a conflict:\n" +
-			"it is kept as it is, or with --on-conflict merge the task's changes are taken out of it, or\n" +
-			"with overwrite it goes. Either all files are put back or none; a restore that is killed is\n" +
-			"finished by whoever works on the task next.\n\n" +
-			"Exit codes: 14 when there was nothing but conflicts and no --on-conflict was given; 15 when\n" +
-			"content of a file was not kept, so that it is not back. A dry run exits with 0.\n\n" +
-			"--json: {task_id, dry_run, to: {checkpoint, ...}, safety, files, conflicts, lost: [{path,\n" +
-			"change: added|changed|deleted|mode, how: restore|merge|overwrite, why, doubt, size}], bytes, left: [PATH],\n" +
-			"outcome: done|rolled_back|nothing}.",
-		Example: "  roost checkpoint restore 0199 --dry-run\n" +
-			"  roost checkpoint restore 0199 c3\n" +
-			"  roost checkpoint restore 0199 '#12' --path src --on-conflict merge --yes",
-		Args: failure.Arguments(1, 2, "roost checkpoint restore ID C"), ValidArgsFunction: a.checkpointNames(),
+		Args:  failure.Arguments(1, 2, "roost checkpoint restore ID C"), ValidArgsFunction: a.checkpointNames(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				o.To = args[1]
@@ -469,17 +428,7 @@ func (a *commands) checkpointDiffCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diff ID [C [C2|now]]",
 		Short: "Show what differs between two checkpoints of a task, or a checkpoint and now",
-		Long: "Show what differs between two checkpoints of a task, or between one and the files as they\n" +
-			"are now. Without C: from before the newest change. Only files that the task changed are\n" +
-			"looked at; nothing is written.\n\n" +
-			"--json: {task_id, from, to, items: [{path, change: added|changed|deleted|mode, from, to,\n" +
-			"added, removed, why, patch}]}; from and to of a file are {kind, mode, size, hash, blob}; added\n" +
-			"and removed are lines, and why is the reason when a file is not compared by lines. With --stat there\n" +
-			"is no patch.",
-		Example: "  roost checkpoint diff 0199\n" +
-			"  roost checkpoint diff 0199 c2 c5 --stat\n" +
-			"  roost checkpoint diff 0199 0 now --path src/main.go",
-		Args: failure.Arguments(1, 3, "roost checkpoint diff ID C C2"), ValidArgsFunction: a.checkpointNames("now"),
+		Args:  failure.Arguments(1, 3, "roost checkpoint diff ID C C2"), ValidArgsFunction: a.checkpointNames("now"),
 		RunE: a.connected(func(ctx context.Context, c *client.Client, args []string) error {
 			args = append(args, "", "")
 			q := url.Values{}

@@ -24,10 +24,7 @@ func (a *commands) deleteCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "delete ID...",
 		Short: "Put tasks into the trash",
-		Long: "Put tasks into the trash, and print how to get them back. A task in another tool's storage\n" +
-			"stays there as it is; Roost does not show it any more.\n\n" +
-			"For a task with subtasks, delete asks what becomes of those; without a terminal a flag has to decide.",
-		Args: failure.Arguments(1, -1, "roost delete ID"), ValidArgsFunction: a.TaskIDs,
+		Args:  failure.Arguments(1, -1, "roost delete ID"), ValidArgsFunction: a.TaskIDs,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.delete(cmd, args, c) },
 	}
 	c.add(cmd)
@@ -268,11 +265,8 @@ func (a *commands) trashRestore(cmd *cobra.Command, args []string) error {
 func (a *commands) purgeCommand() *cobra.Command {
 	var all, yes bool
 	cmd := &cobra.Command{
-		Use:   "purge ID...|--all",
-		Short: "Remove deleted tasks for good",
-		Long: "Remove the bytes of deleted tasks for good. Of a task in another tool's storage only what\n" +
-			"Roost keeps of it is removed; its folder stays, and stays hidden. Its checkpoints go too,\n" +
-			"with the contents of files that no other task needs.",
+		Use:               "purge ID...|--all",
+		Short:             "Remove deleted tasks for good",
 		ValidArgsFunction: a.trashNames,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if all == (len(args) > 0) {

@@ -24,14 +24,6 @@ func (a *commands) importCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import PATH...|--from SOURCE",
 		Short: "Copy tasks of other tools, roots or archives into Roost's root, verified",
-		Long: "Copy task folders, whole storages and Roost archives into Roost's own root. Originals are\n" +
-			"only read. A task appears at once and whole, after every file was read back and compared.\n" +
-			"An import that was interrupted is continued by doing it again.\n\n" +
-			"A Roost task that comes in is a proposal: its queue, questions, answers and unfinished runs end,\n" +
-			"and your own settings hold. --trust-settings takes over its policy, address and limits.",
-		Example: "  roost import ~/backup/rooveterinaryinc.roo-cline\n" +
-			"  roost import --from all --dry-run\n" +
-			"  roost import tasks.zip --map /home/old=/home/new",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.importTasks(cmd.Context(), args, o, conflict, maps)
 		},

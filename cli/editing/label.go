@@ -20,12 +20,9 @@ import (
 func (a *commands) renameCommand() *cobra.Command {
 	var reset bool
 	cmd := &cobra.Command{
-		Use:   "rename ID TITLE|--reset",
-		Short: "Give a task another title",
-		Long: "Give a task another title. That of another tool's task is kept in Roost's own root:\n" +
-			"the tool's folder is not touched. --reset goes back to the title that the task has by\n" +
-			"itself; roost undo ID goes back to the one before.",
-		Example: "  roost rename 0199 \"paint the fence\"\n  roost rename 0199 --reset", ValidArgsFunction: app.First(a.TaskIDs),
+		Use:               "rename ID TITLE|--reset",
+		Short:             "Give a task another title",
+		ValidArgsFunction: app.First(a.TaskIDs),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			want, try := 2, `roost rename ID "new title"`
 			if reset {
@@ -90,10 +87,6 @@ func (a *commands) tagCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tag ID [+TAG|-TAG]...",
 		Short: "Add and remove tags of a task; without any, print them",
-		Long: "Add and remove tags of a task. +TAG or TAG adds, -TAG or --remove TAG removes; without\n" +
-			"any, the tags are printed. Those of another tool's task are kept in Roost's own root.\n" +
-			"roost list --tag TAG shows what has a tag.",
-		Example: "  roost tag 0199 +work -later\n  roost tag 0199 --remove q",
 		// -later is no row of flags.
 		DisableFlagParsing: true,
 		ValidArgsFunction:  app.First(a.TaskIDs),

@@ -24,22 +24,7 @@ func (a *commands) rewindCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rewind ID",
 		Short: "Take a task's histories back to a message, edit a message or take one out",
-		Long: "Take both histories of a task back: what the person sees and what the model sees, with the\n" +
-			"questions, the queued input, and what was known of files. It is one step, and nothing is\n" +
-			"destroyed: roost undo ID takes it back, and what was there stays as a branch\n" +
-			"(roost show ID --branches). What was spent stays counted. Files in the workspace stay as\n" +
-			"they are, unless --files is given: then those that the task changed are put back as well,\n" +
-			"as they were before that message, and one undo takes both back. See roost checkpoint\n" +
-			"restore --help; the files alone go back with that. With --json its result is in restore.\n\n" +
-			"--to names the first message that goes: #12 as roost show prints it, ~2 or -2 for the last\n" +
-			"two turns (a turn is one reply of the model with its tool results), a checkpoint such as c3\n" +
-			"for what came behind it, or a ts. --edit puts new words in its place: the next roost\n" +
-			"resume ID sends them. --delete takes one message out and leaves the rest; a reply goes\n" +
-			"with its calls and their results.",
-		Example: "  roost rewind 0199\n  roost rewind 0199 --to '#12' --dry-run\n" +
-			"  roost rewind 0199 --to '#12' --edit \"use the other file\"\n" +
-			"  roost rewind 0199 --delete '#7'\n  roost rewind 0199 --to '#12' --files --dry-run",
-		Args: failure.Arguments(1, 1, "roost rewind ID"), ValidArgsFunction: app.First(a.TaskIDs),
+		Args:  failure.Arguments(1, 1, "roost rewind ID"), ValidArgsFunction: app.First(a.TaskIDs),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			fl := cmd.Flags()
 			if fl.Changed("delete") {
@@ -176,18 +161,8 @@ func (a *commands) printRewind(r api.RewindResult) error {
 func (a *commands) condenseCommand() *cobra.Command {
 	body := api.NewCondense{Origin: "cli"}
 	cmd := &cobra.Command{
-		Use:   "condense ID",
-		Short: "Have older history of a task summarised",
-		Long: "Have the task's model summarise the older part of its history. From then on the model\n" +
-			"is sent the summary and the newest messages. Nothing is removed: the messages stay in\n" +
-			"the task, and roost undo ID sends them again.\n\n" +
-			"Slash commands that the task began with stay word for word, and of files that the model\n" +
-			"has read, the lines that declare something. The task keeps its own model: --provider\n" +
-			"and --model name another one for the summary alone.\n\n" +
-			"A run does the same by itself when the next request would not fit, or at the part of\n" +
-			"the model's window that the setting condense_at names (percent, or never).",
-		Example: "  roost condense 0199\n  roost condense 0199 --keep \"the table of test results\"\n" +
-			"  roost condense 0199 --dry-run",
+		Use:               "condense ID",
+		Short:             "Have older history of a task summarised",
 		Args:              failure.Arguments(1, 1, "roost condense ID"),
 		ValidArgsFunction: app.First(a.TaskIDs),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -264,14 +239,7 @@ func (a *commands) forkCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "fork ID",
 		Short: "Make a new task with the history of another one, up to a message",
-		Long: "Make a new task with the history of another one. --at names the last message that it has:\n" +
-			"#12 as roost show prints it, c3 (a checkpoint), or a ts; ~2 leaves out the last two turns.\n" +
-			"--branch starts from a branch that was left (roost show ID --branches).\n\n" +
-			"The new task shares the stored bytes with the other one, by links: either can be deleted.\n" +
-			"What was spent before is the other task's. Workspace, mode, provider, model and base URL\n" +
-			"are those of the other one unless they are given. roost resume continues it.",
-		Example: "  roost fork 0199\n  roost fork 0199 --at '#12' --model claude-opus-4-1\n  roost fork 0199 --branch b41",
-		Args:    failure.Arguments(1, 1, "roost fork ID"), ValidArgsFunction: app.First(a.TaskIDs),
+		Args:  failure.Arguments(1, 1, "roost fork ID"), ValidArgsFunction: app.First(a.TaskIDs),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := (&app.RunFlags{BaseURL: o.BaseURL}).Address(); err != nil {
 				return err

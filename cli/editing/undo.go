@@ -35,17 +35,8 @@ func (a *commands) undoCommand(redo bool) *cobra.Command {
 	o := undoOptions{Redo: redo}
 	limit := undoneLimit
 	cmd := &cobra.Command{
-		Use:   "undo ID",
-		Short: "Take back what was last done to a task: a rewind, a restore, a rename, tags, a pin, a deletion",
-		Long: "Take back what was last done to a task by rewind, checkpoint restore, condense (or truncation),\n" +
-			"rename, tag, pin, unpin or delete, and first show which one. Files that a restore put back\n" +
-			"become what they were; a file that others changed since keeps its content, and is named.\n" +
-			"Another undo takes back the change before\n" +
-			"that; roost redo does again what was taken back. Both are kept in the task's log, so nothing\n" +
-			"is lost by either.\n\n" +
-			"When the task continued after a rewind, its former history is a branch: undo prints how to\n" +
-			"continue it, in a fork or in the task itself.",
-		Example:           "  roost undo 0199\n  roost undo 0199 --dry-run\n  roost undo --list",
+		Use:               "undo ID",
+		Short:             "Take back what was last done to a task: a rewind, a restore, a rename, tags, a pin, a deletion",
 		ValidArgsFunction: app.First(a.undoable),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if list {
@@ -66,9 +57,6 @@ func (a *commands) undoCommand(redo bool) *cobra.Command {
 	app.Complete(cmd, "only", cobra.NoFileCompletions)
 	if redo {
 		cmd.Use, cmd.Short = "redo ID", "Do again what undo took back last"
-		cmd.Long = "Do again what undo took back last, and show first which it is. Something new that is done to\n" +
-			"the task ends what could be done again."
-		cmd.Example = "  roost redo 0199"
 		return cmd
 	}
 	fl.BoolVar(&list, "list", false, "list what can be taken back: of one task, or of all")

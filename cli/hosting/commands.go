@@ -45,12 +45,6 @@ func (a *commands) rootCommand() *cobra.Command {
 		Short:             "Trust this root with its present content",
 		Args:              failure.Arguments(0, 0, "roost root trust"),
 		ValidArgsFunction: cobra.NoFileCompletions,
-		Long: "Roost signs what it writes with a key outside of the root, in $XDG_STATE_HOME/roost. A\n" +
-			"root that was copied, restored, moved or unpacked, or that an older Roost wrote, has no key in its\n" +
-			"place: nothing of it runs by itself, and no recorded answer counts.\n\n" +
-			"This command declares the root yours: keys that you have for it from other places count here,\n" +
-			"and tasks that hold something open, or settings of their own, continue with those. Tasks that were\n" +
-			"imported stay as the import left them.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s, err := a.Open()
 			if err != nil {

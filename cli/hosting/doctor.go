@@ -19,14 +19,8 @@ import (
 func (a *commands) doctorCommand() *cobra.Command {
 	var o service.Checkup
 	cmd := &cobra.Command{
-		Use:   "doctor [ID...]",
-		Short: "Verify tasks; change nothing unless asked to",
-		Long: "Verify tasks: every commit and payload of their journals, Roo's files, tool calls and their\n" +
-			"results, the contents of their checkpoints, and whether derived data agrees. Without an ID, also the\n" +
-			"trash, the overlay, the history index, the catalogue, and what interrupted work left.\n\n" +
-			"--repair repairs what can be repaired, keeps what it replaces, and removes what dead Roost\n" +
-			"processes left half written. --rebuild makes derived data again where it is missing, behind or\n" +
-			"wrong. Both may be given; running it again changes nothing more.",
+		Use:               "doctor [ID...]",
+		Short:             "Verify tasks; change nothing unless asked to",
 		ValidArgsFunction: a.TaskIDs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := a.Open()

@@ -48,25 +48,7 @@ func (a *commands) serveCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve the tasks over HTTP, and run them",
-		Long: "Serve the tasks of all sources over HTTP, for programs, browsers and other terminals of this\n" +
-			"machine: they are listed, shown, started, continued, answered and followed; GET /openapi.json\n" +
-			"lists the routes. A task continues without clients. As many runs as --max-runs work at a\n" +
-			"time, the others wait in a queue that outlives the server. Where a person must be asked, the\n" +
-			"question stays open for as long as it takes: after --hold the run lets its task go, and goes\n" +
-			"on with the answer.\n\n" +
-			"Every request needs the token, which is in server/token below the root and stays the same over\n" +
-			"restarts, or the cookie that the log-in link sets, once. Beyond this machine nothing is served\n" +
-			"without TLS, and web pages of other origins may ask only where --cors-origin names them. With\n" +
-			"--json the first line is {\"url\",\"token\",\"login_url\"}; without, the token is never printed.\n" +
-			"The log goes to stderr: runs, changes and answers with their clients, but no message texts; -v\n" +
-			"logs every request. GET /metrics is for Prometheus.\n\n" +
-			"Ctrl-C, SIGTERM or `roost server stop` end it: nothing more is started, runs that work are finished\n" +
-			"for as long as --drain-timeout and interrupted then, saved; queued and waiting ones are taken up by the\n" +
-			"next server. A second signal ends it at once, which loses nothing that was acknowledged either.\n" +
-			"A root has one server at a time; `roost server status` shows it.",
-		Example: "  roost serve\n  roost serve --listen 127.0.0.1:0 --json\n  roost serve --max-runs 4 --auto-resume\n" +
-			"  curl -N -H \"Authorization: Bearer $(cat ROOT/server/token)\" 'http://127.0.0.1:7878/v1/tasks/ID/events?after=0'",
-		Args: failure.Arguments(0, 0, "roost serve"), ValidArgsFunction: cobra.NoFileCompletions,
+		Args:  failure.Arguments(0, 0, "roost serve"), ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.serve(cmd, &f) },
 	}
 	fl := cmd.Flags()

@@ -24,10 +24,7 @@ func (a *commands) serverCommand() *cobra.Command {
 	parent := &cobra.Command{
 		Use:   "server",
 		Short: "Look after a running server",
-		Long: "Look after a running server: the one that --server names, or else the one of this root, which\n" +
-			"roost serve wrote down in server/server.json below it. What a killed server left there is not\n" +
-			"believed.",
-		RunE: failure.OnlySubcommands,
+		RunE:  failure.OnlySubcommands,
 	}
 	var now, off, wait bool
 	status := &cobra.Command{
@@ -46,9 +43,6 @@ func (a *commands) serverCommand() *cobra.Command {
 		Short:             "End the server, and wait until it has ended",
 		Args:              failure.Arguments(0, 0, "roost server stop"),
 		ValidArgsFunction: cobra.NoFileCompletions,
-		Long: "End the server as SIGTERM does: it starts nothing more, finishes what works for as long as its\n" +
-			"--drain-timeout, interrupts the rest, saved, and ends. Queued and waiting runs are taken up by the\n" +
-			"next one. --now finishes nothing.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.OnServer("stop the server", func(c *client.Client) error { return a.serverStop(cmd.Context(), c, now) })
 		},
@@ -59,9 +53,6 @@ func (a *commands) serverCommand() *cobra.Command {
 		Short:             "Let the server start no more runs",
 		Args:              failure.Arguments(0, 0, "roost server drain"),
 		ValidArgsFunction: cobra.NoFileCompletions,
-		Long: "Let the server start no more runs: new ones are refused, queued ones stay queued, and those that\n" +
-			"work or wait for a person go on. --off takes it back.",
-		Example: "  roost server drain --wait && roost server stop\n  roost server drain --off",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if off && wait {
 				return failure.Usage("roost server drain --off --wait", "--off has nothing to wait for", "roost server drain --off")

@@ -45,10 +45,9 @@ func Commands(app *app.App) []*cobra.Command {
 func (a *commands) approvalsCommand() *cobra.Command {
 	var allow, deny []string
 	test := &cobra.Command{
-		Use:     "test [--allow WORDS]... [--deny WORDS]... -- COMMAND",
-		Short:   "Show whether a command would be allowed, asked for or denied",
-		Example: "  roost approvals test --allow \"git status\" -- \"git status && rm -rf x\"",
-		Args:    failure.Arguments(1, 1, `roost approvals test --allow "git status" -- "git status -s"`),
+		Use:   "test [--allow WORDS]... [--deny WORDS]... -- COMMAND",
+		Short: "Show whether a command would be allowed, asked for or denied",
+		Args:  failure.Arguments(1, 1, `roost approvals test --allow "git status" -- "git status -s"`),
 		RunE: func(_ *cobra.Command, args []string) error {
 			v := approval.Command(args[0], allow, deny)
 			if a.Flags.JSON {
@@ -74,11 +73,8 @@ func (a *commands) approvalsCommand() *cobra.Command {
 	imports := &cobra.Command{
 		Use:   "import [--dry-run] FILE",
 		Short: "Take over the auto-approval of Roo's exported settings",
-		Long: "Take over the auto-approval of Roo's exported settings into settings for new tasks.\n" +
-			"Nothing becomes free that Roo would ask for. Settings that you have made already are left as they are.",
-		Example: "  roost approvals import --dry-run ~/roo-code-settings.json",
-		Args:    failure.Arguments(1, 1, "roost approvals import FILE"),
-		RunE:    func(_ *cobra.Command, args []string) error { return a.importApprovals(a.Abs(args[0]), dry) },
+		Args:  failure.Arguments(1, 1, "roost approvals import FILE"),
+		RunE:  func(_ *cobra.Command, args []string) error { return a.importApprovals(a.Abs(args[0]), dry) },
 	}
 	imports.Flags().BoolVar(&dry, "dry-run", false, "show what would be set, and set nothing")
 	return failure.Group(&cobra.Command{
@@ -140,12 +136,7 @@ func (a *commands) skillsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "skills",
 		Short: "Show the skills that a task may use, and where each comes from",
-		Long: "Show the skills that a task in this folder (or -C DIR) may use in a mode. A skill is a\n" +
-			"folder with a SKILL.md that begins with name and description; it is in .roo/skills,\n" +
-			".agents/skills, or for one mode in skills-MODE beside them, of the workspace or of your\n" +
-			"home folder. A model gets names and descriptions, and gets the text when it asks for\n" +
-			"it; /NAME in your words gives it. A skill that cannot be used is named with the reason.",
-		Args: failure.Arguments(0, 0, "roost skills"), ValidArgsFunction: cobra.NoFileCompletions,
+		Args:  failure.Arguments(0, 0, "roost skills"), ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(*cobra.Command, []string) error { return a.skills(dir, slug) },
 	}
 	cmd.Flags().StringVarP(&dir, "workspace", "C", "", "the workspace `folder` (default: the current one)")
@@ -211,11 +202,7 @@ func (a *commands) modesCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "modes",
 		Short: "Show the modes that a task may be in, and where each comes from",
-		Long: "Show the modes that a task in this folder (or -C DIR) may be in, which tools each allows,\n" +
-			"and where it comes from: built in, the workspace's .roomodes, custom_modes.yaml beside\n" +
-			"Roost's settings or in an editor's storage, or an import of Roo Code's. A mode that cannot be used is named with the\n" +
-			"reason, and costs no other one.",
-		Args: failure.Arguments(0, 0, "roost modes"), ValidArgsFunction: cobra.NoFileCompletions,
+		Args:  failure.Arguments(0, 0, "roost modes"), ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(*cobra.Command, []string) error { return a.modes(dir) },
 	}
 	cmd.Flags().StringVarP(&dir, "workspace", "C", "", "the workspace `folder` (default: the current one)")
@@ -284,9 +271,6 @@ func (a *commands) modelsCommand() *cobra.Command {
 	var provider string
 	cmd := &cobra.Command{
 		Use: "models [--provider NAME]", Short: "List the models that are known, with window and price",
-		Long: "List the models that are known: window and longest reply in tokens, prices in US\n" +
-			"dollars for a million tokens, and when its provider's pages last showed them. A model\n" +
-			"that is not listed works too; what it costs is then unknown.",
 		Args: failure.Arguments(0, 0, "roost models --provider anthropic"), ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(*cobra.Command, []string) error { return a.models(provider) },
 	}

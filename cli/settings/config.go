@@ -26,8 +26,6 @@ func (a *commands) configCommand() *cobra.Command {
 	return failure.Group(&cobra.Command{
 		Use:   "config",
 		Short: "Show and change settings",
-		Long: "Settings are in a TOML file (`roost config path`), overridden by variables\n" +
-			"(ROOST_MODEL for model), overridden by flags (--model).",
 	}, show, a.configImportCommand(),
 		&cobra.Command{
 			Use: "get KEY", Short: "Print one setting", Args: failure.Arguments(1, 1, "roost config get model"), ValidArgsFunction: app.SettingKeys,
@@ -35,7 +33,6 @@ func (a *commands) configCommand() *cobra.Command {
 		},
 		&cobra.Command{
 			Use: "set KEY VALUE...", Short: "Change one setting in the file", ValidArgsFunction: app.SettingKeys,
-			Long: "Change one setting in the file; all else in it stays as it is. A list takes\nseveral values.",
 			Args: failure.Arguments(2, -1, "roost config set model NAME"),
 			RunE: func(_ *cobra.Command, args []string) error { return a.ConfigSet(args[0], args[1:]) },
 		},
@@ -174,10 +171,6 @@ func (a *commands) authCommand() *cobra.Command {
 		Use:   "set PROVIDER",
 		Short: "Keep a key, from a prompt or stdin",
 		Args:  failure.Arguments(0, 1, "roost auth set anthropic"), ValidArgsFunction: names,
-		Example: "  roost auth set anthropic\n" +
-			"  roost auth set anthropic --keyring\n" +
-			"  pass show openai | roost auth set openai\n" +
-			"  roost auth set --profile work",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			name, of, err := a.account("set", profile, args)
 			if err != nil {
@@ -210,14 +203,6 @@ func (a *commands) authCommand() *cobra.Command {
 	return failure.Group(&cobra.Command{
 		Use:   "auth",
 		Short: "Keep the keys of providers",
-		Long: "Keys are taken from the provider's variable (ANTHROPIC_API_KEY), else from the file\n" +
-			"that `auth set` writes, for you alone to read, else from the settings file. A key is\n" +
-			"never shown and never an argument: it comes from a prompt or from stdin.\n\n" +
-			"With --keyring a provider's key is kept in the system's keyring (Secret Service, macOS\n" +
-			"Keychain, Windows Credential Manager). It is read when a task first needs it, and\n" +
-			"takes the place of one in the file.\n\n" +
-			"A profile may have a key of its own (--profile), which goes before the provider's:\n" +
-			"two services that speak the same protocol are two profiles.",
 	}, set, remove, &cobra.Command{
 		Use:   "status [PROVIDER]",
 		Short: "Show where keys come from, and their last four characters",

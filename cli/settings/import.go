@@ -27,14 +27,6 @@ func (a *commands) configImportCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "import FILE", Short: "Take profiles and modes over from what Roo Code exports", Args: failure.Arguments(1, 1,
 			"roost config import roo-code-settings.json"),
-		Long: "Take profiles over from the file that Roo Code's settings export: provider, model,\n" +
-			"address, effort and length. Keys are left in it unless --keys is given; then they go\n" +
-			"into the file of keys and are never shown.\n\n" +
-			"Custom modes go into imported_modes.json beside the settings, their rules into\n" +
-			"mode-rules there, and which profile Roo used in which mode becomes mode_profiles:\n" +
-			"it answers in that mode unless a task names another provider. A file with exported\n" +
-			"modes alone (YAML or JSON) is taken as well.\n\n" +
-			"What is there already under the same name stays as it is unless --force is given.",
 		RunE: func(_ *cobra.Command, args []string) error { return a.configImport(a.Abs(args[0]), keys, force) },
 	}
 	cmd.Flags().BoolVar(&keys, "keys", false, "take the keys over too")

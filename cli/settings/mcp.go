@@ -43,13 +43,6 @@ func (a *commands) mcpCommand() *cobra.Command {
 	return failure.Group(&cobra.Command{
 		Use:   "mcp",
 		Short: "Show and allow the MCP servers whose tools a task may use",
-		Long: "Show and allow the MCP servers whose tools a task may use. They are named in Roo's format\n" +
-			"({\"mcpServers\":{NAME:{\"command\":...}}} or {\"type\":\"streamable-http\"|\"sse\",\"url\":...}) in\n" +
-			".roo/mcp.json of the workspace, in mcp.json beside Roost's settings, and in editors' storages;\n" +
-			"the first of these that has a name counts.\n\n" +
-			"Roost uses the servers in mcp.json next to the settings. It starts a server that a repository or\n" +
-			"an editor names only after you agreed with `roost mcp allow`, once for each definition:\n" +
-			"when its command, address, variables or alwaysAllow change, Roost asks again.",
 	}, list,
 		say("allow", "Let tasks in this workspace use servers that a repository or an editor names", true),
 		say("deny", "Do not use servers, even when their definitions change", false))

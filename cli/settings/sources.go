@@ -24,8 +24,6 @@ func (a *commands) sourcesCommand() *cobra.Command {
 	parent := &cobra.Command{
 		Use:   "sources",
 		Short: "Show the storages that tasks are read from, and name others",
-		Long: "Show the storages that tasks are read from: Roost's own root, those of the editors and tools\n" +
-			"on this machine, and the folders that were named. Nothing in them is changed by looking.",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return failure.UnknownCommand(cmd, args[0])
@@ -37,14 +35,10 @@ func (a *commands) sourcesCommand() *cobra.Command {
 	}
 	parent.AddCommand(a.OnlyHere(&cobra.Command{
 		Use: "add DIR", Short: "Read the tasks of one more folder, from now on",
-		Long: "Read the tasks of one more folder, from now on: a storage, its tasks folder, or one task. The\n" +
-			"setting sources names it; nothing is copied, and nothing in it is changed.",
 		Args: failure.Arguments(1, 1, "roost sources add DIR"), ValidArgsFunction: app.First(app.Folders),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.sourcesAdd(cmd.Context(), args[0]) },
 	}), a.OnlyHere(&cobra.Command{
 		Use: "remove DIR", Short: "Stop reading the tasks of a folder that was added",
-		Long: "Take a folder out of the setting sources. Nothing in the folder is changed; what was imported\n" +
-			"from it, and what Roost keeps of its tasks, stays.",
 		Args: failure.Arguments(1, 1, "roost sources remove DIR"), ValidArgsFunction: app.First(a.addedSources),
 		RunE: func(_ *cobra.Command, args []string) error { return a.sourcesRemove(args[0]) },
 	}))

@@ -58,11 +58,7 @@ func (a *commands) exportCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export ID...",
 		Short: "Write tasks as Markdown, HTML, JSON, a Roo folder or an archive",
-		Long: "Write tasks for other programs and for people. Nothing of the tasks changes.\n\n" +
-			"md, html and json are for reading: secrets in them are masked, and their number is\n" +
-			"printed to stderr. roo writes DIR/<id>/ with the files that Roo Code opens; archive\n" +
-			"holds everything, with checksums. These two are exact.",
-		Args: failure.Arguments(1, -1, "roost export ID --format html -o task.html"), ValidArgsFunction: a.TaskIDs,
+		Args:  failure.Arguments(1, -1, "roost export ID --format html -o task.html"), ValidArgsFunction: a.TaskIDs,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.export(cmd.Context(), args, f) },
 	}
 	fl := cmd.Flags()

@@ -92,12 +92,7 @@ func (a *commands) listCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the tasks of all sources, newest first",
-		Long: "List the tasks of all sources, newest first. A status with ! is that of a damaged task: `roost\n" +
-			"doctor ID` shows what is wrong with it. With * another program changed the task's files since Roost\n" +
-			"worked on it; that is taken in when the task continues. ^ is a pinned task, which comes first.\n\n" +
-			"Each is listed with the shortest beginning or end of its id that names it alone. A narrow terminal\n" +
-			"gets fewer columns; in a pipe and with --json none is left out.",
-		Args: failure.Arguments(0, 0, "roost list"), ValidArgsFunction: cobra.NoFileCompletions,
+		Args:  failure.Arguments(0, 0, "roost list"), ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.read(a, "roost list", ""); err != nil {
 				return err
@@ -306,17 +301,7 @@ func (a *commands) searchCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "search QUERY",
 		Short: "Find words in the messages of all tasks",
-		Long: "Find messages that hold every word of the query, in any case, also inside words:\n" +
-			"prompts, replies, reasoning, what tools were given and gave back, and paths. Words in\n" +
-			"double quotes are one phrase: roost search '\"paint the fence\"'. Hits of the task that\n" +
-			"changed last come first. Of one task those come first that hold the query as it was\n" +
-			"typed, then those with its first word whole, then people's and models' words before what a tool\n" +
-			"gave, then the earlier ones. Each has the number that show prints.\n\n" +
-			"The text of tasks is kept in the catalogue (catalog.db in the cache folder), which may be\n" +
-			"deleted. A task that it does not know as it is now is read, so nothing is missed. Up to\n" +
-			"20 seconds a search also adds what it reads to the catalogue; what is left then is read\n" +
-			"again, and added, by the next one.",
-		Args: failure.Arguments(1, -1, "roost search QUERY"), ValidArgsFunction: cobra.NoFileCompletions,
+		Args:  failure.Arguments(1, -1, "roost search QUERY"), ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q.Text, q.In = strings.Join(args, " "), app.List(in)
 			if err := f.read(a, "roost search", " QUERY"); err != nil {

@@ -29,12 +29,7 @@ func (a *commands) runsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "runs [ID]",
 		Short: "List the runs of all tasks, or of one, with their states",
-		Long: "List the runs of all tasks, those that work or wait first, then the newest; or those of\n" +
-			"one task. A run is one stretch of work on a task, from its start to its end; one that\n" +
-			"waits for an answer continues under its own id.\n\n" +
-			"States: " + strings.Join(runStates, ", ") + ".",
-		Example: "  roost runs --state running\n  roost runs 0199 --json",
-		Args:    failure.Arguments(0, 1, "roost runs"), ValidArgsFunction: app.First(a.TaskIDs),
+		Args:  failure.Arguments(0, 1, "roost runs"), ValidArgsFunction: app.First(a.TaskIDs),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := oneOf("roost runs", "state", state, "there is no such state", runStates, ""); err != nil {
 				return err
@@ -130,11 +125,7 @@ func (a *commands) questionsCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "questions [ID]",
 		Short: "List the open questions and approvals of all tasks, or of one",
-		Long: "List what tasks that Roost runs ask, the oldest first: questions of the model, and\n" +
-			"what is to be approved, whether a run waits for the answer now or was let go long ago.\n" +
-			"roost answer answers one. What a task of another tool asked last is none of these.",
-		Example: "  roost questions\n  roost answer 0199 --yes",
-		Args:    failure.Arguments(0, 1, "roost questions"), ValidArgsFunction: app.First(a.TaskIDs),
+		Args:  failure.Arguments(0, 1, "roost questions"), ValidArgsFunction: app.First(a.TaskIDs),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			query := url.Values{}
 			if len(args) > 0 {
@@ -200,12 +191,7 @@ func (a *commands) usageCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "usage",
 		Short: "Tokens and cost, by day, model, workspace, task or tool",
-		Long: "What all tasks spent, also in parts that were rewound, by day, model, workspace,\n" +
-			"task or tool. Subtasks count once, as tasks of their own. The groups add up to the\n" +
-			"total, and the total equals the costs in `list` and `show`, to the millionth of a dollar.\n\n" +
-			"--since and --until look at the request, not at the task. A request's cost is shared\n" +
-			"by the tools that its reply called.",
-		Args: failure.Arguments(0, 0, "roost usage"), ValidArgsFunction: cobra.NoFileCompletions,
+		Args:  failure.Arguments(0, 0, "roost usage"), ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			err := oneOf("roost usage", "by", by, "there is no such grouping", groupings, "")
 			if err != nil {

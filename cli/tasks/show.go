@@ -43,13 +43,7 @@ func (a *commands) showCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show ID",
 		Short: "Show a task",
-		Long: "Show a task: its messages with their numbers, tool calls and results. The model's\n" +
-			"thinking is folded and long output is cut; -v shows both. On a terminal it is shown\n" +
-			"in $PAGER (less); NO_PAGER=1 goes without.\n\n" +
-			"A history whose file is missing is made from the other one, and marked as such.\n\n" +
-			"With --json it is the task as in `list`; with --ui or --api and --json the\n" +
-			"history, each element exactly as it is stored.",
-		Args: failure.Arguments(1, 1, "roost show ID"), ValidArgsFunction: app.First(a.TaskIDs),
+		Args:  failure.Arguments(1, 1, "roost show ID"), ValidArgsFunction: app.First(a.TaskIDs),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.dir != "" && !f.context {
 				return failure.Usage("roost show -C", "the folder is for a request, so the flag needs --context",
@@ -505,16 +499,7 @@ func (a *commands) filesCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "files ID",
 		Short: "Show which files the model of a task knows, and which changed since",
-		Long: "Show which files the model of a task knows: those that it read or edited, and those that\n" +
-			"you mentioned. Each is fresh, changed or missing, by its content: touching a file, or\n" +
-			"changing it and back, is no change. For what another tool recorded, which keeps no\n" +
-			"content, the file's time decides; --json names that in `inferred`.\n\n" +
-			"Nothing is changed and nothing is sent. When the task continues, its model learns once\n" +
-			"of what changed.",
-		Example: "  roost files 0199\n" +
-			"  roost files 0199 --check && echo all as the model knows them\n" +
-			"  roost files 0199 --path src/main.go",
-		Args: failure.Arguments(1, 1, "roost files ID"), ValidArgsFunction: app.First(a.TaskIDs),
+		Args:  failure.Arguments(1, 1, "roost files ID"), ValidArgsFunction: app.First(a.TaskIDs),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.files(cmd.Context(), args[0], dir, path, check)
 		},

@@ -69,10 +69,7 @@ func Command(app *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "try",
 		Short: "See a task survive a kill: no key, no set-up",
-		Long: "Runs a real task in a scratch folder with the scripted model, kills itself in the\n" +
-			"middle of a command, restarts, and checks that nothing was lost and nothing was\n" +
-			"done twice. It ends with 0 only if every check held.",
-		Args: failure.Arguments(0, 0, "roost try"),
+		Args:  failure.Arguments(0, 0, "roost try"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, cancel := context.WithTimeout(cmd.Context(), tryTime)
 			defer cancel()
