@@ -91,7 +91,7 @@ func paramsFor(r *http.Request, params []param) []param {
 	}
 	params = slices.Clone(params)
 	for i := range params {
-		if params[i].name == limitParam.name {
+		if params[i].name == "limit" {
 			params[i].most = 0
 		}
 	}

@@ -31,34 +31,26 @@ func isOlderPath(path string) bool {
 }
 
 func olderRoutes() []route {
-	call := route{method: http.MethodPost, summary: "The older restart call: start a task, or go on with one, and follow " +
-		"it", older: true, media: streamMedia,
-		body: api.OlderRun{}, status: http.StatusOK, fails: []int{404, 409, 429}, act: (*Server).olderRun}
+	call := route{
+		on: "POST " + chatPath, older: true, media: streamMedia, body: api.OlderRun{}, status: http.StatusOK,
+		fails: []int{404, 409, 429}, act: reads((*Server).olderRun),
+	}
 	other := call
-	call.path, other.path = chatPath, executePath
+	other.on = "POST " + executePath
 	return []route{
 		call, other,
-		{path: "/api/questions", summary: "The open questions of a job of the older call", older: true, engine: true,
-			answer: api.OlderQuestions{}, fails: []int{400, 404},
-			params: []param{
-				{name: "jobId", kind: "text", doc: "the job, which is a run; it must be there"},
-				{name: "state", kind: "word", words: []string{"pending", "answered"},
-					doc: "only pending ones exist: the task has the answered ones"},
-			}, document: func(s *Server, a *asked) (any, error) {
+		{on: "GET /api/questions", older: true, engine: true, answer: api.OlderQuestions{}, fails: []int{400, 404},
+			document: func(s *Server, a *asked) (any, error) {
 				return s.olderQuestions(a, a.text["jobId"], a.text["state"])
 			}},
-		{path: "/api/questions/{qid}", summary: "An open question of the older call, or those of a job", older: true, engine: true,
-			media: jsonMedia, fails: []int{400, 404}, document: (*Server).olderQuestion},
-		{method: http.MethodPost, path: "/api/questions/{qid}/answer", summary: "Answer a question of the older call", older: true,
-			body: api.OlderAnswer{}, answer: api.OlderAnswered{}, fails: []int{400, 404, 409}, act: (*Server).olderAnswer},
+		{on: "GET /api/questions/{qid}", older: true, engine: true, media: jsonMedia, fails: []int{400, 404},
+			document: (*Server).olderQuestion},
+		{on: "POST /api/questions/{qid}/answer", older: true, body: api.OlderAnswer{}, answer: api.OlderAnswered{},
+			fails: []int{400, 404, 409}, act: reads((*Server).olderAnswer)},
 	}
 }
 
-func (s *Server) olderRun(a *asked) (*reply, error) {
-	var b api.OlderRun
-	if err := a.read(&b); err != nil {
-		return nil, err
-	}
+func (s *Server) olderRun(a *asked, b api.OlderRun) (*reply, error) {
 	if err := service.CheckOlder(b); err != nil {
 		return nil, err
 	}
@@ -128,11 +120,7 @@ func (s *Server) olderQuestion(a *asked) (any, error) {
 	return questionOf(q, ""), nil
 }
 
-func (s *Server) olderAnswer(a *asked) (*reply, error) {
-	var b api.OlderAnswer
-	if err := a.read(&b); err != nil {
-		return nil, err
-	}
+func (s *Server) olderAnswer(a *asked, b api.OlderAnswer) (*reply, error) {
 	done, err := s.service.OlderAnswer(a.Context(), a.call(), a.PathValue("qid"), b.Answer)
 	if err != nil {
 		return nil, err

@@ -18,13 +18,18 @@ func describedRoutes(list []route, v api.Version, cookie string) ([]byte, error)
 	types := schema.Types{}
 	problem := types.Of(api.Problem{})
 	paths := schema.Object{}
+	all, tags := purposes()
+	docs := map[string]string{}
+	for _, p := range slices.Concat(all["@path"].params, all["@header"].params) {
+		docs[p.name] = p.doc
+	}
 	for _, rt := range list {
 		methods, ok := paths[rt.path].(schema.Object)
 		if !ok {
 			methods = schema.Object{}
 			paths[rt.path] = methods
 		}
-		methods[strings.ToLower(rt.verb())] = rt.described(types, problem)
+		methods[strings.ToLower(rt.method)] = rt.described(types, problem, docs)
 	}
 	data, err := json.MarshalIndent(schema.Object{
 		"openapi": "3.1.0",
@@ -53,22 +58,22 @@ func describedRoutes(list []route, v api.Version, cookie string) ([]byte, error)
 	return append(data, '\n'), nil
 }
 
-// described is the operation object of a route.
-func (rt route) described(types schema.Types, problem schema.Object) schema.Object {
-	op := schema.Object{"summary": rt.summary, "description": rt.about(), "tags": []string{rt.tag()}, "operationId": rt.operation()}
+// described is the operation object of a route. docs describe the variable parts of paths, and the headers.
+func (rt route) described(types schema.Types, problem schema.Object, docs map[string]string) schema.Object {
+	op := schema.Object{"summary": rt.summary, "description": rt.about(), "tags": []string{rt.tag}, "operationId": rt.operation()}
 	var params []schema.Object
 	param := func(name, in, about string, shape schema.Object) {
 		params = append(params, schema.Object{"name": name, "in": in, "required": in == "path", "description": about, "schema": shape})
 	}
 	text := schema.Object{"type": "string"}
 	for _, name := range placesOf(rt.path) {
-		param(name, "path", places[name], text)
+		param(name, "path", docs[name], text)
 	}
 	for _, p := range rt.params {
 		param(p.name, "query", p.doc, p.schema())
 	}
 	for _, name := range rt.headers() {
-		param(name, "header", headers[name], text)
+		param(name, "header", docs[name], text)
 	}
 	if params != nil {
 		op["parameters"] = params
@@ -113,28 +118,9 @@ func content(types schema.Types, all bodies) schema.Object {
 	return out
 }
 
-// places describe the variable parts of paths.
-var places = map[string]string{
-	"id":    "the task's id, a unique beginning or end of it, or SOURCE:ID",
-	"rid":   "a run's id",
-	"qid":   "a question's id, as lists of questions have it",
-	"input": "the id of words that wait in a task's queue",
-	"name":  "the name of a task in the trash, as the list of it has it",
-	"c": "a checkpoint: c3, 3, a commit's beginning, #12 (as %2312): the state at that message, " +
-		"or newest: before the newest change",
-}
-
-var headers = map[string]string{
-	"Last-Event-ID": "the id of the last event that was seen",
-	"Idempotency-Key": "1 to 255 visible ASCII characters: the same request with the same key is done once, and answered " +
-		"alike for 24 hours",
-	"If-Match": "the ETag that the task must have",
-	"Prefer":   "wait=N: the answer comes when the run has ended or waits, after N seconds at the latest",
-}
-
 // headers are the request headers that a route uses, besides those that all use.
 func (rt route) headers() (names []string) {
-	if rt.media == streamMedia && rt.verb() == http.MethodGet {
+	if rt.media == streamMedia && rt.method == http.MethodGet {
 		names = append(names, "Last-Event-ID")
 	}
 	if rt.act != nil && rt.method == http.MethodPost {
@@ -157,10 +143,10 @@ func (rt route) operation() string {
 		}
 		return '_'
 	}, strings.Trim(strings.NewReplacer("{", "", "}", "").Replace(rt.path), "/"))
-	if rt.verb() == http.MethodGet {
+	if rt.method == http.MethodGet {
 		return name
 	}
-	return strings.ToLower(rt.verb()) + "_" + name
+	return strings.ToLower(rt.method) + "_" + name
 }
 
 // problems are the statuses of the problems of a route: those of every route, of those with a token, of those with an
@@ -173,7 +159,7 @@ func (rt route) problems() []int {
 	if len(placesOf(rt.path)) > 0 {
 		out = append(out, 400, 404, 409)
 	}
-	if rt.verb() != http.MethodGet {
+	if rt.method != http.MethodGet {
 		out = append(out, 400, 404, 408, 409, 412, 415)
 	}
 	return append(out, 422, 503)
@@ -198,7 +184,7 @@ func (rt route) answers(give func(status int, about string, documents bodies)) {
 			files[jsonMedia] = nil
 		}
 		give(http.StatusOK, "the file", files)
-	case rt.verb() != http.MethodGet:
+	case rt.method != http.MethodGet:
 		var done bodies
 		if rt.answer != nil {
 			done = bodies{jsonMedia: rt.answer}
@@ -239,45 +225,6 @@ func (p param) schema() schema.Object {
 	return schema.Object{"type": "string", "maxLength": longest}
 }
 
-// tags are the groups of operations in the OpenAPI document.
-var tags = []schema.Object{
-	{"name": "tasks", "description": "Tasks of all tools: find, make, label, export and delete them."},
-	{"name": "messages", "description": "The messages of a task, as the user saw them and as the model did."},
-	{"name": "runs", "description": "Work on a task: start, continue and stop it, and give it words."},
-	{"name": "questions", "description": "What runs ask a person, and the answers."},
-	{"name": "events", "description": "What happens, as server-sent events."},
-	{"name": "history", "description": "Move a task's histories and take it back: rewind, undo, fork, condense."},
-	{"name": "files", "description": "Files that a task knows, and checkpoints of them."},
-	{"name": "usage", "description": "Tokens and cost."},
-	{"name": "server", "description": "The server itself: health, log-in, metrics, this description, its end."},
-	{"name": "older call", "description": "The older restart call, in a shape of its own."},
-}
-
-// tagByPart is the group of a route by a part of its path; the last known part counts.
-var tagByPart = map[string]string{
-	"tasks": "tasks", "tree": "tasks", "names": "tasks", "sources": "tasks", "search": "tasks", "trash": "tasks",
-	"purges": "tasks", "export": "tasks",
-	"history": "messages", "lines": "messages", "journal": "messages", "messages": "messages", "context": "messages",
-	"runs": "runs", "queue": "runs", "cancel": "runs", "questions": "questions", "events": "events",
-	"rewinds": "history", "undo": "history", "redo": "history", "forks": "history", "condense": "history",
-	"branches": "history", "head": "history",
-	"files": "files", "checkpoints": "files", "usage": "usage",
-	"server": "server", "healthz": "server", "readyz": "server", "login": "server", "openapi.json": "server",
-	"version": "server", "metrics": "server",
-}
-
-func (rt route) tag() (tag string) {
-	if rt.older {
-		return "older call"
-	}
-	for part := range strings.SplitSeq(rt.path, "/") {
-		if is, known := tagByPart[part]; known {
-			tag = is
-		}
-	}
-	return tag
-}
-
 // about describes a route: its summary, and what applies to all routes of its kind.
 func (rt route) about() string {
 	out := []string{rt.summary + "."}
@@ -287,7 +234,7 @@ func (rt route) about() string {
 		}
 	}
 	takes := func(header string) bool { return slices.Contains(rt.headers(), header) }
-	say(rt.verb() == http.MethodGet && rt.path != "/login", "It changes nothing.")
+	say(rt.method == http.MethodGet && rt.path != "/login", "It changes nothing.")
 	say(takes("Last-Event-ID"), "A client that comes back with Last-Event-ID gets what it has missed. The end of a client touches no task.")
 	say(takes("Idempotency-Key"), "With an Idempotency-Key it is done once, however often it is sent.")
 	say(takes("If-Match"), "With If-Match it is refused when the task has changed since.")

@@ -65,10 +65,10 @@ func TestBodiesAreThoseThatAreDescribed(t *testing.T) {
 			continue
 		}
 		bodies++
-		name := rt.verb() + " " + rt.path
-		described := d.Paths[rt.path][strings.ToLower(rt.verb())].RequestBody
+		name := rt.method + " " + rt.path
+		described := d.Paths[rt.path][strings.ToLower(rt.method)].RequestBody
 		media := jsonMedia
-		if rt.verb() == "PATCH" {
+		if rt.method == "PATCH" {
 			media = patchMedia
 		}
 		shape := described.Content[media].Schema
@@ -94,7 +94,7 @@ func TestBodiesAreThoseThatAreDescribed(t *testing.T) {
 			t.Errorf("%s: required is %v, of members %v", name, described.Required, required)
 		}
 		if len(required) > 0 && !rt.older {
-			g.denied(422, "validation_failed", rt.verb(), strings.NewReplacer("{id}", g.id, "{input}", "x", "{qid}", g.id+".q1", "{c}", "1").Replace(rt.path), "{}")
+			g.denied(422, "validation_failed", rt.method, strings.NewReplacer("{id}", g.id, "{input}", "x", "{qid}", g.id+".q1", "{c}", "1").Replace(rt.path), "{}")
 		}
 	}
 	if bodies < 10 {

@@ -8,7 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/testing/fixture"
+	"github.com/roost-dev/roost/service"
 )
 
 // description is as much of an OpenAPI document as is checked.
@@ -184,19 +186,52 @@ func TestEveryRouteAnswersAsItIsDescribed(t *testing.T) {
 	}
 }
 
+// The page has each route of the table and no other, and the words that callers may choose are those of the service.
+func TestThePageHasEachRoute(t *testing.T) {
+	t.Parallel()
+	all, _ := purposes()
+	words := map[string]string{}
+	for _, rt := range routes() {
+		if rt.summary == "" || rt.tag == "" {
+			t.Errorf("%s has no summary or no tag", rt.on)
+		}
+		for _, p := range rt.params {
+			words[rt.on+" "+p.name] = strings.Join(p.words, " ")
+			if p.doc == "" || p.kind == "number" && (p.most == 0 || p.deflt > p.most) {
+				t.Errorf("%s: %+v", rt.on, p)
+			}
+		}
+		delete(all, rt.on)
+	}
+	for name := range all {
+		if !strings.HasPrefix(name, "@") {
+			t.Errorf("the page has a route that does not exist: %s", name)
+		}
+	}
+	groupings := strings.Trim(fmt.Sprint(api.Groupings), "[]")
+	for name, want := range map[string]string{
+		"GET /v1/search in": strings.Join(api.Scopes, " "), "GET /v1/usage by": groupings,
+		"DELETE /v1/tasks/{id} subtasks": service.KeepSubtasks + " " + service.DeleteSubtasks,
+	} {
+		if words[name] != want {
+			t.Errorf("%s takes %q, want %q", name, words[name], want)
+		}
+	}
+}
+
 // Every route that answers is described: whatever the table has, and nothing is
 // answered beside the table.
 func TestEveryRouteIsDescribed(t *testing.T) {
 	g := newGround(t)
 	d := g.description()
 	for _, rt := range g.srv.routes {
-		op, ok := d.Paths[rt.path][strings.ToLower(rt.verb())]
+		op, ok := d.Paths[rt.path][strings.ToLower(rt.method)]
 		if !ok {
-			t.Errorf("%s %s is not described", rt.verb(), rt.path)
+			t.Errorf("%s %s is not described", rt.method, rt.path)
 			continue
 		}
 		if described := len(op.RequestBody.Content) > 0; described != (rt.body != nil) {
-			t.Errorf("%s %s: a body is described: %v", rt.verb(), rt.path, described)
+			t.Errorf("%s %s: a body is described: %v", rt.method, rt.path, described)
 		}
 		var described []string
 		for _, p := range op.Parameters {

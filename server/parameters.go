@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"mime"
 	"net/http"
@@ -29,6 +30,20 @@ type param struct {
 	least int // of a number
 	most  int
 	deflt int
+}
+
+func newParam(name, kind, doc string) param {
+	p := param{name: name, kind: kind, doc: doc}
+	switch {
+	case strings.Contains(kind, ".."):
+		p.kind = "number"
+		_, _ = fmt.Sscanf(kind, "%d..%d=%d", &p.least, &p.most, &p.deflt) // a test reads all
+	case strings.Contains(kind, "|"):
+		p.kind, p.words = "word", strings.Split(kind, "|")
+	case strings.Contains(kind, ","):
+		p.kind, p.words = "words", strings.Split(kind, ",")
+	}
+	return p
 }
 
 // values are the given parameters of one request.

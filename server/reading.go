@@ -132,37 +132,24 @@ func (s *Server) files(a *asked) (any, error) {
 
 // lookRoutes are the routes by which the command line shows tasks.
 func lookRoutes() []route {
-	const id = "/v1/tasks/{id}"
 	return []route{
-		{path: "/v1/names", summary: "The ids of all tasks and their folders, from which short names follow",
-			answer: api.Names{}, document: func(s *Server, a *asked) (any, error) {
-				items, err := s.service.Names(a.Context())
-				return api.Names{Items: items}, err
-			}},
-		{path: "/v1/undo", summary: "What can be taken back of all tasks, the newest first",
-			answer: api.Page[api.TaskActions]{}, document: (*Server).allActions,
-			params: []param{{name: "limit", kind: "number", doc: "at most this many tasks; 0 = all", most: 1000, deflt: 0}}},
-		{path: id + "/lines", summary: "Messages as lines of text: a window of them, the newest when none is named",
-			answer: api.Lines{}, document: windows(func(s *service.Service, a *asked, span service.Span) (any, error) {
+		{on: "GET /v1/names", answer: api.Names{}, document: func(s *Server, a *asked) (any, error) {
+			items, err := s.service.Names(a.Context())
+			return api.Names{Items: items}, err
+		}},
+		{on: "GET /v1/undo", answer: api.Page[api.TaskActions]{}, document: (*Server).allActions},
+		{on: "GET /v1/tasks/{id}/lines", answer: api.Lines{},
+			document: windows(func(s *service.Service, a *asked, span service.Span) (any, error) {
 				o := service.LinesOptions{API: a.text["view"] == "api", Effective: a.text["view"] == "effective", Whole: a.flag["whole"]}
 				return s.Lines(a.Context(), a.id, o, span)
-			}),
-			params: with(windowParams,
-				param{name: "view", kind: "word", words: []string{"ui", "api", "effective"},
-					doc: "what the person saw (the default), what the model saw, or what would be sent"},
-				param{name: "whole", kind: "flag", doc: "thinking unfolded, and output not cut"})},
-		{path: id + "/journal", summary: "The commits of the task's journal: a window of them, the newest when none is " +
-			"named", answer: api.Commits{}, params: windowParams,
+			})},
+		{on: "GET /v1/tasks/{id}/journal", answer: api.Commits{},
 			document: windows(func(s *service.Service, a *asked, span service.Span) (any, error) {
 				return s.Commits(a.Context(), a.id, span)
 			})},
-		{path: id + "/context", summary: "What the next request is made of, in tokens", answer: api.ContextUse{},
-			fails: []int{503},
+		{on: "GET /v1/tasks/{id}/context", answer: api.ContextUse{}, fails: []int{503},
 			document: func(s *Server, a *asked) (any, error) {
 				return s.service.Context(a.Context(), a.id, a.text["workspace"])
-			},
-			params: []param{
-				{name: "workspace", kind: "text", doc: "the folder to look from, for a task that records none"},
 			}},
 	}
 }
@@ -232,15 +219,9 @@ var packed = map[string]string{"roo": "tar", "archive": "zip"}
 
 func exportRoutes() []route {
 	return []route{{
-		path: "/v1/tasks/{id}/export", summary: "The task as a file: md, html and json mask secrets, roo (a tar of Roo's " +
-			"files) and archive (a zip) are exact. The trailer Roost-Export names, percent-encoded, what was masked and what " +
-			"could not be read",
-		media: "application/octet-stream", forms: []string{"text/markdown", "text/html", jsonMedia, "application/x-tar",
-			"application/zip"}, serve: (*Server).export, params: []param{
-			{name: "format", kind: "word", words: []string{"md", "html", "json", "roo", "archive"}, doc: "the form; md when none is named"},
-			{name: "redact", kind: "word", words: []string{"true", "false"}, doc: "false leaves secrets as they are"},
-			{name: "also", kind: "text", doc: "ids of more tasks for an archive, joined by commas"},
-		},
+		on: "GET /v1/tasks/{id}/export", media: "application/octet-stream",
+		forms: []string{"text/markdown", "text/html", jsonMedia, "application/x-tar", "application/zip"},
+		serve: (*Server).export,
 	}}
 }
 

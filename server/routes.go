@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	_ "embed"
 	"net/http"
 	"slices"
 	"strings"
@@ -10,12 +11,56 @@ import (
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/server/idempotency"
+	"github.com/roost-dev/roost/server/schema"
 	"github.com/roost-dev/roost/service"
 )
 
+// routesPage describes all routes: under the line [tag], each with its purpose and its parameters. A parameter has its
+// name, its kind and its meaning; the kind is that of param, or the words a|b of which it is one, the words a,b of which
+// it has some, or the bounds and the default of a number, as 1..1000=100; 0 is no bound. @name is a group of parameters;
+// @path and @header describe the variable parts of paths, and the headers.
+//
+//go:embed routes.txt
+var routesPage string
+
+// purpose is what the page has about a route or a group of parameters.
+type purpose struct {
+	tag, summary string
+	params       []param
+}
+
+// purposes reads the page: by method and path, or by the name of the group. tags are the groups of routes in the
+// OpenAPI document.
+func purposes() (all map[string]*purpose, tags []schema.Object) {
+	all = map[string]*purpose{}
+	tag, now := "", &purpose{}
+	for line := range strings.Lines(routesPage) {
+		line = strings.TrimSuffix(line, "\n")
+		text, below := strings.CutPrefix(line, "\t")
+		name, rest, _ := strings.Cut(text, " ")
+		switch {
+		case line == "":
+		case line[0] == '[':
+			tag, rest, _ = strings.Cut(line[1:], "] ")
+			tags = append(tags, schema.Object{"name": tag, "description": rest})
+		case !below:
+			now = &purpose{tag: tag}
+			all[line] = now
+		case name[0] == '@':
+			now.params = append(now.params, all[name].params...)
+		case now.summary == "" && now.tag != "":
+			now.summary = text
+		default:
+			kind, doc, _ := strings.Cut(rest, " ")
+			now.params = append(now.params, newParam(name, kind, doc))
+		}
+	}
+	return all, tags
+}
+
 // routes are all routes of the server.
 func routes() []route {
-	return slices.Concat(
+	list := slices.Concat(
 		readRoutes(),
 		lookRoutes(),
 		exportRoutes(),
@@ -25,106 +70,64 @@ func routes() []route {
 		editRoutes(),
 		olderRoutes(),
 	)
+	all, _ := purposes()
+	for i := range list {
+		rt := &list[i]
+		rt.method, rt.path, _ = strings.Cut(rt.on, " ")
+		rt.purpose = *all[rt.on]
+	}
+	return list
 }
 
 // readRoutes are the routes that only read.
 func readRoutes() []route {
-	var groupings []string
-	for _, g := range api.Groupings {
-		groupings = append(groupings, string(g))
-	}
 	return []route{
-		{path: "/healthz", summary: "Whether the process answers", open: true, answer: health{}, document: (*Server).healthz},
-		{path: "/readyz", summary: "Whether tasks can be read and kept", open: true, answer: readiness{}, fails: []int{503},
-			serve: (*Server).readyz},
-		{path: "/login", summary: "The log-in link: sets the cookie and leads on; works once", open: true,
-			media: "text/plain", forms: []string{jsonMedia},
-			params: []param{{name: "key", kind: "text", doc: "what the link that roost serve printed holds"}}, serve: (*Server).login},
-		{path: "/openapi.json", summary: "This description", media: jsonMedia, document: (*Server).describe},
-		{path: "/v1/openapi.json", summary: "This description", media: jsonMedia, document: (*Server).describe},
-		{path: "/v1/version", summary: "What the server is", answer: api.Version{},
+		{on: "GET /healthz", open: true, answer: health{}, document: (*Server).healthz},
+		{on: "GET /readyz", open: true, answer: readiness{}, fails: []int{503}, serve: (*Server).readyz},
+		{on: "GET /login", open: true, media: "text/plain", forms: []string{jsonMedia}, serve: (*Server).login},
+		{on: "GET /openapi.json", media: jsonMedia, document: (*Server).describe},
+		{on: "GET /v1/openapi.json", media: jsonMedia, document: (*Server).describe},
+		{on: "GET /v1/version", answer: api.Version{},
 			document: func(s *Server, _ *asked) (any, error) { return s.opt.Version, nil }},
-		{path: "/v1/sources", summary: "The storages that tasks are read from", answer: sources{}, document: (*Server).sources},
-		{path: "/v1/tasks", summary: "Tasks of all sources, newest first", answer: api.Page[api.Summary]{},
-			fails: []int{400}, document: (*Server).tasks,
-			params: with(taskParams,
-				param{name: "query", kind: "text", doc: "only tasks whose title or id holds these words"},
-				param{name: "sort", kind: "word", words: []string{"newest", "oldest", "cost", "tokens"}, doc: "the order"},
-				param{name: "tree", kind: "flag", doc: "subtasks behind their parents, and on one page with them"},
-				param{name: "damaged", kind: "flag", doc: "only damaged tasks"},
-				param{name: "empty", kind: "flag", doc: "also task folders without messages"}, withParam)},
-		{path: "/v1/tasks/{id}", summary: "A task", answer: api.Summary{}, document: (*Server).task},
-		{path: "/v1/tasks/{id}/messages", summary: "What the person saw: a window of it, the newest when none is named",
-			answer: api.Window{}, document: windows(messages), params: windowParams},
-		{path: "/v1/tasks/{id}/history", summary: "What the model saw, or what would be sent to it now", answer: api.Window{},
-			document: windows(history),
-			params: with(windowParams, param{name: "view", kind: "word", words: []string{"raw", "effective"},
-				doc: "raw: as it is stored (the default); effective: what would be sent"})},
-		{path: "/v1/tasks/{id}/files", summary: "The files that the model knows, each fresh, changed or missing",
-			answer: api.KnownFiles{}, fails: []int{422}, document: (*Server).files,
-			params: []param{
-				{name: "path", kind: "text", doc: "only this file, with its records; however its path is spelled"},
-				{name: "workspace", kind: "text", doc: "the folder to look in; the task's own when none is named"},
-			}},
-		{path: "/v1/tasks/{id}/usage", summary: "What the task spent", answer: api.Usage{}, document: shows((*service.Service).Usage)},
-		{path: "/v1/tasks/{id}/tree", summary: "The task and its subtasks", answer: api.Branch{}, document: (*Server).tree,
-			params: []param{withParam}},
-		{path: "/v1/tasks/{id}/events", summary: "The task's events: those of its journal, then those that come. Labels of " +
-			"other tools' tasks, and the way of any task into the trash and back, stand in no task's journal: /v1/events tells " +
-			"of them", media: streamMedia, fails: []int{400, 429}, serve: (*Server).events,
-			params: []param{{name: "after", kind: "text", doc: "0: from the start; the id of an event: what comes behind it; " +
-				"the number of a commit: what comes behind that. Last-Event-ID goes before it. Neither: only what comes from now " +
-				"on"}, typesParam}},
-		{path: "/v1/search", summary: "Messages of all tasks that hold some words", answer: api.Page[api.Hit]{},
-			fails: []int{400}, document: (*Server).search,
-			params: with(taskParams,
-				param{name: "q", kind: "text", doc: "the words; in double quotes a phrase"},
-				param{name: "in", kind: "words", words: api.Scopes, doc: "only in these places, joined by commas"},
-				param{name: "tool", kind: "text", doc: "only tasks in which this tool was called"},
-				param{name: "file", kind: "text", doc: "only tasks in which a tool was asked for a path that holds this"}, withParam)},
-		{path: "/v1/usage", summary: "What all tasks spent, in groups", answer: api.Totals{}, document: (*Server).spending,
-			params: []param{
-				{name: "by", kind: "word", words: groupings, doc: "the groups; by day when none is named"},
-				{name: "since", kind: "time", doc: "requests from this time on"},
-				{name: "until", kind: "time", doc: "requests before this time"},
-				{name: "source", kind: "text", doc: "only tasks of this source"},
-				{name: "workspace", kind: "text", doc: "only tasks of this folder"},
-			}},
+		{on: "GET /v1/sources", answer: sources{}, document: (*Server).sources},
+		{on: "GET /v1/tasks", answer: api.Page[api.Summary]{}, fails: []int{400}, document: (*Server).tasks},
+		{on: "GET /v1/tasks/{id}", answer: api.Summary{}, document: (*Server).task},
+		{on: "GET /v1/tasks/{id}/messages", answer: api.Window{}, document: windows(messages)},
+		{on: "GET /v1/tasks/{id}/history", answer: api.Window{}, document: windows(history)},
+		{on: "GET /v1/tasks/{id}/files", answer: api.KnownFiles{}, fails: []int{422}, document: (*Server).files},
+		{on: "GET /v1/tasks/{id}/usage", answer: api.Usage{}, document: shows((*service.Service).Usage)},
+		{on: "GET /v1/tasks/{id}/tree", answer: api.Branch{}, document: (*Server).tree},
+		{on: "GET /v1/tasks/{id}/events", media: streamMedia, fails: []int{400, 429}, serve: (*Server).events},
+		{on: "GET /v1/search", answer: api.Page[api.Hit]{}, fails: []int{400}, document: (*Server).search},
+		{on: "GET /v1/usage", answer: api.Totals{}, document: (*Server).spending},
 	}
 }
 
 // route is a method and path with its handler. Reading of parameters, refusals and the OpenAPI document all come from
-// the table of routes.
+// the table of routes and its page.
 type route struct {
-	method  string // "" = GET
-	path    string
-	summary string
-	params  []param
-	open    bool // needs no token
-	answer  any  // a value of the type of the document, nil for other answers
-	media   string
-	forms   []string // other media types that its parameters select
-	engine  bool     // it needs an engine, as every act does
-	waits   bool     // it obeys Prefer: wait=N
-	stream  bool     // it can answer with an event stream; see reply.follow
-	older   bool     // of the older call: act answers with its own stream, and failures have their own shape
-	fails   []int    // besides those that every route can give
-	body    any      // a value of the type of the JSON body; nil = no body
-	status  int      // of success; 0 = 200
-	also    int      // another one, when nothing new was made; 0 = none; see madeNothing
+	on     string // method and path, as the page has them; the next three follow from it
+	method string
+	path   string
+	purpose
+
+	open   bool // needs no token
+	answer any  // a value of the type of the document, nil for other answers
+	media  string
+	forms  []string // other media types that its parameters select
+	engine bool     // it needs an engine, as every act does
+	waits  bool     // it obeys Prefer: wait=N
+	stream bool     // it can answer with an event stream; see reply.follow
+	older  bool     // of the older call: act answers with its own stream, and failures have their own shape
+	fails  []int    // besides those that every route can give
+	body   any      // a value of the type of the JSON body; nil = no body
+	status int      // of success; 0 = 200
+	also   int      // another one, when nothing new was made; 0 = none; see madeNothing
 
 	// One of these answers. Around act, the server handles idempotency keys, If-Match and Origin.
 	document func(*Server, *asked) (any, error)                      // GET: answers with JSON
 	act      func(*Server, *asked) (*reply, error)                   // other methods: changes something
 	serve    func(*Server, http.ResponseWriter, *asked) *api.Problem // writes the answer itself
-}
-
-// verb is the method of the route.
-func (rt route) verb() string {
-	if rt.method == "" {
-		return http.MethodGet
-	}
-	return rt.method
 }
 
 // success is the status of an answer without a problem.
@@ -174,37 +177,6 @@ const (
 	streamMedia = "text/event-stream"
 )
 
-var (
-	limitParam  = param{name: "limit", kind: "number", doc: "at most this many", least: 1, most: 1000, deflt: 100}
-	cursorParam = param{name: "cursor", kind: "text", doc: "go on where the page ended that gave it as next_cursor"}
-	withParam   = param{name: "with", kind: "words", words: []string{"names", "found"},
-		doc: "add the shortest name of each task, by SOURCE:ID, or what was looked through"}
-	sinceParam = param{name: "since", kind: "time", doc: "changed after this time: 2026-01-31, RFC 3339, or an age such as 7d"}
-	untilParam = param{name: "until", kind: "time", doc: "changed before this time"}
-	costParams = []param{
-		{name: "min_cost", kind: "dollars", doc: "only tasks that cost at least so many US dollars"},
-		{name: "max_cost", kind: "dollars", doc: "only tasks that cost at most so many; one of unknown cost is in neither"},
-	}
-	taskParams = append([]param{
-		{name: "workspace", kind: "text", doc: "only tasks of this folder"},
-		{name: "status", kind: "word", words: statuses, doc: "only tasks with this status"},
-		{name: "source", kind: "text", doc: "only tasks of this source"},
-		{name: "tag", kind: "text", doc: "only tasks with this tag"},
-		{name: "model", kind: "text", doc: "only tasks whose model's name holds these words"},
-		sinceParam, untilParam, limitParam, cursorParam,
-	}, costParams...)
-	windowParams = []param{
-		{name: "before", kind: "text", doc: "only what is before this message's number (12 or #12), the newest of that"},
-		{name: "after", kind: "text", doc: "only what is after this message's number, the oldest of that"},
-		limitParam,
-	}
-)
-
-// statuses are the statuses of tasks.
-var statuses = []string{"queued", "running", "waiting", "delegated", "interrupted", "completed", "failed", "cancelled", "idle"}
-
-func with(list []param, more ...param) []param { return append(slices.Clone(list), more...) }
-
 // shows is the document of a route that shows one thing of a task.
 func shows[D any](verb func(*service.Service, context.Context, string) (D, error)) func(*Server, *asked) (any, error) {
 	return func(s *Server, a *asked) (any, error) { return verb(s.service, a.Context(), a.id) }
@@ -240,16 +212,23 @@ func does(act func(*service.Service, *asked) (any, error)) func(*Server, *asked)
 	}
 }
 
-// takes is the act of a route with a body.
-func takes[N any](act func(*service.Service, *asked, N) (any, error)) func(*Server, *asked) (*reply, error) {
+// reads is the act of a route with a body.
+func reads[N any](act func(*Server, *asked, N) (*reply, error)) func(*Server, *asked) (*reply, error) {
 	return func(s *Server, a *asked) (*reply, error) {
 		var n N
 		if err := a.read(&n); err != nil {
 			return nil, err
 		}
+		return act(s, a, n)
+	}
+}
+
+// takes is reads for an act of the service.
+func takes[N any](act func(*service.Service, *asked, N) (any, error)) func(*Server, *asked) (*reply, error) {
+	return reads(func(s *Server, a *asked, n N) (*reply, error) {
 		doc, err := act(s.service, a, n)
 		return &reply{doc: doc}, err
-	}
+	})
 }
 
 // changes is takes for a change of the task that the path names.

@@ -192,8 +192,8 @@ func (s *Server) muxOf(list []route) *http.ServeMux {
 	methods := map[string][]string{} // by path
 	for i := range list {
 		rt := &list[i]
-		methods[rt.path] = append(methods[rt.path], rt.verb())
-		mux.HandleFunc(rt.verb()+" "+rt.path, func(w http.ResponseWriter, r *http.Request) {
+		methods[rt.path] = append(methods[rt.path], rt.method)
+		mux.HandleFunc(rt.method+" "+rt.path, func(w http.ResponseWriter, r *http.Request) {
 			if p := s.answer(rt, w, r); p != nil {
 				s.lament(w, r, p)
 			}

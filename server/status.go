@@ -33,16 +33,11 @@ func (r *Recovery) String() string {
 // serverRoutes are the routes about the server itself.
 func serverRoutes() []route {
 	return []route{
-		{path: "/metrics", summary: "What is counted, as Prometheus reads it", media: "text/plain",
-			forms: []string{"application/openmetrics-text"}, serve: (*Server).metrics},
-		{path: "/v1/server", summary: "What the server is and does", answer: api.Server{}, document: (*Server).server},
-		{method: http.MethodPost, path: "/v1/server/drain", summary: "Start no more runs; those that work go on, queued ones " +
-			"stay queued", answer: api.Server{}, act: (*Server).drain},
-		{method: http.MethodDelete, path: "/v1/server/drain", summary: "Start runs again, the queued ones first",
-			answer: api.Server{}, act: (*Server).admit},
-		{method: http.MethodPost, path: "/v1/server/stop", summary: "End the server once its runs are finished, or its time " +
-			"for that is over: what is not is interrupted and saved",
-			answer: api.Server{}, status: http.StatusAccepted, body: api.Stop{}, act: (*Server).quit},
+		{on: "GET /metrics", media: "text/plain", forms: []string{"application/openmetrics-text"}, serve: (*Server).metrics},
+		{on: "GET /v1/server", answer: api.Server{}, document: (*Server).server},
+		{on: "POST /v1/server/drain", answer: api.Server{}, act: (*Server).drain},
+		{on: "DELETE /v1/server/drain", answer: api.Server{}, act: (*Server).admit},
+		{on: "POST /v1/server/stop", answer: api.Server{}, status: http.StatusAccepted, body: api.Stop{}, act: reads((*Server).quit)},
 	}
 }
 
@@ -76,11 +71,7 @@ func (s *Server) admit(*asked) (*reply, error) {
 }
 
 // quit asks the program to end the server, and answers first.
-func (s *Server) quit(a *asked) (*reply, error) {
-	var how api.Stop
-	if err := a.read(&how); err != nil {
-		return nil, err
-	}
+func (s *Server) quit(a *asked, how api.Stop) (*reply, error) {
 	if s.opt.Stop == nil {
 		return nil, problem(http.StatusConflict, "not_a_server", "That process is no server",
 			"it runs a task in a terminal, and ends with it", "POST /v1/tasks/{id}/cancel")

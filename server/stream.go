@@ -21,14 +21,8 @@ import (
 // streamRoutes are the streams beside those of single tasks.
 func streamRoutes() []route {
 	return []route{
-		{path: "/v1/events", summary: "The events of all tasks, as they became durable", media: streamMedia,
-			fails: []int{400, 429}, serve: (*Server).allEvents,
-			params: []param{{name: "after", kind: "text", doc: "0: from the oldest that is kept; the id of an event of this " +
-				"stream: what comes behind it. Last-Event-ID goes before it. Neither: only what comes from now on"}, typesParam}},
-		{path: "/v1/runs/{rid}/events", summary: "The events of a run, until it has ended; 204 for a client that has seen the end",
-			media: streamMedia, fails: []int{429}, engine: true, serve: (*Server).runEvents,
-			params: []param{{name: "after", kind: "text", doc: "the id of an event of the task: what comes behind it; else " +
-				"all of the run. Last-Event-ID goes before it"}, typesParam}},
+		{on: "GET /v1/events", media: streamMedia, fails: []int{400, 429}, serve: (*Server).allEvents},
+		{on: "GET /v1/runs/{rid}/events", media: streamMedia, fails: []int{429}, engine: true, serve: (*Server).runEvents},
 	}
 }
 
@@ -452,10 +446,6 @@ func (f *eventStream) end(why error) error {
 	f.buf = events.AppendFrame(f.buf, "", "stream.end", o.Bytes())
 	return errors.Join(f.flush(), why)
 }
-
-// typesParam narrows a stream.
-var typesParam = param{name: "types", kind: "text", doc: "only events of these types, joined by commas: run.ended, or " +
-	"message.* for all that begin so"}
 
 // wanted reads the parameter types; nil means all events. The events stream.snapshot and stream.end are always sent.
 func (a *asked) wanted() (func(events.Item) bool, *api.Problem) {
