@@ -10,10 +10,10 @@ package term
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -181,11 +181,10 @@ func (d *Display) Show(e Event) {
 		}
 		d.Usage.LastSeen = e.At
 	}
-	want := members[e.Type]
-	if want == nil {
+	if !slices.Contains(shownTypes, e.Type) {
 		return
 	}
-	f, ok := want.read(e.Data)
+	f, ok := readFields(e.Data)
 	if !ok {
 		return
 	}
@@ -220,7 +219,7 @@ func (d *Display) show(e Event, f fields) {
 	case "turn.started":
 		d.Usage.Turns++
 	case "usage.changed":
-		d.Usage.In += f.Input
+		d.Usage.In += f.Input + f.CacheRead + f.CacheWrite // as lists count them
 		d.Usage.Out += f.Output
 		if f.Cost == nil {
 			d.Usage.Unknown = true
@@ -257,7 +256,7 @@ func (d *Display) begun(event string, f fields) {
 
 // added remembers what a row is, and shows those that no other event reports.
 func (d *Display) added(f fields) {
-	if f.History != "ui" || len(f.Content) == 0 {
+	if f.History != api.UI || len(f.Content) == 0 {
 		return
 	}
 	n := f.Message
@@ -494,8 +493,8 @@ func (d *Display) toolFinished(e Event, f fields) {
 		mark, style = "✗", view.Bad
 	case "denied":
 		mark, style = "⊘", view.Asked
-		if f.Rule != "" {
-			facts = append(facts, "rule "+f.Rule)
+		if f.Approval.Rule != "" {
+			facts = append(facts, "rule "+f.Approval.Rule)
 		}
 	case "cancelled", "unknown":
 		mark, style = "?", view.Asked
@@ -583,114 +582,45 @@ func EventOf(typ string, data json.RawMessage) Event {
 // fields are the members of all events that a display looks at. One struct for
 // all: the payloads are small and their names do not clash.
 type fields struct {
-	Message uint64
-	History string
-	Content []byte // the message itself
-	Text    string
-	Offset  int
-	Call    string
-	Name    string
-	Outcome string
-	Exit    *int
-	Result  []byte
-	Rule    string // of the approval
-	Input   int64  // tokens, those of the cache among them, as lists count them
-	Output  int64
-	Cost    *int64 // micro-dollars; nil when unknown
-	Reason  string
-	Child   string
-	Mode    string
-	Title   string
+	Message  uint64          `json:"message"`
+	History  string          `json:"history"`
+	Content  json.RawMessage `json:"content"` // the message itself
+	Text     string          `json:"text"`
+	Offset   int             `json:"offset"`
+	Call     string          `json:"call"`
+	Name     string          `json:"name"`
+	Outcome  string          `json:"outcome"`
+	Exit     *int            `json:"exit"`
+	Result   json.RawMessage `json:"result"`
+	Approval struct {
+		Rule string `json:"rule"`
+	} `json:"approval"`
+	Input      int64  `json:"input"` // tokens, like the next three
+	CacheRead  int64  `json:"cache_read"`
+	CacheWrite int64  `json:"cache_write"`
+	Output     int64  `json:"output"`
+	Cost       *int64 `json:"cost_micros"` // nil when unknown
+	Reason     string `json:"reason"`
+	Child      string `json:"child"`
+	Mode       string `json:"mode"`
+	Title      string `json:"title"`
 }
 
-// names are the members of one type of event that a display reads.
-type names []string
-
-// members are the members that are read of each type that is shown. Events of other types may be large, and are not
-// even parsed.
-var members = map[string]names{
-	"message.added":      {"history", "message", "content"},
-	"message.changed":    {"history", "message", "content"},
-	"message.text_saved": {"message", "text"},
-	"message.delta":      {"message", "call", "offset", "text"},
-	"reasoning.delta":    {"message", "offset", "text"},
-	"tool.started":       {"call", "message"},
-	"tool.finished":      {"call", "name", "outcome", "exit", "result", "approval"},
-	"turn.started":       {},
-	"usage.changed":      {"input", "cache_read", "cache_write", "output", "cost_micros"},
-	"notice":             {"text"},
-	"wait.delta":         {"text"},
-	"subtask.started":    {"child", "mode", "title"},
-	"history.condensed":  {"reason"},
-	"foreign.imported":   {"reason"},
-	"foreign.refused":    {"reason"},
+// shownTypes are the types of events that are shown or counted. Events of other types may be large, and are not even
+// parsed.
+var shownTypes = []string{
+	"message.added", "message.changed", "message.text_saved", "message.delta", "reasoning.delta", "tool.started", "tool.finished",
+	"turn.started", "usage.changed", "notice", "wait.delta", "subtask.started", "history.condensed", "foreign.imported",
+	"foreign.refused",
 }
 
-// read takes the members out of an event. It reports false when there is nothing
-// to show: the event is not an object, or a message of the model's history.
-func (n names) read(data []byte) (f fields, ok bool) {
-	if esjson.TypeOf(data) != esjson.TypeObject {
+// readFields reads an event; a member of another kind than it should have is left out. It reports false when there is
+// nothing to show: the event is not an object, or a message of the model's history.
+func readFields(data []byte) (f fields, ok bool) {
+	if history, has := esjson.GetString(data, "history"); has && history != api.UI || esjson.TypeOf(data) != esjson.TypeObject {
 		return f, false
 	}
-	left, seen := len(n), false
-	for key, val := range esjson.Members(data) {
-		seen = true
-		if left == 0 {
-			break
-		}
-		if !slices.Contains(n, key) {
-			continue
-		}
-		left--
-		if key == "history" && string(val) != `"ui"` {
-			return f, false
-		}
-		f.set(key, val)
-	}
-	return f, seen
-}
-
-func (f *fields) set(key string, val []byte) {
-	texts := map[string]*string{
-		"history": &f.History, "text": &f.Text, "call": &f.Call, "name": &f.Name, "outcome": &f.Outcome,
-		"reason": &f.Reason, "child": &f.Child, "mode": &f.Mode, "title": &f.Title,
-	}
-	if to := texts[key]; to != nil {
-		*to = text(val)
-		return
-	}
-	n, err := strconv.ParseInt(string(val), 10, 64)
-	switch key {
-	case "message":
-		f.Message, _ = strconv.ParseUint(string(val), 10, 64)
-	case "content":
-		f.Content = val
-	case "result":
-		f.Result = val
-	case "approval":
-		f.Rule, _ = esjson.GetString(val, "rule")
-	case "offset":
-		f.Offset = int(n)
-	case "input", "cache_read", "cache_write":
-		f.Input += n
-	case "output":
-		f.Output = n
-	case "exit":
-		if code := int(n); err == nil {
-			f.Exit = &code
-		}
-	case "cost_micros":
-		if err == nil {
-			f.Cost = &n
-		}
-	}
-}
-
-// text reads a JSON string; anything else is empty.
-func text(val []byte) string {
-	if len(val) == 0 || val[0] != '"' {
-		return ""
-	}
-	s, _ := esjson.Unquote(val)
-	return s
+	err := json.Unmarshal(data, &f)
+	_, odd := errors.AsType[*json.UnmarshalTypeError](err)
+	return f, err == nil || odd
 }
