@@ -14,11 +14,8 @@ func rowsThatRead() (kinds []string) {
 	for kind := range payloads {
 		kinds = append(kinds, "say:"+kind, "ask:"+kind)
 	}
-	for kind := range plain {
-		kinds = append(kinds, "say:"+kind)
-	}
-	for kind := range askTitles {
-		kinds = append(kinds, "ask:"+kind)
+	for kind := range headings {
+		kinds = append(kinds, kind)
 	}
 	return append(kinds, "ask:followup", "ask:use_mcp_server", "say:use_mcp_server", "say:error_retry", "say:user_feedback_diff", "say:checkpoint_saved", "ask:tool", "say:tool", "say:user_edit_todos")
 }

@@ -9,6 +9,7 @@ package view
 
 import (
 	"cmp"
+	_ "embed"
 	"fmt"
 	"math"
 	"slices"
@@ -80,63 +81,33 @@ func UI(raw []byte, number int) Item {
 		known = say(&it, kind, text, raw)
 	}
 	if !known {
-		it.Title, it.Body = it.Kind, text
+		it.Class, it.Title, it.Body = Unknown, it.Kind, text
 		payload(&it, "", text)
 	}
 	return it
 }
 
-// plain are the kinds whose text is the body under a fixed title.
-var plain = map[string]heading{
-	"task":                       {User, ""},
-	"reasoning":                  {Reasoning, ""},
-	"user_feedback":              {User, ""},
-	"completion_result":          {Result, ""},
-	"command_output":             {Output, ""},
-	"error":                      {Failure, "error"},
-	"api_req_retried":            {Note, "the request was tried again"},
-	"api_req_retry_delayed":      {Note, "waiting before the next try"},
-	"api_req_finished":           {Note, "the request ended"},
-	"api_req_rate_limit_wait":    {Note, "waiting for the rate limit"},
-	"api_req_deleted":            {Note, "requests were taken out by a restore"},
-	"shell_integration_warning":  {Note, "the editor's shell integration is missing"},
-	"mcp_server_request_started": {Note, "asking the MCP server"},
-	"mcp_server_response":        {Output, "the MCP server's answer"},
-	"mcp_notification":           {Note, "message of the MCP server"},
-	"subtask_result":             {Result, "the subtask's result"},
-	"rooignore_error":            {Failure, "hidden by .rooignore"},
-	"clineignore_error":          {Failure, "hidden by .clineignore"},
-	"diff_error":                 {Failure, "the change did not fit"},
-	"condense_context_error":     {Failure, "condensing failed"},
-	"command":                    {Tool, "command"},
-	"new_task":                   {Tool, "new task"},
-	"new_task_started":           {Note, "a subtask started"},
-	"browser_action":             {Tool, "browser"},
-	"browser_action_launch":      {Tool, "open a browser"},
-	"browser_action_result":      {Output, "browser"},
-	"browser_session_status":     {Note, "browser session"},
-	"too_many_tools_warning":     {Note, "many tools are switched on"},
-	"image":                      {Output, "an image"},
-	"checkpoint_created":         {Note, "checkpoint"},
-	"load_mcp_documentation":     {Note, "reading about MCP"},
-	"info":                       {Note, ""},
-	"task_progress":              {Note, "progress"},
-	"deleted_api_reqs":           {Note, "requests were taken out by a restore"},
-	"generate_explanation":       {Note, "explanation"},
-	"hook_status":                {Note, "hook"},
-	"hook_output_stream":         {Output, "hook"},
-	"use_subagents":              {Tool, "use subagents"},
-	"subagent":                   {Note, "a subagent"},
-	"subagent_usage":             {Note, "what subagents cost"},
-	"conditional_rules_applied":  {Note, "rules that apply now"},
-	"command_permission_denied":  {Failure, "the command is not permitted"},
-}
+// rowKinds has a line for each kind of rows whose text is the body under a fixed title: the kind, the class and the title.
+//
+//go:embed rows.txt
+var rowKinds string
 
 // heading is how a row of a kind is shown.
 type heading struct {
 	class Class
 	title string
 }
+
+// headings are the headings of rows, by say:KIND and ask:KIND.
+var headings = func() map[string]heading {
+	all := map[string]heading{}
+	for line := range strings.Lines(rowKinds) {
+		kind, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		class, title, _ := strings.Cut(rest, " ")
+		all[kind] = heading{Class(class), title}
+	}
+	return all
+}()
 
 func say(it *Item, kind, text string, raw []byte) bool {
 	it.Body = text
@@ -175,18 +146,20 @@ func say(it *Item, kind, text string, raw []byte) bool {
 
 // headed shows a row whose text is the body under a fixed title, if its kind is one of those.
 func headed(it *Item, kind, text string) bool {
-	known, ok := plain[kind]
+	known, ok := headings[it.Kind]
 	if !ok {
 		return false
 	}
-	it.Class, it.Title = known.class, known.title
-	switch kind {
-	case "completion_result":
+	it.Class, it.Title, it.Body = known.class, known.title, text
+	switch {
+	case kind == "completion_result":
 		it.Body = strings.TrimSuffix(text, changesFlag)
-	case "error":
+	case kind == "error":
 		it.Body = cmp.Or(codes[text], text)
-	case "api_req_retry_delayed":
+	case kind == "api_req_retry_delayed":
 		it.Body = untimed(text)
+	case it.Kind == "ask:command_output" && text == "":
+		it.Class, it.Title = Note, "the command is running"
 	}
 	payload(it, kind, text)
 	return true
@@ -289,27 +262,6 @@ func truncated(it *Item, raw []byte) {
 // changesFlag is what Cline appends to a result when files changed.
 const changesFlag = "HAS_CHANGES"
 
-// askTitles are the questions with a fixed title; their text, if any, is the body.
-var askTitles = map[string]heading{
-	"command_output":                {Output, ""},
-	"completion_result":             {Note, "waiting for the next word"},
-	"api_req_failed":                {Failure, "the request to the model failed"},
-	"resume_task":                   {Note, "resumed"},
-	"resume_completed_task":         {Note, "resumed after completion"},
-	"mistake_limit_reached":         {Question, "too many mistakes in a row"},
-	"auto_approval_max_req_reached": {Question, "the limit for automatic approvals is reached"},
-	"request_limit_reached":         {Question, "the limit of requests is reached"},
-	"browser_action_launch":         {Tool, "open a browser"},
-	"plan_mode_respond":             {Question, "plan"},
-	"plan_mode_response":            {Question, "plan"},
-	"act_mode_respond":              {Model, ""},
-	"new_task":                      {Tool, "new task"},
-	"condense":                      {Question, "condense the conversation"},
-	"summarize_task":                {Question, "summarise the task"},
-	"report_bug":                    {Question, "report a bug"},
-	"use_subagents":                 {Tool, "use subagents"},
-}
-
 func ask(it *Item, kind, text string) bool {
 	it.Class = Question
 	switch kind {
@@ -329,19 +281,7 @@ func ask(it *Item, kind, text string) bool {
 		mcp(it, text)
 		return true
 	}
-	known, ok := askTitles[kind]
-	it.Class, it.Title, it.Body = known.class, known.title, text
-	if kind == "completion_result" {
-		it.Body = strings.TrimSuffix(text, changesFlag)
-	}
-	if kind == "command_output" && text == "" {
-		it.Class, it.Title = Note, "the command is running"
-	}
-	if !ok {
-		it.Class = Unknown
-	}
-	payload(it, kind, text)
-	return ok
+	return headed(it, kind, text)
 }
 
 // followup is the question and its suggested answers. While it is streamed, the text is the bare question. rest are its

@@ -221,11 +221,9 @@ func TestNoKindDropsItsText(t *testing.T) {
 	kinds := map[string][]string{"ask": {"followup", "command", "tool", "use_mcp_server", "one of the future"}, "say": {
 		"text", "api_req_started", "tool", "user_edit_todos", "codebase_search_result", "user_feedback_diff", "use_mcp_server", "checkpoint_saved", "error_retry", "condense_context", "sliding_window_truncation", "one of the future",
 	}}
-	for kind := range askTitles {
-		kinds["ask"] = append(kinds["ask"], kind)
-	}
-	for kind := range plain {
-		kinds["say"] = append(kinds["say"], kind)
+	for name := range headings {
+		typ, kind, _ := strings.Cut(name, ":")
+		kinds[typ] = append(kinds[typ], kind)
 	}
 	for typ, list := range kinds {
 		for _, kind := range list {
@@ -300,5 +298,14 @@ func TestTheLastDuplicateIsShown(t *testing.T) {
 	got := read([]byte(`{"type":"say","type":"ask","ask":"command","text":"ls","text":"rm -rf /"}`))
 	if diff := cmp.Diff(shown{Class: Tool, Title: "$ rm -rf /"}, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestEachHeadingHasAClass(t *testing.T) {
+	t.Parallel()
+	for kind, h := range headings {
+		if _, known := marks[h.class]; !known {
+			t.Errorf("%s has the class %q", kind, h.class)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	_ "embed"
 	"fmt"
 	"regexp"
 	"slices"
@@ -23,67 +24,37 @@ type Key struct {
 	check  func(string) error
 }
 
-// Keys are all settings, in the order in which they are listed.
-var Keys = keys()
+// settings has a line for each setting: its name, the flag that overrides it or -, its kind and its meaning. The kind
+// is text, secret, list, a key of checks, or the words a|b of which the value is one. Those under profiles. are of a
+// profile.
+//
+//go:embed settings.txt
+var settings string
 
-func keys() []Key {
-	list := []Key{
-		{Name: "root", Flag: "root", Doc: "Roost's own folder"},
-		{Name: "cache", Flag: "cache", Doc: "where derived data lives"},
-		{Name: "sources", Flag: "sources", Doc: "other tools' storages: auto, none or DIR,..."},
-		{Name: "server", Flag: "server", Doc: "a running server to use"},
-		{Name: "provider", Flag: "provider", Doc: "which provider answers new tasks"},
-		{Name: "model", Flag: "model", Doc: "the model of new tasks"},
-		{Name: "base_url", Flag: "base-url", Doc: "the provider's address for new tasks"},
-		{Name: "mode", Flag: "mode", Doc: "the mode of new tasks"},
-		{Name: "approve", Flag: "approve", Doc: "what new tasks may do without asking", check: oneOf("ask", "read", "edits", "all")},
-		{Name: "allow", Flag: "allow", Doc: "commands that new tasks may run", List: true},
-		{Name: "deny", Flag: "deny", Doc: "commands that new tasks may never run", List: true},
-		{Name: "max_turns", Flag: "max-turns", Doc: "requests to the model in one run", check: count},
-		{Name: "max_cost", Flag: "max-cost", Doc: "US dollars for one run", check: amount},
-		{Name: "max_cost_task", Flag: "max-cost-task", Doc: "US dollars for a new task and its subtasks, ever", check: amount},
-		{Name: "max_cost_day", Flag: "max-cost-day", Doc: "US dollars for all tasks on one day", check: amount},
-		{Name: "ask_after_requests", Flag: "ask-after-requests", Doc: "ask whether to go on after so many requests", check: count},
-		{Name: "ask_after_cost", Flag: "ask-after-cost", Doc: "ask whether to go on after so many US dollars", check: amount},
-		{Name: "allow_tools", Flag: "allow-tool", Doc: `rules of what runs unasked: write_to_file, "write(docs/**)"`, List: true},
-		{Name: "ask_tools", Flag: "ask-tool", Doc: "rules of what asks, even if another rule allows it", List: true},
-		{Name: "deny_tools", Flag: "deny-tool", Doc: "rules of what is refused", List: true},
-		{Name: "idle_timeout", Flag: "idle-timeout", Doc: "stop when nothing happens for this long", check: span},
-		{Name: "total_timeout", Flag: "total-timeout", Doc: "stop a run after this long", check: span},
-		{Name: "max_runs", Flag: "max-runs", Doc: "of roost serve: runs that work at a time", check: count},
-		{Name: "hold", Flag: "hold", Doc: "of roost serve: how long a run waits for a person before it lets its task go, as " +
-			"waiting", check: span},
-		{Name: "drain_timeout", Flag: "drain-timeout", Doc: "of roost serve: how long runs are finished before it ends", check: span},
-		{Name: "auto_resume", Flag: "auto-resume", Doc: "of roost serve: go on with what a killed one left: true or false",
-			check: oneOf("true", "false")},
-		{Name: "resume_attempts", Flag: "resume-attempts", Doc: "of roost serve: how often in a row it resumes one task", check: count},
-		{Name: "cors_origin", Flag: "cors-origin", Doc: "of roost serve: web pages that may ask it, by their exact origins", List: true},
-		{Name: "linter", Doc: "the command whose findings @problems stands for"},
-		{Name: "profile", Flag: "profile", Doc: "the profile of new tasks"},
-		{Name: "effort", Flag: "effort", Doc: "how much the model of new tasks thinks", check: oneOf(api.Efforts...)},
-		{Name: "max_tokens", Flag: "max-tokens", Doc: "tokens of one reply", check: count},
-		{Name: "condense_at", Flag: "condense-at", Doc: "percent of the model's window at which older history is summarised, " +
-			"or never", check: share},
-		{Name: "stale", Flag: "stale", Doc: "what the model of new tasks gets of a file that others changed: tell (a notice, " +
-			"and a small difference) or read (its content)", check: oneOf("tell", "read")},
-		{Name: "checkpoints", Doc: "whether what runs change is kept, so that it can be put back: on or off", check: oneOf("on", "off")},
-		{Name: "checkpoint_file", Doc: "the largest file whose content is kept before a command, such as 2MiB", check: size},
-		{Name: "checkpoint_survey", Doc: "how much is kept before one command, such as 64MiB", check: size},
-		{Name: "checkpoint_store", Doc: "how much is kept of one workspace, such as 2GiB", check: size},
-		{Name: "tools.include", List: true,
-			Doc: "tools to offer beside the usual ones: edit, edit_file, search_replace, apply_patch, ..."},
-		{Name: "tools.exclude", Doc: "tools that are not offered, and whose calls are refused", List: true},
-		{Name: "restart.enabled", Doc: "of roost serve: whether requests may begin another run of a task: true or false; " +
-			"roost resume without --server is not bound", check: oneOf("true", "false")},
-		{Name: "restart.cross_context", Doc: "of roost serve: whether that may be tasks that were not made over the API: " +
-			"true or false", check: oneOf("true", "false")},
-		{Name: "restart.max_attempts", Doc: "of roost serve: how often in a row requests restart a task that gets nowhere; " +
-			"3 when not set, 0 = without bound", check: count},
-		{Name: "restart.load_timeout", Doc: "of roost serve: how long it may take to find and load a task to restart; " +
-			"10s when not set", check: span},
-	}
-	for i := range list {
-		list[i].Env = "ROOST_" + strings.ToUpper(strings.ReplaceAll(list[i].Name, ".", "_"))
+var checks = map[string]func(string) error{
+	"count": count, "share": share, "amount": amount, "span": span, "size": size, "effort": oneOf(api.Efforts...),
+}
+
+// Keys are all settings, in the order in which they are listed. profileKeys are what [profiles.NAME] may hold: what a
+// setting of its own has by the same name means the same.
+var Keys, profileKeys = keys()
+
+func keys() (list, profile []Key) {
+	for line := range strings.Lines(settings) {
+		name, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		flag, rest, _ := strings.Cut(rest, " ")
+		kind, doc, _ := strings.Cut(rest, " ")
+		k := Key{Flag: strings.Trim(flag, "-"), Doc: doc, List: kind == "list", Secret: kind == "secret", check: checks[kind]}
+		if strings.Contains(kind, "|") {
+			k.check = oneOf(strings.Split(kind, "|")...)
+		}
+		var of bool
+		if k.Name, of = strings.CutPrefix(name, "profiles."); of {
+			profile = append(profile, k)
+			continue
+		}
+		k.Env = "ROOST_" + strings.ToUpper(strings.ReplaceAll(name, ".", "_"))
+		list = append(list, k)
 	}
 	for _, p := range []string{"anthropic", "openai", "openai-compatible", "google"} {
 		env := strings.ToUpper(strings.ReplaceAll(p, "-", "_"))
@@ -91,7 +62,7 @@ func keys() []Key {
 			Key{Name: "providers." + p + ".api_key", Env: env + "_API_KEY", Doc: "the key for " + p, Secret: true},
 			Key{Name: "providers." + p + ".base_url", Env: env + "_BASE_URL", Doc: "the address of " + p})
 	}
-	return list
+	return list, profile
 }
 
 // Find is the key of a name, also of one in a profile.
@@ -260,26 +231,6 @@ func Bytes(text string) (int64, error) {
 func size(text string) error {
 	_, err := Bytes(text)
 	return err
-}
-
-// profileKeys are what [profiles.NAME] may hold. What a setting of its own has by
-// the same name means the same.
-var profileKeys = []Key{
-	{Name: "provider", Doc: "which provider answers"},
-	{Name: "model"},
-	{Name: "base_url", Doc: "the provider's address"},
-	{Name: "api_key", Doc: "a key of its own; better kept by roost auth set --profile", Secret: true},
-	{Name: "effort", check: oneOf(api.Efforts...)},
-	{Name: "max_tokens", check: count},
-	{Name: "mode"},
-	{Name: "approve", check: oneOf("ask", "read", "edits", "all")},
-	{Name: "allow", List: true},
-	{Name: "deny", List: true},
-	{Name: "max_turns", check: count},
-	{Name: "max_cost", check: amount},
-	{Name: "idle_timeout", check: span},
-	{Name: "total_timeout", check: span},
-	{Name: "roo_name", Doc: "what Roo Code calls the profile, where that is another name"},
 }
 
 // profileName is what a profile, or a source, may be called: a name that TOML takes

@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -204,6 +205,16 @@ func TestEveryKeyCanBeSet(t *testing.T) {
 	for name, want := range values {
 		if diff := cmp.Diff(want, got[name].Value); diff != "" || !strings.HasPrefix(got[name].Origin, "c:") {
 			t.Errorf("%s from %s: %s", name, got[name].Origin, diff)
+		}
+	}
+}
+
+func TestEachSettingHasAKind(t *testing.T) {
+	t.Parallel()
+	for line := range strings.Lines(settings) {
+		words := strings.Fields(line)
+		if kind := words[2]; checks[kind] == nil && !slices.Contains([]string{"text", "secret", "list"}, kind) && !strings.Contains(kind, "|") {
+			t.Errorf("%s has the kind %q", words[0], kind)
 		}
 	}
 }
