@@ -14,6 +14,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 	"go.uber.org/goleak"
+
+	"github.com/roost-dev/roost/view"
 )
 
 // On a machine so busy that bubbletea's reader of the terminal does not get the half
@@ -87,20 +89,20 @@ func (d *counter) wait(ctx context.Context) error {
 	}
 }
 
-func (d *counter) Preview(ctx context.Context, t Task, hit *Hit) (string, error) {
+func (d *counter) Preview(ctx context.Context, t Task, hit *Hit) ([]view.Line, error) {
 	if err := d.wait(ctx); err != nil {
 		d.note("given up preview %s", t.Key)
-		return "", err
+		return nil, err
 	}
 	if hit != nil {
 		d.note("preview %s at %d", t.Key, hit.Number)
-		return "around the hit in " + t.Key, nil
+		return []view.Line{{Text: "around the hit in " + t.Key}}, nil
 	}
 	d.note("preview %s", t.Key)
 	if t.Title == "unreadable" {
-		return "", errors.New("the disk is gone")
+		return nil, errors.New("the disk is gone")
 	}
-	return "\x1b[1m#1 you\x1b[0m\n  the end of " + t.Key + "\n", nil
+	return []view.Line{{Style: view.Head, Text: "#1 you"}, {Text: "  the end of " + t.Key}}, nil
 }
 
 func (d *counter) Search(ctx context.Context, text string) ([]Hit, error) {

@@ -13,6 +13,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/view"
 )
 
 // Verb is what is to be done with a task when the screen has closed.
@@ -152,9 +153,9 @@ type preview struct {
 	want   string // what it is of; "" = of nothing
 	turn   int
 	cancel context.CancelFunc
-	kept   map[string]string // what was read, by what it is of
-	up     int               // lines that it was scrolled up from its end
-	full   bool              // it has the whole screen
+	kept   map[string][]view.Line // what was read, by what it is of
+	up     int                    // lines that it was scrolled up from its end
+	full   bool                   // it has the whole screen
 
 	lines   []string // of the one that is shown, as wide as that is
 	linesOf string
@@ -208,7 +209,7 @@ func New(ctx context.Context, backend Backend, o Options) *Model {
 		o.Now = time.Now
 	}
 	m := &Model{backend: backend, o: o, crew: term.NewCrew(ctx), gone: map[string]bool{}, width: 80, height: 24}
-	m.look.kept = map[string]string{}
+	m.look.kept = map[string][]view.Line{}
 	return m
 }
 

@@ -23,6 +23,7 @@ import (
 	"github.com/charmbracelet/colorprofile"
 
 	"github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/view"
 )
 
 // ErrPanic: a bug in Roost ended the screen. The terminal is as it was.
@@ -71,8 +72,8 @@ func Run(ctx context.Context, backend Backend, in, out *os.File, o Options) (Cho
 type Backend interface {
 	// Tasks reads all tasks. Each Found adds to those before it; the last one holds all.
 	Tasks(ctx context.Context) iter.Seq2[Found, error]
-	// Preview is the end of a task, or the text around a hit in it, with colours.
-	Preview(ctx context.Context, t Task, hit *Hit) (string, error)
+	// Preview is the end of a task, or the text around a hit in it.
+	Preview(ctx context.Context, t Task, hit *Hit) ([]view.Line, error)
 	// Search finds tasks by the text of their messages.
 	Search(ctx context.Context, text string) ([]Hit, error)
 	// Open shows a task on the terminal, which it has for itself, and returns when the

@@ -315,9 +315,10 @@ const keptPreviews = 24
 type (
 	previewMsg   struct{ turn int }
 	previewedMsg struct {
-		turn     int
-		of, text string
-		err      error
+		turn int
+		of   string
+		text []view.Line
+		err  error
 	}
 )
 
@@ -373,7 +374,7 @@ func (m *Model) previewed(msg previewedMsg) {
 		clear(l.kept)
 	}
 	if msg.err != nil {
-		msg.text = m.paint(view.Bad, "it cannot be read: "+clean(msg.err.Error()))
+		msg.text = []view.Line{{Style: view.Bad, Text: "it cannot be read: " + msg.err.Error()}}
 	}
 	l.kept[msg.of] = msg.text
 }
@@ -393,7 +394,12 @@ func (m *Model) previewLines(columns, height int) []string {
 		return append(out, m.paint(view.Dim, "reading ..."))
 	}
 	if l := &m.look; l.linesOf != l.want || l.columns != columns {
-		l.lines, l.linesOf, l.columns = wrap(strings.TrimRight(text, "\n"), columns), l.want, columns
+		l.lines, l.linesOf, l.columns = nil, l.want, columns
+		for _, line := range text {
+			for _, part := range wrap(line.Text, columns) {
+				l.lines = append(l.lines, m.paint(line.Style, part))
+			}
+		}
 	}
 	body := m.look.lines
 	m.look.up = max(min(m.look.up, len(body)-room), 0)

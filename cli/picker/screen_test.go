@@ -7,6 +7,8 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+
+	"github.com/roost-dev/roost/view"
 )
 
 // still is a model that stands still: what it knows is given.
@@ -15,7 +17,7 @@ func still(o Options, tasks ...Task) *Model {
 		o.Now = func() time.Time { return time.UnixMilli(10_000_000) }
 	}
 	m := &Model{o: o, width: 100, height: 30, all: tasks, gone: map[string]bool{}}
-	m.look.kept = map[string]string{}
+	m.look.kept = map[string][]view.Line{}
 	m.arrange()
 	return m
 }
@@ -96,7 +98,7 @@ func TestColours(t *testing.T) {
 	task := Task{Key: "s:1", Title: "paint", Damaged: []string{"ui_messages.json: cut"}, Status: "failed"}
 	for _, on := range []bool{true, false} {
 		m := still(Options{Colour: on}, task, Task{Key: "s:2", Title: "tidy"})
-		m.look.want, m.look.kept = m.previewOf(task), map[string]string{m.previewOf(task): "text"}
+		m.look.want, m.look.kept = m.previewOf(task), map[string][]view.Line{m.previewOf(task): {{Text: "text"}}}
 		if got := strings.Contains(m.View().Content, "\x1b["); got != on {
 			t.Errorf("colours %v, wanted %v", got, on)
 		}
@@ -131,12 +133,12 @@ func TestFacts(t *testing.T) {
 func TestPreviewScrolls(t *testing.T) {
 	task := Task{Key: "s:1", Title: "paint"}
 	m := still(Options{}, task)
-	var text strings.Builder
+	var text []view.Line
 	for i := range 100 {
-		fmt.Fprintf(&text, "line %02d\n", i)
+		text = append(text, view.Line{Text: fmt.Sprintf("line %02d", i)})
 	}
 	m.look.want = m.previewOf(task)
-	m.look.kept[m.look.want] = text.String()
+	m.look.kept[m.look.want] = text
 	shows := func(first, last string) {
 		t.Helper()
 		lines := m.previewLines(40, 20)

@@ -1,8 +1,6 @@
 package tasks
 
 import (
-	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -37,42 +35,22 @@ func TestSourceLabel(t *testing.T) {
 	}
 }
 
-// What a preview keeps of a long text is its end, in whole lines.
-func TestEnding(t *testing.T) {
-	t.Parallel()
-	var e ending
-	for i := range 20_000 {
-		fmt.Fprintf(&e, "\x1b[1mline %05d\x1b[0m\n", i)
-	}
-	got := e.String()
-	if len(got) > previewBytes || len(got) < previewBytes/2 || !strings.HasPrefix(got, "\x1b[1mline ") || !strings.HasSuffix(got, "line 19999\x1b[0m\n") {
-		t.Errorf("%d bytes, %q ... %q", len(got), got[:30], got[len(got)-30:])
-	}
-	var short ending
-	fmt.Fprint(&short, "all of it")
-	if short.String() != "all of it" {
-		t.Errorf("got %q, want short.String() = \"all of it\"", short.String())
-	}
-}
-
 // What is shown around a hit has it in it, whichever history it is in.
 func TestHistoryAroundAHit(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
-		hit           *picker.Hit
-		before, after int
-		from, to      int // messages of 100, from 1
-		api           bool
+		hit      *picker.Hit
+		from, to int // messages of 100, from 1
+		api      bool
 	}{
-		{nil, 2, 20, 81, 100, false},
-		{&picker.Hit{History: "ui", Number: 50}, 3, 0, 47, 50, false},
-		{&picker.Hit{History: "api", Number: 50}, 2, 20, 48, 70, true},
-		{&picker.Hit{History: "ui", Number: 1}, 3, 0, 1, 1, false},
-		{&picker.Hit{History: "ui", Number: 100}, 2, 20, 79, 100, false},
+		{nil, 81, 100, false},
+		{&picker.Hit{History: "api", Number: 50}, 48, 70, true},
+		{&picker.Hit{History: "ui", Number: 1}, 1, 21, false},
+		{&picker.Hit{History: "ui", Number: 100}, 79, 100, false},
 	} {
-		f := historyFlags(tt.hit, tt.before, tt.after)
+		f := around(tt.hit)
 		from, to := window(100, f)
-		if f.api != tt.api || f.ui == tt.api || tt.hit != nil && (from+1 > tt.hit.Number || to < tt.hit.Number) || from+1 != tt.from && tt.to != 100 || to != tt.to {
+		if f.api != tt.api || tt.hit != nil && f.ui == tt.api || tt.hit != nil && (from+1 > tt.hit.Number || to < tt.hit.Number) || from+1 != tt.from && tt.to != 100 || to != tt.to {
 			t.Errorf("%+v: messages %d to %d, %+v", tt.hit, from+1, to, f)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -105,48 +106,31 @@ func pickRow(t api.Summary, label string) picker.Task {
 	return row
 }
 
-// historyFlags select the messages to show: the last ones, or those around a hit.
-func historyFlags(hit *picker.Hit, before, after int) showFlags {
-	f := showFlags{ui: true, tail: page}
+// Preview is the end of a task in lines, or of what is before a hit.
+func (d *pickerBackend) Preview(ctx context.Context, t picker.Task, hit *picker.Hit) ([]view.Line, error) {
+	q := url.Values{"limit": {strconv.Itoa(page)}}
 	if hit != nil {
-		f.api = hit.History == api.API
-		f.ui, f.to, f.tail = !f.api, hit.Number+after+1, before+after+1
+		q = url.Values{"limit": {"4"}, "before": {strconv.Itoa(hit.Number + 1)}, "view": {hit.History}}
 	}
-	return f
-}
-
-// Preview is what show prints of the end of a task.
-func (d *pickerBackend) Preview(ctx context.Context, t picker.Task, hit *picker.Hit) (string, error) {
-	var out ending
-	if err := d.silenced(&out, io.Discard).showHistory(ctx, d.client, t.Key, historyFlags(hit, 3, 0)); err != nil {
-		return "", err
+	w, err := client.Get[api.Lines](ctx, d.client, app.PathOf(t.Key, "lines"), q)
+	if err != nil {
+		return nil, err
 	}
-	return out.String(), ctx.Err()
-}
-
-// ending keeps the last whole lines of what is written to it.
-type ending struct{ text bytes.Buffer }
-
-func (e *ending) Write(p []byte) (int, error) {
-	e.text.Write(p)
-	if over := e.text.Len() - 2*previewBytes; over > 0 {
-		e.trim()
-	}
-	return len(p), nil
-}
-
-func (e *ending) trim() {
-	if over := e.text.Len() - previewBytes; over > 0 {
-		e.text.Next(over)
-		if i := bytes.IndexByte(e.text.Bytes(), '\n'); i >= 0 {
-			e.text.Next(i + 1) // this also removes a colour that was cut in the middle
+	lines := []view.Line{{Style: view.Bad, Text: w.StandIn}}
+	for _, m := range w.Items {
+		for _, l := range m.Lines {
+			lines = append(lines, view.Line{Style: view.Style(l.Style), Text: l.Text})
 		}
 	}
-}
-
-func (e *ending) String() string {
-	e.trim()
-	return e.text.String()
+	from, room := len(lines), previewBytes
+	for from > 0 && room > 0 {
+		from--
+		room -= len(lines[from].Text)
+	}
+	if w.StandIn == "" {
+		from = max(from, 1)
+	}
+	return lines[from:], nil
 }
 
 // Search searches the messages of all tasks, the newest first.
@@ -165,6 +149,15 @@ func (d *pickerBackend) Search(ctx context.Context, text string) ([]picker.Hit, 
 	return hits, nil
 }
 
+// around selects the messages for the pager: the last ones below the facts about the task, or those around a hit.
+func around(hit *picker.Hit) showFlags {
+	if hit == nil {
+		return showFlags{tail: page}
+	}
+	inAPI := hit.History == api.API
+	return showFlags{ui: !inAPI, api: inAPI, to: hit.Number + page + 1, tail: page + 3}
+}
+
 // Open shows a task in the pager.
 func (d *pickerBackend) Open(ctx context.Context, t picker.Task, hit *picker.Hit) error {
 	a := *d.App
@@ -176,11 +169,7 @@ func (d *pickerBackend) Open(ctx context.Context, t picker.Task, hit *picker.Hit
 		d.paging.Store(false)
 	}()
 	err := a.Paged(ctx, func() error {
-		f := historyFlags(hit, 2, page)
-		if hit == nil {
-			f.ui = false // with the facts above it
-		}
-		return (&commands{&a}).showHistory(ctx, d.client, t.Key, f)
+		return (&commands{&a}).showHistory(ctx, d.client, t.Key, around(hit))
 	})
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && (exit.ExitCode() == -1 || exit.ExitCode() == failure.ExitInterrupt) {
