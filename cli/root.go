@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
 	"github.com/roost-dev/roost/api"
@@ -72,6 +73,9 @@ func Run(ctx context.Context, a *app.App, args []string) int {
 	help := &app.Output{W: out} // which cobra prints without looking whether it could
 	root.SetOut(help)
 	root.SetArgs(args)
+	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
+		(&commands{a}).complete(root)
+	}
 	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil && help.Err != nil {
 		err = fmt.Errorf("print the help: %w", help.Err)
@@ -123,10 +127,7 @@ func rootCommand(a *app.App) *cobra.Command {
 	p.BoolVarP(&a.Flags.Verbose, "verbose", "v", false, "print more progress")
 	p.BoolVar(&a.Flags.NoColour, "no-color", a.Env("NO_COLOR") != "", "no colours (NO_COLOR)")
 	p.BoolVar(&a.Flags.NoInput, "no-input", false, "never ask anything")
-	app.Complete(root, "root", app.Folders)
-	app.Complete(root, "cache", app.Folders)
 	app.Complete(root, "sources", app.Words("auto", "none"))
-	app.Complete(root, "server", cobra.NoFileCompletions)
 	c := &commands{a}
 	root.SetHelpCommand(c.helpCommand())
 	root.AddCommand(running.Commands(a, running.Parts{Pick: tasks.Pick, Run: Run})...)
@@ -135,23 +136,50 @@ func rootCommand(a *app.App) *cobra.Command {
 	root.AddCommand(hosting.Commands(a)...)
 	root.AddCommand(settings.Commands(a)...)
 	root.AddCommand(a.OnlyHere(try.Command(a)), c.versionCommand(), c.completionCommand())
-	describe(root)
+	help := root.HelpFunc()
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		describe(cmd)
+		help(cmd, args)
+	})
 	return root
+}
+
+// complete gives the flags of a command and of those below it their completions, unless the command has given them:
+// by their names, which mean the same everywhere, or by what they take. Only a flag for a file completes the names of
+// files.
+func (a *commands) complete(cmd *cobra.Command) {
+	byName := map[string]app.Completer{
+		"mode": a.ModeNames, "model": app.Models, "profile": a.ProfileNames, "source": a.SourceNames,
+		"provider": app.Words(app.Providers...),
+	}
+	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		takes, _ := pflag.UnquoteUsage(f)
+		_, given := cmd.GetFlagCompletionFunc(f.Name)
+		switch {
+		case given || takes == "file":
+		case byName[f.Name] != nil:
+			app.Complete(cmd, f.Name, byName[f.Name])
+		case takes == "folder":
+			app.Complete(cmd, f.Name, app.Folders)
+		default:
+			app.Complete(cmd, f.Name, cobra.NoFileCompletions)
+		}
+	})
+	for _, sub := range cmd.Commands() {
+		a.complete(sub)
+	}
 }
 
 //go:embed help
 var helpPages embed.FS
 
-// describe gives a command and those below it the texts of their pages. The page of `roost trash purge` is
-// help/roost-trash-purge.txt; its examples are behind a line of their own. A command without a page has its summary only.
+// describe gives a command the texts of its page. The page of `roost trash purge` is help/roost-trash-purge.txt; its
+// examples are behind a line of their own. A command without a page has its summary only.
 func describe(cmd *cobra.Command) {
 	page, err := helpPages.ReadFile("help/" + strings.ReplaceAll(cmd.CommandPath(), " ", "-") + ".txt")
 	if err == nil {
 		about, examples, _ := strings.Cut(string(page), "Examples:\n")
 		cmd.Long, cmd.Example = strings.TrimSpace(about), strings.TrimSuffix(examples, "\n")
-	}
-	for _, sub := range cmd.Commands() {
-		describe(sub)
 	}
 }
 

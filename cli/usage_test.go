@@ -40,7 +40,7 @@ func TestEachPageOfHelpBelongsToACommand(t *testing.T) {
 	for _, page := range pages {
 		words := strings.Split(strings.TrimSuffix(page.Name(), ".txt"), "-")
 		cmd, rest, err := root.Find(words[1:])
-		if err != nil || len(rest) > 0 || cmd.Long+cmd.Example == "" {
+		if describe(cmd); err != nil || len(rest) > 0 || cmd.Long+cmd.Example == "" {
 			t.Errorf("%s is the page of no command", page.Name())
 		}
 	}

@@ -247,7 +247,6 @@ func (a *commands) checkpointRestoreCommand() *cobra.Command {
 	fl.BoolVar(&yes, "yes", false, "do not ask")
 	fl.StringArrayVar(&o.Paths, "path", nil, "only this `file` or folder (repeatable)")
 	fl.StringVarP(&o.Workspace, "workspace", "C", "", "the `folder` that the files lie in now (default: the task's workspace)")
-	app.Complete(cmd, "workspace", app.Folders)
 	return cmd
 }
 

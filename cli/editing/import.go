@@ -36,7 +36,6 @@ func (a *commands) importCommand() *cobra.Command {
 	fl.StringArrayVar(&maps, "map", nil, "`OLD=NEW`: workspaces below OLD lie below NEW here; may be given again")
 	app.Complete(cmd, "from", a.SourceNames)
 	app.Complete(cmd, "on-conflict", app.Words(api.ConflictSkip, api.ConflictFork))
-	app.Complete(cmd, "map", cobra.NoFileCompletions)
 	return cmd
 }
 

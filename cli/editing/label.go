@@ -92,7 +92,6 @@ func (a *commands) tagCommand() *cobra.Command {
 		ValidArgsFunction:  app.First(a.TaskIDs),
 	}
 	cmd.Flags().StringSliceVar(&remove, "remove", nil, "remove this `tag`; for those that look like a flag")
-	app.Complete(cmd, "remove", cobra.NoFileCompletions)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		cmd.DisableFlagParsing = false
 		if err := cmd.ParseFlags(removals(args)); errors.Is(err, pflag.ErrHelp) {

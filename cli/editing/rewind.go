@@ -64,9 +64,6 @@ func (a *commands) rewindCommand() *cobra.Command {
 	fl.BoolVar(&o.Files, "files", false, "put the files back as well that the task changed, as they were before that message")
 	conflictFlag(cmd, &o.OnConflict)
 	fl.BoolVar(&yes, "yes", false, "with --files: do not ask, also on a terminal")
-	for _, name := range []string{"to", "edit", "delete"} {
-		app.Complete(cmd, name, cobra.NoFileCompletions)
-	}
 	return cmd
 }
 
@@ -184,12 +181,6 @@ func (a *commands) condenseCommand() *cobra.Command {
 	f.StringVar(&body.Model, "model", "", "the model that writes the summary (default: the task's)")
 	f.StringVar(&body.BaseURL, "base-url", "", "the provider's address")
 	f.StringVar(&body.Profile, "profile", "", "provider and model of this `NAME` in the settings file")
-	app.Complete(cmd, "workspace", app.Folders)
-	app.Complete(cmd, "keep", cobra.NoFileCompletions)
-	app.Complete(cmd, "provider", app.Words(app.Providers...))
-	app.Complete(cmd, "model", app.Models)
-	app.Complete(cmd, "profile", a.ProfileNames)
-	app.Complete(cmd, "base-url", cobra.NoFileCompletions)
 	return cmd
 }
 
@@ -263,13 +254,6 @@ func (a *commands) forkCommand() *cobra.Command {
 	fl.StringVar(&o.Model, "model", "", "the model; for script: the file to play")
 	fl.StringVar(&o.BaseURL, "base-url", "", "the provider's address")
 	fl.BoolVar(&o.DryRun, "dry-run", false, "only show what it would have")
-	app.Complete(cmd, "workspace", app.Folders)
-	app.Complete(cmd, "mode", a.ModeNames)
-	app.Complete(cmd, "provider", app.Words(app.Providers...))
-	app.Complete(cmd, "model", app.Models)
-	for _, name := range []string{"at", "branch", "title", "base-url"} {
-		app.Complete(cmd, name, cobra.NoFileCompletions)
-	}
 	return cmd
 }
 

@@ -54,14 +54,12 @@ func (a *commands) undoCommand(redo bool) *cobra.Command {
 	fl := cmd.Flags()
 	fl.BoolVar(&o.DryRun, "dry-run", false, "only show which it would be")
 	fl.StringVar(&o.Only, "only", "", "the `action` that is meant, as --dry-run --json names it; if another one is next by now, do nothing")
-	app.Complete(cmd, "only", cobra.NoFileCompletions)
 	if redo {
 		cmd.Use, cmd.Short = "redo ID", "Do again what undo took back last"
 		return cmd
 	}
 	fl.BoolVar(&list, "list", false, "list what can be taken back: of one task, or of all")
 	fl.IntVar(&limit, "limit", undoneLimit, "with --list: at most this many tasks (0 = all)")
-	app.Complete(cmd, "limit", cobra.NoFileCompletions)
 	return cmd
 }
 

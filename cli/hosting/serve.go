@@ -66,11 +66,6 @@ func (a *commands) serveCommand() *cobra.Command {
 	fl.IntVar(&f.attempts, "resume-attempts", 3, "how often in a row the server continues one task by itself")
 	fl.StringArrayVar(&f.origins, "cors-origin", nil,
 		"an `ORIGIN` whose web pages may ask with the token, exactly as browsers send it (again for more)")
-	for _, name := range []string{
-		"listen", "host", "max-runs", "hold", "drain-timeout", "resume-attempts", "cors-origin",
-	} {
-		app.Complete(cmd, name, cobra.NoFileCompletions)
-	}
 	return cmd
 }
 

@@ -141,8 +141,6 @@ func (a *commands) skillsCommand() *cobra.Command {
 	}
 	cmd.Flags().StringVarP(&dir, "workspace", "C", "", "the workspace `folder` (default: the current one)")
 	cmd.Flags().StringVar(&slug, "mode", mode.Default, "the mode")
-	app.Complete(cmd, "workspace", app.Folders)
-	app.Complete(cmd, "mode", a.ModeNames)
 	return cmd
 }
 
@@ -206,7 +204,6 @@ func (a *commands) modesCommand() *cobra.Command {
 		RunE: func(*cobra.Command, []string) error { return a.modes(dir) },
 	}
 	cmd.Flags().StringVarP(&dir, "workspace", "C", "", "the workspace `folder` (default: the current one)")
-	app.Complete(cmd, "workspace", app.Folders)
 	return cmd
 }
 

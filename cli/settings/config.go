@@ -197,7 +197,6 @@ func (a *commands) authCommand() *cobra.Command {
 	}
 	for _, cmd := range []*cobra.Command{set, remove} {
 		cmd.Flags().StringVar(&profile, "profile", "", "the key of this profile alone")
-		app.Complete(cmd, "profile", a.ProfileNames)
 	}
 	set.Flags().BoolVar(&ring, "keyring", false, "keep it in the system's keyring and not in a file")
 	return failure.Group(&cobra.Command{

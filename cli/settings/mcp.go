@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/roost-dev/roost/cli/app"
 	"github.com/roost-dev/roost/cli/failure"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/engine/setup"
@@ -23,7 +22,6 @@ func (a *commands) mcpCommand() *cobra.Command {
 	var check bool
 	at := func(c *cobra.Command) *cobra.Command {
 		c.Flags().StringVarP(&dir, "workspace", "C", "", "the workspace `folder` (default: the current one)")
-		app.Complete(c, "workspace", app.Folders)
 		return c
 	}
 	list := at(&cobra.Command{

@@ -46,9 +46,7 @@ func (f *filter) addTo(a *commands, cmd *cobra.Command) {
 	fl.StringVar(&f.until, "until", "", "only tasks changed before this `time`")
 	fl.StringVar(&f.Cursor, "cursor", "", "go on where the last page ended")
 	app.Complete(cmd, "status", app.Words(statuses...))
-	app.Complete(cmd, "source", a.SourceNames)
-	app.Complete(cmd, "workspace", app.Folders)
-	app.NoFiles(cmd, "tag", "model", "min-cost", "max-cost", "since", "until", "limit", "cursor")
+	app.NoFiles(cmd, "model") // words of it
 }
 
 // read checks the flags and puts them into the filter. what follows the flags in the command line of an advice.
@@ -118,7 +116,6 @@ func (a *commands) listCommand() *cobra.Command {
 	f.addTo(a, cmd)
 	app.Complete(cmd, "group", app.Words("workspace"))
 	app.Complete(cmd, "sort", app.Words(app.Sorts...))
-	app.NoFiles(cmd, "query")
 	return cmd
 }
 
@@ -326,7 +323,6 @@ func (a *commands) searchCommand() *cobra.Command {
 	fl.IntVar(&f.Limit, "limit", firstHits, "at most this many hits (0 = all; on a terminal a screenful)")
 	f.addTo(a, cmd)
 	app.Complete(cmd, "in", app.Words(api.Scopes...))
-	app.NoFiles(cmd, "tool")
 	return cmd
 }
 

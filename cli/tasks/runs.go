@@ -64,7 +64,6 @@ func (a *commands) runsCommand() *cobra.Command {
 	fl.IntVar(&limit, "limit", 100, "at most this many")
 	fl.StringVar(&cursor, "cursor", "", "go on where the last page ended")
 	app.Complete(cmd, "state", app.Words(runStates...))
-	app.NoFiles(cmd, "limit", "cursor")
 	return cmd
 }
 
@@ -215,9 +214,6 @@ func (a *commands) usageCommand() *cobra.Command {
 	fl.StringVar(&f.Source, "source", "", "only tasks of this `source`")
 	fl.StringVar(&f.Workspace, "workspace", "", "only tasks of this `folder`")
 	app.Complete(cmd, "by", app.Words(groupings...))
-	app.Complete(cmd, "source", a.SourceNames)
-	app.Complete(cmd, "workspace", app.Folders)
-	app.NoFiles(cmd, "since", "until")
 	return cmd
 }
 

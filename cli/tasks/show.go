@@ -80,8 +80,6 @@ func (a *commands) showCommand() *cobra.Command {
 	fl.IntVar(&f.tail, "tail", 0, "only the last `N` messages (0 = all; on a terminal 20)")
 	fl.StringVar(&f.before, "before", "", "only messages before message `N`, as #12 or 12")
 	fl.StringVarP(&f.dir, "workspace", "C", "", "with --context: the `folder` of the task, when it has moved or is not known")
-	app.Complete(cmd, "workspace", app.Folders)
-	app.NoFiles(cmd, "tail", "before")
 	return cmd
 }
 
@@ -508,7 +506,6 @@ func (a *commands) filesCommand() *cobra.Command {
 	fl.BoolVar(&check, "check", false, "exit with 15 when a file is changed or missing, and name it")
 	fl.StringVar(&path, "path", "", "all that this task ever recorded of one `file`, rewound or not, and the checkpoints that hold it")
 	fl.StringVarP(&dir, "workspace", "C", "", "the `folder` to look in (default: the task's workspace)")
-	app.Complete(cmd, "workspace", app.Folders)
 	return cmd
 }
 
