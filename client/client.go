@@ -273,8 +273,7 @@ func (c *Client) again(ctx context.Context, r *Request, ask func() error) error 
 
 // plainly removes what net/http puts around an error: the method and the whole URL.
 func plainly(err error) error {
-	var u *url.Error
-	if errors.As(err, &u) {
+	if u, is := errors.AsType[*url.Error](err); is {
 		return u.Err
 	}
 	return err

@@ -195,8 +195,7 @@ func Newest(ctx context.Context, s *store.Store, ref store.Ref) (c Cursor, ok bo
 	}
 	defer log.Close()
 	for commit, err := range log.ReadBackward(ctx, 0) {
-		var lost *journal.DamageError
-		if errors.As(err, &lost) {
+		if _, is := errors.AsType[*journal.DamageError](err); is {
 			continue
 		}
 		if err != nil {

@@ -98,8 +98,7 @@ func authors(ctx context.Context, v *store.View, records []task.FileRecord) (map
 // changesOf reads what a journal holds about files from a commit on, without damaged commits.
 func changesOf(ctx context.Context, v *store.View, from uint64, give func(journal.Commit, task.FileChanged)) error {
 	for c, err := range v.Log.Read(ctx, from) {
-		var lost *journal.DamageError
-		if errors.As(err, &lost) {
+		if _, is := errors.AsType[*journal.DamageError](err); is {
 			continue
 		}
 		if err != nil {

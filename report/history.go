@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sort"
 	"strings"
 
 	"github.com/roost-dev/roost/api"
@@ -110,76 +109,50 @@ func ShortNames(all []store.Ref, items []api.Summary) map[string]string {
 			ids[r.ID]++
 		}
 	}
-	sorted, turned := make([]string, 0, len(ids)), make([]string, 0, len(ids))
-	for id := range ids {
-		sorted, turned = append(sorted, id), append(turned, reverse(id))
-	}
-	sort.Strings(sorted)
-	sort.Strings(turned)
-	names := map[string]string{}
-	for _, t := range items {
-		begin, end := t.ID[:needed(sorted, t.ID)], needed(turned, reverse(t.ID))
-		for end < len(t.ID) && t.ID[len(t.ID)-end] == '-' {
-			end++
-		}
-		name := t.ID
-		for _, short := range []string{begin, t.ID[len(t.ID)-end:]} {
-			if len(short) < len(name) && only(sorted, turned, short) {
-				name = short
+	names, open := map[string]string{}, slices.Clone(items)
+	for n := shortest; len(open) > 0; n++ {
+		uses := map[string]int{} // of a name of that length: how many ids begin or end with it
+		for id := range ids {
+			begin, end := ends(id, n)
+			if uses[begin]++; end != begin {
+				uses[end]++
 			}
 		}
-		if ids[t.ID] > 1 || name[0] == '-' || strings.Contains(name, ":") {
-			name = t.Source + ":" + t.ID
-		}
-		names[t.Source+":"+t.ID] = name
+		open = slices.DeleteFunc(open, func(t api.Summary) bool {
+			name, end := ends(t.ID, n)
+			switch {
+			case uses[name] == 1:
+			case uses[end] == 1 && end[0] != '-':
+				name = end
+			case n < len(t.ID):
+				return false
+			}
+			if ids[t.ID] > 1 || name[0] == '-' || strings.Contains(name, ":") {
+				name = t.Source + ":" + t.ID
+			}
+			names[t.Source+":"+t.ID] = name
+			return true
+		})
 	}
 	return names
-}
-
-// only reports whether one id alone begins or ends with a name: an end of one id
-// may be the beginning of another.
-func only(sorted, turned []string, name string) bool {
-	begin, n := fits(sorted, name)
-	_, m := fits(turned, reverse(name))
-	if n == 1 && strings.HasSuffix(begin, name) {
-		m-- // the same id
-	}
-	return n+m == 1
 }
 
 // shortest is the least length of a shortened id: the next tasks would make shorter ones ambiguous.
 const shortest = 6
 
-// needed is how many bytes of an id differ from its neighbours in a sorted list.
-func needed(sorted []string, id string) int {
-	i := sort.SearchStrings(sorted, id)
-	n := shortest
-	for _, j := range []int{i - 1, i + 1} {
-		if j >= 0 && j < len(sorted) {
-			n = max(n, common(sorted[j], id)+1)
-		}
-	}
-	return min(n, len(id))
+// ends are the first and the last n bytes of an id.
+func ends(id string, n int) (begin, end string) {
+	n = min(n, len(id))
+	return id[:n], id[len(id)-n:]
 }
 
+// common is how many bytes two texts begin with alike.
 func common(a, b string) int {
 	n := 0
 	for n < len(a) && n < len(b) && a[n] == b[n] {
 		n++
 	}
 	return n
-}
-
-// fits counts the sorted names that begin with start, and gives the first.
-func fits(sorted []string, start string) (first string, n int) {
-	from := sort.SearchStrings(sorted, start)
-	for from+n < len(sorted) && strings.HasPrefix(sorted[from+n], start) {
-		n++
-	}
-	if n > 0 {
-		first = sorted[from]
-	}
-	return first, n
 }
 
 func reverse(s string) string {

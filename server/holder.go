@@ -83,8 +83,7 @@ func (s *Server) elsewhere(w http.ResponseWriter, a *asked) bool {
 	}
 	conn, err := peer.Dial(a.Context(), held.Address)
 	if err != nil {
-		var not *peer.UnreachableError
-		if errors.As(err, &not) && not.Silent {
+		if not, is := errors.AsType[*peer.UnreachableError](err); is && not.Silent {
 			a.silent = held.Who
 		}
 		s.opt.Log.Debug("not passed on", "path", a.URL.Path, "request_id", w.Header().Get(requestID), "error", err.Error())

@@ -472,8 +472,7 @@ func retyped(r display.Reply) string {
 // stillOpen reports whether a question is open whose answer was not taken. When that cannot be found out, it is:
 // asking too much is better than not asking.
 func (t *talk) stillOpen(a *ask, err error) bool {
-	var p *client.Problem
-	if !errors.As(err, &p) {
+	if _, is := errors.AsType[*client.Problem](err); !is {
 		return true
 	}
 	list, err := t.s.backend.Questions(t.ctx, a.task)

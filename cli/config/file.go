@@ -97,8 +97,7 @@ func Parse(data []byte) (*File, error) {
 // syntax is an error of the library as ours.
 func syntax(err error) error {
 	line := 1
-	var place *toml.DecodeError
-	if errors.As(err, &place) {
+	if place, is := errors.AsType[*toml.DecodeError](err); is {
 		line, _ = place.Position()
 	}
 	return &SyntaxError{Line: line, Problem: strings.TrimPrefix(err.Error(), "toml: ")}

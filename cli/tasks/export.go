@@ -143,8 +143,7 @@ func (x *exporter) find(ctx context.Context, c *client.Client, ids []string) err
 	}
 	for _, id := range ids {
 		t, err := c.Task(ctx, id)
-		var p *client.Problem
-		if errors.As(err, &p) {
+		if _, is := errors.AsType[*client.Problem](err); is {
 			for _, one := range all.Items { // a task that is listed and cannot be read stops no other
 				if one.ID == id || one.Source+":"+one.ID == id {
 					t.ID, t.Source, err = one.ID, one.Source, nil

@@ -171,8 +171,7 @@ func (d *pickerBackend) Open(ctx context.Context, t picker.Task, hit *picker.Hit
 	err := a.Paged(ctx, func() error {
 		return (&commands{&a}).showHistory(ctx, d.client, t.Key, around(hit))
 	})
-	var exit *exec.ExitError
-	if errors.As(err, &exit) && (exit.ExitCode() == -1 || exit.ExitCode() == failure.ExitInterrupt) {
+	if exit, is := errors.AsType[*exec.ExitError](err); is && (exit.ExitCode() == -1 || exit.ExitCode() == failure.ExitInterrupt) {
 		return nil // the person ended it by Ctrl-C
 	}
 	return err
@@ -202,8 +201,7 @@ func (d *pickerBackend) Export(ctx context.Context, t picker.Task, form string) 
 	err := d.silenced(io.Discard, &printed).export(ctx, []string{t.Key}, exportFlags{format: form, output: path})
 	notes := strings.Join(strings.FieldsFunc(printed.String(), func(r rune) bool { return r == '\n' }), "; ")
 	if err != nil {
-		var f *failure.Failure
-		if errors.As(err, &f) {
+		if f, is := errors.AsType[*failure.Failure](err); is {
 			err = fmt.Errorf("%s: %s", f.What, f.Why)
 		}
 		if notes != "" {

@@ -521,8 +521,7 @@ func (a *commands) files(ctx context.Context, id, dir, path string, check bool) 
 			return doc, err
 		}
 		doc, err := known()
-		var p *client.Problem
-		if errors.As(err, &p) && p.Code == "file_not_known" && !filepath.IsAbs(path) {
+		if p, is := errors.AsType[*client.Problem](err); is && p.Code == "file_not_known" && !filepath.IsAbs(path) {
 			q.Set("path", a.Abs(path)) // a path from the current folder, and not from the workspace
 			if again, failed := known(); failed == nil {
 				doc, err = again, nil

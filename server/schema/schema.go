@@ -76,8 +76,7 @@ func wellFormed(body []byte) error {
 			strconv.FormatInt(d.InputOffset(), 10)})
 	}
 	why := "it ends too early"
-	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) && !errors.Is(err, io.ErrUnexpectedEOF) {
+	if syntax, is := errors.AsType[*json.SyntaxError](err); is && !errors.Is(err, io.ErrUnexpectedEOF) {
 		why = fmt.Sprintf("%s, at byte %d", syntax.Error(), syntax.Offset)
 	}
 	return malformed(why)
