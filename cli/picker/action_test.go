@@ -104,7 +104,7 @@ func TestExportAsksForTheForm(t *testing.T) {
 
 func TestImportIsOfferedOnce(t *testing.T) {
 	foreign := chores("paint", "tidy")
-	foreign[0].Foreign, foreign[1].Foreign = true, true
+	foreign[0].Source, foreign[1].Source = "store-1", "store-1"
 	for _, tt := range []struct {
 		name, purpose string
 		tasks         []Task
@@ -136,7 +136,7 @@ func TestImportIsOfferedOnce(t *testing.T) {
 
 func TestImport(t *testing.T) {
 	tasks := chores("paint")
-	tasks[0].Foreign = true
+	tasks[0].Source = "store-1"
 	d := &counter{parts: whole(tasks), slow: time.Second}
 	on(t, d, Options{}, func(s *stage) {
 		s.step()
@@ -203,7 +203,7 @@ func TestClosingEndsEverything(t *testing.T) {
 // However narrow the terminal is, a question shows the keys that answer it.
 func TestAQuestionFits(t *testing.T) {
 	foreign := chores("a title that is longer than the terminal is wide, by far")
-	foreign[0].Foreign = true
+	foreign[0].Source = "store-1"
 	d := &counter{parts: whole(foreign)}
 	on(t, d, Options{}, func(s *stage) {
 		s.step()

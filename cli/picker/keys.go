@@ -13,6 +13,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/cli/term"
 )
 
@@ -329,7 +330,7 @@ func (m *Model) remove(t Task) tea.Cmd {
 		return doneMsg{note: "deleted: " + name(t) + " · u takes it back", change: func(m *Model) tea.Cmd {
 			m.gone[t.Key] = true
 			m.act.deleted = append(m.act.deleted, deletion{t, token})
-			if t.Copied {
+			if t.copied() {
 				return m.reload() // the same task elsewhere is a row now
 			}
 			return nil
@@ -357,7 +358,7 @@ func (m *Model) undo() tea.Cmd {
 			if i := m.rowOf(last.task.Key); i >= 0 {
 				m.move(i)
 			}
-			if last.task.Copied {
+			if last.task.copied() {
 				return m.reload()
 			}
 			return nil
@@ -378,7 +379,7 @@ type offerMsg struct{}
 func (m *Model) offer() tea.Cmd {
 	n := 0
 	for _, t := range m.all {
-		if t.Foreign && !t.Copied {
+		if t.Source != api.OwnSource && !t.copied() {
 			n++
 		}
 	}

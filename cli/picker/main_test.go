@@ -15,6 +15,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	"go.uber.org/goleak"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/view"
 )
 
@@ -149,7 +150,7 @@ func (d *counter) Import(ctx context.Context, tell func(string)) (string, error)
 func chores(titles ...string) []Task {
 	var out []Task
 	for i, title := range titles {
-		out = append(out, Task{Key: fmt.Sprintf("s:t%d", i), ID: fmt.Sprintf("t%d", i), Title: title, Status: "completed", TS: int64(1000 - i)})
+		out = append(out, Task{Key: fmt.Sprintf("s:t%d", i), Summary: api.Summary{ID: fmt.Sprintf("t%d", i), Title: title, Status: "completed", Source: api.OwnSource, TS: int64(1000 - i)}})
 	}
 	return out
 }

@@ -22,6 +22,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/view"
 )
@@ -94,24 +95,15 @@ type Backend interface {
 
 // Task is one row.
 type Task struct {
-	Key       string // names the task to the Backend; unique
-	ID        string
-	Title     string
-	Status    string
-	Source    string // for people: an editor and a tool
-	Workspace string
-	Model     string
-	Cost      string // "" when unknown
-	TS        int64  // Unix milliseconds, 0 when unknown
-	Messages  int
-	Damaged   []string // what could not be read
-	Tags      []string
-	Pinned    bool
-	Foreign   bool // it is in another tool's storage
-	Copied    bool // the same task is in another storage, too
+	api.Summary
+	Key   string // names the task to the Backend; unique
+	Where string // its source, for people: an editor and a tool
 
 	row string // what a search of rows looks at, in small letters
 }
+
+// copied reports whether the same task is in another storage, too.
+func (t Task) copied() bool { return len(t.Copies) > 0 }
 
 // Found is what is known of all tasks at one moment.
 type Found struct {

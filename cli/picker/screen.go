@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -348,7 +349,7 @@ func (m *Model) wantPreview() tea.Cmd {
 // previewOf names a preview: a task that changes gets a new one, and so does a hit.
 func (m *Model) previewOf(t Task) string {
 	h := m.query.hits[t.Key]
-	return fmt.Sprintf("%s\x00%d\x00%d\x00%s\x00%d", t.Key, t.TS, t.Messages, h.History, h.Number)
+	return fmt.Sprintf("%s\x00%d\x00%d\x00%s\x00%d", t.Key, t.TS, t.Messages.UI, h.History, h.Number)
 }
 
 func (m *Model) readPreview(msg previewMsg) tea.Cmd {
@@ -417,11 +418,11 @@ func (m *Model) facts(t Task, columns int) []string {
 		}
 	}
 	add(view.Head, cmp.Or(clean(t.Title), "(no title)"), 2)
-	facts := []string{t.Status, m.age(t.TS), term.Plural(t.Messages, "message")}
-	if t.Cost != "" {
-		facts = append(facts, "$"+t.Cost)
+	facts := []string{t.Status, m.age(t.TS), term.Plural(t.Messages.UI, "message")}
+	if t.Usage.Cost != nil {
+		facts = append(facts, "$"+t.Usage.Cost.String())
 	}
-	for _, more := range []string{t.Model, t.Source} {
+	for _, more := range []string{t.Model, t.Where} {
 		if more != "" {
 			facts = append(facts, more)
 		}
@@ -436,7 +437,8 @@ func (m *Model) facts(t Task, columns int) []string {
 	}
 	add(view.Dim, id, 1)
 	for _, d := range t.Damaged[:min(len(t.Damaged), 2)] {
-		add(view.Bad, "damaged: "+d, 2)
+		d.File = filepath.Base(d.File)
+		add(view.Bad, "damaged: "+d.Text(), 2)
 	}
 	if more := len(t.Damaged) - 2; more > 0 {
 		add(view.Bad, fmt.Sprintf("and %d more", more), 1)

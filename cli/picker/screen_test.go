@@ -8,6 +8,8 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/view"
 )
 
@@ -78,14 +80,14 @@ func TestRow(t *testing.T) {
 		here bool
 		want string
 	}{
-		{"completed", Task{Title: "paint", Status: "completed", TS: 10_000_000 - 7_200_000}, false, "    2h ✓  paint         "},
-		{"under the cursor", Task{Title: "paint", Status: "waiting", TS: 10_000_000 - 60_000}, true, ">   1m ?  paint         "},
-		{"damaged and pinned", Task{Title: "paint", Status: "failed", Pinned: true, Damaged: []string{"x"}}, false, "     - ✗! paint         "},
-		{"pinned", Task{Title: "paint", Status: "running", Pinned: true}, false, "     - ▶* paint         "},
-		{"no title", Task{ID: "17\x1b[2J4", Status: "idle"}, false, "     -    (no title) 174"},
-		{"wide", Task{Title: "日本語の長い題名", Status: "cancelled"}, false, "     - -  日本語の長い… "},
-		{"of the future", Task{Title: "a\tb\nc", Status: "interrupted", TS: 1 << 60}, false, "  >10k …  a b c         "},
-		{"of a day to come", Task{Title: "abc", Status: "interrupted", TS: 1_900_000_000_000}, false, "  2030 …  abc           "},
+		{"completed", Task{Summary: api.Summary{Title: "paint", Status: "completed", TS: 10_000_000 - 7_200_000}}, false, "    2h ✓  paint         "},
+		{"under the cursor", Task{Summary: api.Summary{Title: "paint", Status: "waiting", TS: 10_000_000 - 60_000}}, true, ">   1m ?  paint         "},
+		{"damaged and pinned", Task{Summary: api.Summary{Title: "paint", Status: "failed", Pinned: true, Damaged: []api.Damage{{File: "x", Problem: ""}}}}, false, "     - ✗! paint         "},
+		{"pinned", Task{Summary: api.Summary{Title: "paint", Status: "running", Pinned: true}}, false, "     - ▶* paint         "},
+		{"no title", Task{Summary: api.Summary{ID: "17\x1b[2J4", Status: "idle"}}, false, "     -    (no title) 174"},
+		{"wide", Task{Summary: api.Summary{Title: "日本語の長い題名", Status: "cancelled"}}, false, "     - -  日本語の長い… "},
+		{"of the future", Task{Summary: api.Summary{Title: "a\tb\nc", Status: "interrupted", TS: 1 << 60}}, false, "  >10k …  a b c         "},
+		{"of a day to come", Task{Summary: api.Summary{Title: "abc", Status: "interrupted", TS: 1_900_000_000_000}}, false, "  2030 …  abc           "},
 	} {
 		if got := still(Options{}).row(tt.task, tt.here, 24); got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
@@ -95,9 +97,9 @@ func TestRow(t *testing.T) {
 
 // Without colours nothing is lost: the cursor and damage have signs of their own.
 func TestColours(t *testing.T) {
-	task := Task{Key: "s:1", Title: "paint", Damaged: []string{"ui_messages.json: cut"}, Status: "failed"}
+	task := Task{Key: "s:1", Summary: api.Summary{Title: "paint", Damaged: []api.Damage{{File: "ui_messages.json", Problem: "cut"}}, Status: "failed"}}
 	for _, on := range []bool{true, false} {
-		m := still(Options{Colour: on}, task, Task{Key: "s:2", Title: "tidy"})
+		m := still(Options{Colour: on}, task, Task{Key: "s:2", Summary: api.Summary{Title: "tidy"}})
 		m.look.want, m.look.kept = m.previewOf(task), map[string][]view.Line{m.previewOf(task): {{Text: "text"}}}
 		if got := strings.Contains(m.View().Content, "\x1b["); got != on {
 			t.Errorf("colours %v, wanted %v", got, on)
@@ -106,11 +108,7 @@ func TestColours(t *testing.T) {
 }
 
 func TestFacts(t *testing.T) {
-	task := Task{
-		Key: "s:1", ID: "1700", Title: "paint the\x07 fence", Status: "completed", Source: "VS Code/Roo", Workspace: "/home/me/garden", Model: "model-4",
-		Cost: "0.42", Messages: 12, TS: 10_000_000 - 60_000, Tags: []string{"garden", "spring"},
-		Damaged: []string{"ui_messages.json: cut at 5 of 9", "api: \x1b[31mgone", "third"},
-	}
+	task := Task{Key: "s:1", Where: "VS Code/Roo", Summary: api.Summary{ID: "1700", Title: "paint the\x07 fence", Status: "completed", Workspace: "/home/me/garden", Model: "model-4", Usage: api.Usage{Cost: new(money.USD(420_000))}, Messages: api.MessageCounts{UI: 12}, TS: 10_000_000 - 60_000, Tags: []string{"garden", "spring"}, Damaged: []api.Damage{{File: "ui_messages.json", Problem: "cut at 5 of 9"}, {File: "api", Problem: "\x1b[31mgone"}, {File: "third", Problem: ""}}}}
 	m := still(Options{}, task)
 	m.query.hits = map[string]Hit{"s:1": {Key: "s:1", History: "api", Number: 7, Text: "a brush\nand paint"}}
 	want := []string{
@@ -131,7 +129,7 @@ func TestFacts(t *testing.T) {
 
 // A preview is read from its end, and can be scrolled to its beginning and not beyond.
 func TestPreviewScrolls(t *testing.T) {
-	task := Task{Key: "s:1", Title: "paint"}
+	task := Task{Key: "s:1", Summary: api.Summary{Title: "paint"}}
 	m := still(Options{}, task)
 	var text []view.Line
 	for i := range 100 {

@@ -4,12 +4,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/cli/picker"
 	"github.com/roost-dev/roost/internal/testing/clitest"
-	"github.com/roost-dev/roost/money"
 )
 
 // A storage is called what people call the editor and the tool.
@@ -53,25 +50,6 @@ func TestHistoryAroundAHit(t *testing.T) {
 		if f.api != tt.api || tt.hit != nil && f.ui == tt.api || tt.hit != nil && (from+1 > tt.hit.Number || to < tt.hit.Number) || from+1 != tt.from && tt.to != 100 || to != tt.to {
 			t.Errorf("%+v: messages %d to %d, %+v", tt.hit, from+1, to, f)
 		}
-	}
-}
-
-func TestRowOfATask(t *testing.T) {
-	t.Parallel()
-	usd := money.USD(1_250_000)
-	got := pickRow(api.Summary{
-		ID: "a", Source: "store-1", Title: "paint", Status: "completed", TS: 5, Workspace: "/ws", Model: "m", Messages: api.MessageCounts{UI: 3, API: 2},
-		Usage: api.Usage{Cost: &usd}, Copies: []string{"/elsewhere"}, Damaged: []api.Damage{{File: "/x/ui_messages.json", Problem: "cut", Recovered: "3 messages"}, {File: "/x/y", Problem: "gone"}},
-	}, "VS Code/Roo")
-	want := picker.Task{
-		Key: "store-1:a", ID: "a", Title: "paint", Status: "completed", Source: "VS Code/Roo", TS: 5, Workspace: "/ws", Model: "m", Messages: 3, Cost: usd.String(),
-		Copied: true, Foreign: true, Damaged: []string{"ui_messages.json: cut; recovered: 3 messages", "y: gone"},
-	}
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(picker.Task{})); diff != "" {
-		t.Error(diff)
-	}
-	if own := pickRow(api.Summary{ID: "b", Source: api.OwnSource}, "Roost"); own.Foreign || own.Cost != "" || own.Copied {
-		t.Errorf("got %+v, want not own.Foreign and own.Cost = \"\" and not own.Copied", own)
 	}
 }
 

@@ -71,7 +71,7 @@ func (d *pickerBackend) Tasks(ctx context.Context) iter.Seq2[picker.Found, error
 			}
 			for _, t := range part.Items {
 				if !t.Empty {
-					f.Tasks = append(f.Tasks, pickRow(t, labels[t.Source]))
+					f.Tasks = append(f.Tasks, picker.Task{Summary: t, Key: app.KeyOf(t), Where: labels[t.Source]})
 				}
 			}
 			if !yield(f, err) {
@@ -88,22 +88,6 @@ func trouble(src api.SourceState) string {
 		return ""
 	}
 	return strings.TrimSpace(app.Unreachable(src))
-}
-
-func pickRow(t api.Summary, label string) picker.Task {
-	row := picker.Task{
-		Key: app.KeyOf(t), ID: t.ID, Title: t.Title, Status: t.Status, Source: label, Workspace: t.Workspace,
-		Model: t.Model, TS: t.TS, Messages: t.Messages.UI, Tags: t.Tags, Pinned: t.Pinned,
-		Foreign: t.Source != api.OwnSource, Copied: len(t.Copies) > 0,
-	}
-	if t.Usage.Cost != nil {
-		row.Cost = t.Usage.Cost.String()
-	}
-	for _, damage := range t.Damaged {
-		damage.File = filepath.Base(damage.File)
-		row.Damaged = append(row.Damaged, damage.Text())
-	}
-	return row
 }
 
 // Preview is the end of a task in lines, or of what is before a hit.
