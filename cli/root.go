@@ -13,7 +13,6 @@ package cli
 
 import (
 	"context"
-	"embed"
 	"fmt"
 	"os"
 	"slices"
@@ -29,6 +28,7 @@ import (
 	"github.com/roost-dev/roost/cli/config"
 	"github.com/roost-dev/roost/cli/editing"
 	"github.com/roost-dev/roost/cli/failure"
+	"github.com/roost-dev/roost/cli/help"
 	"github.com/roost-dev/roost/cli/hosting"
 	"github.com/roost-dev/roost/cli/running"
 	"github.com/roost-dev/roost/cli/settings"
@@ -99,18 +99,13 @@ func Run(ctx context.Context, a *app.App, args []string) int {
 
 // rootCommand puts the rooms together: each has the commands of one subject.
 func rootCommand(a *app.App) *cobra.Command {
-	root := &cobra.Command{
-		Use:           "roost",
-		Short:         "Run the tasks of coding agents, and keep them",
-		SilenceErrors: true, SilenceUsage: true,
-		Args: cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return failure.UnknownCommand(cmd, args[0])
-			}
-			return tasks.Welcome(a, cmd)
-		},
-	}
+	root := help.Command("roost", func(cmd *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return failure.UnknownCommand(cmd, args[0])
+		}
+		return tasks.Welcome(a, cmd)
+	})
+	root.SilenceErrors, root.SilenceUsage, root.Args = true, true, cobra.ArbitraryArgs
 	root.SetIn(a.In)
 	root.SetOut(a.Out)
 	root.SetErr(a.Err)
@@ -136,17 +131,12 @@ func rootCommand(a *app.App) *cobra.Command {
 	root.AddCommand(hosting.Commands(a)...)
 	root.AddCommand(settings.Commands(a)...)
 	root.AddCommand(a.OnlyHere(try.Command(a)), c.versionCommand(), c.completionCommand())
-	help := root.HelpFunc()
-	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
-		describe(cmd)
-		help(cmd, args)
-	})
 	return root
 }
 
-// complete gives the flags of a command and of those below it their completions, unless the command has given them:
-// by their names, which mean the same everywhere, or by what they take. Only a flag for a file completes the names of
-// files.
+// complete gives a command and those below it their completions, unless they have given them. Arguments complete by
+// the usage; flags by their names, which mean the same everywhere, or by what they take. Only where a file is wanted do
+// the names of files complete.
 func (a *commands) complete(cmd *cobra.Command) {
 	byName := map[string]app.Completer{
 		"mode": a.ModeNames, "model": app.Models, "profile": a.ProfileNames, "source": a.SourceNames,
@@ -165,21 +155,21 @@ func (a *commands) complete(cmd *cobra.Command) {
 			app.Complete(cmd, f.Name, cobra.NoFileCompletions)
 		}
 	})
+	takes := ""
+	if words := strings.Fields(cmd.Use); len(words) > 1 {
+		takes = strings.Trim(words[1], "[]")
+	}
+	switch {
+	case cmd.ValidArgsFunction != nil || cmd.ValidArgs != nil || strings.Contains(cmd.Use, "FILE") || strings.Contains(cmd.Use, "PATH"):
+	case takes == "ID":
+		cmd.ValidArgsFunction = app.First(a.TaskIDs)
+	case takes == "ID...":
+		cmd.ValidArgsFunction = a.TaskIDs
+	default:
+		cmd.ValidArgsFunction = cobra.NoFileCompletions
+	}
 	for _, sub := range cmd.Commands() {
 		a.complete(sub)
-	}
-}
-
-//go:embed help
-var helpPages embed.FS
-
-// describe gives a command the texts of its page. The page of `roost trash purge` is help/roost-trash-purge.txt; its
-// examples are behind a line of their own. A command without a page has its summary only.
-func describe(cmd *cobra.Command) {
-	page, err := helpPages.ReadFile("help/" + strings.ReplaceAll(cmd.CommandPath(), " ", "-") + ".txt")
-	if err == nil {
-		about, examples, _ := strings.Cut(string(page), "Examples:\n")
-		cmd.Long, cmd.Example = strings.TrimSpace(about), strings.TrimSuffix(examples, "\n")
 	}
 }
 
@@ -253,52 +243,42 @@ func environmentTopic() string {
 }
 
 func (a *commands) versionCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "version",
-		Short: "Print the version",
-		Args:  failure.Arguments(0, 0, "roost version"), ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(*cobra.Command, []string) error {
-			v := api.VersionOf(app.Version)
-			if a.Flags.JSON {
-				return app.Encode(a.Out, v, false)
-			}
-			line := "roost " + v.Version
-			if v.Commit != "" {
-				line += " " + v.Commit[:min(12, len(v.Commit))]
-			}
-			if _, err := fmt.Fprintf(a.Out, "%s (%s, %s/%s)\n", line, v.Go, v.OS, v.Arch); err != nil {
-				return fmt.Errorf("print the version: %w", err)
-			}
-			return nil
-		},
-	}
+	return help.Command("version", func(*cobra.Command, []string) error {
+		v := api.VersionOf(app.Version)
+		if a.Flags.JSON {
+			return app.Encode(a.Out, v, false)
+		}
+		line := "roost " + v.Version
+		if v.Commit != "" {
+			line += " " + v.Commit[:min(12, len(v.Commit))]
+		}
+		if _, err := fmt.Fprintf(a.Out, "%s (%s, %s/%s)\n", line, v.Go, v.OS, v.Arch); err != nil {
+			return fmt.Errorf("print the version: %w", err)
+		}
+		return nil
+	})
 }
 
 func (a *commands) completionCommand() *cobra.Command {
-	shells := []string{"bash", "zsh", "fish", "powershell"}
-	return &cobra.Command{
-		Use:       "completion bash|zsh|fish|powershell",
-		Short:     "Print a completion script for a shell",
-		Args:      failure.Arguments(1, 1, "roost completion bash"),
-		ValidArgs: shells,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			var err error
-			switch root := cmd.Root(); args[0] {
-			case "bash":
-				err = root.GenBashCompletionV2(a.Out, true)
-			case "zsh":
-				err = root.GenZshCompletion(a.Out)
-			case "fish":
-				err = root.GenFishCompletion(a.Out, true)
-			case "powershell":
-				err = root.GenPowerShellCompletionWithDesc(a.Out)
-			default:
-				return failure.Usage("roost completion "+args[0], "there is no script for that shell", "roost completion bash|zsh|fish|powershell")
-			}
-			if err != nil {
-				return fmt.Errorf("print the completion script: %w", err)
-			}
-			return nil
-		},
-	}
+	cmd := help.Command("completion", func(cmd *cobra.Command, args []string) error {
+		var err error
+		switch root := cmd.Root(); args[0] {
+		case "bash":
+			err = root.GenBashCompletionV2(a.Out, true)
+		case "zsh":
+			err = root.GenZshCompletion(a.Out)
+		case "fish":
+			err = root.GenFishCompletion(a.Out, true)
+		case "powershell":
+			err = root.GenPowerShellCompletionWithDesc(a.Out)
+		default:
+			return failure.Usage("roost completion "+args[0], "there is no script for that shell", "roost completion bash|zsh|fish|powershell")
+		}
+		if err != nil {
+			return fmt.Errorf("print the completion script: %w", err)
+		}
+		return nil
+	})
+	cmd.ValidArgs = []string{"bash", "zsh", "fish", "powershell"}
+	return cmd
 }

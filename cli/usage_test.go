@@ -2,6 +2,9 @@ package cli
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -28,20 +31,28 @@ func TestOutputThatCannotBePrintedIsAFailure(t *testing.T) {
 	}
 }
 
-// A page whose name is that of no command is one that no user sees.
-func TestEachPageOfHelpBelongsToACommand(t *testing.T) {
+// Each page is that of a command, and has what its command is made of.
+func TestPagesOfCommands(t *testing.T) {
 	t.Parallel()
+	files, err := filepath.Glob("help/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
 	a, _, _ := clitest.New(t)
 	root := rootCommand(a)
-	pages, err := helpPages.ReadDir("help")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, page := range pages {
-		words := strings.Split(strings.TrimSuffix(page.Name(), ".txt"), "-")
-		cmd, rest, err := root.Find(words[1:])
-		if describe(cmd); err != nil || len(rest) > 0 || cmd.Long+cmd.Example == "" {
-			t.Errorf("%s is the page of no command", page.Name())
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		words := strings.Split(strings.TrimSuffix(filepath.Base(file), ".txt"), "-")
+		cmd, rest, err := root.Find(words)
+		lines := strings.Split(string(data), "\n")
+		if words[0] != "roost" && (err != nil || len(rest) > 0 || cmd.Use != lines[0]) {
+			t.Errorf("%s is the page of no command", file)
+		}
+		if counted := regexp.MustCompile(`^\d+ (-1|\d+) roost .+$`); len(lines) > 3 && lines[2] != "" && !counted.MatchString(lines[2]) {
+			t.Errorf("%s: its third line is %q", file, lines[2])
 		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/cli/app"
 	"github.com/roost-dev/roost/cli/failure"
+	"github.com/roost-dev/roost/cli/help"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/engine/checkpoints"
@@ -25,30 +26,21 @@ import (
 
 func (a *commands) checkpointCommand() *cobra.Command {
 	list := a.checkpointListCommand()
-	cmd := &cobra.Command{
-		Use: "checkpoint", Aliases: []string{"checkpoints"}, SuggestFor: []string{"diff", "restore", "snapshot", "snapshots"},
-		Short: "List, compare and restore the states of files that an agent changed",
-		Args:  failure.Arguments(0, 1, "roost checkpoint list ID"), ValidArgsFunction: app.First(a.TaskIDs),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return cmd.Help()
-			}
-			return list.RunE(cmd, args)
-		},
-	}
+	cmd := help.CommandFor("checkpoint", app.First(a.TaskIDs), func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return cmd.Help()
+		}
+		return list.RunE(cmd, args)
+	})
+	cmd.Aliases, cmd.SuggestFor = []string{"checkpoints"}, []string{"diff", "restore", "snapshot", "snapshots"}
 	cmd.AddCommand(list, a.checkpointDiffCommand(), a.checkpointRestoreCommand(), a.checkpointSaveCommand(), a.checkpointGCCommand())
 	return cmd
 }
 
 func (a *commands) checkpointListCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "list ID",
-		Short: "List the checkpoints of a task, oldest first",
-		Args:  failure.Arguments(1, 1, "roost checkpoint list ID"), ValidArgsFunction: app.First(a.TaskIDs),
-		RunE: a.connected(func(ctx context.Context, c *client.Client, args []string) error {
-			return app.DocumentOf(ctx, a.App, c, app.PathOf(args[0], "checkpoints"), nil, a.printCheckpoints)
-		}),
-	}
+	return help.Command("checkpoint list", a.connected(func(ctx context.Context, c *client.Client, args []string) error {
+		return app.DocumentOf(ctx, a.App, c, app.PathOf(args[0], "checkpoints"), nil, a.printCheckpoints)
+	}))
 }
 
 func (a *commands) printCheckpoints(l api.Checkpoints) error {
@@ -108,40 +100,30 @@ func (a *commands) checkpointText(c api.Checkpoint) string {
 }
 
 func (a *commands) checkpointSaveCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "save ID",
-		Short: "Save a checkpoint of the files that a task changed, as they are now",
-		Args:  failure.Arguments(1, 1, "roost checkpoint save ID"), ValidArgsFunction: app.First(a.TaskIDs),
-		RunE: a.connected(func(ctx context.Context, c *client.Client, args []string) error {
-			return posted(ctx, a, c, args[0], "checkpoints", nil, func(s api.SavedCheckpoint) error {
-				if !s.Saved || s.Checkpoint == nil {
-					a.Say("nothing was saved: the files equal the newest checkpoint")
-					return nil
-				}
-				return a.Println("saved " + a.checkpointText(*s.Checkpoint))
-			})
-		}),
-	}
+	return help.Command("checkpoint save", a.connected(func(ctx context.Context, c *client.Client, args []string) error {
+		return posted(ctx, a, c, args[0], "checkpoints", nil, func(s api.SavedCheckpoint) error {
+			if !s.Saved || s.Checkpoint == nil {
+				a.Say("nothing was saved: the files equal the newest checkpoint")
+				return nil
+			}
+			return a.Println("saved " + a.checkpointText(*s.Checkpoint))
+		})
+	}))
 }
 
 func (a *commands) checkpointGCCommand() *cobra.Command {
 	var dry bool
-	cmd := &cobra.Command{
-		Use:   "gc",
-		Short: "Remove contents from the checkpoint stores that no task needs any more",
-		Args:  failure.Arguments(0, 0, "roost checkpoint gc"), ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.WithEngine(cmd.Context(), func(s *local.Roost) error {
-				all := s.Service()
-				defer all.Close()
-				found, err := all.Collect(cmd.Context(), dry)
-				if err != nil {
-					return err
-				}
-				return a.tellCollected(found, dry)
-			})
-		},
-	}
+	cmd := help.Command("checkpoint gc", func(cmd *cobra.Command, _ []string) error {
+		return a.WithEngine(cmd.Context(), func(s *local.Roost) error {
+			all := s.Service()
+			defer all.Close()
+			found, err := all.Collect(cmd.Context(), dry)
+			if err != nil {
+				return err
+			}
+			return a.tellCollected(found, dry)
+		})
+	})
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "only show what would go")
 	return cmd
 }
@@ -224,23 +206,18 @@ var conflictRules = []string{"keep", "merge", "overwrite"}
 func (a *commands) checkpointRestoreCommand() *cobra.Command {
 	var o checkpoints.RestoreOptions
 	var yes bool
-	cmd := &cobra.Command{
-		Use:   "restore ID [C]",
-		Short: "Put the files that a task changed back as they were at a checkpoint",
-		Args:  failure.Arguments(1, 2, "roost checkpoint restore ID C"), ValidArgsFunction: a.checkpointNames(),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				o.To = args[1]
-			}
-			if err := a.checkConflictRule(cmd, o.OnConflict); err != nil {
-				return err
-			}
-			if o.Workspace != "" {
-				o.Workspace = a.Abs(o.Workspace)
-			}
-			return a.restore(cmd.Context(), args[0], o, yes)
-		},
-	}
+	cmd := help.CommandFor("checkpoint restore", a.checkpointNames(), func(cmd *cobra.Command, args []string) error {
+		if len(args) > 1 {
+			o.To = args[1]
+		}
+		if err := a.checkConflictRule(cmd, o.OnConflict); err != nil {
+			return err
+		}
+		if o.Workspace != "" {
+			o.Workspace = a.Abs(o.Workspace)
+		}
+		return a.restore(cmd.Context(), args[0], o, yes)
+	})
 	fl := cmd.Flags()
 	conflictFlag(cmd, &o.OnConflict)
 	fl.BoolVar(&o.DryRun, "dry-run", false, "only show what would be done")
@@ -424,23 +401,18 @@ const barWidth = 40
 func (a *commands) checkpointDiffCommand() *cobra.Command {
 	var paths []string
 	var stat bool
-	cmd := &cobra.Command{
-		Use:   "diff ID [C [C2|now]]",
-		Short: "Show what differs between two checkpoints of a task, or a checkpoint and now",
-		Args:  failure.Arguments(1, 3, "roost checkpoint diff ID C C2"), ValidArgsFunction: a.checkpointNames("now"),
-		RunE: a.connected(func(ctx context.Context, c *client.Client, args []string) error {
-			args = append(args, "", "")
-			q := url.Values{}
-			app.SetQuery(q, "to", args[2])
-			app.SetQuery(q, "path", strings.Join(paths, "\n"))
-			if stat {
-				q.Set("stat", "true")
-			}
-			return app.DocumentOf(ctx, a.App, c, checkpointPath(args[0], args[1], "diff"), q, func(d api.Diff) error {
-				return a.showDiff(ctx, d, stat)
-			})
-		}),
-	}
+	cmd := help.CommandFor("checkpoint diff", a.checkpointNames("now"), a.connected(func(ctx context.Context, c *client.Client, args []string) error {
+		args = append(args, "", "")
+		q := url.Values{}
+		app.SetQuery(q, "to", args[2])
+		app.SetQuery(q, "path", strings.Join(paths, "\n"))
+		if stat {
+			q.Set("stat", "true")
+		}
+		return app.DocumentOf(ctx, a.App, c, checkpointPath(args[0], args[1], "diff"), q, func(d api.Diff) error {
+			return a.showDiff(ctx, d, stat)
+		})
+	}))
 	fl := cmd.Flags()
 	fl.BoolVar(&stat, "stat", false, "only count lines, a bar a file")
 	fl.StringArrayVar(&paths, "path", nil, "only this `file` or folder (repeatable)")

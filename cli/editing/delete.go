@@ -15,18 +15,14 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/cli/app"
 	"github.com/roost-dev/roost/cli/failure"
+	"github.com/roost-dev/roost/cli/help"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
 )
 
 func (a *commands) deleteCommand() *cobra.Command {
 	var c cascade
-	cmd := &cobra.Command{
-		Use:   "delete ID...",
-		Short: "Put tasks into the trash",
-		Args:  failure.Arguments(1, -1, "roost delete ID"), ValidArgsFunction: a.TaskIDs,
-		RunE: func(cmd *cobra.Command, args []string) error { return a.delete(cmd, args, c) },
-	}
+	cmd := help.Command("delete", func(cmd *cobra.Command, args []string) error { return a.delete(cmd, args, c) })
 	c.add(cmd)
 	return cmd
 }
@@ -180,21 +176,10 @@ func (c cascade) decide(cmd *cobra.Command, a *commands, tasks, more []api.Summa
 }
 
 func (a *commands) trashCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "trash",
-		Short: "List, restore and purge deleted tasks",
-		Args:  failure.Arguments(0, 0, "roost trash list"),
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
+	cmd := help.Command("trash", func(cmd *cobra.Command, _ []string) error { return cmd.Help() })
 	cmd.AddCommand(
-		&cobra.Command{
-			Use: "list", Short: "List deleted tasks, newest first", Args: failure.Arguments(0, 0, "roost trash list"),
-			ValidArgsFunction: cobra.NoFileCompletions, RunE: a.connected(a.trashList),
-		},
-		&cobra.Command{
-			Use: "restore ID...", Short: "Put deleted tasks back", Args: failure.Arguments(1, -1, "roost trash restore ID"),
-			ValidArgsFunction: a.trashNames, RunE: a.trashRestore,
-		},
+		help.Command("trash list", a.connected(a.trashList)),
+		help.CommandFor("trash restore", a.trashNames, a.trashRestore),
 		a.purgeCommand(),
 	)
 	return cmd
@@ -264,17 +249,12 @@ func (a *commands) trashRestore(cmd *cobra.Command, args []string) error {
 
 func (a *commands) purgeCommand() *cobra.Command {
 	var all, yes bool
-	cmd := &cobra.Command{
-		Use:               "purge ID...|--all",
-		Short:             "Remove deleted tasks for good",
-		ValidArgsFunction: a.trashNames,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if all == (len(args) > 0) {
-				return failure.Usage("roost trash purge", "it needs either ids or --all", "roost trash purge ID  # or --all")
-			}
-			return a.purge(cmd, args, yes)
-		},
-	}
+	cmd := help.CommandFor("trash purge", a.trashNames, func(cmd *cobra.Command, args []string) error {
+		if all == (len(args) > 0) {
+			return failure.Usage("roost trash purge", "it needs either ids or --all", "roost trash purge ID  # or --all")
+		}
+		return a.purge(cmd, args, yes)
+	})
 	cmd.Flags().BoolVar(&all, "all", false, "everything in the trash")
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
 	return cmd

@@ -12,6 +12,7 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/cli/app"
 	"github.com/roost-dev/roost/cli/failure"
+	"github.com/roost-dev/roost/cli/help"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/service"
 	"github.com/roost-dev/roost/view"
@@ -21,13 +22,9 @@ func (a *commands) importCommand() *cobra.Command {
 	var o service.Import
 	var conflict string
 	var maps []string
-	cmd := &cobra.Command{
-		Use:   "import PATH...|--from SOURCE",
-		Short: "Copy tasks of other tools, roots or archives into Roost's root, verified",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.importTasks(cmd.Context(), args, o, conflict, maps)
-		},
-	}
+	cmd := help.Command("import", func(cmd *cobra.Command, args []string) error {
+		return a.importTasks(cmd.Context(), args, o, conflict, maps)
+	})
 	fl := cmd.Flags()
 	fl.StringArrayVar(&o.Sources, "from", nil, "the tasks of a `source`: its name, a tool, or all; may be given again")
 	fl.BoolVar(&o.DryRun, "dry-run", false, "show what would be done, and create nothing")

@@ -13,32 +13,28 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/cli/app"
 	"github.com/roost-dev/roost/cli/failure"
+	"github.com/roost-dev/roost/cli/help"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
 )
 
 func (a *commands) renameCommand() *cobra.Command {
 	var reset bool
-	cmd := &cobra.Command{
-		Use:               "rename ID TITLE|--reset",
-		Short:             "Give a task another title",
-		ValidArgsFunction: app.First(a.TaskIDs),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			want, try := 2, `roost rename ID "new title"`
-			if reset {
-				want, try = 1, "roost rename ID --reset"
-			}
-			if err := failure.Arguments(want, want, try)(cmd, args); err != nil {
-				return err
-			}
-			title := any(nil) // the one that the task has by itself
-			if !reset {
-				title = strings.TrimSpace(args[1])
-			}
-			return a.label(cmd.Context(), args[:1], map[string]any{"title": title},
-				func(t api.Summary) string { return t.Title })
-		},
-	}
+	cmd := help.Command("rename", func(cmd *cobra.Command, args []string) error {
+		want, try := 2, `roost rename ID "new title"`
+		if reset {
+			want, try = 1, "roost rename ID --reset"
+		}
+		if err := failure.Arguments(want, want, try)(cmd, args); err != nil {
+			return err
+		}
+		title := any(nil) // the one that the task has by itself
+		if !reset {
+			title = strings.TrimSpace(args[1])
+		}
+		return a.label(cmd.Context(), args[:1], map[string]any{"title": title},
+			func(t api.Summary) string { return t.Title })
+	})
 	cmd.Flags().BoolVar(&reset, "reset", false, "back to the title that the task has by itself")
 	return cmd
 }
@@ -84,13 +80,8 @@ func (a *commands) label(ctx context.Context, ids []string, patch map[string]any
 
 func (a *commands) tagCommand() *cobra.Command {
 	var remove []string
-	cmd := &cobra.Command{
-		Use:   "tag ID [+TAG|-TAG]...",
-		Short: "Add and remove tags of a task; without any, print them",
-		// -later is no row of flags.
-		DisableFlagParsing: true,
-		ValidArgsFunction:  app.First(a.TaskIDs),
-	}
+	cmd := help.Command("tag", nil)
+	cmd.DisableFlagParsing = true // -later is no row of flags
 	cmd.Flags().StringSliceVar(&remove, "remove", nil, "remove this `tag`; for those that look like a flag")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		cmd.DisableFlagParsing = false
@@ -99,7 +90,7 @@ func (a *commands) tagCommand() *cobra.Command {
 		} else if err != nil {
 			return failure.FlagError(cmd, err)
 		}
-		if help, _ := cmd.Flags().GetBool("help"); help {
+		if wanted, _ := cmd.Flags().GetBool("help"); wanted {
 			return cmd.Help()
 		}
 		args = cmd.Flags().Args()
@@ -145,12 +136,8 @@ func removals(args []string) []string {
 }
 
 // pinCommand is pin or unpin.
-func (a *commands) pinCommand(name, short, done string, pinned bool) *cobra.Command {
-	return &cobra.Command{
-		Use: name + " ID...", Short: short,
-		Args: failure.Arguments(1, -1, "roost "+name+" ID"), ValidArgsFunction: a.TaskIDs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.label(cmd.Context(), args, map[string]any{"pinned": pinned}, func(api.Summary) string { return done })
-		},
-	}
+func (a *commands) pinCommand(name, done string, pinned bool) *cobra.Command {
+	return help.Command(name, func(cmd *cobra.Command, args []string) error {
+		return a.label(cmd.Context(), args, map[string]any{"pinned": pinned}, func(api.Summary) string { return done })
+	})
 }

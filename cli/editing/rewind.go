@@ -11,6 +11,7 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/cli/app"
 	"github.com/roost-dev/roost/cli/failure"
+	"github.com/roost-dev/roost/cli/help"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/money"
@@ -21,40 +22,35 @@ func (a *commands) rewindCommand() *cobra.Command {
 	var o api.NewRewind
 	var remove string
 	var yes bool
-	cmd := &cobra.Command{
-		Use:   "rewind ID",
-		Short: "Take a task's histories back to a message, edit a message or take one out",
-		Args:  failure.Arguments(1, 1, "roost rewind ID"), ValidArgsFunction: app.First(a.TaskIDs),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			fl := cmd.Flags()
-			if fl.Changed("delete") {
-				if fl.Changed("to") || fl.Changed("edit") || fl.Changed("keep-target") {
-					return failure.Usage("roost rewind --delete", "it removes one message, and excludes any other change",
-						"roost rewind "+args[0]+" --delete '"+remove+"'")
-				}
-				o.To, o.Delete = remove, true
+	cmd := help.Command("rewind", func(cmd *cobra.Command, args []string) error {
+		fl := cmd.Flags()
+		if fl.Changed("delete") {
+			if fl.Changed("to") || fl.Changed("edit") || fl.Changed("keep-target") {
+				return failure.Usage("roost rewind --delete", "it removes one message, and excludes any other change",
+					"roost rewind "+args[0]+" --delete '"+remove+"'")
 			}
-			if fl.Changed("edit") && (strings.TrimSpace(o.Edit) == "" || !fl.Changed("to") || o.KeepTarget) {
-				return failure.Usage("roost rewind --edit", "it needs the message to replace (--to) and the new words",
-					"roost rewind "+args[0]+" --to '#12' --edit \"new words\"")
+			o.To, o.Delete = remove, true
+		}
+		if fl.Changed("edit") && (strings.TrimSpace(o.Edit) == "" || !fl.Changed("to") || o.KeepTarget) {
+			return failure.Usage("roost rewind --edit", "it needs the message to replace (--to) and the new words",
+				"roost rewind "+args[0]+" --to '#12' --edit \"new words\"")
+		}
+		for _, name := range []string{"on-conflict", "yes"} {
+			if fl.Changed(name) && !o.Files {
+				return failure.Usage("roost rewind --"+name, "the flag is for putting files back, and needs --files",
+					"roost rewind "+args[0]+" --files --"+name)
 			}
-			for _, name := range []string{"on-conflict", "yes"} {
-				if fl.Changed(name) && !o.Files {
-					return failure.Usage("roost rewind --"+name, "the flag is for putting files back, and needs --files",
-						"roost rewind "+args[0]+" --files --"+name)
-				}
-			}
-			if o.Files && o.Delete {
-				return failure.Usage("roost rewind --delete --files",
-					"files can only return to an earlier moment, and removing one message names no moment",
-					"roost rewind "+args[0]+" --to MESSAGE --files")
-			}
-			if err := a.checkConflictRule(cmd, o.OnConflict); err != nil {
-				return err
-			}
-			return a.rewind(cmd.Context(), args[0], o, yes)
-		},
-	}
+		}
+		if o.Files && o.Delete {
+			return failure.Usage("roost rewind --delete --files",
+				"files can only return to an earlier moment, and removing one message names no moment",
+				"roost rewind "+args[0]+" --to MESSAGE --files")
+		}
+		if err := a.checkConflictRule(cmd, o.OnConflict); err != nil {
+			return err
+		}
+		return a.rewind(cmd.Context(), args[0], o, yes)
+	})
 	fl := cmd.Flags()
 	fl.StringVar(&o.To, "to", "~1", "the first `MESSAGE` that goes: #12, ~2 (turns), c3 (a checkpoint), or a ts")
 	fl.BoolVar(&o.KeepTarget, "keep-target", false, "keep the message itself")
@@ -157,22 +153,16 @@ func (a *commands) printRewind(r api.RewindResult) error {
 
 func (a *commands) condenseCommand() *cobra.Command {
 	body := api.NewCondense{Origin: "cli"}
-	cmd := &cobra.Command{
-		Use:               "condense ID",
-		Short:             "Have older history of a task summarised",
-		Args:              failure.Arguments(1, 1, "roost condense ID"),
-		ValidArgsFunction: app.First(a.TaskIDs),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := (&app.RunFlags{BaseURL: body.BaseURL}).Address(); err != nil {
-				return err
-			}
-			body.Model = a.ModelName(body.Provider, body.Model)
-			if body.Workspace != "" {
-				body.Workspace = a.Abs(body.Workspace)
-			}
-			return a.condense(cmd.Context(), args[0], body)
-		},
-	}
+	cmd := help.Command("condense", func(cmd *cobra.Command, args []string) error {
+		if err := (&app.RunFlags{BaseURL: body.BaseURL}).Address(); err != nil {
+			return err
+		}
+		body.Model = a.ModelName(body.Provider, body.Model)
+		if body.Workspace != "" {
+			body.Workspace = a.Abs(body.Workspace)
+		}
+		return a.condense(cmd.Context(), args[0], body)
+	})
 	f := cmd.Flags()
 	f.StringVarP(&body.Workspace, "workspace", "C", "", "the `folder` of the task, when it has moved")
 	f.StringVar(&body.Keep, "keep", "", "what the summary is to look to, in your own `words`")
@@ -227,23 +217,18 @@ func (a *commands) printCondensed(out api.Condensed) error {
 
 func (a *commands) forkCommand() *cobra.Command {
 	o := api.NewFork{Origin: "cli"}
-	cmd := &cobra.Command{
-		Use:   "fork ID",
-		Short: "Make a new task with the history of another one, up to a message",
-		Args:  failure.Arguments(1, 1, "roost fork ID"), ValidArgsFunction: app.First(a.TaskIDs),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := (&app.RunFlags{BaseURL: o.BaseURL}).Address(); err != nil {
-				return err
-			}
-			if o.Workspace != "" {
-				o.Workspace = a.Abs(o.Workspace)
-			}
-			o.Model = a.ModelName(o.Provider, o.Model)
-			return a.Connect(cmd.Context(), func(c *client.Client) error {
-				return posted(cmd.Context(), a, c, args[0], "forks", o, a.tellFork)
-			})
-		},
-	}
+	cmd := help.Command("fork", func(cmd *cobra.Command, args []string) error {
+		if err := (&app.RunFlags{BaseURL: o.BaseURL}).Address(); err != nil {
+			return err
+		}
+		if o.Workspace != "" {
+			o.Workspace = a.Abs(o.Workspace)
+		}
+		o.Model = a.ModelName(o.Provider, o.Model)
+		return a.Connect(cmd.Context(), func(c *client.Client) error {
+			return posted(cmd.Context(), a, c, args[0], "forks", o, a.tellFork)
+		})
+	})
 	fl := cmd.Flags()
 	fl.StringVar(&o.At, "at", "", "the last `MESSAGE` that it has: #12, a ts, or ~2 (turns)")
 	fl.StringVar(&o.Branch, "branch", "", "the branch (`NAME`) that it starts from")

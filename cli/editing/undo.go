@@ -15,6 +15,7 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/cli/app"
 	"github.com/roost-dev/roost/cli/failure"
+	"github.com/roost-dev/roost/cli/help"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
 )
@@ -30,32 +31,26 @@ type undoOptions struct {
 }
 
 // undoCommand is undo or redo.
-func (a *commands) undoCommand(redo bool) *cobra.Command {
+func (a *commands) undoCommand(name string) *cobra.Command {
 	var list bool
-	o := undoOptions{Redo: redo}
+	o := undoOptions{Redo: name == "redo"}
 	limit := undoneLimit
-	cmd := &cobra.Command{
-		Use:               "undo ID",
-		Short:             "Take back what was last done to a task: a rewind, a restore, a rename, tags, a pin, a deletion",
-		ValidArgsFunction: app.First(a.undoable),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if list {
-				if err := failure.Arguments(0, 1, "roost undo --list")(cmd, args); err != nil {
-					return err
-				}
-				return a.listActions(cmd, args, limit)
-			}
-			if err := failure.Arguments(1, 1, "roost "+cmd.Name()+" ID")(cmd, args); err != nil {
+	cmd := help.CommandFor(name, app.First(a.undoable), func(cmd *cobra.Command, args []string) error {
+		if list {
+			if err := failure.Arguments(0, 1, "roost undo --list")(cmd, args); err != nil {
 				return err
 			}
-			return a.undo(cmd, args[0], o)
-		},
-	}
+			return a.listActions(cmd, args, limit)
+		}
+		if err := failure.Arguments(1, 1, "roost "+name+" ID")(cmd, args); err != nil {
+			return err
+		}
+		return a.undo(cmd, args[0], o)
+	})
 	fl := cmd.Flags()
 	fl.BoolVar(&o.DryRun, "dry-run", false, "only show which it would be")
 	fl.StringVar(&o.Only, "only", "", "the `action` that is meant, as --dry-run --json names it; if another one is next by now, do nothing")
-	if redo {
-		cmd.Use, cmd.Short = "redo ID", "Do again what undo took back last"
+	if o.Redo {
 		return cmd
 	}
 	fl.BoolVar(&list, "list", false, "list what can be taken back: of one task, or of all")

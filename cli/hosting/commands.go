@@ -14,6 +14,7 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/cli/app"
 	"github.com/roost-dev/roost/cli/failure"
+	"github.com/roost-dev/roost/cli/help"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/local"
 	"github.com/roost-dev/roost/view"
@@ -34,25 +35,15 @@ func Commands(app *app.App) []*cobra.Command {
 }
 
 func (a *commands) rootCommand() *cobra.Command {
-	parent := &cobra.Command{
-		Use:   "root",
-		Short: "Look after the folder that keeps your tasks",
-		RunE:  failure.OnlySubcommands,
-	}
+	parent := help.Command("root", failure.OnlySubcommands)
 	var dry bool
-	trust := &cobra.Command{
-		Use:               "trust",
-		Short:             "Trust this root with its present content",
-		Args:              failure.Arguments(0, 0, "roost root trust"),
-		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			s, err := a.Open()
-			if err != nil {
-				return err
-			}
-			return a.trustRoot(cmd.Context(), s, dry)
-		},
-	}
+	trust := help.Command("root trust", func(cmd *cobra.Command, _ []string) error {
+		s, err := a.Open()
+		if err != nil {
+			return err
+		}
+		return a.trustRoot(cmd.Context(), s, dry)
+	})
 	trust.Flags().BoolVar(&dry, "dry-run", false, "show which tasks would continue, and change nothing")
 	parent.AddCommand(trust)
 	return parent

@@ -11,6 +11,7 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/cli/app"
 	"github.com/roost-dev/roost/cli/failure"
+	"github.com/roost-dev/roost/cli/help"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/service"
 	"github.com/roost-dev/roost/view"
@@ -18,35 +19,30 @@ import (
 
 func (a *commands) doctorCommand() *cobra.Command {
 	var o service.Checkup
-	cmd := &cobra.Command{
-		Use:               "doctor [ID...]",
-		Short:             "Verify tasks; change nothing unless asked to",
-		ValidArgsFunction: a.TaskIDs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := a.Open()
-			if err != nil {
-				return err
-			}
-			o.Folder, o.Temp = a.Dir, a.Env("TMPDIR")
-			all := s.Service()
-			defer all.Close()
-			ctx, shown := a.Watched(cmd.Context())
-			found, err := all.Check(ctx, args, o)
-			shown()
-			if err != nil {
-				return err
-			}
-			if a.Flags.JSON {
-				err = app.Encode(a.Out, found, false)
-			} else {
-				err = a.showReport(found)
-			}
-			if err != nil && !app.ReaderGone(err) || len(found.Damaged) == 0 {
-				return err
-			}
-			return damage(found, o)
-		},
-	}
+	cmd := help.Command("doctor", func(cmd *cobra.Command, args []string) error {
+		s, err := a.Open()
+		if err != nil {
+			return err
+		}
+		o.Folder, o.Temp = a.Dir, a.Env("TMPDIR")
+		all := s.Service()
+		defer all.Close()
+		ctx, shown := a.Watched(cmd.Context())
+		found, err := all.Check(ctx, args, o)
+		shown()
+		if err != nil {
+			return err
+		}
+		if a.Flags.JSON {
+			err = app.Encode(a.Out, found, false)
+		} else {
+			err = a.showReport(found)
+		}
+		if err != nil && !app.ReaderGone(err) || len(found.Damaged) == 0 {
+			return err
+		}
+		return damage(found, o)
+	})
 	cmd.Flags().BoolVar(&o.Repair, "repair", false, "repair what can be repaired, and keep what is replaced")
 	cmd.Flags().BoolVar(&o.Rebuild, "rebuild", false, "build derived data again where it is missing or wrong")
 	return cmd

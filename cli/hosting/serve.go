@@ -21,6 +21,7 @@ import (
 	"github.com/roost-dev/roost/cli/app"
 	"github.com/roost-dev/roost/cli/config"
 	"github.com/roost-dev/roost/cli/failure"
+	"github.com/roost-dev/roost/cli/help"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/internal/inputfile"
@@ -45,12 +46,7 @@ type serveFlags struct {
 
 func (a *commands) serveCommand() *cobra.Command {
 	var f serveFlags
-	cmd := &cobra.Command{
-		Use:   "serve",
-		Short: "Serve the tasks over HTTP, and run them",
-		Args:  failure.Arguments(0, 0, "roost serve"), ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.serve(cmd, &f) },
-	}
+	cmd := help.Command("serve", func(cmd *cobra.Command, _ []string) error { return a.serve(cmd, &f) })
 	fl := cmd.Flags()
 	fl.StringVar(&f.listen, "listen", "127.0.0.1:7878", "`address` and port; port 0 is any that is free")
 	fl.StringArrayVar(&f.hosts, "host", nil, "a `name` that the server is reached by, beside localhost and its address")

@@ -15,51 +15,30 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/cli/failure"
+	"github.com/roost-dev/roost/cli/help"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/service"
 )
 
 func (a *commands) serverCommand() *cobra.Command {
-	parent := &cobra.Command{
-		Use:   "server",
-		Short: "Look after a running server",
-		RunE:  failure.OnlySubcommands,
-	}
+	parent := help.Command("server", failure.OnlySubcommands)
 	var now, off, wait bool
-	status := &cobra.Command{
-		Use:               "status",
-		Short:             "Show whether a server runs, and what it does",
-		Args:              failure.Arguments(0, 0, "roost server status"),
-		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.OnServer("look at the server", func(c *client.Client) error {
-				return a.serverStatus(cmd.Context(), c, http.MethodGet, "/v1/server", nil)
-			})
-		},
-	}
-	stop := &cobra.Command{
-		Use:               "stop",
-		Short:             "End the server, and wait until it has ended",
-		Args:              failure.Arguments(0, 0, "roost server stop"),
-		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.OnServer("stop the server", func(c *client.Client) error { return a.serverStop(cmd.Context(), c, now) })
-		},
-	}
+	status := help.Command("server status", func(cmd *cobra.Command, _ []string) error {
+		return a.OnServer("look at the server", func(c *client.Client) error {
+			return a.serverStatus(cmd.Context(), c, http.MethodGet, "/v1/server", nil)
+		})
+	})
+	stop := help.Command("server stop", func(cmd *cobra.Command, _ []string) error {
+		return a.OnServer("stop the server", func(c *client.Client) error { return a.serverStop(cmd.Context(), c, now) })
+	})
 	stop.Flags().BoolVar(&now, "now", false, "interrupt what works, saved, instead of finishing it")
-	drain := &cobra.Command{
-		Use:               "drain",
-		Short:             "Let the server start no more runs",
-		Args:              failure.Arguments(0, 0, "roost server drain"),
-		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if off && wait {
-				return failure.Usage("roost server drain --off --wait", "--off has nothing to wait for", "roost server drain --off")
-			}
-			return a.OnServer("drain the server", func(c *client.Client) error { return a.serverDrain(cmd.Context(), c, off, wait) })
-		},
-	}
+	drain := help.Command("server drain", func(cmd *cobra.Command, _ []string) error {
+		if off && wait {
+			return failure.Usage("roost server drain --off --wait", "--off has nothing to wait for", "roost server drain --off")
+		}
+		return a.OnServer("drain the server", func(c *client.Client) error { return a.serverDrain(cmd.Context(), c, off, wait) })
+	})
 	drain.Flags().BoolVar(&off, "off", false, "start runs again, the queued ones first")
 	drain.Flags().BoolVar(&wait, "wait", false, "wait until no run works any more")
 	parent.AddCommand(status, stop, drain)

@@ -16,6 +16,7 @@ import (
 	"github.com/roost-dev/roost/approval"
 	"github.com/roost-dev/roost/cli/app"
 	"github.com/roost-dev/roost/cli/failure"
+	"github.com/roost-dev/roost/cli/help"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/internal/inputfile"
 	"github.com/roost-dev/roost/llm/catalogue"
@@ -44,43 +45,30 @@ func Commands(app *app.App) []*cobra.Command {
 
 func (a *commands) approvalsCommand() *cobra.Command {
 	var allow, deny []string
-	test := &cobra.Command{
-		Use:   "test [--allow WORDS]... [--deny WORDS]... -- COMMAND",
-		Short: "Show whether a command would be allowed, asked for or denied",
-		Args:  failure.Arguments(1, 1, `roost approvals test --allow "git status" -- "git status -s"`),
-		RunE: func(_ *cobra.Command, args []string) error {
-			v := approval.Command(args[0], allow, deny)
-			if a.Flags.JSON {
-				return a.PrintJSON(v)
+	test := help.Command("approvals test", func(_ *cobra.Command, args []string) error {
+		v := approval.Command(args[0], allow, deny)
+		if a.Flags.JSON {
+			return a.PrintJSON(v)
+		}
+		lines := []string{string(v.State) + ": " + v.Reason}
+		for _, p := range v.Parts {
+			rule := ""
+			if p.Rule != "" {
+				rule = "  (" + p.Rule + ")"
 			}
-			lines := []string{string(v.State) + ": " + v.Reason}
-			for _, p := range v.Parts {
-				rule := ""
-				if p.Rule != "" {
-					rule = "  (" + p.Rule + ")"
-				}
-				lines = append(lines, fmt.Sprintf("  %-5s %s%s", p.State, p.Text, rule))
-			}
-			if _, err := fmt.Fprintln(a.Out, strings.Join(lines, "\n")); err != nil {
-				return fmt.Errorf("print the decision: %w", err)
-			}
-			return nil
-		},
-	}
+			lines = append(lines, fmt.Sprintf("  %-5s %s%s", p.State, p.Text, rule))
+		}
+		if _, err := fmt.Fprintln(a.Out, strings.Join(lines, "\n")); err != nil {
+			return fmt.Errorf("print the decision: %w", err)
+		}
+		return nil
+	})
 	test.Flags().StringArrayVar(&allow, "allow", nil, "allow commands that begin with `WORDS`")
 	test.Flags().StringArrayVar(&deny, "deny", nil, "deny commands that begin with `WORDS`")
 	var dry bool
-	imports := &cobra.Command{
-		Use:   "import [--dry-run] FILE",
-		Short: "Take over the auto-approval of Roo's exported settings",
-		Args:  failure.Arguments(1, 1, "roost approvals import FILE"),
-		RunE:  func(_ *cobra.Command, args []string) error { return a.importApprovals(a.Abs(args[0]), dry) },
-	}
+	imports := help.Command("approvals import", func(_ *cobra.Command, args []string) error { return a.importApprovals(a.Abs(args[0]), dry) })
 	imports.Flags().BoolVar(&dry, "dry-run", false, "show what would be set, and set nothing")
-	return failure.Group(&cobra.Command{
-		Use:   "approvals",
-		Short: "Try out what commands may run, and take over Roo's settings",
-	}, test, imports)
+	return failure.Group(help.Command("approvals", nil), test, imports)
 }
 
 // importApprovals takes over the settings in Roo's file that are not set here.
@@ -133,12 +121,7 @@ func (a *commands) importApprovals(file string, dry bool) error {
 
 func (a *commands) skillsCommand() *cobra.Command {
 	var dir, slug string
-	cmd := &cobra.Command{
-		Use:   "skills",
-		Short: "Show the skills that a task may use, and where each comes from",
-		Args:  failure.Arguments(0, 0, "roost skills"), ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(*cobra.Command, []string) error { return a.skills(dir, slug) },
-	}
+	cmd := help.Command("skills", func(*cobra.Command, []string) error { return a.skills(dir, slug) })
 	cmd.Flags().StringVarP(&dir, "workspace", "C", "", "the workspace `folder` (default: the current one)")
 	cmd.Flags().StringVar(&slug, "mode", mode.Default, "the mode")
 	return cmd
@@ -197,12 +180,7 @@ func notNil[T any](list []T) []T {
 
 func (a *commands) modesCommand() *cobra.Command {
 	var dir string
-	cmd := &cobra.Command{
-		Use:   "modes",
-		Short: "Show the modes that a task may be in, and where each comes from",
-		Args:  failure.Arguments(0, 0, "roost modes"), ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(*cobra.Command, []string) error { return a.modes(dir) },
-	}
+	cmd := help.Command("modes", func(*cobra.Command, []string) error { return a.modes(dir) })
 	cmd.Flags().StringVarP(&dir, "workspace", "C", "", "the workspace `folder` (default: the current one)")
 	return cmd
 }
@@ -266,11 +244,7 @@ type modelItem struct {
 
 func (a *commands) modelsCommand() *cobra.Command {
 	var provider string
-	cmd := &cobra.Command{
-		Use: "models [--provider NAME]", Short: "List the models that are known, with window and price",
-		Args: failure.Arguments(0, 0, "roost models --provider anthropic"), ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(*cobra.Command, []string) error { return a.models(provider) },
-	}
+	cmd := help.Command("models", func(*cobra.Command, []string) error { return a.models(provider) })
 	cmd.Flags().StringVar(&provider, "provider", "", "only those of this provider")
 	app.Complete(cmd, "provider", app.Words(knownProviders()...))
 	return cmd

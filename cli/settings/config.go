@@ -12,48 +12,35 @@ import (
 	"github.com/roost-dev/roost/cli/app"
 	"github.com/roost-dev/roost/cli/config"
 	"github.com/roost-dev/roost/cli/failure"
+	"github.com/roost-dev/roost/cli/help"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/engine/setup"
 )
 
 func (a *commands) configCommand() *cobra.Command {
 	var origin bool
-	show := &cobra.Command{
-		Use: "list", Short: "List all settings and what holds for each", Args: failure.Arguments(0, 0, "roost config list"),
-		RunE: func(*cobra.Command, []string) error { return a.configList(origin) },
-	}
+	show := help.Command("config list", func(*cobra.Command, []string) error { return a.configList(origin) })
 	show.Flags().BoolVar(&origin, "origin", false, "show where each comes from")
-	return failure.Group(&cobra.Command{
-		Use:   "config",
-		Short: "Show and change settings",
-	}, show, a.configImportCommand(),
-		&cobra.Command{
-			Use: "get KEY", Short: "Print one setting", Args: failure.Arguments(1, 1, "roost config get model"), ValidArgsFunction: app.SettingKeys,
-			RunE: func(_ *cobra.Command, args []string) error { return a.configGet(args[0]) },
-		},
-		&cobra.Command{
-			Use: "set KEY VALUE...", Short: "Change one setting in the file", ValidArgsFunction: app.SettingKeys,
-			Args: failure.Arguments(2, -1, "roost config set model NAME"),
-			RunE: func(_ *cobra.Command, args []string) error { return a.ConfigSet(args[0], args[1:]) },
-		},
-		&cobra.Command{
-			Use: "unset KEY", Short: "Take one setting out of the file", ValidArgsFunction: app.SettingKeys,
-			Args: failure.Arguments(1, 1, "roost config unset model"),
-			RunE: func(_ *cobra.Command, args []string) error { return a.ConfigSet(args[0], nil) },
-		},
-		&cobra.Command{
-			Use: "path", Short: "Print where the file is", Args: failure.Arguments(0, 0, "roost config path"),
-			RunE: func(*cobra.Command, []string) error {
-				path, err := a.ConfigPath()
-				if err != nil {
-					return err
-				}
-				if a.Flags.JSON {
-					return a.PrintJSON(map[string]string{"path": path})
-				}
-				return a.Println(path)
-			},
-		})
+	return failure.Group(help.Command("config", nil), show, a.configImportCommand(),
+		help.CommandFor("config get", app.SettingKeys, func(_ *cobra.Command, args []string) error {
+			return a.configGet(args[0])
+		}),
+		help.CommandFor("config set", app.SettingKeys, func(_ *cobra.Command, args []string) error {
+			return a.ConfigSet(args[0], args[1:])
+		}),
+		help.CommandFor("config unset", app.SettingKeys, func(_ *cobra.Command, args []string) error {
+			return a.ConfigSet(args[0], nil)
+		}),
+		help.Command("config path", func(*cobra.Command, []string) error {
+			path, err := a.ConfigPath()
+			if err != nil {
+				return err
+			}
+			if a.Flags.JSON {
+				return a.PrintJSON(map[string]string{"path": path})
+			}
+			return a.Println(path)
+		}))
 }
 
 // item is a setting as --json shows it.
@@ -167,47 +154,30 @@ func (a *commands) authCommand() *cobra.Command {
 	var profile string
 	var ring bool
 	names := app.First(app.Words(setup.Providers()...))
-	set := &cobra.Command{
-		Use:   "set PROVIDER",
-		Short: "Keep a key, from a prompt or stdin",
-		Args:  failure.Arguments(0, 1, "roost auth set anthropic"), ValidArgsFunction: names,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			name, of, err := a.account("set", profile, args)
-			if err != nil {
-				return err
-			}
-			if ring && profile != "" {
-				return failure.Usage("roost auth set --profile "+failure.ShellWord(profile)+" --keyring",
-					"only keys of providers are kept in the keyring", "roost auth set --profile "+failure.ShellWord(profile))
-			}
-			return a.authSet(cmd, name, of, ring)
-		},
-	}
-	remove := &cobra.Command{
-		Use:   "remove PROVIDER",
-		Short: "Forget a key that auth set kept",
-		Args:  failure.Arguments(0, 1, "roost auth remove anthropic"), ValidArgsFunction: names,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			name, of, err := a.account("remove", profile, args)
-			if err != nil {
-				return err
-			}
-			return a.authRemove(cmd.Context(), name, of)
-		},
-	}
+	set := help.CommandFor("auth set", names, func(cmd *cobra.Command, args []string) error {
+		name, of, err := a.account("set", profile, args)
+		if err != nil {
+			return err
+		}
+		if ring && profile != "" {
+			return failure.Usage("roost auth set --profile "+failure.ShellWord(profile)+" --keyring",
+				"only keys of providers are kept in the keyring", "roost auth set --profile "+failure.ShellWord(profile))
+		}
+		return a.authSet(cmd, name, of, ring)
+	})
+	remove := help.CommandFor("auth remove", names, func(cmd *cobra.Command, args []string) error {
+		name, of, err := a.account("remove", profile, args)
+		if err != nil {
+			return err
+		}
+		return a.authRemove(cmd.Context(), name, of)
+	})
 	for _, cmd := range []*cobra.Command{set, remove} {
 		cmd.Flags().StringVar(&profile, "profile", "", "the key of this profile alone")
 	}
 	set.Flags().BoolVar(&ring, "keyring", false, "keep it in the system's keyring and not in a file")
-	return failure.Group(&cobra.Command{
-		Use:   "auth",
-		Short: "Keep the keys of providers",
-	}, set, remove, &cobra.Command{
-		Use:   "status [PROVIDER]",
-		Short: "Show where keys come from, and their last four characters",
-		Args:  failure.Arguments(0, 1, "roost auth status"), ValidArgsFunction: names,
-		RunE: func(_ *cobra.Command, args []string) error { return a.authStatus(args) },
-	})
+	status := help.CommandFor("auth status", names, func(_ *cobra.Command, args []string) error { return a.authStatus(args) })
+	return failure.Group(help.Command("auth", nil), set, remove, status)
 }
 
 // account is the name that a key is kept under, and its name for people.

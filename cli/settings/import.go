@@ -17,6 +17,7 @@ import (
 	"github.com/roost-dev/roost/cli/app"
 	"github.com/roost-dev/roost/cli/config"
 	"github.com/roost-dev/roost/cli/failure"
+	"github.com/roost-dev/roost/cli/help"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/internal/inputfile"
 	"github.com/roost-dev/roost/mode"
@@ -24,11 +25,7 @@ import (
 
 func (a *commands) configImportCommand() *cobra.Command {
 	var keys, force bool
-	cmd := &cobra.Command{
-		Use: "import FILE", Short: "Take profiles and modes over from what Roo Code exports", Args: failure.Arguments(1, 1,
-			"roost config import roo-code-settings.json"),
-		RunE: func(_ *cobra.Command, args []string) error { return a.configImport(a.Abs(args[0]), keys, force) },
-	}
+	cmd := help.Command("config import", func(_ *cobra.Command, args []string) error { return a.configImport(a.Abs(args[0]), keys, force) })
 	cmd.Flags().BoolVar(&keys, "keys", false, "take the keys over too")
 	cmd.Flags().BoolVar(&force, "force", false, "replace what is there already")
 	return cmd

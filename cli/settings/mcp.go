@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/roost-dev/roost/cli/failure"
+	"github.com/roost-dev/roost/cli/help"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/mcp"
@@ -24,26 +25,14 @@ func (a *commands) mcpCommand() *cobra.Command {
 		c.Flags().StringVarP(&dir, "workspace", "C", "", "the workspace `folder` (default: the current one)")
 		return c
 	}
-	list := at(&cobra.Command{
-		Use:   "list",
-		Short: "Show the MCP servers, where each is named, and whether it is used",
-		Args:  failure.Arguments(0, 0, "roost mcp list"), ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.mcpList(cmd, dir, check) },
-	})
+	list := at(help.Command("mcp list", func(cmd *cobra.Command, _ []string) error { return a.mcpList(cmd, dir, check) }))
 	list.Flags().BoolVar(&check, "check", false, "connect to those that are allowed, and list their tools and resources")
-	say := func(verb, short string, allow bool) *cobra.Command {
-		return at(&cobra.Command{
-			Use: verb + " NAME...", Short: short, Args: failure.Arguments(1, -1, "roost mcp "+verb+" NAME"),
-			ValidArgsFunction: a.serverNames,
-			RunE:              func(_ *cobra.Command, args []string) error { return a.mcpDecide(dir, args, allow) },
-		})
+	decide := func(name string, allow bool) *cobra.Command {
+		return at(help.CommandFor(name, a.serverNames, func(_ *cobra.Command, args []string) error {
+			return a.mcpDecide(dir, args, allow)
+		}))
 	}
-	return failure.Group(&cobra.Command{
-		Use:   "mcp",
-		Short: "Show and allow the MCP servers whose tools a task may use",
-	}, list,
-		say("allow", "Let tasks in this workspace use servers that a repository or an editor names", true),
-		say("deny", "Do not use servers, even when their definitions change", false))
+	return failure.Group(help.Command("mcp", nil), list, decide("mcp allow", true), decide("mcp deny", false))
 }
 
 // servers reads the MCP servers of a workspace, and what is wrong with their files. root is the workspace in the form

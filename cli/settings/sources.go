@@ -14,6 +14,7 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/cli/app"
 	"github.com/roost-dev/roost/cli/failure"
+	"github.com/roost-dev/roost/cli/help"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/local"
@@ -21,27 +22,20 @@ import (
 )
 
 func (a *commands) sourcesCommand() *cobra.Command {
-	parent := &cobra.Command{
-		Use:   "sources",
-		Short: "Show the storages that tasks are read from, and name others",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return failure.UnknownCommand(cmd, args[0])
-			}
-			return nil
-		},
-		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              func(cmd *cobra.Command, _ []string) error { return a.sourcesList(cmd.Context()) },
+	parent := help.Command("sources", func(cmd *cobra.Command, _ []string) error { return a.sourcesList(cmd.Context()) })
+	parent.Args = func(cmd *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return failure.UnknownCommand(cmd, args[0])
+		}
+		return nil
 	}
-	parent.AddCommand(a.OnlyHere(&cobra.Command{
-		Use: "add DIR", Short: "Read the tasks of one more folder, from now on",
-		Args: failure.Arguments(1, 1, "roost sources add DIR"), ValidArgsFunction: app.First(app.Folders),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.sourcesAdd(cmd.Context(), args[0]) },
-	}), a.OnlyHere(&cobra.Command{
-		Use: "remove DIR", Short: "Stop reading the tasks of a folder that was added",
-		Args: failure.Arguments(1, 1, "roost sources remove DIR"), ValidArgsFunction: app.First(a.addedSources),
-		RunE: func(_ *cobra.Command, args []string) error { return a.sourcesRemove(args[0]) },
-	}))
+	add := help.CommandFor("sources add", app.First(app.Folders), func(cmd *cobra.Command, args []string) error {
+		return a.sourcesAdd(cmd.Context(), args[0])
+	})
+	remove := help.CommandFor("sources remove", app.First(a.addedSources), func(_ *cobra.Command, args []string) error {
+		return a.sourcesRemove(args[0])
+	})
+	parent.AddCommand(a.OnlyHere(add), a.OnlyHere(remove))
 	return parent
 }
 

@@ -23,6 +23,7 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/cli/app"
 	"github.com/roost-dev/roost/cli/failure"
+	"github.com/roost-dev/roost/cli/help"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/export"
 	"github.com/roost-dev/roost/internal/progress"
@@ -55,12 +56,7 @@ func (e exported) whole() bool {
 
 func (a *commands) exportCommand() *cobra.Command {
 	f := exportFlags{output: "-"}
-	cmd := &cobra.Command{
-		Use:   "export ID...",
-		Short: "Write tasks as Markdown, HTML, JSON, a Roo folder or an archive",
-		Args:  failure.Arguments(1, -1, "roost export ID --format html -o task.html"), ValidArgsFunction: a.TaskIDs,
-		RunE: func(cmd *cobra.Command, args []string) error { return a.export(cmd.Context(), args, f) },
-	}
+	cmd := help.Command("export", func(cmd *cobra.Command, args []string) error { return a.export(cmd.Context(), args, f) })
 	fl := cmd.Flags()
 	fl.StringVarP(&f.format, "format", "f", "md", "`form`: "+strings.Join(ExportFormats, ", "))
 	fl.StringVarP(&f.output, "output", "o", "-", "`file` or folder to write; - is stdout")

@@ -14,6 +14,7 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/cli/app"
 	"github.com/roost-dev/roost/cli/failure"
+	"github.com/roost-dev/roost/cli/help"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/money"
@@ -87,24 +88,19 @@ func oneOf(command, flag, word, why string, words []string, what string) error {
 func (a *commands) listCommand() *cobra.Command {
 	f := filter{TaskFilter: &api.TaskFilter{}}
 	var group string
-	cmd := &cobra.Command{
-		Use:   "list",
-		Short: "List the tasks of all sources, newest first",
-		Args:  failure.Arguments(0, 0, "roost list"), ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := f.read(a, "roost list", ""); err != nil {
-				return err
-			}
-			if err := oneOf("roost list", "sort", f.Sort, "there is no such order", app.Sorts, ""); err != nil {
-				return err
-			}
-			if err := oneOf("roost list", "group", group, "there is no such grouping", []string{"workspace"}, ""); err != nil {
-				return err
-			}
-			a.collectRarely()
-			return a.list(cmd, *f.TaskFilter, group != "")
-		},
-	}
+	cmd := help.Command("list", func(cmd *cobra.Command, _ []string) error {
+		if err := f.read(a, "roost list", ""); err != nil {
+			return err
+		}
+		if err := oneOf("roost list", "sort", f.Sort, "there is no such order", app.Sorts, ""); err != nil {
+			return err
+		}
+		if err := oneOf("roost list", "group", group, "there is no such grouping", []string{"workspace"}, ""); err != nil {
+			return err
+		}
+		a.collectRarely()
+		return a.list(cmd, *f.TaskFilter, group != "")
+	})
 	fl := cmd.Flags()
 	fl.StringVar(&f.Words, "query", "", "only tasks whose title holds these `words`")
 	fl.StringVar(&f.Sort, "sort", "newest", "`order`: newest, oldest, cost, tokens")
@@ -295,27 +291,22 @@ func (a *commands) searchCommand() *cobra.Command {
 	var q api.SearchQuery
 	var in string
 	f := filter{TaskFilter: &q.Filter}
-	cmd := &cobra.Command{
-		Use:   "search QUERY",
-		Short: "Find words in the messages of all tasks",
-		Args:  failure.Arguments(1, -1, "roost search QUERY"), ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			q.Text, q.In = strings.Join(args, " "), app.List(in)
-			if err := f.read(a, "roost search", " QUERY"); err != nil {
-				return err
+	cmd := help.Command("search", func(cmd *cobra.Command, args []string) error {
+		q.Text, q.In = strings.Join(args, " "), app.List(in)
+		if err := f.read(a, "roost search", " QUERY"); err != nil {
+			return err
+		}
+		for _, scope := range q.In {
+			if !slices.Contains(api.Scopes, scope) {
+				return failure.Usage("roost search --in "+scope, "there is no such place",
+					"roost search --in "+strings.Join(api.Scopes, ",")+" QUERY")
 			}
-			for _, scope := range q.In {
-				if !slices.Contains(api.Scopes, scope) {
-					return failure.Usage("roost search --in "+scope, "there is no such place",
-						"roost search --in "+strings.Join(api.Scopes, ",")+" QUERY")
-				}
-			}
-			if a.OutTTY && !a.Flags.JSON && !cmd.Flags().Changed("limit") {
-				f.Limit = screenful
-			}
-			return a.search(cmd, q)
-		},
-	}
+		}
+		if a.OutTTY && !a.Flags.JSON && !cmd.Flags().Changed("limit") {
+			f.Limit = screenful
+		}
+		return a.search(cmd, q)
+	})
 	fl := cmd.Flags()
 	fl.StringVar(&in, "in", "", "only in these `places`: ui, api, tool, path, joined by commas")
 	fl.StringVar(&q.Tool, "tool", "", "only tasks in which this `tool` was called: read_file")

@@ -14,6 +14,7 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/cli/app"
 	"github.com/roost-dev/roost/cli/failure"
+	"github.com/roost-dev/roost/cli/help"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/engine"
@@ -26,39 +27,34 @@ var runStates = []string{"queued", "running", "waiting", "completed", "failed", 
 func (a *commands) runsCommand() *cobra.Command {
 	var state, cursor string
 	var limit int
-	cmd := &cobra.Command{
-		Use:   "runs [ID]",
-		Short: "List the runs of all tasks, or of one, with their states",
-		Args:  failure.Arguments(0, 1, "roost runs"), ValidArgsFunction: app.First(a.TaskIDs),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := oneOf("roost runs", "state", state, "there is no such state", runStates, ""); err != nil {
-				return err
+	cmd := help.Command("runs", func(cmd *cobra.Command, args []string) error {
+		if err := oneOf("roost runs", "state", state, "there is no such state", runStates, ""); err != nil {
+			return err
+		}
+		if limit < 1 || limit > 1000 {
+			return failure.Usage("roost runs --limit", "want a number from 1 to 1000", "roost runs --limit 20")
+		}
+		query, path := url.Values{}, "/v1/runs"
+		if len(args) > 0 {
+			path = app.PathOf(args[0], "runs")
+			if state != "" || cmd.Flags().Changed("cursor") || cmd.Flags().Changed("limit") {
+				return failure.Usage("roost runs ID", "--state, --limit and --cursor are for the runs of all tasks", "roost runs "+args[0])
 			}
-			if limit < 1 || limit > 1000 {
-				return failure.Usage("roost runs --limit", "want a number from 1 to 1000", "roost runs --limit 20")
-			}
-			query, path := url.Values{}, "/v1/runs"
-			if len(args) > 0 {
-				path = app.PathOf(args[0], "runs")
-				if state != "" || cmd.Flags().Changed("cursor") || cmd.Flags().Changed("limit") {
-					return failure.Usage("roost runs ID", "--state, --limit and --cursor are for the runs of all tasks", "roost runs "+args[0])
+		} else {
+			query.Set("limit", strconv.Itoa(limit))
+			app.SetQuery(query, "state", state)
+			app.SetQuery(query, "cursor", cursor)
+		}
+		return a.WithClient(cmd.Context(), func(c *client.Client, _ *engine.Engine) error {
+			return app.DocumentOf(cmd.Context(), a.App, c, path, query, func(p api.Page[api.Run]) error {
+				more := ""
+				if p.Next != nil && len(args) == 0 {
+					more = app.NextPage(cmd, *p.Next)
 				}
-			} else {
-				query.Set("limit", strconv.Itoa(limit))
-				app.SetQuery(query, "state", state)
-				app.SetQuery(query, "cursor", cursor)
-			}
-			return a.WithClient(cmd.Context(), func(c *client.Client, _ *engine.Engine) error {
-				return app.DocumentOf(cmd.Context(), a.App, c, path, query, func(p api.Page[api.Run]) error {
-					more := ""
-					if p.Next != nil && len(args) == 0 {
-						more = app.NextPage(cmd, *p.Next)
-					}
-					return a.showRuns(p, more)
-				})
+				return a.showRuns(p, more)
 			})
-		},
-	}
+		})
+	})
 	fl := cmd.Flags()
 	fl.StringVar(&state, "state", "", "only runs in this `state`")
 	fl.IntVar(&limit, "limit", 100, "at most this many")
@@ -121,20 +117,15 @@ func (a *commands) showRuns(p api.Page[api.Run], more string) error {
 }
 
 func (a *commands) questionsCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "questions [ID]",
-		Short: "List the open questions and approvals of all tasks, or of one",
-		Args:  failure.Arguments(0, 1, "roost questions"), ValidArgsFunction: app.First(a.TaskIDs),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			query := url.Values{}
-			if len(args) > 0 {
-				query.Set("task", args[0])
-			}
-			return a.WithClient(cmd.Context(), func(c *client.Client, _ *engine.Engine) error {
-				return app.DocumentOf(cmd.Context(), a.App, c, "/v1/questions", query, a.showQuestions)
-			})
-		},
-	}
+	return help.Command("questions", func(cmd *cobra.Command, args []string) error {
+		query := url.Values{}
+		if len(args) > 0 {
+			query.Set("task", args[0])
+		}
+		return a.WithClient(cmd.Context(), func(c *client.Client, _ *engine.Engine) error {
+			return app.DocumentOf(cmd.Context(), a.App, c, "/v1/questions", query, a.showQuestions)
+		})
+	})
 }
 
 func (a *commands) showQuestions(p api.Page[api.Question]) error {
@@ -187,26 +178,21 @@ func (a *commands) usageCommand() *cobra.Command {
 	for _, g := range api.Groupings {
 		groupings = append(groupings, string(g))
 	}
-	cmd := &cobra.Command{
-		Use:   "usage",
-		Short: "Tokens and cost, by day, model, workspace, task or tool",
-		Args:  failure.Arguments(0, 0, "roost usage"), ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			err := oneOf("roost usage", "by", by, "there is no such grouping", groupings, "")
-			if err != nil {
-				return err
-			}
-			if f.Since, f.Until, err = a.span("roost usage", since, until); err != nil {
-				return err
-			}
-			f.Workspace = a.folder(f.Workspace)
-			q := f.Query()
-			q.Set("by", by)
-			return a.Connect(cmd.Context(), func(c *client.Client) error {
-				return app.DocumentOf(cmd.Context(), a.App, c, "/v1/usage", q, a.showSpending)
-			})
-		},
-	}
+	cmd := help.Command("usage", func(cmd *cobra.Command, _ []string) error {
+		err := oneOf("roost usage", "by", by, "there is no such grouping", groupings, "")
+		if err != nil {
+			return err
+		}
+		if f.Since, f.Until, err = a.span("roost usage", since, until); err != nil {
+			return err
+		}
+		f.Workspace = a.folder(f.Workspace)
+		q := f.Query()
+		q.Set("by", by)
+		return a.Connect(cmd.Context(), func(c *client.Client) error {
+			return app.DocumentOf(cmd.Context(), a.App, c, "/v1/usage", q, a.showSpending)
+		})
+	})
 	fl := cmd.Flags()
 	fl.StringVar(&by, "by", "day", "`group` by day, model, workspace, task or tool")
 	fl.StringVar(&since, "since", "", "requests from this `time` on: 2026-01-31, RFC 3339, or an age such as 7d")

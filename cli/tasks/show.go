@@ -20,6 +20,7 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/cli/app"
 	"github.com/roost-dev/roost/cli/failure"
+	"github.com/roost-dev/roost/cli/help"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/esjson"
@@ -40,34 +41,29 @@ type showFlags struct {
 
 func (a *commands) showCommand() *cobra.Command {
 	var f showFlags
-	cmd := &cobra.Command{
-		Use:   "show ID",
-		Short: "Show a task",
-		Args:  failure.Arguments(1, 1, "roost show ID"), ValidArgsFunction: app.First(a.TaskIDs),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if f.dir != "" && !f.context {
-				return failure.Usage("roost show -C", "the folder is for a request, so the flag needs --context",
-					"roost show "+args[0]+" --context -C DIR")
-			}
-			if f.dir != "" {
-				f.dir = a.Abs(f.dir)
-			}
-			if f.tail < 0 {
-				return failure.Usage("roost show --tail", "a number of messages cannot be negative", "roost show "+args[0]+" --tail 20")
-			}
-			var err error
-			if f.to, err = beforeNumber(f.before); err != nil {
-				return err
-			}
-			if err := failure.OneOf(cmd, "ui", "api", "effective", "journal", "usage", "tree", "context", "branches"); err != nil {
-				return err
-			}
-			if !cmd.Flags().Changed("tail") && a.OutTTY && !a.Flags.JSON {
-				f.tail = page
-			}
-			return a.Connect(cmd.Context(), func(c *client.Client) error { return a.showTask(cmd.Context(), c, args[0], f) })
-		},
-	}
+	cmd := help.Command("show", func(cmd *cobra.Command, args []string) error {
+		if f.dir != "" && !f.context {
+			return failure.Usage("roost show -C", "the folder is for a request, so the flag needs --context",
+				"roost show "+args[0]+" --context -C DIR")
+		}
+		if f.dir != "" {
+			f.dir = a.Abs(f.dir)
+		}
+		if f.tail < 0 {
+			return failure.Usage("roost show --tail", "a number of messages cannot be negative", "roost show "+args[0]+" --tail 20")
+		}
+		var err error
+		if f.to, err = beforeNumber(f.before); err != nil {
+			return err
+		}
+		if err := failure.OneOf(cmd, "ui", "api", "effective", "journal", "usage", "tree", "context", "branches"); err != nil {
+			return err
+		}
+		if !cmd.Flags().Changed("tail") && a.OutTTY && !a.Flags.JSON {
+			f.tail = page
+		}
+		return a.Connect(cmd.Context(), func(c *client.Client) error { return a.showTask(cmd.Context(), c, args[0], f) })
+	})
 	fl := cmd.Flags()
 	fl.BoolVar(&f.ui, "ui", false, "the history that the person sees (default)")
 	fl.BoolVar(&f.api, "api", false, "the history that the model sees")
@@ -494,14 +490,9 @@ func (a *commands) printContext(c api.ContextUse) error {
 func (a *commands) filesCommand() *cobra.Command {
 	var dir, path string
 	var check bool
-	cmd := &cobra.Command{
-		Use:   "files ID",
-		Short: "Show which files the model of a task knows, and which changed since",
-		Args:  failure.Arguments(1, 1, "roost files ID"), ValidArgsFunction: app.First(a.TaskIDs),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.files(cmd.Context(), args[0], dir, path, check)
-		},
-	}
+	cmd := help.Command("files", func(cmd *cobra.Command, args []string) error {
+		return a.files(cmd.Context(), args[0], dir, path, check)
+	})
 	fl := cmd.Flags()
 	fl.BoolVar(&check, "check", false, "exit with 15 when a file is changed or missing, and name it")
 	fl.StringVar(&path, "path", "", "all that this task ever recorded of one `file`, rewound or not, and the checkpoints that hold it")

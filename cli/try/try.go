@@ -26,6 +26,7 @@ import (
 
 	"github.com/roost-dev/roost/cli/app"
 	"github.com/roost-dev/roost/cli/failure"
+	"github.com/roost-dev/roost/cli/help"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/internal/failpoint"
@@ -66,27 +67,22 @@ type commands struct{ *app.App }
 func Command(app *app.App) *cobra.Command {
 	a := &commands{app}
 	var keep bool
-	cmd := &cobra.Command{
-		Use:   "try",
-		Short: "See a task survive a kill: no key, no set-up",
-		Args:  failure.Arguments(0, 0, "roost try"),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, cancel := context.WithTimeout(cmd.Context(), tryTime)
-			defer cancel()
-			ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
-			defer stop()
-			t, err := a.trial(keep)
-			if err != nil {
-				return err
-			}
-			err = t.run(ctx)
-			if errors.Is(ctx.Err(), context.Canceled) { // the cause is the signal, not the error that it led to
-				err = failure.New(failure.ExitInterrupt, "cancelled", "show that nothing is lost",
-					"it was stopped", "roost try")
-			}
-			return errors.Join(err, t.clean())
-		},
-	}
+	cmd := help.Command("try", func(cmd *cobra.Command, _ []string) error {
+		ctx, cancel := context.WithTimeout(cmd.Context(), tryTime)
+		defer cancel()
+		ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+		defer stop()
+		t, err := a.trial(keep)
+		if err != nil {
+			return err
+		}
+		err = t.run(ctx)
+		if errors.Is(ctx.Err(), context.Canceled) { // the cause is the signal, not the error that it led to
+			err = failure.New(failure.ExitInterrupt, "cancelled", "show that nothing is lost",
+				"it was stopped", "roost try")
+		}
+		return errors.Join(err, t.clean())
+	})
 	cmd.Flags().BoolVar(&keep, "keep", false, "keep the scratch folder and print its path")
 	return cmd
 }

@@ -16,7 +16,7 @@ var layers = [][]string{
 	{"cmd/roost", "bench", "internal/testing/crashloop", "internal/testing/crashtest", "internal/testing/checkpointtest", "internal/testing/mutate"},
 	{"cli"},
 	{"cli/tasks", "cli/running", "cli/editing", "cli/hosting", "cli/settings", "cli/try", "internal/testing/clitest"},
-	{"cli/app"},
+	{"cli/app", "cli/help"},
 	{"cli/failure"},
 	{"cli/chat", "cli/picker"},
 	{"cli/config", "cli/term"},
