@@ -121,48 +121,62 @@ func (s *Server) followed(w http.ResponseWriter, a *asked, f idempotency.Followe
 // streamTask streams a task's events behind a cursor, or from now on; with a run, until that run has ended. A run that
 // waits for a person has not ended. A route of a run leaves out the events of others.
 func (s *Server) streamTask(w http.ResponseWriter, a *asked, t service.Task, run string, from events.Cursor, fromNow bool) *api.Problem {
+	f := &eventStream{s: s, task: t.ID(), run: run, w: w, snapshot: s.snapshotOfTask(t)}
+	if a.PathValue("rid") != "" {
+		f.wants = func(i events.Item) bool { return i.Run == run }
+	}
+	return f.open(a, t.Topic, func(*events.Topic, events.Cursor) (events.Cursor, error) {
+		if run != "" {
+			w.Header().Set("Roost-Run-Id", run)
+			f.runEnded = func() bool { return s.service.RunOver(context.Background(), run) }
+		}
+		switch {
+		case fromNow:
+			newest, ok, err := t.Newest(a.Context())
+			if ok {
+				f.start = newest.String()
+			}
+			return events.AfterCommit(newest.Seq), err
+		case !from.IsStart():
+			known, err := t.HasEvent(a.Context(), from)
+			f.unknown = !known
+			return from, err
+		}
+		return from, nil
+	})
+}
+
+// open opens a topic and streams its events. begin gives the cursor to begin behind, of the newest one of the topic. The
+// topic opens before the journal is read for the cursor, so that no event is lost between the two.
+func (f *eventStream) open(a *asked, topic func() (*events.Topic, func(), error),
+	begin func(*events.Topic, events.Cursor) (events.Cursor, error)) *api.Problem {
 	wants, p := a.wanted()
 	if p != nil {
 		return p
 	}
-	leave, p := s.enter(a)
+	leave, p := f.s.enter(a)
 	if p != nil {
 		return p
 	}
 	defer leave()
-	topic, release, err := t.Topic()
+	t, release, err := topic()
 	if err != nil {
-		return s.problemOf(a.Context(), context.Canceled, a.id)
+		return f.s.problemOf(a.Context(), context.Canceled, f.task)
 	}
 	defer release()
-	f := &eventStream{s: s, task: t.ID(), run: run, w: w, ctl: http.NewResponseController(w), wants: wants, snapshot: s.snapshotOfTask(t)}
-	if run != "" {
-		w.Header().Set("Roost-Run-Id", run)
-		f.runEnded = func() bool { return s.service.RunOver(context.Background(), run) }
+	if own := f.wants; own == nil {
+		f.wants = wants
+	} else if wants != nil {
+		f.wants = func(i events.Item) bool { return own(i) && wants(i) }
 	}
-	if a.PathValue("rid") != "" {
-		f.wants = func(i events.Item) bool { return i.Run == run && (wants == nil || wants(i)) }
-	}
-	// The topic opens before the journal is read for the cursor, so that no event is lost between the two.
-	_, err = topic.Newest(a.Context())
-	switch {
-	case err != nil:
-	case fromNow:
-		var newest events.Cursor
-		var ok bool
-		if newest, ok, err = t.Newest(a.Context()); ok {
-			f.start = newest.String()
-		}
-		from = events.AfterCommit(newest.Seq)
-	case !from.IsStart():
-		var known bool
-		known, err = t.HasEvent(a.Context(), from)
-		f.unknown = !known
+	from, err := t.Newest(a.Context())
+	if err == nil {
+		from, err = begin(t, from)
 	}
 	if err != nil {
-		return s.problemOf(a.Context(), err, t.ID())
+		return f.s.problemOf(a.Context(), err, f.task)
 	}
-	f.subscriber = topic.Subscribe(from)
+	f.ctl, f.subscriber = http.NewResponseController(f.w), t.Subscribe(from)
 	f.serve(a)
 	return nil
 }
@@ -205,35 +219,17 @@ func (s *Server) allEvents(w http.ResponseWriter, a *asked) *api.Problem {
 	if p != nil {
 		return p
 	}
-	wants, p := a.wanted()
-	if p != nil {
-		return p
-	}
-	leave, p := s.enter(a)
-	if p != nil {
-		return p
-	}
-	defer leave()
-	topic, release, err := s.service.AllTopic()
-	if err != nil {
-		return s.problemOf(a.Context(), context.Canceled, "")
-	}
-	defer release()
-	f := &eventStream{s: s, w: w, ctl: http.NewResponseController(w), wants: wants, snapshot: s.snapshotOfAll(topic)}
-	newest, err := topic.Newest(a.Context())
-	if err == nil && !given {
-		from, f.start = newest, newest.String()
-	} else if err == nil {
-		var known bool
-		known, err = s.service.HasLine(from)
+	f := &eventStream{s: s, w: w}
+	return f.open(a, s.service.AllTopic, func(t *events.Topic, newest events.Cursor) (events.Cursor, error) {
+		f.snapshot = s.snapshotOfAll(t)
+		if !given {
+			f.start = newest.String()
+			return newest, nil
+		}
+		known, err := s.service.HasLine(from)
 		f.unknown = !known
-	}
-	if err != nil {
-		return s.problemOf(a.Context(), err, "")
-	}
-	f.subscriber = topic.Subscribe(from)
-	f.serve(a)
-	return nil
+		return from, err
+	})
 }
 
 // activeStates are the states of tasks in which a run works, or waits for a person or a subtask.

@@ -2,6 +2,7 @@ package chat
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"slices"
 	"strings"
@@ -12,6 +13,11 @@ import (
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/view"
 )
+
+// helpPage is what /help has below the commands.
+//
+//go:embed help.txt
+var helpPage string
 
 // commands are all of them, in the order of /help. It is a function, because /help shows
 // what it is itself a part of.
@@ -122,13 +128,7 @@ func (s *Session) help(_ context.Context, _, rest string) error {
 	for _, c := range commands() {
 		lines = append(lines, "  "+display.Pad("/"+strings.TrimSpace(c.name+" "+c.args), 34)+"  "+s.style.Paint(view.Dim, c.about))
 	}
-	lines = append(lines, "",
-		"  Words without a / are for the model; // is a / of theirs. @path names a file, Tab completes.",
-		"  Alt+Enter, Ctrl+J, a \\ at the end or ``` begins another line. Words that are typed while",
-		"  a run works wait for its next request. Esc stops the run, Ctrl-C twice or Ctrl-D leaves.",
-		"  !COMMAND runs in the workspace, and its output goes along with the next words (!!COMMAND:",
-		"  it does not). Ctrl-G writes in $VISUAL or $EDITOR, Shift+Tab changes what goes unasked. A",
-		"  blank in front of a / or ! makes it words.")
+	lines = append(lines, "", helpPage)
 	s.out.block(strings.Join(lines, "\n"))
 	return nil
 }

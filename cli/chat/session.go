@@ -445,15 +445,13 @@ func (s *Session) over() (n int) {
 // them.
 func (s *Session) shown(text string) { s.locked(func() { s.said = append(s.said, text) }) }
 
-// unshown forgets such words, and reports whether there were some.
-func (s *Session) unshown(text string) bool {
+// unshown forgets such words.
+func (s *Session) unshown(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	i := slices.Index(s.said, text)
-	if i >= 0 {
+	if i := slices.Index(s.said, text); i >= 0 {
 		s.said = slices.Delete(s.said, i, i+1)
 	}
-	return i >= 0
 }
 
 func (s *Session) stop(ctx context.Context, id string) {

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -185,8 +184,7 @@ func (a *commands) checkpointNames(more ...string) app.Completer {
 		defer cancel()
 		var out []string
 		err := a.Connect(ctx, func(c *client.Client) error {
-			var l api.Checkpoints
-			_, err := c.Do(ctx, http.MethodGet, app.PathOf(args[0], "checkpoints"), nil, nil, &l)
+			l, err := client.Get[api.Checkpoints](ctx, c, app.PathOf(args[0], "checkpoints"), nil)
 			for i := range l.Checkpoints { // the newest is wanted most
 				c := l.Checkpoints[len(l.Checkpoints)-1-i]
 				out = append(out, c.Name()+"\t"+display.Cut(reasonText(c.Reason)+" "+titleText(c), 50))
@@ -401,7 +399,7 @@ const barWidth = 40
 func (a *commands) checkpointDiffCommand() *cobra.Command {
 	var paths []string
 	var stat bool
-	cmd := help.CommandFor("checkpoint diff", a.checkpointNames("now"), a.connected(func(ctx context.Context, c *client.Client, args []string) error {
+	show := func(ctx context.Context, c *client.Client, args []string) error {
 		args = append(args, "", "")
 		q := url.Values{}
 		app.SetQuery(q, "to", args[2])
@@ -412,7 +410,8 @@ func (a *commands) checkpointDiffCommand() *cobra.Command {
 		return app.DocumentOf(ctx, a.App, c, checkpointPath(args[0], args[1], "diff"), q, func(d api.Diff) error {
 			return a.showDiff(ctx, d, stat)
 		})
-	}))
+	}
+	cmd := help.CommandFor("checkpoint diff", a.checkpointNames("now"), a.connected(show))
 	fl := cmd.Flags()
 	fl.BoolVar(&stat, "stat", false, "only count lines, a bar a file")
 	fl.StringArrayVar(&paths, "path", nil, "only this `file` or folder (repeatable)")

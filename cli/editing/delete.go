@@ -44,8 +44,8 @@ func (a *commands) delete(cmd *cobra.Command, ids []string, how cascade) error {
 		}
 		var trees []app.Family
 		for _, id := range ids {
-			var b api.Branch
-			if _, err := c.Do(ctx, http.MethodGet, app.PathOf(id, "tree"), nil, nil, &b); err != nil {
+			b, err := client.Get[api.Branch](ctx, c, app.PathOf(id, "tree"), nil)
+			if err != nil {
 				return err
 			}
 			trees = append(trees, app.Flat(b, 0))
@@ -232,8 +232,9 @@ func (a *commands) trashRestore(cmd *cobra.Command, args []string) error {
 		}
 		done := []api.Restored{}
 		for _, t := range chosen {
-			var back api.Restored
-			if _, err = c.Do(ctx, http.MethodPost, "/v1/trash/"+url.PathEscape(t.QualifiedName())+"/restore", nil, nil, &back); err != nil {
+			path := "/v1/trash/" + url.PathEscape(t.QualifiedName()) + "/restore"
+			back, failed := client.Post[api.Restored](ctx, c, path, nil)
+			if err = failed; err != nil {
 				break
 			}
 			if done = append(done, back); a.Flags.JSON {
@@ -326,8 +327,7 @@ func (a *commands) trashed(cmd *cobra.Command, c *client.Client, names []string)
 		return app.Decoded[api.DeletedTask](got.Items)
 	}
 	for _, name := range names {
-		var t api.DeletedTask
-		_, err := c.Do(ctx, http.MethodGet, "/v1/trash/"+url.PathEscape(name), nil, nil, &t)
+		t, err := client.Get[api.DeletedTask](ctx, c, "/v1/trash/"+url.PathEscape(name), nil)
 		var p *client.Problem
 		switch {
 		case errors.As(err, &p) && p.Code == "ambiguous_id":

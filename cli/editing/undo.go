@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -69,8 +68,8 @@ func (a *commands) undo(cmd *cobra.Command, id string, o undoOptions) error {
 		if o.DryRun {
 			did = would
 		} else if !a.Flags.JSON { // there it is in the result
-			var now api.TaskActions
-			if _, err := c.Do(ctx, http.MethodGet, app.PathOf(id, "undo"), nil, nil, &now); err != nil {
+			now, err := client.Get[api.TaskActions](ctx, c, app.PathOf(id, "undo"), nil)
+			if err != nil {
 				return err
 			}
 			next := now.Undo
@@ -124,8 +123,8 @@ func (a *commands) listActions(cmd *cobra.Command, args []string, limit int) err
 			q := url.Values{"limit": {strconv.Itoa(limit)}}
 			return app.DocumentOf(cmd.Context(), a.App, c, "/v1/undo", q, func(p api.Page[api.TaskActions]) error { return a.showDeeds(p.Items) })
 		}
-		var d api.TaskActions
-		if _, err := c.Do(cmd.Context(), http.MethodGet, app.PathOf(args[0], "undo"), nil, nil, &d); err != nil {
+		d, err := client.Get[api.TaskActions](cmd.Context(), c, app.PathOf(args[0], "undo"), nil)
+		if err != nil {
 			return err
 		}
 		if a.Flags.JSON {

@@ -3,7 +3,6 @@ package hosting
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -14,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/cli/app"
 	"github.com/roost-dev/roost/cli/failure"
 	"github.com/roost-dev/roost/cli/help"
 	display "github.com/roost-dev/roost/cli/term"
@@ -26,7 +26,7 @@ func (a *commands) serverCommand() *cobra.Command {
 	var now, off, wait bool
 	status := help.Command("server status", func(cmd *cobra.Command, _ []string) error {
 		return a.OnServer("look at the server", func(c *client.Client) error {
-			return a.serverStatus(cmd.Context(), c, http.MethodGet, "/v1/server", nil)
+			return a.serverStatus(cmd.Context(), c, http.MethodGet, "/v1/server")
 		})
 	})
 	stop := help.Command("server stop", func(cmd *cobra.Command, _ []string) error {
@@ -37,7 +37,9 @@ func (a *commands) serverCommand() *cobra.Command {
 		if off && wait {
 			return failure.Usage("roost server drain --off --wait", "--off has nothing to wait for", "roost server drain --off")
 		}
-		return a.OnServer("drain the server", func(c *client.Client) error { return a.serverDrain(cmd.Context(), c, off, wait) })
+		return a.OnServer("drain the server", func(c *client.Client) error {
+			return a.serverDrain(cmd.Context(), c, off, wait)
+		})
 	})
 	drain.Flags().BoolVar(&off, "off", false, "start runs again, the queued ones first")
 	drain.Flags().BoolVar(&wait, "wait", false, "wait until no run works any more")
@@ -46,19 +48,10 @@ func (a *commands) serverCommand() *cobra.Command {
 }
 
 // serverStatus makes a request that is answered with the server's status, and prints it.
-func (a *commands) serverStatus(ctx context.Context, c *client.Client, method, path string, body any) error {
-	var raw json.RawMessage
-	if _, err := c.Do(ctx, method, path, nil, body, &raw); err != nil {
-		return err
-	}
-	if a.Flags.JSON {
-		return a.Println(strings.TrimRight(string(raw), "\n"))
-	}
-	var s api.Server
-	if err := json.Unmarshal(raw, &s); err != nil {
-		return fmt.Errorf("read the server's status: %w", err)
-	}
-	return a.Println(serverText(s, a.Now()))
+func (a *commands) serverStatus(ctx context.Context, c *client.Client, method, path string) error {
+	return app.Exchange(ctx, a.App, c, client.Request{Method: method, Path: path}, func(s api.Server) error {
+		return a.Println(serverText(s, a.Now()))
+	})
 }
 
 // serverText is a server's status in lines.
@@ -111,20 +104,20 @@ func (a *commands) serverStop(ctx context.Context, c *client.Client, now bool) e
 
 func (a *commands) serverDrain(ctx context.Context, c *client.Client, off, wait bool) error {
 	if off {
-		return a.serverStatus(ctx, c, http.MethodDelete, "/v1/server/drain", nil)
+		return a.serverStatus(ctx, c, http.MethodDelete, "/v1/server/drain")
 	}
 	if !wait {
-		return a.serverStatus(ctx, c, http.MethodPost, "/v1/server/drain", nil)
+		return a.serverStatus(ctx, c, http.MethodPost, "/v1/server/drain")
 	}
 	if _, err := c.Do(ctx, http.MethodPost, "/v1/server/drain", nil, nil, nil); err != nil {
 		return err
 	}
 	return a.until(ctx, "drain", "wait until no run works", func(ctx context.Context) (bool, error) {
-		var s api.Server
-		if _, err := c.Do(ctx, http.MethodGet, "/v1/server", nil, nil, &s); err != nil || s.Runs.Running > 0 {
+		s, err := client.Get[api.Server](ctx, c, "/v1/server", nil)
+		if err != nil || s.Runs.Running > 0 {
 			return false, err
 		}
-		return true, a.serverStatus(ctx, c, http.MethodGet, "/v1/server", nil)
+		return true, a.serverStatus(ctx, c, http.MethodGet, "/v1/server")
 	})
 }
 

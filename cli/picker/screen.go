@@ -3,6 +3,7 @@ package picker
 import (
 	"cmp"
 	"context"
+	_ "embed"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -245,26 +246,17 @@ func (m *Model) keyLine() string {
 
 func (m *Model) enter() string { return cmp.Or(m.o.Purpose, "open") }
 
+// keysPage is the help; ENTER stands for what Enter does.
+//
+//go:embed keys.txt
+var keysPage string
+
 // helpLines are all lines of the help, except the one that shows how to leave it.
 func (m *Model) helpLines() []string {
-	lines := []string{
-		m.paint(view.Head, "Keys"), "",
-		"↑ ↓ j k       move          PgUp PgDn Home End",
-		"enter         " + m.enter() + " the task",
-		"o             open it in the pager",
-		"e             export it into the current folder",
-		"d             delete it: it goes to the trash",
-		"u             undo the last deletion",
-		"/             search titles; words of three letters also in messages",
-		"esc           leave the search, then show all again; stop the work",
-		"shift+↑ ↓     scroll the preview",
-		"ctrl+r        read the list again",
-		"q, ctrl+c     quit", "",
-		"✓ completed  … interrupted  ? waits for an answer  ▶ running",
-		"✗ failed  - cancelled  ! damaged  * pinned",
-	}
-	if m.o.Purpose == "" {
-		lines = slices.Insert(lines, 5, "r             resume it: the run continues in this terminal")
+	lines := strings.Split(strings.ReplaceAll(strings.TrimSpace(keysPage), "ENTER", m.enter()), "\n")
+	lines[0] = m.paint(view.Head, lines[0])
+	if m.o.Purpose != "" {
+		lines = slices.DeleteFunc(lines, func(l string) bool { return strings.HasPrefix(l, "r ") }) // it resumes nothing
 	}
 	for i := range lines {
 		lines[i] = cut(lines[i], m.width)

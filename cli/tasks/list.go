@@ -34,7 +34,7 @@ type filter struct {
 }
 
 // addTo adds the flags that list and search have in common.
-func (f *filter) addTo(a *commands, cmd *cobra.Command) {
+func (f *filter) addTo(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringVar(&f.Workspace, "workspace", "", "only tasks of this `folder`")
 	fl.StringVar(&f.Status, "status", "", "only tasks with this `status`")
@@ -109,7 +109,7 @@ func (a *commands) listCommand() *cobra.Command {
 	fl.StringVar(&group, "group", "", "put the tasks of each `workspace` together")
 	fl.BoolVar(&f.Damaged, "damaged", false, "only damaged tasks")
 	fl.BoolVar(&f.Empty, "empty", false, "also task folders without messages")
-	f.addTo(a, cmd)
+	f.addTo(cmd)
 	app.Complete(cmd, "group", app.Words("workspace"))
 	app.Complete(cmd, "sort", app.Words(app.Sorts...))
 	return cmd
@@ -312,7 +312,7 @@ func (a *commands) searchCommand() *cobra.Command {
 	fl.StringVar(&q.Tool, "tool", "", "only tasks in which this `tool` was called: read_file")
 	fl.StringVar(&q.File, "file", "", "only tasks in which a tool was asked for a `path` that holds this")
 	fl.IntVar(&f.Limit, "limit", firstHits, "at most this many hits (0 = all; on a terminal a screenful)")
-	f.addTo(a, cmd)
+	f.addTo(cmd)
 	app.Complete(cmd, "in", app.Words(api.Scopes...))
 	return cmd
 }

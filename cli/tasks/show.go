@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/http"
 	"net/url"
 	"path/filepath"
 	"slices"
@@ -244,8 +243,8 @@ func (a *commands) showElements(ctx context.Context, c *client.Client, id string
 	out := bufio.NewWriter(a.Out)
 	sep, printed := "[", map[string]bool{}
 	_, _, err = windows(f, q, func(q url.Values, first bool) (int, *int, error) {
-		var doc json.RawMessage
-		if _, err := c.Do(ctx, "GET", path, q, nil, &doc); err != nil {
+		doc, err := client.Get[json.RawMessage](ctx, c, path, q)
+		if err != nil {
 			return 0, nil, err
 		}
 		w, err := readWindow(doc)
@@ -310,8 +309,7 @@ func (a *commands) warnOfDamage(t api.Summary) {
 func (a *commands) showJournal(ctx context.Context, c *client.Client, id string, f showFlags) error {
 	all := []api.Commit{}
 	_, _, err := windows(f, url.Values{}, func(q url.Values, first bool) (int, *int, error) {
-		var w api.Commits
-		_, err := c.Do(ctx, "GET", app.PathOf(id, "journal"), q, nil, &w)
+		w, err := client.Get[api.Commits](ctx, c, app.PathOf(id, "journal"), q)
 		if !first {
 			all = append(all, w.Items...)
 		}
@@ -361,8 +359,7 @@ func (a *commands) showHistory(ctx context.Context, c *client.Client, id string,
 	}
 	out, style, printed := bufio.NewWriter(a.Out), a.OutStyle(), map[string]bool{}
 	from, to, err := windows(f, q, func(q url.Values, first bool) (int, *int, error) {
-		var w api.Lines
-		_, err := c.Do(ctx, "GET", app.PathOf(id, "lines"), q, nil, &w)
+		w, err := client.Get[api.Lines](ctx, c, app.PathOf(id, "lines"), q)
 		if err != nil {
 			return 0, nil, err
 		}
@@ -507,9 +504,8 @@ func (a *commands) files(ctx context.Context, id, dir, path string, check bool) 
 			q.Set("workspace", a.Abs(dir))
 		}
 		app.SetQuery(q, "path", path)
-		known := func() (doc json.RawMessage, err error) {
-			_, err = c.Do(ctx, http.MethodGet, app.PathOf(id, "files"), q, nil, &doc)
-			return doc, err
+		known := func() (json.RawMessage, error) {
+			return client.Get[json.RawMessage](ctx, c, app.PathOf(id, "files"), q)
 		}
 		doc, err := known()
 		if p, is := errors.AsType[*client.Problem](err); is && p.Code == "file_not_known" && !filepath.IsAbs(path) {
