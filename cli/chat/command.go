@@ -19,60 +19,68 @@ import (
 //go:embed help.txt
 var helpPage string
 
-// commands are all of them, in the order of /help. It is a function, because /help shows
-// what it is itself a part of.
-func commands() []command {
-	return []command{
-		{name: "help", args: "[COMMAND]", about: "list the commands", do: (*Session).help},
-		{name: "new", about: "begin another task with the next words", do: (*Session).newTask},
-		{name: "resume", args: "ID", about: "turn to another task", also: []string{"continue"}, kind: Tasks, do: (*Session).turn},
-		{name: "tasks", args: "[WORDS]", about: "list tasks, newest first", also: []string{"list"}, do: (*Session).tasks},
-		{name: "search", args: "WORDS", about: "find messages of all tasks", do: (*Session).search},
-		{name: "show", args: "[N]", about: "the last messages with their numbers", also: []string{"history"}, needs: true,
-			do: (*Session).show},
-		{name: "title", args: "WORDS", about: "give the task a title", also: []string{"rename"}, needs: true, words: true,
-			do: (*Session).title},
-		{name: "tag", args: "[+TAG|-TAG]...", about: "give and take tags", needs: true, do: behind("tag")},
-		{name: "tree", about: "the task and its subtasks", needs: true, do: behind("show", "--tree")},
-		{name: "fork", args: "[REF]", about: "go on in a new task with the history up to there", needs: true, do: (*Session).fork},
+// commandsPage has a line for each command, in the order of /help; its parts are separated by tabs. They are its names,
+// its arguments, what it is for, its marks, and the command of roost that carries it out: ID is the task, WORDS what was
+// typed, ARGS the same taken apart. Marks: it needs a task, wants its arguments, or has words of the person's, which
+// come back when it fails; or the kind of its first argument.
+//
+//go:embed commands.txt
+var commandsPage string
 
-		{name: "rewind", args: "[REF] [--files]", about: "take the histories back: #12, ~2 turns; the last turn alone",
-			needs: true, do: (*Session).rewind},
-		{name: "undo", about: "take back the last rewind, condense, restore or rename", needs: true, do: behind("undo")},
-		{name: "redo", about: "do it again", needs: true, do: behind("redo")},
-		{name: "edit", args: "REF WORDS", about: "put other words in a message's place, and go on from there", needs: true,
-			words: true, do: (*Session).edit},
-		{name: "condense", args: "[WORDS]", about: "have older history summarised, looking to WORDS",
-			also: []string{"compact"}, needs: true, do: (*Session).condense},
-		{name: "checkpoint", args: "[list]", about: "keep the files as they are now; list what is kept",
-			also: []string{"checkpoints"}, needs: true, do: (*Session).checkpoint},
-		{name: "restore", args: "[C] [--yes]", about: "put files back; without --yes it shows what it would do",
-			needs: true, do: (*Session).restore},
-		{name: "diff", args: "[C [C2|now]]", about: "what changed in the files", needs: true, do: behind("checkpoint", "diff")},
-		{name: "files", about: "what the model knows of files", needs: true, do: behind("files")},
-		{name: "export", args: "[FORM] [FILE]", about: "write the task: md, html, json, roo, archive", needs: true, do: (*Session).export},
-		{name: "context", about: "what the next request is made of", needs: true, do: behind("show", "--context")},
-		{name: "cost", about: "what the task used", needs: true, do: behind("show", "--usage")},
-		{name: "usage", args: "[--by day|model|...]", about: "what all tasks used", do: (*Session).usage},
+// act carries a command out: about a task, with what was typed behind the name.
+type act = func(s *Session, ctx context.Context, id, rest string) error
 
-		{name: "mode", args: "[MODE]", about: "the mode of the next run", kind: Modes, do: (*Session).mode},
-		{name: "model", args: "[MODEL]", about: "the model of the next run", kind: Models, do: (*Session).model},
-		{name: "approve", args: "[ask|read|edits|all]", about: "what the next run may do unasked", kind: Policies, do: (*Session).approve},
-		{name: "limits", args: "[turns=N] [cost=USD] [idle=30m] [total=2h]",
-			about: "bound the next run; 0 takes a limit away", do: (*Session).limits},
+// commands are all of them. It is a function, because /help shows what it is itself a part of.
+func commands() (all []command) {
+	acts := map[string]act{
+		"help": (*Session).help, "new": (*Session).newTask, "resume": (*Session).turn, "show": (*Session).show,
+		"fork": (*Session).fork, "rewind": (*Session).rewind, "edit": (*Session).edit, "condense": (*Session).condense,
+		"checkpoint": (*Session).checkpoint, "restore": (*Session).restore, "export": (*Session).export,
+		"mode": (*Session).mode, "model": (*Session).model, "approve": (*Session).approve, "limits": (*Session).limits,
+		"queue": (*Session).queued, "answer": (*Session).reply, "reject": (*Session).reject, "steer": (*Session).steer,
+		"now": (*Session).interject, "retry": (*Session).retry, "abort": (*Session).abort, "quit": (*Session).quit,
+	}
+	for line := range strings.Lines(commandsPage) {
+		parts := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		names := strings.Split(parts[0], ",")
+		c := command{name: names[0], also: names[1:], args: parts[1], about: parts[2], do: acts[names[0]]}
+		for mark := range strings.FieldsSeq(parts[3]) {
+			switch mark {
+			case "needs":
+				c.needs = true
+			case "wants":
+				c.wants = true
+			case "words":
+				c.words = true
+			default:
+				c.kind = Kind(mark)
+			}
+		}
+		if c.do == nil {
+			c.do = forwards(parts[4])
+		}
+		all = append(all, c)
+	}
+	return all
+}
 
-		{name: "queue", args: "[N WORDS|drop N]", about: "what waits for the run; other words for it", needs: true,
-			words: true, do: (*Session).queued},
-		{name: "answer", args: "WORDS", about: "answer the open question: yes, no, words", needs: true, words: true, do: (*Session).reply},
-		{name: "reject", args: "[WHY]", about: "refuse what the run asks for; the model gets WHY", needs: true, words: true,
-			do: (*Session).reject},
-		{name: "steer", args: "WORDS", about: "words for the model's next request, also while a question is open",
-			needs: true, words: true, do: (*Session).steer},
-		{name: "now", args: "WORDS", about: "break off what the run is at, saved, and go on with WORDS", needs: true,
-			words: true, do: (*Session).interject},
-		{name: "retry", about: "go on without further words", needs: true, do: (*Session).retry},
-		{name: "abort", about: "stop the run, saved (Esc)", also: []string{"stop"}, needs: true, do: (*Session).abort},
-		{name: "quit", about: "leave (Ctrl-D)", also: []string{"exit"}, do: (*Session).quit},
+// forwards is a command of roost; see commandsPage.
+func forwards(line string) act {
+	return func(s *Session, ctx context.Context, id, rest string) error {
+		var args []string
+		for word := range strings.FieldsSeq(line) {
+			switch word {
+			case "ID":
+				args = append(args, id)
+			case "WORDS":
+				args = append(args, rest)
+			case "ARGS":
+				args = append(args, fields(rest)...)
+			default:
+				args = append(args, word)
+			}
+		}
+		return s.roost(ctx, args...)
 	}
 }
 
@@ -94,6 +102,9 @@ func (s *Session) do(ctx context.Context, text string) (words bool, err error) {
 		words = c.words && rest != ""
 		if c.needs && st.Task == "" {
 			return words, errors.New("/" + name + " needs a task, and there is none yet: type a prompt, or /resume ID")
+		}
+		if c.wants && rest == "" {
+			return words, usage("/" + name + " " + c.args)
 		}
 		return words, c.do(s, ctx, st.Task, rest)
 	}
@@ -135,12 +146,11 @@ func (s *Session) help(_ context.Context, _, rest string) error {
 
 // command is what a line with a "/" may name.
 type command struct {
-	name, args, about string
-	also              []string // other names
-	needs             bool     // a task
-	words             bool     // it holds words of the person's: they come back when it fails
-	kind              Kind     // of its first argument
-	do                func(s *Session, ctx context.Context, id, rest string) error
+	name, args, about   string
+	also                []string // other names
+	needs, wants, words bool     // see commandsPage, as for the kind
+	kind                Kind
+	do                  act
 }
 
 // workspace is the folder whose files, modes and prompts count.
@@ -160,13 +170,6 @@ func (s *Session) workspace(ctx context.Context) string {
 	}
 	s.locked(func() { s.dirs[id] = t.Workspace })
 	return t.Workspace
-}
-
-// behind is a command of roost about the task: its words, the task, and what was typed.
-func behind(words ...string) func(*Session, context.Context, string, string) error {
-	return func(s *Session, ctx context.Context, id, rest string) error {
-		return s.roost(ctx, slices.Concat(words, []string{id}, fields(rest))...)
-	}
 }
 
 // busy is the exit code of a command whose task another process owns, and settling is how long a run that has ended

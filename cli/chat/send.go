@@ -128,9 +128,6 @@ func (s *Session) once(ctx context.Context, task, words string, send func(contex
 // steer gives words to the run that works: the model gets them with its next request,
 // also when a question is open, which they do not answer.
 func (s *Session) steer(ctx context.Context, id, rest string) error {
-	if rest == "" {
-		return usage("/steer WORDS")
-	}
 	if st := s.state(); !st.Working {
 		if st.Asking || st.Waiting {
 			return errors.New("no run works on the task: it waits for an answer (/answer WORDS, /reject WHY)")
@@ -142,9 +139,6 @@ func (s *Session) steer(ctx context.Context, id, rest string) error {
 
 // interject saves and interrupts the run's present step, and continues with words at once.
 func (s *Session) interject(ctx context.Context, id, rest string) error {
-	if rest == "" {
-		return usage("/now WORDS")
-	}
 	st := s.state()
 	switch {
 	case st.Asking || st.Waiting:

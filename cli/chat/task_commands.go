@@ -31,7 +31,7 @@ const tailMessages = "6"
 func (s *Session) turn(ctx context.Context, _, rest string) error {
 	if rest == "" {
 		s.tell("/resume ID turns to one of these")
-		return s.tasks(ctx, "", "")
+		return s.roost(ctx, "list", "--limit", "15")
 	}
 	t, err := s.backend.Task(ctx, rest)
 	if err != nil {
@@ -65,21 +65,6 @@ func (s *Session) goTo(ctx context.Context, id, ref string) error {
 	return s.open(ctx, id)
 }
 
-func (s *Session) tasks(ctx context.Context, _, rest string) error {
-	args := []string{"list", "--limit", "15"}
-	if rest != "" {
-		args = append(args, "--query", rest)
-	}
-	return s.roost(ctx, args...)
-}
-
-func (s *Session) search(ctx context.Context, _, rest string) error {
-	if rest == "" {
-		return usage("/search WORDS")
-	}
-	return s.roost(ctx, "search", "--", rest)
-}
-
 func (s *Session) show(ctx context.Context, id, rest string) error {
 	if rest == "" {
 		rest = "20"
@@ -88,13 +73,6 @@ func (s *Session) show(ctx context.Context, id, rest string) error {
 		return usage("/show N, a number of messages")
 	}
 	return s.roost(ctx, "show", id, "--tail", rest)
-}
-
-func (s *Session) title(ctx context.Context, id, rest string) error {
-	if rest == "" {
-		return usage("/title WORDS")
-	}
-	return s.roost(ctx, "rename", "--", id, rest)
 }
 
 // fork continues in the new task.
@@ -199,10 +177,6 @@ func (s *Session) export(ctx context.Context, id, rest string) error {
 		file = id + end
 	}
 	return s.roost(ctx, "export", id, "--format="+form, "--output="+file)
-}
-
-func (s *Session) usage(ctx context.Context, _, rest string) error {
-	return s.roost(ctx, append([]string{"usage"}, fields(rest)...)...)
 }
 
 func (s *Session) retry(ctx context.Context, id, _ string) error {
