@@ -129,13 +129,19 @@ func respond(w http.ResponseWriter, r *http.Request, status int, doc any) error 
 		w.WriteHeader(http.StatusNotModified)
 		return nil
 	}
-	h.Set("Content-Type", jsonMedia)
-	h.Set("Content-Length", strconv.Itoa(len(body)))
+	send(w, r, status, jsonMedia, body)
+	return nil
+}
+
+// send writes an answer; to a HEAD request without its body.
+func send(w http.ResponseWriter, r *http.Request, status int, media string, body []byte) {
+	w.Header().Set("Content-Type", media)
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
 	if r.Method != http.MethodHead {
+		//nolint:gosec // no media type is that of a page, and nosniff is set: no browser takes it for one
 		_, _ = w.Write(body) // it fails when the client has disconnected
 	}
-	return nil
 }
 
 // accepts reports whether an Accept header allows a media type; no header allows all.
@@ -382,7 +388,6 @@ func fail(w http.ResponseWriter, r *http.Request, p *api.Problem) {
 		out.Suggestions = []string{}
 	}
 	h := w.Header()
-	h.Set("Content-Type", "application/problem+json")
 	if p.Allow != "" {
 		h.Set("Allow", p.Allow)
 	}
@@ -392,10 +397,6 @@ func fail(w http.ResponseWriter, r *http.Request, p *api.Problem) {
 	if p.Status == http.StatusUnauthorized {
 		h.Set("WWW-Authenticate", `Bearer realm="roost"`)
 	}
-	w.WriteHeader(p.Status)
-	if r.Method != http.MethodHead {
-		body, _ := api.Encode(out) // texts and numbers
-		//nolint:gosec // the media type is JSON, with nosniff: no browser takes it for a page
-		_, _ = w.Write(body) // it fails when the client has disconnected
-	}
+	body, _ := api.Encode(out) // texts and numbers
+	send(w, r, p.Status, "application/problem+json", body)
 }

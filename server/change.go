@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"path/filepath"
-	"strconv"
 	"sync"
 	"time"
 
@@ -200,10 +199,7 @@ func (s *Server) done(w http.ResponseWriter, a *asked, out idempotency.Answer) *
 		w.WriteHeader(out.Status)
 		return nil
 	}
-	h.Set("Content-Type", jsonMedia)
-	h.Set("Content-Length", strconv.Itoa(len(out.Body)))
-	w.WriteHeader(out.Status)
-	_, _ = w.Write([]byte(out.Body)) // it fails when the client has disconnected
+	send(w, a.Request, out.Status, jsonMedia, []byte(out.Body))
 	return nil
 }
 

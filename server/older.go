@@ -432,14 +432,9 @@ func failOlder(w http.ResponseWriter, r *http.Request, p *api.Problem, now time.
 	if out.Suggestions == nil {
 		out.Suggestions = []string{}
 	}
-	h := w.Header()
-	h.Set("Content-Type", jsonMedia)
 	if p.After != "" {
-		h.Set("Retry-After", p.After)
+		w.Header().Set("Retry-After", p.After)
 	}
-	w.WriteHeader(p.Status)
-	if r.Method != http.MethodHead {
-		body, _ := api.Encode(out) // texts
-		_, _ = w.Write(body)       // it fails when the client has disconnected
-	}
+	body, _ := api.Encode(out) // texts
+	send(w, r, p.Status, jsonMedia, body)
 }

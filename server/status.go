@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync/atomic"
 
@@ -171,12 +170,7 @@ func (s *Server) metrics(w http.ResponseWriter, a *asked) *api.Problem {
 		s.opt.Watch.Write(&b)
 	}
 	b.Process()
-	h := w.Header()
-	h.Set("Content-Type", metrics.Media)
-	h.Set("Content-Length", strconv.Itoa(b.Len()))
-	if a.Method != http.MethodHead {
-		_, _ = w.Write([]byte(b.String())) // it fails when the client has disconnected
-	}
+	send(w, a.Request, http.StatusOK, metrics.Media, []byte(b.String()))
 	return nil
 }
 

@@ -55,7 +55,7 @@ func (a *commands) sourceTable(sources []api.SourceState) error {
 		state, _, _ := strings.Cut(src.State, ":") // the reason follows below
 		rows = append(rows, []string{
 			display.OneLine(src.Name), display.OneLine(src.Tool), strconv.Itoa(src.Tasks), strconv.Itoa(src.Damaged),
-			strconv.Itoa(src.Empty), sizeOf(src.Bytes), state,
+			strconv.Itoa(src.Empty), app.BytesText(src.Bytes), state,
 		})
 	}
 	wide := app.Widths(rows)
@@ -90,19 +90,6 @@ func (a *commands) sourceTable(sources []api.SourceState) error {
 		}
 	}
 	return nil
-}
-
-// sizeOf is a number of bytes to be read by people.
-func sizeOf(n int64) string {
-	units := []string{"B", "kB", "MB", "GB", "TB"}
-	f, i := float64(n), 0
-	for ; f >= 999.5 && i < len(units)-1; i++ {
-		f /= 1000
-	}
-	if i == 0 || f >= 9.95 {
-		return fmt.Sprintf("%.0f %s", f, units[i])
-	}
-	return fmt.Sprintf("%.1f %s", f, units[i])
 }
 
 // sourcesAdd adds a folder to the setting sources. Roost still finds the sources that it found
