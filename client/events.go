@@ -79,15 +79,8 @@ type following struct {
 type position struct{ seq, index uint64 }
 
 func positionOf(id string) (m position) {
-	_, rest, ok := strings.Cut(id, ".")
-	seq, index, ok2 := strings.Cut(rest, "-")
-	if !ok || !ok2 {
-		return position{}
-	}
-	var err, err2 error
-	m.seq, err = strconv.ParseUint(seq, 10, 63)
-	m.index, err2 = strconv.ParseUint(index, 10, 63)
-	if err != nil || err2 != nil {
+	var epoch uint64
+	if _, err := fmt.Sscanf(id, "%d.%d-%d", &epoch, &m.seq, &m.index); err != nil {
 		return position{}
 	}
 	return m

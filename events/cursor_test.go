@@ -37,6 +37,9 @@ func TestCursorsOfAllTasks(t *testing.T) {
 	if !ok || got != s {
 		t.Errorf("%s: got %+v, want ok and got = s", s, got)
 	}
+	if got, ok := ParseAllCursor(afterLine(s.Line).String()); !ok || got != afterLine(s.Line) {
+		t.Errorf("%s: got %+v, want the place behind the line", afterLine(s.Line), got)
+	}
 	if !s.Before(afterLine(s.Line)) || !(Cursor{}).Before(s) {
 		t.Error("the event is not between the start and the place behind its line")
 	}

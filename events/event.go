@@ -314,15 +314,11 @@ func ParseCursor(text string) (c Cursor, ok bool) {
 	if n, ok := parseNumber(text); ok {
 		return AfterCommit(n), true
 	}
-	epoch, rest, ok1 := strings.Cut(text, ".")
-	seq, index, ok2 := strings.Cut(rest, "-")
-	e, ok3 := parseNumber(epoch)
-	s, ok4 := parseNumber(seq)
-	i, ok5 := parseNumber(index)
-	if !ok1 || !ok2 || !ok3 || !ok4 || !ok5 || s == 0 || i > 1<<30 {
-		return Cursor{}, false
-	}
-	return at(e, s, int(i)), true
+	var epoch, seq uint64
+	var index int
+	_, err := fmt.Sscanf(text, "%d.%d-%d", &epoch, &seq, &index)
+	c = at(epoch, seq, index)
+	return c, err == nil && seq > 0 && index >= 0 && index <= 1<<30 && max(epoch, seq) <= math.MaxInt64 && c.String() == text
 }
 
 // ParseAllCursor reads the id of an event of the stream of all tasks, or "0" for the oldest event that is kept.
@@ -330,21 +326,14 @@ func ParseAllCursor(text string) (c Cursor, ok bool) {
 	if text == "0" {
 		return Cursor{}, true
 	}
-	parts := strings.Split(text, ".")
-	if len(parts) != 5 || len(text) > 200 {
+	name, rest, _ := strings.Cut(text, ".")
+	c.Line.Feed = name
+	_, err := fmt.Sscanf(rest, "%d.%d.%x.%d-%d", &c.Line.Segment, &c.Line.Offset, &c.Line.Sum, &c.Seq, &c.Index)
+	if err != nil || len(text) > 200 || c.Line.Segment == 0 || c.Line.Offset < 0 || c.Index < 0 || c.Index >= 1<<30 ||
+		max(c.Line.Segment, c.Seq) > math.MaxInt64 {
 		return Cursor{}, false
 	}
-	segment, ok1 := parseNumber(parts[1])
-	offset, ok2 := parseNumber(parts[2])
-	sum, err := strconv.ParseUint(parts[3], 16, 32)
-	seq, index, ok3 := strings.Cut(parts[4], "-")
-	n, ok4 := parseNumber(seq)
-	i, ok5 := parseNumber(index)
-	if !ok1 || !ok2 || !ok3 || !ok4 || !ok5 || err != nil || i >= 1<<30 || segment == 0 {
-		return Cursor{}, false
-	}
-	c.Line = feed.Place{Feed: parts[0], Segment: segment, Offset: int64(offset), Sum: uint32(sum)} //nolint:gosec // at most 63 bits
-	if c.Seq, c.Index = n, int(i); n == 0 {
+	if c.Seq == 0 {
 		c = afterLine(c.Line)
 	}
 	return c, c.String() == text

@@ -26,8 +26,7 @@ func RunOf(r engine.RunInfo) api.Run {
 		Resume: "roost resume " + r.Ref.ID,
 	}
 	if !r.CostUnknown {
-		cost := money.USD(r.OwnCostMicros)
-		out.Cost = &cost
+		out.Cost = new(money.USD(r.OwnCostMicros))
 	}
 	return out
 }
@@ -38,19 +37,16 @@ func LimitsOf(l api.RunLimits) (out api.Limits) {
 		out.MaxTurns = &l.MaxTurns
 	}
 	if l.MaxCostMicros > 0 {
-		cost := money.USD(l.MaxCostMicros)
-		out.MaxCost = &cost
+		out.MaxCost = new(money.USD(l.MaxCostMicros))
 	}
 	if l.MaxTaskMicros > 0 {
-		cost := money.USD(l.MaxTaskMicros)
-		out.MaxCostTask = &cost
+		out.MaxCostTask = new(money.USD(l.MaxTaskMicros))
 	}
 	span := func(ms int64) *string {
 		if ms <= 0 {
 			return nil
 		}
-		text := (time.Duration(ms) * time.Millisecond).String()
-		return &text
+		return new((time.Duration(ms) * time.Millisecond).String())
 	}
 	out.IdleTimeout, out.TotalTimeout = span(l.IdleTimeoutMS), span(l.TotalTimeoutMS)
 	return out
@@ -91,8 +87,7 @@ func CondensedOf(id string, c engine.Condensed, dry bool) api.Condensed {
 		Before: c.Before, After: c.After, Summary: c.Text,
 	}
 	if c.CostKnown {
-		usd := money.USD(c.CostMicro)
-		out.Cost = &usd
+		out.Cost = new(money.USD(c.CostMicro))
 	}
 	return out
 }

@@ -287,8 +287,7 @@ func (st *olderStream) show(ctx context.Context, e events.Event) (over bool) {
 		}
 		u := &api.OlderUsage{In: sum.TokensIn, Out: sum.TokensOut, CacheWrites: sum.CacheWrites, CacheReads: sum.CacheReads}
 		if sum.Cost != nil {
-			cost := float64(*sum.Cost) / 1e6
-			u.Cost = &cost
+			u.Cost = new(float64(*sum.Cost) / 1e6)
 		}
 		st.tell(e.ID, api.OlderEvent{Type: "token_usage", Usage: u})
 	case "question.opened":

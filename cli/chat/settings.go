@@ -153,11 +153,10 @@ func limit(l *api.Limits, word string) error {
 		if value != "0" && err != nil || d < 0 {
 			return wrong
 		}
-		text := d.String()
 		if name == "idle" {
-			l.IdleTimeout = &text
+			l.IdleTimeout = new(d.String())
 		} else {
-			l.TotalTimeout = &text
+			l.TotalTimeout = new(d.String())
 		}
 	default:
 		return wrong

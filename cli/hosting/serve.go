@@ -38,6 +38,9 @@ type serveFlags struct {
 	listen, cert, key string
 	hosts, origins    []string
 	fresh, trust      bool
+	host              string            // of listen
+	tls               *tls.Config       // of cert and key; nil without them
+	leaf              *x509.Certificate // its certificate
 
 	maxRuns, attempts int
 	resume            bool

@@ -23,6 +23,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
@@ -180,17 +181,16 @@ func deaf(c net.Conn) bool {
 	return pid > 0 && !process.Alive(pid)
 }
 
+var socketNames = regexp.MustCompile(`^([1-9][0-9]*)-[0-9a-f]{12}\.(sock|new)$`) // they end in socketEnd or socketTemp
+
 // socketName reads the name of a socket.
 func socketName(name string) (pid int, ok bool) {
-	stem, ok := strings.CutSuffix(name, socketEnd)
-	if !ok {
-		if stem, ok = strings.CutSuffix(name, socketTemp); !ok {
-			return 0, false
-		}
+	parts := socketNames.FindStringSubmatch(name)
+	if parts == nil {
+		return 0, false
 	}
-	number, random, ok := strings.Cut(stem, "-")
-	pid, err := strconv.Atoi(number)
-	return pid, ok && err == nil && pid > 0 && number == strconv.Itoa(pid) && len(random) == 12 && strings.Trim(random, "0123456789abcdef") == ""
+	pid, err := strconv.Atoi(parts[1])
+	return pid, err == nil
 }
 
 const (
@@ -218,7 +218,7 @@ func Dial(ctx context.Context, address string) (net.Conn, error) {
 	}
 	dir, name := filepath.Split(path)
 	dir = filepath.Clean(dir)
-	if _, ok := socketName(name); !ok || !strings.HasSuffix(name, socketEnd) || !ourFolder(filepath.Base(dir)) {
+	if _, ok := socketName(name); !ok || !strings.HasSuffix(name, socketEnd) || !ourFolder.MatchString(filepath.Base(dir)) {
 		return nil, &UnreachableError{Why: path + " is not a socket of roost"}
 	}
 	if err := safeFolder(dir); err != nil {
@@ -264,12 +264,5 @@ func checkHealth(conn net.Conn) error {
 	return errors.Join(err, resp.Body.Close(), conn.SetDeadline(time.Time{}))
 }
 
-// ourFolder reports whether a folder has a name that Listen gives. In another user namespace this user may have
-// another number.
-func ourFolder(name string) bool {
-	if name == "roost" {
-		return true
-	}
-	user, ok := strings.CutPrefix(name, "roost-")
-	return ok && user != "" && strings.Trim(user, "0123456789") == ""
-}
+// ourFolder is what Listen calls folders. In another user namespace this user may have another number.
+var ourFolder = regexp.MustCompile(`^roost(-[0-9]+)?$`)
