@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	_ "embed"
 	"errors"
 	"fmt"
 	"regexp"
@@ -27,7 +28,6 @@ type RooProfile struct {
 type RooExport struct {
 	Profiles []RooProfile // in the file's order
 	Current  string       // the profile in use, as Roo calls it
-	Modes    []string     // slugs of its custom modes
 	Custom   []byte       // those modes, as a file of modes; nil when there are none
 
 	ModeProfiles []RooModeProfile // which profile is used in which mode, in the file's order
@@ -51,27 +51,22 @@ type rooProvider struct {
 	address          string // when base is not set
 }
 
-var rooProviders = map[string]rooProvider{
-	"anthropic":     {"anthropic", "apiModelId", "anthropicBaseUrl", "apiKey", ""},
-	"openai-native": {"openai", "apiModelId", "openAiNativeBaseUrl", "openAiNativeApiKey", ""},
-	"gemini":        {"google", "apiModelId", "googleGeminiBaseUrl", "geminiApiKey", ""},
-	"openai":        {"openai-compatible", "openAiModelId", "openAiBaseUrl", "openAiApiKey", "https://api.openai.com/v1"},
-	"openrouter": {"openai-compatible", "openRouterModelId", "openRouterBaseUrl", "openRouterApiKey",
-		"https://openrouter.ai/api/v1"},
-	"ollama":            {"openai-compatible", "ollamaModelId", "ollamaBaseUrl", "ollamaApiKey", "http://localhost:11434"},
-	"lmstudio":          {"openai-compatible", "lmStudioModelId", "lmStudioBaseUrl", "", "http://localhost:1234"},
-	"litellm":           {"openai-compatible", "litellmModelId", "litellmBaseUrl", "litellmApiKey", "http://localhost:4000"},
-	"requesty":          {"openai-compatible", "requestyModelId", "requestyBaseUrl", "requestyApiKey", "https://router.requesty.ai/v1"},
-	"vercel-ai-gateway": {"openai-compatible", "vercelAiGatewayModelId", "", "vercelAiGatewayApiKey", "https://ai-gateway.vercel.sh/v1"},
-	"deepseek":          {"openai-compatible", "apiModelId", "deepSeekBaseUrl", "deepSeekApiKey", "https://api.deepseek.com"},
-	"mistral":           {"openai-compatible", "apiModelId", "", "mistralApiKey", "https://api.mistral.ai/v1"},
-	"moonshot":          {"openai-compatible", "apiModelId", "moonshotBaseUrl", "moonshotApiKey", "https://api.moonshot.ai/v1"},
-	"xai":               {"openai-compatible", "apiModelId", "", "xaiApiKey", "https://api.x.ai/v1"},
-	"groq":              {"openai-compatible", "apiModelId", "", "groqApiKey", "https://api.groq.com/openai/v1"},
-	"cerebras":          {"openai-compatible", "apiModelId", "", "cerebrasApiKey", "https://api.cerebras.ai/v1"},
-	"fireworks":         {"openai-compatible", "apiModelId", "", "fireworksApiKey", "https://api.fireworks.ai/inference/v1"},
-	"sambanova":         {"openai-compatible", "apiModelId", "", "sambaNovaApiKey", "https://api.sambanova.ai/v1"},
-}
+// rooPage has a line for each of Roo's providers: its name there, and then what rooProvider has; - is nothing.
+//
+//go:embed roo.txt
+var rooPage string
+
+var rooProviders = func() map[string]rooProvider {
+	all := map[string]rooProvider{}
+	for line := range strings.Lines(rooPage) {
+		f := strings.Fields(line)
+		for i := range f {
+			f[i] = strings.TrimPrefix(f[i], "-")
+		}
+		all[f[0]] = rooProvider{f[1], f[2], f[3], f[4], f[5]}
+	}
+	return all
+}()
 
 // Roo reads a settings file that Roo Code exported. Nothing in it makes this fail
 // but its not being one.
@@ -119,11 +114,6 @@ func Roo(data []byte) (RooExport, error) {
 	modes, _ := esjson.Get(global, "customModes")
 	if esjson.TypeOf(modes) == esjson.TypeArray {
 		out.Custom = append(append([]byte(`{"customModes":`), modes...), '}')
-		for m := range esjson.Array(modes) {
-			if s, ok := esjson.GetString(m, "slug"); ok && s != "" {
-				out.Modes = append(out.Modes, s)
-			}
-		}
 	}
 	return out, nil
 }

@@ -74,8 +74,8 @@ func (a *commands) serve(cmd *cobra.Command, f *serveFlags) error {
 	if err != nil {
 		return failure.Usage("roost serve --listen "+f.listen, "want an address and a port", "roost serve --listen 127.0.0.1:7878")
 	}
-	config, leaf, err := f.secure(host)
-	if err != nil {
+	f.host = host
+	if err := f.secure(); err != nil {
 		return err
 	}
 	if err := a.settle(cmd); err != nil { // it sets f
@@ -95,16 +95,14 @@ func (a *commands) serve(cmd *cobra.Command, f *serveFlags) error {
 	if err != nil {
 		return err
 	}
-	if bound, _, err := net.SplitHostPort(l.Addr().String()); config == nil && (err != nil || !app.Loopback(bound)) {
+	if bound, _, err := net.SplitHostPort(l.Addr().String()); f.tls == nil && (err != nil || !app.Loopback(bound)) {
 		return errors.Join(f.open(), l.Close()) // localhost is another machine's address here
 	}
 	claim, err := s.Claim()
 	if err != nil {
 		return errors.Join(serverRuns(err), l.Close())
 	}
-	err = a.serveOn(cmd.Context(), serving{
-		stop: stop, roost: s, listener: l, claim: claim, tls: config, cert: leaf, host: host, flags: *f,
-	})
+	err = a.serveOn(cmd.Context(), stop, s, l, claim, f)
 	if err = errors.Join(err, claim.Release()); err != nil {
 		return err
 	}
@@ -145,23 +143,24 @@ func serverRuns(err error) error {
 
 // secure reads the certificate, and refuses settings that would send the token
 // unencrypted.
-func (f serveFlags) secure(host string) (*tls.Config, *x509.Certificate, error) {
+func (f *serveFlags) secure() error {
 	if (f.cert == "") != (f.key == "") {
-		return nil, nil, failure.Usage("roost serve", "a certificate needs its key, and a key its certificate",
+		return failure.Usage("roost serve", "a certificate needs its key, and a key its certificate",
 			"roost serve --tls-cert FILE --tls-key FILE")
 	}
 	if f.cert == "" {
-		if !app.Loopback(host) {
-			return nil, nil, f.open()
+		if !app.Loopback(f.host) {
+			return f.open()
 		}
-		return nil, nil, nil
+		return nil
 	}
 	pair, err := f.pair()
 	if err != nil {
-		return nil, nil, failure.New(failure.ExitConfig, "configuration", "use the certificate "+f.cert,
+		return failure.New(failure.ExitConfig, "configuration", "use the certificate "+f.cert,
 			err.Error(), "roost serve --tls-cert FILE --tls-key FILE")
 	}
-	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, pair.Leaf, nil
+	f.tls, f.leaf = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, pair.Leaf
+	return nil
 }
 
 func (f serveFlags) pair() (tls.Certificate, error) {
@@ -210,94 +209,82 @@ func (a *commands) greet(url, token string, srv *server.Server) error {
 	return nil
 }
 
-// serving holds the parts of a server that runs.
-type serving struct {
-	stop     *app.Stopper
-	roost    *local.Roost
-	listener net.Listener
-	claim    *presence.Claim
-	tls      *tls.Config
-	cert     *x509.Certificate
-	host     string
-	flags    serveFlags
-}
-
 // serveOn runs the server. It ends in this order: no run starts any more and the runs
 // finish, while all requests are still answered; followers get the end; the engine closes.
-func (a *commands) serveOn(ctx context.Context, v serving) error {
+func (a *commands) serveOn(ctx context.Context, stop *app.Stopper, s *local.Roost, l net.Listener, claim *presence.Claim,
+	f *serveFlags) error {
 	c, err := a.EngineConfig()
-	if err == nil && v.flags.trust {
-		all := v.roost.Service()
+	if err == nil && f.trust {
+		all := s.Service()
 		_, err = all.TrustRoot(ctx, false)
 		all.Close()
 	}
 	if err != nil {
-		return errors.Join(err, v.listener.Close())
+		return errors.Join(err, l.Close())
 	}
-	token, notice, err := v.roost.Token(v.flags.fresh)
+	token, notice, err := s.Token(f.fresh)
 	if err != nil {
 		return errors.Join(failure.New(failure.ExitConfig, "configuration", "get the server's token", err.Error(),
-			"roost serve --new-token"), v.listener.Close())
+			"roost serve --new-token"), l.Close())
 	}
 	if notice != "" {
 		a.Warn(notice)
 	}
-	url, err := address(v.listener.Addr().String(), v.host, v.tls != nil)
+	url, err := address(l.Addr().String(), f.host, f.tls != nil)
 	restart, other := a.restarts()
 	if err = errors.Join(err, other); err != nil {
-		return errors.Join(err, v.listener.Close())
+		return errors.Join(err, l.Close())
 	}
-	work := v.flags
 	log := a.log(token, c)
 	watch := metrics.NewWatch(log)
-	e := v.roost.Start(engine.Options{
+	e := s.Start(engine.Options{
 		Config:   c,
-		MaxRuns:  work.maxRuns,
-		Hold:     cmp.Or(work.hold, -1),
+		MaxRuns:  f.maxRuns,
+		Hold:     cmp.Or(f.hold, -1),
 		Confined: true,
 		Observe:  watch.Observe,
 	}, false)
-	asked, ask := context.WithCancel(v.stop.Ctx) // ends when the server is to end
+	asked, ask := context.WithCancel(stop.Ctx) // ends when the server is to end
 	defer ask()
 	now, hurry := context.WithCancel(context.Background()) // ends when runs are not to be finished
 	defer hurry()
 	recovery := new(server.Recovery)
 	srv, err := server.New(server.Options{
-		Service: v.roost.ServiceWith(service.Options{
+		Service: s.ServiceWith(service.Options{
 			Log:     log,
 			Secrets: app.SecretsOf(c),
 			Restart: restart,
 		}),
 		Token:    token,
-		Hosts:    append([]string{v.host}, work.hosts...),
-		TLS:      v.tls,
-		Cert:     v.cert,
+		Hosts:    append([]string{f.host}, f.hosts...),
+		TLS:      f.tls,
+		Cert:     f.leaf,
 		Log:      log,
 		Now:      a.Now,
 		Version:  api.VersionOf(app.Version),
 		URL:      url,
 		Watch:    watch,
 		Recovery: recovery,
-		Origins:  work.origins,
+		Origins:  f.origins,
 		Stop: func(atOnce bool) {
 			if atOnce {
 				hurry()
 			}
 			ask()
 		},
-		Limits: api.Bounds{MaxRuns: work.maxRuns, Hold: work.hold.String(), DrainTimeout: work.drain.String()},
+		Limits: api.Bounds{MaxRuns: f.maxRuns, Hold: f.hold.String(), DrainTimeout: f.drain.String()},
 	})
 	if err != nil {
-		return errors.Join(err, v.listener.Close(), v.roost.Close(ctx))
+		return errors.Join(err, l.Close(), s.Close(ctx))
 	}
 	answering, hangUp := context.WithCancel(context.WithoutCancel(ctx))
 	served := make(chan error, 1)
-	go func() { served <- srv.Serve(answering, v.listener) }()
+	go func() { served <- srv.Serve(answering, l) }()
 	var background sync.WaitGroup
 	recovering, giveUp := context.WithCancel(answering)
-	background.Go(func() { takeUp(recovering, e, work, recovery, log) })
+	background.Go(func() { takeUp(recovering, e, f, recovery, log) })
 
-	err = v.claim.Tell(presence.Server{
+	err = claim.Tell(presence.Server{
 		URL:       url,
 		PID:       os.Getpid(),
 		StartedAt: api.Stamp(a.Millis()),
@@ -306,7 +293,7 @@ func (a *commands) serveOn(ctx context.Context, v serving) error {
 	if err == nil {
 		err = a.greet(url, token, srv)
 	}
-	log.Info("serving", "url", url, "pid", os.Getpid(), "max_runs", work.maxRuns)
+	log.Info("serving", "url", url, "pid", os.Getpid(), "max_runs", f.maxRuns)
 	ended := false
 	if err == nil {
 		select {
@@ -320,7 +307,7 @@ func (a *commands) serveOn(ctx context.Context, v serving) error {
 	background.Wait()
 	running, waiting, queued := e.Load()
 	log.Info("stopping", "running", running, "waiting", waiting, "queued", queued)
-	finishing, over := context.WithTimeout(context.WithoutCancel(ctx), work.drain)
+	finishing, over := context.WithTimeout(context.WithoutCancel(ctx), f.drain)
 	defer context.AfterFunc(now, over)()
 	err = errors.Join(err, e.Drain(finishing))
 	over()
@@ -328,16 +315,16 @@ func (a *commands) serveOn(ctx context.Context, v serving) error {
 	if !ended {
 		err = errors.Join(err, <-served)
 	}
-	err = errors.Join(err, v.roost.Close(ctx))
+	err = errors.Join(err, s.Close(ctx))
 	log.Info("stopped")
 	return err
 }
 
 // takeUp takes up what an earlier server left. It works while requests are already
 // answered; a task that it cannot take up keeps no other from being taken up.
-func takeUp(ctx context.Context, e *engine.Engine, work serveFlags, recovery *server.Recovery, log *slog.Logger) {
+func takeUp(ctx context.Context, e *engine.Engine, f *serveFlags, recovery *server.Recovery, log *slog.Logger) {
 	recovery.Set("going_on")
-	err := e.Recover(ctx, engine.RecoverOptions{Resume: work.resume, MaxAttempts: work.attempts})
+	err := e.Recover(ctx, engine.RecoverOptions{Resume: f.resume, MaxAttempts: f.attempts})
 	if err != nil && ctx.Err() == nil {
 		recovery.Set("failed")
 		log.Warn("not all that an earlier server left was taken up", "error", err.Error())
