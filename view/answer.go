@@ -153,34 +153,13 @@ type called struct {
 	answer        Item
 }
 
-// families are the tools that rows of one name show, where the names differ.
-var families = map[string][]string{
-	"newFileCreated":     edits,
-	"editedExistingFile": edits,
-	"appliedDiff":        edits,
-	"insertContent":      edits,
-	"searchAndReplace":   edits,
-	"listFilesTopLevel":  {"list_files"},
-	"listFilesRecursive": {"list_files"},
-	"listFiles":          {"list_files"},
-	"command":            {"execute_command"},
-	"useSkill":           {"use_skill", "skill"},
-	"webSearch":          {"web_search"},
-	"readCommandOutput":  {"read_command_output"},
-}
-
-var edits = []string{
-	"write_to_file", "replace_in_file", "apply_diff", "apply_patch", "edit", "edit_file",
-	"search_replace", "search_and_replace", "insert_content", "multi_apply_diff",
-}
-
 // slack bounds the difference between the times of a row and its message, in milliseconds: they are written one after
 // the other.
 const slack = 2000
 
 func (c *called) fits(r asked) bool {
 	switch {
-	case rowTools[c.tool] != r.tool && !slices.Contains(families[r.tool], c.tool):
+	case !slices.Contains(families[r.tool], c.tool):
 		return false
 	case c.off(r.ts) > slack:
 		return false

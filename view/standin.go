@@ -214,15 +214,6 @@ func (m *uiMaker) call(block []byte) {
 	}
 }
 
-// rowTools are the names of tools in rows; others keep theirs.
-var rowTools = map[string]string{
-	"read_file": "readFile", "write_to_file": "newFileCreated", "apply_diff": "appliedDiff", "list_files": "listFilesTopLevel",
-	"search_files": "searchFiles", "codebase_search": "codebaseSearch", "switch_mode": "switchMode", "new_task": "newTask",
-	"update_todo_list": "updateTodoList", "skill": "skill", "run_slash_command": "runSlashCommand",
-	"insert_content": "insertContent", "search_and_replace": "searchAndReplace",
-	"list_code_definition_names": "listCodeDefinitionNames", "fetch_instructions": "fetchInstructions", "web_fetch": "webFetch",
-}
-
 func (m *uiMaker) toolText(id, name string, input []byte) string {
 	var o esjson.Object
 	if row, path, content, ok := editRow(name, input); ok {

@@ -2,6 +2,7 @@ package view
 
 import (
 	"bytes"
+	_ "embed"
 	"encoding/json"
 	"fmt"
 	"iter"
@@ -11,17 +12,32 @@ import (
 	"github.com/roost-dev/roost/esjson"
 )
 
-// verbs are short names for Roo's tool rows.
-var verbs = map[string]string{
-	"editedExistingFile": "edit", "appliedDiff": "edit", "newFileCreated": "create", "fileDeleted": "delete",
-	"readFile": "read", "readCommandOutput": "read output", "fetchInstructions": "instructions",
-	"listFilesTopLevel": "list", "listFilesRecursive": "list all", "listFiles": "list", "listTasks": "list tasks",
-	"listCodeDefinitionNames": "definitions", "searchFiles": "search", "codebaseSearch": "search code",
-	"switchMode": "switch mode", "newTask": "new task", "finishTask": "finish task",
-	"generateImage": "image", "imageGenerated": "image", "runSlashCommand": "run", "updateTodoList": "todo list",
-	"skill": "skill", "useSkill": "skill", "insertContent": "insert", "searchAndReplace": "replace",
-	"webFetch": "fetch", "webSearch": "search the web", "summarizeTask": "summarise",
-}
+// toolRows has a line for each name that a tool has in Roo's rows; its parts are separated by tabs. They are the name, a
+// short one for people, and the tools that such a row may show; = marks a tool whose rows have this name.
+//
+//go:embed tools.txt
+var toolRows string
+
+// verbs are the short names by the name in rows, rowTools the names in rows by tool, and families the tools that rows of
+// a name may show.
+var verbs, rowTools, families = func() (verbs, names map[string]string, shown map[string][]string) {
+	verbs, names, shown = map[string]string{}, map[string]string{}, map[string][]string{}
+	for line := range strings.Lines(toolRows) {
+		parts := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		row := parts[0]
+		if parts[1] != "" {
+			verbs[row] = parts[1]
+		}
+		for tool := range strings.FieldsSeq(parts[2]) {
+			tool, own := strings.CutPrefix(tool, "=")
+			if own {
+				names[tool] = row
+			}
+			shown[row] = append(shown[row], tool)
+		}
+	}
+	return verbs, names, shown
+}()
 
 // tool reads the JSON text of a tool row.
 func tool(it *Item, text string) {
