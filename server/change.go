@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"path/filepath"
+	"regexp"
 	"sync"
 	"time"
 
@@ -17,10 +18,9 @@ import (
 	"github.com/roost-dev/roost/service"
 )
 
-const (
-	keyHeader = "Idempotency-Key"
-	keyMax    = 255
-)
+const keyHeader = "Idempotency-Key"
+
+var validKey = regexp.MustCompile(`^[!-~]{1,255}$`)
 
 // change answers a request that changes something. Around the route's own work it checks whether another process works
 // on the task, the idempotency key, and If-Match.
@@ -62,11 +62,7 @@ func keyOf(a *asked) (string, *api.Problem) {
 		return "", nil
 	}
 	key := given[0]
-	ok := len(given) == 1 && len(key) >= 1 && len(key) <= keyMax
-	for _, c := range []byte(key) {
-		ok = ok && c > ' ' && c < 0x7f
-	}
-	if !ok {
+	if len(given) != 1 || !validKey.MatchString(key) {
 		p := problem(http.StatusBadRequest, "bad_header", "The idempotency key cannot be one",
 			"want one "+keyHeader+" of 1 to 255 visible ASCII characters")
 		p.Errors = []api.Wrong{{Parameter: keyHeader, Detail: p.Detail}}

@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -250,7 +251,7 @@ func badName(rt *route, r *http.Request) *api.Problem {
 			return problem(http.StatusBadRequest, "bad_id", "That can be no task's id",
 				"an id is a letter or digit, then up to 127 of A-Z a-z 0-9 . _ -, and may have a source and a colon before "+
 					"it", "GET /v1/tasks")
-		case !validName(text):
+		case !validName.MatchString(text):
 			return problem(http.StatusBadRequest, "bad_id", "That can be no name", "the path has a name in it that nothing here can have")
 		}
 	}
@@ -267,15 +268,5 @@ func placesOf(path string) (names []string) {
 	return names
 }
 
-// validName reports whether a text can be a name: printable ASCII that is not a path.
-func validName(text string) bool {
-	if len(text) == 0 || len(text) > 300 || text[0] == '.' {
-		return false
-	}
-	for _, c := range []byte(text) {
-		if c <= ' ' || c >= 0x7f || c == '/' || c == '\\' {
-			return false
-		}
-	}
-	return true
-}
+// validName matches what can be a name: printable ASCII that is not a path.
+var validName = regexp.MustCompile(`^[!-\-0-\[\]-~][!-.0-\[\]-~]{0,299}$`)

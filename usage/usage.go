@@ -18,6 +18,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/roost-dev/roost/esjson"
 )
@@ -222,14 +223,7 @@ func (r row) isOutput() bool { return r.ask == "command_output" || r.say == "com
 func (r row) isResume() bool { return r.ask == "resume_task" || r.ask == "resume_completed_task" }
 
 // isSpace is ECMAScript's \s, which is also what trim() removes.
-func isSpace(r rune) bool {
-	switch {
-	case r >= '\t' && r <= '\r', r == ' ', r == 0xA0, r == 0x1680, r >= 0x2000 && r <= 0x200A,
-		r == 0x2028, r == 0x2029, r == 0x202F, r == 0x205F, r == 0x3000, r == 0xFEFF:
-		return true
-	}
-	return false
-}
+func isSpace(r rune) bool { return unicode.IsSpace(r) && r != 0x85 || r == 0xFEFF }
 
 func trim(s string) string { return strings.TrimFunc(s, isSpace) }
 
