@@ -1,6 +1,7 @@
 package term
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -74,7 +75,7 @@ func (p *Prompter) Ask(ctx context.Context, q api.QuestionOpened) (Reply, error)
 // consent asks for a plain yes or no.
 func (p *Prompter) consent(ctx context.Context, q api.QuestionOpened) (Reply, error) {
 	p.whole(q.Text)
-	return p.until(ctx, "  y go on, n do not, q stop > ", func(line string) (r Reply, complaint string) {
+	return p.until(ctx, "  y go on, n do not, q stop > ", func(line string) (r Reply, again bool) {
 		switch strings.ToLower(line) {
 		case "y", "yes":
 			r.Approve = new(true)
@@ -83,14 +84,15 @@ func (p *Prompter) consent(ctx context.Context, q api.QuestionOpened) (Reply, er
 		case "q", "quit":
 			r.Stop = true
 		default:
-			return r, "answer with one of the letters"
+			p.say("  answer with one of the letters")
+			return r, true
 		}
-		return r, ""
+		return r, false
 	})
 }
 
-// until reads lines until one is an answer. take returns the answer, or else what is wrong with the line.
-func (p *Prompter) until(ctx context.Context, prompt string, take func(line string) (Reply, string)) (Reply, error) {
+// until reads lines until take has an answer of one.
+func (p *Prompter) until(ctx context.Context, prompt string, take func(line string) (r Reply, again bool)) (Reply, error) {
 	for {
 		line, err := p.Read(ctx, prompt)
 		if err != nil {
@@ -98,13 +100,9 @@ func (p *Prompter) until(ctx context.Context, prompt string, take func(line stri
 		}
 		if line = strings.TrimSpace(line); line == "" {
 			p.say("  Enter alone is not an answer")
-			continue
-		}
-		r, complaint := take(line)
-		if complaint == "" {
+		} else if r, again := take(line); !again {
 			return r, nil
 		}
-		p.say("  " + complaint)
 	}
 }
 
@@ -119,29 +117,23 @@ func (p *Prompter) approval(ctx context.Context, q api.QuestionOpened) (Reply, e
 		p.say("  a = always allow " + q.Always)
 		prompt = strings.Replace(prompt, "once,", "once, a always,", 1)
 	}
-	for {
-		line, err := p.Read(ctx, prompt)
-		if err != nil {
-			return Reply{}, err
-		}
-		word, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
-		rest = strings.TrimSpace(rest)
+	var failed error
+	r, err := p.until(ctx, prompt, func(line string) (r Reply, again bool) {
+		word, rest, _ := strings.Cut(line, " ")
+		r.Text = strings.TrimSpace(rest)
 		switch strings.ToLower(word) {
 		case "y", "yes":
-			return Reply{Approve: new(true), Text: rest}, nil
+			r.Approve = new(true)
 		case "a", "always":
-			if q.Always == "" {
+			if r.Approve, r.Always = new(true), true; q.Always == "" {
 				p.say("  nothing that always allows this would hold: y allows it once")
-				continue
+				return r, true
 			}
-			return Reply{Approve: new(true), Always: true, Text: rest}, nil
 		case "n", "no":
-			if rest == "" {
-				if rest, err = p.Read(ctx, "  reason for the model (Enter for none) > "); err != nil {
-					return Reply{}, err
-				}
+			if r.Approve = new(false); r.Text == "" {
+				rest, failed = p.Read(ctx, "  reason for the model (Enter for none) > ")
+				r.Text = strings.TrimSpace(rest)
 			}
-			return Reply{Approve: new(false), Text: strings.TrimSpace(rest)}, nil
 		case "d", "diff":
 			switch {
 			case q.Command != "":
@@ -150,14 +142,19 @@ func (p *Prompter) approval(ctx context.Context, q api.QuestionOpened) (Reply, e
 				p.say("  there is no diff: " + q.Text)
 			}
 			p.diff(q.Diff, 0)
+			return r, true
 		case "q", "quit":
-			return Reply{Stop: true}, nil
-		case "":
-			p.say("  Enter alone is not an answer")
+			r = Reply{Stop: true}
 		default:
 			p.say("  answer with one of the letters; words for the model go behind them, as in: n use the other file")
+			return r, true
 		}
+		return r, false
+	})
+	if err = cmp.Or(err, failed); err != nil {
+		return Reply{}, err
 	}
+	return r, nil
 }
 
 // screenful is the text of a question in which a long command is cut to a screenful. A line
@@ -227,13 +224,13 @@ func (p *Prompter) words(ctx context.Context, q api.QuestionOpened) (Reply, erro
 	if len(q.Choices) > 0 {
 		prompt = "  a number or your own words (q alone stops) > "
 	}
-	return p.until(ctx, prompt, func(line string) (Reply, string) {
+	return p.until(ctx, prompt, func(line string) (r Reply, again bool) {
 		if n, err := strconv.Atoi(line); err == nil && n >= 1 && n <= len(q.Choices) {
 			line = q.Choices[n-1]
 		} else if line == "q" {
-			return Reply{Stop: true}, ""
+			return Reply{Stop: true}, false
 		}
-		return Reply{Text: line}, ""
+		return Reply{Text: line}, false
 	})
 }
 
