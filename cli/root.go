@@ -159,8 +159,9 @@ func (a *commands) complete(cmd *cobra.Command) {
 	if words := strings.Fields(cmd.Use); len(words) > 1 {
 		takes = strings.Trim(words[1], "[]")
 	}
+	files := strings.Contains(cmd.Use, "FILE") || strings.Contains(cmd.Use, "PATH")
 	switch {
-	case cmd.ValidArgsFunction != nil || cmd.ValidArgs != nil || strings.Contains(cmd.Use, "FILE") || strings.Contains(cmd.Use, "PATH"):
+	case cmd.ValidArgsFunction != nil || cmd.ValidArgs != nil || files:
 	case takes == "ID":
 		cmd.ValidArgsFunction = app.First(a.TaskIDs)
 	case takes == "ID...":
@@ -272,7 +273,8 @@ func (a *commands) completionCommand() *cobra.Command {
 		case "powershell":
 			err = root.GenPowerShellCompletionWithDesc(a.Out)
 		default:
-			return failure.Usage("roost completion "+args[0], "there is no script for that shell", "roost completion bash|zsh|fish|powershell")
+			return failure.Usage("roost completion "+args[0], "there is no script for that shell",
+				"roost completion bash|zsh|fish|powershell")
 		}
 		if err != nil {
 			return fmt.Errorf("print the completion script: %w", err)

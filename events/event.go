@@ -318,7 +318,8 @@ func ParseCursor(text string) (c Cursor, ok bool) {
 	var index int
 	_, err := fmt.Sscanf(text, "%d.%d-%d", &epoch, &seq, &index)
 	c = at(epoch, seq, index)
-	return c, err == nil && seq > 0 && index >= 0 && index <= 1<<30 && max(epoch, seq) <= math.MaxInt64 && c.String() == text
+	inside := seq > 0 && index >= 0 && index <= 1<<30 && max(epoch, seq) <= math.MaxInt64
+	return c, err == nil && inside && c.String() == text
 }
 
 // ParseAllCursor reads the id of an event of the stream of all tasks, or "0" for the oldest event that is kept.

@@ -20,8 +20,8 @@ import (
 var helpPage string
 
 // commandsPage has a line for each command, in the order of /help; its parts are separated by tabs. They are its names,
-// its arguments, what it is for, its marks, and the command of roost that carries it out: ID is the task, WORDS what was
-// typed, ARGS the same taken apart. Marks: it needs a task, wants its arguments, or has words of the person's, which
+// its arguments, what it is for, its marks, and the command of roost that carries it out: ID is the task, WORDS what
+// was typed, ARGS the same taken apart. Marks: it needs a task, wants its arguments, or has words of the person's, which
 // come back when it fails; or the kind of its first argument.
 //
 //go:embed commands.txt

@@ -44,7 +44,8 @@ func keys() (list, profile []Key) {
 		name, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
 		flag, rest, _ := strings.Cut(rest, " ")
 		kind, doc, _ := strings.Cut(rest, " ")
-		k := Key{Flag: strings.Trim(flag, "-"), Doc: doc, List: kind == "list", Secret: kind == "secret", check: checks[kind]}
+		k := Key{Flag: strings.Trim(flag, "-"), Doc: doc, check: checks[kind]}
+		k.List, k.Secret = kind == "list", kind == "secret"
 		if strings.Contains(kind, "|") {
 			k.check = oneOf(strings.Split(kind, "|")...)
 		}

@@ -211,8 +211,8 @@ func (a *commands) greet(url, token string, srv *server.Server) error {
 
 // serveOn runs the server. It ends in this order: no run starts any more and the runs
 // finish, while all requests are still answered; followers get the end; the engine closes.
-func (a *commands) serveOn(ctx context.Context, stop *app.Stopper, s *local.Roost, l net.Listener, claim *presence.Claim,
-	f *serveFlags) error {
+func (a *commands) serveOn(ctx context.Context, stop *app.Stopper, s *local.Roost, l net.Listener,
+	claim *presence.Claim, f *serveFlags) error {
 	c, err := a.EngineConfig()
 	if err == nil && f.trust {
 		all := s.Service()

@@ -66,7 +66,9 @@ func (a *commands) approvalsCommand() *cobra.Command {
 	test.Flags().StringArrayVar(&allow, "allow", nil, "allow commands that begin with `WORDS`")
 	test.Flags().StringArrayVar(&deny, "deny", nil, "deny commands that begin with `WORDS`")
 	var dry bool
-	imports := help.Command("approvals import", func(_ *cobra.Command, args []string) error { return a.importApprovals(a.Abs(args[0]), dry) })
+	imports := help.Command("approvals import", func(_ *cobra.Command, args []string) error {
+		return a.importApprovals(a.Abs(args[0]), dry)
+	})
 	imports.Flags().BoolVar(&dry, "dry-run", false, "show what would be set, and set nothing")
 	return failure.Group(help.Command("approvals", nil), test, imports)
 }

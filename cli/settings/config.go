@@ -176,7 +176,9 @@ func (a *commands) authCommand() *cobra.Command {
 		cmd.Flags().StringVar(&profile, "profile", "", "the key of this profile alone")
 	}
 	set.Flags().BoolVar(&ring, "keyring", false, "keep it in the system's keyring and not in a file")
-	status := help.CommandFor("auth status", names, func(_ *cobra.Command, args []string) error { return a.authStatus(args) })
+	status := help.CommandFor("auth status", names, func(_ *cobra.Command, args []string) error {
+		return a.authStatus(args)
+	})
 	return failure.Group(help.Command("auth", nil), set, remove, status)
 }
 

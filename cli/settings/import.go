@@ -25,7 +25,9 @@ import (
 
 func (a *commands) configImportCommand() *cobra.Command {
 	var keys, force bool
-	cmd := help.Command("config import", func(_ *cobra.Command, args []string) error { return a.configImport(a.Abs(args[0]), keys, force) })
+	cmd := help.Command("config import", func(_ *cobra.Command, args []string) error {
+		return a.configImport(a.Abs(args[0]), keys, force)
+	})
 	cmd.Flags().BoolVar(&keys, "keys", false, "take the keys over too")
 	cmd.Flags().BoolVar(&force, "force", false, "replace what is there already")
 	return cmd

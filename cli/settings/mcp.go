@@ -25,7 +25,9 @@ func (a *commands) mcpCommand() *cobra.Command {
 		c.Flags().StringVarP(&dir, "workspace", "C", "", "the workspace `folder` (default: the current one)")
 		return c
 	}
-	list := at(help.Command("mcp list", func(cmd *cobra.Command, _ []string) error { return a.mcpList(cmd, dir, check) }))
+	list := at(help.Command("mcp list", func(cmd *cobra.Command, _ []string) error {
+		return a.mcpList(cmd, dir, check)
+	}))
 	list.Flags().BoolVar(&check, "check", false, "connect to those that are allowed, and list their tools and resources")
 	decide := func(name string, allow bool) *cobra.Command {
 		return at(help.CommandFor(name, a.serverNames, func(_ *cobra.Command, args []string) error {

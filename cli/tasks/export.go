@@ -56,7 +56,9 @@ func (e exported) whole() bool {
 
 func (a *commands) exportCommand() *cobra.Command {
 	f := exportFlags{output: "-"}
-	cmd := help.Command("export", func(cmd *cobra.Command, args []string) error { return a.export(cmd.Context(), args, f) })
+	cmd := help.Command("export", func(cmd *cobra.Command, args []string) error {
+		return a.export(cmd.Context(), args, f)
+	})
 	fl := cmd.Flags()
 	fl.StringVarP(&f.format, "format", "f", "md", "`form`: "+strings.Join(ExportFormats, ", "))
 	fl.StringVarP(&f.output, "output", "o", "-", "`file` or folder to write; - is stdout")

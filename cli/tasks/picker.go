@@ -155,7 +155,8 @@ func (d *pickerBackend) Open(ctx context.Context, t picker.Task, hit *picker.Hit
 	err := a.Paged(ctx, func() error {
 		return (&commands{&a}).showHistory(ctx, d.client, t.Key, around(hit))
 	})
-	if exit, is := errors.AsType[*exec.ExitError](err); is && (exit.ExitCode() == -1 || exit.ExitCode() == failure.ExitInterrupt) {
+	exit, is := errors.AsType[*exec.ExitError](err)
+	if is && (exit.ExitCode() == -1 || exit.ExitCode() == failure.ExitInterrupt) {
 		return nil // the person ended it by Ctrl-C
 	}
 	return err

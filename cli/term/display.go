@@ -609,15 +609,16 @@ type fields struct {
 // shownTypes are the types of events that are shown or counted. Events of other types may be large, and are not even
 // parsed.
 var shownTypes = []string{
-	"message.added", "message.changed", "message.text_saved", "message.delta", "reasoning.delta", "tool.started", "tool.finished",
-	"turn.started", "usage.changed", "notice", "wait.delta", "subtask.started", "history.condensed", "foreign.imported",
-	"foreign.refused",
+	"message.added", "message.changed", "message.text_saved", "message.delta", "reasoning.delta",
+	"tool.started", "tool.finished", "turn.started", "usage.changed", "notice", "wait.delta",
+	"subtask.started", "history.condensed", "foreign.imported", "foreign.refused",
 }
 
 // readFields reads an event; a member of another kind than it should have is left out. It reports false when there is
 // nothing to show: the event is not an object, or a message of the model's history.
 func readFields(data []byte) (f fields, ok bool) {
-	if history, has := esjson.GetString(data, "history"); has && history != api.UI || esjson.TypeOf(data) != esjson.TypeObject {
+	history, has := esjson.GetString(data, "history")
+	if has && history != api.UI || esjson.TypeOf(data) != esjson.TypeObject {
 		return f, false
 	}
 	err := json.Unmarshal(data, &f)

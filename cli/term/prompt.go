@@ -92,7 +92,8 @@ func (p *Prompter) consent(ctx context.Context, q api.QuestionOpened) (Reply, er
 }
 
 // until reads lines until take has an answer of one.
-func (p *Prompter) until(ctx context.Context, prompt string, take func(line string) (r Reply, again bool)) (Reply, error) {
+func (p *Prompter) until(ctx context.Context, prompt string,
+	take func(line string) (r Reply, again bool)) (Reply, error) {
 	for {
 		line, err := p.Read(ctx, prompt)
 		if err != nil {
