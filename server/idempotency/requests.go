@@ -106,9 +106,11 @@ func (d *Requests) signed(name string, line any) (string, error) {
 	return id + "." + hex.EncodeToString(mac), nil
 }
 
-// proves reports whether this root wrote a line: a record that came with a copied root is not an answer of this one. mac
-// is the MAC in the line, line the rest. Without a key for MACs every line counts.
-func (d *Requests) proves(name, mac string, line any) bool {
+// proves reports whether this root wrote a line: a record that came with a copied root is not an answer of this one. It
+// takes the MAC out of the line. Without a key for MACs every line counts.
+func (d *Requests) proves(name string, mac *string, line any) bool {
+	id, text, _ := strings.Cut(*mac, ".")
+	*mac = ""
 	own, err := d.signed(name, line)
 	if err != nil || own == "" {
 		return err == nil
@@ -117,7 +119,6 @@ func (d *Requests) proves(name, mac string, line any) bool {
 	if err != nil {
 		return false
 	}
-	id, text, _ := strings.Cut(mac, ".")
 	sum, err := hex.DecodeString(text)
 	return err == nil && d.seal().Proves(id, sum, purpose, []byte(filepath.Base(name)+"\x00"), data)
 }
@@ -172,17 +173,11 @@ func (d *Requests) take(f *os.File, request, fingerprint string) (*Request, *Ans
 	if err != nil {
 		return nil, nil, err
 	}
-	if was != nil {
-		mac := was.MAC
-		if was.MAC = ""; !d.proves(f.Name(), mac, *was) {
-			was, done = nil, nil
-		}
+	if was != nil && !d.proves(f.Name(), &was.MAC, was) {
+		was, done = nil, nil
 	}
-	if done != nil {
-		mac := done.MAC
-		if done.MAC = ""; !d.proves(f.Name(), mac, *done) {
-			done = nil
-		}
+	if done != nil && !d.proves(f.Name(), &done.MAC, done) {
+		done = nil
 	}
 	now := d.now()
 	if was != nil && now.Sub(time.UnixMilli(was.At)) > keptFor {
@@ -304,18 +299,9 @@ func (d *Requests) ready() error {
 
 // expire removes a file that no request holds. If that fails, a later call tries again.
 func (d *Requests) expire(name string) {
-	f, err := os.OpenFile(name, os.O_RDWR, 0)
-	if err != nil {
-		return
-	}
-	got, err := filelock.Try(f, filelock.Exclusive|filelock.FirstByte)
-	if err != nil || !got {
-		_ = f.Close() // it was opened for reading only
-		return
-	}
-	defer func() { _ = filelock.Release(f) }()
-	if filelock.Same(f, name) {
+	if f, err := filelock.TryOpen(name, filelock.Exclusive|filelock.FirstByte); err == nil && f != nil {
 		_ = os.Remove(name)
+		_ = filelock.Release(f)
 	}
 }
 
