@@ -237,11 +237,8 @@ func (a *commands) grouped(items []api.Summary, tree bool, names map[string]stri
 		var cost *money.USD
 		for _, t := range group {
 			if t.Usage.Cost != nil {
-				sum := *t.Usage.Cost
-				if cost != nil {
-					sum += *cost
-				}
-				cost = &sum
+				cost = cmp.Or(cost, new(money.USD))
+				*cost += *t.Usage.Cost
 			}
 		}
 		name := cmp.Or(display.OneLine(group[0].Workspace), "(no folder)")
