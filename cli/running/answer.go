@@ -14,6 +14,7 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/cli/app"
 	"github.com/roost-dev/roost/cli/failure"
+	"github.com/roost-dev/roost/cli/help"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/engine"
@@ -26,37 +27,22 @@ type answerFlags struct {
 
 func (a *commands) answerCommand() *cobra.Command {
 	var f answerFlags
-	cmd := &cobra.Command{
-		Use:   "answer ID TEXT|--yes|--no|--choice N",
-		Short: "Answer an open question of a task, or approve what it asks for",
-		Long: "Answer an open question, or approve what a task asks for. ID is a question's, as roost\n" +
-			"questions prints it, or that of a task with exactly one open question. TEXT beside --yes\n" +
-			"or --no is for the model; - reads it from stdin.\n\n" +
-			"The first answer wins: the second one fails and names the first one's client (exit 14).\n" +
-			"A run that waits, in whichever process, continues with it. When none does, this process\n" +
-			"continues the task and follows it, as roost resume does; a server does so by itself.\n\n" +
-			"--json: {question, task_id, run_id, approve, text, by}, and then the events of a run that\n" +
-			"continues here.",
-		Example: "  roost answer 0199 --yes\n  roost answer 0199 --no \"use the other file\"\n" +
-			"  roost answer 0199 --choice 2\n  roost answer 0199 \"the blue one\"",
-		Args: failure.Arguments(1, -1, "roost answer ID --yes"), ValidArgsFunction: app.First(a.TaskIDs),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := failure.OneOf(cmd, "yes", "no", "choice"); err != nil {
-				return err
-			}
-			text, err := a.Prompt(args[1:])
-			if err != nil {
-				return err
-			}
-			answer, err := f.answer(text)
-			if err != nil {
-				return err
-			}
-			return a.WithClient(cmd.Context(), func(c *client.Client, e *engine.Engine) error {
-				return a.answer(cmd.Context(), c, e, args[0], answer)
-			})
-		},
-	}
+	cmd := help.Command("answer", func(cmd *cobra.Command, args []string) error {
+		if err := failure.OneOf(cmd, "yes", "no", "choice"); err != nil {
+			return err
+		}
+		text, err := a.Prompt(args[1:])
+		if err != nil {
+			return err
+		}
+		answer, err := f.answer(text)
+		if err != nil {
+			return err
+		}
+		return a.WithClient(cmd.Context(), func(c *client.Client, e *engine.Engine) error {
+			return a.answer(cmd.Context(), c, e, args[0], answer)
+		})
+	})
 	fl := cmd.Flags()
 	fl.BoolVarP(&f.yes, "yes", "y", false, "approve it")
 	fl.BoolVar(&f.no, "no", false, "do not approve it")
@@ -229,48 +215,35 @@ func (a *commands) questionOf(ctx context.Context, c *client.Client, id string) 
 func (a *commands) sendCommand() *cobra.Command {
 	var queue, interrupt bool
 	var images []string
-	cmd := &cobra.Command{
-		Use:   "send ID TEXT|-",
-		Short: "Send words to a task, whether it works, waits or has ended",
-		Long: "Give words to a task. They answer its open question; while it is at work they are queued,\n" +
-			"and the model gets them with its next turn; else they start a run. They are saved when\n" +
-			"the command reports it. --queue never answers a question, --interrupt stops the work first.\n\n" +
-			"A run that begins with them, because no process works on the task, begins in this one,\n" +
-			"which follows it as roost resume does; a server runs it itself.\n\n" +
-			"--json: {delivered: answered|queued|started, task_id, run_id, question, input}, and then the\n" +
-			"events of a run that begins here.",
-		Example: "  roost send 0199 \"and add a test\"\n  git diff | roost send 0199 -",
-		Args:    failure.Arguments(1, -1, `roost send ID "words"`), ValidArgsFunction: app.First(a.TaskIDs),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := failure.OneOf(cmd, "queue", "interrupt"); err != nil {
+	cmd := help.Command("send", func(cmd *cobra.Command, args []string) error {
+		if err := failure.OneOf(cmd, "queue", "interrupt"); err != nil {
+			return err
+		}
+		m := api.Message{}
+		switch {
+		case queue:
+			m.Delivery = "queue"
+		case interrupt:
+			m.Delivery = "interrupt"
+		}
+		var err error
+		if m.Text, err = a.Prompt(args[1:]); err != nil {
+			return err
+		}
+		for _, name := range images {
+			url, err := app.Image(a.Abs(name))
+			if err != nil {
 				return err
 			}
-			m := api.Message{}
-			switch {
-			case queue:
-				m.Delivery = "queue"
-			case interrupt:
-				m.Delivery = "interrupt"
-			}
-			var err error
-			if m.Text, err = a.Prompt(args[1:]); err != nil {
-				return err
-			}
-			for _, name := range images {
-				url, err := app.Image(a.Abs(name))
-				if err != nil {
-					return err
-				}
-				m.Images = append(m.Images, url)
-			}
-			if m.Text == "" && len(m.Images) == 0 {
-				return failure.Usage("roost send", "no words were given", `roost send ID "words"`)
-			}
-			return a.WithClient(cmd.Context(), func(c *client.Client, e *engine.Engine) error {
-				return a.send(cmd.Context(), c, e, args[0], m)
-			})
-		},
-	}
+			m.Images = append(m.Images, url)
+		}
+		if m.Text == "" && len(m.Images) == 0 {
+			return failure.Usage("roost send", "no words were given", `roost send ID "words"`)
+		}
+		return a.WithClient(cmd.Context(), func(c *client.Client, e *engine.Engine) error {
+			return a.send(cmd.Context(), c, e, args[0], m)
+		})
+	})
 	fl := cmd.Flags()
 	fl.BoolVar(&queue, "queue", false, "queue it, also when a question is open")
 	fl.BoolVar(&interrupt, "interrupt", false, "stop what is being done, and go on with this")

@@ -23,6 +23,7 @@ import (
 	"github.com/roost-dev/roost/cli/app"
 	"github.com/roost-dev/roost/cli/chat"
 	"github.com/roost-dev/roost/cli/failure"
+	"github.com/roost-dev/roost/cli/help"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/engine"
@@ -36,45 +37,19 @@ import (
 
 func (a *commands) chatCommand() *cobra.Command {
 	var r app.RunFlags
-	cmd := &cobra.Command{
-		Use: "chat [ID]", ValidArgsFunction: app.First(a.TaskIDs),
-		Short: "Talk with a model in one task, prompt after prompt",
-		Long: "Talk with a model in one task, prompt after prompt: a new one, or the task ID of any source.\n\n" +
-			"A line is a command only with a leading / (/help lists them; // begins a line that is none).\n" +
-			"Alt+Enter, Ctrl+J, a \\ at the end or ``` begins another line; what is pasted stays whole.\n" +
-			"Up and Down and Ctrl+R go through what was typed before, Tab completes commands, @files,\n" +
-			"#tasks and modes. Esc stops the run; words that are typed while it works are queued. Ctrl-C\n" +
-			"twice, or Ctrl-D on an empty line, leaves: the task is saved, and roost chat ID continues it.\n" +
-			"Ctrl-G writes the message in $VISUAL or $EDITOR; Shift+Tab changes what the next run may do\n" +
-			"unasked (ask, read, edits; all only when it was named before).\n\n" +
-			"!COMMAND runs a command of your own in the task's workspace, on this machine, without any\n" +
-			"question. Its output is shown and goes along with your next words, secrets masked; that of\n" +
-			"!!COMMAND is only shown. ! alone shows what goes along, !! leaves it out, Esc stops it.\n\n" +
-			"Lines that begin with a blank are not kept in the history ($XDG_STATE_HOME/roost).\n" +
-			"Without a terminal, or with TERM=dumb, it reads lines and prints lines; each prompt is sent\n" +
-			"when the run before it has ended. Without a terminal a line that cannot be done ends the chat,\n" +
-			"and so does a question (exit 11), unless the next line is /answer WORDS.",
-		Example: "  roost chat\n" +
-			"  roost chat 0199\n" +
-			"  roost chat --mode ask --approve read\n" +
-			"  printf 'hello\\n" +
-			"and now the tests\\n" +
-			"' | roost chat",
-		Args: failure.Arguments(0, 1, "roost chat ID"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if a.Flags.JSON {
-				return failure.Usage("roost chat --json", "a chat is for people; programs run and send",
-					"roost run --json PROMPT, roost send ID TEXT --json")
-			}
-			o, err := a.chatOptions(cmd, &r, args)
-			if err != nil {
-				return err
-			}
-			v := &chatOutput{out: a.Err}
-			a.Err = v // before anything works beside us
-			return a.WithClient(cmd.Context(), func(c *client.Client, e *engine.Engine) error { return a.chat(cmd.Context(), c, e, v, o) })
-		},
-	}
+	cmd := help.Command("chat", func(cmd *cobra.Command, args []string) error {
+		if a.Flags.JSON {
+			return failure.Usage("roost chat --json", "a chat is for people; programs run and send",
+				"roost run --json PROMPT, roost send ID TEXT --json")
+		}
+		o, err := a.chatOptions(cmd, &r, args)
+		if err != nil {
+			return err
+		}
+		v := &chatOutput{out: a.Err}
+		a.Err = v // before anything works beside us
+		return a.WithClient(cmd.Context(), func(c *client.Client, e *engine.Engine) error { return a.chat(cmd.Context(), c, e, v, o) })
+	})
 	f := cmd.Flags()
 	f.StringVarP(&r.Dir, "workspace", "C", "", "the `folder` to work in (default: the current one, or the task's)")
 	f.StringVar(&r.Mode, "mode", "", "the mode, e.g. code or ask (see roost modes)")

@@ -14,6 +14,7 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/cli/app"
 	"github.com/roost-dev/roost/cli/failure"
+	"github.com/roost-dev/roost/cli/help"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/engine"
@@ -55,21 +56,11 @@ func Attach(ctx context.Context, a *app.App, c *client.Client, id string, ask bo
 
 func (a *commands) attachCommand() *cobra.Command {
 	var readOnly bool
-	cmd := &cobra.Command{
-		Use:   "attach ID",
-		Short: "Follow a task that runs, in another terminal or on a server",
-		Long: "Follow the run that works on a task, in whichever process: what it did so far, and what it\n" +
-			"does. On a terminal its questions can be answered here, too: the first answer wins.\n" +
-			"Ctrl-C only stops following; roost cancel stops the task.\n\n" +
-			"The exit code is that of the run; 14 when the process that works on it is there and does not\n" +
-			"answer. With --json the events are printed, as by roost run.",
-		Args: failure.Arguments(1, 1, "roost attach ID"), ValidArgsFunction: app.First(a.TaskIDs),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.WithClient(cmd.Context(), func(c *client.Client, e *engine.Engine) error {
-				return a.attach(cmd.Context(), c, args[0], a.Interactive() && !readOnly)
-			})
-		},
-	}
+	cmd := help.Command("attach", func(cmd *cobra.Command, args []string) error {
+		return a.WithClient(cmd.Context(), func(c *client.Client, e *engine.Engine) error {
+			return a.attach(cmd.Context(), c, args[0], a.Interactive() && !readOnly)
+		})
+	})
 	cmd.Flags().BoolVar(&readOnly, "read-only", false, "answer nothing")
 	return cmd
 }
@@ -100,51 +91,32 @@ func fromStart(r api.Run, ask bool) watched {
 }
 
 func (a *commands) cancelCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "cancel ID",
-		Short: "Stop what works on a task, wherever it runs",
-		Long: "Stop the run that works on a task, or waits in a queue, in whichever process, with the\n" +
-			"commands that it started. All is saved: roost resume ID continues. It returns when the run\n" +
-			"has ended, and prints it.",
-		Args: failure.Arguments(1, 1, "roost cancel ID"), ValidArgsFunction: app.First(a.TaskIDs),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.WithClient(cmd.Context(), func(c *client.Client, _ *engine.Engine) error {
-				return app.Exchange(cmd.Context(), a.App, c, client.Request{
-					Method: http.MethodPost,
-					Path:   app.PathOf(args[0], "cancel"),
-				}, func(r api.Run) error {
-					if err := a.Println(display.OneLine(r.Task + "  " + r.State)); err != nil {
-						return err
-					}
-					a.Say("  go on with it: roost resume %s", failure.ShellWord(r.Task))
-					return nil
-				})
+	return help.Command("cancel", func(cmd *cobra.Command, args []string) error {
+		return a.WithClient(cmd.Context(), func(c *client.Client, _ *engine.Engine) error {
+			return app.Exchange(cmd.Context(), a.App, c, client.Request{
+				Method: http.MethodPost,
+				Path:   app.PathOf(args[0], "cancel"),
+			}, func(r api.Run) error {
+				if err := a.Println(display.OneLine(r.Task + "  " + r.State)); err != nil {
+					return err
+				}
+				a.Say("  go on with it: roost resume %s", failure.ShellWord(r.Task))
+				return nil
 			})
-		},
-	}
+		})
+	})
 }
 
 func (a *commands) waitCommand() *cobra.Command {
 	var most time.Duration
-	cmd := &cobra.Command{
-		Use:   "wait ID...",
-		Short: "Wait until the runs of tasks have ended",
-		Long: "Wait until the newest run of each task has ended, in whichever process it works, and print\n" +
-			"how. The exit code is that of the run: 0 when it completed, 11 when it waits for an\n" +
-			"answer. Of several tasks, the first one that did not complete decides it. ID may be a\n" +
-			"run's, too.\n\n" +
-			"--json: {items: [run...]} as roost runs has them.",
-		Example: "  roost wait 0199 && make release\n  roost wait 0199 01a2 --timeout 1h",
-		Args:    failure.Arguments(1, -1, "roost wait ID"), ValidArgsFunction: a.TaskIDs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if most < 0 {
-				return failure.Usage("roost wait --timeout", "a time cannot be negative", "roost wait ID --timeout 10m")
-			}
-			return a.WithClient(cmd.Context(), func(c *client.Client, _ *engine.Engine) error {
-				return a.wait(cmd.Context(), c, args, most)
-			})
-		},
-	}
+	cmd := help.Command("wait", func(cmd *cobra.Command, args []string) error {
+		if most < 0 {
+			return failure.Usage("roost wait --timeout", "a time cannot be negative", "roost wait ID --timeout 10m")
+		}
+		return a.WithClient(cmd.Context(), func(c *client.Client, _ *engine.Engine) error {
+			return a.wait(cmd.Context(), c, args, most)
+		})
+	})
 	cmd.Flags().DurationVar(&most, "timeout", 0, "wait no longer than this (0 = as long as it takes)")
 	app.Complete(cmd, "timeout", cobra.NoFileCompletions)
 	return cmd

@@ -21,6 +21,7 @@ import (
 	"github.com/roost-dev/roost/cli/app"
 	"github.com/roost-dev/roost/cli/config"
 	"github.com/roost-dev/roost/cli/failure"
+	"github.com/roost-dev/roost/cli/help"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
@@ -29,26 +30,19 @@ import (
 
 func (a *commands) runCommand() *cobra.Command {
 	var r app.RunFlags
-	cmd := &cobra.Command{
-		Use: "run [flags] PROMPT|-", ValidArgsFunction: cobra.NoFileCompletions,
-		Short: "Start a task and follow it",
-		Example: "  roost run \"fix the failing test\"\n" +
-			"  git diff | roost run --approve read -\n" +
-			"  roost run --provider script --model demo.yaml hello",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			req, err := a.Request(cmd, &r, args)
-			if err != nil {
-				return err
-			}
-			if strings.TrimSpace(req.Text) == "" && req.Task == "" {
-				return failure.Usage("roost run", "there is no prompt", `roost run "what to do"`)
-			}
-			if req.Task == "" && req.Workspace == "" {
-				req.Workspace = a.Dir
-			}
-			return a.begin(cmd, &r, func(*client.Client) (engine.Request, error) { return req, nil })
-		},
-	}
+	cmd := help.Command("run", func(cmd *cobra.Command, args []string) error {
+		req, err := a.Request(cmd, &r, args)
+		if err != nil {
+			return err
+		}
+		if strings.TrimSpace(req.Text) == "" && req.Task == "" {
+			return failure.Usage("roost run", "there is no prompt", `roost run "what to do"`)
+		}
+		if req.Task == "" && req.Workspace == "" {
+			req.Workspace = a.Dir
+		}
+		return a.begin(cmd, &r, func(*client.Client) (engine.Request, error) { return req, nil })
+	})
 	a.AddRunFlags(cmd, &r)
 	return cmd
 }
@@ -56,54 +50,42 @@ func (a *commands) runCommand() *cobra.Command {
 func (a *commands) resumeCommand() *cobra.Command {
 	var r app.RunFlags
 	var branch string
-	cmd := &cobra.Command{
-		Use: "resume [ID] [PROMPT|-]", ValidArgsFunction: app.First(a.TaskIDs),
-		Short: "Continue a task, of any source",
-		Long: "Continue a task, wherever it stopped and whichever tool made it.\n\n" +
-			"PROMPT answers the open question, or adds instructions. Without it the task continues\n" +
-			"where it stopped; a question that is still open is asked again, or without a\n" +
-			"terminal ends the run as waiting. A task keeps workspace, mode, provider, model,\n" +
-			"base URL, limits and approvals unless they are given again.\n\n" +
-			"A task that runs in another process is joined: PROMPT answers its question or is queued, and\n" +
-			"its run is followed to its end here, too. Ctrl-C only stops following; roost cancel stops it.\n\n" +
-			"A task that waits for a subtask continues that one first. PROMPT answers the\n" +
-			"question that the subtask asks; if it asks none, the subtask is given up, and the\n" +
-			"task continues without it. Resumed by itself, a subtask that completes wakes the task\n" +
-			"that waits for it.",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 && r.Task != "" {
-				args = []string{r.Task}
+	cmd := help.Command("resume", func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 && r.Task != "" {
+			args = []string{r.Task}
+		}
+		req, err := a.Request(cmd, &r, args[min(1, len(args)):])
+		if err != nil {
+			return err
+		}
+		if len(args) > 0 {
+			req.Task = args[0]
+		} else if req.Task, err = a.pickTask(cmd.Context(), r.Detach); err != nil {
+			return err
+		}
+		return a.begin(cmd, &r, func(c *client.Client) (engine.Request, error) {
+			if branch == "" {
+				return req, nil
 			}
-			words := args
-			if len(words) > 0 {
-				words = words[1:]
-			}
-			req, err := a.Request(cmd, &r, words)
-			if err != nil {
-				return err
-			}
-			if len(args) > 0 {
-				req.Task = args[0]
-			} else if req.Task, err = a.pickTask(cmd.Context()); err != nil {
-				return err
-			}
-			return a.begin(cmd, &r, func(c *client.Client) (engine.Request, error) {
-				if branch == "" {
-					return req, nil
-				}
-				_, err := c.Do(cmd.Context(), http.MethodPost, app.PathOf(req.Task, "head"), nil, api.NewHead{Branch: branch}, nil)
-				return req, err
-			})
-		},
-	}
+			_, err := c.Do(cmd.Context(), http.MethodPost, app.PathOf(req.Task, "head"), nil, api.NewHead{Branch: branch}, nil)
+			return req, err
+		})
+	})
 	a.AddRunFlags(cmd, &r)
 	cmd.Flags().StringVar(&branch, "branch", "", "go on from this branch (`NAME`, as roost show ID --branches prints it)")
 	app.Complete(cmd, "branch", cobra.NoFileCompletions)
 	return cmd
 }
 
-// pickTask lets the user choose the task to continue.
-func (a *commands) pickTask(ctx context.Context) (string, error) {
+// pickTask lets the user choose the task to continue, among the tasks that this process reads.
+func (a *commands) pickTask(ctx context.Context, detach bool) (string, error) {
+	server, err := a.Global(a.Flags.Server, "server")
+	if err != nil {
+		return "", err
+	}
+	if server != "" || detach {
+		return "", failure.Usage("roost resume", "a task of a server is named by its id", "roost list, then: roost resume ID")
+	}
 	s, err := a.Open()
 	if err != nil {
 		return "", err
@@ -113,28 +95,23 @@ func (a *commands) pickTask(ctx context.Context) (string, error) {
 
 func (a *commands) continueCommand() *cobra.Command {
 	var r app.RunFlags
-	cmd := &cobra.Command{
-		Use: "continue [PROMPT|-]", ValidArgsFunction: cobra.NoFileCompletions,
-		Short: "Continue the newest task of this folder",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			req, err := a.Request(cmd, &r, args)
-			if err != nil {
-				return err
+	cmd := help.Command("continue", func(cmd *cobra.Command, args []string) error {
+		req, err := a.Request(cmd, &r, args)
+		if err != nil {
+			return err
+		}
+		return a.begin(cmd, &r, func(c *client.Client) (engine.Request, error) {
+			folder := cmp.Or(req.Workspace, a.Dir)
+			found, err := c.Tasks(cmd.Context(), url.Values{"workspace": {folder}, "sort": {"newest"}, "limit": {"1"}})
+			if err == nil && len(found.Items) == 0 {
+				err = failure.NotFound("task_not_found", "find a task of "+folder, "no task has this folder as its workspace", "roost list")
 			}
-			return a.begin(cmd, &r, func(c *client.Client) (engine.Request, error) {
-				folder := cmp.Or(req.Workspace, a.Dir)
-				found, err := c.Tasks(cmd.Context(), url.Values{"workspace": {folder}, "sort": {"newest"}, "limit": {"1"}})
-				if err == nil && len(found.Items) == 0 {
-					err = failure.New(failure.ExitNotFound, "task_not_found", "find a task of "+folder,
-						"no task has this folder as its workspace", "roost list")
-				}
-				if err == nil {
-					req.Task = found.Items[0].Source + ":" + found.Items[0].ID
-				}
-				return req, err
-			})
-		},
-	}
+			if err == nil {
+				req.Task = found.Items[0].Source + ":" + found.Items[0].ID
+			}
+			return req, err
+		})
+	})
 	a.AddRunFlags(cmd, &r)
 	return cmd
 }
