@@ -38,30 +38,17 @@ type RunFlags struct {
 
 // AddRunFlags adds the flags by which a command describes a run.
 func (a *App) AddRunFlags(cmd *cobra.Command, r *RunFlags) {
+	r.AddSettings(cmd)
 	f := cmd.Flags()
-	f.StringVarP(&r.Dir, "workspace", "C", "", "the `folder` to work in (default: the current one, or the task's)")
-	f.StringVar(&r.Mode, "mode", "", "the mode, e.g. code or ask (see roost modes)")
-	f.StringVar(&r.Provider, "provider", "", "the model's provider: anthropic, openai, openai-compatible, google, script")
-	f.StringVar(&r.Model, "model", "", "the model; for script: the file to play")
-	f.StringVar(&r.BaseURL, "base-url", "", "the provider's address")
-	f.StringVar(&r.Profile, "profile", "", "provider, model and settings of this `NAME` in the settings file")
 	f.StringVar(&r.effort, "effort", "", "how much the model thinks: none, minimal, low, medium, high, xhigh, max")
 	f.StringVar(&r.condenseAt, "condense-at", "",
 		"summarise older history when this `PERCENT` of the model's window is used (never: only truncate)")
-	Complete(cmd, "condense-at", Words("never", "50", "75", "90", "100"))
 	f.StringVar(&r.stale, "stale", "", "what the model gets of a file that others changed: tell (the differences) "+
 		"or read (the new content)")
-	Complete(cmd, "stale", Words(api.StaleTell, api.StaleRead))
 	f.IntVar(&r.maxTokens, "max-tokens", 0, "tokens of one reply (0 = the model's limit)")
-	Complete(cmd, "profile", a.ProfileNames)
-	Complete(cmd, "effort", Words(api.Efforts...))
 	f.StringArrayVar(&r.images, "image", nil, "an image `file` to send along (again for more)")
-	f.StringVar(&r.Approve, "approve", "", "what is allowed without asking: ask, read, edits, all")
 	f.BoolVarP(&r.Yes, "yes", "y", false, "allow everything that is not denied or protected (--approve all); on a resume: go on")
-	f.StringArrayVar(&r.Allow, "allow", nil, "allow commands that begin with `WORDS`")
-	f.StringArrayVar(&r.Deny, "deny", nil, "never allow commands that begin with `WORDS`")
 	f.IntVar(&r.MaxTurns, "max-turns", 0, "stop after this many requests to the model (0 = no limit)")
-	f.StringVar(&r.MaxCost, "max-cost", "", "stop when this `AMOUNT` of US dollars is spent")
 	f.DurationVar(&r.Idle, "idle-timeout", 0, "stop when nothing happens for this long")
 	f.BoolVar(&r.unkept, "no-checkpoints", false, "keep nothing of the files that this run changes: they cannot be put back")
 	f.DurationVar(&r.Total, "total-timeout", 0, "stop after this long")
@@ -77,17 +64,24 @@ func (a *App) AddRunFlags(cmd *cobra.Command, r *RunFlags) {
 	f.StringVar(&r.dayCost, "max-cost-day", "", "stop when all tasks together have spent this `AMOUNT` of US dollars today")
 	f.IntVar(&r.askRequests, "ask-after-requests", 0, "ask whether to go on after this many requests to the model")
 	f.StringVar(&r.askCost, "ask-after-cost", "", "ask whether to go on after this `AMOUNT` of US dollars")
-	Complete(cmd, "workspace", Folders)
-	Complete(cmd, "mode", a.ModeNames)
-	Complete(cmd, "provider", Words(Providers...))
-	Complete(cmd, "approve", Words(Policies...))
-	Complete(cmd, "model", Models)
-	Complete(cmd, "task", a.TaskIDs)
 	Complete(cmd, "image", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return []string{"png", "jpg", "jpeg", "gif", "webp"}, cobra.ShellCompDirectiveFilterFileExt
 	})
-	NoFiles(cmd, "max-tokens", "base-url", "allow", "deny", "max-turns", "max-cost", "idle-timeout", "total-timeout",
-		"allow-tool", "ask-tool", "deny-tool", "max-cost-task", "max-cost-day", "ask-after-requests", "ask-after-cost")
+}
+
+// AddSettings adds the flags of settings that a run and a chat have.
+func (r *RunFlags) AddSettings(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVarP(&r.Dir, "workspace", "C", "", "the `folder` to work in (default: the current one, or the task's)")
+	f.StringVar(&r.Mode, "mode", "", "the mode, e.g. code or ask (see roost modes)")
+	f.StringVar(&r.Provider, "provider", "", "the model's provider: anthropic, openai, openai-compatible, google, script")
+	f.StringVar(&r.Model, "model", "", "the model; for script: the file to play")
+	f.StringVar(&r.BaseURL, "base-url", "", "the provider's address")
+	f.StringVar(&r.Profile, "profile", "", "provider, model and settings of this `NAME` in the settings file")
+	f.StringVar(&r.Approve, "approve", "", "what is allowed without asking: ask, read, edits, all")
+	f.StringArrayVar(&r.Allow, "allow", nil, "allow commands that begin with `WORDS`")
+	f.StringArrayVar(&r.Deny, "deny", nil, "never allow commands that begin with `WORDS`")
+	f.StringVar(&r.MaxCost, "max-cost", "", "stop when this `AMOUNT` of US dollars is spent")
 }
 
 var idForm = regexp.MustCompile(`^([A-Za-z0-9._-]+:)?[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
@@ -419,13 +413,6 @@ func SettingKeys(_ *cobra.Command, args []string, _ string) ([]string, cobra.She
 func Complete(cmd *cobra.Command, flag string, c Completer) {
 	if err := cmd.RegisterFlagCompletionFunc(flag, c); err != nil {
 		panic("complete --" + flag + ": " + err.Error())
-	}
-}
-
-// NoFiles are the flags of a command that take no file and have nothing to complete.
-func NoFiles(cmd *cobra.Command, flags ...string) {
-	for _, flag := range flags {
-		Complete(cmd, flag, cobra.NoFileCompletions)
 	}
 }
 

@@ -48,7 +48,6 @@ func (a *commands) answerCommand() *cobra.Command {
 	fl.BoolVar(&f.no, "no", false, "do not approve it")
 	fl.BoolVar(&f.always, "always", false, "with --yes: and allow this tool or command for the rest of the task")
 	fl.IntVar(&f.choice, "choice", 0, "the suggestion with this `NUMBER`")
-	app.Complete(cmd, "choice", cobra.NoFileCompletions)
 	return cmd
 }
 

@@ -50,30 +50,12 @@ func (a *commands) chatCommand() *cobra.Command {
 		a.Err = v // before anything works beside us
 		return a.WithClient(cmd.Context(), func(c *client.Client, e *engine.Engine) error { return a.chat(cmd.Context(), c, e, v, o) })
 	})
+	r.AddSettings(cmd)
 	f := cmd.Flags()
-	f.StringVarP(&r.Dir, "workspace", "C", "", "the `folder` to work in (default: the current one, or the task's)")
-	f.StringVar(&r.Mode, "mode", "", "the mode, e.g. code or ask (see roost modes)")
-	f.StringVar(&r.Provider, "provider", "", "the model's provider: anthropic, openai, openai-compatible, google, script")
-	f.StringVar(&r.Model, "model", "", "the model; for script: the file to play")
-	f.StringVar(&r.BaseURL, "base-url", "", "the provider's address")
-	f.StringVar(&r.Profile, "profile", "", "provider, model and settings of this `NAME` in the settings file")
-	f.StringVar(&r.Approve, "approve", "", "what is allowed without asking: ask, read, edits, all")
 	f.BoolVarP(&r.Yes, "yes", "y", false, "allow everything that is not denied or protected (--approve all)")
-	f.StringArrayVar(&r.Allow, "allow", nil, "allow commands that begin with `WORDS`")
-	f.StringArrayVar(&r.Deny, "deny", nil, "never allow commands that begin with `WORDS`")
 	f.IntVar(&r.MaxTurns, "max-turns", 0, "stop a run after this many requests to the model (0 = no limit)")
-	f.StringVar(&r.MaxCost, "max-cost", "", "stop when this `AMOUNT` of US dollars is spent")
 	f.DurationVar(&r.Idle, "idle-timeout", 0, "stop a run when nothing happens for this long")
 	f.DurationVar(&r.Total, "total-timeout", 0, "stop a run after this long")
-	app.Complete(cmd, "workspace", app.Folders)
-	app.Complete(cmd, "mode", a.ModeNames)
-	app.Complete(cmd, "provider", app.Words(app.Providers...))
-	app.Complete(cmd, "model", app.Models)
-	app.Complete(cmd, "profile", a.ProfileNames)
-	app.Complete(cmd, "approve", app.Words(app.Policies...))
-	for _, name := range []string{"base-url", "allow", "deny", "max-turns", "max-cost", "idle-timeout", "total-timeout"} {
-		app.Complete(cmd, name, cobra.NoFileCompletions)
-	}
 	return cmd
 }
 

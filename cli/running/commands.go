@@ -118,7 +118,6 @@ func (a *commands) waitCommand() *cobra.Command {
 		})
 	})
 	cmd.Flags().DurationVar(&most, "timeout", 0, "wait no longer than this (0 = as long as it takes)")
-	app.Complete(cmd, "timeout", cobra.NoFileCompletions)
 	return cmd
 }
 

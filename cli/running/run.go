@@ -73,7 +73,6 @@ func (a *commands) resumeCommand() *cobra.Command {
 	})
 	a.AddRunFlags(cmd, &r)
 	cmd.Flags().StringVar(&branch, "branch", "", "go on from this branch (`NAME`, as roost show ID --branches prints it)")
-	app.Complete(cmd, "branch", cobra.NoFileCompletions)
 	return cmd
 }
 

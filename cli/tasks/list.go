@@ -47,7 +47,7 @@ func (f *filter) addTo(cmd *cobra.Command) {
 	fl.StringVar(&f.until, "until", "", "only tasks changed before this `time`")
 	fl.StringVar(&f.Cursor, "cursor", "", "go on where the last page ended")
 	app.Complete(cmd, "status", app.Words(statuses...))
-	app.NoFiles(cmd, "model") // words of it
+	app.Complete(cmd, "model", cobra.NoFileCompletions) // words of it
 }
 
 // read checks the flags and puts them into the filter. what follows the flags in the command line of an advice.
