@@ -11,6 +11,7 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
 
 	"github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/view"
@@ -454,4 +455,88 @@ func (m *Model) listWidth() int {
 		return m.width
 	}
 	return min(max(m.width*2/5, 32), 70)
+}
+
+// clean makes text of a task one harmless line of known width. Joiners, variation
+// selectors and skin tones go: terminals do not agree about how wide a character is
+// that has them, and a row that is off by a column tears the screen.
+func clean(text string) string { return steady(term.OneLine(text)) }
+
+func steady(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r == 0x200C || r == 0x200D || r >= 0xFE00 && r <= 0xFE0F || r >= 0x1F3FB && r <= 0x1F3FF {
+			return -1
+		}
+		return r
+	}, text)
+}
+
+func width(text string) int { return ansi.StringWidthWc(text) }
+
+// cut shortens a line to so many columns; colours in it stay closed.
+func cut(text string, columns int) string { return ansi.TruncateWc(text, max(columns, 0), "…") }
+
+// fit makes a line exactly so many columns wide.
+func fit(text string, columns int) string {
+	text = cut(text, columns)
+	return text + strings.Repeat(" ", max(columns-width(text), 0))
+}
+
+// wrap breaks text into lines of at most so many columns.
+func wrap(text string, columns int) []string {
+	if columns < 1 {
+		return nil
+	}
+	text = ansi.WrapWc(plain(text), columns, "")
+	text = ansi.HardwrapWc(text, columns, true) // it lets a word after a blank exceed the width
+	lines := strings.Split(within(text, columns), "\n")
+	for i, line := range lines {
+		lines[i] = strings.TrimRight(line, " ")
+	}
+	return lines
+}
+
+// within breaks what is wider than the columns although it is one sign to a reader: a letter
+// with marks that take room of their own, as a terminal counts them.
+func within(text string, columns int) string {
+	var out strings.Builder
+	column := 0
+	for _, r := range text {
+		switch w := width(string(r)); {
+		case r == '\n':
+			column = 0
+		case column > 0 && column+w > columns:
+			out.WriteByte('\n')
+			column = w
+		default:
+			column += w
+		}
+		out.WriteRune(r)
+	}
+	return out.String()
+}
+
+// plain is harmless text of any number of lines, tabs as blanks.
+func plain(text string) string {
+	return strings.ReplaceAll(steady(term.Safe(text)), "\t", "    ")
+}
+
+// paint colours text that is safe.
+func (m *Model) paint(style view.Style, text string) string {
+	return term.Style{On: m.o.Colour}.Paint(style, text)
+}
+
+// age is how long ago a task changed.
+func (m *Model) age(ts int64) string { return term.AgeOf(m.o.Now(), ts) }
+
+// shortAge is age in at most four columns. For a time in the future it shows the year.
+func (m *Model) shortAge(ts int64) string {
+	age := m.age(ts)
+	if year, _, day := strings.Cut(age, "-"); day && year != "" {
+		return year
+	}
+	if len(age) > 4 {
+		return ">10k" // a year
+	}
+	return age
 }

@@ -2,6 +2,7 @@ package term
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"strconv"
 	"strings"
@@ -9,6 +10,10 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/roost-dev/roost/redact"
+	"github.com/roost-dev/roost/view"
 )
 
 // Crew runs what takes time behind a screen. bubbletea starts commands and forgets them; the crew ends them and waits
@@ -303,4 +308,168 @@ var named = map[byte]rune{
 	'A': tea.KeyUp, 'B': tea.KeyDown, 'C': tea.KeyRight, 'D': tea.KeyLeft, 'H': tea.KeyHome, 'F': tea.KeyEnd,
 	'1': tea.KeyHome, '7': tea.KeyHome, '4': tea.KeyEnd, '8': tea.KeyEnd, '2': tea.KeyInsert, '3': tea.KeyDelete,
 	'5': tea.KeyPgUp, '6': tea.KeyPgDown,
+}
+
+const (
+	progressAfter = time.Second            // quicker work shows nothing
+	progressEvery = 100 * time.Millisecond // between two pictures
+	progressTrust = 3 * time.Second        // before that, a guess of the time left is none
+	progressWidth = 24                     // of the bar, in columns
+)
+
+// Progress is one line at the bottom of a terminal that shows how much of some work is done. It appears after a
+// second, is rewritten at most ten times a second, and disappears when the work is done. Its methods may be called
+// from several goroutines. Call Clear before anything else is written.
+type Progress struct {
+	w     io.Writer
+	width int
+	now   func() time.Time
+
+	mu          sync.Mutex
+	begun, next time.Time
+	what        string
+	shown, done bool
+}
+
+// NewProgress begins a piece of work. width is the terminal's, 0 when it is not known.
+func NewProgress(w io.Writer, width int, now func() time.Time) *Progress {
+	begun := now()
+	return &Progress{w: w, width: width, now: now, begun: begun, next: begun.Add(progressAfter)}
+}
+
+// Show reports how much is done, and of how much; of is 0 while that is not known. text is the same in words.
+func (p *Progress) Show(what string, done, of int, text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := p.now()
+	if what != p.what { // the speed of one piece of work does not predict another
+		p.what, p.begun = what, now
+	}
+	if p.done || now.Before(p.next) {
+		return
+	}
+	p.next = now.Add(progressEvery)
+	line := OneLine(strings.TrimSpace(what + " " + text))
+	if of > 0 {
+		line = Bar(done, of, progressWidth) + " " + line
+		if left := remaining(now.Sub(p.begun), done, of); left != "" {
+			line += ", " + left + " left"
+		}
+	}
+	if p.width > 1 {
+		line = Cut(line, p.width-1) // a full line would wrap, and stay
+	}
+	_, err := io.WriteString(p.w, "\r"+line+"\x1b[K")
+	p.shown = p.shown || err == nil
+}
+
+// Clear takes the line away. Nothing is shown afterwards.
+func (p *Progress) Clear() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.shown && !p.done {
+		_, _ = io.WriteString(p.w, "\r\x1b[K") // it was only for looking at
+	}
+	p.done = true
+}
+
+// Bar is a bar of so many columns between brackets.
+func Bar(done, of, width int) string {
+	full := 0
+	if of > 0 {
+		full = int(int64(width) * int64(min(max(done, 0), of)) / int64(of))
+	}
+	return "[" + strings.Repeat("#", full) + strings.Repeat(".", width-full) + "]"
+}
+
+// remaining is how long the rest takes at the present speed; "" when that cannot be estimated yet.
+func remaining(spent time.Duration, done, of int) string {
+	if spent < progressTrust || done <= 0 || done >= of {
+		return ""
+	}
+	left := time.Duration(float64(spent) / float64(done) * float64(of-done))
+	switch {
+	case left < time.Minute:
+		return fmt.Sprintf("%d s", max(1, int(left.Round(time.Second).Seconds())))
+	case left < time.Hour:
+		return fmt.Sprintf("%d min", int(left.Round(time.Minute).Minutes()))
+	}
+	return fmt.Sprintf("%.1f h", left.Hours())
+}
+
+// Style writes ANSI colours, or nothing at all.
+type Style struct{ On bool }
+
+var codes = map[view.Style]string{
+	view.Head:    "1",
+	view.Dim:     "2",
+	view.Added:   "32",
+	view.Removed: "31",
+	view.Bad:     "31",
+	view.Good:    "32",
+	view.Asked:   "33",
+}
+
+// Paint wraps text in a style's colour. The text must be safe already.
+func (s Style) Paint(style view.Style, text string) string {
+	code := codes[style]
+	if !s.On || code == "" || text == "" {
+		return text
+	}
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}
+
+// Safe makes text from models, tools and files harmless for a terminal. Line
+// breaks and tabs stay.
+func Safe(text string) string { return redact.Terminal(text) }
+
+// OneLine is Safe text on one line, blanks joined.
+func OneLine(text string) string { return strings.Join(strings.Fields(Safe(text)), " ") }
+
+// Cut shortens one line to width columns, counting wide characters as two. A
+// width of 0 cuts nothing.
+func Cut(text string, width int) string {
+	if width <= 0 {
+		return text
+	}
+	return ansi.TruncateWc(text, width, "…")
+}
+
+// Pad fills text with blanks up to width columns.
+func Pad(text string, width int) string {
+	if n := width - Columns(text); n > 0 {
+		return text + strings.Repeat(" ", n)
+	}
+	return text
+}
+
+// Columns is how many columns text takes.
+func Columns(text string) int { return ansi.StringWidthWc(text) }
+
+// Plural is a number of things: "1 task", "2 tasks".
+func Plural(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
+}
+
+// apart is how far the clocks of two machines may lie apart before a time counts as future.
+const apart = time.Minute
+
+// AgeOf writes how long ago a time in Unix milliseconds was, as Age does; "-" for none. For a time in the future it
+// writes the day, or the year where a day would not be ten columns wide: a task that "changed in 2040" comes from a
+// clock that was wrong, and "now" would hide that.
+func AgeOf(now time.Time, ts int64) string {
+	if ts <= 0 {
+		return "-"
+	}
+	if at := time.UnixMilli(ts).UTC(); at.Sub(now) > apart || at.Year() > 9999 {
+		if at.Year() > 9999 {
+			return strconv.Itoa(at.Year())
+		}
+		return at.Format("2006-01-02")
+	}
+	const most = 1 << 43 // some centuries; more milliseconds are no time.Duration
+	return Age(time.Duration(min(max(now.UnixMilli()-ts, -1), most)) * time.Millisecond)
 }
