@@ -223,10 +223,10 @@ func (db *DB) SetAside() error {
 
 // version is of the tables and of everything that is derived into them. A file of
 // another version is emptied: it is derived.
-const version = 9
+const version = 10
 
 const schema = `
-CREATE TABLE task(id INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL UNIQUE, stamp TEXT NOT NULL, ts INTEGER NOT NULL, summary BLOB NOT NULL);
+CREATE TABLE task(id INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL UNIQUE, stamp TEXT NOT NULL);
 ` + rowSchema + textSchema + `
 PRAGMA user_version = %d;`
 

@@ -14,18 +14,16 @@ import (
 
 // Entry is a task as it is put into the catalogue.
 type Entry struct {
-	Key     string
-	Stamp   string // of what it was derived from
-	TS      int64
-	Summary []byte
+	Key   string
+	Stamp string // of what it was derived from
 
 	parts []part
 	text  int // of parts
 }
 
 // Entry is the task whose messages were added. The builder is empty afterwards.
-func (b *Builder) Entry(key, stamp string, ts int64, summary []byte) Entry {
-	e := Entry{Key: key, Stamp: stamp, TS: ts, Summary: summary, parts: b.take()}
+func (b *Builder) Entry(key, stamp string) Entry {
+	e := Entry{Key: key, Stamp: stamp, parts: b.take()}
 	for _, p := range e.parts {
 		e.text += p.text
 	}
@@ -98,7 +96,7 @@ func drop(ctx context.Context, c *sql.Conn, key string) error {
 }
 
 func insert(ctx context.Context, c *sql.Conn, e Entry) (task int64, err error) {
-	done, err := c.ExecContext(ctx, "INSERT INTO task(key, stamp, ts, summary) VALUES(?, ?, ?, ?)", e.Key, e.Stamp, e.TS, e.Summary)
+	done, err := c.ExecContext(ctx, "INSERT INTO task(key, stamp) VALUES(?, ?)", e.Key, e.Stamp)
 	if err != nil {
 		return 0, err
 	}

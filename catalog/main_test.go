@@ -32,7 +32,7 @@ func entry(key string, texts ...string) Entry {
 	for i, text := range texts {
 		b.Add(said(i+1, text))
 	}
-	return b.Entry(key, "stamp of "+key, int64(len(texts)), []byte(`"`+key+`"`))
+	return b.Entry(key, "stamp of "+key)
 }
 
 func said(number int, text string) Message {

@@ -19,11 +19,10 @@ import (
 	"github.com/roost-dev/roost/api"
 )
 
-// Task is a row without its text.
+// Task is a task whose text is kept.
 type Task struct {
 	ID    int64
 	Stamp string
-	TS    int64 // as it was given: what lists are ordered by
 }
 
 // Snapshot is the catalogue at one moment: later writes of other processes are
@@ -50,22 +49,13 @@ func (s *Snapshot) Close() {
 	_ = s.conn.Close() // it is given back; that fails when it was thrown away
 }
 
-// Tasks are all rows by their keys.
+// Tasks are all tasks whose text is kept, by their keys.
 func (s *Snapshot) Tasks(ctx context.Context) (map[string]Task, error) {
 	out := map[string]Task{}
-	err := scan(ctx, s.conn, "SELECT id, key, stamp, ts FROM task", func(v values) {
-		out[v.text(1)] = Task{ID: v.int(0), Stamp: v.text(2), TS: v.int(3)}
+	err := scan(ctx, s.conn, "SELECT id, key, stamp FROM task", func(v values) {
+		out[v.text(1)] = Task{ID: v.int(0), Stamp: v.text(2)}
 	})
 	return out, err
-}
-
-// Summary is what was kept of a task.
-func (s *Snapshot) Summary(ctx context.Context, id int64) ([]byte, error) {
-	var out []byte
-	if err := s.conn.QueryRowContext(ctx, "SELECT summary FROM task WHERE id = ?", id).Scan(&out); err != nil {
-		return nil, fmt.Errorf("read the catalogue: %w", err)
-	}
-	return out, nil
 }
 
 // Part is where some messages of a task lie.

@@ -47,7 +47,7 @@ func kept(t testing.TB, db *DB, key string, list []Message) {
 	for _, m := range list {
 		b.Add(m)
 	}
-	fixture.NoError(t, db.Put(context.Background(), []Entry{b.Entry(key, "stamp", 1, []byte("{}"))}))
+	fixture.NoError(t, db.Put(context.Background(), []Entry{b.Entry(key, "stamp")}))
 }
 
 // Of a task with many parts, texts that repeat, all classes and both histories, the

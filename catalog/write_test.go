@@ -122,7 +122,7 @@ func TestFullDisk(t *testing.T) {
 	for i := range 300 {
 		b.Add(said(i+1, strings.Repeat(fmt.Sprintf("many other words %d ", i*i), 200)))
 	}
-	err := db.Put(ctx, []Entry{entry("old", "the second words"), b.Entry("new", "", 1, []byte("{}"))})
+	err := db.Put(ctx, []Entry{entry("old", "the second words"), b.Entry("new", "")})
 	var e *sqlite.Error
 	if !errors.As(err, &e) || e.Code() != sqlite3.SQLITE_FULL || Damaged(err) {
 		t.Fatalf("error %v", err)

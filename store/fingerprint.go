@@ -13,13 +13,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/roost-dev/roost/catalog"
 	"github.com/roost-dev/roost/internal/dirstat"
 	"github.com/roost-dev/roost/internal/inputfile"
-	"github.com/roost-dev/roost/journal/filelog"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store/intake"
 	"github.com/roost-dev/roost/store/projection"
@@ -230,8 +228,8 @@ func filesIn(dir, below string) ([]string, bool) {
 	return out, true
 }
 
-// HistoryNames are the files that make two folders of one id the same task.
-func HistoryNames(id string) [4]string {
+// historyNames are the files that make two folders of one id the same task.
+func historyNames(id string) [4]string {
 	return [4]string{roofmt.UIName, roofmt.APIName, roofmt.LegacyName, roofmt.TranscriptName(id)}
 }
 
@@ -241,7 +239,7 @@ func (t taskDirs) sizes(id string) uint64 {
 	if t.dir(id) != id {
 		return 0
 	}
-	for _, name := range HistoryNames(id) {
+	for _, name := range historyNames(id) {
 		s, err := t.tasks.Stat(id+"/"+name, false)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
@@ -253,73 +251,6 @@ func (t taskDirs) sizes(id string) uint64 {
 		}
 	}
 	return digest | 1
-}
-
-// Stamp is a digest of how a task's files look: while it stays the same, so do its
-// row and its messages. It is "" when that is unknown. The overlay's labels, which are
-// put over a row when it is used, are no part of it.
-func (s *Store) Stamp(ref Ref) (text string, calm bool) { return s.stampWith(ref, s.rows.row) }
-
-// Stamps is Stamp for many tasks at one time: it takes the indexes beside them not to change.
-func (s *Store) Stamps() func(Ref) (text string, calm bool) {
-	row := s.rows.once()
-	return func(ref Ref) (string, bool) { return s.stampWith(ref, row) }
-}
-
-// stampWith is Stamp with another way to get a task's entry in an index.
-func (s *Store) stampWith(ref Ref, row func(folder string) []byte) (text string, calm bool) {
-	var looks fingerprint
-	begun := s.clock() // what changes behind the look may leave no trace, if something did just before it
-	digest := catalog.MixText(1, fmt.Sprintf("%s %s %v", ref.Tool, ref.Dir, ref.Own))
-	var all []string
-	for _, dir := range slices.Compact([]string{ref.Dir, ref.Log}) {
-		names, ok := filesIn(dir, "")
-		folder := roofmt.FolderOf(dir)
-		if folder != dir { // the transcript of a subagent
-			names = []string{manifestOf(dir), filepath.Base(dir)}
-		}
-		d, err := dirstat.Open(folder)
-		if errors.Is(err, fs.ErrNotExist) && ok {
-			continue // it has no file
-		}
-		if err != nil || !ok {
-			return "", false
-		}
-		for _, name := range names {
-			looks.add(d, name, false)
-		}
-		d.Close()
-		all = append(all, names...)
-	}
-	if looks.failed {
-		return "", false
-	}
-	digest = catalog.Mix(catalog.MixText(digest, strings.Join(all, "\x00")), looks.digest)
-	if !slices.Contains(all, roofmt.ItemName) {
-		digest = catalog.MixText(digest, string(row(ref.Dir)))
-	}
-	if slices.Contains(all, journalName) {
-		_, held := filelog.Holder(ref.Log)
-		digest = catalog.MixText(digest, fmt.Sprint("held ", held))
-	}
-	return fmt.Sprintf("%016x", digest), s.calm(looks.newest, begun)
-}
-
-// once is row for Stamps, which takes the indexes not to change.
-func (c *rowCache) once() func(folder string) []byte {
-	var mu sync.Mutex
-	known := map[string]*roofmt.Rows{}
-	return func(folder string) []byte {
-		tasks, id := roofmt.PlaceOf(folder)
-		mu.Lock()
-		defer mu.Unlock()
-		rows, ok := known[tasks]
-		if !ok {
-			rows = c.of(tasks).Rows
-			known[tasks] = rows
-		}
-		return rows.Row(id)
-	}
 }
 
 // A task that is in two places with the same content is one task with a copy:
@@ -364,7 +295,7 @@ func sameTask(ctx context.Context, a, b Ref) bool {
 	if rank(a) < 2 && rank(b) < 2 && HasJournal(a.Log) && HasJournal(b.Log) {
 		return false
 	}
-	for _, name := range HistoryNames(a.ID) {
+	for _, name := range historyNames(a.ID) {
 		if sizeOf(historyFile(a, name)) != sizeOf(historyFile(b, name)) {
 			return false
 		}
@@ -404,7 +335,7 @@ var noContent = [16]byte{1}
 // contentOf is a digest of what sameTask compares.
 func contentOf(ctx context.Context, ref Ref) (out [16]byte, err error) {
 	h, bytes := sha256.New(), int64(0)
-	for _, name := range HistoryNames(ref.ID) {
+	for _, name := range historyNames(ref.ID) {
 		path := historyFile(ref, name)
 		info, err := os.Lstat(path)
 		if os.IsNotExist(err) {

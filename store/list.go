@@ -67,6 +67,7 @@ func (s *Store) List(ctx context.Context, f Filter) (Listing, error) {
 	known := s.newListCache(catalog.ReadRows(ctx, s.opt.Cache, build(), f.Limit <= 0))
 	defer known.close()
 	l, err := s.lines(ctx, known, f.closely)
+	defer l.closeDirs()
 	if err != nil {
 		l.keep(ctx) // what was read need not be read again
 		return Listing{}, err
@@ -105,15 +106,6 @@ func (f Filter) matcher() *matcher {
 		out.folder = clean(f.Workspace)
 	}
 	return out
-}
-
-// Keeps reports whether a task passes the filter.
-func (f Filter) Keeps(t api.Summary) bool {
-	if t.Gone {
-		return false
-	}
-	row := rowOf(&t)
-	return f.matcher().keeps(&row, t.Source)
 }
 
 func (f *matcher) keeps(t *catalog.Row, source string) bool {

@@ -54,13 +54,12 @@ type lines struct {
 }
 
 // lines looks for the tasks of every source and reads those that changed since the
-// last list.
+// last list. The caller closes the folders, also after an error.
 func (s *Store) lines(ctx context.Context, known *listCache, closely bool) (*lines, error) {
 	l, err := s.linesKnown(ctx, known)
 	if err != nil {
 		return nil, err
 	}
-	defer l.closeDirs()
 	l.doctor = closely
 	l.read(ctx, l.stale())
 	return l, ctx.Err()
@@ -85,6 +84,9 @@ func (s *Store) linesKnown(ctx context.Context, known *listCache) (*lines, error
 }
 
 func (l *lines) closeDirs() {
+	if l == nil {
+		return
+	}
 	for _, d := range l.dirs {
 		if d != nil {
 			d.close()

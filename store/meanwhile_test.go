@@ -60,18 +60,6 @@ func TestWhatChangedJustBeforeALongReadIsNotKept(t *testing.T) {
 	}
 }
 
-func TestStampOfWhatChangedJustBeforeALongLookIsNotBelieved(t *testing.T) {
-	s := open(t, t.TempDir(), storageWith(t, 1))
-	s.calmIn = time.Hour
-	ahead := shifted(s)
-	ref := fixture.Must[[]Ref](t)(s.Refs(context.Background()))[0]
-	for _, want := range []bool{false, true} {
-		if _, calm := s.stampWith(ref, func(string) []byte { ahead.Store(int64(2 * time.Hour)); return nil }); calm != want {
-			t.Errorf("believed %v, want %v", calm, want)
-		}
-	}
-}
-
 // What an index says of a task shows in the next list, whenever it came to say that.
 func TestIndexThatChangesMeanwhile(t *testing.T) {
 	ctx := context.Background()

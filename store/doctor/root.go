@@ -44,7 +44,7 @@ func (d *doctor) checkRoot(ctx context.Context, refs []store.Ref, out *api.Check
 		},
 		{
 			func() []finding {
-				catalogue = search.Verify(ctx, d.store, refs)
+				catalogue = search.Verify(ctx, d.store)
 				return fromMismatches(catalogue.Mismatches)
 			},
 			func([]finding) error { return catalogue.Rebuild(ctx, d.store) },

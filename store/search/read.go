@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"iter"
-	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -75,19 +73,17 @@ func (f *search) patient() bool {
 
 // read looks through one task. A failure is reported and does not end the search.
 func (f *search) read(ctx context.Context, c *candidate, k *keeper, from spot) {
-	if filesOf(c.ref) > largeFiles {
+	if c.Size > largeFiles {
 		k.large.Lock()
 		defer k.large.Unlock()
 	}
-	// The stamp is older than what is read: a change in between makes it stale.
-	v, err := f.s.ReadUnlabelled(ctx, c.ref)
+	v, err := f.s.ReadUnlabelled(ctx, c.Ref)
 	if err != nil {
-		c.failed = &api.Damage{File: c.ref.Dir, Problem: store.ReadProblem(c.ref, err)}
+		c.failed = &api.Damage{File: c.Ref.Dir, Problem: store.ReadProblem(c.Ref, err)}
 		return
 	}
-	c.sum, c.ts = v.Summary, v.Summary.TS
 	var text *catalog.Builder
-	if f.db != nil && c.calm && c.stamp != "" && !c.large && f.patient() {
+	if f.db != nil && c.Stamp != "" && !c.large && f.patient() {
 		text = new(catalog.Builder)
 	}
 	whole := true
@@ -102,38 +98,20 @@ func (f *search) read(ctx context.Context, c *candidate, k *keeper, from spot) {
 			c.large = text.TooLarge()
 		}
 	}
-	// A damaged file stays as it is; one that changes during the search gets another stamp.
-	after, _ := f.s.Stamp(c.ref)
-	err = v.Close()
-	row, bad := json.Marshal(c.sum)
-	if text == nil || after != c.stamp || err != nil || bad != nil || !whole || ctx.Err() != nil {
+	// The stamp is older than what was read: a change since makes it stale.
+	if err := v.Close(); text == nil || err != nil || !whole || ctx.Err() != nil || !f.tasks.Unchanged(c.Candidate) {
 		return
 	}
-	stamp := c.stamp
+	stamp := c.Stamp
 	if c.large {
 		text, stamp = new(catalog.Builder), tooLarge+stamp
 	}
-	e := text.Entry(catalogKey(c.ref), stamp, c.ts, row)
+	e := text.Entry(catalogKey(c.Ref), stamp)
 	k.mu.Lock()
 	k.list = append(k.list, e)
 	k.text += e.Text()
 	k.mu.Unlock()
 	f.keep(ctx, k, false)
-}
-
-// filesOf is how many bytes a task's messages take, as far as its files'
-// names show it.
-func filesOf(ref store.Ref) (size int64) {
-	names := store.HistoryNames(ref.ID)
-	for _, path := range append([]string{filepath.Join(ref.Log, "journal.jsonl"), ref.Dir}, names[:]...) {
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(ref.Dir, path)
-		}
-		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
-			size += info.Size()
-		}
-	}
-	return size
 }
 
 // tooLarge is put before the stamp of a task of which nothing is kept but that it has too

@@ -71,7 +71,6 @@ func TestEveryMessageIsGivenOnce(t *testing.T) {
 func TestTooLargeIsRemembered(t *testing.T) {
 	storage, dir := storetest.RooStorage(t, "large")
 	s := storetest.OpenWith(t, store.Options{Root: t.TempDir(), Cache: t.TempDir(), Sources: []string{storage}})
-	ref := storetest.Must[store.Ref](t)(s.Find(context.Background(), "large"))
 	time.Sleep(2 * intake.ClockTick)
 	search := func() Result {
 		t.Helper()
@@ -83,8 +82,9 @@ func TestTooLargeIsRemembered(t *testing.T) {
 	}
 	db, err := openCatalog(context.Background(), s, true)
 	storetest.Check(t, err)
-	stamp, _ := s.Stamp(ref)
-	e := new(catalog.Builder).Entry(catalogKey(ref), tooLarge+stamp, 1, []byte("{}"))
+	tasks := storetest.Must[*store.Candidates](t)(s.Candidates(context.Background(), store.Filter{}))
+	tasks.Close()
+	e := new(catalog.Builder).Entry(catalogKey(tasks.Tasks[0].Ref), tooLarge+tasks.Tasks[0].Stamp)
 	storetest.Check(t, db.Put(context.Background(), []catalog.Entry{e}))
 	storetest.Check(t, db.Close())
 	for range 2 {

@@ -8,7 +8,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -21,7 +20,6 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/catalog"
 	"github.com/roost-dev/roost/store"
-	"github.com/roost-dev/roost/store/overlay"
 )
 
 // Query is what to look for, and in which tasks.
@@ -67,13 +65,18 @@ func Run(ctx context.Context, s *store.Store, q Query) (Result, error) {
 		return Result{}, err
 	}
 	q.Filter.Query, q.Filter.Damaged, q.Filter.Empty = "", false, false
+	tasks, err := s.Candidates(ctx, q.Filter)
+	if err != nil {
+		return Result{}, err
+	}
+	defer tasks.Close()
 	var notes []string
 	for try := 0; ; try++ {
 		db, err := openCatalog(ctx, s, try < 2)
 		if err != nil {
 			notes = append(notes, err.Error())
 		}
-		f := search{s: s, q: q, words: words, also: alsoOf(q), db: db, began: time.Now()}
+		f := search{s: s, tasks: tasks, q: q, words: words, also: alsoOf(q), db: db, began: time.Now()}
 		found, err := f.run(ctx, from)
 		if db != nil {
 			if broken := errors.Join(err, f.unkept); catalog.Damaged(broken) && ctx.Err() == nil {
@@ -101,12 +104,12 @@ func openCatalog(ctx context.Context, s *store.Store, wanted bool) (*catalog.DB,
 // search is one pass over all tasks.
 type search struct {
 	s     *store.Store
+	tasks *store.Candidates
 	q     Query
 	words catalog.Query
 	also  []also
 	db    *catalog.DB // nil: every task is read
 	began time.Time
-	marks overlay.Table
 
 	snap   *catalog.Snapshot
 	unkept error // why something could not be added to the catalogue
@@ -114,14 +117,9 @@ type search struct {
 
 // candidate is a task that may have hits.
 type candidate struct {
-	ref    store.Ref
-	copies []string
-	stamp  string // "" = unknown
-	calm   bool   // whether the stamp can be believed later
-	large  bool   // it has more text than the catalogue keeps of one task
-	ts     int64
+	store.Candidate
+	large  bool          // it has more text than the catalogue keeps of one task
 	known  *catalog.Task // nil: it was read
-	sum    api.Summary   // when it was read
 	hits   []catalog.Hit // when it was read
 	also   uint64        // which of search.also hold, when it was read
 	failed *api.Damage
@@ -164,22 +162,17 @@ func (f *search) run(ctx context.Context, from spot) (out Result, err error) {
 			}
 		}
 	}
-	if f.marks, err = f.s.Overlay(ctx); err != nil {
-		f.marks = nil // tasks are shown as they are without
-	}
-	all, sources, err := f.candidates(ctx)
-	if err != nil {
-		return out, err
-	}
-	out.Tasks, out.Sources = len(all), sources
-	f.stamps(ctx, all)
+	out.Tasks, out.Sources = len(f.tasks.Tasks), f.tasks.Sources
+	all := make([]*candidate, out.Tasks)
 	var unknown []*candidate
-	for _, c := range all {
-		key := catalogKey(c.ref)
-		if t, ok := known[key]; ok && c.stamp != "" && t.Stamp == c.stamp {
-			c.known, c.ts = &t, t.TS
+	for i, task := range f.tasks.Tasks {
+		c := &candidate{Candidate: task}
+		all[i] = c
+		key := catalogKey(c.Ref)
+		if t, ok := known[key]; ok && c.Stamp != "" && t.Stamp == c.Stamp {
+			c.known = &t
 		} else {
-			c.large = ok && c.stamp != "" && t.Stamp == tooLarge+c.stamp
+			c.large = ok && c.Stamp != "" && t.Stamp == tooLarge+c.Stamp
 			unknown = append(unknown, c)
 		}
 		delete(known, key)
@@ -207,12 +200,16 @@ func (f *search) run(ctx context.Context, from spot) (out Result, err error) {
 		if err := f.hits(ctx, c, parts, f.most(out, given)); err != nil {
 			return out, err
 		}
-		for i, h := range c.hits[min(given, len(c.hits)):] {
+		if len(c.hits) <= given {
+			continue
+		}
+		sum := f.tasks.Summary(ctx, c.Candidate)
+		for i, h := range c.hits[given:] {
 			if f.full(out) {
 				break
 			}
-			out.Items = append(out.Items, api.Hit{Task: c.sum, History: h.History, Number: h.Number, TS: h.TS, Snippet: h.Snippet, Kind: h.Kind})
-			spots = append(spots, spot{c.ts, c.mark(), given + i + 1})
+			out.Items = append(out.Items, api.Hit{Task: sum, History: h.History, Number: h.Number, TS: h.TS, Snippet: h.Snippet, Kind: h.Kind})
+			spots = append(spots, spot{c.TS, c.mark(), given + i + 1})
 		}
 	}
 	if limit := f.q.Filter.Limit; limit > 0 && len(out.Items) > limit {
@@ -234,53 +231,10 @@ func (f *search) most(out Result, given int) int {
 	return f.q.Filter.Limit + 1 - len(out.Items) + given
 }
 
-// stamps fills in what the tasks are now.
-func (f *search) stamps(ctx context.Context, all []*candidate) {
-	stamp := f.s.Stamps()
-	store.Parallel(ctx, scanners, len(all), func(i int) { all[i].stamp, all[i].calm = stamp(all[i].ref) })
-}
-
-// candidates are the tasks to look through, each in one place.
-func (f *search) candidates(ctx context.Context) ([]*candidate, []api.SourceState, error) {
-	refs, sources, err := f.s.RefsAndSources(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	at := map[string][]store.Ref{}
-	for _, r := range refs {
-		at[r.ID] = append(at[r.ID], r)
-	}
-	var out []*candidate
-	for _, r := range refs {
-		groups := f.s.Groups(ctx, at[r.ID]) // none behind the first of its id
-		delete(at, r.ID)
-		for _, g := range groups {
-			if place := f.place(g); place >= 0 {
-				c := &candidate{ref: g[place]}
-				for _, r := range slices.Delete(slices.Clone(g), place, place+1) {
-					c.copies = append(c.copies, r.Dir)
-				}
-				out = append(out, c)
-			}
-		}
-	}
-	return out, sources, ctx.Err()
-}
-
-// place is the first of a task's places that the source which was asked for can have.
-// What the tool of a task is may only be known when it has been read.
-func (f *search) place(group []store.Ref) int {
-	want := f.q.Filter.Source
-	return slices.IndexFunc(group, func(r store.Ref) bool {
-		return want == "" || want == r.Source || want == r.Tool || r.Tool == "" || r.Own
-	})
-}
-
-// hits fills in what a candidate has, when its row passes the filter: the best first,
-// and of more than most the first.
+// hits fills in what a candidate has: the best first, and of more than most the first.
 func (f *search) hits(ctx context.Context, c *candidate, parts map[int64][]catalog.Part, most int) error {
 	if c.known == nil {
-		if !f.keeps(c) || c.also != 1<<len(f.also)-1 {
+		if c.also != 1<<len(f.also)-1 {
 			c.hits = nil
 		}
 		slices.SortFunc(c.hits, catalog.Rank)
@@ -295,29 +249,14 @@ func (f *search) hits(ctx context.Context, c *candidate, parts map[int64][]catal
 			return nil
 		}
 	}
-	raw, err := f.snap.Summary(ctx, c.known.ID)
-	if err == nil {
-		err = json.Unmarshal(raw, &c.sum)
-	}
-	if err != nil {
-		return fmt.Errorf("%w: %w", catalog.ErrDamaged, err)
-	}
-	if !f.keeps(c) {
-		return nil
-	}
 	for _, a := range f.also {
 		if ok, err := f.snap.Any(ctx, a.parts[c.known.ID], a.q); err != nil || !ok {
 			return err
 		}
 	}
+	var err error
 	c.hits, err = f.snap.Hits(ctx, maybe, f.words, most)
 	return err
-}
-
-func (f *search) keeps(c *candidate) bool {
-	store.ApplyLabels(&c.sum, f.marks)
-	c.sum.Copies = append([]string{}, c.copies...)
-	return f.q.Filter.Keeps(c.sum)
 }
 
 // forget removes tasks whose folders are gone. Others that were not found now lie in
@@ -375,7 +314,7 @@ const markBytes = 6
 // mark gives tasks of the same time an order.
 func (c *candidate) mark() string {
 	if c.name == "" {
-		sum := sha256.Sum256([]byte(catalogKey(c.ref)))
+		sum := sha256.Sum256([]byte(catalogKey(c.Ref)))
 		c.name = hex.EncodeToString(sum[:markBytes])
 	}
 	return c.name
@@ -383,20 +322,17 @@ func (c *candidate) mark() string {
 
 // byTime puts the newest task first.
 func byTime(a, b *candidate) int {
-	if d := cmp.Compare(b.ts, a.ts); d != 0 {
-		return d
-	}
-	return strings.Compare(a.mark(), b.mark())
+	return cmp.Or(cmp.Compare(b.TS, a.TS), strings.Compare(a.mark(), b.mark()))
 }
 
 // behind reports whether a place is behind all hits of a task.
 func (s spot) behind(c *candidate) bool {
-	return s.mark != "" && (s.ts < c.ts || s.ts == c.ts && s.mark > c.mark())
+	return s.mark != "" && (s.ts < c.TS || s.ts == c.TS && s.mark > c.mark())
 }
 
 // given is how many hits of a task lie before a place that is not behind it.
 func (s spot) given(c *candidate) int {
-	if s.mark != "" && s.ts == c.ts && s.mark == c.mark() {
+	if s.mark != "" && s.ts == c.TS && s.mark == c.mark() {
 		return s.n
 	}
 	return 0

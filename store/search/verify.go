@@ -3,7 +3,6 @@ package search
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/catalog"
 	"github.com/roost-dev/roost/internal/progress"
 	"github.com/roost-dev/roost/store"
@@ -24,9 +22,9 @@ import (
 type Check struct {
 	Mismatches []store.Mismatch
 
-	damaged   bool     // the catalogue as a whole
-	wrongRows []string // their keys
-	db        *catalog.DB
+	damaged bool     // the catalogue as a whole
+	wrong   []string // keys of tasks
+	db      *catalog.DB
 }
 
 // Close closes the catalogue, which was only read.
@@ -37,9 +35,9 @@ func (c *Check) Close() {
 	}
 }
 
-// Verify compares the catalogue with the folders. A row of a task that has changed since is stale: it will be
-// read again. A row that counts as new and differs misleads its readers.
-func Verify(ctx context.Context, s *store.Store, refs []store.Ref) *Check {
+// Verify compares the texts in the catalogue with the folders; store.VerifyRows compares the rows. The text of a task that
+// has changed since is stale: it will be read again. A text that counts as new and differs misleads its readers.
+func Verify(ctx context.Context, s *store.Store) *Check {
 	c := &Check{}
 	if s.CacheDir() == "" {
 		return c
@@ -63,11 +61,16 @@ func Verify(ctx context.Context, s *store.Store, refs []store.Ref) *Check {
 		return damaged(err)
 	}
 	if c.db == nil {
-		if len(refs) > 0 {
+		if refs, err := s.Refs(ctx); err != nil || len(refs) > 0 {
 			c.Mismatches = append(c.Mismatches, about("it is missing; every search reads all tasks", true))
 		}
 		return c
 	}
+	tasks, err := s.Candidates(ctx, store.Filter{})
+	if err != nil {
+		return damaged(err)
+	}
+	defer tasks.Close()
 	snap, err := c.db.Snapshot(ctx)
 	if err != nil {
 		return damaged(err)
@@ -78,16 +81,16 @@ func Verify(ctx context.Context, s *store.Store, refs []store.Ref) *Check {
 		return damaged(err)
 	}
 	behind := 0
-	for i, ref := range refs {
-		progress.Report(ctx, progress.State{What: "comparing the catalogue", Done: i, Of: len(refs)})
-		key := catalogKey(ref)
+	for i, t := range tasks.Tasks {
+		progress.Report(ctx, progress.State{What: "comparing the catalogue", Done: i, Of: len(tasks.Tasks)})
+		key := catalogKey(t.Ref)
 		row, ok := known[key]
 		delete(known, key)
-		if stamp, _ := s.Stamp(ref); !ok || stamp == "" || stamp != row.Stamp {
+		if !ok || t.Stamp == "" || t.Stamp != row.Stamp {
 			behind++
 			continue
 		}
-		problem, err := compareRow(ctx, s, ref, snap, row)
+		problem, err := compareText(ctx, s, tasks, t, snap, row)
 		if ctx.Err() != nil {
 			return c
 		}
@@ -96,8 +99,8 @@ func Verify(ctx context.Context, s *store.Store, refs []store.Ref) *Check {
 		}
 		if problem != "" {
 			m := about(problem, false)
-			m.ID, m.Path = ref.ID, ref.Dir
-			c.Mismatches, c.wrongRows = append(c.Mismatches, m), append(c.wrongRows, key)
+			m.ID, m.Path = t.Ref.ID, t.Ref.Dir
+			c.Mismatches, c.wrong = append(c.Mismatches, m), append(c.wrong, key)
 		}
 	}
 	gone := 0
@@ -108,7 +111,7 @@ func Verify(ctx context.Context, s *store.Store, refs []store.Ref) *Check {
 		}
 	}
 	if behind > 0 {
-		text := fmt.Sprintf("%d of %d tasks are not in it as they are now; searches read them", behind, len(refs))
+		text := fmt.Sprintf("%d of %d tasks are not in it as they are now; searches read them", behind, len(tasks.Tasks))
 		c.Mismatches = append(c.Mismatches, about(text, true))
 	}
 	if gone > 0 {
@@ -117,46 +120,14 @@ func Verify(ctx context.Context, s *store.Store, refs []store.Ref) *Check {
 	return c
 }
 
-// compareRow describes how a row differs from what the folder gives; "" when it does not.
-func compareRow(ctx context.Context, s *store.Store, ref store.Ref, snap *catalog.Snapshot, row catalog.Task) (string, error) {
-	v, err := s.ReadUnlabelled(ctx, ref)
-	if err != nil {
-		return "", nil //nolint:nilerr // the check of the task reports that it cannot be read
-	}
-	defer v.Close()
-	want, err := json.Marshal(v.Summary)
-	if err != nil {
-		return "", err
-	}
-	var kept api.Summary
-	raw, err := snap.Summary(ctx, row.ID)
-	if err == nil {
-		err = json.Unmarshal(raw, &kept)
-	}
-	if err != nil {
-		return "its row cannot be read: " + err.Error(), nil
-	}
-	have, err := json.Marshal(kept)
-	if err != nil {
-		return "", err
-	}
-	if after, _ := s.Stamp(ref); after != row.Stamp {
-		return "", nil // it changed just now
-	}
-	if !bytes.Equal(have, want) {
-		return "its row differs from its folder", nil
-	}
-	return compareText(ctx, v, snap, row)
-}
-
-// Rebuild sets a damaged catalogue aside or drops its wrong rows, and fills it. It closes the check.
+// Rebuild sets a damaged catalogue aside or drops its wrong texts, and fills it. It closes the check.
 func (c *Check) Rebuild(ctx context.Context, s *store.Store) error {
 	if c.damaged {
 		if err := c.db.SetAside(); err != nil {
 			return err
 		}
-	} else if len(c.wrongRows) > 0 {
-		if err := c.db.Drop(ctx, c.wrongRows); err != nil {
+	} else if len(c.wrong) > 0 {
+		if err := c.db.Drop(ctx, c.wrong); err != nil {
 			return err
 		}
 	}
@@ -177,12 +148,13 @@ func (c *Check) Rebuild(ctx context.Context, s *store.Store) error {
 // waitUntilCalm waits for a bounded time until no task has changed just now: the catalogue does not keep tasks that
 // have.
 func waitUntilCalm(ctx context.Context, s *store.Store) error {
-	refs, _, err := s.RefsAndSources(ctx)
-	if err != nil {
-		return err
-	}
 	for end := time.Now().Add(10 * intake.ClockTick); time.Now().Before(end); {
-		if !slices.ContainsFunc(refs, func(r store.Ref) bool { _, calm := s.Stamp(r); return !calm }) {
+		tasks, err := s.Candidates(ctx, store.Filter{})
+		if err != nil {
+			return err
+		}
+		tasks.Close()
+		if !slices.ContainsFunc(tasks.Tasks, func(t store.Candidate) bool { return t.Stamp == "" }) {
 			return nil
 		}
 		select {
@@ -195,7 +167,13 @@ func waitUntilCalm(ctx context.Context, s *store.Store) error {
 }
 
 // compareText describes how the searchable messages of a task differ from what its folder gives; "" when they do not.
-func compareText(ctx context.Context, v *store.View, snap *catalog.Snapshot, row catalog.Task) (string, error) {
+func compareText(ctx context.Context, s *store.Store, tasks *store.Candidates, t store.Candidate, snap *catalog.Snapshot,
+	row catalog.Task) (string, error) {
+	v, err := s.ReadUnlabelled(ctx, t.Ref)
+	if err != nil {
+		return "", nil //nolint:nilerr // the check of the task reports that it cannot be read
+	}
+	defer v.Close()
 	var fresh catalog.Builder
 	for m, err := range texts(ctx, v.State) {
 		if err != nil {
@@ -203,12 +181,12 @@ func compareText(ctx context.Context, v *store.View, snap *catalog.Snapshot, row
 		}
 		fresh.Add(m)
 	}
-	want := fresh.Entry("", "", 0, nil).Digest()
+	want := fresh.Entry("", "").Digest()
 	have, err := snap.Digest(ctx, row.ID)
 	if err != nil {
 		return "its text cannot be read: " + err.Error(), ctx.Err()
 	}
-	if !bytes.Equal(have, want) {
+	if !bytes.Equal(have, want) && tasks.Unchanged(t) { // else it changed just now
 		return "its text differs from its folder", nil
 	}
 	return "", nil
