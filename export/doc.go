@@ -19,6 +19,7 @@ import (
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/redact"
 	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/fold"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -38,22 +39,15 @@ type Options struct {
 // early when ctx ends; the caller returns that error.
 func elements(ctx context.Context, v *store.View, name string, list []*task.Message, r *Report) iter.Seq[Element] {
 	return func(yield func(Element) bool) {
-		for from := 0; from < len(list) && ctx.Err() == nil; from += Together {
-			part := list[from:min(from+Together, len(list))]
-			raws, err := v.State.Raws(part)
-			for i, m := range part {
-				one := Element{Number: from + i + 1, Message: m}
-				if err == nil {
-					one.Raw = raws[i]
-				} else if alone, err := v.State.Raws(part[i : i+1]); err == nil {
-					one.Raw = alone[0]
-				} else {
-					r.Unread = append(r.Unread, api.Unread{History: name, Number: one.Number, Problem: err.Error()})
-					continue
-				}
-				if !yield(one) {
-					return
-				}
+		n := 0
+		for raw, err := range fold.Raws(ctx, v.State, list) {
+			if ctx.Err() != nil {
+				return
+			}
+			if n++; err != nil {
+				r.Unread = append(r.Unread, api.Unread{History: name, Number: n, Problem: err.Error()})
+			} else if !yield(Element{Number: n, Raw: raw, Message: list[n-1]}) {
+				return
 			}
 		}
 	}

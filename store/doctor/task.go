@@ -127,10 +127,10 @@ func unpairedCalls(ctx context.Context, s *task.State) (string, error) {
 	var open []*call // of the newest reply, while nothing follows it
 	orphans, extra := 0, 0
 	for m, err := range fold.Raws(ctx, s, s.API()) {
-		if err != nil {
-			return "", err
-		}
-		if m == nil {
+		switch {
+		case ctx.Err() != nil:
+			return "", ctx.Err()
+		case err != nil:
 			continue // it is lost; the history reports that
 		}
 		for _, c := range open {
@@ -299,11 +299,8 @@ func renderSum(ctx context.Context, s *task.State, list []*task.Message, waiting
 	err := roofmt.WriteArray(h, func(yield func(roofmt.Element, error) bool) {
 		i := 0
 		for raw, err := range fold.Raws(ctx, s, list) {
-			if err == nil && raw == nil {
-				err = fmt.Errorf("message %d cannot be read", i+1)
-			}
 			if err != nil {
-				yield(roofmt.Element{}, err)
+				yield(roofmt.Element{}, fmt.Errorf("message %d cannot be read: %w", i+1, err))
 				return
 			}
 			if !yield(roofmt.Element{Raw: raw, Made: !list[i].Foreign}, nil) {

@@ -103,29 +103,40 @@ func restore(ctx context.Context, log journal.Reader) (*task.State, bool) {
 	return s, true
 }
 
-// Raws yields the bytes of messages. It reads some at a time, because a history may be larger than memory. A
-// message that cannot be read is nil.
+// Raws are the bytes of messages in their order, some at a time: a history may be larger than memory. A message that cannot
+// be read gives an error, and the next one follows. When the context ends, its error is the last.
 func Raws(ctx context.Context, s *task.State, list []*task.Message) iter.Seq2[[]byte, error] {
-	const atOnce = 50
+	const (
+		atOnce = 50
+		room   = 4 << 20 // bytes
+	)
 	return func(yield func([]byte, error) bool) {
-		for from := 0; from < len(list); from += atOnce {
+		for rest := list; len(rest) > 0; {
 			if err := ctx.Err(); err != nil {
 				yield(nil, err)
 				return
 			}
-			part := list[from:min(from+atOnce, len(list))]
-			all, together := s.Raws(part)
-			for i := range part {
-				var raw []byte
-				if together == nil {
-					raw = all[i]
-				} else if alone, err := s.Raws(part[i : i+1]); err == nil {
-					raw = alone[0]
+			n, size := 1, rest[0].Stored()
+			for ; n < min(atOnce, len(rest)) && size+rest[n].Stored() <= room; n++ {
+				size += rest[n].Stored()
+			}
+			all, together := s.Raws(rest[:n])
+			for i := range n {
+				one, err := all, together
+				if err == nil {
+					one = all[i:]
+				} else {
+					one, err = s.Raws(rest[i : i+1])
 				}
-				if !yield(raw, nil) {
+				var raw []byte
+				if err == nil {
+					raw = one[0]
+				}
+				if !yield(raw, err) {
 					return
 				}
 			}
+			rest = rest[n:]
 		}
 	}
 }

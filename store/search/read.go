@@ -2,8 +2,6 @@ package search
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"iter"
 	"slices"
 	"sync"
@@ -13,6 +11,7 @@ import (
 	"github.com/roost-dev/roost/catalog"
 	"github.com/roost-dev/roost/internal/progress"
 	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/fold"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -139,51 +138,26 @@ func (f *search) judge(c *candidate, m catalog.Message, from spot) {
 	}
 }
 
-// texts are the messages of both histories as what can be found of them, some at a
-// time: a history may be larger than memory. They come in the order of their times, so
-// that both histories' messages about one thing are adjacent. A message that cannot be
-// read gives an error, and the next one follows.
+// texts are the messages of both histories as what can be found of them. They come in the order of their times, so
+// that both histories' messages about one thing are adjacent. A message that cannot be read gives an error, and the next
+// one follows.
 func texts(ctx context.Context, s *task.State) iter.Seq2[catalog.Message, error] {
-	const (
-		atOnce = 100
-		room   = 4 << 20 // bytes
-	)
 	return func(yield func(catalog.Message, error) bool) {
 		list := inOrder(s)
-		messages := make([]*task.Message, 0, atOnce)
-		for from := 0; from < len(list); from += len(messages) {
-			if err := ctx.Err(); err != nil {
-				yield(catalog.Message{}, err)
+		messages := make([]*task.Message, len(list))
+		for i, t := range list {
+			messages[i] = t.message
+		}
+		place := 0
+		for raw, err := range fold.Raws(ctx, s, messages) {
+			m := catalog.Message{}
+			if err == nil {
+				m = list[place].of(raw, list[place].number)
+				m.Place = place
+			}
+			place++
+			if !yield(m, err) {
 				return
-			}
-			messages = messages[:0]
-			size := int64(0)
-			for _, t := range list[from:min(from+atOnce, len(list))] {
-				if size += t.message.Stored(); size > room && len(messages) > 0 {
-					break
-				}
-				messages = append(messages, t.message)
-			}
-			part := list[from : from+len(messages)]
-			raws, together := s.Raws(messages)
-			for i, t := range part {
-				var raw json.RawMessage
-				var err error
-				if together == nil {
-					raw = raws[i]
-				} else if alone, lost := s.Raws(messages[i : i+1]); lost == nil {
-					raw = alone[0]
-				} else {
-					err = errors.Join(together, lost)
-				}
-				m := catalog.Message{}
-				if err == nil {
-					m = t.of(raw, t.number)
-					m.Place = from + i
-				}
-				if !yield(m, err) {
-					return
-				}
 			}
 		}
 	}

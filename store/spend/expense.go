@@ -97,13 +97,13 @@ func models(ctx context.Context, v *store.View, rows []*task.Message) ([][2]stri
 	out := make([][2]string, len(rows))
 	i := -1
 	for raw, err := range fold.Raws(ctx, v.State, rows) {
-		if err != nil {
-			return nil, err
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
 		}
 		i++
 		at := &out[i]
 		*at = [2]string{v.State.Settings.Provider, cmp.Or(v.State.Settings.Model, v.Summary.Model)}
-		if raw == nil {
+		if err != nil {
 			continue // its bytes are gone; its cost is known
 		}
 		info, ok := esjson.Get(raw, "modelInfo")
