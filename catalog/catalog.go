@@ -128,8 +128,8 @@ func openFile(path string, options url.Values) (*sql.DB, error) {
 const patience = 5 * time.Second
 
 func busy(err error) bool {
-	var failed *sqlite.Error
-	return errors.As(err, &failed) && failed.Code()&0xff == sqlite3.SQLITE_BUSY
+	failed, ok := errors.AsType[*sqlite.Error](err)
+	return ok && failed.Code()&0xff == sqlite3.SQLITE_BUSY
 }
 
 // prepare makes the tables, unless they are there.
@@ -194,8 +194,7 @@ func (db *DB) Close() error {
 
 // Damaged reports whether an error means that the file is no catalogue (any more).
 func Damaged(err error) bool {
-	var e *sqlite.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*sqlite.Error](err); ok {
 		switch e.Code() & 0xff {
 		case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_FORMAT:
 			return true // ERROR is what a missing table gives: another program's file

@@ -251,6 +251,17 @@ func (e *DamageError) Error() string {
 	return fmt.Sprintf("journal: commit %d is damaged at byte %d: %s", e.Seq, e.Offset, e.Reason)
 }
 
+// Whole are the commits of a reading, without the errors of those that are lost.
+func Whole(list iter.Seq2[Commit, error]) iter.Seq2[Commit, error] {
+	return func(yield func(Commit, error) bool) {
+		for c, err := range list {
+			if _, lost := errors.AsType[*DamageError](err); !lost && !yield(c, err) {
+				return
+			}
+		}
+	}
+}
+
 // Health is the result of a full verification.
 type Health struct {
 	Head         uint64   `json:"head"`

@@ -59,8 +59,7 @@ func HeadOf(ctx context.Context, dir string) uint64 {
 // SavedCommit is the newest commit that a journal is known to have had, also when its end is lost.
 func SavedCommit(ctx context.Context, log journal.Reader) (uint64, error) {
 	for c, err := range log.ReadBackward(ctx, 0) {
-		var lost *journal.DamageError
-		if errors.As(err, &lost) {
+		if lost, ok := errors.AsType[*journal.DamageError](err); ok {
 			return lost.Seq, nil
 		}
 		return c.Seq, err
@@ -174,11 +173,7 @@ func (s *Store) Announce(ctx context.Context, ref Ref) error {
 		return err
 	}
 	defer log.Close()
-	for c, err := range log.ReadBackward(ctx, 0) {
-		var lost *journal.DamageError
-		if errors.As(err, &lost) {
-			continue
-		}
+	for c, err := range journal.Whole(log.ReadBackward(ctx, 0)) {
 		if err != nil {
 			return err
 		}
@@ -218,11 +213,7 @@ func FirstSince(ctx context.Context, log journal.Reader, at int64) (uint64, erro
 	for low < high { // times rise, as far as clocks do
 		mid := (low + high) / 2
 		old := false
-		for c, err := range log.Read(ctx, mid) {
-			var lost *journal.DamageError
-			if errors.As(err, &lost) {
-				continue
-			}
+		for c, err := range journal.Whole(log.Read(ctx, mid)) {
 			if err != nil {
 				return 0, err
 			}

@@ -64,11 +64,7 @@ func (s *Store) Create(ctx context.Context, created task.Created, events ...task
 
 // begin makes the first commit of a task durable. The task is released when that fails.
 func (t *Task) begin(ctx context.Context, created task.Created, events []task.Event) (*Task, error) {
-	err := t.Commit(ctx, append([]task.Event{created}, events...)...)
-	if err == nil {
-		err = t.Barrier(ctx)
-	}
-	if err != nil {
+	if err := t.CommitSynced(ctx, append([]task.Event{created}, events...)...); err != nil {
 		return nil, errors.Join(err, t.Close(ctx))
 	}
 	return t, nil

@@ -113,10 +113,7 @@ func (t *Task) Vouch(ctx context.Context) error {
 }
 
 func (t *Task) receive(ctx context.Context, e task.Received) error {
-	if err := t.Commit(ctx, e); err != nil {
-		return fmt.Errorf("receive task %s: %w", t.Ref.ID, err)
-	}
-	if err := t.Barrier(ctx); err != nil {
+	if err := t.CommitSynced(ctx, e); err != nil {
 		return fmt.Errorf("receive task %s: %w", t.Ref.ID, err)
 	}
 	t.received = true

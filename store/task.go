@@ -115,6 +115,14 @@ func (t *Task) Barrier(ctx context.Context) error {
 	return nil
 }
 
+// CommitSynced commits events and waits until they are on disk.
+func (t *Task) CommitSynced(ctx context.Context, events ...task.Event) error {
+	if err := t.Commit(ctx, events...); err != nil {
+		return err
+	}
+	return t.Barrier(ctx)
+}
+
 // Unsaved is nil while the journal can be saved; otherwise the reason why it cannot.
 func (t *Task) Unsaved() error { return t.log.Unsaved() }
 
@@ -477,11 +485,7 @@ func (s *Store) CommitsBy(ctx context.Context, ref Ref, name string, since int64
 	defer log.Close()
 	var own []journal.Commit
 	ends := map[uint64]journal.Commit{} // of restores, by the commit that began them
-	for c, err := range log.ReadBackward(ctx, 0) {
-		var lost *journal.DamageError
-		if errors.As(err, &lost) {
-			continue
-		}
+	for c, err := range journal.Whole(log.ReadBackward(ctx, 0)) {
 		if err != nil {
 			return nil, fmt.Errorf("task %s: read journal: %w", ref.ID, err)
 		}

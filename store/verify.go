@@ -43,10 +43,7 @@ func (t *Task) Distrust(ctx context.Context, name, reason string) (blob string, 
 		return "", fmt.Errorf("task %s: keep the damaged %s: %w", t.Ref.ID, name, err)
 	}
 	if !intake.KeptBefore(t.state, name, hash) {
-		err = t.Commit(ctx, task.ForeignRefused{Name: name, Blob: hash, Size: size, Reason: reason})
-		if err == nil {
-			err = t.Barrier(ctx)
-		}
+		err := t.CommitSynced(ctx, task.ForeignRefused{Name: name, Blob: hash, Size: size, Reason: reason})
 		if err != nil {
 			return "", err
 		}

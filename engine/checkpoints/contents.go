@@ -224,7 +224,7 @@ func (svc *Service) saveNow(ctx context.Context, t *store.Task) (_ api.Checkpoin
 	if err != nil || len(c.Files) == 0 {
 		return api.Checkpoint{}, false, err
 	}
-	if err := commitDurably(ctx, t, c); err != nil {
+	if err := t.CommitSynced(ctx, c); err != nil {
 		return api.Checkpoint{}, false, err
 	}
 	return describeNumber(t.State(), c.Number), true, nil

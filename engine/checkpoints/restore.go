@@ -283,7 +283,7 @@ func (svc *Service) carryOut(ctx context.Context, t *store.Task, p *plannedResto
 		if len(p.with) == 0 {
 			return nil
 		}
-		return commitDurably(ctx, t, p.with...)
+		return t.CommitSynced(ctx, p.with...)
 	}
 	safety, err := p.saveReplaced(ctx, svc, t.State())
 	if err != nil {
@@ -301,7 +301,7 @@ func (svc *Service) carryOut(ctx context.Context, t *store.Task, p *plannedResto
 		begun.Kept = append(begun.Kept, c.Path)
 	}
 	failpoint.Hit("restore.before")
-	if err := commitDurably(ctx, t, safety, begun); err != nil {
+	if err := t.CommitSynced(ctx, safety, begun); err != nil {
 		return err
 	}
 	p.result.Safety = safety.Number
@@ -331,7 +331,7 @@ func (svc *Service) apply(ctx context.Context, t *store.Task, k *checkpoint.Keep
 	}
 	failpoint.Hit("restore.applied")
 	// The move of the histories comes first: both are one action, which undo takes back together.
-	if err := commitDurably(ctx, t, append(events, ended)...); err != nil {
+	if err := t.CommitSynced(ctx, append(events, ended)...); err != nil {
 		return &HalfwayError{Task: t.Ref.ID, Err: err}
 	}
 	failpoint.Hit("restore.ended")
@@ -371,8 +371,7 @@ func (svc *Service) FinishOwned(ctx context.Context, t *store.Task) (note string
 	}
 	var out api.RestoreResult
 	err = svc.apply(ctx, t, f.keeper, &out)
-	var back *RolledBackError
-	if errors.As(err, &back) {
+	if back, ok := errors.AsType[*RolledBackError](err); ok {
 		note = fmt.Sprintf("the interrupted restore to c%d could not be finished (%v): everything is as it was before", r.To, back.Err)
 		err = nil
 	} else if err == nil {

@@ -206,14 +206,6 @@ func (svc *Service) change(ctx context.Context, ref store.Ref, f func(t *store.T
 // finished is the finish of an operation that has changed nothing.
 func finished(context.Context) error { return nil }
 
-// commitDurably commits events and waits until they are on disk.
-func commitDurably(ctx context.Context, t *store.Task, events ...task.Event) error {
-	if err := t.Commit(ctx, events...); err != nil {
-		return err
-	}
-	return t.Barrier(ctx)
-}
-
 // ErrNone: the task has no checkpoints.
 var ErrNone = errors.New("the task has no checkpoints")
 

@@ -306,8 +306,7 @@ func (j *joined) shifted(list iter.Seq2[journal.Commit, error]) iter.Seq2[journa
 
 // lost is an error of its own part, with the number of what was lost.
 func (j *joined) lost(err error) error {
-	var lost *journal.DamageError
-	if errors.As(err, &lost) && lost.Seq != 0 {
+	if lost, ok := errors.AsType[*journal.DamageError](err); ok && lost.Seq != 0 {
 		d := *lost
 		d.Seq += j.at.Seq
 		return &d

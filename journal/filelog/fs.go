@@ -148,8 +148,7 @@ func notSaved(fsys FS, op, path string, cause error) error {
 	if cause == nil {
 		cause = io.ErrShortWrite
 	}
-	var old *saveError
-	if errors.As(cause, &old) {
+	if _, ok := errors.AsType[*saveError](cause); ok {
 		return cause
 	}
 	return &saveError{op: op, path: path, cause: cause, advice: advice(fsys, path, cause)}

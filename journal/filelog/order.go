@@ -140,8 +140,7 @@ func (o *order) line(l rawLine) verdict {
 	}
 	at := journal.Damage{Seq: seq, Offset: l.off, Length: l.length}
 	if err != nil {
-		var d *journal.DamageError
-		if errors.As(err, &d) {
+		if d, ok := errors.AsType[*journal.DamageError](err); ok {
 			at.Reason = d.Reason
 		}
 		switch {

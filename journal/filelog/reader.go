@@ -285,8 +285,7 @@ func (c *cursor) report(lost []journal.Damage, yield func(journal.Commit, error)
 // decode reads a checked line.
 func decode(l rawLine) (journal.Commit, error) {
 	c, err := journal.DecodeChecked(l.text)
-	var d *journal.DamageError
-	if errors.As(err, &d) {
+	if d, ok := errors.AsType[*journal.DamageError](err); ok {
 		d.Offset, d.Length = l.off, l.length
 	}
 	return c, err
@@ -502,8 +501,7 @@ func (r *reader) Health(ctx context.Context) (journal.Health, error) {
 			return true
 		}
 		cm, err := decode(it.raw)
-		var d *journal.DamageError
-		if errors.As(err, &d) {
+		if d, ok := errors.AsType[*journal.DamageError](err); ok {
 			h.Damaged = append(h.Damaged, d.Damage)
 			return true
 		}

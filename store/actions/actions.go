@@ -157,8 +157,7 @@ func Find(ctx context.Context, s *store.Store, given string) (api.TaskActions, e
 
 func find(ctx context.Context, s *store.Store, given string) (taskActions, error) {
 	ref, err := s.Find(ctx, given)
-	var trashed *store.TrashedError
-	if errors.As(err, &trashed) {
+	if trashed, ok := errors.AsType[*store.TrashedError](err); ok {
 		d, err := s.FindDeleted(ctx, trashed.Name)
 		if err != nil {
 			return taskActions{}, err

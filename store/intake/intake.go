@@ -39,8 +39,7 @@ import (
 type Journal interface {
 	State() *task.State
 	Load() error // reads the histories into memory
-	Commit(ctx context.Context, events ...task.Event) error
-	Barrier(ctx context.Context) error
+	CommitSynced(ctx context.Context, events ...task.Event) error
 	PutBlob(ctx context.Context, data []byte) (hash string, err error)
 	PutBlobFrom(ctx context.Context, r io.Reader) (hash string, size int64, err error)
 }
@@ -142,10 +141,7 @@ func (t Target) commit(ctx context.Context, events []task.Event) error {
 	if len(events) == 0 {
 		return nil
 	}
-	if err := t.Commit(ctx, events...); err != nil {
-		return err
-	}
-	return t.Barrier(ctx)
+	return t.CommitSynced(ctx, events...)
 }
 
 // events keeps the bytes of changed files and makes the events of changes.

@@ -97,9 +97,7 @@ func setOwn(ctx context.Context, s *store.Store, ref store.Ref, l Change) error 
 		return errors.Join(err, o.Task.Close(ctx))
 	}
 	if e := l.event(state.Title, state.Title != "", state.Tags, state.Pinned); e != nil {
-		if err = o.Task.Commit(ctx, *e); err == nil {
-			err = o.Task.Barrier(ctx)
-		}
+		err = o.Task.CommitSynced(ctx, *e)
 	}
 	return errors.Join(err, o.Task.Close(ctx))
 }

@@ -99,11 +99,7 @@ func Fold(ctx context.Context, log journal.Reader) (Table, error) {
 
 // Each calls f with every entry of an open overlay that can be read.
 func Each(ctx context.Context, log journal.Reader, f func(journal.Commit, Entry)) error {
-	for c, err := range log.Read(ctx, 1) {
-		var lost *journal.DamageError
-		if errors.As(err, &lost) {
-			continue
-		}
+	for c, err := range journal.Whole(log.Read(ctx, 1)) {
 		if err != nil {
 			return fmt.Errorf("read the overlay: %w", err)
 		}
@@ -190,11 +186,7 @@ func Commits(ctx context.Context, dir string, from uint64) iter.Seq2[Commit, err
 			return
 		}
 		defer log.Close()
-		for c, err := range log.Read(ctx, max(from, 1)) {
-			var lost *journal.DamageError
-			if errors.As(err, &lost) {
-				continue
-			}
+		for c, err := range journal.Whole(log.Read(ctx, max(from, 1))) {
 			if err != nil {
 				yield(Commit{}, fmt.Errorf("read the overlay: %w", err))
 				return

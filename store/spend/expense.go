@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -130,11 +129,8 @@ func ownExpenses(ctx context.Context, v *store.View) ([]Expense, error) {
 	if v.State.Fork != nil { // requests before the fork are the other task's
 		from = v.State.Fork.Seq + 1
 	}
-	for c, err := range v.Log.Read(ctx, from) {
-		var lost *journal.DamageError
+	for c, err := range journal.Whole(v.Log.Read(ctx, from)) {
 		switch {
-		case errors.As(err, &lost):
-			continue // the rest of the journal is whole
 		case err != nil:
 			return nil, fmt.Errorf("task %s: read what it spent: %w", v.Ref.ID, err)
 		case c.Seq > v.State.Seq:
