@@ -20,8 +20,8 @@
 // which take as much room as the text; the full-text table's own vocabulary, which
 // reads the whole index; rows in a file of their own, which saves 30 ms a list.
 //
-// A text that several messages have of a task is kept and indexed once, as long as
-// they are not megabytes apart. The details of the environment that an editor adds to
+// A text that messages of one part have, such as an output that both histories show, is
+// kept and indexed once. The details of the environment that an editor adds to
 // each message are left out.
 //
 // Of a task with more than 64 MB of text nothing is kept; every search reads it. (To put

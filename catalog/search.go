@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"database/sql"
@@ -158,7 +157,6 @@ var Scopes = api.Scopes
 // as a part of a word.
 type Query struct {
 	terms  []string // folded
-	plain  [][]byte // those of terms that a text's bytes have as they are, save for ASCII's case
 	phrase string   // all of it, folded
 	scopes []string
 	names  bool // terms are names of tools, and are one whole
@@ -189,9 +187,6 @@ func Parse(text string, in ...string) (Query, error) {
 		}
 		if !slices.Contains(q.terms, term) {
 			q.terms = append(q.terms, term)
-			if !strings.ContainsFunc(term, cased) {
-				q.plain = append(q.plain, []byte(term))
-			}
 		}
 	}
 	q.phrase = strings.Join(q.terms, " ")
@@ -211,11 +206,7 @@ func Used(tool string) Query {
 // Touched is the query for messages that ask a tool for a file whose path holds this.
 func Touched(path string) Query {
 	path = fold(path)
-	q := Query{terms: []string{path}, phrase: path, scopes: []string{"path"}}
-	if !strings.ContainsFunc(path, cased) {
-		q.plain = [][]byte{[]byte(path)}
-	}
-	return q
+	return Query{terms: []string{path}, phrase: path, scopes: []string{"path"}}
 }
 
 // Hit is a message that holds a query.
@@ -242,15 +233,18 @@ func Rank(a, b Hit) int { return cmp.Or(b.Score-a.Score, a.Place-b.Place) }
 
 // Match judges a message.
 func (q Query) Match(m Message) (Hit, bool) {
-	hit := Hit{History: m.History, Number: m.Number, TS: m.TS, Place: m.Place}
-	var folded []string
-	for _, p := range m.Pieces {
-		text := ""
+	folded := make([]string, len(m.Pieces))
+	for i, p := range m.Pieces {
 		if q.looksInto(m, p) {
-			text = fold(p.Text)
+			folded[i] = fold(p.Text)
 		}
-		folded = append(folded, text)
 	}
+	return q.match(m, folded)
+}
+
+// match judges a message by the folded texts of those of its pieces that the query looks into; of others there is "".
+func (q Query) match(m Message, folded []string) (Hit, bool) {
+	hit := Hit{History: m.History, Number: m.Number, TS: m.TS, Place: m.Place}
 	for i, term := range q.terms {
 		at := slices.IndexFunc(folded, func(s string) bool { return strings.Contains(s, term) && (!q.names || s == term) })
 		if at < 0 {
@@ -275,21 +269,6 @@ func (q Query) Match(m Message) (Hit, bool) {
 		hit.Kind, hit.Snippet = p.Kind, snippet(p.Text, folded[at], place, len(term))
 	}
 	return hit, true
-}
-
-// holding has a bit for each of some terms that a text has; its ASCII letters are small.
-func holding(lower []byte, terms [][]byte) (has uint64) {
-	for i, term := range terms {
-		if bytes.Contains(lower, term) {
-			has |= 1 << i
-		}
-	}
-	return has
-}
-
-// cased reports whether a rune may be spelled in other bytes in a text that holds it.
-func cased(c rune) bool {
-	return c >= utf8.RuneSelf && (c == utf8.RuneError || unicode.SimpleFold(c) != c)
 }
 
 func (q Query) looksInto(m Message, p Piece) bool {
@@ -370,21 +349,11 @@ var ErrDamaged = errors.New("the catalogue is damaged")
 // theirs by number.
 type draft struct {
 	first    int
-	full     bool // words and joints are those of its texts
 	kinds    []string
 	ends     []int // of each text
 	texts    []byte
 	messages []byte
-	words    []byte
-	joints   []uint32
-}
-
-func (d *draft) textAt(i int) []byte {
-	from := 0
-	if i > 0 {
-		from = d.ends[i-1]
-	}
-	return d.texts[from:d.ends[i]]
+	known    map[string]int // the numbers of the texts
 }
 
 func (d *draft) kind(name string) int {
@@ -446,14 +415,12 @@ var coders = sync.OnceValue(func() coder {
 	return coder{enc, dec}
 })
 
-// reader reads parts for one query. Each text is searched once, however many
-// messages have it, and most messages are passed over without being put together.
+// reader reads parts for one query. Each text is folded once, however many messages have it.
 type reader struct {
-	q           Query
-	data, lower []byte
-	kinds       []string
-	texts       [][]byte
-	holds       []uint64 // of each text, which plain terms it has
+	q             Query
+	data          []byte
+	kinds         []string
+	texts, folded []string
 }
 
 // open takes a part apart, up to its messages, which it returns.
@@ -463,7 +430,7 @@ func (r *reader) open(body []byte) (decoder, error) {
 		return decoder{}, fmt.Errorf("%w: %v", ErrDamaged, err)
 	}
 	d := decoder{data: r.data}
-	r.kinds, r.texts = r.kinds[:0], r.texts[:0]
+	r.kinds, r.texts, r.folded = r.kinds[:0], r.texts[:0], r.folded[:0]
 	for n := d.uvarint(); n > 0 && !d.bad; n-- {
 		r.kinds = append(r.kinds, string(d.bytes()))
 	}
@@ -472,7 +439,8 @@ func (r *reader) open(body []byte) (decoder, error) {
 		lengths = append(lengths, d.uvarint())
 	}
 	for _, n := range lengths {
-		r.texts = append(r.texts, d.take(n))
+		text := string(d.take(n))
+		r.texts, r.folded = append(r.texts, text), append(r.folded, fold(text))
 	}
 	if d.bad {
 		return d, fmt.Errorf("%w: a part ends early", ErrDamaged)
@@ -486,68 +454,39 @@ func (r *reader) hits(to []Hit, body []byte) ([]Hit, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := r.mark()
 	for len(d.data) > 0 {
-		before := d
-		var has uint64
-		d.skip(1)
-		d.uvarint()
-		d.uvarint()
-		d.varint()
-		for n := d.uvarint(); n > 0 && !d.bad; n-- {
-			d.skip(1)
-			kind, text := d.uvarint(), d.uvarint()
-			if kind >= uint64(len(r.kinds)) || text >= uint64(len(r.texts)) {
-				d.bad = true
-				break
-			}
-			has |= r.holds[text]
-		}
+		m, folded := r.message(&d)
 		if d.bad {
 			return nil, fmt.Errorf("%w: a message ends early", ErrDamaged)
 		}
-		if has&all != all {
-			continue
-		}
-		if hit, ok := r.q.Match(r.message(&before)); ok {
+		if hit, ok := r.q.match(m, folded); ok {
 			to = append(to, hit)
 		}
 	}
 	return to, nil
 }
 
-// mark looks for the plain terms in each text; all has a bit for each term.
-func (r *reader) mark() (all uint64) {
-	plain := r.q.plain[:min(len(r.q.plain), 64)]
-	for i := range plain {
-		all |= 1 << i
-	}
-	r.holds = r.holds[:0]
-	for _, text := range r.texts {
-		r.lower = append(r.lower[:0], text...)
-		for i, c := range r.lower {
-			if c-'A' < 26 {
-				r.lower[i] = c + 'a' - 'A'
-			}
-		}
-		r.holds = append(r.holds, holding(r.lower, plain))
-	}
-	return all
-}
-
-// message puts a message together. That it can be done was seen before.
-func (r *reader) message(d *decoder) Message {
-	m := Message{History: HistoryUI}
+// message puts a message together, and the folded texts of it for Query.match.
+func (r *reader) message(d *decoder) (m Message, folded []string) {
+	m.History = HistoryUI
 	if d.byte() == HistoryAPI[0] {
 		m.History = HistoryAPI
 	}
 	m.Number, m.Place, m.TS = int(d.uvarint()), int(d.uvarint()), d.varint()
-	for n := d.uvarint(); n > 0; n-- {
+	for n := d.uvarint(); n > 0 && !d.bad; n-- {
 		class := Class(d.byte())
 		kind, text := d.uvarint(), d.uvarint()
-		m.Pieces = append(m.Pieces, Piece{Class: class, Kind: r.kinds[kind], Text: string(r.texts[text])})
+		if kind >= uint64(len(r.kinds)) || text >= uint64(len(r.texts)) {
+			d.bad = true
+			break
+		}
+		p := Piece{Class: class, Kind: r.kinds[kind], Text: r.texts[text]}
+		m.Pieces, folded = append(m.Pieces, p), append(folded, "")
+		if r.q.looksInto(m, p) {
+			folded[len(folded)-1] = r.folded[text]
+		}
 	}
-	return m
+	return m, folded
 }
 
 type decoder struct {

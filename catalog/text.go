@@ -543,8 +543,7 @@ func wide(c rune) bool {
 }
 
 // fold is a text without case. Every rune stays one rune, so that places in the
-// folded text can be found in the text; and what is not ASCII does not become ASCII,
-// so that a term can be looked for in bytes.
+// folded text can be found in the text; and what is not ASCII does not become ASCII.
 func fold(s string) string {
 	for i := range len(s) {
 		if s[i] >= utf8.RuneSelf {
