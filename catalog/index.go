@@ -285,7 +285,7 @@ func (b *Builder) Add(m Message) {
 			d.texts = append(d.texts, p.Text...)
 			d.ends = append(d.ends, len(d.texts))
 			b.size += len(p.Text)
-			b.found.text(fold(p.Text))
+			b.found.text(strings.ToLower(p.Text))
 		}
 		texts[i] = number
 	}

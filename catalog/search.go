@@ -171,7 +171,7 @@ func Parse(text string, in ...string) (Query, error) {
 			return q, fmt.Errorf("%w in %q: there are %s", ErrQuery, s, strings.Join(Scopes, ", "))
 		}
 	}
-	text = fold(text)
+	text = strings.ToLower(text)
 	for rest := strings.TrimSpace(text); rest != ""; rest = strings.TrimSpace(rest) {
 		var term string
 		end := -1
@@ -205,7 +205,7 @@ func Used(tool string) Query {
 
 // Touched is the query for messages that ask a tool for a file whose path holds this.
 func Touched(path string) Query {
-	path = fold(path)
+	path = strings.ToLower(path)
 	return Query{terms: []string{path}, phrase: path, scopes: []string{"path"}}
 }
 
@@ -236,7 +236,7 @@ func (q Query) Match(m Message) (Hit, bool) {
 	folded := make([]string, len(m.Pieces))
 	for i, p := range m.Pieces {
 		if q.looksInto(m, p) {
-			folded[i] = fold(p.Text)
+			folded[i] = strings.ToLower(p.Text)
 		}
 	}
 	return q.match(m, folded)
@@ -440,7 +440,7 @@ func (r *reader) open(body []byte) (decoder, error) {
 	}
 	for _, n := range lengths {
 		text := string(d.take(n))
-		r.texts, r.folded = append(r.texts, text), append(r.folded, fold(text))
+		r.texts, r.folded = append(r.texts, text), append(r.folded, strings.ToLower(text))
 	}
 	if d.bad {
 		return d, fmt.Errorf("%w: a part ends early", ErrDamaged)

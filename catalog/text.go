@@ -318,7 +318,7 @@ func str(raw []byte, key string) string { s, _ := esjson.GetString(raw, key); re
 
 // toolName spells the name of a tool as it is kept.
 func toolName(s string) string {
-	return strings.NewReplacer("_", "", "-", "", " ", "").Replace(fold(s))
+	return strings.NewReplacer("_", "", "-", "", " ", "").Replace(strings.ToLower(s))
 }
 
 // A text is runs of word characters, with something or nothing between them. What is
@@ -540,23 +540,4 @@ func (w *wanted) run(term string, r run) {
 // wide reports whether a rune is of a script whose words are one or two characters.
 func wide(c rune) bool {
 	return c >= 0x1100 && unicode.In(c, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul)
-}
-
-// fold is a text without case. Every rune stays one rune, so that places in the
-// folded text can be found in the text; and what is not ASCII does not become ASCII.
-func fold(s string) string {
-	for i := range len(s) {
-		if s[i] >= utf8.RuneSelf {
-			return strings.Map(foldRune, s)
-		}
-	}
-	return strings.ToLower(s)
-}
-
-func foldRune(c rune) rune {
-	l := unicode.ToLower(c)
-	if l < utf8.RuneSelf && c >= utf8.RuneSelf {
-		return c // the Kelvin sign, the dotted I
-	}
-	return l
 }
