@@ -158,7 +158,7 @@ type SourceRows struct {
 	Rows []Row
 }
 
-// Reading is a catalogue whose rows are being read.
+// Reading is a catalogue whose rows are being read. A nil one has none.
 type Reading struct {
 	done    chan struct{}
 	db      *DB
@@ -195,10 +195,28 @@ func ReadRows(ctx context.Context, folder string, build uint64, summaries bool) 
 	return r
 }
 
-// Wait returns the catalogue, which the caller closes, and the rows that were read; nil when it cannot be used.
-func (r *Reading) Wait() (*DB, []SourceRows) {
+// DB is the catalogue; nil when it cannot be used.
+func (r *Reading) DB() *DB {
+	if r == nil {
+		return nil
+	}
 	<-r.done
-	return r.db, r.sources
+	return r.db
+}
+
+// Sources are the rows that were read.
+func (r *Reading) Sources() []SourceRows {
+	if r.DB() == nil {
+		return nil
+	}
+	return r.sources
+}
+
+// Close closes the catalogue. What was kept is kept.
+func (r *Reading) Close() {
+	if db := r.DB(); db != nil {
+		_ = db.Close()
+	}
 }
 
 // Rows reads all sources and rows that this build of the program derived, with summaries or without. Another build may

@@ -29,12 +29,10 @@ type Candidate struct {
 
 // Candidates finds the tasks that a filter keeps. Its Sort, Limit and Cursor do not count.
 func (s *Store) Candidates(ctx context.Context, f Filter) (*Candidates, error) {
-	known := s.newListCache(catalog.ReadRows(ctx, s.opt.Cache, build(), false))
-	l, err := s.lines(ctx, known, true)
+	l, err := s.lines(ctx, false, true)
 	if err != nil {
 		l.keep(ctx)
-		l.closeDirs()
-		known.close()
+		l.close()
 		return nil, err
 	}
 	l.mark()
@@ -62,7 +60,4 @@ func (c *Candidates) Summary(ctx context.Context, of Candidate) api.Summary {
 func (c *Candidates) Unchanged(of Candidate) bool { return of.Stamp != "" && c.lines.holds(of.line) }
 
 // Close lets go of the folders and of the catalogue.
-func (c *Candidates) Close() {
-	c.lines.closeDirs()
-	c.lines.known.close()
-}
+func (c *Candidates) Close() { c.lines.close() }

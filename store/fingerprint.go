@@ -30,14 +30,6 @@ import (
 // than a process that watches all the time. Where there are very many tasks, files that
 // a tool is unlikely to write in place are asked for less often: see the comment of pace.
 
-// mix adds the state of a file to a digest.
-func mix(digest uint64, s dirstat.File) uint64 {
-	for _, n := range [...]uint64{s.Mode, uint64(s.Size), s.Inode, uint64(s.Written), uint64(s.Changed)} {
-		digest = catalog.Mix(digest, n)
-	}
-	return digest
-}
-
 // calm reports whether a later change of something that changed last at this time
 // would be seen.
 func (s *Store) calm(newest int64, now time.Time) bool { return intake.Settled(newest, now, s.calmIn) }
@@ -59,7 +51,10 @@ func (f *fingerprint) add(d *dirstat.Dir, name string, follow bool) {
 	case err != nil:
 		f.failed = true
 	default:
-		f.digest, f.newest = mix(f.digest, s), max(f.newest, s.Changed)
+		for _, n := range [...]uint64{s.Mode, uint64(s.Size), s.Inode, uint64(s.Written), uint64(s.Changed)} {
+			f.digest = catalog.Mix(f.digest, n)
+		}
+		f.newest = max(f.newest, s.Changed)
 		if !follow {
 			f.written = max(f.written, s.Written)
 		}
@@ -95,8 +90,6 @@ const logMark = "\x00/"
 // besideMark begins the name of a file that lies beside a task that is one file: the
 // manifest of a subagent's session names the folder where both work.
 const besideMark = "../"
-
-func manifestOf(file string) string { return filepath.Base(filepath.Dir(file)) + ".json" }
 
 // taskDirs are the folders that the tasks of a source are in.
 type taskDirs struct {
@@ -188,7 +181,7 @@ const filesMost = 4096
 
 func filesIn(dir, below string) ([]string, bool) {
 	if info, err := os.Lstat(dir); err == nil && info.Mode().IsRegular() {
-		return []string{besideMark + manifestOf(dir)}, true // a task that is one file
+		return []string{besideMark + filepath.Base(filepath.Dir(dir)) + ".json"}, true // a task that is one file
 	}
 	entries, err := os.ReadDir(filepath.Join(dir, below))
 	if errors.Is(err, fs.ErrNotExist) && below == "" {

@@ -64,10 +64,8 @@ func (s *Store) List(ctx context.Context, f Filter) (Listing, error) {
 	if err != nil {
 		return Listing{}, err
 	}
-	known := s.newListCache(catalog.ReadRows(ctx, s.opt.Cache, build(), f.Limit <= 0))
-	defer known.close()
-	l, err := s.lines(ctx, known, f.closely)
-	defer l.closeDirs()
+	l, err := s.lines(ctx, f.Limit <= 0, f.closely)
+	defer l.close()
 	if err != nil {
 		l.keep(ctx) // what was read need not be read again
 		return Listing{}, err
@@ -350,14 +348,12 @@ const streamChunk = 16
 // copies put together. Nothing is written but the cache.
 func (s *Store) Stream(ctx context.Context, first int) iter.Seq2[api.ListPart, error] {
 	return func(yield func(api.ListPart, error) bool) {
-		cache := s.newListCache(catalog.ReadRows(ctx, s.opt.Cache, build(), true))
-		defer cache.close()
-		l, err := s.linesKnown(ctx, cache)
+		l, err := s.linesKnown(ctx, true)
+		defer l.close()
 		if err != nil {
 			yield(api.ListPart{}, err)
 			return
 		}
-		defer l.closeDirs()
 		defer l.keep(ctx) // also when the caller has left: what was read need not be read again
 		if !yield(api.ListPart{Sources: slices.Clone(l.states), Of: len(l.all)}, nil) {
 			return

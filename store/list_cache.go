@@ -12,14 +12,6 @@ import (
 	"github.com/roost-dev/roost/roofmt"
 )
 
-// listCache is the catalogue as one list uses it: the rows that earlier lists kept. A
-// nil cache knows nothing.
-type listCache struct {
-	s     *Store
-	build uint64
-	rows  *catalog.Reading
-}
-
 // rowsVersion is raised when rows are derived in another way. The program's file is
 // part of the number as well, see build.
 const rowsVersion = 3
@@ -39,59 +31,14 @@ var build = sync.OnceValue(func() uint64 {
 	return digest
 })
 
-// newListCache is the list cache of rows that are being read; nil when there is no cache folder.
-func (s *Store) newListCache(rows *catalog.Reading) *listCache {
-	if rows == nil {
-		return nil
-	}
-	return &listCache{s, build(), rows}
-}
-
-// known are the sources that the catalogue has.
-func (c *listCache) known() []catalog.SourceRows {
-	if c == nil {
-		return nil
-	}
-	_, sources := c.rows.Wait()
-	return sources
-}
-
-func (c *listCache) usable() bool { return c.db() != nil }
-
-// db is the catalogue; nil when it cannot be used.
-func (c *listCache) db() *catalog.DB {
-	if c == nil {
-		return nil
-	}
-	db, _ := c.rows.Wait()
-	return db
-}
-
-func (c *listCache) close() {
-	if c.usable() {
-		_ = c.db().Close() // what was kept is kept
-	}
-}
-
-// source is what is known of a storage; nil when nothing is.
-func (c *listCache) source(name string) *catalog.SourceRows {
-	sources := c.known()
-	for i := range sources {
-		if sources[i].Name == name {
-			return &sources[i]
-		}
-	}
-	return nil
-}
-
-// lost are the known storages at or below a path that cannot be read now. A source's
+// lostSources are the known storages at or below a path that cannot be read now. A source's
 // name follows from where it really is, which cannot be found out now.
-func (c *listCache) lost(src Source) (out []Source) {
+func lostSources(rows *catalog.Reading, src Source) (out []Source) {
 	if src.err == nil {
 		return nil
 	}
 	below := strings.TrimSuffix(src.Path, string(filepath.Separator)) + string(filepath.Separator)
-	for _, known := range c.known() {
+	for _, known := range rows.Sources() {
 		if known.Path == src.Path || strings.HasPrefix(known.Path, below) {
 			out = append(out, Source{
 				Name: known.Name, Tool: known.Tool, byPath: known.ByPath, Path: known.Path, Tasks: known.Tasks, err: src.err,
@@ -111,7 +58,7 @@ const seenEvery = 24 * time.Hour
 // it costs the next list time and is no error. A list that read little does not wait
 // long for another writer, such as a search that fills the catalogue.
 func (l *lines) keep(ctx context.Context) {
-	if l == nil || l.indexes == nil || !l.known.usable() {
+	if l == nil || l.indexes == nil || l.known.DB() == nil {
 		return // nothing was compared, or nothing can be kept
 	}
 	var changes []catalog.Change
@@ -129,9 +76,9 @@ func (l *lines) keep(ctx context.Context) {
 		return
 	}
 	forget := l.s.opt.Now() - forgottenAfter.Milliseconds()
-	err := l.known.db().Keep(context.WithoutCancel(ctx), l.known.build, changes, forget, min(wait, 5*time.Second))
+	err := l.known.DB().Keep(context.WithoutCancel(ctx), build(), changes, forget, min(wait, 5*time.Second))
 	if catalog.Damaged(err) {
-		_ = l.known.db().SetAside() // the next list begins a new one
+		_ = l.known.DB().SetAside() // the next list begins a new one
 	}
 }
 

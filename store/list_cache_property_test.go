@@ -188,17 +188,17 @@ func (w *world) change(cache string) string {
 		}
 		_ = os.WriteFile(rows, b, 0o600)
 	case "other program":
-		if known := w.s.newListCache(catalog.ReadRows(ctx, w.s.opt.Cache, build(), true)); known.usable() {
-			for _, src := range known.known() {
+		if known := catalog.ReadRows(ctx, w.s.opt.Cache, build(), true); known.DB() != nil {
+			for _, src := range known.Sources() {
 				ch := catalog.Change{Source: src.Source, Reset: true}
 				for i := range src.Rows {
 					ch.Put = append(ch.Put, &src.Rows[i])
 				}
-				if err := known.db().Keep(ctx, known.build+1, []catalog.Change{ch}, 0, time.Second); err != nil {
+				if err := known.DB().Keep(ctx, build()+1, []catalog.Change{ch}, 0, time.Second); err != nil {
 					t.Fatal(err)
 				}
 			}
-			known.close()
+			known.Close()
 		}
 	}
 	return what

@@ -92,12 +92,12 @@ func TestOnlyWhatStandsStillIsKept(t *testing.T) {
 // knownSources is what the cache holds.
 func knownSources(t testing.TB, s *Store) []catalog.SourceRows {
 	t.Helper()
-	known := s.newListCache(catalog.ReadRows(context.Background(), s.opt.Cache, build(), true))
-	if !known.usable() {
+	known := catalog.ReadRows(context.Background(), s.opt.Cache, build(), true)
+	if known.DB() == nil {
 		t.Fatal("there is no cache")
 	}
-	defer known.close()
-	return known.known()
+	defer known.Close()
+	return known.Sources()
 }
 
 // knownRows counts the rows that the cache holds.
@@ -161,8 +161,8 @@ func TestStoragesAreKeptApart(t *testing.T) {
 	if n := knownRows(t, first); n != 5 {
 		t.Errorf("%d of 5 rows are known", n)
 	}
-	l := fixture.Must[*lines](t)(first.lines(context.Background(), first.newListCache(catalog.ReadRows(context.Background(), first.opt.Cache, build(), false)), false))
-	defer l.known.close()
+	l := fixture.Must[*lines](t)(first.lines(context.Background(), false, false))
+	defer l.close()
 	write(t, filepath.Join(two, "tasks", "more"), roofmt.UIName, array(uiRow(9, "more")))
 	pageBy(t, second, Filter{})
 	l.keep(context.Background()) // as a process that read before the other one wrote

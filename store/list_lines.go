@@ -37,7 +37,7 @@ type entry struct {
 // lines are all tasks of all sources, while a list is made.
 type lines struct {
 	s       *Store
-	known   *listCache
+	known   *catalog.Reading // the rows that earlier lists kept
 	srcs    []Source
 	states  []api.SourceState
 	marks   overlay.Table
@@ -45,7 +45,7 @@ type lines struct {
 	from    []int               // where the lines of each source begin, and where the last ones end
 	begun   time.Time           // when this list began to compare
 	doctor  bool                // every file of every source is compared
-	close   []bool              // of each source: every file of it is compared
+	every   []bool              // of each source: every file of it is compared
 	dirs    []*taskDirs         // of each source; nil when none of its rows can be kept
 	indexes []uint64            // digests of the indexes of each source; nil until stale
 	filled  int                 // sources that have any tasks
@@ -54,23 +54,24 @@ type lines struct {
 }
 
 // lines looks for the tasks of every source and reads those that changed since the
-// last list. The caller closes the folders, also after an error.
-func (s *Store) lines(ctx context.Context, known *listCache, closely bool) (*lines, error) {
-	l, err := s.linesKnown(ctx, known)
+// last list. The caller closes them, also after an error.
+func (s *Store) lines(ctx context.Context, summaries, closely bool) (*lines, error) {
+	l, err := s.linesKnown(ctx, summaries)
 	if err != nil {
-		return nil, err
+		return l, err
 	}
 	l.doctor = closely
 	l.read(ctx, l.stale())
 	return l, ctx.Err()
 }
 
-// linesKnown are the tasks of every source as they were known.
-func (s *Store) linesKnown(ctx context.Context, known *listCache) (*lines, error) {
-	l := &lines{s: s, known: known}
+// linesKnown are the tasks of every source as they were known, with summaries or without. The caller closes them, also
+// after an error.
+func (s *Store) linesKnown(ctx context.Context, summaries bool) (*lines, error) {
+	l := &lines{s: s, known: catalog.ReadRows(ctx, s.opt.Cache, build(), summaries)}
 	var err error
-	if l.srcs, err = s.sourcesKnown(ctx, known); err != nil {
-		return nil, err
+	if l.srcs, err = s.sourcesKnown(ctx, l.known); err != nil {
+		return l, err
 	}
 	if l.marks, err = s.Overlay(ctx); err != nil {
 		l.marks = nil // no titles and tags of theirs, but all tasks
@@ -83,24 +84,25 @@ func (s *Store) linesKnown(ctx context.Context, known *listCache) (*lines, error
 	return l, nil
 }
 
-func (l *lines) closeDirs() {
-	if l == nil {
-		return
-	}
+func (l *lines) close() {
 	for _, d := range l.dirs {
 		if d != nil {
 			d.close()
 		}
 	}
+	l.known.Close()
 }
 
 // knownOf is what the cache has of a source; nil when nothing of it can be used.
 func (l *lines) knownOf(i int) *catalog.SourceRows {
-	known := l.known.source(l.srcs[i].Name)
-	if known == nil || known.Tool != l.srcs[i].Tool || known.Tasks != l.srcs[i].Tasks {
+	src, sources := l.srcs[i], l.known.Sources()
+	at := slices.IndexFunc(sources, func(k catalog.SourceRows) bool {
+		return k.Name == src.Name && k.Tool == src.Tool && k.Tasks == src.Tasks
+	})
+	if at < 0 {
 		return nil
 	}
-	return known
+	return &sources[at]
 }
 
 // place adds the tasks of one source, as they were known.
@@ -110,7 +112,7 @@ func (l *lines) place(i int, src Source) {
 		state.State = unreachable + src.err.Error()
 	}
 	var dirs *taskDirs
-	if l.known.usable() && src.err == nil && src.gone == nil && !src.One {
+	if l.known.DB() != nil && src.err == nil && src.gone == nil && !src.One {
 		if got, err := l.s.taskDirs(src); err == nil {
 			dirs = &got
 		} else {
@@ -156,10 +158,10 @@ func (l *lines) place(i int, src Source) {
 // stale are the indexes in all of lines whose rows are not those of the tasks as they are now.
 func (l *lines) stale() []int {
 	l.begun = time.Now()
-	l.indexes, l.close = make([]uint64, len(l.srcs)), make([]bool, len(l.srcs))
+	l.indexes, l.every = make([]uint64, len(l.srcs)), make([]bool, len(l.srcs))
 	for i, src := range l.srcs {
 		l.index(i, src)
-		l.close[i] = l.compareClosely(i, len(l.of(i)))
+		l.every[i] = l.compareClosely(i, len(l.of(i)))
 	}
 	Parallel(context.Background(), runtime.GOMAXPROCS(0), len(l.all), func(i int) {
 		ln := &l.all[i]
@@ -371,7 +373,7 @@ func (l *lines) summaries(ctx context.Context, list []*entry) []api.Summary {
 
 // load reads the kept summaries of some lines. What cannot be read stays nil.
 func (l *lines) load(ctx context.Context, list []*entry) {
-	if !l.known.usable() {
+	if l.known.DB() == nil {
 		return
 	}
 	rows := make([][]*catalog.Row, len(l.srcs))
@@ -381,7 +383,7 @@ func (l *lines) load(ctx context.Context, list []*entry) {
 		}
 	}
 	for i, some := range rows {
-		if len(some) > 0 && l.known.db().Summaries(ctx, l.srcs[i].Name, some) != nil {
+		if len(some) > 0 && l.known.DB().Summaries(ctx, l.srcs[i].Name, some) != nil {
 			return // the tasks are read instead
 		}
 	}
@@ -580,16 +582,16 @@ func (l *lines) compareClosely(i, tasks int) bool {
 
 // closely reports whether this list compares all files of a task.
 func (l *lines) closely(ln *entry) bool {
-	return l.close[ln.src] || ln.row.Folders == 0 || time.Unix(ln.row.Written, 0).Add(l.s.pace.warm).After(l.begun)
+	return l.every[ln.src] || ln.row.Folders == 0 || time.Unix(ln.row.Written, 0).Add(l.s.pace.warm).After(l.begun)
 }
 
 // comparedAt is when every file of a source was last compared, for the next list.
 func (l *lines) comparedAt(i int) int64 {
 	known := l.knownOf(i)
 	switch {
-	case !l.close[i] && known != nil:
+	case !l.every[i] && known != nil:
 		return known.Compared
-	case !l.close[i], slices.ContainsFunc(l.of(i), func(ln entry) bool { return ln.stale && ln.sum == nil }):
+	case !l.every[i], slices.ContainsFunc(l.of(i), func(ln entry) bool { return ln.stale && ln.sum == nil }):
 		return 0
 	case known != nil && len(l.of(i)) <= l.s.pace.few:
 		return known.Compared // no list asks

@@ -49,7 +49,7 @@ func (s *Store) Create(ctx context.Context, created task.Created, events ...task
 		return nil, fmt.Errorf("task id %q: it must match ^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$", created.Task)
 	}
 	ref := s.OwnRef(created.Task)
-	if linked(ref.Dir) || roofmt.IsFolder(ref.Dir) {
+	if projection.Linked(ref.Dir) || roofmt.IsFolder(ref.Dir) {
 		return nil, fmt.Errorf("task %s exists already", created.Task)
 	}
 	t, err := s.takeWith(ctx, ref, false, false)
@@ -82,7 +82,7 @@ func (s *Store) Own(ctx context.Context, ref Ref) (*Owned, error) {
 	if _, err := os.Stat(ref.Dir); errors.Is(err, os.ErrNotExist) && !HasJournal(ref.Log) {
 		return nil, fmt.Errorf("%w: %s", ErrNotFound, ref.Dir)
 	}
-	outside := linked(ref.Dir)
+	outside := projection.Linked(ref.Dir)
 	if outside && (ref.Own || HasJournal(ref.Log)) {
 		return nil, fmt.Errorf("task %s: %s is a symbolic link: %w", ref.ID, ref.Dir, ErrLinked)
 	}
@@ -141,7 +141,7 @@ func (r Ref) tags(folder *roofmt.Folder) bool { return r.Own || !staysInPlace(r,
 func continuedInPlace(tool string) bool { return tool != "cline" && tool != "kilo" }
 
 // CanAdopt reports whether the task can be continued in its own folder.
-func (r Ref) CanAdopt() bool { return continuedInPlace(r.Tool) && !linked(r.Dir) }
+func (r Ref) CanAdopt() bool { return continuedInPlace(r.Tool) && !projection.Linked(r.Dir) }
 
 // readFolder reads the task's folder while no program writes it; nil when there is no folder.
 func (t *Task) readFolder(ctx context.Context) (*roofmt.Folder, error) {
@@ -234,7 +234,7 @@ func BranchName(seq uint64) string { return fmt.Sprintf("b%d", seq) }
 // another program may have changed them. The next owner compares everything.
 func (s *Store) OwnLean(ctx context.Context, ref Ref) (*Owned, error) {
 	v := &View{Ref: ref}
-	if linked(ref.Dir) || !HasJournal(ref.Log) || !v.asWritten() {
+	if projection.Linked(ref.Dir) || !HasJournal(ref.Log) || !v.asWritten() {
 		return s.Own(ctx, ref)
 	}
 	if err := s.Prepare(); err != nil {
@@ -392,7 +392,7 @@ func (s *Store) CreateOnce(ctx context.Context, created task.Created, events ...
 	if err := CheckID(ref); err != nil {
 		return nil, false, err
 	}
-	if linked(ref.Dir) {
+	if projection.Linked(ref.Dir) {
 		return nil, false, fmt.Errorf("task %s: %s is a symbolic link: %w", ref.ID, ref.Dir, ErrLinked)
 	}
 	if roofmt.IsFolder(ref.Dir) && !HasJournal(ref.Log) { // another program put it there

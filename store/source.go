@@ -15,8 +15,10 @@ import (
 	"sync"
 
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/catalog"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/roofmt/sqlitefile"
+	"github.com/roost-dev/roost/store/projection"
 )
 
 // Source is one storage with task folders.
@@ -41,7 +43,7 @@ func (s *Store) sources(ctx context.Context) ([]Source, error) { return s.source
 
 // sourcesKnown is sources for a list that keeps what it found before. A storage that cannot be read keeps its earlier
 // place.
-func (s *Store) sourcesKnown(ctx context.Context, known *listCache) ([]Source, error) {
+func (s *Store) sourcesKnown(ctx context.Context, known *catalog.Reading) ([]Source, error) {
 	own := Source{Name: OwnSource, Tool: "roost", Path: s.opt.Root, Tasks: s.TasksDir(), Own: true}
 	own.ids, own.err = names(own.Tasks)
 	if own.err == nil && s.TasksLost() {
@@ -72,7 +74,7 @@ func (s *Store) sourcesKnown(ctx context.Context, known *listCache) ([]Source, e
 		}
 	}
 	found := func(src Source) {
-		lost := known.lost(src)
+		lost := lostSources(known, src)
 		if len(lost) == 0 {
 			lost = []Source{src}
 		}
@@ -297,7 +299,7 @@ func judge(src *api.SourceState) {
 
 // ReadProblem describes why a task that was listed cannot be read.
 func ReadProblem(ref Ref, err error) string {
-	if !linked(ref.Dir) {
+	if !projection.Linked(ref.Dir) {
 		return err.Error()
 	}
 	if _, broken := os.Stat(ref.Dir); broken != nil {

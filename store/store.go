@@ -226,12 +226,6 @@ func exists(dir, name string) bool {
 	return err == nil
 }
 
-// linked reports whether a task folder is a symbolic link. Roost reads its target and never writes it.
-func linked(dir string) bool {
-	info, err := os.Lstat(dir)
-	return err == nil && info.Mode()&os.ModeSymlink != 0
-}
-
 // ErrLinked: the task folder leads out of its storage. Roost reads it and does not write it.
 var ErrLinked = projection.ErrLinked
 

@@ -118,7 +118,7 @@ func summarise(v *View) api.Summary {
 			})
 		}
 	}
-	sum.Empty = sum.Empty || v.unborn
+	sum.Empty = sum.Empty || v.Unborn
 	infer.Environment(&sum, s)
 	// Half of a surrogate pair is no text: what has one would not come back from the
 	// kept rows as it went in.

@@ -212,6 +212,6 @@ func (s *Store) behind(ctx context.Context, ref Ref) bool {
 	if err != nil {
 		return false // opening the task reports why
 	}
-	whole := len(v.State.Problems) == 0 && !v.unborn
+	whole := len(v.State.Problems) == 0 && !v.Unborn
 	return v.Close() == nil && whole
 }

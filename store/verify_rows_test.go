@@ -40,8 +40,8 @@ func TestVerifyFindsWrongRows(t *testing.T) {
 // listLies changes the title that the list keeps of a task.
 func listLies(t *testing.T, s *Store) {
 	t.Helper()
-	known, done := s.newListCache(catalog.ReadRows(context.Background(), s.opt.Cache, build(), true)), false
-	for _, src := range known.known() {
+	known, done := catalog.ReadRows(context.Background(), s.opt.Cache, build(), true), false
+	for _, src := range known.Sources() {
 		ch := catalog.Change{Source: src.Source}
 		for i := range src.Rows {
 			if row := &src.Rows[i]; row.ID == "one" {
@@ -50,9 +50,9 @@ func listLies(t *testing.T, s *Store) {
 				ch.Put = append(ch.Put, row)
 			}
 		}
-		fixture.NoError(t, known.db().Keep(context.Background(), known.build, []catalog.Change{ch}, 0, time.Second))
+		fixture.NoError(t, known.DB().Keep(context.Background(), build(), []catalog.Change{ch}, 0, time.Second))
 	}
-	known.close()
+	known.Close()
 	for _, sum := range fixture.Must[Listing](t)(s.List(context.Background(), Filter{})).Items {
 		if sum.ID == "one" && (!done || sum.Title != "T lie") {
 			t.Fatalf("the list does not believe it: %q", sum.Title)

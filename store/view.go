@@ -27,12 +27,9 @@ type View struct {
 	Pending []intake.Change // what another program changed, folded into State and not taken in yet
 	Health  *journal.Health
 
-	unborn bool  // its journal holds nothing yet
+	Unborn bool  // its journal holds nothing yet
 	size   int64 // bytes of Roo's files
 }
-
-// Unborn reports whether the task's journal is there and holds nothing yet.
-func (v *View) Unborn() bool { return v.unborn }
 
 // Close closes the files. The state's messages cannot be read afterwards.
 func (v *View) Close() error {
@@ -151,7 +148,7 @@ func (s *Store) readInto(ctx context.Context, v *View, whole bool) error {
 			v.State = unadopted(ctx, v.Ref, v.Folder)
 			return nil
 		}
-		v.unborn = blank
+		v.Unborn = blank
 		v.State.ID = v.Ref.ID
 	}
 	if len(v.State.Problems) > 0 { // as taking in does: see intake.Target.TakeIn

@@ -349,16 +349,11 @@ func (d *doctor) rootLeftovers() []finding {
 	for _, dir := range dirs {
 		add(dir, ".roost-export-", exportAge, "an unfinished export")
 	}
-	if damaged := filepath.Join(cache, catalog.Name+".damaged"); cache != "" && exists(damaged) {
+	if damaged := filepath.Join(cache, catalog.Name+".damaged"); cache != "" && projection.Exists(damaged) {
 		out = append(out, about(cache, damaged, "a damaged catalogue that was set aside",
 			"it is kept for investigation; nothing needs it", "").withKind(leftover))
 	}
 	return out
-}
-
-func exists(path string) bool {
-	_, err := os.Lstat(path)
-	return err == nil
 }
 
 func blobFile(h journal.Hash) string {

@@ -195,7 +195,7 @@ func verifyDerived(ctx context.Context, v *store.View, journalDamaged bool) []st
 	if m, ok := verifySnapshot(ctx, v); ok && !journalDamaged {
 		out = append(out, m)
 	}
-	if len(v.Pending) > 0 || v.Unborn() {
+	if len(v.Pending) > 0 || v.Unborn {
 		return out // another program's files; the row shows what Roost makes of them
 	}
 	mark := projection.Read(v.Ref.Log)
@@ -222,7 +222,7 @@ func verifyProjection(ctx context.Context, v *store.View, name string, mark proj
 	info, err := os.Lstat(path)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		if !known || last.Absent || !v.Ref.Own && !exists(v.Ref.Dir) {
+		if !known || last.Absent || !v.Ref.Own && !projection.Exists(v.Ref.Dir) {
 			return store.Mismatch{}, false, nil
 		}
 		return store.Mismatch{File: path, Problem: "it is missing", Source: "the journal", Stale: true}, true, nil

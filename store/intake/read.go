@@ -64,7 +64,7 @@ func ReadSettled(ctx context.Context, dir string, mark projection.Watermark, wai
 		if unread := folder.Unread; unread != nil {
 			return nil, errors.Join(unread, folder.Close())
 		}
-		if now := historyPrints(folder); now != seen {
+		if now := [...]roofmt.Fingerprint{folder.UI.Print, folder.API.Print}; now != seen {
 			seen, since = now, time.Now()
 		}
 		why, limit := "", wait.Busy
@@ -122,10 +122,6 @@ func fresh(folder *roofmt.Folder, mark projection.Watermark, read time.Time, sti
 		}
 	}
 	return ""
-}
-
-func historyPrints(folder *roofmt.Folder) [2]roofmt.Fingerprint {
-	return [2]roofmt.Fingerprint{folder.UI.Print, folder.API.Print}
 }
 
 // quiet is how long files have been unchanged: by their own times, or, where those cannot be right, for as long as

@@ -252,7 +252,7 @@ func (x *Index) Sweep(ctx context.Context) error {
 
 func (x *Index) orphan(entry []byte) bool {
 	id, ok := esjson.GetString(entry, "id")
-	return ok && api.ValidTaskID(id) && !exists(filepath.Join(x.tasks, id))
+	return ok && api.ValidTaskID(id) && !Exists(filepath.Join(x.tasks, id))
 }
 
 // Verify compares the index with the task folders: how many tasks are not in it as their folders have them, and how many
@@ -295,13 +295,14 @@ func (x *Index) Rebuild(ctx context.Context, unreadable bool) error {
 	return x.retried(ctx, func() error { return x.put(ctx, x.items(ids), true) })
 }
 
-func exists(path string) bool {
+// Exists reports whether there is anything at a path.
+func Exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
 }
 
-// linked reports whether a folder is a symbolic link. Roost reads its target and never writes it.
-func linked(dir string) bool {
+// Linked reports whether a folder is a symbolic link. Roost reads its target and never writes it.
+func Linked(dir string) bool {
 	info, err := os.Lstat(dir)
 	return err == nil && info.Mode()&os.ModeSymlink != 0
 }

@@ -428,7 +428,7 @@ func (p *Projector) write(ctx context.Context, img image) error {
 			f.mark.Shows = img.itemKey()
 		}
 		key := cmp.Or(f.mark.Shows, f.mark.SHA256)
-		if known && (last.Shows == key || last.Shows == "" && last.SHA256 == key) && exists(filepath.Join(ref.Dir, f.name)) != last.Absent {
+		if known && (last.Shows == key || last.Shows == "" && last.SHA256 == key) && Exists(filepath.Join(ref.Dir, f.name)) != last.Absent {
 			continue
 		}
 		if f.name == roofmt.MetadataName && len(img.files)+len(img.unknown) == 0 && !ref.Own {
@@ -482,7 +482,7 @@ func (p *Projector) write(ctx context.Context, img image) error {
 // removed does no harm.
 func (p *Projector) removeOutputs(img image) {
 	dir := filepath.Join(p.task.Dir, "command-output")
-	if len(img.gone) == 0 || linked(dir) {
+	if len(img.gone) == 0 || Linked(dir) {
 		return
 	}
 	for _, a := range img.gone {
@@ -529,7 +529,7 @@ func (p *Projector) writeOutputs(list []artifact) error {
 	dir := filepath.Join(p.task.Dir, "command-output")
 	for _, a := range list {
 		name := filepath.Base(a.name)
-		if exists(filepath.Join(dir, name)) {
+		if Exists(filepath.Join(dir, name)) {
 			continue
 		}
 		if err := p.writeOutput(dir, name, a.blob); err != nil {
@@ -543,7 +543,7 @@ func (p *Projector) writeOutput(dir, name, hash string) error {
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return err
 	}
-	if linked(dir) {
+	if Linked(dir) {
 		return ErrLinked
 	}
 	blob, err := p.task.Log.Blob(context.Background(), journal.Hash(hash))

@@ -66,10 +66,6 @@ func (f *search) keep(ctx context.Context, k *keeper, last bool) {
 	}
 }
 
-func (f *search) patient() bool {
-	return f.q.Patience <= 0 || time.Since(f.began) < f.q.Patience
-}
-
 // read looks through one task. A failure is reported and does not end the search.
 func (f *search) read(ctx context.Context, c *candidate, k *keeper, from spot) {
 	if c.Size > largeFiles {
@@ -82,7 +78,8 @@ func (f *search) read(ctx context.Context, c *candidate, k *keeper, from spot) {
 		return
 	}
 	var text *catalog.Builder
-	if f.db != nil && c.Stamp != "" && !c.large && f.patient() {
+	patient := f.q.Patience <= 0 || time.Since(f.began) < f.q.Patience
+	if f.db != nil && c.Stamp != "" && !c.large && patient {
 		text = new(catalog.Builder)
 	}
 	whole := true

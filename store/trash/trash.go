@@ -25,6 +25,7 @@ import (
 	"github.com/roost-dev/roost/journal/filelog"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/store/overlay"
+	"github.com/roost-dev/roost/store/projection"
 )
 
 // ErrTaken: another task has the id of the task that should be restored.
@@ -173,7 +174,7 @@ func moveToTrash(
 		return api.DeletedTask{}, err
 	}
 	name := ref.ID
-	for n := 2; exists(filepath.Join(s.TrashDir(), name)); n++ { // ids hold no "~"
+	for n := 2; projection.Exists(filepath.Join(s.TrashDir(), name)); n++ { // ids hold no "~"
 		name = ref.ID + "~" + strconv.Itoa(n)
 	}
 	to := filepath.Join(s.TrashDir(), name)
@@ -208,7 +209,7 @@ func moveToTrash(
 // open, and the move fails.
 func moveUnowned(ctx context.Context, s *store.Store, ref store.Ref, to string, record func() error) error {
 	release := func() error { return nil }
-	if !isLink(ref.Dir) { // a link moves; its target is not written
+	if !projection.Linked(ref.Dir) { // a link moves; its target is not written
 		log, err := s.LockJournal(ctx, ref, 0)
 		if errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("%w: %s is not there any more", store.ErrNotFound, ref.Log)
@@ -432,14 +433,4 @@ func removePurged(s *store.Store) error {
 		}
 	}
 	return nil
-}
-
-func exists(path string) bool {
-	_, err := os.Lstat(path)
-	return err == nil
-}
-
-func isLink(path string) bool {
-	info, err := os.Lstat(path)
-	return err == nil && info.Mode()&os.ModeSymlink != 0
 }
