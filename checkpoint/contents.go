@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -311,7 +310,7 @@ func (v *Verifier) Verify(ctx context.Context, f api.FileVersion) error {
 	if err, ok := v.known[key]; ok {
 		return err
 	}
-	err := v.c.store.Copy(ctx, content.Hash(f.Hash), io.Discard)
+	err := v.c.store.Verify(ctx, content.Hash(f.Hash))
 	if errors.Is(err, content.ErrMissing) {
 		_, err = v.c.read(ctx, f, 0)
 	}
@@ -342,7 +341,7 @@ func (k *Keeper) isSound(ctx context.Context, id content.Hash) bool {
 	if sound {
 		return true
 	}
-	if err := k.store.Copy(ctx, id, io.Discard); err != nil {
+	if err := k.store.Verify(ctx, id); err != nil {
 		return ctx.Err() != nil // a damaged content is marked from now on, and not found
 	}
 	k.mu.Lock()

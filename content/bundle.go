@@ -136,8 +136,7 @@ var codec = sync.OnceValue(func() (c struct {
 	return c
 })
 
-// copyTo writes a content to w and compares it with its hash. A content that fits into memory is compared before its
-// first byte is written, so that another copy can be used instead. Errors of w are a writeError.
+// copyTo writes a content to w, which takes all of it, and compares it with its hash.
 func (b *bundle) copyTo(ctx context.Context, f io.ReaderAt, r row, w io.Writer) error {
 	frame := io.NewSectionReader(f, r.offset, r.stored)
 	bad := func(why error) error {
@@ -155,10 +154,8 @@ func (b *bundle) copyTo(ctx context.Context, f io.ReaderAt, r row, w io.Writer) 
 		if sha256.Sum256(data) != r.key {
 			return bad(errDiffers)
 		}
-		if _, err := w.Write(data); err != nil {
-			return writeError{err}
-		}
-		return nil
+		_, err = w.Write(data)
+		return err
 	}
 	dec, err := zstd.NewReader(frame, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(64<<20))
 	if err != nil {
@@ -166,13 +163,10 @@ func (b *bundle) copyTo(ctx context.Context, f io.ReaderAt, r row, w io.Writer) 
 	}
 	defer dec.Close()
 	sum := sha256.New()
-	out := &outlet{w: w}
-	n, err := io.Copy(io.MultiWriter(out, sum), inputfile.ContextReader(ctx, io.LimitReader(dec, r.size+1)))
+	n, err := io.Copy(io.MultiWriter(w, sum), inputfile.ContextReader(ctx, io.LimitReader(dec, r.size+1)))
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case out.err != nil:
-		return writeError{out.err}
 	case err != nil:
 		return bad(err)
 	case n != r.size || !bytes.Equal(sum.Sum(nil), r.key[:]):
@@ -182,27 +176,6 @@ func (b *bundle) copyTo(ctx context.Context, f io.ReaderAt, r row, w io.Writer) 
 }
 
 var errDiffers = errors.New("the bytes differ from the hash")
-
-// writeError marks an error of the caller's writer, so that it does not count as damage.
-type writeError struct{ error }
-
-func (e writeError) Unwrap() error { return e.error }
-
-// outlet remembers the error of a writer and how much went through.
-type outlet struct {
-	w   io.Writer
-	n   int64
-	err error
-}
-
-func (o *outlet) Write(p []byte) (int, error) {
-	n, err := o.w.Write(p)
-	o.n += int64(n)
-	if err != nil {
-		o.err = err
-	}
-	return n, err
-}
 
 // bundleWriter writes one bundle. A small one stays in memory until the end.
 type bundleWriter struct {

@@ -368,26 +368,23 @@ func (s *Store) relyOn(k key, manifest, look bool) (bool, error) {
 // Other errors are ErrMissing and ErrDamaged.
 func (s *Store) Read(ctx context.Context, h Hash, limit int64) ([]byte, error) {
 	var out bytes.Buffer
-	err := s.copy(ctx, h, limit, &out)
-	if err != nil {
+	if err := s.copy(ctx, h, limit, &out); err != nil {
 		return nil, err
 	}
 	return out.Bytes(), nil
 }
 
-// Copy writes a content to w, in little memory. Only a nil error means that the bytes are right: with ErrDamaged some
-// of them may be written.
-func (s *Store) Copy(ctx context.Context, h Hash, w io.Writer) error { return s.copy(ctx, h, 0, w) }
+// Verify reads a content in little memory and compares it with its hash.
+func (s *Store) Verify(ctx context.Context, h Hash) error { return s.copy(ctx, h, 0, nil) }
 
 // copy tries every copy of a content until one is good. When a bundle was removed since the folder was read, because
-// its contents went to another one, the folder is read again.
-func (s *Store) copy(ctx context.Context, h Hash, limit int64, w io.Writer) error {
+// its contents went to another one, the folder is read again. A nil buffer takes nothing.
+func (s *Store) copy(ctx context.Context, h Hash, limit int64, out *bytes.Buffer) error {
 	k, err := h.key()
 	if err != nil {
 		return fmt.Errorf("%w: %w", err, ErrMissing)
 	}
 	tried := map[string]bool{}
-	out := &outlet{w: w}
 	var first error
 	for round := range 5 {
 		for _, p := range s.copies(k) {
@@ -395,7 +392,6 @@ func (s *Store) copy(ctx context.Context, h Hash, limit int64, w io.Writer) erro
 				continue
 			}
 			err := s.copyFrom(ctx, p, limit, out)
-			var taker writeError
 			switch {
 			case err == nil:
 				return nil
@@ -403,8 +399,6 @@ func (s *Store) copy(ctx context.Context, h Hash, limit int64, w io.Writer) erro
 				continue
 			case ctx.Err() != nil:
 				return ctx.Err()
-			case errors.As(err, &taker):
-				return taker.error
 			case errors.Is(err, ErrTooLarge):
 				return fmt.Errorf("content %s %w", h, err)
 			}
@@ -412,9 +406,6 @@ func (s *Store) copy(ctx context.Context, h Hash, limit int64, w io.Writer) erro
 				s.mu.Lock()
 				s.known.damaged[p] = true
 				s.mu.Unlock()
-			}
-			if out.n > 0 {
-				return err // a second copy cannot follow half of the first
 			}
 			tried[p.b.name] = true
 			if first == nil {
@@ -439,7 +430,7 @@ func (s *Store) copy(ctx context.Context, h Hash, limit int64, w io.Writer) erro
 	return fmt.Errorf("content %s %w", h, ErrMissing)
 }
 
-func (s *Store) copyFrom(ctx context.Context, p position, limit int64, w io.Writer) error {
+func (s *Store) copyFrom(ctx context.Context, p position, limit int64, out *bytes.Buffer) error {
 	r := p.b.row(p.i)
 	if limit > 0 && r.size > limit {
 		return ErrTooLarge
@@ -449,7 +440,11 @@ func (s *Store) copyFrom(ctx context.Context, p position, limit int64, w io.Writ
 		return err
 	}
 	defer f.Close()
-	return p.b.copyTo(ctx, f, r, w)
+	if out == nil {
+		return p.b.copyTo(ctx, f, r, io.Discard)
+	}
+	out.Reset()
+	return p.b.copyTo(ctx, f, r, out)
 }
 
 // copies lists where a content is, copies known to be damaged last.

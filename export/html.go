@@ -11,11 +11,10 @@ import (
 	"html"
 	"io"
 	"iter"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/alecthomas/chroma/v2"
 
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/store"
@@ -34,9 +33,7 @@ const policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; ba
 func HTML(ctx context.Context, w io.Writer, v *store.View, o Options) (Report, error) {
 	var r Report
 	p := &page{out: bufio.NewWriter(w), set: newTypesetter(o.Mask)}
-	if err := p.begin(v.Summary.Title); err != nil {
-		return r, trouble(v, "HTML", err)
-	}
+	p.begin(v.Summary.Title)
 	p.facts(v)
 	if ui := v.State.UI(); len(ui) > 0 {
 		results, answers, notices := resultsByRow(v.State), answersTo(v), view.ByRow(view.Notices(v.State))
@@ -102,17 +99,14 @@ type page struct {
 
 func (p *page) print(format string, args ...any) { fmt.Fprintf(p.out, format, args...) }
 
-func (p *page) begin(title string) error {
+func (p *page) begin(title string) {
 	p.print(`<!doctype html><html lang="en"><head><meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="%s">
 <meta name="viewport" content="width=device-width, initial-scale=1"><meta name="referrer" content="no-referrer">
 <title>%s</title><style>
-%s`, policy, p.set.title(title), pageCSS)
-	light := p.set.format.WriteCSS(p.out, onLight())
-	p.print("@media (prefers-color-scheme: dark) {\n")
-	dark := p.set.format.WriteCSS(p.out, onDark())
-	p.print("}\n</style></head><body>\n<h1>%s</h1>\n", p.set.title(title))
-	return errors.Join(light, dark)
+%s</style></head><body>
+<h1>%s</h1>
+`, policy, p.set.title(title), pageCSS, p.set.title(title))
 }
 
 // short is a title that fits above a page; the first message has the whole text.
@@ -189,7 +183,7 @@ func (p *page) body(it view.Item) {
 	case it.Class == view.Reasoning:
 		p.print("<details><summary>reasoning</summary>%s</details>\n", p.set.markdown(it.Body))
 	case it.Class == view.Tool && esjson.Valid([]byte(it.Body)):
-		p.print("<pre class=\"chroma\">%s</pre>\n", p.set.code(p.set.clean(display([]byte(it.Body))), "json"))
+		p.print("<pre class=\"code\">%s</pre>\n", p.set.code(p.set.clean(display([]byte(it.Body))), "json"))
 	case lines >= long, it.Class == view.Appended:
 		p.print("<details><summary>%d lines</summary><pre>%s</pre></details>\n", lines+1, p.set.plain(it.Body))
 	default:
@@ -302,14 +296,13 @@ func (p *page) picture(address string) (fresh string, err error) {
 	return "", errors.New("it is not a picture that is known")
 }
 
-// Importing the library's languages costs 6 ms and some megabytes at every start of the program. A page of a task only
-// has to separate comments, strings, numbers and keywords, and languages write those in a few ways.
+// A page of a task only has to separate comments, strings, numbers and keywords, and languages write those in a few ways.
+// A library was rejected: its languages and styles cost time and megabytes at every start of the program.
 
 // family is the syntax of a group of languages.
 type family struct {
-	names    string
-	comments []string // patterns
-	strings  []string
+	names             string
+	comments, strings string // patterns
 }
 
 const (
@@ -323,103 +316,40 @@ var families = []family{
 	{
 		"go js javascript jsx ts typescript tsx mjs java c h cpp c++ cc hpp cs csharp " +
 			"rs rust swift kotlin kt php scala dart groovy json jsonc json5 css scss less proto zig",
-		[]string{`//[^\n]*`, `/\*[\s\S]*?\*/`}, []string{doubleQuoted, singleQuoted, backQuoted},
+		`//[^\n]*|/\*[\s\S]*?\*/`, doubleQuoted + "|" + singleQuoted + "|" + backQuoted,
 	},
 	{
 		"py python rb ruby sh bash shell zsh fish console yaml yml toml ini perl pl r make makefile " +
 			"dockerfile docker elixir ex nix tf hcl conf",
-		[]string{`#[^\n]*`}, []string{tripleQuoted, doubleQuoted, singleQuoted},
+		`#[^\n]*`, tripleQuoted + "|" + doubleQuoted + "|" + singleQuoted,
 	},
-	{"sql lua hs haskell elm ada", []string{`--[^\n]*`}, []string{doubleQuoted, singleQuoted}},
-	{"html xml svg vue svelte xhtml", []string{`<!--[\s\S]*?-->`}, []string{doubleQuoted, singleQuoted}},
+	{"sql lua hs haskell elm ada", `--[^\n]*`, doubleQuoted + "|" + singleQuoted},
+	{"html xml svg vue svelte xhtml", `<!--[\s\S]*?-->`, doubleQuoted + "|" + singleQuoted},
 }
 
 // keywords are the words that carry structure in most languages. A keyword of another language is coloured too, which
 // does no harm.
-const keywords = `abstract and as assert async await begin break case catch class const continue def default defer del do done echo ` +
+const keywords = ` abstract and as assert async await begin break case catch class const continue def default defer del do done echo ` +
 	`elif else ` +
 	`elsif end enum esac except export extends extern false fi final finally fn for foreach from func function global go goto if impl ` +
 	`implements import in include instanceof interface internal is lambda let local loop map match mod module mut namespace new nil none ` +
 	`not null of operator or override package pass private protected pub public raise range readonly record require return select self ` +
 	`static struct super switch then this throw throws trait true try type typedef typeof union unless until use using val var void ` +
-	`volatile when where while with yield`
+	`volatile when where while with yield `
 
-var languages = sync.OnceValue(func() map[string]chroma.Lexer {
-	all := map[string]chroma.Lexer{}
+// languages are patterns whose groups are named as the classes of a page are.
+var languages = sync.OnceValue(func() map[string]*regexp.Regexp {
+	diff := regexp.MustCompile(`(?m)(?P<gh>^(?:@@|diff |index |--- |\+\+\+ ).*)|(?P<gi>^\+.*)|(?P<gd>^-.*)`)
+	all := map[string]*regexp.Regexp{"diff": diff, "patch": diff}
 	for _, f := range families {
-		lexer := f.lexer()
+		syntax := regexp.MustCompile(`(?P<c>` + f.comments + `)|(?P<s>` + f.strings + `)|(?P<nt></?[A-Za-z][\w:-]*)|` +
+			`(?P<m>0[xX][0-9a-fA-F_]+|\d[\d_]*(?:\.\d+)?(?:[eE][+-]?\d+)?)|(?P<word>[A-Za-z_$][\w$]*)`)
 		for name := range strings.FieldsSeq(f.names) {
-			all[name] = lexer
+			all[name] = syntax
 		}
 	}
-	diff := diffLexer()
-	all["diff"], all["patch"] = diff, diff
 	return all
 })
 
 // lexerOf is nil for an unknown language.
-func lexerOf(language string) chroma.Lexer { return languages()[strings.ToLower(language)] }
-
-func (f family) lexer() chroma.Lexer {
-	var rules []chroma.Rule
-	for _, p := range f.comments {
-		rules = append(rules, chroma.Rule{Pattern: p, Type: chroma.Comment})
-	}
-	for _, p := range f.strings {
-		rules = append(rules, chroma.Rule{Pattern: p, Type: chroma.String})
-	}
-	rules = append(rules,
-		chroma.Rule{Pattern: `</?[A-Za-z][\w:-]*`, Type: chroma.NameTag},
-		chroma.Rule{Pattern: `(?:` + strings.ReplaceAll(keywords, " ", "|") + `)\b`, Type: chroma.Keyword},
-		chroma.Rule{Pattern: `0[xX][0-9a-fA-F_]+|\d[\d_]*(?:\.\d+)?(?:[eE][+-]?\d+)?`, Type: chroma.Number},
-		chroma.Rule{Pattern: `[A-Za-z_$][\w$]*(?=\()`, Type: chroma.NameFunction},
-		chroma.Rule{Pattern: `[A-Za-z_$][\w$]*`, Type: chroma.Text},
-		chroma.Rule{Pattern: `[^\w$"'/#<` + "`" + `-]+|[\s\S]`, Type: chroma.Text},
-	)
-	return newLexer(f.names, rules)
-}
-
-func diffLexer() chroma.Lexer {
-	return newLexer("diff", []chroma.Rule{
-		{Pattern: `(?:@@|diff |index |--- |\+\+\+ )[^\n]*\n?`, Type: chroma.GenericHeading},
-		{Pattern: `\+[^\n]*\n?`, Type: chroma.GenericInserted},
-		{Pattern: `-[^\n]*\n?`, Type: chroma.GenericDeleted},
-		{Pattern: `[^\n]*\n|[^\n]+`, Type: chroma.Text},
-	})
-}
-
-func newLexer(name string, rules []chroma.Rule) chroma.Lexer {
-	return chroma.MustNewLexer(&chroma.Config{Name: name}, func() chroma.Rules { return chroma.Rules{"root": rules} })
-}
-
-// The colours of code, on a light and on a dark page. They are our own: importing the library's styles would cost time
-// at every start of the program, for every command.
-var (
-	onLight = sync.OnceValue(func() *chroma.Style {
-		return colours("light", "#1f2328", "#59636e", "#0a3069", "#cf222e", "#8250df", "#0550ae", "#116329", "#82071e")
-	})
-	onDark = sync.OnceValue(func() *chroma.Style {
-		return colours("dark", "#e6edf3", "#9198a1", "#a5d6ff", "#ff7b72", "#d2a8ff", "#79c0ff", "#aff5b4", "#ffdcd7")
-	})
-)
-
-func colours(name, text, comment, str, keyword, function, number, added, removed string) *chroma.Style {
-	return chroma.MustNewStyle(name, chroma.StyleEntries{
-		chroma.Text:            text,
-		chroma.Comment:         "italic " + comment,
-		chroma.CommentPreproc:  keyword,
-		chroma.String:          str,
-		chroma.Keyword:         keyword,
-		chroma.Operator:        keyword,
-		chroma.NameFunction:    function,
-		chroma.NameClass:       function,
-		chroma.NameTag:         added,
-		chroma.NameAttribute:   number,
-		chroma.NameBuiltin:     number,
-		chroma.NameConstant:    number,
-		chroma.Number:          number,
-		chroma.GenericInserted: added,
-		chroma.GenericDeleted:  removed,
-		chroma.GenericHeading:  "bold " + number,
-	})
-}
+func lexerOf(language string) *regexp.Regexp { return languages()[strings.ToLower(language)] }

@@ -14,8 +14,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/alecthomas/chroma/v2"
-	chromahtml "github.com/alecthomas/chroma/v2/formatters/html"
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/extension"
@@ -43,18 +41,13 @@ const (
 
 // typesetter turns untrusted text into HTML that holds only text.
 type typesetter struct {
-	mask   mask
-	md     goldmark.Markdown
-	format *chromahtml.Formatter
-	left   int // bytes of code that may still be highlighted
+	mask mask
+	md   goldmark.Markdown
+	left int // bytes of code that may still be highlighted
 }
 
 func newTypesetter(by *redact.Redactor) *typesetter {
-	t := &typesetter{
-		mask:   mask{by: by},
-		left:   maxColoured,
-		format: chromahtml.New(chromahtml.WithClasses(true), chromahtml.PreventSurroundingPre(true)),
-	}
+	t := &typesetter{mask: mask{by: by}, left: maxColoured}
 	// No links by reference: the lines with their addresses would not be shown, even if no link uses them.
 	plain := parser.NewParser(parser.WithBlockParsers(parser.DefaultBlockParsers()...),
 		parser.WithInlineParsers(parser.DefaultInlineParsers()...))
@@ -139,14 +132,27 @@ func (t *typesetter) code(text, language string) string {
 	}
 	t.left -= len(text)
 	var out strings.Builder
-	tokens, err := chroma.Coalesce(lexer).Tokenise(nil, text)
-	if err == nil {
-		err = t.format.Format(&out, onLight(), tokens)
+	done := 0
+	for _, at := range lexer.FindAllStringSubmatchIndex(text, -1) {
+		from, to, class := at[0], at[1], ""
+		for i, name := range lexer.SubexpNames() {
+			if at[2*i] >= 0 {
+				class = name // of the group that matched; the first one is the whole
+			}
+		}
+		switch {
+		case class != "word":
+		case strings.Contains(keywords, " "+text[from:to]+" "):
+			class = "k"
+		case strings.HasPrefix(text[to:], "("):
+			class = "nf"
+		default:
+			continue
+		}
+		out.WriteString(html.EscapeString(text[done:from]) + `<span class="` + class + `">` + html.EscapeString(text[from:to]) + "</span>")
+		done = to
 	}
-	if err != nil {
-		return html.EscapeString(text)
-	}
-	return out.String()
+	return out.String() + html.EscapeString(text[done:])
 }
 
 // plainNodes renders the nodes that could load or run something: markup in a text becomes text, a picture its
@@ -284,7 +290,7 @@ func (p plainNodes) fenced(w util.BufWriter, source []byte, n ast.Node, entering
 			}
 		}
 		//nolint:errcheck // into memory
-		w.WriteString(`<pre class="chroma"><code>` + p.t.code(lines(block, source), language) + "</code></pre>\n")
+		w.WriteString(`<pre class="code"><code>` + p.t.code(lines(block, source), language) + "</code></pre>\n")
 	}
 	return ast.WalkSkipChildren, nil
 }
@@ -505,9 +511,7 @@ type Page struct {
 // Index writes the page that links to the others in its folder. It returns how many secrets it masked.
 func Index(w io.Writer, pages []Page, o Options) (masked int, err error) {
 	p := &page{out: bufio.NewWriter(w), set: newTypesetter(o.Mask)}
-	if err := p.begin(fmt.Sprintf("%d tasks", len(pages))); err != nil {
-		return 0, fmt.Errorf("write the index: %w", err)
-	}
+	p.begin(fmt.Sprintf("%d tasks", len(pages)))
 	for _, one := range pages {
 		t := one.Task
 		title := p.set.title(t.Title)

@@ -25,7 +25,6 @@ type View struct {
 	Log     journal.Reader  // nil while the task has no journal
 	Folder  *roofmt.Folder  // nil when there is none, or when its histories are as we wrote them
 	Pending []intake.Change // what another program changed, folded into State and not taken in yet
-	Health  *journal.Health
 
 	Unborn bool  // its journal holds nothing yet
 	size   int64 // bytes of Roo's files
