@@ -278,41 +278,52 @@ func (c *Contents) UsedByEarlier() (bool, error) { return c.old.InUse() }
 // ErrDamaged: a kept content differs from its record.
 var ErrDamaged = content.ErrDamaged
 
-// Verifier reads what is kept in the store of a workspace, which need not exist any more, and compares it with the
+// Verifier reads what is kept in the stores of workspaces, which need not exist any more, and compares it with the
 // records. Each content is read once. It writes nothing.
 type Verifier struct {
 	Objects int   // that were read
 	Bytes   int64 // of them, as far as they are whole
 
-	c     *Contents
+	dir   string
+	open  map[string]*Contents
 	known map[string]error
 }
 
-// OpenVerifier opens the store of that name in dir, the folder of all stores.
-func OpenVerifier(dir, name string) (*Verifier, error) {
-	c, err := OpenContents(dir, name)
-	if err != nil {
-		return nil, fmt.Errorf("verify checkpoints: %w", err)
-	}
-	return &Verifier{c: c, known: map[string]error{}}, nil
+// NewVerifier verifies stores in dir, the folder of all stores.
+func NewVerifier(dir string) *Verifier {
+	return &Verifier{dir: dir, open: map[string]*Contents{}, known: map[string]error{}}
 }
 
-// Close closes the store.
-func (v *Verifier) Close() error { return v.c.Close() }
+// Close closes the stores.
+func (v *Verifier) Close() (err error) {
+	for _, c := range v.open {
+		err = errors.Join(err, c.Close())
+	}
+	return err
+}
 
-// Verify returns nil when the content of a version is kept as recorded, or was never kept. The error wraps ErrUnkept
-// when the content is missing, and ErrDamaged when it differs. Any other error is the context's, or a read error.
-func (v *Verifier) Verify(ctx context.Context, f api.FileVersion) error {
+// Verify returns nil when the content of a version is kept in a store as recorded, or was never kept. The error wraps
+// ErrUnkept when the content is missing, and ErrDamaged when it differs. Any other error is the context's, or a read
+// error.
+func (v *Verifier) Verify(ctx context.Context, store string, f api.FileVersion) error {
 	if f.Blob == "" {
 		return nil
 	}
-	key := f.Blob + " " + f.Hash
+	key := store + " " + f.Blob + " " + f.Hash
 	if err, ok := v.known[key]; ok {
 		return err
 	}
-	err := v.c.store.Verify(ctx, content.Hash(f.Hash))
+	c := v.open[store]
+	if c == nil {
+		var err error
+		if c, err = OpenContents(v.dir, store); err != nil {
+			return fmt.Errorf("verify checkpoints: %w", err)
+		}
+		v.open[store] = c
+	}
+	err := c.store.Verify(ctx, content.Hash(f.Hash))
 	if errors.Is(err, content.ErrMissing) {
-		_, err = v.c.read(ctx, f, 0)
+		_, err = c.read(ctx, f, 0)
 	}
 	switch {
 	case err == nil:

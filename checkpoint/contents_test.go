@@ -78,8 +78,7 @@ func earlierLab(t testing.TB) *lab {
 func (l *lab) wantEarlier(when string) {
 	l.Helper()
 	k := l.open(Options{Git: "none"})
-	check, err := OpenVerifier(l.data, k.Name())
-	l.must(err)
+	check := NewVerifier(l.data)
 	defer check.Close()
 	for text, blob := range earlierBlobs {
 		v := earlierVersion(text)
@@ -89,7 +88,7 @@ func (l *lab) wantEarlier(when string) {
 		if data, err := k.Content(l.Context(), v, 0); err != nil || string(data) != text {
 			l.Errorf("%s: %.20q reads as %.20q, %v", when, text, data, err)
 		}
-		if err := check.Verify(l.Context(), v); err != nil {
+		if err := check.Verify(l.Context(), k.Name(), v); err != nil {
 			l.Errorf("%s: %.20q: %v", when, text, err)
 		}
 	}

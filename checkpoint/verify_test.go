@@ -38,10 +38,9 @@ func TestADamagedContentIsHealed(t *testing.T) {
 	v := held["a.txt"]
 	verify := func() error {
 		t.Helper()
-		check, err := OpenVerifier(filepath.Dir(l.k.dir), l.k.name)
-		l.must(err)
+		check := NewVerifier(filepath.Dir(l.k.dir))
 		defer check.Close()
-		return check.Verify(context.Background(), v)
+		return check.Verify(context.Background(), l.k.name, v)
 	}
 	if err := verify(); err != nil {
 		t.Fatalf("whole: %v", err)
@@ -67,16 +66,15 @@ func TestADamagedContentIsHealed(t *testing.T) {
 
 func TestVerifyTellsWhatIsMissing(t *testing.T) {
 	l := newLab(t, Options{Git: "none"})
-	check, err := OpenVerifier(filepath.Dir(l.k.dir), l.k.name)
-	l.must(err)
+	check := NewVerifier(filepath.Dir(l.k.dir))
 	defer check.Close()
-	if err := check.Verify(context.Background(), api.FileVersion{Kind: api.KindFile, Blob: strings.Repeat("ab", 20), Hash: strings.Repeat("cd", 32)}); !errors.Is(err, ErrUnkept) {
+	if err := check.Verify(context.Background(), l.k.name, api.FileVersion{Kind: api.KindFile, Blob: strings.Repeat("ab", 20), Hash: strings.Repeat("cd", 32)}); !errors.Is(err, ErrUnkept) {
 		t.Errorf("%v, want that it is not kept", err)
 	}
-	if err := check.Verify(context.Background(), api.FileVersion{Kind: api.KindGone}); err != nil {
+	if err := check.Verify(context.Background(), l.k.name, api.FileVersion{Kind: api.KindGone}); err != nil {
 		t.Errorf("a version without content: %v", err)
 	}
-	if _, err := OpenVerifier(filepath.Dir(l.k.dir), "../evil"); err == nil {
+	if err := check.Verify(context.Background(), "../evil", api.FileVersion{Kind: api.KindFile, Blob: "b"}); err == nil {
 		t.Error("a name that leads elsewhere was taken")
 	}
 }

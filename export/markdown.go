@@ -189,6 +189,9 @@ func capital(name string) string {
 	if n == 0 || r == utf8.RuneError || r > 0xffff {
 		return name
 	}
+	if r >= 0x1f80 && r < 0x1fb0 { // Greek, with an iota below
+		return string([]rune{[...]rune{0x1f08, 0x1f28, 0x1f68}[(r-0x1f80)/16] + r%8, 0x399}) + name[n:]
+	}
 	if several, ok := upperCase[r]; ok {
 		return several + name[n:]
 	}

@@ -480,34 +480,6 @@ type VerifiedContents struct {
 	Repaired []api.Finding `json:"-"`
 }
 
-// verifiers are open verifiers by store.
-type verifiers struct {
-	dir  string
-	open map[string]*checkpoint.Verifier
-}
-
-func (svc *Service) verifiers() *verifiers {
-	return &verifiers{svc.dir(), map[string]*checkpoint.Verifier{}}
-}
-
-func (v *verifiers) of(store string) (*checkpoint.Verifier, error) {
-	if v.open[store] == nil {
-		one, err := checkpoint.OpenVerifier(v.dir, store)
-		if err != nil {
-			return nil, err
-		}
-		v.open[store] = one
-	}
-	return v.open[store], nil
-}
-
-func (v *verifiers) close() (err error) {
-	for _, one := range v.open {
-		err = errors.Join(err, one.Close())
-	}
-	return err
-}
-
 // Verify reads every content that the checkpoints of tasks rely on, each once, and compares it with what the journals
 // record. With repair, a damaged content is kept again where the file in the workspace still has the same bytes. Nothing
 // else is written, and nothing is removed.
@@ -517,9 +489,9 @@ func (svc *Service) Verify(ctx context.Context, ids []string, repair bool) (Veri
 	if err != nil {
 		return out, err
 	}
-	stores := svc.verifiers()
+	check := checkpoint.NewVerifier(svc.dir())
 	for _, ref := range refs {
-		err := svc.store.WithView(ctx, ref, func(v *store.View) error { return svc.verifyTask(ctx, ref, v.State, stores, repair, &out) })
+		err := svc.store.WithView(ctx, ref, func(v *store.View) error { return svc.verifyTask(ctx, ref, v.State, check, repair, &out) })
 		if err != nil && ctx.Err() == nil {
 			continue // the task itself cannot be read, which the check of its journal reports
 		}
@@ -527,22 +499,16 @@ func (svc *Service) Verify(ctx context.Context, ids []string, repair bool) (Veri
 			break
 		}
 	}
-	for _, v := range stores.open {
-		out.Objects, out.Bytes = out.Objects+v.Objects, out.Bytes+v.Bytes
-	}
-	return out, errors.Join(stores.close(), ctx.Err())
+	out.Objects, out.Bytes = check.Objects, check.Bytes
+	return out, errors.Join(check.Close(), ctx.Err())
 }
 
-func (svc *Service) verifyTask(ctx context.Context, ref store.Ref, s *task.State, stores *verifiers,
+func (svc *Service) verifyTask(ctx context.Context, ref store.Ref, s *task.State, check *checkpoint.Verifier,
 	repair bool, out *VerifiedContents) error {
 	seen := map[string]bool{}
 	for _, c := range s.Checkpoints {
 		if c.Store == "" {
 			continue
-		}
-		v, err := stores.of(c.Store)
-		if err != nil {
-			return err
 		}
 		for _, f := range c.Files {
 			versions := []api.FileVersion{f.Now}
@@ -550,7 +516,7 @@ func (svc *Service) verifyTask(ctx context.Context, ref store.Ref, s *task.State
 				versions = append(versions, *f.Was)
 			}
 			for _, version := range versions {
-				err := v.Verify(ctx, version)
+				err := check.Verify(ctx, c.Store, version)
 				if ctx.Err() != nil {
 					return ctx.Err()
 				}
@@ -605,10 +571,7 @@ func (svc *Service) repairContent(ctx context.Context, s *task.State, name, path
 	if err != nil || held[path].Blob == "" || held[path].Hash != v.Hash {
 		return false
 	}
-	fresh, err := checkpoint.OpenVerifier(svc.dir(), name)
-	if err != nil {
-		return false
-	}
+	fresh := checkpoint.NewVerifier(svc.dir())
 	defer func() { _ = fresh.Close() }() // it only reads
-	return fresh.Verify(ctx, v) == nil
+	return fresh.Verify(ctx, name, v) == nil
 }

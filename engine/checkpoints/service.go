@@ -311,8 +311,8 @@ func (svc *Service) List(ctx context.Context, given string) (api.Checkpoints, er
 
 // countDamaged counts the damaged files of each checkpoint.
 func (svc *Service) countDamaged(ctx context.Context, ref store.Ref, list *api.Checkpoints) error {
-	stores := svc.verifiers()
-	defer func() { _ = stores.close() }() // it only reads
+	check := checkpoint.NewVerifier(svc.dir())
+	defer func() { _ = check.Close() }() // it only reads
 	return svc.store.WithView(ctx, ref, func(v *store.View) error {
 		for i := range list.Checkpoints {
 			c := &list.Checkpoints[i]
@@ -320,12 +320,8 @@ func (svc *Service) countDamaged(ctx context.Context, ref store.Ref, list *api.C
 			if saved == nil || saved.Store == "" {
 				continue
 			}
-			check, err := stores.of(saved.Store)
-			if err != nil {
-				return err
-			}
 			for _, f := range saved.Files {
-				if check.Verify(ctx, f.Now) != nil {
+				if check.Verify(ctx, saved.Store, f.Now) != nil {
 					c.Damaged++
 				}
 			}
