@@ -29,7 +29,7 @@ type Candidate struct {
 
 // Candidates finds the tasks that a filter keeps. Its Sort, Limit and Cursor do not count.
 func (s *Store) Candidates(ctx context.Context, f Filter) (*Candidates, error) {
-	l, err := s.lines(ctx, false, true)
+	l, err := s.lines(ctx, catalog.ReadRows(ctx, s.opt.Cache, build(), false), true)
 	if err != nil {
 		l.keep(ctx)
 		l.close()

@@ -64,7 +64,7 @@ func (s *Store) List(ctx context.Context, f Filter) (Listing, error) {
 	if err != nil {
 		return Listing{}, err
 	}
-	l, err := s.lines(ctx, f.Limit <= 0, f.closely)
+	l, err := s.lines(ctx, catalog.ReadRows(ctx, s.opt.Cache, build(), f.Limit <= 0), f.closely)
 	defer l.close()
 	if err != nil {
 		l.keep(ctx) // what was read need not be read again
@@ -348,7 +348,7 @@ const streamChunk = 16
 // copies put together. Nothing is written but the cache.
 func (s *Store) Stream(ctx context.Context, first int) iter.Seq2[api.ListPart, error] {
 	return func(yield func(api.ListPart, error) bool) {
-		l, err := s.linesKnown(ctx, true)
+		l, err := s.linesKnown(ctx, catalog.ReadRows(ctx, s.opt.Cache, build(), true))
 		defer l.close()
 		if err != nil {
 			yield(api.ListPart{}, err)

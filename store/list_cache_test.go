@@ -161,7 +161,7 @@ func TestStoragesAreKeptApart(t *testing.T) {
 	if n := knownRows(t, first); n != 5 {
 		t.Errorf("%d of 5 rows are known", n)
 	}
-	l := fixture.Must[*lines](t)(first.lines(context.Background(), false, false))
+	l := fixture.Must[*lines](t)(first.lines(context.Background(), catalog.ReadRows(context.Background(), first.opt.Cache, build(), false), false))
 	defer l.close()
 	write(t, filepath.Join(two, "tasks", "more"), roofmt.UIName, array(uiRow(9, "more")))
 	pageBy(t, second, Filter{})

@@ -55,8 +55,8 @@ type lines struct {
 
 // lines looks for the tasks of every source and reads those that changed since the
 // last list. The caller closes them, also after an error.
-func (s *Store) lines(ctx context.Context, summaries, closely bool) (*lines, error) {
-	l, err := s.linesKnown(ctx, summaries)
+func (s *Store) lines(ctx context.Context, known *catalog.Reading, closely bool) (*lines, error) {
+	l, err := s.linesKnown(ctx, known)
 	if err != nil {
 		return l, err
 	}
@@ -65,10 +65,9 @@ func (s *Store) lines(ctx context.Context, summaries, closely bool) (*lines, err
 	return l, ctx.Err()
 }
 
-// linesKnown are the tasks of every source as they were known, with summaries or without. The caller closes them, also
-// after an error.
-func (s *Store) linesKnown(ctx context.Context, summaries bool) (*lines, error) {
-	l := &lines{s: s, known: catalog.ReadRows(ctx, s.opt.Cache, build(), summaries)}
+// linesKnown are the tasks of every source as they were known. The caller closes them, also after an error.
+func (s *Store) linesKnown(ctx context.Context, known *catalog.Reading) (*lines, error) {
+	l := &lines{s: s, known: known}
 	var err error
 	if l.srcs, err = s.sourcesKnown(ctx, l.known); err != nil {
 		return l, err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/catalog"
 	"github.com/roost-dev/roost/internal/progress"
 	"github.com/roost-dev/roost/internal/testing/fixture"
 	"github.com/roost-dev/roost/roofmt"
@@ -64,7 +65,7 @@ func TestIndexThatChangesMeanwhile(t *testing.T) {
 	ctx := context.Background()
 	for name, meanwhile := range map[string]func(t *testing.T, s *Store, change func()){
 		"while a list is made": func(t *testing.T, s *Store, change func()) {
-			l := fixture.Must[*lines](t)(s.lines(ctx, true, false))
+			l := fixture.Must[*lines](t)(s.lines(ctx, catalog.ReadRows(ctx, s.opt.Cache, build(), true), false))
 			defer l.close()
 			change()
 			l.keep(ctx)
