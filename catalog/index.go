@@ -9,6 +9,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/roost-dev/roost/task/codec"
 )
 
 // Entry is a task as it is put into the catalogue.
@@ -264,7 +266,7 @@ type Builder struct {
 	found features // of the part that is being filled
 	draft *draft   // that part; nil when there is none
 	parts []part
-	size  int // of all text
+	size  int // of the text of parts
 }
 
 // Add appends a message. One without text is left out. Places rise.
@@ -273,24 +275,18 @@ func (b *Builder) Add(m Message) {
 		return
 	}
 	if b.draft == nil {
-		b.draft = &draft{first: m.Place, known: map[string]int{}}
+		b.draft = &draft{first: m.Place, known: map[string]bool{}, out: codec.NewWriter(nil)}
 	}
 	d := b.draft
-	texts := make([]int, len(m.Pieces))
-	for i, p := range m.Pieces {
-		number, known := d.known[p.Text]
-		if !known {
-			number = len(d.ends)
-			d.known[p.Text] = number
-			d.texts = append(d.texts, p.Text...)
-			d.ends = append(d.ends, len(d.texts))
-			b.size += len(p.Text)
+	for _, p := range m.Pieces {
+		if !d.known[p.Text] {
+			d.known[p.Text] = true
+			d.text += len(p.Text)
 			b.found.text(strings.ToLower(p.Text))
 		}
-		texts[i] = number
 	}
-	d.message(m, texts)
-	if len(d.texts) >= partText {
+	d.message(m)
+	if d.text >= partText {
 		b.full()
 	}
 }
@@ -309,7 +305,8 @@ func (b *Builder) full() {
 		doc = append(append(doc, jointToken(j)...), '\n')
 	}
 	enc := coders().enc
-	b.parts = append(b.parts, part{d.first, len(d.texts), enc.EncodeAll(d.body(), nil), enc.EncodeAll(doc, nil)})
+	b.parts = append(b.parts, part{d.first, d.text, enc.EncodeAll(d.out.Out, nil), enc.EncodeAll(doc, nil)})
+	b.size += d.text
 	b.found.reset()
 	b.draft = nil
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -16,6 +15,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/task/codec"
 )
 
 // Task is a task whose text is kept.
@@ -239,11 +239,6 @@ func (q Query) Match(m Message) (Hit, bool) {
 			folded[i] = strings.ToLower(p.Text)
 		}
 	}
-	return q.match(m, folded)
-}
-
-// match judges a message by the folded texts of those of its pieces that the query looks into; of others there is "".
-func (q Query) match(m Message, folded []string) (Hit, bool) {
 	hit := Hit{History: m.History, Number: m.Number, TS: m.TS, Place: m.Place}
 	for i, term := range q.terms {
 		at := slices.IndexFunc(folded, func(s string) bool { return strings.Contains(s, term) && (!q.names || s == term) })
@@ -345,56 +340,27 @@ func byteOf(s string, n int) int {
 // ErrDamaged is wrapped when the file does not hold what was written into it.
 var ErrDamaged = errors.New("the catalogue is damaged")
 
-// draft is a part that is being filled: texts, each once, and messages that name
-// theirs by number.
+// draft is a part that is being filled.
 type draft struct {
-	first    int
-	kinds    []string
-	ends     []int // of each text
-	texts    []byte
-	messages []byte
-	known    map[string]int // the numbers of the texts
-}
-
-func (d *draft) kind(name string) int {
-	if i := slices.Index(d.kinds, name); i >= 0 {
-		return i
-	}
-	d.kinds = append(d.kinds, name)
-	return len(d.kinds) - 1
-}
-
-// body spells a part: its kinds, the lengths of its texts, the texts, the messages.
-// Counts and lengths come before what they count.
-func (d *draft) body() []byte {
-	out := make([]byte, 0, len(d.texts)+len(d.messages)+4*len(d.ends)+256)
-	out = binary.AppendUvarint(out, uint64(len(d.kinds)))
-	for _, k := range d.kinds {
-		out = append(binary.AppendUvarint(out, uint64(len(k))), k...)
-	}
-	out = binary.AppendUvarint(out, uint64(len(d.ends)))
-	from := 0
-	for _, end := range d.ends {
-		out = binary.AppendUvarint(out, uint64(end-from))
-		from = end
-	}
-	return append(append(out, d.texts...), d.messages...)
+	first int
+	text  int             // bytes of its texts
+	known map[string]bool // its texts
+	out   codec.Writer
 }
 
 // message appends a message: history, number, place in the task's order, time, and of
-// each piece class, kind and text.
-func (d *draft) message(m Message, texts []int) {
-	to := append(d.messages, m.History[0])
-	to = binary.AppendUvarint(to, uint64(m.Number))
-	to = binary.AppendUvarint(to, uint64(m.Place))
-	to = binary.AppendVarint(to, m.TS)
-	to = binary.AppendUvarint(to, uint64(len(m.Pieces)))
-	for i, p := range m.Pieces {
-		to = append(to, byte(p.Class))
-		to = binary.AppendUvarint(to, uint64(d.kind(p.Kind)))
-		to = binary.AppendUvarint(to, uint64(texts[i]))
+// each piece class, kind and text. A text is written once.
+func (d *draft) message(m Message) {
+	d.out.Word(m.History)
+	d.out.Uint(uint64(m.Number))
+	d.out.Uint(uint64(m.Place))
+	d.out.Int(m.TS)
+	d.out.Uint(uint64(len(m.Pieces)))
+	for _, p := range m.Pieces {
+		d.out.Uint(uint64(p.Class))
+		d.out.Word(p.Kind)
+		d.out.Word(p.Text)
 	}
-	d.messages = to
 }
 
 type coder struct {
@@ -415,124 +381,39 @@ var coders = sync.OnceValue(func() coder {
 	return coder{enc, dec}
 })
 
-// reader reads parts for one query. Each text is folded once, however many messages have it.
+// reader reads parts for one query.
 type reader struct {
-	q             Query
-	data          []byte
-	kinds         []string
-	texts, folded []string
+	q    Query
+	data []byte
 }
 
-// open takes a part apart, up to its messages, which it returns.
-func (r *reader) open(body []byte) (decoder, error) {
-	var err error
+// open uncompresses a part.
+func (r *reader) open(body []byte) (u codec.Reader, err error) {
 	if r.data, err = coders().dec.DecodeAll(body, r.data[:0]); err != nil {
-		return decoder{}, fmt.Errorf("%w: %v", ErrDamaged, err)
+		return u, fmt.Errorf("%w: %v", ErrDamaged, err)
 	}
-	d := decoder{data: r.data}
-	r.kinds, r.texts, r.folded = r.kinds[:0], r.texts[:0], r.folded[:0]
-	for n := d.uvarint(); n > 0 && !d.bad; n-- {
-		r.kinds = append(r.kinds, string(d.bytes()))
-	}
-	var lengths []uint64
-	for n := d.uvarint(); n > 0 && !d.bad; n-- {
-		lengths = append(lengths, d.uvarint())
-	}
-	for _, n := range lengths {
-		text := string(d.take(n))
-		r.texts, r.folded = append(r.texts, text), append(r.folded, strings.ToLower(text))
-	}
-	if d.bad {
-		return d, fmt.Errorf("%w: a part ends early", ErrDamaged)
-	}
-	return d, nil
+	return codec.Reader{In: r.data}, nil
 }
 
 // hits appends the hits of a part.
 func (r *reader) hits(to []Hit, body []byte) ([]Hit, error) {
-	d, err := r.open(body)
-	if err != nil {
-		return nil, err
-	}
-	for len(d.data) > 0 {
-		m, folded := r.message(&d)
-		if d.bad {
-			return nil, fmt.Errorf("%w: a message ends early", ErrDamaged)
-		}
-		if hit, ok := r.q.match(m, folded); ok {
+	u, err := r.open(body)
+	for err == nil && len(u.In) > 0 {
+		m := message(&u)
+		if u.Bad {
+			err = fmt.Errorf("%w: a message ends early", ErrDamaged)
+		} else if hit, ok := r.q.Match(m); ok {
 			to = append(to, hit)
 		}
 	}
-	return to, nil
+	return to, err
 }
 
-// message puts a message together, and the folded texts of it for Query.match.
-func (r *reader) message(d *decoder) (m Message, folded []string) {
-	m.History = HistoryUI
-	if d.byte() == HistoryAPI[0] {
-		m.History = HistoryAPI
+// message reads what draft.message wrote.
+func message(u *codec.Reader) Message {
+	m := Message{History: u.Word(), Number: u.Small(), Place: u.Small(), TS: u.Int()}
+	for range u.Count() {
+		m.Pieces = append(m.Pieces, Piece{Class: Class(u.Uint()), Kind: u.Word(), Text: u.Word()})
 	}
-	m.Number, m.Place, m.TS = int(d.uvarint()), int(d.uvarint()), d.varint()
-	for n := d.uvarint(); n > 0 && !d.bad; n-- {
-		class := Class(d.byte())
-		kind, text := d.uvarint(), d.uvarint()
-		if kind >= uint64(len(r.kinds)) || text >= uint64(len(r.texts)) {
-			d.bad = true
-			break
-		}
-		p := Piece{Class: class, Kind: r.kinds[kind], Text: r.texts[text]}
-		m.Pieces, folded = append(m.Pieces, p), append(folded, "")
-		if r.q.looksInto(m, p) {
-			folded[len(folded)-1] = r.folded[text]
-		}
-	}
-	return m, folded
-}
-
-type decoder struct {
-	data []byte
-	bad  bool
-}
-
-func (d *decoder) byte() byte {
-	if len(d.data) == 0 {
-		d.bad = true
-		return 0
-	}
-	c := d.data[0]
-	d.data = d.data[1:]
-	return c
-}
-
-func (d *decoder) uvarint() uint64 {
-	v, n := binary.Uvarint(d.data)
-	d.skip(n)
-	return v
-}
-
-func (d *decoder) varint() int64 {
-	v, n := binary.Varint(d.data)
-	d.skip(n)
-	return v
-}
-
-func (d *decoder) skip(n int) {
-	if n <= 0 || n > len(d.data) {
-		d.bad, d.data = true, nil
-		return
-	}
-	d.data = d.data[n:]
-}
-
-// bytes are some bytes with their length before them.
-func (d *decoder) bytes() []byte { return d.take(d.uvarint()) }
-
-func (d *decoder) take(n uint64) []byte {
-	if n > uint64(len(d.data)) {
-		d.bad, d.data = true, nil
-		return nil
-	}
-	out := d.data[:n]
-	d.data = d.data[n:]
-	return out
+	return m
 }
