@@ -112,7 +112,6 @@ const mostLists = 16
 type indexWriter struct {
 	c     *sql.Conn
 	words map[string]struct{} // of the parts
-	doc   []byte
 }
 
 func (w *indexWriter) part(ctx context.Context, task int64, p part) error {
@@ -130,17 +129,14 @@ func (w *indexWriter) part(ctx context.Context, task int64, p part) error {
 	if w.words == nil {
 		w.words = map[string]struct{}{}
 	}
-	if w.doc, err = coders().dec.DecodeAll(p.doc, w.doc[:0]); err != nil {
-		return err
-	}
-	for rest := w.doc; rest[0] != '\n'; { // an empty line ends the words
+	for rest := p.doc; rest[0] != '\n'; { // an empty line ends the words
 		end := bytes.IndexByte(rest, '\n')
 		if _, ok := w.words[string(rest[:end])]; !ok {
 			w.words[string(rest[:end])] = struct{}{}
 		}
 		rest = rest[end+1:]
 	}
-	_, err = w.c.ExecContext(ctx, "INSERT INTO feature(rowid, words) VALUES(?, ?)", id, string(w.doc))
+	_, err = w.c.ExecContext(ctx, "INSERT INTO feature(rowid, words) VALUES(?, ?)", id, string(p.doc))
 	return err
 }
 
@@ -251,12 +247,12 @@ const (
 	mostText = 64 << 20 // of one task; a larger one is not kept, and always read. It bounds memory
 )
 
-// part is some messages, compressed, and what the index keeps of them.
+// part is some messages and what the index keeps of them.
 type part struct {
 	first int // place of its first message in the task's order
 	text  int
-	body  []byte
-	doc   []byte // its words, an empty line and its joints, each with a line break behind it; compressed
+	body  []byte // compressed
+	doc   []byte // its words, an empty line and its joints, each with a line break behind it
 }
 
 // Builder makes the parts of one task's text. To be used by one goroutine.
@@ -304,8 +300,7 @@ func (b *Builder) full() {
 	for _, j := range b.found.joints {
 		doc = append(append(doc, jointToken(j)...), '\n')
 	}
-	enc := coders().enc
-	b.parts = append(b.parts, part{d.first, d.text, enc.EncodeAll(d.out.Out, nil), enc.EncodeAll(doc, nil)})
+	b.parts = append(b.parts, part{d.first, d.text, coders().enc.EncodeAll(d.out.Out, nil), doc})
 	b.size += d.text
 	b.found.reset()
 	b.draft = nil

@@ -3,12 +3,13 @@ package catalog
 import (
 	"context"
 	"database/sql"
-	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc64"
 	"math/bits"
-	"strings"
 	"time"
+
+	"github.com/roost-dev/roost/task/codec"
 )
 
 // Source is a storage whose tasks have rows.
@@ -31,7 +32,7 @@ type Row struct {
 	TS, Cost, Tokens, Size                 int64 // Cost in micro-dollars
 	Empty, Damaged, Pinned, Priced         bool
 
-	Known      bool   // false: only the name is known
+	Known      bool   `codec:"-"` // false: only the name is known
 	Logged     bool   // it has a journal
 	Unfinished bool   // its files do not show whether it runs now
 	Digest     uint64 // of how its files look
@@ -47,106 +48,25 @@ type Row struct {
 	Sizes   uint64
 
 	Title   string
-	Summary []byte // the encoded row, read on request; nil = not read
+	Summary []byte `codec:"-"` // the encoded row, read on request; nil = not read
 }
 
-// flagged are the bools of a row, in the order of their bits.
-func (r *Row) flagged() [6]*bool {
-	return [...]*bool{&r.Empty, &r.Damaged, &r.Pinned, &r.Priced, &r.Logged, &r.Unfinished}
+// encode spells a row or a source, with a checksum: SQLite has none of its own, and a list must not show a damaged page.
+func encode(v any) (body []byte, checksum int64) {
+	w := codec.NewWriter(nil)
+	w.Value(v)
+	return w.Out, int64(MixText(0, string(w.Out)))
 }
 
-func (r *Row) flags() (out int64) {
-	for i, on := range r.flagged() {
-		if *on {
-			out |= 1 << i
-		}
+// decode reads what encode wrote, and reports whether it has the checksum.
+func decode(to any, body []byte, checksum int64) bool {
+	if int64(MixText(0, string(body))) != checksum {
+		return false
 	}
-	return out
+	u := codec.Reader{In: body}
+	u.Value(to)
+	return !u.Bad
 }
-
-// columns are where the columns of a row are.
-func (r *Row) columns() []any {
-	return []any{
-		&r.ID, &r.Title, &r.Digest, &r.Folders, &r.Written, &r.Item, &r.Indexes, &r.Sizes, &r.Files, &r.TS, &r.Cost, &r.Tokens,
-		&r.Size, &r.Tool, &r.Status, &r.Workspace, &r.Model, &r.Parent, &r.Tags, &r.Content, r,
-	}
-}
-
-// columns are where the columns of a source are.
-func (s *Source) columns() []any {
-	return []any{&s.Name, &s.Tool, &s.ByPath, &s.Path, &s.Tasks, &s.Problem, &s.Indexes, &s.Seen, &s.Compared}
-}
-
-// stored is a column as SQLite keeps it; that of a *Row is its flags.
-func stored(column any) any {
-	switch c := column.(type) {
-	case *string:
-		return *c
-	case *int64:
-		return *c
-	case *uint64:
-		return int64(*c)
-	case *[]string:
-		return strings.Join(*c, "\x00")
-	case *[16]byte:
-		return c[:]
-	case *Row:
-		return c.flags()
-	}
-	panic(fmt.Sprintf("catalog: no column is a %T", column))
-}
-
-// load reads columns from the values of a row, and reports whether they have the checksum that follows. SQLite has no
-// checksums of its own, and a list must not show a damaged page.
-func load(columns []any, v values) bool {
-	for i, column := range columns {
-		switch c := column.(type) {
-		case *string:
-			*c = v.text(i)
-		case *int64:
-			*c = v.int(i)
-		case *uint64:
-			*c = uint64(v.int(i))
-		case *[]string:
-			if text := v.text(i); text != "" {
-				*c = strings.Split(text, "\x00")
-			}
-		case *[16]byte:
-			copy(c[:], v.blob(i))
-		case *Row:
-			for bit, on := range c.flagged() {
-				*on = v.int(i)&(1<<bit) != 0
-			}
-		}
-	}
-	return checksum(columns) == v.int(len(columns))
-}
-
-func checksum(columns []any) int64 {
-	var digest uint64
-	for _, column := range columns {
-		switch c := stored(column).(type) {
-		case string:
-			digest = MixText(digest, c)
-		case []byte:
-			digest = MixText(digest, string(c))
-		case int64:
-			digest = Mix(digest, uint64(c))
-		}
-	}
-	return int64(digest)
-}
-
-// arguments are the values of columns and their checksum, for a statement that has others before them.
-func arguments(before []any, columns []any) []any {
-	for _, column := range columns {
-		before = append(before, stored(column))
-	}
-	return append(before, checksum(columns))
-}
-
-// marks are the question marks of a statement with so many arguments.
-func marks(n int) string { return "(" + strings.Repeat("?, ", n-1) + "?)" }
 
 func (r *Row) pageChecksum() int64 {
 	return int64(MixText(MixText(r.Digest, r.ID), string(r.Summary)))
@@ -234,32 +154,28 @@ func (db *DB) Rows(ctx context.Context, build uint64, summaries bool) ([]SourceR
 	defer rollback(ctx, c)
 	var out []SourceRows
 	at := map[int64]int{}
-	err = scan(ctx, c, "SELECT "+sourceColumns+", checksum, id FROM source WHERE build = ?", func(v values) {
+	err = scan(ctx, c, "SELECT id, body, checksum FROM source WHERE build = ?", func(v values) {
 		var s SourceRows
-		if load(s.columns(), v) {
-			at[v.int(len(v)-1)] = len(out)
+		if decode(&s.Source, v.blob(1), v.int(2)) {
+			at[v.int(0)] = len(out)
 			out = append(out, s)
 		}
 	}, int64(build))
 	if err != nil || len(out) == 0 {
 		return out, err
 	}
-	query := "SELECT " + rowColumns + ", row.checksum, source"
+	query := "SELECT source, row.body, row.checksum FROM row"
 	if summaries {
-		query += ", body, summary.checksum FROM row JOIN summary ON row = id"
-	} else {
-		query += " FROM row"
+		query = "SELECT source, row.body, row.checksum, summary.body, summary.checksum FROM row JOIN summary ON row = id"
 	}
 	err = scan(ctx, c, query, func(v values) {
 		r := Row{Known: true}
-		columns := r.columns()
-		n := len(columns) + 1
-		i, ok := at[v.int(n)]
-		if !ok || !load(columns, v) {
+		i, ok := at[v.int(0)]
+		if !ok || !decode(&r, v.blob(1), v.int(2)) {
 			return
 		}
 		if summaries {
-			if r.Summary = v.blob(n + 1); r.pageChecksum() != v.int(n+2) {
+			if r.Summary = v.blob(3); r.pageChecksum() != v.int(4) {
 				return
 			}
 		}
@@ -271,7 +187,7 @@ func (db *DB) Rows(ctx context.Context, build uint64, summaries bool) ([]SourceR
 // Summaries reads the summaries of some rows of a source into them. A row that has
 // changed since, or is damaged, keeps a nil summary.
 func (db *DB) Summaries(ctx context.Context, source string, rows []*Row) error {
-	stmt, err := db.sql.PrepareContext(ctx, `SELECT body, summary.checksum FROM row JOIN summary ON row = id
+	stmt, err := db.sql.PrepareContext(ctx, `SELECT summary.body, summary.checksum FROM row JOIN summary ON row = id
 		WHERE source = (SELECT id FROM source WHERE name = ?) AND name = ? AND digest = ?`)
 	if err != nil {
 		return fmt.Errorf("read the catalogue: %w", err)
@@ -334,14 +250,12 @@ func (db *DB) ForgetRows(ctx context.Context) error {
 }
 
 func keep(ctx context.Context, c *sql.Conn, build uint64, ch *Change) error {
-	columns := ch.Source.columns()
-	if _, err := c.ExecContext(ctx, "INSERT INTO source(name) VALUES(?) ON CONFLICT(name) DO NOTHING", ch.Source.Name); err != nil {
-		return err
-	}
+	body, sum := encode(ch.Source)
 	var id int64
-	update := "UPDATE source SET (build, " + sourceColumns + ", checksum) = " + marks(len(columns)+2) + " WHERE name = ? RETURNING id"
-	args := append(arguments([]any{int64(build)}, columns), ch.Source.Name)
-	if err := c.QueryRowContext(ctx, update, args...).Scan(&id); err != nil {
+	err := c.QueryRowContext(ctx, `INSERT INTO source(name, build, seen, body, checksum) VALUES(?, ?, ?, ?, ?) ON CONFLICT(name) DO UPDATE
+		SET build = excluded.build, seen = excluded.seen, body = excluded.body, checksum = excluded.checksum RETURNING id`,
+		ch.Source.Name, int64(build), ch.Source.Seen, body, sum).Scan(&id)
+	if err != nil {
 		return err
 	}
 	if ch.Reset {
@@ -355,8 +269,9 @@ func keep(ctx context.Context, c *sql.Conn, build uint64, ch *Change) error {
 		}
 	}
 	for _, r := range ch.Update {
-		_, err := c.ExecContext(ctx, "UPDATE row SET content = ?, indexes = ?, checksum = ? WHERE source = ? AND name = ? AND digest = ?",
-			r.Content[:], int64(r.Indexes), checksum(r.columns()), id, r.ID, int64(r.Digest))
+		body, sum := encode(*r)
+		_, err := c.ExecContext(ctx, "UPDATE row SET body = ?, checksum = ? WHERE source = ? AND name = ? AND digest = ?",
+			body, sum, id, r.ID, int64(r.Digest))
 		if err != nil {
 			return err
 		}
@@ -364,8 +279,7 @@ func keep(ctx context.Context, c *sql.Conn, build uint64, ch *Change) error {
 	if len(ch.Put) == 0 {
 		return nil
 	}
-	query := "INSERT INTO row(source, " + rowColumns + ", checksum) VALUES" + marks(len(new(Row).columns())+2) //nolint:gosec // constants
-	insert, err := c.PrepareContext(ctx, query)
+	insert, err := c.PrepareContext(ctx, "INSERT INTO row(source, name, digest, body, checksum) VALUES(?, ?, ?, ?, ?)")
 	if err != nil {
 		return err
 	}
@@ -379,7 +293,8 @@ func keep(ctx context.Context, c *sql.Conn, build uint64, ch *Change) error {
 		if _, err := c.ExecContext(ctx, "DELETE FROM row WHERE source = ? AND name = ?", id, r.ID); err != nil {
 			return err
 		}
-		done, err := insert.ExecContext(ctx, arguments([]any{id}, r.columns())...)
+		body, sum := encode(*r)
+		done, err := insert.ExecContext(ctx, id, r.ID, int64(r.Digest), body, sum)
 		if err != nil {
 			return err
 		}
@@ -403,11 +318,7 @@ func Mix(digest, n uint64) uint64 {
 
 // MixText adds a text.
 func MixText(digest uint64, s string) uint64 {
-	digest = Mix(digest, uint64(len(s)))
-	for ; len(s) >= 8; s = s[8:] {
-		digest = Mix(digest, binary.LittleEndian.Uint64([]byte(s[:8])))
-	}
-	var last [8]byte
-	copy(last[:], s)
-	return Mix(digest, binary.LittleEndian.Uint64(last[:]))
+	return crc64.Update(Mix(digest, uint64(len(s))), ecma, []byte(s))
 }
+
+var ecma = crc64.MakeTable(crc64.ECMA)

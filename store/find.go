@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -120,10 +121,7 @@ func (s *Store) everyRef(ctx context.Context) ([]Ref, []api.SourceState, error) 
 		return nil, nil, err
 	}
 	for _, src := range list {
-		state := api.SourceState{Name: src.Name, Tool: src.Tool, Path: src.Path, State: readable, Folder: src.Tasks}
-		if src.err != nil {
-			state.State = unreachable + src.err.Error()
-		}
+		state := src.state()
 		out = slices.Grow(out, len(src.ids))
 		for _, id := range src.ids {
 			out = append(out, s.ref(src, id))
@@ -286,22 +284,28 @@ func (s *Store) UnlistedTasks(ctx context.Context, listed []Ref) ([]Ref, error) 
 	for _, r := range listed {
 		known[r.Log] = true
 	}
-	sources, _ := names(s.AdoptedDir(""))
+	for _, r := range s.adoptedLogs() {
+		if known[r.Log] || !HasJournal(r.Log) {
+			continue
+		}
+		dir, tool := adoptedFrom(ctx, r.Log)
+		r.Dir, r.Tool = cmp.Or(dir, r.Log), tool
+		out = append(out, r)
+	}
+	return out, err
+}
+
+// adoptedLogs are the folders of journals of tasks in other tools' storages.
+func (s *Store) adoptedLogs() (out []Ref) {
+	sources, _ := names(s.AdoptedDir("")) // there may be none
 	for _, source := range sources {
 		ids, _ := names(s.AdoptedDir(source))
 		for _, id := range ids {
 			log := filepath.Join(s.AdoptedDir(source), id)
-			if known[log] || !HasJournal(log) {
-				continue
-			}
-			dir, tool := adoptedFrom(ctx, log)
-			if dir == "" {
-				dir = log
-			}
-			out = append(out, Ref{ID: id, Source: source, Tool: tool, Dir: dir, Log: log})
+			out = append(out, Ref{ID: id, Source: source, Dir: log, Log: log})
 		}
 	}
-	return out, err
+	return out
 }
 
 // Refs is RefsAndSources without the sources.
@@ -319,36 +323,21 @@ func (s *Store) Recent(ctx context.Context, since int64, limit int) ([]Ref, erro
 		at  time.Time
 	}
 	var found []written
-	look := func(tasks string, ref func(id string) Ref) error {
-		entries, err := os.ReadDir(tasks)
-		if os.IsNotExist(err) {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("look for tasks in %s: %w", tasks, err)
-		}
-		for _, e := range entries {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			info, err := os.Stat(filepath.Join(tasks, e.Name(), journalName))
-			if err == nil && info.ModTime().UnixMilli() >= since {
-				found = append(found, written{ref(e.Name()), info.ModTime()})
-			}
-		}
-		return nil
+	own, err := names(s.TasksDir())
+	if err != nil {
+		return nil, fmt.Errorf("look for tasks: %w", err)
 	}
-	if err := look(s.TasksDir(), s.OwnRef); err != nil {
-		return nil, err
+	refs := s.adoptedLogs()
+	for _, id := range own {
+		refs = append(refs, s.OwnRef(id))
 	}
-	adopted := filepath.Join(s.opt.Root, "adopted")
-	sources, _ := os.ReadDir(adopted) // there may be none
-	for _, src := range sources {
-		dir := s.AdoptedDir(src.Name())
-		if err := look(dir, func(id string) Ref {
-			return Ref{ID: id, Source: src.Name(), Dir: filepath.Join(dir, id), Log: filepath.Join(dir, id)}
-		}); err != nil {
+	for _, ref := range refs {
+		if err := ctx.Err(); err != nil {
 			return nil, err
+		}
+		info, err := os.Stat(filepath.Join(ref.Log, journalName))
+		if err == nil && info.ModTime().UnixMilli() >= since {
+			found = append(found, written{ref, info.ModTime()})
 		}
 	}
 	slices.SortFunc(found, func(x, y written) int { return y.at.Compare(x.at) })

@@ -106,10 +106,7 @@ func (l *lines) knownOf(i int) *catalog.SourceRows {
 
 // place adds the tasks of one source, as they were known.
 func (l *lines) place(i int, src Source) {
-	state := api.SourceState{Name: src.Name, Tool: src.Tool, Path: src.Path, State: readable, Folder: src.Tasks}
-	if src.err != nil {
-		state.State = unreachable + src.err.Error()
-	}
+	state := src.state()
 	var dirs *taskDirs
 	if l.known.DB() != nil && src.err == nil && src.gone == nil && !src.One {
 		if got, err := l.s.taskDirs(src); err == nil {

@@ -37,6 +37,15 @@ type Source struct {
 	err    error             // why it cannot be read
 }
 
+// state describes a source of which nothing is counted yet.
+func (src *Source) state() api.SourceState {
+	out := api.SourceState{Name: src.Name, Tool: src.Tool, Path: src.Path, State: readable, Folder: src.Tasks}
+	if src.err != nil {
+		out.State = unreachable + src.err.Error()
+	}
+	return out
+}
+
 // sources lists Roost's own root, the configured storages and those found on this machine, each once. roofmt decides what
 // a path is and where editors keep their storages.
 func (s *Store) sources(ctx context.Context) ([]Source, error) { return s.sourcesKnown(ctx, nil) }

@@ -278,18 +278,15 @@ func (im *importer) writeRecord(to *os.Root, item *copied) error {
 		return err
 	}
 	files[store.ImportRecord] = rec
+	var written []treeFile
 	for name, data := range files {
-		f, err := to.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-		if err != nil {
+		if err := to.WriteFile(name, data, 0o600); err != nil {
 			return err
 		}
-		_, err = f.Write(data)
-		if err == nil {
-			err = f.Sync()
-		}
-		if err = errors.Join(err, f.Close()); err != nil {
-			return err
-		}
+		written = append(written, treeFile{Path: name})
+	}
+	if err := syncFiles(to, written); err != nil {
+		return err
 	}
 	return atomicfile.SyncDir(to.Name())
 }
