@@ -25,7 +25,6 @@ import (
 
 // checkRoot verifies what no list of tasks shows, and what is kept for all tasks.
 func (d *doctor) checkRoot(ctx context.Context, refs []store.Ref, out *api.Checkup) {
-	var catalogue *search.Check
 	steps := []struct {
 		inspect func() []finding
 		repair  func([]finding) error // nil: it cannot be repaired
@@ -44,10 +43,11 @@ func (d *doctor) checkRoot(ctx context.Context, refs []store.Ref, out *api.Check
 		},
 		{
 			func() []finding {
-				catalogue = search.Verify(ctx, d.store)
-				return fromMismatches(catalogue.Mismatches)
+				return slices.DeleteFunc(fromMismatches(search.Verify(ctx, d.store)), func(f finding) bool {
+					return f.kind == stale && !d.opt.Rebuild // every search fills the catalogue; that it is not full yet is no finding
+				})
 			},
-			func([]finding) error { return catalogue.Rebuild(ctx, d.store) },
+			func(found []finding) error { return search.Rebuild(ctx, d.store, anyDamaged(found)) },
 		},
 	}
 	for _, step := range steps {
@@ -64,13 +64,7 @@ func (d *doctor) checkRoot(ctx context.Context, refs []store.Ref, out *api.Check
 				found, repaired = left, missing(left, found)
 			}
 		}
-		if catalogue != nil && !d.opt.Rebuild { // every search fills the catalogue; that it is not full yet is no finding
-			found = slices.DeleteFunc(found, func(f finding) bool { return f.kind == stale })
-		}
 		add(out, found, repaired)
-	}
-	if catalogue != nil {
-		catalogue.Close()
 	}
 	left := d.rootLeftovers()
 	var removed []finding

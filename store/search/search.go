@@ -259,19 +259,23 @@ func (f *search) hits(ctx context.Context, c *candidate, parts map[int64][]catal
 	return err
 }
 
-// forget removes tasks whose folders are gone. Others that were not found now lie in
-// storages that were not named this time, or cannot be reached.
+// forget removes tasks whose folders are gone.
 func (f *search) forget(ctx context.Context, rest map[string]catalog.Task) {
-	var gone []string
+	if gone := goneOf(rest); len(gone) > 0 && f.db != nil && f.unkept == nil {
+		f.unkept = f.db.Drop(ctx, gone)
+	}
+}
+
+// goneOf are the keys of tasks whose folders are gone. Others that were not found now lie in storages that were not named
+// this time, or cannot be reached.
+func goneOf(rest map[string]catalog.Task) (gone []string) {
 	for key := range rest {
 		_, dir, _ := strings.Cut(key, "\x00")
 		if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
 			gone = append(gone, key)
 		}
 	}
-	if len(gone) > 0 && f.db != nil && f.unkept == nil {
-		f.unkept = f.db.Drop(ctx, gone)
-	}
+	return gone
 }
 
 func catalogKey(ref store.Ref) string { return ref.Source + "\x00" + ref.Dir }

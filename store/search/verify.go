@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,29 +16,11 @@ import (
 	"github.com/roost-dev/roost/store/intake"
 )
 
-// Check is the result of Verify. It holds the catalogue open.
-type Check struct {
-	Mismatches []store.Mismatch
-
-	damaged bool     // the catalogue as a whole
-	wrong   []string // keys of tasks
-	db      *catalog.DB
-}
-
-// Close closes the catalogue, which was only read.
-func (c *Check) Close() {
-	if c.db != nil {
-		_ = c.db.Close()
-		c.db = nil
-	}
-}
-
 // Verify compares the texts in the catalogue with the folders; store.VerifyRows compares the rows. The text of a task that
 // has changed since is stale: it will be read again. A text that counts as new and differs misleads its readers.
-func Verify(ctx context.Context, s *store.Store) *Check {
-	c := &Check{}
+func Verify(ctx context.Context, s *store.Store) (out []store.Mismatch) {
 	if s.CacheDir() == "" {
-		return c
+		return nil
 	}
 	about := func(problem string, stale bool) store.Mismatch {
 		return store.Mismatch{
@@ -51,34 +31,32 @@ func Verify(ctx context.Context, s *store.Store) *Check {
 			Stale:   stale,
 		}
 	}
-	damaged := func(err error) *Check {
-		c.damaged = true
-		c.Mismatches = append(c.Mismatches, about(err.Error(), false))
-		return c
+	db, err := catalog.Verify(ctx, s.CacheDir())
+	if db != nil {
+		defer db.Close() //nolint:errcheck // it is only read
 	}
-	var err error
-	if c.db, err = catalog.Verify(ctx, s.CacheDir()); err != nil {
-		return damaged(err)
-	}
-	if c.db == nil {
+	switch {
+	case err != nil:
+		return []store.Mismatch{about(err.Error(), false)}
+	case db == nil:
 		if refs, err := s.Refs(ctx); err != nil || len(refs) > 0 {
-			c.Mismatches = append(c.Mismatches, about("it is missing; every search reads all tasks", true))
+			out = append(out, about("it is missing; every search reads all tasks", true))
 		}
-		return c
+		return out
 	}
 	tasks, err := s.Candidates(ctx, store.Filter{})
 	if err != nil {
-		return damaged(err)
+		return []store.Mismatch{about(err.Error(), false)}
 	}
 	defer tasks.Close()
-	snap, err := c.db.Snapshot(ctx)
+	snap, err := db.Snapshot(ctx)
 	if err != nil {
-		return damaged(err)
+		return []store.Mismatch{about(err.Error(), false)}
 	}
 	defer snap.Close()
 	known, err := snap.Tasks(ctx)
 	if err != nil {
-		return damaged(err)
+		return []store.Mismatch{about(err.Error(), false)}
 	}
 	behind := 0
 	for i, t := range tasks.Tasks {
@@ -92,7 +70,7 @@ func Verify(ctx context.Context, s *store.Store) *Check {
 		}
 		problem, err := compareText(ctx, s, tasks, t, snap, row)
 		if ctx.Err() != nil {
-			return c
+			return out
 		}
 		if err != nil {
 			problem = err.Error()
@@ -100,38 +78,28 @@ func Verify(ctx context.Context, s *store.Store) *Check {
 		if problem != "" {
 			m := about(problem, false)
 			m.ID, m.Path = t.Ref.ID, t.Ref.Dir
-			c.Mismatches, c.wrong = append(c.Mismatches, m), append(c.wrong, key)
-		}
-	}
-	gone := 0
-	for key := range known {
-		_, dir, _ := strings.Cut(key, "\x00")
-		if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
-			gone++
+			out = append(out, m)
 		}
 	}
 	if behind > 0 {
 		text := fmt.Sprintf("%d of %d tasks are not in it as they are now; searches read them", behind, len(tasks.Tasks))
-		c.Mismatches = append(c.Mismatches, about(text, true))
+		out = append(out, about(text, true))
 	}
-	if gone > 0 {
-		c.Mismatches = append(c.Mismatches, about(fmt.Sprintf("%d of its tasks are gone", gone), true))
+	if n := len(goneOf(known)); n > 0 {
+		out = append(out, about(fmt.Sprintf("%d of its tasks are gone", n), true))
 	}
-	return c
+	return out
 }
 
-// Rebuild sets a damaged catalogue aside or drops its wrong texts, and fills it. It closes the check.
-func (c *Check) Rebuild(ctx context.Context, s *store.Store) error {
-	if c.damaged {
-		if err := c.db.SetAside(); err != nil {
-			return err
-		}
-	} else if len(c.wrong) > 0 {
-		if err := c.db.Drop(ctx, c.wrong); err != nil {
-			return err
+// Rebuild fills the catalogue, after setting a damaged one aside.
+func Rebuild(ctx context.Context, s *store.Store, damaged bool) error {
+	if damaged {
+		if db, _ := catalog.Verify(ctx, s.CacheDir()); db != nil { // what is wrong with it is known
+			if err := db.SetAside(); err != nil {
+				return err
+			}
 		}
 	}
-	c.Close()
 	if err := waitUntilCalm(ctx, s); err != nil {
 		return err
 	}

@@ -13,12 +13,7 @@ import (
 
 // Texts of the catalogue that differ from the folders are found by their task, and are right after a rebuild.
 func TestVerifyFindsWrongTexts(t *testing.T) {
-	verify := func(s *store.Store) *Check { return Verify(t.Context(), s) }
-	mismatches := func(s *store.Store) []store.Mismatch {
-		c := verify(s)
-		defer c.Close()
-		return c.Mismatches
-	}
+	mismatches := func(s *store.Store) []store.Mismatch { return Verify(t.Context(), s) }
 	s := searching(t, filepath.Join(t.TempDir(), "root"), filepath.Join(t.TempDir(), "cache"))
 	for _, id := range []string{"one", "two"} {
 		k := storetest.Create(t, s, id)
@@ -37,7 +32,7 @@ func TestVerifyFindsWrongTexts(t *testing.T) {
 	if len(found) != 1 || found[0].ID != "two" || found[0].Problem != problem || found[0].Stale || found[0].Unrepairable {
 		t.Fatalf("got %+v, want %q of two", found, problem)
 	}
-	storetest.Check(t, verify(s).Rebuild(t.Context(), s))
+	storetest.Check(t, Rebuild(t.Context(), s, true))
 	if found := mismatches(s); len(found) > 0 {
 		t.Errorf("after the rebuild: got %+v, want none", found)
 	}
