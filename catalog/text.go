@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"iter"
 	"maps"
 	"regexp"
 	"slices"
@@ -207,22 +208,17 @@ var (
 // withoutEnvironment is a text without the blocks of the environment's details. (A
 // regular expression took a tenth of the time of indexing.)
 func withoutEnvironment(text string) string {
-	const begin, end = "<environment_details>", "</environment_details>"
 	var b strings.Builder
 	for {
-		from := strings.Index(text, begin)
-		if from < 0 {
-			break
+		before, rest, found := strings.Cut(text, "<environment_details>")
+		_, after, closed := strings.Cut(rest, "</environment_details>")
+		if !found || !closed {
+			b.WriteString(text)
+			return b.String()
 		}
-		to := strings.Index(text[from:], end)
-		if to < 0 {
-			break
-		}
-		b.WriteString(text[:from])
-		text = text[from+to+len(end):]
+		b.WriteString(before)
+		text = after
 	}
-	b.WriteString(text)
-	return b.String()
 }
 
 // said adds what a role said. Tools that were called in the text name their paths in
@@ -363,25 +359,24 @@ type run struct {
 	from, to int
 }
 
-// nextRun is the first run behind a place; ok is false when there is none.
-func nextRun(s string, at int) (r run, ok bool) {
-	for at < len(s) {
-		class, n := classAt(s[at:])
-		if class == between {
-			at += n
-			continue
-		}
-		r = run{class, at, at + n}
-		for r.to < len(s) {
-			c, n := classAt(s[r.to:])
-			if c != class {
-				break
+// runs are the runs of a text, in their order.
+func runs(s string) iter.Seq[run] {
+	return func(yield func(run) bool) {
+		for at := 0; at < len(s); {
+			class, n := classAt(s[at:])
+			r := run{class, at, at + n}
+			for class != between && r.to < len(s) {
+				c, n := classAt(s[r.to:])
+				if c != class {
+					break
+				}
+				r.to += n
 			}
-			r.to += n
+			if at = r.to; class != between && !yield(r) {
+				return
+			}
 		}
-		return r, true
 	}
-	return run{}, false
 }
 
 // features collects what the index keeps of a part: its words, and which pairs of words follow each other, by their
@@ -422,17 +417,13 @@ func (f *features) reset() {
 
 // text adds the features of a folded text.
 func (f *features) text(s string) {
-	last, ok := run{}, false
-	for at := 0; ; {
-		r, more := nextRun(s, at)
-		if !more {
-			return
-		}
+	last := run{}
+	for r := range runs(s) {
 		f.run(s[r.from:r.to], r.class)
-		if ok {
+		if last.to > 0 {
 			f.joint(joint(s[last.from:last.to], s[last.to:r.from], s[r.from:r.to]))
 		}
-		last, ok, at = r, true, r.to
+		last = r
 	}
 }
 
@@ -493,17 +484,13 @@ type wanted struct {
 
 // want adds what each text with this term in it has.
 func (w *wanted) want(term string) {
-	last, ok := run{}, false
-	for at := 0; ; {
-		r, more := nextRun(term, at)
-		if !more {
-			return
-		}
+	last := run{}
+	for r := range runs(term) {
 		w.run(term, r)
-		if ok && (last.from > 0 || last.to-last.from >= edge) && (r.to < len(term) || r.to-r.from >= edge) {
+		if last.to > 0 && (last.from > 0 || last.to-last.from >= edge) && (r.to < len(term) || r.to-r.from >= edge) {
 			w.joints = append(w.joints, joint(term[last.from:last.to], term[last.to:r.from], term[r.from:r.to]))
 		}
-		last, ok, at = r, true, r.to
+		last = r
 	}
 }
 

@@ -37,16 +37,16 @@ type Options struct {
 
 // elements reads a history in order. It notes unreadable messages in the report and continues behind them. It ends
 // early when ctx ends; the caller returns that error.
-func elements(ctx context.Context, v *store.View, name string, list []*task.Message, r *Report) iter.Seq[Element] {
+func elements(ctx context.Context, v *store.View, name string, list []*task.Message, from int, r *Report) iter.Seq[Element] {
 	return func(yield func(Element) bool) {
-		n := 0
+		n := from
 		for raw, err := range fold.Raws(ctx, v.State, list) {
 			if ctx.Err() != nil {
 				return
 			}
 			if n++; err != nil {
 				r.Unread = append(r.Unread, api.Unread{History: name, Number: n, Problem: err.Error()})
-			} else if !yield(Element{Number: n, Raw: raw, Message: list[n-1]}) {
+			} else if !yield(Element{Number: n, Raw: raw, Message: list[n-from-1]}) {
 				return
 			}
 		}

@@ -101,7 +101,7 @@ func current(ctx context.Context, doc *roofmt.Document, v *store.View, list []*t
 	}
 	var r Report
 	n := 0
-	for e := range elements(ctx, v, "", list, &r) {
+	for e := range elements(ctx, v, "", list, 0, &r) {
 		there, err := doc.Raw(n)
 		if n++; err != nil || !esjson.Equal(there, e.Raw) {
 			return false
@@ -117,7 +117,7 @@ func history(ctx context.Context, v *store.View, from *originals, name, short st
 	if len(list) > 0 || v.Log != nil {
 		out = append(out, roofmt.Replacement{Name: name, Write: func(w io.Writer) error {
 			return roofmt.WriteArray(w, func(yield func(roofmt.Element, error) bool) {
-				for e := range elements(ctx, v, short, list, r) {
+				for e := range elements(ctx, v, short, list, 0, r) {
 					if !yield(roofmt.Element{Raw: e.Raw, Made: !e.Message.Foreign}, nil) {
 						return
 					}
@@ -155,7 +155,7 @@ func made(ctx context.Context, v *store.View, name string, base []byte) []byte {
 	}
 	var rows [][]byte
 	var r Report // the histories have reported what is unreadable
-	for e := range elements(ctx, v, "ui", v.State.UI(), &r) {
+	for e := range elements(ctx, v, "ui", v.State.UI(), 0, &r) {
 		rows = append(rows, e.Raw)
 	}
 	row := projection.HistoryRow(v.State)

@@ -2,7 +2,6 @@ package export
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	_ "embed"
 	"encoding/base64"
@@ -10,8 +9,9 @@ import (
 	"fmt"
 	"html"
 	"io"
-	"iter"
+	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -38,7 +38,10 @@ func HTML(ctx context.Context, w io.Writer, v *store.View, o Options) (Report, e
 	if ui := v.State.UI(); len(ui) > 0 {
 		results, answers, notices := resultsByRow(v.State), answersTo(v), view.ByRow(view.Notices(v.State))
 		p.print("<main>\n")
-		for batch := range together(elements(ctx, v, "ui", ui, &r)) {
+		from := 0
+		for part := range slices.Chunk(ui, Together) {
+			batch := slices.Collect(elements(ctx, v, "ui", part, from, &r))
+			from += len(part)
 			known := answers(batch)
 			for i, e := range batch {
 				it := view.UI(p.set.mask.json(e.Raw), e.Number)
@@ -59,7 +62,7 @@ func HTML(ctx context.Context, w io.Writer, v *store.View, o Options) (Report, e
 	}
 	if api := v.State.API(); len(api) > 0 {
 		p.print("<details class=\"api\"><summary>What the model saw: %d messages</summary>\n", len(api))
-		for e := range elements(ctx, v, "api", api, &r) {
+		for e := range elements(ctx, v, "api", api, 0, &r) {
 			p.item(view.API(p.set.mask.json(e.Raw), e.Number), "api")
 		}
 		p.print("</details>\n")
@@ -70,24 +73,6 @@ func HTML(ctx context.Context, w io.Writer, v *store.View, o Options) (Report, e
 	p.print("</body></html>\n")
 	r.Masked = p.set.mask.count
 	return r, trouble(v, "HTML", ctx.Err(), p.out.Flush())
-}
-
-// together yields elements in groups: the answer to a row may come behind it.
-func together(list iter.Seq[Element]) iter.Seq[[]Element] {
-	return func(yield func([]Element) bool) {
-		var batch []Element
-		for e := range list {
-			if batch = append(batch, e); len(batch) == Together {
-				if !yield(batch) {
-					return
-				}
-				batch = nil
-			}
-		}
-		if len(batch) > 0 {
-			yield(batch)
-		}
-	}
 }
 
 // page is a page that is being written. Its writer keeps the first error until the end.
@@ -245,14 +230,9 @@ const (
 	maxPictures = 32 << 20
 )
 
-// kinds are the pictures that a page shows, by their first bytes: the type in a task is untrusted. SVG is left out, as it
-// may hold scripts and links.
-var kinds = []struct{ media, begins, has string }{
-	{"image/png", "\x89PNG\r\n\x1a\n", ""},
-	{"image/jpeg", "\xff\xd8\xff", ""},
-	{"image/gif", "GIF8", ""},
-	{"image/webp", "RIFF", "WEBP"},
-}
+// shownMedia are the pictures that a page shows, by their first bytes: the type in a task is untrusted. SVG is left out, as
+// it may hold scripts and links.
+var shownMedia = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
 
 // pictures shows the pictures of an item, or describes them.
 func (p *page) pictures(it view.Item) {
@@ -283,17 +263,15 @@ func (p *page) picture(address string) (fresh string, err error) {
 	if err != nil {
 		return "", errors.New("it is damaged")
 	}
-	for _, k := range kinds {
-		if !bytes.HasPrefix(raw, []byte(k.begins)) || k.has != "" && (len(raw) < 12 || string(raw[8:12]) != k.has) {
-			continue
-		}
-		if p.shown+len(raw) > maxPictures {
-			return "", fmt.Errorf("the page holds %s of pictures", view.Bytes(maxPictures))
-		}
-		p.shown += len(raw)
-		return "data:" + k.media + ";base64," + base64.StdEncoding.EncodeToString(raw), nil
+	media := http.DetectContentType(raw)
+	switch {
+	case !slices.Contains(shownMedia, media):
+		return "", errors.New("it is not a picture that is known")
+	case p.shown+len(raw) > maxPictures:
+		return "", fmt.Errorf("the page holds %s of pictures", view.Bytes(maxPictures))
 	}
-	return "", errors.New("it is not a picture that is known")
+	p.shown += len(raw)
+	return "data:" + media + ";base64," + base64.StdEncoding.EncodeToString(raw), nil
 }
 
 // A page of a task only has to separate comments, strings, numbers and keywords, and languages write those in a few ways.

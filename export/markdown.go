@@ -32,10 +32,10 @@ func Markdown(ctx context.Context, w io.Writer, v *store.View, o Options) (Repor
 	if len(api) > 0 {
 		rows = nil
 	}
-	for e := range elements(ctx, v, "api", api, &r) {
+	for e := range elements(ctx, v, "api", api, 0, &r) {
 		page.message(m.json(e.Raw))
 	}
-	for e := range elements(ctx, v, "ui", rows, &r) {
+	for e := range elements(ctx, v, "ui", rows, 0, &r) {
 		it := view.UI(m.json(e.Raw), e.Number)
 		text := it.Body
 		if it.Title != "" {
@@ -235,7 +235,7 @@ func JSON(ctx context.Context, w io.Writer, v *store.View, o Options) (Report, e
 	}{{"ui", v.State.UI()}, {"api", v.State.API()}} {
 		fmt.Fprintf(out, ",\n%q:[", h.name)
 		sep := "\n"
-		for e := range elements(ctx, v, h.name, h.list, &r) {
+		for e := range elements(ctx, v, h.name, h.list, 0, &r) {
 			fmt.Fprintf(out, "%s%s", sep, m.json(e.Raw))
 			sep = ",\n"
 		}

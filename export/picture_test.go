@@ -19,7 +19,7 @@ const (
 	pngBytes  = "\x89PNG\r\n\x1a\nrest"
 	jpegBytes = "\xff\xd8\xff\xe0rest"
 	gifBytes  = "GIF89arest"
-	webpBytes = "RIFF\x04\x00\x00\x00WEBPrest"
+	webpBytes = "RIFF\x04\x00\x00\x00WEBPVP8 rest"
 )
 
 func address(media, bytes string) string {
