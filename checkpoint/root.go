@@ -226,10 +226,7 @@ func (r *reader) fill(ctx context.Context, f io.Reader, c *fileContent) error {
 		}
 		r.pause()
 		c.data, c.size = r.buf[:n], int64(n)
-		r.begin(c.size)
-		r.sha1.Write(c.data)
-		r.sha2.Write(c.data)
-		r.end(c)
+		r.whole(c)
 		return nil
 	}
 	r.begin(c.size)
@@ -252,6 +249,14 @@ func (r *reader) begin(size int64) {
 	r.sha1.Write(append(strconv.AppendInt([]byte("blob "), size, 10), 0))
 }
 
+// whole names a content that is in memory.
+func (r *reader) whole(c *fileContent) {
+	r.begin(c.size)
+	r.sha1.Write(c.data)
+	r.sha2.Write(c.data)
+	r.end(c)
+}
+
 func (r *reader) end(c *fileContent) {
 	c.named = true
 	r.sha1.Sum(c.blob[:0])
@@ -268,10 +273,7 @@ func (r *reader) pause() {
 func linkTo(target string) fileContent {
 	c := fileContent{data: []byte(target), size: int64(len(target)), stable: true}
 	r := newReader(c.size)
-	r.begin(c.size)
-	r.sha1.Write(c.data)
-	r.sha2.Write(c.data)
-	r.end(&c)
+	r.whole(&c)
 	return c
 }
 

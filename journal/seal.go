@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"hash"
+	"slices"
 )
 
 // Key is a secret with which a root authenticates the commits of its logs. It is kept
@@ -144,8 +145,9 @@ func (c *Chain) Take(seq uint64, line []byte) {
 		return
 	}
 	given := body[at : at+macLen]
-	mac := c.macs[string(given[:KeyIDLen])]
-	if mac == nil || !c.verifies(string(given[:KeyIDLen])) {
+	id := string(given[:KeyIDLen])
+	mac := c.macs[id]
+	if mac == nil || !slices.ContainsFunc(c.seal.Verify, func(k Key) bool { return k.ID == id }) {
 		c.Unknown = seq
 		c.skip(body)
 		return
@@ -159,15 +161,6 @@ func (c *Chain) Take(seq uint64, line []byte) {
 		return
 	}
 	c.link, c.Proven = sum, seq
-}
-
-func (c *Chain) verifies(id string) bool {
-	for _, k := range c.seal.Verify {
-		if k.ID == id {
-			return true
-		}
-	}
-	return false
 }
 
 // skip continues after a commit that is not proven: the next MAC covers that commit's line as it is now.

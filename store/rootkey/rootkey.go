@@ -114,7 +114,7 @@ func (r *Ring) Make() error {
 	if at.Sign, err = newKey(); err != nil {
 		return err
 	}
-	return r.create(at)
+	return r.keep(at, false)
 }
 
 // Trust accepts commits that are signed with any key that this user has for the root, in any place. It returns the
@@ -147,7 +147,7 @@ func (r *Ring) Trust() (int, error) {
 	if len(p.Verify) == before {
 		return 0, nil
 	}
-	return len(p.Verify) - before, r.replace(*p)
+	return len(p.Verify) - before, r.keep(*p, true)
 }
 
 // MadeToken reports whether the server's token was made in this place.
@@ -166,7 +166,7 @@ func (r *Ring) NoteToken(token string) error {
 		return err
 	}
 	p.Token = tokenSum(token)
-	return r.replace(*p)
+	return r.keep(*p, true)
 }
 
 func tokenSum(token string) string {
@@ -250,9 +250,14 @@ func readPlace(file string) (p place, err error) {
 	return p, nil
 }
 
-// create saves a new place; of two processes the second uses the file of the first.
-func (r *Ring) create(p place) error {
-	if r.state == "" {
+// keep saves a place, in the place of what was saved before or only if nothing was: of two processes that create one, the
+// second uses the file of the first.
+func (r *Ring) keep(p place, replace bool) error {
+	switch {
+	case r.state == "" && replace:
+		memory.Store(p.Path, p)
+		return nil
+	case r.state == "":
 		memory.LoadOrStore(p.Path, p)
 		return nil
 	}
@@ -260,27 +265,14 @@ func (r *Ring) create(p place) error {
 	if err != nil {
 		return err
 	}
-	file := r.file(p)
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return fmt.Errorf("keep the root's keys: %w", err)
+	write, file := writeOnce, r.file(p)
+	if replace {
+		write = atomicfile.Write
 	}
-	if err := writeOnce(file, append(data, '\n')); err != nil {
-		return fmt.Errorf("keep the root's keys: %w", err)
+	if err = os.MkdirAll(filepath.Dir(file), 0o700); err == nil {
+		err = write(file, append(data, '\n'))
 	}
-	return nil
-}
-
-func (r *Ring) replace(p place) error {
-	if r.state == "" {
-		memory.Store(p.Path, p)
-		return nil
-	}
-	data, err := json.MarshalIndent(p, "", "  ")
 	if err != nil {
-		return err
-	}
-	file := r.file(p)
-	if err := atomicfile.Write(file, append(data, '\n')); err != nil {
 		return fmt.Errorf("keep the root's keys: %w", err)
 	}
 	return nil
