@@ -72,18 +72,27 @@ var rowTools = map[string]string{
 	"say:completion_result": "attempt_completion", "say:user_edit_todos": "update_todo_list",
 }
 
-// UI takes the text out of an element of the history that the person sees. What a
-// request cost and the prompt that old rows repeat are left out.
-func UI(raw []byte, number int) Message {
-	m := Message{History: HistoryUI, Number: number}
-	if esjson.TypeOf(raw) != esjson.TypeObject || !esjson.Valid(raw) {
+// begin takes an element apart. One that is no object is kept as text, and has no members.
+func begin(history string, raw []byte, number int) (Message, members) {
+	m := Message{History: history, Number: number}
+	if !object(raw) {
 		m.add(Words, "invalid", string(raw))
-		return m
+		return m, nil
 	}
 	o := membersOf(raw)
 	m.TS = o.int("ts")
-	typ, kind := o.str("type"), ""
-	kind = typ + ":" + o.str(typ)
+	return m, o
+}
+
+// UI takes the text out of an element of the history that the person sees. What a
+// request cost and the prompt that old rows repeat are left out.
+func UI(raw []byte, number int) Message {
+	m, o := begin(HistoryUI, raw, number)
+	if o == nil {
+		return m
+	}
+	typ := o.str("type")
+	kind := typ + ":" + o.str(typ)
 	text := o.str("text")
 	switch {
 	case kind == "say:checkpoint_saved":
@@ -115,13 +124,10 @@ func UI(raw []byte, number int) Message {
 // environment's details, which stand in nearly every message of the person and say
 // little of the task, are left out.
 func API(raw []byte, number int) Message {
-	m := Message{History: HistoryAPI, Number: number}
-	if esjson.TypeOf(raw) != esjson.TypeObject || !esjson.Valid(raw) {
-		m.add(Words, "invalid", string(raw))
+	m, o := begin(HistoryAPI, raw, number)
+	if o == nil {
 		return m
 	}
-	o := membersOf(raw)
-	m.TS = o.int("ts")
 	role := o.str("role")
 	if role == "" {
 		role = o.str("type") // reasoning in a message of its own

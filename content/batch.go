@@ -13,6 +13,7 @@ import (
 	"io/fs"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -194,18 +195,8 @@ func (s *Store) publish(ctx context.Context, w *bundleWriter, claim bool) (name 
 			return "", err
 		}
 	}
-	if err = s.fault("rename"); err == nil {
-		err = atomicfile.Rename(w.f.Name(), b.path)
-	}
-	if err != nil {
-		return "", err
-	}
-	failpoint.Hit("content.bundle.named")
-	if err = s.fault("syncdir"); err == nil {
-		err = atomicfile.SyncDir(s.path(bundlesDir))
-	}
-	if err != nil {
-		return "", err // the bundle stays: another process may rely on it already
+	if _, err := s.place(w.f, b.path, "content.bundle.named"); err != nil {
+		return "", err // a bundle with its name stays: another process may rely on it already
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -348,21 +339,30 @@ func (s *Store) writeName(owner string, h Hash) error {
 	if err == nil {
 		err = s.fault("sync")
 	}
+	named := false
 	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
 		failpoint.Hit("content.name.written")
-		if err = s.fault("rename"); err == nil {
-			err = atomicfile.Rename(f.Name(), s.path(namesDir, owner))
-		}
+		named, err = s.place(f, s.path(namesDir, owner), "content.name.named")
 	}
-	if err != nil {
+	if !named {
 		_ = os.Remove(f.Name())
-		return err
-	}
-	failpoint.Hit("content.name.named")
-	if err = s.fault("syncdir"); err == nil {
-		err = atomicfile.SyncDir(s.path(namesDir))
 	}
 	return err
+}
+
+// place renames a finished file, and makes its name durable.
+func (s *Store) place(f *os.File, to, point string) (named bool, err error) {
+	if err = s.fault("rename"); err == nil {
+		err = atomicfile.Rename(f.Name(), to)
+	}
+	if err != nil {
+		return false, err
+	}
+	failpoint.Hit(point)
+	if err = s.fault("syncdir"); err == nil {
+		err = atomicfile.SyncDir(filepath.Dir(to))
+	}
+	return true, err
 }
 
 // RemoveName takes the manifest from an owner, durably. An owner without one is no error.

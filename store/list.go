@@ -256,31 +256,24 @@ func (l *lines) sort(f Filter, list []*entry) {
 // name each other as parents, the one that comes first in the order is the parent. The first
 // task of each family keeps its place in the order.
 func asTree(list []*entry) ([]*entry, []int) {
-	listed := make(map[string]bool, len(list))
+	listed := make(map[string]*entry, len(list))
 	for _, ln := range list {
-		listed[ln.row.ID] = true
+		listed[ln.row.ID] = ln
 	}
-	top := func(ln *entry) bool { return !listed[ln.row.Parent] || ln.row.Parent == ln.row.ID }
+	top := func(ln *entry) bool { return listed[ln.row.Parent] == nil || ln.row.Parent == ln.row.ID }
 	children := map[string][]*entry{}
 	for _, ln := range list {
 		if !top(ln) {
 			children[ln.row.Parent] = append(children[ln.row.Parent], ln)
 		}
 	}
-	reached := make(map[*entry]bool, len(list)) // from a task that has no parent here
-	var reach func(ln *entry)
-	reach = func(ln *entry) {
-		if !reached[ln] {
-			reached[ln] = true
-			for _, child := range children[ln.row.ID] {
-				reach(child)
+	rootless := func(ln *entry) bool { // its parents name each other
+		for range list {
+			if ln = listed[ln.row.Parent]; top(ln) {
+				return false
 			}
 		}
-	}
-	for _, ln := range list {
-		if top(ln) {
-			reach(ln)
-		}
+		return true
 	}
 	out, depths := make([]*entry, 0, len(list)), make([]int, 0, len(list))
 	seen := make(map[*entry]bool, len(list))
@@ -296,7 +289,7 @@ func asTree(list []*entry) ([]*entry, []int) {
 		}
 	}
 	for _, ln := range list {
-		if top(ln) || !reached[ln] {
+		if top(ln) || rootless(ln) {
 			add(ln, 0)
 		}
 	}
