@@ -1,10 +1,7 @@
 package store
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -19,6 +16,7 @@ import (
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store/overlay"
 	"github.com/roost-dev/roost/store/projection"
+	"github.com/roost-dev/roost/task/codec"
 )
 
 // entry is a task in a list: what lists filter and sort it by, and where the rest is.
@@ -278,17 +276,9 @@ func (l *lines) readOne(ctx context.Context, ln *entry) {
 	if !keep || after != before || !l.s.calm(before.newest, begun) {
 		return
 	}
-	whole, err := json.Marshal(sum)
-	if err != nil {
-		return
-	}
-	if bytes.Contains(whole, []byte(`\ufffd`)) { // so JSON writes what is no text
-		var back api.Summary
-		if json.Unmarshal(whole, &back) != nil || !reflect.DeepEqual(back, sum) {
-			return // it would come back as another name
-		}
-	}
-	row.Summary, row.Known, ln.fresh = whole, true, true
+	w := codec.NewWriter(nil)
+	w.Value(sum)
+	row.Summary, row.Known, ln.fresh = w.Out, true, true
 }
 
 // derivation is what a row was derived from and its files do not show.
@@ -392,7 +382,7 @@ func (l *lines) summary(ctx context.Context, ln *entry) api.Summary {
 	switch {
 	case ln.sum != nil:
 		t = *ln.sum
-	case ln.row.Summary != nil && json.Unmarshal(ln.row.Summary, &t) == nil:
+	case ln.row.Summary != nil && decoded(ln.row.Summary, &t):
 	case ln.lost:
 		ref := l.ref(ln)
 		t = api.Summary{ID: ref.ID, Source: ref.Source, Tool: ref.Tool, Path: ref.Dir, Status: "idle"}.Filled()
@@ -407,6 +397,14 @@ func (l *lines) summary(ctx context.Context, ln *entry) api.Summary {
 	ApplyLabels(&t, l.marks)
 	t.Copies = append([]string{}, l.copies[ln]...)
 	return t
+}
+
+// decoded reads the summary that a row keeps.
+func decoded(data []byte, to *api.Summary) bool {
+	u := codec.Reader{In: data}
+	u.Value(to)
+	*to = to.Filled()
+	return !u.Bad
 }
 
 // tally counts the tasks of each source.
