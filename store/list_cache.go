@@ -64,7 +64,7 @@ func (l *lines) keep(ctx context.Context) {
 	var changes []catalog.Change
 	wait := 20 * time.Millisecond
 	for i := range l.srcs {
-		if l.dirs[i] == nil {
+		if l.dirs[i] == nil || l.srcs[i].One { // of a storage of which one task is named, the rows are those of all its tasks
 			continue
 		}
 		if ch, changed := l.change(i); changed {

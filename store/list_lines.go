@@ -106,7 +106,7 @@ func (l *lines) knownOf(i int) *catalog.SourceRows {
 func (l *lines) place(i int, src Source) {
 	state := src.state()
 	var dirs *taskDirs
-	if l.known.DB() != nil && src.err == nil && src.gone == nil && !src.One {
+	if l.known.DB() != nil && src.err == nil && src.gone == nil {
 		if got, err := l.s.taskDirs(src); err == nil {
 			dirs = &got
 		} else {
@@ -175,7 +175,7 @@ func (l *lines) stale() []int {
 func (l *lines) index(i int, src Source) {
 	if l.dirs[i] != nil {
 		l.indexes[i] = l.s.indexDigest(src.Tasks)
-		if known := l.knownOf(i); known != nil && known.Indexes != 0 && known.Indexes == l.indexes[i] {
+		if known := l.knownOf(i); known != nil && !src.One && known.Indexes != 0 && known.Indexes == l.indexes[i] {
 			l.states[i].Problem = known.Problem
 			return
 		}
