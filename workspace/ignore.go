@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -123,30 +124,15 @@ func Protected(rel string) bool {
 // Any reports whether there are rules at all.
 func (ig *Ignore) Any() bool { return ig != nil && len(ig.rules) > 0 }
 
-// rule is one line of a gitignore file: names between slashes, where nil means
-// "**".
+// rule is one line of a gitignore file.
 type rule struct {
-	segs    [][]token
+	segs    []string // patterns of path.Match for the names between slashes; anyNames = any number of names
 	negate  bool
 	dirOnly bool
 	fold    bool
 }
 
-// token matches one character of a name, or any run of them.
-type token struct {
-	kind  tokenKind
-	r     rune
-	class *class
-}
-
-type tokenKind uint8
-
-const (
-	literal tokenKind = iota
-	anyOne            // ?
-	anyRun            // *
-	oneOf             // [...]
-)
+const anyNames = "**"
 
 func splitLines(text string) []string {
 	text = strings.TrimPrefix(text, "\ufeff")
@@ -167,6 +153,9 @@ func splitPath(rel string) []string {
 
 func parseRule(line string, fold bool) (rule, bool) {
 	r := rule{fold: fold}
+	if fold {
+		line = strings.Map(foldRune, line)
+	}
 	if line == "" || line[0] == '#' {
 		return r, false
 	}
@@ -191,24 +180,22 @@ func parseRule(line string, fold bool) (rule, bool) {
 	anchored := strings.Contains(line, "/")
 	line = strings.TrimPrefix(line, "/")
 	if !anchored {
-		r.segs = append(r.segs, nil)
+		r.segs = append(r.segs, anyNames)
 	}
 	parts := strings.Split(line, "/")
 	for i, part := range parts {
 		if len(part) > 1 && strings.Trim(part, "*") == "" { // "***" too, as in git
-			if i == len(parts)-1 {
-				// At the end it means "everything inside": at least one name.
-				r.segs = append(r.segs, nil, []token{{kind: anyRun}})
-			} else {
-				r.segs = append(r.segs, nil)
+			r.segs = append(r.segs, anyNames)
+			if i == len(parts)-1 { // at the end it means "everything inside": at least one name
+				r.segs = append(r.segs, "*")
 			}
 			continue
 		}
-		toks, ok := parseSegment(part, fold)
+		seg, ok := segmentPattern(part, fold)
 		if !ok {
 			return r, false
 		}
-		r.segs = append(r.segs, toks)
+		r.segs = append(r.segs, seg)
 	}
 	return r, true
 }
@@ -232,45 +219,35 @@ func oddBackslashes(s string) bool {
 	return n%2 == 1
 }
 
-func parseSegment(s string, fold bool) ([]token, bool) {
-	toks := []token{} // never nil: nil is "**"
-	for i := 0; i < len(s); {
-		c, size := utf8.DecodeRuneInString(s[i:])
-		i += size
-		switch c {
-		case '?':
-			toks = append(toks, token{kind: anyOne})
-		case '*':
-			if n := len(toks); n == 0 || toks[n-1].kind != anyRun {
-				toks = append(toks, token{kind: anyRun})
-			}
+// segmentPattern writes one name of a rule for path.Match. Only bracket expressions differ; false is for a name that
+// nothing matches.
+func segmentPattern(s string, fold bool) (string, bool) {
+	var b strings.Builder
+	for s != "" {
+		n := 1
+		switch s[0] {
 		case '[':
-			cl, n, ok := parseClass(s[i:], fold)
+			class, size, ok := classPattern(s[1:], fold)
 			if !ok {
-				return nil, false
+				return "", false
 			}
-			i += n
-			toks = append(toks, token{kind: oneOf, class: cl})
+			b.WriteString(class)
+			s = s[1+size:]
+			continue
 		case '\\':
-			if i == len(s) {
-				return nil, false
+			if len(s) == 1 {
+				return "", false
 			}
-			c, size = utf8.DecodeRuneInString(s[i:])
-			i += size
-			toks = append(toks, token{r: foldRune(c, fold)})
-		default:
-			toks = append(toks, token{r: foldRune(c, fold)})
+			n = 2
 		}
+		b.WriteString(s[:n])
+		s = s[n:]
 	}
-	return toks, true
+	return b.String(), true
 }
 
-func foldRune(r rune, fold bool) rune {
-	if !fold {
-		return r
-	}
-	return unicode.ToLower(unicode.ToUpper(r))
-}
+// foldRune gives letters that differ in case alone the same form.
+func foldRune(r rune) rune { return unicode.ToLower(unicode.ToUpper(r)) }
 
 // match reports whether the rule names exactly this path. Going back only to the
 // last "**" is enough, so the time is at most names times names.
@@ -281,7 +258,7 @@ func (r *rule) match(parts []string, dir bool) bool {
 	p, s := 0, 0
 	backP, backS := -1, -1
 	for p < len(parts) {
-		if s < len(r.segs) && r.segs[s] == nil {
+		if s < len(r.segs) && r.segs[s] == anyNames {
 			backP, backS = p, s
 			s++
 			continue
@@ -297,150 +274,78 @@ func (r *rule) match(parts []string, dir bool) bool {
 		backP++
 		p, s = backP, backS+1
 	}
-	for s < len(r.segs) && r.segs[s] == nil {
+	for s < len(r.segs) && r.segs[s] == anyNames {
 		s++
 	}
 	return s == len(r.segs)
 }
 
-func matchSegment(toks []token, name string, fold bool) bool {
-	i, t := 0, 0
-	backI, backT := -1, -1
-	for i < len(name) {
-		if t < len(toks) && toks[t].kind == anyRun {
-			backI, backT = i, t
-			t++
-			continue
-		}
-		c, size := utf8.DecodeRuneInString(name[i:])
-		if t < len(toks) && toks[t].one(c, fold) {
-			i += size
-			t++
-			continue
-		}
-		if backT < 0 {
-			return false
-		}
-		_, size = utf8.DecodeRuneInString(name[backI:])
-		backI += size
-		i, t = backI, backT+1
+func matchSegment(pattern, name string, fold bool) bool {
+	if fold {
+		name = strings.Map(foldRune, name)
 	}
-	for t < len(toks) && toks[t].kind == anyRun {
-		t++
-	}
-	return t == len(toks)
+	ok, _ := path.Match(pattern, name) // a pattern that cannot be used matches nothing
+	return ok
 }
 
-func (t token) one(c rune, fold bool) bool {
-	switch t.kind {
-	case anyOne:
-		return true
-	case oneOf:
-		return t.class.has(c, fold)
-	}
-	return t.r == foldRune(c, fold)
-}
-
-// class is a bracket expression such as [a-z], [!x] or [[:digit:]].
-type class struct {
-	negate bool
-	ranges []runeRange
-	tests  []func(rune) bool
-}
-
-type runeRange struct{ lo, hi rune }
-
-// parseClass parses what follows "[" and returns how many bytes it used. An
-// unclosed bracket is not a class, and then the whole line matches nothing.
-func parseClass(s string, fold bool) (*class, int, bool) {
-	c := &class{}
-	i := 0
+// classPattern writes what follows "[", such as a-z], !x] or [:digit:]], for path.Match, and returns how many bytes it
+// used. An unclosed bracket is not a class, and then the whole line matches nothing.
+func classPattern(s string, fold bool) (pattern string, used int, ok bool) {
+	out, i := "[", 0
 	if strings.HasPrefix(s, "!") || strings.HasPrefix(s, "^") {
-		c.negate = true
-		i++
+		out, i = "[^", 1
 	}
-	first := true
-	for i < len(s) {
+	for first := true; i < len(s); first = false {
 		if s[i] == ']' && !first {
-			return c, i + 1, true
+			return out + "]", i + 1, true
 		}
-		first = false
-		if strings.HasPrefix(s[i:], "[:") {
-			if name, _, ok := strings.Cut(s[i+2:], ":]"); ok {
-				test, known := posixClasses[name]
-				if !known {
-					return nil, 0, false
-				}
-				if fold && (name == "upper" || name == "lower") {
-					test = func(r rune) bool { return unicode.IsUpper(r) || unicode.IsLower(r) }
-				}
-				c.tests = append(c.tests, test)
-				i += len(name) + 4
-				continue
+		if name, _, found := strings.Cut(s[i:], ":]"); found && strings.HasPrefix(name, "[:") {
+			ranges, known := posixClasses[name[2:]]
+			if !known {
+				return "", 0, false
 			}
+			if fold && name == "[:upper" {
+				ranges = posixClasses["lower"]
+			}
+			out += ranges
+			i += len(name) + 2
+			continue
 		}
-		lo, n, ok := classRune(s[i:])
-		if !ok {
-			return nil, 0, false
-		}
+		lo, n := classRune(s[i:])
 		i += n
 		hi := lo
 		if i+1 < len(s) && s[i] == '-' && s[i+1] != ']' {
-			if hi, n, ok = classRune(s[i+1:]); !ok {
-				return nil, 0, false
-			}
+			hi, n = classRune(s[i+1:])
 			i += 1 + n
 		}
-		c.ranges = append(c.ranges, runeRange{lo, hi})
-	}
-	return nil, 0, false
-}
-
-func classRune(s string) (rune, int, bool) {
-	r, n := utf8.DecodeRuneInString(s)
-	if r != '\\' {
-		return r, n, true
-	}
-	if n == len(s) {
-		return 0, 0, false
-	}
-	r, m := utf8.DecodeRuneInString(s[n:])
-	return r, n + m, true
-}
-
-func (c *class) has(r rune, fold bool) bool {
-	in := c.holds(r)
-	if fold && !in {
-		in = c.holds(unicode.ToLower(r)) || c.holds(unicode.ToUpper(r))
-	}
-	return in != c.negate
-}
-
-func (c *class) holds(r rune) bool {
-	for _, g := range c.ranges {
-		if g.lo <= r && r <= g.hi {
-			return true
+		if lo == "" || hi == "" {
+			return "", 0, false
 		}
+		out += `\` + lo + `-\` + hi
 	}
-	for _, t := range c.tests {
-		if t(r) {
-			return true
-		}
-	}
-	return false
+	return "", 0, false
 }
 
-var posixClasses = map[string]func(rune) bool{
-	"alnum":  func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) },
-	"alpha":  unicode.IsLetter,
-	"blank":  func(r rune) bool { return r == ' ' || r == '\t' },
-	"cntrl":  unicode.IsControl,
-	"digit":  func(r rune) bool { return r >= '0' && r <= '9' },
-	"graph":  func(r rune) bool { return unicode.IsGraphic(r) && r != ' ' },
-	"lower":  unicode.IsLower,
-	"print":  unicode.IsPrint,
-	"punct":  func(r rune) bool { return r < 128 && (unicode.IsPunct(r) || unicode.IsSymbol(r)) },
-	"space":  unicode.IsSpace,
-	"upper":  unicode.IsUpper,
-	"xdigit": func(r rune) bool { return strings.ContainsRune("0123456789abcdefABCDEF", r) },
+// classRune is the character at the beginning of s, and its length with a backslash before it; "" for a backslash alone.
+func classRune(s string) (char string, used int) {
+	rest := strings.TrimPrefix(s, `\`)
+	_, n := utf8.DecodeRuneInString(rest)
+	return rest[:n], len(s) - len(rest) + n
+}
+
+// posixClasses are ranges for path.Match. Beyond ASCII all characters count as letters but those of Latin-1 that are
+// none; of them only those of Latin-1 have a case.
+var posixClasses = map[string]string{
+	"alnum":  "0-9A-Za-z\u00aa\u00b5\u00ba\u00c0-\U0010ffff",
+	"alpha":  "A-Za-z\u00aa\u00b5\u00ba\u00c0-\U0010ffff",
+	"blank":  " \t",
+	"cntrl":  "\x01-\x1f\x7f\u0080-\u009f",
+	"digit":  "0-9",
+	"graph":  "!-~\u00a1-\U0010ffff",
+	"lower":  "a-z\u00df-\u00f6\u00f8-\u00ff",
+	"print":  " -~\u00a1-\U0010ffff",
+	"punct":  "!-/:-@\\[-`{-~",
+	"space":  "\t-\r \u0085\u00a0\u2028\u2029\u3000",
+	"upper":  "A-Z\u00c0-\u00d6\u00d8-\u00de",
+	"xdigit": "0-9A-Fa-f",
 }
