@@ -43,19 +43,20 @@ var (
 // 0700. dir "" is the system's folder for temporary files. What cannot be removed
 // is left for the next time: leftovers must not keep a run from starting.
 func Make(dir string) (string, error) {
-	dir = cmp.Or(dir, os.TempDir())
-	sweep(dir, time.Now())
+	Sweep(dir)
 	for range tries {
 		path, err := os.MkdirTemp(dir, prefix+"*")
 		if err != nil {
 			return "", fmt.Errorf("make a folder for the output of commands: %w", err)
 		}
-		lock, err := newLock(path)
-		if err != nil {
-			return "", errors.Join(fmt.Errorf("lock the folder for the output of commands: %w", err), os.RemoveAll(path))
-		}
-		if lock == nil {
+		// A sweep of another process may remove the folder before the lock is held. Nothing prevents that: a folder
+		// that could not be removed until it is locked would stay for ever if its maker died before.
+		lock, err := filelock.TryOpen(filepath.Join(path, lockName), filelock.Exclusive)
+		switch {
+		case errors.Is(err, fs.ErrNotExist), err == nil && lock == nil:
 			continue
+		case err != nil:
+			return "", errors.Join(fmt.Errorf("lock the folder for the output of commands: %w", err), os.RemoveAll(path))
 		}
 		mu.Lock()
 		locks[path] = lock
@@ -85,93 +86,42 @@ func Remove(path string) error {
 	return nil
 }
 
-// newLock makes and takes the lock of a new folder. It returns nil when another process removed the folder before the
-// lock was held. Nothing prevents that: a folder that could not be removed until it is locked would stay for ever if
-// its maker died before.
-func newLock(path string) (*os.File, error) {
-	name := filepath.Join(path, lockName)
-	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	held, err := filelock.Try(f, filelock.Exclusive)
-	if err == nil && held && filelock.Same(f, name) {
-		return f, nil
-	}
-	return nil, errors.Join(err, filelock.Release(f))
-}
-
 // Left lists the folders below dir that dead processes left, and removes nothing. dir
 // "" is the system's folder for temporary files.
-func Left(dir string) []string {
-	var out []string
-	eachOurs(dir, func(path string, info fs.FileInfo) {
-		f, err := os.OpenFile(filepath.Join(path, lockName), os.O_RDWR|noFollow, 0)
-		if errors.Is(err, fs.ErrNotExist) && time.Since(info.ModTime()) > unlocked {
-			out = append(out, path)
-		}
-		if err != nil {
-			return
-		}
-		defer filelock.Release(f) //nolint:errcheck // nothing was written
-		if free, err := filelock.Try(f, filelock.Exclusive); err == nil && free && runtime.GOOS != "windows" {
-			out = append(out, path)
-		}
-	})
-	return out
-}
+func Left(dir string) []string { return dead(dir, false) }
 
 // Sweep removes the folders below dir that dead processes left, as Make does.
-func Sweep(dir string) { sweep(dir, time.Now()) }
+func Sweep(dir string) { dead(dir, true) }
 
-// sweep removes what dead processes left.
-func sweep(dir string, now time.Time) {
-	eachOurs(dir, func(path string, info fs.FileInfo) { removeDead(path, info, now) })
-}
-
-// eachOurs visits the folders of our name and user. A folder that cannot be listed has none: making a folder there
-// reports the error.
-func eachOurs(dir string, visit func(path string, info fs.FileInfo)) {
+// dead lists the folders of our name and user whose process is dead. It removes each while it holds the lock: two
+// sweeps do not meet. A folder that cannot be listed has none: making a folder there reports the error.
+func dead(dir string, remove bool) (list []string) {
 	dir = cmp.Or(dir, os.TempDir())
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return
-	}
+	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
-		if !e.IsDir() || !strings.HasPrefix(e.Name(), prefix) {
+		info, err := e.Info()
+		if err != nil || !e.IsDir() || !strings.HasPrefix(e.Name(), prefix) || !ours(info) {
 			continue
 		}
-		if info, err := e.Info(); err == nil && ours(info) {
-			visit(filepath.Join(dir, e.Name()), info)
+		path := filepath.Join(dir, e.Name())
+		f, err := os.OpenFile(filepath.Join(path, lockName), os.O_RDWR|noFollow, 0)
+		gone := errors.Is(err, fs.ErrNotExist) && (time.Since(info.ModTime()) > unlocked || remove && os.Remove(path) == nil)
+		if err == nil {
+			gone, err = filelock.Try(f, filelock.Exclusive)
+			gone = gone && err == nil
+			if runtime.GOOS == "windows" {
+				_ = filelock.Release(f) // an open file cannot be removed there
+			}
+		}
+		if gone {
+			list = append(list, path)
+			if remove {
+				_ = os.RemoveAll(path) // the next sweep tries again
+			}
+		}
+		if f != nil {
+			_ = filelock.Release(f) // nothing was written
 		}
 	}
-}
-
-func removeDead(path string, info fs.FileInfo, now time.Time) {
-	f, err := os.OpenFile(filepath.Join(path, lockName), os.O_RDWR|noFollow, 0)
-	if errors.Is(err, fs.ErrNotExist) {
-		if os.Remove(path) != nil && now.Sub(info.ModTime()) > unlocked { // not empty
-			_ = os.RemoveAll(path) // the next sweep tries again
-		}
-		return
-	}
-	if err != nil {
-		return
-	}
-	defer filelock.Release(f) //nolint:errcheck // nothing was written
-	if held, err := filelock.Try(f, filelock.Exclusive); err != nil || !held {
-		return
-	}
-	// While the lock is held, two sweeps do not meet. Windows removes no open file: there an owner of an earlier version,
-	// which takes no lock, keeps its lock file by having it open.
-	if runtime.GOOS == "windows" {
-		_ = f.Close() // it would be in the way
-		if os.Remove(f.Name()) != nil {
-			return
-		}
-	}
-	_ = os.RemoveAll(path) // the next sweep tries again
+	return list
 }
