@@ -350,9 +350,8 @@ func (a *Agent) receiveSummary(ctx context.Context, req llm.Request) (text strin
 func blockText(blocks []json.RawMessage) string {
 	var parts []string
 	for _, b := range blocks {
-		if typ, _ := esjson.GetString(b, "type"); typ == "text" {
-			text, _ := esjson.GetString(b, "text")
-			parts = append(parts, text)
+		if esjson.TextOf(b, "type") == "text" {
+			parts = append(parts, esjson.TextOf(b, "text"))
 		}
 	}
 	return strings.Join(parts, "\n")
@@ -381,17 +380,9 @@ func (a *Agent) summaryRequest(o summaryOptions) (llm.Request, error) {
 
 // condenseRow is the row that Roo writes; it has no text.
 func condenseRow(ts int64, c Condensed) []byte {
-	var info, o esjson.Object
-	info.String("summary", c.Text)
-	info.Float("cost", float64(c.CostMicro)/1e6)
-	info.Int("newContextTokens", c.After)
-	info.Int("prevContextTokens", c.Before)
-	info.String("condenseId", c.ID)
-	o.Int("ts", ts)
-	o.String("type", "say")
-	o.String("say", "condense_context")
-	o.Raw("contextCondense", info.Bytes())
-	return o.Bytes()
+	return esjson.ObjectOf("ts", ts, "type", "say", "say", "condense_context",
+		"contextCondense", esjson.ObjectOf("summary", c.Text, "cost", float64(c.CostMicro)/1e6,
+			"newContextTokens", c.After, "prevContextTokens", c.Before, "condenseId", c.ID))
 }
 
 // ContextUse breaks down the next request, in tokens. The parts add up to Used. Where the provider counted the request
@@ -455,7 +446,7 @@ func (a *Agent) Context() (ContextUse, error) {
 // addSizes adds the parts of a message to the sizes.
 func (a *Agent) addSizes(raw []byte, size map[string]int64) {
 	name := "history"
-	if is, _ := esjson.Get(raw, "isSummary"); string(is) == "true" {
+	if esjson.IsTrue(raw, "isSummary") {
 		name = "summary"
 	}
 	content, _ := esjson.Get(raw, "content")
@@ -474,8 +465,7 @@ func (a *Agent) addSizes(raw []byte, size map[string]int64) {
 			continue
 		case typ == "tool_result":
 			part = "results"
-			id, _ := esjson.GetString(b, "tool_use_id")
-			if c := a.state().Call(id); c != nil && fileReaders[c.Name] {
+			if c := a.state().Call(esjson.TextOf(b, "tool_use_id")); c != nil && fileReaders[c.Name] {
 				part = "files"
 			}
 		case strings.HasPrefix(text, "[read_file for "):

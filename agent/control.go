@@ -200,12 +200,8 @@ func (b *batch) proposeSubtask(ctx context.Context, c *task.Call, spec tool.Spec
 	if len(items) == 0 && strings.TrimSpace(want.Todos) != "" {
 		return wrong(noSteps)
 	}
-	var o esjson.Object
-	o.String("tool", "newTask")
-	o.String("mode", name)
-	o.String("content", want.Message)
-	o.Raw("todos", rows.TodoList(items))
-	ask.Text = string(o.Bytes())
+	ask.Text = string(esjson.ObjectOf("tool", "newTask", "mode", name, "content", want.Message,
+		"todos", rows.TodoList(items)))
 	decision := a.decideStrictly(spec.Class, ask) // the cost of a subtask is unknown beforehand
 	granted, d, row, out, err := b.getConsent(ctx, c, spec, ask, decision)
 	if out != nil || err != nil || granted.State == "denied" {
@@ -323,7 +319,7 @@ func withResult(raw []byte, call, text string) []byte {
 	content, _ := esjson.Get(raw, "content")
 	out := []byte{'['}
 	for block := range esjson.Array(content) {
-		if id, _ := esjson.GetString(block, "tool_use_id"); id == call {
+		if esjson.TextOf(block, "tool_use_id") == call {
 			block = esjson.Set(esjson.Remove(block, "is_error"), "content", esjson.Quote(nil, text))
 		}
 		if len(out) > 1 {
@@ -371,10 +367,7 @@ func (b *batch) updateTodos(ctx context.Context, c *task.Call, spec tool.Spec, a
 		return nil, b.failWrong(ctx, c, noSteps)
 	}
 	list := rows.TodoList(items)
-	var o esjson.Object
-	o.String("tool", "updateTodoList")
-	o.Raw("todos", list)
-	ask.Text = string(o.Bytes())
+	ask.Text = string(esjson.ObjectOf("tool", "updateTodoList", "todos", list))
 	granted, d, _, out, err := b.getConsent(ctx, c, spec, ask, approval.Decide(a.Task.Policy, spec.Class, ask))
 	if out != nil || err != nil || granted.State == "denied" {
 		return out, err

@@ -58,8 +58,7 @@ func (a *Agent) forbidsCall(spec tool.Spec, c *task.Call) error {
 		return err
 	}
 	return a.mayEdit(spec, mode.Names(spec.Name, func(key string) string {
-		text, _ := esjson.GetString(c.Input(), key)
-		return text
+		return esjson.TextOf(c.Input(), key)
 	}))
 }
 
@@ -369,11 +368,7 @@ func (d *draft) addServerRow(spec tool.Spec) {
 	if spec.Class != tool.MCP {
 		return
 	}
-	var o esjson.Object
-	o.Int("ts", d.agent.stamp())
-	o.String("type", "say")
-	o.String("say", "mcp_server_request_started")
-	d.addRow(o.Bytes())
+	d.addRow(esjson.ObjectOf("ts", d.agent.stamp(), "type", "say", "say", "mcp_server_request_started"))
 }
 
 // offers reports whether the current model is offered a tool.

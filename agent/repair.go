@@ -163,8 +163,7 @@ func (a *Agent) suspectBlocks(from int, pictures bool, reason string) []task.Mes
 		if i < from || m.Kind() != "user" {
 			continue
 		}
-		content, _ := esjson.Get(m.Raw(), "content")
-		for n, block := range slices.Collect(esjson.Array(content)) {
+		for n, block := range slices.Collect(esjson.Array(esjson.Member(m.Raw(), "content"))) {
 			typ, _ := esjson.GetString(block, "type")
 			if typ != "image" && typ != "tool_result" || pictures && !hasImage(block) {
 				continue
@@ -198,7 +197,7 @@ func (a *Agent) withhold(o contextwindow.Origin, images bool, reason string) *ta
 			return nil
 		}
 	}
-	if typ, _ := esjson.GetString(block, "type"); typ == "image" {
+	if esjson.TextOf(block, "type") == "image" {
 		images = false
 	}
 	a.sending.window = window{}
@@ -294,8 +293,7 @@ func hasImage(block []byte) bool {
 	if typ == "tool_result" {
 		content, _ := esjson.Get(block, "content")
 		return slices.ContainsFunc(slices.Collect(esjson.Array(content)), func(inner []byte) bool {
-			typ, _ := esjson.GetString(inner, "type")
-			return typ == "image"
+			return esjson.TextOf(inner, "type") == "image"
 		})
 	}
 	return typ == "image"

@@ -221,7 +221,7 @@ func closeMalformed(blocks []json.RawMessage, wrong map[string]string) []task.Ev
 	for _, block := range blocks {
 		id, _ := esjson.GetString(block, "id")
 		sent, is := wrong[id]
-		if typ, _ := esjson.GetString(block, "type"); typ != "tool_use" || !is {
+		if esjson.TextOf(block, "type") != "tool_use" || !is {
 			continue
 		}
 		name, _ := esjson.GetString(block, "name")
@@ -324,7 +324,7 @@ func uniqueCallIDs(blocks []json.RawMessage, wrong map[string]string, taken func
 	mine := map[string]bool{}
 	for i, block := range blocks {
 		out[i] = block
-		if typ, _ := esjson.GetString(block, "type"); typ != "tool_use" {
+		if esjson.TextOf(block, "type") != "tool_use" {
 			continue
 		}
 		old, _ := esjson.GetString(block, "id")
@@ -347,11 +347,9 @@ func uniqueCallIDs(blocks []json.RawMessage, wrong map[string]string, taken func
 // callIDs are the ids of the calls in an assistant message.
 func callIDs(message []byte) []string {
 	var ids []string
-	content, _ := esjson.Get(message, "content")
-	for block := range esjson.Array(content) {
-		if typ, _ := esjson.GetString(block, "type"); typ == "tool_use" {
-			id, _ := esjson.GetString(block, "id")
-			ids = append(ids, id)
+	for block := range esjson.Array(esjson.Member(message, "content")) {
+		if esjson.TextOf(block, "type") == "tool_use" {
+			ids = append(ids, esjson.TextOf(block, "id"))
 		}
 	}
 	return ids

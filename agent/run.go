@@ -371,7 +371,7 @@ func (d *draft) showCompletion() bool {
 	if !ok {
 		return false
 	}
-	if shown, _ := esjson.GetString(ui[len(ui)-1].Raw(), "text"); shown != result {
+	if esjson.TextOf(ui[len(ui)-1].Raw(), "text") != result {
 		d.addRow(rows.Stream(d.agent.stamp(), "completion_result", result, false))
 	}
 	empty := ""

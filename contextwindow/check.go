@@ -294,13 +294,8 @@ func sourced(b, data []byte) []byte {
 }
 
 func imageBlock(media, data []byte) []byte {
-	var src, out esjson.Object
-	src.String("type", "base64")
-	src.Raw("media_type", media)
-	src.Raw("data", data)
-	out.String("type", "image")
-	out.Raw("source", src.Bytes())
-	return out.Bytes()
+	return esjson.ObjectOf("type", "image",
+		"source", esjson.ObjectOf("type", "base64", "media_type", media, "data", data))
 }
 
 func checkImage(b []byte, f *fields, o Options) (contentPart, bool, string) {
@@ -375,12 +370,8 @@ func checkToolUse(b []byte, f *fields, o Options) (contentPart, bool, string) {
 		input, _ = tidy(in)
 	}
 	sent := safeName(id, "call", o.idLength())
-	var use esjson.Object
-	use.String("type", "tool_use")
-	use.String("id", sent)
-	use.String("name", o.name(name))
-	use.Raw("input", input)
-	return contentPart{kind: toolUse, raw: use.Bytes(), id: id, sent: sent, repaired: true}, true, note
+	return contentPart{kind: toolUse, raw: esjson.ObjectOf("type", "tool_use", "id", sent,
+		"name", o.name(name), "input", input), id: id, sent: sent, repaired: true}, true, note
 }
 
 func checkToolResult(b []byte, f *fields, o Options) (contentPart, bool, string) {

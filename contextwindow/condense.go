@@ -212,13 +212,8 @@ func (c Condensation) Message(messages [][]byte, s Summary, now int64) []byte {
 			ts = math.Max(f+1, 0)
 		}
 	}
-	var o esjson.Object
-	o.String("role", "user")
-	o.Raw("content", array(content))
-	o.Float("ts", ts)
-	o.Bool("isSummary", true)
-	o.String("condenseId", s.ID)
-	return o.Bytes()
+	return esjson.ObjectOf("role", "user", "content", array(content), "ts", ts, "isSummary", true,
+		"condenseId", s.ID)
 }
 
 // With is the list with the summary in it: the content of Roo's file.
@@ -298,13 +293,9 @@ func CutOldest(messages [][]byte, fraction float64, id string, now int64) Cut {
 			ts = f - 1
 		}
 	}
-	var marker esjson.Object
-	marker.String("role", "user")
-	marker.String("content", "[Sliding window truncation: "+strconv.Itoa(removed)+" messages hidden to reduce context]")
-	marker.Float("ts", ts)
-	marker.Bool("isTruncationMarker", true)
-	marker.String("truncationId", id)
-	c.Marker = marker.Bytes()
+	c.Marker = esjson.ObjectOf("role", "user",
+		"content", "[Sliding window truncation: "+strconv.Itoa(removed)+" messages hidden to reduce context]",
+		"ts", ts, "isTruncationMarker", true, "truncationId", id)
 	return c
 }
 
@@ -393,7 +384,7 @@ func blockText(b []byte, limit int) string {
 		return strings.Join(lines, "\n")
 	case "tool_result":
 		head := "[Tool Result]"
-		if v, _ := esjson.Get(b, "is_error"); string(v) == "true" {
+		if esjson.IsTrue(b, "is_error") {
 			head = "[Tool Result (Error)]"
 		}
 		content, _ := esjson.Get(b, "content")

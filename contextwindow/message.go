@@ -113,10 +113,7 @@ func blocks(content []byte) [][]byte {
 
 // textBlock wraps a raw JSON string.
 func textBlock(raw []byte) []byte {
-	var o esjson.Object
-	o.String("type", "text")
-	o.Raw("text", raw)
-	return o.Bytes()
+	return esjson.ObjectOf("type", "text", "text", raw)
 }
 
 func textOf(s string) []byte { return textBlock(esjson.Quote(nil, s)) }
@@ -140,21 +137,15 @@ func blockType(b []byte) string {
 	if esjson.TypeOf(b) != esjson.TypeObject {
 		return ""
 	}
-	t, _ := esjson.GetString(b, "type")
-	return t
+	return esjson.TextOf(b, "type")
 }
 
 func memberStr(b []byte, key string) string {
-	v, _ := esjson.Get(b, key)
-	return str(v)
+	return str(esjson.Member(b, key))
 }
 
 func resultBlock(id, content string) []byte {
-	var o esjson.Object
-	o.String("type", "tool_result")
-	o.String("tool_use_id", id)
-	o.String("content", content)
-	return o.Bytes()
+	return esjson.ObjectOf("type", "tool_result", "tool_use_id", id, "content", content)
 }
 
 func num(raw []byte) (float64, bool) {
@@ -357,8 +348,7 @@ func Weigh(raw []byte) (bytes, images int) {
 	content := raw
 	if esjson.TypeOf(raw) == esjson.TypeObject {
 		if source, ok := esjson.Get(raw, "source"); ok && blockType(raw) == "image" {
-			data, _ := esjson.Get(source, "data")
-			return bytes - len(data), 1
+			return bytes - len(esjson.Member(source, "data")), 1
 		}
 		content, _ = esjson.Get(raw, "content")
 	}

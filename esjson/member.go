@@ -1,6 +1,8 @@
 package esjson
 
 import (
+	"encoding/json"
+	"fmt"
 	"iter"
 	"math"
 	"slices"
@@ -159,6 +161,27 @@ func GetString(obj []byte, key string) (string, bool) {
 	s, err := Unquote(v)
 	return s, err == nil
 }
+
+// Member is the raw value of a member, nil when there is none: see Get.
+func Member(obj []byte, key string) []byte {
+	v, _ := Get(obj, key)
+	return v
+}
+
+// TextOf is a member that is a string, "" when it is absent or something else: see GetString.
+func TextOf(obj []byte, key string) string {
+	s, _ := GetString(obj, key)
+	return s
+}
+
+// IntOf is a member that is a whole number, 0 when it is absent or something else: see Int.
+func IntOf(obj []byte, key string) int64 {
+	n, _ := GetInt(obj, key)
+	return n
+}
+
+// IsTrue reports whether a member is true.
+func IsTrue(obj []byte, key string) bool { return string(Member(obj, key)) == "true" }
 
 // GetFloat returns a member that is a number, as the double JSON.parse would give (so it may be infinite).
 func GetFloat(obj []byte, key string) (float64, bool) {
@@ -327,6 +350,44 @@ func (o *Object) Bytes() []byte {
 	}
 	out := make([]byte, 0, len(o.buf)+1)
 	return append(append(out, o.buf...), '}')
+}
+
+// ObjectOf is the object of names and values in this order: texts, truth values, numbers, and JSON as bytes. A value
+// that is nil is left out with its name, and so are no bytes.
+func ObjectOf(pairs ...any) []byte {
+	var o Object
+	for i := 0; i+1 < len(pairs); i += 2 {
+		name, _ := pairs[i].(string)
+		switch v := pairs[i+1].(type) {
+		case nil:
+		case string:
+			o.String(name, v)
+		case bool:
+			o.Bool(name, v)
+		case int:
+			o.Int(name, int64(v))
+		case int64:
+			o.Int(name, v)
+		case float64:
+			o.Float(name, v)
+		case []byte:
+			o.Raw(name, v)
+		case json.RawMessage:
+			o.Raw(name, v)
+		default:
+			panic(fmt.Sprintf("esjson: %s has a value of the type %T", name, v))
+		}
+	}
+	return o.Take()
+}
+
+// Given is a value for ObjectOf, nil when it is empty.
+func Given[T comparable](v T) any {
+	var empty T
+	if v == empty {
+		return nil
+	}
+	return v
 }
 
 // List is the array of some JSON texts, which are not checked.

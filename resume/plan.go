@@ -118,7 +118,7 @@ func (p *Plan) closePartial() {
 		if hidden[i] || esjson.TypeOf(row) != esjson.TypeObject {
 			continue
 		}
-		if partial, _ := esjson.GetBool(row, "partial"); partial {
+		if esjson.IsTrue(row, "partial") {
 			p.Changed = append(p.Changed, Change{i, esjson.Set(row, "partial", []byte("false"))})
 		}
 	}
@@ -132,8 +132,7 @@ func FirstWords(ui [][]byte) []byte {
 		if text := member(ui[0], "text"); text != "" {
 			blocks = append(blocks, textBlock("<user_message>\n"+text+"\n</user_message>"))
 		}
-		images, _ := esjson.Get(ui[0], "images")
-		for im := range esjson.Array(images) {
+		for im := range esjson.Array(esjson.Member(ui[0], "images")) {
 			if s, err := esjson.Unquote(im); err == nil {
 				blocks = append(blocks, imageBlock(s))
 			}
@@ -153,20 +152,12 @@ func imageBlock(url string) []byte {
 	_, media, _ := strings.Cut(head, ":")
 	media, _, _ = strings.Cut(media, ":")
 	media, _, _ = strings.Cut(media, ";")
-	var src, o esjson.Object
-	src.String("type", "base64")
-	src.String("media_type", media)
-	src.String("data", data)
-	o.String("type", "image")
-	o.Raw("source", src.Bytes())
-	return o.Bytes()
+	return esjson.ObjectOf("type", "image",
+		"source", esjson.ObjectOf("type", "base64", "media_type", media, "data", data))
 }
 
 func textBlock(s string) []byte {
-	var o esjson.Object
-	o.String("type", "text")
-	o.String("text", s)
-	return o.Bytes()
+	return esjson.ObjectOf("type", "text", "text", s)
 }
 
 // member is a string member of a value, "" when there is none.
@@ -174,8 +165,7 @@ func member(raw []byte, key string) string {
 	if esjson.TypeOf(raw) != esjson.TypeObject {
 		return ""
 	}
-	s, _ := esjson.GetString(raw, key)
-	return s
+	return esjson.TextOf(raw, key)
 }
 
 func isKind(row []byte, typ, kind string) bool {

@@ -186,10 +186,7 @@ func (m APIMessage) Blocks() iter.Seq[Block] {
 			return
 		}
 		if esjson.TypeOf(content) == esjson.TypeString {
-			var o esjson.Object
-			o.String("type", "text")
-			o.Raw("text", content)
-			yield(o.Bytes())
+			yield(esjson.ObjectOf("type", "text", "text", content))
 			return
 		}
 		for b := range esjson.Array(content) {
@@ -222,8 +219,7 @@ func (m APIMessage) ToolUses() []ToolUse {
 	var list []ToolUse
 	for b := range m.Blocks() {
 		if b.Type() == "tool_use" {
-			input, _ := esjson.Get(b, "input")
-			list = append(list, ToolUse{text(b, "id"), text(b, "name"), input})
+			list = append(list, ToolUse{text(b, "id"), text(b, "name"), esjson.Member(b, "input")})
 		}
 	}
 	return list
@@ -241,8 +237,7 @@ func (m APIMessage) ToolResults() []string {
 }
 
 func text(obj []byte, key string) string {
-	s, _ := esjson.GetString(obj, key)
-	return s
+	return esjson.TextOf(obj, key)
 }
 
 // millis reads ts. Fractions, which no writer produces but a file may hold, are cut off.

@@ -335,9 +335,7 @@ func sessionItem(id string, record []byte) *itemDraft {
 	d.source = recordText(record, "source")
 	d.model = cmp.Or(text(meta, "modelId"), recordText(record, "model"))
 	d.parent = recordText(record, "parent_session_id")
-	camel, _ := esjson.GetBool(meta, "isFavorited")
-	snake, _ := esjson.GetBool(meta, "is_favorited")
-	d.favourite = camel || snake
+	d.favourite = esjson.IsTrue(meta, "isFavorited") || esjson.IsTrue(meta, "is_favorited")
 	return d
 }
 
@@ -528,8 +526,7 @@ func (f *Folder) Compacted() (messages [][]byte, replaced int) {
 	if err != nil || !isBoundary(text(raw, "source_last_message_key"), last) {
 		return nil, 0
 	}
-	list, _ := esjson.Get(raw, "messages")
-	for m := range esjson.Array(list) {
+	for m := range esjson.Array(esjson.Member(raw, "messages")) {
 		if role := text(m, "role"); role != "user" && role != "assistant" {
 			return nil, 0
 		}

@@ -164,11 +164,7 @@ func (e MessageChanged) encode() (json.RawMessage, error) {
 }
 
 func (e MessageTextSaved) encode() (json.RawMessage, error) {
-	var o esjson.Object
-	o.String("type", e.EventType())
-	o.Int("message", int64(e.Message))
-	o.String("text", e.Text)
-	return o.Bytes(), nil
+	return esjson.ObjectOf("type", e.EventType(), "message", int64(e.Message), "text", e.Text), nil
 }
 
 // encode keeps the result block's own bytes.

@@ -51,14 +51,9 @@ func MetadataJSON(records []FileRecord) []byte {
 		if i > 0 {
 			out = append(out, ',')
 		}
-		var o esjson.Object
-		o.String("path", r.Path)
-		o.String("record_state", r.State)
-		o.String("record_source", r.Source)
-		o.Raw("roo_read_date", date(r.RooRead))
-		o.Raw("roo_edit_date", date(r.RooEdit))
-		o.Raw("user_edit_date", date(r.UserEdit))
-		out = append(out, o.Bytes()...)
+		out = append(out, esjson.ObjectOf("path", r.Path, "record_state", r.State, "record_source", r.Source,
+			"roo_read_date", date(r.RooRead), "roo_edit_date", date(r.RooEdit),
+			"user_edit_date", date(r.UserEdit))...)
 	}
 	return append(out, `]}`...)
 }

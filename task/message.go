@@ -31,8 +31,7 @@ func withText(raw json.RawMessage, saved []byte) json.RawMessage {
 	if len(saved) == 0 {
 		return raw
 	}
-	have, _ := esjson.GetString(raw, "text")
-	return esjson.Set(raw, "text", esjson.Quote(nil, have+string(saved)))
+	return esjson.Set(raw, "text", esjson.Quote(nil, esjson.TextOf(raw, "text")+string(saved)))
 }
 
 // TS is Roo's time stamp in Unix milliseconds, 0 when the message has none.
@@ -107,7 +106,7 @@ func (m *Message) size() int {
 // toolUse is the input of one tool call of an assistant message.
 func toolUse(raw json.RawMessage, id string) (input json.RawMessage) {
 	facts.Blocks(raw, func(typ string, block []byte) {
-		if got, _ := esjson.GetString(block, "id"); input == nil && typ == "tool_use" && got == id {
+		if input == nil && typ == "tool_use" && esjson.TextOf(block, "id") == id {
 			input, _ = esjson.Get(block, "input")
 		}
 	})

@@ -97,11 +97,8 @@ func (s *State) ResultsSoFar() (json.RawMessage, error) {
 		case result != nil:
 			results = append(results, result)
 		default:
-			var o esjson.Object
-			o.String("type", "tool_result")
-			o.String("tool_use_id", c.ID)
-			o.String("content", interrupted)
-			missing = append(missing, o.Bytes())
+			missing = append(missing, esjson.ObjectOf("type", "tool_result", "tool_use_id", c.ID,
+				"content", interrupted))
 		}
 	}
 	if len(results) == 0 {

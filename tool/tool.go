@@ -252,38 +252,9 @@ func (k Known) Run(ctx context.Context, _ Output) (Result, error) {
 
 // ImageBlock is an image as a block of content.
 func ImageBlock(media string, data []byte) json.RawMessage {
-	return Row("type", "image",
-		"source", Row("type", "base64", "media_type", media, "data", base64.StdEncoding.EncodeToString(data)))
-}
-
-// Row is a JSON object of names and values in this order: texts, truth values, whole numbers, and JSON as []byte. A
-// value that is nil is left out with its name.
-func Row(pairs ...any) []byte {
-	var o esjson.Object
-	for i := 0; i+1 < len(pairs); i += 2 {
-		name, _ := pairs[i].(string)
-		switch v := pairs[i+1].(type) {
-		case string:
-			o.String(name, v)
-		case bool:
-			o.Bool(name, v)
-		case int64:
-			o.Int(name, v)
-		case []byte:
-			if v != nil {
-				o.Raw(name, v)
-			}
-		}
-	}
-	return o.Bytes()
-}
-
-// Given is a text as a value for Row, nil when it is empty.
-func Given(text string) any {
-	if text == "" {
-		return nil
-	}
-	return text
+	return esjson.ObjectOf("type", "image",
+		"source", esjson.ObjectOf("type", "base64", "media_type", media,
+			"data", base64.StdEncoding.EncodeToString(data)))
 }
 
 // MCP is the class of what MCP servers offer: what such a call reads, writes or sends

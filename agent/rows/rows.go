@@ -48,17 +48,8 @@ func StreamOf(ts int64, kind string, message uint64) task.Body {
 
 // Ask is a question to the person, or a tool call as the person sees it.
 func Ask(ts int64, kind, text string, protected, answered bool) json.RawMessage {
-	var o esjson.Object
-	o.Int("ts", ts)
-	o.String("type", "ask")
-	o.String("ask", kind)
-	o.String("text", text)
-	o.Bool("partial", false)
-	o.Bool("isProtected", protected)
-	if answered {
-		o.Bool("isAnswered", true)
-	}
-	return o.Bytes()
+	return esjson.ObjectOf("ts", ts, "type", "ask", "ask", kind, "text", text, "partial", false,
+		"isProtected", protected, "isAnswered", esjson.Given(answered))
 }
 
 // PlainAsk is one of Roo's questions that are no tool calls: it has neither partial nor isProtected. A nil text leaves
@@ -118,25 +109,13 @@ func Request(ts int64, info RequestInfo) json.RawMessage {
 
 // Assistant is the model's reply as the API history keeps it.
 func Assistant(ts int64, id string, blocks []json.RawMessage, details json.RawMessage) json.RawMessage {
-	var o esjson.Object
-	o.String("role", "assistant")
-	o.Raw("content", Join(blocks))
-	if id != "" {
-		o.String("id", id)
-	}
-	o.Int("ts", ts)
-	if details != nil {
-		o.Raw("reasoning_details", details)
-	}
-	return o.Bytes()
+	return esjson.ObjectOf("role", "assistant", "content", Join(blocks), "id", esjson.Given(id), "ts", ts,
+		"reasoning_details", details)
 }
 
 // Text is a block of text.
 func Text(text string) json.RawMessage {
-	var o esjson.Object
-	o.String("type", "text")
-	o.String("text", text)
-	return o.Bytes()
+	return esjson.ObjectOf("type", "text", "text", text)
 }
 
 // Result is the block with the result of a tool call.
@@ -175,11 +154,7 @@ func array[T any](items []T, add func(out []byte, item T) []byte) []byte {
 
 // Failure is the result of a call that failed.
 func Failure(reason string) string {
-	var o esjson.Object
-	o.String("status", "error")
-	o.String("message", "The tool execution failed")
-	o.String("error", reason)
-	return string(o.Bytes())
+	return string(esjson.ObjectOf("status", "error", "message", "The tool execution failed", "error", reason))
 }
 
 // Shorten cuts a text after so many bytes and splits no character.
@@ -205,40 +180,26 @@ func Approved(feedback string) string { return status("approved", "feedback", fe
 func Guidance(words string) string { return status("guidance", "feedback", words) }
 
 func status(name, member, text string) string {
-	var o esjson.Object
-	o.String("status", name)
-	o.String(member, text)
-	return string(o.Bytes())
+	return string(esjson.ObjectOf("status", name, member, text))
 }
 
 // Subtask shows a subtask's result in its parent. Roo writes the members of this row in another order than those of all
 // other rows.
 func Subtask(ts int64, result string) []byte {
-	var o esjson.Object
-	o.String("type", "say")
-	o.String("say", "subtask_result")
-	o.String("text", result)
-	o.Int("ts", ts)
-	return o.Bytes()
+	return esjson.ObjectOf("type", "say", "say", "subtask_result", "text", result, "ts", ts)
 }
 
 // TodoList is a checklist as a JSON array.
 func TodoList(items []usage.Todo) []byte {
 	return array(items, func(out []byte, item usage.Todo) []byte {
-		var o esjson.Object
-		o.String("id", item.ID)
-		o.String("content", item.Content)
-		o.String("status", item.Status)
-		return append(out, o.Bytes()...)
+		return append(out, esjson.ObjectOf("id", item.ID, "content", item.Content, "status", item.Status)...)
 	})
 }
 
 // Todos shows the checklist that a task was started with.
 func Todos(ts int64, todos string) []byte {
-	var o esjson.Object
-	o.String("tool", "updateTodoList")
-	o.Raw("todos", TodoList(usage.ParseTodos(todos)))
-	return Say(ts, "user_edit_todos", string(o.Bytes()), nil)
+	return Say(ts, "user_edit_todos", string(esjson.ObjectOf("tool", "updateTodoList",
+		"todos", TodoList(usage.ParseTodos(todos)))), nil)
 }
 
 // Images turns data URLs into image blocks, split at the first comma as Roo does. What has no comma is left out.
@@ -250,13 +211,8 @@ func Images(images []string) []json.RawMessage {
 			continue
 		}
 		media := strings.TrimSuffix(strings.TrimPrefix(head, "data:"), ";base64")
-		var src, o esjson.Object
-		src.String("type", "base64")
-		src.String("media_type", media)
-		src.String("data", data)
-		o.String("type", "image")
-		o.Raw("source", src.Bytes())
-		out = append(out, o.Bytes())
+		out = append(out, esjson.ObjectOf("type", "image",
+			"source", esjson.ObjectOf("type", "base64", "media_type", media, "data", data)))
 	}
 	return out
 }

@@ -71,9 +71,7 @@ func tokensLeft(row *task.Message) int64 {
 	if row.Kind() == "say:condense_context" {
 		key = "contextCondense"
 	}
-	info, _ := esjson.Get(row.Raw(), key)
-	left, _ := esjson.GetInt(info, "newContextTokens")
-	return left
+	return esjson.IntOf(esjson.Member(row.Raw(), key), "newContextTokens")
 }
 
 // messageTokens estimates a message's tokens.
@@ -109,7 +107,7 @@ func Largest(s *task.State, messages [][]byte) (at contextwindow.Origin, size, t
 			continue
 		}
 		raw := messages[i]
-		if tag, _ := esjson.GetString(raw, "truncationParent"); tag != "" {
+		if esjson.TextOf(raw, "truncationParent") != "" {
 			continue
 		}
 		total += int(messageSize(raw))
@@ -299,16 +297,9 @@ func Truncate(s *task.State, t Truncation) (events []task.Event, hidden int) {
 
 // truncationRow is the row that Roo writes; it has no text.
 func truncationRow(ts int64, id string, removed int, before, after int64) []byte {
-	var info, o esjson.Object
-	info.String("truncationId", id)
-	info.Int("messagesRemoved", int64(removed))
-	info.Int("prevContextTokens", before)
-	info.Int("newContextTokens", after)
-	o.Int("ts", ts)
-	o.String("type", "say")
-	o.String("say", "sliding_window_truncation")
-	o.Raw("contextTruncation", info.Bytes())
-	return o.Bytes()
+	return esjson.ObjectOf("ts", ts, "type", "say", "say", "sliding_window_truncation",
+		"contextTruncation", esjson.ObjectOf("truncationId", id, "messagesRemoved", int64(removed),
+			"prevContextTokens", before, "newContextTokens", after))
 }
 
 // A summary carries outlines of the files that the model has read: their content went with the messages that held it.

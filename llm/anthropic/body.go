@@ -192,8 +192,7 @@ func markPosition(array []byte) int {
 }
 
 func isType(block []byte, want string) bool {
-	typ, _ := esjson.GetString(block, "type")
-	return typ == want
+	return esjson.TextOf(block, "type") == want
 }
 
 // markedMessages returns the indexes of the last two user messages, -1 for none.

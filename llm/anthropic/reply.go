@@ -34,11 +34,7 @@ func (a *accumulator) done() llm.Done {
 
 // thinking is rebuilt from its deltas; text and signature are as they came.
 func (b *block) thinking() json.RawMessage {
-	var o esjson.Object
-	o.String("type", "thinking")
-	o.String("thinking", string(b.text))
-	o.String("signature", string(b.signature))
-	return o.Bytes()
+	return esjson.ObjectOf("type", "thinking", "thinking", string(b.text), "signature", string(b.signature))
 }
 
 // unknown is a block of a kind this package does not know, raw, with the input
@@ -126,27 +122,22 @@ func (a *accumulator) addEvent(data []byte) (chunk llm.Chunk, done bool, err err
 	if !esjson.Valid(data) || esjson.TypeOf(data) != esjson.TypeObject {
 		return nil, false, wire.UnreadableEvent(Name, data)
 	}
-	switch typ, _ := esjson.GetString(data, "type"); typ {
+	switch esjson.TextOf(data, "type") {
 	case "message_start":
 		message, _ := esjson.Get(data, "message")
 		a.Note(message, "id", "model")
-		usage, _ := esjson.Get(message, "usage")
-		countUsage(&a.Usage, usage)
+		countUsage(&a.Usage, esjson.Member(message, "usage"))
 	case "content_block_start":
-		raw, _ := esjson.Get(data, "content_block")
-		return a.startBlock(blockIndex(data), raw), false, nil
+		return a.startBlock(blockIndex(data), esjson.Member(data, "content_block")), false, nil
 	case "content_block_delta":
-		delta, _ := esjson.Get(data, "delta")
-		return a.extendBlock(blockIndex(data), delta), false, nil
+		return a.extendBlock(blockIndex(data), esjson.Member(data, "delta")), false, nil
 	case "content_block_stop":
 		delete(a.open, blockIndex(data))
 	case "message_delta":
-		delta, _ := esjson.Get(data, "delta")
-		if reason, _ := esjson.GetString(delta, "stop_reason"); reason != "" {
+		if reason, _ := esjson.GetString(esjson.Member(data, "delta"), "stop_reason"); reason != "" {
 			a.Stop = reason
 		}
-		usage, _ := esjson.Get(data, "usage")
-		if countUsage(&a.Usage, usage) {
+		if countUsage(&a.Usage, esjson.Member(data, "usage")) {
 			return llm.UsageReport{Usage: a.Usage}, false, nil
 		}
 	case "message_stop":
@@ -160,8 +151,7 @@ func (a *accumulator) addEvent(data []byte) (chunk llm.Chunk, done bool, err err
 // blockIndex is the block that an event is about; servers that leave it out mean the
 // first.
 func blockIndex(event []byte) int64 {
-	n, _ := esjson.GetInt(event, "index")
-	return n
+	return esjson.IntOf(event, "index")
 }
 
 func (a *accumulator) startBlock(index int64, raw []byte) llm.Chunk {
@@ -179,17 +169,14 @@ func (a *accumulator) startBlock(index int64, raw []byte) llm.Chunk {
 			return llm.TextDelta{Text: s}
 		}
 	case "thinking":
-		signature, _ := esjson.GetString(raw, "signature")
-		b.signature = append(b.signature, signature...)
+		b.signature = append(b.signature, esjson.TextOf(raw, "signature")...)
 		if s, _ := esjson.GetString(raw, "thinking"); s != "" {
 			b.text = append(b.text, s...)
 			return llm.ReasoningDelta{Text: s}
 		}
 	case "tool_use":
-		id, _ := esjson.GetString(raw, "id")
-		name, _ := esjson.GetString(raw, "name")
 		input, _ := esjson.Get(raw, "input")
-		return a.Calls.Begin(index, SafeID(id), name, bytes.Clone(input))
+		return a.Calls.Begin(index, SafeID(esjson.TextOf(raw, "id")), esjson.TextOf(raw, "name"), bytes.Clone(input))
 	}
 	return nil
 }
@@ -199,7 +186,7 @@ func (a *accumulator) extendBlock(index int64, delta []byte) llm.Chunk {
 	if b == nil {
 		return nil
 	}
-	switch typ, _ := esjson.GetString(delta, "type"); typ {
+	switch esjson.TextOf(delta, "type") {
 	case "text_delta":
 		s, _ := esjson.GetString(delta, "text")
 		b.text = append(b.text, s...)
@@ -213,8 +200,7 @@ func (a *accumulator) extendBlock(index int64, delta []byte) llm.Chunk {
 			return llm.ReasoningDelta{Text: s}
 		}
 	case "signature_delta":
-		s, _ := esjson.GetString(delta, "signature")
-		b.signature = append(b.signature, s...)
+		b.signature = append(b.signature, esjson.TextOf(delta, "signature")...)
 	case "input_json_delta":
 		s, _ := esjson.GetString(delta, "partial_json")
 		if b.typ == "tool_use" && s != "" {

@@ -21,11 +21,8 @@ func (r *reply) add(data []byte) ([]llm.Chunk, bool, error) {
 	}
 	r.Note(data, "responseId", "modelVersion")
 	var chunks []llm.Chunk
-	candidates, _ := esjson.Get(data, "candidates")
-	for candidate := range esjson.Array(candidates) {
-		content, _ := esjson.Get(candidate, "content")
-		parts, _ := esjson.Get(content, "parts")
-		for part := range esjson.Array(parts) {
+	for candidate := range esjson.Array(esjson.Member(data, "candidates")) {
+		for part := range esjson.Array(esjson.Member(esjson.Member(candidate, "content"), "parts")) {
 			chunks = append(chunks, r.part(part)...)
 		}
 		if reason, _ := esjson.GetString(candidate, "finishReason"); reason != "" {
@@ -51,7 +48,7 @@ func (r *reply) part(part []byte) []llm.Chunk {
 		return []llm.Chunk{r.addCall(call)}
 	}
 	text, _ := esjson.GetString(part, "text")
-	if thought, _ := esjson.GetBool(part, "thought"); thought {
+	if esjson.IsTrue(part, "thought") {
 		return r.Think(text)
 	}
 	return r.Say(text)
@@ -76,11 +73,10 @@ func (r *reply) addCall(call []byte) llm.Chunk {
 // is part of the prompt's count.
 func usageOf(usage []byte) llm.Usage {
 	in, _ := esjson.GetInt(usage, "promptTokenCount")
-	tools, _ := esjson.GetInt(usage, "toolUsePromptTokenCount")
 	cached, _ := esjson.GetInt(usage, "cachedContentTokenCount")
 	out, _ := esjson.GetInt(usage, "candidatesTokenCount")
 	thoughts, _ := esjson.GetInt(usage, "thoughtsTokenCount")
-	in, out = max(in, 0)+max(tools, 0), max(out, 0)+max(thoughts, 0)
+	in, out = max(in, 0)+max(esjson.IntOf(usage, "toolUsePromptTokenCount"), 0), max(out, 0)+max(thoughts, 0)
 	cached = min(max(cached, 0), in)
 	return llm.Usage{Input: in - cached, CacheRead: cached, Output: out}
 }
@@ -88,10 +84,8 @@ func usageOf(usage []byte) llm.Usage {
 func (r *reply) done() llm.Done {
 	d := r.Done(r.stopReason(), r.Thoughts())
 	if r.signature != "" && len(d.Blocks) > 0 {
-		var o esjson.Object
-		o.String("type", "thoughtSignature")
-		o.String("thoughtSignature", r.signature)
-		d.Blocks = append(d.Blocks, o.Bytes())
+		d.Blocks = append(d.Blocks, esjson.ObjectOf("type", "thoughtSignature",
+			"thoughtSignature", r.signature))
 	}
 	return d
 }

@@ -111,8 +111,7 @@ func (r *chatReply) add(data []byte) ([]llm.Chunk, bool, error) {
 	}
 	r.Note(data, "id", "model")
 	var chunks []llm.Chunk
-	choices, _ := esjson.Get(data, "choices")
-	for choice := range esjson.Array(choices) {
+	for choice := range esjson.Array(esjson.Member(data, "choices")) {
 		chunks = append(chunks, r.choice(choice)...)
 		break // one was asked for
 	}
@@ -124,8 +123,7 @@ func (r *chatReply) add(data []byte) ([]llm.Chunk, bool, error) {
 
 func (r *chatReply) choice(choice []byte) []llm.Chunk {
 	delta, _ := esjson.Get(choice, "delta")
-	sent, _ := esjson.Get(delta, "reasoning_details")
-	thought := r.details.add(sent)
+	thought := r.details.add(esjson.Member(delta, "reasoning_details"))
 	for _, name := range []string{"reasoning_content", "reasoning"} {
 		if s, _ := esjson.GetString(delta, name); s != "" {
 			thought = s
@@ -134,14 +132,12 @@ func (r *chatReply) choice(choice []byte) []llm.Chunk {
 		}
 	}
 	chunks := r.Think(thought)
-	content, _ := esjson.GetString(delta, "content")
 	refusal, _ := esjson.GetString(delta, "refusal")
-	chunks = append(append(chunks, r.Say(content)...), r.Say(refusal)...)
+	chunks = append(append(chunks, r.Say(esjson.TextOf(delta, "content"))...), r.Say(refusal)...)
 	if refusal != "" {
 		r.Stop = "refusal"
 	}
-	list, _ := esjson.Get(delta, "tool_calls")
-	for call := range esjson.Array(list) {
+	for call := range esjson.Array(esjson.Member(delta, "tool_calls")) {
 		index, indexed := esjson.GetInt(call, "index")
 		id, _ := esjson.GetString(call, "id")
 		f, _ := esjson.Get(call, "function")

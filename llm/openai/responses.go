@@ -129,8 +129,7 @@ func (r *responsesReply) add(data []byte) ([]llm.Chunk, bool, error) {
 	item, _ := esjson.Get(data, "item")
 	switch typ {
 	case "response.created", "response.in_progress":
-		response, _ := esjson.Get(data, "response")
-		r.Note(response, "id", "model")
+		r.Note(esjson.Member(data, "response"), "id", "model")
 	case "response.output_text.delta", "response.refusal.delta":
 		if typ == "response.refusal.delta" {
 			r.Stop = "refusal"
@@ -143,10 +142,9 @@ func (r *responsesReply) add(data []byte) ([]llm.Chunk, bool, error) {
 			return r.Think("\n\n"), false, nil
 		}
 	case "response.output_item.added":
-		if kind, _ := esjson.GetString(item, "type"); kind == "function_call" {
-			id, _ := esjson.GetString(item, "call_id")
+		if esjson.TextOf(item, "type") == "function_call" {
 			name, _ := esjson.GetString(item, "name")
-			return []llm.Chunk{r.Calls.Add(index, id, name, "")}, false, nil
+			return []llm.Chunk{r.Calls.Add(index, esjson.TextOf(item, "call_id"), name, "")}, false, nil
 		}
 	case "response.function_call_arguments.delta":
 		if r.Calls.Has(index) && delta != "" {
@@ -155,12 +153,10 @@ func (r *responsesReply) add(data []byte) ([]llm.Chunk, bool, error) {
 	case "response.output_item.done":
 		r.item(index, item)
 	case "response.completed", "response.incomplete":
-		response, _ := esjson.Get(data, "response")
-		r.end(response)
+		r.end(esjson.Member(data, "response"))
 		return []llm.Chunk{llm.UsageReport{Usage: r.Usage}}, true, nil
 	case "response.failed":
-		response, _ := esjson.Get(data, "response")
-		return nil, false, r.Call.ErrorOf(0, response)
+		return nil, false, r.Call.ErrorOf(0, esjson.Member(data, "response"))
 	case "error":
 		return nil, false, r.Call.ErrorOf(0, data)
 	}
@@ -169,16 +165,14 @@ func (r *responsesReply) add(data []byte) ([]llm.Chunk, bool, error) {
 
 // item takes a complete item: it is the truth where deltas were missed.
 func (r *responsesReply) item(index int64, item []byte) {
-	switch kind, _ := esjson.GetString(item, "type"); kind {
+	switch esjson.TextOf(item, "type") {
 	case "function_call":
 		arguments, is := esjson.GetString(item, "arguments")
 		switch {
 		case r.Calls.Has(index) && is:
 			r.Calls.Replace(index, arguments)
 		case !r.Calls.Has(index):
-			id, _ := esjson.GetString(item, "call_id")
-			name, _ := esjson.GetString(item, "name")
-			r.Calls.Add(index, id, name, arguments)
+			r.Calls.Add(index, esjson.TextOf(item, "call_id"), esjson.TextOf(item, "name"), arguments)
 		}
 	case "reasoning":
 		encrypted, is := esjson.Get(item, "encrypted_content")
@@ -198,12 +192,10 @@ func (r *responsesReply) item(index int64, item []byte) {
 
 func (r *responsesReply) end(response []byte) {
 	r.Note(response, "id", "model")
-	details, _ := esjson.Get(response, "incomplete_details")
-	if reason, _ := esjson.GetString(details, "reason"); reason != "" {
+	if reason, _ := esjson.GetString(esjson.Member(response, "incomplete_details"), "reason"); reason != "" {
 		r.Stop = reason
 	}
-	usage, _ := esjson.Get(response, "usage")
-	r.Usage = usageOf(usage)
+	r.Usage = usageOf(esjson.Member(response, "usage"))
 }
 
 func (r *responsesReply) done() llm.Done {

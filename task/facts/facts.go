@@ -177,7 +177,6 @@ func Blocks(raw json.RawMessage, visit func(typ string, block []byte)) {
 		return
 	}
 	for block := range esjson.Array(content) {
-		typ, _ := esjson.GetString(block, "type")
-		visit(typ, block)
+		visit(esjson.TextOf(block, "type"), block)
 	}
 }

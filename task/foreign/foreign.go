@@ -77,12 +77,10 @@ func (m Match) New(elements [][]byte) [][]byte {
 }
 
 func identity(h task.History, raw []byte) string {
-	ts, _ := esjson.GetInt(raw, "ts")
-	stamp := strconv.FormatInt(ts, 10)
+	stamp := strconv.FormatInt(esjson.IntOf(raw, "ts"), 10)
 	if h == task.UI {
 		typ, _ := esjson.GetString(raw, "type")
-		kind, _ := esjson.GetString(raw, typ)
-		return typ + "|" + kind + "|" + stamp
+		return typ + "|" + esjson.TextOf(raw, typ) + "|" + stamp
 	}
 	role, _ := esjson.GetString(raw, "role")
 	var ids []string
@@ -166,8 +164,7 @@ func Records(metadata []byte) []task.FileRecord {
 		}
 		date := func(names ...string) (ms int64) {
 			for _, name := range names {
-				n, _ := esjson.GetInt(raw, name)
-				ms = max(ms, n)
+				ms = max(ms, esjson.IntOf(raw, name))
 			}
 			return ms
 		}

@@ -324,8 +324,7 @@ func signsOfRow(kind string, raw []byte, first bool, ids map[string]bool, give f
 	case kind == "say:reasoning":
 		sign{text: text}.under("thought ", give)
 	case kind == "ask:followup":
-		question, _ := esjson.GetString(inside, "question")
-		sign{text: question}.under("assistant ", give)
+		sign{text: esjson.TextOf(inside, "question")}.under("assistant ", give)
 	case kind == "ask:tool" || kind == "say:tool":
 		path, ok := esjson.GetString(inside, "path")
 		if !ok {
@@ -342,8 +341,7 @@ var idMembers = []string{"id", "toolUseId", "tool_use_id", "toolCallId", "callId
 
 // signsOfMessage passes to give the signs of a message that rows may show.
 func signsOfMessage(raw []byte, give func(key, text string)) {
-	role, _ := esjson.GetString(raw, "role")
-	whose := role + " "
+	whose := esjson.TextOf(raw, "role") + " "
 	said := func(text string) {
 		if text = strings.TrimSpace(text); !strings.HasPrefix(text, "<environment_details>") {
 			sign{text: unwrapped(text)}.under(whose, give)
@@ -369,8 +367,7 @@ func signsOfMessage(raw []byte, give func(key, text string)) {
 			}
 			input, _ := esjson.Get(block, "input")
 			for _, key := range []string{"command", "question", "result"} {
-				text, _ := esjson.GetString(input, key)
-				sign{text: text}.under(whose, give)
+				sign{text: esjson.TextOf(input, key)}.under(whose, give)
 			}
 			if path, _ := esjson.GetString(input, "path"); path != "" {
 				give("path "+path, path)

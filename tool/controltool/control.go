@@ -58,7 +58,7 @@ func planQuestion(_ context.Context, _ tool.Env, in tool.Input) (tool.Plan, erro
 	result := tool.Result{Question: text}
 	var suggest [][]byte
 	for _, s := range list {
-		suggest = append(suggest, tool.Row("answer", s.answer, "mode", s.mode))
+		suggest = append(suggest, esjson.ObjectOf("answer", s.answer, "mode", s.mode))
 		choice := tool.Choice{Answer: s.answer}
 		if s.mode != nil && esjson.TypeOf(s.mode) == esjson.TypeString {
 			choice.Mode, _ = esjson.Unquote(s.mode)
@@ -66,7 +66,8 @@ func planQuestion(_ context.Context, _ tool.Env, in tool.Input) (tool.Plan, erro
 		result.Choices = append(result.Choices, choice)
 	}
 	array := slices.Concat([]byte{'['}, bytes.Join(suggest, []byte{','}), []byte{']'})
-	ask := tool.Ask{Tool: QuestionName, Kind: "followup", Text: string(tool.Row("question", text, "suggest", array)),
+	ask := tool.Ask{Tool: QuestionName, Kind: "followup", Text: string(esjson.ObjectOf("question", text,
+		"suggest", array)),
 		Title: QuestionName + " " + tool.OneLine(strings.TrimSpace(text))}
 	return tool.Known{Of: ask, Result: result}, nil
 }
@@ -201,7 +202,7 @@ func planSwitchMode(_ context.Context, _ tool.Env, in tool.Input) (tool.Plan, er
 	if reason := tool.OneLine(strings.TrimSpace(reason)); reason != "" {
 		title += ": " + reason
 	}
-	row := tool.Row("tool", "switchMode", "mode", slug, "reason", reason)
+	row := esjson.ObjectOf("tool", "switchMode", "mode", slug, "reason", reason)
 	ask := tool.Ask{Tool: SwitchModeName, Kind: "tool", Text: string(row), Title: title}
 	return tool.Known{Of: ask, Result: tool.Result{Mode: slug, Text: reason}}, nil
 }
@@ -305,8 +306,7 @@ func fromList(raw []byte) (string, bool) {
 			lines = append(lines, line)
 		case esjson.TypeObject:
 			content, _ := esjson.GetString(el, "content")
-			status, _ := esjson.GetString(el, "status")
-			box, known := boxes[status]
+			box, known := boxes[esjson.TextOf(el, "status")]
 			if content = strings.Join(strings.Fields(content), " "); content == "" || !known {
 				return "", false
 			}

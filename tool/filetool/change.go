@@ -10,6 +10,7 @@ import (
 
 	udiff "github.com/aymanbagabas/go-udiff"
 
+	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/tool"
 	"github.com/roost-dev/roost/tool/linetext"
 	"github.com/roost-dev/roost/workspace"
@@ -292,5 +293,5 @@ func stats(hunks string) []byte {
 	if added+removed == 0 {
 		return nil
 	}
-	return tool.Row("added", added, "removed", removed)
+	return esjson.ObjectOf("added", added, "removed", removed)
 }

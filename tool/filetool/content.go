@@ -383,7 +383,7 @@ func cellOutput(cell []byte) string {
 }
 
 func outputText(out []byte) string {
-	if kind, _ := esjson.GetString(out, "output_type"); kind == "error" {
+	if esjson.TextOf(out, "output_type") == "error" {
 		return strings.TrimSuffix(member(out, "ename")+": "+member(out, "evalue"), ": ")
 	}
 	if text := member(out, "text"); text != "" {

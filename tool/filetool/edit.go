@@ -182,7 +182,7 @@ func (e *edit) Run(ctx context.Context, _ tool.Output) (tool.Result, error) {
 	if e.creates {
 		operation = "created"
 	}
-	row := tool.Row("path", e.path.Readable, "operation", operation,
+	row := esjson.ObjectOf("path", e.path.Readable, "operation", operation,
 		"notice", "The file is written. There is no need to read it again; go on with the task.")
 	return tool.Result{Text: string(row) + e.note, Files: append(e.other, touchOf(state, editedSource))}, nil
 }
@@ -204,7 +204,7 @@ func (e *edit) change(s source, text string) error {
 }
 
 func editText(kind string, p workspace.Path, diff string) string {
-	return string(tool.Row("tool", kind, "path", p.Readable, "content", diff, "isOutsideWorkspace", p.Outside,
+	return string(esjson.ObjectOf("tool", kind, "path", p.Readable, "content", diff, "isOutsideWorkspace", p.Outside,
 		"isProtected", p.Protected, "diffStats", stats(diff)))
 }
 
@@ -274,7 +274,7 @@ func failures(fails []patch.BlockFailure) string {
 }
 
 func diffText(p workspace.Path, diff, content, old string) string {
-	return string(tool.Row("tool", "appliedDiff", "path", p.Readable, "diff", diff, "content", content,
+	return string(esjson.ObjectOf("tool", "appliedDiff", "path", p.Readable, "diff", diff, "content", content,
 		"originalContent", old, "diffStats", stats(content), "isProtected", p.Protected))
 }
 
@@ -458,7 +458,8 @@ func planReplace(ctx context.Context, env tool.Env, in tool.Input) (tool.Plan, e
 
 // changeRow is the row that Roo writes for a file that is changed by these tools.
 func changeRow(kind string, p workspace.Path, diff string, more ...any) string {
-	return string(tool.Row(append([]any{"tool", kind, "path", p.Readable, "diff", diff, "isOutsideWorkspace", p.Outside,
+	return string(esjson.ObjectOf(append([]any{"tool", kind, "path", p.Readable, "diff", diff,
+		"isOutsideWorkspace", p.Outside,
 		"content", diff, "isProtected", p.Protected, "diffStats", stats(diff)}, more...)...))
 }
 

@@ -117,7 +117,7 @@ func resolve(env tool.Env, path string) (workspace.Path, error) {
 
 // denied is the result for a path that .rooignore hides.
 func denied(path string) tool.Result {
-	return tool.Result{IsError: true, Text: string(tool.Row("status", "error", "type", "access_denied",
+	return tool.Result{IsError: true, Text: string(esjson.ObjectOf("status", "error", "type", "access_denied",
 		"message", "Access blocked by .rooignore", "path", path,
 		"suggestion", "Go on without this file, or ask the user to change .rooignore."))}
 }
@@ -177,12 +177,13 @@ func schema(required []string, properties ...string) json.RawMessage {
 	for i, r := range required {
 		names[i] = esjson.Quote(nil, r)
 	}
-	return tool.Row("type", "object", "properties", props.Bytes(), "required", array(names...), "additionalProperties", false)
+	return esjson.ObjectOf("type", "object", "properties", props.Bytes(), "required", array(names...),
+		"additionalProperties", false)
 }
 
 func property(kind, description string) string {
 	if kind[0] != '[' {
 		kind = string(esjson.Quote(nil, kind))
 	}
-	return string(tool.Row("type", []byte(kind), "description", description))
+	return string(esjson.ObjectOf("type", []byte(kind), "description", description))
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"regexp"
 
+	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/tool"
 	"github.com/roost-dev/roost/tool/search"
 	"github.com/roost-dev/roost/workspace"
@@ -59,7 +60,7 @@ func planFolder(ask tool.Ask, p workspace.Path, row []any, find func() (string, 
 	} else {
 		k.Result = failed("%s", explainFolder(p, err))
 	}
-	k.Of.Text = string(tool.Row(append(row, "isOutsideWorkspace", p.Outside, "content", found)...))
+	k.Of.Text = string(esjson.ObjectOf(append(row, "isOutsideWorkspace", p.Outside, "content", found)...))
 	return k, nil
 }
 
@@ -117,7 +118,7 @@ func planSearch(ctx context.Context, env tool.Env, in tool.Input) (tool.Plan, er
 	}
 	ask := asks(in.Tool, p)
 	ask.Title += " /" + tool.SafeName(pattern) + "/"
-	row := []any{"tool", "searchFiles", "path", p.Readable, "regex", pattern, "filePattern", tool.Given(glob)}
+	row := []any{"tool", "searchFiles", "path", p.Readable, "regex", pattern, "filePattern", esjson.Given(glob)}
 	return planFolder(ask, p, row, func() (string, error) {
 		return search.Files(ctx, env.Workspace, p.Real, re, files)
 	})

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/tool"
 	"github.com/roost-dev/roost/tool/patch"
 	"github.com/roost-dev/roost/workspace"
@@ -392,14 +393,15 @@ func (s *patchSet) text(a tool.Ask, files []*patchedFile, diff string) string {
 	for _, f := range files {
 		text := hunks(f.diff())
 		all.WriteString(text + "\n")
-		batch = append(batch, tool.Row("path", f.path.Readable, "changeCount", int64(1), "key", f.path.Readable+" (1 change)",
-			"content", text, "diffStats", stats(text), "diffs", array(tool.Row("content", text))))
+		batch = append(batch, esjson.ObjectOf("path", f.path.Readable, "changeCount", int64(1),
+			"key", f.path.Readable+" (1 change)",
+			"content", text, "diffStats", stats(text), "diffs", array(esjson.ObjectOf("content", text))))
 	}
 	var diffs []byte
 	if len(files) > 0 {
 		diffs = array(batch...)
 	}
-	return string(tool.Row("tool", "appliedDiff", "path", strings.TrimPrefix(a.Title, a.Tool+" "), "diff", diff,
+	return string(esjson.ObjectOf("tool", "appliedDiff", "path", strings.TrimPrefix(a.Title, a.Tool+" "), "diff", diff,
 		"isOutsideWorkspace", a.Outside, "content", diff, "isProtected", a.Protected, "diffStats", stats(all.String()),
 		"batchDiffs", diffs))
 }
@@ -493,11 +495,11 @@ func (p *patchPlan) result() string {
 		}
 		row := []any{"path", f.path.Readable, "operation", f.operation(), "from", from}
 		if len(p.files) == 1 {
-			return string(tool.Row(append(row, "notice", writtenNotice)...))
+			return string(esjson.ObjectOf(append(row, "notice", writtenNotice)...))
 		}
-		list = append(list, tool.Row(row...))
+		list = append(list, esjson.ObjectOf(row...))
 	}
-	return string(tool.Row("files", array(list...), "notice", writtenNotice))
+	return string(esjson.ObjectOf("files", array(list...), "notice", writtenNotice))
 }
 
 const writtenNotice = "There is no need to read what was written again; go on with the task."

@@ -72,7 +72,8 @@ func (r *readPlan) askText() string {
 		if n := r.reqs[0].first(); n > 0 {
 			line = int64(n)
 		}
-		return string(tool.Row("tool", "readFile", "path", p.Readable, "isOutsideWorkspace", p.Outside, "content", p.Abs,
+		return string(esjson.ObjectOf("tool", "readFile", "path", p.Readable, "isOutsideWorkspace", p.Outside,
+			"content", p.Abs,
 			"reason", r.reqs[0].snippet(), "startLine", line))
 	}
 	var batch [][]byte
@@ -81,10 +82,11 @@ func (r *readPlan) askText() string {
 		if snippet != "" {
 			key += " (" + snippet + ")"
 		}
-		batch = append(batch, tool.Row("path", p.Readable, "lineSnippet", snippet, "isOutsideWorkspace", p.Outside, "key", key,
+		batch = append(batch, esjson.ObjectOf("path", p.Readable, "lineSnippet", snippet,
+			"isOutsideWorkspace", p.Outside, "key", key,
 			"content", p.Abs))
 	}
-	return string(tool.Row("tool", "readFile", "batchFiles", array(batch...)))
+	return string(esjson.ObjectOf("tool", "readFile", "batchFiles", array(batch...)))
 }
 
 func (r *readPlan) Ask() tool.Ask { return r.ask }

@@ -20,6 +20,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/tool"
 	"github.com/roost-dev/roost/tool/linetext"
 	"github.com/roost-dev/roost/workspace"
@@ -96,8 +97,8 @@ func (p *outputPlan) Ask() tool.Ask {
 	if p.search != "" {
 		from, to = 0, p.size
 	}
-	row := tool.Row("tool", "readCommandOutput", "readStart", from, "readEnd", to, "totalBytes", p.size,
-		"searchPattern", tool.Given(p.search))
+	row := esjson.ObjectOf("tool", "readCommandOutput", "readStart", from, "readEnd", to, "totalBytes", p.size,
+		"searchPattern", esjson.Given(p.search))
 	title := ReadOutputName + " " + p.id
 	if p.search != "" {
 		title += " " + tool.OneLine(p.search)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/tool"
 )
 
@@ -104,7 +105,8 @@ func (p *tasksPlan) Ask() tool.Ask {
 	if p.all {
 		title += " of all workspaces"
 	}
-	row := tool.Row("tool", "listTasks", "query", tool.Given(p.query.Words), "status", tool.Given(p.query.Status),
+	row := esjson.ObjectOf("tool", "listTasks", "query", esjson.Given(p.query.Words),
+		"status", esjson.Given(p.query.Status),
 		"isOutsideWorkspace", p.all)
 	return tool.Ask{Tool: ListTasksName, Kind: "tool", Text: string(row), Title: title, Outside: p.all}
 }

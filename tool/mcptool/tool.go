@@ -201,7 +201,8 @@ func (p *plan) Ask() tool.Ask { return p.ask }
 const titleLimit = 200
 
 func askTool(o mcp.Offer, arguments json.RawMessage) tool.Ask {
-	row := tool.Row("type", "use_mcp_tool", "serverName", o.Server, "toolName", o.Tool, "arguments", string(arguments))
+	row := esjson.ObjectOf("type", "use_mcp_tool", "serverName", o.Server, "toolName", o.Tool,
+		"arguments", string(arguments))
 	ask := tool.Ask{
 		Tool: UseName, Kind: "use_mcp_server", Text: string(row), Paths: []string{o.Server + "/" + o.Tool},
 		Title: tool.OneLine(o.Name + " " + string(arguments)),
@@ -224,7 +225,7 @@ func askTool(o mcp.Offer, arguments json.RawMessage) tool.Ask {
 }
 
 func askResource(server, uri string) tool.Ask {
-	row := tool.Row("type", "access_mcp_resource", "serverName", server, "uri", uri)
+	row := esjson.ObjectOf("type", "access_mcp_resource", "serverName", server, "uri", uri)
 	return tool.Ask{
 		Tool: AccessName, Kind: "use_mcp_server", Text: string(row), Paths: []string{server},
 		Title: tool.OneLine(AccessName + " " + server + " " + uri),

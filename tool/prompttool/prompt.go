@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/tool"
 	"github.com/roost-dev/roost/workspace/skill"
 	"github.com/roost-dev/roost/workspace/slash"
@@ -30,11 +31,11 @@ func row(in tool.Input, kind, key, lead, name string, facts []fact) tool.Ask {
 			args = f.value
 		}
 		if f.key != "" {
-			pairs = append(pairs, f.key, tool.Given(f.value))
+			pairs = append(pairs, f.key, esjson.Given(f.value))
 		}
 	}
 	title := in.Tool + " " + lead + tool.OneLine(strings.TrimSpace(name+" "+args))
-	return tool.Ask{Tool: in.Tool, Kind: "tool", Text: string(tool.Row(pairs...)), Title: title}
+	return tool.Ask{Tool: in.Tool, Kind: "tool", Text: string(esjson.ObjectOf(pairs...)), Title: title}
 }
 
 // described is what the model reads.
