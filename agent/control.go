@@ -316,18 +316,14 @@ func (a *Agent) finishForeignSubtask(ctx context.Context) (*Outcome, error) {
 
 // withResult is a user turn with another text as the result of a call. Every other byte stays.
 func withResult(raw []byte, call, text string) []byte {
-	content, _ := esjson.Get(raw, "content")
-	out := []byte{'['}
-	for block := range esjson.Array(content) {
+	var blocks [][]byte
+	for block := range esjson.Array(esjson.Member(raw, "content")) {
 		if esjson.TextOf(block, "tool_use_id") == call {
 			block = esjson.Set(esjson.Remove(block, "is_error"), "content", esjson.Quote(nil, text))
 		}
-		if len(out) > 1 {
-			out = append(out, ',')
-		}
-		out = append(out, block...)
+		blocks = append(blocks, block)
 	}
-	return esjson.Set(raw, "content", append(out, ']'))
+	return esjson.Set(raw, "content", esjson.List(blocks))
 }
 
 // todoRows is how many steps of a list each turn shows the model.

@@ -272,7 +272,7 @@ func (a *Agent) usageInfo(u llm.Usage) rows.RequestInfo {
 		Write: u.CacheWrite, Read: u.CacheRead,
 	}
 	if micros, ok := a.cost(u); ok {
-		info.Cost, info.CostKnown = float64(micros)/1e6, true
+		info.Cost = float64(micros) / 1e6
 	}
 	return info
 }

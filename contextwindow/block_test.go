@@ -1,6 +1,7 @@
 package contextwindow
 
 import (
+	"github.com/roost-dev/roost/esjson"
 	"strings"
 	"testing"
 
@@ -242,7 +243,7 @@ func TestCallIDsThatComeAgain(t *testing.T) {
 		for _, m := range messages[1:] {
 			var ids []string
 			for _, b := range blocks(m.Content) {
-				ids = append(ids, memberStr(b, "id")+memberStr(b, "tool_use_id"))
+				ids = append(ids, esjson.TextOf(b, "id")+esjson.TextOf(b, "tool_use_id"))
 			}
 			got = append(got, strings.Join(ids, " "))
 		}

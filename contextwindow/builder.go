@@ -131,13 +131,13 @@ func (b *Builder) Messages() ([]llm.Message, []Note, error) {
 // answer is the user message that is sent where none is stored yet.
 func answer(calls []call) llm.Message {
 	if len(calls) == 0 {
-		return llm.Message{Role: "user", Content: array([][]byte{textOf("Please continue.")})}
+		return llm.Message{Role: "user", Content: esjson.List([][]byte{textOf("Please continue.")})}
 	}
 	var items [][]byte
 	for _, c := range calls {
 		items = append(items, resultBlock(c.as, Interrupted))
 	}
-	return llm.Message{Role: "user", Content: array(items)}
+	return llm.Message{Role: "user", Content: esjson.List(items)}
 }
 
 func (b *Builder) reset() {
@@ -189,7 +189,7 @@ func (b *Builder) place(c *checked) {
 	}
 	if len(b.closed) == 0 && len(b.turn.items) == 0 && c.role == "assistant" {
 		start := textOf("[The start of this conversation is not available.]")
-		b.closed = append(b.closed, llm.Message{Role: "user", Content: array([][]byte{start})})
+		b.closed = append(b.closed, llm.Message{Role: "user", Content: esjson.List([][]byte{start})})
 		b.notes = append(b.notes, Note{c.index, "the history begins with the model's message: a text was put in front"})
 		b.trace = append(b.trace, []Origin{added})
 	}
@@ -254,7 +254,7 @@ func (b *Builder) closeAssistant() (llm.Message, []call, []Note) {
 	if same {
 		return b.reply(b.turn.items[0].content), calls, notes
 	}
-	return b.reply(array(items)), calls, notes
+	return b.reply(esjson.List(items)), calls, notes
 }
 
 // reply is the open turn as the assistant's message.
@@ -303,7 +303,7 @@ func (t *turn) details() []byte {
 	if all == nil {
 		return nil
 	}
-	return array(all)
+	return esjson.List(all)
 }
 
 // answersAll reports that the message's first parts answer exactly the pending calls.
@@ -376,7 +376,7 @@ func (b *Builder) closeUser() (llm.Message, []Note) {
 		notes = append(notes, Note{b.turn.items[0].index, "a tool call without result got a placeholder"})
 	}
 	b.origins = append(origins, b.origins...)
-	return llm.Message{Role: "user", Content: array(append(results, others...))}, notes
+	return llm.Message{Role: "user", Content: esjson.List(append(results, others...))}, notes
 }
 
 // match finds the pending call that a result answers. twice reports that the call was answered before.
@@ -447,12 +447,12 @@ func Withhold(message []byte, block int, images bool, text string) []byte {
 	if len(keep) == 0 {
 		keep = [][]byte{textOf(text)}
 	}
-	return esjson.Set(message, "content", array(keep))
+	return esjson.Set(message, "content", esjson.List(keep))
 }
 
 // replacement is what is sent for a block; nil when nothing is.
 func replacement(block []byte, images bool, text string) []byte {
-	switch typ := blockType(block); {
+	switch typ := esjson.TextOf(block, "type"); {
 	case typ == "tool_result" && images:
 		content, _ := esjson.Get(block, "content")
 		if esjson.TypeOf(content) != esjson.TypeArray {
@@ -460,12 +460,12 @@ func replacement(block []byte, images bool, text string) []byte {
 		}
 		var out [][]byte
 		for inner := range esjson.Array(content) {
-			if blockType(inner) == "image" {
+			if esjson.TextOf(inner, "type") == "image" {
 				inner = textOf(text)
 			}
 			out = append(out, inner)
 		}
-		return esjson.Set(block, "content", array(out))
+		return esjson.Set(block, "content", esjson.List(out))
 	case images && typ != "image":
 		return block
 	case typ == "tool_result":

@@ -415,7 +415,7 @@ func checkToolResult(b []byte, f *fields, o Options) (contentPart, bool, string)
 		case len(items) == 0:
 			content, ok = esjson.Quote(nil, noResult), false
 		case !same:
-			content, ok = array(items), false
+			content, ok = esjson.List(items), false
 		}
 	case esjson.TypeNull, esjson.TypeInvalid:
 		content, ok = esjson.Quote(nil, noResult), false

@@ -33,7 +33,7 @@ func Effective(messages [][]byte) [][]byte {
 	for _, t := range all[from:] {
 		if t.role == "assistant" {
 			for _, b := range blocks(t.content) {
-				if id := memberStr(b, "id"); id != "" && blockType(b) == "tool_use" {
+				if id := esjson.TextOf(b, "id"); id != "" && esjson.TextOf(b, "type") == "tool_use" {
 					calls[id] = true
 				}
 			}
@@ -67,7 +67,7 @@ func dropOrphans(raw []byte, t tags, calls map[string]bool) (out []byte, ok bool
 	n := 0
 	for b := range esjson.Array(t.content) {
 		n++
-		if blockType(b) != "tool_result" || calls[memberStr(b, "tool_use_id")] {
+		if esjson.TextOf(b, "type") != "tool_result" || calls[esjson.TextOf(b, "tool_use_id")] {
 			keep = append(keep, b)
 		}
 	}
@@ -77,7 +77,7 @@ func dropOrphans(raw []byte, t tags, calls map[string]bool) (out []byte, ok bool
 	case n:
 		return raw, true
 	}
-	return esjson.Set(raw, "content", array(keep)), true
+	return esjson.Set(raw, "content", esjson.List(keep)), true
 }
 
 func lastSummary(all []tags) int {
@@ -177,7 +177,7 @@ func canBegin(t tags) bool {
 		return t.content != nil
 	}
 	for b := range esjson.Array(t.content) {
-		if blockType(b) == "tool_result" {
+		if esjson.TextOf(b, "type") == "tool_result" {
 			return false
 		}
 	}
@@ -212,7 +212,7 @@ func (c Condensation) Message(messages [][]byte, s Summary, now int64) []byte {
 			ts = math.Max(f+1, 0)
 		}
 	}
-	return esjson.ObjectOf("role", "user", "content", array(content), "ts", ts, "isSummary", true,
+	return esjson.ObjectOf("role", "user", "content", esjson.List(content), "ts", ts, "isSummary", true,
 		"condenseId", s.ID)
 }
 
@@ -247,7 +247,7 @@ func Commands(messages [][]byte) []string {
 	var out []string
 	seen := map[string]bool{}
 	for _, b := range blocks(readTags(messages[0]).content) {
-		for _, text := range command.FindAllString(memberStr(b, "text"), -1) {
+		for _, text := range command.FindAllString(esjson.TextOf(b, "text"), -1) {
 			head, _, _ := strings.Cut(text, ">")
 			if !seen[head] {
 				seen[head] = true
@@ -366,12 +366,12 @@ func messageText(raw []byte, limit int) string {
 }
 
 func blockText(b []byte, limit int) string {
-	switch blockType(b) {
+	switch esjson.TextOf(b, "type") {
 	case "text":
-		return cutMiddle(memberStr(b, "text"), limit)
+		return cutMiddle(esjson.TextOf(b, "text"), limit)
 	case "tool_use":
 		input, _ := esjson.Get(b, "input")
-		lines := []string{"[Tool Use: " + memberStr(b, "name") + "]"}
+		lines := []string{"[Tool Use: " + esjson.TextOf(b, "name") + "]"}
 		if esjson.TypeOf(input) == esjson.TypeObject {
 			for key, val := range esjson.Members(input) {
 				text := string(val)

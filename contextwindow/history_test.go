@@ -57,7 +57,7 @@ func texts(messages [][]byte) string {
 		text := str(r.content)
 		if esjson.TypeOf(r.content) == esjson.TypeArray {
 			for _, b := range blocks(r.content) {
-				text += memberStr(b, "text")
+				text += esjson.TextOf(b, "text")
 			}
 		}
 		out = append(out, r.role[:1]+text)
@@ -302,7 +302,7 @@ func TestBuildSendsWhatEffectiveShows(t *testing.T) {
 		got := map[string]bool{}
 		for _, m := range messages {
 			for _, b := range blocks(m.Content) {
-				if text := memberStr(b, "text"); strings.HasPrefix(text, "m") {
+				if text := esjson.TextOf(b, "text"); strings.HasPrefix(text, "m") {
 					got[text] = true
 				}
 			}

@@ -189,10 +189,10 @@ func TestTraceFindsTheOrigin(t *testing.T) {
 				}
 				content, _ := esjson.Get(h[at.Message], "content")
 				stored := blocks(content)[at.Block]
-				if blockType(sent[k]) == blockType(stored) && blockType(sent[k]) == "text" && !bytes.Equal(sent[k], stored) {
+				if esjson.TextOf(sent[k], "type") == esjson.TextOf(stored, "type") && esjson.TextOf(sent[k], "type") == "text" && !bytes.Equal(sent[k], stored) {
 					t.Fatalf("message %d, block %d is %s and not %s", i, k, sent[k], stored)
 				}
-				if typ := blockType(sent[k]); typ == "tool_use" && typ != blockType(stored) {
+				if typ := esjson.TextOf(sent[k], "type"); typ == "tool_use" && typ != esjson.TextOf(stored, "type") {
 					t.Fatalf("message %d, block %d is a call, and comes from %s", i, k, stored)
 				}
 			}

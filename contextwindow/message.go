@@ -118,32 +118,6 @@ func textBlock(raw []byte) []byte {
 
 func textOf(s string) []byte { return textBlock(esjson.Quote(nil, s)) }
 
-func array(items [][]byte) []byte {
-	n := 2
-	for _, it := range items {
-		n += len(it) + 1
-	}
-	out := append(make([]byte, 0, n), '[')
-	for i, it := range items {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		out = append(out, it...)
-	}
-	return append(out, ']')
-}
-
-func blockType(b []byte) string {
-	if esjson.TypeOf(b) != esjson.TypeObject {
-		return ""
-	}
-	return esjson.TextOf(b, "type")
-}
-
-func memberStr(b []byte, key string) string {
-	return str(esjson.Member(b, key))
-}
-
 func resultBlock(id, content string) []byte {
 	return esjson.ObjectOf("type", "tool_result", "tool_use_id", id, "content", content)
 }
@@ -239,7 +213,7 @@ func parts(content []byte, other func([]byte) [][]byte) [][]byte {
 }
 
 func isPart(part []byte) bool {
-	typ := blockType(part)
+	typ := esjson.TextOf(part, "type")
 	return typ == "text" || typ == "image"
 }
 
@@ -254,7 +228,7 @@ func asText(part []byte) [][]byte {
 	default:
 		return [][]byte{textOf(string(part))}
 	}
-	switch blockType(part) {
+	switch esjson.TextOf(part, "type") {
 	case "thinking", "redacted_thinking", "reasoning", "thoughtSignature":
 		return nil // thoughts are the model's own
 	}
@@ -275,7 +249,7 @@ func asText(part []byte) [][]byte {
 	default:
 		words = append(words, readable(result))
 	}
-	if failure := memberStr(part, "error"); failure != "" {
+	if failure := esjson.TextOf(part, "error"); failure != "" {
 		words = append(words, "Error: "+failure)
 	} else if ok, said := esjson.GetBool(part, "success"); said && !ok {
 		words = append(words, "(failed)")
@@ -347,7 +321,7 @@ func Weigh(raw []byte) (bytes, images int) {
 	bytes = len(raw)
 	content := raw
 	if esjson.TypeOf(raw) == esjson.TypeObject {
-		if source, ok := esjson.Get(raw, "source"); ok && blockType(raw) == "image" {
+		if source, ok := esjson.Get(raw, "source"); ok && esjson.TextOf(raw, "type") == "image" {
 			return bytes - len(esjson.Member(source, "data")), 1
 		}
 		content, _ = esjson.Get(raw, "content")

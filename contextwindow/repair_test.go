@@ -21,7 +21,7 @@ func callsOf(ids ...string) []byte {
 	}
 	var o esjson.Object
 	o.String("role", "assistant")
-	o.Raw("content", array(items))
+	o.Raw("content", esjson.List(items))
 	return o.Bytes()
 }
 
@@ -37,7 +37,7 @@ func answersTo(words ...string) []byte {
 	}
 	var o esjson.Object
 	o.String("role", "user")
-	o.Raw("content", array(items))
+	o.Raw("content", esjson.List(items))
 	return o.Bytes()
 }
 
@@ -45,14 +45,14 @@ func answersTo(words ...string) []byte {
 func wordsOf(message []byte) string {
 	var out []string
 	for _, b := range blocks(readTags(message).content) {
-		if blockType(b) == "tool_result" {
-			text := memberStr(b, "content")
+		if esjson.TextOf(b, "type") == "tool_result" {
+			text := esjson.TextOf(b, "content")
 			if text == Interrupted {
 				text = "?"
 			}
-			out = append(out, memberStr(b, "tool_use_id")+"="+text)
+			out = append(out, esjson.TextOf(b, "tool_use_id")+"="+text)
 		} else {
-			out = append(out, memberStr(b, "text"))
+			out = append(out, esjson.TextOf(b, "text"))
 		}
 	}
 	return strings.Join(out, " ")
@@ -132,8 +132,8 @@ func TestNoResultIsLost(t *testing.T) {
 		got := sent[2]
 		var answered []string
 		for _, b := range blocks(readTags(got).content) {
-			if blockType(b) == "tool_result" {
-				answered = append(answered, memberStr(b, "tool_use_id"))
+			if esjson.TextOf(b, "type") == "tool_result" {
+				answered = append(answered, esjson.TextOf(b, "tool_use_id"))
 			}
 		}
 		if !slices.Equal(answered, calls) {

@@ -46,7 +46,7 @@ func genTurn(t *rapid.T, n int) [][]byte {
 	message := func(role string, content [][]byte) []byte {
 		var o esjson.Object
 		o.String("role", role)
-		o.Raw("content", array(content))
+		o.Raw("content", esjson.List(content))
 		o.Int("ts", int64(n))
 		return o.Bytes()
 	}

@@ -116,7 +116,7 @@ func request(t *testing.T, history [][]byte) string {
 	}
 	saysAll(t, history, messages)
 	for i, m := range messages {
-		messages[i].Content = array(blocks(m.Content))
+		messages[i].Content = esjson.List(blocks(m.Content))
 	}
 	return show(messages)
 }
@@ -273,8 +273,8 @@ func wrongIDs(history [][]byte, message []byte) bool {
 		}
 	}
 	for b := range esjson.Array(readTags(message).content) {
-		if blockType(b) == "tool_result" {
-			id := memberStr(b, "tool_use_id")
+		if esjson.TextOf(b, "type") == "tool_result" {
+			id := esjson.TextOf(b, "tool_use_id")
 			if !calls[id] {
 				return true
 			}
@@ -366,8 +366,8 @@ func resultText(b []byte) string {
 // toolUseIDs are the ids of the calls in a message's content, in order.
 func toolUseIDs(content []byte) (ids []string) {
 	for _, b := range blocks(content) {
-		if blockType(b) == "tool_use" {
-			ids = append(ids, memberStr(b, "id"))
+		if esjson.TextOf(b, "type") == "tool_use" {
+			ids = append(ids, esjson.TextOf(b, "id"))
 		}
 	}
 	return ids

@@ -392,7 +392,11 @@ func Given[T comparable](v T) any {
 
 // List is the array of some JSON texts, which are not checked.
 func List[T ~[]byte](parts []T) []byte {
-	out := []byte{'['}
+	size := len(parts) + 1
+	for _, part := range parts {
+		size += len(part)
+	}
+	out := append(make([]byte, 0, size), '[')
 	for i, part := range parts {
 		if i > 0 {
 			out = append(out, ',')

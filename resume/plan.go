@@ -13,7 +13,6 @@
 package resume
 
 import (
-	"bytes"
 	"slices"
 	"strings"
 
@@ -67,7 +66,7 @@ func (p *Plan) hideRows() {
 		if !isKind(p.ui[i], "say", "api_req_started") {
 			continue
 		}
-		if unanswered(member(p.ui[i], "text")) {
+		if unanswered(esjson.TextOf(p.ui[i], "text")) {
 			p.Hidden = append(p.Hidden, i)
 		}
 		break
@@ -102,7 +101,7 @@ func (p *Plan) chooseQuestion() {
 		if slices.Contains(p.Hidden, i) || isResume(p.ui[i]) {
 			continue
 		}
-		if member(p.ui[i], "ask") == "completion_result" {
+		if esjson.TextOf(p.ui[i], "ask") == "completion_result" {
 			p.Ask = AskCompleted
 		}
 		break
@@ -129,7 +128,7 @@ func (p *Plan) closePartial() {
 func FirstWords(ui [][]byte) []byte {
 	var blocks [][]byte
 	if len(ui) > 0 && isKind(ui[0], "say", "text") {
-		if text := member(ui[0], "text"); text != "" {
+		if text := esjson.TextOf(ui[0], "text"); text != "" {
 			blocks = append(blocks, textBlock("<user_message>\n"+text+"\n</user_message>"))
 		}
 		for im := range esjson.Array(esjson.Member(ui[0], "images")) {
@@ -141,7 +140,7 @@ func FirstWords(ui [][]byte) []byte {
 	if len(blocks) == 0 {
 		blocks = [][]byte{textBlock("[TASK RESUMPTION] Resuming task...")}
 	}
-	return append(append([]byte{'['}, bytes.Join(blocks, []byte{','})...), ']')
+	return esjson.List(blocks)
 }
 
 // imageBlock makes a block from a data URL: "data:image/png;base64,...".
@@ -160,19 +159,11 @@ func textBlock(s string) []byte {
 	return esjson.ObjectOf("type", "text", "text", s)
 }
 
-// member is a string member of a value, "" when there is none.
-func member(raw []byte, key string) string {
-	if esjson.TypeOf(raw) != esjson.TypeObject {
-		return ""
-	}
-	return esjson.TextOf(raw, key)
-}
-
 func isKind(row []byte, typ, kind string) bool {
-	return member(row, "type") == typ && member(row, typ) == kind
+	return esjson.TextOf(row, "type") == typ && esjson.TextOf(row, typ) == kind
 }
 
 func isResume(row []byte) bool {
-	ask := member(row, "ask")
+	ask := esjson.TextOf(row, "ask")
 	return ask == AskTask || ask == AskCompleted
 }

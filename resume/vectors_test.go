@@ -34,7 +34,7 @@ func markAnswered(ui [][]byte, kind string) (out [][]byte, marked bool) {
 func badRequest(ui [][]byte) bool {
 	for i := len(ui) - 1; i >= 0; i-- {
 		if isKind(ui[i], "say", "api_req_started") {
-			text := []byte(member(ui[i], "text"))
+			text := []byte(esjson.TextOf(ui[i], "text"))
 			return len(text) > 0 && (!esjson.Valid(text) || esjson.TypeOf(text) == esjson.TypeNull)
 		}
 	}
@@ -118,16 +118,16 @@ func TestVectorsResume(t *testing.T) {
 // unknown are the lines of a request that tell the results of the last message that answer
 // no call of the one before it. Roo drops them.
 func unknown(api [][]byte) (told []string) {
-	if len(api) < 2 || member(api[len(api)-1], "role") != "user" {
+	if len(api) < 2 || esjson.TextOf(api[len(api)-1], "role") != "user" {
 		return nil
 	}
 	var calls []string
 	for _, b := range conformance.Value(api[len(api)-2]).Get("content").List() {
-		calls = append(calls, member(b, "id"))
+		calls = append(calls, esjson.TextOf(b, "id"))
 	}
 	for _, b := range conformance.Value(api[len(api)-1]).Get("content").List() {
-		if member(b, "type") == "tool_result" && !slices.Contains(calls, member(b, "tool_use_id")) {
-			told = append(told, fmt.Sprintf("  %s\n", textBlock("Tool result:\n"+member(b, "content"))))
+		if esjson.TextOf(b, "type") == "tool_result" && !slices.Contains(calls, esjson.TextOf(b, "tool_use_id")) {
+			told = append(told, fmt.Sprintf("  %s\n", textBlock("Tool result:\n"+esjson.TextOf(b, "content"))))
 		}
 	}
 	return told
@@ -151,11 +151,11 @@ func requested(t *testing.T, api, blocks [][]byte) string {
 	for _, m := range built {
 		fmt.Fprintln(&b, m.Role)
 		for _, block := range contentOf(m.Content) {
-			switch member(block, "text") {
+			switch esjson.TextOf(block, "text") {
 			case "[TASK RESUMPTION] Resuming task...", "Please continue.":
 				continue
 			}
-			if member(block, "content") == "Task was interrupted before this tool call could be completed." {
+			if esjson.TextOf(block, "content") == "Task was interrupted before this tool call could be completed." {
 				block = esjson.Set(block, "content", esjson.Quote(nil, contextwindow.Interrupted))
 			}
 			same, err := esjson.Stringify(nil, block) // one spelling of every character
@@ -181,7 +181,7 @@ func contentOf(content []byte) [][]byte {
 func whereRooFails(t *testing.T, failed string, ui, api [][]byte) {
 	t.Helper()
 	why := len(api) == 0 || badRequest(ui) || failed == "bad_last_role" &&
-		member(api[len(api)-1], "role") != "user" && member(api[len(api)-1], "role") != "assistant"
+		esjson.TextOf(api[len(api)-1], "role") != "user" && esjson.TextOf(api[len(api)-1], "role") != "assistant"
 	if !why {
 		t.Errorf("Roo fails with %s and no rule says why", failed)
 	}
@@ -190,7 +190,7 @@ func whereRooFails(t *testing.T, failed string, ui, api [][]byte) {
 		return
 	}
 	words := string(FirstWords(ui))
-	if len(ui) > 0 && member(ui[0], "text") != "" && !strings.Contains(words, string(esjson.Quote(nil, "<user_message>\n"+member(ui[0], "text")+"\n</user_message>"))) {
+	if len(ui) > 0 && esjson.TextOf(ui[0], "text") != "" && !strings.Contains(words, string(esjson.Quote(nil, "<user_message>\n"+esjson.TextOf(ui[0], "text")+"\n</user_message>"))) {
 		t.Error(words)
 	}
 }

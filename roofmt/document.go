@@ -170,13 +170,13 @@ func (m UIMessage) Text() (s string, ok bool) { return esjson.GetString(m, "text
 type APIMessage []byte
 
 // Role returns "user" or "assistant"; "" for stand-alone reasoning items of 2025.
-func (m APIMessage) Role() string { return text(m, "role") }
+func (m APIMessage) Role() string { return esjson.TextOf(m, "role") }
 
 // Block is the raw JSON of one content block.
 type Block []byte
 
 // Type returns the block's type: text, image, tool_use, tool_result, thinking, ...
-func (b Block) Type() string { return text(b, "type") }
+func (b Block) Type() string { return esjson.TextOf(b, "type") }
 
 // Blocks yields the content blocks. Content that is a plain string comes as one text block made from it.
 func (m APIMessage) Blocks() iter.Seq[Block] {
@@ -202,7 +202,7 @@ func (m APIMessage) Text() string {
 	var parts []string
 	for b := range m.Blocks() {
 		if b.Type() == "text" {
-			parts = append(parts, text(b, "text"))
+			parts = append(parts, esjson.TextOf(b, "text"))
 		}
 	}
 	return strings.Join(parts, "\n")
@@ -219,7 +219,7 @@ func (m APIMessage) ToolUses() []ToolUse {
 	var list []ToolUse
 	for b := range m.Blocks() {
 		if b.Type() == "tool_use" {
-			list = append(list, ToolUse{text(b, "id"), text(b, "name"), esjson.Member(b, "input")})
+			list = append(list, ToolUse{esjson.TextOf(b, "id"), esjson.TextOf(b, "name"), esjson.Member(b, "input")})
 		}
 	}
 	return list
@@ -230,14 +230,10 @@ func (m APIMessage) ToolResults() []string {
 	var list []string
 	for b := range m.Blocks() {
 		if b.Type() == "tool_result" {
-			list = append(list, text(b, "tool_use_id"))
+			list = append(list, esjson.TextOf(b, "tool_use_id"))
 		}
 	}
 	return list
-}
-
-func text(obj []byte, key string) string {
-	return esjson.TextOf(obj, key)
 }
 
 // millis reads ts. Fractions, which no writer produces but a file may hold, are cut off.

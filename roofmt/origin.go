@@ -41,7 +41,7 @@ func PlaceOrigin(dir string) string {
 
 // SaidOrigin is the origin that the item of a Cline session names, "" when it names none, or an editor.
 func SaidOrigin(item []byte) string {
-	switch said := text(item, "source"); said {
+	switch said := esjson.TextOf(item, "source"); said {
 	case CLIOrigin, "api", "web":
 		return said
 	}

@@ -216,7 +216,7 @@ func itemsOfCells(columns []string, cells []any) [][]byte {
 		return nil
 	}
 	items := [][]byte{sessionItem(id, record.Bytes()).bytes()}
-	if file := text(record.Bytes(), "messages_path"); file != "" {
+	if file := esjson.TextOf(record.Bytes(), "messages_path"); file != "" {
 		dir, name := lastTwo(file)
 		if stem, ok := strings.CutSuffix(name, transcriptEnd); ok && dir != "" && stem != dir && dir+subagentMark+stem != id {
 			items = append(items, sessionItem(dir+subagentMark+stem, record.Bytes()).bytes())
@@ -321,7 +321,7 @@ func (r *Rows) add(row []byte) {
 	if esjson.TypeOf(row) != esjson.TypeObject {
 		return
 	}
-	if id := text(row, "id"); id != "" && r.rows[id] == nil {
+	if id := esjson.TextOf(row, "id"); id != "" && r.rows[id] == nil {
 		r.rows[id] = row
 	}
 }
@@ -408,7 +408,7 @@ func ParseIndex(raw []byte) (*Index, error) {
 // Get returns the entry of a task.
 func (x *Index) Get(id string) ([]byte, bool) {
 	for _, e := range x.Entries {
-		if text(e, "id") == id {
+		if esjson.TextOf(e, "id") == id {
 			return e, true
 		}
 	}
@@ -418,7 +418,7 @@ func (x *Index) Get(id string) ([]byte, bool) {
 // Remove removes the entries of a task, and reports whether there were any.
 func (x *Index) Remove(id string) bool {
 	n := len(x.Entries)
-	x.Entries = slices.DeleteFunc(x.Entries, func(e []byte) bool { return text(e, "id") == id })
+	x.Entries = slices.DeleteFunc(x.Entries, func(e []byte) bool { return esjson.TextOf(e, "id") == id })
 	return len(x.Entries) < n
 }
 

@@ -333,7 +333,7 @@ func sessionItem(id string, record []byte) *itemDraft {
 	d.status = recordText(record, "status")
 	d.provider = recordText(record, "provider")
 	d.source = recordText(record, "source")
-	d.model = cmp.Or(text(meta, "modelId"), recordText(record, "model"))
+	d.model = cmp.Or(esjson.TextOf(meta, "modelId"), recordText(record, "model"))
 	d.parent = recordText(record, "parent_session_id")
 	d.favourite = esjson.IsTrue(meta, "isFavorited") || esjson.IsTrue(meta, "is_favorited")
 	return d
@@ -400,7 +400,7 @@ func recordText(record []byte, keys ...string) string {
 		for i := range words[1:] {
 			words[i+1] = strings.ToUpper(words[i+1][:1]) + words[i+1][1:]
 		}
-		if s := cmp.Or(text(record, key), text(record, strings.Join(words, ""))); s != "" {
+		if s := cmp.Or(esjson.TextOf(record, key), esjson.TextOf(record, strings.Join(words, ""))); s != "" {
 			return s
 		}
 	}
@@ -412,7 +412,8 @@ func metadataOf(record []byte) []byte {
 	if meta, ok := esjson.Get(record, "metadata"); ok && esjson.TypeOf(meta) == esjson.TypeObject {
 		return meta
 	}
-	if meta := []byte(text(record, "metadata_json")); esjson.Valid(meta) && esjson.TypeOf(meta) == esjson.TypeObject {
+	meta := []byte(esjson.TextOf(record, "metadata_json"))
+	if esjson.Valid(meta) && esjson.TypeOf(meta) == esjson.TypeObject {
 		return meta
 	}
 	return nil
@@ -420,7 +421,7 @@ func metadataOf(record []byte) []byte {
 
 // titleOfRecord is the prompt, of which Cline's own title is the beginning; another title was given by a person.
 func titleOfRecord(record, meta []byte) string {
-	title, prompt := text(meta, "title"), recordText(record, "prompt")
+	title, prompt := esjson.TextOf(meta, "title"), recordText(record, "prompt")
 	cut := strings.TrimRight(title, ". …\t\r\n")
 	if strings.TrimSpace(prompt) != "" && (title == "" || strings.HasPrefix(squeeze(prompt), squeeze(cut))) {
 		return prompt
@@ -441,7 +442,7 @@ func MergeRow(own, index []byte) []byte {
 		switch {
 		case !ok:
 		case key == "status" || key == "parentTaskId" || key == "rootTaskId" || key == "isFavorited":
-		case key == "task" && !strings.HasPrefix(squeeze(text(own, key)), squeeze(text(index, key))):
+		case key == "task" && !strings.HasPrefix(squeeze(esjson.TextOf(own, key)), squeeze(esjson.TextOf(index, key))):
 		case esjson.TypeOf(have) == esjson.TypeNumber && string(have) == "0":
 		default:
 			continue
@@ -523,11 +524,11 @@ func (f *Folder) Compacted() (messages [][]byte, replaced int) {
 		return nil, 0
 	}
 	last, err := f.API.Raw(int(count - 1))
-	if err != nil || !isBoundary(text(raw, "source_last_message_key"), last) {
+	if err != nil || !isBoundary(esjson.TextOf(raw, "source_last_message_key"), last) {
 		return nil, 0
 	}
 	for m := range esjson.Array(esjson.Member(raw, "messages")) {
-		if role := text(m, "role"); role != "user" && role != "assistant" {
+		if role := esjson.TextOf(m, "role"); role != "user" && role != "assistant" {
 			return nil, 0
 		}
 		messages = append(messages, m)
@@ -540,9 +541,9 @@ func (f *Folder) Compacted() (messages [][]byte, replaced int) {
 
 // isBoundary reports whether a message is the one that a key names: by its id, or else by role and time.
 func isBoundary(key string, raw []byte) bool {
-	if id := strings.TrimSpace(text(raw, "id")); id != "" {
+	if id := strings.TrimSpace(esjson.TextOf(raw, "id")); id != "" {
 		return key == "id:"+id
 	}
 	ts, ok := esjson.Get(raw, "ts")
-	return ok && esjson.TypeOf(ts) == esjson.TypeNumber && key == "ts:"+text(raw, "role")+":"+string(ts)
+	return ok && esjson.TypeOf(ts) == esjson.TypeNumber && key == "ts:"+esjson.TextOf(raw, "role")+":"+string(ts)
 }

@@ -46,16 +46,13 @@ type records struct {
 
 // MetadataJSON is Roo's task_metadata.json for these records.
 func MetadataJSON(records []FileRecord) []byte {
-	out := []byte(`{"files_in_context":[`)
+	list := make([][]byte, len(records))
 	for i, r := range records {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		out = append(out, esjson.ObjectOf("path", r.Path, "record_state", r.State, "record_source", r.Source,
+		list[i] = esjson.ObjectOf("path", r.Path, "record_state", r.State, "record_source", r.Source,
 			"roo_read_date", date(r.RooRead), "roo_edit_date", date(r.RooEdit),
-			"user_edit_date", date(r.UserEdit))...)
+			"user_edit_date", date(r.UserEdit))
 	}
-	return append(out, `]}`...)
+	return esjson.ObjectOf("files_in_context", esjson.List(list))
 }
 
 func date(ms int64) []byte {

@@ -14,27 +14,16 @@ import (
 
 // Say returns a row that is complete when it is first written. Nil images leave the member out.
 func Say(ts int64, kind, text string, images []string) json.RawMessage {
-	o := say(ts, kind, text)
+	var list []byte
 	if images != nil {
-		o.Raw("images", array(images, func(out []byte, url string) []byte { return esjson.Quote(out, url) }))
+		list = esjson.Strings(images)
 	}
-	return o.Bytes()
-}
-
-// say returns a row of the type "say" with its first members; the caller adds the rest.
-func say(ts int64, kind, text string) (o esjson.Object) {
-	o.Int("ts", ts)
-	o.String("type", "say")
-	o.String("say", kind)
-	o.String("text", text)
-	return o
+	return esjson.ObjectOf("ts", ts, "type", "say", "say", kind, "text", text, "images", list)
 }
 
 // Stream is a row whose text is streamed. partial is true until the text is complete.
 func Stream(ts int64, kind, text string, partial bool) json.RawMessage {
-	o := say(ts, kind, text)
-	o.Bool("partial", partial)
-	return o.Bytes()
+	return esjson.ObjectOf("ts", ts, "type", "say", "say", kind, "text", text, "partial", partial)
 }
 
 // StreamOf is the final state of a Stream row. Its text is what the journal saved while it was streamed.
@@ -55,14 +44,10 @@ func Ask(ts int64, kind, text string, protected, answered bool) json.RawMessage 
 // PlainAsk is one of Roo's questions that are no tool calls: it has neither partial nor isProtected. A nil text leaves
 // the member out.
 func PlainAsk(ts int64, kind string, text *string) json.RawMessage {
-	var o esjson.Object
-	o.Int("ts", ts)
-	o.String("type", "ask")
-	o.String("ask", kind)
-	if text != nil {
-		o.String("text", *text)
+	if text == nil {
+		return esjson.ObjectOf("ts", ts, "type", "ask", "ask", kind)
 	}
-	return o.Bytes()
+	return esjson.ObjectOf("ts", ts, "type", "ask", "ask", kind, "text", *text)
 }
 
 // RequestInfo is the text of an api_req_started row.
@@ -71,35 +56,20 @@ type RequestInfo struct {
 	Done         bool
 	In, Out      int64
 	Write, Read  int64
-	Cost         float64
-	CostKnown    bool
+	Cost         float64 // 0 when it is unknown: Roo removes a row without cost on resume, as a request that got no reply
 	CancelReason string
 	FailedWhy    string
 }
 
 func (r RequestInfo) text() string {
-	var o esjson.Object
-	o.String("apiProtocol", r.Protocol)
+	members := []any{"apiProtocol", r.Protocol}
 	if r.Done {
-		o.Int("tokensIn", r.In)
-		o.Int("tokensOut", r.Out)
-		o.Int("cacheWrites", r.Write)
-		o.Int("cacheReads", r.Read)
-		if r.CostKnown {
-			o.Float("cost", r.Cost)
-		} else {
-			// Roo removes a row without cost on resume, as a request that got no reply. So an unknown cost is
-			// 0 here and null in the task's usage records.
-			o.Float("cost", 0)
-		}
+		members = append(members, "tokensIn", r.In, "tokensOut", r.Out,
+			"cacheWrites", r.Write, "cacheReads", r.Read, "cost", r.Cost)
 	}
-	if r.CancelReason != "" {
-		o.String("cancelReason", r.CancelReason)
-	}
-	if r.FailedWhy != "" {
-		o.String("streamingFailedMessage", r.FailedWhy)
-	}
-	return string(o.Bytes())
+	members = append(members, "cancelReason", esjson.Given(r.CancelReason),
+		"streamingFailedMessage", esjson.Given(r.FailedWhy))
+	return string(esjson.ObjectOf(members...))
 }
 
 // Request is the row of a request to the model.
@@ -109,7 +79,7 @@ func Request(ts int64, info RequestInfo) json.RawMessage {
 
 // Assistant is the model's reply as the API history keeps it.
 func Assistant(ts int64, id string, blocks []json.RawMessage, details json.RawMessage) json.RawMessage {
-	return esjson.ObjectOf("role", "assistant", "content", Join(blocks), "id", esjson.Given(id), "ts", ts,
+	return esjson.ObjectOf("role", "assistant", "content", esjson.List(blocks), "id", esjson.Given(id), "ts", ts,
 		"reasoning_details", details)
 }
 
@@ -127,29 +97,12 @@ func Result(call, text string, images []json.RawMessage, isError bool) json.RawM
 	if len(images) == 0 {
 		o.String("content", text)
 	} else {
-		o.Raw("content", Join(append([]json.RawMessage{Text(text)}, images...)))
+		o.Raw("content", esjson.List(append([]json.RawMessage{Text(text)}, images...)))
 	}
 	if isError {
 		o.Bool("is_error", true)
 	}
 	return o.Take()
-}
-
-// Join is the JSON array of blocks.
-func Join(blocks []json.RawMessage) []byte {
-	return array(blocks, func(out []byte, block json.RawMessage) []byte { return append(out, block...) })
-}
-
-// array is a JSON array of items that add writes.
-func array[T any](items []T, add func(out []byte, item T) []byte) []byte {
-	out := []byte{'['}
-	for i, item := range items {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		out = add(out, item)
-	}
-	return append(out, ']')
 }
 
 // Failure is the result of a call that failed.
@@ -191,9 +144,11 @@ func Subtask(ts int64, result string) []byte {
 
 // TodoList is a checklist as a JSON array.
 func TodoList(items []usage.Todo) []byte {
-	return array(items, func(out []byte, item usage.Todo) []byte {
-		return append(out, esjson.ObjectOf("id", item.ID, "content", item.Content, "status", item.Status)...)
-	})
+	list := make([][]byte, len(items))
+	for i, item := range items {
+		list[i] = esjson.ObjectOf("id", item.ID, "content", item.Content, "status", item.Status)
+	}
+	return esjson.List(list)
 }
 
 // Todos shows the checklist that a task was started with.

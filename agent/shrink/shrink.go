@@ -207,7 +207,7 @@ func TranscriptRequest(messages [][]byte, words string, window int) llm.Request 
 		contextwindow.Transcript(contextwindow.Effective(messages), transcriptLimit(window)) + "\n</conversation>\n\n" + words
 	return llm.Request{
 		System:   "You write summaries of work in progress, for the one that continues it.",
-		Messages: []llm.Message{{Role: "user", Content: rows.Join([]json.RawMessage{rows.Text(text)})}},
+		Messages: []llm.Message{{Role: "user", Content: esjson.List([]json.RawMessage{rows.Text(text)})}},
 	}
 }
 
@@ -231,7 +231,7 @@ func WithText(m llm.Message, text string) llm.Message {
 			blocks = append(blocks, b)
 		}
 	}
-	m.Content = rows.Join(append(blocks, rows.Text(text)))
+	m.Content = esjson.List(append(blocks, rows.Text(text)))
 	return m
 }
 

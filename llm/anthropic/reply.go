@@ -128,11 +128,11 @@ func (a *accumulator) addEvent(data []byte) (chunk llm.Chunk, done bool, err err
 		a.Note(message, "id", "model")
 		countUsage(&a.Usage, esjson.Member(message, "usage"))
 	case "content_block_start":
-		return a.startBlock(blockIndex(data), esjson.Member(data, "content_block")), false, nil
+		return a.startBlock(esjson.IntOf(data, "index"), esjson.Member(data, "content_block")), false, nil
 	case "content_block_delta":
-		return a.extendBlock(blockIndex(data), esjson.Member(data, "delta")), false, nil
+		return a.extendBlock(esjson.IntOf(data, "index"), esjson.Member(data, "delta")), false, nil
 	case "content_block_stop":
-		delete(a.open, blockIndex(data))
+		delete(a.open, esjson.IntOf(data, "index"))
 	case "message_delta":
 		if reason, _ := esjson.GetString(esjson.Member(data, "delta"), "stop_reason"); reason != "" {
 			a.Stop = reason
@@ -146,12 +146,6 @@ func (a *accumulator) addEvent(data []byte) (chunk llm.Chunk, done bool, err err
 		return nil, false, a.Call.ErrorOf(0, data)
 	}
 	return nil, false, nil // pings and events of newer versions
-}
-
-// blockIndex is the block that an event is about; servers that leave it out mean the
-// first.
-func blockIndex(event []byte) int64 {
-	return esjson.IntOf(event, "index")
 }
 
 func (a *accumulator) startBlock(index int64, raw []byte) llm.Chunk {

@@ -7,11 +7,9 @@
 package controltool
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/roost-dev/roost/esjson"
@@ -65,7 +63,7 @@ func planQuestion(_ context.Context, _ tool.Env, in tool.Input) (tool.Plan, erro
 		}
 		result.Choices = append(result.Choices, choice)
 	}
-	array := slices.Concat([]byte{'['}, bytes.Join(suggest, []byte{','}), []byte{']'})
+	array := esjson.List(suggest)
 	ask := tool.Ask{Tool: QuestionName, Kind: "followup", Text: string(esjson.ObjectOf("question", text,
 		"suggest", array)),
 		Title: QuestionName + " " + tool.OneLine(strings.TrimSpace(text))}

@@ -30,13 +30,11 @@
 package filetool
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/tool"
@@ -161,11 +159,6 @@ func asks(name string, paths ...workspace.Path) tool.Ask {
 	return a
 }
 
-// array is a JSON array of these values.
-func array(values ...[]byte) []byte {
-	return slices.Concat([]byte{'['}, bytes.Join(values, []byte{','}), []byte{']'})
-}
-
 // schema builds a JSON schema in a fixed key order, so that requests keep the
 // same bytes. Properties come as name, JSON pairs.
 func schema(required []string, properties ...string) json.RawMessage {
@@ -173,11 +166,7 @@ func schema(required []string, properties ...string) json.RawMessage {
 	for i := 0; i < len(properties); i += 2 {
 		props.Raw(properties[i], []byte(properties[i+1]))
 	}
-	names := make([][]byte, len(required))
-	for i, r := range required {
-		names[i] = esjson.Quote(nil, r)
-	}
-	return esjson.ObjectOf("type", "object", "properties", props.Bytes(), "required", array(names...),
+	return esjson.ObjectOf("type", "object", "properties", props.Bytes(), "required", esjson.Strings(required),
 		"additionalProperties", false)
 }
 

@@ -395,11 +395,12 @@ func (s *patchSet) text(a tool.Ask, files []*patchedFile, diff string) string {
 		all.WriteString(text + "\n")
 		batch = append(batch, esjson.ObjectOf("path", f.path.Readable, "changeCount", int64(1),
 			"key", f.path.Readable+" (1 change)",
-			"content", text, "diffStats", stats(text), "diffs", array(esjson.ObjectOf("content", text))))
+			"content", text, "diffStats", stats(text),
+				"diffs", esjson.List([][]byte{esjson.ObjectOf("content", text)})))
 	}
 	var diffs []byte
 	if len(files) > 0 {
-		diffs = array(batch...)
+		diffs = esjson.List(batch)
 	}
 	return string(esjson.ObjectOf("tool", "appliedDiff", "path", strings.TrimPrefix(a.Title, a.Tool+" "), "diff", diff,
 		"isOutsideWorkspace", a.Outside, "content", diff, "isProtected", a.Protected, "diffStats", stats(all.String()),
@@ -499,7 +500,7 @@ func (p *patchPlan) result() string {
 		}
 		list = append(list, esjson.ObjectOf(row...))
 	}
-	return string(esjson.ObjectOf("files", array(list...), "notice", writtenNotice))
+	return string(esjson.ObjectOf("files", esjson.List(list), "notice", writtenNotice))
 }
 
 const writtenNotice = "There is no need to read what was written again; go on with the task."

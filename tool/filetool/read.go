@@ -86,7 +86,7 @@ func (r *readPlan) askText() string {
 			"isOutsideWorkspace", p.Outside, "key", key,
 			"content", p.Abs))
 	}
-	return string(esjson.ObjectOf("tool", "readFile", "batchFiles", array(batch...)))
+	return string(esjson.ObjectOf("tool", "readFile", "batchFiles", esjson.List(batch)))
 }
 
 func (r *readPlan) Ask() tool.Ask { return r.ask }
