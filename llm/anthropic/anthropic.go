@@ -143,20 +143,19 @@ func decidesThinking(model string) bool {
 	return ok && n >= 46
 }
 
-// appendEffort requests as much thinking as the user wants: as the model's effort where it has
-// one, else as a budget. It returns the body and the budget, 0 for none.
-func (p *Provider) appendEffort(b []byte, model string, maxTokens int) ([]byte, int) {
+// effort requests as much thinking as the user wants: as the model's effort where it has one, else as a budget, 0 for
+// none.
+func (p *Provider) effort(model string, maxTokens int) (config []byte, budget int) {
 	word := p.Effort
 	switch {
 	case word == "" || word == "none":
-		return b, 0
+		return nil, 0
 	case !takesEffort(model):
-		return b, maxTokens * shares[word] / 100
+		return nil, maxTokens * shares[word] / 100
 	case word == "minimal":
 		word = "low" // the least that there is
 	}
-	b = append(b, `,"output_config":{"effort":`...)
-	return append(esjson.Quote(b, word), '}'), 0
+	return esjson.ObjectOf("effort", word), 0
 }
 
 // Locate implements llm.Locator: messages go out one by one and block by block, so

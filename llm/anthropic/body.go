@@ -2,7 +2,7 @@ package anthropic
 
 import (
 	"bytes"
-	"strconv"
+	"encoding/json"
 
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/llm"
@@ -22,20 +22,26 @@ const (
 // only the last two user messages, for the position of the cache mark. Content must
 // be valid JSON and valid for sending.
 func (p *Provider) body(req llm.Request) *wire.Body {
-	b := append([]byte(`{"model":`), esjson.Quote(nil, req.Model)...)
 	maxTokens := maxTokens(req)
-	b = strconv.AppendInt(append(b, `,"max_tokens":`...), int64(maxTokens), 10)
-	b = append(b, `,"stream":true`...)
-	b, budget := p.appendEffort(b, req.Model, maxTokens)
-	b = p.appendThinking(b, req, maxTokens, budget)
+	effort, budget := p.effort(req.Model, maxTokens)
+	var system []byte
 	if req.System != "" {
-		b = esjson.Quote(append(b, `,"system":[{"type":"text","text":`...), req.System)
-		b = append(b, `,`+mark+`}]`...)
+		system = esjson.List([][]byte{esjson.ObjectOf("type", "text", "text", req.System, "cache_control", ephemeral)})
 	}
-	b = appendTools(b, req.Tools)
-	b = append(b, `,"messages":[`...)
-	out := wire.NewBody(2*len(req.Messages) + 2 + 4)
-	out.Add(b)
+	tools := wire.Tools(req.Tools, func(i int, t llm.ToolSpec) []byte {
+		schema, mark := t.Schema, ephemeral
+		if len(schema) == 0 {
+			schema = json.RawMessage(`{"type":"object"}`)
+		}
+		if i < len(req.Tools)-1 {
+			mark = nil // only the last one
+		}
+		return esjson.ObjectOf("name", t.Name, "description", esjson.Given(t.Description), "input_schema", schema,
+			"cache_control", mark)
+	})
+	head := esjson.ObjectOf("model", req.Model, "max_tokens", maxTokens, "stream", true, "output_config", effort,
+		"thinking", p.thinking(req, maxTokens, budget), "system", system, "tools", tools)
+	out := wire.NewBody(head, "messages", 2*len(req.Messages)+2+4)
 	marked := markedMessages(req.Messages)
 	for i, m := range req.Messages {
 		before := between[m.Role]
@@ -84,17 +90,16 @@ func maxTokens(req llm.Request) int {
 	return fallbackMaxTokens
 }
 
-// appendThinking asks for thinking: of a model that decides by itself whether to think, which may skip it anywhere, or
-// with a budget, which counts towards the output limit.
-func (p *Provider) appendThinking(b []byte, req llm.Request, maxTokens, budget int) []byte {
+// thinking asks for thinking: of a model that decides by itself whether to think, which may skip it anywhere, or
+// with a budget, which counts towards the output limit. nil = it does not.
+func (p *Provider) thinking(req llm.Request, maxTokens, budget int) []byte {
 	if p.Effort != "" && p.Effort != "none" && decidesThinking(req.Model) {
-		return append(b, `,"thinking":{"type":"adaptive"}`...)
+		return esjson.ObjectOf("type", "adaptive")
 	}
 	if budget <= 0 || max(budget, minBudget) >= maxTokens || !mayThink(req.Messages) {
-		return b
+		return nil
 	}
-	b = strconv.AppendInt(append(b, `,"thinking":{"type":"enabled","budget_tokens":`...), int64(max(budget, minBudget)), 10)
-	return append(b, '}')
+	return esjson.ObjectOf("type", "enabled", "budget_tokens", max(budget, minBudget))
 }
 
 // mayThink reports whether thinking can be requested with a budget. To the API a tool loop is
@@ -120,27 +125,10 @@ func thinks(content []byte) bool {
 	return false
 }
 
-func appendTools(b []byte, ts []llm.ToolSpec) []byte {
-	left := len(ts)
-	return wire.List(b, `,"tools":[`, ts, func(b []byte, t llm.ToolSpec) []byte {
-		b = esjson.Quote(append(b, `{"name":`...), t.Name)
-		if t.Description != "" {
-			b = esjson.Quote(append(b, `,"description":`...), t.Description)
-		}
-		b = append(b, `,"input_schema":`...)
-		if len(t.Schema) == 0 {
-			b = append(b, `{"type":"object"}`...)
-		}
-		b = append(b, t.Schema...)
-		if left--; left == 0 { // the last one
-			b = append(b, `,`+mark...)
-		}
-		return append(b, '}')
-	}, `]`)
-}
-
 // mark is the member of a block that asks for a place in the cache.
 const mark = `"cache_control":{"type":"ephemeral"}`
+
+var ephemeral = []byte(`{"type":"ephemeral"}`)
 
 // withMark gives content with a cache mark on its last block that can carry one, in pieces:
 // content is not copied. A string becomes an array of one text block, because a string

@@ -13,6 +13,7 @@
 package google
 
 import (
+	"cmp"
 	"net/url"
 	"strconv"
 	"strings"
@@ -94,31 +95,22 @@ const unsigned = `"skip_thought_signature_validator"`
 
 // body builds the request.
 func (p *Provider) body(req llm.Request) *wire.Body {
-	b := []byte("{")
+	var system, thinking []byte
 	if req.System != "" {
-		b = append(b, `"systemInstruction":{"parts":[{"text":`...)
-		b = append(esjson.Quote(b, req.System), `}]},`...)
+		system = esjson.ObjectOf("parts", esjson.List([][]byte{esjson.ObjectOf("text", req.System)}))
 	}
-	b = wire.List(b, `"tools":[{"functionDeclarations":[`, req.Tools, func(b []byte, t llm.ToolSpec) []byte {
-		b = esjson.Quote(append(b, `{"name":`...), t.Name)
-		b = esjson.Quote(append(b, `,"description":`...), t.Description)
-		if len(t.Schema) > 0 {
-			b = append(append(b, `,"parametersJsonSchema":`...), t.Schema...)
-		}
-		return append(b, '}')
-	}, `]}],`)
-	b = append(b, `"generationConfig":{`...)
-	if req.MaxTokens > 0 {
-		b = append(b, `"maxOutputTokens":`...)
-		b = append(strconv.AppendInt(b, int64(req.MaxTokens), 10), ',')
+	tools := wire.Tools(req.Tools, func(_ int, t llm.ToolSpec) []byte {
+		return esjson.ObjectOf("name", t.Name, "description", t.Description, "parametersJsonSchema", t.Schema)
+	})
+	if tools != nil {
+		tools = esjson.List([][]byte{esjson.ObjectOf("functionDeclarations", tools)})
 	}
 	if canThink(req.Model) {
-		b = append(b, `"thinkingConfig":{"includeThoughts":true`...)
-		b = append(appendEffort(b, p.Effort, req.Model), '}')
+		thinking = esjson.ObjectOf(append([]any{"includeThoughts", true}, effort(p.Effort, req.Model)...)...)
 	}
-	b = append([]byte(strings.TrimSuffix(string(b), ",")), `},"contents":[`...)
-	body := wire.NewBody(2*len(req.Messages) + 2)
-	body.Add(b)
+	config := esjson.ObjectOf("maxOutputTokens", esjson.Given(max(req.MaxTokens, 0)), "thinkingConfig", thinking)
+	head := esjson.ObjectOf("systemInstruction", system, "tools", tools, "generationConfig", config)
+	body := wire.NewBody(head, "contents", 2*len(req.Messages)+2)
 	names := map[string]string{} // of all calls, by id: a result names its tool
 	for _, m := range req.Messages {
 		if m.Role == "assistant" {
@@ -159,17 +151,17 @@ func canThink(model string) bool {
 // documents them for the effort levels of other APIs.
 var budgets = map[string]int{"none": 0, "minimal": 1024, "low": 1024, "medium": 8192, "high": 24576, "xhigh": 24576, "max": 24576}
 
-// appendEffort adds how much to think: a level from generation 3 on, a budget before it.
-func appendEffort(b []byte, word, model string) []byte {
+// effort is how much to think: a level from generation 3 on, a budget before it.
+func effort(word, model string) (members []any) {
 	budget, known := budgets[word]
 	if !known {
-		return b
+		return nil
 	}
 	if generationOf(model) < 3 {
 		if strings.Contains(model, "pro") {
 			budget = max(budget, 128) // it cannot be kept from thinking
 		}
-		return strconv.AppendInt(append(b, `,"thinkingBudget":`...), int64(budget), 10)
+		return []any{"thinkingBudget", budget}
 	}
 	switch word {
 	case "none", "minimal":
@@ -177,7 +169,7 @@ func appendEffort(b []byte, word, model string) []byte {
 	case "xhigh", "max":
 		word = "high"
 	}
-	return append(append(append(b, `,"thinkingLevel":"`...), strings.ToUpper(word)...), '"')
+	return []any{"thinkingLevel", strings.ToUpper(word)}
 }
 
 // needsSignature reports whether a model refuses a call without a signature.
@@ -189,17 +181,7 @@ func translateMessage(m llm.Message, names map[string]string, signed bool) []byt
 	if m.Role == "assistant" {
 		role = "model"
 	}
-	out := append([]byte(`{"role":"`), role...)
-	out = append(out, `","parts":[`...)
-	head := len(out)
-	part := func(texts ...[]byte) {
-		if len(out) > head {
-			out = append(out, ',')
-		}
-		for _, t := range texts {
-			out = append(out, t...)
-		}
-	}
+	var parts [][]byte
 	blocks := wire.Blocks(m.Content)
 	var signature []byte
 	last := -1 // the text that carries the signature of a reply without calls
@@ -216,7 +198,7 @@ func translateMessage(m llm.Message, names map[string]string, signed bool) []byt
 	var pictures []wire.Block // of results: they go after all results
 	behind := func() {
 		for _, image := range pictures {
-			part(inlineData(image))
+			parts = append(parts, inlineData(image))
 		}
 		pictures = nil
 	}
@@ -226,46 +208,38 @@ func translateMessage(m llm.Message, names map[string]string, signed bool) []byt
 		}
 		switch b.Type {
 		case "text":
-			if i == last && signature != nil {
-				part([]byte(`{"text":`), b.Text, []byte(`,"thoughtSignature":`), signature, []byte(`}`))
-			} else {
-				part([]byte(`{"text":`), b.Text, []byte(`}`))
+			var signs []byte
+			if i == last {
+				signs = signature
 			}
+			parts = append(parts, esjson.ObjectOf("text", b.Text, "thoughtSignature", signs))
 		case "image":
-			part(inlineData(b))
+			parts = append(parts, inlineData(b))
 		case "tool_use":
-			part([]byte(`{"functionCall":{"id":`), b.ID, []byte(`,"name":`), b.Name, []byte(`,"args":`), b.Object(), []byte(`}`))
 			if signature == nil && signed {
 				signature = []byte(unsigned)
 			}
-			if signature != nil {
-				out = append(append(out, `,"thoughtSignature":`...), signature...)
-			}
+			parts = append(parts, esjson.ObjectOf("functionCall",
+				esjson.ObjectOf("id", b.ID, "name", b.Name, "args", b.Object()), "thoughtSignature", signature))
 			signature, signed = nil, false // the first call of a reply carries it
-			out = append(out, '}')
 		case "tool_result":
 			text, images := b.Result()
-			key := `"output"`
+			key := "output"
 			if b.IsError {
-				key = `"error"`
+				key = "error"
 			}
-			name := names[string(b.ID)]
-			if name == "" {
-				name = `"unknown_tool"`
-			}
-			part([]byte(`{"functionResponse":{"id":`), b.ID, []byte(`,"name":`+name+`,"response":{`+key+`:`), text, []byte(`}}}`))
+			parts = append(parts, esjson.ObjectOf("functionResponse", esjson.ObjectOf("id", b.ID,
+				"name", []byte(cmp.Or(names[string(b.ID)], `"unknown_tool"`)), "response", esjson.ObjectOf(key, text))))
 			pictures = append(pictures, images...)
 		}
 	}
 	behind()
-	if len(out) == head {
+	if len(parts) == 0 {
 		return nil
 	}
-	return append(out, `]}`...)
+	return esjson.ObjectOf("role", role, "parts", esjson.List(parts))
 }
 
 func inlineData(b wire.Block) []byte {
-	out := append([]byte(`{"inlineData":{"mimeType":`), esjson.Quote(nil, b.Media)...)
-	out = append(out, `,"data":`...)
-	return append(esjson.Quote(out, b.Data), `}}`...)
+	return esjson.ObjectOf("inlineData", esjson.ObjectOf("mimeType", b.Media, "data", b.Data))
 }

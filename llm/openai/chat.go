@@ -2,7 +2,6 @@ package openai
 
 import (
 	"bytes"
-	"strconv"
 
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/llm"
@@ -11,25 +10,16 @@ import (
 
 // chatBody builds a request of chat completions.
 func (p *Provider) chatBody(req llm.Request) *wire.Body {
-	b := append([]byte(`{"model":`), esjson.Quote(nil, req.Model)...)
-	b = append(b, `,"stream":true,"stream_options":{"include_usage":true}`...)
-	if req.MaxTokens > 0 {
-		b = strconv.AppendInt(append(b, `,"max_tokens":`...), int64(req.MaxTokens), 10)
-	}
-	if p.Effort != "" {
-		b = esjson.Quote(append(b, `,"reasoning_effort":`...), p.Effort)
-	}
-	b = wire.List(b, `,"tools":[`, req.Tools, func(b []byte, t llm.ToolSpec) []byte {
-		return append(appendFunction(append(b, `{"type":"function","function":{"name":`...), t), `}}`...)
-	}, `]`)
-	b = append(b, `,"messages":[`...)
+	head := esjson.ObjectOf("model", req.Model, "stream", true,
+		"stream_options", esjson.ObjectOf("include_usage", true), "max_tokens", esjson.Given(max(req.MaxTokens, 0)), "reasoning_effort", esjson.Given(p.Effort),
+		"tools", wire.Tools(req.Tools, func(_ int, t llm.ToolSpec) []byte {
+			return esjson.ObjectOf("type", "function", "function", esjson.ObjectOf(function(t)...))
+		}))
+	body := wire.NewBody(head, "messages", 2*len(req.Messages)+3)
 	if req.System != "" {
-		b = esjson.Quote(append(b, `{"role":"system","content":`...), req.System)
-		b = append(b, `},`...)
+		body.Add(append(esjson.ObjectOf("role", "system", "content", req.System), ','))
 	}
 	p.before.Store(int32(min(len(req.System), 1)))
-	body := wire.NewBody(2*len(req.Messages) + 2)
-	body.Add(b)
 	p.history.Add(body, req.Messages, chatMessages)
 	body.Add([]byte(`]}`))
 	return body
@@ -42,49 +32,45 @@ func chatMessages(m llm.Message) []byte {
 		return chatAssistant(wire.Blocks(m.Content), m.ReasoningDetails, m.ReasoningContent)
 	}
 	if esjson.TypeOf(m.Content) == esjson.TypeString {
-		return append(append([]byte(`{"role":"user","content":`), m.Content...), '}')
+		return esjson.ObjectOf("role", "user", "content", m.Content)
 	}
 	return chatForm.user(wire.Blocks(m.Content))
 }
 
 var chatForm = userForm{
-	text:   [2]string{`{"type":"text","text":`, `}`},
-	image:  [2]string{`{"type":"image_url","image_url":{"url":`, `}}`},
-	result: [3]string{`{"role":"tool","tool_call_id":`, `,"content":`, `}`},
-	words:  [2]string{`{"role":"user","content":[`, `]}`},
+	text: func(text []byte) []byte { return esjson.ObjectOf("type", "text", "text", text) },
+	image: func(url []byte) []byte {
+		return esjson.ObjectOf("type", "image_url", "image_url", esjson.ObjectOf("url", url))
+	},
+	result: func(id, text []byte) []byte {
+		return esjson.ObjectOf("role", "tool", "tool_call_id", id, "content", text)
+	},
+	words: func(parts []byte) []byte { return esjson.ObjectOf("role", "user", "content", parts) },
 }
 
 func chatAssistant(blocks []wire.Block, details, reasoning []byte) []byte {
-	var text, calls []byte
+	text := []byte("null")
+	var said []byte
+	var calls [][]byte
 	for _, b := range blocks {
 		switch b.Type {
 		case "text":
-			text = joinStrings(text, b.Text)
+			said = joinStrings(said, b.Text)
+			text = said
 		case "tool_use":
-			calls = append(calls, separator(len(calls))...)
-			calls = append(append(calls, `{"id":`...), b.ID...)
-			calls = append(append(calls, `,"type":"function","function":{"name":`...), b.Name...)
-			calls = append(append(append(calls, `,"arguments":`...), callArguments(b)...), `}}`...)
+			calls = append(calls, esjson.ObjectOf("id", b.ID, "type", "function",
+				"function", esjson.ObjectOf("name", b.Name, "arguments", callArguments(b))))
 		}
 	}
-	if text == nil && calls == nil {
+	if said == nil && calls == nil {
 		return nil // nothing but reasoning: the message is left out
 	}
-	out := []byte(`{"role":"assistant","content":`)
-	if text == nil {
-		text = []byte("null")
-	}
-	out = append(out, text...)
+	var list []byte
 	if calls != nil {
-		out = append(append(append(out, `,"tool_calls":[`...), calls...), ']')
+		list = esjson.List(calls)
 	}
-	if details != nil {
-		out = append(append(out, `,"reasoning_details":`...), details...)
-	}
-	if reasoning != nil {
-		out = append(append(out, `,"reasoning_content":`...), reasoning...)
-	}
-	return append(out, '}')
+	return esjson.ObjectOf("role", "assistant", "content", text, "tool_calls", list,
+		"reasoning_details", details, "reasoning_content", reasoning)
 }
 
 // chatReply puts a reply of chat completions together. Servers differ in what they

@@ -15,6 +15,7 @@
 package openai
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"net/url"
@@ -129,62 +130,43 @@ func (p *Provider) Locate(refusal string) (message, block int, ok bool) {
 	return 0, 0, false
 }
 
-// separator is the comma before what is not the first part of a list.
-func separator(written int) string {
-	if written == 0 {
-		return ""
+// function describes a tool to a model.
+func function(t llm.ToolSpec) (members []any) {
+	schema := t.Schema
+	if len(schema) == 0 {
+		schema = json.RawMessage(`{"type":"object","properties":{}}`)
 	}
-	return ","
+	return []any{"name", t.Name, "description", esjson.Given(t.Description), "parameters", schema}
 }
 
-// appendFunction describes a tool to a model, from its name on.
-func appendFunction(b []byte, t llm.ToolSpec) []byte {
-	b = esjson.Quote(b, t.Name)
-	if t.Description != "" {
-		b = esjson.Quote(append(b, `,"description":`...), t.Description)
-	}
-	b = append(b, `,"parameters":`...)
-	if len(t.Schema) == 0 {
-		return append(b, `{"type":"object","properties":{}}`...)
-	}
-	return append(b, t.Schema...)
-}
-
-// userForm is how one of the two APIs writes what a user's message holds: the JSON around it.
+// userForm is how one of the two APIs writes what a user's message holds.
 type userForm struct {
-	text, image [2]string
-	result      [3]string // before, between and behind the call's id and the text
-	words       [2]string // around texts and images
+	text, image func(value []byte) []byte
+	result      func(id, text []byte) []byte
+	words       func(parts []byte) []byte // texts and images
 }
 
 // user writes results first, each by itself, then texts and images, those of results among them.
 func (f userForm) user(blocks []wire.Block) []byte {
-	var out, parts []byte
-	part := func(form [2]string, value []byte) {
-		parts = append(parts, separator(len(parts))...)
-		parts = append(append(append(parts, form[0]...), value...), form[1]...)
-	}
+	var out, parts [][]byte
 	for _, b := range blocks {
 		switch b.Type {
 		case "tool_result":
 			text, images := b.Result()
-			out = append(append(out, separator(len(out))...), f.result[0]...)
-			out = append(append(out, b.ID...), f.result[1]...)
-			out = append(append(out, text...), f.result[2]...)
+			out = append(out, f.result(b.ID, text))
 			for _, image := range images {
-				part(f.image, image.DataURL())
+				parts = append(parts, f.image(image.DataURL()))
 			}
 		case "text":
-			part(f.text, b.Text)
+			parts = append(parts, f.text(b.Text))
 		case "image":
-			part(f.image, b.DataURL())
+			parts = append(parts, f.image(b.DataURL()))
 		}
 	}
 	if len(parts) > 0 {
-		out = append(append(out, separator(len(out))...), f.words[0]...)
-		out = append(append(out, parts...), f.words[1]...)
+		out = append(out, f.words(esjson.List(parts)))
 	}
-	return out
+	return bytes.Join(out, []byte{','})
 }
 
 // callArguments is a call's input as OpenAI wants it: a string that holds JSON.
@@ -328,7 +310,7 @@ func (d *details) array() json.RawMessage {
 	if len(d.list) == 0 {
 		return nil
 	}
-	out := []byte{'['}
+	out := make([][]byte, len(d.list))
 	for i, e := range d.list {
 		var o esjson.Object
 		for _, key := range e.keys {
@@ -338,7 +320,7 @@ func (d *details) array() json.RawMessage {
 				o.Raw(key, e.values[key])
 			}
 		}
-		out = append(append(out, separator(i)...), o.Bytes()...)
+		out[i] = o.Bytes()
 	}
-	return append(out, ']')
+	return esjson.List(out)
 }

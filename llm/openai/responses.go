@@ -1,8 +1,8 @@
 package openai
 
 import (
+	"bytes"
 	"encoding/json"
-	"strconv"
 	"strings"
 
 	"github.com/roost-dev/roost/esjson"
@@ -13,36 +13,22 @@ import (
 // responsesBody builds a request of the Responses API that leaves nothing at the
 // provider.
 func (p *Provider) responsesBody(req llm.Request) *wire.Body {
-	b := append([]byte(`{"model":`), esjson.Quote(nil, req.Model)...)
-	b = append(b, `,"stream":true,"store":false`...)
-	if canReason(req.Model) {
-		b = append(b, `,"include":["reasoning.encrypted_content"],"reasoning":{`...)
-		if p.Effort != "" {
-			b = append(b, `"effort":`...)
-			b = append(esjson.Quote(b, p.Effort), ',')
-		}
-		b = append(b, `"summary":"auto"}`...)
-	}
-	if req.MaxTokens > 0 {
-		b = strconv.AppendInt(append(b, `,"max_output_tokens":`...), int64(req.MaxTokens), 10)
-	}
-	if req.System != "" {
-		b = esjson.Quote(append(b, `,"instructions":`...), req.System)
-	}
-	b = wire.List(b, `,"tools":[`, req.Tools, func(b []byte, t llm.ToolSpec) []byte {
-		// Strict schemas demand that every member is required; ours have optional ones.
-		return append(appendFunction(append(b, `{"type":"function","strict":false,"name":`...), t), '}')
-	}, `]`)
-	b = append(b, `,"input":[`...)
-	body := wire.NewBody(2*len(req.Messages) + 2)
-	body.Add(b)
 	// Models that do not think refuse the thoughts of another one.
-	history := &p.history
-	if !canReason(req.Model) {
-		history = &p.thoughtless
+	history, thinks := &p.thoughtless, canReason(req.Model)
+	var include, reasoning []byte
+	if thinks {
+		history, include = &p.history, esjson.Strings([]string{"reasoning.encrypted_content"})
+		reasoning = esjson.ObjectOf("effort", esjson.Given(p.Effort), "summary", "auto")
 	}
+	head := esjson.ObjectOf("model", req.Model, "stream", true, "store", false, "include", include,
+		"reasoning", reasoning, "max_output_tokens", esjson.Given(max(req.MaxTokens, 0)), "instructions", esjson.Given(req.System),
+		"tools", wire.Tools(req.Tools, func(_ int, t llm.ToolSpec) []byte {
+			// Strict schemas demand that every member is required; ours have optional ones.
+			return esjson.ObjectOf(append([]any{"type", "function", "strict", false}, function(t)...)...)
+		}))
+	body := wire.NewBody(head, "input", 2*len(req.Messages)+2)
 	p.last.Store(history)
-	history.Add(body, req.Messages, func(m llm.Message) []byte { return responsesItems(m, canReason(req.Model)) })
+	history.Add(body, req.Messages, func(m llm.Message) []byte { return responsesItems(m, thinks) })
 	body.Add([]byte(`]}`))
 	return body
 }
@@ -59,10 +45,16 @@ func canReason(model string) bool {
 }
 
 var responsesForm = userForm{
-	text:   [2]string{`{"type":"input_text","text":`, `}`},
-	image:  [2]string{`{"type":"input_image","detail":"auto","image_url":`, `}`},
-	result: [3]string{`{"type":"function_call_output","call_id":`, `,"output":`, `}`},
-	words:  [2]string{`{"type":"message","role":"user","content":[`, `]}`},
+	text: func(text []byte) []byte { return esjson.ObjectOf("type", "input_text", "text", text) },
+	image: func(url []byte) []byte {
+		return esjson.ObjectOf("type", "input_image", "detail", "auto", "image_url", url)
+	},
+	result: func(id, text []byte) []byte {
+		return esjson.ObjectOf("type", "function_call_output", "call_id", id, "output", text)
+	},
+	words: func(parts []byte) []byte {
+		return esjson.ObjectOf("type", "message", "role", "user", "content", parts)
+	},
 }
 
 // responsesItems is one stored message as input items.
@@ -70,16 +62,12 @@ func responsesItems(m llm.Message, thoughts bool) []byte {
 	if m.Role != "assistant" {
 		return responsesForm.user(wire.Blocks(m.Content))
 	}
-	var out, text []byte
-	item := func(parts ...[]byte) {
-		out = append(out, separator(len(out))...)
-		for _, p := range parts {
-			out = append(out, p...)
-		}
-	}
+	var items [][]byte
+	var text []byte
 	flushText := func() {
 		if text != nil {
-			item([]byte(`{"type":"message","role":"assistant","content":[{"type":"output_text","text":`), text, []byte(`}]}`))
+			said := esjson.List([][]byte{esjson.ObjectOf("type", "output_text", "text", text)})
+			items = append(items, esjson.ObjectOf("type", "message", "role", "assistant", "content", said))
 			text = nil
 		}
 	}
@@ -90,27 +78,22 @@ func responsesItems(m llm.Message, thoughts bool) []byte {
 		case "reasoning":
 			if thoughts && esjson.TypeOf(b.Encrypted) == esjson.TypeString {
 				flushText()
-				item(reasoningItem(b))
+				// Its summary was for the user and is not sent back.
+				id := esjson.Member(b.Raw, "id")
+				if esjson.TypeOf(id) != esjson.TypeString {
+					id = nil
+				}
+				items = append(items, esjson.ObjectOf("type", "reasoning", "id", id,
+					"summary", []byte("[]"), "encrypted_content", b.Encrypted))
 			}
 		case "tool_use":
 			flushText()
-			item([]byte(`{"type":"function_call","call_id":`), b.ID, []byte(`,"name":`), b.Name,
-				[]byte(`,"arguments":`), callArguments(b), []byte(`}`))
+			items = append(items, esjson.ObjectOf("type", "function_call", "call_id", b.ID, "name", b.Name,
+				"arguments", callArguments(b)))
 		}
 	}
 	flushText()
-	return out
-}
-
-// reasoningItem is a stored reasoning block as the item that it was received as. Its summary
-// was for the user and is not sent back.
-func reasoningItem(b wire.Block) []byte {
-	out := []byte(`{"type":"reasoning",`)
-	if id, ok := esjson.Get(b.Raw, "id"); ok && esjson.TypeOf(id) == esjson.TypeString {
-		out = append(append(append(out, `"id":`...), id...), ',')
-	}
-	out = append(out, `"summary":[],"encrypted_content":`...)
-	return append(append(out, b.Encrypted...), '}')
+	return bytes.Join(items, []byte{','})
 }
 
 // responsesReply puts a reply of the Responses API together.
@@ -179,14 +162,8 @@ func (r *responsesReply) item(index int64, item []byte) {
 		if !is || esjson.TypeOf(encrypted) != esjson.TypeString {
 			return
 		}
-		var o esjson.Object
-		o.String("type", "reasoning")
-		o.Raw("summary", []byte("[]"))
-		o.Raw("encrypted_content", encrypted)
-		if id, _ := esjson.GetString(item, "id"); id != "" {
-			o.String("id", id)
-		}
-		r.thoughts = append(r.thoughts, o.Bytes())
+		r.thoughts = append(r.thoughts, esjson.ObjectOf("type", "reasoning", "summary", []byte("[]"),
+			"encrypted_content", encrypted, "id", esjson.Given(esjson.TextOf(item, "id"))))
 	}
 }
 

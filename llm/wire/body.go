@@ -20,8 +20,13 @@ type Body struct {
 	size int64
 }
 
-// NewBody makes an empty body with room for so many pieces.
-func NewBody(pieces int) *Body { return &Body{list: make([][]byte, 0, pieces)} }
+// NewBody begins a body: the members of an object, and a list as the last member, whose elements and end come next.
+// It has room for so many pieces.
+func NewBody(head []byte, list string, pieces int) *Body {
+	b := &Body{list: make([][]byte, 0, pieces)}
+	b.Add(append(head[:len(head)-1], `,"`+list+`":[`...))
+	return b
+}
 
 // Add adds a piece. Its bytes must not be changed from now on.
 func (b *Body) Add(piece []byte) {
@@ -31,20 +36,16 @@ func (b *Body) Add(piece []byte) {
 	}
 }
 
-// List appends items with commas between them, between a head and a tail; nothing when there is no item.
-func List[T any](b []byte, head string, items []T, item func([]byte, T) []byte, tail string) []byte {
-	for i, it := range items {
-		if i == 0 {
-			b = append(b, head...)
-		} else {
-			b = append(b, ',')
-		}
-		b = item(b, it)
+// Tools is the list of some tools, each as describe gives it; nil without any.
+func Tools(tools []llm.ToolSpec, describe func(i int, t llm.ToolSpec) []byte) []byte {
+	if len(tools) == 0 {
+		return nil
 	}
-	if len(items) > 0 {
-		b = append(b, tail...)
+	list := make([][]byte, len(tools))
+	for i, t := range tools {
+		list[i] = describe(i, t)
 	}
-	return b
+	return esjson.List(list)
 }
 
 // Size is the body's length in bytes.

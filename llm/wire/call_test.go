@@ -57,7 +57,7 @@ func asks(t *testing.T, handler http.HandlerFunc) (wire.Call, func(ctx context.C
 	t.Helper()
 	s := httptest.NewServer(handler)
 	t.Cleanup(s.Close)
-	b := wire.NewBody(1)
+	b := new(wire.Body)
 	b.Add([]byte("{}"))
 	c := wire.Call{Client: client(t), Provider: "p", URL: s.URL, Header: http.Header{"X-Mine": {"1"}}, Body: b, Key: "sk-0123456789abcdef"}
 	return c, func(ctx context.Context, c wire.Call) (got []string, err error) {

@@ -57,7 +57,7 @@ func TestLocate(t *testing.T) {
 		``,
 	}
 	i := -1
-	h.Add(NewBody(8), messages, func(llm.Message) []byte { i++; return []byte(wires[i]) })
+	h.Add(new(Body), messages, func(llm.Message) []byte { i++; return []byte(wires[i]) })
 	for refusal, want := range map[string][3]int{
 		"messages[1].content[1]: the image is broken":       {0, 1, 1},
 		"messages[1]: the image is broken":                  {0, 1, 1},
@@ -95,7 +95,7 @@ func TestLocateStaysInside(t *testing.T) {
 			}
 			messages = append(messages, llm.Message{Role: "user", Content: []byte("[" + strings.Join(blocks, ",") + "]")})
 		}
-		h.Add(NewBody(8), messages, func(m llm.Message) []byte {
+		h.Add(new(Body), messages, func(m llm.Message) []byte {
 			return []byte(rapid.SampledFrom([]string{``, `{"content":` + string(m.Content) + `}`, `{"id":"c"},{"content":[]}`}).Draw(t, "wire"))
 		})
 		refusal := rapid.SampledFrom([]string{"", "the image in "}).Draw(t, "about") + rapid.StringMatching(`messages(\[[0-9]{1,2}\]|\.[0-9])(\.content(\[[0-9]\]|\.[0-9])){0,3}.{0,5}`).Draw(t, "path")

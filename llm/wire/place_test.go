@@ -14,7 +14,7 @@ import (
 // none of them.
 func TestLocateBeforeTheFirstMessage(t *testing.T) {
 	var h History
-	h.Add(NewBody(2), []llm.Message{{Role: "user", Content: []byte(`[{"type":"text","text":"a"}]`)}}, func(llm.Message) []byte { return []byte(`{"content":"a"}`) })
+	h.Add(new(Body), []llm.Message{{Role: "user", Content: []byte(`[{"type":"text","text":"a"}]`)}}, func(llm.Message) []byte { return []byte(`{"content":"a"}`) })
 	for skip, want := range map[int]bool{0: true, 1: false, 2: false} {
 		if message, block, ok := h.Locate("messages[0].content: not allowed", "messages", skip); ok != want {
 			t.Errorf("behind %d others: message %d, block %d, %v", skip, message, block, ok)
@@ -43,13 +43,13 @@ func TestHistoryTranslatesWhatIsNew(t *testing.T) {
 		}
 		var h History
 		before := draw()
-		h.Add(NewBody(4), before, translate)
+		h.Add(new(Body), before, translate)
 		now := draw()
 		if rapid.Bool().Draw(t, "goes on") {
 			now = append(append([]llm.Message{}, before...), now...)
 		}
 		asked = 0
-		again, fresh := NewBody(4), NewBody(4)
+		again, fresh := new(Body), new(Body)
 		h.Add(again, now, translate)
 		times := asked
 		new(History).Add(fresh, now, translate)

@@ -396,7 +396,7 @@ func (s *patchSet) text(a tool.Ask, files []*patchedFile, diff string) string {
 		batch = append(batch, esjson.ObjectOf("path", f.path.Readable, "changeCount", int64(1),
 			"key", f.path.Readable+" (1 change)",
 			"content", text, "diffStats", stats(text),
-				"diffs", esjson.List([][]byte{esjson.ObjectOf("content", text)})))
+			"diffs", esjson.List([][]byte{esjson.ObjectOf("content", text)})))
 	}
 	var diffs []byte
 	if len(files) > 0 {
