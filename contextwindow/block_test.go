@@ -1,12 +1,12 @@
 package contextwindow
 
 import (
-	"github.com/roost-dev/roost/esjson"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/internal/testing/apirules"
 	"github.com/roost-dev/roost/llm"
 )

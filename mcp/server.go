@@ -33,7 +33,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"math"
@@ -50,6 +49,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/roost-dev/roost/internal/atomicfile"
+	"github.com/roost-dev/roost/internal/inputfile"
 	"github.com/roost-dev/roost/redact"
 )
 
@@ -531,22 +531,10 @@ func isPlainName(name string) bool {
 
 // readFile reads a settings file that need not exist.
 func readFile(fsys fs.FS, name string, scope Scope, path string) ([]Server, error) {
-	if info, err := fs.Stat(fsys, name); err == nil && !info.Mode().IsRegular() {
-		return nil, errors.New("it is not a regular file") // opening a pipe would block
-	}
-	f, err := fsys.Open(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("it cannot be opened: %w", err)
-	}
-	defer f.Close() //nolint:errcheck // it was only read
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, errors.Join(errors.New("it is not a regular file"), err)
-	}
-	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	data, err := inputfile.ReadFS(fsys, name, maxFile+1)
 	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("it cannot be read: %w", err)
 	case len(data) > maxFile:

@@ -17,6 +17,7 @@ import (
 	"github.com/goccy/go-yaml/token"
 
 	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/internal/inputfile"
 )
 
 // maxFile bounds a file of modes, and maxText each text in it, in bytes: a mode's text is sent with every request.
@@ -217,21 +218,12 @@ func readGroup(v *value) (g Group, keep bool, err error) {
 
 // ReadFile reads a file of modes; a missing file holds none.
 func ReadFile(fsys fs.FS, name, source, path string) File {
-	problem := func(err error) File {
-		return File{Problems: []string{fmt.Sprintf("it cannot be read: %v", withoutPath(err))}}
-	}
-	info, err := fs.Stat(fsys, name)
+	data, err := inputfile.ReadFS(fsys, name, maxFile+1)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return File{}
 	case err != nil:
-		return problem(err)
-	case !info.Mode().IsRegular(): // opening a pipe would block for ever
-		return problem(errors.New("it is no regular file"))
-	}
-	data, err := readUpTo(fsys, name, maxFile+1)
-	if err != nil {
-		return problem(err)
+		return File{Problems: []string{fmt.Sprintf("it cannot be read: %v", err)}}
 	}
 	return Parse(string(data), source, path)
 }

@@ -5,13 +5,14 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/roost-dev/roost/internal/inputfile"
 )
 
 // Limits of rules. A text beyond them is cut, and a line in it reports that: rules are sent with every request.
@@ -107,7 +108,7 @@ func (l *ruleLoader) loadFolder(fsys fs.FS, dir, prefix string) bool {
 	info, err := fs.Stat(fsys, dir)
 	if err != nil || !info.IsDir() {
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			l.note("the rules in %s cannot be read: %v", prefix+dir, withoutPath(err))
+			l.note("the rules in %s cannot be read: %v", prefix+dir, inputfile.WithoutPath(err))
 		}
 		return false
 	}
@@ -128,7 +129,7 @@ func (l *ruleLoader) loadFolder(fsys fs.FS, dir, prefix string) bool {
 func (l *ruleLoader) listFiles(fsys fs.FS, dir, prefix string, within []fs.FileInfo, names *[]string) {
 	entries, err := fs.ReadDir(fsys, dir)
 	if err != nil {
-		l.note("the rules in %s cannot be read: %v", prefix+dir, withoutPath(err))
+		l.note("the rules in %s cannot be read: %v", prefix+dir, inputfile.WithoutPath(err))
 		return
 	}
 	for _, e := range entries {
@@ -139,7 +140,7 @@ func (l *ruleLoader) listFiles(fsys fs.FS, dir, prefix string, within []fs.FileI
 		info, err := fs.Stat(fsys, name) // a link's target
 		switch {
 		case err != nil:
-			l.note("the rules in %s cannot be read: %v", prefix+name, withoutPath(err))
+			l.note("the rules in %s cannot be read: %v", prefix+name, inputfile.WithoutPath(err))
 		case slices.ContainsFunc(within, func(up fs.FileInfo) bool { return os.SameFile(up, info) }):
 		case info.IsDir() && len(within) > maxRuleDepth:
 			l.note("the rules in %s are nested too deeply and are left out", prefix+name)
@@ -164,20 +165,15 @@ func (l *ruleLoader) loadFile(fsys fs.FS, name, title string) bool {
 	if fsys == nil {
 		return false
 	}
-	info, err := fs.Stat(fsys, name)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && info.IsDir() {
+	if info, err := fs.Stat(fsys, name); err == nil && info.IsDir() {
 		return false
 	}
-	var data []byte
-	switch {
-	case err != nil:
-	case !info.Mode().IsRegular(): // opening a pipe would block for ever
-		err = errors.New("it is no regular file")
-	default:
-		data, err = readUpTo(fsys, name, maxRuleFile+1)
+	data, err := inputfile.ReadFS(fsys, name, maxRuleFile+1)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false
 	}
 	if err != nil {
-		l.note("the rules in %s cannot be read: %v", title, withoutPath(err))
+		l.note("the rules in %s cannot be read: %v", title, inputfile.WithoutPath(err))
 		return false
 	}
 	if bytes.IndexByte(data, 0) >= 0 {
@@ -207,22 +203,4 @@ func (l *ruleLoader) loadFile(fsys fs.FS, name, title string) bool {
 func normalizeText(data []byte) string {
 	s := strings.ToValidUTF8(strings.TrimPrefix(string(data), "\ufeff"), "\uFFFD")
 	return strings.TrimSpace(strings.ReplaceAll(s, "\r\n", "\n"))
-}
-
-func readUpTo(fsys fs.FS, name string, limit int64) ([]byte, error) {
-	f, err := fsys.Open(name)
-	if err != nil {
-		return nil, err //nolint:wrapcheck // reason takes it apart
-	}
-	defer func() { _ = f.Close() }() // the file was only read
-	return io.ReadAll(io.LimitReader(f, limit))
-}
-
-// withoutPath is an error without the path, which the note names already.
-func withoutPath(err error) error {
-	var where *fs.PathError
-	if errors.As(err, &where) {
-		return where.Err
-	}
-	return err
 }

@@ -11,6 +11,8 @@ import (
 	"io/fs"
 	"os"
 	"syscall"
+
+	"github.com/roost-dev/roost/internal/inputfile"
 )
 
 // FileState is what was known of a file at one moment. Hash is the judge of
@@ -159,21 +161,8 @@ func stateOf(path string, info fs.FileInfo, hash string) FileState {
 	return s
 }
 
-// NewContextReader returns a reader that fails with the context's error once the context ends,
-// so that a long read stops when the caller gives up.
-func NewContextReader(ctx context.Context, r io.Reader) io.Reader { return &contextReader{ctx, r} }
-
-type contextReader struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-func (c *contextReader) Read(p []byte) (int, error) {
-	if err := c.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return c.r.Read(p)
-}
+// NewContextReader returns a reader that fails with the context's error once the context ends.
+var NewContextReader = inputfile.ContextReader
 
 // FileStatus is how a file differs from its record.
 type FileStatus string

@@ -51,6 +51,32 @@ func Read(path string) ([]byte, error) {
 	return data, errors.Join(err, f.Close())
 }
 
+// ReadFS reads the beginning of a file, at most so many bytes. Errors have no path: the caller knows it.
+func ReadFS(fsys fs.FS, name string, most int64) ([]byte, error) {
+	info, err := fs.Stat(fsys, name) // before it is opened: a pipe would wait
+	if err == nil && !info.Mode().IsRegular() {
+		err = ErrIrregular
+	}
+	if err != nil {
+		return nil, WithoutPath(err)
+	}
+	f, err := fsys.Open(name)
+	if err != nil {
+		return nil, WithoutPath(err)
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	data, err := io.ReadAll(io.LimitReader(f, most))
+	return data, WithoutPath(err)
+}
+
+// WithoutPath is an error without the path of its file.
+func WithoutPath(err error) error {
+	if where, ok := errors.AsType[*fs.PathError](err); ok {
+		return where.Err
+	}
+	return err
+}
+
 func judge(path string, info fs.FileInfo) error {
 	mode, what := info.Mode(), "something else"
 	switch {

@@ -11,7 +11,8 @@ import (
 // chatBody builds a request of chat completions.
 func (p *Provider) chatBody(req llm.Request) *wire.Body {
 	head := esjson.ObjectOf("model", req.Model, "stream", true,
-		"stream_options", esjson.ObjectOf("include_usage", true), "max_tokens", esjson.Given(max(req.MaxTokens, 0)), "reasoning_effort", esjson.Given(p.Effort),
+		"stream_options", esjson.ObjectOf("include_usage", true), "max_tokens", esjson.Given(max(req.MaxTokens, 0)),
+		"reasoning_effort", esjson.Given(p.Effort),
 		"tools", wire.Tools(req.Tools, func(_ int, t llm.ToolSpec) []byte {
 			return esjson.ObjectOf("type", "function", "function", esjson.ObjectOf(function(t)...))
 		}))

@@ -21,7 +21,8 @@ func (p *Provider) responsesBody(req llm.Request) *wire.Body {
 		reasoning = esjson.ObjectOf("effort", esjson.Given(p.Effort), "summary", "auto")
 	}
 	head := esjson.ObjectOf("model", req.Model, "stream", true, "store", false, "include", include,
-		"reasoning", reasoning, "max_output_tokens", esjson.Given(max(req.MaxTokens, 0)), "instructions", esjson.Given(req.System),
+		"reasoning", reasoning, "max_output_tokens", esjson.Given(max(req.MaxTokens, 0)),
+		"instructions", esjson.Given(req.System),
 		"tools", wire.Tools(req.Tools, func(_ int, t llm.ToolSpec) []byte {
 			// Strict schemas demand that every member is required; ours have optional ones.
 			return esjson.ObjectOf(append([]any{"type", "function", "strict", false}, function(t)...)...)

@@ -21,7 +21,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -30,6 +29,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/roost-dev/roost/internal/inputfile"
 	"github.com/roost-dev/roost/workspace/slash"
 )
 
@@ -143,7 +143,7 @@ func (s Set) visit(source string, f func(fsys fs.FS, root string) error) error {
 	}
 	root, err := os.OpenRoot(base)
 	if err != nil {
-		return reason(err)
+		return inputfile.WithoutPath(err)
 	}
 	defer root.Close()
 	return f(root.FS(), base)
@@ -174,7 +174,7 @@ func scan(fsys fs.FS, root string, dir folder, note func(where, why string)) (li
 	entries, err := fs.ReadDir(fsys, dir.name)
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
-			note("in "+dir.name, reason(err).Error())
+			note("in "+dir.name, inputfile.WithoutPath(err).Error())
 		}
 		return nil
 	}
@@ -186,13 +186,13 @@ func scan(fsys fs.FS, root string, dir folder, note func(where, why string)) (li
 		name := path.Join(dir.name, e.Name(), "SKILL.md")
 		if _, err := fs.Stat(fsys, name); err != nil {
 			if !errors.Is(err, fs.ErrNotExist) && !e.Type().IsRegular() {
-				note(name, reason(err).Error())
+				note(name, inputfile.WithoutPath(err).Error())
 			}
 			continue
 		}
 		k, err := describe(fsys, name, e.Name(), dir.mode)
 		if err != nil {
-			note(name, reason(err).Error())
+			note(name, inputfile.WithoutPath(err).Error())
 			continue
 		}
 		k.Path = filepath.Join(root, filepath.FromSlash(name))
@@ -236,32 +236,9 @@ func describe(fsys fs.FS, name, dir, mode string) (Skill, error) {
 
 // read reads one file of bounded size.
 func read(fsys fs.FS, name string) ([]byte, error) {
-	info, err := fs.Stat(fsys, name)
-	switch {
-	case err != nil:
-		return nil, reason(err)
-	case !info.Mode().IsRegular(): // opening a pipe would wait for ever
-		return nil, errors.New("it is no regular file")
-	case info.Size() > maxFile:
-		return nil, fmt.Errorf("it has more than %d bytes", maxFile)
+	data, err := inputfile.ReadFS(fsys, name, maxFile+1)
+	if err == nil && len(data) > maxFile {
+		err = fmt.Errorf("it has more than %d bytes", maxFile)
 	}
-	f, err := fsys.Open(name)
-	if err != nil {
-		return nil, reason(err)
-	}
-	defer func() { _ = f.Close() }() // it was only read
-	data, err := io.ReadAll(io.LimitReader(f, maxFile))
-	if err != nil {
-		return nil, reason(err)
-	}
-	return data, nil
-}
-
-// reason is an error without the path, which the note has already.
-func reason(err error) error {
-	var where *fs.PathError
-	if errors.As(err, &where) {
-		return where.Err
-	}
-	return err
+	return data, err
 }

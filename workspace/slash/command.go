@@ -16,7 +16,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -24,6 +23,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/roost-dev/roost/internal/inputfile"
 	"github.com/roost-dev/roost/workspace"
 )
 
@@ -116,20 +116,14 @@ func (s Set) global(_ context.Context, file string) ([]byte, string, error) {
 		return nil, "", fs.ErrNotExist
 	}
 	name := filepath.Join(s.Home, filepath.FromSlash(folder), file)
-	info, err := os.Stat(name) // looked at first: opening a pipe would wait
-	if err != nil {
+	text, err := inputfile.ReadFS(os.DirFS(s.Home), path.Join(folder, file), maxFile+1)
+	switch {
+	case err == nil && len(text) > maxFile, errors.Is(err, inputfile.ErrIrregular):
+		return nil, "", fmt.Errorf("%s is no file of at most %d bytes", name, maxFile)
+	case err != nil:
 		return nil, "", fs.ErrNotExist
 	}
-	if !info.Mode().IsRegular() || info.Size() > maxFile {
-		return nil, "", fmt.Errorf("%s is no file of at most %d bytes", name, maxFile)
-	}
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, "", err
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxFile))
-	return text, name, err
+	return text, name, nil
 }
 
 // Names lists the commands there are, in byte order. A folder that cannot be read
