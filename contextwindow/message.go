@@ -2,7 +2,6 @@ package contextwindow
 
 import (
 	"bytes"
-	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -235,7 +234,7 @@ func asText(part []byte) [][]byte {
 	query, asked := esjson.GetString(part, "query")
 	result, given := esjson.Get(part, "result")
 	if _, typed := esjson.Get(part, "type"); typed || !asked || !given {
-		return [][]byte{textOf(readable(part))}
+		return [][]byte{textOf(esjson.WithoutData(part))}
 	}
 	words := []string{query}
 	var rest [][]byte
@@ -244,10 +243,10 @@ func asText(part []byte) [][]byte {
 		words = append(words, str(result))
 	case esjson.TypeArray:
 		// A result within a result becomes JSON: a part that nests over and over must not be read once for each level.
-		rest = parts(result, func(part []byte) [][]byte { return [][]byte{textOf(readable(part))} })
+		rest = parts(result, func(part []byte) [][]byte { return [][]byte{textOf(esjson.WithoutData(part))} })
 	case esjson.TypeNull:
 	default:
-		words = append(words, readable(result))
+		words = append(words, esjson.WithoutData(result))
 	}
 	if failure := esjson.TextOf(part, "error"); failure != "" {
 		words = append(words, "Error: "+failure)
@@ -255,42 +254,6 @@ func asText(part []byte) [][]byte {
 		words = append(words, "(failed)")
 	}
 	return append([][]byte{textOf(strings.Join(words, "\n"))}, rest...)
-}
-
-// dataSize is the length from which on a string without blanks counts as data that no person can read, in bytes.
-const dataSize = 1 << 10
-
-// readable is a value as JSON without white space, and without the data of files in it. It reads the text once, however
-// deep the value nests.
-func readable(value []byte) string {
-	out := make([]byte, 0, len(value))
-	for i := 0; i < len(value); {
-		switch value[i] {
-		case ' ', '\t', '\n', '\r':
-			i++
-			continue
-		case '"':
-		default:
-			out = append(out, value[i])
-			i++
-			continue
-		}
-		end := i + 1
-		for end < len(value) && value[end] != '"' {
-			if value[end] == '\\' {
-				end++
-			}
-			end++
-		}
-		end = min(end+1, len(value))
-		if text := value[i:end]; len(text) > dataSize && !bytes.ContainsAny(text, " \\\n") {
-			out = fmt.Appendf(out, `"[%d bytes of data]"`, len(text)-2)
-		} else {
-			out = append(out, text...)
-		}
-		i = end
-	}
-	return string(out)
 }
 
 // bytesPerToken is a cautious estimate for prose and code as JSON: it counts too many tokens rather than too few.

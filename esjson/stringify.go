@@ -248,3 +248,28 @@ func equal(a, b []byte) bool {
 	}
 	return bytes.Equal(bytes.TrimSpace(a), bytes.TrimSpace(b))
 }
+
+// dataSize is the length from which on a string without blanks counts as data that no person can read, in bytes.
+const dataSize = 1 << 10
+
+// WithoutData is a value as JSON without white space, and without the data of files in it. It reads the text once,
+// however deep the value nests.
+func WithoutData(value []byte) string {
+	out := make([]byte, 0, len(value))
+	for i := 0; i < len(value); {
+		end := i + 1
+		if value[i] == '"' {
+			end = StringEnd(value, i)
+		}
+		text := value[i:end]
+		switch {
+		case isSpace(text[0]):
+		case len(text) > dataSize && !bytes.ContainsAny(text, " \\\n"):
+			out = fmt.Appendf(out, `"[%d bytes of data]"`, len(text)-2)
+		default:
+			out = append(out, text...)
+		}
+		i = end
+	}
+	return string(out)
+}

@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,6 +17,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/redact"
 	"github.com/roost-dev/roost/workspace/shell"
 )
@@ -454,48 +454,14 @@ func resultOf(r *sdk.CallToolResult) Result {
 	}
 	if len(p.texts) == 0 && r.StructuredContent != nil {
 		if raw, err := json.Marshal(r.StructuredContent); err == nil {
-			p.text(withoutData(raw, len(r.Content) > 0))
+			if len(r.Content) > 0 { // the images are in it a second time: as text they would fill the model's window
+				raw = []byte(esjson.WithoutData(raw))
+			}
+			p.text(string(raw))
 		}
 	}
 	p.res.Failed = r.IsError
 	return p.done("(No response)")
-}
-
-// dataSize is the length in bytes from which a string without blanks counts as data.
-const dataSize = 1 << 10
-
-// withoutData is structured content as text. When the result has other content too, the
-// images are in it a second time: as text they would fill the model's window.
-func withoutData(raw []byte, beside bool) string {
-	var value any
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.UseNumber()
-	if !beside || len(raw) <= dataSize || dec.Decode(&value) != nil {
-		return string(raw)
-	}
-	short, err := json.Marshal(shortenStrings(value))
-	if err != nil {
-		return string(raw)
-	}
-	return string(short)
-}
-
-func shortenStrings(value any) any {
-	switch v := value.(type) {
-	case string:
-		if len(v) > dataSize && !strings.ContainsAny(v, " \t\n") {
-			return fmt.Sprintf("[%d bytes of data]", len(v))
-		}
-	case []any:
-		for i := range v {
-			v[i] = shortenStrings(v[i])
-		}
-	case map[string]any:
-		for key := range v {
-			v[key] = shortenStrings(v[key])
-		}
-	}
-	return value
 }
 
 func contentsOf(list []*sdk.ResourceContents) Result {

@@ -16,7 +16,7 @@ func TestLeftovers(t *testing.T) {
 	dir := t.TempDir()
 	now := time.Now()
 	temp := func(s self, name string) string {
-		return ourPrefix + "tmp_" + s.domain + "_" + strconv.Itoa(s.pid) + "_" + s.start + "_abcdef_" + name
+		return ourPrefix + "tmp_" + s.Domain + "_" + strconv.Itoa(s.PID) + "_" + s.Start + "_abcdef_" + name
 	}
 	for name, age := range map[string]time.Duration{
 		UIName: 0, "notes.txt": time.Hour, ourPrefix + "import.json": time.Hour,
@@ -33,11 +33,11 @@ func TestLeftovers(t *testing.T) {
 	}
 	at := time.Unix(0, now.UnixMilli()*int64(time.Millisecond)+77)
 	dead := deadSelf()
-	lockFile(t, filepath.Join(dir, UIName), at, &owner{dead.domain, dead.pid, dead.start, at.UnixNano()})
+	lockFile(t, filepath.Join(dir, UIName), at, &owner{dead, at.UnixNano()})
 	lockFile(t, filepath.Join(dir, ItemName), now.Add(-time.Minute), nil)
 	lockFile(t, filepath.Join(dir, MetadataName), now, nil)
 	record := ownerPath(filepath.Join(dir, APIName))
-	if err := os.WriteFile(record, []byte(`{"domain":"`+dead.domain+`","pid":`+strconv.Itoa(dead.pid)+`,"start":"1","mtime":5}`), 0o600); err != nil {
+	if err := os.WriteFile(record, []byte(`{"domain":"`+dead.Domain+`","pid":`+strconv.Itoa(dead.PID)+`,"start":"1","mtime":5}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	listed := func() (ours, others []string) {

@@ -40,10 +40,8 @@ var errBusy = errors.New("busy")
 // which a file inside would break. The lock directory is bound to the record by its mtime, whose nanoseconds no other
 // program sets, so a lock that Roo took after ours is never mistaken for ours.
 type owner struct {
-	Domain string `json:"domain"`
-	PID    int    `json:"pid"`
-	Start  string `json:"start"`
-	MTime  int64  `json:"mtime"`
+	self
+	MTime int64 `json:"mtime"`
 }
 
 // fileLock is Roo's lock on one file, held.
@@ -88,7 +86,7 @@ func (l *fileLock) write(now time.Time) error {
 	if l.mtime%int64(time.Millisecond) == 0 {
 		l.mtime++
 	}
-	b, err := json.Marshal(owner{me().domain, me().pid, me().start, l.mtime})
+	b, err := json.Marshal(owner{me(), l.mtime})
 	if err != nil {
 		return err
 	}
@@ -142,8 +140,6 @@ func recordOf(record string) (o owner, ok bool) {
 	b, err := os.ReadFile(record)
 	return o, err == nil && json.Unmarshal(b, &o) == nil
 }
-
-func (o owner) dead() bool { return self{o.Domain, o.PID, o.Start}.dead() }
 
 // unstamped reports whether a lock was made right after its record and never got its time: our process died between
 // the two. Roo sets whole milliseconds at once, so a time that has more digits is the kernel's, from our own mkdir.
@@ -321,9 +317,9 @@ func (s *lockSet) release() error { return errors.Join(s.drop(), s.dir.Close()) 
 
 // self identifies this process among all that ever ran: a process id alone comes back.
 type self struct {
-	domain string // boot, machine and pid namespace: only within it do pid and start mean anything to us
-	pid    int
-	start  string // start time, see process.Start; "0" where the system does not report it
+	Domain string `json:"domain"` // boot, machine and pid namespace: only within it do pid and start mean anything to us
+	PID    int    `json:"pid"`
+	Start  string `json:"start"` // start time, see process.Start; "0" where the system does not report it
 }
 
 var me = sync.OnceValue(func() self {
@@ -337,15 +333,15 @@ func startTime(pid int) string { return strconv.FormatInt(process.Start(pid), 10
 
 // dead reports whether the process has certainly ended. Of another machine or container nothing is certain.
 func (s self) dead() bool {
-	if s.domain != me().domain || s.pid <= 0 {
+	if s.Domain != me().Domain || s.PID <= 0 {
 		return false
 	}
-	if s.pid == me().pid {
-		return s.before(me().start)
+	if s.PID == me().PID {
+		return s.before(me().Start)
 	}
-	return !process.Alive(s.pid) || s.before(startTime(s.pid))
+	return !process.Alive(s.PID) || s.before(startTime(s.PID))
 }
 
 // before reports whether the process that has the id now, and began at start, came after s. Where the system does not
 // report when a process began, also because the process belongs to another user, that is not known.
-func (s self) before(start string) bool { return s.start != start && s.start != "0" && start != "0" }
+func (s self) before(start string) bool { return s.Start != start && s.Start != "0" && start != "0" }

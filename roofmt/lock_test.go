@@ -15,7 +15,7 @@ import (
 )
 
 // deadSelf is a process of this machine that certainly runs no more.
-func deadSelf() self { return self{me().domain, 1 << 30, "1"} }
+func deadSelf() self { return self{me().Domain, 1 << 30, "1"} }
 
 // lockFile makes a lock directory with a time, and an owner record if there is one.
 func lockFile(t *testing.T, file string, mtime time.Time, by *owner) *fileLock {
@@ -47,7 +47,7 @@ func TestLocksThatNobodyHolds(t *testing.T) {
 	ours := time.Unix(0, now.Add(-time.Second).UnixNano()/int64(time.Millisecond)*int64(time.Millisecond)+123)
 	nodes := time.UnixMilli(now.Add(-time.Second).UnixMilli())
 	dead, live := deadSelf(), me()
-	record := func(s self, mtime time.Time) *owner { return &owner{s.domain, s.pid, s.start, mtime.UnixNano()} }
+	record := func(s self, mtime time.Time) *owner { return &owner{s, mtime.UnixNano()} }
 	for _, c := range []struct {
 		name  string
 		mtime time.Time
@@ -64,9 +64,9 @@ func TestLocksThatNobodyHolds(t *testing.T) {
 		{"an editor's, taken after our dead one", nodes, record(dead, ours), false},
 		{"ours, dead before it got its time", ours, record(dead, ours.Add(-200*time.Microsecond)), true},
 		{"an editor's, right after our dead record", nodes, record(dead, nodes.Add(-time.Millisecond+7)), false},
-		{"of another machine", ours, record(self{"feedfeedfeed", dead.pid, "1"}, ours), false},
+		{"of another machine", ours, record(self{"feedfeedfeed", dead.PID, "1"}, ours), false},
 		{"a record that is none", ours, &owner{}, false},
-		{"the pid came back as another process", ours, record(self{me().domain, me().pid, me().start + "0"}, ours), true},
+		{"the pid came back as another process", ours, record(self{me().Domain, me().PID, me().Start + "0"}, ours), true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), UIName)
@@ -146,7 +146,7 @@ func TestLocksOfTheDeadAreTaken(t *testing.T) {
 	at := time.Unix(0, time.Now().UnixMilli()*int64(time.Millisecond)+77)
 	dead := deadSelf()
 	for _, name := range []string{APIName, ItemName, UIName} {
-		lockFile(t, filepath.Join(dir, name), at, &owner{dead.domain, dead.pid, dead.start, at.UnixNano()})
+		lockFile(t, filepath.Join(dir, name), at, &owner{dead, at.UnixNano()})
 	}
 	begun := time.Now()
 	set, err := lockAll(context.Background(), dir, []string{APIName, ItemName, UIName}, backOff[:])
@@ -250,7 +250,7 @@ func TestReadNamesTheLocksOfTheLiving(t *testing.T) {
 	dir := t.TempDir()
 	at := time.Unix(0, time.Now().UnixMilli()*int64(time.Millisecond)+77)
 	dead := deadSelf()
-	lockFile(t, filepath.Join(dir, UIName), at, &owner{dead.domain, dead.pid, dead.start, at.UnixNano()})
+	lockFile(t, filepath.Join(dir, UIName), at, &owner{dead, at.UnixNano()})
 	lockFile(t, filepath.Join(dir, APIName), at, nil)
 	f, err := Read(context.Background(), dir)
 	if err != nil {
@@ -272,12 +272,12 @@ func TestDead(t *testing.T) {
 	}{
 		"we":                           {me(), false},
 		"nobody":                       {deadSelf(), true},
-		"our pid with another start":   {self{me().domain, me().pid, "1"}, me().start != "0"},
+		"our pid with another start":   {self{me().Domain, me().PID, "1"}, me().Start != "0"},
 		"of another boot or machine":   {self{"000000000000", 1 << 30, "1"}, false},
-		"a record without a process":   {self{me().domain, 0, "0"}, false},
-		"a record with a negative one": {self{me().domain, -1, "0"}, false},
-		"a process of somebody else":   {self{me().domain, 1, startTime(1)}, false},
-		"one that could not say when":  {self{me().domain, 1, "0"}, false},
+		"a record without a process":   {self{me().Domain, 0, "0"}, false},
+		"a record with a negative one": {self{me().Domain, -1, "0"}, false},
+		"a process of somebody else":   {self{me().Domain, 1, startTime(1)}, false},
+		"one that could not say when":  {self{me().Domain, 1, "0"}, false},
 		"an empty record of nowhere":   {self{}, false},
 	} {
 		if got := c.s.dead(); got != c.want {
@@ -295,7 +295,7 @@ func TestAProcessIsKnownByItsStart(t *testing.T) {
 	}{
 		{"77", "77", false}, {"77", "78", true}, {"77", "0", false}, {"0", "77", false}, {"0", "0", false},
 	} {
-		if got := (self{me().domain, 1, c.recorded}).before(c.now); got != c.before {
+		if got := (self{me().Domain, 1, c.recorded}).before(c.now); got != c.before {
 			t.Errorf("recorded %s, now %s: %v", c.recorded, c.now, got)
 		}
 	}
@@ -305,7 +305,7 @@ func TestAProcessIsKnownByItsStart(t *testing.T) {
 func TestSweep(t *testing.T) {
 	dir := t.TempDir()
 	temp := func(s self, name string) string {
-		return ourPrefix + "tmp_" + s.domain + "_" + strconv.Itoa(s.pid) + "_" + s.start + "_abcdef_" + name
+		return ourPrefix + "tmp_" + s.Domain + "_" + strconv.Itoa(s.PID) + "_" + s.Start + "_abcdef_" + name
 	}
 	elsewhere := self{"feedfeedfeed", 77, "1"}
 	fresh, old := temp(elsewhere, UIName), temp(elsewhere, APIName)
@@ -324,8 +324,8 @@ func TestSweep(t *testing.T) {
 	}
 	at := time.Unix(0, time.Now().UnixMilli()*int64(time.Millisecond)+77)
 	dead := deadSelf()
-	gone := lockFile(t, filepath.Join(dir, UIName), at, &owner{dead.domain, dead.pid, dead.start, at.UnixNano()})
-	editors := lockFile(t, filepath.Join(dir, APIName), time.UnixMilli(at.UnixMilli()), &owner{dead.domain, dead.pid, dead.start, at.UnixNano()})
+	gone := lockFile(t, filepath.Join(dir, UIName), at, &owner{dead, at.UnixNano()})
+	editors := lockFile(t, filepath.Join(dir, APIName), time.UnixMilli(at.UnixMilli()), &owner{dead, at.UnixNano()})
 	ours, err := tryLock(filepath.Join(dir, ItemName), time.Now())
 	if err != nil {
 		t.Fatal(err)
@@ -355,8 +355,8 @@ func TestSweep(t *testing.T) {
 
 func TestTempNamesAreTold(t *testing.T) {
 	m := ourTemp.FindStringSubmatch(tempName(UIName))
-	if m == nil || m[1] != me().domain || m[2] != strconv.Itoa(me().pid) || m[3] != me().start {
-		t.Errorf("got %v, want m != nil and m[1] = me().domain and m[2] = strconv.Itoa(me().pid) and m[3] = me().start",
+	if m == nil || m[1] != me().Domain || m[2] != strconv.Itoa(me().PID) || m[3] != me().Start {
+		t.Errorf("got %v, want m != nil and m[1] = me().Domain and m[2] = strconv.Itoa(me().PID) and m[3] = me().Start",
 			m)
 	}
 	if l, ok := parseLeftover(tempName(UIName)); ok {

@@ -17,14 +17,14 @@ func TestAKilledProcessIsDeadBeforeItsParentAsks(t *testing.T) {
 		t.Fatal(err)
 	}
 	pid := cmd.Process.Pid
-	who := self{me().domain, pid, startTime(pid)}
+	who := self{me().Domain, pid, startTime(pid)}
 	if who.dead() {
 		t.Fatal("it runs, and counts as dead")
 	}
 	dir := t.TempDir()
 	file := filepath.Join(dir, UIName)
 	now := time.Now()
-	lockFile(t, file, now, &owner{who.domain, who.pid, who.start, now.UnixNano()})
+	lockFile(t, file, now, &owner{who, now.UnixNano()})
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}

@@ -274,7 +274,7 @@ func (p *pending) age() error {
 func tempName(name string) string {
 	var b [6]byte
 	_, _ = rand.Read(b[:]) // never fails
-	return fmt.Sprintf("%stmp_%s_%d_%s_%x_%s", ourPrefix, me().domain, me().pid, me().start, b, name)
+	return fmt.Sprintf("%stmp_%s_%d_%s_%x_%s", ourPrefix, me().Domain, me().PID, me().Start, b, name)
 }
 
 // Sweep removes what dead processes of ours left in a task folder: temporary files, and Roo's locks, in whose way a live
@@ -389,7 +389,7 @@ func orphanRecord(file string) bool {
 func isLeft(e os.DirEntry, m []string) bool {
 	pid, _ := strconv.Atoi(m[2])
 	maker := self{m[1], pid, m[3]}
-	if maker.domain == me().domain {
+	if maker.Domain == me().Domain {
 		return maker.dead()
 	}
 	info, err := e.Info()

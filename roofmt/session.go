@@ -350,43 +350,30 @@ type itemDraft struct {
 }
 
 func (d *itemDraft) bytes() []byte {
-	var o esjson.Object
-	o.String("id", d.id)
-	if d.ts > 0 {
-		o.Int("ts", d.ts)
-	}
-	if d.title != "" {
-		o.String("task", d.title)
-	}
-	o.Int("tokensIn", d.in)
-	o.Int("tokensOut", d.out)
-	o.Int("cacheReads", d.reads)
-	o.Int("cacheWrites", d.writes)
-	if d.priced {
-		o.Float("totalCost", d.cost)
-	}
 	root, _, child := strings.Cut(d.id, subagentMark)
-	for _, m := range [...]struct{ key, value string }{
-		{"workspace", d.workspace}, {"status", d.status}, {"provider", d.provider}, {"modelId", d.model}, {"source", d.source},
-	} {
-		if m.value != "" {
-			o.String(m.key, m.value)
-		}
+	parent := d.parent
+	switch {
+	case parent == "" && child:
+		parent = root
+	case parent == d.id:
+		parent = ""
 	}
-	if d.parent == "" && child {
-		d.parent = root
+	switch {
+	case parent == "":
+		root = ""
+	case !child:
+		root = parent
 	}
-	if d.parent != "" && d.parent != d.id {
-		o.String("parentTaskId", d.parent)
-		if !child {
-			root = d.parent
-		}
-		o.String("rootTaskId", root)
+	var cost any
+	if d.priced {
+		cost = d.cost
 	}
-	if d.favourite {
-		o.Bool("isFavorited", true)
-	}
-	return o.Bytes()
+	return esjson.ObjectOf("id", d.id, "ts", esjson.Given(max(d.ts, 0)), "task", esjson.Given(d.title),
+		"tokensIn", d.in, "tokensOut", d.out, "cacheReads", d.reads, "cacheWrites", d.writes, "totalCost", cost,
+		"workspace", esjson.Given(d.workspace), "status", esjson.Given(d.status), "provider", esjson.Given(d.provider),
+		"modelId", esjson.Given(d.model), "source", esjson.Given(d.source),
+		"parentTaskId", esjson.Given(parent), "rootTaskId", esjson.Given(root),
+		"isFavorited", esjson.Given(d.favourite))
 }
 
 // subagentMark is, in a subagent's id, between the id of the first session and its own.

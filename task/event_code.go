@@ -144,23 +144,14 @@ func (MessageTextSaved) EventType() string { return "message.text_saved" }
 func (MessageHidden) EventType() string    { return "message.hidden" }
 
 func (e MessageAdded) encode() (json.RawMessage, error) {
-	var o esjson.Object
-	o.String("type", e.EventType())
-	o.String("history", string(e.History))
-	o.Int("message", int64(e.Message))
-	if e.Before != 0 {
-		o.Int("before", int64(e.Before))
-	}
-	err := e.Body.encodeInto(&o, e.Message)
-	return o.Bytes(), err
+	content, err := e.Body.members(e.Message)
+	return esjson.ObjectOf(append([]any{"type", e.EventType(), "history", string(e.History),
+		"message", int64(e.Message), "before", esjson.Given(int64(e.Before))}, content...)...), err
 }
 
 func (e MessageChanged) encode() (json.RawMessage, error) {
-	var o esjson.Object
-	o.String("type", e.EventType())
-	o.Int("message", int64(e.Message))
-	err := e.Body.encodeInto(&o, e.Message)
-	return o.Bytes(), err
+	content, err := e.Body.members(e.Message)
+	return esjson.ObjectOf(append([]any{"type", e.EventType(), "message", int64(e.Message)}, content...)...), err
 }
 
 func (e MessageTextSaved) encode() (json.RawMessage, error) {
@@ -181,37 +172,33 @@ func (e ToolFinished) encode() (json.RawMessage, error) {
 	return withType(e.EventType(), body), nil
 }
 
-func (b Body) encodeInto(o *esjson.Object, message uint64) error {
+// members are the content as the member of an event.
+func (b Body) members(message uint64) ([]any, error) {
 	switch {
 	case len(b.Raw) > 0:
-		o.Raw("raw", b.Raw)
+		return []any{"raw", b.Raw}, nil
 	case b.Blob != "":
-		o.String("blob", b.Blob)
+		return []any{"blob", b.Blob}, nil
 	case len(b.Compose) > 0:
 		pieces := make([][]byte, len(b.Compose))
 		for i, p := range b.Compose {
 			pieces[i] = p.encode()
 		}
-		o.Raw("compose", esjson.List(pieces))
-	default:
-		return fmt.Errorf("encode message %d: a message needs content", message)
+		return []any{"compose", esjson.List(pieces)}, nil
 	}
-	return nil
+	return nil, fmt.Errorf("encode message %d: a message needs content", message)
 }
 
 func (p Piece) encode() []byte {
-	var o esjson.Object
 	switch {
 	case p.TextOf != 0:
-		o.Int("text_of", int64(p.TextOf))
+		return esjson.ObjectOf("text_of", int64(p.TextOf))
 	case p.Result != "":
-		o.String("result", p.Result)
+		return esjson.ObjectOf("result", p.Result)
 	case p.Blob != "":
-		o.String("blob", p.Blob)
-	default:
-		o.String("literal", p.Literal)
+		return esjson.ObjectOf("blob", p.Blob)
 	}
-	return o.Bytes()
+	return esjson.ObjectOf("literal", p.Literal)
 }
 
 // The events that carry messages are most of a log's bytes. They are read here

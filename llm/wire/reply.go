@@ -229,16 +229,31 @@ type Event struct {
 // end a line (the standard would allow it, no provider sends it, and supporting it
 // would delay a line that ends exactly where a packet ends).
 type Events struct {
-	r    *bufio.Reader
-	data []byte
-	line []byte
-	max  int
-	bom  bool
+	lines *bufio.Scanner
+	data  []byte
+	max   int
+	begun bool
 }
 
 // NewEvents reads from r.
-func NewEvents(r io.Reader) *Events {
-	return &Events{r: bufio.NewReaderSize(r, 8<<10), max: MaxEvent}
+func NewEvents(r io.Reader) *Events { return newEvents(r, MaxEvent) }
+
+func newEvents(r io.Reader, most int) *Events {
+	e := &Events{lines: bufio.NewScanner(r), max: most}
+	e.lines.Buffer(make([]byte, 0, 8<<10), most+2)
+	e.lines.Split(wholeLine)
+	return e
+}
+
+// wholeLine splits a text into its lines. An unfinished last line is dropped: it was cut.
+func wholeLine(data []byte, atEOF bool) (advance int, line []byte, err error) {
+	if n := bytes.IndexByte(data, '\n'); n >= 0 {
+		return n + 1, bytes.TrimSuffix(data[:n], []byte{'\r'}), nil
+	}
+	if atEOF {
+		return len(data), nil, nil
+	}
+	return 0, nil, nil
 }
 
 // Next returns the next event that has data. At the end of the stream it returns
@@ -249,13 +264,10 @@ func (e *Events) Next() (Event, error) {
 	var typ string
 	e.data = e.data[:0]
 	any := false
-	for {
-		line, err := e.readLine()
-		if err != nil {
-			if errors.Is(err, io.EOF) && any {
-				return Event{Type: typ, Data: e.data}, nil
-			}
-			return Event{}, err
+	for e.lines.Scan() {
+		line := e.lines.Bytes()
+		if !e.begun {
+			line, e.begun = bytes.TrimPrefix(line, []byte("\xef\xbb\xbf")), true
 		}
 		if len(line) == 0 {
 			if any {
@@ -280,39 +292,13 @@ func (e *Events) Next() (Event, error) {
 			}
 		}
 	}
-}
-
-// readLine returns a line without its end. An unfinished last line is dropped: it
-// was cut.
-func (e *Events) readLine() ([]byte, error) {
-	e.line = e.line[:0]
-	for {
-		part, err := e.r.ReadSlice('\n')
-		if err == nil && len(e.line) == 0 {
-			return e.trimLine(part), nil // the usual case: no copy
-		}
-		e.line = append(e.line, part...)
-		switch {
-		case err == nil:
-			return e.trimLine(e.line), nil
-		case errors.Is(err, bufio.ErrBufferFull):
-			if len(e.line) > e.max {
-				return nil, fmt.Errorf("read event: %w (over %d bytes)", ErrTooLarge, e.max)
-			}
-		default:
-			return nil, err
-		}
+	switch err := e.lines.Err(); {
+	case errors.Is(err, bufio.ErrTooLong):
+		return Event{}, fmt.Errorf("read event: %w (over %d bytes)", ErrTooLarge, e.max)
+	case err != nil:
+		return Event{}, err
+	case any:
+		return Event{Type: typ, Data: e.data}, nil
 	}
-}
-
-func (e *Events) trimLine(line []byte) []byte {
-	line = line[:len(line)-1]
-	if n := len(line); n > 0 && line[n-1] == '\r' {
-		line = line[:n-1]
-	}
-	if !e.bom {
-		e.bom = true
-		line = bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))
-	}
-	return line
+	return Event{}, io.EOF
 }

@@ -63,8 +63,7 @@ func TestEvents(t *testing.T) {
 
 func TestEventsAreBounded(t *testing.T) {
 	for _, in := range []string{"data: " + strings.Repeat("x", 200_000), strings.Repeat("data: x\n", 50_000)} {
-		e := NewEvents(strings.NewReader(in))
-		e.max = 40_000
+		e := newEvents(strings.NewReader(in), 40_000)
 		if _, err := e.Next(); !errors.Is(err, ErrTooLarge) {
 			t.Errorf("got %v", err)
 		}
