@@ -45,8 +45,8 @@ func check(x *esjson.Index, raw []byte, o Options) *checked {
 		return c
 	}
 	content := -1
+	c.take(func(places ...any) (int, error) { return x.Take(0, places...) })
 	for key, i := range x.Parts(0) {
-		c.set(key, x.Raw(i))
 		switch {
 		case string(key) == "content":
 			content = i
@@ -102,9 +102,7 @@ func (c *checked) takeContent(x *esjson.Index, i int, o Options) {
 	for _, k := range x.Parts(i) {
 		at++
 		var f fields
-		for key, m := range x.Parts(k) {
-			f.set(key, x.Raw(m))
-		}
+		f.take(func(places ...any) (int, error) { return x.Take(k, places...) })
 		if o.KeepReasoningContent && c.role == "assistant" && str(f.typ) == "reasoning" && esjson.TypeOf(f.text) == esjson.TypeString {
 			c.thought = joinStrings(c.thought, f.text)
 		}
@@ -172,44 +170,16 @@ type fields struct {
 }
 
 func fieldsOf(b []byte) (f fields) {
-	for key, val := range esjson.Fields(b) {
-		f.set(key, val)
-	}
+	f.take(func(places ...any) (int, error) { return esjson.Take(b, places...) })
 	return f
 }
 
-func (f *fields) set(key, val []byte) {
-	f.count++
-	switch string(key) {
-	case "type":
-		f.typ = val
-	case "text":
-		f.text = val
-	case "id":
-		f.id = val
-	case "name":
-		f.name = val
-	case "input":
-		f.input = val
-	case "tool_use_id":
-		f.useID = val
-	case "content":
-		f.content = val
-	case "is_error":
-		f.isError = val
-	case "thinking":
-		f.thinking = val
-	case "signature":
-		f.signature = val
-	case "data":
-		f.data = val
-	case "source":
-		f.source = val
-	case "encrypted_content":
-		f.encrypted = val
-	case "thoughtSignature":
-		f.thoughtSignature = val
-	}
+// take fills the fields by a function like esjson.Take.
+func (f *fields) take(from func(places ...any) (members int, err error)) {
+	f.count, _ = from("type", &f.typ, "text", &f.text, "id", &f.id, "name", &f.name, "input", &f.input,
+		"tool_use_id", &f.useID, "content", &f.content, "is_error", &f.isError, "thinking", &f.thinking,
+		"signature", &f.signature, "data", &f.data, "source", &f.source,
+		"encrypted_content", &f.encrypted, "thoughtSignature", &f.thoughtSignature)
 }
 
 // checkBlock makes a stored block sendable for a role. keep is false when the block is left out; note describes why it
@@ -302,21 +272,8 @@ func checkImage(b []byte, f *fields, o Options) (contentPart, bool, string) {
 	if o.NoImages {
 		return textInstead(noImage), true, ""
 	}
-	typ, media, data := []byte(nil), []byte(nil), []byte(nil)
-	n := 0
-	if esjson.TypeOf(f.source) == esjson.TypeObject {
-		for key, val := range esjson.Fields(f.source) {
-			n++
-			switch string(key) {
-			case "type":
-				typ = val
-			case "media_type":
-				media = val
-			case "data":
-				data = val
-			}
-		}
-	}
+	var typ, media, data []byte
+	n, _ := esjson.Take(f.source, "type", &typ, "media_type", &media, "data", &data)
 	switch str(media) {
 	case "image/jpeg", "image/png", "image/gif", "image/webp":
 	default:

@@ -22,38 +22,18 @@ type tags struct {
 }
 
 // readTags parses a stored message. What is no object gives zero tags.
-func readTags(raw []byte) tags {
-	var t tags
-	if esjson.TypeOf(raw) != esjson.TypeObject {
-		return t
-	}
-	for key, val := range esjson.Fields(raw) {
-		t.set(key, val)
-	}
+func readTags(raw []byte) (t tags) {
+	t.take(func(places ...any) (int, error) { return esjson.Take(raw, places...) })
 	return t
 }
 
-func (t *tags) set(key, val []byte) {
-	switch string(key) {
-	case "role":
-		t.role = str(val)
-	case "content":
-		t.content = val
-	case "ts":
-		t.ts = val
-	case "isSummary":
-		t.summary = truthy(val)
-	case "isTruncationMarker":
-		t.marker = truthy(val)
-	case "condenseId":
-		t.condenseID = str(val)
-	case "truncationId":
-		t.truncationID = str(val)
-	case "condenseParent":
-		t.condensed = str(val)
-	case "truncationParent":
-		t.truncated = str(val)
-	}
+// take fills the tags by a function like esjson.Take. Values of other kinds count as absent.
+func (t *tags) take(from func(places ...any) (members int, err error)) {
+	var summary, marker []byte
+	_, _ = from("role", &t.role, "content", &t.content, "ts", &t.ts, "isSummary", &summary, "isTruncationMarker", &marker,
+		"condenseId", &t.condenseID, "truncationId", &t.truncationID,
+		"condenseParent", &t.condensed, "truncationParent", &t.truncated)
+	t.summary, t.marker = truthy(summary), truthy(marker)
 }
 
 func readAll(messages [][]byte) []tags {

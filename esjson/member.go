@@ -152,6 +152,57 @@ func Get(obj []byte, key string) (val []byte, ok bool) {
 	return val, ok
 }
 
+// Take puts members of an object into variables: names and pointers in turn. A pointer to bytes takes any value as it is
+// written, one to a string, a number or a bool that kind only; of several members of a name the last counts. It returns
+// how many members the object has, and the first error about a value of another kind, whose variable keeps what it had.
+func Take(obj []byte, places ...any) (members int, err error) {
+	for name, val := range Fields(obj) {
+		members++
+		if wrong := place(places, name, val); wrong != nil && err == nil {
+			err = fmt.Errorf("member %s: %w", name, wrong)
+		}
+	}
+	return members, err
+}
+
+// Take is esjson.Take for the members of value i, as deep as it was read.
+func (x *Index) Take(i int, places ...any) (members int, err error) {
+	for name, k := range x.Parts(i) {
+		members++
+		if wrong := place(places, name, x.Raw(k)); wrong != nil && err == nil {
+			err = fmt.Errorf("member %s: %w", name, wrong)
+		}
+	}
+	return members, err
+}
+
+func place(places []any, name, val []byte) (err error) {
+	for i := 0; i+1 < len(places); i += 2 {
+		if key, _ := places[i].(string); key != string(name) {
+			continue
+		}
+		switch to := places[i+1].(type) {
+		case *[]byte:
+			*to = val
+		case *json.RawMessage:
+			*to = val
+		case *bool:
+			*to = string(val) == "true"
+		case *string:
+			if TypeOf(val) != TypeString {
+				return fmt.Errorf("%.40s is no string", val)
+			}
+			*to, err = Unquote(val)
+		case *uint64:
+			if *to, err = strconv.ParseUint(string(val), 10, 64); err != nil {
+				return fmt.Errorf("%.40s is no number", val)
+			}
+		}
+		return err
+	}
+	return nil
+}
+
 // GetString returns a member that is a string, decoded (see Unquote). ok is false when it is absent or something else.
 func GetString(obj []byte, key string) (string, bool) {
 	v, ok := Get(obj, key)

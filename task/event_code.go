@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"strconv"
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
@@ -208,21 +207,19 @@ func (p Piece) encode() []byte {
 
 func decodeMessageAdded(raw json.RawMessage) (Event, error) {
 	var e MessageAdded
-	err := members(raw, func(key string, val []byte) (err error) {
-		switch key {
-		case "history":
-			var h string
-			h, err = text(val)
-			e.History = History(h)
-		case "message":
-			e.Message, err = number(val)
-		case "before":
-			e.Before, err = number(val)
-		default:
-			err = e.Body.member(key, val)
+	var pieces []byte
+	err := take(raw, "history", (*string)(&e.History), "message", &e.Message, "before", &e.Before,
+		"raw", &e.Raw, "blob", &e.Blob, "compose", &pieces)
+	if err == nil && pieces != nil && esjson.TypeOf(pieces) != esjson.TypeArray {
+		err = fmt.Errorf("member compose: %.40s is no list of pieces", pieces)
+	}
+	for one := range esjson.Array(pieces) {
+		var p Piece
+		if err == nil {
+			err = take(one, "literal", &p.Literal, "blob", &p.Blob, "text_of", &p.TextOf, "result", &p.Result)
 		}
-		return err
-	})
+		e.Compose = append(e.Compose, p)
+	}
 	return e, err
 }
 
@@ -234,98 +231,31 @@ func decodeMessageChanged(raw json.RawMessage) (Event, error) {
 
 func decodeTextSaved(raw json.RawMessage) (Event, error) {
 	var e MessageTextSaved
-	err := members(raw, func(key string, val []byte) (err error) {
-		switch key {
-		case "message":
-			e.Message, err = number(val)
-		case "text":
-			e.Text, err = text(val)
-		}
-		return err
-	})
+	err := take(raw, "message", &e.Message, "text", &e.Text)
 	return e, err
 }
 
 // decodeToolFinished leaves the big member alone and everything else to
 // encoding/json.
 func decodeToolFinished(raw json.RawMessage) (Event, error) {
-	var result json.RawMessage
-	var rest esjson.Object
-	err := members(raw, func(key string, val []byte) error {
-		if key == "result" {
-			result = val
-		} else {
-			rest.Raw(key, val)
-		}
-		return nil
-	})
-	if err != nil {
+	var e ToolFinished
+	var result []byte
+	if err := take(raw, "result", &result); err != nil {
 		return nil, err
 	}
-	var e ToolFinished
-	err = json.Unmarshal(rest.Bytes(), &e)
+	if result != nil {
+		raw = esjson.Set(raw, "result", []byte("null"))
+	}
+	err := json.Unmarshal(raw, &e)
 	e.Result = result
 	return e, err
 }
 
-func (b *Body) member(key string, val []byte) (err error) {
-	switch key {
-	case "raw":
-		b.Raw = val
-	case "blob":
-		b.Blob, err = text(val)
-	case "compose":
-		if esjson.TypeOf(val) != esjson.TypeArray {
-			return fmt.Errorf("%.40s is no list of pieces", val)
-		}
-		for one := range esjson.Array(val) {
-			var p Piece
-			err := members(one, func(key string, val []byte) (err error) {
-				switch key {
-				case "literal":
-					p.Literal, err = text(val)
-				case "blob":
-					p.Blob, err = text(val)
-				case "text_of":
-					p.TextOf, err = number(val)
-				case "result":
-					p.Result, err = text(val)
-				}
-				return err
-			})
-			if err != nil {
-				return err
-			}
-			b.Compose = append(b.Compose, p)
-		}
-	}
-	return err
-}
-
-// members calls visit for each member of an object until it returns an error.
-func members(raw []byte, visit func(key string, val []byte) error) error {
+// take is esjson.Take for what must be an object.
+func take(raw []byte, places ...any) error {
 	if esjson.TypeOf(raw) != esjson.TypeObject || !esjson.Valid(raw) {
 		return fmt.Errorf("%.40s is no JSON object", raw)
 	}
-	for key, val := range esjson.Members(raw) {
-		if err := visit(key, val); err != nil {
-			return fmt.Errorf("member %s: %w", key, err)
-		}
-	}
-	return nil
-}
-
-func text(val []byte) (string, error) {
-	if esjson.TypeOf(val) != esjson.TypeString {
-		return "", fmt.Errorf("%.40s is no string", val)
-	}
-	return esjson.Unquote(val)
-}
-
-func number(val []byte) (uint64, error) {
-	n, err := strconv.ParseUint(string(val), 10, 64)
-	if err != nil {
-		return 0, fmt.Errorf("%.40s is no number", val)
-	}
-	return n, nil
+	_, err := esjson.Take(raw, places...)
+	return err
 }

@@ -3,7 +3,6 @@ package anthropic
 import (
 	"bytes"
 	"encoding/json"
-	"strconv"
 	"strings"
 
 	"github.com/roost-dev/roost/esjson"
@@ -63,25 +62,19 @@ func compact(raw []byte) json.RawMessage {
 // countUsage takes over the counts of a usage object. message_delta repeats only
 // some of them; the others keep their values.
 func countUsage(t *llm.Usage, usage []byte) (changed bool) {
-	for key, val := range esjson.Fields(usage) {
-		var to *int64
-		switch string(key) {
-		case "input_tokens":
-			to = &t.Input
-		case "output_tokens":
-			to = &t.Output
-		case "cache_read_input_tokens":
-			to = &t.CacheRead
-		case "cache_creation_input_tokens":
-			to = &t.CacheWrite
-		default:
-			continue
-		}
-		if n, err := strconv.ParseInt(string(val), 10, 64); err == nil && n >= 0 && n != *to {
-			*to, changed = n, true
+	before := *t
+	for _, count := range []struct {
+		key string
+		to  *int64
+	}{
+		{"input_tokens", &t.Input}, {"output_tokens", &t.Output},
+		{"cache_read_input_tokens", &t.CacheRead}, {"cache_creation_input_tokens", &t.CacheWrite},
+	} {
+		if n, ok := esjson.GetInt(usage, count.key); ok && n >= 0 {
+			*count.to = n
 		}
 	}
-	return changed
+	return *t != before
 }
 
 // block is one content block as it grows.

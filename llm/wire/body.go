@@ -128,31 +128,11 @@ func Blocks(content json.RawMessage) []Block {
 	var out []Block
 	for raw := range esjson.Array(content) {
 		b := Block{Raw: raw}
-		for key, val := range esjson.Fields(raw) {
-			switch string(key) {
-			case "type":
-				b.Type, _ = esjson.Unquote(val)
-			case "text":
-				b.Text = val
-			case "id", "tool_use_id":
-				b.ID = val
-			case "name":
-				b.Name = val
-			case "input":
-				b.Input = val
-			case "content":
-				b.Content = val
-			case "is_error":
-				b.IsError = string(val) == "true"
-			case "thoughtSignature":
-				b.Signature = val
-			case "encrypted_content":
-				b.Encrypted = val
-			case "source":
-				b.Media, _ = esjson.GetString(val, "media_type")
-				b.Data, _ = esjson.GetString(val, "data")
-			}
-		}
+		var source []byte
+		_, _ = esjson.Take(raw, "type", &b.Type, "text", &b.Text, "id", &b.ID, "tool_use_id", &b.ID, "name", &b.Name,
+			"input", &b.Input, "content", &b.Content, "is_error", &b.IsError, "source", &source,
+			"thoughtSignature", &b.Signature, "encrypted_content", &b.Encrypted)
+		_, _ = esjson.Take(source, "media_type", &b.Media, "data", &b.Data)
 		out = append(out, b)
 	}
 	return out
