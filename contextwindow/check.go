@@ -44,16 +44,11 @@ func check(x *esjson.Index, raw []byte, o Options) *checked {
 		c.notes = []string{"a message that is no JSON object was left out"}
 		return c
 	}
-	content := -1
 	c.take(func(places ...any) (int, error) { return x.Take(0, places...) })
-	for key, i := range x.Parts(0) {
-		switch {
-		case string(key) == "content":
-			content = i
-		case string(key) == "reasoning_details" && o.KeepDetails:
-			c.keepDetails(x.Raw(i))
-		}
+	if o.KeepDetails {
+		c.keepDetails(x.Raw(x.Find(0, "reasoning_details")))
 	}
+	content := x.Find(0, "content")
 	if c.role != "user" && c.role != "assistant" {
 		c.notes = []string{"a message with the role " + strconv.Quote(cut(c.role, 40)) + " was left out"}
 		return c

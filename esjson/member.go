@@ -176,6 +176,17 @@ func (x *Index) Take(i int, places ...any) (members int, err error) {
 	return members, err
 }
 
+// Find is the number of a member of value i, as deep as it was read; -1 when there is none.
+func (x *Index) Find(i int, key string) int {
+	found := -1
+	for name, k := range x.Parts(i) {
+		if name != nil && string(name) == key {
+			found = k
+		}
+	}
+	return found
+}
+
 func place(places []any, name, val []byte) (err error) {
 	for i := 0; i+1 < len(places); i += 2 {
 		if key, _ := places[i].(string); key != string(name) {

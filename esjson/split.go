@@ -367,9 +367,9 @@ func (x *Index) begin(depth, levels int) {
 // in a text that is UTF-8.
 func (x *Index) Unicode() bool { return x.unicode }
 
-// Raw is the text of value i, without the blanks around it; value 0 is the whole.
+// Raw is the text of value i, without the blanks around it; value 0 is the whole, and no value is nil.
 func (x *Index) Raw(i int) []byte {
-	if i >= len(x.nodes) {
+	if i < 0 || i >= len(x.nodes) {
 		return nil
 	}
 	return x.src[x.nodes[i].begin:x.nodes[i].end:x.nodes[i].end]

@@ -3,6 +3,7 @@
 package facts
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -49,53 +50,22 @@ func Of(api bool, raw []byte, kinds Kinds) (f Facts) {
 
 // Read does what Of does, for a message that x has indexed already.
 func (f *Facts) Read(api bool, x *esjson.Index, kinds Kinds) {
-	var typ, role, ask, say, text, condense []byte
-	content := -1
+	var ts, typ, role, ask, say, text, condense, truncation []byte
 	var marked Tags
-	for name, i := range x.Parts(0) {
-		switch val := x.Raw(i); string(name) {
-		case "ts":
-			f.TS, _ = esjson.Int(val)
-		case "type":
-			typ = val
-		case "ask":
-			ask = val
-		case "say":
-			say = val
-		case "text":
-			text = val
-		case "contextCondense":
-			condense = val
-			marked.Summary = esjson.Text(member(x, i, "condenseId"))
-		case "contextTruncation":
-			marked.Marker = esjson.Text(member(x, i, "truncationId"))
-		case "condenseParent":
-			marked.Condensed = esjson.Text(val)
-		case "truncationParent":
-			marked.Truncated = esjson.Text(val)
-		case "condenseId":
-			marked.Summary = esjson.Text(val)
-		case "truncationId":
-			marked.Marker = esjson.Text(val)
-		case "isTruncationMarker":
-			marked.Marks = string(val) == "true"
-		case "partial":
-			f.Partial = string(val) == "true"
-		case "isSummary":
-			f.Summary = string(val) == "true"
-		case "role":
-			role = val
-		case "content":
-			content = i
-		}
-	}
+	_, _ = x.Take(0, "ts", &ts, "type", &typ, "ask", &ask, "say", &say, "text", &text, "role", &role,
+		"contextCondense", &condense, "contextTruncation", &truncation, "condenseParent", &marked.Condensed,
+		"truncationParent", &marked.Truncated, "condenseId", &marked.Summary, "truncationId", &marked.Marker,
+		"isTruncationMarker", &marked.Marks, "partial", &f.Partial, "isSummary", &f.Summary)
+	f.TS, _ = esjson.Int(ts)
+	marked.Summary = cmp.Or(esjson.TextOf(condense, "condenseId"), marked.Summary)
+	marked.Marker = cmp.Or(esjson.TextOf(truncation, "truncationId"), marked.Marker)
 	if marked != (Tags{}) {
 		kept := marked // hardly any message has some: only those cost memory
 		f.Tags = &kept
 	}
 	if api {
 		f.Kind = kinds.word("", role)
-		f.blocks(x, content, kinds)
+		f.blocks(x, x.Find(0, "content"), kinds)
 		return
 	}
 	switch typ := kinds.word("", typ); typ {
@@ -107,7 +77,7 @@ func (f *Facts) Read(api bool, x *esjson.Index, kinds Kinds) {
 			f.Spent = &s
 		}
 	default:
-		f.Kind = kinds.word(typ+":", member(x, 0, typ))
+		f.Kind = kinds.word(typ+":", x.Raw(x.Find(0, typ)))
 	}
 }
 
@@ -127,34 +97,13 @@ func (w Kinds) word(prefix string, lit []byte) string {
 	return word
 }
 
-// member is a member of object i as raw JSON, nil when there is none.
-func member(x *esjson.Index, i int, key string) (val []byte) {
-	for name, k := range x.Parts(i) {
-		if name != nil && string(name) == key {
-			val = x.Raw(k)
-		}
-	}
-	return val
-}
-
 func (f *Facts) blocks(x *esjson.Index, content int, kinds Kinds) {
 	if content < 0 || esjson.TypeOf(x.Raw(content)) != esjson.TypeArray {
 		return
 	}
 	for _, block := range x.Parts(content) {
 		var typ, id, name, answers []byte
-		for key, i := range x.Parts(block) {
-			switch string(key) {
-			case "type":
-				typ = x.Raw(i)
-			case "id":
-				id = x.Raw(i)
-			case "name":
-				name = x.Raw(i)
-			case "tool_use_id":
-				answers = x.Raw(i)
-			}
-		}
+		_, _ = x.Take(block, "type", &typ, "id", &id, "name", &name, "tool_use_id", &answers)
 		switch kinds.word("", typ) {
 		case "tool_use":
 			f.Uses = append(f.Uses, Use{esjson.Text(id), kinds.word("", name)})
