@@ -20,6 +20,7 @@ import (
 	"github.com/roost-dev/roost/redact"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/tool"
+	"github.com/roost-dev/roost/workspace"
 )
 
 // The order of one turn with a tool: what leads to an effect is saved before it.
@@ -404,7 +405,7 @@ func TestFileRecords(t *testing.T) {
 		if got := b.disk.state.Call("c1").Before["a.go"]; got != "old" {
 			t.Errorf("before the write the log says %q of the file", got)
 		}
-		return tool.Result{Text: "ok", Files: []tool.FileTouch{{Path: "a.go", Source: "roo_edited", Hash: "new", Size: 3}}}, nil
+		return tool.Result{Text: "ok", Files: []tool.FileTouch{{FileState: workspace.FileState{Path: "a.go", Hash: "new", Size: 3}, Source: "roo_edited"}}}, nil
 	}
 	want(t, b.start(agent.Input{Text: "go"}), "completed", "")
 	if files := b.disk.state.Files; len(files) != 1 || files[0].Path != "a.go" {

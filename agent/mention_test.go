@@ -19,6 +19,7 @@ import (
 	"github.com/roost-dev/roost/redact"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/tool"
+	"github.com/roost-dev/roost/workspace"
 	"github.com/roost-dev/roost/workspace/slash"
 )
 
@@ -28,7 +29,7 @@ type globe struct{ asked map[string]int }
 func (g globe) File(_ context.Context, path string) mention.Block {
 	g.asked[path]++
 	b := mention.Block{Text: fmt.Sprintf("[read_file for '%s']\nFile: %s\n1 | text %d ghp_abcdefghijklmnopqrstuvwxyz0123456789", path, path, g.asked[path])}
-	b.Files = []tool.FileTouch{{Path: path, Source: "file_mentioned", Hash: "h"}}
+	b.Files = []tool.FileTouch{{FileState: workspace.FileState{Path: path, Hash: "h"}, Source: "file_mentioned"}}
 	return b
 }
 

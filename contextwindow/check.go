@@ -194,7 +194,11 @@ func checkBlock(b []byte, f *fields, role string, o Options) (p contentPart, kee
 		p.legacy = user && isLegacy(f.text)
 		return p, true, ""
 	case typ == "image" && user && f.source == nil && f.data != nil:
-		bare := sourced(b, f.data) // in Cline's form
+		media := esjson.Member(b, "mediaType")
+		if media == nil {
+			media = []byte("null")
+		}
+		bare := imageBlock(media, f.data) // in Cline's form
 		inside := fieldsOf(bare)
 		p, keep, note = checkImage(bare, &inside, o)
 		p.repaired = true
@@ -247,15 +251,6 @@ func (f *fields) sendable(k kind, b []byte, typ string, members ...member) conte
 // textInstead is a text that is sent in place of an image.
 func textInstead(s string) contentPart {
 	return contentPart{kind: text, raw: textOf(s), repaired: true}
-}
-
-// sourced is an image whose data is in the block itself, in the form that providers accept.
-func sourced(b, data []byte) []byte {
-	media, _ := esjson.Get(b, "mediaType")
-	if media == nil {
-		media = []byte("null")
-	}
-	return imageBlock(media, data)
 }
 
 func imageBlock(media, data []byte) []byte {

@@ -134,10 +134,10 @@ func (Done) chunk()           {}
 
 // Usage counts tokens. Input excludes what was read from or written to a cache.
 type Usage struct {
-	Input      int64 `json:"input"`
-	Output     int64 `json:"output"`
-	CacheRead  int64 `json:"cache_read,omitempty"`
-	CacheWrite int64 `json:"cache_write,omitempty"`
+	Input      int64 `json:"input" yaml:"input"`
+	Output     int64 `json:"output" yaml:"output"`
+	CacheRead  int64 `json:"cache_read,omitempty" yaml:"cache_read"`
+	CacheWrite int64 `json:"cache_write,omitempty" yaml:"cache_write"`
 }
 
 // Kind classifies a provider's error by what a caller can do about it.

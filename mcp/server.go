@@ -93,26 +93,26 @@ const (
 
 // Server is the definition of a server as it was written: variables are not yet replaced.
 type Server struct {
-	Name  string
-	Scope Scope
-	File  string // the file that defines it, absolute
-	Kind  Kind
+	Name  string `json:"-"`
+	Scope Scope  `json:"-"`
+	File  string `json:"-"` // the file that defines it, absolute
+	Kind  Kind   `json:"-"`
 
-	Command string // stdio
-	Args    []string
-	Env     map[string]string
-	Dir     string // relative to the workspace; "" = the workspace
+	Command string            `json:"command"` // stdio
+	Args    []string          `json:"args"`
+	Env     map[string]string `json:"env"`
+	Dir     string            `json:"cwd"` // relative to the workspace; "" = the workspace
 
-	URL     string // the others
-	Headers map[string]string
+	URL     string            `json:"url"` // the others
+	Headers map[string]string `json:"headers"`
 
-	Disabled bool
-	Always   []string // tools that run unasked
-	Off      []string // tools that are not offered
-	Timeout  time.Duration
+	Disabled bool          `json:"disabled"`
+	Always   []string      `json:"alwaysAllow"`   // tools that run unasked
+	Off      []string      `json:"disabledTools"` // tools that are not offered
+	Timeout  time.Duration `json:"-"`
 
-	State   State
-	Problem string // why it is invalid
+	State   State  `json:"-"`
+	Problem string `json:"-"` // why it is invalid
 }
 
 // Hash covers everything in a definition that the user agrees to: what it runs or contacts,
@@ -415,21 +415,6 @@ const (
 	maxName    = 100
 )
 
-// definition is a server as written in the file.
-type definition struct {
-	Type        string            `json:"type"`
-	Command     string            `json:"command"`
-	Args        []string          `json:"args"`
-	Env         map[string]string `json:"env"`
-	Cwd         string            `json:"cwd"`
-	URL         string            `json:"url"`
-	Headers     map[string]string `json:"headers"`
-	Disabled    bool              `json:"disabled"`
-	AlwaysAllow []string          `json:"alwaysAllow"`
-	Off         []string          `json:"disabledTools"`
-	Timeout     *float64          `json:"timeout"` // seconds
-}
-
 // Parse reads a settings file's servers, in the order of their names. A server that cannot
 // be used is Invalid and has its Problem; the others are not affected.
 func Parse(data []byte, scope Scope, path string) ([]Server, error) {
@@ -463,18 +448,18 @@ func Parse(data []byte, scope Scope, path string) ([]Server, error) {
 }
 
 func parseServer(raw json.RawMessage) Server {
-	var d definition
-	s := Server{Timeout: DefaultTimeout}
-	if err := json.Unmarshal(raw, &d); err != nil {
-		s.Problem = "its definition cannot be read: " + err.Error()
-		return s
+	var d struct {
+		Type    string   `json:"type"`
+		Timeout *float64 `json:"timeout"` // seconds
 	}
-	s.Command, s.Args, s.Env, s.Dir, s.URL, s.Headers = d.Command, d.Args, d.Env, d.Cwd, d.URL, d.Headers
-	s.Disabled, s.Always, s.Off = d.Disabled, d.AlwaysAllow, d.Off
+	s := Server{Timeout: DefaultTimeout}
+	if err := errors.Join(json.Unmarshal(raw, &d), json.Unmarshal(raw, &s)); err != nil {
+		return Server{Timeout: DefaultTimeout, Problem: "its definition cannot be read: " + err.Error()}
+	}
 	switch t := strings.ToLower(d.Type); {
-	case t == "stdio", t == "" && d.Command != "":
+	case t == "stdio", t == "" && s.Command != "":
 		s.Kind = Stdio
-	case t == "streamable-http", t == "streamablehttp", t == "http", t == "" && d.URL != "":
+	case t == "streamable-http", t == "streamablehttp", t == "http", t == "" && s.URL != "":
 		s.Kind = HTTP
 	case t == "sse":
 		s.Kind = SSE

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/roost-dev/roost/tool"
+	"github.com/roost-dev/roost/workspace"
 	"github.com/roost-dev/roost/workspace/slash"
 )
 
@@ -25,7 +26,7 @@ func (w *told) File(_ context.Context, path string) Block {
 	if w.file != nil {
 		return w.file(path)
 	}
-	return Block{Text: "[" + path + "]", Files: []tool.FileTouch{{Path: path}}}
+	return Block{Text: "[" + path + "]", Files: []tool.FileTouch{{FileState: workspace.FileState{Path: path}}}}
 }
 
 func (w *told) say(what string) (string, bool) {
@@ -130,7 +131,7 @@ func TestFailuresAreTold(t *testing.T) {
 
 func TestTextIsBounded(t *testing.T) {
 	w := &told{file: func(path string) Block {
-		return Block{Text: strings.Repeat("x", maxText/3), Files: []tool.FileTouch{{Path: path}}}
+		return Block{Text: strings.Repeat("x", maxText/3), Files: []tool.FileTouch{{FileState: workspace.FileState{Path: path}}}}
 	}}
 	e := Expand(t.Context(), "@/a @/b @/c @/d", w)
 	size := 0
@@ -147,7 +148,7 @@ func TestImagesAreBounded(t *testing.T) {
 	picture := json.RawMessage(`"` + strings.Repeat("A", maxImageBytes/10) + `"`)
 	for name, image := range map[string]json.RawMessage{"many": json.RawMessage(`{}`), "large": picture} {
 		w := &told{file: func(path string) Block {
-			return Block{Text: "a picture", Images: []json.RawMessage{image}, Files: []tool.FileTouch{{Path: path}}}
+			return Block{Text: "a picture", Images: []json.RawMessage{image}, Files: []tool.FileTouch{{FileState: workspace.FileState{Path: path}}}}
 		}}
 		var words []string
 		for i := range 30 {

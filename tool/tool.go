@@ -166,14 +166,8 @@ type Choice struct {
 
 // FileTouch records what the model now knows of a file.
 type FileTouch struct {
-	Path   string // as Roo stores it: relative to the workspace with "/", absolute outside
+	workspace.FileState
 	Source string // "read_tool", "roo_edited", "file_mentioned"; "user_edited": what the user or another program had changed before
-	Hash   string // SHA-256 of the content after the call, hex; "" when it no longer exists
-	Size   int64
-	MTime  int64 // Unix nanoseconds
-	CTime  int64 // Unix nanoseconds, 0 where unknown
-	Inode  uint64
-	Device uint64
 }
 
 // Spool is output kept outside memory.

@@ -105,8 +105,7 @@ func (f File) record(source, by string) task.FileChanged {
 
 // Record is the journal's record of a file that the model now knows.
 func Record(f tool.FileTouch) task.FileChanged {
-	return RecordOf(f.Path, f.Source, workspace.FileState{Hash: f.Hash, Size: f.Size, MTime: f.MTime, CTime: f.CTime,
-		Inode: f.Inode, Device: f.Device})
+	return RecordOf(f.Path, f.Source, f.FileState)
 }
 
 // RecordOf is the journal's record of what a file is like.

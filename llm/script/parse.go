@@ -28,7 +28,7 @@ type yamlTurn struct {
 	Text      string     `yaml:"text"`
 	Reasoning string     `yaml:"reasoning"`
 	Tools     []yamlCall `yaml:"tools"`
-	Usage     *yamlUsage `yaml:"usage"`
+	Usage     *llm.Usage `yaml:"usage"`
 	Delay     string     `yaml:"delay"`
 	Error     *yamlError `yaml:"error"`
 	Expect    []string   `yaml:"expect"`
@@ -38,13 +38,6 @@ type yamlTurn struct {
 type yamlCall struct {
 	Name  string `yaml:"name"`
 	Input any    `yaml:"input"`
-}
-
-type yamlUsage struct {
-	Input      int64 `yaml:"input"`
-	Output     int64 `yaml:"output"`
-	CacheRead  int64 `yaml:"cache_read"`
-	CacheWrite int64 `yaml:"cache_write"`
 }
 
 type yamlError struct {
@@ -212,7 +205,7 @@ func (y *yamlTurn) turn(line int) (*turn, error) {
 		if u.Input < 0 || u.Output < 0 || u.CacheRead < 0 || u.CacheWrite < 0 {
 			return nil, errors.New("usage must not be negative")
 		}
-		t.usage = llm.Usage{Input: u.Input, Output: u.Output, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite}
+		t.usage = *u
 	}
 	for _, c := range y.Tools {
 		if c.Name == "" {

@@ -61,8 +61,7 @@ const (
 )
 
 func touchOf(s workspace.FileState, source string) tool.FileTouch {
-	return tool.FileTouch{Path: s.Path, Source: source, Hash: s.Hash, Size: s.Size, MTime: s.MTime, CTime: s.CTime,
-		Inode: s.Inode, Device: s.Device}
+	return tool.FileTouch{FileState: s, Source: source}
 }
 
 // refusal is why a call cannot be planned, in words for the model: its mistake, or what is wrong with a file.
