@@ -247,15 +247,7 @@ func appendCommands(line string, s *syntax.Stmt, out *[]simple) bool {
 // programName reports a name in letters that cannot be mistaken for others. Jobs (%1) and words that begin with a dash
 // are no names.
 func programName(s string) bool {
-	if s == "" || strings.Contains(s, "=") || s[0] == '-' || s[0] == '%' {
-		return false
-	}
-	for i := range len(s) {
-		if s[i] >= 0x80 {
-			return false
-		}
-	}
-	return true
+	return s != "" && !strings.ContainsFunc(s, func(r rune) bool { return r == '=' || r >= 0x80 }) && s[0] != '-' && s[0] != '%'
 }
 
 // statementEnd is where a statement's own text ends, without the separator after it.

@@ -310,12 +310,7 @@ func hasCluster(ws []word, letters string) bool {
 			have += w.text[1:]
 		}
 	}
-	for _, l := range letters {
-		if !strings.ContainsRune(have, l) {
-			return false
-		}
-	}
-	return true
+	return !strings.ContainsFunc(letters, func(l rune) bool { return !strings.ContainsRune(have, l) })
 }
 
 // Part is one simple command of a line.

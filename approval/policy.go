@@ -226,12 +226,7 @@ func (r Rule) coversAll(class tool.Class, ask tool.Ask) bool {
 	if r.glob == nil {
 		return !ask.Outside && (class != tool.Write || !touchesSteering(ask))
 	}
-	for _, p := range ask.Paths {
-		if !r.coversFile(p) {
-			return false
-		}
-	}
-	return len(ask.Paths) > 0
+	return len(ask.Paths) > 0 && !slices.ContainsFunc(ask.Paths, func(p string) bool { return !r.coversFile(p) })
 }
 
 // coversAny reports that the rule covers something of the call.
@@ -242,12 +237,7 @@ func (r Rule) coversAny(class tool.Class, ask tool.Ask) bool {
 	if r.glob == nil || len(ask.Paths) == 0 { // it may touch anything: assume the worst
 		return true
 	}
-	for _, p := range ask.Paths {
-		if r.coversFile(p) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(ask.Paths, r.coversFile)
 }
 
 // firstRule is the first rule that fits; a rule that cannot be read fits when broken is true.

@@ -22,6 +22,7 @@ package contextwindow
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 
 	"github.com/roost-dev/roost/esjson"
@@ -296,9 +297,7 @@ func (t *turn) details() []byte {
 		if len(t.items) == 1 {
 			return c.details
 		}
-		for d := range esjson.Array(c.details) {
-			all = append(all, d)
-		}
+		all = slices.AppendSeq(all, esjson.Array(c.details))
 	}
 	if all == nil {
 		return nil

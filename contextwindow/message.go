@@ -3,6 +3,7 @@ package contextwindow
 import (
 	"bytes"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -81,11 +82,7 @@ func blocks(content []byte) [][]byte {
 	case esjson.TypeString:
 		return [][]byte{textBlock(content)}
 	case esjson.TypeArray:
-		var out [][]byte
-		for b := range esjson.Array(content) {
-			out = append(out, b)
-		}
-		return out
+		return slices.Collect(esjson.Array(content))
 	}
 	return nil
 }

@@ -243,12 +243,7 @@ func plainInteger(lit []byte) bool {
 		}
 		lit = lit[1:]
 	}
-	for _, c := range lit {
-		if c < '0' || c > '9' {
-			return false
-		}
-	}
-	return true
+	return len(bytes.TrimLeft(lit, "0123456789")) == 0
 }
 
 // sameDecimal reports whether two spellings of a number denote the same decimal value; f is about that value. It is

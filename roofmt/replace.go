@@ -285,16 +285,17 @@ func Sweep(ctx context.Context, dir string) error {
 	if err != nil {
 		return fmt.Errorf("looking for leftovers: %w", err)
 	}
-	var records []string
+	var locks []fs.DirEntry
 	for _, e := range entries {
-		if name, ok := strings.CutPrefix(e.Name(), ourPrefix+"lock_"); ok {
-			records = append(records, name)
-		}
-		if m := ourTemp.FindStringSubmatch(e.Name()); m != nil && isLeft(e, m) {
-			_ = os.Remove(filepath.Join(dir, e.Name()))
+		switch l, ok := leftOf(dir, e, time.Now()); {
+		case !ok || !l.Ours:
+		case ourTemp.MatchString(l.Name):
+			_ = os.Remove(filepath.Join(dir, l.Name))
+		default:
+			locks = append(locks, e)
 		}
 	}
-	if len(records) == 0 {
+	if len(locks) == 0 {
 		return nil
 	}
 	d, err := os.Open(dir)
@@ -305,14 +306,13 @@ func Sweep(ctx context.Context, dir string) error {
 	if err := waitDir(ctx, d); err != nil {
 		return errors.Join(err, d.Close())
 	}
-	for _, name := range records {
-		file := filepath.Join(dir, name)
-		l := &fileLock{dir: file + ".lock", record: ownerPath(file)}
-		if info, err := os.Stat(l.dir); err == nil && l.ownDead(info.ModTime().UnixNano()) {
-			_ = os.Remove(l.dir)
-			_ = os.Remove(l.record)
-		} else if orphanRecord(file) {
-			_ = os.Remove(l.record)
+	for _, e := range locks {
+		if l, ok := leftOf(dir, e, time.Now()); !ok || !l.Ours {
+			continue
+		}
+		_ = os.Remove(filepath.Join(dir, e.Name()))
+		if file, is := strings.CutSuffix(e.Name(), ".lock"); is { // its record goes with it
+			_ = os.Remove(ownerPath(filepath.Join(dir, file)))
 		}
 	}
 	return errors.Join(unlockDir(d), d.Close())

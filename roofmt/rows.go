@@ -399,9 +399,7 @@ func ParseIndex(raw []byte) (*Index, error) {
 	if x.Version != 1 || !ok || esjson.TypeOf(list) != esjson.TypeArray {
 		return nil, fmt.Errorf("version %d, entries %v: %w", x.Version, esjson.TypeOf(list), ErrIndex)
 	}
-	for e := range esjson.Array(list) {
-		x.Entries = append(x.Entries, e)
-	}
+	x.Entries = slices.Collect(esjson.Array(list))
 	return x, nil
 }
 

@@ -37,12 +37,7 @@ func SessionsDir(data string) string {
 // isSession reports whether the folder of this name holds a session.
 func isSession(dir string, entries []fs.DirEntry) bool {
 	want := TranscriptName(filepath.Base(dir))
-	for _, e := range entries {
-		if e.Name() == want && !e.IsDir() {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == want && !e.IsDir() })
 }
 
 // headRoom bounds, in bytes, what may precede the list in a transcript.

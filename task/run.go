@@ -203,18 +203,17 @@ func NewRuns(src Source) *State {
 	return s
 }
 
+var kindsAboutRuns = []string{
+	"run.", "question.", "input.", "task.", "usage.", `turn.ended"`, `history.rewound"`, `history.undone"`,
+}
+
 // aboutRuns reports whether a fold of the runs needs an event, by how every writer begins it.
 func aboutRuns(raw []byte) bool {
 	rest, ok := bytes.CutPrefix(raw, []byte(`{"type":"`))
 	if !ok {
 		return false
 	}
-	for _, kind := range []string{"run.", "question.", "input.", "task.", "usage.", `turn.ended"`, `history.rewound"`, `history.undone"`} {
-		if bytes.HasPrefix(rest, []byte(kind)) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(kindsAboutRuns, func(kind string) bool { return bytes.HasPrefix(rest, []byte(kind)) })
 }
 
 // begin starts a run. A run inherits turns, cost and time from a run that it continues because the program was killed

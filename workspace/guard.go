@@ -5,6 +5,7 @@ import (
 	"path"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 )
 
@@ -37,12 +38,7 @@ func (p Path) RulePaths() []string {
 // guarded reports whether a path is one of them, or below. Letter case does not count:
 // on some disks it makes no difference, and a needless question costs little.
 func (w *Workspace) guarded(real string) bool {
-	for _, g := range w.guards {
-		if below(g, real) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(w.guards, func(g string) bool { return below(g, real) })
 }
 
 // gitNames are found beside HEAD in a folder that git takes for a repository of its own.
@@ -194,15 +190,7 @@ func (w *Workspace) protects(text, dir string, takes bool) bool {
 
 // above: taking the folder away takes protected files with it.
 func (w *Workspace) holdsProtected(real string) bool {
-	if below(real, w.root) {
-		return true
-	}
-	for _, g := range w.guards {
-		if below(real, g) {
-			return true
-		}
-	}
-	return false
+	return below(real, w.root) || slices.ContainsFunc(w.guards, func(g string) bool { return below(real, g) })
 }
 
 // pathOfWord returns a word of a command as a path.

@@ -259,7 +259,8 @@ func (b *Restorer) prepare(ctx context.Context, o RestoreStep) (c *pendingRestor
 	case err != nil:
 		return nil, 0, err
 	case now.equal(to):
-		return nil, AlreadyThere, b.removeEmptyParents(abs, to)
+		b.removeEmptyParents(abs, to)
+		return nil, AlreadyThere, nil
 	case !now.equal(from) || now.Kind == Foreign:
 		return nil, LeftAlone, nil
 	}
@@ -309,7 +310,8 @@ func (b *Restorer) finish(ctx context.Context, c *pendingRestore) (RestoreResult
 		return put, err
 	}
 	b.touched[filepath.Dir(c.abs)] = true
-	return Restored, b.removeEmptyParents(c.abs, c.to)
+	b.removeEmptyParents(c.abs, c.to)
+	return Restored, nil
 }
 
 // replaceEntry makes the change itself, in a folder that is held open.
@@ -414,36 +416,33 @@ func setMode(dir *os.Root, name string, mode fs.FileMode) error {
 
 // removeEmptyParents removes the folders above an absent thing that are to be absent with it, as
 // far as they are empty.
-func (b *Restorer) removeEmptyParents(abs string, to Entry) error {
+func (b *Restorer) removeEmptyParents(abs string, to Entry) {
 	if to.Kind != Absent {
-		return nil
+		return
 	}
 	at := filepath.Dir(abs)
 	for range to.MissingParents {
 		if _, inside := within(b.w.root, at); !inside || at == b.w.root {
-			return nil
+			return
 		}
 		base, rest, err := b.w.deepestExisting(filepath.Dir(at))
-		if err != nil || len(rest) > 0 {
-			at = filepath.Dir(at)
-			continue // gone already
+		if err == nil && len(rest) == 0 { // otherwise it is gone already
+			dir, err := b.w.pinFolder(base)
+			if err != nil {
+				return
+			}
+			info, err := dir.Lstat(filepath.Base(at))
+			if err == nil && info.IsDir() {
+				err = dir.Remove(filepath.Base(at))
+			}
+			dir.release(true)
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return // something is in it
+			}
+			b.touched[base] = true
 		}
-		dir, err := b.w.pinFolder(base)
-		if err != nil {
-			return nil
-		}
-		info, err := dir.Lstat(filepath.Base(at))
-		if err == nil && info.IsDir() {
-			err = dir.Remove(filepath.Base(at))
-		}
-		dir.release(true)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil // something is in it
-		}
-		b.touched[base] = true
 		at = filepath.Dir(at)
 	}
-	return nil
 }
 
 // Sync makes the names durable that were changed.

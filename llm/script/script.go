@@ -41,6 +41,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -288,20 +289,11 @@ func (t *turn) missing(req llm.Request) (string, bool) {
 }
 
 func contains(req llm.Request, want string) bool {
-	if strings.Contains(req.System, want) {
-		return true
-	}
-	for _, m := range req.Messages {
-		if strings.Contains(string(m.Content), want) || inStrings(m.Content, want) {
-			return true
-		}
-	}
-	for _, s := range req.Tools {
-		if strings.Contains(s.Name, want) || strings.Contains(s.Description, want) || strings.Contains(string(s.Schema), want) {
-			return true
-		}
-	}
-	return false
+	return strings.Contains(req.System, want) || slices.ContainsFunc(req.Messages, func(m llm.Message) bool {
+		return strings.Contains(string(m.Content), want) || inStrings(m.Content, want)
+	}) || slices.ContainsFunc(req.Tools, func(s llm.ToolSpec) bool {
+		return strings.Contains(s.Name, want) || strings.Contains(s.Description, want) || strings.Contains(string(s.Schema), want)
+	})
 }
 
 // inStrings looks into every string of a JSON value, at any depth.

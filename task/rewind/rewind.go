@@ -434,7 +434,7 @@ func answersOnly(m, reply *task.Message) bool {
 func saidIn(s *task.State, row int) (*task.Message, error) {
 	text := strings.TrimSpace(s.UI()[row].Text())
 	for _, m := range s.API() {
-		if m.Kind() != "user" || m.Summary() || !after(s, m, s.UI()[row]) || !strings.Contains(texts0(m.Raw()), text) {
+		if m.Kind() != "user" || m.Summary() || !after(m, s.UI()[row]) || !strings.Contains(texts0(m.Raw()), text) {
 			continue
 		}
 		if len(m.Results()) > 0 {
@@ -446,7 +446,7 @@ func saidIn(s *task.State, row int) (*task.Message, error) {
 }
 
 // after reports whether an API message may hold the words of a row: it came with the row or after it.
-func after(s *task.State, m, row *task.Message) bool {
+func after(m, row *task.Message) bool {
 	if m.Foreign && row.Foreign && m.Seq == row.Seq {
 		return m.TS() == 0 || m.TS() >= row.TS()
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/roost-dev/roost/tool/linetext"
@@ -230,10 +231,5 @@ func isBlank(line string) bool { return linetext.Trim(line) == "" }
 
 func isComment(line string) bool {
 	line = linetext.Trim(line)
-	for _, p := range commentStarts {
-		if strings.HasPrefix(line, p) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(commentStarts, func(p string) bool { return strings.HasPrefix(line, p) })
 }

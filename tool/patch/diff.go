@@ -151,7 +151,7 @@ func (d *document) apply(ctx context.Context, b Block, shift int, threshold floa
 			ties = t
 		}
 		if bareAt < 0 || bareScore < threshold {
-			return d.noMatch(b, start, searchLines, at, score, threshold), nil
+			return d.noMatch(start, searchLines, at, score, threshold), nil
 		}
 		at, searchLines, replaceLines = bareAt, bareLines, linesOf(terminal.StripNumbers(replace, true))
 	}
@@ -316,7 +316,7 @@ func reindent(lines []string, base string, own int) []string {
 	return out
 }
 
-func (d *document) noMatch(b Block, start int, search []string, at int, score, threshold float64) *BlockFailure {
+func (d *document) noMatch(start int, search []string, at int, score, threshold float64) *BlockFailure {
 	where := ""
 	if start != 0 {
 		where = fmt.Sprintf(" near line %d", start)
@@ -583,12 +583,7 @@ func bounded(digits string) int {
 }
 
 func allNumbered(s string) bool {
-	for _, l := range linetext.SplitLines(s) {
-		if !numberedLine.MatchString(l) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(linetext.SplitLines(s), func(l string) bool { return !numberedLine.MatchString(l) })
 }
 
 // distance is the Levenshtein distance in UTF-16 code units, by Myers' bit

@@ -17,6 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -129,10 +130,7 @@ func (s Set) global(_ context.Context, file string) ([]byte, string, error) {
 // Names lists the commands there are, in byte order. A folder that cannot be read
 // has none.
 func (s Set) Names() []string {
-	var names []string
-	for name := range builtIn {
-		names = append(names, name)
-	}
+	names := slices.Collect(maps.Keys(builtIn))
 	if s.Workspace != nil {
 		if p, err := s.Workspace.Resolve(folder); err == nil && !p.Outside {
 			names = append(names, namesIn(p.Real)...)
