@@ -19,6 +19,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/roost-dev/roost/tool"
+	"github.com/roost-dev/roost/tool/linetext"
 	"github.com/roost-dev/roost/workspace/slash"
 )
 
@@ -335,7 +336,7 @@ func bodyLength(s string) int {
 		switch {
 		case r == '\\' && strings.HasPrefix(s[i+1:], " "):
 			size = 2
-		case r == '\\', isSpace(r):
+		case r == '\\', linetext.IsSpace(r):
 			return 0
 		}
 		i += size
@@ -356,13 +357,13 @@ func mayEnd(rest string) bool {
 
 func blankOrEnd(s string) bool {
 	r, _ := utf8.DecodeRuneInString(s)
-	return s == "" || isSpace(r)
+	return s == "" || linetext.IsSpace(r)
 }
 
 // mayBegin reports whether a mention or command may begin at a byte of a text.
 func mayBegin(text string, at int) bool {
 	r, _ := utf8.DecodeLastRuneInString(text[:at])
-	return at == 0 || isSpace(r)
+	return at == 0 || linetext.IsSpace(r)
 }
 
 // Slash is one "/name" in a text.
@@ -404,12 +405,3 @@ func isWord(c byte) bool {
 }
 
 func isName(c byte) bool { return isWord(c) || c == '.' || c == '-' }
-
-// isSpace is ECMAScript's \s: unicode.IsSpace accepts U+0085 and not U+FEFF.
-func isSpace(r rune) bool {
-	switch r {
-	case '\t', '\n', '\v', '\f', '\r', ' ', 0xA0, 0x1680, 0x2028, 0x2029, 0x202F, 0x205F, 0x3000, 0xFEFF:
-		return true
-	}
-	return r >= 0x2000 && r <= 0x200A
-}

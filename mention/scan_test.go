@@ -9,6 +9,8 @@ import (
 	"github.com/dlclark/regexp2/v2"
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/roost-dev/roost/tool/linetext"
 )
 
 func TestScan(t *testing.T) {
@@ -125,7 +127,7 @@ func FuzzScan(f *testing.F) {
 			if m.At < end || text[m.At] != '@' || text[m.At+1:m.End] != m.Name || m.Name == "" {
 				t.Fatalf("%q: %+v behind %d", text, m, end)
 			}
-			if r, _ := utf8.DecodeLastRuneInString(text[:m.At]); m.At > 0 && !isSpace(r) {
+			if r, _ := utf8.DecodeLastRuneInString(text[:m.At]); m.At > 0 && !linetext.IsSpace(r) {
 				t.Fatalf("%q: %+v begins inside a word", text, m)
 			}
 			end = m.End

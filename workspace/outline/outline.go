@@ -70,12 +70,7 @@ type language struct {
 
 // level is the indentation of a line that declares something.
 func (l language) level(line string) (level int, declares bool) {
-	inner := strings.TrimLeft(line, " \t")
-	for _, c := range line[:len(line)-len(inner)] {
-		if level++; c == '\t' {
-			level += 3
-		}
-	}
+	inner, level := indented(line)
 	if level > l.deepest || !l.declares.MatchString(inner) || !l.headings && statement.MatchString(inner) {
 		return 0, false
 	}
@@ -85,11 +80,18 @@ func (l language) level(line string) (level int, declares bool) {
 	return level, true
 }
 
+// indented is a line without its indentation, and the columns of that.
+func indented(line string) (inner string, columns int) {
+	inner = strings.TrimLeft(line, " \t")
+	indent := line[:len(line)-len(inner)]
+	return inner, len(indent) + 3*strings.Count(indent, "\t")
+}
+
 // end is the last line of what begins at a line: of all lines that are indented further, and the line that closes it.
 func (l language) end(lines []string, begin, level int) int {
 	last := begin
 	for i := begin + 1; i < len(lines); i++ {
-		inner := strings.TrimLeft(lines[i], " \t")
+		inner, indent := indented(lines[i])
 		if inner == "" {
 			continue
 		}
@@ -99,12 +101,6 @@ func (l language) end(lines []string, begin, level int) int {
 			}
 			last = i
 			continue
-		}
-		indent := 0
-		for _, c := range lines[i][:len(lines[i])-len(inner)] {
-			if indent++; c == '\t' {
-				indent += 3
-			}
 		}
 		if indent <= level {
 			if closing.MatchString(inner) {
