@@ -247,7 +247,8 @@ func appendCommands(line string, s *syntax.Stmt, out *[]simple) bool {
 // programName reports a name in letters that cannot be mistaken for others. Jobs (%1) and words that begin with a dash
 // are no names.
 func programName(s string) bool {
-	return s != "" && !strings.ContainsFunc(s, func(r rune) bool { return r == '=' || r >= 0x80 }) && s[0] != '-' && s[0] != '%'
+	other := func(r rune) bool { return r == '=' || r >= 0x80 }
+	return s != "" && s[0] != '-' && s[0] != '%' && !strings.ContainsFunc(s, other)
 }
 
 // statementEnd is where a statement's own text ends, without the separator after it.

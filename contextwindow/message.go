@@ -126,8 +126,9 @@ func tidy(raw []byte) (out []byte, changed bool) {
 	return out, changed
 }
 
-// escapes are the escapes of valid JSON: those of a pair of surrogates, of a lone one, and any other, as far as two bytes.
-var escapes = regexp.MustCompile(`\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[dD][89a-fA-F][0-9a-fA-F]{2}|\\.`)
+// escapes are the escapes of valid JSON: those of a pair of surrogates, of a lone one, and two bytes of any other.
+var escapes = regexp.MustCompile(`\\u[dD][89abAB][[:xdigit:]]{2}\\u[dD][c-fC-F][[:xdigit:]]{2}` +
+	`|\\u[dD][89a-fA-F][[:xdigit:]]{2}|\\.`)
 
 // Other tools keep tool results in shapes that no provider knows, such as a list of {query, result, success, error}.
 // The stored form stays; the sent and shown form is text with the same content.

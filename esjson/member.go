@@ -152,7 +152,7 @@ func Get(obj []byte, key string) (val []byte, ok bool) {
 	return val, ok
 }
 
-// Take puts members of an object into variables: names and pointers in turn. A pointer to bytes takes any value as it is
+// Take puts members of an object into variables: names and pointers in turn. A pointer to bytes takes any value as
 // written, one to a string, a number or a bool that kind only; of several members of a name the last counts. It returns
 // how many members the object has, and the first error about a value of another kind, whose variable keeps what it had.
 func Take(obj []byte, places ...any) (members int, err error) {

@@ -326,7 +326,7 @@ func classPattern(s string, fold bool) (pattern string, used int, ok bool) {
 	return "", 0, false
 }
 
-// classRune is the character at the beginning of s, and its length with a backslash before it; "" for a backslash alone.
+// classRune is the character at the beginning of s, and its length with its backslash; "" for a backslash alone.
 func classRune(s string) (char string, used int) {
 	rest := strings.TrimPrefix(s, `\`)
 	_, n := utf8.DecodeRuneInString(rest)

@@ -56,7 +56,7 @@ type RequestInfo struct {
 	Done         bool
 	In, Out      int64
 	Write, Read  int64
-	Cost         float64 // 0 when it is unknown: Roo removes a row without cost on resume, as a request that got no reply
+	Cost         float64 // 0 when unknown: Roo removes a row without cost on resume, as a request that got no reply
 	CancelReason string
 	FailedWhy    string
 }

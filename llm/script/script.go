@@ -292,7 +292,9 @@ func contains(req llm.Request, want string) bool {
 	return strings.Contains(req.System, want) || slices.ContainsFunc(req.Messages, func(m llm.Message) bool {
 		return strings.Contains(string(m.Content), want) || inStrings(m.Content, want)
 	}) || slices.ContainsFunc(req.Tools, func(s llm.ToolSpec) bool {
-		return strings.Contains(s.Name, want) || strings.Contains(s.Description, want) || strings.Contains(string(s.Schema), want)
+		return strings.Contains(s.Name, want) ||
+			strings.Contains(s.Description, want) ||
+			strings.Contains(string(s.Schema), want)
 	})
 }
 
