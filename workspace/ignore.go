@@ -153,9 +153,6 @@ func splitPath(rel string) []string {
 
 func parseRule(line string, fold bool) (rule, bool) {
 	r := rule{fold: fold}
-	if fold {
-		line = strings.Map(foldRune, line)
-	}
 	if line == "" || line[0] == '#' {
 		return r, false
 	}
@@ -224,7 +221,7 @@ func oddBackslashes(s string) bool {
 func segmentPattern(s string, fold bool) (string, bool) {
 	var b strings.Builder
 	for s != "" {
-		n := 1
+		_, n := utf8.DecodeRuneInString(s)
 		switch s[0] {
 		case '[':
 			class, size, ok := classPattern(s[1:], fold)
@@ -238,9 +235,14 @@ func segmentPattern(s string, fold bool) (string, bool) {
 			if len(s) == 1 {
 				return "", false
 			}
-			n = 2
+			_, n = utf8.DecodeRuneInString(s[1:])
+			n++
 		}
-		b.WriteString(s[:n])
+		name := s[:n]
+		if fold {
+			name = strings.Map(foldRune, name)
+		}
+		b.WriteString(name)
 		s = s[n:]
 	}
 	return b.String(), true
@@ -322,6 +324,9 @@ func classPattern(s string, fold bool) (pattern string, used int, ok bool) {
 			return "", 0, false
 		}
 		out += `\` + lo + `-\` + hi
+		if fold { // the range as it is, too: [A-z] has an underscore
+			out += `\` + strings.Map(foldRune, lo) + `-\` + strings.Map(foldRune, hi)
+		}
 	}
 	return "", 0, false
 }

@@ -212,3 +212,24 @@ func FuzzBlockedWord(f *testing.F) {
 		}
 	})
 }
+
+// Without regard to case a class holds a name's letters in either case, and what lies between its bounds.
+func TestIgnoreClassesWithoutCase(t *testing.T) {
+	for _, c := range []struct {
+		rule, name string
+		want       bool
+	}{
+		{"[A-z]x", "_x", true},
+		{"[A-Z]x", "bX", true},
+		{"[a-z]x", "BX", true},
+		{"[!A-Z]x", "bx", false},
+		{"[!a-z]x", "_x", true},
+		{"[0-9]x", "ax", false},
+		{"\\Äx", "äX", true},
+		{"[[:upper:]]x", "bx", true},
+	} {
+		if got := ParseIgnore(c.rule, true).Hides(c.name, false); got != c.want {
+			t.Errorf("%s hides %s: got %v, want %v", c.rule, c.name, got, c.want)
+		}
+	}
+}
