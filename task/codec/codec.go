@@ -90,6 +90,16 @@ func (u *Reader) Int() int64 {
 	return v
 }
 
+// Small reads a number that is used as an index.
+func (u *Reader) Small() int {
+	v := u.Uint()
+	if v > math.MaxInt32 {
+		u.Fail()
+		return 0
+	}
+	return int(v)
+}
+
 // Count reads how many values follow, each at least one byte long. A count that cannot be true allocates nothing.
 func (u *Reader) Count() int {
 	v := u.Uint()
