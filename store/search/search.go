@@ -4,6 +4,7 @@
 package search
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -11,15 +12,22 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/catalog"
+	"github.com/roost-dev/roost/internal/progress"
 	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/fold"
+	"github.com/roost-dev/roost/store/intake"
+	"github.com/roost-dev/roost/task"
 )
 
 // Query is what to look for, and in which tasks.
@@ -340,4 +348,321 @@ func (s spot) given(c *candidate) int {
 		return s.n
 	}
 	return 0
+}
+
+const (
+	scanners  = 2        // tasks that are read at the same time
+	keepAtOne = 16 << 20 // bytes of text that go into the catalogue in one transaction
+
+	// bytes of files; of tasks with more, one is read at a time: what is known of each of its
+	// messages stays in memory
+	largeFiles = 256 << 20
+)
+
+// scan reads tasks, finds their hits, and adds them to the catalogue as long as there
+// is patience for that.
+func (f *search) scan(ctx context.Context, list []*candidate, from spot) {
+	var k keeper
+	store.Parallel(ctx, scanners, len(list), func(i int) {
+		f.read(ctx, list[i], &k, from)
+		progress.Report(ctx, progress.State{What: "reading for the search", Done: i + 1, Of: len(list)})
+	})
+	f.keep(ctx, &k, true)
+	f.unkept = k.err
+}
+
+// keeper collects entries until a transaction is worth its cost. While one is written
+// the other tasks are read.
+type keeper struct {
+	mu   sync.Mutex
+	list []catalog.Entry
+	text int
+
+	large sync.Mutex // held while a task of many bytes is read
+
+	writing sync.Mutex
+	err     error // under writing
+}
+
+// keep writes what was collected, when there is enough of it or it is the last.
+func (f *search) keep(ctx context.Context, k *keeper, last bool) {
+	k.mu.Lock()
+	if len(k.list) == 0 || !last && k.text < keepAtOne && len(k.list) < 1000 {
+		k.mu.Unlock()
+		return
+	}
+	list := k.list
+	k.list, k.text = nil, 0
+	k.mu.Unlock()
+	k.writing.Lock()
+	defer k.writing.Unlock()
+	if k.err == nil {
+		k.err = f.db.Put(ctx, list)
+	}
+}
+
+// read looks through one task. A failure is reported and does not end the search.
+func (f *search) read(ctx context.Context, c *candidate, k *keeper, from spot) {
+	if c.Size > largeFiles {
+		k.large.Lock()
+		defer k.large.Unlock()
+	}
+	v, err := f.s.ReadUnlabelled(ctx, c.Ref)
+	if err != nil {
+		c.failed = &api.Damage{File: c.Ref.Dir, Problem: store.ReadProblem(c.Ref, err)}
+		return
+	}
+	var text *catalog.Builder
+	patient := f.q.Patience <= 0 || time.Since(f.began) < f.q.Patience
+	if f.db != nil && c.Stamp != "" && !c.large && patient {
+		text = new(catalog.Builder)
+	}
+	whole := true
+	for m, err := range texts(ctx, v.State) {
+		if err != nil {
+			whole = false // one message is lost, or the file was cut while it was read
+			continue
+		}
+		f.judge(c, m, from)
+		if text != nil && !c.large {
+			text.Add(m)
+			c.large = text.TooLarge()
+		}
+	}
+	// The stamp is older than what was read: a change since makes it stale.
+	if err := v.Close(); text == nil || err != nil || !whole || ctx.Err() != nil || !f.tasks.Unchanged(c.Candidate) {
+		return
+	}
+	stamp := c.Stamp
+	if c.large {
+		text, stamp = new(catalog.Builder), tooLarge+stamp
+	}
+	e := text.Entry(catalogKey(c.Ref), stamp)
+	k.mu.Lock()
+	k.list = append(k.list, e)
+	k.text += e.Text()
+	k.mu.Unlock()
+	f.keep(ctx, k, false)
+}
+
+// tooLarge is put before the stamp of a task of which nothing is kept but that it has too
+// much text. It is read each time.
+const tooLarge = "too large "
+
+// judge matches a message of a task.
+func (f *search) judge(c *candidate, m catalog.Message, from spot) {
+	for i, a := range f.also {
+		if c.also&(1<<i) == 0 {
+			if _, ok := a.q.Match(m); ok {
+				c.also |= 1 << i
+			}
+		}
+	}
+	hit, ok := f.words.Match(m)
+	if !ok {
+		return
+	}
+	c.hits = append(c.hits, hit)
+	// Of a task with a great many hits only those that can come onto the page are held.
+	if most := f.most(Result{}, from.given(c)); most > 0 && len(c.hits) > 2*most+1000 {
+		slices.SortFunc(c.hits, catalog.Rank)
+		c.hits = c.hits[:most]
+	}
+}
+
+// texts are the messages of both histories as what can be found of them. They come in the order of their times, so
+// that both histories' messages about one thing are adjacent. A message that cannot be read gives an error, and the next
+// one follows.
+func texts(ctx context.Context, s *task.State) iter.Seq2[catalog.Message, error] {
+	return func(yield func(catalog.Message, error) bool) {
+		list := inOrder(s)
+		messages := make([]*task.Message, len(list))
+		for i, t := range list {
+			messages[i] = t.message
+		}
+		place := 0
+		for raw, err := range fold.Raws(ctx, s, messages) {
+			m := catalog.Message{}
+			if err == nil {
+				m = list[place].of(raw, list[place].number)
+				m.Place = place
+			}
+			place++
+			if !yield(m, err) {
+				return
+			}
+		}
+	}
+}
+
+// saying is a message in its history.
+type saying struct {
+	message *task.Message
+	number  int // from 1
+	of      func([]byte, int) catalog.Message
+}
+
+// inOrder are the messages of both histories in the order of their times. One without a
+// time stays behind the one before it; at the same time the person's history is first.
+func inOrder(s *task.State) []saying {
+	ui, api := s.UI(), s.API()
+	out := make([]saying, 0, len(ui)+len(api))
+	var now int64 // in the other history
+	for a, u := 0, 0; a < len(api) || u < len(ui); {
+		if a < len(api) {
+			now = max(now, api[a].TS())
+		}
+		if u < len(ui) && (a == len(api) || ui[u].TS() <= now) {
+			out = append(out, saying{ui[u], u + 1, catalog.UI})
+			u++
+		} else {
+			out = append(out, saying{api[a], a + 1, catalog.API})
+			a++
+		}
+	}
+	return out
+}
+
+// Verify compares the texts in the catalogue with the folders; store.VerifyRows compares the rows. The text of a task that
+// has changed since is stale: it will be read again. A text that counts as new and differs misleads its readers.
+func Verify(ctx context.Context, s *store.Store) (out []store.Mismatch) {
+	if s.CacheDir() == "" {
+		return nil
+	}
+	about := func(problem string, stale bool) store.Mismatch {
+		return store.Mismatch{
+			Path:    s.CacheDir(),
+			File:    filepath.Join(s.CacheDir(), catalog.Name),
+			Problem: problem,
+			Source:  "the tasks",
+			Stale:   stale,
+		}
+	}
+	db, err := catalog.Verify(ctx, s.CacheDir())
+	if db != nil {
+		defer db.Close() //nolint:errcheck // it is only read
+	}
+	switch {
+	case err != nil:
+		return []store.Mismatch{about(err.Error(), false)}
+	case db == nil:
+		if refs, err := s.Refs(ctx); err != nil || len(refs) > 0 {
+			out = append(out, about("it is missing; every search reads all tasks", true))
+		}
+		return out
+	}
+	tasks, err := s.Candidates(ctx, store.Filter{})
+	if err != nil {
+		return []store.Mismatch{about(err.Error(), false)}
+	}
+	defer tasks.Close()
+	snap, err := db.Snapshot(ctx)
+	if err != nil {
+		return []store.Mismatch{about(err.Error(), false)}
+	}
+	defer snap.Close()
+	known, err := snap.Tasks(ctx)
+	if err != nil {
+		return []store.Mismatch{about(err.Error(), false)}
+	}
+	behind := 0
+	for i, t := range tasks.Tasks {
+		progress.Report(ctx, progress.State{What: "comparing the catalogue", Done: i, Of: len(tasks.Tasks)})
+		key := catalogKey(t.Ref)
+		row, ok := known[key]
+		delete(known, key)
+		if !ok || t.Stamp == "" || t.Stamp != row.Stamp {
+			behind++
+			continue
+		}
+		problem, err := compareText(ctx, s, tasks, t, snap, row)
+		if ctx.Err() != nil {
+			return out
+		}
+		if err != nil {
+			problem = err.Error()
+		}
+		if problem != "" {
+			m := about(problem, false)
+			m.ID, m.Path = t.Ref.ID, t.Ref.Dir
+			out = append(out, m)
+		}
+	}
+	if behind > 0 {
+		text := fmt.Sprintf("%d of %d tasks are not in it as they are now; searches read them", behind, len(tasks.Tasks))
+		out = append(out, about(text, true))
+	}
+	if n := len(goneOf(known)); n > 0 {
+		out = append(out, about(fmt.Sprintf("%d of its tasks are gone", n), true))
+	}
+	return out
+}
+
+// Rebuild fills the catalogue, after setting a damaged one aside.
+func Rebuild(ctx context.Context, s *store.Store, damaged bool) error {
+	if damaged {
+		if db, _ := catalog.Verify(ctx, s.CacheDir()); db != nil { // what is wrong with it is known
+			if err := db.SetAside(); err != nil {
+				return err
+			}
+		}
+	}
+	if err := waitUntilCalm(ctx, s); err != nil {
+		return err
+	}
+	if _, err := s.List(ctx, store.Filter{}); err != nil {
+		return err
+	}
+	found, err := Run(ctx, s, Query{Text: "catalogue", Filter: store.Filter{Limit: 1}})
+	if err == nil && len(found.Notes) > 0 {
+		err = errors.New(strings.Join(found.Notes, "; "))
+	}
+	return err
+}
+
+// waitUntilCalm waits for a bounded time until no task has changed just now: the catalogue does not keep tasks that
+// have.
+func waitUntilCalm(ctx context.Context, s *store.Store) error {
+	for end := time.Now().Add(10 * intake.ClockTick); time.Now().Before(end); {
+		tasks, err := s.Candidates(ctx, store.Filter{})
+		if err != nil {
+			return err
+		}
+		tasks.Close()
+		if !slices.ContainsFunc(tasks.Tasks, func(t store.Candidate) bool { return t.Stamp == "" }) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(intake.ClockTick / 5):
+		}
+	}
+	return nil // another program is at work; searches read those tasks until they are calm
+}
+
+// compareText describes how the searchable messages of a task differ from what its folder gives; "" when they do not.
+func compareText(ctx context.Context, s *store.Store, tasks *store.Candidates, t store.Candidate, snap *catalog.Snapshot,
+	row catalog.Task) (string, error) {
+	v, err := s.ReadUnlabelled(ctx, t.Ref)
+	if err != nil {
+		return "", nil //nolint:nilerr // the check of the task reports that it cannot be read
+	}
+	defer v.Close()
+	var fresh catalog.Builder
+	for m, err := range texts(ctx, v.State) {
+		if err != nil {
+			return "", ctx.Err() // a damaged task is not kept in the catalogue
+		}
+		fresh.Add(m)
+	}
+	want := fresh.Entry("", "").Digest()
+	have, err := snap.Digest(ctx, row.ID)
+	if err != nil {
+		return "its text cannot be read: " + err.Error(), ctx.Err()
+	}
+	if !bytes.Equal(have, want) && tasks.Unchanged(t) { // else it changed just now
+		return "its text differs from its folder", nil
+	}
+	return "", nil
 }
