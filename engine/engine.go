@@ -77,7 +77,7 @@ func New(s *store.Store, o Options) *Engine {
 	resolver := setup.Resolver{Config: o.Config, Root: s.Root(), Confined: o.Confined}
 	e := &Engine{
 		store: s, opt: o, resolver: resolver, checkpoints: checkpoints.New(s, resolver, o.Now),
-		pipe: events.New(s), runs: map[string]*Run{},
+		pipe: events.New(s), runs: map[string]*Run{}, ending: map[string]*Run{},
 	}
 	runs, queue := cmp.Or(max(o.MaxRuns, 0), defaultMaxRuns), cmp.Or(max(o.MaxQueue, 0), defaultMaxQueue)
 	e.scheduler = scheduler.New(e.busy, runs, queue)

@@ -147,24 +147,21 @@ func (e *Engine) Amend(ctx context.Context, ref store.Ref, r Request, check func
 	if err = errors.Join(err, view.Close()); err != nil {
 		return ref, err
 	}
-	owned, err := e.store.Own(ctx, ref)
-	if err != nil {
-		return ref, err
-	}
-	t := owned.Task
-	was := t.State().Settings
-	if check != nil {
-		err = check(was)
-	}
-	if err == nil {
-		var now task.Settings
-		if now, _, err = e.prepareSettings(was, r); err == nil && !reflect.DeepEqual(was, now) {
-			if err = t.Commit(ctx, task.Changed{Settings: &now}); err == nil {
-				err = t.Barrier(ctx)
+	err = e.changeIdle(ctx, ref, func(t *store.Task) error {
+		ref = t.Ref
+		was := t.State().Settings
+		if check != nil {
+			if err := check(was); err != nil {
+				return err
 			}
 		}
-	}
-	return t.Ref, errors.Join(err, t.Close(context.WithoutCancel(ctx)))
+		now, _, err := e.prepareSettings(was, r)
+		if err != nil || reflect.DeepEqual(was, now) {
+			return err
+		}
+		return t.Commit(ctx, task.Changed{Settings: &now})
+	})
+	return ref, err
 }
 
 // Condensed describes a summary: which messages it replaces, and what it costs.

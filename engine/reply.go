@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -226,21 +227,12 @@ func (e *Engine) waitClosed(ctx context.Context, run *Run, q Asked) (bool, error
 		case <-wait.Done():
 		}
 	}()
-	for commit, err := range log.Follow(wait, q.From.Seq) {
-		if err != nil {
-			break
-		}
-		if closesQuestion(commit, q) {
-			return true, nil
-		}
-	}
-	if ctx.Err() != nil {
-		return false, context.Cause(ctx)
-	}
-	// The run may have ended before its journal was read up to there.
-	for commit, err := range log.Read(ctx, q.From.Seq) {
-		if err == nil && closesQuestion(commit, q) {
-			return true, nil
+	// The run may end before its journal was followed up to there: then the rest is read.
+	for _, commits := range []iter.Seq2[journal.Commit, error]{log.Follow(wait, q.From.Seq), log.Read(ctx, q.From.Seq)} {
+		for commit, err := range commits {
+			if err == nil && closesQuestion(commit, q) {
+				return true, nil
+			}
 		}
 	}
 	return false, context.Cause(ctx)
@@ -263,7 +255,9 @@ func closesQuestion(commit journal.Commit, q Asked) bool {
 
 // replyToReleased continues a task that was released while it waited, under the id of the run that waited.
 func (e *Engine) replyToReleased(ctx context.Context, q Asked, answer Answer, r Reply) (Replied, error) {
-	if err := e.admitsAnswers(); err != nil {
+	// After Drain no answer may continue a run that has released its task: the run would have to release it again, with
+	// the answer not yet used.
+	if err := e.admits(); err != nil && (errors.Is(err, ErrClosed) || e.scheduler.Draining()) {
 		return Replied{}, err
 	}
 	if untrusted, err := e.untrusted(ctx, q.Ref); err != nil {

@@ -115,7 +115,10 @@ func (r *Run) work(in agent.Input) {
 	watchCtx, stopWatch := context.WithCancel(context.Background())
 	limits := r.agent.Task.Settings.Limits
 	if limit := time.Duration(limits.TotalTimeoutMS) * time.Millisecond; limit > 0 {
-		r.startClock()
+		r.clock.last = time.Now()
+		if before := r.task.State().Run; before.Unended() {
+			r.clock.used = time.Duration(before.WorkedMS) * time.Millisecond
+		}
 		watch.Go(func() { r.watchTotal(watchCtx, limit) })
 	}
 	if limit := time.Duration(limits.IdleTimeoutMS) * time.Millisecond; limit > 0 {
@@ -514,14 +517,6 @@ func (r *Run) worked() time.Duration {
 	}
 	c.last = now
 	return c.used
-}
-
-// startClock starts the clock of a run whose time is limited.
-func (r *Run) startClock() {
-	r.clock.last = time.Now()
-	if before := r.task.State().Run; before.Unended() {
-		r.clock.used = time.Duration(before.WorkedMS) * time.Millisecond
-	}
 }
 
 // watchTotal ends the run when it worked for limit. It returns when ctx ends.

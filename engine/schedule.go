@@ -58,15 +58,6 @@ func (e *Engine) admits() error {
 	return nil
 }
 
-// admitsAnswers is nil while an answer may continue a run that has released its task: not after Drain, which would have
-// to release it again, with the answer not yet used.
-func (e *Engine) admitsAnswers() error {
-	if err := e.admits(); err == ErrClosed || e.scheduler.Draining() { //nolint:errorlint // it is never wrapped
-		return err
-	}
-	return nil
-}
-
 // register adds a run to those of this process, unless the engine was closed while the run was prepared: after Close has
 // returned there must be no new run.
 func (e *Engine) register(run *Run) bool {

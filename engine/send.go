@@ -119,46 +119,24 @@ func (m Message) request(ref store.Ref) Request {
 	return r
 }
 
-// findSent finds a message in the journals of the task and its subtasks, and fills in what it did.
+// findSent finds a message in the journals of the task and its subtasks, at any depth, and fills in what it did. A subtask
+// whose question it answered may have continued since, or have ended.
 func (e *Engine) findSent(ctx context.Context, ref store.Ref, id string, sent *Sent) (known bool, err error) {
-	err = e.withRuns(ctx, ref, func(s *task.State) {
-		if known = sent.answered(ref, s, id); known {
-			return
-		}
-		if sent.Run, known = s.Runs.Inputs[id]; known {
-			sent.How, sent.Input = "queued", id
-		}
-	})
-	if known || err != nil {
-		return known, err
-	}
-	return e.findSentBelow(ctx, ref, id, sent)
-}
-
-// answered reports whether an input answered a question of a task, and which.
-func (sent *Sent) answered(ref store.Ref, s *task.State, input string) bool {
-	reply, ok := s.Runs.Replies[input]
-	if ok {
-		sent.How, sent.Question = "answered", ref.ID+"."+reply.Question
-		if reply.Run != "" {
-			sent.Run = reply.Run
-		}
-	}
-	return ok
-}
-
-// findSentBelow finds a message that answered a question of a subtask, at any depth. The subtask may have continued since,
-// or have ended.
-func (e *Engine) findSentBelow(ctx context.Context, ref store.Ref, id string, sent *Sent) (known bool, err error) {
-	for below, left := []store.Ref{ref}, maxFamily; len(below) > 0 && left > 0 && !known; left-- {
+	for below, left := []store.Ref{ref}, maxFamily; len(below) > 0 && left > 0; left-- {
 		at := below[0]
 		below = below[1:]
-		if at != ref {
-			if err := e.withRuns(ctx, at, func(s *task.State) { known = sent.answered(at, s, id) }); err != nil || known {
-				return known, err
+		err := e.withRuns(ctx, at, func(s *task.State) {
+			if known = sent.answered(at, s, id); known || at != ref {
+				return
 			}
+			if sent.Run, known = s.Runs.Inputs[id]; known {
+				sent.How, sent.Input = "queued", id
+			}
+		})
+		if known || err != nil {
+			return known, err
 		}
-		err := e.store.WithView(ctx, at, func(v *store.View) error {
+		err = e.store.WithView(ctx, at, func(v *store.View) error {
 			for _, child := range slices.Backward(v.State.Children) { // probably one of the newest
 				next, err := e.store.FindChild(ctx, at, child.ID)
 				if errors.Is(err, store.ErrNotFound) {
@@ -175,7 +153,19 @@ func (e *Engine) findSentBelow(ctx context.Context, ref store.Ref, id string, se
 			return false, err
 		}
 	}
-	return known, nil
+	return false, nil
+}
+
+// answered reports whether an input answered a question of a task, and which.
+func (sent *Sent) answered(ref store.Ref, s *task.State, input string) bool {
+	reply, ok := s.Runs.Replies[input]
+	if ok {
+		sent.How, sent.Question = "answered", ref.ID+"."+reply.Question
+		if reply.Run != "" {
+			sent.Run = reply.Run
+		}
+	}
+	return ok
 }
 
 // answerOpenQuestion answers the question that a task, or the subtask that it waits for, has open; false when there is none.
@@ -185,13 +175,8 @@ func (e *Engine) answerOpenQuestion(ctx context.Context, ref store.Ref, run *Run
 		if err := run.awaitQuestions(ctx); err != nil {
 			return false, err
 		}
-		if what := run.openQuestion(); what != "" {
-			asker := run
-			for ; asker != nil && asker.ownQuestion() == ""; asker = asker.Subtask() {
-			}
-			if asker != nil {
-				at, question = asker.task.Ref, asker.ownQuestion()
-			}
+		for asker := run; asker != nil && question == ""; asker = asker.Subtask() {
+			at, question = asker.task.Ref, asker.ownQuestion()
 		}
 	} else {
 		below, err := e.askingSubtask(ctx, ref)

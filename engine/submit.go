@@ -165,13 +165,11 @@ func (e *Engine) startOrQueue(ctx context.Context, r Request, input string, now 
 	if r.Interactive && r.Hold == 0 {
 		r.Hold = e.hold()
 	}
-	var at *scheduler.Slot
-	var err error
+	acquire := e.scheduler.TryAcquire
 	if now {
-		at, err = e.scheduler.Acquire()
-	} else {
-		at, err = e.scheduler.TryAcquire()
+		acquire = e.scheduler.Acquire
 	}
+	at, err := acquire()
 	if err != nil {
 		return Ticket{}, err
 	}

@@ -400,9 +400,6 @@ func (e *Engine) launch(run *Run) error {
 		run.work(run.words.own)
 		e.mu.Lock()
 		delete(e.runs, run.ID)
-		if e.ending == nil {
-			e.ending = map[string]*Run{}
-		}
 		e.ending[run.ID] = run
 		e.mu.Unlock()
 		e.scheduler.Dispatch()

@@ -166,7 +166,11 @@ func (k *RunStore) Save(ctx context.Context, c task.CheckpointSaved, files map[s
 		return "", "", err
 	}
 	if k.last == "" {
-		k.service.noteRoot(keeper.Name(), k.ws.Root())
+		path := filepath.Join(k.service.dir(), keeper.Name(), rootFile)
+		if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
+			// Only restoring to an earlier workspace of a task depends on it.
+			_ = os.WriteFile(path, []byte(k.ws.Root()+"\n"), 0o600)
+		}
 	}
 	k.last = commit
 	return keeper.Name(), commit, nil
@@ -175,13 +179,7 @@ func (k *RunStore) Save(ctx context.Context, c task.CheckpointSaved, files map[s
 // survey is a checkpoint.Survey in the form of agent/checkpoints.Survey.
 type survey struct{ *checkpoint.Survey }
 
-func (s survey) Unheld() string {
-	u := s.Survey.Unheld()
-	if !u.Any() {
-		return ""
-	}
-	return u.String()
-}
+func (s survey) Unheld() string { return s.Survey.Unheld().String() }
 
 func (s survey) Hidden() string { return s.Survey.Unheld().HiddenText() }
 

@@ -682,19 +682,11 @@ func firstHiddenReply(s *task.State, events []task.Event) uint64 {
 		}
 		first = min(first, r.Hide[0][0])
 		for _, m := range s.API() {
-			if m.Kind() == "assistant" && hides(r, m.ID) {
+			hides := func(run task.Run64) bool { return run[0] <= m.ID && m.ID <= run[1] }
+			if m.Kind() == "assistant" && slices.ContainsFunc(r.Hide, hides) {
 				return m.ID
 			}
 		}
 	}
 	return first
-}
-
-func hides(r task.Rewound, id uint64) bool {
-	for _, run := range r.Hide {
-		if run[0] <= id && id <= run[1] {
-			return true
-		}
-	}
-	return false
 }

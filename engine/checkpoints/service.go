@@ -142,14 +142,6 @@ func (svc *Service) rootOf(s *task.State, name string) string {
 // rootFile is a file in a store that names the folder that the contents are of.
 const rootFile = "workspace"
 
-// noteRoot writes that file once. Only restoring to an earlier workspace of a task depends on it.
-func (svc *Service) noteRoot(name, root string) {
-	path := filepath.Join(svc.dir(), name, rootFile)
-	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
-		_ = os.WriteFile(path, []byte(root+"\n"), 0o600)
-	}
-}
-
 func resolved(path string) string {
 	if r, err := filepath.EvalSymlinks(path); err == nil {
 		return r
@@ -352,12 +344,7 @@ func describe(s *task.State, c task.Checkpoint, tracked int) api.Checkpoint {
 	}
 	if !out.Rewound {
 		ui := s.UI()
-		n, _ := slices.BinarySearchFunc(ui, c.Seq, func(m *task.Message, seq uint64) int {
-			if m.Seq <= seq {
-				return -1
-			}
-			return 1
-		})
+		n, _ := slices.BinarySearchFunc(ui, c.Seq+1, func(m *task.Message, seq uint64) int { return cmp.Compare(m.Seq, seq) })
 		out.Row = n
 	}
 	return out
@@ -413,7 +400,8 @@ func resolve(s *task.State, given string) (int, error) {
 	if err == nil && (n == 0 || s.Checkpoint(n) != nil) {
 		return n, nil
 	}
-	if mayBeCommit(word) {
+	// The word may be the beginning of a commit's name.
+	if len(word) >= 4 && len(word) <= 40 && strings.Trim(word, "0123456789abcdef") == "" {
 		var fits []int
 		for _, c := range s.Checkpoints {
 			if strings.HasPrefix(c.Commit, word) {
@@ -432,9 +420,4 @@ func resolve(s *task.State, given string) (int, error) {
 		return 0, bad(fmt.Sprintf("the task has the checkpoints c1 to c%d", last))
 	}
 	return 0, bad("want a checkpoint such as c3, the beginning of its commit, or a message such as #12")
-}
-
-// mayBeCommit reports whether a word may be the beginning of a commit's name.
-func mayBeCommit(word string) bool {
-	return len(word) >= 4 && len(word) <= 40 && strings.Trim(word, "0123456789abcdef") == ""
 }

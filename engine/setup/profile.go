@@ -184,9 +184,7 @@ func (r Resolver) EnterMode(before, s task.Settings, c Choice, isNew bool) (task
 	}
 	out, notes, _ := r.Config.applyModeProfile(s)
 	out.Effort = cmp.Or(c.Effort, out.Effort)
-	if c.MaxTokens != 0 {
-		out.MaxTokens = max(c.MaxTokens, 0)
-	}
+	out.MaxTokens = replaceLimit(out.MaxTokens, c.MaxTokens)
 	return out, notes
 }
 
