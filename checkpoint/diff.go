@@ -37,12 +37,7 @@ type DiffOptions struct {
 // Diff compares two states of files, by path. A path that is in one of them only is compared where that is possible:
 // the other state does not know it.
 func (k *Keeper) Diff(ctx context.Context, from, to map[string]api.FileVersion, o DiffOptions) ([]api.FileDiff, error) {
-	if o.MaxFile == 0 {
-		o.MaxFile = maxMerge
-	}
-	if o.MaxPatch == 0 {
-		o.MaxPatch = 16 << 20
-	}
+	o.MaxFile, o.MaxPatch = cmp.Or(o.MaxFile, maxMerge), cmp.Or(o.MaxPatch, 16<<20)
 	var out []api.FileDiff
 	room := o.MaxPatch
 	for _, p := range slices.Sorted(maps.Keys(from)) {
@@ -449,15 +444,8 @@ func (e edit) before(o edit) bool { return e.to < o.from }
 
 // same reports whether two edits do the same.
 func (e edit) same(o edit, mine, theirs [][]byte) bool {
-	if e.from != o.from || e.to != o.to || e.newTo-e.newFrom != o.newTo-o.newFrom {
-		return false
-	}
-	for i := range e.newTo - e.newFrom {
-		if !bytes.Equal(mine[e.newFrom+i], theirs[o.newFrom+i]) {
-			return false
-		}
-	}
-	return true
+	return e.from == o.from && e.to == o.to &&
+		slices.EqualFunc(mine[e.newFrom:e.newTo], theirs[o.newFrom:o.newTo], bytes.Equal)
 }
 
 // isText distinguishes text from bytes without lines.

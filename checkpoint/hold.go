@@ -179,25 +179,21 @@ func (k *Keeper) Look(ctx context.Context, paths []string) (map[string]api.FileV
 	defer g.Close()
 	out := make(map[string]api.FileVersion, len(paths))
 	for _, p := range paths {
-		v, err := k.version(ctx, g, p, func(_ string, c *fileContent) (string, error) { return k.blobOf(c), nil })
+		v, err := k.version(ctx, g, p, func(_ string, c *fileContent) (string, error) {
+			if k.store.Contains(c.hash()) {
+				return string(c.hash()), nil
+			}
+			if old := hex.EncodeToString(c.blob[:]); k.old.Has(old) {
+				return old, nil
+			}
+			return "", nil
+		})
 		if err != nil {
 			return nil, fmt.Errorf("look at %s: %w", p, err)
 		}
 		out[p] = v
 	}
 	return out, nil
-}
-
-// blobOf is the name of a content that is kept, "" of another one. One that only the store of an earlier version has
-// goes by its name there.
-func (k *Keeper) blobOf(c *fileContent) string {
-	if k.store.Contains(c.hash()) {
-		return string(c.hash())
-	}
-	if old := hex.EncodeToString(c.blob[:]); k.old.Has(old) {
-		return old
-	}
-	return ""
 }
 
 // version reads what is at a recorded path; keep returns the name of the content in the store, "" when it is not kept.

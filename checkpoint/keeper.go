@@ -25,6 +25,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -305,15 +306,7 @@ func plain(p string) bool {
 		strings.IndexByte(p, 0) >= 0 {
 		return false
 	}
-	if len(p) > 4096 || !filepath.IsLocal(OnDisk(p)) {
-		return false
-	}
-	for name := range strings.SplitSeq(p, "/") {
-		if gitName(name) {
-			return false
-		}
-	}
-	return true
+	return len(p) <= 4096 && filepath.IsLocal(OnDisk(p)) && !slices.ContainsFunc(strings.Split(p, "/"), gitName)
 }
 
 // gitName ignores letter case, because some disks do.

@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -152,11 +153,7 @@ func (s *Survey) changedBy(p string) bool {
 			return false
 		}
 		st := statOf(info)
-		when := st.ctime
-		if when == 0 {
-			when = st.mtime
-		}
-		return when <= s.until.UnixNano()
+		return cmp.Or(st.ctime, st.mtime) <= s.until.UnixNano()
 	}
 }
 

@@ -261,15 +261,13 @@ func (r *reading) one(rd *reader, g *openRoot, i int) {
 // content may be there, or when a task knows it. Others are judged by their stat: a
 // database of gigabytes would be read for every command.
 func (r *reading) worthReading(p string) bool {
-	if _, ok := slices.BinarySearch(r.sc.known, p); ok {
-		return true
-	}
 	for _, repo := range r.k.git.repos {
 		if repo.tracked[p] {
 			return true
 		}
 	}
-	return false
+	_, known := slices.BinarySearch(r.sc.known, p)
+	return known
 }
 
 // lost checks again a file that was gone when it was to be read.

@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha1" //nolint:gosec // git's names of contents, not a protection
 	"crypto/sha256"
@@ -485,15 +486,8 @@ func (s *scan) has(p string, dir bool) bool {
 
 // blind reports whether the walk could not see what was at a path.
 func (s *scan) blind(p string) bool {
-	if s.end != "" && p >= s.end {
-		return true
-	}
-	for _, dir := range s.closed {
-		if strings.HasPrefix(p, dir) {
-			return true
-		}
-	}
-	return false
+	below := func(dir string) bool { return strings.HasPrefix(p, dir) }
+	return s.end != "" && p >= s.end || slices.ContainsFunc(s.closed, below)
 }
 
 // The newest survey is stored with the objects, so that the first survey of the next process need not read every file
@@ -681,9 +675,5 @@ const settling = int64(2 * time.Second)
 // change. The change time moves with every write and no program sets it; the modification time may be anything, also in
 // the future, and would then cause endless rereading.
 func (s stat) settled(read int64) bool {
-	at := s.ctime
-	if at == 0 {
-		at = s.mtime
-	}
-	return at < read-settling
+	return cmp.Or(s.ctime, s.mtime) < read-settling
 }
