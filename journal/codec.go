@@ -101,7 +101,7 @@ func AppendSigned(dst []byte, c Commit, chain *Chain) ([]byte, error) {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		if !isObject(e) {
+		if len(e) < 2 || e[0] != '{' || e[len(e)-1] != '}' || !esjson.Valid(e) {
 			return dst, fmt.Errorf("event %d of commit %d is not one JSON object: %w", i, c.Seq, ErrInvalid)
 		}
 		// Valid JSON has raw line breaks only between tokens.
@@ -248,11 +248,6 @@ func decodeEvents(val []byte) (events []Event, err error) {
 		events = append(events, Event(e))
 	}
 	return events, nil
-}
-
-// isObject reports whether an event is one JSON object without blanks around it.
-func isObject(e []byte) bool {
-	return len(e) > 1 && e[0] == '{' && e[len(e)-1] == '}' && esjson.Valid(e)
 }
 
 // placeOf reads the number and the epoch, with which each line begins.

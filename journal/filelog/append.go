@@ -255,7 +255,9 @@ func (o *owner) flush() error {
 	fatal, err := o.write(o.stuck)
 	published := false
 	if err == nil {
-		published = o.publish()
+		now := record{Synced: o.good, Head: o.stuckLast, Epoch: o.epoch, Ino: o.ino}
+		_, failed := o.lock.WriteAt(now.encode(o.opt.Seal), 0)
+		published = failed == nil
 		failpoint.Hit("journal.synced")
 	}
 	o.settle(fatal, err)
@@ -393,11 +395,4 @@ func (o *owner) unchanged(size int64) (fatal bool, err error) {
 
 func (o *owner) fenced(what string) error {
 	return fmt.Errorf("%s %s while epoch %d owned it: %w", filepath.Base(o.path), what, o.epoch, journal.ErrFenced)
-}
-
-// publish shows other processes how far the log is synced. If it fails they see the commits with the next one, or
-// when the owner ends: late, but not wrong.
-func (o *owner) publish() bool {
-	_, err := o.lock.WriteAt(record{Synced: o.good, Head: o.stuckLast, Epoch: o.epoch, Ino: o.ino}.encode(o.opt.Seal), 0)
-	return err == nil
 }

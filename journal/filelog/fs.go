@@ -124,10 +124,7 @@ type namedDir struct {
 
 // ensureDir is EnsureDir for an owner: every failure means that the log is not saved.
 func ensureDir(fsys FS, dir string) error {
-	if err := EnsureDir(fsys, dir); err != nil {
-		return notSaved(fsys, "make folder", dir, err)
-	}
-	return nil
+	return whetherSaved(fsys, "make folder", dir, EnsureDir(fsys, dir))
 }
 
 // saveError explains in plain words why a commit is not on disk. It is journal.ErrNotSaved and its cause at once.
@@ -142,6 +139,14 @@ func (e *saveError) Error() string {
 }
 
 func (e *saveError) Unwrap() []error { return []error{journal.ErrNotSaved, e.cause} }
+
+// whetherSaved is notSaved where a call failed.
+func whetherSaved(fsys FS, op, path string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return notSaved(fsys, op, path, err)
+}
 
 // notSaved explains a failed call.
 func notSaved(fsys FS, op, path string, cause error) error {

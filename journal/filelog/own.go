@@ -255,10 +255,7 @@ func (o *owner) firstRecord() error {
 	if _, err := o.lock.WriteAt(record{Ino: o.ino}.encode(o.opt.Seal), 0); err != nil {
 		return notSaved(o.fs, "write", path, err)
 	}
-	if err := o.lock.Datasync(); err != nil {
-		return notSaved(o.fs, "sync", path, err)
-	}
-	return nil
+	return whetherSaved(o.fs, "sync", path, o.lock.Datasync())
 }
 
 // Proof implements journal.Prover.
@@ -278,10 +275,8 @@ func (o *owner) sign(dir string) error {
 	if err := o.lock.Truncate(int64(recordLen + len(info))); err != nil {
 		return notSaved(o.opt.FS, "write", path, err)
 	}
-	if _, err := o.lock.WriteAt(info, int64(recordLen)); err != nil {
-		return notSaved(o.opt.FS, "write", path, err)
-	}
-	return nil
+	_, err := o.lock.WriteAt(info, int64(recordLen))
+	return whetherSaved(o.opt.FS, "write", path, err)
 }
 
 // setAside moves [at, size) of the log into a file of its own: a torn tail is
@@ -316,10 +311,7 @@ func (o *owner) setAside(at, size int64) error {
 	if err == nil {
 		err = cmp.Or(w.Truncate(at), w.Close())
 	}
-	if err != nil {
-		return notSaved(o.fs, "cut the torn end of", o.path, err)
-	}
-	return nil
+	return whetherSaved(o.fs, "cut the torn end of", o.path, err)
 }
 
 // resync makes durable what an owner before us wrote and did not sync. It is
@@ -334,10 +326,7 @@ func (o *owner) resync(from, to int64) error {
 			return notSaved(o.fs, "write", o.path, err)
 		}
 	}
-	if err := o.file.Datasync(); err != nil {
-		return notSaved(o.fs, "sync", o.path, err)
-	}
-	return nil
+	return whetherSaved(o.fs, "sync", o.path, o.file.Datasync())
 }
 
 // copyRange copies src[from, to) to dst at an offset.
