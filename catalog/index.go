@@ -45,7 +45,7 @@ func (db *DB) Put(ctx context.Context, list []Entry) error {
 		last[e.Key] = i
 	}
 	err := db.write(ctx, func(c *sql.Conn) error {
-		w := indexWriter{c: c}
+		w := indexWriter{c: c, words: map[string]struct{}{}}
 		for i, e := range list {
 			if last[e.Key] != i {
 				continue
@@ -128,9 +128,6 @@ func (w *indexWriter) part(ctx context.Context, task int64, p part) error {
 	}
 	if _, err := w.c.ExecContext(ctx, "INSERT INTO body(part, text) VALUES(?, ?)", id, p.body); err != nil {
 		return err
-	}
-	if w.words == nil {
-		w.words = map[string]struct{}{}
 	}
 	for rest := p.doc; rest[0] != '\n'; { // an empty line ends the words
 		end := bytes.IndexByte(rest, '\n')

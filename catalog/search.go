@@ -270,15 +270,9 @@ func (q Query) looksInto(m Message, p Piece) bool {
 	if q.names || p.Class == Called {
 		return q.names && p.Class == Called
 	}
-	if len(q.scopes) == 0 {
-		return true
-	}
-	for _, s := range q.scopes {
-		if s == m.History || s == "tool" && p.Class != Words || s == "path" && p.Class == Path {
-			return true
-		}
-	}
-	return false
+	return len(q.scopes) == 0 || slices.ContainsFunc(q.scopes, func(s string) bool {
+		return s == m.History || s == "tool" && p.Class != Words || s == "path" && p.Class == Path
+	})
 }
 
 // wanted is what a part must have to hold the query.

@@ -353,7 +353,7 @@ func classAt(s string) (runeClass, int) {
 		return between, 1
 	}
 	c, n := utf8.DecodeRuneInString(s)
-	if wide(c) {
+	if c >= 0x1100 && unicode.In(c, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul) {
 		return ideograph, n
 	}
 	return letter, n
@@ -528,9 +528,4 @@ func (w *wanted) run(term string, r run) {
 		s += "\n"
 	}
 	w.words = append(w.words, s)
-}
-
-// wide reports whether a rune is of a script whose words are one or two characters.
-func wide(c rune) bool {
-	return c >= 0x1100 && unicode.In(c, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul)
 }

@@ -2,6 +2,7 @@ package content
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha1" //nolint:gosec // as below
 	"crypto/sha256"
@@ -174,7 +175,9 @@ func (b *Batch) Close() error {
 		return fmt.Errorf("write to the content store: %w", err)
 	}
 	b.Discard()
-	b.s.mergeSmall()
+	if len(b.s.small()) >= mergeCount {
+		_ = b.s.merge(context.Background())
+	}
 	return nil
 }
 
@@ -226,10 +229,7 @@ func OwnerName(text string) string {
 			fmt.Fprintf(&b, "%%%02x", text[i])
 		}
 	}
-	name := b.String()
-	if name == "" {
-		name = "%"
-	}
+	name := cmp.Or(b.String(), "%")
 	if len(name) > 200 {
 		h := sha1.Sum([]byte(text)) //nolint:gosec // a short name, not a protection
 		name = name[:100] + "%%" + hex.EncodeToString(h[:])

@@ -371,14 +371,6 @@ func (s *Store) scratchFile() (*os.File, error) {
 // exist. A merged bundle that is not large by then is merged again.
 const mergeCount = 50
 
-// mergeSmall merges small bundles when there are many. It waits for no process, and a failure leaves all as before: the
-// next batch tries again, and only speed is lost.
-func (s *Store) mergeSmall() {
-	if len(s.small()) >= mergeCount {
-		_ = s.merge(context.Background())
-	}
-}
-
 // small lists the bundles that are not large.
 func (s *Store) small() (list []*bundle) {
 	s.mu.RLock()

@@ -18,7 +18,7 @@
 //	names/<owner>             the hash of the owner's newest manifest
 //	leases/<process>-<random> which bundles a running Store relies on; counts only while its owner locks it
 //	temp/                     bundles that are being written
-//	lock, collect             kernel locks: see lease.go
+//	lock, collect             kernel locks: see collect.go
 //
 // Several processes may use one folder. Opening and reading a store that does not exist creates nothing.
 //
@@ -182,15 +182,12 @@ func (k *known) find(id key) (position, bool) {
 
 // allDamaged reports whether every copy of a content was found damaged. The caller holds mu.
 func (k *known) allDamaged(id key) bool {
-	if len(k.damaged) == 0 {
-		return false
-	}
 	for _, b := range k.bundles {
 		if i, ok := b.find(id); ok && !k.damaged[position{b, i}] {
 			return false
 		}
 	}
-	return true
+	return len(k.damaged) > 0
 }
 
 // anyBad describes one bundle whose index cannot be read, or is "".
