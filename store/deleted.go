@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -108,10 +109,7 @@ func (s *Store) Deleted(ctx context.Context) ([]DeletedTask, error) {
 		out = append(out, d)
 	}
 	slices.SortStableFunc(out, func(a, b DeletedTask) int {
-		if a.At != b.At {
-			return int(min(max(b.At-a.At, -1), 1))
-		}
-		return strings.Compare(a.Name, b.Name)
+		return cmp.Or(cmp.Compare(b.At, a.At), strings.Compare(a.Name, b.Name))
 	})
 	return out, nil
 }
@@ -302,13 +300,4 @@ func (s *Store) repairDeletions(ctx context.Context, table overlay.Table, epoch 
 		table.Add(e, s.opt.Now())
 	}
 	return nil
-}
-
-// repairAfterKill is repairDeletions for a server that looks after killed owners.
-func (s *Store) repairAfterKill(ctx context.Context) error {
-	table, err := s.Overlay(ctx)
-	if err != nil || len(s.untrueDeletions(table, 0)) == 0 {
-		return err
-	}
-	return s.ChangeOverlay(ctx, func(overlay.Table, overlay.Append) error { return nil })
 }

@@ -10,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -192,10 +193,7 @@ func filesIn(dir, below string) ([]string, bool) {
 	}
 	var out []string
 	for _, e := range entries {
-		name := e.Name()
-		if below != "" {
-			name = below + "/" + name
-		}
+		name := path.Join(below, e.Name())
 		switch {
 		case strings.Contains(name, "\x00"), e.Type()&fs.ModeSymlink != 0:
 			return nil, false // what it leads to may lie anywhere

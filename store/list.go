@@ -142,29 +142,25 @@ func (f *matcher) in(workspace string) bool {
 
 // holds reports whether a text has all words of a query in it, in either case.
 func holds(text, query string) bool {
-	if query == "" {
-		return true
-	}
 	text = strings.ToLower(text)
-	for _, word := range strings.Fields(strings.ToLower(query)) {
-		if !strings.Contains(text, word) {
-			return false
-		}
-	}
-	return true
+	lacks := func(word string) bool { return !strings.Contains(text, word) }
+	return !slices.ContainsFunc(strings.Fields(strings.ToLower(query)), lacks)
 }
 
 // position is where a task is in the order of a list. No two tasks have the same one, so a
 // cursor that names a position stays right when tasks before it come or go.
 type position struct {
-	pinned     bool
+	pinned     int64 // 1 for a pinned task
 	ts         int64
 	amount     int64 // what an order by cost or tokens compares
 	source, id string
 }
 
 func (l *lines) position(f Filter, ln *entry) position {
-	p := position{pinned: ln.row.Pinned, ts: ln.row.TS, source: l.srcs[ln.src].Name, id: ln.row.ID}
+	p := position{ts: ln.row.TS, source: l.srcs[ln.src].Name, id: ln.row.ID}
+	if ln.row.Pinned {
+		p.pinned = 1
+	}
 	switch f.Sort {
 	case "cost":
 		p.amount = ln.row.Cost
@@ -187,13 +183,8 @@ func (f Filter) compare(a, b position) int {
 	case "cost", "tokens":
 		return cmp.Compare(b.amount, a.amount)
 	}
-	switch { // an order by cost or age is strict, this one is for people
-	case a.pinned && !b.pinned:
-		return -1
-	case b.pinned && !a.pinned:
-		return 1
-	}
-	return cmp.Compare(b.ts, a.ts)
+	// An order by cost or age is strict, this one is for people.
+	return cmp.Or(cmp.Compare(b.pinned, a.pinned), cmp.Compare(b.ts, a.ts))
 }
 
 // sortName is what a cursor calls the order of a list. In a tree a place means another thing.
@@ -208,12 +199,8 @@ func (f Filter) sortName() string {
 // cursor names a position: the order, what the order compares, and the task, whose name may
 // hold any byte. It has only letters, digits and -_. in it.
 func (f Filter) cursor(p position) string {
-	pinned := 0
-	if p.pinned {
-		pinned = 1
-	}
 	task := base64.RawURLEncoding.EncodeToString([]byte(p.source + "\x00" + p.id))
-	return fmt.Sprintf("%s.%d.%d.%d.%s", f.sortName(), pinned, p.ts, p.amount, task)
+	return fmt.Sprintf("%s.%d.%d.%d.%s", f.sortName(), p.pinned, p.ts, p.amount, task)
 }
 
 // ValidCursor reports whether the cursor is none, or one that a list in this order gave.
@@ -243,7 +230,7 @@ func (f Filter) after() (*position, error) {
 	if err != nil {
 		return nil, bad
 	}
-	p := &position{pinned: n[0] != 0, ts: n[1], amount: n[2]}
+	p := &position{pinned: n[0], ts: n[1], amount: n[2]}
 	p.source, p.id, _ = strings.Cut(string(task), "\x00")
 	return p, nil
 }

@@ -602,12 +602,10 @@ var renamedFiles = []string{
 
 // writtenInPlace reports whether a tool may write one of these files in place.
 func writtenInPlace(files string) bool {
-	for _, name := range strings.FieldsFunc(files, func(r rune) bool { return r == 0 || r == '/' }) {
-		if strings.HasSuffix(name, ".json") && name[0] != '.' && !slices.Contains(renamedFiles, name) {
-			return true
-		}
-	}
-	return false
+	names := strings.FieldsFunc(files, func(r rune) bool { return r == 0 || r == '/' })
+	return slices.ContainsFunc(names, func(name string) bool {
+		return strings.HasSuffix(name, ".json") && name[0] != '.' && !slices.Contains(renamedFiles, name)
+	})
 }
 
 // of are the lines of a source.

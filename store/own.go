@@ -245,7 +245,9 @@ func (s *Store) OwnLean(ctx context.Context, ref Ref) (*Owned, error) {
 		return nil, err
 	}
 	if t.damaged() || empty(t.state) || !v.asWritten() || !t.proj.ReadUnchanged() {
-		if err := t.release(); err != nil {
+		t.proj.Stop()
+		t.wants.moved(t.state.Seq)
+		if err := t.log.Close(); err != nil {
 			return nil, err
 		}
 		return s.Own(ctx, ref)
@@ -271,13 +273,6 @@ func (t *Task) CommitDurably(ctx context.Context, what string, events ...task.Ev
 		failpoint.Hit(what + ".synced")
 	}
 	return err
-}
-
-// release gives up an owned task to which nothing was done.
-func (t *Task) release() error {
-	t.proj.Stop()
-	t.wants.moved(t.state.Seq)
-	return t.log.Close()
 }
 
 // forkSpace keeps ids of forks apart from all other name-based ids.

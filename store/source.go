@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -65,9 +66,7 @@ func (s *Store) sourcesKnown(ctx context.Context, known *catalog.Reading) ([]Sou
 		i, seen := at[key]
 		switch {
 		case !seen:
-			if src.Name == "" {
-				src.Name = SourceName(src.Tasks)
-			}
+			src.Name = cmp.Or(src.Name, SourceName(src.Tasks))
 			at[key] = len(list)
 			list = append(list, src)
 		case list[i].One && src.One:
@@ -178,9 +177,7 @@ func look(ctx context.Context, path string) Source {
 	if found.Shape == roofmt.TaskFolder {
 		src.One, src.Tasks = true, filepath.Dir(found.Tasks[0].Dir)
 	}
-	if src.Tasks == "" {
-		src.Tasks = filepath.Join(path, "tasks")
-	}
+	src.Tasks = cmp.Or(src.Tasks, filepath.Join(path, "tasks"))
 	return src
 }
 
@@ -220,10 +217,7 @@ func SourceName(tasks string) string {
 		tasks = filepath.Dir(tasks)
 	}
 	base := strings.Trim(unsafeName.ReplaceAllString(filepath.Base(tasks), "-"), ".-_")
-	if base == "" {
-		base = "source"
-	}
-	return base + "-" + hex.EncodeToString(sum[:3])
+	return cmp.Or(base, "source") + "-" + hex.EncodeToString(sum[:3])
 }
 
 // rowCache keeps the entries of other tools' indexes of their tasks, as long as the

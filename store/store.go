@@ -137,11 +137,7 @@ func (s *Store) Prepare() error {
 // EnsureDir makes a folder below the root, with durable names. check is the Check of the RootError that
 // it returns on failure.
 func (s *Store) EnsureDir(dir, check string) error {
-	fsys := s.opt.FS
-	if fsys == nil {
-		fsys = filelog.OS
-	}
-	err := filelog.EnsureDir(fsys, dir)
+	err := filelog.EnsureDir(cmp.Or(s.opt.FS, filelog.OS), dir)
 	if err != nil && !errors.Is(err, journal.ErrNotSaved) {
 		return &RootError{Path: s.opt.Root, Check: check, Err: err}
 	}
@@ -162,9 +158,6 @@ func (s *Store) Once(name string) bool {
 	}
 	return f.Close() == nil
 }
-
-// background removes the deadline from work that must be finished once it began.
-func background(ctx context.Context) context.Context { return context.WithoutCancel(ctx) }
 
 // ReachedAt sets the address at which other processes reach this one. The store calls f each time that it owns a task,
 // and writes the address into the task's lock file: a process that wants something of the task finds it there. "" is no

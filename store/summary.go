@@ -194,8 +194,6 @@ func status(v *View, origin string) string {
 		return "idle" // nothing of its own began yet
 	case s.Run == nil:
 		return foreignStatus(s, origin)
-	}
-	switch {
 	case s.Awaited() != nil:
 		return "delegated"
 	case s.Run.Waiting != "":
@@ -470,12 +468,9 @@ func (v *View) load(ctx context.Context) error {
 
 // changed reports whether a history file may not be the one we wrote.
 func (v *View) changed(mark projection.Watermark) bool {
-	for _, doc := range []*roofmt.Document{v.Folder.UI, v.Folder.API} {
-		if doc.Source != "" && !mark.Wrote(doc) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]*roofmt.Document{v.Folder.UI, v.Folder.API}, func(doc *roofmt.Document) bool {
+		return doc.Source != "" && !mark.Wrote(doc)
+	})
 }
 
 // asWritten reports whether the folder's histories are, by their fingerprints, those that Roost wrote: then the journal

@@ -143,14 +143,14 @@ func (t *Task) Close(ctx context.Context) error {
 			break
 		}
 		// Another program wrote at the same time: take its change in, then write again.
-		if projected = t.reconcile(background(ctx)); projected == nil {
-			projected = t.proj.Settle(background(ctx))
+		if projected = t.reconcile(context.WithoutCancel(ctx)); projected == nil {
+			projected = t.proj.Settle(context.WithoutCancel(ctx))
 		}
 	}
 	// The snapshot is derived: a failure costs the next reader time and nothing else.
-	_ = t.saveSnapshot(background(ctx), 1)
+	_ = t.saveSnapshot(context.WithoutCancel(ctx), 1)
 	if projected == nil && t.state.ID != "" {
-		projected = t.store.IndexTask(background(ctx), t.Ref)
+		projected = t.store.IndexTask(context.WithoutCancel(ctx), t.Ref)
 	}
 	t.View(func(s *task.State) { t.wants.moved(s.Seq) })
 	if err := t.log.Close(); err != nil {
@@ -316,10 +316,10 @@ func (t *Task) ChangeInput(ctx context.Context, e task.Event) error {
 	err := func() error {
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		switch queued := t.queued(input); {
+		switch {
 		case t.pending.closed:
 			return ErrLetGo
-		case t.pending.claimed[input], dropping && queued == nil:
+		case t.pending.claimed[input], dropping && inputAt(t.queue(), input) < 0:
 			return ErrInputTaken
 		}
 		c, folded, err := t.append(ctx, []task.Event{e})
@@ -338,53 +338,35 @@ func (t *Task) ChangeInput(ctx context.Context, e task.Event) error {
 	return nil
 }
 
-// queued is an input of the queue, pending changes included; nil when it is not queued. The caller holds mu.
-func (t *Task) queued(input string) *task.InputQueued {
-	var found *task.InputQueued
-	if i := slices.IndexFunc(t.state.Queue, func(q task.InputQueued) bool { return q.Input == input }); i >= 0 {
-		q := t.state.Queue[i]
-		found = &q
-	}
+// queue is the queue of inputs, pending changes included. The caller holds mu.
+func (t *Task) queue() []task.InputQueued {
+	list := slices.Clone(t.state.Queue)
 	for _, c := range t.pending.commits {
 		for _, e := range c.events {
 			switch e := e.(type) {
 			case task.InputQueued:
-				if e.Input == input {
-					found = &e
+				if i := inputAt(list, e.Input); i >= 0 {
+					list[i] = e
+				} else {
+					list = append(list, e)
 				}
 			case task.InputTaken:
-				if e.Input == input {
-					found = nil
-				}
+				list = slices.DeleteFunc(list, func(q task.InputQueued) bool { return q.Input == e.Input })
 			}
 		}
 	}
-	return found
+	return list
+}
+
+func inputAt(list []task.InputQueued, input string) int {
+	return slices.IndexFunc(list, func(q task.InputQueued) bool { return q.Input == input })
 }
 
 // Inputs are the queued inputs, pending changes included. Large images stay in their blobs; see LoadInput.
 func (t *Task) Inputs() []task.InputQueued {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	var out []task.InputQueued
-	seen := map[string]bool{}
-	add := func(input string) {
-		if q := t.queued(input); q != nil && !seen[input] {
-			seen[input] = true
-			out = append(out, *q)
-		}
-	}
-	for _, q := range t.state.Queue {
-		add(q.Input)
-	}
-	for _, c := range t.pending.commits {
-		for _, e := range c.events {
-			if q, ok := e.(task.InputQueued); ok {
-				add(q.Input)
-			}
-		}
-	}
-	return out
+	return t.queue()
 }
 
 // TakeIn folds pending commits into the state. It is for the run's goroutine.
@@ -411,15 +393,16 @@ func (t *Task) Claim(input string) (task.InputQueued, bool) {
 func (t *Task) claim(input string) (task.InputQueued, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	q := t.queued(input)
-	if q == nil {
+	list := t.queue()
+	i := inputAt(list, input)
+	if i < 0 {
 		return task.InputQueued{}, false
 	}
 	if t.pending.claimed == nil {
 		t.pending.claimed = map[string]bool{}
 	}
 	t.pending.claimed[input] = true
-	return *q, true
+	return list[i], true
 }
 
 // LoadInput gives a queued input with its images, from any goroutine.

@@ -167,7 +167,7 @@ func unpairedCalls(ctx context.Context, s *task.State) (string, error) {
 			without++
 		}
 	}
-	text := ""
+	var parts []string
 	for _, n := range []struct {
 		n    int
 		what string
@@ -175,16 +175,13 @@ func unpairedCalls(ctx context.Context, s *task.State) (string, error) {
 		if n.n == 0 {
 			continue
 		}
-		if text != "" {
-			text += ", "
-		}
 		plural := "s"
 		if n.n == 1 {
 			plural = ""
 		}
-		text += fmt.Sprintf("%d "+n.what, n.n, plural)
+		parts = append(parts, fmt.Sprintf("%d "+n.what, n.n, plural))
 	}
-	return text, nil
+	return strings.Join(parts, ", "), nil
 }
 
 // verifyDerived compares what was derived from a task's journal with the journal: its snapshot and Roo's files. The

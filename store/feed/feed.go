@@ -89,15 +89,9 @@ func parse(b []byte) (l Line, sum uint32, ok bool) {
 
 // plain reports whether a name may be part of a line and of a path. Readers make no path of any other name.
 func plain(name string) bool {
-	if name == "" || len(name) > 255 || name[0] == '.' {
-		return false
-	}
-	for _, c := range []byte(name) {
-		if c < ' ' || c == '"' || c == '\\' || c == '/' || c == ':' || c == 0x7f {
-			return false
-		}
-	}
-	return true
+	return name != "" && len(name) <= 255 && name[0] != '.' && !strings.ContainsFunc(name, func(c rune) bool {
+		return c < ' ' || strings.ContainsRune("\"\\/:\x7f", c)
+	})
 }
 
 const (

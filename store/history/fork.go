@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -217,9 +218,7 @@ func forkEvent(ctx context.Context, s *store.Store, v *store.View, plan forkPlan
 			return e, err
 		}
 	}
-	if e.Title == "" {
-		e.Title = v.State.Title
-	}
+	e.Title = cmp.Or(e.Title, v.State.Title)
 	return e, nil
 }
 

@@ -12,6 +12,7 @@
 package history
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -338,12 +339,7 @@ func resolveCheckpoint(s *task.State, text string, wrong *ReferenceError) (to ta
 	case s.RewoundCheckpoint(*c):
 		wrong.Why = fmt.Sprintf("%s was rewound with its messages; use roost checkpoint restore to restore the files alone", text)
 	default:
-		row, _ := slices.BinarySearchFunc(ui, c.Seq, func(m *task.Message, seq uint64) int {
-			if m.Seq <= seq {
-				return -1
-			}
-			return 1
-		})
+		row, _ := slices.BinarySearchFunc(ui, c.Seq+1, func(m *task.Message, seq uint64) int { return cmp.Compare(m.Seq, seq) })
 		if c.Reason == task.ReasonBefore && row > 0 && callRows[ui[row-1].Kind()] {
 			row--
 		}

@@ -83,7 +83,7 @@ func (im *importer) copyOnce(
 		now[f.Path] = f
 	}
 	for path, was := range copied {
-		if f, ok := now[path]; ok && f.unchanged(was) {
+		if f, ok := now[path]; ok && f.Size == was.Size && f.MTime.Equal(was.MTime) {
 			continue
 		}
 		changed = true
@@ -326,11 +326,6 @@ type treeFile struct {
 	Sum   [32]byte // set once the file was read
 }
 
-// unchanged compares what a listing shows of a file with what an earlier one showed.
-func (f treeFile) unchanged(before treeFile) bool {
-	return f.Size == before.Size && f.MTime.Equal(before.MTime)
-}
-
 // taskTree lists the files of a task folder that belong to the task.
 type taskTree struct {
 	Dirs  []string
@@ -459,10 +454,7 @@ func (t taskTree) hasTranscript() bool {
 // hasMessages reports whether a folder holds a byte of a message or of a journal.
 func (t taskTree) hasMessages() bool {
 	return slices.ContainsFunc(t.Files, func(f treeFile) bool {
-		if f.Size == 0 || f.Path != filepath.Base(f.Path) {
-			return false
-		}
-		return holdsMessages(f.Path)
+		return f.Size > 0 && f.Path == filepath.Base(f.Path) && holdsMessages(f.Path)
 	})
 }
 

@@ -210,32 +210,22 @@ func (im *importer) reportProgress(ctx context.Context) {
 func (im *importer) count(item copied) {
 	r := &im.report
 	r.Tasks++
-	switch item.Outcome {
-	case api.TaskImported:
-		r.Imported++
-	case api.TaskForked:
-		r.Forked++
-	case api.TaskSame:
-		r.Same++
-	case api.TaskConflict:
-		r.Conflicts++
-	case api.TaskEmpty:
-		r.Empty++
-	case api.TaskFailed:
-		r.Failed++
-	}
+	*map[string]*int{
+		api.TaskImported: &r.Imported,
+		api.TaskForked:   &r.Forked,
+		api.TaskSame:     &r.Same,
+		api.TaskConflict: &r.Conflicts,
+		api.TaskEmpty:    &r.Empty,
+		api.TaskFailed:   &r.Failed,
+	}[item.Outcome]++
 	if item.Outcome == api.TaskImported || item.Outcome == api.TaskForked {
 		r.Files += item.Files
 		r.Bytes += item.Bytes
 	}
 	for _, notes := range []*[]api.FileNote{&item.Differs, &item.LeftOut} {
-		if *notes == nil {
-			*notes = []api.FileNote{}
-		}
+		*notes = append([]api.FileNote{}, *notes...)
 	}
-	if item.Notes == nil {
-		item.Notes = []string{}
-	}
+	item.Notes = append([]string{}, item.Notes...)
 	r.Items = append(r.Items, item.ImportedTask)
 }
 

@@ -111,17 +111,12 @@ func changesOf(ui, api []*task.Message, waiting []byte, folder *roofmt.Folder, w
 
 // refuseTogether refuses all changes when one of them is refused: one history alone would no longer match the other.
 func refuseTogether(list []Change) []Change {
-	for _, bad := range list {
-		if bad.Refused == "" {
-			continue
+	bad := slices.IndexFunc(list, func(c Change) bool { return c.Refused != "" })
+	for i := range list {
+		if bad >= 0 && list[i].Refused == "" {
+			list[i].Event = nil
+			list[i].Refused = fmt.Sprintf("it goes with %s, which cannot be taken over", list[bad].File)
 		}
-		for i := range list {
-			if list[i].Refused == "" {
-				list[i].Event = nil
-				list[i].Refused = fmt.Sprintf("it goes with %s, which cannot be taken over", bad.File)
-			}
-		}
-		break
 	}
 	return list
 }
@@ -162,10 +157,8 @@ func judge(doc *roofmt.Document, h task.History, ours []*task.Message, derived [
 		return change, true
 	}
 	event := task.ForeignImported{History: h, Blob: doc.Source, Size: doc.SourcePrint.Size, Rows: m.Rows}
-	for _, list := range [][]int{m.Added, m.Changed} {
-		for _, i := range list {
-			event.Rows[i].Off, event.Rows[i].Len = doc.Spans[i].Off, doc.Spans[i].Len
-		}
+	for _, i := range slices.Concat(m.Added, m.Changed) {
+		event.Rows[i].Off, event.Rows[i].Len = doc.Spans[i].Off, doc.Spans[i].Len
 	}
 	change.Event = &event
 	change.note(h, elements, m.Added, m.Changed)

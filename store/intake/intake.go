@@ -8,7 +8,7 @@
 // Other tools' folders hold nothing of Roost but the JSON files, because an editor's "delete" removes the folder. A
 // task whose format has no writer continues as a fork whose id follows from its source and id, so there is one fork.
 // What Cline keeps beside a history about messages that it no longer sends becomes tags in the commit that adopts
-// (cline.go).
+// (tagHistory).
 //
 // The two histories are judged as one state: between a program's write of one and of the other they disagree. If one is
 // refused, so is the other.
@@ -21,6 +21,7 @@ package intake
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -78,10 +79,7 @@ func (t Target) TakeIn(ctx context.Context, folder *roofmt.Folder, mark projecti
 	if err != nil {
 		return nil, err
 	}
-	unreadable, kept, err := t.keepUnreadable(ctx, folder, mark)
-	if err != nil {
-		return nil, err
-	}
+	unreadable, kept := t.keepUnreadable(ctx, folder, mark)
 	changes = append(changes, unreadable...)
 	return changes, t.commit(ctx, append(events, kept...))
 }
@@ -155,10 +153,7 @@ func (t Target) events(ctx context.Context, folder *roofmt.Folder, changes []Cha
 			continue
 		}
 		doc := docOf(folder, change.File)
-		name := doc.Source
-		if name == "" {
-			name = doc.Name
-		}
+		name := cmp.Or(doc.Source, doc.Name)
 		var hash string
 		var size int64
 		if doc.Source != "" { // otherwise it cannot be read, and there is nothing to keep
@@ -192,9 +187,8 @@ func KeptBefore(s *task.State, name, hash string) bool {
 
 // keepUnreadable keeps history_item.json and task_metadata.json where they cannot be parsed any more, before the
 // projection replaces them. The projection merges readable ones, and nothing of them is lost.
-func (t Target) keepUnreadable(ctx context.Context, folder *roofmt.Folder, mark projection.Watermark) ([]Change, []task.Event, error) {
-	var changes []Change
-	var events []task.Event
+func (t Target) keepUnreadable(ctx context.Context, folder *roofmt.Folder, mark projection.Watermark) (
+	changes []Change, events []task.Event) {
 	for _, f := range []struct {
 		name  string
 		data  []byte
@@ -216,7 +210,7 @@ func (t Target) keepUnreadable(ctx context.Context, folder *roofmt.Folder, mark 
 			events = append(events, task.ForeignRefused{Name: f.name, Blob: hash, Size: size, Reason: change.Refused})
 		}
 	}
-	return changes, events, nil
+	return changes, events
 }
 
 // keepDocument stores the bytes that a document was read from: its open file, not the file that has that name by now.
@@ -496,11 +490,9 @@ func (t Target) tagAdopted(ctx context.Context, folder *roofmt.Folder) (*task.Fo
 
 // curtailed reports whether Cline sends only a part of the history. It does not read the history.
 func curtailed(folder *roofmt.Folder) bool {
-	if _, _, ok := folder.Deleted(); ok {
-		return true
-	}
+	_, _, cut := folder.Deleted()
 	_, n := folder.Compacted()
-	return n > 0
+	return cut || n > 0
 }
 
 // TagAgain tags a history that the other tool continued, as Adopt does.

@@ -147,9 +147,7 @@ func (l Change) event(title string, named bool, tags []string, pinned bool) *tas
 		}
 	}
 	if !slices.Equal(next, tags) {
-		if next == nil {
-			next = []string{}
-		}
+		next = append([]string{}, next...)
 		e.Tags, changed = &next, true
 	}
 	if !changed {

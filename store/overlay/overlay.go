@@ -9,6 +9,7 @@
 package overlay
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -124,8 +125,8 @@ func (t Table) Add(e Entry, at int64) {
 		key.ID = e.Name // its folder names the deletion of our own task
 	}
 	have := t[key]
-	e.Tags, e.Title, e.Pinned = either(e.Tags, have.Tags), either(e.Title, have.Title), either(e.Pinned, have.Pinned)
-	e.Purged = either(e.Purged, have.Purged)
+	e.Tags, e.Title, e.Pinned = cmp.Or(e.Tags, have.Tags), cmp.Or(e.Title, have.Title), cmp.Or(e.Pinned, have.Pinned)
+	e.Purged = cmp.Or(e.Purged, have.Purged)
 	e.At = at
 	if e.Deleted == nil || !*e.Deleted {
 		e.With = have.With
@@ -133,17 +134,8 @@ func (t Table) Add(e Entry, at int64) {
 	if e.Deleted == nil {
 		e.Deleted, e.At, e.Epoch = have.Deleted, have.At, have.Epoch
 	}
-	if e.Dir == "" {
-		e.Dir = have.Dir
-	}
+	e.Dir = cmp.Or(e.Dir, have.Dir)
 	t[key] = e
-}
-
-func either[T any](a, b *T) *T {
-	if a != nil {
-		return a
-	}
-	return b
 }
 
 // Hidden reports whether a task of another tool's storage was deleted in Roost.

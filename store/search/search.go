@@ -187,11 +187,15 @@ func (f *search) run(ctx context.Context, from spot) (out Result, err error) {
 	}
 	out.Read = len(unknown)
 	f.scan(ctx, unknown, from)
-	f.forget(ctx, known)
+	if gone := goneOf(known); len(gone) > 0 && f.db != nil && f.unkept == nil {
+		f.unkept = f.db.Drop(ctx, gone)
+	}
 	if f.unkept != nil {
 		out.Notes = append(out.Notes, f.unkept.Error())
 	}
-	slices.SortFunc(all, byTime)
+	slices.SortFunc(all, func(a, b *candidate) int { // the newest first
+		return cmp.Or(cmp.Compare(b.TS, a.TS), strings.Compare(a.mark(), b.mark()))
+	})
 	var spots []spot // of the items
 	for _, c := range all {
 		if err := ctx.Err(); err != nil {
@@ -267,13 +271,6 @@ func (f *search) hits(ctx context.Context, c *candidate, parts map[int64][]catal
 	return err
 }
 
-// forget removes tasks whose folders are gone.
-func (f *search) forget(ctx context.Context, rest map[string]catalog.Task) {
-	if gone := goneOf(rest); len(gone) > 0 && f.db != nil && f.unkept == nil {
-		f.unkept = f.db.Drop(ctx, gone)
-	}
-}
-
 // goneOf are the keys of tasks whose folders are gone. Others that were not found now lie in storages that were not named
 // this time, or cannot be reached.
 func goneOf(rest map[string]catalog.Task) (gone []string) {
@@ -330,11 +327,6 @@ func (c *candidate) mark() string {
 		c.name = hex.EncodeToString(sum[:markBytes])
 	}
 	return c.name
-}
-
-// byTime puts the newest task first.
-func byTime(a, b *candidate) int {
-	return cmp.Or(cmp.Compare(b.TS, a.TS), strings.Compare(a.mark(), b.mark()))
 }
 
 // behind reports whether a place is behind all hits of a task.

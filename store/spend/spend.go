@@ -54,9 +54,7 @@ func Sum(ctx context.Context, s *store.Store, by api.Grouping, f Filter) (api.To
 	if !slices.Contains(api.Groupings, by) {
 		return api.Totals{}, fmt.Errorf("group spending by %q: there is no such grouping", by)
 	}
-	if f.Zone == nil {
-		f.Zone = time.UTC
-	}
+	f.Zone = cmp.Or(f.Zone, time.UTC)
 	listed, at, err := list(ctx, s, store.Filter{Source: f.Source, Workspace: f.Workspace})
 	if err != nil {
 		return api.Totals{}, err

@@ -134,14 +134,8 @@ func hide(
 	if err != nil {
 		return api.DeletedTask{}, err
 	}
-	sum := s.SummaryOf(ctx, ref)
-	store.ApplyLabels(&sum, table)
-	return api.DeletedTask{
-		Summary:   sum,
-		Name:      ref.Source + ":" + ref.ID,
-		DeletedAt: store.Timestamp(now),
-		Hidden:    true,
-	}, nil
+	d := store.DeletedTask{Ref: ref, Name: ref.Source + ":" + ref.ID, At: now, Hidden: true}
+	return describe(ctx, s, d, table), nil
 }
 
 // whileUnowned calls do while no process can come to own a task. A task without a journal has no lock to hold: for it,
@@ -197,11 +191,7 @@ func moveToTrash(
 	if err := s.Index().Sweep(ctx); err != nil {
 		return api.DeletedTask{}, fmt.Errorf("the task is in the trash, but the history index still names it: %w", err)
 	}
-	return api.DeletedTask{
-		Summary:   s.SummaryOf(ctx, s.TrashRef(name)),
-		Name:      name,
-		DeletedAt: store.Timestamp(s.Now()),
-	}, nil
+	return describe(ctx, s, store.DeletedTask{Ref: s.TrashRef(name), Name: name, At: s.Now()}, nil), nil
 }
 
 // moveUnowned moves a task's folder while no process can own it. record is called just before the move. Windows does
