@@ -53,7 +53,7 @@ func (db *DB) Put(ctx context.Context, list []Entry) error {
 			if err := drop(ctx, c, e.Key); err != nil {
 				return err
 			}
-			task, err := insert(ctx, c, e)
+			task, err := insert(ctx, c, "INSERT INTO task(key, stamp) VALUES(?, ?)", e.Key, e.Stamp)
 			if err != nil {
 				return err
 			}
@@ -99,8 +99,9 @@ func drop(ctx context.Context, c *sql.Conn, key string) error {
 	return nil
 }
 
-func insert(ctx context.Context, c *sql.Conn, e Entry) (task int64, err error) {
-	done, err := c.ExecContext(ctx, "INSERT INTO task(key, stamp) VALUES(?, ?)", e.Key, e.Stamp)
+// insert adds a row, and returns its id.
+func insert(ctx context.Context, c *sql.Conn, query string, values ...any) (id int64, err error) {
+	done, err := c.ExecContext(ctx, query, values...)
 	if err != nil {
 		return 0, err
 	}
@@ -118,11 +119,7 @@ type indexWriter struct {
 }
 
 func (w *indexWriter) part(ctx context.Context, task int64, p part) error {
-	done, err := w.c.ExecContext(ctx, "INSERT INTO part(task, first) VALUES(?, ?)", task, p.first)
-	if err != nil {
-		return err
-	}
-	id, err := done.LastInsertId()
+	id, err := insert(ctx, w.c, "INSERT INTO part(task, first) VALUES(?, ?)", task, p.first)
 	if err != nil {
 		return err
 	}

@@ -145,10 +145,8 @@ func (k *Keeper) readAll(ctx context.Context, g *openRoot, sc *scan) (trouble, e
 	if err := r.work(jobs); err != nil {
 		return nil, err
 	}
-	if again := r.verify(); len(again) > 0 {
-		if err := r.work(again); err != nil {
-			return nil, err
-		}
+	if err := r.work(r.verify()); err != nil {
+		return nil, err
 	}
 	if r.b != nil && r.trouble == nil {
 		if err := r.b.Close(); err != nil {
@@ -420,13 +418,16 @@ func (w *walker) folder(ctx context.Context, dir *os.Root, prefix string, layers
 	if prefix != "" {
 		w.out.dirs = append(w.out.dirs, prefix)
 	}
-	names, err := w.names(dir, prefix, hidden)
-	if err != nil {
+	closed := func(err error) error {
 		if prefix == "" {
 			return err
 		}
 		w.out.closed = append(w.out.closed, prefix)
 		return nil
+	}
+	names, err := w.names(dir, prefix, hidden)
+	if err != nil {
+		return closed(err)
 	}
 	children := make([]child, 0, len(names))
 	git := false
@@ -443,11 +444,7 @@ func (w *walker) folder(ctx context.Context, dir *os.Root, prefix string, layers
 			continue
 		}
 		if err != nil { // a folder that may be read and not entered
-			if prefix == "" {
-				return err
-			}
-			w.out.closed = append(w.out.closed, prefix)
-			return nil
+			return closed(err)
 		}
 		c := child{key: Recorded(name), name: name, info: info}
 		if info.IsDir() {
@@ -566,11 +563,9 @@ func (w *walker) add(p string, info fs.FileInfo) {
 	for len(w.old) > 0 && w.old[0].path < p {
 		w.old = w.old[1:]
 	}
-	if len(w.old) > 0 && w.old[0].path == p {
-		if o := &w.old[0]; o.stat == now {
-			w.out.list = append(w.out.list, *o)
-			return
-		}
+	if len(w.old) > 0 && w.old[0].path == p && w.old[0].stat == now {
+		w.out.list = append(w.out.list, w.old[0])
+		return
 	}
 	w.out.list = append(w.out.list, entry{path: strings.Clone(p), stat: now})
 }
@@ -580,8 +575,7 @@ func (w *walker) add(p string, info fs.FileInfo) {
 // or removed files.
 func (w *walker) hides(layers []layer, p string, dir bool) bool {
 	same := true
-	for i := len(layers) - 1; i >= 0; i-- {
-		l := layers[i]
+	for _, l := range slices.Backward(layers) {
 		if l.now != l.was {
 			same = false
 		}
@@ -595,8 +589,8 @@ func (w *walker) hides(layers []layer, p string, dir bool) bool {
 	if w.base == nil || same {
 		return false
 	}
-	for i := len(layers) - 1; i >= 0; i-- {
-		if v := layers[i].decide(layers[i].was, p, dir); v != 0 {
+	for _, l := range slices.Backward(layers) {
+		if v := l.decide(l.was, p, dir); v != 0 {
 			return v > 0
 		}
 	}

@@ -104,13 +104,11 @@ func (s *Store) taskDirs(src Source) (t taskDirs, err error) {
 	if t.tasks, err = dirstat.Open(src.Tasks); err != nil || src.Own {
 		return t, err
 	}
+	t.at = map[string]string{}
 	for id, dir := range src.at {
 		rel, err := filepath.Rel(src.Tasks, dir)
 		if err != nil {
 			return t, err
-		}
-		if t.at == nil {
-			t.at = map[string]string{}
 		}
 		t.at[id] = rel
 	}

@@ -65,7 +65,7 @@ func (s *Store) lines(ctx context.Context, known *catalog.Reading, closely bool)
 
 // linesKnown are the tasks of every source as they were known. The caller closes them, also after an error.
 func (s *Store) linesKnown(ctx context.Context, known *catalog.Reading) (*lines, error) {
-	l := &lines{s: s, known: known}
+	l := &lines{s: s, known: known, copies: map[*entry][]string{}}
 	var err error
 	if l.srcs, err = s.sourcesKnown(ctx, l.known); err != nil {
 		return l, err
@@ -471,9 +471,6 @@ func (l *lines) first(group []*entry, keeps func(*entry) bool) *entry {
 	}
 	for j, ln := range group {
 		if j != i {
-			if l.copies == nil {
-				l.copies = map[*entry][]string{}
-			}
 			l.copies[group[i]] = append(l.copies[group[i]], l.ref(ln).Dir)
 		}
 	}

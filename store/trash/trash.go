@@ -46,10 +46,9 @@ func List(ctx context.Context, s *store.Store) ([]api.DeletedTask, error) {
 	}
 	out := []api.DeletedTask{}
 	for _, d := range all {
-		if d.Purged {
-			continue
+		if !d.Purged {
+			out = append(out, describe(ctx, s, d, table))
 		}
-		out = append(out, describe(ctx, s, d, table))
 	}
 	return out, nil
 }
