@@ -99,8 +99,7 @@ func steps(out []Step, at *api.FileVersion, c task.CheckpointSaved, f task.Check
 	if was != nil {
 		step(*was, f.Now, observes(c), c.Reason == task.ReasonDoubt)
 	}
-	now := f.Now
-	return out, &now
+	return out, new(f.Now)
 }
 
 // transitions are all changes that a task's checkpoints know, by path, oldest first. Where the task found something

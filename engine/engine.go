@@ -453,8 +453,7 @@ func (e *Engine) AllRuns(ctx context.Context, f RunFilter) (runs []RunInfo, next
 		var newest *RunInfo
 		if err := e.withRuns(ctx, ref, func(s *task.State) {
 			if s.Run != nil {
-				info := e.currentRun(ctx, ref, s, *s.Run)
-				newest = &info
+				newest = new(e.currentRun(ctx, ref, s, *s.Run))
 			}
 		}); err != nil || newest == nil || f.State != "" && newest.State != f.State {
 			if ctx.Err() != nil {

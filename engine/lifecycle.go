@@ -347,8 +347,7 @@ func (e *Engine) Receive(ctx context.Context, r Request) (bool, error) {
 		return false, err
 	case untrusted == nil && trusted != nil && r.TrustSettings:
 		return false, e.changeIdle(ctx, ref, func(t *store.Task) error {
-			s := t.State().Settings.Trusting(trusted.Had)
-			return t.Commit(ctx, task.Changed{Settings: &s})
+			return t.Commit(ctx, task.Changed{Settings: new(t.State().Settings.Trusting(trusted.Had))})
 		})
 	case untrusted == nil:
 		return false, nil

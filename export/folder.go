@@ -352,16 +352,7 @@ func sweep(dir string) {
 // MarkdownName is the file name that Roo proposes for a task with that time, in Unix milliseconds, in the zone loc:
 // roo_task_apr-14-2026_8-53-20-pm.md.
 func MarkdownName(ts int64, loc *time.Location) string {
-	t := time.UnixMilli(ts).In(loc)
-	half, hour := "am", t.Hour()
-	if hour >= 12 {
-		half = "pm"
-	}
-	if hour %= 12; hour == 0 {
-		hour = 12
-	}
-	return fmt.Sprintf("roo_task_%s-%d-%d_%d-%02d-%02d-%s.md",
-		strings.ToLower(t.Month().String()[:3]), t.Day(), t.Year(), hour, t.Minute(), t.Second(), half)
+	return "roo_task_" + strings.ToLower(time.UnixMilli(ts).In(loc).Format("Jan-2-2006_3-04-05-PM")) + ".md"
 }
 
 // nameMost bounds a name, in bytes, so that an extension and a number fit behind it in the 255 bytes that file systems

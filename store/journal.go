@@ -242,12 +242,12 @@ func FirstSince(ctx context.Context, log journal.Reader, at int64) (uint64, erro
 	return low, nil
 }
 
-// Standing tells whether a task's log is this root's own: what it holds open, and the settings
+// Standing is whether a task's log is this root's own: what it holds open, and the settings
 // that it keeps, count only then.
 type Standing string
 
 // The standings of a log. Behind a task.Received or a task.Forked that this root signed, what
-// stands before it does not matter any more.
+// is before it does not matter any more.
 const (
 	Ours      Standing = ""                 // every commit that counts is proven
 	Unsigned  Standing = task.FromUnsigned  // a program wrote it that did not sign
@@ -303,7 +303,7 @@ func (s *Store) Verified(ref Ref) (journal.Reader, error) {
 	return log, nil
 }
 
-// Standing tells whether the log of a task is this root's own, without owning it. begins is
+// Standing is whether the log of a task is this root's own, without owning it. begins is
 // State.Begins of the folded log.
 func (s *Store) Standing(ctx context.Context, ref Ref, begins uint64) (Standing, error) {
 	log, err := s.Verified(ref)
@@ -317,7 +317,7 @@ func (s *Store) Standing(ctx context.Context, ref Ref, begins uint64) (Standing,
 	return judged(p, begins), errors.Join(err, log.Close())
 }
 
-// Standing tells whether the task's log was this root's own when it was taken over.
+// Standing is whether the task's log was this root's own when it was taken over.
 func (t *Task) Standing() Standing {
 	if t.received {
 		return Ours
@@ -336,7 +336,7 @@ func (t *Task) Receive(ctx context.Context, from string, trust bool) error {
 	return t.receive(ctx, e)
 }
 
-// Vouch makes a task this root's own as it stands, at its user's word.
+// Vouch makes a task this root's own as it is, at its user's word.
 func (t *Task) Vouch(ctx context.Context) error {
 	s := t.state
 	return t.receive(ctx, task.Received{From: string(t.Standing()), Had: s.Settings, Settings: s.Settings, Kept: true})

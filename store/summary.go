@@ -259,8 +259,7 @@ func Timestamp(ms int64) *string {
 	if ms <= 0 {
 		return nil
 	}
-	text := time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z")
-	return &text
+	return new(time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z"))
 }
 
 func received(s *task.State) *api.Received {

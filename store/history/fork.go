@@ -102,8 +102,7 @@ func FindFork(ctx context.Context, s *store.Store, id string) (api.ForkResult, e
 	if f := v.State.Fork; f != nil {
 		out.From = *forkedFrom(f)
 		if f.At > 0 && f.At <= len(v.State.UI()) {
-			last := rowAt(v.State, f.At-1)
-			out.Last, out.Messages.UI = &last, f.At
+			out.Last, out.Messages.UI = new(rowAt(v.State, f.At-1)), f.At
 		}
 	}
 	return out, v.Close()
@@ -182,8 +181,7 @@ func planFork(ctx context.Context, s *store.Store, v *store.View, known []byte, 
 	plan.events[0] = start
 	plan.result.From.At, plan.result.Messages = start.At, api.MessageCounts{UI: len(state.UI()), API: len(state.API())}
 	if n := len(state.UI()); n > 0 {
-		last := rowAt(state, n-1)
-		plan.result.Last = &last
+		plan.result.Last = new(rowAt(state, n-1))
 	}
 	if !o.DryRun {
 		plan.result.ID, plan.result.Path = plan.id, s.OwnRef(plan.id).Dir
@@ -419,8 +417,7 @@ func containsAll(all, part []*task.Message) bool {
 func branchRow(s *task.State, l branchLine, before []branchLine) api.BranchRow {
 	row := api.BranchRow{Name: l.name, All: api.MessageCounts{UI: len(l.ui), API: len(l.api)}}
 	if n := len(l.ui); n > 0 {
-		last := newRow(s, l.ui[n-1], n)
-		row.Last = &last
+		row.Last = new(newRow(s, l.ui[n-1], n))
 	}
 	if l.branch == nil {
 		return row
@@ -435,8 +432,7 @@ func branchRow(s *task.State, l branchLine, before []branchLine) api.BranchRow {
 	}
 	row.From = shared
 	if shared < len(l.ui) {
-		first := newRow(s, l.ui[shared], shared+1)
-		row.First = &first
+		row.First = new(newRow(s, l.ui[shared], shared+1))
 	}
 	return row
 }

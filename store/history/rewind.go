@@ -199,8 +199,7 @@ func describeRewind(s *task.State, e task.Rewound, keep bool) api.RewindResult {
 		}
 		r.Gone.UI++
 		if m.ID == e.To {
-			row := rowAt(s, i)
-			r.To = &row
+			r.To = new(rowAt(s, i))
 		}
 		if tokens, ok := m.Spent(); ok {
 			tokens.AddTo(&spent)

@@ -513,8 +513,7 @@ func (p *Projector) metadata(ctx context.Context, img image) ([]byte, error) {
 // as the intake saw it. A file that neither knows must not be there.
 func (p *Projector) expected(name string) *roofmt.Fingerprint {
 	if last, ok := p.mark.Files[name]; ok && last.MTime != 0 {
-		print := last.Print()
-		return &print
+		return new(last.Print())
 	}
 	return &roofmt.Fingerprint{} // it must not exist
 }

@@ -463,8 +463,7 @@ func expense(v *store.View, line task.UsageChanged, at int64) Expense {
 		TokensIn: api.AddClamped(in, api.AddClamped(read, write)), TokensOut: max(line.Output, 0), CacheReads: read, CacheWrites: write,
 	}}
 	if line.CostMicros != nil && v.Summary.Usage.Cost != nil { // with unknown and free requests only, the sum is unknown
-		price := money.USD(max(*line.CostMicros, 0))
-		e.Usage.Cost = &price
+		e.Usage.Cost = new(money.USD(max(*line.CostMicros, 0)))
 	}
 	return e
 }
