@@ -14,6 +14,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
+	"math"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"regexp"
@@ -330,4 +333,244 @@ func CheckAddress(base string) error {
 		return nil
 	}
 	return errors.New("the address holds a name or password in front of its host, which would be kept and shown in clear: leave it out")
+}
+
+// ErrStop means that the consumer of a stream wants no more of it.
+var ErrStop = errors.New("the consumer stopped reading")
+
+// Attempts asks until a reply begins. attempt asks once, yields what arrives, and
+// reports whether it yielded anything. A failure after that ends the stream, because
+// only the caller knows what to do with half a reply. A failure also ends it when the
+// provider asks for a longer wait than Backoff.Cap. Any other failure is yielded as
+// llm.Retrying and followed by a wait. attempt returns ErrStop when its consumer
+// wants no more.
+func Attempts(ctx context.Context, b Backoff, yield func(llm.Chunk, error) bool, attempt func() (started bool, err error)) {
+	for n := 1; ; n++ {
+		started, err := attempt()
+		if err == nil || errors.Is(err, ErrStop) {
+			return
+		}
+		var failed *llm.Error
+		if started || !errors.As(err, &failed) || !failed.Retryable() || n > b.Limit() ||
+			failed.RetryAfterMS > b.limit().Milliseconds() {
+			yield(nil, err) // after a used-up quota the caller decides whether to wait for hours
+			return
+		}
+		wait := b.Delay(n, failed)
+		if !yield(llm.Retrying{Attempt: n, Err: failed, WaitMS: wait.Milliseconds()}, nil) {
+			return
+		}
+		if err := b.Wait(ctx, wait); err != nil {
+			yield(nil, err)
+			return
+		}
+	}
+}
+
+// Backoff is how often to try again and how long to wait before it. The zero value
+// is the default.
+type Backoff struct {
+	Retries int           // attempts after the first; 0 = 4, negative = none
+	Base    time.Duration // bound of the first wait; 0 = 1 s
+	Cap     time.Duration // longest wait, also one that the provider asks for; 0 = 60 s
+
+	// For tests; nil = the real ones.
+	Sleep func(ctx context.Context, d time.Duration) error
+	Rand  func() float64 // in [0,1)
+}
+
+// Limit is the number of attempts after the first.
+func (b Backoff) Limit() int {
+	return max(cmp.Or(b.Retries, 4), 0)
+}
+
+func (b Backoff) limit() time.Duration {
+	if b.Cap <= 0 {
+		return time.Minute
+	}
+	return b.Cap
+}
+
+// Delay is how long to wait after attempt n (from 1) failed with err. It is the wait that the
+// provider asks for, up to Cap. Without one, the wait is random between 0 and base*2^(n-1)
+// (full jitter): clients that were refused together would otherwise come back together.
+func (b Backoff) Delay(n int, err *llm.Error) time.Duration {
+	limit := b.limit()
+	if err != nil && err.RetryAfterMS > 0 {
+		return time.Duration(min(err.RetryAfterMS, limit.Milliseconds())) * time.Millisecond
+	}
+	bound := b.Base
+	if bound <= 0 {
+		bound = time.Second
+	}
+	for i := 1; i < n && bound < limit; i++ {
+		bound *= 2
+	}
+	draw := b.Rand
+	if draw == nil {
+		draw = rand.Float64
+	}
+	return time.Duration(draw() * float64(min(bound, limit)))
+}
+
+// Wait waits, or returns the context's cause as soon as it ends.
+func (b Backoff) Wait(ctx context.Context, d time.Duration) error {
+	if b.Sleep != nil {
+		return b.Sleep(ctx, d)
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-t.C:
+		return nil
+	}
+}
+
+// ErrIdle is the cause of a call that was given up because nothing came for too
+// long.
+var ErrIdle = errors.New("the provider sent nothing for too long")
+
+// withIdle returns a context that ends with the cause ErrIdle when nothing arrives for so long: before the first read,
+// or during a read through the reader. A limit of 0 or less never ends it. stop must be called.
+func withIdle(ctx context.Context, limit time.Duration) (_ context.Context, r *idleReader, stop context.CancelFunc) {
+	if limit <= 0 {
+		limit = math.MaxInt64
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	r = &idleReader{limit: limit, timer: time.AfterFunc(limit, func() { cancel(ErrIdle) })}
+	return ctx, r, func() {
+		r.timer.Stop()
+		cancel(context.Canceled)
+	}
+}
+
+// idleReader reads a reply and runs the clock of the call only while a read waits: a slow consumer is not a stalled
+// provider.
+type idleReader struct {
+	io.Reader
+	timer *time.Timer // ends the call
+	limit time.Duration
+}
+
+func (r *idleReader) Read(p []byte) (int, error) {
+	r.timer.Reset(r.limit)
+	n, err := r.Reader.Read(p)
+	r.timer.Stop()
+	return n, err
+}
+
+// Options configure a provider of any dialect. Only APIKey is needed.
+type Options struct {
+	APIKey  string
+	BaseURL string // "" = the dialect's own; with or without the version
+	Model   string // used when a request names none
+	// Effort is how much the model shall think: none, minimal, low, medium, high,
+	// xhigh or max; "" = the model's own.
+	Effort string
+	// Compatible asks for chat completions, as other servers imitate OpenAI. Package openai alone reads it.
+	Compatible bool
+
+	HTTPClient  *http.Client  // nil = one made for large requests
+	IdleTimeout time.Duration // 0 = the dialect's own, negative = none
+	Backoff     Backoff
+	Now         func() time.Time // for dates in retry-after; nil = time.Now
+}
+
+// Dialect is what tells the API of one provider from the others.
+type Dialect struct {
+	Name    string
+	BaseURL string        // the provider's own address, to which no call goes without a key
+	NoURL   string        // the answer to a call when no address was given; "" = BaseURL is meant
+	NoKey   string        // the answer to a call that lacks a key
+	Model   string        // a model to name as an example; "" = NAME
+	Idle    time.Duration // how long a call may stay silent
+
+	// Request completes a call for a request: its address, its body and its headers.
+	Request func(call *Call, req llm.Request) error
+	// Reply begins a reply to the call. It may set the call's Ended.
+	Reply func(call Call, req llm.Request) Attempt
+
+	Kind func(status int, code, message string) (kind llm.Kind) // as in Call
+}
+
+// Provider implements llm.Provider for a dialect.
+type Provider struct {
+	Options
+	dialect Dialect
+}
+
+// NewProvider makes a Provider. It never fails: the first Stream reports what is missing, so that listing and
+// showing work without a key.
+func NewProvider(o Options, d Dialect) *Provider {
+	o.APIKey = strings.TrimSpace(o.APIKey)
+	if o.BaseURL == "" && d.NoURL == "" {
+		o.BaseURL = d.BaseURL
+	}
+	o.IdleTimeout = cmp.Or(o.IdleTimeout, d.Idle)
+	if o.HTTPClient == nil {
+		o.HTTPClient = &http.Client{Transport: NewTransport()}
+	}
+	return &Provider{Options: o, dialect: d}
+}
+
+// Name is the provider's name in flags and records.
+func (p *Provider) Name() string { return p.dialect.Name }
+
+// CloseIdle closes connections that are kept for the next turn.
+func (p *Provider) CloseIdle() { p.HTTPClient.CloseIdleConnections() }
+
+// String shows where the provider sends, never the key.
+func (p *Provider) String() string { return fmt.Sprintf("%s at %s", p.dialect.Name, p.BaseURL) }
+
+// GoString keeps the key out of %#v.
+func (p *Provider) GoString() string { return p.String() }
+
+// Stream asks and yields what comes. See llm.Provider. Errors are *llm.Error, or
+// the context's cause when the caller ended it.
+func (p *Provider) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
+	call, err := p.call(&req)
+	return func(yield func(llm.Chunk, error) bool) {
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		Ask(ctx, p.Backoff, yield, func() Attempt { return p.dialect.Reply(call, req) })
+	}
+}
+
+// Body is the request body in one piece, as it goes out.
+func (p *Provider) Body(req llm.Request) ([]byte, error) {
+	c, err := p.call(&req)
+	if err != nil {
+		return nil, err
+	}
+	return c.Body.Bytes(), nil
+}
+
+// call is the request as it goes out.
+func (p *Provider) call(req *llm.Request) (Call, error) {
+	c := Call{
+		Client:   p.HTTPClient,
+		Provider: p.dialect.Name,
+		Header:   http.Header{},
+		Key:      p.APIKey,
+		Idle:     p.IdleTimeout,
+		Now:      p.Now,
+		Kind:     p.dialect.Kind,
+	}
+	req.Model = cmp.Or(req.Model, p.Model)
+	switch {
+	case p.BaseURL == "":
+		return c, c.newError(llm.Invalid, 0, p.dialect.NoURL)
+	case p.APIKey == "" && p.BaseURL == p.dialect.BaseURL:
+		return c, c.newError(llm.Auth, 0, p.dialect.NoKey)
+	case req.Model == "":
+		return c, c.newError(llm.Invalid, 0, "no model was named; try: --model "+cmp.Or(p.dialect.Model, "NAME"))
+	}
+	if problem := checkMessages(req.Messages); problem != "" {
+		return c, c.newError(llm.Invalid, 0, problem)
+	}
+	return c, p.dialect.Request(&c, *req)
 }
