@@ -44,7 +44,15 @@ func (a *Agent) runCalls(ctx context.Context) (*Outcome, error) {
 				return out, err
 			}
 		}
-		b.noteOutcome(c.Finished)
+		if f := c.Finished; f != nil {
+			b.failed = b.failed || f.Outcome != "ok"
+			if f.Outcome == "denied" && f.Approval != nil {
+				b.rejected = b.rejected || f.Approval.By == "user"
+				if f.Approval.By == "policy" {
+					b.refused++
+				}
+			}
+		}
 		b.delegated = b.delegated || c.Name == task.SubtaskTool
 		b.results = append(b.results, c.ID)
 	}
@@ -73,8 +81,9 @@ func (b *batch) closeCall(ctx context.Context, c *task.Call) (*Outcome, error) {
 		text := fmt.Sprintf("Skipping tool [%s]: the user rejected a tool before it in the same turn.", c.Name)
 		return nil, b.finishCall(ctx, c, callOutcome{state: "denied", text: text, isError: true})
 	}
-	if b.delegated {
-		return nil, b.refuseAfterSubtask(ctx, c)
+	if b.delegated { // the model wrote the call before it could know the subtask's result
+		return nil, b.fail(ctx, c, "This tool was not executed because "+controltool.NewTaskName+
+			" was called before it in the same reply. It must be the last call of a reply.")
 	}
 	if c.Outcome() == task.OutcomeUnknown {
 		again, err := b.settleUnknown(ctx, c, t)
@@ -423,22 +432,6 @@ type batch struct {
 	rowTS         int64    // of the row that shows the current call
 }
 
-// noteOutcome takes a closed call into account for those after it.
-func (b *batch) noteOutcome(f *task.ToolFinished) {
-	if f == nil {
-		return
-	}
-	b.failed = b.failed || f.Outcome != "ok"
-	if f.Outcome == "denied" && f.Approval != nil {
-		switch f.Approval.By {
-		case "user":
-			b.rejected = true
-		case "policy":
-			b.refused++
-		}
-	}
-}
-
 // callOutcome is a call's outcome on its way into the journal.
 type callOutcome struct {
 	state    string
@@ -599,7 +592,17 @@ func (b *batch) stopRepetition(ctx context.Context, c *task.Call, spec tool.Spec
 		state: "error", isError: true,
 		text: rows.Failure(fmt.Sprintf("Tool call repetition limit reached for %s. Please try a different approach.", spec.Name)),
 	}
-	answer, answered, err := b.askAboutRepetition(ctx, c, spec)
+	var answer Answer
+	answered := false
+	for _, q := range b.agent.state().Answered {
+		if q.Call == c.ID && q.Kind == KindMistake { // the answer was acknowledged, and the run ended before its use
+			answer, answered = Answer{Text: q.Answer.Text, By: q.Answer.By}, true
+		}
+	}
+	if !answered {
+		answer, answered, err = b.agent.askAdvice(ctx, c.ID, fmt.Sprintf("The model made the same call of %s %d times in a "+
+			"row, and it was not run again. What should it do instead?", spec.Name, maxRepeats+1))
+	}
 	if err != nil {
 		return true, err
 	}
@@ -611,19 +614,6 @@ func (b *batch) stopRepetition(ctx context.Context, c *task.Call, spec tool.Spec
 		}
 	}
 	return true, b.finishCall(ctx, c, v)
-}
-
-// askAboutRepetition asks the person about a repeated call; false when no person is there.
-func (b *batch) askAboutRepetition(ctx context.Context, c *task.Call, spec tool.Spec) (Answer, bool, error) {
-	a := b.agent
-	for _, q := range a.state().Answered {
-		if q.Call == c.ID && q.Kind == KindMistake { // the answer was acknowledged, and the run ended before its use
-			return Answer{Approve: q.Answer.Approve, Text: q.Answer.Text, By: q.Answer.By}, true, nil
-		}
-	}
-	text := fmt.Sprintf("The model made the same call of %s %d times in a row, and it was not run again. "+
-		"What should it do instead?", spec.Name, maxRepeats+1)
-	return a.askAdvice(ctx, c.ID, text)
 }
 
 // askAdvice asks the person for words to a model that goes wrong; false when no person can answer right now. It never
@@ -661,6 +651,6 @@ func (a *Agent) checkMistakes(ctx context.Context) (*Outcome, error) {
 		return nil, nil
 	}
 	d := a.draft()
-	d.addUserTurn(nil, []task.Piece{{Literal: string(rows.Text(rows.Guidance(answer.Text)))}})
+	d.addUserTurn(nil, []json.RawMessage{rows.Text(rows.Guidance(answer.Text))})
 	return nil, d.commit(ctx)
 }

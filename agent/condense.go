@@ -333,7 +333,7 @@ func (a *Agent) receiveSummary(ctx context.Context, req llm.Request) (text strin
 			retries++
 			a.notice(fmt.Sprintf("%v; trying again in %.1f s", c.Err, float64(c.WaitMS)/1000))
 		case llm.Done:
-			used = firstUsage(c.Usage, used)
+			used = cmp.Or(c.Usage, used)
 			text = strings.TrimSpace(blockText(c.Blocks))
 			switch {
 			case c.StopReason == "max_tokens":

@@ -110,7 +110,7 @@ func (b *batch) completeTask(ctx context.Context, c *task.Call, r tool.Result) (
 func (b *batch) replyToCompletion(ctx context.Context, c *task.Call) (bool, error) {
 	a := b.agent
 	d := a.draft()
-	text, rest := splitResult(d.takeBlocks(ctx, a.queuedInputs()))
+	text, rest := splitResult(d.takeInputs(ctx, a.queuedInputs()))
 	if len(d.events) == 0 {
 		return false, nil
 	}
@@ -269,13 +269,6 @@ func (b *batch) abandonSubtask(ctx context.Context, c *task.Call, child, text st
 		state: "error", text: text, isError: true,
 		after: []task.Event{task.SubtaskEnded{Child: child, Outcome: "abandoned"}},
 	})
-}
-
-// refuseAfterSubtask closes a call that follows new_task in one reply: the model wrote it before it could know the
-// subtask's result.
-func (b *batch) refuseAfterSubtask(ctx context.Context, c *task.Call) error {
-	return b.fail(ctx, c, "This tool was not executed because "+controltool.NewTaskName+
-		" was called before it in the same reply. It must be the last call of a reply.")
 }
 
 // summaryBytes bounds the child's result in the history row; the call's outcome has all of it.

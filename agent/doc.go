@@ -8,7 +8,7 @@
 // # A run
 //
 //  1. start commits that the run began, with the person's words in both histories. Its barrier is the acknowledgement.
-//  2. next derives the step from the model's history: a request, closing calls, or a nudge for a reply without calls.
+//  2. step derives the step from the model's history: a request, closing calls, or a nudge for a reply without calls.
 //  3. A request: its row and turn.started, barrier, then the wire. Streamed text goes into the log in pieces. The whole
 //     reply (rows, cost, turn.ended, message) is one commit.
 //  4. A call: plan, decide, ask if needed, tool.started, barrier, run, tool.finished with the file records. When all
@@ -36,7 +36,7 @@
 //
 // # A restart
 //
-// A restart takes the path of a start: next derives the step that the killed run was about to take. Besides:
+// A restart takes the path of a start: step derives the step that the killed run was about to take. Besides:
 //
 //   - An unfinished run is closed as interrupted. Rows that Roo would remove are hidden, rows that were still streaming
 //     are ended, and the resume question is shown (package resume).

@@ -45,14 +45,9 @@ func (a *Agent) queuedInputs() []task.InputQueued {
 	return slices.Clone(a.state().Queue)
 }
 
-// takeInputs uses up queued words that the draft has not used up yet, and returns their blocks for the user turn of the
-// same commit.
-func (d *draft) takeInputs(ctx context.Context, items []task.InputQueued) []task.Piece {
-	return literalPieces(d.takeBlocks(ctx, items))
-}
-
-// takeBlocks does that for a result that is no user turn.
-func (d *draft) takeBlocks(ctx context.Context, items []task.InputQueued) []json.RawMessage {
+// takeInputs uses up queued words that the draft has not used up yet, and returns their blocks for the user turn or the
+// result in the same commit.
+func (d *draft) takeInputs(ctx context.Context, items []task.InputQueued) []json.RawMessage {
 	var blocks []json.RawMessage
 	for _, item := range items {
 		if slices.Contains(d.events, task.Event(task.InputTaken{Input: item.Input})) {
@@ -107,14 +102,6 @@ func splitResult(blocks []json.RawMessage) (text string, rest []json.RawMessage)
 }
 
 func userMessage(text string) string { return "<user_message>\n" + text + "\n</user_message>" }
-
-func literalPieces[Block ~[]byte](blocks []Block) []task.Piece {
-	var out []task.Piece
-	for _, b := range blocks {
-		out = append(out, task.Piece{Literal: string(b)})
-	}
-	return out
-}
 
 func nonNil(list []string) []string {
 	if list == nil {
@@ -197,7 +184,7 @@ func (a *Agent) environmentText(changed string) string {
 }
 
 // addUserTurn adds the next user message: results of calls first, then the other blocks, then the environment.
-func (d *draft) addUserTurn(results []string, blocks []task.Piece) {
+func (d *draft) addUserTurn(results []string, blocks []json.RawMessage) {
 	a := d.agent
 	delegated := slices.ContainsFunc(results, func(id string) bool {
 		c := a.state().Call(id)
@@ -215,41 +202,19 @@ func (d *draft) addUserTurn(results []string, blocks []task.Piece) {
 	}
 	a.checkpoints.AfterTurn(context.Background(), d, calls) // AfterTurn bounds its own time
 	var pieces []task.Piece
-	sep := `{"role":"user","content":[`
-	add := func(p task.Piece) {
-		if p.Literal != "" {
-			pieces = append(pieces, task.Piece{Literal: sep + p.Literal})
-		} else {
-			pieces = append(pieces, task.Piece{Literal: sep}, p)
-		}
-		sep = ","
-	}
+	literal := `{"role":"user","content":[`
 	for _, call := range results {
-		add(task.Piece{Result: call})
+		pieces = append(pieces, task.Piece{Literal: literal}, task.Piece{Result: call})
+		literal = ","
 	}
-	for _, b := range blocks {
-		add(b)
-	}
-	add(task.Piece{Literal: string(rows.Text(a.mask(a.environmentText(changed))))})
-	pieces = append(pieces, task.Piece{Literal: `],"ts":` + strconv.FormatInt(a.stamp(), 10) + `}`})
-	body := task.Body{Compose: mergeLiterals(pieces)}
+	blocks = append(slices.Clip(blocks), rows.Text(a.mask(a.environmentText(changed))))
+	literal += string(esjson.List(blocks)[1:]) + `,"ts":` + strconv.FormatInt(a.stamp(), 10) + `}`
+	body := task.Body{Compose: append(pieces, task.Piece{Literal: literal})}
 	if len(results) == 0 {
 		// What a person shows may be large: as one literal, it can go into a blob.
-		body = task.Body{Raw: json.RawMessage(body.Compose[0].Literal)}
+		body = task.Body{Raw: json.RawMessage(literal)}
 	}
 	d.addMessage(task.API, body)
-}
-
-func mergeLiterals(pieces []task.Piece) []task.Piece {
-	var out []task.Piece
-	for _, p := range pieces {
-		if n := len(out); n > 0 && p.Literal != "" && out[n-1].Literal != "" {
-			out[n-1].Literal += p.Literal
-			continue
-		}
-		out = append(out, p)
-	}
-	return out
 }
 
 // Streamed text goes into the journal after saveBytes bytes or saveMS milliseconds, whichever comes first. The

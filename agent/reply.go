@@ -87,8 +87,10 @@ func (r *reply) appendText(ctx context.Context, kind, text string) error {
 		return nil
 	}
 	a := r.agent
-	row := r.rowOf(kind)
-	if row == nil {
+	var row *streamedRow // one per kind and reply
+	if i := slices.IndexFunc(r.rows, func(row *streamedRow) bool { return row.kind == kind }); i >= 0 {
+		row = r.rows[i]
+	} else {
 		row = &streamedRow{kind: kind, ts: a.stamp(), savedAt: a.Host.Now()}
 		// Nothing else adds a message while a reply is received.
 		row.message = a.state().NextMessage() + uint64(len(r.rows)-r.saved)
@@ -106,16 +108,6 @@ func (r *reply) appendText(ctx context.Context, kind, text string) error {
 		}
 	}
 	failpoint.Hit("reply.streaming")
-	return nil
-}
-
-// rowOf is the row that text of a kind goes to: one row per kind and reply.
-func (r *reply) rowOf(kind string) *streamedRow {
-	for _, row := range r.rows {
-		if row.kind == kind {
-			return row
-		}
-	}
 	return nil
 }
 
@@ -162,7 +154,7 @@ func (r *reply) finishRows() *draft {
 // finish commits the whole reply in one commit: rows, request row, usage record and the assistant message.
 func (r *reply) finish(ctx context.Context, d llm.Done) error {
 	a := r.agent
-	d.Usage = firstUsage(d.Usage, r.usage)
+	d.Usage = cmp.Or(d.Usage, r.usage)
 	out := r.finishRows()
 	out.changeMessage(r.request, rows.Request(r.requestTS, a.usageInfo(d.Usage)))
 	if !r.hasRecord || d.Usage != r.recorded {
@@ -303,13 +295,6 @@ func (a *Agent) interruptedRequest() (row uint64, raw json.RawMessage) {
 // cutError is the error of a stream that ended too early.
 func (a *Agent) cutError(message string) error {
 	return &llm.Error{Provider: a.Model.Provider.Name(), Kind: llm.Cut, Message: message}
-}
-
-func firstUsage(u, other llm.Usage) llm.Usage {
-	if u == (llm.Usage{}) {
-		return other
-	}
-	return u
 }
 
 // uniqueCallIDs gives new ids to calls whose ids are taken or missing, so that each call has its own outcome and each

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -71,7 +72,8 @@ func (a *Agent) run(ctx context.Context, in Input) Outcome {
 	}
 }
 
-// step takes the next step of the loop. An outcome ends the run.
+// step takes the next step of the loop, which follows from the history alone: that is why a restart needs no state of
+// its own. An outcome ends the run.
 func (a *Agent) step(ctx context.Context) (*Outcome, error) {
 	if err := a.Task.Journal.TakeIn(); err != nil {
 		return nil, err
@@ -87,33 +89,13 @@ func (a *Agent) step(ctx context.Context) (*Outcome, error) {
 			return out, err
 		}
 	}
-	switch a.next() {
-	case doRequest:
+	switch {
+	case a.turnIsOpen():
 		return nil, a.runTurn(ctx)
-	case doCalls:
+	case len(a.state().OpenCalls()) > 0:
 		return a.runCalls(ctx)
 	}
 	return a.nudgeModel(ctx)
-}
-
-// action is what a history calls for.
-type action int
-
-const (
-	doRequest action = iota // a user turn waits for the model
-	doCalls                 // the model's calls wait for results
-	doNudge                 // the model's reply called nothing
-)
-
-// next derives the next step from the history alone. That is why a restart needs no state of its own.
-func (a *Agent) next() action {
-	if a.turnIsOpen() {
-		return doRequest
-	}
-	if len(a.state().OpenCalls()) > 0 {
-		return doCalls
-	}
-	return doNudge
 }
 
 // nudgeModel answers a reply that leaves no call to close: with the person's words if there are any, else with what
@@ -125,12 +107,12 @@ func (a *Agent) nudgeModel(ctx context.Context) (*Outcome, error) {
 	case len(queued) > 0:
 		d.addUserTurn(nil, d.takeInputs(ctx, queued))
 	case a.loop.yes:
-		d.addUserTurn(nil, []task.Piece{{Literal: string(rows.Text(continueText))}})
+		d.addUserTurn(nil, []json.RawMessage{rows.Text(continueText)})
 	case a.loop.stopReason == "refusal":
 		return &Outcome{State: "failed", Code: "refusal", Reason: "the model refused to answer; resume with other words"}, nil
 	default:
 		a.loop.mistakes++
-		d.addUserTurn(nil, []task.Piece{{Literal: string(rows.Text("[ERROR] " + a.nudgeText()))}})
+		d.addUserTurn(nil, []json.RawMessage{rows.Text("[ERROR] " + a.nudgeText())})
 	}
 	a.loop.yes = false
 	return nil, d.commit(ctx)
@@ -288,7 +270,7 @@ func (a *Agent) startNew(ctx context.Context, d *draft, in Input) error {
 		d.addRow(rows.Say(a.stamp(), "error", lost, nil))
 		said = append(said, rows.Text(lost))
 	}
-	blocks := literalPieces(append(said, rows.Images(in.Images)...))
+	blocks := append(said, rows.Images(in.Images)...)
 	d.addUserTurn(nil, append(blocks, d.takeInputs(ctx, queued)...))
 	return d.save(ctx)
 }
@@ -339,7 +321,10 @@ func (a *Agent) restart(ctx context.Context, d *draft, in Input, before *task.Ru
 	a.loop.yes = in.Yes && !now && (before == nil || before.Outcome != "" || a.lastQuestionKind() != "completion_result")
 	switch {
 	case len(api) == 0:
-		first := literalPieces(slices.Collect(esjson.Array(resume.FirstWords(ui))))
+		var first []json.RawMessage
+		for block := range esjson.Array(resume.FirstWords(ui)) {
+			first = append(first, block)
+		}
 		d.addUserTurn(nil, append(first, d.takeInputs(ctx, pending)...))
 	case now && len(pending) > 0, now && len(a.stale.Changed(ctx, nil)) > 0:
 		d.addUserTurn(nil, d.takeInputs(ctx, pending))
