@@ -118,9 +118,6 @@ func (b *Builder) Messages() ([]llm.Message, []Note, error) {
 	// Both appends reuse the spare capacity of b's own lists; copying them would make every request cost the length of
 	// the task.
 	last, calls, notes := b.close()
-	if b.tracing {
-		b.trace = append(b.trace, b.origins)
-	}
 	out := append(b.closed, last)
 	notes = append(b.notes, notes...)
 	if last.Role == "assistant" {
@@ -180,9 +177,6 @@ func (b *Builder) place(c *checked) {
 	}
 	if c.role != b.turn.role && len(b.turn.items) > 0 {
 		m, calls, notes := b.close()
-		if b.tracing {
-			b.trace = append(b.trace, b.origins)
-		}
 		b.closed, b.pending, b.notes = append(b.closed, m), calls, append(b.notes, notes...)
 		for _, p := range calls {
 			b.used[p.as] = true
@@ -199,14 +193,18 @@ func (b *Builder) place(c *checked) {
 	b.turn.items = append(b.turn.items, c)
 }
 
-// close makes a message of the open turn, without changing the Builder.
-func (b *Builder) close() (llm.Message, []call, []Note) {
+// close makes a message of the open turn. It changes nothing of the Builder but the trace.
+func (b *Builder) close() (m llm.Message, calls []call, notes []Note) {
 	b.origins = nil
 	if b.turn.role == "assistant" {
-		return b.closeAssistant()
+		m, calls, notes = b.closeAssistant()
+	} else {
+		m, notes = b.closeUser()
 	}
-	m, notes := b.closeUser()
-	return m, nil, notes
+	if b.tracing {
+		b.trace = append(b.trace, b.origins)
+	}
+	return m, calls, notes
 }
 
 func (b *Builder) closeAssistant() (llm.Message, []call, []Note) {

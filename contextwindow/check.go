@@ -3,11 +3,12 @@ package contextwindow
 import (
 	"bytes"
 	"encoding/base64"
+	"encoding/binary"
 	"fmt"
 	pixels "image"
-	giffile "image/gif"
-	jpegfile "image/jpeg"
-	pngfile "image/png"
+	_ "image/gif" // what DecodeConfig knows
+	_ "image/jpeg"
+	_ "image/png"
 	"io"
 	"strconv"
 	"strings"
@@ -94,9 +95,10 @@ func (c *checked) takeContent(x *esjson.Index, i int, o Options) {
 		return
 	}
 	at := -1
+	var f fields // of each block in turn
 	for _, k := range x.Parts(i) {
 		at++
-		var f fields
+		f = fields{}
 		f.take(func(places ...any) (int, error) { return x.Take(k, places...) })
 		if o.KeepReasoningContent && c.role == "assistant" && str(f.typ) == "reasoning" && esjson.TypeOf(f.text) == esjson.TypeString {
 			c.thought = joinStrings(c.thought, f.text)
@@ -406,12 +408,7 @@ func isNameByte(c byte) bool {
 }
 
 func isName(s string, limit int) bool {
-	for i := range len(s) {
-		if !isNameByte(s[i]) {
-			return false
-		}
-	}
-	return s != "" && len(s) <= limit
+	return s != "" && len(s) <= limit && !strings.ContainsFunc(s, func(r rune) bool { return r > 'z' || !isNameByte(byte(r)) })
 }
 
 // safeName replaces what the API refuses in ids and names.
@@ -474,23 +471,11 @@ func pictureOf(data []byte) (picture, bool) {
 	start := make([]byte, 32)
 	n, _ := io.ReadFull(base64.NewDecoder(base64.StdEncoding, bytes.NewReader(body)), start) // a short header is recognised by its kind
 	start = start[:n]
-	var read func(io.Reader) (pixels.Config, error)
-	p := picture{}
-	switch {
-	case bytes.HasPrefix(start, []byte("\x89PNG\r\n\x1a\n")):
-		p.media, read = "image/png", pngfile.DecodeConfig
-	case bytes.HasPrefix(start, []byte("\xff\xd8\xff")):
-		p.media, read = "image/jpeg", jpegfile.DecodeConfig
-	case bytes.HasPrefix(start, []byte("GIF8")):
-		p.media, read = "image/gif", giffile.DecodeConfig
-	case len(start) >= 30 && string(start[:4]) == "RIFF" && string(start[8:12]) == "WEBP":
+	if len(start) >= 30 && string(start[:4]) == "RIFF" && string(start[8:12]) == "WEBP" {
 		return webp(start)
-	default:
-		return p, false
 	}
-	c, err := read(base64.NewDecoder(base64.StdEncoding, bytes.NewReader(body)))
-	p.width, p.height = c.Width, c.Height
-	return p, err == nil && p.width > 0 && p.height > 0
+	c, format, err := pixels.DecodeConfig(base64.NewDecoder(base64.StdEncoding, bytes.NewReader(body)))
+	return picture{"image/" + format, c.Width, c.Height}, err == nil && c.Width > 0 && c.Height > 0
 }
 
 // webp reads the first 30 bytes of such a file: lossy, lossless or extended.
@@ -498,10 +483,10 @@ func webp(b []byte) (picture, bool) {
 	p := picture{media: "image/webp"}
 	switch string(b[12:16]) {
 	case "VP8 ":
-		p.width = int(b[26]) | int(b[27]&0x3f)<<8
-		p.height = int(b[28]) | int(b[29]&0x3f)<<8
+		p.width = int(binary.LittleEndian.Uint16(b[26:]) & 0x3fff)
+		p.height = int(binary.LittleEndian.Uint16(b[28:]) & 0x3fff)
 	case "VP8L":
-		bits := uint32(b[21]) | uint32(b[22])<<8 | uint32(b[23])<<16 | uint32(b[24])<<24
+		bits := binary.LittleEndian.Uint32(b[21:])
 		p.width, p.height = int(bits&0x3fff)+1, int(bits>>14&0x3fff)+1
 	case "VP8X":
 		p.width = 1 + (int(b[24]) | int(b[25])<<8 | int(b[26])<<16)

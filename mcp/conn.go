@@ -111,7 +111,7 @@ func (c *conn) session(ctx context.Context) (s *session, fresh bool, err error) 
 		c.current.end()
 		c.current = nil
 	}
-	ctx, stop := context.WithTimeoutCause(ctx, c.hub.opt.connectWithin(), errNoAnswer)
+	ctx, stop := context.WithTimeoutCause(ctx, c.hub.opt.Connect, errNoAnswer)
 	defer stop()
 	if c.current, err = c.connect(ctx); err != nil {
 		c.current = nil

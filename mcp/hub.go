@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,7 +12,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -35,13 +35,6 @@ type Options struct {
 	Masks   *redact.Redactor
 }
 
-func (o Options) connectWithin() time.Duration {
-	if o.Connect > 0 {
-		return o.Connect
-	}
-	return 10 * time.Second
-}
-
 // Hub has the connections of one run. It is safe for concurrent use.
 type Hub struct {
 	opt   Options
@@ -50,6 +43,7 @@ type Hub struct {
 
 // NewHub makes a hub. It connects to nothing yet.
 func NewHub(o Options) *Hub {
+	o.Connect = cmp.Or(o.Connect, 10*time.Second)
 	h := &Hub{opt: o, conns: map[string]*conn{}}
 	for _, s := range o.Servers {
 		if s.State == Allowed {
@@ -102,7 +96,7 @@ func (h *Hub) Open(ctx context.Context) []Menu {
 	if _, err := shell.EndMarked(ctx, h.opt.Mark); err != nil {
 		menus[0].Notes = append(menus[0].Notes, fmt.Sprintf("an MCP server process of an earlier run could not be ended: %v", err))
 	}
-	ctx, stop := context.WithTimeoutCause(ctx, h.opt.connectWithin(), errNoAnswer)
+	ctx, stop := context.WithTimeoutCause(ctx, h.opt.Connect, errNoAnswer)
 	defer stop()
 	var wait sync.WaitGroup
 	for i, name := range names {
@@ -310,10 +304,7 @@ func repairedSchema(raw []byte) (json.RawMessage, error) {
 // printable is a server's text without characters that control a terminal or the direction of text.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n', r == '\t':
-			return r
-		case unicode.IsControl(r), unicode.Is(unicode.Bidi_Control, r), r == 0x2028, r == 0x2029:
+		if r != '\n' && r != '\t' && steers(r) {
 			return -1
 		}
 		return r

@@ -144,41 +144,37 @@ func (e *expander) replacementText(m Mention) string {
 	case Commit:
 		if first {
 			text, ok := e.world.Commit(e.ctx, m.Name)
-			e.appendContent(fmt.Sprintf("git_commit hash=%q", m.Name), "git_commit", text, ok)
+			e.appendContent(m.Kind, "git_commit", fmt.Sprintf(" hash=%q", m.Name), text, ok)
 		}
 		return fmt.Sprintf("Git commit '%s' (see below for commit info)", m.Name)
 	case Changes:
 		if first {
 			text, ok := e.world.Changes(e.ctx)
-			e.appendContent("git_working_state", "git_working_state", text, ok)
+			e.appendContent("git-changes", "git_working_state", "", text, ok)
 		}
 		return "Working directory changes (see below for details)"
 	case Problems:
 		if first {
 			text, ok := e.world.Problems(e.ctx)
-			e.appendContent("workspace_diagnostics", "workspace_diagnostics", text, ok)
+			e.appendContent(m.Kind, "workspace_diagnostics", "", text, ok)
 		}
 		return "Workspace Problems (see below for diagnostics)"
 	case Terminal:
-		if first {
-			e.appendContent("terminal_output", "terminal_output", noTerminal, false)
+		if first { // only an editor has a terminal to read from
+			e.appendContent(m.Kind, "terminal_output", "",
+				"There is no terminal to read from here. What commands of this task printed is in their results.", false)
 		}
 		return "Terminal Output (see below for output)"
 	}
 	return "@" + m.Name
 }
 
-// noTerminal: only an editor has a terminal to read from.
-const noTerminal = "There is no terminal to read from here. What commands of this task printed is in their results."
-
 // appendContent appends content after the text, in an element.
-func (e *expander) appendContent(head, tail, text string, ok bool) {
+func (e *expander) appendContent(name Kind, element, attributes, text string, ok bool) {
 	if !ok {
-		e.note("@%s: %s", map[string]string{
-			"git_commit": "commit", "git_working_state": "git-changes", "workspace_diagnostics": "problems", "terminal_output": "terminal",
-		}[tail], text)
+		e.note("@%s: %s", name, text)
 	}
-	e.appended = append(e.appended, fmt.Sprintf("\n\n<%s>\n%s\n</%s>", head, e.withinBounds(text), tail))
+	e.appended = append(e.appended, fmt.Sprintf("\n\n<%s%s>\n%s\n</%s>", element, attributes, e.withinBounds(text), element))
 }
 
 func (e *expander) note(format string, args ...any) {

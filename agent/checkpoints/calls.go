@@ -411,12 +411,7 @@ func (k *Keeper) unreported() (calls []*task.Call) {
 // what the command changed is found by comparing with it.
 
 // Outlived notes that a call's command ran on after the run that had begun it.
-func (k *Keeper) Outlived(call string) {
-	if k.outlived == nil {
-		k.outlived = map[string]bool{}
-	}
-	k.outlived[call] = true
-}
+func (k *Keeper) Outlived(call string) { k.outlived[call] = true }
 
 // Interrupted finds what a command changed whose outcome is unknown, and separately what changed later: a
 // person may have worked since. Without a survey it finds how known files differ from their records, by an

@@ -109,7 +109,14 @@ type Keeper struct {
 
 // New makes the keeper of a run. A nil store switches checkpoints off.
 func New(run Run, store Store, runID string) *Keeper {
-	return &Keeper{run: run, store: store, runID: runID}
+	return &Keeper{
+		run:      run,
+		store:    store,
+		runID:    runID,
+		shown:    map[string]bool{},
+		recorded: map[string]api.FileVersion{},
+		outlived: map[string]bool{},
+	}
 }
 
 func (k *Keeper) enabled() bool { return k.store != nil }
@@ -127,22 +134,15 @@ func (k *Keeper) disabled(err error) bool {
 
 // noticeOnce shows a notice once per run.
 func (k *Keeper) noticeOnce(text string) {
-	if k.shown[text] {
-		return
+	if !k.shown[text] {
+		k.shown[text] = true
+		k.run.Notice(text)
 	}
-	if k.shown == nil {
-		k.shown = map[string]bool{}
-	}
-	k.shown[text] = true
-	k.run.Notice(text)
 }
 
 // newest is the newest record of each file. The caller must not modify it.
 func (k *Keeper) newest() map[string]api.FileVersion {
 	list := k.run.State().Checkpoints
-	if k.recorded == nil {
-		k.recorded = map[string]api.FileVersion{}
-	}
 	for ; k.folded < len(list); k.folded++ {
 		if c := list[k.folded]; c.Store == k.store.Name() {
 			for _, f := range c.Files {

@@ -45,7 +45,8 @@ type Turn struct {
 func (t *Tracker) Report(turn Turn) (section string, records []task.Event) {
 	files := t.Changed(context.Background(), turn.Pending) // Changed bounds its own time
 	authors := t.authors(files, turn.Delegated)
-	t.doubtful, t.commandRan, t.priorChanges = nil, false, nil
+	t.doubtful, t.commandRan = nil, false
+	clear(t.priorChanges)
 	if len(files) == 0 {
 		return "", nil
 	}
@@ -346,9 +347,6 @@ func (t *Tracker) newlyChanged(ctx context.Context, at int64) (names []string) {
 		case !changed:
 			delete(t.announced, k.Path)
 		case !known || hash != now.State.Hash:
-			if t.announced == nil {
-				t.announced = map[string]string{}
-			}
 			t.announced[k.Path] = now.State.Hash
 			names = append(names, tool.SafeName(k.Path)+": "+f.describe())
 		}

@@ -78,7 +78,13 @@ type Tracker struct {
 
 // New makes a tracker.
 func New(run Run, o Options) *Tracker {
-	return &Tracker{run: run, opt: o}
+	return &Tracker{
+		run:          run,
+		opt:          o,
+		observations: map[string]*observation{},
+		announced:    map[string]string{},
+		priorChanges: map[string]string{},
+	}
 }
 
 // OtherTasks names the tasks that left files of the same workspace as they are now. files maps each path to the hash of
@@ -180,9 +186,6 @@ func (t *Tracker) judge(ctx context.Context, k *known.File, at int64) (workspace
 				Inode: r.Inode, Device: r.Device,
 			},
 		}
-		if t.observations == nil {
-			t.observations = map[string]*observation{}
-		}
 		t.observations[k.Path] = o
 		readWhole = t.contents.data[r.Hash] == nil
 	}
@@ -245,9 +248,6 @@ func (t *Tracker) Seen() func(path string) (tool.Seen, bool) {
 // BeforeCommand records what is stale before a command, to distinguish it from what the command changes.
 func (t *Tracker) BeforeCommand(ctx context.Context) {
 	for _, f := range t.Changed(ctx, nil) {
-		if t.priorChanges == nil {
-			t.priorChanges = map[string]string{}
-		}
 		t.priorChanges[f.known.Path] = f.now.State.Hash
 	}
 	t.commandRan = true

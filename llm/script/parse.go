@@ -68,7 +68,7 @@ func Parse(src []byte) (*Script, error) {
 		return nil, fmt.Errorf("%w: %d turns were found and %d read", ErrScript, len(lines), len(raw))
 	}
 	s := &Script{}
-	part := &s.part
+	groups := &s.groups
 	var g group
 	for i, y := range raw {
 		if y == nil {
@@ -78,10 +78,10 @@ func Parse(src []byte) (*Script, error) {
 			if err := y.heading(); err != nil {
 				return nil, fmt.Errorf("%w: line %d: %w", ErrScript, lines[i], err)
 			}
-			part.groups = append(part.groups, g)
+			*groups = append(*groups, g)
 			g = group{}
 			s.tasks = append(s.tasks, &taskPart{text: *y.Task})
-			part = &s.tasks[len(s.tasks)-1].part
+			groups = &s.tasks[len(s.tasks)-1].groups
 			continue
 		}
 		t, err := y.turn(lines[i])
@@ -94,7 +94,7 @@ func Parse(src []byte) (*Script, error) {
 		}
 		if y.Error == nil {
 			g.reply = t
-			part.groups = append(part.groups, g)
+			*groups = append(*groups, g)
 			g = group{}
 			continue
 		}
@@ -104,7 +104,7 @@ func Parse(src []byte) (*Script, error) {
 		}
 		g.failures = append(g.failures, slices.Repeat([]*turn{t}, times)...)
 	}
-	part.groups = append(part.groups, g)
+	*groups = append(*groups, g)
 	return s, nil
 }
 
@@ -217,7 +217,7 @@ func (y *yamlTurn) turn(line int) (*turn, error) {
 			if !ok {
 				return nil, fmt.Errorf("the input of %s is not a mapping", c.Name)
 			}
-			b, err := appendJSON(nil, m)
+			b, err := toJSON(m)
 			if err != nil {
 				return nil, fmt.Errorf("the input of %s: %w", c.Name, err)
 			}
@@ -228,46 +228,40 @@ func (y *yamlTurn) turn(line int) (*turn, error) {
 	return t, nil
 }
 
-// appendJSON encodes a YAML value, keys in the order of the file.
-func appendJSON(b []byte, v any) ([]byte, error) {
-	var err error
+// toJSON encodes a YAML value, keys in the order of the file.
+func toJSON(v any) ([]byte, error) {
 	switch v := v.(type) {
 	case nil:
-		return append(b, "null"...), nil
+		return []byte("null"), nil
 	case string:
-		return esjson.Quote(b, v), nil
-	case bool:
-		return fmt.Appendf(b, "%t", v), nil
-	case int64, uint64, int:
-		return fmt.Appendf(b, "%d", v), nil
+		return esjson.Quote(nil, v), nil
+	case bool, int64, uint64, int:
+		return fmt.Append(nil, v), nil
 	case float64:
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			return nil, errors.New("a number of JSON is finite")
 		}
-		return esjson.Number(b, v), nil
+		return esjson.Number(nil, v), nil
 	case yaml.MapSlice:
-		b = append(b, '{')
-		for i, m := range v {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = append(esjson.Quote(b, fmt.Sprint(m.Key)), ':')
-			if b, err = appendJSON(b, m.Value); err != nil {
+		var out esjson.Object
+		for _, m := range v {
+			value, err := toJSON(m.Value)
+			if err != nil {
 				return nil, err
 			}
+			out.Raw(fmt.Sprint(m.Key), value)
 		}
-		return append(b, '}'), nil
+		return out.Bytes(), nil
 	case []any:
-		b = append(b, '[')
-		for i, e := range v {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			if b, err = appendJSON(b, e); err != nil {
+		var out [][]byte
+		for _, e := range v {
+			value, err := toJSON(e)
+			if err != nil {
 				return nil, err
 			}
+			out = append(out, value)
 		}
-		return append(b, ']'), nil
+		return esjson.List(out), nil
 	}
 	return nil, fmt.Errorf("%T has no form in JSON", v)
 }

@@ -41,10 +41,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/internal/inputfile"
@@ -58,20 +58,15 @@ const Name = "script"
 // Script is a parsed script. It implements llm.Provider and is safe for
 // concurrent use.
 type Script struct {
-	part
+	groups    []group
 	tasks     []*taskPart
 	summaries []*turn
 }
 
-// part is the turns of one task.
-type part struct {
-	groups []group
-}
-
 // taskPart is the turns of the task whose first message contains the text.
 type taskPart struct {
-	text string
-	part
+	text   string
+	groups []group
 }
 
 // group is one reply with the failures that come before it. The last group has no
@@ -133,15 +128,15 @@ func (s *Script) Name() string { return Name }
 // completion that follows the last.
 func (s *Script) Turns() int { return len(s.groups) - 1 }
 
-// partFor is the turns that a request's task has.
-func (s *Script) partFor(req llm.Request) *part {
+// groupsFor are the turns that a request's task has.
+func (s *Script) groupsFor(req llm.Request) []group {
 	first := llm.Request{Messages: req.Messages[:min(len(req.Messages), 1)]}
 	for _, t := range s.tasks {
 		if contains(first, t.text) {
-			return &t.part
+			return t.groups
 		}
 	}
-	return &s.part
+	return s.groups
 }
 
 // ending is what is played after the last turn.
@@ -155,7 +150,7 @@ func (s *Script) at(req llm.Request) (t *turn, fails bool) {
 		return &turn{text: fmt.Sprintf("This is the scripted summary %d, of %d messages.", req.Summary, len(req.Messages))}, false
 	}
 	replies, failures := req.Replies, req.Failures
-	g, groups := group{}, s.partFor(req).groups
+	g, groups := group{}, s.groupsFor(req)
 	if replies < len(groups) {
 		g = groups[max(replies, 0)]
 	}
@@ -173,17 +168,21 @@ func (s *Script) at(req llm.Request) (t *turn, fails bool) {
 func (s *Script) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
 	return func(yield func(llm.Chunk, error) bool) {
 		t, fails := s.at(req)
-		if missing, ok := t.missing(req); ok {
-			yield(nil, &llm.Error{Provider: Name, Kind: llm.Script,
-				Message: fmt.Sprintf("turn at line %d expects %q, and the request does not contain it", t.line, missing)})
-			return
+		for _, want := range t.expect {
+			if !contains(req, want) {
+				yield(nil, &llm.Error{Provider: Name, Kind: llm.Script,
+					Message: fmt.Sprintf("turn at line %d expects %q, and the request does not contain it", t.line, want)})
+				return
+			}
 		}
 		wait := func() bool {
-			if err := pause(ctx, t.delay); err != nil {
-				yield(nil, err)
-				return false
+			if t.delay > 0 {
+				_ = wire.Backoff{}.Wait(ctx, t.delay)
 			}
-			return true
+			if ctx.Err() != nil { // without any delay, too
+				yield(nil, context.Cause(ctx))
+			}
+			return ctx.Err() == nil
 		}
 		if fails {
 			if wait() {
@@ -201,17 +200,6 @@ func (s *Script) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chun
 		}
 		yield(t.done(req), nil)
 	}
-}
-
-// pause also notices a context that ended without any delay.
-func pause(ctx context.Context, d time.Duration) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	if d <= 0 {
-		return nil
-	}
-	return wire.Backoff{}.Wait(ctx, d)
 }
 
 func (t *turn) failure() *llm.Error {
@@ -255,39 +243,15 @@ func (t *turn) done(req llm.Request) llm.Done {
 // meets its own records.
 func id(replies, i int) string { return fmt.Sprintf("call_%d_%d", replies+1, i+1) }
 
-// words cuts a text into words with the blanks that follow them; blanks at the
-// start go with the first word. Joined they are the text again.
-func words(s string) []string {
-	var out []string
-	begin, inWord, seen := 0, false, false
-	for i, r := range s {
-		blank := unicode.IsSpace(r)
-		if !blank && !inWord && seen {
-			out = append(out, s[begin:i])
-			begin = i
-		}
-		if !blank {
-			seen = true
-		}
-		inWord = !blank
-	}
-	if begin < len(s) {
-		out = append(out, s[begin:])
-	}
-	return out
-}
+// word is a word with the blanks that follow it; blanks at the start of a text go with
+// its first word, and a text of blanks is one.
+var word = regexp.MustCompile(`^[\t-\r\x{85}\pZ]+$|[\t-\r\x{85}\pZ]*[^\t-\r\x{85}\pZ]+[\t-\r\x{85}\pZ]*`)
 
-// missing returns the first expected string that the request does not contain. It
-// looks at the JSON as it is sent and at every text in it, decoded.
-func (t *turn) missing(req llm.Request) (string, bool) {
-	for _, want := range t.expect {
-		if !contains(req, want) {
-			return want, true
-		}
-	}
-	return "", false
-}
+// words cuts a text into words. Joined they are the text again.
+func words(s string) []string { return word.FindAllString(s, -1) }
 
+// contains reports whether a request contains a string. It looks at the JSON as it is
+// sent and at every text in it, decoded.
 func contains(req llm.Request, want string) bool {
 	return strings.Contains(req.System, want) || slices.ContainsFunc(req.Messages, func(m llm.Message) bool {
 		return strings.Contains(string(m.Content), want) || inStrings(m.Content, want)

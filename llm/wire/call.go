@@ -380,16 +380,9 @@ type Backoff struct {
 }
 
 // Limit is the number of attempts after the first.
-func (b Backoff) Limit() int {
-	return max(cmp.Or(b.Retries, 4), 0)
-}
+func (b Backoff) Limit() int { return max(cmp.Or(b.Retries, 4), 0) }
 
-func (b Backoff) limit() time.Duration {
-	if b.Cap <= 0 {
-		return time.Minute
-	}
-	return b.Cap
-}
+func (b Backoff) limit() time.Duration { return cmp.Or(b.Cap, time.Minute) }
 
 // Delay is how long to wait after attempt n (from 1) failed with err. It is the wait that the
 // provider asks for, up to Cap. Without one, the wait is random between 0 and base*2^(n-1)
@@ -399,10 +392,7 @@ func (b Backoff) Delay(n int, err *llm.Error) time.Duration {
 	if err != nil && err.RetryAfterMS > 0 {
 		return time.Duration(min(err.RetryAfterMS, limit.Milliseconds())) * time.Millisecond
 	}
-	bound := b.Base
-	if bound <= 0 {
-		bound = time.Second
-	}
+	bound := cmp.Or(b.Base, time.Second)
 	for i := 1; i < n && bound < limit; i++ {
 		bound *= 2
 	}
@@ -418,12 +408,10 @@ func (b Backoff) Wait(ctx context.Context, d time.Duration) error {
 	if b.Sleep != nil {
 		return b.Sleep(ctx, d)
 	}
-	t := time.NewTimer(d)
-	defer t.Stop()
 	select {
 	case <-ctx.Done():
 		return context.Cause(ctx)
-	case <-t.C:
+	case <-time.After(d):
 		return nil
 	}
 }

@@ -338,9 +338,6 @@ type capture struct {
 	err   error
 }
 
-func (c *capture) headLimit() int { return c.limit / 2 }
-func (c *capture) tailLimit() int { return c.limit - c.limit/2 }
-
 // Write takes the next bytes. A full disk is an error: an output that cannot be
 // kept must not look whole.
 func (c *capture) Write(p []byte) (int, error) {
@@ -360,23 +357,19 @@ func (c *capture) Write(p []byte) (int, error) {
 	}
 	c.size += int64(len(p))
 	n := len(p)
-	if room := c.headLimit() - len(c.head); room > 0 {
+	if room := c.limit/2 - len(c.head); room > 0 {
 		take := min(room, len(p))
 		c.head = append(c.head, p[:take]...)
 		p = p[take:]
 	}
-	c.keepTail(p)
-	return n, nil
-}
-
-func (c *capture) keepTail(p []byte) {
 	c.tail = append(c.tail, p...)
 	if len(c.tail) > 4*c.limit {
 		c.tail = append(c.tail[:0], c.lastOfTail()...)
 	}
+	return n, nil
 }
 
-func (c *capture) lastOfTail() []byte { return c.tail[max(0, len(c.tail)-c.tailLimit()):] }
+func (c *capture) lastOfTail() []byte { return c.tail[max(0, len(c.tail)-(c.limit-c.limit/2)):] }
 
 // spill begins the file with what is in memory, which is everything so far.
 func (c *capture) spill() error {
@@ -391,14 +384,11 @@ func (c *capture) spill() error {
 	return nil
 }
 
-// whole reports whether memory holds everything.
-func (c *capture) whole() bool { return c.size <= int64(c.limit) }
-
 // parts returns the kept beginning and end. When bytes between them are missing they are cut back to whole lines,
 // where a line end is near, or else to whole characters: half a line may be half a secret, which masking does not
 // recognise.
 func (c *capture) parts() (head, tail []byte) {
-	if c.whole() {
+	if c.size <= int64(c.limit) { // memory holds everything
 		return slices.Concat(c.head, c.tail), nil
 	}
 	head, tail = c.head, c.lastOfTail()

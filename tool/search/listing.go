@@ -92,11 +92,8 @@ func comparePaths(pathA, pathB string) int {
 		if a[i] == b[i] {
 			continue
 		}
-		if i+1 == len(a) && i+1 < len(b) {
-			return -1
-		}
-		if i+1 == len(b) && i+1 < len(a) {
-			return 1
+		if last := len(a) - len(b); last != 0 && i+1 == min(len(a), len(b)) {
+			return last
 		}
 		return compareNames(a[i], b[i])
 	}
@@ -179,13 +176,7 @@ func List(ctx context.Context, ws *workspace.Workspace, base string, recursive b
 //
 // golang.org/x/text/collate gives the same order and was rejected: its tables add 1.5 MB to the program.
 func compareNames(a, b string) int {
-	ea, eb := elements(a), elements(b)
-	for i := range min(len(ea), len(eb)) {
-		if c := ea[i].compare(eb[i]); c != 0 {
-			return c
-		}
-	}
-	return len(ea) - len(eb)
+	return slices.CompareFunc(elements(a), elements(b), element.compare)
 }
 
 // element is a character or a number.
@@ -195,13 +186,7 @@ type element struct {
 }
 
 func (e element) compare(o element) int {
-	if c := cmp.Compare(e.rank, o.rank); c != 0 {
-		return c
-	}
-	if c := len(e.number) - len(o.number); c != 0 {
-		return c
-	}
-	return strings.Compare(e.number, o.number)
+	return cmp.Or(cmp.Compare(e.rank, o.rank), len(e.number)-len(o.number), strings.Compare(e.number, o.number))
 }
 
 // asciiOrder is the root collation's order of what is neither digit nor letter.
@@ -242,12 +227,11 @@ func elements(s string) []element {
 			base = string(unicode.ToLower(r))
 		}
 		for _, b := range base {
-			switch {
-			case unicode.IsLetter(b) && !isMarkOfKana(b):
-				out = append(out, element{rank: letterRank + script(b)<<21 + int(b)})
-			default:
-				out = append(out, element{rank: otherMarks + int(b)})
+			rank := otherMarks + int(b)
+			if unicode.IsLetter(b) && b != 'ー' && b != '々' { // the signs of a long vowel and of repetition are no letters
+				rank = letterRank + script(b)<<21 + int(b)
 			}
+			out = append(out, element{rank: rank})
 		}
 	}
 	return out
@@ -274,9 +258,6 @@ func script(r rune) int {
 	}
 	return len(scripts)
 }
-
-// isMarkOfKana: the signs of a long vowel and of repetition are no letters.
-func isMarkOfKana(r rune) bool { return r == 'ー' || r == '々' }
 
 func digitOf(r rune) int {
 	switch {
@@ -344,12 +325,11 @@ type ignoreLayer struct {
 }
 
 func (w walker) walk(ctx context.Context, fn visit) error {
-	layers := w.outerLayers()
 	type folder struct {
 		abs    string
 		layers []ignoreLayer
 	}
-	queue := []folder{{w.base, layers}}
+	queue := []folder{{w.base, w.outerLayers()}}
 	for len(queue) > 0 {
 		var f folder
 		if w.breadth {
@@ -421,13 +401,11 @@ func withLayer(layers []ignoreLayer, dir string) []ignoreLayer {
 
 // hiddenByGit asks the nearest file first; parents were judged on the way down.
 func hiddenByGit(layers []ignoreLayer, abs string, dir bool) bool {
-	for i := len(layers) - 1; i >= 0; i-- {
-		rel, ok := insideRel(layers[i].dir, abs)
-		if !ok {
-			continue
-		}
-		if v := layers[i].rules.Decide(rel, dir); v != 0 {
-			return v > 0
+	for _, l := range slices.Backward(layers) {
+		if rel, ok := insideRel(l.dir, abs); ok {
+			if v := l.rules.Decide(rel, dir); v != 0 {
+				return v > 0
+			}
 		}
 	}
 	return false
