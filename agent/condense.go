@@ -404,9 +404,6 @@ type ContextPart struct {
 	Tokens int64
 }
 
-// fileReaders are the tools whose results are files.
-var fileReaders = map[string]bool{"read_file": true}
-
 // Context breaks down the next request.
 func (a *Agent) Context() (ContextUse, error) {
 	a.setUp()
@@ -465,7 +462,7 @@ func (a *Agent) addSizes(raw []byte, size map[string]int64) {
 			continue
 		case typ == "tool_result":
 			part = "results"
-			if c := a.state().Call(esjson.TextOf(b, "tool_use_id")); c != nil && fileReaders[c.Name] {
+			if c := a.state().Call(esjson.TextOf(b, "tool_use_id")); c != nil && c.Name == "read_file" {
 				part = "files"
 			}
 		case strings.HasPrefix(text, "[read_file for "):

@@ -78,15 +78,7 @@ func (b *batch) askFollowup(ctx context.Context, c *task.Call, ask tool.Ask, r t
 // before it could know of the failure.
 func (b *batch) completeTask(ctx context.Context, c *task.Call, r tool.Result) (*Outcome, error) {
 	a := b.agent
-	shown := a.lastQuestionKind() == "completion_result"
-	if shown {
-		if done, err := b.replyToCompletion(ctx, c); done || err != nil {
-			return nil, err
-		}
-	}
-	if shown && a.loop.yes {
-		return nil, b.finishCall(ctx, c, callOutcome{state: "ok", text: continueText})
-	}
+	shown := a.showsCompletion()
 	if b.failed && !shown {
 		return nil, b.fail(ctx, c, "the task was not completed: a call before this one in the same reply did not succeed. "+
 			"Look at its result first")
@@ -99,9 +91,12 @@ func (b *batch) completeTask(ctx context.Context, c *task.Call, r tool.Result) (
 		if err := d.commit(ctx); err != nil {
 			return nil, err
 		}
-		if done, err := b.replyToCompletion(ctx, c); done || err != nil {
-			return nil, err
-		}
+	}
+	if done, err := b.replyToCompletion(ctx, c); done || err != nil {
+		return nil, err
+	}
+	if shown && a.loop.yes {
+		return nil, b.finishCall(ctx, c, callOutcome{state: "ok", text: continueText})
 	}
 	return &Outcome{State: "completed", Reason: r.Text}, nil
 }

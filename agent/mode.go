@@ -49,10 +49,12 @@ var classGroups = map[tool.Class]string{
 	tool.Read: "read", tool.Write: "edit", tool.Command: "command", tool.Control: "always",
 }
 
-// forbidsCall returns why the task's mode forbids a call, as far as its input shows: nil when it does not.
+// forbidsCall returns why the user's settings or the task's mode forbid a call, as far as its input shows: nil when they
+// do not.
 func (a *Agent) forbidsCall(spec tool.Spec, c *task.Call) error {
-	if err := a.switchedOff(spec); err != nil {
-		return err
+	if a.Tools.Offer.Excludes(spec) { // an error of the call and not a rule of the policy: it needs no question
+		//nolint:staticcheck // a sentence for the model
+		return fmt.Errorf("Tool %q is switched off in the user's settings (tools.exclude).", spec.Name)
 	}
 	if err := a.modeLacks(spec); err != nil {
 		return err
@@ -378,16 +380,6 @@ func (a *Agent) offers(spec tool.Spec) bool {
 		o.Wants, o.Spares = catalogue.Tools(a.Model.Provider.Name(), a.Task.Settings.Model)
 	}
 	return o.Offers(spec)
-}
-
-// switchedOff is the error for a tool that the user switched off, nil for any other. It is an error of the call and not
-// a rule of the policy: it needs no question.
-func (a *Agent) switchedOff(spec tool.Spec) error {
-	if !a.Tools.Offer.Excludes(spec) {
-		return nil
-	}
-	//nolint:staticcheck // a sentence for the model
-	return fmt.Errorf("Tool %q is switched off in the user's settings (tools.exclude).", spec.Name)
 }
 
 // replacements name what does the work of tools that histories of other programs use and Roost does not have: tools

@@ -156,20 +156,17 @@ func inputAnswer(q api.QuestionOpened, in Input) (Answer, bool) {
 	return answer, true
 }
 
-// lastQuestionKind is the kind of the newest question row, except resume questions and the person's words after it.
-func (a *Agent) lastQuestionKind() string {
-	ui := a.state().UI()
-	for i := len(ui) - 1; i >= 0; i-- {
-		switch kind := ui[i].Kind(); kind {
+// showsCompletion reports whether the newest question row shows a completion, apart from resume questions and the
+// person's words after it.
+func (a *Agent) showsCompletion() bool {
+	for _, m := range slices.Backward(a.state().UI()) {
+		switch m.Kind() {
 		case "ask:resume_task", "ask:resume_completed_task", "say:user_feedback", "say:condense_context", "say:condense_context_error":
 			continue
-		case "ask:completion_result":
-			return "completion_result"
-		default:
-			return ""
 		}
+		return m.Kind() == "ask:completion_result"
 	}
-	return ""
+	return false
 }
 
 // getConsent shows a call and finds out whether it may run: by the policy's decision, or by asking the person. The
@@ -218,7 +215,9 @@ func (b *batch) getConsent(
 			return granted, nil, row, nil, err
 		}
 		d = a.draft()
-		b.markAnswered(d, row, ask)
+		if ask.Kind == "tool" { // its row is marked as answered, as Roo does
+			d.changeMessage(row, rows.Ask(b.rowTS, ask.Kind, ask.Text, ask.Protected, true))
+		}
 	}
 	return granted, d, row, nil, err
 }
@@ -236,13 +235,6 @@ func (b *batch) callRow(d *draft, c *task.Call, ask tool.Ask, answered bool) uin
 	}
 	b.rowTS = b.agent.stamp()
 	return d.addRow(rows.Ask(b.rowTS, ask.Kind, ask.Text, ask.Protected, answered))
-}
-
-// markAnswered marks the row of a tool as answered, as Roo does.
-func (b *batch) markAnswered(d *draft, row uint64, ask tool.Ask) {
-	if ask.Kind == "tool" {
-		d.changeMessage(row, rows.Ask(b.rowTS, ask.Kind, ask.Text, ask.Protected, true))
-	}
 }
 
 // shownRow finds the row with which an earlier run showed this call to the user.

@@ -318,7 +318,7 @@ func (a *Agent) restart(ctx context.Context, d *draft, in Input, before *task.Ru
 	}
 	// A completed task continues when the person wants that. One that was killed before its end was shown has nothing
 	// to continue with: it completes.
-	a.loop.yes = in.Yes && !now && (before == nil || before.Outcome != "" || a.lastQuestionKind() != "completion_result")
+	a.loop.yes = in.Yes && !now && (before == nil || before.Outcome != "" || !a.showsCompletion())
 	switch {
 	case len(api) == 0:
 		var first []json.RawMessage

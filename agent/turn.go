@@ -110,7 +110,14 @@ func (a *Agent) requestReply(ctx context.Context) (retries int, err error) {
 	if err := d.commit(ctx); err != nil {
 		return 0, err
 	}
-	ready := a.openStream(ctx, req)
+	// The request is prepared while the disk takes the intent; nothing is sent before that. This goroutine itself waits for
+	// the disk: another one may begin late on busy cores, and the disk takes longer.
+	ready, learn := make(chan iter.Seq2[llm.Chunk, error], 1), a.stale.Learn(ctx)
+	go func() {
+		chunks := a.Model.Provider.Stream(ctx, req)
+		learn()
+		ready <- chunks
+	}()
 	err = a.saveJournal(ctx)
 	chunks := <-ready
 	if err != nil {
@@ -120,18 +127,6 @@ func (a *Agent) requestReply(ctx context.Context) (retries int, err error) {
 	r := &reply{agent: a, turn: turn, request: row, requestTS: ts}
 	err = r.receive(ctx, chunks)
 	return r.retries, err
-}
-
-// openStream prepares the request while the disk takes the intent; nothing is sent before that. The caller itself waits
-// for the disk: a goroutine may begin late on busy cores, and the disk takes longer.
-func (a *Agent) openStream(ctx context.Context, req llm.Request) <-chan iter.Seq2[llm.Chunk, error] {
-	ready, learn := make(chan iter.Seq2[llm.Chunk, error], 1), a.stale.Learn(ctx)
-	go func() {
-		chunks := a.Model.Provider.Stream(ctx, req)
-		learn()
-		ready <- chunks
-	}()
-	return ready
 }
 
 // protocol is the apiProtocol that Roo writes into request rows.

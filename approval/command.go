@@ -98,7 +98,7 @@ func judgeChain(v Verdict, list []simple, allows []pattern) Verdict {
 func allowedBy(words []string, allows []pattern) (rule, why string) {
 	why = "no pattern allows it"
 	for _, p := range allows {
-		if !hasPrefix(words, p.words) {
+		if len(words) < len(p.words) || !slices.Equal(words[:len(p.words)], p.words) {
 			continue
 		}
 		if not := unnamedProgram(words, p.words); not != "" {
@@ -126,10 +126,6 @@ func patterns(texts []string) []pattern {
 		}
 	}
 	return out
-}
-
-func hasPrefix(words, p []string) bool {
-	return len(words) >= len(p) && slices.Equal(words[:len(p)], p)
 }
 
 // Pattern proposes the pattern that a person means by "always": the program, or the program and its subcommand where it

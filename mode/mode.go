@@ -93,7 +93,7 @@ func (s Set) Custom() []Mode { return slices.Clone(s.custom) }
 
 // All returns the built-in modes in Roo's order, each as it was redefined if it was, and then the others.
 func (s Set) All() []Mode {
-	out := builtIn()
+	out := slices.Clone(makeBuiltIn())
 	for _, m := range s.custom {
 		if i := slices.IndexFunc(out, func(have Mode) bool { return have.Slug == m.Slug }); i >= 0 {
 			out[i] = m
@@ -127,7 +127,7 @@ func (s Set) Slugs() (out []string) {
 // should know.
 func (s Set) Redefined() []string {
 	var out []string
-	for _, b := range builtIn() {
+	for _, b := range makeBuiltIn() {
 		if m, _ := s.Find(b.Slug); m.Source == Project {
 			out = append(out, b.Slug)
 		}
@@ -270,9 +270,7 @@ func oneLine(s string, limit int) string {
 	return s
 }
 
-// builtIn returns Roo's modes: slugs, names, groups and order are Roo's, the texts are our own.
-func builtIn() []Mode { return slices.Clone(makeBuiltIn()) }
-
+// makeBuiltIn returns Roo's modes: slugs, names, groups and order are Roo's, the texts are our own.
 var makeBuiltIn = sync.OnceValue(func() []Mode {
 	markdown, _ := compile(`\.md$`)
 	group := func(names ...string) []Group {

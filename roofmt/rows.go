@@ -69,7 +69,11 @@ type RowsPrint [3]Fingerprint
 // print of a database has its log in it.
 func (f rowFile) print() Fingerprint {
 	if f.kind != stateDB && f.kind != sessionDB {
-		return printOf(f.path)
+		info, err := os.Stat(f.path)
+		if err != nil {
+			return Fingerprint{}
+		}
+		return fingerprintOf(info)
 	}
 	changed, size := sqlitefile.Newest(f.path)
 	return Fingerprint{Exists: changed != 0, MTime: changed, Size: size}
@@ -345,14 +349,6 @@ func readRegular(path string) ([]byte, Fingerprint, error) {
 	}
 	raw, err := io.ReadAll(f)
 	return raw, print, err
-}
-
-func printOf(path string) Fingerprint {
-	info, err := os.Stat(path)
-	if err != nil {
-		return Fingerprint{}
-	}
-	return fingerprintOf(info)
 }
 
 // Index is tasks/_index.json: Roo's list of history items. Entries are raw, so unknown members stay. It is not safe

@@ -298,7 +298,8 @@ func sessionItem(id string, record []byte) *itemDraft {
 	meta := metadataOf(record)
 	d := &itemDraft{id: id, title: titleOfRecord(record, meta)}
 	for _, key := range [...]string{"updated_at", "ended_at", "started_at"} {
-		if d.ts = stampMS(recordText(record, key)); d.ts > 0 {
+		t, _ := time.Parse(time.RFC3339Nano, recordText(record, key)) // without a time it is one before 1970
+		if d.ts = t.UnixMilli(); d.ts > 0 {
 			break
 		}
 	}
@@ -432,13 +433,6 @@ func MergeRow(own, index []byte) []byte {
 		own = esjson.Set(own, key, value)
 	}
 	return own
-}
-func stampMS(text string) int64 {
-	t, err := time.Parse(time.RFC3339Nano, text)
-	if err != nil {
-		return 0
-	}
-	return t.UnixMilli()
 }
 
 // deletedKey is where classic Cline keeps which API messages it does not send any more: the first and the last index.

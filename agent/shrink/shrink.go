@@ -9,6 +9,7 @@
 package shrink
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -201,23 +202,16 @@ func SummaryWords(wish string) string {
 }
 
 // TranscriptRequest asks for a summary of a history that is too long to be sent: it holds the history as a text,
-// as much of it as fits. The caller adds the model.
+// as much of it as fits in half of the window, at three bytes a token. A window that is not known counts as 100,000
+// tokens. The caller adds the model.
 func TranscriptRequest(messages [][]byte, words string, window int) llm.Request {
+	limit := max(cmp.Or(window, 100_000)*3/2, 8<<10)
 	text := "This is a conversation between a user and a software engineer who works with tools.\n\n<conversation>\n" +
-		contextwindow.Transcript(contextwindow.Effective(messages), transcriptLimit(window)) + "\n</conversation>\n\n" + words
+		contextwindow.Transcript(contextwindow.Effective(messages), limit) + "\n</conversation>\n\n" + words
 	return llm.Request{
 		System:   "You write summaries of work in progress, for the one that continues it.",
 		Messages: []llm.Message{{Role: "user", Content: esjson.List([]json.RawMessage{rows.Text(text)})}},
 	}
-}
-
-// transcriptLimit bounds the bytes of a transcript: half of the window, at three bytes a token. A window that is
-// not known counts as 100,000 tokens.
-func transcriptLimit(window int) int {
-	if window <= 0 {
-		window = 100_000
-	}
-	return max(window*3/2, 8<<10)
 }
 
 // WithText is a user message with one more text at its end.

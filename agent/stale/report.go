@@ -88,12 +88,8 @@ func (t *Tracker) Report(turn Turn) (section string, records []task.Event) {
 	if more := len(files) - len(names); more > 0 {
 		section += fmt.Sprintf("and %d more\n", more)
 	}
-	list := strings.Join(notices[:min(len(notices), maxNames)], ", ")
-	if more := len(notices) - maxNames; more > 0 {
-		list += fmt.Sprintf(" and %d more", more)
-	}
-	if list != "" {
-		t.run.Notice("changed since the model saw it: " + list + "; the model gets to know it now")
+	if len(notices) > 0 {
+		t.run.Notice("changed since the model saw it: " + firstOf(notices) + "; the model gets to know it now")
 	}
 	return section + contents.String(), records
 }
@@ -305,17 +301,21 @@ func (t *Tracker) notifyChanges(ctx context.Context, what string, after time.Dur
 	for {
 		began := time.Now()
 		if names := t.newlyChanged(ctx, now()); len(names) > 0 {
-			more := ""
-			if n := len(names) - maxNames; n > 0 {
-				more = fmt.Sprintf(" and %d more", n)
-			}
-			t.run.Notice(strings.Join(names[:min(len(names), maxNames)], ", ") + more + " while " + what +
-				"; the model gets to know it in its next turn")
+			t.run.Notice(firstOf(names) + " while " + what + "; the model gets to know it in its next turn")
 		}
 		if !pause(ctx, max(attendPoll, 20*time.Since(began))) {
 			return
 		}
 	}
+}
+
+// firstOf names as many files as one notice may.
+func firstOf(names []string) string {
+	list := strings.Join(names[:min(len(names), maxNames)], ", ")
+	if more := len(names) - maxNames; more > 0 {
+		list += fmt.Sprintf(" and %d more", more)
+	}
+	return list
 }
 
 // pause waits for d. It returns false when ctx ended first.

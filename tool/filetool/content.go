@@ -67,14 +67,14 @@ func openFile(ctx context.Context, w *workspace.Workspace, p workspace.Path) (_ 
 	switch {
 	case coded != codedUTF8:
 		c.wide, c.note = true, wideNote
-		c.text, err = decodeBody(body, coded)
-		if errors.Is(err, errNoText) {
-			return c, nil
+		all, err := io.ReadAll(body)
+		if text, _, ok := decodeWide(all, coded); ok {
+			c.text = strings.NewReader(strings.TrimPrefix(text, byteOrderMark))
 		}
 		return c, err
 	case bytes.IndexByte(head, 0) >= 0:
 		return c, nil
-	case isNotebook(p.Real) && state.Size <= MaxEdit:
+	case strings.EqualFold(filepath.Ext(p.Real), ".ipynb") && state.Size <= MaxEdit:
 		all, err := io.ReadAll(body)
 		if err != nil {
 			return nil, err
@@ -224,22 +224,6 @@ func decodeSingle(s string) string {
 	return b.String()
 }
 
-var errNoText = errors.New("not text")
-
-// decodeBody reads all of a file that begins with the mark of UTF-16 and gives its
-// text without the mark; errNoText when it is none.
-func decodeBody(body io.Reader, c coding) (io.Reader, error) {
-	all, err := io.ReadAll(body)
-	if err != nil {
-		return nil, err
-	}
-	text, _, ok := decodeWide(all, c)
-	if !ok {
-		return nil, errNoText
-	}
-	return strings.NewReader(strings.TrimPrefix(text, byteOrderMark)), nil
-}
-
 // shownText is a part of a file as a model is shown it, with a note for what is not
 // UTF-8. Bytes that are neither are replaced.
 func shownText(part string) (text, note string) {
@@ -304,8 +288,6 @@ const maxCellOutput = 2000
 
 // notebookNote precedes the lines of a notebook.
 const notebookNote = "Note: this is a notebook; the lines below are those of its cells, not of the file, which is JSON.\n\n"
-
-func isNotebook(name string) bool { return strings.EqualFold(filepath.Ext(name), ".ipynb") }
 
 // notebookText gives the cells of a Jupyter notebook (format 4) as text: a heading for
 // each, its source, and what it printed. Pictures are only named. ok is false for what

@@ -140,11 +140,8 @@ type access struct {
 // Access makes access_mcp_resource for the resources that the servers list; without any
 // it is not offered.
 func Access(c Caller, menus []mcp.Menu) tool.Tool {
-	silent := true
-	for _, m := range menus {
-		silent = silent && len(m.Resources) == 0
-	}
-	return access{c, menus, silent}
+	listed := slices.ContainsFunc(menus, func(m mcp.Menu) bool { return len(m.Resources) > 0 })
+	return access{c, menus, !listed}
 }
 
 // maxListed bounds the list of resources in the tool's description, in bytes.
@@ -153,6 +150,7 @@ const maxListed = 4 << 10
 func (t access) Spec() tool.Spec {
 	var b strings.Builder
 	b.WriteString("Reads a resource of an MCP server, such as a file, a record or a document that it keeps. These are there:")
+resources:
 	for _, m := range t.menus {
 		for _, r := range m.Resources {
 			line := "\n- server_name " + m.Server.Name + ", uri " + r.URI
@@ -161,17 +159,13 @@ func (t access) Spec() tool.Spec {
 			}
 			if b.Len()+len(line) > maxListed {
 				b.WriteString("\n- and more")
-				return t.spec(b.String())
+				break resources
 			}
 			b.WriteString(line)
 		}
 	}
-	return t.spec(b.String())
-}
-
-func (t access) spec(description string) tool.Spec {
 	return tool.Spec{
-		Name: AccessName, Class: tool.MCP, Replay: tool.Again, OptIn: t.silent, Description: description,
+		Name: AccessName, Class: tool.MCP, Replay: tool.Again, OptIn: t.silent, Description: b.String(),
 		Schema: json.RawMessage(`{"type":"object","properties":{"server_name":{"type":"string","description":"The server that has the resource"},"uri":{"type":"string","description":"The resource's URI"}},"required":["server_name","uri"],"additionalProperties":false}`),
 	}
 }
@@ -182,8 +176,13 @@ func (t access) Plan(_ context.Context, env tool.Env, input json.RawMessage) (to
 	if server == "" || uri == "" || !utf8.ValidString(uri) {
 		return nil, &tool.InputError{Tool: AccessName, Reason: "server_name and uri are needed"}
 	}
+	row := esjson.ObjectOf("type", "access_mcp_resource", "serverName", server, "uri", uri)
+	ask := tool.Ask{
+		Tool: AccessName, Kind: "use_mcp_server", Text: string(row), Paths: []string{server},
+		Title: tool.OneLine(AccessName + " " + server + " " + uri),
+	}
 	return &plan{
-		env: env, ask: askResource(server, uri),
+		env: env, ask: ask,
 		do: func(ctx context.Context) (mcp.Result, error) { return t.caller.Read(ctx, server, uri) },
 	}, nil
 }
@@ -223,14 +222,6 @@ func askTool(o mcp.Offer, arguments json.RawMessage) tool.Ask {
 		}
 	}
 	return ask
-}
-
-func askResource(server, uri string) tool.Ask {
-	row := esjson.ObjectOf("type", "access_mcp_resource", "serverName", server, "uri", uri)
-	return tool.Ask{
-		Tool: AccessName, Kind: "use_mcp_server", Text: string(row), Paths: []string{server},
-		Title: tool.OneLine(AccessName + " " + server + " " + uri),
-	}
 }
 
 // Run calls the server. A missing answer is a result: the task continues.

@@ -152,9 +152,7 @@ func follow(ctx context.Context, c Command, cmd *exec.Cmd, p Process, pump *pump
 	var res Result
 	var timeout <-chan time.Time
 	if c.Timeout > 0 {
-		t := time.NewTimer(c.Timeout)
-		defer t.Stop()
-		timeout = t.C
+		timeout = time.After(c.Timeout)
 	}
 	shellGone := false
 	select {
@@ -384,7 +382,7 @@ func Environ(base []string) []string {
 	out := make([]string, 0, len(base)+len(plainVars))
 	for _, kv := range base {
 		name, _, _ := strings.Cut(kv, "=")
-		if !hidden(name) {
+		if upper := strings.ToUpper(name); !strings.HasPrefix(upper, "ROOST_") && !slices.Contains(secretVars, upper) {
 			out = append(out, kv)
 		}
 	}
@@ -392,11 +390,6 @@ func Environ(base []string) []string {
 		out = set(out, kv)
 	}
 	return withGitSettings(out)
-}
-
-func hidden(name string) bool {
-	upper := strings.ToUpper(name)
-	return strings.HasPrefix(upper, "ROOST_") || slices.Contains(secretVars, upper)
 }
 
 // set replaces or appends one variable.
