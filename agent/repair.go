@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"regexp"
@@ -127,10 +128,7 @@ func (a *Agent) namedBlock(refused *llm.Error) *task.MessageWithheld {
 	if o.Message < 0 {
 		return nil
 	}
-	if w := a.withhold(o, true, refused.Message); w != nil {
-		return w // a result keeps its words
-	}
-	return a.withhold(o, false, refused.Message)
+	return cmp.Or(a.withhold(o, true, refused.Message), a.withhold(o, false, refused.Message)) // a result keeps its words
 }
 
 // unrelatedRefusal matches refusals that no change of the history can help.

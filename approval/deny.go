@@ -1,6 +1,7 @@
 package approval
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -61,17 +62,11 @@ func scanDeniedAs(variant syntax.LangVariant, line string, denies []pattern, dep
 		out.parts = []Part{{Text: line, State: Ask}}
 		return out
 	}
-	note := func(why string) {
-		if out.unsure == "" {
-			out.unsure = why
-		}
-	}
+	note := func(why string) { out.unsure = cmp.Or(out.unsure, why) }
 	syntax.Walk(f, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.Stmt:
-			if why := inputText(n); why != "" {
-				note(why)
-			}
+			note(inputText(n))
 		case *syntax.ParamExp:
 			if n.Excl || n.Exp != nil && n.Exp.Op == syntax.OtherParamOps {
 				note("it holds an expansion that can run commands")
@@ -103,9 +98,7 @@ func scanDeniedAs(variant syntax.LangVariant, line string, denies []pattern, dep
 			if hasDenied(s.parts) {
 				part.State, part.Rule = Deny, s.parts[0].Rule
 			}
-			if s.unsure != "" {
-				note(s.unsure)
-			}
+			note(s.unsure)
 			out.parts = append(out.parts, part)
 		case *syntax.DeclClause, *syntax.LetClause:
 			for _, p := range denies {
@@ -237,9 +230,7 @@ func judgeCommand(variant syntax.LangVariant, ws []word, denies []pattern, depth
 			}
 		}
 	}
-	if out.unsure == "" {
-		out.unsure = why
-	}
+	out.unsure = cmp.Or(out.unsure, why)
 	return out
 }
 

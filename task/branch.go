@@ -119,10 +119,8 @@ func (s *State) History(l Leaf, h History) []*Message {
 
 // Branch finds a branch by its number; nil when there is none.
 func (s *State) Branch(seq uint64) *Branch {
-	for i := range s.Branches {
-		if s.Branches[i].Seq == seq {
-			return &s.Branches[i]
-		}
+	if i := slices.IndexFunc(s.Branches, func(b Branch) bool { return b.Seq == seq }); i >= 0 {
+		return &s.Branches[i]
 	}
 	return nil
 }

@@ -402,7 +402,7 @@ func (s *State) Load() error {
 			}
 		}
 	}
-	s.held, s.holding, s.room = nil, 0, int(^uint(0)>>1)
+	s.held, s.holding, s.room = nil, 0, math.MaxInt
 	return nil
 }
 

@@ -197,15 +197,9 @@ const (
 
 // equal compares all that an entry is made of.
 func (t Entry) equal(o Entry) bool {
-	switch {
-	case t.Kind != o.Kind:
-		return false
-	case t.Kind == File:
-		return t.Hash == o.Hash && (t.Mode.Perm() == o.Mode.Perm() || !modesKept)
-	case t.Kind == Link:
-		return t.Hash == o.Hash
-	}
-	return true
+	sameHash := t.Hash == o.Hash || t.Kind != File && t.Kind != Link
+	sameMode := t.Mode.Perm() == o.Mode.Perm() || t.Kind != File || !modesKept
+	return t.Kind == o.Kind && sameHash && sameMode
 }
 
 // RestoreResult is what a Restorer did with one entry.
@@ -530,12 +524,10 @@ func (w *Workspace) reachedWithoutLinks(path string) bool {
 func entryIn(ctx context.Context, dir *os.Root, name string) (Entry, error) {
 	info, err := dir.Lstat(name)
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, fs.ErrNotExist), err == nil && info.IsDir():
 		return Entry{Kind: Absent}, nil
 	case err != nil:
 		return Entry{}, err
-	case info.IsDir():
-		return Entry{Kind: Absent}, nil
 	case info.Mode()&fs.ModeSymlink != 0:
 		target, err := dir.Readlink(name)
 		if err != nil {

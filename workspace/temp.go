@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -99,15 +100,13 @@ func createTemp(dir *os.Root, name string, private bool) (*temp, error) {
 
 // fill writes the content; it syncs nothing.
 func (t *temp) fill(ctx context.Context, data []byte) error {
-	for rest := data; len(rest) > 0; {
+	for part := range slices.Chunk(data, 1<<20) {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		n := min(len(rest), 1<<20)
-		if _, err := t.f.Write(rest[:n]); err != nil {
+		if _, err := t.f.Write(part); err != nil {
 			return err
 		}
-		rest = rest[n:]
 	}
 	failpoint.Hit("tool.write.filled")
 	return nil

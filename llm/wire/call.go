@@ -314,12 +314,6 @@ func SameServer(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// refusedRedirect returns the redirect that err refused, nil when err is something else.
-func refusedRedirect(err error) *redirectError {
-	e, _ := errors.AsType[*redirectError](err)
-	return e
-}
-
 // CheckAddress refuses an address that holds a user's name or password: addresses are kept and
 // shown in clear.
 func CheckAddress(base string) error {

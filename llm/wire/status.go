@@ -106,6 +106,7 @@ func UnreadableEvent(provider string, data []byte) *llm.Error {
 // context.Canceled.
 func TransportError(ctx context.Context, provider string, err error, started bool) error {
 	cause := context.Cause(ctx)
+	redirect, redirects := errors.AsType[*redirectError](err)
 	switch {
 	case errors.Is(cause, ErrIdle):
 		kind := llm.Network
@@ -115,8 +116,8 @@ func TransportError(ctx context.Context, provider string, err error, started boo
 		return &llm.Error{Provider: provider, Kind: kind, Message: ErrIdle.Error(), Err: ErrIdle}
 	case cause != nil:
 		return cause
-	case refusedRedirect(err) != nil:
-		return &llm.Error{Provider: provider, Kind: llm.Invalid, Message: refusedRedirect(err).Error()}
+	case redirects:
+		return &llm.Error{Provider: provider, Kind: llm.Invalid, Message: redirect.Error()}
 	case errors.Is(err, ErrTooLarge):
 		return &llm.Error{Provider: provider, Kind: llm.Server, Message: err.Error(), Err: err}
 	case started:

@@ -448,12 +448,9 @@ type requiredTexts struct {
 	fold  bool
 }
 
+// shortest is the length of the shortest of the texts, of which there is one.
 func (n requiredTexts) shortest() int {
-	least := 1 << 20
-	for _, t := range n.texts {
-		least = min(least, len(t))
-	}
-	return least
+	return len(slices.MinFunc(n.texts, func(a, b string) int { return len(a) - len(b) }))
 }
 
 func requiredBy(re *syntax.Regexp) requiredTexts {
