@@ -53,13 +53,12 @@ const ImportedRules = "mode-rules"
 // the file systems allow; for Project that should be no further than the workspace.
 func LoadRules(p Places, slug string) Rules {
 	l := &ruleLoader{left: maxRules}
-	project := p.Project
 	if slugForm.MatchString(slug) {
 		l.loadKind(p, "-"+slug, slug)
 	}
 	for _, names := range [][]string{{"AGENTS.md", "AGENT.md"}, {"AGENTS.local.md"}} {
 		for _, name := range names {
-			if l.loadFile(project, name, name) {
+			if l.loadFile(p.Project, name, name) {
 				break
 			}
 		}
@@ -84,17 +83,16 @@ func (l *ruleLoader) note(format string, args ...any) {
 
 // loadKind loads the rules of one mode ("-<slug>") or of every mode ("").
 func (l *ruleLoader) loadKind(p Places, suffix, slug string) {
-	project := p.Project
 	any := l.loadFolder(p.Home, ".roo/rules"+suffix, "~/")
 	if slug != "" {
 		any = l.loadFolder(p.Settings, ImportedRules+"/"+slug, "settings:") || any
 	}
-	any = l.loadFolder(project, ".roo/rules"+suffix, "") || any
+	any = l.loadFolder(p.Project, ".roo/rules"+suffix, "") || any
 	if any {
 		return
 	}
 	for _, name := range []string{".roorules" + suffix, ".clinerules" + suffix} {
-		if l.loadFile(project, name, name) || l.loadFolder(project, name, "") {
+		if l.loadFile(p.Project, name, name) || l.loadFolder(p.Project, name, "") {
 			return
 		}
 	}

@@ -174,7 +174,8 @@ func (k *Keeper) beforeWrite(ctx context.Context, d Draft, c *task.Call, spec to
 		if lost := unheld(held, ask); lost != "" {
 			k.noticeOnce(fmt.Sprintf("%s changes what no checkpoint brings back: %s", spec.Name, lost))
 		}
-		err = k.save(ctx, d, task.ReasonBefore, c.ID, versions(held))
+		own, _ := byAuthor(held, nil)
+		err = k.save(ctx, d, task.ReasonBefore, c.ID, own)
 	}
 	if err == nil || k.disabled(err) || ctx.Err() != nil {
 		return ""
@@ -182,14 +183,6 @@ func (k *Keeper) beforeWrite(ctx context.Context, d Draft, c *task.Call, spec to
 	k.run.Notice(fmt.Sprintf("%s was refused: what the file holds could not be kept: %v", spec.Name, err))
 	return fmt.Sprintf("the file was not changed: what it holds now could not be kept, so the change could not be taken back (%v). "+
 		"Report it to the user; room on the disk helps, or the setting checkpoints = off", err)
-}
-
-func versions(held map[string]api.FileVersion) []task.CheckpointFile {
-	out := make([]task.CheckpointFile, 0, len(held))
-	for path, v := range held {
-		out = append(out, task.CheckpointFile{Path: path, Now: v})
-	}
-	return out
 }
 
 // survey surveys the workspace. It returns nil when that failed and a notice was shown.

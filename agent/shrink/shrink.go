@@ -34,11 +34,15 @@ const ImageTokens = 1600
 // those that a truncation or summary left, and an estimate for the messages since. It is 0 when nothing was
 // counted yet. counted reports that a provider counted them.
 func Tokens(s *task.State) (tokens int64, counted bool) {
-	ui, api := s.UI(), s.API()
-	for i := len(ui) - 1; i >= 0; i-- {
-		switch m := ui[i]; {
+	api := s.API()
+	for _, m := range slices.Backward(s.UI()) {
+		switch {
 		case m.Kind() == "say:sliding_window_truncation" || m.Kind() == "say:condense_context" && !m.Foreign:
-			left := tokensLeft(m)
+			key := "contextTruncation"
+			if m.Kind() == "say:condense_context" {
+				key = "contextCondense"
+			}
+			left := esjson.IntOf(esjson.Member(m.Raw(), key), "newContextTokens")
 			if left <= 0 {
 				continue
 			}
@@ -64,15 +68,6 @@ func Tokens(s *task.State) (tokens int64, counted bool) {
 		}
 	}
 	return 0, false
-}
-
-// tokensLeft is how many tokens a truncation or a summary of ours left, by its row.
-func tokensLeft(row *task.Message) int64 {
-	key := "contextTruncation"
-	if row.Kind() == "say:condense_context" {
-		key = "contextCondense"
-	}
-	return esjson.IntOf(esjson.Member(row.Raw(), key), "newContextTokens")
 }
 
 // messageTokens estimates a message's tokens.
@@ -278,22 +273,18 @@ func Truncate(s *task.State, t Truncation) (events []task.Event, hidden int) {
 	if cut.At < len(api) {
 		marker.Before = api[cut.At].ID
 	}
+	shown := esjson.ObjectOf("ts", t.At, "type", "say", "say", "sliding_window_truncation", // Roo's row; it has no text
+		"contextTruncation", esjson.ObjectOf("truncationId", cut.ID, "messagesRemoved", int64(len(cut.Hide)),
+			"prevContextTokens", before, "newContextTokens", after))
 	row := task.MessageAdded{
 		History: task.UI,
 		Message: t.NextMessage + 1,
-		Body:    task.Body{Raw: truncationRow(t.At, cut.ID, len(cut.Hide), before, after)},
+		Body:    task.Body{Raw: shown},
 	}
 	return []task.Event{marker, row, task.HistoryTruncated{
 		Run: t.Run, Truncation: cut.ID, Marker: marker.Message, Row: row.Message,
 		Covers: s.RunsOf(covered), Messages: len(cut.Hide), Before: before, After: after,
 	}}, len(cut.Hide)
-}
-
-// truncationRow is the row that Roo writes; it has no text.
-func truncationRow(ts int64, id string, removed int, before, after int64) []byte {
-	return esjson.ObjectOf("ts", ts, "type", "say", "say", "sliding_window_truncation",
-		"contextTruncation", esjson.ObjectOf("truncationId", id, "messagesRemoved", int64(removed),
-			"prevContextTokens", before, "newContextTokens", after))
 }
 
 // A summary carries outlines of the files that the model has read: their content went with the messages that held it.

@@ -17,13 +17,13 @@ import (
 	"os"
 	"path"
 	"regexp"
-	"strconv"
 	"strings"
 
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/tool"
 	"github.com/roost-dev/roost/tool/linetext"
 	"github.com/roost-dev/roost/workspace"
+	"github.com/roost-dev/roost/workspace/terminal"
 )
 
 // ReadOutputName is the name of the tool that reads a command's kept output.
@@ -145,16 +145,8 @@ func (p *outputPlan) piece() (string, error) {
 		state = "TRUNCATED"
 	}
 	lines := strings.Split(strings.ToValidUTF8(string(data), "\uFFFD"), "\n")
-	width := len(strconv.Itoa(first + len(lines) - 1))
-	var b strings.Builder
-	fmt.Fprintf(&b, "[Command Output: %s]\nTotal size: %s | Showing bytes %d-%d | %s\n", p.id, bytesText(p.size), from, to, state)
-	for i, l := range lines {
-		if i > 0 {
-			b.WriteByte('\n')
-		}
-		fmt.Fprintf(&b, "%*d | %s", width, first+i, l)
-	}
-	return b.String(), nil
+	return fmt.Sprintf("[Command Output: %s]\nTotal size: %s | Showing bytes %d-%d | %s\n%s",
+		p.id, bytesText(p.size), from, to, state, terminal.Number(lines, first)), nil
 }
 
 // linesBefore returns the number of the line that contains an offset.
