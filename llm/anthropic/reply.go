@@ -2,6 +2,7 @@ package anthropic
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"strings"
 
@@ -127,9 +128,7 @@ func (a *accumulator) addEvent(data []byte) (chunk llm.Chunk, done bool, err err
 	case "content_block_stop":
 		delete(a.open, esjson.IntOf(data, "index"))
 	case "message_delta":
-		if reason, _ := esjson.GetString(esjson.Member(data, "delta"), "stop_reason"); reason != "" {
-			a.Stop = reason
-		}
+		a.Stop = cmp.Or(esjson.TextOf(esjson.Member(data, "delta"), "stop_reason"), a.Stop)
 		if countUsage(&a.Usage, esjson.Member(data, "usage")) {
 			return llm.UsageReport{Usage: a.Usage}, false, nil
 		}

@@ -263,15 +263,10 @@ func (r *reply) add(data []byte) ([]llm.Chunk, bool, error) {
 		for part := range esjson.Array(esjson.Member(esjson.Member(candidate, "content"), "parts")) {
 			chunks = append(chunks, r.part(part)...)
 		}
-		if reason, _ := esjson.GetString(candidate, "finishReason"); reason != "" {
-			r.Stop = reason
-		}
+		r.Stop = cmp.Or(esjson.TextOf(candidate, "finishReason"), r.Stop)
 		break // one was asked for
 	}
-	feedback, _ := esjson.Get(data, "promptFeedback")
-	if reason, _ := esjson.GetString(feedback, "blockReason"); reason != "" && r.Stop == "" {
-		r.Stop = reason
-	}
+	r.Stop = cmp.Or(r.Stop, esjson.TextOf(esjson.Member(data, "promptFeedback"), "blockReason"))
 	if usage, is := esjson.Get(data, "usageMetadata"); is {
 		chunks = append(chunks, r.Count(usageOf(usage))...)
 	}
@@ -279,9 +274,7 @@ func (r *reply) add(data []byte) ([]llm.Chunk, bool, error) {
 }
 
 func (r *reply) part(part []byte) []llm.Chunk {
-	if s, _ := esjson.GetString(part, "thoughtSignature"); s != "" && r.signature == "" {
-		r.signature = s
-	}
+	r.signature = cmp.Or(r.signature, esjson.TextOf(part, "thoughtSignature"))
 	if call, is := esjson.Get(part, "functionCall"); is && esjson.TypeOf(call) == esjson.TypeObject {
 		return []llm.Chunk{r.addCall(call)}
 	}

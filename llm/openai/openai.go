@@ -193,10 +193,8 @@ func usageOf(usage []byte) llm.Usage {
 	in, out := firstCount(usage, "prompt_tokens", "input_tokens"), firstCount(usage, "completion_tokens", "output_tokens")
 	ins := firstObject(usage, "prompt_tokens_details", "input_tokens_details")
 	outs := firstObject(usage, "completion_tokens_details", "output_tokens_details")
-	read, write := firstCount(ins, "cached_tokens"), firstCount(ins, "cache_write_tokens", "cache_creation_tokens")
-	if read == 0 {
-		read = firstCount(usage, "prompt_cache_hit_tokens")
-	}
+	read := cmp.Or(firstCount(ins, "cached_tokens"), firstCount(usage, "prompt_cache_hit_tokens"))
+	write := firstCount(ins, "cache_write_tokens", "cache_creation_tokens")
 	if thought := firstCount(outs, "reasoning_tokens"); thought > 0 && firstCount(usage, "total_tokens") == in+out+thought {
 		out += thought
 	}

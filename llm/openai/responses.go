@@ -2,6 +2,7 @@ package openai
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"strings"
 
@@ -137,7 +138,10 @@ func (r *responsesReply) add(data []byte) ([]llm.Chunk, bool, error) {
 	case "response.output_item.done":
 		r.item(index, item)
 	case "response.completed", "response.incomplete":
-		r.end(esjson.Member(data, "response"))
+		response := esjson.Member(data, "response")
+		r.Note(response, "id", "model")
+		r.Stop = cmp.Or(esjson.TextOf(esjson.Member(response, "incomplete_details"), "reason"), r.Stop)
+		r.Usage = usageOf(esjson.Member(response, "usage"))
 		return []llm.Chunk{llm.UsageReport{Usage: r.Usage}}, true, nil
 	case "response.failed":
 		return nil, false, r.Call.ErrorOf(0, esjson.Member(data, "response"))
@@ -166,14 +170,6 @@ func (r *responsesReply) item(index int64, item []byte) {
 		r.thoughts = append(r.thoughts, esjson.ObjectOf("type", "reasoning", "summary", []byte("[]"),
 			"encrypted_content", encrypted, "id", esjson.Given(esjson.TextOf(item, "id"))))
 	}
-}
-
-func (r *responsesReply) end(response []byte) {
-	r.Note(response, "id", "model")
-	if reason, _ := esjson.GetString(esjson.Member(response, "incomplete_details"), "reason"); reason != "" {
-		r.Stop = reason
-	}
-	r.Usage = usageOf(esjson.Member(response, "usage"))
 }
 
 func (r *responsesReply) done() llm.Done {

@@ -3,6 +3,7 @@ package wire
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,12 +24,8 @@ type Reply struct {
 
 // Note takes over the reply's id and model, which servers repeat, leave out or send late.
 func (r *Reply) Note(data []byte, id, model string) {
-	if s, _ := esjson.GetString(data, id); s != "" {
-		r.ID = s
-	}
-	if s, _ := esjson.GetString(data, model); s != "" {
-		r.Model = s
-	}
+	r.ID = cmp.Or(esjson.TextOf(data, id), r.ID)
+	r.Model = cmp.Or(esjson.TextOf(data, model), r.Model)
 }
 
 // Say adds visible text, Think adds reasoning. Empty text gives no chunk.
@@ -86,28 +83,16 @@ func (r *Reply) Thoughts() []json.RawMessage {
 }
 
 // TextBlock is text as it is stored.
-func TextBlock(text string) json.RawMessage { return block("text", "text", text).Bytes() }
+func TextBlock(text string) json.RawMessage { return esjson.ObjectOf("type", "text", "text", text) }
 
 // ReasoningBlock is plain reasoning as Roo keeps it.
 func ReasoningBlock(text string) json.RawMessage {
-	o := block("reasoning", "text", text)
-	o.Raw("summary", []byte("[]"))
-	return o.Bytes()
+	return esjson.ObjectOf("type", "reasoning", "text", text, "summary", []byte("[]"))
 }
 
 // CallBlock is a call of a tool as it is stored.
 func CallBlock(id, name string, input []byte) json.RawMessage {
-	o := block("tool_use", "id", id)
-	o.String("name", name)
-	o.Raw("input", input)
-	return o.Bytes()
-}
-
-func block(typ, member, text string) *esjson.Object {
-	var o esjson.Object
-	o.String("type", typ)
-	o.String(member, text)
-	return &o
+	return esjson.ObjectOf("type", "tool_use", "id", id, "name", name, "input", input)
 }
 
 // Calls are the tool calls of a reply as they grow, in the order they began. A server's number for a call leads to
