@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -107,8 +108,7 @@ func (f *folder) enter(name string, sync bool) error {
 // far as it is empty.
 func (f *folder) release(keep bool) {
 	deeper := f.Root
-	for i := len(f.made) - 1; i >= 0; i-- {
-		m := f.made[i]
+	for _, m := range slices.Backward(f.made) {
 		if deeper != m.in {
 			deeper.Close() // where an open folder cannot be removed
 		}

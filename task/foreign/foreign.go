@@ -4,6 +4,8 @@ package foreign
 
 import (
 	"bytes"
+	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -133,16 +135,9 @@ func carriedOver(raw []byte, added [][]byte) bool {
 		}
 		said = append(said, block)
 	})
-	for _, e := range added {
-		all := len(said) > 0
-		for _, block := range said {
-			all = all && bytes.Contains(e, block)
-		}
-		if all {
-			return true
-		}
-	}
-	return false
+	return len(said) > 0 && slices.ContainsFunc(added, func(e []byte) bool {
+		return !slices.ContainsFunc(said, func(block []byte) bool { return !bytes.Contains(e, block) })
+	})
 }
 
 // Records returns the entries of a task_metadata.json that another program wrote, with the member names of Roo and of
@@ -189,9 +184,7 @@ func Records(metadata []byte) []task.FileRecord {
 		case "read_tool", "file_mentioned":
 			r.RecordedAt = r.RooRead
 		}
-		if r.RecordedAt == 0 {
-			r.RecordedAt = max(r.RooRead, r.RooEdit, r.UserEdit)
-		}
+		r.RecordedAt = cmp.Or(r.RecordedAt, max(r.RooRead, r.RooEdit, r.UserEdit))
 		out = append(out, r)
 	}
 	return out
