@@ -381,9 +381,7 @@ func (a *Agent) todoReminder() string {
 		if n++; n > todoRows {
 			continue
 		}
-		if said, known := todoStatus[status]; known {
-			status = said
-		}
+		status = cmp.Or(todoStatus[status], status)
 		fmt.Fprintf(&b, "| %d | %s | %s |\n", n, todoCell.Replace(content), todoCell.Replace(status))
 	}
 	if n == 0 {

@@ -328,14 +328,3 @@ func uniqueCallIDs(blocks []json.RawMessage, wrong map[string]string, taken func
 	}
 	return out, renamed
 }
-
-// callIDs are the ids of the calls in an assistant message.
-func callIDs(message []byte) []string {
-	var ids []string
-	for block := range esjson.Array(esjson.Member(message, "content")) {
-		if esjson.TextOf(block, "type") == "tool_use" {
-			ids = append(ids, esjson.TextOf(block, "id"))
-		}
-	}
-	return ids
-}

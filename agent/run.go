@@ -125,7 +125,7 @@ func (a *Agent) nudgeText() string {
 	case a.loop.stopReason == "max_tokens":
 		return "Your last reply was cut off at the limit of its length before it called a tool. " +
 			"Write less, and take a smaller step: call the tool first."
-	case len(callIDs(api[len(api)-1].Raw())) > 0:
+	case len(api[len(api)-1].Uses()) > 0:
 		// Only histories of other programs repeat ids: our own calls get new ones when they are stored.
 		return "Your last reply used ids of earlier tool calls again. Its calls were not run. Make them again if you still need them."
 	}

@@ -249,14 +249,10 @@ func offersOf(s Server, tools []*sdk.Tool) (list []Offer, notes []string) {
 			out(err.Error())
 			continue
 		}
-		o.Description = t.Description
 		if t.Annotations != nil {
 			o.ReadOnly = t.Annotations.ReadOnlyHint
 		}
-		if o.Description == "" {
-			o.Description = t.Title
-		}
-		o.Description = cut(printable(o.Description), maxDescription)
+		o.Description = cut(printable(cmp.Or(t.Description, t.Title)), maxDescription)
 		seen[o.Name] = true
 		list = append(list, o)
 	}

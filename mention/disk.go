@@ -177,10 +177,7 @@ func (g Disk) folderBlock(ctx context.Context, name string, p workspace.Path) Bl
 // readFolder is os.ReadDir with a bound on the number of names.
 func readFolder(name string) ([]fs.DirEntry, error) {
 	entries, err := os.ReadDir(name)
-	if len(entries) > 100_000 {
-		entries = entries[:100_000] // the rest is not even counted
-	}
-	return entries, err
+	return entries[:min(len(entries), 100_000)], err // the rest is not even counted
 }
 
 // quotedName is a name that cannot pass for other lines or other names.
@@ -241,12 +238,8 @@ type limitedBuffer struct {
 
 func (c *limitedBuffer) Write(p []byte) (int, error) {
 	room := c.max - c.b.Len()
-	if len(p) > room {
-		c.cut = true
-		c.b.Write(p[:max(0, room)])
-		return len(p), nil
-	}
-	c.b.Write(p)
+	c.cut = c.cut || len(p) > room
+	c.b.Write(p[:min(len(p), room)])
 	return len(p), nil
 }
 

@@ -345,10 +345,7 @@ func bodyLength(s string) int {
 
 // mayEnd reports whether a mention may end before a text.
 func mayEnd(rest string) bool {
-	if rest != "" && strings.IndexByte(".,;:!?", rest[0]) >= 0 && blankOrEnd(rest[1:]) {
-		return true
-	}
-	return blankOrEnd(rest)
+	return blankOrEnd(rest) || strings.IndexByte(".,;:!?", rest[0]) >= 0 && blankOrEnd(rest[1:])
 }
 
 func blankOrEnd(s string) bool {

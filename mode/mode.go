@@ -407,9 +407,7 @@ func GroupOf(tool string) string {
 // Permits returns nil if a mode has a tool, else an error in Roo's words. A tool that Roo does not know belongs to the
 // group that the caller names; "always" is permitted everywhere.
 func (m Mode) Permits(tool, group string) error {
-	if known := GroupOf(tool); known != "" {
-		group = known
-	}
+	group = cmp.Or(GroupOf(tool), group)
 	if _, ok := m.group(group); !ok && group != "always" {
 		return fmt.Errorf("Tool %q is not allowed in %s mode.", tool, m.Slug) //nolint:staticcheck // Roo's words
 	}

@@ -57,11 +57,7 @@ func planQuestion(_ context.Context, _ tool.Env, in tool.Input) (tool.Plan, erro
 	var suggest [][]byte
 	for _, s := range list {
 		suggest = append(suggest, esjson.ObjectOf("answer", s.answer, "mode", s.mode))
-		choice := tool.Choice{Answer: s.answer}
-		if s.mode != nil && esjson.TypeOf(s.mode) == esjson.TypeString {
-			choice.Mode, _ = esjson.Unquote(s.mode)
-		}
-		result.Choices = append(result.Choices, choice)
+		result.Choices = append(result.Choices, tool.Choice{Answer: s.answer, Mode: esjson.Text(s.mode)})
 	}
 	array := esjson.List(suggest)
 	ask := tool.Ask{Tool: QuestionName, Kind: "followup", Text: string(esjson.ObjectOf("question", text,
@@ -140,10 +136,8 @@ func fromXML(s string) []suggestion {
 		}
 		out = append(out, one)
 	}
-	if out == nil {
-		if t := strings.TrimSpace(s); t != "" {
-			out = []suggestion{{answer: t}}
-		}
+	if t := strings.TrimSpace(s); out == nil && t != "" {
+		out = []suggestion{{answer: t}}
 	}
 	return out
 }

@@ -153,15 +153,9 @@ const maxChangeText = 8 << 10
 // Difference is what changed in a file, as a unified diff. whole is false, and the text
 // empty, when that has more than limit bytes or one of the contents is no text.
 func Difference(path string, old, now []byte, limit int) (text string, whole bool) {
-	before, _, ok := decodeText(old)
-	if !ok {
-		return "", false
-	}
-	after, _, ok := decodeText(now)
-	if !ok {
-		return "", false
-	}
-	if before == after || !isText(before) || !isText(after) || len(before)+len(after) > maxDiff {
+	before, _, wasText := decodeText(old)
+	after, _, isNow := decodeText(now)
+	if !wasText || !isNow || before == after || !isText(before) || !isText(after) || len(before)+len(after) > maxDiff {
 		return "", false
 	}
 	if text = unified(path, before, after, false); len(text) > limit {

@@ -211,11 +211,7 @@ func askTool(o mcp.Offer, arguments json.RawMessage) tool.Ask {
 		ask.Agreed = "alwaysAllow of the server " + o.Server
 	}
 	if len(ask.Title) > titleLimit {
-		end := titleLimit
-		for !utf8.RuneStart(ask.Title[end]) {
-			end--
-		}
-		ask.Title = ask.Title[:end] + "..."
+		ask.Title = strings.ToValidUTF8(ask.Title[:titleLimit], "") + "..."
 		var pretty bytes.Buffer
 		if json.Indent(&pretty, arguments, "", "  ") == nil {
 			ask.Diff = pretty.String()
@@ -368,10 +364,8 @@ func (b *Box) Find(name string) tool.Tool {
 		}
 		s, _ := b.hub.Server(server)
 		o := mcp.Offer{Server: server, Tool: rest, Name: name}
-		for _, off := range s.Off {
-			if mcp.Sanitise(off) == rest {
-				return nil
-			}
+		if slices.ContainsFunc(s.Off, func(off string) bool { return mcp.Sanitise(off) == rest }) {
+			return nil
 		}
 		for _, always := range s.Always {
 			if mcp.Sanitise(always) == rest {
