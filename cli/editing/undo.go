@@ -2,6 +2,7 @@ package editing
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"net/url"
@@ -17,6 +18,8 @@ import (
 	"github.com/roost-dev/roost/cli/help"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
+	"github.com/roost-dev/roost/money"
+	"github.com/roost-dev/roost/view"
 )
 
 // undoneLimit is how many tasks undo --list names when no number was asked for.
@@ -241,4 +244,246 @@ func (a *commands) undoable(cmd *cobra.Command, args []string, word string) ([]s
 	out, how := a.TaskIDs(cmd, args, word)
 	more, _ := a.trashNames(cmd, args, word)
 	return append(out, more...), how
+}
+
+func (a *commands) rewindCommand() *cobra.Command {
+	var o api.NewRewind
+	var remove string
+	var yes bool
+	cmd := help.Command("rewind", func(cmd *cobra.Command, args []string) error {
+		fl := cmd.Flags()
+		if fl.Changed("delete") {
+			if fl.Changed("to") || fl.Changed("edit") || fl.Changed("keep-target") {
+				return failure.Usage("roost rewind --delete", "it removes one message, and excludes any other change",
+					"roost rewind "+args[0]+" --delete '"+remove+"'")
+			}
+			o.To, o.Delete = remove, true
+		}
+		if fl.Changed("edit") && (strings.TrimSpace(o.Edit) == "" || !fl.Changed("to") || o.KeepTarget) {
+			return failure.Usage("roost rewind --edit", "it needs the message to replace (--to) and the new words",
+				"roost rewind "+args[0]+" --to '#12' --edit \"new words\"")
+		}
+		for _, name := range []string{"on-conflict", "yes"} {
+			if fl.Changed(name) && !o.Files {
+				return failure.Usage("roost rewind --"+name, "the flag is for putting files back, and needs --files",
+					"roost rewind "+args[0]+" --files --"+name)
+			}
+		}
+		if o.Files && o.Delete {
+			return failure.Usage("roost rewind --delete --files",
+				"files can only return to an earlier moment, and removing one message names no moment",
+				"roost rewind "+args[0]+" --to MESSAGE --files")
+		}
+		if err := a.checkConflictRule(cmd, o.OnConflict); err != nil {
+			return err
+		}
+		return a.rewind(cmd.Context(), args[0], o, yes)
+	})
+	fl := cmd.Flags()
+	fl.StringVar(&o.To, "to", "~1", "the first `MESSAGE` that goes: #12, ~2 (turns), c3 (a checkpoint), or a ts")
+	fl.BoolVar(&o.KeepTarget, "keep-target", false, "keep the message itself")
+	fl.StringVar(&o.Edit, "edit", "", "put this `TEXT` in its place, for the next run")
+	fl.StringVar(&remove, "delete", "", "take only this `MESSAGE` out, with what belongs to it")
+	fl.BoolVar(&o.DryRun, "dry-run", false, "only show what would go")
+	fl.BoolVar(&o.Files, "files", false, "put the files back as well that the task changed, as they were before that message")
+	conflictFlag(cmd, &o.OnConflict)
+	fl.BoolVar(&yes, "yes", false, "with --files: do not ask, also on a terminal")
+	return cmd
+}
+
+// rewind takes the histories of a task back, and its files too where the body wants that. yes: it does not ask.
+func (a *commands) rewind(ctx context.Context, id string, body api.NewRewind, yes bool) error {
+	return a.Connect(ctx, func(c *client.Client) error {
+		if !body.Files {
+			return posted(ctx, a, c, id, "rewinds", body, func(r api.Rewound) error {
+				if r.Finished != "" {
+					a.Say("%s", r.Finished)
+				}
+				return a.printRewind(r.RewindResult)
+			})
+		}
+		r, doc, err := agreed[api.Rewound](ctx, a, c, restoring{
+			path: app.PathOf(id, "rewinds"),
+			what: "rewind task " + id,
+			try:  "roost rewind " + failure.ShellWord(id) + " --files",
+			ask:  !body.DryRun && !yes,
+			body: func(dry bool, plan string) any {
+				b := body
+				b.DryRun, b.Plan = body.DryRun || dry, plan
+				return b
+			},
+		}, func(r api.Rewound) *api.RestoreResult { return r.Restore })
+		if err != nil {
+			return err
+		}
+		var files api.RestoreResult
+		if r.Restore != nil {
+			files = *r.Restore
+		}
+		if a.Flags.JSON {
+			return errors.Join(a.PrintRaw(doc), restoreFailure(files))
+		}
+		if err := a.printRestored(files); err != nil {
+			return errors.Join(err, restoreFailure(files))
+		}
+		return errors.Join(a.printRewind(r.RewindResult), restoreFailure(files))
+	})
+}
+
+// printRewind prints what a rewind hid, or would hide.
+func (a *commands) printRewind(r api.RewindResult) error {
+	verb := map[string]string{"rewind": "took back", "edit": "took back", "remove": "took out"}[r.Kind]
+	if r.DryRun {
+		verb = "would take " + strings.TrimPrefix(verb, "took ")
+	}
+	line := fmt.Sprintf("%s %s  %s", verb, display.OneLine(r.ID), app.MessagesText(r.Gone, r.Turns))
+	if r.To != nil {
+		line += "  from " + app.RowText(*r.To)
+		if r.Kept {
+			line = strings.Replace(line, "  from ", "  behind the kept message, from ", 1)
+		}
+	}
+	for _, c := range r.Calls {
+		line += "\n  " + map[bool]string{true: "outcome of ", false: "call "}[c.Stays] + display.OneLine(c.Name+"  "+c.Outcome)
+	}
+	for _, f := range r.Files {
+		line += "\n  not known any more: " + display.OneLine(f)
+	}
+	if err := a.Println(line); err != nil {
+		return err
+	}
+	if r.Forked != "" {
+		a.Say("  it continues %s, whose files cannot be written", r.Forked)
+	}
+	if r.Asked+r.Queued > 0 {
+		a.Say("  with %d question%s and %d queued input%s", r.Asked, app.Plural(r.Asked), r.Queued, app.Plural(r.Queued))
+	}
+	if r.Restored > 0 {
+		a.Say("  %d older message%s sent again", r.Restored, map[bool]string{true: " is", false: "s are"}[r.Restored == 1])
+	}
+	if r.Unmatched > 0 {
+		a.Say("  %d message%s could not be matched to rows: look with roost show %s --api", r.Unmatched, app.Plural(r.Unmatched),
+			failure.ShellWord(r.ID))
+	}
+	if r.Spent.TokensIn+r.Spent.TokensOut > 0 {
+		a.Say("  what it cost stays counted: %s in, %s out, %s", view.Count(r.Spent.TokensIn), view.Count(r.Spent.TokensOut),
+			app.Dollars(r.Spent.Cost))
+	}
+	if r.DryRun {
+		return nil
+	}
+	if r.Kind == "edit" {
+		a.Say("  go on with the new words: roost resume %s", failure.ShellWord(r.ID))
+	}
+	a.Say("  back: roost undo %s", failure.ShellWord(r.ID))
+	return nil
+}
+
+func (a *commands) condenseCommand() *cobra.Command {
+	body := api.NewCondense{Origin: "cli"}
+	cmd := help.Command("condense", func(cmd *cobra.Command, args []string) error {
+		if err := (&app.RunFlags{BaseURL: body.BaseURL}).Address(); err != nil {
+			return err
+		}
+		body.Model = a.ModelName(body.Provider, body.Model)
+		if body.Workspace != "" {
+			body.Workspace = a.Abs(body.Workspace)
+		}
+		return a.condense(cmd.Context(), args[0], body)
+	})
+	f := cmd.Flags()
+	f.StringVarP(&body.Workspace, "workspace", "C", "", "the `folder` of the task, when it has moved")
+	f.StringVar(&body.Keep, "keep", "", "what the summary is to look to, in your own `words`")
+	f.BoolVar(&body.DryRun, "dry-run", false, "only show what would be summarised")
+	f.StringVar(&body.Provider, "provider", "", "the provider that writes the summary (default: the task's)")
+	f.StringVar(&body.Model, "model", "", "the model that writes the summary (default: the task's)")
+	f.StringVar(&body.BaseURL, "base-url", "", "the provider's address")
+	f.StringVar(&body.Profile, "profile", "", "provider and model of this `NAME` in the settings file")
+	return cmd
+}
+
+// costWords is an amount in a sentence.
+func costWords(cost *money.USD) string {
+	if cost == nil {
+		return "an amount that is not known"
+	}
+	return "about " + app.Dollars(cost)
+}
+
+func (a *commands) condense(ctx context.Context, id string, body api.NewCondense) error {
+	stop := a.Stopper(ctx)
+	defer stop.Undo()
+	err := a.Connect(stop.Ctx, func(c *client.Client) error {
+		return posted(stop.Ctx, a, c, id, "condense", body, a.printCondensed)
+	})
+	if err != nil && stop.Exit() != 0 {
+		return failure.New(stop.Exit(), "cancelled", "condense task "+id,
+			"it was stopped; the histories are as before", "the same command again").OfTask(id)
+	}
+	return err
+}
+
+// printCondensed prints what a summary replaces, or would replace.
+func (a *commands) printCondensed(out api.Condensed) error {
+	if out.DryRun {
+		return a.Println(fmt.Sprintf("would condense %s: a summary for %d messages (%d are sent now), %d stay as they are; "+
+			"the next request has about %d tokens, and to ask costs %s",
+			out.Task, out.Messages, out.Sent, out.Kept, out.Before, costWords(out.Cost)))
+	}
+	text := fmt.Sprintf("condensed %s: a summary stands for %d messages, %d stay as they are; "+
+		"about %d tokens are %d now; it cost %s",
+		out.Task, out.Messages, out.Kept, out.Before, out.After, costWords(out.Cost))
+	if a.Flags.Verbose {
+		text += "\n" + display.Safe(out.Summary)
+	}
+	if err := a.Println(text); err != nil {
+		return err
+	}
+	a.Say("  back: roost undo %s", failure.ShellWord(out.Task))
+	return nil
+}
+
+func (a *commands) forkCommand() *cobra.Command {
+	o := api.NewFork{Origin: "cli"}
+	cmd := help.Command("fork", func(cmd *cobra.Command, args []string) error {
+		if err := (&app.RunFlags{BaseURL: o.BaseURL}).Address(); err != nil {
+			return err
+		}
+		if o.Workspace != "" {
+			o.Workspace = a.Abs(o.Workspace)
+		}
+		o.Model = a.ModelName(o.Provider, o.Model)
+		return a.Connect(cmd.Context(), func(c *client.Client) error {
+			return posted(cmd.Context(), a, c, args[0], "forks", o, a.tellFork)
+		})
+	})
+	fl := cmd.Flags()
+	fl.StringVar(&o.At, "at", "", "the last `MESSAGE` that it has: #12, a ts, or ~2 (turns)")
+	fl.StringVar(&o.Branch, "branch", "", "the branch (`NAME`) that it starts from")
+	fl.StringVar(&o.Title, "title", "", "its title (default: that of the other one)")
+	fl.StringVarP(&o.Workspace, "workspace", "C", "", "its `folder`")
+	fl.StringVar(&o.Mode, "mode", "", "its mode")
+	fl.StringVar(&o.Provider, "provider", "", "the model's provider")
+	fl.StringVar(&o.Model, "model", "", "the model; for script: the file to play")
+	fl.StringVar(&o.BaseURL, "base-url", "", "the provider's address")
+	fl.BoolVar(&o.DryRun, "dry-run", false, "only show what it would have")
+	return cmd
+}
+
+func (a *commands) tellFork(f api.ForkResult) error {
+	line := display.OneLine(f.ID)
+	if f.DryRun {
+		line = "would fork " + display.OneLine(f.From.ID)
+	}
+	line += "  " + app.MessagesText(f.Messages, 0)
+	if f.Last != nil {
+		line += ", up to " + app.RowText(*f.Last)
+	}
+	if err := a.Println(line); err != nil {
+		return err
+	}
+	if !f.DryRun {
+		a.Say("  go on with it: roost resume %s", failure.ShellWord(f.ID))
+	}
+	return nil
 }

@@ -5,9 +5,15 @@ package hosting
 
 import (
 	"bufio"
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
+	"path/filepath"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -16,9 +22,292 @@ import (
 	"github.com/roost-dev/roost/cli/failure"
 	"github.com/roost-dev/roost/cli/help"
 	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/local"
+	"github.com/roost-dev/roost/service"
 	"github.com/roost-dev/roost/view"
 )
+
+func (a *commands) serverCommand() *cobra.Command {
+	parent := help.Command("server", failure.OnlySubcommands)
+	var now, off, wait bool
+	status := help.Command("server status", func(cmd *cobra.Command, _ []string) error {
+		return a.OnServer("look at the server", func(c *client.Client) error {
+			return a.serverStatus(cmd.Context(), c, http.MethodGet, "/v1/server")
+		})
+	})
+	stop := help.Command("server stop", func(cmd *cobra.Command, _ []string) error {
+		return a.OnServer("stop the server", func(c *client.Client) error { return a.serverStop(cmd.Context(), c, now) })
+	})
+	stop.Flags().BoolVar(&now, "now", false, "interrupt what works, saved, instead of finishing it")
+	drain := help.Command("server drain", func(cmd *cobra.Command, _ []string) error {
+		if off && wait {
+			return failure.Usage("roost server drain --off --wait", "--off has nothing to wait for", "roost server drain --off")
+		}
+		return a.OnServer("drain the server", func(c *client.Client) error {
+			return a.serverDrain(cmd.Context(), c, off, wait)
+		})
+	})
+	drain.Flags().BoolVar(&off, "off", false, "start runs again, the queued ones first")
+	drain.Flags().BoolVar(&wait, "wait", false, "wait until no run works any more")
+	parent.AddCommand(status, stop, drain)
+	return parent
+}
+
+// serverStatus makes a request that is answered with the server's status, and prints it.
+func (a *commands) serverStatus(ctx context.Context, c *client.Client, method, path string) error {
+	return app.Exchange(ctx, a.App, c, client.Request{Method: method, Path: path}, func(s api.Server) error {
+		return a.Println(serverText(s, a.Now()))
+	})
+}
+
+// serverText is a server's status in lines.
+func serverText(s api.Server, now time.Time) string {
+	where := cmp.Or(s.URL, "a process with a socket")
+	since := s.StartedAt
+	if at, err := time.Parse(time.RFC3339, s.StartedAt); err == nil {
+		since = at.Local().Format("2006-01-02 15:04:05") + ", for " + display.Duration(now.Sub(at).Round(time.Second))
+	}
+	lines := []string{
+		fmt.Sprintf("%s  process %d, version %s", where, s.PID, s.Version),
+		"since " + since,
+		fmt.Sprintf("runs: %d at work of at most %d, %d waiting for a person, %d queued", s.Runs.Running, s.Limits.MaxRuns,
+			s.Runs.Waiting, s.Runs.Queued),
+		fmt.Sprintf("streams: %d", s.Streams),
+	}
+	switch {
+	case s.Stopping:
+		lines = append(lines, "it is stopping")
+	case s.Draining:
+		lines = append(lines, "it starts no more runs; roost server drain --off takes that back")
+	}
+	if s.Recovery == "going_on" || s.Recovery == "failed" {
+		lines = append(lines, "what an earlier server left: "+strings.ReplaceAll(s.Recovery, "_", " "))
+	}
+	for i, line := range lines {
+		lines[i] = display.OneLine(line)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// serverLook is how often the command asks whether the server has finished what it was asked for.
+const serverLook = 100 * time.Millisecond
+
+func (a *commands) serverStop(ctx context.Context, c *client.Client, now bool) error {
+	if _, err := c.Do(ctx, http.MethodPost, "/v1/server/stop", nil, api.Stop{Now: now}, nil); err != nil {
+		return err
+	}
+	return a.until(ctx, "stop", "wait for the server's end", func(ctx context.Context) (bool, error) {
+		one, cancel := context.WithTimeout(ctx, 2*time.Second)
+		defer cancel()
+		_, err := c.Do(one, http.MethodGet, "/healthz", nil, nil, nil)
+		var gone *client.Unreachable
+		if errors.As(err, &gone) || err != nil && one.Err() != nil { // no server answers there
+			return true, a.Println("stopped")
+		}
+		return false, err
+	})
+}
+
+func (a *commands) serverDrain(ctx context.Context, c *client.Client, off, wait bool) error {
+	if off {
+		return a.serverStatus(ctx, c, http.MethodDelete, "/v1/server/drain")
+	}
+	if !wait {
+		return a.serverStatus(ctx, c, http.MethodPost, "/v1/server/drain")
+	}
+	if _, err := c.Do(ctx, http.MethodPost, "/v1/server/drain", nil, nil, nil); err != nil {
+		return err
+	}
+	return a.until(ctx, "drain", "wait until no run works", func(ctx context.Context) (bool, error) {
+		s, err := client.Get[api.Server](ctx, c, "/v1/server", nil)
+		if err != nil || s.Runs.Running > 0 {
+			return false, err
+		}
+		return true, a.serverStatus(ctx, c, http.MethodGet, "/v1/server")
+	})
+}
+
+// until looks again and again whether a server has finished what it was asked for. A signal ends the waiting alone.
+func (a *commands) until(ctx context.Context, verb, what string, look func(context.Context) (done bool, err error)) error {
+	stop := a.StopperWith(ctx, func() { fmt.Fprintln(a.Err, "\nthe server continues to "+verb) })
+	defer stop.Undo()
+	for {
+		done, err := look(stop.Ctx)
+		if stop.Exit() != 0 {
+			return failure.New(stop.Exit(), "stopped", what,
+				"a signal ended the waiting; the server continues to "+verb, "roost server status")
+		}
+		if done || err != nil {
+			return err
+		}
+		select {
+		case <-stop.Ctx.Done():
+		case <-time.After(serverLook):
+		}
+	}
+}
+
+// restarts are the settings for restarts by a server that was started here. They were checked when they were read.
+func (a *commands) restarts() (service.Restart, error) {
+	s, err := a.Settings()
+	if err != nil {
+		return service.Restart{}, err
+	}
+	out := service.Restart{
+		Off: s.Text("restart.enabled") == "false", OwnOnly: s.Text("restart.cross_context") == "false", Workspace: a.Dir,
+	}
+	if text := s.Text("restart.max_attempts"); text != "" {
+		if out.MaxAttempts, _ = strconv.Atoi(text); out.MaxAttempts == 0 {
+			out.MaxAttempts = -1
+		}
+	}
+	if text := s.Text("restart.load_timeout"); text != "" {
+		out.LoadTimeout, _ = time.ParseDuration(text)
+	}
+	return out, nil
+}
+
+func (a *commands) doctorCommand() *cobra.Command {
+	var o service.Checkup
+	cmd := help.Command("doctor", func(cmd *cobra.Command, args []string) error {
+		s, err := a.Open()
+		if err != nil {
+			return err
+		}
+		o.Folder, o.Temp = a.Dir, a.Env("TMPDIR")
+		all := s.Service()
+		defer all.Close()
+		ctx, shown := a.Watched(cmd.Context())
+		found, err := all.Check(ctx, args, o)
+		shown()
+		if err != nil {
+			return err
+		}
+		if a.Flags.JSON {
+			err = app.Encode(a.Out, found, false)
+		} else {
+			err = a.showReport(found)
+		}
+		if err != nil && !app.ReaderGone(err) || len(found.Damaged) == 0 {
+			return err
+		}
+		return damage(found, o)
+	})
+	cmd.Flags().BoolVar(&o.Repair, "repair", false, "repair what can be repaired, and keep what is replaced")
+	cmd.Flags().BoolVar(&o.Rebuild, "rebuild", false, "build derived data again where it is missing or wrong")
+	return cmd
+}
+
+// damage is the error of a check that found damage. Its text depends on the options.
+func damage(r api.Checkup, o service.Checkup) *failure.Failure {
+	f := failure.New(failure.ExitDamaged, "damaged", damagedTasks(r),
+		"nothing was changed; what can be read is shown and can be continued",
+		"roost doctor --repair  # or roost show ID")
+	switch {
+	case o.Repair:
+		f.Why = "this cannot be repaired and was left as it is; what can be read is shown and can be continued"
+		f.Try = "roost show ID"
+	case o.Rebuild:
+		f.Why = "derived data was rebuilt; nothing else was changed"
+	}
+	return f
+}
+
+func damagedTasks(r api.Checkup) string {
+	n := r.Tasks - r.OK
+	verb := map[bool]string{true: "is", false: "are"}[n == 1]
+	text := fmt.Sprintf("%d of %s %s damaged", n, display.Plural(r.Tasks, "task"), verb)
+	other := 0
+	for _, f := range r.Damaged {
+		if f.ID == "" {
+			other++
+		}
+	}
+	switch {
+	case n == 0 && other == 0: // of tasks that are not among those that were counted
+		return fmt.Sprintf("%d deleted or hidden tasks or rows of the catalogue are damaged", len(r.Damaged))
+	case n == 0:
+		return fmt.Sprintf("%d of the files that all tasks share are damaged", other)
+	case other > 0:
+		return fmt.Sprintf("%s, and %d of the files that all tasks share", text, other)
+	}
+	return text
+}
+
+func (a *commands) showReport(r api.Checkup) error {
+	style := a.OutStyle()
+	out := bufio.NewWriter(a.Out)
+	print := func(s view.Style, text string) { fmt.Fprintln(out, style.Paint(s, display.OneLineIndented(text))) }
+	for _, d := range r.Damaged {
+		print(view.Bad, where(d)+": "+d.Problem)
+		print(view.Dim, "  "+d.Path)
+		if text := fate(d); text != "" {
+			print(view.Dim, text)
+		}
+	}
+	for _, list := range []struct {
+		word  string
+		style view.Style
+		found []api.Finding
+	}{{"derived", view.Dim, r.Stale}, {"left over", view.Dim, r.Leftovers}, {"not trusted", view.Asked, r.Untrusted},
+		{"repaired", view.Good, r.Repaired}} {
+		for _, d := range list.found {
+			line := list.word + ": " + where(d) + ": " + d.Problem
+			if d.Recovered != "" {
+				line += "; " + d.Recovered
+			}
+			if d.Copy != "" {
+				line += "; as it was: " + d.Copy
+			}
+			print(list.style, line)
+		}
+	}
+	if err := out.Flush(); err != nil {
+		return fmt.Errorf("print the report: %w", err)
+	}
+	text := fmt.Sprintf("%d task%s checked, %d whole, %d damaged", r.Tasks, app.Plural(r.Tasks), r.OK, r.Tasks-r.OK)
+	if n := len(r.Untrusted); n > 0 {
+		text += fmt.Sprintf(", %d not trusted (roost root trust, if the root is yours)", n)
+	}
+	if n := len(r.Leftovers); n > 0 {
+		text += fmt.Sprintf("; %d left over", n)
+	}
+	if n := len(r.Stale); n > 0 {
+		text += fmt.Sprintf("; %d to rebuild (--rebuild)", n)
+	}
+	a.Say("%s", text)
+	return nil
+}
+
+// where names the subject of a finding.
+func where(f api.Finding) string {
+	if f.ID == "" {
+		return f.File
+	}
+	if inside, err := filepath.Rel(f.Path, f.File); err == nil && filepath.IsAbs(f.File) && filepath.IsLocal(inside) {
+		if inside == "." { // the next line shows the folder
+			return f.ID
+		}
+		return f.ID + "  " + inside
+	}
+	return f.ID + "  " + f.File
+}
+
+// fate describes what was recovered and what was lost, as far as it is known.
+func fate(d api.Finding) string {
+	var parts []string
+	if d.Recovered != "" {
+		parts = append(parts, "recovered: "+d.Recovered)
+	}
+	if d.Lost != "" {
+		parts = append(parts, "lost: "+d.Lost)
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "  " + strings.Join(parts, "; ")
+}
 
 // commands are the commands of this package with the invocation that they belong to.
 type commands struct{ *app.App }

@@ -13,11 +13,17 @@
 package picker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"iter"
 	"os"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+	"unicode/utf8"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
@@ -131,4 +137,416 @@ type Hit struct {
 // Forms are the forms of an export, by their keys.
 var Forms = []struct{ Key, Form, Name string }{
 	{"m", "md", "Markdown"}, {"h", "html", "HTML"}, {"j", "json", "JSON"}, {"r", "roo", "Roo folder"}, {"a", "archive", "archive"},
+}
+
+// Verb is what is to be done with a task when the screen has closed.
+type Verb string
+
+// The verbs. Choose is for a screen that only asks which task is meant.
+const (
+	Leave  Verb = ""
+	Resume Verb = "resume"
+	Choose Verb = "choose"
+)
+
+// Choice is how the screen was left.
+type Choice struct {
+	Verb        Verb
+	Task        Task
+	Interrupted bool   // by Ctrl-C
+	Found       string // the sentence that sums up what was found
+}
+
+// Options are the look of the screen and its purpose.
+type Options struct {
+	Colour bool
+	Now    func() time.Time
+	// Purpose is what Enter does, in one word, when the screen only asks for a task:
+	// resume, show, export. "" = Enter opens the task, and the screen stays.
+	Purpose string
+	Pager   bool // the Backend can Open; else the screen shows tasks itself
+}
+
+// Model is the screen's state.
+type Model struct {
+	backend       Backend
+	o             Options
+	crew          *term.Crew
+	width, height int
+
+	load  loading
+	all   []Task          // everything known, in the order of the list
+	gone  map[string]bool // deleted here, by key
+	rows  []Task          // what is listed: all that fits the search
+	at    int             // the row under the cursor
+	top   int             // the first row that is seen
+	moved bool            // the person chose the row; else it is the first, whichever that is
+
+	query  query
+	look   preview
+	act    action
+	help   bool
+	helpAt int // the first line of the help that is seen, where it has no room for all
+	choice Choice
+	failed any // what the model or a command panicked with
+}
+
+// current is the task under the cursor.
+func (m *Model) current() (Task, bool) {
+	if m.at < 0 || m.at >= len(m.rows) {
+		return Task{}, false
+	}
+	return m.rows[m.at], true
+}
+
+// arrange fills rows from what is known and what is searched for. The cursor stays on
+// its task.
+func (m *Model) arrange() {
+	before, had := m.current()
+	words := strings.Fields(strings.ToLower(m.query.text))
+	m.rows = m.rows[:0:0]
+	for _, t := range m.all {
+		if m.gone[t.Key] {
+			continue
+		}
+		if _, hit := m.query.hits[t.Key]; hit || holds(t, words) {
+			m.rows = append(m.rows, t)
+		}
+	}
+	if !had || !m.moved {
+		m.at = 0
+		return
+	}
+	if i := m.rowOf(before.Key); i >= 0 {
+		m.at = i
+		return
+	}
+	m.at = max(min(m.at, len(m.rows)-1), 0)
+}
+
+// rowOf is the row of a task, -1 when it is not listed.
+func (m *Model) rowOf(key string) int {
+	return slices.IndexFunc(m.rows, func(t Task) bool { return t.Key == key })
+}
+
+// holds reports whether a task's row holds every word.
+func holds(t Task, words []string) bool {
+	return !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(t.row, w) })
+}
+
+// move puts the cursor on another row.
+func (m *Model) move(to int) {
+	m.at = max(min(to, len(m.rows)-1), 0)
+	m.moved = m.at > 0
+}
+
+// loading is the list while it is read.
+type loading struct {
+	next     func() (Found, error, bool)
+	stop     func()
+	cancel   context.CancelFunc
+	again    bool // the list is to be read once more
+	read, of int
+	whole    bool
+	sources  []Source
+	err      error
+}
+
+func (l *loading) end() {
+	if l.stop != nil {
+		l.cancel()
+		l.stop()
+		l.stop = nil
+	}
+}
+
+// query is what is searched for.
+type query struct {
+	text   string
+	typing bool
+	turn   int // counts the changes of text: what belongs to an older one is outdated
+	cancel context.CancelFunc
+	busy   bool
+	hits   map[string]Hit // the first of each task, by its key
+	err    error
+}
+
+// preview is the end of the task under the cursor.
+type preview struct {
+	want   string // what it is of; "" = of nothing
+	turn   int
+	cancel context.CancelFunc
+	kept   map[string][]view.Line // what was read, by what it is of
+	up     int                    // lines that it was scrolled up from its end
+	full   bool                   // it has the whole screen
+
+	lines   []string // of the one that is shown, as wide as that is
+	linesOf string
+	columns int
+}
+
+// hit is what a search found in a task, nil when it found nothing in its messages.
+func (m *Model) hit(t Task) *Hit {
+	if h, ok := m.query.hits[t.Key]; ok {
+		return &h
+	}
+	return nil
+}
+
+// question is what the next key answers.
+type question string
+
+const (
+	noQuestion question = ""
+	askDelete  question = "delete"
+	askForm    question = "form"
+	askImport  question = "import" // the offer: any other key does what it does
+)
+
+// action is what is done to tasks, one thing at a time.
+type action struct {
+	ask     question
+	of      Task // that the question is about
+	offered bool
+	foreign int // tasks that the offer is about
+
+	doing    string // "" = nothing
+	cancel   context.CancelFunc
+	progress *atomic.Value // the newest report of an import, a string; nil = none is shown
+	deleted  []deletion
+	changed  bool // something was done here
+
+	note string // the outcome of the last one
+	bad  bool
+}
+
+// deletion is one that can be taken back.
+type deletion struct {
+	task  Task
+	token string
+}
+
+// New makes a model. Its commands end with ctx; Close waits for them.
+func New(ctx context.Context, backend Backend, o Options) *Model {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	m := &Model{backend: backend, o: o, crew: term.NewCrew(ctx), gone: map[string]bool{}, width: 80, height: 24}
+	m.look.kept = map[string][]view.Line{}
+	return m
+}
+
+// Close ends the work in the background and waits for it.
+func (m *Model) Close() {
+	m.crew.Close()
+	m.load.end()
+}
+
+// Init begins to read the list.
+func (m *Model) Init() tea.Cmd { return m.reload() }
+
+// Update applies one message.
+func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	var cmd tea.Cmd
+	switch msg := msg.(type) {
+	case tea.WindowSizeMsg:
+		m.width, m.height = msg.Width, msg.Height
+	case tea.KeyPressMsg:
+		cmd = m.key(msg)
+	case tea.PasteMsg:
+		if m.query.typing {
+			cmd = m.setQuery(m.query.text + clean(msg.Content))
+		}
+	case foundMsg:
+		cmd = m.found(msg)
+	case searchMsg:
+		cmd = m.search(msg)
+	case hitsMsg:
+		m.hits(msg)
+	case previewMsg:
+		cmd = m.readPreview(msg)
+	case previewedMsg:
+		m.previewed(msg)
+	case doneMsg:
+		cmd = m.done(msg)
+	case offerMsg:
+		if m.act.ask == noQuestion {
+			m.act.ask = askImport
+		}
+	case tickMsg:
+		cmd = m.tick()
+	}
+	m.keepInView()
+	return m, tea.Batch(cmd, m.wantPreview())
+}
+
+func (m *Model) keepInView() {
+	n := max(m.listHeight(), 1)
+	m.top = max(min(m.top, len(m.rows)-n), 0)
+	if m.at < m.top {
+		m.top = m.at
+	}
+	if m.at >= m.top+n {
+		m.top = m.at - n + 1
+	}
+}
+
+type foundMsg struct {
+	found Found
+	err   error
+	more  bool
+}
+
+// reload reads the list again; the one that is shown stays until then.
+func (m *Model) reload() tea.Cmd {
+	if m.load.stop != nil { // its last word comes, and then the next reading begins
+		m.load.again = true
+		m.load.cancel()
+		return nil
+	}
+	ctx, cancel := context.WithCancel(m.crew.Ctx)
+	m.load.next, m.load.stop = iter.Pull2(m.backend.Tasks(ctx))
+	m.load.cancel, m.load.again, m.load.err = cancel, false, nil
+	return m.nextFound()
+}
+
+func (m *Model) nextFound() tea.Cmd {
+	next := m.load.next
+	return m.crew.Do(func() tea.Msg {
+		found, err, ok := next()
+		return foundMsg{found, err, ok}
+	})
+}
+
+func (m *Model) found(msg foundMsg) tea.Cmd {
+	l := &m.load
+	if !msg.more || msg.err != nil || l.again {
+		l.end()
+		if l.again {
+			return m.reload()
+		}
+		if msg.err != nil {
+			l.err = msg.err
+		}
+		return nil
+	}
+	f := msg.found
+	for i, t := range f.Tasks {
+		f.Tasks[i].row = strings.ToLower(t.Title + "\n" + t.ID + "\n" + t.Workspace + "\n" + strings.Join(t.Tags, "\n"))
+	}
+	l.read, l.of, l.sources = f.Read, f.Of, f.Sources
+	switch {
+	case f.Whole:
+		l.whole = true
+		m.all = f.Tasks
+		m.arrange()
+	case !l.whole: // else the list that is shown is better than a part of the next
+		m.all = sorted(append(m.all, f.Tasks...))
+		m.arrange()
+	}
+	if f.Whole {
+		return tea.Batch(m.nextFound(), m.offer(), m.searchAgain())
+	}
+	return m.nextFound()
+}
+
+// pause is how long a person must have stopped typing before messages are searched:
+// rows are searched with every letter, for that costs nothing.
+const pause = 200 * time.Millisecond
+
+// least is how many letters a word has that messages are searched for.
+const least = 3
+
+type (
+	searchMsg struct{ turn int }
+	hitsMsg   struct {
+		turn int
+		hits []Hit
+		err  error
+	}
+)
+
+// setQuery searches for another text. What was found for the one before is forgotten.
+func (m *Model) setQuery(text string) tea.Cmd {
+	q := &m.query
+	if text == q.text {
+		return nil
+	}
+	if q.cancel != nil {
+		q.cancel()
+	}
+	q.text, q.cancel, q.hits, q.err, q.busy = text, nil, nil, nil, false
+	q.turn++
+	m.moved = false // the best row of a new search is its first
+	m.arrange()
+	if !slices.ContainsFunc(strings.Fields(text), func(w string) bool { return utf8.RuneCountInString(w) >= least }) {
+		return nil
+	}
+	q.busy = true
+	return m.after(pause, searchMsg{q.turn})
+}
+
+// searchAgain searches a list that was read again. The earlier hits stay until then.
+func (m *Model) searchAgain() tea.Cmd {
+	q := &m.query
+	if q.hits == nil && q.err == nil {
+		return nil // it was not searched, or still is
+	}
+	q.turn++
+	return m.search(searchMsg{q.turn})
+}
+
+// after gives a message later, or not at all when the screen closes before.
+func (m *Model) after(d time.Duration, msg tea.Msg) tea.Cmd {
+	return m.crew.Do(func() tea.Msg {
+		t := time.NewTimer(d)
+		defer t.Stop()
+		select {
+		case <-t.C:
+			return msg
+		case <-m.crew.Ctx.Done():
+			return nil
+		}
+	})
+}
+
+func (m *Model) search(msg searchMsg) tea.Cmd {
+	q := &m.query
+	if msg.turn != q.turn {
+		return nil
+	}
+	var ctx context.Context
+	ctx, q.cancel = context.WithCancel(m.crew.Ctx)
+	text := q.text
+	return m.crew.Do(func() tea.Msg {
+		hits, err := m.backend.Search(ctx, text)
+		return hitsMsg{msg.turn, hits, err}
+	})
+}
+
+func (m *Model) hits(msg hitsMsg) {
+	q := &m.query
+	if msg.turn != q.turn {
+		return
+	}
+	q.busy, q.err = false, msg.err
+	q.hits = map[string]Hit{}
+	for _, h := range msg.hits {
+		if _, ok := q.hits[h.Key]; !ok {
+			q.hits[h.Key] = h
+		}
+	}
+	m.moved = m.moved || len(m.rows) > 0 // rows that come late do not pull the cursor away
+	m.arrange()
+}
+
+// sorted puts tasks into the order of the list: pinned ones first, then the newest.
+func sorted(list []Task) []Task {
+	slices.SortStableFunc(list, func(a, b Task) int {
+		if a.Pinned != b.Pinned {
+			return map[bool]int{true: -1, false: 1}[a.Pinned]
+		}
+		return cmp.Compare(b.TS, a.TS)
+	})
+	return list
 }
