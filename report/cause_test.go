@@ -6,35 +6,36 @@ import (
 	"os"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store"
 )
 
-func TestCauses(t *testing.T) {
+func TestLocalProblems(t *testing.T) {
 	t.Parallel()
+	denied := &roofmt.UnreadError{Path: "/x", Err: os.ErrPermission}
 	for _, tt := range []struct {
-		err  error
-		want Cause
+		err                 error
+		code, title, detail string
+		status, helps       int
+		retryable           bool
 	}{
-		{store.ErrNotFound, Cause{Code: CauseNotFound}},
-		{&store.AmbiguousError{Given: "1"}, Cause{Code: CauseAmbiguous, Name: "1"}},
-		{&journal.BusyError{}, Cause{Code: CauseBusy}},
-		{store.ErrForeignBusy, Cause{Code: CauseForeignBusy}},
-		{journal.ErrFenced, Cause{Code: CauseFenced}},
-		{journal.ErrUntrustedLocks, Cause{Code: CauseUntrustedLocks}},
-		{&store.RootError{Path: "/x", Check: "y", Err: errors.New("z")}, Cause{Code: CauseRoot, Path: "/x", Detail: "y: z"}},
-		{&roofmt.UnreadError{Path: "/x", Err: os.ErrPermission}, Cause{Code: CauseUnread, Path: "/x", Detail: roofmt.Reason(os.ErrPermission), Denied: true}},
-		{errors.New("x"), Cause{}},
+		{store.ErrNotFound, "task_not_found", "find the task", "x: " + store.ErrNotFound.Error(), 404, 1, false},
+		{&store.AmbiguousError{Given: "1"}, "ambiguous_id", "find task 1", `"1" fits 0 tasks`, 0, 1, false},
+		{&journal.BusyError{}, "task_busy", "own the task", "x: " + (&journal.BusyError{}).Error(), 409, 1, true},
+		{store.ErrForeignBusy, "task_busy", "own the task", "x: " + store.ErrForeignBusy.Error(), 409, 1, true},
+		{journal.ErrFenced, "task_fenced", "go on with the task", "x: " + journal.ErrFenced.Error(), 409, 1, false},
+		{journal.ErrUntrustedLocks, "untrusted_locks", "own the task", "x: " + journal.ErrUntrustedLocks.Error(), 0, 1, false},
+		{&store.RootError{Path: "/x", Check: "y", Err: errors.New("z")}, "root_unusable", "use the root /x", "y: z", 0, 1, false},
+		{denied, "permission_denied", "read /x", roofmt.Reason(os.ErrPermission) + "; the task does not continue without it, and nothing was changed", 403, 1, false},
 	} {
-		got := CauseOf(fmt.Errorf("x: %w", tt.err))
-		if len(got.Names) == 0 {
-			got.Names = nil
+		got := LocalProblem(fmt.Errorf("x: %w", tt.err))
+		if got == nil || got.Code != tt.code || got.Title != tt.title || got.Detail != tt.detail || got.Status != tt.status ||
+			len(got.Suggestions) != tt.helps || got.Retryable != tt.retryable {
+			t.Errorf("%v: got %+v, want %+v", tt.err, got, tt)
 		}
-		if diff := cmp.Diff(tt.want, got); diff != "" {
-			t.Errorf("%v: got %s, want diff = \"\"", tt.err, diff)
-		}
+	}
+	if got := LocalProblem(errors.New("x")); got != nil {
+		t.Errorf("got %+v, want nil", got)
 	}
 }

@@ -442,68 +442,53 @@ func AnsweredProblem(e *engine.AnsweredError) *api.Problem {
 	return p.About(e.Task)
 }
 
-// Cause is what an error of the packages below means to a front door that words its own messages. Code is "" for an
-// error that none of these is.
-type Cause struct {
-	Code string // see the constants below
-
-	Name   string   // of the task in the trash, or the words that fit several tasks
-	Names  []string // of the tasks that the words fit
-	Path   string   // of the root or the file
-	Detail string   // what is wrong with the root or the file
-	Denied bool     // the file may not be read
-}
-
-// Codes of causes.
-const (
-	CauseNotFound       = "not_found"
-	CauseTrashed        = "trashed"
-	CauseAmbiguous      = "ambiguous"
-	CauseBusy           = "busy"         // another process works on the task
-	CauseForeignBusy    = "foreign_busy" // another program writes the task's files
-	CauseFenced         = "fenced"       // another process took the task over
-	CauseRoot           = "root"
-	CauseUntrustedLocks = "untrusted_locks"
-	CauseUnread         = "unread"
-)
-
-// CauseOf is the cause of an error. Errors that say more go before those that say less.
-func CauseOf(err error) Cause {
+// LocalProblem is the problem of an error of the packages below for a front door of this machine, which has the words of
+// a command line; nil for an error that none of these is. Errors that say more go before those that say less.
+func LocalProblem(err error) *api.Problem {
 	var (
 		trashed   *store.TrashedError
 		ambiguous *store.AmbiguousError
+		noMode    *mode.UnknownError
 		busy      *journal.BusyError
 		root      *store.RootError
 		unread    *roofmt.UnreadError
 	)
 	switch {
 	case errors.As(err, &trashed):
-		return Cause{Code: CauseTrashed, Name: trashed.Name, Detail: trashed.Error()}
+		return api.NewProblem(http.StatusNotFound, "task_not_found", "find the task", trashed.Error(), "roost trash restore "+trashed.Name)
 	case errors.As(err, &ambiguous):
-		return Cause{Code: CauseAmbiguous, Name: ambiguous.Given, Names: ambiguous.Names()}
+		p := api.NewProblem(0, "ambiguous_id", "find task "+ambiguous.Given,
+			fmt.Sprintf("%q fits %d tasks", ambiguous.Given, len(ambiguous.Candidates)), "roost show SOURCE:ID")
+		if names := ambiguous.Names(); len(names) > 0 {
+			p.Suggestions = append([]string{"roost show " + names[0]}, names...)
+		}
+		return p
 	case errors.Is(err, store.ErrNotFound):
-		return Cause{Code: CauseNotFound}
-	case errors.As(err, &busy):
-		return Cause{Code: CauseBusy}
-	case errors.Is(err, store.ErrForeignBusy):
-		return Cause{Code: CauseForeignBusy}
+		return api.NewProblem(http.StatusNotFound, "task_not_found", "find the task", err.Error(), "roost list")
+	case errors.As(err, &busy), errors.Is(err, store.ErrForeignBusy):
+		return api.NewProblem(http.StatusConflict, "task_busy", "own the task", err.Error(),
+			"roost show ID  # or wait until the other program is done").Later("")
 	case errors.Is(err, journal.ErrFenced):
-		return Cause{Code: CauseFenced}
+		return api.NewProblem(http.StatusConflict, "task_fenced", "go on with the task", err.Error(), "roost list")
 	case errors.As(err, &root):
-		c := Cause{Code: CauseRoot, Path: root.Path, Detail: root.Check}
+		detail := root.Check
 		if root.Err != nil {
-			c.Detail += ": " + root.Err.Error()
+			detail += ": " + root.Err.Error()
 		}
-		return c
+		return api.NewProblem(0, "root_unusable", "use the root "+root.Path, detail, "roost --root DIR ...")
 	case errors.Is(err, journal.ErrUntrustedLocks):
-		return Cause{Code: CauseUntrustedLocks}
+		return api.NewProblem(0, "untrusted_locks", "own the task", err.Error(), "roost --root DIR ... on a local disk")
+	case errors.As(err, &noMode):
+		return SetupProblem(err)
 	case errors.As(err, &unread):
-		return Cause{
-			Code:   CauseUnread,
-			Path:   unread.Path,
-			Detail: roofmt.Reason(unread.Err),
-			Denied: errors.Is(unread.Err, os.ErrPermission),
+		path := "'" + strings.ReplaceAll(unread.Path, "'", `'\''`) + "'"
+		p := api.NewProblem(0, "file_unreadable", "read "+unread.Path,
+			roofmt.Reason(unread.Err)+"; the task does not continue without it, and nothing was changed", "ls -l "+path)
+		if errors.Is(unread.Err, os.ErrPermission) {
+			p.Status, p.Code = http.StatusForbidden, "permission_denied"
+			p.Suggestions = []string{"chmod u+r " + path + "  # or chown it, or run roost as its owner"}
 		}
+		return p
 	}
-	return Cause{}
+	return nil
 }

@@ -25,7 +25,6 @@ import (
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/llm"
-	"github.com/roost-dev/roost/mode"
 	"github.com/roost-dev/roost/report"
 )
 
@@ -338,54 +337,24 @@ func Of(err error) *Failure {
 	var (
 		config   *setup.Error
 		provider *llm.Error
-		noMode   *mode.UnknownError
 	)
-	is := func(exit int, code string, status int, what, why, try string) {
-		f.Exit, f.Code, f.Status, f.What, f.Why, f.Try = exit, code, status, what, cmp.Or(why, f.Why), try
-	}
-	switch cause := report.CauseOf(err); {
-	case cause.Code == report.CauseTrashed:
-		is(ExitNotFound, "task_not_found", 404, "find the task", cause.Detail, "roost trash restore "+ShellWord(cause.Name))
-	case cause.Code == report.CauseAmbiguous:
-		f.Suggestions = cause.Names
-		is(ExitUsage, "ambiguous_id", 0, "find task "+cause.Name, fmt.Sprintf("%q fits %d tasks", cause.Name, len(cause.Names)),
-			"roost show "+append(slices.Clone(cause.Names), "SOURCE:ID")[0])
-	case cause.Code == report.CauseNotFound:
-		is(ExitNotFound, "task_not_found", 404, "find the task", "", "roost list")
-	case cause.Code == report.CauseBusy, cause.Code == report.CauseForeignBusy:
-		f.Retryable = true
-		is(ExitBusy, "task_busy", 409, "own the task", "", "roost show ID  # or wait until the other program is done")
-	case cause.Code == report.CauseFenced:
-		is(ExitBusy, "task_fenced", 409, "go on with the task", "", "roost list")
-	case cause.Code == report.CauseRoot:
-		is(ExitConfig, "root_unusable", 0, "use the root "+cause.Path, cause.Detail, "roost --root DIR ...")
+	is := func(exit int, code, what string) { f.Exit, f.Code, f.What = exit, code, what }
+	switch near := report.LocalProblem(err); {
 	case errors.As(err, &config):
-		is(ExitConfig, "configuration", 0, config.What, config.Why, config.Try)
-	case errors.As(err, &noMode):
-		f.Suggestions = noMode.Closest
-		is(ExitUsage, "unknown_mode", 422, "use the mode "+noMode.Slug, "", "roost modes")
-		if len(noMode.Closest) > 0 {
-			f.Try += "  # or --mode " + noMode.Closest[0]
-		}
-	case cause.Code == report.CauseUntrustedLocks:
-		is(ExitConfig, "untrusted_locks", 0, "own the task", "", "roost --root DIR ... on a local disk")
+		is(ExitConfig, "configuration", config.What)
+		f.Why, f.Try = cmp.Or(config.Why, f.Why), config.Try
+	case near != nil:
+		return failureOfProblem(near)
 	case errors.As(err, &provider):
 		f.Retryable = provider.Retryable()
-		is(ExitProvider, "provider_error", 0, "ask the model", "", nothing)
+		is(ExitProvider, "provider_error", "ask the model")
 		if provider.Kind == llm.Auth {
 			f.Exit, f.Code = ExitConfig, "provider_auth"
 		}
 	case errors.Is(err, context.DeadlineExceeded):
-		is(ExitTimeout, "timeout", 0, "finish in time", "", nothing)
+		is(ExitTimeout, "timeout", "finish in time")
 	case errors.Is(err, context.Canceled):
-		is(ExitCancelled, "cancelled", 0, "finish", "", nothing)
-	case cause.Code == report.CauseUnread:
-		is(ExitFailed, "file_unreadable", 0, "read "+cause.Path,
-			cause.Detail+"; the task does not continue without it, and nothing was changed", "ls -l "+ShellWord(cause.Path))
-		if cause.Denied {
-			f.Code, f.Status = "permission_denied", 403
-			f.Try = "chmod u+r " + ShellWord(cause.Path) + "  # or chown it, or run roost as its owner"
-		}
+		is(ExitCancelled, "cancelled", "finish")
 	case errors.Is(err, os.ErrPermission):
 		f.Code = "permission_denied"
 		f.place(err)
