@@ -3,6 +3,7 @@ package api
 import (
 	"bytes"
 	"encoding/json"
+	"time"
 
 	"github.com/roost-dev/roost/money"
 )
@@ -268,6 +269,34 @@ type RunLimits struct {
 	AskCostMicros  int64 `json:"ask_after_cost_micros,omitempty"`
 	IdleTimeoutMS  int64 `json:"idle_timeout_ms,omitempty"`
 	TotalTimeoutMS int64 `json:"total_timeout_ms,omitempty"`
+}
+
+// Given are the limits that are given, as documents have them: there 0 removes a limit, and here a negative number.
+func (l RunLimits) Given() Limits {
+	span := func(ms int64) *string {
+		if ms == 0 {
+			return nil
+		}
+		return new((time.Duration(max(ms, 0)) * time.Millisecond).String())
+	}
+	return Limits{
+		MaxTurns:         Given(l.MaxTurns),
+		MaxCost:          Given(money.USD(l.MaxCostMicros)),
+		MaxCostTask:      Given(money.USD(l.MaxTaskMicros)),
+		AskAfterRequests: Given(l.AskRequests),
+		AskAfterCost:     Given(money.USD(l.AskCostMicros)),
+		IdleTimeout:      span(l.IdleTimeoutMS),
+		TotalTimeout:     span(l.TotalTimeoutMS),
+	}
+}
+
+// Given is a number of a request, nil when it was not given. To remove a limit, the engine takes a negative number and
+// a document 0.
+func Given[N int | money.USD](n N) *N {
+	if n == 0 {
+		return nil
+	}
+	return new(max(n, 0))
 }
 
 // QuestionOpened is a question to the user.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/roost-dev/roost/agent"
 	"github.com/roost-dev/roost/api"
@@ -183,25 +182,10 @@ func RunOf(r engine.RunInfo) api.Run {
 	return out
 }
 
-// LimitsOf are the limits that there are.
-func LimitsOf(l api.RunLimits) (out api.Limits) {
-	if l.MaxTurns > 0 {
-		out.MaxTurns = &l.MaxTurns
-	}
-	if l.MaxCostMicros > 0 {
-		out.MaxCost = new(money.USD(l.MaxCostMicros))
-	}
-	if l.MaxTaskMicros > 0 {
-		out.MaxCostTask = new(money.USD(l.MaxTaskMicros))
-	}
-	span := func(ms int64) *string {
-		if ms <= 0 {
-			return nil
-		}
-		return new((time.Duration(ms) * time.Millisecond).String())
-	}
-	out.IdleTimeout, out.TotalTimeout = span(l.IdleTimeoutMS), span(l.TotalTimeoutMS)
-	return out
+// LimitsOf are the limits that there are, and that end a run.
+func LimitsOf(l api.RunLimits) api.Limits {
+	l.AskRequests, l.AskCostMicros = 0, 0
+	return l.Given()
 }
 
 // QuestionOf is an open question's document.

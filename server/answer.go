@@ -2,7 +2,6 @@ package server
 
 import (
 	"cmp"
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -100,7 +99,7 @@ func paramsFor(r *http.Request, params []param) []param {
 
 // problemFor is the problem of an error for the client.
 func (s *Server) problemFor(a *asked, err error) *api.Problem {
-	p := s.problemOf(a.Context(), err, a.id)
+	p := s.service.Problem(a.Context(), err, a.id)
 	if p.Cause != nil {
 		err = p.Cause
 	}
@@ -371,14 +370,7 @@ func countIn(cursor string) (n int, ok bool) {
 	return n, err == nil && n >= 0 && strconv.Itoa(n) == cursor
 }
 
-func problem(status int, code, title, detail string, suggestions ...string) *api.Problem {
-	return api.NewProblem(status, code, title, detail, suggestions...)
-}
-
-// problemOf is the problem of an error about a task.
-func (s *Server) problemOf(ctx context.Context, err error, id string) *api.Problem {
-	return s.service.Problem(ctx, err, id)
-}
+var problem = api.NewProblem
 
 // fail writes a problem.
 func fail(w http.ResponseWriter, r *http.Request, p *api.Problem) {

@@ -148,7 +148,7 @@ func (s *Server) older(w http.ResponseWriter, a *asked, at idempotency.Followed)
 	}
 	defer leave()
 	if err := st.start(a.Context()); err != nil {
-		return s.problemOf(a.Context(), err, at.Task)
+		return s.service.Problem(a.Context(), err, at.Task)
 	}
 	head(w)
 	w.WriteHeader(http.StatusOK)

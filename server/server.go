@@ -340,7 +340,7 @@ func (s *Server) readyz(w http.ResponseWriter, a *asked) *api.Problem {
 		w.Header().Set("Retry-After", "1")
 	}
 	if err := respond(w, a.Request, status, out); err != nil {
-		return s.problemOf(a.Context(), err, "")
+		return s.service.Problem(a.Context(), err, "")
 	}
 	return nil
 }

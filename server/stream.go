@@ -40,7 +40,7 @@ func (a *asked) cursor(parse func(string) (events.Cursor, bool), want string) (a
 // enter takes a place among the streams; leave must be called.
 func (s *Server) enter(a *asked) (leave func(), p *api.Problem) {
 	if s.stopping.Load() {
-		return nil, s.problemOf(a.Context(), context.Canceled, a.id)
+		return nil, s.service.Problem(a.Context(), context.Canceled, a.id)
 	}
 	leave, ok := s.streams.enter(addressOf(a.Request))
 	if !ok {
@@ -70,7 +70,7 @@ func (s *Server) runEvents(w http.ResponseWriter, a *asked) *api.Problem {
 	run := a.PathValue("rid")
 	t, doc, err := s.service.RunTask(a.Context(), run)
 	if err != nil {
-		return s.problemOf(a.Context(), err, run)
+		return s.service.Problem(a.Context(), err, run)
 	}
 	from, given, p := a.cursor(events.ParseCursor, eventID)
 	if p != nil {
@@ -79,7 +79,7 @@ func (s *Server) runEvents(w http.ResponseWriter, a *asked) *api.Problem {
 	if given {
 		seen, err := t.SawEnd(a.Context(), doc, from)
 		if err != nil {
-			return s.problemOf(a.Context(), err, run)
+			return s.service.Problem(a.Context(), err, run)
 		}
 		if seen {
 			w.Header().Del("Content-Type")
@@ -161,7 +161,7 @@ func (f *eventStream) open(a *asked, topic func() (*events.Topic, func(), error)
 	defer leave()
 	t, release, err := topic()
 	if err != nil {
-		return f.s.problemOf(a.Context(), context.Canceled, f.task)
+		return f.s.service.Problem(a.Context(), context.Canceled, f.task)
 	}
 	defer release()
 	if own := f.wants; own == nil {
@@ -174,7 +174,7 @@ func (f *eventStream) open(a *asked, topic func() (*events.Topic, func(), error)
 		from, err = begin(t, from)
 	}
 	if err != nil {
-		return f.s.problemOf(a.Context(), err, f.task)
+		return f.s.service.Problem(a.Context(), err, f.task)
 	}
 	f.ctl, f.subscriber = http.NewResponseController(f.w), t.Subscribe(from)
 	f.serve(a)

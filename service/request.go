@@ -82,17 +82,9 @@ func settle(n api.Settings, r *engine.Request, w *wrongs) {
 	if n.Stale != "" && n.Stale != api.StaleTell && n.Stale != api.StaleRead {
 		w.add("/stale", "want tell or read")
 	}
-	if n.MaxTokens != nil {
-		if r.MaxTokens = *n.MaxTokens; r.MaxTokens == 0 {
-			r.MaxTokens = -1
-		} else if r.MaxTokens < 0 {
-			w.add("/max_tokens", "want a whole number from 0 on")
-		}
-	}
+	count("/max_tokens", n.MaxTokens, &r.MaxTokens, w)
 	if n.CondenseAt != nil {
-		if r.Condense = *n.CondenseAt; r.Condense == 0 {
-			r.Condense = -1
-		} else if r.Condense < 5 || r.Condense > 100 {
+		if r.Condense = orNone(*n.CondenseAt); *n.CondenseAt != 0 && (r.Condense < 5 || r.Condense > 100) {
 			w.add("/condense_at", "want a percentage between 5 and 100, or 0 for never")
 		}
 	}
@@ -130,36 +122,40 @@ func settle(n api.Settings, r *engine.Request, w *wrongs) {
 	}
 }
 
-// limitsOf reads limits. A negative number makes the engine remove a limit.
+// orNone is a number as the engine takes it, where a negative one removes a limit.
+func orNone[N int | int64](n N) N {
+	if n == 0 {
+		return -1
+	}
+	return n
+}
+
+func count(at string, n, to *int, w *wrongs) {
+	if n == nil {
+		return
+	}
+	if *to = orNone(*n); *n < 0 {
+		w.add(at, "want a whole number from 0 on")
+	}
+}
+
+func amount(at string, usd *money.USD, to *int64, w *wrongs) {
+	if usd == nil {
+		return
+	}
+	if *to = orNone(int64(*usd)); *usd < 0 {
+		w.add(at, "want an amount of US dollars from 0 on")
+	}
+}
+
+// limitsOf reads limits.
 func limitsOf(l api.Limits, w *wrongs) *api.RunLimits {
-	or := func(n int64) int64 {
-		if n == 0 {
-			return -1
-		}
-		return n
-	}
 	out := &api.RunLimits{}
-	count := func(at string, n, to *int) {
-		if n == nil {
-			return
-		}
-		if *to = int(or(int64(*n))); *n < 0 {
-			w.add(at, "want a whole number from 0 on")
-		}
-	}
-	count("/limits/max_turns", l.MaxTurns, &out.MaxTurns)
-	count("/limits/ask_after_requests", l.AskAfterRequests, &out.AskRequests)
-	amount := func(at string, usd *money.USD, to *int64) {
-		if usd == nil {
-			return
-		}
-		if *to = or(int64(*usd)); *usd < 0 {
-			w.add(at, "want an amount of US dollars from 0 on")
-		}
-	}
-	amount("/limits/max_cost", l.MaxCost, &out.MaxCostMicros)
-	amount("/limits/max_cost_task", l.MaxCostTask, &out.MaxTaskMicros)
-	amount("/limits/ask_after_cost", l.AskAfterCost, &out.AskCostMicros)
+	count("/limits/max_turns", l.MaxTurns, &out.MaxTurns, w)
+	count("/limits/ask_after_requests", l.AskAfterRequests, &out.AskRequests, w)
+	amount("/limits/max_cost", l.MaxCost, &out.MaxCostMicros, w)
+	amount("/limits/max_cost_task", l.MaxCostTask, &out.MaxTaskMicros, w)
+	amount("/limits/ask_after_cost", l.AskAfterCost, &out.AskCostMicros, w)
 	span := func(at string, text *string, to *int64) {
 		if text == nil {
 			return
@@ -171,7 +167,7 @@ func limitsOf(l api.Limits, w *wrongs) *api.RunLimits {
 		if err != nil || d < 0 {
 			w.add(at, "want a time such as 90s, 30m or 2h; 0 is none")
 		}
-		*to = or((d + time.Millisecond - 1).Milliseconds())
+		*to = orNone((d + time.Millisecond - 1).Milliseconds())
 	}
 	span("/limits/idle_timeout", l.IdleTimeout, &out.IdleTimeoutMS)
 	span("/limits/total_timeout", l.TotalTimeout, &out.TotalTimeoutMS)
@@ -272,11 +268,5 @@ func newRun(id string, n api.NewRun) (r engine.Request, err error) {
 
 func setOneRun(n api.OneRun, r *engine.Request, w *wrongs) {
 	r.Interactive, r.NoCheckpoints, r.StandIn = !n.Unattended, n.NoCheckpoints, n.StandIn
-	if n.MaxCostDay != nil {
-		if r.MaxDayMicros = int64(*n.MaxCostDay); r.MaxDayMicros == 0 {
-			r.MaxDayMicros = -1
-		} else if r.MaxDayMicros < 0 {
-			w.add("/max_cost_day", "want an amount from 0 on")
-		}
-	}
+	amount("/max_cost_day", n.MaxCostDay, &r.MaxDayMicros, w)
 }

@@ -114,9 +114,7 @@ func (c Call) runFor(task string) string {
 // keptFor is how long a repeated call finds the commits of its earlier attempt.
 const keptFor = 48 * time.Hour
 
-func problem(status int, code, title, detail string, suggestions ...string) *api.Problem {
-	return api.NewProblem(status, code, title, detail, suggestions...)
-}
+var problem = api.NewProblem
 
 func keep(ctx context.Context) context.Context { return context.WithoutCancel(ctx) }
 

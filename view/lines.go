@@ -51,7 +51,7 @@ func Fold(it Item, limit func(Class) int) []Line {
 	max := limit(it.Class)
 	if text := strings.TrimRight(unixEnds(it.Body), "\n \t"); max < 0 && text != "" {
 		n := strings.Count(text, "\n") + 1
-		head += fmt.Sprintf(" (%d line%s folded)", n, plural(n))
+		head += fmt.Sprintf(" (%d line%s folded)", n, Plural(n))
 		it.Body = ""
 	}
 	first, rest, _ := strings.Cut(unixEnds(head), "\n") // a command may have many lines
@@ -124,7 +124,7 @@ func body(text string, style Style, diff bool, max int) []Line {
 		out = append(out, Line{s, "  " + l})
 	}
 	if cut > 0 {
-		out = append(out, Line{Dim, fmt.Sprintf("  ... %d more line%s", cut, plural(cut))})
+		out = append(out, Line{Dim, fmt.Sprintf("  ... %d more line%s", cut, Plural(cut))})
 	}
 	return out
 }

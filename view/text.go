@@ -85,7 +85,8 @@ var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "
 
 func unixEnds(text string) string { return lineEnds.Replace(text) }
 
-func plural(n int) string {
+// Plural is the ending of a noun that n counts.
+func Plural(n int) string {
 	if n == 1 {
 		return ""
 	}
@@ -303,7 +304,7 @@ func placeholder(it Item) string {
 	}
 	const most = 4
 	known := slices.DeleteFunc(slices.Clone(it.Pictures), func(p string) bool { return p == "" })
-	text := fmt.Sprintf("%d image%s", it.Images, plural(it.Images))
+	text := fmt.Sprintf("%d image%s", it.Images, Plural(it.Images))
 	if len(known) > most {
 		known = append(known[:most], fmt.Sprintf("and %d more", len(known)-most))
 	}

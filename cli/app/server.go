@@ -352,7 +352,7 @@ func DepthsOf(items []api.Summary) []int {
 func KeyOf(t api.Summary) string { return t.Source + ":" + t.ID }
 
 // Flat is a tree as a family: each task behind its parent.
-func Flat(b api.Branch, depth int) (f Family) {
+func Flat(b api.Branch, depth int) (f api.Family) {
 	f.Tasks, f.Depths = append(f.Tasks, b.Task), append(f.Depths, depth)
 	for _, child := range b.Children {
 		below := Flat(child, depth+1)

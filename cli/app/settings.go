@@ -28,6 +28,7 @@ import (
 	"github.com/roost-dev/roost/mcp"
 	"github.com/roost-dev/roost/mode"
 	"github.com/roost-dev/roost/money"
+	"github.com/roost-dev/roost/view"
 )
 
 // Settings are the values of the settings file and the environment. A command reads them
@@ -430,7 +431,7 @@ func (a *App) SumUp(got api.Found, shown int) {
 			a.Warn(src.Path + " (" + src.Name + ")" + why)
 		}
 	}
-	line := fmt.Sprintf("%d task%s in %d source%s", tasks, Plural(tasks), sources, Plural(sources))
+	line := fmt.Sprintf("%d task%s in %d source%s", tasks, view.Plural(tasks), sources, view.Plural(sources))
 	if got.Copies > 0 {
 		line += fmt.Sprintf(", %d of them %s", got.Copies, map[bool]string{
 			true:  "a copy of another",

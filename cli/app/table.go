@@ -197,9 +197,9 @@ func BytesText(n int64) string {
 
 // MessagesText is the number of messages of both histories, in words.
 func MessagesText(n api.MessageCounts, turns int) string {
-	text := fmt.Sprintf("%d message%s, %d for the model", n.UI, Plural(n.UI), n.API)
+	text := fmt.Sprintf("%d message%s, %d for the model", n.UI, view.Plural(n.UI), n.API)
 	if turns > 0 {
-		text += fmt.Sprintf(" (%d turn%s)", turns, Plural(turns))
+		text += fmt.Sprintf(" (%d turn%s)", turns, view.Plural(turns))
 	}
 	return text
 }
@@ -263,14 +263,6 @@ func Status(t api.Summary) string {
 // Age is how long ago a time in Unix milliseconds was.
 func (a *App) Age(ts int64) string { return display.AgeOf(time.UnixMilli(a.Millis()), ts) }
 
-// Plural is the ending of a noun that n counts.
-func Plural(n int) string {
-	if n == 1 {
-		return ""
-	}
-	return "s"
-}
-
 // When is a day and a minute, for people.
 func (a *App) When(stamp *string) string {
 	if stamp == nil {
@@ -287,34 +279,28 @@ func Dollars(cost *money.USD) string {
 	return "$" + cost.String()
 }
 
-// Family is a task with its subtasks, as they are listed: each behind its parent.
-type Family struct {
-	Tasks  []api.Summary
-	Depths []int
-}
-
-// Lead is the part of the tree's drawing before a task.
-func (f Family) Lead(i int) string {
+// Lead is the part of a tree's drawing before a task, of which depths has the place.
+func Lead(depths []int, i int) string {
 	if i == 0 {
 		return ""
 	}
 	last := func(at, depth int) bool { // no task of that depth follows under the same parent
-		for j := at + 1; j < len(f.Depths) && f.Depths[j] >= depth; j++ {
-			if f.Depths[j] == depth {
+		for j := at + 1; j < len(depths) && depths[j] >= depth; j++ {
+			if depths[j] == depth {
 				return false
 			}
 		}
 		return true
 	}
 	var b strings.Builder
-	for d := f.Depths[0] + 1; d < f.Depths[i]; d++ {
+	for d := depths[0] + 1; d < depths[i]; d++ {
 		if last(i, d) {
 			b.WriteString("   ")
 		} else {
 			b.WriteString("│  ")
 		}
 	}
-	if last(i, f.Depths[i]) {
+	if last(i, depths[i]) {
 		return b.String() + "└─ "
 	}
 	return b.String() + "├─ "

@@ -78,7 +78,7 @@ func (a *commands) printCheckpoints(l api.Checkpoints) error {
 		a.Warn(fmt.Sprintf("the contents in %s are damaged: %s; roost doctor %s names what is lost", l.Store, l.Damaged, failure.ShellWord(l.ID)))
 	}
 	a.Say("%d checkpoint%s of %d file%s, %s; what restoring one would do: roost checkpoint restore %s C --dry-run",
-		len(l.Checkpoints), app.Plural(len(l.Checkpoints)), tracked, app.Plural(tracked), app.BytesText(l.Bytes), failure.ShellWord(l.ID))
+		len(l.Checkpoints), view.Plural(len(l.Checkpoints)), tracked, view.Plural(tracked), app.BytesText(l.Bytes), failure.ShellWord(l.ID))
 	return nil
 }
 
@@ -155,7 +155,7 @@ func (a *commands) tellCollected(found []api.CollectedStore, dry bool) error {
 			line += fmt.Sprintf(", was %s", app.BytesText(s.Before))
 		}
 		if n := len(s.Removed); n > 0 {
-			line += fmt.Sprintf("  of %d task%s that %s no more", n, app.Plural(n), map[bool]string{true: "is", false: "are"}[n == 1])
+			line += fmt.Sprintf("  of %d task%s that %s no more", n, view.Plural(n), map[bool]string{true: "is", false: "are"}[n == 1])
 		}
 		lines = append(lines, line)
 	}
@@ -267,7 +267,7 @@ func (a *commands) restore(ctx context.Context, id string, o checkpoints.Restore
 // agree shows the user what a restore would do, and asks. Only a yes counts as one.
 func (a *commands) agree(ctx context.Context, what string, r api.RestoreResult, try string) error {
 	fmt.Fprintln(a.Err, strings.Join(a.restoreLines(r, display.Style{On: a.Colour()}), "\n"))
-	answer, err := a.Prompter().Read(ctx, fmt.Sprintf("put %d file%s back? (y, or anything else) > ", len(r.Files), app.Plural(len(r.Files))))
+	answer, err := a.Prompter().Read(ctx, fmt.Sprintf("put %d file%s back? (y, or anything else) > ", len(r.Files), view.Plural(len(r.Files))))
 	if answer = strings.ToLower(strings.TrimSpace(answer)); err != nil || answer != "y" && answer != "yes" {
 		return failure.New(failure.ExitCancelled, "cancelled", what, "it was not confirmed; nothing was changed",
 			try+" --dry-run").OfTask(r.ID)
@@ -330,12 +330,12 @@ func (a *commands) restoreLines(r api.RestoreResult, style display.Style) []stri
 	for _, i := range r.Lost {
 		item(view.Bad, "lost", i, "kept: "+cmp.Or(display.OneLine(i.Why), "its content at that time was not kept"))
 	}
-	sum := fmt.Sprintf("%d file%s, %s", len(r.Files), app.Plural(len(r.Files)), app.BytesText(r.Bytes))
+	sum := fmt.Sprintf("%d file%s, %s", len(r.Files), view.Plural(len(r.Files)), app.BytesText(r.Bytes))
 	if len(r.Files) == 0 {
 		sum = "nothing to put back"
 	}
 	if n := len(r.Conflicts); n > 0 {
-		sum += fmt.Sprintf("; %d conflict%s kept (--on-conflict merge|overwrite)", n, app.Plural(n))
+		sum += fmt.Sprintf("; %d conflict%s kept (--on-conflict merge|overwrite)", n, view.Plural(n))
 	}
 	if n := len(r.Lost); n > 0 {
 		sum += fmt.Sprintf("; %d lost", n)
@@ -368,7 +368,7 @@ func namesText(items []api.RestoreItem) string {
 
 // filesText describes an action that put files back.
 func filesText(d api.Action) string {
-	text := fmt.Sprintf("%d file%s", d.Files, app.Plural(d.Files))
+	text := fmt.Sprintf("%d file%s", d.Files, view.Plural(d.Files))
 	if d.Kind != api.ActionRestore {
 		return "with " + text
 	}
@@ -492,7 +492,7 @@ func (a *commands) printStat(files []api.FileDiff) error {
 			return err
 		}
 	}
-	return a.Println(fmt.Sprintf(" %d file%s, %d line%s added, %d removed", len(files), app.Plural(len(files)), added, app.Plural(added), removed))
+	return a.Println(fmt.Sprintf(" %d file%s, %d line%s added, %d removed", len(files), view.Plural(len(files)), added, view.Plural(added), removed))
 }
 
 // bar divides the signs of a bar between added and removed lines, in proportion. One added

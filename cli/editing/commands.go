@@ -315,7 +315,7 @@ func importFailure(r api.Import, unreachable int) error {
 		why += fmt.Sprintf("%d of %d tasks could not be imported; ", r.Failed, r.Tasks)
 	}
 	if unreachable > 0 {
-		why += fmt.Sprintf("%d source%s could not be reached; ", unreachable, app.Plural(unreachable))
+		why += fmt.Sprintf("%d source%s could not be reached; ", unreachable, view.Plural(unreachable))
 	}
 	switch {
 	case why != "":
@@ -377,8 +377,8 @@ func (a *commands) showImport(r api.Import) error {
 	if r.DryRun {
 		did, end = "to import", "nothing was done"
 	}
-	text := fmt.Sprintf("%d task%s %s (%d file%s, %s)", r.Imported+r.Forked, app.Plural(r.Imported+r.Forked), did, r.Files,
-		app.Plural(r.Files), app.BytesText(r.Bytes))
+	text := fmt.Sprintf("%d task%s %s (%d file%s, %s)", r.Imported+r.Forked, view.Plural(r.Imported+r.Forked), did, r.Files,
+		view.Plural(r.Files), app.BytesText(r.Bytes))
 	for _, n := range []struct {
 		n    int
 		what string

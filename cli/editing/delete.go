@@ -18,6 +18,7 @@ import (
 	"github.com/roost-dev/roost/cli/help"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
+	"github.com/roost-dev/roost/view"
 )
 
 func (a *commands) deleteCommand() *cobra.Command {
@@ -42,7 +43,7 @@ func (a *commands) delete(cmd *cobra.Command, ids []string, how cascade) error {
 			}
 			return append(to, t)
 		}
-		var trees []app.Family
+		var trees []api.Family
 		for _, id := range ids {
 			b, err := client.Get[api.Branch](ctx, c, app.PathOf(id, "tree"), nil)
 			if err != nil {
@@ -218,7 +219,7 @@ func (a *commands) showTrash(found []api.DeletedTask) error {
 	if len(found) == 0 {
 		a.Say("the trash is empty")
 	} else {
-		a.Say("%d deleted task%s; get one back: roost trash restore ID", len(found), app.Plural(len(found)))
+		a.Say("%d deleted task%s; get one back: roost trash restore ID", len(found), view.Plural(len(found)))
 	}
 	return nil
 }
@@ -299,7 +300,7 @@ func (a *commands) purge(cmd *cobra.Command, names []string, yes bool) error {
 
 // consent asks before bytes are removed. Only a whole yes is one.
 func (a *commands) consent(cmd *cobra.Command, chosen []api.DeletedTask) error {
-	what := fmt.Sprintf("remove %d task%s for good", len(chosen), app.Plural(len(chosen)))
+	what := fmt.Sprintf("remove %d task%s for good", len(chosen), view.Plural(len(chosen)))
 	if !a.Interactive() {
 		return failure.New(failure.ExitInput, "input_needed", what,
 			"this cannot be undone, and there is no terminal to ask on", "roost trash purge ID --yes")

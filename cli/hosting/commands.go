@@ -266,7 +266,7 @@ func (a *commands) showReport(r api.Checkup) error {
 	if err := out.Flush(); err != nil {
 		return fmt.Errorf("print the report: %w", err)
 	}
-	text := fmt.Sprintf("%d task%s checked, %d whole, %d damaged", r.Tasks, app.Plural(r.Tasks), r.OK, r.Tasks-r.OK)
+	text := fmt.Sprintf("%d task%s checked, %d whole, %d damaged", r.Tasks, view.Plural(r.Tasks), r.OK, r.Tasks-r.OK)
 	if n := len(r.Untrusted); n > 0 {
 		text += fmt.Sprintf(", %d not trusted (roost root trust, if the root is yours)", n)
 	}
@@ -360,7 +360,7 @@ func (a *commands) trustRoot(ctx context.Context, s *local.Roost, dry bool) erro
 	}
 	if err == nil && failed > 0 {
 		err = failure.New(failure.ExitFailed, "trust_incomplete", "trust the root "+r.Root,
-			fmt.Sprintf("%d task%s could not be read or written", failed, app.Plural(failed)),
+			fmt.Sprintf("%d task%s could not be read or written", failed, view.Plural(failed)),
 			"roost root trust  # again, when what is named above is mended")
 	}
 	return err
@@ -380,10 +380,10 @@ func (a *commands) showTrust(r api.TrustedRoot, dry bool) error {
 		return fmt.Errorf("print the report: %w", err)
 	}
 	if dry {
-		a.Say("%d task%s would be trusted; nothing was changed", len(r.Tasks), app.Plural(len(r.Tasks)))
+		a.Say("%d task%s would be trusted; nothing was changed", len(r.Tasks), view.Plural(len(r.Tasks)))
 		return nil
 	}
 	a.Say("the root %s is trusted here: %d key%s of other places count%s, and %d more task%s may go on",
-		r.Root, r.Keys, app.Plural(r.Keys), map[bool]string{true: "s"}[r.Keys == 1], len(r.Tasks), app.Plural(len(r.Tasks)))
+		r.Root, r.Keys, view.Plural(r.Keys), map[bool]string{true: "s"}[r.Keys == 1], len(r.Tasks), view.Plural(len(r.Tasks)))
 	return nil
 }

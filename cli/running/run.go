@@ -380,35 +380,21 @@ func newRunOf(r engine.Request) api.NewRun {
 
 func oneRunOf(r engine.Request) api.OneRun {
 	return api.OneRun{
-		Unattended: !r.Interactive, NoCheckpoints: r.NoCheckpoints, StandIn: r.StandIn, MaxCostDay: apiAmount(r.MaxDayMicros),
+		Unattended: !r.Interactive, NoCheckpoints: r.NoCheckpoints, StandIn: r.StandIn, MaxCostDay: api.Given(money.USD(r.MaxDayMicros)),
 	}
-}
-
-// apiAmount is an amount of a request; nil when it was not given.
-func apiAmount(micros int64) *money.USD {
-	if micros == 0 {
-		return nil
-	}
-	return new(money.USD(max(micros, 0)))
 }
 
 // apiSettings are the settings of a request as the API has them.
 func apiSettings(r engine.Request) api.Settings {
-	return api.Settings{
+	out := api.Settings{
 		Mode: r.Mode, Provider: r.Provider, Model: r.Model, BaseURL: r.BaseURL, Profile: r.Profile,
-		Effort: r.Effort, MaxTokens: apiCount(r.MaxTokens), CondenseAt: apiCount(r.Condense), Stale: r.Stale,
-		Limits: apiLimits(r.Limits), Approve: r.Approve, Allow: r.Allow, Deny: r.Deny,
-		AllowTools: r.AllowTools, AskTools: r.AskTools, DenyTools: r.DenyTools,
+		Effort: r.Effort, MaxTokens: api.Given(r.MaxTokens), CondenseAt: api.Given(r.Condense), Stale: r.Stale,
+		Approve: r.Approve, Allow: r.Allow, Deny: r.Deny, AllowTools: r.AllowTools, AskTools: r.AskTools, DenyTools: r.DenyTools,
 	}
-}
-
-// apiCount is a number of a request. To remove a limit, the engine takes a negative number and the API 0; nil when it
-// was not given.
-func apiCount(n int) *int {
-	if n == 0 {
-		return nil
+	if r.Limits != nil {
+		out.Limits = new(r.Limits.Given())
 	}
-	return new(max(n, 0))
+	return out
 }
 
 func wordsOf(r engine.Request) *api.Words {
@@ -416,24 +402,6 @@ func wordsOf(r engine.Request) *api.Words {
 		return nil
 	}
 	return &api.Words{Text: r.Text, Images: r.Images}
-}
-
-// apiLimits are limits as the API has them: 0 removes a limit, where the engine takes a negative number.
-func apiLimits(l *api.RunLimits) *api.Limits {
-	if l == nil {
-		return nil
-	}
-	span := func(ms int64) *string {
-		if ms == 0 {
-			return nil
-		}
-		return new((time.Duration(max(ms, 0)) * time.Millisecond).String())
-	}
-	return &api.Limits{
-		MaxTurns: apiCount(l.MaxTurns), MaxCost: apiAmount(l.MaxCostMicros), MaxCostTask: apiAmount(l.MaxTaskMicros),
-		AskAfterRequests: apiCount(l.AskRequests), AskAfterCost: apiAmount(l.AskCostMicros),
-		IdleTimeout: span(l.IdleTimeoutMS), TotalTimeout: span(l.TotalTimeoutMS),
-	}
 }
 
 // detach starts a run at a server and prints its task's id. The task is then on the

@@ -498,5 +498,5 @@ func (a *commands) sourceAdded(dir string, found local.Storage, added bool) erro
 	if found.Tasks == 0 {
 		a.Warn("there is no task in " + dir + " yet; a storage has its task folders below tasks/")
 	}
-	return a.Println(fmt.Sprintf("%s: %d task%s (%s)", display.OneLine(dir), found.Tasks, app.Plural(found.Tasks), found.Shape))
+	return a.Println(fmt.Sprintf("%s: %d task%s (%s)", display.OneLine(dir), found.Tasks, view.Plural(found.Tasks), found.Shape))
 }

@@ -21,6 +21,7 @@ import (
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/internal/inputfile"
 	"github.com/roost-dev/roost/mode"
+	"github.com/roost-dev/roost/view"
 )
 
 func (a *commands) configImportCommand() *cobra.Command {
@@ -203,7 +204,7 @@ func (a *commands) imported(items []importedItem, found config.RooExport, more i
 	}
 	a.Say("the settings are in %s", file)
 	if left > 0 {
-		a.Say("%d key%s left in the exported file: --keys takes them over, or roost auth set --profile NAME", left, app.Plural(left))
+		a.Say("%d key%s left in the exported file: --keys takes them over, or roost auth set --profile NAME", left, view.Plural(left))
 	}
 	if current != "" {
 		a.Say("Roo used %s; to use it for new tasks: roost config set profile %s", current, current)

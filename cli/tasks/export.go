@@ -28,6 +28,7 @@ import (
 	"github.com/roost-dev/roost/export"
 	"github.com/roost-dev/roost/internal/progress"
 	"github.com/roost-dev/roost/redact"
+	"github.com/roost-dev/roost/view"
 )
 
 // ExportFormats are the forms that export writes.
@@ -348,7 +349,7 @@ func (x *exporter) tell() error {
 		if masked > 0 {
 			hint = "; --no-redact leaves them as they are"
 		}
-		x.Say("%d secret%s masked%s", masked, app.Plural(masked), hint)
+		x.Say("%d secret%s masked%s", masked, view.Plural(masked), hint)
 	}
 	if x.App.Flags.JSON && x.file+x.folder != "" {
 		if err := x.PrintJSON(map[string]any{"items": x.done, "masked": masked}); err != nil {

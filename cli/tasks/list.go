@@ -247,7 +247,7 @@ func (a *commands) grouped(items []api.Summary, tree bool, names map[string]stri
 			}
 		}
 		name := cmp.Or(display.OneLine(group[0].Workspace), "(no folder)")
-		line := fmt.Sprintf("%s  %d task%s, %s", name, len(group), app.Plural(len(group)), app.Dollars(cost))
+		line := fmt.Sprintf("%s  %d task%s, %s", name, len(group), view.Plural(len(group)), app.Dollars(cost))
 		line = strings.Repeat("\n", min(i, 1)) + a.OutStyle().Paint(view.Head, line) + "\n"
 		if _, err := io.WriteString(a.Out, line); err != nil {
 			return fmt.Errorf("print the list: %w", err)
@@ -264,7 +264,7 @@ func (a *commands) grouped(items []api.Summary, tree bool, names map[string]stri
 }
 
 // drawTree prints a family.
-func (a *commands) drawTree(f app.Family, names map[string]string) error {
+func (a *commands) drawTree(f api.Family, names map[string]string) error {
 	width, style := a.Columns(), a.OutStyle()
 	all := api.CostsBelow(f.Tasks, f.Depths)
 	out := bufio.NewWriter(a.Out)
@@ -280,7 +280,7 @@ func (a *commands) drawTree(f app.Family, names map[string]string) error {
 			facts = append(facts, "$"+all[i].String()+" with its subtasks")
 		}
 		title := cmp.Or(display.Cut(display.OneLine(t.Title), 60), "(no words yet)")
-		line := f.Lead(i) + strings.Join(facts, " · ") + "  " + title
+		line := app.Lead(f.Depths, i) + strings.Join(facts, " · ") + "  " + title
 		fmt.Fprintln(out, style.Paint(app.StyleOf(t), display.Cut(line, width)))
 	}
 	return app.Flushed(out)
@@ -385,7 +385,7 @@ func (a *commands) showHits(cmd *cobra.Command, hits []api.Hit, got app.Listed) 
 		}
 		a.Say("open one: roost show %s%s --tail 5 --before %d", got.Names[app.KeyOf(first.Task)], flag, first.Number+3)
 	}
-	line := fmt.Sprintf("%d hit%s in %d of %d task%s", len(hits), app.Plural(len(hits)), tasks, got.Found.Tasks, app.Plural(got.Found.Tasks))
+	line := fmt.Sprintf("%d hit%s in %d of %d task%s", len(hits), view.Plural(len(hits)), tasks, got.Found.Tasks, view.Plural(got.Found.Tasks))
 	if got.Next != "" {
 		line += "; more: " + app.NextPage(cmd, got.Next)
 	}

@@ -112,7 +112,7 @@ func (a *commands) showRuns(p api.Page[api.Run], more string) error {
 	if more != "" {
 		more = "; more: " + more
 	}
-	a.Say("%d run%s%s", len(p.Items), app.Plural(len(p.Items)), more)
+	a.Say("%d run%s%s", len(p.Items), view.Plural(len(p.Items)), more)
 	return nil
 }
 
@@ -142,7 +142,7 @@ func (a *commands) showQuestions(p api.Page[api.Question]) error {
 	if len(p.Items) == 0 {
 		a.Say("no task asks anything")
 	} else {
-		a.Say("%d open question%s; answer one: roost answer ID --yes, --no, --choice N or \"words\"", len(p.Items), app.Plural(len(p.Items)))
+		a.Say("%d open question%s; answer one: roost answer ID --yes, --no, --choice N or \"words\"", len(p.Items), view.Plural(len(p.Items)))
 	}
 	return nil
 }
@@ -243,7 +243,7 @@ func (a *commands) showSpending(s api.Totals) error {
 		fmt.Fprintln(out, style.Paint(how, line))
 	}
 	if s.Total.Unpriced > 0 {
-		a.Say("%d request%s without a known price: what they cost is not in the sums", s.Total.Unpriced, app.Plural(s.Total.Unpriced))
+		a.Say("%d request%s without a known price: what they cost is not in the sums", s.Total.Unpriced, view.Plural(s.Total.Unpriced))
 	}
 	return app.Flushed(out)
 }

@@ -123,7 +123,7 @@ func (a *commands) header(t api.Summary, questions []string) error {
 	if t.Usage.Cost != nil {
 		facts = append(facts, "$"+t.Usage.Cost.String())
 	}
-	facts = append(facts, fmt.Sprintf("%d message%s, %d for the model", t.Messages.UI, app.Plural(t.Messages.UI), t.Messages.API))
+	facts = append(facts, fmt.Sprintf("%d message%s, %d for the model", t.Messages.UI, view.Plural(t.Messages.UI), t.Messages.API))
 	for _, line := range app.Wrap(display.OneLine(strings.Join(facts, " · ")), a.Columns()) {
 		fmt.Fprintln(out, style.Paint(view.Dim, line))
 	}
@@ -603,7 +603,7 @@ func (a *commands) printFiles(id string, items []api.KnownFile) error {
 		return nil
 	}
 	err := a.Println(strings.Join(lines, "\n"))
-	a.Say("%d file%s: %d fresh, %d changed, %d missing", len(items), app.Plural(len(items)), counts["fresh"], counts["changed"],
+	a.Say("%d file%s: %d fresh, %d changed, %d missing", len(items), view.Plural(len(items)), counts["fresh"], counts["changed"],
 		counts["missing"])
 	return err
 }

@@ -9,8 +9,8 @@ import (
 )
 
 // grown is a family with these depths.
-func grown(tasks string) app.Family {
-	var f app.Family
+func grown(tasks string) api.Family {
+	var f api.Family
 	for line := range strings.Lines(tasks) {
 		name := strings.TrimSpace(line)
 		f.Depths = append(f.Depths, len(line)-len(strings.TrimLeft(line, " ")))
@@ -23,7 +23,7 @@ func TestTheDrawingOfATree(t *testing.T) {
 	f := grown("a\n b\n  c\n   d\n  ?\n f\n  g\n")
 	var got strings.Builder
 	for i, task := range f.Tasks {
-		got.WriteString(f.Lead(i) + task.ID + "\n")
+		got.WriteString(app.Lead(f.Depths, i) + task.ID + "\n")
 	}
 	want := "a\n├─ b\n│  ├─ c\n│  │  └─ d\n│  └─ ?\n└─ f\n   └─ g\n"
 	if got.String() != want {
