@@ -77,7 +77,7 @@ func TestCorpusAcceptance(t *testing.T) {
 func encoded(t *testing.T, items []api.Summary) []byte {
 	t.Helper()
 	var out strings.Builder
-	must(t, app.Encode(&out, api.PageOf(items, ""), false))
+	must(t, (&app.App{Out: &out}).PrintJSON(api.PageOf(items, "")))
 	return []byte(out.String())
 }
 

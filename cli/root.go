@@ -249,7 +249,7 @@ func (a *commands) versionCommand() *cobra.Command {
 	return help.Command("version", func(*cobra.Command, []string) error {
 		v := api.VersionOf(app.Version)
 		if a.Flags.JSON {
-			return app.Encode(a.Out, v, false)
+			return a.PrintJSON(v)
 		}
 		line := "roost " + v.Version
 		if v.Commit != "" {

@@ -82,7 +82,7 @@ func TestAnAnswerThatDoesNotArriveIsAskedForAgain(t *testing.T) {
 func TestAModeThatIsNotThereAtAServer(t *testing.T) {
 	t.Parallel()
 	const why = `there is no mode "x"; there are code, ask`
-	f := failure.OfServer(&client.Problem{Status: 422, Code: "unknown_mode", Title: "There is no such mode", Detail: why, Errors: []api.Wrong{{Parameter: "/mode", Detail: why}}})
+	f := failure.Of(&client.Problem{Status: 422, Code: "unknown_mode", Title: "There is no such mode", Detail: why, Errors: []api.Wrong{{Parameter: "/mode", Detail: why}}})
 	if f.Exit != failure.ExitUsage || f.Why != why || f.Try != "roost modes" {
 		t.Errorf("got %+v, want f.Exit = failure.ExitUsage and f.Why = why and f.Try = \"roost modes\"", f)
 	}

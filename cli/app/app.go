@@ -25,6 +25,7 @@ import (
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/internal/progress"
 	"github.com/roost-dev/roost/redact"
+	"github.com/roost-dev/roost/service"
 	"github.com/roost-dev/roost/view"
 )
 
@@ -105,7 +106,7 @@ func (a *App) Warn(text string) {
 	switch {
 	case a.Muted:
 	case a.Flags.JSON:
-		_ = Encode(a.ErrJSON(), map[string]string{"type": "notice", "kind": "warning", "text": text}, false)
+		_ = encode(a.ErrJSON(), map[string]string{"type": "notice", "kind": "warning", "text": text})
 	default:
 		fmt.Fprintln(a.Err, display.Style{On: a.Colour()}.Paint(view.Asked, "! "+display.OneLine(text)))
 	}
@@ -159,13 +160,10 @@ func ReaderGone(err error) bool {
 // inherit a signal that is ignored, and `yes | head` would not end.
 func SurviveBrokenPipes() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
 
-// Encode writes v as JSON without HTML escapes.
-func Encode(w interface{ Write([]byte) (int, error) }, v any, indent bool) error {
+// encode writes v as JSON without HTML escapes.
+func encode(w io.Writer, v any) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
-	if indent {
-		enc.SetIndent("", "  ")
-	}
 	if err := enc.Encode(v); err != nil {
 		return fmt.Errorf("write the result: %w", err)
 	}
@@ -173,7 +171,26 @@ func Encode(w interface{ Write([]byte) (int, error) }, v any, indent bool) error
 }
 
 // PrintJSON prints a document to stdout.
-func (a *App) PrintJSON(v any) error { return Encode(a.Out, v, false) }
+func (a *App) PrintJSON(v any) error { return encode(a.Out, v) }
+
+// Show prints a document to stdout: with --json as it is, else by show.
+func Show[T any](a *App, doc T, show func(T) error) error {
+	if a.Flags.JSON {
+		return a.PrintJSON(doc)
+	}
+	return show(doc)
+}
+
+// WithService gives a service of the tasks that this process reads, without an engine.
+func (a *App) WithService(f func(*service.Service) error) error {
+	s, err := a.Open()
+	if err != nil {
+		return err
+	}
+	all := s.Service()
+	defer all.Close()
+	return f(all)
+}
 
 // Items prints the JSON document of a list.
 func (a *App) Items(items any) error { return a.PrintJSON(map[string]any{"items": items}) }
@@ -191,7 +208,7 @@ func (a *App) Tell(f *failure.Failure) {
 		if p.Suggestions == nil {
 			p.Suggestions = []string{}
 		}
-		_ = Encode(a.ErrJSON(), p, false) // no other place is left for a message
+		_ = encode(a.ErrJSON(), p) // no other place is left for a message
 		return
 	}
 	style := display.Style{On: a.Colour()}

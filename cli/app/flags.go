@@ -24,6 +24,7 @@ import (
 	"github.com/roost-dev/roost/llm/catalogue"
 	"github.com/roost-dev/roost/llm/wire"
 	"github.com/roost-dev/roost/money"
+	"github.com/roost-dev/roost/service"
 )
 
 // RunFlags are the flags of run, resume and continue.
@@ -356,16 +357,13 @@ func (a *App) TaskIDs(cmd *cobra.Command, _ []string, begun string) ([]string, c
 // SourceNames completes the names of storages and of tools.
 func (a *App) SourceNames(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 	return a.Completing(func() (out []string, err error) {
-		s, err := a.Open()
-		if err != nil {
-			return nil, err
-		}
-		all := s.Service()
-		defer all.Close()
-		sources, err := all.Sources(cmd.Context())
-		for _, src := range sources {
-			out = append(out, src.Name+"\t"+display.OneLine(src.Path))
-		}
+		err = a.WithService(func(all *service.Service) error {
+			sources, err := all.Sources(cmd.Context())
+			for _, src := range sources {
+				out = append(out, src.Name+"\t"+display.OneLine(src.Path))
+			}
+			return err
+		})
 		return out, err
 	})
 }

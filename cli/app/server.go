@@ -324,6 +324,18 @@ func BadCursor(err error) bool {
 	return errors.As(err, &p) && p.Code == "bad_cursor"
 }
 
+// ShowList prints a list: with --json in the bytes that the server sent, else by show.
+func ShowList[T any](a *App, list Listed, show func([]T) error) error {
+	if a.Flags.JSON {
+		return a.PrintRaw(list.Doc())
+	}
+	items, err := Decoded[T](list.Items)
+	if err != nil {
+		return err
+	}
+	return show(items)
+}
+
 // Decoded decodes the items of a page.
 func Decoded[T any](items []json.RawMessage) ([]T, error) {
 	out := make([]T, len(items))

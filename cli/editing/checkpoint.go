@@ -144,7 +144,7 @@ func (a *commands) tellCollected(found []api.CollectedStore, dry bool) error {
 		items = append(items, c)
 	}
 	if a.Flags.JSON {
-		return errors.Join(app.Encode(a.Out, map[string]any{"dry_run": dry, "items": items}, false), failed)
+		return errors.Join(a.PrintJSON(map[string]any{"dry_run": dry, "items": items}), failed)
 	}
 	for _, s := range items {
 		line := fmt.Sprintf("%s  %s", display.OneLine(s.Store), app.BytesText(s.After))

@@ -161,7 +161,7 @@ func (a *commands) label(ctx context.Context, ids []string, patch map[string]any
 				}
 			}
 			if a.Flags.JSON {
-				if err := app.Encode(a.Out, t, false); err != nil {
+				if err := a.PrintJSON(t); err != nil {
 					return err
 				}
 				continue
@@ -281,27 +281,18 @@ func (a *commands) importTasks(ctx context.Context, paths []string, o service.Im
 		}
 		o.Map = append(o.Map, [2]string{from, to})
 	}
-	s, err := a.Open()
-	if err != nil {
-		return err
-	}
-	all := s.Service()
-	defer all.Close()
-	watched, shown := a.Watched(ctx)
-	r, err := all.Import(watched, o)
-	shown()
-	if err != nil && len(r.Items) == 0 {
-		return err
-	}
-	if a.Flags.JSON {
-		err = errors.Join(err, app.Encode(a.Out, r, false))
-	} else {
-		err = errors.Join(err, a.showImport(r))
-	}
-	if err != nil {
-		return err
-	}
-	return importFailure(r, unreachable)
+	return a.WithService(func(all *service.Service) error {
+		watched, shown := a.Watched(ctx)
+		r, err := all.Import(watched, o)
+		shown()
+		if err != nil && len(r.Items) == 0 {
+			return err
+		}
+		if err = errors.Join(err, app.Show(a.App, r, a.showImport)); err != nil {
+			return err
+		}
+		return importFailure(r, unreachable)
+	})
 }
 
 // importFailure is nil when everything that holds messages is there now.

@@ -96,7 +96,7 @@ func (a *commands) printDone(what string, done any) error {
 	if !a.Flags.JSON {
 		return nil
 	}
-	return app.Encode(a.Out, map[string]any{what: done}, false)
+	return a.PrintJSON(map[string]any{what: done})
 }
 
 // deleted prints one deleted task and how to get it back.
@@ -191,14 +191,7 @@ func (a *commands) trashList(ctx context.Context, c *client.Client, _ []string) 
 	if err != nil {
 		return err
 	}
-	if a.Flags.JSON {
-		return a.PrintRaw(got.Doc())
-	}
-	found, err := app.Decoded[api.DeletedTask](got.Items)
-	if err != nil {
-		return err
-	}
-	return a.showTrash(found)
+	return app.ShowList(a.App, got, a.showTrash)
 }
 
 func (a *commands) showTrash(found []api.DeletedTask) error {

@@ -131,7 +131,7 @@ func (a *commands) listActions(cmd *cobra.Command, args []string, limit int) err
 			return err
 		}
 		if a.Flags.JSON {
-			return app.Encode(a.Out, api.PageOf([]api.TaskActions{d}, ""), false)
+			return a.PrintJSON(api.PageOf([]api.TaskActions{d}, ""))
 		}
 		return a.showDeeds([]api.TaskActions{d})
 	})

@@ -288,21 +288,6 @@ func failureOfProblem(p *client.Problem) *Failure {
 	return f
 }
 
-// OfServer is the failure of a client's error; nil when it is none.
-func OfServer(err error) *Failure {
-	var p *client.Problem // also of an act in this process
-	var un *client.Unreachable
-	switch {
-	case errors.As(err, &p):
-		return failureOfProblem(p)
-	case errors.As(err, &un):
-		return &Failure{Exit: ExitServer, Code: "server_unreachable", What: "reach the server " + un.Base, Why: un.Err.Error(),
-			Retryable: true,
-			Try:       "roost serve  # or leave --server and ROOST_SERVER out"}
-	}
-	return nil
-}
-
 // Exit codes. They are decided in this file and nowhere else.
 const (
 	ExitDone       = 0
@@ -327,11 +312,17 @@ const (
 // Of is what an error means for the user and for the exit code.
 func Of(err error) *Failure {
 	var own *Failure
-	if errors.As(err, &own) {
+	var p *client.Problem // also of an act in this process
+	var un *client.Unreachable
+	switch {
+	case errors.As(err, &own):
 		return own
-	}
-	if far := OfServer(err); far != nil {
-		return far
+	case errors.As(err, &p):
+		return failureOfProblem(p)
+	case errors.As(err, &un):
+		return &Failure{Exit: ExitServer, Code: "server_unreachable", What: "reach the server " + un.Base, Why: un.Err.Error(),
+			Retryable: true,
+			Try:       "roost serve  # or leave --server and ROOST_SERVER out"}
 	}
 	f := &Failure{Exit: ExitFailed, Code: "failed", What: itFailed, Why: err.Error(), Try: nothing}
 	var (

@@ -23,7 +23,6 @@ import (
 	"github.com/roost-dev/roost/cli/help"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
-	"github.com/roost-dev/roost/local"
 	"github.com/roost-dev/roost/service"
 	"github.com/roost-dev/roost/view"
 )
@@ -171,28 +170,20 @@ func (a *commands) restarts() (service.Restart, error) {
 func (a *commands) doctorCommand() *cobra.Command {
 	var o service.Checkup
 	cmd := help.Command("doctor", func(cmd *cobra.Command, args []string) error {
-		s, err := a.Open()
-		if err != nil {
-			return err
-		}
 		o.Folder, o.Temp = a.Dir, a.Env("TMPDIR")
-		all := s.Service()
-		defer all.Close()
-		ctx, shown := a.Watched(cmd.Context())
-		found, err := all.Check(ctx, args, o)
-		shown()
-		if err != nil {
-			return err
-		}
-		if a.Flags.JSON {
-			err = app.Encode(a.Out, found, false)
-		} else {
-			err = a.showReport(found)
-		}
-		if err != nil && !app.ReaderGone(err) || len(found.Damaged) == 0 {
-			return err
-		}
-		return damage(found, o)
+		return a.WithService(func(all *service.Service) error {
+			ctx, shown := a.Watched(cmd.Context())
+			found, err := all.Check(ctx, args, o)
+			shown()
+			if err != nil {
+				return err
+			}
+			err = app.Show(a.App, found, a.showReport)
+			if err != nil && !app.ReaderGone(err) || len(found.Damaged) == 0 {
+				return err
+			}
+			return damage(found, o)
+		})
 	})
 	cmd.Flags().BoolVar(&o.Repair, "repair", false, "repair what can be repaired, and keep what is replaced")
 	cmd.Flags().BoolVar(&o.Rebuild, "rebuild", false, "build derived data again where it is missing or wrong")
@@ -327,31 +318,21 @@ func (a *commands) rootCommand() *cobra.Command {
 	parent := help.Command("root", failure.OnlySubcommands)
 	var dry bool
 	trust := help.Command("root trust", func(cmd *cobra.Command, _ []string) error {
-		s, err := a.Open()
-		if err != nil {
-			return err
-		}
-		return a.trustRoot(cmd.Context(), s, dry)
+		return a.WithService(func(all *service.Service) error { return a.trustRoot(cmd.Context(), all, dry) })
 	})
 	trust.Flags().BoolVar(&dry, "dry-run", false, "show which tasks would continue, and change nothing")
 	parent.AddCommand(trust)
 	return parent
 }
 
-func (a *commands) trustRoot(ctx context.Context, s *local.Roost, dry bool) error {
-	all := s.Service()
-	defer all.Close()
+func (a *commands) trustRoot(ctx context.Context, all *service.Service, dry bool) error {
 	watched, shown := a.Watched(ctx)
 	r, err := all.TrustRoot(watched, dry)
 	shown()
 	if err != nil {
 		return err
 	}
-	if a.Flags.JSON {
-		err = app.Encode(a.Out, r, false)
-	} else {
-		err = a.showTrust(r, dry)
-	}
+	err = app.Show(a.App, r, func(r api.TrustedRoot) error { return a.showTrust(r, dry) })
 	failed := 0
 	for _, t := range r.Tasks {
 		if t.Problem != "" {

@@ -196,11 +196,11 @@ func address(addr, host string, secure bool) (string, error) {
 // greet prints where the server is.
 func (a *commands) greet(url, token string, srv *server.Server) error {
 	if a.Flags.JSON {
-		return app.Encode(a.Out, struct {
+		return a.PrintJSON(struct {
 			URL   string `json:"url"`
 			Token string `json:"token"`
 			Login string `json:"login_url"`
-		}{url, token, url + srv.LoginPath()}, false)
+		}{url, token, url + srv.LoginPath()})
 	}
 	if err := a.Println("serving " + url + "\nlog in, once: " + url + srv.LoginPath()); err != nil {
 		return err

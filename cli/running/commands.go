@@ -177,9 +177,7 @@ func (a *commands) wait(ctx context.Context, c *client.Client, ids []string, mos
 		}
 	}
 	if a.Flags.JSON {
-		if err := app.Encode(a.Out, struct {
-			Items []api.Run `json:"items"`
-		}{runs}, false); err != nil {
+		if err := a.Items(runs); err != nil {
 			return err
 		}
 	}

@@ -137,14 +137,7 @@ func (a *commands) list(cmd *cobra.Command, f api.TaskFilter, group bool) error 
 		if err != nil {
 			return err
 		}
-		if a.Flags.JSON {
-			return a.PrintRaw(got.Doc())
-		}
-		items, err := app.Decoded[api.Summary](got.Items)
-		if err != nil {
-			return err
-		}
-		return a.showList(cmd, items, got, f, group)
+		return app.ShowList(a.App, got, func(items []api.Summary) error { return a.showList(cmd, items, got, f, group) })
 	})
 }
 
@@ -346,17 +339,12 @@ func (a *commands) search(cmd *cobra.Command, q api.SearchQuery) error {
 		for _, lost := range got.Found.Unread {
 			a.Warn("not looked through: " + lost.File + ": " + lost.Problem)
 		}
-		if a.Flags.JSON {
-			return a.PrintRaw(got.Doc())
-		}
-		hits, err := app.Decoded[api.Hit](got.Items)
-		if err != nil {
-			return err
-		}
-		if len(hits) == 0 {
-			a.noSource(q.Filter.Source, got.Found.Sources)
-		}
-		return a.showHits(cmd, hits, got)
+		return app.ShowList(a.App, got, func(hits []api.Hit) error {
+			if len(hits) == 0 {
+				a.noSource(q.Filter.Source, got.Found.Sources)
+			}
+			return a.showHits(cmd, hits, got)
+		})
 	})
 }
 

@@ -175,7 +175,7 @@ func (t *trial) verdict() error {
 			OK     bool    `json:"ok"`
 			Checks []check `json:"checks"`
 		}{bad == 0, t.checks}
-		if err := app.Encode(t.a.Out, out, false); err != nil {
+		if err := t.a.PrintJSON(out); err != nil {
 			return err
 		}
 	} else {
