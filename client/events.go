@@ -259,8 +259,7 @@ func (c *Client) Mark(ctx context.Context, task string) (string, error) {
 		Path:   taskPath(task, "events"),
 		Header: http.Header{"Accept": {"text/event-stream"}},
 	}, nil)
-	var silent *Unreachable
-	if errors.As(err, &silent) { // a refusal without a body: the task document has the reason
+	if _, is := errors.AsType[*Unreachable](err); is { // a refusal without a body: the task document has the reason
 		if _, why := c.Task(ctx, task); why != nil {
 			err = why
 		}

@@ -324,25 +324,14 @@ func rowName(r api.Row) string {
 
 // UndoProblem is the problem of an undo or redo that changed nothing; other errors stay as they are.
 func UndoProblem(err error, o actions.Options, d api.TaskActions) error {
-	id := d.Name
-	if id == "" {
-		id = d.Task.ID
-	}
-	if p := undoErrors(err, o, d, id); p != nil {
-		p.Task = d.Task.ID
-		return p
-	}
-	return err
-}
-
-func undoErrors(err error, o actions.Options, d api.TaskActions, id string) *api.Problem {
 	var (
 		other *actions.ConflictError
 		went  *actions.ContinuedError
 		since *checkpoints.ChangedSinceError
 	)
+	id := cmp.Or(d.Name, d.Task.ID)
 	at := "/v1/tasks/" + id
-	p := api.NewProblem(http.StatusConflict, "", "", err.Error())
+	p := api.NewProblem(http.StatusConflict, "", "", err.Error()).About(d.Task.ID)
 	switch {
 	case errors.As(err, &went):
 		p.Code, p.Title = "went_on", "The task was continued since"
@@ -368,7 +357,7 @@ func undoErrors(err error, o actions.Options, d api.TaskActions, id string) *api
 			"another task has that id now; both stay as they are"
 		p.Suggestions = []string{"roost delete " + d.Task.ID + " && roost trash restore " + d.QualifiedName()}
 	default:
-		return nil
+		return err
 	}
 	return p
 }

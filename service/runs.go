@@ -528,8 +528,7 @@ func (s *Service) Answer(ctx context.Context, c Call, id string, n api.Answer) (
 	}
 	r.ID, r.By, r.Request = c.Key, c.Door, engine.Request{Interactive: true}
 	done, err := s.engine.Reply(keep(ctx), id, r)
-	var late *engine.AnsweredError
-	if errors.As(err, &late) {
+	if late, is := errors.AsType[*engine.AnsweredError](err); is {
 		// this call gave that answer
 		if c.Again && late.Answer.By == r.By && late.Answer.Text == r.Text && reflect.DeepEqual(late.Answer.Approve, r.Approve) {
 			return report.FirstAnswer(late), nil

@@ -73,8 +73,7 @@ func (a *App) Secrets() (*Secrets, error) {
 		return nil, refuse(err.Error(), "look at the file")
 	}
 	file, err := config.Parse(data)
-	var syntax *config.SyntaxError
-	if errors.As(err, &syntax) {
+	if syntax, is := errors.AsType[*config.SyntaxError](err); is {
 		// The parser's words may quote the line, and the line holds a key.
 		return nil, refuse(fmt.Sprintf("line %d cannot be read", syntax.Line),
 			fmt.Sprintf("mend line %d, or delete the file and use roost auth set", syntax.Line))

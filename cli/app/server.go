@@ -1,7 +1,6 @@
 package app
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -241,6 +240,17 @@ func Exchange[T any](ctx context.Context, a *App, c *client.Client, r client.Req
 	return show(v)
 }
 
+// Asked is the answer to a request, and its bytes as the server sent them.
+func Asked[T any](ctx context.Context, c *client.Client, r client.Request) (v T, doc json.RawMessage, err error) {
+	if _, err = c.Ask(ctx, r, &doc); err != nil {
+		return v, doc, err
+	}
+	if err = json.Unmarshal(doc, &v); err != nil {
+		err = fmt.Errorf("read the answer of the server %s: %w", c.Base(), err)
+	}
+	return v, doc, err
+}
+
 // PrintRaw prints a document as it came.
 func (a *App) PrintRaw(doc []byte) error {
 	if n := len(doc); n == 0 || doc[n-1] != '\n' {
@@ -261,23 +271,6 @@ type Listed struct {
 	Next  string
 	Names map[string]string // by SOURCE:ID
 	Found api.Found
-}
-
-// Doc is the list as a page.
-func (l Listed) Doc() []byte {
-	b := bytes.NewBufferString(`{"items":[`)
-	for i, item := range l.Items {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		b.Write(item)
-	}
-	cursor := []byte("null")
-	if l.Next != "" {
-		cursor, _ = json.Marshal(l.Next) // a text
-	}
-	b.WriteString(`],"next_cursor":` + string(cursor) + "}\n")
-	return b.Bytes()
 }
 
 // Pages gets up to limit items of a list that continues at a cursor, all when limit is 0.
@@ -327,7 +320,7 @@ func BadCursor(err error) bool {
 // ShowList prints a list: with --json in the bytes that the server sent, else by show.
 func ShowList[T any](a *App, list Listed, show func([]T) error) error {
 	if a.Flags.JSON {
-		return a.PrintRaw(list.Doc())
+		return a.PrintJSON(api.PageOf(list.Items, list.Next))
 	}
 	items, err := Decoded[T](list.Items)
 	if err != nil {

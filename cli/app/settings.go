@@ -65,8 +65,7 @@ func (a *App) ConfigFile() (string, *config.File, error) {
 		return path, nil, failure.Config("read the settings "+path, err.Error(), "mend the file, or name another one in ROOST_CONFIG")
 	}
 	f, err := config.Parse(data)
-	var syntax *config.SyntaxError
-	if errors.As(err, &syntax) {
+	if syntax, is := errors.AsType[*config.SyntaxError](err); is {
 		return path, nil, failure.Config("read the settings "+path, syntax.Error(), fmt.Sprintf("mend line %d of %s", syntax.Line, path))
 	}
 	return path, f, err
@@ -82,8 +81,7 @@ func (a *App) Settings() (*Settings, error) {
 		return nil, err
 	}
 	values, warnings, err := config.Resolve(f, path, a.Env)
-	var bad *config.ValueError
-	if errors.As(err, &bad) {
+	if bad, is := errors.AsType[*config.ValueError](err); is {
 		return nil, failure.Config("use the setting "+bad.Key, bad.Origin+": "+bad.Problem,
 			"roost config set "+bad.Key+" VALUE, or unset "+bad.Origin)
 	}

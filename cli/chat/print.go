@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/roost-dev/roost/cli/term"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/view"
@@ -272,7 +271,7 @@ func read(in io.Reader, lines chan<- string, over <-chan struct{}) {
 		line, err := r.ReadString('\n')
 		if line != "" && len(line) <= lineBytes {
 			select {
-			case lines <- term.Safe(strings.TrimRight(line, "\r\n")):
+			case lines <- Safe(strings.TrimRight(line, "\r\n")):
 			case <-over:
 				return
 			}

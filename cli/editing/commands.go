@@ -78,18 +78,12 @@ type restoring struct {
 // asks; the plan of that dry run makes sure that nothing else happens.
 func agreed[T any](ctx context.Context, a *commands, c *client.Client, r restoring,
 	files func(T) *api.RestoreResult) (done T, doc json.RawMessage, err error) {
-	send := func(dry bool, plan string) (err error) {
-		_, err = c.Ask(ctx, client.Request{Method: http.MethodPost, Path: r.path, Body: r.body(dry, plan)}, &doc)
-		if err == nil {
-			if err = json.Unmarshal(doc, &done); err != nil {
-				err = fmt.Errorf("read the answer of the server %s: %w", c.Base(), err)
-			}
-		}
-		return err
+	send := func(dry bool, plan string) (T, json.RawMessage, error) {
+		return app.Asked[T](ctx, c, client.Request{Method: http.MethodPost, Path: r.path, Body: r.body(dry, plan)})
 	}
 	plan := ""
 	if r.ask && a.Interactive() {
-		if err = send(true, ""); err != nil {
+		if done, doc, err = send(true, ""); err != nil {
 			return done, doc, err
 		}
 		if would := files(done); would != nil && len(would.Files) > 0 {
@@ -98,11 +92,8 @@ func agreed[T any](ctx context.Context, a *commands, c *client.Client, r restori
 			}
 			plan = would.Plan
 		}
-		var none T
-		done = none
 	}
-	err = send(false, plan)
-	return done, doc, err
+	return send(false, plan)
 }
 
 // checkpointPath is the path of a checkpoint; the one before the newest change when none

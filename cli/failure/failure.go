@@ -101,8 +101,7 @@ func OnlySubcommands(cmd *cobra.Command, args []string) error {
 // FlagError turns a flag that cobra cannot read into a Failure.
 func FlagError(cmd *cobra.Command, err error) error {
 	f := Usage("read the flags of "+cmd.CommandPath(), err.Error(), cmd.CommandPath()+" --help")
-	var invalid *pflag.InvalidValueError
-	if errors.As(err, &invalid) {
+	if invalid, is := errors.AsType[*pflag.InvalidValueError](err); is {
 		f.What = cmd.CommandPath() + " --" + invalid.GetFlag().Name + " " + invalid.GetValue()
 		kind := invalid.GetFlag().Value.Type()
 		f.Why = "want " + cmp.Or(wanted[kind], "a "+kind)
@@ -646,8 +645,7 @@ func (f *Failure) disk(err error) bool {
 		return false
 	}
 	f.Try = "df -h"
-	var at *fs.PathError
-	if errors.As(err, &at) && filepath.IsAbs(at.Path) && !strings.HasPrefix(at.Path, "/dev/") {
+	if at, is := errors.AsType[*fs.PathError](err); is && filepath.IsAbs(at.Path) && !strings.HasPrefix(at.Path, "/dev/") {
 		f.Try += " " + ShellWord(filepath.Dir(at.Path))
 	}
 	f.Try += "  # " + todo

@@ -302,8 +302,8 @@ func (a *commands) answer(ctx context.Context, c *client.Client, e *engine.Engin
 		}
 	}
 	r := client.Request{Method: http.MethodPost, Path: "/v1/questions/" + url.PathEscape(q.ID) + "/answer", Body: answer}
-	var done api.Answered
-	if err := a.askAndPrint(ctx, c, r, &done); err != nil {
+	done, err := askAndPrint[api.Answered](ctx, a, c, r)
+	if err != nil {
 		return err
 	}
 	if a.FirstRun() != nil {
@@ -370,18 +370,13 @@ func (a *commands) askedOf(ctx context.Context, c *client.Client, r api.Run) (te
 // consents are the words that are a plain yes or no.
 var consents = map[string]bool{"yes": true, "y": true, "no": false, "n": false}
 
-// askAndPrint makes a request, decodes the answer, and prints it with --json.
-func (a *commands) askAndPrint(ctx context.Context, c *client.Client, r client.Request, into any) error {
-	var doc json.RawMessage
-	if _, err := c.Ask(ctx, r, &doc); err != nil {
-		return err
+// askAndPrint makes a request, and prints the answer with --json.
+func askAndPrint[T any](ctx context.Context, a *commands, c *client.Client, r client.Request) (T, error) {
+	done, doc, err := app.Asked[T](ctx, c, r)
+	if err == nil && a.Flags.JSON {
+		err = a.PrintRaw(doc)
 	}
-	if a.Flags.JSON {
-		if err := a.PrintRaw(doc); err != nil {
-			return err
-		}
-	}
-	return json.Unmarshal(doc, into)
+	return done, err
 }
 
 // questionOf is the question that an id names: its own, or that of a task with one open
@@ -467,8 +462,9 @@ func (a *commands) send(ctx context.Context, c *client.Client, e *engine.Engine,
 	if err != nil {
 		return err
 	}
-	var sent api.Sent
-	if err := a.askAndPrint(ctx, c, client.Request{Method: http.MethodPost, Path: app.PathOf(id, "messages"), Body: m}, &sent); err != nil {
+	r := client.Request{Method: http.MethodPost, Path: app.PathOf(id, "messages"), Body: m}
+	sent, err := askAndPrint[api.Sent](ctx, a, c, r)
+	if err != nil {
 		return err
 	}
 	if a.FirstRun() != nil {

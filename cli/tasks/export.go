@@ -185,8 +185,7 @@ func (x *exporter) each(ctx context.Context, c *client.Client) error {
 		})
 		x.begun++
 		x.progress(0)
-		var p *client.Problem
-		if errors.As(err, &p) && ctx.Err() == nil { // the other tasks are no worse for it
+		if p, is := errors.AsType[*client.Problem](err); is && ctx.Err() == nil { // the other tasks are no worse for it
 			x.failed(t.ID, t.Source, cmp.Or(p.Detail, p.Title))
 			continue
 		}
@@ -285,8 +284,7 @@ func (x *exporter) archive(ctx context.Context, c *client.Client) error {
 			return err
 		})
 	})
-	var p *client.Problem
-	if errors.As(err, &p) && len(p.Errors) > 0 { // nothing was written
+	if p, is := errors.AsType[*client.Problem](err); is && len(p.Errors) > 0 { // nothing was written
 		for _, e := range p.Errors {
 			source, id, _ := strings.Cut(e.Parameter, ":")
 			x.failed(id, source, e.Detail)

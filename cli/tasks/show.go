@@ -504,25 +504,18 @@ func (a *commands) files(ctx context.Context, id, dir, path string, check bool) 
 			q.Set("workspace", a.Abs(dir))
 		}
 		app.SetQuery(q, "path", path)
-		known := func() (json.RawMessage, error) {
-			return client.Get[json.RawMessage](ctx, c, app.PathOf(id, "files"), q)
+		known := func() (api.KnownFiles, json.RawMessage, error) {
+			return app.Asked[api.KnownFiles](ctx, c, client.Request{Path: app.PathOf(id, "files"), Query: q})
 		}
-		doc, err := known()
+		got, doc, err := known()
 		if p, is := errors.AsType[*client.Problem](err); is && p.Code == "file_not_known" && !filepath.IsAbs(path) {
 			q.Set("path", a.Abs(path)) // a path from the current folder, and not from the workspace
-			if again, failed := known(); failed == nil {
-				doc, err = again, nil
+			if again, raw, failed := known(); failed == nil {
+				got, doc, err = again, raw, nil
 			}
 		}
 		if err != nil {
 			return err
-		}
-		var got struct {
-			Items []api.KnownFile `json:"items"`
-			Task  string          `json:"task_id"`
-		}
-		if err := json.Unmarshal(doc, &got); err != nil {
-			return fmt.Errorf("read the answer of the server %s: %w", c.Base(), err)
 		}
 		if a.Flags.JSON {
 			err = a.PrintRaw(doc)
