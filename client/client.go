@@ -323,8 +323,8 @@ func (c *Client) send(ctx context.Context, r Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// taskPath is the path of a task, or of a resource below it.
-func taskPath(id string, rest ...string) string {
+// TaskPath is the path of a task, or of a resource below it.
+func TaskPath(id string, rest ...string) string {
 	return "/v1/tasks/" + strings.Join(append([]string{url.PathEscape(id)}, rest...), "/")
 }
 
@@ -538,7 +538,7 @@ func all[T any](ctx context.Context, c *Client, path string, query url.Values) (
 
 // Task returns a task.
 func (c *Client) Task(ctx context.Context, id string) (api.Summary, error) {
-	return Get[api.Summary](ctx, c, taskPath(id), nil)
+	return Get[api.Summary](ctx, c, TaskPath(id), nil)
 }
 
 // Tasks returns a page of tasks; the query is that of GET /v1/tasks, see api.TaskFilter.Query.
@@ -560,17 +560,17 @@ func (c *Client) Start(ctx context.Context, t api.NewTask) (api.Run, error) {
 
 // Resume continues a task, with or without a message.
 func (c *Client) Resume(ctx context.Context, id string, n api.NewRun) (api.Run, error) {
-	return Post[api.Run](ctx, c, taskPath(id, "runs"), n)
+	return Post[api.Run](ctx, c, TaskPath(id, "runs"), n)
 }
 
 // Send sends a message to a task, in any state.
 func (c *Client) Send(ctx context.Context, id string, m api.Message) (api.Sent, error) {
-	return Post[api.Sent](ctx, c, taskPath(id, "messages"), m)
+	return Post[api.Sent](ctx, c, TaskPath(id, "messages"), m)
 }
 
 // Cancel stops the run of a task, and returns when the run has ended.
 func (c *Client) Cancel(ctx context.Context, id string) (api.Run, error) {
-	return Post[api.Run](ctx, c, taskPath(id, "cancel"), nil)
+	return Post[api.Run](ctx, c, TaskPath(id, "cancel"), nil)
 }
 
 // Questions returns the open questions of a task, or of all tasks when task is "".
@@ -602,15 +602,15 @@ func (c *Client) Await(ctx context.Context, rid string, most time.Duration) (r a
 
 // RunsOf returns the newest runs of a task, the newest first.
 func (c *Client) RunsOf(ctx context.Context, id string) (api.Page[api.Run], error) {
-	return Get[api.Page[api.Run]](ctx, c, taskPath(id, "runs"), nil)
+	return Get[api.Page[api.Run]](ctx, c, TaskPath(id, "runs"), nil)
 }
 
 // Rewind takes both histories of a task back to a message, edits a message, or removes one.
 func (c *Client) Rewind(ctx context.Context, id string, n api.NewRewind) (api.Rewound, error) {
-	return Post[api.Rewound](ctx, c, taskPath(id, "rewinds"), n)
+	return Post[api.Rewound](ctx, c, TaskPath(id, "rewinds"), n)
 }
 
 // Undo undoes what was last done to a task.
 func (c *Client) Undo(ctx context.Context, id string, n api.NewUndo) (api.Undone, error) {
-	return Post[api.Undone](ctx, c, taskPath(id, "undo"), n)
+	return Post[api.Undone](ctx, c, TaskPath(id, "undo"), n)
 }

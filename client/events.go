@@ -36,7 +36,7 @@ type Event struct {
 func (c *Client) Events(ctx context.Context, task, after string) iter.Seq2[Event, error] {
 	path := "/v1/events"
 	if task != "" {
-		path = taskPath(task, "events")
+		path = TaskPath(task, "events")
 	}
 	return c.Follow(ctx, Request{Path: path}, after)
 }
@@ -256,7 +256,7 @@ func (a *awake) Read(p []byte) (int, error) {
 func (c *Client) Mark(ctx context.Context, task string) (string, error) {
 	head, err := c.Ask(ctx, Request{
 		Method: http.MethodHead,
-		Path:   taskPath(task, "events"),
+		Path:   TaskPath(task, "events"),
 		Header: http.Header{"Accept": {"text/event-stream"}},
 	}, nil)
 	if _, is := errors.AsType[*Unreachable](err); is { // a refusal without a body: the task document has the reason

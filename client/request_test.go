@@ -55,7 +55,7 @@ func TestRequest(t *testing.T) {
 	}
 }
 
-func pathWith(id string) string { return taskPath(id, "x") }
+func pathWith(id string) string { return TaskPath(id, "x") }
 
 // A POST whose answer was lost is sent again, under the same key; a PATCH, which has
 // none, is not; a read is.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -210,12 +209,6 @@ func (a *asked) call() service.Call {
 		}
 	}
 	return c
-}
-
-// keyedRequests are the requests with keys of a root.
-func keyedRequests(s *service.Service, now func() time.Time) *idempotency.Requests {
-	return idempotency.New(filepath.Join(s.Root(), "server", "idempotency"), now,
-		func() idempotency.Seal { return s.IdempotencySeal() })
 }
 
 // A task has one owner at a time. This file serialises the changes of one task in this process. A change also waits

@@ -122,7 +122,9 @@ func New(o Options) (*Server, error) {
 	}
 	s.service.FollowHolders(s.liveOfHolder)
 	s.streams.total, s.streams.each, s.streams.by = o.MaxStreams, o.MaxPerClient, map[string]int{}
-	s.keyed, s.changes.all = keyedRequests(o.Service, o.Now), map[string]*changing{}
+	s.keyed = idempotency.New(filepath.Join(s.service.Root(), "server", "idempotency"), o.Now,
+		func() idempotency.Seal { return s.service.IdempotencySeal() })
+	s.changes.all = map[string]*changing{}
 	s.room() // notes whether the root exists
 	s.begun, s.counted = o.Now(), metrics.NewRequests()
 	s.routes = routes()
@@ -255,14 +257,12 @@ func (r *Recovery) String() string {
 func serverRoutes() []route {
 	return []route{
 		{on: "GET /metrics", media: "text/plain", forms: []string{"application/openmetrics-text"}, serve: (*Server).metrics},
-		{on: "GET /v1/server", answer: api.Server{}, document: (*Server).server},
+		{on: "GET /v1/server", answer: api.Server{}, document: func(s *Server, _ *asked) (any, error) { return s.state(), nil }},
 		{on: "POST /v1/server/drain", answer: api.Server{}, act: (*Server).drain},
 		{on: "DELETE /v1/server/drain", answer: api.Server{}, act: (*Server).admit},
 		{on: "POST /v1/server/stop", answer: api.Server{}, status: http.StatusAccepted, body: api.Stop{}, act: reads((*Server).quit)},
 	}
 }
-
-func (s *Server) server(*asked) (any, error) { return s.state(), nil }
 
 func (s *Server) state() api.Server {
 	out := api.Server{

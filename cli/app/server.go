@@ -204,9 +204,7 @@ func SecretsOf(c setup.Config) (known []redact.Known) {
 }
 
 // PathOf is the path of something of a task.
-func PathOf(id string, rest ...string) string {
-	return "/v1/tasks/" + strings.Join(append([]string{url.PathEscape(id)}, rest...), "/")
-}
+var PathOf = client.TaskPath
 
 // SetQuery puts a parameter into a query, unless it is empty.
 func SetQuery(query url.Values, name, value string) {

@@ -374,15 +374,9 @@ func (b *Text) Process() {
 	read := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/total:bytes"},
 		{Name: "/cpu/classes/gc/total:cpu-seconds"}}
 	metrics.Read(read)
-	if read[0].Value.Kind() == metrics.KindUint64 {
-		b.Gauge("go_memstats_heap_alloc_bytes", "Memory of objects.", float64(read[0].Value.Uint64()))
-	}
-	if read[1].Value.Kind() == metrics.KindUint64 {
-		b.Gauge("go_memstats_sys_bytes", "Memory that the runtime took of the system.", float64(read[1].Value.Uint64()))
-	}
-	if read[2].Value.Kind() == metrics.KindFloat64 {
-		b.samples("go_gc_cpu_seconds_total", "What collecting garbage cost.", "counter", map[string]float64{"": read[2].Value.Float64()})
-	}
+	b.Gauge("go_memstats_heap_alloc_bytes", "Memory of objects.", float64(read[0].Value.Uint64()))
+	b.Gauge("go_memstats_sys_bytes", "Memory that the runtime took of the system.", float64(read[1].Value.Uint64()))
+	b.samples("go_gc_cpu_seconds_total", "What collecting garbage cost.", "counter", map[string]float64{"": read[2].Value.Float64()})
 }
 
 // resident is the memory of the process; ok is false where the system does not report it.
