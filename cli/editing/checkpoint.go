@@ -18,7 +18,6 @@ import (
 	"github.com/roost-dev/roost/cli/help"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
-	"github.com/roost-dev/roost/engine/checkpoints"
 	"github.com/roost-dev/roost/local"
 	"github.com/roost-dev/roost/view"
 )
@@ -202,19 +201,16 @@ func (a *commands) checkpointNames(more ...string) app.Completer {
 var conflictRules = []string{"keep", "merge", "overwrite"}
 
 func (a *commands) checkpointRestoreCommand() *cobra.Command {
-	var o checkpoints.RestoreOptions
+	var o api.NewRestore
 	var yes bool
 	cmd := help.CommandFor("checkpoint restore", a.checkpointNames(), func(cmd *cobra.Command, args []string) error {
-		if len(args) > 1 {
-			o.To = args[1]
-		}
 		if err := a.checkConflictRule(cmd, o.OnConflict); err != nil {
 			return err
 		}
 		if o.Workspace != "" {
 			o.Workspace = a.Abs(o.Workspace)
 		}
-		return a.restore(cmd.Context(), args[0], o, yes)
+		return a.restore(cmd.Context(), args[0], append(args, "")[1], o, yes)
 	})
 	fl := cmd.Flags()
 	conflictFlag(cmd, &o.OnConflict)
@@ -237,21 +233,18 @@ func (a *commands) checkConflictRule(cmd *cobra.Command, rule string) error {
 	return failure.Usage(cmd.CommandPath()+" --on-conflict "+rule, "want keep, merge or overwrite", cmd.CommandPath()+" --on-conflict merge")
 }
 
-func (a *commands) restore(ctx context.Context, id string, o checkpoints.RestoreOptions, yes bool) error {
+// restore puts files back as they were at a checkpoint; "" is the one before the newest change.
+func (a *commands) restore(ctx context.Context, id, to string, o api.NewRestore, yes bool) error {
 	return a.Connect(ctx, func(c *client.Client) error {
 		r, doc, err := agreed(ctx, a, c, restoring{
-			path: checkpointPath(id, o.To, "restore"),
+			path: checkpointPath(id, to, "restore"),
 			what: "restore files of task " + id,
 			try:  "roost checkpoint restore " + failure.ShellWord(id),
 			ask:  !o.DryRun && !yes,
 			body: func(dry bool, plan string) any {
-				return api.NewRestore{
-					OnConflict: o.OnConflict,
-					Paths:      o.Paths,
-					Workspace:  o.Workspace,
-					Plan:       plan,
-					DryRun:     o.DryRun || dry,
-				}
+				b := o
+				b.DryRun, b.Plan = o.DryRun || dry, plan
+				return b
 			},
 		}, func(r api.RestoreResult) *api.RestoreResult { return &r })
 		if err != nil {

@@ -25,18 +25,11 @@ import (
 // undoneLimit is how many tasks undo --list names when no number was asked for.
 const undoneLimit = 20
 
-// undoOptions are the flags of undo and redo.
-type undoOptions struct {
-	Redo   bool
-	DryRun bool
-	Only   string // the id of the action that is meant; "" = the next one
-}
-
 // undoCommand is undo or redo.
 func (a *commands) undoCommand(name string) *cobra.Command {
 	var list bool
-	o := undoOptions{Redo: name == "redo"}
-	limit := undoneLimit
+	var o api.NewUndo
+	redo, limit := name == "redo", undoneLimit
 	cmd := help.CommandFor(name, app.First(a.undoable), func(cmd *cobra.Command, args []string) error {
 		if list {
 			if err := failure.Arguments(0, 1, "roost undo --list")(cmd, args); err != nil {
@@ -47,12 +40,12 @@ func (a *commands) undoCommand(name string) *cobra.Command {
 		if err := failure.Arguments(1, 1, "roost "+name+" ID")(cmd, args); err != nil {
 			return err
 		}
-		return a.undo(cmd, args[0], o)
+		return a.undo(cmd, args[0], redo, o)
 	})
 	fl := cmd.Flags()
 	fl.BoolVar(&o.DryRun, "dry-run", false, "only show which it would be")
-	fl.StringVar(&o.Only, "only", "", "the `action` that is meant, as --dry-run --json names it; if another one is next by now, do nothing")
-	if o.Redo {
+	fl.StringVar(&o.Expect, "only", "", "the `action` that is meant, as --dry-run --json names it; if another one is next by now, do nothing")
+	if redo {
 		return cmd
 	}
 	fl.BoolVar(&list, "list", false, "list what can be taken back: of one task, or of all")
@@ -61,11 +54,11 @@ func (a *commands) undoCommand(name string) *cobra.Command {
 }
 
 // undo takes back what was last done to a task, or does it again. It prints first which action that is.
-func (a *commands) undo(cmd *cobra.Command, id string, o undoOptions) error {
+func (a *commands) undo(cmd *cobra.Command, id string, redo bool, o api.NewUndo) error {
 	ctx := cmd.Context()
 	return a.Connect(ctx, func(c *client.Client) error {
 		did, would, doing := "took back", "would take back", "taking back: "
-		if o.Redo {
+		if redo {
 			did, would, doing = "did again", "would do again", "doing again: "
 		}
 		if o.DryRun {
@@ -76,30 +69,29 @@ func (a *commands) undo(cmd *cobra.Command, id string, o undoOptions) error {
 				return err
 			}
 			next := now.Undo
-			if o.Redo {
+			if redo {
 				next = now.Redo
 			}
-			if len(next) > 0 && (o.Only == "" || o.Only == next[0].ID) {
-				o.Only = next[0].ID
+			if len(next) > 0 && (o.Expect == "" || o.Expect == next[0].ID) {
+				o.Expect = next[0].ID
 				a.Say("%s%s", doing, a.actionText(next[0], true))
 			}
 		}
-		body := api.NewUndo{Expect: o.Only, DryRun: o.DryRun}
-		return posted(ctx, a, c, id, cmd.Name(), body, func(u api.Undone) error {
+		return posted(ctx, a, c, id, cmd.Name(), o, func(u api.Undone) error {
 			action := u.Undone
-			if o.Redo {
+			if redo {
 				action = u.Redone
 			}
 			if action == nil {
 				action = &api.Action{}
 			}
-			return errors.Join(a.printUndo(did, *action, u.TaskActions, o), a.printKept(u.Restore))
+			return errors.Join(a.printUndo(did, *action, u.TaskActions, redo, o.DryRun), a.printKept(u.Restore))
 		})
 	})
 }
 
 // printUndo prints what was taken back or done again, and how to revert that.
-func (a *commands) printUndo(did string, action api.Action, task api.TaskActions, o undoOptions) error {
+func (a *commands) printUndo(did string, action api.Action, task api.TaskActions, redo, dry bool) error {
 	if err := a.Println(did + " " + display.OneLine(task.Task.ID) + "  " + a.actionText(action, false)); err != nil {
 		return err
 	}
@@ -107,8 +99,8 @@ func (a *commands) printUndo(did string, action api.Action, task api.TaskActions
 		a.Say("  and its %d subtask%s: %s", n, view.Plural(n), strings.Join(task.Subtasks, ", "))
 	}
 	switch {
-	case o.DryRun:
-	case o.Redo:
+	case dry:
+	case redo:
 		a.Say("  back: roost undo %s", failure.ShellWord(task.Name))
 	default:
 		a.Say("  again: roost redo %s", failure.ShellWord(task.Name))
