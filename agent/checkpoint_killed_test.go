@@ -12,9 +12,9 @@ import (
 
 // killedInCommand plays a command that changed files and was killed with the run, and the
 // next run.
-func killedInCommand(t *testing.T, later string, spoil func(*shelf)) *ground {
+func killedInCommand(t *testing.T, later string, spoil func(*memoryStore)) *fileBench {
 	t.Helper()
-	g, s := newShelf(t, turn{calls: []call{write("w1", "a", "1\n")}}, turn{calls: []call{use("c1", "act", "b=1\n")}})
+	g, s := newKeptBench(t, turn{calls: []call{write("w1", "a", "1\n")}}, turn{calls: []call{use("c1", "act", "b=1\n")}})
 	g.put("a", "0\n")
 	g.put("gone", "was\n")
 	ctx, cancel := context.WithCancelCause(context.Background())
@@ -72,9 +72,9 @@ func TestWhatChangedSinceACommandWasKilled(t *testing.T) {
 // Without a survey what became of known files is all that can be told, and not by whom:
 // a person may have worked since, and a restore must not take that for the command's.
 func TestAKilledCommandWithoutASurvey(t *testing.T) {
-	for name, spoil := range map[string]func(*shelf){
-		"lost":    func(s *shelf) { s.kept = nil },
-		"trouble": func(s *shelf) { s.fail = failOnce("interrupted"); s.kept = nil },
+	for name, spoil := range map[string]func(*memoryStore){
+		"lost":    func(s *memoryStore) { s.kept = nil },
+		"trouble": func(s *memoryStore) { s.fail = failOnce("interrupted"); s.kept = nil },
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := killedInCommand(t, "", spoil)

@@ -22,9 +22,9 @@ import (
 	"github.com/roost-dev/roost/workspace"
 )
 
-// shelf is checkpoints.Store over a folder, in memory.
-type shelf struct {
-	g      *ground
+// memoryStore is checkpoints.Store over a folder, in memory.
+type memoryStore struct {
+	g      *fileBench
 	fail   func(op string) error
 	unheld string
 	hidden string
@@ -34,9 +34,9 @@ type shelf struct {
 	long   bool             // commands run for long
 }
 
-func (s *shelf) Name() string { return "store" }
+func (s *memoryStore) Name() string { return "store" }
 
-func (s *shelf) failed(op string) error {
+func (s *memoryStore) failed(op string) error {
 	s.g.note("%s", op)
 	if s.fail == nil {
 		return nil
@@ -44,7 +44,7 @@ func (s *shelf) failed(op string) error {
 	return s.fail(op)
 }
 
-func (s *shelf) Hold(_ context.Context, paths []string) (map[string]api.FileVersion, error) {
+func (s *memoryStore) Hold(_ context.Context, paths []string) (map[string]api.FileVersion, error) {
 	if err := s.failed("hold"); err != nil {
 		return nil, err
 	}
@@ -55,7 +55,7 @@ func (s *shelf) Hold(_ context.Context, paths []string) (map[string]api.FileVers
 	return out, nil
 }
 
-func (s *shelf) at(path string) api.FileVersion {
+func (s *memoryStore) at(path string) api.FileVersion {
 	data, err := os.ReadFile(filepath.Join(s.g.dir, path))
 	if err != nil {
 		return api.FileVersion{Kind: api.KindGone}
@@ -68,7 +68,7 @@ func (s *shelf) at(path string) api.FileVersion {
 	return v
 }
 
-func (s *shelf) Save(_ context.Context, c task.CheckpointSaved, files map[string]api.FileVersion) (string, string, error) {
+func (s *memoryStore) Save(_ context.Context, c task.CheckpointSaved, files map[string]api.FileVersion) (string, string, error) {
 	for _, f := range c.Files {
 		if files[f.Path] != f.Now {
 			s.g.t.Errorf("checkpoint %d: the state lacks %s", c.Number, f.Path)
@@ -78,13 +78,13 @@ func (s *shelf) Save(_ context.Context, c task.CheckpointSaved, files map[string
 }
 
 type look struct {
-	s    *shelf
+	s    *memoryStore
 	was  map[string]api.FileVersion
 	call string
 	done bool
 }
 
-func (s *shelf) Survey(_ context.Context, _ []string, call string) (checkpoints.Survey, error) {
+func (s *memoryStore) Survey(_ context.Context, _ []string, call string) (checkpoints.Survey, error) {
 	if err := s.failed("survey"); err != nil {
 		return nil, err
 	}
@@ -96,7 +96,7 @@ func (s *shelf) Survey(_ context.Context, _ []string, call string) (checkpoints.
 	return l, nil
 }
 
-func (s *shelf) Interrupted(_ context.Context, call string) (checkpoints.Survey, error) {
+func (s *memoryStore) Interrupted(_ context.Context, call string) (checkpoints.Survey, error) {
 	l := s.kept[call]
 	if err := s.failed("interrupted"); l == nil || err != nil {
 		return nil, err
@@ -105,7 +105,7 @@ func (s *shelf) Interrupted(_ context.Context, call string) (checkpoints.Survey,
 	return &look{s: s, was: l.was, call: call}, nil
 }
 
-func (s *shelf) all() map[string]api.FileVersion {
+func (s *memoryStore) all() map[string]api.FileVersion {
 	out := map[string]api.FileVersion{}
 	entries, _ := os.ReadDir(s.g.dir)
 	for _, e := range entries {
@@ -158,17 +158,17 @@ func (l *look) Changes(context.Context) ([]task.CheckpointFile, error) {
 	return out, l.s.failed("changes")
 }
 
-func (s *shelf) was(all map[string]api.FileVersion, path string) api.FileVersion {
+func (s *memoryStore) was(all map[string]api.FileVersion, path string) api.FileVersion {
 	if v, is := all[path]; is {
 		return v
 	}
 	return api.FileVersion{Kind: api.KindGone}
 }
 
-// newShelf is a ground whose files are kept, with a command that writes what it is told.
-func newShelf(t *testing.T, turns ...turn) (*ground, *shelf) {
-	g := newGround(t, turns...)
-	s := &shelf{g: g}
+// newKeptBench is a fileBench whose files are kept, with a command that writes what it is told.
+func newKeptBench(t *testing.T, turns ...turn) (*fileBench, *memoryStore) {
+	g := newFileBench(t, turns...)
+	s := &memoryStore{g: g}
 	g.tool("act").run = func(_ context.Context, _ tool.Output, what string) (tool.Result, error) {
 		if name, text, ok := strings.Cut(what, "="); ok {
 			g.put(name, text)
@@ -184,7 +184,7 @@ func newShelf(t *testing.T, turns ...turn) (*ground, *shelf) {
 	return g, s
 }
 
-func (g *ground) saved() (out []string) {
+func (g *fileBench) saved() (out []string) {
 	for _, c := range g.disk.state.Checkpoints {
 		text := fmt.Sprintf("c%d %s", c.Number, c.Reason)
 		for _, f := range c.Files {
@@ -198,7 +198,7 @@ func (g *ground) saved() (out []string) {
 	return out
 }
 
-func (g *ground) saves(want ...string) {
+func (g *fileBench) saves(want ...string) {
 	g.t.Helper()
 	if diff := cmp.Diff(want, g.saved()); diff != "" {
 		g.t.Error(diff)
@@ -209,7 +209,7 @@ func (g *ground) saves(want ...string) {
 // made of it is in the commit that tells the results, or of the next call that changes it.
 // A command's changes come with its outcome, apart from what calls before it wrote.
 func TestWhoTakesCheckpoints(t *testing.T) {
-	g, _ := newShelf(t,
+	g, _ := newKeptBench(t,
 		turn{calls: []call{write("w1", "a", "1\n"), write("w2", "a", "2\n"), write("w3", "b", "b\n")}},
 		turn{calls: []call{write("w4", "a", "3\n"), use("c1", "act", "a=4\n"), use("c2", "act", "nothing"), write("w5", "c", "c\n")}},
 		turn{calls: []call{use("l", "look", "x")}},
@@ -246,7 +246,7 @@ func TestWhoTakesCheckpoints(t *testing.T) {
 
 // A turn that writes nothing costs nothing.
 func TestNoWritesNoCheckpoints(t *testing.T) {
-	g, _ := newShelf(t, turn{calls: []call{use("l", "look", "x")}}, turn{text: "words", calls: []call{use("m", "look", "y")}})
+	g, _ := newKeptBench(t, turn{calls: []call{use("l", "look", "x")}}, turn{text: "words", calls: []call{use("m", "look", "y")}})
 	want(t, g.run("go"), "completed", "")
 	for _, entry := range g.trace {
 		if slices.Contains([]string{"hold", "survey", "keep", "changes"}, entry) {
@@ -258,7 +258,7 @@ func TestNoWritesNoCheckpoints(t *testing.T) {
 // A write whose file cannot be kept is refused; a command is not, nor is its outcome
 // lost. Both are told, and the next one is tried again.
 func TestTroubleWithCheckpoints(t *testing.T) {
-	g, s := newShelf(t,
+	g, s := newKeptBench(t,
 		turn{calls: []call{write("w1", "a", "1\n")}}, turn{calls: []call{use("c1", "act", "b=1\n")}}, turn{calls: []call{write("w2", "a", "1\n")}})
 	full := true
 	s.fail = func(op string) error {
@@ -282,7 +282,7 @@ func TestTroubleWithCheckpoints(t *testing.T) {
 
 // A workspace without checkpoints is told of once, and nothing is held up.
 func TestNoCheckpointsHere(t *testing.T) {
-	g, s := newShelf(t, turn{calls: []call{write("w1", "a", "1\n"), use("c1", "act", "b=1\n")}}, turn{calls: []call{write("w2", "c", "1\n")}})
+	g, s := newKeptBench(t, turn{calls: []call{write("w1", "a", "1\n"), use("c1", "act", "b=1\n")}}, turn{calls: []call{write("w2", "c", "1\n")}})
 	s.fail = func(string) error { return fmt.Errorf("%w: it is the home folder", checkpoints.ErrNone) }
 	want(t, g.run("go"), "completed", "")
 	g.holds("c", "1\n")
@@ -295,7 +295,7 @@ func TestNoCheckpointsHere(t *testing.T) {
 // What could not be brought back is part of the question, as it was asked; a row keeps
 // its shape. An answer counts also when other files are at stake after a restart.
 func TestWhatIsLostIsAsked(t *testing.T) {
-	g, s := newShelf(t, turn{calls: []call{write("w1", "big", "1\n"), use("c1", "act", "a=1\n")}})
+	g, s := newKeptBench(t, turn{calls: []call{write("w1", "big", "1\n"), use("c1", "act", "a=1\n")}})
 	g.put("big", "0\n")
 	s.unheld = "2 files (1.2 GB) that could not be brought back: x, y"
 	g.agent.Task.Policy = approval.Policy{Mode: approval.ModeAsk}
@@ -328,7 +328,7 @@ func TestWhatIsLostIsAsked(t *testing.T) {
 func TestWhatRulesHideIsToldOnce(t *testing.T) {
 	const told = "act may change what .gitignore hides, which no checkpoint keeps: "
 	for _, asked := range []bool{false, true} {
-		g, s := newShelf(t, turn{calls: []call{write("w1", "a", "1\n"), use("c1", "act", "b=1\n"), use("c2", "act", "b=2\n")}})
+		g, s := newKeptBench(t, turn{calls: []call{write("w1", "a", "1\n"), use("c1", "act", "b=1\n"), use("c2", "act", "b=2\n")}})
 		s.hidden = ".env, out/"
 		var at []string // what was told when
 		g.hook = func(entry string) {
@@ -359,7 +359,7 @@ func TestWhatRulesHideIsToldOnce(t *testing.T) {
 // A run that ends before the results are told, and one that was killed, still records
 // what stands there; the numbers go on.
 func TestCheckpointsAcrossRestarts(t *testing.T) {
-	g, s := newShelf(t, turn{calls: []call{write("w1", "a", "1\n"), use("c1", "act", "b=1\n")}}, turn{calls: []call{write("w2", "b", "2\n")}})
+	g, s := newKeptBench(t, turn{calls: []call{write("w1", "a", "1\n"), use("c1", "act", "b=1\n")}}, turn{calls: []call{write("w2", "b", "2\n")}})
 	g.put("a", "0\n")
 	ctx, cancel := context.WithCancelCause(context.Background())
 	g.hook = func(entry string) {
@@ -380,7 +380,7 @@ func TestCheckpointsAcrossRestarts(t *testing.T) {
 // After a restore the model is told which files of those that it knows are others now,
 // and that it was a restore.
 func TestARestoreIsTold(t *testing.T) {
-	g, s := newShelf(t, turn{calls: []call{write("w1", "a", "1\n")}}, turn{calls: []call{{"q", "ask_followup_question", `{"question":"Well?","follow_up":[]}`}}})
+	g, s := newKeptBench(t, turn{calls: []call{write("w1", "a", "1\n")}}, turn{calls: []call{{"q", "ask_followup_question", `{"question":"Well?","follow_up":[]}`}}})
 	g.put("a", "0\n")
 	g.agent.User.Asker = g.person(agent.Answer{}, agent.ErrUnattended)
 	g.run("go")
@@ -401,7 +401,7 @@ func TestARestoreIsTold(t *testing.T) {
 // What changed while a long command ran is recorded, and not as the command's: it may be a
 // person's. The person is told, and the model of what it knew.
 func TestWhatALongCommandLeavesInDoubt(t *testing.T) {
-	g, s := newShelf(t, turn{calls: []call{write("w1", "a", "1\n"), use("c1", "act", "b=1\n")}})
+	g, s := newKeptBench(t, turn{calls: []call{write("w1", "a", "1\n"), use("c1", "act", "b=1\n")}})
 	s.long = true
 	g.put("a", "0\n")
 	g.put("c", "0\n")

@@ -94,9 +94,9 @@ func TestHangIsAnErrorResult(t *testing.T) {
 						return tool.Result{}, errors.New("interrupted system call")
 					}
 				}
-				begun := time.Now()
+				newReadBench := time.Now()
 				want(t, b.start(agent.Input{Text: "go"}), "completed", "")
-				if took := time.Since(begun); took < 10*time.Minute || took > 11*time.Minute {
+				if took := time.Since(newReadBench); took < 10*time.Minute || took > 11*time.Minute {
 					t.Errorf("it took %s", took)
 				}
 				close(back)
@@ -119,9 +119,9 @@ func TestStopDuringAHangingRead(t *testing.T) {
 		back := make(chan struct{})
 		b.tools = append(b.tools, deaf{b.fake("deaf", tool.Read, tool.Again), back, cancel})
 		b.prepare()
-		begun := time.Now()
+		newReadBench := time.Now()
 		out := b.startWith(ctx, agent.Input{Text: "go"})
-		if took := time.Since(begun); took > 5*time.Second || out.State != "cancelled" {
+		if took := time.Since(newReadBench); took > 5*time.Second || out.State != "cancelled" {
 			t.Errorf("it ended as %q after %s", out.State, took)
 		}
 		close(back)

@@ -20,7 +20,7 @@ func TestATakenBackCallIsNotDoneAgain(t *testing.T) {
 		{"something else", "a person's\n", "unknown", "The file is something else by now"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			g, _ := newShelf(t, turn{calls: []call{write("w1", "a", "1\n"), use("c1", "act", "b=1\n")}}, finish("done"), finish("done"))
+			g, _ := newKeptBench(t, turn{calls: []call{write("w1", "a", "1\n"), use("c1", "act", "b=1\n")}}, finish("done"), finish("done"))
 			g.put("a", "0\n")
 			want(t, g.run("go"), "completed", "")
 			saved, s := g.saved(), g.disk.state
@@ -32,7 +32,7 @@ func TestATakenBackCallIsNotDoneAgain(t *testing.T) {
 			g.put("a", tt.holds)
 			g.put("b", "a person's\n")
 			g.trace = nil
-			g.agent.Host.Checkpoints, g.agent.Host.Workspace = &shelf{g: g}, g.ws
+			g.agent.Host.Checkpoints, g.agent.Host.Workspace = &memoryStore{g: g}, g.ws
 			want(t, g.start(agent.Input{Text: "something else"}), "completed", "")
 			g.holds("a", tt.holds)
 			g.holds("b", "a person's\n")
@@ -53,7 +53,7 @@ func TestATakenBackCallIsNotDoneAgain(t *testing.T) {
 // A file that a person changed behind the task's write, in the same turn, is recorded as
 // changed by others: a restore asks about it.
 func TestOthersChangeAFileWithinTheTurn(t *testing.T) {
-	g, _ := newShelf(t, turn{calls: []call{write("w1", "a", "1\n"), write("w2", "b", "2\n"), use("l1", "look", "x")}}, finish("done"))
+	g, _ := newKeptBench(t, turn{calls: []call{write("w1", "a", "1\n"), write("w2", "b", "2\n"), use("l1", "look", "x")}}, finish("done"))
 	g.put("a", "0\n")
 	g.hook = func(entry string) {
 		if entry == "run look x" {

@@ -29,7 +29,7 @@ func TestReadAgain(t *testing.T) {
 		{"no text", "1\n", "a\x00b", "", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			g := newGround(t, turn{calls: []call{read("r", "f")}}, turn{calls: []call{use("l", "look", "x")}}, turn{calls: []call{use("m", "look", "x")}})
+			g := newFileBench(t, turn{calls: []call{read("r", "f")}}, turn{calls: []call{use("l", "look", "x")}}, turn{calls: []call{use("m", "look", "x")}})
 			g.agent.Task.Settings.Stale = api.StaleRead
 			g.put("f", tt.was)
 			g.at(2, func() { g.put("f", tt.now) })
@@ -62,7 +62,7 @@ func TestReadAgainIsBounded(t *testing.T) {
 	for i := range files {
 		calls = append(calls, read(fmt.Sprint("r", i), fmt.Sprint("f", i)))
 	}
-	g := newGround(t, turn{calls: calls}, turn{calls: []call{use("l", "look", "x")}})
+	g := newFileBench(t, turn{calls: calls}, turn{calls: []call{use("l", "look", "x")}})
 	g.agent.Task.Settings.Stale = api.StaleRead
 	text := strings.Repeat("a line of some length\n", 700)
 	for i := range files {
@@ -83,7 +83,7 @@ func TestReadAgainIsBounded(t *testing.T) {
 // Which other task changed a file is asked once, of what nobody else is known to have
 // done, and told to both.
 func TestAnotherTaskIsNamed(t *testing.T) {
-	g := newGround(t, turn{calls: []call{read("r1", "a"), read("r2", "b"), read("r3", "c")}}, turn{calls: []call{use("l", "look", "x")}})
+	g := newFileBench(t, turn{calls: []call{read("r1", "a"), read("r2", "b"), read("r3", "c")}}, turn{calls: []call{use("l", "look", "x")}})
 	for _, name := range []string{"a", "b", "c"} {
 		g.put(name, "1\n")
 	}
@@ -113,7 +113,7 @@ func TestAnotherTaskIsNamed(t *testing.T) {
 // A change while the person is asked is told at once, by a notice that says when the model
 // is told, and not a second time; the model is told as ever.
 func TestAChangeWhileThePersonIsAsked(t *testing.T) {
-	g := newGround(t, turn{calls: []call{read("r", "f")}}, turn{calls: []call{{"q", "ask_followup_question", `{"question":"which?","follow_up":[{"text":"this"}]}`}}})
+	g := newFileBench(t, turn{calls: []call{read("r", "f")}}, turn{calls: []call{{"q", "ask_followup_question", `{"question":"which?","follow_up":[{"text":"this"}]}`}}})
 	g.put("f", "1\n")
 	told := make(chan string, 8)
 	g.shown.notice = func(s string) { told <- s }
@@ -147,7 +147,7 @@ func TestAChangeWhileThePersonIsAsked(t *testing.T) {
 
 // A change that is taken back before the model's turn was none.
 func TestAChangeThatIsTakenBackWhileThePersonIsAsked(t *testing.T) {
-	g := newGround(t, turn{calls: []call{read("r", "f")}}, turn{calls: []call{{"q", "ask_followup_question", `{"question":"which?","follow_up":[{"text":"this"}]}`}}})
+	g := newFileBench(t, turn{calls: []call{read("r", "f")}}, turn{calls: []call{{"q", "ask_followup_question", `{"question":"which?","follow_up":[{"text":"this"}]}`}}})
 	g.put("f", "1\n")
 	told := make(chan string, 8)
 	g.shown.notice = func(s string) { told <- s }

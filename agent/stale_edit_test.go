@@ -10,7 +10,7 @@ import (
 	"github.com/roost-dev/roost/task"
 )
 
-func (g *ground) holds(name, text string) {
+func (g *fileBench) holds(name, text string) {
 	g.t.Helper()
 	if got, err := os.ReadFile(filepath.Join(g.dir, name)); err != nil || string(got) != text {
 		g.t.Errorf("%s holds %q (%v), want %q", name, got, err, text)
@@ -18,7 +18,7 @@ func (g *ground) holds(name, text string) {
 }
 
 // result is what the model was told of a call.
-func (g *ground) result(id string) string {
+func (g *fileBench) result(id string) string {
 	g.t.Helper()
 	c := g.disk.state.Call(id)
 	if c == nil || c.Finished == nil {
@@ -32,7 +32,7 @@ func (g *ground) result(id string) string {
 // A whole file is not written over what somebody else changed: the model is told what,
 // and then it may. In between nothing is lost.
 func TestAChangedFileIsNotOverwritten(t *testing.T) {
-	g := newGround(t, turn{calls: []call{read("r", "f")}}, turn{calls: []call{write("w1", "f", "one\nmine\n")}}, turn{calls: []call{write("w2", "f", "theirs\nmine\n")}})
+	g := newFileBench(t, turn{calls: []call{read("r", "f")}}, turn{calls: []call{write("w1", "f", "one\nmine\n")}}, turn{calls: []call{write("w2", "f", "theirs\nmine\n")}})
 	g.put("f", "one\ntwo\n")
 	g.at(2, func() { g.put("f", "theirs\ntwo\n") })
 	want(t, g.run("go"), "completed", "")
@@ -54,7 +54,7 @@ func TestAChangedFileIsNotOverwritten(t *testing.T) {
 
 // A file that the model's own command changed is told as that, also when it is refused.
 func TestAWriteBehindACommand(t *testing.T) {
-	g := newGround(t, turn{calls: []call{read("r", "f"), use("c", "act", "format"), write("w", "f", "mine\n")}})
+	g := newFileBench(t, turn{calls: []call{read("r", "f"), use("c", "act", "format"), write("w", "f", "mine\n")}})
 	g.put("f", "one\n")
 	g.tool("act").run = g.effect(func() { g.put("f", "  one\n") })
 	want(t, g.run("go"), "completed", "")
@@ -67,7 +67,7 @@ func TestAWriteBehindACommand(t *testing.T) {
 // What is too large to be told has to be read first; being told of it is not enough.
 func TestALargeChangedFileHasToBeRead(t *testing.T) {
 	big := strings.Repeat("a line of it\n", 10_000)
-	g := newGround(t, turn{calls: []call{read("r", "f")}}, turn{calls: []call{use("l", "look", "x")}},
+	g := newFileBench(t, turn{calls: []call{read("r", "f")}}, turn{calls: []call{use("l", "look", "x")}},
 		turn{calls: []call{write("w1", "f", "mine")}}, turn{calls: []call{write("w2", "f", "mine, again")}}, turn{calls: []call{read("r2", "f"), write("w3", "f", "mine")}})
 	g.put("f", big)
 	g.at(2, func() { g.put("f", big+"more\n") })
@@ -85,7 +85,7 @@ func TestALargeChangedFileHasToBeRead(t *testing.T) {
 
 // After a restart the old content is not known any more: a small file is told as it is.
 func TestAFileChangedWhileNothingRanIsNotOverwritten(t *testing.T) {
-	g := newGround(t, turn{calls: []call{read("r", "f")}}, turn{calls: []call{{"done", "attempt_completion", `{"result":"x"}`}}}, turn{calls: []call{write("w1", "f", "mine\n")}}, turn{calls: []call{write("w2", "f", "both\n")}})
+	g := newFileBench(t, turn{calls: []call{read("r", "f")}}, turn{calls: []call{{"done", "attempt_completion", `{"result":"x"}`}}}, turn{calls: []call{write("w1", "f", "mine\n")}}, turn{calls: []call{write("w2", "f", "both\n")}})
 	g.put("f", "one\n")
 	want(t, g.run("go"), "completed", "")
 	g.put("f", "theirs\n")
@@ -98,7 +98,7 @@ func TestAFileChangedWhileNothingRanIsNotOverwritten(t *testing.T) {
 
 // A change of some lines is made where its lines are there, and tells what else is new.
 func TestALineIsChangedInAChangedFile(t *testing.T) {
-	g := newGround(t, turn{calls: []call{read("r", "f")}}, turn{calls: []call{replace("d", "f", "two", "2")}}, turn{calls: []call{write("w", "f", "all\n")}})
+	g := newFileBench(t, turn{calls: []call{read("r", "f")}}, turn{calls: []call{replace("d", "f", "two", "2")}}, turn{calls: []call{write("w", "f", "all\n")}})
 	g.put("f", "one\ntwo\nthree\n")
 	g.at(2, func() { g.put("f", "ONE\ntwo\nthree\n") })
 	want(t, g.run("go"), "completed", "")
@@ -114,7 +114,7 @@ func TestALineIsChangedInAChangedFile(t *testing.T) {
 
 // A write that was killed before it could say that it was done is the agent's own.
 func TestAKilledWriteIsNoNews(t *testing.T) {
-	g := newGround(t, turn{calls: []call{read("r", "f"), write("w", "f", "mine\n")}}, turn{calls: []call{write("w2", "f", "mine too\n")}})
+	g := newFileBench(t, turn{calls: []call{read("r", "f"), write("w", "f", "mine\n")}}, turn{calls: []call{write("w2", "f", "mine too\n")}})
 	g.put("f", "one\n")
 	want(t, g.run("go"), "completed", "")
 	started := 0
@@ -147,7 +147,7 @@ func TestAKilledWriteIsNoNews(t *testing.T) {
 // Wherever a run is killed after a file was changed, the next one's history tells of it
 // once.
 func TestAChangeIsToldOnceOverAKill(t *testing.T) {
-	g := newGround(t, turn{calls: []call{read("r", "f")}}, turn{calls: []call{use("l", "look", "x")}}, turn{text: "so", calls: []call{use("m", "look", "y")}})
+	g := newFileBench(t, turn{calls: []call{read("r", "f")}}, turn{calls: []call{use("l", "look", "x")}}, turn{text: "so", calls: []call{use("m", "look", "y")}})
 	g.put("f", "one\n")
 	first := 0
 	g.at(2, func() { first = len(g.disk.commits); g.put("f", "two\n") })

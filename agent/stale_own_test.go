@@ -11,15 +11,15 @@ import (
 	"github.com/roost-dev/roost/llm"
 )
 
-// begun is a fixture whose model reads f and then takes some more turns.
-func begun(t *testing.T, turns int, also ...call) *ground {
+// newReadBench is a fixture whose model reads f and then takes some more turns.
+func newReadBench(t *testing.T, turns int, also ...call) *fileBench {
 	t.Helper()
 	var list []turn
 	list = append(list, turn{calls: append([]call{read("r", "f")}, also...)})
 	for i := range turns {
 		list = append(list, turn{calls: []call{use(fmt.Sprint("l", i), "look", fmt.Sprint(i))}})
 	}
-	g := newGround(t, list...)
+	g := newFileBench(t, list...)
 	g.put("f", "three\n")
 	g.old(filepath.Join(g.dir, "f"))
 	return g
@@ -27,7 +27,7 @@ func begun(t *testing.T, turns int, also ...call) *ground {
 
 // A command that changes a file through a hard link elsewhere is noticed.
 func TestACommandMayDoAnything(t *testing.T) {
-	g := begun(t, 1, use("k", "look", "k"))
+	g := newReadBench(t, 1, use("k", "look", "k"))
 	elsewhere := filepath.Join(t.TempDir(), "link")
 	g.put("f", "three\n")
 	g.model.turns = append(g.model.turns, turn{calls: []call{use("c", "act", "make")}})
@@ -49,7 +49,7 @@ func TestOutsideChangesAmongOwnWrites(t *testing.T) {
 	for i := range rounds {
 		turns = append(turns, turn{calls: []call{write(fmt.Sprint("w", i), "own", fmt.Sprint(i)), write(fmt.Sprint("v", i), "d/own", fmt.Sprint(i))}})
 	}
-	g := newGround(t, turns...)
+	g := newFileBench(t, turns...)
 	g.put("d/theirs", "0\n")
 	changed := func(n int) bool { return n > 1 && n%3 == 0 }
 	g.model.during = func(_ context.Context, req llm.Request) {

@@ -20,16 +20,16 @@ import (
 
 const modified = "# Recently Modified Files\nThese files have been modified since you last accessed them (file was just edited so you may need to re-read it before editing):\n"
 
-// ground is a bench on a real folder, with the tools that read and write files.
-type ground struct {
+// fileBench is a bench on a real folder, with the tools that read and write files.
+type fileBench struct {
 	*bench
 	dir string
 	ws  *workspace.Workspace
 }
 
-func newGround(t *testing.T, turns ...turn) *ground {
+func newFileBench(t *testing.T, turns ...turn) *fileBench {
 	t.Helper()
-	g := &ground{bench: newBench(t, turns...), dir: t.TempDir()}
+	g := &fileBench{bench: newBench(t, turns...), dir: t.TempDir()}
 	g.clock = time.Now().UnixMilli()
 	var err error
 	g.ws, err = workspace.Open(g.dir)
@@ -39,13 +39,13 @@ func newGround(t *testing.T, turns ...turn) *ground {
 	return g
 }
 
-func (g *ground) run(text string) agent.Outcome {
+func (g *fileBench) run(text string) agent.Outcome {
 	g.t.Helper()
 	g.agent.Host.Workspace = g.ws
 	return g.start(agent.Input{Text: text})
 }
 
-func (g *ground) put(name, text string) {
+func (g *fileBench) put(name, text string) {
 	g.t.Helper()
 	name = filepath.Join(g.dir, name)
 	g.must(os.MkdirAll(filepath.Dir(name), 0o755))
@@ -53,7 +53,7 @@ func (g *ground) put(name, text string) {
 }
 
 // at does something while the model thinks about the n-th reply.
-func (g *ground) at(n int, do func()) {
+func (g *fileBench) at(n int, do func()) {
 	g.model.during = func(_ context.Context, req llm.Request) {
 		if req.Replies+1 == n {
 			do()
@@ -63,7 +63,7 @@ func (g *ground) at(n int, do func()) {
 
 // news is what the n-th request of all (0 = the first) tells of changed files, with the
 // model's newest turn.
-func (g *ground) news(n int) string {
+func (g *fileBench) news(n int) string {
 	g.t.Helper()
 	if n >= len(g.model.requests) {
 		g.t.Fatalf("there were %d requests", len(g.model.requests))
@@ -79,7 +79,7 @@ func (g *ground) news(n int) string {
 }
 
 // changes are the file.changed events of the log, as path, source and by.
-func (g *ground) changes() []string {
+func (g *fileBench) changes() []string {
 	var out []string
 	for _, c := range g.disk.commits {
 		for _, raw := range c.Events {
@@ -106,7 +106,7 @@ func replace(id, path, old, fresh string) call {
 // A change is told in the next turn, with what changed, and never again; the person is
 // told too, and Roo's records say user_edited. A file that was told whole is read.
 func TestAChangedFileIsToldOnce(t *testing.T) {
-	g := newGround(t, turn{calls: []call{read("r1", "a.txt"), read("r2", "b.txt")}}, turn{calls: []call{use("l1", "look", "x")}}, turn{calls: []call{use("l2", "look", "x")}})
+	g := newFileBench(t, turn{calls: []call{read("r1", "a.txt"), read("r2", "b.txt")}}, turn{calls: []call{use("l1", "look", "x")}}, turn{calls: []call{use("l2", "look", "x")}})
 	g.put("a.txt", "one\ntwo\n")
 	g.put("b.txt", "b\n")
 	g.at(2, func() { g.put("a.txt", "one\n2\n") })
@@ -132,7 +132,7 @@ func TestAChangedFileIsToldOnce(t *testing.T) {
 // What a command changed is said to be the command's; what somebody changed before it
 // ran is not.
 func TestWhoChangedAFile(t *testing.T) {
-	g := newGround(t, turn{calls: []call{read("r1", "mine"), read("r2", "theirs")}}, turn{calls: []call{use("c1", "act", "make")}})
+	g := newFileBench(t, turn{calls: []call{read("r1", "mine"), read("r2", "theirs")}}, turn{calls: []call{use("c1", "act", "make")}})
 	g.put("mine", "1")
 	g.put("theirs", "1")
 	g.tool("act").run = g.effect(func() { g.put("mine", "22") })
@@ -150,7 +150,7 @@ func TestWhoChangedAFile(t *testing.T) {
 // A file that is changed and, once that is told, changed back is told of as what it is.
 func TestAFileThatIsBack(t *testing.T) {
 	look := turn{calls: []call{use("l1", "look", "x")}}
-	g := newGround(t, turn{calls: []call{read("r1", "a")}}, look, turn{calls: []call{use("l2", "look", "x")}})
+	g := newFileBench(t, turn{calls: []call{read("r1", "a")}}, look, turn{calls: []call{use("l2", "look", "x")}})
 	big := strings.Repeat("a long line\n", 20_000) // too large to tell what changed
 	g.put("a", big)
 	g.model.during = func(_ context.Context, req llm.Request) {
@@ -169,7 +169,7 @@ func TestAFileThatIsBack(t *testing.T) {
 
 // A run that was killed while it asked tells of changes before it asks again.
 func TestChangesAreToldBeforeARequestIsMadeAgain(t *testing.T) {
-	g := newGround(t, turn{calls: []call{read("r1", "a")}}, turn{fails: []failure{{err: &llm.Error{Provider: "test", Kind: llm.Auth, Status: 401, Message: "no"}}}, calls: []call{use("l", "look", "x")}})
+	g := newFileBench(t, turn{calls: []call{read("r1", "a")}}, turn{fails: []failure{{err: &llm.Error{Provider: "test", Kind: llm.Auth, Status: 401, Message: "no"}}}, calls: []call{use("l", "look", "x")}})
 	g.put("a", "1\n")
 	if out := g.run("go"); out.State != "failed" {
 		t.Fatal(out)
@@ -188,7 +188,7 @@ func TestNothingFromOutsideIsTold(t *testing.T) {
 	if err := os.WriteFile(out, []byte("the secret\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	g := newGround(t, turn{calls: []call{read("r1", "a")}}, turn{calls: []call{use("l1", "look", "x")}}, turn{calls: []call{write("w", "a", "mine")}})
+	g := newFileBench(t, turn{calls: []call{read("r1", "a")}}, turn{calls: []call{use("l1", "look", "x")}}, turn{calls: []call{write("w", "a", "mine")}})
 	g.put("a", "1\n")
 	g.put("hidden", "2\n")
 	g.at(2, func() {
@@ -213,7 +213,7 @@ func TestNothingFromOutsideIsTold(t *testing.T) {
 
 // Secrets in what changed are hidden like those in the output of tools.
 func TestSecretsInChangesAreHidden(t *testing.T) {
-	g := newGround(t, turn{calls: []call{read("r1", "a")}}, turn{calls: []call{use("l1", "look", "x")}})
+	g := newFileBench(t, turn{calls: []call{read("r1", "a")}}, turn{calls: []call{use("l1", "look", "x")}})
 	g.put("a", "key\n")
 	g.agent.Host.Masks = redact.New(redact.Known{Value: "hunter2-hunter2-hunter2"})
 	g.at(2, func() { g.put("a", "key hunter2-hunter2-hunter2\n") })
@@ -241,7 +241,7 @@ func TestOwnWritesAreNoNews(t *testing.T) {
 		}
 		turns[len(turns)-1].calls = append(turns[len(turns)-1].calls, calls...)
 	}
-	g := newGround(t, turns...)
+	g := newFileBench(t, turns...)
 	want(t, g.run("go"), "completed", "")
 	for i := range g.model.requests {
 		if got := g.news(i); got != "" {
@@ -256,7 +256,7 @@ func TestOwnWritesAreNoNews(t *testing.T) {
 }
 
 // effect is the body of a fake tool that changes the world.
-func (g *ground) effect(do func()) func(context.Context, tool.Output, string) (tool.Result, error) {
+func (g *fileBench) effect(do func()) func(context.Context, tool.Output, string) (tool.Result, error) {
 	return func(context.Context, tool.Output, string) (tool.Result, error) {
 		do()
 		return tool.Result{Text: "done"}, nil

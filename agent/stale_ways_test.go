@@ -19,35 +19,38 @@ import (
 // model is told of it; "" for what is no change.
 var ways = []struct {
 	name, told string
-	do         func(g *ground, path string)
+	do         func(g *fileBench, path string)
 }{
-	{"in place", "f", func(g *ground, p string) { g.must(os.WriteFile(p, []byte("other\n"), 0o644)) }},
-	{"in place, as long", "f", func(g *ground, p string) { g.must(os.WriteFile(p, []byte("THREE\n"), 0o644)) }},
-	{"in place, as long and as old", "f", func(g *ground, p string) { g.must(os.WriteFile(p, []byte("THREE\n"), 0o644)); g.old(p) }},
-	{"one byte", "f", func(g *ground, p string) {
+	{"in place", "f", func(g *fileBench, p string) { g.must(os.WriteFile(p, []byte("other\n"), 0o644)) }},
+	{"in place, as long", "f", func(g *fileBench, p string) { g.must(os.WriteFile(p, []byte("THREE\n"), 0o644)) }},
+	{"in place, as long and as old", "f", func(g *fileBench, p string) { g.must(os.WriteFile(p, []byte("THREE\n"), 0o644)); g.old(p) }},
+	{"one byte", "f", func(g *fileBench, p string) {
 		f, err := os.OpenFile(p, os.O_WRONLY, 0)
 		g.must(err)
 		_, err = f.WriteAt([]byte("T"), 0)
 		g.must(err)
 		g.must(f.Close())
 	}},
-	{"renamed over", "f", func(g *ground, p string) { g.put("tmp", "other\n"); g.must(os.Rename(filepath.Join(g.dir, "tmp"), p)) }},
-	{"renamed over, as long and as old", "f", func(g *ground, p string) {
+	{"renamed over", "f", func(g *fileBench, p string) {
+		g.put("tmp", "other\n")
+		g.must(os.Rename(filepath.Join(g.dir, "tmp"), p))
+	}},
+	{"renamed over, as long and as old", "f", func(g *fileBench, p string) {
 		g.put("tmp", "THREE\n")
 		g.old(filepath.Join(g.dir, "tmp"))
 		g.must(os.Rename(filepath.Join(g.dir, "tmp"), p))
 	}},
-	{"cut", "f", func(g *ground, p string) { g.must(os.Truncate(p, 2)) }},
-	{"emptied", "f", func(g *ground, p string) { g.must(os.Truncate(p, 0)) }},
-	{"grown with zeros", "f", func(g *ground, p string) { g.must(os.Truncate(p, 20)) }},
-	{"appended", "f", func(g *ground, p string) {
+	{"cut", "f", func(g *fileBench, p string) { g.must(os.Truncate(p, 2)) }},
+	{"emptied", "f", func(g *fileBench, p string) { g.must(os.Truncate(p, 0)) }},
+	{"grown with zeros", "f", func(g *fileBench, p string) { g.must(os.Truncate(p, 20)) }},
+	{"appended", "f", func(g *fileBench, p string) {
 		f, err := os.OpenFile(p, os.O_WRONLY|os.O_APPEND, 0)
 		g.must(err)
 		_, err = f.WriteString("more\n")
 		g.must(err)
 		g.must(f.Close())
 	}},
-	{"mapped", "f", func(g *ground, p string) {
+	{"mapped", "f", func(g *fileBench, p string) {
 		f, err := os.OpenFile(p, os.O_RDWR, 0)
 		g.must(err)
 		defer f.Close()
@@ -56,56 +59,59 @@ var ways = []struct {
 		m[0] = 'T'
 		g.must(syscall.Munmap(m))
 	}},
-	{"an editor's backup and a new file", "f", func(g *ground, p string) {
+	{"an editor's backup and a new file", "f", func(g *fileBench, p string) {
 		g.must(os.Rename(p, p+"~"))
 		g.must(os.WriteFile(p, []byte("other\n"), 0o644))
 	}},
-	{"written with other line ends", "f", func(g *ground, p string) { g.must(os.WriteFile(p, []byte("three\r\n"), 0o644)) }},
-	{"a hard link to another", "f", func(g *ground, p string) {
+	{"written with other line ends", "f", func(g *fileBench, p string) { g.must(os.WriteFile(p, []byte("three\r\n"), 0o644)) }},
+	{"a hard link to another", "f", func(g *fileBench, p string) {
 		g.put("tmp", "other\n")
 		g.must(os.Remove(p))
 		g.must(os.Link(filepath.Join(g.dir, "tmp"), p))
 	}},
-	{"a link to another", "f", func(g *ground, p string) {
+	{"a link to another", "f", func(g *fileBench, p string) {
 		g.put("tmp", "other\n")
 		g.must(os.Remove(p))
 		g.must(os.Symlink("tmp", p))
 	}},
-	{"git checkout of another commit", "f", func(g *ground, p string) { g.git("checkout", "-q", "other") }},
-	{"removed", "f (deleted)", func(g *ground, p string) { g.must(os.Remove(p)) }},
-	{"moved away", "f (deleted)", func(g *ground, p string) { g.must(os.Rename(p, p+".bak")) }},
-	{"renamed by letter case only", "f (deleted)", func(g *ground, p string) { g.must(os.Rename(p, filepath.Join(filepath.Dir(p), "F"))) }},
-	{"a dangling link", "f (deleted)", func(g *ground, p string) { g.must(os.Remove(p)); g.must(os.Symlink("nowhere", p)) }},
-	{"a folder", "f (no file any more)", func(g *ground, p string) { g.must(os.Remove(p)); g.must(os.Mkdir(p, 0o755)) }},
-	{"a pipe", "f (no file any more)", func(g *ground, p string) { g.must(os.Remove(p)); g.must(syscall.Mkfifo(p, 0o600)) }},
+	{"git checkout of another commit", "f", func(g *fileBench, p string) { g.git("checkout", "-q", "other") }},
+	{"removed", "f (deleted)", func(g *fileBench, p string) { g.must(os.Remove(p)) }},
+	{"moved away", "f (deleted)", func(g *fileBench, p string) { g.must(os.Rename(p, p+".bak")) }},
+	{"renamed by letter case only", "f (deleted)", func(g *fileBench, p string) { g.must(os.Rename(p, filepath.Join(filepath.Dir(p), "F"))) }},
+	{"a dangling link", "f (deleted)", func(g *fileBench, p string) { g.must(os.Remove(p)); g.must(os.Symlink("nowhere", p)) }},
+	{"a folder", "f (no file any more)", func(g *fileBench, p string) { g.must(os.Remove(p)); g.must(os.Mkdir(p, 0o755)) }},
+	{"a pipe", "f (no file any more)", func(g *fileBench, p string) { g.must(os.Remove(p)); g.must(syscall.Mkfifo(p, 0o600)) }},
 
-	{"nothing", "", func(*ground, string) {}},
-	{"touched", "", func(g *ground, p string) { now := time.Now().Add(time.Hour); g.must(os.Chtimes(p, now, now)) }},
-	{"another mode", "", func(g *ground, p string) { g.must(os.Chmod(p, 0o600)) }},
-	{"the same bytes again", "", func(g *ground, p string) { g.must(os.WriteFile(p, []byte("three\n"), 0o644)) }},
-	{"the same bytes renamed over", "", func(g *ground, p string) { g.put("tmp", "three\n"); g.must(os.Rename(filepath.Join(g.dir, "tmp"), p)) }},
-	{"changed and back", "", func(g *ground, p string) {
+	{"nothing", "", func(*fileBench, string) {}},
+	{"touched", "", func(g *fileBench, p string) { now := time.Now().Add(time.Hour); g.must(os.Chtimes(p, now, now)) }},
+	{"another mode", "", func(g *fileBench, p string) { g.must(os.Chmod(p, 0o600)) }},
+	{"the same bytes again", "", func(g *fileBench, p string) { g.must(os.WriteFile(p, []byte("three\n"), 0o644)) }},
+	{"the same bytes renamed over", "", func(g *fileBench, p string) {
+		g.put("tmp", "three\n")
+		g.must(os.Rename(filepath.Join(g.dir, "tmp"), p))
+	}},
+	{"changed and back", "", func(g *fileBench, p string) {
 		g.must(os.WriteFile(p, []byte("other\n"), 0o644))
 		g.must(os.WriteFile(p, []byte("three\n"), 0o644))
 	}},
-	{"removed and made again", "", func(g *ground, p string) { g.must(os.Remove(p)); g.must(os.WriteFile(p, []byte("three\n"), 0o600)) }},
-	{"git checkout and back", "", func(g *ground, p string) { g.git("checkout", "-q", "other"); g.git("checkout", "-q", "-") }},
-	{"git stash and pop", "", func(g *ground, p string) {
+	{"removed and made again", "", func(g *fileBench, p string) { g.must(os.Remove(p)); g.must(os.WriteFile(p, []byte("three\n"), 0o600)) }},
+	{"git checkout and back", "", func(g *fileBench, p string) { g.git("checkout", "-q", "other"); g.git("checkout", "-q", "-") }},
+	{"git stash and pop", "", func(g *fileBench, p string) {
 		g.put("own", "2")
 		g.git("stash", "-q")
 		g.git("stash", "pop", "-q")
 	}},
-	{"a hard link more", "", func(g *ground, p string) { g.must(os.Link(p, p+".2")) }},
-	{"a link to the same bytes", "", func(g *ground, p string) { g.must(os.Rename(p, p+".2")); g.must(os.Symlink("f.2", p)) }},
-	{"another file changed", "", func(g *ground, p string) { g.put("tmp", "new") }},
+	{"a hard link more", "", func(g *fileBench, p string) { g.must(os.Link(p, p+".2")) }},
+	{"a link to the same bytes", "", func(g *fileBench, p string) { g.must(os.Rename(p, p+".2")); g.must(os.Symlink("f.2", p)) }},
+	{"another file changed", "", func(g *fileBench, p string) { g.put("tmp", "new") }},
 }
 
 // old gives a file the times that f began with.
-func (g *ground) old(path string) { g.must(os.Chtimes(path, longAgo, longAgo)) }
+func (g *fileBench) old(path string) { g.must(os.Chtimes(path, longAgo, longAgo)) }
 
 var longAgo = time.Unix(1_700_000_000, 0)
 
-func (g *ground) git(args ...string) {
+func (g *fileBench) git(args ...string) {
 	g.t.Helper()
 	cmd := exec.Command("git", append([]string{"-c", "user.name=a", "-c", "user.email=a@b.c", "-c", "commit.gpgsign=false"}, args...)...)
 	cmd.Dir = g.dir
@@ -115,9 +121,9 @@ func (g *ground) git(args ...string) {
 	}
 }
 
-// sown is a fixture whose model reads f.
-func sown(t *testing.T, git bool, turns ...turn) *ground {
-	g := newGround(t, append([]turn{{calls: []call{read("r", "f")}}}, turns...)...)
+// newUnreadBench is a fixture whose model reads f.
+func newUnreadBench(t *testing.T, git bool, turns ...turn) *fileBench {
+	g := newFileBench(t, append([]turn{{calls: []call{read("r", "f")}}}, turns...)...)
 	g.put("f", "three\n")
 	g.put("own", "1")
 	if git {
@@ -141,12 +147,12 @@ func TestWaysOfChangingAFile(t *testing.T) {
 		if _, err := exec.LookPath("git"); git && err != nil {
 			continue
 		}
-		first := func(g *ground, n int) string {
+		first := func(g *fileBench, n int) string {
 			line, _, _ := strings.Cut(g.news(n), "\n")
 			return line
 		}
 		t.Run("live, "+w.name, func(t *testing.T) {
-			g := sown(t, git, turn{calls: []call{use("k", "look", "x")}}, turn{calls: []call{use("l", "look", "x")}}, turn{calls: []call{use("m", "look", "x")}})
+			g := newUnreadBench(t, git, turn{calls: []call{use("k", "look", "x")}}, turn{calls: []call{use("l", "look", "x")}}, turn{calls: []call{use("m", "look", "x")}})
 			g.at(3, func() { w.do(g, filepath.Join(g.dir, "f")) })
 			want(t, g.run("go"), "completed", "")
 			if got := g.news(2); got != "" {
@@ -160,7 +166,7 @@ func TestWaysOfChangingAFile(t *testing.T) {
 			}
 		})
 		t.Run("after a restart, "+w.name, func(t *testing.T) {
-			g := sown(t, git)
+			g := newUnreadBench(t, git)
 			want(t, g.run("go"), "completed", "")
 			w.do(g, filepath.Join(g.dir, "f"))
 			n := len(g.model.requests)
@@ -179,7 +185,7 @@ func TestWaysOfChangingAFile(t *testing.T) {
 
 // A folder on the way that leads elsewhere now makes its files other ones.
 func TestAFolderThatWasSwapped(t *testing.T) {
-	g := newGround(t, turn{calls: []call{read("r", "d/f")}}, turn{calls: []call{use("l", "look", "x")}})
+	g := newFileBench(t, turn{calls: []call{read("r", "d/f")}}, turn{calls: []call{use("l", "look", "x")}})
 	g.put("d/f", "1\n")
 	g.put("e/f", "2\n")
 	g.at(2, func() {
@@ -208,7 +214,7 @@ func TestManyKnownFilesAreNoNews(t *testing.T) {
 	for i := range 8 {
 		turns = append(turns, turn{calls: []call{use(fmt.Sprint("l", i), "look", fmt.Sprint(i))}})
 	}
-	g := newGround(t, turns...)
+	g := newFileBench(t, turns...)
 	for i := range files {
 		name := fmt.Sprintf("d%d/f%d", i%10, i)
 		g.put(name, "x\n")

@@ -17,7 +17,7 @@ func BenchmarkWarmSurvey(b *testing.B) {
 			if git {
 				o.Git = ""
 			}
-			l := newLab(b, o)
+			l := newBench(b, o)
 			for i := range 20000 {
 				l.write(fmt.Sprintf("d%02d/e%02d/file%03d.go", i/50/20, i/50%20, i%50), fmt.Sprintf("package p%d\n", i))
 			}
@@ -36,7 +36,7 @@ func BenchmarkWarmSurvey(b *testing.B) {
 
 // BenchmarkApply puts 2,000 files of 2 KB in 40 folders back and forth.
 func BenchmarkApply(b *testing.B) {
-	l := newLab(b, Options{Git: "none"})
+	l := newBench(b, Options{Git: "none"})
 	const n = 2000
 	var paths []string
 	text := func(i, v int) string { return fmt.Sprintf("%0*d version %d", 2000, i, v) }

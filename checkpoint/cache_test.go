@@ -18,7 +18,7 @@ import (
 // The survey on disk saves work and decides nothing: whatever becomes of it, changes are
 // seen.
 func TestADamagedSurvey(t *testing.T) {
-	l := newLab(t, Options{Git: "none"})
+	l := newBench(t, Options{Git: "none"})
 	l.write("a", "1")
 	l.survey().Close()
 	name := filepath.Join(l.data, l.k.Name(), cacheName)
@@ -50,7 +50,7 @@ func TestADamagedSurvey(t *testing.T) {
 // The survey on disk is the newest, also after another process, and not the first that
 // there ever was: what it relies on is what a collection spares.
 func TestTheNewestSurveyIsRemembered(t *testing.T) {
-	l := newLab(t, Options{Git: "none"})
+	l := newBench(t, Options{Git: "none"})
 	for round := range 3 {
 		name := fmt.Sprint("f", round)
 		l.write(name, fmt.Sprint("content ", round))
@@ -75,7 +75,7 @@ func TestTheNewestSurveyIsRemembered(t *testing.T) {
 
 // The next process reads no file again that looks as it did.
 func TestTheSurveyIsRemembered(t *testing.T) {
-	l := newLab(t, Options{Git: "none"})
+	l := newBench(t, Options{Git: "none"})
 	l.write("a", "1")
 	l.must(os.Chtimes(l.at("a"), farPast, farPast))
 	s := l.survey()
@@ -114,7 +114,7 @@ func TestWhenAStatIsBelieved(t *testing.T) {
 
 // What a killed process left goes when it is old.
 func TestLeftoversOfTheSurvey(t *testing.T) {
-	l := newLab(t, Options{Git: "none"})
+	l := newBench(t, Options{Git: "none"})
 	dir := filepath.Join(l.data, l.k.Name())
 	l.must(os.MkdirAll(dir, 0o700))
 	for _, n := range []string{"survey-0.tmp", "survey-1.tmp", "surveyor.tmp"} {
@@ -169,7 +169,7 @@ func FuzzStream(f *testing.F) {
 }
 
 func TestManyAtOnce(t *testing.T) {
-	l := newLab(t, Options{Git: "none"})
+	l := newBench(t, Options{Git: "none"})
 	for _, n := range []string{"a", "b", "c", "d"} {
 		l.write(n, n)
 	}

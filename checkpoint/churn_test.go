@@ -20,7 +20,7 @@ import (
 // what a command did, but nothing is kept under a wrong name, nothing fails, and files
 // that nobody touches are not told.
 func TestSurveysWhileFilesChange(t *testing.T) {
-	l := newLab(t, Options{Git: "none"})
+	l := newBench(t, Options{Git: "none"})
 	for i := range 20 {
 		l.write(fmt.Sprintf("still/%d", i), fmt.Sprint(i))
 	}
@@ -85,7 +85,7 @@ func TestNothingThatATaskNeedsIsCollected(t *testing.T) {
 	few(t, 15)
 	rapid.Check(t, func(rt *rapid.T) {
 		o := Options{Git: "none"}
-		l := newLab(t, o)
+		l := newBench(t, o)
 		type saved struct {
 			number int
 			commit string

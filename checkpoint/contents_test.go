@@ -44,10 +44,10 @@ func earlierVersion(text string) api.FileVersion {
 	return api.FileVersion{Kind: api.KindFile, Mode: 0o644, Size: int64(len(text)), Hash: workspace.HashOf([]byte(text)), Blob: blobID([]byte(text))}
 }
 
-// earlierLab is a workspace whose contents an earlier version kept.
-func earlierLab(t testing.TB) *lab {
+// newEarlierBench is a workspace whose contents an earlier version kept.
+func newEarlierBench(t testing.TB) *bench {
 	t.Helper()
-	l := newLab(t, Options{Git: "none"})
+	l := newBench(t, Options{Git: "none"})
 	f, err := os.Open(filepath.Join("testdata", "earlier.tar.gz"))
 	l.must(err)
 	defer f.Close()
@@ -75,7 +75,7 @@ func earlierLab(t testing.TB) *lab {
 }
 
 // wantEarlier checks that everything that tasks own of the earlier version's contents can be read.
-func (l *lab) wantEarlier(when string) {
+func (l *bench) wantEarlier(when string) {
 	l.Helper()
 	k := l.open(Options{Git: "none"})
 	check := NewVerifier(l.data)
@@ -95,10 +95,10 @@ func (l *lab) wantEarlier(when string) {
 }
 
 // carried reports whether the earlier version's store is gone.
-func (l *lab) carried() bool { return gitstore.Open(l.k.dir) == nil }
+func (l *bench) carried() bool { return gitstore.Open(l.k.dir) == nil }
 
 func TestAStoreOfAnEarlierVersionIsRead(t *testing.T) {
-	l := earlierLab(t)
+	l := newEarlierBench(t)
 	before := l.stored()
 	l.wantEarlier("before the first write")
 	if u, err := l.k.Usage(t.Context(), "task-1"); err != nil || u.Objects < 3 || u.Bytes == 0 {
@@ -129,7 +129,7 @@ func TestAStoreOfAnEarlierVersionIsRead(t *testing.T) {
 
 // The first write carries everything over; what no task owns goes with the next collection.
 func TestAStoreOfAnEarlierVersionIsCarriedOver(t *testing.T) {
-	l := earlierLab(t)
+	l := newEarlierBench(t)
 	l.write("new", "new")
 	files := l.hold("new")
 	if !l.carried() {
@@ -171,7 +171,7 @@ func TestAStoreOfAnEarlierVersionIsCarriedOver(t *testing.T) {
 
 // A command during which the earlier version was killed: what it changed is found, and can be undone.
 func TestACommandOfAnEarlierVersion(t *testing.T) {
-	l := earlierLab(t)
+	l := newEarlierBench(t)
 	for _, p := range []string{"a", "d/b", "x", "loose"} {
 		l.write(p, "whatever is there now")
 	}
@@ -189,7 +189,7 @@ func TestACommandOfAnEarlierVersion(t *testing.T) {
 
 // A git that a user ran in the store has made differences, packed refs and loose objects of it.
 func TestAStoreThatGitRepacked(t *testing.T) {
-	l := earlierLab(t)
+	l := newEarlierBench(t)
 	git := func(args ...string) {
 		l.Helper()
 		gitIn(t, l.k.dir, append([]string{"--git-dir=" + l.k.dir}, args...)...)
@@ -211,7 +211,7 @@ func TestAStoreThatGitRepacked(t *testing.T) {
 	}
 	l.wantEarlier("carried over after git gc")
 
-	l = earlierLab(t)
+	l = newEarlierBench(t)
 	git("pack-refs", "--all")
 	l.must(l.k.Forget("Other.2"))
 	if owners, err := l.k.Owners(); err != nil || len(owners) != 1 {
@@ -221,7 +221,7 @@ func TestAStoreThatGitRepacked(t *testing.T) {
 
 // While a process of an earlier version works with the store, nothing is written beside it; reading works.
 func TestAStoreThatAnEarlierVersionUses(t *testing.T) {
-	l := earlierLab(t)
+	l := newEarlierBench(t)
 	leases, err := filepath.Glob(filepath.Join(l.k.dir, "roost", "leases", "*"))
 	if err != nil || len(leases) != 1 {
 		t.Fatalf("leases: %q, %v", leases, err)
@@ -251,7 +251,7 @@ func TestAStoreThatAnEarlierVersionUses(t *testing.T) {
 
 // What cannot be read of the earlier version's store stays where it is; everything else is carried over.
 func TestADamagedStoreOfAnEarlierVersion(t *testing.T) {
-	l := earlierLab(t)
+	l := newEarlierBench(t)
 	l.must(os.Remove(filepath.Join(l.k.dir, cacheName))) // no survey keeps anything
 	packs, err := filepath.Glob(filepath.Join(l.k.dir, "objects", "pack", "*.pack"))
 	l.must(err)
@@ -301,7 +301,7 @@ func TestADamagedStoreOfAnEarlierVersion(t *testing.T) {
 
 // A fork shares what an earlier version saved, and keeps it when the other task goes.
 func TestAForkOfAnEarlierVersionsTask(t *testing.T) {
-	l := earlierLab(t)
+	l := newEarlierBench(t)
 	l.must(l.k.Share(t.Context(), earlierC1, OwnerOf("task-1"), OwnerOf("fork")))
 	l.must(l.k.Share(t.Context(), earlierC1, OwnerOf("nothing"), OwnerOf("fork-2")))
 	l.must(l.k.Forget("task-1"))
@@ -315,7 +315,7 @@ func TestAForkOfAnEarlierVersionsTask(t *testing.T) {
 
 // Whatever byte of an earlier version's store is damaged, no wrong content is returned.
 func TestEveryDamagedByteOfAnEarlierStoreIsNoticed(t *testing.T) {
-	l := earlierLab(t)
+	l := newEarlierBench(t)
 	names, err := filepath.Glob(filepath.Join(l.k.dir, "objects", "pack", "*"))
 	l.must(err)
 	for _, name := range names {

@@ -17,7 +17,7 @@ import (
 )
 
 // differences compares two states, and what each line says of them.
-func (l *lab) differences(list []task.CheckpointSaved, from, to int, o DiffOptions) []api.FileDiff {
+func (l *bench) differences(list []task.CheckpointSaved, from, to int, o DiffOptions) []api.FileDiff {
 	l.Helper()
 	got, err := l.k.Diff(l.Context(), StateAt(list, from), StateAt(list, to), o)
 	l.must(err)
@@ -28,7 +28,7 @@ func TestDiffOfTwoCheckpoints(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("links and modes are not kept there")
 	}
-	l := newLab(t, Options{Git: "none"})
+	l := newBench(t, Options{Git: "none"})
 	l.write("edited", "1\n2\n3\n4\n5\n6\n7\n8\n")
 	l.write("deleted", "x\ny\n")
 	l.write("mode", "x\n")
@@ -95,7 +95,7 @@ func TestDiffOfTwoCheckpoints(t *testing.T) {
 }
 
 func TestDiffIsBounded(t *testing.T) {
-	l := newLab(t, Options{Git: "none"})
+	l := newBench(t, Options{Git: "none"})
 	l.write("d/large", strings.Repeat("line\n", 100))
 	l.write("d/one", "1\n")
 	l.write("two", "2\n")
@@ -132,7 +132,7 @@ func TestDiffIsBounded(t *testing.T) {
 
 // What stands in the workspace now is read there, and only if it is what was looked at.
 func TestDiffWithWhatIsThereNow(t *testing.T) {
-	l := newLab(t, Options{Git: "none"})
+	l := newBench(t, Options{Git: "none"})
 	l.write("a", "1\n")
 	l.write("b", "1\n")
 	list := l.past([]string{"a", "b"}, func() {})
@@ -158,7 +158,7 @@ func TestGitAppliesThePatches(t *testing.T) {
 	texts := rapid.SampledFrom([]string{"", "a", "a\n", "a\nb\nc\nd\ne\nf\ng\nh\ni\nj\n", "a\nB\nc\nd\ne\nf\ng\nh\ni\nj", "x\na\nb\nc\nd\ne\nf\ng\nh\nI\nj\n", "\n\n\n", "é\r\nb\r\n"})
 	paths := []string{"plain", "a dir/with blank", "quo\"te\\d", "ümlaut", "tab\there"}
 	for i := range 15 {
-		l := newLab(t, Options{Git: "none"})
+		l := newBench(t, Options{Git: "none"})
 		change := func(seed int) {
 			for j, p := range paths {
 				switch text := texts.Example(seed*100 + j); {

@@ -52,7 +52,7 @@ func TestAGitThatMisbehaves(t *testing.T) {
 		{"it gives what nobody asked for", index + check + "[ $cmd = batch ] && printf '" + strings.Repeat("ab", 20) + " blob 1\\n1\\n'\n", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			l := newLab(t, Options{Git: fakeGit(t, c.script+"exit 0\n")})
+			l := newBench(t, Options{Git: fakeGit(t, c.script+"exit 0\n")})
 			l.write("a", "1")
 			l.write("b", "of no repository")
 			l.must(os.Mkdir(l.at(".git"), 0o777))
@@ -71,7 +71,7 @@ func TestAGitThatMisbehaves(t *testing.T) {
 // A git that says nothing and does not end keeps nobody longer than he wants to wait, also
 // when what it started holds its output open.
 func TestAGitThatHangs(t *testing.T) {
-	l := newLab(t, Options{Git: fakeGit(t, "sleep 600 & echo $! >> ${0%/git}/pids; sleep 600\n")})
+	l := newBench(t, Options{Git: fakeGit(t, "sleep 600 & echo $! >> ${0%/git}/pids; sleep 600\n")})
 	l.write("a", "1")
 	l.must(os.Mkdir(l.at(".git"), 0o777))
 	l.must(os.WriteFile(l.at(".git/index"), []byte("an index"), 0o600))
@@ -101,7 +101,7 @@ check) sed 's/$/ blob/';;
 batch) while read id; do printf '%%s blob 1\n1\n' $id; done;;
 esac
 `, id, log)
-	l := newLab(t, Options{Git: fakeGit(t, script), MaxSurvey: -1})
+	l := newBench(t, Options{Git: fakeGit(t, script), MaxSurvey: -1})
 	l.write("a", "1")
 	l.write("same", "1")
 	l.must(os.Mkdir(l.at(".git"), 0o777))

@@ -18,14 +18,14 @@ import (
 	"github.com/roost-dev/roost/workspace"
 )
 
-func (l *lab) hold(paths ...string) map[string]api.FileVersion {
+func (l *bench) hold(paths ...string) map[string]api.FileVersion {
 	l.Helper()
 	v, err := l.k.Hold(l.Context(), paths)
 	l.must(err)
 	return v
 }
 
-func (l *lab) look(paths ...string) map[string]api.FileVersion {
+func (l *bench) look(paths ...string) map[string]api.FileVersion {
 	l.Helper()
 	v, err := l.k.Look(l.Context(), paths)
 	l.must(err)
@@ -33,7 +33,7 @@ func (l *lab) look(paths ...string) map[string]api.FileVersion {
 }
 
 func TestHoldKeepsWhatStandsThere(t *testing.T) {
-	l := newLab(t, Options{})
+	l := newBench(t, Options{})
 	l.write("dir/a.txt", "one\r\ntwo")
 	l.write("empty", "")
 	l.must(os.Chmod(l.at("dir/a.txt"), 0o640))
@@ -68,7 +68,7 @@ func TestHoldKeepsWhatStandsThere(t *testing.T) {
 }
 
 func TestHoldOfLinks(t *testing.T) {
-	l := newLab(t, Options{})
+	l := newBench(t, Options{})
 	l.write("real/f", "text")
 	l.write("../outside", "not ours")
 	l.must(os.Symlink("real", l.at("way")))
@@ -104,7 +104,7 @@ func TestHoldOfLinks(t *testing.T) {
 
 // Look follows nothing: a path that is behind a link now is none that was recorded.
 func TestLookFollowsNothing(t *testing.T) {
-	l := newLab(t, Options{})
+	l := newBench(t, Options{})
 	l.write("real/f", "text")
 	l.must(os.Symlink("real", l.at("way")))
 	l.must(os.Symlink(l.root, l.at("loop")))
@@ -130,7 +130,7 @@ func TestLookFollowsNothing(t *testing.T) {
 }
 
 func TestHoldOfLargeFiles(t *testing.T) {
-	l := newLab(t, Options{MaxHold: 20 << 20})
+	l := newBench(t, Options{MaxHold: 20 << 20})
 	large := strings.Repeat("0123456789abcdef", 10<<20/16)
 	l.write("large", large)
 	l.write("too large", strings.Repeat(large, 3))
@@ -145,7 +145,7 @@ func TestHoldOfLargeFiles(t *testing.T) {
 
 // A log grows all the time: what is kept is something that it held.
 func TestFilesThatChangeWhileTheyAreRead(t *testing.T) {
-	l := newLab(t, Options{})
+	l := newBench(t, Options{})
 	l.write("log", "first line\n")
 	g, err := l.k.open()
 	l.must(err)
@@ -188,7 +188,7 @@ func TestFilesThatChangeWhileTheyAreRead(t *testing.T) {
 }
 
 func TestNamesOfAllKinds(t *testing.T) {
-	l := newLab(t, Options{})
+	l := newBench(t, Options{})
 	names := []string{"line\nbreak", "tab\t", "not utf-8 \xff\xfe", "dir \x80/in \xc3", "\U0010FFFE", "back\\slash", "-rf", "a b", "ümlaut", ".gitignored", ".gitx", "git~1", "con"}
 	want := map[string]string{}
 	for _, n := range names {
@@ -225,7 +225,7 @@ func TestWhatMayNotBeRead(t *testing.T) {
 	if os.Geteuid() == 0 {
 		t.Skip("root may read everything")
 	}
-	l := newLab(t, Options{Git: "none"})
+	l := newBench(t, Options{Git: "none"})
 	l.write("closed/x", "1")
 	l.write("secret", "1")
 	l.must(os.Chmod(l.at("closed"), 0))
@@ -249,7 +249,7 @@ func TestWhatMayNotBeRead(t *testing.T) {
 }
 
 func TestADiskThatRefuses(t *testing.T) {
-	l := newLab(t, Options{Git: "none"})
+	l := newBench(t, Options{Git: "none"})
 	l.write("a", "1")
 	l.must(os.MkdirAll(filepath.Dir(l.data), 0o777))
 	l.must(os.WriteFile(l.data, []byte("a file where the folder should be"), 0o600))
@@ -269,7 +269,7 @@ func TestADiskThatRefuses(t *testing.T) {
 }
 
 func TestACallerWhoGivesUp(t *testing.T) {
-	l := newLab(t, Options{})
+	l := newBench(t, Options{})
 	l.write("a", "1")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -286,7 +286,7 @@ func TestACallerWhoGivesUp(t *testing.T) {
 }
 
 func TestAWorkspaceThatWent(t *testing.T) {
-	l := newLab(t, Options{})
+	l := newBench(t, Options{})
 	l.must(os.Rename(l.root, l.root+"2"))
 	if _, err := l.k.Survey(t.Context()); err == nil {
 		t.Error("a survey of nothing")

@@ -12,28 +12,28 @@ import (
 	"github.com/roost-dev/roost/workspace"
 )
 
-// lab is a workspace with a keeper, in scratch folders.
-type lab struct {
+// bench is a workspace with a keeper, in scratch folders.
+type bench struct {
 	testing.TB
 	root string // of the workspace
 	data string // <root>/checkpoints
 	k    *Keeper
 }
 
-func newLab(t testing.TB, o Options) *lab {
+func newBench(t testing.TB, o Options) *bench {
 	t.Helper()
 	base, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &lab{TB: t, root: filepath.Join(base, "ws"), data: filepath.Join(base, "roost", "checkpoints")}
+	l := &bench{TB: t, root: filepath.Join(base, "ws"), data: filepath.Join(base, "roost", "checkpoints")}
 	l.must(os.Mkdir(l.root, 0o777))
 	l.k = l.open(o)
 	return l
 }
 
 // open is another keeper of the same workspace, as another process has it.
-func (l *lab) open(o Options) *Keeper {
+func (l *bench) open(o Options) *Keeper {
 	l.Helper()
 	w, err := workspace.Open(l.root)
 	l.must(err)
@@ -46,28 +46,28 @@ func (l *lab) open(o Options) *Keeper {
 	return k
 }
 
-func (l *lab) must(err error) {
+func (l *bench) must(err error) {
 	if err != nil {
 		l.Helper()
 		l.Fatal(err)
 	}
 }
 
-func (l *lab) at(p string) string { return filepath.Join(l.root, filepath.FromSlash(p)) }
+func (l *bench) at(p string) string { return filepath.Join(l.root, filepath.FromSlash(p)) }
 
 // write makes a file with its folders.
-func (l *lab) write(p, text string) {
+func (l *bench) write(p, text string) {
 	l.Helper()
 	l.must(os.MkdirAll(filepath.Dir(l.at(p)), 0o777))
 	l.must(os.WriteFile(l.at(p), []byte(text), 0o644))
 }
 
-func (l *lab) remove(p string) {
+func (l *bench) remove(p string) {
 	l.Helper()
 	l.must(os.RemoveAll(l.at(p)))
 }
 
-func (l *lab) survey() *Survey {
+func (l *bench) survey() *Survey {
 	l.Helper()
 	s, err := l.k.Survey(l.Context())
 	l.must(err)
@@ -76,14 +76,14 @@ func (l *lab) survey() *Survey {
 }
 
 // during gives what a survey says of what do changes, by path.
-func (l *lab) during(do func()) map[string]task.CheckpointFile {
+func (l *bench) during(do func()) map[string]task.CheckpointFile {
 	l.Helper()
 	s := l.survey()
 	do()
 	return l.changes(s)
 }
 
-func (l *lab) changes(s *Survey) map[string]task.CheckpointFile {
+func (l *bench) changes(s *Survey) map[string]task.CheckpointFile {
 	l.Helper()
 	list, err := s.Changes(l.Context())
 	l.must(err)
@@ -98,7 +98,7 @@ func (l *lab) changes(s *Survey) map[string]task.CheckpointFile {
 }
 
 // content is what the store has of a version; "(not kept)" when it has nothing.
-func (l *lab) content(v api.FileVersion) string {
+func (l *bench) content(v api.FileVersion) string {
 	l.Helper()
 	data, err := l.k.Content(l.Context(), v, 0)
 	if errors.Is(err, ErrUnkept) {
@@ -109,7 +109,7 @@ func (l *lab) content(v api.FileVersion) string {
 }
 
 // wantChange checks one change by its contents; "" stands for nothing there.
-func (l *lab) wantChange(got map[string]task.CheckpointFile, p, was, now string) {
+func (l *bench) wantChange(got map[string]task.CheckpointFile, p, was, now string) {
 	l.Helper()
 	f, ok := got[p]
 	if !ok {

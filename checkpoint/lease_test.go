@@ -17,7 +17,7 @@ import (
 
 // unholdable makes a store in which nothing more can be held, as on a full disk or one
 // that may only be read; mend ends that.
-func (l *lab) unholdable() (mend func()) {
+func (l *bench) unholdable() (mend func()) {
 	l.Helper()
 	lock := filepath.Join(l.k.dir, "lock")
 	l.must(os.Remove(lock))
@@ -26,7 +26,7 @@ func (l *lab) unholdable() (mend func()) {
 }
 
 // stored are all files of the store, and when they were written.
-func (l *lab) stored() map[string]string {
+func (l *bench) stored() map[string]string {
 	l.Helper()
 	out := map[string]string{}
 	l.must(filepath.WalkDir(l.k.dir, func(path string, d fs.DirEntry, err error) error {
@@ -43,7 +43,7 @@ func (l *lab) stored() map[string]string {
 // What a restore would do is told also where the store may only be read, and telling it
 // writes nothing at all.
 func TestAPreviewNeedsNoWriting(t *testing.T) {
-	l := newLab(t, Options{Git: "none"})
+	l := newBench(t, Options{Git: "none"})
 	l.write("f", "1\n")
 	l.write("m", "1\n2\n3\n")
 	list := l.past([]string{"f", "m"}, func() { l.write("f", "2\n"); l.write("m", "ONE\n2\n3\n") })
@@ -73,7 +73,7 @@ func TestAPreviewNeedsNoWriting(t *testing.T) {
 
 // A content that is there and cannot be held is not told to be lost.
 func TestWhatCannotBeHeldIsNotLost(t *testing.T) {
-	l := newLab(t, Options{Git: "none"})
+	l := newBench(t, Options{Git: "none"})
 	l.write("f", "1\n")
 	list := l.past([]string{"f"}, func() { l.write("f", "2\n") })
 	other := l.open(Options{Git: "none"})
@@ -104,7 +104,7 @@ func TestWhatCannotBeHeldIsNotLost(t *testing.T) {
 // A checkpoint whose parents cannot be held is refused: saved without them, all that they
 // alone hold would be nobody's, and go with the next collection.
 func TestNoCheckpointLosesItsParents(t *testing.T) {
-	l := newLab(t, Options{Git: "none"})
+	l := newBench(t, Options{Git: "none"})
 	l.write("f", "1\n")
 	c1 := l.save(Snapshot{Number: 1, Files: l.hold("f")})
 	other := l.open(Options{Git: "none"})

@@ -124,7 +124,7 @@ func few(t *testing.T, n int) {
 
 func changesAreTheDifference(t *testing.T, o Options, git bool) {
 	rapid.Check(t, func(rt *rapid.T) {
-		l := newLab(t, o)
+		l := newBench(t, o)
 		for range rapid.IntRange(0, 12).Draw(rt, "edits before") {
 			anyEdit(rt, l.root)
 		}
@@ -181,7 +181,7 @@ func changesAreTheDifference(t *testing.T, o Options, git bool) {
 	})
 }
 
-func (l *lab) seen(v api.FileVersion) seen {
+func (l *bench) seen(v api.FileVersion) seen {
 	s := seen{kind: v.Kind, mode: v.Mode}
 	if v.Kind == api.KindFile || v.Kind == api.KindLink {
 		s.text = l.content(v)

@@ -12,7 +12,7 @@ import (
 
 // What is no file is never opened: a pipe would not let go.
 func TestSpecialFiles(t *testing.T) {
-	l := newLab(t, Options{Git: "none"})
+	l := newBench(t, Options{Git: "none"})
 	l.must(syscall.Mkfifo(l.at("pipe"), 0o600))
 	l.must(syscall.Mkfifo(l.at("pipe2"), 0o600))
 	if v := l.look("pipe")["pipe"]; v.Kind != api.KindOther {

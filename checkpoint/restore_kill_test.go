@@ -55,7 +55,7 @@ func TestRestoreOfAChild(t *testing.T) {
 
 // killed lets a child put files back and reports whether it was killed at the failpoint;
 // false: it came to an end before.
-func (l *lab) killed(files []task.RestoreFile, point string) bool {
+func (l *bench) killed(files []task.RestoreFile, point string) bool {
 	l.Helper()
 	raw, err := json.Marshal(childsWork{l.root, l.data, files})
 	l.must(err)
@@ -82,7 +82,7 @@ func TestAKilledRestoreIsCompletedOrTakenBack(t *testing.T) {
 		points = points[4:]
 	}
 	paths := []string{"edited", "deleted/with/its/folder", "new/folder/made", "link", "was", "mode"}
-	l := newLab(t, Options{Git: "none"})
+	l := newBench(t, Options{Git: "none"})
 	l.write("edited", "old")
 	l.write("deleted/with/its/folder", "old")
 	l.must(os.Symlink("edited", l.at("link")))
@@ -157,7 +157,7 @@ func TestKillsWhileCarryingOver(t *testing.T) {
 		"checkpoint.carry.named", "checkpoint.carry.refused",
 	} {
 		t.Run(point, func(t *testing.T) {
-			l := earlierLab(t)
+			l := newEarlierBench(t)
 			raw, err := json.Marshal(childsWork{l.root, l.data, nil})
 			l.must(err)
 			name := filepath.Join(t.TempDir(), "work.json")

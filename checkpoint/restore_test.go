@@ -22,7 +22,7 @@ import (
 )
 
 // tree is all that stands in the workspace: folders, files with mode and content, links.
-func (l *lab) tree() map[string]string {
+func (l *bench) tree() map[string]string {
 	l.Helper()
 	out := map[string]string{}
 	l.must(filepath.WalkDir(l.root, func(path string, d fs.DirEntry, err error) error {
@@ -65,7 +65,7 @@ func onlyFiles(tree map[string]string) map[string]string {
 }
 
 // looked records paths as a checkpoint of a reason that only looks.
-func (l *lab) looked(paths ...string) []task.CheckpointFile {
+func (l *bench) looked(paths ...string) []task.CheckpointFile {
 	l.Helper()
 	held, err := l.k.Hold(l.Context(), paths)
 	l.must(err)
@@ -83,7 +83,7 @@ func (l *lab) looked(paths ...string) []task.CheckpointFile {
 }
 
 // past takes checkpoints of paths before and after each of some changes of the task.
-func (l *lab) past(paths []string, changes ...func()) []task.CheckpointSaved {
+func (l *bench) past(paths []string, changes ...func()) []task.CheckpointSaved {
 	l.Helper()
 	list := []task.CheckpointSaved{{Number: 1, Reason: task.ReasonBefore, Files: l.looked(paths...)}}
 	for _, change := range changes {
@@ -94,7 +94,7 @@ func (l *lab) past(paths []string, changes ...func()) []task.CheckpointSaved {
 }
 
 // plan looks and plans.
-func (l *lab) plan(list []task.CheckpointSaved, to int, rule Rule) Plan {
+func (l *bench) plan(list []task.CheckpointSaved, to int, rule Rule) Plan {
 	l.Helper()
 	now, err := l.k.Look(l.Context(), Tracked(list, nil))
 	l.must(err)
@@ -104,7 +104,7 @@ func (l *lab) plan(list []task.CheckpointSaved, to int, rule Rule) Plan {
 }
 
 // intent is what a restore commits before it begins.
-func (l *lab) intent(p Plan) []task.RestoreFile {
+func (l *bench) intent(p Plan) []task.RestoreFile {
 	l.Helper()
 	held := map[string]api.FileVersion{}
 	for _, f := range l.looked(p.Paths()...) {
@@ -117,7 +117,7 @@ func (l *lab) intent(p Plan) []task.RestoreFile {
 	return files
 }
 
-func (l *lab) apply(files []task.RestoreFile) Applied {
+func (l *bench) apply(files []task.RestoreFile) Applied {
 	l.Helper()
 	got, err := l.k.Apply(l.Context(), files)
 	l.must(err)
@@ -125,7 +125,7 @@ func (l *lab) apply(files []task.RestoreFile) Applied {
 }
 
 // wantTree compares the workspace with a picture of it.
-func (l *lab) wantTree(when string, want map[string]string) {
+func (l *bench) wantTree(when string, want map[string]string) {
 	l.Helper()
 	if d := cmp.Diff(want, l.tree()); d != "" {
 		l.Errorf("%s: got %s, want d = \"\"", when, d)
@@ -136,35 +136,35 @@ func (l *lab) wantTree(when string, want map[string]string) {
 // makes it what it had become, and doing either twice changes nothing.
 func TestRestoresAndTheirUndoOnDisk(t *testing.T) {
 	for name, c := range map[string]struct {
-		before, change func(l *lab)
+		before, change func(l *bench)
 		paths          []string
 	}{
-		"an edit": {func(l *lab) { l.write("a", "old") }, func(l *lab) { l.write("a", "new") }, []string{"a"}},
-		"a new file with folders": {func(l *lab) { l.write("mine/x", "m") }, func(l *lab) { l.write("new/deep/er/a", "x") },
+		"an edit": {func(l *bench) { l.write("a", "old") }, func(l *bench) { l.write("a", "new") }, []string{"a"}},
+		"a new file with folders": {func(l *bench) { l.write("mine/x", "m") }, func(l *bench) { l.write("new/deep/er/a", "x") },
 			[]string{"new/deep/er/a"}},
-		"a new file in an empty folder": {func(l *lab) { l.must(os.Mkdir(l.at("empty"), 0o777)) }, func(l *lab) { l.write("empty/sub/a", "x") },
+		"a new file in an empty folder": {func(l *bench) { l.must(os.Mkdir(l.at("empty"), 0o777)) }, func(l *bench) { l.write("empty/sub/a", "x") },
 			[]string{"empty/sub/a"}},
-		"deleted with its folder": {func(l *lab) { l.write("d/e/a", "x") }, func(l *lab) { l.remove("d") }, []string{"d/e/a"}},
-		"moved":                   {func(l *lab) { l.write("a", "x") }, func(l *lab) { l.must(os.Rename(l.at("a"), l.at("b"))) }, []string{"a", "b"}},
-		"mode":                    {func(l *lab) { l.write("a", "x") }, func(l *lab) { l.must(os.Chmod(l.at("a"), 0o755)) }, []string{"a"}},
-		"read-only":               {func(l *lab) { l.write("a", "x") }, func(l *lab) { l.write("a", "y"); l.must(os.Chmod(l.at("a"), 0o444)) }, []string{"a"}},
-		"mode and content": {func(l *lab) { l.write("a", "x"); l.must(os.Chmod(l.at("a"), 0o600)) },
-			func(l *lab) { l.write("a", "y"); l.must(os.Chmod(l.at("a"), 0o751)) }, []string{"a"}},
-		"a link elsewhere": {func(l *lab) { l.must(os.Symlink("one", l.at("l"))) },
-			func(l *lab) { l.remove("l"); l.must(os.Symlink("../../out", l.at("l"))) }, []string{"l"}},
-		"a file becomes a link": {func(l *lab) { l.write("a", "x") }, func(l *lab) { l.remove("a"); l.must(os.Symlink("b", l.at("a"))) }, []string{"a"}},
-		"a file becomes a folder": {func(l *lab) { l.write("a", "x") }, func(l *lab) { l.remove("a"); l.write("a/b/c", "y") },
+		"deleted with its folder": {func(l *bench) { l.write("d/e/a", "x") }, func(l *bench) { l.remove("d") }, []string{"d/e/a"}},
+		"moved":                   {func(l *bench) { l.write("a", "x") }, func(l *bench) { l.must(os.Rename(l.at("a"), l.at("b"))) }, []string{"a", "b"}},
+		"mode":                    {func(l *bench) { l.write("a", "x") }, func(l *bench) { l.must(os.Chmod(l.at("a"), 0o755)) }, []string{"a"}},
+		"read-only":               {func(l *bench) { l.write("a", "x") }, func(l *bench) { l.write("a", "y"); l.must(os.Chmod(l.at("a"), 0o444)) }, []string{"a"}},
+		"mode and content": {func(l *bench) { l.write("a", "x"); l.must(os.Chmod(l.at("a"), 0o600)) },
+			func(l *bench) { l.write("a", "y"); l.must(os.Chmod(l.at("a"), 0o751)) }, []string{"a"}},
+		"a link elsewhere": {func(l *bench) { l.must(os.Symlink("one", l.at("l"))) },
+			func(l *bench) { l.remove("l"); l.must(os.Symlink("../../out", l.at("l"))) }, []string{"l"}},
+		"a file becomes a link": {func(l *bench) { l.write("a", "x") }, func(l *bench) { l.remove("a"); l.must(os.Symlink("b", l.at("a"))) }, []string{"a"}},
+		"a file becomes a folder": {func(l *bench) { l.write("a", "x") }, func(l *bench) { l.remove("a"); l.write("a/b/c", "y") },
 			[]string{"a", "a/b/c"}},
-		"a folder becomes a link": {func(l *lab) { l.write("d/a", "x"); l.write("e/a", "theirs") },
-			func(l *lab) { l.remove("d"); l.must(os.Symlink("e", l.at("d"))) }, []string{"d", "d/a"}},
-		"nothing in it":     {func(l *lab) { l.write("a", "") }, func(l *lab) { l.remove("a"); l.write("b", "") }, []string{"a", "b"}},
-		"a name with bytes": {func(l *lab) { l.write("\xff\xfe odd\n", "x") }, func(l *lab) { l.remove("\xff\xfe odd\n") }, []string{Recorded("\xff\xfe odd\n")}},
+		"a folder becomes a link": {func(l *bench) { l.write("d/a", "x"); l.write("e/a", "theirs") },
+			func(l *bench) { l.remove("d"); l.must(os.Symlink("e", l.at("d"))) }, []string{"d", "d/a"}},
+		"nothing in it":     {func(l *bench) { l.write("a", "") }, func(l *bench) { l.remove("a"); l.write("b", "") }, []string{"a", "b"}},
+		"a name with bytes": {func(l *bench) { l.write("\xff\xfe odd\n", "x") }, func(l *bench) { l.remove("\xff\xfe odd\n") }, []string{Recorded("\xff\xfe odd\n")}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if runtime.GOOS == "windows" && (strings.Contains(name, "link") || strings.Contains(name, "mode") || strings.Contains(name, "bytes") || strings.Contains(name, "read-only")) {
 				t.Skip("not kept there")
 			}
-			l := newLab(t, Options{Git: "none"})
+			l := newBench(t, Options{Git: "none"})
 			l.write("unknown", "nobody's")
 			c.before(l)
 			before := l.tree()
@@ -196,7 +196,7 @@ func TestRestoreIsItsUndosInverse(t *testing.T) {
 	paths := []string{"a", "a/b", "a/b/c", "d/e", "d/f", "g"}
 	for seed := range uint64(15) {
 		r := rand.New(rand.NewPCG(seed, uint64(time.Now().YearDay())))
-		l := newLab(t, Options{Git: "none"})
+		l := newBench(t, Options{Git: "none"})
 		step := func() {
 			p := paths[r.IntN(len(paths))]
 			switch r.IntN(5) {
@@ -239,7 +239,7 @@ func TestRestoreIsItsUndosInverse(t *testing.T) {
 
 // What others do while a restore is under way is left alone, and said.
 func TestWhatOthersChangeMeanwhileIsLeft(t *testing.T) {
-	l := newLab(t, Options{Git: "none"})
+	l := newBench(t, Options{Git: "none"})
 	for _, p := range []string{"same", "edited", "deleted", "made", "mode", "folder"} {
 		if p != "made" && p != "folder" {
 			l.write(p, "old")
@@ -278,7 +278,7 @@ func TestWhatOthersChangeMeanwhileIsLeft(t *testing.T) {
 // A folder that became a link must not lead a restore out of the workspace, whenever it
 // was put there.
 func TestARestoreIsNotLedThroughALink(t *testing.T) {
-	l := newLab(t, Options{Git: "none"})
+	l := newBench(t, Options{Git: "none"})
 	out := t.TempDir()
 	l.must(os.WriteFile(filepath.Join(out, "a"), []byte("new"), 0o644))
 	l.write("d/a", "old")
@@ -314,7 +314,7 @@ func TestARestoreIsNotLedThroughALink(t *testing.T) {
 }
 
 // lose takes the bundle of a content out of the store until back is called.
-func (l *lab) lose(hash string) (back func()) {
+func (l *bench) lose(hash string) (back func()) {
 	l.Helper()
 	bundles, err := filepath.Glob(filepath.Join(l.k.dir, "bundles", "*.bundle"))
 	l.must(err)
@@ -333,7 +333,7 @@ func (l *lab) lose(hash string) (back func()) {
 
 // A content that is not there is found before anything is touched.
 func TestNothingIsTouchedWithoutTheContents(t *testing.T) {
-	l := newLab(t, Options{Git: "none"})
+	l := newBench(t, Options{Git: "none"})
 	l.write("a", "old")
 	l.write("b", "old b")
 	list := l.past([]string{"a", "b"}, func() { l.write("a", "new"); l.write("b", "new b") })
@@ -361,7 +361,7 @@ func TestNothingIsTouchedWithoutTheContents(t *testing.T) {
 
 // An error in the middle gives back what was done before it.
 func TestAFailedRestoreIsTakenBack(t *testing.T) {
-	l := newLab(t, Options{Git: "none"})
+	l := newBench(t, Options{Git: "none"})
 	l.write("a", "old a")
 	l.write("z", "old z")
 	list := l.past([]string{"a", "new/b", "z"}, func() { l.write("a", "new a"); l.write("new/b", "b"); l.write("z", "new z") })
@@ -412,7 +412,7 @@ func TestMergingRestores(t *testing.T) {
 		"we emptied it, they left": {[]string{"x\n"}, "x\n", base},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := newLab(t, Options{Git: "none"})
+			l := newBench(t, Options{Git: "none"})
 			if c.task[0] != "" {
 				l.write("f", base)
 			}
@@ -442,7 +442,7 @@ func TestMergingRestores(t *testing.T) {
 
 // A preview of merges writes nothing into the store.
 func TestAPreviewKeepsNothing(t *testing.T) {
-	l := newLab(t, Options{Git: "none"})
+	l := newBench(t, Options{Git: "none"})
 	l.write("f", "1\n2\n3\n")
 	list := l.past([]string{"f"}, func() { l.write("f", "ONE\n2\n3\n") })
 	l.write("f", "ONE\n2\nTHREE\n")

@@ -14,7 +14,7 @@ import (
 )
 
 // surveyFor is a survey of a call's, whose process is then as good as killed.
-func (l *lab) surveyFor(call string) {
+func (l *bench) surveyFor(call string) {
 	l.Helper()
 	s, err := l.k.SurveyFor(l.Context(), "t", call)
 	l.must(err)
@@ -23,7 +23,7 @@ func (l *lab) surveyFor(call string) {
 	l.k = l.open(l.k.o)
 }
 
-func (l *lab) interrupted(call string) *Survey {
+func (l *bench) interrupted(call string) *Survey {
 	l.Helper()
 	s, err := l.k.Interrupted(l.Context(), "t", call)
 	l.must(err)
@@ -37,7 +37,7 @@ func (l *lab) interrupted(call string) *Survey {
 // process, with contents, whatever other tasks looked at in between.
 func TestWhatAnInterruptedCommandChanged(t *testing.T) {
 	for _, git := range []string{"none", ""} {
-		l := newLab(t, Options{Git: git})
+		l := newBench(t, Options{Git: git})
 		if git == "" {
 			gitIn(t, l.root, "init", "-q")
 		}
@@ -85,7 +85,7 @@ func TestWhatAnInterruptedCommandChanged(t *testing.T) {
 
 // A survey is its call's; the next call of the task takes its place, another task does not.
 func TestASurveyIsItsCalls(t *testing.T) {
-	l := newLab(t, Options{Git: "none"})
+	l := newBench(t, Options{Git: "none"})
 	l.write("a", "1")
 	l.surveyFor("one")
 	other, err := l.k.SurveyFor(t.Context(), "other", "one")
@@ -110,7 +110,7 @@ func TestASurveyIsItsCalls(t *testing.T) {
 
 // Damage is as if there were none; no byte may be another one.
 func TestADamagedSurveyOfACall(t *testing.T) {
-	l := newLab(t, Options{Git: "none"})
+	l := newBench(t, Options{Git: "none"})
 	l.write(".gitignore", "x")
 	l.write("a/b", "1")
 	l.surveyFor("call")
@@ -140,7 +140,7 @@ func TestADamagedSurveyOfACall(t *testing.T) {
 // What changed after the command was last seen running is told apart, of what is gone by
 // its folder; where the command is known to have run on, nothing is.
 func TestChangesSinceACommandWasInterrupted(t *testing.T) {
-	l := newLab(t, Options{Git: "none"})
+	l := newBench(t, Options{Git: "none"})
 	l.write("d/removed", "old")
 	l.write("d/stays", "old")
 	l.write("edited", "old")
@@ -190,7 +190,7 @@ func TestChangesSinceACommandWasInterrupted(t *testing.T) {
 // What changed while a command ran for long may be somebody else's: while it is watched,
 // where it was killed, and where it ran on.
 func TestALongCommandLeavesDoubt(t *testing.T) {
-	l := newLab(t, Options{Git: "none"})
+	l := newBench(t, Options{Git: "none"})
 	l.write("edited", "old")
 	for what, whose := range map[string]func(s *Survey, list func(*Survey) []task.CheckpointFile) (own, doubt, since []task.CheckpointFile){
 		"watched": func(s *Survey, list func(*Survey) []task.CheckpointFile) (own, doubt, since []task.CheckpointFile) {
@@ -229,7 +229,7 @@ func TestALongCommandLeavesDoubt(t *testing.T) {
 
 // While a command runs its survey's time goes on.
 func TestASurveyBeats(t *testing.T) {
-	l := newLab(t, Options{Git: "none"})
+	l := newBench(t, Options{Git: "none"})
 	s, err := l.k.SurveyFor(t.Context(), "t", "call")
 	l.must(err)
 	defer s.Close()
@@ -249,7 +249,7 @@ func TestASurveyBeats(t *testing.T) {
 
 // Surveys of tasks that are no more go, those of others and young ones stay.
 func TestSurveysOfDeadTasksAreSwept(t *testing.T) {
-	l := newLab(t, Options{Git: "none"})
+	l := newBench(t, Options{Git: "none"})
 	l.write("a", "1")
 	var files []string
 	for _, id := range []string{"alive", "dead", "young"} {

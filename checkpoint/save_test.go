@@ -17,7 +17,7 @@ import (
 // task1 is the task that saves, where nothing else is said.
 const task1 = "0198-task"
 
-func (l *lab) save(s Snapshot) string {
+func (l *bench) save(s Snapshot) string {
 	l.Helper()
 	if s.Task == "" {
 		s.Task = task1
@@ -28,7 +28,7 @@ func (l *lab) save(s Snapshot) string {
 }
 
 // manifest reads what Save returned.
-func (l *lab) manifest(commit string) content.Manifest {
+func (l *bench) manifest(commit string) content.Manifest {
 	l.Helper()
 	m, err := l.k.store.Manifest(l.Context(), content.Hash(commit))
 	l.must(err)
@@ -51,7 +51,7 @@ func hashes(m content.Manifest) map[string]string {
 }
 
 func TestAManifestTellsWhatACheckpointSaved(t *testing.T) {
-	l := newLab(t, Options{})
+	l := newBench(t, Options{})
 	l.write("dir/a.txt", "one\n")
 	l.write("private", "p")
 	l.must(os.Chmod(l.at("private"), 0o600))
@@ -101,7 +101,7 @@ func TestAManifestTellsWhatACheckpointSaved(t *testing.T) {
 
 // What a checkpoint names survives the collection, by whichever name; the rest goes.
 func TestCollectKeepsWhatCheckpointsName(t *testing.T) {
-	l := newLab(t, Options{Git: "none"})
+	l := newBench(t, Options{Git: "none"})
 	l.write("a", "first")
 	l.write("gone", "removed by a command")
 	c1 := l.save(Snapshot{Number: 1, Files: l.hold("a")})
@@ -148,7 +148,7 @@ func TestCollectKeepsWhatCheckpointsName(t *testing.T) {
 
 // What the newest survey relies on stays too: a command may run right now.
 func TestCollectKeepsWhatASurveyReliesOn(t *testing.T) {
-	l := newLab(t, Options{Git: "none"})
+	l := newBench(t, Options{Git: "none"})
 	l.write("a", "captured before a command")
 	s := l.survey()
 	other := l.open(Options{Git: "none"})
@@ -162,7 +162,7 @@ func TestCollectKeepsWhatASurveyReliesOn(t *testing.T) {
 // A process that was killed between the name and the journal leaves a task that owns more than the journal names: it
 // stays.
 func TestANameThatIsAheadOfTheJournal(t *testing.T) {
-	l := newLab(t, Options{})
+	l := newBench(t, Options{})
 	l.write("a", "1")
 	c1 := l.save(Snapshot{Number: 1, Files: l.hold("a")})
 	l.write("a", "2")
@@ -180,7 +180,7 @@ func TestANameThatIsAheadOfTheJournal(t *testing.T) {
 // Edits of small files must not cost more than twice what they changed. 200 of them take
 // three quarters of that.
 func TestTheStoreStaysSmall(t *testing.T) {
-	l := newLab(t, Options{Git: "none"})
+	l := newBench(t, Options{Git: "none"})
 	for i := range 20 {
 		l.write(fmt.Sprintf("src/f%02d.go", i), sourceText(i, 0))
 	}

@@ -17,7 +17,7 @@ func TestSpeed(t *testing.T) {
 		t.Skip("ROOST_SPEED is not set")
 	}
 	for _, git := range []string{"none", ""} {
-		l := newLab(t, Options{Git: git})
+		l := newBench(t, Options{Git: git})
 		for i := range n {
 			l.write(fmt.Sprintf("d%02d/e%02d/file%03d.go", i/50/20, i/50%20, i%50), fmt.Sprintf("package p%d\n\nfunc f() int { return %d }\n", i, i))
 		}

@@ -10,7 +10,7 @@ import (
 )
 
 func TestChangesOfACommand(t *testing.T) {
-	l := newLab(t, Options{Git: "none"})
+	l := newBench(t, Options{Git: "none"})
 	l.write("same.txt", "same")
 	l.write("edited.txt", "old")
 	l.write("gone/deep/file", "was here")
@@ -47,7 +47,7 @@ func TestChangesOfACommand(t *testing.T) {
 // Rules that come or go with a command must not make files come or go: a restore would
 // remove what was always there.
 func TestIgnoreRulesThatChange(t *testing.T) {
-	l := newLab(t, Options{Git: "none"})
+	l := newBench(t, Options{Git: "none"})
 	l.write(".gitignore", "*.log\nbuild/\n")
 	l.write("a.log", "1")
 	l.write("build/out", "1")
@@ -68,7 +68,7 @@ func TestIgnoreRulesThatChange(t *testing.T) {
 }
 
 func TestIgnoredFilesThatAreKnown(t *testing.T) {
-	l := newLab(t, Options{Git: "none"})
+	l := newBench(t, Options{Git: "none"})
 	l.write(".gitignore", "build/\n.env\n")
 	l.write("build/known", "1")
 	l.write("build/other", "1")
@@ -92,7 +92,7 @@ func TestIgnoredFilesThatAreKnown(t *testing.T) {
 // What becomes known while a command runs was not looked at before it: it may have been
 // there all the time.
 func TestKnownMeanwhile(t *testing.T) {
-	l := newLab(t, Options{Git: "none"})
+	l := newBench(t, Options{Git: "none"})
 	l.write(".gitignore", "build/\n")
 	l.write("build/x", "1")
 	if got := l.during(func() { l.k.Know("build/x") }); len(got) != 0 {
@@ -101,7 +101,7 @@ func TestKnownMeanwhile(t *testing.T) {
 }
 
 func TestUnheldIsSaid(t *testing.T) {
-	l := newLab(t, Options{Git: "none", MaxFile: 100, MaxSurvey: 250})
+	l := newBench(t, Options{Git: "none", MaxFile: 100, MaxSurvey: 250})
 	l.write("a", strings.Repeat("a", 90))
 	l.write("b", strings.Repeat("b", 90))
 	l.write("c", strings.Repeat("c", 90))
@@ -139,7 +139,7 @@ func TestUnheldIsSaid(t *testing.T) {
 // What rules hide is named before a command, as nothing keeps it: each thing once, a folder
 // and not what lies in it, those nearest to the top first, and nothing that is kept.
 func TestWhatRulesHideIsNamed(t *testing.T) {
-	l := newLab(t, Options{})
+	l := newBench(t, Options{})
 	for p, text := range map[string]string{
 		".gitignore": "*.log\n.env\nout/\nvendor\n", "src/.gitignore": "*.o\n", "a": "a",
 		".env": "key", "x.log": "1", "out/1": "1", "out/deep/2": "2", "src/a.o": "o", "src/b.o": "o", "src/deep/c.o": "o", "known.log": "k", "tracked.log": "t",
@@ -172,7 +172,7 @@ func TestWhatRulesHideIsNamed(t *testing.T) {
 }
 
 func TestCapsOfFilesAndWalks(t *testing.T) {
-	l := newLab(t, Options{Git: "none", MaxFiles: 2})
+	l := newBench(t, Options{Git: "none", MaxFiles: 2})
 	for _, p := range []string{"a", "b", "c", "d"} {
 		l.write(p, p)
 	}
@@ -206,7 +206,7 @@ func TestCapsOfFilesAndWalks(t *testing.T) {
 
 // A file that is over the bound of what is read is judged by its stat.
 func TestFilesThatAreNotRead(t *testing.T) {
-	l := newLab(t, Options{Git: "none", MaxFile: 10, MaxRead: 50})
+	l := newBench(t, Options{Git: "none", MaxFile: 10, MaxRead: 50})
 	l.write("huge", strings.Repeat("x", 100))
 	l.write("huge2", strings.Repeat("x", 100))
 	got := l.during(func() { l.write("huge", strings.Repeat("y", 101)) })
@@ -217,7 +217,7 @@ func TestFilesThatAreNotRead(t *testing.T) {
 }
 
 func TestFoldersAndFilesThatTakeEachOthersPlace(t *testing.T) {
-	l := newLab(t, Options{Git: "none"})
+	l := newBench(t, Options{Git: "none"})
 	l.write("a", "file")
 	l.write("b/x", "in folder")
 	got := l.during(func() {
@@ -238,7 +238,7 @@ func TestFoldersAndFilesThatTakeEachOthersPlace(t *testing.T) {
 // A quick change behind a reading, in the same tick of the clock and of the same size,
 // must not be missed.
 func TestRacyChanges(t *testing.T) {
-	l := newLab(t, Options{Git: "none"})
+	l := newBench(t, Options{Git: "none"})
 	l.write("f", "0000")
 	info, err := os.Stat(l.at("f"))
 	l.must(err)

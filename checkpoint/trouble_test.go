@@ -13,7 +13,7 @@ import (
 // What a survey keeps counts at once: a store that is nearly full takes the first file and
 // not one more.
 func TestASurveyStopsWhereTheStoreIsFull(t *testing.T) {
-	l := newLab(t, Options{Git: "none"})
+	l := newBench(t, Options{Git: "none"})
 	l.write("first", "x")
 	l.hold("first") // the store is made
 	size, err := l.k.Size()
@@ -22,7 +22,7 @@ func TestASurveyStopsWhereTheStoreIsFull(t *testing.T) {
 		room   int64
 		unheld int
 	}{{600, 1}, {1199, 1}, {1200, 0}, {599, 2}} {
-		l := newLab(t, Options{Git: "none"})
+		l := newBench(t, Options{Git: "none"})
 		l.write("first", "x")
 		l.hold("first")
 		l.write("a", strings.Repeat("a", 600))
@@ -36,7 +36,7 @@ func TestASurveyStopsWhereTheStoreIsFull(t *testing.T) {
 
 // Contents that were written and could not be made durable are not said to be kept.
 func TestASurveyThatCannotBeKeptSaysSo(t *testing.T) {
-	l := newLab(t, Options{Git: "none"})
+	l := newBench(t, Options{Git: "none"})
 	l.write("held", "x")
 	l.hold("held") // from here on the next pack is refused only when it is done
 	l.write("new", "y")
@@ -56,7 +56,7 @@ func TestASurveyThatCannotBeKeptSaysSo(t *testing.T) {
 // Files that go, or become something else, between the walk and the reading are taken for
 // what they are by then.
 func TestFilesThatGoBeforeTheyAreRead(t *testing.T) {
-	l := newLab(t, Options{Git: "none"})
+	l := newBench(t, Options{Git: "none"})
 	for _, p := range []string{"a", "b", "c", "d", "e"} {
 		l.write(p, p)
 	}
@@ -90,7 +90,7 @@ func TestFilesThatGoBeforeTheyAreRead(t *testing.T) {
 // it, also where nothing makes it be read again.
 func TestAnIndexThatPromisesWhatWasNowhere(t *testing.T) {
 	for _, lost := range []bool{false, true} {
-		l := newLab(t, Options{MaxFile: 4})
+		l := newBench(t, Options{MaxFile: 4})
 		l.write("a", "longer than what is kept")
 		l.k.Know("a")
 		if u := l.survey().Unheld(); u.Files != 1 {
@@ -112,7 +112,7 @@ func TestAnIndexThatPromisesWhatWasNowhere(t *testing.T) {
 
 // A survey of before a command promises no content that the store has lost since.
 func TestAnInterruptedSurveyPromisesWhatIsThere(t *testing.T) {
-	l := newLab(t, Options{Git: "none"})
+	l := newBench(t, Options{Git: "none"})
 	l.write("a", "1")
 	l.surveyFor("call")
 	packs, err := filepath.Glob(filepath.Join(l.k.dir, "bundles", "*"))
@@ -131,7 +131,7 @@ func TestAnInterruptedSurveyPromisesWhatIsThere(t *testing.T) {
 
 // What is held for one checkpoint takes no more room together than there is.
 func TestHoldingStopsWhereTheStoreIsFull(t *testing.T) {
-	l := newLab(t, Options{Git: "none"})
+	l := newBench(t, Options{Git: "none"})
 	l.write("first", "x")
 	l.hold("first")
 	size, err := l.k.Size()

@@ -34,7 +34,7 @@ func gitIn(t testing.TB, dir string, args ...string) string {
 }
 
 // commitAll makes a folder a repository, unless it is one, with all that is in it.
-func (l *lab) commitAll(dir string) {
+func (l *bench) commitAll(dir string) {
 	l.Helper()
 	if _, err := os.Lstat(filepath.Join(dir, ".git")); err != nil {
 		gitIn(l.TB, dir, "init", "-q", "-b", "main")
@@ -76,7 +76,7 @@ func fingerprint(t *testing.T, dir string) map[string]string {
 }
 
 func TestCleanFilesAreNotCopied(t *testing.T) {
-	l := newLab(t, Options{MaxSurvey: -1}) // nothing may be kept by a survey itself
+	l := newBench(t, Options{MaxSurvey: -1}) // nothing may be kept by a survey itself
 	l.write("a", "in git")
 	l.write("b", "in git, too")
 	l.write("untracked", "no")
@@ -103,7 +103,7 @@ func TestCleanFilesAreNotCopied(t *testing.T) {
 // A file that is too large to be copied when it changes is not called recoverable, though
 // git has it now.
 func TestLargeFilesInGit(t *testing.T) {
-	l := newLab(t, Options{MaxFile: 10, MaxHold: 20})
+	l := newBench(t, Options{MaxFile: 10, MaxHold: 20})
 	l.write("small", "123")
 	l.write("large", strings.Repeat("x", 15))
 	l.write("huge", strings.Repeat("x", 25))
@@ -127,7 +127,7 @@ func TestLargeFilesInGit(t *testing.T) {
 
 // What is recoverable does not hang on where the repository lies, or of what form it is.
 func TestRepositoriesOfAllForms(t *testing.T) {
-	l := newLab(t, Options{MaxSurvey: -1})
+	l := newBench(t, Options{MaxSurvey: -1})
 	outer := filepath.Dir(l.root)
 	l.write("plain/x", "of the repository around the workspace")
 	l.write("nested/x", "of a nested repository")
@@ -171,7 +171,7 @@ func TestRepositoriesOfAllForms(t *testing.T) {
 
 // Whatever is done, every byte, name and time in the user's .git stays.
 func TestTheUsersGitIsNotTouched(t *testing.T) {
-	l := newLab(t, Options{})
+	l := newBench(t, Options{})
 	l.write("a", "1")
 	l.write("b", "1")
 	l.commitAll(l.root)
@@ -205,7 +205,7 @@ func TestTheUsersGitIsNotTouched(t *testing.T) {
 
 // An index may name what is not there: a partial clone, or a damaged repository.
 func TestAnIndexThatPromisesTooMuch(t *testing.T) {
-	l := newLab(t, Options{})
+	l := newBench(t, Options{})
 	l.write("a", "the only copy")
 	l.write("b", "as promised")
 	l.commitAll(l.root)
@@ -219,7 +219,7 @@ func TestAnIndexThatPromisesTooMuch(t *testing.T) {
 
 // The repository itself goes: then what it alone had is lost, and that is said.
 func TestTheRepositoryGoesWithTheCommand(t *testing.T) {
-	l := newLab(t, Options{})
+	l := newBench(t, Options{})
 	l.write("a", "only in git")
 	l.commitAll(l.root)
 	l.write("b", "not in git")
@@ -231,7 +231,7 @@ func TestTheRepositoryGoesWithTheCommand(t *testing.T) {
 // Line ends and filters change what git stores; a file counts as held only when the bytes
 // on disk are in its objects.
 func TestBytesAreJudgedNotMeaning(t *testing.T) {
-	l := newLab(t, Options{})
+	l := newBench(t, Options{})
 	l.write(".gitattributes", "*.txt text eol=crlf\n")
 	l.write("a.txt", "one\r\ntwo\r\n")
 	l.commitAll(l.root)
@@ -240,7 +240,7 @@ func TestBytesAreJudgedNotMeaning(t *testing.T) {
 }
 
 func TestNoGitOnThePath(t *testing.T) {
-	l := newLab(t, Options{})
+	l := newBench(t, Options{})
 	l.write("a", "1")
 	l.commitAll(l.root)
 	t.Setenv("PATH", t.TempDir())
@@ -250,7 +250,7 @@ func TestNoGitOnThePath(t *testing.T) {
 
 // A checkout moves many files at once, of which both contents are git's.
 func TestACheckoutIsOneChange(t *testing.T) {
-	l := newLab(t, Options{MaxSurvey: -1})
+	l := newBench(t, Options{MaxSurvey: -1})
 	for i := range 30 {
 		l.write(fmt.Sprintf("f%02d", i), fmt.Sprint("old ", i))
 	}

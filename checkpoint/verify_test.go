@@ -12,7 +12,7 @@ import (
 )
 
 // spoil changes one byte in the first content of each bundle.
-func (l *lab) spoil() {
+func (l *bench) spoil() {
 	l.Helper()
 	bundles, err := filepath.Glob(filepath.Join(l.k.dir, "bundles", "*.bundle"))
 	l.must(err)
@@ -31,7 +31,7 @@ func (l *lab) spoil() {
 // A content that was damaged on the disk is written again when the same bytes are kept again,
 // and the checkpoint that had it is whole.
 func TestADamagedContentIsHealed(t *testing.T) {
-	l := newLab(t, Options{Git: "none"})
+	l := newBench(t, Options{Git: "none"})
 	l.write("a.txt", strings.Repeat("what stood there\n", 100))
 	held, err := l.k.Hold(context.Background(), []string{"a.txt"})
 	l.must(err)
@@ -65,7 +65,7 @@ func TestADamagedContentIsHealed(t *testing.T) {
 }
 
 func TestVerifyTellsWhatIsMissing(t *testing.T) {
-	l := newLab(t, Options{Git: "none"})
+	l := newBench(t, Options{Git: "none"})
 	check := NewVerifier(filepath.Dir(l.k.dir))
 	defer check.Close()
 	if err := check.Verify(context.Background(), l.k.name, api.FileVersion{Kind: api.KindFile, Blob: strings.Repeat("ab", 20), Hash: strings.Repeat("cd", 32)}); !errors.Is(err, ErrUnkept) {

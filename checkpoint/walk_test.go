@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func (l *lab) paths(s *Survey) (out []string) {
+func (l *bench) paths(s *Survey) (out []string) {
 	for _, e := range s.base.list {
 		out = append(out, e.path)
 	}
@@ -20,7 +20,7 @@ func (l *lab) paths(s *Survey) (out []string) {
 }
 
 func TestWhatASurveyLooksAt(t *testing.T) {
-	l := newLab(t, Options{Git: "none"})
+	l := newBench(t, Options{Git: "none"})
 	for _, p := range []string{
 		"a", "a.b", "a-b/x", "a/../b/x", "../.gitignore", "node_modules/big/x", "sub/node_modules/x", "sub/keep/x", "sub/.gitignore",
 		"secret.key", "sub/secret.key", ".git/config", "nested/.git/HEAD", "nested/x", "linked/.git", "linked/x", ".f.roost-0123456789ab.tmp", ".f.roost-xyz.tmp", "excluded",
@@ -42,7 +42,7 @@ func TestWhatASurveyLooksAt(t *testing.T) {
 
 // A workspace in a repository is hidden from by the rules above it, too.
 func TestRulesAboveTheWorkspace(t *testing.T) {
-	l := newLab(t, Options{Git: "none"})
+	l := newBench(t, Options{Git: "none"})
 	outer := filepath.Dir(l.root)
 	l.must(os.Mkdir(filepath.Join(outer, ".git"), 0o777))
 	l.write("../.gitignore", "*.log\n/ws/dist\n/dist2\n")
@@ -60,7 +60,7 @@ func TestRulesAboveTheWorkspace(t *testing.T) {
 }
 
 func TestFoldersThatAreMissing(t *testing.T) {
-	l := newLab(t, Options{Git: "none"})
+	l := newBench(t, Options{Git: "none"})
 	l.write("there/x", "1")
 	l.must(os.MkdirAll(l.at("empty/folder"), 0o777))
 	got := l.during(func() {
@@ -90,7 +90,7 @@ func TestFoldersThatAreMissing(t *testing.T) {
 func TestRulesNeverMakeFilesComeOrGo(t *testing.T) {
 	few(t, 40)
 	rapid.Check(t, func(rt *rapid.T) {
-		l := newLab(t, Options{Git: "none"})
+		l := newBench(t, Options{Git: "none"})
 		files := []string{"a", "b.o", "d/a", "d/b.o", "d/e/a", "d/e/b.o", "out/a", "out/x/b.o"}
 		rules := rapid.SliceOfN(rapid.SampledFrom([]string{"*.o", "!b.o", "/a", "d/", "out", "/out/*", "!/out/x", "e", "**/a", "!d"}), 0, 3)
 		ignore := func(label string) {
@@ -131,7 +131,7 @@ func TestRulesNeverMakeFilesComeOrGo(t *testing.T) {
 
 // Folders within folders, as deep as a path can be.
 func TestDeepFolders(t *testing.T) {
-	l := newLab(t, Options{Git: "none"})
+	l := newBench(t, Options{Git: "none"})
 	deep := strings.Repeat("d/", 200)
 	l.write(deep+"f", "1")
 	got := l.during(func() { l.write(deep+"f", "2"); l.write(deep+"g", "3") })

@@ -15,7 +15,7 @@ import (
 // A family is a task and all that come from it, also what has said nothing yet; its
 // parent and its neighbours are none of it.
 func TestAFamilyIsATaskAndItsSubtasks(t *testing.T) {
-	s := newShelf(t, nil)
+	s := newToolStore(t, nil)
 	row := []task.Event{added(task.UI, 1, `{"ts":1,"type":"say","say":"text","text":"x"}`)}
 	for _, c := range []struct{ id, parent, root string }{{"top", "", ""}, {"a", "top", "top"}, {"a1", "a", "top"}, {"a2", "a", "top"}, {"b", "top", "top"}, {"alone", "", ""}} {
 		s.now += 1000

@@ -63,7 +63,7 @@ func word(s *string) string {
 // journal knows, and where it does not, that it was somebody else.
 func TestFilesThatTheModelKnows(t *testing.T) {
 	w := bench(t, map[string]string{"same.go": "same", "other.go": "now", "written.go": "by the model", "told.go": "by a command", "sub/deep.go": "deep"})
-	s := newShelf(t, nil)
+	s := newToolStore(t, nil)
 	saw := func(path, source, text string) task.FileChanged {
 		return task.FileChanged{Path: path, Source: source, Hash: sum(text), Size: int64(len(text)), MTime: 1, CTime: 1}
 	}
@@ -127,7 +127,7 @@ func TestFilesThatAnotherToolRecorded(t *testing.T) {
 		entry("old.go", "read_tool", "roo_read_date"), entry("new.go", "roo_edited", "roo_edit_date"), entry("gone.go", "read_tool", "roo_read_date"), entry("dir", "file_mentioned", "roo_read_date"),
 		entry(`a\ name.go`, "file_mentioned", "roo_read_date"), entry("x\x00y", "read_tool", "roo_read_date"), entry(strings.Repeat("n", 300), "read_tool", "roo_read_date"), `7`, `{"path":""}`,
 	}, ",") + `]}`
-	got := known(t, newShelf(t, all).open("t1"), w)
+	got := known(t, newToolStore(t, all).open("t1"), w)
 	for path, want := range map[string]string{
 		"old.go": "fresh - 3", "new.go": "changed agent 3", "gone.go": "missing - -", "dir": "changed - -", `a\ name.go`: "fresh - 1", strings.Repeat("n", 300): "missing - -",
 	} {
@@ -162,7 +162,7 @@ func TestRecordsOfAnotherToolAreAPlainFile(t *testing.T) {
 			return os.Symlink(to, path)
 		},
 	} {
-		s := newShelf(t, files(`[{"ts":1,"type":"say","say":"text","text":"hi"}]`, `[{"role":"user","content":"hi","ts":1}]`))
+		s := newToolStore(t, files(`[{"ts":1,"type":"say","say":"text","text":"hi"}]`, `[{"role":"user","content":"hi","ts":1}]`))
 		fork, finish, err := history.Fork(t.Context(), s.store, s.open("t1").Ref, history.ForkOptions{})
 		fixture.NoError(t, err)
 		fixture.NoError(t, finish(t.Context()))
@@ -193,7 +193,7 @@ func TestRecordsOfAnotherToolAreAPlainFile(t *testing.T) {
 // knew, what was rewound, and the checkpoints that hold it.
 func TestTheHistoryOfAFile(t *testing.T) {
 	w := bench(t, map[string]string{"a.go": "three"})
-	s := newShelf(t, nil)
+	s := newToolStore(t, nil)
 	row := func(n int, text string) task.Event {
 		return added(task.UI, n, fmt.Sprintf(`{"ts":%d,"type":"say","say":"user_feedback","text":%q}`, n, text))
 	}
@@ -243,7 +243,7 @@ func TestTheHistoryOfAFile(t *testing.T) {
 // all the same, and so is who changed them.
 func TestFilesOfADamagedJournal(t *testing.T) {
 	w := bench(t, map[string]string{"a.go": "two", "b.go": "b"})
-	s := newShelf(t, nil)
+	s := newToolStore(t, nil)
 	s.task(task.Created{Task: "own", Number: 1, CreatedAt: s.now},
 		[]task.Event{task.FileChanged{Path: "a.go", Source: "read_tool", Hash: sum("one"), Size: 3}},
 		[]task.Event{task.FileChanged{Path: "b.go", Source: "user_edited", By: "command", Hash: sum("b"), Size: 1}},

@@ -14,8 +14,8 @@ import (
 	"github.com/roost-dev/roost/task"
 )
 
-// shelf is a store with another tool's storage beside its own root.
-type shelf struct {
+// toolStore is a store with another tool's storage beside its own root.
+type toolStore struct {
 	t       *testing.T
 	dir     string
 	foreign string // the folder of that tool's task "t1"
@@ -23,9 +23,9 @@ type shelf struct {
 	now     int64
 }
 
-func newShelf(t *testing.T, files map[string]string) *shelf {
+func newToolStore(t *testing.T, files map[string]string) *toolStore {
 	t.Helper()
-	s := &shelf{t: t, dir: t.TempDir(), now: 1776200000000}
+	s := &toolStore{t: t, dir: t.TempDir(), now: 1776200000000}
 	s.foreign = filepath.Join(s.dir, "other", "tasks", "t1")
 	fixture.NoError(t, os.MkdirAll(s.foreign, 0o700))
 	for name, text := range files {
@@ -41,7 +41,7 @@ func newShelf(t *testing.T, files map[string]string) *shelf {
 }
 
 // task makes a task of our own with these commits, a second apart.
-func (s *shelf) task(c task.Created, commits ...[]task.Event) {
+func (s *toolStore) task(c task.Created, commits ...[]task.Event) {
 	s.t.Helper()
 	k, err := s.store.Create(s.t.Context(), c)
 	fixture.NoError(s.t, err)
@@ -53,7 +53,7 @@ func (s *shelf) task(c task.Created, commits ...[]task.Event) {
 }
 
 // open reads a task for the length of the test.
-func (s *shelf) open(id string) *store.View {
+func (s *toolStore) open(id string) *store.View {
 	s.t.Helper()
 	ref, err := s.store.Find(s.t.Context(), id)
 	fixture.NoError(s.t, err)

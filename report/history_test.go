@@ -30,7 +30,7 @@ func TestWhatWouldBeSent(t *testing.T) {
 		},
 		"nothing to send": {`[]`, nil, []string{"nothing would be sent: "}},
 	} {
-		v := newShelf(t, files(`[{"ts":1,"type":"say","say":"text","text":"hi"}]`, c.api)).open("t1")
+		v := newToolStore(t, files(`[{"ts":1,"type":"say","say":"text","text":"hi"}]`, c.api)).open("t1")
 		got, notes, err := report.Effective(v)
 		fixture.NoError(t, err)
 		if len(got) != len(c.want) {
@@ -82,7 +82,7 @@ func TestWhatStandsInForAHistory(t *testing.T) {
 		"nothing to make it from":   {"-", `[]`, task.UI, -1, ""},
 		"nothing to make them from": {`[]`, "-", task.API, -1, ""},
 	} {
-		v := newShelf(t, files(c.ui, c.api)).open("t1")
+		v := newToolStore(t, files(c.ui, c.api)).open("t1")
 		made, why, err := report.StandIn(v, c.history)
 		fixture.NoError(t, err)
 		if c.made < 0 && made != nil || c.made >= 0 && len(made) != c.made || why != c.why {
@@ -93,7 +93,7 @@ func TestWhatStandsInForAHistory(t *testing.T) {
 
 // A message whose bytes are gone makes nothing, and the others do all the same.
 func TestALostMessageStandsForNothing(t *testing.T) {
-	v := newShelf(t, files("-", `[{"role":"user","content":"do it","ts":1},{"role":"assistant","content":"done","ts":2}]`)).open("t1")
+	v := newToolStore(t, files("-", `[{"role":"user","content":"do it","ts":1},{"role":"assistant","content":"done","ts":2}]`)).open("t1")
 	whole, _, err := report.StandIn(v, task.UI)
 	fixture.NoError(t, err)
 	v.State.API()[0].Missing = true
@@ -106,7 +106,7 @@ func TestALostMessageStandsForNothing(t *testing.T) {
 
 // A task of our own has its histories in the journal; nothing stands in for them.
 func TestNothingStandsInForAJournal(t *testing.T) {
-	s := newShelf(t, nil)
+	s := newToolStore(t, nil)
 	s.task(task.Created{Task: "own", Number: 1, CreatedAt: s.now}, []task.Event{added(task.UI, 1, `{"ts":1,"type":"say","say":"text","text":"hi"}`)})
 	made, why, err := report.StandIn(s.open("own"), task.API)
 	if made != nil || why != "" || err != nil {

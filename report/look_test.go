@@ -22,7 +22,7 @@ import (
 // All commits are told, the oldest first, and one that is damaged by its number and what
 // is wrong: the rest is still to be seen.
 func TestCommitsOfAJournal(t *testing.T) {
-	s := newShelf(t, files(`[{"ts":1,"type":"say","say":"text","text":"hi"}]`, `[]`))
+	s := newToolStore(t, files(`[{"ts":1,"type":"say","say":"text","text":"hi"}]`, `[]`))
 	if all, err := report.CommitsOf(t.Context(), s.open("t1")); !errors.Is(err, journal.ErrNotFound) || all != nil {
 		t.Errorf("a task without a journal: %v, %v", all, err)
 	}

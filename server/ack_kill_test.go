@@ -20,7 +20,7 @@ func (k *killed) at(t *testing.T, place string) {
 }
 
 // has counts the durable events of a task of a type whose data has some words.
-func (g *ground) has(task, typ, words string) (n int) {
+func (g *bench) has(task, typ, words string) (n int) {
 	g.Helper()
 	for _, f := range journalOf(g, g.store, task) {
 		if f.Type == typ && strings.Contains(f.Data, words) {
@@ -38,8 +38,8 @@ func TestEveryAcknowledgedPostOutlivesAKill(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts a server many times")
 	}
-	w := newWorkshop(t)
-	k := &killed{ground: w.ground}
+	w := newEditBench(t)
+	k := &killed{bench: w.bench}
 	folders := func() int { return w.count() }
 	event := func(task *string, typ, words string) func() int {
 		return func() int { return w.has(*task, typ, words) }
@@ -71,7 +71,7 @@ func TestEveryAcknowledgedPostOutlivesAKill(t *testing.T) {
 		}, func() string { return "/v1/questions/" + question + "/answer" }, `{"choice":2}`, event(&asks, "question.closed", "green")},
 		{"back from the trash", "", func() {
 			w.idle(asks)
-			w.ground.did(200, &trashed, "DELETE", "/v1/tasks/"+asks, "")
+			w.bench.did(200, &trashed, "DELETE", "/v1/tasks/"+asks, "")
 		}, func() string { return "/v1/trash/" + trashed.Name + "/restore" }, ``, folders},
 	} {
 		k.at(t, c.place)

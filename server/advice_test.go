@@ -10,7 +10,7 @@ import (
 // Who asks over HTTP is told what helps there: members of a body, paths, or whole commands,
 // and never flags of a command that he did not give.
 func TestAdviceFitsTheDoor(t *testing.T) {
-	g := newWork(t)
+	g := newWorkingBench(t)
 	ws := filepath.Join(g.dir, "moved")
 	if err := os.Rename(filepath.Join(g.dir, "ws"), ws); err != nil {
 		t.Fatal(err)

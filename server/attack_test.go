@@ -23,7 +23,7 @@ import (
 )
 
 // served is a server with all its limits on a listener, as roost serve has it.
-func (g *ground) served(change func(*testOptions)) net.Addr {
+func (g *bench) served(change func(*testOptions)) net.Addr {
 	g.Helper()
 	l := fixture.Must[net.Listener](g)(net.Listen("tcp", "127.0.0.1:0"))
 	o := testOptions{Options: Options{Token: g.token}, Store: g.store}
@@ -56,7 +56,7 @@ func dial(t testing.TB, addr net.Addr) net.Conn {
 
 // A client that sends its headers drop by drop is let go, and holds up nobody.
 func TestSlowHeaders(t *testing.T) {
-	g := newGround(t)
+	g := newBench(t)
 	addr := g.served(func(o *testOptions) { o.HeaderTimeout = time.Second })
 	begun := time.Now()
 	conn := dial(t, addr)
@@ -87,7 +87,7 @@ func TestSlowHeaders(t *testing.T) {
 
 // Headers that are too large, and bodies, are refused before anything is looked up.
 func TestLargeRequests(t *testing.T) {
-	g := newGround(t)
+	g := newBench(t)
 	addr := g.served(nil)
 	line := ""
 	for try := 0; line == "" && try < 5; try++ {
@@ -117,7 +117,7 @@ func TestLargeRequests(t *testing.T) {
 
 // No more connections are open than may be; one that ends lets the next in.
 func TestConnectionsAreBounded(t *testing.T) {
-	g := newGround(t)
+	g := newBench(t)
 	addr := g.served(func(o *testOptions) { o.MaxConns, o.MaxStrangers = 2, 3 })
 	first, second, third := dial(t, addr), dial(t, addr), dial(t, addr)
 	ask := func(c net.Conn) { fmt.Fprintf(c, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n") }
@@ -141,7 +141,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 
 // Readings wait for each other; a client that gives up does not keep its place.
 func TestReadingsAreBounded(t *testing.T) {
-	g := newGround(t, func(o *testOptions) { o.MaxReadings = 1 })
+	g := newBench(t, func(o *testOptions) { o.MaxReadings = 1 })
 	g.srv.readings <- struct{}{}
 	ctx, cancel := context.WithCancel(t.Context())
 	req := fixture.Must[*http.Request](t)(http.NewRequestWithContext(ctx, "GET", g.url+g.path(""), nil))
@@ -172,7 +172,7 @@ func TestNamesOfACertificate(t *testing.T) {
 	plan := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "roost"}, DNSNames: []string{"tasks.example"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, NotAfter: time.Now().Add(time.Hour)}
 	der := fixture.Must[[]byte](t)(x509.CreateCertificate(rand.Reader, plan, plan, &key.PublicKey, key))
 	leaf := fixture.Must[*x509.Certificate](t)(x509.ParseCertificate(der))
-	g := newGround(t)
+	g := newBench(t)
 	addr := g.served(func(o *testOptions) {
 		o.TLS, o.Cert = &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}}, MinVersion: tls.VersionTLS12}, leaf
 	})
@@ -207,7 +207,7 @@ func TestFailuresOfTheDisk(t *testing.T) {
 	if os.Getuid() == 0 {
 		t.Skip("root may read everything")
 	}
-	g := newGround(t)
+	g := newBench(t)
 	if err := os.Chmod(journalPath(g), 0); err != nil {
 		t.Fatal(err)
 	}

@@ -56,7 +56,7 @@ func TestCancellingACallOfAServerIsQuick(t *testing.T) {
 					url, began = deadEnd(t, c.far)
 					define = map[string]any{"type": c.far, "url": url, "timeout": 3600}
 				}
-				g := newWorkWith(t, define)
+				g := newMCPBench(t, define)
 				var processes func() []shell.Member
 				took := g.cancelled(t, `[{tools: [{name: mcp--s--`+c.tool+`, input: {n: 3600000}}]}]`, "/v1/tasks/%s/cancel", func(r api.Run) bool {
 					sum := sha256.Sum256([]byte(g.store.Root() + "\x00roost\x00" + r.Task))
@@ -96,8 +96,8 @@ func deadEnd(t *testing.T, kind string) (url string, called func() bool) {
 	}
 }
 
-// newWorkWith is a server whose tasks have an MCP server.
-func newWorkWith(t *testing.T, define map[string]any) *ground {
+// newMCPBench is a server whose tasks have an MCP server.
+func newMCPBench(t *testing.T, define map[string]any) *bench {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "mcp.json")
 	if err := os.WriteFile(file, fixture.Must[[]byte](t)(json.Marshal(map[string]any{"mcpServers": map[string]any{"s": define}})), 0o600); err != nil {
@@ -111,7 +111,7 @@ func newWorkWith(t *testing.T, define map[string]any) *ground {
 			t.Error(err)
 		}
 	})
-	return newWork(t, func(o *testOptions) {
+	return newWorkingBench(t, func(o *testOptions) {
 		e = engine.New(o.Store, engine.Options{Config: setup.Config{Keys: map[string]string{}, Servers: mcp.Files{Own: file}}})
 		o.Engine = e
 	})

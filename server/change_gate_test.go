@@ -55,7 +55,7 @@ func TestChangesOfOneTaskWaitForEachOther(t *testing.T) {
 // What goes wrong below has its own status and code, and says whether it is worth asking
 // again; what nobody foresaw is internal, and its words stay in the log.
 func TestEveryFailureHasItsCode(t *testing.T) {
-	g := newGround(t)
+	g := newBench(t)
 	dir := filepath.Join(t.TempDir(), "log")
 	log := fixture.Must[journal.Owner](t)(filelog.Own(t.Context(), dir, filelog.Options{}))
 	here, held := filelog.Holder(dir)

@@ -157,7 +157,7 @@ func firstDifference(want, got []frame) string {
 // A stream that is cut at every byte and taken up again behind the last whole event
 // gives the same as one that is not.
 func TestCutAtEveryByte(t *testing.T) {
-	g := newGround(t)
+	g := newBench(t)
 	want := g.events()
 	resp := g.ask("GET", g.path("/events?after=0"))
 	var whole bytes.Buffer

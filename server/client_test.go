@@ -24,7 +24,7 @@ import (
 // Our own client gets every event of a real server once, through a network that cuts
 // connections anywhere; and in this process, without a network, the same ones.
 func TestClientFollows(t *testing.T) {
-	g := newGround(t)
+	g := newBench(t)
 	want := g.events()
 	p := &proxy{Listener: fixture.Must[net.Listener](t)(net.Listen("tcp", "127.0.0.1:0")), to: strings.TrimPrefix(g.url, "http://"), rand: rand.New(rand.NewPCG(3, 1))}
 	var proxied sync.WaitGroup
@@ -61,7 +61,7 @@ func TestClientFollows(t *testing.T) {
 
 // Messages come as lines, window by window: joined, they are what one window has.
 func TestLines(t *testing.T) {
-	g := newGround(t)
+	g := newBench(t)
 	lines := func(query string) (l api.Lines) {
 		if err := json.Unmarshal(g.get(g.path("/lines?%s", query)), &l); err != nil {
 			t.Fatal(err)
@@ -97,7 +97,7 @@ func itoa(n int) string { b, _ := json.Marshal(n); return string(b) }
 
 // An export comes as a file, and says behind it what was masked.
 func TestExport(t *testing.T) {
-	g := newGround(t)
+	g := newBench(t)
 	for format, has := range map[string]string{"md": "paint the fence", "html": "<html", "json": `"paint the fence"`, "archive": "PK", "roo": "ui_messages.json"} {
 		resp := g.ask("GET", g.path("/export?format=%s", format))
 		body, err := io.ReadAll(resp.Body)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func journalPath(g *ground) string {
+func journalPath(g *bench) string {
 	return filepath.Join(g.store.Root(), "tasks", g.id, "journal.jsonl")
 }
 

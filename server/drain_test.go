@@ -14,7 +14,7 @@ import (
 // B-14: a server that drains starts nothing, lets what works and waits be, says so, and
 // can take it back.
 func TestRuleB14Drain(t *testing.T) {
-	g := newWork(t)
+	g := newWorkingBench(t)
 	waiting := g.privately(askWhich)
 	g.until(waiting, "waiting")
 	var s api.Server
@@ -38,7 +38,7 @@ func TestRuleB14Drain(t *testing.T) {
 	g.until(g.id, "completed")
 }
 
-func (g *ground) refusedSend(status int, code, method, path, body string) {
+func (g *bench) refusedSend(status int, code, method, path, body string) {
 	g.Helper()
 	resp := g.send(method, path, body)
 	text := fixture.Must[[]byte](g)(io.ReadAll(resp.Body))
@@ -50,7 +50,7 @@ func (g *ground) refusedSend(status int, code, method, path, body string) {
 
 func TestStopIsAskedOfTheProgram(t *testing.T) {
 	asked := make(chan bool, 2)
-	g := newWork(t, func(o *testOptions) {
+	g := newWorkingBench(t, func(o *testOptions) {
 		o.Stop = func(now bool) { asked <- now }
 		o.URL = "http://127.0.0.1:1"
 		o.Limits = api.Bounds{MaxRuns: 3, Hold: "1m0s"}
@@ -70,15 +70,15 @@ func TestStopIsAskedOfTheProgram(t *testing.T) {
 	if <-asked {
 		t.Error("it was to be now")
 	}
-	other := newWork(t)
+	other := newWorkingBench(t)
 	other.refusedSend(409, "not_a_server", "POST", "/v1/server/stop", "")
-	newGround(t).refusedSend(503, "read_only", "POST", "/v1/server/stop", "")
+	newBench(t).refusedSend(503, "read_only", "POST", "/v1/server/stop", "")
 }
 
 // Who changed something, through which door and from where, is in the log; what was said
 // is not.
 func TestChangesAreAudited(t *testing.T) {
-	g := newWork(t)
+	g := newWorkingBench(t)
 	id := g.privately(wantsCommand)
 	g.until(id, "waiting")
 	var list struct{ Items []api.Question }
@@ -105,7 +105,7 @@ func TestChangesAreAudited(t *testing.T) {
 
 func TestPagesOfNamedOrigins(t *testing.T) {
 	const page = "https://app.example"
-	g := newWork(t, func(o *testOptions) { o.Origins = []string{page} })
+	g := newWorkingBench(t, func(o *testOptions) { o.Origins = []string{page} })
 	ahead := []string{"Access-Control-Request-Method: POST", "Authorization: "}
 	resp := g.ask("OPTIONS", "/v1/tasks", append(ahead, "Origin: "+page)...)
 	if h := resp.Header; resp.StatusCode != http.StatusNoContent || h.Get("Access-Control-Allow-Origin") != page || h.Get("Access-Control-Allow-Credentials") != "" ||

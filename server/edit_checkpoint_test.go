@@ -11,7 +11,7 @@ import (
 // A rewind goes to a checkpoint by its name, with the files or without; one that is not
 // there changes nothing.
 func TestRewindToACheckpoint(t *testing.T) {
-	g := newWork(t)
+	g := newWorkingBench(t)
 	run := g.started(`
 - tools: [{name: write_to_file, input: {path: b.txt, content: "one\n"}}]
 - tools: [{name: write_to_file, input: {path: b.txt, content: "two\n"}}]

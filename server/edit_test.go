@@ -30,16 +30,16 @@ const painter = `
 - tools: [{name: attempt_completion, input: {result: "painted"}}]
 `
 
-// workshop is a fixture whose server has an engine, with a task that wrote a file twice.
-type workshop struct {
-	*ground
+// editBench is a fixture whose server has an engine, with a task that wrote a file twice.
+type editBench struct {
+	*bench
 	engine *engine.Engine
 }
 
-func newWorkshop(t testing.TB, change ...func(*testOptions)) *workshop {
+func newEditBench(t testing.TB, change ...func(*testOptions)) *editBench {
 	t.Helper()
-	w := &workshop{}
-	w.ground = newGround(t, append([]func(*testOptions){func(o *testOptions) {
+	w := &editBench{}
+	w.bench = newBench(t, append([]func(*testOptions){func(o *testOptions) {
 		w.engine = engine.New(o.Store, engine.Options{Config: setup.Config{Keys: map[string]string{}}})
 		o.Engine = w.engine
 		t.Cleanup(func() {
@@ -53,16 +53,16 @@ func newWorkshop(t testing.TB, change ...func(*testOptions)) *workshop {
 	return w
 }
 
-func (w *workshop) path2(name string) string { return filepath.Join(w.dir, name) }
+func (w *editBench) path2(name string) string { return filepath.Join(w.dir, name) }
 
-func (w *workshop) file(name, text string) {
+func (w *editBench) file(name, text string) {
 	w.Helper()
 	if err := os.WriteFile(w.path2(name), []byte(text), 0o600); err != nil {
 		w.Fatal(err)
 	}
 }
 
-func (w *workshop) wall() string {
+func (w *editBench) wall() string {
 	data, err := os.ReadFile(w.path2("ws/wall.txt"))
 	if err != nil {
 		return err.Error()
@@ -71,7 +71,7 @@ func (w *workshop) wall() string {
 }
 
 // send sends a body and gives the answer whole.
-func (w *workshop) send(method, path, body string, headers ...string) (*http.Response, []byte) {
+func (w *editBench) send(method, path, body string, headers ...string) (*http.Response, []byte) {
 	w.Helper()
 	req := fixture.Must[*http.Request](w)(http.NewRequest(method, w.url+path, strings.NewReader(body)))
 	req.Header.Set("Authorization", "Bearer "+w.token)
@@ -87,7 +87,7 @@ func (w *workshop) send(method, path, body string, headers ...string) (*http.Res
 }
 
 // did sends what must be done, and reads the document.
-func did[T any](w *workshop, status int, path, body string, headers ...string) (doc T) {
+func did[T any](w *editBench, status int, path, body string, headers ...string) (doc T) {
 	w.Helper()
 	resp, data := w.send("POST", path, body, headers...)
 	if resp.StatusCode != status {
@@ -101,7 +101,7 @@ func did[T any](w *workshop, status int, path, body string, headers ...string) (
 }
 
 // refuses sends what must be refused.
-func (w *workshop) refuses(status int, code, path, body string, headers ...string) api.Problem {
+func (w *editBench) refuses(status int, code, path, body string, headers ...string) api.Problem {
 	w.Helper()
 	resp, data := w.send("POST", path, body, headers...)
 	var p api.Problem
@@ -111,14 +111,14 @@ func (w *workshop) refuses(status int, code, path, body string, headers ...strin
 	return p
 }
 
-func (w *workshop) histories() [2]string {
+func (w *editBench) histories() [2]string {
 	w.Helper()
 	messages, _, _ := strings.Cut(string(w.get(w.path("/messages"))), `,"notices":`) // what was done to files stays told
 	return [2]string{messages, string(w.get(w.path("/history")))}
 }
 
 func TestRewindUndoAndRedoOverHTTP(t *testing.T) {
-	w := newWorkshop(t)
+	w := newEditBench(t)
 	whole := w.histories()
 	// A follower hears of each, as of everything else that happens.
 	heard := w.follow(w.path("/events"))
@@ -181,7 +181,7 @@ func decodeAs[T any](data []byte) (v T, err error) {
 }
 
 func TestRewindsThatCannotBe(t *testing.T) {
-	w := newWorkshop(t)
+	w := newEditBench(t)
 	before := w.histories()
 	for _, c := range []struct {
 		status             int
@@ -226,7 +226,7 @@ func TestRewindsThatCannotBe(t *testing.T) {
 }
 
 func TestCheckpointsOverHTTP(t *testing.T) {
-	w := newWorkshop(t)
+	w := newEditBench(t)
 	list := fixture.Must[api.Checkpoints](t)(decodeAs[api.Checkpoints](w.get(w.path("/checkpoints"))))
 	if list.ID != w.id || len(list.Checkpoints) < 2 {
 		t.Fatalf("the checkpoints: %+v", list)
@@ -274,7 +274,7 @@ func TestCheckpointsOverHTTP(t *testing.T) {
 }
 
 func TestRewindWithFilesOverHTTP(t *testing.T) {
-	w := newWorkshop(t)
+	w := newEditBench(t)
 	whole := w.histories()
 	dry := did[api.Rewound](w, 200, w.path("/rewinds"), `{"to":"~2","files":true,"dry_run":true}`)
 	if dry.Restore == nil || len(dry.Restore.Files) != 1 || w.wall() != "blue\n" || w.histories() != whole {
@@ -291,7 +291,7 @@ func TestRewindWithFilesOverHTTP(t *testing.T) {
 }
 
 func TestCondenseOverHTTP(t *testing.T) {
-	w := newWorkshop(t)
+	w := newEditBench(t)
 	whole := w.histories()
 	dry := did[api.Condensed](w, 200, w.path("/condense"), `{"dry_run":true}`)
 	if !dry.DryRun || dry.Messages == 0 || dry.Condense != "" || w.histories() != whole {
@@ -309,7 +309,7 @@ func TestCondenseOverHTTP(t *testing.T) {
 }
 
 func TestForksOverHTTP(t *testing.T) {
-	w := newWorkshop(t)
+	w := newEditBench(t)
 	dry := did[api.ForkResult](w, 200, w.path("/forks"), `{"at":"#3","dry_run":true}`)
 	if !dry.DryRun || dry.ID != "" || dry.Messages.UI != 3 {
 		t.Errorf("the dry run: %+v", dry)
@@ -339,7 +339,7 @@ func TestEditsWithAKeyAreDoneOnce(t *testing.T) {
 		"redo":              {"/redo", `{}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorkshop(t)
+			w := newEditBench(t)
 			switch name {
 			case "undo":
 				did[api.Rewound](w, 200, w.path("/rewinds"), `{}`)
@@ -389,7 +389,7 @@ func simplified(doc []byte) map[string]any {
 }
 
 // forgetOutcomes takes the second line of each keyed request away.
-func (w *workshop) forgetOutcomes() {
+func (w *editBench) forgetOutcomes() {
 	w.Helper()
 	names := fixture.Must[[]string](w)(filepath.Glob(filepath.Join(w.store.Root(), "server", "idempotency", "*.jsonl")))
 	for _, name := range names {
@@ -404,7 +404,7 @@ func (w *workshop) forgetOutcomes() {
 
 // B-04, 19.3: a task that a run works on is nobody else's to move.
 func TestARunningTaskIsNotMoved(t *testing.T) {
-	w := newWorkshop(t)
+	w := newEditBench(t)
 	w.file("slow.yaml", strings.Repeat("- {text: slow, delay: 1h}\n", 50)) // past its last turn a script completes the task
 	run := fixture.Must[engine.Ticket](t)(w.engine.Submit(context.Background(), engine.Request{Task: w.id, Text: "more", Choice: setup.Choice{Provider: "script", Model: w.path2("slow.yaml")}, Interactive: true}))
 	for _, path := range []string{"/rewinds", "/undo", "/redo", "/condense", "/checkpoints", "/checkpoints/0/restore"} {
@@ -422,7 +422,7 @@ func TestARunningTaskIsNotMoved(t *testing.T) {
 }
 
 func TestIfMatchGuardsEdits(t *testing.T) {
-	w := newWorkshop(t)
+	w := newEditBench(t)
 	resp := w.ask("GET", w.path(""))
 	tag := resp.Header.Get("ETag")
 	did[api.Rewound](w, 200, w.path("/rewinds"), `{}`, "If-Match: "+tag)

@@ -29,13 +29,13 @@ import (
 // terminal is another process of the same user that works on a task: as far as locks and
 // sockets go it is one, although it lives in this test's.
 type terminal struct {
-	g      *ground
+	g      *bench
 	store  *store.Store
 	engine *engine.Engine
 	socket *Socket
 }
 
-func (g *ground) terminal() *terminal {
+func (g *bench) terminal() *terminal {
 	g.Helper()
 	s := fixture.Must[*store.Store](g)(store.Open(store.Options{Root: g.store.Root(), State: g.store.Root() + ".state", Cache: filepath.Join(g.dir, "cache")}))
 	e := engine.New(s, engine.Options{Config: setup.Config{Keys: map[string]string{}}})
@@ -82,7 +82,7 @@ func (x *terminal) ended(run *engine.Run, want string) {
 
 func TestAQuestionOfAnotherProcessIsAnsweredOverHTTP(t *testing.T) {
 	t.Parallel()
-	g := newWork(t)
+	g := newWorkingBench(t)
 	x := g.terminal()
 	run := x.runs(askWhich)
 	q := g.question(run.TaskID)
@@ -133,7 +133,7 @@ func TestAQuestionOfAnotherProcessIsAnsweredOverHTTP(t *testing.T) {
 
 func TestWordsAndCancelReachAnotherProcess(t *testing.T) {
 	t.Parallel()
-	g := newWork(t)
+	g := newWorkingBench(t)
 	x := g.terminal()
 	run := x.runs(hangs)
 	for range 2 { // the second one is the first one again
@@ -160,7 +160,7 @@ func TestWordsAndCancelReachAnotherProcess(t *testing.T) {
 // What a run says elsewhere is heard here, too, and what is durable comes in the same bytes.
 func TestARunElsewhereIsHeardHere(t *testing.T) {
 	t.Parallel()
-	g := newWork(t)
+	g := newWorkingBench(t)
 	x := g.terminal()
 	run := x.runs("\n- text: " + strings.Repeat("word ", 400) + "\n  delay: 10ms\n  tools: [{name: attempt_completion, input: {result: done}}]\n")
 	events := g.follow("/v1/tasks/" + run.TaskID + "/events?after=0")
@@ -195,7 +195,7 @@ func TestARunElsewhereIsHeardHere(t *testing.T) {
 // Who follows all tasks hears what runs say in other processes, too.
 func TestARunElsewhereIsHeardAmongAllTasks(t *testing.T) {
 	t.Parallel()
-	g := newWork(t)
+	g := newWorkingBench(t)
 	x := g.terminal()
 	all := g.follow("/v1/events")
 	run := x.runs("\n- text: " + strings.Repeat("word ", 6000) + "\n  delay: 10ms\n  tools: [{name: attempt_completion, input: {result: done}}]\n")
@@ -220,7 +220,7 @@ func TestARunElsewhereIsHeardAmongAllTasks(t *testing.T) {
 // A process that ends with its task begins nothing else.
 func TestAGuestChangesOnlyWhatItsProcessWorksOn(t *testing.T) {
 	t.Parallel()
-	g := newWork(t)
+	g := newWorkingBench(t)
 	x := g.terminal()
 	run := x.runs(hangs)
 	defer run.Cancel()
@@ -250,7 +250,7 @@ func TestAGuestChangesOnlyWhatItsProcessWorksOn(t *testing.T) {
 }
 
 // held takes a task with an address in its lock, and hangs on to it.
-func (g *ground) held(address string) string {
+func (g *bench) held(address string) string {
 	g.Helper()
 	s := fixture.Must[*store.Store](g)(store.Open(store.Options{Root: g.store.Root(), State: g.store.Root() + ".state"}))
 	s.ReachedAt(func() string { return address })
@@ -266,7 +266,7 @@ func (g *ground) held(address string) string {
 }
 
 // pretender is something that listens where a process should.
-func (g *ground) pretender(h http.HandlerFunc) (address string) {
+func (g *bench) pretender(h http.HandlerFunc) (address string) {
 	g.Helper()
 	l := peer.Listen(runtimeDir(fixture.ShortDir(g)))
 	if l == nil {
@@ -281,7 +281,7 @@ func (g *ground) pretender(h http.HandlerFunc) (address string) {
 
 func TestWhoCannotBeReachedIsNamed(t *testing.T) {
 	t.Parallel()
-	g := newWork(t)
+	g := newWorkingBench(t)
 	gone := g.pretender(nil)
 	if err := os.Remove(strings.TrimPrefix(gone, "unix:")); err != nil {
 		t.Fatal(err)
@@ -299,7 +299,7 @@ func TestWhoCannotBeReachedIsNamed(t *testing.T) {
 // knows how often it was passed on.
 func TestWhatIsPassedOn(t *testing.T) {
 	t.Parallel()
-	g := newWork(t)
+	g := newWorkingBench(t)
 	var mu sync.Mutex
 	var got []http.Header
 	answer := func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }

@@ -19,7 +19,7 @@ import (
 
 // between lets another process's change of the task happen after If-Match was compared, and
 // before a route does what it does.
-func (g *ground) between(change func()) {
+func (g *bench) between(change func()) {
 	for i := range g.srv.routes {
 		rt := &g.srv.routes[i]
 		if do := rt.act; do != nil {
@@ -34,7 +34,7 @@ func (g *ground) between(change func()) {
 // What If-Match wants is compared with the lock held, on every route that takes the task
 // over: another process that comes in between is seen, and nothing is done.
 func TestIfMatchIsComparedWithTheLockHeld(t *testing.T) {
-	g := newWork(t)
+	g := newWorkingBench(t)
 	other := fixture.Must[*store.Store](t)(store.Open(store.Options{Root: g.store.Root(), State: g.store.Root() + ".state", Cache: filepath.Join(g.dir, "cache-other"), Program: "other"}))
 	ref := fixture.Must[store.Ref](t)(other.Find(t.Context(), g.id))
 	log := filepath.Join(ref.Log, "journal.jsonl")
@@ -94,7 +94,7 @@ func TestIfMatchIsComparedWithTheLockHeld(t *testing.T) {
 // What a task says of itself is what If-Match compares, and not how many bytes its files
 // take: those are written behind the journal. To read it again is to learn of them.
 func TestATagHoldsWhileFilesAreWritten(t *testing.T) {
-	g := newWork(t)
+	g := newWorkingBench(t)
 	var fork api.ForkResult
 	g.did(201, &fork, "POST", g.path("/forks"), `{}`)
 	for _, id := range []string{g.id, fork.ID} {
@@ -119,14 +119,14 @@ func TestATagHoldsWhileFilesAreWritten(t *testing.T) {
 
 // A task says where else it stands as lists do, and that is not what If-Match compares.
 func TestATaskNamesItsCopies(t *testing.T) {
-	g := newWork(t)
+	g := newWorkingBench(t)
 	storage := filepath.Join(g.dir, "foreign")
 	other := filepath.Join(storage, "tasks", g.id)
 	if err := os.CopyFS(other, os.DirFS(filepath.Join(g.store.Root(), "tasks", g.id))); err != nil {
 		t.Fatal(err)
 	}
 	s := fixture.Must[*store.Store](t)(store.Open(store.Options{Root: g.store.Root(), State: g.store.Root() + ".state", Cache: filepath.Join(g.dir, "cache2"), Program: "test", Sources: []string{storage}}))
-	w := newWorkOn(t, s, g)
+	w := newWorkingBenchOn(t, s, g)
 	var list api.Page[api.Summary]
 	w.did(200, &list, "GET", "/v1/tasks?query="+g.id, "")
 	var one api.Summary
@@ -153,7 +153,7 @@ func TestATaskNamesItsCopies(t *testing.T) {
 
 // Who is told of a run's end may at once change the task as he sees it then.
 func TestATagTakenBehindTheEndOfARun(t *testing.T) {
-	g := newWork(t)
+	g := newWorkingBench(t)
 	for range 3 {
 		s := g.follow(g.path("/events"))
 		g.did(202, nil, "POST", g.path("/runs"), `{"message":{"text":"go"},"provider":"script","model":"`+g.model(sayDone)+`","approve":"all"}`)
@@ -178,7 +178,7 @@ func rowOfTask(s *store.Store, ref store.Ref) (api.Summary, error) {
 // A request whose own work moved the task is not told that somebody else moved it: under
 // its key it is answered with what it did.
 func TestIfMatchOfARequestThatComesAgain(t *testing.T) {
-	g := newWork(t)
+	g := newWorkingBench(t)
 	tag := "If-Match: " + g.did(200, nil, "GET", g.path(""), "").Get("ETag")
 	key := keyHeader + ": again"
 	cut := true

@@ -16,7 +16,7 @@ import (
 
 // kinds are the events of a kind on a task's stream, which has the same of them as the
 // stream of all tasks and the log.
-func (g *ground) kinds(task, kind string) (out []map[string]any) {
+func (g *bench) kinds(task, kind string) (out []map[string]any) {
 	g.Helper()
 	want := journalOf(g, g.store, task)
 	got := g.follow("/v1/tasks/" + task + "/events?after=0").take(len(want))
@@ -43,7 +43,7 @@ func (g *ground) kinds(task, kind string) (out []map[string]any) {
 // What a tool is about to write over is kept first, and that is told with the name that
 // restores it.
 func TestACheckpointIsAnEvent(t *testing.T) {
-	g := newWork(t)
+	g := newWorkingBench(t)
 	r := g.started(`
 - tools: [{name: write_to_file, input: {path: a.txt, content: "other words\n"}}]
 - tools: [{name: attempt_completion, input: {result: done}}]
@@ -66,7 +66,7 @@ func TestACheckpointIsAnEvent(t *testing.T) {
 // What another program wrote into a task's files is taken in with the next run, and told
 // before that run's own words.
 func TestAForeignChangeIsAnEvent(t *testing.T) {
-	g := newWork(t)
+	g := newWorkingBench(t)
 	first := g.started(sayDone)
 	g.state(first.ID, "completed")
 	file := filepath.Join(g.store.Root(), "tasks", first.Task, "ui_messages.json")

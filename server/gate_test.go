@@ -13,7 +13,7 @@ import (
 // Who has no token cannot fill the server by connecting: the oldest connections that say nothing
 // go, those that have shown the token stay.
 func TestIdleStrangersMakeRoom(t *testing.T) {
-	g := newGround(t)
+	g := newBench(t)
 	addr := g.served(func(o *testOptions) { o.MaxConns, o.MaxStrangers, o.HeaderTimeout = 64, 16, time.Hour })
 	friend := dial(t, addr)
 	answers := bufio.NewReader(friend)

@@ -149,7 +149,7 @@ func TestAnIDThatWasSkippedNeverLeadsBack(t *testing.T) {
 
 // What stands between must hand events on as they come, and change none.
 func TestStreamsArePassedOnAtOnce(t *testing.T) {
-	g := newGround(t)
+	g := newBench(t)
 	for _, path := range []string{"/v1/events", g.path("/events")} {
 		s := g.follow(path)
 		want := map[string]string{"Content-Type": streamMedia, "Cache-Control": "no-store, no-transform", "X-Accel-Buffering": "no"}

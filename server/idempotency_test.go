@@ -16,14 +16,14 @@ import (
 )
 
 // records are the files of keys.
-func (g *ground) records() []string {
+func (g *bench) records() []string {
 	g.Helper()
 	return fixture.Must[[]string](g)(filepath.Glob(filepath.Join(g.store.Root(), "server", "idempotency", "*")))
 }
 
 // 19.21.10: the same key fifty times at once is one effect, and one answer.
 func TestOneKeyIsOneEffect(t *testing.T) {
-	g := newWork(t)
+	g := newWorkingBench(t)
 	before := g.count()
 	body := g.task(sayDone, "go")
 	key := keyHeader + ": the-key"
@@ -86,7 +86,7 @@ func TestOneKeyIsOneEffect(t *testing.T) {
 // A key belongs to one request: another one with it is refused, and one that failed leaves
 // it free.
 func TestAKeyIsOfOneRequest(t *testing.T) {
-	g := newWork(t)
+	g := newWorkingBench(t)
 	key := keyHeader + ": k1"
 	g.denied(422, "validation_failed", "POST", "/v1/tasks", `{"workspace":"relative"}`, key)
 	body := g.task(sayDone, "go")
@@ -114,7 +114,7 @@ func TestAKeyIsOfOneRequest(t *testing.T) {
 
 // The repeat of a stream is the stream of the same run.
 func TestARepeatedStreamIsOfTheSameRun(t *testing.T) {
-	g := newWork(t)
+	g := newWorkingBench(t)
 	body := g.task(sayDone, "go")
 	read := func() (id string, events []frame) {
 		resp := g.send("POST", "/v1/tasks", body, keyHeader+": s", "Accept: "+streamMedia)
@@ -144,7 +144,7 @@ func TestARepeatedStreamIsOfTheSameRun(t *testing.T) {
 
 // A repeat waits for the first, and is told to come back when that takes too long.
 func TestARepeatWaitsForTheFirst(t *testing.T) {
-	g := newWork(t)
+	g := newWorkingBench(t)
 	d := g.srv.keyed
 	body := g.task(sayDone, "go")
 	a := &asked{Request: g.send("POST", "/v1/nothing", "").Request, body: []byte(body)}

@@ -57,7 +57,7 @@ func (s *stream) until(typ string) (out []frame) {
 // message, and before the message itself: on the stream of the task, of all tasks and of
 // the run. The durable events beside are the journal's.
 func TestDeltasAreLive(t *testing.T) {
-	g := newWork(t)
+	g := newWorkingBench(t)
 	all := g.follow("/v1/events")
 	var idle made
 	g.did(201, &idle, "POST", "/v1/tasks", g.task(streaming, ""))
@@ -112,7 +112,7 @@ func TestDeltasAreLive(t *testing.T) {
 // A stream of a run goes on while the run waits for a person, and ends with the run; who
 // has seen the end is told that there is nothing more.
 func TestStreamOfARun(t *testing.T) {
-	g := newWork(t)
+	g := newWorkingBench(t)
 	run := g.started(askWhich)
 	q := g.question(run.Task)
 	s := g.follow("/v1/runs/" + run.ID + "/events")

@@ -48,8 +48,8 @@ const script = `
 - tools: [{name: attempt_completion, input: {result: "done é"}}]
 `
 
-// ground is a store with a task, and a server for it.
-type ground struct {
+// bench is a store with a task, and a server for it.
+type bench struct {
 	testing.TB
 	dir   string
 	store *store.Store
@@ -93,10 +93,10 @@ func (l *lockedBuffer) String() string {
 	return l.b.String()
 }
 
-func newGround(t testing.TB, change ...func(*testOptions)) *ground {
+func newBench(t testing.TB, change ...func(*testOptions)) *bench {
 	t.Helper()
 	dir := t.TempDir()
-	g := &ground{TB: t, dir: dir, log: &lockedBuffer{}}
+	g := &bench{TB: t, dir: dir, log: &lockedBuffer{}}
 	if err := os.MkdirAll(filepath.Join(dir, "ws"), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +126,7 @@ func newGround(t testing.TB, change ...func(*testOptions)) *ground {
 }
 
 // run starts or continues a task in this process, waits for its end and gives its id.
-func (g *ground) run(r engine.Request) string {
+func (g *bench) run(r engine.Request) string {
 	g.Helper()
 	e := engine.New(g.store, engine.Options{Config: setup.Config{Keys: map[string]string{}}})
 	run, err := e.Start(context.Background(), r)
@@ -144,7 +144,7 @@ func (g *ground) run(r engine.Request) string {
 }
 
 // ask sends a request; a header without a value is taken away.
-func (g *ground) ask(method, path string, headers ...string) *http.Response {
+func (g *bench) ask(method, path string, headers ...string) *http.Response {
 	g.Helper()
 	req, err := http.NewRequest(method, g.url+path, nil)
 	if err != nil {
@@ -172,7 +172,7 @@ func (g *ground) ask(method, path string, headers ...string) *http.Response {
 }
 
 // get gives the body of an answer that must be 200.
-func (g *ground) get(path string, headers ...string) []byte {
+func (g *bench) get(path string, headers ...string) []byte {
 	g.Helper()
 	resp := g.ask("GET", path, headers...)
 	body := fixture.Must[[]byte](g)(io.ReadAll(resp.Body))
@@ -183,7 +183,7 @@ func (g *ground) get(path string, headers ...string) []byte {
 }
 
 // refused checks that a request is answered with a problem, and gives it.
-func (g *ground) refused(status int, code, method, path string, headers ...string) api.Problem {
+func (g *bench) refused(status int, code, method, path string, headers ...string) api.Problem {
 	g.Helper()
 	resp := g.ask(method, path, headers...)
 	body := fixture.Must[[]byte](g)(io.ReadAll(resp.Body))
@@ -205,7 +205,7 @@ type stream struct {
 	in   *bufio.Reader
 }
 
-func (g *ground) follow(path string, headers ...string) *stream {
+func (g *bench) follow(path string, headers ...string) *stream {
 	g.Helper()
 	resp := g.ask("GET", path, headers...)
 	if resp.StatusCode != http.StatusOK || resp.Header.Get("Content-Type") != streamMedia {
@@ -275,8 +275,8 @@ func journalOf(t testing.TB, s *store.Store, id string) (out []frame) {
 	return out
 }
 
-func (g *ground) events() []frame { return journalOf(g, g.store, g.id) }
+func (g *bench) events() []frame { return journalOf(g, g.store, g.id) }
 
-func (g *ground) path(format string, args ...any) string {
+func (g *bench) path(format string, args ...any) string {
 	return "/v1/tasks/" + g.id + fmt.Sprintf(format, args...)
 }

@@ -54,7 +54,7 @@ func samples(t testing.TB, text string) map[string]string {
 
 func TestMetricsTellWhatWasDone(t *testing.T) {
 	watch := metrics.NewWatch(nil)
-	g := newWork(t, func(o *testOptions) {
+	g := newWorkingBench(t, func(o *testOptions) {
 		o.Watch = watch
 		o.Engine = engine.New(o.Store, engine.Options{Config: setup.Config{Keys: map[string]string{}}, Observe: watch.Observe})
 	})
@@ -88,7 +88,7 @@ func TestMetricsTellWhatWasDone(t *testing.T) {
 }
 
 // privately is a task with such a model that runs.
-func (g *ground) privately(model string) string {
+func (g *bench) privately(model string) string {
 	g.Helper()
 	body, err := json.Marshal(map[string]any{"workspace": filepath.Join(g.dir, "ws"), "provider": "script", "model": g.model(model), "message": map[string]string{"text": "private words"}})
 	if err != nil {
@@ -102,7 +102,7 @@ func (g *ground) privately(model string) string {
 }
 
 // until waits until a task has a status.
-func (g *ground) until(id, status string) {
+func (g *bench) until(id, status string) {
 	g.Helper()
 	for end := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
 		var got struct{ Status string }

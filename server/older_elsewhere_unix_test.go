@@ -14,7 +14,7 @@ import (
 )
 
 // restart asks the older call to go on with a task.
-func (g *ground) restart(task, words string, headers ...string) *stream {
+func (g *bench) restart(task, words string, headers ...string) *stream {
 	g.Helper()
 	body := string(fixture.Must[[]byte](g)(json.Marshal(api.OlderRun{Text: words, Task: task, Restart: true})))
 	resp := g.send("POST", "/chat/stream", body, headers...)
@@ -44,7 +44,7 @@ func (s *stream) lines() (out []api.OlderEvent) {
 // the stream is that of the run there.
 func TestOlderCallReachesAnotherProcess(t *testing.T) {
 	t.Parallel()
-	g := newWork(t)
+	g := newWorkingBench(t)
 	x := g.terminal()
 	run := x.runs(askWhich)
 	q := g.question(run.TaskID)
@@ -78,7 +78,7 @@ func TestOlderCallReachesAnotherProcess(t *testing.T) {
 // What this server's settings forbid is not passed on, and who cannot be reached is named.
 func TestOlderCallIsNotPassedOnAgainstTheSettings(t *testing.T) {
 	t.Parallel()
-	g := newWork(t, func(o *testOptions) { o.Restart.Off = true })
+	g := newWorkingBench(t, func(o *testOptions) { o.Restart.Off = true })
 	x := g.terminal()
 	run := x.runs(askWhich)
 	g.question(run.TaskID)
@@ -104,7 +104,7 @@ func TestOlderCallIsNotPassedOnAgainstTheSettings(t *testing.T) {
 // Words for a run that works here wait for it, and the stream follows it.
 func TestOlderCallJoinsARunThatWorks(t *testing.T) {
 	t.Parallel()
-	g := newWork(t)
+	g := newWorkingBench(t)
 	run := g.started(hangs)
 	g.state(run.ID, "running")
 	g.id = run.Task

@@ -24,14 +24,14 @@ import (
 	"github.com/roost-dev/roost/store"
 )
 
-// newChat is a workshop whose new tasks play a model.
-func newChat(t testing.TB, model string, change ...func(*testOptions)) *workshop {
+// newChat is a editBench whose new tasks play a model.
+func newChat(t testing.TB, model string, change ...func(*testOptions)) *editBench {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "chat.yaml")
 	if err := os.WriteFile(file, []byte(model), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	w := newWorkshop(t, append([]func(*testOptions){func(o *testOptions) {
+	w := newEditBench(t, append([]func(*testOptions){func(o *testOptions) {
 		e := engine.New(o.Store, engine.Options{Config: setup.Config{Keys: map[string]string{}, Provider: "script", Model: file}})
 		t.Cleanup(func() {
 			if err := e.Close(context.Background()); err != nil {
@@ -51,7 +51,7 @@ type olderCall struct {
 }
 
 // call makes the older call, which must be answered with a stream.
-func (w *workshop) call(ctx context.Context, body string, headers ...string) *olderCall {
+func (w *editBench) call(ctx context.Context, body string, headers ...string) *olderCall {
 	w.Helper()
 	req := fixture.Must[*http.Request](w)(http.NewRequestWithContext(ctx, "POST", w.url+"/chat/stream", strings.NewReader(body)))
 	req.Header.Set("Authorization", "Bearer "+w.token)
@@ -99,7 +99,7 @@ func typesOf(events []api.OlderEvent) (out []string) {
 }
 
 // fails sends what must be refused in the older shape.
-func (w *workshop) fails(status int, code, path, body string, headers ...string) api.OlderFailure {
+func (w *editBench) fails(status int, code, path, body string, headers ...string) api.OlderFailure {
 	w.Helper()
 	resp, data := w.send("POST", path, body, headers...)
 	var f api.OlderFailure
@@ -247,7 +247,7 @@ func TestOlderCallRefusesBeforeAnythingIsDone(t *testing.T) {
 }
 
 // tree lists the files of the store's root that tasks consist of.
-func (w *workshop) tree() (out []string) {
+func (w *editBench) tree() (out []string) {
 	w.Helper()
 	err := filepath.WalkDir(filepath.Join(w.store.Root(), "tasks"), func(path string, d os.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {
@@ -267,7 +267,7 @@ func (w *workshop) tree() (out []string) {
 
 // The settings do what they say.
 func TestOlderCallKeepsToItsSettings(t *testing.T) {
-	again := func(w *workshop) string { return `{"task":"go on","taskId":"` + w.id + `","restartTask":true}` }
+	again := func(w *editBench) string { return `{"task":"go on","taskId":"` + w.id + `","restartTask":true}` }
 	t.Run("restart.enabled", func(t *testing.T) {
 		w := newChat(t, talk, func(o *testOptions) { o.Restart.Off = true })
 		f := w.fails(403, "restart_disabled", "/chat/stream", again(w))
@@ -336,9 +336,9 @@ func TestOlderCallRefusesDamageAndNoAccess(t *testing.T) {
 	srv := fixture.Must[*Server](t)(o.serve())
 	web := httptest.NewServer(srv.Handler())
 	defer func() { web.Close(); srv.End() }()
-	other := *w.ground
+	other := *w.bench
 	other.url = web.URL
-	w = &workshop{ground: &other}
+	w = &editBench{bench: &other}
 	f := w.fails(422, "history_corrupt", "/chat/stream", `{"task":"x","taskId":"`+damaged+`","restartTask":true}`)
 	if f.Task == nil || *f.Task != damaged || !strings.Contains(strings.Join(f.Suggestions, "\n"), "roost doctor") {
 		t.Errorf(`got %+v, want f.Task != nil and *f.Task = damaged and strings.Contains(strings.Join(f.Suggestions, "\n"), "roost doctor")`,
@@ -370,7 +370,7 @@ func TestOlderCallersEndTouchesNoRun(t *testing.T) {
 	}
 }
 
-func (w *workshop) eventually(what string, is func() bool) {
+func (w *editBench) eventually(what string, is func() bool) {
 	w.Helper()
 	for end := time.Now().Add(patience); !is(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {

@@ -15,8 +15,8 @@ import (
 	"github.com/roost-dev/roost/server/schema"
 )
 
-// lastRun is the newest run of the ground's task.
-func (g *ground) lastRun() string {
+// lastRun is the newest run of the bench's task.
+func (g *bench) lastRun() string {
 	g.Helper()
 	runs := fixture.Must[[]engine.RunInfo](g)(g.opt.Engine.RunsOf(g.Context(), g.id))
 	if len(runs) == 0 {
@@ -57,7 +57,7 @@ func full(t reflect.Type) reflect.Value {
 // Each body that is described is one that the decoder takes, to the last member, and no
 // member is taken that is not described.
 func TestBodiesAreThoseThatAreDescribed(t *testing.T) {
-	g := newWork(t)
+	g := newWorkingBench(t)
 	d := g.description()
 	bodies := 0
 	for _, rt := range g.srv.routes {
@@ -104,7 +104,7 @@ func TestBodiesAreThoseThatAreDescribed(t *testing.T) {
 
 // What changes answer is what is described, with the status that is described.
 func TestChangesAnswerAsDescribed(t *testing.T) {
-	g := newWork(t)
+	g := newWorkingBench(t)
 	d := g.description()
 	checked := 0
 	see := func(status int, method, path, body string, pattern string) []byte {
@@ -165,7 +165,7 @@ func TestChangesAnswerAsDescribed(t *testing.T) {
 }
 
 // idle waits until nothing works on a task.
-func (g *ground) idle(task string) {
+func (g *bench) idle(task string) {
 	g.Helper()
 	for {
 		var page api.Page[api.Run]

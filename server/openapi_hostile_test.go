@@ -17,7 +17,7 @@ import (
 )
 
 // hostile asks without a network, and gives the answer, which must be a problem.
-func (g *ground) hostile(method, path, media, body string) (status int, p api.Problem) {
+func (g *bench) hostile(method, path, media, body string) (status int, p api.Problem) {
 	g.Helper()
 	r := httptest.NewRequest(method, g.url+path, strings.NewReader(body))
 	r.Header.Set("Authorization", "Bearer "+g.token)
@@ -60,7 +60,7 @@ func TestEveryRouteRefusesWhatIsWrong(t *testing.T) {
 	if testing.Short() {
 		t.Skip("one goroutine asks a thousand times")
 	}
-	g := newWork(t)
+	g := newWorkingBench(t)
 	before := g.everything()
 	asked := 0
 	ask := func(method, path, media, body string, want ...int) api.Problem {
@@ -142,7 +142,7 @@ func TestEveryRouteRefusesWhatIsWrong(t *testing.T) {
 }
 
 // members are those that a body may have.
-func (g *ground) members(schema map[string]any) (names []string) {
+func (g *bench) members(schema map[string]any) (names []string) {
 	d := g.description()
 	if ref, ok := schema["$ref"].(string); ok {
 		schema = d.Components.Schemas[strings.TrimPrefix(ref, "#/components/schemas/")]
@@ -155,7 +155,7 @@ func (g *ground) members(schema map[string]any) (names []string) {
 }
 
 // everything is a text of what lies in the root, but for what a server keeps for itself.
-func (g *ground) everything() string {
+func (g *bench) everything() string {
 	g.Helper()
 	var out strings.Builder
 	err := filepath.WalkDir(g.store.Root(), func(path string, d os.DirEntry, err error) error {

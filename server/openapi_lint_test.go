@@ -14,7 +14,7 @@ import (
 // The document keeps the rules that linters of OpenAPI check, so that generators and catalogues
 // take it as it is.
 func TestTheDescriptionKeepsLintersRules(t *testing.T) {
-	g := newWork(t)
+	g := newWorkingBench(t)
 	var d struct {
 		Info struct {
 			Title, Version, Description string
@@ -111,7 +111,7 @@ func TestTheDescriptionKeepsLintersRules(t *testing.T) {
 }
 
 // eachSchema collects the references of a document, and finds choices between anything and something.
-func (g *ground) eachSchema(v any, refs map[string]bool) {
+func (g *bench) eachSchema(v any, refs map[string]bool) {
 	switch v := v.(type) {
 	case []any:
 		for _, one := range v {
@@ -137,7 +137,7 @@ func (g *ground) eachSchema(v any, refs map[string]bool) {
 
 // A scraper that names only the newer format gets the older one, as Prometheus' own libraries give it.
 func TestMetricsForAnyScraper(t *testing.T) {
-	g := newGround(t)
+	g := newBench(t)
 	for _, accept := range []string{"application/openmetrics-text", "application/openmetrics-text; version=1.0.0; charset=utf-8", "text/plain", "*/*"} {
 		resp := g.ask("GET", "/metrics", "Accept: "+accept)
 		body := string(fixture.Must[[]byte](t)(io.ReadAll(resp.Body)))

@@ -35,7 +35,7 @@ type description struct {
 	Components struct{ Schemas map[string]map[string]any }
 }
 
-func (g *ground) description() (d description) {
+func (g *bench) description() (d description) {
 	g.Helper()
 	if err := json.Unmarshal(g.get("/openapi.json"), &d); err != nil {
 		g.Fatal(err)
@@ -124,7 +124,7 @@ func decoded(t testing.TB, body string) (v any) {
 
 // Every route that is described answers, with what is described; every problem too.
 func TestEveryRouteAnswersAsItIsDescribed(t *testing.T) {
-	g := newWork(t)
+	g := newWorkingBench(t)
 	d := g.description()
 	if d.OpenAPI != "3.1.0" || len(d.Paths) < 15 {
 		t.Fatalf("%s, %d paths", d.OpenAPI, len(d.Paths))
@@ -222,7 +222,7 @@ func TestThePageHasEachRoute(t *testing.T) {
 // Every route that answers is described: whatever the table has, and nothing is
 // answered beside the table.
 func TestEveryRouteIsDescribed(t *testing.T) {
-	g := newGround(t)
+	g := newBench(t)
 	d := g.description()
 	for _, rt := range g.srv.routes {
 		op, ok := d.Paths[rt.path][strings.ToLower(rt.method)]
@@ -254,7 +254,7 @@ func TestEveryRouteIsDescribed(t *testing.T) {
 
 // What is sent in a list is checked to the last member, also of a search and of usage.
 func TestTheCheckerFinds(t *testing.T) {
-	g := newGround(t)
+	g := newBench(t)
 	d := g.description()
 	schema := d.Paths["/v1/tasks/{id}"]["get"].Responses["200"].Content[jsonMedia].Schema
 	good := string(g.get(g.path("")))

@@ -14,7 +14,7 @@ import (
 )
 
 // ready is what /readyz says of the store, to anybody.
-func (g *ground) ready() (status int, store string) {
+func (g *bench) ready() (status int, store string) {
 	g.Helper()
 	resp := g.ask("GET", "/readyz", "Authorization: ")
 	var r readiness

@@ -12,7 +12,7 @@ import (
 // A server whose root is gone, or may not be read, is not ready, and is again when the
 // root is back. It runs all the time: who asks whether it lives is told so.
 func TestReadyMeansThatTasksCanBeKept(t *testing.T) {
-	g := newWork(t)
+	g := newWorkingBench(t)
 	root := g.store.Root()
 	expect := func(status int, store string) {
 		t.Helper()

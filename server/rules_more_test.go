@@ -29,7 +29,7 @@ import (
 // A task that names no policy asks, whether it is new or goes on, and a policy that was
 // given once is kept.
 func TestRuleB04TheUsualPolicyAsks(t *testing.T) {
-	g := newWork(t)
+	g := newWorkingBench(t)
 	effects := filepath.Join(g.dir, "ws", "effects.txt")
 	body := fmt.Sprintf(`{"workspace":%q,"provider":"script","model":%q`, filepath.Join(g.dir, "ws"), g.model(wantsCommand))
 	var r made
@@ -65,7 +65,7 @@ func TestRuleB04TheUsualPolicyAsks(t *testing.T) {
 
 // The limits of a run are told with it, whoever set them.
 func TestRuleB08LimitsAreTold(t *testing.T) {
-	g := newWork(t)
+	g := newWorkingBench(t)
 	var r made
 	body := strings.TrimSuffix(g.task(sayDone, "go"), "}")
 	g.did(201, &r, "POST", "/v1/tasks", body+`,"limits":{"max_turns":7,"max_cost":"1.5","idle_timeout":"90s","total_timeout":"1h"}}`)
@@ -92,7 +92,7 @@ func TestRuleB08LimitsAreTold(t *testing.T) {
 // Every event says whose it is, where it stands and when it was; what a run did names it,
 // under the one name that the answer gave.
 func TestRuleB02EventsAreWhole(t *testing.T) {
-	g := newWork(t)
+	g := newWorkingBench(t)
 	r := g.started("- tools: [{name: read_file, input: {path: a.txt}}]" + askWhich)
 	q := g.question(r.Task)
 	g.did(200, nil, "POST", "/v1/questions/"+q.ID+"/answer", `{"choice":1}`)
@@ -132,7 +132,7 @@ func TestRuleB02EventsAreWhole(t *testing.T) {
 // A question is one event of its own, with all that an answer needs, and its name is the
 // one that every list gives it.
 func TestRuleB10AQuestionIsAnEvent(t *testing.T) {
-	g := newWork(t)
+	g := newWorkingBench(t)
 	for _, c := range []struct{ script, kind, choices string }{{askWhich, "followup", `["red","green"]`}, {wantsCommand, "approval", ""}} {
 		r := g.started(c.script, "approve=ask")
 		q := g.question(r.Task)
@@ -164,7 +164,7 @@ func TestRuleB10AQuestionIsAnEvent(t *testing.T) {
 
 // What is guessed of another tool's task is told to be guessed.
 func TestRuleB22GuessesOfOthersAreNamed(t *testing.T) {
-	g := newGround(t)
+	g := newBench(t)
 	storage := filepath.Join(g.dir, "foreign")
 	dir := filepath.Join(storage, "tasks", "1776200000000")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -174,7 +174,7 @@ func TestRuleB22GuessesOfOthersAreNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := fixture.Must[*store.Store](t)(store.Open(store.Options{Root: g.store.Root(), State: g.store.Root() + ".state", Cache: filepath.Join(g.dir, "cache2"), Program: "test", Sources: []string{storage}}))
-	w := newWorkOn(t, s, g)
+	w := newWorkingBenchOn(t, s, g)
 	var one api.Summary
 	w.did(200, &one, "GET", "/v1/tasks/1776200000000", "")
 	var list api.Page[api.Summary]
@@ -194,7 +194,7 @@ func TestRuleB26WhatIsKeptIsPrivate(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("modes are not told there")
 	}
-	w := newWorkshop(t)
+	w := newEditBench(t)
 	claim := fixture.Must[*presence.Claim](t)(presence.NewClaim(w.store.Root()))
 	defer claim.Release()
 	if err := claim.Tell(presence.Server{PID: 1, URL: w.url}); err != nil {
@@ -203,7 +203,7 @@ func TestRuleB26WhatIsKeptIsPrivate(t *testing.T) {
 	w.run(engine.Request{Task: w.id, Text: strings.Repeat("large ", 60_000)})
 	fork := did[api.ForkResult](w, 201, w.path("/forks"), `{}`, keyHeader+": k").ID
 	did[api.Rewound](w, 200, w.path("/rewinds"), `{}`)
-	w.ground.did(200, nil, "DELETE", "/v1/tasks/"+fork, "")
+	w.bench.did(200, nil, "DELETE", "/v1/tasks/"+fork, "")
 	w.follow("/v1/events?after=0").take(3)
 	w.get("/v1/search?q=paint")
 	kinds := map[string]bool{}
@@ -241,7 +241,7 @@ func TestRuleB26WhatIsKeptIsPrivate(t *testing.T) {
 
 // Lists of runs, words and questions come in pages that lose and repeat nothing.
 func TestListsOfWorkHavePages(t *testing.T) {
-	g := newWork(t)
+	g := newWorkingBench(t)
 	var r made
 	g.did(201, &r, "POST", "/v1/tasks", g.task(hangs, "go"))
 	for i := range 3 {
@@ -298,7 +298,7 @@ func joined(items []json.RawMessage) (out string) {
 // Words that interrupt stop what works, and are what goes on; words for the queue answer
 // nothing that is asked.
 func TestDeliveriesOfWords(t *testing.T) {
-	g := newWork(t)
+	g := newWorkingBench(t)
 	r := g.started(hangs)
 	var sent api.Sent
 	g.did(202, &sent, "POST", "/v1/tasks/"+r.Task+"/messages", `{"text":"stop that","delivery":"interrupt"}`)
@@ -339,7 +339,7 @@ func TestTheUsualBounds(t *testing.T) {
 		o.MaxStreams < 1000 || o.MaxPerClient < 1000 || o.MaxConns < o.MaxStreams {
 		t.Errorf("%+v", o)
 	}
-	g := newWork(t)
+	g := newWorkingBench(t)
 	r := httptest.NewRequest("POST", "http://localhost/v1/tasks", strings.NewReader("{}"))
 	r.Header.Set("Authorization", "Bearer "+g.token)
 	r.Header.Set("Content-Type", jsonMedia)
@@ -353,7 +353,7 @@ func TestTheUsualBounds(t *testing.T) {
 // A task folder that is a link leads nowhere: it is not changed through, and what it
 // points to stays as it is.
 func TestLinkedTasksAreNotWritten(t *testing.T) {
-	g := newWork(t)
+	g := newWorkingBench(t)
 	away := filepath.Join(g.dir, "away")
 	if err := os.CopyFS(away, os.DirFS(filepath.Join(g.store.Root(), "tasks", g.id))); err != nil {
 		t.Fatal(err)

@@ -23,7 +23,7 @@ import (
 // Nobody says yes by saying nothing: not by going away, not by waiting, not by ending it.
 func TestRuleB11SilenceIsNoConsent(t *testing.T) {
 	var e *engine.Engine
-	g := newGround(t, func(o *testOptions) {
+	g := newBench(t, func(o *testOptions) {
 		e = engine.New(o.Store, engine.Options{Config: setup.Config{Keys: map[string]string{}}, Hold: 50 * time.Millisecond})
 		o.Engine = e
 	})
@@ -60,7 +60,7 @@ func TestRuleB11SilenceIsNoConsent(t *testing.T) {
 
 // A tool that fails is an event of a run that goes on.
 func TestRuleB15AToolsErrorEndsNothing(t *testing.T) {
-	g := newWork(t)
+	g := newWorkingBench(t)
 	r := g.started(`
 - tools: [{name: read_file, input: {path: missing.txt}}]
 - tools: [{name: read_file, input: {path: a.txt}}]
@@ -89,7 +89,7 @@ func TestRuleB15AToolsErrorEndsNothing(t *testing.T) {
 
 // What the server says of where things are does not depend on how it was reached.
 func TestRuleB17LinksAreRelative(t *testing.T) {
-	g := newWork(t)
+	g := newWorkingBench(t)
 	head := g.did(201, nil, "POST", "/v1/tasks", g.task(sayDone, "go"))
 	if l := head.Get("Location"); !strings.HasPrefix(l, "/v1/") {
 		t.Errorf("Location: %s", l)
@@ -106,7 +106,7 @@ func TestRuleB17LinksAreRelative(t *testing.T) {
 // What is streamed is added to what was streamed: followers, journal and Roo's file have
 // the whole text.
 func TestRuleB21DeltasAppend(t *testing.T) {
-	g := newWork(t)
+	g := newWorkingBench(t)
 	const text = "one two three four five six seven eight"
 	var r made
 	g.did(201, &r, "POST", "/v1/tasks", g.task(`

@@ -25,7 +25,7 @@ import (
 
 // Every answer about a task says which one it is.
 func TestRuleB02TheTaskIsNamed(t *testing.T) {
-	g := newGround(t)
+	g := newBench(t)
 	resp := g.ask("GET", g.path("/events?after=0"))
 	if got := resp.Header.Get("Roost-Task-Id"); got != g.id {
 		t.Errorf("the stream's head names %q", got)
@@ -46,7 +46,7 @@ func TestRuleB02TheTaskIsNamed(t *testing.T) {
 
 // What cannot be read is refused, all of it at once, and nothing is guessed.
 func TestRuleB05StrictDecoding(t *testing.T) {
-	g := newGround(t)
+	g := newBench(t)
 	p := g.refused(422, "validation_failed", "GET", "/v1/tasks?colour=red&limit=many&sort=newest&sort=oldest&status=great&since=whenever&min_cost=-1&tree=perhaps")
 	var names []string
 	for _, e := range p.Errors {
@@ -67,7 +67,7 @@ func TestRuleB05StrictDecoding(t *testing.T) {
 
 // A stream's head is only ever sent for what exists: everything else is a status.
 func TestRuleB06StatusBeforeStream(t *testing.T) {
-	g := newGround(t)
+	g := newBench(t)
 	g.refused(404, "task_not_found", "GET", "/v1/tasks/nothing/events")
 	g.refused(400, "bad_cursor", "GET", g.path("/events?after=1.x-0"))
 	g.refused(400, "bad_cursor", "GET", g.path("/events"), "Last-Event-ID: 01.2-3")
@@ -107,7 +107,7 @@ func fingerprint(t testing.TB, dir string) map[string]string {
 
 // Whatever is asked, by whichever name, nothing comes into being and nothing changes.
 func TestRuleB07ReadsNeverCreateAndIDsAreNoPaths(t *testing.T) {
-	g := newGround(t)
+	g := newBench(t)
 	secret := filepath.Join(g.dir, "secret")
 	if err := os.MkdirAll(filepath.Join(secret, "x"), 0o700); err != nil {
 		t.Fatal(err)
@@ -147,7 +147,7 @@ func TestRuleB07ReadsNeverCreateAndIDsAreNoPaths(t *testing.T) {
 
 // A root that is not there stays so. One that was there is gone, and the server not ready.
 func TestRuleB07NoRootIsMade(t *testing.T) {
-	g := newGround(t)
+	g := newBench(t)
 	if err := os.RemoveAll(g.store.Root()); err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +164,7 @@ func TestRuleB07NoRootIsMade(t *testing.T) {
 // An event holds its own message, and what all events hold grows with the messages and
 // not with their square.
 func TestRuleB09OneMessageAnEvent(t *testing.T) {
-	g := newGround(t)
+	g := newBench(t)
 	size := func() (n int) {
 		for _, f := range g.follow(g.path("/events?after=0")).take(len(g.events())) {
 			n += len(f.Data)
@@ -182,7 +182,7 @@ func TestRuleB09OneMessageAnEvent(t *testing.T) {
 
 // No secret is in the log, and none in an answer.
 func TestRuleB16NoSecretsInLogs(t *testing.T) {
-	g := newGround(t)
+	g := newBench(t)
 	link := g.srv.LoginPath()
 	_, key, _ := strings.Cut(link, "key=")
 	resp := g.ask("GET", link, "Authorization: ")
@@ -207,7 +207,7 @@ func TestRuleB16NoSecretsInLogs(t *testing.T) {
 
 // What was guessed of a task is named as such; of Roost's own nothing is.
 func TestRuleB22GuessesAreNamed(t *testing.T) {
-	g := newGround(t)
+	g := newBench(t)
 	var task struct {
 		Origin, Mode, Workspace, Status string
 		Inferred                        *[]string
@@ -223,7 +223,7 @@ func TestRuleB22GuessesAreNamed(t *testing.T) {
 
 // Nobody gets in without the token, by another name, or through another site.
 func TestRuleB23OnlyWhoMay(t *testing.T) {
-	g := newGround(t)
+	g := newBench(t)
 	for _, path := range []string{"/v1/tasks", g.path(""), g.path("/events"), "/openapi.json", "/v1/nothing", "/", "/v1/version"} {
 		for _, auth := range []string{"Authorization: ", "Authorization: Bearer", "Authorization: Bearer " + g.token[:63], "Authorization: Bearer " + g.token + "0", "Authorization: Basic " + g.token, "Authorization: " + g.token} {
 			g.refused(401, "unauthenticated", "GET", path, auth)
@@ -256,7 +256,7 @@ func TestRuleB23OnlyWhoMay(t *testing.T) {
 
 // What is not served is not half served.
 func TestMethodsAndRoutes(t *testing.T) {
-	g := newGround(t)
+	g := newBench(t)
 	for _, method := range []string{"POST", "PUT", "PATCH", "DELETE", "FETCH"} {
 		g.refused(405, "method_not_allowed", method, g.path("/usage"))
 		if allow := g.ask(method, "/v1/search").Header.Get("Allow"); allow != "GET, HEAD, OPTIONS" {
@@ -294,7 +294,7 @@ func TestMethodsAndRoutes(t *testing.T) {
 
 // A client that has a document is told so; one that changed is sent.
 func TestETags(t *testing.T) {
-	g := newGround(t)
+	g := newBench(t)
 	for _, path := range []string{"/v1/tasks", g.path(""), g.path("/messages"), "/openapi.json"} {
 		tag := g.ask("GET", path).Header.Get("ETag")
 		for _, header := range []string{tag, `"other", ` + tag, "W/" + tag, "*"} {
@@ -311,7 +311,7 @@ func TestETags(t *testing.T) {
 
 // An id that is nearly right leads to the right one, and an ambiguous one to its candidates.
 func TestSuggestions(t *testing.T) {
-	g := newGround(t)
+	g := newBench(t)
 	if p := g.refused(404, "task_not_found", "GET", "/v1/tasks/"+g.id[:30]+"zzzzzz"); len(p.Suggestions) < 2 || p.Suggestions[0] != g.id {
 		t.Errorf("got %q, want len(p.Suggestions) >= 2 and p.Suggestions[0] = g.id", p.Suggestions)
 	}

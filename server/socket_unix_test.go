@@ -30,8 +30,8 @@ func runtimeDir(dir string) func(string) string {
 	}
 }
 
-// socket opens one for the ground's server, and gives its path.
-func (g *ground) socket(change ...func(*Socket)) (*Socket, string) {
+// socket opens one for the bench's server, and gives its path.
+func (g *bench) socket(change ...func(*Socket)) (*Socket, string) {
 	g.Helper()
 	s := NewSocket(runtimeDir(fixture.ShortDir(g)), func() (*Server, error) { return g.srv, nil })
 	for _, f := range change {
@@ -69,7 +69,7 @@ func TestTheSameUserNeedsNoTokenAtTheSocket(t *testing.T) {
 	if !peer.Known {
 		t.Skip("this system does not say who is at the other end")
 	}
-	g := newGround(t)
+	g := newBench(t)
 	s, path := g.socket()
 	for file, want := range map[string]fs.FileMode{path: 0o600, filepath.Dir(path): 0o700} {
 		if info, err := os.Lstat(file); err != nil || info.Mode().Perm() != want {
@@ -113,7 +113,7 @@ func as(user func(*net.UnixConn) (int, bool, error)) func(*Socket) {
 
 func TestAnotherUserIsTurnedAwayAtTheSocket(t *testing.T) {
 	t.Parallel()
-	g := newGround(t)
+	g := newBench(t)
 	for name, who := range map[string]func(*net.UnixConn) (int, bool, error){
 		"another user":       func(*net.UnixConn) (int, bool, error) { return os.Geteuid() + 1, true, nil },
 		"the superuser":      func(*net.UnixConn) (int, bool, error) { return (os.Geteuid() + 1) * 7, true, nil },
@@ -134,7 +134,7 @@ func TestAnotherUserIsTurnedAwayAtTheSocket(t *testing.T) {
 // A process that ends does not wait for who follows it.
 func TestTheSocketEndsWithFollowers(t *testing.T) {
 	t.Parallel()
-	g := newGround(t)
+	g := newBench(t)
 	s, path := g.socket()
 	ended := make(chan string, 1)
 	conn, err := peer.Dial(t.Context(), "unix:"+path)

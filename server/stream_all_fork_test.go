@@ -10,7 +10,7 @@ import (
 // On the stream of all tasks a fork has the events that its own stream has, the newest ones
 // too: its log is numbered on from where the one that it came from stood.
 func TestForksOnTheStreamOfAllTasks(t *testing.T) {
-	g := newWork(t)
+	g := newWorkingBench(t)
 	s := g.follow("/v1/events")
 	var fork, second api.ForkResult
 	g.did(201, &fork, "POST", g.path("/forks"), `{}`)

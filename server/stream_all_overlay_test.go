@@ -11,7 +11,7 @@ import (
 )
 
 // aside writes a task into the storage of another tool and gives a server that reads it.
-func (g *ground) aside(id string) *ground {
+func (g *bench) aside(id string) *bench {
 	g.Helper()
 	storage := filepath.Join(g.dir, "rooveterinaryinc.roo-cline")
 	dir := filepath.Join(storage, "tasks", id)
@@ -27,7 +27,7 @@ func (g *ground) aside(id string) *ground {
 		}
 	}
 	s := fixture.Must[*store.Store](g)(store.Open(store.Options{Root: g.store.Root(), State: g.store.Root() + ".state", Cache: filepath.Join(g.dir, "cache-aside"), Program: "test", Sources: []string{storage}}))
-	return newWorkOn(g, s, g)
+	return newWorkingBenchOn(g, s, g)
 }
 
 // told is what an event of all tasks says of labels and the trash.
@@ -56,7 +56,7 @@ func (s *stream) told() (f frame, out told) {
 // What people file a task of another tool under, and every task's way into the trash and
 // back, are events of all tasks: each once, live and behind every cursor.
 func TestWhatTheOverlaySaysIsAnEvent(t *testing.T) {
-	g := newGround(t)
+	g := newBench(t)
 	const id = "0199aaaa-0000-7000-8000-00000000000b"
 	w := g.aside(id)
 	other := fixture.Must[store.Ref](t)(w.store.Find(t.Context(), id))

@@ -71,8 +71,8 @@ func asJournals(t testing.TB, s *store.Store, frames []frame, ids ...string) {
 	}
 }
 
-// another task of the ground.
-func (g *ground) another(text string) string {
+// another task of the bench.
+func (g *bench) another(text string) string {
 	g.Helper()
 	return g.run(engine.Request{Text: text, Choice: setup.Choice{Workspace: filepath.Join(g.dir, "ws"), Provider: "script", Model: filepath.Join(g.dir, "model.yaml"), Approve: "all"}})
 }
@@ -80,7 +80,7 @@ func (g *ground) another(text string) string {
 // All that the journals of all tasks hold comes once, the same bytes as on the tasks' own
 // streams, and behind each event the rest.
 func TestRuleB25AllTasksEveryCursorGivesTheRest(t *testing.T) {
-	g := newGround(t)
+	g := newBench(t)
 	ids := []string{g.id, g.another("mow the lawn")}
 	g.run(engine.Request{Task: g.id, Text: "again"})
 	want := feedOf(t, g.store)
@@ -103,7 +103,7 @@ func TestRuleB25AllTasksEveryCursorGivesTheRest(t *testing.T) {
 // Without a cursor what comes is told, of tasks that are new as well, whichever process
 // writes them; who is cut off before the first event misses none.
 func TestAllTasksLive(t *testing.T) {
-	g := newGround(t, func(o *testOptions) { o.Heartbeat = 50 * time.Millisecond })
+	g := newBench(t, func(o *testOptions) { o.Heartbeat = 50 * time.Millisecond })
 	old := len(feedOf(t, g.store))
 	s, cut := g.follow("/v1/events"), g.follow("/v1/events")
 	id := ""
@@ -131,7 +131,7 @@ func TestAllTasksLive(t *testing.T) {
 // Who is killed between its sync and telling of it has told nothing: whoever follows
 // gets it all the same, although nobody touches the task again.
 func TestAllTasksOfKilledOwners(t *testing.T) {
-	g := newGround(t)
+	g := newBench(t)
 	s := g.follow("/v1/events?after=0")
 	s.take(len(feedOf(t, g.store)))
 	var ids []string
@@ -169,7 +169,7 @@ func TestAllTasksOfKilledOwners(t *testing.T) {
 // A cursor of another feed, or of one that has let go of it, gets which tasks run or wait,
 // and what comes from then on.
 func TestAllTasksUnknownCursor(t *testing.T) {
-	g := newGround(t)
+	g := newBench(t)
 	running := fixture.Must[*store.Task](t)(g.store.Create(t.Context(), task.Created{Origin: "cli", Number: 1, CreatedAt: 1, Settings: task.Settings{Workspace: "/w"}}, task.RunStarted{Run: "r"}))
 	defer running.Close(t.Context())
 	want := feedOf(t, g.store)
@@ -205,7 +205,7 @@ func TestAllTasksUnknownCursor(t *testing.T) {
 // The feed is derived: when it is deleted, streams end, who comes back is told how things
 // stand, and what comes is told.
 func TestAllTasksWhenTheFeedIsDeleted(t *testing.T) {
-	g := newGround(t)
+	g := newBench(t)
 	s := g.follow("/v1/events?after=0")
 	got := s.take(len(feedOf(t, g.store)))
 	if err := os.RemoveAll(g.store.FeedDir()); err != nil {
@@ -231,7 +231,7 @@ func TestAllTasksWhenTheFeedIsDeleted(t *testing.T) {
 
 // A list that is asked for when an event was seen shows what the event says.
 func TestListsAreAsFreshAsEvents(t *testing.T) {
-	g := newGround(t)
+	g := newBench(t)
 	s := g.follow("/v1/events")
 	for i := range 5 {
 		title := fmt.Sprintf("title %d", i)
@@ -256,7 +256,7 @@ func TestListsAreAsFreshAsEvents(t *testing.T) {
 // Only the types that were asked for come, on both streams, and a client that is cut off
 // does not look at the others again.
 func TestTypesOfEvents(t *testing.T) {
-	g := newGround(t, func(o *testOptions) { o.Heartbeat = 20 * time.Millisecond })
+	g := newBench(t, func(o *testOptions) { o.Heartbeat = 20 * time.Millisecond })
 	for _, path := range []string{"/v1/events?after=0", g.path("/events?after=0")} {
 		all := g.events()
 		var want []string
@@ -298,7 +298,7 @@ func TestTypesOfEvents(t *testing.T) {
 
 // A root that cannot be written, or has no feed yet, is followed all the same.
 func TestAllTasksBeforeThereIsAFeed(t *testing.T) {
-	g := newGround(t)
+	g := newBench(t)
 	if err := os.RemoveAll(g.store.FeedDir()); err != nil {
 		t.Fatal(err)
 	}

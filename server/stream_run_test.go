@@ -22,7 +22,7 @@ import (
 // The stream of a run that goes on with a task of which a run was killed holds that end, too,
 // in one commit with its own beginning. It goes on to the end of its own run.
 func TestTheStreamOfARunEndsWithThatRun(t *testing.T) {
-	g := newWork(t)
+	g := newWorkingBench(t)
 	first := g.started(`[{tools: [{name: attempt_completion, input: {result: first}}]}]`)
 	g.state(first.ID, "completed")
 	ref := fixture.Must[refOf](t)(g.store.Find(t.Context(), first.Task))

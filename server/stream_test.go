@@ -31,7 +31,7 @@ type refOf = store.Ref
 // Behind whichever event a client comes back, it gets the rest: by header, by query, the
 // header first.
 func TestRuleB25EveryCursorGivesTheRest(t *testing.T) {
-	g := newGround(t)
+	g := newBench(t)
 	g.run(engine.Request{Task: g.id, Text: "again"})
 	want := g.events()
 	for i, f := range want {
@@ -65,7 +65,7 @@ func TestRuleB25EveryCursorGivesTheRest(t *testing.T) {
 
 // Without a cursor only what comes from now on is told, and all of that.
 func TestLiveOnly(t *testing.T) {
-	g := newGround(t)
+	g := newBench(t)
 	old := len(g.events())
 	s, cut := g.follow(g.path("/events")), g.follow(g.path("/events"))
 	id := ""
@@ -88,7 +88,7 @@ func TestLiveOnly(t *testing.T) {
 
 // A cursor that names no event of the log gets how the task stands, and what comes.
 func TestUnknownCursorGetsASnapshot(t *testing.T) {
-	g := newGround(t)
+	g := newBench(t)
 	want := g.events()
 	last := want[len(want)-1]
 	for _, cursor := range []string{"9.3-0", "1.99999-0", "1.3-99", "99999"} {
@@ -112,7 +112,7 @@ func TestUnknownCursorGetsASnapshot(t *testing.T) {
 // One more stream than there may be is refused with a status, and let in when another
 // ended.
 func TestRuleB25StreamsAreBounded(t *testing.T) {
-	g := newGround(t, func(o *testOptions) { o.MaxPerClient = 2 })
+	g := newBench(t, func(o *testOptions) { o.MaxPerClient = 2 })
 	first := g.follow(g.path("/events"))
 	g.follow(g.path("/events"))
 	p := g.refused(429, "too_many_streams", "GET", g.path("/events"))
@@ -150,7 +150,7 @@ func TestRuleB25StuckFollowerIsCutOff(t *testing.T) {
 
 // stuckFollower says what went wrong with a follower beside one that does not read.
 func stuckFollower(t *testing.T, limit time.Duration) string {
-	g := newGround(t, func(o *testOptions) { o.WriteTimeout = limit })
+	g := newBench(t, func(o *testOptions) { o.WriteTimeout = limit })
 	conn := fixture.Must[net.Conn](t)(net.Dial("tcp", strings.TrimPrefix(g.url, "http://")))
 	defer conn.Close()
 	if err := conn.(*net.TCPConn).SetReadBuffer(4 << 10); err != nil {
@@ -217,7 +217,7 @@ func stuckFollower(t *testing.T, limit time.Duration) string {
 
 // A server that stops tells its followers, and ends although they would stay.
 func TestRuleB14StoppingEndsStreams(t *testing.T) {
-	g := newGround(t)
+	g := newBench(t)
 	l := fixture.Must[net.Listener](t)(net.Listen("tcp", "127.0.0.1:0"))
 	srv := fixture.Must[*Server](t)(New(Options{Service: service.New(g.store, nil, service.Options{}), Token: g.token}))
 	ctx, cancel := context.WithCancel(t.Context())
@@ -251,7 +251,7 @@ func TestRuleB14StoppingEndsStreams(t *testing.T) {
 
 // A quiet stream says that it lives, and a task that goes away ends it.
 func TestHeartbeatAndTheEndOfATask(t *testing.T) {
-	g := newGround(t, func(o *testOptions) { o.Heartbeat = 20 * time.Millisecond })
+	g := newBench(t, func(o *testOptions) { o.Heartbeat = 20 * time.Millisecond })
 	s := g.follow(g.path("/events"))
 	for beats := 0; beats < 3; {
 		if line := fixture.Must[string](t)(s.in.ReadString('\n')); line == ": heartbeat\n" {
@@ -273,7 +273,7 @@ func TestHeartbeatAndTheEndOfATask(t *testing.T) {
 
 // A task that has no log yet is followed all the same: what comes, comes.
 func TestFollowingBeforeThereIsALog(t *testing.T) {
-	g := newGround(t)
+	g := newBench(t)
 	dir, away := filepath.Dir(journalPath(g)), t.TempDir()
 	var moved []string // a lock's record or an index alone would say that a journal was deleted
 	for _, name := range []string{"journal.jsonl", "journal.idx", "journal.lock", "projection.json", "blobs"} {
@@ -296,7 +296,7 @@ func TestFollowingBeforeThereIsALog(t *testing.T) {
 
 // Many followers of one task share one reading of its log, and each has all of it.
 func TestFollowersShareAFeed(t *testing.T) {
-	g := newGround(t)
+	g := newBench(t)
 	const followers = 60
 	var wait sync.WaitGroup
 	streams := make([]*stream, followers)

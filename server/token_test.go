@@ -85,7 +85,7 @@ func TestTokensThatAreRefused(t *testing.T) {
 // nothing. The log-in holds over a restart, ends after its days and with the token.
 func TestLogIn(t *testing.T) {
 	now := time.Now()
-	g := newGround(t, func(o *testOptions) { o.Now = func() time.Time { return now } })
+	g := newBench(t, func(o *testOptions) { o.Now = func() time.Time { return now } })
 	link := g.srv.LoginPath()
 	g.refused(401, "login_used", "GET", "/login", "Authorization: ")
 	g.refused(401, "login_used", "GET", "/login?key="+strings.Repeat("0", 64), "Authorization: ")

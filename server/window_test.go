@@ -11,7 +11,7 @@ import (
 )
 
 func TestWindowsOverHTTP(t *testing.T) {
-	g := newGround(t)
+	g := newBench(t)
 	all := func(path string) (w api.Window) {
 		if err := json.Unmarshal(g.get(path), &w); err != nil {
 			t.Fatal(err)

@@ -21,11 +21,11 @@ import (
 	"github.com/roost-dev/roost/store"
 )
 
-// newWork is a fixture whose server works on tasks.
-func newWork(t testing.TB, change ...func(*testOptions)) *ground {
+// newWorkingBench is a fixture whose server works on tasks.
+func newWorkingBench(t testing.TB, change ...func(*testOptions)) *bench {
 	t.Helper()
 	var e *engine.Engine
-	g := newGround(t, append([]func(*testOptions){func(o *testOptions) {
+	g := newBench(t, append([]func(*testOptions){func(o *testOptions) {
 		e = engine.New(o.Store, engine.Options{Confined: true, Config: setup.Config{Keys: map[string]string{}}})
 		o.Engine = e
 	}}, change...)...)
@@ -40,7 +40,7 @@ func newWork(t testing.TB, change ...func(*testOptions)) *ground {
 }
 
 // play writes a script for a model and gives its path.
-func (g *ground) model(text string) string {
+func (g *bench) model(text string) string {
 	g.Helper()
 	f, err := os.CreateTemp(g.dir, "model-*.yaml")
 	if err == nil {
@@ -69,7 +69,7 @@ const (
 )
 
 // send sends a body; a header without a value is taken away.
-func (g *ground) send(method, path, body string, headers ...string) *http.Response {
+func (g *bench) send(method, path, body string, headers ...string) *http.Response {
 	g.Helper()
 	req, err := http.NewRequest(method, g.url+path, strings.NewReader(body))
 	if err != nil {
@@ -95,7 +95,7 @@ func (g *ground) send(method, path, body string, headers ...string) *http.Respon
 }
 
 // did sends a request that must be answered with a status, and gives headers and document.
-func (g *ground) did(status int, into any, method, path, body string, headers ...string) http.Header {
+func (g *bench) did(status int, into any, method, path, body string, headers ...string) http.Header {
 	g.Helper()
 	resp := g.send(method, path, body, headers...)
 	data := fixture.Must[[]byte](g)(io.ReadAll(resp.Body))
@@ -111,7 +111,7 @@ func (g *ground) did(status int, into any, method, path, body string, headers ..
 }
 
 // denied sends a request that must be answered with a problem.
-func (g *ground) denied(status int, code, method, path, body string, headers ...string) (p api.Problem) {
+func (g *bench) denied(status int, code, method, path, body string, headers ...string) (p api.Problem) {
 	g.Helper()
 	head := g.did(status, &p, method, path, body, headers...)
 	if p.Code != code || p.Status != status || head.Get("Content-Type") != "application/problem+json" {
@@ -121,7 +121,7 @@ func (g *ground) denied(status int, code, method, path, body string, headers ...
 }
 
 // task is the body that starts a task with a script.
-func (g *ground) task(script, message string, more ...string) string {
+func (g *bench) task(script, message string, more ...string) string {
 	body := map[string]any{"workspace": filepath.Join(g.dir, "ws"), "provider": "script", "model": g.model(script), "approve": "all"}
 	if message != "" {
 		body["message"] = map[string]string{"text": message}
@@ -134,7 +134,7 @@ func (g *ground) task(script, message string, more ...string) string {
 }
 
 // started starts a task.
-func (g *ground) started(script string, more ...string) api.Run {
+func (g *bench) started(script string, more ...string) api.Run {
 	g.Helper()
 	var r made
 	g.did(201, &r, "POST", "/v1/tasks", g.task(script, "go", more...))
@@ -163,7 +163,7 @@ func (m *made) UnmarshalJSON(data []byte) error {
 }
 
 // state waits until a run is in a state.
-func (g *ground) state(run, want string) (r api.Run) {
+func (g *bench) state(run, want string) (r api.Run) {
 	g.Helper()
 	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
 		g.did(200, &r, "GET", "/v1/runs/"+run, "", "Prefer: wait=1")
@@ -177,7 +177,7 @@ func (g *ground) state(run, want string) (r api.Run) {
 }
 
 // question waits for the question of a task.
-func (g *ground) question(task string) api.Question {
+func (g *bench) question(task string) api.Question {
 	g.Helper()
 	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
 		var page api.Page[api.Question]
@@ -191,11 +191,11 @@ func (g *ground) question(task string) api.Question {
 	}
 }
 
-// newWorkOn is a server that works on tasks of another store.
-func newWorkOn(t testing.TB, s *store.Store, like *ground) *ground {
+// newWorkingBenchOn is a server that works on tasks of another store.
+func newWorkingBenchOn(t testing.TB, s *store.Store, like *bench) *bench {
 	t.Helper()
 	e := engine.New(s, engine.Options{Config: setup.Config{Keys: map[string]string{}}})
-	g := &ground{TB: t, dir: like.dir, store: s, id: like.id, token: like.token, log: &lockedBuffer{}}
+	g := &bench{TB: t, dir: like.dir, store: s, id: like.id, token: like.token, log: &lockedBuffer{}}
 	g.srv = fixture.Must[*Server](t)(New(Options{Service: service.New(s, e, service.Options{}), Token: g.token}))
 	g.web = httptest.NewServer(g.srv.Handler())
 	g.url = g.web.URL

@@ -21,7 +21,7 @@ import (
 // Over HTTP no task works in what holds everything of the user's, by whatever name; a task that
 // does says so, and goes on in another folder.
 func TestAWorkspaceIsAProject(t *testing.T) {
-	g := newWork(t)
+	g := newWorkingBench(t)
 	root, home := g.store.Root(), fixture.Must[string](t)(os.UserHomeDir())
 	link := filepath.Join(t.TempDir(), "link")
 	if err := os.Symlink(root, link); err != nil {
@@ -54,7 +54,7 @@ func TestAWorkspaceIsAProject(t *testing.T) {
 // A task that a shell began in a folder which is no project is refused alike by every route that
 // would make it run or fork it: with the way out, and with its journal as it was.
 func TestNoRouteRunsATaskOutsideAProject(t *testing.T) {
-	g := newWork(t)
+	g := newWorkingBench(t)
 	shell := engine.New(g.store, engine.Options{Config: setup.Config{Keys: map[string]string{}}})
 	t.Cleanup(func() {
 		if err := shell.Close(context.Background()); err != nil {

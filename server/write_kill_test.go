@@ -70,7 +70,7 @@ func listens(t *testing.T, cmd *exec.Cmd) string {
 
 // killed is a server that is killed and started again, each time somewhere else.
 type killed struct {
-	*ground
+	*bench
 	addr string
 	cmd  *exec.Cmd
 }
@@ -113,8 +113,8 @@ func TestKilledServerLosesAndDoublesNothing(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts a server many times")
 	}
-	g := newGround(t)
-	k := &killed{ground: g}
+	g := newBench(t)
+	k := &killed{bench: g}
 	rounds := 14
 	type request struct{ path, body, key, words string }
 	type said struct{ task, words string }
@@ -206,8 +206,8 @@ func TestAQuestionOutlivesKills(t *testing.T) {
 	if testing.Short() {
 		t.Skip("what it kills is a program of its own")
 	}
-	g := newGround(t)
-	k := &killed{ground: g}
+	g := newBench(t)
+	k := &killed{bench: g}
 	k.start(t)
 	r := g.started(askWhich)
 	first := g.question(r.Task)

@@ -19,7 +19,7 @@ import (
 // Whoever starts something learns what it is called, in the body and in the headers; and
 // under these names it is found.
 func TestRuleB02TaskAndRunAreNamed(t *testing.T) {
-	g := newWork(t)
+	g := newWorkingBench(t)
 	var r made
 	head := g.did(201, &r, "POST", "/v1/tasks", g.task(sayDone, "go"))
 	if r.ID == "" || r.Task == "" || head.Get("Roost-Task-Id") != r.Task || head.Get("Roost-Run-Id") != r.ID || head.Get("Location") != "/v1/tasks/"+r.Task {
@@ -49,7 +49,7 @@ func TestRuleB02TaskAndRunAreNamed(t *testing.T) {
 
 // The outcome of a run is the engine's, and is on disk before anybody is told.
 func TestRuleB03TheOutcomeIsDecidedOnce(t *testing.T) {
-	g := newWork(t)
+	g := newWorkingBench(t)
 	r := g.started(askWhich)
 	g.question(r.Task)
 	s := g.follow("/v1/tasks/" + r.Task + "/events?after=0")
@@ -74,7 +74,7 @@ func TestRuleB03TheOutcomeIsDecidedOnce(t *testing.T) {
 
 // Nothing is allowed that nobody allowed: the policy of a task over HTTP asks.
 func TestRuleB04NothingIsApprovedByItself(t *testing.T) {
-	g := newWork(t)
+	g := newWorkingBench(t)
 	r := g.started(wantsCommand, "approve=ask")
 	q := g.question(r.Task)
 	if q.Kind != "approval" {
@@ -101,7 +101,7 @@ func TestRuleB04NothingIsApprovedByItself(t *testing.T) {
 // Bodies are read strictly, everything wrong is told by where it stands, and what is
 // wrong begins nothing.
 func TestRuleB05BodiesAreReadStrictly(t *testing.T) {
-	g := newWork(t)
+	g := newWorkingBench(t)
 	before := g.count()
 	for body, want := range map[string][]string{
 		`{}`: {"/workspace"},
@@ -153,7 +153,7 @@ func TestRuleB05BodiesAreReadStrictly(t *testing.T) {
 }
 
 // count is how many folders of tasks there are.
-func (g *ground) count() int {
+func (g *bench) count() int {
 	entries, err := os.ReadDir(filepath.Join(g.store.Root(), "tasks"))
 	if err != nil {
 		g.Fatal(err)
@@ -170,7 +170,7 @@ func (g *ground) count() int {
 
 // A stream is only ever that of a run which is on disk; everything else is a status.
 func TestRuleB06NoStreamOfWhatIsNot(t *testing.T) {
-	g := newWork(t)
+	g := newWorkingBench(t)
 	before := g.count()
 	stream := "Accept: " + streamMedia
 	g.denied(422, "validation_failed", "POST", "/v1/tasks", `{}`, stream)
@@ -184,7 +184,7 @@ func TestRuleB06NoStreamOfWhatIsNot(t *testing.T) {
 
 // An id in a path is a name and never a way; asking for what is not there makes nothing.
 func TestRuleB07IDsOfChangesAreNoPaths(t *testing.T) {
-	g := newWork(t)
+	g := newWorkingBench(t)
 	if err := os.MkdirAll(filepath.Join(g.dir, "secret"), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -226,7 +226,7 @@ func TestRuleB07IDsOfChangesAreNoPaths(t *testing.T) {
 // A choice is a choice of this question: by its words or its number, and nothing that
 // only looks like one.
 func TestRuleB12AnswersAreOfTheQuestion(t *testing.T) {
-	g := newWork(t)
+	g := newWorkingBench(t)
 	for _, c := range []struct{ answer, want string }{{`{"choice":2}`, "green"}, {`{"choice":"green"}`, "green"}, {`{"text":"2 coats of blue"}`, "2 coats of blue"}, {`{"text":"2"}`, "2"}} {
 		r := g.started(askWhich)
 		q := g.question(r.Task)
@@ -245,7 +245,7 @@ func TestRuleB12AnswersAreOfTheQuestion(t *testing.T) {
 // 19.21.12, as far as bodies go: a large one is refused by its length, and a slow one by
 // time, and both make nothing.
 func TestLargeAndSlowBodies(t *testing.T) {
-	g := newWork(t)
+	g := newWorkingBench(t)
 	e := g.opt.Engine
 	addr := g.served(func(o *testOptions) { o.Engine, o.MaxBody, o.BodyTimeout = e, 1<<20, 300_000_000 })
 	before := g.count()
@@ -272,7 +272,7 @@ func TestLargeAndSlowBodies(t *testing.T) {
 
 // A server without an engine only reads, and says so.
 func TestAServerThatOnlyReads(t *testing.T) {
-	g := newGround(t)
+	g := newBench(t)
 	for _, c := range [][2]string{{"POST", "/v1/tasks"}, {"PATCH", g.path("")}, {"DELETE", g.path("")}, {"POST", g.path("/runs")}, {"POST", g.path("/cancel")}} {
 		g.denied(503, "read_only", c[0], c[1], "")
 	}

@@ -17,7 +17,7 @@ import (
 // 19.21.7: a run that is cancelled is over within two seconds, whatever it does, and no
 // process of it is left.
 func TestCancellingIsQuick(t *testing.T) {
-	g := newWork(t)
+	g := newWorkingBench(t)
 	alive := filepath.Join(g.dir, "ws", "alive")
 	for name, c := range map[string]struct {
 		script string
@@ -61,7 +61,7 @@ func inTime(t *testing.T, once func(*testing.T) time.Duration) {
 }
 
 // cancelled starts a run, cancels it once it is ready, and gives how long that took.
-func (g *ground) cancelled(t *testing.T, script, path string, ready func(api.Run) bool) time.Duration {
+func (g *bench) cancelled(t *testing.T, script, path string, ready func(api.Run) bool) time.Duration {
 	t.Helper()
 	r := g.started(script)
 	for end := time.Now().Add(patience); ready != nil && !ready(r); time.Sleep(5 * time.Millisecond) {
@@ -82,7 +82,7 @@ func (g *ground) cancelled(t *testing.T, script, path string, ready func(api.Run
 
 // 19.21.6: who goes away in the middle ends nothing.
 func TestADisconnectEndsNothing(t *testing.T) {
-	g := newWork(t)
+	g := newWorkingBench(t)
 	resp := g.send("POST", "/v1/tasks", g.task(askWhich, "go"), "Accept: "+streamMedia)
 	run := resp.Header.Get("Roost-Run-Id")
 	if resp.StatusCode/100 != 2 || run == "" {
@@ -98,7 +98,7 @@ func TestADisconnectEndsNothing(t *testing.T) {
 // 19.21.8: of two answers one is taken, and the other learns whose it was. An answer to
 // what was not seen is refused.
 func TestTheFirstAnswerWins(t *testing.T) {
-	g := newWork(t)
+	g := newWorkingBench(t)
 	r := g.started(askWhich)
 	q := g.question(r.Task)
 	path := "/v1/questions/" + q.ID + "/answer"
@@ -137,7 +137,7 @@ func TestTheFirstAnswerWins(t *testing.T) {
 
 // An answer that is repeated under its key is the same answer.
 func TestAnAnswerUnderAKey(t *testing.T) {
-	g := newWork(t)
+	g := newWorkingBench(t)
 	r := g.started(askWhich)
 	q := g.question(r.Task)
 	for range 3 {
@@ -152,7 +152,7 @@ func TestAnAnswerUnderAKey(t *testing.T) {
 
 // A task that is worked on takes no second run, and says what reaches the one that works.
 func TestATaskHasOneRun(t *testing.T) {
-	g := newWork(t)
+	g := newWorkingBench(t)
 	r := g.started(hangs)
 	p := g.denied(409, "task_busy", "POST", "/v1/tasks/"+r.Task+"/runs", `{"message":{"text":"more"}}`)
 	if !p.Retryable || !strings.Contains(strings.Join(p.Suggestions, " "), "messages") {
@@ -176,7 +176,7 @@ func TestATaskHasOneRun(t *testing.T) {
 
 // Who prefers to wait is told when the run stands still, and not before.
 func TestWaitingForARun(t *testing.T) {
-	g := newWork(t)
+	g := newWorkingBench(t)
 	r := g.started(hangs)
 	begun := time.Now()
 	var is api.Run
@@ -200,7 +200,7 @@ func TestWaitingForARun(t *testing.T) {
 
 // More runs than may work at once wait in a queue, in their order, and say where.
 func TestRunsWaitForTheirTurn(t *testing.T) {
-	g := newWork(t, func(o *testOptions) {
+	g := newWorkingBench(t, func(o *testOptions) {
 		o.Engine = engine.New(o.Store, engine.Options{MaxRuns: 1, Config: setup.Config{Keys: map[string]string{}}})
 	})
 	defer g.opt.Engine.Close(t.Context())

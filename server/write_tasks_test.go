@@ -24,7 +24,7 @@ import (
 
 // A task without a message is there, has the settings that it was given, and runs later.
 func TestATaskThatIsIdle(t *testing.T) {
-	g := newWork(t)
+	g := newWorkingBench(t)
 	var r made
 	head := g.did(201, &r, "POST", "/v1/tasks", g.task(sayDone, "", "title=the fence", "mode=ask"))
 	if r.ID != "" || r.State != "idle" || head.Get("Roost-Run-Id") != "" || head.Get("Location") != "/v1/tasks/"+r.Task {
@@ -50,7 +50,7 @@ func TestATaskThatIsIdle(t *testing.T) {
 
 // A patch changes what it names: null takes away, what is absent stays.
 func TestPatches(t *testing.T) {
-	g := newWork(t)
+	g := newWorkingBench(t)
 	other := g.model(sayDone)
 	var was, is api.Summary
 	g.did(200, &was, "GET", g.path(""), "")
@@ -87,7 +87,7 @@ func sorted(list []string) []string { list = slices.Clone(list); slices.Sort(lis
 // 19.21.11: of two patches with the same ETag one is done, the other learns that the task
 // is not what it saw any more; also when another program was quicker.
 func TestTwoPatchesWithOneETag(t *testing.T) {
-	g := newWork(t)
+	g := newWorkingBench(t)
 	for round := range 5 {
 		tag := g.did(200, nil, "GET", g.path(""), "").Get("ETag")
 		var wait sync.WaitGroup
@@ -123,7 +123,7 @@ func TestTwoPatchesWithOneETag(t *testing.T) {
 // A patch compares the members that it changes once more with the task in hand: another process may have changed the
 // task since the caller read it.
 func TestAPatchComparesWithTheTaskInHand(t *testing.T) {
-	g := newWork(t)
+	g := newWorkingBench(t)
 	ref := fixture.Must[refOf](t)(g.store.Find(t.Context(), g.id))
 	seen, _, err := fixture.Must[service.Task](t)(g.srv.service.Find(t.Context(), g.id)).Document(t.Context())
 	if err != nil {
@@ -153,7 +153,7 @@ func ptr[T any](v T) *T { return &v }
 
 // What is deleted says how it comes back, and comes back; what is purged does not.
 func TestTheTrash(t *testing.T) {
-	g := newWork(t)
+	g := newWorkingBench(t)
 	before := g.get(g.path("/messages"))
 	var gone api.Deleted
 	g.did(200, &gone, "DELETE", g.path(""), "")
@@ -187,7 +187,7 @@ func TestTheTrash(t *testing.T) {
 
 // What becomes of subtasks is said by who deletes.
 func TestDeletingWithSubtasks(t *testing.T) {
-	g := newWork(t)
+	g := newWorkingBench(t)
 	child := g.child(g.id)
 	p := g.denied(409, "has_subtasks", "DELETE", g.path(""), "")
 	if len(p.Suggestions) != 2 {
@@ -209,7 +209,7 @@ func TestDeletingWithSubtasks(t *testing.T) {
 }
 
 // child makes a subtask.
-func (g *ground) child(of string) string {
+func (g *bench) child(of string) string {
 	g.Helper()
 	o, err := g.store.Create(g.Context(), task.Created{Origin: "api", Number: 2, Parent: of, RootTask: of, CreatedAt: 1, Settings: task.Settings{Workspace: g.dir}},
 		task.MessageAdded{History: task.UI, Message: 1, Body: task.Body{Raw: json.RawMessage(`{"ts":1,"type":"say","say":"text","text":"below"}`)}})
@@ -225,7 +225,7 @@ func (g *ground) child(of string) string {
 // A task of another tool is labelled without its folder being touched, and continued in
 // its place.
 func TestATaskOfAnotherTool(t *testing.T) {
-	g := newWork(t)
+	g := newWorkingBench(t)
 	tasks := filepath.Join(g.dir, "foreign", "tasks")
 	id := "0199aaaa-0000-7000-8000-00000000f001"
 	dir := filepath.Join(tasks, id)
@@ -242,7 +242,7 @@ func TestATaskOfAnotherTool(t *testing.T) {
 		}
 	}
 	s := fixture.Must[*store.Store](t)(store.Open(store.Options{Root: g.store.Root(), State: g.store.Root() + ".state", Cache: filepath.Join(g.dir, "cache2"), Program: "test", Sources: []string{filepath.Dir(tasks)}}))
-	w := newWorkOn(t, s, g)
+	w := newWorkingBenchOn(t, s, g)
 	before := fingerprint(t, dir)
 	var sum api.Summary
 	w.did(200, &sum, "PATCH", "/v1/tasks/"+id, `{"title":"ours","tags":["t"]}`)

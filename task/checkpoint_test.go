@@ -110,7 +110,7 @@ func TestCheckpointsAreListedInOrder(t *testing.T) {
 // its two events, one that is done leaves a checkpoint and an action.
 func TestARestoreEnds(t *testing.T) {
 	begun := task.RestoreBegun{Restore: "r", To: 1, Safety: 2, Files: putBack("a=b>a", "b=c>")}
-	before := func() *story {
+	before := func() *foldedLog {
 		safety := saved(2, "safety", "a=b")
 		safety.Message, safety.Store = 7, "ws-1"
 		return tell(t, task.Created{Task: "t"}).then(saved(1, "before", "a=a")).then(safety).then(begun)

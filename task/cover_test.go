@@ -28,13 +28,13 @@ func both(t testing.TB, s *task.State) string {
 }
 
 // talk adds a row and a message.
-func (w *story) talk(text string) {
+func (w *foldedLog) talk(text string) {
 	w.then(task.MessageAdded{History: task.UI, Message: w.NextMessage(), Body: task.Body{Raw: fmt.Appendf(nil, `{"ts":1,"type":"say","say":"text","text":%q}`, text)}},
 		task.MessageAdded{History: task.API, Message: w.NextMessage() + 1, Body: task.Body{Raw: fmt.Appendf(nil, `{"role":"user","content":%q}`, text)}})
 }
 
 // coverAll has a summary or a marker stand for the messages before a place.
-func (w *story) coverAll(kind, id string, at int) {
+func (w *foldedLog) coverAll(kind, id string, at int) {
 	sent := w.API()
 	n := w.NextMessage()
 	added := task.MessageAdded{History: task.API, Message: n, Body: task.Body{Raw: fmt.Appendf(nil, `{"role":"user","content":"sum","isSummary":true,"condenseId":%q}`, id)}}

@@ -9,14 +9,14 @@ import (
 	"github.com/roost-dev/roost/task"
 )
 
-// pile lays elements side by side, as a file of another program holds them, and
+// jsonArray lays elements side by side, as a file of another program holds them, and
 // says where each stands.
-type pile struct {
+type jsonArray struct {
 	data string
 	rows []task.ForeignRow
 }
 
-func (p *pile) add(message uint64, raw string) *pile {
+func (p *jsonArray) add(message uint64, raw string) *jsonArray {
 	row := task.ForeignRow{Message: message}
 	if raw != "" {
 		row.Off, row.Len = int64(len(p.data)), int64(len(raw))
@@ -30,14 +30,14 @@ func say(ts int, text string) string {
 	return fmt.Sprintf(`{"ts":%d,"type":"say","say":"text","text":%q}`, ts, text)
 }
 
-func taken(h task.History, blob string, p *pile) task.ForeignImported {
+func taken(h task.History, blob string, p *jsonArray) task.ForeignImported {
 	return task.ForeignImported{Tool: "roo", History: h, Blob: blob, Size: int64(len(p.data)), Rows: p.rows}
 }
 
 func TestAForeignListIsTakenInRowByRow(t *testing.T) {
 	blobs := blobMap{}
 	w := tellWith(t, blobs, ui(1, say(1, "kept")), ui(2, say(2, "changed")), ui(3, say(3, "gone")), apiMessage(4, `{"role":"user","content":"x"}`))
-	p := (&pile{}).add(1, "").add(2, say(2, "edited")).add(0, say(9, "new"))
+	p := (&jsonArray{}).add(1, "").add(2, say(2, "edited")).add(0, say(9, "new"))
 	blobs["f"] = p.data
 	w.then(taken(task.UI, "f", p))
 	if got := ids(w.UI()); got != "1 2 5" || ids(w.API()) != "4" {
@@ -55,7 +55,7 @@ func TestAForeignListIsTakenInRowByRow(t *testing.T) {
 		t.Errorf("what the file lacks is %q, hidden %q", m.Text(), m.Hidden)
 	}
 
-	p = (&pile{}).add(3, "").add(5, "") // the other program brings a row back and drops two
+	p = (&jsonArray{}).add(3, "").add(5, "") // the other program brings a row back and drops two
 	w.then(taken(task.UI, "f", p))
 	if got := ids(w.UI()); got != "3 5" || w.Message(3).Hidden != "" || w.Message(1).Hidden != "foreign" {
 		t.Errorf("ui %s", got)
@@ -66,7 +66,7 @@ func TestARowOfTheWrongMessageIsNew(t *testing.T) {
 	blobs := blobMap{}
 	w := tellWith(t, blobs, ui(1, say(1, "a")), apiMessage(2, `{"role":"user","content":"x"}`)).lose()
 	w.then(ui(5, say(5, "b"))) // 3 and 4 are lost
-	p := (&pile{}).add(1, "").add(1, say(1, "twice")).add(2, say(2, "of the other history")).add(3, say(3, "lost")).add(77, say(7, "of nobody"))
+	p := (&jsonArray{}).add(1, "").add(1, say(1, "twice")).add(2, say(2, "of the other history")).add(3, say(3, "lost")).add(77, say(7, "of nobody"))
 	blobs["f"] = p.data
 	w.then(taken(task.UI, "f", p))
 	if got := ids(w.UI()); got != "1 6 7 3 8" || ids(w.API()) != "2" {
@@ -128,7 +128,7 @@ func TestAForeignFileBringsLostBytesBack(t *testing.T) {
 	if err := w.try(task.MessageAdded{History: task.UI, Message: 1, Body: task.Body{Blob: "gone"}}); err == nil || !w.Message(1).Missing {
 		t.Fatal("a message without its blob is not missing")
 	}
-	p := (&pile{}).add(1, say(1, "found"))
+	p := (&jsonArray{}).add(1, say(1, "found"))
 	blobs["f"] = p.data
 	w.then(taken(task.UI, "f", p))
 	if m := w.Message(1); m.Missing || m.Text() != "found" {
@@ -139,7 +139,7 @@ func TestAForeignFileBringsLostBytesBack(t *testing.T) {
 // The rows of a list have no numbers of their own. A commit that was lost before
 // it must not shift those that it gave.
 func TestALostCommitShiftsNoForeignNumbers(t *testing.T) {
-	p := (&pile{}).add(1, "").add(0, say(9, "new"))
+	p := (&jsonArray{}).add(1, "").add(0, say(9, "new"))
 	e := taken(task.UI, "f", p)
 	e.First = 3
 	if e.News() != 1 {
@@ -178,7 +178,7 @@ func TestAForeignListPlacesAMessageWhoseCommitIsLost(t *testing.T) {
 
 func TestALongForeignListLiesInABlob(t *testing.T) {
 	blobs := blobMap{}
-	p := &pile{}
+	p := &jsonArray{}
 	for i := range 500 {
 		p.add(0, say(i+1, "row"))
 	}
@@ -205,13 +205,13 @@ func TestALongForeignListLiesInABlob(t *testing.T) {
 func TestCallsOfAnotherProgramAreUnknown(t *testing.T) {
 	blobs := blobMap{}
 	w := tellWith(t, blobs, apiMessage(1, `{"role":"user","content":"x"}`), apiMessage(2, `{"role":"assistant","content":"thinking","ts":5}`))
-	p := (&pile{}).add(1, "").add(2, assistant("c1"))
+	p := (&jsonArray{}).add(1, "").add(2, assistant("c1"))
 	blobs["f"] = p.data
 	w.then(taken(task.API, "f", p))
 	if got := openIDs(w.State); got != "c1:unknown" {
 		t.Errorf("a call that was put into our reply is %q", got)
 	}
-	p = (&pile{}).add(1, "").add(2, "").add(0, results("c1")).add(0, assistant("c2"))
+	p = (&jsonArray{}).add(1, "").add(2, "").add(0, results("c1")).add(0, assistant("c2"))
 	blobs["g"] = p.data
 	w.then(taken(task.API, "g", p))
 	if got := openIDs(w.State); got != "c2:unknown" || w.Call("c1").Outcome() != task.OutcomeFinished {
@@ -226,7 +226,7 @@ func TestCallsOfAnotherProgramAreUnknown(t *testing.T) {
 func TestOurOwnOpenCallStaysOursWhenItsReplyIsReformatted(t *testing.T) {
 	blobs := blobMap{}
 	w := tellWith(t, blobs, apiMessage(1, assistant("c1")))
-	p := (&pile{}).add(1, strings.Replace(assistant("c1"), `"ts":5`, `"ts":5,"extra":true`, 1))
+	p := (&jsonArray{}).add(1, strings.Replace(assistant("c1"), `"ts":5`, `"ts":5,"extra":true`, 1))
 	blobs["f"] = p.data
 	w.then(taken(task.API, "f", p))
 	if got := openIDs(w.State); got != "c1:not_started" {
@@ -238,14 +238,14 @@ func TestOurOwnOpenCallStaysOursWhenItsReplyIsReformatted(t *testing.T) {
 func TestAForeignReplyEndsTheFailures(t *testing.T) {
 	blobs := blobMap{}
 	w := tellWith(t, blobs, apiMessage(1, `{"role":"user","content":"x"}`)).then(task.TurnFailed{}, task.TurnFailed{})
-	p := (&pile{}).add(1, "").add(0, `{"role":"assistant","content":"from Roo"}`)
+	p := (&jsonArray{}).add(1, "").add(0, `{"role":"assistant","content":"from Roo"}`)
 	blobs["f"] = p.data
 	w.then(taken(task.API, "f", p))
 	if w.Replies != 1 || w.Failures != 0 {
 		t.Errorf("%d replies, %d failures since", w.Replies, w.Failures)
 	}
 	w.then(task.TurnFailed{})
-	p = (&pile{}).add(1, "").add(2, "").add(0, `{"role":"user","content":"y"}`)
+	p = (&jsonArray{}).add(1, "").add(2, "").add(0, `{"role":"user","content":"y"}`)
 	blobs["g"] = p.data
 	w.then(taken(task.API, "g", p))
 	if w.Failures != 1 {

@@ -13,10 +13,10 @@ import (
 	"github.com/roost-dev/roost/task/rewind"
 )
 
-// player plays runs of a task as the agent would write them down, with kills,
+// runHistory plays runs of a task as the agent would write them down, with kills,
 // rewinds and other programs in between. It folds what it writes, as an owner does,
 // and knows by itself what must have become of each call.
-type player struct {
+type runHistory struct {
 	t     *rapid.T
 	s     *task.State
 	blobs blobMap
@@ -27,8 +27,8 @@ type player struct {
 	bill  int64                       // what was spent, in micro-dollars
 }
 
-func play(t *rapid.T) *player {
-	p := &player{t: t, blobs: blobMap{}, want: map[*task.Call]task.Outcome{}}
+func play(t *rapid.T) *runHistory {
+	p := &runHistory{t: t, blobs: blobMap{}, want: map[*task.Call]task.Outcome{}}
 	p.s = task.New(p.blobs)
 	p.open()
 	for range rapid.IntRange(1, 12).Draw(t, "steps") {
@@ -37,13 +37,13 @@ func play(t *rapid.T) *player {
 	return p
 }
 
-func (p *player) one(label string, of ...string) string {
+func (p *runHistory) one(label string, of ...string) string {
 	return rapid.SampledFrom(of).Draw(p.t, label)
 }
-func (p *player) chance(n int) bool { return rapid.IntRange(1, n).Draw(p.t, "chance") == 1 }
+func (p *runHistory) chance(n int) bool { return rapid.IntRange(1, n).Draw(p.t, "chance") == 1 }
 
 // write is one commit of an owner: it must fold.
-func (p *player) write(events ...task.Event) {
+func (p *runHistory) write(events ...task.Event) {
 	c := encode(p.t, p.s.Seq+1, events...)
 	p.log = append(p.log, c)
 	if err := p.s.Apply(c); err != nil {
@@ -51,21 +51,21 @@ func (p *player) write(events ...task.Event) {
 	}
 }
 
-func (p *player) blob(content string) string {
+func (p *runHistory) blob(content string) string {
 	name := fmt.Sprint("blob", len(p.blobs))
 	p.blobs[name] = content
 	return name
 }
 
 // body is content in the log or, as large content is, in a blob.
-func (p *player) body(raw string) task.Body {
+func (p *runHistory) body(raw string) task.Body {
 	if p.chance(6) {
 		return task.Body{Blob: p.blob(raw)}
 	}
 	return body(raw)
 }
 
-func (p *player) open() {
+func (p *runHistory) open() {
 	owner := task.EpochOpened{Owner: []byte(`{"pid":1}`)}
 	if p.chance(3) {
 		uiFile, uiSpans := list(say(1, "from Roo"), `{"ts":2,"type":"ask","ask":"resume_task"}`)
@@ -83,13 +83,13 @@ func (p *player) open() {
 	p.start(ui(1, say(1, "do it")), task.MessageAdded{History: task.API, Message: 2, Body: p.body(`{"role":"user","content":[{"type":"text","text":"do it"}],"ts":2}`)})
 }
 
-func (p *player) start(more ...task.Event) {
+func (p *runHistory) start(more ...task.Event) {
 	p.runs++
 	p.write(append([]task.Event{task.RunStarted{Run: fmt.Sprint("run", p.runs)}}, more...)...)
 }
 
 // step goes on as the history calls for, or lets something come in between.
-func (p *player) step() {
+func (p *runHistory) step() {
 	switch rapid.IntRange(0, 11).Draw(p.t, "what happens") {
 	case 0:
 		p.kill()
@@ -113,7 +113,7 @@ func (p *player) step() {
 	}
 }
 
-func (p *player) turn() {
+func (p *runHistory) turn() {
 	req, n := p.s.NextMessage(), p.s.Turns+1
 	p.write(ui(req, fmt.Sprintf(`{"ts":%d,"type":"say","say":"api_req_started","text":"{}"}`, req)), task.TurnStarted{Turn: n, Request: req})
 	if p.chance(5) {
@@ -145,7 +145,7 @@ func (p *player) turn() {
 
 // stream shows text that comes in pieces, some cut inside a character, and gives
 // the events that end its row.
-func (p *player) stream(kind string) []task.Event {
+func (p *runHistory) stream(kind string) []task.Event {
 	row := p.s.NextMessage()
 	head := fmt.Sprintf(`{"ts":%d,"type":"say","say":%q,"text":`, row, kind)
 	p.write(ui(row, head+`"","partial":true}`))
@@ -159,7 +159,7 @@ func (p *player) stream(kind string) []task.Event {
 }
 
 // calls closes the open calls and sends their results; a kill may come anywhere.
-func (p *player) calls(open []*task.Call) {
+func (p *runHistory) calls(open []*task.Call) {
 	var ids []string
 	for _, c := range open {
 		ids = append(ids, c.ID)
@@ -174,7 +174,7 @@ func (p *player) calls(open []*task.Call) {
 	p.write(answers(p.s.NextMessage(), ids...))
 }
 
-func (p *player) call(c *task.Call) {
+func (p *runHistory) call(c *task.Call) {
 	if c.Outcome() != task.OutcomeUnknown {
 		if p.chance(3) {
 			p.ask(c)
@@ -200,7 +200,7 @@ func (p *player) call(c *task.Call) {
 	p.want[c] = task.OutcomeFinished
 }
 
-func (p *player) ask(c *task.Call) {
+func (p *runHistory) ask(c *task.Call) {
 	p.asked++
 	q := fmt.Sprint("q", p.asked)
 	p.write(api.QuestionOpened{Question: q, Kind: "approval", Call: c.ID, Text: "may I?"})
@@ -212,12 +212,12 @@ func (p *player) ask(c *task.Call) {
 }
 
 // kill ends a run in the middle. The next one notes it and starts.
-func (p *player) kill() {
+func (p *runHistory) kill() {
 	p.runs++
 	p.write(task.EpochOpened{}, task.RunEnded{Run: p.s.Run.ID, Outcome: "interrupted"}, task.RunStarted{Run: fmt.Sprint("run", p.runs)})
 }
 
-func (p *player) rewind() {
+func (p *runHistory) rewind() {
 	if p.chance(2) {
 		p.goBack()
 		return
@@ -231,7 +231,7 @@ func (p *player) rewind() {
 }
 
 // goBack takes both histories back, and sometimes forth again, or to a branch.
-func (p *player) goBack() {
+func (p *runHistory) goBack() {
 	if n := len(p.s.Branches); n > 0 && p.chance(3) {
 		was := maps.Clone(p.want)
 		p.write(task.Rewound{Why: "branch", Branch: p.s.Branches[rapid.IntRange(0, n-1).Draw(p.t, "branch")].Seq})
@@ -263,14 +263,14 @@ func (p *player) goBack() {
 }
 
 // foreign is another program that wrote one file: it keeps, changes, drops and adds.
-func (p *player) foreign() {
+func (p *runHistory) foreign() {
 	h, ours := task.UI, p.s.UI()
 	added := []string{say(90, "from outside")}
 	if p.chance(2) {
 		h, ours = task.API, p.s.API()
 		added = []string{`{"role":"assistant","content":"from outside"}`, `{"role":"user","content":"and on"}`}
 	}
-	file := &pile{}
+	file := &jsonArray{}
 	for i, m := range ours {
 		switch {
 		case i == len(ours)-1 && p.chance(4): // dropped
@@ -288,7 +288,7 @@ func (p *player) foreign() {
 	p.write(e)
 }
 
-func (p *player) queue() {
+func (p *runHistory) queue() {
 	id := fmt.Sprint("in", p.s.Seq)
 	p.write(task.InputQueued{Input: id, Text: "and also"})
 	if p.chance(2) {

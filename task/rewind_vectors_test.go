@@ -17,7 +17,7 @@ import (
 )
 
 // fromRoo is a task that another program's two files hold.
-func fromRoo(t testing.TB, ui, api [][]byte) *story {
+func fromRoo(t testing.TB, ui, api [][]byte) *foldedLog {
 	t.Helper()
 	text := func(list [][]byte) (out []string) {
 		for _, e := range list {

@@ -19,7 +19,7 @@ import (
 
 // played is a long run: every turn has a request row, a streamed text, a call with
 // its process, output, result and file record, and the turn that sends the result.
-func played(t testing.TB, turns int) *story {
+func played(t testing.TB, turns int) *foldedLog {
 	w := tell(t, task.Created{Task: "t", Number: 1, Title: "a long run"}, task.RunStarted{Run: "r"})
 	for i := range turns {
 		id := w.NextMessage()
@@ -103,7 +103,7 @@ func TestASnapshotOfAnotherVersionIsNotRead(t *testing.T) {
 }
 
 // adopted is a task whose messages lie in another tool's files.
-func adopted(t testing.TB) *story {
+func adopted(t testing.TB) *foldedLog {
 	file, spans := list(say(1, "a"), say(2, "b"))
 	apiFile, apiSpans := list(assistant("c1"))
 	w := tellWith(t, blobMap{"u": file, "a": apiFile}, task.Adopted{Task: "t", Item: []byte(`{"number":2}`), Files: []task.Original{
@@ -118,7 +118,7 @@ func TestADamagedSnapshotIsRefusedOrHarmless(t *testing.T) {
 	if testing.Short() {
 		t.Skip("does nothing at the same time, and is slow when watched for races")
 	}
-	for name, w := range map[string]*story{"played": played(t, 2), "adopted": adopted(t)} {
+	for name, w := range map[string]*foldedLog{"played": played(t, 2), "adopted": adopted(t)} {
 		whole, err := w.Snapshot()
 		if err != nil {
 			t.Fatal(err)
@@ -158,7 +158,7 @@ func use(s *task.State) {
 
 func FuzzRestoreOverALog(f *testing.F) {
 	var src memory
-	for _, w := range []*story{played(f, 2), adopted(f)} {
+	for _, w := range []*foldedLog{played(f, 2), adopted(f)} {
 		whole, err := w.Snapshot()
 		if err != nil {
 			f.Fatal(err)

@@ -9,22 +9,22 @@ import (
 	"github.com/roost-dev/roost/task"
 )
 
-// story folds events one commit after another, and keeps the log.
-type story struct {
+// foldedLog folds events one commit after another, and keeps the log.
+type foldedLog struct {
 	*task.State
 	t   testing.TB
 	src memory
 }
 
-func tell(t testing.TB, events ...task.Event) *story {
+func tell(t testing.TB, events ...task.Event) *foldedLog {
 	t.Helper()
 	return tellWith(t, blobMap{}, events...)
 }
 
 // tellWith is a story whose payloads lie in blobs.
-func tellWith(t testing.TB, blobs blobMap, events ...task.Event) *story {
+func tellWith(t testing.TB, blobs blobMap, events ...task.Event) *foldedLog {
 	t.Helper()
-	w := &story{State: task.New(blobs), t: t, src: memory{blobMap: blobs}}
+	w := &foldedLog{State: task.New(blobs), t: t, src: memory{blobMap: blobs}}
 	if len(events) > 0 {
 		w.then(events...)
 	}
@@ -32,7 +32,7 @@ func tellWith(t testing.TB, blobs blobMap, events ...task.Event) *story {
 }
 
 // then folds one commit; it must fold without an error.
-func (w *story) then(events ...task.Event) *story {
+func (w *foldedLog) then(events ...task.Event) *foldedLog {
 	w.t.Helper()
 	if err := w.try(events...); err != nil {
 		w.t.Fatal(err)
@@ -41,7 +41,7 @@ func (w *story) then(events ...task.Event) *story {
 }
 
 // try folds one commit and gives its error.
-func (w *story) try(events ...task.Event) error {
+func (w *foldedLog) try(events ...task.Event) error {
 	w.t.Helper()
 	c := encode(w.t, w.Seq+1, events...)
 	w.src.log = append(w.src.log, c)
@@ -51,7 +51,7 @@ func (w *story) try(events ...task.Event) error {
 }
 
 // line folds one commit with an event spelled as it stands in a log.
-func (w *story) line(raw string) error {
+func (w *foldedLog) line(raw string) error {
 	w.t.Helper()
 	c := commit(w.Seq+1, json.RawMessage(raw))
 	w.src.log = append(w.src.log, c)
@@ -61,14 +61,14 @@ func (w *story) line(raw string) error {
 }
 
 // lose is a commit that the log cannot give any more.
-func (w *story) lose() *story {
+func (w *foldedLog) lose() *foldedLog {
 	w.Lost(journal.Damage{Seq: w.Seq + 1, Reason: "checksum does not match"})
 	return w
 }
 
 // again folds the same log into a state that holds room bytes. What is lost is
 // left out, as a reader would leave it out.
-func (w *story) again(room int) *task.State {
+func (w *foldedLog) again(room int) *task.State {
 	w.t.Helper()
 	s := task.New(nil).Lean(w.src, room)
 	for _, c := range w.src.log {
@@ -78,7 +78,7 @@ func (w *story) again(room int) *task.State {
 }
 
 // restored is the state out of its own snapshot.
-func (w *story) restored(room int) *task.State {
+func (w *foldedLog) restored(room int) *task.State {
 	w.t.Helper()
 	data, err := w.Snapshot()
 	if err != nil {

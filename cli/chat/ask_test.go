@@ -10,8 +10,8 @@ import (
 
 const approval = `"question":"q1","kind":"approval","text":"write note.txt","diff":"+one\n","always":"all calls of write_to_file inside the workspace"`
 
-// begun is a chat whose run is at work.
-func begun(t *testing.T, d *desk, change ...func(*Options)) *chatting {
+// newWorkingChat is a chat whose run is at work.
+func newWorkingChat(t *testing.T, d *desk, change ...func(*Options)) *chatting {
 	t.Helper()
 	c := talking(t, d, change...)
 	c.Line("begin")
@@ -23,7 +23,7 @@ func begun(t *testing.T, d *desk, change ...func(*Options)) *chatting {
 
 func TestAnApprovalIsAskedInline(t *testing.T) {
 	d := newDesk(t)
-	c := begun(t, d)
+	c := newWorkingChat(t, d)
 	d.emit("t1", "question.opened", approval)
 	c.shows("? write note.txt", "+one", "y once, a always, n no (reason), d diff, q stop > ")
 	c.when("asking", func(st state) bool { return st.Asking })
@@ -48,7 +48,7 @@ func TestAnApprovalIsAskedInline(t *testing.T) {
 
 func TestAlwaysAndChoices(t *testing.T) {
 	d := newDesk(t)
-	c := begun(t, d)
+	c := newWorkingChat(t, d)
 	d.emit("t1", "question.opened", approval)
 	c.when("asking", func(st state) bool { return st.Asking })
 	c.Line("a")
@@ -64,7 +64,7 @@ func TestAlwaysAndChoices(t *testing.T) {
 // An answer with several lines is one answer; one that begins with a "/" is a command.
 func TestAnswersOfManyLinesAndCommands(t *testing.T) {
 	d := newDesk(t)
-	c := begun(t, d)
+	c := newWorkingChat(t, d)
 	d.emit("t1", "question.opened", `"question":"q2","kind":"followup","text":"how?"`)
 	c.when("asking", func(st state) bool { return st.Asking })
 	c.Line("/tree")
@@ -75,7 +75,7 @@ func TestAnswersOfManyLinesAndCommands(t *testing.T) {
 
 func TestAQuestionThatIsAnsweredElsewhere(t *testing.T) {
 	d := newDesk(t)
-	c := begun(t, d)
+	c := newWorkingChat(t, d)
 	d.emit("t1", "question.opened", approval)
 	c.when("asking", func(st state) bool { return st.Asking })
 	d.emit("t1", "message.added", `"history":"ui","message":9,"content":{"ts":1,"type":"say","say":"text","text":"meanwhile"}`)
@@ -93,7 +93,7 @@ func TestAQuestionThatIsAnsweredElsewhere(t *testing.T) {
 
 func TestWhatWasTypedBeforeAQuestionAnswersNothing(t *testing.T) {
 	d := newDesk(t)
-	c := begun(t, d)
+	c := newWorkingChat(t, d)
 	d.emit("t1", "question.opened", approval)
 	c.when("asking", func(st state) bool { return st.Asking })
 	for range 20 {
@@ -111,7 +111,7 @@ func TestWhatWasTypedBeforeAQuestionAnswersNothing(t *testing.T) {
 
 func TestStoppingAtAQuestion(t *testing.T) {
 	d := newDesk(t)
-	c := begun(t, d)
+	c := newWorkingChat(t, d)
 	d.emit("t1", "question.opened", approval)
 	c.when("asking", func(st state) bool { return st.Asking })
 	c.Line("q")
@@ -122,7 +122,7 @@ func TestStoppingAtAQuestion(t *testing.T) {
 
 func TestTheEndOfARunEndsItsQuestion(t *testing.T) {
 	d := newDesk(t)
-	c := begun(t, d)
+	c := newWorkingChat(t, d)
 	d.emit("t1", "question.opened", approval)
 	c.when("asking", func(st state) bool { return st.Asking })
 	d.emit("t1", "run.ended", `"run":"run1","outcome":"interrupted","reason":"the process ended"`)
@@ -133,7 +133,7 @@ func TestTheEndOfARunEndsItsQuestion(t *testing.T) {
 // A run that was let go while it waited still takes its answer here.
 func TestAQuestionOutlivesItsRun(t *testing.T) {
 	d := newDesk(t)
-	c := begun(t, d)
+	c := newWorkingChat(t, d)
 	d.emit("t1", "question.opened", approval)
 	c.when("asking", func(st state) bool { return st.Asking })
 	d.emit("t1", "run.waiting", `"run":"run1","question":"q1"`)
@@ -158,7 +158,7 @@ func TestQuestionsThatWereOpenBeforeAreAsked(t *testing.T) {
 
 func TestAnAnswerThatIsRefusedIsTold(t *testing.T) {
 	d := newDesk(t)
-	c := begun(t, d)
+	c := newWorkingChat(t, d)
 	d.emit("t1", "question.opened", approval)
 	c.when("asking", func(st state) bool { return st.Asking })
 	d.mu.Lock()
@@ -173,7 +173,7 @@ func TestAnAnswerThatIsRefusedIsTold(t *testing.T) {
 // the person has it again.
 func TestWhatIsTypedBehindAnAnswerComesBack(t *testing.T) {
 	d := newDesk(t)
-	c := begun(t, d)
+	c := newWorkingChat(t, d)
 	d.emit("t1", "question.opened", approval)
 	c.when("asking", func(st state) bool { return st.Asking })
 	c.Session.mu.Lock() // both stand there before anybody reads
@@ -204,7 +204,7 @@ func TestAnAnswerThatCrossesAnotherIsForNoOtherQuestion(t *testing.T) {
 // Who is not here is not asked; only /answer answers.
 func TestWithoutSomebodyToAsk(t *testing.T) {
 	d := newDesk(t)
-	c := begun(t, d, func(o *Options) { o.Ask = false })
+	c := newWorkingChat(t, d, func(o *Options) { o.Ask = false })
 	d.emit("t1", "question.opened", approval)
 	c.shows("? write note.txt")
 	c.when("waiting", func(st state) bool { return st.Waiting && !st.Asking })

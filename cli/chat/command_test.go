@@ -103,7 +103,7 @@ func TestWhatFailsIsShownOnce(t *testing.T) {
 func TestNothingIsRewoundUnderARun(t *testing.T) {
 	for _, line := range []string{"/rewind", "/edit #3 x", "/condense", "/restore c1 --yes"} {
 		d := newDesk(t)
-		c := begun(t, d)
+		c := newWorkingChat(t, d)
 		c.Line(line)
 		c.shows("a run works on the task: stop it first (Esc)")
 	}

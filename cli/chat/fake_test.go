@@ -168,10 +168,10 @@ func (d *desk) Shell(ctx context.Context, dir, line string, out io.Writer) (Ran,
 
 func (d *desk) Mask(text string) string { return strings.ReplaceAll(text, "hunter2", "[REDACTED]") }
 
-func (d *desk) Words(_ context.Context, kind Kind, _, begun string) []Word {
+func (d *desk) Words(_ context.Context, kind Kind, _, newWorkingChat string) []Word {
 	var out []Word
 	for _, w := range map[Kind][]string{Prompts: d.prompts, Modes: d.modes, Files: {"main.go", "main_test.go", "my file"}, Tasks: {"0199", "0200"}}[kind] {
-		if strings.HasPrefix(w, begun) {
+		if strings.HasPrefix(w, newWorkingChat) {
 			out = append(out, Word{w, "about " + w})
 		}
 	}

@@ -90,7 +90,7 @@ func TestANewTaskThatCannotBeFollowedAnyMore(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newDesk(t)
-			chat := begun(t, d)
+			chat := newWorkingChat(t, d)
 			c.ends(d)
 			chat.shows(c.told)
 			chat.when("nothing works", func(st state) bool { return !st.Working })

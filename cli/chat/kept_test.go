@@ -251,7 +251,7 @@ func TestARefusedAnswer(t *testing.T) {
 func TestARunThatEndsWithTheAnswerIsOver(t *testing.T) {
 	for _, of := range []string{"t1", "t2"} {
 		d := newDesk(t)
-		c := begun(t, d)
+		c := newWorkingChat(t, d)
 		d.emit("t1", "subtask.started", `"child":"t2"`)
 		d.emit(of, "question.opened", approval)
 		c.when("asking", func(st state) bool { return st.Asking })

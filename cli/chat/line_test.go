@@ -37,7 +37,7 @@ func TestLinesThatFailComeBackAsTheyWereTyped(t *testing.T) {
 		t.Run(strings.ReplaceAll(c.typed, "/", "_"), func(t *testing.T) {
 			d := newDesk(t)
 			d.says["checkpoint"] = Said{Code: 5, Err: "roost: there is none\n"}
-			ch := begun(t, d)
+			ch := newWorkingChat(t, d)
 			d.refuses(errNotNow)
 			ch.Session.Line(c.typed)
 			ch.when("seen to", func(st state) bool { return !st.Busy })
@@ -125,7 +125,7 @@ func TestADumbTerminalGoesOnBehindALineThatFails(t *testing.T) {
 // it, is told of only then: a pipe would wait for ever for a run that waits for it.
 func TestEventsAreNewerThanWhatARequestGives(t *testing.T) {
 	d := newDesk(t)
-	c := begun(t, d, func(o *Options) { o.Ask = false })
+	c := newWorkingChat(t, d, func(o *Options) { o.Ask = false })
 	d.emit("t1", "question.opened", approval)
 	waits := func(st state) bool { return st.Waiting }
 	c.when("waiting", waits)

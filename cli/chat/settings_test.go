@@ -145,7 +145,7 @@ func TestHelpOfAllCommands(t *testing.T) {
 
 func TestAbortAndRetry(t *testing.T) {
 	d := newDesk(t)
-	c := begun(t, d)
+	c := newWorkingChat(t, d)
 	c.Line("/retry")
 	c.shows("a run works on the task already")
 	c.Line("/abort")
@@ -167,7 +167,7 @@ func TestAbortAndRetry(t *testing.T) {
 func TestAForkIsGoneOnWith(t *testing.T) {
 	d := newDesk(t)
 	d.says["fork"] = Said{Out: `{"id":"t5"}` + "\n"}
-	c := begun(t, d)
+	c := newWorkingChat(t, d)
 	d.replies("t1", "run1", "done")
 	c.idle()
 	c.Line("/fork ~2")
@@ -186,7 +186,7 @@ func TestAForkIsGoneOnWith(t *testing.T) {
 // A command right behind the end of a run waits until the run has let its task go.
 func TestACommandWaitsForTheEndOfARun(t *testing.T) {
 	d := newDesk(t)
-	c := begun(t, d)
+	c := newWorkingChat(t, d)
 	d.replies("t1", "run1", "done")
 	c.idle()
 	d.mu.Lock()

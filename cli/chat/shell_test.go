@@ -83,7 +83,7 @@ func TestOutputsAreNotLostWithWordsThatCannotBeSent(t *testing.T) {
 func TestOutputsGoIntoTheQueue(t *testing.T) {
 	d := newDesk(t)
 	d.says["!ls"] = Said{Out: "a\n"}
-	c := begun(t, d)
+	c := newWorkingChat(t, d)
 	c.Line("!ls")
 	c.shows("goes along")
 	c.Line("look")
@@ -109,7 +109,7 @@ func TestOutputsGoIntoTheQueue(t *testing.T) {
 func TestEscStopsTheCommandFirst(t *testing.T) {
 	d := newDesk(t)
 	d.says["!sleep 9"] = Said{Out: "begun\n", Code: -1}
-	c := begun(t, d)
+	c := newWorkingChat(t, d)
 	c.Line("!sleep 9")
 	c.shows("begun")
 	c.when("at the command", func(st state) bool { return st.Command })
@@ -128,7 +128,7 @@ func TestEscStopsTheCommandFirst(t *testing.T) {
 func TestACommandAtAQuestionAnswersNothing(t *testing.T) {
 	d := newDesk(t)
 	d.says["!git diff"] = Said{Out: "+one\n"}
-	c := begun(t, d)
+	c := newWorkingChat(t, d)
 	d.emit("t1", "question.opened", approval)
 	c.when("asking", func(st state) bool { return st.Asking })
 	c.Line("!git diff")

@@ -24,7 +24,7 @@ func TestRejectSaysNoAndWhy(t *testing.T) {
 	for _, kind := range []string{"approval", "limit", "damage"} {
 		t.Run(kind, func(t *testing.T) {
 			d := newDesk(t)
-			c := begun(t, d)
+			c := newWorkingChat(t, d)
 			d.emit("t1", "question.opened", `"question":"q1","kind":%q,"text":"write note.txt"`, kind)
 			c.when("asking", func(st state) bool { return st.Asking })
 			d.opens(question("q1", kind, "write note.txt"))
@@ -46,7 +46,7 @@ func TestRejectSaysNoAndWhy(t *testing.T) {
 
 func TestThereIsNothingToReject(t *testing.T) {
 	d := newDesk(t)
-	c := begun(t, d)
+	c := newWorkingChat(t, d)
 	c.Line("/reject")
 	c.shows("✗ no question is open")
 	d.opens(question("q1", "followup", "which colour?"))
@@ -62,7 +62,7 @@ func TestThereIsNothingToReject(t *testing.T) {
 // Of many open questions the one that is asked is meant.
 func TestRejectIsForTheQuestionThatIsAsked(t *testing.T) {
 	d := newDesk(t)
-	c := begun(t, d)
+	c := newWorkingChat(t, d)
 	d.emit("t1", "question.opened", approval)
 	c.when("asking", func(st state) bool { return st.Asking })
 	d.opens(question("q1", "approval", "write"), question("q2", "approval", "of a subtask"))
@@ -73,7 +73,7 @@ func TestRejectIsForTheQuestionThatIsAsked(t *testing.T) {
 // An answer that comes too late says whose was first, and somebody else's stays theirs.
 func TestARejectionThatIsTooLate(t *testing.T) {
 	d := newDesk(t)
-	c := begun(t, d)
+	c := newWorkingChat(t, d)
 	d.emit("t1", "question.opened", approval)
 	c.when("asking", func(st state) bool { return st.Asking })
 	d.opens(question("q1", "approval", "write"))
@@ -88,7 +88,7 @@ func TestARejectionThatIsTooLate(t *testing.T) {
 
 func TestAnswersByCommand(t *testing.T) {
 	d := newDesk(t)
-	c := begun(t, d)
+	c := newWorkingChat(t, d)
 	with := question("q1", "followup", "which?")
 	with.Choices = []string{"red", "blue"}
 	for _, tt := range []struct {
@@ -114,7 +114,7 @@ func TestAnswersByCommand(t *testing.T) {
 // Words reach the run at its next request, also past a question that stays open.
 func TestSteer(t *testing.T) {
 	d := newDesk(t)
-	c := begun(t, d)
+	c := newWorkingChat(t, d)
 	c.Line("/steer")
 	c.shows("want /steer WORDS")
 	d.emit("t1", "question.opened", approval)
@@ -128,7 +128,7 @@ func TestSteer(t *testing.T) {
 
 func TestSteerWithoutARun(t *testing.T) {
 	d := newDesk(t)
-	c := begun(t, d)
+	c := newWorkingChat(t, d)
 	d.replies("t1", "run1", "done")
 	c.idle()
 	c.Line("/steer this way")
@@ -148,7 +148,7 @@ func TestSteerWithoutARun(t *testing.T) {
 func TestNow(t *testing.T) {
 	d := newDesk(t)
 	d.says["!ls"] = Said{Out: "a\n"}
-	c := begun(t, d)
+	c := newWorkingChat(t, d)
 	c.Line("!ls")
 	c.shows("goes along")
 	c.Line("/now stop that, do this")

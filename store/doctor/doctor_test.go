@@ -30,10 +30,10 @@ import (
 	"github.com/roost-dev/roost/task"
 )
 
-// ward is a store with everything that a check looks at: two tasks of ours, one of
+// newCheckedStore is a store with everything that a check looks at: two tasks of ours, one of
 // an editor that was continued, one in the trash, a title in the overlay and a
 // catalogue of all.
-func ward(t *testing.T) (s *store.Store, root, cache, storage string) {
+func newCheckedStore(t *testing.T) (s *store.Store, root, cache, storage string) {
 	t.Helper()
 	storage, _ = storetest.RooStorage(t, "theirs")
 	root, cache = filepath.Join(t.TempDir(), "root"), filepath.Join(t.TempDir(), "cache")
@@ -80,7 +80,7 @@ func problems(list []api.Finding) string {
 }
 
 func TestCheckOfWhatIsWhole(t *testing.T) {
-	s, root, cache, storage := ward(t)
+	s, root, cache, storage := newCheckedStore(t)
 	before := []map[string]string{storetest.Tree(t, root), storetest.Tree(t, storage)}
 	kept := search1(t, s, search.Query{Text: "hello"})
 	for _, o := range []doctor.Options{{}, {Repair: true}, {Rebuild: true}, {Repair: true, Rebuild: true}} {
@@ -168,7 +168,7 @@ func TestCheckFindsAndMends(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			s, root, _, storage := ward(t)
+			s, root, _, storage := newCheckedStore(t)
 			c.spoil(t, s)
 			before := []map[string]string{storetest.Tree(t, root), storetest.Tree(t, storage)}
 			r := runDoctor(t, s, doctor.Options{})
@@ -220,7 +220,7 @@ func lie(t *testing.T, s *store.Store, id string) {
 }
 
 func TestCheckOfADamagedCatalogue(t *testing.T) {
-	s, root, cache, _ := ward(t)
+	s, root, cache, _ := newCheckedStore(t)
 	storetest.Write(t, cache, catalog.Name, strings.Repeat("no database ", 1000))
 	before := storetest.Tree(t, root)
 	if r := runDoctor(t, s, doctor.Options{}); len(r.Damaged) != 1 || r.OK != 3 || storetest.Read(t, cache, catalog.Name)[:11] != "no database" {
@@ -311,7 +311,7 @@ func TestCheckBesideAnOwner(t *testing.T) {
 }
 
 func TestCheckOfStrays(t *testing.T) {
-	s, root, cache, _ := ward(t)
+	s, root, cache, _ := newCheckedStore(t)
 	here := t.TempDir()
 	long := time.Now().Add(-2 * time.Hour)
 	for _, path := range []string{filepath.Join(root, ".probe-1"), filepath.Join(cache, ".roost-export-1"), filepath.Join(here, ".roost-export-2")} {
@@ -363,7 +363,7 @@ func TestCheckOfPairs(t *testing.T) {
 }
 
 func TestWorkTellsHowFarItIs(t *testing.T) {
-	s, _, _, _ := ward(t)
+	s, _, _, _ := newCheckedStore(t)
 	told := map[string]int{}
 	ctx := progress.With(context.Background(), func(p progress.State) { told[p.What] = max(told[p.What], p.Of) })
 	storetest.Must[api.Checkup](t)(doctor.Check(ctx, s, nil, doctor.Options{}))
