@@ -228,7 +228,7 @@ func SetupProblem(err error) *api.Problem {
 		return api.NewProblem(http.StatusConflict, "id_taken", "A task of that id is there",
 			"another task has its place", "delete that one first")
 	case errors.Is(err, store.ErrLinked):
-		return api.NewProblem(http.StatusForbidden, "path_denied", "The task is not written", "its folder leads out of its storage")
+		return api.NewProblem(http.StatusForbidden, "path_denied", "The task is not written", "its folder is a link to a place outside of its storage")
 	case errors.As(err, &provider):
 		p := api.NewProblem(http.StatusBadGateway, "provider_error", "The model was not reached", provider.Error())
 		p.Retryable = provider.Retryable()

@@ -81,8 +81,8 @@ func ReadNoting(ctx context.Context, dir string, noter func(Kind) Noter) (*Folde
 	return f, nil
 }
 
-// sideBySide is from which size on, in bytes, both histories are read at the same time. Shorter ones are read before another
-// thread has woken up, and whoever reads many folders reads them on all cores anyway.
+// sideBySide is the size, in bytes, from which on both histories are read in parallel. Reading a shorter one ends before
+// another goroutine has started, and a reader of many folders uses all cores already.
 const sideBySide = 1 << 20
 
 // histories reads both files of messages, which are nearly all of a folder's bytes.

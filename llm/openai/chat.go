@@ -26,8 +26,7 @@ func (p *Provider) chatBody(req llm.Request) *wire.Body {
 	return body
 }
 
-// chatMessages is one stored message as the messages that chat completions make of
-// it: a result of a tool is a message of its own.
+// chatMessages turns a stored message into messages of chat completions, where each tool result is a message of its own.
 func chatMessages(m llm.Message) []byte {
 	if m.Role == "assistant" {
 		return chatAssistant(wire.Blocks(m.Content), m.ReasoningDetails, m.ReasoningContent)

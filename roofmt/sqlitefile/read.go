@@ -120,7 +120,7 @@ func readOnce(ctx context.Context, file string, f func(context.Context, *sql.DB)
 	db.Close()
 	whole, log, journal := sizeOf(file), sizeOf(file+"-wal"), sizeOf(file+"-journal")
 	if (err != nil || string(head) != magic) && (whole > 0 || log == 0) {
-		return fmt.Errorf("it begins otherwise: %w", ErrNoDatabase)
+		return fmt.Errorf("the file has no SQLite header: %w", ErrNoDatabase)
 	}
 	options := "mode=ro&immutable=1"
 	if log+journal > 0 && whole+log+journal <= maxCopy {

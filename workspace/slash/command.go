@@ -218,7 +218,7 @@ func quoted(value string) string {
 	return ""
 }
 
-// block is indented lines, as they are or folded into one.
+// block joins indented lines: as they are, or folded into one line.
 func block(below []string, folded bool) string {
 	indent := -1
 	for _, l := range below {
