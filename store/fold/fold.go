@@ -122,15 +122,14 @@ func Raws(ctx context.Context, s *task.State, list []*task.Message) iter.Seq2[[]
 			}
 			all, together := s.Raws(rest[:n])
 			for i := range n {
-				one, err := all, together
-				if err == nil {
-					one = all[i:]
-				} else {
-					one, err = s.Raws(rest[i : i+1])
-				}
 				var raw []byte
+				err := together
 				if err == nil {
-					raw = one[0]
+					raw = all[i]
+				} else if one, alone := s.Raws(rest[i : i+1]); alone == nil {
+					raw, err = one[0], nil
+				} else {
+					err = alone
 				}
 				if !yield(raw, err) {
 					return
