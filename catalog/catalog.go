@@ -222,19 +222,19 @@ func (db *DB) SetAside() error {
 
 // version is of the tables and of everything that is derived into them. A file of
 // another version is emptied: it is derived.
-const version = 11
+const version = 12
 
 const schema = `
 CREATE TABLE task(id INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL UNIQUE, stamp TEXT NOT NULL);
 ` + rowSchema + textSchema + `
 PRAGMA user_version = %d;`
 
-// A list reads every row, and the summaries of one page: those have a table of their own, so that a scan does not read
-// their pages.
+// A list reads every row, and the titles and summaries of one page: those have a table of their own, so that a scan does
+// not read their pages.
 const rowSchema = `
 CREATE TABLE source(id INTEGER PRIMARY KEY, name UNIQUE, build, seen, body BLOB NOT NULL, checksum);
 CREATE TABLE row(id INTEGER PRIMARY KEY, source INTEGER, name, digest, body BLOB NOT NULL, checksum, UNIQUE(source, name));
-CREATE TABLE summary(row INTEGER PRIMARY KEY, body BLOB NOT NULL, checksum INTEGER NOT NULL);
+CREATE TABLE summary(row INTEGER PRIMARY KEY, title BLOB NOT NULL, body BLOB NOT NULL, checksum INTEGER NOT NULL);
 CREATE TRIGGER row_gone AFTER DELETE ON row BEGIN DELETE FROM summary WHERE row = old.id; END;`
 
 const dropRows = "DROP TABLE IF EXISTS source; DROP TABLE IF EXISTS row; DROP TABLE IF EXISTS summary;"

@@ -346,8 +346,9 @@ type Row struct {
 	Content [16]byte
 	Sizes   uint64
 
-	Title   string
-	Summary []byte `codec:"-"` // the encoded row, read on request; nil = not read
+	TitleSum uint64 // a digest of the title
+	Title    string `codec:"-"` // read on request: a long title costs a list more than all the rest
+	Summary  []byte `codec:"-"` // the encoded row, read on request; nil = not read
 }
 
 // encode spells a row or a source, with a checksum: SQLite has none of its own, and a list must not show a damaged page.
@@ -377,6 +378,16 @@ type SourceRows struct {
 	Rows []Row
 }
 
+// Extent is what is read of rows, beside what lists sort by.
+type Extent int
+
+// Each extent has what the ones before it have.
+const (
+	Bare Extent = iota
+	Titles
+	Summaries
+)
+
 // Reading is a catalogue whose rows are being read. A nil one has none.
 type Reading struct {
 	done    chan struct{}
@@ -386,7 +397,7 @@ type Reading struct {
 
 // ReadRows opens the catalogue of a cache folder and begins to read its rows, see DB.Rows; nil without a folder. A
 // catalogue that cannot be used costs time and is no error; a damaged one is set aside and replaced.
-func ReadRows(ctx context.Context, folder string, build uint64, summaries bool) *Reading {
+func ReadRows(ctx context.Context, folder string, build uint64, extent Extent) *Reading {
 	if folder == "" {
 		return nil
 	}
@@ -398,7 +409,7 @@ func ReadRows(ctx context.Context, folder string, build uint64, summaries bool) 
 			if err != nil {
 				return
 			}
-			sources, err := db.Rows(ctx, build, summaries)
+			sources, err := db.Rows(ctx, build, extent)
 			switch {
 			case err == nil:
 				r.db, r.sources = db, sources
@@ -438,9 +449,9 @@ func (r *Reading) Close() {
 	}
 }
 
-// Rows reads all sources and rows that this build of the program derived, with summaries or without. Another build may
+// Rows reads all sources and rows that this build of the program derived, as far as the extent says. Another build may
 // derive other things. A damaged row is left out.
-func (db *DB) Rows(ctx context.Context, build uint64, summaries bool) ([]SourceRows, error) {
+func (db *DB) Rows(ctx context.Context, build uint64, extent Extent) ([]SourceRows, error) {
 	c, err := db.sql.Conn(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read the catalogue: %w", err)
@@ -463,18 +474,24 @@ func (db *DB) Rows(ctx context.Context, build uint64, summaries bool) ([]SourceR
 	if err != nil || len(out) == 0 {
 		return out, err
 	}
-	query := "SELECT source, row.body, row.checksum FROM row"
-	if summaries {
-		query = "SELECT source, row.body, row.checksum, summary.body, summary.checksum FROM row JOIN summary ON row = id"
-	}
+	query := "SELECT source, row.body, row.checksum" + [...]string{
+		Bare:      " FROM row",
+		Titles:    ", title FROM row JOIN summary ON row = id",
+		Summaries: ", title, summary.body, summary.checksum FROM row JOIN summary ON row = id",
+	}[extent]
 	err = scan(ctx, c, query, func(v values) {
 		r := Row{Known: true}
 		i, ok := at[v.int(0)]
 		if !ok || !decode(&r, v.blob(1), v.int(2)) {
 			return
 		}
-		if summaries {
-			if r.Summary = v.blob(3); r.pageChecksum() != v.int(4) {
+		if extent >= Titles {
+			if r.Title = string(v.blob(3)); MixText(0, r.Title) != r.TitleSum {
+				return
+			}
+		}
+		if extent == Summaries {
+			if r.Summary = v.blob(4); r.pageChecksum() != v.int(5) {
 				return
 			}
 		}
@@ -486,7 +503,7 @@ func (db *DB) Rows(ctx context.Context, build uint64, summaries bool) ([]SourceR
 // Summaries reads the summaries of some rows of a source into them. A row that has
 // changed since, or is damaged, keeps a nil summary.
 func (db *DB) Summaries(ctx context.Context, source string, rows []*Row) error {
-	stmt, err := db.sql.PrepareContext(ctx, `SELECT summary.body, summary.checksum FROM row JOIN summary ON row = id
+	stmt, err := db.sql.PrepareContext(ctx, `SELECT title, summary.body, summary.checksum FROM row JOIN summary ON row = id
 		WHERE source = (SELECT id FROM source WHERE name = ?) AND name = ? AND digest = ?`)
 	if err != nil {
 		return fmt.Errorf("read the catalogue: %w", err)
@@ -494,13 +511,13 @@ func (db *DB) Summaries(ctx context.Context, source string, rows []*Row) error {
 	defer stmt.Close() //nolint:errcheck // nothing was written
 	for _, r := range rows {
 		got, sum := Row{ID: r.ID, Digest: r.Digest}, int64(0)
-		err := stmt.QueryRowContext(ctx, source, r.ID, int64(r.Digest)).Scan(&got.Summary, &sum)
+		err := stmt.QueryRowContext(ctx, source, r.ID, int64(r.Digest)).Scan(&got.Title, &got.Summary, &sum)
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
 		case err != nil:
 			return fmt.Errorf("read the catalogue: %w", err)
-		case got.pageChecksum() == sum:
-			r.Summary = got.Summary
+		case got.pageChecksum() == sum && MixText(0, got.Title) == r.TitleSum:
+			r.Title, r.Summary = got.Title, got.Summary
 		}
 	}
 	return nil
@@ -568,6 +585,7 @@ func keep(ctx context.Context, c *sql.Conn, build uint64, ch *Change) error {
 		}
 	}
 	for _, r := range ch.Update {
+		r.TitleSum = MixText(0, r.Title)
 		body, sum := encode(*r)
 		_, err := c.ExecContext(ctx, "UPDATE row SET body = ?, checksum = ? WHERE source = ? AND name = ? AND digest = ?",
 			body, sum, id, r.ID, int64(r.Digest))
@@ -583,7 +601,7 @@ func keep(ctx context.Context, c *sql.Conn, build uint64, ch *Change) error {
 		return err
 	}
 	defer insert.Close() //nolint:errcheck // the transaction's end reports what failed
-	summary, err := c.PrepareContext(ctx, "INSERT INTO summary VALUES(?, ?, ?)")
+	summary, err := c.PrepareContext(ctx, "INSERT INTO summary VALUES(?, ?, ?, ?)")
 	if err != nil {
 		return err
 	}
@@ -592,6 +610,7 @@ func keep(ctx context.Context, c *sql.Conn, build uint64, ch *Change) error {
 		if _, err := c.ExecContext(ctx, "DELETE FROM row WHERE source = ? AND name = ?", id, r.ID); err != nil {
 			return err
 		}
+		r.TitleSum = MixText(0, r.Title)
 		body, sum := encode(*r)
 		done, err := insert.ExecContext(ctx, id, r.ID, int64(r.Digest), body, sum)
 		if err != nil {
@@ -601,7 +620,7 @@ func keep(ctx context.Context, c *sql.Conn, build uint64, ch *Change) error {
 		if err != nil {
 			return err
 		}
-		if _, err := summary.ExecContext(ctx, row, r.Summary, r.pageChecksum()); err != nil {
+		if _, err := summary.ExecContext(ctx, row, []byte(r.Title), r.Summary, r.pageChecksum()); err != nil {
 			return err
 		}
 	}

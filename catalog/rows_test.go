@@ -25,7 +25,7 @@ func keepRows(t testing.TB, db *DB, changes ...Change) {
 // rowsOf are the rows of a catalogue, with everything, by source.
 func rowsOf(t testing.TB, db *DB) map[string][]Row {
 	t.Helper()
-	list, err := db.Rows(t.Context(), testBuild, true)
+	list, err := db.Rows(t.Context(), testBuild, Summaries)
 	fixture.NoError(t, err)
 	out := map[string][]Row{}
 	for _, s := range list {
@@ -74,8 +74,10 @@ func TestRowsComeBack(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		changes := []Change{drawChange(r, "one"), drawChange(r, "two")}
 		keepRows(t, db, changes...)
-		for summaries, without := range map[bool]cmp.Option{false: cmpopts.IgnoreFields(Row{}, "Summary"), true: nil} {
-			got, err := db.Rows(t.Context(), testBuild, summaries)
+		for extent, without := range map[Extent]cmp.Option{
+			Bare: cmpopts.IgnoreFields(Row{}, "Title", "Summary"), Titles: cmpopts.IgnoreFields(Row{}, "Summary"), Summaries: nil,
+		} {
+			got, err := db.Rows(t.Context(), testBuild, extent)
 			fixture.NoError(t, err)
 			for i, ch := range changes {
 				if diff := cmp.Diff(ch.Source, got[i].Source); diff != "" {
@@ -90,7 +92,7 @@ func TestRowsComeBack(t *testing.T) {
 					opts = append(opts, without)
 				}
 				if diff := cmp.Diff(ch.Put, back, opts...); diff != "" {
-					r.Fatalf("rows read with summaries %t: -given +back\n%s", summaries, diff)
+					r.Fatalf("rows read to extent %d: -given +back\n%s", extent, diff)
 				}
 				fixture.NoError(t, db.Summaries(t.Context(), ch.Source.Name, back))
 				if diff := cmp.Diff(ch.Put, back, cmpopts.EquateEmpty()); diff != "" {
@@ -98,7 +100,7 @@ func TestRowsComeBack(t *testing.T) {
 				}
 			}
 		}
-		if got, err := db.Rows(t.Context(), testBuild+1, true); err != nil || len(got) != 0 {
+		if got, err := db.Rows(t.Context(), testBuild+1, Summaries); err != nil || len(got) != 0 {
 			r.Fatalf("another build gets %d sources, %v; want none", len(got), err)
 		}
 	})
@@ -180,14 +182,14 @@ func TestDamagedRowsAreNeverWrongOnes(t *testing.T) {
 		db, err := Open(t.Context(), dir)
 		fixture.NoError(t, err)
 		defer db.Close()
-		list, err := db.Rows(t.Context(), testBuild, true)
+		list, err := db.Rows(t.Context(), testBuild, Summaries)
 		if err != nil && !Damaged(err) {
 			r.Fatalf("this would not be set aside: %v", err)
 		}
 		for _, s := range list {
 			for _, row := range s.Rows {
 				seen++
-				if diff := cmp.Diff(want[row.ID], row, cmpopts.EquateEmpty()); diff != "" {
+				if diff := cmp.Diff(want[row.ID], row, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(Row{}, "TitleSum")); diff != "" {
 					r.Fatalf("-written +read\n%s", diff)
 				}
 			}
@@ -225,7 +227,7 @@ func TestRowsUnderConcurrentWriters(t *testing.T) {
 		db := opened(t, dir)
 		all.Go(func() {
 			for range 50 {
-				list, err := db.Rows(t.Context(), testBuild, true)
+				list, err := db.Rows(t.Context(), testBuild, Summaries)
 				if err != nil || len(list) != 1 || len(list[0].Rows) < 20 {
 					t.Errorf("%d sources, %v", len(list), err)
 					return

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -138,8 +139,11 @@ func CheckCommit(line []byte) (seq, epoch uint64, err error) {
 	if n <= 0 || string(line[n:n+len(crcMember)]) != crcMember || string(line[len(line)-2:]) != `"}` {
 		return 0, 0, damaged(line, "not a whole commit line")
 	}
-	sum := fmt.Sprintf("%08x", crc32.Checksum(line[:n], castagnoli))
-	if string(line[n+len(crcMember):len(line)-2]) != sum {
+	var sum [4]byte
+	var text [8]byte
+	binary.BigEndian.PutUint32(sum[:], crc32.Checksum(line[:n], castagnoli))
+	hex.Encode(text[:], sum[:])
+	if !bytes.Equal(line[n+len(crcMember):len(line)-2], text[:]) {
 		return 0, 0, damaged(line, "checksum does not match")
 	}
 	if bytes.IndexByte(line, '\n') >= 0 {
@@ -191,20 +195,22 @@ func decodeMembers(c *Commit, body []byte) error {
 	if !esjson.Valid(body) {
 		return errors.New("not JSON")
 	}
-	seen := map[string]bool{}
+	var numbers, at, by int // how often they occur; placeOf has found one seq and one epoch
 	for key, val := range esjson.Members(body) {
 		var err error
 		switch key {
 		case "seq", "epoch", "crc":
-			if seen[key] || key == "crc" {
+			if numbers++; numbers > 2 || key == "crc" {
 				return errors.New("a member occurs twice")
 			}
 		case "at":
+			at++
 			if c.At, err = strconv.ParseInt(string(val), 10, 64); err != nil {
 				return errors.New(`"at" is no integer`)
 			}
 		case "by":
-			if val[0] != '"' || json.Unmarshal(val, &c.By) != nil {
+			by++
+			if c.By = esjson.Text(val); val[0] != '"' {
 				return errors.New(`"by" is no string`)
 			}
 		case "blobs":
@@ -216,9 +222,8 @@ func decodeMembers(c *Commit, body []byte) error {
 				return err
 			}
 		}
-		seen[key] = true
 	}
-	if !seen["at"] || !seen["by"] || len(c.Events) == 0 {
+	if at*by == 0 || len(c.Events) == 0 {
 		return errors.New("members are missing")
 	}
 	return nil

@@ -370,7 +370,7 @@ type Candidate struct {
 
 // Candidates finds the tasks that a filter keeps. Its Sort, Limit and Cursor do not count.
 func (s *Store) Candidates(ctx context.Context, f Filter) (*Candidates, error) {
-	l, err := s.lines(ctx, catalog.ReadRows(ctx, s.opt.Cache, build(), false), true)
+	l, err := s.lines(ctx, catalog.ReadRows(ctx, s.opt.Cache, build(), catalog.Bare), true)
 	if err != nil {
 		l.keep(ctx)
 		l.close()

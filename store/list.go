@@ -65,7 +65,7 @@ func (s *Store) List(ctx context.Context, f Filter) (Listing, error) {
 	if err != nil {
 		return Listing{}, err
 	}
-	l, err := s.lines(ctx, catalog.ReadRows(ctx, s.opt.Cache, build(), f.Limit <= 0), f.closely)
+	l, err := s.lines(ctx, catalog.ReadRows(ctx, s.opt.Cache, build(), f.extent()), f.closely)
 	defer l.close()
 	if err != nil {
 		l.keep(ctx) // what was read need not be read again
@@ -90,6 +90,17 @@ func (s *Store) List(ctx context.Context, f Filter) (Listing, error) {
 func (s *Store) SummaryOf(ctx context.Context, ref Ref) api.Summary {
 	sum, _ := s.derive(ctx, ref)
 	return sum
+}
+
+// extent is what a list reads of all rows; the summaries of a page are read by themselves.
+func (f Filter) extent() catalog.Extent {
+	switch {
+	case f.Limit <= 0:
+		return catalog.Summaries
+	case f.Query != "":
+		return catalog.Titles
+	}
+	return catalog.Bare
 }
 
 // matcher is a filter at work: what all tasks are compared with is made once.
@@ -329,7 +340,7 @@ const streamChunk = 16
 // copies put together. Nothing is written but the cache.
 func (s *Store) Stream(ctx context.Context, first int) iter.Seq2[api.ListPart, error] {
 	return func(yield func(api.ListPart, error) bool) {
-		l, err := s.linesKnown(ctx, catalog.ReadRows(ctx, s.opt.Cache, build(), true))
+		l, err := s.linesKnown(ctx, catalog.ReadRows(ctx, s.opt.Cache, build(), catalog.Summaries))
 		defer l.close()
 		if err != nil {
 			yield(api.ListPart{}, err)
