@@ -165,7 +165,7 @@ func (s *memoryStore) was(all map[string]api.FileVersion, path string) api.FileV
 	return api.FileVersion{Kind: api.KindGone}
 }
 
-// newKeptBench is a fileBench whose files are kept, with a command that writes what it is told.
+// newKeptBench makes a fileBench with checkpoints, and a tool that writes the text of its call into a file.
 func newKeptBench(t *testing.T, turns ...turn) (*fileBench, *memoryStore) {
 	g := newFileBench(t, turns...)
 	s := &memoryStore{g: g}

@@ -449,8 +449,8 @@ func (r *Reading) Close() {
 	}
 }
 
-// Rows reads all sources and rows that this build of the program derived, as far as the extent says. Another build may
-// derive other things. A damaged row is left out.
+// Rows reads all sources, and of each row what the extent names. It reads only what this build of the program derived:
+// another build may derive other things. It leaves out damaged rows.
 func (db *DB) Rows(ctx context.Context, build uint64, extent Extent) ([]SourceRows, error) {
 	c, err := db.sql.Conn(ctx)
 	if err != nil {

@@ -51,7 +51,7 @@ const asksBelow = `
 - tools: [{name: attempt_completion, input: {result: "One is done."}}]
 `
 
-// resultsGiven counts how often a task's model was told of a child's result.
+// resultsGiven counts the results of a child in its parent's history.
 func (b *bench) resultsGiven(id, child string) (n int) {
 	b.t.Helper()
 	for _, m := range b.state(id).API() {

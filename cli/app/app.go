@@ -482,8 +482,8 @@ func (s *Stopper) listen(ch <-chan os.Signal, quit <-chan struct{}, end func(cod
 // patience is how long a signal waits until its message is on the terminal.
 const patience = time.Second
 
-// patiently calls say and waits for it, for patience at most. A terminal or pipe that takes
-// no output does not delay the stop; the blocked write ends with the process.
+// patiently calls say, and returns when say has returned or patience is over. So a terminal or pipe that takes no output
+// does not delay the stop; the blocked write ends with the process.
 func patiently(say func()) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -493,7 +493,7 @@ func patiently(say func()) {
 	})
 }
 
-// NewStopper is a stopper that listens to no signal yet. tell runs at the first one.
+// NewStopper makes a stopper that listens to no signal yet. It calls tell at the first signal.
 func NewStopper(ctx context.Context, tell func()) *Stopper {
 	s := &Stopper{tell: tell}
 	s.Ctx, s.Stop = context.WithCancel(ctx)

@@ -247,7 +247,7 @@ func (m *Model) keyLine() string {
 
 func (m *Model) enter() string { return cmp.Or(m.o.Purpose, "open") }
 
-// keysPage is the help; ENTER stands for what Enter does.
+// keysPage is the help page. The screen puts what the Enter key does in the place of ENTER.
 //
 //go:embed keys.txt
 var keysPage string

@@ -83,7 +83,7 @@ func (a *commands) pickTask(ctx context.Context, detach bool) (string, error) {
 		return "", err
 	}
 	if server != "" || detach {
-		return "", failure.Usage("roost resume", "a task of a server is named by its id", "roost list, then: roost resume ID")
+		return "", failure.Usage("roost resume", "a task of a server is named by its id", "roost resume ID  # roost list prints the ids")
 	}
 	s, err := a.Open()
 	if err != nil {

@@ -401,7 +401,7 @@ func (t *typed) take() (line string, ok, over bool) {
 // waiting reports whether there is something to take. The caller holds mu.
 func (t *typed) waiting() bool { return t.over || bytes.IndexByte(t.held, '\n') >= 0 }
 
-// tell wakes one goroutine that waits for a line, if there is one to take. The caller holds mu.
+// tell wakes a goroutine that waits for a line, if a line has come. The caller holds mu.
 func (t *typed) tell() {
 	if t.waiting() {
 		select {

@@ -555,8 +555,8 @@ func (o *order) settle(next uint64, off int64) (lost, rejected []journal.Damage)
 	return lost, nil
 }
 
-// end settles bad lines behind the last commit: each stands for one that was
-// lost, except those from a run of zero bytes on, which were never written.
+// end counts the bad lines behind the last commit as lost commits, one each. It does not count those from a run of zero
+// bytes on: they were never written.
 // recorded is the last sequence known to have been synced, 0 if unknown.
 func (o *order) end(off int64, recorded uint64) (lost []journal.Damage) {
 	if o.zero {
