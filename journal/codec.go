@@ -14,6 +14,7 @@ import (
 	"hash/crc32"
 	"slices"
 	"strconv"
+	"sync"
 
 	"github.com/roost-dev/roost/esjson"
 )
@@ -192,15 +193,20 @@ func DecodeChecked(line []byte) (Commit, error) {
 // decodeMembers reads a commit's members behind its number and epoch. It skips those that it does not know: a later
 // version may write more.
 func decodeMembers(c *Commit, body []byte) error {
-	if !esjson.Valid(body) {
+	x := indexes.Get().(*esjson.Index)
+	defer func() {
+		x.Read(nil, 0) // it lets go of the body
+		indexes.Put(x)
+	}()
+	if !x.Read(body, 2) {
 		return errors.New("not JSON")
 	}
 	var numbers, at, by int // how often they occur; placeOf has found one seq and one epoch
-	for key, val := range esjson.Members(body) {
+	for key, i := range x.Parts(0) {
 		var err error
-		switch key {
+		switch val := x.Raw(i); string(key) {
 		case "seq", "epoch", "crc":
-			if numbers++; numbers > 2 || key == "crc" {
+			if numbers++; numbers > 2 || string(key) == "crc" {
 				return errors.New("a member occurs twice")
 			}
 		case "at":
@@ -214,11 +220,11 @@ func decodeMembers(c *Commit, body []byte) error {
 				return errors.New(`"by" is no string`)
 			}
 		case "blobs":
-			if c.Blobs, err = decodeBlobs(val); err != nil {
+			if c.Blobs, err = decodeBlobs(x, i); err != nil {
 				return err
 			}
 		case "events":
-			if c.Events, err = decodeEvents(val); err != nil {
+			if c.Events, err = decodeEvents(x, i); err != nil {
 				return err
 			}
 		}
@@ -229,11 +235,15 @@ func decodeMembers(c *Commit, body []byte) error {
 	return nil
 }
 
-func decodeBlobs(val []byte) (blobs []Hash, err error) {
-	if val[0] != '[' {
+// indexes keeps the memory of esjson.Index: a commit of a long history has many events.
+var indexes = sync.Pool{New: func() any { return new(esjson.Index) }}
+
+func decodeBlobs(x *esjson.Index, list int) (blobs []Hash, err error) {
+	if x.Raw(list)[0] != '[' {
 		return nil, errors.New("not an array")
 	}
-	for e := range esjson.Array(val) {
+	for _, i := range x.Parts(list) {
+		e := x.Raw(i)
 		if len(e) != 66 || e[0] != '"' || !Hash(e[1:65]).Valid() {
 			return nil, errors.New("a blob name is no SHA-256")
 		}
@@ -242,11 +252,12 @@ func decodeBlobs(val []byte) (blobs []Hash, err error) {
 	return blobs, nil
 }
 
-func decodeEvents(val []byte) (events []Event, err error) {
-	if val[0] != '[' {
+func decodeEvents(x *esjson.Index, list int) (events []Event, err error) {
+	if x.Raw(list)[0] != '[' {
 		return nil, errors.New("not an array")
 	}
-	for e := range esjson.Array(val) {
+	for _, i := range x.Parts(list) {
+		e := x.Raw(i)
 		if e[0] != '{' {
 			return nil, errors.New("an event is no object")
 		}
