@@ -171,13 +171,20 @@ func (b *batch) runEffect(ctx context.Context, c *task.Call, spec tool.Spec, pla
 		// something to find it by.
 		d.Put(task.ToolProcess{Call: c.ID, Mark: mark})
 	}
-	if err := d.save(ctx); err != nil {
+	if err := d.commit(ctx); err != nil {
+		return nil, err
+	}
+	check, checked := a.stale.BeforeCall(ctx, checkpoints.ChangesUnnamed(spec.Class)), make(chan struct{})
+	go func() {
+		defer close(checked)
+		check()
+	}()
+	err = a.saveJournal(ctx) // this goroutine waits for the disk itself, as in requestReply
+	<-checked
+	if err != nil {
 		return nil, err
 	}
 	failpoint.Hit("tool.started")
-	if checkpoints.ChangesUnnamed(spec.Class) {
-		a.stale.BeforeCommand(ctx)
-	}
 	shown := &output{
 		agent: a, ctx: ctx, call: c.ID, command: spec.Class == tool.Command,
 		server: spec.Class == tool.MCP,

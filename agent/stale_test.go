@@ -129,6 +129,40 @@ func TestAChangedFileIsToldOnce(t *testing.T) {
 	}
 }
 
+// The check before a call's body serves the report of its turn for a moment, unless the call may change any file. So a
+// change while a call runs is in that turn's report, or in the next one if the call was quick.
+func TestAChangeWhileACallRuns(t *testing.T) {
+	for _, c := range []struct {
+		name, tool string
+		took       int64 // milliseconds
+		request    int   // that reports the change
+	}{
+		{"quick call", "look", 0, 3},
+		{"slow call", "look", 1000, 2},
+		{"quick command", "act", 0, 2},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := newFileBench(t,
+				turn{calls: []call{read("r1", "a.txt")}},
+				turn{calls: []call{use("c1", c.tool, "x")}},
+				turn{calls: []call{use("c2", "look", "y")}})
+			g.put("a.txt", "one\n")
+			g.hook = func(entry string) {
+				if entry == "run "+c.tool+" x" {
+					g.put("a.txt", "another\n")
+					g.clock += c.took
+				}
+			}
+			want(t, g.run("go"), "completed", "")
+			for n := range g.model.requests {
+				if got, is := strings.HasPrefix(g.news(n), "a.txt"), n == c.request; got != is {
+					t.Errorf("request %d reports the change: %v, want %v", n, got, is)
+				}
+			}
+		})
+	}
+}
+
 // What a command changed is said to be the command's; what somebody changed before it
 // ran is not.
 func TestWhoChangedAFile(t *testing.T) {

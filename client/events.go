@@ -16,6 +16,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/roost-dev/roost/esjson"
 )
 
 // Event is one event of a task. A durable event has an ID, from which a later call of Events continues; a delta has
@@ -210,7 +212,7 @@ func (f *following) yieldFrame(e frame) bool {
 		}
 		return true
 	}
-	if !json.Valid(e.data) {
+	if !esjson.Valid(e.data) {
 		return true // not an event of Roost
 	}
 	out := Event{ID: e.id, Type: e.typ, Data: e.data}

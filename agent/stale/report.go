@@ -43,9 +43,9 @@ type Turn struct {
 // a notice. The records belong into the commit of the turn that holds the section. A file whose whole
 // difference, or whole content, is in the section counts as read again.
 func (t *Tracker) Report(turn Turn) (section string, records []task.Event) {
-	files := t.Changed(context.Background(), turn.Pending) // Changed bounds its own time
+	files := t.check(context.Background(), t.run.State().Files, t.run.Now(), turn.Pending, t.checkedSince()) // check bounds its own time
 	authors := t.authors(files, turn.Delegated)
-	t.doubtful, t.commandRan = nil, false
+	t.doubtful, t.commandRan, t.checkedAt = nil, false, 0
 	clear(t.priorChanges)
 	if len(files) == 0 {
 		return "", nil

@@ -22,6 +22,9 @@
 // back by that turn causes no event. Which other task made a change is looked up only after one was found, by content, in the
 // journals that were written last.
 //
+// A report uses what a check before the turn's last tool found, if that was a moment ago and the tool changes only
+// what it names. A change in that moment is reported in the next turn.
+//
 // Limits: one check stops after two seconds, and the next one begins where it stopped. A file larger than
 // 32 MiB is judged by its size alone. A file outside the workspace's rules (ignored, unreadable) is never
 // reported.
@@ -29,6 +32,7 @@ package stale
 
 import (
 	"context"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -68,6 +72,7 @@ type Tracker struct {
 	known        known.Files
 	observations map[string]*observation
 	next         int               // the index at which the next check begins
+	checkedAt    int64             // when BeforeCall checked; 0 = its findings are used up
 	contents     contents          // of files as the model saw them
 	unread       []string          // files that the model got to know and that were not checked since
 	announced    map[string]string // changes that a notice reported and no turn yet: path, hash
@@ -93,8 +98,9 @@ func New(run Run, o Options) *Tracker {
 type OtherTasks func(ctx context.Context, since int64, files map[string]string) (tasks map[string]string)
 
 const (
-	checkTime  = 2 * time.Second // bounds one check of all known files
-	judgeLimit = 32 << 20        // bytes; a larger file is judged by its size alone
+	checkTime   = 2 * time.Second // bounds one check of all known files
+	judgeLimit  = 32 << 20        // bytes; a larger file is judged by its size alone
+	findingTime = 20              // milliseconds for which a report believes what BeforeCall found
 )
 
 // File is a known file that something else changed since the newest record of it.
@@ -107,13 +113,18 @@ type File struct {
 // Changed checks the files that the model knows and returns those that are stale, by the age of their
 // records. Files that pending events record are left out: the model just learned them.
 func (t *Tracker) Changed(ctx context.Context, pending []task.Event) []File {
+	return t.check(ctx, t.run.State().Files, t.run.Now(), pending, math.MaxInt64)
+}
+
+// check is Changed of the given files, without those that a check since then found unchanged; at and since are Unix
+// milliseconds.
+func (t *Tracker) check(ctx context.Context, all []task.FileRecord, at int64, pending []task.Event, since int64) []File {
 	if t.opt.Workspace == nil {
 		return nil
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.known.Follow(t.run.State().Files)
-	at := t.run.Now()
+	t.known.Follow(all)
 	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
 	recorded := map[string]bool{}
@@ -133,6 +144,9 @@ func (t *Tracker) Changed(ctx context.Context, pending []task.Event) []File {
 		}
 		k := files[n]
 		if recorded[k.Path] || !k.Last.Judgeable() {
+			continue
+		}
+		if o := t.observations[k.Path]; o != nil && o.seq == k.Last.Seq && o.unchangedAt >= since {
 			continue
 		}
 		if now, path, changed := t.judge(ctx, k, at); changed {
@@ -218,6 +232,7 @@ func (t *Tracker) judge(ctx context.Context, k *known.File, at int64) (workspace
 	if now.Status != workspace.Unchanged {
 		return now, o.path, true
 	}
+	o.unchangedAt = at
 	if now.State.Hash != "" && now.State != o.state {
 		o.state, o.at = now.State, at
 	}
@@ -245,12 +260,30 @@ func (t *Tracker) Seen() func(path string) (tool.Seen, bool) {
 	}
 }
 
-// BeforeCommand records what is stale before a command, to distinguish it from what the command changes.
-func (t *Tracker) BeforeCommand(ctx context.Context) {
-	for _, f := range t.Changed(ctx, nil) {
-		t.priorChanges[f.known.Path] = f.now.State.Hash
+// BeforeCall returns a function that checks the files before a tool's body runs. The caller runs it beside the disk,
+// which takes the intent, on any goroutine. For a tool that may change any file, a command say, it records what is stale
+// already, to distinguish that from what the tool changes. For another tool, the next report uses what it found, so that
+// the check takes no time of the turn.
+func (t *Tracker) BeforeCall(ctx context.Context, changesAny bool) (check func()) {
+	all, at := t.run.State().Files, t.run.Now()
+	return func() {
+		files := t.check(ctx, all, at, nil, math.MaxInt64)
+		if t.checkedAt = at; !changesAny {
+			return
+		}
+		for _, f := range files {
+			t.priorChanges[f.known.Path] = f.now.State.Hash
+		}
+		t.commandRan = true
 	}
-	t.commandRan = true
+}
+
+// checkedSince is the time since which a file that was found unchanged need not be checked for a report.
+func (t *Tracker) checkedSince() int64 {
+	if age := t.run.Now() - t.checkedAt; t.commandRan || age < 0 || age > findingTime {
+		return math.MaxInt64
+	}
+	return t.checkedAt
 }
 
 // Doubt records that a file changed while a command ran and that its author is unknown.
@@ -276,6 +309,8 @@ type observation struct {
 	state  workspace.FileState
 	at     int64 // Unix milliseconds
 	reread bool  // the content was read again after its time stamps had settled
+
+	unchangedAt int64 // when a check last found the file unchanged, Unix milliseconds
 }
 
 // Bounds of the file contents that are kept to compute differences.
