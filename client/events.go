@@ -81,8 +81,12 @@ type following struct {
 type position struct{ seq, index uint64 }
 
 func positionOf(id string) (m position) {
-	var epoch uint64
-	if _, err := fmt.Sscanf(id, "%d.%d-%d", &epoch, &m.seq, &m.index); err != nil {
+	_, place, _ := strings.Cut(id, ".")
+	seq, index, _ := strings.Cut(place, "-")
+	var err [2]error
+	m.seq, err[0] = strconv.ParseUint(seq, 10, 64)
+	m.index, err[1] = strconv.ParseUint(index, 10, 64)
+	if errors.Join(err[:]...) != nil {
 		return position{}
 	}
 	return m

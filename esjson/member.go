@@ -153,7 +153,7 @@ func Get(obj []byte, key string) (val []byte, ok bool) {
 }
 
 // Take puts members of an object into variables: names and pointers in turn. A pointer to bytes takes any value as
-// written, one to a string, a number or a bool that kind only; of several members of a name the last counts. It returns
+// written, one to a string, a number or a bool that kind only, one to a pointer to a number also null; of several members of a name the last counts. It returns
 // how many members the object has, and the first error about a value of another kind, whose variable keeps what it had.
 func Take(obj []byte, places ...any) (members int, err error) {
 	for name, val := range Fields(obj) {
@@ -204,6 +204,18 @@ func place(places []any, name, val []byte) (err error) {
 				return fmt.Errorf("%.40s is no string", val)
 			}
 			*to, err = Unquote(val)
+		case *int64:
+			n, ok := Int(val)
+			if !ok {
+				return fmt.Errorf("%.40s is no whole number", val)
+			}
+			*to = n
+		case **int64:
+			if n, ok := Int(val); ok {
+				*to = &n
+			} else if *to = nil; TypeOf(val) != TypeNull {
+				return fmt.Errorf("%.40s is no whole number", val)
+			}
 		case *uint64:
 			if *to, err = strconv.ParseUint(string(val), 10, 64); err != nil {
 				return fmt.Errorf("%.40s is no number", val)

@@ -314,12 +314,12 @@ func ParseCursor(text string) (c Cursor, ok bool) {
 	if n, ok := parseNumber(text); ok {
 		return AfterCommit(n), true
 	}
-	var epoch, seq uint64
-	var index int
-	_, err := fmt.Sscanf(text, "%d.%d-%d", &epoch, &seq, &index)
-	c = at(epoch, seq, index)
-	inside := seq > 0 && index >= 0 && index <= 1<<30 && max(epoch, seq) <= math.MaxInt64
-	return c, err == nil && inside && c.String() == text
+	first, rest, _ := strings.Cut(text, ".")
+	second, third, _ := strings.Cut(rest, "-")
+	epoch, ok1 := parseNumber(first)
+	seq, ok2 := parseNumber(second)
+	index, ok3 := parseNumber(third)
+	return at(epoch, seq, int(index)), ok1 && ok2 && ok3 && seq > 0 && index <= 1<<30 //nolint:gosec // it is at most 1<<30
 }
 
 // ParseAllCursor reads the id of an event of the stream of all tasks, or "0" for the oldest event that is kept.

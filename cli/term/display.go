@@ -10,7 +10,6 @@ package term
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -211,7 +210,7 @@ func (d *Display) show(e Event, f fields) {
 		d.saved[f.Message] += len(f.Text)
 	case "message.delta", "reasoning.delta":
 		d.begun(e.Type, f)
-		d.grow(f.Message, f.Offset, f.Text)
+		d.grow(f.Message, int(f.Offset), f.Text)
 	case "tool.started":
 		d.toolStarted(e, f)
 	case "tool.finished":
@@ -493,8 +492,8 @@ func (d *Display) toolFinished(e Event, f fields) {
 		mark, style = "✗", view.Bad
 	case "denied":
 		mark, style = "⊘", view.Asked
-		if f.Approval.Rule != "" {
-			facts = append(facts, "rule "+f.Approval.Rule)
+		if rule := esjson.TextOf(f.Approval, "rule"); rule != "" {
+			facts = append(facts, "rule "+rule)
 		}
 	case "cancelled", "unknown":
 		mark, style = "?", view.Asked
@@ -582,28 +581,26 @@ func EventOf(typ string, data json.RawMessage) Event {
 // fields are the members of all events that a display looks at. One struct for
 // all: the payloads are small and their names do not clash.
 type fields struct {
-	Message  uint64          `json:"message"`
-	History  string          `json:"history"`
-	Content  json.RawMessage `json:"content"` // the message itself
-	Text     string          `json:"text"`
-	Offset   int             `json:"offset"`
-	Call     string          `json:"call"`
-	Name     string          `json:"name"`
-	Outcome  string          `json:"outcome"`
-	Exit     *int            `json:"exit"`
-	Result   json.RawMessage `json:"result"`
-	Approval struct {
-		Rule string `json:"rule"`
-	} `json:"approval"`
-	Input      int64  `json:"input"` // tokens, like the next three
-	CacheRead  int64  `json:"cache_read"`
-	CacheWrite int64  `json:"cache_write"`
-	Output     int64  `json:"output"`
-	Cost       *int64 `json:"cost_micros"` // nil when unknown
-	Reason     string `json:"reason"`
-	Child      string `json:"child"`
-	Mode       string `json:"mode"`
-	Title      string `json:"title"`
+	Message    uint64
+	History    string
+	Content    []byte // the message itself
+	Text       string
+	Offset     int64
+	Call       string
+	Name       string
+	Outcome    string
+	Exit       *int64 // nil when there is none
+	Result     []byte
+	Approval   []byte
+	Input      int64 // tokens, like the next three
+	CacheRead  int64
+	CacheWrite int64
+	Output     int64
+	Cost       *int64 // micro-dollars; nil when unknown
+	Reason     string
+	Child      string
+	Mode       string
+	Title      string
 }
 
 // shownTypes are the types of events that are shown or counted. Events of other types may be large, and are not even
@@ -617,11 +614,15 @@ var shownTypes = []string{
 // readFields reads an event; a member of another kind than it should have is left out. It reports false when there is
 // nothing to show: the event is not an object, or a message of the model's history.
 func readFields(data []byte) (f fields, ok bool) {
-	history, has := esjson.GetString(data, "history")
-	if has && history != api.UI || esjson.TypeOf(data) != esjson.TypeObject {
+	if esjson.TypeOf(data) != esjson.TypeObject || !esjson.Valid(data) {
 		return f, false
 	}
-	err := json.Unmarshal(data, &f)
-	_, odd := errors.AsType[*json.UnmarshalTypeError](err)
-	return f, err == nil || odd
+	_, _ = esjson.Take(data, "message", &f.Message, "history", &f.History, "content", &f.Content, "text", &f.Text,
+		"offset", &f.Offset, "call", &f.Call, "name", &f.Name, "outcome", &f.Outcome, "exit", &f.Exit, "result", &f.Result,
+		"approval", &f.Approval, "input", &f.Input, "cache_read", &f.CacheRead, "cache_write", &f.CacheWrite,
+		"output", &f.Output, "cost_micros", &f.Cost, "reason", &f.Reason, "child", &f.Child, "mode", &f.Mode, "title", &f.Title)
+	for _, text := range []*string{&f.Text, &f.Name, &f.Reason, &f.Title} {
+		*text = strings.ToValidUTF8(*text, "\uFFFD")
+	}
+	return f, f.History == "" || f.History == api.UI
 }

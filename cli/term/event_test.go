@@ -93,16 +93,15 @@ func TestWriterThatFails(t *testing.T) {
 
 func TestWhatIsReadOfAnEvent(t *testing.T) {
 	t.Parallel()
-	two, cost, rm := 2, int64(-5), fields{}.Approval
-	rm.Rule = "rm"
+	two, cost := int64(2), int64(-5)
 	for _, c := range []struct {
 		name, typ, data string
 		want            fields
 		ok              bool
 	}{
 		{"a call", "tool.finished", `{"call":"c","name":"n","outcome":"error","exit":2,"result":[1],"approval":{"rule":"rm"}}`,
-			fields{Call: "c", Name: "n", Outcome: "error", Exit: &two, Result: []byte("[1]"), Approval: rm}, true},
-		{"without an exit", "tool.finished", `{"call":"c","exit":null,"approval":null}`, fields{Call: "c"}, true},
+			fields{Call: "c", Name: "n", Outcome: "error", Exit: &two, Result: []byte("[1]"), Approval: []byte(`{"rule":"rm"}`)}, true},
+		{"without an exit", "tool.finished", `{"call":"c","exit":null,"approval":null}`, fields{Call: "c", Approval: []byte("null")}, true},
 		{"usage", "usage.changed", `{"input":3,"output":4,"cost_micros":-5}`, fields{Input: 3, Output: 4, Cost: &cost}, true},
 		{"the cost is unknown", "usage.changed", `{"input":3,"cost_micros":null}`, fields{Input: 3}, true},
 		{"the model's own history", "message.added", `{"history":"api","message":1,"content":{}}`, fields{}, false},

@@ -122,10 +122,10 @@ func Shorten(line string) string {
 }
 
 // Lines yields the lines of a text with their ends, each until the next one is read. Of a line that is longer than limit
-// and 64 KB it yields the beginning and the end.
+// and 8 KB it yields the beginning and the end.
 func Lines(r io.Reader, limit int) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
-		br := bufio.NewReaderSize(r, 64<<10)
+		br := bufio.NewReaderSize(r, 8<<10)
 		for {
 			line, err := br.ReadSlice('\n')
 			if errors.Is(err, bufio.ErrBufferFull) {

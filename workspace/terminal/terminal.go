@@ -261,7 +261,8 @@ func Number(lines []string, first int) string {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
-		fmt.Fprintf(&b, "%*d | %s", width, first+i, l)
+		number := strconv.Itoa(first + i)
+		b.WriteString(strings.Repeat(" ", width-len(number)) + number + " | " + l)
 	}
 	return b.String()
 }
