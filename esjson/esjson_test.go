@@ -148,6 +148,16 @@ func TestGet(t *testing.T) {
 	if _, ok := esjson.GetInt(obj, "n"); ok {
 		t.Error("1.5 is no whole number")
 	}
+	for text, want := range map[string]int64{"-9223372036854775808.0": math.MinInt64, "92233720368547748e2": 9223372036854774784} {
+		if n, ok := esjson.Int([]byte(text)); !ok || n != want {
+			t.Errorf("%s: got %d, %v, want %d", text, n, ok, want)
+		}
+	}
+	for _, text := range []string{"9223372036854775808.0", "-9223372036854777856.0", "1e30", "-1e30"} {
+		if n, ok := esjson.Int([]byte(text)); ok {
+			t.Errorf("%s: got %d, want none: it is outside of int64", text, n)
+		}
+	}
 	if b, ok := esjson.GetBool(obj, "b"); !ok || !b {
 		t.Error("bool")
 	}

@@ -68,6 +68,10 @@ func TestChildID(t *testing.T) {
 	if !regexp.MustCompile(`^019d8dc5-2200-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`).MatchString(first) {
 		t.Error(first) // the time of the reply, and the version of new ids
 	}
+	// A run after a crash must find the child that an older program started.
+	if got, want := id("p", reply(20, delegates)), "019d8dc5-2200-7e98-9927-edd48da983f5"; got != want {
+		t.Errorf("got the child %s, want %s", got, want)
+	}
 	if first != id("p", reply(1, delegates), task.SubtaskStarted{Child: first, Call: "c2", Message: 1}) {
 		t.Error("it changes while the task goes on")
 	}

@@ -27,7 +27,7 @@ import (
 
 // pure are the packages without disk, network and clock: their tests alone can prove them.
 var pure = []string{
-	"approval", "contextwindow", "contextwindow/rules", "esjson", "mode", "money", "redact", "resume", "roofmt", "task",
+	"approval", "contextwindow", "esjson", "mode", "money", "redact", "resume", "roofmt", "task",
 	"task/codec", "task/facts", "task/foreign", "task/rewind", "tool/linetext", "tool/patch", "usage", "view",
 	"workspace/outline", "workspace/terminal",
 }
