@@ -284,7 +284,19 @@ type CollectedStore struct {
 	Objects int      `json:"objects"` // that were removed
 	Before  int64    `json:"before"`  // bytes on the disk
 	After   int64    `json:"after"`
+	Problem *Problem `json:"problem,omitempty"` // why nothing was removed
 	Err     error    `json:"-"`
+}
+
+// NewCollection asks to remove contents of checkpoints that no task needs any more.
+type NewCollection struct {
+	DryRun bool `json:"dry_run,omitempty"` // only report what would go
+}
+
+// Collection is what was removed, by store.
+type Collection struct {
+	DryRun bool             `json:"dry_run"`
+	Items  []CollectedStore `json:"items"`
 }
 
 // FileDiff is what differs in one file.

@@ -129,11 +129,12 @@ type Found struct {
 // ListPart is what is known of a list at one moment while it is read.
 type ListPart struct {
 	// Items are the rows that were read since the part before, in no order. Those of the last part are all of them.
-	Items   []Summary
-	Sources []SourceState // damaged and empty tasks are counted as far as they are known
-	Read    int           // tasks that are known
-	Of      int
-	Whole   bool // this is the last one
+	Items   []Summary     `json:"items"`
+	Sources []SourceState `json:"sources"` // damaged and empty tasks are counted as far as they are known
+	Read    int           `json:"read"`    // tasks that are known
+	Of      int           `json:"of"`
+	Whole   bool          `json:"whole"`             // this is the last one
+	Problem *Problem      `json:"problem,omitempty"` // why the rest is missing; then this is the last one
 }
 
 // Queued is input that a task has not used yet.

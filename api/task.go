@@ -310,6 +310,19 @@ type Import struct {
 	Files     int            `json:"files"`
 	Bytes     int64          `json:"bytes"`
 	Items     []ImportedTask `json:"items"`
+
+	Unreachable []SourceState `json:"unreachable"`       // sources that were named and could not be read
+	Problem     *Problem      `json:"problem,omitempty"` // why the tasks after the last item were not imported
+}
+
+// NewImport names what is copied into the root, and how. Paths are those of the server's machine.
+type NewImport struct {
+	Paths   []string    `json:"paths,omitempty"`          // task folders, storages and archives; absolute
+	Sources []string    `json:"sources,omitempty"`        // names of sources or tools, or all
+	DryRun  bool        `json:"dry_run,omitempty"`        // compare only; nothing is created
+	Clash   string      `json:"on_conflict,omitempty"`    // skip (the default) or fork a task whose id other content has
+	Map     [][2]string `json:"map,omitempty"`            // workspaces below the first folder lie below the second one here
+	Trust   bool        `json:"trust_settings,omitempty"` // keep the policy, address and limits that tasks of Roost come with
 }
 
 // ImportedTask is one task of an import. ByteEqual: every file of the copy was read back and equals the original byte
@@ -361,6 +374,14 @@ type Checkup struct {
 	// Contents of checkpoints that were read and compared, and their bytes.
 	Contents     int   `json:"contents"`
 	ContentBytes int64 `json:"content_bytes"`
+}
+
+// NewCheckup names what is checked, and what may change. The zero value checks everything and changes nothing.
+type NewCheckup struct {
+	Tasks   []string `json:"tasks,omitempty"`   // only these
+	Repair  bool     `json:"repair,omitempty"`  // repair what can be repaired, and keep what is replaced
+	Rebuild bool     `json:"rebuild,omitempty"` // make derived data again where it is missing, behind or wrong
+	Folder  string   `json:"folder,omitempty"`  // in which exports may have left unfinished files; absolute
 }
 
 // Finding is one thing that is wrong, with one task or, when it has no ID, with what is kept for all tasks.

@@ -20,6 +20,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"mime"
 	"net"
 	"net/http"
@@ -515,6 +516,35 @@ func Get[T any](ctx context.Context, c *Client, path string, query url.Values) (
 func Post[T any](ctx context.Context, c *Client, path string, body any) (doc T, err error) {
 	_, err = c.Do(ctx, http.MethodPost, path, nil, body, &doc)
 	return doc, err
+}
+
+// List yields the rows of all tasks while the server reads them, so many of the newest ones first. The last part has all
+// rows. An error ends it.
+func (c *Client) List(ctx context.Context, first int) iter.Seq2[api.ListPart, error] {
+	return func(yield func(api.ListPart, error) bool) {
+		resp, err := c.Open(ctx, Request{Method: http.MethodGet, Path: "/v1/list", Query: url.Values{"first": {strconv.Itoa(first)}}})
+		if err != nil {
+			yield(api.ListPart{}, err)
+			return
+		}
+		defer resp.Body.Close()
+		lines := json.NewDecoder(resp.Body)
+		for whole := false; !whole; {
+			var part api.ListPart
+			if err := lines.Decode(&part); err != nil {
+				yield(part, fmt.Errorf("read the list of the server %s: %w", c.base, err))
+				return
+			}
+			if part.Problem != nil {
+				yield(part, part.Problem)
+				return
+			}
+			whole = part.Whole
+			if !yield(part, nil) {
+				return
+			}
+		}
+	}
 }
 
 // all reads every page of a list.

@@ -80,6 +80,9 @@ func (r *Roost) millis() int64 { return r.opt.Now().UnixMilli() }
 // Root is the folder of Roost's own tasks.
 func (r *Roost) Root() string { return r.store.Root() }
 
+// Once reports whether something that is offered once for each root is to be offered now, and records it.
+func (r *Roost) Once(name string) bool { return r.store.Once(name) }
+
 // Engine runs tasks in this process; nil before Start.
 func (r *Roost) Engine() *engine.Engine { return r.engine }
 
@@ -120,7 +123,7 @@ func (r *Roost) Service(secrets ...redact.Known) *service.Service {
 
 // ServiceWith is Service with other options.
 func (r *Roost) ServiceWith(o service.Options) *service.Service {
-	o.Now = r.opt.Now
+	o.Now, o.Temp = r.opt.Now, r.opt.Env("TMPDIR")
 	return service.New(r.store, r.engine, o)
 }
 

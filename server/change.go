@@ -26,7 +26,7 @@ var validKey = regexp.MustCompile(`^[!-~]{1,255}$`)
 // change answers a request that changes something. Around the route's own work it checks whether another process works
 // on the task, the idempotency key, and If-Match.
 func (s *Server) change(w http.ResponseWriter, a *asked) *api.Problem {
-	if p := s.service.ReadOnly(); p != nil {
+	if p := s.service.ReadOnly(); p != nil && !a.route.bare {
 		return p
 	}
 	key, p := keyOf(a)
@@ -366,6 +366,18 @@ func trashRoutes() []route {
 			})},
 		{on: "DELETE /v1/trash/{name}", answer: api.DeletedTask{},
 			act: does(func(s *service.Service, a *asked) (any, error) { return s.Purge(a.Context(), a.PathValue("name")) })},
+	}
+}
+
+// storageRoutes are the routes about what is kept for all tasks.
+func storageRoutes() []route {
+	return []route{
+		{on: "POST /v1/imports", body: api.NewImport{}, answer: api.Import{}, bare: true,
+			act: takes(func(s *service.Service, a *asked, n api.NewImport) (any, error) { return s.Import(a.Context(), n) })},
+		{on: "POST /v1/checkups", body: api.NewCheckup{}, answer: api.Checkup{}, bare: true,
+			act: takes(func(s *service.Service, a *asked, n api.NewCheckup) (any, error) { return s.Check(a.Context(), n) })},
+		{on: "POST /v1/collections", body: api.NewCollection{}, answer: api.Collection{},
+			act: takes(func(s *service.Service, a *asked, n api.NewCollection) (any, error) { return s.Collect(a.Context(), n) })},
 	}
 }
 

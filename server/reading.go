@@ -271,6 +271,31 @@ func (s *Server) tasks(a *asked) (any, error) {
 	return s.widen(a, page, page.Items, found)
 }
 
+// list writes all rows while they are read: an api.ListPart a line.
+func (s *Server) list(w http.ResponseWriter, a *asked) *api.Problem {
+	lines := json.NewEncoder(w)
+	begun := false
+	for part, err := range s.service.Stream(a.Context(), a.number["first"]) {
+		if err != nil {
+			p := s.problemFor(a, err)
+			if !begun {
+				return p
+			}
+			part = api.ListPart{Problem: p}
+		}
+		part.Items = append([]api.Summary{}, part.Items...) // a list, also when it is empty
+		part.Sources = append([]api.SourceState{}, part.Sources...)
+		if !begun {
+			w.Header().Set("Content-Type", linesMedia)
+			begun = true
+		}
+		if lines.Encode(part) != nil || http.NewResponseController(w).Flush() != nil {
+			return nil // the reader has gone
+		}
+	}
+	return nil
+}
+
 // widen adds to a document what the parameter with asks for, behind its members.
 func (s *Server) widen(a *asked, doc any, items []api.Summary, found api.Found) (any, error) {
 	var more struct {

@@ -68,7 +68,7 @@ func routes() []route {
 		readRoutes(),
 		lookRoutes(),
 		exportRoutes(),
-		taskRoutes(), runRoutes(), wordRoutes(), questionRoutes(), trashRoutes(),
+		taskRoutes(), storageRoutes(), runRoutes(), wordRoutes(), questionRoutes(), trashRoutes(),
 		serverRoutes(),
 		streamRoutes(),
 		editRoutes(),
@@ -95,6 +95,7 @@ func readRoutes() []route {
 			document: func(s *Server, _ *asked) (any, error) { return s.opt.Version, nil }},
 		{on: "GET /v1/sources", answer: sources{}, document: (*Server).sources},
 		{on: "GET /v1/tasks", answer: api.Page[api.Summary]{}, fails: []int{400}, document: (*Server).tasks},
+		{on: "GET /v1/list", answer: api.ListPart{}, media: linesMedia, serve: (*Server).list},
 		{on: "GET /v1/tasks/{id}", answer: api.Summary{}, document: (*Server).task},
 		{on: "GET /v1/tasks/{id}/messages", answer: api.Window{}, document: windows(messages)},
 		{on: "GET /v1/tasks/{id}/history", answer: api.Window{}, document: windows(history)},
@@ -119,7 +120,8 @@ type route struct {
 	answer any  // a value of the type of the document, nil for other answers
 	media  string
 	forms  []string // other media types that its parameters select
-	engine bool     // it needs an engine, as every act does
+	engine bool     // it needs an engine, as every act does that is not bare
+	bare   bool     // an act that needs no engine
 	waits  bool     // it obeys Prefer: wait=N
 	stream bool     // it can answer with an event stream; see reply.follow
 	older  bool     // of the older call: act answers with its own stream, and failures have their own shape
@@ -179,6 +181,7 @@ type tagged struct {
 const (
 	jsonMedia   = "application/json"
 	streamMedia = "text/event-stream"
+	linesMedia  = "application/x-ndjson" // a JSON document a line
 )
 
 // shows is the document of a route that shows one thing of a task.
@@ -437,6 +440,8 @@ func (rt route) answers(give func(status int, about string, documents bodies)) {
 		give(http.StatusOK, "text", bodies{rt.media: ""})
 	case rt.media == streamMedia:
 		give(http.StatusOK, "server-sent events", bodies{rt.media: ""})
+	case rt.media == linesMedia:
+		give(http.StatusOK, "a document a line", bodies{rt.media: rt.answer})
 	case rt.media != "" && rt.media != jsonMedia:
 		files := bodies{rt.media: ""}
 		for _, form := range rt.forms {

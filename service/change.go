@@ -3,10 +3,12 @@ package service
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -265,31 +267,17 @@ func (s *Service) Purge(ctx context.Context, name string) (api.DeletedTask, erro
 	return s.engine.Purge(ctx, t.QualifiedName())
 }
 
-// Import says what is copied into the root, and how.
-type Import struct {
-	Paths   []string    // task folders, storages and archives; absolute
-	Sources []string    // names of sources or tools, or all
-	DryRun  bool        // compare only; nothing is created
-	Fork    bool        // copy a task whose id other content has under a new id; otherwise it is left out
-	Map     [][2]string // workspaces below the first folder lie below the second one here
-	Trust   bool        // keep the policy, address and limits that tasks of Roost come with
-
-	Unread   func(api.SourceState)    // gets each source that cannot be read; the others are imported. nil: no one
-	Progress func(api.ImportProgress) // nil: no one
-}
-
-// Import copies tasks into the root, verified; originals are only read. An error without items means that nothing was
-// imported; with items, that the rest was not.
-func (s *Service) Import(ctx context.Context, o Import) (api.Import, error) {
-	opt := importer.Options{DryRun: o.DryRun, Trust: o.Trust, Progress: o.Progress}
-	if o.Fork {
-		opt.OnConflict = api.ConflictFork
+// Import copies tasks into the root, verified; originals are only read.
+func (s *Service) Import(ctx context.Context, n api.NewImport) (api.Import, error) {
+	if err := checkImport(n); err != nil {
+		return api.Import{}, err
 	}
-	for _, m := range o.Map {
+	opt := importer.Options{DryRun: n.DryRun, Trust: n.Trust, OnConflict: n.Clash}
+	for _, m := range n.Map {
 		opt.Map = append(opt.Map, importer.PathMap{Old: m[0], New: m[1]})
 	}
 	var list []importer.Original
-	for _, path := range o.Paths {
+	for _, path := range n.Paths {
 		found, opened, err := s.originals(ctx, path)
 		if err != nil {
 			return api.Import{}, importProblem(path, err)
@@ -299,23 +287,44 @@ func (s *Service) Import(ctx context.Context, o Import) (api.Import, error) {
 		}
 		list = append(list, found...)
 	}
-	for _, name := range o.Sources {
+	unreachable := []api.SourceState{}
+	for _, name := range n.Sources {
 		found, unread, err := importer.FindSource(ctx, s.store, name)
 		if err != nil {
 			return api.Import{}, importProblem(name, err)
 		}
-		for _, state := range unread {
-			if o.Unread != nil {
-				o.Unread(state)
-			}
-		}
-		list = append(list, found...)
+		list, unreachable = append(list, found...), append(unreachable, unread...)
 	}
 	done, err := importer.Run(ctx, s.store, list, opt)
-	if errors.Is(err, importer.ErrRunning) {
-		return done, problem(0, "import_busy", "import", err.Error(), "roost import again when it is done").Later("")
+	done.Unreachable = unreachable
+	switch {
+	case errors.Is(err, importer.ErrRunning):
+		return done, problem(http.StatusConflict, "import_busy", "import", err.Error(), "roost import again when it is done").Later("")
+	case err != nil && len(done.Items) > 0:
+		done.Problem, err = s.Problem(ctx, err, ""), nil
 	}
 	return done, err
+}
+
+func checkImport(n api.NewImport) error {
+	var w wrongs
+	if len(n.Paths)+len(n.Sources) == 0 {
+		w.add("/paths", "name what to import, here or in sources")
+	}
+	for i, path := range n.Paths {
+		if !filepath.IsAbs(path) {
+			w.add(fmt.Sprintf("/paths/%d", i), "want an absolute path of the server's machine")
+		}
+	}
+	if !slices.Contains([]string{"", api.ConflictSkip, api.ConflictFork}, n.Clash) {
+		w.add("/on_conflict", "want skip or fork")
+	}
+	for i, m := range n.Map {
+		if m[0] == "" || m[1] == "" {
+			w.add(fmt.Sprintf("/map/%d", i), "want two folders: the old one and the new one")
+		}
+	}
+	return w.err()
 }
 
 // originals are the tasks at a path. The caller closes what was opened for them.
@@ -331,9 +340,9 @@ func (s *Service) originals(ctx context.Context, path string) ([]importer.Origin
 	return found, nil, err
 }
 
-// importProblem is the problem when there is nothing to import. It has a status only where HTTP would give one.
+// importProblem is the problem when there is nothing to import.
 func importProblem(what string, err error) *api.Problem {
-	p := problem(0, "import_failed", "import "+what, err.Error(), "roost sources").Because(err)
+	p := problem(http.StatusUnprocessableEntity, "import_failed", "import "+what, err.Error(), "roost sources").Because(err)
 	switch {
 	case errors.Is(err, store.ErrNotFound) || errors.Is(err, os.ErrNotExist):
 		p.Status, p.Code = http.StatusNotFound, "not_found"
@@ -346,19 +355,14 @@ func importProblem(what string, err error) *api.Problem {
 	return p
 }
 
-// Checkup says what a check looks at besides the root, and what it may change. The zero value changes nothing.
-type Checkup struct {
-	Repair  bool // repair what can be repaired, and keep what is replaced
-	Rebuild bool // make derived data again where it is missing, behind or wrong
-
-	Folder string // in which exports may have left unfinished files; "" = none
-	Temp   string // the folder of temporary files, in which killed runs left output; "" = the system's
-}
-
 // Check verifies tasks: their journals, Roo's files, and the contents of their checkpoints. Without ids it verifies all
 // tasks, and what is kept for all of them.
-func (s *Service) Check(ctx context.Context, ids []string, o Checkup) (api.Checkup, error) {
-	found, err := doctor.Check(ctx, s.store, ids, doctor.Options{Repair: o.Repair, Rebuild: o.Rebuild, SpillDir: o.Folder})
+func (s *Service) Check(ctx context.Context, n api.NewCheckup) (api.Checkup, error) {
+	if err := folder("/folder", n.Folder); err != nil {
+		return api.Checkup{}, err
+	}
+	ids := n.Tasks
+	found, err := doctor.Check(ctx, s.store, ids, doctor.Options{Repair: n.Repair, Rebuild: n.Rebuild, SpillDir: n.Folder})
 	if err != nil {
 		return found, err
 	}
@@ -367,7 +371,7 @@ func (s *Service) Check(ctx context.Context, ids []string, o Checkup) (api.Check
 		e = engine.New(s.store, engine.Options{Now: func() int64 { return s.opt.Now().UnixMilli() }})
 		defer func() { _ = e.Close(ctx) }() // no run began
 	}
-	kept, err := e.Checkpoints().Verify(ctx, ids, o.Repair)
+	kept, err := e.Checkpoints().Verify(ctx, ids, n.Repair)
 	if err != nil {
 		return found, err
 	}
@@ -384,7 +388,7 @@ func (s *Service) Check(ctx context.Context, ids []string, o Checkup) (api.Check
 	found.Damaged, found.Repaired = append(found.Damaged, kept.Damaged...), append(found.Repaired, kept.Repaired...)
 	found.Contents, found.ContentBytes = kept.Objects, kept.Bytes
 	if len(ids) == 0 {
-		checkSpools(&found, o.Temp, o.Repair)
+		checkSpools(&found, s.opt.Temp, n.Repair)
 	}
 	return found, nil
 }
@@ -415,12 +419,17 @@ func checkSpools(r *api.Checkup, dir string, remove bool) {
 	}
 }
 
-// Collect removes contents of checkpoints that no task needs any more. With dry it only reports what would go.
-func (s *Service) Collect(ctx context.Context, dry bool) ([]api.CollectedStore, error) {
-	if p := s.ReadOnly(); p != nil {
-		return nil, p
+// Collect removes contents of checkpoints that no task needs any more.
+func (s *Service) Collect(ctx context.Context, n api.NewCollection) (api.Collection, error) {
+	list, err := s.engine.Checkpoints().Collect(ctx, n.DryRun)
+	out := api.Collection{DryRun: n.DryRun, Items: []api.CollectedStore{}}
+	for _, c := range list {
+		if c.Err != nil {
+			c.Problem = s.Problem(ctx, c.Err, "")
+		}
+		out.Items = append(out.Items, c)
 	}
-	return s.engine.Checkpoints().Collect(ctx, dry)
+	return out, err
 }
 
 // TrustRoot declares the root its user's own in this place: keys of other places count here, and tasks that hold
@@ -428,6 +437,3 @@ func (s *Service) Collect(ctx context.Context, dry bool) ([]api.CollectedStore, 
 func (s *Service) TrustRoot(ctx context.Context, dry bool) (api.TrustedRoot, error) {
 	return s.store.Trust(ctx, dry)
 }
-
-// Once reports whether something that is offered once for each root is to be offered now, and records it.
-func (s *Service) Once(name string) bool { return s.store.Once(name) }

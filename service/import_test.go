@@ -22,9 +22,9 @@ func TestNothingToImport(t *testing.T) {
 	}{
 		{store.ErrNotFound, "not_found", 404},
 		{os.ErrNotExist, "not_found", 404},
-		{importer.ErrInOwnRoot, "usage", 0},
-		{export.ErrArchive, "damaged", 0},
-		{os.ErrPermission, "import_failed", 0},
+		{importer.ErrInOwnRoot, "usage", 422},
+		{export.ErrArchive, "damaged", 422},
+		{os.ErrPermission, "import_failed", 422},
 	} {
 		p := importProblem("x", tt.err)
 		if p.Code != tt.code || p.Status != tt.status || p.Title != "import x" || len(p.Suggestions) != 1 {
@@ -41,7 +41,7 @@ func TestImportAndCheck(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := New(st, nil, Options{})
+	s := New(st, nil, Options{Temp: t.TempDir()})
 	defer s.Close()
 	dir := filepath.Join(t.TempDir(), "tasks", "one")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -52,21 +52,28 @@ func TestImportAndCheck(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{api.TaskImported, api.TaskSame} {
-		done, err := s.Import(t.Context(), Import{Paths: []string{dir}})
+		done, err := s.Import(t.Context(), api.NewImport{Paths: []string{dir}})
 		if err != nil || len(done.Items) != 1 || done.Items[0].Outcome != want {
 			t.Fatalf("%v, %+v, want %s", err, done, want)
 		}
 	}
-	found, err := s.Check(t.Context(), nil, Checkup{Temp: t.TempDir()})
+	found, err := s.Check(t.Context(), api.NewCheckup{})
 	if err != nil || found.Tasks != 1 || found.OK != 1 || len(found.Damaged) > 0 {
 		t.Errorf("got %v, %+v, want no error and found.Tasks = 1 and found.OK = 1 and len(found.Damaged) <= 0",
 			err, found)
 	}
 	var p *api.Problem
-	if _, err := s.Import(t.Context(), Import{Paths: []string{filepath.Join(dir, "none")}}); !errors.As(err, &p) || p.Code != "not_found" {
+	if _, err := s.Import(t.Context(), api.NewImport{Paths: []string{filepath.Join(dir, "none")}}); !errors.As(err, &p) || p.Code != "not_found" {
 		t.Errorf("a path that is missing: %v", err)
 	}
-	if _, err := s.Collect(t.Context(), true); !errors.As(err, &p) || p.Code != "read_only" {
-		t.Errorf("a collection without an engine: %v", err)
+	for name, n := range map[string]api.NewImport{
+		"nothing":         {},
+		"a relative path": {Paths: []string{"tasks"}},
+		"another rule":    {Sources: []string{"all"}, Clash: "replace"},
+		"half a map":      {Sources: []string{"all"}, Map: [][2]string{{"/old", ""}}},
+	} {
+		if _, err := s.Import(t.Context(), n); !errors.As(err, &p) || p.Code != "validation_failed" || len(p.Errors) != 1 {
+			t.Errorf("%s: got %v, want one wrong parameter", name, err)
+		}
 	}
 }

@@ -34,6 +34,7 @@ type Options struct {
 	Log     *slog.Logger     // of failures that no caller sees; nil: no log
 	Secrets []redact.Known   // masked in exports for readers, besides what looks like a secret
 	Restart Restart          // which tasks calls may restart
+	Temp    string           // the folder of temporary files, in which killed runs left output; "" = the system's
 }
 
 // Service does what callers ask of one store and its engine. It is safe for concurrent use.

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"fmt"
@@ -18,13 +19,13 @@ import (
 	"github.com/roost-dev/roost/cli/config"
 	"github.com/roost-dev/roost/cli/failure"
 	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/internal/inputfile"
 	"github.com/roost-dev/roost/llm/catalogue"
 	"github.com/roost-dev/roost/llm/wire"
 	"github.com/roost-dev/roost/money"
-	"github.com/roost-dev/roost/service"
 )
 
 // RunFlags are the flags of run, resume and continue.
@@ -314,10 +315,6 @@ func Folders(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirecti
 func (a *App) TaskIDs(cmd *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
 	const how = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 	a.Muted = true
-	s, err := a.Open()
-	if err != nil {
-		return nil, how
-	}
 	ctx, cancel := context.WithTimeout(cmd.Context(), CompletionTime)
 	defer cancel()
 	var out []string
@@ -336,30 +333,41 @@ func (a *App) TaskIDs(cmd *cobra.Command, _ []string, begun string) ([]string, c
 		}
 		out = append(out, id)
 	}
-	all := s.Service()
-	defer all.Close()
-	if found, _, err := all.List(ctx, api.TaskFilter{}); err == nil {
-		for _, t := range found.Items {
+	err := a.Connect(cmd.Context(), func(c *client.Client) error {
+		var tasks []api.Summary
+		for part, err := range c.List(ctx, 1) {
+			if err != nil {
+				return a.completeNames(cmd.Context(), c, add)
+			}
+			tasks = part.Items
+		}
+		slices.SortFunc(tasks, func(x, y api.Summary) int { return cmp.Compare(y.TS, x.TS) })
+		for _, t := range tasks {
 			add(t.Source, t.ID, t.Title)
 		}
-		return out, how
-	}
-	names, err := all.Names(cmd.Context())
+		return nil
+	})
 	if err != nil {
 		return nil, how
 	}
-	for _, r := range names {
+	return out, how
+}
+
+// completeNames completes the ids without titles, where reading the tasks takes too long.
+func (a *App) completeNames(ctx context.Context, c *client.Client, add func(source, id, title string)) error {
+	names, err := client.Get[api.Names](ctx, c, "/v1/names", nil)
+	for _, r := range names.Items {
 		add(r.Source, r.ID, "")
 	}
-	return out, how
+	return err
 }
 
 // SourceNames completes the names of storages and of tools.
 func (a *App) SourceNames(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 	return a.Completing(func() (out []string, err error) {
-		err = a.WithService(func(all *service.Service) error {
-			sources, err := all.Sources(cmd.Context())
-			for _, src := range sources {
+		err = a.Connect(cmd.Context(), func(c *client.Client) error {
+			sources, err := client.Get[struct{ Items []api.SourceState }](cmd.Context(), c, "/v1/sources", nil)
+			for _, src := range sources.Items {
 				out = append(out, src.Name+"\t"+display.OneLine(src.Path))
 			}
 			return err

@@ -364,14 +364,6 @@ func Flat(b api.Branch, depth int) (f api.Family) {
 	return f
 }
 
-// Newest are the newest tasks, of one folder unless it is "", and what was found in all.
-func Newest(ctx context.Context, s *local.Roost, folder string, limit int) ([]api.Summary, api.Found, error) {
-	all := s.Service()
-	defer all.Close()
-	page, found, err := all.List(ctx, api.TaskFilter{Workspace: folder, Sort: "newest", Limit: limit})
-	return page.Items, found, err
-}
-
 // NextPage is the command line that continues where a page ended: the given one,
 // with its flags, and the cursor.
 func NextPage(cmd *cobra.Command, cursor string) string {

@@ -18,7 +18,6 @@ import (
 	"github.com/roost-dev/roost/cli/help"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
-	"github.com/roost-dev/roost/local"
 	"github.com/roost-dev/roost/view"
 )
 
@@ -111,46 +110,32 @@ func (a *commands) checkpointSaveCommand() *cobra.Command {
 
 func (a *commands) checkpointGCCommand() *cobra.Command {
 	var dry bool
-	cmd := help.Command("checkpoint gc", func(cmd *cobra.Command, _ []string) error {
-		return a.WithEngine(cmd.Context(), func(s *local.Roost) error {
-			all := s.Service()
-			defer all.Close()
-			found, err := all.Collect(cmd.Context(), dry)
-			if err != nil {
-				return err
+	cmd := help.Command("checkpoint gc", a.connected(func(ctx context.Context, c *client.Client, _ []string) error {
+		found, err := client.Post[api.Collection](ctx, c, "/v1/collections", api.NewCollection{DryRun: dry})
+		if err != nil {
+			return err
+		}
+		var failed error
+		for _, s := range found.Items {
+			if s.Problem != nil {
+				failed = errors.Join(failed, s.Problem)
 			}
-			return a.tellCollected(found, dry)
-		})
-	})
+		}
+		return errors.Join(app.Show(a.App, found, a.showCollection), failed)
+	}))
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "only show what would go")
 	return cmd
 }
 
-func (a *commands) tellCollected(found []api.CollectedStore, dry bool) error {
-	type collected struct {
-		api.CollectedStore
-		Problem string `json:"error,omitempty"`
-	}
-	items, lines, freed := []collected{}, []string(nil), int64(0)
-	var failed error
-	for _, s := range found {
-		c := collected{CollectedStore: s}
-		if s.Err != nil {
-			c.Problem, failed = s.Err.Error(), errors.Join(failed, s.Err)
-		} else {
-			freed += s.Before - s.After
-		}
-		items = append(items, c)
-	}
-	if a.Flags.JSON {
-		return errors.Join(a.PrintJSON(map[string]any{"dry_run": dry, "items": items}), failed)
-	}
-	for _, s := range items {
+func (a *commands) showCollection(found api.Collection) error {
+	lines, freed := []string(nil), int64(0)
+	for _, s := range found.Items {
 		line := fmt.Sprintf("%s  %s", display.OneLine(s.Store), app.BytesText(s.After))
 		switch {
-		case s.Problem != "":
-			line = display.OneLine(s.Store) + "  " + display.OneLine(s.Problem)
+		case s.Problem != nil:
+			line = display.OneLine(s.Store) + "  " + display.OneLine(s.Problem.Detail)
 		case s.Before > s.After:
+			freed += s.Before - s.After
 			line += fmt.Sprintf(", was %s", app.BytesText(s.Before))
 		}
 		if n := len(s.Removed); n > 0 {
@@ -163,9 +148,9 @@ func (a *commands) tellCollected(found []api.CollectedStore, dry bool) error {
 			return err
 		}
 	}
-	verb := map[bool]string{true: "would free", false: "freed"}[dry]
-	a.Say("%s; %s %s", display.Plural(len(items), "store"), verb, app.BytesText(freed))
-	return failed
+	verb := map[bool]string{true: "would free", false: "freed"}[found.DryRun]
+	a.Say("%s; %s %s", display.Plural(len(found.Items), "store"), verb, app.BytesText(freed))
+	return nil
 }
 
 // checkpointNames completes a task, then its checkpoints, and then the words in more.

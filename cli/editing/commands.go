@@ -23,7 +23,6 @@ import (
 	"github.com/roost-dev/roost/cli/help"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
-	"github.com/roost-dev/roost/service"
 	"github.com/roost-dev/roost/view"
 )
 
@@ -230,39 +229,32 @@ func (a *commands) pinCommand(name, done string, pinned bool) *cobra.Command {
 }
 
 func (a *commands) importCommand() *cobra.Command {
-	var o service.Import
-	var conflict string
+	var n api.NewImport
 	var maps []string
-	cmd := help.Command("import", func(cmd *cobra.Command, args []string) error {
-		return a.importTasks(cmd.Context(), args, o, conflict, maps)
-	})
+	cmd := help.Command("import", a.connected(func(ctx context.Context, c *client.Client, args []string) error {
+		return a.importTasks(ctx, c, args, n, maps)
+	}))
 	fl := cmd.Flags()
-	fl.StringArrayVar(&o.Sources, "from", nil, "the tasks of a `source`: its name, a tool, or all; may be given again")
-	fl.BoolVar(&o.DryRun, "dry-run", false, "show what would be done, and create nothing")
-	fl.StringVar(&conflict, "on-conflict", api.ConflictSkip, "for an id that other content has: `skip` or fork (a new id)")
-	fl.BoolVar(&o.Trust, "trust-settings", false, "take over the approvals, base URL and limits that Roost's tasks come with")
+	fl.StringArrayVar(&n.Sources, "from", nil, "the tasks of a `source`: its name, a tool, or all; may be given again")
+	fl.BoolVar(&n.DryRun, "dry-run", false, "show what would be done, and create nothing")
+	fl.StringVar(&n.Clash, "on-conflict", api.ConflictSkip, "for an id that other content has: `skip` or fork (a new id)")
+	fl.BoolVar(&n.Trust, "trust-settings", false, "take over the approvals, base URL and limits that Roost's tasks come with")
 	fl.StringArrayVar(&maps, "map", nil, "`OLD=NEW`: workspaces below OLD lie below NEW here; may be given again")
 	app.Complete(cmd, "from", a.SourceNames)
 	app.Complete(cmd, "on-conflict", app.Words(api.ConflictSkip, api.ConflictFork))
 	return cmd
 }
 
-func (a *commands) importTasks(ctx context.Context, paths []string, o service.Import, conflict string, maps []string) error {
+func (a *commands) importTasks(ctx context.Context, c *client.Client, paths []string, n api.NewImport, maps []string) error {
 	const try = "roost import --from all --dry-run  # or roost import PATH..."
-	if len(paths)+len(o.Sources) == 0 {
+	if len(paths)+len(n.Sources) == 0 {
 		return failure.Usage("run roost import", "nothing to import was named", try)
 	}
-	unreachable := 0
-	o.Fork = conflict == api.ConflictFork
-	o.Unread = func(state api.SourceState) {
-		a.Warn(state.Path + " (" + state.Name + ") is " + state.State)
-		unreachable++
-	}
 	for _, path := range paths {
-		o.Paths = append(o.Paths, a.Abs(path))
+		n.Paths = append(n.Paths, a.Abs(path))
 	}
-	if conflict != api.ConflictSkip && conflict != api.ConflictFork {
-		return failure.Usage("roost import --on-conflict "+conflict, "a conflict is skipped or forked",
+	if n.Clash != api.ConflictSkip && n.Clash != api.ConflictFork {
+		return failure.Usage("roost import --on-conflict "+n.Clash, "a conflict is skipped or forked",
 			"roost import --on-conflict skip|fork")
 	}
 	for _, text := range maps {
@@ -270,24 +262,28 @@ func (a *commands) importTasks(ctx context.Context, paths []string, o service.Im
 		if !ok || from == "" || to == "" {
 			return failure.Usage("roost import --map "+text, "want OLD=NEW, two folders", "roost import --map /home/old=/home/new")
 		}
-		o.Map = append(o.Map, [2]string{from, to})
+		n.Map = append(n.Map, [2]string{from, to})
 	}
-	return a.WithService(func(all *service.Service) error {
-		watched, shown := a.Watched(ctx)
-		r, err := all.Import(watched, o)
-		shown()
-		if err != nil && len(r.Items) == 0 {
-			return err
-		}
-		if err = errors.Join(err, app.Show(a.App, r, a.showImport)); err != nil {
-			return err
-		}
-		return importFailure(r, unreachable)
-	})
+	watched, shown := a.Watched(ctx)
+	r, err := client.Post[api.Import](watched, c, "/v1/imports", n)
+	shown()
+	if err != nil {
+		return err
+	}
+	for _, src := range r.Unreachable {
+		a.Warn(src.Path + " (" + src.Name + ") is " + src.State)
+	}
+	if err := app.Show(a.App, r, a.showImport); err != nil {
+		return err
+	}
+	if r.Problem != nil {
+		return r.Problem
+	}
+	return importFailure(r)
 }
 
 // importFailure is nil when everything that holds messages is there now.
-func importFailure(r api.Import, unreachable int) error {
+func importFailure(r api.Import) error {
 	verb := "was"
 	if r.DryRun {
 		verb = "would be"
@@ -296,7 +292,7 @@ func importFailure(r api.Import, unreachable int) error {
 	if r.Failed > 0 {
 		why += fmt.Sprintf("%d of %d tasks could not be imported; ", r.Failed, r.Tasks)
 	}
-	if unreachable > 0 {
+	if unreachable := len(r.Unreachable); unreachable > 0 {
 		why += fmt.Sprintf("%d source%s could not be reached; ", unreachable, view.Plural(unreachable))
 	}
 	switch {

@@ -11,23 +11,22 @@ func TestImportExitCodes(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		r    api.Import
-		dark int
 		want int
 		why  string
 	}{
-		{api.Import{Tasks: 3, Imported: 1, Same: 1, Empty: 1}, 0, failure.ExitDone, ""},
-		{api.Import{Tasks: 2, Forked: 2}, 0, failure.ExitDone, ""},
-		{api.Import{Tasks: 2, Imported: 1, Conflicts: 1}, 0, failure.ExitBusy, "1 of 2 tasks have ids that other content has; they are left alone, the rest was imported"},
-		{api.Import{Tasks: 2, Conflicts: 1, Failed: 1}, 0, failure.ExitFailed, "1 of 2 tasks could not be imported; the rest was imported"},
-		{api.Import{}, 1, failure.ExitFailed, "1 source could not be reached; the rest was imported"},
-		{api.Import{Tasks: 9, Failed: 2, DryRun: true}, 2, failure.ExitFailed, "2 of 9 tasks could not be imported; 2 sources could not be reached; the rest would be imported"},
+		{api.Import{Tasks: 3, Imported: 1, Same: 1, Empty: 1}, failure.ExitDone, ""},
+		{api.Import{Tasks: 2, Forked: 2}, failure.ExitDone, ""},
+		{api.Import{Tasks: 2, Imported: 1, Conflicts: 1}, failure.ExitBusy, "1 of 2 tasks have ids that other content has; they are left alone, the rest was imported"},
+		{api.Import{Tasks: 2, Conflicts: 1, Failed: 1}, failure.ExitFailed, "1 of 2 tasks could not be imported; the rest was imported"},
+		{api.Import{Unreachable: make([]api.SourceState, 1)}, failure.ExitFailed, "1 source could not be reached; the rest was imported"},
+		{api.Import{Tasks: 9, Failed: 2, DryRun: true, Unreachable: make([]api.SourceState, 2)}, failure.ExitFailed, "2 of 9 tasks could not be imported; 2 sources could not be reached; the rest would be imported"},
 	} {
 		got := &failure.Failure{}
-		if err := importFailure(tt.r, tt.dark); err != nil {
+		if err := importFailure(tt.r); err != nil {
 			got = failure.Of(err)
 		}
 		if got.Exit != tt.want || got.Why != tt.why {
-			t.Errorf("%+v, %d unreachable: exit %d, %q; want %d, %q", tt.r, tt.dark, got.Exit, got.Why, tt.want, tt.why)
+			t.Errorf("%+v: exit %d, %q; want %d, %q", tt.r, got.Exit, got.Why, tt.want, tt.why)
 		}
 	}
 	for _, tt := range []struct {

@@ -201,6 +201,7 @@ var problemExits = map[string]int{
 	"queue_full":         ExitBusy,
 	"stopping":           ExitBusy,
 	"import_busy":        ExitBusy,
+	"import_failed":      ExitFailed,
 	"usage":              ExitUsage,
 }
 

@@ -168,12 +168,12 @@ func (a *commands) restarts() (service.Restart, error) {
 }
 
 func (a *commands) doctorCommand() *cobra.Command {
-	var o service.Checkup
+	var n api.NewCheckup
 	cmd := help.Command("doctor", func(cmd *cobra.Command, args []string) error {
-		o.Folder, o.Temp = a.Dir, a.Env("TMPDIR")
-		return a.WithService(func(all *service.Service) error {
+		n.Tasks, n.Folder = args, a.Dir
+		return a.Connect(cmd.Context(), func(c *client.Client) error {
 			ctx, shown := a.Watched(cmd.Context())
-			found, err := all.Check(ctx, args, o)
+			found, err := client.Post[api.Checkup](ctx, c, "/v1/checkups", n)
 			shown()
 			if err != nil {
 				return err
@@ -182,24 +182,24 @@ func (a *commands) doctorCommand() *cobra.Command {
 			if err != nil && !app.ReaderGone(err) || len(found.Damaged) == 0 {
 				return err
 			}
-			return damage(found, o)
+			return damage(found, n)
 		})
 	})
-	cmd.Flags().BoolVar(&o.Repair, "repair", false, "repair what can be repaired, and keep what is replaced")
-	cmd.Flags().BoolVar(&o.Rebuild, "rebuild", false, "build derived data again where it is missing or wrong")
+	cmd.Flags().BoolVar(&n.Repair, "repair", false, "repair what can be repaired, and keep what is replaced")
+	cmd.Flags().BoolVar(&n.Rebuild, "rebuild", false, "build derived data again where it is missing or wrong")
 	return cmd
 }
 
 // damage is the error of a check that found damage. Its text depends on the options.
-func damage(r api.Checkup, o service.Checkup) *failure.Failure {
+func damage(r api.Checkup, n api.NewCheckup) *failure.Failure {
 	f := failure.New(failure.ExitDamaged, "damaged", damagedTasks(r),
 		"nothing was changed; what can be read is shown and can be continued",
 		"roost doctor --repair  # or roost show ID")
 	switch {
-	case o.Repair:
+	case n.Repair:
 		f.Why = "this cannot be repaired and was left as it is; what can be read is shown and can be continued"
 		f.Try = "roost show ID"
-	case o.Rebuild:
+	case n.Rebuild:
 		f.Why = "derived data was rebuilt; nothing else was changed"
 	}
 	return f

@@ -22,13 +22,12 @@ import (
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/engine"
-	"github.com/roost-dev/roost/local"
 )
 
 // Parts are what runs need of other packages of the command line.
 type Parts struct {
-	Pick func(ctx context.Context, a *app.App, s *local.Roost, purpose string) (id string, err error) // a person chooses a task
-	Run  func(ctx context.Context, a *app.App, args []string) (exit int)                              // a whole command line
+	Pick func(ctx context.Context, a *app.App, purpose string) (id string, err error) // a person chooses a task
+	Run  func(ctx context.Context, a *app.App, args []string) (exit int)              // a whole command line
 }
 
 // commands are the commands of this package with the invocation that they belong to.

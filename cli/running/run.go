@@ -60,7 +60,7 @@ func (a *commands) resumeCommand() *cobra.Command {
 		}
 		if len(args) > 0 {
 			req.Task = args[0]
-		} else if req.Task, err = a.pickTask(cmd.Context(), r.Detach); err != nil {
+		} else if req.Task, err = a.parts.Pick(cmd.Context(), a.App, "resume"); err != nil {
 			return err
 		}
 		return a.begin(cmd, &r, func(c *client.Client) (engine.Request, error) {
@@ -74,22 +74,6 @@ func (a *commands) resumeCommand() *cobra.Command {
 	a.AddRunFlags(cmd, &r)
 	cmd.Flags().StringVar(&branch, "branch", "", "go on from this branch (`NAME`, as roost show ID --branches prints it)")
 	return cmd
-}
-
-// pickTask lets the user choose the task to continue, among the tasks that this process reads.
-func (a *commands) pickTask(ctx context.Context, detach bool) (string, error) {
-	server, err := a.Global(a.Flags.Server, "server")
-	if err != nil {
-		return "", err
-	}
-	if server != "" || detach {
-		return "", failure.Usage("roost resume", "a task of a server is named by its id", "roost resume ID  # roost list prints the ids")
-	}
-	s, err := a.Open()
-	if err != nil {
-		return "", err
-	}
-	return a.parts.Pick(ctx, a.App, s, "resume")
 }
 
 func (a *commands) continueCommand() *cobra.Command {

@@ -21,7 +21,6 @@ import (
 	"github.com/roost-dev/roost/cli/help"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
-	"github.com/roost-dev/roost/local"
 	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/view"
 )
@@ -403,6 +402,6 @@ func Commands(app *app.App) []*cobra.Command {
 func Welcome(a *app.App, cmd *cobra.Command) error { return (&commands{a}).welcome(cmd) }
 
 // Pick lets a person choose one task. purpose is one word, for messages.
-func Pick(ctx context.Context, a *app.App, s *local.Roost, purpose string) (string, error) {
-	return (&commands{a}).pick(ctx, s, purpose)
+func Pick(ctx context.Context, a *app.App, purpose string) (string, error) {
+	return (&commands{a}).pick(ctx, purpose)
 }

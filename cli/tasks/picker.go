@@ -3,10 +3,12 @@ package tasks
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
+	"net/http"
 	"net/url"
 	"os"
 	"os/exec"
@@ -25,10 +27,8 @@ import (
 	"github.com/roost-dev/roost/cli/picker"
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
-	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/export"
-	"github.com/roost-dev/roost/local"
-	"github.com/roost-dev/roost/service"
+	"github.com/roost-dev/roost/internal/progress"
 	"github.com/roost-dev/roost/view"
 )
 
@@ -41,7 +41,6 @@ const (
 // pickerBackend gives the picker what it needs, by the same code as the commands do.
 type pickerBackend struct {
 	*commands
-	all    *service.Service
 	client *client.Client
 	paging atomic.Bool
 	closed atomic.Int64 // when the last pager ended, in nanoseconds
@@ -60,7 +59,7 @@ func (d *pickerBackend) silenced(out io.Writer, errs io.Writer) *commands {
 // Tasks streams rows.
 func (d *pickerBackend) Tasks(ctx context.Context) iter.Seq2[picker.Found, error] {
 	return func(yield func(picker.Found, error) bool) {
-		for part, err := range d.all.Stream(ctx, firstRows) {
+		for part, err := range d.client.List(ctx, firstRows) {
 			f := picker.Found{Read: part.Read, Of: part.Of, Whole: part.Whole, Tasks: make([]picker.Task, 0, len(part.Items))}
 			labels := map[string]string{}
 			for _, src := range part.Sources {
@@ -119,8 +118,9 @@ func (d *pickerBackend) Preview(ctx context.Context, t picker.Task, hit *picker.
 
 // Search searches the messages of all tasks, the newest first.
 func (d *pickerBackend) Search(ctx context.Context, text string) ([]picker.Hit, error) {
-	found, _, err := d.all.Search(ctx, api.SearchQuery{Text: text, Filter: api.TaskFilter{Limit: mostHits}}, 20*time.Second)
-	if err != nil && d.all.Problem(ctx, err, "").Code == "validation_failed" {
+	found, err := client.Get[api.Page[api.Hit]](ctx, d.client, "/v1/search",
+		url.Values{"q": {text}, "limit": {strconv.Itoa(mostHits)}})
+	if p, ok := errors.AsType[*client.Problem](err); ok && p.Code == "validation_failed" {
 		return nil, nil // half a phrase, perhaps: titles are searched all the same
 	}
 	if err != nil {
@@ -198,32 +198,36 @@ func (d *pickerBackend) Export(ctx context.Context, t picker.Task, form string) 
 
 // Delete puts a task into the trash.
 func (d *pickerBackend) Delete(ctx context.Context, t picker.Task) (string, error) {
-	gone, err := d.all.Delete(ctx, t.Key, service.KeepSubtasks)
+	var gone api.Deleted
+	_, err := d.client.Do(ctx, http.MethodDelete, app.PathOf(t.Key), url.Values{"subtasks": {"keep"}}, nil, &gone)
 	return gone.QualifiedName(), err
 }
 
 // Restore takes it out of there.
 func (d *pickerBackend) Restore(ctx context.Context, token string) error {
-	_, err := d.all.Untrash(ctx, service.Call{}, token)
+	_, err := client.Post[api.Restored](ctx, d.client, "/v1/trash/"+url.PathEscape(token)+"/restore", nil)
 	return err
 }
 
 // Offer reports whether the picker should offer an import: once for each root.
-func (d *pickerBackend) Offer() bool { return d.all.Once("import") }
+func (d *pickerBackend) Offer() bool {
+	s, err := d.App.Open()
+	return err == nil && d.client.IsLocal() && s.Once("import")
+}
 
 // Import copies what all other tools have.
 func (d *pickerBackend) Import(ctx context.Context, tell func(string)) (string, error) {
-	unread := 0
-	r, err := d.all.Import(ctx, service.Import{
-		Sources: []string{"all"},
-		Unread:  func(api.SourceState) { unread++ },
-		Progress: func(p api.ImportProgress) {
-			tell(fmt.Sprintf("%d of %d tasks, %s", p.Tasks, p.Of, app.BytesText(p.Bytes)))
-		},
+	ctx = progress.With(ctx, func(p progress.State) {
+		tell(fmt.Sprintf("%d of %d tasks, %s", p.Done, p.Of, app.BytesText(p.Bytes)))
 	})
+	r, err := client.Post[api.Import](ctx, d.client, "/v1/imports", api.NewImport{Sources: []string{"all"}})
+	if err == nil && r.Problem != nil {
+		err = r.Problem
+	}
 	if err != nil {
 		return "", err
 	}
+	unread := len(r.Unreachable)
 	text := fmt.Sprintf("%d imported and verified", r.Imported+r.Forked)
 	for _, n := range []struct {
 		n    int
@@ -245,33 +249,31 @@ func (a *commands) welcome(cmd *cobra.Command) error {
 	if !a.Interactive() {
 		return cmd.Help()
 	}
-	s, err := a.Open()
-	if err != nil {
-		return err
-	}
-	names, err := taskNames(cmd.Context(), s)
-	if err != nil {
-		return err
-	}
-	if len(names) == 0 || !a.canDraw() {
-		return a.plainWelcome(cmd, s)
-	}
-	choice, err := a.draw(cmd.Context(), s, "")
-	if err != nil {
-		return err
-	}
-	if choice.Verb != picker.Resume {
-		a.Say("%s", choice.Found) // it stays when the screen has gone
+	id := ""
+	err := a.Connect(cmd.Context(), func(c *client.Client) error {
+		names, err := client.Get[api.Names](cmd.Context(), c, "/v1/names", nil)
+		if err != nil {
+			return err
+		}
+		if len(names.Items) == 0 || !a.canDraw() {
+			id, err = a.plainWelcome(cmd.Context(), c)
+			return err
+		}
+		choice, err := a.draw(cmd.Context(), c, "")
+		if err != nil {
+			return err
+		}
+		if choice.Verb == picker.Resume {
+			id = choice.Task.Key
+		} else {
+			a.Say("%s", choice.Found) // it stays when the screen has gone
+		}
 		return nil
+	})
+	if err != nil || id == "" {
+		return err
 	}
-	return again(cmd, "resume", choice.Task.Key)
-}
-
-// taskNames are the ids of all tasks.
-func taskNames(ctx context.Context, s *local.Roost) ([]api.Name, error) {
-	all := s.Service()
-	defer all.Close()
-	return all.Names(ctx)
+	return again(cmd, "resume", id)
 }
 
 // again runs another command of the program, as if the user had typed it.
@@ -295,11 +297,7 @@ func (a *commands) picks(cmd *cobra.Command) *cobra.Command {
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
-			s, err := a.Open()
-			if err != nil {
-				return err
-			}
-			id, err := a.pick(cmd.Context(), s, cmd.Name())
+			id, err := a.pick(cmd.Context(), cmd.Name())
 			if err != nil {
 				return err
 			}
@@ -311,32 +309,46 @@ func (a *commands) picks(cmd *cobra.Command) *cobra.Command {
 }
 
 // pick lets the user choose one task. purpose is one word, for messages.
-func (a *commands) pick(ctx context.Context, s *local.Roost, purpose string) (string, error) {
+func (a *commands) pick(ctx context.Context, purpose string) (id string, err error) {
 	if !a.Interactive() {
 		return "", failure.Usage(purpose+" a task", "no task was named, and "+app.ErrNoTerminal.Error(), "roost list  # then roost "+purpose+" ID")
 	}
-	names, err := taskNames(ctx, s)
-	if err != nil {
-		return "", err
-	}
-	if len(names) == 0 {
-		return "", failure.New(failure.ExitNotFound, "task_not_found", purpose+" a task", "there is none", `roost run "what to do"`)
-	}
-	if !a.canDraw() {
-		page, _, err := app.Newest(ctx, s, "", pickable)
-		if err != nil {
-			return "", err
+	err = a.Connect(ctx, func(c *client.Client) error {
+		names, err := client.Get[api.Names](ctx, c, "/v1/names", nil)
+		switch {
+		case err != nil:
+			return err
+		case len(names.Items) == 0:
+			return failure.New(failure.ExitNotFound, "task_not_found", purpose+" a task", "there is none", `roost run "what to do"`)
+		case !a.canDraw():
+			page, _, err := a.newest(ctx, c)
+			if err != nil {
+				return err
+			}
+			id, err = a.ask(ctx, page, purpose)
+			return err
 		}
-		return a.ask(ctx, page, purpose)
+		choice, err := a.draw(ctx, c, purpose)
+		if err == nil && choice.Verb == picker.Leave {
+			err = notChosen(purpose, "none was chosen")
+		}
+		id = choice.Task.Key
+		return err
+	})
+	return id, err
+}
+
+// newest are the tasks that the plain picker offers, and what was found in all.
+func (a *commands) newest(ctx context.Context, c *client.Client) (tasks []api.Summary, found api.Found, err error) {
+	got, err := a.Pages(ctx, c, "/v1/tasks", url.Values{"sort": {"newest"}, "with": {"found"}}, pickable)
+	for _, item := range got.Items {
+		var t api.Summary
+		if err == nil {
+			err = json.Unmarshal(item, &t)
+		}
+		tasks = append(tasks, t)
 	}
-	choice, err := a.draw(ctx, s, purpose)
-	if err != nil {
-		return "", err
-	}
-	if choice.Verb == picker.Leave {
-		return "", notChosen(purpose, "none was chosen")
-	}
-	return choice.Task.Key, nil
+	return tasks, got.Found, err
 }
 
 func notChosen(purpose, why string) error {
@@ -351,19 +363,8 @@ func (a *commands) canDraw() bool {
 }
 
 // draw shows the picker on stderr: what stdout gets is the command's result.
-func (a *commands) draw(ctx context.Context, s *local.Roost, purpose string) (picker.Choice, error) {
-	if s.Engine() == nil { // it runs nothing here, and lets tasks be deleted
-		s.Start(engine.Options{}, true)
-		defer func() { _ = s.Close(ctx) }()
-	}
-	c, end, err := a.Local(s)
-	if err != nil {
-		return picker.Choice{}, err
-	}
-	defer end()
-	all := s.Service()
-	defer all.Close()
-	d := &pickerBackend{commands: a, all: all, client: c}
+func (a *commands) draw(ctx context.Context, c *client.Client, purpose string) (picker.Choice, error) {
+	d := &pickerBackend{commands: a, client: c}
 	running, interrupted := app.UntilSignal(ctx, d.ignores) // the end of the screen restores the terminal
 	in, _ := a.In.(*os.File)
 	out, _ := a.Err.(*os.File)
@@ -425,22 +426,18 @@ const pickable = 15
 
 // plainWelcome prints what was found and, on a terminal that cannot be drawn on, asks
 // for a number.
-func (a *commands) plainWelcome(cmd *cobra.Command, s *local.Roost) error {
-	page, found, err := app.Newest(cmd.Context(), s, "", pickable)
+func (a *commands) plainWelcome(ctx context.Context, c *client.Client) (id string, err error) {
+	page, found, err := a.newest(ctx, c)
 	if err != nil {
-		return err
+		return "", err
 	}
 	a.BySource(found.Sources)
 	a.SumUp(found, len(page))
 	if len(page) == 0 {
 		a.Say("start one: roost run \"what to do\"; see how it works: roost try")
-		return nil
+		return "", nil
 	}
-	id, err := a.ask(cmd.Context(), page, "resume")
-	if err != nil {
-		return err
-	}
-	return again(cmd, "resume", id)
+	return a.ask(ctx, page, "resume")
 }
 
 // ask prints numbered tasks and reads a number.
