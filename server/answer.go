@@ -1,118 +1,36 @@
 package server
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
-	"io/fs"
 	"mime"
 	"net/http"
 	"net/url"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/roost-dev/roost/api"
-	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/events"
-	"github.com/roost-dev/roost/report"
-	"github.com/roost-dev/roost/service"
 )
 
-// lament writes a problem, and logs those that are the server's own.
-func (s *Server) lament(w http.ResponseWriter, r *http.Request, p *api.Problem) {
-	if p.Cause != nil && r.Context().Err() == nil {
-		s.opt.Log.Warn("failed", "path", r.URL.Path, "request_id", w.Header().Get(requestID), "error", p.Cause.Error())
-	}
-	if isOlderPath(r.URL.Path) {
-		failOlder(w, r, p, s.opt.Now())
-		return
-	}
-	fail(w, r, p)
-}
+const (
+	jsonMedia   = "application/json"
+	streamMedia = "text/event-stream"
+	linesMedia  = "application/x-ndjson" // a JSON document a line
+	requestID   = "X-Request-Id"
+)
 
-// answer answers a request of a route.
-func (s *Server) answer(rt *route, w http.ResponseWriter, r *http.Request) *api.Problem {
-	media := cmp.Or(rt.media, jsonMedia)
-	if accept := r.Header.Values("Accept"); !accepts(accept, media) && !(rt.stream && accepts(accept, streamMedia)) &&
-		!slices.ContainsFunc(rt.forms, func(form string) bool { return accepts(accept, form) }) {
-		return problem(http.StatusNotAcceptable, "not_acceptable", "There is no such form of it", "this route gives "+media,
-			"Accept: "+media)
-	}
-	if p := badName(rt, r); p != nil {
-		return p
-	}
-	if p := s.service.ReadOnly(); p != nil && rt.engine {
-		return p
-	}
-	a := &asked{Request: r, route: rt, id: r.PathValue("id")}
-	var err error
-	if a.values, err = decode(r.URL.RawQuery, paramsFor(r, rt.params), s.opt.Now()); err != nil {
-		return s.problemFor(a, err)
-	}
-	if !safe(r.Method) {
-		if err = s.take(w, a); err != nil {
-			return s.problemFor(a, err)
-		}
-	}
-	switch {
-	case rt.waits && s.elsewhere(w, a): // the process that works on it knows first
-		return nil
-	case rt.serve != nil:
-		return rt.serve(s, w, a)
-	case rt.act != nil:
-		return s.change(w, a)
-	case !rt.open:
-		select { // each reading costs memory, so their number is bounded
-		case s.readings <- struct{}{}:
-			defer func() { <-s.readings }()
-		case <-r.Context().Done():
-			return s.problemFor(a, r.Context().Err())
-		}
-	}
-	doc, err := rt.document(s, a)
-	if err == nil {
-		err = respond(w, r, http.StatusOK, doc)
-	}
-	if err != nil {
-		return s.problemFor(a, err)
-	}
-	return nil
-}
+// raw is a document that is JSON already.
+type raw []byte
 
-// paramsFor are the parameters that a request may give. A client of this process may take a whole list.
-func paramsFor(r *http.Request, params []param) []param {
-	if r.RemoteAddr != client.LocalPeer {
-		return params
-	}
-	params = slices.Clone(params)
-	for i := range params {
-		if params[i].name == "limit" {
-			params[i].most = 0
-		}
-	}
-	return params
-}
-
-// problemFor is the problem of an error for the client.
-func (s *Server) problemFor(a *asked, err error) *api.Problem {
-	p := s.service.Problem(a.Context(), err, a.id)
-	if p.Cause != nil {
-		err = p.Cause
-	}
-	if p.Code == "internal" && a.RemoteAddr == client.LocalPeer { // the user of this process may read what else goes to the log
-		p.Detail = err.Error()
-		if at := (*fs.PathError)(nil); errors.As(err, &at) && filepath.IsAbs(at.Path) {
-			p.Title, p.Suggestions = "open "+at.Path, []string{"ls -ld " + at.Path + "  # what it is, and who may read it"}
-		}
-	}
-	if a.id != "" && p.Task == "" {
-		p.Task = a.id
-	}
-	return p
+// tagged is a document of a task with the position of its journal: two changes within one millisecond that cancel each
+// other still give another tag.
+type tagged struct {
+	doc  any
+	head events.Cursor
 }
 
 // respond writes a document, or 304 when the client has it.
@@ -142,6 +60,21 @@ func send(w http.ResponseWriter, r *http.Request, status int, media string, body
 		_, _ = w.Write(body) // it fails when the client has disconnected
 	}
 }
+
+// relayed gives each write its own time, as streams and whole files want it.
+type relayed struct {
+	http.ResponseWriter
+	ctl   *http.ResponseController
+	limit time.Duration
+}
+
+func (p *relayed) Write(b []byte) (int, error) {
+	_ = p.ctl.SetWriteDeadline(time.Now().Add(p.limit)) // a client of this process has none
+	return p.ResponseWriter.Write(b)
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (p *relayed) Unwrap() http.ResponseWriter { return p.ResponseWriter }
 
 // accepts reports whether an Accept header allows a media type; no header allows all.
 func accepts(headers []string, media string) bool {
@@ -230,49 +163,6 @@ func anyTag(headers []string, fits func(string) bool) bool {
 	return false
 }
 
-// guarded checks If-Match, and keeps other changes with If-Match out until the returned function is called. Another
-// process can still change the task in between, so the code that takes the lock of the task compares again
-// (service.Task.Expecting); a patch compares the members that it changes, see service.Call.
-func (s *Server) guarded(a *asked) (unlock func(), err error) {
-	want := a.Header.Values("If-Match")
-	if len(want) == 0 || a.id == "" {
-		return func() {}, nil
-	}
-	t, err := s.service.Find(a.Context(), a.id)
-	if err != nil {
-		return nil, err
-	}
-	free, err := s.guards.Lock(a.Context(), t.Name())
-	if err != nil {
-		return nil, err
-	}
-	doc, err := documentOf(a, t, nil)
-	if err == nil {
-		var body []byte
-		if body, err = bytesOf(doc); err == nil && !matchesStrongly(want, tagOf(doc, body)) {
-			if t.ChangedBy(a.Context(), a.call()) { // this request itself changed the task
-				return free, nil
-			}
-			err = report.MovedProblem(a.id)
-		}
-	}
-	if err != nil {
-		free()
-		return nil, err
-	}
-	a.seen = &doc
-	ctx, done := t.Expecting(a.Context(), doc.head)
-	was := a.Request
-	a.Request = a.WithContext(ctx)
-	return func() {
-		a.Request = was
-		done()
-		free()
-	}, nil
-}
-
-// This file makes the parts of answers.
-
 // bytesOf are the bytes of a document.
 func bytesOf(doc any) ([]byte, error) {
 	if t, ok := doc.(tagged); ok {
@@ -343,33 +233,6 @@ func madeNothing(doc any) bool {
 	return false
 }
 
-// pageOf is a page of a list that is whole: the cursor is how many were shown.
-func pageOf[T any](a *asked, all []T) (any, error) {
-	from, ok := countIn(a.text["cursor"])
-	if !ok {
-		return nil, service.BadCursor("list")
-	}
-	from = min(from, len(all))
-	to := len(all)
-	if limit := a.number["limit"]; limit > 0 {
-		to = min(to, from+limit)
-	}
-	next := ""
-	if to < len(all) {
-		next = strconv.Itoa(to)
-	}
-	return api.PageOf(all[from:to], next), nil
-}
-
-// countIn reads the cursor of a list, the number of items that were shown; "" is its start.
-func countIn(cursor string) (n int, ok bool) {
-	if cursor == "" {
-		return 0, true
-	}
-	n, err := strconv.Atoi(cursor)
-	return n, err == nil && n >= 0 && strconv.Itoa(n) == cursor
-}
-
 var problem = api.NewProblem
 
 // fail writes a problem.
@@ -391,4 +254,9 @@ func fail(w http.ResponseWriter, r *http.Request, p *api.Problem) {
 	}
 	body, _ := api.Encode(out) // texts and numbers
 	send(w, r, p.Status, "application/problem+json", body)
+}
+
+func tooLarge(most int64) *api.Problem {
+	return problem(http.StatusRequestEntityTooLarge, "body_too_large", "The body is too large",
+		"a body may have up to "+strconv.FormatInt(most>>20, 10)+" MiB")
 }

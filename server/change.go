@@ -162,6 +162,47 @@ func (s *Server) act(a *asked) (*idempotency.Answer, error) {
 	return &done, nil
 }
 
+// guarded checks If-Match, and keeps other changes with If-Match out until the returned function is called. Another
+// process can still change the task in between, so the code that takes the lock of the task compares again
+// (service.Task.Expecting); a patch compares the members that it changes, see service.Call.
+func (s *Server) guarded(a *asked) (unlock func(), err error) {
+	want := a.Header.Values("If-Match")
+	if len(want) == 0 || a.id == "" {
+		return func() {}, nil
+	}
+	t, err := s.service.Find(a.Context(), a.id)
+	if err != nil {
+		return nil, err
+	}
+	free, err := s.guards.Lock(a.Context(), t.Name())
+	if err != nil {
+		return nil, err
+	}
+	doc, err := documentOf(a, t, nil)
+	if err == nil {
+		var body []byte
+		if body, err = bytesOf(doc); err == nil && !matchesStrongly(want, tagOf(doc, body)) {
+			if t.ChangedBy(a.Context(), a.call()) { // this request itself changed the task
+				return free, nil
+			}
+			err = report.MovedProblem(a.id)
+		}
+	}
+	if err != nil {
+		free()
+		return nil, err
+	}
+	a.seen = &doc
+	ctx, done := t.Expecting(a.Context(), doc.head)
+	was := a.Request
+	a.Request = a.WithContext(ctx)
+	return func() {
+		a.Request = was
+		done()
+		free()
+	}, nil
+}
+
 // refused is the problem of an error of act. When another process has just taken the task, the request is passed on to
 // that process.
 func (s *Server) refused(w http.ResponseWriter, a *asked, err error) *api.Problem {
@@ -198,17 +239,6 @@ func (s *Server) done(w http.ResponseWriter, a *asked, out idempotency.Answer) *
 	}
 	send(w, a.Request, out.Status, jsonMedia, []byte(out.Body))
 	return nil
-}
-
-// call is the request as the service sees it.
-func (a *asked) call() service.Call {
-	c := service.Call{Key: a.identity, Again: a.again, Door: a.door()}
-	if a.seen != nil {
-		if row, ok := a.seen.doc.(api.Summary); ok {
-			c.Seen = &row
-		}
-	}
-	return c
 }
 
 // A task has one owner at a time. This file serialises the changes of one task in this process. A change also waits

@@ -418,6 +418,18 @@ func (st *olderStream) tell(id string, e api.OlderEvent) {
 	st.buf = append(st.buf, "data: "+string(line)+"\n"...)
 }
 
+// lament writes a problem, and logs those that are the server's own.
+func (s *Server) lament(w http.ResponseWriter, r *http.Request, p *api.Problem) {
+	if p.Cause != nil && r.Context().Err() == nil {
+		s.opt.Log.Warn("failed", "path", r.URL.Path, "request_id", w.Header().Get(requestID), "error", p.Cause.Error())
+	}
+	if isOlderPath(r.URL.Path) {
+		failOlder(w, r, p, s.opt.Now())
+		return
+	}
+	fail(w, r, p)
+}
+
 // failOlder answers with a problem in the shape of the call.
 func failOlder(w http.ResponseWriter, r *http.Request, p *api.Problem, now time.Time) {
 	out := api.OlderFailure{Error: p.Title, Message: p.Detail, Code: p.Code, Suggestions: p.Suggestions,

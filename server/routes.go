@@ -1,22 +1,16 @@
 package server
 
 import (
-	"context"
 	_ "embed"
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/roost-dev/roost/api"
-	"github.com/roost-dev/roost/client"
-	"github.com/roost-dev/roost/events"
-	"github.com/roost-dev/roost/server/idempotency"
 	"github.com/roost-dev/roost/server/schema"
-	"github.com/roost-dev/roost/service"
 )
 
 // routesPage describes all routes: under the line [tag], each with its purpose and its parameters. A parameter has its
@@ -26,12 +20,6 @@ import (
 //
 //go:embed routes.txt
 var routesPage string
-
-// purpose is what the page has about a route or a group of parameters.
-type purpose struct {
-	tag, summary string
-	params       []param
-}
 
 // purposes reads the page: by method and path, or by the name of the group. tags are the groups of routes in the
 // OpenAPI document.
@@ -66,8 +54,6 @@ func purposes() (all map[string]*purpose, tags []schema.Object) {
 func routes() []route {
 	list := slices.Concat(
 		readRoutes(),
-		lookRoutes(),
-		exportRoutes(),
 		taskRoutes(), storageRoutes(), runRoutes(), wordRoutes(), questionRoutes(), trashRoutes(),
 		serverRoutes(),
 		streamRoutes(),
@@ -82,200 +68,6 @@ func routes() []route {
 	}
 	return list
 }
-
-// readRoutes are the routes that only read.
-func readRoutes() []route {
-	return []route{
-		{on: "GET /healthz", open: true, answer: health{}, document: (*Server).healthz},
-		{on: "GET /readyz", open: true, answer: readiness{}, fails: []int{503}, serve: (*Server).readyz},
-		{on: "GET /login", open: true, media: "text/plain", forms: []string{jsonMedia}, serve: (*Server).login},
-		{on: "GET /openapi.json", media: jsonMedia, document: (*Server).describe},
-		{on: "GET /v1/openapi.json", media: jsonMedia, document: (*Server).describe},
-		{on: "GET /v1/version", answer: api.Version{},
-			document: func(s *Server, _ *asked) (any, error) { return s.opt.Version, nil }},
-		{on: "GET /v1/sources", answer: sources{}, document: (*Server).sources},
-		{on: "GET /v1/tasks", answer: api.Page[api.Summary]{}, fails: []int{400}, document: (*Server).tasks},
-		{on: "GET /v1/list", answer: api.ListPart{}, media: linesMedia, serve: (*Server).list},
-		{on: "GET /v1/tasks/{id}", answer: api.Summary{}, document: (*Server).task},
-		{on: "GET /v1/tasks/{id}/messages", answer: api.Window{}, document: windows(messages)},
-		{on: "GET /v1/tasks/{id}/history", answer: api.Window{}, document: windows(history)},
-		{on: "GET /v1/tasks/{id}/files", answer: api.KnownFiles{}, fails: []int{422}, document: (*Server).files},
-		{on: "GET /v1/tasks/{id}/usage", answer: api.Usage{}, document: shows((*service.Service).Usage)},
-		{on: "GET /v1/tasks/{id}/tree", answer: api.Branch{}, document: (*Server).tree},
-		{on: "GET /v1/tasks/{id}/events", media: streamMedia, fails: []int{400, 429}, serve: (*Server).events},
-		{on: "GET /v1/search", answer: api.Page[api.Hit]{}, fails: []int{400}, document: (*Server).search},
-		{on: "GET /v1/usage", answer: api.Totals{}, document: (*Server).spending},
-	}
-}
-
-// route is a method and path with its handler. Reading of parameters, refusals and the OpenAPI document all come from
-// the table of routes and its page.
-type route struct {
-	on     string // method and path, as the page has them; the next three follow from it
-	method string
-	path   string
-	purpose
-
-	open   bool // needs no token
-	answer any  // a value of the type of the document, nil for other answers
-	media  string
-	forms  []string // other media types that its parameters select
-	engine bool     // it needs an engine, as every act does that is not bare
-	bare   bool     // an act that needs no engine
-	waits  bool     // it obeys Prefer: wait=N
-	stream bool     // it can answer with an event stream; see reply.follow
-	older  bool     // of the older call: act answers with its own stream, and failures have their own shape
-	fails  []int    // besides those that every route can give
-	body   any      // a value of the type of the JSON body; nil = no body
-	status int      // of success; 0 = 200
-	also   int      // another one, when nothing new was made; 0 = none; see madeNothing
-
-	// One of these answers. Around act, the server handles idempotency keys, If-Match and Origin.
-	document func(*Server, *asked) (any, error)                      // GET: answers with JSON
-	act      func(*Server, *asked) (*reply, error)                   // other methods: changes something
-	serve    func(*Server, http.ResponseWriter, *asked) *api.Problem // writes the answer itself
-}
-
-// success is the status of an answer without a problem.
-func (rt route) success() int {
-	switch {
-	case rt.status != 0:
-		return rt.status
-	case rt.act != nil && rt.answer == nil:
-		return http.StatusNoContent
-	}
-	return http.StatusOK
-}
-
-// reply is the answer to a change.
-type reply struct {
-	head   http.Header           // besides those that follow from the document; see headOf
-	doc    any                   // nil = no body
-	follow *idempotency.Followed // the run for a client that wants a stream instead
-}
-
-// asked is a request to a route.
-type asked struct {
-	*http.Request
-	id string // of the task, as given; validated
-	values
-	route    *route
-	body     []byte       // the raw body, of unsafe methods
-	identity string       // the UUID that follows from the idempotency key, "" without one: all callers are the root's owner
-	seen     *tagged      // the task that If-Match names; nil without one
-	again    bool         // an earlier attempt of this request may have taken effect
-	silent   string       // the process that works on the task and does not answer; "" = none
-	about    service.Task // the task that it would change; zero when there is none
-}
-
-// raw is a document that is JSON already.
-type raw []byte
-
-// tagged is a document of a task with the position of its journal: two changes within one millisecond that cancel each
-// other still give another tag.
-type tagged struct {
-	doc  any
-	head events.Cursor
-}
-
-const (
-	jsonMedia   = "application/json"
-	streamMedia = "text/event-stream"
-	linesMedia  = "application/x-ndjson" // a JSON document a line
-)
-
-// shows is the document of a route that shows one thing of a task.
-func shows[D any](verb func(*service.Service, context.Context, string) (D, error)) func(*Server, *asked) (any, error) {
-	return func(s *Server, a *asked) (any, error) { return verb(s.service, a.Context(), a.id) }
-}
-
-// lists is the document of a route that pages through a list that is whole.
-func lists[D any](list func(*service.Service, *asked) ([]D, error)) func(*Server, *asked) (any, error) {
-	return func(s *Server, a *asked) (any, error) {
-		all, err := list(s.service, a)
-		if err != nil {
-			return nil, err
-		}
-		return pageOf(a, all)
-	}
-}
-
-// windows is the document of a route that shows a part of a history or journal.
-func windows(show func(*service.Service, *asked, service.Span) (any, error)) func(*Server, *asked) (any, error) {
-	return func(s *Server, a *asked) (any, error) {
-		span, err := a.span()
-		if err != nil {
-			return nil, err
-		}
-		return show(s.service, a, span)
-	}
-}
-
-// does is the act of a route without a body.
-func does(act func(*service.Service, *asked) (any, error)) func(*Server, *asked) (*reply, error) {
-	return func(s *Server, a *asked) (*reply, error) {
-		doc, err := act(s.service, a)
-		return &reply{doc: doc}, err
-	}
-}
-
-// reads is the act of a route with a body.
-func reads[N any](act func(*Server, *asked, N) (*reply, error)) func(*Server, *asked) (*reply, error) {
-	return func(s *Server, a *asked) (*reply, error) {
-		var n N
-		if err := a.read(&n); err != nil {
-			return nil, err
-		}
-		return act(s, a, n)
-	}
-}
-
-// takes is reads for an act of the service.
-func takes[N any](act func(*service.Service, *asked, N) (any, error)) func(*Server, *asked) (*reply, error) {
-	return reads(func(s *Server, a *asked, n N) (*reply, error) {
-		doc, err := act(s.service, a, n)
-		return &reply{doc: doc}, err
-	})
-}
-
-// changes is takes for a change of the task that the path names.
-func changes[N, D any](
-	verb func(*service.Service, context.Context, service.Call, string, N) (D, error),
-) func(*Server, *asked) (*reply, error) {
-	return takes(func(s *service.Service, a *asked, n N) (any, error) { return verb(s, a.Context(), a.call(), a.id, n) })
-}
-
-// badName is the problem of a malformed name in the path of a request; nil when there is none.
-func badName(rt *route, r *http.Request) *api.Problem {
-	if r.RemoteAddr == client.LocalPeer { // the user may name a folder of another tool by any name
-		return nil
-	}
-	for _, name := range placesOf(rt.path) {
-		text := r.PathValue(name)
-		switch {
-		case name == "id" && !service.ValidName(text):
-			return problem(http.StatusBadRequest, "bad_id", "That can be no task's id",
-				"an id is a letter or digit, then up to 127 of A-Z a-z 0-9 . _ -, and may have a source and a colon before "+
-					"it", "GET /v1/tasks")
-		case !validName.MatchString(text):
-			return problem(http.StatusBadRequest, "bad_id", "That can be no name", "the path has a name in it that nothing here can have")
-		}
-	}
-	return nil
-}
-
-// placesOf are the names of the variable parts of a path.
-func placesOf(path string) (names []string) {
-	for _, part := range strings.Split(path, "/") {
-		if strings.HasPrefix(part, "{") {
-			names = append(names, strings.Trim(part, "{}"))
-		}
-	}
-	return names
-}
-
-// validName matches what can be a name: printable ASCII that is not a path.
-var validName = regexp.MustCompile(`^[!-\-0-\[\]-~][!-.0-\[\]-~]{0,299}$`)
 
 // describedRoutes is the OpenAPI document of routes, version 3.1. cookie is the name of the cookie that the log-in
 // link sets.

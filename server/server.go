@@ -8,11 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
+	"log"
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -25,6 +24,7 @@ import (
 	"github.com/roost-dev/roost/report"
 	"github.com/roost-dev/roost/server/idempotency"
 	"github.com/roost-dev/roost/server/metrics"
+	"github.com/roost-dev/roost/server/peer"
 	"github.com/roost-dev/roost/service"
 )
 
@@ -238,190 +238,164 @@ func allowed(methods []string) string {
 	return strings.Join(all, ", ")
 }
 
-// Recovery is the state of the recovery of runs that an earlier process left.
-type Recovery struct{ state atomic.Pointer[string] }
-
-// Set sets the state: going_on, done, failed.
-func (r *Recovery) Set(state string) { r.state.Store(&state) }
-
-func (r *Recovery) String() string {
-	if r != nil {
-		if state := r.state.Load(); state != nil {
-			return *state
+// answer answers a request of a route.
+func (s *Server) answer(rt *route, w http.ResponseWriter, r *http.Request) *api.Problem {
+	media := cmp.Or(rt.media, jsonMedia)
+	if accept := r.Header.Values("Accept"); !accepts(accept, media) && !(rt.stream && accepts(accept, streamMedia)) &&
+		!slices.ContainsFunc(rt.forms, func(form string) bool { return accepts(accept, form) }) {
+		return problem(http.StatusNotAcceptable, "not_acceptable", "There is no such form of it", "this route gives "+media,
+			"Accept: "+media)
+	}
+	if p := badName(rt, r); p != nil {
+		return p
+	}
+	if p := s.service.ReadOnly(); p != nil && rt.engine {
+		return p
+	}
+	a := &asked{Request: r, route: rt, id: r.PathValue("id")}
+	var err error
+	if a.values, err = decode(r.URL.RawQuery, paramsFor(r, rt.params), s.opt.Now()); err != nil {
+		return s.problemFor(a, err)
+	}
+	if !safe(r.Method) {
+		if err = s.take(w, a); err != nil {
+			return s.problemFor(a, err)
 		}
-	}
-	return "none"
-}
-
-// serverRoutes are the routes about the server itself.
-func serverRoutes() []route {
-	return []route{
-		{on: "GET /metrics", media: "text/plain", forms: []string{"application/openmetrics-text"}, serve: (*Server).metrics},
-		{on: "GET /v1/server", answer: api.Server{}, document: func(s *Server, _ *asked) (any, error) { return s.state(), nil }},
-		{on: "POST /v1/server/drain", answer: api.Server{}, act: (*Server).drain},
-		{on: "DELETE /v1/server/drain", answer: api.Server{}, act: (*Server).admit},
-		{on: "POST /v1/server/stop", answer: api.Server{}, status: http.StatusAccepted, body: api.Stop{}, act: reads((*Server).quit)},
-	}
-}
-
-func (s *Server) state() api.Server {
-	out := api.Server{
-		PID: os.Getpid(), StartedAt: api.Stamp(s.begun.UnixMilli()), URL: s.opt.URL, Version: s.opt.Version.Version,
-		Draining: s.service.Draining(), Stopping: s.ending.Load() || s.stopping.Load(), Recovery: s.opt.Recovery.String(),
-		Streams: s.streams.open(),
-		Limits:  s.opt.Limits,
-	}
-	out.Limits.MaxStreams, out.Limits.MaxBody = s.opt.MaxStreams, s.opt.MaxBody
-	out.Runs.Running, out.Runs.Waiting, out.Runs.Queued = s.service.Load()
-	return out
-}
-
-func (s *Server) drain(*asked) (*reply, error) {
-	s.service.Drain()
-	s.opt.Log.Info("draining")
-	return &reply{doc: s.state()}, nil
-}
-
-func (s *Server) admit(*asked) (*reply, error) {
-	if s.ending.Load() {
-		return nil, problem(http.StatusConflict, "stopping", "The server is stopping", "it was asked to end and starts nothing more")
-	}
-	s.service.Undrain()
-	s.opt.Log.Info("not draining any more")
-	return &reply{doc: s.state()}, nil
-}
-
-// quit asks the program to end the server, and answers first.
-func (s *Server) quit(a *asked, how api.Stop) (*reply, error) {
-	if s.opt.Stop == nil {
-		return nil, problem(http.StatusConflict, "not_a_server", "That process is no server",
-			"it runs a task in a terminal, and ends with it", "POST /v1/tasks/{id}/cancel")
-	}
-	s.Leave()
-	s.opt.Stop(how.Now)
-	return &reply{doc: s.state()}, nil
-}
-
-// Leave marks the server as ending: /readyz reports it, and the server refuses new runs. It answers requests until
-// Serve returns.
-func (s *Server) Leave() {
-	s.ending.Store(true)
-	s.service.Drain()
-}
-
-type health struct {
-	Status string `json:"status"`
-}
-
-func (s *Server) healthz(*asked) (any, error) { return health{"ok"}, nil }
-
-// readiness is the result of the checks, without paths: the route needs no token.
-type readiness struct {
-	Status string            `json:"status"` // ready, not ready
-	Checks map[string]string `json:"checks"`
-}
-
-// readyz checks whether tasks can be read and kept, and whether the server is stopping. It reports the recovery of an
-// earlier server's runs and does not wait for it.
-func (s *Server) readyz(w http.ResponseWriter, a *asked) *api.Problem {
-	out := readiness{"ready", map[string]string{"store": "ok", "server": "ok", "recovery": s.opt.Recovery.String()}}
-	if why := s.room(); why != "" {
-		out.Status, out.Checks["store"] = "not ready", why
 	}
 	switch {
-	case s.stopping.Load(), s.ending.Load():
-		out.Status, out.Checks["server"] = "not ready", "it is stopping"
-	case s.service.Draining():
-		out.Status, out.Checks["server"] = "not ready", "it starts no more runs"
-	}
-	status := http.StatusOK
-	if out.Status != "ready" {
-		status = http.StatusServiceUnavailable
-		w.Header().Set("Retry-After", "1")
-	}
-	if err := respond(w, a.Request, status, out); err != nil {
-		return s.service.Problem(a.Context(), err, "")
-	}
-	return nil
-}
-
-func (s *Server) describe(*asked) (any, error) {
-	doc, err := s.document()
-	return raw(doc), err
-}
-
-// login turns the key of the link into a cookie. The HEAD request of a prefetching browser does not use the key up.
-func (s *Server) login(w http.ResponseWriter, a *asked) *api.Problem {
-	if a.Method != http.MethodGet {
-		w.WriteHeader(http.StatusNoContent)
+	case rt.waits && s.elsewhere(w, a): // the process that works on it knows first
 		return nil
+	case rt.serve != nil:
+		return rt.serve(s, w, a)
+	case rt.act != nil:
+		return s.change(w, a)
+	case !rt.open:
+		select { // each reading costs memory, so their number is bounded
+		case s.readings <- struct{}{}:
+			defer func() { <-s.readings }()
+		case <-r.Context().Done():
+			return s.problemFor(a, r.Context().Err())
+		}
 	}
-	if !s.door.use(a.text["key"]) {
-		return problem(http.StatusUnauthorized, "login_used", "The log-in link does not work",
-			"it was used, or belongs to another start of the server", "roost serve prints a new one at each start")
+	doc, err := rt.document(s, a)
+	if err == nil {
+		err = respond(w, r, http.StatusOK, doc)
 	}
-	http.SetCookie(w, s.door.cookie(a.TLS != nil))
-	if strings.Contains(strings.Join(a.Header.Values("Accept"), ","), jsonMedia) { // a program, which needs no redirect
-		w.WriteHeader(http.StatusNoContent)
-		return nil
+	if err != nil {
+		return s.problemFor(a, err)
 	}
-	http.Redirect(w, a.Request, "/v1/tasks", http.StatusSeeOther)
 	return nil
 }
 
-// metrics answers with all metrics.
-func (s *Server) metrics(w http.ResponseWriter, a *asked) *api.Problem {
-	var b metrics.Text
-	b.Build(s.opt.Version.Version, s.opt.Version.Go)
-	if s.service.ReadOnly() == nil {
-		running, waiting, queued := s.service.Load()
-		b.Gauges("roost_runs", "Runs of this process by state.", "state",
-			map[string]float64{"running": float64(running), "waiting": float64(waiting), "queued": float64(queued)})
-		if open, err := s.service.Questions(a.Context(), ""); err == nil { // an unknown value is left out
-			b.Gauge("roost_questions_open", "Open questions and approvals of all tasks.", float64(len(open)))
-		}
-	}
-	draining := 0.0
-	if s.service.Draining() {
-		draining = 1
-	}
-	b.Gauge("roost_draining", "1 while no new runs are started.", draining)
-	b.Gauge("roost_stream_followers", "Event streams that are open.", float64(s.streams.open()))
-	s.counted.Write(&b)
-	if s.opt.Watch != nil {
-		s.opt.Watch.Write(&b)
-	}
-	b.Process()
-	send(w, a.Request, http.StatusOK, metrics.Media, []byte(b.String()))
-	return nil
+// Socket is where other processes of this user reach this one while it works on tasks; see package peer. It answers
+// as any server does. It opens with the first task that is taken, and makes the server with the first request, so
+// that a process which no other one asks pays nothing.
+type Socket struct {
+	env    func(string) string
+	make   func() (*Server, error)
+	listen func(env func(string) string) *peer.Listener
+
+	once     sync.Once
+	listener *peer.Listener
+	web      *http.Server
+	wait     sync.WaitGroup
+
+	mu     sync.Mutex
+	srv    *Server
+	err    error
+	closed bool
 }
 
-// leastRoom is the free space that a disk must have, in bytes: with less it cannot store a turn.
-const leastRoom = 1 << 20
+// NewSocket returns a socket that is not open yet. server makes the server for the first request; Close ends it.
+func NewSocket(env func(string) string, server func() (*Server, error)) *Socket {
+	return &Socket{env: env, make: server, listen: peer.Listen}
+}
 
-// room is why tasks of the root cannot be read or stored, without paths; "" when they can. It writes nothing. The root
-// may not exist yet: the first task makes it. A root that existed before and does not now is lost with all tasks.
-func (s *Server) room() string {
-	root := s.service.Root()
-	for _, dir := range []string{root, filepath.Join(root, "tasks")} {
-		f, err := os.Open(dir)
-		if err == nil {
-			_, err = f.Readdirnames(1)
-			f.Close()
+// SocketToken is a token that no client has: for a server that only its socket leads to.
+func SocketToken() (string, error) { return random() }
+
+// Address opens the socket, the first time, and returns its address, unix:/path; "" when there is none. It is safe
+// for concurrent use.
+func (s *Socket) Address() string {
+	s.once.Do(func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.closed {
+			return
 		}
-		switch {
-		case err == nil, errors.Is(err, io.EOF):
-			s.rooted.Store(true)
-		case errors.Is(err, fs.ErrNotExist) && dir == root && s.rooted.Load():
-			return "it is missing"
-		case errors.Is(err, fs.ErrNotExist) && dir == root:
-			return ""
-		case errors.Is(err, fs.ErrNotExist): // no task yet
-		case errors.Is(err, fs.ErrPermission):
-			return "it may not be read"
-		default:
-			return "it cannot be read"
+		if s.listener = s.listen(s.env); s.listener != nil {
+			s.serve()
+		}
+	})
+	if s.listener == nil {
+		return ""
+	}
+	return s.listener.Address()
+}
+
+// serve answers requests. The caller holds mu.
+func (s *Socket) serve() {
+	s.web = &http.Server{
+		Handler:           http.HandlerFunc(s.answer),
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       time.Minute,
+		MaxHeaderBytes:    32 << 10,
+		ConnContext:       ofConn,
+		ErrorLog:          log.New(io.Discard, "", 0),
+	}
+	s.wait.Go(func() { _ = s.web.Serve(limited(s.listener, maxPeers, maxPeers/2)) }) // it ends with Close
+	s.wait.Go(s.listener.Sweep)
+}
+
+// maxPeers bounds the open connections of a socket.
+const maxPeers = 256
+
+func (s *Socket) answer(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	if s.srv == nil && s.err == nil && !s.closed {
+		s.srv, s.err = s.make()
+	}
+	srv, err := s.srv, s.err
+	s.mu.Unlock()
+	if srv == nil {
+		p := problem(http.StatusServiceUnavailable, "stopping", "The process is ending", "it answers no more requests")
+		p.Cause, p.Retryable = err, true
+		fail(w, r, p)
+		return
+	}
+	srv.guard(w, r)
+}
+
+// socketGrace bounds how long requests may still take when the process ends: followers get the end of their
+// streams, and find the rest in the task's journal.
+const socketGrace = 500 * time.Millisecond
+
+// Close ends the socket, and the server if there is one. It cuts off requests that take longer than socketGrace.
+func (s *Socket) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	srv, web := s.srv, s.web
+	s.mu.Unlock()
+	if web != nil {
+		_ = s.listener.Remove() // if it stays, the next process that listens removes it
+	}
+	if srv != nil {
+		srv.halt()
+	}
+	var err error
+	if web != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), socketGrace)
+		defer cancel()
+		if web.Shutdown(ctx) != nil {
+			err = web.Close()
 		}
 	}
-	return kept(root, leastRoom)
+	if srv != nil {
+		srv.service.Close()
+	}
+	s.wait.Wait()
+	if err != nil {
+		return fmt.Errorf("close the socket: %w", err)
+	}
+	return nil
 }

@@ -18,9 +18,10 @@ import (
 	"github.com/roost-dev/roost/service"
 )
 
-// streamRoutes are the streams beside those of single tasks.
+// streamRoutes are the streams of events.
 func streamRoutes() []route {
 	return []route{
+		{on: "GET /v1/tasks/{id}/events", media: streamMedia, fails: []int{400, 429}, serve: (*Server).events},
 		{on: "GET /v1/events", media: streamMedia, fails: []int{400, 429}, serve: (*Server).allEvents},
 		{on: "GET /v1/runs/{rid}/events", media: streamMedia, fails: []int{429}, engine: true, serve: (*Server).runEvents},
 	}

@@ -1,0 +1,469 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"mime"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/client"
+	"github.com/roost-dev/roost/money"
+	"github.com/roost-dev/roost/report"
+	"github.com/roost-dev/roost/server/idempotency"
+	"github.com/roost-dev/roost/server/schema"
+	"github.com/roost-dev/roost/service"
+)
+
+// route is a method and path with its handler. Reading of parameters, refusals and the OpenAPI document all come from
+// the table of routes and its page.
+type route struct {
+	on     string // method and path, as the page has them; the next three follow from it
+	method string
+	path   string
+	purpose
+
+	open   bool // needs no token
+	answer any  // a value of the type of the document, nil for other answers
+	media  string
+	forms  []string // other media types that its parameters select
+	engine bool     // it needs an engine, as every act does that is not bare
+	bare   bool     // an act that needs no engine
+	waits  bool     // it obeys Prefer: wait=N
+	stream bool     // it can answer with an event stream; see reply.follow
+	older  bool     // of the older call: act answers with its own stream, and failures have their own shape
+	fails  []int    // besides those that every route can give
+	body   any      // a value of the type of the JSON body; nil = no body
+	status int      // of success; 0 = 200
+	also   int      // another one, when nothing new was made; 0 = none; see madeNothing
+
+	// One of these answers. Around act, the server handles idempotency keys, If-Match and Origin.
+	document func(*Server, *asked) (any, error)                      // GET: answers with JSON
+	act      func(*Server, *asked) (*reply, error)                   // other methods: changes something
+	serve    func(*Server, http.ResponseWriter, *asked) *api.Problem // writes the answer itself
+}
+
+// purpose is what the page has about a route or a group of parameters.
+type purpose struct {
+	tag, summary string
+	params       []param
+}
+
+// success is the status of an answer without a problem.
+func (rt route) success() int {
+	switch {
+	case rt.status != 0:
+		return rt.status
+	case rt.act != nil && rt.answer == nil:
+		return http.StatusNoContent
+	}
+	return http.StatusOK
+}
+
+// reply is the answer to a change.
+type reply struct {
+	head   http.Header           // besides those that follow from the document; see headOf
+	doc    any                   // nil = no body
+	follow *idempotency.Followed // the run for a client that wants a stream instead
+}
+
+// asked is a request to a route.
+type asked struct {
+	*http.Request
+	id string // of the task, as given; validated
+	values
+	route    *route
+	body     []byte       // the raw body, of unsafe methods
+	identity string       // the UUID that follows from the idempotency key, "" without one: all callers are the root's owner
+	seen     *tagged      // the task that If-Match names; nil without one
+	again    bool         // an earlier attempt of this request may have taken effect
+	silent   string       // the process that works on the task and does not answer; "" = none
+	about    service.Task // the task that it would change; zero when there is none
+}
+
+// call is the request as the service sees it.
+func (a *asked) call() service.Call {
+	c := service.Call{Key: a.identity, Again: a.again, Door: a.door()}
+	if a.seen != nil {
+		if row, ok := a.seen.doc.(api.Summary); ok {
+			c.Seen = &row
+		}
+	}
+	return c
+}
+
+// door is the name of the front door that input came through.
+func (a *asked) door() string {
+	switch {
+	case a.RemoteAddr == client.LocalPeer:
+		return "terminal"
+	case isPeer(a.Request):
+		return "cli"
+	}
+	return "api"
+}
+
+// shows is the document of a route that shows one thing of a task.
+func shows[D any](verb func(*service.Service, context.Context, string) (D, error)) func(*Server, *asked) (any, error) {
+	return func(s *Server, a *asked) (any, error) { return verb(s.service, a.Context(), a.id) }
+}
+
+// lists is the document of a route that pages through a list that is whole.
+func lists[D any](list func(*service.Service, *asked) ([]D, error)) func(*Server, *asked) (any, error) {
+	return func(s *Server, a *asked) (any, error) {
+		all, err := list(s.service, a)
+		if err != nil {
+			return nil, err
+		}
+		return pageOf(a, all)
+	}
+}
+
+// pageOf is a page of a list that is whole: the cursor is how many were shown.
+func pageOf[T any](a *asked, all []T) (any, error) {
+	from, ok := countIn(a.text["cursor"])
+	if !ok {
+		return nil, service.BadCursor("list")
+	}
+	from = min(from, len(all))
+	to := len(all)
+	if limit := a.number["limit"]; limit > 0 {
+		to = min(to, from+limit)
+	}
+	next := ""
+	if to < len(all) {
+		next = strconv.Itoa(to)
+	}
+	return api.PageOf(all[from:to], next), nil
+}
+
+// countIn reads the cursor of a list, the number of items that were shown; "" is its start.
+func countIn(cursor string) (n int, ok bool) {
+	if cursor == "" {
+		return 0, true
+	}
+	n, err := strconv.Atoi(cursor)
+	return n, err == nil && n >= 0 && strconv.Itoa(n) == cursor
+}
+
+// does is the act of a route without a body.
+func does(act func(*service.Service, *asked) (any, error)) func(*Server, *asked) (*reply, error) {
+	return func(s *Server, a *asked) (*reply, error) {
+		doc, err := act(s.service, a)
+		return &reply{doc: doc}, err
+	}
+}
+
+// reads is the act of a route with a body.
+func reads[N any](act func(*Server, *asked, N) (*reply, error)) func(*Server, *asked) (*reply, error) {
+	return func(s *Server, a *asked) (*reply, error) {
+		var n N
+		if err := a.read(&n); err != nil {
+			return nil, err
+		}
+		return act(s, a, n)
+	}
+}
+
+// takes is reads for an act of the service.
+func takes[N any](act func(*service.Service, *asked, N) (any, error)) func(*Server, *asked) (*reply, error) {
+	return reads(func(s *Server, a *asked, n N) (*reply, error) {
+		doc, err := act(s.service, a, n)
+		return &reply{doc: doc}, err
+	})
+}
+
+// changes is takes for a change of the task that the path names.
+func changes[N, D any](
+	verb func(*service.Service, context.Context, service.Call, string, N) (D, error),
+) func(*Server, *asked) (*reply, error) {
+	return takes(func(s *service.Service, a *asked, n N) (any, error) { return verb(s, a.Context(), a.call(), a.id, n) })
+}
+
+// badName is the problem of a malformed name in the path of a request; nil when there is none.
+func badName(rt *route, r *http.Request) *api.Problem {
+	if r.RemoteAddr == client.LocalPeer { // the user may name a folder of another tool by any name
+		return nil
+	}
+	for _, name := range placesOf(rt.path) {
+		text := r.PathValue(name)
+		switch {
+		case name == "id" && !service.ValidName(text):
+			return problem(http.StatusBadRequest, "bad_id", "That can be no task's id",
+				"an id is a letter or digit, then up to 127 of A-Z a-z 0-9 . _ -, and may have a source and a colon before "+
+					"it", "GET /v1/tasks")
+		case !validName.MatchString(text):
+			return problem(http.StatusBadRequest, "bad_id", "That can be no name", "the path has a name in it that nothing here can have")
+		}
+	}
+	return nil
+}
+
+// validName matches what can be a name: printable ASCII that is not a path.
+var validName = regexp.MustCompile(`^[!-\-0-\[\]-~][!-.0-\[\]-~]{0,299}$`)
+
+// placesOf are the names of the variable parts of a path.
+func placesOf(path string) (names []string) {
+	for _, part := range strings.Split(path, "/") {
+		if strings.HasPrefix(part, "{") {
+			names = append(names, strings.Trim(part, "{}"))
+		}
+	}
+	return names
+}
+
+// param is a query parameter of a route. The reader of queries and the OpenAPI document use the same table.
+type param struct {
+	name  string
+	kind  string // text, number, flag, time, dollars, word, words
+	words []string
+	doc   string
+	least int // of a number
+	most  int
+	deflt int
+}
+
+func newParam(name, kind, doc string) param {
+	p := param{name: name, kind: kind, doc: doc}
+	switch {
+	case strings.Contains(kind, ".."):
+		p.kind = "number"
+		_, _ = fmt.Sscanf(kind, "%d..%d=%d", &p.least, &p.most, &p.deflt) // a test reads all
+	case strings.Contains(kind, "|"):
+		p.kind, p.words = "word", strings.Split(kind, "|")
+	case strings.Contains(kind, ","):
+		p.kind, p.words = "words", strings.Split(kind, ",")
+	}
+	return p
+}
+
+// values are the given parameters of one request.
+type values struct {
+	text   map[string]string
+	number map[string]int
+	flag   map[string]bool
+	time   map[string]int64 // Unix milliseconds
+	usd    map[string]*money.USD
+}
+
+// paramsFor are the parameters that a request may give. A client of this process may take a whole list.
+func paramsFor(r *http.Request, params []param) []param {
+	if r.RemoteAddr != client.LocalPeer {
+		return params
+	}
+	params = slices.Clone(params)
+	for i := range params {
+		if params[i].name == "limit" {
+			params[i].most = 0
+		}
+	}
+	return params
+}
+
+// longest bounds a parameter, in bytes.
+const longest = 4096
+
+// decode reads the query of a request strictly: one problem lists all unknown, repeated and malformed parameters.
+func decode(raw string, params []param, now time.Time) (values, error) {
+	v := values{map[string]string{}, map[string]int{}, map[string]bool{}, map[string]int64{}, map[string]*money.USD{}}
+	for _, p := range params {
+		if p.kind == "number" {
+			v.number[p.name] = p.deflt
+		}
+	}
+	given, err := url.ParseQuery(raw)
+	if err != nil {
+		return v, problem(http.StatusBadRequest, "bad_query", "The query cannot be read",
+			"it is not of the form name=value&name=value, percent-encoded")
+	}
+	var wrong []api.Wrong
+	for name, texts := range given {
+		i := slices.IndexFunc(params, func(p param) bool { return p.name == name })
+		switch {
+		case i < 0:
+			wrong = append(wrong, api.Wrong{Parameter: report.Clip(name), Detail: "there is no such parameter" + known(params)})
+		case len(texts) > 1:
+			wrong = append(wrong, api.Wrong{Parameter: name, Detail: "it is given twice"})
+		case len(texts[0]) > longest:
+			wrong = append(wrong, api.Wrong{Parameter: name, Detail: "it is too long"})
+		default:
+			if why := v.read(params[i], texts[0], now); why != "" {
+				wrong = append(wrong, api.Wrong{Parameter: name, Detail: why})
+			}
+		}
+	}
+	if len(wrong) == 0 {
+		return v, nil
+	}
+	slices.SortFunc(wrong, func(a, b api.Wrong) int { return strings.Compare(a.Parameter, b.Parameter) })
+	return v, wrongParameters(wrong...)
+}
+
+func wrongParameters(wrong ...api.Wrong) *api.Problem {
+	p := api.Invalid(wrong...)
+	p.Title = "A parameter is wrong"
+	return p
+}
+
+// read reads one parameter; why is "" when it is well-formed.
+func (v *values) read(p param, text string, now time.Time) (why string) {
+	switch p.kind {
+	case "number":
+		n, err := strconv.Atoi(text)
+		switch {
+		case p.most > 0 && (err != nil || n < p.least || n > p.most):
+			return "want a whole number from " + strconv.Itoa(p.least) + " to " + strconv.Itoa(p.most)
+		case err != nil || n < p.least:
+			return "want a whole number from " + strconv.Itoa(p.least) + " on"
+		}
+		v.number[p.name] = n
+	case "flag":
+		b, err := strconv.ParseBool(text)
+		if err != nil {
+			return "want true or false"
+		}
+		v.flag[p.name] = b
+	case "time":
+		at, ok := api.Moment(text, now)
+		if !ok {
+			return "want a time such as 2026-01-31 or RFC 3339, or an age such as 7d"
+		}
+		v.time[p.name] = at
+	case "dollars":
+		usd, err := money.Parse(text)
+		if err != nil || usd < 0 {
+			return "want an amount of US dollars such as 0.50"
+		}
+		v.usd[p.name] = &usd
+	case "word":
+		if !slices.Contains(p.words, text) {
+			return "want one of " + strings.Join(p.words, ", ")
+		}
+		v.text[p.name] = text
+	case "words":
+		for _, word := range strings.Split(text, ",") {
+			if !slices.Contains(p.words, word) {
+				return "want some of " + strings.Join(p.words, ", ") + ", joined by commas"
+			}
+		}
+		v.text[p.name] = text
+	default:
+		v.text[p.name] = text
+	}
+	return ""
+}
+
+func known(params []param) string {
+	if len(params) == 0 {
+		return "; this route takes none"
+	}
+	var names []string
+	for _, p := range params {
+		names = append(names, p.name)
+	}
+	return "; there are: " + strings.Join(names, ", ")
+}
+
+const patchMedia = "application/merge-patch+json"
+
+// smallBody is the size, in bytes, up to which a body does not count as large.
+const smallBody = 64 << 10
+
+// maxBodies bounds how many large bodies the server reads at a time.
+const maxBodies = 8
+
+// take reads the whole body of a request that changes something, within bounds of bytes and time. Nothing changes
+// before all of it has arrived.
+func (s *Server) take(w http.ResponseWriter, a *asked) error {
+	if a.ContentLength == 0 {
+		return nil
+	}
+	if a.ContentLength < 0 || a.ContentLength > smallBody {
+		select { // each large one costs memory, so their number is bounded
+		case s.bodies <- struct{}{}:
+			defer func() { <-s.bodies }()
+		case <-a.Context().Done():
+			return a.Context().Err()
+		}
+	}
+	ctl := http.NewResponseController(w)
+	_ = ctl.SetReadDeadline(time.Now().Add(s.opt.BodyTimeout))
+	var buf bytes.Buffer
+	n, err := buf.ReadFrom(http.MaxBytesReader(w, a.Body, s.opt.MaxBody))
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		return tooLarge(s.opt.MaxBody)
+	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, io.ErrUnexpectedEOF):
+		return problem(http.StatusRequestTimeout, "body_incomplete", "The body did not come",
+			"it ended, or stopped coming, before its end").Because(err)
+	case err != nil:
+		return errors.Join(err, context.Canceled) // the client went away
+	}
+	// The whole body was read: the connection can be used again, and the server notices without a deadline that the
+	// client has gone.
+	_ = ctl.SetReadDeadline(time.Time{})
+	w.Header().Del("Connection")
+	if n == 0 {
+		return nil
+	}
+	if err := rightMedia(a); err != nil {
+		return err
+	}
+	a.body = buf.Bytes()
+	if a.route.body == nil { // some clients send an empty object for no body
+		return a.read(&struct{}{})
+	}
+	return nil
+}
+
+// rightMedia refuses bodies with another media type than JSON: a page of another site can send those without a
+// preflight request.
+func rightMedia(a *asked) error {
+	given := a.Header.Get("Content-Type")
+	media, params, err := mime.ParseMediaType(given)
+	charset := params["charset"]
+	isJSON := media == jsonMedia || media == patchMedia && a.Method == http.MethodPatch
+	if err != nil || !isJSON || charset != "" && !strings.EqualFold(charset, "utf-8") {
+		return problem(http.StatusUnsupportedMediaType, "unsupported_media_type", "The body is of no kind that can be read",
+			"its Content-Type is "+report.Clip(strconv.Quote(given)), "Content-Type: "+jsonMedia)
+	}
+	if enc := a.Header.Get("Content-Encoding"); enc != "" && !strings.EqualFold(enc, "identity") {
+		return problem(http.StatusUnsupportedMediaType, "unsupported_media_type", "The body is of no kind that can be read",
+			"it is packed: "+report.Clip(strconv.Quote(enc)), "leave Content-Encoding out")
+	}
+	return nil
+}
+
+// read decodes the body strictly into the target of a pointer.
+func (a *asked) read(into any) error { return schema.Read(a.body, into) }
+
+// problemFor is the problem of an error for the client.
+func (s *Server) problemFor(a *asked, err error) *api.Problem {
+	p := s.service.Problem(a.Context(), err, a.id)
+	if p.Cause != nil {
+		err = p.Cause
+	}
+	if p.Code == "internal" && a.RemoteAddr == client.LocalPeer { // the user of this process may read what else goes to the log
+		p.Detail = err.Error()
+		if at := (*fs.PathError)(nil); errors.As(err, &at) && filepath.IsAbs(at.Path) {
+			p.Title, p.Suggestions = "open "+at.Path, []string{"ls -ld " + at.Path + "  # what it is, and who may read it"}
+		}
+	}
+	if a.id != "" && p.Task == "" {
+		p.Task = a.id
+	}
+	return p
+}

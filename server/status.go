@@ -1,0 +1,210 @@
+package server
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+
+	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/server/metrics"
+)
+
+// serverRoutes are the routes about the server itself.
+func serverRoutes() []route {
+	return []route{
+		{on: "GET /healthz", open: true, answer: health{}, document: (*Server).healthz},
+		{on: "GET /readyz", open: true, answer: readiness{}, fails: []int{503}, serve: (*Server).readyz},
+		{on: "GET /login", open: true, media: "text/plain", forms: []string{jsonMedia}, serve: (*Server).login},
+		{on: "GET /openapi.json", media: jsonMedia, document: (*Server).describe},
+		{on: "GET /v1/openapi.json", media: jsonMedia, document: (*Server).describe},
+		{on: "GET /v1/version", answer: api.Version{},
+			document: func(s *Server, _ *asked) (any, error) { return s.opt.Version, nil }},
+		{on: "GET /metrics", media: "text/plain", forms: []string{"application/openmetrics-text"}, serve: (*Server).metrics},
+		{on: "GET /v1/server", answer: api.Server{}, document: func(s *Server, _ *asked) (any, error) { return s.state(), nil }},
+		{on: "POST /v1/server/drain", answer: api.Server{}, act: (*Server).drain},
+		{on: "DELETE /v1/server/drain", answer: api.Server{}, act: (*Server).admit},
+		{on: "POST /v1/server/stop", answer: api.Server{}, status: http.StatusAccepted, body: api.Stop{}, act: reads((*Server).quit)},
+	}
+}
+
+func (s *Server) state() api.Server {
+	out := api.Server{
+		PID: os.Getpid(), StartedAt: api.Stamp(s.begun.UnixMilli()), URL: s.opt.URL, Version: s.opt.Version.Version,
+		Draining: s.service.Draining(), Stopping: s.ending.Load() || s.stopping.Load(), Recovery: s.opt.Recovery.String(),
+		Streams: s.streams.open(),
+		Limits:  s.opt.Limits,
+	}
+	out.Limits.MaxStreams, out.Limits.MaxBody = s.opt.MaxStreams, s.opt.MaxBody
+	out.Runs.Running, out.Runs.Waiting, out.Runs.Queued = s.service.Load()
+	return out
+}
+
+func (s *Server) drain(*asked) (*reply, error) {
+	s.service.Drain()
+	s.opt.Log.Info("draining")
+	return &reply{doc: s.state()}, nil
+}
+
+func (s *Server) admit(*asked) (*reply, error) {
+	if s.ending.Load() {
+		return nil, problem(http.StatusConflict, "stopping", "The server is stopping", "it was asked to end and starts nothing more")
+	}
+	s.service.Undrain()
+	s.opt.Log.Info("not draining any more")
+	return &reply{doc: s.state()}, nil
+}
+
+// quit asks the program to end the server, and answers first.
+func (s *Server) quit(a *asked, how api.Stop) (*reply, error) {
+	if s.opt.Stop == nil {
+		return nil, problem(http.StatusConflict, "not_a_server", "That process is no server",
+			"it runs a task in a terminal, and ends with it", "POST /v1/tasks/{id}/cancel")
+	}
+	s.Leave()
+	s.opt.Stop(how.Now)
+	return &reply{doc: s.state()}, nil
+}
+
+// Leave marks the server as ending: /readyz reports it, and the server refuses new runs. It answers requests until
+// Serve returns.
+func (s *Server) Leave() {
+	s.ending.Store(true)
+	s.service.Drain()
+}
+
+// Recovery is the state of the recovery of runs that an earlier process left.
+type Recovery struct{ state atomic.Pointer[string] }
+
+// Set sets the state: going_on, done, failed.
+func (r *Recovery) Set(state string) { r.state.Store(&state) }
+
+func (r *Recovery) String() string {
+	if r != nil {
+		if state := r.state.Load(); state != nil {
+			return *state
+		}
+	}
+	return "none"
+}
+
+type health struct {
+	Status string `json:"status"`
+}
+
+func (s *Server) healthz(*asked) (any, error) { return health{"ok"}, nil }
+
+// readiness is the result of the checks, without paths: the route needs no token.
+type readiness struct {
+	Status string            `json:"status"` // ready, not ready
+	Checks map[string]string `json:"checks"`
+}
+
+// readyz checks whether tasks can be read and kept, and whether the server is stopping. It reports the recovery of an
+// earlier server's runs and does not wait for it.
+func (s *Server) readyz(w http.ResponseWriter, a *asked) *api.Problem {
+	out := readiness{"ready", map[string]string{"store": "ok", "server": "ok", "recovery": s.opt.Recovery.String()}}
+	if why := s.room(); why != "" {
+		out.Status, out.Checks["store"] = "not ready", why
+	}
+	switch {
+	case s.stopping.Load(), s.ending.Load():
+		out.Status, out.Checks["server"] = "not ready", "it is stopping"
+	case s.service.Draining():
+		out.Status, out.Checks["server"] = "not ready", "it starts no more runs"
+	}
+	status := http.StatusOK
+	if out.Status != "ready" {
+		status = http.StatusServiceUnavailable
+		w.Header().Set("Retry-After", "1")
+	}
+	if err := respond(w, a.Request, status, out); err != nil {
+		return s.service.Problem(a.Context(), err, "")
+	}
+	return nil
+}
+
+// leastRoom is the free space that a disk must have, in bytes: with less it cannot store a turn.
+const leastRoom = 1 << 20
+
+// room is why tasks of the root cannot be read or stored, without paths; "" when they can. It writes nothing. The root
+// may not exist yet: the first task makes it. A root that existed before and does not now is lost with all tasks.
+func (s *Server) room() string {
+	root := s.service.Root()
+	for _, dir := range []string{root, filepath.Join(root, "tasks")} {
+		f, err := os.Open(dir)
+		if err == nil {
+			_, err = f.Readdirnames(1)
+			f.Close()
+		}
+		switch {
+		case err == nil, errors.Is(err, io.EOF):
+			s.rooted.Store(true)
+		case errors.Is(err, fs.ErrNotExist) && dir == root && s.rooted.Load():
+			return "it is missing"
+		case errors.Is(err, fs.ErrNotExist) && dir == root:
+			return ""
+		case errors.Is(err, fs.ErrNotExist): // no task yet
+		case errors.Is(err, fs.ErrPermission):
+			return "it may not be read"
+		default:
+			return "it cannot be read"
+		}
+	}
+	return kept(root, leastRoom)
+}
+
+func (s *Server) describe(*asked) (any, error) {
+	doc, err := s.document()
+	return raw(doc), err
+}
+
+// login turns the key of the link into a cookie. The HEAD request of a prefetching browser does not use the key up.
+func (s *Server) login(w http.ResponseWriter, a *asked) *api.Problem {
+	if a.Method != http.MethodGet {
+		w.WriteHeader(http.StatusNoContent)
+		return nil
+	}
+	if !s.door.use(a.text["key"]) {
+		return problem(http.StatusUnauthorized, "login_used", "The log-in link does not work",
+			"it was used, or belongs to another start of the server", "roost serve prints a new one at each start")
+	}
+	http.SetCookie(w, s.door.cookie(a.TLS != nil))
+	if strings.Contains(strings.Join(a.Header.Values("Accept"), ","), jsonMedia) { // a program, which needs no redirect
+		w.WriteHeader(http.StatusNoContent)
+		return nil
+	}
+	http.Redirect(w, a.Request, "/v1/tasks", http.StatusSeeOther)
+	return nil
+}
+
+// metrics answers with all metrics.
+func (s *Server) metrics(w http.ResponseWriter, a *asked) *api.Problem {
+	var b metrics.Text
+	b.Build(s.opt.Version.Version, s.opt.Version.Go)
+	if s.service.ReadOnly() == nil {
+		running, waiting, queued := s.service.Load()
+		b.Gauges("roost_runs", "Runs of this process by state.", "state",
+			map[string]float64{"running": float64(running), "waiting": float64(waiting), "queued": float64(queued)})
+		if open, err := s.service.Questions(a.Context(), ""); err == nil { // an unknown value is left out
+			b.Gauge("roost_questions_open", "Open questions and approvals of all tasks.", float64(len(open)))
+		}
+	}
+	draining := 0.0
+	if s.service.Draining() {
+		draining = 1
+	}
+	b.Gauge("roost_draining", "1 while no new runs are started.", draining)
+	b.Gauge("roost_stream_followers", "Event streams that are open.", float64(s.streams.open()))
+	s.counted.Write(&b)
+	if s.opt.Watch != nil {
+		s.opt.Watch.Write(&b)
+	}
+	b.Process()
+	send(w, a.Request, http.StatusOK, metrics.Media, []byte(b.String()))
+	return nil
+}
