@@ -61,18 +61,6 @@ func (d DeletedTask) QualifiedName() string {
 	return OwnSource + ":" + d.Name
 }
 
-// SummaryOfDeleted is the row of a deleted task, with its labels.
-func (s *Store) SummaryOfDeleted(ctx context.Context, d DeletedTask, table overlay.Table) api.Summary {
-	if d.missing {
-		sum := api.Summary{ID: d.Ref.ID, Source: d.Ref.Source, Path: d.Ref.Dir, Status: "idle"}.Filled()
-		ApplyLabels(&sum, table)
-		return sum
-	}
-	sum := s.SummaryOf(ctx, d.Ref)
-	ApplyLabels(&sum, table) // our own tasks have none there
-	return sum
-}
-
 // Deleted lists the deleted tasks, newest first, and the hidden ones whose journal was purged. It reads no task.
 func (s *Store) Deleted(ctx context.Context) ([]DeletedTask, error) {
 	table, err := s.Overlay(ctx)
@@ -112,36 +100,6 @@ func (s *Store) Deleted(ctx context.Context) ([]DeletedTask, error) {
 		return cmp.Or(cmp.Compare(b.At, a.At), strings.Compare(a.Name, b.Name))
 	})
 	return out, nil
-}
-
-// FindDeleted resolves the name of a deleted task as Find does: the whole name, or a unique beginning or end of the id.
-func (s *Store) FindDeleted(ctx context.Context, given string) (DeletedTask, error) {
-	all, err := s.Deleted(ctx)
-	if err != nil {
-		return DeletedTask{}, err
-	}
-	part := matching(given, all, func(d DeletedTask, source string) bool { return d.Ref.Source == source },
-		func(d DeletedTask) string {
-			if d.Hidden {
-				return d.Ref.ID
-			}
-			return d.Name
-		})
-	switch len(part) {
-	case 0:
-		return DeletedTask{}, fmt.Errorf("%w in the trash: %q", ErrNotFound, given)
-	case 1:
-		return part[0], nil
-	}
-	e := &AmbiguousError{Given: given}
-	for _, d := range part {
-		ref := d.Ref
-		if !d.Hidden {
-			ref.ID = d.Name
-		}
-		e.Candidates = append(e.Candidates, ref)
-	}
-	return DeletedTask{}, e
 }
 
 // vanished reports whether a task disappeared since it was found, into the trash or for good, while its storage is

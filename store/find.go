@@ -3,7 +3,6 @@ package store
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,29 +10,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/roost-dev/roost/api"
-	"github.com/roost-dev/roost/catalog"
-	"github.com/roost-dev/roost/store/overlay"
 )
-
-// OwnSource is the name of Roost's own root among the sources.
-const OwnSource = overlay.OwnSource
-
-// Ref is one task in one place.
-type Ref struct {
-	ID     string
-	Source string // "roost", or the source's name, e.g. "roo-code"
-	Tool   string // roost, roo, cline, zoo, kilo
-	Dir    string // the folder with the JSON files; of a subagent of Cline's its transcript
-	Log    string // the folder with journal, index, lock and blobs; it may not exist yet
-	Own    bool   // it is in Roost's own root
-}
-
-// Foreign reports whether another tool made the task and still owns its folder.
-func (r Ref) Foreign() bool { return !r.Own }
-
-// ErrNotFound: no task has that reference.
-var ErrNotFound = errors.New("no such task")
 
 // AmbiguousError: several tasks match a reference.
 type AmbiguousError struct {
@@ -60,36 +40,6 @@ func (e *AmbiguousError) Names() []string {
 	return names
 }
 
-// RootError: Roost's own root cannot be used. There is no silent fallback.
-type RootError struct {
-	Path  string
-	Check string // the check that failed
-	Err   error
-}
-
-func (e *RootError) Error() string {
-	if e.Err != nil {
-		return fmt.Sprintf("root %s: %s: %v", e.Path, e.Check, e.Err)
-	}
-	return fmt.Sprintf("root %s: %s", e.Path, e.Check)
-}
-
-func (e *RootError) Unwrap() error { return e.Err }
-
-// CheckID is an error for a task whose folder name cannot become a path of ours.
-func CheckID(r Ref) error {
-	if !api.ValidTaskID(r.ID) {
-		return fmt.Errorf("task folder %s: its name cannot be a task id of Roost; import it under a new one", r.Dir)
-	}
-	return nil
-}
-
-// OwnRef is a task in Roost's own root.
-func (s *Store) OwnRef(id string) Ref {
-	dir := filepath.Join(s.TasksDir(), id)
-	return Ref{ID: id, Source: OwnSource, Tool: "roost", Dir: dir, Log: dir, Own: true}
-}
-
 // RefsAndSources names every task folder of every source, also empty and damaged ones, without those that were deleted
 // in Roost, and the state of each source. It opens no task: names cost one look into each source. An overlay that cannot
 // be read hides nothing.
@@ -111,40 +61,6 @@ func (s *Store) RefsAndSources(ctx context.Context) ([]Ref, []api.SourceState, e
 		}
 		return hidden
 	}), states, nil
-}
-
-// everyRef lists every task folder of every source.
-func (s *Store) everyRef(ctx context.Context) ([]Ref, []api.SourceState, error) {
-	var out []Ref
-	var states []api.SourceState
-	list, err := s.sources(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, src := range list {
-		state := src.state()
-		out = slices.Grow(out, len(src.ids))
-		for _, id := range src.ids {
-			out = append(out, s.ref(src, id))
-		}
-		state.Tasks = len(src.ids)
-		states = append(states, state)
-	}
-	return out, states, nil
-}
-
-func (s *Store) ref(src Source, id string) Ref {
-	if r, ok := src.gone[id]; ok {
-		return r
-	}
-	r := Ref{ID: id, Source: src.Name, Tool: src.Tool, Dir: filepath.Join(src.Tasks, id), Own: src.Own}
-	if dir, ok := src.at[id]; ok {
-		r.Dir = dir
-	}
-	if r.Log = r.Dir; !src.Own {
-		r.Log = filepath.Join(s.AdoptedDir(src.Name), id)
-	}
-	return r
 }
 
 // Find resolves what a user typed: an id, its unique beginning or end, or SOURCE:ID. It creates nothing.
@@ -224,6 +140,64 @@ func (s *Store) find(ctx context.Context, given string) (found, all []Ref, err e
 	return nil, nil, many
 }
 
+// FindChild finds a child of a task by its whole id, in Roost's own root or in the parent's storage. Otherwise the error
+// is ErrNotFound.
+func (s *Store) FindChild(ctx context.Context, parent Ref, id string) (Ref, error) {
+	if !api.ValidTaskID(id) {
+		return Ref{}, fmt.Errorf("%w: %q", ErrNotFound, id)
+	}
+	if own := s.OwnRef(id); exists(own.Dir, "") {
+		return own, nil
+	}
+	all, err := s.Refs(ctx)
+	if err != nil {
+		return Ref{}, err
+	}
+	if i := slices.IndexFunc(all, func(r Ref) bool { return r.ID == id && r.Source == parent.Source }); i >= 0 {
+		return all[i], nil
+	}
+	if t, err := s.FindDeleted(ctx, id); err == nil {
+		return Ref{}, &TrashedError{Given: id, Name: t.Name}
+	}
+	return Ref{}, fmt.Errorf("%w: %q", ErrNotFound, id)
+}
+
+// FindLatest is Find, and Latest of what it finds.
+func (s *Store) FindLatest(ctx context.Context, given string) (Ref, error) {
+	ref, err := s.Find(ctx, given)
+	if err != nil {
+		return ref, err
+	}
+	return s.Latest(ref), nil
+}
+
+// Latest is the task that continues a foreign one, or the task itself.
+func (s *Store) Latest(ref Ref) Ref {
+	if fork, ok := s.Continued(ref); ok {
+		return fork
+	}
+	return ref
+}
+
+// Continued is the task in Roost's own root that continues a foreign one, if there is one: its settings and messages are
+// the newer ones. Owning either of the two owns that task.
+func (s *Store) Continued(ref Ref) (Ref, bool) {
+	if ref.Own {
+		return Ref{}, false
+	}
+	fork := s.OwnRef(forkID(ref))
+	return fork, HasJournal(fork.Log)
+}
+
+// forkSpace keeps ids of forks apart from all other name-based ids.
+var forkSpace = uuid.MustParse("7d0a1f5e-1f5b-5c1e-9a35-6f0f7a6f2c11")
+
+// forkID is the id under which a foreign task is continued. It follows from the task's place: continuing it again, also
+// from two processes at the same moment, leads to the same fork. A random id would make a new fork each time.
+func forkID(from Ref) string {
+	return uuid.NewSHA1(forkSpace, []byte(from.Source+"\x00"+from.ID)).String()
+}
+
 // matching are the tasks that a user may have named: by the whole name, else by its beginning or end, and of a source
 // where one is given.
 func matching[T any](given string, all []T, in func(T, string) bool, name func(T) string) []T {
@@ -245,6 +219,36 @@ func matching[T any](given string, all []T, in func(T, string) bool, name func(T
 		return exact
 	}
 	return part
+}
+
+// FindDeleted resolves the name of a deleted task as Find does: the whole name, or a unique beginning or end of the id.
+func (s *Store) FindDeleted(ctx context.Context, given string) (DeletedTask, error) {
+	all, err := s.Deleted(ctx)
+	if err != nil {
+		return DeletedTask{}, err
+	}
+	part := matching(given, all, func(d DeletedTask, source string) bool { return d.Ref.Source == source },
+		func(d DeletedTask) string {
+			if d.Hidden {
+				return d.Ref.ID
+			}
+			return d.Name
+		})
+	switch len(part) {
+	case 0:
+		return DeletedTask{}, fmt.Errorf("%w in the trash: %q", ErrNotFound, given)
+	case 1:
+		return part[0], nil
+	}
+	e := &AmbiguousError{Given: given}
+	for _, d := range part {
+		ref := d.Ref
+		if !d.Hidden {
+			ref.ID = d.Name
+		}
+		e.Candidates = append(e.Candidates, ref)
+	}
+	return DeletedTask{}, e
 }
 
 // outOfReach is a note for a task that was not found: it may be in a storage that cannot be read now. It is "" when all
@@ -309,6 +313,20 @@ func (s *Store) adoptedLogs() (out []Ref) {
 	return out
 }
 
+// LogRef is a reference to a task's journal alone, by its names in a feed. It does not check that the journal exists.
+func (s *Store) LogRef(source, id string) (Ref, bool) {
+	switch {
+	case source == overlaySource && id == overlayID:
+		return s.overlayRef(), true
+	case !api.ValidTaskID(id) || !api.ValidTaskID(source):
+		return Ref{}, false
+	case source == OwnSource:
+		return s.OwnRef(id), true
+	}
+	dir := filepath.Join(s.AdoptedDir(source), id)
+	return Ref{ID: id, Source: source, Dir: dir, Log: dir}, true
+}
+
 // Refs is RefsAndSources without the sources.
 func (s *Store) Refs(ctx context.Context) ([]Ref, error) {
 	refs, _, err := s.RefsAndSources(ctx)
@@ -348,57 +366,3 @@ func (s *Store) Recent(ctx context.Context, since int64, limit int) ([]Ref, erro
 	}
 	return out, nil
 }
-
-// Candidates are the tasks that a search looks through: those that a list has, each in the first of its places that the
-// filter keeps. Every file of them was compared with what the catalogue was derived from. The caller closes them.
-type Candidates struct {
-	Tasks   []Candidate
-	Sources []api.SourceState // nothing is counted but tasks
-
-	lines *lines
-}
-
-// Candidate is a task to look through.
-type Candidate struct {
-	Ref   Ref
-	TS    int64  // of its row
-	Size  int64  // of Roo's files
-	Stamp string // while it stays the same, so do the task's messages; "" = unknown
-
-	line *entry
-}
-
-// Candidates finds the tasks that a filter keeps. Its Sort, Limit and Cursor do not count.
-func (s *Store) Candidates(ctx context.Context, f Filter) (*Candidates, error) {
-	l, err := s.lines(ctx, catalog.ReadRows(ctx, s.opt.Cache, build(), catalog.Bare), true)
-	if err != nil {
-		l.keep(ctx)
-		l.close()
-		return nil, err
-	}
-	l.mark()
-	out := &Candidates{Sources: l.states, lines: l}
-	for _, ln := range l.united(ctx, f.matcher()) {
-		if ln.lost {
-			continue
-		}
-		c := Candidate{Ref: l.ref(ln), TS: ln.row.TS, Size: ln.row.Size, line: ln}
-		if ln.row.Known {
-			c.Stamp = fmt.Sprintf("%016x", catalog.Mix(catalog.MixText(ln.row.Digest, ln.row.Files), ln.row.Item))
-		}
-		out.Tasks = append(out.Tasks, c)
-	}
-	l.keep(ctx)
-	return out, nil
-}
-
-// Summary is a candidate's row as it is shown.
-func (c *Candidates) Summary(ctx context.Context, of Candidate) api.Summary {
-	return c.lines.summaries(ctx, []*entry{of.line})[0]
-}
-
-// Unchanged reports whether a candidate's stamp is still that of the task.
-func (c *Candidates) Unchanged(of Candidate) bool { return of.Stamp != "" && c.lines.holds(of.line) }
-
-// Close lets go of the folders and of the catalogue.
-func (c *Candidates) Close() { c.lines.close() }

@@ -172,8 +172,6 @@ func (t taskDirs) files(ref Ref) (string, bool) {
 	return strings.Join(names, "\x00"), ok
 }
 
-const journalName = "journal.jsonl"
-
 // filesMost bounds how many files of one task are looked at in each list. One that
 // has more is read each time.
 const filesMost = 4096

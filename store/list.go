@@ -3,48 +3,21 @@ package store
 import (
 	"cmp"
 	"context"
-	"encoding/base64"
 	"fmt"
 	"iter"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/catalog"
 	"github.com/roost-dev/roost/esjson"
-	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store/infer"
+	"github.com/roost-dev/roost/store/overlay"
 )
-
-// Filter narrows and orders a list. Zero members do not filter.
-type Filter struct {
-	Workspace string // the folder, by whichever path it was reached
-	Status    string
-	Source    string // a source's or a tool's name
-	Tag       string // one that the person gave it
-	Query     string // words that the title or id must hold
-	Model     string // words that the model's name must hold
-	MinCost   *money.USD
-	MaxCost   *money.USD // a task whose cost is unknown passes neither
-	Since     int64      // Unix milliseconds
-	Until     int64
-	Sort      string   // newest (default; pinned ones first), oldest, cost, tokens
-	Damaged   bool     // only damaged ones
-	Logged    bool     // only those that Roost has a journal of
-	Statuses  []string // any of them; none = all
-	Empty     bool     // also folders without message bytes
-	Tree      bool     // subtasks behind their parents; a page has whole families, and Limit or some more tasks
-	Limit     int
-	Cursor    string // begins behind the last task of the page that gave it
-
-	closely bool // compare every file of every task, however long that takes
-}
 
 // Listing is one page of a list and what was found in all.
 type Listing struct {
@@ -85,86 +58,23 @@ func (s *Store) List(ctx context.Context, f Filter) (Listing, error) {
 	return out, ctx.Err()
 }
 
+// SummaryOfDeleted is the row of a deleted task, with its labels.
+func (s *Store) SummaryOfDeleted(ctx context.Context, d DeletedTask, table overlay.Table) api.Summary {
+	if d.missing {
+		sum := api.Summary{ID: d.Ref.ID, Source: d.Ref.Source, Path: d.Ref.Dir, Status: "idle"}.Filled()
+		ApplyLabels(&sum, table)
+		return sum
+	}
+	sum := s.SummaryOf(ctx, d.Ref)
+	ApplyLabels(&sum, table) // our own tasks have none there
+	return sum
+}
+
 // SummaryOf reads one task, without its labels in the overlay. A task that cannot be read is a damaged task, not
 // an error.
 func (s *Store) SummaryOf(ctx context.Context, ref Ref) api.Summary {
 	sum, _ := s.derive(ctx, ref)
 	return sum
-}
-
-// extent is what a list reads of all rows; the summaries of a page are read by themselves.
-func (f Filter) extent() catalog.Extent {
-	switch {
-	case f.Limit <= 0:
-		return catalog.Summaries
-	case f.Query != "":
-		return catalog.Titles
-	}
-	return catalog.Bare
-}
-
-// matcher is a filter at work: what all tasks are compared with is made once.
-type matcher struct {
-	Filter
-	folder string
-	same   map[string]bool // whether a workspace is the one that was asked for
-}
-
-func (f Filter) matcher() *matcher {
-	out := &matcher{Filter: f, same: map[string]bool{}}
-	if f.Workspace != "" {
-		out.folder = clean(f.Workspace)
-	}
-	return out
-}
-
-func (f *matcher) keeps(t *catalog.Row, source string) bool {
-	switch {
-	case t.Empty && !f.Empty, !t.Empty && f.Empty && f.Damaged:
-		return false
-	case f.Damaged && !t.Damaged, f.Logged && !t.Logged:
-		return false
-	case f.Workspace != "" && !f.in(t.Workspace):
-		return false
-	case f.Tag != "" && !slices.Contains(t.Tags, f.Tag):
-		return false
-	case f.Status != "" && t.Status != f.Status:
-		return false
-	case len(f.Statuses) > 0 && !slices.Contains(f.Statuses, t.Status):
-		return false
-	case f.Source != "" && source != f.Source && t.Tool != f.Source:
-		return false
-	case f.Since != 0 && t.TS < f.Since, f.Until != 0 && t.TS >= f.Until:
-		return false
-	case f.MinCost != nil && (!t.Priced || t.Cost < int64(*f.MinCost)), f.MaxCost != nil && (!t.Priced || t.Cost > int64(*f.MaxCost)):
-		return false
-	}
-	return holds(t.Model, f.Model) && (f.Query == "" || holds(t.Title+" "+t.ID, f.Query))
-}
-
-func (f *matcher) in(workspace string) bool {
-	same, ok := f.same[workspace]
-	if !ok {
-		same = clean(workspace) == f.folder
-		f.same[workspace] = same
-	}
-	return same
-}
-
-// holds reports whether a text has all words of a query in it, in either case.
-func holds(text, query string) bool {
-	text = strings.ToLower(text)
-	lacks := func(word string) bool { return !strings.Contains(text, word) }
-	return !slices.ContainsFunc(strings.Fields(strings.ToLower(query)), lacks)
-}
-
-// position is where a task is in the order of a list. No two tasks have the same one, so a
-// cursor that names a position stays right when tasks before it come or go.
-type position struct {
-	pinned     int64 // 1 for a pinned task
-	ts         int64
-	amount     int64 // what an order by cost or tokens compares
-	source, id string
 }
 
 func (l *lines) position(f Filter, ln *entry) position {
@@ -179,71 +89,6 @@ func (l *lines) position(f Filter, ln *entry) position {
 		p.amount = ln.row.Tokens
 	}
 	return p
-}
-
-// order compares two positions: by what the list is sorted by, then the newest first, then by
-// source and id.
-func (f Filter) order(a, b position) int {
-	return cmp.Or(f.compare(a, b), cmp.Compare(b.ts, a.ts), strings.Compare(a.source, b.source), strings.Compare(a.id, b.id))
-}
-
-func (f Filter) compare(a, b position) int {
-	switch f.Sort {
-	case "oldest":
-		return cmp.Compare(a.ts, b.ts)
-	case "cost", "tokens":
-		return cmp.Compare(b.amount, a.amount)
-	}
-	// An order by cost or age is strict, this one is for people.
-	return cmp.Or(cmp.Compare(b.pinned, a.pinned), cmp.Compare(b.ts, a.ts))
-}
-
-// sortName is what a cursor calls the order of a list. In a tree a place means another thing.
-func (f Filter) sortName() string {
-	name := cmp.Or(f.Sort, "newest")
-	if f.Tree {
-		name += "-tree"
-	}
-	return name
-}
-
-// cursor names a position: the order, what the order compares, and the task, whose name may
-// hold any byte. It has only letters, digits and -_. in it.
-func (f Filter) cursor(p position) string {
-	task := base64.RawURLEncoding.EncodeToString([]byte(p.source + "\x00" + p.id))
-	return fmt.Sprintf("%s.%d.%d.%d.%s", f.sortName(), p.pinned, p.ts, p.amount, task)
-}
-
-// ValidCursor reports whether the cursor is none, or one that a list in this order gave.
-func (f Filter) ValidCursor() bool {
-	_, err := f.after()
-	return err == nil
-}
-
-// after reads the cursor. It is nil when there is none.
-func (f Filter) after() (*position, error) {
-	if f.Cursor == "" {
-		return nil, nil
-	}
-	bad := fmt.Errorf("cursor %q: no list sorted by %q gave it", f.Cursor, f.sortName())
-	fields := strings.Split(f.Cursor, ".")
-	if len(fields) != 5 || fields[0] != f.sortName() {
-		return nil, bad
-	}
-	var n [3]int64
-	for i := range n {
-		var err error
-		if n[i], err = strconv.ParseInt(fields[i+1], 10, 64); err != nil {
-			return nil, bad
-		}
-	}
-	task, err := base64.RawURLEncoding.DecodeString(fields[4])
-	if err != nil {
-		return nil, bad
-	}
-	p := &position{pinned: n[0], ts: n[1], amount: n[2]}
-	p.source, p.id, _ = strings.Cut(string(task), "\x00")
-	return p, nil
 }
 
 // sort orders lines.
@@ -496,23 +341,6 @@ var build = sync.OnceValue(func() uint64 {
 	return digest
 })
 
-// lostSources are the known storages at or below a path that cannot be read now. A source's
-// name follows from where it really is, which cannot be found out now.
-func lostSources(rows *catalog.Reading, src Source) (out []Source) {
-	if src.err == nil {
-		return nil
-	}
-	below := strings.TrimSuffix(src.Path, string(filepath.Separator)) + string(filepath.Separator)
-	for _, known := range rows.Sources() {
-		if known.Path == src.Path || strings.HasPrefix(known.Path, below) {
-			out = append(out, Source{
-				Name: known.Name, Tool: known.Tool, byPath: known.ByPath, Path: known.Path, Tasks: known.Tasks, err: src.err,
-			})
-		}
-	}
-	return out
-}
-
 // forgottenAfter is how long the catalogue remembers a storage that no list names.
 const forgottenAfter = 100 * 24 * time.Hour
 
@@ -582,22 +410,56 @@ func (l *lines) change(i int) (ch catalog.Change, changed bool) {
 	return ch, was != now || seen > seenEvery || len(ch.Put)+len(ch.Update)+len(ch.Gone) > 0
 }
 
-// indexDigest is a digest of the indexes beside the task folders; 0 when they changed
-// just now.
-func (s *Store) indexDigest(tasks string) uint64 {
-	digest, now := uint64(1), s.clock()
-	for _, p := range roofmt.RowPrints(tasks) {
-		if p.Exists && !s.calm(p.MTime, now) {
-			return 0
-		}
-		for _, n := range []int64{p.Size, p.MTime, int64(p.Inode)} {
-			digest = catalog.Mix(digest, uint64(n))
-		}
-	}
-	return digest | 1
+// Candidates are the tasks that a search looks through: those that a list has, each in the first of its places that the
+// filter keeps. Every file of them was compared with what the catalogue was derived from. The caller closes them.
+type Candidates struct {
+	Tasks   []Candidate
+	Sources []api.SourceState // nothing is counted but tasks
+
+	lines *lines
 }
 
-// itemDigest is a digest of a task's entry in an index.
-func (s *Store) itemDigest(dir string) uint64 {
-	return catalog.MixText(1, string(s.rows.row(dir))) | 1
+// Candidate is a task to look through.
+type Candidate struct {
+	Ref   Ref
+	TS    int64  // of its row
+	Size  int64  // of Roo's files
+	Stamp string // while it stays the same, so do the task's messages; "" = unknown
+
+	line *entry
 }
+
+// Candidates finds the tasks that a filter keeps. Its Sort, Limit and Cursor do not count.
+func (s *Store) Candidates(ctx context.Context, f Filter) (*Candidates, error) {
+	l, err := s.lines(ctx, catalog.ReadRows(ctx, s.opt.Cache, build(), catalog.Bare), true)
+	if err != nil {
+		l.keep(ctx)
+		l.close()
+		return nil, err
+	}
+	l.mark()
+	out := &Candidates{Sources: l.states, lines: l}
+	for _, ln := range l.united(ctx, f.matcher()) {
+		if ln.lost {
+			continue
+		}
+		c := Candidate{Ref: l.ref(ln), TS: ln.row.TS, Size: ln.row.Size, line: ln}
+		if ln.row.Known {
+			c.Stamp = fmt.Sprintf("%016x", catalog.Mix(catalog.MixText(ln.row.Digest, ln.row.Files), ln.row.Item))
+		}
+		out.Tasks = append(out.Tasks, c)
+	}
+	l.keep(ctx)
+	return out, nil
+}
+
+// Summary is a candidate's row as it is shown.
+func (c *Candidates) Summary(ctx context.Context, of Candidate) api.Summary {
+	return c.lines.summaries(ctx, []*entry{of.line})[0]
+}
+
+// Unchanged reports whether a candidate's stamp is still that of the task.
+func (c *Candidates) Unchanged(of Candidate) bool { return of.Stamp != "" && c.lines.holds(of.line) }
+
+// Close lets go of the folders and of the catalogue.
+func (c *Candidates) Close() { c.lines.close() }

@@ -186,6 +186,21 @@ func (l *lines) index(i int, src Source) {
 	l.states[i].Problem = l.s.rows.problem(src.Tasks)
 }
 
+// indexDigest is a digest of the indexes beside the task folders; 0 when they changed
+// just now.
+func (s *Store) indexDigest(tasks string) uint64 {
+	digest, now := uint64(1), s.clock()
+	for _, p := range roofmt.RowPrints(tasks) {
+		if p.Exists && !s.calm(p.MTime, now) {
+			return 0
+		}
+		for _, n := range []int64{p.Size, p.MTime, int64(p.Inode)} {
+			digest = catalog.Mix(digest, uint64(n))
+		}
+	}
+	return digest | 1
+}
+
 // holds reports whether a row is that of the task as it is now.
 func (l *lines) holds(ln *entry) bool {
 	dirs, row := l.dirs[ln.src], ln.row
@@ -211,6 +226,11 @@ func (l *lines) holds(ln *entry) bool {
 	}
 	row.Indexes, ln.verified = indexes, indexes != 0
 	return true
+}
+
+// itemDigest is a digest of a task's entry in an index.
+func (s *Store) itemDigest(dir string) uint64 {
+	return catalog.MixText(1, string(s.rows.row(dir))) | 1
 }
 
 func (l *lines) ref(ln *entry) Ref { return l.s.ref(l.srcs[ln.src], ln.row.ID) }

@@ -6,20 +6,17 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
-	"sync"
-	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/internal/failpoint"
-	proc "github.com/roost-dev/roost/internal/process"
 	"github.com/roost-dev/roost/journal"
-	"github.com/roost-dev/roost/journal/filelog"
 	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/store/feed"
 	"github.com/roost-dev/roost/store/fold"
 	"github.com/roost-dev/roost/store/intake"
+	"github.com/roost-dev/roost/store/overlay"
 	"github.com/roost-dev/roost/store/projection"
 	"github.com/roost-dev/roost/task"
 )
@@ -117,45 +114,6 @@ func (s *Store) Own(ctx context.Context, ref Ref) (*Owned, error) {
 		return nil, errors.Join(err, t.Close(ctx))
 	}
 	return owned, nil
-}
-
-// staysInPlace reports whether a foreign task is continued in its own folder: where Roost's writer is proven for the
-// tool, and would not drop messages that Roost left out when it read the folder.
-func staysInPlace(ref Ref, folder *roofmt.Folder) bool {
-	return continuedInPlace(ref.toolOf(folder)) && !folder.Abridged
-}
-
-// toolOf is the tool that made the task in a folder.
-func (r Ref) toolOf(folder *roofmt.Folder) string {
-	if r.Tool != "" && !r.Own {
-		return r.Tool
-	}
-	return string(folder.Origin.Tool)
-}
-
-// tags reports whether the task's history is tagged when it is adopted: a task that stays in another tool's folder
-// keeps that tool's own bookkeeping.
-func (r Ref) tags(folder *roofmt.Folder) bool { return r.Own || !staysInPlace(r, folder) }
-
-// continuedInPlace reports whether Roost's writer is proven for a tool's folders.
-func continuedInPlace(tool string) bool { return tool != "cline" && tool != "kilo" }
-
-// CanAdopt reports whether the task can be continued in its own folder.
-func (r Ref) CanAdopt() bool { return continuedInPlace(r.Tool) && !projection.Linked(r.Dir) }
-
-// readFolder reads the task's folder while no program writes it; nil when there is no folder.
-func (t *Task) readFolder(ctx context.Context) (*roofmt.Folder, error) {
-	// Remove locks that a killed process of Roost left: the read would wait for them. The read reports locks that cannot
-	// be removed.
-	_ = roofmt.Sweep(ctx, t.Ref.Dir)
-	folder, err := intake.ReadSettled(ctx, t.Ref.Dir, projection.Read(t.Ref.Log), t.store.wait)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("task %s: %w", t.Ref.ID, err)
-	}
-	return folder, nil
 }
 
 func (s *Store) adoptOrTakeIn(ctx context.Context, o *Owned, folder *roofmt.Folder) error {
@@ -275,42 +233,6 @@ func (t *Task) CommitDurably(ctx context.Context, what string, events ...task.Ev
 	return err
 }
 
-// forkSpace keeps ids of forks apart from all other name-based ids.
-var forkSpace = uuid.MustParse("7d0a1f5e-1f5b-5c1e-9a35-6f0f7a6f2c11")
-
-// forkID is the id under which a foreign task is continued. It follows from the task's place: continuing it again, also
-// from two processes at the same moment, leads to the same fork. A random id would make a new fork each time.
-func forkID(from Ref) string {
-	return uuid.NewSHA1(forkSpace, []byte(from.Source+"\x00"+from.ID)).String()
-}
-
-// Continued is the task in Roost's own root that continues a foreign one, if there is one: its settings and messages are
-// the newer ones. Owning either of the two owns that task.
-func (s *Store) Continued(ref Ref) (Ref, bool) {
-	if ref.Own {
-		return Ref{}, false
-	}
-	fork := s.OwnRef(forkID(ref))
-	return fork, HasJournal(fork.Log)
-}
-
-// Latest is the task that continues a foreign one, or the task itself.
-func (s *Store) Latest(ref Ref) Ref {
-	if fork, ok := s.Continued(ref); ok {
-		return fork
-	}
-	return ref
-}
-
-// FindLatest is Find, and Latest of what it finds.
-func (s *Store) FindLatest(ctx context.Context, given string) (Ref, error) {
-	ref, err := s.Find(ctx, given)
-	if err != nil {
-		return ref, err
-	}
-	return s.Latest(ref), nil
-}
-
 // fork continues a task whose format has no proven writer as a task of Roost's own root: first as a new one, then always
 // as that one.
 func (s *Store) fork(ctx context.Context, from Ref, folder *roofmt.Folder) (*Owned, error) {
@@ -411,129 +333,29 @@ func (s *Store) CreateOnce(ctx context.Context, created task.Created, events ...
 	return &Owned{Task: t}, true, nil
 }
 
-// FindChild finds a child of a task by its whole id, in Roost's own root or in the parent's storage. Otherwise the error
-// is ErrNotFound.
-func (s *Store) FindChild(ctx context.Context, parent Ref, id string) (Ref, error) {
-	if !api.ValidTaskID(id) {
-		return Ref{}, fmt.Errorf("%w: %q", ErrNotFound, id)
+// Announce announces in the feed how far a task's journal goes, for an owner that could not: one that was killed, or
+// one that wrote the journal before its folder was in place.
+func (s *Store) Announce(ctx context.Context, ref Ref) error {
+	held := s.Held(ref) // before its head is read: an owner that comes later announces more
+	if IsOverlay(ref) && !held {
+		table, err := s.Overlay(ctx)
+		if err == nil && len(s.untrueDeletions(table, 0)) > 0 { // ChangeOverlay repairs them
+			err = s.ChangeOverlay(ctx, func(overlay.Table, overlay.Append) error { return nil })
+		}
+		if err != nil {
+			return err
+		}
 	}
-	if own := s.OwnRef(id); exists(own.Dir, "") {
-		return own, nil
-	}
-	all, err := s.Refs(ctx)
+	log, err := s.Follow(ref)
 	if err != nil {
-		return Ref{}, err
+		return err
 	}
-	if i := slices.IndexFunc(all, func(r Ref) bool { return r.ID == id && r.Source == parent.Source }); i >= 0 {
-		return all[i], nil
-	}
-	if t, err := s.FindDeleted(ctx, id); err == nil {
-		return Ref{}, &TrashedError{Given: id, Name: t.Name}
-	}
-	return Ref{}, fmt.Errorf("%w: %q", ErrNotFound, id)
-}
-
-// holderWait bounds how long ownLog waits for a lock whose holder is dead. On a busy machine, a child may need that
-// long to reach its exec.
-const holderWait = 10 * time.Second
-
-// ownLog locks and opens a log for writing. A process that was killed while it started a command leaves a child that
-// has the lock open until the command's exec: the holder is dead, and the lock is not free yet.
-func ownLog(ctx context.Context, dir string, o filelog.Options) (journal.Owner, error) {
-	o.Known = max(o.Known, projection.Read(dir).Seq) // before the lock is taken: then it is not newer than the log
-	for end := time.Now().Add(holderWait); ; {
-		log, err := filelog.Own(ctx, dir, o)
-		var busy *journal.BusyError
-		if err == nil || !errors.As(err, &busy) || !filelog.Here(busy.Holder) || proc.Alive(busy.Holder.PID) || time.Now().After(end) {
-			return log, err
+	defer log.Close()
+	for c, err := range journal.Whole(log.ReadBackward(ctx, 0)) {
+		if err != nil {
+			return err
 		}
-		select {
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
-}
-
-// A caller that changes a task it has read wants the task to be as it read it. Another process may have changed the
-// task since. So the heads are compared once the lock is held and before anything is written: a refused change leaves
-// the task as it was.
-
-// ErrMoved: the task changed since the caller read it.
-var ErrMoved = errors.New("the task changed since it was read")
-
-type expectKey struct{}
-
-// expectation is the head that a caller expects a task's journal to have.
-type expectation struct {
-	log string
-
-	mu   sync.Mutex
-	seq  uint64
-	over bool
-}
-
-// Expecting is a context in which a task is only taken over, deleted or labelled while its journal ends with commit
-// seq, 0 meaning that it has no journal; otherwise the error is ErrMoved. Changes made in the context itself move the
-// expected commit forward. It holds until done is called.
-func Expecting(ctx context.Context, ref Ref, seq uint64) (_ context.Context, done func()) {
-	e := &expectation{log: ref.Log, seq: seq}
-	return context.WithValue(ctx, expectKey{}, e), func() {
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		e.over = true
-	}
-}
-
-// expected is the expectation that a context has of a task; nil when there is none.
-func expected(ctx context.Context, ref Ref) *expectation {
-	e, _ := ctx.Value(expectKey{}).(*expectation)
-	if e == nil || e.log != ref.Log {
-		return nil
-	}
-	return e
-}
-
-// MeetsExpectation is an ErrMoved when the context expects the task's journal to end with another commit than it
-// does. It is for a change that takes no lock on the journal.
-func MeetsExpectation(ctx context.Context, ref Ref) error {
-	if wants := expected(ctx, ref); wants != nil {
-		return wants.meets(HeadOf(ctx, ref.Log))
+		return feed.NewWriter(s.FeedDir(), s.opt.Now).Append(feed.Line{Source: ref.Source, Task: ref.ID, Epoch: c.Epoch, From: c.Seq, To: c.Seq, End: !held})
 	}
 	return nil
-}
-
-// MeetsExpectationAt is MeetsExpectation for a caller that has read the task up to a commit.
-func MeetsExpectationAt(ctx context.Context, ref Ref, head uint64) error {
-	return expected(ctx, ref).meets(head)
-}
-
-// meets is an ErrMoved when the journal's head is not the expected one.
-func (e *expectation) meets(last uint64) error {
-	if e == nil {
-		return nil
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.over || e.seq == last {
-		return nil
-	}
-	return fmt.Errorf("its newest commit is %d, not %d: %w", last, e.seq, ErrMoved)
-}
-
-// check is meets for filelog.Options; nil when nothing is expected.
-func (e *expectation) check() func(head uint64) error {
-	if e == nil {
-		return nil
-	}
-	return e.meets
-}
-
-// moved records that a change in the context moved the journal's head.
-func (e *expectation) moved(last uint64) {
-	if e != nil {
-		e.mu.Lock()
-		e.seq = last
-		e.mu.Unlock()
-	}
 }

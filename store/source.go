@@ -47,6 +47,40 @@ func (src *Source) state() api.SourceState {
 	return out
 }
 
+// everyRef lists every task folder of every source.
+func (s *Store) everyRef(ctx context.Context) ([]Ref, []api.SourceState, error) {
+	var out []Ref
+	var states []api.SourceState
+	list, err := s.sources(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, src := range list {
+		state := src.state()
+		out = slices.Grow(out, len(src.ids))
+		for _, id := range src.ids {
+			out = append(out, s.ref(src, id))
+		}
+		state.Tasks = len(src.ids)
+		states = append(states, state)
+	}
+	return out, states, nil
+}
+
+func (s *Store) ref(src Source, id string) Ref {
+	if r, ok := src.gone[id]; ok {
+		return r
+	}
+	r := Ref{ID: id, Source: src.Name, Tool: src.Tool, Dir: filepath.Join(src.Tasks, id), Own: src.Own}
+	if dir, ok := src.at[id]; ok {
+		r.Dir = dir
+	}
+	if r.Log = r.Dir; !src.Own {
+		r.Log = filepath.Join(s.AdoptedDir(src.Name), id)
+	}
+	return r
+}
+
 // sources lists Roost's own root, the configured storages and those found on this machine, each once. roofmt decides what
 // a path is and where editors keep their storages.
 func (s *Store) sources(ctx context.Context) ([]Source, error) { return s.sourcesKnown(ctx, nil) }
@@ -187,6 +221,23 @@ func bothOf(a, b map[string]string) map[string]string {
 	}
 	maps.Copy(a, b)
 	return a
+}
+
+// lostSources are the known storages at or below a path that cannot be read now. A source's
+// name follows from where it really is, which cannot be found out now.
+func lostSources(rows *catalog.Reading, src Source) (out []Source) {
+	if src.err == nil {
+		return nil
+	}
+	below := strings.TrimSuffix(src.Path, string(filepath.Separator)) + string(filepath.Separator)
+	for _, known := range rows.Sources() {
+		if known.Path == src.Path || strings.HasPrefix(known.Path, below) {
+			out = append(out, Source{
+				Name: known.Name, Tool: known.Tool, byPath: known.ByPath, Path: known.Path, Tasks: known.Tasks, err: src.err,
+			})
+		}
+	}
+	return out
 }
 
 // withGone adds the tasks that we continued and whose folder the editor deleted:

@@ -39,9 +39,12 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/journal/filelog"
+	"github.com/roost-dev/roost/roofmt"
 	"github.com/roost-dev/roost/store/intake"
+	"github.com/roost-dev/roost/store/overlay"
 	"github.com/roost-dev/roost/store/projection"
 	"github.com/roost-dev/roost/store/rootkey"
 )
@@ -112,6 +115,17 @@ func (s *Store) Now() int64 { return s.opt.Now() }
 // Program is what the store calls this process in lock files and commits.
 func (s *Store) Program() string { return s.opt.Program }
 
+// Index is Roo's history index of the store's own root.
+func (s *Store) Index() *projection.Index { return s.index }
+
+// IndexTask puts a task of Roost's own root into its index.
+func (s *Store) IndexTask(ctx context.Context, ref Ref) error {
+	if !ref.Own {
+		return nil
+	}
+	return s.index.Put(ctx, ref.ID)
+}
+
 // TasksDir holds Roost's own task folders.
 func (s *Store) TasksDir() string { return filepath.Join(s.opt.Root, "tasks") }
 
@@ -143,6 +157,22 @@ func (s *Store) EnsureDir(dir, check string) error {
 	}
 	return err
 }
+
+// RootError: Roost's own root cannot be used. There is no silent fallback.
+type RootError struct {
+	Path  string
+	Check string // the check that failed
+	Err   error
+}
+
+func (e *RootError) Error() string {
+	if e.Err != nil {
+		return fmt.Sprintf("root %s: %s: %v", e.Path, e.Check, e.Err)
+	}
+	return fmt.Sprintf("root %s: %s", e.Path, e.Check)
+}
+
+func (e *RootError) Unwrap() error { return e.Err }
 
 // Once reports whether this is the first call for a name with this root, and records the call: for a question that comes
 // once. It is false when it cannot be recorded. name is a file name.
@@ -185,6 +215,63 @@ func (s *Store) Address() string {
 	}
 	return ""
 }
+
+// Ref is one task in one place.
+type Ref struct {
+	ID     string
+	Source string // "roost", or the source's name, e.g. "roo-code"
+	Tool   string // roost, roo, cline, zoo, kilo
+	Dir    string // the folder with the JSON files; of a subagent of Cline's its transcript
+	Log    string // the folder with journal, index, lock and blobs; it may not exist yet
+	Own    bool   // it is in Roost's own root
+}
+
+// Foreign reports whether another tool made the task and still owns its folder.
+func (r Ref) Foreign() bool { return !r.Own }
+
+// OwnSource is the name of Roost's own root among the sources.
+const OwnSource = overlay.OwnSource
+
+// OwnRef is a task in Roost's own root.
+func (s *Store) OwnRef(id string) Ref {
+	dir := filepath.Join(s.TasksDir(), id)
+	return Ref{ID: id, Source: OwnSource, Tool: "roost", Dir: dir, Log: dir, Own: true}
+}
+
+// CheckID is an error for a task whose folder name cannot become a path of ours.
+func CheckID(r Ref) error {
+	if !api.ValidTaskID(r.ID) {
+		return fmt.Errorf("task folder %s: its name cannot be a task id of Roost; import it under a new one", r.Dir)
+	}
+	return nil
+}
+
+// CanAdopt reports whether the task can be continued in its own folder.
+func (r Ref) CanAdopt() bool { return continuedInPlace(r.Tool) && !projection.Linked(r.Dir) }
+
+// tags reports whether the task's history is tagged when it is adopted: a task that stays in another tool's folder
+// keeps that tool's own bookkeeping.
+func (r Ref) tags(folder *roofmt.Folder) bool { return r.Own || !staysInPlace(r, folder) }
+
+// staysInPlace reports whether a foreign task is continued in its own folder: where Roost's writer is proven for the
+// tool, and would not drop messages that Roost left out when it read the folder.
+func staysInPlace(ref Ref, folder *roofmt.Folder) bool {
+	return continuedInPlace(ref.toolOf(folder)) && !folder.Abridged
+}
+
+// continuedInPlace reports whether Roost's writer is proven for a tool's folders.
+func continuedInPlace(tool string) bool { return tool != "cline" && tool != "kilo" }
+
+// toolOf is the tool that made the task in a folder.
+func (r Ref) toolOf(folder *roofmt.Folder) string {
+	if r.Tool != "" && !r.Own {
+		return r.Tool
+	}
+	return string(folder.Origin.Tool)
+}
+
+// ErrNotFound: no task has that reference.
+var ErrNotFound = errors.New("no such task")
 
 // names lists the entries of a folder; a folder that does not exist has none.
 func names(dir string) ([]string, error) {

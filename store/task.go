@@ -196,6 +196,21 @@ func (t *Task) reconcile(ctx context.Context) error {
 	return t.proj.Saw(folder, false)
 }
 
+// readFolder reads the task's folder while no program writes it; nil when there is no folder.
+func (t *Task) readFolder(ctx context.Context) (*roofmt.Folder, error) {
+	// Remove locks that a killed process of Roost left: the read would wait for them. The read reports locks that cannot
+	// be removed.
+	_ = roofmt.Sweep(ctx, t.Ref.Dir)
+	folder, err := intake.ReadSettled(ctx, t.Ref.Dir, projection.Read(t.Ref.Log), t.store.wait)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("task %s: %w", t.Ref.ID, err)
+	}
+	return folder, nil
+}
+
 // ErrForeignBusy: another program is writing the task's files just now.
 var ErrForeignBusy = intake.ErrBusy
 

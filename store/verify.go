@@ -1,0 +1,206 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/catalog"
+	"github.com/roost-dev/roost/journal/filelog"
+	"github.com/roost-dev/roost/roofmt"
+	"github.com/roost-dev/roost/store/intake"
+	"github.com/roost-dev/roost/store/projection"
+	"github.com/roost-dev/roost/task"
+)
+
+// Mismatch is derived data that differs from what it is derived from.
+type Mismatch struct {
+	ID, Path string // of the task; "" for data that is kept for all tasks
+	File     string
+	Problem  string
+	Source   string // what the file is derived from
+	Stale    bool   // it is missing or behind, and misleads no reader
+	Rewrite  string // the name of the file that must be written again, when Distrust or removing it makes that happen
+
+	Unrepairable bool // deriving it again would not help
+}
+
+// Distrust keeps the bytes of one of Roo's files that is not what was written, and lets the projector write the file
+// again. It keeps them with a commit, as it does for any refused file, and returns the blob; "" when there is no file.
+func (t *Task) Distrust(ctx context.Context, name, reason string) (blob string, err error) {
+	hash, size, err := intake.KeepFile(ctx, t, t.Ref.Dir, name)
+	if errors.Is(err, os.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("task %s: keep the damaged %s: %w", t.Ref.ID, name, err)
+	}
+	if !intake.KeptBefore(t.state, name, hash) {
+		err := t.CommitSynced(ctx, task.ForeignRefused{Name: name, Blob: hash, Size: size, Reason: reason})
+		if err != nil {
+			return "", err
+		}
+	}
+	t.proj.Distrust(name)
+	return hash, nil
+}
+
+// VerifyIndex compares Roo's history index in Roost's own root with the task folders.
+func (s *Store) VerifyIndex() []Mismatch {
+	about := func(problem string, stale bool) Mismatch {
+		path := filepath.Join(s.TasksDir(), roofmt.IndexName)
+		return Mismatch{Path: s.TasksDir(), File: path, Problem: problem, Source: "the task folders", Stale: stale}
+	}
+	lacking, orphans, err := s.index.Verify()
+	if err != nil {
+		return []Mismatch{about(err.Error(), false)}
+	}
+	var out []Mismatch
+	if lacking > 0 {
+		out = append(out, about(strconv.Itoa(lacking)+" tasks are not in it as their folders have them", true))
+	}
+	if orphans > 0 {
+		out = append(out, about(strconv.Itoa(orphans)+" of its tasks have no folder", true))
+	}
+	return out
+}
+
+// RebuildIndex makes the history index again from the task folders. An index that cannot be read is kept beside it.
+func (s *Store) RebuildIndex(ctx context.Context, unreadable bool) error {
+	if err := s.Prepare(); err != nil {
+		return err
+	}
+	return s.index.Rebuild(ctx, unreadable)
+}
+
+// VerifyRows compares what a list shows, starting from the rows that an earlier list kept, with what it shows when it
+// reads every task. A row of a task that changed since is no mismatch: the list itself reads the task again.
+func (s *Store) VerifyRows(ctx context.Context) []Mismatch {
+	path := filepath.Join(s.opt.Cache, catalog.Name)
+	if s.opt.Cache == "" {
+		return nil
+	}
+	db, err := catalog.Verify(ctx, s.opt.Cache)
+	if db != nil {
+		_ = db.Close() // it was only read
+	}
+	if db == nil || err != nil {
+		return nil //nolint:nilerr // search.Verify reports a damaged catalogue; a list would set it aside
+	}
+	found, err := s.wrongRows(ctx)
+	if err == nil && len(found) > 0 { // a change between the two lists is no mismatch
+		var again []Mismatch
+		again, err = s.wrongRows(ctx)
+		found = slices.DeleteFunc(found, func(m Mismatch) bool { return !slices.Contains(again, m) })
+	}
+	if err != nil {
+		return []Mismatch{{Path: s.opt.Cache, File: path, Problem: err.Error()}}
+	}
+	return found
+}
+
+// wrongRows are the tasks of which a list shows something else than their folders give.
+func (s *Store) wrongRows(ctx context.Context) ([]Mismatch, error) {
+	cached, err := s.List(ctx, Filter{Empty: true, closely: true})
+	if err != nil {
+		return nil, err
+	}
+	bare := &Store{opt: s.opt, wait: s.wait, clock: s.clock}
+	bare.opt.Cache = ""
+	fresh, err := bare.List(ctx, Filter{Empty: true})
+	if err != nil {
+		return nil, err
+	}
+	key := func(t api.Summary) string { return t.Source + "\x00" + t.Path }
+	there := map[string]api.Summary{}
+	for _, t := range fresh.Items {
+		there[key(t)] = t
+	}
+	var out []Mismatch
+	about := func(t api.Summary, problem string) {
+		file := filepath.Join(s.opt.Cache, catalog.Name)
+		out = append(out, Mismatch{ID: t.ID, Path: t.Path, File: file, Problem: problem, Source: "the tasks"})
+	}
+	for _, have := range cached.Items {
+		want, ok := there[key(have)]
+		delete(there, key(have))
+		a, errA := json.Marshal(have)
+		b, errB := json.Marshal(want)
+		switch {
+		case errA != nil || errB != nil:
+			return nil, errors.Join(errA, errB)
+		case !ok && exists(have.Path, ""):
+			about(have, "the list shows it, but there is no such task")
+		case ok && !bytes.Equal(a, b):
+			about(have, "the list differs from its folder")
+		}
+	}
+	for _, t := range there {
+		about(t, "the list does not show it")
+	}
+	return out, nil
+}
+
+// RebuildRows removes the kept rows and makes them again.
+func (s *Store) RebuildRows(ctx context.Context) error {
+	db, err := catalog.Open(ctx, s.opt.Cache)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(db.ForgetRows(ctx), db.Close()); err != nil {
+		return err
+	}
+	_, err = s.List(ctx, Filter{})
+	return err
+}
+
+// Behind are the tasks whose Roo files show less than their journal holds: the process that would have written them was
+// killed, or the disk refused. Owning such a task and closing it writes them. Behind leaves out tasks that a process
+// owns, and damaged ones, which wait for a user's decision.
+func (s *Store) Behind(ctx context.Context) ([]Ref, error) {
+	refs, err := s.Refs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []Ref
+	for _, ref := range refs {
+		if err := ctx.Err(); err != nil {
+			return out, err
+		}
+		if s.behind(ctx, ref) {
+			out = append(out, ref)
+		}
+	}
+	return out, nil
+}
+
+func (s *Store) behind(ctx context.Context, ref Ref) bool {
+	log, err := os.Lstat(filepath.Join(ref.Log, journalName))
+	if err != nil || !exists(ref.Log, "journal.lock") || !exists(ref.Dir, "") { // without a lock file no process owned it here
+		return false
+	}
+	written := projection.Read(ref.Log)
+	mark, err := os.Lstat(filepath.Join(ref.Log, projection.Name))
+	if err == nil && len(written.Writing) == 0 && !log.ModTime().After(mark.ModTime()) {
+		return false // the record is written after the last commit
+	}
+	if _, held := filelog.Holder(ref.Log); held {
+		return false
+	}
+	if head := HeadOf(ctx, ref.Log); head == 0 || head <= written.Seq {
+		return false
+	}
+	v, err := s.read(ctx, ref, false)
+	if err != nil {
+		return false // opening the task reports why
+	}
+	whole := len(v.State.Problems) == 0 && !v.Unborn
+	return v.Close() == nil && whole
+}
