@@ -141,6 +141,15 @@ func shift(from, to *[]Action, seq, then, head uint64) {
 	*to = append(*to, d)
 }
 
+// Swapped are the files of a restore the other way round: what takes it back.
+func Swapped(files []RestoreFile) []RestoreFile {
+	out := make([]RestoreFile, len(files))
+	for i, f := range files {
+		out[i] = RestoreFile{Path: f.Path, From: f.To, To: f.From, How: f.How}
+	}
+	return out
+}
+
 // over returns e, with the members that e leaves out taken from below.
 func (e Changed) over(below Changed) Changed {
 	e.Title, e.Tags, e.Pinned = cmp.Or(e.Title, below.Title), cmp.Or(e.Tags, below.Tags), cmp.Or(e.Pinned, below.Pinned)

@@ -9,66 +9,6 @@ import (
 	"github.com/roost-dev/roost/journal"
 )
 
-// Branch is a former head: the histories before a rewind, or before the head moved to another branch. All its
-// messages are kept.
-type Branch struct {
-	Seq  uint64 // of the commit that left it; it names the branch
-	At   int64  // of that commit; Unix milliseconds
-	Why  string // why the head left it: rewind, edit, remove, branch
-	By   string `json:",omitempty"` // the tool that did it, when it was not Roost
-	Leaf Leaf
-}
-
-// Leaf is a version of the histories: everything that a rewind moves. It names messages and does not hold them, so it
-// stays small for long histories.
-type Leaf struct {
-	Seq       uint64 // the commit at which the head left it
-	UI, API   []Run64
-	NoSummary []Run64 `json:",omitempty"` // messages whose tags are lifted
-	NoMarker  []Run64 `json:",omitempty"`
-	Ends      []End   `json:",omitempty"` // of calls that are not the same on all branches
-	Questions []*Question
-	Answered  []Answered
-	Queue     []InputQueued
-	QueuedAt  map[string]uint64 `json:",omitempty"`
-	Files     []Run64           `json:",omitempty"` // of the list of all records, from 1
-	Failures  int
-	Run       string `json:",omitempty"`
-	Waiting   string `json:",omitempty"`
-	Rewound   bool   `json:",omitempty"`
-}
-
-// Run64 is a range of numbers, both ends included. A range of messages means those of one history.
-type Run64 [2]uint64
-
-// End is the outcome of a call on one branch.
-type End struct {
-	Call int // its place in State.Calls
-	Progress
-}
-
-// Ranges returns numbers, which rise, as ranges.
-func Ranges(numbers []uint64) (out []Run64) {
-	for _, at := range numbers {
-		if n := len(out) - 1; n >= 0 && out[n][1]+1 == at {
-			out[n][1] = at
-			continue
-		}
-		out = append(out, Run64{at, at})
-	}
-	return out
-}
-
-// numbersIn is the reverse of Ranges, of numbers up to most.
-func numbersIn(runs []Run64, most int) (out []uint64) {
-	for _, r := range runs {
-		for at := max(r[0], 1); at <= r[1] && at <= uint64(most) && len(out) < most; at++ {
-			out = append(out, at)
-		}
-	}
-	return out
-}
-
 // RunsOf packs messages of one history into ranges. Numbers of the other history in between do not end a range;
 // numbers of messages that are not in the list, or lost, do.
 func (s *State) RunsOf(list []*Message) []Run64 {

@@ -437,6 +437,31 @@ type HistoryTruncated struct {
 	Redoes uint64 `json:"redoes,omitempty"`
 }
 
+// Run64 is a range of numbers, both ends included. A range of messages means those of one history.
+type Run64 [2]uint64
+
+// Ranges returns numbers, which rise, as ranges.
+func Ranges(numbers []uint64) (out []Run64) {
+	for _, at := range numbers {
+		if n := len(out) - 1; n >= 0 && out[n][1]+1 == at {
+			out[n][1] = at
+			continue
+		}
+		out = append(out, Run64{at, at})
+	}
+	return out
+}
+
+// numbersIn is the reverse of Ranges, of numbers up to most.
+func numbersIn(runs []Run64, most int) (out []uint64) {
+	for _, r := range runs {
+		for at := max(r[0], 1); at <= r[1] && at <= uint64(most) && len(out) < most; at++ {
+			out = append(out, at)
+		}
+	}
+	return out
+}
+
 func (HistoryTruncated) EventType() string { return "history.truncated" }
 func (HistoryCondensed) EventType() string { return "history.condensed" }
 
@@ -524,3 +549,94 @@ type Forked struct {
 
 // EventType is the name in the journal and in the event stream.
 func (Forked) EventType() string { return "task.forked" }
+
+// Received records that everything before it came from somewhere else: an archive, another place, a program that did
+// not sign its commits, a change of the log by another program. It ends all that was open: the run, the queue,
+// questions, answers that no call has used, grants and calls without an outcome. It adds no message, and the
+// histories do not change.
+type Received struct {
+	From     string   `json:"from"`           // one of the constants
+	Had      Settings `json:"had"`            // what the log had, to be shown
+	Settings Settings `json:"settings"`       // what holds from here on
+	Kept     bool     `json:"kept,omitempty"` // the user trusted the log: nothing ends
+}
+
+// Where a log came from.
+const (
+	FromImport    = "import"    // an archive or another root
+	FromUnsigned  = "unsigned"  // a program that did not sign
+	FromElsewhere = "elsewhere" // a key signed it that is not known in this place
+	FromAltered   = "altered"   // its commits do not match, or its end is missing
+)
+
+// EventType is the name in the journal and in the event stream.
+func (Received) EventType() string { return "task.received" }
+
+// CheckpointSaved is a recorded state of the files that the agent, or a command it
+// ran, changed. Files are only those whose state is not already known from the
+// checkpoint before.
+type CheckpointSaved struct {
+	Number  int              `json:"checkpoint"` // 1, 2, ... within the task; how people name it: c1
+	Reason  string           `json:"reason"`     // before, command, doubt, turn, others, safety, manual, restored
+	Run     string           `json:"run,omitempty"`
+	Call    string           `json:"call,omitempty"`
+	Message uint64           `json:"message,omitempty"` // the newest message of the API history that it belongs to
+	Title   string           `json:"title,omitempty"`   // named after the files: "a.go, b.go and 3 more"
+	Commit  string           `json:"commit,omitempty"`  // in the workspace's object store
+	Store   string           `json:"store,omitempty"`   // the object store's folder, so that a moved workspace is noticed
+	Files   []CheckpointFile `json:"files,omitempty"`
+	Unkept  int              `json:"unkept,omitempty"` // files whose content was over a cap
+}
+
+// CheckpointFile is one path in a checkpoint. Was is what the path held before the agent or its command changed it;
+// nil when it is not known to differ from the checkpoint before.
+type CheckpointFile struct {
+	Path string           `json:"path"`
+	Was  *api.FileVersion `json:"was,omitempty"`
+	Now  api.FileVersion  `json:"now"`
+}
+
+// RestoreFile is one file that a restore changes.
+type RestoreFile struct {
+	Path string          `json:"path"`
+	From api.FileVersion `json:"from"`
+	To   api.FileVersion `json:"to"`
+	How  string          `json:"how,omitempty"` // restore, merge, overwrite
+}
+
+// RestoreBegun is the intent to put files back. Until its RestoreEnded the task is
+// restoring, and nothing runs.
+type RestoreBegun struct {
+	Restore string        `json:"restore"`
+	To      int           `json:"to"`               // the checkpoint; 0 = the state before anything was changed
+	Safety  int           `json:"safety,omitempty"` // the checkpoint of what is replaced
+	Files   []RestoreFile `json:"files,omitempty"`
+	Kept    []string      `json:"kept,omitempty"` // conflicts that stay as they are
+
+	// Rewind is the line of the event that moves the histories with the files (see
+	// Encode: a Rewound or an Undone), resolved, so that whoever finishes the restore
+	// does the same.
+	Rewind json.RawMessage `json:"rewind,omitempty"`
+
+	// The commit of the restore that this one undoes or redoes. See Action.
+	Undoes uint64 `json:"undoes,omitempty"`
+	Redoes uint64 `json:"redoes,omitempty"`
+}
+
+// RestoreEnded is what became of it.
+type RestoreEnded struct {
+	Restore string   `json:"restore"`
+	Begun   uint64   `json:"begun,omitempty"` // the commit of the intent
+	Outcome string   `json:"outcome"`         // done, rolled_back
+	Files   int      `json:"files"`           // that it changed
+	Left    []string `json:"left,omitempty"`  // others changed these during the restore; it left them alone
+	Undoes  uint64   `json:"undoes,omitempty"`
+	Redoes  uint64   `json:"redoes,omitempty"`
+}
+
+// EventType is the name in the journal and in the event stream.
+func (CheckpointSaved) EventType() string { return "checkpoint.saved" }
+
+func (RestoreBegun) EventType() string { return "checkpoint.restoring" }
+
+func (RestoreEnded) EventType() string { return "checkpoint.restored" }

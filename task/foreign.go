@@ -243,45 +243,6 @@ func (s *State) attachNoted(f Original, h History, seq uint64, n *Notes) bool {
 	return true
 }
 
-// Received records that everything before it came from somewhere else: an archive, another place, a program that did
-// not sign its commits, a change of the log by another program. It ends all that was open: the run, the queue,
-// questions, answers that no call has used, grants and calls without an outcome. It adds no message, and the
-// histories do not change.
-type Received struct {
-	From     string   `json:"from"`           // one of the constants
-	Had      Settings `json:"had"`            // what the log had, to be shown
-	Settings Settings `json:"settings"`       // what holds from here on
-	Kept     bool     `json:"kept,omitempty"` // the user trusted the log: nothing ends
-}
-
-// Where a log came from.
-const (
-	FromImport    = "import"    // an archive or another root
-	FromUnsigned  = "unsigned"  // a program that did not sign
-	FromElsewhere = "elsewhere" // a key signed it that is not known in this place
-	FromAltered   = "altered"   // its commits do not match, or its end is missing
-)
-
-const receivedReason = "the task was received from elsewhere"
-
-// CodeReceived is the RunEnded.Code of a run that a Received ended.
-const CodeReceived = "received"
-
-// EventType is the name in the journal and in the event stream.
-func (Received) EventType() string { return "task.received" }
-
-// Reception is what a state keeps of the newest Received.
-type Reception struct {
-	From      string   `json:"from"`
-	At        int64    `json:"at"` // Unix milliseconds
-	Had       Settings `json:"had"`
-	Kept      bool     `json:"kept,omitempty"`
-	Run       string   `json:"run,omitempty"`   // the run that ended by it
-	Queue     []string `json:"queue,omitempty"` // the words that waited
-	Questions int      `json:"questions,omitempty"`
-	Answers   int      `json:"answers,omitempty"`
-}
-
 // Proposed returns the settings without those that another user may not decide: the provider, what is allowed, the
 // address that gets a key, and the limits.
 func (s Settings) Proposed() Settings { return s.Trusting(Settings{}) }

@@ -304,6 +304,11 @@ func (s *State) waitRun(e RunWaiting) {
 	}
 }
 
+// CodeReceived is the RunEnded.Code of a run that a Received ended.
+const CodeReceived = "received"
+
+const receivedReason = "the task was received from elsewhere"
+
 // endUnfinished ends all runs that have no end.
 func (s *State) endUnfinished(at int64) {
 	for i, run := range s.Runs.All {

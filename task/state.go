@@ -2,10 +2,13 @@ package task
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"iter"
 	"math"
 
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/task/facts"
 )
 
@@ -104,6 +107,53 @@ type Problem struct {
 	Reason string
 }
 
+// Reception is what a state keeps of the newest Received.
+type Reception struct {
+	From      string   `json:"from"`
+	At        int64    `json:"at"` // Unix milliseconds
+	Had       Settings `json:"had"`
+	Kept      bool     `json:"kept,omitempty"`
+	Run       string   `json:"run,omitempty"`   // the run that ended by it
+	Queue     []string `json:"queue,omitempty"` // the words that waited
+	Questions int      `json:"questions,omitempty"`
+	Answers   int      `json:"answers,omitempty"`
+}
+
+// Branch is a former head: the histories before a rewind, or before the head moved to another branch. All its
+// messages are kept.
+type Branch struct {
+	Seq  uint64 // of the commit that left it; it names the branch
+	At   int64  // of that commit; Unix milliseconds
+	Why  string // why the head left it: rewind, edit, remove, branch
+	By   string `json:",omitempty"` // the tool that did it, when it was not Roost
+	Leaf Leaf
+}
+
+// Leaf is a version of the histories: everything that a rewind moves. It names messages and does not hold them, so it
+// stays small for long histories.
+type Leaf struct {
+	Seq       uint64 // the commit at which the head left it
+	UI, API   []Run64
+	NoSummary []Run64 `json:",omitempty"` // messages whose tags are lifted
+	NoMarker  []Run64 `json:",omitempty"`
+	Ends      []End   `json:",omitempty"` // of calls that are not the same on all branches
+	Questions []*Question
+	Answered  []Answered
+	Queue     []InputQueued
+	QueuedAt  map[string]uint64 `json:",omitempty"`
+	Files     []Run64           `json:",omitempty"` // of the list of all records, from 1
+	Failures  int
+	Run       string `json:",omitempty"`
+	Waiting   string `json:",omitempty"`
+	Rewound   bool   `json:",omitempty"`
+}
+
+// End is the outcome of a call on one branch.
+type End struct {
+	Call int // its place in State.Calls
+	Progress
+}
+
 // Message is one element of a history, at its newest state.
 type Message struct {
 	ID      uint64
@@ -184,6 +234,35 @@ type Child struct {
 // lifted are the tags that a message has lost although its bytes hold them: what they name is rewound. Rewriting the
 // messages would cost as much as their bytes.
 type lifted uint8
+
+// Blobs gives the payloads that events name.
+type Blobs interface {
+	// Range returns length bytes of a blob from off; length < 0 means to its end.
+	Range(hash string, off, length int64) ([]byte, error)
+}
+
+// ErrNoBlobs is the error of a state without Blobs for each payload.
+var ErrNoBlobs = errors.New("task: no blobs to load from")
+
+// ErrNoSource is the error of a state that must keep no bytes and has no log to read them from.
+var ErrNoSource = errors.New("task: no log to read messages from")
+
+// Source is where a state that holds no bytes reads them: the payloads that
+// events name, and the commits themselves.
+type Source interface {
+	Blobs
+	// Commits yields the commits from seq on, in order, and damage in its place.
+	Commits(from uint64) iter.Seq2[journal.Commit, error]
+}
+
+// place is the location of bytes: in an event of the log, or in a range of a blob. The zero value is no location.
+type place struct {
+	Seq   uint64
+	Event int
+
+	Blob     string
+	Off, Len int64
+}
 
 // New is the state before the first commit. Without blobs, messages that lie in
 // one are marked missing.
