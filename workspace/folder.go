@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -118,6 +119,21 @@ func (f *folder) release(keep bool) {
 		deeper = m.in
 	}
 	deeper.Close()
+}
+
+// syncFile makes a file or a folder durable; tests look when.
+var syncFile = (*os.File).Sync
+
+func syncFolder(dir *os.Root) error {
+	if runtime.GOOS == "windows" {
+		return nil // folders cannot be synced there
+	}
+	f, err := dir.Open(".")
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return syncFile(f)
 }
 
 // resolveLinks is followLinks that does not walk down to the root again while the root is the same folder.
@@ -296,4 +312,28 @@ func namesOf(path string) []string {
 		return nil
 	}
 	return strings.FieldsFunc(path, func(r rune) bool { return r == filepath.Separator })
+}
+
+// within gives path relative to root when it is inside; both are absolute and
+// clean. Comparing whole components, so that /a/bc is not in /a/b.
+func within(root, path string) (string, bool) {
+	const sep = string(filepath.Separator)
+	if sep != "/" { // letter case does not count there
+		rel, err := filepath.Rel(root, path)
+		if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+sep) {
+			return "", false
+		}
+		return rel, true
+	}
+	if path == root {
+		return ".", true
+	}
+	rest, ok := strings.CutPrefix(path, root)
+	if ok && root != sep {
+		rest, ok = strings.CutPrefix(rest, sep)
+	}
+	if !ok {
+		return "", false
+	}
+	return rest, true
 }

@@ -65,6 +65,12 @@ func below(dir, path string) bool {
 	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }
 
+// Protected reports whether a path (relative to the root, "/" between names) is
+// one that steers agents, editors or git, and so is write-protected.
+func Protected(rel string) bool {
+	return protected.Hides(rel, false) || protected.Hides(plainNames(rel), false)
+}
+
 // plainNames takes from a path what some file systems do not see in names: dots and
 // blanks at the end, the name of a stream behind a colon, and letters without width.
 func plainNames(rel string) string {

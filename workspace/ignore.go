@@ -115,12 +115,6 @@ func (w *Workspace) ignore() (*Ignore, error) {
 
 var protected = ParseIgnore(".git\nHEAD\n.rooignore\n.roomodes\n.roorules*\n.clinerules*\n.roo/**\n.vscode/**\n*.code-workspace\n.rooprotected\nAGENTS.md\nAGENT.md\n.agents/**\n", true)
 
-// Protected reports whether a path (relative to the root, "/" between names) is
-// one that steers agents, editors or git, and so is write-protected.
-func Protected(rel string) bool {
-	return protected.Hides(rel, false) || protected.Hides(plainNames(rel), false)
-}
-
 // Any reports whether there are rules at all.
 func (ig *Ignore) Any() bool { return ig != nil && len(ig.rules) > 0 }
 

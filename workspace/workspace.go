@@ -172,30 +172,6 @@ func (w *Workspace) readable(rel string) string {
 	return filepath.ToSlash(rel)
 }
 
-// within gives path relative to root when it is inside; both are absolute and
-// clean. Comparing whole components, so that /a/bc is not in /a/b.
-func within(root, path string) (string, bool) {
-	const sep = string(filepath.Separator)
-	if sep != "/" { // letter case does not count there
-		rel, err := filepath.Rel(root, path)
-		if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+sep) {
-			return "", false
-		}
-		return rel, true
-	}
-	if path == root {
-		return ".", true
-	}
-	rest, ok := strings.CutPrefix(path, root)
-	if ok && root != sep {
-		rest, ok = strings.CutPrefix(rest, sep)
-	}
-	if !ok {
-		return "", false
-	}
-	return rest, true
-}
-
 // heavy are folders that hold what tools made, not what people wrote.
 var heavy = []string{".git", "node_modules", "__pycache__", ".venv", "venv", "target", "dist", "vendor"}
 

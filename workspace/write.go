@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 
 	"github.com/roost-dev/roost/internal/atomicfile"
@@ -80,21 +79,6 @@ func hashAt(ctx context.Context, dir *os.Root, name string) (string, error) {
 	}
 	defer f.Close()
 	return hashOf(ctx, f)
-}
-
-// syncFile makes a file or a folder durable; tests look when.
-var syncFile = (*os.File).Sync
-
-func syncFolder(dir *os.Root) error {
-	if runtime.GOOS == "windows" {
-		return nil // folders cannot be synced there
-	}
-	f, err := dir.Open(".")
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	return syncFile(f)
 }
 
 // ErrPartly: a set of changes failed half-way, and not all of what was done could be
