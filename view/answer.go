@@ -289,27 +289,6 @@ func aboutCall(list []param) (out []string) {
 	return out
 }
 
-// spelled is a result in words when it is an object with the outcome of the call.
-func spelled(it Item) Item {
-	raw, ok := object(it.Body)
-	if !ok {
-		return it
-	}
-	switch status := str(raw, "status"); status {
-	case "denied", "error":
-		it.Class, it.Title = Failure, status
-		fallthrough
-	case "approved", "success":
-		list, _ := params(raw)
-		list = slices.DeleteFunc(list, func(p param) bool { return p.name == "status" })
-		it.Body = members(list)
-		if len(list) == 1 && list[0].words {
-			it.Body = list[0].text
-		}
-	}
-	return it
-}
-
 // denied reports whether a result means that the user refused.
 func denied(text string) bool {
 	return strings.HasPrefix(text, "The user denied") || strings.HasPrefix(text, "The user rejected")

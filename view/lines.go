@@ -95,6 +95,23 @@ func Headline(it Item) string {
 	return head + placeholder(it)
 }
 
+// placeholder represents the images of an item in its first line.
+func placeholder(it Item) string {
+	if it.Images == 0 {
+		return ""
+	}
+	const most = 4
+	known := slices.DeleteFunc(slices.Clone(it.Pictures), func(p string) bool { return p == "" })
+	text := fmt.Sprintf("%d image%s", it.Images, Plural(it.Images))
+	if len(known) > most {
+		known = append(known[:most], fmt.Sprintf("and %d more", len(known)-most))
+	}
+	if len(known) > 0 {
+		text += ": " + strings.Join(known, ", ")
+	}
+	return " [" + text + "]"
+}
+
 // silent reports whether a message of a user or model is empty.
 func silent(it Item) bool {
 	return (it.Class == Model || it.Class == User) && it.Number > 0 && it.Title == "" && strings.TrimSpace(it.Body) == "" &&

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/roost-dev/roost/contextwindow"
 	"github.com/roost-dev/roost/esjson"
 )
 
@@ -126,6 +127,40 @@ func ToolResult(block []byte) Item {
 	it := Item{Kind: "tool_result", Class: Output}
 	it.result(block)
 	return spelled(it)
+}
+
+// result fills an item with what a tool_result block holds: its text, and descriptions and data of its images.
+func (it *Item) result(block []byte) {
+	text, images := ResultText(block)
+	it.Body, it.Images = untagged(text), images
+	content, _ := esjson.Get(block, "content")
+	for _, b := range contextwindow.ResultParts(content) {
+		if str(b, "type") == "image" {
+			it.Pictures, it.Data = append(it.Pictures, blockPicture(b)), append(it.Data, dataURL(b))
+		}
+	}
+	it.Data = whole(it.Data)
+}
+
+// spelled is a result in words when it is an object with the outcome of the call.
+func spelled(it Item) Item {
+	raw, ok := object(it.Body)
+	if !ok {
+		return it
+	}
+	switch status := str(raw, "status"); status {
+	case "denied", "error":
+		it.Class, it.Title = Failure, status
+		fallthrough
+	case "approved", "success":
+		list, _ := params(raw)
+		list = slices.DeleteFunc(list, func(p param) bool { return p.name == "status" })
+		it.Body = members(list)
+		if len(list) == 1 && list[0].words {
+			it.Body = list[0].text
+		}
+	}
+	return it
 }
 
 // Until 2026 models called tools by tags in their text, and results came back as text. Both also hold additions of the

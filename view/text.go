@@ -3,7 +3,6 @@ package view
 import (
 	"fmt"
 	"iter"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -153,19 +152,6 @@ func ResultText(block []byte) (text string, images int) {
 	return strings.Join(texts, "\n"), images
 }
 
-// result fills an item with what a tool_result block holds: its text, and descriptions and data of its images.
-func (it *Item) result(block []byte) {
-	text, images := ResultText(block)
-	it.Body, it.Images = untagged(text), images
-	content, _ := esjson.Get(block, "content")
-	for _, b := range contextwindow.ResultParts(content) {
-		if str(b, "type") == "image" {
-			it.Pictures, it.Data = append(it.Pictures, blockPicture(b)), append(it.Data, dataURL(b))
-		}
-	}
-	it.Data = whole(it.Data)
-}
-
 // imageOf are the type and the data of an image or document block, or its address, in the form of Anthropic or Cline.
 func imageOf(block []byte) (media, data, url string) {
 	if data = str(block, "data"); data != "" {
@@ -181,58 +167,6 @@ func dataURL(block []byte) string {
 		return fmt.Sprintf("data:%s;base64,%s", media, data)
 	}
 	return url
-}
-
-// left are the members of an object that an item does not show yet. A reader takes what it shows in its own words; the
-// rest is shown below, so that nothing is lost that a later version of a program adds or writes in another shape.
-type left struct {
-	raw  []byte
-	list []param
-}
-
-func leftOf(raw []byte) *left {
-	list, _ := params(raw)
-	return &left{raw, list}
-}
-
-// words takes a text; "" when there is none.
-func (l *left) words(name string) (text string) {
-	l.list = slices.DeleteFunc(l.list, func(p param) bool {
-		if p.name != name || !p.words {
-			return false
-		}
-		text = p.text
-		return true
-	})
-	return text
-}
-
-// count takes a whole number.
-func (l *left) count(name string) (int64, bool) {
-	n, ok := esjson.GetInt(l.raw, name)
-	if ok {
-		l.drop(name)
-	}
-	return n, ok
-}
-
-// drop takes members that are shown already, or mean nothing to a reader.
-func (l *left) drop(names ...string) {
-	l.list = slices.DeleteFunc(l.list, func(p param) bool { return slices.Contains(names, p.name) })
-}
-
-// onto adds the remaining members to an item, one a line.
-func (l *left) onto(it *Item) {
-	list := slices.DeleteFunc(l.list, func(p param) bool {
-		return strings.TrimSpace(p.text) == "" || !p.words && (p.text == "[]" || p.text == "{}")
-	})
-	switch rest := members(list); {
-	case len(list) == 0:
-	case it.Diff || it.Body == "": // text behind a diff would look like a part of it
-		it.Body = strings.TrimSuffix(rest+"\n"+it.Body, "\n")
-	default:
-		it.Body = strings.TrimRight(it.Body, "\n") + "\n" + rest
-	}
 }
 
 // picture describes an image: its kind, and its size if the bytes are there.
@@ -295,23 +229,6 @@ func whole(addresses []string) []string {
 		return nil
 	}
 	return out
-}
-
-// placeholder represents the images of an item in its first line.
-func placeholder(it Item) string {
-	if it.Images == 0 {
-		return ""
-	}
-	const most = 4
-	known := slices.DeleteFunc(slices.Clone(it.Pictures), func(p string) bool { return p == "" })
-	text := fmt.Sprintf("%d image%s", it.Images, Plural(it.Images))
-	if len(known) > most {
-		known = append(known[:most], fmt.Sprintf("and %d more", len(known)-most))
-	}
-	if len(known) > 0 {
-		text += ": " + strings.Join(known, ", ")
-	}
-	return " [" + text + "]"
 }
 
 // addresses are the images of a row; "" for one that is not text.
