@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"iter"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 
@@ -347,4 +349,90 @@ func lookAt(file io.ReaderAt, e esjson.Element, show func(raw []byte)) error {
 	}
 	show(raw)
 	return nil
+}
+
+// Fingerprint is a cheap check whether a file is still the one that was read. The zero value means "no such file".
+// The change time is left out on purpose: making a hard link to keep the file would alter it.
+type Fingerprint struct {
+	Exists bool
+	Size   int64  // bytes
+	MTime  int64  // nanoseconds since 1970
+	Inode  uint64 // 0 where the system has none
+}
+
+// noteRoom is how long a message may be to be noted while its file is split; longer ones are read again.
+const noteRoom = 1 << 20
+
+// Element is a message to be written.
+type Element struct {
+	Raw []byte
+	// Made means that we made or changed the element: it then gets Roo's spelling. Otherwise only the blanks between
+	// its tokens go, and every string and number keeps its spelling.
+	Made bool
+}
+
+// WriteArray writes a list the way Roo does: [a,b,c], compact, without a newline at the end. It holds one element at a
+// time, and writes it with one call: a file wants a buffer before it. The error names the element, and wraps
+// esjson.ErrSyntax for one that is not JSON, or is seq's own.
+func WriteArray(w io.Writer, seq iter.Seq2[Element, error]) error {
+	buf := []byte{'['}
+	n := 0
+	for e, err := range seq {
+		if err != nil {
+			return fmt.Errorf("writing message %d: %w", n, err)
+		}
+		encode := esjson.Compact
+		if e.Made {
+			encode = esjson.Stringify
+		}
+		if buf, err = encode(buf, e.Raw); err != nil {
+			return fmt.Errorf("writing message %d: %w", n, err)
+		}
+		if _, err := w.Write(buf); err != nil {
+			return fmt.Errorf("writing message %d: %w", n, err)
+		}
+		buf = append(buf[:0], ',')
+		n++
+	}
+	if n > 0 {
+		buf = buf[:0]
+	}
+	if _, err := w.Write(append(buf, ']')); err != nil {
+		return fmt.Errorf("writing a list of %d messages: %w", n, err)
+	}
+	return nil
+}
+
+func fingerprintOf(info fs.FileInfo) Fingerprint {
+	return Fingerprint{Exists: true, Size: info.Size(), MTime: info.ModTime().UnixNano(), Inode: inodeOf(info)}
+}
+
+// Prints are the fingerprints of a task folder's files by their names, without reading them. Links are not followed: such a
+// file counts as absent, as Read takes it.
+func Prints(dir string) (map[string]Fingerprint, error) {
+	prints := map[string]Fingerprint{}
+	if info, err := os.Lstat(dir); err == nil && info.Mode().IsRegular() && FolderOf(dir) != dir {
+		prints[filepath.Base(dir)] = fingerprintOf(info)
+		return prints, nil
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("looking at task folder: %w", err)
+	}
+	defer root.Close()
+	for _, name := range []string{UIName, APIName, ItemName, MetadataName} {
+		info, err := root.Lstat(name)
+		if err == nil && info.Mode().IsRegular() {
+			prints[name] = fingerprintOf(info)
+		}
+	}
+	return prints, nil
+}
+
+// String gives a short form for messages and logs.
+func (f Fingerprint) String() string {
+	if !f.Exists {
+		return "absent"
+	}
+	return fmt.Sprintf("%d bytes, mtime %d, inode %d", f.Size, f.MTime, f.Inode)
 }

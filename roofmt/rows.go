@@ -7,7 +7,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -328,27 +327,6 @@ func (r *Rows) add(row []byte) {
 	if id := esjson.TextOf(row, "id"); id != "" && r.rows[id] == nil {
 		r.rows[id] = row
 	}
-}
-
-// readRegular reads a small file with its fingerprint, and neither waits for a pipe nor fills memory with what is no index.
-// Both are of the open file: asked by name afterwards, the print could be that of another file, and replacing that one
-// would lose what it holds.
-func readRegular(path string) ([]byte, Fingerprint, error) {
-	f, err := os.OpenFile(path, openFlags, 0)
-	if err != nil {
-		return nil, Fingerprint{}, err
-	}
-	defer f.Close()
-	info, err := f.Stat() // first: what changes in place while we read does not match later
-	if err != nil {
-		return nil, Fingerprint{}, err
-	}
-	print := fingerprintOf(info)
-	if !info.Mode().IsRegular() || info.Size() > maxSmall {
-		return nil, print, &fs.PathError{Op: "read", Path: path, Err: errors.New("not a regular file of a usual size")}
-	}
-	raw, err := io.ReadAll(f)
-	return raw, print, err
 }
 
 // Index is tasks/_index.json: Roo's list of history items. Entries are raw, so unknown members stay. It is not safe

@@ -412,9 +412,6 @@ type scan struct {
 // noteLevels is how deep into a message notes look: its content's blocks, and their members.
 const noteLevels = 3
 
-// noteRoom is how long a message may be to be noted while its file is split; longer ones are read again.
-const noteRoom = 1 << 20
-
 // note shows an element to the one who takes notes. x is nil when its bytes are not at hand.
 func (s *scan) note(e esjson.Element, x *esjson.Index) {
 	if s.notes == nil {

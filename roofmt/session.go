@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,7 +14,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/internal/inputfile"
 )
@@ -32,12 +30,6 @@ func SessionsDir(data string) string {
 		return dir
 	}
 	return ""
-}
-
-// isSession reports whether the folder of this name holds a session.
-func isSession(dir string, entries []fs.DirEntry) bool {
-	want := TranscriptName(filepath.Base(dir))
-	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == want && !e.IsDir() })
 }
 
 // headRoom bounds, in bytes, what may precede the list in a transcript.
@@ -276,22 +268,6 @@ func readSubagent(ctx context.Context, path string) (*Folder, error) {
 	return f, nil
 }
 
-// subagentsOf are the transcripts in a session's folder that are not its own.
-func subagentsOf(dir string, entries []fs.DirEntry) []Found {
-	var list []Found
-	own := filepath.Base(dir)
-	for _, e := range entries {
-		stem, ok := strings.CutSuffix(e.Name(), transcriptEnd)
-		if !ok || stem == "" || stem == own || !e.Type().IsRegular() {
-			continue
-		}
-		path := filepath.Join(dir, e.Name())
-		_, id := PlaceOf(path)
-		list = append(list, Found{id, path, api.ValidTaskID(id)})
-	}
-	return list
-}
-
 // sessionItem gives of a session what Roo's history item gives of a task. record is what Cline keeps of it: a row of
 // its index, or a manifest; both have the same members, and the index those of parents in addition.
 func sessionItem(id string, record []byte) *itemDraft {
@@ -371,9 +347,6 @@ func (d *itemDraft) bytes() []byte {
 		"parentTaskId", esjson.Given(parent), "rootTaskId", esjson.Given(root),
 		"isFavorited", esjson.Given(d.favourite))
 }
-
-// subagentMark is, in a subagent's id, between the id of the first session and its own.
-const subagentMark = "__"
 
 // recordText reads the first text of a record that is not empty. A key is spelled in one of two ways: started_at in
 // manifests and tables, startedAt in what programs hand each other.

@@ -198,6 +198,31 @@ func hasTaskFile(entries []fs.DirEntry) bool {
 	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return !e.IsDir() && isTaskFile(e.Name()) })
 }
 
+// isSession reports whether the folder of this name holds a session.
+func isSession(dir string, entries []fs.DirEntry) bool {
+	want := TranscriptName(filepath.Base(dir))
+	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == want && !e.IsDir() })
+}
+
+// subagentsOf are the transcripts in a session's folder that are not its own.
+func subagentsOf(dir string, entries []fs.DirEntry) []Found {
+	var list []Found
+	own := filepath.Base(dir)
+	for _, e := range entries {
+		stem, ok := strings.CutSuffix(e.Name(), transcriptEnd)
+		if !ok || stem == "" || stem == own || !e.Type().IsRegular() {
+			continue
+		}
+		path := filepath.Join(dir, e.Name())
+		_, id := PlaceOf(path)
+		list = append(list, Found{id, path, api.ValidTaskID(id)})
+	}
+	return list
+}
+
+// subagentMark is, in a subagent's id, between the id of the first session and its own.
+const subagentMark = "__"
+
 // Names of the files in a task folder, and of the index beside the folders.
 const (
 	UIName       = "ui_messages.json"
