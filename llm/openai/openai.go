@@ -20,6 +20,7 @@ import (
 	"encoding/json"
 	"net/url"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -321,4 +322,337 @@ func (d *details) array() json.RawMessage {
 		out[i] = o.Bytes()
 	}
 	return esjson.List(out)
+}
+
+// responsesBody builds a request of the Responses API that leaves nothing at the
+// provider.
+func (p *Provider) responsesBody(req llm.Request) *wire.Body {
+	// Models that do not think refuse the thoughts of another one.
+	history, thinks := &p.thoughtless, canReason(req.Model)
+	var include, reasoning []byte
+	if thinks {
+		history, include = &p.history, esjson.Strings([]string{"reasoning.encrypted_content"})
+		reasoning = esjson.ObjectOf("effort", esjson.Given(p.Effort), "summary", "auto")
+	}
+	head := esjson.ObjectOf("model", req.Model, "stream", true, "store", false, "include", include,
+		"reasoning", reasoning, "max_output_tokens", esjson.Given(max(req.MaxTokens, 0)),
+		"instructions", esjson.Given(req.System),
+		"tools", wire.Tools(req.Tools, func(_ int, t llm.ToolSpec) []byte {
+			// Strict schemas demand that every member is required; ours have optional ones.
+			return esjson.ObjectOf(append([]any{"type", "function", "strict", false}, function(t)...)...)
+		}))
+	body := wire.NewBody(head, "input", 2*len(req.Messages)+2)
+	p.last.Store(history)
+	history.Add(body, req.Messages, func(m llm.Message) []byte { return responsesItems(m, thinks) })
+	body.Add([]byte(`]}`))
+	return body
+}
+
+// canReason reports whether a model thinks before it answers. Other models refuse requests
+// for their reasoning.
+func canReason(model string) bool {
+	for _, family := range []string{"o1", "o3", "o4", "gpt-5", "gpt-6", "codex"} {
+		if rest, ok := strings.CutPrefix(model, family); ok {
+			return !strings.HasPrefix(rest, "-chat")
+		}
+	}
+	return false
+}
+
+var responsesForm = userForm{
+	text: func(text []byte) []byte { return esjson.ObjectOf("type", "input_text", "text", text) },
+	image: func(url []byte) []byte {
+		return esjson.ObjectOf("type", "input_image", "detail", "auto", "image_url", url)
+	},
+	result: func(id, text []byte) []byte {
+		return esjson.ObjectOf("type", "function_call_output", "call_id", id, "output", text)
+	},
+	words: func(parts []byte) []byte {
+		return esjson.ObjectOf("type", "message", "role", "user", "content", parts)
+	},
+}
+
+// responsesItems is one stored message as input items.
+func responsesItems(m llm.Message, thoughts bool) []byte {
+	if m.Role != "assistant" {
+		return responsesForm.user(wire.Blocks(m.Content))
+	}
+	var items [][]byte
+	var text []byte
+	flushText := func() {
+		if text != nil {
+			said := esjson.List([][]byte{esjson.ObjectOf("type", "output_text", "text", text)})
+			items = append(items, esjson.ObjectOf("type", "message", "role", "assistant", "content", said))
+			text = nil
+		}
+	}
+	for _, b := range wire.Blocks(m.Content) {
+		switch b.Type {
+		case "text":
+			text = joinStrings(text, b.Text)
+		case "reasoning":
+			if thoughts && esjson.TypeOf(b.Encrypted) == esjson.TypeString {
+				flushText()
+				// Its summary was for the user and is not sent back.
+				id := esjson.Member(b.Raw, "id")
+				if esjson.TypeOf(id) != esjson.TypeString {
+					id = nil
+				}
+				items = append(items, esjson.ObjectOf("type", "reasoning", "id", id,
+					"summary", []byte("[]"), "encrypted_content", b.Encrypted))
+			}
+		case "tool_use":
+			flushText()
+			items = append(items, esjson.ObjectOf("type", "function_call", "call_id", b.ID, "name", b.Name,
+				"arguments", callArguments(b)))
+		}
+	}
+	flushText()
+	return bytes.Join(items, []byte{','})
+}
+
+// responsesReply puts a reply of the Responses API together.
+type responsesReply struct {
+	wire.Reply
+	thoughts []json.RawMessage // reasoning items, encrypted
+}
+
+func (r *responsesReply) add(data []byte) ([]llm.Chunk, bool, error) {
+	if !esjson.Valid(data) {
+		return nil, false, wire.UnreadableEvent(r.Call.Provider, data)
+	}
+	typ, _ := esjson.GetString(data, "type")
+	index, _ := esjson.GetInt(data, "output_index")
+	delta, _ := esjson.GetString(data, "delta")
+	item, _ := esjson.Get(data, "item")
+	switch typ {
+	case "response.created", "response.in_progress":
+		r.Note(esjson.Member(data, "response"), "id", "model")
+	case "response.output_text.delta", "response.refusal.delta":
+		if typ == "response.refusal.delta" {
+			r.Stop = "refusal"
+		}
+		return r.Say(delta), false, nil
+	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
+		return r.Think(delta), false, nil
+	case "response.reasoning_summary_part.added":
+		if len(r.Thought) > 0 {
+			return r.Think("\n\n"), false, nil
+		}
+	case "response.output_item.added":
+		if esjson.TextOf(item, "type") == "function_call" {
+			name, _ := esjson.GetString(item, "name")
+			return []llm.Chunk{r.Calls.Add(index, esjson.TextOf(item, "call_id"), name, "")}, false, nil
+		}
+	case "response.function_call_arguments.delta":
+		if r.Calls.Has(index) && delta != "" {
+			return []llm.Chunk{r.Calls.Add(index, "", "", delta)}, false, nil
+		}
+	case "response.output_item.done":
+		r.item(index, item)
+	case "response.completed", "response.incomplete":
+		response := esjson.Member(data, "response")
+		r.Note(response, "id", "model")
+		r.Stop = cmp.Or(esjson.TextOf(esjson.Member(response, "incomplete_details"), "reason"), r.Stop)
+		r.Usage = usageOf(esjson.Member(response, "usage"))
+		return []llm.Chunk{llm.UsageReport{Usage: r.Usage}}, true, nil
+	case "response.failed":
+		return nil, false, r.Call.ErrorOf(0, esjson.Member(data, "response"))
+	case "error":
+		return nil, false, r.Call.ErrorOf(0, data)
+	}
+	return nil, false, nil // other progress events, and events of newer versions
+}
+
+// item takes a complete item: it is the truth where deltas were missed.
+func (r *responsesReply) item(index int64, item []byte) {
+	switch esjson.TextOf(item, "type") {
+	case "function_call":
+		arguments, is := esjson.GetString(item, "arguments")
+		switch {
+		case r.Calls.Has(index) && is:
+			r.Calls.Replace(index, arguments)
+		case !r.Calls.Has(index):
+			r.Calls.Add(index, esjson.TextOf(item, "call_id"), esjson.TextOf(item, "name"), arguments)
+		}
+	case "reasoning":
+		encrypted, is := esjson.Get(item, "encrypted_content")
+		if !is || esjson.TypeOf(encrypted) != esjson.TypeString {
+			return
+		}
+		r.thoughts = append(r.thoughts, esjson.ObjectOf("type", "reasoning", "summary", []byte("[]"),
+			"encrypted_content", encrypted, "id", esjson.Given(esjson.TextOf(item, "id"))))
+	}
+}
+
+func (r *responsesReply) done() llm.Done {
+	if len(r.thoughts) == 0 {
+		r.thoughts = r.Thoughts()
+	}
+	return r.Done(stopReason(r.Stop, r.Calls.Len() > 0), r.thoughts)
+}
+
+// chatBody builds a request of chat completions.
+func (p *Provider) chatBody(req llm.Request) *wire.Body {
+	head := esjson.ObjectOf("model", req.Model, "stream", true,
+		"stream_options", esjson.ObjectOf("include_usage", true), "max_tokens", esjson.Given(max(req.MaxTokens, 0)),
+		"reasoning_effort", esjson.Given(p.Effort),
+		"tools", wire.Tools(req.Tools, func(_ int, t llm.ToolSpec) []byte {
+			return esjson.ObjectOf("type", "function", "function", esjson.ObjectOf(function(t)...))
+		}))
+	body := wire.NewBody(head, "messages", 2*len(req.Messages)+3)
+	if req.System != "" {
+		body.Add(append(esjson.ObjectOf("role", "system", "content", req.System), ','))
+	}
+	p.before.Store(int32(min(len(req.System), 1)))
+	p.history.Add(body, req.Messages, chatMessages)
+	body.Add([]byte(`]}`))
+	return body
+}
+
+// chatMessages turns a stored message into messages of chat completions, where each tool result is a message of its own.
+func chatMessages(m llm.Message) []byte {
+	if m.Role == "assistant" {
+		return chatAssistant(wire.Blocks(m.Content), m.ReasoningDetails, m.ReasoningContent)
+	}
+	if esjson.TypeOf(m.Content) == esjson.TypeString {
+		return esjson.ObjectOf("role", "user", "content", m.Content)
+	}
+	return chatForm.user(wire.Blocks(m.Content))
+}
+
+var chatForm = userForm{
+	text: func(text []byte) []byte { return esjson.ObjectOf("type", "text", "text", text) },
+	image: func(url []byte) []byte {
+		return esjson.ObjectOf("type", "image_url", "image_url", esjson.ObjectOf("url", url))
+	},
+	result: func(id, text []byte) []byte {
+		return esjson.ObjectOf("role", "tool", "tool_call_id", id, "content", text)
+	},
+	words: func(parts []byte) []byte { return esjson.ObjectOf("role", "user", "content", parts) },
+}
+
+func chatAssistant(blocks []wire.Block, details, reasoning []byte) []byte {
+	text := []byte("null")
+	var said []byte
+	var calls [][]byte
+	for _, b := range blocks {
+		switch b.Type {
+		case "text":
+			said = joinStrings(said, b.Text)
+			text = said
+		case "tool_use":
+			calls = append(calls, esjson.ObjectOf("id", b.ID, "type", "function",
+				"function", esjson.ObjectOf("name", b.Name, "arguments", callArguments(b))))
+		}
+	}
+	if said == nil && calls == nil {
+		return nil // nothing but reasoning: the message is left out
+	}
+	var list []byte
+	if calls != nil {
+		list = esjson.List(calls)
+	}
+	return esjson.ObjectOf("role", "assistant", "content", text, "tool_calls", list,
+		"reasoning_details", details, "reasoning_content", reasoning)
+}
+
+// chatReply puts a reply of chat completions together. Servers differ in what they
+// send; unknown events and members are ignored.
+type chatReply struct {
+	wire.Reply
+	server   string // the server and the model, as Done.ReasoningFrom has it
+	contents bool   // reasoning came as reasoning_content
+	details  details
+}
+
+func (r *chatReply) add(data []byte) ([]llm.Chunk, bool, error) {
+	if bytes.Equal(bytes.TrimSpace(data), []byte("[DONE]")) {
+		if r.Stop == "" && len(r.Text) == 0 && r.Calls.Len() == 0 {
+			return nil, false, &llm.Error{Provider: r.Call.Provider, Kind: llm.Cut, Message: "the stream ended before the reply did"}
+		}
+		return nil, true, nil
+	}
+	if !esjson.Valid(data) {
+		return nil, false, wire.UnreadableEvent(r.Call.Provider, data)
+	}
+	if err := r.Failed(data); err != nil {
+		return nil, false, err
+	}
+	r.Note(data, "id", "model")
+	var chunks []llm.Chunk
+	for choice := range esjson.Array(esjson.Member(data, "choices")) {
+		chunks = append(chunks, r.choice(choice)...)
+		break // one was asked for
+	}
+	if usage, is := esjson.Get(data, "usage"); is && esjson.TypeOf(usage) == esjson.TypeObject {
+		chunks = append(chunks, r.Count(usageOf(usage))...)
+	}
+	return chunks, false, nil
+}
+
+func (r *chatReply) choice(choice []byte) []llm.Chunk {
+	delta, _ := esjson.Get(choice, "delta")
+	thought := r.details.add(esjson.Member(delta, "reasoning_details"))
+	for _, name := range []string{"reasoning_content", "reasoning"} {
+		if s, _ := esjson.GetString(delta, name); s != "" {
+			thought = s
+			r.contents = r.contents || name == "reasoning_content"
+			break // some servers write it twice, under both names
+		}
+	}
+	chunks := r.Think(thought)
+	refusal, _ := esjson.GetString(delta, "refusal")
+	chunks = append(append(chunks, r.Say(esjson.TextOf(delta, "content"))...), r.Say(refusal)...)
+	if refusal != "" {
+		r.Stop = "refusal"
+	}
+	for call := range esjson.Array(esjson.Member(delta, "tool_calls")) {
+		index, indexed := esjson.GetInt(call, "index")
+		id, _ := esjson.GetString(call, "id")
+		f, _ := esjson.Get(call, "function")
+		name, _ := esjson.GetString(f, "name")
+		arguments, _ := esjson.GetString(f, "arguments")
+		if object, is := esjson.Get(f, "arguments"); is && esjson.TypeOf(object) == esjson.TypeObject {
+			arguments = string(object) // servers that forget the quotes
+		}
+		if !indexed {
+			index = r.Calls.Guess(id, name)
+		}
+		chunks = append(chunks, r.Calls.Add(index, id, name, arguments))
+	}
+	if reason, _ := esjson.GetString(choice, "finish_reason"); reason != "" && r.Stop != "refusal" {
+		r.Stop = reason
+	}
+	return chunks
+}
+
+func (r *chatReply) done() llm.Done {
+	details, thoughts := r.details.array(), r.Thoughts()
+	if details != nil {
+		thoughts = nil
+	}
+	d := r.Done(stopReason(r.Stop, r.Calls.Len() > 0), thoughts)
+	if d.ReasoningDetails = details; thoughts != nil && r.contents {
+		d.ReasoningFrom = r.server
+	}
+	return d
+}
+
+// stopReason translates OpenAI's stop reasons to llm's.
+func stopReason(word string, calls bool) string {
+	switch word {
+	case "tool_calls", "function_call":
+		return "tool_use"
+	case "stop", "", "completed":
+		if calls {
+			return "tool_use" // some servers always send "stop"
+		}
+		return "end_turn"
+	case "length", "max_output_tokens":
+		return "max_tokens"
+	case "content_filter", "refusal":
+		return "refusal"
+	}
+	return word
 }
