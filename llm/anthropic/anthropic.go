@@ -18,6 +18,9 @@
 package anthropic
 
 import (
+	"bytes"
+	"cmp"
+	"encoding/json"
 	"net/http"
 	"strconv"
 	"strings"
@@ -25,6 +28,7 @@ import (
 
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/llm"
+	"github.com/roost-dev/roost/llm/catalogue"
 	"github.com/roost-dev/roost/llm/wire"
 )
 
@@ -170,4 +174,394 @@ func (p *Provider) Locate(refusal string) (message, block int, ok bool) {
 		block = path[1]
 	}
 	return path[0], block, true
+}
+
+const (
+	// fallbackMaxTokens is for models the catalogue does not know: every model of
+	// the Messages API takes it.
+	fallbackMaxTokens = 8192
+
+	minBudget = 1024 // the API's own lower limit
+)
+
+// body builds the request body. It neither copies nor decodes the messages; it scans
+// only the last two user messages, for the position of the cache mark. Content must
+// be valid JSON and valid for sending.
+func (p *Provider) body(req llm.Request) *wire.Body {
+	maxTokens := maxTokens(req)
+	effort, budget := p.effort(req.Model, maxTokens)
+	var system []byte
+	if req.System != "" {
+		system = esjson.List([][]byte{esjson.ObjectOf("type", "text", "text", req.System, "cache_control", ephemeral)})
+	}
+	tools := wire.Tools(req.Tools, func(i int, t llm.ToolSpec) []byte {
+		schema, mark := t.Schema, ephemeral
+		if len(schema) == 0 {
+			schema = json.RawMessage(`{"type":"object"}`)
+		}
+		if i < len(req.Tools)-1 {
+			mark = nil // only the last one
+		}
+		return esjson.ObjectOf("name", t.Name, "description", esjson.Given(t.Description), "input_schema", schema,
+			"cache_control", mark)
+	})
+	head := esjson.ObjectOf("model", req.Model, "max_tokens", maxTokens, "stream", true, "output_config", effort,
+		"thinking", p.thinking(req, maxTokens, budget), "system", system, "tools", tools)
+	out := wire.NewBody(head, "messages", 2*len(req.Messages)+2+4)
+	marked := markedMessages(req.Messages)
+	for i, m := range req.Messages {
+		before := between[m.Role]
+		if i == 0 {
+			before = before[len(endOfMessage):]
+		}
+		out.Add(before)
+		if i == marked[0] || i == marked[1] {
+			for _, piece := range withMark(m.Content) {
+				out.Add(piece)
+			}
+		} else {
+			out.Add(m.Content)
+		}
+	}
+	out.Add(endOfBody)
+	return out
+}
+
+// The JSON around each message, by role.
+const endOfMessage = `},`
+
+var (
+	between = map[string][]byte{
+		"user":      []byte(endOfMessage + `{"role":"user","content":`),
+		"assistant": []byte(endOfMessage + `{"role":"assistant","content":`),
+	}
+	endOfBody = []byte(`}]}`)
+)
+
+// maxTokens is how long a reply may get. The API counts the requested length towards the
+// context window from the start: with all that a model can write, a third of a
+// small window would be closed to the history. Roo also leaves a fifth of the window
+// for a reply.
+func maxTokens(req llm.Request) int {
+	m, ok := catalogue.Find(Name, req.Model)
+	known := ok && m.MaxOutput > 0
+	switch {
+	case req.MaxTokens > 0 && known:
+		return min(req.MaxTokens, m.MaxOutput) // more is refused
+	case req.MaxTokens > 0:
+		return req.MaxTokens
+	case known:
+		return min(m.MaxOutput, m.Context/5)
+	}
+	return fallbackMaxTokens
+}
+
+// thinking asks for thinking: of a model that decides by itself whether to think, which may skip it anywhere, or
+// with a budget, which counts towards the output limit. nil = it does not.
+func (p *Provider) thinking(req llm.Request, maxTokens, budget int) []byte {
+	if p.Effort != "" && p.Effort != "none" && decidesThinking(req.Model) {
+		return esjson.ObjectOf("type", "adaptive")
+	}
+	if budget <= 0 || max(budget, minBudget) >= maxTokens || !mayThink(req.Messages) {
+		return nil
+	}
+	return esjson.ObjectOf("type", "enabled", "budget_tokens", max(budget, minBudget))
+}
+
+// mayThink reports whether thinking can be requested with a budget. To the API a tool loop is
+// one turn, and its first message decides whether the whole turn thinks. A message in
+// the middle of it may have skipped thinking.
+func mayThink(ms []llm.Message) bool {
+	first := -1
+	for i := len(ms) - 1; i >= 0; i-- {
+		if ms[i].Role == "assistant" {
+			first = i
+		} else if !bytes.Contains(ms[i].Content, []byte(`"tool_result"`)) {
+			break
+		}
+	}
+	return first < 0 || thinks(ms[first].Content)
+}
+
+// thinks reports whether a message begins with thinking.
+func thinks(content []byte) bool {
+	for block := range esjson.Array(content) {
+		return isType(block, "thinking") || isType(block, "redacted_thinking")
+	}
+	return false
+}
+
+// mark is the member of a block that asks for a place in the cache.
+const mark = `"cache_control":{"type":"ephemeral"}`
+
+var ephemeral = []byte(`{"type":"ephemeral"}`)
+
+// withMark gives content with a cache mark on its last block that can carry one, in pieces:
+// content is not copied. A string becomes an array of one text block, because a string
+// cannot. Everything else keeps its bytes.
+func withMark(content []byte) [][]byte {
+	trimmed := bytes.TrimSpace(content)
+	if len(trimmed) < 2 {
+		return [][]byte{content}
+	}
+	if trimmed[0] == '"' {
+		if len(trimmed) == 2 { // an empty text cannot be marked
+			return [][]byte{content}
+		}
+		return [][]byte{beforeString, trimmed, afterString}
+	}
+	end := markPosition(trimmed)
+	if end < 0 {
+		return [][]byte{content}
+	}
+	return [][]byte{trimmed[:end], markMember, trimmed[end:]}
+}
+
+var (
+	beforeString = []byte(`[{"type":"text","text":`)
+	afterString  = []byte(`,` + mark + `}]`)
+	markMember   = []byte(`,` + mark)
+)
+
+// markPosition returns the index of the closing brace of the last block that can be
+// marked, or -1. Empty texts and thinking cannot be; a block that has a mark
+// already needs none.
+func markPosition(array []byte) int {
+	position, end := -1, 0
+	for block := range esjson.Array(array) {
+		end += bytes.Index(array[end:], block) + len(block)
+		_, marked := esjson.Get(block, "cache_control")
+		text, _ := esjson.GetString(block, "text")
+		switch {
+		case len(block) < 2 || block[0] != '{' || len(bytes.TrimSpace(block[1:len(block)-1])) == 0:
+		case marked:
+			position = -1
+		case isType(block, "thinking"), isType(block, "redacted_thinking"):
+		case isType(block, "text") && text == "":
+		default:
+			position = end - 1
+		}
+	}
+	return position
+}
+
+func isType(block []byte, want string) bool {
+	return esjson.TextOf(block, "type") == want
+}
+
+// markedMessages returns the indexes of the last two user messages, -1 for none.
+// The second one is the end of what the turn before sent: it makes the cache hit
+// even when the new turn adds more blocks than the API looks back over.
+func markedMessages(ms []llm.Message) [2]int {
+	out, n := [2]int{-1, -1}, 0
+	for i := len(ms) - 1; i >= 0 && n < 2; i-- {
+		if ms[i].Role == "user" {
+			out[n] = i
+			n++
+		}
+	}
+	return out
+}
+
+// done is the complete reply in Roo's stored order.
+func (a *accumulator) done() llm.Done {
+	var thoughts, other []json.RawMessage
+	for _, b := range a.blocks {
+		switch b.typ {
+		case "thinking":
+			thoughts = append(thoughts, b.thinking())
+		case "redacted_thinking":
+			thoughts = append(thoughts, compact(b.raw))
+		case "text":
+			a.Text = append(a.Text, b.text...)
+		case "tool_use": // behind all others
+		default:
+			if raw := b.unknown(); raw != nil {
+				other = append(other, raw)
+			}
+		}
+	}
+	return a.Done(a.Stop, thoughts, other...)
+}
+
+// thinking is rebuilt from its deltas; text and signature are as they came.
+func (b *block) thinking() json.RawMessage {
+	return esjson.ObjectOf("type", "thinking", "thinking", string(b.text), "signature", string(b.signature))
+}
+
+// unknown is a block of a kind this package does not know, raw, with the input
+// that was streamed for it. A block that is no JSON object is dropped: it could
+// never be sent back.
+func (b *block) unknown() json.RawMessage {
+	raw := compact(b.raw)
+	if len(raw) == 0 || raw[0] != '{' || b.typ == "" {
+		return nil
+	}
+	if input := compact(b.text); len(input) > 0 && input[0] == '{' {
+		raw = esjson.Set(raw, "input", input)
+	}
+	return raw
+}
+
+// compact removes blanks between tokens; nil when raw is not JSON.
+func compact(raw []byte) json.RawMessage {
+	var buf bytes.Buffer
+	if len(raw) == 0 || json.Compact(&buf, raw) != nil {
+		return nil
+	}
+	return buf.Bytes()
+}
+
+// countUsage takes over the counts of a usage object. message_delta repeats only
+// some of them; the others keep their values.
+func countUsage(t *llm.Usage, usage []byte) (changed bool) {
+	before := *t
+	for _, count := range []struct {
+		key string
+		to  *int64
+	}{
+		{"input_tokens", &t.Input}, {"output_tokens", &t.Output},
+		{"cache_read_input_tokens", &t.CacheRead}, {"cache_creation_input_tokens", &t.CacheWrite},
+	} {
+		if n, ok := esjson.GetInt(usage, count.key); ok && n >= 0 {
+			*count.to = n
+		}
+	}
+	return *t != before
+}
+
+// block is one content block as it grows.
+type block struct {
+	typ       string
+	raw       json.RawMessage // as it was started
+	text      []byte          // text, thinking or input JSON so far
+	signature []byte
+}
+
+// accumulator puts a reply together from its events. It has no clock and no
+// connection, and takes any bytes: what it cannot read is an error, never a panic.
+type accumulator struct {
+	wire.Reply
+	shown  bool // a chunk was handed out
+	blocks []*block
+	open   map[int64]*block
+}
+
+// add takes one event's data and returns what to show. done reports that the reply is complete.
+//
+// The counts of message_start are held back until there is something else to show:
+// an attempt that fails before that can still be repeated.
+func (a *accumulator) add(data []byte) (chunks []llm.Chunk, done bool, err error) {
+	chunk, done, err := a.addEvent(data)
+	if err != nil || chunk == nil {
+		return nil, done, err
+	}
+	if !a.shown {
+		a.shown = true
+		chunks = append(chunks, llm.UsageReport{Usage: a.Usage})
+	}
+	return append(chunks, chunk), done, nil
+}
+
+// addEvent takes one event's data. chunk is what to show, nil for nothing.
+func (a *accumulator) addEvent(data []byte) (chunk llm.Chunk, done bool, err error) {
+	if !esjson.Valid(data) || esjson.TypeOf(data) != esjson.TypeObject {
+		return nil, false, wire.UnreadableEvent(Name, data)
+	}
+	switch esjson.TextOf(data, "type") {
+	case "message_start":
+		message, _ := esjson.Get(data, "message")
+		a.Note(message, "id", "model")
+		countUsage(&a.Usage, esjson.Member(message, "usage"))
+	case "content_block_start":
+		return a.startBlock(esjson.IntOf(data, "index"), esjson.Member(data, "content_block")), false, nil
+	case "content_block_delta":
+		return a.extendBlock(esjson.IntOf(data, "index"), esjson.Member(data, "delta")), false, nil
+	case "content_block_stop":
+		delete(a.open, esjson.IntOf(data, "index"))
+	case "message_delta":
+		a.Stop = cmp.Or(esjson.TextOf(esjson.Member(data, "delta"), "stop_reason"), a.Stop)
+		if countUsage(&a.Usage, esjson.Member(data, "usage")) {
+			return llm.UsageReport{Usage: a.Usage}, false, nil
+		}
+	case "message_stop":
+		return nil, true, nil
+	case "error":
+		return nil, false, a.Call.ErrorOf(0, data)
+	}
+	return nil, false, nil // pings and events of newer versions
+}
+
+func (a *accumulator) startBlock(index int64, raw []byte) llm.Chunk {
+	typ, _ := esjson.GetString(raw, "type") // a block of another shape is kept raw
+	b := &block{typ: typ, raw: append(json.RawMessage(nil), raw...)}
+	if a.open == nil {
+		a.open = map[int64]*block{}
+	}
+	a.open[index] = b
+	a.blocks = append(a.blocks, b)
+	switch typ {
+	case "text":
+		if s, _ := esjson.GetString(raw, "text"); s != "" {
+			b.text = append(b.text, s...)
+			return llm.TextDelta{Text: s}
+		}
+	case "thinking":
+		b.signature = append(b.signature, esjson.TextOf(raw, "signature")...)
+		if s, _ := esjson.GetString(raw, "thinking"); s != "" {
+			b.text = append(b.text, s...)
+			return llm.ReasoningDelta{Text: s}
+		}
+	case "tool_use":
+		input, _ := esjson.Get(raw, "input")
+		return a.Calls.Begin(index, SafeID(esjson.TextOf(raw, "id")), esjson.TextOf(raw, "name"), bytes.Clone(input))
+	}
+	return nil
+}
+
+func (a *accumulator) extendBlock(index int64, delta []byte) llm.Chunk {
+	b := a.open[index]
+	if b == nil {
+		return nil
+	}
+	switch esjson.TextOf(delta, "type") {
+	case "text_delta":
+		s, _ := esjson.GetString(delta, "text")
+		b.text = append(b.text, s...)
+		if s != "" && b.typ == "text" {
+			return llm.TextDelta{Text: s}
+		}
+	case "thinking_delta":
+		s, _ := esjson.GetString(delta, "thinking")
+		b.text = append(b.text, s...)
+		if s != "" && b.typ == "thinking" {
+			return llm.ReasoningDelta{Text: s}
+		}
+	case "signature_delta":
+		b.signature = append(b.signature, esjson.TextOf(delta, "signature")...)
+	case "input_json_delta":
+		s, _ := esjson.GetString(delta, "partial_json")
+		if b.typ == "tool_use" && s != "" {
+			return a.Calls.Add(index, "", "", s)
+		}
+		b.text = append(b.text, s...)
+	}
+	return nil
+}
+
+// SafeID replaces every character that a tool call id may not have by an
+// underscore, as Roo does (by UTF-16 unit, so that ids agree).
+func SafeID(id string) string {
+	var b strings.Builder
+	for _, r := range id {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '_', r == '-':
+			b.WriteRune(r)
+		case r > 0xFFFF:
+			b.WriteString("__")
+		default:
+			b.WriteByte('_')
+		}
+	}
+	return b.String()
 }
