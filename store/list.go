@@ -60,12 +60,10 @@ func (s *Store) List(ctx context.Context, f Filter) (Listing, error) {
 
 // SummaryOfDeleted is the row of a deleted task, with its labels.
 func (s *Store) SummaryOfDeleted(ctx context.Context, d DeletedTask, table overlay.Table) api.Summary {
-	if d.missing {
-		sum := api.Summary{ID: d.Ref.ID, Source: d.Ref.Source, Path: d.Ref.Dir, Status: "idle"}.Filled()
-		ApplyLabels(&sum, table)
-		return sum
+	sum := api.Summary{ID: d.Ref.ID, Source: d.Ref.Source, Path: d.Ref.Dir, Status: "idle"}.Filled()
+	if !d.missing {
+		sum = s.SummaryOf(ctx, d.Ref)
 	}
-	sum := s.SummaryOf(ctx, d.Ref)
 	ApplyLabels(&sum, table) // our own tasks have none there
 	return sum
 }

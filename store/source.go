@@ -158,10 +158,8 @@ func (s *Store) sourcesKnown(ctx context.Context, known *catalog.Reading) ([]Sou
 // TasksLost reports whether the root exists without its folder of tasks. It is made before
 // anything else of a task is written, and nothing of ours removes it.
 func (s *Store) TasksLost() bool {
-	if exists(s.TasksDir(), "") {
-		return false
-	}
-	return slices.ContainsFunc([]string{"feed", "overlay", "trash"}, func(name string) bool { return exists(s.opt.Root, name) })
+	begun := func(name string) bool { return exists(s.opt.Root, name) }
+	return !exists(s.TasksDir(), "") && slices.ContainsFunc([]string{"feed", "overlay", "trash"}, begun)
 }
 
 // left are the tasks that were continued in storages that are no longer configured, and whose folders are gone: only their
