@@ -17,16 +17,13 @@
 package chat
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"iter"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/roost-dev/roost/api"
@@ -209,60 +206,6 @@ func (s *Session) change(f func(*state)) {
 	s.out.poke()
 }
 
-// until waits for a state, or for the end of ctx.
-func (s *Session) until(ctx context.Context, ok func(state) bool) error {
-	for {
-		s.mu.Lock()
-		st, changed := s.st, s.changed
-		s.mu.Unlock()
-		if ok(st) {
-			return nil
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
-}
-
-// talk follows one task while the chat is about it: its events and those of its subtasks come in here, one after the
-// other. All but its channels belongs to the goroutine of run.
-type talk struct {
-	s      *Session
-	id     string
-	ctx    context.Context //nolint:containedctx // ends when the chat turns to another task
-	cancel context.CancelFunc
-	busy   sync.WaitGroup // the streams
-	done   chan struct{}
-	in     chan incoming
-	synced chan error // gets one value when the stream is open; nil = no goroutine waits for that
-
-	screens map[string]*display.Display // of each task
-	depth   map[string]int
-	last    *display.Display // that showed something
-	titles  map[string]string
-	began   string // the run that the displays are of
-	gone    bool   // the user knows that no process works on the run any more
-
-	ask    *ask
-	asked  chan *ask
-	held   []incoming      // events that came while the chat asks a question
-	closed map[string]bool // questions that are answered
-}
-
-// ask is an open question for the user. The chat shows it, and reads its answer, as roost run does.
-type ask struct {
-	id     string // as answers name it
-	task   string
-	q      api.QuestionOpened
-	seen   string // the event that opened it, "" when it was open before the chat began
-	cancel context.CancelFunc
-	done   chan struct{}
-	said   atomic.Bool // the person answered
-	again  bool        // the answer was not taken, and the question is open; read behind done
-}
-
 // owed are words that may or may not have arrived: the response to them was lost. The user has them in the editor
 // again, and most likely sends them once more. The chat then sends them in the same way, under the same key, so that
 // they are taken once: a task that took them works by now, and words for a task that works go by another request.
@@ -273,132 +216,6 @@ type owed struct {
 
 // carriedOutput is a command line, and what a message holds about it.
 type carriedOutput struct{ line, text string }
-
-// New makes a chat. Close ends it.
-func New(ctx context.Context, backend Backend, o Options) *Session {
-	s := &Session{
-		backend: backend, o: o, style: display.Style{On: o.Display.Colour}, out: newScroll(), answer: make(chan string, 16),
-		changed: make(chan struct{}),
-		more:    make(chan struct{}, 1), ended: map[string]bool{}, shut: map[string]bool{}, dirs: map[string]string{},
-		again: o.Again, brief: map[string]string{},
-	}
-	s.st.Mode, s.st.Busy = o.New.Mode, o.Task != "" // nothing is for another task before it is known
-	s.st.Policy = o.Again.Approve
-	if o.Task == "" {
-		s.st.Policy = cmp.Or(o.New.Approve, policies[0])
-	}
-	s.st.Loose = s.st.Policy == "all"
-	s.ctx, s.cancel = context.WithCancel(ctx)
-	s.busy.Go(s.work)
-	return s
-}
-
-// Close ends the chat and waits for all that it began. Runs of a server go on.
-func (s *Session) Close() {
-	s.cancel()
-	s.busy.Wait()
-	s.leave()
-}
-
-// Line takes a line of the user's: words or a command. The chat carries out one line after the
-// other. A line answers no question: the user may not have seen the question when typing.
-func (s *Session) Line(text string) {
-	s.locked(func() { s.todo, s.st.Busy = append(s.todo, text), true })
-	select {
-	case s.more <- struct{}{}:
-	default:
-	}
-}
-
-// Reply takes a line for the question that is open; false when there is none any more.
-func (s *Session) Reply(text string) bool {
-	s.mu.Lock() // it is for the question that is open now, and never for the next one
-	defer s.mu.Unlock()
-	if !s.st.Asking {
-		return false
-	}
-	select {
-	case s.answer <- plainly(text):
-	default: // the channel is full: one question never gets so many answers
-	}
-	return true
-}
-
-// work carries out lines.
-func (s *Session) work() {
-	if s.o.Task != "" {
-		s.see("/resume " + s.o.Task)
-	}
-	for {
-		var line []string
-		s.locked(func() {
-			n := min(1, len(s.todo))
-			line, s.todo = s.todo[:n], s.todo[n:]
-		})
-		if len(line) > 0 {
-			s.see(line[0])
-			continue
-		}
-		s.change(func(st *state) { st.Busy = len(s.todo) > 0 })
-		select {
-		case <-s.more:
-		case <-s.ctx.Done():
-			return
-		}
-	}
-}
-
-// see carries out one line. Esc ends what takes long.
-func (s *Session) see(line string) {
-	ctx, cancel := context.WithCancel(s.ctx)
-	defer cancel()
-	s.locked(func() { s.cancelLine, s.st.Busy = cancel, true })
-	text := whole(line)
-	words, err := true, error(nil)
-	switch {
-	case strings.TrimSpace(text) == "":
-	case isCommand(text):
-		s.echo(text)
-		words, err = s.do(ctx, text)
-	case s.o.Ask && isShell(text):
-		s.echo(text)
-		words, err = false, s.shell(ctx, text)
-	default:
-		err = s.prompt(ctx, plainly(text))
-	}
-	s.locked(func() {
-		if s.cancelLine, s.wrong = nil, nil; err != nil {
-			s.wrong = &LineError{Line: text, Err: err}
-		}
-		if err != nil && words {
-			s.st.keep(line)
-		}
-	})
-	var printed *failed
-	if err != nil && s.ctx.Err() == nil && !errors.As(err, &printed) && s.o.Ask { // else the caller prints it
-		s.complain(err)
-	}
-}
-
-// Interrupt stops the present work: only a command line of the user's when one runs, otherwise the run and the line
-// that is being carried out. It returns at once.
-func (s *Session) Interrupt() {
-	s.mu.Lock()
-	id, working, cancelLine, command := s.st.Task, s.st.Working || s.st.Asking, s.cancelLine, s.command
-	s.mu.Unlock()
-	if command != nil {
-		command()
-		return
-	}
-	if cancelLine != nil {
-		cancelLine()
-	}
-	if !working || id == "" {
-		return
-	}
-	s.tell("· stopping and saving")
-	s.busy.Go(func() { s.stop(s.ctx, id) })
-}
 
 // started records that a run works on the task, unless its events have reported its state: it may be over already, or
 // ask.
@@ -428,6 +245,25 @@ func (s *Session) goesOn(question, run string, before int) {
 	})
 }
 
+// workspace is the folder whose files, modes and prompts count.
+func (s *Session) workspace(ctx context.Context) string {
+	id := s.Task()
+	if id == "" {
+		return s.o.New.Workspace
+	}
+	dir, known := "", false
+	s.locked(func() { dir, known = s.dirs[id] })
+	if known {
+		return dir
+	}
+	t, err := s.backend.Task(ctx, id)
+	if err != nil {
+		return s.o.New.Workspace
+	}
+	s.locked(func() { s.dirs[id] = t.Workspace })
+	return t.Workspace
+}
+
 // locked runs f with the state.
 func (s *Session) locked(f func()) {
 	s.mu.Lock()
@@ -451,12 +287,6 @@ func (s *Session) unshown(text string) {
 	defer s.mu.Unlock()
 	if i := slices.Index(s.said, text); i >= 0 {
 		s.said = slices.Delete(s.said, i, i+1)
-	}
-}
-
-func (s *Session) stop(ctx context.Context, id string) {
-	if _, err := s.backend.Cancel(ctx, id); err != nil && ctx.Err() == nil {
-		s.complain(fmt.Errorf("stop the run: %w", err))
 	}
 }
 
@@ -501,5 +331,3 @@ func (e *UnknownError) Error() string {
 	}
 	return text + " (/help lists them; a line for the model that begins with / begins with //)"
 }
-
-func usage(text string) error { return fmt.Errorf("want %s", text) }

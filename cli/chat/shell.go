@@ -154,17 +154,6 @@ func (s *Session) outputs(drop bool) {
 	}
 }
 
-// short is what the chat shows of words that were sent: those that the user typed. The output is on the screen
-// already.
-func (s *Session) short(whole string) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if text, ok := s.brief[whole]; ok {
-		return text
-	}
-	return whole
-}
-
 // output takes what a command prints: a line at a time is shown, and both ends are kept.
 type output struct {
 	show func(string)
@@ -283,6 +272,16 @@ func (s *Session) prompt(ctx context.Context, text string) error {
 		}
 		return s.goOn(ctx, st.Task, words)
 	})
+}
+
+// echo shows words of the person's that were typed here. A terminal that shows what is
+// typed by itself needs none.
+func (s *Session) echo(text string) {
+	echoes := false
+	s.locked(func() { echoes = s.echoes })
+	if echoes {
+		s.quote(text)
+	}
 }
 
 // begin starts a task.

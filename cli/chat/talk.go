@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/roost-dev/roost/api"
@@ -13,6 +15,43 @@ import (
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/view"
 )
+
+// talk follows one task while the chat is about it: its events and those of its subtasks come in here, one after the
+// other. All but its channels belongs to the goroutine of run.
+type talk struct {
+	s      *Session
+	id     string
+	ctx    context.Context //nolint:containedctx // ends when the chat turns to another task
+	cancel context.CancelFunc
+	busy   sync.WaitGroup // the streams
+	done   chan struct{}
+	in     chan incoming
+	synced chan error // gets one value when the stream is open; nil = no goroutine waits for that
+
+	screens map[string]*display.Display // of each task
+	depth   map[string]int
+	last    *display.Display // that showed something
+	titles  map[string]string
+	began   string // the run that the displays are of
+	gone    bool   // the user knows that no process works on the run any more
+
+	ask    *ask
+	asked  chan *ask
+	held   []incoming      // events that came while the chat asks a question
+	closed map[string]bool // questions that are answered
+}
+
+// ask is an open question for the user. The chat shows it, and reads its answer, as roost run does.
+type ask struct {
+	id     string // as answers name it
+	task   string
+	q      api.QuestionOpened
+	seen   string // the event that opened it, "" when it was open before the chat began
+	cancel context.CancelFunc
+	done   chan struct{}
+	said   atomic.Bool // the person answered
+	again  bool        // the answer was not taken, and the question is open; read behind done
+}
 
 // nowhere is a cursor that no task has: the server answers it with a snapshot, and no event after it is missed. A
 // request for "all from now on" could not know when "now" was.
@@ -57,6 +96,12 @@ func (s *Session) leave() {
 		*st = state{Busy: st.Busy, Over: st.Over, Back: st.Back, Mode: st.Mode, Command: st.Command, Policy: st.Policy, Loose: st.Loose}
 		s.run = ""
 	})
+}
+
+func (s *Session) stop(ctx context.Context, id string) {
+	if _, err := s.backend.Cancel(ctx, id); err != nil && ctx.Err() == nil {
+		s.complain(fmt.Errorf("stop the run: %w", err))
+	}
 }
 
 // listen brings in the events of a task.
@@ -565,4 +610,15 @@ func (in incoming) read() (e said) {
 		_ = json.Unmarshal(in.Data, &e) // what cannot be read changes nothing
 	}
 	return e
+}
+
+// short is what the chat shows of words that were sent: those that the user typed. The output is on the screen
+// already.
+func (s *Session) short(whole string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if text, ok := s.brief[whole]; ok {
+		return text
+	}
+	return whole
 }

@@ -10,9 +10,12 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/cli/config"
 	"github.com/roost-dev/roost/money"
+	"github.com/roost-dev/roost/view"
 )
 
 func (s *Session) newTask(_ context.Context, id, _ string) error {
@@ -475,3 +478,104 @@ func (st state) unasked() string {
 	}
 	return "· unasked: " + st.Policy + " (Shift+Tab changes it)"
 }
+
+// busy is the exit code of a command whose task another process owns, and settling is how long a run that has ended
+// may still be saving its task.
+const (
+	busy     = 14
+	settling = 5 * time.Second
+)
+
+// settled runs a command of roost. Right behind the end of a run it may have to wait.
+func (s *Session) settled(ctx context.Context, args []string) Said {
+	for end := time.Now().Add(settling); ; {
+		said := s.backend.Command(ctx, args...)
+		if said.Code != busy || s.state().Working || time.Now().After(end) {
+			return said
+		}
+		select {
+		case <-time.After(50 * time.Millisecond):
+		case <-ctx.Done():
+			return said
+		}
+	}
+}
+
+// roost runs a command of roost and shows what it prints.
+func (s *Session) roost(ctx context.Context, args ...string) error {
+	said := s.settled(ctx, args)
+	differs := slices.Contains(args, "diff") || slices.Contains(args, "restore")
+	paint := func(text string, usual view.Style) string {
+		var lines []string
+		for _, l := range strings.Split(strings.TrimRight(Safe(text), "\n"), "\n") {
+			how := usual
+			if how == view.Plain && differs {
+				how = view.DiffStyle(l)
+			}
+			lines = append(lines, s.style.Paint(how, l))
+		}
+		return strings.Join(lines, "\n")
+	}
+	colour := view.Dim
+	if said.Code != 0 {
+		colour = view.Bad
+	}
+	switch {
+	case s.o.Result == nil && said.Whole != "" && said.Out != "":
+		s.out.block(paint(said.Whole, view.Plain))
+	default:
+		s.give(paint(said.Out, view.Plain))
+		s.out.block(paint(said.Err, colour))
+	}
+	if said.Code != 0 {
+		return &failed{said}
+	}
+	return nil
+}
+
+// nearest is the name that a mistyped one most likely means, "" when none is near.
+func nearest(name string, known []string) string {
+	best, least := "", max(2, len(name)/3+1)
+	for _, k := range known {
+		d := config.Distance(name, k)
+		if len(name) > 1 && strings.HasPrefix(k, name) {
+			d = 0
+		}
+		if d < least {
+			best, least = k, d
+		}
+	}
+	return best
+}
+
+// fields takes arguments apart at blanks; quotes, single or double, keep some together.
+// A quote that is not ended ends with the text.
+func fields(text string) (out []string) {
+	var word strings.Builder
+	begun, quote := false, rune(0)
+	for _, r := range text {
+		switch {
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote != 0:
+			word.WriteRune(r)
+		case r == '"' || r == '\'':
+			quote, begun = r, true
+		case unicode.IsSpace(r):
+			if begun {
+				out = append(out, word.String())
+			}
+			word.Reset()
+			begun = false
+		default:
+			word.WriteRune(r)
+			begun = true
+		}
+	}
+	if begun {
+		out = append(out, word.String())
+	}
+	return out
+}
+
+func usage(text string) error { return fmt.Errorf("want %s", text) }

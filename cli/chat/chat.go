@@ -1,0 +1,251 @@
+package chat
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"strings"
+
+	display "github.com/roost-dev/roost/cli/term"
+)
+
+// New makes a chat. Close ends it.
+func New(ctx context.Context, backend Backend, o Options) *Session {
+	s := &Session{
+		backend: backend, o: o, style: display.Style{On: o.Display.Colour}, out: newScroll(), answer: make(chan string, 16),
+		changed: make(chan struct{}),
+		more:    make(chan struct{}, 1), ended: map[string]bool{}, shut: map[string]bool{}, dirs: map[string]string{},
+		again: o.Again, brief: map[string]string{},
+	}
+	s.st.Mode, s.st.Busy = o.New.Mode, o.Task != "" // nothing is for another task before it is known
+	s.st.Policy = o.Again.Approve
+	if o.Task == "" {
+		s.st.Policy = cmp.Or(o.New.Approve, policies[0])
+	}
+	s.st.Loose = s.st.Policy == "all"
+	s.ctx, s.cancel = context.WithCancel(ctx)
+	s.busy.Go(s.work)
+	return s
+}
+
+// Close ends the chat and waits for all that it began. Runs of a server go on.
+func (s *Session) Close() {
+	s.cancel()
+	s.busy.Wait()
+	s.leave()
+}
+
+// Line takes a line of the user's: words or a command. The chat carries out one line after the
+// other. A line answers no question: the user may not have seen the question when typing.
+func (s *Session) Line(text string) {
+	s.locked(func() { s.todo, s.st.Busy = append(s.todo, text), true })
+	select {
+	case s.more <- struct{}{}:
+	default:
+	}
+}
+
+// Reply takes a line for the question that is open; false when there is none any more.
+func (s *Session) Reply(text string) bool {
+	s.mu.Lock() // it is for the question that is open now, and never for the next one
+	defer s.mu.Unlock()
+	if !s.st.Asking {
+		return false
+	}
+	select {
+	case s.answer <- plainly(text):
+	default: // the channel is full: one question never gets so many answers
+	}
+	return true
+}
+
+// work carries out lines.
+func (s *Session) work() {
+	if s.o.Task != "" {
+		s.see("/resume " + s.o.Task)
+	}
+	for {
+		var line []string
+		s.locked(func() {
+			n := min(1, len(s.todo))
+			line, s.todo = s.todo[:n], s.todo[n:]
+		})
+		if len(line) > 0 {
+			s.see(line[0])
+			continue
+		}
+		s.change(func(st *state) { st.Busy = len(s.todo) > 0 })
+		select {
+		case <-s.more:
+		case <-s.ctx.Done():
+			return
+		}
+	}
+}
+
+// see carries out one line. Esc ends what takes long.
+func (s *Session) see(line string) {
+	ctx, cancel := context.WithCancel(s.ctx)
+	defer cancel()
+	s.locked(func() { s.cancelLine, s.st.Busy = cancel, true })
+	text := whole(line)
+	words, err := true, error(nil)
+	switch {
+	case strings.TrimSpace(text) == "":
+	case isCommand(text):
+		s.echo(text)
+		words, err = s.do(ctx, text)
+	case s.o.Ask && isShell(text):
+		s.echo(text)
+		words, err = false, s.shell(ctx, text)
+	default:
+		err = s.prompt(ctx, plainly(text))
+	}
+	s.locked(func() {
+		if s.cancelLine, s.wrong = nil, nil; err != nil {
+			s.wrong = &LineError{Line: text, Err: err}
+		}
+		if err != nil && words {
+			s.st.keep(line)
+		}
+	})
+	var printed *failed
+	if err != nil && s.ctx.Err() == nil && !errors.As(err, &printed) && s.o.Ask { // else the caller prints it
+		s.complain(err)
+	}
+}
+
+// Interrupt stops the present work: only a command line of the user's when one runs, otherwise the run and the line
+// that is being carried out. It returns at once.
+func (s *Session) Interrupt() {
+	s.mu.Lock()
+	id, working, cancelLine, command := s.st.Task, s.st.Working || s.st.Asking, s.cancelLine, s.command
+	s.mu.Unlock()
+	if command != nil {
+		command()
+		return
+	}
+	if cancelLine != nil {
+		cancelLine()
+	}
+	if !working || id == "" {
+		return
+	}
+	s.tell("· stopping and saving")
+	s.busy.Go(func() { s.stop(s.ctx, id) })
+}
+
+// lineBytes bounds a line that is read.
+const lineBytes = 16 << 20
+
+// Plain reads lines and carries them out one after the other: it reads the next one when the run has ended. Without a
+// terminal the writer of the lines did not see the questions, so no line answers one: only /answer does, and any
+// other line ends the chat with a *WaitingError. A line that fails ends it with a *LineError.
+//
+// A read cannot be cancelled: the goroutine that reads lives until its next line, or the input's end.
+func (s *Session) Plain(ctx context.Context, in io.Reader, out io.Writer, terminal bool) error {
+	s.out.through(out)
+	lines, over := make(chan string), make(chan struct{})
+	defer close(over)
+	go read(in, lines, over)
+	text, begun := "", false
+	for {
+		if err := s.until(ctx, still); err != nil {
+			return err
+		}
+		st := s.state()
+		switch {
+		case st.Over:
+			return nil
+		case !terminal && s.failure() != nil:
+			return s.failure()
+		case terminal && begun:
+			_, _ = io.WriteString(s.out, "… ") // a lost terminal is noticed at the next read
+		case terminal && !st.Asking:
+			_, _ = io.WriteString(s.out, "› ")
+		}
+		var line string
+		var more bool
+		select {
+		case line, more = <-lines:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		if terminal {
+			s.out.fresh()
+		}
+		if !more && !begun {
+			if st.Waiting && !terminal {
+				return &WaitingError{st.Task}
+			}
+			return nil
+		}
+		if begun {
+			line = text + "\n" + line
+		}
+		text = line
+		ours := isCommand(text) || s.o.Ask && isShell(text)
+		begun = more && !s.state().Asking && !ours && unfinished(text)
+		if begun {
+			continue
+		}
+		if st.Waiting && !terminal && strings.TrimSpace(text) != "" && !isCommand(text) {
+			return &WaitingError{st.Task}
+		}
+		if !st.Asking || ours || !s.Reply(text) {
+			s.Line(text)
+		}
+	}
+}
+
+// still reports whether nothing works that the user waits for.
+func still(st state) bool {
+	return st.Over || st.Asking || !st.Busy && (!st.Working || st.Waiting)
+}
+
+// until waits for a state, or for the end of ctx.
+func (s *Session) until(ctx context.Context, ok func(state) bool) error {
+	for {
+		s.mu.Lock()
+		st, changed := s.st, s.changed
+		s.mu.Unlock()
+		if ok(st) {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// failure is the error of the last line that was carried out; nil when it succeeded.
+func (s *Session) failure() (err error) {
+	s.locked(func() {
+		if s.wrong != nil {
+			err = s.wrong
+		}
+	})
+	return err
+}
+
+func read(in io.Reader, lines chan<- string, over <-chan struct{}) {
+	defer close(lines)
+	r := bufio.NewReader(in)
+	for {
+		line, err := r.ReadString('\n')
+		if line != "" && len(line) <= lineBytes {
+			select {
+			case lines <- Safe(strings.TrimRight(line, "\r\n")):
+			case <-over:
+				return
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
