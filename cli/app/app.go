@@ -14,6 +14,8 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -25,7 +27,6 @@ import (
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/internal/progress"
 	"github.com/roost-dev/roost/redact"
-	"github.com/roost-dev/roost/service"
 	"github.com/roost-dev/roost/view"
 )
 
@@ -115,6 +116,55 @@ func (a *App) Warn(text string) {
 // Millis is the time now, in Unix milliseconds.
 func (a *App) Millis() int64 { return a.Now().UnixMilli() }
 
+// ConfigPath is the settings file, which need not exist.
+func (a *App) ConfigPath() (string, error) {
+	if path := a.Env("ROOST_CONFIG"); path != "" {
+		return a.Abs(path), nil
+	}
+	dir, err := a.Home("XDG_CONFIG_HOME", ".config")
+	return filepath.Join(dir, "config.toml"), err
+}
+
+// Home is roost's folder under an XDG variable, or the platform's like.
+func (a *App) Home(variable, fallback string) (string, error) {
+	if dir := a.Env(variable); filepath.IsAbs(dir) { // the XDG rules: a relative one is ignored
+		return filepath.Join(dir, "roost"), nil
+	}
+	if runtime.GOOS == "windows" {
+		place := "LOCALAPPDATA"
+		if variable == "XDG_CONFIG_HOME" || variable == "XDG_STATE_HOME" { // the keys lie apart from the root
+			place = "APPDATA"
+		}
+		if dir := a.Env(place); dir != "" {
+			return filepath.Join(dir, "roost"), nil
+		}
+	}
+	home := a.Env("HOME")
+	if home == "" {
+		var err error
+		if home, err = os.UserHomeDir(); err != nil {
+			return "", failure.New(failure.ExitConfig, "no_home", "find Roost's folders", err.Error(), "roost --root DIR ...")
+		}
+	}
+	if runtime.GOOS == "darwin" {
+		switch variable {
+		case "XDG_DATA_HOME":
+			fallback = "Library/Application Support"
+		case "XDG_CACHE_HOME":
+			fallback = "Library/Caches"
+		}
+	}
+	return filepath.Join(home, filepath.FromSlash(fallback), "roost"), nil
+}
+
+// Abs is the absolute path of a folder that is relative to the current one.
+func (a *App) Abs(dir string) string {
+	if filepath.IsAbs(dir) {
+		return filepath.Clean(dir)
+	}
+	return filepath.Join(a.Dir, dir)
+}
+
 // ErrNoTerminal is why no person can choose.
 var ErrNoTerminal = errors.New("there is no terminal to choose on")
 
@@ -179,17 +229,6 @@ func Show[T any](a *App, doc T, show func(T) error) error {
 		return a.PrintJSON(doc)
 	}
 	return show(doc)
-}
-
-// WithService gives a service of the tasks that this process reads, without an engine.
-func (a *App) WithService(f func(*service.Service) error) error {
-	s, err := a.Open()
-	if err != nil {
-		return err
-	}
-	all := s.Service()
-	defer all.Close()
-	return f(all)
 }
 
 // Items prints the JSON document of a list.
@@ -262,6 +301,19 @@ func (c *Counting) Write(p []byte) (int, error) {
 	c.n += int64(n)
 	c.Tell(c.n)
 	return n, err
+}
+
+// BytesText is a size for people.
+func BytesText(n int64) string {
+	switch {
+	case n < 1000:
+		return fmt.Sprintf("%d B", n)
+	case n < 1000_000:
+		return fmt.Sprintf("%.1f kB", float64(n)/1e3)
+	case n < 1000_000_000:
+		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
+	}
+	return fmt.Sprintf("%.1f GB", float64(n)/1e9)
 }
 
 // Pager is the command line of the user's pager for long output; "" = none. Only a
@@ -491,6 +543,25 @@ func patiently(say func()) {
 		say()
 		return true, nil
 	})
+}
+
+// await waits for a call that cannot be cancelled, until ctx ends: the call's goroutine stays behind then.
+func await[T any](ctx context.Context, call func() (T, error)) (T, error) {
+	type outcome struct {
+		val T
+		err error
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		val, err := call()
+		done <- outcome{val, err}
+	}()
+	select {
+	case o := <-done:
+		return o.val, o.err
+	case <-ctx.Done():
+		return *new(T), context.Cause(ctx)
+	}
 }
 
 // NewStopper makes a stopper that listens to no signal yet. It calls tell at the first signal.

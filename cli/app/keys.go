@@ -22,6 +22,7 @@ import (
 	"github.com/roost-dev/roost/cli/config"
 	"github.com/roost-dev/roost/cli/failure"
 	"github.com/roost-dev/roost/engine/setup"
+	"github.com/roost-dev/roost/internal/atomicfile"
 	"github.com/roost-dev/roost/internal/inputfile"
 )
 
@@ -140,25 +141,6 @@ func (a *App) hidden(ctx context.Context, prompt string) (string, error) {
 		return "", fmt.Errorf("read the key: %w", err)
 	}
 	return string(text), nil
-}
-
-// await waits for a call that cannot be cancelled, until ctx ends: the call's goroutine stays behind then.
-func await[T any](ctx context.Context, call func() (T, error)) (T, error) {
-	type outcome struct {
-		val T
-		err error
-	}
-	done := make(chan outcome, 1)
-	go func() {
-		val, err := call()
-		done <- outcome{val, err}
-	}()
-	select {
-	case o := <-done:
-		return o.val, o.err
-	case <-ctx.Done():
-		return *new(T), context.Cause(ctx)
-	}
 }
 
 // Ends returns the last characters of a key; "" for a key so short that they would reveal
@@ -341,4 +323,16 @@ func (a *App) Rewrite(s *Secrets, text []byte) error {
 	}
 	s.File = next
 	return nil
+}
+
+// Replace writes a file whole or not at all. It may hold keys, so only its owner may
+// read it. A link is followed: people keep their settings elsewhere.
+func Replace(path string, data []byte) error {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	return atomicfile.Write(path, data)
 }

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,13 +21,12 @@ import (
 	"github.com/roost-dev/roost/cli/failure"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
-	"github.com/roost-dev/roost/internal/atomicfile"
 	"github.com/roost-dev/roost/internal/inputfile"
 	"github.com/roost-dev/roost/local"
 	"github.com/roost-dev/roost/mcp"
 	"github.com/roost-dev/roost/mode"
 	"github.com/roost-dev/roost/money"
-	"github.com/roost-dev/roost/view"
+	"github.com/roost-dev/roost/service"
 )
 
 // Settings are the values of the settings file and the environment. A command reads them
@@ -41,15 +39,6 @@ type Settings struct {
 
 // Text is a setting's value, "" when it is not set.
 func (s *Settings) Text(key string) string { return s.Values[key].Value.Text }
-
-// ConfigPath is the settings file, which need not exist.
-func (a *App) ConfigPath() (string, error) {
-	if path := a.Env("ROOST_CONFIG"); path != "" {
-		return a.Abs(path), nil
-	}
-	dir, err := a.Home("XDG_CONFIG_HOME", ".config")
-	return filepath.Join(dir, "config.toml"), err
-}
 
 // ConfigFile reads the settings file; one that does not exist is empty.
 func (a *App) ConfigFile() (string, *config.File, error) {
@@ -250,46 +239,6 @@ func orNone[N int | int64](n N) N {
 	return n
 }
 
-// Home is roost's folder under an XDG variable, or the platform's like.
-func (a *App) Home(variable, fallback string) (string, error) {
-	if dir := a.Env(variable); filepath.IsAbs(dir) { // the XDG rules: a relative one is ignored
-		return filepath.Join(dir, "roost"), nil
-	}
-	if runtime.GOOS == "windows" {
-		place := "LOCALAPPDATA"
-		if variable == "XDG_CONFIG_HOME" || variable == "XDG_STATE_HOME" { // the keys lie apart from the root
-			place = "APPDATA"
-		}
-		if dir := a.Env(place); dir != "" {
-			return filepath.Join(dir, "roost"), nil
-		}
-	}
-	home := a.Env("HOME")
-	if home == "" {
-		var err error
-		if home, err = os.UserHomeDir(); err != nil {
-			return "", failure.New(failure.ExitConfig, "no_home", "find Roost's folders", err.Error(), "roost --root DIR ...")
-		}
-	}
-	if runtime.GOOS == "darwin" {
-		switch variable {
-		case "XDG_DATA_HOME":
-			fallback = "Library/Application Support"
-		case "XDG_CACHE_HOME":
-			fallback = "Library/Caches"
-		}
-	}
-	return filepath.Join(home, filepath.FromSlash(fallback), "roost"), nil
-}
-
-// Abs is the absolute path of a folder that is relative to the current one.
-func (a *App) Abs(dir string) string {
-	if filepath.IsAbs(dir) {
-		return filepath.Clean(dir)
-	}
-	return filepath.Join(a.Dir, dir)
-}
-
 // List splits a list of folders; blanks around them do not count.
 func List(text string) []string {
 	var out []string
@@ -361,18 +310,6 @@ func (a *App) ConfigSet(name string, values []string) error {
 	return nil
 }
 
-// Replace writes a file whole or not at all. It may hold keys, so only its owner may
-// read it. A link is followed: people keep their settings elsewhere.
-func Replace(path string, data []byte) error {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	return atomicfile.Write(path, data)
-}
-
 // profiles are the profiles of the settings file, each with its own key if it has one.
 func (a *App) profiles(s *Settings, kept *Secrets) map[string]setup.Profile {
 	names, fields := config.Profiles(s.Values, s.File)
@@ -401,73 +338,6 @@ func (a *App) profiles(s *Settings, kept *Secrets) map[string]setup.Profile {
 
 // millis rounds up to milliseconds: a small limit must not become 0, which means none.
 func millis(d time.Duration) int64 { return (d + time.Millisecond - 1).Milliseconds() }
-
-// SumUp prints what was found to stderr, and, when nothing was, where it looked.
-func (a *App) SumUp(got api.Found, shown int) {
-	tasks, damaged, empty, sources := 0, 0, 0, 0
-	for _, src := range got.Sources {
-		tasks += src.Tasks
-		damaged += src.Damaged
-		empty += src.Empty
-		if src.Tasks > 0 {
-			sources++
-		}
-	}
-	if tasks == 0 {
-		a.Say("no tasks found; looked in:")
-		for _, src := range got.Sources {
-			line := fmt.Sprintf("  %s (%s)%s", src.Path, src.Name, Unreachable(src))
-			if src.Empty > 0 {
-				line += fmt.Sprintf(", %d empty", src.Empty)
-			}
-			a.Say("%s", line)
-		}
-		return
-	}
-	for _, src := range got.Sources {
-		if why := Unreachable(src); why != "" {
-			a.Warn(src.Path + " (" + src.Name + ")" + why)
-		}
-	}
-	line := fmt.Sprintf("%d task%s in %d source%s", tasks, view.Plural(tasks), sources, view.Plural(sources))
-	if got.Copies > 0 {
-		line += fmt.Sprintf(", %d of them %s", got.Copies, map[bool]string{
-			true:  "a copy of another",
-			false: "copies of others",
-		}[got.Copies == 1])
-	}
-	if damaged > 0 {
-		line += fmt.Sprintf(", %d damaged (details: roost doctor)", damaged)
-	}
-	if empty > 0 {
-		line += fmt.Sprintf(", %d empty", empty)
-	}
-	if shown < tasks {
-		line += fmt.Sprintf("; %d shown", shown)
-	}
-	a.Say("%s", line)
-}
-
-// BySource prints what each source holds, without the empty ones.
-func (a *App) BySource(sources []api.SourceState) {
-	for _, src := range sources {
-		if src.Tasks+src.Empty == 0 {
-			continue
-		}
-		line := fmt.Sprintf("%5d  %s", src.Tasks, src.Name)
-		if src.Tool != "" && src.Tool != src.Name {
-			line += " (" + src.Tool + ")"
-		}
-		line += "  " + src.Path
-		if src.Damaged > 0 {
-			line += fmt.Sprintf("  %d damaged", src.Damaged)
-		}
-		if src.Empty > 0 {
-			line += fmt.Sprintf("  %d empty", src.Empty)
-		}
-		a.Say("%s", line)
-	}
-}
 
 // ImportedModes is the file of the modes that were imported. It is of ours alone: the
 // user's own custom_modes.yaml is never written, and its modes count before these.
@@ -685,6 +555,17 @@ func (a *App) FirstRun() *engine.Run {
 		return nil
 	}
 	return a.first.Load()
+}
+
+// WithService gives a service of the tasks that this process reads, without an engine.
+func (a *App) WithService(f func(*service.Service) error) error {
+	s, err := a.Open()
+	if err != nil {
+		return err
+	}
+	all := s.Service()
+	defer all.Close()
+	return f(all)
 }
 
 // WithEngine opens store and engine for one command and closes the engine,

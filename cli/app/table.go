@@ -182,19 +182,6 @@ func Flushed(w *bufio.Writer) error {
 	return nil
 }
 
-// BytesText is a size for people.
-func BytesText(n int64) string {
-	switch {
-	case n < 1000:
-		return fmt.Sprintf("%d B", n)
-	case n < 1000_000:
-		return fmt.Sprintf("%.1f kB", float64(n)/1e3)
-	case n < 1000_000_000:
-		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
-	}
-	return fmt.Sprintf("%.1f GB", float64(n)/1e9)
-}
-
 // MessagesText is the number of messages of both histories, in words.
 func MessagesText(n api.MessageCounts, turns int) string {
 	text := fmt.Sprintf("%d message%s, %d for the model", n.UI, view.Plural(n.UI), n.API)
@@ -224,6 +211,73 @@ func MomentOf(stamps ...*string) int64 {
 		}
 	}
 	return 0
+}
+
+// SumUp prints what was found to stderr, and, when nothing was, where it looked.
+func (a *App) SumUp(got api.Found, shown int) {
+	tasks, damaged, empty, sources := 0, 0, 0, 0
+	for _, src := range got.Sources {
+		tasks += src.Tasks
+		damaged += src.Damaged
+		empty += src.Empty
+		if src.Tasks > 0 {
+			sources++
+		}
+	}
+	if tasks == 0 {
+		a.Say("no tasks found; looked in:")
+		for _, src := range got.Sources {
+			line := fmt.Sprintf("  %s (%s)%s", src.Path, src.Name, Unreachable(src))
+			if src.Empty > 0 {
+				line += fmt.Sprintf(", %d empty", src.Empty)
+			}
+			a.Say("%s", line)
+		}
+		return
+	}
+	for _, src := range got.Sources {
+		if why := Unreachable(src); why != "" {
+			a.Warn(src.Path + " (" + src.Name + ")" + why)
+		}
+	}
+	line := fmt.Sprintf("%d task%s in %d source%s", tasks, view.Plural(tasks), sources, view.Plural(sources))
+	if got.Copies > 0 {
+		line += fmt.Sprintf(", %d of them %s", got.Copies, map[bool]string{
+			true:  "a copy of another",
+			false: "copies of others",
+		}[got.Copies == 1])
+	}
+	if damaged > 0 {
+		line += fmt.Sprintf(", %d damaged (details: roost doctor)", damaged)
+	}
+	if empty > 0 {
+		line += fmt.Sprintf(", %d empty", empty)
+	}
+	if shown < tasks {
+		line += fmt.Sprintf("; %d shown", shown)
+	}
+	a.Say("%s", line)
+}
+
+// BySource prints what each source holds, without the empty ones.
+func (a *App) BySource(sources []api.SourceState) {
+	for _, src := range sources {
+		if src.Tasks+src.Empty == 0 {
+			continue
+		}
+		line := fmt.Sprintf("%5d  %s", src.Tasks, src.Name)
+		if src.Tool != "" && src.Tool != src.Name {
+			line += " (" + src.Tool + ")"
+		}
+		line += "  " + src.Path
+		if src.Damaged > 0 {
+			line += fmt.Sprintf("  %d damaged", src.Damaged)
+		}
+		if src.Empty > 0 {
+			line += fmt.Sprintf("  %d empty", src.Empty)
+		}
+		a.Say("%s", line)
+	}
 }
 
 // Unreachable is why a source cannot be read, "" when it can. Such a source is never just
