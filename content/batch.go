@@ -15,11 +15,13 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/roost-dev/roost/internal/atomicfile"
 	"github.com/roost-dev/roost/internal/failpoint"
+	"github.com/roost-dev/roost/internal/filelock"
 	"github.com/roost-dev/roost/internal/inputfile"
 )
 
@@ -179,6 +181,88 @@ func (b *Batch) Close() error {
 		_ = b.s.merge(context.Background())
 	}
 	return nil
+}
+
+// Each batch leaves a bundle. So that there are never many, the small ones are merged into one when mergeCount of them
+// exist. A merged bundle that is not large by then is merged again.
+const mergeCount = 50
+
+// small lists the bundles that are not large.
+func (s *Store) small() (list []*bundle) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for _, b := range s.known.bundles {
+		if b.size < largeBundle {
+			list = append(list, b)
+		}
+	}
+	return list
+}
+
+// largeBundle is the size from which a bundle without unused contents is left as it is, in bytes.
+const largeBundle = 16 << 20
+
+// merge puts the small bundles into one; no content is dropped. Bundles that a living Store relies on stay.
+// (Rewriting the leases of others was rejected: a lease then names what its owner never wrote or found.)
+func (s *Store) merge(ctx context.Context) error {
+	free, ok, err := s.tryLock(lockCollect, filelock.Exclusive)
+	if !ok {
+		return err
+	}
+	defer free()
+	s.hold.Lock()
+	defer s.hold.Unlock()
+	// With this lock no process begins to rely on a bundle that is about to go.
+	free, ok, err = s.tryLock(lockRemove, filelock.Exclusive)
+	if !ok {
+		return err
+	}
+	defer free()
+	if _, err := s.refresh(true); err != nil {
+		return err
+	}
+	leases, err := s.leases(false)
+	if err != nil {
+		return err
+	}
+	list := slices.DeleteFunc(s.small(), func(b *bundle) bool { return leased(leases, b.name) })
+	if len(list) < mergeCount/2 {
+		return nil
+	}
+	w := newBundleWriter(s.scratchFile, s.fault)
+	defer w.drop()
+	list = slices.DeleteFunc(list, func(b *bundle) bool { return w.take(ctx, b, func(key) bool { return true }) != nil })
+	if len(list) < 2 {
+		return fmt.Errorf("merge bundles: %w", ErrDamaged)
+	}
+	if _, err := s.publish(ctx, w, false); err != nil {
+		return err
+	}
+	failpoint.Hit("content.merge.written")
+	return s.remove(list)
+}
+
+// remove removes bundles; the caller holds the exclusive lock. What cannot be removed, because Windows refuses while
+// another process reads it, stays until the next time.
+func (s *Store) remove(list []*bundle) error {
+	if len(list) == 0 {
+		return nil
+	}
+	for _, b := range list {
+		_ = os.Remove(b.path)
+	}
+	if _, err := s.refresh(true); err != nil {
+		return err
+	}
+	return atomicfile.SyncDir(s.path(bundlesDir))
+}
+
+// scratchFile is the file of a bundle that no lease covers: one process at a time collects or merges.
+func (s *Store) scratchFile() (*os.File, error) {
+	if err := s.fault("create"); err != nil {
+		return nil, err
+	}
+	return os.CreateTemp(s.path(tempDir), "collect-*")
 }
 
 // publish finishes a bundle, renames it to its final name and makes both durable. With claim the bundle is held before

@@ -18,7 +18,7 @@
 //	names/<owner>             the hash of the owner's newest manifest
 //	leases/<process>-<random> which bundles a running Store relies on; counts only while its owner locks it
 //	temp/                     bundles that are being written
-//	lock, collect             kernel locks: see collect.go
+//	lock, collect             kernel locks: see hold.go
 //
 // Several processes may use one folder. Opening and reading a store that does not exist creates nothing.
 //
@@ -35,8 +35,6 @@ package content
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -286,31 +284,6 @@ func (s *Store) refresh(force bool) (changed bool, err error) {
 	return changed || gone || len(fresh) > 0, nil
 }
 
-// Has reports whether the content is present. While something is held, what it finds is held too; what cannot be held
-// counts as absent, so that it is written again.
-func (s *Store) Has(h Hash) bool {
-	there, err := s.Find(h)
-	return there && err == nil
-}
-
-// Find is Has for a caller that cannot write the content again. The error: presence is unknown, or the content could
-// not be held, as on a full disk.
-func (s *Store) Find(h Hash) (bool, error) {
-	k, err := h.key()
-	if err != nil {
-		return false, nil //nolint:nilerr // no content has such a name
-	}
-	s.hold.Lock()
-	idle := s.held.idle()
-	s.hold.Unlock()
-	if idle { // nothing keeps what is in memory from being removed
-		if _, err := s.refresh(false); err != nil {
-			return false, err
-		}
-	}
-	return s.relyOn(k, false, true)
-}
-
 // Contains reports whether the content is present now. It holds nothing and writes nothing: for a caller that only
 // displays, or knows that a name reaches the content.
 func (s *Store) Contains(h Hash) bool {
@@ -325,40 +298,6 @@ func (s *Store) Contains(h Hash) bool {
 	defer s.mu.RUnlock()
 	_, ok := s.known.find(k)
 	return ok && !s.known.allDamaged(k)
-}
-
-// relyOn reports whether a content is present and held. With manifest only a copy that Collect treats as a manifest
-// counts. With look, bundles that came since the last reading count too.
-func (s *Store) relyOn(k key, manifest, look bool) (bool, error) {
-	for range 3 {
-		s.mu.RLock()
-		p, ok := s.known.find(k)
-		damaged := ok && s.known.allDamaged(k)
-		s.mu.RUnlock()
-		if damaged || ok && manifest && !p.b.row(p.i).manifest {
-			return false, nil
-		}
-		if ok {
-			err := s.rely(p.b.name)
-			if err == nil {
-				return true, nil
-			}
-			if !errors.Is(err, fs.ErrNotExist) {
-				return false, err
-			}
-			if _, err := s.refresh(true); err != nil {
-				return false, err
-			}
-			continue
-		}
-		if !look {
-			return false, nil
-		}
-		if changed, err := s.refresh(false); err != nil || !changed {
-			return false, err
-		}
-	}
-	return false, nil
 }
 
 // Read returns a content, compared with its hash. A content over limit bytes is ErrTooLarge; limit 0 is no limit.
@@ -478,46 +417,4 @@ func (s *Store) Size() (int64, error) {
 		return 0, fmt.Errorf("measure the content store: %w", err)
 	}
 	return n, nil
-}
-
-// Hash names a content: the SHA-256 of its bytes as 64 lower-case hexadecimal digits.
-type Hash string
-
-// HashOf returns the name of a content.
-func HashOf(data []byte) Hash { return key(sha256.Sum256(data)).hash() }
-
-// Valid reports whether the text has the form of a hash.
-func (h Hash) Valid() bool {
-	_, err := h.key()
-	return err == nil
-}
-
-// Errors that callers distinguish.
-var (
-	// ErrMissing: the store does not have the content or the name.
-	ErrMissing = errors.New("is not in the content store")
-	// ErrDamaged: the stored bytes differ from what was written.
-	ErrDamaged = errors.New("is damaged in the content store")
-	// ErrTooLarge: the content is larger than the caller's limit.
-	ErrTooLarge = errors.New("is larger than the limit")
-	// ErrLength: a stream was shorter or longer than announced.
-	ErrLength = errors.New("its length is not the announced one")
-)
-
-// key is a hash as bundles hold it.
-type key [sha256.Size]byte
-
-func (k key) hash() Hash { return Hash(hex.EncodeToString(k[:])) }
-
-func (h Hash) key() (k key, err error) {
-	if len(h) != 2*len(k) {
-		return k, fmt.Errorf("%q is not the name of a content", string(h))
-	}
-	for i := range len(h) {
-		if c := h[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-			return k, fmt.Errorf("%q is not the name of a content", string(h))
-		}
-	}
-	_, err = hex.Decode(k[:], []byte(h))
-	return k, err
 }
