@@ -60,15 +60,6 @@ func (svc *Service) withContents(name string, f func(*checkpoint.Contents) error
 	return errors.Join(f(c), c.Close())
 }
 
-// inUse makes an error that wraps checkpoint.ErrInUse wrap store.ErrForeignBusy too: it is reported like another program
-// at work.
-func inUse(err error) error {
-	if errors.Is(err, checkpoint.ErrInUse) {
-		return fmt.Errorf("%w: %w", store.ErrForeignBusy, err)
-	}
-	return err
-}
-
 // refusal is why a workspace gets no checkpoints.
 type refusal struct{ error }
 

@@ -8,11 +8,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/google/uuid"
 
-	"github.com/roost-dev/roost/agent/checkpoints"
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/checkpoint"
 	"github.com/roost-dev/roost/engine/setup"
@@ -211,66 +209,6 @@ func (p *plannedRestore) keepAsIs(i checkpoint.Item) {
 	r.Conflicts = append(r.Conflicts, item)
 }
 
-// saveCheckpoint makes a checkpoint of the held contents durable, and returns its event. The contents of targets are kept
-// with it, because possibly no other checkpoint holds them.
-func (svc *Service) saveCheckpoint(ctx context.Context, f *taskFiles, s *task.State, reason string,
-	held map[string]api.FileVersion, targets []task.RestoreFile) (task.CheckpointSaved, error) {
-	known := checkpoint.StateAt(checkpointsIn(s, f.keeper.Name()), s.NextCheckpoint())
-	c := task.CheckpointSaved{Number: s.NextCheckpoint(), Reason: reason, Store: f.keeper.Name(), Message: newestMessage(s)}
-	for path, v := range held {
-		last, is := known[path]
-		if is && last.Same(v) && (last.Blob != "" || v.Blob == "") || !is && v.Kind == api.KindOther {
-			continue
-		}
-		if v.Kind == api.KindFile && v.Blob == "" {
-			c.Unkept++
-		}
-		c.Files = append(c.Files, task.CheckpointFile{Path: path, Now: v})
-		known[path] = v
-	}
-	slices.SortFunc(c.Files, func(x, y task.CheckpointFile) int { return strings.Compare(x.Path, y.Path) })
-	changed := slices.Clone(c.Files)
-	for _, t := range targets {
-		to := t.To
-		changed = append(changed, task.CheckpointFile{Path: t.Path, Was: &to, Now: t.From})
-	}
-	c.Title = titleOf(reason, targets, c.Files)
-	var err error
-	c.Commit, err = f.keeper.Save(ctx, checkpoint.Snapshot{
-		Task: nameInStore(f.ref), Number: c.Number, Title: c.Title, At: svc.now(), Parent: newestCommit(s, f.keeper.Name()),
-		Files: known, Changed: changed,
-	})
-	return c, err
-}
-
-// newestMessage is the newest message of the model's history. It never falls from one checkpoint to the next.
-func newestMessage(s *task.State) (message uint64) {
-	if api := s.API(); len(api) > 0 {
-		message = api[len(api)-1].ID
-	}
-	if n := len(s.Checkpoints); n > 0 {
-		message = max(message, s.Checkpoints[n-1].Message)
-	}
-	return message
-}
-
-// titleOf names a checkpoint after its files.
-func titleOf(reason string, targets []task.RestoreFile, files []task.CheckpointFile) string {
-	var paths []string
-	for _, t := range targets {
-		paths = append(paths, t.Path)
-	}
-	for _, f := range files {
-		if len(targets) == 0 {
-			paths = append(paths, f.Path)
-		}
-	}
-	if reason == task.ReasonSafety && len(paths) > 0 {
-		return "before a restore of " + checkpoints.Title(paths)
-	}
-	return checkpoints.Title(paths)
-}
-
 // carryOut commits the intent of a planned restore, with the safety checkpoint, and applies it, unless planned refuses
 // the plan. planned may be nil.
 func (svc *Service) carryOut(ctx context.Context, t *store.Task, p *plannedRestore,
@@ -353,6 +291,26 @@ func nothingReplaced(ctx context.Context, k *checkpoint.Keeper, files []task.Res
 	now, err := k.Look(ctx, paths)
 	return err == nil && !slices.ContainsFunc(files, func(f task.RestoreFile) bool { return now[f.Path].Same(f.To) && !f.From.Same(f.To) })
 }
+
+// change takes a task over, finishes a restore that a kill interrupted, and lets f change the task. The caller must
+// call finish, which updates Roo's files of the task; after an error the task is as it was, and finish does nothing.
+func (svc *Service) change(ctx context.Context, ref store.Ref, f func(t *store.Task, forked string) error) (
+	finish func(context.Context) error, err error) {
+	owned, err := svc.store.OwnLean(ctx, ref)
+	if err != nil {
+		return finished, err
+	}
+	if _, err = svc.FinishOwned(ctx, owned.Task); err == nil {
+		err = f(owned.Task, owned.Forked)
+	}
+	if err != nil {
+		return finished, errors.Join(err, owned.Task.Close(context.WithoutCancel(ctx)))
+	}
+	return owned.Task.Close, nil
+}
+
+// finished is the finish of an operation that has changed nothing.
+func finished(context.Context) error { return nil }
 
 // FinishOwned finishes a restore of an owned task that a kill interrupted. The note describes what was done; "" when
 // there was nothing to do.

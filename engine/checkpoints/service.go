@@ -21,6 +21,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/roost-dev/roost/agent/checkpoints"
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/checkpoint"
 	"github.com/roost-dev/roost/engine/setup"
@@ -123,6 +124,15 @@ func (f *taskFiles) holdContents(ctx context.Context, paths []string) (map[strin
 	return out, nil
 }
 
+// inUse makes an error that wraps checkpoint.ErrInUse wrap store.ErrForeignBusy too: it is reported like another program
+// at work.
+func inUse(err error) error {
+	if errors.Is(err, checkpoint.ErrInUse) {
+		return fmt.Errorf("%w: %w", store.ErrForeignBusy, err)
+	}
+	return err
+}
+
 // rootOf is the folder that a store's contents are of: the task's own workspace, or the one that the task had then.
 func (svc *Service) rootOf(s *task.State, name string) string {
 	own := s.Settings.Workspace
@@ -178,25 +188,65 @@ func checkpointsIn(s *task.State, name string) []task.CheckpointSaved {
 	return out
 }
 
-// change takes a task over, finishes a restore that a kill interrupted, and lets f change the task. The caller must
-// call finish, which updates Roo's files of the task; after an error the task is as it was, and finish does nothing.
-func (svc *Service) change(ctx context.Context, ref store.Ref, f func(t *store.Task, forked string) error) (
-	finish func(context.Context) error, err error) {
-	owned, err := svc.store.OwnLean(ctx, ref)
-	if err != nil {
-		return finished, err
+// saveCheckpoint makes a checkpoint of the held contents durable, and returns its event. The contents of targets are kept
+// with it, because possibly no other checkpoint holds them.
+func (svc *Service) saveCheckpoint(ctx context.Context, f *taskFiles, s *task.State, reason string,
+	held map[string]api.FileVersion, targets []task.RestoreFile) (task.CheckpointSaved, error) {
+	known := checkpoint.StateAt(checkpointsIn(s, f.keeper.Name()), s.NextCheckpoint())
+	c := task.CheckpointSaved{Number: s.NextCheckpoint(), Reason: reason, Store: f.keeper.Name(), Message: newestMessage(s)}
+	for path, v := range held {
+		last, is := known[path]
+		if is && last.Same(v) && (last.Blob != "" || v.Blob == "") || !is && v.Kind == api.KindOther {
+			continue
+		}
+		if v.Kind == api.KindFile && v.Blob == "" {
+			c.Unkept++
+		}
+		c.Files = append(c.Files, task.CheckpointFile{Path: path, Now: v})
+		known[path] = v
 	}
-	if _, err = svc.FinishOwned(ctx, owned.Task); err == nil {
-		err = f(owned.Task, owned.Forked)
+	slices.SortFunc(c.Files, func(x, y task.CheckpointFile) int { return strings.Compare(x.Path, y.Path) })
+	changed := slices.Clone(c.Files)
+	for _, t := range targets {
+		to := t.To
+		changed = append(changed, task.CheckpointFile{Path: t.Path, Was: &to, Now: t.From})
 	}
-	if err != nil {
-		return finished, errors.Join(err, owned.Task.Close(context.WithoutCancel(ctx)))
-	}
-	return owned.Task.Close, nil
+	c.Title = titleOf(reason, targets, c.Files)
+	var err error
+	c.Commit, err = f.keeper.Save(ctx, checkpoint.Snapshot{
+		Task: nameInStore(f.ref), Number: c.Number, Title: c.Title, At: svc.now(), Parent: newestCommit(s, f.keeper.Name()),
+		Files: known, Changed: changed,
+	})
+	return c, err
 }
 
-// finished is the finish of an operation that has changed nothing.
-func finished(context.Context) error { return nil }
+// newestMessage is the newest message of the model's history. It never falls from one checkpoint to the next.
+func newestMessage(s *task.State) (message uint64) {
+	if api := s.API(); len(api) > 0 {
+		message = api[len(api)-1].ID
+	}
+	if n := len(s.Checkpoints); n > 0 {
+		message = max(message, s.Checkpoints[n-1].Message)
+	}
+	return message
+}
+
+// titleOf names a checkpoint after its files.
+func titleOf(reason string, targets []task.RestoreFile, files []task.CheckpointFile) string {
+	var paths []string
+	for _, t := range targets {
+		paths = append(paths, t.Path)
+	}
+	for _, f := range files {
+		if len(targets) == 0 {
+			paths = append(paths, f.Path)
+		}
+	}
+	if reason == task.ReasonSafety && len(paths) > 0 {
+		return "before a restore of " + checkpoints.Title(paths)
+	}
+	return checkpoints.Title(paths)
+}
 
 // ErrNone: the task has no checkpoints.
 var ErrNone = errors.New("the task has no checkpoints")
