@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/roost-dev/roost/agent/checkpoints"
 	"github.com/roost-dev/roost/agent/stale"
@@ -180,6 +181,24 @@ type Outcome struct {
 	Err      error
 }
 
+// setUp indexes the tools by their names and makes the parts that observe the workspace.
+func (a *Agent) setUp() {
+	a.stale = stale.New(hooks{a}, stale.Options{
+		Workspace:  a.Host.Workspace,
+		OtherTasks: a.Host.OtherTasks,
+		Observed:   a.User.Observer != nil,
+	})
+	a.checkpoints = checkpoints.New(hooks{a}, a.Host.Checkpoints, a.Task.RunID)
+	a.tools = map[string]tool.Tool{}
+	for _, t := range a.Tools.List {
+		spec := t.Spec()
+		a.tools[spec.Name] = t
+		for _, alias := range spec.Aliases {
+			a.tools[alias] = t
+		}
+	}
+}
+
 // stamp returns the next time stamp: now, but strictly after every one before it.
 func (a *Agent) stamp() int64 {
 	a.lastTS = max(a.Host.Now(), a.lastTS+1)
@@ -192,6 +211,14 @@ func (a *Agent) state() *task.State { return a.Task.Journal.State() }
 func (a *Agent) turnIsOpen() bool {
 	api := a.state().API()
 	return len(api) == 0 || api[len(api)-1].Kind() != "assistant"
+}
+
+// workedMS is how long the run has worked, in milliseconds; 0 when that is not counted.
+func (a *Agent) workedMS() int64 {
+	if a.Host.WorkedMS == nil {
+		return 0
+	}
+	return a.Host.WorkedMS()
 }
 
 // commit appends events without waiting for the disk.
@@ -222,6 +249,32 @@ type modePrompt struct {
 type todos struct {
 	seen int
 	list []byte // a JSON array, nil when there is none
+}
+
+// window keeps the checked messages of the visible API history, so that a turn costs what it appends. Any change but an
+// append rebuilds it.
+type window struct {
+	builder *contextwindow.Builder
+	options contextwindow.Options
+	taken   []*task.Message
+}
+
+// messages is the history as it may be sent, in whichever form it is stored.
+func (w *window) messages(
+	api []*task.Message, o contextwindow.Options, cover func(*task.Message) []byte,
+) ([]llm.Message, []contextwindow.Note, error) {
+	same := w.builder != nil && w.options == o && len(w.taken) <= len(api)
+	for i := 0; same && i < len(w.taken); i++ {
+		same = w.taken[i] == api[i]
+	}
+	if !same {
+		w.builder, w.options, w.taken = contextwindow.NewBuilder(o), o, nil
+	}
+	for _, m := range api[len(w.taken):] {
+		w.builder.Append(cover(m))
+		w.taken = append(w.taken, m)
+	}
+	return w.builder.Messages()
 }
 
 // Servers are the MCP servers of a run.
@@ -314,6 +367,12 @@ type Plan struct {
 	Model     string
 	Provider  string
 }
+
+// How long a wait lasts before the person is notified of files that change during it.
+const (
+	attendQuestion = 300 * time.Millisecond
+	attendCommand  = 5 * time.Second
+)
 
 // hooks is the agent as the packages below it see it, each through a small interface of its own.
 type hooks struct{ agent *Agent }

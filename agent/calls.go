@@ -13,12 +13,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/roost-dev/roost/agent/checkpoints"
 	"github.com/roost-dev/roost/agent/rows"
 	"github.com/roost-dev/roost/agent/stale"
-	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/approval"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/internal/failpoint"
@@ -115,12 +113,43 @@ func (b *batch) closeCall(ctx context.Context, c *task.Call) (*Outcome, error) {
 		return nil, b.fail(ctx, c, err.Error())
 	}
 	if t.Spec().Class == tool.Control {
+		if done, err := b.stopRepetition(ctx, c, t.Spec()); done || err != nil {
+			return nil, err
+		}
 		return b.runControl(ctx, c, t.Spec(), plan)
 	}
 	if err := a.mayEdit(t.Spec(), plan.Ask().Paths); err != nil {
 		return nil, b.failWrong(ctx, c, err.Error())
 	}
 	return b.runEffect(ctx, c, t.Spec(), plan, mark)
+}
+
+// replacements name what does the work of tools that histories of other programs use and Roost does not have: tools
+// that need a service of theirs, and tools of older versions.
+var replacements = map[string]string{
+	"codebase_search":            "it needs an index that there is none of here; use search_files, list_files and read_file",
+	"generate_image":             "it needs a service that is not available here; no tool makes images, so let the user know",
+	"browser_action":             "there is no browser here; use execute_command where a command line can do it",
+	"list_code_definition_names": "use search_files with a pattern for definitions, or read_file",
+	"search_and_replace":         "use apply_diff or apply_patch",
+	"insert_content":             "use apply_diff or apply_patch",
+	"fetch_instructions":         "what can be done is in the system prompt",
+	"fetch":                      "use execute_command where a command line can do it",
+}
+
+// unknownToolText is the result of a call to a tool that does not exist.
+func (a *Agent) unknownToolText(name string) string {
+	if why, known := replacements[name]; known {
+		return fmt.Sprintf("there is no tool named %q here: %s", name, why)
+	}
+	var names []string
+	for _, s := range a.toolSpecs() {
+		names = append(names, s.Name)
+	}
+	if mode.GroupOf(name) == "mcp" {
+		return fmt.Sprintf("there is no tool named %q: its server is not set up here. There are %s", name, strings.Join(names, ", "))
+	}
+	return fmt.Sprintf("there is no tool named %q. There are %s", name, strings.Join(names, ", "))
 }
 
 // refuseStale closes a call that would have overwritten what something else changed.
@@ -194,6 +223,14 @@ func (b *batch) runEffect(ctx context.Context, c *task.Call, spec tool.Spec, pla
 	return nil, b.commitResult(ctx, c, result, err, shown, granted, guard)
 }
 
+// addServerRow adds Roo's row for a request to a server.
+func (d *draft) addServerRow(spec tool.Spec) {
+	if spec.Class != tool.MCP {
+		return
+	}
+	d.addRow(esjson.ObjectOf("ts", d.agent.stamp(), "type", "say", "say", "mcp_server_request_started"))
+}
+
 // commitResult commits what a call did.
 func (b *batch) commitResult(
 	ctx context.Context, c *task.Call, r tool.Result, err error, out *output, granted *task.Approval, guard checkpoints.Guard,
@@ -246,6 +283,35 @@ func (b *batch) commitResult(
 		return context.Cause(ctx)
 	}
 	return nil
+}
+
+// addServerRow puts Roo's row with a server's answer before the outcome.
+func (v *callOutcome) addServerRow(a *Agent) {
+	d := a.draft(v.before...)
+	var images []string
+	for _, block := range v.images {
+		source, _ := esjson.Get(block, "source")
+		media, _ := esjson.GetString(source, "media_type")
+		if data, ok := esjson.GetString(source, "data"); ok {
+			images = append(images, "data:"+media+";base64,"+data)
+		}
+	}
+	d.addRow(rows.Say(a.stamp(), "mcp_server_response", v.text, images))
+	v.before = d.events
+}
+
+// enterCallMode switches to the mode that a successful call leads to, as was agreed.
+func (b *batch) enterCallMode(slug string, v *callOutcome) {
+	if v.state != "ok" {
+		return
+	}
+	m, moves, err := b.agent.otherMode(slug)
+	switch {
+	case err != nil:
+		v.text += fmt.Sprintf("\n\n[The mode stays as it is: %v.]", err)
+	case moves:
+		v.after = append(v.after, b.agent.enterMode(m)...)
+	}
 }
 
 // keepOutput puts a command's whole output into a blob. The command ran, so its outcome is not given up for its output:
@@ -386,120 +452,6 @@ func (b *batch) settleRewound(ctx context.Context, c *task.Call, t tool.Tool) er
 	return b.finishCall(ctx, c, v)
 }
 
-// leftoverWait bounds the wait for the end of a command that outlived its run.
-const leftoverWait = 5 * time.Second
-
-// endLeftovers ends commands that outlived a killed run, and notifies the person. Their output is lost and their
-// effects cannot be followed: left alone they would change files unknown to the model. A recorded process is found by
-// its record. A process that was killed between its start and that record is found by its mark, which is in the journal
-// before any process carries it.
-func (a *Agent) endLeftovers(ctx context.Context) {
-	for _, c := range a.state().Calls() {
-		if c.Process == nil || c.Finished != nil {
-			continue
-		}
-		ctx, cancel := context.WithTimeout(ctx, leftoverWait)
-		err := a.endLeftover(ctx, c.ID, *c.Process)
-		cancel()
-		if err != nil {
-			a.notice(fmt.Sprintf("a command of this task from before could not be ended: %v; end it by hand", err))
-		}
-	}
-}
-
-func (a *Agent) endLeftover(ctx context.Context, call string, r task.ToolProcess) error {
-	p := shell.Process{PGID: r.PGID, Started: r.Started, Boot: r.Boot, Mark: r.Mark}
-	if shell.Find(p) {
-		a.checkpoints.Outlived(call)
-		a.notice(fmt.Sprintf("a command of this task still runs from before (process group %d): ending it", p.PGID))
-		if err := shell.End(ctx, p); err != nil {
-			return err
-		}
-	}
-	found, err := shell.EndMarked(ctx, r.Mark)
-	for _, m := range found {
-		a.checkpoints.Outlived(call)
-		a.notice(fmt.Sprintf("a process of this task still ran from before (%d, %s): it was ended", m.PID, m.Name))
-	}
-	return err
-}
-
-// batch is the calls of one reply while they are being closed. What it knows of earlier calls comes from their
-// outcomes, so a restart in the middle knows the same.
-type batch struct {
-	agent         *Agent
-	results       []string // the closed calls
-	last          bool     // no call comes after the current one
-	turnCommitted bool     // the user turn with the results is committed
-	delegated     bool     // this reply asked for a subtask: the calls after that are not run
-	rejected      bool     // the person refused a call of this reply
-	failed        bool     // a call of this reply failed
-	refused       int      // calls that the policy refused
-	wrong         bool     // the model called wrongly
-	rowTS         int64    // of the row that shows the current call
-}
-
-// callOutcome is a call's outcome on its way into the journal.
-type callOutcome struct {
-	state    string
-	text     string
-	images   []json.RawMessage
-	isError  bool
-	approval *task.Approval
-	exit     *int
-	output   string
-	size     int64
-	artifact string
-	before   []task.Event // rows that belong before the outcome
-	after    []task.Event
-	changes  checkpoints.Attribution // of files, by a command
-}
-
-// fail closes a call with an error for the model.
-func (b *batch) fail(ctx context.Context, c *task.Call, reason string) error {
-	return b.finishCall(ctx, c, callOutcome{state: "error", text: b.agent.mask(rows.Failure(reason)), isError: true})
-}
-
-// failWrong is fail for a call that the model made wrongly.
-func (b *batch) failWrong(ctx context.Context, c *task.Call, reason string) error {
-	b.wrong = true
-	return b.fail(ctx, c, reason)
-}
-
-func (b *batch) finishCall(ctx context.Context, c *task.Call, v callOutcome) error {
-	v.text = cmp.Or(v.text, "(tool did not return anything)")
-	a := b.agent
-	d := a.draft(slices.Clone(v.before)...)
-	d.Put(task.ToolFinished{
-		Call:     c.ID,
-		Name:     c.Name,
-		Outcome:  v.state,
-		Exit:     v.exit,
-		Approval: v.approval,
-		Output:   v.output,
-		Size:     v.size,
-		Artifact: v.artifact,
-		Result:   rows.Result(c.ID, v.text, v.images, v.isError),
-	})
-	for _, q := range a.state().Questions {
-		if q.Call == c.ID { // a run that ended while it asked left the question open
-			d.Put(superseded(q.Question))
-		}
-	}
-	d.Put(v.after...)
-	for _, f := range v.changes.Doubt {
-		a.stale.Doubt(f.Path)
-	}
-	a.checkpoints.Record(ctx, d, c.ID, v.changes)
-	if queued := a.queuedInputs(); b.last && ctx.Err() == nil && (a.Host.Mentions == nil || len(queued) == 0) {
-		// The turn with the results follows the last outcome at once, unless the person's words come in between:
-		// resolving their mentions takes time, and an outcome does not wait for that.
-		d.addUserTurn(append(b.results, c.ID), d.takeInputs(ctx, queued))
-		b.turnCommitted = true
-	}
-	return d.commit(ctx)
-}
-
 // toolEnv is what a call may touch. mark goes into the environment of a command. The name of a command's full output
 // comes from the row that asked for it, which is written after the call is planned.
 func (b *batch) toolEnv(mark string) tool.Env {
@@ -522,21 +474,6 @@ func (b *batch) toolEnv(mark string) tool.Env {
 
 // artifactName is the name of a command's full output under command-output/.
 func artifactName(rowTS int64) string { return "cmd-" + strconv.FormatInt(rowTS, 10) + ".txt" }
-
-// addServerRow puts Roo's row with a server's answer before the outcome.
-func (v *callOutcome) addServerRow(a *Agent) {
-	d := a.draft(v.before...)
-	var images []string
-	for _, block := range v.images {
-		source, _ := esjson.Get(block, "source")
-		media, _ := esjson.GetString(source, "media_type")
-		if data, ok := esjson.GetString(source, "data"); ok {
-			images = append(images, "data:"+media+";base64,"+data)
-		}
-	}
-	d.addRow(rows.Say(a.stamp(), "mcp_server_response", v.text, images))
-	v.before = d.events
-}
 
 // maxRepeats is how often the same call may be made in a row. The next one is not run: a model in a loop spends money
 // until a person notices.
@@ -621,43 +558,4 @@ func (b *batch) stopRepetition(ctx context.Context, c *task.Call, spec tool.Spec
 		}
 	}
 	return true, b.finishCall(ctx, c, v)
-}
-
-// askAdvice asks the person for words to a model that goes wrong; false when no person can answer right now. It never
-// waits: an unattended run ends by itself. The next run closes an open question of this kind, since its words are for
-// the model anyway.
-func (a *Agent) askAdvice(ctx context.Context, call, text string) (Answer, bool, error) {
-	if !a.User.Attended || a.User.Asker == nil {
-		return Answer{}, false, nil
-	}
-	d := a.draft()
-	row := d.addRow(rows.PlainAsk(a.stamp(), mistakeRow, &text))
-	call = cmp.Or(call, KindMistake+":"+questionID(row))
-	q := api.QuestionOpened{Question: questionID(row), Kind: KindMistake, Message: row, Call: call, Text: text}
-	answer, unattended, err := a.ask(ctx, d, q, nil)
-	if unattended != nil {
-		return Answer{}, false, a.commit(ctx, superseded(q.Question))
-	}
-	return answer, err == nil, err
-}
-
-// checkMistakes asks what a model that went wrong too often should do instead. Without a person, or when the person
-// refuses to continue, the run ends.
-func (a *Agent) checkMistakes(ctx context.Context) (*Outcome, error) {
-	if a.loop.mistakes < mistakeLimit || !a.turnIsOpen() {
-		return nil, nil
-	}
-	end := &Outcome{State: "limit", Code: "mistakes", Reason: fmt.Sprintf("the model went wrong %d times in a row", a.loop.mistakes)}
-	text := fmt.Sprintf("The model went wrong %d times in a row: it called tools wrongly, or none. What should it do?", a.loop.mistakes)
-	answer, answered, err := a.askAdvice(ctx, "", text)
-	if err != nil || !answered || answer.Approve != nil && !*answer.Approve {
-		return end, err
-	}
-	a.loop.mistakes = 0
-	if answer.Text == "" {
-		return nil, nil
-	}
-	d := a.draft()
-	d.addUserTurn(nil, []json.RawMessage{rows.Text(rows.Guidance(answer.Text))})
-	return nil, d.commit(ctx)
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/google/uuid"
@@ -23,9 +22,6 @@ import (
 
 // defaultReply is the room for a reply of a model whose limit is not known, in tokens. It is Roo's.
 const defaultReply = 8192
-
-// minWithheld is the least size of a block that is worth leaving out, in bytes.
-const minWithheld = 4 << 10
 
 // fitWindow shortens the history while the next request is expected not to fit into the model's window: by a summary
 // where the settings allow it, else by hiding older messages. A task whose requests were never counted goes out as it
@@ -116,31 +112,6 @@ func (a *Agent) tryCondense(ctx context.Context, o summaryOptions) (shorter bool
 	d := a.draft()
 	d.addRow(rows.Say(a.stamp(), "condense_context_error", err.Error(), nil))
 	return false, d.commit(ctx)
-}
-
-// shorten makes a request shorter that the provider found too long. When one result or call is more than half of
-// it, that block is left out: hiding everything before it would cost the task its memory and not help.
-func (a *Agent) shorten(ctx context.Context, d *draft, refused *llm.Error) (*draft, string, bool) {
-	at, size, total := shrink.Largest(a.state(), a.sendableMessages())
-	if size*2 <= total {
-		if shorter, err := a.tryCondense(ctx, summaryOptions{auto: true, transcript: true}); err == nil && shorter {
-			return a.draft(), "the older part of the history is a summary now", true
-		}
-		tokens, _ := shrink.Tokens(a.state())
-		if n := a.truncate(d, tokens); n > 0 {
-			return d, hiddenWords(n), true
-		}
-	}
-	if size < minWithheld {
-		return nil, "", false
-	}
-	w := a.withhold(at, false, refused.Message)
-	if w == nil {
-		return nil, "", false
-	}
-	w.What += " (" + strconv.Itoa(size) + " bytes)"
-	d.Put(*w)
-	return d, "left out of what is sent: " + w.What, true
 }
 
 // Condensed describes a summary and what it stands for.
@@ -287,10 +258,8 @@ func (a *Agent) askSummary(ctx context.Context, o summaryOptions) (string, task.
 		text, used, retries, err := a.receiveSummary(ctx, req)
 		waits += retries
 		spent = llm.Usage{
-			Input:      spent.Input + used.Input,
-			Output:     spent.Output + used.Output,
-			CacheRead:  spent.CacheRead + used.CacheRead,
-			CacheWrite: spent.CacheWrite + used.CacheWrite,
+			Input: spent.Input + used.Input, Output: spent.Output + used.Output,
+			CacheRead: spent.CacheRead + used.CacheRead, CacheWrite: spent.CacheWrite + used.CacheWrite,
 		}
 		var refused *llm.Error
 		switch {

@@ -1,9 +1,9 @@
 package agent
 
 import (
-	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -14,15 +14,11 @@ import (
 	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/tool"
-	"github.com/roost-dev/roost/tool/controltool"
 	"github.com/roost-dev/roost/usage"
 )
 
 // runControl closes calls of the tools that are about the conversation itself.
 func (b *batch) runControl(ctx context.Context, c *task.Call, spec tool.Spec, plan tool.Plan) (*Outcome, error) {
-	if done, err := b.stopRepetition(ctx, c, spec); done || err != nil {
-		return nil, err
-	}
 	result, err := b.agent.runPlan(ctx, spec, plan, nil)
 	switch {
 	case err != nil && ctx.Err() != nil:
@@ -39,6 +35,37 @@ func (b *batch) runControl(ctx context.Context, c *task.Call, spec tool.Spec, pl
 		return b.switchMode(ctx, c, spec, plan.Ask(), result)
 	}
 	return b.askFollowup(ctx, c, plan.Ask(), result)
+}
+
+// switchMode switches to another mode. A mode is a right, so it needs a consent unless everything is allowed. The new
+// mode and the call's outcome are one commit.
+func (b *batch) switchMode(ctx context.Context, c *task.Call, spec tool.Spec, ask tool.Ask, r tool.Result) (*Outcome, error) {
+	a := b.agent
+	now, ok := a.currentMode()
+	if !ok {
+		return nil, b.fail(ctx, c, "there are no modes here")
+	}
+	m, err := a.User.Modes.Lookup(r.Mode)
+	if err != nil {
+		return nil, b.failWrong(ctx, c, a.unknownModeText(r.Mode))
+	}
+	if m.Slug == now.Slug {
+		return nil, b.finishCall(ctx, c, callOutcome{state: "ok", text: fmt.Sprintf("Already in %s mode.", m.Name)})
+	}
+	granted, d, _, out, err := b.getConsent(ctx, c, spec, ask, a.maySwitch(ask))
+	if out != nil || err != nil || granted.State == "denied" {
+		return out, err
+	}
+	d.Put(a.enterMode(m)...)
+	text := fmt.Sprintf("Successfully switched from %s mode to %s mode", now.Name, m.Name)
+	if r.Text != "" {
+		text += " because: " + r.Text
+	}
+	text += "."
+	if granted.Feedback != "" {
+		text = rows.Approved(granted.Feedback) + text
+	}
+	return nil, b.finishCall(ctx, c, callOutcome{state: "ok", text: text, approval: granted, before: d.events})
 }
 
 // askFollowup asks the model's question.
@@ -110,6 +137,18 @@ func (b *batch) replyToCompletion(ctx context.Context, c *task.Call) (bool, erro
 		return false, nil
 	}
 	return true, b.finishCall(ctx, c, callOutcome{state: "ok", text: text, images: rest, before: d.events})
+}
+
+// splitResult splits blocks for a call's result: the text that it begins with, and the rest.
+func splitResult(blocks []json.RawMessage) (text string, rest []json.RawMessage) {
+	if len(blocks) == 0 {
+		return "", nil
+	}
+	text, ok := esjson.GetString(blocks[0], "text")
+	if !ok {
+		return "", blocks
+	}
+	return text, blocks[1:]
 }
 
 // A subtask is a task of its own with a journal of its own; the parent's call of new_task stays open while it runs. The
@@ -314,32 +353,6 @@ func withResult(raw []byte, call, text string) []byte {
 	return esjson.Set(raw, "content", esjson.List(blocks))
 }
 
-// todoRows is how many steps of a list each turn shows the model.
-const todoRows = 100
-
-// todoList is the newest list in the task's rows, as Roo restores it.
-func (a *Agent) todoList() []byte {
-	ui := a.state().UI()
-	if a.todos.seen > len(ui) { // rows were hidden
-		a.todos = todos{}
-	}
-	for i := len(ui) - 1; i >= a.todos.seen; i-- {
-		if kind := ui[i].Kind(); kind != "ask:tool" && kind != "say:user_edit_todos" {
-			continue
-		}
-		raw := ui[i].Raw()
-		if !bytes.Contains(raw, []byte("updateTodoList")) {
-			continue
-		}
-		if list := usage.LastTodos([][]byte{raw}); list != nil {
-			a.todos.list = list
-			break
-		}
-	}
-	a.todos.seen = len(ui)
-	return a.todos.list
-}
-
 // noSteps is the error for a todo list that cannot be read.
 const noSteps = `no line of "todos" is a step: write each as "[ ] step", "[-] step" or "[x] step"`
 
@@ -366,37 +379,3 @@ func (b *batch) updateTodos(ctx context.Context, c *task.Call, spec tool.Spec, a
 		state: "ok", text: answer, approval: granted, before: d.events,
 	})
 }
-
-// todoReminder is the part of the environment that shows the model its list, in Roo's table; "" when the model has no
-// tool for it.
-func (a *Agent) todoReminder() string {
-	if _, has := a.tools[controltool.TodoListName]; !has {
-		return ""
-	}
-	var b strings.Builder
-	n := 0
-	for item := range esjson.Array(a.todoList()) {
-		content, _ := esjson.GetString(item, "content")
-		status, _ := esjson.GetString(item, "status")
-		if n++; n > todoRows {
-			continue
-		}
-		status = cmp.Or(todoStatus[status], status)
-		fmt.Fprintf(&b, "| %d | %s | %s |\n", n, todoCell.Replace(content), todoCell.Replace(status))
-	}
-	if n == 0 {
-		return "You have not created a todo list yet. Create one with `update_todo_list` " +
-			"if your task is complicated or involves multiple steps.\n"
-	}
-	if n > todoRows {
-		fmt.Fprintf(&b, "\n(%d more steps are not shown.)\n", n-todoRows)
-	}
-	return "====\n\nREMINDERS\n\nBelow is your current list of reminders for this task. Keep them updated as you progress.\n\n" +
-		"| # | Content | Status |\n|---|---------|--------|\n" + b.String() +
-		"\n\nIMPORTANT: When task status changes, remember to call the `update_todo_list` tool to update your progress.\n\n"
-}
-
-var todoStatus = map[string]string{usage.Pending: "Pending", usage.InProgress: "In Progress", usage.Completed: "Completed"}
-
-// todoCell escapes a step for its cell.
-var todoCell = strings.NewReplacer(`\`, `\\`, "|", `\|`, "\r", " ", "\n", " ")

@@ -5,11 +5,9 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 
-	"github.com/roost-dev/roost/agent/rows"
 	"github.com/roost-dev/roost/approval"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/llm/catalogue"
@@ -17,7 +15,6 @@ import (
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/tool"
 	"github.com/roost-dev/roost/tool/controltool"
-	"github.com/roost-dev/roost/tool/prompttool"
 )
 
 // currentMode is the mode that the task is in; false when there are no modes. A mode that does not exist has only the
@@ -92,37 +89,6 @@ func (a *Agent) mayEdit(spec tool.Spec, paths []string) error {
 		}
 	}
 	return nil
-}
-
-// switchMode switches to another mode. A mode is a right, so it needs a consent unless everything is allowed. The new
-// mode and the call's outcome are one commit.
-func (b *batch) switchMode(ctx context.Context, c *task.Call, spec tool.Spec, ask tool.Ask, r tool.Result) (*Outcome, error) {
-	a := b.agent
-	now, ok := a.currentMode()
-	if !ok {
-		return nil, b.fail(ctx, c, "there are no modes here")
-	}
-	m, err := a.User.Modes.Lookup(r.Mode)
-	if err != nil {
-		return nil, b.failWrong(ctx, c, a.unknownModeText(r.Mode))
-	}
-	if m.Slug == now.Slug {
-		return nil, b.finishCall(ctx, c, callOutcome{state: "ok", text: fmt.Sprintf("Already in %s mode.", m.Name)})
-	}
-	granted, d, _, out, err := b.getConsent(ctx, c, spec, ask, a.maySwitch(ask))
-	if out != nil || err != nil || granted.State == "denied" {
-		return out, err
-	}
-	d.Put(a.enterMode(m)...)
-	text := fmt.Sprintf("Successfully switched from %s mode to %s mode", now.Name, m.Name)
-	if r.Text != "" {
-		text += " because: " + r.Text
-	}
-	text += "."
-	if granted.Feedback != "" {
-		text = rows.Approved(granted.Feedback) + text
-	}
-	return nil, b.finishCall(ctx, c, callOutcome{state: "ok", text: text, approval: granted, before: d.events})
 }
 
 func (a *Agent) unknownModeText(slug string) string {
@@ -208,20 +174,6 @@ func (d *draft) enterUserMode(slug, what string) {
 	}
 }
 
-// enterCallMode switches to the mode that a successful call leads to, as was agreed.
-func (b *batch) enterCallMode(slug string, v *callOutcome) {
-	if v.state != "ok" {
-		return
-	}
-	m, moves, err := b.agent.otherMode(slug)
-	switch {
-	case err != nil:
-		v.text += fmt.Sprintf("\n\n[The mode stays as it is: %v.]", err)
-	case moves:
-		v.after = append(v.after, b.agent.enterMode(m)...)
-	}
-}
-
 // useModeModel lets the mode's own model answer, where the person has set one up and the task follows the
 // profiles of its modes. A notice informs the person. The histories stay as they are, and the new provider gets them in its own form.
 func (a *Agent) useModeModel() {
@@ -240,84 +192,6 @@ func (a *Agent) useModeModel() {
 	if s.Note != "" {
 		a.notice(s.Note)
 	}
-}
-
-// systemPrompt is the system prompt: the model's role in the task's mode, how to work, the modes, and the user's rules.
-// It depends only on what stays the same over a task's turns, so that provider caches keep hitting, and changes when
-// the mode does.
-func (a *Agent) systemPrompt() string {
-	m, modes := a.currentMode()
-	if a.prompt.text != "" && a.prompt.slug == m.Slug {
-		return a.prompt.text
-	}
-	role := cmp.Or(m.RoleDefinition,
-		"You are a software engineer who works in the user's workspace with the tools given here.")
-	parts := []string{role, a.howToWork()}
-	if modes {
-		parts = append(parts, a.User.Modes.Text())
-		if text := a.skillText(m.Slug); text != "" {
-			parts = append(parts, text)
-		}
-		var rules mode.Rules
-		if a.User.Setup != nil {
-			rules = a.User.Setup.Rules(m.Slug)
-		}
-		for _, note := range rules.Notes {
-			a.notice(note)
-		}
-		if text := rules.Text(m); text != "" {
-			parts = append(parts, text)
-		}
-	}
-	a.prompt = modePrompt{m.Slug, strings.Join(parts, "\n\n")}
-	return a.prompt.text
-}
-
-// howToWork holds in every mode.
-func (a *Agent) howToWork() string {
-	root := ""
-	if a.Host.Workspace != nil {
-		root = a.Host.Workspace.Root()
-	}
-	return strings.Join([]string{
-		"How to work:",
-		"- Do what the user asks, in small steps. Look before you change: read a file before you edit it.",
-		"- Each reply calls at least one tool. Several calls in one reply run in order; later ones see the effects of earlier ones.",
-		"- A tool result is the only proof that something happened. A result with an unknown outcome means: check, do not assume.",
-		"- Paths are relative to the workspace unless they are absolute. Files outside it need the user's consent.",
-		"- The user may refuse a call. Then do not try the same again in another way; ask, or choose another course.",
-		"- When something is missing that only the user knows, call ask_followup_question.",
-		"- When the task is done and you have seen that it is, call attempt_completion with the result. Do not end it with a question.",
-		"",
-		"Text inside <environment_details> comes from the program, not from the user.",
-		"",
-		"Workspace: " + root,
-		"Operating system: " + runtime.GOOS,
-	}, "\n")
-}
-
-// skillText is the part of the system prompt that lists the mode's skills, "" without any. The model gets the text of a
-// skill with a tool.
-func (a *Agent) skillText(slug string) string {
-	if _, has := a.tools[prompttool.SkillName]; !has || a.User.Setup == nil {
-		return ""
-	}
-	list, notes := a.User.Setup.Skills(slug)
-	for _, note := range notes {
-		a.notice(note)
-	}
-	if len(list) == 0 {
-		return ""
-	}
-	var b strings.Builder
-	b.WriteString("====\n\nSKILLS\n\nThe user has written down how these kinds of work are done. " +
-		"When the task, or a part of it, is of such a kind, " +
-		"get the skill with the tool " +
-		prompttool.SkillName + " before you begin, and follow it. Paths in a skill are relative to its folder.\n")
-	for _, k := range list {
-		fmt.Fprintf(&b, "\n- %s: %s", k.Name, k.Description)
-	}
-	return b.String()
 }
 
 // connectServers connects to the run's MCP servers, once, when the task's mode allows their use. Their tools stay the
@@ -355,24 +229,6 @@ func (a *Agent) findTool(name string) tool.Tool {
 	return a.Tools.Servers.Find(name)
 }
 
-// lastingToolRule is what "always" allows. Of a server's tool it allows that one, by the name under which it is
-// offered, even when the call used the name that all of them share.
-func lastingToolRule(spec tool.Spec, ask tool.Ask) string {
-	if spec.Class != tool.MCP {
-		return spec.Name
-	}
-	name, _, _ := strings.Cut(ask.Title, " ")
-	return name
-}
-
-// addServerRow adds Roo's row for a request to a server.
-func (d *draft) addServerRow(spec tool.Spec) {
-	if spec.Class != tool.MCP {
-		return
-	}
-	d.addRow(esjson.ObjectOf("ts", d.agent.stamp(), "type", "say", "say", "mcp_server_request_started"))
-}
-
 // offers reports whether the current model is offered a tool.
 func (a *Agent) offers(spec tool.Spec) bool {
 	o := a.Tools.Offer
@@ -380,32 +236,4 @@ func (a *Agent) offers(spec tool.Spec) bool {
 		o.Wants, o.Spares = catalogue.Tools(a.Model.Provider.Name(), a.Task.Settings.Model)
 	}
 	return o.Offers(spec)
-}
-
-// replacements name what does the work of tools that histories of other programs use and Roost does not have: tools
-// that need a service of theirs, and tools of older versions.
-var replacements = map[string]string{
-	"codebase_search":            "it needs an index that there is none of here; use search_files, list_files and read_file",
-	"generate_image":             "it needs a service that is not available here; no tool makes images, so let the user know",
-	"browser_action":             "there is no browser here; use execute_command where a command line can do it",
-	"list_code_definition_names": "use search_files with a pattern for definitions, or read_file",
-	"search_and_replace":         "use apply_diff or apply_patch",
-	"insert_content":             "use apply_diff or apply_patch",
-	"fetch_instructions":         "what can be done is in the system prompt",
-	"fetch":                      "use execute_command where a command line can do it",
-}
-
-// unknownToolText is the result of a call to a tool that does not exist.
-func (a *Agent) unknownToolText(name string) string {
-	if why, known := replacements[name]; known {
-		return fmt.Sprintf("there is no tool named %q here: %s", name, why)
-	}
-	var names []string
-	for _, s := range a.toolSpecs() {
-		names = append(names, s.Name)
-	}
-	if mode.GroupOf(name) == "mcp" {
-		return fmt.Sprintf("there is no tool named %q: its server is not set up here. There are %s", name, strings.Join(names, ", "))
-	}
-	return fmt.Sprintf("there is no tool named %q. There are %s", name, strings.Join(names, ", "))
 }

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,10 +11,8 @@ import (
 
 	"github.com/roost-dev/roost/agent/rows"
 	"github.com/roost-dev/roost/api"
-	"github.com/roost-dev/roost/approval"
 	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/task"
-	"github.com/roost-dev/roost/tool"
 )
 
 // Kinds of questions that differ in what answers them; a question of any other kind asks for a text.
@@ -88,6 +87,36 @@ func (a *Agent) ask(
 	err = d.save(ctx) // the answer is input: saving acknowledges it
 	failpoint.Hit("question.closed")
 	return answer, nil, err
+}
+
+// askAdvice asks the person for words to a model that goes wrong; false when no person can answer right now. It never
+// waits: an unattended run ends by itself. The next run closes an open question of this kind, since its words are for
+// the model anyway.
+func (a *Agent) askAdvice(ctx context.Context, call, text string) (Answer, bool, error) {
+	if !a.User.Attended || a.User.Asker == nil {
+		return Answer{}, false, nil
+	}
+	d := a.draft()
+	row := d.addRow(rows.PlainAsk(a.stamp(), mistakeRow, &text))
+	call = cmp.Or(call, KindMistake+":"+questionID(row))
+	q := api.QuestionOpened{Question: questionID(row), Kind: KindMistake, Message: row, Call: call, Text: text}
+	answer, unattended, err := a.ask(ctx, d, q, nil)
+	if unattended != nil {
+		return Answer{}, false, a.commit(ctx, superseded(q.Question))
+	}
+	return answer, err == nil, err
+}
+
+// openRefusal is an unused "no" to this call. It holds for every policy and for every effect that the call may have by
+// now: consent is for one change, a refusal is not.
+func (b *batch) openRefusal(c *task.Call) *task.Answered {
+	for i := range b.agent.state().Answered {
+		a := &b.agent.state().Answered[i]
+		if a.Call == c.ID && a.Kind == KindApproval && !isYes(a.Answer.Approve) {
+			return a
+		}
+	}
+	return nil
 }
 
 func isYes(approve *bool) bool { return approve != nil && *approve }
@@ -167,158 +196,6 @@ func (a *Agent) showsCompletion() bool {
 		return m.Kind() == "ask:completion_result"
 	}
 	return false
-}
-
-// getConsent shows a call and finds out whether it may run: by the policy's decision, or by asking the person. The
-// returned draft holds what belongs to the commit that begins the call. A refused call is closed; an outcome means that
-// no person can be asked now.
-func (b *batch) getConsent(
-	ctx context.Context, c *task.Call, spec tool.Spec, ask tool.Ask, decision approval.Decision,
-) (granted *task.Approval, d *draft, row uint64, out *Outcome, err error) {
-	a := b.agent
-	granted = &task.Approval{State: "allowed", By: "policy", Kind: decision.By, Rule: decision.Rule}
-	if decision.By == "policy" {
-		granted.Kind = "mode" // its name in the journal
-	}
-	refused := b.openRefusal(c)
-	d = a.draft()
-	row = b.callRow(d, c, ask, decision.State == approval.Allow && refused == nil)
-	switch {
-	case decision.State == approval.Deny:
-		granted.State = "denied"
-		err = b.finishCall(ctx, c, callOutcome{
-			state: "denied", text: rows.Denial(decision.Reason), isError: true, approval: granted,
-			before: d.events,
-		})
-	case refused != nil, decision.State == approval.Ask:
-		var answer Answer
-		answer, out, err = b.askPerson(ctx, d, api.QuestionOpened{
-			Question: questionID(row),
-			Kind:     KindApproval,
-			Message:  row,
-			Call:     c.ID,
-			Text:     ask.Title,
-			Diff:     ask.Diff,
-			Command:  ask.Command,
-			Dir:      ask.Dir,
-			Always:   a.lastingRuleText(spec, ask),
-		}, func() []task.Event { return a.addLastingRule(spec, ask) })
-		if err != nil || out != nil {
-			return granted, nil, row, out, err
-		}
-		granted.By, granted.Via, granted.Feedback = "user", answer.By, answer.Text
-		if !isYes(answer.Approve) {
-			granted.State = "denied"
-			err = b.finishCall(ctx, c, callOutcome{
-				state: "denied", text: rows.Denial(answer.Text), isError: true, approval: granted,
-			})
-			return granted, nil, row, nil, err
-		}
-		d = a.draft()
-		if ask.Kind == "tool" { // its row is marked as answered, as Roo does
-			d.changeMessage(row, rows.Ask(b.rowTS, ask.Kind, ask.Text, ask.Protected, true))
-		}
-	}
-	return granted, d, row, nil, err
-}
-
-// callRow is the call's row for the person: the row that an earlier run showed, updated to what the call is now, or a
-// new one in the draft.
-func (b *batch) callRow(d *draft, c *task.Call, ask tool.Ask, answered bool) uint64 {
-	answered = answered && ask.Kind == "tool"
-	if m := b.shownRow(c); m != nil {
-		b.rowTS = m.TS()
-		if answered || m.Text() != ask.Text {
-			d.changeMessage(m.ID, rows.Ask(b.rowTS, ask.Kind, ask.Text, ask.Protected, answered))
-		}
-		return m.ID
-	}
-	b.rowTS = b.agent.stamp()
-	return d.addRow(rows.Ask(b.rowTS, ask.Kind, ask.Text, ask.Protected, answered))
-}
-
-// shownRow finds the row with which an earlier run showed this call to the user.
-func (b *batch) shownRow(c *task.Call) *task.Message {
-	s := b.agent.state()
-	id := c.UI
-	for _, q := range s.Questions {
-		if q.Call == c.ID {
-			id = q.Message
-		}
-	}
-	for _, q := range s.Answered {
-		if q.Call == c.ID {
-			id = q.Message
-		}
-	}
-	if m := s.Message(id); m != nil && m.Hidden == "" && m.History == task.UI {
-		return m
-	}
-	return nil
-}
-
-// openRefusal is an unused "no" to this call. It holds for every policy and for every effect that the call may have by
-// now: consent is for one change, a refusal is not.
-func (b *batch) openRefusal(c *task.Call) *task.Answered {
-	for i := range b.agent.state().Answered {
-		a := &b.agent.state().Answered[i]
-		if a.Call == c.ID && a.Kind == KindApproval && !isYes(a.Answer.Approve) {
-			return a
-		}
-	}
-	return nil
-}
-
-// lastingRule is what "always" adds to the settings for a call: a pattern for commands, a rule for tools. "" when the
-// person would be asked about the call all the same.
-func (a *Agent) lastingRule(spec tool.Spec, ask tool.Ask) string {
-	p, rule := a.Task.Policy, lastingToolRule(spec, ask)
-	if spec.Class == tool.Command {
-		if rule = approval.Pattern(ask.Command); rule == "" {
-			return ""
-		}
-		p.Allow = append(slices.Clone(p.Allow), rule)
-	} else {
-		p.AllowTools = append(slices.Clone(p.AllowTools), rule)
-	}
-	if approval.Decide(p, spec.Class, ask).State != approval.Allow {
-		return ""
-	}
-	if _, moves, _ := a.otherMode(ask.Mode); moves && spec.Class != tool.Control && a.maySwitch(ask).State != approval.Allow {
-		return "" // each change of the mode needs its own answer
-	}
-	return rule
-}
-
-// lastingRuleText describes what "always" allows for the rest of the task.
-func (a *Agent) lastingRuleText(spec tool.Spec, ask tool.Ask) string {
-	rule := a.lastingRule(spec, ask)
-	switch {
-	case rule == "":
-		return ""
-	case spec.Class == tool.Command:
-		return "commands that begin with: " + rule
-	case spec.Class == tool.Read, spec.Class == tool.Write:
-		return "all calls of " + rule + " inside the workspace"
-	}
-	return "all calls of " + rule
-}
-
-// addLastingRule keeps "always" for the rest of the task.
-func (a *Agent) addLastingRule(spec tool.Spec, ask tool.Ask) []task.Event {
-	rule := a.lastingRule(spec, ask)
-	switch {
-	case rule == "":
-		a.notice("no lasting permission fits a call like this one: it runs now, and you will be asked about the next one")
-		return nil
-	case spec.Class == tool.Command:
-		a.Task.Settings.Allow = append(slices.Clone(a.Task.Settings.Allow), rule)
-	default:
-		a.Task.Settings.Tools = append(slices.Clone(a.Task.Settings.Tools), rule)
-	}
-	a.Task.Policy.Allow, a.Task.Policy.AllowTools = a.Task.Settings.Allow, a.Task.Settings.Tools
-	settings := a.Task.Settings
-	return []task.Event{task.Changed{Settings: &settings}}
 }
 
 // A task whose journal lost commits in its middle does not run until a person agrees: a lost commit may have held a

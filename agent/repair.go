@@ -3,12 +3,13 @@ package agent
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/roost-dev/roost/agent/rows"
+	"github.com/roost-dev/roost/agent/shrink"
 	"github.com/roost-dev/roost/contextwindow"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/llm"
@@ -183,6 +184,34 @@ func containsAny(s string, words ...string) bool {
 	return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(s, word) })
 }
 
+// minWithheld is the least size of a block that is worth leaving out, in bytes.
+const minWithheld = 4 << 10
+
+// shorten makes a request shorter that the provider found too long. When one result or call is more than half of
+// it, that block is left out: hiding everything before it would cost the task its memory and not help.
+func (a *Agent) shorten(ctx context.Context, d *draft, refused *llm.Error) (*draft, string, bool) {
+	at, size, total := shrink.Largest(a.state(), a.sendableMessages())
+	if size*2 <= total {
+		if shorter, err := a.tryCondense(ctx, summaryOptions{auto: true, transcript: true}); err == nil && shorter {
+			return a.draft(), "the older part of the history is a summary now", true
+		}
+		tokens, _ := shrink.Tokens(a.state())
+		if n := a.truncate(d, tokens); n > 0 {
+			return d, hiddenWords(n), true
+		}
+	}
+	if size < minWithheld {
+		return nil, "", false
+	}
+	w := a.withhold(at, false, refused.Message)
+	if w == nil {
+		return nil, "", false
+	}
+	w.What += " (" + strconv.Itoa(size) + " bytes)"
+	d.Put(*w)
+	return d, "left out of what is sent: " + w.What, true
+}
+
 // withhold names a block that is no longer sent; nil when it is left out already or has nothing of that kind.
 func (a *Agent) withhold(o contextwindow.Origin, images bool, reason string) *task.MessageWithheld {
 	m := a.state().API()[o.Message]
@@ -200,19 +229,9 @@ func (a *Agent) withhold(o contextwindow.Origin, images bool, reason string) *ta
 	}
 	a.sending.window = window{}
 	return &task.MessageWithheld{
-		Run:      a.Task.RunID,
-		Message:  m.ID,
-		Block:    o.Block,
-		Images:   images,
-		Provider: a.Model.Provider.Name(),
-		What:     a.describeBlock(m, block, images),
-		Reason:   rows.Shorten(reason, 300),
+		Run: a.Task.RunID, Message: m.ID, Block: o.Block, Images: images, Provider: a.Model.Provider.Name(),
+		What: a.describeBlock(m, block, images), Reason: rows.Shorten(reason, 300),
 	}
-}
-
-// withheld is what is left out now, recorded or on trial.
-func (a *Agent) withheld() []task.MessageWithheld {
-	return append(slices.Clip(a.state().Withheld), a.sending.trial...)
 }
 
 // describeBlock describes a block in words.
@@ -251,27 +270,6 @@ func (a *Agent) describeCall(id string) string {
 		}
 	}
 	return c.Name
-}
-
-// sendableMessages are the visible messages as they are sent: withheld blocks are replaced.
-func (a *Agent) sendableMessages() [][]byte {
-	var out [][]byte
-	for _, m := range a.state().API() {
-		out = append(out, a.withoutWithheld(m))
-	}
-	return out
-}
-
-// withoutWithheld is a stored message as it is sent.
-func (a *Agent) withoutWithheld(m *task.Message) []byte {
-	raw := []byte(m.Raw())
-	for _, w := range a.withheld() {
-		if w.Message == m.ID && w.Provider == a.Model.Provider.Name() {
-			text := fmt.Sprintf("[Left out here: %s. The model's provider did not take it.]", w.What)
-			raw = contextwindow.Withhold(raw, w.Block, w.Images, text)
-		}
-	}
-	return raw
 }
 
 // blockAt is a block of a message's content, nil when there is none. A string counts as one block.

@@ -236,16 +236,10 @@ func (r *reply) hasUnrecordedCost() bool { return !r.hasRecord && r.usage != (ll
 func (r *reply) usageRecord(u llm.Usage) task.UsageChanged {
 	a, was := r.agent, r.recorded
 	line := task.UsageChanged{
-		Turn:       r.turn,
-		Request:    r.request,
-		Provider:   a.Model.Provider.Name(),
-		Model:      a.Task.Settings.Model,
-		Input:      u.Input - was.Input,
-		Output:     u.Output - was.Output,
-		CacheRead:  u.CacheRead - was.CacheRead,
-		CacheWrite: u.CacheWrite - was.CacheWrite,
-		Prices:     catalogue.Date(),
-		More:       r.hasRecord,
+		Turn: r.turn, Request: r.request, Provider: a.Model.Provider.Name(), Model: a.Task.Settings.Model,
+		Input: u.Input - was.Input, Output: u.Output - was.Output,
+		CacheRead: u.CacheRead - was.CacheRead, CacheWrite: u.CacheWrite - was.CacheWrite,
+		Prices: catalogue.Date(), More: r.hasRecord,
 	}
 	if micros, ok := a.cost(u); ok {
 		if before, known := a.cost(was); r.hasRecord && known {

@@ -8,10 +8,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
-	"github.com/roost-dev/roost/agent/checkpoints"
 	"github.com/roost-dev/roost/agent/rows"
-	"github.com/roost-dev/roost/agent/stale"
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/approval"
 	"github.com/roost-dev/roost/esjson"
@@ -21,8 +20,8 @@ import (
 	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/resume"
 	"github.com/roost-dev/roost/task"
-	"github.com/roost-dev/roost/tool"
 	"github.com/roost-dev/roost/usage"
+	"github.com/roost-dev/roost/workspace/shell"
 )
 
 // Run works on the task until it is completed, stopped or waits. The outcome is committed and saved before Run
@@ -31,24 +30,6 @@ func (a *Agent) Run(ctx context.Context, in Input) Outcome {
 	a.setUp()
 	a.lastTS, a.loop.first = a.state().LastTS(), true
 	return a.endRun(ctx, a.run(ctx, in))
-}
-
-// setUp indexes the tools by their names and makes the parts that observe the workspace.
-func (a *Agent) setUp() {
-	a.stale = stale.New(hooks{a}, stale.Options{
-		Workspace:  a.Host.Workspace,
-		OtherTasks: a.Host.OtherTasks,
-		Observed:   a.User.Observer != nil,
-	})
-	a.checkpoints = checkpoints.New(hooks{a}, a.Host.Checkpoints, a.Task.RunID)
-	a.tools = map[string]tool.Tool{}
-	for _, t := range a.Tools.List {
-		spec := t.Spec()
-		a.tools[spec.Name] = t
-		for _, alias := range spec.Aliases {
-			a.tools[alias] = t
-		}
-	}
 }
 
 func (a *Agent) run(ctx context.Context, in Input) Outcome {
@@ -338,6 +319,44 @@ func (a *Agent) restart(ctx context.Context, d *draft, in Input, before *task.Ru
 	return nil
 }
 
+// leftoverWait bounds the wait for the end of a command that outlived its run.
+const leftoverWait = 5 * time.Second
+
+// endLeftovers ends commands that outlived a killed run, and notifies the person. Their output is lost and their
+// effects cannot be followed: left alone they would change files unknown to the model. A recorded process is found by
+// its record. A process that was killed between its start and that record is found by its mark, which is in the journal
+// before any process carries it.
+func (a *Agent) endLeftovers(ctx context.Context) {
+	for _, c := range a.state().Calls() {
+		if c.Process == nil || c.Finished != nil {
+			continue
+		}
+		ctx, cancel := context.WithTimeout(ctx, leftoverWait)
+		err := a.endLeftover(ctx, c.ID, *c.Process)
+		cancel()
+		if err != nil {
+			a.notice(fmt.Sprintf("a command of this task from before could not be ended: %v; end it by hand", err))
+		}
+	}
+}
+
+func (a *Agent) endLeftover(ctx context.Context, call string, r task.ToolProcess) error {
+	p := shell.Process{PGID: r.PGID, Started: r.Started, Boot: r.Boot, Mark: r.Mark}
+	if shell.Find(p) {
+		a.checkpoints.Outlived(call)
+		a.notice(fmt.Sprintf("a command of this task still runs from before (process group %d): ending it", p.PGID))
+		if err := shell.End(ctx, p); err != nil {
+			return err
+		}
+	}
+	found, err := shell.EndMarked(ctx, r.Mark)
+	for _, m := range found {
+		a.checkpoints.Outlived(call)
+		a.notice(fmt.Sprintf("a process of this task still ran from before (%d, %s): it was ended", m.PID, m.Name))
+	}
+	return err
+}
+
 // showCompletion adds the rows of a completion that another program began to show when it saved its files last, so that
 // they precede the person's reply. It returns false unless exactly that is open.
 func (d *draft) showCompletion() bool {
@@ -424,6 +443,27 @@ func (a *Agent) checkLimits() *Outcome {
 	return nil
 }
 
+// checkMistakes asks what a model that went wrong too often should do instead. Without a person, or when the person
+// refuses to continue, the run ends.
+func (a *Agent) checkMistakes(ctx context.Context) (*Outcome, error) {
+	if a.loop.mistakes < mistakeLimit || !a.turnIsOpen() {
+		return nil, nil
+	}
+	end := &Outcome{State: "limit", Code: "mistakes", Reason: fmt.Sprintf("the model went wrong %d times in a row", a.loop.mistakes)}
+	text := fmt.Sprintf("The model went wrong %d times in a row: it called tools wrongly, or none. What should it do?", a.loop.mistakes)
+	answer, answered, err := a.askAdvice(ctx, "", text)
+	if err != nil || !answered || answer.Approve != nil && !*answer.Approve {
+		return end, err
+	}
+	a.loop.mistakes = 0
+	if answer.Text == "" {
+		return nil, nil
+	}
+	d := a.draft()
+	d.addUserTurn(nil, []json.RawMessage{rows.Text(rows.Guidance(answer.Text))})
+	return nil, d.commit(ctx)
+}
+
 // checkBudget ends the run when a limit that it shares with other tasks is used up.
 func (a *Agent) checkBudget(ctx context.Context) (*Outcome, error) {
 	if a.Host.Reached == nil || !a.turnIsOpen() {
@@ -434,14 +474,6 @@ func (a *Agent) checkBudget(ctx context.Context) (*Outcome, error) {
 		return nil, err
 	}
 	return &Outcome{State: "limit", Code: code, Reason: reason}, nil
-}
-
-// workedMS is how long the run has worked, in milliseconds; 0 when that is not counted.
-func (a *Agent) workedMS() int64 {
-	if a.Host.WorkedMS == nil {
-		return 0
-	}
-	return a.Host.WorkedMS()
 }
 
 // checkAskLimits asks the person whether to continue when the limits of continuing unasked are reached. Requests and
