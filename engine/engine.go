@@ -8,8 +8,6 @@ import (
 	"maps"
 	"os"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -22,7 +20,6 @@ import (
 	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/store"
-	"github.com/roost-dev/roost/store/fold"
 	"github.com/roost-dev/roost/task"
 )
 
@@ -62,6 +59,13 @@ type Engine struct {
 	wait      sync.WaitGroup
 	scheduler *scheduler.Scheduler
 }
+
+// Defaults of Options.
+const (
+	defaultMaxRuns  = 8
+	defaultMaxQueue = 1000
+	defaultHold     = 10 * time.Minute
+)
 
 // ErrClosed: the engine is shutting down and starts nothing more.
 var ErrClosed = errors.New("the engine is closed")
@@ -112,6 +116,104 @@ func (e *Engine) Close(ctx context.Context) error {
 	case <-ctx.Done():
 		return fmt.Errorf("close the engine: %w", ctx.Err())
 	}
+}
+
+// busy counts the runs that hold a slot, and those that returned it while they wait for the user.
+func (e *Engine) busy() (running, waiting int) {
+	for _, r := range e.Runs() {
+		switch {
+		case r.parent.Load() != nil:
+		case r.asking():
+			waiting++
+		default:
+			running++
+		}
+	}
+	return running, waiting
+}
+
+// hold is how long a scheduled run waits for the user before it releases its task; 0 = until an answer comes.
+func (e *Engine) hold() time.Duration { return max(cmp.Or(e.opt.Hold, defaultHold), 0) }
+
+// admits is nil while new runs are started.
+func (e *Engine) admits() error {
+	e.mu.Lock()
+	closed := e.closed
+	e.mu.Unlock()
+	switch {
+	case closed:
+		return ErrClosed
+	case e.Draining():
+		return ErrDraining
+	}
+	return nil
+}
+
+// Draining reports whether Drain or Refuse was called, and Admit not since.
+func (e *Engine) Draining() bool { return e.scheduler.Refusing() }
+
+// register adds a run to those of this process, unless the engine was closed while the run was prepared: after Close has
+// returned there must be no new run.
+func (e *Engine) register(run *Run) bool {
+	return e.scheduler.Register(run.held.slot, func() bool {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if e.closed {
+			return false
+		}
+		e.runs[run.ID] = run
+		if e.opt.Begun != nil {
+			e.opt.Begun(run)
+		}
+		e.wait.Add(1)
+		return true
+	})
+}
+
+// working is the run of this process that works on a task, or that has just ended and may be followed by another one:
+// taking the task between the two would take it away from the next run. nil when there is none.
+func (e *Engine) working(key string) *Run {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, runs := range []map[string]*Run{e.runs, e.ending} {
+		for _, r := range runs {
+			if keyOf(r.task.Ref) == key {
+				return r
+			}
+		}
+	}
+	return nil
+}
+
+// lockLatest finds a task. The caller alone then starts, queues or answers for it, until unlock is called.
+func (e *Engine) lockLatest(ctx context.Context, given string) (ref store.Ref, unlock func(), err error) {
+	if ref, err = e.store.FindLatest(ctx, given); err == nil {
+		unlock, err = e.scheduler.LockTask(ctx, keyOf(ref))
+	}
+	return ref, unlock, err
+}
+
+// keyOf is a task's key in the tables of this process, and a reference that Find takes.
+func keyOf(ref store.Ref) string { return ref.Source + ":" + ref.ID }
+
+// changeIdle lets f commit to a task that no run works on, durably.
+func (e *Engine) changeIdle(ctx context.Context, ref store.Ref, f func(*store.Task) error) error {
+	owned, err := e.store.Own(ctx, ref)
+	if err != nil {
+		return err
+	}
+	t := owned.Task
+	err = f(t)
+	if err == nil {
+		err = t.Barrier(ctx)
+	}
+	return errors.Join(err, t.Close(context.WithoutCancel(ctx)))
+}
+
+// isBusy reports whether an act failed because another process holds the task, or another program works on its files.
+func isBusy(err error) bool {
+	var busy *journal.BusyError
+	return errors.As(err, &busy) || errors.Is(err, store.ErrForeignBusy)
 }
 
 // Request starts or continues a task. Nil and zero members mean: as the task has it, or the default for a new one.
@@ -234,6 +336,9 @@ var (
 	ErrInput     = errors.New("no such input waits") // it was used already, or never existed
 )
 
+// ErrNoQuestion: the question is not open, or was answered already.
+var ErrNoQuestion = errors.New("no such open question")
+
 // AnsweredError: another answer came first.
 type AnsweredError struct {
 	Question string
@@ -259,348 +364,4 @@ type RunFilter struct {
 type RecoverOptions struct {
 	Resume      bool // resume interrupted ones too
 	MaxAttempts int  // how often in a row a task is resumed; 0 = 3
-}
-
-// RunByID finds a run; ErrNoRun when there is none. The last digits of the run's id lead to its task. Of an id that Roost
-// did not make, it finds only a run of this process.
-func (e *Engine) RunByID(ctx context.Context, id string) (RunInfo, error) {
-	e.mu.Lock()
-	run := e.runs[id]
-	e.mu.Unlock()
-	if run != nil {
-		if info, err := e.infoOf(ctx, run.task.Ref, id); !errors.Is(err, ErrNoRun) {
-			return info, err
-		}
-	}
-	if len(id) < taskDigitCount {
-		return RunInfo{}, fmt.Errorf("%w: %q", ErrNoRun, id)
-	}
-	refs, err := e.store.Refs(ctx)
-	if err != nil {
-		return RunInfo{}, err
-	}
-	for _, ref := range refs {
-		if !strings.HasSuffix(id, taskDigits(ref.ID)) {
-			continue
-		}
-		refs := []store.Ref{ref}
-		if fork, ok := e.store.Continued(ref); ok {
-			refs = append(refs, fork)
-		}
-		for _, ref := range refs {
-			info, err := e.infoOf(ctx, ref, id)
-			if !errors.Is(err, ErrNoRun) {
-				return info, err
-			}
-		}
-	}
-	return RunInfo{}, fmt.Errorf("%w: %q", ErrNoRun, id)
-}
-
-// RunsOf are the runs of a task, the newest first.
-func (e *Engine) RunsOf(ctx context.Context, ref string) ([]RunInfo, error) {
-	at, err := e.store.FindLatest(ctx, ref)
-	if err != nil {
-		return nil, err
-	}
-	return e.runsOf(ctx, at)
-}
-
-func (e *Engine) runsOf(ctx context.Context, ref store.Ref) ([]RunInfo, error) {
-	var out []RunInfo
-	err := e.withRuns(ctx, ref, func(s *task.State) {
-		// A reason that cannot be read any more leaves a run without one.
-		runs, _ := s.WithReasons(s.Runs.All...)
-		for _, run := range slices.Backward(runs) {
-			out = append(out, e.currentRun(ctx, ref, s, run))
-		}
-	})
-	return out, err
-}
-
-// infoOf is one run of a task.
-func (e *Engine) infoOf(ctx context.Context, ref store.Ref, run string) (RunInfo, error) {
-	out, found := RunInfo{}, false
-	err := e.withRuns(ctx, ref, func(s *task.State) {
-		if r := s.Runs.Find(run); r != nil {
-			whole, _ := s.WithReasons(r)
-			out, found = e.currentRun(ctx, ref, s, whole[0]), true
-		}
-	})
-	if err == nil && !found {
-		err = fmt.Errorf("%w: %q", ErrNoRun, run)
-	}
-	return out, err
-}
-
-// withRuns folds the runs of a task up to the end of its journal and lends them to f: see task.NewRuns. A task
-// without a journal has none. Callers act on them, so a snapshot counts only when this root wrote it.
-func (e *Engine) withRuns(ctx context.Context, ref store.Ref, f func(*task.State)) error {
-	log, err := e.store.Verified(ref)
-	if errors.Is(err, journal.ErrNotFound) {
-		f(task.New(nil))
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	defer log.Close()
-	s, err := fold.Runs(ctx, log)
-	if err != nil {
-		return fmt.Errorf("fold the runs of task %s: %w", ref.ID, err)
-	}
-	f(s)
-	return nil
-}
-
-// currentRun is a run of s with its state now. A run without an end that no process works on is interrupted,
-// although no event records that yet. But the run may have ended and been released after s was folded and before
-// we looked for its process, so the journal is folded once more then.
-func (e *Engine) currentRun(ctx context.Context, ref store.Ref, s *task.State, run task.Run) RunInfo {
-	info := e.runInfo(ref, s, run)
-	if info.State != "interrupted" || info.Outcome != "" || run.ID != s.Run.ID {
-		return info
-	}
-	_ = e.withRuns(ctx, ref, func(s *task.State) {
-		now := s.Runs.Find(run.ID)
-		if now == nil || now == s.Run && now.Outcome == "" && now.Waiting == "" {
-			return // no process worked on it then, and it has no end
-		}
-		info = e.runInfo(ref, s, *now)
-	})
-	return info
-}
-
-// runInfo is a run of s with its state.
-func (e *Engine) runInfo(ref store.Ref, s *task.State, run task.Run) RunInfo {
-	info := RunInfo{Run: run, Ref: ref}
-	e.mu.Lock()
-	here := e.runs[info.ID]
-	e.mu.Unlock()
-	info.Here = here != nil
-	asked := here.openQuestion()
-	switch {
-	case info.Outcome == "limit", info.Outcome == "denied":
-		info.State = "interrupted" // as its task is
-	case info.Outcome != "":
-		info.State = info.Outcome
-	case s.Run.ID != run.ID:
-		info.State = "interrupted"
-	case run.Waiting != "":
-		info.State, info.Question = "waiting", ref.ID+"."+run.Waiting
-		if run.ChildQuestion != "" {
-			info.Question = run.Waiting + "." + run.ChildQuestion
-		}
-	case asked != "":
-		info.State, info.Question = "waiting", asked
-	case here != nil:
-		info.State = "running"
-	case info.Started == 0:
-		info.State, info.Position = "queued", e.scheduler.Position(info.ID)
-		info.Here = info.Position > 0
-	default:
-		info.State = "interrupted"
-		if _, held := e.store.Holder(info.Ref); held {
-			info.State = "running"
-		}
-		for _, q := range s.Questions {
-			if q.Run == info.ID && q.Kind != agent.KindMistake {
-				info.Question = info.Ref.ID + "." + q.Question
-			}
-		}
-		if info.State == "running" && info.Question != "" {
-			info.State = "waiting"
-		}
-	}
-	return info
-}
-
-// openQuestion is the question that the run, or a subtask below it, has open, as Reply takes it; "" for none.
-func (r *Run) openQuestion() string {
-	for ; r != nil; r = r.Subtask() {
-		r.mu.Lock()
-		for q, p := range r.answers {
-			if isClosed(p.open) {
-				r.mu.Unlock()
-				return r.TaskID + "." + q
-			}
-		}
-		r.mu.Unlock()
-	}
-	return ""
-}
-
-// activeStates are the states that AllRuns shows first.
-var activeStates = []string{"running", "waiting", "queued"}
-
-// AllRuns are the newest runs of all tasks, one of each task: those that work, wait or are queued first, then in the order
-// in which their tasks were last written to. A cursor is a position in that order.
-func (e *Engine) AllRuns(ctx context.Context, f RunFilter) (runs []RunInfo, next string, err error) {
-	from := 0
-	if f.Cursor != "" {
-		if from, err = strconv.Atoi(f.Cursor); err != nil || from < 0 {
-			return nil, "", fmt.Errorf("cursor %q: want a next_cursor of a list", f.Cursor)
-		}
-	}
-	refs, err := e.tasksInOrder(ctx, f.State)
-	if err != nil {
-		return nil, "", err
-	}
-	for i, ref := range refs {
-		if i < from {
-			continue
-		}
-		var newest *RunInfo
-		if err := e.withRuns(ctx, ref, func(s *task.State) {
-			if s.Run != nil {
-				newest = new(e.currentRun(ctx, ref, s, *s.Run))
-			}
-		}); err != nil || newest == nil || f.State != "" && newest.State != f.State {
-			if ctx.Err() != nil {
-				return nil, "", ctx.Err()
-			}
-			continue // a task that cannot be read must not break the list
-		}
-		if f.Limit > 0 && len(runs) == f.Limit {
-			return runs, strconv.Itoa(i), nil
-		}
-		runs = append(runs, *newest)
-	}
-	return runs, "", nil
-}
-
-// tasksInOrder are the tasks that may have a run of that state, "" = any, in the order of AllRuns.
-func (e *Engine) tasksInOrder(ctx context.Context, state string) ([]store.Ref, error) {
-	var out []store.Ref
-	seen := map[string]bool{}
-	add := func(ref store.Ref) {
-		if !seen[ref.Log] {
-			seen[ref.Log] = true
-			out = append(out, ref)
-		}
-	}
-	statuses := append(slices.Clone(activeStates), "delegated")
-	active, err := e.listTasks(ctx, statuses...)
-	if err != nil {
-		return nil, err
-	}
-	for _, status := range statuses {
-		for _, t := range active {
-			if t.Status == status {
-				add(t.ref)
-			}
-		}
-	}
-	if slices.Contains(activeStates, state) {
-		return out, nil
-	}
-	every, err := e.store.Refs(ctx)
-	if err != nil {
-		return nil, err
-	}
-	recent, err := e.store.Recent(ctx, 0, len(every)+1)
-	if err != nil {
-		return nil, err
-	}
-	byLog := make(map[string]store.Ref, len(every))
-	for _, ref := range every {
-		byLog[ref.Log] = ref
-	}
-	for _, r := range recent {
-		if ref, ok := byLog[r.Log]; ok {
-			add(ref)
-		}
-	}
-	return out, nil
-}
-
-// listed is a task of a list.
-type listed struct {
-	api.Summary
-	ref store.Ref
-}
-
-// listTasks are the tasks of those statuses that have a journal. Finding each one by itself would read the folders once
-// for each.
-func (e *Engine) listTasks(ctx context.Context, statuses ...string) ([]listed, error) {
-	got, err := e.store.List(ctx, store.Filter{Statuses: statuses, Logged: true})
-	if err != nil || len(got.Items) == 0 {
-		return nil, err
-	}
-	refs, err := e.store.Refs(ctx)
-	byKey := make(map[string]store.Ref, len(refs))
-	for _, ref := range refs {
-		byKey[keyOf(ref)] = ref
-	}
-	var out []listed
-	for _, t := range got.Items {
-		if ref, ok := byKey[t.Source+":"+t.ID]; ok { // else it was removed after the list was read
-			out = append(out, listed{t, ref})
-		}
-	}
-	return out, err
-}
-
-// CancelTask stops the run of a task that works in this process, waits in its queue or waits for an answer. It returns
-// when the run has ended: within two seconds, saved, with no process left. A run that ended before stays as it is, and
-// is returned.
-func (e *Engine) CancelTask(ctx context.Context, ref string) (RunInfo, error) {
-	at, err := e.store.FindLatest(ctx, ref)
-	if err != nil {
-		return RunInfo{}, err
-	}
-	if info, ok, err := e.cancelRun(ctx, at); ok {
-		return info, err
-	}
-	done, err := e.scheduler.LockTask(ctx, keyOf(at))
-	if err != nil {
-		return RunInfo{}, err
-	}
-	defer done()
-	if info, ok, err := e.cancelRun(ctx, at); ok { // it began before the lock was free
-		return info, err
-	}
-	e.scheduler.Dequeue(keyOf(at))
-	runs, err := e.runsOf(ctx, at)
-	if err != nil {
-		return RunInfo{}, err
-	}
-	if len(runs) == 0 {
-		return RunInfo{}, fmt.Errorf("task %s: %w", at.ID, ErrNoRun)
-	}
-	newest := runs[0]
-	if newest.Outcome != "" {
-		return newest, nil
-	}
-	err = e.changeIdle(ctx, at, func(t *store.Task) error {
-		if run := t.State().Run; run == nil || run.ID != newest.ID || run.Outcome != "" {
-			return nil // another process ended it first
-		}
-		return t.Commit(ctx, task.RunEnded{Run: newest.ID, Outcome: "cancelled", Reason: "cancelled"})
-	})
-	if err != nil {
-		return newest, err
-	}
-	return e.infoOf(ctx, at, newest.ID)
-}
-
-// cancelRun stops the run of a task that works in this process, and the one that follows when the first was at its end
-// already; false when there is none.
-func (e *Engine) cancelRun(ctx context.Context, ref store.Ref) (RunInfo, bool, error) {
-	run := e.working(keyOf(ref))
-	if run == nil {
-		return RunInfo{}, false, nil
-	}
-	for {
-		run.Cancel()
-		if err := run.settle(ctx); err != nil {
-			return RunInfo{}, true, err
-		}
-		if run.after.next == nil || keyOf(run.after.next.task.Ref) != keyOf(run.task.Ref) {
-			break
-		}
-		run = run.after.next // for an input that came at the last moment
-	}
-	info, err := e.infoOf(ctx, ref, run.ID)
-	return info, true, err
 }

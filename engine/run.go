@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,7 +15,6 @@ import (
 
 	"github.com/roost-dev/roost/agent"
 	"github.com/roost-dev/roost/agent/spool"
-	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/engine/budget"
 	"github.com/roost-dev/roost/engine/checkpoints"
 	"github.com/roost-dev/roost/engine/scheduler"
@@ -90,6 +88,20 @@ type runSequel struct {
 	settled chan struct{} // closed when what follows this run is known
 	next    *Run          // of the parent that its end woke
 	nextErr error
+}
+
+// words is what became of the words that came with a resume: the parent's own, or those
+// for the subtask whose question they answer.
+type words struct {
+	own   agent.Input
+	child agent.Input // for the child that the task waits for when the run begins
+}
+
+// hearing waits for the answer to a question.
+type hearing struct {
+	ch    chan Answer
+	taken bool
+	open  chan struct{} // closed once the question is on disk; front doors see it only then
 }
 
 // work runs the agent and hands out its events until both are done.
@@ -257,6 +269,13 @@ func (r *Run) abandon() error {
 // Cancel stops the run, and the subtask that it waits for, within two seconds, saved, with no process left behind.
 func (r *Run) Cancel() { r.life.cancel(errors.New("cancelled by the user")) }
 
+// errAlone stops a run and leaves the subtask that it waits for.
+var errAlone = errors.New("cancelled by the user, without its subtask")
+
+// CancelAlone stops the run and lets the subtask that it waits for run to its end. The
+// task gets the result when it is resumed.
+func (r *Run) CancelAlone() { r.life.cancel(errAlone) }
+
 // interrupt stops the run, and the subtask that it waits for, so that they can be resumed later.
 func (r *Run) interrupt() { r.life.cancel(agent.ErrDrained) }
 
@@ -286,6 +305,43 @@ func (r *Run) Accepted(ctx context.Context) error {
 	return fmt.Errorf("start a run of task %s: it ended before it began: %s", r.TaskID, r.life.outcome.Reason)
 }
 
+// isEnding reports whether a run has come to its end and only writes the task's files.
+func (r *Run) isEnding() (over bool) {
+	if isClosed(r.life.done) || !isClosed(r.life.accepted) {
+		return isClosed(r.life.done)
+	}
+	r.task.View(func(s *task.State) {
+		over = s.Run != nil && s.Run.ID == r.ID && (s.Run.Outcome != "" || s.Run.Waiting != "")
+	})
+	return over
+}
+
+// adopt notes the subtask that a run waits for.
+func (r *Run) adopt(child *Run) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.child = child
+}
+
+// Subtask is the run of the subtask that the task waits for; nil when it waits for none that is at work here.
+func (r *Run) Subtask() *Run {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.child
+}
+
+// Of is the run of a task among a run and the subtasks that it waits for; nil when that
+// task does not run there. Events of all of them come in the first one's stream, and a
+// question is answered where it was asked.
+func (r *Run) Of(taskID string) *Run {
+	for ; r != nil; r = r.Subtask() {
+		if r.TaskID == taskID {
+			return r
+		}
+	}
+	return nil
+}
+
 // DeniedError: the user refused what the run needs to begin.
 type DeniedError struct{ Task, Reason string }
 
@@ -309,32 +365,6 @@ func (r *Run) Plan() *agent.Plan {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.plan
-}
-
-// observer is a run's agent.Observer.
-type observer struct{ *Run }
-
-// Accepted notes that the run's input is durable.
-func (r observer) Accepted() { r.life.accept() }
-
-// Notice broadcasts a warning.
-func (r observer) Notice(text string) { r.notice(text) }
-
-// Expect shows what the first request sends and costs.
-func (r observer) Expect(p agent.Plan) error {
-	r.mu.Lock()
-	r.plan = &p
-	r.mu.Unlock()
-	cost := "at an unknown price"
-	if p.CostKnown {
-		cost = fmt.Sprintf("about $%.4f uncached", float64(p.CostMicro)/1e6)
-	}
-	messages := fmt.Sprintf("%d messages", p.Messages)
-	if p.Messages == 1 {
-		messages = "one message"
-	}
-	r.publishNotice("plan", fmt.Sprintf("sending %s, about %d tokens, to %s %s: %s", messages, p.Tokens, p.Provider, p.Model, cost))
-	return nil
 }
 
 func (r *Run) notice(text string) { r.publishNotice("warning", text) }
@@ -361,24 +391,6 @@ func (r *Run) liveEvent(typ string, behind uint64, fill func(*esjson.Object)) ev
 	return events.Event{Type: typ, Task: r.TaskID, Run: r.ID, Behind: behind, At: r.engine.opt.Now(), Data: o.Bytes()}
 }
 
-// Live broadcasts streamed text.
-func (r observer) Live(d agent.Delta) {
-	if d.Type != "wait.delta" { // to wait is to be idle
-		r.touch()
-	}
-	r.stream.owner.Publish(r.liveEvent(d.Type, r.stream.lastStep.Load(), func(o *esjson.Object) {
-		if d.Message != 0 {
-			o.Int("message", int64(d.Message))
-		}
-		if d.Call != "" {
-			o.String("call", d.Call)
-		}
-		o.Int("ts", d.TS)
-		o.Int("offset", int64(d.Offset))
-		o.String("text", d.Text)
-	}))
-}
-
 // head is the newest commit, durable or not.
 func (r *Run) head() (seq uint64) {
 	r.task.View(func(s *task.State) { seq = s.Seq })
@@ -387,6 +399,16 @@ func (r *Run) head() (seq uint64) {
 
 // mode is the current mode of the run's task. Only the agent may call it: the agent changes the mode.
 func (r *Run) mode() string { return r.agent.Task.Settings.Mode }
+
+// Next is the run that this run's end has started: of the parent that waited for its task,
+// or of the same task, for words that came at the last moment; nil when there is none.
+// It returns once that is known. The error is why there is none although there should be.
+func (r *Run) Next(ctx context.Context) (*Run, error) {
+	if err := r.settle(ctx); err != nil {
+		return nil, err
+	}
+	return r.after.next, r.after.nextErr
+}
 
 // settle waits until a run has released its task and the run that follows it is known.
 func (r *Run) settle(ctx context.Context) error {
@@ -411,47 +433,6 @@ const taskDigitCount = 8
 func taskDigits(task string) string {
 	sum := sha256.Sum256([]byte(task))
 	return hex.EncodeToString(sum[:taskDigitCount/2])
-}
-
-// recorder is the task as the agent of a run sees it. With each commit it notes for the events what the journal's line
-// does not spell out.
-type recorder struct {
-	*store.Task
-	run   *Run
-	spend *budget.Spend
-}
-
-// Commit makes a commit and notes it for the task's topic.
-func (r recorder) Commit(ctx context.Context, committed ...task.Event) (err error) {
-	for _, e := range committed {
-		if q, opened := e.(api.QuestionOpened); opened {
-			// Before anybody can see the question: its answer may come at once.
-			r.run.await(q.Question)
-		}
-	}
-	r.run.stream.owner.Commit(func() (uint64, events.Context, bool) {
-		before := r.State().Seq
-		err = r.Task.Commit(ctx, committed...)
-		s := r.State()
-		return s.Seq, events.ContextOf(s, committed), s.Seq > before
-	})
-	s := r.State()
-	if slices.ContainsFunc(committed, func(e task.Event) bool { _, words := e.(task.MessageTextSaved); return !words }) {
-		r.run.stream.lastStep.Store(s.Seq)
-	}
-	r.run.touch()
-	r.spend.Update(s.Usage.CostMicros)
-	return err
-}
-
-// Barrier is store.Task's. It also reports what is saved, for the budgets of several runs.
-func (r recorder) Barrier(ctx context.Context) error {
-	spent := r.spend.Spent()
-	err := r.Task.Barrier(ctx)
-	if err == nil {
-		r.spend.SetSaved(spent)
-	}
-	return err
 }
 
 // touch records that something happened in the run. It never blocks.

@@ -8,88 +8,13 @@ import (
 	"slices"
 	"time"
 
-	"github.com/roost-dev/roost/journal"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
 )
 
-// Defaults of Options.
-const (
-	defaultMaxRuns  = 8
-	defaultMaxQueue = 1000
-	defaultHold     = 10 * time.Minute
-)
-
-// maxInputs is how many inputs may wait in one task's queue. It bounds what a client that never stops can write.
-const maxInputs = 256
-
-// hold is how long a scheduled run waits for the user before it releases its task; 0 = until an answer comes.
-func (e *Engine) hold() time.Duration { return max(cmp.Or(e.opt.Hold, defaultHold), 0) }
-
-// busy counts the runs that hold a slot, and those that returned it while they wait for the user.
-func (e *Engine) busy() (running, waiting int) {
-	for _, r := range e.Runs() {
-		switch {
-		case r.parent.Load() != nil:
-		case r.asking():
-			waiting++
-		default:
-			running++
-		}
-	}
-	return running, waiting
-}
-
 // Load counts the runs of this process; one that is about to start is running. A task and the subtask that it waits for
 // count as one.
 func (e *Engine) Load() (running, waiting, queued int) { return e.scheduler.Load() }
-
-// admits is nil while new runs are started.
-func (e *Engine) admits() error {
-	e.mu.Lock()
-	closed := e.closed
-	e.mu.Unlock()
-	switch {
-	case closed:
-		return ErrClosed
-	case e.Draining():
-		return ErrDraining
-	}
-	return nil
-}
-
-// register adds a run to those of this process, unless the engine was closed while the run was prepared: after Close has
-// returned there must be no new run.
-func (e *Engine) register(run *Run) bool {
-	return e.scheduler.Register(run.held.slot, func() bool {
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		if e.closed {
-			return false
-		}
-		e.runs[run.ID] = run
-		if e.opt.Begun != nil {
-			e.opt.Begun(run)
-		}
-		e.wait.Add(1)
-		return true
-	})
-}
-
-// working is the run of this process that works on a task, or that has just ended and may be followed by another one:
-// taking the task between the two would take it away from the next run. nil when there is none.
-func (e *Engine) working(key string) *Run {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for _, runs := range []map[string]*Run{e.runs, e.ending} {
-		for _, r := range runs {
-			if keyOf(r.task.Ref) == key {
-				return r
-			}
-		}
-	}
-	return nil
-}
 
 // WaitForRelease waits while a run of this process that has ended, or that releases its task because it waits for the
 // user, still writes the task's files. free is false when a run works on the task and continues to do so.
@@ -172,9 +97,6 @@ func (e *Engine) unfinished() (left []*Run, more bool) {
 	})
 	return left, more
 }
-
-// Draining reports whether Drain or Refuse was called, and Admit not since.
-func (e *Engine) Draining() bool { return e.scheduler.Refusing() }
 
 // Refuse starts no new runs until Admit: see scheduler.Scheduler.Refuse.
 func (e *Engine) Refuse() { e.scheduler.Refuse() }
@@ -268,12 +190,6 @@ func (e *Engine) Recover(ctx context.Context, o RecoverOptions) error {
 		}
 	}
 	return errors.Join(append(errs, e.writeProjections(ctx))...)
-}
-
-// isBusy reports whether an act failed because another process holds the task, or another program works on its files.
-func isBusy(err error) bool {
-	var busy *journal.BusyError
-	return errors.As(err, &busy) || errors.Is(err, store.ErrForeignBusy)
 }
 
 // writeProjections writes Roo's files of tasks whose last owner was killed before it could write them.

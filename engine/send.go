@@ -17,6 +17,9 @@ import (
 	"github.com/roost-dev/roost/task"
 )
 
+// maxInputs is how many inputs may wait in one task's queue. It bounds what a client that never stops can write.
+const maxInputs = 256
+
 // Send gives a message to a task: to the open question, to the run that works on the task, or to a new run. The message
 // is on disk when Send returns. Delivery "queue" answers no question; "interrupt" stops the working run, saved, and
 // continues with the message at once. A message whose ID is in the task's journal was accepted before, and Send does
@@ -212,52 +215,6 @@ func (e *Engine) answerOpenQuestion(ctx context.Context, ref store.Ref, run *Run
 	}
 	sent.How, sent.Question, sent.Run = "answered", at.ID+"."+question, got.Run.ID
 	return true, err
-}
-
-// ownQuestion is the question that the run itself has open; "" for none.
-func (r *Run) ownQuestion() string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for q, p := range r.answers {
-		if !p.taken && isClosed(p.open) {
-			return q
-		}
-	}
-	return ""
-}
-
-// askingSubtask is the subtask, at any depth, that a task waits for and that waits for the user; nil when there is none.
-func (e *Engine) askingSubtask(ctx context.Context, ref store.Ref) (*store.Ref, error) {
-	at := ref
-	for depth := 0; depth < maxFamily; depth++ {
-		var child string
-		asks := false
-		err := e.store.WithView(ctx, at, func(v *store.View) error {
-			if c := v.State.Awaited(); c != nil {
-				child = c.ID
-			}
-			asks = len(v.State.Questions) > 0
-			return nil
-		})
-		if err != nil {
-			return nil, err
-		}
-		if child == "" {
-			if asks && depth > 0 {
-				return &at, nil
-			}
-			return nil, nil
-		}
-		next, err := e.store.FindChild(ctx, at, child)
-		if errors.Is(err, store.ErrNotFound) {
-			return nil, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		at = next
-	}
-	return nil, nil
 }
 
 // sendToIdleTask puts a message into the queue of a task that no run of this process works on. It starts a run unless one

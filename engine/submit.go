@@ -5,21 +5,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
 
-	"github.com/roost-dev/roost/agent"
-	"github.com/roost-dev/roost/agent/spool"
-	"github.com/roost-dev/roost/engine/budget"
 	"github.com/roost-dev/roost/engine/scheduler"
 	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/events"
 	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/store"
 	"github.com/roost-dev/roost/task"
-	"github.com/roost-dev/roost/tool/historytool"
 )
 
 // Submit starts or continues a task like Start, and puts it into the queue when there is no free slot. The input is on
@@ -37,17 +33,6 @@ func (e *Engine) Submit(ctx context.Context, r Request) (Ticket, error) {
 	defer unlock()
 	return e.submit(ctx, ref, r, "")
 }
-
-// lockLatest finds a task. The caller alone then starts, queues or answers for it, until unlock is called.
-func (e *Engine) lockLatest(ctx context.Context, given string) (ref store.Ref, unlock func(), err error) {
-	if ref, err = e.store.FindLatest(ctx, given); err == nil {
-		unlock, err = e.scheduler.LockTask(ctx, keyOf(ref))
-	}
-	return ref, unlock, err
-}
-
-// keyOf is a task's key in the tables of this process, and a reference that Find takes.
-func keyOf(ref store.Ref) string { return ref.Source + ":" + ref.ID }
 
 func (e *Engine) submitNew(ctx context.Context, r Request) (Ticket, error) {
 	if r.NewTask == "" {
@@ -149,17 +134,6 @@ func (e *Engine) submit(ctx context.Context, ref store.Ref, r Request, input str
 	}
 }
 
-// isEnding reports whether a run has come to its end and only writes the task's files.
-func (r *Run) isEnding() (over bool) {
-	if isClosed(r.life.done) || !isClosed(r.life.accepted) {
-		return isClosed(r.life.done)
-	}
-	r.task.View(func(s *task.State) {
-		over = s.Run != nil && s.Run.ID == r.ID && (s.Run.Outcome != "" || s.Run.Waiting != "")
-	})
-	return over
-}
-
 // startOrQueue starts a run, or puts it into the queue when there is no slot for it. With now it does not wait for a slot.
 func (e *Engine) startOrQueue(ctx context.Context, r Request, input string, now bool) (Ticket, error) {
 	if r.Interactive && r.Hold == 0 {
@@ -254,14 +228,9 @@ func (e *Engine) commitInputs(ctx context.Context, run *Run, input string, queue
 func (e *Engine) enqueue(ref store.Ref, run string, r Request) {
 	q := &scheduler.Queued{Task: keyOf(ref), Run: run}
 	r = Request{
-		Task:          keyOf(ref),
-		RunID:         run,
-		Origin:        r.Origin,
-		Interactive:   r.Interactive,
-		Hold:          r.Hold,
+		Task: keyOf(ref), RunID: run, Origin: r.Origin, Interactive: r.Interactive, Hold: r.Hold, automatic: true,
 		Choice:        setup.Choice{MaxDayMicros: r.MaxDayMicros, StandIn: r.StandIn},
 		NoCheckpoints: r.NoCheckpoints,
-		automatic:     true,
 	}
 	q.Start = func(slot *scheduler.Slot) { e.startQueued(q, r, slot) }
 	e.scheduler.Enqueue(q, false)
@@ -312,20 +281,6 @@ func (e *Engine) startQueued(q *scheduler.Queued, r Request, slot *scheduler.Slo
 	}
 }
 
-// changeIdle lets f commit to a task that no run works on, durably.
-func (e *Engine) changeIdle(ctx context.Context, ref store.Ref, f func(*store.Task) error) error {
-	owned, err := e.store.Own(ctx, ref)
-	if err != nil {
-		return err
-	}
-	t := owned.Task
-	err = f(t)
-	if err == nil {
-		err = t.Barrier(ctx)
-	}
-	return errors.Join(err, t.Close(context.WithoutCancel(ctx)))
-}
-
 // Start starts or continues a task and returns once its input is durable or the
 // reason why not is known. ctx bounds only starting; the run lives on.
 func (e *Engine) Start(ctx context.Context, r Request) (*Run, error) {
@@ -356,208 +311,86 @@ func (e *Engine) start(ctx context.Context, r Request, slot *scheduler.Slot) (*R
 	return run, nil
 }
 
-// prepare checks everything that can be checked before anything is written, then
-// takes the task.
-func (e *Engine) prepare(ctx context.Context, r Request) (*Run, error) {
-	if r.Task == "" {
-		return e.prepareNew(ctx, r)
+// launch starts a prepared run, unless the engine is closed.
+func (e *Engine) launch(run *Run) error {
+	if !e.register(run) {
+		return errors.Join(ErrClosed, run.abandon())
 	}
-	if _, err := e.Receive(ctx, r); err != nil {
-		return nil, err
-	}
-	ref, err := e.store.Find(ctx, r.Task)
-	if err != nil {
-		return nil, err
-	}
-	// Read first: a refusal must leave nothing behind.
-	latest := e.store.Latest(ref)
-	view, err := e.store.ReadToContinue(ctx, latest)
-	if err != nil {
-		return nil, err
-	}
-	if err := requireInput(view.State, r); err != nil {
-		return nil, errors.Join(err, view.Close())
-	}
-	has := view.State.Settings
-	if queued := view.State.Run; queued.Waits() && queued.ID == r.RunID {
-		has = queued.Settings // it was settled when it was queued
-	}
-	r.Choice = e.resolver.Defaults(has, r.Choice, false)
-	var notices []string
-	r.Choice, notices, err = e.resolver.ResolveProfile(ref.Source, ref.ID, has, r.Choice)
-	var said words
-	if err == nil {
-		said, err = e.divert(ctx, latest, view, r)
-	}
-	if err != nil {
-		return nil, errors.Join(err, view.Close())
-	}
-	was := view.Summary.Model // from the histories, where the settings name none
-	r.Choice = e.resolver.KeepModel(has, was, r.Choice)
-	settings, err := e.resolver.Settings(has, r.Choice)
-	if errors.Is(err, setup.ErrNoWorkspace) {
-		err = setup.NoWorkspace(ref.ID, view.Summary.Workspace)
-	}
-	if err == nil {
-		err = e.resolver.CheckWorkspace(settings.Workspace)
-	}
-	if err == nil && has.Model == "" && was != "" && settings.Model != was {
-		if !e.resolver.ModelNamed(r.Choice) {
-			err = &setup.OtherModelError{Task: ref.ID, Was: was, Provider: settings.Provider, Model: settings.Model}
+	go func() {
+		defer e.wait.Done()
+		alone := run.parent.Load() == nil
+		run.work(run.words.own)
+		e.mu.Lock()
+		delete(e.runs, run.ID)
+		e.ending[run.ID] = run
+		e.mu.Unlock()
+		e.scheduler.Dispatch()
+		if alone && !e.again(run) {
+			e.wake(run)
 		}
-		notices = append(notices, fmt.Sprintf("model: %s -> %s", was, settings.Model))
-	}
-	foreign := view.Log == nil
-	if err := errors.Join(err, view.Close()); err != nil {
-		return nil, err
-	}
-	settings, env, err := e.resolver.Prepare(has, settings, r.Choice, false)
-	if err == nil && e.takesCheckpoints(r) {
-		err = e.checkpoints.CheckFree(env.Workspace)
-	}
-	if err != nil {
-		return nil, err
-	}
-	owned, err := e.store.Own(ctx, ref)
-	if err != nil {
-		return nil, err
-	}
-	finished := ""
-	if origin := owned.Task.Standing(); origin != store.Ours {
-		// Another process may have written to it since the first check, and nothing in it may be obeyed then.
-		err = &UntrustedError{Task: owned.Task.Ref.ID, Standing: origin, Brings: owned.Task.State().Brings()}
-	} else {
-		finished, err = e.checkpoints.FinishOwned(ctx, owned.Task)
-	}
-	if err != nil {
-		return nil, errors.Join(err, owned.Task.Close(context.WithoutCancel(ctx)))
-	}
-	run := e.newRun(owned.Task, settings, env, r)
-	run.words = said
-	if finished != "" {
-		run.found = append(run.found, finished)
-	}
-	run.found = append(append(append(run.found, describeOwned(owned, foreign)...), notices...),
-		differences(owned.Task.State(), settings, run.agent.Task.Head)...)
-	return run, nil
+		e.mu.Lock()
+		if e.ending[run.ID] == run {
+			delete(e.ending, run.ID)
+		}
+		e.mu.Unlock()
+		close(run.after.settled) // who waited for that finds what follows it, and not it
+	}()
+	return nil
 }
 
-// requireInput refuses to continue a task that has no message when the request brings none: the program that began the
-// task ended before its first step was saved.
-func requireInput(s *task.State, r Request) error {
-	if r.Text != "" || len(r.Images) > 0 || len(s.UI())+len(s.API())+len(s.Queue)+len(s.Problems) > 0 {
-		return nil
+// again continues a task whose run completed while input arrived that the run could not use any more: the input was
+// acknowledged.
+func (e *Engine) again(done *Run) bool {
+	fromDoor := func(q task.InputQueued) bool { return q.By != "" }
+	if done.life.outcome.State != "completed" || done.life.outcome.Err != nil || !slices.ContainsFunc(done.task.State().Queue, fromDoor) {
+		return false
 	}
-	resume := "roost resume " + r.Task
-	if s.Settings.Workspace == "" {
-		resume += " -C DIR"
+	r := done.req
+	r.Task, r.Text, r.Images, r.Yes, r.RunID, r.NewTask = keyOf(done.task.Ref), "", nil, false, "", ""
+	next, err := e.Start(context.WithoutCancel(done.life.ctx), r)
+	if err != nil {
+		done.after.nextErr = fmt.Errorf("words came when the run had ended, and wait in the queue of task %s: %w", done.TaskID, err)
 	}
-	return &setup.Error{
-		What: "go on with task " + r.Task,
-		Why:  "it holds no message yet: the program that began it was ended before the first one was saved",
-		Try:  resume + ` "what to do"  # or start anew with roost run, and remove this one: roost delete ` + r.Task,
-	}
+	done.after.next = next
+	return true
 }
 
-func (e *Engine) prepareNew(ctx context.Context, r Request) (*Run, error) {
-	if r.Text == "" && len(r.Images) == 0 {
-		return nil, &setup.Error{What: "start a task", Why: "there is no prompt", Try: `roost run "what to do"`}
+// wake starts the parent that waits for a task that a user resumed alone and that completed. A failure loses nothing:
+// the parent finds the result when it is resumed.
+func (e *Engine) wake(done *Run) {
+	if done.life.outcome.State != "completed" || done.life.outcome.Err != nil {
+		return
 	}
-	r.Choice = e.resolver.Defaults(task.Settings{}, r.Choice, true)
-	settings, env, err := e.prepareSettings(task.Settings{}, r)
-	if err == nil && e.takesCheckpoints(r) {
-		err = e.checkpoints.CheckFree(env.Workspace)
-	}
-	if err != nil {
-		return nil, err
-	}
-	owned, err := e.store.Create(ctx, task.Created{
-		Task: r.NewTask, Title: r.Title, Origin: cmp.Or(r.Origin, "api"), Number: 1,
-		CreatedAt: e.opt.Now(), Settings: settings,
+	failpoint.Hit("subtask.waking")
+	ctx := context.WithoutCancel(done.life.ctx)
+	var parent *store.Ref
+	run := ""
+	err := e.store.WithView(ctx, done.task.Ref, func(v *store.View) (err error) {
+		parent, err = e.waits(ctx, done.task.Ref, v.State)
+		return err
 	})
+	if err == nil && parent != nil {
+		err = e.store.WithView(ctx, *parent, func(v *store.View) error {
+			if v.State.Run.Rests() {
+				run = v.State.Run.ID
+			}
+			if r := v.State.Run; r != nil && r.Code == task.CodeReceived {
+				parent = nil // it came from elsewhere, and no user continued it here
+			}
+			return nil
+		})
+	}
+	if err != nil || parent == nil {
+		return
+	}
+	r := Request{
+		Task: keyOf(*parent), RunID: run, Interactive: done.req.Interactive, Hold: done.req.Hold, Origin: done.req.Origin,
+		Choice: setup.Choice{MaxDayMicros: done.req.MaxDayMicros, StandIn: done.req.StandIn}, automatic: true,
+	}
+	next, err := e.Start(ctx, r)
 	if err != nil {
-		return nil, err
+		done.after.nextErr = fmt.Errorf("the subtask is completed, but task %s, which waits for it, could not go on: %w", parent.ID, err)
+		return
 	}
-	run := e.newRun(owned, settings, env, r)
-	run.words.own = agent.Input{Text: r.Text, Images: r.Images, Yes: r.Yes}
-	return run, nil
-}
-
-// prepareSettings puts the settings of a request over those of a task, and opens what its next run works with.
-func (e *Engine) prepareSettings(was task.Settings, r Request) (task.Settings, setup.Environment, error) {
-	settings, err := e.resolver.Settings(was, r.Choice)
-	if err == nil {
-		err = e.resolver.CheckWorkspace(settings.Workspace)
-	}
-	if err != nil {
-		return settings, setup.Environment{}, err
-	}
-	return e.resolver.Prepare(was, settings, r.Choice, r.Task == "")
-}
-
-func (e *Engine) newRun(t *store.Task, s task.Settings, p setup.Environment, r Request) *Run {
-	id := cmp.Or(r.RunID, runID(t.Ref.ID))
-	t.By(id)
-	below := r // what holds for subtasks
-	below.RunID, below.NewTask, below.answer = "", "", nil
-	ctx, cancel := context.WithCancelCause(context.Background())
-	dir, err := spool.Make("")
-	run := &Run{
-		ID:      id,
-		TaskID:  t.Ref.ID,
-		engine:  e,
-		task:    t,
-		req:     r,
-		held:    runEquipment{spool: dir, spoolErr: err},
-		active:  make(chan struct{}, 1),
-		answers: map[string]*hearing{},
-	}
-	run.life.ctx, run.life.cancel = ctx, cancel
-	run.life.accepted, run.life.released, run.life.done = make(chan struct{}), make(chan struct{}), make(chan struct{})
-	run.life.accept = sync.OnceFunc(func() { close(run.life.accepted) })
-	run.life.release = sync.OnceFunc(func() { close(run.life.released) })
-	run.stream.from, run.stream.saved = events.AfterCommit(t.State().Seq), make(chan struct{})
-	run.after.settled = make(chan struct{})
-	spend := e.totals.Open(t.State().Usage.CostMicros)
-	run.held.budget = budget.New(budget.Options{
-		Store: e.store, Now: e.opt.Now, Zone: time.Local, Task: t.State, Spend: spend,
-		Tree: s.Limits.MaxTaskMicros, Day: e.resolver.DayLimit(r.Choice),
-	})
-	run.found = append(append(append(run.found, p.Notes...), e.resolver.UnknownPrice(s, p.Model, r.Choice)...), e.endOrphanLinter(t.Ref)...)
-	root := p.Workspace.Root()
-	run.agent = &agent.Agent{
-		Task: agent.Task{
-			Journal: recorder{t, run, spend}, RunID: id, Settings: s, Policy: setup.Policy(s),
-			Head: gitHead(root),
-		},
-		Model: agent.Model{Provider: p.Provider.LLM, Entry: p.Model},
-		Tools: agent.Tools{
-			List: e.tools(t.Ref.ID), Offer: e.opt.Config.Offer(), Subtasks: &family{run, below},
-			Outputs: historytool.ForeignOutputs(t.Ref.Dir),
-		},
-		User: agent.User{
-			Asker:    asker{run},
-			Attended: r.Interactive,
-			Observer: observer{run},
-			Zone:     e.opt.Config.Zone,
-			Modes:    &p.Modes,
-			Setup:    setup.ModeSetup{Resolver: e.resolver, Workspace: root, Choice: r.Choice},
-		},
-		Host: agent.Host{
-			Now:        e.opt.Now,
-			Workspace:  p.Workspace,
-			Mentions:   e.world(t.Ref, p.Workspace, run.mode),
-			SpoolDir:   dir,
-			Masks:      p.Provider.Masks,
-			Reached:    run.held.budget.Reached,
-			WorkedMS:   func() int64 { return run.worked().Milliseconds() },
-			OtherTasks: otherTasks{e, root, t.Ref.ID}.changed,
-		},
-	}
-	if e.takesCheckpoints(r) {
-		run.held.checkpoints = e.checkpoints.ForRun(t, p.Workspace)
-		run.agent.Host.Checkpoints = run.held.checkpoints
-	}
-	run.equip(p, t)
-	return run
+	done.after.next = next
 }

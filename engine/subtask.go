@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/roost-dev/roost/agent"
 	"github.com/roost-dev/roost/engine/setup"
@@ -22,20 +20,10 @@ import (
 // have an owner then. The parent's stream has its events too, so a subscriber of the first task of a tree follows all
 // of it. When a user resumes a child alone and it completes, the engine starts the parent that waits for it.
 
-// errAlone stops a run and leaves the subtask that it waits for.
-var errAlone = errors.New("cancelled by the user, without its subtask")
-
 // family is what an agent's subtasks are run by.
 type family struct {
 	run *Run
 	req Request // how the parent's run was asked for: what was given now holds for children too
-}
-
-// words is what became of the words that came with a resume: the parent's own, or those
-// for the subtask whose question they answer.
-type words struct {
-	own   agent.Input
-	child agent.Input // for the child that the task waits for when the run begins
 }
 
 // State is the state of a child.
@@ -160,7 +148,7 @@ func (f *family) prepare(ctx context.Context, sub agent.Subtask, in agent.Input)
 	}
 	if err == nil {
 		r := f.req
-		r.Task, r.Mode, r.Text, r.Images, r.Yes = ref.Source+":"+ref.ID, "", in.Text, in.Images, in.Yes
+		r.Task, r.Mode, r.Text, r.Images, r.Yes = keyOf(ref), "", in.Text, in.Images, in.Yes
 		born := true
 		err := e.store.WithView(ctx, ref, func(v *store.View) error {
 			born = !newborn(v)
@@ -227,193 +215,6 @@ func (f *family) create(ctx context.Context, sub agent.Subtask) (*Run, error) {
 		run.found = describeOwned(owned, false)
 	}
 	return run, nil
-}
-
-// adopt notes the subtask that a run waits for.
-func (r *Run) adopt(child *Run) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.child = child
-}
-
-// Subtask is the run of the subtask that the task waits for; nil when it waits for none that is at work here.
-func (r *Run) Subtask() *Run {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.child
-}
-
-// Of is the run of a task among a run and the subtasks that it waits for; nil when that
-// task does not run there. Events of all of them come in the first one's stream, and a
-// question is answered where it was asked.
-func (r *Run) Of(taskID string) *Run {
-	for ; r != nil; r = r.Subtask() {
-		if r.TaskID == taskID {
-			return r
-		}
-	}
-	return nil
-}
-
-// CancelAlone stops the run and lets the subtask that it waits for run to its end. The
-// task gets the result when it is resumed.
-func (r *Run) CancelAlone() { r.life.cancel(errAlone) }
-
-// divert decides which task gets the input of a resume. A task that waits for a subtask with an open question passes the
-// input on, as it passes on the question. A completed subtask whose parent does not have its result cannot continue: it
-// completes again, which starts the parent.
-func (e *Engine) divert(ctx context.Context, ref store.Ref, v *store.View, r Request) (words, error) {
-	out := words{own: agent.Input{Text: r.Text, Images: r.Images, Yes: r.Yes, Answer: r.answer, Question: r.question}}
-	if !out.own.Given() {
-		return out, nil
-	}
-	if v.State.Awaited() != nil {
-		asking, err := e.askingSubtask(ctx, ref)
-		if err != nil {
-			return out, err
-		}
-		out.child.Yes = r.Yes
-		if asking != nil {
-			out.child, out.own = out.own, agent.Input{Yes: r.Yes}
-		}
-		return out, nil
-	}
-	if r.Yes && r.Text == "" && len(r.Images) == 0 && v.Summary.Status == "completed" {
-		parent, err := e.waits(ctx, ref, v.State)
-		if err != nil {
-			return out, err
-		}
-		if parent != nil {
-			out.own.Yes = false
-		}
-	}
-	return out, nil
-}
-
-// maxFamily bounds a walk along tasks that may name each other in a circle.
-const maxFamily = 64
-
-// waits is the parent that waits for a task, nil when none does.
-func (e *Engine) waits(ctx context.Context, ref store.Ref, s *task.State) (*store.Ref, error) {
-	if s.Parent == "" {
-		return nil, nil
-	}
-	parent, err := e.store.FindChild(ctx, ref, s.Parent)
-	if errors.Is(err, store.ErrNotFound) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	waits := false
-	err = e.store.WithView(ctx, parent, func(v *store.View) error {
-		child := v.State.Awaited()
-		waits = child != nil && child.ID == s.ID
-		return nil
-	})
-	if err != nil || !waits {
-		return nil, err
-	}
-	return &parent, nil
-}
-
-// wake starts the parent that waits for a task that a user resumed alone and that completed. A failure loses nothing:
-// the parent finds the result when it is resumed.
-func (e *Engine) wake(done *Run) {
-	if done.life.outcome.State != "completed" || done.life.outcome.Err != nil {
-		return
-	}
-	failpoint.Hit("subtask.waking")
-	ctx := context.WithoutCancel(done.life.ctx)
-	var parent *store.Ref
-	run := ""
-	err := e.store.WithView(ctx, done.task.Ref, func(v *store.View) (err error) {
-		parent, err = e.waits(ctx, done.task.Ref, v.State)
-		return err
-	})
-	if err == nil && parent != nil {
-		err = e.store.WithView(ctx, *parent, func(v *store.View) error {
-			if v.State.Run.Rests() {
-				run = v.State.Run.ID
-			}
-			if r := v.State.Run; r != nil && r.Code == task.CodeReceived {
-				parent = nil // it came from elsewhere, and no user continued it here
-			}
-			return nil
-		})
-	}
-	if err != nil || parent == nil {
-		return
-	}
-	r := Request{
-		Task:        parent.Source + ":" + parent.ID,
-		RunID:       run,
-		Interactive: done.req.Interactive,
-		Hold:        done.req.Hold,
-		Origin:      done.req.Origin,
-		Choice:      setup.Choice{MaxDayMicros: done.req.MaxDayMicros, StandIn: done.req.StandIn},
-		automatic:   true,
-	}
-	next, err := e.Start(ctx, r)
-	if err != nil {
-		done.after.nextErr = fmt.Errorf("the subtask is completed, but task %s, which waits for it, could not go on: %w", parent.ID, err)
-		return
-	}
-	done.after.next = next
-}
-
-// again continues a task whose run completed while input arrived that the run could not use any more: the input was
-// acknowledged.
-func (e *Engine) again(done *Run) bool {
-	fromDoor := func(q task.InputQueued) bool { return q.By != "" }
-	if done.life.outcome.State != "completed" || done.life.outcome.Err != nil || !slices.ContainsFunc(done.task.State().Queue, fromDoor) {
-		return false
-	}
-	r := done.req
-	r.Task, r.Text, r.Images, r.Yes, r.RunID, r.NewTask = done.task.Ref.Source+":"+done.task.Ref.ID, "", nil, false, "", ""
-	next, err := e.Start(context.WithoutCancel(done.life.ctx), r)
-	if err != nil {
-		done.after.nextErr = fmt.Errorf("words came when the run had ended, and wait in the queue of task %s: %w", done.TaskID, err)
-	}
-	done.after.next = next
-	return true
-}
-
-// Next is the run that this run's end has started: of the parent that waited for its task,
-// or of the same task, for words that came at the last moment; nil when there is none.
-// It returns once that is known. The error is why there is none although there should be.
-func (r *Run) Next(ctx context.Context) (*Run, error) {
-	if err := r.settle(ctx); err != nil {
-		return nil, err
-	}
-	return r.after.next, r.after.nextErr
-}
-
-// launch starts a prepared run, unless the engine is closed.
-func (e *Engine) launch(run *Run) error {
-	if !e.register(run) {
-		return errors.Join(ErrClosed, run.abandon())
-	}
-	go func() {
-		defer e.wait.Done()
-		alone := run.parent.Load() == nil
-		run.work(run.words.own)
-		e.mu.Lock()
-		delete(e.runs, run.ID)
-		e.ending[run.ID] = run
-		e.mu.Unlock()
-		e.scheduler.Dispatch()
-		if alone && !e.again(run) {
-			e.wake(run)
-		}
-		e.mu.Lock()
-		if e.ending[run.ID] == run {
-			delete(e.ending, run.ID)
-		}
-		e.mu.Unlock()
-		close(run.after.settled) // who waited for that finds what follows it, and not it
-	}()
-	return nil
 }
 
 // catchUp writes Roo's files of a completed subtask that has a journal of ours. Its

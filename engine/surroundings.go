@@ -34,12 +34,8 @@ import (
 // world is what mentions in a user's message refer to.
 func (e *Engine) world(ref store.Ref, w *workspace.Workspace, mode func() string) mention.World {
 	return mention.Disk{
-		Workspace: w,
-		Commands:  slash.Set{Workspace: w, Home: e.opt.Config.Home},
-		Linter:    e.opt.Config.Linter,
-		Mark:      linterMark(ref),
-		Skills:    e.opt.Config.Skills(w.Root()),
-		Mode:      mode,
+		Workspace: w, Commands: slash.Set{Workspace: w, Home: e.opt.Config.Home},
+		Linter: e.opt.Config.Linter, Mark: linterMark(ref), Skills: e.opt.Config.Skills(w.Root()), Mode: mode,
 	}
 }
 

@@ -1,0 +1,394 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/roost-dev/roost/agent"
+	"github.com/roost-dev/roost/agent/spool"
+	"github.com/roost-dev/roost/engine/budget"
+	"github.com/roost-dev/roost/engine/setup"
+	"github.com/roost-dev/roost/events"
+	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/tool/historytool"
+)
+
+// prepare checks everything that can be checked before anything is written, then
+// takes the task.
+func (e *Engine) prepare(ctx context.Context, r Request) (*Run, error) {
+	if r.Task == "" {
+		return e.prepareNew(ctx, r)
+	}
+	if _, err := e.Receive(ctx, r); err != nil {
+		return nil, err
+	}
+	ref, err := e.store.Find(ctx, r.Task)
+	if err != nil {
+		return nil, err
+	}
+	// Read first: a refusal must leave nothing behind.
+	latest := e.store.Latest(ref)
+	view, err := e.store.ReadToContinue(ctx, latest)
+	if err != nil {
+		return nil, err
+	}
+	if err := requireInput(view.State, r); err != nil {
+		return nil, errors.Join(err, view.Close())
+	}
+	has := view.State.Settings
+	if queued := view.State.Run; queued.Waits() && queued.ID == r.RunID {
+		has = queued.Settings // it was settled when it was queued
+	}
+	r.Choice = e.resolver.Defaults(has, r.Choice, false)
+	var notices []string
+	r.Choice, notices, err = e.resolver.ResolveProfile(ref.Source, ref.ID, has, r.Choice)
+	var said words
+	if err == nil {
+		said, err = e.divert(ctx, latest, view, r)
+	}
+	if err != nil {
+		return nil, errors.Join(err, view.Close())
+	}
+	was := view.Summary.Model // from the histories, where the settings name none
+	r.Choice = e.resolver.KeepModel(has, was, r.Choice)
+	settings, err := e.resolver.Settings(has, r.Choice)
+	if errors.Is(err, setup.ErrNoWorkspace) {
+		err = setup.NoWorkspace(ref.ID, view.Summary.Workspace)
+	}
+	if err == nil {
+		err = e.resolver.CheckWorkspace(settings.Workspace)
+	}
+	if err == nil && has.Model == "" && was != "" && settings.Model != was {
+		if !e.resolver.ModelNamed(r.Choice) {
+			err = &setup.OtherModelError{Task: ref.ID, Was: was, Provider: settings.Provider, Model: settings.Model}
+		}
+		notices = append(notices, fmt.Sprintf("model: %s -> %s", was, settings.Model))
+	}
+	foreign := view.Log == nil
+	if err := errors.Join(err, view.Close()); err != nil {
+		return nil, err
+	}
+	settings, env, err := e.resolver.Prepare(has, settings, r.Choice, false)
+	if err == nil && e.takesCheckpoints(r) {
+		err = e.checkpoints.CheckFree(env.Workspace)
+	}
+	if err != nil {
+		return nil, err
+	}
+	owned, err := e.store.Own(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	finished := ""
+	if origin := owned.Task.Standing(); origin != store.Ours {
+		// Another process may have written to it since the first check, and nothing in it may be obeyed then.
+		err = &UntrustedError{Task: owned.Task.Ref.ID, Standing: origin, Brings: owned.Task.State().Brings()}
+	} else {
+		finished, err = e.checkpoints.FinishOwned(ctx, owned.Task)
+	}
+	if err != nil {
+		return nil, errors.Join(err, owned.Task.Close(context.WithoutCancel(ctx)))
+	}
+	run := e.newRun(owned.Task, settings, env, r)
+	run.words = said
+	if finished != "" {
+		run.found = append(run.found, finished)
+	}
+	run.found = append(append(append(run.found, describeOwned(owned, foreign)...), notices...),
+		differences(owned.Task.State(), settings, run.agent.Task.Head)...)
+	return run, nil
+}
+
+// requireInput refuses to continue a task that has no message when the request brings none: the program that began the
+// task ended before its first step was saved.
+func requireInput(s *task.State, r Request) error {
+	if r.Text != "" || len(r.Images) > 0 || len(s.UI())+len(s.API())+len(s.Queue)+len(s.Problems) > 0 {
+		return nil
+	}
+	resume := "roost resume " + r.Task
+	if s.Settings.Workspace == "" {
+		resume += " -C DIR"
+	}
+	return &setup.Error{
+		What: "go on with task " + r.Task,
+		Why:  "it holds no message yet: the program that began it was ended before the first one was saved",
+		Try:  resume + ` "what to do"  # or start anew with roost run, and remove this one: roost delete ` + r.Task,
+	}
+}
+
+func (e *Engine) prepareNew(ctx context.Context, r Request) (*Run, error) {
+	if r.Text == "" && len(r.Images) == 0 {
+		return nil, &setup.Error{What: "start a task", Why: "there is no prompt", Try: `roost run "what to do"`}
+	}
+	r.Choice = e.resolver.Defaults(task.Settings{}, r.Choice, true)
+	settings, env, err := e.prepareSettings(task.Settings{}, r)
+	if err == nil && e.takesCheckpoints(r) {
+		err = e.checkpoints.CheckFree(env.Workspace)
+	}
+	if err != nil {
+		return nil, err
+	}
+	owned, err := e.store.Create(ctx, task.Created{
+		Task: r.NewTask, Title: r.Title, Origin: cmp.Or(r.Origin, "api"), Number: 1,
+		CreatedAt: e.opt.Now(), Settings: settings,
+	})
+	if err != nil {
+		return nil, err
+	}
+	run := e.newRun(owned, settings, env, r)
+	run.words.own = agent.Input{Text: r.Text, Images: r.Images, Yes: r.Yes}
+	return run, nil
+}
+
+// prepareSettings puts the settings of a request over those of a task, and opens what its next run works with.
+func (e *Engine) prepareSettings(was task.Settings, r Request) (task.Settings, setup.Environment, error) {
+	settings, err := e.resolver.Settings(was, r.Choice)
+	if err == nil {
+		err = e.resolver.CheckWorkspace(settings.Workspace)
+	}
+	if err != nil {
+		return settings, setup.Environment{}, err
+	}
+	return e.resolver.Prepare(was, settings, r.Choice, r.Task == "")
+}
+
+func (e *Engine) newRun(t *store.Task, s task.Settings, p setup.Environment, r Request) *Run {
+	id := cmp.Or(r.RunID, runID(t.Ref.ID))
+	t.By(id)
+	below := r // what holds for subtasks
+	below.RunID, below.NewTask, below.answer = "", "", nil
+	ctx, cancel := context.WithCancelCause(context.Background())
+	dir, err := spool.Make("")
+	run := &Run{
+		ID: id, TaskID: t.Ref.ID, engine: e, task: t, req: r, held: runEquipment{spool: dir, spoolErr: err},
+		active: make(chan struct{}, 1), answers: map[string]*hearing{},
+	}
+	run.life.ctx, run.life.cancel = ctx, cancel
+	run.life.accepted, run.life.released, run.life.done = make(chan struct{}), make(chan struct{}), make(chan struct{})
+	run.life.accept = sync.OnceFunc(func() { close(run.life.accepted) })
+	run.life.release = sync.OnceFunc(func() { close(run.life.released) })
+	run.stream.from, run.stream.saved = events.AfterCommit(t.State().Seq), make(chan struct{})
+	run.after.settled = make(chan struct{})
+	spend := e.totals.Open(t.State().Usage.CostMicros)
+	run.held.budget = budget.New(budget.Options{
+		Store: e.store, Now: e.opt.Now, Zone: time.Local, Task: t.State, Spend: spend,
+		Tree: s.Limits.MaxTaskMicros, Day: e.resolver.DayLimit(r.Choice),
+	})
+	run.found = append(append(append(run.found, p.Notes...), e.resolver.UnknownPrice(s, p.Model, r.Choice)...), e.endOrphanLinter(t.Ref)...)
+	root := p.Workspace.Root()
+	run.agent = &agent.Agent{
+		Task: agent.Task{
+			Journal: recorder{t, run, spend}, RunID: id, Settings: s, Policy: setup.Policy(s),
+			Head: gitHead(root),
+		},
+		Model: agent.Model{Provider: p.Provider.LLM, Entry: p.Model},
+		Tools: agent.Tools{
+			List: e.tools(t.Ref.ID), Offer: e.opt.Config.Offer(), Subtasks: &family{run, below},
+			Outputs: historytool.ForeignOutputs(t.Ref.Dir),
+		},
+		User: agent.User{
+			Asker: asker{run}, Attended: r.Interactive, Observer: observer{run},
+			Zone: e.opt.Config.Zone, Modes: &p.Modes,
+			Setup: setup.ModeSetup{Resolver: e.resolver, Workspace: root, Choice: r.Choice},
+		},
+		Host: agent.Host{
+			Now: e.opt.Now, Workspace: p.Workspace, SpoolDir: dir, Masks: p.Provider.Masks,
+			Mentions: e.world(t.Ref, p.Workspace, run.mode), Reached: run.held.budget.Reached,
+			WorkedMS:   func() int64 { return run.worked().Milliseconds() },
+			OtherTasks: otherTasks{e, root, t.Ref.ID}.changed,
+		},
+	}
+	if e.takesCheckpoints(r) {
+		run.held.checkpoints = e.checkpoints.ForRun(t, p.Workspace)
+		run.agent.Host.Checkpoints = run.held.checkpoints
+	}
+	run.equip(p, t)
+	return run
+}
+
+// takesCheckpoints reports whether a run keeps files before it changes them.
+func (e *Engine) takesCheckpoints(r Request) bool {
+	return !e.opt.Config.NoCheckpoints && !r.NoCheckpoints
+}
+
+// divert decides which task gets the input of a resume. A task that waits for a subtask with an open question passes the
+// input on, as it passes on the question. A completed subtask whose parent does not have its result cannot continue: it
+// completes again, which starts the parent.
+func (e *Engine) divert(ctx context.Context, ref store.Ref, v *store.View, r Request) (words, error) {
+	out := words{own: agent.Input{Text: r.Text, Images: r.Images, Yes: r.Yes, Answer: r.answer, Question: r.question}}
+	if !out.own.Given() {
+		return out, nil
+	}
+	if v.State.Awaited() != nil {
+		asking, err := e.askingSubtask(ctx, ref)
+		if err != nil {
+			return out, err
+		}
+		out.child.Yes = r.Yes
+		if asking != nil {
+			out.child, out.own = out.own, agent.Input{Yes: r.Yes}
+		}
+		return out, nil
+	}
+	if r.Yes && r.Text == "" && len(r.Images) == 0 && v.Summary.Status == "completed" {
+		parent, err := e.waits(ctx, ref, v.State)
+		if err != nil {
+			return out, err
+		}
+		if parent != nil {
+			out.own.Yes = false
+		}
+	}
+	return out, nil
+}
+
+// maxFamily bounds a walk along tasks that may name each other in a circle.
+const maxFamily = 64
+
+// askingSubtask is the subtask, at any depth, that a task waits for and that waits for the user; nil when there is none.
+func (e *Engine) askingSubtask(ctx context.Context, ref store.Ref) (*store.Ref, error) {
+	at := ref
+	for depth := 0; depth < maxFamily; depth++ {
+		var child string
+		asks := false
+		err := e.store.WithView(ctx, at, func(v *store.View) error {
+			if c := v.State.Awaited(); c != nil {
+				child = c.ID
+			}
+			asks = len(v.State.Questions) > 0
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		if child == "" {
+			if asks && depth > 0 {
+				return &at, nil
+			}
+			return nil, nil
+		}
+		next, err := e.store.FindChild(ctx, at, child)
+		if errors.Is(err, store.ErrNotFound) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		at = next
+	}
+	return nil, nil
+}
+
+// waits is the parent that waits for a task, nil when none does.
+func (e *Engine) waits(ctx context.Context, ref store.Ref, s *task.State) (*store.Ref, error) {
+	if s.Parent == "" {
+		return nil, nil
+	}
+	parent, err := e.store.FindChild(ctx, ref, s.Parent)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	waits := false
+	err = e.store.WithView(ctx, parent, func(v *store.View) error {
+		child := v.State.Awaited()
+		waits = child != nil && child.ID == s.ID
+		return nil
+	})
+	if err != nil || !waits {
+		return nil, err
+	}
+	return &parent, nil
+}
+
+// UntrustedError: this root did not write the journal of a task, and the journal holds something that a run would obey:
+// settings, messages, answers, an unfinished run. The user must confirm first.
+type UntrustedError struct {
+	Task     string
+	Standing store.Standing
+	Brings   []string // what a run would obey, in words
+}
+
+func (e *UntrustedError) Error() string {
+	why := map[store.Standing]string{
+		store.Unsigned:  "an older Roost wrote its log, which is not signed",
+		store.Elsewhere: "its log was written in another place: the root was copied, restored or moved, or belongs to another user",
+		store.Altered:   "its log was changed outside of Roost, or its end is missing",
+	}[e.Standing]
+	text := fmt.Sprintf("task %s is not trusted here: %s", e.Task, why)
+	if len(e.Brings) > 0 {
+		text += "; it holds " + strings.Join(e.Brings, "; ")
+	}
+	return text
+}
+
+// Receive makes a task this root's own before it continues because its user asks for that. Of a journal that is not
+// trusted, it ends everything that is open and removes the settings that an unknown author must not decide. A journal that
+// another root signed, or that was changed, and that holds something that a run would obey, is an *UntrustedError unless
+// the request confirms it. The result reports whether the task was received.
+func (e *Engine) Receive(ctx context.Context, r Request) (bool, error) {
+	if r.Task == "" {
+		return false, nil
+	}
+	ref, err := e.store.FindLatest(ctx, r.Task)
+	if err != nil {
+		return false, err
+	}
+	var untrusted *UntrustedError
+	var trusted *task.Reception
+	asked := false
+	err = e.store.WithView(ctx, ref, func(v *store.View) error {
+		untrusted, err = e.checkTrust(ctx, ref, v.State)
+		// A damaged journal does not match its signatures either. The run asks the user about the damage before it does
+		// anything else.
+		asked = len(v.State.Problems) > 0
+		if v.State.Received != nil && !v.State.Received.Kept {
+			trusted = v.State.Received
+		}
+		return err
+	})
+	switch {
+	case err != nil:
+		return false, err
+	case untrusted == nil && trusted != nil && r.TrustSettings:
+		return false, e.changeIdle(ctx, ref, func(t *store.Task) error {
+			return t.Commit(ctx, task.Changed{Settings: new(t.State().Settings.Trusting(trusted.Had))})
+		})
+	case untrusted == nil:
+		return false, nil
+	case r.automatic, untrusted.Standing != store.Unsigned && len(untrusted.Brings) > 0 && !asked && !r.OwnSettings && !r.TrustSettings:
+		return false, untrusted
+	}
+	return true, e.changeIdle(ctx, ref, func(t *store.Task) error {
+		if t.Standing() == store.Ours {
+			return nil // another process received it first
+		}
+		return t.Receive(ctx, string(untrusted.Standing), r.TrustSettings)
+	})
+}
+
+// untrusted is checkTrust for a task that is not open.
+func (e *Engine) untrusted(ctx context.Context, ref store.Ref) (untrusted *UntrustedError, err error) {
+	err = e.store.WithView(ctx, ref, func(v *store.View) (err error) {
+		untrusted, err = e.checkTrust(ctx, ref, v.State)
+		return err
+	})
+	return untrusted, err
+}
+
+// checkTrust is why a task must not be obeyed; nil when this root wrote its journal.
+func (e *Engine) checkTrust(ctx context.Context, ref store.Ref, s *task.State) (*UntrustedError, error) {
+	origin, err := e.store.Standing(ctx, ref, s.Begins)
+	if err != nil || origin == store.Ours {
+		return nil, err
+	}
+	return &UntrustedError{Task: ref.ID, Standing: origin, Brings: s.Brings()}, nil
+}
