@@ -257,3 +257,51 @@ func sameDecimal(f float64, a, b string) bool {
 	y, okY := new(big.Rat).SetString(b)
 	return okX && okY && x.Cmp(y) == 0
 }
+
+// Type is the kind of a JSON value.
+type Type uint8
+
+// String returns the kind's name in lower case.
+func (t Type) String() string {
+	if int(t) < len(typeNames) {
+		return typeNames[t]
+	}
+	return "invalid"
+}
+
+// TypeOf returns the kind of a value by its first byte after blanks. It does not check the rest; see Valid.
+func TypeOf(raw []byte) Type {
+	i := skipSpace(raw, 0)
+	if i == len(raw) {
+		return TypeInvalid
+	}
+	switch c := raw[i]; {
+	case c == '{':
+		return TypeObject
+	case c == '[':
+		return TypeArray
+	case c == '"':
+		return TypeString
+	case c == '-' || c >= '0' && c <= '9':
+		return TypeNumber
+	case c == 't' || c == 'f':
+		return TypeBool
+	case c == 'n':
+		return TypeNull
+	}
+	return TypeInvalid
+}
+
+// nameOf is the name that a literal spells. It shares memory with the literal if it can.
+func nameOf(lit []byte) []byte {
+	if len(lit) < 2 {
+		return nil
+	}
+	if text := lit[1 : len(lit)-1]; !plain(text) {
+		return appendUnquoted(nil, text)
+	}
+	return lit[1 : len(lit)-1]
+}
+
+// isName reports whether the name literal lit spells key.
+func isName(lit []byte, key string) bool { return len(lit) > 1 && string(nameOf(lit)) == key }

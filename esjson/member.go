@@ -9,9 +9,6 @@ import (
 	"strconv"
 )
 
-// Type is the kind of a JSON value.
-type Type uint8
-
 // The kinds of JSON values. TypeInvalid is the zero value.
 const (
 	TypeInvalid Type = iota
@@ -24,37 +21,6 @@ const (
 )
 
 var typeNames = [...]string{"invalid", "object", "array", "string", "number", "boolean", "null"}
-
-// String returns the kind's name in lower case.
-func (t Type) String() string {
-	if int(t) < len(typeNames) {
-		return typeNames[t]
-	}
-	return "invalid"
-}
-
-// TypeOf returns the kind of a value by its first byte after blanks. It does not check the rest; see Valid.
-func TypeOf(raw []byte) Type {
-	i := skipSpace(raw, 0)
-	if i == len(raw) {
-		return TypeInvalid
-	}
-	switch c := raw[i]; {
-	case c == '{':
-		return TypeObject
-	case c == '[':
-		return TypeArray
-	case c == '"':
-		return TypeString
-	case c == '-' || c >= '0' && c <= '9':
-		return TypeNumber
-	case c == 't' || c == 'f':
-		return TypeBool
-	case c == 'n':
-		return TypeNull
-	}
-	return TypeInvalid
-}
 
 // span is the position of a member or element: the name's literal, and the value.
 type span struct{ key, keyEnd, val, valEnd int }
@@ -126,20 +92,6 @@ func Fields(obj []byte) iter.Seq2[[]byte, []byte] {
 		}
 	}
 }
-
-// nameOf is the name that a literal spells. It shares memory with the literal if it can.
-func nameOf(lit []byte) []byte {
-	if len(lit) < 2 {
-		return nil
-	}
-	if text := lit[1 : len(lit)-1]; !plain(text) {
-		return appendUnquoted(nil, text)
-	}
-	return lit[1 : len(lit)-1]
-}
-
-// isName reports whether the name literal lit spells key.
-func isName(lit []byte, key string) bool { return len(lit) > 1 && string(nameOf(lit)) == key }
 
 // Get returns the raw value of the member called key; of duplicates the last, as JSON.parse does. obj must be valid.
 // The result shares memory with obj.

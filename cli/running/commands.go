@@ -13,8 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/cli/app"
 	"github.com/roost-dev/roost/cli/failure"
@@ -22,6 +20,7 @@ import (
 	display "github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/engine"
+	"github.com/spf13/cobra"
 )
 
 // Parts are what runs need of other packages of the command line.
@@ -82,15 +81,6 @@ func (a *commands) attach(ctx context.Context, c *client.Client, id string, ask 
 		return nil
 	}
 	return a.watchOn(ctx, c, fromStart(r, ask))
-}
-
-// fromStart follows a run from its start. What led to the run may be of the same millisecond.
-func fromStart(r api.Run, ask bool) watched {
-	w := watched{task: r.Task, run: r.ID, after: "0", ask: ask, fresh: true}
-	if r.StartedAt != nil {
-		w.since = *r.StartedAt
-	}
-	return w
 }
 
 func (a *commands) cancelCommand() *cobra.Command {
@@ -186,19 +176,6 @@ func (a *commands) wait(ctx context.Context, c *client.Client, ids []string, mos
 	return nil
 }
 
-var errWaited = errors.New("the time is over")
-
-func waitFor(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
 // waitFailure is why waiting ended before the run did.
 func (a *commands) waitFailure(ctx context.Context, stop *app.Stopper, id string, err error) error {
 	switch {
@@ -211,24 +188,6 @@ func (a *commands) waitFailure(ctx context.Context, stop *app.Stopper, id string
 			"roost wait "+failure.ShellWord(id)).OfTask(id)
 	}
 	return err
-}
-
-// newestRun is the newest run of a task, or the run of that very name.
-func newestRun(ctx context.Context, c *client.Client, id string) (api.Run, error) {
-	runs, err := c.RunsOf(ctx, id)
-	if p, is := errors.AsType[*client.Problem](err); is && p.Status/100 == 4 {
-		if r, other := c.Run(ctx, id); other == nil {
-			return r, nil
-		}
-	}
-	if err != nil {
-		return api.Run{}, err
-	}
-	if len(runs.Items) == 0 {
-		return api.Run{}, failure.New(failure.ExitNotFound, "run_not_found", "find a run of task "+id,
-			"roost never ran it", "roost resume "+failure.ShellWord(id)).OfTask(id)
-	}
-	return runs.Items[0], nil
 }
 
 type answerFlags struct {

@@ -2,7 +2,6 @@ package running
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -142,36 +141,6 @@ func (w *Watcher) used() display.Totals {
 		u.Add(d.Usage)
 	}
 	return u
-}
-
-// followRun follows a run of this process, and then the run that starts when it ends: that of the task that waited for
-// it, or one of the same task for words that came at the last moment. The outcome is that of the last run.
-func (a *commands) followRun(ctx context.Context, c *client.Client, run *engine.Run, w watched,
-	stop *app.Stopper) (*Watcher, engine.Outcome, error) {
-	for ; ; w.after = "" {
-		w.task, w.run, w.after = run.TaskID, run.ID, cmp.Or(w.after, run.Start())
-		in, outcome, err := a.watchUntil(ctx, c, w, stop, run)
-		if err != nil {
-			return in, outcome, fmt.Errorf("follow the run of task %s: %w", run.TaskID, err)
-		}
-		next, err := run.Next(ctx)
-		if err != nil {
-			a.Warn(err.Error())
-		}
-		said := "it continues with words that came at the last moment"
-		if next == nil {
-			next, said = run.After(ctx), "it continues with words from another client"
-		} else if next.TaskID != run.TaskID {
-			said = fmt.Sprintf("subtask %s is completed; task %s, which waited for it, continues", run.TaskID, next.TaskID)
-		}
-		if next == nil {
-			return in, outcome, nil
-		}
-		if !a.Flags.JSON {
-			a.Say("%s", said)
-		}
-		run = next
-	}
 }
 
 // working reports whether a subtask is at work, so that a Ctrl-C has to ask.

@@ -326,6 +326,36 @@ func (w *Watcher) take(ctx context.Context, q *asking, got client.Event, id, run
 	return out, false, err
 }
 
+// followRun follows a run of this process, and then the run that starts when it ends: that of the task that waited for
+// it, or one of the same task for words that came at the last moment. The outcome is that of the last run.
+func (a *commands) followRun(ctx context.Context, c *client.Client, run *engine.Run, w watched,
+	stop *app.Stopper) (*Watcher, engine.Outcome, error) {
+	for ; ; w.after = "" {
+		w.task, w.run, w.after = run.TaskID, run.ID, cmp.Or(w.after, run.Start())
+		in, outcome, err := a.watchUntil(ctx, c, w, stop, run)
+		if err != nil {
+			return in, outcome, fmt.Errorf("follow the run of task %s: %w", run.TaskID, err)
+		}
+		next, err := run.Next(ctx)
+		if err != nil {
+			a.Warn(err.Error())
+		}
+		said := "it continues with words that came at the last moment"
+		if next == nil {
+			next, said = run.After(ctx), "it continues with words from another client"
+		} else if next.TaskID != run.TaskID {
+			said = fmt.Sprintf("subtask %s is completed; task %s, which waited for it, continues", run.TaskID, next.TaskID)
+		}
+		if next == nil {
+			return in, outcome, nil
+		}
+		if !a.Flags.JSON {
+			a.Say("%s", said)
+		}
+		run = next
+	}
+}
+
 // runOf waits for the run of a subtask that was just started. There is none when its
 // start failed; the events of its parent report that.
 func (w *Watcher) runOf(ctx context.Context, id string) (string, bool) {
@@ -561,4 +591,44 @@ func (q *asking) end() {
 		q.wait.Wait()
 	}
 	q.now, q.quit, q.out = "", nil, nil
+}
+
+// fromStart follows a run from its start. What led to the run may be of the same millisecond.
+func fromStart(r api.Run, ask bool) watched {
+	w := watched{task: r.Task, run: r.ID, after: "0", ask: ask, fresh: true}
+	if r.StartedAt != nil {
+		w.since = *r.StartedAt
+	}
+	return w
+}
+
+var errWaited = errors.New("the time is over")
+
+func waitFor(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// newestRun is the newest run of a task, or the run of that very name.
+func newestRun(ctx context.Context, c *client.Client, id string) (api.Run, error) {
+	runs, err := c.RunsOf(ctx, id)
+	if p, is := errors.AsType[*client.Problem](err); is && p.Status/100 == 4 {
+		if r, other := c.Run(ctx, id); other == nil {
+			return r, nil
+		}
+	}
+	if err != nil {
+		return api.Run{}, err
+	}
+	if len(runs.Items) == 0 {
+		return api.Run{}, failure.New(failure.ExitNotFound, "run_not_found", "find a run of task "+id,
+			"roost never ran it", "roost resume "+failure.ShellWord(id)).OfTask(id)
+	}
+	return runs.Items[0], nil
 }
