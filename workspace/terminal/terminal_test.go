@@ -126,6 +126,8 @@ func TestStripLine(t *testing.T) {
 		{"1 |", "", "1 |"},
 		{"1\u00a0|\u3000x", "x", "x"},
 		{"1 | a\u2028b", "1 | a\u2028b", "1 | a\u2028b"},
+		{"1 | a\r\n2 | b\r\n", "a\r\nb\r\n", "a\r\nb\r\n"},
+		{"1 | a\n2 | b\r", "a\n2 | b\r", "a\n2 | b\r"}, // no line feed follows: the carriage return is text
 		{"", "", ""},
 	}
 	for _, tt := range tests {
