@@ -30,6 +30,12 @@ func TestBuild(t *testing.T) {
 		{"a string stays a string", lines(`{"role":"user","content":"a","ts":1}`), `user "a"`, ""},
 		{"adjacent users are joined", lines(`{"role":"user","content":"a"}`, `{"role":"user","content":[{"type":"text","text":"b"}]}`), `user [{"type":"text","text":"a"},{"type":"text","text":"b"}]`, ""},
 		{"a call in the end is answered", lines(`{"role":"user","content":"a"}`, call), "user \"a\"\nassistant " + callRaw + "\nuser [{\"type\":\"tool_result\",\"tool_use_id\":\"t1\",\"content\":\"" + Interrupted + "\"}]", "answer was added"},
+		{"a second call has another id",
+			lines(`{"role":"user","content":"a"}`, call,
+				`{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"r"}]}`, call),
+			"user \"a\"\nassistant " + callRaw + "\nuser [{\"type\":\"tool_result\",\"tool_use_id\":\"t1\",\"content\":\"r\"}]\nassistant " +
+				strings.Replace(callRaw, "t1", "t1_2", 1) + "\nuser [{\"type\":\"tool_result\",\"tool_use_id\":\"t1_2\",\"content\":\"" +
+				Interrupted + "\"}]", "a tool call's id was used before: it is sent as t1_2"},
 		{"results come first", lines(`{"role":"user","content":"a"}`, call, `{"role":"user","content":[{"type":"text","text":"x"},{"type":"tool_result","tool_use_id":"t1","content":"r"}]}`),
 			"user \"a\"\nassistant " + callRaw + "\nuser [{\"type\":\"tool_result\",\"tool_use_id\":\"t1\",\"content\":\"r\"},{\"type\":\"text\",\"text\":\"x\"}]", ""},
 		{"a result of the XML protocol", lines(`{"role":"user","content":"a"}`, call, `{"role":"user","content":"[n for 'x'] Result: y"}`),

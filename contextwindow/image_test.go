@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -44,6 +45,7 @@ func TestHeadersOfImages(t *testing.T) {
 		"webp, lossy":     {webpFile("VP8 ", 0, 0, 0, 0x9d, 1, 0x2a, 0x40, 0x1f, 0x90, 0x01), picture{"image/webp", 8000, 400}},
 		"webp, lossless":  {webpFile("VP8L", 0x2f, 0x06, 0x00, 0x01, 0x00), picture{"image/webp", 7, 5}},
 		"webp, extended":  {webpFile("VP8X", 0, 0, 0, 0, 0x0f, 0x27, 0, 1, 0, 0), picture{"image/webp", 10000, 2}},
+		"webp, no more":   {webpFile("VP8X", 0, 0, 0, 0, 0x0f, 0x27, 0, 1, 0, 0)[:40], picture{"image/webp", 10000, 2}},
 		"text":            {base64.StdEncoding.EncodeToString([]byte("<svg/> is no image here")), picture{}},
 		"png, cut":        {drawn(7, 5, "png")[:24], picture{}},
 		"png of no size":  {base64.StdEncoding.EncodeToString(append([]byte("\x89PNG\r\n\x1a\n"), make([]byte, 60)...)), picture{}},
@@ -200,6 +202,15 @@ func TestTraceFindsTheOrigin(t *testing.T) {
 	})
 }
 
+// The text that Build puts in front of a model's message counts as a message.
+func TestTraceCountsAnAddedStart(t *testing.T) {
+	h := lines(`{"role":"assistant","content":"a"}`, `{"role":"user","content":"b"}`)
+	want := [][]Origin{{added}, {{0, 0}}, {{1, 0}}}
+	if got := Trace(h, Options{}); !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
 func TestWithhold(t *testing.T) {
 	const text = "[gone]"
 	user := `{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":[{"type":"text","text":"w"},{"type":"image"}]},{"type":"image"},{"type":"text","text":"t"}],"ts":1}`
@@ -234,6 +245,8 @@ func TestWeigh(t *testing.T) {
 		`{"role":"user","content":"four"}`: {32, 0},
 		string(asked(image)):               {len(asked(image)) - 1002, 1},
 		`[{"type":"tool_result","content":[` + image + "," + image + `]}]`: {2*len(image) + 38 - 2004, 2},
+		`{"type":"image"}`: {16, 0},
+		`{"type":"document","source":{"data":"four"}}`: {44, 0},
 		`5`: {1, 0},
 	} {
 		if bytes, images := Weigh([]byte(in)); bytes != want[0] || images != want[1] {
