@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -107,6 +108,21 @@ func TestLockIsBoundToItsRecord(t *testing.T) {
 		if err := l.release(); err != nil {
 			t.Errorf("released twice: %v", err)
 		}
+	}
+}
+
+// The caller hears of a record that stays.
+func TestARecordThatCannotBeRemoved(t *testing.T) {
+	l, err := tryLock(filepath.Join(t.TempDir(), UIName), time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.Remove(l.record), os.MkdirAll(filepath.Join(l.record, "full"), 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	var failed *fs.PathError
+	if err := l.release(); !errors.As(err, &failed) || failed.Path != l.record {
+		t.Errorf("got %v, want an error of %s", err, l.record)
 	}
 }
 

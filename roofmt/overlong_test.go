@@ -61,3 +61,27 @@ func TestWhatIsSaidOfLongMessages(t *testing.T) {
 		}
 	}
 }
+
+func TestListAt(t *testing.T) {
+	for text, want := range map[string]int64{
+		`{"m":[]}`:                     5,
+		` {"a": {"m": [1]} , "m" : [`:  26,
+		"\xEF\xBB\xBF {\"m\":[]}":      9,
+		"\n\xEF\xBB\xBF\n{\"m\": [1]}": 11,
+		``:                             -1,
+		`[]`:                           -1,
+		`{}`:                           -1,
+		`{"m"`:                         -1,
+		`{"m" []}`:                     -1,
+		`{"m":1}`:                      -1,
+		`{"a":[],"m`:                   -1,
+		`{"a":`:                        -1,
+		`{"a":1}`:                      -1,
+		`{"a":[]]"m":[]}`:              -1,
+		"{\"\\ud800\":1,\"m\" 5":       -1,
+	} {
+		if got := listAt([]byte(text), "m"); got != want {
+			t.Errorf("%q: got %d, want %d", text, got, want)
+		}
+	}
+}
