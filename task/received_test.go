@@ -81,6 +81,14 @@ func TestReceivedEndsWhatIsOpen(t *testing.T) {
 	}
 }
 
+// Settings that give no powers need no words.
+func TestSettingsWithoutPowersAreNotNoted(t *testing.T) {
+	r := &task.Reception{Had: task.Settings{Mode: "code", Approve: "ask"}}
+	if got := r.Notes(task.Settings{}); got != nil {
+		t.Errorf("got %q, want no notes", got)
+	}
+}
+
 // The runs, questions and inputs before a fork are another task's.
 func TestAForkBeginsAHistoryOfItsOwn(t *testing.T) {
 	w := tell(t, task.Created{Task: "base"}, task.RunStarted{Run: "r"})

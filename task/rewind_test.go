@@ -311,3 +311,16 @@ func TestMovesThatCannotBe(t *testing.T) {
 		t.Errorf("ui %s", ids(w.UI()))
 	}
 }
+
+// A message that got a tag on another branch keeps it where the summary is visible, too.
+func TestATagOfAnotherBranchStaysWithItsSummary(t *testing.T) {
+	const tagged = `{"role":"user","content":"do it","condenseParent":"C"}`
+	w := tell(t, task.Created{Task: "t"}, apiMessage(1, `{"role":"user","content":"do it"}`),
+		apiMessage(2, `{"role":"user","content":"sum","isSummary":true,"condenseId":"C"}`), apiMessage(3, turn("assistant", "on", 50)))
+	w.then(task.Rewound{Why: "rewind", To: 3, Hide: []task.Run64{{3, 3}}})
+	moved := w.Seq
+	w.then(task.MessageChanged{Message: 1, Body: task.Body{Raw: []byte(tagged)}}).then(task.Undone{Undoes: moved})
+	if got := string(w.API()[0].Raw()); got != tagged || len(w.API()) != 3 {
+		t.Errorf("got %s of %d messages, want %s of 3", got, len(w.API()), tagged)
+	}
+}

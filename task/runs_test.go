@@ -160,8 +160,11 @@ func TestARunThatWaitsInTheHistory(t *testing.T) {
 		t.Errorf("inputs %v, before %v", in, s.Run.Before)
 	}
 	w.then(api.QuestionClosed{Question: "q", By: "api", Input: "m", Text: "yes"})
-	w.then(task.RunEnded{Run: "r", Outcome: "completed"}, task.InputQueued{Input: "late"})
+	w.then(task.RunEnded{Run: "r", Outcome: "completed"}, task.InputQueued{Input: "late"}, task.InputQueued{Input: "early"})
 	s = w.restored(0)
+	if got := s.Runs.Inputs["early"]; got != "r" {
+		t.Errorf("an input that comes again belongs to run %q, want r", got)
+	}
 	said, ok, err := s.AnswerTo("q")
 	if s.Run.Outcome != "completed" || !ok || err != nil || said.Text != "yes" || s.Runs.Replies["m"] != (task.InputAnswer{Question: "q", Run: "r"}) {
 		t.Errorf("run %+v, answer %+v (%v), replies %v", s.Run, said, err, s.Runs.Replies)
@@ -220,6 +223,19 @@ func TestLongTextsOfTheHistoryAreNotInTheSnapshot(t *testing.T) {
 		if run.Reason != want || answer.Text != want || !ok || err != nil {
 			t.Errorf("run %s: a reason of %d bytes, an answer of %d (%v), want %d", run.ID, len(run.Reason), len(answer.Text), err, len(want))
 		}
+	}
+}
+
+// Only a reason that is not in the state is read from the log.
+func TestReasonsInTheStateAreNotRead(t *testing.T) {
+	s, long := task.New(nil), strings.Repeat("long ", 1000) // a state without a log
+	if err := s.Apply(encode(t, 1, task.RunStarted{Run: "a"}, task.RunEnded{Run: "a", Outcome: "completed"}, task.RunStarted{Run: "b"},
+		task.RunEnded{Run: "b", Outcome: "completed", Reason: long})); err != nil {
+		t.Fatal(err)
+	}
+	runs, err := s.WithReasons(s.Runs.All...)
+	if err != nil || len(runs) != 2 || runs[0].Reason != "" || runs[1].Reason != long {
+		t.Errorf("got %d runs, error %v, want 2 with their reasons and no error: %+v", len(runs), err, runs)
 	}
 }
 
