@@ -228,3 +228,25 @@ func patchOf(sections ...string) string {
 func update(path string, lines ...string) string {
 	return "*** Update File: " + path + "\n" + strings.Join(lines, "\n")
 }
+
+// A replacement has the line ends of what it replaces, or of the file, and counts its places.
+func TestReplacementsOfText(t *testing.T) {
+	for name, tt := range map[string]struct {
+		text      string
+		r         Replacement
+		want, why string
+	}{
+		"line feeds":                 {"a\nb\nc\n", Replacement{Old: "a\nb", New: "x\ny"}, "x\ny\nc\n", ""},
+		"CRLF":                       {"a\r\nb\r\nc\r\n", Replacement{Old: "a\nb", New: "x\ny"}, "x\r\ny\r\nc\r\n", ""},
+		"CRLF in the file alone":     {"a\r\nb\r\n", Replacement{Old: "a", New: "x\ny"}, "x\r\ny\r\nb\r\n", ""},
+		"line feeds in a CRLF file":  {"a\nb\nc\r\nd\r\n", Replacement{Old: "a\nb", New: "x\ny"}, "x\ny\nc\r\nd\r\n", ""},
+		"as many places as expected": {"a b a\n", Replacement{Old: "a", New: "x", Times: 2}, "x b x\n", ""},
+		"one place too many":         {"a a a\n", Replacement{Old: "a", New: "x", Times: 2}, "", "occurs 3 times in f and not 2 times"},
+		"one place too few":          {"a a\n", Replacement{Old: "a", New: "x", Times: 3}, "", "occurs 2 times in f and not 3 times"},
+	} {
+		got, why := tt.r.Apply(tt.text, "f")
+		if got != tt.want || !strings.Contains(why, tt.why) || tt.why == "" && why != "" {
+			t.Errorf("%s: got %q (%s), want %q (%s)", name, got, why, tt.want, tt.why)
+		}
+	}
+}
