@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"mvdan.cc/sh/v3/syntax"
 	"pgregory.net/rapid"
 )
 
@@ -59,6 +60,19 @@ func TestAllowMatchesOnlyPlainWords(t *testing.T) {
 	for _, c := range asked {
 		if v := Command(c, everything, nil); v.State != Ask {
 			t.Errorf("%q: got %+v, want v.State = Ask", c, v)
+		}
+	}
+}
+
+// An expansion has no text that is known before the line runs.
+func TestAnExpansionIsNoLiteral(t *testing.T) {
+	for _, parts := range [][]syntax.WordPart{
+		{&syntax.ParamExp{}},
+		{&syntax.Lit{Value: "a"}, &syntax.CmdSubst{}},
+		{&syntax.DblQuoted{Parts: []syntax.WordPart{&syntax.ArithmExp{}}}},
+	} {
+		if got, ok := literal(parts, false); got != "" || ok {
+			t.Errorf("%T: got %q, %t, want no text", parts[len(parts)-1], got, ok)
 		}
 	}
 }

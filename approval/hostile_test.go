@@ -55,7 +55,8 @@ func TestHostileLinesAreAsked(t *testing.T) {
 			"ls \u202e txt.exe", "ls \u2066x\u2069", "ls\u00a0x", "ls\u200bx", "l\u200ds", "ls \ufeffx",
 			"ls \u00adx", "ls \u2028rm x", "ls \u0085rm x", "ls \u3164", "ls \u2800", "ls \U000e0041",
 			"ls \x1b[2K\x1b[1G", "ls \x08\x08rm", "ls \x00", "ls \x7f", "ls \xff", "ls \xc0\xaf", "ls\trm",
-			"ls \ufe0f", "\ufeffls",
+			"ls \ufe0f", "\ufeffls", "ls \u034f", "ls \u115f", "ls \u1160", "ls \u17b4", "ls \u17b5", "ls \uffa0",
+			"ls \ufe00", "ls \U000e0100", "ls \U000e01ef",
 		},
 		"another program": {
 			"lsx", "LS", "Ls", "./ls", "/bin/ls", "../ls", "ls/../rm x", "l's'x", "gitk", "git-log",
