@@ -211,8 +211,8 @@ func IsTrue(obj []byte, key string) bool { return string(Member(obj, key)) == "t
 
 // GetFloat returns a member that is a number, as the double JSON.parse would give (so it may be infinite).
 func GetFloat(obj []byte, key string) (float64, bool) {
-	v, ok := Get(obj, key)
-	if !ok || TypeOf(v) != TypeNumber {
+	v, _ := Get(obj, key)
+	if TypeOf(v) != TypeNumber {
 		return 0, false
 	}
 	f, err := strconv.ParseFloat(string(v), 64)
