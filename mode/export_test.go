@@ -63,6 +63,9 @@ func TestExportedRules(t *testing.T) {
 	if f, rules := Exported(exported(many...)); len(rules["docs"]) != maxRuleFiles || len(f.Problems) != 1 {
 		t.Errorf("%d files, %q", len(rules["docs"]), f.Problems)
 	}
+	if f, rules := Exported(exported(many[:maxRuleFiles]...)); len(rules["docs"]) != maxRuleFiles || len(f.Problems) != 0 {
+		t.Errorf("got %d files, problems %q, want %d files and no problems", len(rules["docs"]), f.Problems, maxRuleFiles)
+	}
 }
 
 // As Roo's own button exports a mode, in YAML; and larger than a file of modes may be.

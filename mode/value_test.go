@@ -37,6 +37,17 @@ func TestPlainWords(t *testing.T) {
 	}
 }
 
+func TestKindsOfJSON(t *testing.T) {
+	for text, want := range map[string]kind{
+		`{}`: aMap, `[]`: aList, `"null"`: aString, `null`: aNull, `-1.5`: aNumber, `true`: aBool, `false`: aBool,
+	} {
+		v, err := readJSON(`{"k":` + text + `}`)
+		if got := v.member("k"); err != nil || got == nil || got.kind != want {
+			t.Errorf("%s: got %+v, %v, want %s", text, got, err, want)
+		}
+	}
+}
+
 // A file that a program wrote as JSON and one that a person wrote as YAML say the
 // same, whatever the texts hold that YAML has a meaning for.
 func TestJSONAndYAMLSayTheSame(t *testing.T) {
