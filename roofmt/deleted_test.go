@@ -33,6 +33,7 @@ func TestTheRangeThatClineDeleted(t *testing.T) {
 		"in the last row that has": {ui: rows("[2,3]", "[2,5]", ""), api: apiList(9), last: 5},
 		"the item goes first":      {item: item("[2,3]"), ui: rows("[2,5]"), api: apiList(9), last: 3},
 		"all but the last":         {item: item("[2,7]"), api: apiList(9), last: 7},
+		"one message":              {item: item("[2,2]"), api: apiList(9), last: 2},
 		"to the end":               {item: item("[2,8]"), api: apiList(9)},
 		"beyond the end":           {item: item("[2,80]"), api: apiList(9)},
 		"the first reply":          {item: item("[0,1]"), api: apiList(9)},

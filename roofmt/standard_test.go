@@ -1,6 +1,7 @@
 package roofmt_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -60,8 +61,13 @@ func TestTasksBesideRoosRules(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, roofmt.UIName), []byte("[]"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got := at(); !slices.Equal(got, []string{filepath.Join(home, ".roo")}) {
-		t.Errorf("found %v", got)
+	for i := range 100 { // files do not count as folders without tasks
+		if err := os.WriteFile(filepath.Join(home, ".roo", "tasks", fmt.Sprint("note", i)), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, want := at(), []string{filepath.Join(home, ".roo")}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }
 
