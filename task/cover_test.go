@@ -95,6 +95,22 @@ func TestCoverOfNothing(t *testing.T) {
 	}
 }
 
+// A summary that is hidden covers no message.
+func TestAHiddenSummaryCoversNothing(t *testing.T) {
+	w := tell(t, task.Created{Task: "t"})
+	w.talk("a")
+	n := w.NextMessage()
+	w.coverAll(api.ActionCondense, "one", 1)
+	covered := w.API()[0]
+	if got := covered.CoveredBy(); len(got) != 1 || got[0] != n {
+		t.Errorf("got the summaries %v, want %d", got, n)
+	}
+	w.then(hidden("rewind", n))
+	if got := covered.CoveredBy(); len(got) != 0 {
+		t.Errorf("got the summaries %v after they were hidden, want none", got)
+	}
+}
+
 // A summary stands for others. One whose numbers reach over itself, as those of a log that
 // somebody mended may, is sent all the same.
 func TestASummaryNeverCoversItself(t *testing.T) {

@@ -226,16 +226,23 @@ func TestLongTextsOfTheHistoryAreNotInTheSnapshot(t *testing.T) {
 	}
 }
 
-// Only a reason that is not in the state is read from the log.
-func TestReasonsInTheStateAreNotRead(t *testing.T) {
+// Only reasons and answers that are not in the state are read from the log.
+func TestTextsInTheStateAreNotRead(t *testing.T) {
 	s, long := task.New(nil), strings.Repeat("long ", 1000) // a state without a log
 	if err := s.Apply(encode(t, 1, task.RunStarted{Run: "a"}, task.RunEnded{Run: "a", Outcome: "completed"}, task.RunStarted{Run: "b"},
-		task.RunEnded{Run: "b", Outcome: "completed", Reason: long})); err != nil {
+		task.RunEnded{Run: "b", Outcome: "completed", Reason: long}, api.QuestionOpened{Question: "q"},
+		api.QuestionClosed{Question: "q", By: "api", Text: "yes"})); err != nil {
 		t.Fatal(err)
 	}
 	runs, err := s.WithReasons(s.Runs.All...)
 	if err != nil || len(runs) != 2 || runs[0].Reason != "" || runs[1].Reason != long {
 		t.Errorf("got %d runs, error %v, want 2 with their reasons and no error: %+v", len(runs), err, runs)
+	}
+	if answer, ok, err := s.AnswerTo("q"); answer.Text != "yes" || !ok || err != nil {
+		t.Errorf("got the answer %q, %t, error %v, want yes", answer.Text, ok, err)
+	}
+	if answer, ok, err := s.AnswerTo("other"); ok || err != nil {
+		t.Errorf("got the answer %q, %t, error %v to a question that was not asked, want none", answer.Text, ok, err)
 	}
 }
 

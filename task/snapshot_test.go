@@ -96,6 +96,9 @@ func TestASnapshotOfAnotherVersionIsNotRead(t *testing.T) {
 		if _, err := task.Restore(append([]byte(other+"\n"), rest...), memory{}, 0); !errors.Is(err, task.ErrSnapshot) {
 			t.Errorf("%q: got %v, want errors.Is(err, task.ErrSnapshot)", other, err)
 		}
+		if _, err := task.RestoreRuns(append([]byte(other+"\n"), rest...), memory{}); !errors.Is(err, task.ErrSnapshot) {
+			t.Errorf("runs of %q: got %v, want errors.Is(err, task.ErrSnapshot)", other, err)
+		}
 	}
 	if _, err := task.Restore(nil, memory{}, 0); !errors.Is(err, task.ErrSnapshot) {
 		t.Errorf("nothing at all: %v", err)
