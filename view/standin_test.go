@@ -206,3 +206,13 @@ func TestMadeHistoriesArePairedProperty(t *testing.T) {
 		}
 	})
 }
+
+// A tool without a row of its own gets one by its name.
+func TestTheRowOfAToolWithoutOne(t *testing.T) {
+	t.Parallel()
+	rows := UIFromAPI(raws(`{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"frobnicate","input":{"path":"p"}}],"ts":1}`))
+	want := `{"tool":"frobnicate","path":"p"}`
+	if len(rows) == 0 || esjson.TextOf(rows[0], "text") != want {
+		t.Errorf("got %s, want one with the text %s", rows, want)
+	}
+}
