@@ -98,6 +98,7 @@ func TestHalvesOfPairs(t *testing.T) {
 		{"cut inside a later pair", Truncate("abcd🚀xyz", 0, 5), "a\n[...5 characters omitted...]\nxyz"},
 		{"erased", Erase("a🚀\b"), "a"},
 		{"erased by its width", Erase("a🚀\b\b"), "a"},
+		{"erased by its width, then more", Erase("a🚀\b\bx"), "ax"},
 		{"erased, then more", Erase("a🚀\b\b\bx"), "x"},
 		{"erased in two runs", Erase("ab🚀\n\b\b\n\b\b\b"), "a"},
 		{"halves in the middle", Erase("a🚀\bb🚀\b🚀\b"), "ab"},
