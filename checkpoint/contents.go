@@ -20,6 +20,14 @@ import (
 // ErrInUse: a process of an earlier version works with the contents.
 var ErrInUse = gitstore.ErrInUse
 
+// Errors that callers distinguish.
+var (
+	// ErrRefused: this folder gets no checkpoints. The error that wraps it gives the reason.
+	ErrRefused = errors.New("no checkpoints here")
+	// ErrUnkept: the content was not kept, or does not exist any more.
+	ErrUnkept = errors.New("its content was not kept")
+)
+
 // Contents are the contents kept for one workspace, which need not exist any more: a content store, and until it is
 // carried over the store of an earlier version in the same folder.
 type Contents struct {
@@ -338,25 +346,4 @@ func (v *Verifier) Verify(ctx context.Context, store string, f api.FileVersion) 
 	v.Objects++
 	v.known[key] = err
 	return err
-}
-
-// isSound reports whether a content need not be written again: it is in the store, and this keeper read it once and
-// found it whole. A damaged one is written again by the next keeper that has the content.
-func (k *Keeper) isSound(ctx context.Context, id content.Hash) bool {
-	if !k.store.Has(id) {
-		return false
-	}
-	k.mu.Lock()
-	sound := k.sound[id]
-	k.mu.Unlock()
-	if sound {
-		return true
-	}
-	if err := k.store.Verify(ctx, id); err != nil {
-		return ctx.Err() != nil // a damaged content is marked from now on, and not found
-	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.sound[id] = true
-	return true
 }

@@ -55,6 +55,14 @@ func (k *Keeper) Diff(ctx context.Context, from, to map[string]api.FileVersion, 
 	return out, nil
 }
 
+// asked reports whether a list of paths and folders covers a path.
+func asked(path string, list []string) bool {
+	return len(list) == 0 || slices.ContainsFunc(list, func(p string) bool {
+		p = strings.TrimSuffix(p, "/")
+		return p == "." || p == path || strings.HasPrefix(path, p+"/")
+	})
+}
+
 func changeOf(a, b api.FileVersion) string {
 	switch {
 	case !present(a):
@@ -66,6 +74,8 @@ func changeOf(a, b api.FileVersion) string {
 	}
 	return api.FileChanged
 }
+
+func present(v api.FileVersion) bool { return v.Kind == api.KindFile || v.Kind == api.KindLink }
 
 // fill compares the contents of one path.
 func (k *Keeper) fill(ctx context.Context, d *api.FileDiff, o DiffOptions, room *int) error {

@@ -107,6 +107,27 @@ func (k *Keeper) room() (int64, error) {
 	return max(k.o.MaxStore-size, 0), err
 }
 
+// isSound reports whether a content need not be written again: it is in the store, and this keeper read it once and
+// found it whole. A damaged one is written again by the next keeper that has the content.
+func (k *Keeper) isSound(ctx context.Context, id content.Hash) bool {
+	if !k.store.Has(id) {
+		return false
+	}
+	k.mu.Lock()
+	sound := k.sound[id]
+	k.mu.Unlock()
+	if sound {
+		return true
+	}
+	if err := k.store.Verify(ctx, id); err != nil {
+		return ctx.Err() != nil // a damaged content is marked from now on, and not found
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.sound[id] = true
+	return true
+}
+
 // put adds a content to a batch. A file that changed since it was read is read again, and the content describes what
 // was put.
 func put(ctx context.Context, b *content.Batch, g *openRoot, p string, c *fileContent) (bool, error) {

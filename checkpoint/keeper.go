@@ -22,25 +22,17 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
-	"unicode/utf8"
+	"time"
 
 	"github.com/roost-dev/roost/checkpoint/gitstore"
 	"github.com/roost-dev/roost/content"
+	"github.com/roost-dev/roost/internal/atomicfile"
 	"github.com/roost-dev/roost/workspace"
-)
-
-// Errors that callers distinguish.
-var (
-	// ErrRefused: this folder gets no checkpoints. The error that wraps it gives the reason.
-	ErrRefused = errors.New("no checkpoints here")
-	// ErrUnkept: the content was not kept, or does not exist any more.
-	ErrUnkept = errors.New("its content was not kept")
 )
 
 // Options bound what is kept. The zero value means the defaults; a negative number
@@ -173,6 +165,37 @@ func (k *Keeper) Know(paths ...string) {
 	}
 }
 
+func (k *Keeper) open() (*openRoot, error) {
+	at := k.w.Root()
+	trouble := func(err error) error { return fmt.Errorf("open workspace %s: %w", at, err) }
+	root, err := os.OpenRoot(at)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, trouble(fmt.Errorf("%w: there is no such folder", workspace.ErrMissing))
+	}
+	if err != nil {
+		return nil, trouble(err)
+	}
+	// Opened first and checked then, because a link may be created at any time.
+	got, err := root.Stat(".")
+	if err == nil {
+		var want fs.FileInfo
+		if want, err = os.Lstat(at); err == nil && !os.SameFile(got, want) {
+			err = fmt.Errorf("%w: the path now leads elsewhere", workspace.ErrMissing)
+		}
+	}
+	if err == nil {
+		var now string
+		if now, err = filepath.EvalSymlinks(at); err == nil && now != at {
+			err = fmt.Errorf("%w: the path now leads to %s", workspace.ErrMissing, now)
+		}
+	}
+	if err != nil {
+		root.Close()
+		return nil, trouble(err)
+	}
+	return &openRoot{Root: root, folders: map[string]folderState{".": aFolder}}, nil
+}
+
 // expand returns the recorded paths of a path that a tool was given: the path where a write to it would end, and the
 // link that leads there. None when it is outside the workspace, or git's own.
 func (k *Keeper) expand(given string) ([]string, error) {
@@ -218,14 +241,6 @@ type saved struct {
 	named  map[string]bool
 }
 
-// compiled are the rules of one file, as it was when it was read.
-type compiled struct {
-	stat  stat
-	read  int64
-	text  string
-	rules *workspace.Ignore
-}
-
 // Open opens the keeper of a workspace, whose store is a folder in dir, which is the
 // program's own (<root>/checkpoints) and is made when absent. The error wraps ErrRefused for the root
 // of a disk, a home folder or what holds one, and for folders that hold the program's
@@ -254,63 +269,53 @@ func Open(dir string, w *workspace.Workspace, o Options) (*Keeper, error) {
 	return k, nil
 }
 
-// escapeBase is where bytes of a name that are not UTF-8 go in a recorded path: the byte 0x80 is escapeBase+0x80.
-// Journals are JSON, which holds no such bytes; leaving such files out was rejected, because they can be lost like any
-// other.
-const escapeBase = 0x10FF00
-
-// Recorded is a path (or a name) of the disk as it is recorded: "/" between names, and
-// valid UTF-8. OnDisk is its inverse.
-func Recorded(name string) string {
-	name = filepath.ToSlash(name)
-	if utf8.ValidString(name) && !strings.ContainsFunc(name, isStrange) {
-		return name
+// load takes over the survey of an earlier process, once.
+func (k *Keeper) load() {
+	if k.loaded {
+		return
 	}
-	var b strings.Builder
-	for i := 0; i < len(name); {
-		r, n := utf8.DecodeRuneInString(name[i:])
-		if r == utf8.RuneError && n == 1 || isStrange(r) {
-			for _, c := range []byte(name[i : i+n]) {
-				b.WriteRune(escapeBase + rune(c))
-			}
-		} else {
-			b.WriteRune(r)
-		}
-		i += n
+	k.loaded = true
+	k.sweep()
+	name := filepath.Join(k.dir, cacheName)
+	info, err := os.Lstat(name)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > maxCache {
+		return
 	}
-	return b.String()
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return
+	}
+	if list, ok := decodeCache(data); ok {
+		k.last = &scan{list: list}
+		k.stored = cacheSum(data)
+	}
 }
 
-// OnDisk is a recorded path as the disk has it.
-func OnDisk(recorded string) string {
-	if !strings.ContainsFunc(recorded, isStrange) {
-		return filepath.FromSlash(recorded)
-	}
-	b := make([]byte, 0, len(recorded))
-	for _, r := range recorded {
-		if isStrange(r) {
-			b = append(b, byte(r-escapeBase))
-		} else {
-			b = utf8.AppendRune(b, r)
+// sweep removes temporary files that killed processes left.
+func (k *Keeper) sweep() {
+	names, _ := filepath.Glob(filepath.Join(k.dir, cacheName+"-*.tmp")) // an odd path costs a file
+	more, _ := filepath.Glob(filepath.Join(k.dir, "."+beforeName+"*.tmp"))
+	for _, name := range append(names, more...) {
+		if info, err := os.Lstat(name); err == nil && time.Since(info.ModTime()) > time.Hour {
+			_ = os.Remove(name)
 		}
 	}
-	return filepath.FromSlash(string(b))
 }
 
-func isStrange(r rune) bool { return r >= escapeBase+0x80 && r <= escapeBase+0xFF }
-
-// plain reports whether a recorded path may be worked with: relative, clean, not the workspace itself, and without
-// names of git's own data.
-func plain(p string) bool {
-	if p == "" || p == "." || p != path.Clean(p) || strings.HasPrefix(p, "/") || p == ".." || strings.HasPrefix(p, "../") ||
-		strings.IndexByte(p, 0) >= 0 {
-		return false
+// remember stores the newest survey when it differs from the stored one. A failure costs time at the next start, and
+// nothing else.
+func (k *Keeper) remember() {
+	data := encodeCache(k.last.list)
+	sum := cacheSum(data)
+	if sum == k.stored {
+		return
 	}
-	return len(p) <= 4096 && filepath.IsLocal(OnDisk(p)) && !slices.ContainsFunc(strings.Split(p, "/"), gitName)
+	k.stored = sum
+	if err := os.MkdirAll(k.dir, 0o700); err != nil {
+		return
+	}
+	_ = atomicfile.WriteDerived(filepath.Join(k.dir, cacheName), cacheName+"-*.tmp", data)
 }
-
-// gitName ignores letter case, because some disks do.
-func gitName(name string) bool { return strings.EqualFold(name, ".git") }
 
 // Usage is how much checkpoints take.
 type Usage struct {

@@ -1,12 +1,12 @@
 package checkpoint
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha1" //nolint:gosec // git's names of contents, not a protection
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"hash"
 	"io"
 	"io/fs"
@@ -18,11 +18,10 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	"unicode/utf8"
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/content"
-	"github.com/roost-dev/roost/internal/failpoint"
-	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/workspace"
 )
 
@@ -41,37 +40,6 @@ const (
 	noFolder                // nothing there, or a file
 	throughLink             // a link on the way
 )
-
-func (k *Keeper) open() (*openRoot, error) {
-	at := k.w.Root()
-	trouble := func(err error) error { return fmt.Errorf("open workspace %s: %w", at, err) }
-	root, err := os.OpenRoot(at)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, trouble(fmt.Errorf("%w: there is no such folder", workspace.ErrMissing))
-	}
-	if err != nil {
-		return nil, trouble(err)
-	}
-	// Opened first and checked then, because a link may be created at any time.
-	got, err := root.Stat(".")
-	if err == nil {
-		var want fs.FileInfo
-		if want, err = os.Lstat(at); err == nil && !os.SameFile(got, want) {
-			err = fmt.Errorf("%w: the path now leads elsewhere", workspace.ErrMissing)
-		}
-	}
-	if err == nil {
-		var now string
-		if now, err = filepath.EvalSymlinks(at); err == nil && now != at {
-			err = fmt.Errorf("%w: the path now leads to %s", workspace.ErrMissing, now)
-		}
-	}
-	if err != nil {
-		root.Close()
-		return nil, trouble(err)
-	}
-	return &openRoot{Root: root, folders: map[string]folderState{".": aFolder}}, nil
-}
 
 // folder returns what the path of a folder leads to.
 func (g *openRoot) folder(dir string) (folderState, error) {
@@ -287,114 +255,86 @@ func (c *fileContent) version(kind string, mode fs.FileMode, blob string) api.Fi
 	return v
 }
 
-// Applied is what Apply did.
-type Applied struct {
-	Files int      // files that hold their target now, including those that already did
-	Left  []string // files that held something else than the intent expects: left alone; by path
+// stat is what is cheap to see of a file. While it stays the same, and had settled when the file was read, the content
+// is unchanged.
+type stat struct {
+	mode          fs.FileMode
+	size          int64
+	mtime, ctime  int64 // Unix nanoseconds; ctime 0 where unknown
+	inode, device uint64
 }
 
-// ErrStuck: a restore failed half-way, and not all of its changes could be undone. The error names the files. The
-// intent still holds their targets: Apply can be repeated.
-var ErrStuck = errors.New("some files were put back and could not be changed back")
-
-// Apply puts the files of an intent in their place: a file that is still From becomes To, one that is To already is
-// done, and everything else is left alone. So it can be repeated after a kill, by any process. Deletions come first,
-// then all others, so that files can take the place of folders and the other way round. Folders that are made on the
-// way stay within the workspace, and nothing is written through a link. All is durable when it returns nil.
-//
-// Missing contents, of a file's target or of what would be lost, are found before the first file is touched; the error
-// wraps ErrUnkept. When something fails later, Apply undoes its changes, and the error wraps ErrStuck where that fails
-// too. The changes of an earlier call that was killed stay: the reversed intent (task.Swapped) undoes all of them.
-func (k *Keeper) Apply(ctx context.Context, files []task.RestoreFile) (Applied, error) {
-	for _, f := range files {
-		if err := k.ready(ctx, f); err != nil {
-			return Applied{}, fmt.Errorf("put files back: %w", err)
-		}
-	}
-	done, out, err := k.apply(ctx, files)
-	if err == nil {
-		return out, nil
-	}
-	err = fmt.Errorf("put files back: %w", err)
-	// The caller may have given up, but half-done changes must not stay for that. Changes that something else made
-	// since stay.
-	if _, _, bad := k.apply(context.WithoutCancel(ctx), task.Swapped(done)); bad != nil {
-		return Applied{}, fmt.Errorf("%w; %w: %w", err, ErrStuck, bad)
-	}
-	return Applied{}, err
+func statOf(info fs.FileInfo) stat {
+	s := stat{mode: info.Mode(), size: info.Size(), mtime: info.ModTime().UnixNano()}
+	s.ctime, s.inode, s.device = workspace.Identity(info)
+	return s
 }
 
-// apply also returns what it changed.
-func (k *Keeper) apply(ctx context.Context, files []task.RestoreFile) (done []task.RestoreFile, out Applied, err error) {
-	b := k.w.NewRestorer()
-	list := ordered(files)
-	orders := make([]workspace.RestoreStep, len(list))
-	for i, f := range list {
-		orders[i] = workspace.RestoreStep{
-			Path: OnDisk(f.Path), From: thing(f.From), To: thing(f.To),
-			Data: func() ([]byte, error) { return k.Content(ctx, f.To, 0) },
-		}
-	}
-	failed, err := b.RestoreAll(ctx, orders, func(i int, put workspace.RestoreResult) {
-		if put == workspace.LeftAlone {
-			out.Left = append(out.Left, list[i].Path)
-			return
-		}
-		if put == workspace.Restored {
-			done = append(done, list[i])
-			failpoint.Hit("restore.applied-one")
-		}
-		out.Files++
-	})
-	if err != nil {
-		// It may be half done, for example where a folder was made for it.
-		return append(done, list[failed]), out, err
-	}
-	failpoint.Hit("restore.applied-all")
-	slices.Sort(out.Left)
-	return done, out, b.Sync()
+// settling is how much older than the read the times of a file must be to be trusted: some file systems keep them in
+// steps of two seconds, and a second change within one step would not show. Git calls such entries racy.
+const settling = int64(2 * time.Second)
+
+// settled reports whether a file with these times that was read at a moment (Unix nanoseconds) must show any later
+// change. The change time moves with every write and no program sets it; the modification time may be anything, also in
+// the future, and would then cause endless rereading.
+func (s stat) settled(read int64) bool {
+	return cmp.Or(s.ctime, s.mtime) < read-settling
 }
 
-// ready reports whether a file that is From could be put in its place, and back.
-func (k *Keeper) ready(ctx context.Context, f task.RestoreFile) error {
-	kept := func(v api.FileVersion) bool {
-		return !present(v) || k.has(v) // the safety checkpoint's ref holds it
-	}
-	if kept(f.From) && kept(f.To) || f.From.Kind == f.To.Kind && f.From.Hash != "" && f.From.Hash == f.To.Hash {
-		return nil
-	}
-	now, err := k.Look(ctx, []string{f.Path})
-	if err != nil || !now[f.Path].Same(f.From) {
-		return err // it is not touched
-	}
-	return fmt.Errorf("%s: %w", f.Path, ErrUnkept)
-}
+// escapeBase is where bytes of a name that are not UTF-8 go in a recorded path: the byte 0x80 is escapeBase+0x80.
+// Journals are JSON, which holds no such bytes; leaving such files out was rejected, because they can be lost like any
+// other.
+const escapeBase = 0x10FF00
 
-// ordered puts deletions first, deepest paths first.
-func ordered(files []task.RestoreFile) []task.RestoreFile {
-	var gone, rest []task.RestoreFile
-	for _, f := range files {
-		if present(f.To) {
-			rest = append(rest, f)
+// Recorded is a path (or a name) of the disk as it is recorded: "/" between names, and
+// valid UTF-8. OnDisk is its inverse.
+func Recorded(name string) string {
+	name = filepath.ToSlash(name)
+	if utf8.ValidString(name) && !strings.ContainsFunc(name, isStrange) {
+		return name
+	}
+	var b strings.Builder
+	for i := 0; i < len(name); {
+		r, n := utf8.DecodeRuneInString(name[i:])
+		if r == utf8.RuneError && n == 1 || isStrange(r) {
+			for _, c := range []byte(name[i : i+n]) {
+				b.WriteRune(escapeBase + rune(c))
+			}
 		} else {
-			gone = append(gone, f)
+			b.WriteRune(r)
 		}
+		i += n
 	}
-	byPath := func(a, b task.RestoreFile) int { return strings.Compare(a.Path, b.Path) }
-	slices.SortStableFunc(gone, func(a, b task.RestoreFile) int { return byPath(b, a) })
-	slices.SortStableFunc(rest, byPath)
-	return append(gone, rest...)
+	return b.String()
 }
 
-// thing is a version as the workspace knows it.
-func thing(v api.FileVersion) workspace.Entry {
-	switch v.Kind {
-	case api.KindFile:
-		return workspace.Entry{Kind: workspace.File, Mode: fs.FileMode(v.Mode), Hash: v.Hash}
-	case api.KindLink:
-		return workspace.Entry{Kind: workspace.Link, Hash: v.Hash}
-	case api.KindGone:
-		return workspace.Entry{Kind: workspace.Absent, MissingParents: v.Dirs}
+// OnDisk is a recorded path as the disk has it.
+func OnDisk(recorded string) string {
+	if !strings.ContainsFunc(recorded, isStrange) {
+		return filepath.FromSlash(recorded)
 	}
-	return workspace.Entry{Kind: workspace.Foreign}
+	b := make([]byte, 0, len(recorded))
+	for _, r := range recorded {
+		if isStrange(r) {
+			b = append(b, byte(r-escapeBase))
+		} else {
+			b = utf8.AppendRune(b, r)
+		}
+	}
+	return filepath.FromSlash(string(b))
 }
+
+func isStrange(r rune) bool { return r >= escapeBase+0x80 && r <= escapeBase+0xFF }
+
+// plain reports whether a recorded path may be worked with: relative, clean, not the workspace itself, and without
+// names of git's own data.
+func plain(p string) bool {
+	if p == "" || p == "." || p != path.Clean(p) || strings.HasPrefix(p, "/") || p == ".." || strings.HasPrefix(p, "../") ||
+		strings.IndexByte(p, 0) >= 0 {
+		return false
+	}
+	return len(p) <= 4096 && filepath.IsLocal(OnDisk(p)) && !slices.ContainsFunc(strings.Split(p, "/"), gitName)
+}
+
+// gitName ignores letter case, because some disks do.
+func gitName(name string) bool { return strings.EqualFold(name, ".git") }
