@@ -1,18 +1,15 @@
 package archtest
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"go/ast"
-	"go/importer"
+	"go/build"
 	"go/parser"
 	"go/token"
 	"go/types"
-	"io"
+	"io/fs"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -21,63 +18,75 @@ import (
 // FileCalls counts the arrows between the files of a package: file A calls functions or methods of file B. The files
 // are in the order with the fewest arrows backwards, from a later file to an earlier one.
 type FileCalls struct {
-	Package   string
+	Package   string // its folder
 	Arrows    int
 	Backwards []string // each as "later.go calls earlier.go"
 }
 
-// listed is what go list prints of a package.
-type listed struct {
-	Dir, ImportPath, Export string
-	GoFiles                 []string
-	DepOnly                 bool
-}
-
-// CallsBetweenFiles counts the arrows of the packages that patterns name, in the module of a folder. It compiles what
-// the packages import, and leaves out those with one file.
-func CallsBetweenFiles(dir string, patterns ...string) (out []FileCalls, err error) {
-	list := exec.Command("go", append([]string{"list", "-export", "-deps", "-json=Dir,ImportPath,Export,GoFiles,DepOnly"}, patterns...)...)
-	list.Dir, list.Stderr = dir, os.Stderr
-	text, err := list.StdoutPipe()
-	if err == nil {
-		err = list.Start()
-	}
-	if err != nil {
-		return nil, fmt.Errorf("list the packages: %w", err)
-	}
-	exports := map[string]string{}
-	var packages []listed
-	for lines := json.NewDecoder(text); ; {
-		var p listed
-		if err := lines.Decode(&p); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			return nil, fmt.Errorf("list the packages: %w", errors.Join(err, list.Wait()))
+// CallsBetweenFiles counts the arrows of the packages below a folder, by folder. It leaves out packages with one
+// file, tests, other modules, and files for other systems.
+//
+// It reads each package alone: the types of what a package imports are unknown. So it misses a call of a method when
+// only an imported function shows the type of the value. Rejected: the compiler's export data, for which all packages
+// must be compiled; that took minutes on a fresh machine.
+func CallsBetweenFiles(root string) (out []FileCalls, err error) {
+	err = filepath.WalkDir(root, func(dir string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.IsDir() {
+			return err
 		}
-		if exports[p.ImportPath] = p.Export; !p.DepOnly && len(p.GoFiles) > 1 {
-			packages = append(packages, p)
+		name := entry.Name()
+		if dir != root && (name[0] == '.' || name == "testdata" || hasModule(os.DirFS(dir), ".")) {
+			return fs.SkipDir
 		}
-	}
-	if err := list.Wait(); err != nil {
-		return nil, fmt.Errorf("list the packages: %w", err)
-	}
-	for _, p := range packages {
-		calls, err := callsOf(p, exports)
-		if err != nil {
-			return nil, fmt.Errorf("read the calls of %s: %w", p.ImportPath, err)
+		files, err := goFiles(dir)
+		if err != nil || len(files) < 2 {
+			return err
 		}
+		calls, err := callsOf(dir, files)
 		out = append(out, calls)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the calls between files: %w", err)
 	}
 	return out, nil
 }
 
+// goFiles are the files of a package for this system, without tests.
+func goFiles(dir string) (names []string, err error) {
+	all, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	for _, path := range all {
+		name := filepath.Base(path)
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		ours, err := build.Default.MatchFile(dir, name)
+		if err != nil {
+			return nil, err
+		}
+		if ours {
+			names = append(names, name)
+		}
+	}
+	return names, err
+}
+
+// unknown gives empty packages.
+type unknown struct{}
+
+func (unknown) Import(path string) (*types.Package, error) {
+	p := types.NewPackage(path, filepath.Base(path))
+	p.MarkComplete()
+	return p, nil
+}
+
 // callsOf counts the arrows of one package.
-func callsOf(p listed, exports map[string]string) (FileCalls, error) {
+func callsOf(dir string, names []string) (FileCalls, error) {
 	set := token.NewFileSet()
 	var files []*ast.File
 	number := map[string]int{}
-	for i, name := range p.GoFiles {
-		path := filepath.Join(p.Dir, name)
+	for i, name := range names {
+		path := filepath.Join(dir, name)
 		f, err := parser.ParseFile(set, path, nil, parser.SkipObjectResolution)
 		if err != nil {
 			return FileCalls{}, err
@@ -85,13 +94,8 @@ func callsOf(p listed, exports map[string]string) (FileCalls, error) {
 		files, number[path] = append(files, f), i
 	}
 	uses := map[*ast.Ident]types.Object{}
-	conf := types.Config{Importer: importer.ForCompiler(set, "gc", func(path string) (io.ReadCloser, error) {
-		return os.Open(exports[path])
-	})}
-	pkg, err := conf.Check(p.ImportPath, set, files, &types.Info{Uses: uses})
-	if err != nil {
-		return FileCalls{}, err
-	}
+	conf := types.Config{Importer: unknown{}, Error: func(error) {}}                 // much is not found in empty packages
+	pkg, _ := conf.Check(filepath.ToSlash(dir), set, files, &types.Info{Uses: uses}) // the same errors again
 	calls := make([][]bool, len(files))
 	for i := range calls {
 		calls[i] = make([]bool, len(files))
@@ -104,7 +108,7 @@ func callsOf(p listed, exports map[string]string) (FileCalls, error) {
 		from, to := number[set.Position(name.Pos()).Filename], number[set.Position(fn.Pos()).Filename]
 		calls[from][to] = calls[from][to] || from != to
 	}
-	out := FileCalls{Package: p.ImportPath}
+	out := FileCalls{Package: filepath.ToSlash(dir)}
 	order := orderOf(calls)
 	for i, later := range order {
 		for k, earlier := range order {
@@ -112,7 +116,7 @@ func callsOf(p listed, exports map[string]string) (FileCalls, error) {
 				continue
 			}
 			if out.Arrows++; k < i {
-				out.Backwards = append(out.Backwards, p.GoFiles[later]+" calls "+p.GoFiles[earlier])
+				out.Backwards = append(out.Backwards, names[later]+" calls "+names[earlier])
 			}
 		}
 	}
@@ -181,13 +185,4 @@ func backwards(order []int, calls [][]bool) (n int) {
 		}
 	}
 	return n
-}
-
-// Module is the folder of the module that holds the current folder.
-func Module() (string, error) {
-	out, err := exec.Command("go", "env", "GOMOD").Output()
-	if err != nil {
-		return "", fmt.Errorf("find the module: %w", err)
-	}
-	return filepath.Dir(strings.TrimSpace(string(out))), nil
 }
