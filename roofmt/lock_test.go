@@ -111,7 +111,7 @@ func TestLockIsBoundToItsRecord(t *testing.T) {
 	}
 }
 
-// The caller hears of a record that stays.
+// release returns an error when it cannot remove the record.
 func TestARecordThatCannotBeRemoved(t *testing.T) {
 	l, err := tryLock(filepath.Join(t.TempDir(), UIName), time.Now())
 	if err != nil {

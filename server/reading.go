@@ -142,6 +142,9 @@ func (s *Server) search(a *asked) (any, error) {
 	if a.RemoteAddr == client.LocalPeer {
 		patience = 0
 	}
+	if n := a.number["patience"]; n > 0 {
+		patience = time.Duration(n) * time.Second
+	}
 	if in := a.text["in"]; in != "" {
 		q.In = strings.Split(in, ",")
 	}

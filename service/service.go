@@ -5,7 +5,8 @@
 // Errors are *api.Problem where the act itself refuses; Problem turns every other error into one.
 //
 // A Call names a change: a change with the same key has an effect once, also after a kill, because the commits that it
-// makes carry the key. A change does not stop when the context of its caller ends; reading does.
+// makes carry the key. A change does not stop when the context of its caller ends. Reading does, and so do
+// Import and Check, which a second call continues.
 //
 // A service without an engine only reads: its methods that change something or are about runs, questions and
 // checkpoints must not be called. The server refuses the routes that need them with ReadOnly.

@@ -438,9 +438,8 @@ func (t *Task) receive(ctx context.Context, e task.Received) error {
 const ImportRecord = ".roost-import.json"
 
 // Trust makes the root its user's own in this place: the keys that the user has for it in other
-// places count here, and of tasks whose logs are still not proven, those that hold something
-// open, or settings of their own, are vouched for as they stand. Tasks that were imported
-// stay received.
+// places count here. It also vouches for the present state of tasks whose logs are still not proven
+// and that hold something open or settings of their own. Tasks that were imported stay received.
 func (s *Store) Trust(ctx context.Context, dry bool) (api.TrustedRoot, error) {
 	out := api.TrustedRoot{Root: s.opt.Root, Tasks: []api.TrustedTask{}}
 	if !dry {

@@ -214,8 +214,8 @@ func (s *State) dropHidden() {
 	s.api = slices.DeleteFunc(slices.Clone(s.api), hidden)
 }
 
-// cover notes what stands for messages from now on. What was out of the history at
-// that time is not covered: when a rewind is taken back, it comes back as it was.
+// cover records which message replaces others from now on. It does not cover messages that are out of the history at
+// that time: when an undo brings them back, they are as they were.
 func (s *State) cover(c Cover, covers []Run64) {
 	s.Covers = append(slices.Clip(s.Covers), c)
 	n := len(s.Covers) - 1

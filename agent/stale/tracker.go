@@ -260,10 +260,10 @@ func (t *Tracker) Seen() func(path string) (tool.Seen, bool) {
 	}
 }
 
-// BeforeCall returns a function that checks the files before a tool's body runs. The caller runs it beside the disk,
-// which takes the intent, on any goroutine. For a tool that may change any file, a command say, it records what is stale
-// already, to distinguish that from what the tool changes. For another tool, the next report uses what it found, so that
-// the check takes no time of the turn.
+// BeforeCall returns a function that checks the files before a tool's body runs. The caller runs it on any goroutine
+// while it waits for the sync of the intent. For a tool that may change any file, such as a command, the function records
+// the files that are stale already: the tool did not change those. For another tool, the next report uses the result, so
+// the check costs no time of the turn.
 func (t *Tracker) BeforeCall(ctx context.Context, changesAny bool) (check func()) {
 	all, at := t.run.State().Files, t.run.Now()
 	return func() {

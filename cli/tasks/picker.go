@@ -119,7 +119,7 @@ func (d *pickerBackend) Preview(ctx context.Context, t picker.Task, hit *picker.
 // Search searches the messages of all tasks, the newest first.
 func (d *pickerBackend) Search(ctx context.Context, text string) ([]picker.Hit, error) {
 	found, err := client.Get[api.Page[api.Hit]](ctx, d.client, "/v1/search",
-		url.Values{"q": {text}, "limit": {strconv.Itoa(mostHits)}})
+		url.Values{"q": {text}, "limit": {strconv.Itoa(mostHits)}, "patience": {"20"}})
 	if p, ok := errors.AsType[*client.Problem](err); ok && p.Code == "validation_failed" {
 		return nil, nil // half a phrase, perhaps: titles are searched all the same
 	}
