@@ -172,6 +172,9 @@ func TestHugeAndHostileTexts(t *testing.T) {
 
 // A query goes to the parts that have it, and not to all.
 func TestPartsAreFew(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it is about one goroutine, and the race detector takes ten times as long")
+	}
 	random := rand.New(rand.NewPCG(4, 4))
 	db := opened(t, t.TempDir())
 	var list []Message

@@ -315,6 +315,9 @@ func TestAForkOfAnEarlierVersionsTask(t *testing.T) {
 
 // Whatever byte of an earlier version's store is damaged, no wrong content is returned.
 func TestEveryDamagedByteOfAnEarlierStoreIsNoticed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it is about one goroutine, and the race detector takes ten times as long")
+	}
 	l := newEarlierBench(t)
 	names, err := filepath.Glob(filepath.Join(l.k.dir, "objects", "pack", "*"))
 	l.must(err)

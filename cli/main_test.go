@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io/fs"
@@ -81,7 +82,7 @@ var yesterday = time.Now().Add(-24 * time.Hour)
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	testscript.Run(t, testscript.Params{
-		Dir: "testdata/script",
+		Files: scripts(t),
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("GORACE", os.Getenv("GORACE"))
 			e.Setenv("ROOST_ROOT", e.WorkDir+"/root")
@@ -114,4 +115,24 @@ func TestScripts(t *testing.T) {
 			"fetch": fetch,
 		},
 	})
+}
+
+// scripts are the scripts to run. The short ones, for the race detector, are those that run two commands at once: of
+// all others the packages' own tests are enough.
+func scripts(t *testing.T) (names []string) {
+	t.Helper()
+	all, err := filepath.Glob("testdata/script/*.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range all {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !testing.Short() || bytes.Contains(text, []byte("&\n")) {
+			names = append(names, name)
+		}
+	}
+	return names
 }

@@ -181,6 +181,9 @@ func TestTheSameWordsOfAnEarlierTurnCarryNothingOver(t *testing.T) {
 // Old tasks have no times: all their turns look alike. A long one must be matched
 // in one go.
 func TestManyAlikeAreMatchedInOneGo(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it is about one goroutine, and the race detector takes ten times as long")
+	}
 	alike := func(n int) time.Duration {
 		w := tell(t)
 		var theirs [][]byte

@@ -167,6 +167,9 @@ func TestFormOfTheRulesFile(t *testing.T) {
 
 // Hostile patterns: a file of rules may come with a repository.
 func TestMatchingIsNotExponential(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it is about one goroutine, and the race detector takes ten times as long")
+	}
 	long := strings.Repeat("a", 4000)
 	deep := strings.TrimSuffix(strings.Repeat("a/", 1500), "/")
 	start := time.Now()

@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -53,6 +54,20 @@ func Main() {
 	os.Exit(0)
 }
 
+// dies is set when the server ends with what it writes next.
+var dies atomic.Bool
+
+// last ends the server behind its last answer.
+type last struct{ *os.File }
+
+func (w last) Write(p []byte) (int, error) {
+	n, err := w.File.Write(p)
+	if dies.Load() && bytes.Contains(p, []byte("soon")) {
+		os.Exit(4)
+	}
+	return n, err
+}
+
 func serve(how string) error {
 	does := func(word string) bool { return strings.Contains(" "+how+" ", " "+word+" ") }
 	if does("stubborn") {
@@ -79,7 +94,7 @@ func serve(how string) error {
 		time.Sleep(time.Hour)
 		return err
 	}
-	err := s.Run(context.Background(), &mcp.StdioTransport{})
+	err := s.Run(context.Background(), &mcp.IOTransport{Reader: os.Stdin, Writer: last{os.Stdout}})
 	if does("stubborn") {
 		time.Sleep(time.Hour)
 	}
@@ -181,7 +196,7 @@ func New(how string) *mcp.Server {
 		return nil, nil
 	})
 	add("die_later", "Ends the server after the answer.", false, func(context.Context, Words) (*mcp.CallToolResult, error) {
-		go func() { time.Sleep(50 * time.Millisecond); os.Exit(4) }()
+		dies.Store(true)
 		return textResult("soon"), nil
 	})
 	add("flood", "Prints n MB to stderr.", false, func(_ context.Context, w Words) (*mcp.CallToolResult, error) {
