@@ -76,7 +76,7 @@ func TestCompletions(t *testing.T) {
 		{"a prompt is nobody's business", []string{"run", ""}, []string{}, noFiles},
 		{"names of settings", []string{"config", "get", "max_t"}, []string{"max_turns\trequests to the model in one run", "max_tokens\ttokens of one reply"}, noFiles},
 		{"values of a setting", []string{"config", "set", "approve", "r"}, []string{"read"}, noFiles},
-		{"topics", []string{"help", "exi"}, []string{"exit-codes"}, noFiles},
+		{"topics", []string{"help", "exi"}, []string{"exit-codes\tThe exit codes and their meanings."}, noFiles},
 		{"shells", []string{"completion", "z"}, []string{"zsh"}, noFiles},
 		{"list takes no words", []string{"list", ""}, []string{}, noFiles},
 	}

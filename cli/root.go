@@ -15,7 +15,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -25,7 +24,6 @@ import (
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/cli/app"
-	"github.com/roost-dev/roost/cli/config"
 	"github.com/roost-dev/roost/cli/editing"
 	"github.com/roost-dev/roost/cli/failure"
 	"github.com/roost-dev/roost/cli/help"
@@ -34,7 +32,6 @@ import (
 	"github.com/roost-dev/roost/cli/settings"
 	"github.com/roost-dev/roost/cli/tasks"
 	"github.com/roost-dev/roost/cli/try"
-	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/redact"
 	"github.com/roost-dev/roost/workspace/shell"
 )
@@ -124,6 +121,7 @@ func rootCommand(a *app.App) *cobra.Command {
 	p.BoolVar(&a.Flags.NoInput, "no-input", false, "never ask anything")
 	app.Complete(root, "sources", app.Words("auto", "none"))
 	c := &commands{a}
+	c.layout().Install(root)
 	root.SetHelpCommand(c.helpCommand())
 	root.AddCommand(running.Commands(a, running.Parts{Pick: tasks.Pick, Run: Run})...)
 	root.AddCommand(tasks.Commands(a)...)
@@ -174,75 +172,6 @@ func (a *commands) complete(cmd *cobra.Command) {
 	for _, sub := range cmd.Commands() {
 		a.complete(sub)
 	}
-}
-
-// topics are the help texts that belong to no command.
-var topics = map[string]func() string{
-	"exit-codes":  exitCodesTopic,
-	"environment": environmentTopic,
-}
-
-// helpCommand is cobra's, except that an unknown topic is an error and not the
-// whole help with exit code 0.
-func (a *commands) helpCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "help [COMMAND|TOPIC]",
-		Short: "Help about a command, or a topic: environment, exit-codes",
-		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-			var out []string
-			at, _, err := cmd.Root().Find(args)
-			if err == nil {
-				for _, c := range at.Commands() {
-					if c.IsAvailableCommand() {
-						out = append(out, c.Name()+"\t"+c.Short)
-					}
-				}
-			}
-			if len(args) == 0 {
-				out = append(out, "environment", "exit-codes")
-			}
-			return out, cobra.ShellCompDirectiveNoFileComp
-		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 1 && topics[args[0]] != nil {
-				return a.Println(topics[args[0]]())
-			}
-			at, rest, err := cmd.Root().Find(args)
-			if err != nil || len(rest) > 0 {
-				return failure.Usage("help about "+strings.Join(args, " "), "there is no such command or topic", "roost help")
-			}
-			at.InitDefaultHelpFlag()
-			return at.Help()
-		},
-	}
-}
-
-func exitCodesTopic() string {
-	var b strings.Builder
-	b.WriteString("Exit codes:\n")
-	for _, c := range failure.Codes {
-		fmt.Fprintf(&b, "  %3d  %s\n", c.Code, c.Meaning)
-	}
-	return strings.TrimRight(b.String(), "\n")
-}
-
-func environmentTopic() string {
-	var b strings.Builder
-	b.WriteString("Variables override the settings file, and flags override both:\n")
-	row := func(name, doc string) { fmt.Fprintf(&b, "  %-27s %s\n", name, doc) }
-	row("ROOST_CONFIG", "the settings file")
-	for _, k := range config.Keys {
-		row(k.Env, k.Doc)
-	}
-	for _, p := range setup.Providers() {
-		for _, name := range setup.KeyVariables(p) {
-			if !slices.ContainsFunc(config.Keys, func(k config.Key) bool { return k.Env == name }) {
-				row(name, "the key for "+p+", too")
-			}
-		}
-	}
-	row("NO_COLOR", "no colours")
-	return strings.TrimRight(b.String(), "\n")
 }
 
 func (a *commands) versionCommand() *cobra.Command {

@@ -35,7 +35,7 @@ var layers = [][]string{
 	{"store"},
 	{"journal", "task", "roofmt", "usage", "catalog", "content"},
 	{"api", "internal/progress", "internal/dirstat"},
-	{"esjson", "money", "redact", "workspace/terminal", "task/codec", "internal/failpoint", "internal/inputfile",
+	{"docs", "esjson", "money", "redact", "workspace/terminal", "task/codec", "internal/failpoint", "internal/inputfile",
 		"internal/filelock", "internal/atomicfile", "internal/keyed", "internal/process", "internal/testing/conformance", "internal/testing/mcptest", "internal/testing/fixture"},
 }
 

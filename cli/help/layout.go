@@ -1,0 +1,210 @@
+package help
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/view"
+)
+
+// section is a titled list of names: of commands, or of flags.
+type section struct{ title, names string }
+
+// commandSections are the commands as their list shows them. A command that is in none is listed last.
+var commandSections = []section{
+	{"Start and steer tasks", "run resume continue chat try attach send answer cancel wait"},
+	{"Find and read", "list search show questions runs files usage"},
+	{"Go back", "rewind undo redo fork condense checkpoint"},
+	{"Keep and tidy", "export import rename tag pin unpin delete trash"},
+	{"Look after Roost", "doctor sources root serve server"},
+	{"Configure", "auth config models modes skills mcp approvals"},
+	{"More", "help completion version"},
+}
+
+// runSections are the flags of commands that start or continue a run; findSections are those of lists of tasks.
+var (
+	runSections = []section{
+		{"What to work on", "workspace mode image stale no-checkpoints task"},
+		{"Model", "provider model profile base-url effort max-tokens condense-at"},
+		{"Approvals", "approve yes allow deny allow-tool ask-tool deny-tool trust-settings"},
+		{"Limits", "max-turns max-cost max-cost-task max-cost-day ask-after-requests ask-after-cost idle-timeout total-timeout"},
+		{"Output", "output detach stream"},
+	}
+	findSections = []section{
+		{"Which tasks", "query in source status tag workspace model since until min-cost max-cost damaged empty"},
+		{"Order and pages", "sort limit cursor group tree"},
+	}
+)
+
+// values explain what a flag takes, below its own line.
+var values = map[string]string{"approve": `
+ask    read, list and search inside the workspace (the default)
+read   also read elsewhere, except protected files
+edits  also write inside the workspace
+all    every tool and command; protected files and --deny still hold`}
+
+// Layout is how help is laid out on a terminal, or without one.
+type Layout struct {
+	Style display.Style
+	Width int // of the terminal, 0 when there is none
+}
+
+// Install makes a root command and all commands below it print their help in this layout.
+func (l Layout) Install(root *cobra.Command) {
+	show := func(cmd *cobra.Command) error {
+		_, err := fmt.Fprintln(cmd.OutOrStdout(), l.Text(cmd))
+		return err
+	}
+	root.SetUsageFunc(show)
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { _ = show(cmd) }) // the caller keeps the error of its writer
+}
+
+// Text is the help of a command: how it is called, examples, what it does, and its flags.
+func (l Layout) Text(cmd *cobra.Command) string {
+	cmd.InitDefaultHelpFlag()
+	var b strings.Builder
+	part := func(title, text string) {
+		if text = strings.Trim(text, "\n"); text != "" {
+			fmt.Fprintf(&b, "\n%s\n%s\n", l.Style.Paint(view.Head, title+":"), text)
+		}
+	}
+	about := cmd.Short
+	if !cmd.HasParent() {
+		about = cmd.Long
+	}
+	b.WriteString(l.wrap(about) + "\n")
+	if cmd.HasAvailableSubCommands() {
+		part("Usage", "  "+cmd.CommandPath()+" COMMAND")
+	} else {
+		part("Usage", "  "+cmd.UseLine())
+	}
+	part("Examples", cmd.Example)
+	if cmd.HasParent() && cmd.Long != "" {
+		b.WriteString("\n" + l.wrap(cmd.Long) + "\n")
+	}
+	l.commands(cmd, part)
+	l.flags(cmd, part)
+	if !cmd.HasParent() {
+		part("Flags of every command", l.usages(cmd.PersistentFlags()))
+		b.WriteString("\nroost help COMMAND explains one command. roost help topics lists the guides.")
+		return b.String()
+	}
+	var names []string
+	cmd.InheritedFlags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
+	b.WriteString("\n" + l.wrap("Every command also takes "+strings.Join(names, ", ")+" (roost help)."))
+	if Topic(cmd.CommandPath()[len("roost "):]) != nil {
+		b.WriteString("\nGuide: roost help topics " + cmd.Name())
+	}
+	return b.String()
+}
+
+// commands prints the commands below a command: those of the root in their sections.
+func (l Layout) commands(cmd *cobra.Command, part func(title, text string)) {
+	rest := slices.DeleteFunc(slices.Clone(cmd.Commands()), func(c *cobra.Command) bool { return !c.IsAvailableCommand() && c.Name() != "help" })
+	wide := 0
+	for _, c := range rest {
+		wide = max(wide, len(c.Name()))
+	}
+	list := func(commands []*cobra.Command) string {
+		var lines []string
+		for _, c := range commands {
+			line := "  " + display.Pad(c.Name(), wide) + "  "
+			lines = append(lines, line+l.hang(c.Short, len(line)))
+		}
+		return strings.Join(lines, "\n")
+	}
+	if !cmd.HasParent() {
+		for _, s := range commandSections {
+			var in []*cobra.Command
+			for _, name := range strings.Fields(s.names) {
+				if i := slices.IndexFunc(rest, func(c *cobra.Command) bool { return c.Name() == name }); i >= 0 {
+					in = append(in, rest[i])
+					rest = slices.Delete(rest, i, i+1)
+				}
+			}
+			part(s.title, list(in))
+		}
+	}
+	part("Commands", list(rest))
+}
+
+// flags prints the flags of a command, in sections where there are many.
+func (l Layout) flags(cmd *cobra.Command, part func(title, text string)) {
+	own := cmd.LocalNonPersistentFlags()
+	left := pflag.NewFlagSet("", pflag.ContinueOnError)
+	left.SortFlags = false
+	own.VisitAll(func(f *pflag.Flag) {
+		if f.Name != "help" {
+			left.AddFlag(explained(f))
+		}
+	})
+	var sections []section
+	switch {
+	case own.Lookup("approve") != nil:
+		sections = runSections
+	case own.Lookup("since") != nil:
+		sections = findSections
+	}
+	for _, s := range sections {
+		in := pflag.NewFlagSet("", pflag.ContinueOnError)
+		in.SortFlags = false
+		for _, name := range strings.Fields(s.names) {
+			if f := left.Lookup(name); f != nil {
+				in.AddFlag(f)
+			}
+		}
+		part(s.title, l.usages(in))
+	}
+	more := pflag.NewFlagSet("", pflag.ContinueOnError)
+	left.VisitAll(func(f *pflag.Flag) {
+		if !slices.ContainsFunc(sections, func(s section) bool { return slices.Contains(strings.Fields(s.names), f.Name) }) {
+			more.AddFlag(f)
+		}
+	})
+	title := "Flags"
+	if sections != nil {
+		title = "More flags"
+	}
+	part(title, l.usages(more))
+}
+
+// explained is a flag with what its values mean.
+func explained(f *pflag.Flag) *pflag.Flag {
+	with := *f
+	with.Usage += values[f.Name]
+	return &with
+}
+
+func (l Layout) usages(f *pflag.FlagSet) string { return f.FlagUsagesWrapped(l.Width) }
+
+// narrow is the width of a terminal below which the pages' own lines would break badly.
+const narrow = 100
+
+// wrap fits the paragraphs of a page into a narrow terminal. Indented lines stay as they are.
+func (l Layout) wrap(text string) string {
+	if l.Width <= 0 || l.Width >= narrow {
+		return text
+	}
+	parts := strings.Split(text, "\n\n")
+	for i, p := range parts {
+		if !strings.Contains("\n"+p, "\n ") {
+			p = strings.ReplaceAll(p, "\n", " ")
+		}
+		parts[i] = ansi.Wordwrap(p, l.Width, "")
+	}
+	return strings.Join(parts, "\n\n")
+}
+
+// hang wraps a text that begins in a column, so that its other lines begin there too.
+func (l Layout) hang(text string, column int) string {
+	if l.Width <= column+20 {
+		return text
+	}
+	return strings.ReplaceAll(ansi.Wordwrap(text, l.Width-column, ""), "\n", "\n"+strings.Repeat(" ", column))
+}
