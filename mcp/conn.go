@@ -90,6 +90,7 @@ type session struct {
 	junk   *tail
 	web    *http.Transport // of the others
 	url    string          // and their address, with the keys in it
+	login  *login          // and the person's log-in; nil with a header of its own
 	cancel context.CancelFunc
 	broken atomic.Bool   // it was cut: no call uses it any more
 	ended  atomic.Bool   // of stdio: its output has ended
@@ -192,6 +193,10 @@ func (s *session) open(life context.Context, server Server, o Options) (sdk.Tran
 	if err != nil {
 		return nil, err
 	}
+	if !server.authorized() {
+		s.login = &login{from: o.Logins, server: server, address: server.URL}
+		client.Transport.(*httpClient).login = s.login //nolint:errorlint,forcetypeassert // made above
+	}
 	s.web, s.url = web, server.URL
 	if server.Kind == SSE {
 		return &sdk.SSEClientTransport{Endpoint: server.URL, HTTPClient: client, MaxEventSize: maxMessage}, nil
@@ -258,6 +263,10 @@ func (s *session) describe(h *Hub, err error) string {
 	if s.url != "" {
 		text = strings.ReplaceAll(text, s.url, Address(s.url))
 	}
+	if errors.Is(err, errLogin) || strings.Contains(text, errLogin.Error()) { // the library does not always wrap it
+		text += "; roost mcp login " + s.login.server.Name + " starts one"
+	}
+	text = s.login.hide(text)
 	if s.child != nil {
 		// The pipes close a moment before the system reports the exit, and the last output may
 		// still be in the pipe.
@@ -327,10 +336,10 @@ func (c *conn) drop(s *session) {
 }
 
 // undelivered reports whether the call certainly did not reach the server, or the server has
-// no such session. A connection that was closed before took no call; a pipe without a reader
+// no such session or refused it without a log-in. A connection that was closed before took no call; a pipe without a reader
 // took no whole one.
 func undelivered(err error) bool {
-	return errors.Is(err, sdk.ErrSessionMissing) || errors.Is(err, sdk.ErrConnectionClosed) ||
+	return errors.Is(err, sdk.ErrSessionMissing) || errors.Is(err, sdk.ErrConnectionClosed) || errors.Is(err, errLogin) ||
 		errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.EPIPE)
 }
 
@@ -367,9 +376,10 @@ type refusal struct{ err error }
 func (r *refusal) Error() string { return strings.TrimSpace(r.err.Error()) }
 func (r *refusal) Unwrap() error { return r.err }
 
-// client sends requests to one server over HTTP with the headers of its definition, for as
+// httpClient sends requests to one server over HTTP with the headers of its definition, or the token of a log-in, for as
 // long as the connection to that server is open.
-type client struct {
+type httpClient struct {
+	login   *login
 	next    *http.Transport
 	at      *url.URL
 	headers map[string]string
@@ -383,29 +393,61 @@ func newClient(life context.Context, endpoint string, headers map[string]string)
 	}
 	next := http.DefaultTransport.(*http.Transport).Clone() //nolint:errorlint,forcetypeassert // the library documents this type
 	next.ResponseHeaderTimeout = 0
-	return &http.Client{Transport: &client{next, at, headers, life}}, next, nil
+	return &http.Client{Transport: &httpClient{next: next, at: at, headers: headers, life: life}}, next, nil
 }
 
-// RoundTrip adds the headers for the server itself only: a redirect to another server
-// does not carry them. A request ends with the connection: the library waits for some of
+// RoundTrip adds the headers, or the token, for the server itself only: a redirect to another server does not carry
+// them. A token that the server refuses is renewed once. A request ends with the connection: the library waits for some of
 // its own, such as the notice that a call is cancelled, longer than a user would.
-func (c *client) RoundTrip(r *http.Request) (*http.Response, error) {
+func (c *httpClient) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(r.Context())
 	stop := context.AfterFunc(c.life, cancel)
 	free := func() { stop(); cancel() }
 	r = r.Clone(ctx)
-	if r.URL.Host == c.at.Host && r.URL.Scheme == c.at.Scheme {
-		for name, value := range c.headers {
-			r.Header.Set(name, value)
-		}
-	}
-	res, err := c.next.RoundTrip(r)
+	res, err := c.send(r)
 	if err != nil {
 		free()
 		return nil, err
 	}
 	res.Body = bounded{res.Body, free}
 	return res, nil
+}
+
+func (c *httpClient) send(r *http.Request) (*http.Response, error) {
+	if r.URL.Host != c.at.Host || r.URL.Scheme != c.at.Scheme {
+		return c.next.RoundTrip(r)
+	}
+	for name, value := range c.headers {
+		r.Header.Set(name, value)
+	}
+	if c.login == nil {
+		return c.next.RoundTrip(r)
+	}
+	token, err := c.login.token(r.Context(), "")
+	if err != nil {
+		return nil, err
+	}
+	for again := false; ; again = true {
+		if token != "" {
+			r.Header.Set("Authorization", "Bearer "+token)
+		}
+		res, err := c.next.RoundTrip(r)
+		if err != nil || res.StatusCode != http.StatusUnauthorized {
+			return res, err
+		}
+		res.Body.Close()
+		if again || token == "" || r.Body != nil && r.GetBody == nil {
+			return nil, errLogin
+		}
+		if token, err = c.login.token(r.Context(), token); err != nil {
+			return nil, err
+		}
+		if r.GetBody != nil {
+			if r.Body, err = r.GetBody(); err != nil {
+				return nil, err
+			}
+		}
+	}
 }
 
 // bounded is a body that frees its context when it is closed.

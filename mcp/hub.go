@@ -33,6 +33,7 @@ type Options struct {
 	Version string        // of this program
 	Connect time.Duration // what connecting may take; 0 = 10 s
 	Masks   *redact.Redactor
+	Logins  Logins
 }
 
 // Hub has the connections of one run. It is safe for concurrent use.
@@ -154,28 +155,30 @@ func (c *conn) fillMenu(ctx context.Context, m *Menu) {
 // Call calls a server's tool. Errors are *CallError, or the context's; an answer that
 // reports a failure of the tool is a Result.
 func (h *Hub) Call(ctx context.Context, server, tool string, arguments json.RawMessage) (Result, error) {
-	var res *sdk.CallToolResult
-	err := h.call(ctx, server, func(ctx context.Context, s *session) (err error) {
-		res, err = s.CallTool(ctx, &sdk.CallToolParams{Name: tool, Arguments: arguments})
+	var out Result
+	err := h.call(ctx, server, func(ctx context.Context, s *session) error {
+		res, err := s.CallTool(ctx, &sdk.CallToolParams{Name: tool, Arguments: arguments})
+		if err == nil {
+			out = resultOf(res)
+			out.Text = s.login.hide(out.Text)
+		}
 		return answered(err)
 	})
-	if err != nil {
-		return Result{}, err
-	}
-	return resultOf(res), nil
+	return out, err
 }
 
 // Read reads a server's resource; errors as of Call.
 func (h *Hub) Read(ctx context.Context, server, uri string) (Result, error) {
-	var res *sdk.ReadResourceResult
-	err := h.call(ctx, server, func(ctx context.Context, s *session) (err error) {
-		res, err = s.ReadResource(ctx, &sdk.ReadResourceParams{URI: uri})
+	var out Result
+	err := h.call(ctx, server, func(ctx context.Context, s *session) error {
+		res, err := s.ReadResource(ctx, &sdk.ReadResourceParams{URI: uri})
+		if err == nil {
+			out = contentsOf(res.Contents)
+			out.Text = s.login.hide(out.Text)
+		}
 		return answered(err)
 	})
-	if err != nil {
-		return Result{}, err
-	}
-	return contentsOf(res.Contents), nil
+	return out, err
 }
 
 // answered turns a server's error answer into a refusal.

@@ -21,8 +21,10 @@
 // Texts of servers are not trusted: they are bounded and lose their control characters,
 // and a schema that a provider would refuse is repaired or its tool left out.
 //
-// Limits: servers get no roots, no sampling and no questions to the user. OAuth is not
-// supported; a token goes into headers. The protocol version is 2025-11-25, which
+// A person may log in to a server on the web by OAuth (Logins). A run uses and renews the tokens; only Login starts a
+// log-in, and nothing else does. A token goes to the server that it was made for, and nowhere else.
+//
+// Limits: servers get no roots, no sampling and no questions to the user. The protocol version is 2025-11-25, which
 // servers of all ages know; the newer version's greeting makes some of them hang up.
 package mcp
 
@@ -359,6 +361,7 @@ type Files struct {
 	Own     string   // the user's; its servers need no agreement. "" = none
 	Editors []string // Roo's mcp_settings.json, the first one first
 	Choices Choices  // the user's decisions about the others
+	Logins  Logins   // the user's log-ins
 }
 
 // Load returns the servers that a task in a workspace has, by name, with their states,

@@ -364,7 +364,7 @@ func (a *App) mcpPlaces(settings string) mcp.Files {
 	dir := filepath.Dir(settings)
 	return mcp.Files{
 		Own: filepath.Join(dir, "mcp.json"), Editors: a.editorFiles("mcp_settings.json", "cline_mcp_settings.json"),
-		Choices: mcp.Choices{Dir: filepath.Join(dir, "mcp_allowed")},
+		Choices: mcp.Choices{Dir: filepath.Join(dir, "mcp_allowed")}, Logins: mcp.Logins{Dir: filepath.Join(dir, "mcp_logins")},
 	}
 }
 
@@ -465,6 +465,7 @@ func (a *App) EngineConfig() (setup.Config, error) {
 	// rights, and goes to every model; what the files of servers hold is run.
 	c.Guarded = slices.Concat([]string{
 		s.path, filepath.Join(c.Settings, SecretFile), filepath.Join(c.Settings, mode.ImportedRules), c.Servers.Own, c.Servers.Choices.Dir,
+		c.Servers.Logins.Dir,
 	}, c.ModeFiles, c.Servers.Editors)
 	// the root's keys, what was typed
 	for variable, fallback := range map[string]string{"XDG_STATE_HOME": ".local/state", "XDG_CACHE_HOME": ".cache"} {

@@ -204,7 +204,7 @@ func (c Config) MCPServers(workspace string) ([]mcp.Server, []string) {
 func (c Config) Connect(servers []mcp.Server, workspace, mark string, masks *redact.Redactor) *mcp.Hub {
 	return mcp.NewHub(mcp.Options{
 		Servers: servers, Workspace: workspace, Env: c.getenv, Mark: mark, Version: version(),
-		Masks: masks,
+		Masks: masks, Logins: c.Servers.Logins,
 	})
 }
 

@@ -1,0 +1,169 @@
+package mcp
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/internal/atomicfile"
+	"github.com/roost-dev/roost/internal/inputfile"
+)
+
+// Why a settings file is not changed.
+var (
+	ErrDefined   = errors.New("the file has a server of this name")
+	ErrUndefined = errors.New("the file has no server of this name")
+)
+
+// WorkspaceFile is the file of a workspace that defines servers; it need not exist.
+func WorkspaceFile(workspace string) string {
+	return filepath.Join(workspace, filepath.FromSlash(workspaceFile))
+}
+
+// Definition is a server as a settings file has it: one JSON object.
+func (s Server) Definition() []byte {
+	var o esjson.Object
+	texts := func(name string, m map[string]string) {
+		if len(m) == 0 {
+			return
+		}
+		var in esjson.Object
+		for _, k := range slices.Sorted(maps.Keys(m)) {
+			in.String(k, m[k])
+		}
+		o.Raw(name, in.Bytes())
+	}
+	if s.Kind == Stdio {
+		o.String("command", s.Command)
+		if len(s.Args) > 0 {
+			o.Raw("args", esjson.Strings(s.Args))
+		}
+		texts("env", s.Env)
+		if s.Dir != "" {
+			o.String("cwd", s.Dir)
+		}
+		return o.Bytes()
+	}
+	o.String("type", string(s.Kind))
+	o.String("url", s.URL)
+	texts("headers", s.Headers)
+	return o.Bytes()
+}
+
+// Define writes a server into the settings file s.File, and keeps every other byte of it. A name that the file has is
+// ErrDefined, unless replace. Nothing is written that Load would not read back as a usable server.
+func Define(s Server, replace bool) error {
+	return change(s, func(data []byte) ([]byte, error) {
+		if len(bytes.TrimSpace(data)) == 0 {
+			data = []byte("{\n  \"mcpServers\": {\n  }\n}\n")
+		}
+		servers, has := esjson.Get(data, "mcpServers")
+		if !has || esjson.TypeOf(servers) != esjson.TypeObject {
+			data = withMember(data, "mcpServers", []byte("{}"))
+			servers = []byte("{}")
+		}
+		if _, taken := esjson.Get(servers, s.Name); taken && !replace {
+			return nil, ErrDefined
+		}
+		return esjson.Set(data, "mcpServers", withMember(servers, s.Name, s.Definition())), nil
+	})
+}
+
+// Undefine takes a server out of the settings file s.File, and keeps every other byte of it.
+func Undefine(s Server) error {
+	return change(s, func(data []byte) ([]byte, error) {
+		servers, _ := esjson.Get(data, "mcpServers")
+		if _, has := esjson.Get(servers, s.Name); !has {
+			return nil, ErrUndefined
+		}
+		return esjson.Set(data, "mcpServers", esjson.Remove(servers, s.Name)), nil
+	})
+}
+
+// change replaces a settings file by what edit makes of it.
+func change(s Server, edit func([]byte) ([]byte, error)) error {
+	path := s.File
+	if s.Scope == Workspace {
+		if err := plainPlace(path); err != nil {
+			return err
+		}
+	} else if real, err := filepath.EvalSymlinks(path); err == nil { // people keep their own settings elsewhere
+		path = real
+	}
+	data, err := inputfile.Read(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("read %s: %w", path, err)
+	}
+	mark := []byte("\ufeff")
+	rest, marked := bytes.CutPrefix(data, mark)
+	if _, err := Parse(rest, s.Scope, s.File); err != nil {
+		return fmt.Errorf("change %s: %w", path, err)
+	}
+	next, err := edit(rest)
+	if err != nil {
+		return err
+	}
+	after, err := Parse(next, s.Scope, s.File)
+	for _, n := range after {
+		if n.Name == s.Name && n.Problem != "" {
+			err = errors.New(n.Problem)
+		}
+	}
+	if err == nil && len(next) > maxFile {
+		err = fmt.Errorf("it would be longer than %d bytes", maxFile)
+	}
+	if err != nil {
+		return fmt.Errorf("change %s: %w", path, err)
+	}
+	if marked {
+		next = append(mark, next...)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	return atomicfile.Write(path, next)
+}
+
+// plainPlace refuses a file of a workspace that is reached by a link: a repository could make it lead anywhere.
+func plainPlace(path string) error {
+	for _, at := range []string{filepath.Dir(path), path} {
+		info, err := os.Lstat(at)
+		if err == nil && info.Mode()&fs.ModeSymlink != 0 {
+			return fmt.Errorf("change %s: %s is a link, which Roost does not follow in a workspace", path, at)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// withMember is esjson.Set, except that a new member gets a line of its own where the others have one.
+func withMember(obj []byte, key string, val []byte) []byte {
+	next := esjson.Set(obj, key, val)
+	_, has := esjson.Get(obj, key)
+	line := bytes.IndexByte(obj, '\n')
+	if has || line < 0 {
+		return next
+	}
+	indent := obj[line+1 : line+1+len(obj[line+1:])-len(bytes.TrimLeft(obj[line+1:], " \t"))]
+	at := 0
+	for at < len(obj) && obj[at] == next[at] {
+		at++
+	}
+	out := bytes.Clone(obj[:at])
+	if next[at] == ',' {
+		out = append(out, ',')
+	} else {
+		indent = append(bytes.Clone(indent), "  "...) // the first member: the line is that of the bracket
+	}
+	out = append(append(out, '\n'), indent...)
+	out = append(append(esjson.Quote(out, key), ": "...), val...)
+	return append(out, obj[at:]...)
+}

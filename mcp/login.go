@@ -1,0 +1,376 @@
+package mcp
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/oauthex"
+)
+
+// Bounds of a log-in.
+const (
+	LoginTime = 10 * time.Minute // for the person in the browser
+	stepTime  = 30 * time.Second // for one request to a server
+	maxAnswer = 1 << 20          // bytes of an answer
+)
+
+// ErrNoLogin means that a server answers without a log-in.
+var ErrNoLogin = errors.New("the server wants no log-in")
+
+// LoginPage is what a person is asked to open.
+type LoginPage struct {
+	Server string // the address of the MCP server, fit to be shown
+	Issuer string // who asks for the log-in
+	URL    string // the page
+	Scopes []string
+}
+
+// Login logs a person in to a server by OAuth: the authorization code grant with PKCE (S256), with metadata that the
+// server and its authorization server publish, and with a client that is registered for this log-in. show brings the
+// page before the person; the browser comes back to a port of 127.0.0.1 that is open only meanwhile, and only with the
+// state of this log-in. The tokens are kept in l. Only an allowed server is logged in to, and only over https, or http on
+// loopback.
+func (l Logins) Login(ctx context.Context, s Server, workspace string, env func(string) string,
+	show func(context.Context, LoginPage) error,
+) error {
+	plan, err := discover(ctx, s, workspace, env)
+	if err != nil {
+		return err
+	}
+	back, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return fmt.Errorf("wait for the browser: %w", err)
+	}
+	plan.redirect = "http://" + back.Addr().String() + "/callback"
+	if err := plan.register(ctx); err != nil {
+		return errors.Join(err, back.Close())
+	}
+	state, verifier := rand.Text(), rand.Text()+rand.Text()
+	answers := make(chan callback, 1)
+	web := &http.Server{ReadHeaderTimeout: stepTime, Handler: plan.callbackHandler(state, answers)}
+	served := make(chan error, 1)
+	go func() { served <- web.Serve(back) }()
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		if web.Shutdown(ctx) != nil { // the browser keeps its connection
+			_ = web.Close()
+		}
+		<-served
+	}()
+	if err := show(ctx, LoginPage{Address(plan.resource), plan.server.Issuer, plan.page(state, verifier), plan.scopes}); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, LoginTime, fmt.Errorf("the browser did not come back in %s", LoginTime))
+	defer cancel()
+	var got callback
+	select {
+	case got = <-answers:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	if got.err != nil {
+		return got.err
+	}
+	k := kept{
+		Server: plan.resource, Endpoint: plan.server.TokenEndpoint, Client: plan.client, Secret: plan.secret,
+		Basic: plan.basic, Resource: plan.audience,
+	}
+	if err := k.ask(ctx, newAuthClient(), url.Values{
+		"grant_type": {"authorization_code"}, "code": {got.code}, "redirect_uri": {plan.redirect}, "code_verifier": {verifier},
+	}); err != nil {
+		return err
+	}
+	return l.save(s, k)
+}
+
+// loginPlan is what a log-in has found out.
+type loginPlan struct {
+	resource string // the server's address
+	audience string // what its metadata calls it: the resource that a token is for
+	server   *oauthex.AuthServerMeta
+	scopes   []string
+	redirect string
+
+	client, secret string
+	basic          bool // the secret goes into a header
+}
+
+// newAuthClient follows no redirect: a token or a code must not go to an address that nobody checked.
+func newAuthClient() *http.Client {
+	t := http.DefaultTransport.(*http.Transport).Clone() //nolint:errorlint,forcetypeassert // the library documents this type
+	t.DisableKeepAlives = true
+	return &http.Client{Transport: t, Timeout: stepTime, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+}
+
+// discover asks a server who logs people in to it.
+func discover(ctx context.Context, s Server, workspace string, env func(string) string) (*loginPlan, error) {
+	full, err := s.expanded(workspace, env)
+	switch {
+	case err != nil:
+		return nil, err
+	case s.State != Allowed:
+		return nil, fmt.Errorf("the server is %s", s.State)
+	case s.Kind == Stdio:
+		return nil, errors.New("it is a program on this machine; only servers on the web have a log-in")
+	case full.authorized():
+		return nil, errors.New("its definition has an Authorization header, which is used instead of a log-in")
+	}
+	at, err := url.Parse(full.URL)
+	if err != nil || !secure(at) {
+		return nil, errors.New("its address is neither https nor on this machine: a token would go over the network in the clear")
+	}
+	challenges, err := challenge(ctx, full)
+	if err != nil {
+		return nil, err
+	}
+	p := &loginPlan{resource: full.URL, audience: full.URL}
+	issuer := origin(at)
+	meta := metadata(ctx, full.URL, challenges)
+	if meta != nil {
+		if len(meta.AuthorizationServers) == 0 {
+			return nil, errors.New("its metadata names no server that logs people in")
+		}
+		issuer, p.audience, p.scopes = meta.AuthorizationServers[0], meta.Resource, meta.ScopesSupported
+	}
+	for _, c := range challenges {
+		if c.Scheme == "bearer" && c.Params["scope"] != "" {
+			p.scopes = strings.Fields(c.Params["scope"])
+		}
+	}
+	if p.server, err = auth.GetAuthServerMetadata(ctx, issuer, newAuthClient()); err != nil {
+		return nil, fmt.Errorf("ask %s how to log in: %w", issuer, err)
+	}
+	if p.server == nil {
+		return nil, fmt.Errorf("%s publishes no OAuth metadata", issuer)
+	}
+	if !slices.Contains(p.server.CodeChallengeMethodsSupported, "S256") {
+		return nil, fmt.Errorf("%s does not support PKCE with S256", issuer)
+	}
+	for _, end := range []string{p.server.AuthorizationEndpoint, p.server.TokenEndpoint} {
+		if u, err := url.Parse(end); err != nil || !secure(u) {
+			return nil, fmt.Errorf("%s names an address that is neither https nor on this machine", issuer)
+		}
+	}
+	return p, nil
+}
+
+// authorized reports whether a definition brings its own Authorization header.
+func (s Server) authorized() bool {
+	for name := range s.Headers {
+		if strings.EqualFold(name, "Authorization") {
+			return true
+		}
+	}
+	return false
+}
+
+// secure reports whether what is sent to an address stays unread on the way.
+func secure(u *url.URL) bool {
+	ip := net.ParseIP(u.Hostname())
+	return u.Host != "" && u.User == nil && (u.Scheme == "https" || u.Scheme == "http" && (u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()))
+}
+
+func origin(u *url.URL) string { return u.Scheme + "://" + u.Host }
+
+// challenge greets a server without a token, and returns why it refuses.
+func challenge(ctx context.Context, s Server) ([]oauthex.Challenge, error) {
+	const greeting = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"` + protocol +
+		`","capabilities":{},"clientInfo":{"name":"roost","version":"0"}}}`
+	method, body := http.MethodPost, io.Reader(strings.NewReader(greeting))
+	if s.Kind == SSE {
+		method, body = http.MethodGet, nil
+	}
+	r, err := http.NewRequestWithContext(ctx, method, s.URL, body)
+	if err != nil {
+		return nil, errors.New("its url is no http or https address")
+	}
+	for name, value := range s.Headers {
+		r.Header.Set(name, value)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "application/json, text/event-stream")
+	res, err := newAuthClient().Do(r)
+	if err != nil {
+		return nil, fmt.Errorf("it cannot be reached: %s", strings.ReplaceAll(err.Error(), s.URL, Address(s.URL)))
+	}
+	defer res.Body.Close()
+	switch {
+	case res.StatusCode < 300:
+		return nil, ErrNoLogin
+	case res.StatusCode != http.StatusUnauthorized:
+		return nil, fmt.Errorf("it answers %s and asks for no log-in", res.Status)
+	}
+	list, err := oauthex.ParseWWWAuthenticate(res.Header.Values("WWW-Authenticate"))
+	if err != nil {
+		return nil, fmt.Errorf("its refusal cannot be read: %w", err)
+	}
+	return list, nil
+}
+
+// metadata is what a server publishes about itself (RFC 9728), nil when it publishes nothing that is about it.
+func metadata(ctx context.Context, address string, challenges []oauthex.Challenge) *oauthex.ProtectedResourceMetadata {
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil
+	}
+	const wellKnown = "/.well-known/oauth-protected-resource"
+	places := []string{origin(u) + wellKnown + strings.TrimRight("/"+strings.Trim(u.Path, "/"), "/"), origin(u) + wellKnown}
+	for _, c := range challenges {
+		if at := c.Params["resource_metadata"]; at != "" {
+			places = append([]string{at}, places...)
+		}
+	}
+	for _, place := range places {
+		for _, resource := range []string{address, origin(u), origin(u) + "/"} {
+			if meta, err := oauthex.GetProtectedResourceMetadata(ctx, place, resource, newAuthClient()); err == nil {
+				return meta
+			}
+		}
+	}
+	return nil
+}
+
+// register makes a client for this log-in.
+func (p *loginPlan) register(ctx context.Context) error {
+	if p.server.RegistrationEndpoint == "" {
+		return fmt.Errorf("%s registers no clients by itself: put a token into a header of the definition instead", p.server.Issuer)
+	}
+	got, err := oauthex.RegisterClient(ctx, p.server.RegistrationEndpoint, &oauthex.ClientRegistrationMetadata{
+		RedirectURIs: []string{p.redirect}, TokenEndpointAuthMethod: "none", ApplicationType: "native",
+		GrantTypes: []string{"authorization_code", "refresh_token"}, ResponseTypes: []string{"code"},
+		ClientName: "Roost", Scope: strings.Join(p.scopes, " "),
+	}, newAuthClient())
+	if err != nil {
+		return fmt.Errorf("register with %s: %w", p.server.Issuer, err)
+	}
+	p.client, p.secret = got.ClientID, got.ClientSecret
+	p.basic = p.secret != "" && cmp.Or(got.TokenEndpointAuthMethod, "client_secret_basic") == "client_secret_basic"
+	return nil
+}
+
+// page is the address of the page where the person logs in.
+func (p *loginPlan) page(state, verifier string) string {
+	sum := sha256.Sum256([]byte(verifier))
+	q := url.Values{
+		"response_type": {"code"}, "client_id": {p.client}, "redirect_uri": {p.redirect}, "state": {state},
+		"code_challenge": {base64.RawURLEncoding.EncodeToString(sum[:])}, "code_challenge_method": {"S256"},
+		"resource": {p.audience},
+	}
+	if len(p.scopes) > 0 {
+		q.Set("scope", strings.Join(p.scopes, " "))
+	}
+	sep := "?"
+	if strings.Contains(p.server.AuthorizationEndpoint, "?") {
+		sep = "&"
+	}
+	return p.server.AuthorizationEndpoint + sep + q.Encode()
+}
+
+// callback is what the browser brought back.
+type callback struct {
+	code string
+	err  error
+}
+
+// callbackHandler takes the first answer with the right state; others change nothing.
+func (p *loginPlan) callbackHandler(state string, answers chan<- callback) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		q := r.URL.Query()
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		w.Header().Set("Referrer-Policy", "no-referrer")
+		if r.Method != http.MethodGet || r.URL.Path != "/callback" || subtle.ConstantTimeCompare([]byte(q.Get("state")), []byte(state)) != 1 {
+			w.WriteHeader(http.StatusBadRequest)
+			fmt.Fprintln(w, "This is not the answer that Roost waits for.")
+			return
+		}
+		got := callback{code: q.Get("code")}
+		iss := q.Get("iss")
+		switch {
+		case q.Get("error") != "":
+			got.err = fmt.Errorf("the log-in was refused: %s", printable(cut(strings.TrimSpace(q.Get("error")+" "+q.Get("error_description")), 300)))
+		case iss != "" && iss != p.server.Issuer, iss == "" && p.server.AuthorizationResponseIssParameterSupported:
+			got.err = errors.New("the answer comes from another server than the log-in was started with")
+		case got.code == "":
+			got.err = errors.New("the answer has no code")
+		}
+		if got.err != nil {
+			fmt.Fprintln(w, "Roost was not logged in. The terminal shows why; you can close this page.")
+		} else {
+			fmt.Fprintln(w, "Roost got the answer. You can close this page and go back to the terminal.")
+		}
+		select {
+		case answers <- got:
+		default: // a second one
+		}
+	})
+}
+
+// tokenAnswer is what a token endpoint answers.
+type tokenAnswer struct {
+	Access  string `json:"access_token"`
+	Type    string `json:"token_type"`
+	Refresh string `json:"refresh_token"`
+	Expires any    `json:"expires_in"` // seconds; some servers write it as a text
+	Error   string `json:"error"`
+	About   string `json:"error_description"`
+}
+
+// ask gets tokens for a grant, and keeps them in k. A refusal is errRefused.
+func (k *kept) ask(ctx context.Context, client *http.Client, form url.Values) error {
+	form.Set("client_id", k.Client)
+	form.Set("resource", k.Resource)
+	if k.Secret != "" && !k.Basic {
+		form.Set("client_secret", k.Secret)
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, k.Endpoint, strings.NewReader(form.Encode()))
+	if err != nil {
+		return errors.New("the address for tokens is no http address")
+	}
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	r.Header.Set("Accept", "application/json")
+	if k.Basic {
+		r.SetBasicAuth(url.QueryEscape(k.Client), url.QueryEscape(k.Secret))
+	}
+	res, err := client.Do(r)
+	if err != nil {
+		return fmt.Errorf("ask for a token: %w", err)
+	}
+	defer res.Body.Close()
+	data, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
+	if err != nil {
+		return fmt.Errorf("ask for a token: %w", err)
+	}
+	var got tokenAnswer
+	wrong := json.Unmarshal(data, &got) // not quoted: it may hold a token
+	switch {
+	case res.StatusCode >= 400 && res.StatusCode < 500:
+		why := cmp.Or(strings.TrimSpace(got.Error+" "+got.About), res.Status)
+		return fmt.Errorf("%w: %s", errRefused, printable(cut(why, 300)))
+	case res.StatusCode != http.StatusOK:
+		return fmt.Errorf("ask for a token: the server answered %s", res.Status)
+	case wrong != nil || got.Access == "" || !strings.EqualFold(got.Type, "Bearer"):
+		return errors.New("ask for a token: the server's answer holds no bearer token")
+	}
+	k.Access, k.Refresh, k.Expires = got.Access, cmp.Or(got.Refresh, k.Refresh), time.Time{}
+	var seconds float64
+	if _, err := fmt.Sscan(fmt.Sprint(got.Expires), &seconds); err == nil && seconds > 0 {
+		k.Expires = time.Now().Add(time.Duration(seconds * float64(time.Second)))
+	}
+	return nil
+}

@@ -1,0 +1,197 @@
+package mcp
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/roost-dev/roost/internal/atomicfile"
+	"github.com/roost-dev/roost/internal/filelock"
+	"github.com/roost-dev/roost/internal/inputfile"
+)
+
+var (
+	errRefused = errors.New("the server refuses")
+	errLogin   = errors.New("it wants a log-in")
+)
+
+// Logins is a folder with the tokens of log-ins to servers, one file each, for its owner alone. Tokens belong to one
+// definition (file, name and address): another one of the same name, or a changed address, does not get them.
+type Logins struct {
+	Dir string // "" = no log-ins
+}
+
+// kept is one log-in as its file has it.
+type kept struct {
+	File     string    `json:"file"` // of the definition
+	Name     string    `json:"name"`
+	Server   string    `json:"server"` // the address that the tokens are for
+	Resource string    `json:"resource"`
+	Endpoint string    `json:"token_endpoint"`
+	Client   string    `json:"client_id"`
+	Secret   string    `json:"client_secret,omitempty"`
+	Basic    bool      `json:"basic,omitempty"`
+	Access   string    `json:"access_token"`
+	Refresh  string    `json:"refresh_token,omitempty"`
+	Expires  time.Time `json:"expires,omitzero"`
+}
+
+func (l Logins) path(s Server) string {
+	sum := sha256.Sum256([]byte(s.File + "\x00" + s.Name))
+	return filepath.Join(l.Dir, hex.EncodeToString(sum[:16])+".json")
+}
+
+// Has reports whether tokens are kept for a server, whatever its address is now.
+func (l Logins) Has(s Server) bool {
+	_, err := os.Lstat(l.path(s))
+	return l.Dir != "" && err == nil
+}
+
+// Forget deletes the tokens of a server; it is fs.ErrNotExist when there are none.
+func (l Logins) Forget(s Server) error {
+	if !l.Has(s) {
+		return fs.ErrNotExist
+	}
+	return os.Remove(l.path(s))
+}
+
+// load reads the tokens for a server at an address. A file that others may open is refused.
+func (l Logins) load(s Server, address string) (k kept, err error) {
+	if l.Dir == "" {
+		return k, fs.ErrNotExist
+	}
+	path := l.path(s)
+	info, err := os.Lstat(path)
+	if err != nil {
+		return k, err
+	}
+	if mode := info.Mode().Perm(); runtime.GOOS != "windows" && mode&0o077 != 0 {
+		return k, fmt.Errorf("others than you may open %s (mode %04o), so its tokens are not used: chmod 600 it", path, mode)
+	}
+	data, err := inputfile.Read(path)
+	if err != nil {
+		return k, err
+	}
+	if json.Unmarshal(data, &k) != nil { // not quoted: it holds tokens
+		return k, fmt.Errorf("%s cannot be read", path)
+	}
+	if k.File != s.File || k.Name != s.Name || k.Server != address {
+		return k, fs.ErrNotExist
+	}
+	return k, nil
+}
+
+func (l Logins) save(s Server, k kept) error {
+	k.File, k.Name = s.File, s.Name
+	data, err := json.MarshalIndent(k, "", "  ")
+	if err == nil {
+		err = os.MkdirAll(l.Dir, 0o700)
+	}
+	if err == nil {
+		err = atomicfile.Write(l.path(s), append(data, '\n'))
+	}
+	if err != nil {
+		return fmt.Errorf("keep the log-in to the MCP server %s: %w", s.Name, err)
+	}
+	return nil
+}
+
+// login gives the requests of one connection their token.
+type login struct {
+	from    Logins
+	server  Server
+	address string
+
+	mu   sync.Mutex
+	seen map[string]bool // tokens that were used, for masks
+}
+
+// early is how long before its end a token is renewed.
+const early = time.Minute
+
+// token returns a token for the server, "" when there is no log-in. It renews one that has expired, or that the server
+// refused: stale is that one.
+func (l *login) token(ctx context.Context, stale string) (string, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	usable := func(k kept) bool {
+		return k.Access != stale && (k.Expires.IsZero() || time.Until(k.Expires) > early)
+	}
+	k, err := l.from.load(l.server, l.address)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", nil
+	case err != nil:
+		return "", err
+	case usable(k):
+		return l.note(k), nil
+	}
+	unlock, err := l.from.lock(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	if k, err = l.from.load(l.server, l.address); err == nil && usable(k) { // another process renewed it
+		return l.note(k), nil
+	}
+	if err != nil || k.Refresh == "" {
+		return "", fmt.Errorf("%w: the last one has expired", errLogin)
+	}
+	ctx, cancel := context.WithTimeout(ctx, stepTime)
+	defer cancel()
+	if err := k.ask(ctx, newAuthClient(), url.Values{"grant_type": {"refresh_token"}, "refresh_token": {k.Refresh}}); err != nil {
+		if errors.Is(err, errRefused) {
+			return "", fmt.Errorf("%w: the last one cannot be renewed: %w", errLogin, err)
+		}
+		return "", fmt.Errorf("renew the log-in: %w", err)
+	}
+	return l.note(k), l.from.save(l.server, k)
+}
+
+// lock keeps two processes from renewing at once: most servers take a refresh token once only.
+func (l Logins) lock(ctx context.Context) (unlock func(), err error) {
+	f, err := os.OpenFile(filepath.Join(l.Dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("renew the log-in: %w", err)
+	}
+	err = filelock.Wait(ctx, f, filelock.Exclusive, 20*time.Millisecond)
+	if err != nil && !errors.Is(err, filelock.ErrUnsupported) {
+		return nil, errors.Join(fmt.Errorf("renew the log-in: %w", err), f.Close())
+	}
+	return func() { _ = filelock.Unlock(f); _ = f.Close() }, nil
+}
+
+// note remembers a token for hide.
+func (l *login) note(k kept) string {
+	if l.seen == nil {
+		l.seen = map[string]bool{}
+	}
+	l.seen[k.Access], l.seen[k.Refresh] = true, true
+	return k.Access
+}
+
+// hide masks the tokens of the log-in in a text of the server.
+func (l *login) hide(text string) string {
+	if l == nil {
+		return text
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for token := range l.seen {
+		if len(token) >= 8 {
+			text = strings.ReplaceAll(text, token, "[REDACTED:mcp-token]")
+		}
+	}
+	return text
+}
