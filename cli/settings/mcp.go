@@ -34,7 +34,8 @@ func (a *commands) mcpCommand() *cobra.Command {
 			return a.mcpDecide(dir, args, allow)
 		}))
 	}
-	return failure.Group(help.Command("mcp", nil), list, decide("mcp allow", true), decide("mcp deny", false))
+	return failure.Group(help.Command("mcp", nil), list, a.mcpAddCommand(&dir, at), a.mcpRemoveCommand(&dir, at),
+		decide("mcp allow", true), decide("mcp deny", false), a.mcpLoginCommand(&dir, at), a.mcpLogoutCommand(&dir, at))
 }
 
 // servers reads the MCP servers of a workspace, and what is wrong with their files. root is the workspace in the form
@@ -148,6 +149,7 @@ type mcpItem struct {
 	Always   []string `json:"always_allow"`
 	Disabled []string `json:"disabled_tools"`
 	Timeout  float64  `json:"timeout_seconds"`
+	LoggedIn bool     `json:"logged_in"`
 
 	Check *mcpCheck `json:"check,omitempty"`
 }
@@ -209,7 +211,7 @@ func (a *commands) mcpList(cmd *cobra.Command, dir string, check bool) error {
 	items := []mcpItem{}
 	for _, s := range servers {
 		item := itemOf(s)
-		item.Check = checks[s.Name]
+		item.Check, item.LoggedIn = checks[s.Name], c.Servers.Logins.Has(s)
 		items = append(items, item)
 	}
 	if a.Flags.JSON {
@@ -224,7 +226,11 @@ func (a *commands) mcpList(cmd *cobra.Command, dir string, check bool) error {
 	}
 	rows := [][]string{{"SERVER", "STATE", "FROM", "RUNS"}}
 	for _, i := range items {
-		rows = append(rows, []string{i.Name, strings.ReplaceAll(i.State, "_", " "), i.Scope + " " + i.File, cmp.Or(i.Problem, i.Line)})
+		state := strings.ReplaceAll(i.State, "_", " ")
+		if i.LoggedIn {
+			state += ", logged in"
+		}
+		rows = append(rows, []string{i.Name, state, i.Scope + " " + i.File, cmp.Or(i.Problem, i.Line)})
 		if i.Check == nil {
 			continue
 		}

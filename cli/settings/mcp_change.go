@@ -1,0 +1,305 @@
+package settings
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/roost-dev/roost/cli/failure"
+	"github.com/roost-dev/roost/cli/help"
+	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/mcp"
+)
+
+// newServer is what the flags of `mcp add` describe.
+type newServer struct {
+	dir, url, cwd string
+	env, headers  []string
+	project, sse  bool
+	force         bool
+}
+
+// mcpAddCommand is `mcp add`; at adds the flag for the workspace.
+func (a *commands) mcpAddCommand(dir *string, at func(*cobra.Command) *cobra.Command) *cobra.Command {
+	var n newServer
+	cmd := at(help.CommandFor("mcp add", cobra.NoFileCompletions, func(_ *cobra.Command, args []string) error {
+		n.dir = *dir
+		return a.mcpAdd(n, args[0], args[1:])
+	}))
+	f := cmd.Flags()
+	f.StringVar(&n.url, "url", "", "the address of a server on the web, instead of a command")
+	f.StringArrayVar(&n.headers, "header", nil, "a header for it, `NAME=VALUE` (again for more); ${env:VARIABLE} in the value stands for a variable")
+	f.BoolVar(&n.sse, "sse", false, "the server at --url speaks the older transport, SSE")
+	f.StringArrayVar(&n.env, "env", nil, "a variable for the command, `NAME=VALUE` (again for more)")
+	f.StringVar(&n.cwd, "cwd", "", "the `folder` that the command runs in (default: the workspace)")
+	f.BoolVar(&n.project, "project", false, "write .roo/mcp.json of the workspace, for everybody who works in it (default: only for you)")
+	f.BoolVar(&n.force, "force", false, "replace a server of this name")
+	return cmd
+}
+
+func (a *commands) mcpRemoveCommand(dir *string, at func(*cobra.Command) *cobra.Command) *cobra.Command {
+	var project bool
+	cmd := at(help.CommandFor("mcp remove", a.serverNames, func(_ *cobra.Command, args []string) error {
+		return a.mcpRemove(*dir, args[0], project)
+	}))
+	cmd.Flags().BoolVar(&project, "project", false, "from .roo/mcp.json of the workspace (default: from your own file)")
+	return cmd
+}
+
+func (a *commands) mcpLoginCommand(dir *string, at func(*cobra.Command) *cobra.Command) *cobra.Command {
+	return at(help.CommandFor("mcp login", a.serverNames, func(cmd *cobra.Command, args []string) error {
+		return a.mcpLogin(cmd.Context(), *dir, args[0])
+	}))
+}
+
+func (a *commands) mcpLogoutCommand(dir *string, at func(*cobra.Command) *cobra.Command) *cobra.Command {
+	return at(help.CommandFor("mcp logout", a.serverNames, func(_ *cobra.Command, args []string) error {
+		return a.mcpLogout(*dir, args[0])
+	}))
+}
+
+// pairs reads NAME=VALUE words.
+func pairs(flag string, words []string) (map[string]string, error) {
+	out := map[string]string{}
+	for _, w := range words {
+		name, value, ok := strings.Cut(w, "=")
+		if !ok || strings.TrimSpace(name) == "" { // not repeated: it may hold a key
+			return nil, failure.Usage("roost mcp add --"+flag, "want NAME=VALUE", "roost mcp add NAME --"+flag+" 'NAME=${env:VARIABLE}' ...")
+		}
+		out[strings.TrimSpace(name)] = value
+	}
+	return out, nil
+}
+
+// place is the file that a definition goes into.
+func (a *commands) place(dir string, project bool) (root string, s mcp.Server, err error) {
+	root, _, _, c, err := a.servers(dir)
+	if project {
+		return root, mcp.Server{Scope: mcp.Workspace, File: mcp.WorkspaceFile(root)}, err
+	}
+	return root, mcp.Server{Scope: mcp.Own, File: c.Servers.Own}, err
+}
+
+func (a *commands) mcpAdd(n newServer, name string, line []string) error {
+	const try = "roost mcp add NAME -- COMMAND ARGS...  # or --url URL"
+	what := "add the MCP server " + name
+	root, s, err := a.place(n.dir, n.project)
+	if err != nil {
+		return err
+	}
+	s.Name = name
+	switch {
+	case (n.url == "") == (len(line) == 0):
+		return failure.Usage(what, "it needs either a command or --url", try)
+	case n.url == "" && (len(n.headers) > 0 || n.sse):
+		return failure.Usage(what, "--header and --sse are for a server with --url", try)
+	case n.url != "" && (len(n.env) > 0 || n.cwd != ""):
+		return failure.Usage(what, "--env and --cwd are for a server with a command", try)
+	}
+	if n.url == "" {
+		s.Kind, s.Command, s.Args, s.Dir = mcp.Stdio, line[0], line[1:], n.cwd
+		s.Env, err = pairs("env", n.env)
+	} else {
+		s.Kind, s.URL = mcp.HTTP, n.url
+		if n.sse {
+			s.Kind = mcp.SSE
+		}
+		s.Headers, err = pairs("header", n.headers)
+	}
+	if err != nil {
+		return err
+	}
+	switch err := mcp.Define(s, n.force); {
+	case errors.Is(err, mcp.ErrDefined):
+		return failure.New(failure.ExitBusy, "already_there", what, s.File+" has a server of this name", "roost mcp add --force "+failure.ShellWord(name)+" ...")
+	case err != nil:
+		return failure.Config(what, err.Error(), "roost mcp list")
+	}
+	for key, value := range s.Headers {
+		if n.project && strings.EqualFold(key, "Authorization") && !strings.Contains(value, "${env:") {
+			a.Warn("the key of " + key + " is now in " + s.File + ", which others may get; write ${env:VARIABLE} instead")
+		}
+	}
+	return a.mcpAdded(root, s)
+}
+
+// mcpAdded prints where a definition is, and what is missing before tasks use it.
+func (a *commands) mcpAdded(root string, s mcp.Server) error {
+	_, servers, _, _, err := a.servers(root)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(servers, func(o mcp.Server) bool { return o.Name == s.Name })
+	if i < 0 {
+		return failure.Config("add the MCP server "+s.Name, "it is not found in "+s.File+" again", "roost mcp list")
+	}
+	now := servers[i]
+	if a.Flags.JSON {
+		return a.PrintJSON(itemOf(now))
+	}
+	if err := a.Println("added: " + display.OneLine(s.Name) + " in " + display.OneLine(s.File)); err != nil {
+		return err
+	}
+	at := failure.ShellWord(now.Name) + " -C " + failure.ShellWord(root)
+	switch {
+	case now.File != s.File:
+		a.Say("in %s another definition of this name counts: that of %s", root, now.File)
+	case now.State == mcp.NotAllowed:
+		a.Say("tasks use it once you allow it: roost mcp allow %s", at)
+	case now.State != mcp.Allowed:
+		a.Say("it is %s, so tasks do not use it: roost mcp allow %s", now.State, at)
+	default:
+		a.Say("tasks use it from their next run on; to see what it offers: roost mcp list --check")
+	}
+	if now.Kind != mcp.Stdio && now.File == s.File {
+		a.Say("if it wants a log-in: roost mcp login %s", failure.ShellWord(now.Name))
+	}
+	return nil
+}
+
+func (a *commands) mcpRemove(dir, name string, project bool) error {
+	root, s, err := a.place(dir, project)
+	if err != nil {
+		return err
+	}
+	s.Name = name
+	what := "remove the MCP server " + name
+	switch err := mcp.Undefine(s); {
+	case errors.Is(err, mcp.ErrUndefined):
+		f := failure.NotFound("not_found", what, s.File+" has no server of this name", "roost mcp list -C "+failure.ShellWord(root))
+		_, servers, _, _, _ := a.servers(dir)
+		for _, o := range servers {
+			if o.Name == name && o.Scope == mcp.Workspace && !project {
+				f.Why, f.Try = "it is in "+o.File, "roost mcp remove --project "+failure.ShellWord(name)
+			} else if o.Name == name && o.Scope == mcp.Editor {
+				f.Why, f.Try = "it is in "+o.File+", which an editor owns", "roost mcp deny "+failure.ShellWord(name)
+			}
+		}
+		return f
+	case err != nil:
+		return failure.Config(what, err.Error(), "roost mcp list")
+	}
+	c, err := a.EngineConfig()
+	if err != nil {
+		return err
+	}
+	if err := c.Servers.Logins.Forget(s); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		a.Warn("its log-in is still kept: " + err.Error())
+	}
+	if a.Flags.JSON {
+		return a.PrintJSON(map[string]any{"name": name, "file": s.File, "removed": true})
+	}
+	return a.Println("removed: " + display.OneLine(name) + " from " + display.OneLine(s.File))
+}
+
+// server is the definition that counts for a name in a workspace.
+func (a *commands) server(dir, verb, name string) (root string, s mcp.Server, l mcp.Logins, err error) {
+	root, servers, _, c, err := a.servers(dir)
+	if err != nil {
+		return "", s, l, err
+	}
+	i := slices.IndexFunc(servers, func(s mcp.Server) bool { return s.Name == name })
+	if i < 0 {
+		return "", s, l, failure.NotFound("not_found", verb+" the MCP server "+name, "no file that counts for "+root+" names it",
+			"roost mcp list -C "+failure.ShellWord(root))
+	}
+	return root, servers[i], c.Servers.Logins, nil
+}
+
+// mcpLogin logs a person in to a server. The browser is opened only on a terminal, after a yes.
+func (a *commands) mcpLogin(ctx context.Context, dir, name string) error {
+	root, s, logins, err := a.server(dir, "log in to", name)
+	if err != nil {
+		return err
+	}
+	what := "log in to the MCP server " + name
+	if s.State != mcp.Allowed {
+		f := failure.New(failure.ExitDenied, "not_allowed", what, fmt.Sprintf("it is %s; %s defines it", s.State, s.File),
+			"roost mcp allow "+failure.ShellWord(name)+" -C "+failure.ShellWord(root))
+		if s.State == mcp.Invalid {
+			f.Why, f.Try = s.Problem, "mend it in "+s.File
+		}
+		return f
+	}
+	err = logins.Login(ctx, s, root, a.Env, func(ctx context.Context, p mcp.LoginPage) error { return a.openLogin(ctx, name, p) })
+	switch {
+	case errors.Is(err, mcp.ErrNoLogin):
+		a.Say("%s answers without a log-in", display.OneLine(name))
+		return nil
+	case err != nil:
+		return failure.Config(what, err.Error(), "roost mcp list --check -C "+failure.ShellWord(root))
+	}
+	if a.Flags.JSON {
+		return a.PrintJSON(map[string]any{"name": name, "server": s.Line(), "logged_in": true})
+	}
+	return a.Println("logged in: " + display.OneLine(name) + " (" + display.OneLine(s.Line()) + ")")
+}
+
+// openLogin brings the page before the person.
+func (a *commands) openLogin(ctx context.Context, name string, p mcp.LoginPage) error {
+	if a.Flags.JSON {
+		a.Warn("log in to " + name + " here: " + p.URL)
+		return nil
+	}
+	lines := []string{"The MCP server " + name + " (" + p.Server + ") wants you to log in at " + p.Issuer + "."}
+	if len(p.Scopes) > 0 {
+		lines = append(lines, "Roost would get access to: "+strings.Join(p.Scopes, ", "))
+	}
+	lines = append(lines, "The page: "+p.URL)
+	for _, line := range lines {
+		fmt.Fprintln(a.Err, display.OneLine(line)) // also with -q: without the page there is no log-in
+	}
+	if a.Interactive() {
+		answer, err := a.Prompter().Read(ctx, "open it in your browser? (y, or anything else to open it yourself) > ")
+		if err != nil {
+			return err
+		}
+		if strings.EqualFold(strings.TrimSpace(answer), "y") {
+			if err := openBrowser(ctx, p.URL); err != nil {
+				a.Warn("no browser could be opened (" + err.Error() + "): open the page yourself")
+			}
+		}
+	}
+	a.Say("waiting for the browser to come back, for at most %s; Ctrl-C stops", mcp.LoginTime.Round(time.Minute))
+	return nil
+}
+
+// openBrowser opens an address with the system's own program.
+func openBrowser(ctx context.Context, address string) error {
+	words := []string{"xdg-open", address}
+	switch runtime.GOOS {
+	case "darwin":
+		words[0] = "open"
+	case "windows":
+		words = []string{"rundll32", "url.dll,FileProtocolHandler", address}
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	return exec.CommandContext(ctx, words[0], words[1:]...).Run() //nolint:gosec // an http address that the person agreed to
+}
+
+func (a *commands) mcpLogout(dir, name string) error {
+	root, s, logins, err := a.server(dir, "log out of", name)
+	if err != nil {
+		return err
+	}
+	switch err := logins.Forget(s); {
+	case errors.Is(err, fs.ErrNotExist):
+		return failure.NotFound("not_set", "log out of the MCP server "+name, "there is no log-in to it", "roost mcp list -C "+failure.ShellWord(root))
+	case err != nil:
+		return failure.Config("log out of the MCP server "+name, err.Error(), "roost mcp list")
+	}
+	if a.Flags.JSON {
+		return a.PrintJSON(map[string]any{"name": name, "logged_in": false})
+	}
+	a.Say("the tokens are deleted on this machine; if the server lists connected programs, remove Roost there too")
+	return a.Println("logged out: " + display.OneLine(name))
+}
