@@ -35,14 +35,14 @@ func TestAKeyIsTypedUnseen(t *testing.T) {
 	x := s.onTerminal("auth", "set", "anthropic")
 	x.expect("key for anthropic (not shown): ")
 	quiet(x)
-	x.press("sk-typed-0123456789\n")
+	x.press("sk-ant-typed-0123456789\n")
 	x.expect("is kept in")
 	screen := x.exits(failure.ExitDone)
 	if strings.Contains(screen, "0123456789") || !echoes(x) {
 		t.Errorf("the key is on the screen, or the terminal stays silent:\n%s", screen)
 	}
 	data, err := os.ReadFile(kept)
-	if err != nil || string(data) != "anthropic = \"sk-typed-0123456789\"\n" {
+	if err != nil || string(data) != "anthropic = \"sk-ant-typed-0123456789\"\n" {
 		t.Errorf("kept: %v %q", err, data)
 	}
 

@@ -152,7 +152,7 @@ func (a *commands) configGet(name string) error {
 
 func (a *commands) authCommand() *cobra.Command {
 	var profile string
-	var ring bool
+	var ring, force bool
 	names := app.First(app.Words(setup.Providers()...))
 	set := help.CommandFor("auth set", names, func(cmd *cobra.Command, args []string) error {
 		name, of, err := a.account("set", profile, args)
@@ -163,7 +163,7 @@ func (a *commands) authCommand() *cobra.Command {
 			return failure.Usage("roost auth set --profile "+failure.ShellWord(profile)+" --keyring",
 				"only keys of providers are kept in the keyring", "roost auth set --profile "+failure.ShellWord(profile))
 		}
-		return a.authSet(cmd, name, of, ring)
+		return a.authSet(cmd, name, of, ring, force)
 	})
 	remove := help.CommandFor("auth remove", names, func(cmd *cobra.Command, args []string) error {
 		name, of, err := a.account("remove", profile, args)
@@ -176,6 +176,7 @@ func (a *commands) authCommand() *cobra.Command {
 		cmd.Flags().StringVar(&profile, "profile", "", "the key of this profile alone")
 	}
 	set.Flags().BoolVar(&ring, "keyring", false, "keep it in the system's keyring and not in a file")
+	set.Flags().BoolVar(&force, "force", false, "store it even if it does not look like a key of the provider")
 	status := help.CommandFor("auth status", names, func(_ *cobra.Command, args []string) error {
 		return a.authStatus(args)
 	})
@@ -213,14 +214,23 @@ func knownProvider(what, name string) error {
 	return f
 }
 
-func (a *commands) authSet(cmd *cobra.Command, name, of string, ring bool) error {
+func (a *commands) authSet(cmd *cobra.Command, name, of string, ring, force bool) error {
 	s, err := a.Secrets()
 	if err != nil {
 		return err
 	}
+	page := setup.KeyPage(name)
+	if page != "" && a.Interactive() {
+		a.Say("keys for %s are made at %s", of, page)
+	}
 	key, err := a.ReadKey(cmd.Context(), of)
 	if err != nil {
 		return err
+	}
+	if doubt := setup.KeyDoubt(name, key); doubt != "" && !force {
+		if err := a.storeAnyway(cmd.Context(), of, doubt, page); err != nil {
+			return err
+		}
 	}
 	place := s.Path
 	if ring {
@@ -236,13 +246,27 @@ func (a *commands) authSet(cmd *cobra.Command, name, of string, ring bool) error
 		return err
 	}
 	if a.Flags.JSON {
-		return a.PrintJSON(accountState{Provider: name, Set: true, Origin: place, Ends: app.Ends(key)})
+		return a.PrintJSON(accountState{Provider: name, Set: true, Origin: place, Ends: app.Ends(key), Page: page})
 	}
 	a.Say("the key for %s is kept in %s", of, place)
 	if v := a.KeyVariable(name); v != "" {
-		a.Warn(v + " is set and goes before it")
+		a.Warn(v + " is set and overrides it")
 	}
 	return nil
+}
+
+// storeAnyway asks whether a doubtful key is meant, and is a failure when it is not, or when nobody can be asked.
+func (a *commands) storeAnyway(ctx context.Context, of, doubt, page string) error {
+	if a.Interactive() {
+		answer, err := a.Prompter().Read(ctx, "this does not look right: "+doubt+". Store it anyway? (y, or anything else) > ")
+		if err != nil || strings.EqualFold(strings.TrimSpace(answer), "y") {
+			return err
+		}
+	}
+	if page != "" {
+		doubt += "; they are made at " + page
+	}
+	return failure.Usage("store the key for "+of, doubt, "roost auth set "+of+" --force  # if it is right all the same")
 }
 
 // keep replaces one key in the file and leaves the rest as it is.
@@ -299,6 +323,7 @@ type accountState struct {
 	Set      bool   `json:"set"`
 	Origin   string `json:"origin,omitempty"` // a variable, a file, the keyring, or PATH:LINE of the settings
 	Ends     string `json:"ends,omitempty"`   // the key's last four characters
+	Page     string `json:"page,omitempty"`   // where people make keys for the provider
 }
 
 func (a *commands) authStatus(args []string) error {
@@ -318,6 +343,9 @@ func (a *commands) authStatus(args []string) error {
 	var items []accountState
 	add := func(state accountState, key, origin string) {
 		state.Set, state.Origin, state.Ends = key != "" || origin == app.RingOrigin, origin, app.Ends(key)
+		if state.Profile == "" {
+			state.Page = setup.KeyPage(state.Provider)
+		}
 		items = append(items, state)
 	}
 	for _, p := range setup.Providers() {
@@ -342,19 +370,28 @@ func (a *commands) authStatus(args []string) error {
 	if a.Flags.JSON {
 		return a.Items(items)
 	}
-	lines := make([]string, len(items))
-	for n, i := range items {
-		name, line := i.Provider, "no key"
+	rows, none := [][]string{{"PROVIDER", "KEY", "FROM"}}, true
+	for _, i := range items {
+		row := []string{i.Provider, "no key", "-"}
+		if i.Page != "" && !i.Set {
+			row[2] = "make one at " + i.Page
+		}
 		if i.Profile != "" {
-			name = "profile " + i.Profile
+			row[0] = "profile " + i.Profile
 		}
 		if i.Set {
-			line = "from " + i.Origin
+			row[1], row[2], none = "set", i.Origin, false
 			if i.Ends != "" {
-				line += ", ends in " + i.Ends
+				row[1] = "..." + i.Ends
 			}
 		}
-		lines[n] = display.Pad(name, 20) + "  " + display.OneLine(line)
+		rows = append(rows, row)
 	}
-	return a.Println(strings.Join(lines, "\n"))
+	if err := a.Grid(rows); err != nil {
+		return err
+	}
+	if none {
+		a.Say("store a key with: roost auth set PROVIDER")
+	}
+	return nil
 }

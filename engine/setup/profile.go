@@ -57,6 +57,43 @@ func Providers() []string { return slices.Sorted(maps.Keys(providers)) }
 // KeyVariables are the variables that may hold a provider's key; the first one that is set counts.
 func KeyVariables(provider string) []string { return slices.Clone(providers[provider].keys) }
 
+// keyShapes are how keys of providers begin, the least length that one has, and where people make them. Providers
+// change this rarely and without notice, so a key of another shape is a reason to ask, not an error.
+var keyShapes = map[string]struct {
+	begins []string
+	least  int
+	page   string
+}{
+	"anthropic": {[]string{"sk-ant-"}, 20, "https://console.anthropic.com/settings/keys"},
+	"openai":    {[]string{"sk-"}, 20, "https://platform.openai.com/api-keys"},
+	"google":    {[]string{"AIza", "AQ."}, 30, "https://aistudio.google.com/apikey"},
+}
+
+// KeyPage is the page where people make keys for a provider, "" when Roost knows none.
+func KeyPage(provider string) string { return keyShapes[provider].page }
+
+// KeyDoubt is why a key does not look like one of its provider's, "" when it does or when the provider's keys have no
+// known shape. It does not repeat the key.
+func KeyDoubt(provider, key string) string {
+	shape, known := keyShapes[provider]
+	if !known {
+		return ""
+	}
+	begins := func(s string) bool { return strings.HasPrefix(key, s) }
+	for other, its := range keyShapes {
+		if other != provider && slices.ContainsFunc(its.begins, func(s string) bool { return begins(s) && len(s) > len("sk-") }) {
+			return "it looks like a key of " + other
+		}
+	}
+	switch {
+	case !slices.ContainsFunc(shape.begins, begins):
+		return "keys of " + provider + " begin with " + strings.Join(shape.begins, " or ")
+	case len(key) < shape.least:
+		return "keys of " + provider + " are longer"
+	}
+	return ""
+}
+
 // DefaultModel is the model that a run uses when none is named; "" when one has to be named.
 func DefaultModel(provider string) string { return providers[provider].model }
 
