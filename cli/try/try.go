@@ -28,6 +28,7 @@ import (
 	"github.com/roost-dev/roost/cli/failure"
 	"github.com/roost-dev/roost/cli/help"
 	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/engine/setup"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/local"
@@ -83,7 +84,7 @@ func Command(app *app.App) *cobra.Command {
 		}
 		return errors.Join(err, t.clean())
 	})
-	cmd.Flags().BoolVar(&keep, "keep", false, "keep the scratch folder and print its path")
+	cmd.Flags().BoolVar(&keep, "keep", false, "keep the task and its folder, and print how to look at it")
 	return cmd
 }
 
@@ -108,7 +109,7 @@ func (a *commands) trial(keep bool) (*trial, error) {
 
 func (t *trial) clean() error {
 	if t.keep {
-		t.a.Say("kept: %s", t.dir)
+		t.a.Say("kept: %s  (delete it with: rm -r %s)", t.dir, failure.ShellWord(t.dir))
 		return nil
 	}
 	if err := os.RemoveAll(t.dir); err != nil {
@@ -121,13 +122,13 @@ func (t *trial) step(text string) { t.d.Line(view.Head, text) }
 func (t *trial) fact(text string) { t.d.Line(view.Dim, "  "+text) }
 
 func (t *trial) run(ctx context.Context) error {
-	t.step("1. A task starts. The model is a script; loop, tools and journal are the real ones.")
+	t.step("1. A task starts. Its model is a script, so it needs no key and costs nothing; everything else is real.")
 	killed, err := t.child(ctx, killPoint, "run", "--provider", "script", "--model", t.script, "-C", t.workspace, "--yes",
 		"Write a note and a line into the diary.")
 	if err != nil {
 		return err
 	}
-	t.step("2. The process was ended by SIGKILL while the command ran. Nothing could be cleaned up.")
+	t.step("2. Roost was killed (kill -9) in the middle of a command. It had no time to save or clean up.")
 	if !killed.killed {
 		return t.broken("the process was not killed (" + killed.end + ")")
 	}
@@ -139,11 +140,9 @@ func (t *trial) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	t.fact(fmt.Sprintf("on disk: %d commits, %d messages for the person, %d for the model", len(before.Commits), len(before.UI),
-		len(before.API)))
-	t.fact(fmt.Sprintf("the dead process had shown what it did up to commit %d", killed.seq))
-	t.fact(fmt.Sprintf("the command had started; its outcome is not recorded; the diary has %d line", before.diary))
-	t.step("3. roost resume " + killed.task)
+	t.fact(fmt.Sprintf("already on disk: %d saved steps, %d messages", len(before.Commits), len(before.UI)))
+	t.fact(fmt.Sprintf("the command had begun and written %d line; how it ended is not recorded", before.diary))
+	t.step("3. The task continues, as with: roost resume " + killed.task)
 	resumed, err := t.child(ctx, "", "resume", killed.task, "--yes")
 	if err != nil {
 		return err
@@ -152,9 +151,13 @@ func (t *trial) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	t.step("4. What must be true now:")
+	t.step("4. Was anything lost, or done twice? The files before and after:")
 	t.judge(killed, resumed, before, after)
-	return t.verdict()
+	if err := t.verdict(); err != nil {
+		return err
+	}
+	t.next(killed.task)
+	return nil
 }
 
 func (t *trial) broken(why string) error {
@@ -195,8 +198,24 @@ func (t *trial) verdict() error {
 	if bad > 0 {
 		return t.broken(fmt.Sprintf("%d of %d checks did not hold", bad, len(t.checks)))
 	}
-	t.step("Start your own: roost run \"what to do\". Continue any task: roost resume.")
 	return nil
+}
+
+// next prints the commands that fit now.
+func (t *trial) next(id string) {
+	t.step("Nothing was lost. What you can do now:")
+	exe, _ := os.Executable() // without it, the advice for an installed program fits
+	if strings.Contains(exe, string(filepath.Separator)+"go-build") {
+		t.fact("install Roost (this one goes away with `go run`): go install github.com/roost-dev/roost/cmd/roost@latest")
+	}
+	if t.keep {
+		t.fact("read this task: roost --root " + failure.ShellWord(t.root) + " show " + id)
+	}
+	if !slices.ContainsFunc(setup.Providers(), func(p string) bool { return t.a.KeyVariable(p) != "" }) {
+		t.fact("store the key of a model, if you have not yet: roost auth set anthropic")
+	}
+	t.fact("give a model work in this folder: roost run \"what to do\"   or talk with it: roost chat")
+	t.fact("find and continue your tasks, also those of Roo Code and Cline: roost list, roost resume ID")
 }
 
 // onDisk is what a trial's folder holds at one moment.
@@ -231,12 +250,12 @@ func (t *trial) check(ok bool, name, detail string, args ...any) {
 // judge compares the state after the restart with what it must be.
 func (t *trial) judge(killed, resumed childRun, before, after onDisk) {
 	n := len(before.Commits)
-	t.check(killed.seq <= uint64(n), "all that was shown was on disk", "shown up to commit %d, %d on disk", killed.seq, n)
+	t.check(killed.seq <= uint64(n), "all that was shown had been saved", "step %d of %d was the last one shown", killed.seq, n)
 	same := len(after.Commits) > n && slices.Equal(before.Commits, after.Commits[:min(n, len(after.Commits))])
-	t.check(same, "every commit is still there, byte for byte", "%d before, %d after", n, len(after.Commits))
+	t.check(same, "every saved step is still there, unchanged", "%d before, %d after", n, len(after.Commits))
 	api := len(after.API) >= len(before.API) && slices.Equal(before.API, after.API[:min(len(before.API), len(after.API))])
-	t.check(api, "every message of the model's history is still there", "%d before, %d after", len(before.API), len(after.API))
-	t.check(before.diary == 1 && after.diary == 1, "the command's effect happened once", "%d line before the restart, %d after",
+	t.check(api, "every message for the model is still there", "%d before, %d after", len(before.API), len(after.API))
+	t.check(before.diary == 1 && after.diary == 1, "the command ran once, not twice", "it wrote %d line before the restart, %d after",
 		before.diary, after.diary)
 	t.check(strings.Contains(after.note, "before the kill") && before.note == after.note,
 		"the file written before the kill is whole", "%d bytes", len(after.note))
