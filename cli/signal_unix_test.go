@@ -76,7 +76,7 @@ func TestSignalsStopAndSave(t *testing.T) {
 			if len(items) != 1 || items[0].Status != "cancelled" || len(items[0].Damaged) > 0 {
 				t.Fatalf("the task after it: %+v", items)
 			}
-			for _, want := range []string{"stopping and saving; once more ends it at once", "resume: roost resume " + items[0].ID, "was stopped; all is saved", "try: roost resume " + items[0].ID} {
+			for _, want := range []string{"stopping and saving; once more ends it at once", "resume: roost resume " + items[0].ID, "was stopped; everything is saved", "try: roost resume " + items[0].ID} {
 				if !strings.Contains(b.err.String(), want) {
 					t.Errorf("stderr lacks %q:\n%s", want, &b.err)
 				}

@@ -116,9 +116,9 @@ func requireInput(s *task.State, r Request) error {
 		resume += " -C DIR"
 	}
 	return &setup.Error{
-		What: "go on with task " + r.Task,
-		Why:  "it holds no message yet: the program that began it was ended before the first one was saved",
-		Try:  resume + ` "what to do"  # or start anew with roost run, and remove this one: roost delete ` + r.Task,
+		What: "continue task " + r.Task,
+		Why:  "it holds no message yet: the program that started it ended before it saved the first one",
+		Try:  resume + ` "what to do"  # or start a new one with roost run, and delete this one: roost delete ` + r.Task,
 	}
 }
 

@@ -280,6 +280,8 @@ func HTML(ctx context.Context, w io.Writer, v *store.View, o Options) (Report, e
 	p.facts(v)
 	if ui := v.State.UI(); len(ui) > 0 {
 		results, answers, notices := resultsByRow(v.State), answersTo(v), view.ByRow(view.Notices(v.State))
+		p.happened(ctx, v)
+		p.print("<details class=\"rows\"><summary>Requests, checkpoints and the like are hidden; open this to show them</summary></details>\n")
 		p.print("<main>\n")
 		from := 0
 		for part := range slices.Chunk(ui, Together) {
@@ -304,6 +306,7 @@ func HTML(ctx context.Context, w io.Writer, v *store.View, o Options) (Report, e
 		p.print("</main>\n")
 	}
 	if api := v.State.API(); len(api) > 0 {
+		p.day = ""
 		p.print("<details class=\"api\"><summary>What the model saw: %d messages</summary>\n", len(api))
 		for e := range elements(ctx, v, "api", api, 0, &r) {
 			p.item(view.API(p.set.mask.json(e.Raw), e.Number), "api")
@@ -322,7 +325,8 @@ func HTML(ctx context.Context, w io.Writer, v *store.View, o Options) (Report, e
 type page struct {
 	out   *bufio.Writer
 	set   *typesetter
-	shown int // bytes of pictures
+	shown int    // bytes of pictures
+	day   string // of the message that was written last
 }
 
 func (p *page) print(format string, args ...any) { fmt.Fprintf(p.out, format, args...) }
@@ -370,23 +374,39 @@ func (p *page) facts(v *store.View) {
 
 func clock(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02 15:04:05 UTC") }
 
-// item writes one message. anchor makes its number a link target.
+// item writes one message. anchor makes its number a link target. The day is written once, above its first message.
 func (p *page) item(it view.Item, anchor string) {
-	p.print("<section class=\"%s\" id=\"%s-%d\"><header><a href=\"#%s-%d\">#%d</a> %s", it.Class, anchor, it.Number, anchor,
+	class := string(it.Class)
+	if isNoise(it) {
+		class += " noise"
+	}
+	if it.TS != 0 {
+		if day := time.UnixMilli(it.TS).UTC().Format(time.DateOnly); day != p.day {
+			p.day = day
+			p.print("<p class=\"day\">%s</p>\n", day)
+		}
+	}
+	p.print("<section class=\"%s\" id=\"%s-%d\"><header><a href=\"#%s-%d\">#%d</a> %s", class, anchor, it.Number, anchor,
 		it.Number, it.Number, p.headline(it))
 	if it.TS != 0 {
-		p.print(" <time>%s</time>", clock(it.TS))
+		p.print(" <time>%s</time>", time.UnixMilli(it.TS).UTC().Format("15:04"))
 	}
 	p.print("</header>\n")
 	p.body(it)
 	p.print("</section>\n")
 }
 
-// headline is the first line of an item; a command of many lines is shown whole.
+// headline is the first line of an item; a command of many lines is shown whole. What a tool works on is apart from what
+// it does.
 func (p *page) headline(it view.Item) string {
 	it.Images = 0 // they come below
 	first, rest, more := strings.Cut(view.Headline(it), "\n")
 	text := "<b>" + p.set.plain(first) + "</b>"
+	if verb, object := view.Verb(it.Title); it.Class == view.Tool && object != "" {
+		if lead, after, ok := strings.Cut(first, verb+" "); ok {
+			text = "<b>" + p.set.plain(lead+verb) + "</b> <code>" + p.set.plain(after) + "</code>"
+		}
+	}
 	if more {
 		text += "<pre>" + p.set.plain(rest) + "</pre>"
 	}

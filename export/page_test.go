@@ -42,8 +42,8 @@ func TestPageShowsResultsBelowTheirRows(t *testing.T) {
 	inert(t, page)
 	main := page[strings.Index(page, "<main>"):strings.Index(page, "</main>")]
 	for _, want := range []string{
-		`id="ui-2"`, `<b>tool read a.go</b>`, `<div class="output"><header><b>output</b></header>`, masked + " &lt;script&gt;of a.go",
-		`<b>tool edit a.go</b>`, `<span class="removed">-x &lt;b&gt;`, `<span class="added">+y`, `<b>denied</b>`, "The user denied this operation.", "<b>model (no words)</b>",
+		`id="ui-2"`, `<b>tool read</b> <code>a.go</code>`, `<div class="output"><header><b>output</b></header>`, masked + " &lt;script&gt;of a.go",
+		`<b>tool edit</b> <code>a.go</code>`, `<span class="removed">-x &lt;b&gt;`, `<span class="added">+y`, `<b>denied</b>`, "The user denied this operation.", "<b>model (no words)</b>",
 	} {
 		if !strings.Contains(main, want) {
 			t.Errorf("the conversation lacks %s:\n%s", want, main)
@@ -53,7 +53,7 @@ func TestPageShowsResultsBelowTheirRows(t *testing.T) {
 		t.Error("the result does not stand in the section of its row")
 	}
 	api := page[strings.Index(page, `<details class="api">`):]
-	for _, want := range []string{"<p>do it</p>", "<b>· environment details</b>", "<details><summary>1 lines</summary><pre>all of it</pre>", "<b>tool apply_diff a.go</b>", `id="api-5"`} {
+	for _, want := range []string{"<p>do it</p>", "<b>· environment details</b>", "<details><summary>1 lines</summary><pre>all of it</pre>", "<b>tool apply_diff</b> <code>a.go</code>", `id="api-5"`} {
 		if !strings.Contains(api, want) {
 			t.Errorf("what the model saw lacks %s:\n%s", want, api)
 		}
@@ -136,7 +136,7 @@ func TestPagesOfOddText(t *testing.T) {
 	_, err := HTML(t.Context(), &out, newStorage(t, files).open("t1"), Options{Mask: redact.New()})
 	fixture.NoError(t, err)
 	inert(t, out.String())
-	for _, want := range []string{"{{.}} {% x %} ${y} #{z} &lt;%= 1 %&gt;", "<b>tool $ cat &lt;&lt;E</b><pre>&lt;b&gt;\nE</pre>", "a: &lt;i&gt;"} {
+	for _, want := range []string{"{{.}} {% x %} ${y} #{z} &lt;%= 1 %&gt;", "<b>tool $</b> <code>cat &lt;&lt;E</code><pre>&lt;b&gt;\nE</pre>", "a: &lt;i&gt;"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the page lacks %s", want)
 		}
@@ -187,6 +187,47 @@ func TestFactsAboveAPage(t *testing.T) {
 	} {
 		if got := facts(sum); got != want {
 			t.Errorf("got  %swant %s", got, want)
+		}
+	}
+}
+
+// The head of a page lists what happened, and links to the person's prompts; rows that only serve looking for a fault are
+// marked, and the page's style hides them until the reader opens a fold. There is no script, and no markup of a text.
+func TestHeadOfAPage(t *testing.T) {
+	const day = 1776200000000 // 2026-04-14 20:53:20 UTC
+	row := func(after int64, kind, text string) string {
+		typ, name, _ := strings.Cut(kind, ":")
+		return fmt.Sprintf(`{"ts":%d,"type":%q,%q:%q,"text":%q}`, day+after*1000, typ, typ, name, text)
+	}
+	files := folder("["+strings.Join([]string{
+		row(0, "say:text", "paint the <b>fence</b>"), row(1, "say:api_req_started", `{"cost":1.25,"tokensIn":1500,"tokensOut":20}`),
+		row(60, "ask:command", "make <paint>\nsecond line"), row(61, "say:checkpoint_saved", "abc"), row(4000, "say:user_feedback", "now "+secret),
+		row(90000, "say:completion_result", "done"),
+	}, ",")+"]", "[]")
+	var out bytes.Buffer
+	r, err := HTML(t.Context(), &out, newStorage(t, files).open("t1"), Options{Mask: redact.New()})
+	fixture.NoError(t, err)
+	page := out.String()
+	inert(t, page)
+	for _, want := range []string{
+		"<th>Time</th><td>2026-04-14 20:53 to 2026-04-15 21:53 UTC (1 day 1 h)</td>", `<th>Commands</th><td><ul><li><a href="#ui-3"><code>make &lt;paint&gt;</code></a></li></ul></td>`,
+		"<th>Cost</th><td>$1.25, 1.5k tokens in, 20 out</td>", "<b>2 prompts</b>", `<li><a href="#ui-1">paint the &lt;b&gt;fence&lt;/b&gt;</a></li>`,
+		`<li><a href="#ui-5">now ` + masked, `<section class="request noise" id="ui-2">`, `<section class="note noise" id="ui-4">`, `<p class="day">2026-04-14</p>`, `<p class="day">2026-04-15</p>`,
+		"<time>22:00</time>", "details.rows:not([open]) ~ main section.noise", `<details class="rows"><summary>`,
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("got a page without %s:\n%s", want, page[strings.Index(page, "<body>"):])
+		}
+	}
+	if r.Masked != 1 || strings.Contains(page, keyBody) {
+		t.Errorf("got %d masked, want the one secret counted once, and not on the page", r.Masked)
+	}
+}
+
+func TestDollars(t *testing.T) {
+	for usd, want := range map[money.USD]string{0: "$0.00", 1: "$0.000001", 9_999: "$0.009999", 10_000: "$0.01", 14_999: "$0.01", 15_000: "$0.02", 1_999_999: "$2.00", 75_047_291: "$75.05"} {
+		if got := dollars(usd); got != want {
+			t.Errorf("%d: got %s, want %s", usd, got, want)
 		}
 	}
 }

@@ -213,14 +213,14 @@ func SetupProblem(err error) *api.Problem {
 		p.Errors = []api.Wrong{{Parameter: "/mode", Detail: noMode.Error()}}
 		return p
 	case errors.As(err, &unknown):
-		p := api.NewProblem(http.StatusUnprocessableEntity, "unknown_profile", "Whom to ask is not known", unknown.Error(),
+		p := api.NewProblem(http.StatusUnprocessableEntity, "unknown_profile", "The task's profile is not known here", unknown.Error(),
 			"give \"profile\", or \"provider\" and \"model\", as to POST /v1/tasks/{id}/runs",
 			"roost config set source_profiles."+unknown.Source+" NAME  # for all tasks of that source")
 		p.Errors = []api.Wrong{{Parameter: "/profile", Detail: unknown.Error()}}
 		p.Task, p.Unknown = unknown.Task, &api.UnknownProfile{Name: unknown.Profile, Source: unknown.Source}
 		return p
 	case errors.As(err, &config):
-		return api.NewProblem(http.StatusUnprocessableEntity, "configuration", "It cannot be done as things are set up",
+		return api.NewProblem(http.StatusUnprocessableEntity, "configuration", "A setting is missing or wrong",
 			config.Error(), overHTTP(config.Try))
 	case errors.Is(err, labels.ErrInvalid):
 		return api.NewProblem(http.StatusUnprocessableEntity, "validation_failed", "It cannot be a label", err.Error())
@@ -458,7 +458,7 @@ func LocalProblem(err error) *api.Problem {
 		return api.NewProblem(http.StatusConflict, "task_busy", "own the task", err.Error(),
 			"roost show ID  # or wait until the other program is done").Later("")
 	case errors.Is(err, journal.ErrFenced):
-		return api.NewProblem(http.StatusConflict, "task_fenced", "go on with the task", err.Error(), "roost list")
+		return api.NewProblem(http.StatusConflict, "task_fenced", "continue the task", err.Error(), "roost list")
 	case errors.As(err, &root):
 		detail := root.Check
 		if root.Err != nil {

@@ -73,6 +73,20 @@ func tool(it *Item, text string) {
 	}
 }
 
+// Verb divides the title of a tool's row: what is done ("search code", "$"), and on what.
+func Verb(title string) (verb, object string) {
+	for _, v := range verbs {
+		if strings.HasPrefix(title, v+" ") && len(v) > len(verb) {
+			verb = v
+		}
+	}
+	if verb == "" {
+		verb, object, _ = strings.Cut(title, " ")
+		return verb, object
+	}
+	return verb, title[len(verb)+1:]
+}
+
 // omitted are members that add nothing for a reader of the row.
 var omitted = set("id key batchFiles diffStats originalContent isOutsideWorkspace " +
 	"isProtected operationIsLocatedInWorkspace startLineNumbers")

@@ -100,7 +100,7 @@ func OnlySubcommands(cmd *cobra.Command, args []string) error {
 
 // FlagError turns a flag that cobra cannot read into a Failure.
 func FlagError(cmd *cobra.Command, err error) error {
-	f := Usage("read the flags of "+cmd.CommandPath(), err.Error(), cmd.CommandPath()+" --help")
+	f := Usage("run "+cmd.CommandPath(), err.Error(), cmd.CommandPath()+" --help")
 	if invalid, is := errors.AsType[*pflag.InvalidValueError](err); is {
 		f.What = cmd.CommandPath() + " --" + invalid.GetFlag().Name + " " + invalid.GetValue()
 		kind := invalid.GetFlag().Value.Type()
@@ -271,13 +271,13 @@ func failureOfProblem(p *client.Problem) *Failure {
 	resume := "roost resume " + p.Task
 	switch p.Code { // those of a run, in the words of a command line
 	case "untrusted_settings":
-		f.What, f.Why = "go on with task "+p.Task, "it "+strings.TrimPrefix(f.Why, "task "+p.Task+" ")
+		f.What, f.Why = "continue task "+p.Task, "it "+strings.TrimPrefix(f.Why, "task "+p.Task+" ")
 		f.Try = "roost root trust  # if the root is yours; or " + resume + " on a terminal, which asks"
 	case "other_model":
-		f.What = "go on with task " + p.Task
+		f.What = "continue task " + p.Task
 		f.Try = resume + " --model " + ShellWord(p.Model) + "  # or another model or --provider that has it"
 	case "unknown_profile":
-		f.What, f.Why = "continue the task "+p.Task+" with its profile", f.Why+"; the editor's settings hold it"
+		f.What, f.Why = "continue task "+p.Task+" with its profile", f.Why+"; the editor's settings hold it"
 		f.Try = resume + " --profile NAME  # or --provider NAME; for all such tasks of its source: " + f.Try
 	}
 	if p.Code == "configuration" {
@@ -322,7 +322,7 @@ func Of(err error) *Failure {
 	case errors.As(err, &un):
 		return &Failure{Exit: ExitServer, Code: "server_unreachable", What: "reach the server " + un.Base, Why: un.Err.Error(),
 			Retryable: true,
-			Try:       "roost serve  # or leave --server and ROOST_SERVER out"}
+			Try:       "roost serve  # or work without one: drop --server and ROOST_SERVER"}
 	}
 	f := &Failure{Exit: ExitFailed, Code: "failed", What: itFailed, Why: err.Error(), Try: nothing}
 	var (
@@ -338,12 +338,12 @@ func Of(err error) *Failure {
 		return failureOfProblem(near)
 	case errors.As(err, &provider):
 		f.Retryable = provider.Retryable()
-		is(ExitProvider, "provider_error", "ask the model")
+		is(ExitProvider, "provider_error", "get an answer from the model")
 		if provider.Kind == llm.Auth {
 			f.Exit, f.Code = ExitConfig, "provider_auth"
 		}
 	case errors.Is(err, context.DeadlineExceeded):
-		is(ExitTimeout, "timeout", "finish in time")
+		is(ExitTimeout, "timeout", "finish within the time limit")
 	case errors.Is(err, context.Canceled):
 		is(ExitCancelled, "cancelled", "finish")
 	case errors.Is(err, os.ErrPermission):
@@ -398,7 +398,7 @@ func OfOutcome(task string, o engine.Outcome, stopped int) *Failure {
 		f.Exit, f.Code, f.What = ExitInput, "input_needed", "the run of task "+task+" waits for an answer"
 		f.Try = resume + ` "your answer"`
 	case "denied":
-		f.Exit, f.Code, f.What = ExitDenied, "denied", "the run of task "+task+" was denied what it needs"
+		f.Exit, f.Code, f.What = ExitDenied, "denied", "the run of task "+task+" stopped because it was denied what it needs"
 	case "limit":
 		f.Exit, f.Code, f.What = ExitLimit, "limit_reached", "the run of task "+task+" stopped at a limit"
 		if o.Code == "timeout" {
@@ -406,7 +406,7 @@ func OfOutcome(task string, o engine.Outcome, stopped int) *Failure {
 		}
 		f.Try += limitFlags[o.Code]
 	case "cancelled", "interrupted":
-		f.Exit, f.Code, f.What = ExitCancelled, "cancelled", "the run of task "+task+" was stopped; all is saved"
+		f.Exit, f.Code, f.What = ExitCancelled, "cancelled", "the run of task "+task+" was stopped; everything is saved"
 		if stopped != 0 {
 			f.Exit = stopped
 		}
@@ -423,7 +423,7 @@ var limitFlags = map[string]string{
 	"turns":     " --max-turns N",
 	"cost":      " --max-cost AMOUNT",
 	"cost_task": " --max-cost-task AMOUNT",
-	"cost_day":  " --max-cost-day AMOUNT  # or go on tomorrow",
+	"cost_day":  " --max-cost-day AMOUNT  # or continue tomorrow",
 }
 
 // failedRuns are what a run failed of, by the code of its outcome.
@@ -448,16 +448,16 @@ var Codes = []struct {
 }{
 	{ExitDone, "done"},
 	{ExitFailed, "failed"},
-	{ExitUsage, "wrong usage"},
+	{ExitUsage, "wrong command line"},
 	{ExitDenied, "denied"},
 	{ExitNotFound, "not found"},
-	{ExitTimeout, "time-out"},
+	{ExitTimeout, "out of time"},
 	{ExitCancelled, "cancelled"},
-	{ExitConfig, "configuration"},
-	{ExitInput, "an answer is needed and no user can be asked"},
+	{ExitConfig, "a setting, key or folder is missing or wrong"},
+	{ExitInput, "the run needs an answer, and there is no terminal to ask on"},
 	{ExitLimit, "a limit was reached: turns, cost, mistakes"},
 	{ExitProvider, "the provider failed after retries"},
-	{ExitBusy, "busy, or a conflict"},
+	{ExitBusy, "the task or server is busy, or a change conflicts"},
 	{ExitDamaged, "damaged or stale data was found"},
 	{ExitServer, "the server cannot be reached"},
 	{ExitHangup, "ended by SIGHUP"},
@@ -595,7 +595,7 @@ func providerAdvice(task string, err error) (try, why string) {
 	switch {
 	case p.Kind == llm.Auth:
 		variable := strings.ToUpper(strings.ReplaceAll(p.Provider, "-", "_")) + "_API_KEY"
-		return "roost auth set " + p.Provider + " && " + resume + "  # a key in " + variable + " goes before it", ""
+		return "roost auth set " + p.Provider + " && " + resume + "  # a key in " + variable + " overrides it", ""
 	case p.Kind != llm.Invalid:
 		return "", ""
 	case toolless(said):

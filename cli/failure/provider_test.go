@@ -16,7 +16,7 @@ func TestProviderAdvice(t *testing.T) {
 		err      llm.Error
 		try, why string
 	}{
-		{llm.Error{Kind: llm.Auth, Status: 401, Message: "invalid x-api-key"}, "roost auth set openai && roost resume id  # a key in OPENAI_API_KEY goes before it", ""},
+		{llm.Error{Kind: llm.Auth, Status: 401, Message: "invalid x-api-key"}, "roost auth set openai && roost resume id  # a key in OPENAI_API_KEY overrides it", ""},
 		{llm.Error{Kind: llm.Invalid, Status: 404, Message: "model: foo"}, "roost resume id --model NAME  # roost models --provider openai", ""},
 		{llm.Error{Kind: llm.Invalid, Status: 400, Message: "The model `foo` does not exist"}, "roost resume id --model NAME", ""},
 		{llm.Error{Kind: llm.Invalid, Status: 400, Message: "gemma:2b does not support tools"}, "roost resume id --model NAME", "call tools"},

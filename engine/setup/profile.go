@@ -364,8 +364,8 @@ func (r Resolver) Provider(s task.Settings) (Provider, error) {
 	switch s.Provider {
 	case "":
 		return choice, &Error{
-			What: "ask a model",
-			Why:  "no provider is named and no key was found",
+			What: "use a model",
+			Why:  "no provider is configured, and no API key was found",
 			Try: "roost auth set anthropic  # or openai, google; or set ANTHROPIC_API_KEY, OPENAI_API_KEY or " +
 				"GEMINI_API_KEY. roost try needs no key",
 		}
@@ -436,7 +436,7 @@ func CheckAddress(base string) error { return wire.CheckAddress(base) }
 // task would show it.
 func checkAddress(base, where string) error {
 	if err := wire.CheckAddress(base); err != nil {
-		return &Error{"ask a model at its address", err.Error(),
+		return &Error{"use the provider's address", err.Error(),
 			"name the address without it (" + where + "), and keep the key apart: roost auth set PROVIDER"}
 	}
 	return nil

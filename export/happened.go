@@ -1,0 +1,223 @@
+package export
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/money"
+	"github.com/roost-dev/roost/store"
+	"github.com/roost-dev/roost/store/spend"
+	"github.com/roost-dev/roost/task"
+	"github.com/roost-dev/roost/view"
+)
+
+// Bounds of the lists in the head of a page; what is beyond them is counted.
+const (
+	maxPrompts  = 200
+	maxListed   = 50
+	promptRunes = 100
+)
+
+// prompts are the kinds of rows that hold a person's words, beside the first row; commandRows those of commands.
+var (
+	prompts     = []string{"say:user_feedback", "say:task"}
+	commandRows = []string{"ask:command", "say:command"}
+)
+
+// happened writes the head of a page: how long the task took, which files it changed, which commands it asked for, what
+// each model cost, and the person's prompts as links. It reads only the rows that it lists.
+func (p *page) happened(ctx context.Context, v *store.View) {
+	before := p.set.mask.count // what is listed here is on the page again, and counts there
+	defer func() { p.set.mask.count = before }()
+	rows := v.State.UI()
+	p.print("<table class=\"happened\">\n")
+	line := func(name, html string) {
+		if html != "" {
+			p.print("<tr><th>%s</th><td>%s</td></tr>\n", name, html)
+		}
+	}
+	line("Time", period(rows))
+	line("Files changed", p.list(changedFiles(v.State)))
+	line("Commands", p.list(p.chosen(ctx, v, rows, maxListed, func(_ int, m *task.Message) bool { return slices.Contains(commandRows, m.Kind()) })))
+	line("Cost", p.costs(ctx, v))
+	p.print("</table>\n")
+	said := p.chosen(ctx, v, rows, maxPrompts, func(i int, m *task.Message) bool {
+		return i == 0 || slices.Contains(prompts, m.Kind())
+	})
+	if said.total > 1 {
+		p.print("<div class=\"prompts\"><b>%d prompts</b><ol>\n", said.total)
+		for i, text := range said.texts {
+			p.print("<li><a href=\"#ui-%d\">%s</a></li>\n", said.numbers[i], p.set.title(text))
+		}
+		p.print("</ol></div>\n")
+	}
+}
+
+// listing is the beginning of a list and how many entries the whole has.
+type listing struct {
+	texts   []string
+	numbers []int // of rows
+	total   int
+}
+
+// list is a listing as HTML, folded when it is long.
+func (p *page) list(l listing) string {
+	if l.total == 0 {
+		return ""
+	}
+	var b strings.Builder
+	fold := l.total > 5
+	if fold {
+		fmt.Fprintf(&b, "<details><summary>%d</summary>", l.total)
+	}
+	b.WriteString("<ul>")
+	for i, text := range l.texts {
+		entry := "<code>" + p.set.title(text) + "</code>"
+		if l.numbers != nil {
+			entry = fmt.Sprintf("<a href=\"#ui-%d\">%s</a>", l.numbers[i], entry)
+		}
+		b.WriteString("<li>" + entry + "</li>")
+	}
+	if more := l.total - len(l.texts); more > 0 {
+		fmt.Fprintf(&b, "<li>and %d more</li>", more)
+	}
+	b.WriteString("</ul>")
+	if fold {
+		b.WriteString("</details>")
+	}
+	return b.String()
+}
+
+// chosen are the texts of some rows, each with its first line only.
+func (p *page) chosen(ctx context.Context, v *store.View, rows []*task.Message, most int, is func(int, *task.Message) bool) (l listing) {
+	var some []*task.Message
+	var numbers []int
+	for i, m := range rows {
+		if !is(i, m) {
+			continue
+		}
+		if l.total++; len(some) < most {
+			some, numbers = append(some, m), append(numbers, i+1)
+		}
+	}
+	for e := range elements(ctx, v, "ui", some, 0, &Report{}) { // what cannot be read is reported with its row
+		it := view.UI(p.set.mask.json(e.Raw), numbers[e.Number-1])
+		text := strings.TrimSpace(it.Body)
+		if it.Class == view.Tool {
+			_, text = view.Verb(it.Title)
+		}
+		text, _, _ = strings.Cut(text, "\n")
+		if r := []rune(text); len(r) > promptRunes {
+			text = string(r[:promptRunes]) + "…"
+		}
+		if text == "" {
+			text = "#" + fmt.Sprint(numbers[e.Number-1])
+		}
+		l.texts, l.numbers = append(l.texts, text), append(l.numbers, numbers[e.Number-1])
+	}
+	return l
+}
+
+// changedFiles are the files that the task's agent changed, by path.
+func changedFiles(s *task.State) (l listing) {
+	for _, f := range s.FilesEver() {
+		if (f.RooEdit > 0 || f.Source == "roo_edited") && !slices.Contains(l.texts, f.Path) {
+			l.texts = append(l.texts, f.Path)
+		}
+	}
+	slices.Sort(l.texts)
+	l.total = len(l.texts)
+	l.texts = l.texts[:min(l.total, maxListed)]
+	return l
+}
+
+// period is when the rows begin and end, "" when they have no times.
+func period(rows []*task.Message) string {
+	var first, last int64
+	for _, m := range rows {
+		if ts := m.TS(); ts > 0 {
+			if first == 0 {
+				first = ts
+			}
+			last = max(last, ts)
+		}
+	}
+	if first == 0 {
+		return ""
+	}
+	from, to := time.UnixMilli(first).UTC(), time.UnixMilli(last).UTC()
+	end := to.Format("15:04")
+	if from.Format(time.DateOnly) != to.Format(time.DateOnly) {
+		end = to.Format("2006-01-02 15:04")
+	}
+	return from.Format("2006-01-02 15:04") + " to " + end + " UTC (" + lasted(to.Sub(from)) + ")"
+}
+
+// lasted is a duration in the two units that matter.
+func lasted(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%d s", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%d min", int(d.Minutes()))
+	case d < 24*time.Hour:
+		return fmt.Sprintf("%d h %d min", int(d.Hours()), int(d.Minutes())%60)
+	}
+	return fmt.Sprintf("%d day%s %d h", int(d.Hours())/24, view.Plural(int(d.Hours())/24), int(d.Hours())%24)
+}
+
+// costs is what each model spent, as HTML.
+func (p *page) costs(ctx context.Context, v *store.View) string {
+	list, err := spend.Expenses(ctx, v)
+	if err != nil {
+		return "" // the sum is in the line of facts
+	}
+	sums := map[string]api.Usage{}
+	var names []string
+	for _, e := range list {
+		if !e.Usage.NonZero() {
+			continue
+		}
+		name := strings.Trim(e.Provider+"/"+e.Model, "/")
+		if _, known := sums[name]; !known {
+			names = append(names, name)
+		}
+		sums[name] = sums[name].Plus(e.Usage)
+	}
+	slices.SortStableFunc(names, func(a, b string) int { return int(sums[b].Micros() - sums[a].Micros()) })
+	var lines []string
+	for _, name := range names {
+		u, cost := sums[name], "unknown price"
+		if u.Cost != nil {
+			cost = dollars(*u.Cost)
+		}
+		text := fmt.Sprintf("%s, %s tokens in, %s out", cost, view.Count(u.TokensIn), view.Count(u.TokensOut))
+		if name != "" {
+			text = name + ": " + text
+		}
+		lines = append(lines, p.set.plain(text))
+	}
+	return strings.Join(lines, "<br>")
+}
+
+// dollars is an amount to the cent, and to the millionth below a cent.
+func dollars(u money.USD) string {
+	if u > 0 && u < 10_000 {
+		return "$" + u.String()
+	}
+	return fmt.Sprintf("$%d.%02d", (u+5000)/1_000_000, (u+5000)/10_000%100)
+}
+
+// noisy are the kinds of rows, by their beginnings, that only somebody who looks for a fault wants to see.
+var noisy = []string{"say:api_req", "ask:api_req", "say:checkpoint", "say:deleted_api_reqs", "say:shell_integration", "say:too_many_tools",
+	"say:task_progress", "say:conditional_rules", "say:hook_status", "say:browser_session", "ask:completion_result", "ask:resume"}
+
+// isNoise reports whether a row is hidden until the reader asks for it.
+func isNoise(it view.Item) bool {
+	return it.Class == view.Request || it.Class == view.Note && it.TS != 0 &&
+		slices.ContainsFunc(noisy, func(kind string) bool { return strings.HasPrefix(it.Kind, kind) })
+}
