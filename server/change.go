@@ -140,6 +140,9 @@ func (s *Server) act(a *asked) (*idempotency.Answer, error) {
 		return nil, err
 	}
 	s.audit(a, out.doc)
+	if out.then != nil {
+		out.then()
+	}
 	done := idempotency.Answer{Status: a.route.success(), Head: map[string]string{}, Follow: out.follow}
 	if a.route.also != 0 && madeNothing(out.doc) {
 		done.Status = a.route.also

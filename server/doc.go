@@ -9,7 +9,7 @@
 // has ids that follow from the key, so that a repeat after a crash finishes what the first
 // one began. If-Match wants the task as it was seen.
 //
-// Who may ask. Every route but /healthz, /readyz and /login wants the token, as a bearer
+// Who may ask. Every route but /, /healthz, /readyz and /login wants the token, as a bearer
 // or as the cookie that the log-in link sets. A request must name a host that the
 // server knows (against names that are made to point here), and an unsafe one must not
 // come from another site. Pages of other sites may read no answer, except those of Options.Origins.

@@ -80,7 +80,7 @@ func (s *Server) refuse(r *http.Request) *api.Problem {
 		return problem(http.StatusForbidden, "origin_denied", "Another site may not ask that",
 			"the request comes from the origin "+report.Clip(r.Header.Get("Origin")))
 	}
-	open := r.URL.Path == "/healthz" || r.URL.Path == "/readyz" || r.URL.Path == "/login"
+	open := r.URL.Path == "/healthz" || r.URL.Path == "/readyz" || r.URL.Path == "/login" || r.URL.Path == "/" && safe(r.Method)
 	if !open {
 		ok, byCookie := s.door.knows(r)
 		switch {

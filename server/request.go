@@ -58,6 +58,7 @@ type route struct {
 // purpose is what the page has about a route or a group of parameters.
 type purpose struct {
 	tag, summary string
+	example      string // of a body, as JSON; "" = none
 	params       []param
 }
 
@@ -77,6 +78,7 @@ type reply struct {
 	head   http.Header           // besides those that follow from the document; see headOf
 	doc    any                   // nil = no body
 	follow *idempotency.Followed // the run for a client that wants a stream instead
+	then   func()                // what comes after the log's line about the request; nil = nothing
 }
 
 // asked is a request to a route.

@@ -16,7 +16,8 @@ import (
 // routesPage describes all routes: under the line [tag], each with its purpose and its parameters. A parameter has its
 // name, its kind and its meaning; the kind is that of param, or the words a|b of which it is one, the words a,b of which
 // it has some, or the bounds and the default of a number, as 1..1000=100; 0 is no bound. @name is a group of parameters;
-// @path and @header describe the variable parts of paths, and the headers.
+// @path and @header describe the variable parts of paths, and the headers. A line that begins with = is an example of the
+// body, as JSON.
 //
 //go:embed routes.txt
 var routesPage string
@@ -40,6 +41,8 @@ func purposes() (all map[string]*purpose, tags []schema.Object) {
 			all[line] = now
 		case name[0] == '@':
 			now.params = append(now.params, all[name].params...)
+		case name == "=":
+			now.example = rest
 		case now.summary == "" && now.tag != "":
 			now.summary = text
 		default:
@@ -140,7 +143,11 @@ func (rt route) described(types schema.Types, problem schema.Object, docs map[st
 		if rt.method == http.MethodPatch {
 			media = patchMedia
 		}
-		op["requestBody"] = schema.Object{"required": schema.Required(rt.body), "content": content(types, bodies{media: rt.body})}
+		documents := content(types, bodies{media: rt.body})
+		if rt.example != "" {
+			documents[media] = schema.Object{"schema": types.Of(rt.body), "example": json.RawMessage(rt.example)}
+		}
+		op["requestBody"] = schema.Object{"required": schema.Required(rt.body), "content": documents}
 	}
 	if rt.open {
 		op["security"] = []schema.Object{}
@@ -227,7 +234,7 @@ func (rt route) answers(give func(status int, about string, documents bodies)) {
 	switch {
 	case rt.path == "/login":
 		give(http.StatusNoContent, "logged in, and the cookie is set, for who accepts application/json", nil)
-		give(http.StatusSeeOther, "logged in, and the cookie is set: on to the tasks", nil)
+		give(http.StatusSeeOther, "logged in, and the cookie is set: on to the front page", nil)
 	case rt.media == "text/plain":
 		give(http.StatusOK, "text", bodies{rt.media: ""})
 	case rt.media == streamMedia:

@@ -269,7 +269,7 @@ func TestMethodsAndRoutes(t *testing.T) {
 			t.Errorf("OPTIONS %s: %s, Allow: %s", path, resp.Status, resp.Header.Get("Allow"))
 		}
 	}
-	for _, path := range []string{"/", "/v1", "/v2/tasks", "/v1/nothing", g.path("/messages/1")} {
+	for _, path := range []string{"/v1", "/v2/tasks", "/v1/nothing", g.path("/messages/1")} {
 		g.refused(404, "no_such_route", "GET", path)
 	}
 	resp := g.ask("HEAD", g.path(""))

@@ -221,6 +221,7 @@ func (s *Server) muxOf(list []route) *http.ServeMux {
 			fail(w, r, p)
 		})
 	}
+	mux.HandleFunc("GET /{$}", s.front)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		fail(w, r, problem(http.StatusNotFound, "no_such_route", "There is no such route",
 			"nothing is served at "+report.Clip(r.URL.Path), "GET /openapi.json"))

@@ -66,8 +66,7 @@ func (s *Server) quit(a *asked, how api.Stop) (*reply, error) {
 			"it runs a task in a terminal, and ends with it", "POST /v1/tasks/{id}/cancel")
 	}
 	s.Leave()
-	s.opt.Stop(how.Now)
-	return &reply{doc: s.state()}, nil
+	return &reply{doc: s.state(), then: func() { s.opt.Stop(how.Now) }}, nil
 }
 
 // Leave marks the server as ending: /readyz reports it, and the server refuses new runs. It answers requests until
@@ -178,7 +177,7 @@ func (s *Server) login(w http.ResponseWriter, a *asked) *api.Problem {
 		w.WriteHeader(http.StatusNoContent)
 		return nil
 	}
-	http.Redirect(w, a.Request, "/v1/tasks", http.StatusSeeOther)
+	http.Redirect(w, a.Request, "/", http.StatusSeeOther)
 	return nil
 }
 

@@ -93,7 +93,7 @@ func TestLogIn(t *testing.T) {
 		t.Error("a look ahead logs in")
 	}
 	resp := g.ask("GET", link, "Authorization: ")
-	if resp.StatusCode != http.StatusSeeOther || resp.Header.Get("Location") != "/v1/tasks" || len(resp.Cookies()) != 1 {
+	if resp.StatusCode != http.StatusSeeOther || resp.Header.Get("Location") != "/" || len(resp.Cookies()) != 1 {
 		t.Fatal(resp.Status, resp.Header)
 	}
 	c := resp.Cookies()[0]
