@@ -15,7 +15,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
-	"unicode/utf8"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -554,16 +553,4 @@ func (t *tail) lastLines() string {
 		}
 	}
 	return strings.Join(keep[max(0, len(keep)-tailLines):], "\n")
-}
-
-// cut shortens a text to so many bytes, at a character.
-func cut(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	most -= len("…")
-	for most > 0 && !utf8.RuneStart(text[most]) {
-		most--
-	}
-	return text[:most] + "…"
 }

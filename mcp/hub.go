@@ -300,16 +300,6 @@ func repairedSchema(raw []byte) (json.RawMessage, error) {
 	return json.Marshal(schema)
 }
 
-// printable is a server's text without characters that control a terminal or the direction of text.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r != '\n' && r != '\t' && steers(r) {
-			return -1
-		}
-		return r
-	}, strings.ToValidUTF8(text, "\uFFFD"))
-}
-
 // Resource is something that a server offers for reading.
 type Resource struct {
 	URI         string

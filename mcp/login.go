@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -22,12 +21,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 )
 
-// Bounds of a log-in.
-const (
-	LoginTime = 10 * time.Minute // for the person in the browser
-	stepTime  = 30 * time.Second // for one request to a server
-	maxAnswer = 1 << 20          // bytes of an answer
-)
+// LoginTime is how long a person may take in the browser.
+const LoginTime = 10 * time.Minute
 
 // ErrNoLogin means that a server answers without a log-in.
 var ErrNoLogin = errors.New("the server wants no log-in")
@@ -111,13 +106,6 @@ type loginPlan struct {
 	basic          bool // the secret goes into a header
 }
 
-// newAuthClient follows no redirect: a token or a code must not go to an address that nobody checked.
-func newAuthClient() *http.Client {
-	t := http.DefaultTransport.(*http.Transport).Clone() //nolint:errorlint,forcetypeassert // the library documents this type
-	t.DisableKeepAlives = true
-	return &http.Client{Transport: t, Timeout: stepTime, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-}
-
 // discover asks a server who logs people in to it.
 func discover(ctx context.Context, s Server, workspace string, env func(string) string) (*loginPlan, error) {
 	full, err := s.expanded(workspace, env)
@@ -168,16 +156,6 @@ func discover(ctx context.Context, s Server, workspace string, env func(string) 
 		}
 	}
 	return p, nil
-}
-
-// authorized reports whether a definition brings its own Authorization header.
-func (s Server) authorized() bool {
-	for name := range s.Headers {
-		if strings.EqualFold(name, "Authorization") {
-			return true
-		}
-	}
-	return false
 }
 
 // secure reports whether what is sent to an address stays unread on the way.
@@ -319,58 +297,4 @@ func (p *loginPlan) callbackHandler(state string, answers chan<- callback) http.
 		default: // a second one
 		}
 	})
-}
-
-// tokenAnswer is what a token endpoint answers.
-type tokenAnswer struct {
-	Access  string `json:"access_token"`
-	Type    string `json:"token_type"`
-	Refresh string `json:"refresh_token"`
-	Expires any    `json:"expires_in"` // seconds; some servers write it as a text
-	Error   string `json:"error"`
-	About   string `json:"error_description"`
-}
-
-// ask gets tokens for a grant, and keeps them in k. A refusal is errRefused.
-func (k *kept) ask(ctx context.Context, client *http.Client, form url.Values) error {
-	form.Set("client_id", k.Client)
-	form.Set("resource", k.Resource)
-	if k.Secret != "" && !k.Basic {
-		form.Set("client_secret", k.Secret)
-	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, k.Endpoint, strings.NewReader(form.Encode()))
-	if err != nil {
-		return errors.New("the address for tokens is no http address")
-	}
-	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	r.Header.Set("Accept", "application/json")
-	if k.Basic {
-		r.SetBasicAuth(url.QueryEscape(k.Client), url.QueryEscape(k.Secret))
-	}
-	res, err := client.Do(r)
-	if err != nil {
-		return fmt.Errorf("ask for a token: %w", err)
-	}
-	defer res.Body.Close()
-	data, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
-	if err != nil {
-		return fmt.Errorf("ask for a token: %w", err)
-	}
-	var got tokenAnswer
-	wrong := json.Unmarshal(data, &got) // not quoted: it may hold a token
-	switch {
-	case res.StatusCode >= 400 && res.StatusCode < 500:
-		why := cmp.Or(strings.TrimSpace(got.Error+" "+got.About), res.Status)
-		return fmt.Errorf("%w: %s", errRefused, printable(cut(why, 300)))
-	case res.StatusCode != http.StatusOK:
-		return fmt.Errorf("ask for a token: the server answered %s", res.Status)
-	case wrong != nil || got.Access == "" || !strings.EqualFold(got.Type, "Bearer"):
-		return errors.New("ask for a token: the server's answer holds no bearer token")
-	}
-	k.Access, k.Refresh, k.Expires = got.Access, cmp.Or(got.Refresh, k.Refresh), time.Time{}
-	var seconds float64
-	if _, err := fmt.Sscan(fmt.Sprint(got.Expires), &seconds); err == nil && seconds > 0 {
-		k.Expires = time.Now().Add(time.Duration(seconds * float64(time.Second)))
-	}
-	return nil
 }

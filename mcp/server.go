@@ -117,6 +117,16 @@ type Server struct {
 	Problem string `json:"-"` // why it is invalid
 }
 
+// authorized reports whether a definition brings its own Authorization header.
+func (s Server) authorized() bool {
+	for name := range s.Headers {
+		if strings.EqualFold(name, "Authorization") {
+			return true
+		}
+	}
+	return false
+}
+
 // Hash covers everything in a definition that the user agrees to: what it runs or contacts,
 // with which settings, and what it may do unasked.
 func (s Server) Hash() string {
@@ -518,6 +528,28 @@ func isPlainName(name string) bool {
 // steers reports a character that controls a terminal or the direction of text.
 func steers(r rune) bool {
 	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == 0x2028 || r == 0x2029
+}
+
+// printable is a server's text without characters that control a terminal or the direction of text.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r != '\n' && r != '\t' && steers(r) {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(text, "\uFFFD"))
+}
+
+// cut shortens a text to so many bytes, at a character.
+func cut(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	most -= len("…")
+	for most > 0 && !utf8.RuneStart(text[most]) {
+		most--
+	}
+	return text[:most] + "…"
 }
 
 // readFile reads a settings file that need not exist.

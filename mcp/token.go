@@ -1,13 +1,16 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -24,6 +27,12 @@ import (
 var (
 	errRefused = errors.New("the server refuses")
 	errLogin   = errors.New("it wants a log-in")
+)
+
+// Bounds of a request to a server that gives tokens.
+const (
+	stepTime  = 30 * time.Second
+	maxAnswer = 1 << 20 // bytes
 )
 
 // Logins is a folder with the tokens of log-ins to servers, one file each, for its owner alone. Tokens belong to one
@@ -194,4 +203,65 @@ func (l *login) hide(text string) string {
 		}
 	}
 	return text
+}
+
+// newAuthClient follows no redirect: a token or a code must not go to an address that nobody checked.
+func newAuthClient() *http.Client {
+	t := http.DefaultTransport.(*http.Transport).Clone() //nolint:errorlint,forcetypeassert // the library documents this type
+	t.DisableKeepAlives = true
+	return &http.Client{Transport: t, Timeout: stepTime, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+}
+
+// tokenAnswer is what a token endpoint answers.
+type tokenAnswer struct {
+	Access  string `json:"access_token"`
+	Type    string `json:"token_type"`
+	Refresh string `json:"refresh_token"`
+	Expires any    `json:"expires_in"` // seconds; some servers write it as a text
+	Error   string `json:"error"`
+	About   string `json:"error_description"`
+}
+
+// ask gets tokens for a grant, and keeps them in k. A refusal is errRefused.
+func (k *kept) ask(ctx context.Context, client *http.Client, form url.Values) error {
+	form.Set("client_id", k.Client)
+	form.Set("resource", k.Resource)
+	if k.Secret != "" && !k.Basic {
+		form.Set("client_secret", k.Secret)
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, k.Endpoint, strings.NewReader(form.Encode()))
+	if err != nil {
+		return errors.New("the address for tokens is no http address")
+	}
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	r.Header.Set("Accept", "application/json")
+	if k.Basic {
+		r.SetBasicAuth(url.QueryEscape(k.Client), url.QueryEscape(k.Secret))
+	}
+	res, err := client.Do(r)
+	if err != nil {
+		return fmt.Errorf("ask for a token: %w", err)
+	}
+	defer res.Body.Close()
+	data, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
+	if err != nil {
+		return fmt.Errorf("ask for a token: %w", err)
+	}
+	var got tokenAnswer
+	wrong := json.Unmarshal(data, &got) // not quoted: it may hold a token
+	switch {
+	case res.StatusCode >= 400 && res.StatusCode < 500:
+		why := cmp.Or(strings.TrimSpace(got.Error+" "+got.About), res.Status)
+		return fmt.Errorf("%w: %s", errRefused, printable(cut(why, 300)))
+	case res.StatusCode != http.StatusOK:
+		return fmt.Errorf("ask for a token: the server answered %s", res.Status)
+	case wrong != nil || got.Access == "" || !strings.EqualFold(got.Type, "Bearer"):
+		return errors.New("ask for a token: the server's answer holds no bearer token")
+	}
+	k.Access, k.Refresh, k.Expires = got.Access, cmp.Or(got.Refresh, k.Refresh), time.Time{}
+	var seconds float64
+	if _, err := fmt.Sscan(fmt.Sprint(got.Expires), &seconds); err == nil && seconds > 0 {
+		k.Expires = time.Now().Add(time.Duration(seconds * float64(time.Second)))
+	}
+	return nil
 }

@@ -364,7 +364,7 @@ func (a *commands) showTrust(r api.TrustedRoot, dry bool) error {
 		a.Say("%d task%s would be trusted; nothing was changed", len(r.Tasks), view.Plural(len(r.Tasks)))
 		return nil
 	}
-	a.Say("the root %s is trusted here: %d key%s of other places count%s, and %d more task%s may go on",
+	a.Say("the root %s is trusted here: %d key%s of other places count%s, and %d more task%s may continue",
 		r.Root, r.Keys, view.Plural(r.Keys), map[bool]string{true: "s"}[r.Keys == 1], len(r.Tasks), view.Plural(len(r.Tasks)))
 	return nil
 }

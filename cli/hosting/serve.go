@@ -61,7 +61,7 @@ func (a *commands) serveCommand() *cobra.Command {
 	fl.DurationVar(&f.hold, "hold", 10*time.Minute,
 		"how long a run waits for a person before it ends as waiting; 0: until it gets an answer")
 	fl.DurationVar(&f.drain, "drain-timeout", 30*time.Second, "how long runs are finished before the server ends")
-	fl.BoolVar(&f.resume, "auto-resume", false, "go on with runs that an earlier server was killed in")
+	fl.BoolVar(&f.resume, "auto-resume", false, "continue runs that were interrupted when an earlier server was killed")
 	fl.IntVar(&f.attempts, "resume-attempts", 3, "how often in a row the server continues one task by itself")
 	fl.StringArrayVar(&f.origins, "cors-origin", nil,
 		"an `ORIGIN` whose web pages may ask with the token, exactly as browsers send it (again for more)")

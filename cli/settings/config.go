@@ -300,14 +300,14 @@ func (a *commands) authRemove(ctx context.Context, name, of string) error {
 		}
 	}
 	if s.Key(name) == "" && !ring {
-		f := failure.NotFound("not_set", "forget the key for "+of, "none is kept in "+s.Path, "roost auth status")
+		f := failure.NotFound("not_set", "delete the key for "+of, "none is kept in "+s.Path, "roost auth status")
 		if v := a.KeyVariable(name); v != "" {
 			f.Why, f.Try = f.Why+"; there is one in "+v, "unset "+v
 		}
 		return f
 	}
 	if err := app.Replace(s.Path, s.File.Without(name)); err != nil {
-		return fmt.Errorf("forget the key for %s: %w", of, err)
+		return fmt.Errorf("delete the key for %s: %w", of, err)
 	}
 	a.Say("the key for %s is removed from this machine; copies of it still work: revoke it at the provider too if that matters", of)
 	if v := a.KeyVariable(name); v != "" {
