@@ -4,6 +4,8 @@ import (
 	"math"
 	"runtime"
 	"runtime/debug"
+	"slices"
+	"strings"
 
 	"github.com/roost-dev/roost/money"
 )
@@ -457,27 +459,38 @@ type Version struct {
 	Arch     string `json:"arch"`
 }
 
-// VersionOf is the version of this program: the one that was set when a release was built, else that of the build
-// information.
-func VersionOf(set string) Version {
-	v := Version{Version: set, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
-	if info, ok := debug.ReadBuildInfo(); ok {
-		if v.Version == "" {
-			v.Version = info.Main.Version
-		}
-		for _, s := range info.Settings {
-			switch s.Key {
-			case "vcs.revision":
-				v.Commit = s.Value
-			case "vcs.time":
-				v.Date = s.Value
-			case "vcs.modified":
-				v.Modified = s.Value == "true"
-			}
-		}
+// stamp is what tools/release sets when it links a release: VERSION COMMIT TIME, and "modified" behind them when the
+// tree held more than the commit.
+var stamp string
+
+// ProgramVersion is the version of this program: that of the stamp, else that of the build information, which
+// `go install` fills, else "dev".
+func ProgramVersion() Version {
+	info, _ := debug.ReadBuildInfo()
+	return versionOf(stamp, info)
+}
+
+func versionOf(stamp string, info *debug.BuildInfo) Version {
+	v := Version{Version: "dev", Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
+	if words := strings.Fields(stamp); len(words) >= 3 {
+		v.Version, v.Commit, v.Date, v.Modified = words[0], words[1], words[2], slices.Contains(words[3:], "modified")
+		return v
 	}
-	if v.Version == "" || v.Version == "(devel)" {
-		v.Version = "dev"
+	if info == nil {
+		return v
+	}
+	if number := strings.TrimPrefix(info.Main.Version, "v"); number != "" && number != "(devel)" {
+		v.Version = number
+	}
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			v.Commit = s.Value
+		case "vcs.time":
+			v.Date = s.Value
+		case "vcs.modified":
+			v.Modified = s.Value == "true"
+		}
 	}
 	return v
 }

@@ -96,9 +96,13 @@ func Run(ctx context.Context, a *app.App, args []string) int {
 
 // rootCommand puts the rooms together: each has the commands of one subject.
 func rootCommand(a *app.App) *cobra.Command {
+	c, version := &commands{a}, false
 	root := help.Command("roost", func(cmd *cobra.Command, args []string) error {
-		if len(args) > 0 {
+		switch {
+		case len(args) > 0:
 			return failure.UnknownCommand(cmd, args[0])
+		case version:
+			return c.version(cmd, args)
 		}
 		return tasks.Welcome(a, cmd)
 	})
@@ -120,15 +124,15 @@ func rootCommand(a *app.App) *cobra.Command {
 	p.BoolVar(&a.Flags.NoColour, "no-color", a.Env("NO_COLOR") != "", "no colours (NO_COLOR)")
 	p.BoolVar(&a.Flags.NoInput, "no-input", false, "never ask anything")
 	app.Complete(root, "sources", app.Words("auto", "none"))
-	c := &commands{a}
 	c.layout().Install(root)
+	root.Flags().BoolVar(&version, "version", false, "print the version, as roost version does")
 	root.SetHelpCommand(c.helpCommand())
 	root.AddCommand(running.Commands(a, running.Parts{Pick: tasks.Pick, Run: Run})...)
 	root.AddCommand(tasks.Commands(a)...)
 	root.AddCommand(editing.Commands(a)...)
 	root.AddCommand(hosting.Commands(a)...)
 	root.AddCommand(settings.Commands(a)...)
-	root.AddCommand(a.OnlyHere(try.Command(a)), c.versionCommand(), c.completionCommand())
+	root.AddCommand(a.OnlyHere(try.Command(a)), help.Command("version", c.version), c.completionCommand())
 	return root
 }
 
@@ -174,21 +178,22 @@ func (a *commands) complete(cmd *cobra.Command) {
 	}
 }
 
-func (a *commands) versionCommand() *cobra.Command {
-	return help.Command("version", func(*cobra.Command, []string) error {
-		v := api.VersionOf(app.Version)
-		if a.Flags.JSON {
-			return a.PrintJSON(v)
-		}
-		line := "roost " + v.Version
-		if v.Commit != "" {
-			line += " " + v.Commit[:min(12, len(v.Commit))]
-		}
-		if _, err := fmt.Fprintf(a.Out, "%s (%s, %s/%s)\n", line, v.Go, v.OS, v.Arch); err != nil {
-			return fmt.Errorf("print the version: %w", err)
-		}
-		return nil
-	})
+func (a *commands) version(*cobra.Command, []string) error {
+	v := api.ProgramVersion()
+	if a.Flags.JSON {
+		return a.PrintJSON(v)
+	}
+	line := "roost " + v.Version
+	if v.Commit != "" {
+		line += " " + v.Commit[:min(12, len(v.Commit))]
+	}
+	if v.Modified {
+		line += " modified"
+	}
+	if _, err := fmt.Fprintf(a.Out, "%s (%s, %s/%s)\n", line, v.Go, v.OS, v.Arch); err != nil {
+		return fmt.Errorf("print the version: %w", err)
+	}
+	return nil
 }
 
 func (a *commands) completionCommand() *cobra.Command {

@@ -109,7 +109,7 @@ func newBench(t testing.TB, change ...func(*testOptions)) *bench {
 	g.id = g.run(engine.Request{Text: "paint the fence", Choice: setup.Choice{Workspace: filepath.Join(dir, "ws"), Provider: "script", Model: filepath.Join(dir, "model.yaml"), Approve: "all"}})
 	g.token = fixture.Must[string](t)(Token(g.store.Root(), false))
 	o := testOptions{Store: g.store}
-	o.Options = Options{Token: g.token, Log: slog.New(slog.NewTextHandler(g.log, &slog.HandlerOptions{Level: slog.LevelDebug})), Version: api.VersionOf("test")}
+	o.Options = Options{Token: g.token, Log: slog.New(slog.NewTextHandler(g.log, &slog.HandlerOptions{Level: slog.LevelDebug})), Version: api.Version{Version: "test"}}
 	for _, f := range change {
 		f(&o)
 	}

@@ -168,9 +168,6 @@ func (a *App) Abs(dir string) string {
 // ErrNoTerminal is why no person can choose.
 var ErrNoTerminal = errors.New("there is no terminal to choose on")
 
-// Version is set when a release is built; otherwise the version comes from the build information.
-var Version = ""
-
 // Output is stdout. Its reader may close the pipe early, as in `roost list | head -1`; that
 // is no failure.
 type Output struct {

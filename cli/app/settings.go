@@ -513,7 +513,7 @@ func (a *App) Open() (*local.Roost, error) {
 		return nil, failure.Usage("use the server "+server, "this command works on this machine alone, or on other tasks than a server's",
 			"the same without --server, and without ROOST_SERVER and the setting server")
 	}
-	o := local.Options{Env: a.Env, Now: a.Now, Version: api.VersionOf(Version)}
+	o := local.Options{Env: a.Env, Now: a.Now, Version: api.ProgramVersion()}
 	if o.Root, err = a.rootFolder(); err != nil {
 		return nil, err
 	}

@@ -261,7 +261,7 @@ func (a *commands) serveOn(ctx context.Context, stop *app.Stopper, s *local.Roos
 		Cert:     f.leaf,
 		Log:      log,
 		Now:      a.Now,
-		Version:  api.VersionOf(app.Version),
+		Version:  api.ProgramVersion(),
 		URL:      url,
 		Watch:    watch,
 		Recovery: recovery,
@@ -288,7 +288,7 @@ func (a *commands) serveOn(ctx context.Context, stop *app.Stopper, s *local.Roos
 		URL:       url,
 		PID:       os.Getpid(),
 		StartedAt: api.Stamp(a.Millis()),
-		Version:   api.VersionOf(app.Version).Version,
+		Version:   api.ProgramVersion().Version,
 	})
 	if err == nil {
 		err = a.greet(url, token, srv)

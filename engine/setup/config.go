@@ -12,9 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/roost-dev/roost/api"
@@ -203,7 +201,7 @@ func (c Config) MCPServers(workspace string) ([]mcp.Server, []string) {
 // their processes.
 func (c Config) Connect(servers []mcp.Server, workspace, mark string, masks *redact.Redactor) *mcp.Hub {
 	return mcp.NewHub(mcp.Options{
-		Servers: servers, Workspace: workspace, Env: c.getenv, Mark: mark, Version: version(),
+		Servers: servers, Workspace: workspace, Env: c.getenv, Mark: mark, Version: api.ProgramVersion().Version,
 		Masks: masks, Logins: c.Servers.Logins,
 	})
 }
@@ -214,14 +212,6 @@ func (c Config) getenv(name string) string {
 	}
 	return c.Env(name)
 }
-
-// version is this program's version, which MCP servers get.
-var version = sync.OnceValue(func() string {
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		return info.Main.Version
-	}
-	return "unknown"
-})
 
 // Offer is which tools models are offered.
 func (c Config) Offer() tool.Offer {
