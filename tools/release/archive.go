@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -19,7 +20,8 @@ type file struct {
 	Mode fs.FileMode // permission bits; with fs.ModeDir for a folder
 	Data []byte
 	Link string // where a symbolic link leads
-	UID  int    // owner and group; 0 is root
+	UID  int    // the owner; 0 is root
+	GID  int    // the group
 }
 
 func plain(name string, data []byte) file   { return file{Name: name, Mode: 0o644, Data: data} }
@@ -41,7 +43,7 @@ func tarOf(files []file, at time.Time) ([]byte, error) {
 	for _, f := range withFolders(files) {
 		h := &tar.Header{
 			Name: f.Name, Mode: tarMode(f.Mode), Size: int64(len(f.Data)), ModTime: at, Typeflag: tar.TypeReg,
-			Uid: f.UID, Gid: f.UID, Format: tar.FormatPAX,
+			Uid: f.UID, Gid: f.GID, Format: tar.FormatPAX,
 		}
 		switch {
 		case f.Mode.IsDir():
@@ -124,7 +126,8 @@ func gzipped(data []byte) []byte {
 	return b.Bytes()
 }
 
-// untar reads a tar or tar.gz.
+// untar reads a tar or tar.gz. A hard link becomes a file of its own; devices and pipes are left out: they are made
+// where an image runs.
 func untar(data []byte) ([]file, error) {
 	var r io.Reader = bytes.NewReader(data)
 	if bytes.HasPrefix(data, []byte{0x1f, 0x8b}) {
@@ -135,6 +138,7 @@ func untar(data []byte) ([]file, error) {
 		r = z
 	}
 	var out []file
+	known := map[string][]byte{}
 	for t := tar.NewReader(r); ; {
 		h, err := t.Next()
 		if err == io.EOF {
@@ -143,12 +147,26 @@ func untar(data []byte) ([]file, error) {
 		if err != nil {
 			return nil, err
 		}
-		f := file{Name: strings.Trim(h.Name, "/"), Mode: h.FileInfo().Mode(), Link: h.Linkname, UID: h.Uid}
-		if h.Typeflag == tar.TypeReg {
+		f := file{Name: entryName(h.Name), Mode: h.FileInfo().Mode(), UID: h.Uid, GID: h.Gid}
+		switch h.Typeflag {
+		case tar.TypeReg:
 			if f.Data, err = io.ReadAll(t); err != nil {
 				return nil, err
 			}
+			known[f.Name] = f.Data
+		case tar.TypeLink:
+			f.Data = known[entryName(h.Linkname)]
+		case tar.TypeSymlink:
+			f.Link = h.Linkname
+		case tar.TypeDir:
+		default:
+			continue
 		}
-		out = append(out, f)
+		if f.Name != "" {
+			out = append(out, f)
+		}
 	}
 }
+
+// entryName is the name of an entry as a file has it: "./usr/bin/" is usr/bin.
+func entryName(name string) string { return strings.TrimPrefix(path.Clean("/"+name), "/") }

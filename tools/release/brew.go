@@ -41,7 +41,7 @@ func (r *release) formula(all []file) []file {
 		return nil
 	}
 	return []file{plain("roost.rb", fmt.Appendf(nil, `class Roost < Formula
-  desc "Run the tasks of coding agents, and keep them"
+  desc %q
   homepage %q
   version %q
   license "Apache-2.0"
@@ -64,7 +64,7 @@ func (r *release) formula(all []file) []file {
     assert_match version.to_s, shell_output("#{bin}/roost version")
   end
 end
-`, homepage, r.Version, systems.String()))}
+`, summary, homepage, r.Version, systems.String()))}
 }
 
 // scoop is the manifest for Scoop, on Windows.
@@ -87,7 +87,7 @@ func (r *release) scoop(all []file) []file {
 		return nil
 	}
 	return []file{plain("roost.json", indented(map[string]any{
-		"version": r.Version, "description": "Run the tasks of coding agents, and keep them", "homepage": homepage, "license": "Apache-2.0",
+		"version": r.Version, "description": summary, "homepage": homepage, "license": "Apache-2.0",
 		"architecture": now, "bin": "roost.exe",
 		"checkver": map[string]string{"github": homepage},
 		"autoupdate": map[string]any{

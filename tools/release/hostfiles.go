@@ -16,9 +16,9 @@ import (
 // The programs of this machine that an image for tasks gets: what it must have, and what it has where the machine does.
 var (
 	mustHave = []string{"sh", "git"}
-	mayHave  = strings.Fields(`awk basename bash cat chmod cmp comm cp cut date diff dirname du echo env expr false find grep gunzip gzip head id
-		install ln ls make mkdir mktemp mv nproc od patch printf ps pwd readlink realpath rm rmdir sed seq sha256sum sleep sort
-		split stat tail tar tee test timeout touch tr true uname uniq wc which xargs`)
+	mayHave  = strings.Fields(`awk basename bash cat chmod cmp comm cp cut date diff dirname du echo env expr false find
+		grep gunzip gzip head id install ln ls make mkdir mktemp mv nproc od patch printf ps pwd readlink realpath rm rmdir
+		sed seq sha256sum sleep sort split stat tail tar tee test timeout touch tr true uname uniq wc which xargs`)
 )
 
 // hostFiles are the programs with the shared libraries that they name, at the same places as here, and the helpers of
@@ -155,11 +155,12 @@ func (h hostCopy) addLibraries(path string, data []byte) error {
 		return err
 	}
 	var places []string
+	origin := strings.NewReplacer("$ORIGIN", filepath.Dir(path), "${ORIGIN}", filepath.Dir(path))
 	for _, tag := range []elf.DynTag{elf.DT_RUNPATH, elf.DT_RPATH} {
 		found, _ := e.DynString(tag) // most files have none
 		for _, list := range found {
 			for place := range strings.SplitSeq(list, ":") {
-				places = append(places, strings.NewReplacer("$ORIGIN", filepath.Dir(path), "${ORIGIN}", filepath.Dir(path)).Replace(place))
+				places = append(places, origin.Replace(place))
 			}
 		}
 	}

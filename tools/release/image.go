@@ -69,15 +69,15 @@ func (r *release) images() ([]file, error) {
 	}
 	var out []file
 	for _, image := range []struct {
-		name  string
-		index v1.ImageIndex
-		parts int
-	}{{"image", small, smallest}, {"image-tasks", tasks, system}} {
+		name, tag string
+		index     v1.ImageIndex
+		parts     int
+	}{{"image", "roost", small, smallest}, {"image-tasks", "roost-tasks", tasks, system}} {
 		if image.parts == 0 {
 			fmt.Fprintf(r.Log, "left out: roost_%s_%s.tar: no architecture has what it needs\n", r.Version, image.name)
 			continue
 		}
-		data, err := r.layoutTar(image.index, image.name)
+		data, err := r.layoutTar(image.index, image.name, "localhost/"+image.tag+":"+r.Version)
 		if err != nil {
 			return nil, err
 		}
@@ -94,7 +94,8 @@ func (r *release) ownLayer(t target) ([]file, error) {
 	var authorities bytes.Buffer
 	for root := range bundle.Roots() {
 		if root.Constraint == nil {
-			_ = pem.Encode(&authorities, &pem.Block{Type: "CERTIFICATE", Bytes: root.Certificate}) // a buffer takes all
+			// A buffer takes all.
+			_ = pem.Encode(&authorities, &pem.Block{Type: "CERTIFICATE", Bytes: root.Certificate})
 		}
 	}
 	notices, err := r.notices(t)
@@ -103,15 +104,16 @@ func (r *release) ownLayer(t target) ([]file, error) {
 		plain("etc/ssl/certs/ca-certificates.crt", authorities.Bytes()),
 		plain("usr/share/doc/roost/THIRD-PARTY-NOTICES.txt", notices),
 		{Name: "tmp", Mode: fs.ModeDir | fs.ModeSticky | 0o777},
-		{Name: "data", Mode: fs.ModeDir | 0o700, UID: userID},
-		{Name: "work", Mode: fs.ModeDir | 0o755, UID: userID},
+		{Name: "data", Mode: fs.ModeDir | 0o700, UID: userID, GID: userID},
+		{Name: "work", Mode: fs.ModeDir | 0o755, UID: userID, GID: userID},
 	}, err
 }
 
 // identities name the user where no system does.
 func identities() []file {
+	users := fmt.Appendf(nil, "root:x:0:0:root:/:/bin/sh\nroost:x:%d:%d:Roost:/data:/bin/sh\n", userID, userID)
 	return []file{
-		plain("etc/passwd", fmt.Appendf(nil, "root:x:0:0:root:/:/bin/sh\nroost:x:%d:%d:Roost:/data:/bin/sh\n", userID, userID)),
+		plain("etc/passwd", users),
 		plain("etc/group", fmt.Appendf(nil, "root:x:0:\nroost:x:%d:\n", userID)),
 	}
 }
@@ -151,13 +153,13 @@ func (r *release) addImage(index v1.ImageIndex, t target, layers ...[]file) (v1.
 			return nil, err
 		}
 		packed := gzipped(data)
-		layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(packed)), nil },
-			tarball.WithMediaType(types.OCILayer))
+		open := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(packed)), nil }
+		layer, err := tarball.LayerFromOpener(open, tarball.WithMediaType(types.OCILayer))
 		if err != nil {
 			return nil, err
 		}
-		added := mutate.Addendum{Layer: layer, History: v1.History{Created: v1.Time{Time: r.Commit.Time}, CreatedBy: "tools/release"}}
-		if image, err = mutate.Append(image, added); err != nil {
+		history := v1.History{Created: v1.Time{Time: r.Commit.Time}, CreatedBy: "tools/release"}
+		if image, err = mutate.Append(image, mutate.Addendum{Layer: layer, History: history}); err != nil {
 			return nil, err
 		}
 	}
@@ -168,12 +170,18 @@ func (r *release) addImage(index v1.ImageIndex, t target, layers ...[]file) (v1.
 	config = config.DeepCopy()
 	config.OS, config.Architecture, config.Created = t.OS, t.Arch, v1.Time{Time: r.Commit.Time}
 	config.Config = v1.Config{
-		User: fmt.Sprintf("%d:%d", userID, userID), WorkingDir: "/work", Entrypoint: []string{"/usr/bin/roost"}, Cmd: []string{"serve"},
-		Env:     []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/data", "SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt"},
-		Volumes: map[string]struct{}{"/data": {}, "/work": {}}, StopSignal: "SIGTERM",
+		User: fmt.Sprintf("%d:%d", userID, userID), WorkingDir: "/work", StopSignal: "SIGTERM",
+		Entrypoint: []string{"/usr/bin/roost"}, Cmd: []string{"serve"},
+		Env: []string{
+			"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/data", "SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt",
+		},
+		Volumes: map[string]struct{}{"/data": {}, "/work": {}},
 		Labels: map[string]string{
-			"org.opencontainers.image.title": "roost", "org.opencontainers.image.version": r.Version, "org.opencontainers.image.source": homepage,
-			"org.opencontainers.image.revision": r.Commit.Hash, "org.opencontainers.image.licenses": "Apache-2.0",
+			"org.opencontainers.image.title":    "roost",
+			"org.opencontainers.image.version":  r.Version,
+			"org.opencontainers.image.source":   homepage,
+			"org.opencontainers.image.revision": r.Commit.Hash,
+			"org.opencontainers.image.licenses": "Apache-2.0",
 		},
 	}
 	if image, err = mutate.ConfigFile(image, config); err != nil {
@@ -184,14 +192,17 @@ func (r *release) addImage(index v1.ImageIndex, t target, layers ...[]file) (v1.
 	}}), nil
 }
 
-// layoutTar writes an OCI image layout whose one entry is the index, tagged with the version, as a tar.
-func (r *release) layoutTar(index v1.ImageIndex, name string) ([]byte, error) {
+// layoutTar writes an OCI image layout whose one entry is the index, under a name that loading gives it, as a tar.
+func (r *release) layoutTar(index v1.ImageIndex, name, tag string) ([]byte, error) {
 	dir := filepath.Join(r.scratch, name)
 	path, err := layout.Write(dir, empty.Index)
 	if err != nil {
 		return nil, fmt.Errorf("write the %s: %w", name, err)
 	}
-	if err := path.AppendIndex(index, layout.WithAnnotations(map[string]string{"org.opencontainers.image.ref.name": r.Version})); err != nil {
+	names := layout.WithAnnotations(map[string]string{
+		"io.containerd.image.name": tag, "org.opencontainers.image.ref.name": r.Version,
+	})
+	if err := path.AppendIndex(index, names); err != nil {
 		return nil, fmt.Errorf("write the %s: %w", name, err)
 	}
 	files, err := folderFiles(dir)
@@ -211,7 +222,8 @@ func (r *release) layoutTar(index v1.ImageIndex, name string) ([]byte, error) {
 func baseFiles(path, arch string) ([]file, error) {
 	if path == "host" {
 		if host != (target{"linux", arch}) {
-			return nil, fmt.Errorf("this machine is %s, and its files do not run there: give a folder or tar with -rootfs %s=PATH", host, arch)
+			return nil, fmt.Errorf("this machine is %s, so its files do not run there: name a folder or tar: -rootfs %s=PATH",
+				host, arch)
 		}
 		return hostFiles()
 	}

@@ -14,7 +14,11 @@ import (
 	_ "github.com/goreleaser/nfpm/v2/rpm" // registers the format
 )
 
-const homepage = "https://" + module
+// What all packages say of Roost.
+const (
+	homepage = "https://" + module
+	summary  = "Run the tasks of coding agents, and keep them"
+)
 
 // linuxPackages are the deb, rpm and apk of each architecture.
 func (r *release) linuxPackages() ([]file, error) {
@@ -72,15 +76,16 @@ func (r *release) linuxPackage(t target, format string) ([]byte, error) {
 	}
 	stage := filepath.Join(r.scratch, format+"-"+t.Arch)
 	info := nfpm.WithDefaults(&nfpm.Info{
-		Name: "roost", Arch: t.Arch, Platform: "linux", Version: r.Version, Release: "1", Section: "devel", Priority: "optional",
-		Maintainer: "The Roost developers <" + homepage + ">", Homepage: homepage, License: "Apache-2.0", MTime: r.Commit.Time,
-		Description: "Run the tasks of coding agents, and keep them\n" +
-			"Roost starts, continues, finds and serves the tasks of coding agents. A crash\nloses nothing, and tasks of Roo Code and its relatives can be continued.",
+		Name: "roost", Version: r.Version, Release: "1", Platform: "linux", Arch: t.Arch, MTime: r.Commit.Time,
+		Section: "devel", Priority: "optional", License: "Apache-2.0",
+		Maintainer: "The Roost developers <" + homepage + ">", Homepage: homepage,
+		Description: summary + "\nRoost starts, continues, finds and serves the tasks of coding agents. A crash\n" +
+			"loses nothing, and tasks of Roo Code and its relatives can be continued.",
 	})
 	info.Umask = 0o022
 	// Models are asked over TLS, and git is what an agent uses first: both are wanted, and none is needed to start.
 	info.Recommends = []string{"ca-certificates", "git"}
-	info.RPM.BuildHost, info.RPM.Summary = "localhost", "Run the tasks of coding agents, and keep them"
+	info.RPM.BuildHost, info.RPM.Summary = "localhost", summary
 	for _, f := range all {
 		path := filepath.Join(stage, filepath.FromSlash(f.Name))
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {

@@ -72,7 +72,8 @@ func runBuild(flags *flag.FlagSet, args []string, out io.Writer) error {
 	to := flags.String("out", "", "the `folder` for what is built, replaced (default dist in the repository)")
 	targets := flags.String("targets", "all", "what to build for: all, or a `list` such as linux/amd64,darwin/arm64")
 	roots := rootFolders{}
-	flags.Var(roots, "rootfs", "`ARCH=PATH`: a folder or tar with sh and git for the image that runs tasks; ARCH=host copies this machine's (again for more)")
+	flags.Var(roots, "rootfs", "`ARCH=PATH`: the system for the image that runs tasks, a folder or tar with sh and git; "+
+		"ARCH=host copies this machine's (again for more)")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}

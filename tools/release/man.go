@@ -19,7 +19,7 @@ func asking(program, home string) ask {
 	return func(args ...string) (string, error) {
 		var stderr strings.Builder
 		cmd := exec.Command(program, args...)
-		cmd.Env = []string{"HOME=" + home, "USERPROFILE=" + home, "ROOST_SOURCES=none", "SystemRoot=" + os.Getenv("SystemRoot")}
+		cmd.Env = []string{"HOME=" + home, "USERPROFILE=" + home, "SystemRoot=" + os.Getenv("SystemRoot")}
 		cmd.Stderr = &stderr
 		out, err := cmd.Output()
 		if err != nil {
@@ -71,7 +71,7 @@ func commandsOf(roost ask) ([]command, error) {
 	return all, nil
 }
 
-// manPages renders a page for each command. That of the program itself also has the topics of help and names the others.
+// manPages renders a page for each command. That of the program itself also has the topics of help.
 func manPages(roost ask, r release) ([]file, error) {
 	all, err := commandsOf(roost)
 	if err != nil {
@@ -114,8 +114,9 @@ var (
 	row = regexp.MustCompile(`^( +)(\S.*? |[A-Z0-9_]{4,}) +(\S.*)$`)
 	// headings are the names that manuals use for what help calls otherwise.
 	headings = map[string]string{
-		"Usage": "SYNOPSIS", "Flags": "OPTIONS", "Global Flags": "GLOBAL OPTIONS", "Examples": "EXAMPLES", "Available Commands": "COMMANDS",
-		"Variables override the settings file, and flags override both": "ENVIRONMENT", "Exit codes": "EXIT STATUS",
+		"Usage": "SYNOPSIS", "Flags": "OPTIONS", "Global Flags": "GLOBAL OPTIONS", "Examples": "EXAMPLES",
+		"Available Commands": "COMMANDS", "Exit codes": "EXIT STATUS",
+		"Variables override the settings file, and flags override both": "ENVIRONMENT",
 	}
 )
 
@@ -124,7 +125,8 @@ var (
 func manPage(c command, r release) string {
 	var b strings.Builder
 	name := c.name()
-	fmt.Fprintf(&b, ".TH %s 1 %s %s %s\n", quoted(strings.ToUpper(name)), quoted(r.Commit.Time.Format("2006-01-02")), quoted("Roost "+r.Version), quoted("Roost"))
+	date := r.Commit.Time.Format("2006-01-02")
+	fmt.Fprintf(&b, ".TH %s 1 %s %s \"Roost\"\n", quoted(strings.ToUpper(name)), quoted(date), quoted("Roost "+r.Version))
 	fmt.Fprintf(&b, ".SH NAME\n%s \\- %s\n", roff(name), roff(lowerFirst(c.Short)))
 	intro, sections := helpSections(c.Help)
 	slices.SortStableFunc(sections, func(x, y section) int { return rank(x) - rank(y) })

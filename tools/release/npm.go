@@ -37,7 +37,8 @@ func (r *release) npmPackages() ([]file, error) {
 			return nil, err
 		}
 		packed, err := r.npmPackage(name, map[string]any{
-			"description": "The program of " + npmName + " for " + os + " on " + cpu, "os": []string{os}, "cpu": []string{cpu}, "preferUnplugged": true,
+			"description": "The program of " + npmName + " for " + os + " on " + cpu,
+			"os":          []string{os}, "cpu": []string{cpu}, "preferUnplugged": true,
 		}, program("bin/"+t.exe(), r.Programs[t]), plain("THIRD-PARTY-NOTICES.txt", notices))
 		if err != nil {
 			return nil, err
@@ -45,7 +46,7 @@ func (r *release) npmPackages() ([]file, error) {
 		out = append(out, packed)
 	}
 	packed, err := r.npmPackage(npmName, map[string]any{
-		"description": "Run the tasks of coding agents, and keep them", "bin": map[string]string{"roost": "bin/roost.js"},
+		"description": summary, "bin": map[string]string{"roost": "bin/roost.js"},
 		"optionalDependencies": platforms, "engines": map[string]string{"node": ">=16"},
 		"keywords": []string{"agent", "cli", "roo-code", "cline"},
 	}, program("bin/roost.js", launcher))

@@ -28,7 +28,8 @@ func (t target) exe() string {
 
 var (
 	allTargets = []target{
-		{"linux", "amd64"}, {"linux", "arm64"}, {"darwin", "amd64"}, {"darwin", "arm64"}, {"windows", "amd64"}, {"windows", "arm64"},
+		{"linux", "amd64"}, {"linux", "arm64"}, {"darwin", "amd64"}, {"darwin", "arm64"},
+		{"windows", "amd64"}, {"windows", "arm64"},
 	}
 	host = target{runtime.GOOS, runtime.GOARCH}
 )

@@ -2,12 +2,14 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -84,14 +86,17 @@ func newRelease(src, scratch string, targets []target) (*release, error) {
 
 // write replaces the folder by all that people install.
 func (r *release) write(dir string) error {
-	var all []file
-	for _, make := range []func() ([]file, error){r.archives, r.linuxPackages, r.npmPackages, r.images, r.boms} {
-		files, err := make()
-		if err != nil {
-			return err
-		}
-		all = append(all, files...)
+	makers := []func() ([]file, error){r.archives, r.linuxPackages, r.npmPackages, r.images, r.boms}
+	made, errs := make([][]file, len(makers)), make([]error, len(makers))
+	var group sync.WaitGroup
+	for i, maker := range makers {
+		group.Go(func() { made[i], errs[i] = maker() })
 	}
+	group.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	all := slices.Concat(made...)
 	// They name the archives with their checksums.
 	all = append(all, r.formula(all)...)
 	all = append(all, r.scoop(all)...)
@@ -134,11 +139,12 @@ func (r *release) archives() ([]file, error) {
 		if err != nil {
 			return nil, err
 		}
-		files = append(files, plain("THIRD-PARTY-NOTICES.txt", notices), plain("completions/roost.ps1", r.Scripts["powershell"]))
+		files = append(files, plain("THIRD-PARTY-NOTICES.txt", notices),
+			plain("completions/roost.ps1", r.Scripts["powershell"]))
 		pack, end := zipOf, ".zip"
 		if t.OS != "windows" {
-			files = append(files, plain("completions/roost.bash", r.Scripts["bash"]), plain("completions/_roost", r.Scripts["zsh"]),
-				plain("completions/roost.fish", r.Scripts["fish"]))
+			files = append(files, plain("completions/roost.bash", r.Scripts["bash"]),
+				plain("completions/_roost", r.Scripts["zsh"]), plain("completions/roost.fish", r.Scripts["fish"]))
 			files = append(files, under("man/man1", r.Pages)...)
 			pack, end = func(files []file, at time.Time) ([]byte, error) {
 				data, err := tarOf(files, at)

@@ -68,9 +68,8 @@ func bom(r *release, info *debug.BuildInfo, sum [32]byte) []byte {
 	}
 	root.Properties = append(root.Properties, property{"vcs.revision", r.Commit.Hash})
 	root.Ref = root.PURL
-	parts := []component{{
-		Type: "library", Name: "std", Version: strings.TrimPrefix(info.GoVersion, "go"), PURL: purl("std", strings.TrimPrefix(info.GoVersion, "go")),
-	}}
+	goVersion := strings.TrimPrefix(info.GoVersion, "go")
+	parts := []component{{Type: "library", Name: "std", Version: goVersion, PURL: purl("std", goVersion)}}
 	for _, m := range linked(info) {
 		c := component{Type: "library", Name: m.Path, Version: m.Version, PURL: purl(m.Path, m.Version)}
 		if m.Sum != "" {
@@ -85,11 +84,14 @@ func bom(r *release, info *debug.BuildInfo, sum [32]byte) []byte {
 	}
 	sum[6], sum[8] = sum[6]&0x0f|0x80, sum[8]&0x3f|0x80 // UUID version 8: a form of our own
 	return indented(map[string]any{
-		"$schema": "http://cyclonedx.org/schema/bom-1.6.schema.json", "bomFormat": "CycloneDX", "specVersion": "1.6", "version": 1,
+		"$schema":   "http://cyclonedx.org/schema/bom-1.6.schema.json",
+		"bomFormat": "CycloneDX", "specVersion": "1.6", "version": 1,
 		"serialNumber": fmt.Sprintf("urn:uuid:%x-%x-%x-%x-%x", sum[0:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16]),
 		"metadata": map[string]any{
 			"timestamp": r.Commit.Time.Format(time.RFC3339), "component": root,
-			"tools": map[string]any{"components": []map[string]string{{"type": "application", "name": "tools/release", "version": r.Version}}},
+			"tools": map[string]any{"components": []map[string]string{
+				{"type": "application", "name": "tools/release", "version": r.Version},
+			}},
 		},
 		"components":   parts,
 		"dependencies": []dependency{{Ref: root.Ref, Uses: uses}},

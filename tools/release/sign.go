@@ -38,7 +38,8 @@ func (r *release) sign(all []file) ([]file, error) {
 	if err != nil {
 		return nil, err
 	}
-	signature := minisign.SignWithComments(key, sums.Bytes(), "roost "+r.Version+" "+r.Commit.Hash, "signature of Roost's checksums")
+	trusted := "roost " + r.Version + " " + r.Commit.Hash
+	signature := minisign.SignWithComments(key, sums.Bytes(), trusted, "signature of Roost's checksums")
 	public, err := publicText(key)
 	return append(out, plain(signatureName, signature), plain(publicName, public)), err
 }
