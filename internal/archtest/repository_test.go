@@ -17,7 +17,7 @@ func TestRepository(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	links, err := CheckLinks(tree, "README.md", "CONTRIBUTING.md", "SECURITY.md", "ARCHITECTURE.md", "docs/security.md")
+	links, err := CheckLinks(tree, "README.md", "CONTRIBUTING.md", "SECURITY.md", "ARCHITECTURE.md", "docs/security.md", "docs/install.md")
 	if err != nil {
 		t.Fatal(err)
 	}
