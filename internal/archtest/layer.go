@@ -36,7 +36,8 @@ var layers = [][]string{
 	{"journal", "task", "roofmt", "usage", "catalog", "content"},
 	{"api", "internal/progress", "internal/dirstat"},
 	{"docs", "esjson", "money", "redact", "workspace/terminal", "task/codec", "internal/failpoint", "internal/inputfile",
-		"internal/filelock", "internal/atomicfile", "internal/keyed", "internal/process", "internal/testing/conformance", "internal/testing/mcptest", "internal/testing/fixture"},
+		"internal/filelock", "internal/atomicfile", "internal/keyed", "internal/process", "internal/testing/conformance", "internal/testing/mcptest", "internal/testing/fixture",
+		"internal/testing/screen"},
 }
 
 // neighbours are the imports inside a layer that are wanted.

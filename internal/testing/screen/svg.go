@@ -1,0 +1,215 @@
+package screen
+
+import (
+	"bufio"
+	"fmt"
+	"html"
+	"io"
+	"strings"
+	"time"
+)
+
+// Theme is the colours of a drawn picture.
+type Theme struct {
+	Ground, Text string
+	Sixteen      [16]string
+}
+
+// Dark and Light are the themes of the pictures in README and docs.
+var (
+	Dark = Theme{"#16181d", "#d6d9e0", [16]string{
+		"#3b404c", "#f07178", "#8fd18f", "#e6c26a", "#7fb2f0", "#d08fe0", "#6fd0d0", "#c8ccd4",
+		"#8b93a3", "#ff8b92", "#aee6a5", "#ffd98a", "#9cc6ff", "#e5a8f2", "#8ee8e8", "#ffffff",
+	}}
+	Light = Theme{"#fbfbfa", "#24272e", [16]string{
+		"#24272e", "#b3261e", "#1d6b34", "#7a5500", "#1b57b0", "#8a2aa0", "#0b6b73", "#6a7080",
+		"#5a6070", "#a31515", "#176030", "#6b4a00", "#164a9a", "#761f8c", "#075a62", "#3a3f4a",
+	}}
+)
+
+// The measures of a cell in a picture.
+const (
+	cellWidth, cellHeight, fontSize, margin = 8.4, 18.0, 14, 14.0
+	fonts                                   = "ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono','Liberation Mono',monospace"
+)
+
+// drawing writes SVG. Lines that stand in several frames are drawn once.
+type drawing struct {
+	lines map[string]int
+	order []string
+}
+
+// SVG draws frames as one picture; of several, each is shown for its time, over and over. A reader who wants no motion
+// sees the last one. A picture with both themes follows the reader's choice of dark or light.
+func SVG(w io.Writer, frames []Frame, themes ...Theme) error {
+	if len(frames) == 0 {
+		return fmt.Errorf("draw a recording: it has no frames")
+	}
+	if len(themes) == 0 {
+		themes = []Theme{Dark, Light}
+	}
+	d := &drawing{lines: map[string]int{}}
+	var size Size
+	var total time.Duration
+	bodies := make([]string, len(frames))
+	for i, f := range frames {
+		size.Columns, size.Lines = max(size.Columns, f.Picture.Columns), max(size.Lines, f.Picture.Lines)
+		total += max(f.For, time.Millisecond)
+		bodies[i] = d.frame(f.Picture)
+	}
+	out := bufio.NewWriter(w)
+	width, height := float64(size.Columns)*cellWidth+2*margin, float64(size.Lines)*cellHeight+2*margin
+	fmt.Fprintf(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.1f %.1f\" width=\"%.0f\" height=\"%.0f\" role=\"img\">\n<style>\n", width, height, width, height)
+	fmt.Fprintf(out, "text{font:%dpx %s;white-space:pre;fill:var(--t)}\n", fontSize, fonts)
+	for i, t := range themes {
+		rule := "svg{%s}\n"
+		if i > 0 {
+			rule = "@media (prefers-color-scheme:light){svg{%s}}\n"
+		}
+		fmt.Fprintf(out, rule, t.variables())
+	}
+	for i := range 16 {
+		fmt.Fprintf(out, ".f%d{fill:var(--c%d)}", i, i)
+	}
+	fmt.Fprint(out, ".g{fill:var(--g)}.t{fill:var(--t)}.b{font-weight:700}.d{opacity:.65}.i{font-style:italic}.u{text-decoration:underline}.s{text-decoration:line-through}\n")
+	if len(frames) > 1 {
+		motion(out, frames, total)
+	}
+	fmt.Fprint(out, "</style>\n<defs>\n")
+	for i, line := range d.order {
+		fmt.Fprintf(out, "<g id=\"l%d\">%s</g>\n", i, line)
+	}
+	fmt.Fprintf(out, "</defs>\n<rect class=\"g\" width=\"100%%\" height=\"100%%\" rx=\"8\"/>\n")
+	for i, body := range bodies {
+		class := ""
+		if len(frames) > 1 {
+			class = fmt.Sprintf(" class=\"m m%d\"", i)
+		}
+		fmt.Fprintf(out, "<g%s>%s</g>\n", class, body)
+	}
+	fmt.Fprint(out, "</svg>\n")
+	if err := out.Flush(); err != nil {
+		return fmt.Errorf("draw a recording: %w", err)
+	}
+	return nil
+}
+
+// motion writes the rules that show one frame after another.
+func motion(out io.Writer, frames []Frame, total time.Duration) {
+	percent := func(d time.Duration) float64 { return 100 * float64(d) / float64(total) }
+	fmt.Fprintf(out, ".m{visibility:hidden;animation:%.2fs step-end infinite}\n", total.Seconds())
+	var at time.Duration
+	for i, f := range frames {
+		from := at
+		at += max(f.For, time.Millisecond)
+		fmt.Fprintf(out, "@keyframes k%d{0%%{visibility:%s}", i, map[bool]string{true: "visible", false: "hidden"}[i == 0])
+		if i > 0 {
+			fmt.Fprintf(out, "%.3f%%{visibility:visible}", percent(from))
+		}
+		if i < len(frames)-1 {
+			fmt.Fprintf(out, "%.3f%%{visibility:hidden}", percent(at))
+		}
+		fmt.Fprintf(out, "}.m%d{animation-name:k%d}\n", i, i)
+	}
+	fmt.Fprintf(out, "@media (prefers-reduced-motion:reduce){.m{animation:none}.m%d{visibility:visible}}\n", len(frames)-1)
+}
+
+func (t Theme) variables() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "--g:%s;--t:%s", t.Ground, t.Text)
+	for i, c := range t.Sixteen {
+		fmt.Fprintf(&b, ";--c%d:%s", i, c)
+	}
+	return b.String()
+}
+
+// frame is one picture: uses of its lines, and the cursor.
+func (d *drawing) frame(p *Picture) string {
+	var b strings.Builder
+	for y, cells := range p.Cells {
+		line := d.line(cells)
+		if line == "" {
+			continue
+		}
+		n, known := d.lines[line]
+		if !known {
+			n = len(d.order)
+			d.lines[line], d.order = n, append(d.order, line)
+		}
+		fmt.Fprintf(&b, "<use href=\"#l%d\" x=\"%.1f\" y=\"%.1f\"/>", n, margin, margin+float64(y)*cellHeight)
+	}
+	if c := p.Cursor; !c.Hidden {
+		fmt.Fprintf(&b, "<rect class=\"t d\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"/>",
+			margin+float64(c.Column)*cellWidth, margin+float64(c.Line)*cellHeight, cellWidth, cellHeight)
+	}
+	return b.String()
+}
+
+// line draws the cells of one line at its top left corner: runs of cells that look the same.
+func (d *drawing) line(cells []Cell) string {
+	var b strings.Builder
+	for x := 0; x < len(cells); {
+		end, text := x, ""
+		for end < len(cells) && cells[end].Look == cells[x].Look {
+			text += cells[end].Text
+			end++
+		}
+		d.run(&b, cells[x].Look, text, x, end-x)
+		x = end
+	}
+	return b.String()
+}
+
+func (d *drawing) run(b *strings.Builder, look Look, text string, x, columns int) {
+	fg, bg := fill(look.Fg, "t"), fill(look.Bg, "g")
+	if look.Reverse {
+		fg, bg = bg, fg
+	}
+	left, width := float64(x)*cellWidth, float64(columns)*cellWidth
+	if bg != fill(Default, "g") {
+		fmt.Fprintf(b, "<rect %s x=\"%.1f\" width=\"%.1f\" height=\"%.1f\"/>", bg.attribute(""), left, width, cellHeight)
+	}
+	if strings.TrimSpace(text) == "" {
+		return
+	}
+	classes := ""
+	for _, c := range []struct {
+		on   bool
+		name string
+	}{{look.Bold, " b"}, {look.Faint, " d"}, {look.Italic, " i"}, {look.Underline, " u"}, {look.Striken, " s"}} {
+		if c.on {
+			classes += c.name
+		}
+	}
+	fmt.Fprintf(b, "<text %s x=\"%.1f\" y=\"%.1f\" textLength=\"%.1f\" lengthAdjust=\"spacingAndGlyphs\">%s</text>",
+		fg.attribute(classes), left, cellHeight-4.5, width, html.EscapeString(text))
+}
+
+// paint is a class of the stylesheet, or a colour as #rrggbb.
+type paint string
+
+func (p paint) attribute(classes string) string {
+	if strings.HasPrefix(string(p), "#") {
+		return fmt.Sprintf("class=%q style=\"fill:%s\"", strings.TrimSpace(classes), string(p))
+	}
+	return fmt.Sprintf("class=%q", string(p)+classes)
+}
+
+// fill is the paint of a colour; of the default one, that of ground or text.
+func fill(c Colour, standard string) paint {
+	const cube = "\x00\x5f\x87\xaf\xd7\xff"
+	n := int(c) - 1
+	switch {
+	case c == Default:
+		return paint(standard)
+	case c&RGB != 0:
+		return paint(fmt.Sprintf("#%06x", uint32(c&^RGB)))
+	case n < 16:
+		return paint(fmt.Sprintf("f%d", n))
+	case n < 232:
+		n -= 16
+		return paint(fmt.Sprintf("#%02x%02x%02x", cube[n/36], cube[n/6%6], cube[n%6]))
+	}
+	grey := 8 + 10*(n-232)
+	return paint(fmt.Sprintf("#%02x%02x%02x", grey, grey, grey))
+}
