@@ -122,10 +122,18 @@ func (d *counter) Export(_ context.Context, t Task, form string) (string, error)
 	return "wrote " + t.ID + "." + form, nil
 }
 
-func (d *counter) Delete(_ context.Context, t Task) (string, error) {
-	d.note("delete %s", t.Key)
-	return "trash:" + t.Key, d.deleting
+func (d *counter) Delete(_ context.Context, key string) (string, error) {
+	d.note("delete %s", key)
+	return "trash:" + key, d.deleting
 }
+
+func (d *counter) Tag(_ context.Context, t Task, add, remove []string) ([]string, error) {
+	d.note("tag %s +%s -%s", t.Key, strings.Join(add, " +"), strings.Join(remove, " -"))
+	return append(t.Tags, add...), d.failure
+}
+
+// HasFolder knows the folders of the test.
+func (d *counter) HasFolder(dir string) bool { return dir == "." || dir == "/here" }
 
 func (d *counter) Restore(_ context.Context, token string) error {
 	d.note("restore %s", token)
@@ -150,7 +158,7 @@ func (d *counter) Import(ctx context.Context, tell func(string)) (string, error)
 func chores(titles ...string) []Task {
 	var out []Task
 	for i, title := range titles {
-		out = append(out, Task{Key: fmt.Sprintf("s:t%d", i), Summary: api.Summary{ID: fmt.Sprintf("t%d", i), Title: title, Status: "completed", Source: api.OwnSource, TS: int64(1000 - i)}})
+		out = append(out, Task{Key: fmt.Sprintf("roost:t%d", i), Summary: api.Summary{ID: fmt.Sprintf("t%d", i), Title: title, Status: "completed", Source: api.OwnSource, TS: int64(1000 - i)}})
 	}
 	return out
 }

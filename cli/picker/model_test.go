@@ -73,7 +73,7 @@ func TestPreviewFollowsTheCursor(t *testing.T) {
 	d := &counter{parts: whole(chores("paint", "tidy", "mend", "unreadable")), slow: 100 * time.Millisecond}
 	on(t, d, Options{}, func(s *stage) {
 		s.later(time.Second)
-		s.shows("the end of s:t0")
+		s.shows("the end of roost:t0")
 		d.did("")
 		s.press("down", "down") // somebody in a hurry
 		s.later(10 * time.Millisecond)
@@ -81,12 +81,12 @@ func TestPreviewFollowsTheCursor(t *testing.T) {
 			t.Errorf("read on the way: %q", got)
 		}
 		s.later(time.Second)
-		s.shows("the end of s:t2", "!the end of s:t1")
-		if got := d.did("preview"); !cmp.Equal(got, []string{"preview s:t2"}) {
+		s.shows("the end of roost:t2", "!the end of roost:t1")
+		if got := d.did("preview"); !cmp.Equal(got, []string{"preview roost:t2"}) {
 			t.Errorf("read: %q", got)
 		}
 		s.press("up", "up")
-		s.shows("the end of s:t0") // it was kept
+		s.shows("the end of roost:t0") // it was kept
 		s.later(time.Second)
 		if got := d.did("preview"); got != nil {
 			t.Errorf("read what was there: %q", got)
@@ -95,7 +95,7 @@ func TestPreviewFollowsTheCursor(t *testing.T) {
 		s.later(settle + 50*time.Millisecond) // its reading has begun
 		s.press("up", "down")
 		s.later(time.Second)
-		s.shows("the end of s:t1", "!cannot be read")
+		s.shows("the end of roost:t1", "!cannot be read")
 		if got := d.did("given up"); len(got) != 1 {
 			t.Errorf("what nobody waited for went on: %q", got)
 		}
@@ -107,7 +107,7 @@ func TestPreviewFollowsTheCursor(t *testing.T) {
 
 func TestSearchWhileTyping(t *testing.T) {
 	d := &counter{parts: whole(chores("paint the fence", "tidy the shed", "mend the roof")), slow: 50 * time.Millisecond,
-		hits: map[string][]Hit{"spade": {{Key: "s:t1", History: "ui", Number: 7, Text: "the spade stands"}, {Key: "s:t1", History: "api", Number: 9}}}}
+		hits: map[string][]Hit{"spade": {{Key: "roost:t1", History: "ui", Number: 7, Text: "the spade stands"}, {Key: "roost:t1", History: "api", Number: 9}}}}
 	on(t, d, Options{}, func(s *stage) {
 		s.later(time.Second)
 		s.press("/", "TH")
@@ -129,7 +129,7 @@ func TestSearchWhileTyping(t *testing.T) {
 		if got := d.did("search"); !cmp.Equal(got, []string{"search spade"}) {
 			t.Errorf("searched: %q", got)
 		}
-		s.shows("tidy", "!paint", "1 task, 1 by their messages", "#7 ui: the spade stands", "around the hit in s:t1")
+		s.shows("tidy", "!paint", "1 task · 2 hits in 1", "2 hits, the first in #7: the spade stands", "around the hit in roost:t1")
 
 		s.press("backspace", "ctrl+w", "roof")
 		s.later(pause + 10*time.Millisecond) // the search has begun
@@ -146,7 +146,7 @@ func TestSearchWhileTyping(t *testing.T) {
 
 // Rows that a search of messages brings do not pull the cursor away.
 func TestLateRowsLeaveTheCursor(t *testing.T) {
-	d := &counter{parts: whole(chores("one", "two", "three", "two again")), hits: map[string][]Hit{"two": {{Key: "s:t0"}}}, slow: time.Second}
+	d := &counter{parts: whole(chores("one", "two", "three", "two again")), hits: map[string][]Hit{"two": {{Key: "roost:t0"}}}, slow: time.Second}
 	on(t, d, Options{}, func(s *stage) {
 		s.step()
 		s.press("/", "two")
@@ -195,7 +195,7 @@ func TestEnterChooses(t *testing.T) {
 		on(t, &counter{parts: whole(chores("paint", "tidy"))}, Options{Purpose: tt.purpose}, func(s *stage) {
 			s.step()
 			s.press("down", tt.key)
-			if got := s.m.choice; got.Verb != tt.want || tt.want != Leave && got.Task.Key != "s:t1" {
+			if got := s.m.choice; got.Verb != tt.want || tt.want != Leave && got.Task.Key != "roost:t1" {
 				t.Errorf("%s in a picker for %q: %+v", tt.key, tt.purpose, got)
 			}
 			if tt.purpose != "" {
@@ -209,7 +209,7 @@ func TestEnterChooses(t *testing.T) {
 // or too many.
 func TestAnyKeys(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
-		d := &counter{parts: whole(chores("paint", "日本語の題名", "mend \x1b[31mred\u202e", "", strings.Repeat("long ", 50))), hits: map[string][]Hit{"ain": {{Key: "s:t3"}}}}
+		d := &counter{parts: whole(chores("paint", "日本語の題名", "mend \x1b[31mred\u202e", "", strings.Repeat("long ", 50))), hits: map[string][]Hit{"ain": {{Key: "roost:t3"}}}}
 		list := []string{"up", "down", "pgup", "pgdown", "home", "end", "esc", "backspace", "ctrl+u", "ctrl+w", "shift+up", "/", "?", "j", "k", "g", "G", "d", "y", "n", "u", "e", "h", "o", "ain", "語", "ctrl+r", "enter"}
 		m := New(t.Context(), d, Options{Colour: rapid.Bool().Draw(r, "colour")})
 		defer m.Close()

@@ -7,18 +7,18 @@
 // of them is the interface Backend. Run puts it on a terminal and gives the terminal
 // back as it was, whichever way it ends.
 //
-// Limits: no mouse. Below 70 columns there is no preview, below 20 columns or 5
-// lines no more than a request for room. What the Backend gives of titles and texts is
+// Limits: no mouse. The preview is beside the list from 110 columns on, else below it where there are lines enough;
+// below 20 columns or 5 lines there is no more than a request for room. What the Backend gives of titles and texts is
 // made harmless here; the order of right-to-left text is the terminal's business.
 package picker
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"iter"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -88,9 +88,14 @@ type Backend interface {
 	Open(ctx context.Context, t Task, hit *Hit) error
 	// Export writes a task in a form of Forms and returns a line that names the file.
 	Export(ctx context.Context, t Task, form string) (note string, err error)
-	// Delete puts a task into the trash; token gets it back.
-	Delete(ctx context.Context, t Task) (token string, err error)
+	// Delete puts the copy of a task that the key names into the trash, or hides it where it is another tool's; token
+	// gets it back.
+	Delete(ctx context.Context, key string) (token string, err error)
 	Restore(ctx context.Context, token string) error
+	// Tag adds and removes tags, and returns all that the task has then.
+	Tag(ctx context.Context, t Task, add, remove []string) ([]string, error)
+	// HasFolder reports whether a run could work in this folder.
+	HasFolder(dir string) bool
 
 	// Offer reports whether to offer an import of the tasks of other tools, and remembers
 	// that it was offered: that is done once.
@@ -104,12 +109,28 @@ type Task struct {
 	api.Summary
 	Key   string // names the task to the Backend; unique
 	Where string // its source, for people: an editor and a tool
+	Also  []Copy // the same task in other storages
 
 	row string // what a search of rows looks at, in small letters
 }
 
-// copied reports whether the same task is in another storage, too.
-func (t Task) copied() bool { return len(t.Copies) > 0 }
+// Copy is the same task in another storage.
+type Copy struct{ Key, Where string }
+
+// foreign reports whether a name of a task belongs to a storage of another tool: deleting it hides it.
+func foreign(key string) bool { return !strings.HasPrefix(key, api.OwnSource+":") }
+
+// waits reports whether a question of the task waits for the person.
+func (t Task) waits() bool { return t.OpenQuestions > 0 }
+
+// folder is the last part of the task's folder, on any system.
+func (t Task) folder() string {
+	parts := strings.FieldsFunc(t.Workspace, func(r rune) bool { return r == '/' || r == '\\' })
+	if len(parts) == 0 {
+		return ""
+	}
+	return parts[len(parts)-1]
+}
 
 // Found is what is known of all tasks at one moment.
 type Found struct {
@@ -147,12 +168,15 @@ const (
 	Leave  Verb = ""
 	Resume Verb = "resume"
 	Choose Verb = "choose"
+	Begin  Verb = "begin" // a new task in the current folder
 )
 
 // Choice is how the screen was left.
 type Choice struct {
 	Verb        Verb
 	Task        Task
+	Folder      string // to resume in; "" = the task's own
+	Words       string // what a new task begins with; "" = the chat asks
 	Interrupted bool   // by Ctrl-C
 	Found       string // the sentence that sums up what was found
 }
@@ -164,7 +188,8 @@ type Options struct {
 	// Purpose is what Enter does, in one word, when the screen only asks for a task:
 	// resume, show, export. "" = Enter opens the task, and the screen stays.
 	Purpose string
-	Pager   bool // the Backend can Open; else the screen shows tasks itself
+	Pager   bool   // the Backend can Open; else the screen shows tasks itself
+	Dir     string // the current folder, absolute
 }
 
 // Model is the screen's state.
@@ -183,6 +208,11 @@ type Model struct {
 	moved bool            // the person chose the row; else it is the first, whichever that is
 
 	query  query
+	narrow filter
+	sorts  int             // the place in orders of how the list is sorted
+	picked map[string]bool // the tasks that are selected, by key
+	menu   *menu           // what is chosen from; nil = nothing
+	field  *field          // the line that is typed; nil = none
 	look   preview
 	act    action
 	help   bool
@@ -199,39 +229,9 @@ func (m *Model) current() (Task, bool) {
 	return m.rows[m.at], true
 }
 
-// arrange fills rows from what is known and what is searched for. The cursor stays on
-// its task.
-func (m *Model) arrange() {
-	before, had := m.current()
-	words := strings.Fields(strings.ToLower(m.query.text))
-	m.rows = m.rows[:0:0]
-	for _, t := range m.all {
-		if m.gone[t.Key] {
-			continue
-		}
-		if _, hit := m.query.hits[t.Key]; hit || holds(t, words) {
-			m.rows = append(m.rows, t)
-		}
-	}
-	if !had || !m.moved {
-		m.at = 0
-		return
-	}
-	if i := m.rowOf(before.Key); i >= 0 {
-		m.at = i
-		return
-	}
-	m.at = max(min(m.at, len(m.rows)-1), 0)
-}
-
 // rowOf is the row of a task, -1 when it is not listed.
 func (m *Model) rowOf(key string) int {
 	return slices.IndexFunc(m.rows, func(t Task) bool { return t.Key == key })
-}
-
-// holds reports whether a task's row holds every word.
-func holds(t Task, words []string) bool {
-	return !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(t.row, w) })
 }
 
 // move puts the cursor on another row.
@@ -268,6 +268,8 @@ type query struct {
 	cancel context.CancelFunc
 	busy   bool
 	hits   map[string]Hit // the first of each task, by its key
+	count  map[string]int // hits of each task
+	words  *regexp.Regexp // finds what is searched for, to mark it; nil = nothing
 	err    error
 }
 
@@ -283,6 +285,7 @@ type preview struct {
 	lines   []string // of the one that is shown, as wide as that is
 	linesOf string
 	columns int
+	words   string // that are marked in them
 }
 
 // hit is what a search found in a task, nil when it found nothing in its messages.
@@ -306,24 +309,23 @@ const (
 // action is what is done to tasks, one thing at a time.
 type action struct {
 	ask     question
-	of      Task // that the question is about
+	of      []Task // that the question is about
 	offered bool
-	foreign int // tasks that the offer is about
 
 	doing    string // "" = nothing
 	cancel   context.CancelFunc
 	progress *atomic.Value // the newest report of an import, a string; nil = none is shown
-	deleted  []deletion
-	changed  bool // something was done here
+	deleted  [][]deletion  // what each deletion took away, the last one at the end
+	changed  bool          // something was done here
 
 	note string // the outcome of the last one
 	bad  bool
 }
 
-// deletion is one that can be taken back.
+// deletion is one copy of a task that can be brought back.
 type deletion struct {
-	task  Task
-	token string
+	task       Task
+	key, token string
 }
 
 // New makes a model. Its commands end with ctx; Close waits for them.
@@ -331,7 +333,7 @@ func New(ctx context.Context, backend Backend, o Options) *Model {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	m := &Model{backend: backend, o: o, crew: term.NewCrew(ctx), gone: map[string]bool{}, width: 80, height: 24}
+	m := &Model{backend: backend, o: o, crew: term.NewCrew(ctx), gone: map[string]bool{}, picked: map[string]bool{}, width: 80, height: 24}
 	m.look.kept = map[string][]view.Line{}
 	return m
 }
@@ -354,7 +356,10 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tea.KeyPressMsg:
 		cmd = m.key(msg)
 	case tea.PasteMsg:
-		if m.query.typing {
+		switch {
+		case m.field != nil:
+			m.field.text += strings.ReplaceAll(term.Safe(msg.Content), "\r", "")
+		case m.query.typing:
 			cmd = m.setQuery(m.query.text + clean(msg.Content))
 		}
 	case foundMsg:
@@ -367,6 +372,8 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		cmd = m.readPreview(msg)
 	case previewedMsg:
 		m.previewed(msg)
+	case folderMsg:
+		cmd = m.resumeIn(msg)
 	case doneMsg:
 		cmd = m.done(msg)
 	case offerMsg:
@@ -389,6 +396,11 @@ func (m *Model) keepInView() {
 	if m.at >= m.top+n {
 		m.top = m.at - n + 1
 	}
+}
+
+// rowText is what a search of rows looks at.
+func rowText(t Task) string {
+	return strings.ToLower(t.Title + "\n" + t.ID + "\n" + t.Workspace + "\n" + t.Where + "\n" + strings.Join(t.Tags, "\n"))
 }
 
 type foundMsg struct {
@@ -432,22 +444,35 @@ func (m *Model) found(msg foundMsg) tea.Cmd {
 	}
 	f := msg.found
 	for i, t := range f.Tasks {
-		f.Tasks[i].row = strings.ToLower(t.Title + "\n" + t.ID + "\n" + t.Workspace + "\n" + strings.Join(t.Tags, "\n"))
+		f.Tasks[i].row = rowText(t)
 	}
 	l.read, l.of, l.sources = f.Read, f.Of, f.Sources
 	switch {
 	case f.Whole:
 		l.whole = true
 		m.all = f.Tasks
-		m.arrange()
+		m.sort()
 	case !l.whole: // else the list that is shown is better than a part of the next
-		m.all = sorted(append(m.all, f.Tasks...))
-		m.arrange()
+		m.all = append(m.all, f.Tasks...)
+		m.sort()
 	}
 	if f.Whole {
 		return tea.Batch(m.nextFound(), m.offer(), m.searchAgain())
 	}
 	return m.nextFound()
+}
+
+// wordsOf finds the words of a search, whatever their case; nil where there are none.
+func wordsOf(text string) *regexp.Regexp {
+	words := strings.Fields(text)
+	for i, w := range words {
+		words[i] = regexp.QuoteMeta(strings.Trim(w, `"`))
+	}
+	words = slices.DeleteFunc(words, func(w string) bool { return w == "" })
+	if len(words) == 0 {
+		return nil
+	}
+	return regexp.MustCompile("(?i)" + strings.Join(words, "|"))
 }
 
 // pause is how long a person must have stopped typing before messages are searched:
@@ -475,7 +500,8 @@ func (m *Model) setQuery(text string) tea.Cmd {
 	if q.cancel != nil {
 		q.cancel()
 	}
-	q.text, q.cancel, q.hits, q.err, q.busy = text, nil, nil, nil, false
+	q.text, q.cancel, q.hits, q.count, q.err, q.busy = text, nil, nil, nil, nil, false
+	q.words = wordsOf(text)
 	q.turn++
 	m.moved = false // the best row of a new search is its first
 	m.arrange()
@@ -530,23 +556,13 @@ func (m *Model) hits(msg hitsMsg) {
 		return
 	}
 	q.busy, q.err = false, msg.err
-	q.hits = map[string]Hit{}
+	q.hits, q.count = map[string]Hit{}, map[string]int{}
 	for _, h := range msg.hits {
+		q.count[h.Key]++
 		if _, ok := q.hits[h.Key]; !ok {
 			q.hits[h.Key] = h
 		}
 	}
 	m.moved = m.moved || len(m.rows) > 0 // rows that come late do not pull the cursor away
 	m.arrange()
-}
-
-// sorted puts tasks into the order of the list: pinned ones first, then the newest.
-func sorted(list []Task) []Task {
-	slices.SortStableFunc(list, func(a, b Task) int {
-		if a.Pinned != b.Pinned {
-			return map[bool]int{true: -1, false: 1}[a.Pinned]
-		}
-		return cmp.Compare(b.TS, a.TS)
-	})
-	return list
 }

@@ -2,16 +2,12 @@ package picker
 
 import (
 	"cmp"
-	"context"
 	_ "embed"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	tea "charm.land/bubbletea/v2"
-	"github.com/charmbracelet/x/ansi"
 
 	"github.com/roost-dev/roost/cli/term"
 	"github.com/roost-dev/roost/view"
@@ -26,7 +22,11 @@ const (
 func (m *Model) View() tea.View {
 	v := tea.NewView(strings.Join(m.screen(), "\n"))
 	v.AltScreen = true
-	if m.query.typing && !m.help && !m.look.full && m.width >= leastColumns && m.height >= leastLines {
+	switch {
+	case m.help || m.look.full || m.width < leastColumns || m.height < leastLines:
+	case m.field != nil:
+		v.Cursor = tea.NewCursor(min(width(m.typedLine()), m.width-1), m.height-1)
+	case m.query.typing && m.menu == nil:
 		v.Cursor = tea.NewCursor(min(width(searchMark+m.query.text), m.width-1), len(m.head()))
 	}
 	return v
@@ -48,7 +48,44 @@ func (m *Model) screen() []string {
 	}
 	lines := append(m.head(), m.searchLine())
 	lines = append(lines, m.body()...)
+	lines = append(lines, m.above()...)
 	return append(lines, m.foot())
+}
+
+// above are the lines between the list and the last one: the offer of an import, or what a typed line is for.
+func (m *Model) above() []string {
+	var lines []string
+	most := max(min(m.height-4, m.height/3), 0)
+	switch {
+	case m.field != nil:
+		lines = wrap(clean(m.field.label), m.width)
+		if m.act.note != "" {
+			lines = []string{clean(m.act.note)}
+		}
+		lines = lines[:min(len(lines), most)]
+	case m.act.ask == askDelete:
+		text, _ := deleteText(m.act.of)
+		lines = wrap(clean(text), m.width)
+		lines = lines[:min(len(lines), most)]
+	case m.offering():
+		lines = m.offerLines(max(most, 1))
+	}
+	for i, line := range lines {
+		lines[i] = m.paint(view.Asked, cut(line, m.width))
+	}
+	return lines
+}
+
+// typedLine is the line that is typed, as much of its end as there is room for.
+func (m *Model) typedLine() string {
+	text := []rune("> " + clean(m.field.text))
+	if strings.HasSuffix(m.field.text, " ") {
+		text = append(text, ' ')
+	}
+	for width(string(text)) >= m.width && len(text) > 2 {
+		text = append(text[:2], text[3:]...)
+	}
+	return string(text)
 }
 
 // head is the line with the number of hits.
@@ -95,9 +132,19 @@ func (m *Model) Sentence() string {
 	if reading {
 		what = "folder" // some will turn out to be empty
 	}
-	text := "Found " + term.Plural(tasks, what)
+	copies := 0
+	for _, t := range m.all {
+		copies += len(t.Also)
+	}
+	if !l.whole {
+		copies = 0 // not all are known
+	}
+	text := "Found " + term.Plural(tasks-copies, what)
 	if len(parts) > 0 {
 		text += ": " + strings.Join(parts, ", ")
+	}
+	if copies > 0 {
+		odd = append(odd, fmt.Sprintf("%d of them a second copy", copies))
 	}
 	if damaged > 0 {
 		odd = append(odd, fmt.Sprintf("%d damaged", damaged))
@@ -119,33 +166,84 @@ func (m *Model) Sentence() string {
 
 func (m *Model) searchLine() string {
 	q := &m.query
-	if !q.typing && q.text == "" {
-		return m.paint(view.Dim, cut("/ searches titles and messages", m.width))
+	var states []string
+	if n := len(m.picked); n > 0 {
+		states = append(states, fmt.Sprintf("%d selected", n))
 	}
-	state := ""
+	states = append(states, m.narrow.names()...)
+	if m.sorts > 0 {
+		states = append(states, orders[m.sorts].name)
+	}
 	switch {
 	case q.err != nil:
-		state = "messages cannot be searched: " + clean(q.err.Error())
+		states = append(states, "messages cannot be searched: "+q.err.Error())
 	case q.busy:
-		state = "searching messages ..."
+		states = append(states, "searching messages ...")
 	case q.hits != nil:
-		state = term.Plural(len(m.rows), "task") + ", " + fmt.Sprint(len(q.hits)) + " by their messages"
-	case q.text != "":
-		state = term.Plural(len(m.rows), "task")
+		hits := 0
+		for _, n := range q.count {
+			hits += n
+		}
+		states = append(states, fmt.Sprintf("%s · %s in %d", term.Plural(len(m.rows), "task"), term.Plural(hits, "hit"), len(q.count)))
+	case q.text != "" || m.narrow.on():
+		states = append(states, term.Plural(len(m.rows), "task"))
+	}
+	state := clean(strings.Join(states, " · "))
+	text, dim := searchMark+q.text, false
+	if !q.typing && q.text == "" {
+		text, dim = "/ searches titles and messages", true
+		if state != "" {
+			text = "/ search"
+		}
 	}
 	room := m.width - width(state) - 2
-	if room < width(searchMark+q.text)+1 {
-		return cut(searchMark+q.text, m.width)
+	if room < width(text)+1 {
+		if dim && state != "" {
+			return m.paint(view.Asked, cut(state, m.width))
+		}
+		return cut(text, m.width)
 	}
-	return fit(searchMark+q.text, room) + "  " + m.paint(view.Dim, state)
+	if dim {
+		return m.paint(view.Dim, fit(text, room)) + "  " + m.paint(view.Asked, state)
+	}
+	return fit(text, room) + "  " + m.paint(view.Dim, state)
+}
+
+// bodyHeight is how many lines lie between the search and what is above the keys.
+func (m *Model) bodyHeight() int {
+	return max(m.height-len(m.head())-len(m.above())-2, 1)
+}
+
+// Where the preview is beside the list, and how many lines it takes to have it below.
+const (
+	besideColumns = 110
+	belowColumns  = 60
+	belowLines    = 12
+)
+
+// below is how many lines the preview has below the list, with the rule above it; 0 where it is not there.
+func (m *Model) below() int {
+	height := m.bodyHeight()
+	if m.width >= besideColumns || m.width < belowColumns || height < belowLines {
+		return 0
+	}
+	return height - max(height*2/5, 5)
 }
 
 // listHeight is how many rows are seen.
-func (m *Model) listHeight() int { return max(m.height-len(m.head())-2, 1) }
+func (m *Model) listHeight() int { return max(m.bodyHeight()-m.below(), 1) }
 
 func (m *Model) body() []string {
-	height, columns := m.listHeight(), m.listWidth()
-	out := make([]string, height)
+	height, columns := m.bodyHeight(), m.listWidth()
+	if m.menu != nil {
+		lines := m.menu.lines(m, m.width, height)
+		return append(lines, make([]string, height-len(lines))...)
+	}
+	if m.load.whole && len(m.all) == 0 && m.query.text == "" {
+		lines := m.welcome()
+		return append(lines, make([]string, max(height-len(lines), 0))...)[:height]
+	}
+	out := make([]string, m.listHeight())
 	for i := range out {
 		if at := m.top + i; at < len(m.rows) {
 			out[i] = m.row(m.rows[at], at == m.at, columns)
@@ -153,6 +251,11 @@ func (m *Model) body() []string {
 	}
 	if len(m.rows) == 0 {
 		out[0] = m.paint(view.Dim, cut(m.nothing(), columns))
+	}
+	if n := m.below(); n > 0 {
+		out = append(out, m.paint(view.Dim, strings.Repeat("─", m.width)))
+		look := m.previewLines(m.width, n-1)
+		return append(append(out, look...), make([]string, max(n-1-len(look), 0))...)
 	}
 	side := m.previewWidth()
 	if side == 0 {
@@ -169,12 +272,42 @@ func (m *Model) body() []string {
 	return out
 }
 
+// welcome is what a person without any task reads.
+func (m *Model) welcome() []string {
+	var out []string
+	for _, text := range []string{
+		"Roost runs the tasks of coding agents and keeps them: nothing is lost by a crash,",
+		"and every task, also those of Roo Code, Cline and their relatives, can be continued.",
+		"",
+		"  n   begin a task in " + m.o.Dir + ": write what is to be done, and talk with the model",
+		"  ?   all keys",
+		"  q   quit; then roost try shows how a killed task goes on, roost help what else there is",
+		"",
+		"There is no task yet: Roost has none, and the usual places of Roo Code, Cline, Kilo Code and Zoo Code hold none.",
+		"Tasks in another place are listed after: roost sources add FOLDER",
+	} {
+		if m.o.Purpose != "" && strings.HasPrefix(text, "  n") {
+			continue
+		}
+		style := view.Plain
+		if strings.HasPrefix(text, "T") {
+			style = view.Dim
+		}
+		for _, line := range wrap(plain(text), m.width) {
+			out = append(out, m.paint(style, line))
+		}
+	}
+	return out
+}
+
 func (m *Model) nothing() string {
 	switch {
 	case m.query.busy:
 		return "no title holds that; searching messages ..."
 	case m.query.text != "":
 		return "no task holds that; esc shows all"
+	case m.narrow.on():
+		return "no task is like that; esc shows all"
 	case m.load.whole:
 		return "there is no task"
 	case m.load.err != nil:
@@ -201,19 +334,103 @@ func (m *Model) row(t Task, here bool, columns int) string {
 	case t.Pinned:
 		flag = "*"
 	}
+	if m.picked[t.Key] {
+		cursor = cursor[:1] + "+"
+	}
+	lead := cursor + fmt.Sprintf("%4s ", m.shortAge(t.TS)) + mark + flag + " "
+	switch m.sorts {
+	case byCost:
+		lead = cursor + fmt.Sprintf("%8s ", dollars(t)) + mark + flag + " "
+	case byTokens:
+		lead = cursor + fmt.Sprintf("%7s ", thousands(tokens(t))) + mark + flag + " "
+	}
 	title := cmp.Or(clean(t.Title), "(no title) "+clean(t.ID))
-	line := fit(cursor+fmt.Sprintf("%4s ", m.shortAge(t.TS))+mark+flag+" "+title, columns)
+	places := m.places(t, columns)
+	room := max(columns-width(lead)-width(places), 0)
+	title = fit(title, room)
 	switch {
 	case here && m.o.Colour:
-		return "\x1b[7m" + line + "\x1b[0m"
+		return m.chosenLine(lead+m.marked(view.Plain, title)+places, true)
 	case len(t.Damaged) > 0:
-		return m.paint(view.Bad, line)
+		return m.paint(view.Bad, cut(lead, columns)) + m.marked(view.Bad, title) + m.paint(view.Bad, places)
+	case t.waits():
+		return m.paint(view.Asked, cut(lead, columns)) + m.marked(view.Asked, title) + m.paint(view.Asked, places)
 	}
-	return line
+	return cut(lead, columns) + m.marked(view.Plain, title) + m.paint(view.Dim, places)
+}
+
+// The columns of a row that narrower lists do without.
+const (
+	withTool, withFolder = 44, 64
+	mostTool, mostFolder = 18, 18
+)
+
+// places are the tool and the folder of a task, as far as there is room.
+func (m *Model) places(t Task, columns int) string {
+	text := ""
+	if columns >= withTool {
+		tool := t.Where
+		for _, c := range t.Also {
+			tool += "+" + c.Where
+		}
+		text += "  " + fit(clean(tool), min(mostTool, columns/5))
+	}
+	if columns >= withFolder {
+		text += "  " + fit(clean(t.folder()), min(mostFolder, columns/6))
+	}
+	return text
+}
+
+// chosenLine is a line of a list; the one under the cursor is turned over, marks and all.
+func (m *Model) chosenLine(line string, here bool) string {
+	if !here || !m.o.Colour {
+		return line
+	}
+	const turned, plainly = "\x1b[7m", "\x1b[0m"
+	return turned + strings.ReplaceAll(line, plainly, plainly+turned) + plainly
+}
+
+// marked is text in a style, with what is searched for marked.
+func (m *Model) marked(style view.Style, text string) string {
+	if m.query.words == nil || !m.o.Colour {
+		return m.paint(style, text)
+	}
+	var out strings.Builder
+	from := 0
+	for _, at := range m.query.words.FindAllStringIndex(text, -1) {
+		out.WriteString(m.paint(style, text[from:at[0]]) + m.paint(view.Good, text[at[0]:at[1]]))
+		from = at[1]
+	}
+	return out.String() + m.paint(style, text[from:])
+}
+
+// dollars is what a task cost, to the cent.
+func dollars(t Task) string {
+	if t.Usage.Cost == nil {
+		return "-"
+	}
+	return fmt.Sprintf("$%.2f", float64(*t.Usage.Cost)/1e6)
+}
+
+// thousands is a number in at most six signs.
+func thousands(n int64) string {
+	switch {
+	case n < 10_000:
+		return fmt.Sprint(n)
+	case n < 10_000_000:
+		return fmt.Sprintf("%dk", n/1000)
+	}
+	return fmt.Sprintf("%dM", n/1_000_000)
 }
 
 // foot is the question or the note, else the keys.
 func (m *Model) foot() string {
+	if m.menu != nil {
+		return m.paint(view.Dim, cut(m.menu.keys(), m.width))
+	}
+	if m.field != nil {
+		return m.typedLine()
+	}
 	if text := m.said(); text != "" {
 		style := view.Asked
 		if m.act.bad && m.act.ask == noQuestion && m.act.doing == "" {
@@ -227,14 +444,17 @@ func (m *Model) foot() string {
 // keyLine names the keys that there is room for, the ones to get out always.
 func (m *Model) keyLine() string {
 	last := []string{"? keys", "q quit"}
-	keys := []string{"enter open", "r resume", "/ search", "e export", "d delete", "u undo", "↑↓ move"}
+	keys := []string{"enter open", "r resume", "n new", "/ search", "f filter", "s sort", "space select", "d delete", "u undo", "e export", "t tag", ". this folder"}
+	if m.load.whole && len(m.all) == 0 {
+		keys = []string{"n new"}
+	}
 	switch {
 	case m.query.typing:
 		keys, last = []string{"enter " + m.enter(), "↑↓ move", "ctrl+u clear"}, []string{"esc list"}
 	case m.o.Purpose != "":
 		keys[0] = "enter " + m.enter()
 		keys = slices.Insert(keys, 1, "o open")
-		keys = slices.DeleteFunc(keys, func(k string) bool { return k == "r resume" })
+		keys = slices.DeleteFunc(keys, func(k string) bool { return k == "r resume" || k == "n new" })
 	}
 	for n := len(keys); n >= 0; n-- {
 		line := strings.Join(append(slices.Clone(keys[:n]), last...), " · ")
@@ -257,7 +477,9 @@ func (m *Model) helpLines() []string {
 	lines := strings.Split(strings.ReplaceAll(strings.TrimSpace(keysPage), "ENTER", m.enter()), "\n")
 	lines[0] = m.paint(view.Head, lines[0])
 	if m.o.Purpose != "" {
-		lines = slices.DeleteFunc(lines, func(l string) bool { return strings.HasPrefix(l, "r ") }) // it resumes nothing
+		lines = slices.DeleteFunc(lines, func(l string) bool { return strings.HasPrefix(l, "r ") || strings.HasPrefix(l, "n ") }) // it begins nothing
+	} else {
+		lines = slices.DeleteFunc(lines, func(l string) bool { return strings.HasPrefix(l, "o ") }) // Enter opens it
 	}
 	for i := range lines {
 		lines[i] = cut(lines[i], m.width)
@@ -294,231 +516,6 @@ func (m *Model) scrollHelp(key string) bool {
 	}
 	m.helpAt = max(min(min(m.helpAt, over)+by, over), 0)
 	return true
-}
-
-// settle is how long the cursor must rest on a row before its task is read: a user who holds the arrow key down
-// causes no reads.
-const settle = 60 * time.Millisecond
-
-// withPreview are the columns below which the list has the screen for itself.
-const withPreview = 70
-
-// keptPreviews is how many previews are remembered.
-const keptPreviews = 24
-
-type (
-	previewMsg   struct{ turn int }
-	previewedMsg struct {
-		turn int
-		of   string
-		text []view.Line
-		err  error
-	}
-)
-
-// wantPreview asks for the preview of the row under the cursor, when it is another
-// one than before and there is room for it.
-func (m *Model) wantPreview() tea.Cmd {
-	of := ""
-	if t, ok := m.current(); ok && (m.previewWidth() > 0 || m.look.full) {
-		of = m.previewOf(t)
-	}
-	l := &m.look
-	if of == l.want {
-		return nil
-	}
-	if l.cancel != nil {
-		l.cancel()
-		l.cancel = nil
-	}
-	l.want, l.up = of, 0
-	l.turn++
-	if _, ok := l.kept[of]; ok || of == "" {
-		return nil
-	}
-	return m.after(settle, previewMsg{l.turn})
-}
-
-// previewOf names a preview: a task that changes gets a new one, and so does a hit.
-func (m *Model) previewOf(t Task) string {
-	h := m.query.hits[t.Key]
-	return fmt.Sprintf("%s\x00%d\x00%d\x00%s\x00%d", t.Key, t.TS, t.Messages.UI, h.History, h.Number)
-}
-
-func (m *Model) readPreview(msg previewMsg) tea.Cmd {
-	t, ok := m.current()
-	if l := &m.look; ok && msg.turn == l.turn {
-		var ctx context.Context
-		ctx, l.cancel = context.WithCancel(m.crew.Ctx)
-		of, hit := l.want, m.hit(t)
-		return m.crew.Do(func() tea.Msg {
-			text, err := m.backend.Preview(ctx, t, hit)
-			return previewedMsg{msg.turn, of, text, err}
-		})
-	}
-	return nil
-}
-
-func (m *Model) previewed(msg previewedMsg) {
-	l := &m.look
-	if msg.err != nil && msg.turn != l.turn {
-		return // it was cancelled because the cursor moved
-	}
-	if len(l.kept) >= keptPreviews {
-		clear(l.kept)
-	}
-	if msg.err != nil {
-		msg.text = []view.Line{{Style: view.Bad, Text: "it cannot be read: " + msg.err.Error()}}
-	}
-	l.kept[msg.of] = msg.text
-}
-
-// previewLines are the preview's lines on the screen: what the task is, then the end of its messages.
-func (m *Model) previewLines(columns, height int) []string {
-	t, ok := m.current()
-	if !ok {
-		return nil
-	}
-	out := m.facts(t, columns)
-	out = out[:min(len(out), height/2)]
-	out = append(out, m.paint(view.Dim, strings.Repeat("─", columns)))
-	room := height - len(out)
-	text, ok := m.look.kept[m.look.want]
-	if !ok {
-		return append(out, m.paint(view.Dim, "reading ..."))
-	}
-	if l := &m.look; l.linesOf != l.want || l.columns != columns {
-		l.lines, l.linesOf, l.columns = nil, l.want, columns
-		for _, line := range text {
-			for _, part := range wrap(line.Text, columns) {
-				l.lines = append(l.lines, m.paint(line.Style, part))
-			}
-		}
-	}
-	body := m.look.lines
-	m.look.up = max(min(m.look.up, len(body)-room), 0)
-	end := len(body) - m.look.up
-	return append(out, body[max(end-room, 0):end]...)
-}
-
-// facts are what is known of a task without reading it.
-func (m *Model) facts(t Task, columns int) []string {
-	var out []string
-	add := func(style view.Style, text string, most int) {
-		lines := wrap(clean(text), columns)
-		for _, line := range lines[:min(len(lines), most)] {
-			out = append(out, m.paint(style, line))
-		}
-	}
-	add(view.Head, cmp.Or(clean(t.Title), "(no title)"), 2)
-	facts := []string{t.Status, m.age(t.TS), term.Plural(t.Messages.UI, "message")}
-	if t.Usage.Cost != nil {
-		facts = append(facts, "$"+t.Usage.Cost.String())
-	}
-	for _, more := range []string{t.Model, t.Where} {
-		if more != "" {
-			facts = append(facts, more)
-		}
-	}
-	add(view.Dim, strings.Join(facts, " · "), 2)
-	if t.Workspace != "" {
-		add(view.Dim, t.Workspace, 1)
-	}
-	id := t.ID
-	for _, tag := range t.Tags {
-		id += " #" + tag
-	}
-	add(view.Dim, id, 1)
-	for _, d := range t.Damaged[:min(len(t.Damaged), 2)] {
-		d.File = filepath.Base(d.File)
-		add(view.Bad, "damaged: "+d.Text(), 2)
-	}
-	if more := len(t.Damaged) - 2; more > 0 {
-		add(view.Bad, fmt.Sprintf("and %d more", more), 1)
-	}
-	if h := m.hit(t); h != nil {
-		add(view.Asked, fmt.Sprintf("#%d %s: %s", h.Number, h.History, h.Text), 3)
-	}
-	return out
-}
-
-// previewWidth is how many columns the preview has, 0 when there is no room for one.
-func (m *Model) previewWidth() int {
-	if m.width < withPreview {
-		return 0
-	}
-	return m.width - m.listWidth() - 3
-}
-
-func (m *Model) listWidth() int {
-	if m.width < withPreview {
-		return m.width
-	}
-	return min(max(m.width*2/5, 32), 70)
-}
-
-// clean makes text of a task one harmless line of known width. Joiners, variation
-// selectors and skin tones go: terminals do not agree about how wide a character is
-// that has them, and a row that is off by a column tears the screen.
-func clean(text string) string { return steady(term.OneLine(text)) }
-
-func steady(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r == 0x200C || r == 0x200D || r >= 0xFE00 && r <= 0xFE0F || r >= 0x1F3FB && r <= 0x1F3FF {
-			return -1
-		}
-		return r
-	}, text)
-}
-
-func width(text string) int { return ansi.StringWidthWc(text) }
-
-// cut shortens a line to so many columns; colours in it stay closed.
-func cut(text string, columns int) string { return ansi.TruncateWc(text, max(columns, 0), "…") }
-
-// fit makes a line exactly so many columns wide.
-func fit(text string, columns int) string {
-	text = cut(text, columns)
-	return text + strings.Repeat(" ", max(columns-width(text), 0))
-}
-
-// wrap breaks text into lines of at most so many columns.
-func wrap(text string, columns int) []string {
-	if columns < 1 {
-		return nil
-	}
-	text = ansi.WrapWc(plain(text), columns, "")
-	text = ansi.HardwrapWc(text, columns, true) // it lets a word after a blank exceed the width
-	lines := strings.Split(within(text, columns), "\n")
-	for i, line := range lines {
-		lines[i] = strings.TrimRight(line, " ")
-	}
-	return lines
-}
-
-// within breaks what is wider than the columns although it is one sign to a reader: a letter
-// with marks that take room of their own, as a terminal counts them.
-func within(text string, columns int) string {
-	var out strings.Builder
-	column := 0
-	for _, r := range text {
-		switch w := width(string(r)); {
-		case r == '\n':
-			column = 0
-		case column > 0 && column+w > columns:
-			out.WriteByte('\n')
-			column = w
-		default:
-			column += w
-		}
-		out.WriteRune(r)
-	}
-	return out.String()
-}
-
-// plain is harmless text of any number of lines, tabs as blanks.
-func plain(text string) string {
-	return strings.ReplaceAll(steady(term.Safe(text)), "\t", "    ")
 }
 
 // paint colours text that is safe.

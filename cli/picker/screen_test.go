@@ -56,8 +56,8 @@ func TestKeyLine(t *testing.T) {
 		typing  bool
 		want    string
 	}{
-		{100, "", false, "enter open · r resume · / search · e export · d delete · u undo · ↑↓ move · ? keys · q quit"},
-		{80, "", false, "enter open · r resume · / search · e export · d delete · ? keys · q quit"},
+		{150, "", false, "enter open · r resume · n new · / search · f filter · s sort · space select · d delete · u undo · e export · t tag · . this folder · ? keys · q quit"},
+		{80, "", false, "enter open · r resume · n new · / search · f filter · s sort · ? keys · q quit"},
 		{40, "", false, "enter open · r resume · ? keys · q quit"},
 		{20, "", false, "? keys · q quit"},
 		{60, "show", false, "enter show · o open · / search · e export · ? keys · q quit"},
@@ -113,7 +113,7 @@ func TestFacts(t *testing.T) {
 	m.query.hits = map[string]Hit{"s:1": {Key: "s:1", History: "api", Number: 7, Text: "a brush\nand paint"}}
 	want := []string{
 		"paint the fence", "completed · 1m · 12 messages · $0.42 · model-4 · VS Code/Roo", "/home/me/garden", "1700 #garden #spring",
-		"damaged: ui_messages.json: cut at 5 of 9", "damaged: api: gone", "and 1 more", "#7 api: a brush and paint",
+		"damaged: ui_messages.json: cut at 5 of 9", "damaged: api: gone", "and 1 more", "#7: a brush and paint",
 	}
 	if got := m.facts(task, 60); strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("%q\nwant %q", got, want)

@@ -37,6 +37,7 @@ import (
 
 func (a *commands) chatCommand() *cobra.Command {
 	var r app.RunFlags
+	var prompt string
 	cmd := help.Command("chat", func(cmd *cobra.Command, args []string) error {
 		if a.Flags.JSON {
 			return failure.Usage("roost chat --json", "a chat is for people; programs run and send",
@@ -48,10 +49,11 @@ func (a *commands) chatCommand() *cobra.Command {
 		}
 		v := &chatOutput{out: a.Err}
 		a.Err = v // before anything works beside us
-		return a.WithClient(cmd.Context(), func(c *client.Client, e *engine.Engine) error { return a.chat(cmd.Context(), c, e, v, o) })
+		return a.WithClient(cmd.Context(), func(c *client.Client, e *engine.Engine) error { return a.chat(cmd.Context(), c, e, v, o, prompt) })
 	})
 	r.AddSettings(cmd)
 	f := cmd.Flags()
+	f.StringVar(&prompt, "prompt", "", "begin with this `text`, as if it had been typed")
 	f.BoolVarP(&r.Yes, "yes", "y", false, "allow everything that is not denied or protected (--approve all)")
 	f.IntVar(&r.MaxTurns, "max-turns", 0, "stop a run after this many requests to the model (0 = no limit)")
 	f.DurationVar(&r.Idle, "idle-timeout", 0, "stop a run when nothing happens for this long")
@@ -93,7 +95,7 @@ func (a *commands) chatHistory() (string, error) {
 }
 
 // chat runs a chat until the user leaves, and then prints how to continue.
-func (a *commands) chat(ctx context.Context, c *client.Client, e *engine.Engine, v *chatOutput, o chat.Options) error {
+func (a *commands) chat(ctx context.Context, c *client.Client, e *engine.Engine, v *chatOutput, o chat.Options, prompt string) error {
 	in, inFile := a.In.(*os.File)
 	out, outFile := v.out.(*os.File)
 	draw := o.Ask && inFile && outFile && chat.CanDraw(a.Env("TERM"))
@@ -113,6 +115,9 @@ func (a *commands) chat(ctx context.Context, c *client.Client, e *engine.Engine,
 	defer stop.Undo()
 	o.Editor, o.Away = cmp.Or(a.Env("VISUAL"), a.Env("EDITOR"), "vi"), stop.ReleaseInterrupt
 	s := chat.New(stop.Ctx, &chatBackend{Client: c, a: a}, o)
+	if prompt != "" {
+		s.Line(prompt)
+	}
 	var err error
 	if draw {
 		a.Say("roost chat: words for the model, /help for commands; Ctrl-D leaves")

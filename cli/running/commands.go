@@ -25,8 +25,9 @@ import (
 
 // Parts are what runs need of other packages of the command line.
 type Parts struct {
-	Pick func(ctx context.Context, a *app.App, purpose string) (id string, err error) // a person chooses a task
-	Run  func(ctx context.Context, a *app.App, args []string) (exit int)              // a whole command line
+	// Pick lets a person choose a task, and perhaps the folder to work in.
+	Pick func(ctx context.Context, a *app.App, purpose string) (id, folder string, err error)
+	Run  func(ctx context.Context, a *app.App, args []string) (exit int) // a whole command line
 }
 
 // commands are the commands of this package with the invocation that they belong to.

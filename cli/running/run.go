@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -60,8 +61,16 @@ func (a *commands) resumeCommand() *cobra.Command {
 		}
 		if len(args) > 0 {
 			req.Task = args[0]
-		} else if req.Task, err = a.parts.Pick(cmd.Context(), a.App, "resume"); err != nil {
-			return err
+		} else {
+			var folder string
+			if req.Task, folder, err = a.parts.Pick(cmd.Context(), a.App, "resume"); err != nil {
+				return err
+			}
+			if req.Workspace == "" && folder != "" {
+				if req.Workspace = folder; !filepath.IsAbs(folder) {
+					req.Workspace = filepath.Join(a.Dir, folder)
+				}
+			}
 		}
 		return a.begin(cmd, &r, func(c *client.Client) (engine.Request, error) {
 			if branch == "" {

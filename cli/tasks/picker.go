@@ -70,7 +70,7 @@ func (d *pickerBackend) Tasks(ctx context.Context) iter.Seq2[picker.Found, error
 			}
 			for _, t := range part.Items {
 				if !t.Empty {
-					f.Tasks = append(f.Tasks, picker.Task{Summary: t, Key: app.KeyOf(t), Where: labels[t.Source]})
+					f.Tasks = append(f.Tasks, picker.Task{Summary: t, Key: app.KeyOf(t), Where: labels[t.Source], Also: alsoIn(part.Sources, labels, t.Copies)})
 				}
 			}
 			if !yield(f, err) {
@@ -78,6 +78,19 @@ func (d *pickerBackend) Tasks(ctx context.Context) iter.Seq2[picker.Found, error
 			}
 		}
 	}
+}
+
+// alsoIn names the copies of a task, which lie in these folders, by their storages.
+func alsoIn(sources []api.SourceState, labels map[string]string, folders []string) (out []picker.Copy) {
+	for _, folder := range folders {
+		for _, src := range sources {
+			if rel, err := filepath.Rel(src.Path, folder); err == nil && filepath.IsLocal(rel) {
+				out = append(out, picker.Copy{Key: src.Name + ":" + filepath.Base(folder), Where: labels[src.Name]})
+				break
+			}
+		}
+	}
+	return out
 }
 
 // trouble is why a source cannot be read. The sentence above the list reports its damaged
@@ -196,11 +209,37 @@ func (d *pickerBackend) Export(ctx context.Context, t picker.Task, form string) 
 	return notes, err
 }
 
-// Delete puts a task into the trash.
-func (d *pickerBackend) Delete(ctx context.Context, t picker.Task) (string, error) {
+// Delete puts a copy of a task into the trash, or hides it.
+func (d *pickerBackend) Delete(ctx context.Context, key string) (string, error) {
 	var gone api.Deleted
-	_, err := d.client.Do(ctx, http.MethodDelete, app.PathOf(t.Key), url.Values{"subtasks": {"keep"}}, nil, &gone)
+	_, err := d.client.Do(ctx, http.MethodDelete, app.PathOf(key), url.Values{"subtasks": {"keep"}}, nil, &gone)
 	return gone.QualifiedName(), err
+}
+
+// Tag adds and removes tags.
+func (d *pickerBackend) Tag(ctx context.Context, t picker.Task, add, remove []string) ([]string, error) {
+	patch := map[string]any{}
+	if len(add) > 0 {
+		patch["add_tags"] = add
+	}
+	if len(remove) > 0 {
+		patch["remove_tags"] = remove
+	}
+	var now api.Summary
+	_, err := d.client.Do(ctx, http.MethodPatch, app.PathOf(t.Key), nil, patch, &now)
+	return now.Tags, err
+}
+
+// HasFolder reports whether a folder is there. What a server far away has is for it to say.
+func (d *pickerBackend) HasFolder(dir string) bool {
+	if !d.client.IsLocal() {
+		return true
+	}
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(d.Dir, dir)
+	}
+	info, err := os.Stat(dir)
+	return err == nil && info.IsDir()
 }
 
 // Restore takes it out of there.
@@ -249,41 +288,51 @@ func (a *commands) welcome(cmd *cobra.Command) error {
 	if !a.Interactive() {
 		return cmd.Help()
 	}
-	id := ""
+	var next []string // the command that goes on when the screen has closed
 	err := a.Connect(cmd.Context(), func(c *client.Client) error {
-		names, err := client.Get[api.Names](cmd.Context(), c, "/v1/names", nil)
-		if err != nil {
-			return err
-		}
-		if len(names.Items) == 0 || !a.canDraw() {
-			id, err = a.plainWelcome(cmd.Context(), c)
+		if !a.canDraw() {
+			id, err := a.plainWelcome(cmd.Context(), c)
+			if id != "" {
+				next = []string{"resume", id}
+			}
 			return err
 		}
 		choice, err := a.draw(cmd.Context(), c, "")
-		if err != nil {
+		switch {
+		case err != nil:
 			return err
-		}
-		if choice.Verb == picker.Resume {
-			id = choice.Task.Key
-		} else {
+		case choice.Verb == picker.Resume:
+			next = []string{"resume", choice.Task.Key}
+			if choice.Folder != "" {
+				next = append(next, "-C", choice.Folder)
+			}
+		case choice.Verb == picker.Begin:
+			next = []string{"chat"}
+			if choice.Words != "" {
+				next = append(next, "--prompt", choice.Words)
+			}
+		default:
 			a.Say("%s", choice.Found) // it stays when the screen has gone
 		}
 		return nil
 	})
-	if err != nil || id == "" {
+	if err != nil || next == nil {
 		return err
 	}
-	return again(cmd, "resume", id)
+	return again(cmd, next)
 }
 
-// again runs another command of the program, as if the user had typed it.
-func again(cmd *cobra.Command, name string, args ...string) error {
-	sub, _, err := cmd.Root().Find([]string{name})
+// again runs another command line of the program, as if the user had typed it.
+func again(cmd *cobra.Command, line []string) error {
+	sub, args, err := cmd.Root().Find(line)
+	if err == nil {
+		err = sub.ParseFlags(args)
+	}
 	if err != nil {
 		return err
 	}
 	sub.SetContext(cmd.Context())
-	return sub.RunE(sub, args)
+	return sub.RunE(sub, sub.Flags().Args())
 }
 
 // picks lets a person choose the task of a command that was given none.
@@ -297,7 +346,7 @@ func (a *commands) picks(cmd *cobra.Command) *cobra.Command {
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
-			id, err := a.pick(cmd.Context(), cmd.Name())
+			id, _, err := a.pick(cmd.Context(), cmd.Name())
 			if err != nil {
 				return err
 			}
@@ -308,10 +357,10 @@ func (a *commands) picks(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// pick lets the user choose one task. purpose is one word, for messages.
-func (a *commands) pick(ctx context.Context, purpose string) (id string, err error) {
+// pick lets the user choose one task, and to resume it perhaps a folder. purpose is one word, for messages.
+func (a *commands) pick(ctx context.Context, purpose string) (id, folder string, err error) {
 	if !a.Interactive() {
-		return "", failure.Usage(purpose+" a task", "no task was named, and "+app.ErrNoTerminal.Error(), "roost list  # then roost "+purpose+" ID")
+		return "", "", failure.Usage(purpose+" a task", "no task was named, and "+app.ErrNoTerminal.Error(), "roost list  # then roost "+purpose+" ID")
 	}
 	err = a.Connect(ctx, func(c *client.Client) error {
 		names, err := client.Get[api.Names](ctx, c, "/v1/names", nil)
@@ -332,10 +381,10 @@ func (a *commands) pick(ctx context.Context, purpose string) (id string, err err
 		if err == nil && choice.Verb == picker.Leave {
 			err = notChosen(purpose, "none was chosen")
 		}
-		id = choice.Task.Key
+		id, folder = choice.Task.Key, choice.Folder
 		return err
 	})
-	return id, err
+	return id, folder, err
 }
 
 // newest are the tasks that the plain picker offers, and what was found in all.
@@ -369,7 +418,7 @@ func (a *commands) draw(ctx context.Context, c *client.Client, purpose string) (
 	in, _ := a.In.(*os.File)
 	out, _ := a.Err.(*os.File)
 	choice, err := picker.Run(running, d, in, out, picker.Options{
-		Colour: a.Colour(), Now: a.Now, Purpose: purpose, Pager: a.Pager() != "",
+		Colour: a.Colour(), Now: a.Now, Purpose: purpose, Pager: a.Pager() != "", Dir: a.Dir,
 	})
 	exit := interrupted()
 	if choice.Interrupted {

@@ -1,0 +1,233 @@
+package picker
+
+import (
+	"cmp"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// order is one way to sort the list.
+type order struct {
+	name    string
+	compare func(a, b Task) int
+}
+
+// orders are all of them; the first is the one that a screen begins with.
+var orders = []order{
+	{"newest first", func(a, b Task) int { return cmp.Compare(b.TS, a.TS) }},
+	{"oldest first", func(a, b Task) int { return cmp.Compare(a.TS, b.TS) }},
+	{"by cost", func(a, b Task) int { return cmp.Compare(cost(b), cost(a)) }},
+	{"by tokens", func(a, b Task) int { return cmp.Compare(tokens(b), tokens(a)) }},
+	{"by title", func(a, b Task) int { return cmp.Compare(strings.ToLower(a.Title), strings.ToLower(b.Title)) }},
+}
+
+const byCost, byTokens = 2, 3 // their places in orders
+
+// cost is what a task cost, in micro-dollars; -1 = unknown.
+func cost(t Task) int64 {
+	if t.Usage.Cost == nil {
+		return -1
+	}
+	return int64(*t.Usage.Cost)
+}
+
+func tokens(t Task) int64 { return t.Usage.TokensIn + t.Usage.TokensOut }
+
+// sort puts all tasks into the order of the list: those that wait for the person first, then pinned ones.
+func (m *Model) sort() {
+	first := func(a, b bool) int {
+		switch {
+		case a == b:
+			return 0
+		case a:
+			return -1
+		}
+		return 1
+	}
+	slices.SortStableFunc(m.all, func(a, b Task) int {
+		return cmp.Or(first(a.waits(), b.waits()), first(a.Pinned, b.Pinned), orders[m.sorts].compare(a, b))
+	})
+	m.arrange()
+}
+
+// arrange fills rows from what is known, searched for and filtered. The cursor stays on its task.
+func (m *Model) arrange() {
+	before, had := m.current()
+	words := strings.Fields(strings.ToLower(m.query.text))
+	m.rows = m.rows[:0:0]
+	for _, t := range m.all {
+		if m.gone[t.Key] || !m.narrow.passes(t, m.o.Dir) {
+			continue
+		}
+		if _, hit := m.query.hits[t.Key]; hit || holds(t, words) {
+			m.rows = append(m.rows, t)
+		}
+	}
+	if !had || !m.moved {
+		m.at = 0
+		return
+	}
+	if i := m.rowOf(before.Key); i >= 0 {
+		m.at = i
+		return
+	}
+	m.at = max(min(m.at, len(m.rows)-1), 0)
+}
+
+// holds reports whether a task's row holds every word.
+func holds(t Task, words []string) bool {
+	return !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(t.row, w) })
+}
+
+// chosen are the selected tasks that are listed, else the one under the cursor.
+func (m *Model) chosen() []Task {
+	var out []Task
+	for _, t := range m.rows {
+		if m.picked[t.Key] {
+			out = append(out, t)
+		}
+	}
+	if t, ok := m.current(); ok && len(out) == 0 {
+		out = []Task{t}
+	}
+	return out
+}
+
+// kinds are what a list can be filtered by, beside the folder.
+var kinds = []struct {
+	name   string
+	values func(Task) []string
+}{
+	{"tool", func(t Task) []string {
+		out := []string{t.Where}
+		for _, c := range t.Also {
+			out = append(out, c.Where)
+		}
+		return out
+	}},
+	{"status", func(t Task) []string { return []string{t.Status} }},
+	{"tag", func(t Task) []string { return t.Tags }},
+	{"model", func(t Task) []string { return []string{t.Model} }},
+}
+
+// filter is what the list is narrowed to: a task has one of the values of each kind that has any.
+type filter struct {
+	folder bool // only tasks of the current folder and those below it
+	only   [4]map[string]bool
+}
+
+func (f *filter) passes(t Task, dir string) bool {
+	if f.folder && !below(t.Workspace, dir) {
+		return false
+	}
+	for i, values := range f.only {
+		if len(values) > 0 && !slices.ContainsFunc(kinds[i].values(t), func(v string) bool { return values[v] }) {
+			return false
+		}
+	}
+	return true
+}
+
+// below reports whether a folder is another one, or lies in it.
+func below(folder, dir string) bool {
+	if folder == "" || dir == "" {
+		return false
+	}
+	rel, err := filepath.Rel(dir, folder)
+	return err == nil && (rel == "." || filepath.IsLocal(rel))
+}
+
+// toggle adds a value to those that are listed, or removes it.
+func (f *filter) toggle(kind int, value string) {
+	if f.only[kind][value] {
+		delete(f.only[kind], value)
+		return
+	}
+	if f.only[kind] == nil {
+		f.only[kind] = map[string]bool{}
+	}
+	f.only[kind][value] = true
+}
+
+// on reports whether anything is filtered away.
+func (f *filter) on() bool {
+	return f.folder || slices.ContainsFunc(f.only[:], func(values map[string]bool) bool { return len(values) > 0 })
+}
+
+// names are the filters in words.
+func (f *filter) names() []string {
+	var out []string
+	if f.folder {
+		out = append(out, "this folder")
+	}
+	for _, values := range f.only {
+		var list []string
+		for v := range values {
+			list = append(list, v)
+		}
+		slices.Sort(list)
+		out = append(out, list...)
+	}
+	return out
+}
+
+// filterMenu is the menu of all values that tasks have, with how many have each.
+func (m *Model) filterMenu() *menu {
+	menu := &menu{title: "Show only", stays: true}
+	add := func(kind, value string, n int, on func() bool, toggle func()) {
+		menu.items = append(menu.items, menuItem{kind, value, fmt.Sprint(n), on, func(m *Model) {
+			toggle()
+			m.arrange()
+		}})
+	}
+	f := &m.narrow
+	here := 0
+	counts := make([]map[string]int, len(kinds))
+	for i := range counts {
+		counts[i] = map[string]int{}
+	}
+	all := 0
+	for _, t := range m.all {
+		if m.gone[t.Key] {
+			continue
+		}
+		all++
+		if below(t.Workspace, m.o.Dir) {
+			here++
+		}
+		for i, kind := range kinds {
+			for _, v := range kind.values(t) {
+				if v != "" {
+					counts[i][v]++
+				}
+			}
+		}
+	}
+	add("", "all tasks", all, func() bool { return !f.on() }, func() { *f = filter{} })
+	add("folder", "this folder and below: "+m.o.Dir, here, func() bool { return f.folder }, func() { f.folder = !f.folder })
+	for i, kind := range kinds {
+		var values []string
+		for v := range counts[i] {
+			values = append(values, v)
+		}
+		slices.SortFunc(values, func(a, b string) int { return cmp.Or(counts[i][b]-counts[i][a], strings.Compare(a, b)) })
+		for _, v := range values {
+			add(kind.name, v, counts[i][v], func() bool { return f.only[i][v] }, func() { f.toggle(i, v) })
+		}
+	}
+	return menu
+}
+
+// sortMenu is the menu of orders.
+func (m *Model) sortMenu() *menu {
+	menu := &menu{title: "Sort the list", at: m.sorts}
+	for i, o := range orders {
+		menu.items = append(menu.items, menuItem{"", o.name, "", func() bool { return m.sorts == i }, func(m *Model) {
+			m.sorts, m.moved = i, false
+			m.sort()
+		}})
+	}
+	return menu
+}

@@ -1,0 +1,195 @@
+package picker
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/view"
+)
+
+// settle is how long the cursor must rest on a row before its task is read: a user who holds the arrow key down
+// causes no reads.
+const settle = 60 * time.Millisecond
+
+// keptPreviews is how many previews are remembered.
+const keptPreviews = 24
+
+type (
+	previewMsg   struct{ turn int }
+	previewedMsg struct {
+		turn int
+		of   string
+		text []view.Line
+		err  error
+	}
+)
+
+// wantPreview asks for the preview of the row under the cursor, when it is another
+// one than before and there is room for it.
+func (m *Model) wantPreview() tea.Cmd {
+	of := ""
+	if t, ok := m.current(); ok && (m.previewWidth() > 0 || m.look.full) {
+		of = m.previewOf(t)
+	}
+	l := &m.look
+	if of == l.want {
+		return nil
+	}
+	if l.cancel != nil {
+		l.cancel()
+		l.cancel = nil
+	}
+	l.want, l.up = of, 0
+	l.turn++
+	if _, ok := l.kept[of]; ok || of == "" {
+		return nil
+	}
+	return m.after(settle, previewMsg{l.turn})
+}
+
+// previewOf names a preview: a task that changes gets a new one, and so does a hit.
+func (m *Model) previewOf(t Task) string {
+	h := m.query.hits[t.Key]
+	return fmt.Sprintf("%s\x00%d\x00%d\x00%s\x00%d", t.Key, t.TS, t.Messages.UI, h.History, h.Number)
+}
+
+func (m *Model) readPreview(msg previewMsg) tea.Cmd {
+	t, ok := m.current()
+	if l := &m.look; ok && msg.turn == l.turn {
+		var ctx context.Context
+		ctx, l.cancel = context.WithCancel(m.crew.Ctx)
+		of, hit := l.want, m.hit(t)
+		return m.crew.Do(func() tea.Msg {
+			text, err := m.backend.Preview(ctx, t, hit)
+			return previewedMsg{msg.turn, of, text, err}
+		})
+	}
+	return nil
+}
+
+func (m *Model) previewed(msg previewedMsg) {
+	l := &m.look
+	if msg.err != nil && msg.turn != l.turn {
+		return // it was cancelled because the cursor moved
+	}
+	if len(l.kept) >= keptPreviews {
+		clear(l.kept)
+	}
+	if msg.err != nil {
+		msg.text = []view.Line{{Style: view.Bad, Text: "it cannot be read: " + msg.err.Error()}}
+	}
+	l.kept[msg.of] = msg.text
+}
+
+// previewLines are the preview's lines on the screen: what the task is, then the end of its messages.
+func (m *Model) previewLines(columns, height int) []string {
+	t, ok := m.current()
+	if !ok {
+		return nil
+	}
+	out := m.facts(t, columns)
+	out = out[:min(len(out), height/2)]
+	out = append(out, m.paint(view.Dim, strings.Repeat("─", columns)))
+	room := height - len(out)
+	text, ok := m.look.kept[m.look.want]
+	if !ok {
+		return append(out, m.paint(view.Dim, "reading ..."))
+	}
+	if l := &m.look; l.linesOf != l.want || l.columns != columns || l.words != m.query.text {
+		l.lines, l.linesOf, l.columns, l.words = nil, l.want, columns, m.query.text
+		for _, line := range text {
+			for _, part := range wrap(line.Text, columns) {
+				l.lines = append(l.lines, m.marked(line.Style, part))
+			}
+		}
+	}
+	body := m.look.lines
+	m.look.up = max(min(m.look.up, len(body)-room), 0)
+	end := len(body) - m.look.up
+	return append(out, body[max(end-room, 0):end]...)
+}
+
+// facts are what is known of a task without reading it.
+func (m *Model) facts(t Task, columns int) []string {
+	var out []string
+	add := func(style view.Style, text string, most int) {
+		lines := wrap(clean(text), columns)
+		for _, line := range lines[:min(len(lines), most)] {
+			out = append(out, m.paint(style, line))
+		}
+	}
+	add(view.Head, cmp.Or(clean(t.Title), "(no title)"), 2)
+	facts := []string{t.Status, m.age(t.TS), term.Plural(t.Messages.UI, "message")}
+	if t.Usage.Cost != nil {
+		facts = append(facts, dollars(t))
+	}
+	where := t.Where
+	for _, c := range t.Also {
+		where += ", also in " + c.Where
+	}
+	for _, more := range []string{t.Model, where} {
+		if more != "" {
+			facts = append(facts, more)
+		}
+	}
+	add(view.Dim, strings.Join(facts, " · "), 2)
+	if t.Workspace != "" {
+		folder := t.Workspace
+		if slices.Contains(t.Inferred, "workspace") {
+			folder += " (its messages name it)"
+		}
+		add(view.Dim, folder, 1)
+	}
+	id := t.ID
+	for _, tag := range t.Tags {
+		id += " #" + tag
+	}
+	add(view.Dim, id, 1)
+	for _, d := range t.Damaged[:min(len(t.Damaged), 2)] {
+		d.File = filepath.Base(d.File)
+		add(view.Bad, "damaged: "+d.Text(), 2)
+	}
+	if more := len(t.Damaged) - 2; more > 0 {
+		add(view.Bad, fmt.Sprintf("and %d more", more), 1)
+	}
+	if t.waits() {
+		add(view.Asked, "waits for your answer: r asks it again", 1)
+	}
+	if h := m.hit(t); h != nil {
+		text := fmt.Sprintf("#%d: %s", h.Number, clean(h.Text))
+		if n := m.query.count[t.Key]; n > 1 {
+			text = fmt.Sprintf("%d hits, the first in #%d: %s", n, h.Number, clean(h.Text))
+		}
+		lines := wrap(text, columns)
+		for _, line := range lines[:min(len(lines), 3)] {
+			out = append(out, m.marked(view.Asked, line))
+		}
+	}
+	return out
+}
+
+// previewWidth is how many columns the preview has, 0 when there is no room for one.
+func (m *Model) previewWidth() int {
+	switch {
+	case m.width >= besideColumns:
+		return m.width - m.listWidth() - 3
+	case m.below() > 0:
+		return m.width
+	}
+	return 0
+}
+
+func (m *Model) listWidth() int {
+	if m.width < besideColumns {
+		return m.width
+	}
+	return min(m.width*3/5, 110)
+}
