@@ -21,7 +21,7 @@ func TestAKeyIsTypedUnseen(t *testing.T) {
 	s := newSandbox(t)
 	kept := filepath.Join(s.dir, "home", ".config", "roost", "auth.toml")
 	echoes := func(x *terminal) bool {
-		state, err := unix.IoctlGetTermios(int(x.slave.Fd()), unix.TCGETS)
+		state, err := unix.IoctlGetTermios(int(x.Device().Fd()), unix.TCGETS)
 		must(t, err)
 		return state.Lflag&unix.ECHO != 0
 	}

@@ -33,7 +33,7 @@ func TestNoFormActsOnATerminal(t *testing.T) {
 		go func() { defer close(done); _ = x.cmd.Wait() }()
 		<-done
 		const end = "<end of the screen>"
-		_, err := x.slave.WriteString(end)
+		_, err := x.Device().WriteString(end)
 		must(t, err)
 		x.expect(end)
 		if shown := x.screen(); strings.ContainsAny(shown, "\x1b\x07\x7f\u009b\u202e\u2066") {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io/fs"
@@ -9,11 +10,11 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/roost-dev/roost/cli/failure"
+	"github.com/roost-dev/roost/internal/testing/screen"
 )
 
 // editors puts the sandbox's storage where VS Code has it, with tasks of which one is
@@ -59,28 +60,16 @@ func (s *sandbox) bytesIn(dir string) map[string]string {
 	return out
 }
 
-// seenNow is the screen as it is now.
-func (x *terminal) seenNow() string {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.vt.String()
-}
-
 // when waits for a screen that is as wanted.
 func (x *terminal) when(what string, ok func(screen string) bool) string {
 	x.t.Helper()
-	limit := time.After(time.Minute)
-	for {
-		screen := x.seenNow()
-		if ok(screen) {
-			return screen
-		}
-		select {
-		case <-x.grew:
-		case <-limit:
-			x.t.Fatalf("the screen never had %s; it is:\n%s", what, screen)
-		}
+	ctx, cancel := context.WithTimeout(x.t.Context(), screen.Limit)
+	defer cancel()
+	p, err := x.Wait(ctx, func(p *screen.Picture) bool { return ok(p.Text()) })
+	if err != nil {
+		x.t.Fatalf("the terminal never had %s: %v\nwhat was written:\n%s", what, err, x.screen())
 	}
+	return p.Text()
 }
 
 // until waits for a screen that holds all the texts, and none of those after "!".
@@ -111,25 +100,19 @@ func (x *terminal) on(title string) {
 
 func (x *terminal) resize(rows, cols int) {
 	x.t.Helper()
-	x.mu.Lock()
-	x.vt.resize(rows, cols)
-	x.mu.Unlock()
-	must(x.t, unix.IoctlSetWinsize(int(x.slave.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: uint16(rows), Col: uint16(cols)}))
+	must(x.t, x.Resize(screen.Size{Columns: cols, Lines: rows}))
 }
 
 // left checks that the terminal is as a shell wants it.
 func (x *terminal) left() {
 	x.t.Helper()
-	x.mu.Lock()
-	alt, hidden, odd := x.vt.alt, x.vt.hidden, x.vt.odd
-	x.mu.Unlock()
-	if alt || hidden {
-		x.t.Errorf("the terminal was left with the other screen %v, without a cursor %v", alt, hidden)
+	if p := x.Picture(); p.Alternate || p.Cursor.Hidden {
+		x.t.Errorf("the terminal was left with the other screen %v, without a cursor %v", p.Alternate, p.Cursor.Hidden)
 	}
-	if len(odd) > 0 {
+	if odd := x.Odd(); len(odd) > 0 {
 		x.t.Errorf("sequences that a screen does not need: %q", odd)
 	}
-	state, err := unix.IoctlGetTermios(int(x.slave.Fd()), unix.TCGETS)
+	state, err := unix.IoctlGetTermios(int(x.Device().Fd()), unix.TCGETS)
 	must(x.t, err)
 	if state.Lflag&unix.ICANON == 0 || state.Lflag&unix.ECHO == 0 || state.Iflag&unix.ICRNL == 0 {
 		x.t.Errorf("the terminal was left raw: %+v", state)
@@ -145,7 +128,7 @@ func TestPickerShowsWhatIsThere(t *testing.T) {
 	s.said("shed", "the spade stands behind the door", 1776200000009)
 	before := s.bytesIn(s.store)
 	x := s.onTerminal()
-	screen := x.until(found, "paint the fence", "tidy the shed", "mend the roof", "#2 question", "Import verified copies of 3 tasks")
+	screen := x.until(found, "paint the fence", "tidy the shed", "mend the roof", "#2 question", "3 tasks (", "leaves the originals as they are", "Import copies?", "q quit")
 	if strings.Index(screen, "paint the fence") > strings.Index(screen, "tidy the shed") {
 		t.Errorf("not the newest first:\n%s", screen)
 	}
@@ -183,9 +166,9 @@ func TestPickerSearches(t *testing.T) {
 	x.press("/ROOF")
 	x.until("mend the roof", "!tidy the shed", "1 task")
 	x.press("\x15spade") // ctrl+u clears
-	x.until("tidy the shed", "!paint the fence", "1 by their messages", "#3 ui: the spade stands")
+	x.until("tidy the shed", "!paint the fence", "1 task · 1 hit in 1", "#3: the spade stands")
 	x.press("\x15gartentür")
-	x.until("gartentür", "1 by their messages", "tidy the shed")
+	x.until("gartentür", "1 task · 1 hit in 1", "tidy the shed")
 	x.press("\x15nothing of the kind")
 	x.until("no task holds that")
 	x.press("\x1b")
@@ -220,7 +203,7 @@ func TestPickerOpens(t *testing.T) {
 	s.env("NO_PAGER=1")
 	x = s.onTerminal()
 	x.until(found, "#2 question")
-	x.press("o")
+	x.press("\r")
 	x.until("q back to the list", "paint the fence", "!tidy the shed")
 	x.press("q")
 	x.until("tidy the shed")
@@ -299,23 +282,23 @@ func TestPickerDeletesAndTakesBack(t *testing.T) {
 	s.editors()
 	before := s.bytesIn(s.store)
 	x := s.onTerminal()
-	x.until(found, "Import verified")
+	x.until(found, "Import copies?")
 	x.press("n")
 	x.press("jd")
-	x.until(`Delete "tidy the shed"`)
+	x.until(`Delete "tidy the shed"? It is hidden here; its folder in VS Code/Roo stays where it is.`)
 	x.press("\r") // Enter is never yes
 	x.until("not deleted", "tidy the shed")
 	x.press("dy")
-	x.until("deleted: tidy the shed", "!damaged, 1 empty). Nothing")
+	x.until("hidden: tidy the shed; its folder stays", "!damaged, 1 empty). Nothing")
 	if got := s.list(); len(got) != 2 {
 		t.Errorf("%d tasks are listed after deleting one", len(got))
 	}
 	x.press("dy")
-	x.until("deleted: mend the roof")
+	x.until("hidden: mend the roof")
 	x.press("u")
-	x.until("put back: mend the roof")
+	x.until("shown again: mend the roof")
 	x.press("u")
-	x.until("put back: tidy the shed")
+	x.until("shown again: tidy the shed")
 	x.press("u")
 	x.until("nothing was deleted here")
 	x.press("q")
@@ -356,7 +339,8 @@ func TestPickerWithHostileTasks(t *testing.T) {
 	s.said("evil", "see \x1b[2J\x1b]52;c;eA==\x07\u009b5m this", 1776400000009)
 	s.foreign("wide", "日本語の長い題名がここにあります、とても長い 👩‍👩‍👧‍👦 family ❤️ flags 🇩🇪", 1776350000000)
 	x := s.onTerminal()
-	screen := x.until("paint 31mthe wall and all", "5m this", "日本語の長い題名", "y yes")
+	x.resize(30, 120) // the preview is beside the list
+	screen := x.until("paint 31mthe wall and all", "5m this", "日本語の長い題名", "│", "y yes")
 	at := -1
 	for _, line := range strings.Split(screen, "\n")[2:10] {
 		i := strings.Index(line, "│")
@@ -401,17 +385,19 @@ func TestPickerFollowsTheWindow(t *testing.T) {
 	s.editors()
 	s.env("NO_COLOR=1")
 	x := s.onTerminal()
-	x.until(found, "#2 question", "│", "y yes")
+	x.until(found, "#2 question", "───", "!│", "y yes")
 	x.resize(12, 40)
-	x.until("paint the fence", "!│", "Found 3 tasks")
+	x.until("paint the fence", "!│", "!───", "Found 3 tasks")
+	x.resize(24, 120)
+	x.until(found, " │ ", "#2 question")
 	x.resize(24, 80)
-	x.until(found, "│", "#2 question")
+	x.until(found, "!│", "───", "#2 question")
 	x.resize(3, 10)
 	x.until("make the")
 	x.resize(24, 80)
 	x.until(found)
 	x.press("?")
-	x.until("any key goes back", "PgUp")
+	x.until("any other key goes back", "PgUp")
 	x.press("q")
 	x.until(found)
 	x.press("q")
@@ -455,7 +441,7 @@ func TestPickerOfManyTasks(t *testing.T) {
 	x.press("\x1b[6~\x1b[6~") // two pages down
 	x.until("!errand no-299")
 	x.press("/no-15") // a number alone may stand in the path of the folder
-	x.until("errand no-159", "errand no-150", "!errand no-299", "10 tasks, 10 by")
+	x.until("errand no-159", "errand no-150", "!errand no-299", "10 tasks · ", "in 10")
 	x.press("\r")
 	x.expect("errand no-159")
 	x.exits(failure.ExitDone)

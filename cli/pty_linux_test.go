@@ -1,35 +1,25 @@
 package cli
 
 import (
-	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/roost-dev/roost/cli/failure"
+	"github.com/roost-dev/roost/internal/testing/screen"
 )
 
 // terminal is a real pseudo terminal with roost on it, as a person sees it.
 type terminal struct {
-	t      *testing.T
-	cmd    *exec.Cmd
-	master *os.File
-	slave  *os.File // open as long as we read: what the last process wrote may be lost with it
-	read   sync.WaitGroup
-
-	mu   sync.Mutex
-	text bytes.Buffer
-	vt   *vt // what a person sees of it
-	grew chan struct{}
-	seen int // what expect has passed
+	*screen.Terminal
+	t    *testing.T
+	cmd  *exec.Cmd
+	seen int // what expect has passed of the log
 }
 
 // onTerminal starts roost in a terminal of 100 columns.
@@ -48,108 +38,79 @@ func (s *sandbox) inShell(line string) *terminal {
 
 func (s *sandbox) attach(cmd *exec.Cmd) *terminal {
 	s.t.Helper()
-	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
-	if err != nil {
-		s.t.Skip("this system has no pseudo terminals: ", err)
-	}
-	must(s.t, unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0))
-	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
-	must(s.t, err)
-	must(s.t, unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: 30, Col: 100}))
-	slave, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|syscall.O_NOCTTY, 0)
-	must(s.t, err)
-	term := &terminal{t: s.t, master: os.NewFile(uintptr(fd), "pty"), slave: slave, cmd: cmd, grew: make(chan struct{}, 1), vt: newVT(30, 100)}
-	term.cmd.Stdin, term.cmd.Stdout, term.cmd.Stderr = slave, slave, slave
-	term.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	must(s.t, term.cmd.Start())
-	term.read.Go(term.collect)
-	s.t.Cleanup(func() {
-		_ = term.cmd.Process.Kill() // a failed test leaves nobody behind
-		_ = term.master.Close()
-		_ = term.slave.Close()
-		term.read.Wait()
-	})
-	return term
+	x := screen.On(s.t, cmd, screen.Options{Size: screen.Size{Columns: 100, Lines: 30}})
+	return &terminal{Terminal: x, t: s.t, cmd: cmd}
 }
 
-func (x *terminal) collect() {
-	buf := make([]byte, 4096)
-	for {
-		n, err := x.master.Read(buf)
-		x.mu.Lock()
-		x.text.Write(buf[:n])
-		x.vt.write(buf[:n])
-		x.mu.Unlock()
-		select {
-		case x.grew <- struct{}{}:
-		default:
-		}
-		if err != nil {
-			return
-		}
-	}
-}
-
-func (x *terminal) screen() string {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return strings.ReplaceAll(x.text.String(), "\r\n", "\n")
-}
+// screen is all that was written so far.
+func (x *terminal) screen() string { return strings.ReplaceAll(x.Log(), "\r\n", "\n") }
 
 // expect waits until text appears behind what was expected before.
 func (x *terminal) expect(text string) {
 	x.t.Helper()
-	limit := time.After(time.Minute)
-	for {
-		screen := x.screen()
-		if i := strings.Index(screen[x.seen:], text); i >= 0 {
+	x.when("the text "+text, func(string) bool {
+		all := x.screen()
+		i := strings.Index(all[x.seen:], text)
+		if i >= 0 {
 			x.seen += i + len(text)
-			return
 		}
-		select {
-		case <-x.grew:
-		case <-limit:
-			x.t.Fatalf("the terminal never showed %q; it shows:\n%s", text, screen)
-		}
-	}
+		return i >= 0
+	})
 }
 
 func (x *terminal) press(keys string) {
 	x.t.Helper()
-	_, err := x.master.WriteString(keys)
-	must(x.t, err)
+	must(x.t, x.Type(keys))
 }
 
 // exits waits for the end and gives everything that was shown.
 func (x *terminal) exits(want int) string {
 	x.t.Helper()
-	done := make(chan error, 1)
-	go func() { done <- x.cmd.Wait() }()
-	select {
-	case <-done:
-	case <-time.After(time.Minute):
-		_ = x.cmd.Process.Kill()
-		<-done
-		x.t.Fatalf("roost did not end; the terminal shows:\n%s", x.screen())
-	}
-	const end = "<end of the screen>"
-	_, err := x.slave.WriteString(end)
+	ctx, cancel := context.WithTimeout(x.t.Context(), screen.Limit)
+	defer cancel()
+	got, err := x.Exit(ctx)
 	must(x.t, err)
-	x.expect(end)
-	if got := x.cmd.ProcessState.ExitCode(); got != want {
+	if got != want {
 		x.t.Fatalf("exit code %d, want %d; the terminal shows:\n%s", got, want, x.screen())
 	}
-	return strings.TrimSuffix(x.screen(), end)
+	return x.screen()
 }
 
 func TestBareRoostOnATerminalWithoutTasks(t *testing.T) {
 	t.Parallel()
 	s := newSandbox(t)
 	x := s.onTerminal()
+	x.until("Roost runs the tasks of coding agents and keeps them", "n   begin a task in "+s.ws, "There is no task yet", "n new · ? keys · q quit")
+	x.press("?")
+	x.until("a new task in the current folder", "any key goes back")
+	x.press("?q")
+	x.exits(failure.ExitDone)
+	x.left()
+	s.env("TERM=dumb")
+	x = s.onTerminal()
 	x.expect("no tasks found; looked in:")
 	x.expect(s.root)
 	x.expect("roost try")
 	x.exits(failure.ExitDone)
+}
+
+func TestBareRoostBeginsATask(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	s.env("ROOST_PROVIDER=script", "ROOST_MODEL="+s.script("- expect: [water the roses]\n  text: the roses are watered\n"))
+	x := s.onTerminal()
+	x.until("There is no task yet")
+	x.press("n")
+	x.until("what is to be done?")
+	x.press("water the roses\r")
+	x.expect("the roses are watered")
+	x.press("\x04")
+	x.expect("all is saved")
+	x.exits(failure.ExitDone)
+	x.left()
+	if items := s.list(); len(items) != 1 || items[0].Title != "water the roses" || items[0].Workspace != s.ws {
+		t.Errorf("the new task is %+v", items)
+	}
 }
 
 func TestApprovalOnATerminal(t *testing.T) {
@@ -217,7 +178,7 @@ func TestClosingTheTerminalStopsAndSaves(t *testing.T) {
 	model := s.script(call("execute_command", fmt.Sprintf(`{command: "echo $$ > %s; sleep 60", cwd: null, timeout: null}`, mark)) + finish("done"))
 	x := s.onTerminal("run", "--provider", "script", "--model", model, "-C", s.ws, "--yes", "wait")
 	pid := s.pid(mark)
-	must(t, x.master.Close())
+	x.Hangup()
 	done := make(chan error, 1)
 	go func() { done <- x.cmd.Wait() }()
 	select {

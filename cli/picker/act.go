@@ -219,7 +219,7 @@ func (m *Model) remove(list []Task, all bool) tea.Cmd {
 			for _, d := range gone {
 				m.gone[d.key] = true
 				delete(m.picked, d.task.Key)
-				again = again || len(d.task.Also) > 0 // the same task elsewhere is a row now
+				again = again || foreign(d.key) || len(d.task.Also) > 0 // the same task elsewhere is a row now
 			}
 			m.act.deleted = append(m.act.deleted, gone)
 			if again {
@@ -284,10 +284,13 @@ func (m *Model) back(list, rest []deletion) tea.Cmd {
 	again := false
 	for _, d := range list {
 		delete(m.gone, d.key)
+		m.all = slices.DeleteFunc(m.all, func(t Task) bool { // what stood for it meanwhile
+			return slices.ContainsFunc(d.task.Also, func(c Copy) bool { return c.Key == t.Key })
+		})
 		if !slices.ContainsFunc(m.all, func(t Task) bool { return t.Key == d.task.Key }) {
 			m.all = append(m.all, d.task) // the list was read while it was away
 		}
-		again = again || len(d.task.Also) > 0
+		again = again || foreign(d.key) || len(d.task.Also) > 0
 	}
 	m.sort()
 	if len(list) > 0 {

@@ -222,7 +222,7 @@ func TestDeletingOneOfTwoCopies(t *testing.T) {
 	d.parts[1].Sources = []Source{{Name: "VS Code/Roo", Tasks: 2}, {Name: "Roost", Tasks: 1}}
 	on(t, d, Options{}, func(s *stage) {
 		s.step()
-		s.shows("Found 2 tasks: VS Code/Roo 2, Roost 1 (1 of them a second copy).")
+		s.shows("Found 2 tasks: VS Code/Roo 2, Roost 1 (1 in two places).")
 		s.press("n", "d")
 		s.shows("The one in Roost goes to the trash; the copy in VS Code/Roo stays and is", "y only what is shown · a all copies")
 		d.did("")

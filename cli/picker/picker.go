@@ -446,13 +446,15 @@ func (m *Model) found(msg foundMsg) tea.Cmd {
 	for i, t := range f.Tasks {
 		f.Tasks[i].row = rowText(t)
 	}
-	l.read, l.of, l.sources = f.Read, f.Of, f.Sources
+	if f.Whole || !l.whole { // else what was known of all is better than a part of the next
+		l.read, l.of, l.sources = f.Read, f.Of, f.Sources
+	}
 	switch {
 	case f.Whole:
 		l.whole = true
 		m.all = f.Tasks
 		m.sort()
-	case !l.whole: // else the list that is shown is better than a part of the next
+	case !l.whole:
 		m.all = append(m.all, f.Tasks...)
 		m.sort()
 	}

@@ -9,11 +9,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/roost-dev/roost/internal/testing/screen"
 )
 
 // broken is a Backend that fails by a mistake.
@@ -26,43 +27,6 @@ type late struct{ counter }
 
 func (*late) Tasks(context.Context) iter.Seq2[Found, error] {
 	return func(func(Found, error) bool) { panic("a mistake") }
-}
-
-// pty opens a terminal; what is drawn goes to nobody.
-func pty(t *testing.T) *os.File {
-	t.Helper()
-	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
-	if err != nil {
-		t.Skip("this system has no pseudo terminals: ", err)
-	}
-	master := os.NewFile(uintptr(fd), "pty")
-	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
-	if err != nil || unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0) != nil {
-		t.Fatal("unlock: ", err)
-	}
-	slave, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|syscall.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 80}); err != nil {
-		t.Fatal(err)
-	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		buf := make([]byte, 4096)
-		for {
-			if _, err := master.Read(buf); err != nil {
-				return
-			}
-		}
-	}()
-	t.Cleanup(func() {
-		master.Close()
-		slave.Close()
-		<-done
-	})
-	return slave
 }
 
 // A mistake of ours and an end from outside leave the terminal as it was.
@@ -93,7 +57,15 @@ func TestTheTerminalIsGivenBack(t *testing.T) {
 		{"a panic while it is drawn", &counter{parts: whole(chores("paint"))}, Options{Now: func() time.Time { panic("a mistake") }}, false, ErrPanic},
 		{"an end from outside", &counter{parts: whole(chores("paint"))}, Options{}, true, context.Canceled},
 	} {
-		terminal := pty(t)
+		x, err := screen.Open(screen.Options{})
+		if errors.Is(err, screen.ErrNone) {
+			t.Skip(err)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(x.Close)
+		terminal := x.Device()
 		before, err := unix.IoctlGetTermios(int(terminal.Fd()), unix.TCGETS)
 		if err != nil {
 			t.Fatal(err)

@@ -132,19 +132,18 @@ func (m *Model) Sentence() string {
 	if reading {
 		what = "folder" // some will turn out to be empty
 	}
-	copies := 0
+	copies, twice := 0, 0
 	for _, t := range m.all {
-		copies += len(t.Also)
-	}
-	if !l.whole {
-		copies = 0 // not all are known
+		if l.whole && len(t.Also) > 0 { // before, not all copies are known
+			copies, twice = copies+len(t.Also), twice+1
+		}
 	}
 	text := "Found " + term.Plural(tasks-copies, what)
 	if len(parts) > 0 {
 		text += ": " + strings.Join(parts, ", ")
 	}
-	if copies > 0 {
-		odd = append(odd, fmt.Sprintf("%d of them a second copy", copies))
+	if twice > 0 {
+		odd = append(odd, fmt.Sprintf("%d in two places", twice))
 	}
 	if damaged > 0 {
 		odd = append(odd, fmt.Sprintf("%d damaged", damaged))

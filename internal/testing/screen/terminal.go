@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 
@@ -36,6 +37,7 @@ type Terminal struct {
 	mu      sync.Mutex
 	emu     *vt.Emulator
 	log     bytes.Buffer
+	odd     odd
 	changed chan struct{} // closed with the next output
 	closed  bool
 }
@@ -50,6 +52,7 @@ func Open(o Options) (*Terminal, error) {
 		return nil, err
 	}
 	t := &Terminal{master: master, slave: slave, emu: vt.NewEmulator(o.Columns, o.Lines), changed: make(chan struct{})}
+	t.emu.SetLogger(&t.odd)
 	if o.Light {
 		t.emu.SetDefaultForegroundColor(color.Black)
 		t.emu.SetDefaultBackgroundColor(color.White)
@@ -142,7 +145,26 @@ func (t *Terminal) Picture() *Picture {
 func (t *Terminal) Log() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.log.String()
+	return strings.TrimSuffix(t.log.String(), endMark)
+}
+
+// Odd are the sequences that the emulator did not know, without private ones: they ask a terminal for what it can.
+func (t *Terminal) Odd() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(t.odd), func(text string) bool {
+		return strings.Contains(text, "7777;end") || strings.Contains(text, `CSI "<`) || strings.Contains(text, `CSI ">`) || strings.Contains(text, `CSI "?`)
+	})
+}
+
+// odd collects what the emulator reports of sequences that it does not know.
+type odd []string
+
+// Printf implements vt.Logger.
+func (o *odd) Printf(format string, args ...any) {
+	if text := fmt.Sprintf(format, args...); strings.HasPrefix(text, "unhandled") {
+		*o = append(*o, text)
+	}
 }
 
 // Wait returns the first picture that fulfils the condition. Its error holds what the screen shows instead.
@@ -181,6 +203,9 @@ func (t *Terminal) WaitFor(ctx context.Context, texts ...string) (*Picture, erro
 	return p, err
 }
 
+// endMark is written when the program has ended: no program writes it, no terminal shows it.
+const endMark = "\x1b]7777;end\a"
+
 // Exit waits until the program has ended and all that it wrote is on the screen, and returns its exit code.
 func (t *Terminal) Exit(ctx context.Context) (int, error) {
 	done := make(chan struct{})
@@ -196,9 +221,12 @@ func (t *Terminal) Exit(ctx context.Context) (int, error) {
 		<-done
 		err = fmt.Errorf("wait for the end of %s: %w; the screen shows:\n%s", t.cmd.Path, ctx.Err(), t.Picture().Text())
 	}
-	const end = "\x1b]7777;end\a" // no program writes it, no terminal shows it
-	if _, errW := t.slave.WriteString(end); errW == nil && err == nil {
-		_, err = t.Wait(ctx, func(*Picture) bool { return strings.HasSuffix(t.Log(), end) })
+	if _, errW := t.slave.WriteString(endMark); errW == nil && err == nil {
+		_, err = t.Wait(ctx, func(*Picture) bool {
+			t.mu.Lock()
+			defer t.mu.Unlock()
+			return bytes.HasSuffix(t.log.Bytes(), []byte(endMark))
+		})
 	}
 	return t.cmd.ProcessState.ExitCode(), err
 }

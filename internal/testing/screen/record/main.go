@@ -23,19 +23,20 @@ import (
 func main() {
 	script := flag.String("script", "", "the `FILE` with the steps (see screen.Script)")
 	out := flag.String("o", "", "write the session as a moving picture to this `FILE`")
+	text := flag.Bool("text", false, "print each shot as text")
 	shots := flag.String("shots", "", "write each shot into this `FOLDER`")
 	size := flag.String("size", "100x30", "columns and lines of the terminal")
 	theme := flag.String("theme", "auto", "dark, light, or auto: as the reader of the picture has chosen")
 	light := flag.Bool("light", false, "the terminal tells the program that its ground is light")
 	limit := flag.Duration("limit", 2*time.Minute, "give up after this time")
 	flag.Parse()
-	if err := record(*script, *out, *shots, *size, *theme, *light, *limit, flag.Args()); err != nil {
+	if err := record(*script, *out, *shots, *size, *theme, *light, *text, *limit, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "record:", err)
 		os.Exit(1)
 	}
 }
 
-func record(script, out, shots, size, theme string, light bool, limit time.Duration, command []string) error {
+func record(script, out, shots, size, theme string, light, print bool, limit time.Duration, command []string) error {
 	if len(command) == 0 || script == "" {
 		return errors.New("-script FILE and, after --, a program are needed")
 	}
@@ -58,6 +59,9 @@ func record(script, out, shots, size, theme string, light bool, limit time.Durat
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	shot := func(name string, p *screen.Picture) error {
+		if print {
+			fmt.Printf("== %s\n%s", name, p.Text())
+		}
 		if shots == "" {
 			return nil
 		}
