@@ -75,7 +75,7 @@ func (a *Agent) repairRequest(ctx context.Context, m *repair, refused *llm.Error
 // wantsReasoning names the server when it requires reasoning_content of earlier replies and was sent none: the history
 // may come from elsewhere, or no reply brought any so far.
 func (a *Agent) wantsReasoning(refused *llm.Error) string {
-	takesDetails := contextwindow.For(a.Model.Provider.Name()).KeepDetails
+	takesDetails := contextwindow.ForModel(a.Model.Provider.Name(), a.Task.Settings.Model).KeepDetails
 	sent := a.windowOptions().KeepReasoningContent
 	if a.sending.unthinking || sent || !takesDetails || !strings.Contains(refused.Message, "reasoning_content") {
 		return ""

@@ -13,6 +13,7 @@ import (
 	"github.com/roost-dev/roost/contextwindow"
 	"github.com/roost-dev/roost/internal/failpoint"
 	"github.com/roost-dev/roost/llm"
+	"github.com/roost-dev/roost/llm/catalogue"
 	"github.com/roost-dev/roost/mode"
 	"github.com/roost-dev/roost/task"
 	"github.com/roost-dev/roost/tool/prompttool"
@@ -47,7 +48,7 @@ func (a *Agent) buildRequest() (llm.Request, error) {
 
 // windowOptions describe which of the model's own thinking its provider wants back.
 func (a *Agent) windowOptions() contextwindow.Options {
-	o := contextwindow.For(a.Model.Provider.Name())
+	o := contextwindow.ForModel(a.Model.Provider.Name(), a.Task.Settings.Model)
 	o.KeepReasoningContent = slices.Contains(a.state().ReasoningTo, a.serverName())
 	if a.sending.unthinking {
 		o.DropThinking, o.KeepReasoning, o.KeepSignatures, o.KeepDetails, o.KeepReasoningContent = true, false, false, false, false
@@ -181,7 +182,7 @@ func (a *Agent) withheld() []task.MessageWithheld {
 
 // protocol is the apiProtocol that Roo writes into request rows.
 func (a *Agent) protocol() string {
-	if a.Model.Provider.Name() == "anthropic" {
+	if maker, _ := catalogue.Maker(a.Model.Provider.Name(), a.Task.Settings.Model); maker == "anthropic" {
 		return "anthropic"
 	}
 	return "openai"

@@ -28,6 +28,7 @@ import (
 
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/llm"
+	"github.com/roost-dev/roost/llm/catalogue"
 )
 
 // Interrupted is the result of a call that never got one.
@@ -518,6 +519,19 @@ func (g *gallery) withoutImages(x *esjson.Index, c *checked, o Options) *checked
 	x.Read(plain.content, 2)
 	plain.takeContent(x, 0, o)
 	return plain
+}
+
+// ForModel are the options of a model that a provider offers. Clouds sell models of others, some within narrower limits.
+func ForModel(provider, model string) Options {
+	maker, _ := catalogue.Maker(provider, model)
+	o := For(maker)
+	switch provider {
+	case "bedrock": // 20 images, and 20 MB a request
+		o.Images.Count, o.Images.Total = 20, 14<<20
+	case "azure": // it may be chat completions
+		o.IDLength = For("openai-compatible").IDLength
+	}
+	return o
 }
 
 // For are the options of a provider's own models, as far as its documentation sets limits. An unknown provider gets

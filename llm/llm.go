@@ -162,15 +162,23 @@ type Error struct {
 	Kind         Kind
 	Status       int    // HTTP status, 0 when there was no answer
 	Message      string // the provider's own message, secrets removed
+	Try          string // what a person can do about it, in Roost's own words; "" when the message says it all
 	RetryAfterMS int64  // the wait that the provider asked for, 0 for none
 	Err          error  // the cause, if any
 }
 
+// TryMark stands between an error's message and what can be done about it.
+const TryMark = "; try: "
+
 func (e *Error) Error() string {
+	at, try := "", ""
 	if e.Status != 0 {
-		return fmt.Sprintf("%s: %s (HTTP %d): %s", e.Provider, e.Kind, e.Status, e.Message)
+		at = fmt.Sprintf(" (HTTP %d)", e.Status)
 	}
-	return fmt.Sprintf("%s: %s: %s", e.Provider, e.Kind, e.Message)
+	if e.Try != "" {
+		try = TryMark + e.Try
+	}
+	return fmt.Sprintf("%s: %s%s: %s%s", e.Provider, e.Kind, at, e.Message, try)
 }
 
 func (e *Error) Unwrap() error { return e.Err }

@@ -34,7 +34,7 @@ func Effective(v *store.View) (messages []json.RawMessage, notes []string, err e
 	if provider == "" {
 		provider = "anthropic" // other tools do not record it; their blocks have this shape
 	}
-	o := contextwindow.For(provider)
+	o := contextwindow.ForModel(provider, v.State.Settings.Model)
 	o.KeepReasoningContent = slices.ContainsFunc(v.State.ReasoningTo, func(server string) bool {
 		return strings.HasPrefix(server, v.State.Settings.Model+" at ")
 	})

@@ -76,7 +76,7 @@ func (r *RunFlags) AddSettings(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVarP(&r.Dir, "workspace", "C", "", "the `folder` to work in (default: the current one, or the task's)")
 	f.StringVar(&r.Mode, "mode", "", "the mode, e.g. code or ask (see roost modes)")
-	f.StringVar(&r.Provider, "provider", "", "the model's provider: anthropic, openai, openai-compatible, google, script")
+	f.StringVar(&r.Provider, "provider", "", "the model's provider: "+strings.Join(Providers, ", "))
 	f.StringVar(&r.Model, "model", "", "the model, as the provider names it; for script: the file to play")
 	f.StringVar(&r.BaseURL, "base-url", "", "the provider's address, for a proxy or a local server")
 	f.StringVar(&r.Profile, "profile", "", "provider, model and settings of this `NAME` in the settings file")
@@ -280,7 +280,7 @@ const CompletionTime = 700 * time.Millisecond
 
 // Providers and policies are what their flags take.
 var (
-	Providers = []string{"anthropic", "openai", "openai-compatible", "google", "script"}
+	Providers = []string{"anthropic", "openai", "openai-compatible", "google", "bedrock", "vertex", "azure", "script"}
 	Policies  = []string{"ask", "read", "edits", "all"}
 	Sorts     = []string{"newest", "oldest", "cost", "tokens"}
 )
@@ -393,9 +393,9 @@ func Models(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellComp
 		return []string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt
 	}
 	var out []string
-	for _, m := range catalogue.Models() {
+	for _, m := range catalogue.Offers() {
 		if provider == "" || m.Provider == provider {
-			out = append(out, m.IDs...)
+			out = append(out, m.ID)
 		}
 	}
 	return out, cobra.ShellCompDirectiveNoFileComp

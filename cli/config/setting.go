@@ -57,13 +57,39 @@ func keys() (list, profile []Key) {
 		k.Env = "ROOST_" + strings.ToUpper(strings.ReplaceAll(name, ".", "_"))
 		list = append(list, k)
 	}
-	for _, p := range []string{"anthropic", "openai", "openai-compatible", "google"} {
-		env := strings.ToUpper(strings.ReplaceAll(p, "-", "_"))
+	for _, p := range providers {
 		list = append(list,
-			Key{Name: "providers." + p + ".api_key", Env: env + "_API_KEY", Doc: "the key for " + p, Secret: true},
-			Key{Name: "providers." + p + ".base_url", Env: env + "_BASE_URL", Doc: "the address of " + p})
+			Key{Name: "providers." + p.name + ".api_key", Env: p.key, Doc: "the key for " + p.name, Secret: true},
+			Key{Name: "providers." + p.name + ".base_url", Env: p.base, Doc: "the address of " + p.name})
+		for _, k := range p.more {
+			k.Name = "providers." + p.name + "." + k.Name
+			list = append(list, k)
+		}
 	}
 	return list, profile
+}
+
+// providers are those that take a key, with the variables of it and of their address. Those of the clouds are the
+// clouds' own.
+var providers = []struct {
+	name, key, base string
+	more            []Key
+}{
+	{"anthropic", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", nil},
+	{"openai", "OPENAI_API_KEY", "OPENAI_BASE_URL", nil},
+	{"openai-compatible", "OPENAI_COMPATIBLE_API_KEY", "OPENAI_COMPATIBLE_BASE_URL", nil},
+	{"google", "GOOGLE_API_KEY", "GOOGLE_BASE_URL", nil},
+	{"bedrock", "AWS_BEARER_TOKEN_BEDROCK", "AWS_ENDPOINT_URL_BEDROCK_RUNTIME", []Key{
+		{Name: "region", Env: "AWS_REGION", Doc: "the region of AWS, such as us-east-1"},
+		{Name: "profile", Env: "AWS_PROFILE", Doc: "the profile in ~/.aws whose keys are used; default when not set"},
+	}},
+	{"vertex", "GOOGLE_OAUTH_ACCESS_TOKEN", "VERTEX_BASE_URL", []Key{
+		{Name: "project", Env: "GOOGLE_CLOUD_PROJECT", Doc: "the project of Google Cloud; that of the credentials when not set"},
+		{Name: "location", Env: "GOOGLE_CLOUD_LOCATION", Doc: "the location of Vertex AI: global, or a region such as us-east5"},
+	}},
+	{"azure", "AZURE_OPENAI_API_KEY", "AZURE_OPENAI_ENDPOINT", []Key{
+		{Name: "api_version", Env: "OPENAI_API_VERSION", Doc: "the version of chat completions; not set, the v1 API is used"},
+	}},
 }
 
 // Find is the key of a name, also of one in a profile.

@@ -342,6 +342,9 @@ func Of(err error) *Failure {
 		if provider.Kind == llm.Auth {
 			f.Exit, f.Code = ExitConfig, "provider_auth"
 		}
+		if provider.Try != "" {
+			f.Why, f.Try = strings.Replace(f.Why, llm.TryMark+provider.Try, "", 1), provider.Try
+		}
 	case errors.Is(err, context.DeadlineExceeded):
 		is(ExitTimeout, "timeout", "finish within the time limit")
 	case errors.Is(err, context.Canceled):
@@ -387,6 +390,9 @@ func OfOutcome(task string, o engine.Outcome, stopped int) *Failure {
 	}
 	if try, why := providerAdvice(task, o.Err); try != "" {
 		f.Try, f.Why = try, f.Why+why
+	}
+	if p, is := errors.AsType[*llm.Error](o.Err); is && p.Try != "" {
+		f.Why = strings.Replace(f.Why, llm.TryMark+p.Try, "", 1)
 	}
 	switch o.State {
 	case "completed":
@@ -593,8 +599,17 @@ func providerAdvice(task string, err error) (try, why string) {
 	said := strings.ToLower(p.Message)
 	resume := "roost resume " + ShellWord(task)
 	switch {
+	case p.Try != "":
+		first, remark, _ := strings.Cut(p.Try, "  # ")
+		if remark != "" {
+			remark = "  # " + remark
+		}
+		return first + "; then " + resume + remark, ""
 	case p.Kind == llm.Auth:
 		variable := strings.ToUpper(strings.ReplaceAll(p.Provider, "-", "_")) + "_API_KEY"
+		if names := setup.KeyVariables(p.Provider); len(names) > 0 {
+			variable = names[0]
+		}
 		return "roost auth set " + p.Provider + " && " + resume + "  # a key in " + variable + " overrides it", ""
 	case p.Kind != llm.Invalid:
 		return "", ""

@@ -394,6 +394,7 @@ func (a *commands) log(token string, c setup.Config) *slog.Logger {
 	for _, p := range c.Profiles {
 		know(p.Key)
 	}
+	secrets = append(secrets, c.CloudSecrets()...)
 	masks := redact.New(secrets...)
 	o := &slog.HandlerOptions{Level: slog.LevelInfo, ReplaceAttr: func(_ []string, at slog.Attr) slog.Attr {
 		switch at.Value.Kind() {

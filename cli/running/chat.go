@@ -286,10 +286,8 @@ func (d *chatBackend) Words(ctx context.Context, kind chat.Kind, dir, begun stri
 			out = append(out, chat.Word{Text: m.Slug, About: m.Name})
 		}
 	case chat.Models:
-		for _, m := range catalogue.Models() {
-			for _, id := range m.IDs {
-				out = append(out, chat.Word{Text: id, About: m.Provider})
-			}
+		for _, m := range catalogue.Offers() {
+			out = append(out, chat.Word{Text: m.ID, About: m.Provider})
 		}
 	case chat.Policies:
 		for _, p := range app.Policies {

@@ -262,7 +262,7 @@ func (a *commands) modelsCommand() *cobra.Command {
 // knownProviders are those whose models are listed.
 func knownProviders() []string {
 	var out []string
-	for _, m := range catalogue.Models() {
+	for _, m := range catalogue.Offers() {
 		if !slices.Contains(out, m.Provider) {
 			out = append(out, m.Provider)
 		}
@@ -274,25 +274,26 @@ func (a *commands) models(provider string) error {
 	known := knownProviders()
 	if provider != "" && !slices.Contains(known, provider) {
 		why := "no models of it are known; there are those of " + strings.Join(known, ", ")
-		if slices.Contains(app.Providers, provider) {
+		switch {
+		case provider == "azure":
+			why = "its models go by the names that you deployed them under; for " + strings.Join(known, ", ") + " they are known"
+		case slices.Contains(app.Providers, provider):
 			why = "its server decides which models it has; for " + strings.Join(known, ", ") + " they are known"
 		}
 		return failure.Usage("roost models --provider "+provider, why, "roost models --provider "+known[0])
 	}
 	items := []modelItem{}
-	for _, m := range catalogue.Models() {
+	for _, m := range catalogue.Offers() {
 		if provider != "" && provider != m.Provider {
 			continue
 		}
-		for _, id := range m.IDs {
-			item := modelItem{
-				Provider: m.Provider, ID: id, Context: m.Context, MaxOutput: m.MaxOutput, Prices: pricesOf(m.Prices), Checked: m.Checked,
-			}
-			if m.Long != nil {
-				item.Long = &longItem{m.Long.Above, pricesOf(m.Long.Prices)}
-			}
-			items = append(items, item)
+		item := modelItem{
+			Provider: m.Provider, ID: m.ID, Context: m.Context, MaxOutput: m.MaxOutput, Prices: pricesOf(m.Prices), Checked: m.Checked,
 		}
+		if m.Long != nil {
+			item.Long = &longItem{m.Long.Above, pricesOf(m.Long.Prices)}
+		}
+		items = append(items, item)
 	}
 	if a.Flags.JSON {
 		return a.PrintJSON(map[string]any{"date": catalogue.Date(), "items": items})

@@ -322,8 +322,10 @@ type accountState struct {
 	Profile  string `json:"profile,omitempty"`
 	Set      bool   `json:"set"`
 	Origin   string `json:"origin,omitempty"` // a variable, a file, the keyring, or PATH:LINE of the settings
-	Ends     string `json:"ends,omitempty"`   // the key's last four characters
 	Page     string `json:"page,omitempty"`   // where people make keys for the provider
+	Ends     string `json:"ends,omitempty"`   // the last four characters of the key, or of the access key's id
+	// Problem is why credentials of a cloud that are there cannot be used.
+	Problem string `json:"problem,omitempty"`
 }
 
 func (a *commands) authStatus(args []string) error {
@@ -340,6 +342,10 @@ func (a *commands) authStatus(args []string) error {
 	if err != nil {
 		return err
 	}
+	c, err := a.EngineConfig()
+	if err != nil {
+		return err
+	}
 	var items []accountState
 	add := func(state accountState, key, origin string) {
 		state.Set, state.Origin, state.Ends = key != "" || origin == app.RingOrigin, origin, app.Ends(key)
@@ -351,6 +357,17 @@ func (a *commands) authStatus(args []string) error {
 	for _, p := range setup.Providers() {
 		if len(args) == 0 || args[0] == p {
 			key, origin := a.ProviderKey(p, kept, s)
+			if origin == "" {
+				login, err := c.CloudLogin(p)
+				if err != nil {
+					items = append(items, accountState{Provider: p, Problem: err.Error()})
+					continue
+				}
+				if login.Origin != "" {
+					items = append(items, accountState{Provider: p, Set: true, Origin: login.Origin, Ends: login.Ends})
+					continue
+				}
+			}
 			add(accountState{Provider: p}, key, origin)
 		}
 	}
@@ -379,7 +396,10 @@ func (a *commands) authStatus(args []string) error {
 		if i.Profile != "" {
 			row[0] = "profile " + i.Profile
 		}
-		if i.Set {
+		switch {
+		case i.Problem != "":
+			row[2] = i.Problem
+		case i.Set:
 			row[1], row[2], none = "set", i.Origin, false
 			if i.Ends != "" {
 				row[1] = "..." + i.Ends

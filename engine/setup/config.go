@@ -85,6 +85,7 @@ type Config struct {
 	Model    string
 	BaseURLs map[string]string // by provider
 	Keys     map[string]string // by provider
+	Clouds   map[string]string // settings of clouds, such as bedrock.region
 	Zone     string            // the user's time zone
 	Linter   string            // the command line whose findings @problems stands for; "" = none
 
@@ -145,6 +146,16 @@ func ConfigFromEnv(getenv func(string) string) Config {
 		}
 		if base := getenv(p.base); base != "" {
 			c.BaseURLs[name] = base
+		}
+	}
+	for name, variables := range cloudSettings {
+		for _, v := range slices.Backward(variables) {
+			if text := getenv(v); text != "" {
+				if c.Clouds == nil {
+					c.Clouds = map[string]string{}
+				}
+				c.Clouds[name] = text
+			}
 		}
 	}
 	c.PreferKeyed()

@@ -13,6 +13,7 @@ import (
 	"github.com/roost-dev/roost/llm"
 	"github.com/roost-dev/roost/llm/anthropic"
 	"github.com/roost-dev/roost/llm/catalogue"
+	"github.com/roost-dev/roost/llm/cloud"
 	"github.com/roost-dev/roost/llm/google"
 	"github.com/roost-dev/roost/llm/openai"
 	"github.com/roost-dev/roost/llm/script"
@@ -93,6 +94,9 @@ func KeyDoubt(provider, key string) string {
 	}
 	return ""
 }
+
+// AddressVariable is the variable that holds a provider's address.
+func AddressVariable(provider string) string { return providers[provider].base }
 
 // DefaultModel is the model that a run uses when none is named; "" when one has to be named.
 func DefaultModel(provider string) string { return providers[provider].model }
@@ -300,6 +304,7 @@ type providerEntry struct {
 	free  bool     // works without a key
 	model string   // the default; "" = a model has to be named
 	open  func(key, base string, s task.Settings) llm.Provider
+	cloud cloudEntry // opens instead, with credentials of its own
 }
 
 // providers are those that ask a model over a network.
@@ -328,6 +333,15 @@ var providers = map[string]providerEntry{
 			return openai.New(openai.Options{Compatible: true, APIKey: key, BaseURL: base, Model: s.Model, Effort: s.Effort})
 		},
 	},
+	cloud.Bedrock: {
+		keys: []string{"AWS_BEARER_TOKEN_BEDROCK"}, base: "AWS_ENDPOINT_URL_BEDROCK_RUNTIME", cloud: openBedrock,
+	},
+	cloud.Vertex: {
+		keys: []string{"GOOGLE_OAUTH_ACCESS_TOKEN", "CLOUDSDK_AUTH_ACCESS_TOKEN"}, base: "VERTEX_BASE_URL", cloud: openVertex,
+	},
+	cloud.Azure: {
+		keys: []string{"AZURE_OPENAI_API_KEY", "AZURE_OPENAI_AD_TOKEN"}, base: "AZURE_OPENAI_ENDPOINT", cloud: openAzure,
+	},
 }
 
 // preferred are the providers that are used when none is named: the first one that has a key.
@@ -351,6 +365,7 @@ func (r Resolver) Provider(s task.Settings) (Provider, error) {
 			known = append(known, redact.Known{Kind: p.Provider + "-key", Value: p.Key})
 		}
 	}
+	known = append(known, c.CloudSecrets()...)
 	servers, _ := c.MCPServers(s.Workspace)
 	known = append(known, mcp.Secrets(servers, s.Workspace, c.getenv)...)
 	late, lateErr := c.lateKey(s)
@@ -383,7 +398,7 @@ func (r Resolver) Provider(s task.Settings) (Provider, error) {
 	p, is := providers[s.Provider]
 	if !is {
 		return choice, &Error{"ask " + s.Provider, "this version has no such provider",
-			"roost help run  # --provider is anthropic, openai, google, openai-compatible or script"}
+			"roost help run  # --provider is anthropic, openai, google, openai-compatible, bedrock, vertex, azure or script"}
 	}
 	key, base := cmp.Or(c.Keys[s.Provider], late), cmp.Or(s.BaseURL, c.BaseURLs[s.Provider])
 	if s.Account != "" {
@@ -402,7 +417,7 @@ func (r Resolver) Provider(s task.Settings) (Provider, error) {
 		key = ""
 	}
 	switch {
-	case key == "" && !p.free:
+	case key == "" && !p.free && p.cloud == nil:
 		return choice, &Error{"ask " + s.Provider, "there is no key",
 			"roost auth set " + s.Provider + "  # or set " + p.keys[0]}
 	case base == "" && p.free:
@@ -415,8 +430,17 @@ func (r Resolver) Provider(s task.Settings) (Provider, error) {
 		return choice, &Error{"ask " + s.Provider, "no model is named",
 			"roost models --provider " + s.Provider + "  # and name one with --model"}
 	}
-	choice.LLM = p.open(key, base, s)
-	return choice, nil
+	if p.cloud == nil {
+		choice.LLM = p.open(key, base, s)
+		return choice, nil
+	}
+	model, secrets, err := p.cloud(c, wire.Options{APIKey: key, BaseURL: base, Model: s.Model, Effort: s.Effort})
+	for _, secret := range secrets {
+		if secret != "" {
+			known = append(known, redact.Known{Kind: s.Provider + "-key", Value: secret})
+		}
+	}
+	return Provider{LLM: model, Masks: redact.New(known...)}, err
 }
 
 // leaksKey reports whether a key is OpenRouter's and the address is another server's: many servers are configured as

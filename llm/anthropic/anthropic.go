@@ -54,13 +54,16 @@ func New(o Options) *Provider {
 }
 
 func (p *Provider) request(c *wire.Call, req llm.Request) error {
+	c.Body = p.body(req)
+	if p.Door != nil {
+		return nil
+	}
 	c.URL = p.BaseURL + "/v1/messages"
 	// The version of the Messages API whose events and errors this package reads.
 	c.Header.Set("Anthropic-Version", "2023-06-01")
 	if p.APIKey != "" {
 		c.Header.Set("X-Api-Key", p.APIKey)
 	}
-	c.Body = p.body(req)
 	return nil
 }
 
@@ -188,6 +191,15 @@ const (
 // only the last two user messages, for the position of the cache mark. Content must
 // be valid JSON and valid for sending.
 func (p *Provider) body(req llm.Request) *wire.Body {
+	model, version := req.Model, ""
+	// What is known of a model goes by its maker's name for it.
+	_, req.Model = catalogue.Maker(p.Name(), req.Model)
+	stream := []byte("true")
+	if p.Door != nil {
+		if model, version = "", p.Door.Version; p.Door.Events != nil {
+			stream = nil // the address asks for it
+		}
+	}
 	maxTokens := maxTokens(req)
 	effort, budget := p.effort(req.Model, maxTokens)
 	var system []byte
@@ -205,7 +217,8 @@ func (p *Provider) body(req llm.Request) *wire.Body {
 		return esjson.ObjectOf("name", t.Name, "description", esjson.Given(t.Description), "input_schema", schema,
 			"cache_control", mark)
 	})
-	head := esjson.ObjectOf("model", req.Model, "max_tokens", maxTokens, "stream", true, "output_config", effort,
+	head := esjson.ObjectOf("anthropic_version", esjson.Given(version), "model", esjson.Given(model),
+		"max_tokens", maxTokens, "stream", stream, "output_config", effort,
 		"thinking", p.thinking(req, maxTokens, budget), "system", system, "tools", tools)
 	out := wire.NewBody(head, "messages", 2*len(req.Messages)+2+4)
 	marked := markedMessages(req.Messages)
@@ -466,7 +479,7 @@ func (a *accumulator) add(data []byte) (chunks []llm.Chunk, done bool, err error
 // addEvent takes one event's data. chunk is what to show, nil for nothing.
 func (a *accumulator) addEvent(data []byte) (chunk llm.Chunk, done bool, err error) {
 	if !esjson.Valid(data) || esjson.TypeOf(data) != esjson.TypeObject {
-		return nil, false, wire.UnreadableEvent(Name, data)
+		return nil, false, wire.UnreadableEvent(a.Call.Provider, data)
 	}
 	switch esjson.TextOf(data, "type") {
 	case "message_start":

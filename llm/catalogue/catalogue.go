@@ -15,7 +15,9 @@ package catalogue
 import (
 	_ "embed"
 	"encoding/json"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -53,8 +55,9 @@ type Model struct {
 var data []byte
 
 type table struct {
-	Date   string  `json:"date"`
-	Models []Model `json:"models"`
+	Date   string              `json:"date"`
+	Clouds map[string][]string `json:"clouds"` // the names that clouds have for models, as far as they are known
+	Models []Model             `json:"models"`
 }
 
 var load = sync.OnceValue(func() table {
@@ -71,11 +74,69 @@ func Date() string { return load().Date }
 // Models returns all that are known, by provider. The slice must not be changed.
 func Models() []Model { return load().Models }
 
+// Offer is a model under the name that a provider has for it.
+type Offer struct {
+	Provider, ID string
+	Model
+}
+
+// Offers are all models that are known, under the names of all providers that are known to offer them: first those of
+// the makers, then those of the clouds.
+func Offers() []Offer {
+	var out []Offer
+	for _, m := range load().Models {
+		for _, id := range m.IDs {
+			out = append(out, Offer{m.Provider, id, m})
+		}
+	}
+	for _, cloud := range slices.Sorted(maps.Keys(load().Clouds)) {
+		for _, id := range load().Clouds[cloud] {
+			m, _ := Find(cloud, id)
+			out = append(out, Offer{cloud, id, m})
+		}
+	}
+	return out
+}
+
 // suffix is what may follow an id: a date in one of the providers' spellings.
 var suffix = regexp.MustCompile(`^(-latest|-\d{8}|-\d{4}-\d{2}-\d{2})$`)
 
-// Find returns the row of a provider's model.
+// bedrockName is a model's name in Amazon Bedrock: in an ARN or not, with a group of regions or not, with a version or
+// not.
+var bedrockName = regexp.MustCompile(`^(?:arn:.*/)?(?:[a-z-]+\.)?anthropic\.(claude-.+?)(?:-v\d+(?::\d+)?(?::\d+k)?)?$`)
+
+// vertexName is a Claude's name in Vertex AI, with a date or not.
+var vertexName = regexp.MustCompile(`^(claude-.+?)(?:-v\d+)?(?:@(\d{8}|default|latest))?$`)
+
+// Maker returns who made a model that a provider offers, as the name of the maker's own provider, and the maker's name
+// for it. Bedrock is asked for Anthropic's models only; what Azure deploys under a name of the user's counts as
+// OpenAI's. Other providers are makers themselves.
+func Maker(provider, model string) (maker, name string) {
+	switch provider {
+	case "bedrock":
+		if m := bedrockName.FindStringSubmatch(model); m != nil {
+			model = m[1]
+		}
+		return "anthropic", model
+	case "vertex":
+		m := vertexName.FindStringSubmatch(model)
+		switch {
+		case m == nil:
+			return "google", model
+		case len(m[2]) == 8: // a date
+			return "anthropic", m[1] + "-" + m[2]
+		}
+		return "anthropic", m[1]
+	case "azure":
+		return "openai", model
+	}
+	return provider, model
+}
+
+// Find returns the row of a provider's model. A model that a cloud sells has the row of its maker: the clouds ask the
+// makers' list prices, some of them a tenth more where the region is chosen.
 func Find(provider, model string) (Model, bool) {
+	provider, model = Maker(provider, model)
 	for _, m := range load().Models {
 		if m.Provider != provider {
 			continue
@@ -135,6 +196,7 @@ func (m Model) Cost(u llm.Usage) (microUSD int64, ok bool) {
 // apply_patch, Gemini does better with edit_file, Grok with search_replace. Other sellers'
 // ids of the same models count too ("openai/gpt-5.1").
 func Tools(provider, model string) (wants, spares []string) {
+	provider, model = Maker(provider, model)
 	id := strings.ToLower(model)
 	_, name, resold := strings.Cut(id, "/")
 	if !resold {

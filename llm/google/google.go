@@ -59,12 +59,15 @@ func New(o Options) *Provider {
 }
 
 func (p *Provider) request(c *wire.Call, req llm.Request) error {
+	c.Body = p.body(req)
+	if p.Door != nil {
+		return nil
+	}
 	if p.APIKey != "" {
 		c.Header.Set("X-Goog-Api-Key", p.APIKey)
 	}
 	model := strings.TrimPrefix(req.Model, "models/")
 	c.URL = wire.Join(p.BaseURL, "v1beta", "models/"+url.PathEscape(model)+":streamGenerateContent?alt=sse")
-	c.Body = p.body(req)
 	return nil
 }
 
@@ -121,7 +124,8 @@ func (p *Provider) body(req llm.Request) *wire.Body {
 			}
 		}
 	}
-	p.history.Add(body, req.Messages, func(m llm.Message) []byte { return translateMessage(m, names, needsSignature(req.Model)) })
+	form := form{names: names, signed: needsSignature(req.Model), nameless: p.Door != nil}
+	p.history.Add(body, req.Messages, form.translate)
 	body.Add([]byte(`]}`))
 	return body
 }
@@ -175,8 +179,16 @@ func effort(word, model string) (members []any) {
 // needsSignature reports whether a model refuses a call without a signature.
 func needsSignature(model string) bool { return generationOf(model) >= 3 }
 
-// translateMessage is one stored message as Google writes it.
-func translateMessage(m llm.Message, names map[string]string, signed bool) []byte {
+// form is how messages are written for a model.
+type form struct {
+	names    map[string]string // of the tools, by the ids of all calls
+	signed   bool              // a reply's first call needs a signature
+	nameless bool              // calls have no ids: Vertex AI refuses them, and goes by their order
+}
+
+// translate is one stored message as Google writes it.
+func (f form) translate(m llm.Message) []byte {
+	signed := f.signed
 	role := "user"
 	if m.Role == "assistant" {
 		role = "model"
@@ -206,6 +218,10 @@ func translateMessage(m llm.Message, names map[string]string, signed bool) []byt
 		if b.Type != "tool_result" {
 			behind()
 		}
+		id := b.ID
+		if f.nameless {
+			id = nil
+		}
 		switch b.Type {
 		case "text":
 			var signs []byte
@@ -220,7 +236,7 @@ func translateMessage(m llm.Message, names map[string]string, signed bool) []byt
 				signature = []byte(unsigned)
 			}
 			parts = append(parts, esjson.ObjectOf("functionCall",
-				esjson.ObjectOf("id", b.ID, "name", b.Name, "args", b.Object()), "thoughtSignature", signature))
+				esjson.ObjectOf("id", id, "name", b.Name, "args", b.Object()), "thoughtSignature", signature))
 			signature, signed = nil, false // the first call of a reply carries it
 		case "tool_result":
 			text, images := b.Result()
@@ -228,8 +244,8 @@ func translateMessage(m llm.Message, names map[string]string, signed bool) []byt
 			if b.IsError {
 				key = "error"
 			}
-			parts = append(parts, esjson.ObjectOf("functionResponse", esjson.ObjectOf("id", b.ID,
-				"name", []byte(cmp.Or(names[string(b.ID)], `"unknown_tool"`)), "response", esjson.ObjectOf(key, text))))
+			parts = append(parts, esjson.ObjectOf("functionResponse", esjson.ObjectOf("id", id,
+				"name", []byte(cmp.Or(f.names[string(b.ID)], `"unknown_tool"`)), "response", esjson.ObjectOf(key, text))))
 			pictures = append(pictures, images...)
 		}
 	}
@@ -252,7 +268,7 @@ type reply struct {
 
 func (r *reply) add(data []byte) ([]llm.Chunk, bool, error) {
 	if !esjson.Valid(data) || esjson.TypeOf(data) != esjson.TypeObject {
-		return nil, false, wire.UnreadableEvent(Name, data)
+		return nil, false, wire.UnreadableEvent(r.Call.Provider, data)
 	}
 	if err := r.Failed(data); err != nil {
 		return nil, false, err

@@ -41,7 +41,7 @@ func New(o Options) *Provider {
 		Reply:   p.reply,
 		Kind:    kindOf,
 	}
-	if o.Compatible {
+	if o.Compatible && o.Door == nil {
 		d.Name = Compatible
 		d.NoURL = "no address is named; try: --base-url http://127.0.0.1:11434/v1, or set OPENAI_COMPATIBLE_BASE_URL"
 	}
@@ -50,13 +50,18 @@ func New(o Options) *Provider {
 }
 
 func (p *Provider) request(c *wire.Call, req llm.Request) error {
+	path := "responses"
+	if p.Compatible {
+		path, c.Body = "chat/completions", p.chatBody(req)
+	} else {
+		c.Body = p.responsesBody(req)
+	}
+	if p.Door != nil {
+		return nil
+	}
+	c.URL = wire.Join(p.BaseURL, "v1", path)
 	if p.APIKey != "" {
 		c.Header.Set("Authorization", "Bearer "+p.APIKey)
-	}
-	if p.Compatible {
-		c.URL, c.Body = wire.Join(p.BaseURL, "v1", "chat/completions"), p.chatBody(req)
-	} else {
-		c.URL, c.Body = wire.Join(p.BaseURL, "v1", "responses"), p.responsesBody(req)
 	}
 	return nil
 }
@@ -494,8 +499,12 @@ func (r *responsesReply) done() llm.Done {
 
 // chatBody builds a request of chat completions.
 func (p *Provider) chatBody(req llm.Request) *wire.Body {
+	limit := "max_tokens"
+	if p.Door != nil {
+		limit = "max_completion_tokens" // OpenAI's reasoning models take no other; imitations do not know it
+	}
 	head := esjson.ObjectOf("model", req.Model, "stream", true,
-		"stream_options", esjson.ObjectOf("include_usage", true), "max_tokens", esjson.Given(max(req.MaxTokens, 0)),
+		"stream_options", esjson.ObjectOf("include_usage", true), limit, esjson.Given(max(req.MaxTokens, 0)),
 		"reasoning_effort", esjson.Given(p.Effort),
 		"tools", wire.Tools(req.Tools, func(_ int, t llm.ToolSpec) []byte {
 			return esjson.ObjectOf("type", "function", "function", esjson.ObjectOf(function(t)...))

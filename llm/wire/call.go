@@ -51,6 +51,27 @@ type Call struct {
 	Ended func() bool
 	// Kind classifies a refusal; nil = KindOfStatus.
 	Kind func(status int, code, message string) llm.Kind
+	// Door is the cloud through which the call goes; nil = the provider itself.
+	Door *Door
+
+	secrets []string // removed from every error text, too
+}
+
+// Door is how a cloud sells a maker's models: at its own address, with its own credentials and framing. The body is the
+// maker's, with the few members that the cloud wants otherwise. The zero values of the functions mean: as the maker.
+type Door struct {
+	Name    string                    // the cloud's name in flags and records
+	Version string                    // anthropic_version in the body, which then names no model; "" = the model is in the body
+	Address func(model string) string // where the calls for a model go
+	// Authorize adds the credentials to a request that is about to go. It returns what no error text may show. An error
+	// that is no *llm.Error means that the credentials are missing.
+	Authorize func(ctx context.Context, r *http.Request, body *Body) (secrets []string, err error)
+	// Events reads the events of a reply that are not sent as server-sent events.
+	Events func(io.Reader) EventReader
+	// Kind classifies a refusal; "" = as the maker's own.
+	Kind func(status int, code, message string) llm.Kind
+	// Advise is what a person can do about a refusal; "" when the message says it all.
+	Advise func(status int, code, message string) string
 }
 
 // Stream sends the request and passes each event to the function, which reports whether
@@ -70,6 +91,9 @@ func (c Call) Stream(ctx context.Context, event func(Event) (done bool, err erro
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "text/event-stream")
+	if err := c.authorize(ctx, req); err != nil {
+		return err
+	}
 	client := *c.Client
 	if client.CheckRedirect == nil {
 		client.CheckRedirect = SameServer
@@ -82,10 +106,14 @@ func (c Call) Stream(ctx context.Context, event func(Event) (done bool, err erro
 	body.timer.Stop()
 	body.Reader = res.Body
 	if res.StatusCode < 200 || res.StatusCode > 299 {
-		page, _ := io.ReadAll(io.LimitReader(body, maxRefusal)) // a part of the page is enough
-		return c.timed(c.ErrorOf(res.StatusCode, page), res.Header)
+		page, _ := io.ReadAll(io.LimitReader(body, maxRefusal))            // a part of the page is enough
+		code, _, _ := strings.Cut(res.Header.Get("X-Amzn-Errortype"), ":") // AWS names it only here
+		return c.timed(c.redacted(c.errorOf(res.StatusCode, code, page)), res.Header)
 	}
-	events := NewEvents(body)
+	var events EventReader = NewEvents(body)
+	if c.Door != nil && c.Door.Events != nil {
+		events = c.Door.Events(body)
+	}
 	for {
 		ev, err := events.Next()
 		if errors.Is(err, io.EOF) && c.Ended != nil && c.Ended() {
@@ -96,7 +124,7 @@ func (c Call) Stream(ctx context.Context, event func(Event) (done bool, err erro
 		}
 		done, err := event(ev)
 		if failed, is := err.(*llm.Error); is { //nolint:errorlint // ours, not wrapped
-			return RedactError(c.timed(failed, res.Header), c.Key)
+			return c.redacted(c.timed(failed, res.Header))
 		}
 		if err != nil {
 			return err
@@ -108,6 +136,22 @@ func (c Call) Stream(ctx context.Context, event func(Event) (done bool, err erro
 			return nil
 		}
 	}
+}
+
+// authorize lets the cloud add its credentials, and keeps them out of the call's errors.
+func (c *Call) authorize(ctx context.Context, req *http.Request) error {
+	if c.Door == nil || c.Door.Authorize == nil {
+		return nil
+	}
+	secrets, err := c.Door.Authorize(ctx, req, c.Body)
+	c.secrets = append(c.secrets, secrets...)
+	if cause := context.Cause(ctx); err != nil && cause != nil {
+		return c.redact(TransportError(ctx, c.Provider, err, false))
+	}
+	if _, is := errors.AsType[*llm.Error](err); err != nil && !is {
+		return c.newError(llm.Auth, 0, err.Error())
+	}
+	return c.redact(err)
 }
 
 // timed adds the wait that the provider asks for in a header, where the error names none.
@@ -124,15 +168,25 @@ func (c Call) timed(err *llm.Error, header http.Header) *llm.Error {
 
 // ErrorOf reads a provider's error from an error page (with its HTTP status) or from an
 // event of a stream (status 0).
-func (c Call) ErrorOf(status int, page []byte) *llm.Error {
+func (c Call) ErrorOf(status int, page []byte) *llm.Error { return c.errorOf(status, "", page) }
+
+// errorOf is ErrorOf for a page whose code may stand elsewhere.
+func (c Call) errorOf(status int, fallback string, page []byte) *llm.Error {
 	code, message := Refusal(page)
+	code = cmp.Or(code, fallback)
 	// Redacted before it is cut: a part of a key would not be known any more.
-	message = cmp.Or(message, Shorten(Redact(string(page), c.Key), 500), http.StatusText(status))
+	message = cmp.Or(message, Shorten(c.without(string(page)), 500), http.StatusText(status))
 	kind := KindOfStatus(status, message)
 	if c.Kind != nil {
 		kind = c.Kind(status, code, message)
 	}
 	err := c.newError(kind, status, message)
+	if c.Door != nil {
+		if c.Door.Kind != nil {
+			err.Kind = cmp.Or(c.Door.Kind(status, code, message), kind)
+		}
+		err.Try = c.Door.Advise(status, code, message)
+	}
 	if m := retryDelay.FindSubmatch(page); m != nil {
 		if d, ok := parseScaled(string(m[1]), time.Second); ok {
 			err.RetryAfterMS = d.Milliseconds()
@@ -150,6 +204,10 @@ func Refusal(page []byte) (code, message string) {
 	if !esjson.Valid(page) {
 		return "", ""
 	}
+	for first := range esjson.Array(page) { // Vertex puts the error of a stream into a list
+		page = first
+		break
+	}
 	inner, is := esjson.Get(page, "error")
 	if !is {
 		inner = page
@@ -159,6 +217,7 @@ func Refusal(page []byte) (code, message string) {
 		return "", message
 	}
 	message, _ = esjson.GetString(inner, "message")
+	message = cmp.Or(message, esjson.TextOf(inner, "Message")) // some of AWS's services
 	// OpenAI may name the offending parameter only here.
 	if param, _ := esjson.GetString(inner, "param"); param != "" && !strings.Contains(message, param) {
 		message += " (" + param + ")"
@@ -172,12 +231,27 @@ func Refusal(page []byte) (code, message string) {
 }
 
 func (c Call) newError(kind llm.Kind, status int, message string) *llm.Error {
-	return RedactError(&llm.Error{Provider: c.Provider, Kind: kind, Status: status, Message: message}, c.Key)
+	return c.redacted(&llm.Error{Provider: c.Provider, Kind: kind, Status: status, Message: message})
+}
+
+func (c Call) redacted(failed *llm.Error) *llm.Error {
+	for _, secret := range append([]string{c.Key}, c.secrets...) {
+		failed = RedactError(failed, secret)
+	}
+	return failed
+}
+
+// without is a text without the call's secrets.
+func (c Call) without(text string) string {
+	for _, secret := range append([]string{c.Key}, c.secrets...) {
+		text = Redact(text, secret)
+	}
+	return text
 }
 
 func (c Call) redact(err error) error {
 	if failed, is := err.(*llm.Error); is { //nolint:errorlint // ours, not wrapped
-		return RedactError(failed, c.Key)
+		return c.redacted(failed)
 	}
 	return err
 }
@@ -453,6 +527,8 @@ type Options struct {
 	Effort string
 	// Compatible asks for chat completions, as other servers imitate OpenAI. Package openai alone reads it.
 	Compatible bool
+	// Door is the cloud that sells the models; nil = their maker. It has the credentials.
+	Door *Door
 
 	HTTPClient  *http.Client  // nil = one made for large requests
 	IdleTimeout time.Duration // 0 = the dialect's own, negative = none
@@ -487,6 +563,9 @@ type Provider struct {
 // showing work without a key.
 func NewProvider(o Options, d Dialect) *Provider {
 	o.APIKey = strings.TrimSpace(o.APIKey)
+	if o.Door != nil {
+		d.Name = o.Door.Name
+	}
 	if o.BaseURL == "" && d.NoURL == "" {
 		o.BaseURL = d.BaseURL
 	}
@@ -541,9 +620,12 @@ func (p *Provider) call(req *llm.Request) (Call, error) {
 		Idle:     p.IdleTimeout,
 		Now:      p.Now,
 		Kind:     p.dialect.Kind,
+		Door:     p.Door,
 	}
 	req.Model = cmp.Or(req.Model, p.Model)
 	switch {
+	case p.Door != nil && req.Model != "":
+		c.URL = p.Door.Address(req.Model)
 	case p.BaseURL == "":
 		return c, c.newError(llm.Invalid, 0, p.dialect.NoURL)
 	case p.APIKey == "" && p.BaseURL == p.dialect.BaseURL:

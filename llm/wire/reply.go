@@ -210,6 +210,12 @@ type Event struct {
 	Data []byte // data lines joined by a line feed; valid until the next call
 }
 
+// EventReader reads the events of a stream, and returns io.EOF at its end.
+type EventReader interface{ Next() (Event, error) }
+
+// ErrDamaged is returned for a frame whose checksum or shape is wrong.
+var ErrDamaged = errors.New("the stream is damaged")
+
 // Events reads server-sent events. Lines end in LF or CRLF; a lone CR does not
 // end a line (the standard would allow it, no provider sends it, and supporting it
 // would delay a line that ends exactly where a packet ends).

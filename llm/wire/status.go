@@ -118,7 +118,7 @@ func TransportError(ctx context.Context, provider string, err error, started boo
 		return cause
 	case redirects:
 		return &llm.Error{Provider: provider, Kind: llm.Invalid, Message: redirect.Error()}
-	case errors.Is(err, ErrTooLarge):
+	case errors.Is(err, ErrTooLarge), errors.Is(err, ErrDamaged):
 		return &llm.Error{Provider: provider, Kind: llm.Server, Message: err.Error(), Err: err}
 	case started:
 		return &llm.Error{Provider: provider, Kind: llm.Cut, Message: "the stream ended before the reply did", Err: err}
