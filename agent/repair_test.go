@@ -14,6 +14,7 @@ import (
 	"github.com/roost-dev/roost/internal/testing/llmtest"
 	"github.com/roost-dev/roost/llm"
 	"github.com/roost-dev/roost/llm/anthropic"
+	"github.com/roost-dev/roost/llm/cloud"
 	"github.com/roost-dev/roost/llm/google"
 	"github.com/roost-dev/roost/llm/openai"
 	"github.com/roost-dev/roost/llm/wire"
@@ -41,6 +42,29 @@ var providers = map[string]struct {
 	"google": {func(url string) llm.Provider {
 		return google.New(google.Options{APIKey: "k", BaseURL: url, Backoff: wire.Backoff{Retries: -1}})
 	}, "contents", "* GenerateContentRequest.contents[%d].parts[%d].inline_data: unable to process"},
+	"bedrock": {func(url string) llm.Provider {
+		o := cloud.BedrockOptions{Options: wire.Options{BaseURL: url, Backoff: wire.Backoff{Retries: -1}}, Region: "us-east-1"}
+		o.Credentials = func() (cloud.AWSCredentials, error) {
+			return cloud.AWSCredentials{AccessKeyID: llmtest.ExampleAWS.AccessKey, SecretAccessKey: llmtest.ExampleAWS.Secret}, nil
+		}
+		return opened(cloud.NewBedrock(o))
+	}, "messages", "messages.%d.content.%d.image.source: the image is broken"},
+	"vertex": {func(url string) llm.Provider {
+		o := cloud.VertexOptions{Options: wire.Options{BaseURL: url, Backoff: wire.Backoff{Retries: -1}}, Project: "p", Location: "global"}
+		o.Credentials.Token = "t"
+		return opened(cloud.NewVertex(o))
+	}, "contents", "* GenerateContentRequest.contents[%d].parts[%d].inline_data: unable to process"},
+	"azure": {func(url string) llm.Provider {
+		return opened(cloud.NewAzure(cloud.AzureOptions{Options: wire.Options{APIKey: "k", BaseURL: url, Backoff: wire.Backoff{Retries: -1}}}))
+	}, "input", "Invalid 'input[%d].content[%d].image_url'."},
+}
+
+// opened is a provider whose options are known to be good.
+func opened(p llm.Provider, err error) llm.Provider {
+	if err != nil {
+		panic(err)
+	}
+	return p
 }
 
 // place finds the part of a request that holds some bytes: its message and place.
@@ -87,7 +111,7 @@ func pictured(t *testing.T, name string, say func(body []byte) string) (*bench, 
 		return r, nil
 	}
 	b.agent.Model.Provider = p.open(s.URL)
-	b.agent.Task.Settings.Model = map[string]string{"google": "gemini-3-pro", "openai": "gpt-5.1"}[name]
+	b.agent.Task.Settings.Model = map[string]string{"google": "gemini-3-pro", "openai": "gpt-5.1", "vertex": "gemini-3-pro", "azure": "gpt-5.1"}[name]
 	if b.agent.Task.Settings.Model == "" {
 		b.agent.Task.Settings.Model = "m"
 	}

@@ -21,8 +21,10 @@ import (
 	"github.com/roost-dev/roost/internal/testing/llmtest"
 	"github.com/roost-dev/roost/llm"
 	"github.com/roost-dev/roost/llm/anthropic"
+	"github.com/roost-dev/roost/llm/cloud"
 	"github.com/roost-dev/roost/llm/google"
 	"github.com/roost-dev/roost/llm/openai"
+	"github.com/roost-dev/roost/llm/wire"
 )
 
 // wires are the ways in which a request really goes out, and the rules of whoever
@@ -38,6 +40,31 @@ var wires = []struct {
 	{"openai", "gpt-4.1", openai.New(openai.Options{APIKey: "k"}).Body, llmtest.CheckResponses},
 	{"openai-compatible", "m", openai.New(openai.Options{Compatible: true, BaseURL: "http://x"}).Body, llmtest.CheckChat},
 	{"google", "gemini-3-pro", google.New(google.Options{APIKey: "k"}).Body, llmtest.CheckGoogle},
+	{"bedrock", "us.anthropic.claude-sonnet-4-5-20250929-v1:0", clouds("bedrock", ""), llmtest.CheckBedrock},
+	{"vertex", "claude-sonnet-4-5@20250929", clouds("vertex", "claude-sonnet-4-5@20250929"), llmtest.CheckVertexClaude},
+	{"vertex", "gemini-3-pro", clouds("vertex", "gemini-3-pro"), llmtest.CheckVertexGemini},
+	{"azure", "gpt-5", clouds("azure", ""), llmtest.CheckResponses},
+	{"azure", "mine", clouds("azure", "2024-10-21"), llmtest.CheckAzureChat},
+}
+
+// clouds are the bodies of a provider of a cloud, for a model or a version of its API.
+func clouds(provider, which string) func(llm.Request) ([]byte, error) {
+	var p llm.Provider
+	err := errors.New("there is no such cloud")
+	switch provider {
+	case "bedrock":
+		p, err = cloud.NewBedrock(cloud.BedrockOptions{Region: "us-east-1"})
+	case "vertex":
+		p, err = cloud.NewVertex(cloud.VertexOptions{Options: wire.Options{Model: which}, Project: "p", Location: "global"})
+	case "azure":
+		p, err = cloud.NewAzure(cloud.AzureOptions{Options: wire.Options{BaseURL: "http://x"}, APIVersion: which})
+	}
+	if err != nil {
+		panic(err)
+	}
+	return p.(interface {
+		Body(llm.Request) ([]byte, error)
+	}).Body
 }
 
 // drawn gives an image of a size, in a form, as base64.
@@ -108,7 +135,7 @@ func genWork(t *rapid.T) (h [][]byte) {
 func takes(t *rapid.T, h [][]byte) {
 	header := http.Header{"Content-Type": {"application/json"}, "Anthropic-Version": {"2023-06-01"}}
 	for _, w := range wires {
-		messages, _, err := Build(h, For(w.provider))
+		messages, _, err := Build(h, ForModel(w.provider, w.model))
 		if errors.Is(err, ErrEmpty) {
 			continue
 		}

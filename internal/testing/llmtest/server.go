@@ -1,5 +1,6 @@
 // Package llmtest is a model provider for tests: a real HTTP server on loopback
-// that speaks Anthropic's, OpenAI's two and Google's APIs, checks every request
+// that speaks Anthropic's, OpenAI's two and Google's APIs, also as Amazon Bedrock, Vertex AI
+// and Azure OpenAI offer them, checks every request
 // against the API's documented rules, and plays replies and faults. A test writes a
 // reply once, in Anthropic's blocks; the server sends it in the dialect of the request.
 //
@@ -49,6 +50,9 @@ func (r Request) Model() string {
 		Model string `json:"model"`
 	}
 	_ = json.Unmarshal(r.Body, &m)
+	if of, is := strings.CutPrefix(r.Path, "/model/"); is { // Bedrock
+		return strings.TrimSuffix(of, "/invoke-with-response-stream")
+	}
 	if m.Model == "" { // Google names it in the path
 		m.Model, _, _ = strings.Cut(path.Base(r.Path), ":")
 	}
@@ -75,6 +79,8 @@ func (r Request) Replies() int {
 type Server struct {
 	URL string // base URL, without /v1
 	Key string // when set, other keys get 401
+
+	Cloud Cloud // what a cloud lets in
 
 	// Tolerate keeps violations from failing the test; they are still answered 400.
 	Tolerate bool
@@ -132,6 +138,7 @@ func Serve(addr string, replies ...Reply) (*Server, error) {
 	for path, d := range dialects {
 		mux.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) { s.answerIn(d, w, r) })
 	}
+	mux.HandleFunc("POST /token", s.giveToken)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		s.violation("asked for %s %s", r.Method, r.URL.Path)
 		writeError(w, http.StatusNotFound, "not_found_error", "Not Found")
@@ -195,10 +202,12 @@ func (s *Server) violation(format string, args ...any) {
 // dialect is the wire format of one provider.
 type dialect struct {
 	key    func(http.Header) string
-	check  func(h http.Header, body []byte) string // the first rule that a request breaks
-	events func(Reply, Request) [][]byte           // a reply as its stream
-	failed func(typ, message string) []byte        // an error in the middle of a stream
+	admit  func(s *Server, r *http.Request, body []byte) *refusal // instead of key: what a cloud lets in
+	check  func(h http.Header, body []byte) string                // the first rule that a request breaks
+	events func(Reply, Request) [][]byte                          // a reply as its stream
+	failed func(typ, message string) []byte                       // an error in the middle of a stream
 	refuse func(w http.ResponseWriter, status int, typ, message string)
+	media  string // of the stream; "" = server-sent events
 }
 
 var dialects = map[string]dialect{
@@ -215,6 +224,22 @@ var dialects = map[string]dialect{
 	"/v1/responses": {
 		key: bearer, check: CheckResponses, events: Reply.responsesEvents, failed: responsesFailed, refuse: writeOpenAIError,
 	},
+	"/model/{model}/invoke-with-response-stream": {
+		admit: admitAWS, check: CheckBedrock, events: Reply.bedrockEvents, failed: bedrockFailed, refuse: writeAWSError,
+		media: "application/vnd.amazon.eventstream",
+	},
+	vertexPath + "anthropic/models/{call}": {
+		admit: admitVertex, check: CheckVertexClaude, events: Reply.events, failed: failedEvent, refuse: writeGoogleError,
+	},
+	vertexPath + "google/models/{call}": {
+		admit: admitVertex, check: CheckVertexGemini, events: Reply.googleEvents, failed: googleFailed, refuse: writeGoogleError,
+	},
+	"/openai/v1/responses": {
+		admit: admitAzure, check: CheckResponses, events: Reply.responsesEvents, failed: responsesFailed, refuse: writeAzureError,
+	},
+	"/openai/deployments/{deployment}/chat/completions": {
+		admit: admitAzure, check: CheckAzureChat, events: Reply.chatEvents, failed: chatFailed, refuse: writeAzureError,
+	},
 }
 
 func (s *Server) answerIn(d dialect, w http.ResponseWriter, r *http.Request) {
@@ -227,7 +252,12 @@ func (s *Server) answerIn(d dialect, w http.ResponseWriter, r *http.Request) {
 	s.requests = append(s.requests, req)
 	s.mu.Unlock()
 
-	if key := d.key(r.Header); key == "" || s.Key != "" && key != s.Key {
+	if d.admit != nil {
+		if no := d.admit(s, r, body); no != nil {
+			d.refuse(w, no.status, no.code, no.message)
+			return
+		}
+	} else if key := d.key(r.Header); key == "" || s.Key != "" && key != s.Key {
 		d.refuse(w, http.StatusUnauthorized, "authentication_error", "invalid key")
 		return
 	}

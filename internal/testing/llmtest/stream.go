@@ -2,6 +2,7 @@ package llmtest
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -125,7 +126,7 @@ func (r Reply) serve(d dialect, w http.ResponseWriter, hr *http.Request, req Req
 		d.refuse(w, r.Status, r.Type, r.Message)
 		return
 	}
-	w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
+	w.Header().Set("Content-Type", cmp.Or(d.media, "text/event-stream; charset=utf-8"))
 	w.WriteHeader(http.StatusOK)
 	events, stall := d.events(r, req), false
 	cut := func(n int) bool {
