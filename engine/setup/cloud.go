@@ -103,10 +103,12 @@ func openVertex(c Config, o wire.Options) (llm.Provider, []string, error) {
 		switch {
 		case err != nil:
 			return nil, nil, &Error{"ask vertex", fmt.Sprintf("the credentials file %s: %v", at, err),
-				`export GOOGLE_OAUTH_ACCESS_TOKEN="$(gcloud auth print-access-token)", or gcloud auth application-default login`}
+				`roost auth status vertex  # after gcloud auth application-default login, or with ` +
+					`GOOGLE_OAUTH_ACCESS_TOKEN="$(gcloud auth print-access-token)"`}
 		case at == "":
 			return nil, nil, &Error{"ask vertex", "there are no credentials of Google Cloud",
-				"gcloud auth application-default login  # or set GOOGLE_APPLICATION_CREDENTIALS to a service account's file"}
+				"roost auth status vertex  # after gcloud auth application-default login, or with " +
+					"GOOGLE_APPLICATION_CREDENTIALS naming a service account's file"}
 		}
 		v.Credentials = file
 	}
@@ -170,12 +172,10 @@ func (c Config) awsKeys() (keys cloud.AWSCredentials, origin string, err error) 
 			return keys, "the profile " + profile + " in " + path, nil
 		}
 	}
-	for name := range c.awsValues() {
-		for _, way := range []string{"sso_", "credential_process", "role_arn", "login_session", "web_identity"} {
-			if strings.HasPrefix(name, way) {
-				return cloud.AWSCredentials{}, "", fmt.Errorf("the AWS profile %s gets its keys by %s, which Roost does not read",
-					profile, strings.TrimSuffix(way, "_"))
-			}
+	for _, way := range []string{"sso_session", "sso_start_url", "credential_process", "role_arn", "login_session"} {
+		if c.awsValues()[way] != "" {
+			return cloud.AWSCredentials{}, "", fmt.Errorf("the AWS profile %s gets its keys by %s, which Roost does not read",
+				profile, way)
 		}
 	}
 	if c.Clouds["bedrock.profile"] != "" {
@@ -186,7 +186,8 @@ func (c Config) awsKeys() (keys cloud.AWSCredentials, origin string, err error) 
 
 // exportAWS is how keys that Roost does not read itself get into the environment.
 func (c Config) exportAWS() string {
-	return `eval "$(aws configure export-credentials --profile ` + c.awsProfile() + ` --format env)"`
+	return `roost auth status bedrock  # after eval "$(aws configure export-credentials --profile ` + c.awsProfile() +
+		` --format env)"`
 }
 
 // awsValues is what AWS's settings file has for the profile.

@@ -426,6 +426,9 @@ func (r Resolver) Provider(s task.Settings) (Provider, error) {
 			Why:  "no address is named",
 			Try:  "roost config set providers." + s.Provider + ".base_url http://127.0.0.1:11434/v1  # or --base-url, or set " + p.base,
 		}
+	case s.Model == "" && s.Provider == cloud.Azure:
+		return choice, &Error{"ask azure", "no model is named",
+			"roost run --provider azure --model DEPLOYMENT  # the name that you deployed a model under"}
 	case s.Model == "" && p.model == "":
 		return choice, &Error{"ask " + s.Provider, "no model is named",
 			"roost models --provider " + s.Provider + "  # and name one with --model"}
