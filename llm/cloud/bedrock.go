@@ -8,6 +8,7 @@
 package cloud
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -61,6 +62,8 @@ func NewBedrock(o BedrockOptions) (llm.Provider, error) {
 			o.BaseURL += ".cn"
 		}
 	}
+	// Bedrock passes no pings on while a model thinks.
+	o.IdleTimeout = cmp.Or(o.IdleTimeout, 10*time.Minute)
 	now := o.Now
 	if now == nil {
 		now = time.Now

@@ -54,6 +54,7 @@ func NewVertex(o VertexOptions) (llm.Provider, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	o.Credentials.Token = strings.TrimSpace(o.Credentials.Token)
 	tokens := &tokens{of: o.Credentials, client: o.HTTPClient, now: o.Now}
 	o.BaseURL = base
 	o.Door = &wire.Door{

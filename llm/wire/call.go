@@ -185,7 +185,9 @@ func (c Call) errorOf(status int, fallback string, page []byte) *llm.Error {
 		if c.Door.Kind != nil {
 			err.Kind = cmp.Or(c.Door.Kind(status, code, message), kind)
 		}
-		err.Try = c.Door.Advise(status, code, message)
+		if c.Door.Advise != nil {
+			err.Try = c.Door.Advise(status, code, message)
+		}
 	}
 	if m := retryDelay.FindSubmatch(page); m != nil {
 		if d, ok := parseScaled(string(m[1]), time.Second); ok {
