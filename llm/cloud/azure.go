@@ -48,7 +48,7 @@ func NewAzure(o AzureOptions) (llm.Provider, error) {
 			}
 			return nil, nil
 		},
-		Advise: func(status int, code, message string) string { return azureAdvice(token, status, code, message) },
+		Refused: func(err *llm.Error, code string) { err.Try = azureAdvice(token, err.Status, code, err.Message) },
 	}
 	return openai.New(o.Options), nil
 }

@@ -89,15 +89,21 @@ func NewBedrock(o BedrockOptions) (llm.Provider, error) {
 			return []string{c.SecretAccessKey, c.SessionToken}, err
 		},
 		Events: func(r io.Reader) wire.EventReader { return &frames{from: r} },
-		Kind:   bedrockKind,
-		Advise: func(status int, code, message string) string { return bedrockAdvice(o.Region, status, code, message) },
+		Refused: func(err *llm.Error, code string) {
+			// AWS shows what it signed itself, which helps nobody and holds the session token.
+			err.Message, _, _ = strings.Cut(err.Message, "\n\nThe Canonical String")
+			code = strings.TrimSuffix(strings.ToLower(code), "exception")
+			err.Kind = cmp.Or(bedrockKind(code, err.Message), err.Kind)
+			err.Try = bedrockAdvice(o.Region, code, err)
+		},
 	}
 	return anthropic.New(o.Options), nil
 }
 
-// bedrockKind classifies by the name of AWS's exception. In a stream there is no status.
-func bedrockKind(status int, code, message string) llm.Kind {
-	switch strings.TrimSuffix(strings.ToLower(code), "exception") {
+// bedrockKind classifies by the name of AWS's exception, in lower case; "" = the maker's way. In a stream there is no
+// status.
+func bedrockKind(exception, message string) llm.Kind {
+	switch exception {
 	case "throttling", "toomanyrequests":
 		return llm.RateLimited
 	case "modelnotready", "serviceunavailable":
@@ -118,29 +124,29 @@ func bedrockKind(status int, code, message string) llm.Kind {
 	return ""
 }
 
-// bedrockAdvice goes by the words: AWS gives most refusals of a request's credentials one code.
-func bedrockAdvice(region string, status int, code, message string) string {
-	said := func(words ...string) bool { return saysOne(message, words...) }
+// bedrockAdvice goes by the words: AWS gives most refusals of credentials one name.
+func bedrockAdvice(region, exception string, err *llm.Error) string {
+	said := func(words ...string) bool { return saysOne(err.Message, words...) }
 	switch {
 	case said("signature expired", "signature not yet current"):
 		return "set this machine's clock; it is more than five minutes off"
-	case said("token included in the request is expired") || strings.HasPrefix(code, "ExpiredToken"):
+	case exception == "expiredtoken", said("security token included in the request is expired"):
 		return "log in to AWS again (aws sso login, or where the session came from); the session token has expired"
 	case said("signature we calculated does not match"):
 		return "set AWS_SECRET_ACCESS_KEY to the secret of AWS_ACCESS_KEY_ID; they do not belong together"
-	case said("security token included in the request is invalid") || strings.HasPrefix(code, "UnrecognizedClient"):
+	case exception == "unrecognizedclient", said("security token included in the request is invalid"):
 		return "roost auth status bedrock  # AWS does not know that access key; a temporary one also needs AWS_SESSION_TOKEN"
 	case said("api key is valid", "bearer token"):
 		return "roost auth set bedrock  # Bedrock refuses the API key; short-term keys end after 12 hours"
 	case said("on-demand throughput"):
 		return "put the group of regions before the model's name: us., eu., apac. or global."
-	case said("model identifier is invalid", "could not resolve the foundation model") || status == http.StatusNotFound:
+	case exception == "resourcenotfound", said("model identifier is invalid", "could not resolve the foundation model"):
 		return "--model with a model that " + region + " has, or another region: roost config set providers.bedrock.region REGION"
 	case said("access to the model", "model access"):
 		return "ask for access to the model in the Bedrock console, for the region " + region
 	case said("not authorized to perform"):
 		return "allow the action bedrock:InvokeModelWithResponseStream for these credentials"
-	case bedrockKind(status, code, message) == llm.Auth, status == http.StatusForbidden:
+	case err.Kind == llm.Auth:
 		return "roost auth status bedrock  # which credentials these were"
 	}
 	return ""

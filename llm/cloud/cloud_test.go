@@ -2,6 +2,8 @@ package cloud_test
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/x509"
@@ -219,6 +221,16 @@ func TestAddresses(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", region, at, want)
 		}
 	}
+	inPlace := cloud.VertexOptions{Options: options("https://x/v1/projects/p/locations/l/", "claude-opus-4-8"), Credentials: cloud.GoogleCredentials{Token: "t"}}
+	if at := where(t, &inPlace.Options, func() (llm.Provider, error) { return cloud.NewVertex(inPlace) }); at !=
+		"https://x/v1/projects/p/locations/l/publishers/anthropic/models/claude-opus-4-8:streamRawPredict" {
+		t.Errorf("got %s, want the project and location of the address", at)
+	}
+	for name, want := range map[string]string{"bedrock": "bedrock at URL", "vertex, gemini": "vertex at URL/v1/projects/my-project/locations/us-east5", "azure, responses": "azure at URL"} {
+		if got := fmt.Sprint(doors[name](t, "URL")); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
 	// An address of AWS itself names the region.
 	o := cloud.BedrockOptions{Options: options("https://bedrock-runtime-fips.us-west-2.amazonaws.com/", "m")}
 	o.APIKey = "k"
@@ -345,6 +357,9 @@ func TestRefusals(t *testing.T) {
 			if !errors.As(o.err, &failed) {
 				t.Fatalf("got %v, want an *llm.Error", o.err)
 			}
+			if strings.Contains(failed.Message, "Canonical") {
+				t.Errorf("the message shows what AWS signed: %q", failed.Message)
+			}
 			if failed.Kind != c.kind || !strings.Contains(failed.Message, c.says) || !strings.Contains(failed.Try, c.try) {
 				t.Errorf("got %s, %q, try %q; want %s, %q, try %q", failed.Kind, failed.Message, failed.Try, c.kind, c.says, c.try)
 			}
@@ -357,6 +372,18 @@ func TestRefusals(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Credentials that are gone when a request goes out: nothing is sent, and nothing is tried again.
+func TestCredentialsThatAreGone(t *testing.T) {
+	s := serve(t)
+	o := ask(t, bedrock(t, s.URL, sonnet, func(o *cloud.BedrockOptions) {
+		o.Credentials = func() (cloud.AWSCredentials, error) { return cloud.AWSCredentials{}, errors.New("the profile is gone") }
+	}))
+	var failed *llm.Error
+	if !errors.As(o.err, &failed) || failed.Kind != llm.Auth || failed.Message != "the profile is gone" || o.retries > 0 || len(s.Requests()) > 0 {
+		t.Errorf("got %v after %d tries and %d requests, want that the profile is gone", o.err, o.retries, len(s.Requests()))
 	}
 }
 
@@ -456,7 +483,7 @@ func TestAccessTokens(t *testing.T) {
 					t.Errorf("after %s: got %v and %d tokens, want %d", now.Sub(at), o.err, s.Cloud.Tokens, step.tokens)
 				}
 			}
-			if got := s.Requests()[0].Header.Get("X-Goog-User-Project"); got != c.QuotaProject {
+			if got, is := s.Requests()[0].Header["X-Goog-User-Project"]; is != (c.QuotaProject != "") || is && got[0] != c.QuotaProject {
 				t.Errorf("the quota of %q is used, want %q", got, c.QuotaProject)
 			}
 		})
@@ -511,11 +538,21 @@ func TestCredentialsThatAreNotRead(t *testing.T) {
 		}
 	}
 	s := serve(t)
-	c := cloud.GoogleCredentials{Type: "service_account", PrivateKey: "not a key", TokenURI: s.URL + "/token"}
-	o := ask(t, vertex(t, s.URL, "gemini-2.5-pro", func(o *cloud.VertexOptions) { o.Credentials = c }))
-	var failed *llm.Error
-	if !errors.As(o.err, &failed) || failed.Kind != llm.Auth || o.retries > 0 || !strings.Contains(failed.Message, "private_key") || strings.Contains(failed.Message, "not a key") {
-		t.Errorf("got %v, want a refusal that names private_key and does not show it", o.err)
+	curve, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(curve)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"not a key", "-----BEGIN PRIVATE KEY-----\nbm90IGEga2V5\n-----END PRIVATE KEY-----", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))} {
+		c := cloud.GoogleCredentials{Type: "service_account", PrivateKey: key, TokenURI: s.URL + "/token"}
+		o := ask(t, vertex(t, s.URL, "gemini-2.5-pro", func(o *cloud.VertexOptions) { o.Credentials = c }))
+		var failed *llm.Error
+		if !errors.As(o.err, &failed) || failed.Kind != llm.Auth || o.retries > 0 || !strings.Contains(failed.Message, "private_key") || strings.Contains(failed.Message, key) {
+			t.Errorf("got %v, want a refusal that names private_key and does not show it", o.err)
+		}
 	}
 }
 

@@ -76,7 +76,7 @@ func NewVertex(o VertexOptions) (llm.Provider, error) {
 			}
 			return tokens.secrets(), nil
 		},
-		Advise: func(status int, code, message string) string { return vertexAdvice(o, status, message) },
+		Refused: func(err *llm.Error, _ string) { err.Try = vertexAdvice(o, err.Status, err.Message) },
 	}
 	if maker, _ := catalogue.Maker(Vertex, o.Model); maker == anthropic.Name {
 		return anthropic.New(o.Options), nil

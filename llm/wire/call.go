@@ -68,10 +68,8 @@ type Door struct {
 	Authorize func(ctx context.Context, r *http.Request, body *Body) (secrets []string, err error)
 	// Events reads the events of a reply that are not sent as server-sent events.
 	Events func(io.Reader) EventReader
-	// Kind classifies a refusal; "" = as the maker's own.
-	Kind func(status int, code, message string) llm.Kind
-	// Advise is what a person can do about a refusal; "" when the message says it all.
-	Advise func(status int, code, message string) string
+	// Refused completes the error for a refusal, which is classified as the maker's: its kind, and what to do.
+	Refused func(err *llm.Error, code string)
 }
 
 // Stream sends the request and passes each event to the function, which reports whether
@@ -181,13 +179,8 @@ func (c Call) errorOf(status int, fallback string, page []byte) *llm.Error {
 		kind = c.Kind(status, code, message)
 	}
 	err := c.newError(kind, status, message)
-	if c.Door != nil {
-		if c.Door.Kind != nil {
-			err.Kind = cmp.Or(c.Door.Kind(status, code, message), kind)
-		}
-		if c.Door.Advise != nil {
-			err.Try = c.Door.Advise(status, code, message)
-		}
+	if c.Door != nil && c.Door.Refused != nil {
+		c.Door.Refused(err, code)
 	}
 	if m := retryDelay.FindSubmatch(page); m != nil {
 		if d, ok := parseScaled(string(m[1]), time.Second); ok {

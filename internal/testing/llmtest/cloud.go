@@ -131,7 +131,8 @@ func admitAWS(s *Server, r *http.Request, body []byte) *refusal {
 		fmt.Sprintf("AWS4-HMAC-SHA256\n%s\n%s\n%x", iso(at), scope, sha256.Sum256(text.Bytes())))
 	if fmt.Sprintf("%x", want) != signature {
 		return no("InvalidSignatureException", "The request signature we calculated does not match the signature you provided. "+
-			"Check your AWS Secret Access Key and signing method. Consult the service documentation for details.")
+			"Check your AWS Secret Access Key and signing method. Consult the service documentation for details.\n\n"+
+			"The Canonical String for this request should have been\n'%s'\n\nThe String-to-Sign should have been\n'AWS4-HMAC-SHA256'\n", text.String())
 	}
 	return c.admitModel(r)
 }
@@ -372,7 +373,7 @@ func admitAzure(s *Server, r *http.Request, body []byte) *refusal {
 	version := r.URL.Query().Get("api-version")
 	dated := r.PathValue("deployment") != ""
 	switch {
-	case key == "" && token == "" || key != "" && token != "" || s.Key != "" && key+token != s.Key:
+	case key == "" && !strings.HasPrefix(token, "eyJ") || key != "" && token != "" || strings.HasPrefix(key, "eyJ") || s.Key != "" && key+token != s.Key:
 		return &refusal{401, "401", "Access denied due to invalid subscription key or wrong API endpoint. Make sure to provide a valid " +
 			"key for an active subscription and use a correct regional API endpoint for your resource."}
 	case dated && version == "", !dated && version != "" && version != "v1" && version != "preview":
