@@ -1,0 +1,243 @@
+// Package theme has the colours of everything that Roost writes to a terminal.
+//
+// A theme gives each Role (what a piece of text is, such as a link or a failure) a colour of the 256 that terminals
+// know, so that it looks the same in true colour. Each colour has a contrast of 4.5:1 or more (WCAG 2.1, level AA)
+// against the backgrounds that its theme is meant for, 7:1 in high-contrast. A terminal with 16 colours gets its own
+// colours by their names, because their values are the user's.
+//
+// Limits: a theme never asks the terminal for its background, because the answer would come among the typed keys. It
+// reads COLORFGBG; without that variable it takes colours that can be read on black and on white.
+package theme
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/charmbracelet/colorprofile"
+)
+
+// Role is what a piece of text is.
+type Role uint8
+
+// The roles of text.
+const (
+	Text   Role = iota // the terminal's own colour
+	Dim                // reasoning, output, housekeeping
+	Accent             // headings and keywords
+	You                // words of the user, and questions to them
+	Model
+	Tool
+	Success
+	Warning
+	Failure
+	Code
+	Link
+	Added // lines of a difference
+	Removed
+	Match     // of a search
+	Selection // the row that keys act on
+	roleCount
+)
+
+// Names are the names of the roles, in their order.
+var Names = [roleCount]string{"text", "dim", "accent", "you", "model", "tool", "success", "warning", "failure", "code",
+	"link", "added", "removed", "match", "selection"}
+
+// Attr is how text looks besides its colour; bits.
+type Attr uint8
+
+// The attributes of text.
+const (
+	Bold Attr = 1 << iota
+	Faint
+	Italic
+	Underline
+	Reverse
+	Strike
+)
+
+// attrCodes are the parameters of SGR, in the order of the bits.
+var attrCodes = [...]string{"1", "2", "3", "4", "7", "9"}
+
+// look is how a role is shown.
+type look struct {
+	fg, bg int // of the 256 colours; own = the terminal's
+	attr   Attr
+}
+
+// own is the terminal's own colour; 0 would be black.
+const own = -1
+
+// Theme is the colours of one terminal. The zero Theme has none: it writes text as it is.
+type Theme struct {
+	Name  string // dark, light, high-contrast, either, basic; "" = none
+	looks *[roleCount]look
+	depth colorprofile.Profile
+}
+
+// On reports whether the theme writes colours.
+func (t Theme) On() bool { return t.looks != nil }
+
+// Paint writes text in the colours of a role. The text must be safe for a terminal, and on one line.
+func (t Theme) Paint(r Role, text string) string { return t.With(r, 0, text) }
+
+// With is Paint with attributes besides those of the role.
+func (t Theme) With(r Role, attr Attr, text string) string {
+	if t.looks == nil || text == "" {
+		return text
+	}
+	codes := t.codes(r, attr)
+	if codes == "" {
+		return text
+	}
+	return "\x1b[" + codes + "m" + text + "\x1b[0m"
+}
+
+func (t Theme) codes(r Role, attr Attr) string {
+	l := t.looks[r]
+	var out []string
+	for i, code := range attrCodes {
+		if (attr|l.attr)&(1<<i) != 0 {
+			out = append(out, code)
+		}
+	}
+	if l.fg != own {
+		out = append(out, t.colour(l.fg, 30))
+	}
+	if l.bg != own {
+		out = append(out, t.colour(l.bg, 40))
+	}
+	return strings.Join(out, ";")
+}
+
+// colour is the parameters of SGR for a colour; base is 30 for the text and 40 for its background.
+func (t Theme) colour(n, base int) string {
+	switch {
+	case n < 8:
+		return strconv.Itoa(base + n)
+	case n < 16:
+		return strconv.Itoa(base + 60 + n - 8)
+	case t.depth >= colorprofile.TrueColor: // exact also where the user's palette changed the 256
+		r, g, b := rgb(n)
+		return strconv.Itoa(base+8) + ";2;" + strconv.Itoa(r) + ";" + strconv.Itoa(g) + ";" + strconv.Itoa(b)
+	}
+	return strconv.Itoa(base+8) + ";5;" + strconv.Itoa(n)
+}
+
+// rgb is one of the colours from 16 to 255: a cube of six steps, then greys.
+func rgb(n int) (r, g, b int) {
+	if n >= 232 {
+		grey := 8 + 10*(n-232)
+		return grey, grey, grey
+	}
+	steps := [...]int{0, 95, 135, 175, 215, 255}
+	n -= 16
+	return steps[n/36], steps[n/6%6], steps[n%6]
+}
+
+// palette is the colours that are meant for some backgrounds.
+type palette struct {
+	name        string
+	backgrounds []int   // of the 256 colours: the nearest and the farthest
+	contrast    float64 // which each role has at least
+	looks       [roleCount]look
+}
+
+// black, white and the greys beside them that terminals come with
+const (
+	black, white = 16, 231
+	almostBlack  = 236 // #303030
+	almostWhite  = 255 // #eeeeee
+)
+
+var dark = palette{"dark", []int{black, almostBlack}, 4.5, [...]look{
+	Text: {own, own, 0}, Dim: {248, own, 0}, Accent: {117, own, Bold}, You: {222, own, 0}, Model: {own, own, 0},
+	Tool: {152, own, 0}, Success: {114, own, 0}, Warning: {221, own, 0}, Failure: {210, own, 0}, Code: {180, own, 0},
+	Link: {111, own, Underline}, Added: {114, own, 0}, Removed: {210, own, 0}, Match: {black, 221, 0}, Selection: {black, 117, 0},
+}}
+
+var light = palette{"light", []int{white, almostWhite}, 4.5, [...]look{
+	Text: {own, own, 0}, Dim: {241, own, 0}, Accent: {25, own, Bold}, You: {54, own, 0}, Model: {own, own, 0},
+	Tool: {24, own, 0}, Success: {22, own, 0}, Warning: {94, own, 0}, Failure: {124, own, 0}, Code: {90, own, 0},
+	Link: {25, own, Underline}, Added: {22, own, 0}, Removed: {124, own, 0}, Match: {black, 221, 0}, Selection: {white, 25, 0},
+}}
+
+// either can be read on black and on white. There are few such colours.
+var either = palette{"either", []int{black, white}, 4.5, [...]look{
+	Text: {own, own, 0}, Dim: {243, own, 0}, Accent: {63, own, Bold}, You: {98, own, Bold}, Model: {own, own, 0},
+	Tool: {98, own, 0}, Success: {29, own, 0}, Warning: {131, own, 0}, Failure: {163, own, 0}, Code: {98, own, 0},
+	Link: {63, own, Underline}, Added: {29, own, 0}, Removed: {163, own, 0}, Match: {black, 221, 0}, Selection: {white, 25, 0},
+}}
+
+var highDark = palette{"high-contrast", []int{black, almostBlack}, 7, [...]look{
+	Text: {own, own, 0}, Dim: {251, own, 0}, Accent: {159, own, Bold}, You: {229, own, Bold}, Model: {own, own, 0},
+	Tool: {159, own, 0}, Success: {120, own, 0}, Warning: {227, own, Bold}, Failure: {218, own, Bold}, Code: {223, own, 0},
+	Link: {159, own, Underline}, Added: {120, own, 0}, Removed: {218, own, 0}, Match: {black, 227, Bold}, Selection: {black, white, Bold},
+}}
+
+var highLight = palette{"high-contrast", []int{white, almostWhite}, 7, [...]look{
+	Text: {own, own, 0}, Dim: {238, own, 0}, Accent: {18, own, Bold}, You: {53, own, Bold}, Model: {own, own, 0},
+	Tool: {18, own, 0}, Success: {black, own, 0}, Warning: {52, own, Bold}, Failure: {88, own, Bold}, Code: {53, own, 0},
+	Link: {18, own, Underline}, Added: {18, own, 0}, Removed: {88, own, 0}, Match: {black, 227, Bold}, Selection: {white, black, Bold},
+}}
+
+// basic is the terminal's own sixteen colours by their names.
+var basic = palette{name: "basic", looks: [...]look{
+	Text: {own, own, 0}, Dim: {own, own, Faint}, Accent: {own, own, Bold}, You: {3, own, 0}, Model: {own, own, 0},
+	Tool: {own, own, 0}, Success: {2, own, 0}, Warning: {3, own, 0}, Failure: {1, own, 0}, Code: {6, own, 0},
+	Link: {own, own, Underline}, Added: {2, own, 0}, Removed: {1, own, 0}, Match: {own, own, Bold | Reverse}, Selection: {own, own, Reverse},
+}}
+
+// Basic is the theme in a terminal's own sixteen colours.
+func Basic() Theme { return Theme{basic.name, &basic.looks, colorprofile.ANSI} }
+
+// Settings are the values that the setting theme takes; auto is the one when none is set.
+var Settings = []string{"auto", "dark", "light", "high-contrast", "none"}
+
+// Of is the theme of a terminal: that of the setting, in as many colours as the variables TERM and COLORTERM promise.
+// With auto, or "", COLORFGBG names the background. Where colours are not wanted the caller uses the zero Theme.
+func Of(setting string, env func(string) string) Theme {
+	depth := depthOf(env)
+	if setting == "none" || depth <= colorprofile.ASCII {
+		return Theme{}
+	}
+	if depth == colorprofile.ANSI {
+		return Basic()
+	}
+	isDark, known := background(env("COLORFGBG"))
+	p := &either
+	switch {
+	case setting == "high-contrast" && known && !isDark:
+		p = &highLight
+	case setting == "high-contrast":
+		p = &highDark
+	case setting == "dark" || setting != "light" && known && isDark:
+		p = &dark
+	case setting == "light" || known:
+		p = &light
+	}
+	return Theme{p.name, &p.looks, depth}
+}
+
+// depthVariables are what colorprofile reads of the environment besides those that turn colours off.
+var depthVariables = []string{"TERM", "COLORTERM", "WT_SESSION", "GOOGLE_CLOUD_SHELL", "ConEmuANSI", "ANSICON"}
+
+// depthOf is how many colours the terminal has. That there is one, and that colours are wanted, the caller knows.
+func depthOf(env func(string) string) colorprofile.Profile {
+	var list []string
+	for _, name := range depthVariables {
+		if value := env(name); value != "" {
+			list = append(list, name+"="+value)
+		}
+	}
+	return colorprofile.Env(list)
+}
+
+// background reads COLORFGBG: "15;0" or "15;default;0" is white on black. Its last number is one of the 16 colours.
+func background(value string) (isDark, known bool) {
+	n, err := strconv.Atoi(value[strings.LastIndexByte(value, ';')+1:])
+	if err != nil || n < 0 || n > 15 {
+		return false, false
+	}
+	return n < 7 || n == 8, true
+}
