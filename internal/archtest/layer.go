@@ -20,6 +20,8 @@ var layers = [][]string{
 	{"cli/failure"},
 	{"cli/chat", "cli/picker"},
 	{"cli/config", "cli/term"},
+	{"cli/markdown"},
+	{"cli/theme"},
 	{"local"},
 	{"server", "web"},
 	{"client"},

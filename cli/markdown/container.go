@@ -1,0 +1,97 @@
+package markdown
+
+import (
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/roost-dev/roost/cli/theme"
+)
+
+// container is a block quote, or an item of a list.
+type container struct {
+	quote   bool
+	need    int    // columns of indentation that continue the item
+	inside  int    // columns where its text begins
+	marker  string // for the terminal
+	shown   bool
+	ordered byte // the character after the number; 0 = a bullet
+	number  int
+}
+
+// before is what a line begins with: the bars of quotes, the markers of items, and blanks. Markers are for the first
+// line of an item. It never takes more than half of the width.
+func (s *Stream) before(first bool) string {
+	var out strings.Builder
+	out.WriteString(strings.Repeat(" ", s.o.Indent))
+	used := s.o.Indent
+	for i := range s.stack {
+		c := &s.stack[i]
+		mark, role := c.marker, s.o.Role
+		if c.quote {
+			mark, role = "│ ", theme.Dim
+		}
+		width := ansi.StringWidthWc(mark)
+		if used += width; used > s.o.Width/2 {
+			break
+		}
+		switch {
+		case c.quote || first && !c.shown:
+			text := strings.TrimRight(mark, " ")
+			out.WriteString(s.o.Theme.Paint(role, text) + mark[len(text):])
+		default:
+			out.WriteString(strings.Repeat(" ", width))
+		}
+	}
+	return out.String()
+}
+
+// lead sets what the next lines begin with, and remembers that markers were shown.
+func (s *Stream) lead() {
+	first := s.before(true)
+	for i := range s.stack {
+		s.stack[i].shown = true
+	}
+	s.flow.begin(first, s.before(false))
+	s.any = true
+}
+
+func untab(line string) string { return strings.ReplaceAll(line, "\t", " ") }
+
+// detab makes blanks of the tabs that indent a line.
+func detab(line string) string {
+	rest := strings.TrimLeft(line, " \t")
+	if lead := line[:len(line)-len(rest)]; strings.Contains(lead, "\t") {
+		return spread(lead) + rest
+	}
+	return line
+}
+
+// spread makes blanks of tabs, four columns apart.
+func spread(line string) string {
+	var out strings.Builder
+	col := 0
+	for i, part := range strings.Split(line, "\t") {
+		if i > 0 {
+			n := 4 - col%4
+			out.WriteString(strings.Repeat(" ", n))
+			col += n
+		}
+		out.WriteString(part)
+		col += ansi.StringWidthWc(part)
+	}
+	return out.String()
+}
+
+func indentOf(s string) int { return len(s) - len(strings.TrimLeft(s, " ")) }
+
+// quote takes the mark of a block quote off a line.
+func quote(line string, indent int, whole bool) (inner string, is, known bool) {
+	if indent > 3 || indent == len(line) || line[indent] != '>' {
+		return line, false, true
+	}
+	if inner = line[indent+1:]; inner == "" {
+		return inner, true, whole
+	}
+	return strings.TrimPrefix(inner, " "), true, true
+}

@@ -1,0 +1,172 @@
+package markdown
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/roost-dev/roost/cli/theme"
+)
+
+// look is how a piece of text is shown.
+type look struct {
+	role theme.Role
+	attr theme.Attr
+	url  string // where it leads, made safe; "" = nowhere
+	id   int    // of the link: a terminal shows its parts on two lines as one
+}
+
+type span struct {
+	look
+	text string
+}
+
+// flow breaks words into lines. A word is written when its end is known, so that a line only ever grows.
+type flow struct {
+	theme theme.Theme
+	width int      // columns of a line, with what it begins with
+	out   []string // finished lines
+
+	line  strings.Builder // the unfinished one
+	begun bool            // it holds a word
+	col   int
+	last  look // of the last word on it
+
+	lead, next string // what this line and the following ones begin with
+	word       []span // the last one, which may go on
+	length     int    // of the word, in columns
+	wide       bool   // it ends with a wide character, behind which a line may break
+	space      bool   // a blank stands before it
+}
+
+// begin sets what the next lines begin with.
+func (f *flow) begin(lead, next string) {
+	f.lead, f.next = lead, next
+}
+
+// put adds text to the last word; blanks in it do not end the word. The text must hold whole characters.
+func (f *flow) put(l look, text string) {
+	for text != "" {
+		cluster, width := ansi.FirstGraphemeCluster(text, ansi.WcWidth)
+		text = text[len(cluster):]
+		if len(f.word) > 0 && (f.wide || width > 1) && !strings.Contains(noStart, cluster) || f.length > f.width {
+			f.flush()
+		}
+		f.length += width
+		f.wide = width > 1 || f.wide && strings.Contains(noStart, cluster)
+		if n := len(f.word); n > 0 && f.word[n-1].look == l {
+			f.word[n-1].text += cluster
+		} else {
+			f.word = append(f.word, span{l, cluster})
+		}
+	}
+}
+
+// noStart are the characters that no line begins with where a line breaks between wide characters.
+const noStart = "、。，．・：；？！」』）】〕〉》”’…ー々,.:;?!)]}"
+
+// blank ends the word.
+func (f *flow) blank() {
+	f.flush()
+	f.space = f.begun
+}
+
+// flush writes the word, on a new line where this one has no room for it.
+func (f *flow) flush() {
+	if len(f.word) == 0 {
+		return
+	}
+	width, lead := 0, "" // the width is that of its pieces
+	for _, s := range f.word {
+		width += ansi.StringWidthWc(s.text)
+	}
+	switch {
+	case f.begun && f.space && f.col+1+width > f.width, f.begun && !f.space && f.col+width > f.width:
+		f.newline()
+	case f.begun && f.space:
+		if f.col++; f.word[0].look == f.last { // an underline goes through
+			lead = " "
+		} else {
+			f.line.WriteByte(' ')
+		}
+	}
+	f.space = false
+	for _, s := range f.word {
+		f.write(s, lead)
+		lead = ""
+	}
+	f.word, f.length, f.wide = f.word[:0], 0, false
+}
+
+// write adds a piece of a word to the line behind lead, and breaks it only where it is longer than a line.
+func (f *flow) write(s span, lead string) {
+	f.start()
+	from := 0
+	for at := 0; at < len(s.text); {
+		cluster, width := ansi.FirstGraphemeCluster(s.text[at:], ansi.WcWidth)
+		if f.col+width > f.width && f.col > ansi.StringWidthWc(f.lead) {
+			f.line.WriteString(f.paint(s.look, lead+s.text[from:at]))
+			f.newline()
+			f.start()
+			from, lead = at, ""
+		}
+		f.col += width
+		at += len(cluster)
+	}
+	f.line.WriteString(f.paint(s.look, lead+s.text[from:]))
+	f.last = s.look
+}
+
+// start begins a line.
+func (f *flow) start() {
+	if !f.begun {
+		f.line.WriteString(f.lead)
+		f.begun, f.col = true, ansi.StringWidthWc(f.lead)
+	}
+}
+
+// newline ends the line.
+func (f *flow) newline() {
+	f.out = append(f.out, f.line.String())
+	f.line.Reset()
+	f.begun, f.col, f.space, f.last = false, 0, false, look{}
+	f.lead = f.next
+}
+
+// whole writes a line that is painted, and has what it begins with.
+func (f *flow) whole(line string) {
+	f.out = append(f.out, line)
+	f.lead = f.next
+}
+
+// hard is a line break that the text wants.
+func (f *flow) hard() {
+	f.flush()
+	f.start()
+	f.newline()
+}
+
+// end ends the paragraph. One without words still shows what its line begins with.
+func (f *flow) end() {
+	f.flush()
+	if !f.begun && f.lead != f.next {
+		f.out = append(f.out, strings.TrimRight(f.lead, " "))
+		f.lead = f.next
+	}
+	if f.begun {
+		f.newline()
+	}
+}
+
+// paint writes a piece of a line for the terminal.
+func (f *flow) paint(l look, text string) string {
+	if text == "" {
+		return ""
+	}
+	text = f.theme.With(l.role, l.attr, text)
+	if l.url != "" {
+		text = ansi.SetHyperlink(l.url, "id="+strconv.Itoa(l.id)) + text + ansi.ResetHyperlink()
+	}
+	return text
+}

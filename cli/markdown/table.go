@@ -1,0 +1,213 @@
+package markdown
+
+import (
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/roost-dev/roost/cli/theme"
+)
+
+// row takes a line that may belong to a table. The line below the first one decides.
+func (s *Stream) row(line string) {
+	s.table = append(s.table, line)
+	if len(s.table) == 2 && aligned(line) == nil {
+		s.notTable()
+	}
+}
+
+// notTable writes the lines that look like a table's as words.
+func (s *Stream) notTable() {
+	lines := s.table
+	s.table, s.open = nil, true
+	s.lead()
+	s.text.add(strings.Join(lines, "\n"), false)
+}
+
+// aligned reads the line below a table's head: l, r or c for each column; nil = it is none.
+func aligned(line string) (out []byte) {
+	for _, c := range cells(line) {
+		bare := strings.TrimSuffix(strings.TrimPrefix(c, ":"), ":")
+		if bare == "" || strings.Trim(bare, "-") != "" {
+			return nil
+		}
+		switch left, right := strings.HasPrefix(c, ":"), strings.HasSuffix(c, ":"); {
+		case left && right:
+			out = append(out, 'c')
+		case right:
+			out = append(out, 'r')
+		default:
+			out = append(out, 'l')
+		}
+	}
+	return out
+}
+
+// cells are the texts of a table's line.
+func cells(line string) (out []string) {
+	line = strings.TrimSpace(line)
+	line = strings.TrimPrefix(line, "|")
+	if strings.HasSuffix(line, "|") && !strings.HasSuffix(line, `\|`) {
+		line = line[:len(line)-1]
+	}
+	from := 0
+	for i := 0; i < len(line); i++ {
+		switch line[i] {
+		case '\\':
+			i++
+		case '|':
+			out = append(out, strings.TrimSpace(line[from:i]))
+			from = i + 1
+		}
+	}
+	out = append(out, strings.TrimSpace(line[from:]))
+	for i, c := range out {
+		out[i] = strings.ReplaceAll(c, `\|`, "|")
+	}
+	return out
+}
+
+// between stands between two columns.
+const between = " │ "
+
+// endTable writes the table.
+func (s *Stream) endTable() {
+	if len(s.table) < 2 {
+		s.notTable()
+		s.text.add("", true)
+		return
+	}
+	align := aligned(s.table[1])
+	var rows [][]string
+	for i, line := range s.table {
+		if i == 1 {
+			continue
+		}
+		row := cells(line)
+		for len(row) < len(align) {
+			row = append(row, "")
+		}
+		rows = append(rows, row[:len(align)])
+	}
+	s.table = nil
+	s.lead()
+	room := s.o.Width - ansi.StringWidthWc(s.flow.lead)
+	widths := s.fit(rows, room-(len(align)-1)*len([]rune(between)))
+	if widths == nil {
+		s.cards(rows)
+		return
+	}
+	for i, row := range rows {
+		s.tableRow(row, widths, align, i == 0)
+		if i == 0 {
+			var dashes []string
+			for _, w := range widths {
+				dashes = append(dashes, strings.Repeat("─", w))
+			}
+			s.flow.whole(s.flow.lead + s.o.Theme.Paint(theme.Dim, strings.Join(dashes, "─┼─")))
+		}
+	}
+}
+
+// readable is the fewest columns of a cell whose text has more.
+const readable = 6
+
+// fit gives the widths of the columns; nil = they do not fit. Columns that need more than their share are wrapped.
+func (s *Stream) fit(rows [][]string, room int) []int {
+	widths := make([]int, len(rows[0]))
+	for i, row := range rows {
+		for c, cell := range row {
+			widths[c] = max(widths[c], widest(s.cell(cell, 1<<20, i == 0)), 1)
+		}
+	}
+	left, open := room, len(widths)
+	for done := make([]bool, len(widths)); open > 0; {
+		share, changed := left/open, false
+		for c, w := range widths {
+			if !done[c] && w <= share { // it needs less than the others may have
+				done[c], changed = true, true
+				left -= w
+				open--
+			}
+		}
+		if changed {
+			continue
+		}
+		if share < readable {
+			return nil
+		}
+		for c := range widths {
+			if !done[c] {
+				widths[c] = left / open
+				left -= widths[c]
+				open--
+				done[c] = true
+			}
+		}
+	}
+	if left < 0 {
+		return nil
+	}
+	return widths
+}
+
+// cell gives the lines of a cell.
+func (s *Stream) cell(text string, width int, head bool) []string {
+	l := look{role: s.o.Role}
+	if head {
+		l.attr = theme.Bold
+	}
+	return inlines(text, s.o, l, width, &s.text.links)
+}
+
+func (s *Stream) tableRow(row []string, widths []int, align []byte, head bool) {
+	lines := make([][]string, len(row))
+	height := 1
+	for c, text := range row {
+		lines[c] = s.cell(text, widths[c], head)
+		height = max(height, len(lines[c]))
+	}
+	bar := s.o.Theme.Paint(theme.Dim, strings.TrimRight(between, " ")) + " "
+	for i := range height {
+		var out strings.Builder
+		for c := range row {
+			if c > 0 {
+				out.WriteString(bar)
+			}
+			line := ""
+			if i < len(lines[c]) {
+				line = lines[c][i]
+			}
+			pad := widths[c] - ansi.StringWidthWc(line)
+			before := 0
+			switch {
+			case line == "" && c == len(row)-1: // nothing is behind it
+			case align[c] == 'r':
+				before = pad
+			case align[c] == 'c':
+				before = pad / 2
+			}
+			out.WriteString(strings.Repeat(" ", before) + line)
+			if c < len(row)-1 {
+				out.WriteString(strings.Repeat(" ", pad-before))
+			}
+		}
+		s.flow.whole(strings.TrimRight(s.flow.lead+out.String(), " "))
+	}
+}
+
+// cards writes a table for which there is no room: each row as a list of its cells.
+func (s *Stream) cards(rows [][]string) {
+	for i, row := range rows[1:] {
+		if i > 0 {
+			s.flow.whole(strings.TrimRight(s.flow.lead, " "))
+		}
+		for c, cell := range row {
+			s.text.read(rows[0][c]+":", look{role: s.o.Role, attr: theme.Bold}, true, 0)
+			s.flow.blank()
+			s.text.read(cell, look{role: s.o.Role}, true, 0)
+			s.flow.end()
+		}
+	}
+	s.text.before = 0
+}
