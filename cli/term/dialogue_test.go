@@ -259,5 +259,5 @@ func ExampleDisplay() {
 	fmt.Print(out.String())
 	// Output:
 	// Looking.
-	// ✓ list_files (2 lines)
+	// ✓ list_files · 2 lines
 }

@@ -1,24 +1,26 @@
 // Package term shows a run on a terminal, or on a plain stream, and asks the user.
 //
 // A Display gets a run's events, durable and live, and writes lines: streamed text as it comes, one line for each
-// tool with its outcome, questions, notices. It detects nothing itself: whether to use colours, and how wide the
+// tool call with its outcome, questions, notices. It detects nothing itself: whether to use colours, and how wide the
 // terminal is, are options. It makes what models and tools wrote harmless for terminals before it writes it.
 //
-// Limits: a Display writes line after line and never moves the cursor, so it works in logs and in every terminal, and
-// it has no spinner. Progress rewrites one line, and is for terminals only.
+// Limits: a Display writes line after line and never moves the cursor up, so it works in logs and in every terminal.
+// What it shows for a moment, such as what the run does now, is on the last line; the next line takes its room.
 package term
 
 import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/cli/markdown"
+	"github.com/roost-dev/roost/cli/theme"
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/view"
@@ -31,6 +33,24 @@ type Options struct {
 	Quiet   bool // only questions and notices
 	Verbose bool // reasoning and command output whole, also without a terminal
 	Live    bool // a person is watching: show text as it comes
+	Theme   theme.Theme
+	Rich    bool       // with Live: show Markdown as it is meant, wrapped at words, and what the run does now
+	Links   bool       // with Rich: the terminal knows OSC 8
+	Notify  string     // how to call a person who waits: bell, osc9; anything else = not at all
+	Size    func() int // the width at the moment; nil = Width
+}
+
+// Style is the style of what the display writes.
+func (o Options) Style() Style { return Style{On: o.Colour, Theme: o.Theme} }
+
+// width is the width at the moment, 0 = it is not known.
+func (o Options) width() int {
+	if o.Size != nil {
+		if w := o.Size(); w > 0 {
+			return w
+		}
+	}
+	return o.Width
 }
 
 // Display shows one run. Its events come from one goroutine. While a question is on the terminal, other goroutines
@@ -48,8 +68,14 @@ type Display struct {
 	shown map[uint64]int  // bytes of a message's text already written
 	saved map[uint64]int  // bytes of it that durable events held
 	tools map[string]call // calls by the model's id
+	texts map[uint64]*prose
 	atBOL bool
-	count int // columns of the count-down on the line
+	count int    // columns of what is on the line for a moment
+	asked string // the title of the call that was asked about last
+
+	doing string    // what the run does now; "" = nothing to wait for
+	since time.Time // since when; zero = the next Tick sets it
+	frame int
 
 	Usage Totals
 }
@@ -78,7 +104,12 @@ func (u *Totals) Add(o Totals) {
 }
 
 // Text describes how a run ended, and what it used, in one line.
-func (u Totals) Text(outcome string) string {
+func (u Totals) Text(outcome string) string { return u.text(outcome, Dollars(u.Cost)) }
+
+// Exact is Text with the whole amount of dollars.
+func (u Totals) Exact(outcome string) string { return u.text(outcome, "$"+u.Cost.String()) }
+
+func (u Totals) text(outcome, cost string) string {
 	parts := []string{outcome}
 	if u.Turns > 0 {
 		parts = append(parts, Plural(u.Turns, "turn"))
@@ -90,9 +121,9 @@ func (u Totals) Text(outcome string) string {
 	case u.Unknown && u.Cost == 0:
 		parts = append(parts, "cost unknown")
 	case u.Unknown:
-		parts = append(parts, "$"+u.Cost.String()+" and more")
+		parts = append(parts, cost+" and more")
 	case u.Turns > 0:
-		parts = append(parts, "$"+u.Cost.String())
+		parts = append(parts, cost)
 	}
 	if took := u.LastSeen - u.Started; u.Started > 0 && took > 0 {
 		parts = append(parts, Duration(time.Duration(took)*time.Millisecond))
@@ -100,15 +131,21 @@ func (u Totals) Text(outcome string) string {
 	return strings.Join(parts, " · ")
 }
 
-type call struct {
-	title   string
-	started int64
+// Dollars is an amount to the cent.
+func Dollars(usd money.USD) string {
+	const cent = 10_000 // micro-dollars
+	switch n := (int64(usd) + cent/2) / cent; {
+	case usd > 0 && n == 0:
+		return "under $0.01"
+	default:
+		return fmt.Sprintf("$%d.%02d", n/100, n%100)
+	}
 }
 
 // New makes a display that writes to w.
 func New(w io.Writer, o Options) *Display {
 	return &Display{
-		w: w, line: &line{}, o: o, style: Style{On: o.Colour}, atBOL: true,
+		w: w, line: &line{}, o: o, style: o.Style(), atBOL: true, texts: map[uint64]*prose{},
 		kinds: map[uint64]view.Item{}, shown: map[uint64]int{}, saved: map[uint64]int{}, tools: map[string]call{},
 	}
 }
@@ -119,6 +156,9 @@ func (d *Display) Below() *Display {
 	o := d.o
 	if o.Width > 0 {
 		o.Width = max(o.Width-2, 20)
+	}
+	if o.Size != nil {
+		o.Size = func() int { return max(d.o.width()-2, 20) }
 	}
 	sub := New(d.w, o)
 	sub.line, sub.lead = d.line, d.lead+"│ "
@@ -210,13 +250,20 @@ func (d *Display) show(e Event, f fields) {
 		d.saved[f.Message] += len(f.Text)
 	case "message.delta", "reasoning.delta":
 		d.begun(e.Type, f)
+		if e.Type == "message.delta" && f.Call == "" {
+			d.does("the model writes")
+		} else if f.Call == "" {
+			d.does("the model thinks")
+		}
 		d.grow(f.Message, int(f.Offset), f.Text)
 	case "tool.started":
-		d.toolStarted(e, f)
+		d.started(e, f)
 	case "tool.finished":
-		d.toolFinished(e, f)
+		d.finished(e, f)
 	case "turn.started":
 		d.Usage.Turns++
+		d.asked = ""
+		d.does("waiting for the model")
 	case "usage.changed":
 		d.Usage.In += f.Input + f.CacheRead + f.CacheWrite // as lists count them
 		d.Usage.Out += f.Output
@@ -226,6 +273,10 @@ func (d *Display) show(e Event, f fields) {
 			d.Usage.Cost += money.USD(*f.Cost)
 		}
 	case "notice":
+		if f.Kind == "plan" {
+			d.one(view.Dim, f.Text)
+			return
+		}
 		d.notice(f.Text)
 	case "wait.delta":
 		d.countDown(f.Text)
@@ -261,6 +312,9 @@ func (d *Display) added(f fields) {
 	n := f.Message
 	it := view.UI(f.Content, int(min(n, 1<<30)))
 	d.kinds[n] = it
+	if strings.HasPrefix(it.Kind, "ask:") {
+		d.asked = firstLine(it.Title)
+	}
 	switch it.Kind {
 	case "say:error", "say:diff_error", "say:rooignore_error":
 		d.one(view.Bad, "✗ "+joinTitle(it))
@@ -268,8 +322,8 @@ func (d *Display) added(f fields) {
 		if it.Class != view.User {
 			d.grow(n, 0, it.Body)
 		}
-		if partial, _ := esjson.Get(f.Content, "partial"); d.open == n && string(partial) == "false" {
-			d.endLine()
+		if partial, _ := esjson.Get(f.Content, "partial"); string(partial) == "false" {
+			d.finish(n)
 		}
 	}
 }
@@ -282,9 +336,7 @@ func (d *Display) changed(f fields) {
 		text, _ := esjson.GetString(f.Content, "text")
 		d.grow(n, 0, text)
 	}
-	if d.open == n {
-		d.endLine()
-	}
+	d.finish(n)
 }
 
 // grow writes the part of a message's text that is not written yet: text is at offset in it. Live and durable events
@@ -304,10 +356,92 @@ func (d *Display) grow(n uint64, offset int, text string) {
 	text = text[have-offset:]
 	d.shown[n] = have + len(text)
 	if d.open != n {
+		d.finishOthers(n)
 		d.endLine()
 		d.open = n
 	}
-	d.write(it.Class, text)
+	if d.rich() {
+		d.render(n, it.Class, text)
+	} else {
+		d.write(it.Class, text)
+	}
+}
+
+// rich reports whether the display does more than to print.
+func (d *Display) rich() bool { return d.o.Rich && d.o.Live && !d.o.Quiet }
+
+// prose is a message whose Markdown is shown.
+type prose struct {
+	stream *markdown.Stream
+	shown  string // what is on the screen of the line that comes next
+}
+
+// render shows the next piece of a message: its lines, and the words that are settled.
+func (d *Display) render(n uint64, class view.Class, text string) {
+	p := d.texts[n]
+	if p == nil {
+		o := markdown.Options{Width: d.o.width(), Theme: d.style.theme(), Links: d.o.Links, Role: theme.Model}
+		if class != view.Model {
+			o.Role, o.Indent = theme.Dim, 2
+		}
+		p = &prose{stream: markdown.NewStream(o)}
+		d.texts[n] = p
+	}
+	d.lines(p, p.stream.Write(text))
+	d.words(p, p.stream.Rest())
+}
+
+// lines writes finished lines; the beginning of the first one may be on the screen.
+func (d *Display) lines(p *prose, lines []string) {
+	for _, line := range lines {
+		d.words(p, line)
+		p.shown = ""
+		if d.atBOL {
+			d.buf = append(d.buf, d.lead...)
+		}
+		d.buf = append(d.buf, '\n')
+		d.atBOL = true
+	}
+}
+
+// words writes what is new of a line.
+func (d *Display) words(p *prose, line string) {
+	more := line[len(p.shown):]
+	if p.shown != "" && d.atBOL { // another line came between
+		more = strings.TrimPrefix(more, " ")
+	}
+	if p.shown = line; more == "" {
+		return
+	}
+	if d.atBOL {
+		d.buf = append(d.buf, d.lead...)
+	}
+	d.buf = append(d.buf, more...)
+	d.atBOL = false
+}
+
+// finish ends a message: what waited for its end is shown.
+func (d *Display) finish(n uint64) {
+	if p := d.texts[n]; p != nil {
+		delete(d.texts, n)
+		if d.open != n {
+			d.endLine()
+			d.open = n
+		}
+		d.lines(p, p.stream.Close())
+	}
+	if d.open == n {
+		d.endLine()
+	}
+}
+
+// finishOthers ends all messages but one.
+func (d *Display) finishOthers(n uint64) {
+	for _, other := range slices.Sorted(maps.Keys(d.texts)) {
+		if other != n {
+			d.finish(other)
+		}
+	}
 }
 
 // write puts streamed text on the screen, dim where it is not the model's word.
@@ -354,13 +488,71 @@ func (d *Display) countDown(left string) {
 	}
 	d.endLine()
 	d.push()
+	d.moment(Cut("  asking again in "+OneLine(left), max(d.o.width()-1, 0)))
+	d.does("")
+}
+
+// moment shows a line until something else is written.
+func (d *Display) moment(line string) {
 	d.wipe()
-	line := Cut("  asking again in "+OneLine(left), max(d.o.Width-1, 0))
-	d.count = utf8.RuneCountInString(line)
+	d.count = Columns(line)
 	d.out(d.style.Paint(view.Dim, line))
 }
 
-// wipe takes the count-down off the line. Blanks do it on every terminal.
+// does sets what the run does now, for Tick.
+func (d *Display) does(what string) {
+	if what != d.doing {
+		d.doing, d.since = what, time.Time{}
+	}
+}
+
+// TickEvery is how often Tick should be called.
+const TickEvery = 200 * time.Millisecond
+
+var frames = []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
+
+// Tick shows what the run does now, and for how long, on the last line of a rich display, unless words or a prompt
+// stand there.
+func (d *Display) Tick(now time.Time) {
+	d.line.mu.Lock()
+	defer d.line.mu.Unlock()
+	if !d.rich() || d.doing == "" || !d.atBOL || len(d.buf) > 0 || d.line.prompt != "" {
+		return
+	}
+	if d.since.IsZero() {
+		d.since = now
+		return
+	}
+	took := now.Sub(d.since).Truncate(time.Second)
+	line := fmt.Sprintf("%c %s", frames[d.frame%len(frames)], d.doing)
+	if d.frame++; took >= time.Second {
+		line += fmt.Sprintf(" · %s", strings.TrimSuffix(Duration(took), ".0s"))
+		if took < time.Minute {
+			line += "s"
+		}
+	}
+	d.moment(Cut(line, max(d.o.width()-1, 0)))
+}
+
+// Attention calls a person who is needed: a question waits.
+func (d *Display) Attention(text string) {
+	if call := Attention(d.o.Notify, text); call != "" && d.o.Live {
+		d.behind(func() { _, _ = io.WriteString(d.w, call) })
+	}
+}
+
+// Attention is what calls a person at a terminal: a bell, or a notification of the desktop (OSC 9).
+func Attention(how, text string) string {
+	switch how {
+	case "bell":
+		return "\a"
+	case "osc9":
+		return "\x1b]9;" + Cut(OneLine(text), 120) + "\a"
+	}
+	return ""
+}
+
+// wipe takes what was for a moment off the line. Blanks do it on every terminal.
 func (d *Display) wipe() {
 	if d.count > 0 {
 		d.out("\r" + strings.Repeat(" ", d.count) + "\r")
@@ -381,6 +573,8 @@ func (d *Display) Question(q api.QuestionOpened) {
 func (d *Display) Flush() { d.behind(d.flush) }
 
 func (d *Display) flush() {
+	d.finishOthers(0)
+	d.does("")
 	d.endLine()
 	d.push()
 	d.wipe()
@@ -407,7 +601,7 @@ func (d *Display) one(style view.Style, text string) {
 		return
 	}
 	d.endLine()
-	d.put(style, Cut(OneLine(text), d.o.Width))
+	d.put(style, Cut(OneLine(text), d.o.width()))
 	d.push()
 }
 
@@ -466,78 +660,41 @@ func Age(d time.Duration) string {
 	return fmt.Sprintf("%dy", d/(365*day))
 }
 
-// toolStarted remembers a call's row; a command is shown at once, for it may
-// take long and print.
-func (d *Display) toolStarted(e Event, f fields) {
-	c := call{started: e.At}
+// started remembers a call's row; a command is shown at once, for it may take long and print.
+func (d *Display) started(e Event, f fields) {
+	c := call{title: d.asked, started: e.At}
 	if it, ok := d.kinds[f.Message]; ok {
 		c.title = firstLine(it.Title)
 		if it.Kind == "ask:command" {
-			d.one(view.Head, firstLine(it.Title))
+			d.finishOthers(0)
+			d.one(view.Head, c.title)
 		}
 	}
+	d.asked = ""
 	d.tools[f.Call] = c
+	d.does(OneLine("running " + strings.TrimSpace(f.Name+" "+targetOf(c.title))))
 }
 
-// toolFinished shows a call's outcome in one line.
-func (d *Display) toolFinished(e Event, f fields) {
-	c := d.tools[f.Call]
-	mark, style := "✓", view.Plain
-	var facts []string
-	if f.Outcome != "ok" {
-		facts = append(facts, f.Outcome)
+// finished shows a call's outcome in one line.
+func (d *Display) finished(e Event, f fields) {
+	c, known := d.tools[f.Call]
+	if !known { // it was refused before it began
+		c.title, d.asked = d.asked, ""
 	}
-	switch f.Outcome {
-	case "error":
-		mark, style = "✗", view.Bad
-	case "denied":
-		mark, style = "⊘", view.Asked
-		if rule := esjson.TextOf(f.Approval, "rule"); rule != "" {
-			facts = append(facts, "rule "+rule)
-		}
-	case "cancelled", "unknown":
-		mark, style = "?", view.Asked
+	delete(d.tools, f.Call)
+	d.does("waiting for the model")
+	style, line, tail, text := outcome(c, e, f)
+	if line == "" {
+		return
 	}
-	if f.Exit != nil {
-		facts = append(facts, fmt.Sprintf("exit %d", *f.Exit))
-		if *f.Exit != 0 {
-			mark, style = "✗", view.Bad
-		}
-	}
-	text, images := view.ResultText(f.Result)
-	if n := strings.Count(strings.TrimSuffix(text, "\n"), "\n") + 1; n > 1 && f.Outcome == "ok" && f.Exit == nil {
-		facts = append(facts, fmt.Sprintf("%d lines", n))
-	}
-	if images > 0 {
-		facts = append(facts, fmt.Sprintf("%d images", images))
-	}
-	if took := e.At - c.started; c.started > 0 && took >= 100 {
-		facts = append(facts, Duration(time.Duration(took)*time.Millisecond))
-	}
-	line := mark + " " + f.Name
-	if target := targetOf(c.title); target != "" {
-		line += " " + target
-	}
-	tail := ""
-	if len(facts) > 0 {
-		tail = " (" + strings.Join(facts, ", ") + ")"
-	}
-	if d.o.Width > 0 { // the facts are worth more than the end of a long command
-		line = Cut(OneLine(line), max(d.o.Width-Columns(tail), 20))
+	d.finishOthers(0)
+	if width := d.o.width(); width > 0 { // the facts are worth more than the end of a long command
+		line = Cut(OneLine(line), max(width-Columns(tail), 20))
 	}
 	d.one(style, line+tail)
 	if f.Outcome == "error" && d.o.Verbose {
 		d.some(indented(text, 10, func(string) view.Style { return view.Dim }, ""))
 	}
-}
-
-// targetOf drops the verb of a title: the tool's name has it already.
-func targetOf(title string) string {
-	if cmd, ok := strings.CutPrefix(title, "$ "); ok {
-		return cmd
-	}
-	_, rest, _ := strings.Cut(title, " ")
-	return rest
 }
 
 // indented are the lines of a text, at most so many of them; 0 = all. rest stands behind the number of the others.
@@ -601,6 +758,7 @@ type fields struct {
 	Child      string
 	Mode       string
 	Title      string
+	Kind       string // of a notice
 }
 
 // shownTypes are the types of events that are shown or counted. Events of other types may be large, and are not even
@@ -620,7 +778,8 @@ func readFields(data []byte) (f fields, ok bool) {
 	_, _ = esjson.Take(data, "message", &f.Message, "history", &f.History, "content", &f.Content, "text", &f.Text,
 		"offset", &f.Offset, "call", &f.Call, "name", &f.Name, "outcome", &f.Outcome, "exit", &f.Exit, "result", &f.Result,
 		"approval", &f.Approval, "input", &f.Input, "cache_read", &f.CacheRead, "cache_write", &f.CacheWrite,
-		"output", &f.Output, "cost_micros", &f.Cost, "reason", &f.Reason, "child", &f.Child, "mode", &f.Mode, "title", &f.Title)
+		"output", &f.Output, "cost_micros", &f.Cost, "reason", &f.Reason, "child", &f.Child, "mode", &f.Mode, "title", &f.Title,
+		"kind", &f.Kind)
 	for _, text := range []*string{&f.Text, &f.Name, &f.Reason, &f.Title} {
 		*text = strings.ToValidUTF8(*text, "\uFFFD")
 	}

@@ -82,18 +82,18 @@ func TestDisplay(t *testing.T) {
 			addedRead,
 			`tool.started 1000 {"call":"c1","name":"read_file","message":7}`,
 			`tool.finished 1010 {"call":"c1","name":"read_file","outcome":"ok","result":{"type":"tool_result","content":"1\n2\n3\n"}}`,
-		}, "✓ read_file src/a.go (3 lines)\n"},
+		}, "✓ read_file src/a.go · 3 lines\n"},
 		{"a command", Options{}, []string{
 			addedCommand,
 			`tool.started 1000 {"call":"c1","name":"execute_command","message":6}`,
 			`tool.finished 3400 {"call":"c1","name":"execute_command","outcome":"ok","exit":2,"result":{"content":"x"}}`,
-		}, "$ make test\n✗ execute_command make test (exit 2, 2.4s)\n"},
+		}, "$ make test\n✗ execute_command make test · exit 2 · 2.4s\n"},
 		{"denied", Options{}, []string{
 			`tool.finished 3400 {"call":"c1","name":"execute_command","outcome":"denied","approval":{"state":"denied","by":"policy","rule":"rm"},"result":{"content":"x"}}`,
-		}, "⊘ execute_command (denied, rule rm)\n"},
+		}, "✗ denied: execute_command: a rule denies rm\n"},
 		{"unknown outcome", Options{}, []string{
 			`tool.finished 3400 {"call":"c1","name":"execute_command","outcome":"unknown","result":{"content":"x"}}`,
-		}, "? execute_command (unknown)\n"},
+		}, "? execute_command · unknown\n"},
 		{"escape sequences do not reach the terminal", Options{Live: true}, []string{
 			addedText, `message.delta 0 {"message":5,"offset":0,"text":"a\u001b[2Jb\u0007"}`,
 		}, "ab\n"},
@@ -106,7 +106,7 @@ func TestDisplay(t *testing.T) {
 			`message.added 1 {"history":"ui","message":6,"content":{"type":"ask","ask":"command","text":"echo a very long line that never ends"}}`,
 			`tool.started 1000 {"call":"c1","name":"execute_command","message":6}`,
 			`tool.finished 1001 {"call":"c1","name":"execute_command","outcome":"ok","exit":0,"result":{"content":"x"}}`,
-		}, "$ echo a very long line that …\n✓ execute_command ec… (exit 0)\n"},
+		}, "$ echo a very long line that …\n✓ execute_command ec… · exit 0\n"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -237,12 +237,12 @@ func TestToolLines(t *testing.T) {
 	}{
 		"one line is no count": {Options{}, `{"call":"c","name":"read_file","outcome":"ok","result":{"content":"1\n"}}`, "✓ read_file a.go\n"},
 		"no result":            {Options{}, `{"call":"c","name":"read_file","outcome":"ok","result":{"content":""}}`, "✓ read_file a.go\n"},
-		"an image":             {Options{}, `{"call":"c","name":"read_file","outcome":"ok","result":{"content":[{"type":"image","source":{}}]}}`, "✓ read_file a.go (1 images)\n"},
-		"cancelled":            {Options{}, `{"call":"c","name":"read_file","outcome":"cancelled","result":{"content":"1\n2\n"}}`, "? read_file a.go (cancelled)\n"},
+		"an image":             {Options{}, `{"call":"c","name":"read_file","outcome":"ok","result":{"content":[{"type":"image","source":{}}]}}`, "✓ read_file a.go · 1 image\n"},
+		"cancelled":            {Options{}, `{"call":"c","name":"read_file","outcome":"cancelled","result":{"content":"1\n2\n"}}`, "? read_file a.go · cancelled\n"},
 		"a call nobody began":  {Options{}, `{"call":"other","name":"read_file","outcome":"ok","result":{"content":"1"}}`, "✓ read_file\n"},
-		"an error, told":       {Options{Verbose: true}, `{"call":"c","name":"read_file","outcome":"error","result":{"content":"no\nsuch"}}`, "✗ read_file a.go (error)\n  no\n  such\n"},
+		"an error, told":       {Options{Verbose: true}, `{"call":"c","name":"read_file","outcome":"error","result":{"content":"no\nsuch"}}`, "✗ read_file a.go · error\n  no\n  such\n"},
 		"a long error, cut": {Options{Verbose: true}, `{"call":"c","name":"read_file","outcome":"error","result":{"content":"` + strings.Repeat(`x\n`, 12) + `"}}`,
-			"✗ read_file a.go (error)\n" + strings.Repeat("  x\n", 10) + "  ... 2 more lines\n"},
+			"✗ read_file a.go · error\n" + strings.Repeat("  x\n", 10) + "  ... 2 more lines\n"},
 		"quiet": {Options{Quiet: true}, `{"call":"c","name":"read_file","outcome":"ok","result":{"content":"1"}}`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

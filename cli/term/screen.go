@@ -12,6 +12,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
+	"github.com/roost-dev/roost/cli/theme"
 	"github.com/roost-dev/roost/redact"
 	"github.com/roost-dev/roost/view"
 )
@@ -397,27 +398,34 @@ func remaining(spent time.Duration, done, of int) string {
 	return fmt.Sprintf("%.1f h", left.Hours())
 }
 
-// Style writes ANSI colours, or nothing at all.
-type Style struct{ On bool }
-
-var codes = map[view.Style]string{
-	view.Head:    "1",
-	view.Dim:     "2",
-	view.Added:   "32",
-	view.Removed: "31",
-	view.Bad:     "31",
-	view.Good:    "32",
-	view.Asked:   "33",
+// Style writes lines in the colours of a theme, or as they are.
+type Style struct {
+	On    bool
+	Theme theme.Theme // the terminal's own colours when it has none
 }
 
-// Paint wraps text in a style's colour. The text must be safe already.
-func (s Style) Paint(style view.Style, text string) string {
-	code := codes[style]
-	if !s.On || code == "" || text == "" {
-		return text
+// roles are what the styles of lines are in a theme.
+var roles = map[view.Style]theme.Role{
+	view.Head: theme.Accent, view.Plain: theme.Text, view.Dim: theme.Dim, view.Added: theme.Added, view.Removed: theme.Removed,
+	view.Bad: theme.Failure, view.Good: theme.Success, view.Asked: theme.Warning,
+}
+
+// theme is what the style paints with.
+func (s Style) theme() theme.Theme {
+	switch {
+	case !s.On:
+		return theme.Theme{}
+	case !s.Theme.On():
+		return theme.Basic()
 	}
-	return "\x1b[" + code + "m" + text + "\x1b[0m"
+	return s.Theme
 }
+
+// Paint writes text as lines of a style are shown. The text must be safe already.
+func (s Style) Paint(style view.Style, text string) string { return s.As(roles[style], text) }
+
+// As writes text in the colours of a role. The text must be safe already.
+func (s Style) As(role theme.Role, text string) string { return s.theme().Paint(role, text) }
 
 // Safe makes text from models, tools and files harmless for a terminal. Line
 // breaks and tabs stay.

@@ -1,0 +1,103 @@
+package term
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/roost-dev/roost/esjson"
+	"github.com/roost-dev/roost/view"
+)
+
+// call is a tool call that began.
+type call struct {
+	title   string
+	started int64
+}
+
+// spoken are the tools whose use is shown by what they say: the result, or the question.
+var spoken = []string{"attempt_completion", "ask_followup_question"}
+
+// outcome is the line about a call that ended, the facts behind it, and the text of the result. A call that shows
+// itself otherwise has no line.
+func outcome(c call, e Event, f fields) (style view.Style, line, tail, text string) {
+	text, images := view.ResultText(f.Result)
+	called := strings.TrimSpace(f.Name + " " + targetOf(c.title))
+	if f.Outcome == "denied" {
+		line = "✗ denied: " + called
+		if why := refusal(f.Approval); why != "" {
+			line += ": " + why
+		}
+		return view.Bad, line, "", text
+	}
+	if f.Outcome == "ok" && slices.Contains(spoken, f.Name) {
+		return "", "", "", text
+	}
+	mark, style := "✓", view.Plain
+	var facts []string
+	if f.Outcome != "ok" {
+		facts = append(facts, f.Outcome)
+	}
+	switch f.Outcome {
+	case "error":
+		mark, style = "✗", view.Bad
+	case "cancelled", "unknown":
+		mark, style = "?", view.Asked
+	}
+	if f.Exit != nil {
+		facts = append(facts, fmt.Sprintf("exit %d", *f.Exit))
+		if *f.Exit != 0 {
+			mark, style = "✗", view.Bad
+		}
+	}
+	if n := lineCount(f.Name, text); n > 1 && f.Outcome == "ok" && f.Exit == nil {
+		facts = append(facts, Plural(n, "line"))
+	}
+	if images > 0 {
+		facts = append(facts, Plural(images, "image"))
+	}
+	if took := e.At - c.started; c.started > 0 && took >= 100 {
+		facts = append(facts, Duration(time.Duration(took)*time.Millisecond))
+	}
+	if len(facts) > 0 {
+		tail = " · " + strings.Join(facts, " · ")
+	}
+	return style, mark + " " + called, tail, text
+}
+
+// refusal is why a call was refused: the user's words, or what forbids it.
+func refusal(approval []byte) string {
+	why, rule := OneLine(esjson.TextOf(approval, "feedback")), OneLine(esjson.TextOf(approval, "rule"))
+	if why == "" && rule != "" && esjson.TextOf(approval, "by") == "policy" && esjson.TextOf(approval, "kind") != "mode" {
+		why = "a rule denies " + rule
+	}
+	return why
+}
+
+var numbered = regexp.MustCompile(`(?m)^ *\d+ \| ?(.*)$`)
+
+// lineCount is how many lines a result has. Of a file that was read only the file's own lines count, and none behind
+// its last line feed.
+func lineCount(tool, text string) int {
+	if tool == "read_file" {
+		if lines := numbered.FindAllStringSubmatch(text, -1); len(lines) > 0 {
+			n := len(lines)
+			if lines[n-1][1] == "" {
+				n--
+			}
+			return n
+		}
+	}
+	return strings.Count(strings.TrimSuffix(text, "\n"), "\n") + 1
+}
+
+// targetOf drops the verb of a title: the tool's name has it already.
+func targetOf(title string) string {
+	if cmd, ok := strings.CutPrefix(title, "$ "); ok {
+		return cmd
+	}
+	_, rest, _ := strings.Cut(title, " ")
+	return rest
+}
