@@ -187,15 +187,16 @@ func (r observer) Expect(p agent.Plan) error {
 	r.mu.Lock()
 	r.plan = &p
 	r.mu.Unlock()
-	cost := "at an unknown price"
-	if p.CostKnown {
-		cost = fmt.Sprintf("about $%.4f uncached", float64(p.CostMicro)/1e6)
+	text := fmt.Sprintf("to %s %s: ", p.Provider, p.Model)
+	switch {
+	case p.CostKnown:
+		text += fmt.Sprintf("about $%.4f, %d tokens", float64(p.CostMicro)/1e6, p.Tokens)
+	case p.Provider == "script": // it costs nothing
+		text += fmt.Sprintf("about %d tokens", p.Tokens)
+	default:
+		text += fmt.Sprintf("about %d tokens, at an unknown price", p.Tokens)
 	}
-	messages := fmt.Sprintf("%d messages", p.Messages)
-	if p.Messages == 1 {
-		messages = "one message"
-	}
-	r.publishNotice("plan", fmt.Sprintf("sending %s, about %d tokens, to %s %s: %s", messages, p.Tokens, p.Provider, p.Model, cost))
+	r.publishNotice("plan", text)
 	return nil
 }
 

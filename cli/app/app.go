@@ -16,14 +16,19 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
 
+	"golang.org/x/term"
+
+	"github.com/roost-dev/roost/cli/config"
 	"github.com/roost-dev/roost/cli/failure"
 	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/cli/theme"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/internal/progress"
 	"github.com/roost-dev/roost/redact"
@@ -48,6 +53,8 @@ type App struct {
 	Muted  bool   // no message may be printed: a shell completes
 	Less   string // options of the pager less that come after the person's own
 
+	colours *theme.Theme // of a terminal, once they are known
+
 	first *atomic.Pointer[engine.Run] // see FirstRun
 }
 
@@ -60,20 +67,99 @@ type global struct {
 // Interactive reports whether a person can be asked.
 func (a *App) Interactive() bool { return a.InTTY && a.ErrTTY && !a.Flags.NoInput && !a.Flags.JSON }
 
+// Plain reports that nothing but plain text is wanted on a terminal: NO_COLOR, --no-color or TERM=dumb.
+func (a *App) Plain() bool { return a.Flags.NoColour || a.Env("TERM") == "dumb" }
+
+// Colours are those of a stream: none unless it is a terminal.
+func (a *App) Colours(terminal bool) theme.Theme {
+	if !terminal || a.Plain() {
+		return theme.Theme{}
+	}
+	if a.colours == nil {
+		t := theme.Of(a.looks("theme"), a.Env)
+		a.colours = &t
+	}
+	return *a.colours
+}
+
+// looks is a setting of how things look. A settings file that cannot be read is reported by what needs the settings.
+func (a *App) looks(key string) string {
+	if a.Loaded != nil {
+		return a.Loaded.Text(key)
+	}
+	if path, f, err := a.ConfigFile(); err == nil {
+		if values, _, err := config.Resolve(f, path, a.Env); err == nil {
+			return values[key].Value.Text
+		}
+	}
+	return ""
+}
+
 // Colour reports whether stderr is coloured.
-func (a *App) Colour() bool { return a.ErrTTY && !a.Flags.NoColour && a.Env("TERM") != "dumb" }
+func (a *App) Colour() bool { return a.Colours(a.ErrTTY).On() }
 
 // OutStyle is the style of stdout.
-func (a *App) OutStyle() display.Style {
-	return display.Style{On: a.OutTTY && !a.Flags.NoColour && a.Env("TERM") != "dumb"}
+func (a *App) OutStyle() display.Style { return styleOf(a.Colours(a.OutTTY)) }
+
+// ErrStyle is the style of stderr.
+func (a *App) ErrStyle() display.Style { return styleOf(a.Colours(a.ErrTTY)) }
+
+func styleOf(t theme.Theme) display.Style { return display.Style{On: t.On(), Theme: t} }
+
+// DisplayOptions are how runs are shown on stderr.
+func (a *App) DisplayOptions() display.Options {
+	t := a.Colours(a.ErrTTY)
+	o := display.Options{
+		Colour: t.On(), Theme: t, Width: a.Width, Quiet: a.Flags.Quiet, Verbose: a.Flags.Verbose, Live: a.ErrTTY,
+		Rich: a.ErrTTY && !a.Plain(), Links: a.links(),
+	}
+	if a.ErrTTY {
+		o.Notify = a.notify()
+		if f, is := a.Err.(*os.File); is {
+			o.Size = func() int {
+				width, _, err := term.GetSize(int(f.Fd()))
+				if err != nil {
+					return 0
+				}
+				return width
+			}
+		}
+	}
+	return o
+}
+
+// links reports whether the terminal is known to take links (OSC 8). What stands between may not.
+func (a *App) links() bool {
+	switch name := a.Env("TERM_PROGRAM"); {
+	case a.Env("TMUX") != "" || a.Env("STY") != "":
+		return false
+	case name == "iTerm.app" || name == "WezTerm" || name == "vscode" || name == "ghostty":
+		return true
+	}
+	version, _ := strconv.Atoi(a.Env("VTE_VERSION"))
+	kind := a.Env("TERM")
+	return version >= 5000 || a.Env("WT_SESSION") != "" || a.Env("KONSOLE_VERSION") != "" ||
+		strings.Contains(kind, "kitty") || strings.HasPrefix(kind, "foot") || strings.Contains(kind, "ghostty")
+}
+
+// notify is how a question calls the user: as the setting says, or as the terminal is known to take it.
+func (a *App) notify() string {
+	how := a.looks("notify")
+	if how != "" && how != "auto" {
+		return how
+	}
+	switch name := a.Env("TERM_PROGRAM"); {
+	case a.Env("TMUX") != "" || a.Env("STY") != "":
+	case name == "iTerm.app" || name == "WezTerm" || name == "ghostty" || strings.Contains(a.Env("TERM"), "kitty"):
+		return "osc9"
+	}
+	return "bell"
 }
 
 // Show is the display of this process, on stderr.
 func (a *App) Show() *display.Display {
 	if a.Screen == nil {
-		a.Screen = display.New(a.Err, display.Options{
-			Colour: a.Colour(), Width: a.Width, Quiet: a.Flags.Quiet, Verbose: a.Flags.Verbose, Live: a.ErrTTY,
-		})
+		a.Screen = display.New(a.Err, a.DisplayOptions())
 	}
 	return a.Screen
 }
@@ -90,8 +176,17 @@ func (a *App) Prompter() *display.Prompter {
 // Say prints a message for the user to stderr, unless -q.
 func (a *App) Say(format string, args ...any) {
 	if !a.Flags.Quiet {
-		fmt.Fprintln(a.Err, display.Safe(fmt.Sprintf(format, args...)))
+		a.aside(display.Safe(fmt.Sprintf(format, args...)))
 	}
+}
+
+// aside prints a line to stderr, beside what the display shows.
+func (a *App) aside(line string) {
+	if a.Screen != nil && a.ErrTTY && !a.Flags.JSON {
+		a.Screen.Aside(line)
+		return
+	}
+	fmt.Fprintln(a.Err, line)
 }
 
 // ErrJSON is stderr for whole JSON documents.
@@ -109,7 +204,7 @@ func (a *App) Warn(text string) {
 	case a.Flags.JSON:
 		_ = encode(a.ErrJSON(), map[string]string{"type": "notice", "kind": "warning", "text": text})
 	default:
-		fmt.Fprintln(a.Err, display.Style{On: a.Colour()}.Paint(view.Asked, "! "+display.OneLine(text)))
+		a.aside(a.ErrStyle().Paint(view.Asked, "! "+display.OneLine(text)))
 	}
 }
 
@@ -247,7 +342,7 @@ func (a *App) Tell(f *failure.Failure) {
 		_ = encode(a.ErrJSON(), p) // no other place is left for a message
 		return
 	}
-	style := display.Style{On: a.Colour()}
+	style := a.ErrStyle()
 	fmt.Fprintln(a.Err, style.Paint(view.Bad, "roost: "+display.OneLine(f.What)))
 	fmt.Fprintln(a.Err, "  "+display.OneLine(f.Why))
 	if f.Try != "" {

@@ -19,6 +19,7 @@ import (
 	"github.com/roost-dev/roost/cli/config"
 	"github.com/roost-dev/roost/cli/failure"
 	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/cli/theme"
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/engine"
 	"github.com/roost-dev/roost/engine/setup"
@@ -31,6 +32,7 @@ import (
 // RunFlags are the flags of run, resume and continue.
 type RunFlags struct {
 	Dir, Mode, Provider, Model, BaseURL, Profile, effort, Approve, MaxCost, condenseAt, stale, Task string
+	Output                                                                                          string // text or json
 	taskCost, dayCost, askCost                                                                      string
 	images, Allow, Deny, allowTools, askTools, denyTools                                            []string
 	Yes, stream, Detach, unkept, trust                                                              bool
@@ -55,6 +57,9 @@ func (a *App) AddRunFlags(cmd *cobra.Command, r *RunFlags) {
 	f.BoolVar(&r.unkept, "no-checkpoints", false, "save no checkpoints: files that this run changes cannot be restored")
 	f.DurationVar(&r.Total, "total-timeout", 0, "stop after this long")
 	f.BoolVar(&r.Detach, "detach", false, "hand the run to a server (--server, or this root's own), and return at once")
+	f.StringVar(&r.Output, "output", "text", "what stdout gets at the end: text (the result) or json (one document); "+
+		"--json prints each event")
+	Complete(cmd, "output", Words(outputs...))
 	f.BoolVar(&r.trust, "trust-settings", false, "accept the approvals, base URL and limits that an imported task came with")
 	f.StringVar(&r.Task, "task", "", "continue this task (kept for the older client; see roost resume)")
 	f.BoolVar(&r.stream, "stream", false, "ignored: output always streams (kept for the older client)")
@@ -129,6 +134,15 @@ func (a *App) Options(cmd *cobra.Command, r *RunFlags) (engine.Request, error) {
 	req.Task, req.Model = r.Task, a.ModelName(r.Provider, r.Model)
 	if r.Dir != "" {
 		req.Workspace = a.Abs(r.Dir)
+	}
+	switch {
+	case r.Output != "" && !slices.Contains(outputs, r.Output):
+		return wrong("output "+r.Output, "there is no such form", "output "+strings.Join(outputs, "|"))
+	case r.Output == "json" && a.Flags.JSON:
+		return wrong("output json --json", "stdout gets one document, or each event, not both", "output json")
+	case r.Output == "json" && r.Detach:
+		return wrong("output json --detach", "the document comes at the end of the run, and --detach does not wait for it",
+			"detach --json  # then: roost wait ID --json")
 	}
 	if r.Approve != "" && !slices.Contains(Policies, r.Approve) {
 		return wrong("approve "+r.Approve, "there is no such policy", "approve "+strings.Join(Policies, "|"))
@@ -278,6 +292,9 @@ func micros(cmd *cobra.Command, flag, text string) (int64, error) {
 // it, ids come without.
 const CompletionTime = 700 * time.Millisecond
 
+// outputs are the values of --output.
+var outputs = []string{"text", "json"}
+
 // Providers and policies are what their flags take.
 var (
 	Providers = []string{"anthropic", "openai", "openai-compatible", "google", "bedrock", "vertex", "azure", "script"}
@@ -410,7 +427,10 @@ func SettingKeys(_ *cobra.Command, args []string, _ string) ([]string, cobra.She
 		}
 		return out, cobra.ShellCompDirectiveNoFileComp
 	}
-	values := map[string][]string{"approve": Policies, "provider": Providers, "sources": {"auto", "none"}}
+	values := map[string][]string{
+		"approve": Policies, "provider": Providers, "sources": {"auto", "none"}, "theme": theme.Settings,
+		"notify": {"auto", "off", "bell", "osc9"},
+	}
 	return values[args[0]], cobra.ShellCompDirectiveNoFileComp
 }
 

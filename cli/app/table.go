@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/api"
+	"github.com/roost-dev/roost/cli/markdown"
 	display "github.com/roost-dev/roost/cli/term"
+	"github.com/roost-dev/roost/cli/theme"
 	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/view"
 )
@@ -157,9 +159,14 @@ func (a *App) Println(text string) error {
 	return nil
 }
 
-// Result is the final text as stdout gets it: made harmless on a terminal, as it
-// is for programs.
+// Result is the final text as stdout gets it: on a terminal its Markdown is shown as it is meant, or it is made
+// harmless; programs get it as it is.
 func (a *App) Result(text string) string {
+	if a.OutTTY && !a.Plain() && !a.Flags.Quiet {
+		return strings.Join(markdown.Render(text, markdown.Options{
+			Width: a.Width, Theme: a.Colours(true), Links: a.links(), Role: theme.Model,
+		}), "\n")
+	}
 	if a.OutTTY {
 		return display.Safe(text)
 	}

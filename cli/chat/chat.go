@@ -7,14 +7,12 @@ import (
 	"errors"
 	"io"
 	"strings"
-
-	display "github.com/roost-dev/roost/cli/term"
 )
 
 // New makes a chat. Close ends it.
 func New(ctx context.Context, backend Backend, o Options) *Session {
 	s := &Session{
-		backend: backend, o: o, style: display.Style{On: o.Display.Colour}, out: newScroll(), answer: make(chan string, 16),
+		backend: backend, o: o, style: o.Display.Style(), out: newScroll(), answer: make(chan string, 16),
 		changed: make(chan struct{}),
 		more:    make(chan struct{}, 1), ended: map[string]bool{}, shut: map[string]bool{}, dirs: map[string]string{},
 		again: o.Again, brief: map[string]string{},

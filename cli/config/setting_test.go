@@ -179,7 +179,7 @@ func TestEveryKeyCanBeSet(t *testing.T) {
 	t.Parallel()
 	candidates := func(name string) []Value {
 		return []Value{
-			text("for " + name + ` # "C:\x"`), text("edits"), text("high"), text("tell"), text("on"), text("true"), text("7"), text("0.50"), text("90s"), texts("git log", `echo "x"`),
+			text("for " + name + ` # "C:\x"`), text("edits"), text("high"), text("tell"), text("light"), text("bell"), text("on"), text("true"), text("7"), text("0.50"), text("90s"), texts("git log", `echo "x"`),
 		}
 	}
 	values := map[string]Value{"deny": {IsList: true, List: []string{}}}

@@ -244,7 +244,7 @@ func (a *commands) restore(ctx context.Context, id, to string, o api.NewRestore,
 
 // agree shows the user what a restore would do, and asks. Only a yes counts as one.
 func (a *commands) agree(ctx context.Context, what string, r api.RestoreResult, try string) error {
-	fmt.Fprintln(a.Err, strings.Join(a.restoreLines(r, display.Style{On: a.Colour()}), "\n"))
+	fmt.Fprintln(a.Err, strings.Join(a.restoreLines(r, a.ErrStyle()), "\n"))
 	answer, err := a.Prompter().Read(ctx, fmt.Sprintf("put %d file%s back? (y, or anything else) > ", len(r.Files), view.Plural(len(r.Files))))
 	if answer = strings.ToLower(strings.TrimSpace(answer)); err != nil || answer != "y" && answer != "yes" {
 		return failure.New(failure.ExitCancelled, "cancelled", what, "it was not confirmed; nothing was changed",

@@ -80,7 +80,7 @@ func (a *commands) chatOptions(cmd *cobra.Command, r *app.RunFlags, args []strin
 		return o, err
 	}
 	o.New = api.NewTask{Workspace: given.Workspace, Settings: apiSettings(given), Origin: "cli"}
-	o.Display = display.Options{Colour: a.Colour(), Width: a.Width, Quiet: a.Flags.Quiet, Verbose: a.Flags.Verbose, Live: a.ErrTTY}
+	o.Display = a.DisplayOptions()
 	o.History, err = a.chatHistory()
 	return o, err
 }

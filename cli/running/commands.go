@@ -33,12 +33,13 @@ type Parts struct {
 // commands are the commands of this package with the invocation that they belong to.
 type commands struct {
 	*app.App
-	parts Parts
+	parts    Parts
+	document bool // --output json
 }
 
 // Commands are the commands of this package.
 func Commands(app *app.App, parts Parts) []*cobra.Command {
-	a := &commands{app, parts}
+	a := &commands{App: app, parts: parts}
 	return []*cobra.Command{
 		a.runCommand(),
 		a.resumeCommand(),

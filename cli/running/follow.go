@@ -2,6 +2,7 @@ package running
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -56,6 +57,8 @@ func (w *Watcher) show(ctx context.Context, d *display.Display, e shownEvent) {
 		w.titles[child], _ = esjson.GetString(e.Data, "title")
 	case "question.opened":
 		w.opened(d, e)
+	case "run.started":
+		w.started(d, e)
 	case "notice":
 		if w.isProgress(e) {
 			return
@@ -70,6 +73,36 @@ func (w *Watcher) isProgress(e shownEvent) bool {
 		Kind string `json:"kind"`
 	}
 	return w.a.Flags.Quiet && json.Unmarshal(e.Data, &notice) == nil && notice.Kind == "plan"
+}
+
+// started names who is paid for the run and what it may do: model, provider and address, where the key is from,
+// approvals and folder.
+func (w *Watcher) started(d *display.Display, e shownEvent) {
+	var run struct {
+		Run      string
+		Settings struct {
+			Workspace, Provider, Model, Approve, Profile string
+			BaseURL                                      string `json:"base_url"`
+		}
+	}
+	if e.depth > 0 || json.Unmarshal(e.Data, &run) != nil || run.Run != w.run {
+		return
+	}
+	s := run.Settings
+	who := strings.TrimSpace(s.Provider + " " + s.Model)
+	base, key := s.BaseURL, ""
+	if w.own != nil { // on a server, its settings and keys count
+		from, origin := w.a.providerOf(s.Provider, s.Profile)
+		base = cmp.Or(base, from)
+		if origin != "" {
+			key = " · key from " + origin
+		}
+	}
+	if base != "" {
+		who += " at " + base
+	}
+	d.Line(view.Dim, who+key)
+	d.Line(view.Dim, "approvals "+cmp.Or(s.Approve, "ask")+" · folder "+s.Workspace)
 }
 
 // opened notes a question, and shows it when no user can answer here.
@@ -91,7 +124,12 @@ func (w *Watcher) close(o engine.Outcome) {
 	if o.State != "completed" {
 		style = view.Asked
 	}
-	w.d.Line(style, w.used().Text(o.State))
+	u := w.used()
+	text := u.Text(o.State)
+	if w.a.Flags.Verbose {
+		text = u.Exact(o.State)
+	}
+	w.d.Line(style, text)
 	w.d.Line(view.Dim, "resume: roost resume "+w.task)
 }
 

@@ -112,6 +112,7 @@ func (a *commands) continueCommand() *cobra.Command {
 // --detach, on a server that continues it.
 func (a *commands) begin(cmd *cobra.Command, r *app.RunFlags, request func(*client.Client) (engine.Request, error)) error {
 	ctx := cmd.Context()
+	a.document = r.Output == "json"
 	prepared := func(c *client.Client, near bool) (engine.Request, error) {
 		req, err := request(c)
 		switch {

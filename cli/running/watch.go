@@ -160,6 +160,8 @@ func (w *Watcher) one(ctx context.Context, id, run, after, since string, depth i
 	defer ask.Stop()
 	soon := time.NewTimer(soonBelow)
 	defer soon.Stop()
+	tick := time.NewTicker(display.TickEvery)
+	defer tick.Stop()
 	stopped := w.stop.Ctx.Done()
 	silent, unanswered := true, 0
 	asking := func() <-chan struct{} { // ends when a Ctrl-C has to ask what should stop
@@ -194,6 +196,10 @@ func (w *Watcher) one(ctx context.Context, id, run, after, since string, depth i
 				return engine.Outcome{}, errDetached
 			}
 			w.cancel()
+		case now := <-tick.C:
+			if !w.a.Flags.JSON {
+				cmp.Or(w.last, w.d).Tick(now)
+			}
 		case <-asking():
 			q.pause(w.askWhat)
 		case <-ask.C:
@@ -419,10 +425,15 @@ func (a *commands) concluded(in *Watcher, outcome engine.Outcome, err error) err
 	case err != nil:
 		return err
 	}
+	if a.document {
+		if err := a.printEnd(in.end(outcome)); err != nil {
+			return err
+		}
+	}
 	if f := in.failure(outcome); f != nil {
 		return f
 	}
-	if !a.Flags.JSON && outcome.Reason != "" {
+	if !a.Flags.JSON && !a.document && outcome.Reason != "" {
 		if _, err := fmt.Fprintln(a.Out, a.Result(outcome.Reason)); err != nil {
 			return fmt.Errorf("print the result: %w", err)
 		}
@@ -513,6 +524,7 @@ func (q *asking) ask(ctx context.Context, opened api.QuestionOpened, d *display.
 	q.now, q.out = opened.Question, make(chan questionReply, 1)
 	q.opened, q.d = opened, d
 	out := q.out
+	d.Attention("Roost asks: " + opened.Text)
 	if q.w.own == nil {
 		q.w.prompter.Forget() // what was typed before does not answer a question of another process
 	}

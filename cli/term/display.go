@@ -69,8 +69,8 @@ type Display struct {
 	saved map[uint64]int  // bytes of it that durable events held
 	tools map[string]call // calls by the model's id
 	texts map[uint64]*prose
+	last  block // what was written last
 	atBOL bool
-	count int    // columns of what is on the line for a moment
 	asked string // the title of the call that was asked about last
 
 	doing string    // what the run does now; "" = nothing to wait for
@@ -170,6 +170,7 @@ type line struct {
 	mu     sync.Mutex
 	prompt string // "" = there is none
 	broken bool   // something was written behind it
+	count  int    // columns of what is there for a moment
 }
 
 // behind runs write. A prompt on the last line ends before it, and is drawn again below.
@@ -370,6 +371,23 @@ func (d *Display) grow(n uint64, offset int, text string) {
 // rich reports whether the display does more than to print.
 func (d *Display) rich() bool { return d.o.Rich && d.o.Live && !d.o.Quiet }
 
+// block is what stands together on a rich display: a blank line separates blocks.
+type block uint8
+
+const (
+	nothing block = iota
+	rows
+	said
+)
+
+// apart begins a block.
+func (d *Display) apart(b block) {
+	if d.rich() && d.last != nothing && (d.last != b || b == said) {
+		d.buf = append(append(d.buf, strings.TrimRight(d.lead, " ")...), '\n')
+	}
+	d.last = b
+}
+
 // prose is a message whose Markdown is shown.
 type prose struct {
 	stream *markdown.Stream
@@ -380,10 +398,11 @@ type prose struct {
 func (d *Display) render(n uint64, class view.Class, text string) {
 	p := d.texts[n]
 	if p == nil {
-		o := markdown.Options{Width: d.o.width(), Theme: d.style.theme(), Links: d.o.Links, Role: theme.Model}
+		o := markdown.Options{Width: max(d.o.width()-1, 0), Theme: d.style.theme(), Links: d.o.Links, Role: theme.Model}
 		if class != view.Model {
 			o.Role, o.Indent = theme.Dim, 2
 		}
+		d.apart(said)
 		p = &prose{stream: markdown.NewStream(o)}
 		d.texts[n] = p
 	}
@@ -495,7 +514,7 @@ func (d *Display) countDown(left string) {
 // moment shows a line until something else is written.
 func (d *Display) moment(line string) {
 	d.wipe()
-	d.count = Columns(line)
+	d.line.count = Columns(line)
 	d.out(d.style.Paint(view.Dim, line))
 }
 
@@ -554,9 +573,9 @@ func Attention(how, text string) string {
 
 // wipe takes what was for a moment off the line. Blanks do it on every terminal.
 func (d *Display) wipe() {
-	if d.count > 0 {
-		d.out("\r" + strings.Repeat(" ", d.count) + "\r")
-		d.count = 0
+	if n := d.line.count; n > 0 {
+		d.line.count = 0
+		d.out("\r" + strings.Repeat(" ", n) + "\r")
 	}
 }
 
@@ -589,6 +608,9 @@ func (d *Display) endLine() {
 }
 
 func (d *Display) put(style view.Style, text string) {
+	if len(d.texts) == 0 { // else it stands in the middle of a message
+		d.apart(rows)
+	}
 	d.buf = append(d.buf, d.lead...)
 	d.buf = append(append(d.buf, d.style.Paint(style, text)...), '\n')
 }
@@ -612,6 +634,16 @@ func (d *Display) notice(text string) {
 	d.endLine()
 	d.put(view.Asked, "! "+OneLine(text))
 	d.push()
+}
+
+// Aside writes a message of the program's own on a line of its own, quiet or not. The text must be safe already.
+func (d *Display) Aside(text string) {
+	d.behind(func() {
+		d.endLine()
+		d.push()
+		d.wipe()
+		d.out(text + "\n")
+	})
 }
 
 // Lines writes lines that view made.

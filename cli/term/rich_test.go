@@ -20,7 +20,7 @@ func TestMarkdownIsShownAsItComes(t *testing.T) {
 		events []string
 		want   string
 	}{
-		{"words are not cut at the edge", rich(12), []string{
+		{"words are not cut at the edge", rich(13), []string{
 			`message.delta 0 {"message":5,"offset":0,"text":"you can ty"}`,
 			`message.delta 0 {"message":5,"offset":10,"text":"pe while **it"}`,
 			`message.delta 0 {"message":5,"offset":23,"text":" works**"}`,
@@ -31,10 +31,10 @@ func TestMarkdownIsShownAsItComes(t *testing.T) {
 			`message.delta 0 {"message":5,"offset":20,"text":"| 1 | 2 |\n"}`,
 			`message.changed 3 {"message":5,"content":{"type":"say","say":"text","text":"| a | b |\n|---|---|\n| 1 | 2 |\n"}}`,
 		}, "a │ b\n──┼──\n1 │ 2\n"},
-		{"thinking is indented", rich(20), []string{
+		{"thinking is indented", rich(21), []string{
 			`reasoning.delta 0 {"message":4,"offset":0,"text":"I think of a long plan"}`,
 			`message.delta 0 {"message":5,"offset":0,"text":"Done"}`,
-		}, "  I think of a long\n  plan\nDone\n"},
+		}, "  I think of a long\n  plan\n\nDone\n"},
 		{"a notice in the middle", rich(40), []string{
 			`message.delta 0 {"message":5,"offset":0,"text":"- one and"}`,
 			`notice 0 {"text":"saved"}`,
@@ -43,11 +43,11 @@ func TestMarkdownIsShownAsItComes(t *testing.T) {
 		{"a tool call ends what waited", rich(40), []string{
 			`message.delta 0 {"message":5,"offset":0,"text":"an **open"}`,
 			`tool.finished 9 {"call":"c","name":"list_files","outcome":"ok","result":{"content":"x"}}`,
-		}, "an **open\n✓ list_files\n"},
+		}, "an **open\n\n✓ list_files\n"},
 		{"no Markdown in a log", Options{Rich: true, Width: 12}, []string{
 			`message.delta 0 {"message":5,"offset":0,"text":"you can type **while** it works"}`,
 		}, "you can type **while** it works\n"},
-		{"the width of the moment", Options{Live: true, Rich: true, Width: 80, Size: func() int { return 10 }}, []string{
+		{"the width of the moment", Options{Live: true, Rich: true, Width: 80, Size: func() int { return 11 }}, []string{
 			`message.delta 0 {"message":5,"offset":0,"text":"you can type"}`,
 		}, "you can\ntype\n"},
 	} {
@@ -60,7 +60,7 @@ func TestMarkdownIsShownAsItComes(t *testing.T) {
 func TestLinesOfSubtasksFit(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
-	d := New(&b, Options{Live: true, Rich: true, Size: func() int { return 24 }}).Below()
+	d := New(&b, Options{Live: true, Rich: true, Size: func() int { return 25 }}).Below()
 	show(d, "message.delta", `{"message":5,"offset":0,"text":"words that are more than one line of it\n\nend"}`)
 	d.Flush()
 	if got, want := b.String(), "│ words that are more\n│ than one line of it\n│ \n│ end\n"; got != want {

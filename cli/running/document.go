@@ -1,0 +1,91 @@
+package running
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/roost-dev/roost/cli/app"
+	"github.com/roost-dev/roost/cli/config"
+	"github.com/roost-dev/roost/engine"
+	"github.com/roost-dev/roost/redact"
+)
+
+// document is what --output json prints: how a run ended.
+type document struct {
+	Task     string  `json:"task_id"`
+	Run      string  `json:"run_id"`
+	Status   string  `json:"status"`             // completed, failed, waiting, ...
+	Result   string  `json:"result"`             // the final text of a completed run
+	Reason   string  `json:"reason,omitempty"`   // why it did not complete; of a run that waits, the question
+	Code     string  `json:"code,omitempty"`     // the kind of a failure or limit
+	Question string  `json:"question,omitempty"` // its id: roost answer takes it
+	Cost     *string `json:"cost"`               // US dollars; null when at least one price is not known
+	Usage    spent   `json:"usage"`
+	Turns    int     `json:"turns"`
+	Elapsed  int64   `json:"elapsed_ms"`
+}
+
+// spent is the tokens of a run and its subtasks.
+type spent struct {
+	In  int64 `json:"tokens_in"`
+	Out int64 `json:"tokens_out"`
+}
+
+// end is the document about a run that was followed.
+func (w *Watcher) end(o engine.Outcome) document {
+	u := w.used()
+	d := document{
+		Task: w.task, Run: w.run, Status: o.State, Code: o.Code, Usage: spent{u.In, u.Out}, Turns: u.Turns,
+		Elapsed: max(u.LastSeen-u.Started, 0),
+	}
+	if !u.Unknown {
+		cost := u.Cost.String()
+		d.Cost = &cost
+	}
+	if o.State == "completed" {
+		d.Result = o.Reason
+	} else {
+		d.Reason = o.Reason
+	}
+	if id := cmp.Or(o.Question, w.asked.Question); o.State == "waiting" && id != "" {
+		if d.Question = id; !strings.Contains(id, ".") {
+			d.Question = cmp.Or(o.Child, w.task) + "." + id
+		}
+	}
+	return d
+}
+
+// printEnd prints the document to stdout.
+func (a *commands) printEnd(d document) error {
+	out, end := a.Out, func() error { return nil }
+	if a.OutTTY {
+		screen := redact.TerminalJSON(a.Out)
+		out, end = screen, screen.Close
+	}
+	enc := json.NewEncoder(out)
+	enc.SetEscapeHTML(false)
+	if err := errors.Join(enc.Encode(d), end()); err != nil {
+		return fmt.Errorf("print the result: %w", err)
+	}
+	return nil
+}
+
+// providerOf is the address of a provider in this user's settings, "" for its own, and where the key for it is from.
+func (a *commands) providerOf(provider, profile string) (base, key string) {
+	s, err := a.Settings()
+	if err != nil {
+		return "", ""
+	}
+	kept, err := a.Secrets()
+	if err != nil {
+		return "", ""
+	}
+	_, fields := config.Profiles(s.Values, s.File)
+	if _, key = app.ProfileKey(profile, kept, fields[profile]); key == "" {
+		_, key = a.ProviderKey(provider, kept, s)
+	}
+	return s.Text("providers." + provider + ".base_url"), key
+}
