@@ -9,9 +9,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/api"
-	"github.com/roost-dev/roost/cli/markdown"
 	display "github.com/roost-dev/roost/cli/term"
-	"github.com/roost-dev/roost/cli/theme"
 	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/view"
 )
@@ -162,15 +160,13 @@ func (a *App) Println(text string) error {
 // Result is the final text as stdout gets it: on a terminal its Markdown is shown as it is meant, or it is made
 // harmless; programs get it as it is.
 func (a *App) Result(text string) string {
-	if a.OutTTY && !a.Plain() && !a.Flags.Quiet {
-		return strings.Join(markdown.Render(text, markdown.Options{
-			Width: a.Width, Theme: a.Colours(true), Links: a.links(), Role: theme.Model,
-		}), "\n")
+	if !a.OutTTY {
+		return text
 	}
-	if a.OutTTY {
-		return display.Safe(text)
-	}
-	return text
+	t := a.Colours(true)
+	return display.Options{
+		Colour: t.On(), Theme: t, Width: a.Width, Quiet: a.Flags.Quiet, Live: true, Rich: !a.Plain(), Links: a.links(),
+	}.Prose(text)
 }
 
 // Columns is the width of lines; 0 = do not break lines.

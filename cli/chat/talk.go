@@ -330,7 +330,11 @@ func (t *talk) ended(e said) {
 	t.flush()
 	s := t.s
 	if e.Outcome == "completed" && e.Reason != "" {
-		s.give(Safe(e.Reason))
+		text := Safe(e.Reason)
+		if s.o.Result == nil {
+			text = s.o.Display.Prose(e.Reason)
+		}
+		s.give(text)
 	}
 	var u display.Totals
 	for _, d := range t.screens {

@@ -53,6 +53,19 @@ func (o Options) width() int {
 	return o.Width
 }
 
+// Prose is a whole text of a model as the display shows it: safe, its Markdown rendered on a rich display.
+func (o Options) Prose(text string) string {
+	if !o.Rich || !o.Live || o.Quiet {
+		return Safe(text)
+	}
+	return strings.Join(markdown.Render(text, o.markdown(theme.Model)), "\n")
+}
+
+// markdown is how words are rendered. A line that fills the last column would be wrapped where more is drawn behind it.
+func (o Options) markdown(role theme.Role) markdown.Options {
+	return markdown.Options{Width: max(o.width()-1, 0), Theme: o.Style().theme(), Links: o.Links, Role: role}
+}
+
 // Display shows one run. Its events come from one goroutine. While a question is on the terminal, other goroutines
 // may write in between, and the prompt is drawn again.
 type Display struct {
@@ -356,12 +369,16 @@ func (d *Display) grow(n uint64, offset int, text string) {
 	}
 	text = text[have-offset:]
 	d.shown[n] = have + len(text)
+	asMarkdown := d.rich() && (it.Class == view.Model || it.Class == view.Reasoning) // output of commands is none
 	if d.open != n {
 		d.finishOthers(n)
 		d.endLine()
 		d.open = n
+		if !asMarkdown {
+			d.apart(rows)
+		}
 	}
-	if d.rich() {
+	if asMarkdown {
 		d.render(n, it.Class, text)
 	} else {
 		d.write(it.Class, text)
@@ -398,7 +415,7 @@ type prose struct {
 func (d *Display) render(n uint64, class view.Class, text string) {
 	p := d.texts[n]
 	if p == nil {
-		o := markdown.Options{Width: max(d.o.width()-1, 0), Theme: d.style.theme(), Links: d.o.Links, Role: theme.Model}
+		o := d.o.markdown(theme.Model)
 		if class != view.Model {
 			o.Role, o.Indent = theme.Dim, 2
 		}

@@ -35,6 +35,12 @@ func TestMarkdownIsShownAsItComes(t *testing.T) {
 			`reasoning.delta 0 {"message":4,"offset":0,"text":"I think of a long plan"}`,
 			`message.delta 0 {"message":5,"offset":0,"text":"Done"}`,
 		}, "  I think of a long\n  plan\n\nDone\n"},
+		{"output of a command is no Markdown", rich(9), []string{
+			addedCommand,
+			`tool.started 1000 {"call":"c1","name":"execute_command","message":6}`,
+			`message.added 1 {"history":"ui","message":8,"content":{"type":"say","say":"command_output","text":""}}`,
+			`message.delta 0 {"message":8,"call":"c1","offset":0,"text":"*** a long line | of output\n"}`,
+		}, "$ make t…\n  *** a long line | of output\n"},
 		{"a notice in the middle", rich(40), []string{
 			`message.delta 0 {"message":5,"offset":0,"text":"- one and"}`,
 			`notice 0 {"text":"saved"}`,
