@@ -402,10 +402,7 @@ func (a *Agent) mask(text string) string {
 // person judges it, and it runs, in exactly these words.
 func (a *Agent) maskAsk(ask tool.Ask) tool.Ask {
 	if ask.Kind == "tool" || ask.Kind == "use_mcp_server" {
-		ask.Text, ask.Diff = a.mask(ask.Text), a.mask(ask.Diff)
-	}
-	if ask.Kind == "use_mcp_server" {
-		ask.Title = a.mask(ask.Title)
+		ask.Text, ask.Diff, ask.Title = a.mask(ask.Text), a.mask(ask.Diff), a.mask(ask.Title)
 	}
 	return ask
 }

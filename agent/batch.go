@@ -138,6 +138,9 @@ func (a *Agent) lastingRuleText(spec tool.Spec, ask tool.Ask) string {
 	case spec.Class == tool.Read, spec.Class == tool.Write:
 		return "all calls of " + rule + " inside the workspace"
 	}
+	if spec.Class == tool.Web {
+		return "all calls of " + spec.Name + " to " + ask.Paths[0]
+	}
 	return "all calls of " + rule
 }
 
@@ -180,9 +183,12 @@ func (a *Agent) lastingRule(spec tool.Spec, ask tool.Ask) string {
 }
 
 // lastingToolRule is what "always" allows. Of a server's tool it allows that one, by the name under which it is
-// offered, even when the call used the name that all of them share.
+// offered, even when the call used the name that all of them share; of a tool that fetches, its calls to one site.
 func lastingToolRule(spec tool.Spec, ask tool.Ask) string {
-	if spec.Class != tool.MCP {
+	switch {
+	case spec.Class == tool.Web && len(ask.Paths) > 0:
+		return spec.Name + "(" + ask.Paths[0] + ")"
+	case spec.Class != tool.MCP:
 		return spec.Name
 	}
 	name, _, _ := strings.Cut(ask.Title, " ")

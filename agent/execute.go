@@ -61,7 +61,7 @@ func (a *Agent) planCall(ctx context.Context, t tool.Tool, env tool.Env, input j
 func (a *Agent) runPlan(ctx context.Context, spec tool.Spec, plan tool.Plan, out tool.Output) (tool.Result, error) {
 	run := func(ctx context.Context) (tool.Result, error) { return plan.Run(ctx, out) }
 	switch spec.Class {
-	case tool.Read:
+	case tool.Read, tool.Web:
 		// A read shows no output, and an abandoned one must not begin to.
 		run = func(ctx context.Context) (tool.Result, error) { return plan.Run(ctx, noOutput{}) }
 		return runBounded(ctx, spec.Name, true, run)

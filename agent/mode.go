@@ -44,6 +44,7 @@ func (a *Agent) modeLacks(spec tool.Spec) error {
 // classGroups are the groups of Roo that permission classes belong to.
 var classGroups = map[tool.Class]string{
 	tool.Read: "read", tool.Write: "edit", tool.Command: "command", tool.Control: "always",
+	tool.Web: "mcp", // Roo has no such tool: like a server's tools, it reaches what is outside of this machine
 }
 
 // forbidsCall returns why the user's settings or the task's mode forbid a call, as far as its input shows: nil when they

@@ -141,6 +141,41 @@ func TestAlwaysOfAChain(t *testing.T) {
 	}
 }
 
+// "Always" for a page is about its site: other pages of it run unasked, other sites and other ports of it do not.
+func TestAlwaysOfASite(t *testing.T) {
+	b := newBench(t, turn{calls: []call{
+		use("c1", "web_fetch", "docs.test"), use("c2", "web_fetch", "docs.test"), use("c3", "web_fetch", "docs.test:81"),
+		use("c4", "web_fetch", "www.docs.test"),
+	}}, finish("done"))
+	web := b.fake("web_fetch", tool.Web, tool.Again)
+	web.ask = func(ask *tool.Ask) {
+		host, _, _ := strings.Cut(ask.Text, ":")
+		if ask.Paths = []string{ask.Text}; host != ask.Text {
+			ask.Paths = append(ask.Paths, host)
+		}
+	}
+	b.tools = append(b.tools, web)
+	b.prepare()
+	b.agent.Task.Policy = approval.Policy{}
+	b.agent.User.Asker = b.person(agent.Answer{Approve: yes(), Always: true}, nil)
+	want(t, b.start(agent.Input{Text: "go"}), "completed", "")
+	var asked []string
+	for _, q := range b.asked {
+		asked = append(asked, q.Text+"; always: "+q.Always)
+	}
+	if d := cmp.Diff([]string{
+		"web_fetch docs.test; always: all calls of web_fetch to docs.test",
+		"web_fetch docs.test:81; always: all calls of web_fetch to docs.test:81",
+		"web_fetch www.docs.test; always: all calls of web_fetch to www.docs.test",
+	}, asked); d != "" {
+		t.Error(d)
+	}
+	kept := []string{"web_fetch(docs.test)", "web_fetch(docs.test:81)", "web_fetch(www.docs.test)"}
+	if d := cmp.Diff(kept, b.disk.state.Settings.Tools); d != "" {
+		t.Error(d)
+	}
+}
+
 func TestFollowup(t *testing.T) {
 	b := newBench(t, askWhich, finish("done"))
 	b.agent.User.Asker = b.person(agent.Answer{Text: "the third"}, nil)

@@ -91,7 +91,7 @@ func Decide(p Policy, class tool.Class, ask tool.Ask) Decision {
 		func(r Rule) bool { return r.coversAny(class, ask) }); ok {
 		return Decision{Ask, "rule", rule, fmt.Sprintf("the rule %q requires a question", rule)}
 	}
-	if d.State != Ask || class != tool.Read && class != tool.Write && class != mcp {
+	if d.State != Ask || class != tool.Read && class != tool.Write && class != mcp && class != tool.Web {
 		return d
 	}
 	if rule, ok := firstRule(p.AllowTools, false, func(r Rule) bool { return r.coversAll(class, ask) }); ok {
@@ -114,6 +114,10 @@ func decideClass(p Policy, class tool.Class, ask tool.Ask) Decision {
 		return Decision{Allow, "rule", ask.Agreed, "the server's settings allow it"}
 	case class == mcp:
 		return by(Ask, "what an MCP server does needs permission")
+	case class == tool.Web && p.Mode == ModeAll:
+		return by(Allow, "everything but protected files is allowed")
+	case class == tool.Web:
+		return by(Ask, "a request to a site needs permission")
 	case class != tool.Read && class != tool.Write:
 		return by(Ask, "an unknown kind of call")
 	case ask.Protected:
@@ -178,7 +182,7 @@ func unsafeGit(ask tool.Ask) string {
 }
 
 // Rule is a tool, a kind of tool or "*", and perhaps the files that it is about: "write_to_file", "write(docs/**)",
-// "read(/etc/*)", "*". The kinds are "read", "write" and "mcp". Paths are globs as in a gitignore file, in any letter
+// "read(/etc/*)", "*". The kinds are "read", "write", "mcp" and "web". Paths are globs as in a gitignore file, in any letter
 // case: relative ones are relative to the workspace ("docs/" is everything below docs), absolute ones match anywhere.
 //
 // An allow rule covers a call only when it covers every file of it, by the given path and by the path that it resolves
@@ -209,6 +213,9 @@ func ParseRule(text string) (Rule, error) {
 		return r, fmt.Errorf("rule %q: want one path pattern in the parentheses", text)
 	}
 	glob = filepath.ToSlash(glob)
+	if (r.tool == string(tool.Web) || r.tool == "web_fetch") && strings.Contains(glob, "/") {
+		return r, fmt.Errorf("rule %q: want a site such as example.com, *.example.com or localhost:8080, without https:// and path", text)
+	}
 	r.far = strings.HasPrefix(glob, "/") || filepath.IsAbs(glob)
 	if r.glob = workspace.ParseIgnore(glob, true); !r.glob.Any() {
 		return r, fmt.Errorf("rule %q: %s is no pattern that a path can match", text, glob)
@@ -226,7 +233,7 @@ func (r Rule) coversTool(class tool.Class, ask tool.Ask) bool {
 	switch r.tool {
 	case "*":
 		return true
-	case string(tool.Read), string(tool.Write), string(mcp):
+	case string(tool.Read), string(tool.Write), string(mcp), string(tool.Web):
 		return r.tool == string(class)
 	}
 	return name != "" && r.tool == name
@@ -254,7 +261,11 @@ func (r Rule) coversAll(class tool.Class, ask tool.Ask) bool {
 	if r.glob == nil {
 		return !ask.Outside && (class != tool.Write || !touchesSteering(ask))
 	}
-	return len(ask.Paths) > 0 && !slices.ContainsFunc(ask.Paths, func(p string) bool { return !r.coversFile(p) })
+	paths := ask.Paths
+	if class == tool.Web && len(paths) > 1 {
+		paths = paths[:1] // a rule for the host allows its usual port; one that asks or denies is about all its ports
+	}
+	return len(paths) > 0 && !slices.ContainsFunc(paths, func(p string) bool { return !r.coversFile(p) })
 }
 
 // coversAny reports that the rule covers something of the call.

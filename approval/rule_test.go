@@ -56,6 +56,16 @@ func TestRules(t *testing.T) {
 		{"mcp", tool.Write, files("write_to_file", "a"), false, false},
 		{"mcp--s--t", mcp, tool.Ask{Tool: "use_mcp_tool", Title: "mcp--s--t {}", Paths: []string{"s/t"}}, true, true},
 		{"mcp--s--t", mcp, tool.Ask{Tool: "use_mcp_tool", Title: "mcp--s--tt {}", Paths: []string{"s/tt"}}, false, false},
+		{"web_fetch(example.com)", tool.Web, files("web_fetch", "example.com"), true, true},
+		{"web_fetch(example.com)", tool.Web, files("web_fetch", "www.example.com"), false, false},
+		{"web_fetch(example.com)", tool.Web, files("web_fetch", "example.com.evil.test"), false, false},
+		{"web_fetch(example.com)", tool.Web, files("web_fetch", "example.com:8443", "example.com"), false, true}, // deny: every port
+		{"web_fetch(example.com:8443)", tool.Web, files("web_fetch", "example.com:8443", "example.com"), true, true},
+		{"web_fetch(example.com:8443)", tool.Web, files("web_fetch", "example.com"), false, false},
+		{"web(*.example.com)", tool.Web, files("web_fetch", "a.b.example.com"), true, true},
+		{"web(*.example.com)", tool.Web, files("web_fetch", "example.com"), false, false},
+		{"web_fetch", tool.Web, files("web_fetch", "example.com"), true, true},
+		{"web", tool.Read, files("read_file", "a"), false, false},
 		{" write ( docs/** ) ", tool.Write, files("write_to_file", "docs/a"), true, true},
 	} {
 		r, err := ParseRule(tt.rule)
@@ -73,7 +83,7 @@ func TestRules(t *testing.T) {
 }
 
 func TestRulesThatCannotBeRead(t *testing.T) {
-	for _, text := range []string{"", " ", "()", "(a)", "write(", "write()", "write( )", "write(a", "write a", "write)", "a/b", "write(!a)", "write(#a)", "write(a\nb)", "write([)", `write(a\)`} {
+	for _, text := range []string{"", " ", "()", "(a)", "write(", "write()", "write( )", "write(a", "write a", "write)", "a/b", "write(!a)", "write(#a)", "write(a\nb)", "write([)", `write(a\)`, "web_fetch(https://example.com)", "web(example.com/docs)"} {
 		if r, err := ParseRule(text); err == nil {
 			t.Errorf("%q is %+v", text, r)
 		}

@@ -41,7 +41,7 @@ func (e *Engine) world(ref store.Ref, w *workspace.Workspace, mode func() string
 
 // tools are those of a task: the fixed set, and after it those that need the store or the user's home folder.
 func (e *Engine) tools(id string) []tool.Tool {
-	return append(toolset.All(), prompttool.SlashCommand(e.opt.Config.Home), prompttool.Skill(e.opt.Config.Home),
+	return append(toolset.All(e.opt.Config.Web()), prompttool.SlashCommand(e.opt.Config.Home), prompttool.Skill(e.opt.Config.Home),
 		historytool.ListTasks(taskLister{e.store, id}))
 }
 

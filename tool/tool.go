@@ -261,6 +261,10 @@ func ImageBlock(media string, data []byte) json.RawMessage {
 // is known to the server alone.
 const MCP Class = "mcp"
 
+// Web is the class of calls that send a request to a site. Ask.Paths names the site as its first element: the host, and
+// ":PORT" where that is not the usual one of the URL's scheme; then the host alone, where the first one has a port.
+const Web Class = "web"
+
 // Seen is what the model last saw or made of a file.
 type Seen struct {
 	Hash string // SHA-256 of the content, hex; "" when it knows that there is no file

@@ -27,6 +27,7 @@ import (
 	"github.com/roost-dev/roost/mode"
 	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/service"
+	"github.com/roost-dev/roost/tool/webtool"
 )
 
 // Settings are the values of the settings file and the environment. A command reads them
@@ -494,6 +495,10 @@ func (a *App) EngineConfig() (setup.Config, error) {
 	if name, problem := setup.CheckTools(c.IncludeTools, c.ExcludeTools); problem != "" {
 		return setup.Config{}, failure.Config("use the setting tools.include or tools.exclude", fmt.Sprintf("%q: %s", name, problem),
 			"roost config set tools.exclude NAME...  # tools are named as in Roo Code, e.g. apply_patch")
+	}
+	c.PrivateHosts = s.Values["web.private_hosts"].Value.List
+	if err := webtool.CheckPrivate(c.PrivateHosts); err != nil {
+		return setup.Config{}, failure.Config("use the setting web.private_hosts", err.Error(), "roost config set web.private_hosts localhost:8080")
 	}
 	if base := s.Text("base_url"); base != "" && c.Provider != "" {
 		c.BaseURLs[c.Provider] = base

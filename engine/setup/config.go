@@ -26,6 +26,7 @@ import (
 	"github.com/roost-dev/roost/tool"
 	"github.com/roost-dev/roost/tool/historytool"
 	"github.com/roost-dev/roost/tool/toolset"
+	"github.com/roost-dev/roost/tool/webtool"
 	"github.com/roost-dev/roost/workspace"
 	"github.com/roost-dev/roost/workspace/skill"
 )
@@ -117,6 +118,8 @@ type Config struct {
 	// IncludeTools are offered in addition to the usual tools. ExcludeTools are never offered, and calls of them
 	// are refused. Both belong to the machine and not to a task.
 	IncludeTools, ExcludeTools []string
+	// PrivateHosts are the sites on private addresses that web_fetch may reach, as webtool.Options has them.
+	PrivateHosts []string
 
 	// NoCheckpoints keeps nothing of the files that runs change. The others bound what is kept, in bytes: of one
 	// file, of one survey of a workspace before a command, and of a workspace's store; 0 = the defaults.
@@ -224,6 +227,11 @@ func (c Config) getenv(name string) string {
 	return c.Env(name)
 }
 
+// Web is how web_fetch reaches sites.
+func (c Config) Web() webtool.Options {
+	return webtool.Options{Private: c.PrivateHosts, Version: api.ProgramVersion().Version}
+}
+
 // Offer is which tools models are offered.
 func (c Config) Offer() tool.Offer {
 	return tool.Offer{Include: c.IncludeTools, Exclude: c.ExcludeTools}
@@ -256,7 +264,7 @@ func knownTool(name string) bool {
 	if mode.GroupOf(name) != "" {
 		return true
 	}
-	return slices.ContainsFunc(append(toolset.All(), historytool.ListTasks(nil)), func(t tool.Tool) bool {
+	return slices.ContainsFunc(append(toolset.All(webtool.Options{}), historytool.ListTasks(nil)), func(t tool.Tool) bool {
 		s := t.Spec()
 		return s.Name == name || slices.Contains(s.Aliases, name)
 	})

@@ -3,8 +3,8 @@
 //
 // A call needs permission like a command does: only the server knows what it reads or changes. After a crash it is
 // not made again, unless the server declares the tool read-only. A server that does not answer, or dies, is an error
-// result of the call and not of the task; the result states whether the call may have taken effect. A result longer
-// than Inline is kept whole in the task, as the output of commands is, and the model gets both its ends.
+// result of the call and not of the task; the result states whether the call may have taken effect. A long result
+// is kept whole in the task, as the output of commands is, and the model gets both its ends (tool.KeepLong).
 //
 // The connections are package mcp's; here they are an interface.
 package mcptool
@@ -15,7 +15,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -30,9 +29,6 @@ type Caller interface {
 	Call(ctx context.Context, server, tool string, arguments json.RawMessage) (mcp.Result, error)
 	Read(ctx context.Context, server, uri string) (mcp.Result, error)
 }
-
-// Inline is the longest text of a result that goes to the model whole, in bytes.
-const Inline = 256 << 10
 
 // The names that are not a server's.
 const (
@@ -239,44 +235,7 @@ func (p *plan) Run(ctx context.Context, _ tool.Output) (tool.Result, error) {
 	if answer.Failed {
 		res.Text = "Error:\n" + res.Text
 	}
-	if len(res.Text) > Inline {
-		err = p.shorten(&res)
-	}
-	return res, err
-}
-
-// preview is how much of each end of a long result the model gets.
-const preview = 16 << 10
-
-// shorten keeps the whole text in a file of its own.
-func (p *plan) shorten(res *tool.Result) error {
-	f, err := os.CreateTemp(p.env.SpoolDir, "answer-*.txt") // mode 0600
-	if err != nil {
-		return fmt.Errorf("keep a long answer in %s: %w", p.env.SpoolDir, err)
-	}
-	_, err = f.WriteString(res.Text)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return errors.Join(fmt.Errorf("keep a long answer in %s: %w", f.Name(), err), os.Remove(f.Name()))
-	}
-	all := res.Text
-	res.Full = &tool.Spool{Path: f.Name(), Size: int64(len(all))}
-	head, tail := all[:preview], all[len(all)-preview:]
-	// At line ends where one is near, else at characters: half a line may be half a secret, which masking does not
-	// recognise.
-	if i := strings.LastIndexByte(head, '\n'); i > preview/2 {
-		head = head[:i+1]
-	}
-	if i := strings.IndexByte(tail, '\n'); i >= 0 && i < preview/2 {
-		tail = tail[i+1:]
-	}
-	head, tail = strings.ToValidUTF8(head, ""), strings.ToValidUTF8(tail, "")
-	name := ""
-	if p.env.ArtifactID != nil {
-		name = " Artifact ID: " + p.env.ArtifactID() + " (read_command_output reads it)"
-	}
-	res.Text = fmt.Sprintf("The answer has %d bytes; it is kept whole.%s\n%s\n[...%d bytes omitted...]\n%s",
-		len(all), name, head, len(all)-len(head)-len(tail), tail)
-	return nil
+	return res, tool.KeepLong(p.env, &res)
 }
 
 // Box is the tools of a run's servers.

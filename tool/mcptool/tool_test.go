@@ -130,14 +130,14 @@ func TestResults(t *testing.T) {
 
 func TestLongResults(t *testing.T) {
 	env := tool.Env{SpoolDir: t.TempDir(), ArtifactID: func() string { return "cmd-17.txt" }}
-	c := &caller{answer: mcp.Result{Text: strings.Repeat("x", Inline)}}
+	c := &caller{answer: mcp.Result{Text: strings.Repeat("x", tool.Inline)}}
 	if r := run(t, planned(t, New(c, search), env, `{}`)); r.Full != nil || r.Text != c.answer.Text {
 		t.Errorf("%d bytes, %+v", len(r.Text), r.Full)
 	}
 	for _, line := range []string{"line é of words\n", "é"} {
-		c.answer.Text = "first\n" + strings.Repeat(line, Inline/len(line)) + "\nlast"
+		c.answer.Text = "first\n" + strings.Repeat(line, tool.Inline/len(line)) + "\nlast"
 		r := run(t, planned(t, New(c, search), env, `{}`))
-		if r.Full == nil || r.Full.Size != int64(len(c.answer.Text)) || len(r.Text) > 2*preview+300 || !utf8.ValidString(r.Text) {
+		if r.Full == nil || r.Full.Size != int64(len(c.answer.Text)) || len(r.Text) > 2*(16<<10)+300 || !utf8.ValidString(r.Text) {
 			t.Fatalf("%d bytes, %+v", len(r.Text), r.Full)
 		}
 		if data, err := os.ReadFile(r.Full.Path); err != nil || string(data) != c.answer.Text {

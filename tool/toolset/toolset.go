@@ -8,10 +8,11 @@ import (
 	"github.com/roost-dev/roost/tool/controltool"
 	"github.com/roost-dev/roost/tool/filetool"
 	"github.com/roost-dev/roost/tool/historytool"
+	"github.com/roost-dev/roost/tool/webtool"
 )
 
 // All are the tools of every mode.
-func All() []tool.Tool {
+func All(web webtool.Options) []tool.Tool {
 	return append(filetool.All(),
 		commandtool.New(commandtool.Options{}),
 		controltool.NewQuestion(),
@@ -20,5 +21,6 @@ func All() []tool.Tool {
 		controltool.NewTodoList(),
 		controltool.NewNewTask(),
 		historytool.ReadOutput(),
+		webtool.New(web),
 	)
 }

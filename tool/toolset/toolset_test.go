@@ -8,6 +8,7 @@ import (
 
 	"github.com/roost-dev/roost/esjson"
 	"github.com/roost-dev/roost/tool"
+	"github.com/roost-dev/roost/tool/webtool"
 )
 
 // Names, their order and the bytes of the schemas are part of every request:
@@ -15,7 +16,7 @@ import (
 // it. So a change here is one that somebody means.
 func TestTheSetAndItsOrder(t *testing.T) {
 	var names, silent []string
-	for _, tl := range All() {
+	for _, tl := range All(webtool.Options{}) {
 		if s := tl.Spec(); s.OptIn {
 			silent = append(silent, s.Name)
 		} else {
@@ -26,13 +27,13 @@ func TestTheSetAndItsOrder(t *testing.T) {
 	if d := cmp.Diff([]string{"edit", "edit_file", "search_replace"}, silent); d != "" {
 		t.Error(d)
 	}
-	want := []string{"apply_diff", "apply_patch", "list_files", "read_file", "search_files", "write_to_file", "execute_command", "ask_followup_question", "attempt_completion", "switch_mode", "update_todo_list", "new_task", "read_command_output"}
+	want := []string{"apply_diff", "apply_patch", "list_files", "read_file", "search_files", "write_to_file", "execute_command", "ask_followup_question", "attempt_completion", "switch_mode", "update_todo_list", "new_task", "read_command_output", "web_fetch"}
 	if d := cmp.Diff(want, names); d != "" {
 		t.Error(d)
 	}
 	for range 20 {
-		for i, tl := range All() {
-			if a, b := tl.Spec(), All()[i].Spec(); !slices.Equal(a.Schema, b.Schema) || a.Description != b.Description {
+		for i, tl := range All(webtool.Options{}) {
+			if a, b := tl.Spec(), All(webtool.Options{})[i].Spec(); !slices.Equal(a.Schema, b.Schema) || a.Description != b.Description {
 				t.Fatalf("%s is described in two ways", a.Name)
 			}
 		}
@@ -42,7 +43,7 @@ func TestTheSetAndItsOrder(t *testing.T) {
 // What providers ask of a tool, and the engine of its declaration.
 func TestDeclarations(t *testing.T) {
 	seen := map[string]bool{}
-	for _, tl := range All() {
+	for _, tl := range All(webtool.Options{}) {
 		s := tl.Spec()
 		for _, name := range append([]string{s.Name}, s.Aliases...) {
 			if seen[name] {
@@ -66,7 +67,7 @@ func TestDeclarations(t *testing.T) {
 		}
 		// What writes or runs must never be repeated blindly.
 		switch s.Class {
-		case tool.Read, tool.Control:
+		case tool.Read, tool.Control, tool.Web:
 			if s.Replay != tool.Again {
 				t.Errorf("%s has no effect and may not be run again: %s", s.Name, s.Replay)
 			}
@@ -86,7 +87,7 @@ func TestDeclarations(t *testing.T) {
 
 // A model sees nothing of a tool but this.
 func TestParametersAreDescribed(t *testing.T) {
-	for _, tl := range All() {
+	for _, tl := range All(webtool.Options{}) {
 		s := tl.Spec()
 		properties, _ := esjson.Get(s.Schema, "properties")
 		for name, p := range esjson.Members(properties) {

@@ -1,0 +1,49 @@
+package tool
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+)
+
+// Inline is the longest text of a result that goes to the model whole, in bytes.
+const Inline = 256 << 10
+
+// preview is how much of each end of a long result the model gets.
+const preview = 16 << 10
+
+// KeepLong shortens a result that is longer than Inline to its two ends, and keeps the whole text in a file of its own
+// in Env.SpoolDir, which becomes Result.Full.
+func KeepLong(env Env, res *Result) error {
+	if len(res.Text) <= Inline {
+		return nil
+	}
+	f, err := os.CreateTemp(env.SpoolDir, "answer-*.txt") // mode 0600
+	if err != nil {
+		return fmt.Errorf("keep a long answer in %s: %w", env.SpoolDir, err)
+	}
+	_, err = f.WriteString(res.Text)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return errors.Join(fmt.Errorf("keep a long answer in %s: %w", f.Name(), err), os.Remove(f.Name()))
+	}
+	all := res.Text
+	res.Full = &Spool{Path: f.Name(), Size: int64(len(all))}
+	head, tail := all[:preview], all[len(all)-preview:]
+	// At line ends where one is near, else at characters: half a line may be half a secret, which masking does not
+	// recognise.
+	if i := strings.LastIndexByte(head, '\n'); i > preview/2 {
+		head = head[:i+1]
+	}
+	if i := strings.IndexByte(tail, '\n'); i >= 0 && i < preview/2 {
+		tail = tail[i+1:]
+	}
+	head, tail = strings.ToValidUTF8(head, ""), strings.ToValidUTF8(tail, "")
+	name := ""
+	if env.ArtifactID != nil {
+		name = " Artifact ID: " + env.ArtifactID() + " (read_command_output reads it)"
+	}
+	res.Text = fmt.Sprintf("The answer has %d bytes; it is kept whole.%s\n%s\n[...%d bytes omitted...]\n%s",
+		len(all), name, head, len(all)-len(head)-len(tail), tail)
+	return nil
+}

@@ -1,0 +1,423 @@
+package webtool
+
+import (
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"golang.org/x/net/html"
+)
+
+// Markdown makes readable text of HTML: headings, links, lists, tables and code stay, scripts, styles and what is hidden
+// go. It reads tokens and builds no tree, so its time grows with the length of the page, however it is nested. base
+// resolves links.
+func Markdown(page string, base *url.URL) string {
+	m := &markdown{base: base}
+	z := html.NewTokenizer(strings.NewReader(page))
+	for {
+		kind := z.Next()
+		if kind == html.ErrorToken {
+			break
+		}
+		t := z.Token()
+		switch {
+		case m.skip != "":
+			m.skipped(t)
+		case kind == html.TextToken:
+			m.text(t.Data)
+		case kind == html.StartTagToken, kind == html.SelfClosingTagToken:
+			m.start(t)
+		case kind == html.EndTagToken:
+			m.end(t.Data)
+		}
+	}
+	m.end("a")
+	m.end("pre")
+	text := strings.TrimSpace(m.out.String())
+	if title := strings.Join(strings.Fields(m.title.String()), " "); title != "" && !strings.Contains(text, "# "+title+"\n") {
+		text = strings.TrimSpace("Title: " + title + "\n\n" + text)
+	}
+	return text
+}
+
+// markdown is a page on its way to text.
+type markdown struct {
+	base  *url.URL
+	out   strings.Builder
+	title strings.Builder
+
+	breaks int  // line breaks that are due before the next text
+	blank  bool // a blank is due before the next text
+	begun  bool // the line holds text
+	quote  int  // how many quotations are open
+
+	skip  string // the tag whose content is dropped
+	depth int    // how many of that tag are open
+
+	inTitle bool
+	link    string // where the open link leads
+	linked  bool   // its text has begun
+	lists   []list
+	tables  []table
+	cell    string           // what is due before the text of a cell
+	pre     *strings.Builder // preformatted text, nil outside
+	lang    string           // its language
+}
+
+// list is an open list.
+type list struct {
+	ordered bool
+	items   int
+}
+
+// table is an open table. One that holds another table only arranges the page.
+type table struct {
+	rows, cells int
+	layout      bool
+}
+
+// dropped are tags whose content is not for readers.
+var dropped = set("script style noscript template svg math iframe object canvas audio video select textarea button dialog")
+
+// void are tags without content.
+var void = set("area base br col embed hr img input link meta source track wbr")
+
+// blocks are tags that begin and end a line, with how many line breaks.
+var blocks = map[string]int{
+	"p": 2, "div": 1, "section": 1, "article": 1, "header": 1, "footer": 1, "nav": 1, "main": 1, "aside": 1, "form": 1,
+	"figure": 1, "figcaption": 1, "address": 1, "details": 1, "summary": 1, "dl": 2, "dt": 1, "dd": 1, "fieldset": 1,
+	"legend": 1, "caption": 1, "option": 1, "body": 1,
+}
+
+func set(names string) map[string]bool {
+	out := map[string]bool{}
+	for name := range strings.FieldsSeq(names) {
+		out[name] = true
+	}
+	return out
+}
+
+func attribute(t html.Token, name string) (value string, ok bool) {
+	for _, a := range t.Attr {
+		if a.Key == name {
+			return a.Val, true
+		}
+	}
+	return "", false
+}
+
+// hidden reports whether a page says that it does not show an element.
+func hidden(t html.Token) bool {
+	_, is := attribute(t, "hidden")
+	style, _ := attribute(t, "style")
+	style = strings.ReplaceAll(strings.ToLower(style), " ", "")
+	return is || strings.Contains(style, "display:none") || strings.Contains(style, "visibility:hidden")
+}
+
+// skipped follows the content that is dropped, up to its end.
+func (m *markdown) skipped(t html.Token) {
+	switch {
+	case t.Data != m.skip:
+	case t.Type == html.StartTagToken:
+		m.depth++
+	case t.Type == html.EndTagToken:
+		if m.depth--; m.depth == 0 {
+			m.skip = ""
+		}
+	}
+}
+
+func (m *markdown) start(t html.Token) {
+	name := t.Data
+	if (dropped[name] || hidden(t)) && !void[name] && t.Type == html.StartTagToken {
+		m.skip, m.depth = name, 1
+		return
+	}
+	if m.pre != nil && name != "code" && name != "br" {
+		return
+	}
+	if n := blocks[name]; n > 0 {
+		m.block(n)
+		return
+	}
+	switch name {
+	case "title":
+		m.inTitle = true
+	case "base":
+		if to, err := m.base.Parse(first(attribute(t, "href"))); err == nil {
+			m.base = to
+		}
+	case "a":
+		m.end("a")
+		m.link = m.resolved(first(attribute(t, "href")))
+	case "img":
+		if alt, src := first(attribute(t, "alt")), m.resolved(first(attribute(t, "src"))); strings.TrimSpace(alt) != "" && src != "" {
+			m.text("![" + strings.Join(strings.Fields(alt), " ") + "](" + src + ")")
+		}
+	case "br":
+		if m.pre != nil {
+			m.pre.WriteByte('\n')
+		} else {
+			m.block(1)
+		}
+	case "hr":
+		m.block(2)
+		m.text("---")
+		m.block(2)
+	case "h1", "h2", "h3", "h4", "h5", "h6":
+		m.block(2)
+		m.mark(strings.Repeat("#", int(name[1]-'0')) + " ")
+	case "blockquote":
+		m.block(2)
+		m.quote++
+	case "pre":
+		m.end("a")
+		m.block(2)
+		m.pre, m.lang = &strings.Builder{}, ""
+	case "code", "kbd", "samp":
+		if m.pre == nil {
+			m.text("`")
+			return
+		}
+		for class := range strings.FieldsSeq(first(attribute(t, "class"))) {
+			if lang, is := strings.CutPrefix(class, "language-"); is && !strings.ContainsAny(lang, "`") {
+				m.lang = lang
+			}
+		}
+	case "ul", "ol":
+		m.block(2 - min(len(m.lists), 1))
+		m.lists = append(m.lists, list{ordered: name == "ol"})
+	case "li":
+		m.item()
+	case "table", "tr", "td", "th":
+		m.tableStart(name)
+	}
+}
+
+func first(value string, _ bool) string { return value }
+
+// resolved is where a link leads, "" where that is no place to go to.
+func (m *markdown) resolved(href string) string {
+	if href = strings.TrimSpace(href); href == "" || href[0] == '#' {
+		return ""
+	}
+	to, err := m.base.Parse(href)
+	if err != nil || to.Scheme != "http" && to.Scheme != "https" && to.Scheme != "mailto" {
+		return ""
+	}
+	return strings.NewReplacer("(", "%28", ")", "%29", " ", "%20").Replace(to.String())
+}
+
+func (m *markdown) item() {
+	m.block(1)
+	marker := "- "
+	if n := len(m.lists); n > 0 {
+		l := &m.lists[n-1]
+		if l.items++; l.ordered {
+			marker = strconv.Itoa(l.items) + ". "
+		}
+		marker = strings.Repeat("  ", min(n-1, 20)) + marker
+	}
+	m.mark(marker)
+}
+
+func (m *markdown) end(name string) {
+	if m.pre != nil && name != "pre" {
+		return
+	}
+	if n := blocks[name]; n > 0 {
+		m.block(n)
+		return
+	}
+	switch name {
+	case "title":
+		m.inTitle = false
+	case "a":
+		if m.linked {
+			m.out.WriteString("](" + m.link + ")")
+		}
+		m.link, m.linked = "", false
+	case "h1", "h2", "h3", "h4", "h5", "h6":
+		m.block(2)
+	case "blockquote":
+		m.block(2)
+		m.quote = max(m.quote-1, 0)
+	case "pre":
+		m.fence()
+	case "code", "kbd", "samp":
+		m.blank = false
+		m.text("`")
+	case "ul", "ol":
+		if len(m.lists) > 0 {
+			m.lists = m.lists[:len(m.lists)-1]
+		}
+		m.block(2 - min(len(m.lists), 1))
+	case "td", "th":
+		if n := len(m.tables); n == 0 || m.tables[n-1].layout {
+			m.blank = true
+		}
+	case "table", "tr":
+		m.tableEnd(name)
+	}
+}
+
+// fence writes preformatted text between fences that are longer than any in it.
+func (m *markdown) fence() {
+	if m.pre == nil {
+		return
+	}
+	text := strings.Trim(m.pre.String(), "\n")
+	m.pre = nil
+	if strings.TrimSpace(text) == "" {
+		return
+	}
+	ticks := "```"
+	for strings.Contains(text, ticks) {
+		ticks += "`"
+	}
+	for i, line := range strings.Split(ticks+m.lang+"\n"+text+"\n"+ticks, "\n") {
+		if i > 0 {
+			m.block(1)
+		}
+		m.newline()
+		m.out.WriteString(line)
+		m.begun = true
+	}
+	m.block(2)
+}
+
+func (m *markdown) tableStart(name string) {
+	n := len(m.tables)
+	switch name {
+	case "table":
+		if n > 0 {
+			m.tables[n-1].layout, m.cell = true, ""
+		}
+		m.block(2)
+		m.tables = append(m.tables, table{})
+		return
+	case "tr":
+		if n > 0 {
+			m.tables[n-1].cells = 0
+			m.breaks = max(m.breaks, 1)
+		}
+		return
+	}
+	if n == 0 || m.tables[n-1].layout {
+		m.blank = true
+		return
+	}
+	m.openCell()
+	t := &m.tables[n-1]
+	if t.cells++; t.cells == 1 {
+		m.cell = "| "
+	} else {
+		m.cell = " | "
+	}
+}
+
+// openCell writes what is due before the text of a cell. It waits for the text, because a table in the cell would show
+// that this one only arranges the page.
+func (m *markdown) openCell() {
+	if m.cell == "" {
+		return
+	}
+	m.newline()
+	m.out.WriteString(m.cell)
+	m.cell, m.blank, m.begun = "", false, false
+}
+
+func (m *markdown) tableEnd(name string) {
+	n := len(m.tables)
+	if n == 0 {
+		return
+	}
+	t := &m.tables[n-1]
+	if name == "table" {
+		m.tables = m.tables[:n-1]
+		m.breaks = max(m.breaks, 2)
+		return
+	}
+	if t.layout || t.cells == 0 {
+		m.block(1)
+		return
+	}
+	m.end("a")
+	m.openCell()
+	m.out.WriteString(" |")
+	if t.rows++; t.rows == 1 {
+		m.breaks = 1
+		m.newline()
+		m.out.WriteString("|" + strings.Repeat(" --- |", t.cells))
+	}
+	t.cells, m.breaks, m.blank = 0, 1, false
+}
+
+// block ends the line, with so many line breaks before the next text. A cell of a table stays one line.
+func (m *markdown) block(breaks int) {
+	if n := len(m.tables); n > 0 && !m.tables[n-1].layout && m.tables[n-1].cells > 0 {
+		m.blank = true
+		return
+	}
+	m.breaks, m.blank = max(m.breaks, breaks), false
+}
+
+// newline writes the line breaks that are due.
+func (m *markdown) newline() {
+	if m.breaks == 0 && m.out.Len() > 0 {
+		return
+	}
+	for i := range m.breaks {
+		if m.out.Len() == 0 {
+			break
+		}
+		m.out.WriteByte('\n')
+		if i < m.breaks-1 && m.quote > 0 {
+			m.out.WriteString(strings.TrimSpace(strings.Repeat("> ", min(m.quote, 5))))
+		}
+	}
+	m.out.WriteString(strings.Repeat("> ", min(m.quote, 5)))
+	m.breaks, m.blank, m.begun = 0, false, false
+}
+
+// mark begins a line with a marker.
+func (m *markdown) mark(marker string) {
+	m.openCell()
+	m.newline()
+	m.out.WriteString(marker)
+	m.begun = false
+}
+
+// text writes text with its blanks collapsed.
+func (m *markdown) text(s string) {
+	if m.pre != nil {
+		m.pre.WriteString(s)
+		return
+	}
+	if m.inTitle {
+		fmt.Fprint(&m.title, s)
+		return
+	}
+	words := strings.Fields(s)
+	if len(words) == 0 {
+		m.blank = m.blank || s != ""
+		return
+	}
+	before := strings.TrimLeft(s[:1], " \t\r\n\f") == ""
+	m.openCell()
+	m.newline()
+	if (before || m.blank) && m.begun {
+		m.out.WriteByte(' ')
+	}
+	if m.link != "" && !m.linked {
+		m.out.WriteByte('[')
+		m.linked = true
+	}
+	text := strings.Join(words, " ")
+	if len(m.tables) > 0 && !m.tables[len(m.tables)-1].layout {
+		text = strings.ReplaceAll(text, "|", `\|`)
+	}
+	m.out.WriteString(text)
+	m.begun, m.blank = true, strings.TrimRight(s[len(s)-1:], " \t\r\n\f") == ""
+}
