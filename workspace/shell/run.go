@@ -3,7 +3,7 @@
 // The line goes to /bin/sh -c (cmd.exe /C on Windows), not to $SHELL: the same line must mean the same on every
 // machine, and a login shell's start files must not take part. It runs in a session of its own, with stdin closed and
 // no controlling terminal, so that what would prompt fails at once instead of hanging. stdout and stderr share one
-// pipe and keep their order.
+// pipe and keep their order, unless the caller wants them apart.
 //
 // What belongs to a command: every process in its session or process group and, on Linux, every process whose
 // environment carries the mark that Run set (this finds daemons that made a session of their own). When the command
@@ -63,6 +63,11 @@ type Command struct {
 	// must not block for long: the command waits for it, and so does a cancel.
 	// nil discards. After an error nothing more is written, and Run returns it.
 	Output io.Writer
+	// Errors gets stderr, as Output gets both otherwise. It must take everything. nil = Output gets it.
+	Errors io.Writer
+	// Input is what the command reads as its stdin; nil = nothing. A file and not a reader: a command that does not read
+	// it keeps nobody waiting.
+	Input *os.File
 	// Mark goes into the environment of all that the command starts, so that it is
 	// found again; letters and digits. "" = a new one.
 	Mark string
@@ -105,12 +110,23 @@ func Run(ctx context.Context, c Command) (Result, error) {
 	}
 	cmd := command(c.Line)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = c.Dir, w, w
+	if c.Input != nil {
+		cmd.Stdin = c.Input
+	}
+	var errorsOut, errorsIn *os.File
+	if c.Errors != nil {
+		if errorsOut, errorsIn, err = os.Pipe(); err != nil {
+			_, _ = r.Close(), w.Close()
+			return Result{Exit: -1}, fmt.Errorf("run command: open a pipe for its errors: %w", err)
+		}
+		cmd.Stderr = errorsIn
+	}
 	cmd.Env = environ(c, mark)
 	begin := time.Now()
 	err = cmd.Start()
-	_ = w.Close() // the command has its own copy; ours would keep the pipe open for ever
+	_, _ = w.Close(), errorsIn.Close() // the command has its own copies; ours would keep the pipes open for ever
 	if err != nil {
-		_ = r.Close()
+		_, _ = r.Close(), errorsOut.Close()
 		return Result{Exit: -1}, fmt.Errorf("start %s: %w", cmd.Path, err)
 	}
 	// The leader cannot be reaped before cmd.Wait, so its number is still its own.
@@ -118,10 +134,11 @@ func Run(ctx context.Context, c Command) (Result, error) {
 	if c.Started != nil {
 		c.Started(p)
 	}
-	pump := startPump(r, c.Output)
+	pump, errorsPump := startPump(r, c.Output), startPump(errorsOut, c.Errors)
 	exited := make(chan error, 1)
 	go func() { exited <- cmd.Wait() }()
 	res, err := follow(ctx, c, cmd, p, pump, exited)
+	err = errors.Join(err, errorsPump.stop(&res))
 	res.Duration = time.Since(begin)
 	return res, err
 }
@@ -245,7 +262,11 @@ type pump struct {
 	err    error // the writer's; set before broken is closed
 }
 
+// startPump starts a pump; without a pipe there is nothing to carry.
 func startPump(r *os.File, w io.Writer) *pump {
+	if r == nil {
+		return nil
+	}
 	p := &pump{r: r, done: make(chan struct{}), broken: make(chan struct{})}
 	go p.run(w)
 	return p
@@ -282,6 +303,9 @@ const maxPipe = 1 << 20
 // the stranger is silent or writes now and then, or once more came than was there.
 // Ticks are counted, not time: on a busy machine the reader is late as well.
 func (p *pump) stop(res *Result) error {
+	if p == nil {
+		return nil
+	}
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
 	first, idle := p.n.Load(), time.Duration(0)
