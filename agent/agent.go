@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/agent/checkpoints"
+	"github.com/roost-dev/roost/agent/hook"
 	"github.com/roost-dev/roost/agent/stale"
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/approval"
@@ -146,6 +147,7 @@ type Host struct {
 	WorkedMS    func() int64
 	Checkpoints checkpoints.Store // keeps what files held before a change; nil = nothing is kept
 	OtherTasks  stale.OtherTasks  // nil = other tasks are not consulted
+	Hooks       *hook.Set         // the user's commands before and after calls and runs; nil = none
 }
 
 // loop is what the loop remembers from one step to the next. All of it starts empty after a restart.
@@ -183,12 +185,12 @@ type Outcome struct {
 
 // setUp indexes the tools by their names and makes the parts that observe the workspace.
 func (a *Agent) setUp() {
-	a.stale = stale.New(hooks{a}, stale.Options{
+	a.stale = stale.New(surface{a}, stale.Options{
 		Workspace:  a.Host.Workspace,
 		OtherTasks: a.Host.OtherTasks,
 		Observed:   a.User.Observer != nil,
 	})
-	a.checkpoints = checkpoints.New(hooks{a}, a.Host.Checkpoints, a.Task.RunID)
+	a.checkpoints = checkpoints.New(surface{a}, a.Host.Checkpoints, a.Task.RunID)
 	a.tools = map[string]tool.Tool{}
 	for _, t := range a.Tools.List {
 		spec := t.Spec()
@@ -374,20 +376,20 @@ const (
 	attendCommand  = 5 * time.Second
 )
 
-// hooks is the agent as the packages below it see it, each through a small interface of its own.
-type hooks struct{ agent *Agent }
+// surface is the agent as the packages below it see it, each through a small interface of its own.
+type surface struct{ agent *Agent }
 
 // State is the state of the task.
-func (h hooks) State() *task.State { return h.agent.state() }
+func (h surface) State() *task.State { return h.agent.state() }
 
 // Now is the time in Unix milliseconds.
-func (h hooks) Now() int64 { return h.agent.Host.Now() }
+func (h surface) Now() int64 { return h.agent.Host.Now() }
 
 // Mask hides the secrets in a text for the model.
-func (h hooks) Mask(text string) string { return h.agent.mask(text) }
+func (h surface) Mask(text string) string { return h.agent.mask(text) }
 
 // Notice shows the person a text.
-func (h hooks) Notice(text string) { h.agent.notice(text) }
+func (h surface) Notice(text string) { h.agent.notice(text) }
 
 // mask hides the secrets in tool output.
 func (a *Agent) mask(text string) string {

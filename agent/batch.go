@@ -69,10 +69,15 @@ func (b *batch) getConsent(
 		})
 	case refused != nil, decision.State == approval.Ask:
 		var answer Answer
-		answer, out, err = b.askPerson(ctx, d, api.QuestionOpened{
+		q := api.QuestionOpened{
 			Question: questionID(row), Kind: KindApproval, Message: row, Call: c.ID, Text: ask.Title,
-			Diff: ask.Diff, Command: ask.Command, Dir: ask.Dir, Always: a.lastingRuleText(spec, ask),
-		}, func() []task.Event { return a.addLastingRule(spec, ask) })
+			Diff: ask.Diff, Command: ask.Command, Dir: ask.Dir,
+		}
+		lasting := func() []task.Event { return nil }
+		if decision.By != "hook" { // no rule answers a hook
+			q.Always, lasting = a.lastingRuleText(spec, ask), func() []task.Event { return a.addLastingRule(spec, ask) }
+		}
+		answer, out, err = b.askPerson(ctx, d, q, lasting)
 		if err != nil || out != nil {
 			return granted, nil, row, out, err
 		}

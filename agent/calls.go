@@ -162,8 +162,8 @@ func (b *batch) refuseStale(ctx context.Context, c *task.Call, outdated *tool.St
 	})
 }
 
-// runEffect runs a call that reads, writes or commands: decide, show, ask if need be, save the intent, run, commit the
-// outcome.
+// runEffect runs a call that reads, writes, commands or reaches out: decide, with the user's hooks, show, ask if need
+// be, save the intent, run, commit the outcome.
 func (b *batch) runEffect(ctx context.Context, c *task.Call, spec tool.Spec, plan tool.Plan, mark string) (*Outcome, error) {
 	a, ask := b.agent, b.agent.maskAsk(plan.Ask())
 	decision, ask := a.withModeSwitch(approval.Decide(a.Task.Policy, spec.Class, ask), ask)
@@ -171,6 +171,10 @@ func (b *batch) runEffect(ctx context.Context, c *task.Call, spec tool.Spec, pla
 		if done, err := b.stopRepetition(ctx, c, spec); done || err != nil {
 			return nil, err
 		}
+	}
+	decision, err := a.askHooks(ctx, c, spec, &ask, decision)
+	if err != nil {
+		return nil, err
 	}
 	if decision.State == approval.Ask {
 		a.checkpoints.Warn(ctx, c.ID, spec, &ask)
@@ -220,6 +224,10 @@ func (b *batch) runEffect(ctx context.Context, c *task.Call, spec tool.Spec, pla
 	}
 	result, err := a.runPlan(ctx, spec, plan, shown)
 	failpoint.Hit("tool.ran")
+	if err == nil {
+		// Before the outcome, because what they write is part of it. A kill meanwhile is one during the call.
+		a.hooksAfter(ctx, c, spec, ask, &result)
+	}
 	return nil, b.commitResult(ctx, c, result, err, shown, granted, guard)
 }
 

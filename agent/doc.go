@@ -11,12 +11,16 @@
 //  2. step derives the step from the model's history: a request, closing calls, or a nudge for a reply without calls.
 //  3. A request: its row and turn.started, barrier, then the wire. Streamed text goes into the log in pieces. The whole
 //     reply (rows, cost, turn.ended, message) is one commit.
-//  4. A call: plan, decide, ask if needed, tool.started, barrier, run, tool.finished with the file records. When all
+//  4. A call: plan, decide (hooks included), ask if needed, tool.started, barrier, run, tool.finished with the file records. When all
 //     calls of the reply are closed, one user turn refers to their results. The request that sends it makes it durable.
 //  5. The loop ends with attempt_completion, a question that cannot be answered, a limit, a failure or a cancel.
 //
 // While the disk refuses writes, the agent waits at the barrier and shows a notice. It sends no request and starts no
 // tool.
+//
+// The user's hooks (package hook) take part in three places: when the run's start is on disk, in the decision about a
+// call, and after a call before its outcome is committed. They can deny and ask, and permit nothing. Calls of Control
+// tools have no hooks.
 //
 // # Repairs
 //

@@ -42,6 +42,11 @@ func (a *Agent) run(ctx context.Context, in Input) Outcome {
 	if a.User.Observer != nil {
 		a.User.Observer.Accepted()
 	}
+	if out, err := a.startHooks(ctx); err != nil {
+		return a.outcomeOf(ctx, err)
+	} else if out != nil {
+		return *out
+	}
 	for {
 		done, err := a.step(ctx)
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/agent"
+	"github.com/roost-dev/roost/agent/hook"
 	"github.com/roost-dev/roost/agent/spool"
 	"github.com/roost-dev/roost/engine/budget"
 	"github.com/roost-dev/roost/engine/setup"
@@ -180,7 +181,7 @@ func (e *Engine) newRun(t *store.Task, s task.Settings, p setup.Environment, r R
 		Store: e.store, Now: e.opt.Now, Zone: time.Local, Task: t.State, Spend: spend,
 		Tree: s.Limits.MaxTaskMicros, Day: e.resolver.DayLimit(r.Choice),
 	})
-	run.found = append(append(append(run.found, p.Notes...), e.resolver.UnknownPrice(s, p.Model, r.Choice)...), e.endOrphanLinter(t.Ref)...)
+	run.found = append(append(append(run.found, p.Notes...), e.resolver.UnknownPrice(s, p.Model, r.Choice)...), e.endOrphans(t.Ref)...)
 	root := p.Workspace.Root()
 	run.agent = &agent.Agent{
 		Task: agent.Task{
@@ -207,6 +208,11 @@ func (e *Engine) newRun(t *store.Task, s task.Settings, p setup.Environment, r R
 	if e.takesCheckpoints(r) {
 		run.held.checkpoints = e.checkpoints.ForRun(t, p.Workspace)
 		run.agent.Host.Checkpoints = run.held.checkpoints
+	}
+	if hooks := e.opt.Config.Hooks; len(hooks) > 0 {
+		run.agent.Host.Hooks = &hook.Set{
+			Hooks: hooks, TaskID: t.Ref.ID, RunID: id, Workspace: root, Spool: dir, Mark: processMark("hook", t.Ref),
+		}
 	}
 	run.equip(p, t)
 	return run

@@ -140,6 +140,9 @@ func (r *Run) work(in agent.Input) {
 		r.life.outcome = r.agent.Run(r.life.ctx, in)
 	}
 	r.stream.ended = true
+	if r.held.spoolErr == nil {
+		r.agent.Ended(r.life.ctx, r.life.outcome)
+	}
 	// The next run opens its own connections; a server of many short runs would keep one of each for a minute and a half.
 	if r.held.hub != nil {
 		r.held.hub.Close()

@@ -35,7 +35,7 @@ import (
 func (e *Engine) world(ref store.Ref, w *workspace.Workspace, mode func() string) mention.World {
 	return mention.Disk{
 		Workspace: w, Commands: slash.Set{Workspace: w, Home: e.opt.Config.Home},
-		Linter: e.opt.Config.Linter, Mark: linterMark(ref), Skills: e.opt.Config.Skills(w.Root()), Mode: mode,
+		Linter: e.opt.Config.Linter, Mark: processMark("linter", ref), Skills: e.opt.Config.Skills(w.Root()), Mode: mode,
 	}
 }
 
@@ -70,34 +70,36 @@ func (s taskLister) Tasks(ctx context.Context, q historytool.Query) (list []hist
 	return list, found.NextCursor != "", nil
 }
 
-// orphanWait bounds the wait for the end of an orphan linter: the run begins without it after that.
+// orphanWait bounds the wait for the end of an orphan: the run begins without it after that.
 const orphanWait = 5 * time.Second
 
-// linterMark identifies the process of a task's linter when the run that started it was killed. The mark of a command is
-// recorded before the command starts. The linter runs before the message that it belongs to is recorded, so its mark
-// follows from the task: its folder and its id. A task has one owner, so a process that carries the mark when a run begins
-// is an orphan.
-func linterMark(ref store.Ref) string {
-	sum := sha256.Sum256([]byte("linter\x00" + ref.Dir + "\x00" + ref.ID))
+// processMark identifies a task's linter, or its hooks, when the run that started them was killed. The mark of a
+// command is recorded before the command starts. The linter runs before the message that it belongs to is recorded, and
+// of a hook nothing is recorded, so their mark follows from the task: its folder and its id. A task has one owner, so a
+// process that carries the mark when a run begins is an orphan.
+func processMark(kind string, ref store.Ref) string {
+	sum := sha256.Sum256([]byte(kind + "\x00" + ref.Dir + "\x00" + ref.ID))
 	return hex.EncodeToString(sum[:16])
 }
 
-// endOrphanLinter ends a linter that outlived a run of this task, and notes that. It would continue to read, and some
-// linters write. Without a linter in the settings it does nothing.
-func (e *Engine) endOrphanLinter(ref store.Ref) []string {
-	if e.opt.Config.Linter == "" {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), orphanWait)
-	defer cancel()
-	found, err := shell.EndMarked(ctx, linterMark(ref))
+// endOrphans ends a linter and hooks that outlived a run of this task, and notes that: they would continue to read, and
+// may write. It looks for what the settings have only.
+func (e *Engine) endOrphans(ref store.Ref) []string {
 	var notes []string
-	for _, m := range found {
-		notes = append(notes, fmt.Sprintf("a linter from an earlier run of this task was still running (%d, %s): it was "+
-			"ended", m.PID, m.Name))
-	}
-	if err != nil {
-		notes = append(notes, fmt.Sprintf("a linter from an earlier run of this task could not be ended: %v; end it by hand", err))
+	for kind, has := range map[string]bool{"linter": e.opt.Config.Linter != "", "hook": len(e.opt.Config.Hooks) > 0} {
+		if !has {
+			continue
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), orphanWait)
+		found, err := shell.EndMarked(ctx, processMark(kind, ref))
+		cancel()
+		for _, m := range found {
+			notes = append(notes, fmt.Sprintf("a %s from an earlier run of this task was still running (%d, %s): it was "+
+				"ended", kind, m.PID, m.Name))
+		}
+		if err != nil {
+			notes = append(notes, fmt.Sprintf("a %s from an earlier run of this task could not be ended: %v; end it by hand", kind, err))
+		}
 	}
 	return notes
 }

@@ -265,7 +265,7 @@ type Approval struct {
 	State    string `json:"state"`          // allowed, denied, asked
 	By       string `json:"by"`             // policy, user
 	Via      string `json:"via,omitempty"`  // where a user's answer came from: terminal, resume, ...
-	Kind     string `json:"kind,omitempty"` // what Rule is: mode, allow or deny (a command pattern), rule (of tools)
+	Kind     string `json:"kind,omitempty"` // what Rule is: mode, allow or deny (a command pattern), rule (of tools), hook (its name)
 	Rule     string `json:"rule,omitempty"` // that decided, or that made it ask
 	Feedback string `json:"feedback,omitempty"`
 }

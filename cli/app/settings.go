@@ -27,7 +27,6 @@ import (
 	"github.com/roost-dev/roost/mode"
 	"github.com/roost-dev/roost/money"
 	"github.com/roost-dev/roost/service"
-	"github.com/roost-dev/roost/tool/webtool"
 )
 
 // Settings are the values of the settings file and the environment. A command reads them
@@ -337,6 +336,21 @@ func (a *App) profiles(s *Settings, kept *Secrets) map[string]setup.Profile {
 	return out
 }
 
+// hooks are the hooks of the settings file, in its order.
+func (s *Settings) hooks() (list []setup.Hook, err error) {
+	names, fields := config.Table(config.Hooks, s.Values, s.File)
+	for _, name := range names {
+		text := func(member string) string { return fields[name][member].Value.Text }
+		h := setup.Hook{Name: name, On: text("on"), Tool: text("tool"), Command: text("command"), Failure: text("on_failure")}
+		h.Timeout, _ = time.ParseDuration(text("timeout")) // it was checked when it was read
+		if problem := h.Check(); problem != "" {
+			return nil, failure.Config("use the hook "+name, problem, "mend [hooks."+name+"] in "+s.path)
+		}
+		list = append(list, h)
+	}
+	return list, nil
+}
+
 // millis rounds up to milliseconds: a small limit must not become 0, which means none.
 func millis(d time.Duration) int64 { return (d + time.Millisecond - 1).Milliseconds() }
 
@@ -497,8 +511,11 @@ func (a *App) EngineConfig() (setup.Config, error) {
 			"roost config set tools.exclude NAME...  # tools are named as in Roo Code, e.g. apply_patch")
 	}
 	c.PrivateHosts = s.Values["web.private_hosts"].Value.List
-	if err := webtool.CheckPrivate(c.PrivateHosts); err != nil {
+	if err := setup.CheckPrivateHosts(c.PrivateHosts); err != nil {
 		return setup.Config{}, failure.Config("use the setting web.private_hosts", err.Error(), "roost config set web.private_hosts localhost:8080")
+	}
+	if c.Hooks, err = s.hooks(); err != nil {
+		return setup.Config{}, err
 	}
 	if base := s.Text("base_url"); base != "" && c.Provider != "" {
 		c.BaseURLs[c.Provider] = base

@@ -26,7 +26,7 @@ type Key struct {
 
 // settings has a line for each setting: its name, the flag that overrides it or -, its kind and its meaning. The kind
 // is text, secret, list, a key of checks, or the words a|b of which the value is one. Those under profiles. are of a
-// profile.
+// profile, those under hooks. of a hook.
 //
 //go:embed settings.txt
 var settings string
@@ -35,11 +35,17 @@ var checks = map[string]func(string) error{
 	"count": count, "share": share, "amount": amount, "span": span, "size": size, "effort": oneOf(api.Efforts...),
 }
 
-// Keys are all settings, in the order in which they are listed. profileKeys are what [profiles.NAME] may hold: what a
-// setting of its own has by the same name means the same.
-var Keys, profileKeys = keys()
+// Keys are all settings, in the order in which they are listed. namedKeys are what the tables [profiles.NAME] and
+// [hooks.NAME] may hold, by the table: what a setting of its own has by the same name as one of a profile means the same.
+var Keys, namedKeys = keys()
 
-func keys() (list, profile []Key) {
+// Hooks is the table of the user's commands at events of a run.
+const Hooks = "hooks"
+
+const profilesTable = "profiles"
+
+func keys() (list []Key, named map[string][]Key) {
+	named = map[string][]Key{}
 	for line := range strings.Lines(settings) {
 		name, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
 		flag, rest, _ := strings.Cut(rest, " ")
@@ -49,9 +55,10 @@ func keys() (list, profile []Key) {
 		if strings.Contains(kind, "|") {
 			k.check = oneOf(strings.Split(kind, "|")...)
 		}
-		var of bool
-		if k.Name, of = strings.CutPrefix(name, "profiles."); of {
-			profile = append(profile, k)
+		k.Name = name
+		if table, field, of := strings.Cut(name, "."); of && (table == profilesTable || table == Hooks) {
+			k.Name = field
+			named[table] = append(named[table], k)
 			continue
 		}
 		k.Env = "ROOST_" + strings.ToUpper(strings.ReplaceAll(name, ".", "_"))
@@ -66,7 +73,7 @@ func keys() (list, profile []Key) {
 			list = append(list, k)
 		}
 	}
-	return list, profile
+	return list, named
 }
 
 // providers are those that take a key, with the variables of it and of their address. Those of the clouds are the
@@ -92,9 +99,9 @@ var providers = []struct {
 	}},
 }
 
-// Find is the key of a name, also of one in a profile.
+// Find is the key of a name, also of one in a profile or a hook.
 func Find(name string) (Key, bool) {
-	if k, ok := inProfile(name); ok {
+	if k, ok := inTable(name); ok {
 		return k, true
 	}
 	return named(Keys, name)
@@ -215,7 +222,7 @@ func Resolve(f *File, path string, getenv func(string) string) (map[string]Setti
 		}
 	}
 	for _, e := range f.Entries {
-		if k, ok := inProfile(e.Key); ok {
+		if k, ok := inTable(e.Key); ok {
 			if err := put(Setting{Key: k, Value: e.Value, Origin: path + ":" + strconv.Itoa(e.Line)}); err != nil {
 				return nil, nil, err
 			}
@@ -266,8 +273,8 @@ var profileName = regexp.MustCompile(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$`)
 
 // ProfileFields are the names of what a profile may hold, in order.
 func ProfileFields() []string {
-	out := make([]string, len(profileKeys))
-	for i, k := range profileKeys {
+	out := make([]string, len(namedKeys[profilesTable]))
+	for i, k := range namedKeys[profilesTable] {
 		out[i] = k.Name
 	}
 	return out
@@ -285,27 +292,26 @@ const ModeProfiles = "mode_profiles"
 
 var modeSlug = regexp.MustCompile(`^[a-zA-Z0-9-]+$`)
 
-// profileField takes the name of a setting in a profile apart.
-func profileField(name string) (profile, field string, ok bool) {
-	rest, ok := strings.CutPrefix(name, "profiles.")
+// field takes the name of a setting in a profile or a hook apart.
+func field(name string) (table, entry, field string, ok bool) {
+	table, rest, _ := strings.Cut(name, ".")
 	i := strings.LastIndexByte(rest, '.')
-	if !ok || i < 0 || !ValidProfile(rest[:i]) {
-		return "", "", false
+	if namedKeys[table] == nil || i < 0 || !ValidProfile(rest[:i]) {
+		return "", "", "", false
 	}
-	return rest[:i], rest[i+1:], true
+	return table, rest[:i], rest[i+1:], true
 }
 
-// inProfile is the key of a setting in a profile, or of the profile of a source or of a
-// mode.
-func inProfile(name string) (Key, bool) {
+// inTable is the key of a setting in a profile or a hook, or of the profile of a source or of a mode.
+func inTable(name string) (Key, bool) {
 	if source, ok := strings.CutPrefix(name, SourceProfiles+"."); ok && ValidProfile(source) {
 		return Key{Name: name, Doc: "the profile of its tasks whose own is not known"}, true
 	}
 	if slug, ok := strings.CutPrefix(name, ModeProfiles+"."); ok && modeSlug.MatchString(slug) {
 		return Key{Name: name, Doc: "the profile that answers in that mode, for tasks without a provider of their own"}, true
 	}
-	_, field, _ := profileField(name)
-	k, ok := named(profileKeys, field)
+	table, _, member, _ := field(name)
+	k, ok := named(namedKeys[table], member)
 	k.Name = name
 	return k, ok
 }
@@ -313,17 +319,22 @@ func inProfile(name string) (Key, bool) {
 // Profiles are the profiles of a file in its order, each with what it sets, by the
 // field's name.
 func Profiles(values map[string]Setting, f *File) (names []string, fields map[string]map[string]Setting) {
+	return Table(profilesTable, values, f)
+}
+
+// Table is what a table of named entries holds, as Profiles has it: profiles, or Hooks.
+func Table(name string, values map[string]Setting, f *File) (names []string, fields map[string]map[string]Setting) {
 	fields = map[string]map[string]Setting{}
 	for _, e := range f.Entries {
-		profile, field, ok := profileField(e.Key)
+		table, entry, member, ok := field(e.Key)
 		s, known := values[e.Key]
-		if !ok || !known {
+		if !ok || !known || table != name {
 			continue
 		}
-		if fields[profile] == nil {
-			names, fields[profile] = append(names, profile), map[string]Setting{}
+		if fields[entry] == nil {
+			names, fields[entry] = append(names, entry), map[string]Setting{}
 		}
-		fields[profile][field] = s
+		fields[entry][member] = s
 	}
 	return names, fields
 }
@@ -331,8 +342,8 @@ func Profiles(values map[string]Setting, f *File) (names []string, fields map[st
 // Closest is the key that a mistyped name most likely means, "" when none is near.
 func Closest(name string) string {
 	list, prefix := Keys, ""
-	if profile, field, ok := profileField(name); ok {
-		list, prefix, name = profileKeys, "profiles."+profile+".", field
+	if table, entry, member, ok := field(name); ok {
+		list, prefix, name = namedKeys[table], table+"."+entry+".", member
 	}
 	best, least := "", 3
 	for _, k := range list {

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/roost-dev/roost/agent/hook"
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/approval"
 	"github.com/roost-dev/roost/llm"
@@ -105,6 +106,9 @@ type Config struct {
 	// environment.
 	Servers mcp.Files
 	Env     func(string) string
+	// Hooks are the user's commands before and after calls and runs, in order. They come from the user's settings file and
+	// from nowhere else.
+	Hooks []Hook
 	// Settings is the folder of the user's settings, absolute, with the rules of imported modes; "" = there are
 	// none.
 	Settings string
@@ -226,6 +230,12 @@ func (c Config) getenv(name string) string {
 	}
 	return c.Env(name)
 }
+
+// Hook is a command of the user that runs at an event of a run.
+type Hook = hook.Hook
+
+// CheckPrivateHosts reports what is wrong with names of sites on private addresses.
+func CheckPrivateHosts(hosts []string) error { return webtool.CheckPrivate(hosts) }
 
 // Web is how web_fetch reaches sites.
 func (c Config) Web() webtool.Options {
