@@ -275,7 +275,7 @@ func (a *Agent) askSummary(ctx context.Context, o summaryOptions) (string, task.
 			return "", line(), err
 		}
 		wait := backoff(waits+1, refused.RetryAfterMS)
-		if waits++; waits >= turnAttempts || wait > longWait {
+		if waits++; waits >= refused.Tries(turnAttempts) || wait > longWait {
 			return "", line(), err
 		}
 		if err := a.waitForProvider(ctx, refused, wait, false); err != nil {

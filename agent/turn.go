@@ -59,7 +59,7 @@ func (a *Agent) runTurn(ctx context.Context) error {
 		if quota {
 			attempt, waits = 0, waits+1
 			failed.Until = a.Host.Now() + wait.Milliseconds()
-		} else if attempt >= turnAttempts || wait > longWait {
+		} else if attempt >= refused.Tries(turnAttempts) || wait > longWait {
 			return a.giveUp(ctx, &m, failed, err)
 		}
 		failed.WaitMS = wait.Milliseconds()

@@ -24,6 +24,9 @@ func TestTurnsThatFail(t *testing.T) {
 	refused := func(kind llm.Kind, status int) error {
 		return &llm.Error{Provider: "test", Kind: kind, Status: status, Message: "no"}
 	}
+	because := func(cause error) error {
+		return &llm.Error{Provider: "test", Kind: llm.Network, Message: "no", Err: cause}
+	}
 	for name, c := range map[string]struct {
 		fails       []failure
 		state, code string
@@ -32,6 +35,9 @@ func TestTurnsThatFail(t *testing.T) {
 		"overloaded once":            {[]failure{{err: overloaded(0)}}, "completed", "", 2},
 		"overloaded for ever":        {[]failure{{err: overloaded(0)}, {err: overloaded(0)}, {err: overloaded(0)}, {err: overloaded(0)}, {err: overloaded(0)}}, "failed", "provider", 4},
 		"cut in the middle":          {[]failure{{err: refused(llm.Cut, 0), text: "half a reply"}}, "completed", "", 2},
+		"no server on this machine":  {[]failure{{err: because(llm.ErrNotRunning)}, {err: because(llm.ErrNotRunning)}, {err: because(llm.ErrNotRunning)}}, "failed", "provider", 2},
+		"tried twice already":        {[]failure{{err: because(llm.ErrNotRunning), retries: 1}, {err: because(llm.ErrNotRunning)}}, "failed", "provider", 1},
+		"no certificate":             {[]failure{{err: because(llm.ErrCertificate)}}, "failed", "provider", 1},
 		"no network":                 {[]failure{{err: refused(llm.Network, 0)}}, "completed", "", 2},
 		"the server failed":          {[]failure{{err: refused(llm.Server, 500)}}, "completed", "", 2},
 		"too many requests":          {[]failure{{err: refused(llm.RateLimited, 429)}}, "completed", "", 2},

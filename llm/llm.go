@@ -164,7 +164,7 @@ type Error struct {
 	Message      string // the provider's own message, secrets removed
 	Try          string // what a person can do about it, in Roost's own words; "" when the message says it all
 	RetryAfterMS int64  // the wait that the provider asked for, 0 for none
-	Err          error  // the cause, if any
+	Err          error  // the cause, if any; see ErrNotRunning and those beside it
 }
 
 // TryMark stands between an error's message and what can be done about it.
@@ -187,7 +187,7 @@ func (e *Error) Unwrap() error { return e.Err }
 func (e *Error) Retryable() bool {
 	switch e.Kind {
 	case RateLimited, Overloaded, Server, Cut, Network:
-		return true
+		return e.Tries(2) > 1
 	}
 	return false
 }

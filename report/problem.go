@@ -219,6 +219,9 @@ func SetupProblem(err error) *api.Problem {
 		p.Errors = []api.Wrong{{Parameter: "/profile", Detail: unknown.Error()}}
 		p.Task, p.Unknown = unknown.Task, &api.UnknownProfile{Name: unknown.Profile, Source: unknown.Source}
 		return p
+	case errors.Is(err, setup.ErrNoModel):
+		return api.NewProblem(http.StatusUnprocessableEntity, "configuration", "No model is configured",
+			setup.ErrNoModel.Why, overHTTP(setup.ErrNoModel.Try))
 	case errors.As(err, &config):
 		return api.NewProblem(http.StatusUnprocessableEntity, "configuration", "A setting is missing or wrong",
 			config.Error(), overHTTP(config.Try))

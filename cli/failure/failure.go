@@ -283,6 +283,8 @@ func failureOfProblem(p *client.Problem) *Failure {
 	if p.Code == "configuration" {
 		if what, why, ok := strings.Cut(f.Why, ": "); ok { // as the engine words it here
 			f.What, f.Why = what, why
+		} else if p.Title != "" {
+			f.What = strings.ToLower(p.Title[:1]) + p.Title[1:]
 		}
 	}
 	return f
@@ -419,6 +421,9 @@ func OfOutcome(task string, o engine.Outcome, stopped int) *Failure {
 	default:
 		if is, ok := failedRuns[o.Code]; ok {
 			f.Exit, f.Code, f.Retryable = is.exit, is.code, is.retryable
+		}
+		if p, is := errors.AsType[*llm.Error](o.Err); is {
+			f.Retryable = f.Retryable && p.Tries(2) > 1
 		}
 	}
 	return f
@@ -586,48 +591,6 @@ func against(p *client.Problem) (why string, settings bool) {
 		settings = settings || ofSettings.MatchString(e.Parameter)
 	}
 	return strings.TrimPrefix(why, "; "), settings
-}
-
-// providerAdvice is what helps a run that a provider ended, when another try would fail in
-// the same way: another key or another model. why is added to the provider's message;
-// both are "" when another try may help.
-func providerAdvice(task string, err error) (try, why string) {
-	var p *llm.Error
-	if !errors.As(err, &p) {
-		return "", ""
-	}
-	said := strings.ToLower(p.Message)
-	resume := "roost resume " + ShellWord(task)
-	switch {
-	case p.Try != "":
-		first, remark, _ := strings.Cut(p.Try, "  # ")
-		if remark != "" {
-			remark = "  # " + remark
-		}
-		return first + "; then " + resume + remark, ""
-	case p.Kind == llm.Auth:
-		variable := strings.ToUpper(strings.ReplaceAll(p.Provider, "-", "_")) + "_API_KEY"
-		if names := setup.KeyVariables(p.Provider); len(names) > 0 {
-			variable = names[0]
-		}
-		return "roost auth set " + p.Provider + " && " + resume + "  # a key in " + variable + " overrides it", ""
-	case p.Kind != llm.Invalid:
-		return "", ""
-	case toolless(said):
-		return resume + " --model NAME", "; Roost works only with models that call tools"
-	case p.Status == 404 || strings.Contains(said, "model") && (strings.Contains(said, "not exist") || strings.Contains(said, "not found")):
-		return resume + " --model NAME  # roost models --provider " + p.Provider + " lists those that are known", ""
-	}
-	return "", ""
-}
-
-// toolless reports whether a server's message means that its model calls no tools, in the
-// words of Ollama, OpenRouter, vLLM and llama.cpp.
-func toolless(said string) bool {
-	return slices.ContainsFunc([]string{
-		"not support tools", "support tool use", "not support function calling", "not support tool",
-		"enable-auto-tool-choice", "tools param requires --jinja",
-	}, func(words string) bool { return strings.Contains(said, words) })
 }
 
 // divide separates what failed from why in an error's text: "export task x: write y:

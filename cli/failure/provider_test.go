@@ -23,6 +23,14 @@ func TestProviderAdvice(t *testing.T) {
 		{llm.Error{Kind: llm.Invalid, Status: 404, Message: "No endpoints found that support tool use"}, "roost resume id --model NAME", "call tools"},
 		{llm.Error{Kind: llm.Invalid, Status: 400, Message: "messages: too few"}, "roost resume id", ""},
 		{llm.Error{Kind: llm.Network, Message: "connection refused"}, "roost resume id", ""},
+		{llm.Error{Kind: llm.Network, Message: "refused", Err: llm.ErrNotRunning}, "roost resume id  # once the model server runs", ""},
+		{llm.Error{Kind: llm.Network, Message: "refused", Err: llm.ErrRefused}, "roost resume id  # once the model server runs", ""},
+		{llm.Error{Kind: llm.Network, Message: "unknown", Err: llm.ErrUnknownHost}, "roost resume id  # or with --base-url URL", ""},
+		{llm.Error{Kind: llm.Network, Message: "untrusted", Err: llm.ErrCertificate}, "roost resume id  # with SSL_CERT_FILE=FILE", ""},
+		{llm.Error{Kind: llm.Network, Message: "malformed", Err: llm.ErrNotHTTP}, "roost resume id --base-url URL", ""},
+		{llm.Error{Kind: llm.Network, Message: "407", Err: llm.ErrProxy}, "roost resume id  # after correcting HTTPS_PROXY", ""},
+		{llm.Error{Kind: llm.Network, Message: "unreachable", Err: llm.ErrOffline}, "roost resume id  # once this machine is online", ""},
+		{llm.Error{Kind: llm.Auth, Status: 429, Message: "quota", Err: llm.ErrCredit}, "roost resume id  # with credit from https://platform.openai.com/settings/organization/billing; or with --provider NAME or --model NAME", "no credit left"},
 		{llm.Error{Kind: llm.Server, Status: 502, Message: "model not found upstream"}, "roost resume id", ""},
 	} {
 		tt.err.Provider = "openai"

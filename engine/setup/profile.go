@@ -353,6 +353,14 @@ type Provider struct {
 	Masks *redact.Redactor
 }
 
+// ErrNoModel: neither the task nor the user names a provider, and no key of one was found.
+var ErrNoModel = &Error{
+	What: "no model is configured",
+	Why:  "no provider is configured and no API key was found",
+	Try: "roost auth set anthropic  # or openai, google; or set ANTHROPIC_API_KEY, OPENAI_API_KEY or " +
+		"GEMINI_API_KEY. roost try needs no key",
+}
+
 // Provider opens the provider that a task names. No other provider is ever used in its place.
 func (r Resolver) Provider(s task.Settings) (Provider, error) {
 	c := r.Config
@@ -378,12 +386,7 @@ func (r Resolver) Provider(s task.Settings) (Provider, error) {
 	}
 	switch s.Provider {
 	case "":
-		return choice, &Error{
-			What: "use a model",
-			Why:  "no provider is configured, and no API key was found",
-			Try: "roost auth set anthropic  # or openai, google; or set ANTHROPIC_API_KEY, OPENAI_API_KEY or " +
-				"GEMINI_API_KEY. roost try needs no key",
-		}
+		return choice, ErrNoModel
 	case "script":
 		choice.LLM = script.Default()
 		if s.Model != "" && s.Model != "demo" {

@@ -19,6 +19,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"net/url"
 	"regexp"
 	"strings"
 	"time"
@@ -182,6 +183,9 @@ func (c Call) errorOf(status int, fallback string, page []byte) *llm.Error {
 	if c.Door != nil && c.Door.Refused != nil {
 		c.Door.Refused(err, code)
 	}
+	if lacksCredit(status, code, message) {
+		err.Err = llm.ErrCredit
+	}
 	if m := retryDelay.FindSubmatch(page); m != nil {
 		if d, ok := parseScaled(string(m[1]), time.Second); ok {
 			err.RetryAfterMS = d.Milliseconds()
@@ -335,6 +339,12 @@ func NewTransport() http.RoundTripper {
 	t = t.Clone()
 	t.WriteBufferSize = 16 << 10
 	t.ReadBufferSize = 8 << 10
+	t.OnProxyConnectResponse = func(_ context.Context, proxy *url.URL, _ *http.Request, res *http.Response) error {
+		if res.StatusCode == http.StatusOK {
+			return nil
+		}
+		return &proxyError{proxy: proxy.Host, status: res.Status}
+	}
 	dial := (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext // as the default one has it
 	t.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
 		c, err := dial(ctx, network, addr)
@@ -414,7 +424,7 @@ func Attempts(ctx context.Context, b Backoff, yield func(llm.Chunk, error) bool,
 			return
 		}
 		var failed *llm.Error
-		if started || !errors.As(err, &failed) || !failed.Retryable() || n > b.Limit() ||
+		if started || !errors.As(err, &failed) || !failed.Retryable() || n >= failed.Tries(b.Limit()+1) ||
 			failed.RetryAfterMS > b.limit().Milliseconds() {
 			yield(nil, err) // after a used-up quota the caller decides whether to wait for hours
 			return

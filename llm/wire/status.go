@@ -123,7 +123,8 @@ func TransportError(ctx context.Context, provider string, err error, started boo
 	case started:
 		return &llm.Error{Provider: provider, Kind: llm.Cut, Message: "the stream ended before the reply did", Err: err}
 	}
-	return &llm.Error{Provider: provider, Kind: llm.Network, Message: err.Error(), Err: err}
+	cause, message := causeOf(err)
+	return &llm.Error{Provider: provider, Kind: llm.Network, Message: message, Err: cause}
 }
 
 // keyShape matches what looks like an API key of the known providers.

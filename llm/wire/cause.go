@@ -1,0 +1,73 @@
+package wire
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"syscall"
+
+	"github.com/roost-dev/roost/llm"
+)
+
+// proxyError is a proxy's refusal to connect to the provider.
+type proxyError struct{ proxy, status string }
+
+func (e *proxyError) Error() string { return "the proxy " + e.proxy + " answered " + e.status }
+
+// causeOf finds why a request got no answer: the error, with the cause of package llm where one is known, and a message
+// that names the likely reason. The message does not repeat the address of the request, which may hold a key.
+func causeOf(err error) (cause error, message string) {
+	if outer, is := errors.AsType[*url.Error](err); is {
+		err = outer.Err
+	}
+	known := func(cause error, format string, args ...any) (error, string) {
+		return fmt.Errorf("%w: %w", cause, err), fmt.Sprintf(format, args...)
+	}
+	op, _ := errors.AsType[*net.OpError](err)
+	name, unknownName := errors.AsType[*net.DNSError](err)
+	refusal, byProxy := errors.AsType[*proxyError](err)
+	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
+	_, noTLS := errors.AsType[tls.RecordHeaderError](err)
+	switch {
+	case byProxy:
+		return known(llm.ErrProxy, "%s: HTTPS_PROXY and NO_PROXY name the proxies", refusal)
+	case op != nil && op.Op == "proxyconnect":
+		return known(llm.ErrProxy, "the proxy cannot be reached (%v): HTTPS_PROXY, HTTP_PROXY and NO_PROXY name the proxies", op.Err)
+	case unknownName && name.IsNotFound:
+		return known(llm.ErrUnknownHost, "the host %s is not known: its name is misspelt, or this machine is offline", name.Name)
+	case unknownName:
+		return known(llm.ErrOffline, "the name %s could not be looked up (%s): this machine may be offline", name.Name, name.Err)
+	case errors.Is(err, syscall.ECONNREFUSED) && op != nil && isLoopback(op.Addr):
+		return known(llm.ErrNotRunning, "connection refused: is Ollama, or your model server, running at %s?", op.Addr)
+	case errors.Is(err, syscall.ECONNREFUSED) && op != nil:
+		return known(llm.ErrRefused, "connection refused by %s: is the model server running there, and is the port right?", op.Addr)
+	case errors.Is(err, syscall.ENETUNREACH), errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETDOWN):
+		return known(llm.ErrOffline, "the network cannot be reached (%v): this machine may be offline", err)
+	case untrusted:
+		return known(llm.ErrCertificate, "the server's certificate is not trusted (%v): the address may be wrong, or a proxy of your "+
+			"network answers with a certificate of its own", err)
+	case noTLS, errors.Is(err, http.ErrSchemeMismatch):
+		return known(llm.ErrNotHTTP, "the server speaks no TLS at this address: use http:// if it is on your own machine or network")
+	case strings.Contains(err.Error(), "malformed HTTP"):
+		return known(llm.ErrNotHTTP, "what listens at this address does not speak HTTP: the port belongs to another service, or the "+
+			"server wants https://")
+	}
+	return err, err.Error()
+}
+
+func isLoopback(a net.Addr) bool {
+	tcp, is := a.(*net.TCPAddr)
+	return is && tcp.IP.IsLoopback()
+}
+
+// lacksCredit reports whether a refusal is about money: no wait and no change of the request helps.
+func lacksCredit(status int, code, message string) bool {
+	message = strings.ToLower(message)
+	return status == http.StatusPaymentRequired || code == "insufficient_quota" || code == "billing_error" ||
+		strings.Contains(message, "credit balance is too low") || strings.Contains(message, "insufficient credit") ||
+		strings.Contains(message, "insufficient balance")
+}
