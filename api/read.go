@@ -13,9 +13,11 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/roost-dev/roost/money"
 )
@@ -257,6 +259,15 @@ type Hit struct {
 	TS      int64   `json:"ts"`      // Unix milliseconds, 0 when the message has none
 	Snippet string  `json:"snippet"` // one line
 	Kind    string  `json:"kind"`
+	Tool    string  `json:"tool,omitempty"` // the tool that the message calls or answers, as far as it is known
+	Also    []Twin  `json:"also,omitempty"` // what the other history has of the same event
+}
+
+// Twin is a message of the other history about the event of a hit.
+type Twin struct {
+	History string `json:"history"`
+	Number  int    `json:"number"`
+	Kind    string `json:"kind"`
 }
 
 // hit is the JSON of a Hit. All of its task would be many times the hit.
@@ -267,6 +278,8 @@ type hit struct {
 	TS      int64   `json:"ts"`
 	Snippet string  `json:"snippet"`
 	Kind    string  `json:"kind"`
+	Tool    string  `json:"tool,omitempty"`
+	Also    []Twin  `json:"also,omitempty"`
 }
 
 type hitTask struct {
@@ -282,7 +295,8 @@ type hitTask struct {
 // Form is the shape of its JSON, also for the OpenAPI document.
 func (h Hit) Form() any {
 	t := h.Task
-	return hit{hitTask{t.ID, t.Source, t.Title, t.Workspace, t.Status, t.UpdatedAt, t.TS}, h.History, h.Number, h.TS, h.Snippet, h.Kind}
+	return hit{hitTask{t.ID, t.Source, t.Title, t.Workspace, t.Status, t.UpdatedAt, t.TS}, h.History, h.Number, h.TS, h.Snippet, h.Kind,
+		h.Tool, h.Also}
 }
 
 // MarshalJSON gives the contract's shape. Decoding needs no counterpart: what is absent stays empty.
@@ -388,6 +402,37 @@ type SearchQuery struct {
 	Filter TaskFilter
 	Tool   string // only tasks in which this tool was called
 	File   string // only tasks in which a tool got a path that holds this
+	Each   int    // at most so many hits of one task on a page, 0 = all; Found then counts all hits
+	Tasks  int    // at most so many tasks on a page, 0 = any number
+}
+
+// The orders of a search.
+const (
+	SortBest = "best" // tasks whose title holds the words first, then by their best hits
+	SortNew  = "new"  // the task that changed last first
+)
+
+// QueryTerms are the terms of a query in lower case, each once: words between blanks, or a phrase in double quotes.
+func QueryTerms(text string) (terms []string) {
+	text = strings.ToLower(text)
+	for rest := strings.TrimSpace(text); rest != ""; rest = strings.TrimSpace(rest) {
+		var term string
+		end := -1
+		if rest[0] == '"' {
+			end = strings.IndexByte(rest[1:], '"')
+		}
+		if end > 0 {
+			term, rest = rest[1:1+end], rest[2+end:]
+		} else if i := strings.IndexFunc(rest, unicode.IsSpace); i >= 0 {
+			term, rest = rest[:i], rest[i:]
+		} else {
+			term, rest = rest, ""
+		}
+		if !slices.Contains(terms, term) {
+			terms = append(terms, term)
+		}
+	}
+	return terms
 }
 
 // OlderRun is the body of the older restart call.

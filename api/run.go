@@ -124,6 +124,16 @@ type Found struct {
 	Tasks   int           `json:"tasks"`
 	Unread  []Damage      `json:"unread"` // tasks that could not be read
 	Notes   []string      `json:"notes"`
+
+	// Of a search that bounds the hits of each task (SearchQuery.Each):
+	Hits  map[string]int `json:"hits,omitempty"`  // all hits of each task on the page, by SOURCE:ID
+	Total *HitTotal      `json:"total,omitempty"` // of all tasks; absent when counting would take long
+}
+
+// HitTotal counts all hits of a search.
+type HitTotal struct {
+	Tasks int `json:"tasks"` // that have hits
+	Hits  int `json:"hits"`
 }
 
 // ListPart is what is known of a list at one moment while it is read.

@@ -135,11 +135,11 @@ func (s *Snapshot) Any(ctx context.Context, parts []Part, q Query) (bool, error)
 	return false, nil
 }
 
-// enough reports whether no hit at or behind a place can be among the first.
+// enough reports whether no hit at or behind a place can be among the first, or a twin of one of them.
 func enough(hits []Hit, place, most int) bool {
 	n := 0
 	for _, h := range hits {
-		if h.Score == bestScore && h.Place < place {
+		if h.Score == BestScore && h.Place+twinsApart < place {
 			n++
 		}
 	}
@@ -160,6 +160,13 @@ type Query struct {
 	phrase string   // all of it, folded
 	scopes []string
 	names  bool // terms are names of tools, and are one whole
+	joined bool // see Joined
+}
+
+// Joined is the query of which messages of both histories about one event are one hit.
+func (q Query) Joined() Query {
+	q.joined = true
+	return q
 }
 
 // Parse reads a query: words between blanks, or in double quotes a phrase. in narrows
@@ -171,24 +178,7 @@ func Parse(text string, in ...string) (Query, error) {
 			return q, fmt.Errorf("%w in %q: there are %s", ErrQuery, s, strings.Join(Scopes, ", "))
 		}
 	}
-	text = strings.ToLower(text)
-	for rest := strings.TrimSpace(text); rest != ""; rest = strings.TrimSpace(rest) {
-		var term string
-		end := -1
-		if rest[0] == '"' {
-			end = strings.IndexByte(rest[1:], '"')
-		}
-		if end > 0 {
-			term, rest = rest[1:1+end], rest[2+end:]
-		} else if i := strings.IndexFunc(rest, unicode.IsSpace); i >= 0 {
-			term, rest = rest[:i], rest[i:]
-		} else {
-			term, rest = rest, ""
-		}
-		if !slices.Contains(q.terms, term) {
-			q.terms = append(q.terms, term)
-		}
-	}
+	q.terms = api.QueryTerms(text)
 	q.phrase = strings.Join(q.terms, " ")
 	if strings.TrimSpace(q.phrase) == "" {
 		return q, fmt.Errorf("%w: the query is empty", ErrQuery)
@@ -216,8 +206,12 @@ type Hit struct {
 	TS      int64
 	Kind    string
 	Snippet string // one line around the first term
-	Score   int    // among the hits of one task; more is better, at most bestScore
+	Score   int    // among the hits of one task; more is better, at most BestScore
 	Place   int    // of its message
+	Tool    string // the tool that the message calls or answers, as it is kept; "" = none is known
+	Also    []api.Twin
+
+	Core [3]string // letters and digits before, of and behind the first term: what twins have in common
 }
 
 // What makes a hit better than another of its task.
@@ -225,7 +219,7 @@ const (
 	wholePhrase = 4 // it has the query as typed
 	wholeWord   = 2 // its first word is not the part of a longer one
 	saidWords   = 1 // it is from the person or the model, not from a tool
-	bestScore   = wholePhrase + wholeWord + saidWords
+	BestScore   = wholePhrase + wholeWord + saidWords
 )
 
 // Rank is the order of the hits of one task: the better first, then in the order of the task.
@@ -262,8 +256,107 @@ func (q Query) Match(m Message) (Hit, bool) {
 			hit.Score += saidWords
 		}
 		hit.Kind, hit.Snippet = p.Kind, snippet(p.Text, folded[at], place, len(term))
+		hit.Tool = toolNear(m, at)
+		hit.Core = core(folded[at], place, len(term))
 	}
 	return hit, true
+}
+
+// TitleScore judges the title of a task: 2 when it has all of the query as whole words, 1 when it has every term, else 0.
+func (q Query) TitleScore(title string) int {
+	title = strings.ToLower(title)
+	if i := strings.Index(title, q.phrase); i >= 0 && wordAt(title, i, len(q.phrase)) {
+		return 2
+	}
+	for _, term := range q.terms {
+		if !strings.Contains(title, term) {
+			return 0
+		}
+	}
+	return 1
+}
+
+// toolNear is the tool whose call or result a piece of a message belongs to; "" = of none.
+func toolNear(m Message, at int) (tool string) {
+	p := m.Pieces[at]
+	if p.Class == Words {
+		return ""
+	}
+	if head := resultHead.FindStringSubmatch(p.Text); head != nil {
+		return toolName(head[1])
+	}
+	for i, other := range m.Pieces { // the name stands before what the tool was given, or behind all of it
+		if other.Class == Called && (i < at || tool == "") {
+			tool = other.Text
+		}
+	}
+	return tool
+}
+
+const (
+	coreLength = 24 // letters and digits on each side of a term
+	coreLeast  = 12 // fewer in common do not make twins
+	twinsApart = 12 // places between two messages about one event, at most
+)
+
+// core is what a folded text has around a stretch, letters and digits only.
+func core(folded string, at, n int) [3]string {
+	plain := func(s string) string {
+		return strings.Map(func(r rune) rune {
+			if unicode.IsLetter(r) || unicode.IsDigit(r) {
+				return r
+			}
+			return -1
+		}, s)
+	}
+	before := plain(strings.ToValidUTF8(folded[max(0, at-4*coreLength):at], ""))
+	after := plain(strings.ToValidUTF8(folded[at+n:min(len(folded), at+n+4*coreLength)], ""))
+	for len(before) > coreLength {
+		_, size := utf8.DecodeRuneInString(before)
+		before = before[size:]
+	}
+	for len(after) > coreLength {
+		_, size := utf8.DecodeLastRuneInString(after)
+		after = after[:len(after)-size]
+	}
+	return [3]string{before, plain(folded[at : at+n]), after}
+}
+
+// twins reports whether two hits of the two histories are about one event: they are near each other, and what
+// surrounds the first term is alike as far as both have it.
+func twins(a, b Hit) bool {
+	if a.History == b.History || b.Place-a.Place > twinsApart || a.Core[1] != b.Core[1] {
+		return false
+	}
+	if a.Core == b.Core {
+		return true
+	}
+	if !strings.HasSuffix(a.Core[0], b.Core[0]) && !strings.HasSuffix(b.Core[0], a.Core[0]) ||
+		!strings.HasPrefix(a.Core[2], b.Core[2]) && !strings.HasPrefix(b.Core[2], a.Core[2]) {
+		return false
+	}
+	return min(len(a.Core[0]), len(b.Core[0]))+len(a.Core[1])+min(len(a.Core[2]), len(b.Core[2])) >= coreLeast
+}
+
+// Collect adds a hit to those of its task, which come in the order of their places. With Joined, a twin of an earlier hit joins it: what
+// the user saw stands for both, at the earlier place, so that pages do not depend on what comes later.
+func (q Query) Collect(hits []Hit, h Hit) []Hit {
+	for i := len(hits) - 1; q.joined && i >= 0 && h.Place-hits[i].Place <= twinsApart; i-- {
+		e := &hits[i]
+		if !twins(*e, h) {
+			continue
+		}
+		twin := h
+		if e.History == HistoryAPI { // the user's history takes its place
+			twin = *e
+			h.Score, h.Place, h.Also = e.Score, e.Place, e.Also
+			*e = h
+		}
+		e.Tool = cmp.Or(e.Tool, twin.Tool)
+		e.Also = append(e.Also, api.Twin{History: twin.History, Number: twin.Number, Kind: twin.Kind})
+		return hits
+	}
+	return append(hits, h)
 }
 
 func (q Query) looksInto(m Message, p Piece) bool {
@@ -397,7 +490,7 @@ func (r *reader) hits(to []Hit, body []byte) ([]Hit, error) {
 		if u.Bad {
 			err = fmt.Errorf("%w: a message ends early", ErrDamaged)
 		} else if hit, ok := r.q.Match(m); ok {
-			to = append(to, hit)
+			to = r.q.Collect(to, hit)
 		}
 	}
 	return to, err

@@ -208,7 +208,7 @@ func (m *Message) result(kind string, content []byte) {
 var (
 	pathTag    = regexp.MustCompile(`<path>([^<\n]+)</path>`)
 	callTag    = regexp.MustCompile(`(?m)^<([a-z]+(?:_[a-z]+)+)>`) // a tool that is called in the text
-	resultHead = regexp.MustCompile(`^\[\w+[^\n]*\] Result:`)
+	resultHead = regexp.MustCompile(`^\[(\w+)[^\n]*\] Result:`)
 )
 
 // withoutEnvironment is a text without the blocks of the environment's details. (A

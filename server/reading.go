@@ -137,7 +137,8 @@ func (s *Server) widen(a *asked, doc any, items []api.Summary, found api.Found) 
 const searchPatience = 20 * time.Second
 
 func (s *Server) search(a *asked) (any, error) {
-	q := api.SearchQuery{Text: a.text["q"], Filter: a.filter(), Tool: a.text["tool"], File: a.text["file"]}
+	q := api.SearchQuery{Text: a.text["q"], Filter: a.filter(), Tool: a.text["tool"], File: a.text["file"],
+		Each: a.number["each"], Tasks: a.number["tasks"]}
 	patience := searchPatience
 	if a.RemoteAddr == client.LocalPeer {
 		patience = 0

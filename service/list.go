@@ -83,12 +83,15 @@ func (s *Service) Search(ctx context.Context, query api.SearchQuery, patience ti
 		Tool:     query.Tool,
 		File:     query.File,
 		Patience: patience,
+		Each:     query.Each,
+		Tasks:    query.Tasks,
 	}
-	if !search.ValidCursor(q.Filter.Cursor) {
+	if !search.ValidCursor(q.Filter.Cursor, q.Filter.Sort) {
 		return api.Page[api.Hit]{}, api.Found{}, BadCursor("search")
 	}
 	got, err := search.Run(ctx, s.store, q)
-	found := api.Found{Sources: got.Sources, Tasks: got.Tasks, Unread: got.Unread, Notes: got.Notes}
+	found := api.Found{Sources: got.Sources, Tasks: got.Tasks, Unread: got.Unread, Notes: got.Notes,
+		Hits: got.Hits, Total: got.Total}
 	return api.PageOf(got.Items, got.NextCursor), found, err
 }
 

@@ -422,14 +422,20 @@ type Candidate struct {
 	Ref   Ref
 	TS    int64  // of its row
 	Size  int64  // of Roo's files
+	Title string // with the order "best"
 	Stamp string // while it stays the same, so do the task's messages; "" = unknown
 
 	line *entry
 }
 
-// Candidates finds the tasks that a filter keeps. Its Sort, Limit and Cursor do not count.
+// Candidates finds the tasks that a filter keeps. Its Limit and Cursor do not count, and its Sort only as far as titles are
+// read for the order "best".
 func (s *Store) Candidates(ctx context.Context, f Filter) (*Candidates, error) {
-	l, err := s.lines(ctx, catalog.ReadRows(ctx, s.opt.Cache, build(), catalog.Bare), true)
+	extent := catalog.Bare
+	if f.Sort == api.SortBest {
+		extent = catalog.Titles
+	}
+	l, err := s.lines(ctx, catalog.ReadRows(ctx, s.opt.Cache, build(), extent), true)
 	if err != nil {
 		l.keep(ctx)
 		l.close()
@@ -441,7 +447,7 @@ func (s *Store) Candidates(ctx context.Context, f Filter) (*Candidates, error) {
 		if ln.lost {
 			continue
 		}
-		c := Candidate{Ref: l.ref(ln), TS: ln.row.TS, Size: ln.row.Size, line: ln}
+		c := Candidate{Ref: l.ref(ln), TS: ln.row.TS, Size: ln.row.Size, Title: ln.row.Title, line: ln}
 		if ln.row.Known {
 			c.Stamp = fmt.Sprintf("%016x", catalog.Mix(catalog.MixText(ln.row.Digest, ln.row.Files), ln.row.Item))
 		}

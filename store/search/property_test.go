@@ -62,14 +62,22 @@ func TestSearchAgreesWithReadingAll(t *testing.T) {
 				change()
 			}
 			text := []string{"red", `"red fence"`, "ed", "录 错", "click(", "🙂", "d f"}[r.IntN(7)]
-			want := search1(t, without, Query{Text: text})
-			if diff := cmp.Diff(want.Items, search1(t, with, Query{Text: text}).Items); diff != "" {
-				t.Fatalf("seed %d, %q: -read +catalogue\n%.2000s", seed, text, diff)
+			sort, each := []string{"", api.SortBest}[r.IntN(2)], r.IntN(3)
+			all := Query{Text: text, Each: each, Filter: store.Filter{Sort: sort}}
+			want, known := search1(t, without, all), search1(t, with, all)
+			want.Read, want.Notes, known.Read, known.Notes = 0, nil, 0, nil
+			if diff := cmp.Diff(want, known, cmp.AllowUnexported(api.SourceState{})); diff != "" {
+				t.Fatalf("seed %d, %q %s: -read +catalogue\n%.2000s", seed, text, sort, diff)
 			}
 			limit := 1 + r.IntN(4)
+			paged := all
+			paged.Filter.Limit = limit
+			if paged.Each > 0 { // a page has the hits of a task that it begins
+				paged.Filter.Limit, paged.Tasks = 0, limit
+			}
 			for name, s := range map[string]*store.Store{"read": without, "catalogue": with} {
-				if diff := cmp.Diff(want.Items, inPages(t, s, Query{Text: text, Filter: store.Filter{Limit: limit}})); diff != "" {
-					t.Fatalf("seed %d, %q in pages of %d, %s: -whole +pages\n%.2000s", seed, text, limit, name, diff)
+				if diff := cmp.Diff(want.Items, inPages(t, s, paged)); diff != "" {
+					t.Fatalf("seed %d, %q %s in pages of %d, %s: -whole +pages\n%.2000s", seed, text, sort, limit, name, diff)
 				}
 			}
 		}
@@ -84,7 +92,7 @@ func inPages(t testing.TB, s *store.Store, q Query) (all []api.Hit) {
 		if all = append(all, r.Items...); r.NextCursor == "" {
 			return all
 		}
-		if len(r.Items) != q.Filter.Limit || r.NextCursor == q.Filter.Cursor {
+		if q.Filter.Limit > 0 && len(r.Items) != q.Filter.Limit || r.NextCursor == q.Filter.Cursor {
 			t.Fatalf("a page of %d that goes on at %s", len(r.Items), r.NextCursor)
 		}
 		q.Filter.Cursor = r.NextCursor
@@ -105,7 +113,7 @@ func TestPagesStandWhileTasksCome(t *testing.T) {
 		t.Error(diff)
 	}
 	for _, bad := range []string{"3", "1.2.3", "x.0123456789ab.1", "1.0123456789ab.-1", "1.0123456789ab", "1.0123456789zz.1"} {
-		if _, err := Run(context.Background(), s, Query{Text: "a", Filter: store.Filter{Cursor: bad}}); err == nil || ValidCursor(bad) {
+		if _, err := Run(context.Background(), s, Query{Text: "a", Filter: store.Filter{Cursor: bad}}); err == nil || ValidCursor(bad, "") {
 			t.Errorf("cursor %q was taken", bad)
 		}
 	}
@@ -153,7 +161,8 @@ func TestHitJSON(t *testing.T) {
 	raw, err := json.Marshal(hit)
 	storetest.Check(t, err)
 	want := fmt.Sprintf(`{"task":{"id":"task0","source":%q,"title":"dig a pond","workspace":"/w0","status":"interrupted","updated_at":%q,"ts":%d},`+
-		`"history":"ui","number":1,"ts":%d,"snippet":"dig a pond","kind":"say:text"}`, hit.Task.Source, *hit.Task.UpdatedAt, hit.Task.TS, hit.TS)
+		`"history":"ui","number":1,"ts":%d,"snippet":"dig a pond","kind":"say:text",`+
+		`"also":[{"history":"api","number":1,"kind":"user"}]}`, hit.Task.Source, *hit.Task.UpdatedAt, hit.Task.TS, hit.TS)
 	if diff := cmp.Diff(want, string(raw)); diff != "" {
 		t.Error(diff)
 	}

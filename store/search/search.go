@@ -7,8 +7,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -16,7 +14,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -35,9 +32,11 @@ type Query struct {
 	Text string   // words, or phrases in double quotes; one message must have all
 	In   []string // catalog.Scopes; none is everywhere
 
-	// Filter narrows the tasks as it does lists, save for Query, Damaged, Empty and Sort.
-	// Limit and Cursor page through the hits.
+	// Filter narrows the tasks as it does lists, save for Query, Damaged and Empty. Sort is api.SortBest or api.SortNew,
+	// "" = that. Limit and Cursor page through the hits.
 	Filter store.Filter
+	Each   int    // at most so many hits of one task, and Result.Hits and Total; 0 = all
+	Tasks  int    // at most so many tasks on a page; 0 = any number
 	Tool   string // only tasks in which this tool was called: read_file, or readFile
 	File   string // only tasks in which a tool was asked for a path that holds this
 
@@ -46,13 +45,14 @@ type Query struct {
 	Patience time.Duration
 }
 
-// Result is one page of hits. Their order is the same with any catalogue: the
-// hits of the task that changed last come first (by TS), and of one task in the order
-// of catalog.Rank. A cursor names the task and how many of its hits were given, so
-// that tasks which come or change between pages shift nothing.
+// Result is one page of hits, those of one task together and in the order of catalog.Rank. The order of tasks is the
+// same with any catalogue: newest first (by TS) or, with api.SortBest, as rank says. A cursor names the place of the task
+// in that order and how many of its hits were given, so that tasks which come or change between pages shift nothing.
 type Result struct {
 	Items      []api.Hit
 	NextCursor string
+	Hits       map[string]int    // with Query.Each: all hits of each task of the page, by SOURCE:ID
+	Total      *api.HitTotal     // with Query.Each: nil when counting would take long
 	Tasks      int               // that were looked through
 	Read       int               // of those, how many the catalogue did not know as they are now
 	Sources    []api.SourceState // where was looked; nothing is counted but tasks
@@ -68,7 +68,7 @@ func Run(ctx context.Context, s *store.Store, q Query) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	from, err := readSpot(q.Filter.Cursor)
+	from, err := readSpot(q.Filter.Cursor, q.Filter.Sort)
 	if err != nil {
 		return Result{}, err
 	}
@@ -84,7 +84,7 @@ func Run(ctx context.Context, s *store.Store, q Query) (Result, error) {
 		if err != nil {
 			notes = append(notes, err.Error())
 		}
-		f := search{s: s, tasks: tasks, q: q, words: words, also: alsoOf(q), db: db, began: time.Now()}
+		f := search{s: s, tasks: tasks, q: q, words: words.Joined(), also: alsoOf(q), db: db, began: time.Now()}
 		found, err := f.run(ctx, from)
 		if db != nil {
 			if broken := errors.Join(err, f.unkept); catalog.Damaged(broken) && ctx.Err() == nil {
@@ -132,6 +132,9 @@ type candidate struct {
 	also   uint64        // which of search.also hold, when it was read
 	failed *api.Damage
 	name   string // see mark
+	place  spot
+	count  int  // of its hits
+	found  bool // its hits are counted
 }
 
 // also is something that a task must have, beside the hit.
@@ -193,41 +196,19 @@ func (f *search) run(ctx context.Context, from spot) (out Result, err error) {
 	if f.unkept != nil {
 		out.Notes = append(out.Notes, f.unkept.Error())
 	}
-	slices.SortFunc(all, func(a, b *candidate) int { // the newest first
-		return cmp.Or(cmp.Compare(b.TS, a.TS), strings.Compare(a.mark(), b.mark()))
-	})
-	var spots []spot // of the items
+	p := &page{search: f, parts: parts, from: from, out: &out}
 	for _, c := range all {
-		if err := ctx.Err(); err != nil {
-			return out, err
-		}
-		if c.failed != nil {
-			out.Unread = append(out.Unread, *c.failed)
-			continue
-		}
-		if from.behind(c) || f.full(out) {
-			continue
-		}
-		given := from.given(c)
-		if err := f.hits(ctx, c, parts, f.most(out, given)); err != nil {
-			return out, err
-		}
-		if len(c.hits) <= given {
-			continue
-		}
-		sum := f.tasks.Summary(ctx, c.Candidate)
-		for i, h := range c.hits[given:] {
-			if f.full(out) {
-				break
-			}
-			out.Items = append(out.Items, api.Hit{Task: sum, History: h.History, Number: h.Number, TS: h.TS, Snippet: h.Snippet, Kind: h.Kind})
-			spots = append(spots, spot{c.TS, c.mark(), given + i + 1})
-		}
+		c.place = spot{title: f.titleScore(c.Title), ts: c.TS, mark: c.mark()}
 	}
-	if limit := f.q.Filter.Limit; limit > 0 && len(out.Items) > limit {
-		out.Items, out.NextCursor = out.Items[:limit], spots[limit-1].String()
+	slices.SortFunc(all, func(a, b *candidate) int { return a.place.compare(b.place) })
+	if err := p.fill(ctx, all); err != nil {
+		return out, err
 	}
-	return out, nil
+	p.cut()
+	if f.q.Each > 0 {
+		out.Total, err = p.total(ctx, all)
+	}
+	return out, err
 }
 
 // full reports whether there are hits for the page, and one to know that there are more.
@@ -237,7 +218,7 @@ func (f *search) full(out Result) bool {
 
 // most is how many hits of the next task are enough; 0 is all.
 func (f *search) most(out Result, given int) int {
-	if f.q.Filter.Limit <= 0 {
+	if f.q.Filter.Limit <= 0 || f.q.Each > 0 {
 		return 0
 	}
 	return f.q.Filter.Limit + 1 - len(out.Items) + given
@@ -284,63 +265,6 @@ func goneOf(rest map[string]catalog.Task) (gone []string) {
 }
 
 func catalogKey(ref store.Ref) string { return ref.Source + "\x00" + ref.Dir }
-
-// spot is a place in the order of all hits: behind so many of a task's.
-type spot struct {
-	ts   int64
-	mark string // "" is before all
-	n    int
-}
-
-func (s spot) String() string { return fmt.Sprintf("%d.%s.%d", s.ts, s.mark, s.n) }
-
-// ValidCursor reports whether a text is a cursor as a search gives it, or none.
-func ValidCursor(text string) bool {
-	_, err := readSpot(text)
-	return err == nil
-}
-
-func readSpot(cursor string) (s spot, err error) {
-	if cursor == "" {
-		return s, nil
-	}
-	bad := fmt.Errorf("cursor %q: not one that a search gave", cursor)
-	fields := strings.Split(cursor, ".")
-	if len(fields) != 3 || len(fields[1]) != 2*markBytes {
-		return s, bad
-	}
-	ts, err1 := strconv.ParseInt(fields[0], 10, 64)
-	_, err2 := hex.DecodeString(fields[1])
-	n, err3 := strconv.Atoi(fields[2])
-	if err1 != nil || err2 != nil || err3 != nil || n < 0 {
-		return s, bad
-	}
-	return spot{ts, fields[1], n}, nil
-}
-
-const markBytes = 6
-
-// mark gives tasks of the same time an order.
-func (c *candidate) mark() string {
-	if c.name == "" {
-		sum := sha256.Sum256([]byte(catalogKey(c.Ref)))
-		c.name = hex.EncodeToString(sum[:markBytes])
-	}
-	return c.name
-}
-
-// behind reports whether a place is behind all hits of a task.
-func (s spot) behind(c *candidate) bool {
-	return s.mark != "" && (s.ts < c.TS || s.ts == c.TS && s.mark > c.mark())
-}
-
-// given is how many hits of a task lie before a place that is not behind it.
-func (s spot) given(c *candidate) int {
-	if s.mark != "" && s.ts == c.TS && s.mark == c.mark() {
-		return s.n
-	}
-	return 0
-}
 
 const (
 	scanners  = 2        // tasks that are read at the same time
@@ -454,11 +378,12 @@ func (f *search) judge(c *candidate, m catalog.Message, from spot) {
 	if !ok {
 		return
 	}
-	c.hits = append(c.hits, hit)
+	c.hits = f.words.Collect(c.hits, hit)
 	// Of a task with a great many hits only those that can come onto the page are held.
 	if most := f.most(Result{}, from.given(c)); most > 0 && len(c.hits) > 2*most+1000 {
 		slices.SortFunc(c.hits, catalog.Rank)
 		c.hits = c.hits[:most]
+		slices.SortFunc(c.hits, func(a, b catalog.Hit) int { return cmp.Compare(a.Place, b.Place) }) // as Collect wants them
 	}
 }
 

@@ -190,7 +190,7 @@ func TestSearchFilters(t *testing.T) {
 			{"since", Query{Text: "garden", Filter: store.Filter{Since: storetest.TS0 + 20}}, []string{"task2 ui#2"}},
 			{"until", Query{Text: "garden", Filter: store.Filter{Until: storetest.TS0 + 10}}, []string{"task0 ui#2"}},
 			{"source", Query{Text: "garden", Filter: store.Filter{Source: "elsewhere"}}, []string{}},
-			{"tool", Query{Text: "pond", Filter: store.Filter{Source: "roo"}}, []string{"task0 ui#1", "task0 api#1"}},
+			{"tool", Query{Text: "pond", Filter: store.Filter{Source: "roo"}}, []string{"task0 ui#1"}},
 			{"history", Query{Text: "pond", In: []string{"api"}}, []string{"task0 api#1"}},
 			{"path", Query{Text: "2.md", In: []string{"path"}}, []string{"task2 api#2"}},
 			{"tool text", Query{Text: "read_file 0.md", In: []string{"tool"}}, []string{"task0 api#2"}},
