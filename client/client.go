@@ -14,7 +14,6 @@ package client
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -29,6 +28,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/roost-dev/roost/api"
 	"github.com/roost-dev/roost/esjson"
@@ -331,11 +332,10 @@ func TaskPath(id string, rest ...string) string {
 
 type keyed struct{}
 
-// NewKey makes a unique idempotency key.
+// NewKey makes a unique idempotency key: a UUID of version 7, so that the id of a task that follows from it has a time.
 func NewKey() string {
-	key := make([]byte, 16)
-	_, _ = rand.Read(key) // never fails
-	return hex.EncodeToString(key)
+	key, _ := uuid.NewV7() // never fails: it reads random bytes
+	return hex.EncodeToString(key[:])
 }
 
 // Keyed gives the requests of a context an idempotency key: a server carries out POSTs with one key, path and body

@@ -317,10 +317,16 @@ func Fingerprint(r *http.Request, body []byte) string {
 		hex.EncodeToString(sum[:]))
 }
 
-// Identity is the UUID that follows from a key, of the version for custom ids.
+// Identity is the UUID that follows from a key: of a key that is a UUID of version 7 one of that version and time, of any
+// other key one of the version for custom ids.
 func Identity(key string) string {
 	sum := sha256.Sum256([]byte("idempotency key " + key))
 	id, _ := uuid.FromBytes(sum[:16])
-	id[6], id[8] = id[6]&0x0f|0x80, id[8]&0x3f|0x80
+	version := byte(0x80)
+	if timed, err := uuid.Parse(key); err == nil && timed.Version() == 7 {
+		copy(id[:6], timed[:6])
+		version = 0x70
+	}
+	id[6], id[8] = id[6]&0x0f|version, id[8]&0x3f|0x80
 	return id.String()
 }
